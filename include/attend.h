@@ -1,0 +1,356 @@
+/* attend.h - attention and what surrounds it, in C.
+ *
+ *   att_ctx     what a program opens once: threads, memory, instruction set
+ *   att_tensor  a view of the caller's numbers: dtype, dimensions, strides
+ *   att_plan    attention with its score, modifiers and masks chosen
+ *   att_tape    layers: variables, parameters, operations
+ *
+ * Chapters: 1 Context, 2 Tensors, 3 Simple, 4 Plan, 5 Train, 6 Look, 7 Extend.
+ *
+ * Conventions
+ * - A call that can fail returns att_status; att_error() then has one sentence
+ *   that names the argument and both values. Nothing is written before all
+ *   arguments have been checked. The library never exits, prints or aborts.
+ * - Option structs start with their size and take zero as the sensible default:
+ *       att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 2));
+ *   In C++: att_config cfg = {}; cfg.size = sizeof cfg; cfg.n_threads = 2;
+ * - Shapes are written [batch, heads, time, dim]; strides count elements.
+ * - In every mask, true means: attend.
+ *
+ * Threads: an att_ctx, att_plan or att_param may be used by several threads at
+ * once; the error text belongs to the calling thread. An att_tape is for one
+ * thread at a time. Closing or freeing must not overlap with use.
+ *
+ * On one instruction set a result has the same bits for any number of threads,
+ * and a sequence's result does not depend on what else is in its batch.
+ */
+#ifndef ATTEND_H
+#define ATTEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define ATT_API __attribute__((visibility("default")))
+#define ATT_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#else
+#define ATT_API
+#define ATT_PRINTF(f, a)
+#endif
+
+#define ATT_VERSION "0.1.0"
+
+/* An option struct with named fields: ATT_OPTIONS(att_config, .n_threads = 2). */
+#define ATT_OPTIONS(type, ...) (&(const type){.size = sizeof(type), __VA_ARGS__})
+
+/* ---- 1 Context ---------------------------------------------------------- */
+
+/* One list makes codes, names and messages. */
+#define ATT_STATUS_LIST(X)                                                \
+    X(OK, 0, "done")                                                      \
+    X(ERR_ARGUMENT, 1, "an argument is wrong")                            \
+    X(ERR_SHAPE, 2, "dimensions do not fit together")                     \
+    X(ERR_DTYPE, 3, "this type of number cannot be used here")            \
+    X(ERR_MEMORY, 4, "out of memory")                                     \
+    X(ERR_IO, 5, "a file or folder cannot be read or written")            \
+    X(ERR_FORMAT, 6, "a file's content is damaged or not what it should be") \
+    X(ERR_UNSUPPORTED, 7, "this setting is not supported")                \
+    X(ERR_CANCELLED, 8, "cancelled")                                      \
+    X(ERR_SYSTEM, 9, "the operating system refused")
+
+typedef enum att_status {
+#define ATT_STATUS_CODE(name, code, text) ATT_##name = code,
+    ATT_STATUS_LIST(ATT_STATUS_CODE)
+#undef ATT_STATUS_CODE
+} att_status;
+
+ATT_API const char *att_status_name(att_status s); /* "ERR_SHAPE" */
+ATT_API const char *att_status_text(att_status s); /* "dimensions do not fit together" */
+ATT_API const char *att_version(void);             /* of the library that runs, ATT_VERSION is the header's */
+
+typedef struct att_ctx att_ctx;
+
+/* Memory comes from here. alloc returns memory aligned to `alignment` (a power
+ * of two, at least 64) or NULL; both may be called from several threads. */
+typedef struct att_allocator {
+    void *(*alloc)(void *user, size_t bytes, size_t alignment);
+    void (*free)(void *user, void *p);
+    void *user;
+} att_allocator;
+
+/* The caller's own thread pool: call body(arg, i) once for each i in [0, n),
+ * in any order, on any threads, and return when all are done. */
+typedef void (*att_parallel_fn)(void *user, int n, void (*body)(void *arg, int i), void *arg);
+
+typedef struct att_config {
+    size_t size;             /* sizeof(att_config); ATT_OPTIONS fills it */
+    int n_threads;           /* 0: what the process may use (affinity, cgroup quota) */
+    const char *isa;         /* NULL: $ATT_ISA, else the best here; "scalar" "avx2" "avx512" */
+    att_allocator allocator; /* all zero: the C library's */
+    att_parallel_fn parallel_for; /* NULL: the context's own pool of n_threads */
+    void *parallel_user;
+    const volatile int *cancel; /* NULL or a flag: non-zero makes long calls return ATT_ERR_CANCELLED */
+} att_config;
+
+/* Opens a context; cfg NULL means all defaults. */
+ATT_API att_status att_open(att_ctx **out, const att_config *cfg);
+/* Closes it and joins its threads. All that was made with it must be freed before. NULL is allowed. */
+ATT_API void att_close(att_ctx *ctx);
+/* The calling thread's last error sentence, "" before the first. ctx may be NULL (after a failed att_open). */
+ATT_API const char *att_error(const att_ctx *ctx);
+ATT_API int att_threads(const att_ctx *ctx);
+ATT_API const char *att_isa(const att_ctx *ctx); /* "avx512" */
+
+/* ---- 2 Tensors ---------------------------------------------------------- */
+
+#define ATT_MAX_RANK 6
+
+typedef enum att_dtype {
+    ATT_F32 = 0,
+    ATT_F16 = 1,
+    ATT_BF16 = 2,
+    ATT_I32 = 3,
+    ATT_I64 = 4,
+    ATT_BOOL = 5 /* one byte, 0 or not 0 */
+} att_dtype;
+
+typedef enum att_device { ATT_CPU = 0 } att_device;
+
+/* A view: the memory is the caller's. All zero (data NULL) = not given. */
+typedef struct att_tensor {
+    void *data;
+    att_dtype dtype;
+    att_device device;
+    int rank;
+    int64_t dim[ATT_MAX_RANK];
+    int64_t stride[ATT_MAX_RANK]; /* in elements; 0 repeats */
+} att_tensor;
+
+ATT_API const char *att_dtype_name(att_dtype t); /* "f32" */
+ATT_API size_t att_dtype_size(att_dtype t);      /* bytes of one element, 0 if t is no dtype */
+
+/* Makes a view. stride NULL: dense, last dimension contiguous.
+ * Errors: rank not in [0, ATT_MAX_RANK], negative dimension, sizes that overflow. */
+ATT_API att_status att_wrap(att_tensor *out, void *data, att_dtype dtype, int rank, const int64_t *dim,
+                            const int64_t *stride);
+/* The rank and dimensions of att_wrap in one: att_wrap(&q, p, ATT_F32, ATT_DIMS(2, 8, 128, 64), NULL). */
+#define ATT_DIMS(...) \
+    ((int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))), ((const int64_t[]){__VA_ARGS__})
+
+/* ---- 3 Simple ----------------------------------------------------------- */
+
+/* out[M, N] = a[M, K] times b[K, N]; with transpose_b, b is [N, K]. f32; any strides, no overlap. */
+ATT_API att_status att_matmul(att_ctx *ctx, const att_tensor *a, const att_tensor *b, bool transpose_b,
+                              const att_tensor *out);
+/* out = softmax of x over dimension `dim` (negative counts from the end), maximum subtracted first.
+ * f32, same shapes; out may be x. A slice that is all -inf gives zeros. */
+ATT_API att_status att_softmax(att_ctx *ctx, const att_tensor *x, int dim, const att_tensor *out);
+/* out[M, N]: cosine of each row of a[M, D] with each row of b[N, D]; a zero row gives 0. f32. */
+ATT_API att_status att_cosine(att_ctx *ctx, const att_tensor *a, const att_tensor *b, const att_tensor *out);
+
+/* ---- 4 Plan: attention -------------------------------------------------- */
+/* out = softmax(modifiers(score(q, k)), masked) v            (Vaswani et al. 2017, eq. 1)
+ *
+ * What changes the computation is in the spec; a plan is made of it once.
+ * What changes from call to call (pointers, lengths, offsets) is in the args.
+ * Memory is linear in the lengths: no [Tq, Tk] array exists unless weights are asked for. */
+
+typedef struct att_plan att_plan;
+typedef struct att_score att_score;       /* how a query and a key make a score */
+typedef struct att_modifier att_modifier; /* what then changes the score */
+typedef struct att_mask att_mask;         /* which pairs attend */
+
+ATT_API extern const att_score att_score_dot; /* q . k, scaled by spec.scale */
+ATT_API extern const att_modifier att_modifier_bias; /* + args.bias */
+ATT_API extern const att_mask att_mask_causal;  /* key position <= query position; needs spec.align */
+ATT_API extern const att_mask att_mask_boolean; /* args.mask, true = attend */
+
+/* Where the queries stand among the keys; whatever depends on distance needs it, and there is no default. */
+typedef enum att_align {
+    ATT_ALIGN_UNSET = 0,
+    ATT_ALIGN_TOP_LEFT,     /* query i is at position i */
+    ATT_ALIGN_BOTTOM_RIGHT, /* query i is at position Tk - Tq + i: the last query sees the last key */
+    ATT_ALIGN_STARTS        /* query i of sequence b is at position args.q_starts[b] + i */
+} att_align;
+
+#define ATT_MAX_STAGES 8
+
+typedef struct att_attention_spec {
+    size_t size;
+    int64_t heads;     /* of q */
+    int64_t kv_heads;  /* of k and v; 0 = heads; divides heads: query head h uses key head h / (heads / kv_heads) */
+    int64_t head_dim;  /* of q and k */
+    int64_t value_dim; /* of v and out; 0 = head_dim */
+    att_dtype dtype;   /* of q, k, v, out: ATT_F32 */
+    const att_score *score;                       /* NULL = att_score_dot */
+    float scale;                                  /* 0 = 1 / sqrt(head_dim) */
+    const att_modifier *modifier[ATT_MAX_STAGES]; /* applied in this order, up to the first NULL */
+    const att_mask *mask[ATT_MAX_STAGES];         /* all must allow a pair, up to the first NULL */
+    att_align align;
+} att_attention_spec;
+
+/* Either batched, tensors of rank 4:
+ *     q [B, heads, Tq, head_dim]  k [B, kv_heads, Tk, head_dim]  v [B, kv_heads, Tk, value_dim]
+ *     out [B, heads, Tq, value_dim]  lse [B, heads, Tq]
+ * or ragged, all sequences one after the other, with q_offsets and k_offsets:
+ *     q [tokens, heads, head_dim]  k, v [tokens, kv_heads, dim]  out [tokens, heads, value_dim]  lse [tokens, heads]
+ * The last dimension is contiguous, all other strides are free. out and lse overlap nothing else. */
+typedef struct att_attention_args {
+    size_t size;
+    att_tensor q, k, v, out;
+    att_tensor lse;           /* optional: log-sum-exp of each row's scores, natural logarithm, f32 */
+    int64_t n_sequences;      /* ragged: B; batched: 0 */
+    const int64_t *q_offsets; /* ragged: [B + 1], ascending from 0: sequence b is rows [q_offsets[b], q_offsets[b + 1]) */
+    const int64_t *k_offsets; /* ragged: [B + 1]; NULL = q_offsets */
+    const int64_t *q_lengths; /* batched, optional: [B], rows used of Tq; the rows behind them become 0 */
+    const int64_t *k_lengths; /* batched, optional: [B], keys used of Tk */
+    const int64_t *q_starts;  /* [B] for ATT_ALIGN_STARTS */
+    att_tensor mask;          /* bool, for att_mask_boolean: each dimension 1 or that of [B, heads, Tq, Tk] */
+    att_tensor bias;          /* f32, for att_modifier_bias: the same. Ragged: Tq, Tk are the longest lengths */
+} att_attention_args;
+
+/* Makes a plan; errors name the field of the spec. Free it with att_plan_free (NULL is allowed). */
+ATT_API att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan **out);
+ATT_API void att_plan_free(att_plan *plan);
+
+/* out (and lse) of all queries. A row with nothing to attend gives 0 and -inf. */
+ATT_API att_status att_forward(const att_plan *plan, const att_attention_args *args);
+
+/* Plan, forward, free in one call. */
+ATT_API att_status att_attention(att_ctx *ctx, const att_attention_spec *spec, const att_attention_args *args);
+
+/* Attention weights of one head for queries [q_first, q_first + q_count) of one sequence, into
+ * weights [q_count, Tk of that sequence], recomputed from q, k and lse; out and v of args are not used.
+ * lse not given: it is computed again. */
+ATT_API att_status att_weights(const att_plan *plan, const att_attention_args *args, int64_t sequence, int64_t head,
+                               int64_t q_first, int64_t q_count, float *weights);
+
+/* What a plan does and will cost, before it runs. */
+typedef struct att_plan_info {
+    size_t size;
+    const char *kernel;     /* "flash-forward" */
+    const char *isa;        /* "avx512" */
+    int q_block, k_block;   /* the tile: queries by keys */
+    size_t workspace;       /* bytes that a forward call takes, over all threads */
+    double flops;           /* of this call: 2 (head_dim + value_dim) per attended pair of tiles; args NULL: 0 */
+    double skipped;         /* share of tiles that masks make empty; args NULL: 0 */
+} att_plan_info;
+ATT_API att_status att_plan_describe(const att_plan *plan, const att_attention_args *args, att_plan_info *info);
+
+/* ---- 5 Train: variables, parameters, operations ------------------------- */
+/* An operation computes at once. When one fails it returns NULL; operations given NULL return NULL, and
+ * att_read says what went wrong first: so layers are written without a check in every line.
+ *
+ *     att_var *h = att_linear(t, x, w1, b1, ATT_GELU_ERF, NULL);
+ *     att_var *y = att_linear(t, h, w2, b2, ATT_IDENTITY, x);       // + residual x
+ *
+ * Variables live until their scope ends. Matrices are [rows, features], f32, dense. */
+
+typedef struct att_tape att_tape;
+typedef struct att_var att_var;
+typedef struct att_param att_param;
+
+/* A parameter: a view of the caller's numbers (f32, f16 or bf16; not copied, must outlive it) and a copy
+ * packed for the running instruction set, made at first use. */
+ATT_API att_status att_param_new(att_ctx *ctx, const att_tensor *value, att_param **out);
+ATT_API void att_param_free(att_param *p);
+ATT_API const att_tensor *att_param_value(const att_param *p);
+/* Call after the numbers have changed: what was packed is packed again. Not while others use p. */
+ATT_API void att_param_touch(att_param *p);
+
+typedef struct att_event att_event;
+typedef struct att_tape_config {
+    size_t size;
+    void (*watch)(void *user, const att_event *event); /* NULL, or called after each operation: see Look */
+    void *watch_user;
+} att_tape_config;
+
+ATT_API att_status att_tape_new(att_ctx *ctx, const att_tape_config *cfg, att_tape **out);
+ATT_API void att_tape_free(att_tape *t);
+/* Forgets all variables and the error; keeps the memory for the next run. */
+ATT_API void att_tape_reset(att_tape *t);
+
+/* A scope has a name (for att_event) and frees at its end all variables made in it but the one given:
+ *     att_scope s = att_scope_begin(t, "layer.0");  ...  return att_scope_end(t, s, y);   */
+typedef struct att_scope {
+    size_t mark;
+    int depth;
+} att_scope;
+ATT_API att_scope att_scope_begin(att_tape *t, const char *name);
+ATT_API att_var *att_scope_end(att_tape *t, att_scope s, att_var *keep);
+
+/* A variable of the caller's numbers (not copied). */
+ATT_API att_var *att_input(att_tape *t, const att_tensor *x);
+/* The view of a variable's numbers, or the first error since the last reset. */
+ATT_API att_status att_read(att_tape *t, const att_var *v, att_tensor *out);
+
+typedef enum att_activation {
+    ATT_IDENTITY = 0,
+    ATT_RELU,
+    ATT_GELU_ERF,  /* x Phi(x)                                            (Hendrycks, Gimpel 2016) */
+    ATT_GELU_TANH, /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))       (the same, approximated) */
+    ATT_TANH
+} att_activation;
+
+typedef enum att_pooling { ATT_POOL_MEAN = 0, ATT_POOL_CLS, ATT_POOL_MAX } att_pooling;
+
+/* activation(x weight^T + bias) + residual: x [rows, in], weight [out, in], bias [out] or NULL,
+ * residual [rows, out] or NULL -> [rows, out]. Each row's bits depend on that row alone. */
+ATT_API att_var *att_linear(att_tape *t, att_var *x, att_param *weight, att_param *bias, att_activation act,
+                            att_var *residual);
+/* Rows of table [n, features] by ids[count], each in [0, n) -> [count, features]. */
+ATT_API att_var *att_embedding(att_tape *t, att_param *table, const int32_t *ids, int64_t count);
+/* a + b, same shapes. */
+ATT_API att_var *att_add(att_tape *t, att_var *a, att_var *b);
+/* (x - mean) / sqrt(variance + eps) * gamma + beta over the last dimension (Ba et al. 2016). */
+ATT_API att_var *att_layer_norm(att_tape *t, att_var *x, att_param *gamma, att_param *beta, float eps);
+/* An activation alone. */
+ATT_API att_var *att_activate(att_tape *t, att_var *x, att_activation act);
+/* [tokens, heads * dim] -> [tokens, heads, dim], and back. Views: no copy. */
+ATT_API att_var *att_split_heads(att_tape *t, att_var *x, int64_t heads);
+ATT_API att_var *att_merge_heads(att_tape *t, att_var *x);
+/* Attention, ragged: q [tokens, heads, head_dim], k and v alike; args gives offsets, mask, bias; its q, k, v, out
+ * and lse are left zero -> [tokens, heads, value_dim]. The plan must outlive the tape's variables. */
+ATT_API att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, att_var *v,
+                            const att_attention_args *args);
+/* One row a sequence: x [tokens, features], offsets [n + 1] -> [n, features]; an empty sequence gives 0. */
+ATT_API att_var *att_pool(att_tape *t, att_var *x, const int64_t *offsets, int64_t n, att_pooling kind);
+/* Each row divided by its Euclidean length, or by eps where that is less (PyTorch's F.normalize: eps = 1e-12). */
+ATT_API att_var *att_normalize(att_tape *t, att_var *x, float eps);
+
+/* ---- 6 Look ------------------------------------------------------------- */
+
+/* What att_tape_config.watch is shown: pointers are valid during the call. */
+struct att_event {
+    const char *op;                 /* "linear", "attend", ... */
+    const char *scope;              /* "encoder/layer.3/attention" */
+    const att_tensor *output;
+    const att_plan *plan;           /* "attend" only: with args, what att_weights needs */
+    const att_attention_args *args; /* "attend" only */
+};
+
+/* The machine's own limits, measured now (a few tenths of a second), with the context's threads. */
+ATT_API att_status att_measure_peak(att_ctx *ctx, double *flops_per_second);       /* multiply-adds in registers, each 2 */
+ATT_API att_status att_measure_bandwidth(att_ctx *ctx, double *bytes_per_second); /* reading memory */
+
+/* ---- 7 Extend: for libraries on top ------------------------------------- */
+
+/* Sets the calling thread's error sentence and returns s: return att_fail(ctx, ATT_ERR_FORMAT, "%s: ...", file). */
+ATT_API att_status att_fail(att_ctx *ctx, att_status s, const char *format, ...) ATT_PRINTF(3, 4);
+/* Memory from the context's allocator, aligned to 64 bytes; NULL on failure (error set) or for 0 bytes overflow. */
+ATT_API void *att_alloc(att_ctx *ctx, size_t count, size_t element_size);
+ATT_API void att_free(att_ctx *ctx, void *p);
+/* body(arg, i) for each i in [0, n) on the context's threads; inside another one it runs on the calling thread. */
+ATT_API void att_parallel_for(att_ctx *ctx, int n, void (*body)(void *arg, int i), void *arg);
+/* True when the cancel flag of the configuration is set. */
+ATT_API bool att_cancelled(const att_ctx *ctx);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

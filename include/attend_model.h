@@ -1,0 +1,116 @@
+/* attend_model.h - models on top of attend.h: weights, text, layers, whole models.
+ *
+ * Chapters: 1 Weights, 2 Text, 3 BERT, 4 Sentences.
+ *
+ * A model is a folder as the ecosystem publishes it. Settings are read, never
+ * assumed: one that is not supported is an error that names it. Files are
+ * checked completely before any of their content is used.
+ *
+ * Threads: what is opened here is read-only and serves many threads at once.
+ */
+#ifndef ATTEND_MODEL_H
+#define ATTEND_MODEL_H
+
+#include "attend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- 1 Weights ---------------------------------------------------------- */
+
+/* A .safetensors file, memory-mapped and checked: header length, JSON, duplicate names, dtypes,
+ * overlaps, gaps, alignment, truncation. Tensors stay valid until att_safetensors_close. */
+typedef struct att_safetensors att_safetensors;
+ATT_API att_status att_safetensors_open(att_ctx *ctx, const char *path, att_safetensors **out);
+ATT_API void att_safetensors_close(att_safetensors *f);
+ATT_API int64_t att_safetensors_count(const att_safetensors *f);
+/* Name of tensor i in [0, count), in the file's order; NULL outside. */
+ATT_API const char *att_safetensors_name(const att_safetensors *f, int64_t i);
+/* The tensor of that name, a view into the file. Error: not there. */
+ATT_API att_status att_safetensors_get(const att_safetensors *f, const char *name, att_tensor *out);
+/* Reads the same from memory (not copied, 8-byte aligned), for embedding and for fuzzing; `label` stands for the path in errors. */
+ATT_API att_status att_safetensors_from_memory(att_ctx *ctx, const char *label, const void *data, size_t bytes,
+                                               att_safetensors **out);
+
+/* ---- 2 Text ------------------------------------------------------------- */
+
+typedef struct att_tokenizer att_tokenizer;
+
+/* From a model's folder: tokenizer.json, else vocab.txt with tokenizer_config.json. */
+ATT_API att_status att_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **out);
+ATT_API void att_tokenizer_free(att_tokenizer *t);
+ATT_API int64_t att_tokenizer_size(const att_tokenizer *t);               /* ids are in [0, size) */
+ATT_API const char *att_tokenizer_token(const att_tokenizer *t, int32_t id); /* "##ing", UTF-8; NULL if there is none */
+
+typedef struct att_encode_options {
+    size_t size;
+    int64_t max_tokens; /* 0 = no limit; special tokens count */
+    bool no_special;    /* without [CLS] and [SEP] */
+} att_encode_options;
+
+typedef struct att_tokens {
+    int32_t *ids; /* [count]; att_tokens_free frees it */
+    int64_t count;
+    bool truncated; /* max_tokens cut something off */
+} att_tokens;
+
+/* Text of any bytes to ids: invalid UTF-8 reads as U+FFFD. opt NULL = defaults. */
+ATT_API att_status att_encode(const att_tokenizer *t, const char *text, size_t bytes, const att_encode_options *opt,
+                              att_tokens *out);
+ATT_API void att_tokens_free(const att_tokenizer *t, att_tokens *tokens);
+
+/* ---- 3 BERT ------------------------------------------------------------- */
+
+/* The encoder of Devlin et al. 2018, in the layout of the class BertModel. */
+typedef struct att_bert att_bert;
+
+typedef struct att_bert_info {
+    size_t size;
+    int64_t vocabulary, hidden, layers, heads, intermediate, max_positions;
+} att_bert_info;
+
+ATT_API att_status att_bert_open(att_ctx *ctx, const char *folder, att_bert **out);
+ATT_API void att_bert_free(att_bert *m);
+ATT_API void att_bert_describe(const att_bert *m, att_bert_info *info);
+/* Hidden states of the last layer, all sequences one after the other:
+ * ids [offsets[n]], offsets [n + 1] ascending from 0 -> [offsets[n], hidden]. NULL on error, as all operations. */
+ATT_API att_var *att_bert_apply(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets, int64_t n);
+
+/* ---- 4 Sentences -------------------------------------------------------- */
+
+/* A sentence-transformers folder: Transformer, Pooling, optionally Normalize (Reimers, Gurevych 2019). */
+typedef struct att_sentence att_sentence;
+
+typedef struct att_sentence_info {
+    size_t size;
+    int64_t dim;         /* of an embedding */
+    int64_t max_tokens;  /* longer sentences are cut */
+    int64_t layers, heads;
+    att_pooling pooling;
+    bool normalized;     /* embeddings have length 1: their dot product is the cosine */
+} att_sentence_info;
+
+ATT_API att_status att_sentence_open(att_ctx *ctx, const char *folder, att_sentence **out);
+ATT_API void att_sentence_free(att_sentence *m);
+ATT_API void att_sentence_describe(const att_sentence *m, att_sentence_info *info);
+ATT_API const att_tokenizer *att_sentence_tokenizer(const att_sentence *m);
+
+/* One embedding a sentence: texts [n] with bytes [n] (NULL: zero-terminated) -> out [n, dim], in the given order,
+ * the same bits whatever else is in the call. n_truncated (NULL allowed): how many sentences were cut. */
+ATT_API att_status att_sentence_encode(const att_sentence *m, int64_t n, const char *const *texts, const size_t *bytes,
+                                       float *out, int64_t *n_truncated);
+
+/* Attention weights of one layer and head over one sentence. */
+typedef struct att_attention_map {
+    att_tokens tokens;
+    float *weights; /* [count, count]: row = query, column = key */
+} att_attention_map;
+ATT_API att_status att_sentence_attention(const att_sentence *m, const char *text, size_t bytes, int64_t layer,
+                                          int64_t head, att_attention_map *out);
+ATT_API void att_attention_map_free(const att_sentence *m, att_attention_map *map);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,72 @@
+/* The tile kernels: raw pointers, no malloc, no tensors. One source, compiled once per instruction set.
+ *
+ * A kernel file NAME.c defines static functions and one that enters them in the table:
+ *     void ATT_ISA(att_kernel_NAME)(att_kernels *k) { k->... = ...; }
+ * The scalar set fills the table first, a better one overrides what it has. The build finds the files. */
+#ifndef ATT_KERNEL_H
+#define ATT_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What happens to a finished element c[i][j] of a GEMM: activation(c + bias[j]) + residual[i][j]. */
+typedef struct att_epilogue {
+    const float *bias;     /* [n] or NULL */
+    const float *residual; /* [m, n] or NULL */
+    int64_t residual_stride;
+    int activation; /* att_activation */
+} att_epilogue;
+
+typedef struct att_kernels {
+    int lanes; /* floats in a vector */
+
+    /* gemm.c: panel = columns of one packed panel, rows = rows of one tile */
+    int panel, rows;
+    /* B [n, k] with element strides (row: n, column: k) -> panels [ceil(n / panel)][k][panel], zero-padded;
+     * only panels [first, last) are written. */
+    void (*gemm_pack)(int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t stride_k, int64_t first,
+                      int64_t last, float *packed);
+    /* c [m, n] = epilogue(a [m, k] times panels [first, last)): one ascending chain over k for each element. */
+    void (*gemm)(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed, int64_t first,
+                 int64_t last, float *c, int64_t ldc, const att_epilogue *e);
+
+    /* activation.c: y [n] = f(x [n]); y may be x */
+    void (*activate)(int activation, int64_t n, const float *x, float *y);
+    void (*exp2)(int64_t n, const float *x, float *y);
+    void (*erf)(int64_t n, const float *x, float *y);
+    void (*tanh)(int64_t n, const float *x, float *y);
+
+    /* softmax.c: y [n] = exp(x - max x) / sum; all -inf gives zeros; NaN gives NaN */
+    void (*softmax)(int64_t n, const float *x, float *y);
+
+    /* norm.c */
+    void (*layer_norm)(int64_t n, const float *x, const float *gamma, const float *beta, float eps, float *y);
+    void (*normalize)(int64_t n, const float *x, float eps, float *y); /* x / max(|x|, eps) */
+
+    /* vector.c: on n numbers */
+    void (*add)(int64_t n, const float *a, const float *b, float *y);
+    void (*max)(int64_t n, const float *a, const float *b, float *y);
+    void (*scale)(int64_t n, float s, const float *x, float *y);
+    float (*dot)(int64_t n, const float *a, const float *b);
+    void (*from_f16)(int64_t n, const uint16_t *x, float *y);
+    void (*from_bf16)(int64_t n, const uint16_t *x, float *y);
+
+    /* peak.c: what the machine can do at best */
+    double (*peak)(int64_t repeats, double *flops); /* multiply-adds in registers; the result only keeps them alive */
+    double (*read)(int64_t n, const float *x);      /* reads n numbers once, at memory speed */
+} att_kernels;
+
+/* The table of an instruction set (att_ctx.isa). Filled once; safe from any thread. */
+const att_kernels *att_kernels_of(int isa);
+
+/* ---- references in double, beside each kernel (reference.c): what the tests hold the kernels against */
+
+void att_ref_gemm(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *b, int64_t stride_n,
+                  int64_t stride_k, const att_epilogue *e, double *c, int64_t ldc);
+double att_ref_activate(int activation, double x);
+void att_ref_softmax(int64_t n, const float *x, double *y);
+void att_ref_layer_norm(int64_t n, const float *x, const float *gamma, const float *beta, float eps, double *y);
+void att_ref_normalize(int64_t n, const float *x, float eps, double *y);
+
+#endif

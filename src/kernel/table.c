@@ -1,0 +1,40 @@
+/* Fills the kernel tables: the scalar set first, then what each better set has. */
+#include "kernel/kernel.h"
+#include "att_lists.h"
+
+#include <pthread.h>
+
+#define DECLARE(name, isa) void att_kernel_##name##_##isa(att_kernels *k);
+#define FILL(name, isa) att_kernel_##name##_##isa(k);
+#define SET(isa)                                    \
+    ATT_KERNEL_LIST(DECLARE, isa)                   \
+    static void fill_##isa(att_kernels *k)          \
+    {                                               \
+        ATT_KERNEL_LIST(FILL, isa)                  \
+    }
+ATT_SET_LIST(SET)
+#undef SET
+
+static void (*const fills[])(att_kernels *) = {
+#define SET(isa) fill_##isa,
+    ATT_SET_LIST(SET)
+#undef SET
+};
+enum { N_SETS = sizeof fills / sizeof fills[0] };
+
+static att_kernels tables[N_SETS];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void fill_all(void)
+{
+    for (int i = 0; i < N_SETS; i++) {
+        fills[0](&tables[i]);
+        fills[i](&tables[i]);
+    }
+}
+
+const att_kernels *att_kernels_of(int isa)
+{
+    pthread_once(&once, fill_all);
+    return &tables[isa];
+}

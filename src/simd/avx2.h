@@ -1,0 +1,66 @@
+/* The vocabulary on AVX2 with FMA. */
+// rank: 1
+// arch: x86_64
+// flags: -mavx2 -mfma -mf16c
+#ifdef ATT_SIMD_DETECT
+static bool att_detect_avx2(void)
+{
+    return att_cpu_saves(ATT_STATE_YMM) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+#else
+#include <immintrin.h>
+#define ATT_LANES 8
+#define ATT_PANEL_VECTORS 2
+#define ATT_TILE_ROWS 6
+
+typedef __m256 vf;
+typedef __m256 vm;
+
+static inline vf v_set(float x) { return _mm256_set1_ps(x); }
+static inline vf v_load(const float *p) { return _mm256_loadu_ps(p); }
+static inline void v_store(float *p, vf x) { _mm256_storeu_ps(p, x); }
+static inline __m256i v_first(int n)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+static inline vf v_load_n(const float *p, int n) { return _mm256_maskload_ps(p, v_first(n)); }
+static inline void v_store_n(float *p, vf x, int n) { _mm256_maskstore_ps(p, v_first(n), x); }
+static inline vf v_add(vf a, vf b) { return _mm256_add_ps(a, b); }
+static inline vf v_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
+static inline vf v_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
+static inline vf v_div(vf a, vf b) { return _mm256_div_ps(a, b); }
+static inline vf v_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
+static inline vm v_lt(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
+static inline vf v_select(vm m, vf a, vf b) { return _mm256_blendv_ps(b, a, m); }
+static inline vf v_max(vf a, vf b) { return _mm256_max_ps(a, b); } /* b where either is NaN */
+static inline vf v_min(vf a, vf b) { return _mm256_min_ps(a, b); }
+static inline vf v_abs(vf a) { return _mm256_andnot_ps(v_set(-0.0f), a); }
+static inline vf v_sign_of(vf mag, vf sign)
+{
+    return _mm256_or_ps(v_abs(mag), _mm256_and_ps(v_set(-0.0f), sign));
+}
+static inline vf v_round(vf a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+static inline vf v_ldexp(vf a, vf n) /* a 2^n, n whole, -126 <= n <= 127 */
+{
+    const __m256i e = _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23);
+    return _mm256_mul_ps(a, _mm256_castsi256_ps(e));
+}
+static inline vf v_sqrt(vf a) { return _mm256_sqrt_ps(a); }
+static inline float v_sum(vf a)
+{
+    __m128 x = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    x = _mm_add_ps(x, _mm_movehl_ps(x, x));
+    return _mm_cvtss_f32(_mm_add_ss(x, _mm_movehdup_ps(x)));
+}
+static inline float v_top(vf a)
+{
+    __m128 x = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    x = _mm_max_ps(x, _mm_movehl_ps(x, x));
+    return _mm_cvtss_f32(_mm_max_ss(x, _mm_movehdup_ps(x)));
+}
+static inline vf v_keep(vf a)
+{
+    __asm__("" : "+x"(a));
+    return a;
+}
+#endif

@@ -1,0 +1,62 @@
+/* The vocabulary on AVX-512 (F, DQ, BW, VL). */
+// rank: 2
+// arch: x86_64
+// flags: -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma -mf16c -mprefer-vector-width=512
+#ifdef ATT_SIMD_DETECT
+static bool att_detect_avx512(void)
+{
+    return att_cpu_saves(ATT_STATE_ZMM) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
+}
+#else
+#include <immintrin.h>
+#define ATT_LANES 16
+#define ATT_PANEL_VECTORS 2
+#define ATT_TILE_ROWS 12
+
+typedef __m512 vf;
+typedef __mmask16 vm;
+
+static inline vf v_set(float x) { return _mm512_set1_ps(x); }
+static inline vf v_load(const float *p) { return _mm512_loadu_ps(p); }
+static inline void v_store(float *p, vf x) { _mm512_storeu_ps(p, x); }
+static inline vm v_first(int n) { return (vm)((1u << n) - 1); }
+static inline vf v_load_n(const float *p, int n) { return _mm512_maskz_loadu_ps(v_first(n), p); }
+static inline void v_store_n(float *p, vf x, int n) { _mm512_mask_storeu_ps(p, v_first(n), x); }
+static inline vf v_add(vf a, vf b) { return _mm512_add_ps(a, b); }
+static inline vf v_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
+static inline vf v_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
+static inline vf v_div(vf a, vf b) { return _mm512_div_ps(a, b); }
+static inline vf v_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
+static inline vm v_lt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+static inline vf v_select(vm m, vf a, vf b) { return _mm512_mask_blend_ps(m, b, a); }
+static inline vf v_max(vf a, vf b) { return _mm512_max_ps(a, b); } /* b where either is NaN */
+static inline vf v_min(vf a, vf b) { return _mm512_min_ps(a, b); }
+static inline vf v_abs(vf a) { return _mm512_abs_ps(a); }
+static inline vf v_sign_of(vf mag, vf sign)
+{
+    return _mm512_or_ps(v_abs(mag), _mm512_and_ps(v_set(-0.0f), sign));
+}
+static inline vf v_round(vf a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+static inline vf v_ldexp(vf a, vf n) { return _mm512_scalef_ps(a, n); } /* a 2^n, n whole, -126 <= n <= 127 */
+static inline vf v_sqrt(vf a) { return _mm512_sqrt_ps(a); }
+static inline float v_sum(vf a)
+{
+    const __m256 y = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+    __m128 x = _mm_add_ps(_mm256_castps256_ps128(y), _mm256_extractf128_ps(y, 1));
+    x = _mm_add_ps(x, _mm_movehl_ps(x, x));
+    return _mm_cvtss_f32(_mm_add_ss(x, _mm_movehdup_ps(x)));
+}
+static inline float v_top(vf a)
+{
+    const __m256 y = _mm256_max_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+    __m128 x = _mm_max_ps(_mm256_castps256_ps128(y), _mm256_extractf128_ps(y, 1));
+    x = _mm_max_ps(x, _mm_movehl_ps(x, x));
+    return _mm_cvtss_f32(_mm_max_ss(x, _mm_movehdup_ps(x)));
+}
+static inline vf v_keep(vf a)
+{
+    __asm__("" : "+v"(a));
+    return a;
+}
+#endif

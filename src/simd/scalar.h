@@ -1,0 +1,55 @@
+/* The vocabulary in portable C: four lanes, which any compiler maps to what the baseline has. */
+// rank: 0
+// arch: any
+// flags:
+#ifdef ATT_SIMD_DETECT
+static bool att_detect_scalar(void)
+{
+    return true;
+}
+#else
+#include <math.h>
+#include <string.h>
+#define ATT_LANES 4
+#define ATT_PANEL_VECTORS 2 /* vectors across one GEMM panel or one block of queries */
+#define ATT_TILE_ROWS 4     /* rows of a register tile beside them */
+
+typedef float vf __attribute__((vector_size(16)));
+typedef int32_t vm __attribute__((vector_size(16))); /* a mask: all bits of a lane, or none */
+
+static inline vf v_set(float x) { return (vf){x, x, x, x}; }
+static inline vf v_load(const float *p) { vf x; memcpy(&x, p, sizeof x); return x; }
+static inline void v_store(float *p, vf x) { memcpy(p, &x, sizeof x); }
+static inline vf v_load_n(const float *p, int n) { vf x = v_set(0); memcpy(&x, p, (size_t)n * sizeof *p); return x; }
+static inline void v_store_n(float *p, vf x, int n) { memcpy(p, &x, (size_t)n * sizeof *p); }
+static inline vf v_add(vf a, vf b) { return a + b; }
+static inline vf v_sub(vf a, vf b) { return a - b; }
+static inline vf v_mul(vf a, vf b) { return a * b; }
+static inline vf v_div(vf a, vf b) { return a / b; }
+static inline vf v_fma(vf a, vf b, vf c) { return a * b + c; } /* rounds twice here, once where there is an instruction */
+static inline vm v_lt(vf a, vf b) { return a < b; }
+static inline vf v_select(vm m, vf a, vf b) { return (vf)((m & (vm)a) | (~m & (vm)b)); }
+/* As the x86 instruction: b where either is NaN. */
+static inline vf v_max(vf a, vf b) { return v_select(a > b, a, b); }
+static inline vf v_min(vf a, vf b) { return v_select(a < b, a, b); }
+static inline vf v_abs(vf a) { return (vf)((vm)a & 0x7fffffff); }
+static inline vf v_sign_of(vf mag, vf sign) { return (vf)(((vm)mag & 0x7fffffff) | ((vm)sign & (int32_t)0x80000000u)); }
+static inline vf v_round(vf a) /* to nearest even, |a| < 2^22 */
+{
+    const vf big = v_set(12582912.0f);
+    return (a + big) - big;
+}
+static inline vf v_ldexp(vf a, vf n) /* a 2^n, n whole, -126 <= n <= 127 */
+{
+    const vf magic = v_set(12582912.0f + 127.0f);
+    return a * (vf)((vm)(n + magic) << 23);
+}
+static inline vf v_sqrt(vf a) { return (vf){sqrtf(a[0]), sqrtf(a[1]), sqrtf(a[2]), sqrtf(a[3])}; }
+static inline float v_sum(vf a) { return (a[0] + a[2]) + (a[1] + a[3]); }
+static inline float v_top(vf a)
+{
+    const float x = a[0] > a[2] ? a[0] : a[2], y = a[1] > a[3] ? a[1] : a[3];
+    return x > y ? x : y;
+}
+static inline vf v_keep(vf a) { return a; } /* stops the compiler from reading a again from memory */
+#endif

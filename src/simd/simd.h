@@ -1,0 +1,18 @@
+/* The vocabulary of the instruction set that this file is being compiled for.
+ * The build defines ATT_SIMD_HEADER ("simd/avx2.h") and ATT_SIMD_NAME (avx2). */
+#ifndef ATT_SIMD_H
+#define ATT_SIMD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ATT_ISA_JOIN2(name, isa) name##_##isa
+#define ATT_ISA_JOIN(name, isa) ATT_ISA_JOIN2(name, isa)
+#define ATT_ISA(name) ATT_ISA_JOIN(name, ATT_SIMD_NAME) /* att_kernel_gemm_avx2 */
+
+#define ATT_INLINE static inline __attribute__((always_inline))
+
+#include ATT_SIMD_HEADER
+
+#endif
