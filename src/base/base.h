@@ -4,7 +4,7 @@
 
 #include "attend.h"
 
-typedef struct att_pool att_pool;
+typedef struct att_thread_pool att_thread_pool;
 
 struct att_ctx {
     int isa; /* index into the kernel tables */
@@ -12,7 +12,7 @@ struct att_ctx {
     att_allocator allocator;
     att_parallel_fn parallel_for; /* the caller's, or NULL: the pool's */
     void *parallel_user;
-    att_pool *pool;
+    att_thread_pool *pool;
     const volatile int *cancel;
 };
 
@@ -44,8 +44,8 @@ void att_arena_free(att_arena *a);
 /* ---- threads (pool.c) */
 
 /* n - 1 threads beside the caller's. Spins at most 50 us before it sleeps. NULL: error set. */
-att_status att_pool_open(att_ctx *ctx, int n_threads, att_pool **out);
-void att_pool_close(att_ctx *ctx, att_pool *p);
+att_status att_pool_open(att_ctx *ctx, int n_threads, att_thread_pool **out);
+void att_pool_close(att_ctx *ctx, att_thread_pool *p);
 /* att_parallel_for (public) runs on it; a second caller at the same time, or a nested call, runs alone.
  * The same with the number of the thread that runs the body, in [0, att_threads(ctx)), for scratch memory. With the
  * caller's own parallel_for, n is split into att_threads(ctx) strands, whose number that is. */
