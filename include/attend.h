@@ -349,6 +349,8 @@ ATT_API void att_free(att_ctx *ctx, void *p);
 ATT_API void att_parallel_for(att_ctx *ctx, int n, void (*body)(void *arg, int i), void *arg);
 /* True when the cancel flag of the configuration is set. */
 ATT_API bool att_cancelled(const att_ctx *ctx);
+/* Fails the tape as an operation does: the first sentence stays, with the scope's path in front. Returns NULL. */
+ATT_API att_var *att_tape_fail(att_tape *t, att_status s, const char *format, ...) ATT_PRINTF(3, 4);
 
 #ifdef __cplusplus
 }

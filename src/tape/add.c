@@ -1,0 +1,39 @@
+/* a + b */
+#include "tape/tape.h"
+
+typedef struct job {
+    const att_kernels *k;
+    const float *a, *b;
+    float *y; /* all [count] */
+} job;
+
+static void add(const void *arg, int64_t first, int64_t last)
+{
+    const job *j = arg;
+    j->k->add(last - first, j->a + first, j->b + first, j->y + first);
+}
+
+static bool same_shape(const att_tensor *a, const att_tensor *b)
+{
+    bool same = a->rank == b->rank;
+    for (int i = 0; same && i < a->rank; i++)
+        same = a->dim[i] == b->dim[i];
+    return same;
+}
+
+/* ---- forward */
+
+att_var *att_add(att_tape *t, att_var *a, att_var *b)
+{
+    if (!a || !b || !att_tape_ready(t))
+        return NULL;
+    if (!same_shape(&a->value, &b->value))
+        return att_tape_fail(t, ATT_ERR_SHAPE, "add: a is %s but b is %s", att_shape_of(&a->value).text,
+                             att_shape_of(&b->value).text);
+    att_var *y = att_tape_var(t, a->value.rank, a->value.dim);
+    if (!y)
+        return NULL;
+    const job j = {.k = att_kernels_of(t->ctx->isa), .a = a->value.data, .b = b->value.data, .y = y->value.data};
+    att_tape_for_rows(t->ctx, att_tape_count(&a->value), 1, add, &j);
+    return att_tape_done(t, "add", y, NULL, NULL);
+}

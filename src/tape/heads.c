@@ -1,0 +1,27 @@
+/* [tokens, heads * dim] <-> [tokens, heads, dim]: the same numbers under another shape */
+#include "tape/tape.h"
+
+/* ---- forward */
+
+att_var *att_split_heads(att_tape *t, att_var *x, int64_t heads)
+{
+    if (!x || !att_tape_ready(t))
+        return NULL;
+    const att_tensor *v = &x->value;
+    if (v->rank != 2 || heads < 1 || v->dim[1] % heads != 0)
+        return att_tape_fail(t, ATT_ERR_SHAPE, "split_heads: x is %s, which %lld heads do not divide",
+                             att_shape_of(v).text, (long long)heads);
+    att_var *y = att_tape_view(t, x, 3, (const int64_t[]){v->dim[0], heads, v->dim[1] / heads});
+    return y ? att_tape_done(t, "split_heads", y, NULL, NULL) : NULL;
+}
+
+att_var *att_merge_heads(att_tape *t, att_var *x)
+{
+    if (!x || !att_tape_ready(t))
+        return NULL;
+    const att_tensor *v = &x->value;
+    if (v->rank != 3)
+        return att_tape_fail(t, ATT_ERR_SHAPE, "merge_heads: x is %s, not [tokens, heads, dim]", att_shape_of(v).text);
+    att_var *y = att_tape_view(t, x, 2, (const int64_t[]){v->dim[0], v->dim[1] * v->dim[2]});
+    return y ? att_tape_done(t, "merge_heads", y, NULL, NULL) : NULL;
+}

@@ -1,0 +1,156 @@
+/* Parameters: the caller's numbers, and the copies that the kernels want, made at first use. */
+#include "tape/tape.h"
+#include "gemm/gemm.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <stdatomic.h>
+
+/* Good for the generation of the parameter that it was made of. */
+typedef struct copy {
+    float *data;
+    atomic_size_t generation;
+} copy;
+
+struct att_param {
+    att_ctx *ctx;
+    att_tensor value;
+    size_t generation;    /* from 1: copies start at 0, older than any value */
+    pthread_mutex_t lock; /* of those who make a copy */
+    copy packed, floats;
+};
+
+static size_t count_of(const att_tensor *x)
+{
+    size_t n = 1;
+    for (int i = 0; i < x->rank; i++)
+        n = att_size_mul(n, (size_t)x->dim[i]);
+    return n;
+}
+
+static bool is_dense(const att_tensor *x)
+{
+    int64_t expected = 1;
+    for (int i = x->rank - 1; i >= 0; expected *= x->dim[i--])
+        if (x->dim[i] > 1 && x->stride[i] != expected)
+            return false;
+    return true;
+}
+
+att_status att_param_new(att_ctx *ctx, const att_tensor *value, att_param **out)
+{
+    *out = NULL;
+    if (value->dtype != ATT_F32 && value->dtype != ATT_F16 && value->dtype != ATT_BF16)
+        return att_fail(ctx, ATT_ERR_DTYPE, "param: value is %s, not f32, f16 or bf16", att_dtype_name(value->dtype));
+    att_tensor checked;
+    const att_status s = att_wrap(&checked, value->data, value->dtype, value->rank, value->dim, value->stride);
+    if (s)
+        return s;
+    if (value->rank < 1 || value->rank > 2)
+        return att_fail(ctx, ATT_ERR_SHAPE, "param: value has rank %d, not 1 or 2", value->rank);
+    if (!value->data && count_of(value) > 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "param: value.data is NULL but value is %s", att_shape_of(value).text);
+    att_param *p = att_calloc(ctx, 1, sizeof *p);
+    if (!p)
+        return ATT_ERR_MEMORY;
+    p->ctx = ctx;
+    p->value = *value;
+    p->generation = 1;
+    pthread_mutex_init(&p->lock, NULL);
+    *out = p;
+    return ATT_OK;
+}
+
+void att_param_free(att_param *p)
+{
+    if (!p)
+        return;
+    pthread_mutex_destroy(&p->lock);
+    att_free(p->ctx, p->packed.data);
+    att_free(p->ctx, p->floats.data);
+    att_free(p->ctx, p);
+}
+
+const att_tensor *att_param_value(const att_param *p) { return &p->value; }
+
+void att_param_touch(att_param *p) { p->generation++; }
+
+/* n numbers of x from element `at` on, next to each other, as f32. */
+static void convert(const att_param *p, int64_t at, int64_t n, float *y)
+{
+    const att_kernels *k = att_kernels_of(p->ctx->isa);
+    if (p->value.dtype == ATT_F32)
+        memcpy(y, (const float *)p->value.data + at, (size_t)n * sizeof *y);
+    else if (p->value.dtype == ATT_F16)
+        k->from_f16(n, (const uint16_t *)p->value.data + at, y);
+    else
+        k->from_bf16(n, (const uint16_t *)p->value.data + at, y);
+}
+
+void att_param_row(const att_param *p, int64_t row, float *y)
+{
+    const att_tensor *x = &p->value;
+    const int last = x->rank - 1;
+    const int64_t at = last > 0 ? row * x->stride[0] : 0;
+    if (x->stride[last] == 1)
+        convert(p, at, x->dim[last], y);
+    else
+        for (int64_t i = 0; i < x->dim[last]; i++)
+            convert(p, at + i * x->stride[last], 1, y + i);
+}
+
+static bool make_floats(att_param *p, float *y)
+{
+    const att_tensor *x = &p->value;
+    const int64_t rows = x->rank == 2 ? x->dim[0] : 1, features = x->dim[x->rank - 1];
+    for (int64_t i = 0; i < rows; i++)
+        att_param_row(p, i, y + i * features);
+    return true;
+}
+
+static bool make_packed(att_param *p, float *y)
+{
+    const att_tensor *x = &p->value;
+    const int64_t n = x->dim[0], k = x->dim[1];
+    if (x->dtype == ATT_F32) {
+        att_gemm_pack(p->ctx, n, k, x->data, x->stride[0], x->stride[1], y);
+        return true;
+    }
+    float *floats = att_alloc(p->ctx, count_of(x), sizeof *floats);
+    if (!floats)
+        return false;
+    make_floats(p, floats);
+    att_gemm_pack(p->ctx, n, k, floats, k, 1, y);
+    att_free(p->ctx, floats);
+    return true;
+}
+
+/* The copy, made by the first thread that asks; the others wait for it. */
+static const float *get(att_param *p, copy *c, size_t count, bool (*make)(att_param *p, float *y))
+{
+    if (atomic_load_explicit(&c->generation, memory_order_acquire) == p->generation)
+        return c->data;
+    pthread_mutex_lock(&p->lock);
+    bool good = atomic_load_explicit(&c->generation, memory_order_relaxed) == p->generation;
+    if (!good) {
+        if (!c->data)
+            c->data = att_alloc(p->ctx, count ? count : 1, sizeof(float));
+        good = c->data && make(p, c->data);
+        if (good)
+            atomic_store_explicit(&c->generation, p->generation, memory_order_release);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return good ? c->data : NULL;
+}
+
+const float *att_param_packed(att_param *p)
+{
+    return get(p, &p->packed, att_gemm_packed_count(p->ctx, p->value.dim[0], p->value.dim[1]), make_packed);
+}
+
+const float *att_param_floats(att_param *p)
+{
+    if (p->value.dtype == ATT_F32 && is_dense(&p->value))
+        return p->value.data;
+    return get(p, &p->floats, count_of(&p->value), make_floats);
+}

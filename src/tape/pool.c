@@ -1,0 +1,79 @@
+/* One row a sequence: the mean, the first or the largest of its rows */
+#include "tape/tape.h"
+
+#include <string.h>
+
+typedef struct job {
+    const att_kernels *k;
+    const float *x;         /* [tokens, features] */
+    const int64_t *offsets; /* [n + 1] */
+    float *y;               /* [n, features] */
+    int64_t features;
+    att_pooling kind;
+} job;
+
+static void pool_one(const job *j, int64_t sequence)
+{
+    const int64_t f = j->features, first = j->offsets[sequence], last = j->offsets[sequence + 1];
+    float *y = j->y + sequence * f;
+    if (first == last) {
+        memset(y, 0, (size_t)f * sizeof *y);
+        return;
+    }
+    memcpy(y, j->x + first * f, (size_t)f * sizeof *y);
+    if (j->kind == ATT_POOL_CLS)
+        return;
+    void (*const merge)(int64_t, const float *, const float *, float *) =
+        j->kind == ATT_POOL_MAX ? j->k->max : j->k->add;
+    for (int64_t i = first + 1; i < last; i++)
+        merge(f, y, j->x + i * f, y);
+    if (j->kind == ATT_POOL_MEAN)
+        j->k->scale(f, 1.0f / (float)(last - first), y, y);
+}
+
+static void pool(const void *arg, int64_t first, int64_t last)
+{
+    for (int64_t i = first; i < last; i++)
+        pool_one(arg, i);
+}
+
+static bool check(att_tape *t, const att_tensor *x, const int64_t *offsets, int64_t n, att_pooling kind)
+{
+    if (x->rank != 2)
+        att_tape_fail(t, ATT_ERR_SHAPE, "pool: x is %s, not [tokens, features]", att_shape_of(x).text);
+    else if ((unsigned)kind > ATT_POOL_MAX)
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "pool: %d is no pooling", (int)kind);
+    else if (n < 0 || !offsets)
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "pool: n = %lld with %s offsets", (long long)n, offsets ? "these" : "no");
+    else if (offsets[0] != 0 || offsets[n] != x->dim[0])
+        att_tape_fail(t, ATT_ERR_SHAPE, "pool: offsets go from %lld to %lld but x is %s", (long long)offsets[0],
+                      (long long)offsets[n], att_shape_of(x).text);
+    else
+        for (int64_t i = 0; i < n; i++)
+            if (offsets[i] > offsets[i + 1]) {
+                att_tape_fail(t, ATT_ERR_ARGUMENT, "pool: offsets[%lld] = %lld is above offsets[%lld] = %lld",
+                              (long long)i, (long long)offsets[i], (long long)i + 1, (long long)offsets[i + 1]);
+                break;
+            }
+    return !t->status;
+}
+
+/* ---- forward */
+
+att_var *att_pool(att_tape *t, att_var *x, const int64_t *offsets, int64_t n, att_pooling kind)
+{
+    if (!x || !att_tape_ready(t) || !check(t, &x->value, offsets, n, kind))
+        return NULL;
+    const int64_t tokens = x->value.dim[0], features = x->value.dim[1];
+    att_var *y = att_tape_var(t, 2, (const int64_t[]){n, features});
+    if (!y)
+        return NULL;
+    const job j = {.k = att_kernels_of(t->ctx->isa),
+                   .x = x->value.data,
+                   .offsets = offsets,
+                   .y = y->value.data,
+                   .features = features,
+                   .kind = kind};
+    att_tape_for_rows(t->ctx, n, n > 0 ? tokens * features / n : 0, pool, &j);
+    return att_tape_done(t, "pool", y, NULL, NULL);
+}

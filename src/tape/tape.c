@@ -1,0 +1,267 @@
+/* The tape: variables in an arena, scopes that free them, the first error. */
+#include "tape/tape.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct att_tape_scope {
+    const att_tape_scope *parent;
+    int depth; /* 1 for the outermost */
+    char path[];
+};
+
+static const char *path_of(const att_tape *t) { return t->scope ? t->scope->path : ""; }
+static int depth_of(const att_tape *t) { return t->scope ? t->scope->depth : 0; }
+
+static size_t bytes_of(const att_tensor *x)
+{
+    size_t bytes = sizeof(float);
+    for (int i = 0; i < x->rank; i++)
+        bytes = att_size_mul(bytes, (size_t)x->dim[i]);
+    return bytes;
+}
+
+/* ---- the tape */
+
+att_status att_tape_new(att_ctx *ctx, const att_tape_config *cfg, att_tape **out)
+{
+    *out = NULL;
+    att_tape_config c;
+    att_status s = att_take_options(&c, sizeof c, cfg, "att_tape_config");
+    if (s)
+        return s;
+    att_tape *t = att_calloc(ctx, 1, sizeof *t);
+    if (!t)
+        return ATT_ERR_MEMORY;
+    t->ctx = ctx;
+    t->watch = c.watch;
+    t->watch_user = c.watch_user;
+    att_arena_init(&t->arena, ctx);
+    *out = t;
+    return ATT_OK;
+}
+
+void att_tape_free(att_tape *t)
+{
+    if (!t)
+        return;
+    att_arena_free(&t->arena);
+    att_free(t->ctx, t);
+}
+
+void att_tape_reset(att_tape *t)
+{
+    att_arena_release(&t->arena, 0);
+    t->scope = NULL;
+    t->status = ATT_OK;
+}
+
+att_var *att_tape_fail(att_tape *t, att_status s, const char *format, ...)
+{
+    if (t->status)
+        return NULL;
+    const char *path = path_of(t);
+    int n = *path ? snprintf(t->error, sizeof t->error, "%s: ", path) : 0;
+    if (n >= (int)sizeof t->error)
+        n = 0; /* a path that long would hide the message */
+    va_list args;
+    va_start(args, format);
+    vsnprintf(t->error + n, sizeof t->error - (size_t)n, format, args);
+    va_end(args);
+    t->status = s;
+    return NULL;
+}
+
+bool att_tape_ready(att_tape *t)
+{
+    if (!t->status && att_cancelled(t->ctx))
+        att_tape_fail(t, ATT_ERR_CANCELLED, "cancelled");
+    return !t->status;
+}
+
+/* ---- variables */
+
+static void *take(att_tape *t, size_t bytes, size_t *made)
+{
+    void *p = att_arena_alloc(&t->arena, bytes ? bytes : 1);
+    if (!p)
+        att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(t->ctx));
+    *made = att_arena_mark(&t->arena);
+    return p;
+}
+
+static att_var *new_var(att_tape *t, int rank, const int64_t *dim)
+{
+    size_t made;
+    att_var *v = take(t, sizeof *v, &made);
+    if (!v)
+        return NULL;
+    v->made = made;
+    v->data_made = 0;
+    const att_status s = att_wrap(&v->value, NULL, ATT_F32, rank, dim, NULL);
+    return s ? att_tape_fail(t, s, "%s", att_error(t->ctx)) : v;
+}
+
+att_var *att_tape_var(att_tape *t, int rank, const int64_t *dim)
+{
+    att_var *v = new_var(t, rank, dim);
+    if (v)
+        v->value.data = take(t, bytes_of(&v->value), &v->data_made);
+    return v && v->value.data ? v : NULL;
+}
+
+att_var *att_tape_view(att_tape *t, const att_var *of, int rank, const int64_t *dim)
+{
+    att_var *v = new_var(t, rank, dim);
+    if (!v)
+        return NULL;
+    v->value.data = of->value.data;
+    v->data_made = of->data_made;
+    return v;
+}
+
+att_var *att_input(att_tape *t, const att_tensor *x)
+{
+    if (!att_tape_ready(t))
+        return NULL;
+    if (!x || x->rank < 1 || x->rank > ATT_MAX_RANK)
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "input: x is not a tensor of rank 1 to %d", ATT_MAX_RANK);
+    if (x->dtype != ATT_F32)
+        return att_tape_fail(t, ATT_ERR_DTYPE, "input: x is %s, not f32", att_dtype_name(x->dtype));
+    att_var *v = new_var(t, x->rank, x->dim);
+    if (!v)
+        return NULL;
+    if (!x->data && bytes_of(&v->value) > 0)
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "input: x.data is NULL but x is %s", att_shape_of(x).text);
+    for (int i = 0; i < x->rank; i++)
+        if (x->dim[i] > 1 && x->stride[i] != v->value.stride[i])
+            return att_tape_fail(t, ATT_ERR_SHAPE, "input: x is not dense: stride[%d] = %lld, not %lld", i,
+                                 (long long)x->stride[i], (long long)v->value.stride[i]);
+    v->value.data = x->data;
+    return v;
+}
+
+att_status att_read(att_tape *t, const att_var *v, att_tensor *out)
+{
+    if (t->status)
+        return att_fail(t->ctx, t->status, "%s", t->error);
+    if (!v)
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "read: the variable is NULL but no operation has failed");
+    *out = v->value;
+    return ATT_OK;
+}
+
+att_var *att_tape_done(att_tape *t, const char *op, att_var *y, const att_plan *plan, const att_attention_args *args)
+{
+    if (t->watch) {
+        const att_event event = {.op = op, .scope = path_of(t), .output = &y->value, .plan = plan, .args = args};
+        t->watch(t->watch_user, &event);
+    }
+    return y;
+}
+
+/* ---- scopes */
+
+att_scope att_scope_begin(att_tape *t, const char *name)
+{
+    const att_scope s = {.mark = att_arena_mark(&t->arena), .depth = depth_of(t)};
+    if (!att_tape_ready(t))
+        return s;
+    const char *parent = path_of(t);
+    const size_t bytes = strlen(parent) + strlen(name) + 2; /* "/" and the end */
+    size_t made;
+    att_tape_scope *scope = take(t, sizeof *scope + bytes, &made);
+    if (!scope)
+        return s;
+    scope->parent = t->scope;
+    scope->depth = s.depth + 1;
+    snprintf(scope->path, bytes, "%s%s%s", parent, *parent ? "/" : "", name);
+    t->scope = scope;
+    return s;
+}
+
+/* Moves v, whose memory has just been released, down to the arena's top. The numbers first: they may lie where the
+ * struct goes. */
+static att_var *move_down(att_tape *t, att_var v, size_t mark)
+{
+    size_t made;
+    att_var *moved = take(t, sizeof *moved, &made);
+    if (!moved)
+        return NULL;
+    v.made = made;
+    if (v.data_made > mark) {
+        const size_t bytes = bytes_of(&v.value);
+        void *data = take(t, bytes, &v.data_made);
+        if (!data)
+            return NULL;
+        memmove(data, v.value.data, bytes);
+        v.value.data = data;
+    }
+    *moved = v;
+    return moved;
+}
+
+att_var *att_scope_end(att_tape *t, att_scope s, att_var *keep)
+{
+    if (!t->status && depth_of(t) <= s.depth)
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "scope_end: this scope has ended already");
+    while (depth_of(t) > s.depth)
+        t->scope = t->scope->parent;
+    if (!keep || t->status) {
+        att_arena_release(&t->arena, s.mark);
+        return NULL;
+    }
+    const bool inside = keep->made > s.mark;
+    const att_var v = *keep;
+    att_arena_release(&t->arena, s.mark);
+    return inside ? move_down(t, v, s.mark) : keep;
+}
+
+/* ---- shared by the operations */
+
+int64_t att_tape_rows(const att_tensor *x)
+{
+    int64_t n = 1;
+    for (int i = 0; i < x->rank - 1; i++)
+        n *= x->dim[i];
+    return n;
+}
+
+int64_t att_tape_count(const att_tensor *x) { return att_tape_rows(x) * x->dim[x->rank - 1]; }
+
+att_shape att_shape_of(const att_tensor *x)
+{
+    att_shape s = {"["};
+    size_t n = 1;
+    for (int i = 0; i < x->rank; i++)
+        n += (size_t)snprintf(s.text + n, sizeof s.text - n, "%s%lld", i ? ", " : "", (long long)x->dim[i]);
+    snprintf(s.text + n, sizeof s.text - n, "]");
+    return s;
+}
+
+typedef struct row_job {
+    void (*body)(const void *arg, int64_t first, int64_t last);
+    const void *arg;
+    int64_t rows, grain;
+} row_job;
+
+static void run_rows(void *arg, int i)
+{
+    const row_job *job = arg;
+    const int64_t first = i * job->grain, last = first + job->grain;
+    job->body(job->arg, first, last < job->rows ? last : job->rows);
+}
+
+void att_tape_for_rows(att_ctx *ctx, int64_t rows, int64_t features,
+                       void (*body)(const void *arg, int64_t first, int64_t last), const void *arg)
+{
+    enum { WORTH = 16384 };
+    const int64_t grain = features < WORTH / 2 ? WORTH / (features > 0 ? features : 1) : 1;
+    if (rows <= grain) {
+        body(arg, 0, rows);
+        return;
+    }
+    row_job job = {.body = body, .arg = arg, .rows = rows, .grain = grain};
+    att_parallel_for(ctx, (int)((rows + grain - 1) / grain), run_rows, &job);
+}
