@@ -4,6 +4,8 @@
 
 #include "attend.h"
 
+#include <pthread.h>
+
 typedef struct att_thread_pool att_thread_pool;
 
 struct att_ctx {
@@ -12,14 +14,14 @@ struct att_ctx {
     att_allocator allocator;
     att_parallel_fn parallel_for; /* the caller's, or NULL: the pool's */
     void *parallel_user;
-    att_thread_pool *pool;
+    att_thread_pool *pool; /* NULL with one thread, or with the caller's parallel_for */
     const volatile int *cancel;
 };
 
 /* ---- errors (error.c): att_fail and att_error are public */
 
 /* Copies an option struct whose size field may be that of an older or newer header: unknown bytes
- * must be zero. src NULL = all defaults. Each option struct starts with its size_t size. */
+ * must be zero. src NULL = all defaults. Each option struct starts with its size_t size, which becomes dst_size. */
 att_status att_take_options(void *dst, size_t dst_size, const void *src, const char *type_name);
 
 /* ---- memory (memory.c): att_alloc and att_free are public; all results are 64-byte aligned */
@@ -43,19 +45,33 @@ void att_arena_free(att_arena *a);
 
 /* ---- threads (pool.c) */
 
-/* n - 1 threads beside the caller's. Spins at most 50 us before it sleeps. NULL: error set. */
+enum { ATT_MAX_THREADS = 1024 };
+
+/* n_threads - 1 threads beside the caller's. They spin at most 50 us before they sleep. On error *out is NULL. */
 att_status att_pool_open(att_ctx *ctx, int n_threads, att_thread_pool **out);
-void att_pool_close(att_ctx *ctx, att_thread_pool *p);
-/* att_parallel_for (public) runs on it; a second caller at the same time, or a nested call, runs alone.
- * The same with the number of the thread that runs the body, in [0, att_threads(ctx)), for scratch memory. With the
- * caller's own parallel_for, n is split into att_threads(ctx) strands, whose number that is. */
+void att_pool_close(att_ctx *ctx, att_thread_pool *p); /* NULL is allowed */
+
+/* body(arg, i, thread) for each i in [0, n), in any order; att_parallel_for (public) is the same without `thread`.
+ * `thread`, in [0, att_threads(ctx)), is for scratch memory: no two bodies of ONE call run at the same time with the
+ * same number. Two calls at the same time (two callers, or a nested one) do share numbers, so scratch belongs to the
+ * call, never to the context. A call that finds the threads taken, or is made inside another, runs alone as thread 0;
+ * a call with n = 1 takes no threads, so one inside it may.
+ * With the caller's own parallel_for, the call is split into att_threads(ctx) strands, whose number `thread` is.
+ * Every body runs with the default floating-point environment, whatever the host has set. */
 void att_parallel(att_ctx *ctx, int n, void (*body)(void *arg, int i, int thread), void *arg);
 
 /* ---- the operating system (os.c): every OS call of the library is here */
 
-int att_os_cpu_count(void);     /* by affinity and cgroup (v1, v2) quota, at least 1 */
-double att_os_seconds(void);    /* monotonic */
-void *att_os_alloc(size_t bytes, size_t alignment); /* large ones ask for huge pages */
+int att_os_cpu_count(void);             /* by affinity and cgroup (v1, v2) quota, at least 1 */
+int att_os_cpu_quota(const char *root); /* the cgroup part, with /proc and /sys below root (""); 0: no limit */
+double att_os_seconds(void);            /* monotonic */
+void *att_os_alloc(size_t bytes, size_t alignment); /* large ones ask for huge pages; NULL on failure */
 void att_os_free(void *p);
+size_t att_os_memory(void); /* bytes that can still be had without swapping; 0: unknown */
+/* Starts a thread with all signals blocked: false if refused. */
+bool att_os_thread(pthread_t *thread, void *(*run)(void *), void *arg);
+/* Sleeps while *word is `value`; may return early. Wakes up to `count` that sleep on it. */
+void att_os_wait(_Atomic uint32_t *word, uint32_t value);
+void att_os_wake(_Atomic uint32_t *word, int count);
 
 #endif

@@ -1,0 +1,83 @@
+/* Status names and texts, the error sentence of each thread, and how option structs are read. */
+#include "base/base.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    SENTENCE = 1024,           /* bytes of an error sentence; a longer one is cut */
+    LARGEST_OPTIONS = 1 << 16, /* a size field above this is garbage, not a newer header */
+};
+
+static _Thread_local char sentence[SENTENCE];
+
+static const struct {
+    const char *name, *text;
+} statuses[] = {
+#define STATUS(name, code, text) [code] = {#name, text},
+    ATT_STATUS_LIST(STATUS)
+#undef STATUS
+};
+
+static bool known(att_status s) { return (unsigned)s < sizeof statuses / sizeof statuses[0]; }
+
+const char *att_status_name(att_status s) { return known(s) ? statuses[s].name : "ERR_UNKNOWN"; }
+const char *att_status_text(att_status s) { return known(s) ? statuses[s].text : "not a status of this library"; }
+
+const char *att_error(const att_ctx *ctx)
+{
+    (void)ctx;
+    return sentence;
+}
+
+/* Ends a text that was cut after n bytes where its last whole character ends. */
+static void cut_at_character(char *text, size_t n)
+{
+    size_t lead = n;
+    while (lead > 0 && n - lead < 3 && ((unsigned char)text[lead - 1] & 0xc0) == 0x80)
+        lead--;
+    if (lead == 0)
+        return;
+    const unsigned char c = (unsigned char)text[lead - 1];
+    const size_t length = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
+    if (lead - 1 + length > n)
+        text[lead - 1] = '\0';
+}
+
+att_status att_fail(att_ctx *ctx, att_status s, const char *format, ...)
+{
+    (void)ctx;
+    char text[SENTENCE]; /* not in place: an argument may be the last sentence */
+    va_list args;
+    va_start(args, format);
+    const int length = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (length < 0)
+        snprintf(text, sizeof text, "%s", att_status_text(s));
+    else if ((size_t)length >= sizeof text)
+        cut_at_character(text, sizeof text - 1);
+    memcpy(sentence, text, sizeof text);
+    return s;
+}
+
+att_status att_take_options(void *dst, size_t dst_size, const void *src, const char *type_name)
+{
+    size_t size = dst_size;
+    if (src)
+        memcpy(&size, src, sizeof size);
+    if (size < sizeof size || size > LARGEST_OPTIONS)
+        return att_fail(NULL, ATT_ERR_ARGUMENT, "%s: its field size is %zu, but must be sizeof(%s); see ATT_OPTIONS",
+                        type_name, size, type_name);
+    const unsigned char *bytes = src;
+    for (size_t i = dst_size; i < size; i++)
+        if (bytes[i])
+            return att_fail(NULL, ATT_ERR_UNSUPPORTED,
+                            "%s: byte %zu is set, but the library that runs (%s) is older and knows the first %zu only",
+                            type_name, i, att_version(), dst_size);
+    memset(dst, 0, dst_size);
+    if (src)
+        memcpy(dst, src, size < dst_size ? size : dst_size);
+    memcpy(dst, &dst_size, sizeof dst_size);
+    return ATT_OK;
+}

@@ -1,0 +1,125 @@
+/* Memory: through the context's allocator, and arenas on top of it. */
+#include "base/base.h"
+
+#include <string.h>
+
+enum { ALIGNMENT = 64 };
+
+size_t att_size_mul(size_t a, size_t b)
+{
+    size_t product;
+    return __builtin_mul_overflow(a, b, &product) ? SIZE_MAX : product;
+}
+
+static void *take(att_ctx *ctx, size_t bytes)
+{
+    void *p = bytes > SIZE_MAX / 2 ? NULL : ctx->allocator.alloc(ctx->allocator.user, bytes ? bytes : 1, ALIGNMENT);
+    if (!p && bytes == SIZE_MAX)
+        att_fail(ctx, ATT_ERR_MEMORY, "out of memory: more bytes asked for than an address can count");
+    else if (!p)
+        att_fail(ctx, ATT_ERR_MEMORY, "out of memory: %zu bytes asked for", bytes);
+    return p;
+}
+
+void *att_alloc(att_ctx *ctx, size_t count, size_t element_size)
+{
+    return take(ctx, att_size_mul(count, element_size));
+}
+
+void *att_calloc(att_ctx *ctx, size_t count, size_t element_size)
+{
+    void *p = att_alloc(ctx, count, element_size);
+    return p ? memset(p, 0, count * element_size) : NULL;
+}
+
+void att_free(att_ctx *ctx, void *p)
+{
+    if (p)
+        ctx->allocator.free(ctx->allocator.user, p);
+}
+
+/* ---- arena
+ *
+ *     first                     current
+ *     [header|data.......] -> [header|data....     ] -> [header|            ]   kept for later
+ *              start = 0              start = 900
+ *                                             ^ used
+ *
+ * start is the arena's count of bytes when a block was entered, so used - start is how far it is filled. */
+
+enum { SMALLEST_BLOCK = 64 * 1024 };
+
+struct att_arena_block {
+    _Alignas(ALIGNMENT) att_arena_block *next;
+    size_t size; /* of the data */
+    size_t start;
+    _Alignas(ALIGNMENT) unsigned char data[];
+};
+
+void att_arena_init(att_arena *a, att_ctx *ctx) { *a = (att_arena){.ctx = ctx}; }
+
+static bool fits(const att_arena *a, const att_arena_block *b, size_t bytes)
+{
+    return bytes <= b->size - (a->used - b->start);
+}
+
+/* Appends a block as large as all so far, so that their number is logarithmic. */
+static att_arena_block *append(att_arena *a, size_t bytes)
+{
+    size_t size = SMALLEST_BLOCK, total = 0;
+    att_arena_block **end = &a->first;
+    for (; *end; end = &(*end)->next)
+        total += (*end)->size;
+    size = total > size ? total : size;
+    size = bytes > size ? bytes : size;
+    att_arena_block *b = take(a->ctx, sizeof *b + size);
+    if (!b)
+        return NULL;
+    *b = (att_arena_block){.size = size};
+    return *end = b;
+}
+
+void *att_arena_alloc(att_arena *a, size_t bytes)
+{
+    if (bytes > SIZE_MAX / 2) {
+        att_fail(a->ctx, ATT_ERR_MEMORY, "out of memory: more bytes asked for than an address can count");
+        return NULL;
+    }
+    bytes = bytes ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
+    att_arena_block *b = a->current ? a->current : a->first;
+    while (b && !fits(a, b, bytes)) {
+        b = b->next;
+        if (b)
+            b->start = a->used;
+    }
+    if (!b) {
+        b = append(a, bytes);
+        if (!b)
+            return NULL;
+        b->start = a->used;
+    }
+    void *p = b->data + (a->used - b->start);
+    a->current = b;
+    a->used += bytes;
+    return p;
+}
+
+size_t att_arena_mark(const att_arena *a) { return a->used; }
+
+void att_arena_release(att_arena *a, size_t mark)
+{
+    att_arena_block *b = a->first;
+    while (b != a->current && b->next->start < mark)
+        b = b->next;
+    a->current = b;
+    a->used = mark;
+}
+
+void att_arena_free(att_arena *a)
+{
+    for (att_arena_block *b = a->first, *next; b; b = next) {
+        next = b->next;
+        att_free(a->ctx, b);
+    }
+    att_arena_init(a, a->ctx);
+}

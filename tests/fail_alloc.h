@@ -1,0 +1,43 @@
+/* An allocator for tests: fails at the n-th call, counts what lives. Safe from several threads.
+ *
+ *     fail_alloc f = {.fail_at = n};                       // 0: never
+ *     att_open(&ctx, ATT_OPTIONS(att_config, .allocator = fail_allocator(&f)));
+ *     ... att_close(ctx); assert_int_equal(f.live, 0);
+ */
+#ifndef FAIL_ALLOC_H
+#define FAIL_ALLOC_H
+
+#include "attend.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+typedef struct fail_alloc {
+    long fail_at;      /* this call to alloc, counted from 1, gives NULL; 0: none does */
+    atomic_long calls; /* of alloc so far */
+    atomic_long live;  /* blocks not yet freed */
+} fail_alloc;
+
+static inline void *fail_alloc_take(void *user, size_t bytes, size_t alignment)
+{
+    fail_alloc *f = user;
+    const long call = ++f->calls;
+    void *p = NULL;
+    if (call == f->fail_at || posix_memalign(&p, alignment, bytes))
+        return NULL;
+    f->live++;
+    return p;
+}
+
+static inline void fail_alloc_give(void *user, void *p)
+{
+    ((fail_alloc *)user)->live--;
+    free(p);
+}
+
+static inline att_allocator fail_allocator(fail_alloc *f)
+{
+    return (att_allocator){fail_alloc_take, fail_alloc_give, f};
+}
+
+#endif
