@@ -1,0 +1,25 @@
+/* The colour ramp of all drawings, and what a terminal can show of it. */
+#ifndef CLI_COLOR_H
+#define CLI_COLOR_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+typedef struct color {
+    uint8_t r, g, b;
+} color;
+
+/* t in [0, 1] (clamped; NaN is 0) from near white through teal and blue to deep indigo. Lightness falls evenly in
+ * OKLab, so equal steps of t look equally far apart, in grey print too. */
+color color_ramp(double t);
+/* Lightness in [0, 1] as the eye sees it (OKLab L): text on c is black above about 0.65. */
+double color_lightness(color c);
+
+/* Colours to use on f: 1 << 24 or 256 on a terminal, 0 where f is none, is dumb, or NO_COLOR is set. */
+int terminal_colors(FILE *f);
+/* Columns of the terminal behind f; else $COLUMNS, else 80. */
+int terminal_columns(FILE *f);
+/* Escape sequence that sets the background (layer 48) or the text (layer 38). */
+void terminal_color(FILE *f, int colors, int layer, color c);
+
+#endif

@@ -1,0 +1,118 @@
+#include "svg.h"
+
+#include "utf8.h"
+
+#include <math.h>
+
+#define FONTS "'Noto Sans','Noto Sans CJK JP','Hiragino Sans','Yu Gothic UI','Segoe UI','DejaVu Sans',sans-serif"
+
+/* A number with at most two decimals, none where they are zero. */
+static void number(FILE *f, const char *name, double v)
+{
+    v = round(v * 100) / 100;
+    fprintf(f, " %s=\"%.*f\"", name, v == round(v) ? 0 : v * 10 == round(v * 10) ? 1 : 2, v);
+}
+
+static void paint(FILE *f, const char *name, color c) { fprintf(f, " %s=\"#%02x%02x%02x\"", name, c.r, c.g, c.b); }
+
+static void child_title(FILE *f, const char *text)
+{
+    fputs("<title>", f);
+    svg_escape(f, text);
+    fputs("</title>", f);
+}
+
+void svg_escape(FILE *f, const char *text)
+{
+    static const struct {
+        uint32_t code;
+        const char *name;
+    } names[] = {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
+    while (*text) {
+        uint32_t code = utf8_next(&text);
+        const char *name = NULL;
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+            if (names[i].code == code)
+                name = names[i].name;
+        }
+        if (name)
+            fputs(name, f);
+        else
+            utf8_put(f, (code < 0x20 && code != '\t' && code != '\n') || code == 0x7F || (code & 0xFFFE) == 0xFFFE
+                            ? 0xFFFD
+                            : code);
+    }
+}
+
+void svg_begin(FILE *f, double width, double height, const char *title)
+{
+    fprintf(f, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\"", width, height);
+    number(f, "width", width);
+    number(f, "height", height);
+    fputs(" role=\"img\" font-family=\"" FONTS "\">\n", f);
+    child_title(f, title);
+    fputs("\n<style>text{pointer-events:none}</style>\n", f); /* a tooltip also where the pointer is on text */
+}
+
+void svg_end(FILE *f) { fputs("</svg>\n", f); }
+
+void svg_rect(FILE *f, double x, double y, double width, double height, double radius, color fill, const char *tooltip)
+{
+    fputs("<rect", f);
+    number(f, "x", x);
+    number(f, "y", y);
+    number(f, "width", width);
+    number(f, "height", height);
+    if (radius > 0)
+        number(f, "rx", radius);
+    paint(f, "fill", fill);
+    if (tooltip) {
+        fputc('>', f);
+        child_title(f, tooltip);
+        fputs("</rect>\n", f);
+    } else {
+        fputs("/>\n", f);
+    }
+}
+
+void svg_line(FILE *f, double x1, double y1, double x2, double y2, double width, color stroke)
+{
+    fputs("<line", f);
+    number(f, "x1", x1);
+    number(f, "y1", y1);
+    number(f, "x2", x2);
+    number(f, "y2", y2);
+    number(f, "stroke-width", width);
+    paint(f, "stroke", stroke);
+    fputs("/>\n", f);
+}
+
+void svg_text(FILE *f, double x, double y, const svg_font *font, const char *text)
+{
+    fputs("<text", f);
+    if (font->rotate != 0) {
+        fprintf(f, " transform=\"translate(%.2f %.2f) rotate(%g)\"", x, y, font->rotate);
+        x = y = 0;
+    }
+    number(f, "x", x);
+    number(f, "y", y + 0.36 * font->size); /* half a capital's height: dominant-baseline is not drawn everywhere */
+    number(f, "font-size", font->size);
+    if (font->anchor == 'm' || font->anchor == 'e')
+        fprintf(f, " text-anchor=\"%s\"", font->anchor == 'm' ? "middle" : "end");
+    if (font->bold)
+        fputs(" font-weight=\"600\"", f);
+    paint(f, "fill", font->fill);
+    fputc('>', f);
+    svg_escape(f, text);
+    fputs("</text>\n", f);
+}
+
+double svg_text_width(const char *text, double size)
+{
+    double ems = 0;
+    while (*text) {
+        int columns = utf8_columns(utf8_next(&text));
+        ems += columns == 2 ? 1.0 : 0.56 * columns;
+    }
+    return ems * size;
+}

@@ -1,0 +1,30 @@
+/* A small SVG writer: one call an element, text escaped. Lengths are in px, y grows downwards. */
+#ifndef CLI_SVG_H
+#define CLI_SVG_H
+
+#include "color.h"
+
+#include <stdio.h>
+
+typedef struct svg_font {
+    double size;
+    color fill;
+    char anchor;   /* 's'tart (also 0), 'm'iddle, 'e'nd */
+    double rotate; /* degrees, clockwise */
+    int bold;
+} svg_font;
+
+/* The picture's title is what a browser shows and a screen reader says. */
+void svg_begin(FILE *f, double width, double height, const char *title);
+void svg_end(FILE *f);
+/* tooltip NULL: none. */
+void svg_rect(FILE *f, double x, double y, double width, double height, double radius, color fill, const char *tooltip);
+void svg_line(FILE *f, double x1, double y1, double x2, double y2, double width, color stroke);
+/* y is the middle of the letters' height. */
+void svg_text(FILE *f, double x, double y, const svg_font *font, const char *text);
+/* About the width of a text, for layout. */
+double svg_text_width(const char *text, double size);
+/* Text as XML allows it, in elements and in attributes; what is not UTF-8 or not allowed shows as U+FFFD. */
+void svg_escape(FILE *f, const char *text);
+
+#endif

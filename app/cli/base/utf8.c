@@ -1,0 +1,110 @@
+#include "utf8.h"
+
+#include <stddef.h>
+
+typedef struct range {
+    uint32_t first, last;
+} range;
+
+/* Marks and format characters that take no column: the common blocks of Unicode's classes Mn, Me, Cf. */
+static const range zero_width[] = {
+    {0x0300, 0x036F}, {0x0483, 0x0489}, {0x0591, 0x05BD},   {0x0610, 0x061A},   {0x064B, 0x065F}, {0x0670, 0x0670},
+    {0x06D6, 0x06DC}, {0x0900, 0x0902}, {0x093C, 0x093C},   {0x0941, 0x0948},   {0x094D, 0x094D}, {0x0E31, 0x0E31},
+    {0x0E34, 0x0E3A}, {0x0E47, 0x0E4E}, {0x1160, 0x11FF},   {0x1AB0, 0x1AFF},   {0x1DC0, 0x1DFF}, {0x200B, 0x200F},
+    {0x202A, 0x202E}, {0x2060, 0x2064}, {0x20D0, 0x20F0},   {0x302A, 0x302D},   {0x3099, 0x309A}, {0xFE00, 0xFE0F},
+    {0xFE20, 0xFE2F}, {0xFEFF, 0xFEFF}, {0x1F3FB, 0x1F3FF}, {0xE0001, 0xE01EF},
+};
+
+/* Two columns: East Asian Width W and F, with emoji. */
+static const range wide[] = {
+    {0x1100, 0x115F},   {0x231A, 0x231B},   {0x2329, 0x232A},   {0x23E9, 0x23EC},   {0x2614, 0x2615},
+    {0x2648, 0x2653},   {0x26A1, 0x26A1},   {0x26BD, 0x26BE},   {0x2705, 0x2705},   {0x274C, 0x274C},
+    {0x2753, 0x2755},   {0x2795, 0x2797},   {0x2B50, 0x2B50},   {0x2E80, 0x303E},   {0x3041, 0x33FF},
+    {0x3400, 0x4DBF},   {0x4E00, 0xA4CF},   {0xA960, 0xA97F},   {0xAC00, 0xD7A3},   {0xF900, 0xFAFF},
+    {0xFE10, 0xFE19},   {0xFE30, 0xFE6F},   {0xFF01, 0xFF60},   {0xFFE0, 0xFFE6},   {0x1F004, 0x1F004},
+    {0x1F18E, 0x1F19A}, {0x1F200, 0x1F265}, {0x1F300, 0x1F64F}, {0x1F680, 0x1F6FF}, {0x1F900, 0x1FAFF},
+    {0x20000, 0x3FFFD},
+};
+
+static int in(const range *list, size_t count, uint32_t code)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (code >= list[i].first && code <= list[i].last)
+            return 1;
+    }
+    return 0;
+}
+
+uint32_t utf8_next(const char **s)
+{
+    static const uint32_t least[] = {0, 0x80, 0x800, 0x10000}; /* a longer form of a smaller code is invalid */
+    const unsigned char *p = (const unsigned char *)*s;
+    int more = p[0] < 0x80                   ? 0
+               : p[0] >= 0xC2 && p[0] < 0xE0 ? 1
+               : p[0] >= 0xE0 && p[0] < 0xF0 ? 2
+               : p[0] >= 0xF0 && p[0] < 0xF5 ? 3
+                                             : -1;
+    uint32_t code = more <= 0 ? p[0] : p[0] & (0x3Fu >> more);
+    *s += 1;
+    if (more < 0)
+        return 0xFFFD;
+    for (int i = 1; i <= more; i++) {
+        if ((p[i] & 0xC0) != 0x80) /* also stops at the terminating zero */
+            return 0xFFFD;
+        code = code << 6 | (p[i] & 0x3F);
+    }
+    if (code < least[more] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
+        return 0xFFFD;
+    *s += more;
+    return code;
+}
+
+static uint32_t visible(uint32_t code) { return code < 0x20 || (code >= 0x7F && code < 0xA0) ? 0xFFFD : code; }
+
+int utf8_columns(uint32_t code)
+{
+    if (in(zero_width, sizeof zero_width / sizeof *zero_width, code))
+        return 0;
+    return in(wide, sizeof wide / sizeof *wide, code) ? 2 : 1;
+}
+
+int utf8_width(const char *s)
+{
+    int width = 0;
+    while (*s)
+        width += utf8_columns(visible(utf8_next(&s)));
+    return width;
+}
+
+void utf8_put(FILE *f, uint32_t code)
+{
+    if (code < 0x80) {
+        fputc((int)code, f);
+        return;
+    }
+    int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+    fputc((int)((0xFF00u >> (more + 1) & 0xFF) | code >> (6 * more)), f); /* lead byte 0xC0, 0xE0 or 0xF0 */
+    for (int shift = 6 * (more - 1); shift >= 0; shift -= 6)
+        fputc((int)(0x80 | (code >> shift & 0x3F)), f);
+}
+
+void utf8_field(FILE *f, const char *s, int width, int right)
+{
+    int full = utf8_width(s), cut = full > width;
+    if (right && !cut)
+        fprintf(f, "%*s", width - full, "");
+    int used = 0;
+    while (*s) {
+        uint32_t code = visible(utf8_next(&s));
+        if (cut && used + utf8_columns(code) > width - 1)
+            break;
+        utf8_put(f, code);
+        used += utf8_columns(code);
+    }
+    if (cut && width > 0) {
+        utf8_put(f, 0x2026);
+        used++;
+    }
+    if (!right || cut)
+        fprintf(f, "%*s", width > used ? width - used : 0, "");
+}
