@@ -1,0 +1,119 @@
+#include "text/wordpiece.h"
+
+#include <string.h>
+
+/* FNV-1a, which can be continued byte by byte: so all prefixes of a word are hashed in one pass. */
+#define HASH_START 2166136261u
+static uint32_t hash_byte(uint32_t h, char c) { return (h ^ (unsigned char)c) * 16777619u; }
+
+static uint32_t hash_bytes(uint32_t h, const char *s, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        h = hash_byte(h, s[i]);
+    return h;
+}
+
+att_status att_vocabulary_init(att_vocabulary *v, att_ctx *ctx, int64_t size, size_t text_bytes)
+{
+    uint32_t slots = 16;
+    while (slots < 2 * (uint64_t)size)
+        slots *= 2;
+    *v = (att_vocabulary){.ctx = ctx, .size = size, .mask = slots - 1, .unknown = ATT_NO_TOKEN};
+    v->tokens = att_alloc(ctx, (size_t)size, sizeof *v->tokens);
+    v->text = att_alloc(ctx, text_bytes + (size_t)size, 1);
+    v->slots = att_alloc(ctx, slots, sizeof *v->slots);
+    if (!v->tokens || !v->text || !v->slots) {
+        att_vocabulary_free(v);
+        return ATT_ERR_MEMORY;
+    }
+    memset(v->tokens, 0, (size_t)size * sizeof *v->tokens);
+    for (uint32_t i = 0; i < slots; i++)
+        v->slots[i].id = ATT_NO_TOKEN;
+    return ATT_OK;
+}
+
+void att_vocabulary_free(att_vocabulary *v)
+{
+    att_free(v->ctx, v->tokens);
+    att_free(v->ctx, v->text);
+    att_free(v->ctx, v->slots);
+    *v = (att_vocabulary){.ctx = v->ctx};
+}
+
+const char *att_vocabulary_get(const att_vocabulary *v, int64_t id)
+{
+    return id >= 0 && id < v->size && v->tokens[id].bytes > 0 ? v->text + v->tokens[id].start : NULL;
+}
+
+/* The slot of the token head[head_bytes] tail[tail_bytes], whose hash is given, or the free slot where it would be. */
+static att_vocabulary_slot *find_slot(const att_vocabulary *v, uint32_t hash, const char *head, size_t head_bytes,
+                                      const char *tail, size_t tail_bytes)
+{
+    for (uint32_t i = hash ^ hash >> 15;; i++) {
+        att_vocabulary_slot *slot = &v->slots[i & v->mask];
+        if (slot->id == ATT_NO_TOKEN)
+            return slot;
+        if (slot->hash != hash || v->tokens[slot->id].bytes != head_bytes + tail_bytes)
+            continue;
+        const char *token = v->text + v->tokens[slot->id].start;
+        if (memcmp(token, head, head_bytes) == 0 && memcmp(token + head_bytes, tail, tail_bytes) == 0)
+            return slot;
+    }
+}
+
+int32_t att_vocabulary_find(const att_vocabulary *v, const char *token, size_t bytes)
+{
+    return find_slot(v, hash_bytes(HASH_START, token, bytes), "", 0, token, bytes)->id;
+}
+
+void att_vocabulary_set(att_vocabulary *v, int32_t id, const char *token, size_t bytes)
+{
+    v->tokens[id] = (att_vocabulary_token){(uint32_t)v->used, (uint32_t)bytes};
+    memcpy(v->text + v->used, token, bytes);
+    v->text[v->used + bytes] = 0;
+    v->used += bytes + 1;
+}
+
+void att_vocabulary_add(att_vocabulary *v, int32_t id, const char *token, size_t bytes)
+{
+    uint32_t hash = hash_bytes(HASH_START, token, bytes);
+    *find_slot(v, hash, "", 0, token, bytes) = (att_vocabulary_slot){hash, id};
+    att_vocabulary_set(v, id, token, bytes);
+    if (bytes > v->longest)
+        v->longest = bytes;
+}
+
+/* The longest piece at the start of word[bytes]; sets its length. */
+static int32_t longest_piece(const att_vocabulary *v, const char *prefix, size_t prefix_bytes, const char *word,
+                             size_t bytes, size_t *length)
+{
+    uint32_t hash[4 * ATT_MAX_WORD]; /* of each prefix */
+    size_t end = bytes < v->longest ? bytes : v->longest;
+    uint32_t h = hash_bytes(HASH_START, prefix, prefix_bytes);
+    for (size_t i = 0; i < end; i++)
+        hash[i] = h = hash_byte(h, word[i]);
+    for (; end > 0; end--) {
+        if (end < bytes && ((unsigned char)word[end] & 0xC0) == 0x80)
+            continue; /* not the end of a character */
+        int32_t id = find_slot(v, hash[end - 1], prefix, prefix_bytes, word, end)->id;
+        if (id != ATT_NO_TOKEN) {
+            *length = end;
+            return id;
+        }
+    }
+    return ATT_NO_TOKEN;
+}
+
+int att_wordpiece(const att_vocabulary *v, const char *word, size_t bytes, int32_t *ids)
+{
+    int n = 0;
+    size_t length;
+    for (size_t i = 0; i < bytes; i += length) {
+        ids[n] = longest_piece(v, v->prefix, i > 0 ? v->prefix_bytes : 0, word + i, bytes - i, &length);
+        if (ids[n++] == ATT_NO_TOKEN) {
+            ids[0] = v->unknown;
+            return 1;
+        }
+    }
+    return n;
+}
