@@ -66,8 +66,8 @@ int att_char_decompose(uint32_t c, uint32_t out[ATT_MAX_DECOMPOSITION])
         return 1;
     utf8proc_int32_t buffer[ATT_MAX_DECOMPOSITION];
     int boundary = 0;
-    utf8proc_ssize_t n = utf8proc_decompose_char((utf8proc_int32_t)c, buffer, ATT_MAX_DECOMPOSITION,
-                                                 UTF8PROC_DECOMPOSE, &boundary);
+    utf8proc_ssize_t n =
+        utf8proc_decompose_char((utf8proc_int32_t)c, buffer, ATT_MAX_DECOMPOSITION, UTF8PROC_DECOMPOSE, &boundary);
     if (n < 1 || n > ATT_MAX_DECOMPOSITION)
         return 1;
     for (utf8proc_ssize_t i = 0; i < n; i++)

@@ -5,6 +5,7 @@
 #include "attend.h"
 
 #define ATT_MAX_WORD 1000 /* characters of the longest word that is looked at */
+#define ATT_MAX_PREFIX 32
 #define ATT_NO_TOKEN (-1)
 #define ATT_MAX_VOCABULARY (1 << 22)
 
@@ -26,8 +27,8 @@ typedef struct att_vocabulary {
     size_t used;
     att_vocabulary_slot *slots; /* [mask + 1], open addressing, at most half full */
     uint32_t mask;
-    size_t longest;     /* bytes of the longest token */
-    const char *prefix; /* of pieces that continue a word: "##" */
+    size_t longest;              /* bytes of the longest token */
+    char prefix[ATT_MAX_PREFIX]; /* of pieces that continue a word: "##" */
     size_t prefix_bytes;
     int32_t unknown; /* the token of words that cannot be cut */
 } att_vocabulary;
