@@ -1,0 +1,198 @@
+/* BERT: the encoder of the Transformer (Devlin et al. 2018). */
+#include "attend_model.h"
+#include "model/bert_config.h"
+#include "model/checkpoint.h"
+#include "nn/nn.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct att_bert {
+    att_ctx *ctx;
+    att_bert_config config;
+    att_checkpoint *checkpoint; /* owns all parameters */
+    att_plan *plan;             /* attention of one layer */
+    att_nn_embedding word, position, type;
+    att_nn_layer_norm norm;
+    att_nn_encoder_layer *layer; /* [config.layers] */
+};
+
+/* Our names, and those of the class BertModel; the oldest checkpoints say gamma and beta. */
+static const att_checkpoint_name names[] = {
+    {"embeddings.word.weight", "embeddings.word_embeddings.weight"},
+    {"embeddings.position.weight", "embeddings.position_embeddings.weight"},
+    {"embeddings.type.weight", "embeddings.token_type_embeddings.weight"},
+    {"embeddings.norm.gamma", "embeddings.LayerNorm.weight"},
+    {"embeddings.norm.gamma", "embeddings.LayerNorm.gamma"},
+    {"embeddings.norm.beta", "embeddings.LayerNorm.bias"},
+    {"embeddings.norm.beta", "embeddings.LayerNorm.beta"},
+    {"layer.*.attention.query.weight", "encoder.layer.*.attention.self.query.weight"},
+    {"layer.*.attention.query.bias", "encoder.layer.*.attention.self.query.bias"},
+    {"layer.*.attention.key.weight", "encoder.layer.*.attention.self.key.weight"},
+    {"layer.*.attention.key.bias", "encoder.layer.*.attention.self.key.bias"},
+    {"layer.*.attention.value.weight", "encoder.layer.*.attention.self.value.weight"},
+    {"layer.*.attention.value.bias", "encoder.layer.*.attention.self.value.bias"},
+    {"layer.*.attention.output.weight", "encoder.layer.*.attention.output.dense.weight"},
+    {"layer.*.attention.output.bias", "encoder.layer.*.attention.output.dense.bias"},
+    {"layer.*.attention_norm.gamma", "encoder.layer.*.attention.output.LayerNorm.weight"},
+    {"layer.*.attention_norm.gamma", "encoder.layer.*.attention.output.LayerNorm.gamma"},
+    {"layer.*.attention_norm.beta", "encoder.layer.*.attention.output.LayerNorm.bias"},
+    {"layer.*.attention_norm.beta", "encoder.layer.*.attention.output.LayerNorm.beta"},
+    {"layer.*.feed_forward.inner.weight", "encoder.layer.*.intermediate.dense.weight"},
+    {"layer.*.feed_forward.inner.bias", "encoder.layer.*.intermediate.dense.bias"},
+    {"layer.*.feed_forward.outer.weight", "encoder.layer.*.output.dense.weight"},
+    {"layer.*.feed_forward.outer.bias", "encoder.layer.*.output.dense.bias"},
+    {"layer.*.feed_forward_norm.gamma", "encoder.layer.*.output.LayerNorm.weight"},
+    {"layer.*.feed_forward_norm.gamma", "encoder.layer.*.output.LayerNorm.gamma"},
+    {"layer.*.feed_forward_norm.beta", "encoder.layer.*.output.LayerNorm.bias"},
+    {"layer.*.feed_forward_norm.beta", "encoder.layer.*.output.LayerNorm.beta"},
+    {0},
+};
+/* In many checkpoints, and not needed for hidden states. */
+static const char *const unused[] = {"embeddings.position_ids", "pooler.", "cls.", NULL};
+
+/* ---- load */
+
+static void load_embeddings(att_bert *m, att_nn_source *s)
+{
+    const att_bert_config *c = &m->config;
+    m->word = att_nn_embedding_load(s, "embeddings.word", c->vocabulary, c->hidden);
+    m->position = att_nn_embedding_load(s, "embeddings.position", c->max_positions, c->hidden);
+    m->type = att_nn_embedding_load(s, "embeddings.type", c->types, c->hidden);
+    m->norm = att_nn_layer_norm_load(s, "embeddings.norm", c->hidden, c->eps);
+}
+
+static void load_layers(att_bert *m, att_nn_source *s)
+{
+    const att_bert_config *c = &m->config;
+    const att_nn_encoder_config layer = {.hidden = c->hidden,
+                                         .heads = c->heads,
+                                         .intermediate = c->intermediate,
+                                         .activation = c->activation,
+                                         .eps = c->eps,
+                                         .plan = m->plan};
+    for (int64_t i = 0; i < c->layers; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "layer.%d", (int)i);
+        m->layer[i] = att_nn_encoder_layer_load(s, name, &layer);
+    }
+}
+
+static att_status load(att_bert *m, const char *folder)
+{
+    att_status s = att_bert_config_read(m->ctx, folder, &m->config);
+    const att_bert_config *c = &m->config;
+    if (!s)
+        s = att_plan_new(m->ctx, ATT_OPTIONS(att_attention_spec, .heads = c->heads, .head_dim = c->hidden / c->heads),
+                         &m->plan);
+    if (!s)
+        s = att_checkpoint_open(m->ctx, folder, names, "bert.", &m->checkpoint);
+    if (!s && !(m->layer = att_alloc(m->ctx, (size_t)c->layers, sizeof *m->layer)))
+        s = ATT_ERR_MEMORY;
+    if (s)
+        return s;
+    load_embeddings(m, &m->checkpoint->source);
+    load_layers(m, &m->checkpoint->source);
+    s = m->checkpoint->source.status;
+    return s ? s : att_checkpoint_all_used(m->checkpoint, unused);
+}
+
+att_status att_bert_open(att_ctx *ctx, const char *folder, att_bert **out)
+{
+    *out = NULL;
+    att_bert *m = att_alloc(ctx, 1, sizeof *m);
+    if (!m)
+        return ATT_ERR_MEMORY;
+    *m = (att_bert){.ctx = ctx};
+    const att_status s = load(m, folder);
+    if (s)
+        att_bert_free(m);
+    else
+        *out = m;
+    return s;
+}
+
+void att_bert_free(att_bert *m)
+{
+    if (!m)
+        return;
+    att_checkpoint_close(m->checkpoint);
+    att_plan_free(m->plan);
+    att_free(m->ctx, m->layer);
+    att_free(m->ctx, m);
+}
+
+void att_bert_describe(const att_bert *m, att_bert_info *info)
+{
+    const att_bert_config *c = &m->config;
+    const att_bert_info all = {.size = info->size,
+                               .vocabulary = c->vocabulary,
+                               .hidden = c->hidden,
+                               .layers = c->layers,
+                               .heads = c->heads,
+                               .intermediate = c->intermediate,
+                               .max_positions = c->max_positions};
+    memcpy(info, &all, info->size < sizeof all ? info->size : sizeof all);
+}
+
+/* ---- apply */
+
+static bool check(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets, int64_t n)
+{
+    if (n < 0 || !offsets || offsets[0] != 0 || (offsets[n] > 0 && !ids))
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "bert: n = %lld sequences need ids, and offsets from 0",
+                             (long long)n);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t length = offsets[i + 1] - offsets[i];
+        if (length < 0)
+            return att_tape_fail(t, ATT_ERR_ARGUMENT, "bert: offsets[%lld] = %lld is above offsets[%lld] = %lld",
+                                 (long long)i, (long long)offsets[i], (long long)i + 1, (long long)offsets[i + 1]);
+        if (length > m->config.max_positions)
+            return att_tape_fail(t, ATT_ERR_ARGUMENT,
+                                 "bert: sequence %lld has %lld tokens but the model has %lld positions", (long long)i,
+                                 (long long)length, (long long)m->config.max_positions);
+    }
+    return true;
+}
+
+/* LayerNorm(word + position + type), all tokens of type 0 */
+static att_var *embed(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets, int64_t n)
+{
+    const int64_t tokens = offsets[n];
+    int32_t *positions = att_alloc(m->ctx, (size_t)tokens + 1, sizeof *positions);
+    int32_t *types = att_alloc(m->ctx, (size_t)tokens + 1, sizeof *types);
+    if (!positions || !types) {
+        att_free(m->ctx, positions);
+        att_free(m->ctx, types);
+        return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(m->ctx));
+    }
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = offsets[i]; j < offsets[i + 1]; j++) {
+            positions[j] = (int32_t)(j - offsets[i]);
+            types[j] = 0;
+        }
+    att_scope s = att_scope_begin(t, "embeddings");
+    att_var *word = att_nn_embedding_apply(t, &m->word, ids, tokens);
+    att_var *position = att_nn_embedding_apply(t, &m->position, positions, tokens);
+    att_var *type = att_nn_embedding_apply(t, &m->type, types, tokens);
+    att_var *x = att_nn_layer_norm_apply(t, &m->norm, att_add(t, att_add(t, word, type), position));
+    att_free(m->ctx, positions);
+    att_free(m->ctx, types);
+    return att_scope_end(t, s, x);
+}
+
+att_var *att_bert_apply(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets, int64_t n)
+{
+    if (!check(t, m, ids, offsets, n))
+        return NULL;
+    att_attention_args args = {.size = sizeof args, .n_sequences = n, .q_offsets = offsets};
+    att_scope s = att_scope_begin(t, "bert");
+    att_var *x = embed(t, m, ids, offsets, n);
+    for (int64_t i = 0; i < m->config.layers; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "layer.%d", (int)i);
+        att_scope layer = att_scope_begin(t, name);
+        x = att_scope_end(t, layer, att_nn_encoder_layer_apply(t, &m->layer[i], x, &args));
+    }
+    return att_scope_end(t, s, x);
+}

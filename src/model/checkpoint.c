@@ -1,0 +1,178 @@
+#include "model/checkpoint.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NAME_SIZE = 128, SHAPE_SIZE = 96 };
+
+/* ---- names */
+
+/* Where `name` fits `ours`, theirs with the same number -> out. */
+static bool translate(const char *name, const att_checkpoint_name *row, const char *prefix, char out[NAME_SIZE])
+{
+    const char *star = strchr(row->ours, '*'), *theirs_star = strchr(row->theirs, '*');
+    if (!star) {
+        snprintf(out, NAME_SIZE, "%s%s", prefix, row->theirs);
+        return !strcmp(name, row->ours);
+    }
+    const size_t before = (size_t)(star - row->ours);
+    if (strncmp(name, row->ours, before) != 0)
+        return false;
+    const char *number = name + before;
+    const size_t digits = strspn(number, "0123456789");
+    snprintf(out, NAME_SIZE, "%s%.*s%.*s%s", prefix, (int)(theirs_star - row->theirs), row->theirs, (int)digits, number,
+             theirs_star + 1);
+    return digits > 0 && !strcmp(number + digits, star + 1);
+}
+
+static int64_t find(const att_checkpoint *c, const char *name)
+{
+    int64_t i = 0;
+    while (i < c->count && strcmp(att_safetensors_name(c->file, i), name) != 0)
+        i++;
+    return i < c->count ? i : -1;
+}
+
+/* The tensor that is our `name`; -1: not there, and `theirs` is what was looked for first. */
+static int64_t find_ours(const att_checkpoint *c, const char *name, char theirs[NAME_SIZE])
+{
+    const char *const prefixes[] = {"", c->prefix};
+    int64_t found = -1;
+    theirs[0] = 0;
+    for (const att_checkpoint_name *row = c->names; row->ours && found < 0; row++)
+        for (int i = 0; i < 2 && found < 0; i++) {
+            char candidate[NAME_SIZE];
+            if (!translate(name, row, prefixes[i], candidate))
+                break;
+            found = find(c, candidate);
+            if (found >= 0 || !theirs[0])
+                memcpy(theirs, candidate, NAME_SIZE);
+        }
+    return found;
+}
+
+/* ---- the source */
+
+static const char *shape_text(char out[SHAPE_SIZE], int rank, const int64_t *dim)
+{
+    size_t n = 0;
+    for (int i = 0; i < rank && n < SHAPE_SIZE; i++)
+        n += (size_t)snprintf(out + n, SHAPE_SIZE - n, "%s%lld", i ? ", " : "[", (long long)dim[i]);
+    if (n < SHAPE_SIZE)
+        snprintf(out + n, SHAPE_SIZE - n, "%s", rank ? "]" : "[]");
+    return out;
+}
+
+static att_status get(att_nn_source *s, const char *name, int rank, const int64_t *dim, att_param **out)
+{
+    att_checkpoint *c = (att_checkpoint *)s;
+    char theirs[NAME_SIZE], is[SHAPE_SIZE], expected[SHAPE_SIZE];
+    const int64_t i = find_ours(c, name, theirs);
+    if (i < 0)
+        return att_fail(c->ctx, ATT_ERR_FORMAT, "%s: there is no tensor \"%s\"", c->path, theirs);
+    att_tensor value;
+    att_status status = att_safetensors_get(c->file, theirs, &value);
+    if (status)
+        return status;
+    if (value.rank != rank || memcmp(value.dim, dim, (size_t)rank * sizeof *dim) != 0)
+        return att_fail(c->ctx, ATT_ERR_SHAPE, "%s: tensor \"%s\" is %s but by config.json it is %s", c->path, theirs,
+                        shape_text(is, value.rank, value.dim), shape_text(expected, rank, dim));
+    if (value.dtype != ATT_F32 && value.dtype != ATT_F16 && value.dtype != ATT_BF16)
+        return att_fail(c->ctx, ATT_ERR_DTYPE, "%s: tensor \"%s\" is %s, not f32, f16 or bf16", c->path, theirs,
+                        att_dtype_name(value.dtype));
+    if (!c->param[i])
+        status = att_param_new(c->ctx, &value, &c->param[i]);
+    *out = c->param[i];
+    return status;
+}
+
+/* ---- open and close */
+
+static bool exists(const char *folder, const char *name)
+{
+    char path[4096];
+    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && access(path, F_OK) == 0;
+}
+
+/* What stands in a folder that has no model.safetensors. */
+static att_status explain_missing(att_ctx *ctx, const char *folder)
+{
+    if (exists(folder, "model.safetensors.index.json"))
+        return att_fail(ctx, ATT_ERR_UNSUPPORTED,
+                        "%s: the weights are split over several files (model.safetensors.index.json); save the model "
+                        "again as one model.safetensors (save_pretrained with max_shard_size)",
+                        folder);
+    if (exists(folder, "pytorch_model.bin"))
+        return att_fail(
+            ctx, ATT_ERR_UNSUPPORTED,
+            "%s: has pytorch_model.bin but no model.safetensors; convert it there with: python3 -c \"import "
+            "torch, safetensors.torch as s; s.save_file({k: v.contiguous().clone() for k, v in torch.load("
+            "'pytorch_model.bin', weights_only=True).items()}, 'model.safetensors')\"",
+            folder);
+    return att_fail(ctx, ATT_ERR_IO, "%s: there is no model.safetensors", folder);
+}
+
+static att_status open_file(att_checkpoint *c, const char *folder)
+{
+    const size_t bytes = strlen(folder) + sizeof "/model.safetensors";
+    c->path = att_alloc(c->ctx, bytes, 1);
+    if (!c->path)
+        return ATT_ERR_MEMORY;
+    snprintf(c->path, bytes, "%s/model.safetensors", folder);
+    if (!exists(folder, "model.safetensors"))
+        return explain_missing(c->ctx, folder);
+    const att_status s = att_safetensors_open(c->ctx, c->path, &c->file);
+    if (s)
+        return s;
+    c->count = att_safetensors_count(c->file);
+    c->param = att_alloc(c->ctx, (size_t)c->count + 1, sizeof(att_param *));
+    if (!c->param)
+        return ATT_ERR_MEMORY;
+    memset(c->param, 0, ((size_t)c->count + 1) * sizeof(att_param *));
+    return ATT_OK;
+}
+
+att_status att_checkpoint_open(att_ctx *ctx, const char *folder, const att_checkpoint_name *names, const char *prefix,
+                               att_checkpoint **out)
+{
+    *out = NULL;
+    att_checkpoint *c = att_alloc(ctx, 1, sizeof *c);
+    if (!c)
+        return ATT_ERR_MEMORY;
+    *c = (att_checkpoint){.source = {.get = get}, .ctx = ctx, .names = names, .prefix = prefix};
+    const att_status s = open_file(c, folder);
+    if (s)
+        att_checkpoint_close(c);
+    else
+        *out = c;
+    return s;
+}
+
+void att_checkpoint_close(att_checkpoint *c)
+{
+    if (!c)
+        return;
+    for (int64_t i = 0; c->param && i < c->count; i++)
+        att_param_free(c->param[i]);
+    att_safetensors_close(c->file);
+    att_free(c->ctx, c->param);
+    att_free(c->ctx, c->path);
+    att_free(c->ctx, c);
+}
+
+att_status att_checkpoint_all_used(const att_checkpoint *c, const char *const *unused)
+{
+    for (int64_t i = 0; i < c->count; i++) {
+        const char *name = att_safetensors_name(c->file, i);
+        const size_t prefix = strlen(c->prefix);
+        const char *bare = strncmp(name, c->prefix, prefix) ? name : name + prefix;
+        bool known = c->param[i] != NULL;
+        for (const char *const *u = unused; *u && !known; u++)
+            known = strncmp(bare, *u, strlen(*u)) == 0;
+        if (!known)
+            return att_fail(c->ctx, ATT_ERR_UNSUPPORTED, "%s: tensor \"%s\" has no place in the model of config.json",
+                            c->path, name);
+    }
+    return ATT_OK;
+}

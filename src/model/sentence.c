@@ -1,0 +1,391 @@
+/* Sentences to vectors: Transformer, Pooling, Normalize (Reimers, Gurevych 2019). */
+#include "attend_model.h"
+#include "model/modules.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BATCH_TOKENS = 512, /* of one batch: its activations stay in the second-level cache */
+    TEXTS_A_STEP = 64,  /* tokenised by one thread before it asks for more */
+    MAX_IDLE_TAPES = 16
+};
+
+struct att_sentence {
+    att_ctx *ctx;
+    att_modules modules;
+    att_tokenizer *tokenizer;
+    att_bert *bert;
+    att_bert_info info;
+    pthread_mutex_t lock; /* of the idle tapes: they keep their memory from call to call */
+    att_tape *idle[MAX_IDLE_TAPES];
+    int n_idle;
+};
+
+/* ---- open and close */
+
+/* The tokenizer lowers already, or else what the setting asks for cannot be had. */
+static att_status check_lower_case(const att_sentence *m, const char *folder)
+{
+    const att_encode_options *opt = ATT_OPTIONS(att_encode_options, .no_special = true);
+    att_tokens upper = {0}, lower = {0};
+    att_status s = att_encode(m->tokenizer, "A", 1, opt, &upper);
+    if (!s)
+        s = att_encode(m->tokenizer, "a", 1, opt, &lower);
+    if (!s &&
+        (upper.count != lower.count || memcmp(upper.ids, lower.ids, (size_t)upper.count * sizeof *upper.ids) != 0))
+        s = att_fail(m->ctx, ATT_ERR_UNSUPPORTED,
+                     "%s/sentence_bert_config.json: \"do_lower_case\" is true, but the tokenizer does not lower",
+                     folder);
+    att_tokens_free(m->tokenizer, &upper);
+    att_tokens_free(m->tokenizer, &lower);
+    return s;
+}
+
+/* What the parts say about each other. */
+static att_status check_parts(att_sentence *m, const char *folder)
+{
+    att_modules *p = &m->modules;
+    const att_bert_info *b = &m->info;
+    if (p->dim != b->hidden)
+        return att_fail(m->ctx, ATT_ERR_FORMAT, "%s: the pooling is for %lld features but hidden_size is %lld", folder,
+                        (long long)p->dim, (long long)b->hidden);
+    if (att_tokenizer_size(m->tokenizer) > b->vocabulary)
+        return att_fail(m->ctx, ATT_ERR_FORMAT, "%s: the tokenizer has %lld tokens but vocab_size is %lld", folder,
+                        (long long)att_tokenizer_size(m->tokenizer), (long long)b->vocabulary);
+    if (p->max_tokens == 0 || p->max_tokens > b->max_positions)
+        p->max_tokens = b->max_positions;
+    return p->lower_case ? check_lower_case(m, folder) : ATT_OK;
+}
+
+static att_status load(att_sentence *m, const char *folder)
+{
+    att_status s = att_modules_read(m->ctx, folder, &m->modules);
+    if (!s)
+        s = att_tokenizer_open(m->ctx, m->modules.transformer, &m->tokenizer);
+    if (!s)
+        s = att_bert_open(m->ctx, m->modules.transformer, &m->bert);
+    if (s)
+        return s;
+    m->info.size = sizeof m->info;
+    att_bert_describe(m->bert, &m->info);
+    return check_parts(m, folder);
+}
+
+att_status att_sentence_open(att_ctx *ctx, const char *folder, att_sentence **out)
+{
+    *out = NULL;
+    att_sentence *m = att_alloc(ctx, 1, sizeof *m);
+    if (!m)
+        return ATT_ERR_MEMORY;
+    *m = (att_sentence){.ctx = ctx};
+    pthread_mutex_init(&m->lock, NULL);
+    const att_status s = load(m, folder);
+    if (s)
+        att_sentence_free(m);
+    else
+        *out = m;
+    return s;
+}
+
+void att_sentence_free(att_sentence *m)
+{
+    if (!m)
+        return;
+    for (int i = 0; i < m->n_idle; i++)
+        att_tape_free(m->idle[i]);
+    pthread_mutex_destroy(&m->lock);
+    att_bert_free(m->bert);
+    att_tokenizer_free(m->tokenizer);
+    att_modules_free(m->ctx, &m->modules);
+    att_free(m->ctx, m);
+}
+
+void att_sentence_describe(const att_sentence *m, att_sentence_info *info)
+{
+    const att_sentence_info all = {.size = info->size,
+                                   .dim = m->info.hidden,
+                                   .max_tokens = m->modules.max_tokens,
+                                   .layers = m->info.layers,
+                                   .heads = m->info.heads,
+                                   .pooling = m->modules.pooling,
+                                   .normalized = m->modules.normalized};
+    memcpy(info, &all, info->size < sizeof all ? info->size : sizeof all);
+}
+
+const att_tokenizer *att_sentence_tokenizer(const att_sentence *m) { return m->tokenizer; }
+
+/* ---- tapes */
+
+static att_status take_tape(const att_sentence *m, att_tape **out)
+{
+    att_sentence *pool = (att_sentence *)m; /* the lock and what it guards are not the model */
+    *out = NULL;
+    pthread_mutex_lock(&pool->lock);
+    if (pool->n_idle > 0)
+        *out = pool->idle[--pool->n_idle];
+    pthread_mutex_unlock(&pool->lock);
+    return *out ? ATT_OK : att_tape_new(m->ctx, NULL, out);
+}
+
+static void give_tape(const att_sentence *m, att_tape *t)
+{
+    att_sentence *pool = (att_sentence *)m;
+    att_tape_reset(t);
+    pthread_mutex_lock(&pool->lock);
+    const bool keep = pool->n_idle < MAX_IDLE_TAPES;
+    if (keep)
+        pool->idle[pool->n_idle++] = t;
+    pthread_mutex_unlock(&pool->lock);
+    if (!keep)
+        att_tape_free(t);
+}
+
+/* ---- encode */
+
+/* One call of att_sentence_encode. */
+typedef struct job {
+    const att_sentence *m;
+    int64_t n;
+    const char *const *texts;
+    const size_t *bytes;
+    att_tokens *tokens; /* [n] */
+    int64_t *order;     /* [n]: longest first */
+    int64_t *batch;     /* [n_batches + 1]: batch b is order[batch[b]], ..., order[batch[b + 1] - 1] */
+    int n_batches;
+    float *out; /* [n, dim] */
+
+    pthread_mutex_t lock; /* of the first failure: its sentence belongs to the thread that met it */
+    att_status status;
+    char error[1024];
+} job;
+
+static void note_failure(job *j, att_status s)
+{
+    pthread_mutex_lock(&j->lock);
+    if (!j->status) {
+        j->status = s;
+        snprintf(j->error, sizeof j->error, "%s", att_error(j->m->ctx));
+    }
+    pthread_mutex_unlock(&j->lock);
+}
+
+static void tokenize_some(void *arg, int step)
+{
+    job *j = arg;
+    const att_encode_options *opt = ATT_OPTIONS(att_encode_options, .max_tokens = j->m->modules.max_tokens);
+    const int64_t first = (int64_t)step * TEXTS_A_STEP,
+                  last = first + TEXTS_A_STEP < j->n ? first + TEXTS_A_STEP : j->n;
+    for (int64_t i = first; i < last; i++) {
+        const size_t bytes = j->bytes ? j->bytes[i] : strlen(j->texts[i]);
+        const att_status s = att_encode(j->m->tokenizer, j->texts[i], bytes, opt, &j->tokens[i]);
+        if (s) {
+            note_failure(j, s);
+            return;
+        }
+    }
+}
+
+static int longest_first(const void *a, const void *b, void *arg)
+{
+    const att_tokens *tokens = arg;
+    const int64_t i = *(const int64_t *)a, k = *(const int64_t *)b;
+    if (tokens[i].count != tokens[k].count)
+        return tokens[i].count > tokens[k].count ? -1 : 1;
+    return i < k ? -1 : 1;
+}
+
+/* Cuts the order into batches of about as many tokens each, as many for each thread. */
+static void cut(job *j)
+{
+    const int threads = att_threads(j->m->ctx);
+    int64_t total = 0;
+    for (int64_t i = 0; i < j->n; i++)
+        total += j->tokens[i].count;
+    int64_t batches = (total + BATCH_TOKENS - 1) / BATCH_TOKENS;
+    if (batches > 1)
+        batches = (batches + threads - 1) / threads * threads;
+    const int64_t limit = batches > 0 ? (total + batches - 1) / batches : total;
+    int64_t in_batch = 0;
+    j->n_batches = 0;
+    j->batch[0] = 0;
+    for (int64_t i = 0; i < j->n; i++) {
+        in_batch += j->tokens[j->order[i]].count;
+        if (in_batch >= limit || i == j->n - 1) {
+            j->batch[++j->n_batches] = i + 1;
+            in_batch = 0;
+        }
+    }
+}
+
+/* ids [tokens] and offsets [n + 1] of one batch, in one piece of memory; NULL: error set */
+static int64_t *gather(const job *j, const int64_t *order, int64_t n, int32_t **ids)
+{
+    int64_t total = 0;
+    for (int64_t i = 0; i < n; i++)
+        total += j->tokens[order[i]].count;
+    int64_t *offsets = att_alloc(j->m->ctx, (size_t)(n + 1 + total), sizeof *offsets);
+    if (!offsets)
+        return NULL;
+    *ids = (int32_t *)(offsets + n + 1);
+    offsets[0] = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const att_tokens *tokens = &j->tokens[order[i]];
+        memcpy(*ids + offsets[i], tokens->ids, (size_t)tokens->count * sizeof **ids);
+        offsets[i + 1] = offsets[i] + tokens->count;
+    }
+    return offsets;
+}
+
+static att_var *apply(att_tape *t, const att_sentence *m, const int32_t *ids, const int64_t *offsets, int64_t n)
+{
+    att_var *x = att_pool(t, att_bert_apply(t, m->bert, ids, offsets, n), offsets, n, m->modules.pooling);
+    return m->modules.normalized ? att_normalize(t, x, 1e-12f) : x;
+}
+
+static att_status encode_batch(const job *j, const int64_t *order, int64_t n)
+{
+    int32_t *ids;
+    int64_t *offsets = gather(j, order, n, &ids);
+    att_tape *t;
+    if (!offsets)
+        return ATT_ERR_MEMORY;
+    att_status s = take_tape(j->m, &t);
+    if (!s) {
+        att_tensor y;
+        s = att_read(t, apply(t, j->m, ids, offsets, n), &y);
+        const size_t dim = (size_t)j->m->info.hidden;
+        for (int64_t i = 0; !s && i < n; i++)
+            memcpy(j->out + (size_t)order[i] * dim, (const float *)y.data + (size_t)i * dim, dim * sizeof(float));
+        give_tape(j->m, t);
+    }
+    att_free(j->m->ctx, offsets);
+    return s;
+}
+
+static void run_batch(void *arg, int b)
+{
+    job *j = arg;
+    const att_status s = encode_batch(j, j->order + j->batch[b], j->batch[b + 1] - j->batch[b]);
+    if (s)
+        note_failure(j, s);
+}
+
+static void run(job *j)
+{
+    att_ctx *ctx = j->m->ctx;
+    att_parallel_for(ctx, (int)((j->n + TEXTS_A_STEP - 1) / TEXTS_A_STEP), tokenize_some, j);
+    if (j->status)
+        return;
+    for (int64_t i = 0; i < j->n; i++)
+        j->order[i] = i;
+    qsort_r(j->order, (size_t)j->n, sizeof *j->order, longest_first, j->tokens);
+    cut(j);
+    if (j->n_batches == 1)
+        run_batch(j, 0); /* the threads share its operations */
+    else
+        att_parallel_for(ctx, j->n_batches, run_batch, j);
+}
+
+static att_status check(const att_sentence *m, int64_t n, const char *const *texts, const float *out)
+{
+    if (n < 0 || n > (int64_t)1 << 31 || (n > 0 && (!texts || !out)))
+        return att_fail(m->ctx, ATT_ERR_ARGUMENT, "sentence_encode: n = %lld needs texts and out", (long long)n);
+    for (int64_t i = 0; i < n; i++)
+        if (!texts[i])
+            return att_fail(m->ctx, ATT_ERR_ARGUMENT, "sentence_encode: texts[%lld] is NULL", (long long)i);
+    return ATT_OK;
+}
+
+att_status att_sentence_encode(const att_sentence *m, int64_t n, const char *const *texts, const size_t *bytes,
+                               float *out, int64_t *n_truncated)
+{
+    const att_status s = check(m, n, texts, out);
+    if (s)
+        return s;
+    job j = {.m = m, .n = n, .texts = texts, .bytes = bytes, .out = out, .lock = PTHREAD_MUTEX_INITIALIZER};
+    j.tokens = att_alloc(m->ctx, (size_t)n + 1, sizeof *j.tokens);
+    j.order = att_alloc(m->ctx, (size_t)n + 1, sizeof *j.order);
+    j.batch = att_alloc(m->ctx, (size_t)n + 1, sizeof *j.batch);
+    int64_t truncated = 0;
+    if (!j.tokens || !j.order || !j.batch) {
+        note_failure(&j, ATT_ERR_MEMORY);
+    } else {
+        memset(j.tokens, 0, (size_t)n * sizeof *j.tokens);
+        run(&j);
+        for (int64_t i = 0; i < n; i++) {
+            truncated += j.tokens[i].truncated;
+            att_tokens_free(m->tokenizer, &j.tokens[i]);
+        }
+    }
+    att_free(m->ctx, j.tokens);
+    att_free(m->ctx, j.order);
+    att_free(m->ctx, j.batch);
+    if (n_truncated)
+        *n_truncated = truncated;
+    return j.status ? att_fail(m->ctx, j.status, "%s", j.error) : ATT_OK;
+}
+
+/* ---- look */
+
+/* Waits for one layer's attention and takes one head's weights. */
+typedef struct look {
+    int64_t layer, head; /* layer counts down */
+    float *weights;      /* [count, count] */
+    int64_t count;
+    att_status status;
+} look;
+
+static void watch(void *user, const att_event *event)
+{
+    look *l = user;
+    if (event->plan && l->layer-- == 0)
+        l->status = att_weights(event->plan, event->args, 0, l->head, 0, l->count, l->weights);
+}
+
+static att_status weights_of(const att_sentence *m, const att_tokens *tokens, look *l)
+{
+    att_tape *t;
+    att_status s = att_tape_new(m->ctx, ATT_OPTIONS(att_tape_config, .watch = watch, .watch_user = l), &t);
+    if (s)
+        return s;
+    att_tensor y;
+    s = att_read(t, att_bert_apply(t, m->bert, tokens->ids, (const int64_t[]){0, tokens->count}, 1), &y);
+    att_tape_free(t);
+    return s ? s : l->status;
+}
+
+att_status att_sentence_attention(const att_sentence *m, const char *text, size_t bytes, int64_t layer, int64_t head,
+                                  att_attention_map *out)
+{
+    *out = (att_attention_map){0};
+    if (layer < 0 || layer >= m->info.layers)
+        return att_fail(m->ctx, ATT_ERR_ARGUMENT, "layer %lld, but the model's are 0 to %lld", (long long)layer,
+                        (long long)m->info.layers - 1);
+    if (head < 0 || head >= m->info.heads)
+        return att_fail(m->ctx, ATT_ERR_ARGUMENT, "head %lld, but the model's are 0 to %lld", (long long)head,
+                        (long long)m->info.heads - 1);
+    att_attention_map map = {0};
+    att_status s = att_encode(m->tokenizer, text, bytes,
+                              ATT_OPTIONS(att_encode_options, .max_tokens = m->modules.max_tokens), &map.tokens);
+    if (s)
+        return s;
+    const size_t count = (size_t)map.tokens.count;
+    map.weights = att_alloc(m->ctx, count * count + 1, sizeof *map.weights);
+    look l = {.layer = layer, .head = head, .weights = map.weights, .count = map.tokens.count};
+    s = map.weights ? weights_of(m, &map.tokens, &l) : ATT_ERR_MEMORY;
+    if (s)
+        att_attention_map_free(m, &map);
+    else
+        *out = map;
+    return s;
+}
+
+void att_attention_map_free(const att_sentence *m, att_attention_map *map)
+{
+    att_tokens_free(m->tokenizer, &map->tokens);
+    att_free(m->ctx, map->weights);
+    *map = (att_attention_map){0};
+}
