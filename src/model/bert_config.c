@@ -1,0 +1,63 @@
+#include "model/bert_config.h"
+#include "model/settings.h"
+
+#include <string.h>
+
+/* Beyond these a size is damage, not a model. */
+enum { MOST_FEATURES = 65536, MOST_LAYERS = 1024, MOST_POSITIONS = 1 << 20, MOST_TOKENS = 1 << 27, MOST_TYPES = 65536 };
+
+static att_activation activation(att_settings *s)
+{
+    static const struct {
+        const char *name;
+        att_activation activation;
+    } known[] = {
+        {"gelu", ATT_GELU_ERF}, {"gelu_new", ATT_GELU_TANH}, {"gelu_pytorch_tanh", ATT_GELU_TANH}, {"relu", ATT_RELU}};
+    const char *name = att_settings_text(s, "hidden_act", NULL);
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (!strcmp(known[i].name, name))
+            return known[i].activation;
+    att_settings_fail(
+        s, ATT_ERR_UNSUPPORTED,
+        "\"hidden_act\" is \"%.40s\", which is not supported; gelu, gelu_new, gelu_pytorch_tanh and relu are", name);
+    return ATT_IDENTITY;
+}
+
+static void read(att_settings *s, att_bert_config *c)
+{
+    if (!s->status && !json_is_object(s->root))
+        att_settings_fail(s, ATT_ERR_FORMAT, "is not a JSON object");
+    if (!att_settings_has(s, "model_type"))
+        att_settings_fail(s, ATT_ERR_FORMAT, "there is no \"model_type\"");
+    att_settings_only_text(s, "model_type", "bert");
+    att_settings_only_text(s, "position_embedding_type", "absolute");
+    att_settings_only_bool(s, "is_decoder", false);
+    att_settings_only_bool(s, "add_cross_attention", false);
+    att_settings_only_bool(s, "is_encoder_decoder", false);
+    att_settings_only_empty(s, "pruned_heads");
+    att_settings_only_empty(s, "quantization_config");
+    c->vocabulary = att_settings_whole(s, "vocab_size", 1, MOST_TOKENS);
+    c->hidden = att_settings_whole(s, "hidden_size", 1, MOST_FEATURES);
+    c->layers = att_settings_whole(s, "num_hidden_layers", 1, MOST_LAYERS);
+    c->heads = att_settings_whole(s, "num_attention_heads", 1, MOST_FEATURES);
+    c->intermediate = att_settings_whole(s, "intermediate_size", 1, 8 * MOST_FEATURES);
+    c->max_positions = att_settings_whole(s, "max_position_embeddings", 1, MOST_POSITIONS);
+    c->types = att_settings_whole(s, "type_vocab_size", 1, MOST_TYPES);
+    c->eps = (float)att_settings_number(s, "layer_norm_eps", 0, 1);
+    c->activation = activation(s);
+    if (!s->status && c->hidden % c->heads != 0)
+        att_settings_fail(s, ATT_ERR_FORMAT, "\"num_attention_heads\" is %d, which does not divide \"hidden_size\", %d",
+                          (int)c->heads, (int)c->hidden);
+}
+
+att_status att_bert_config_read(att_ctx *ctx, const char *folder, att_bert_config *out)
+{
+    att_settings s;
+    att_bert_config c = {0};
+    att_settings_read(&s, ctx, folder, "config.json", true);
+    read(&s, &c);
+    att_settings_close(&s);
+    if (!s.status)
+        *out = c;
+    return s.status;
+}

@@ -1,0 +1,248 @@
+#include "model/modules.h"
+#include "model/settings.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Pooling: 1_Pooling/config.json */
+
+static const struct {
+    const char *flag, *mode; /* the older flags, and the newer "pooling_mode" */
+    int kind;                /* att_pooling, -1: not supported */
+} modes[] = {{"pooling_mode_cls_token", "cls", ATT_POOL_CLS},
+             {"pooling_mode_max_tokens", "max", ATT_POOL_MAX},
+             {"pooling_mode_mean_tokens", "mean", ATT_POOL_MEAN},
+             {"pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens", -1},
+             {"pooling_mode_weightedmean_tokens", "weightedmean", -1},
+             {"pooling_mode_lasttoken", "lasttoken", -1}};
+enum { N_MODES = sizeof modes / sizeof modes[0] };
+
+/* The one flag that is set; none set means the mean. */
+static int mode_by_flags(att_settings *s)
+{
+    int set = -1;
+    for (int i = 0; i < N_MODES; i++) {
+        if (!att_settings_bool(s, modes[i].flag, false))
+            continue;
+        if (set >= 0)
+            att_settings_fail(s, ATT_ERR_UNSUPPORTED, "\"%s\" and \"%s\" are both true, which is not supported",
+                              modes[set].flag, modes[i].flag);
+        set = i;
+    }
+    return set >= 0 ? set : 2;
+}
+
+static int mode_by_name(att_settings *s)
+{
+    const json_t *value = json_object_get(s->object, "pooling_mode");
+    const char *name = json_string_value(json_array_size(value) == 1 ? json_array_get(value, 0) : value);
+    for (int i = 0; name && i < N_MODES; i++)
+        if (!strcmp(modes[i].mode, name))
+            return i;
+    att_settings_fail(s, ATT_ERR_UNSUPPORTED, "\"pooling_mode\" is %s%.40s%s, which is not supported", name ? "\"" : "",
+                      name ? name : "several modes or no text", name ? "\"" : "");
+    return 0;
+}
+
+static void read_pooling(att_settings *s, att_modules *out)
+{
+    /* No prompt is ever put in front here, so include_prompt changes nothing. */
+    static const char *const known[] = {"word_embedding_dimension",
+                                        "embedding_dimension",
+                                        "pooling_mode",
+                                        "pooling_mode_cls_token",
+                                        "pooling_mode_max_tokens",
+                                        "pooling_mode_mean_tokens",
+                                        "pooling_mode_mean_sqrt_len_tokens",
+                                        "pooling_mode_weightedmean_tokens",
+                                        "pooling_mode_lasttoken",
+                                        "include_prompt",
+                                        NULL};
+    att_settings_only_known(s, known);
+    const bool newer = att_settings_has(s, "embedding_dimension");
+    out->dim = att_settings_whole(s, newer ? "embedding_dimension" : "word_embedding_dimension", 1, 1 << 20);
+    const int mode = att_settings_has(s, "pooling_mode") ? mode_by_name(s) : mode_by_flags(s);
+    if (modes[mode].kind < 0)
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED, "pooling by \"%s\" is not supported; mean, cls and max are",
+                          modes[mode].mode);
+    else
+        out->pooling = (att_pooling)modes[mode].kind;
+}
+
+/* ---- Normalize: in older folders it has none of its own */
+
+static void read_normalize(att_settings *s, att_modules *out)
+{
+    static const char *const known[] = {"module_input_name", "module_output_name", NULL};
+    if (s->root) {
+        att_settings_only_known(s, known);
+        att_settings_only_text(s, "module_input_name", "sentence_embedding");
+        att_settings_only_text(s, "module_output_name", "sentence_embedding");
+    }
+    out->normalized = true;
+}
+
+/* ---- Transformer: sentence_bert_config.json, tokenizer_config.json */
+
+/* Of the newer layout: how a text goes in and what comes out. */
+static void check_modality(att_settings *s)
+{
+    const json_t *all = json_object_get(s->object, "modality_config");
+    const json_t *text = json_object_get(all, "text");
+    const char *method = json_string_value(json_object_get(text, "method"));
+    const char *output = json_string_value(json_object_get(text, "method_output_name"));
+    if (all && (!method || !output || strcmp(method, "forward") != 0 || strcmp(output, "last_hidden_state") != 0))
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED,
+                          "\"modality_config\" does not take the last_hidden_state of forward for texts, only that is "
+                          "supported");
+}
+
+static void read_transformer(att_settings *s, att_modules *out)
+{
+    static const char *const known[] = {"max_seq_length",
+                                        "do_lower_case",
+                                        "transformer_task",
+                                        "modality_config",
+                                        "module_output_name",
+                                        "processing_kwargs",
+                                        "unpad_inputs",
+                                        "query_length",
+                                        "document_length",
+                                        "query_expansion",
+                                        NULL};
+    if (!s->root)
+        return;
+    att_settings_only_known(s, known);
+    att_settings_only_text(s, "transformer_task", "feature-extraction");
+    att_settings_only_text(s, "module_output_name", "token_embeddings");
+    att_settings_only_empty(s, "processing_kwargs");
+    att_settings_only_empty(s, "query_length");
+    att_settings_only_empty(s, "document_length");
+    att_settings_only_empty(s, "query_expansion");
+    check_modality(s);
+    out->lower_case = att_settings_bool(s, "do_lower_case", false);
+    if (att_settings_has(s, "max_seq_length"))
+        out->max_tokens = att_settings_whole(s, "max_seq_length", 3, 1 << 20);
+}
+
+/* Where sentence_bert_config.json does not say the limit. Huge values stand for "none". */
+static void read_tokenizer_limit(att_settings *s, att_modules *out)
+{
+    if (s->root && out->max_tokens == 0 && att_settings_has(s, "model_max_length")) {
+        const double limit = att_settings_number(s, "model_max_length", 3, 1e300);
+        out->max_tokens = limit < 1 << 20 ? (int64_t)limit : 0;
+    }
+}
+
+/* ---- the folder: config_sentence_transformers.json, modules.json */
+
+/* A prompt that is put in front of every sentence would change every embedding. */
+static void read_prompts(att_settings *s, att_modules *out)
+{
+    (void)out;
+    if (!s->root)
+        return;
+    att_settings_only_text(s, "model_type", "SentenceTransformer");
+    att_settings_only_empty(s, "truncate_dim");
+    if (!att_settings_has(s, "default_prompt_name"))
+        return;
+    const char *name = att_settings_text(s, "default_prompt_name", NULL);
+    const char *prompt = json_string_value(json_object_get(json_object_get(s->object, "prompts"), name));
+    if (prompt && *prompt)
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED,
+                          "\"default_prompt_name\" is \"%.40s\": a prompt before each sentence is not supported", name);
+}
+
+/* One file, through one of the readers above. */
+static att_status read_file(att_ctx *ctx, const char *folder, const char *name, bool required,
+                            void (*reader)(att_settings *s, att_modules *out), att_modules *out)
+{
+    att_settings s;
+    att_settings_read(&s, ctx, folder, name, required);
+    if (!s.status)
+        reader(&s, out);
+    att_settings_close(&s);
+    return s.status;
+}
+
+/* FOLDER or FOLDER/PATH in new memory; NULL: error set */
+static char *join(att_ctx *ctx, const char *folder, const char *path)
+{
+    const size_t bytes = strlen(folder) + strlen(path) + 2;
+    char *joined = att_alloc(ctx, bytes, 1);
+    if (joined)
+        snprintf(joined, bytes, "%s%s%s", folder, *path ? "/" : "", path);
+    return joined;
+}
+
+static att_status read_transformer_folder(att_ctx *ctx, const char *folder, att_modules *out)
+{
+    out->transformer = join(ctx, folder, "");
+    if (!out->transformer)
+        return ATT_ERR_MEMORY;
+    const att_status s = read_file(ctx, folder, "sentence_bert_config.json", false, read_transformer, out);
+    return s ? s : read_file(ctx, folder, "tokenizer_config.json", false, read_tokenizer_limit, out);
+}
+
+static att_status read_pooling_folder(att_ctx *ctx, const char *folder, att_modules *out)
+{
+    return read_file(ctx, folder, "config.json", true, read_pooling, out);
+}
+
+static att_status read_normalize_folder(att_ctx *ctx, const char *folder, att_modules *out)
+{
+    return read_file(ctx, folder, "config.json", false, read_normalize, out);
+}
+
+/* The modules that there are, in the only order that makes sense. */
+static const struct {
+    const char *type; /* the last part of its class */
+    att_status (*read)(att_ctx *ctx, const char *folder, att_modules *out);
+} chain[] = {
+    {"Transformer", read_transformer_folder}, {"Pooling", read_pooling_folder}, {"Normalize", read_normalize_folder}};
+enum { N_CHAIN = sizeof chain / sizeof chain[0] };
+
+/* Module i of modules.json: {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling", ...} */
+static void read_module(att_settings *s, size_t i, const char *folder, att_modules *out)
+{
+    s->object = json_array_get(s->root, i);
+    const char *type = att_settings_text(s, "type", NULL), *dot = strrchr(type, '.');
+    const char *path = att_settings_text(s, "path", "");
+    att_settings_only_empty(s, "kwargs");
+    if (s->status)
+        return;
+    if (i >= N_CHAIN || !dot || strncmp(type, "sentence_transformers.", 22) != 0 ||
+        strcmp(dot + 1, chain[i].type) != 0) {
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED,
+                          "module %d is \"%.100s\": only Transformer, Pooling and then perhaps Normalize are supported",
+                          (int)i, type);
+        return;
+    }
+    char *joined = join(s->ctx, folder, path);
+    s->status = joined ? chain[i].read(s->ctx, joined, out) : ATT_ERR_MEMORY;
+    att_free(s->ctx, joined);
+}
+
+att_status att_modules_read(att_ctx *ctx, const char *folder, att_modules *out)
+{
+    att_modules m = {0};
+    att_settings s;
+    att_settings_read(&s, ctx, folder, "modules.json", true);
+    if (!s.status && json_array_size(s.root) < 2)
+        att_settings_fail(&s, ATT_ERR_FORMAT, "is not a list of Transformer, Pooling and perhaps Normalize");
+    for (size_t i = 0; !s.status && i < json_array_size(s.root); i++)
+        read_module(&s, i, folder, &m);
+    if (!s.status)
+        s.status = read_file(ctx, folder, "config_sentence_transformers.json", false, read_prompts, &m);
+    att_settings_close(&s);
+    if (s.status)
+        att_modules_free(ctx, &m);
+    *out = m;
+    return s.status;
+}
+
+void att_modules_free(att_ctx *ctx, att_modules *m)
+{
+    att_free(ctx, m->transformer);
+    *m = (att_modules){0};
+}
