@@ -1,0 +1,185 @@
+/* Views: making them, describing them, checking them. */
+#include "tensor/tensor.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static const struct {
+    const char *name;
+    size_t size;
+} dtypes[] = {
+    [ATT_F32] = {"f32", 4}, [ATT_F16] = {"f16", 2}, [ATT_BF16] = {"bf16", 2},
+    [ATT_I32] = {"i32", 4}, [ATT_I64] = {"i64", 8}, [ATT_BOOL] = {"bool", 1},
+};
+
+static bool known(att_dtype t) { return (unsigned)t < sizeof dtypes / sizeof dtypes[0]; }
+
+const char *att_dtype_name(att_dtype t) { return known(t) ? dtypes[t].name : "unknown"; }
+size_t att_dtype_size(att_dtype t) { return known(t) ? dtypes[t].size : 0; }
+
+/* The bytes from the lowest to behind the highest element, relative to data; both 0 where there is none.
+ * False where a count or an address overflows. Rank and dimensions have been checked. */
+static bool range_of(const att_tensor *t, int64_t *low, int64_t *high)
+{
+    const int64_t size = (int64_t)att_dtype_size(t->dtype);
+    int64_t bytes = size;
+    bool fits = true, empty = false;
+    *low = 0;
+    *high = size;
+    for (int i = 0; i < t->rank; i++) {
+        const int64_t dim = t->dim[i] ? t->dim[i] : 1; /* the other dimensions of an empty view must be sound, too */
+        int64_t reach, *end = t->stride[i] < 0 ? low : high;
+        empty = empty || t->dim[i] == 0;
+        fits = fits && !__builtin_mul_overflow(bytes, dim, &bytes) &&
+               !__builtin_mul_overflow(dim - 1, t->stride[i], &reach) && !__builtin_mul_overflow(reach, size, &reach) &&
+               !__builtin_add_overflow(*end, reach, end);
+    }
+    if (empty)
+        *low = *high = 0;
+    return fits && *low >= -PTRDIFF_MAX / 2 && *high <= PTRDIFF_MAX / 2;
+}
+
+int64_t att_count(const att_tensor *t)
+{
+    int64_t count = 1;
+    for (int i = 0; i < t->rank; i++)
+        count *= t->dim[i];
+    return count;
+}
+
+bool att_is_dense(const att_tensor *t)
+{
+    int64_t stride = 1;
+    for (int i = t->rank - 1; i >= 0; i--) {
+        if (t->dim[i] > 1 && t->stride[i] != stride)
+            return false;
+        stride *= t->dim[i];
+    }
+    return true;
+}
+
+bool att_overlap(const att_tensor *a, const att_tensor *b)
+{
+    int64_t a_low, a_high, b_low, b_high;
+    if (!range_of(a, &a_low, &a_high) || !range_of(b, &b_low, &b_high) || a_low == a_high || b_low == b_high)
+        return false;
+    const uintptr_t pa = (uintptr_t)a->data, pb = (uintptr_t)b->data;
+    return pa + (uintptr_t)a_low < pb + (uintptr_t)b_high && pb + (uintptr_t)b_low < pa + (uintptr_t)a_high;
+}
+
+const char *att_shape_text(const att_tensor *t, char text[ATT_SHAPE_TEXT])
+{
+    size_t n = 0;
+    text[n++] = '[';
+    for (int i = 0; i < t->rank && i < ATT_MAX_RANK; i++)
+        n += (size_t)snprintf(text + n, ATT_SHAPE_TEXT - n, "%s%" PRId64, i ? ", " : "", t->dim[i]);
+    text[n++] = ']';
+    text[n] = '\0';
+    return text;
+}
+
+/* All of a view but its memory. */
+static att_status check_form(att_ctx *ctx, const char *name, const att_tensor *t)
+{
+    int64_t low, high;
+    char shape[ATT_SHAPE_TEXT];
+    if (t->device != ATT_CPU)
+        return att_fail(ctx, ATT_ERR_UNSUPPORTED, "%s.device = %d but only ATT_CPU (%d) is there", name, (int)t->device,
+                        (int)ATT_CPU);
+    if (!known(t->dtype))
+        return att_fail(ctx, ATT_ERR_DTYPE, "%s.dtype = %d is no att_dtype", name, (int)t->dtype);
+    if (t->rank < 0 || t->rank > ATT_MAX_RANK)
+        return att_fail(ctx, ATT_ERR_SHAPE, "%s.rank = %d is not from 0 to %d", name, t->rank, ATT_MAX_RANK);
+    for (int i = 0; i < t->rank; i++)
+        if (t->dim[i] < 0)
+            return att_fail(ctx, ATT_ERR_SHAPE, "%s.dim[%d] = %" PRId64 " is negative", name, i, t->dim[i]);
+    if (!range_of(t, &low, &high))
+        return att_fail(ctx, ATT_ERR_SHAPE, "%s %s reaches further than any memory", name, att_shape_text(t, shape));
+    return ATT_OK;
+}
+
+att_status att_check_view(att_ctx *ctx, const char *name, const att_tensor *t)
+{
+    char shape[ATT_SHAPE_TEXT];
+    if (!t)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s is NULL", name);
+    const att_status s = check_form(ctx, name, t);
+    if (!s && !t->data && att_count(t) > 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s %s has no memory: its data is NULL", name, att_shape_text(t, shape));
+    return s;
+}
+
+att_status att_check(att_ctx *ctx, const char *name, const att_tensor *t, att_dtype dtype, int rank)
+{
+    char shape[ATT_SHAPE_TEXT];
+    const att_status s = att_check_view(ctx, name, t);
+    if (s)
+        return s;
+    if (t->dtype != dtype)
+        return att_fail(ctx, ATT_ERR_DTYPE, "%s is %s but must be %s", name, att_dtype_name(t->dtype),
+                        att_dtype_name(dtype));
+    if (t->rank != rank)
+        return att_fail(ctx, ATT_ERR_SHAPE, "%s %s has %d dimensions but must have %d", name, att_shape_text(t, shape),
+                        t->rank, rank);
+    return ATT_OK;
+}
+
+att_status att_check_output(att_ctx *ctx, const char *name, const att_tensor *t, att_dtype dtype, int rank)
+{
+    const att_status s = att_check(ctx, name, t, dtype, rank);
+    if (s || att_count(t) == 0)
+        return s;
+    for (int i = 0; i < t->rank; i++)
+        if (t->dim[i] > 1 && t->stride[i] == 0)
+            return att_fail(ctx, ATT_ERR_SHAPE, "%s is written, so %s.stride[%d] = 0 must not repeat %" PRId64 " times",
+                            name, name, i, t->dim[i]);
+    return ATT_OK;
+}
+
+att_status att_check_dim(att_ctx *ctx, const char *name, const att_tensor *t, int i, const char *what, int64_t value)
+{
+    if (t->dim[i] == value)
+        return ATT_OK;
+    return att_fail(ctx, ATT_ERR_SHAPE, "%s.dim[%d] = %" PRId64 " but %s = %" PRId64, name, i, t->dim[i], what, value);
+}
+
+att_status att_check_same_shape(att_ctx *ctx, const char *name, const att_tensor *t, const char *other_name,
+                                const att_tensor *other)
+{
+    char shape[ATT_SHAPE_TEXT], other_shape[ATT_SHAPE_TEXT];
+    bool same = t->rank == other->rank;
+    for (int i = 0; same && i < t->rank; i++)
+        same = t->dim[i] == other->dim[i];
+    if (same)
+        return ATT_OK;
+    return att_fail(ctx, ATT_ERR_SHAPE, "%s is %s but %s is %s", name, att_shape_text(t, shape), other_name,
+                    att_shape_text(other, other_shape));
+}
+
+att_status att_check_apart(att_ctx *ctx, const char *name, const att_tensor *t, const char *other_name,
+                           const att_tensor *other)
+{
+    if (!att_overlap(t, other))
+        return ATT_OK;
+    return att_fail(ctx, ATT_ERR_ARGUMENT, "%s (at %p) and %s (at %p) overlap in memory", name, t->data, other_name,
+                    other->data);
+}
+
+att_status att_wrap(att_tensor *out, void *data, att_dtype dtype, int rank, const int64_t *dim, const int64_t *stride)
+{
+    if (!out)
+        return att_fail(NULL, ATT_ERR_ARGUMENT, "att_wrap: out is NULL");
+    if (rank > 0 && !dim)
+        return att_fail(NULL, ATT_ERR_ARGUMENT, "att_wrap: dim is NULL but rank = %d", rank);
+    att_tensor t = {.data = data, .dtype = dtype, .device = ATT_CPU, .rank = rank};
+    int64_t dense = 1;
+    for (int i = rank <= ATT_MAX_RANK ? rank - 1 : -1; i >= 0; i--) {
+        t.dim[i] = dim[i];
+        t.stride[i] = stride ? stride[i] : dense;
+        if (__builtin_mul_overflow(dense, dim[i] > 1 ? dim[i] : 1, &dense))
+            dense = INT64_MAX; /* refused by the check */
+    }
+    const att_status s = check_form(NULL, "att_wrap: out", &t);
+    *out = s ? (att_tensor){0} : t;
+    return s;
+}
