@@ -1,0 +1,60 @@
+/* What the machine can do at best: multiply-adds in registers, and reading memory. */
+#include "kernel/kernel.h"
+#include "simd/simd.h"
+
+/* Independent sums: more than (units x cycles of one multiply-add) and fewer than the registers. */
+enum { CHAINS = 12, ROUNDS = 4 };
+
+/* `repeats` rounds of ROUNDS multiply-adds for each chain. Sums stay near 1: no denormals, no overflow. */
+static double peak(int64_t repeats, double *flops)
+{
+    const volatile float half = 0.5f; /* unknown to the compiler, which would compute ahead */
+    const vf factor = v_set(half), addend = v_set(half);
+    vf sum[CHAINS];
+    ATT_UNROLL
+    for (int c = 0; c < CHAINS; c++)
+        sum[c] = v_set(half + (float)c);
+    for (int64_t r = 0; r < repeats; r++) {
+        ATT_UNROLL
+        for (int u = 0; u < ROUNDS; u++) {
+            ATT_UNROLL
+            for (int c = 0; c < CHAINS; c++)
+                sum[c] = v_fma(sum[c], factor, addend);
+        }
+    }
+    double all = 0;
+    ATT_UNROLL
+    for (int c = 0; c < CHAINS; c++)
+        all += (double)v_sum(sum[c]);
+    *flops = 2.0 * ATT_LANES * CHAINS * ROUNDS * (double)repeats;
+    return all;
+}
+
+/* Vector by vector in eight streams of sums; the rest one by one. */
+static double read(int64_t n, const float *x)
+{
+    enum { SUMS = 8 };
+    vf sum[SUMS];
+    ATT_UNROLL
+    for (int s = 0; s < SUMS; s++)
+        sum[s] = v_set(0.0f);
+    int64_t i = 0;
+    for (; i + SUMS * ATT_LANES <= n; i += SUMS * ATT_LANES) {
+        ATT_UNROLL
+        for (int s = 0; s < SUMS; s++)
+            sum[s] = v_add(sum[s], v_load(x + i + s * ATT_LANES));
+    }
+    double all = 0;
+    ATT_UNROLL
+    for (int s = 0; s < SUMS; s++)
+        all += (double)v_sum(sum[s]);
+    for (; i < n; i++)
+        all += (double)x[i];
+    return all;
+}
+
+void ATT_ISA(att_kernel_peak)(att_kernels *k)
+{
+    k->peak = peak;
+    k->read = read;
+}

@@ -1,0 +1,97 @@
+/* The machine's own limits, measured: what all other speeds are compared with.
+ * Both take the best of several short runs: what disturbs a run only makes it slower. */
+#include "base/base.h"
+#include "kernel/kernel.h"
+
+#include <string.h>
+
+enum { RUNS = 20, ITEMS_PER_THREAD = 16 };
+
+/* Seconds of the quickest of RUNS calls, each of n items over all threads. */
+static double best_seconds(att_ctx *ctx, int n, void (*body)(void *arg, int i), void *arg)
+{
+    double best = 1e30;
+    att_parallel_for(ctx, n, body, arg); /* wakes the threads and the clock */
+    for (int r = 0; r < RUNS && !att_cancelled(ctx); r++) {
+        const double start = att_os_seconds();
+        att_parallel_for(ctx, n, body, arg);
+        const double seconds = att_os_seconds() - start;
+        best = seconds < best ? seconds : best;
+    }
+    return best;
+}
+
+/* ---- multiply-adds */
+
+typedef struct peak_job {
+    const att_kernels *kernels;
+    int64_t repeats;
+} peak_job;
+
+static void run_peak(void *arg, int i)
+{
+    const peak_job *j = arg;
+    double flops;
+    (void)i;
+    j->kernels->peak(j->repeats, &flops);
+}
+
+att_status att_measure_peak(att_ctx *ctx, double *flops_per_second)
+{
+    static const double item_seconds = 2e-4;
+    peak_job j = {att_kernels_of(ctx->isa), 256};
+    double flops, seconds = 0;
+    *flops_per_second = 0;
+    while (seconds < item_seconds) {
+        j.repeats *= 2;
+        const double start = att_os_seconds();
+        j.kernels->peak(j.repeats, &flops);
+        seconds = att_os_seconds() - start;
+    }
+    const int n = att_threads(ctx) * ITEMS_PER_THREAD;
+    const double best = best_seconds(ctx, n, run_peak, &j);
+    if (att_cancelled(ctx))
+        return att_fail(ctx, ATT_ERR_CANCELLED, "att_measure_peak was cancelled");
+    *flops_per_second = n * flops / best;
+    return ATT_OK;
+}
+
+/* ---- reading memory */
+
+enum { ITEM_FLOATS = 1 << 20 };
+
+typedef struct read_job {
+    const att_kernels *kernels;
+    float *x; /* [items, ITEM_FLOATS] */
+} read_job;
+
+static void run_fill(void *arg, int i)
+{
+    const read_job *j = arg;
+    memset(j->x + (size_t)i * ITEM_FLOATS, 0, ITEM_FLOATS * sizeof *j->x);
+}
+
+static void run_read(void *arg, int i)
+{
+    const read_job *j = arg;
+    j->kernels->read(ITEM_FLOATS, j->x + (size_t)i * ITEM_FLOATS);
+}
+
+att_status att_measure_bandwidth(att_ctx *ctx, double *bytes_per_second)
+{
+    /* Far more than caches hold, but no more than a quarter of the memory that is free. */
+    static const size_t item = ITEM_FLOATS * sizeof(float), most = (size_t)512 << 20;
+    const size_t quarter = att_os_memory() / 4;
+    const int n = (int)((quarter && quarter < most ? quarter : most) / item) + 1;
+    *bytes_per_second = 0;
+    read_job j = {att_kernels_of(ctx->isa), att_alloc(ctx, (size_t)n, item)};
+    if (!j.x)
+        return ATT_ERR_MEMORY;
+    att_parallel_for(ctx, n, run_fill, &j); /* memory that was never written is not there to be read */
+    const double best = best_seconds(ctx, n, run_read, &j);
+    att_free(ctx, j.x);
+    if (att_cancelled(ctx))
+        return att_fail(ctx, ATT_ERR_CANCELLED, "att_measure_bandwidth was cancelled");
+    *bytes_per_second = (double)((size_t)n * item) / best;
+    return ATT_OK;
+}
