@@ -1,0 +1,41 @@
+/* How similar are two sentences?
+ *
+ *     cc embed.c $(pkg-config --cflags --libs attend_model) -o embed
+ *     ./embed ~/.local/share/attend/models/all-MiniLM-L6-v2 "The cat sleeps." "A kitten naps."
+ */
+#include <attend_model.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(int argc, char **argv)
+{
+    if (argc != 4) {
+        fprintf(stderr, "usage: embed MODEL_FOLDER SENTENCE SENTENCE\n");
+        return 2;
+    }
+    att_ctx *ctx = NULL;
+    att_sentence *model = NULL;
+    att_sentence_info info = {.size = sizeof info};
+    float *embedding = NULL; /* [2, info.dim] */
+    int failed = 1;
+
+    if (att_open(&ctx, NULL) != ATT_OK || att_sentence_open(ctx, argv[1], &model) != ATT_OK)
+        goto done;
+    att_sentence_describe(model, &info);
+    embedding = att_alloc(ctx, 2 * info.dim, sizeof *embedding);
+    if (!embedding || att_sentence_encode(model, 2, (const char *const *)argv + 2, NULL, embedding, NULL) != ATT_OK)
+        goto done;
+
+    float dot = 0; /* the cosine: MiniLM's embeddings have length 1 */
+    for (int64_t i = 0; i < info.dim; i++)
+        dot += embedding[i] * embedding[info.dim + i];
+    printf("%.4f\n", dot);
+    failed = 0;
+done:
+    if (failed)
+        fprintf(stderr, "%s\n", att_error(ctx));
+    att_free(ctx, embedding);
+    att_sentence_free(model);
+    att_close(ctx);
+    return failed;
+}
