@@ -89,20 +89,10 @@ static void relax(void) {}
 
 static void strand(job *j, int thread)
 {
-    const fp_state host = fp_enter();
     inside = true;
     for (long long i; (i = atomic_fetch_add_explicit(&j->next, 1, memory_order_relaxed)) < j->n;)
         j->body(j->arg, (int)i, thread);
     inside = false;
-    fp_leave(host);
-}
-
-static void alone(int n, void (*body)(void *, int, int), void *arg)
-{
-    const fp_state host = fp_enter();
-    for (int i = 0; i < n; i++)
-        body(arg, i, 0);
-    fp_leave(host);
 }
 
 /* ---- waiting */
@@ -183,6 +173,7 @@ static void *work(void *arg)
         if (p->quit)
             return NULL;
         if (enter(p)) {
+            fp_enter(); /* a thread starts with its creator's settings */
             strand(p->job, w->number);
             leave(p);
         }
@@ -232,25 +223,29 @@ static void pool_run(att_thread_pool *p, job *j)
     shut_and_wait(p);
 }
 
-static void host_strand(void *arg, int thread) { strand(arg, thread); }
+static void host_strand(void *arg, int thread)
+{
+    const fp_state host = fp_enter();
+    strand(arg, thread);
+    fp_leave(host);
+}
 
 void att_parallel(att_ctx *ctx, int n, void (*body)(void *arg, int i, int thread), void *arg)
 {
-    if (n <= 1 || ctx->n_threads == 1 || inside) {
-        alone(n, body, arg);
-        return;
-    }
+    const fp_state host = fp_enter(); /* also for the clock's numbers while waiting */
     job j = {.body = body, .arg = arg, .n = n};
-    if (ctx->parallel_for) {
+    if (n <= 1 || ctx->n_threads == 1 || inside) {
+        for (int i = 0; i < n; i++)
+            body(arg, i, 0);
+    } else if (ctx->parallel_for) {
         ctx->parallel_for(ctx->parallel_user, n < ctx->n_threads ? n : ctx->n_threads, host_strand, &j);
-        return;
-    }
-    if (atomic_exchange_explicit(&ctx->pool->taken, true, memory_order_acquire)) {
+    } else if (atomic_exchange_explicit(&ctx->pool->taken, true, memory_order_acquire)) {
         strand(&j, 0);
-        return;
+    } else {
+        pool_run(ctx->pool, &j);
+        atomic_store_explicit(&ctx->pool->taken, false, memory_order_release);
     }
-    pool_run(ctx->pool, &j);
-    atomic_store_explicit(&ctx->pool->taken, false, memory_order_release);
+    fp_leave(host);
 }
 
 typedef struct plain {
