@@ -215,6 +215,8 @@ static void a_host_that_flushes_denormals_gets_the_same_bits(void **state)
         att_parallel(ctx, MOST, small_and_rounded, plain);
         const unsigned host = _mm_getcsr();
         _mm_setcsr(FTZ_DAZ_UP);
+        if (_mm_getcsr() != FTZ_DAZ_UP)
+            skip(); /* valgrind has no such processor */
         att_parallel(ctx, MOST, small_and_rounded, flushed);
         const unsigned after = _mm_getcsr();
         _mm_setcsr(host);
