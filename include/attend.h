@@ -342,10 +342,12 @@ ATT_API att_status att_measure_bandwidth(att_ctx *ctx, double *bytes_per_second)
 
 /* Sets the calling thread's error sentence and returns s: return att_fail(ctx, ATT_ERR_FORMAT, "%s: ...", file). */
 ATT_API att_status att_fail(att_ctx *ctx, att_status s, const char *format, ...) ATT_PRINTF(3, 4);
-/* Memory from the context's allocator, aligned to 64 bytes; NULL on failure (error set) or for 0 bytes overflow. */
+/* Memory from the context's allocator, aligned to 64 bytes; NULL (error set) on failure and where count times
+ * element_size overflows. 0 bytes give memory as well, to be freed. att_free(ctx, NULL) is allowed. */
 ATT_API void *att_alloc(att_ctx *ctx, size_t count, size_t element_size);
 ATT_API void att_free(att_ctx *ctx, void *p);
-/* body(arg, i) for each i in [0, n) on the context's threads; inside another one it runs on the calling thread. */
+/* body(arg, i) for each i in [0, n) on the context's threads; inside another one, or while another thread has them,
+ * it runs on the calling thread. Bodies run with the default rounding and denormals, whatever the host has set. */
 ATT_API void att_parallel_for(att_ctx *ctx, int n, void (*body)(void *arg, int i), void *arg);
 /* True when the cancel flag of the configuration is set. */
 ATT_API bool att_cancelled(const att_ctx *ctx);
