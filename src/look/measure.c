@@ -5,18 +5,20 @@
 
 #include <string.h>
 
-enum { RUNS = 20, ITEMS_PER_THREAD = 16 };
+enum { FEWEST_RUNS = 3, MOST_RUNS = 20, ITEMS_PER_THREAD = 16 };
+static const double ENOUGH_SECONDS = 0.4; /* no more runs after that */
 
-/* Seconds of the quickest of RUNS calls, each of n items over all threads. */
+/* Seconds of the quickest of several calls, each of n items over all threads. */
 static double best_seconds(att_ctx *ctx, int n, void (*body)(void *arg, int i), void *arg)
 {
-    double best = 1e30;
     att_parallel_for(ctx, n, body, arg); /* wakes the threads and the clock */
-    for (int r = 0; r < RUNS && !att_cancelled(ctx); r++) {
+    double best = 1e30, end = att_os_seconds();
+    const double stop = end + ENOUGH_SECONDS;
+    for (int r = 0; (r < FEWEST_RUNS || (r < MOST_RUNS && end < stop)) && !att_cancelled(ctx); r++) {
         const double start = att_os_seconds();
         att_parallel_for(ctx, n, body, arg);
-        const double seconds = att_os_seconds() - start;
-        best = seconds < best ? seconds : best;
+        end = att_os_seconds();
+        best = end - start < best ? end - start : best;
     }
     return best;
 }
