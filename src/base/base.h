@@ -62,12 +62,14 @@ void att_parallel(att_ctx *ctx, int n, void (*body)(void *arg, int i, int thread
 
 /* ---- the operating system (os.c): every OS call of the library is here */
 
-int att_os_cpu_count(void);             /* by affinity and cgroup (v1, v2) quota, at least 1 */
-int att_os_cpu_quota(const char *root); /* the cgroup part, with /proc and /sys below root (""); 0: no limit */
-double att_os_seconds(void);            /* monotonic */
+int att_os_cpu_count(void); /* by affinity and cgroup (v1, v2) quota, at least 1 */
+/* With /proc and /sys below root (""): processors by cgroup quota alone, rounded up; 0: no limit. */
+int64_t att_os_cpu_quota(const char *root);
+/* The same for bytes that can still be had, by the system's free memory and cgroup limits; 0: unknown. */
+size_t att_os_memory(const char *root);
+double att_os_seconds(void);                        /* monotonic */
 void *att_os_alloc(size_t bytes, size_t alignment); /* large ones ask for huge pages; NULL on failure */
 void att_os_free(void *p);
-size_t att_os_memory(void); /* bytes that can still be had without swapping; 0: unknown */
 /* Starts a thread with all signals blocked: false if refused. */
 bool att_os_thread(pthread_t *thread, void *(*run)(void *), void *arg);
 /* Sleeps while *word is `value`; may return early. Wakes up to `count` that sleep on it. */

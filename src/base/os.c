@@ -13,11 +13,13 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- processors */
+/* ---- limits: files of /proc and of cgroups */
 
-/* A small file's text, as much as fits; false if there is none. */
-static bool read_text(const char *path, char *text, size_t size)
+/* The text of a small file, as much as fits; false if there is none. */
+static bool read_text(char *text, size_t size, const char *folder, const char *name)
 {
+    char path[4352];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
@@ -30,78 +32,89 @@ static bool read_text(const char *path, char *text, size_t size)
     return n > 0;
 }
 
-/* CPUs that the quota of one cgroup folder allows, rounded up; 0: no limit there. */
-static int quota_of(const char *folder)
+/* The whole number that a file begins with; -1 if there is none ("max"). */
+static int64_t read_number(const char *folder, const char *name)
 {
-    char path[4352], text[64];
-    long long quota = 0, period = 0;
-    snprintf(path, sizeof path, "%s/cpu.max", folder); /* v2: "200000 100000", or "max 100000" */
-    if (read_text(path, text, sizeof text)) {
-        if (sscanf(text, "%lld %lld", &quota, &period) != 2)
-            return 0;
-    } else {
-        snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", folder); /* v1: -1 is no limit */
-        if (!read_text(path, text, sizeof text) || sscanf(text, "%lld", &quota) != 1)
-            return 0;
-        snprintf(path, sizeof path, "%s/cpu.cfs_period_us", folder);
-        if (!read_text(path, text, sizeof text) || sscanf(text, "%lld", &period) != 1)
-            return 0;
-    }
-    if (quota <= 0 || period <= 0 || quota / period >= ATT_MAX_THREADS)
-        return 0;
-    return (int)((quota + period - 1) / period);
+    char text[64];
+    long long x;
+    return read_text(text, sizeof text, folder, name) && sscanf(text, "%lld", &x) == 1 ? x : -1;
 }
 
-static int smaller_limit(int a, int b) { return a && (!b || a < b) ? a : b; }
+/* A limit is positive; 0 is none. */
+static int64_t smaller_limit(int64_t a, int64_t b) { return a && (!b || a < b) ? a : b; }
 
-/* The least quota of a group and all above it. In a container the group's path may be the host's, which
+typedef struct resource {
+    const char *controller;
+    const char *mounts[4]; /* below /sys/fs/cgroup: v2, v2 beside v1, v1 */
+    int64_t (*limit)(const char *folder);
+} resource;
+
+/* The least limit of a group and all above it. In a container the group's path may be the host's, which
  * is not there; the walk ends at the mount itself, which then is the container's group. */
-static int quota_upwards(const char *mount, const char *group)
+static int64_t limit_upwards(const resource *r, const char *mount, const char *group)
 {
     char folder[4224];
+    const size_t top = strlen(mount);
     const int n = snprintf(folder, sizeof folder, "%s%s", mount, group);
-    if (n < 0 || (size_t)n >= sizeof folder)
-        return quota_of(mount);
-    int least = 0;
-    for (size_t end = (size_t)n; end >= strlen(mount); end--) {
+    int64_t least = r->limit(mount);
+    for (size_t end = n > 0 && (size_t)n < sizeof folder ? (size_t)n : top; end > top; end--) {
         if (folder[end] != '/' && folder[end] != '\0')
             continue;
         folder[end] = '\0';
-        least = smaller_limit(quota_of(folder), least);
+        least = smaller_limit(r->limit(folder), least);
     }
     return least;
 }
 
-int att_os_cpu_quota(const char *root)
+static int64_t cgroup_limit(const resource *r, const char *root)
 {
-    static const char *const mounts[] = {"", "/unified", "/cpu", "/cpu,cpuacct"};
-    char path[4096], text[8192];
-    snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
-    if (!read_text(path, text, sizeof text))
+    char text[8192], mount[4096];
+    if (!read_text(text, sizeof text, root, "proc/self/cgroup"))
         return 0;
-    int least = 0;
+    int64_t least = 0;
     char *rest = text, *line;
     while ((line = strsep(&rest, "\n"))) { /* "0::/group" (v2), "4:cpu,cpuacct:/group" (v1) */
         strsep(&line, ":");
         const char *controllers = strsep(&line, ":");
-        if (!line || (*controllers && !strstr(controllers, "cpu")))
+        if (!line || (*controllers && !strstr(controllers, r->controller)))
             continue;
-        for (size_t i = 0; i < sizeof mounts / sizeof mounts[0]; i++) {
-            snprintf(path, sizeof path, "%s/sys/fs/cgroup%s", root, mounts[i]);
-            least = smaller_limit(quota_upwards(path, line), least);
+        for (size_t i = 0; i < 4 && r->mounts[i]; i++) {
+            snprintf(mount, sizeof mount, "%s/sys/fs/cgroup%s", root, r->mounts[i]);
+            least = smaller_limit(limit_upwards(r, mount, line), least);
         }
     }
     return least;
 }
 
+/* ---- processors */
+
+/* What the quota of one group allows, rounded up. v2: "200000 100000" or "max 100000"; v1: two files, -1 is none. */
+static int64_t cpu_limit(const char *folder)
+{
+    char text[64];
+    long long quota = -1, period = -1;
+    if (!read_text(text, sizeof text, folder, "cpu.max")) {
+        quota = read_number(folder, "cpu.cfs_quota_us");
+        period = read_number(folder, "cpu.cfs_period_us");
+    } else if (sscanf(text, "%lld %lld", &quota, &period) != 2) {
+        return 0;
+    }
+    return quota > 0 && period > 0 ? quota / period + (quota % period > 0) : 0;
+}
+
+int64_t att_os_cpu_quota(const char *root)
+{
+    static const resource cpu = {"cpu", {"", "/unified", "/cpu", "/cpu,cpuacct"}, cpu_limit};
+    return cgroup_limit(&cpu, root);
+}
+
 int att_os_cpu_count(void)
 {
     cpu_set_t allowed[8]; /* 8192 processors */
-    int n = 0;
+    int n = 1;
     if (!sched_getaffinity(0, sizeof allowed, allowed))
         n = CPU_COUNT_S(sizeof allowed, allowed);
-    n = smaller_limit(att_os_cpu_quota(""), n);
-    return n > 0 ? n : 1;
+    return (int)smaller_limit(att_os_cpu_quota(""), n);
 }
 
 /* ---- time */
@@ -129,14 +142,30 @@ void *att_os_alloc(size_t bytes, size_t alignment)
 
 void att_os_free(void *p) { free(p); }
 
-size_t att_os_memory(void)
+/* What one group may still take. v1 has a very large number for no limit, which does no harm. */
+static int64_t memory_limit(const char *folder)
 {
-    char text[512];
-    unsigned long long kilobytes = 0;
-    if (!read_text("/proc/meminfo", text, sizeof text))
+    int64_t most = read_number(folder, "memory.max"), used = read_number(folder, "memory.current");
+    if (used < 0) {
+        most = read_number(folder, "memory.limit_in_bytes");
+        used = read_number(folder, "memory.usage_in_bytes");
+    }
+    if (most < 0 || used < 0)
         return 0;
-    const char *line = strstr(text, "MemAvailable:");
-    return line && sscanf(line, "MemAvailable: %llu", &kilobytes) == 1 ? (size_t)kilobytes * 1024 : 0;
+    return most > used ? most - used : 1;
+}
+
+size_t att_os_memory(const char *root)
+{
+    static const resource memory = {"memory", {"", "/unified", "/memory"}, memory_limit};
+    char text[512];
+    long long kilobytes = 0;
+    if (read_text(text, sizeof text, root, "proc/meminfo")) {
+        const char *line = strstr(text, "MemAvailable:");
+        if (line)
+            sscanf(line, "MemAvailable: %lld", &kilobytes);
+    }
+    return (size_t)smaller_limit(cgroup_limit(&memory, root), kilobytes * 1024);
 }
 
 /* ---- threads */

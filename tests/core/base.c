@@ -335,19 +335,37 @@ typedef struct file {
     const char *path, *text;
 } file;
 
-static int quota_with(const file *files)
+/* What the library sees where /proc and /sys have these files. */
+static void look_at(const file *files, int64_t *cpus, size_t *bytes)
 {
     char root[] = "/tmp/attend-cgroup-XXXXXX", command[128];
     assert_non_null(mkdtemp(root));
     for (const file *f = files; f->path; f++)
         put(root, f->path, f->text);
-    const int quota = att_os_cpu_quota(root);
+    *cpus = att_os_cpu_quota(root);
+    *bytes = att_os_memory(root);
     snprintf(command, sizeof command, "rm -r %s", root);
     assert_int_equal(system(command), 0);
-    return quota;
+}
+
+static int64_t quota_with(const file *files)
+{
+    int64_t cpus;
+    size_t bytes;
+    look_at(files, &cpus, &bytes);
+    return cpus;
+}
+
+static size_t memory_with(const file *files)
+{
+    int64_t cpus;
+    size_t bytes;
+    look_at(files, &cpus, &bytes);
+    return bytes;
 }
 
 #define QUOTA(...) quota_with((const file[]){__VA_ARGS__, {NULL, NULL}})
+#define MEMORY(...) memory_with((const file[]){__VA_ARGS__, {NULL, NULL}})
 #define V2 "/sys/fs/cgroup"
 #define V1 "/sys/fs/cgroup/cpu,cpuacct"
 
@@ -373,6 +391,23 @@ static void a_cgroup_quota_is_found_in_the_group_or_above_it(void **state)
     assert_true(att_os_cpu_count() >= 1);
 }
 
+static void free_memory_is_that_of_the_system_or_of_a_smaller_cgroup(void **state)
+{
+    (void)state;
+    const file group = {"/proc/self/cgroup", "0::/a\n"},
+               system = {"/proc/meminfo", "MemTotal: 9 kB\nMemAvailable: 4 kB\n"};
+    assert_int_equal(MEMORY(group), 0);
+    assert_int_equal(MEMORY(system), 4096);
+    assert_int_equal(MEMORY(group, system, {V2 "/a/memory.max", "3000\n"}, {V2 "/a/memory.current", "1000\n"}), 2000);
+    assert_int_equal(MEMORY(group, system, {V2 "/a/memory.max", "max\n"}, {V2 "/a/memory.current", "1000\n"}), 4096);
+    assert_int_equal(MEMORY(group, system, {V2 "/memory.max", "500\n"}, {V2 "/memory.current", "501\n"}), 1);
+    assert_int_equal(MEMORY({"/proc/self/cgroup", "3:memory:/m\n"}, system,
+                            {"/sys/fs/cgroup/memory/m/memory.limit_in_bytes", "900\n"},
+                            {"/sys/fs/cgroup/memory/m/memory.usage_in_bytes", "100\n"}),
+                     800);
+    assert_true(att_os_memory("") > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -392,6 +427,7 @@ int main(void)
         cmocka_unit_test(an_arena_reuses_its_blocks_and_in_the_end_allocates_nothing),
         cmocka_unit_test(an_arena_that_gets_no_block_stays_as_it_was),
         cmocka_unit_test(a_cgroup_quota_is_found_in_the_group_or_above_it),
+        cmocka_unit_test(free_memory_is_that_of_the_system_or_of_a_smaller_cgroup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
