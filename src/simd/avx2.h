@@ -5,7 +5,8 @@
 #ifdef ATT_SIMD_DETECT
 static bool att_detect_avx2(void)
 {
-    return att_cpu_saves(ATT_STATE_YMM) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    return att_cpu_saves(ATT_STATE_YMM) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           __builtin_cpu_supports("f16c");
 }
 #else
 #include <immintrin.h>
@@ -19,18 +20,19 @@ typedef __m256 vm;
 static inline vf v_set(float x) { return _mm256_set1_ps(x); }
 static inline vf v_load(const float *p) { return _mm256_loadu_ps(p); }
 static inline void v_store(float *p, vf x) { _mm256_storeu_ps(p, x); }
-static inline __m256i v_first(int n)
+static inline vm v_first(int n) /* the first n lanes */
 {
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    return _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)));
 }
-static inline vf v_load_n(const float *p, int n) { return _mm256_maskload_ps(p, v_first(n)); }
-static inline void v_store_n(float *p, vf x, int n) { _mm256_maskstore_ps(p, v_first(n), x); }
+static inline vf v_load_n(const float *p, int n) { return _mm256_maskload_ps(p, _mm256_castps_si256(v_first(n))); }
+static inline void v_store_n(float *p, vf x, int n) { _mm256_maskstore_ps(p, _mm256_castps_si256(v_first(n)), x); }
 static inline vf v_add(vf a, vf b) { return _mm256_add_ps(a, b); }
 static inline vf v_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
 static inline vf v_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
 static inline vf v_div(vf a, vf b) { return _mm256_div_ps(a, b); }
 static inline vf v_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
 static inline vm v_lt(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
+static inline vm v_is_nan(vf a) { return _mm256_cmp_ps(a, a, _CMP_UNORD_Q); }
 static inline vf v_select(vm m, vf a, vf b) { return _mm256_blendv_ps(b, a, m); }
 static inline vf v_max(vf a, vf b) { return _mm256_max_ps(a, b); } /* b where either is NaN */
 static inline vf v_min(vf a, vf b) { return _mm256_min_ps(a, b); }
@@ -57,6 +59,11 @@ static inline float v_top(vf a)
     __m128 x = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
     x = _mm_max_ps(x, _mm_movehl_ps(x, x));
     return _mm_cvtss_f32(_mm_max_ss(x, _mm_movehdup_ps(x)));
+}
+static inline vf v_from_f16(const uint16_t *p) { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)); }
+static inline vf v_from_bf16(const uint16_t *p)
+{
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)), 16));
 }
 static inline vf v_keep(vf a)
 {

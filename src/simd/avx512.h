@@ -20,7 +20,7 @@ typedef __mmask16 vm;
 static inline vf v_set(float x) { return _mm512_set1_ps(x); }
 static inline vf v_load(const float *p) { return _mm512_loadu_ps(p); }
 static inline void v_store(float *p, vf x) { _mm512_storeu_ps(p, x); }
-static inline vm v_first(int n) { return (vm)((1u << n) - 1); }
+static inline vm v_first(int n) { return (vm)((1u << n) - 1); } /* the first n lanes */
 static inline vf v_load_n(const float *p, int n) { return _mm512_maskz_loadu_ps(v_first(n), p); }
 static inline void v_store_n(float *p, vf x, int n) { _mm512_mask_storeu_ps(p, v_first(n), x); }
 static inline vf v_add(vf a, vf b) { return _mm512_add_ps(a, b); }
@@ -29,6 +29,7 @@ static inline vf v_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
 static inline vf v_div(vf a, vf b) { return _mm512_div_ps(a, b); }
 static inline vf v_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
 static inline vm v_lt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+static inline vm v_is_nan(vf a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
 static inline vf v_select(vm m, vf a, vf b) { return _mm512_mask_blend_ps(m, b, a); }
 static inline vf v_max(vf a, vf b) { return _mm512_max_ps(a, b); } /* b where either is NaN */
 static inline vf v_min(vf a, vf b) { return _mm512_min_ps(a, b); }
@@ -53,6 +54,11 @@ static inline float v_top(vf a)
     __m128 x = _mm_max_ps(_mm256_castps256_ps128(y), _mm256_extractf128_ps(y, 1));
     x = _mm_max_ps(x, _mm_movehl_ps(x, x));
     return _mm_cvtss_f32(_mm_max_ss(x, _mm_movehdup_ps(x)));
+}
+static inline vf v_from_f16(const uint16_t *p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)); }
+static inline vf v_from_bf16(const uint16_t *p)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)), 16));
 }
 static inline vf v_keep(vf a)
 {

@@ -22,12 +22,14 @@ static inline vf v_load(const float *p) { vf x; memcpy(&x, p, sizeof x); return 
 static inline void v_store(float *p, vf x) { memcpy(p, &x, sizeof x); }
 static inline vf v_load_n(const float *p, int n) { vf x = v_set(0); memcpy(&x, p, (size_t)n * sizeof *p); return x; }
 static inline void v_store_n(float *p, vf x, int n) { memcpy(p, &x, (size_t)n * sizeof *p); }
+static inline vm v_first(int n) { return (vm){0, 1, 2, 3} < n; } /* the first n lanes */
 static inline vf v_add(vf a, vf b) { return a + b; }
 static inline vf v_sub(vf a, vf b) { return a - b; }
 static inline vf v_mul(vf a, vf b) { return a * b; }
 static inline vf v_div(vf a, vf b) { return a / b; }
 static inline vf v_fma(vf a, vf b, vf c) { return a * b + c; } /* rounds twice here, once where there is an instruction */
 static inline vm v_lt(vf a, vf b) { return a < b; }
+static inline vm v_is_nan(vf a) { return a != a; }
 static inline vf v_select(vm m, vf a, vf b) { return (vf)((m & (vm)a) | (~m & (vm)b)); }
 /* As the x86 instruction: b where either is NaN. */
 static inline vf v_max(vf a, vf b) { return v_select(a > b, a, b); }
@@ -51,5 +53,15 @@ static inline float v_top(vf a)
     const float x = a[0] > a[2] ? a[0] : a[2], y = a[1] > a[3] ? a[1] : a[3];
     return x > y ? x : y;
 }
+static inline vf v_from_f16(const uint16_t *p)
+{
+    const vm h = {p[0], p[1], p[2], p[3]}, magnitude = (h & 0x7fff) << 13;
+    const vm normal = magnitude + (112 << 23), endless = magnitude + (224 << 23);
+    const vm denormal = (vm)((vf)(magnitude + (113 << 23)) - v_set(0x1p-14f));
+    const vm small = magnitude < 1 << 23, finite = magnitude < 31 << 23;
+    const vm bits = (small & denormal) | (~small & finite & normal) | (~finite & endless);
+    return (vf)(bits | (h & 0x8000) << 16);
+}
+static inline vf v_from_bf16(const uint16_t *p) { return (vf)((vm){p[0], p[1], p[2], p[3]} << 16); }
 static inline vf v_keep(vf a) { return a; } /* stops the compiler from reading a again from memory */
 #endif

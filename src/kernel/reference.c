@@ -1,0 +1,71 @@
+/* The references: each kernel's formula in double, in plain loops. */
+#include "kernel/kernel.h"
+#include "attend.h"
+
+#include <math.h>
+
+void att_ref_gemm(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *b, int64_t stride_n,
+                  int64_t stride_k, const att_epilogue *e, double *c, int64_t ldc)
+{
+    const att_epilogue nothing = {.activation = ATT_IDENTITY};
+    if (!e)
+        e = &nothing;
+    for (int64_t i = 0; i < m; i++) {
+        for (int64_t j = 0; j < n; j++) {
+            double sum = e->bias ? e->bias[j] : 0;
+            for (int64_t p = 0; p < k; p++)
+                sum += (double)a[i * lda + p] * b[j * stride_n + p * stride_k];
+            c[i * ldc + j] = att_ref_activate(e->activation, sum);
+            if (e->residual)
+                c[i * ldc + j] += e->residual[i * e->residual_stride + j];
+        }
+    }
+}
+
+double att_ref_activate(int activation, double x)
+{
+    static const double pi = 3.14159265358979323846;
+    switch (activation) {
+    case ATT_RELU:
+        return x < 0 ? 0 : x;
+    case ATT_GELU_ERF: /* x Phi(x), whose limit at -inf is 0 */
+        return x == -INFINITY ? 0 : x * erfc(-x / sqrt(2)) / 2;
+    case ATT_GELU_TANH: /* (1 + tanh u) / 2 = 1 / (1 + exp(-2 u)) */
+        return x == -INFINITY ? 0 : x / (1 + exp(-2 * sqrt(2 / pi) * (x + 0.044715 * x * x * x)));
+    case ATT_TANH:
+        return tanh(x);
+    default:
+        return x;
+    }
+}
+
+void att_ref_softmax(int64_t n, const float *x, double *y)
+{
+    double top = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        top = fmax(top, x[i]);
+    for (int64_t i = 0; i < n; i++)
+        sum += y[i] = x[i] == -INFINITY ? 0 : exp(x[i] - top);
+    for (int64_t i = 0; i < n; i++)
+        y[i] = sum == 0 ? 0 : y[i] / sum;
+}
+
+void att_ref_layer_norm(int64_t n, const float *x, const float *gamma, const float *beta, float eps, double *y)
+{
+    double mean = 0, variance = 0;
+    for (int64_t i = 0; i < n; i++)
+        mean += x[i] / (double)n;
+    for (int64_t i = 0; i < n; i++)
+        variance += (x[i] - mean) * (x[i] - mean) / (double)n;
+    for (int64_t i = 0; i < n; i++)
+        y[i] = (x[i] - mean) / sqrt(variance + eps) * gamma[i] + beta[i];
+}
+
+void att_ref_normalize(int64_t n, const float *x, float eps, double *y)
+{
+    double squares = 0;
+    for (int64_t i = 0; i < n; i++)
+        squares += (double)x[i] * x[i];
+    for (int64_t i = 0; i < n; i++)
+        y[i] = x[i] / fmax(sqrt(squares), eps);
+}

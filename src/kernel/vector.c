@@ -1,0 +1,62 @@
+/* Arithmetic on n numbers, and reading the short formats. */
+#include "kernel/kernel.h"
+#include "kernel/reduce.h"
+
+#include <string.h>
+
+/* y [n] = f(a [n], b [n]) */
+ATT_INLINE void map2(int64_t n, const float *a, const float *b, float *y, vf (*f)(vf, vf))
+{
+    int64_t i = 0;
+    for (; i + ATT_LANES <= n; i += ATT_LANES)
+        v_store(y + i, f(v_load(a + i), v_load(b + i)));
+    if (i < n) {
+        const int rest = (int)(n - i);
+        v_store_n(y + i, f(v_load_n(a + i, rest), v_load_n(b + i, rest)), rest);
+    }
+}
+
+/* The larger; NaN where either is NaN. */
+ATT_INLINE vf larger(vf a, vf b) { return v_select(v_is_nan(a), a, v_max(a, b)); }
+
+static void add(int64_t n, const float *a, const float *b, float *y) { map2(n, a, b, y, v_add); }
+static void max(int64_t n, const float *a, const float *b, float *y) { map2(n, a, b, y, larger); }
+
+static void scale(int64_t n, float s, const float *x, float *y)
+{
+    const vf factor = v_set(s);
+    int64_t i = 0;
+    for (; i + ATT_LANES <= n; i += ATT_LANES)
+        v_store(y + i, v_mul(v_load(x + i), factor));
+    if (i < n)
+        v_store_n(y + i, v_mul(v_load_n(x + i, (int)(n - i)), factor), (int)(n - i));
+}
+
+static float dot(int64_t n, const float *a, const float *b) { return v_sum_over(n, a, b, v_set(0), v_term_product); }
+
+/* y [n] = the numbers that x [n] encodes */
+ATT_INLINE void decode(int64_t n, const uint16_t *x, float *y, vf (*f)(const uint16_t *))
+{
+    int64_t i = 0;
+    for (; i + ATT_LANES <= n; i += ATT_LANES)
+        v_store(y + i, f(x + i));
+    if (i < n) {
+        uint16_t rest[ATT_LANES] = {0};
+        memcpy(rest, x + i, (size_t)(n - i) * sizeof *x);
+        v_store_n(y + i, f(rest), (int)(n - i));
+    }
+}
+
+static void from_f16(int64_t n, const uint16_t *x, float *y) { decode(n, x, y, v_from_f16); }
+static void from_bf16(int64_t n, const uint16_t *x, float *y) { decode(n, x, y, v_from_bf16); }
+
+void ATT_ISA(att_kernel_vector)(att_kernels *k);
+void ATT_ISA(att_kernel_vector)(att_kernels *k)
+{
+    k->add = add;
+    k->max = max;
+    k->scale = scale;
+    k->dot = dot;
+    k->from_f16 = from_f16;
+    k->from_bf16 = from_bf16;
+}
