@@ -37,7 +37,9 @@ ATT_API att_status att_safetensors_from_memory(att_ctx *ctx, const char *label, 
 
 typedef struct att_tokenizer att_tokenizer;
 
-/* From a model's folder: tokenizer.json, else vocab.txt with tokenizer_config.json. */
+/* From a model's folder: tokenizer.json, else vocab.txt with tokenizer_config.json (and special_tokens_map.json).
+ * WordPiece with BertNormalizer and BertPreTokenizer; any other type or setting is an error that names it. Truncation
+ * and padding in tokenizer.json are not used: att_encode_options.max_tokens is. */
 ATT_API att_status att_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **out);
 ATT_API void att_tokenizer_free(att_tokenizer *t);
 ATT_API int64_t att_tokenizer_size(const att_tokenizer *t);               /* ids are in [0, size) */
@@ -55,7 +57,10 @@ typedef struct att_tokens {
     bool truncated; /* max_tokens cut something off */
 } att_tokens;
 
-/* Text of any bytes to ids: invalid UTF-8 reads as U+FFFD. opt NULL = defaults. */
+/* text[bytes] to ids, the same as those of the `tokenizers` package. Any bytes and any length will do: each maximal
+ * invalid subpart of UTF-8 reads as one U+FFFD, zero bytes are characters, time is linear, and where max_tokens cuts,
+ * the rest is not looked at. Special tokens typed in the text ("[MASK]") are found. An empty text has the special
+ * tokens alone. opt NULL = defaults. Errors: max_tokens negative or less than the special tokens; memory. */
 ATT_API att_status att_encode(const att_tokenizer *t, const char *text, size_t bytes, const att_encode_options *opt,
                               att_tokens *out);
 ATT_API void att_tokens_free(const att_tokenizer *t, att_tokens *tokens);

@@ -92,7 +92,7 @@ static void encode_text(encoder *e, const char *text, size_t bytes)
 {
     const att_tokenizer *t = e->t;
     att_words *w = &e->words;
-    const unsigned char *s = (const unsigned char *)text;
+    const unsigned char *s = (const unsigned char *)(bytes > 0 ? text : "");
     size_t i = 0;
     while (!w->cut && (i += att_words_run(w, s + i, bytes - i, t->begins_added)) < bytes && !w->cut) {
         const att_added_token *a = find_added(t, text + i, bytes - i);

@@ -1,17 +1,17 @@
-/* Reads a tokenizer. tokenizer.json says everything; vocab.txt and tokenizer_config.json, the older layout, are
- * rewritten into the same JSON first, so there is one reader. */
+/* Reads a tokenizer. tokenizer.json says everything; of the older layout the same is made first (vocab_txt.c), so the
+ * settings are read in one place. */
 #include "text/tokenizer_file.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "text/tokenizer.h"
 
 typedef struct reader {
     att_ctx *ctx;
     const char *file;
-    const json_t *root;
+    const att_token_list *list; /* model.vocab */
+    const json_t *root;         /* everything else */
     att_tokenizer *t;
 } reader;
 
@@ -49,16 +49,6 @@ static att_status get_bool(const reader *r, const char *where, const json_t *obj
     return s;
 }
 
-/* An id in [0, ATT_MAX_VOCABULARY). `whose` names the token. */
-static att_status get_id(const reader *r, const json_t *value, const char *whose, int32_t *id)
-{
-    if (!json_is_integer(value) || json_integer_value(value) < 0 || json_integer_value(value) >= ATT_MAX_VOCABULARY)
-        return att_fail(r->ctx, ATT_ERR_FORMAT, "%s: the id of token \"%.80s\" is %s, not a number in [0, %d)", r->file,
-                        whose, att_json_show(value).text, ATT_MAX_VOCABULARY);
-    *id = (int32_t)json_integer_value(value);
-    return ATT_OK;
-}
-
 /* ---- normalizer and pre_tokenizer */
 
 static att_status read_settings(const reader *r)
@@ -86,7 +76,7 @@ static att_status read_model_settings(const reader *r, const json_t *model)
     att_status s;
     if ((s = get(r, "model", model, "unk_token", JSON_STRING, true, &unknown)) ||
         (s = get(r, "model", model, "continuing_subword_prefix", JSON_STRING, true, &prefix)) ||
-        (s = get(r, "model", model, "max_input_chars_per_word", JSON_INTEGER, true, &longest)))
+        (s = get(r, "model", model, "max_input_chars_per_word", JSON_REAL, true, &longest)))
         return s;
     v->unknown = att_vocabulary_find(v, json_string_value(unknown), json_string_length(unknown));
     if (v->unknown == ATT_NO_TOKEN)
@@ -96,72 +86,78 @@ static att_status read_model_settings(const reader *r, const json_t *model)
     if (v->prefix_bytes >= ATT_MAX_PREFIX)
         return unsupported(r, "model", "continuing_subword_prefix", prefix, "a shorter one, as \"##\",");
     memcpy(v->prefix, json_string_value(prefix), v->prefix_bytes);
-    if (json_integer_value(longest) < 1 || json_integer_value(longest) > ATT_MAX_WORD)
-        return unsupported(r, "model", "max_input_chars_per_word", longest, "a number in [1, 1000]");
-    r->t->settings.max_word = (int)json_integer_value(longest);
+    r->t->settings.max_word = att_json_id(longest);
+    if (r->t->settings.max_word < 1 || r->t->settings.max_word > ATT_MAX_WORD)
+        return unsupported(r, "model", "max_input_chars_per_word", longest, "a whole number in [1, 1000]");
     return ATT_OK;
 }
 
-typedef struct extent {
-    int64_t ids; /* the largest id + 1 */
-    size_t bytes;
-} extent;
-
-static att_status measure(const reader *r, const char *token, size_t bytes, const json_t *id_value, extent *e)
+static att_status bad_id(const reader *r, const char *where, const char *token, const json_t *id)
 {
-    int32_t id;
-    att_status s = get_id(r, id_value, token, &id);
-    if (s == ATT_OK && bytes == 0)
-        s = att_fail(r->ctx, ATT_ERR_FORMAT, "%s: token %d is empty", r->file, id);
-    if (s != ATT_OK)
-        return s;
-    e->ids = id >= e->ids ? id + 1 : e->ids;
-    e->bytes += bytes;
-    return ATT_OK;
+    return att_fail(r->ctx, ATT_ERR_FORMAT, "%s: %s: the id of token \"%.80s\" is %s, not a whole number in [0, %d)",
+                    r->file, where, token, att_json_show(id).text, ATT_MAX_VOCABULARY);
 }
 
-static att_status id_is_free(const reader *r, int32_t id, const char *token)
+/* How many ids and how many bytes all tokens need; checks added_tokens, from which more ids may come. */
+static att_status measure(const reader *r, const json_t *added, int64_t *size, size_t *bytes)
 {
-    const char *other = att_vocabulary_get(&r->t->vocabulary, id);
-    return !other ? ATT_OK
-                  : att_fail(r->ctx, ATT_ERR_FORMAT, "%s: tokens \"%.80s\" and \"%.80s\" have the same id %d", r->file,
-                             other, token, id);
-}
-
-/* Tokens of the model's vocabulary, with room for the added ones. */
-static att_status read_vocabulary(const reader *r, json_t *vocab, const json_t *added)
-{
-    att_vocabulary *v = &r->t->vocabulary;
-    extent e = {0};
-    att_status s;
-    const char *token;
-    size_t bytes, i;
-    json_t *id, *entry;
-    json_object_keylen_foreach(vocab, token, bytes, id)
-    {
-        if ((s = measure(r, token, bytes, id, &e)))
-            return s;
+    size_t i;
+    *size = 0;
+    *bytes = 0;
+    for (i = 0; i < r->list->count; i++) {
+        const att_token_entry *e = &r->list->entry[i];
+        *size = e->id >= *size ? e->id + 1 : *size;
+        *bytes += e->bytes;
     }
+    json_t *entry;
     json_array_foreach(added, i, entry)
     {
         json_t *content;
-        if ((s = get(r, "added_tokens", entry, "content", JSON_STRING, true, &content)) ||
-            (s = measure(r, json_string_value(content), json_string_length(content), json_object_get(entry, "id"), &e)))
+        att_status s = get(r, "added_tokens", entry, "content", JSON_STRING, true, &content);
+        if (s != ATT_OK)
             return s;
+        int32_t id = att_json_id(json_object_get(entry, "id"));
+        if (json_string_length(content) == 0)
+            return att_fail(r->ctx, ATT_ERR_FORMAT, "%s: an added token is empty", r->file);
+        if (id == ATT_NO_TOKEN)
+            return bad_id(r, "added_tokens", json_string_value(content), json_object_get(entry, "id"));
+        *size = id >= *size ? id + 1 : *size;
+        *bytes += json_string_length(content);
     }
-    if (e.ids == 0)
+    if (*size == 0)
         return att_fail(r->ctx, ATT_ERR_FORMAT, "%s: the vocabulary is empty", r->file);
-    if (e.bytes > UINT32_MAX / 2)
-        return att_fail(r->ctx, ATT_ERR_UNSUPPORTED, "%s: the tokens have %zu bytes, more than %u", r->file, e.bytes,
+    if (*bytes > UINT32_MAX / 2)
+        return att_fail(r->ctx, ATT_ERR_UNSUPPORTED, "%s: the tokens have %zu bytes, more than %u", r->file, *bytes,
                         UINT32_MAX / 2);
-    if ((s = att_vocabulary_init(v, r->ctx, e.ids, e.bytes)))
+    return ATT_OK;
+}
+
+static att_status id_is_free(const reader *r, int32_t id, const char *token, size_t bytes)
+{
+    const char *other = att_vocabulary_get(&r->t->vocabulary, id);
+    return !other ? ATT_OK
+                  : att_fail(r->ctx, ATT_ERR_FORMAT, "%s: tokens \"%.80s\" and \"%.*s\" have the same id %d", r->file,
+                             other, bytes < 80 ? (int)bytes : 80, token, id);
+}
+
+/* The model's vocabulary, with room for the added tokens. */
+static att_status read_vocabulary(const reader *r, const json_t *added)
+{
+    att_vocabulary *v = &r->t->vocabulary;
+    int64_t size;
+    size_t bytes;
+    att_status s;
+    if ((s = measure(r, added, &size, &bytes)) || (s = att_vocabulary_init(v, r->ctx, size, bytes)))
         return s;
-    json_object_keylen_foreach(vocab, token, bytes, id)
-    {
-        int32_t n = (int32_t)json_integer_value(id);
-        if ((s = id_is_free(r, n, token)))
+    for (size_t i = 0; i < r->list->count; i++) {
+        const att_token_entry *e = &r->list->entry[i];
+        int32_t other = att_vocabulary_find(v, e->text, e->bytes);
+        if (other != ATT_NO_TOKEN)
+            return att_fail(r->ctx, ATT_ERR_FORMAT, "%s: token \"%.80s\" is there twice, with ids %d and %d", r->file,
+                            att_vocabulary_get(v, other), other, e->id);
+        if ((s = id_is_free(r, e->id, e->text, e->bytes)))
             return s;
-        att_vocabulary_add(v, n, token, bytes);
+        att_vocabulary_add(v, e->id, e->text, e->bytes);
     }
     return ATT_OK;
 }
@@ -204,10 +200,10 @@ static att_status read_added(const reader *r, const json_t *added)
         const json_t *content = json_object_get(entry, "content");
         const char *text = json_string_value(content);
         size_t bytes = json_string_length(content);
-        int32_t id = (int32_t)json_integer_value(json_object_get(entry, "id"));
+        int32_t id = att_json_id(json_object_get(entry, "id"));
         int32_t model_id = att_vocabulary_find(v, text, bytes);
         att_status s = check_added(r, entry);
-        if (s == ATT_OK && model_id == ATT_NO_TOKEN && (s = id_is_free(r, id, text)) == ATT_OK)
+        if (s == ATT_OK && model_id == ATT_NO_TOKEN && (s = id_is_free(r, id, text, bytes)) == ATT_OK)
             att_vocabulary_set(v, id, text, bytes);
         else if (s == ATT_OK && model_id != ATT_NO_TOKEN && model_id != id)
             s = att_fail(r->ctx, ATT_ERR_FORMAT, "%s: token %s has id %d in added_tokens but %d in the vocabulary",
@@ -228,7 +224,7 @@ static att_status read_model(const reader *r)
     if ((s = section(r, "model", "WordPiece", &model)) ||
         (s = get(r, "model", model, "vocab", JSON_OBJECT, true, &vocab)) ||
         (s = get(r, "the file", r->root, "added_tokens", JSON_ARRAY, false, &added)) ||
-        (s = read_vocabulary(r, vocab, added)) || (s = read_model_settings(r, model)))
+        (s = read_vocabulary(r, added)) || (s = read_model_settings(r, model)))
         return s;
     return read_added(r, added);
 }
@@ -238,10 +234,9 @@ static att_status read_model(const reader *r)
 static att_status add_special(const reader *r, const json_t *id_value, const char *whose, bool after)
 {
     att_tokenizer *t = r->t;
-    int32_t id;
-    att_status s = get_id(r, id_value, whose, &id);
-    if (s != ATT_OK)
-        return s;
+    int32_t id = att_json_id(id_value);
+    if (id == ATT_NO_TOKEN)
+        return bad_id(r, "post_processor", whose, id_value);
     if (!att_vocabulary_get(&t->vocabulary, id))
         return att_fail(r->ctx, ATT_ERR_FORMAT, "%s: post_processor has token \"%.80s\" with id %d, which no token has",
                         r->file, whose, id);
@@ -279,9 +274,9 @@ static att_status read_piece(const reader *r, const json_t *piece, const json_t 
     att_status s;
     if ((s = get(r, "post_processor.single", piece, kind, JSON_OBJECT, true, &body)) ||
         (s = get(r, kind, body, "id", JSON_STRING, true, &id)) ||
-        (s = get(r, kind, body, "type_id", JSON_INTEGER, true, &type)))
+        (s = get(r, kind, body, "type_id", JSON_REAL, true, &type)))
         return s;
-    if (json_integer_value(type) != 0)
+    if (json_real_value(type) != 0)
         return unsupported(r, "post_processor.single", "type_id", type, "0");
     const char *name = json_string_value(id);
     if (strcmp(kind, "Sequence") == 0) {
@@ -337,15 +332,16 @@ static att_status read_post_processor(const reader *r)
 
 /* ---- opening: truncation and padding are the caller's, decoder is for the way back */
 
-static att_status read_tokenizer(att_ctx *ctx, const char *file, const json_t *root, att_tokenizer **out)
+static att_status read_tokenizer(att_ctx *ctx, const char *file, const att_token_list *list, const json_t *root,
+                                 att_tokenizer **out)
 {
     att_tokenizer *t = att_alloc(ctx, 1, sizeof *t);
     if (!t)
         return ATT_ERR_MEMORY;
     *t = (att_tokenizer){.ctx = ctx, .vocabulary = {.ctx = ctx}};
-    reader r = {ctx, file, root, t};
+    reader r = {ctx, file, list, root, t};
     att_status s;
-    if ((s = read_settings(&r)) || (s = read_model(&r)) || (s = read_post_processor(&r))) {
+    if ((s = read_model(&r)) || (s = read_settings(&r)) || (s = read_post_processor(&r))) {
         att_tokenizer_free(t);
         return s;
     }
@@ -355,23 +351,25 @@ static att_status read_tokenizer(att_ctx *ctx, const char *file, const json_t *r
 
 att_status att_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **out)
 {
-    *out = NULL;
-    char file[ATT_MAX_PATH];
+    att_text_file f;
+    att_token_list list = {.ctx = ctx};
     json_t *root = NULL;
-    att_status s = att_join_path(ctx, folder, "tokenizer.json", file);
-    if (s != ATT_OK)
-        return s;
-    if (access(file, F_OK) == 0) {
-        s = att_read_json(ctx, file, &root);
-    } else {
-        s = att_join_path(ctx, folder, "vocab.txt", file);
-        if (s == ATT_OK && access(file, F_OK) != 0)
-            s = att_fail(ctx, ATT_ERR_IO, "%s: has neither tokenizer.json nor vocab.txt", folder);
-        if (s == ATT_OK)
-            s = att_read_vocab_txt(ctx, folder, &root);
+    size_t begin, end;
+    *out = NULL;
+    att_status s = att_text_file_read(&f, ctx, folder, "tokenizer.json", false);
+    if (s == ATT_OK && f.text) {
+        if ((s = att_read_vocab_json(&f, &list, &begin, &end)) == ATT_OK)
+            s = att_text_file_json(&f, begin, end, &root);
+    } else if (s == ATT_OK && (s = att_text_file_read(&f, ctx, folder, "vocab.txt", false)) == ATT_OK) {
+        if (!f.text)
+            s = att_fail(ctx, ATT_ERR_IO, "%s: there is neither tokenizer.json nor vocab.txt", folder);
+        else if ((s = att_read_vocab_txt(&f, &list)) == ATT_OK)
+            s = att_read_tokenizer_config(ctx, folder, &list, &root);
     }
     if (s == ATT_OK)
-        s = read_tokenizer(ctx, file, root, out);
+        s = read_tokenizer(ctx, f.path, &list, root, out);
     json_decref(root);
+    att_token_list_free(&list);
+    att_text_file_free(&f);
     return s;
 }

@@ -20,7 +20,7 @@ import sys
 from tokenizers import Tokenizer, normalizers, pre_tokenizers
 
 HERE = pathlib.Path(__file__).parent
-SNIPPETS = [line.encode() for line in (HERE / "snippets.txt").read_text("utf-8").split("\n")[:-1]]
+SNIPPETS = (HERE / "snippets.txt").read_bytes().split(b"\n")[:-1]
 N_LINES = 10000
 MASK = 2**64 - 1
 

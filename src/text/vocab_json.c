@@ -1,0 +1,195 @@
+/* A reader for one JSON object of the form {"token": id, ...} inside a file that jansson then reads as a whole, so here
+ * nothing is checked but what is used. */
+#include <string.h>
+
+#include "text/tokenizer_file.h"
+#include "text/utf8.h"
+#include "text/wordpiece.h"
+
+typedef struct cursor {
+    att_text_file *file;
+    char *at, *end; /* *end is a zero byte */
+} cursor;
+
+static att_status bad(const cursor *c, const char *what)
+{
+    int line = 1;
+    for (const char *s = c->file->text; s < c->at; s++)
+        line += *s == '\n';
+    return att_fail(c->file->ctx, ATT_ERR_FORMAT, "%s: line %d: %s", c->file->path, line, what);
+}
+
+static void skip_space(cursor *c)
+{
+    while (*c->at == ' ' || *c->at == '\n' || *c->at == '\t' || *c->at == '\r')
+        c->at++;
+}
+
+/* Takes white space and this character, if it is there. */
+static bool take(cursor *c, char what)
+{
+    skip_space(c);
+    bool there = *c->at == what;
+    c->at += there;
+    return there;
+}
+
+/* Takes the rest of a string, whose first quote is taken. */
+static bool skip_string(cursor *c)
+{
+    for (; c->at < c->end; c->at++) {
+        if (*c->at == '"') {
+            c->at++;
+            return true;
+        }
+        if (*c->at == '\\' && c->at + 1 < c->end)
+            c->at++;
+    }
+    return false;
+}
+
+/* Takes a value of any kind. */
+static bool skip_value(cursor *c)
+{
+    for (int64_t depth = 0; c->at < c->end;) {
+        char x = *c->at;
+        if (depth == 0 && (x == ',' || x == '}' || x == ']'))
+            return true;
+        c->at++;
+        if (x == '"' && !skip_string(c))
+            return false;
+        depth += (x == '{' || x == '[') - (x == '}' || x == ']');
+    }
+    return false;
+}
+
+/* From inside an object to the value of its key. */
+static bool find_key(cursor *c, const char *key)
+{
+    size_t bytes = strlen(key);
+    do {
+        if (!take(c, '"'))
+            return false;
+        const char *name = c->at;
+        if (!skip_string(c) || !take(c, ':'))
+            return false;
+        if (strncmp(name, key, bytes) == 0 && name[bytes] == '"') {
+            skip_space(c);
+            return true;
+        }
+        if (!skip_value(c))
+            return false;
+    } while (take(c, ','));
+    return false;
+}
+
+/* ---- tokens */
+
+static int hex4(const char *s)
+{
+    static const char digits[] = "0123456789abcdef";
+    int value = 0;
+    for (int i = 0; i < 4; i++) {
+        const char *d = s[i] ? strchr(digits, s[i] | (s[i] >= 'A' ? 0x20 : 0)) : NULL;
+        if (!d)
+            return -1;
+        value = 16 * value + (int)(d - digits);
+    }
+    return value;
+}
+
+/* \uXXXX, or two of them for a character beyond U+FFFF; at is behind the u. -1: wrong. */
+static int32_t take_unicode(cursor *c)
+{
+    int high = hex4(c->at);
+    if (high < 0)
+        return -1;
+    c->at += 4;
+    if (high < 0xD800 || high > 0xDFFF)
+        return high;
+    if (high > 0xDBFF || c->at[0] != '\\' || c->at[1] != 'u')
+        return -1;
+    int low = hex4(c->at + 2);
+    if (low < 0xDC00 || low > 0xDFFF)
+        return -1;
+    c->at += 6;
+    return 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
+}
+
+/* Takes an escape, at is behind the backslash; the character or -1. */
+static int32_t take_escape(cursor *c)
+{
+    static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
+    char name = *c->at++;
+    if (name == 'u')
+        return take_unicode(c);
+    const char *n = name ? strchr(names, name) : NULL;
+    return n ? values[n - names] : -1;
+}
+
+/* Takes a token, whose first quote is taken, and unescapes it in place. */
+static att_status take_token(cursor *c, att_token_entry *entry)
+{
+    char *start = c->at, *out = c->at;
+    while (*c->at != '"') {
+        if ((unsigned char)*c->at < 0x20)
+            return bad(c, "a token has a control character, or the file ends in it");
+        if (*c->at != '\\') {
+            *out++ = *c->at++;
+            continue;
+        }
+        c->at++;
+        int32_t code = take_escape(c);
+        if (code <= 0)
+            return bad(c, "a token has a wrong escape");
+        out += att_utf8_encode((uint32_t)code, out);
+    }
+    c->at++;
+    entry->text = start;
+    entry->bytes = (size_t)(out - start);
+    return entry->bytes == 0                      ? bad(c, "a token is empty")
+           : !att_utf8_valid(start, entry->bytes) ? bad(c, "a token is not valid UTF-8")
+                                                  : ATT_OK;
+}
+
+static att_status take_id(cursor *c, att_token_entry *entry)
+{
+    int64_t id = 0;
+    if (!take(c, ':'))
+        return bad(c, "a token has no id");
+    skip_space(c);
+    const char *start = c->at;
+    for (; *c->at >= '0' && *c->at <= '9' && id < ATT_MAX_VOCABULARY; c->at++)
+        id = 10 * id + (*c->at - '0');
+    skip_space(c);
+    if (c->at > start && id < ATT_MAX_VOCABULARY && (*c->at == ',' || *c->at == '}')) {
+        entry->id = (int32_t)id;
+        return ATT_OK;
+    }
+    int shown = (int)strcspn(start, ",} \n");
+    return att_fail(c->file->ctx, ATT_ERR_FORMAT, "%s: the id of token \"%.*s\" is %.*s, not a whole number in [0, %d)",
+                    c->file->path, entry->bytes < 80 ? (int)entry->bytes : 80, entry->text, shown < 40 ? shown : 40,
+                    start, ATT_MAX_VOCABULARY);
+}
+
+att_status att_read_vocab_json(att_text_file *f, att_token_list *list, size_t *begin, size_t *end)
+{
+    cursor c = {f, f->text, f->text + f->bytes};
+    *begin = *end = 0;
+    if (!take(&c, '{') || !find_key(&c, "model") || !take(&c, '{') || !find_key(&c, "vocab") || !take(&c, '{'))
+        return ATT_OK; /* which jansson or the reader of settings will explain */
+    size_t first = (size_t)(c.at - 1 - f->text);
+    if (!take(&c, '}')) {
+        do {
+            att_token_entry entry;
+            att_status s = take(&c, '"') ? take_token(&c, &entry) : bad(&c, "expected a token in quotes");
+            if (s != ATT_OK || (s = take_id(&c, &entry)) != ATT_OK || (s = att_token_list_add(list, entry)) != ATT_OK)
+                return s;
+        } while (take(&c, ','));
+        if (!take(&c, '}'))
+            return bad(&c, "the vocabulary is not closed");
+    }
+    *begin = first;
+    *end = (size_t)(c.at - f->text);
+    return ATT_OK;
+}
