@@ -138,7 +138,7 @@ int heatmap_terminal(FILE *f, const char *const *labels, int64_t n, const float 
     }
     if (n > 0 && (colors || g.kind != CELL_VALUE))
         print_legend(&g);
-    return ferror(f) ? -1 : 0;
+    return fflush(f) || ferror(f) ? -1 : 0;
 }
 
 /* ---- SVG */
@@ -244,5 +244,5 @@ int heatmap_svg(FILE *f, const char *title, const char *const *labels, int64_t n
     draw_cells(f, &l, labels, n, weights, max);
     draw_bar(f, &l, max);
     svg_end(f);
-    return ferror(f) ? -1 : 0;
+    return fflush(f) || ferror(f) ? -1 : 0;
 }

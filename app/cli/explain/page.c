@@ -1,0 +1,310 @@
+#include "page.h"
+
+#include "../base/color.h"
+#include "../base/heatmap.h"
+#include "../base/utf8.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMNS = 80, PROSE = 3, FIGURES = 6, LABEL = 16 };
+
+static const char *choose(const page *p, text t) { return p->japanese ? t.ja : t.en; }
+
+/* An empty line between what is of different kinds, and between paragraphs. */
+static void begin(page *p, int kind)
+{
+    if (p->last != PAGE_NOTHING && (p->last != kind || kind == PAGE_PROSE))
+        fputc('\n', p->out);
+    p->last = kind;
+}
+
+/* ---- memory */
+
+float *page_floats(page *p, int64_t count)
+{
+    static float none;
+    float *x = p->n_blocks < PAGE_MAX_BLOCKS ? calloc((size_t)count, sizeof *x) : NULL;
+    if (!x) {
+        if (p->status == ATT_OK)
+            p->status = att_fail(p->ctx, ATT_ERR_MEMORY, "no memory for %" PRId64 " numbers", count);
+        return &none;
+    }
+    return p->block[p->n_blocks++] = x;
+}
+
+void page_close(page *p)
+{
+    while (p->n_blocks > 0)
+        free(p->block[--p->n_blocks]);
+}
+
+att_tensor page_matrix(page *p, const float *a, int64_t m, int64_t n)
+{
+    att_tensor t = {0};
+    att_status s = att_wrap(&t, (float *)a, ATT_F32, ATT_DIMS(m, n), NULL);
+    p->status = p->status == ATT_OK ? s : p->status;
+    return t;
+}
+
+vectors page_vectors(page *p, const vectors *example) { return p->own ? *p->own : *example; }
+
+int64_t page_query(page *p, const vectors *v)
+{
+    if (p->query > v->n && p->status == ATT_OK)
+        p->status =
+            att_fail(p->ctx, ATT_ERR_ARGUMENT, "query %" PRId64 ": there are %" PRId64 " vectors", p->query, v->n);
+    if (p->query >= 1 && p->query <= v->n)
+        return p->query - 1;
+    return v->n > 1 ? 1 : 0;
+}
+
+/* ---- prose */
+
+static void style(const page *p, const char *escape)
+{
+    if (p->colors)
+        fputs(escape, p->out);
+}
+
+/* Japanese typesetting: what may not begin a line, and what may not end one. */
+static int holds(const char *set, uint32_t code)
+{
+    while (*set) {
+        if (utf8_next(&set) == code)
+            return 1;
+    }
+    return 0;
+}
+static int clings_left(uint32_t c)
+{
+    return holds("、。，．・：；？！」』）】〉》ー々〜…ぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮ", c);
+}
+static int clings_right(uint32_t c) { return holds("「『（【〈《", c); }
+
+/* The end of the piece of text at s that stays on one line: a word, or one wide character with what clings to it. */
+static const char *piece_end(const char *s)
+{
+    uint32_t before = utf8_next(&s);
+    while (*s && *s != ' ') {
+        const char *next = s;
+        uint32_t code = utf8_next(&next);
+        int joined = utf8_columns(before) < 2 && utf8_columns(code) < 2;
+        if (!joined && !clings_left(code) && !clings_right(before))
+            break;
+        before = code;
+        s = next;
+    }
+    return s;
+}
+
+static void print_wrapped(page *p, const char *s)
+{
+    int used = 0;
+    while (*s) {
+        int space = *s == ' ' && used > 0;
+        s += strspn(s, " ");
+        if (!*s)
+            break;
+        const char *end = piece_end(s);
+        char piece[512];
+        snprintf(piece, sizeof piece, "%.*s", (int)(end - s), s);
+        int width = utf8_width(piece);
+        if (used > 0 && PROSE + used + space + width > COLUMNS - 2) {
+            fputc('\n', p->out);
+            used = space = 0;
+        }
+        fprintf(p->out, "%*s%s", used == 0 ? PROSE : space, "", piece);
+        used += space + width;
+        s = end;
+    }
+    fputc('\n', p->out);
+}
+
+void page_title(page *p, text t)
+{
+    const char *s = choose(p, t);
+    style(p, "\033[1m");
+    fprintf(p->out, "%s\n", s);
+    for (int i = utf8_width(s); i > 0; i--)
+        fputs("═", p->out);
+    fputc('\n', p->out);
+    style(p, "\033[0m");
+    p->last = PAGE_PROSE;
+}
+
+void page_step(page *p, text t)
+{
+    if (p->status != ATT_OK)
+        return;
+    begin(p, PAGE_PROSE);
+    style(p, "\033[1m");
+    fprintf(p->out, "%d  %s\n", ++p->step, choose(p, t));
+    style(p, "\033[0m");
+}
+
+void page_say(page *p, text format, ...)
+{
+    char *s = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    if (p->status == ATT_OK && vasprintf(&s, choose(p, format), arguments) >= 0) {
+        begin(p, PAGE_PROSE);
+        print_wrapped(p, s);
+        free(s);
+    }
+    va_end(arguments);
+}
+
+/* ---- formulas, code, numbers */
+
+void page_formula(page *p, const char *formula)
+{
+    if (p->status != ATT_OK)
+        return;
+    begin(p, PAGE_PROSE);
+    fprintf(p->out, "%*s%s\n", FIGURES, "", formula);
+}
+
+void page_line(page *p, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (p->status == ATT_OK) {
+        begin(p, PAGE_FIGURES);
+        fprintf(p->out, "%*s", FIGURES, "");
+        vfprintf(p->out, format, arguments);
+        fputc('\n', p->out);
+    }
+    va_end(arguments);
+}
+
+/* The length of a line of code that begins at s: to the end of a statement or to a brace; if that is too long, to the
+ * break that lies in the fewest parentheses, after a comma or a parenthesis rather than elsewhere, as late as it can.
+ * *nesting, of parentheses, moves along. */
+static size_t code_line(const char *s, size_t room, int *nesting)
+{
+    size_t length = 0, end = 0;
+    int depth = *nesting, best = 1000, best_depth = depth;
+    for (; s[length]; length++) {
+        char c = s[length];
+        depth += (c == '(' || c == '[') - (c == ')' || c == ']');
+        if (c == ' ' && length > 0) {
+            int rank = 2 * depth + !strchr(",)", s[length - 1]);
+            if (length <= room && rank <= best)
+                end = length + 1, best = rank, best_depth = depth;
+        }
+        if (depth == 0 && strchr(";{}", c)) {
+            length++;
+            break;
+        }
+    }
+    int fits = length <= room || end == 0;
+    *nesting = fits ? depth : best_depth;
+    return fits ? length : end;
+}
+
+void page_code(page *p, const char *code)
+{
+    if (p->status != ATT_OK)
+        return;
+    begin(p, PAGE_CODE);
+    int braces = 0, nesting = 0, loops = 0; /* loops: a break behind for (...) indents what it repeats */
+    while (*code) {
+        size_t indent = FIGURES + 4 * (size_t)(braces - (*code == '}') + nesting + loops);
+        size_t length = code_line(code, COLUMNS - 2 - indent, &nesting);
+        char last = code[length - 1];
+        braces += (last == '{') - (last == '}');
+        loops = nesting == 0 && last == ' ' ? loops + 1 : 0;
+        style(p, "\033[36m");
+        fprintf(p->out, "%*s%.*s\n", (int)indent, "", (int)(length - (last == ' ')), code);
+        style(p, "\033[0m");
+        code += length;
+        code += strspn(code, " ");
+    }
+}
+
+static const char *figure(char out[32], float v)
+{
+    if (isnan(v)) /* inf / inf has a sign bit on some machines, which means nothing */
+        return "NaN";
+    snprintf(out, 32, fabsf(v) < 100000 || isinf(v) ? "%.4f" : "%.3e", fabsf(v) < 0.00005f ? 0.0 : v); /* no -0 */
+    return out;
+}
+
+static int fit(const char *const *labels, int64_t n, int least, int most)
+{
+    int width = least;
+    for (int64_t i = 0; labels && i < n; i++) {
+        int w = utf8_width(labels[i]);
+        width = w > width ? w : width;
+    }
+    return width < most ? width : most;
+}
+
+void page_table(page *p, const char *const *rows, int64_t m, const char *const *columns, int64_t n, const float *a)
+{
+    char text[32];
+    if (p->status != ATT_OK)
+        return;
+    begin(p, PAGE_FIGURES);
+    int label = fit(rows, m, 7, LABEL), cell = fit(columns, n, 6, LABEL);
+    for (int64_t i = 0; i < m * n; i++) {
+        int w = (int)strlen(figure(text, a[i]));
+        cell = w > cell ? w : cell;
+    }
+    int64_t room = (COLUMNS - FIGURES - label) / (cell + 2);
+    room = room > 0 ? room : 1;
+    for (int64_t first = 0; first < n; first += room) {
+        int64_t last = first + room < n ? first + room : n;
+        if (columns) {
+            fprintf(p->out, "%*s", FIGURES + label, "");
+            for (int64_t j = first; j < last; j++) {
+                fputs("  ", p->out);
+                utf8_field(p->out, columns[j], cell, 1);
+            }
+            fputc('\n', p->out);
+        }
+        for (int64_t i = 0; i < m; i++) {
+            fprintf(p->out, "%*s", FIGURES, "");
+            utf8_field(p->out, rows[i], label, 0);
+            for (int64_t j = first; j < last; j++)
+                fprintf(p->out, "  %*s", cell, figure(text, a[i * n + j]));
+            fputc('\n', p->out);
+        }
+    }
+}
+
+void page_heatmap(page *p, const char *const *labels, int64_t n, const float *weights)
+{
+    if (p->status == ATT_OK) {
+        begin(p, PAGE_FIGURES);
+        heatmap_terminal(p->out, labels, n, weights, p->colors);
+    }
+}
+
+void page_agree(page *p, text what, const float *a, const float *b, int64_t count)
+{
+    float largest = 0, difference = 0;
+    for (int64_t i = 0; i < count; i++) {
+        largest = fmaxf(largest, fmaxf(fabsf(a[i]), fabsf(b[i])));
+        difference = fmaxf(difference, fabsf(a[i] - b[i]));
+    }
+    if (difference <= 1e-6f * largest)
+        page_say(p, (text){"%s: the same to six digits.", "%s：六桁まで一致します。"}, choose(p, what));
+    else
+        page_say(p, (text){"%s: they differ by up to %.2g.", "%s：最大%.2gの差があります。"}, choose(p, what),
+                 difference);
+}
+
+void page_answer(page *p, att_status s)
+{
+    if (p->status != ATT_OK)
+        return;
+    p->last = PAGE_FIGURES; /* close to its call */
+    fprintf(p->out, "%*s→ ATT_%s", FIGURES, "", att_status_name(s));
+    fprintf(p->out, s == ATT_OK ? "\n" : ": %s\n", att_error(p->ctx));
+}

@@ -1,0 +1,79 @@
+/* What the chapters of `attend explain` are written with.
+ *
+ * A chapter is one file NAME.c here with a line "// order: N" (its place in the list) and a table entry
+ * `const chapter chapter_NAME`; the build finds it. Its prose stands in both languages side by side. Its numbers come
+ * from calls that are made on the spot: CALL prints a call as it stands in the source and makes it, so what a reader
+ * sees is what has run. After the first error everything below does nothing: a chapter is written without checks. */
+#ifndef EXPLAIN_PAGE_H
+#define EXPLAIN_PAGE_H
+
+#include "vectors.h"
+
+#include <attend.h>
+
+#include <stdio.h>
+
+typedef struct text {
+    const char *en, *ja;
+} text;
+
+enum { PAGE_MAX_BLOCKS = 32 };
+enum { PAGE_NOTHING, PAGE_PROSE, PAGE_CODE, PAGE_FIGURES };
+
+typedef struct page {
+    FILE *out;
+    att_ctx *ctx;
+    int japanese;
+    int colors;         /* as of terminal_colors() */
+    const vectors *own; /* the user's vectors, or NULL: the chapter's example */
+    int64_t query;      /* the query's number from 1; 0: the chapter chooses */
+    att_status status;  /* the first error; att_error() has its sentence */
+    int step;
+    int last;                     /* what stands above, one of PAGE_...: decides on empty lines */
+    void *block[PAGE_MAX_BLOCKS]; /* page_close frees them */
+    int n_blocks;
+} page;
+
+typedef struct chapter {
+    text title;
+    text about; /* one line for the list */
+    att_status (*run)(page *p);
+} chapter;
+
+/* Zeroed memory that lives as long as the page; one zero where there is no more (p->status says so). */
+float *page_floats(page *p, int64_t count);
+/* The dense f32 view [m, n] of a. */
+att_tensor page_matrix(page *p, const float *a, int64_t m, int64_t n);
+void page_close(page *p);
+
+/* The user's vectors, or else the example's; and the query's row: --query, else the second. */
+vectors page_vectors(page *p, const vectors *example);
+int64_t page_query(page *p, const vectors *v);
+
+void page_title(page *p, text t);
+void page_step(page *p, text t);          /* "3  The context vector" */
+void page_say(page *p, text format, ...); /* a paragraph, wrapped; the same arguments in both languages */
+void page_formula(page *p, const char *formula);
+void page_line(page *p, const char *format, ...) ATT_PRINTF(2, 3); /* a line of numbers, as it is */
+void page_code(page *p, const char *code);                         /* C, from #: laid out again over lines */
+/* a [m, n] with row labels [m] and column labels [n] (NULL: none), four decimals, folded where too wide. */
+void page_table(page *p, const char *const *rows, int64_t m, const char *const *columns, int64_t n, const float *a);
+void page_heatmap(page *p, const char *const *labels, int64_t n, const float *weights);
+/* Says whether a and b [count] agree to six digits of the largest number. */
+void page_agree(page *p, text what, const float *a, const float *b, int64_t count);
+/* The answer of a call that may fail: its status, and the sentence. */
+void page_answer(page *p, att_status s);
+
+/* Prints the call, makes it, keeps the first error. */
+#define CALL(p, ...)                                                                                                   \
+    ((p)->status = (page_code((p), #__VA_ARGS__ ";"), (p)->status == ATT_OK) ? (__VA_ARGS__) : (p)->status)
+/* Prints the call, makes it, prints its answer: errors are what is to be seen. */
+#define ANSWER(p, ...) (page_code((p), #__VA_ARGS__ ";"), page_answer((p), (__VA_ARGS__)))
+/* Prints statements and runs them. */
+#define LOOP(p, ...)                                                                                                   \
+    do {                                                                                                               \
+        page_code((p), #__VA_ARGS__);                                                                                  \
+        __VA_ARGS__                                                                                                    \
+    } while (0)
+
+#endif

@@ -1,0 +1,23 @@
+/* Labelled vectors from a text file: one a line, an optional label, then numbers; spaces, tabs, commas or semicolons
+ * between them; # begins a comment. */
+#ifndef EXPLAIN_VECTORS_H
+#define EXPLAIN_VECTORS_H
+
+#include <attend.h>
+
+#include <stdint.h>
+
+enum { VECTORS_MAX = 256, VECTORS_MAX_DIM = 4096 }; /* more is no longer explained by looking at it */
+
+typedef struct vectors {
+    int64_t n, dim;
+    const char *const *labels; /* [n] */
+    const float *x;            /* [n, dim] */
+} vectors;
+
+/* "-" reads standard input. Errors name file, line and both values; *out is then left as it was. */
+att_status vectors_read(att_ctx *ctx, const char *path, vectors *out);
+/* Only what vectors_read made. */
+void vectors_free(vectors *v);
+
+#endif
