@@ -21,7 +21,10 @@ FILENAME == ARGV[1] {
 
 FNR == 1 {
     split(FILENAME, path, "/")
+    top = path[1]
     room = path[2]
+    folder = FILENAME
+    sub(/[^\/]*$/, "", folder)
     if (!(room in above)) fail(FILENAME ": LAYERS has no room " room)
 }
 
@@ -30,9 +33,23 @@ FNR == 1 {
     name = part[2]
     split(name, path, "/")
     if (name in limited) ok = (room, name) in header
+    else if (!/</ && exists(folder name)) ok = index(resolved(folder name), top "/" room "/") == 1 # its own
     else if (path[1] in above) ok = (room, path[1]) in allowed
-    else ok = name !~ /\// || /</ # of its own folder, generated, or libc's
+    else ok = name !~ /\// || /</ # generated, or libc's
     if (!ok) fail(FILENAME ":" FNR ": " room " may not include " name)
+}
+
+function resolved(file)
+{
+    while (sub(/[^\/]+\/\.\.\//, "", file));
+    return file
+}
+
+function exists(file,    line, found)
+{
+    found = (getline line < file) >= 0
+    close(file)
+    return found
 }
 
 function fail(sentence) { print sentence; bad = 1 }
