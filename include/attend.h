@@ -225,8 +225,7 @@ ATT_API att_status att_forward(const att_plan *plan, const att_attention_args *a
 ATT_API att_status att_attention(att_ctx *ctx, const att_attention_spec *spec, const att_attention_args *args);
 
 /* Attention weights of one head for queries [q_first, q_first + q_count) of one sequence, into
- * weights [q_count, Tk of that sequence], recomputed from q, k and lse; out and v of args are not used.
- * lse not given: it is computed again. */
+ * weights [q_count, Tk of that sequence], recomputed from q and k; v, out and lse of args are not used. */
 ATT_API att_status att_weights(const att_plan *plan, const att_attention_args *args, int64_t sequence, int64_t head,
                                int64_t q_first, int64_t q_count, float *weights);
 

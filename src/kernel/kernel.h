@@ -18,6 +18,11 @@ typedef struct att_epilogue {
     int activation; /* att_activation */
 } att_epilogue;
 
+/* Keys [first, last) of a block. */
+typedef struct att_run {
+    int64_t first, last;
+} att_run;
+
 typedef struct att_kernels {
     int lanes; /* floats in a vector */
 
@@ -30,6 +35,17 @@ typedef struct att_kernels {
     /* c [m, n] = epilogue(a [m, k] times panels [first, last)): one ascending chain over k for each element. */
     void (*gemm)(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed, int64_t first,
                  int64_t last, float *c, int64_t ldc, const att_epilogue *e);
+
+    /* attention.c: queries are the columns of a panel, keys its rows; see there */
+    void (*turn_in)(int64_t rows, int64_t n, const float *x, int64_t stride, float scale, float *y);
+    void (*turn_out)(int64_t rows, int64_t n, const float *x, const float *scale, float *y, int64_t stride);
+    void (*forbid)(int64_t keys, const uint64_t *bits, float *s);
+    void (*soften)(int columns, bool holes, int n_runs, const att_run *run, float *s, float *max, float *sum,
+                   float *rescale);
+    void (*weigh)(int columns, int n_runs, const att_run *run, int64_t dim, const float *v, int64_t stride,
+                  const float *p, const float *rescale, float *o);
+    void (*merge)(int64_t dim, float *max, float *sum, float *o, const float *max2, const float *sum2,
+                  const float *o2);
 
     /* activation.c: y [n] = f(x [n]); y may be x */
     void (*activate)(int activation, int64_t n, const float *x, float *y);

@@ -65,6 +65,38 @@ static inline vf v_from_bf16(const uint16_t *p)
 {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)), 16));
 }
+/* x[i][j] <-> x[j][i]: pairs, fours, halves */
+static inline void v_transpose(vf x[ATT_LANES])
+{
+    vf y[8];
+    ATT_UNROLL
+    for (int i = 0; i < 8; i += 2) {
+        y[i] = _mm256_unpacklo_ps(x[i], x[i + 1]);
+        y[i + 1] = _mm256_unpackhi_ps(x[i], x[i + 1]);
+    }
+    ATT_UNROLL
+    for (int i = 0; i < 8; i += 4)
+        ATT_UNROLL
+        for (int j = 0; j < 2; j++) {
+            x[i + 2 * j] = _mm256_shuffle_ps(y[i + j], y[i + j + 2], 0x44);
+            x[i + 2 * j + 1] = _mm256_shuffle_ps(y[i + j], y[i + j + 2], 0xee);
+        }
+    ATT_UNROLL
+    for (int i = 0; i < 4; i++) {
+        y[i] = _mm256_permute2f128_ps(x[i], x[i + 4], 0x20);
+        y[i + 4] = _mm256_permute2f128_ps(x[i], x[i + 4], 0x31);
+    }
+    ATT_UNROLL
+    for (int i = 0; i < 8; i++)
+        x[i] = y[i];
+}
+/* Lane i: a where bit i is set, else b. */
+static inline vf v_pick(uint32_t bits, vf a, vf b)
+{
+    const __m256i lane = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    const __m256i on = _mm256_and_si256(_mm256_set1_epi32((int)bits), lane);
+    return v_select(_mm256_castsi256_ps(_mm256_cmpeq_epi32(on, lane)), a, b);
+}
 static inline vf v_keep(vf a)
 {
     __asm__("" : "+x"(a));

@@ -12,7 +12,7 @@ static bool att_detect_avx512(void)
 #include <immintrin.h>
 #define ATT_LANES 16
 #define ATT_PANEL_VECTORS 2
-#define ATT_TILE_ROWS 12
+#define ATT_TILE_ROWS 8
 
 typedef __m512 vf;
 typedef __mmask16 vm;
@@ -60,6 +60,37 @@ static inline vf v_from_bf16(const uint16_t *p)
 {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)), 16));
 }
+/* x[i][j] <-> x[j][i]: pairs, fours, then quarters of a register */
+static inline void v_transpose(vf x[ATT_LANES])
+{
+    vf y[16];
+    ATT_UNROLL
+    for (int i = 0; i < 16; i += 2) {
+        y[i] = _mm512_unpacklo_ps(x[i], x[i + 1]);
+        y[i + 1] = _mm512_unpackhi_ps(x[i], x[i + 1]);
+    }
+    ATT_UNROLL
+    for (int i = 0; i < 16; i += 4)
+        ATT_UNROLL
+        for (int j = 0; j < 2; j++) {
+            x[i + 2 * j] = _mm512_shuffle_ps(y[i + j], y[i + j + 2], 0x44);
+            x[i + 2 * j + 1] = _mm512_shuffle_ps(y[i + j], y[i + j + 2], 0xee);
+        }
+    ATT_UNROLL
+    for (int i = 0; i < 4; i++)
+        ATT_UNROLL
+        for (int j = 0; j < 2; j++) {
+            y[8 * j + i] = _mm512_shuffle_f32x4(x[8 * j + i], x[8 * j + i + 4], 0x88);
+            y[8 * j + i + 4] = _mm512_shuffle_f32x4(x[8 * j + i], x[8 * j + i + 4], 0xdd);
+        }
+    ATT_UNROLL
+    for (int i = 0; i < 8; i++) {
+        x[i] = _mm512_shuffle_f32x4(y[i], y[i + 8], 0x88);
+        x[i + 8] = _mm512_shuffle_f32x4(y[i], y[i + 8], 0xdd);
+    }
+}
+/* Lane i: a where bit i is set, else b. */
+static inline vf v_pick(uint32_t bits, vf a, vf b) { return _mm512_mask_blend_ps((vm)bits, b, a); }
 static inline vf v_keep(vf a)
 {
     __asm__("" : "+v"(a));

@@ -63,5 +63,21 @@ static inline vf v_from_f16(const uint16_t *p)
     return (vf)(bits | (h & 0x8000) << 16);
 }
 static inline vf v_from_bf16(const uint16_t *p) { return (vf)((vm){p[0], p[1], p[2], p[3]} << 16); }
+/* x[i][j] <-> x[j][i] */
+static inline void v_transpose(vf x[ATT_LANES])
+{
+    for (int i = 0; i < ATT_LANES; i++)
+        for (int j = 0; j < i; j++) {
+            const float t = x[i][j];
+            x[i][j] = x[j][i];
+            x[j][i] = t;
+        }
+}
+/* Lane i: a where bit i is set, else b. */
+static inline vf v_pick(uint32_t bits, vf a, vf b)
+{
+    const vm lane = {1, 2, 4, 8};
+    return v_select((((vm){0} + (int32_t)bits) & lane) != 0, a, b);
+}
 static inline vf v_keep(vf a) { return a; } /* stops the compiler from reading a again from memory */
 #endif

@@ -1,0 +1,225 @@
+/* From a call's arguments, checked, to one head of one sequence. */
+#include "attn/attn.h"
+#include "tensor/tensor.h"
+
+#include <math.h>
+
+/* Indices of a tensor's dimensions, batched or ragged. */
+typedef struct axes {
+    int rank, batch, head, time, dim;
+} axes;
+static const axes BATCHED = {4, 0, 1, 2, 3}, RAGGED = {3, -1, 1, 0, 2};
+
+static const axes *axes_of(const att_call *c) { return c->ragged ? &RAGGED : &BATCHED; }
+
+static att_status check_operand(const att_call *c, const char *name, const att_tensor *t, int64_t heads,
+                                const char *heads_name, int64_t dim, const char *dim_name, bool output)
+{
+    att_ctx *ctx = c->plan->ctx;
+    const axes *x = axes_of(c);
+    att_status e = output ? att_check_output(ctx, name, t, ATT_F32, x->rank) : att_check(ctx, name, t, ATT_F32, x->rank);
+    e = e ? e : att_check_dim(ctx, name, t, x->head, heads_name, heads);
+    e = e ? e : att_check_dim(ctx, name, t, x->dim, dim_name, dim);
+    if (e)
+        return e;
+    if (t->dim[x->dim] > 1 && t->stride[x->dim] != 1)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s.stride[%d] = %lld, but the last dimension must be contiguous (1)",
+                        name, x->dim, (long long)t->stride[x->dim]);
+    return ATT_OK;
+}
+
+/* The shapes of q, k and, for outputs, v, out and lse. */
+static att_status check_shapes(const att_call *c, bool outputs)
+{
+    att_ctx *ctx = c->plan->ctx;
+    const att_attention_args *a = &c->args;
+    const att_attention_spec *s = &c->plan->spec;
+    const axes *x = axes_of(c);
+    att_status e = check_operand(c, "q", &a->q, s->heads, "spec.heads", s->head_dim, "spec.head_dim", false);
+    e = e ? e : check_operand(c, "k", &a->k, s->kv_heads, "spec.kv_heads", s->head_dim, "spec.head_dim", false);
+    if (!e && !c->ragged)
+        e = att_check_dim(ctx, "k", &a->k, 0, "q.dim[0]", a->q.dim[0]);
+    if (e || !outputs)
+        return e;
+    e = check_operand(c, "v", &a->v, s->kv_heads, "spec.kv_heads", s->value_dim, "spec.value_dim", false);
+    e = e ? e : att_check_dim(ctx, "v", &a->v, x->time, c->ragged ? "k.dim[0]" : "k.dim[2]", a->k.dim[x->time]);
+    if (!e && !c->ragged)
+        e = att_check_dim(ctx, "v", &a->v, 0, "q.dim[0]", a->q.dim[0]);
+    e = e ? e : check_operand(c, "out", &a->out, s->heads, "spec.heads", s->value_dim, "spec.value_dim", true);
+    e = e ? e : att_check_dim(ctx, "out", &a->out, x->time, c->ragged ? "q.dim[0]" : "q.dim[2]", a->q.dim[x->time]);
+    if (!e && !c->ragged)
+        e = att_check_dim(ctx, "out", &a->out, 0, "q.dim[0]", a->q.dim[0]);
+    if (!e && a->lse.data) {
+        e = att_check_output(ctx, "lse", &a->lse, ATT_F32, x->rank - 1);
+        for (int i = 0; !e && i < x->rank - 1; i++)
+            e = att_check_dim(ctx, "lse", &a->lse, i, "the same of q", a->q.dim[i]);
+    }
+    const struct { const char *name; const att_tensor *t; } inputs[] = {{"q", &a->q}, {"k", &a->k}, {"v", &a->v}};
+    for (int i = 0; !e && i < 3; i++) {
+        e = att_check_apart(ctx, "out", &a->out, inputs[i].name, inputs[i].t);
+        if (!e && a->lse.data)
+            e = att_check_apart(ctx, "lse", &a->lse, inputs[i].name, inputs[i].t);
+    }
+    if (!e && a->lse.data)
+        e = att_check_apart(ctx, "lse", &a->lse, "out", &a->out);
+    return e;
+}
+
+/* offsets [n + 1] ascend from 0 to `tokens`; the longest sequence goes into *longest. */
+static att_status check_offsets(att_ctx *ctx, const char *name, const int64_t *offsets, int64_t n,
+                                const char *tokens_name, int64_t tokens, int64_t *longest)
+{
+    if (offsets[0] != 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s[0] = %lld, expected 0", name, (long long)offsets[0]);
+    *longest = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (offsets[i + 1] < offsets[i])
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "%s[%lld] = %lld is less than %s[%lld] = %lld", name,
+                            (long long)i + 1, (long long)offsets[i + 1], name, (long long)i, (long long)offsets[i]);
+        if (offsets[i + 1] - offsets[i] > *longest)
+            *longest = offsets[i + 1] - offsets[i];
+    }
+    if (offsets[n] != tokens)
+        return att_fail(ctx, ATT_ERR_SHAPE, "%s[%lld] = %lld but %s = %lld", name, (long long)n,
+                        (long long)offsets[n], tokens_name, (long long)tokens);
+    return ATT_OK;
+}
+
+static att_status check_lengths(att_ctx *ctx, const char *name, const int64_t *lengths, int64_t n, int64_t most)
+{
+    for (int64_t i = 0; lengths && i < n; i++)
+        if (lengths[i] < 0 || lengths[i] > most)
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "%s[%lld] = %lld, expected 0..%lld", name, (long long)i,
+                            (long long)lengths[i], (long long)most);
+    return ATT_OK;
+}
+
+static att_status check_sequences(att_call *c)
+{
+    att_ctx *ctx = c->plan->ctx;
+    const att_attention_args *a = &c->args;
+    if (!c->ragged) {
+        c->max_tq = a->q.dim[2];
+        c->max_tk = a->k.dim[2];
+        if (a->n_sequences || a->k_offsets)
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "args.%s is given without args.q_offsets",
+                            a->n_sequences ? "n_sequences" : "k_offsets");
+        const att_status e = check_lengths(ctx, "q_lengths", a->q_lengths, c->sequences, c->max_tq);
+        return e ? e : check_lengths(ctx, "k_lengths", a->k_lengths, c->sequences, c->max_tk);
+    }
+    if (a->n_sequences < 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "args.n_sequences is %lld", (long long)a->n_sequences);
+    if (a->q_lengths || a->k_lengths)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "args.%s is given beside args.q_offsets, which say the lengths",
+                        a->q_lengths ? "q_lengths" : "k_lengths");
+    const int64_t *k_offsets = a->k_offsets ? a->k_offsets : a->q_offsets;
+    const att_status e = check_offsets(ctx, "q_offsets", a->q_offsets, a->n_sequences, "q.dim[0]", a->q.dim[0],
+                                       &c->max_tq);
+    return e ? e
+             : check_offsets(ctx, a->k_offsets ? "k_offsets" : "q_offsets", k_offsets, a->n_sequences, "k.dim[0]",
+                             a->k.dim[0], &c->max_tk);
+}
+
+/* A table over all pairs: each dimension 1 or that of [B, heads, Tq, Tk]. */
+static att_status check_pairs(const att_call *c, const char *name, const att_tensor *t, att_dtype dtype, bool needed)
+{
+    att_ctx *ctx = c->plan->ctx;
+    const char *stage = dtype == ATT_BOOL ? "att_mask_boolean" : "att_modifier_bias";
+    if (!needed)
+        return t->data ? att_fail(ctx, ATT_ERR_ARGUMENT, "args.%s is given but the spec has no %s", name, stage)
+                       : ATT_OK;
+    if (!t->data && t->rank == 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "the spec has %s but args.%s is not given", stage, name);
+    const att_status e = att_check(ctx, name, t, dtype, 4);
+    if (e)
+        return e;
+    const int64_t want[4] = {c->sequences, c->plan->spec.heads, c->max_tq, c->max_tk};
+    static const char *const what[4] = {"the number of sequences", "spec.heads", "the longest query",
+                                        "the longest key"};
+    for (int i = 0; i < 4; i++)
+        if (t->dim[i] != 1 && t->dim[i] != want[i])
+            return att_fail(ctx, ATT_ERR_SHAPE, "%s.dim[%d] = %lld, expected 1 or %s = %lld", name, i,
+                            (long long)t->dim[i], what[i], (long long)want[i]);
+    return ATT_OK;
+}
+
+att_status att_call_check(const att_plan *plan, const att_attention_args *args, bool outputs, att_call *call)
+{
+    att_ctx *ctx = plan->ctx;
+    if (!args)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "args is NULL");
+    *call = (att_call){.plan = plan};
+    att_status e = att_take_options(&call->args, sizeof call->args, args, "att_attention_args");
+    if (e)
+        return e;
+    args = &call->args;
+    call->ragged = args->q_offsets != NULL;
+    e = check_shapes(call, outputs);
+    if (e)
+        return e;
+    call->sequences = call->ragged ? args->n_sequences : args->q.dim[0];
+    e = check_sequences(call);
+    e = e ? e : check_pairs(call, "mask", &args->mask, ATT_BOOL, plan->needs & ATT_NEEDS_MASK);
+    e = e ? e : check_pairs(call, "bias", &args->bias, ATT_F32, plan->needs & ATT_NEEDS_BIAS);
+    if (!e && plan->spec.align == ATT_ALIGN_STARTS && !args->q_starts)
+        e = att_fail(ctx, ATT_ERR_ARGUMENT, "spec.align is ATT_ALIGN_STARTS but args.q_starts is NULL");
+    for (int64_t b = 0; !e && plan->spec.align == ATT_ALIGN_STARTS && b < call->sequences; b++)
+        if (args->q_starts[b] < -((int64_t)1 << 48) || args->q_starts[b] > (int64_t)1 << 48)
+            e = att_fail(ctx, ATT_ERR_ARGUMENT, "q_starts[%lld] = %lld is not a position", (long long)b,
+                         (long long)args->q_starts[b]);
+    return e;
+}
+
+/* The strides of a table over pairs, 0 where it is broadcast, and its start for this head. */
+static int64_t pairs_start(const att_tensor *t, int64_t sequence, int64_t head, int64_t *q, int64_t *k)
+{
+    *q = t->dim[2] == 1 ? 0 : t->stride[2];
+    *k = t->dim[3] == 1 ? 0 : t->stride[3];
+    return (t->dim[0] == 1 ? 0 : sequence * t->stride[0]) + (t->dim[1] == 1 ? 0 : head * t->stride[1]);
+}
+
+static float *operand_start(const att_call *c, const att_tensor *t, int64_t sequence, int64_t first, int64_t head,
+                            int64_t *stride)
+{
+    const axes *x = axes_of(c);
+    *stride = t->stride[x->time];
+    float *start = t->data;
+    if (!start)
+        return NULL;
+    return start + (c->ragged ? first * t->stride[0] : sequence * t->stride[0]) + head * t->stride[x->head];
+}
+
+static int64_t position_of(const att_call *c, int64_t sequence, int64_t tq, int64_t tk)
+{
+    switch (c->plan->spec.align) {
+    case ATT_ALIGN_BOTTOM_RIGHT:
+        return tk - tq;
+    case ATT_ALIGN_STARTS:
+        return c->args.q_starts[sequence];
+    default:
+        return 0;
+    }
+}
+
+void att_call_site(const att_call *c, int64_t b, int64_t h, att_site *site)
+{
+    const att_attention_args *a = &c->args;
+    const att_attention_spec *s = &c->plan->spec;
+    const int64_t *k_offsets = a->k_offsets ? a->k_offsets : a->q_offsets;
+    const int64_t q_first = c->ragged ? a->q_offsets[b] : 0, k_first = c->ragged ? k_offsets[b] : 0;
+    const int64_t kv_head = h / (s->heads / s->kv_heads);
+    *site = (att_site){0};
+    site->rows = c->ragged ? a->q_offsets[b + 1] - q_first : c->max_tq;
+    site->tq = a->q_lengths ? a->q_lengths[b] : site->rows;
+    site->tk = c->ragged ? k_offsets[b + 1] - k_first : a->k_lengths ? a->k_lengths[b] : c->max_tk;
+    site->position = position_of(c, b, site->tq, site->tk);
+    site->q = operand_start(c, &a->q, b, q_first, h, &site->q_stride);
+    site->k = operand_start(c, &a->k, b, k_first, kv_head, &site->k_stride);
+    site->v = operand_start(c, &a->v, b, k_first, kv_head, &site->v_stride);
+    site->out = operand_start(c, &a->out, b, q_first, h, &site->out_stride);
+    site->lse = operand_start(c, &a->lse, b, q_first, h, &site->lse_stride);
+    if (c->plan->needs & ATT_NEEDS_MASK)
+        site->mask = (const uint8_t *)a->mask.data + pairs_start(&a->mask, b, h, &site->mask_q, &site->mask_k);
+    if (c->plan->needs & ATT_NEEDS_BIAS)
+        site->bias = (const float *)a->bias.data + pairs_start(&a->bias, b, h, &site->bias_q, &site->bias_k);
+}

@@ -1,0 +1,152 @@
+/* From a spec to a plan. */
+#include "attn/attn.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_DIM = 1 << 16, MAX_HEADS = 1 << 20 };
+
+static att_status check_count(att_ctx *ctx, const char *name, int64_t value, int64_t most)
+{
+    if (value >= 1 && value <= most)
+        return ATT_OK;
+    return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.%s is %lld, expected 1..%lld", name, (long long)value,
+                    (long long)most);
+}
+
+static att_status check_sizes(att_ctx *ctx, att_attention_spec *s)
+{
+    s->kv_heads = s->kv_heads ? s->kv_heads : s->heads;
+    s->value_dim = s->value_dim ? s->value_dim : s->head_dim;
+    s->scale = s->scale != 0 ? s->scale : (float)(1 / sqrt((double)s->head_dim));
+    att_status e = check_count(ctx, "heads", s->heads, MAX_HEADS);
+    e = e ? e : check_count(ctx, "kv_heads", s->kv_heads, MAX_HEADS);
+    e = e ? e : check_count(ctx, "head_dim", s->head_dim, MAX_DIM);
+    e = e ? e : check_count(ctx, "value_dim", s->value_dim, MAX_DIM);
+    if (e)
+        return e;
+    if (s->heads % s->kv_heads)
+        return att_fail(ctx, ATT_ERR_SHAPE, "spec.kv_heads = %lld does not divide spec.heads = %lld",
+                        (long long)s->kv_heads, (long long)s->heads);
+    if (s->dtype != ATT_F32)
+        return att_fail(ctx, ATT_ERR_DTYPE, "spec.dtype is %s, expected f32", att_dtype_name(s->dtype));
+    if (!isfinite(s->scale))
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.scale is %g, expected a finite number", (double)s->scale);
+    return ATT_OK;
+}
+
+static att_status check_align(att_ctx *ctx, const att_plan *p)
+{
+    const att_align align = p->spec.align;
+    if ((unsigned)align > ATT_ALIGN_STARTS)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.align is %d, expected an att_align", (int)align);
+    if ((p->needs & ATT_NEEDS_ALIGN) && align == ATT_ALIGN_UNSET)
+        return att_fail(ctx, ATT_ERR_ARGUMENT,
+                        "spec.align is not given, but a causal mask depends on where the queries stand among the keys: "
+                        "ATT_ALIGN_TOP_LEFT, ATT_ALIGN_BOTTOM_RIGHT or ATT_ALIGN_STARTS");
+    return ATT_OK;
+}
+
+static void take_stages(att_plan *p)
+{
+    att_attention_spec *s = &p->spec;
+    const int isa = p->ctx->isa;
+    s->score = s->score ? s->score : &att_score_dot;
+    p->score = s->score->set[isa];
+    while (p->n_modifiers < ATT_MAX_STAGES && s->modifier[p->n_modifiers]) {
+        p->modifier[p->n_modifiers] = s->modifier[p->n_modifiers]->set[isa];
+        p->needs |= p->modifier[p->n_modifiers]->needs;
+        p->n_modifiers++;
+    }
+    while (p->n_masks < ATT_MAX_STAGES && s->mask[p->n_masks])
+        p->needs |= s->mask[p->n_masks++]->needs;
+}
+
+att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan **out)
+{
+    *out = NULL;
+    if (!spec)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "spec is NULL");
+    att_plan *p = att_calloc(ctx, 1, sizeof *p);
+    if (!p)
+        return ATT_ERR_MEMORY;
+    p->ctx = ctx;
+    p->kernels = att_kernels_of(ctx->isa);
+    att_status e = att_take_options(&p->spec, sizeof p->spec, spec, "att_attention_spec");
+    e = e ? e : check_sizes(ctx, &p->spec);
+    if (!e) {
+        take_stages(p);
+        e = check_align(ctx, p);
+    }
+    if (e) {
+        att_free(ctx, p);
+        return e;
+    }
+    *out = p;
+    return ATT_OK;
+}
+
+void att_plan_free(att_plan *plan)
+{
+    if (!plan)
+        return;
+    att_free(plan->ctx, atomic_load(&plan->spare));
+    att_free(plan->ctx, plan);
+}
+
+att_status att_attention(att_ctx *ctx, const att_attention_spec *spec, const att_attention_args *args)
+{
+    att_plan *plan;
+    att_status e = att_plan_new(ctx, spec, &plan);
+    e = e ? e : att_forward(plan, args);
+    att_plan_free(plan);
+    return e;
+}
+
+/* The pairs that masks leave, of all heads and sequences. */
+static void count_pairs(const att_call *call, double *done, double *all)
+{
+    const int panel = call->plan->kernels->panel;
+    att_cut cut;
+    for (int64_t b = 0; b < call->sequences; b++)
+        for (int64_t h = 0; h < call->plan->spec.heads; h++) {
+            att_site at;
+            att_call_site(call, b, h, &at);
+            for (int64_t q0 = 0; q0 < at.tq; q0 += panel) {
+                const int queries = (int)(at.tq - q0 < panel ? at.tq - q0 : panel);
+                for (int64_t k0 = 0; k0 < at.tk; k0 += ATT_KEY_BLOCK) {
+                    const int keys = (int)(at.tk - k0 < ATT_KEY_BLOCK ? at.tk - k0 : ATT_KEY_BLOCK);
+                    att_cut_block(call->plan, &at, q0, queries, k0, keys, &cut);
+                    for (int r = 0; r < cut.n_runs; r++)
+                        *done += (double)queries * (double)(cut.run[r].last - cut.run[r].first);
+                }
+            }
+            *all += (double)at.tq * (double)at.tk;
+        }
+}
+
+att_status att_plan_describe(const att_plan *plan, const att_attention_args *args, att_plan_info *info)
+{
+    const att_attention_spec *s = &plan->spec;
+    const int panel = plan->kernels->panel;
+    att_plan_info d = {.size = sizeof d,
+                       .kernel = "flash-forward",
+                       .isa = att_isa(plan->ctx),
+                       .q_block = panel,
+                       .k_block = ATT_KEY_BLOCK,
+                       .workspace = att_plan_scratch(plan) * sizeof(float) * (size_t)att_threads(plan->ctx)};
+    if (args) {
+        att_call call;
+        const att_status e = att_call_check(plan, args, false, &call);
+        if (e)
+            return e;
+        double done = 0, all = 0;
+        count_pairs(&call, &done, &all);
+        d.flops = 2.0 * (double)(s->head_dim + s->value_dim) * done;
+        d.skipped = all > 0 ? 1 - done / all : 0;
+    }
+    const size_t size = info->size && info->size < sizeof d ? info->size : sizeof d;
+    d.size = info->size ? info->size : sizeof d;
+    memcpy(info, &d, size);
+    return ATT_OK;
+}

@@ -1,0 +1,83 @@
+#include "gemm/gemm.h"
+
+typedef struct job {
+    const att_kernels *kernels;
+    int64_t m, n, k;
+    const float *a;
+    int64_t lda;
+    const float *packed;
+    float *c;
+    int64_t ldc;
+    const att_epilogue *e;
+    int64_t rows, panels;             /* of one task */
+    int64_t row_tasks, n_panels;
+    /* packing */
+    const float *b;
+    int64_t stride_n, stride_k;
+    float *out;
+} job;
+
+static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t blocks(int64_t n, int64_t size) { return (n + size - 1) / size; }
+
+size_t att_gemm_packed_count(const att_ctx *ctx, int64_t n, int64_t k)
+{
+    const int64_t panel = att_kernels_of(ctx->isa)->panel;
+    return att_size_mul((size_t)(blocks(n, panel) * panel), (size_t)k);
+}
+
+static void pack_task(void *arg, int i, int thread)
+{
+    (void)thread;
+    const job *j = arg;
+    const int64_t first = i * j->panels;
+    j->kernels->gemm_pack(j->n, j->k, j->b, j->stride_n, j->stride_k, first, min(first + j->panels, j->n_panels),
+                          j->out);
+}
+
+void att_gemm_pack(att_ctx *ctx, int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t stride_k,
+                   float *packed)
+{
+    const att_kernels *kernels = att_kernels_of(ctx->isa);
+    job j = {.kernels = kernels, .n = n, .k = k, .b = b, .stride_n = stride_n, .stride_k = stride_k, .out = packed};
+    j.n_panels = blocks(n, kernels->panel);
+    j.panels = blocks(j.n_panels, 4 * att_threads(ctx));
+    if (j.n_panels > 0)
+        att_parallel(ctx, (int)blocks(j.n_panels, j.panels), pack_task, &j);
+}
+
+static void gemm_task(void *arg, int i, int thread)
+{
+    (void)thread;
+    const job *j = arg;
+    const int64_t row = i % j->row_tasks * j->rows, panel = i / j->row_tasks * j->panels;
+    att_epilogue e = {0};
+    if (j->e) {
+        e = *j->e;
+        if (e.residual)
+            e.residual += row * e.residual_stride;
+    }
+    j->kernels->gemm(min(j->rows, j->m - row), j->n, j->k, j->a + row * j->lda, j->lda, j->packed, panel,
+                     min(panel + j->panels, j->n_panels), j->c + row * j->ldc, j->ldc, j->e ? &e : NULL);
+}
+
+/* Tasks are some rows by some panels, a few for each thread: fewer and a slow thread is waited for, more and the
+ * same panels are read more often. */
+void att_gemm(att_ctx *ctx, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed,
+              float *c, int64_t ldc, const att_epilogue *e)
+{
+    enum { ROWS_PER_TASK = 96, TASKS_PER_THREAD = 8 };
+    const att_kernels *kernels = att_kernels_of(ctx->isa);
+    const int threads = att_threads(ctx);
+    job j = {.kernels = kernels, .m = m, .n = n, .k = k, .a = a, .lda = lda, .packed = packed, .c = c, .ldc = ldc,
+             .e = e, .rows = ROWS_PER_TASK, .n_panels = blocks(n, kernels->panel)};
+    if (m == 0 || n == 0)
+        return;
+    j.row_tasks = blocks(m, j.rows);
+    if (threads == 1)
+        j.row_tasks = 1, j.rows = m, j.panels = j.n_panels;
+    else
+        j.panels = blocks(j.n_panels * j.row_tasks, (int64_t)threads * TASKS_PER_THREAD);
+    j.panels = min(j.panels, j.n_panels);
+    att_parallel(ctx, (int)(j.row_tasks * blocks(j.n_panels, j.panels)), gemm_task, &j);
+}

@@ -1,0 +1,163 @@
+/* Attention on one block of queries, transposed: queries are the columns of every tile, a vector of them side by
+ * side, keys are the rows. So softmax runs down the columns with no sums across a vector, keys and values are read
+ * where they lie, and only a block of queries, and its output at the end, is turned.
+ *
+ * Scores are in units of log2: exp(x) = 2^(x log2 e), and log2 e is folded into the queries. */
+#include "kernel/kernel.h"
+#include "kernel/tile.h"
+#include "simd/math.h"
+
+#include <float.h>
+
+static vf nothing(void) { return v_set(-__builtin_inff()); }
+
+/* x [rows, n] -> y [n][PANEL] = scale x^T; columns behind the rows, up to a whole vector, are 0. */
+static void turn_in(int64_t rows, int64_t n, const float *x, int64_t stride, float scale, float *y)
+{
+    for (int64_t i = 0; i < rows; i += ATT_LANES)
+        for (int64_t j = 0; j < n; j += ATT_LANES) {
+            const int columns = n - j < ATT_LANES ? (int)(n - j) : ATT_LANES;
+            vf t[ATT_LANES];
+            ATT_UNROLL
+            for (int r = 0; r < ATT_LANES; r++)
+                t[r] = i + r < rows ? v_mul(v_load_n(x + (i + r) * stride + j, columns), v_set(scale)) : v_set(0);
+            v_transpose(t);
+            for (int c = 0; c < columns; c++)
+                v_store(y + (j + c) * PANEL + i, t[c]);
+        }
+}
+
+/* x [n][PANEL] -> y [rows, n], row i times scale[i]. The 0 that is added makes -0 to 0. */
+static void turn_out(int64_t rows, int64_t n, const float *x, const float *scale, float *y, int64_t stride)
+{
+    for (int64_t i = 0; i < rows; i += ATT_LANES)
+        for (int64_t j = 0; j < n; j += ATT_LANES) {
+            const int columns = n - j < ATT_LANES ? (int)(n - j) : ATT_LANES;
+            vf t[ATT_LANES];
+            ATT_UNROLL
+            for (int c = 0; c < ATT_LANES; c++)
+                t[c] = c < columns ? v_fma(v_load(x + (j + c) * PANEL + i), v_load(scale + i), v_set(0)) : v_set(0);
+            v_transpose(t);
+            for (int r = 0; r < ATT_LANES && i + r < rows; r++)
+                v_store_n(y + (i + r) * stride + j, t[r], columns);
+        }
+}
+
+/* Forbids the pairs whose bit is 0: bits[key], bit i = column i. */
+static void forbid(int64_t keys, const uint64_t *bits, float *s)
+{
+    for (int64_t k = 0; k < keys; k++)
+        ATT_UNROLL
+        for (int v = 0; v < ATT_PANEL_VECTORS; v++) {
+            float *at = s + k * PANEL + v * ATT_LANES;
+            v_store(at, v_pick((uint32_t)(bits[k] >> (v * ATT_LANES)), v_load(at), nothing()));
+        }
+}
+
+ATT_INLINE void soften_as(const int vectors, const bool holes, int n_runs, const att_run *run, float *s, float *max,
+                          float *sum, float *rescale)
+{
+    vf top[ATT_PANEL_VECTORS], base[ATT_PANEL_VECTORS], total[ATT_PANEL_VECTORS];
+    ATT_UNROLL
+    for (int v = 0; v < vectors; v++)
+        top[v] = v_load(max + v * ATT_LANES);
+    for (int r = 0; r < n_runs; r++)
+        for (int64_t k = run[r].first; k < run[r].last; k++)
+            ATT_UNROLL
+            for (int v = 0; v < vectors; v++)
+                top[v] = v_max(v_load(s + k * PANEL + v * ATT_LANES), top[v]);
+    ATT_UNROLL
+    for (int v = 0; v < vectors; v++) {
+        /* nothing attended yet: any finite base will do */
+        base[v] = v_select(v_lt(top[v], v_set(-FLT_MAX)), v_set(0), top[v]);
+        v_store(rescale + v * ATT_LANES, v_exp2(v_sub(v_load(max + v * ATT_LANES), base[v])));
+        v_store(max + v * ATT_LANES, top[v]);
+        total[v] = v_set(0);
+    }
+    for (int r = 0; r < n_runs; r++)
+        for (int64_t k = run[r].first; k < run[r].last; k++)
+            ATT_UNROLL
+            for (int v = 0; v < vectors; v++) {
+                float *at = s + k * PANEL + v * ATT_LANES;
+                const vf x = v_load(at);
+                vf p = v_exp2(v_sub(x, base[v]));
+                if (holes)
+                    p = v_select(v_lt(x, v_set(-FLT_MAX)), v_set(0), p);
+                total[v] = v_add(total[v], p);
+                v_store(at, p);
+            }
+    ATT_UNROLL
+    for (int v = 0; v < vectors; v++) {
+        const vf before = v_load(sum + v * ATT_LANES);
+        v_store(sum + v * ATT_LANES, v_fma(before, v_load(rescale + v * ATT_LANES), total[v]));
+    }
+}
+
+/* One block of scores s [keys][PANEL] to weights 2^(s - max), with the running maximum and sum of each column;
+ * rescale [PANEL] is what everything from earlier blocks must be multiplied with (Milakov, Gimelshein 2018). */
+static void soften(int columns, bool holes, int n_runs, const att_run *run, float *s, float *max, float *sum,
+                   float *rescale)
+{
+    if (columns <= ATT_LANES)
+        soften_as(1, true, n_runs, run, s, max, sum, rescale);
+    else if (holes)
+        soften_as(ATT_PANEL_VECTORS, true, n_runs, run, s, max, sum, rescale);
+    else
+        soften_as(ATT_PANEL_VECTORS, false, n_runs, run, s, max, sum, rescale);
+}
+
+ATT_INLINE void weigh_as(const int vectors, int n_runs, const att_run *run, int64_t dim, const float *v,
+                         int64_t stride, const float *p, const float *rescale, float *o)
+{
+    for (int r = 0; r < n_runs; r++) {
+        const tile_args t = {.k = run[r].last - run[r].first,
+                             .a = v + run[r].first * stride,
+                             .lda = stride,
+                             .b = p + run[r].first * PANEL,
+                             .c = o,
+                             .ldc = PANEL,
+                             .scale = rescale};
+        if (r == 0)
+            tile_all(dim, vectors, true, START_SCALED, t);
+        else
+            tile_all(dim, vectors, true, START_C, t);
+    }
+}
+
+/* o [dim][PANEL] = rescale o + v [keys, dim]^T p [keys][PANEL], over the runs of keys. */
+static void weigh(int columns, int n_runs, const att_run *run, int64_t dim, const float *v, int64_t stride,
+                  const float *p, const float *rescale, float *o)
+{
+    if (columns <= ATT_LANES)
+        weigh_as(1, n_runs, run, dim, v, stride, p, rescale, o);
+    else
+        weigh_as(ATT_PANEL_VECTORS, n_runs, run, dim, v, stride, p, rescale, o);
+}
+
+/* Adds the second partial result to the first: each is maximum [PANEL], sum [PANEL] and o [dim][PANEL]. */
+static void merge(int64_t dim, float *max, float *sum, float *o, const float *max2, const float *sum2,
+                  const float *o2)
+{
+    for (int v = 0; v < PANEL; v += ATT_LANES) {
+        const vf m = v_max(v_load(max + v), v_load(max2 + v));
+        const vf base = v_select(v_lt(m, v_set(-FLT_MAX)), v_set(0), m);
+        const vf w = v_exp2(v_sub(v_load(max + v), base)), w2 = v_exp2(v_sub(v_load(max2 + v), base));
+        v_store(max + v, m);
+        v_store(sum + v, v_fma(v_load(sum + v), w, v_mul(v_load(sum2 + v), w2)));
+        for (int64_t d = 0; d < dim; d++) {
+            float *at = o + d * PANEL + v;
+            v_store(at, v_fma(v_load(at), w, v_mul(v_load(o2 + d * PANEL + v), w2)));
+        }
+    }
+}
+
+void ATT_ISA(att_kernel_attention)(att_kernels *k);
+void ATT_ISA(att_kernel_attention)(att_kernels *k)
+{
+    k->turn_in = turn_in;
+    k->turn_out = turn_out;
+    k->forbid = forbid;
+    k->soften = soften;
+    k->weigh = weigh;
+    k->merge = merge;
+}

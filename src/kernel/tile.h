@@ -1,0 +1,121 @@
+/* The register tile that all products are made of: linear layers, scores, weighted values.
+ *
+ *   c[r][j] = start + sum over p of a(r, p) b[p][j]
+ *
+ * One element of A is broadcast, the columns of B are vectors, and all of C stays in registers. Each element of C is
+ * one ascending chain over p, whatever the tile's size: this is what makes results independent of blocking. */
+#ifndef ATT_KERNEL_TILE_H
+#define ATT_KERNEL_TILE_H
+
+#include "simd/simd.h"
+
+enum {
+    PANEL = ATT_PANEL_VECTORS * ATT_LANES, /* columns that lie together in B */
+    ROWS = ATT_TILE_ROWS,
+    MAX_ROWS = 8, /* of any set */
+    MAX_VECTORS = 4 * ATT_PANEL_VECTORS
+};
+
+typedef enum tile_start { START_ZERO, START_C, START_SCALED } tile_start;
+
+typedef struct tile_args {
+    int64_t k;
+    const float *a; /* a(r, p) = a[r * lda + p], or a[p * lda + r] where transposed */
+    int64_t lda;
+    const float *b; /* panels [k][PANEL], ldb apart */
+    int64_t ldb;
+    float *c; /* [rows, vectors * LANES] */
+    int64_t ldc;
+    const float *scale; /* START_SCALED: start = c[r][j] scale[j] */
+} tile_args;
+
+/* rows and vectors are constants where this is inlined. */
+ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed, const tile_start start,
+                        const tile_args *t)
+{
+    const int64_t lda = t->lda, ldb = t->ldb, row_step = transposed ? 1 : lda, k_step = transposed ? lda : 1;
+    const float *a = t->a, *b = t->b;
+    vf acc[MAX_ROWS][MAX_VECTORS];
+
+    ATT_UNROLL
+    for (int r = 0; r < rows; r++)
+        ATT_UNROLL
+        for (int v = 0; v < vectors; v++) {
+            acc[r][v] = start == START_ZERO ? v_set(0) : v_load(t->c + r * t->ldc + v * ATT_LANES);
+            if (start == START_SCALED)
+                acc[r][v] = v_mul(acc[r][v], v_load(t->scale + v * ATT_LANES));
+        }
+
+    for (int64_t p = 0; p < t->k; p++, b += PANEL, a += k_step) {
+        vf x[MAX_VECTORS];
+        ATT_UNROLL
+        for (int v = 0; v < vectors; v++)
+            x[v] = v_keep(v_load(b + v / ATT_PANEL_VECTORS * ldb + v % ATT_PANEL_VECTORS * ATT_LANES));
+        ATT_UNROLL
+        for (int r = 0; r < rows; r++) {
+            const vf y = v_keep(v_set(a[r * row_step]));
+            ATT_UNROLL
+            for (int v = 0; v < vectors; v++)
+                acc[r][v] = v_fma(y, x[v], acc[r][v]);
+        }
+    }
+
+    ATT_UNROLL
+    for (int r = 0; r < rows; r++)
+        ATT_UNROLL
+        for (int v = 0; v < vectors; v++)
+            v_store(t->c + r * t->ldc + v * ATT_LANES, acc[r][v]);
+}
+
+/* One tile of a row count known at run time. */
+ATT_INLINE void tile_rows(int rows, const int vectors, const bool transposed, const tile_start start,
+                          const tile_args *t)
+{
+    switch (rows) {
+    case 1:
+        tile_of(1, vectors, transposed, start, t);
+        break;
+    case 2:
+        tile_of(2, vectors, transposed, start, t);
+        break;
+    case 3:
+        tile_of(3, vectors, transposed, start, t);
+        break;
+    case 4:
+        tile_of(4, vectors, transposed, start, t);
+        break;
+#if ATT_TILE_ROWS > 4
+    case 5:
+        tile_of(5, vectors, transposed, start, t);
+        break;
+    case 6:
+        tile_of(6, vectors, transposed, start, t);
+        break;
+#endif
+#if ATT_TILE_ROWS > 6
+    case 7:
+        tile_of(7, vectors, transposed, start, t);
+        break;
+    case 8:
+        tile_of(8, vectors, transposed, start, t);
+        break;
+#endif
+    }
+}
+
+/* The rows of the next tile when `left` rows are left in `tiles` tiles: as even as they can be. */
+ATT_INLINE int tile_share(int64_t left, int64_t tiles) { return (int)((left + tiles - 1) / tiles); }
+
+/* All m rows, tile by tile. */
+ATT_INLINE void tile_all(int64_t m, const int vectors, const bool transposed, const tile_start start, tile_args t)
+{
+    for (int64_t left = m, tiles = (m + ROWS - 1) / ROWS; tiles > 0; tiles--) {
+        const int rows = tile_share(left, tiles);
+        tile_rows(rows, vectors, transposed, start, &t);
+        t.a += rows * (transposed ? 1 : t.lda);
+        t.c += rows * t.ldc;
+        left -= rows;
+    }
+}
+
+#endif

@@ -1,0 +1,667 @@
+/* Attention forward against its definition in double, on every instruction set, and what must hold exactly. */
+#include "attend.h"
+#include "attn/attn.h"
+#include "simd/isa.h"
+#include "fail_alloc.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct shape {
+    int64_t batch, heads, kv_heads, tq, tk, head_dim, value_dim;
+} shape;
+
+/* Operands of a shape, batched and dense, with a mask and a bias. */
+typedef struct operands {
+    shape n;
+    float *q, *k, *v, *out, *lse, *bias;
+    uint8_t *mask;
+    att_attention_args args;
+} operands;
+
+static float number(uint32_t *seed) /* in [-1, 1) */
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return (float)(*seed >> 8) / 8388608.0f - 1;
+}
+
+static float *numbers(int64_t n, uint32_t seed)
+{
+    float *p = malloc((size_t)(n + 1) * sizeof *p);
+    for (int64_t i = 0; i < n; i++)
+        p[i] = number(&seed);
+    return p;
+}
+
+static operands make(shape n)
+{
+    operands o = {.n = n};
+    o.q = numbers(n.batch * n.heads * n.tq * n.head_dim, 1);
+    o.k = numbers(n.batch * n.kv_heads * n.tk * n.head_dim, 2);
+    o.v = numbers(n.batch * n.kv_heads * n.tk * n.value_dim, 3);
+    o.out = numbers(n.batch * n.heads * n.tq * n.value_dim, 4);
+    o.lse = numbers(n.batch * n.heads * n.tq, 5);
+    o.bias = numbers(n.heads * n.tq * n.tk, 6);
+    o.mask = malloc((size_t)(n.batch * n.tq * n.tk + 1));
+    uint32_t seed = 7;
+    for (int64_t i = 0; i < n.batch * n.tq * n.tk; i++)
+        o.mask[i] = number(&seed) > -0.4f;
+    o.args.size = sizeof o.args;
+    att_wrap(&o.args.q, o.q, ATT_F32, ATT_DIMS(n.batch, n.heads, n.tq, n.head_dim), NULL);
+    att_wrap(&o.args.k, o.k, ATT_F32, ATT_DIMS(n.batch, n.kv_heads, n.tk, n.head_dim), NULL);
+    att_wrap(&o.args.v, o.v, ATT_F32, ATT_DIMS(n.batch, n.kv_heads, n.tk, n.value_dim), NULL);
+    att_wrap(&o.args.out, o.out, ATT_F32, ATT_DIMS(n.batch, n.heads, n.tq, n.value_dim), NULL);
+    att_wrap(&o.args.lse, o.lse, ATT_F32, ATT_DIMS(n.batch, n.heads, n.tq), NULL);
+    return o;
+}
+
+static void drop(operands *o)
+{
+    free(o->q), free(o->k), free(o->v), free(o->out), free(o->lse), free(o->bias), free(o->mask);
+}
+
+static att_attention_spec spec_of(shape n)
+{
+    return (att_attention_spec){.size = sizeof(att_attention_spec),
+                                .heads = n.heads,
+                                .kv_heads = n.kv_heads,
+                                .head_dim = n.head_dim,
+                                .value_dim = n.value_dim};
+}
+
+enum { CAUSAL = 1, BOOLEAN = 2, BIAS = 4, LENGTHS = 8, ALL_STAGES = 15 };
+
+/* Which stages, into the spec and the arguments. */
+static void choose(unsigned stages, operands *o, att_attention_spec *s, int64_t *lengths)
+{
+    int masks = 0;
+    const shape n = o->n;
+    if (stages & CAUSAL) {
+        s->mask[masks++] = &att_mask_causal;
+        s->align = ATT_ALIGN_BOTTOM_RIGHT;
+    }
+    if (stages & BOOLEAN) {
+        s->mask[masks++] = &att_mask_boolean;
+        att_wrap(&o->args.mask, o->mask, ATT_BOOL, ATT_DIMS(n.batch, 1, n.tq, n.tk), NULL);
+    }
+    if (stages & BIAS) {
+        s->modifier[0] = &att_modifier_bias;
+        att_wrap(&o->args.bias, o->bias, ATT_F32, ATT_DIMS(1, n.heads, n.tq, n.tk), NULL);
+    }
+    for (int64_t b = 0; (stages & LENGTHS) && b < n.batch; b++)
+        lengths[b] = n.tk - b * n.tk / n.batch;
+    o->args.k_lengths = stages & LENGTHS ? lengths : NULL;
+}
+
+static att_ctx *open_isa(const char *isa, int threads)
+{
+    att_ctx *ctx;
+    assert_int_equal(att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = threads, .isa = isa)), ATT_OK);
+    return ctx;
+}
+
+static void run(att_ctx *ctx, const att_attention_spec *s, const att_attention_args *a)
+{
+    if (att_attention(ctx, s, a))
+        fail_msg("%s", att_error(ctx));
+}
+
+/* Rounding, in units of 2^-24: a score is a chain of head_dim products, off by sqrt(head_dim) + 2 of the sum of their
+ * magnitudes; that is the relative error of a weight, and again of their sum; weighing is a chain of tk. */
+static double tolerance(const att_plan *plan, const att_site *at, int64_t q)
+{
+    double most = 0;
+    for (int64_t k = 0; k < at->tk; k++) {
+        double s = 0;
+        for (int64_t d = 0; d < plan->spec.head_dim; d++)
+            s += fabs((double)at->q[q * at->q_stride + d] * at->k[k * at->k_stride + d]);
+        most = fmax(most, s * plan->spec.scale + 1);
+    }
+    return 0x1p-24 * (4 + 2 * (sqrt((double)plan->spec.head_dim) + 2) * most + 2 * sqrt((double)at->tk));
+}
+
+static void check_row(const att_plan *plan, const att_site *at, int64_t q)
+{
+    double *out = malloc((size_t)plan->spec.value_dim * sizeof *out);
+    const double lse = att_ref_attention_row(plan, at, q, NULL, out), limit = tolerance(plan, at, q);
+    for (int64_t d = 0; d < plan->spec.value_dim; d++) {
+        const float got = at->out[q * at->out_stride + d];
+        if (!(fabs(got - out[d]) <= limit))
+            fail_msg("%s: query %d, out[%d] is %.9g, expected %.9g +- %.1e", att_isa(plan->ctx), (int)q, (int)d,
+                     (double)got, out[d], limit);
+    }
+    const float got = at->lse[q * at->lse_stride];
+    if (isinf(lse) ? (double)got != lse : !(fabs(got - lse) <= limit + 0x1p-23 * fabs(lse)))
+        fail_msg("%s: query %d, log-sum-exp is %.9g, expected %.9g", att_isa(plan->ctx), (int)q, (double)got, lse);
+    free(out);
+}
+
+static void check_all(att_ctx *ctx, const att_attention_spec *s, const operands *o)
+{
+    att_plan *plan;
+    att_call call;
+    assert_int_equal(att_plan_new(ctx, s, &plan), ATT_OK);
+    if (att_forward(plan, &o->args))
+        fail_msg("%s", att_error(ctx));
+    assert_int_equal(att_call_check(plan, &o->args, true, &call), ATT_OK);
+    for (int64_t b = 0; b < o->n.batch; b++)
+        for (int64_t h = 0; h < o->n.heads; h++) {
+            att_site at;
+            att_call_site(&call, b, h, &at);
+            for (int64_t q = 0; q < at.tq; q += 1 + at.tq / 13)
+                check_row(plan, &at, q);
+        }
+    att_plan_free(plan);
+}
+
+static const shape shapes[] = {
+    {1, 1, 1, 1, 1, 1, 1},     {1, 1, 1, 1, 7, 3, 5},      {2, 2, 1, 5, 3, 2, 1},       {1, 2, 2, 31, 33, 16, 8},
+    {1, 1, 1, 32, 32, 32, 32}, {3, 4, 2, 33, 65, 45, 51},  {1, 3, 1, 17, 255, 64, 64},  {1, 1, 1, 65, 257, 80, 40},
+    {2, 2, 2, 16, 256, 7, 64}, {1, 2, 1, 3, 1023, 64, 64}, {1, 1, 1, 40, 1025, 33, 17}, {1, 1, 1, 2, 2500, 128, 96},
+    {2, 2, 2, 19, 0, 8, 8},    {2, 1, 1, 0, 9, 8, 8},      {0, 2, 2, 4, 4, 8, 8},       {1, 1, 1, 9, 513, 256, 256},
+};
+enum { N_SHAPES = sizeof shapes / sizeof shapes[0] };
+
+static void every_combination_agrees_with_the_definition(void **state)
+{
+    (void)state;
+    for (int isa = 0; isa < att_isa_count(); isa++) {
+        if (!att_isa_usable(isa))
+            continue;
+        att_ctx *ctx = open_isa(att_isa_name(isa), 2);
+        int done = 0;
+        for (int i = 0; i < N_SHAPES; i++)
+            for (unsigned stages = 0; stages <= ALL_STAGES; stages++, done++) {
+                operands o = make(shapes[i]);
+                att_attention_spec s = spec_of(shapes[i]);
+                int64_t lengths[4];
+                choose(stages, &o, &s, lengths);
+                check_all(ctx, &s, &o);
+                drop(&o);
+            }
+        print_message("%s: %d shapes, %d combinations\n", att_isa_name(isa), N_SHAPES, done);
+        att_close(ctx);
+    }
+}
+
+static void assert_same_bits(const float *a, const float *b, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (memcmp(a + i, b + i, sizeof *a))
+            fail_msg("number %lld: %.9g and %.9g", (long long)i, (double)a[i], (double)b[i]);
+}
+
+static const shape middle = {3, 4, 2, 83, 300, 40, 24};
+static int64_t out_count(shape n) { return n.batch * n.heads * n.tq * n.value_dim; }
+
+static void any_number_of_threads_gives_the_same_bits(void **state)
+{
+    (void)state;
+    operands o = make(middle);
+    att_attention_spec s = spec_of(middle);
+    int64_t lengths[4];
+    choose(ALL_STAGES, &o, &s, lengths);
+    float *first = NULL;
+    for (int threads = 1; threads <= 16; threads++) {
+        att_ctx *ctx = open_isa(NULL, threads);
+        run(ctx, &s, &o.args);
+        att_close(ctx);
+        if (!first) {
+            first = malloc((size_t)out_count(middle) * sizeof *first);
+            memcpy(first, o.out, (size_t)out_count(middle) * sizeof *first);
+        }
+        assert_same_bits(first, o.out, out_count(middle));
+    }
+    free(first);
+    drop(&o);
+}
+
+static void ragged_and_alone_give_the_same_bits_as_a_padded_batch(void **state)
+{
+    (void)state;
+    att_ctx *ctx = open_isa(NULL, 2);
+    const shape n = {3, 4, 2, 70, 70, 24, 16};
+    const int64_t lengths[3] = {70, 1, 33}, offsets[4] = {0, 70, 71, 104};
+    operands o = make(n);
+    att_attention_spec s = spec_of(n);
+    s.mask[0] = &att_mask_causal;
+    s.align = ATT_ALIGN_TOP_LEFT;
+    o.args.q_lengths = o.args.k_lengths = lengths;
+    run(ctx, &s, &o.args);
+
+    /* the same tokens, [tokens, heads, dim] */
+    float *q = numbers(104 * 4 * 24, 0), *k = numbers(104 * 2 * 24, 0), *v = numbers(104 * 2 * 16, 0),
+          *out = numbers(104 * 4 * 16, 0);
+    for (int b = 0; b < 3; b++)
+        for (int64_t t = 0; t < lengths[b]; t++) {
+            for (int h = 0; h < 4; h++)
+                memcpy(q + ((offsets[b] + t) * 4 + h) * 24, o.q + ((b * 4 + h) * 70 + t) * 24, 24 * sizeof *q);
+            for (int h = 0; h < 2; h++) {
+                memcpy(k + ((offsets[b] + t) * 2 + h) * 24, o.k + ((b * 2 + h) * 70 + t) * 24, 24 * sizeof *k);
+                memcpy(v + ((offsets[b] + t) * 2 + h) * 16, o.v + ((b * 2 + h) * 70 + t) * 16, 16 * sizeof *v);
+            }
+        }
+    att_attention_args a = {.size = sizeof a, .n_sequences = 3, .q_offsets = offsets};
+    att_wrap(&a.q, q, ATT_F32, ATT_DIMS(104, 4, 24), NULL);
+    att_wrap(&a.k, k, ATT_F32, ATT_DIMS(104, 2, 24), NULL);
+    att_wrap(&a.v, v, ATT_F32, ATT_DIMS(104, 2, 16), NULL);
+    att_wrap(&a.out, out, ATT_F32, ATT_DIMS(104, 4, 16), NULL);
+    run(ctx, &s, &a);
+    for (int b = 0; b < 3; b++)
+        for (int64_t t = 0; t < lengths[b]; t++)
+            for (int h = 0; h < 4; h++)
+                assert_same_bits(o.out + ((b * 4 + h) * 70 + t) * 16, out + ((offsets[b] + t) * 4 + h) * 16, 16);
+
+    /* the last sequence alone */
+    float *together = numbers(33 * 4 * 16, 0);
+    memcpy(together, out + 71 * 4 * 16, 33 * 4 * 16 * sizeof *out);
+    const int64_t alone[2] = {0, 33};
+    a.n_sequences = 1;
+    a.q_offsets = alone;
+    att_wrap(&a.q, q + 71 * 4 * 24, ATT_F32, ATT_DIMS(33, 4, 24), NULL);
+    att_wrap(&a.k, k + 71 * 2 * 24, ATT_F32, ATT_DIMS(33, 2, 24), NULL);
+    att_wrap(&a.v, v + 71 * 2 * 16, ATT_F32, ATT_DIMS(33, 2, 16), NULL);
+    att_wrap(&a.out, out, ATT_F32, ATT_DIMS(33, 4, 16), NULL);
+    run(ctx, &s, &a);
+    assert_same_bits(together, out, 33 * 4 * 16);
+    free(together), free(q), free(k), free(v), free(out);
+    drop(&o);
+    att_close(ctx);
+}
+
+static void strides_change_nothing(void **state)
+{
+    (void)state;
+    att_ctx *ctx = open_isa(NULL, 2);
+    const shape n = {2, 4, 4, 37, 37, 24, 24};
+    operands o = make(n);
+    const att_attention_spec s = spec_of(n);
+    run(ctx, &s, &o.args);
+    /* [batch, time, 3 (q, k, v), heads, dim], as one fused projection writes it */
+    float *fused = numbers(2 * 37 * 3 * 96, 0), *out = numbers(2 * 37 * 96, 0);
+    const float *from[3] = {o.q, o.k, o.v};
+    for (int64_t b = 0; b < 2; b++)
+        for (int64_t h = 0; h < 4; h++)
+            for (int64_t t = 0; t < 37; t++)
+                for (int i = 0; i < 3; i++)
+                    memcpy(fused + (((b * 37 + t) * 3 + i) * 4 + h) * 24, from[i] + ((b * 4 + h) * 37 + t) * 24,
+                           24 * sizeof *fused);
+    const int64_t stride[4] = {37 * 288, 24, 288, 1}, out_stride[4] = {37 * 96, 24, 96, 1};
+    att_attention_args a = {.size = sizeof a};
+    att_wrap(&a.q, fused, ATT_F32, ATT_DIMS(2, 4, 37, 24), stride);
+    att_wrap(&a.k, fused + 96, ATT_F32, ATT_DIMS(2, 4, 37, 24), stride);
+    att_wrap(&a.v, fused + 192, ATT_F32, ATT_DIMS(2, 4, 37, 24), stride);
+    att_wrap(&a.out, out, ATT_F32, ATT_DIMS(2, 4, 37, 24), out_stride);
+    run(ctx, &s, &a);
+    for (int64_t b = 0; b < 2; b++)
+        for (int64_t h = 0; h < 4; h++)
+            for (int64_t t = 0; t < 37; t++)
+                assert_same_bits(o.out + ((b * 4 + h) * 37 + t) * 24, out + ((b * 37 + t) * 4 + h) * 24, 24);
+    free(fused), free(out);
+    drop(&o);
+    att_close(ctx);
+}
+
+static void the_future_cannot_change_the_causal_past(void **state)
+{
+    (void)state;
+    att_ctx *ctx = open_isa(NULL, 2);
+    const shape n = {1, 1, 1, 1300, 1300, 16, 16};
+    operands o = make(n);
+    att_attention_spec s = spec_of(n);
+    s.mask[0] = &att_mask_causal;
+    s.align = ATT_ALIGN_TOP_LEFT;
+    run(ctx, &s, &o.args);
+    float *before = numbers(1300 * 16, 0);
+    memcpy(before, o.out, 1300 * 16 * sizeof *before);
+    for (int64_t i = 1111 * 16; i < 1300 * 16; i++)
+        o.k[i] = 40 * o.k[i] + 1, o.v[i] = -o.v[i];
+    run(ctx, &s, &o.args);
+    assert_same_bits(before, o.out, 1111 * 16);
+    assert_memory_not_equal(before + 1111 * 16, o.out + 1111 * 16, 16 * sizeof *before);
+    free(before);
+    drop(&o);
+    att_close(ctx);
+}
+
+static void a_chunk_of_queries_at_its_start_equals_the_full_pass(void **state)
+{
+    (void)state;
+    att_ctx *ctx = open_isa(NULL, 2);
+    const shape n = {1, 2, 1, 600, 600, 32, 32};
+    operands o = make(n);
+    att_attention_spec s = spec_of(n);
+    s.mask[0] = &att_mask_causal;
+    s.align = ATT_ALIGN_STARTS;
+    int64_t start = 0;
+    o.args.q_starts = &start;
+    run(ctx, &s, &o.args);
+    float *chunk = numbers(2 * 600 * 32, 0);
+    static const int64_t sizes[] = {1, 5, 32, 100};
+    for (int c = 0; c < 4; c++)
+        for (start = 0; start + sizes[c] <= 600; start += 217) {
+            att_attention_args a = o.args;
+            const int64_t stride[4] = {0, 600 * 32, 32, 1};
+            att_wrap(&a.q, o.q + start * 32, ATT_F32, ATT_DIMS(1, 2, sizes[c], 32), stride);
+            att_wrap(&a.out, chunk, ATT_F32, ATT_DIMS(1, 2, sizes[c], 32), NULL);
+            a.lse = (att_tensor){0};
+            run(ctx, &s, &a);
+            for (int64_t h = 0; h < 2; h++)
+                assert_same_bits(o.out + (h * 600 + start) * 32, chunk + h * sizes[c] * 32, sizes[c] * 32);
+        }
+    free(chunk);
+    drop(&o);
+    att_close(ctx);
+}
+
+static void values_of_one_give_one(void **state)
+{
+    (void)state;
+    att_ctx *ctx = open_isa(NULL, 2);
+    operands o = make(middle);
+    for (int64_t i = 0; i < middle.batch * middle.kv_heads * middle.tk * middle.value_dim; i++)
+        o.v[i] = 1;
+    const att_attention_spec s = spec_of(middle);
+    run(ctx, &s, &o.args);
+    for (int64_t i = 0; i < out_count(middle); i++)
+        assert_true(fabs(o.out[i] - 1.0) <= 0x1p-23 * sqrt(300)); /* two chains of 300 weights */
+    drop(&o);
+    att_close(ctx);
+}
+
+static void permuting_keys_with_their_values_changes_only_rounding(void **state)
+{
+    (void)state;
+    att_ctx *ctx = open_isa(NULL, 2);
+    const shape n = {1, 1, 1, 20, 301, 24, 24};
+    operands o = make(n), p = make(n);
+    for (int64_t i = 0; i < 301; i++) { /* 47 and 301 have no common factor */
+        memcpy(p.k + i * 47 % 301 * 24, o.k + i * 24, 24 * sizeof *o.k);
+        memcpy(p.v + i * 47 % 301 * 24, o.v + i * 24, 24 * sizeof *o.v);
+    }
+    const att_attention_spec s = spec_of(n);
+    run(ctx, &s, &o.args);
+    run(ctx, &s, &p.args);
+    for (int64_t i = 0; i < out_count(n); i++)
+        assert_true(fabs(o.out[i] - (double)p.out[i]) <= 0x1p-23 * sqrt(301));
+    drop(&o), drop(&p);
+    att_close(ctx);
+}
+
+static void grouped_heads_equal_repeated_heads(void **state)
+{
+    (void)state;
+    att_ctx *ctx = open_isa(NULL, 2);
+    const shape grouped = {2, 6, 2, 21, 50, 16, 8}, repeated = {2, 6, 6, 21, 50, 16, 8};
+    operands g = make(grouped), r = make(repeated);
+    for (int b = 0; b < 2; b++)
+        for (int h = 0; h < 6; h++) {
+            memcpy(r.k + (b * 6 + h) * 50 * 16, g.k + (b * 2 + h / 3) * 50 * 16, 50 * 16 * sizeof *g.k);
+            memcpy(r.v + (b * 6 + h) * 50 * 8, g.v + (b * 2 + h / 3) * 50 * 8, 50 * 8 * sizeof *g.v);
+        }
+    const att_attention_spec gs = spec_of(grouped), rs = spec_of(repeated);
+    run(ctx, &gs, &g.args);
+    run(ctx, &rs, &r.args);
+    assert_same_bits(g.out, r.out, out_count(grouped));
+    drop(&g), drop(&r);
+    att_close(ctx);
+}
+
+static void a_row_with_nothing_to_attend_is_zero(void **state)
+{
+    (void)state;
+    for (int isa = 0; isa < att_isa_count(); isa++) {
+        if (!att_isa_usable(isa))
+            continue;
+        att_ctx *ctx = open_isa(att_isa_name(isa), 1);
+        const shape n = {2, 2, 2, 40, 70, 8, 8};
+        operands o = make(n);
+        att_attention_spec s = spec_of(n);
+        int64_t lengths[4];
+        choose(BOOLEAN, &o, &s, lengths);
+        memset(o.mask + 5 * 70, 0, 70); /* query 5 of the first sequence */
+        const int64_t keys[2] = {70, 0}, queries[2] = {33, 40};
+        o.args.k_lengths = keys;
+        o.args.q_lengths = queries;
+        run(ctx, &s, &o.args);
+        for (int64_t row = 0; row < 2 * 2 * 40; row++) {
+            const int64_t b = row / 80, q = row % 40;
+            const bool empty = b == 1 || q == 5 || q >= 33;
+            assert_int_equal(o.lse[row] == -INFINITY, empty);
+            for (int64_t d = 0; empty && d < 8; d++)
+                assert_true(o.out[row * 8 + d] == 0 && !signbit(o.out[row * 8 + d]));
+        }
+        drop(&o);
+        att_close(ctx);
+    }
+}
+
+static void a_bias_of_minus_infinity_forbids_and_huge_scores_stay_finite(void **state)
+{
+    (void)state;
+    att_ctx *ctx = open_isa(NULL, 1);
+    const shape n = {1, 1, 1, 35, 40, 8, 8};
+    operands o = make(n), m = make(n);
+    att_attention_spec with_bias = spec_of(n), with_mask = spec_of(n);
+    int64_t lengths[4];
+    choose(BIAS, &o, &with_bias, lengths);
+    choose(BOOLEAN, &m, &with_mask, lengths);
+    for (int i = 0; i < 35 * 40; i++)
+        o.bias[i] = m.mask[i] ? 0 : -INFINITY;
+    run(ctx, &with_bias, &o.args);
+    run(ctx, &with_mask, &m.args);
+    assert_same_bits(m.out, o.out, out_count(n));
+
+    for (int i = 0; i < 35 * 8; i++)
+        m.q[i] *= 1e4f;
+    run(ctx, &with_mask, &m.args);
+    for (int64_t i = 0; i < out_count(n); i++)
+        assert_true(fabsf(m.out[i]) <= 1);
+    drop(&o), drop(&m);
+    att_close(ctx);
+}
+
+static void weights_on_demand_agree_with_the_definition(void **state)
+{
+    (void)state;
+    att_ctx *ctx = open_isa(NULL, 2);
+    operands o = make(middle);
+    att_attention_spec s = spec_of(middle);
+    int64_t lengths[4];
+    choose(ALL_STAGES, &o, &s, lengths);
+    att_plan *plan;
+    att_call call;
+    att_site at;
+    assert_int_equal(att_plan_new(ctx, &s, &plan), ATT_OK);
+    assert_int_equal(att_call_check(plan, &o.args, false, &call), ATT_OK);
+    att_call_site(&call, 1, 3, &at);
+    float *weights = numbers(60 * 300, 0);
+    double expected[300];
+    assert_int_equal(att_weights(plan, &o.args, 1, 3, 7, 60, weights), ATT_OK);
+    for (int64_t q = 0; q < 60; q++) {
+        att_ref_attention_row(plan, &at, 7 + q, expected, NULL);
+        for (int64_t k = 0; k < at.tk; k++)
+            if (!(fabs(weights[q * at.tk + k] - expected[k]) <= tolerance(plan, &at, 7 + q)))
+                fail_msg("weight %d, %d is %.9g, expected %.9g", (int)q, (int)k, (double)weights[q * at.tk + k],
+                         expected[k]);
+    }
+    free(weights);
+    att_plan_free(plan);
+    drop(&o);
+    att_close(ctx);
+}
+
+static void a_plan_says_what_it_will_do(void **state)
+{
+    (void)state;
+    att_ctx *ctx = open_isa(NULL, 2);
+    const shape n = {1, 2, 2, 1024, 1024, 64, 32};
+    operands o = make(n);
+    att_attention_spec s = spec_of(n);
+    s.mask[0] = &att_mask_causal;
+    s.align = ATT_ALIGN_TOP_LEFT;
+    att_plan *plan;
+    assert_int_equal(att_plan_new(ctx, &s, &plan), ATT_OK);
+    att_plan_info info = {.size = sizeof info};
+    assert_int_equal(att_plan_describe(plan, &o.args, &info), ATT_OK);
+    assert_string_equal(info.kernel, "flash-forward");
+    assert_string_equal(info.isa, att_isa(ctx));
+    assert_true(info.skipped > 0.45 && info.skipped < 0.5); /* half, less the diagonal's tiles */
+    assert_true(fabs(info.flops - 2 * 96 * 2 * 1024.0 * 1024 * (1 - info.skipped)) < 1);
+    assert_true(info.workspace > 0 && info.workspace < 1 << 20);
+    att_plan_free(plan);
+    drop(&o);
+    att_close(ctx);
+}
+
+/* One wrong argument: the call must name it and leave the output alone. */
+typedef struct wrong {
+    const char *sentence; /* must occur in it */
+    void (*spoil)(operands *o, att_attention_spec *s);
+} wrong;
+
+static void head_dim_differs(operands *o, att_attention_spec *s) { (void)s; o->args.k.dim[3] = 7; }
+static void time_of_v_differs(operands *o, att_attention_spec *s) { (void)s; o->args.v.dim[2] = 8; }
+static void batch_differs(operands *o, att_attention_spec *s) { (void)s; o->args.k.dim[0] = 1; }
+static void rank_is_wrong(operands *o, att_attention_spec *s) { (void)s; o->args.q.rank = 3; }
+static void dtype_is_wrong(operands *o, att_attention_spec *s) { (void)s; o->args.q.dtype = ATT_F16; }
+static void dim_is_not_contiguous(operands *o, att_attention_spec *s) { (void)s; o->args.v.stride[3] = 2; o->args.v.dim[2] = 9; }
+static void heads_do_not_divide(operands *o, att_attention_spec *s) { (void)o; s->kv_heads = 3; }
+static void no_heads(operands *o, att_attention_spec *s) { (void)o; s->heads = 0; }
+static void no_alignment(operands *o, att_attention_spec *s) { (void)o; s->mask[0] = &att_mask_causal; }
+static void no_starts(operands *o, att_attention_spec *s) { (void)o; s->align = ATT_ALIGN_STARTS; }
+static void no_mask(operands *o, att_attention_spec *s) { (void)o; s->mask[0] = &att_mask_boolean; }
+static void no_bias(operands *o, att_attention_spec *s) { (void)o; s->modifier[0] = &att_modifier_bias; }
+static void output_is_input(operands *o, att_attention_spec *s) { (void)s; o->args.out.data = o->q; }
+static void output_repeats(operands *o, att_attention_spec *s) { (void)s; o->args.out.stride[1] = 0; }
+static void nothing_given(operands *o, att_attention_spec *s) { (void)s; o->args.q.data = NULL; }
+static void size_missing(operands *o, att_attention_spec *s) { (void)s; o->args.size = 0; }
+static void scale_is_nan(operands *o, att_attention_spec *s) { (void)o; s->scale = NAN; }
+static void too_long(operands *o, att_attention_spec *s)
+{
+    (void)s;
+    static const int64_t lengths[2] = {9, 10};
+    o->args.k_lengths = lengths;
+}
+static void offsets_descend(operands *o, att_attention_spec *s)
+{
+    (void)s;
+    static const int64_t offsets[3] = {0, 6, 5};
+    o->args.q_offsets = offsets;
+    o->args.n_sequences = 2;
+    att_wrap(&o->args.q, o->q, ATT_F32, ATT_DIMS(5, 2, 8), NULL);
+    att_wrap(&o->args.k, o->k, ATT_F32, ATT_DIMS(5, 2, 8), NULL);
+    att_wrap(&o->args.v, o->v, ATT_F32, ATT_DIMS(5, 2, 8), NULL);
+    att_wrap(&o->args.out, o->out, ATT_F32, ATT_DIMS(5, 2, 8), NULL);
+    o->args.lse = (att_tensor){0};
+}
+static void mask_shape_is_wrong(operands *o, att_attention_spec *s)
+{
+    s->mask[0] = &att_mask_boolean;
+    att_wrap(&o->args.mask, o->mask, ATT_BOOL, ATT_DIMS(2, 1, 5, 8), NULL);
+}
+static void mask_rank_is_wrong(operands *o, att_attention_spec *s)
+{
+    s->mask[0] = &att_mask_boolean;
+    att_wrap(&o->args.mask, o->mask, ATT_BOOL, ATT_DIMS(5, 9), NULL);
+}
+static void mask_not_wanted(operands *o, att_attention_spec *s)
+{
+    (void)s;
+    att_wrap(&o->args.mask, o->mask, ATT_BOOL, ATT_DIMS(1, 1, 5, 9), NULL);
+}
+
+static const wrong wrongs[] = {
+    {"k.dim[3] = 7 but spec.head_dim = 8", head_dim_differs},
+    {"v.dim[2] = 8 but k.dim[2] = 9", time_of_v_differs},
+    {"k.dim[0] = 1 but q.dim[0] = 2", batch_differs},
+    {"q", rank_is_wrong},
+    {"f16", dtype_is_wrong},
+    {"v.stride[3] = 2", dim_is_not_contiguous},
+    {"spec.kv_heads = 3 does not divide spec.heads = 2", heads_do_not_divide},
+    {"spec.heads is 0", no_heads},
+    {"spec.align is not given", no_alignment},
+    {"args.q_starts is NULL", no_starts},
+    {"args.mask is not given", no_mask},
+    {"args.bias is not given", no_bias},
+    {"out", output_is_input},
+    {"out", output_repeats},
+    {"q", nothing_given},
+    {"att_attention_args", size_missing},
+    {"spec.scale is nan", scale_is_nan},
+    {"k_lengths[1] = 10, expected 0..9", too_long},
+    {"q_offsets[2] = 5 is less than q_offsets[1] = 6", offsets_descend},
+    {"mask.dim[3] = 8, expected 1 or the longest key = 9", mask_shape_is_wrong},
+    {"mask", mask_rank_is_wrong},
+    {"args.mask is given but the spec has no att_mask_boolean", mask_not_wanted},
+};
+
+static void each_wrong_argument_is_named_and_nothing_is_written(void **state)
+{
+    (void)state;
+    att_ctx *ctx = open_isa(NULL, 1);
+    const shape n = {2, 2, 2, 5, 9, 8, 8};
+    for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
+        operands o = make(n), untouched = make(n);
+        att_attention_spec s = spec_of(n);
+        wrongs[i].spoil(&o, &s);
+        if (!att_attention(ctx, &s, &o.args))
+            fail_msg("accepted: %s", wrongs[i].sentence);
+        if (!strstr(att_error(ctx), wrongs[i].sentence))
+            fail_msg("\"%s\" is not in \"%s\"", wrongs[i].sentence, att_error(ctx));
+        assert_same_bits(untouched.out, o.out, out_count(n));
+        drop(&o), drop(&untouched);
+    }
+    att_close(ctx);
+}
+
+static void running_out_of_memory_at_any_point_is_an_error_and_leaks_nothing(void **state)
+{
+    (void)state;
+    const shape n = {2, 2, 2, 5, 9, 8, 8};
+    operands o = make(n);
+    const att_attention_spec s = spec_of(n);
+    bool worked = false;
+    for (long at = 1; !worked && at < 100; at++) {
+        fail_alloc f = {.fail_at = at};
+        att_ctx *ctx;
+        att_status e = att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 2, .allocator = fail_allocator(&f)));
+        if (!e) {
+            e = att_attention(ctx, &s, &o.args);
+            worked = !e;
+            att_close(ctx);
+        }
+        assert_true(e == ATT_OK || e == ATT_ERR_MEMORY);
+        assert_int_equal(f.live, 0);
+    }
+    assert_true(worked);
+    drop(&o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_combination_agrees_with_the_definition),
+        cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
+        cmocka_unit_test(ragged_and_alone_give_the_same_bits_as_a_padded_batch),
+        cmocka_unit_test(strides_change_nothing),
+        cmocka_unit_test(the_future_cannot_change_the_causal_past),
+        cmocka_unit_test(a_chunk_of_queries_at_its_start_equals_the_full_pass),
+        cmocka_unit_test(values_of_one_give_one),
+        cmocka_unit_test(permuting_keys_with_their_values_changes_only_rounding),
+        cmocka_unit_test(grouped_heads_equal_repeated_heads),
+        cmocka_unit_test(a_row_with_nothing_to_attend_is_zero),
+        cmocka_unit_test(a_bias_of_minus_infinity_forbids_and_huge_scores_stay_finite),
+        cmocka_unit_test(weights_on_demand_agree_with_the_definition),
+        cmocka_unit_test(a_plan_says_what_it_will_do),
+        cmocka_unit_test(each_wrong_argument_is_named_and_nothing_is_written),
+        cmocka_unit_test(running_out_of_memory_at_any_point_is_an_error_and_leaks_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
