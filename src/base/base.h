@@ -67,6 +67,7 @@ int att_os_cpu_count(void); /* by affinity and cgroup (v1, v2) quota, at least 1
 int64_t att_os_cpu_quota(const char *root);
 /* The same for bytes that can still be had, by the system's free memory and cgroup limits; 0: unknown. */
 size_t att_os_memory(const char *root);
+size_t att_os_cache(void);                          /* bytes of the largest cache; 0: unknown */
 double att_os_seconds(void);                        /* monotonic */
 void *att_os_alloc(size_t bytes, size_t alignment); /* large ones ask for huge pages; NULL on failure */
 void att_os_free(void *p);

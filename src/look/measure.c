@@ -82,9 +82,10 @@ static void run_read(void *arg, int i)
 att_status att_measure_bandwidth(att_ctx *ctx, double *bytes_per_second)
 {
     /* Far more than caches hold, but no more than a quarter of the memory that is free. */
-    static const size_t item = ITEM_FLOATS * sizeof(float), most = (size_t)512 << 20;
-    const size_t quarter = att_os_memory("") / 4;
-    const int n = (int)((quarter && quarter < most ? quarter : most) / item) + 1;
+    static const size_t item = ITEM_FLOATS * sizeof(float), usual = (size_t)256 << 20;
+    const size_t caches = 8 * att_os_cache(), quarter = att_os_memory("") / 4;
+    const size_t wanted = caches > usual ? caches : usual;
+    const int n = (int)((quarter && quarter < wanted ? quarter : wanted) / item) + 1;
     *bytes_per_second = 0;
     read_job j = {att_kernels_of(ctx->isa), att_alloc(ctx, (size_t)n, item)};
     if (!j.x)
