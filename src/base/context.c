@@ -74,12 +74,9 @@ att_status att_open(att_ctx **out, const att_config *cfg)
     att_config c;
     att_ctx draft = {0};
     att_status s = att_take_options(&c, sizeof c, cfg, "att_config");
-    if (!s)
-        s = take_allocator(&draft, &c.allocator);
-    if (!s)
-        s = take_threads(&draft, c.n_threads);
-    if (!s)
-        s = take_isa(&draft, c.isa);
+    s = s ? s : take_allocator(&draft, &c.allocator);
+    s = s ? s : take_threads(&draft, c.n_threads);
+    s = s ? s : take_isa(&draft, c.isa);
     if (s)
         return s;
     draft.parallel_for = c.parallel_for;

@@ -53,14 +53,14 @@ typedef struct att_kernels {
     void (*erf)(int64_t n, const float *x, float *y);
     void (*tanh)(int64_t n, const float *x, float *y);
 
-    /* softmax.c: y [n] = exp(x - max x) / sum; all -inf gives zeros; NaN gives NaN */
+    /* softmax.c: y [n] = exp(x - max x) / sum; all -inf gives zeros; NaN gives NaN; y may be x */
     void (*softmax)(int64_t n, const float *x, float *y);
 
-    /* norm.c */
+    /* norm.c; y may be x */
     void (*layer_norm)(int64_t n, const float *x, const float *gamma, const float *beta, float eps, float *y);
     void (*normalize)(int64_t n, const float *x, float eps, float *y); /* x / max(|x|, eps) */
 
-    /* vector.c: on n numbers */
+    /* vector.c: on n numbers; y may be an input of the same type */
     void (*add)(int64_t n, const float *a, const float *b, float *y);
     void (*max)(int64_t n, const float *a, const float *b, float *y);
     void (*scale)(int64_t n, float s, const float *x, float *y);

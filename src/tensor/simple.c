@@ -92,20 +92,13 @@ att_status att_matmul(att_ctx *ctx, const att_tensor *a, const att_tensor *b, bo
 {
     const int n_of_b = transpose_b ? 0 : 1, k_of_b = 1 - n_of_b;
     att_status s = att_check(ctx, "a", a, ATT_F32, 2);
-    if (!s)
-        s = att_check(ctx, "b", b, ATT_F32, 2);
-    if (!s)
-        s = att_check_output(ctx, "out", out, ATT_F32, 2);
-    if (!s)
-        s = att_check_dim(ctx, "b", b, k_of_b, "a.dim[1]", a->dim[1]);
-    if (!s)
-        s = att_check_dim(ctx, "out", out, 0, "a.dim[0]", a->dim[0]);
-    if (!s)
-        s = att_check_dim(ctx, "out", out, 1, transpose_b ? "b.dim[0]" : "b.dim[1]", b->dim[n_of_b]);
-    if (!s)
-        s = att_check_apart(ctx, "out", out, "a", a);
-    if (!s)
-        s = att_check_apart(ctx, "out", out, "b", b);
+    s = s ? s : att_check(ctx, "b", b, ATT_F32, 2);
+    s = s ? s : att_check_output(ctx, "out", out, ATT_F32, 2);
+    s = s ? s : att_check_dim(ctx, "b", b, k_of_b, "a.dim[1]", a->dim[1]);
+    s = s ? s : att_check_dim(ctx, "out", out, 0, "a.dim[0]", a->dim[0]);
+    s = s ? s : att_check_dim(ctx, "out", out, 1, transpose_b ? "b.dim[0]" : "b.dim[1]", b->dim[n_of_b]);
+    s = s ? s : att_check_apart(ctx, "out", out, "a", a);
+    s = s ? s : att_check_apart(ctx, "out", out, "b", b);
     if (s || att_count(out) == 0)
         return s;
     const matrix by_n = {b->data, b->stride[n_of_b], b->stride[k_of_b]};
@@ -185,12 +178,9 @@ static bool same_view(const att_tensor *a, const att_tensor *b)
 att_status att_softmax(att_ctx *ctx, const att_tensor *x, int dim, const att_tensor *out)
 {
     att_status s = att_check_view(ctx, "x", x);
-    if (!s)
-        s = att_check(ctx, "x", x, ATT_F32, x->rank);
-    if (!s)
-        s = att_check_output(ctx, "out", out, ATT_F32, x->rank);
-    if (!s)
-        s = att_check_same_shape(ctx, "out", out, "x", x);
+    s = s ? s : att_check(ctx, "x", x, ATT_F32, x->rank);
+    s = s ? s : att_check_output(ctx, "out", out, ATT_F32, x->rank);
+    s = s ? s : att_check_same_shape(ctx, "out", out, "x", x);
     if (!s && !same_view(x, out))
         s = att_check_apart(ctx, "out", out, "x", x);
     if (!s && (dim < -x->rank || dim >= x->rank))
@@ -250,20 +240,13 @@ static void to_unit_rows(att_ctx *ctx, const att_tensor *t, float *to)
 att_status att_cosine(att_ctx *ctx, const att_tensor *a, const att_tensor *b, const att_tensor *out)
 {
     att_status s = att_check(ctx, "a", a, ATT_F32, 2);
-    if (!s)
-        s = att_check(ctx, "b", b, ATT_F32, 2);
-    if (!s)
-        s = att_check_output(ctx, "out", out, ATT_F32, 2);
-    if (!s)
-        s = att_check_dim(ctx, "b", b, 1, "a.dim[1]", a->dim[1]);
-    if (!s)
-        s = att_check_dim(ctx, "out", out, 0, "a.dim[0]", a->dim[0]);
-    if (!s)
-        s = att_check_dim(ctx, "out", out, 1, "b.dim[0]", b->dim[0]);
-    if (!s)
-        s = att_check_apart(ctx, "out", out, "a", a);
-    if (!s)
-        s = att_check_apart(ctx, "out", out, "b", b);
+    s = s ? s : att_check(ctx, "b", b, ATT_F32, 2);
+    s = s ? s : att_check_output(ctx, "out", out, ATT_F32, 2);
+    s = s ? s : att_check_dim(ctx, "b", b, 1, "a.dim[1]", a->dim[1]);
+    s = s ? s : att_check_dim(ctx, "out", out, 0, "a.dim[0]", a->dim[0]);
+    s = s ? s : att_check_dim(ctx, "out", out, 1, "b.dim[0]", b->dim[0]);
+    s = s ? s : att_check_apart(ctx, "out", out, "a", a);
+    s = s ? s : att_check_apart(ctx, "out", out, "b", b);
     if (s || att_count(out) == 0)
         return s;
     const int64_t m = a->dim[0], n = b->dim[0], d = a->dim[1];
