@@ -1,0 +1,125 @@
+/* What tests of numbers share: random inputs, distances, and memory that notices trespassers. */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include <float.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* ---- random numbers: a function of (seed, i) alone (splitmix64) */
+
+static inline uint64_t check_bits(uint64_t seed, uint64_t i)
+{
+    uint64_t z = seed * 0xd1342543de82ef95u + (i + 1) * 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* in [-1, 1) */
+static inline float check_uniform(uint64_t seed, uint64_t i)
+{
+    return (float)(int32_t)(check_bits(seed, i) >> 32) * 0x1p-31f;
+}
+
+/* x [n] = centre + spread * uniform */
+static inline void check_fill(float *x, int64_t n, uint64_t seed, float centre, float spread)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] = centre + spread * check_uniform(seed, (uint64_t)i);
+}
+
+/* ---- distances */
+
+static inline uint32_t check_float_bits(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* One unit in the last place of a float near x, a denormal's where x is smaller than all normal numbers. */
+static inline double check_unit(double x)
+{
+    int e;
+    frexp(x, &e);
+    return ldexp(1, (e < FLT_MIN_EXP ? FLT_MIN_EXP : e) - FLT_MANT_DIG);
+}
+
+/* How far got is from expected in such units; 0 for NaN and NaN, or for infinities of one sign. */
+static inline double check_ulp(double expected, float got)
+{
+    if (isnan(expected) && isnan(got))
+        return 0;
+    if (isinf(got) && (isinf(expected) || fabs(expected) > FLT_MAX)) /* rounds to infinity */
+        return !signbit(got) == !signbit(expected) ? 0 : INFINITY;
+    if (isnan(expected) || isnan(got) || isinf(expected) || isinf(got))
+        return INFINITY;
+    return fabs(got - expected) / check_unit(expected);
+}
+
+/* Fails unless |got - expected| <= tolerance, or both are NaN or the same infinity. */
+static inline void check_near(double expected, float got, double tolerance, const char *what, ...)
+{
+    if (fabs(got - expected) <= tolerance || check_ulp(expected, got) == 0)
+        return;
+    char text[200];
+    va_list args;
+    va_start(args, what);
+    vsnprintf(text, sizeof text, what, args);
+    va_end(args);
+    fail_msg("%s: %.9g, expected %.9g +- %.3g", text, (double)got, expected, tolerance);
+}
+
+/* ---- memory with a fence: a byte read or written behind the end faults, one written before the start is found */
+
+typedef struct check_fence {
+    unsigned char *start, *end; /* pages that may be used, then one that may not */
+    size_t placed;
+} check_fence;
+
+enum { CHECK_CANARY = 0xa5 };
+
+static inline check_fence check_fence_new(size_t bytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), room = (bytes / page + 2) * page;
+    unsigned char *p = mmap(NULL, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED || mprotect(p + room, page, PROT_NONE))
+        abort();
+    return (check_fence){.start = p, .end = p + room};
+}
+
+static inline void check_fence_free(check_fence *f)
+{
+    munmap(f->start, (size_t)(f->end - f->start) + (size_t)sysconf(_SC_PAGESIZE));
+}
+
+/* The last `bytes` before the fence; everything is filled with the canary. */
+static inline void *check_place(check_fence *f, size_t bytes)
+{
+    assert_true(bytes <= (size_t)(f->end - f->start));
+    memset(f->start, CHECK_CANARY, (size_t)(f->end - f->start));
+    f->placed = bytes;
+    return f->end - bytes;
+}
+
+/* Fails if something before the placed bytes was written. */
+static inline void check_untouched(const check_fence *f, const char *what)
+{
+    for (const unsigned char *p = f->start; p < f->end - f->placed; p++)
+        if (*p != CHECK_CANARY)
+            fail_msg("%s: wrote %td bytes before its output", what, f->end - f->placed - p);
+}
+
+#endif
