@@ -89,11 +89,11 @@ typedef struct check_fence {
     size_t placed;
 } check_fence;
 
-enum { CHECK_CANARY = 0xa5 };
+enum { CHECK_CANARY = 0xa5, CHECK_ZONE = 4096 /* bytes of canaries before what is placed */ };
 
 static inline check_fence check_fence_new(size_t bytes)
 {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE), room = (bytes / page + 2) * page;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), room = ((bytes + CHECK_ZONE) / page + 1) * page;
     unsigned char *p = mmap(NULL, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED || mprotect(p + room, page, PROT_NONE))
         abort();
@@ -105,19 +105,18 @@ static inline void check_fence_free(check_fence *f)
     munmap(f->start, (size_t)(f->end - f->start) + (size_t)sysconf(_SC_PAGESIZE));
 }
 
-/* The last `bytes` before the fence; everything is filled with the canary. */
+/* The last `bytes` before the fence; they and a zone before them are filled with the canary. */
 static inline void *check_place(check_fence *f, size_t bytes)
 {
-    assert_true(bytes <= (size_t)(f->end - f->start));
-    memset(f->start, CHECK_CANARY, (size_t)(f->end - f->start));
+    assert_true(bytes + CHECK_ZONE <= (size_t)(f->end - f->start));
     f->placed = bytes;
-    return f->end - bytes;
+    return (unsigned char *)memset(f->end - bytes - CHECK_ZONE, CHECK_CANARY, bytes + CHECK_ZONE) + CHECK_ZONE;
 }
 
 /* Fails if something before the placed bytes was written. */
 static inline void check_untouched(const check_fence *f, const char *what)
 {
-    for (const unsigned char *p = f->start; p < f->end - f->placed; p++)
+    for (const unsigned char *p = f->end - f->placed - CHECK_ZONE; p < f->end - f->placed; p++)
         if (*p != CHECK_CANARY)
             fail_msg("%s: wrote %td bytes before its output", what, f->end - f->placed - p);
 }

@@ -53,7 +53,6 @@ static void from_bf16(int64_t n, const uint16_t *x, float *y) { decode(n, x, y, 
 void ATT_ISA(att_kernel_vector)(att_kernels *k);
 void ATT_ISA(att_kernel_vector)(att_kernels *k)
 {
-    k->lanes = ATT_LANES;
     k->add = add;
     k->max = max;
     k->scale = scale;

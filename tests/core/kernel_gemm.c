@@ -1,0 +1,190 @@
+/* The matrix product's kernels on every instruction set that runs here, against the reference in double. */
+#include "attend.h"
+#include "check.h"
+#include "kernel/kernel.h"
+#include "simd/isa.h"
+
+enum { M_MAX = 100, N_MAX = 130, K_MAX = 2050, PANEL_MAX = 64 };
+
+static check_fence a_memory, b_memory, packed_memory, c_memory, bias_memory, residual_memory;
+static double expected[M_MAX * N_MAX];
+static long combinations;
+
+typedef struct shape {
+    int64_t m, n, k;
+    int64_t a_gap, c_gap; /* what lies between two rows of A, of C and of the residual */
+    bool transposed;      /* B is stored [k, n] */
+} shape;
+
+static float *place(check_fence *f, int64_t n) { return check_place(f, (size_t)n * sizeof(float)); }
+
+/* rows of columns, gap floats between two rows, none behind the last */
+static int64_t extent(int64_t rows, int64_t columns, int64_t gap) { return rows ? rows * (columns + gap) - gap : 0; }
+
+static void check_product(int isa, const att_kernels *k, const shape *s, int activation, bool bias, bool residual,
+                          bool null_epilogue)
+{
+    const int64_t lda = s->k + s->a_gap, ldc = s->n + s->c_gap, panels = (s->n + k->panel - 1) / k->panel;
+    const int64_t stride_n = s->transposed ? 1 : s->k, stride_k = s->transposed ? s->n : 1;
+    const int64_t a_size = extent(s->m, s->k, s->a_gap), c_size = extent(s->m, s->n, s->c_gap);
+    float *a = place(&a_memory, a_size), *b = place(&b_memory, s->n * s->k), *c = place(&c_memory, c_size);
+    float *packed = place(&packed_memory, panels * s->k * k->panel);
+    float *bias_values = place(&bias_memory, s->n), *residual_values = place(&residual_memory, c_size);
+    check_fill(a, a_size, 1, 0, 1);
+    check_fill(b, s->n * s->k, 2, 0, 1);
+    check_fill(bias_values, s->n, 3, 0, 1);
+    check_fill(residual_values, c_size, 4, 0, 1);
+    const att_epilogue values = {.bias = bias ? bias_values : NULL,
+                                 .residual = residual ? residual_values : NULL,
+                                 .residual_stride = ldc,
+                                 .activation = activation};
+    const att_epilogue *e = null_epilogue ? NULL : &values;
+
+    const int64_t half = panels / 2; /* as two threads would do it */
+    k->gemm_pack(s->n, s->k, b, stride_n, stride_k, 0, half, packed);
+    k->gemm_pack(s->n, s->k, b, stride_n, stride_k, half, panels, packed);
+    k->gemm(s->m, s->n, s->k, a, lda, packed, half, panels, c, ldc, e);
+    k->gemm(s->m, s->n, s->k, a, lda, packed, 0, half, c, ldc, e);
+    check_untouched(&packed_memory, "gemm_pack");
+    check_untouched(&c_memory, "gemm");
+    att_ref_gemm(s->m, s->n, s->k, a, lda, b, stride_n, stride_k, e, expected, s->n);
+
+    /* k additions round partial sums of size sqrt(j) / 3, j <= k: 0.07 eps k is their deviation, and half an eps k
+     * seven of them. GELU steepens it by 1.13. What comes then rounds numbers of the size of the result. */
+    const double sums = (double)(s->k + 2) / 2 * (activation == ATT_IDENTITY ? 1 : 1.13);
+    for (int64_t i = 0; i < s->m; i++) {
+        for (int64_t j = 0; j < s->n; j++) {
+            const double y = expected[i * s->n + j];
+            check_near(y, c[i * ldc + j], FLT_EPSILON * (sums + 2 + 2 * fabs(y)),
+                       "%s gemm %d x %d x %d, activation %d, c[%d][%d]", att_isa_name(isa), (int)s->m, (int)s->n,
+                       (int)s->k, activation, (int)i, (int)j);
+        }
+        for (int64_t j = s->n; j < ldc && i < s->m - 1; j++)
+            assert_int_equal(check_float_bits(c[i * ldc + j]), CHECK_CANARY * 0x01010101u);
+    }
+
+    /* Alone, in twos and in fives, rows have the same bits. */
+    float *again = calloc((size_t)(5 * ldc), sizeof *again);
+    for (int64_t rows = 1; rows <= 5; rows += 1 + rows / 2 * 2) {
+        for (int64_t i = 0; i + rows <= s->m; i += 1 + s->m / 4) {
+            att_epilogue from_row = values;
+            from_row.residual = residual ? residual_values + i * ldc : NULL;
+            k->gemm(rows, s->n, s->k, a + i * lda, lda, packed, 0, panels, again, ldc, e ? &from_row : NULL);
+            for (int64_t r = 0; r < rows; r++)
+                assert_memory_equal(again + r * ldc, c + (i + r) * ldc, (size_t)s->n * sizeof *c);
+        }
+    }
+    free(again);
+    combinations++;
+}
+
+static void each_set(const shape *s, int activation, bool bias, bool residual, bool null_epilogue)
+{
+    for (int isa = 0; isa < att_isa_count(); isa++)
+        if (att_isa_usable(isa))
+            check_product(isa, att_kernels_of(isa), s, activation, bias, residual, null_epilogue);
+}
+
+static void products_of_odd_shapes(void **state)
+{
+    (void)state;
+    static const int64_t ms[] = {1, 2, 3, 4, 5, 6, 7, 11, 12, 13, 25, 97}, ks[] = {0, 1, 2, 3, 17, 64, 129};
+    static const int64_t ns[] = {1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 129};
+    for (size_t m = 0; m < sizeof ms / sizeof ms[0]; m++)
+        for (size_t n = 0; n < sizeof ns / sizeof ns[0]; n++)
+            for (size_t k = 0; k < sizeof ks / sizeof ks[0]; k++)
+                each_set(&(shape){.m = ms[m], .n = ns[n], .k = ks[k]}, ATT_IDENTITY, false, false, true);
+}
+
+static void products_of_depths_beyond_a_block(void **state)
+{
+    (void)state;
+    for (int64_t k = 2046; k <= K_MAX; k++)
+        each_set(&(shape){.m = 14, .n = 33, .k = k}, ATT_GELU_ERF, true, true, false);
+}
+
+static void products_with_strides_and_a_transposed_b(void **state)
+{
+    (void)state;
+    for (int64_t m = 1; m <= 15; m += 7)
+        for (int64_t n = 5; n <= 100; n += 19)
+            each_set(&(shape){.m = m, .n = n, .k = 37, .a_gap = 3, .c_gap = 5, .transposed = n % 2}, ATT_IDENTITY,
+                     false, true, false);
+}
+
+static void every_epilogue(void **state)
+{
+    (void)state;
+    for (int activation = ATT_IDENTITY; activation <= ATT_TANH; activation++)
+        for (int with = 0; with < 4; with++)
+            for (int64_t m = 1; m <= 13; m += 4)
+                for (int64_t n = 30; n <= 34; n++)
+                    each_set(&(shape){.m = m, .n = n, .k = 19, .c_gap = 1}, activation, with & 1, with & 2, false);
+}
+
+static void no_rows_and_no_columns_write_nothing(void **state)
+{
+    (void)state;
+    each_set(&(shape){.m = 0, .n = 33, .k = 5}, ATT_GELU_ERF, true, true, false);
+    each_set(&(shape){.m = 3, .n = 0, .k = 5}, ATT_GELU_ERF, true, true, false);
+}
+
+static void nan_and_infinity_stay_in_their_row(void **state)
+{
+    (void)state;
+    for (int isa = 0; isa < att_isa_count(); isa++) {
+        if (!att_isa_usable(isa))
+            continue;
+        const att_kernels *k = att_kernels_of(isa);
+        enum { M = 14, N = 33, K = 9 };
+        float a[M * K], b[N * K], c[M * N], clean[M * N];
+        float *packed = place(&packed_memory, (N + k->panel - 1) / k->panel * K * k->panel);
+        check_fill(a, M * K, 1, 0, 1);
+        check_fill(b, N * K, 2, 0, 1);
+        k->gemm_pack(N, K, b, K, 1, 0, (N + k->panel - 1) / k->panel, packed);
+        k->gemm(M, N, K, a, K, packed, 0, (N + k->panel - 1) / k->panel, clean, N, NULL);
+        a[5 * K + 4] = NAN;
+        a[7 * K + 2] = INFINITY;
+        k->gemm(M, N, K, a, K, packed, 0, (N + k->panel - 1) / k->panel, c, N, NULL);
+        for (int i = 0; i < M; i++)
+            for (int j = 0; j < N; j++)
+                assert_true(i == 5   ? isnan(c[i * N + j])
+                            : i == 7 ? !isfinite(c[i * N + j])
+                                     : c[i * N + j] == clean[i * N + j]);
+    }
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    a_memory = check_fence_new(M_MAX * (K_MAX + 8) * sizeof(float));
+    b_memory = check_fence_new(N_MAX * K_MAX * sizeof(float));
+    packed_memory = check_fence_new((N_MAX + PANEL_MAX) * K_MAX * sizeof(float));
+    c_memory = check_fence_new(M_MAX * (N_MAX + 8) * sizeof(float));
+    residual_memory = check_fence_new(M_MAX * (N_MAX + 8) * sizeof(float));
+    bias_memory = check_fence_new(N_MAX * sizeof(float));
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    check_fence *const all[] = {&a_memory, &b_memory, &packed_memory, &c_memory, &residual_memory, &bias_memory};
+    for (int i = 0; i < 6; i++)
+        check_fence_free(all[i]);
+    print_message("gemm: %ld combinations\n", combinations);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products_of_odd_shapes),
+        cmocka_unit_test(products_of_depths_beyond_a_block),
+        cmocka_unit_test(products_with_strides_and_a_transposed_b),
+        cmocka_unit_test(every_epilogue),
+        cmocka_unit_test(no_rows_and_no_columns_write_nothing),
+        cmocka_unit_test(nan_and_infinity_stay_in_their_row),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
