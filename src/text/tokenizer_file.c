@@ -332,6 +332,32 @@ static att_status read_post_processor(const reader *r)
 
 /* ---- opening: truncation and padding are the caller's, decoder is for the way back */
 
+/* tokenizer_config.json repeats some settings, and programs differ in which file they believe: both must agree. */
+static att_status check_config(att_ctx *ctx, const char *folder, const att_bert_settings *b)
+{
+    const struct {
+        const char *key;
+        bool value;
+    } repeated[] = {{"do_lower_case", b->lowercase},
+                    {"strip_accents", b->strip_accents},
+                    {"tokenize_chinese_chars", b->handle_chinese_chars}};
+    att_text_file f;
+    json_t *config = NULL, *value;
+    att_status s = att_text_file_read(&f, ctx, folder, "tokenizer_config.json", false);
+    if (s == ATT_OK && f.text)
+        s = att_text_file_json(&f, 0, 0, &config);
+    for (size_t i = 0; s == ATT_OK && i < sizeof repeated / sizeof repeated[0]; i++) {
+        s = att_json_get(ctx, f.path, "the file", config, repeated[i].key, JSON_TRUE, false, &value);
+        if (s == ATT_OK && value && json_is_true(value) != repeated[i].value)
+            s = att_fail(ctx, ATT_ERR_UNSUPPORTED,
+                         "%s: %s is %s, but the normalizer in tokenizer.json has the opposite", f.path, repeated[i].key,
+                         att_json_show(value).text);
+    }
+    json_decref(config);
+    att_text_file_free(&f);
+    return s;
+}
+
 static att_status read_tokenizer(att_ctx *ctx, const char *file, const att_token_list *list, const json_t *root,
                                  att_tokenizer **out)
 {
@@ -368,6 +394,10 @@ att_status att_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **
     }
     if (s == ATT_OK)
         s = read_tokenizer(ctx, f.path, &list, root, out);
+    if (s == ATT_OK && (s = check_config(ctx, folder, &(*out)->settings)) != ATT_OK) {
+        att_tokenizer_free(*out);
+        *out = NULL;
+    }
     json_decref(root);
     att_token_list_free(&list);
     att_text_file_free(&f);

@@ -525,6 +525,31 @@ static void bad_tokenizer_files_give_a_sentence_that_names_file_setting_and_valu
     }
 }
 
+static void two_files_that_contradict_each_other_give_a_sentence(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *config;
+        bad_file b;
+    } cases[] = {
+        {"{\"do_lower_case\": false}",
+         {"", ATT_ERR_UNSUPPORTED, {"tokenizer_config.json", "do_lower_case is false", "tokenizer.json"}}},
+        {"{\"strip_accents\": false}", {"", ATT_ERR_UNSUPPORTED, {"strip_accents is false"}}},
+        {"{\"tokenize_chinese_chars\": false}", {"", ATT_ERR_UNSUPPORTED, {"tokenize_chinese_chars is false"}}},
+        {"{\"do_lower_case\": 1}", {"", ATT_ERR_FORMAT, {"\"do_lower_case\"", "1"}}},
+        {"{", {"", ATT_ERR_FORMAT, {"tokenizer_config.json"}}},
+    };
+    att_tokenizer_free(open_text(SMALL));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        write_file("tokenizer_config.json", cases[i].config);
+        expect_failure(&cases[i].b);
+    }
+    write_file("tokenizer_config.json", "{\"do_lower_case\": true, \"strip_accents\": null, \"other\": 7}");
+    att_tokenizer *t;
+    assert_int_equal(att_tokenizer_open(ctx, folder, &t), ATT_OK);
+    att_tokenizer_free(t);
+}
+
 static void a_folder_without_a_tokenizer_gives_a_sentence_that_names_it(void **state)
 {
     (void)state;
@@ -797,6 +822,7 @@ int main(void)
         cmocka_unit_test(wrong_options_are_refused_with_a_sentence),
         cmocka_unit_test(long_texts_take_linear_time_and_little_where_they_are_cut),
         cmocka_unit_test(bad_tokenizer_files_give_a_sentence_that_names_file_setting_and_value),
+        cmocka_unit_test(two_files_that_contradict_each_other_give_a_sentence),
         cmocka_unit_test(a_folder_without_a_tokenizer_gives_a_sentence_that_names_it),
         cmocka_unit_test(the_older_layout_is_read_with_its_configuration),
         cmocka_unit_test(a_bad_older_layout_gives_a_sentence),
