@@ -1,0 +1,111 @@
+/* Sentence embeddings as a program that links the library gets them: one JSON line.
+ *
+ *   bench_sentences FOLDER FILE [THREADS] [OUT.f32]
+ *
+ * Embeds all lines of FILE, best of three; and the first line alone, best and median of 200. OUT.f32 receives the
+ * embeddings [lines, dim], so that a peer's can be compared. */
+#include "attend_model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { RUNS = 3, SINGLE_RUNS = 200 };
+
+typedef struct lines {
+    char *text; /* the file, lines ended by zero bytes */
+    const char **line;
+    int64_t n;
+} lines;
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int fail(const char *sentence)
+{
+    fprintf(stderr, "bench_sentences: %s\n", sentence);
+    return 1;
+}
+
+static int read_lines(const char *path, lines *out)
+{
+    FILE *f = fopen(path, "rb");
+    if (!f || fseek(f, 0, SEEK_END))
+        return fail("the file cannot be read");
+    const long bytes = ftell(f);
+    rewind(f);
+    out->text = calloc((size_t)bytes + 1, 1);
+    out->line = calloc((size_t)bytes + 1, sizeof *out->line);
+    if (!out->text || !out->line || fread(out->text, 1, (size_t)bytes, f) != (size_t)bytes)
+        return fail("the file cannot be read");
+    fclose(f);
+    for (char *p = strtok(out->text, "\n"); p; p = strtok(NULL, "\n"))
+        out->line[out->n++] = p;
+    return out->n ? 0 : fail("the file is empty");
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static int measure(att_ctx *ctx, const att_sentence *model, const lines *in, const char *out_path, double load)
+{
+    att_sentence_info info = {.size = sizeof info};
+    att_sentence_describe(model, &info);
+    float *out = calloc((size_t)(in->n * info.dim), sizeof *out);
+    double all = 1e9, single[SINGLE_RUNS];
+    if (!out)
+        return fail("out of memory");
+    for (int i = 0; i < RUNS; i++) {
+        const double start = seconds();
+        if (att_sentence_encode(model, in->n, in->line, NULL, out, NULL))
+            return fail(att_error(ctx));
+        const double took = seconds() - start;
+        all = took < all ? took : all;
+    }
+    FILE *f = out_path ? fopen(out_path, "wb") : NULL;
+    if (f && (fwrite(out, sizeof *out, (size_t)(in->n * info.dim), f) != (size_t)(in->n * info.dim) || fclose(f)))
+        return fail("the embeddings cannot be written");
+    for (int i = 0; i < SINGLE_RUNS; i++) {
+        const double start = seconds();
+        if (att_sentence_encode(model, 1, in->line, NULL, out, NULL))
+            return fail(att_error(ctx));
+        single[i] = seconds() - start;
+    }
+    qsort(single, SINGLE_RUNS, sizeof *single, ascending);
+    printf("{\"sentences\":%lld,\"threads\":%d,\"isa\":\"%s\",\"load_ms\":%.2f,\"per_second\":%.1f,"
+           "\"one_ms\":%.4f,\"one_median_ms\":%.4f}\n",
+           (long long)in->n, att_threads(ctx), att_isa(ctx), 1e3 * load, (double)in->n / all, 1e3 * single[0],
+           1e3 * single[SINGLE_RUNS / 2]);
+    free(out);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3)
+        return fail("usage: bench_sentences FOLDER FILE [THREADS] [OUT.f32]");
+    lines in = {0};
+    if (read_lines(argv[2], &in))
+        return 1;
+    const double start = seconds();
+    att_ctx *ctx;
+    att_sentence *model;
+    if (att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = argc > 3 ? atoi(argv[3]) : 0)))
+        return fail(att_error(NULL));
+    if (att_sentence_open(ctx, argv[1], &model))
+        return fail(att_error(ctx));
+    const int bad = measure(ctx, model, &in, argc > 4 ? argv[4] : NULL, seconds() - start);
+    att_sentence_free(model);
+    att_close(ctx);
+    free(in.text);
+    free(in.line);
+    return bad;
+}
