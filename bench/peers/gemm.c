@@ -255,8 +255,8 @@ static void measure(int64_t m, int64_t n, int64_t k, int threads, int rounds, bo
         }
     }
     att_close(ctx);
-    printf(json ? "{\"m\":%lld,\"n\":%lld,\"k\":%lld,\"threads\":%d" : "%5lld x %4lld x %4lld, threads %d", (long long)m,
-           (long long)n, (long long)k, threads);
+    printf(json ? "{\"m\":%lld,\"n\":%lld,\"k\":%lld,\"threads\":%d" : "%5lld x %4lld x %4lld, threads %d",
+           (long long)m, (long long)n, (long long)k, threads);
     for (int i = 0; i < N_LIBRARIES; i++) {
         printf(json ? ",\"%s\":%.2f" : "   %s %6.1f GFLOP/s", libraries[i].name, flops / best[i] / 1e9);
         libraries[i].close(self[i]);
@@ -270,7 +270,8 @@ static void measure(int64_t m, int64_t n, int64_t k, int threads, int rounds, bo
 
 int main(int argc, char **argv)
 {
-    static const int64_t shapes[][3] = {{1024, 1024, 1024}, {512, 1536, 384}, {16, 1536, 384}, {512, 384, 1536}, {1, 1536, 384}};
+    static const int64_t shapes[][3] = {
+        {1024, 1024, 1024}, {512, 1536, 384}, {16, 1536, 384}, {512, 384, 1536}, {1, 1536, 384}};
     const bool json = argc > 1 && !strcmp(argv[1], "--json");
     const int rounds = argc > 1 + json ? atoi(argv[1 + json]) : 10;
     for (int threads = 1; threads <= 2; threads++)
