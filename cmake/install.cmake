@@ -24,3 +24,20 @@ configure_package_config_file(cmake/attend-config.cmake.in attend-config.cmake I
 write_basic_package_version_file(attend-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/attend-config.cmake ${CMAKE_BINARY_DIR}/attend-config-version.cmake
         DESTINATION ${package_folder})
+
+# att_install_tool(): the tool, and the manual page and completions that it writes itself.
+function(att_install_tool)
+  install(TARGETS attend)
+  set(pages "")
+  foreach(page "attend.1:--man:man/man1:attend.1"
+               "attend.bash:--completion=bash:bash-completion/completions:attend"
+               "attend.zsh:--completion=zsh:zsh/site-functions:_attend"
+               "attend.fish:--completion=fish:fish/vendor_completions.d:attend.fish")
+    string(REPLACE ":" ";" page ${page})
+    list(POP_FRONT page file option folder name)
+    add_custom_command(OUTPUT ${file} COMMAND attend help ${option} >${file} DEPENDS attend VERBATIM)
+    list(APPEND pages ${CMAKE_BINARY_DIR}/${file})
+    install(FILES ${CMAKE_BINARY_DIR}/${file} DESTINATION ${CMAKE_INSTALL_DATADIR}/${folder} RENAME ${name})
+  endforeach()
+  add_custom_target(pages ALL DEPENDS ${pages})
+endfunction()
