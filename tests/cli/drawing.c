@@ -1,0 +1,290 @@
+/* The heat map on a terminal and as SVG, the colour ramp, widths of text. */
+#include "color.h"
+#include "heatmap.h"
+#include "svg.h"
+#include "utf8.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *const tokyo[] = {"私", "は", "東京", "タワー", "を", "見", "まし", "た", "。"};
+enum { TOKYO = sizeof tokyo / sizeof *tokyo };
+
+/* What a drawing function writes, as a string to free. */
+typedef struct memory {
+    char *text;
+    size_t size;
+} memory;
+
+static FILE *memory_open(memory *m) { return open_memstream(&m->text, &m->size); }
+
+static void fill(float *w /* [n, n] */, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < n; j++)
+            w[i * n + j] = i == j ? 0.5f : 0.5f / (float)(n - 1);
+    }
+}
+
+static char *draw(const char *const *labels, int64_t n, const float *w, int colors)
+{
+    memory m;
+    FILE *f = memory_open(&m);
+    assert_int_equal(heatmap_terminal(f, labels, n, w, colors), 0);
+    fclose(f);
+    return m.text;
+}
+
+static char *draw_svg(const char *title, const char *const *labels, int64_t n, const float *w)
+{
+    memory m;
+    FILE *f = memory_open(&m);
+    assert_int_equal(heatmap_svg(f, title, labels, n, w), 0);
+    fclose(f);
+    return m.text;
+}
+
+static int lines(const char *s)
+{
+    int count = 0;
+    for (; *s; s++)
+        count += *s == '\n';
+    return count;
+}
+
+static void text_is_measured_in_terminal_columns(void **state)
+{
+    (void)state;
+    assert_int_equal(utf8_width("übersetzen"), 10);
+    assert_int_equal(utf8_width("東京タワー"), 10);
+    assert_int_equal(utf8_width("か\xE3\x82\x99"), 2); /* a combining mark takes no column */
+    assert_int_equal(utf8_width("\xFF\x01"), 2);       /* each shows as U+FFFD */
+    assert_int_equal(utf8_width("\xE6\x9D"), 2);       /* cut off within a character */
+    assert_int_equal(utf8_width("\xC0\x80"), 2);       /* a long form of zero */
+    assert_int_equal(utf8_width("\xED\xA0\x80"), 3);   /* a surrogate */
+}
+
+static void a_field_is_padded_or_cut_to_its_width(void **state)
+{
+    static const struct {
+        const char *text;
+        int width, right;
+        const char *shown;
+    } cases[] = {{"ab", 4, 0, "ab  "},
+                 {"ab", 4, 1, "  ab"},
+                 {"東京", 5, 1, " 東京"},
+                 {"東京タワー", 6, 0, "東京… "},
+                 {"abcdef", 4, 0, "abc…"},
+                 {"abcdef", 4, 1, "abc…"},
+                 {"", 2, 0, "  "},
+                 {"a\tb", 3, 0,
+                  "a\xEF\xBF\xBD"
+                  "b"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        memory m;
+        FILE *f = memory_open(&m);
+        utf8_field(f, cases[i].text, cases[i].width, cases[i].right);
+        fclose(f);
+        assert_string_equal(m.text, cases[i].shown);
+        free(m.text);
+    }
+}
+
+static void code_points_survive_being_read_and_written(void **state)
+{
+    const uint32_t codes[] = {0x41, 0x7F, 0x80, 0x7FF, 0x800, 0xFFFD, 0x10000, 0x10FFFF};
+    (void)state;
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        memory m;
+        FILE *f = memory_open(&m);
+        utf8_put(f, codes[i]);
+        fclose(f);
+        const char *s = m.text;
+        assert_int_equal(utf8_next(&s), codes[i]);
+        assert_int_equal(*s, 0);
+        free(m.text);
+    }
+}
+
+/* 8-bit rounding moves the lightness by less than 0.006 at the dark end, where it is steepest. */
+static void the_ramp_darkens_evenly(void **state)
+{
+    double first = color_lightness(color_ramp(0)), last = color_lightness(color_ramp(1));
+    (void)state;
+    assert_true(first > 0.95 && last < 0.3);
+    for (int i = 0; i <= 100; i++) {
+        double expected = first + (last - first) * i / 100;
+        assert_true(fabs(color_lightness(color_ramp(i / 100.0)) - expected) < 0.006);
+    }
+    color nan = color_ramp(NAN), zero = color_ramp(0), above = color_ramp(7), one = color_ramp(1);
+    assert_memory_equal(&nan, &zero, sizeof nan);
+    assert_memory_equal(&above, &one, sizeof above);
+}
+
+static void columns_of_a_japanese_sentence_line_up(void **state)
+{
+    float w[TOKYO * TOKYO];
+    (void)state;
+    fill(w, TOKYO);
+    char *text = draw(tokyo, TOKYO, w, 0);
+    assert_int_equal(lines(text), TOKYO + 1);
+    assert_non_null(strstr(text, "タワー   0.06   0.06   0.06   0.50"));
+    int width = 0;
+    for (char *rest, *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        assert_true(width == 0 || utf8_width(line) == width);
+        width = utf8_width(line);
+    }
+    free(text);
+}
+
+static void long_sentences_are_cut_into_panels_that_fit(void **state)
+{
+    enum { N = 70 };
+    static char names[N][8];
+    static const char *labels[N];
+    static float w[N * N];
+    const char *columns[] = {"40", "80", "200"};
+    (void)state;
+    for (int i = 0; i < N; i++)
+        labels[i] = (snprintf(names[i], sizeof names[i], "tok%d", i), names[i]);
+    fill(w, N);
+    for (size_t c = 0; c < sizeof columns / sizeof *columns; c++) {
+        setenv("COLUMNS", columns[c], 1);
+        char *text = draw(labels, N, w, 0);
+        assert_true(lines(text) > N);
+        assert_int_equal(lines(text) > 2 * N, c < 2);
+        for (char *rest, *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+            assert_true(utf8_width(line) <= atoi(columns[c]));
+        free(text);
+    }
+    unsetenv("COLUMNS");
+}
+
+static void colours_appear_only_when_asked_for(void **state)
+{
+    float w[TOKYO * TOKYO];
+    (void)state;
+    fill(w, TOKYO);
+    char *plain = draw(tokyo, TOKYO, w, 0), *some = draw(tokyo, TOKYO, w, 256), *all = draw(tokyo, TOKYO, w, 1 << 24);
+    assert_null(strchr(plain, '\033'));
+    assert_non_null(strstr(some, "\033[48;5;231m")); /* the largest weight: near white */
+    assert_non_null(strstr(all, "\033[48;2;"));
+    assert_null(strstr(some, "\033[48;2;"));
+    free(plain), free(some), free(all);
+    memory m;
+    FILE *f = memory_open(&m);
+    assert_int_equal(terminal_colors(f), 0); /* no terminal */
+    fclose(f);
+    free(m.text);
+}
+
+static void values_that_are_no_numbers_are_drawn_too(void **state)
+{
+    const char *const labels[] = {"a", "b"};
+    const float bad[] = {NAN, INFINITY, -1, 0}, zero[] = {0, 0, 0, 0};
+    (void)state;
+    free(draw(labels, 2, bad, 256));
+    free(draw(labels, 2, zero, 0));
+    free(draw(labels, 0, zero, 0));
+    free(draw_svg("bad", labels, 2, bad));
+    free(draw_svg("nothing", labels, 0, zero));
+}
+
+/* A tiny XML reader: tags nest, text holds no stray < or &. Returns the number of elements, or -1. */
+static int count_elements(const char *s)
+{
+    char open[16][32];
+    int depth = 0, count = 0;
+    for (; *s; s++) {
+        if (*s == '&' && strncmp(s, "&amp;", 5) && strncmp(s, "&lt;", 4) && strncmp(s, "&gt;", 4) &&
+            strncmp(s, "&quot;", 6) && strncmp(s, "&#39;", 5))
+            return -1;
+        if (*s != '<')
+            continue;
+        const char *end = strchr(s, '>');
+        int length = (int)strcspn(s + 1 + (s[1] == '/'), " />");
+        if (!end || length == 0 || length > 31 || (s[1] == '/' && depth == 0))
+            return -1;
+        if (s[1] == '/') {
+            if (strlen(open[--depth]) != (size_t)length || strncmp(open[depth], s + 2, (size_t)length) != 0)
+                return -1;
+        } else {
+            count++;
+            if (end[-1] != '/') {
+                if (depth == 16)
+                    return -1;
+                snprintf(open[depth++], sizeof open[0], "%.*s", length, s + 1);
+            }
+        }
+        s = end;
+    }
+    return depth == 0 ? count : -1;
+}
+
+static void the_svg_is_well_formed_whatever_the_labels_hold(void **state)
+{
+    const char *const labels[] = {"<b>&\"'", "]]>", "\x01\xFF", "東京", "-->", "", "\xEF\xBF\xBF", "🗼", "x"};
+    float w[81];
+    (void)state;
+    fill(w, 9);
+    char *text = draw_svg("a < b & \"c\"", labels, 9, w);
+    assert_true(count_elements(text) > 81 * 3); /* a cell, its tooltip, its value */
+    assert_null(strchr(text, '\x01'));
+    assert_null(strstr(text, "\xEF\xBF\xBF")); /* U+FFFF may not stand in XML */
+    assert_non_null(strstr(text, "a &lt; b &amp; &quot;c&quot;"));
+    assert_int_equal(count_elements("<a><b></a></b>"), -1);
+    assert_int_equal(count_elements("<a>1 & 2</a>"), -1);
+    free(text);
+}
+
+static void the_svg_names_its_axes_and_tells_each_value(void **state)
+{
+    float w[TOKYO * TOKYO];
+    (void)state;
+    fill(w, TOKYO);
+    char *text = draw_svg("私は東京タワーを見ました。", tokyo, TOKYO, w);
+    assert_non_null(strstr(text, "<title>東京 → 東京: 0.5000</title>"));
+    assert_non_null(strstr(text, "query (row)"));
+    assert_non_null(strstr(text, "key (column)"));
+    assert_true(strlen(text) < 60 * 1024);
+    free(text);
+}
+
+static void a_full_disk_is_noticed(void **state)
+{
+    float w[TOKYO * TOKYO];
+    (void)state;
+    fill(w, TOKYO);
+    FILE *f = fopen("/dev/full", "w");
+    if (!f)
+        skip(); /* not Linux */
+    assert_int_equal(heatmap_svg(f, "x", tokyo, TOKYO, w), -1);
+    fclose(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_is_measured_in_terminal_columns),
+        cmocka_unit_test(a_field_is_padded_or_cut_to_its_width),
+        cmocka_unit_test(code_points_survive_being_read_and_written),
+        cmocka_unit_test(the_ramp_darkens_evenly),
+        cmocka_unit_test(columns_of_a_japanese_sentence_line_up),
+        cmocka_unit_test(long_sentences_are_cut_into_panels_that_fit),
+        cmocka_unit_test(colours_appear_only_when_asked_for),
+        cmocka_unit_test(values_that_are_no_numbers_are_drawn_too),
+        cmocka_unit_test(the_svg_is_well_formed_whatever_the_labels_hold),
+        cmocka_unit_test(the_svg_names_its_axes_and_tells_each_value),
+        cmocka_unit_test(a_full_disk_is_noticed),
+    };
+    unsetenv("COLUMNS");
+    return cmocka_run_group_tests_name("drawing", tests, NULL, NULL);
+}

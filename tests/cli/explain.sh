@@ -1,0 +1,85 @@
+#!/bin/sh
+# Do the chapters of `attend explain` show the right figures, in both languages, and say what is wrong with a file?
+# usage: tests/cli/explain.sh ATTEND          (with UPDATE=1 writes the golden texts instead of comparing)
+set -eu
+attend=$1
+golden=$(dirname "$0")/../golden/explain
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset COLUMNS
+failures=0
+fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
+
+# 1. The texts are the golden ones, and every figure that PyTorch computed is a line of them.
+for language in en ja; do
+    "$attend" explain --lang $language >"$work/list.$language.txt"
+    for chapter in $("$attend" explain | sed -nE 's/^  ([a-z_]+) .*/\1/p'); do
+        text=$work/$chapter.$language.txt
+        "$attend" explain "$chapter" --lang $language >"$text" || fail "$chapter in $language ends with $?"
+        sed 's/^ *//; s/  */ /g; s/ *$//' "$text" >"$work/flat"
+        sed -n "s/^$chapter|//p" "$golden/figures.txt" >"$work/figures"
+        while IFS= read -r line; do
+            grep -qxF -- "$line" "$work/flat" || fail "$chapter in $language has no line: $line"
+        done <"$work/figures"
+    done
+done
+for text in "$work"/*.??.txt; do
+    name=$(basename "$text")
+    [ -z "${UPDATE:-}" ] || cp "$text" "$golden/$name"
+    diff -u "$golden/$name" "$text" || fail "$name differs from its golden text"
+    awk '{ gsub(/[\200-\277]/, "") } length > 80 { exit 1 }' "$text" || fail "$name has a line that is too long"
+done
+[ "$(ls "$golden" | grep -c '\...\.txt$')" = "$(ls "$work" | grep -c '\...\.txt$')" ] || fail "golden texts without chapter"
+
+# 2. One's own vectors: every separator, labels or none, comments, a byte order mark, CRLF.
+printf '\357\273\277# three\r\nsea 1 0\r\nlake,0.8,\t0.1 # wet\r\n\r\n日本 0;1e0\r\n' >"$work/good.txt"
+"$attend" explain softmax --input "$work/good.txt" >"$work/own" || fail "own vectors end with $?"
+grep -qE '^ +lake +0\.8000 +0\.1000$' "$work/own" || fail "own vectors are not shown"
+grep -qE '^ +s +0\.8000 +0\.6500 +0\.1000$' "$work/own" || fail "the second vector is not the query"
+"$attend" explain simplified --query 3 --input - <"$work/good.txt" >"$work/own" || fail "standard input ends with $?"
+grep -qE '^ +日本 · lake = 0×0\.8 \+ 1×0\.1 = 0\.1000$' "$work/own" || fail "query 3 is not the third vector"
+! grep -q 'The figures of the source' "$work/own" || fail "own vectors have no source"
+printf '1 2 3\n' | "$attend" explain softmax --input - >/dev/null || fail "a single vector ends with $?"
+printf 'a -1 0\nb 1 1\n' | "$attend" explain softmax --input - | grep -q 'negative' || fail "a negative score is not remarked"
+
+# 3. Bad files and wrong usage: one sentence, and the code.
+# says CODE SENTENCE ARGUMENTS... with the last `file` on standard input
+file() { printf "$1" >"$work/in"; }
+says() {
+    code=$1 sentence=$2
+    shift 2
+    set +e
+    "$attend" explain "$@" <"$work/in" >"$work/out" 2>"$work/error"
+    got=$?
+    set -e
+    [ $got = "$code" ] || fail "attend explain $*: code $got, not $code"
+    grep -qF -- "$sentence" "$work/error" || fail "attend explain $*: says \"$(cat "$work/error")\", not \"$sentence\""
+    [ "$(wc -l <"$work/error")" -le 2 ] || fail "attend explain $*: more than one sentence"
+}
+own="softmax --input -"
+file '1 2\n\n3 4 5\n'
+says 1 'standard input:3: this vector has 3 numbers but the one in line 1 has 2' $own
+file 'a 1 2\nb 1 x\n'
+says 1 'standard input:2: "x" is not a number' $own
+file 'a 1 2\nb\n'
+says 1 'standard input:2: the label "b" has no numbers after it' $own
+file 'a 1 nan\n'
+says 1 'standard input:1: nan is not between -1e+15 and 1e+15' $own
+file 'a 1 1e16\n'
+says 1 'standard input:1: 1e16 is not between -1e+15 and 1e+15' $own
+file '1 2\n3\0004\n'
+says 1 'standard input:2: a zero byte: this is not text' $own
+file '# nothing\n\n'
+says 1 'standard input: no vectors in it' $own
+seq 300 >"$work/in"
+says 1 'standard input:257: more than 256 vectors' $own
+seq 5000 | tr '\n' ' ' >"$work/in"
+says 1 'standard input:1: more than 4096 numbers in a vector' $own
+file '1 2\n3 4\n'
+says 1 'query 3: there are 2 vectors' $own --query 3
+says 1 "$work/absent: No such file or directory" softmax --input "$work/absent"
+says 1 "$work: Is a directory" softmax --input "$work"
+says 2 'there is no chapter "softmx"; did you mean "softmax"?' softmx
+says 2 '--input needs a chapter' --input "$work/good.txt"
+[ $failures = 0 ] || { echo "$failures failures"; exit 1; }
+echo "all figures and sentences are right"

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Writes tests/golden/explain/figures.txt: the figures that the chapters of `attend explain` must show, computed by
+PyTorch. A line is CHAPTER|LABEL NUMBERS, and must stand in the chapter as a whole line, spaces aside.
+Usage: python3 tests/golden/make_explain.py"""
+import pathlib
+import torch
+
+torch.set_default_dtype(torch.float64)
+lines = []
+
+
+def text(x):
+    x = float(x)
+    if x != x or x in (float("inf"), float("-inf")):
+        return "NaN" if x != x else "inf"
+    from_tie = abs(abs(x) * 1e4 % 1 - 0.5) * 1e-4
+    assert abs(x) >= 1e5 or from_tie > 2.5 * 2**-23 * abs(x), f"{x}: f32 may round the fourth decimal either way"
+    return f"{x:.4f}" if abs(x) < 1e5 else f"{x:.3e}"
+
+
+def show(chapter, label, numbers):
+    lines.append(f"{chapter}|{label} " + " ".join(text(x) for x in numbers))
+
+
+def table(chapter, labels, matrix):
+    for label, row in zip(labels, matrix):
+        show(chapter, label, row)
+
+
+# simplified: "shiny" asks
+words = ["Hello", "shiny", "sun"]
+x = torch.tensor([[0.34, 0.22, 0.54], [0.53, 0.34, 0.98], [0.29, 0.54, 0.93]])
+s = x @ x[1]
+w = torch.softmax(s, -1)
+for j, word in enumerate(words):
+    products = " + ".join(f"{a:.4g}×{b:.4g}" for a, b in zip(x[1].tolist(), x[j].tolist()))
+    lines.append(f"simplified|shiny · {word} = {products} = {text(s[j])}")
+show("simplified", "s", s)
+show("simplified", "exp(s)", s.exp())
+show("simplified", "w", w)
+lines.append(f"simplified|Σ exp(s) = {text(s.exp().sum())} Σ w = {text(w.sum())}")
+table("simplified", words, w[:, None] * x)
+show("simplified", "c", w @ x)
+show("simplified", "out", w @ x)
+source_w = torch.tensor([0.2291, 0.4064, 0.3645])
+rounded = (source_w[:, None] * x * 1e4).round() / 1e4
+source = torch.tensor([[0.0779, 0.0504, 0.1237], [0.2156, 0.1382, 0.3983], [0.1057, 0.1972, 0.3390]])
+table("simplified", words, rounded)
+show("simplified", "sum", rounded.sum(0))
+table("simplified", words, source)
+show("simplified", "sum", source.sum(0))
+for i, j in (rounded - source).abs().gt(5e-5).nonzero().tolist():
+    lines.append(f"simplified|{words[i]} {source_w[i]:.4f} × {x[i, j]:.2f} = {rounded[i, j]:.4f} ≠ {source[i, j]:.4f}")
+
+# softmax: "journey" asks, then all
+words = ["Your", "journey", "starts", "with", "one", "step"]
+x = torch.tensor([[0.43, 0.15, 0.89], [0.55, 0.87, 0.66], [0.57, 0.85, 0.64],
+                  [0.22, 0.58, 0.33], [0.77, 0.25, 0.10], [0.05, 0.80, 0.55]])
+s = x @ x[1]
+show("softmax", "s", s)
+show("softmax", "w", s / s.sum())
+show("softmax", "exp(s)", s.exp())
+show("softmax", "w", torch.softmax(s, -1))
+large = 100 * s
+naive = large.float().exp()
+show("softmax", "s", large)
+show("softmax", "exp(s)", naive)
+show("softmax", "w", naive / naive.sum())
+show("softmax", "w", torch.softmax(large, -1))
+show("softmax", "c", torch.softmax(s, -1) @ x)
+S = x @ x.T
+W = torch.softmax(S, -1)
+table("softmax", words, S)
+table("softmax", words, W)
+table("softmax", words, W @ x)
+show("softmax", "Σ_j w_ij", W.sum(1))
+show("softmax", "Σ_j w_ij", torch.softmax(S, 0).sum(1))
+
+path = pathlib.Path(__file__).parent / "explain" / "figures.txt"
+path.parent.mkdir(exist_ok=True)
+path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+print(len(lines), "lines in", path)
