@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 80, PROSE = 3, FIGURES = 6, LABEL = 16 };
+enum { COLUMNS = 80, PROSE = 3, FIGURES = 6, ROW_LABEL = 16, COLUMN_LABEL = 10 };
 
 static const char *choose(const page *p, text t) { return p->japanese ? t.ja : t.en; }
 
@@ -251,7 +251,7 @@ void page_table(page *p, const char *const *rows, int64_t m, const char *const *
     if (p->status != ATT_OK)
         return;
     begin(p, PAGE_FIGURES);
-    int label = fit(rows, m, 7, LABEL), cell = fit(columns, n, 6, LABEL);
+    int label = fit(rows, m, 7, ROW_LABEL), cell = fit(columns, n, 6, COLUMN_LABEL);
     for (int64_t i = 0; i < m * n; i++) {
         int w = (int)strlen(figure(text, a[i]));
         cell = w > cell ? w : cell;
@@ -260,6 +260,8 @@ void page_table(page *p, const char *const *rows, int64_t m, const char *const *
     room = room > 0 ? room : 1;
     for (int64_t first = 0; first < n; first += room) {
         int64_t last = first + room < n ? first + room : n;
+        if (first > 0 && m > 1)
+            fputc('\n', p->out);
         if (columns) {
             fprintf(p->out, "%*s", FIGURES + label, "");
             for (int64_t j = first; j < last; j++) {

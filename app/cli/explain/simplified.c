@@ -2,8 +2,9 @@
 // order: 10
 #include "page.h"
 
+#include "../base/utf8.h"
+
 #include <math.h>
-#include <stdlib.h>
 
 static const char *const words[] = {"Hello", "shiny", "sun"};
 static const float embeddings[] = {0.34f, 0.22f, 0.54f, 0.53f, 0.34f, 0.98f, 0.29f, 0.54f, 0.93f};
@@ -47,16 +48,22 @@ static void introduce(page *p, lesson *l)
     page_table(p, l->v.labels, n, NULL, dim, x);
 }
 
-/* "shiny · Hello = 0.53×0.34 + 0.34×0.22 + 0.98×0.54 = 0.7842", at most four products. */
+/* "shiny · Hello = 0.53×0.34 + 0.34×0.22 + 0.98×0.54 = 0.7842", with as many of the products as fit. */
 static void print_dot(page *p, const lesson *l, int64_t j)
 {
-    char terms[256] = "";
-    int64_t shown = l->v.dim < 4 ? l->v.dim : 4;
-    for (int64_t c = 0, used = 0; c < shown; c++)
-        used += snprintf(terms + used, sizeof terms - (size_t)used, "%s%.4g×%.4g", c > 0 ? " + " : "", l->query[c],
-                         l->v.x[j * l->v.dim + c]);
-    page_line(p, "%s · %s = %s%s = %.4f", l->v.labels[l->q], l->v.labels[j], terms, l->v.dim > shown ? " + …" : "",
-              l->s[j]);
+    char line[512];
+    for (int64_t shown = l->v.dim < 4 ? l->v.dim : 4; shown >= 0; shown--) {
+        int used = snprintf(line, sizeof line, "%.100s · %.100s = ", l->v.labels[l->q], l->v.labels[j]);
+        for (int64_t c = 0; c < shown; c++)
+            used += snprintf(line + used, sizeof line - (size_t)used, "%.4g×%.4g + ", l->query[c],
+                             l->v.x[j * l->v.dim + c]);
+        if (shown == l->v.dim)
+            used -= 3;
+        snprintf(line + used, sizeof line - (size_t)used, "%s = %.4f", shown < l->v.dim ? "…" : "", l->s[j]);
+        if (utf8_width(line) <= 72)
+            break;
+    }
+    page_line(p, "%s", line);
 }
 
 static void scores(page *p, lesson *l)
@@ -229,7 +236,7 @@ static att_status run(page *p)
 
 const chapter chapter_simplified = {
     .title = {"Self-attention by hand: Hello shiny sun!", "手計算でたどる自己注意：Hello shiny sun!"},
-    .about = {"three words: scores, weights and a context vector, every product shown",
+    .about = {"scores, weights and a context vector of three words, by hand",
               "三つの単語のスコア、重み、コンテキストベクトルを、掛け算ひとつずつ"},
     .run = run,
 };

@@ -302,7 +302,8 @@ static void wrong_dimension(page *p, lesson *l)
     if (!p->own)
         page_say(
             p, (text){"The last cell of the source ends in a TypeError, because softmax was given a dimension of type "
-                      "float. (As printed it says dim=-1, which is right; it was changed after it ran, and it prints "
+                      "float. (As printed it says dim=-1, which is right; it seems to have been changed after it ran, "
+                      "and it prints "
                       "the scores instead of the weights. Step 8 is what it was after.) ",
                       "出典の最後のセルは、softmaxの次元にfloat型を渡したためTypeErrorで終わっています。"
                       "（掲載されたコードはdim=-1で正しいので、実行後に書き直したのでしょう。また、重みではなく"
@@ -363,7 +364,7 @@ static att_status run(page *p)
 const chapter chapter_softmax = {
     .title = {"Your journey starts with one step: from scores to weights",
               "Your journey starts with one step：スコアから重みへ"},
-    .about = {"six words: three ways from scores to weights, one of which overflows; all queries at once",
-              "六つの単語：スコアから重みへの三つの道（一つは桁あふれ）、全クエリの一括計算"},
+    .about = {"three ways from scores to weights, an overflow, then all queries",
+              "スコアから重みへの三つの道と桁あふれ、そして全クエリの一括計算"},
     .run = run,
 };

@@ -77,6 +77,8 @@ static att_status add_vector(reader *r, char *line)
                         "%s:%" PRId64 ": this vector has %" PRId64 " numbers but the one in line %" PRId64
                         " has %" PRId64,
                         r->path, r->line, count, r->first_line, r->dim);
+    for (char *c = label; c && *c; c++)
+        *c = (unsigned char)*c < 0x20 || *c == 0x7F ? '?' : *c; /* nothing that steers a terminal */
     char number[24];
     snprintf(number, sizeof number, "x%" PRId64, r->n + 1);
     if (!(r->labels[r->n] = strdup(label ? label : number)))
