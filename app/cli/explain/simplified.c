@@ -41,7 +41,7 @@ static void introduce(page *p, lesson *l)
                     "テンソルは数を指すだけで、コピーは行いません。"},
              (long long)dim, l->v.labels[l->q]);
     float *x = (float *)l->v.x, *query = (float *)l->query;
-    att_tensor X, Q;
+    att_tensor X = {0}, Q = {0};
     CALL(p, att_wrap(&X, x, ATT_F32, ATT_DIMS(n, dim), NULL));
     CALL(p, att_wrap(&Q, query, ATT_F32, ATT_DIMS(1, dim), NULL));
     l->X = X, l->Q = Q;
