@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    BATCH_TOKENS = 512, /* of one batch: its activations stay in the second-level cache */
+    BATCH_TOKENS = 256, /* of one batch: its activations stay in the second-level cache */
     TEXTS_A_STEP = 64,  /* tokenised by one thread before it asks for more */
     MAX_IDLE_TAPES = 16
 };

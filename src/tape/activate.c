@@ -26,6 +26,6 @@ att_var *att_activate(att_tape *t, att_var *x, att_activation act)
     if (!y)
         return NULL;
     const job j = {att_kernels_of(t->ctx->isa), (int)act, x->value.data, y->value.data};
-    att_tape_for_rows(t->ctx, att_tape_count(&x->value), 1, activate, &j);
+    att_tape_for_rows(t->ctx, att_count(&x->value), 1, activate, &j);
     return att_tape_done(t, "activate", y, NULL, NULL);
 }

@@ -34,6 +34,6 @@ att_var *att_add(att_tape *t, att_var *a, att_var *b)
     if (!y)
         return NULL;
     const job j = {.k = att_kernels_of(t->ctx->isa), .a = a->value.data, .b = b->value.data, .y = y->value.data};
-    att_tape_for_rows(t->ctx, att_tape_count(&a->value), 1, add, &j);
+    att_tape_for_rows(t->ctx, att_count(&a->value), 1, add, &j);
     return att_tape_done(t, "add", y, NULL, NULL);
 }

@@ -20,36 +20,16 @@ struct att_param {
     copy packed, floats;
 };
 
-static size_t count_of(const att_tensor *x)
-{
-    size_t n = 1;
-    for (int i = 0; i < x->rank; i++)
-        n = att_size_mul(n, (size_t)x->dim[i]);
-    return n;
-}
-
-static bool is_dense(const att_tensor *x)
-{
-    int64_t expected = 1;
-    for (int i = x->rank - 1; i >= 0; expected *= x->dim[i--])
-        if (x->dim[i] > 1 && x->stride[i] != expected)
-            return false;
-    return true;
-}
-
 att_status att_param_new(att_ctx *ctx, const att_tensor *value, att_param **out)
 {
     *out = NULL;
-    if (value->dtype != ATT_F32 && value->dtype != ATT_F16 && value->dtype != ATT_BF16)
-        return att_fail(ctx, ATT_ERR_DTYPE, "param: value is %s, not f32, f16 or bf16", att_dtype_name(value->dtype));
-    att_tensor checked;
-    const att_status s = att_wrap(&checked, value->data, value->dtype, value->rank, value->dim, value->stride);
+    const att_status s = att_check_view(ctx, "value", value);
     if (s)
         return s;
+    if (value->dtype != ATT_F32 && value->dtype != ATT_F16 && value->dtype != ATT_BF16)
+        return att_fail(ctx, ATT_ERR_DTYPE, "value is %s, not f32, f16 or bf16", att_dtype_name(value->dtype));
     if (value->rank < 1 || value->rank > 2)
-        return att_fail(ctx, ATT_ERR_SHAPE, "param: value has rank %d, not 1 or 2", value->rank);
-    if (!value->data && count_of(value) > 0)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "param: value.data is NULL but value is %s", att_shape_of(value).text);
+        return att_fail(ctx, ATT_ERR_SHAPE, "value is %s, not of rank 1 or 2", att_shape_of(value).text);
     att_param *p = att_calloc(ctx, 1, sizeof *p);
     if (!p)
         return ATT_ERR_MEMORY;
@@ -116,7 +96,7 @@ static bool make_packed(att_param *p, float *y)
         att_gemm_pack(p->ctx, n, k, x->data, x->stride[0], x->stride[1], y);
         return true;
     }
-    float *floats = att_alloc(p->ctx, count_of(x), sizeof *floats);
+    float *floats = att_alloc(p->ctx, (size_t)att_count(x), sizeof *floats);
     if (!floats)
         return false;
     make_floats(p, floats);
@@ -150,7 +130,7 @@ const float *att_param_packed(att_param *p)
 
 const float *att_param_floats(att_param *p)
 {
-    if (p->value.dtype == ATT_F32 && is_dense(&p->value))
+    if (p->value.dtype == ATT_F32 && att_is_dense(&p->value))
         return p->value.data;
-    return get(p, &p->floats, count_of(&p->value), make_floats);
+    return get(p, &p->floats, (size_t)att_count(&p->value), make_floats);
 }

@@ -14,13 +14,7 @@ struct att_tape_scope {
 static const char *path_of(const att_tape *t) { return t->scope ? t->scope->path : ""; }
 static int depth_of(const att_tape *t) { return t->scope ? t->scope->depth : 0; }
 
-static size_t bytes_of(const att_tensor *x)
-{
-    size_t bytes = sizeof(float);
-    for (int i = 0; i < x->rank; i++)
-        bytes = att_size_mul(bytes, (size_t)x->dim[i]);
-    return bytes;
-}
+static size_t bytes_of(const att_tensor *x) { return (size_t)att_count(x) * sizeof(float); }
 
 /* ---- the tape */
 
@@ -228,15 +222,10 @@ int64_t att_tape_rows(const att_tensor *x)
     return n;
 }
 
-int64_t att_tape_count(const att_tensor *x) { return att_tape_rows(x) * x->dim[x->rank - 1]; }
-
 att_shape att_shape_of(const att_tensor *x)
 {
-    att_shape s = {"["};
-    size_t n = 1;
-    for (int i = 0; i < x->rank; i++)
-        n += (size_t)snprintf(s.text + n, sizeof s.text - n, "%s%lld", i ? ", " : "", (long long)x->dim[i]);
-    snprintf(s.text + n, sizeof s.text - n, "]");
+    att_shape s;
+    att_shape_text(x, s.text);
     return s;
 }
 

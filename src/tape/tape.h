@@ -12,6 +12,7 @@
 
 #include "base/base.h"
 #include "kernel/kernel.h"
+#include "tensor/tensor.h"
 
 /* Marks are the arena's after the allocation; 0 for the caller's numbers. What is above a scope's mark dies with it. */
 struct att_var {
@@ -41,13 +42,12 @@ att_var *att_tape_view(att_tape *t, const att_var *of, int rank, const int64_t *
 /* The end of an operation: shows y to the watch. plan and args are those of "attend", else NULL. */
 att_var *att_tape_done(att_tape *t, const char *op, att_var *y, const att_plan *plan, const att_attention_args *args);
 
-/* How many numbers x has, and how many rows: all but the last dimension. */
-int64_t att_tape_count(const att_tensor *x);
+/* How many rows x has: the product of all dimensions but the last. */
 int64_t att_tape_rows(const att_tensor *x);
 
 /* "[16, 384]", for messages. */
 typedef struct att_shape {
-    char text[24 * ATT_MAX_RANK];
+    char text[ATT_SHAPE_TEXT];
 } att_shape;
 att_shape att_shape_of(const att_tensor *x);
 
