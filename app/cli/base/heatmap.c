@@ -143,8 +143,7 @@ int heatmap_terminal(FILE *f, const char *const *labels, int64_t n, const float 
 
 /* ---- SVG */
 
-static const color ink = {0x24, 0x29, 0x33}, pale = {0x6b, 0x72, 0x80}, faint = {0xb0, 0xb8, 0xb4},
-                   card = {0xff, 0xff, 0xff};
+static const color ink = {0x24, 0x29, 0x33}, pale = {0x6b, 0x72, 0x80}, card = {0xff, 0xff, 0xff};
 
 typedef struct layout {
     double cell, gap, font; /* of the grid: pitch, space between cells, label size */
@@ -205,9 +204,9 @@ static void draw_cells(FILE *f, const layout *l, const char *const *labels, int6
             color c = color_ramp(w / max);
             snprintf(tip, sizeof tip, "%.200s → %.200s: %.4f", labels[i], labels[j], w);
             svg_rect(f, x, y, l->cell - l->gap, l->cell - l->gap, l->cell >= 20 ? 2 : 0, c, tip);
-            if (l->cell >= 30) {
+            if (l->cell >= 30 && w >= 0.005) { /* the rest is as good as empty */
                 snprintf(value, sizeof value, "%.2f", w);
-                svg_font digits = {.size = 0.3 * l->cell, .fill = w < 0.005 ? faint : ink, .anchor = 'm'};
+                svg_font digits = {.size = 0.3 * l->cell, .fill = ink, .anchor = 'm'};
                 if (color_lightness(c) <= 0.65)
                     digits.fill = card;
                 svg_text(f, x + (l->cell - l->gap) / 2, y + (l->cell - l->gap) / 2, &digits, value);
