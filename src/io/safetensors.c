@@ -1,0 +1,359 @@
+/* The .safetensors format: 8 bytes with the header's length, a JSON header, the numbers.
+ *
+ *   {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ..., "__metadata__": {"format": "pt"}}
+ *
+ * Offsets count from the header's end. The file is hostile until all of this has been checked. */
+#include "attend_model.h"
+
+#include <jansson.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_HEADER = 100 * 1000 * 1000, LENGTH_BYTES = 8 };
+
+typedef struct entry {
+    char *name;
+    const struct number_type *type;
+    int rank; /* more than ATT_MAX_RANK: sound, but cannot be asked for */
+    int64_t dim[ATT_MAX_RANK];
+    int64_t begin, end; /* bytes, from the header's end */
+} entry;
+
+struct att_safetensors {
+    att_ctx *ctx;
+    char *label; /* the path, for errors */
+    const unsigned char *bytes;
+    size_t size;
+    bool mapped;
+    const unsigned char *data; /* behind the header */
+    int64_t count;
+    entry *entry;          /* [count], by offset */
+    const entry **by_name; /* [count] */
+};
+
+/* What the format knows; those that are no att_dtype may be in a file, but not be asked for. */
+typedef struct number_type {
+    const char *name;
+    int64_t bytes;
+    bool supported;
+    att_dtype dtype;
+} number_type;
+static const number_type number_types[] = {
+    {"F32", 4, true, ATT_F32}, {"F16", 2, true, ATT_F16},   {"BF16", 2, true, ATT_BF16}, {"I32", 4, true, ATT_I32},
+    {"I64", 8, true, ATT_I64}, {"BOOL", 1, true, ATT_BOOL}, {"F64", 8, false, 0},        {"I8", 1, false, 0},
+    {"U8", 1, false, 0},       {"I16", 2, false, 0},        {"U16", 2, false, 0},        {"U32", 4, false, 0},
+    {"U64", 8, false, 0},      {"F8_E4M3", 1, false, 0},    {"F8_E5M2", 1, false, 0},
+};
+
+static att_status bad(const att_safetensors *f, const char *name, const char *what)
+{
+    return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: tensor \"%.80s\" %s", f->label, name, what);
+}
+
+/* ---- one tensor of the header */
+
+static att_status read_type(const att_safetensors *f, entry *e, const json_t *value)
+{
+    for (size_t i = 0; json_is_string(value) && i < sizeof number_types / sizeof number_types[0]; i++)
+        if (!strcmp(number_types[i].name, json_string_value(value)))
+            e->type = &number_types[i];
+    if (e->type)
+        return ATT_OK;
+    return att_fail(f->ctx, ATT_ERR_FORMAT,
+                    "%s: tensor \"%.80s\" has the dtype \"%.40s\", which the format does not know", f->label, e->name,
+                    json_is_string(value) ? json_string_value(value) : "(no text)");
+}
+
+/* Also how many bytes a tensor of this shape has. */
+static att_status read_shape(const att_safetensors *f, entry *e, const json_t *value, int64_t *bytes)
+{
+    if (!json_is_array(value))
+        return bad(f, e->name, "has no \"shape\" list");
+    *bytes = e->type->bytes;
+    e->rank = (int)json_array_size(value);
+    for (int i = 0; i < e->rank; i++) {
+        const json_t *item = json_array_get(value, (size_t)i);
+        if (!json_is_integer(item) || json_integer_value(item) < 0)
+            return bad(f, e->name, "has a dimension that is not a whole number from 0 on");
+        const int64_t dim = json_integer_value(item);
+        if (i < ATT_MAX_RANK)
+            e->dim[i] = dim;
+        if (__builtin_mul_overflow(*bytes, dim, bytes))
+            return bad(f, e->name, "has dimensions whose product overflows");
+    }
+    return ATT_OK;
+}
+
+static att_status read_offsets(const att_safetensors *f, entry *e, const json_t *value, int64_t bytes)
+{
+    const json_t *begin = json_array_get(value, 0), *end = json_array_get(value, 1);
+    if (json_array_size(value) != 2 || !json_is_integer(begin) || !json_is_integer(end))
+        return bad(f, e->name, "has no \"data_offsets\" of two whole numbers");
+    e->begin = json_integer_value(begin);
+    e->end = json_integer_value(end);
+    const int64_t there = (int64_t)(f->size - (size_t)(f->data - f->bytes));
+    if (e->begin < 0 || e->end < e->begin || e->end > there)
+        return att_fail(f->ctx, ATT_ERR_FORMAT,
+                        "%s: tensor \"%.80s\" lies at bytes [%lld, %lld) but the file has %lld behind its header",
+                        f->label, e->name, (long long)e->begin, (long long)e->end, (long long)there);
+    if (e->end - e->begin != bytes)
+        return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: tensor \"%.80s\" has %lld bytes but its shape needs %lld",
+                        f->label, e->name, (long long)(e->end - e->begin), (long long)bytes);
+    if ((uintptr_t)(f->data + e->begin) % (uintptr_t)e->type->bytes && bytes > 0)
+        return att_fail(f->ctx, ATT_ERR_FORMAT,
+                        "%s: tensor \"%.80s\" begins at byte %lld of the file, which is not a multiple of %lld",
+                        f->label, e->name, (long long)(f->data - f->bytes + e->begin), (long long)e->type->bytes);
+    return ATT_OK;
+}
+
+static att_status read_entry(att_safetensors *f, entry *e, const char *name, const json_t *value)
+{
+    const size_t length = strlen(name) + 1;
+    e->name = att_alloc(f->ctx, length, 1);
+    if (!e->name)
+        return ATT_ERR_MEMORY;
+    memcpy(e->name, name, length);
+    if (!json_is_object(value))
+        return bad(f, name, "is not an object");
+    int64_t bytes = 0;
+    att_status s = read_type(f, e, json_object_get(value, "dtype"));
+    s = s ? s : read_shape(f, e, json_object_get(value, "shape"), &bytes);
+    s = s ? s : read_offsets(f, e, json_object_get(value, "data_offsets"), bytes);
+    if (!s && json_object_size(value) != 3)
+        s = bad(f, name, "has more than \"dtype\", \"shape\" and \"data_offsets\"");
+    return s;
+}
+
+/* ---- all of them */
+
+static int by_offset(const void *a, const void *b)
+{
+    const entry *x = a, *y = b;
+    if (x->begin != y->begin)
+        return x->begin < y->begin ? -1 : 1;
+    return (x->end > y->end) - (x->end < y->end); /* empty ones first */
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp((*(const entry *const *)a)->name, (*(const entry *const *)b)->name);
+}
+
+/* Every byte behind the header belongs to exactly one tensor. */
+static att_status check_cover(const att_safetensors *f)
+{
+    int64_t end = 0;
+    const char *before = "(the header)";
+    for (int64_t i = 0; i < f->count; i++) {
+        const entry *e = &f->entry[i];
+        if (e->begin != end)
+            return att_fail(f->ctx, ATT_ERR_FORMAT,
+                            "%s: tensor \"%.80s\" begins at byte %lld, %s the end of \"%.80s\" at %lld", f->label,
+                            e->name, (long long)e->begin, e->begin < end ? "before" : "with a gap behind", before,
+                            (long long)end);
+        end = e->end;
+        before = e->name;
+    }
+    const int64_t there = (int64_t)(f->size - (size_t)(f->data - f->bytes));
+    if (end == there)
+        return ATT_OK;
+    return att_fail(f->ctx, ATT_ERR_FORMAT,
+                    "%s: the last tensor ends at byte %lld but the file has %lld behind its header", f->label,
+                    (long long)end, (long long)there);
+}
+
+static att_status check_metadata(const att_safetensors *f, const json_t *metadata)
+{
+    const char *key;
+    json_t *value;
+    bool sound = !metadata || json_is_object(metadata);
+    json_object_foreach((json_t *)metadata, key, value) sound = sound && json_is_string(value);
+    return sound ? ATT_OK
+                 : att_fail(f->ctx, ATT_ERR_FORMAT, "%s: \"__metadata__\" is not an object of texts", f->label);
+}
+
+static att_status read_tensors(att_safetensors *f, json_t *header)
+{
+    const json_t *metadata = json_object_get(header, "__metadata__");
+    const att_status bad_metadata = check_metadata(f, metadata);
+    if (bad_metadata)
+        return bad_metadata;
+    const size_t count = json_object_size(header) - (metadata ? 1 : 0);
+    f->entry = att_alloc(f->ctx, count + 1, sizeof *f->entry);
+    f->by_name = att_alloc(f->ctx, count + 1, sizeof *f->by_name);
+    if (!f->entry || !f->by_name)
+        return ATT_ERR_MEMORY;
+    const char *name;
+    json_t *value;
+    json_object_foreach(header, name, value)
+    {
+        if (value == metadata)
+            continue;
+        entry *e = &f->entry[f->count++];
+        *e = (entry){0};
+        const att_status s = read_entry(f, e, name, value);
+        if (s)
+            return s;
+    }
+    qsort(f->entry, count, sizeof *f->entry, by_offset);
+    for (size_t i = 0; i < count; i++)
+        f->by_name[i] = &f->entry[i];
+    qsort(f->by_name, count, sizeof *f->by_name, by_name);
+    return check_cover(f);
+}
+
+static att_status read_header(att_safetensors *f)
+{
+    if (f->size < LENGTH_BYTES)
+        return att_fail(f->ctx, ATT_ERR_FORMAT, "%s has %zu bytes, too few for a safetensors file", f->label, f->size);
+    uint64_t length = 0;
+    for (int i = LENGTH_BYTES - 1; i >= 0; i--)
+        length = length << 8 | f->bytes[i];
+    if (length > MAX_HEADER || length > f->size - LENGTH_BYTES)
+        return att_fail(f->ctx, ATT_ERR_FORMAT,
+                        "%s: the header should have %llu bytes, but the file has %zu and the most is %d", f->label,
+                        (unsigned long long)length, f->size, MAX_HEADER);
+    f->data = f->bytes + LENGTH_BYTES + length;
+    json_error_t error;
+    json_t *header = json_loadb((const char *)f->bytes + LENGTH_BYTES, length, JSON_REJECT_DUPLICATES, &error);
+    if (!header && json_error_code(&error) == json_error_out_of_memory)
+        return att_fail(f->ctx, ATT_ERR_MEMORY, "%s: out of memory", f->label);
+    if (!header)
+        return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: the header is no JSON object: %s (byte %d)", f->label, error.text,
+                        error.position);
+    const att_status s = json_is_object(header)
+                             ? read_tensors(f, header)
+                             : att_fail(f->ctx, ATT_ERR_FORMAT, "%s: the header is no JSON object", f->label);
+    json_decref(header);
+    return s;
+}
+
+/* ---- opening */
+
+static att_safetensors *new_file(att_ctx *ctx, const char *label)
+{
+    att_safetensors *f = att_alloc(ctx, 1, sizeof *f);
+    const size_t length = strlen(label) + 1;
+    char *copy = f ? att_alloc(ctx, length, 1) : NULL;
+    if (!copy) {
+        att_free(ctx, f);
+        return NULL;
+    }
+    *f = (att_safetensors){.ctx = ctx, .label = memcpy(copy, label, length)};
+    return f;
+}
+
+static att_status map(att_safetensors *f)
+{
+    const int fd = open(f->label, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st)) {
+        const int why = errno;
+        if (fd >= 0)
+            close(fd);
+        return att_fail(f->ctx, ATT_ERR_IO, "%s: %s", f->label, strerror(why));
+    }
+    att_status s = ATT_OK;
+    if (!S_ISREG(st.st_mode))
+        s = att_fail(f->ctx, ATT_ERR_IO, "%s is not a file", f->label);
+    else if (st.st_size == 0)
+        s = att_fail(f->ctx, ATT_ERR_FORMAT, "%s is empty", f->label);
+    if (!s) {
+        void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (bytes == MAP_FAILED) {
+            s = att_fail(f->ctx, ATT_ERR_IO, "%s: %s", f->label, strerror(errno));
+        } else {
+            f->bytes = bytes;
+            f->size = (size_t)st.st_size;
+            f->mapped = true;
+        }
+    }
+    close(fd);
+    return s;
+}
+
+static att_status finish(att_safetensors *f, att_status s, att_safetensors **out)
+{
+    s = s ? s : read_header(f);
+    if (s)
+        att_safetensors_close(f);
+    else
+        *out = f;
+    return s;
+}
+
+att_status att_safetensors_open(att_ctx *ctx, const char *path, att_safetensors **out)
+{
+    *out = NULL;
+    att_safetensors *f = new_file(ctx, path);
+    return f ? finish(f, map(f), out) : ATT_ERR_MEMORY;
+}
+
+att_status att_safetensors_from_memory(att_ctx *ctx, const char *label, const void *data, size_t bytes,
+                                       att_safetensors **out)
+{
+    *out = NULL;
+    att_safetensors *f = new_file(ctx, label);
+    if (!f)
+        return ATT_ERR_MEMORY;
+    f->bytes = data;
+    f->size = bytes;
+    return finish(f, ATT_OK, out);
+}
+
+void att_safetensors_close(att_safetensors *f)
+{
+    if (!f)
+        return;
+    for (int64_t i = 0; i < f->count; i++)
+        att_free(f->ctx, f->entry[i].name);
+    att_free(f->ctx, f->entry);
+    att_free(f->ctx, f->by_name);
+    if (f->mapped)
+        munmap((void *)f->bytes, f->size);
+    att_free(f->ctx, f->label);
+    att_free(f->ctx, f);
+}
+
+/* ---- asking */
+
+int64_t att_safetensors_count(const att_safetensors *f) { return f->count; }
+
+const char *att_safetensors_name(const att_safetensors *f, int64_t i)
+{
+    return i >= 0 && i < f->count ? f->entry[i].name : NULL;
+}
+
+static const entry *find(const att_safetensors *f, const char *name)
+{
+    int64_t low = 0, high = f->count;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        const int order = strcmp(name, f->by_name[middle]->name);
+        if (order == 0)
+            return f->by_name[middle];
+        *(order < 0 ? &high : &low) = order < 0 ? middle : middle + 1;
+    }
+    return NULL;
+}
+
+att_status att_safetensors_get(const att_safetensors *f, const char *name, att_tensor *out)
+{
+    const entry *e = find(f, name);
+    if (!e)
+        return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: there is no tensor \"%.80s\" among its %lld", f->label, name,
+                        (long long)f->count);
+    if (!e->type->supported)
+        return att_fail(f->ctx, ATT_ERR_DTYPE, "%s: tensor \"%.80s\" is %s, which cannot be used here", f->label, name,
+                        e->type->name);
+    if (e->rank > ATT_MAX_RANK)
+        return att_fail(f->ctx, ATT_ERR_SHAPE, "%s: tensor \"%.80s\" has %d dimensions, the most is %d", f->label, name,
+                        e->rank, ATT_MAX_RANK);
+    return att_wrap(out, (void *)(f->data + e->begin), e->type->dtype, e->rank, e->dim, NULL);
+}
