@@ -1,0 +1,174 @@
+/* Completion for bash, zsh and fish, from the tables. One function of the shell per kind of thing:
+ * the script is a list of (command path, words). */
+#include "cli.h"
+
+#include <string.h>
+
+/* "one|two" as "one two" */
+static void put_words(FILE *f, const char *words)
+{
+    for (; *words; words++)
+        fputc(*words == '|' ? ' ' : *words, f);
+}
+
+static bool is(const cli_option *o, const char *value) { return o->value && strcmp(o->value, value) == 0; }
+
+static const char *files(const cli_command *c) { return c->arguments && strstr(c->arguments, "FILE") ? "FILE" : ""; }
+
+/* ---- bash (and zsh, through bashcompinit) ---------------------------------- */
+
+static const char bash_start[] =
+    "# Completion for attend; written by: attend help --completion bash\n"
+    "_attend() {\n"
+    "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} path='' words='' i\n"
+    "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
+    "        case $path/${COMP_WORDS[i]} in\n";
+
+static const char bash_models[] =
+    "ls \"${ATTEND_MODELS:-${XDG_DATA_HOME:-$HOME/.local/share}/attend/models}\" 2>/dev/null";
+
+static void bash_paths(FILE *f, const cli_command *c, const char *path)
+{
+    char deeper[64];
+    snprintf(deeper, sizeof deeper, "%s/%s", path, c->name);
+    fprintf(f, "        %s) path=%s ;;\n", deeper, deeper);
+    for (const cli_command *const *sub = c->commands; sub && *sub; sub++)
+        bash_paths(f, *sub, deeper);
+}
+
+static void bash_values(FILE *f, const cli_command *c, const char *path)
+{
+    char deeper[64];
+    snprintf(deeper, sizeof deeper, "%s/%s", path, c->name);
+    for (const cli_option *o = c->options; o && o->name; o++) {
+        if (!o->choice && !is(o, "FILE") && !is(o, "MODEL"))
+            continue;
+        fprintf(f, "    %s/--%s", deeper, o->name);
+        if (o->letter)
+            fprintf(f, "|%s/-%c", deeper, o->letter);
+        fputs(") words=\"", f);
+        if (o->choice)
+            put_words(f, o->value);
+        else if (is(o, "MODEL"))
+            fprintf(f, "$(%s)", bash_models);
+        fprintf(f, "\"; COMPREPLY=(%s$(compgen -W \"$words\" -- \"$word\")); return ;;\n",
+                o->choice ? "" : "$(compgen -f -- \"$word\") ");
+    }
+    for (const cli_command *const *sub = c->commands; sub && *sub; sub++)
+        bash_values(f, *sub, deeper);
+}
+
+static void bash_words(FILE *f, const cli_command *c, const char *path)
+{
+    char deeper[64];
+    snprintf(deeper, sizeof deeper, "%s/%s", path, c->name);
+    fprintf(f, "    %s) words=\"", deeper);
+    for (const cli_option *o = c->options; o && o->name; o++)
+        fprintf(f, "--%s ", o->name);
+    fputs("--help ", f);
+    if (c->words)
+        put_words(f, c->words);
+    for (const cli_command *const *sub = c->commands; sub && *sub; sub++)
+        fprintf(f, "%s ", (*sub)->name);
+    fprintf(f, "\"%s ;;\n", *files(c) ? "; COMPREPLY=($(compgen -f -- \"$word\"))" : "");
+    for (const cli_command *const *sub = c->commands; sub && *sub; sub++)
+        bash_words(f, *sub, deeper);
+}
+
+static void put_bash(FILE *f)
+{
+    fputs(bash_start, f);
+    for (const cli_command *const *c = cli_commands; *c; c++)
+        bash_paths(f, *c, "");
+    fputs("        esac\n    done\n    COMPREPLY=()\n    case $path/$before in\n", f);
+    for (const cli_command *const *c = cli_commands; *c; c++)
+        bash_values(f, *c, "");
+    fputs("    esac\n    case $path in\n    '') words=\"--version --help ", f);
+    for (const cli_command *const *c = cli_commands; *c; c++)
+        fprintf(f, "%s ", (*c)->name);
+    fputs("\" ;;\n", f);
+    for (const cli_command *const *c = cli_commands; *c; c++)
+        bash_words(f, *c, "");
+    fputs("    esac\n    COMPREPLY+=($(compgen -W \"$words\" -- \"$word\"))\n}\n"
+          "complete -o filenames -F _attend attend\n",
+          f);
+}
+
+/* ---- fish ------------------------------------------------------------------ */
+
+static void fish_text(FILE *f, const char *text)
+{
+    fputc('\'', f);
+    for (; *text; text++) {
+        if (*text == '\'' || *text == '\\')
+            fputc('\\', f);
+        fputc(*text, f);
+    }
+    fputc('\'', f);
+}
+
+static void fish_command(FILE *f, const cli_command *c, const char *condition)
+{
+    char here[256];
+    snprintf(here, sizeof here, "%s; and __fish_seen_subcommand_from %s", condition, c->name);
+    for (const cli_option *o = c->options; o && o->name; o++) {
+        fprintf(f, "complete -c attend -n '%s' -l %s", here, o->name);
+        if (o->letter)
+            fprintf(f, " -s %c", o->letter);
+        if (o->choice) {
+            fputs(" -x -a '", f);
+            put_words(f, o->value);
+            fputc('\'', f);
+        } else if (is(o, "MODEL")) {
+            fputs(" -r -a '(__attend_models)'", f);
+        } else if (o->value) {
+            fputs(is(o, "FILE") ? " -r -F" : " -x", f);
+        }
+        fputs(" -d ", f);
+        fish_text(f, o->help);
+        fputc('\n', f);
+    }
+    if (c->words) {
+        fprintf(f, "complete -c attend -n '%s' -a '", here);
+        put_words(f, c->words);
+        fputs("'\n", f);
+    }
+    if (*files(c))
+        fprintf(f, "complete -c attend -n '%s' -F\n", here);
+    for (const cli_command *const *sub = c->commands; sub && *sub; sub++) {
+        fprintf(f, "complete -c attend -n '%s' -a %s -d ", here, (*sub)->name);
+        fish_text(f, (*sub)->summary);
+        fputc('\n', f);
+        fish_command(f, *sub, here);
+    }
+}
+
+static void put_fish(FILE *f)
+{
+    fputs("# Completion for attend; written by: attend help --completion fish\n"
+          "function __attend_models\n"
+          "    set -l folder ~/.local/share/attend/models\n"
+          "    set -q XDG_DATA_HOME; and set folder $XDG_DATA_HOME/attend/models\n"
+          "    set -q ATTEND_MODELS; and set folder $ATTEND_MODELS\n"
+          "    command ls $folder 2>/dev/null\n"
+          "end\n"
+          "complete -c attend -f\n",
+          f);
+    for (const cli_command *const *c = cli_commands; *c; c++) {
+        fprintf(f, "complete -c attend -n __fish_use_subcommand -a %s -d ", (*c)->name);
+        fish_text(f, (*c)->summary);
+        fputc('\n', f);
+        fish_command(f, *c, "true");
+    }
+}
+
+int cli_print_completion(FILE *f, int shell)
+{
+    if (shell == 1)
+        fputs("#compdef attend\nautoload -U +X bashcompinit && bashcompinit\n", f);
+    if (shell == 2)
+        put_fish(f);
+    else
+        put_bash(f);
+    return CLI_DONE;
+}

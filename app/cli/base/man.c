@@ -1,0 +1,115 @@
+/* The manual page attend(1), from the tables. */
+#include "cli.h"
+
+#include <string.h>
+
+/* Text as roff takes it: hyphens that can be copied, no line taken for a request. */
+static void put(FILE *f, const char *text)
+{
+    bool start = true;
+    for (; *text; text++) {
+        if (start && (*text == '.' || *text == '\''))
+            fputs("\\&", f);
+        if (*text == '-')
+            fputs("\\-", f);
+        else if (*text == '\\')
+            fputs("\\e", f);
+        else
+            fputc(*text, f);
+        start = *text == '\n';
+    }
+}
+
+/* Paragraphs: an empty line starts the next one. */
+static void put_paragraphs(FILE *f, const char *text)
+{
+    while (*text) {
+        const char *end = strstr(text, "\n\n");
+        char paragraph[2048];
+        snprintf(paragraph, sizeof paragraph, "%.*s", (int)(end ? end - text : (long)strlen(text)), text);
+        fputs(".PP\n", f);
+        put(f, paragraph);
+        fputc('\n', f);
+        text = end ? end + 2 : "";
+    }
+}
+
+static void put_option(FILE *f, const cli_option *o)
+{
+    char fallback[64];
+    fputs(".TP\n", f);
+    if (o->letter)
+        fprintf(f, "\\fB\\-%c\\fR, ", o->letter);
+    fputs("\\fB\\-\\-", f);
+    put(f, o->name);
+    fputs("\\fR", f);
+    if (o->value)
+        fprintf(f, " \\fI%s\\fR", o->value);
+    fputc('\n', f);
+    put(f, o->help);
+    cli_option_default(o, fallback, sizeof fallback);
+    if (*fallback) {
+        fputs("; default: ", f);
+        put(f, fallback);
+    }
+    if (o->env)
+        fprintf(f, " (environment: \\fB%s\\fR)", o->env);
+    fputs(".\n", f);
+}
+
+static void put_command(FILE *f, const cli_command *c, const char *path)
+{
+    fprintf(f, ".SS %s", path);
+    if (c->arguments) {
+        fputc(' ', f);
+        put(f, c->arguments);
+    }
+    fputc('\n', f);
+    put(f, c->summary);
+    fputs(".\n", f);
+    if (c->details)
+        put_paragraphs(f, c->details);
+    for (const cli_option *o = c->options; o && o->name; o++)
+        put_option(f, o);
+    if (c->examples) {
+        fputs(".PP\n.nf\n", f);
+        put(f, c->examples);
+        fputs("\n.fi\n", f);
+    }
+    for (const cli_command *const *sub = c->commands; sub && *sub; sub++) {
+        char deeper[64];
+        snprintf(deeper, sizeof deeper, "%s %s", path, (*sub)->name);
+        put_command(f, *sub, deeper);
+    }
+}
+
+static const char around[] =
+    ".SH FILES\n"
+    "Models are folders as they are published, in \\fB$ATTEND_MODELS\\fR, else in "
+    "\\fB$XDG_DATA_HOME/attend/models\\fR,\nelse in \\fB~/.local/share/attend/models\\fR.\n"
+    ".SH ENVIRONMENT\n"
+    ".TP\n\\fBATTEND_MODELS\\fR\nThe folder with the models.\n"
+    ".TP\n\\fBATTEND_MODEL\\fR\nStands in for \\fB\\-\\-model\\fR.\n"
+    ".TP\n\\fBATTEND_THREADS\\fR\nStands in for \\fB\\-\\-threads\\fR.\n"
+    ".TP\n\\fBATT_ISA\\fR\nForces an instruction set: one of those that \\fBattend info\\fR lists.\n"
+    ".SH EXIT STATUS\n"
+    ".TP\n\\fB0\\fR\nDone.\n"
+    ".TP\n\\fB1\\fR\nFailed on data or files; one sentence on standard error says why.\n"
+    ".TP\n\\fB2\\fR\nWrong usage.\n"
+    ".TP\n\\fB130\\fR\nInterrupted; 143 terminated. No output file is left half\\-written.\n"
+    ".PP\nWhere the reader of standard output goes away (\\fB| head\\fR), attend ends quietly by SIGPIPE, as other "
+    "tools do.\n";
+
+void cli_print_man(FILE *f)
+{
+    fprintf(f,
+            ".TH ATTEND 1 \"\" \"attend %s\" \"User Commands\"\n.SH NAME\nattend \\- attention and Transformers\n"
+            ".SH SYNOPSIS\n\\fBattend\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR...] [\\fIARGUMENT\\fR...]\n.SH COMMANDS\n",
+            att_version());
+    for (const cli_command *const *c = cli_commands; *c; c++) {
+        char path[64];
+        snprintf(path, sizeof path, "attend %s", (*c)->name);
+        put_command(f, *c, path);
+    }
+    fputs(around, f);
+}

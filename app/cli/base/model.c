@@ -1,0 +1,112 @@
+/* Contexts, the models folder, and models by name. */
+#include "cli.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+int cli_open(att_ctx **ctx, int64_t threads)
+{
+    return cli_status(NULL, att_open(ctx, ATT_OPTIONS(att_config, .n_threads = (int)threads, .cancel = &cli_signal)));
+}
+
+char *cli_models_folder(void)
+{
+    const char *own = getenv("ATTEND_MODELS"), *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    char *folder = NULL;
+    int n;
+    if (own && *own)
+        n = asprintf(&folder, "%s", own);
+    else if (data && *data)
+        n = asprintf(&folder, "%s/attend/models", data);
+    else
+        n = asprintf(&folder, "%s/.local/share/attend/models", home ? home : "");
+    return n < 0 ? NULL : folder;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
+void cli_models_list(const char *folder, void (*each)(void *arg, const char *name), void *arg)
+{
+    struct dirent **entries;
+    int n = scandir(folder, &entries, NULL, alphasort);
+    for (int i = 0; i < n; i++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s/config.json", folder, entries[i]->d_name);
+        struct stat s;
+        if (entries[i]->d_name[0] != '.' && stat(path, &s) == 0)
+            each(arg, entries[i]->d_name);
+        free(entries[i]);
+    }
+    if (n >= 0)
+        free(entries);
+}
+
+static void append_name(void *arg, const char *name)
+{
+    char *list = arg; /* [512] */
+    size_t n = strlen(list);
+    snprintf(list + n, 512 - n, "%s%s", n ? ", " : "", name);
+}
+
+static int not_found(const char *name, const char *folder)
+{
+    char list[512] = "";
+    cli_models_list(folder, append_name, list);
+    if (*list)
+        return cli_fail("\"%s\" is no folder and no model in %s, where there are: %s", name, folder, list);
+    return cli_fail("\"%s\" is no folder and no model in %s, where there are none yet; \"./dev demo\" fetches "
+                    "all-MiniLM-L6-v2",
+                    name, folder);
+}
+
+/* The model's folder, malloc'd: as it is given, or in the models folder. */
+static int find(const char *name, char **path)
+{
+    char *folder = cli_models_folder();
+    int code = CLI_DONE;
+    *path = NULL;
+    if (!folder)
+        return cli_fail_memory();
+    if (is_folder(name))
+        *path = strdup(name);
+    else if (asprintf(path, "%s/%s", folder, name) < 0)
+        *path = NULL;
+    if (!*path)
+        code = cli_fail_memory();
+    else if (!*name || !is_folder(*path))
+        code = not_found(name, folder);
+    free(folder);
+    return code;
+}
+
+int cli_model_open(cli_model *m, const char *name, int64_t threads)
+{
+    char *folder = NULL;
+    *m = (cli_model){.name = name, .info = {.size = sizeof m->info}};
+    int code = find(name, &folder);
+    if (!code)
+        code = cli_open(&m->ctx, threads);
+    if (!code)
+        code = cli_status(m->ctx, att_sentence_open(m->ctx, folder, &m->sentence));
+    if (!code)
+        att_sentence_describe(m->sentence, &m->info);
+    else
+        cli_model_close(m);
+    free(folder);
+    return code;
+}
+
+void cli_model_close(cli_model *m)
+{
+    att_sentence_free(m->sentence);
+    att_close(m->ctx);
+    m->sentence = NULL;
+    m->ctx = NULL;
+}

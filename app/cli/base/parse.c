@@ -1,0 +1,266 @@
+/* From a table of options to a command's variables, by getopt_long. */
+#include "cli.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_OPTIONS = 32, LONG_BASE = 256, HELP = LONG_BASE - 1 };
+
+/* ---- The nearest name ----------------------------------------------------- */
+
+/* How many letters must be changed, added, left out or swapped with their neighbour (Damerau 1964); words under 32. */
+static int distance(const char *a, const char *b)
+{
+    int n = (int)strlen(a), m = (int)strlen(b), d[33][33];
+    if (n > 32 || m > 32)
+        return 99;
+    for (int i = 0; i <= n; i++) {
+        for (int j = 0; j <= m; j++) {
+            if (i == 0 || j == 0) {
+                d[i][j] = i + j;
+                continue;
+            }
+            int best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            best = d[i - 1][j] + 1 < best ? d[i - 1][j] + 1 : best;
+            best = d[i][j - 1] + 1 < best ? d[i][j - 1] + 1 : best;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && d[i - 2][j - 2] + 1 < best)
+                best = d[i - 2][j - 2] + 1;
+            d[i][j] = best;
+        }
+    }
+    return d[n][m];
+}
+
+const char *cli_nearest(const char *word, const char *const *words, int n)
+{
+    const char *nearest = NULL;
+    int least = (int)strlen(word) / 2 + 1; /* half of the letters wrong is no spelling mistake */
+    for (int i = 0; i < n; i++) {
+        int d = strncmp(words[i], word, strlen(word)) == 0 && *word ? 1 : distance(word, words[i]);
+        if (d < least) {
+            least = d;
+            nearest = words[i];
+        }
+    }
+    return nearest;
+}
+
+const cli_command *cli_find(const cli_command *const *commands, const char *path, const char *name)
+{
+    const char *names[MAX_OPTIONS];
+    int n = 0;
+    for (; commands[n]; n++) {
+        if (strcmp(commands[n]->name, name) == 0)
+            return commands[n];
+        names[n] = commands[n]->name;
+    }
+    const char *nearest = cli_nearest(name, names, n);
+    if (nearest)
+        cli_misuse("there is no command \"%s %s\"; the nearest is \"%s\"", path, name, nearest);
+    else
+        cli_misuse("there is no command \"%s %s\"; \"attend help\" lists them", path, name);
+    return NULL;
+}
+
+/* ---- Values --------------------------------------------------------------- */
+
+/* Says that `given` is no value of this option, which came from `source` ("--threads" or "$ATTEND_THREADS"). */
+static int wrong_number(const cli_option *o, const char *source, const char *given)
+{
+    const char *kind = o->integer ? "whole number" : "number";
+    if (isinf(o->max))
+        return cli_misuse("%s: \"%s\" is not a %s of at least %.10g", source, given, kind, o->min);
+    return cli_misuse("%s: \"%s\" is not a %s from %.10g to %.10g", source, given, kind, o->min, o->max);
+}
+
+static int take_integer(const cli_option *o, const char *source, const char *given)
+{
+    char *end;
+    errno = 0;
+    long long v = strtoll(given, &end, 10);
+    bool plain = *given >= '+' && *given <= '9' && end != given && !*end; /* strtoll would pass over spaces */
+    if (!plain || errno || (double)v < o->min || (double)v > o->max)
+        return wrong_number(o, source, given);
+    *o->integer = v;
+    return CLI_DONE;
+}
+
+static int take_number(const cli_option *o, const char *source, const char *given)
+{
+    char *end;
+    double v = strtod(given, &end);
+    bool plain = *given >= '+' && *given <= '9' && end != given && !*end;
+    if (!plain || !isfinite(v) || v < o->min || v > o->max)
+        return wrong_number(o, source, given);
+    *o->number = v;
+    return CLI_DONE;
+}
+
+static int take_choice(const cli_option *o, const char *source, const char *given)
+{
+    char words[128], *list[16], *rest = words;
+    int n = 0;
+    snprintf(words, sizeof words, "%s", o->value);
+    while (n < 16 && (list[n] = strsep(&rest, "|"))) {
+        if (strcmp(list[n], given) == 0) {
+            *o->choice = n;
+            return CLI_DONE;
+        }
+        n++;
+    }
+    const char *nearest = cli_nearest(given, (const char *const *)list, n);
+    return cli_misuse("%s: \"%s\" is none of %s%s%s%s", source, given, o->value, nearest ? "; the nearest is \"" : "",
+                      nearest ? nearest : "", nearest ? "\"" : "");
+}
+
+static int take(const cli_option *o, const char *source, const char *given)
+{
+    if (o->flag)
+        *o->flag = true;
+    else if (o->text)
+        *o->text = given;
+    else if (o->integer)
+        return take_integer(o, source, given);
+    else if (o->number)
+        return take_number(o, source, given);
+    else
+        return take_choice(o, source, given);
+    return CLI_DONE;
+}
+
+/* ---- Parsing -------------------------------------------------------------- */
+
+static int count(const cli_option *options)
+{
+    int n = 0;
+    while (options && options[n].name)
+        n++;
+    return n;
+}
+
+/* What getopt_long wants to know: longs[n + 2], letters "+:hm:" of at most 2 n + 4 characters. */
+static void translate(const cli_option *options, int n, struct option *longs, char *letters)
+{
+    *letters++ = ':'; /* a missing value is told apart */
+    *letters++ = 'h';
+    longs[n] = (struct option){"help", no_argument, NULL, HELP};
+    longs[n + 1] = (struct option){0};
+    for (int i = 0; i < n; i++) {
+        bool value = !options[i].flag;
+        longs[i] = (struct option){options[i].name, value ? required_argument : no_argument, NULL, LONG_BASE + i};
+        if (options[i].letter) {
+            *letters++ = options[i].letter;
+            if (value)
+                *letters++ = ':';
+        }
+    }
+    *letters = '\0';
+}
+
+static int by_letter(const cli_option *options, int n, int letter)
+{
+    for (int i = 0; i < n; i++)
+        if (options[i].letter == letter)
+            return i;
+    return -1;
+}
+
+/* getopt_long has refused `given`; `known` is its optopt. */
+static int refuse(const cli_option *options, int n, const char *path, const char *given, int known, bool no_value)
+{
+    char shown[32];
+    int i = known >= LONG_BASE ? known - LONG_BASE : by_letter(options, n, known);
+    if (no_value && i >= 0)
+        return cli_misuse("--%s needs a value, %s", options[i].name, options[i].value);
+    if (known >= HELP)
+        return cli_misuse("--%s takes no value", known == HELP ? "help" : options[i].name);
+    if (known) {
+        snprintf(shown, sizeof shown, "-%c", known);
+        return cli_misuse("there is no option \"%s\"; \"%s --help\" lists them", shown, path);
+    }
+    const char *names[MAX_OPTIONS + 1] = {"help"};
+    for (int k = 0; k < n; k++)
+        names[k + 1] = options[k].name;
+    snprintf(shown, sizeof shown, "%.*s", (int)strcspn(given + 2, "="), given + 2);
+    const char *nearest = cli_nearest(shown, names, n + 1);
+    if (nearest)
+        return cli_misuse("there is no option \"--%s\"; the nearest is \"--%s\"", shown, nearest);
+    return cli_misuse("there is no option \"--%s\"; \"%s --help\" lists them", shown, path);
+}
+
+/* Values for the options that were not given, from the environment. */
+static int take_environment(const cli_option *options, int n, const char *path, const bool *given)
+{
+    for (int i = 0; i < n; i++) {
+        const char *value = options[i].env && !given[i] ? getenv(options[i].env) : NULL;
+        if (value && *value) {
+            char source[64];
+            snprintf(source, sizeof source, "$%s", options[i].env);
+            int code = take(&options[i], source, value);
+            if (code)
+                return code;
+        } else if (options[i].required && !given[i]) {
+            return cli_misuse("--%s %s is needed; \"%s --help\" says more", options[i].name, options[i].value, path);
+        }
+    }
+    return CLI_DONE;
+}
+
+static int check_arguments(const cli_command *c, const char *path, int n, char **arguments)
+{
+    if (n < c->min_arguments)
+        return cli_misuse("%s is needed; \"%s --help\" says more", c->arguments, path);
+    if (c->max_arguments >= 0 && n > c->max_arguments)
+        return cli_misuse("\"%s\" is one argument too many%s", arguments[c->max_arguments],
+                          c->max_arguments ? "; put quotes around a text with spaces" : "");
+    return CLI_DONE;
+}
+
+static int parse(const cli_command *c, const char *path, int argc, char **argv, bool *help)
+{
+    struct option longs[MAX_OPTIONS + 2];
+    char letters[2 * MAX_OPTIONS + 4];
+    bool given[MAX_OPTIONS] = {false};
+    int n = count(c->options);
+    translate(c->options, n, longs, letters);
+    opterr = 0;
+    optind = 0; /* GNU: start anew */
+    for (int found; (found = getopt_long(argc, argv, letters, longs, NULL)) != -1;) {
+        if (found == ':' || found == '?')
+            return refuse(c->options, n, path, argv[optind - 1], optopt, found == ':');
+        if (found == 'h' || found == HELP) {
+            *help = true;
+            return CLI_DONE;
+        }
+        int i = found >= LONG_BASE ? found - LONG_BASE : by_letter(c->options, n, found);
+        char source[64];
+        snprintf(source, sizeof source, "--%s", c->options[i].name);
+        int code = take(&c->options[i], source, optarg);
+        if (code)
+            return code;
+        given[i] = true;
+    }
+    int code = take_environment(c->options, n, path, given);
+    return code ? code : check_arguments(c, path, argc - optind, argv + optind);
+}
+
+int cli_run(const cli_command *c, const char *path, int argc, char **argv)
+{
+    bool help = false;
+    if (c->commands && argc > 1 && argv[1][0] != '-') {
+        const cli_command *sub = cli_find(c->commands, path, argv[1]);
+        char deeper[64];
+        snprintf(deeper, sizeof deeper, "%s %s", path, argv[1]);
+        return sub ? cli_run(sub, deeper, argc - 1, argv + 1) : CLI_MISUSE;
+    }
+    int code = parse(c, path, argc, argv, &help);
+    if (help)
+        cli_print_help(stdout, c, path);
+    else if (!code)
+        code = c->run ? c->run(argc - optind, argv + optind)
+                      : cli_misuse("%s is needed; \"%s --help\" lists them", c->arguments, path);
+    return code;
+}

@@ -1,0 +1,53 @@
+/* One sentence on standard error. */
+#include "cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+static void say(const char *format, va_list list)
+{
+    fflush(stdout); /* what was done before comes before */
+    fputs("attend: ", stderr);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+}
+
+int cli_fail(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    say(format, list);
+    va_end(list);
+    return CLI_FAILED;
+}
+
+int cli_misuse(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    say(format, list);
+    va_end(list);
+    return CLI_MISUSE;
+}
+
+void cli_note(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    say(format, list);
+    va_end(list);
+}
+
+int cli_fail_errno(const char *path) { return cli_fail("%s: %s", path, strerror(errno)); }
+
+int cli_fail_memory(void) { return cli_fail("out of memory"); }
+
+int cli_status(const att_ctx *ctx, att_status s)
+{
+    if (s == ATT_OK)
+        return CLI_DONE;
+    if (s == ATT_ERR_CANCELLED)
+        return CLI_INTERRUPTED;
+    return cli_fail("%s", att_error(ctx));
+}

@@ -1,0 +1,53 @@
+/* attend help: what the tool can do, from the tables of all commands. */
+#include "cli.h"
+
+#include <string.h>
+
+static bool man;
+static int shell = -1;
+
+static const cli_option options[] = {
+    {"man", 0, NULL, .flag = &man, .help = "print the manual page attend(1), as roff"},
+    {"completion", 0, "bash|zsh|fish", .choice = &shell, .help = "print the shell's completion script"},
+    {0},
+};
+
+static int run(int n, char **arguments)
+{
+    if (man || shell >= 0) {
+        if (man)
+            cli_print_man(stdout);
+        else
+            cli_print_completion(stdout, shell);
+        return CLI_DONE;
+    }
+    char path[64] = "attend";
+    const cli_command *c = NULL;
+    const cli_command *const *commands = cli_commands;
+    for (int i = 0; i < n; i++) {
+        if (!commands)
+            return cli_misuse("\"%s\" has no commands of its own", path);
+        c = cli_find(commands, path, arguments[i]);
+        if (!c)
+            return CLI_MISUSE;
+        commands = c->commands;
+        snprintf(path + strlen(path), sizeof path - strlen(path), " %s", c->name);
+    }
+    if (c)
+        cli_print_help(stdout, c, path);
+    else
+        cli_print_overview(stdout);
+    return CLI_DONE;
+}
+
+const cli_command cli_help = {
+    .name = "help",
+    .summary = "what the tool can do",
+    .arguments = "[COMMAND]",
+    .max_arguments = 2,
+    .examples = "attend help embed\n"
+                "attend help --man | man -l -\n"
+                "eval \"$(attend help --completion bash)\"",
+    .options = options,
+    .run = run,
+};

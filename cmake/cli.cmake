@@ -1,0 +1,17 @@
+# Writes the list of subcommands: each file app/cli/NAME.c is one.
+
+file(GLOB cli_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/app/cli/*.c)
+file(GLOB cli_base_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/app/cli/base/*.c)
+set(cli_list "")
+foreach(file IN LISTS cli_files)
+  get_filename_component(name ${file} NAME_WE)
+  string(APPEND cli_list " \\\n    X(${name})")
+endforeach()
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/cli_list.h @ONLY CONTENT
+"/* Written by the build from the contents of app/cli. */
+#define CLI_COMMAND_LIST(X)@cli_list@
+")
+
+# What "attend info" asks for: the names of the instruction sets, by rank.
+list(TRANSFORM sets REPLACE "^.*:" "" OUTPUT_VARIABLE cli_sets)
+list(JOIN cli_sets " " cli_sets)
