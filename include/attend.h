@@ -51,16 +51,16 @@ extern "C" {
 /* ---- 1 Context ---------------------------------------------------------- */
 
 /* One list makes codes, names and messages. */
-#define ATT_STATUS_LIST(X)                                                \
-    X(OK, 0, "done")                                                      \
-    X(ERR_ARGUMENT, 1, "an argument is wrong")                            \
-    X(ERR_SHAPE, 2, "dimensions do not fit together")                     \
-    X(ERR_DTYPE, 3, "this type of number cannot be used here")            \
-    X(ERR_MEMORY, 4, "out of memory")                                     \
-    X(ERR_IO, 5, "a file or folder cannot be read or written")            \
-    X(ERR_FORMAT, 6, "a file's content is damaged or not what it should be") \
-    X(ERR_UNSUPPORTED, 7, "this setting is not supported")                \
-    X(ERR_CANCELLED, 8, "cancelled")                                      \
+#define ATT_STATUS_LIST(X)                                                                                             \
+    X(OK, 0, "done")                                                                                                   \
+    X(ERR_ARGUMENT, 1, "an argument is wrong")                                                                         \
+    X(ERR_SHAPE, 2, "dimensions do not fit together")                                                                  \
+    X(ERR_DTYPE, 3, "this type of number cannot be used here")                                                         \
+    X(ERR_MEMORY, 4, "out of memory")                                                                                  \
+    X(ERR_IO, 5, "a file or folder cannot be read or written")                                                         \
+    X(ERR_FORMAT, 6, "a file's content is damaged or not what it should be")                                           \
+    X(ERR_UNSUPPORTED, 7, "this setting is not supported")                                                             \
+    X(ERR_CANCELLED, 8, "cancelled")                                                                                   \
     X(ERR_SYSTEM, 9, "the operating system refused")
 
 typedef enum att_status {
@@ -88,10 +88,10 @@ typedef struct att_allocator {
 typedef void (*att_parallel_fn)(void *user, int n, void (*body)(void *arg, int i), void *arg);
 
 typedef struct att_config {
-    size_t size;             /* sizeof(att_config); ATT_OPTIONS fills it */
-    int n_threads;           /* 0: what the process may use (affinity, cgroup quota) */
-    const char *isa;         /* NULL: $ATT_ISA, else the best here; "scalar" "avx2" "avx512" */
-    att_allocator allocator; /* all zero: the C library's */
+    size_t size;                  /* sizeof(att_config); ATT_OPTIONS fills it */
+    int n_threads;                /* 0: what the process may use (affinity, cgroup quota) */
+    const char *isa;              /* NULL: $ATT_ISA, else the best here; "scalar" "avx2" "avx512" */
+    att_allocator allocator;      /* all zero: the C library's */
     att_parallel_fn parallel_for; /* NULL: the context's own pool of n_threads */
     void *parallel_user;
     const volatile int *cancel; /* NULL or a flag: non-zero makes long calls return ATT_ERR_CANCELLED */
@@ -139,7 +139,7 @@ ATT_API size_t att_dtype_size(att_dtype t);      /* bytes of one element, 0 if t
 ATT_API att_status att_wrap(att_tensor *out, void *data, att_dtype dtype, int rank, const int64_t *dim,
                             const int64_t *stride);
 /* The rank and dimensions of att_wrap in one: att_wrap(&q, p, ATT_F32, ATT_DIMS(2, 8, 128, 64), NULL). */
-#define ATT_DIMS(...) \
+#define ATT_DIMS(...)                                                                                                  \
     ((int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))), ((const int64_t[]){__VA_ARGS__})
 
 /* ---- 3 Simple ----------------------------------------------------------- */
@@ -165,10 +165,10 @@ typedef struct att_score att_score;       /* how a query and a key make a score 
 typedef struct att_modifier att_modifier; /* what then changes the score */
 typedef struct att_mask att_mask;         /* which pairs attend */
 
-ATT_API extern const att_score att_score_dot; /* q . k, scaled by spec.scale */
+ATT_API extern const att_score att_score_dot;        /* q . k, scaled by spec.scale */
 ATT_API extern const att_modifier att_modifier_bias; /* + args.bias */
-ATT_API extern const att_mask att_mask_causal;  /* key position <= query position; needs spec.align */
-ATT_API extern const att_mask att_mask_boolean; /* args.mask, true = attend */
+ATT_API extern const att_mask att_mask_causal;       /* key position <= query position; needs spec.align */
+ATT_API extern const att_mask att_mask_boolean;      /* args.mask, true = attend */
 
 /* Where the queries stand among the keys; whatever depends on distance needs it, and there is no default. */
 typedef enum att_align {
@@ -203,9 +203,10 @@ typedef struct att_attention_spec {
 typedef struct att_attention_args {
     size_t size;
     att_tensor q, k, v, out;
-    att_tensor lse;           /* optional: log-sum-exp of each row's scores, natural logarithm, f32 */
-    int64_t n_sequences;      /* ragged: B; batched: 0 */
-    const int64_t *q_offsets; /* ragged: [B + 1], ascending from 0: sequence b is rows [q_offsets[b], q_offsets[b + 1]) */
+    att_tensor lse;      /* optional: log-sum-exp of each row's scores, natural logarithm, f32 */
+    int64_t n_sequences; /* ragged: B; batched: 0 */
+    const int64_t
+        *q_offsets; /* ragged: [B + 1], ascending from 0: sequence b is rows [q_offsets[b], q_offsets[b + 1]) */
     const int64_t *k_offsets; /* ragged: [B + 1]; NULL = q_offsets */
     const int64_t *q_lengths; /* batched, optional: [B], rows used of Tq; the rows behind them become 0 */
     const int64_t *k_lengths; /* batched, optional: [B], keys used of Tk */
@@ -232,12 +233,12 @@ ATT_API att_status att_weights(const att_plan *plan, const att_attention_args *a
 /* What a plan does and will cost, before it runs. */
 typedef struct att_plan_info {
     size_t size;
-    const char *kernel;     /* "flash-forward" */
-    const char *isa;        /* "avx512" */
-    int q_block, k_block;   /* the tile: queries by keys */
-    size_t workspace;       /* bytes that a forward call takes, over all threads */
-    double flops;           /* of this call: 2 (head_dim + value_dim) per attended pair of tiles; args NULL: 0 */
-    double skipped;         /* share of tiles that masks make empty; args NULL: 0 */
+    const char *kernel;   /* "flash-forward" */
+    const char *isa;      /* "avx512" */
+    int q_block, k_block; /* the tile: queries by keys */
+    size_t workspace;     /* bytes that a forward call takes, over all threads */
+    double flops;         /* of this call: 2 (head_dim + value_dim) per attended pair of tiles; args NULL: 0 */
+    double skipped;       /* share of tiles that masks make empty; args NULL: 0 */
 } att_plan_info;
 ATT_API att_status att_plan_describe(const att_plan *plan, const att_attention_args *args, att_plan_info *info);
 
@@ -326,15 +327,15 @@ ATT_API att_var *att_normalize(att_tape *t, att_var *x, float eps);
 
 /* What att_tape_config.watch is shown: pointers are valid during the call. */
 struct att_event {
-    const char *op;                 /* "linear", "attend", ... */
-    const char *scope;              /* "encoder/layer.3/attention" */
+    const char *op;    /* "linear", "attend", ... */
+    const char *scope; /* "encoder/layer.3/attention" */
     const att_tensor *output;
     const att_plan *plan;           /* "attend" only: with args, what att_weights needs */
     const att_attention_args *args; /* "attend" only */
 };
 
 /* The machine's own limits, measured now (a few tenths of a second), with the context's threads. */
-ATT_API att_status att_measure_peak(att_ctx *ctx, double *flops_per_second);       /* multiply-adds in registers, each 2 */
+ATT_API att_status att_measure_peak(att_ctx *ctx, double *flops_per_second); /* multiply-adds in registers, each 2 */
 ATT_API att_status att_measure_bandwidth(att_ctx *ctx, double *bytes_per_second); /* reading memory */
 
 /* ---- 7 Extend: for libraries on top ------------------------------------- */

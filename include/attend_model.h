@@ -29,7 +29,8 @@ ATT_API int64_t att_safetensors_count(const att_safetensors *f);
 ATT_API const char *att_safetensors_name(const att_safetensors *f, int64_t i);
 /* The tensor of that name, a view into the file. Error: not there. */
 ATT_API att_status att_safetensors_get(const att_safetensors *f, const char *name, att_tensor *out);
-/* Reads the same from memory (not copied, 8-byte aligned), for embedding and for fuzzing; `label` stands for the path in errors. */
+/* Reads the same from memory (not copied, 8-byte aligned), for embedding and for fuzzing; `label` stands for the path
+ * in errors. */
 ATT_API att_status att_safetensors_from_memory(att_ctx *ctx, const char *label, const void *data, size_t bytes,
                                                att_safetensors **out);
 
@@ -42,7 +43,7 @@ typedef struct att_tokenizer att_tokenizer;
  * and padding in tokenizer.json are not used: att_encode_options.max_tokens is. */
 ATT_API att_status att_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **out);
 ATT_API void att_tokenizer_free(att_tokenizer *t);
-ATT_API int64_t att_tokenizer_size(const att_tokenizer *t);               /* ids are in [0, size) */
+ATT_API int64_t att_tokenizer_size(const att_tokenizer *t);                  /* ids are in [0, size) */
 ATT_API const char *att_tokenizer_token(const att_tokenizer *t, int32_t id); /* "##ing", UTF-8; NULL if there is none */
 
 typedef struct att_encode_options {
@@ -89,11 +90,11 @@ typedef struct att_sentence att_sentence;
 
 typedef struct att_sentence_info {
     size_t size;
-    int64_t dim;         /* of an embedding */
-    int64_t max_tokens;  /* longer sentences are cut */
+    int64_t dim;        /* of an embedding */
+    int64_t max_tokens; /* longer sentences are cut */
     int64_t layers, heads;
     att_pooling pooling;
-    bool normalized;     /* embeddings have length 1: their dot product is the cosine */
+    bool normalized; /* embeddings have length 1: their dot product is the cosine */
 } att_sentence_info;
 
 ATT_API att_status att_sentence_open(att_ctx *ctx, const char *folder, att_sentence **out);

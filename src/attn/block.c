@@ -51,8 +51,8 @@ void att_cut_block(const att_plan *plan, const att_site *at, int64_t q0, int que
     }
 }
 
-void att_score_block(const att_plan *plan, const att_site *at, int64_t q0, int queries, int64_t k0,
-                     const att_cut *cut, const float *q, float *s)
+void att_score_block(const att_plan *plan, const att_site *at, int64_t q0, int queries, int64_t k0, const att_cut *cut,
+                     const float *q, float *s)
 {
     const int panel = plan->kernels->panel;
     for (int r = 0; r < cut->n_runs; r++) {

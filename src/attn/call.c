@@ -17,7 +17,8 @@ static att_status check_operand(const att_call *c, const char *name, const att_t
 {
     att_ctx *ctx = c->plan->ctx;
     const axes *x = axes_of(c);
-    att_status e = output ? att_check_output(ctx, name, t, ATT_F32, x->rank) : att_check(ctx, name, t, ATT_F32, x->rank);
+    att_status e =
+        output ? att_check_output(ctx, name, t, ATT_F32, x->rank) : att_check(ctx, name, t, ATT_F32, x->rank);
     e = e ? e : att_check_dim(ctx, name, t, x->head, heads_name, heads);
     e = e ? e : att_check_dim(ctx, name, t, x->dim, dim_name, dim);
     if (e)
@@ -54,7 +55,10 @@ static att_status check_shapes(const att_call *c, bool outputs)
         for (int i = 0; !e && i < x->rank - 1; i++)
             e = att_check_dim(ctx, "lse", &a->lse, i, "the same of q", a->q.dim[i]);
     }
-    const struct { const char *name; const att_tensor *t; } inputs[] = {{"q", &a->q}, {"k", &a->k}, {"v", &a->v}};
+    const struct {
+        const char *name;
+        const att_tensor *t;
+    } inputs[] = {{"q", &a->q}, {"k", &a->k}, {"v", &a->v}};
     for (int i = 0; !e && i < 3; i++) {
         e = att_check_apart(ctx, "out", &a->out, inputs[i].name, inputs[i].t);
         if (!e && a->lse.data)
@@ -80,8 +84,8 @@ static att_status check_offsets(att_ctx *ctx, const char *name, const int64_t *o
             *longest = offsets[i + 1] - offsets[i];
     }
     if (offsets[n] != tokens)
-        return att_fail(ctx, ATT_ERR_SHAPE, "%s[%lld] = %lld but %s = %lld", name, (long long)n,
-                        (long long)offsets[n], tokens_name, (long long)tokens);
+        return att_fail(ctx, ATT_ERR_SHAPE, "%s[%lld] = %lld but %s = %lld", name, (long long)n, (long long)offsets[n],
+                        tokens_name, (long long)tokens);
     return ATT_OK;
 }
 
@@ -113,8 +117,8 @@ static att_status check_sequences(att_call *c)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "args.%s is given beside args.q_offsets, which say the lengths",
                         a->q_lengths ? "q_lengths" : "k_lengths");
     const int64_t *k_offsets = a->k_offsets ? a->k_offsets : a->q_offsets;
-    const att_status e = check_offsets(ctx, "q_offsets", a->q_offsets, a->n_sequences, "q.dim[0]", a->q.dim[0],
-                                       &c->max_tq);
+    const att_status e =
+        check_offsets(ctx, "q_offsets", a->q_offsets, a->n_sequences, "q.dim[0]", a->q.dim[0], &c->max_tq);
     return e ? e
              : check_offsets(ctx, a->k_offsets ? "k_offsets" : "q_offsets", k_offsets, a->n_sequences, "k.dim[0]",
                              a->k.dim[0], &c->max_tk);

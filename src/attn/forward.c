@@ -65,8 +65,8 @@ static void clear(partial *p, int64_t value_dim, int64_t panel)
 }
 
 /* Keys [first, last) into a partial result. */
-static void attend_keys(const att_plan *plan, const att_site *at, int64_t q0, int queries, int64_t first,
-                        int64_t last, const scratch *w, partial *p)
+static void attend_keys(const att_plan *plan, const att_site *at, int64_t q0, int queries, int64_t first, int64_t last,
+                        const scratch *w, partial *p)
 {
     const att_kernels *kernels = plan->kernels;
     att_cut cut;

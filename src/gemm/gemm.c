@@ -9,7 +9,7 @@ typedef struct job {
     float *c;
     int64_t ldc;
     const att_epilogue *e;
-    int64_t rows, panels;             /* of one task */
+    int64_t rows, panels; /* of one task */
     int64_t row_tasks, n_panels;
     /* packing */
     const float *b;
@@ -63,14 +63,24 @@ static void gemm_task(void *arg, int i, int thread)
 
 /* Tasks are some rows by some panels, a few for each thread: fewer and a slow thread is waited for, more and the
  * same panels are read more often. */
-void att_gemm(att_ctx *ctx, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed,
-              float *c, int64_t ldc, const att_epilogue *e)
+void att_gemm(att_ctx *ctx, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed, float *c,
+              int64_t ldc, const att_epilogue *e)
 {
     enum { ROWS_PER_TASK = 96, TASKS_PER_THREAD = 8 };
     const att_kernels *kernels = att_kernels_of(ctx->isa);
     const int threads = att_threads(ctx);
-    job j = {.kernels = kernels, .m = m, .n = n, .k = k, .a = a, .lda = lda, .packed = packed, .c = c, .ldc = ldc,
-             .e = e, .rows = ROWS_PER_TASK, .n_panels = blocks(n, kernels->panel)};
+    job j = {.kernels = kernels,
+             .m = m,
+             .n = n,
+             .k = k,
+             .a = a,
+             .lda = lda,
+             .packed = packed,
+             .c = c,
+             .ldc = ldc,
+             .e = e,
+             .rows = ROWS_PER_TASK,
+             .n_panels = blocks(n, kernels->panel)};
     if (m == 0 || n == 0)
         return;
     j.row_tasks = blocks(m, j.rows);

@@ -11,22 +11,6 @@
 
 static vf nothing(void) { return v_set(-__builtin_inff()); }
 
-/* x [rows, n] -> y [n][PANEL] = scale x^T; columns behind the rows, up to a whole vector, are 0. */
-static void turn_in(int64_t rows, int64_t n, const float *x, int64_t stride, float scale, float *y)
-{
-    for (int64_t i = 0; i < rows; i += ATT_LANES)
-        for (int64_t j = 0; j < n; j += ATT_LANES) {
-            const int columns = n - j < ATT_LANES ? (int)(n - j) : ATT_LANES;
-            vf t[ATT_LANES];
-            ATT_UNROLL
-            for (int r = 0; r < ATT_LANES; r++)
-                t[r] = i + r < rows ? v_mul(v_load_n(x + (i + r) * stride + j, columns), v_set(scale)) : v_set(0);
-            v_transpose(t);
-            for (int c = 0; c < columns; c++)
-                v_store(y + (j + c) * PANEL + i, t[c]);
-        }
-}
-
 /* x [n][PANEL] -> y [rows, n], row i times scale[i]. The 0 that is added makes -0 to 0. */
 static void turn_out(int64_t rows, int64_t n, const float *x, const float *scale, float *y, int64_t stride)
 {
@@ -48,10 +32,10 @@ static void forbid(int64_t keys, const uint64_t *bits, float *s)
 {
     for (int64_t k = 0; k < keys; k++)
         ATT_UNROLL
-        for (int v = 0; v < ATT_PANEL_VECTORS; v++) {
-            float *at = s + k * PANEL + v * ATT_LANES;
-            v_store(at, v_pick((uint32_t)(bits[k] >> (v * ATT_LANES)), v_load(at), nothing()));
-        }
+    for (int v = 0; v < ATT_PANEL_VECTORS; v++) {
+        float *at = s + k * PANEL + v * ATT_LANES;
+        v_store(at, v_pick((uint32_t)(bits[k] >> (v * ATT_LANES)), v_load(at), nothing()));
+    }
 }
 
 ATT_INLINE void soften_as(const int vectors, const bool holes, int n_runs, const att_run *run, float *s, float *max,
@@ -64,8 +48,8 @@ ATT_INLINE void soften_as(const int vectors, const bool holes, int n_runs, const
     for (int r = 0; r < n_runs; r++)
         for (int64_t k = run[r].first; k < run[r].last; k++)
             ATT_UNROLL
-            for (int v = 0; v < vectors; v++)
-                top[v] = v_max(v_load(s + k * PANEL + v * ATT_LANES), top[v]);
+    for (int v = 0; v < vectors; v++)
+        top[v] = v_max(v_load(s + k * PANEL + v * ATT_LANES), top[v]);
     ATT_UNROLL
     for (int v = 0; v < vectors; v++) {
         /* nothing attended yet: any finite base will do */
@@ -77,15 +61,15 @@ ATT_INLINE void soften_as(const int vectors, const bool holes, int n_runs, const
     for (int r = 0; r < n_runs; r++)
         for (int64_t k = run[r].first; k < run[r].last; k++)
             ATT_UNROLL
-            for (int v = 0; v < vectors; v++) {
-                float *at = s + k * PANEL + v * ATT_LANES;
-                const vf x = v_load(at);
-                vf p = v_exp2(v_sub(x, base[v]));
-                if (holes)
-                    p = v_select(v_lt(x, v_set(-FLT_MAX)), v_set(0), p);
-                total[v] = v_add(total[v], p);
-                v_store(at, p);
-            }
+    for (int v = 0; v < vectors; v++) {
+        float *at = s + k * PANEL + v * ATT_LANES;
+        const vf x = v_load(at);
+        vf p = v_exp2(v_sub(x, base[v]));
+        if (holes)
+            p = v_select(v_lt(x, v_set(-FLT_MAX)), v_set(0), p);
+        total[v] = v_add(total[v], p);
+        v_store(at, p);
+    }
     ATT_UNROLL
     for (int v = 0; v < vectors; v++) {
         const vf before = v_load(sum + v * ATT_LANES);
@@ -106,8 +90,8 @@ static void soften(int columns, bool holes, int n_runs, const att_run *run, floa
         soften_as(ATT_PANEL_VECTORS, false, n_runs, run, s, max, sum, rescale);
 }
 
-ATT_INLINE void weigh_as(const int vectors, int n_runs, const att_run *run, int64_t dim, const float *v,
-                         int64_t stride, const float *p, const float *rescale, float *o)
+ATT_INLINE void weigh_as(const int vectors, int n_runs, const att_run *run, int64_t dim, const float *v, int64_t stride,
+                         const float *p, const float *rescale, float *o)
 {
     for (int r = 0; r < n_runs; r++) {
         const tile_args t = {.k = run[r].last - run[r].first,
@@ -135,8 +119,7 @@ static void weigh(int columns, int n_runs, const att_run *run, int64_t dim, cons
 }
 
 /* Adds the second partial result to the first: each is maximum [PANEL], sum [PANEL] and o [dim][PANEL]. */
-static void merge(int64_t dim, float *max, float *sum, float *o, const float *max2, const float *sum2,
-                  const float *o2)
+static void merge(int64_t dim, float *max, float *sum, float *o, const float *max2, const float *sum2, const float *o2)
 {
     for (int v = 0; v < PANEL; v += ATT_LANES) {
         const vf m = v_max(v_load(max + v), v_load(max2 + v));
@@ -154,7 +137,7 @@ static void merge(int64_t dim, float *max, float *sum, float *o, const float *ma
 void ATT_ISA(att_kernel_attention)(att_kernels *k);
 void ATT_ISA(att_kernel_attention)(att_kernels *k)
 {
-    k->turn_in = turn_in;
+    k->turn_in = tile_turn;
     k->turn_out = turn_out;
     k->forbid = forbid;
     k->soften = soften;

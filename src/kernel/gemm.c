@@ -11,8 +11,8 @@
 #include "attend.h"
 
 enum {
-    K_BLOCK = 2048,  /* a panel of this depth stays in the second-level cache */
-    ROW_BLOCK = 96   /* rows of A that do so beside it */
+    K_BLOCK = 2048, /* a panel of this depth stays in the second-level cache */
+    ROW_BLOCK = 96  /* rows of A that do so beside it */
 };
 
 static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -22,8 +22,12 @@ static void pack(int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t
 {
     for (int64_t q = first; q < last; q++) {
         float *out = packed + q * k * PANEL;
-        const int64_t used = min(n - q * PANEL, PANEL);
         const float *in = b + q * PANEL * stride_n;
+        const int64_t used = min(n - q * PANEL, PANEL);
+        if (stride_k == 1 && used == PANEL) {
+            tile_turn(PANEL, k, in, stride_n, 1, out);
+            continue;
+        }
         for (int64_t p = 0; p < k; p++)
             for (int64_t j = 0; j < PANEL; j++)
                 out[p * PANEL + j] = j < used ? in[j * stride_n + p * stride_k] : 0.0f;
@@ -112,7 +116,7 @@ typedef struct product {
     const float *a;
     int64_t lda;
     const float *packed;
-        float *c;
+    float *c;
     int64_t ldc;
     const att_epilogue *e;
 } product;

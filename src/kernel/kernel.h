@@ -44,8 +44,7 @@ typedef struct att_kernels {
                    float *rescale);
     void (*weigh)(int columns, int n_runs, const att_run *run, int64_t dim, const float *v, int64_t stride,
                   const float *p, const float *rescale, float *o);
-    void (*merge)(int64_t dim, float *max, float *sum, float *o, const float *max2, const float *sum2,
-                  const float *o2);
+    void (*merge)(int64_t dim, float *max, float *sum, float *o, const float *max2, const float *sum2, const float *o2);
 
     /* activation.c: y [n] = f(x [n]); y may be x */
     void (*activate)(int activation, int64_t n, const float *x, float *y);

@@ -29,6 +29,22 @@ typedef struct tile_args {
     const float *scale; /* START_SCALED: start = c[r][j] scale[j] */
 } tile_args;
 
+/* One panel: x [rows, n] -> y [n][PANEL] = scale x^T; columns behind the rows are 0, up to a whole vector. */
+static inline void tile_turn(int64_t rows, int64_t n, const float *x, int64_t stride, float scale, float *y)
+{
+    for (int64_t i = 0; i < rows; i += ATT_LANES)
+        for (int64_t j = 0; j < n; j += ATT_LANES) {
+            const int columns = n - j < ATT_LANES ? (int)(n - j) : ATT_LANES;
+            vf t[ATT_LANES];
+            ATT_UNROLL
+            for (int r = 0; r < ATT_LANES; r++)
+                t[r] = i + r < rows ? v_mul(v_load_n(x + (i + r) * stride + j, columns), v_set(scale)) : v_set(0);
+            v_transpose(t);
+            for (int c = 0; c < columns; c++)
+                v_store(y + (j + c) * PANEL + i, t[c]);
+        }
+}
+
 /* rows and vectors are constants where this is inlined. */
 ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed, const tile_start start,
                         const tile_args *t)
@@ -40,11 +56,11 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
     ATT_UNROLL
     for (int r = 0; r < rows; r++)
         ATT_UNROLL
-        for (int v = 0; v < vectors; v++) {
-            acc[r][v] = start == START_ZERO ? v_set(0) : v_load(t->c + r * t->ldc + v * ATT_LANES);
-            if (start == START_SCALED)
-                acc[r][v] = v_mul(acc[r][v], v_load(t->scale + v * ATT_LANES));
-        }
+    for (int v = 0; v < vectors; v++) {
+        acc[r][v] = start == START_ZERO ? v_set(0) : v_load(t->c + r * t->ldc + v * ATT_LANES);
+        if (start == START_SCALED)
+            acc[r][v] = v_mul(acc[r][v], v_load(t->scale + v * ATT_LANES));
+    }
 
     for (int64_t p = 0; p < t->k; p++, b += PANEL, a += k_step) {
         vf x[MAX_VECTORS];
@@ -63,8 +79,8 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
     ATT_UNROLL
     for (int r = 0; r < rows; r++)
         ATT_UNROLL
-        for (int v = 0; v < vectors; v++)
-            v_store(t->c + r * t->ldc + v * ATT_LANES, acc[r][v]);
+    for (int v = 0; v < vectors; v++)
+        v_store(t->c + r * t->ldc + v * ATT_LANES, acc[r][v]);
 }
 
 /* One tile of a row count known at run time. */

@@ -37,10 +37,7 @@ static inline vf v_select(vm m, vf a, vf b) { return _mm256_blendv_ps(b, a, m); 
 static inline vf v_max(vf a, vf b) { return _mm256_max_ps(a, b); } /* b where either is NaN */
 static inline vf v_min(vf a, vf b) { return _mm256_min_ps(a, b); }
 static inline vf v_abs(vf a) { return _mm256_andnot_ps(v_set(-0.0f), a); }
-static inline vf v_sign_of(vf mag, vf sign)
-{
-    return _mm256_or_ps(v_abs(mag), _mm256_and_ps(v_set(-0.0f), sign));
-}
+static inline vf v_sign_of(vf mag, vf sign) { return _mm256_or_ps(v_abs(mag), _mm256_and_ps(v_set(-0.0f), sign)); }
 static inline vf v_round(vf a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 static inline vf v_ldexp(vf a, vf n) /* a 2^n, n whole, -126 <= n <= 127 */
 {
@@ -77,10 +74,10 @@ static inline void v_transpose(vf x[ATT_LANES])
     ATT_UNROLL
     for (int i = 0; i < 8; i += 4)
         ATT_UNROLL
-        for (int j = 0; j < 2; j++) {
-            x[i + 2 * j] = _mm256_shuffle_ps(y[i + j], y[i + j + 2], 0x44);
-            x[i + 2 * j + 1] = _mm256_shuffle_ps(y[i + j], y[i + j + 2], 0xee);
-        }
+    for (int j = 0; j < 2; j++) {
+        x[i + 2 * j] = _mm256_shuffle_ps(y[i + j], y[i + j + 2], 0x44);
+        x[i + 2 * j + 1] = _mm256_shuffle_ps(y[i + j], y[i + j + 2], 0xee);
+    }
     ATT_UNROLL
     for (int i = 0; i < 4; i++) {
         y[i] = _mm256_permute2f128_ps(x[i], x[i + 4], 0x20);

@@ -34,10 +34,7 @@ static inline vf v_select(vm m, vf a, vf b) { return _mm512_mask_blend_ps(m, b, 
 static inline vf v_max(vf a, vf b) { return _mm512_max_ps(a, b); } /* b where either is NaN */
 static inline vf v_min(vf a, vf b) { return _mm512_min_ps(a, b); }
 static inline vf v_abs(vf a) { return _mm512_abs_ps(a); }
-static inline vf v_sign_of(vf mag, vf sign)
-{
-    return _mm512_or_ps(v_abs(mag), _mm512_and_ps(v_set(-0.0f), sign));
-}
+static inline vf v_sign_of(vf mag, vf sign) { return _mm512_or_ps(v_abs(mag), _mm512_and_ps(v_set(-0.0f), sign)); }
 static inline vf v_round(vf a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 static inline vf v_ldexp(vf a, vf n) { return _mm512_scalef_ps(a, n); } /* a 2^n, n whole, -126 <= n <= 127 */
 static inline vf v_sqrt(vf a) { return _mm512_sqrt_ps(a); }
@@ -72,17 +69,17 @@ static inline void v_transpose(vf x[ATT_LANES])
     ATT_UNROLL
     for (int i = 0; i < 16; i += 4)
         ATT_UNROLL
-        for (int j = 0; j < 2; j++) {
-            x[i + 2 * j] = _mm512_shuffle_ps(y[i + j], y[i + j + 2], 0x44);
-            x[i + 2 * j + 1] = _mm512_shuffle_ps(y[i + j], y[i + j + 2], 0xee);
-        }
+    for (int j = 0; j < 2; j++) {
+        x[i + 2 * j] = _mm512_shuffle_ps(y[i + j], y[i + j + 2], 0x44);
+        x[i + 2 * j + 1] = _mm512_shuffle_ps(y[i + j], y[i + j + 2], 0xee);
+    }
     ATT_UNROLL
     for (int i = 0; i < 4; i++)
         ATT_UNROLL
-        for (int j = 0; j < 2; j++) {
-            y[8 * j + i] = _mm512_shuffle_f32x4(x[8 * j + i], x[8 * j + i + 4], 0x88);
-            y[8 * j + i + 4] = _mm512_shuffle_f32x4(x[8 * j + i], x[8 * j + i + 4], 0xdd);
-        }
+    for (int j = 0; j < 2; j++) {
+        y[8 * j + i] = _mm512_shuffle_f32x4(x[8 * j + i], x[8 * j + i + 4], 0x88);
+        y[8 * j + i + 4] = _mm512_shuffle_f32x4(x[8 * j + i], x[8 * j + i + 4], 0xdd);
+    }
     ATT_UNROLL
     for (int i = 0; i < 8; i++) {
         x[i] = _mm512_shuffle_f32x4(y[i], y[i + 8], 0x88);

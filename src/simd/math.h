@@ -57,7 +57,7 @@ ATT_INLINE vf v_erf(vf x)
 {
     static const float near[] = {0x1.06eba6p-3f,  -0x1.81270cp-2f, 0x1.ce2134p-4f,
                                  -0x1.b6f3ecp-6f, 0x1.49c9fep-8f,  -0x1.453362p-11f};
-    static const float far[] = {-0x1.b4563ep-13f, -0x1.a09034p0f, -0x1.d664d8p-1f, -0x1.34058p-3f,
+    static const float far[] = {-0x1.b4563ep-13f, -0x1.a09034p0f,  -0x1.d664d8p-1f, -0x1.34058p-3f,
                                 0x1.0882dp-5f,    -0x1.2365b4p-8f, 0x1.2e67eep-12f};
     const vf t = v_min(v_set(4), v_abs(x));
     const vf low = v_fma(t, v_polynomial(near, 5, v_mul(t, t)), t);

@@ -3,10 +3,7 @@
 // arch: any
 // flags:
 #ifdef ATT_SIMD_DETECT
-static bool att_detect_scalar(void)
-{
-    return true;
-}
+static bool att_detect_scalar(void) { return true; }
 #else
 #include <math.h>
 #include <string.h>
@@ -18,16 +15,29 @@ typedef float vf __attribute__((vector_size(16)));
 typedef int32_t vm __attribute__((vector_size(16))); /* a mask: all bits of a lane, or none */
 
 static inline vf v_set(float x) { return (vf){x, x, x, x}; }
-static inline vf v_load(const float *p) { vf x; memcpy(&x, p, sizeof x); return x; }
+static inline vf v_load(const float *p)
+{
+    vf x;
+    memcpy(&x, p, sizeof x);
+    return x;
+}
 static inline void v_store(float *p, vf x) { memcpy(p, &x, sizeof x); }
-static inline vf v_load_n(const float *p, int n) { vf x = v_set(0); memcpy(&x, p, (size_t)n * sizeof *p); return x; }
+static inline vf v_load_n(const float *p, int n)
+{
+    vf x = v_set(0);
+    memcpy(&x, p, (size_t)n * sizeof *p);
+    return x;
+}
 static inline void v_store_n(float *p, vf x, int n) { memcpy(p, &x, (size_t)n * sizeof *p); }
 static inline vm v_first(int n) { return (vm){0, 1, 2, 3} < n; } /* the first n lanes */
 static inline vf v_add(vf a, vf b) { return a + b; }
 static inline vf v_sub(vf a, vf b) { return a - b; }
 static inline vf v_mul(vf a, vf b) { return a * b; }
 static inline vf v_div(vf a, vf b) { return a / b; }
-static inline vf v_fma(vf a, vf b, vf c) { return a * b + c; } /* rounds twice here, once where there is an instruction */
+static inline vf v_fma(vf a, vf b, vf c)
+{
+    return a * b + c;
+} /* rounds twice here, once where there is an instruction */
 static inline vm v_lt(vf a, vf b) { return a < b; }
 static inline vm v_is_nan(vf a) { return a != a; }
 static inline vf v_select(vm m, vf a, vf b) { return (vf)((m & (vm)a) | (~m & (vm)b)); }

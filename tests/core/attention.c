@@ -526,23 +526,92 @@ typedef struct wrong {
     void (*spoil)(operands *o, att_attention_spec *s);
 } wrong;
 
-static void head_dim_differs(operands *o, att_attention_spec *s) { (void)s; o->args.k.dim[3] = 7; }
-static void time_of_v_differs(operands *o, att_attention_spec *s) { (void)s; o->args.v.dim[2] = 8; }
-static void batch_differs(operands *o, att_attention_spec *s) { (void)s; o->args.k.dim[0] = 1; }
-static void rank_is_wrong(operands *o, att_attention_spec *s) { (void)s; o->args.q.rank = 3; }
-static void dtype_is_wrong(operands *o, att_attention_spec *s) { (void)s; o->args.q.dtype = ATT_F16; }
-static void dim_is_not_contiguous(operands *o, att_attention_spec *s) { (void)s; o->args.v.stride[3] = 2; o->args.v.dim[2] = 9; }
-static void heads_do_not_divide(operands *o, att_attention_spec *s) { (void)o; s->kv_heads = 3; }
-static void no_heads(operands *o, att_attention_spec *s) { (void)o; s->heads = 0; }
-static void no_alignment(operands *o, att_attention_spec *s) { (void)o; s->mask[0] = &att_mask_causal; }
-static void no_starts(operands *o, att_attention_spec *s) { (void)o; s->align = ATT_ALIGN_STARTS; }
-static void no_mask(operands *o, att_attention_spec *s) { (void)o; s->mask[0] = &att_mask_boolean; }
-static void no_bias(operands *o, att_attention_spec *s) { (void)o; s->modifier[0] = &att_modifier_bias; }
-static void output_is_input(operands *o, att_attention_spec *s) { (void)s; o->args.out.data = o->q; }
-static void output_repeats(operands *o, att_attention_spec *s) { (void)s; o->args.out.stride[1] = 0; }
-static void nothing_given(operands *o, att_attention_spec *s) { (void)s; o->args.q.data = NULL; }
-static void size_missing(operands *o, att_attention_spec *s) { (void)s; o->args.size = 0; }
-static void scale_is_nan(operands *o, att_attention_spec *s) { (void)o; s->scale = NAN; }
+static void head_dim_differs(operands *o, att_attention_spec *s)
+{
+    (void)s;
+    o->args.k.dim[3] = 7;
+}
+static void time_of_v_differs(operands *o, att_attention_spec *s)
+{
+    (void)s;
+    o->args.v.dim[2] = 8;
+}
+static void batch_differs(operands *o, att_attention_spec *s)
+{
+    (void)s;
+    o->args.k.dim[0] = 1;
+}
+static void rank_is_wrong(operands *o, att_attention_spec *s)
+{
+    (void)s;
+    o->args.q.rank = 3;
+}
+static void dtype_is_wrong(operands *o, att_attention_spec *s)
+{
+    (void)s;
+    o->args.q.dtype = ATT_F16;
+}
+static void dim_is_not_contiguous(operands *o, att_attention_spec *s)
+{
+    (void)s;
+    o->args.v.stride[3] = 2;
+    o->args.v.dim[2] = 9;
+}
+static void heads_do_not_divide(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    s->kv_heads = 3;
+}
+static void no_heads(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    s->heads = 0;
+}
+static void no_alignment(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    s->mask[0] = &att_mask_causal;
+}
+static void no_starts(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    s->align = ATT_ALIGN_STARTS;
+}
+static void no_mask(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    s->mask[0] = &att_mask_boolean;
+}
+static void no_bias(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    s->modifier[0] = &att_modifier_bias;
+}
+static void output_is_input(operands *o, att_attention_spec *s)
+{
+    (void)s;
+    o->args.out.data = o->q;
+}
+static void output_repeats(operands *o, att_attention_spec *s)
+{
+    (void)s;
+    o->args.out.stride[1] = 0;
+}
+static void nothing_given(operands *o, att_attention_spec *s)
+{
+    (void)s;
+    o->args.q.data = NULL;
+}
+static void size_missing(operands *o, att_attention_spec *s)
+{
+    (void)s;
+    o->args.size = 0;
+}
+static void scale_is_nan(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    s->scale = NAN;
+}
 static void too_long(operands *o, att_attention_spec *s)
 {
     (void)s;

@@ -14,12 +14,8 @@ static double formula(const float *q, const float *k, int64_t dim)
 static void tile(const att_block *b)
 {
     const att_site *at = b->site;
-    const tile_args t = {.k = b->head_dim,
-                         .a = at->k + b->k0 * at->k_stride,
-                         .lda = at->k_stride,
-                         .b = b->q,
-                         .c = b->s,
-                         .ldc = PANEL};
+    const tile_args t = {
+        .k = b->head_dim, .a = at->k + b->k0 * at->k_stride, .lda = at->k_stride, .b = b->q, .c = b->s, .ldc = PANEL};
     if (b->queries <= ATT_LANES)
         tile_all(b->keys, 1, false, START_ZERO, t);
     else
