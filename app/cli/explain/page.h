@@ -35,7 +35,6 @@ typedef struct page {
 } page;
 
 typedef struct chapter {
-    text title;
     text about; /* one line for the list */
     att_status (*run)(page *p);
 } chapter;

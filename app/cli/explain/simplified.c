@@ -235,7 +235,6 @@ static att_status run(page *p)
 }
 
 const chapter chapter_simplified = {
-    .title = {"Self-attention by hand: Hello shiny sun!", "手計算でたどる自己注意：Hello shiny sun!"},
     .about = {"scores, weights and a context vector of three words, by hand",
               "三つの単語のスコア、重み、コンテキストベクトルを、掛け算ひとつずつ"},
     .run = run,

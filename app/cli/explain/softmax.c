@@ -362,8 +362,6 @@ static att_status run(page *p)
 }
 
 const chapter chapter_softmax = {
-    .title = {"Your journey starts with one step: from scores to weights",
-              "Your journey starts with one step：スコアから重みへ"},
     .about = {"three ways from scores to weights, an overflow, then all queries",
               "スコアから重みへの三つの道と桁あふれ、そして全クエリの一括計算"},
     .run = run,

@@ -1,0 +1,108 @@
+/* attend explain: attention step by step, on small numbers. */
+#include "cli.h"
+#include "color.h"
+#include "explain/page.h"
+#include "explain_chapters.h" /* written by the build: CHAPTER_LIST */
+
+#include <string.h>
+
+#define CHAPTER_DECLARE(name) extern const chapter chapter_##name;
+CHAPTER_LIST(CHAPTER_DECLARE)
+#define CHAPTER_ROW(name) {#name, &chapter_##name},
+static const struct {
+    const char *name;
+    const chapter *chapter;
+} chapters[] = {CHAPTER_LIST(CHAPTER_ROW)};
+enum { CHAPTERS = sizeof chapters / sizeof *chapters };
+
+static const char *input;
+static int64_t query;
+static int language; /* 0 English, 1 Japanese */
+
+static const cli_option options[] = {
+    {"input", 0, "FILE", .text = &input, .help = "run the chapter on the vectors in FILE (- for standard input)"},
+    {"query", 0, "N", .integer = &query, .min = 0, .max = VECTORS_MAX, .quiet = true,
+     .help = "number of the vector that asks, from 1; 0, the default: the second"},
+    {"lang", 0, "en|ja", .choice = &language, .help = "language of the text"},
+    {NULL},
+};
+
+static int list_chapters(void)
+{
+    if (input || query)
+        return cli_misuse("explain: --%s needs a chapter", input ? "input" : "query");
+    puts(language ? "章を学ぶ順に並べています。`attend explain 章の名前`で読めます。\n"
+                  : "The chapters, in the order to read them in; `attend explain CHAPTER` shows one.\n");
+    for (int i = 0; i < CHAPTERS; i++) {
+        text about = chapters[i].chapter->about;
+        printf("  %-12s %s\n", chapters[i].name, language ? about.ja : about.en);
+    }
+    return CLI_DONE;
+}
+
+static const chapter *find(const char *name)
+{
+    const char *names[CHAPTERS];
+    for (int i = 0; i < CHAPTERS; i++) {
+        names[i] = chapters[i].name;
+        if (strcmp(names[i], name) == 0)
+            return chapters[i].chapter;
+    }
+    const char *near = cli_nearest(name, names, CHAPTERS);
+    cli_misuse("explain: there is no chapter \"%s\"%s%s%s", name, near ? "; did you mean \"" : "", near ? near : "",
+               near ? "\"?" : "; \"attend explain\" lists them");
+    return NULL;
+}
+
+static att_status show(att_ctx *ctx, const chapter *c)
+{
+    vectors own = {0};
+    att_status s = input ? vectors_read(ctx, input, &own) : ATT_OK;
+    if (s == ATT_OK) {
+        page p = {.out = stdout,
+                  .ctx = ctx,
+                  .japanese = language,
+                  .colors = terminal_colors(stdout),
+                  .own = input ? &own : NULL,
+                  .query = query};
+        s = c->run(&p);
+        page_close(&p);
+    }
+    vectors_free(&own);
+    return s;
+}
+
+static int run(int n, char **arguments)
+{
+    if (n == 0)
+        return list_chapters();
+    const chapter *c = find(arguments[0]);
+    if (!c)
+        return CLI_MISUSE;
+    att_ctx *ctx;
+    int code = cli_open(&ctx, 1);
+    if (code)
+        return code;
+    code = cli_status(ctx, show(ctx, c));
+    att_close(ctx);
+    return code;
+}
+
+#define CHAPTER_WORD(name) #name "|"
+const cli_command cli_explain = {
+    .name = "explain",
+    .summary = "attention step by step: formula, numbers and the C call",
+    .arguments = "[CHAPTER]",
+    .max_arguments = 1,
+    .words = CHAPTER_LIST(CHAPTER_WORD),
+    .details = "Without CHAPTER: lists the chapters in the order to read them in.\n"
+               "\n"
+               "With --input a chapter runs on vectors of your own, one in a line: an optional\n"
+               "label, then numbers, with spaces, tabs, commas or semicolons between them;\n"
+               "# begins a comment. All vectors have as many numbers as the first.",
+    .examples = "attend explain simplified\n"
+                "attend explain softmax --lang ja\n"
+                "printf 'sea 1 0\\nlake 0.8 0.1\\nstone 0 1\\n' | attend explain softmax --input -",
+    .options = options,
+    .run = run,
+};
