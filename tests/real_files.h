@@ -14,7 +14,7 @@
 enum { MAX_FILE_NAME = 1024 };
 
 /* $ATTEND_MODELS/name, else $XDG_DATA_HOME/attend/models/name, else ~/.local/share/attend/models/name. Where it is not
- * there the test is skipped with a message; where ATT_REQUIRE_MODEL=1 says that it must be, the test fails. */
+ * there the test is skipped with a message; where ATTEND_REQUIRE_MODEL=1 says that it must be, the test fails. */
 static inline const char *model_folder(const char *name)
 {
     static char path[MAX_FILE_NAME];
@@ -27,9 +27,9 @@ static inline const char *model_folder(const char *name)
         snprintf(path, sizeof path, "%s/.local/share/attend/models/%s", home ? home : "", name);
     if (access(path, R_OK) == 0)
         return path;
-    const char *required = getenv("ATT_REQUIRE_MODEL");
+    const char *required = getenv("ATTEND_REQUIRE_MODEL");
     if (required && required[0] == '1')
-        fail_msg("%s is not there, but ATT_REQUIRE_MODEL=1", path);
+        fail_msg("%s is not there, but ATTEND_REQUIRE_MODEL=1", path);
     print_message("skipped: %s is not there; ./dev demo fetches it\n", path);
     skip();
     return NULL;
