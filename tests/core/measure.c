@@ -1,4 +1,5 @@
 /* The machine's limits are plausible: their worth as a yardstick is that they bound all else. */
+// labels: slow
 #include "base/base.h"
 #include "kernel/kernel.h"
 #include "simd/isa.h"

@@ -1,4 +1,5 @@
 /* The thread pool: each index once, any number of threads, any callers. */
+// labels: threads
 #include "base/base.h"
 
 #include <pthread.h>

@@ -1,4 +1,5 @@
 /* A system that refuses threads: this program's own pthread_create stands before the real one. */
+// labels: threads
 #include "attend.h"
 #include "fail_alloc.h"
 
