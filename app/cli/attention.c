@@ -1,0 +1,125 @@
+/* attend attention: what a head looks at. */
+#include "cli.h"
+#include "color.h"
+#include "heatmap.h"
+#include "output.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *model_name, *svg_path;
+static int64_t layer = -1, head, threads;
+static bool json;
+
+static const cli_option options[] = {
+    CLI_MODEL(&model_name),
+    {"layer", 'l', "N", .integer = &layer, .min = 0, .max = 1000, .quiet = true,
+     .help = "of this layer, counted from 0; default: the last"},
+    {"head", 'H', "N", .integer = &head, .min = 0, .max = 1000, .help = "of this head, counted from 0"},
+    {"svg", 0, "FILE", .text = &svg_path, .quiet = true, .help = "draw to this file as well"},
+    CLI_THREADS(&threads),
+    CLI_JSON(&json),
+    {0},
+};
+
+static int choose(const att_sentence_info *info)
+{
+    if (layer >= info->layers)
+        return cli_misuse("--layer: the model has the layers 0 to %lld, not %lld", (long long)info->layers - 1,
+                          (long long)layer);
+    if (head >= info->heads)
+        return cli_misuse("--head: the model has the heads 0 to %lld, not %lld", (long long)info->heads - 1,
+                          (long long)head);
+    if (layer < 0)
+        layer = info->layers - 1;
+    return CLI_DONE;
+}
+
+static void print_json(const char *const *labels, const att_attention_map *map)
+{
+    int64_t n = map->tokens.count;
+    printf("{\"layer\": %lld, \"head\": %lld, \"tokens\": [", (long long)layer, (long long)head);
+    for (int64_t i = 0; i < n; i++) {
+        fputs(i ? ", " : "", stdout);
+        cli_write_json(stdout, labels[i], strlen(labels[i]));
+    }
+    fputs("], \"weights\": [", stdout);
+    for (int64_t i = 0; i < n; i++) {
+        fputs(i ? ", [" : "[", stdout);
+        cli_write_row(stdout, map->weights + i * n, n, ',');
+        putchar(']');
+    }
+    puts("]}");
+}
+
+static int draw_svg(const char *text, const char *const *labels, const att_attention_map *map)
+{
+    cli_output out;
+    char title[256];
+    int code = cli_output_open(&out, svg_path);
+    if (code)
+        return code;
+    snprintf(title, sizeof title, "Layer %lld, head %lld: %s", (long long)layer, (long long)head, text);
+    heatmap_svg(out.file, title, labels, map->tokens.count, map->weights);
+    return cli_output_close(&out, code);
+}
+
+static int show(const cli_model *m, const char *text, const att_attention_map *map)
+{
+    const att_tokenizer *t = att_sentence_tokenizer(m->sentence);
+    int64_t n = map->tokens.count;
+    const char **labels = malloc(((size_t)n + 1) * sizeof *labels);
+    if (!labels)
+        return cli_fail_memory();
+    for (int64_t i = 0; i < n; i++)
+        labels[i] = att_tokenizer_token(t, map->tokens.ids[i]);
+    int code = CLI_DONE;
+    if (json) {
+        print_json(labels, map);
+    } else {
+        printf("Layer %lld of 0 to %lld, head %lld of 0 to %lld. A row is a token that looks, a column one that is "
+               "looked at.\n\n",
+               (long long)layer, (long long)m->info.layers - 1, (long long)head, (long long)m->info.heads - 1);
+        heatmap_terminal(stdout, labels, n, map->weights, terminal_colors(stdout));
+    }
+    if (svg_path)
+        code = draw_svg(text, labels, map);
+    free(labels);
+    return code;
+}
+
+static int run(int n, char **arguments)
+{
+    (void)n;
+    const char *text = arguments[0];
+    cli_model m;
+    att_attention_map map = {0};
+    int code = cli_model_open(&m, model_name, threads);
+    if (code)
+        return code;
+    code = choose(&m.info);
+    if (!code)
+        code = cli_status(m.ctx, att_sentence_attention(m.sentence, text, strlen(text), layer, head, &map));
+    if (!code && map.tokens.truncated)
+        cli_note("the text is longer than %lld tokens; what is behind them was not looked at",
+                 (long long)m.info.max_tokens);
+    if (!code)
+        code = show(&m, text, &map);
+    att_attention_map_free(m.sentence, &map);
+    cli_model_close(&m);
+    return code;
+}
+
+const cli_command cli_attention = {
+    .name = "attention",
+    .summary = "what one attention head of a model looks at, as a picture",
+    .arguments = "TEXT",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .details = "Each token of the text takes something from the others: the picture shows how\n"
+               "much, in one head of one layer. Rows add up to 1.",
+    .examples = "attend attention -m all-MiniLM-L6-v2 \"The cat sat on the mat because it was tired.\"\n"
+                "attend attention -m all-MiniLM-L6-v2 --layer 5 --head 3 --svg head.svg \"Hello shiny sun!\"",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,171 @@
+#include "lines.h"
+#include "cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { READ_BYTES = 1 << 18, BLOCK_BYTES = 1 << 22 };
+static const size_t longest_line = (size_t)1 << 30;
+
+static bool is_standard(const char *path) { return strcmp(path, "-") == 0; }
+
+static int check(const char *path, double *bytes)
+{
+    struct stat s;
+    if (is_standard(path) ? fstat(STDIN_FILENO, &s) : stat(path, &s))
+        return cli_fail_errno(path);
+    if (S_ISDIR(s.st_mode))
+        return cli_fail("%s: is a folder, not a file", path);
+    if (!is_standard(path) && access(path, R_OK))
+        return cli_fail_errno(path);
+    *bytes = S_ISREG(s.st_mode) ? (double)s.st_size : -1;
+    return CLI_DONE;
+}
+
+int cli_lines_open(cli_lines *l, int n, char *const *paths)
+{
+    static char *const standard[] = {"-"};
+    *l = (cli_lines){.paths = n ? paths : standard, .n_paths = n ? n : 1, .fd = -1};
+    bool known = true;
+    for (int i = 0; i < l->n_paths; i++) {
+        double bytes = 0;
+        int code = check(l->paths[i], &bytes);
+        if (code)
+            return code;
+        known = known && bytes >= 0;
+        l->total += bytes;
+    }
+    if (!known)
+        l->total = 0;
+    return CLI_DONE;
+}
+
+void cli_lines_close(cli_lines *l)
+{
+    if (l->fd > STDIN_FILENO)
+        close(l->fd);
+    free(l->data);
+    free(l->text);
+    free(l->bytes);
+    free(l->begin);
+    *l = (cli_lines){.fd = -1};
+}
+
+static int open_next(cli_lines *l)
+{
+    const char *path = l->paths[l->at++];
+    l->path = is_standard(path) ? "standard input" : path;
+    l->line = 0;
+    l->fd = is_standard(path) ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    return l->fd < 0 ? cli_fail_errno(path) : CLI_DONE;
+}
+
+static bool must_wait(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    return poll(&p, 1, 0) == 0;
+}
+
+/* Reads more behind `used`, with a byte to spare; *end: there is no more. */
+static int read_more(cli_lines *l, bool *end)
+{
+    if (l->used - l->start > longest_line)
+        return cli_fail("%s: line %lld has more than %zu bytes", l->path, (long long)l->line + 1, longest_line);
+    if (l->capacity < l->used + READ_BYTES + 1) {
+        size_t capacity = l->capacity + l->capacity / 2 + READ_BYTES + 1;
+        char *data = realloc(l->data, capacity);
+        if (!data)
+            return cli_fail_memory();
+        l->data = data;
+        l->capacity = capacity;
+    }
+    ssize_t n;
+    do {
+        if (cli_signal)
+            return CLI_INTERRUPTED;
+        n = read(l->fd, l->data + l->used, READ_BYTES);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return cli_fail_errno(l->path);
+    l->used += (size_t)n;
+    l->read += (double)n;
+    *end = n == 0;
+    return CLI_DONE;
+}
+
+static int grow(cli_lines *l)
+{
+    size_t room = l->room ? 2 * (size_t)l->room : 1024;
+    const char **text = realloc(l->text, room * sizeof *text);
+    l->text = text ? text : l->text;
+    size_t *bytes = realloc(l->bytes, room * sizeof *bytes);
+    l->bytes = bytes ? bytes : l->bytes;
+    size_t *begin = realloc(l->begin, room * sizeof *begin);
+    l->begin = begin ? begin : l->begin;
+    if (!text || !bytes || !begin)
+        return cli_fail_memory();
+    l->room = (int64_t)room;
+    return CLI_DONE;
+}
+
+/* The line from start to the line feed at `end` joins the block. */
+static int take_line(cli_lines *l, size_t end)
+{
+    int code = l->count == l->room ? grow(l) : CLI_DONE;
+    if (code)
+        return code;
+    size_t n = end - l->start;
+    if (n && l->data[end - 1] == '\r')
+        n--;
+    l->data[l->start + n] = '\0';
+    l->begin[l->count] = l->start;
+    l->bytes[l->count++] = n;
+    l->start = end + 1;
+    l->line++;
+    return CLI_DONE;
+}
+
+int cli_lines_next(cli_lines *l, int64_t most)
+{
+    int code = CLI_DONE;
+    l->count = 0;
+    if (l->used > l->start)
+        memmove(l->data, l->data + l->start, l->used - l->start);
+    l->used -= l->start;
+    l->start = 0;
+    size_t seen = 0; /* no line feed in [start, seen) */
+    while (!code && l->count < most && l->start < BLOCK_BYTES) {
+        const char *end = l->used > seen ? memchr(l->data + seen, '\n', l->used - seen) : NULL;
+        if (end) {
+            code = take_line(l, (size_t)(end - l->data));
+            seen = l->start;
+            continue;
+        }
+        seen = l->used;
+        if (l->fd < 0) {
+            if (l->at == l->n_paths)
+                break;
+            code = open_next(l);
+            continue;
+        }
+        if (l->count && must_wait(l->fd))
+            break;
+        bool file_ends = false;
+        code = read_more(l, &file_ends);
+        if (!code && file_ends) {
+            if (l->fd != STDIN_FILENO)
+                close(l->fd);
+            l->fd = -1;
+            if (l->used > l->start) /* the last line has no end: give it one */
+                l->data[l->used++] = '\n';
+        }
+    }
+    for (int64_t i = 0; i < l->count; i++)
+        l->text[i] = l->data + l->begin[i]; /* only now data stays where it is */
+    return code;
+}

@@ -1,0 +1,31 @@
+/* The lines of files, in blocks: memory does not grow with the input. */
+#ifndef CLI_LINES_H
+#define CLI_LINES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct cli_lines {
+    /* The current block; each text is also zero-terminated. Without line ends (LF, CR LF); NUL bytes are kept. */
+    int64_t count;
+    const char **text;  /* [count] */
+    size_t *bytes;      /* [count] */
+    double read, total; /* bytes so far; of all files, 0 where unknown */
+    /* private */
+    char *const *paths;
+    int n_paths, at, fd; /* the next path; -1: none is open */
+    const char *path;
+    int64_t line; /* of the open file */
+    char *data;   /* [capacity]: used bytes, of which those before start are in the block */
+    size_t capacity, used, start;
+    size_t *begin; /* [count]: of the lines, in data */
+    int64_t room;  /* of text, bytes and begin */
+} cli_lines;
+
+/* No paths: standard input, as for the path "-". Sees to it that the files are there. */
+int cli_lines_open(cli_lines *l, int n, char *const *paths);
+/* The next block of at most `most` lines; count 0: no more. A block ends early where the input makes us wait. */
+int cli_lines_next(cli_lines *l, int64_t most);
+void cli_lines_close(cli_lines *l);
+
+#endif

@@ -1,0 +1,23 @@
+/* Matrices of f32 as NumPy's .npy files (format 1.0 written; 1.0, 2.0 and 3.0 read). */
+#ifndef CLI_NPY_H
+#define CLI_NPY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Writes a header that has the same length for all rows and columns. */
+void cli_npy_header(FILE *f, int64_t rows, int64_t columns);
+
+typedef struct cli_npy {
+    const float *data; /* [rows, columns], mapped */
+    int64_t rows, columns;
+    void *map;
+    size_t bytes;
+} cli_npy;
+
+/* Maps a file and checks all of its header; what does not fit is one sentence. */
+int cli_npy_open(cli_npy *a, const char *path);
+void cli_npy_close(cli_npy *a);
+
+#endif

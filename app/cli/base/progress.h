@@ -1,0 +1,19 @@
+/* A line on standard error that says how far things are; only where that is a terminal. */
+#ifndef CLI_PROGRESS_H
+#define CLI_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct cli_progress {
+    bool on;
+    double begin, shown; /* seconds */
+} cli_progress;
+
+double cli_seconds(void); /* of a clock that only goes forward */
+void cli_progress_begin(cli_progress *p);
+/* `count` things are done; `share` of all in [0, 1], 0 where unknown. */
+void cli_progress_show(cli_progress *p, int64_t count, const char *things, double share);
+void cli_progress_end(cli_progress *p);
+
+#endif

@@ -1,0 +1,129 @@
+/* attend embed: lines to vectors. */
+#include "cli.h"
+#include "lines.h"
+#include "npy.h"
+#include "output.h"
+#include "progress.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum format { JSONL, NPY, TSV };
+enum { BLOCK = 1024 }; /* lines at a time: enough to sort by length, little enough to hold */
+
+static const char *model_name, *output_path;
+static int format = JSONL;
+static int64_t threads;
+
+static const cli_option options[] = {
+    CLI_MODEL(&model_name),
+    {"format", 'f', "jsonl|npy|tsv", .choice = &format, .help = "how to write the vectors"},
+    {"output", 'o', "FILE", .text = &output_path, .quiet = true,
+     .help = "write there instead of standard output; the file appears when it is complete"},
+    CLI_THREADS(&threads),
+    {0},
+};
+
+static void write_block(FILE *f, const cli_lines *in, const float *vectors /* [in->count, dim] */, int64_t dim)
+{
+    if (format == NPY) {
+        fwrite(vectors, sizeof *vectors, (size_t)(in->count * dim), f);
+        return;
+    }
+    for (int64_t i = 0; i < in->count; i++) {
+        if (format == JSONL) {
+            fputs("{\"text\": ", f);
+            cli_write_json(f, in->text[i], in->bytes[i]);
+            fputs(", \"embedding\": [", f);
+        }
+        cli_write_row(f, vectors + i * dim, dim, format == JSONL ? ',' : '\t');
+        fputs(format == JSONL ? "]}\n" : "\n", f);
+    }
+}
+
+/* All lines through the model; *rows: how many there were. */
+static int stream(const cli_model *m, cli_lines *in, cli_output *out, int64_t *rows)
+{
+    float *vectors = malloc(BLOCK * (size_t)m->info.dim * sizeof *vectors);
+    int64_t cut = 0;
+    int code = vectors ? CLI_DONE : cli_fail_memory();
+    cli_progress progress;
+    cli_progress_begin(&progress);
+    while (!code) {
+        int64_t cut_here = 0;
+        code = cli_lines_next(in, BLOCK);
+        if (code || in->count == 0)
+            break;
+        code = cli_status(m->ctx, att_sentence_encode(m->sentence, in->count, in->text, in->bytes, vectors, &cut_here));
+        if (code)
+            break;
+        write_block(out->file, in, vectors, m->info.dim);
+        *rows += in->count;
+        cut += cut_here;
+        code = cli_output_flush(out);
+        cli_progress_show(&progress, *rows, "lines", in->total > 0 ? in->read / in->total : 0);
+    }
+    cli_progress_end(&progress);
+    if (cut)
+        cli_note("%lld of %lld lines are longer than %lld tokens; what is behind them was not looked at",
+                 (long long)cut, (long long)*rows, (long long)m->info.max_tokens);
+    free(vectors);
+    return code;
+}
+
+/* The number of rows stands at the beginning of an .npy file and is known at the end. */
+static int rewrite_header(FILE *f, off_t start, int64_t rows, int64_t dim)
+{
+    if (fseeko(f, start, SEEK_SET))
+        return cli_fail_errno("the header of the .npy file");
+    cli_npy_header(f, rows, dim);
+    return fseeko(f, 0, SEEK_END) ? cli_fail_errno("the end of the .npy file") : CLI_DONE;
+}
+
+static int run(int n, char **arguments)
+{
+    cli_model m = {0};
+    cli_lines in = {.fd = -1};
+    cli_output out = {0};
+    int64_t rows = 0;
+    off_t start = 0;
+    int code = cli_lines_open(&in, n, arguments);
+    if (!code)
+        code = cli_model_open(&m, model_name, threads);
+    if (!code)
+        code = cli_output_open(&out, output_path);
+    if (!code && format == NPY) {
+        start = ftello(out.file);
+        if (start < 0 || fcntl(fileno(out.file), F_GETFL) & O_APPEND)
+            code = cli_misuse("--format npy needs a file that can be written at its beginning once more: give -o FILE");
+        else
+            cli_npy_header(out.file, 0, m.info.dim);
+    }
+    if (!code)
+        code = stream(&m, &in, &out, &rows);
+    if (!code && format == NPY)
+        code = rewrite_header(out.file, start, rows, m.info.dim);
+    code = cli_output_close(&out, code);
+    cli_model_close(&m);
+    cli_lines_close(&in);
+    return code;
+}
+
+const cli_command cli_embed = {
+    .name = "embed",
+    .summary = "sentences to vectors: one for each line",
+    .arguments = "[FILE...]",
+    .max_arguments = -1,
+    .details = "Reads lines from the files, or from standard input (also as \"-\"), and writes a\n"
+               "vector for each, in order; memory does not grow with the input. An empty line\n"
+               "has a vector as well. A line that is longer than the model can take is cut.\n\n"
+               "jsonl: {\"text\": \"...\", \"embedding\": [...]} a line; text that is not UTF-8 is\n"
+               "shown with U+FFFD. tsv: the numbers, a tab between them. npy: one float32\n"
+               "matrix [lines, dim] for NumPy and for \"attend search --index\". All of them give\n"
+               "back the same float32 when read.",
+    .examples = "attend embed -m all-MiniLM-L6-v2 sentences.txt > vectors.jsonl\n"
+                "attend embed -m all-MiniLM-L6-v2 -f npy -o corpus.npy corpus.txt",
+    .options = options,
+    .run = run,
+};

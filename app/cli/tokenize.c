@@ -1,0 +1,80 @@
+/* attend tokenize: lines to the model's tokens. */
+#include "cli.h"
+#include "lines.h"
+#include "output.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { BLOCK = 1024 };
+
+static const char *model_name;
+static bool json, no_truncate, no_special;
+
+static const cli_option options[] = {
+    CLI_MODEL(&model_name),
+    {"json", 0, NULL, .flag = &json, .help = "print an array of ids a line"},
+    {"no-truncate", 0, NULL, .flag = &no_truncate, .help = "do not cut where the model does"},
+    {"no-special", 0, NULL, .flag = &no_special, .help = "without the tokens that the model adds, as [CLS] and [SEP]"},
+    {0},
+};
+
+static void print(const att_tokenizer *t, const att_tokens *tokens)
+{
+    if (json)
+        putchar('[');
+    for (int64_t i = 0; i < tokens->count; i++) {
+        if (json)
+            printf("%s%" PRId32, i ? ", " : "", tokens->ids[i]);
+        else
+            printf("%s%s", i ? " " : "", att_tokenizer_token(t, tokens->ids[i]));
+    }
+    puts(json ? "]" : "");
+}
+
+static int run(int n, char **arguments)
+{
+    cli_model m = {0};
+    cli_lines in = {.fd = -1};
+    cli_output out = {0};
+    int code = cli_lines_open(&in, n, arguments);
+    if (!code)
+        code = cli_model_open(&m, model_name, 1);
+    if (!code)
+        code = cli_output_open(&out, NULL);
+    const att_tokenizer *t = code ? NULL : att_sentence_tokenizer(m.sentence);
+    const att_encode_options *limit =
+        ATT_OPTIONS(att_encode_options, .no_special = no_special, .max_tokens = no_truncate ? 0 : m.info.max_tokens);
+    while (!code) {
+        code = cli_lines_next(&in, BLOCK);
+        if (code || in.count == 0)
+            break;
+        for (int64_t i = 0; !code && i < in.count; i++) {
+            att_tokens tokens = {0};
+            code = cli_status(m.ctx, att_encode(t, in.text[i], in.bytes[i], limit, &tokens));
+            if (!code)
+                print(t, &tokens);
+            att_tokens_free(t, &tokens);
+            if (cli_signal)
+                code = CLI_INTERRUPTED;
+        }
+        if (!code)
+            code = cli_output_flush(&out);
+    }
+    code = cli_output_close(&out, code);
+    cli_model_close(&m);
+    cli_lines_close(&in);
+    return code;
+}
+
+const cli_command cli_tokenize = {
+    .name = "tokenize",
+    .summary = "sentences to tokens: the words and pieces of words that a model reads",
+    .arguments = "[FILE...]",
+    .max_arguments = -1,
+    .details = "Reads lines from the files, or from standard input (also as \"-\"), and prints\n"
+               "the tokens of each, a space between them; \"##\" continues a word.",
+    .examples = "echo 'Hello shiny sun!' | attend tokenize -m all-MiniLM-L6-v2",
+    .options = options,
+    .run = run,
+};
