@@ -139,20 +139,20 @@ void att_bert_describe(const att_bert *m, att_bert_info *info)
 
 static bool check(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets, int64_t n)
 {
-    if (n < 0 || !offsets || offsets[0] != 0 || (offsets[n] > 0 && !ids))
-        return att_tape_fail(t, ATT_ERR_ARGUMENT, "bert: n = %lld sequences need ids, and offsets from 0",
-                             (long long)n);
-    for (int64_t i = 0; i < n; i++) {
+    bool good = n >= 0 && offsets && offsets[0] == 0 && (offsets[n] == 0 || ids);
+    if (!good)
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "bert: n = %lld sequences need ids, and offsets from 0", (long long)n);
+    for (int64_t i = 0; good && i < n; i++) {
         const int64_t length = offsets[i + 1] - offsets[i];
+        good = length >= 0 && length <= m->config.max_positions;
         if (length < 0)
-            return att_tape_fail(t, ATT_ERR_ARGUMENT, "bert: offsets[%lld] = %lld is above offsets[%lld] = %lld",
-                                 (long long)i, (long long)offsets[i], (long long)i + 1, (long long)offsets[i + 1]);
-        if (length > m->config.max_positions)
-            return att_tape_fail(t, ATT_ERR_ARGUMENT,
-                                 "bert: sequence %lld has %lld tokens but the model has %lld positions", (long long)i,
-                                 (long long)length, (long long)m->config.max_positions);
+            att_tape_fail(t, ATT_ERR_ARGUMENT, "bert: offsets[%lld] = %lld is above offsets[%lld] = %lld", (long long)i,
+                          (long long)offsets[i], (long long)i + 1, (long long)offsets[i + 1]);
+        else if (!good)
+            att_tape_fail(t, ATT_ERR_ARGUMENT, "bert: sequence %lld has %lld tokens but the model has %lld positions",
+                          (long long)i, (long long)length, (long long)m->config.max_positions);
     }
-    return true;
+    return good;
 }
 
 /* LayerNorm(word + position + type), all tokens of type 0 */
