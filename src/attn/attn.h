@@ -6,6 +6,8 @@
 
 #include <stdatomic.h>
 
+enum { ATT_MAX_SPARES = 8 };
+
 struct att_plan {
     att_ctx *ctx;
     att_attention_spec spec; /* defaults filled in */
@@ -13,8 +15,9 @@ struct att_plan {
     const att_score_set *score;
     int n_modifiers, n_masks;
     const att_modifier_set *modifier[ATT_MAX_STAGES];
-    unsigned needs;         /* of all stages together */
-    _Atomic(float *) spare; /* scratch memory left by the last call: most calls then allocate nothing */
+    unsigned needs; /* of all stages together */
+    /* Scratch memory that earlier calls have left, so that most calls allocate nothing; as many as may run at once. */
+    _Atomic(float *) spare[ATT_MAX_SPARES];
 };
 
 /* A call whose arguments have been checked. */

@@ -180,6 +180,25 @@ static void deal(job *j)
         j->tasks = j->items;
 }
 
+/* ---- scratch memory: only this changes in a plan, atomically */
+
+static float *take_scratch(const att_plan *plan)
+{
+    for (int i = 0; i < ATT_MAX_SPARES; i++) {
+        float *p = atomic_exchange(&((att_plan *)plan)->spare[i], NULL);
+        if (p)
+            return p;
+    }
+    return att_alloc(plan->ctx, att_plan_scratch(plan) * (size_t)att_threads(plan->ctx), sizeof(float));
+}
+
+static void give_scratch(const att_plan *plan, float *p)
+{
+    for (int i = 0; p && i < ATT_MAX_SPARES; i++)
+        p = atomic_exchange(&((att_plan *)plan)->spare[i], p);
+    att_free(plan->ctx, p);
+}
+
 att_status att_forward(const att_plan *plan, const att_attention_args *args)
 {
     att_call call;
@@ -187,21 +206,17 @@ att_status att_forward(const att_plan *plan, const att_attention_args *args)
     if (e)
         return e;
     att_ctx *ctx = plan->ctx;
-    att_plan *mutable_plan = (att_plan *)plan; /* only its spare memory changes, atomically */
-    const size_t count = att_plan_scratch(plan);
-    job j = {.call = &call, .scratch_count = count};
+    job j = {.call = &call, .scratch_count = att_plan_scratch(plan)};
     j.first = att_alloc(ctx, (size_t)call.sequences + 1, sizeof *j.first);
-    j.memory = atomic_exchange(&mutable_plan->spare, NULL);
-    if (!j.memory)
-        j.memory = att_alloc(ctx, count * (size_t)att_threads(ctx), sizeof(float));
-    if (j.first && j.memory) {
+    j.memory = take_scratch(plan);
+    const bool memory = j.first && j.memory;
+    if (memory) {
         deal(&j);
         if (j.tasks > 0)
             att_parallel(ctx, (int)j.tasks, run_task, &j);
     }
-    const bool memory = j.first && j.memory;
     att_free(ctx, j.first);
-    att_free(ctx, atomic_exchange(&mutable_plan->spare, j.memory));
+    give_scratch(plan, j.memory);
     if (!memory)
         return ATT_ERR_MEMORY;
     return att_cancelled(ctx) ? att_fail(ctx, ATT_ERR_CANCELLED, "attention was cancelled") : ATT_OK;

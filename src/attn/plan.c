@@ -90,7 +90,8 @@ void att_plan_free(att_plan *plan)
 {
     if (!plan)
         return;
-    att_free(plan->ctx, atomic_load(&plan->spare));
+    for (int i = 0; i < ATT_MAX_SPARES; i++)
+        att_free(plan->ctx, atomic_load(&plan->spare[i]));
     att_free(plan->ctx, plan);
 }
 
