@@ -148,7 +148,7 @@ static void columns_of_a_japanese_sentence_line_up(void **state)
 static void long_sentences_are_cut_into_panels_that_fit(void **state)
 {
     enum { N = 70 };
-    static char names[N][8];
+    static char names[N][16];
     static const char *labels[N];
     static float w[N * N];
     const char *columns[] = {"40", "80", "200"};
