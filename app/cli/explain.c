@@ -24,7 +24,7 @@ static const cli_option options[] = {
     {"query", 0, "N", .integer = &query, .min = 0, .max = VECTORS_MAX, .quiet = true,
      .help = "number of the vector that asks, from 1; 0, the default: the second"},
     {"lang", 0, "en|ja", .choice = &language, .help = "language of the text"},
-    {NULL},
+    {0},
 };
 
 static int list_chapters(void)
