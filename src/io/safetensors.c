@@ -48,7 +48,8 @@ static const number_type number_types[] = {
     {"F32", 4, true, ATT_F32}, {"F16", 2, true, ATT_F16},   {"BF16", 2, true, ATT_BF16}, {"I32", 4, true, ATT_I32},
     {"I64", 8, true, ATT_I64}, {"BOOL", 1, true, ATT_BOOL}, {"F64", 8, false, 0},        {"I8", 1, false, 0},
     {"U8", 1, false, 0},       {"I16", 2, false, 0},        {"U16", 2, false, 0},        {"U32", 4, false, 0},
-    {"U64", 8, false, 0},      {"F8_E4M3", 1, false, 0},    {"F8_E5M2", 1, false, 0},
+    {"U64", 8, false, 0},      {"F8_E4M3", 1, false, 0},    {"F8_E5M2", 1, false, 0},    {"F8_E8M0", 1, false, 0},
+    {"C64", 8, false, 0},
 };
 
 static att_status bad(const att_safetensors *f, const char *name, const char *what)
@@ -220,10 +221,13 @@ static att_status read_header(att_safetensors *f)
                         "%s: the header should have %llu bytes, but the file has %zu and the most is %d", f->label,
                         (unsigned long long)length, f->size, MAX_HEADER);
     f->data = f->bytes + LENGTH_BYTES + length;
-    json_error_t error;
+    json_error_t error = {.line = 0};
+    errno = 0; /* where memory runs out, jansson may blame the text, or leave characters out of a name and go on */
     json_t *header = json_loadb((const char *)f->bytes + LENGTH_BYTES, length, JSON_REJECT_DUPLICATES, &error);
-    if (!header && json_error_code(&error) == json_error_out_of_memory)
+    if (errno == ENOMEM || (!header && json_error_code(&error) == json_error_out_of_memory)) {
+        json_decref(header);
         return att_fail(f->ctx, ATT_ERR_MEMORY, "%s: out of memory", f->label);
+    }
     if (!header)
         return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: the header is no JSON object: %s (byte %d)", f->label, error.text,
                         error.position);
@@ -249,15 +253,20 @@ static att_safetensors *new_file(att_ctx *ctx, const char *label)
     return f;
 }
 
+static att_status refused(const att_safetensors *f, int why)
+{
+    return att_fail(f->ctx, why == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "%s: %s", f->label, strerror(why));
+}
+
 static att_status map(att_safetensors *f)
 {
-    const int fd = open(f->label, O_RDONLY | O_CLOEXEC);
+    const int fd = open(f->label, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* which does not wait for a pipe's writer */
     struct stat st;
     if (fd < 0 || fstat(fd, &st)) {
         const int why = errno;
         if (fd >= 0)
             close(fd);
-        return att_fail(f->ctx, ATT_ERR_IO, "%s: %s", f->label, strerror(why));
+        return refused(f, why);
     }
     att_status s = ATT_OK;
     if (!S_ISREG(st.st_mode))
@@ -267,7 +276,7 @@ static att_status map(att_safetensors *f)
     if (!s) {
         void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (bytes == MAP_FAILED) {
-            s = att_fail(f->ctx, ATT_ERR_IO, "%s: %s", f->label, strerror(errno));
+            s = refused(f, errno);
         } else {
             f->bytes = bytes;
             f->size = (size_t)st.st_size;
@@ -290,6 +299,8 @@ static att_status finish(att_safetensors *f, att_status s, att_safetensors **out
 
 att_status att_safetensors_open(att_ctx *ctx, const char *path, att_safetensors **out)
 {
+    if (!out || !path)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_safetensors_open: %s is NULL", out ? "path" : "out");
     *out = NULL;
     att_safetensors *f = new_file(ctx, path);
     return f ? finish(f, map(f), out) : ATT_ERR_MEMORY;
@@ -298,7 +309,14 @@ att_status att_safetensors_open(att_ctx *ctx, const char *path, att_safetensors 
 att_status att_safetensors_from_memory(att_ctx *ctx, const char *label, const void *data, size_t bytes,
                                        att_safetensors **out)
 {
+    if (!out || !label || (!data && bytes > 0))
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_safetensors_from_memory: %s is NULL",
+                        !out     ? "out"
+                        : !label ? "label"
+                                 : "data");
     *out = NULL;
+    if ((uintptr_t)data % 8 != 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_safetensors_from_memory: %s: data is not 8-byte aligned", label);
     att_safetensors *f = new_file(ctx, label);
     if (!f)
         return ATT_ERR_MEMORY;

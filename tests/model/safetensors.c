@@ -1,5 +1,6 @@
 /* Safetensors files: what is read, and each way in which one can be wrong. */
 #include "attend_model.h"
+#include "fail_alloc.h"
 #include "real_files.h"
 
 #include <setjmp.h>
@@ -212,7 +213,55 @@ static void paths_that_cannot_be_mapped_are_named(void **state)
     assert_non_null(strstr(att_error(ctx), "No such file"));
     assert_int_equal(att_safetensors_open(ctx, "/tmp", &file), ATT_ERR_IO);
     assert_string_equal(att_error(ctx), "/tmp is not a file");
+    assert_int_equal(mkfifo(empty, 0600), 0); /* a pipe that nobody writes to is not waited for */
+    assert_int_equal(att_safetensors_open(ctx, empty, &file), ATT_ERR_IO);
+    assert_non_null(strstr(att_error(ctx), "is not a file"));
+    unlink(empty);
     att_close(ctx);
+}
+
+static void wrong_arguments_are_named(void **state)
+{
+    (void)state;
+    att_ctx *ctx = open_context();
+    att_safetensors *file = (att_safetensors *)&file;
+    _Alignas(8) static const unsigned char bytes[16];
+    assert_int_equal(att_safetensors_open(ctx, NULL, &file), ATT_ERR_ARGUMENT);
+    assert_non_null(strstr(att_error(ctx), "path is NULL"));
+    assert_int_equal(att_safetensors_open(ctx, "x", NULL), ATT_ERR_ARGUMENT);
+    assert_non_null(strstr(att_error(ctx), "out is NULL"));
+    assert_int_equal(att_safetensors_from_memory(ctx, "x", NULL, 8, &file), ATT_ERR_ARGUMENT);
+    assert_non_null(strstr(att_error(ctx), "data is NULL"));
+    assert_int_equal(att_safetensors_from_memory(ctx, "x", bytes + 1, 8, &file), ATT_ERR_ARGUMENT);
+    assert_non_null(strstr(att_error(ctx), "x: data is not 8-byte aligned"));
+    assert_null(file);
+    att_close(ctx);
+}
+
+static void every_failing_allocation_of_the_context_is_an_error_and_leaks_nothing(void **state)
+{
+    (void)state;
+    const image f = build(TWO("[0,8]", "[8,16]"), 16);
+    att_status s = ATT_ERR_MEMORY;
+    for (long n = 1; s != ATT_OK; n++) {
+        fail_alloc a = {.fail_at = 0};
+        att_ctx *ctx;
+        att_safetensors *file;
+        assert_int_equal(att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(&a))),
+                         ATT_OK);
+        const long live = a.live;
+        a.fail_at = a.calls + n;
+        s = att_safetensors_from_memory(ctx, "x", f.bytes, f.size, &file);
+        if (s != ATT_OK) {
+            assert_int_equal(s, ATT_ERR_MEMORY);
+            assert_null(file);
+        }
+        att_safetensors_close(file);
+        assert_int_equal(a.live, live);
+        att_close(ctx);
+        assert_int_equal(a.live, 0);
+    }
+    free(f.bytes);
 }
 
 static void the_published_model_is_read(void **state)
@@ -245,6 +294,8 @@ int main(void)
         cmocka_unit_test(every_truncation_is_refused),
         cmocka_unit_test(a_header_length_beyond_the_file_or_the_cap_is_refused),
         cmocka_unit_test(paths_that_cannot_be_mapped_are_named),
+        cmocka_unit_test(wrong_arguments_are_named),
+        cmocka_unit_test(every_failing_allocation_of_the_context_is_an_error_and_leaks_nothing),
         cmocka_unit_test(the_published_model_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
