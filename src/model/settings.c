@@ -37,11 +37,11 @@ void att_settings_fail(att_settings *s, att_status status, const char *format, .
 static void parse(att_settings *s, FILE *file)
 {
     json_error_t e;
-    errno = 0; /* where memory runs out, jansson may blame the text */
+    errno = 0; /* where memory runs out, jansson may blame the text, or leave characters out of a name and go on */
     s->root = json_loadf(file, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &e);
     if (ferror(file))
         att_settings_fail(s, ATT_ERR_IO, "cannot be read: %s", strerror(errno));
-    else if (!s->root && (errno == ENOMEM || json_error_code(&e) == json_error_out_of_memory))
+    else if (errno == ENOMEM || (!s->root && json_error_code(&e) == json_error_out_of_memory))
         att_settings_fail(s, ATT_ERR_MEMORY, "out of memory");
     else if (!s->root)
         att_settings_fail(s, ATT_ERR_FORMAT, "line %d, column %d: %s", e.line, e.column, e.text);

@@ -87,10 +87,13 @@ att_status att_text_file_json(const att_text_file *f, size_t begin, size_t end, 
 {
     parts p = {{{f->text, begin}, {"{}", end > begin ? 2 : 0}, {f->text + end, f->bytes - end}}, 0};
     json_error_t e;
+    errno = 0; /* where memory runs out, jansson may blame the text, or leave characters out of a name and go on */
     json_t *root = json_load_callback(next_part, &p, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &e);
     *out = NULL;
-    if (!root && json_error_code(&e) == json_error_out_of_memory)
+    if (errno == ENOMEM || (!root && json_error_code(&e) == json_error_out_of_memory)) {
+        json_decref(root);
         return att_fail(f->ctx, ATT_ERR_MEMORY, "%s: out of memory", f->path);
+    }
     if (!root)
         return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: line %d: %s", f->path, e.line, e.text);
     if (!json_is_object(root)) {
