@@ -32,17 +32,17 @@ void cli_option_default(const cli_option *o, char *text, size_t size)
     }
 }
 
-/* Words of `text`, broken before WIDTH, each line after the first starting at `indent`. */
-static void print_wrapped(FILE *f, const char *text, int column, int indent)
+/* Words of `text` from the column `indent` on, broken before WIDTH. */
+static void print_wrapped(FILE *f, const char *text, int indent)
 {
+    int column = indent;
     while (*text) {
         int n = (int)strcspn(text, " ");
-        if (column + n > WIDTH && column > indent) {
+        if (column > indent && column + 1 + n > WIDTH) {
             fprintf(f, "\n%*s", indent, "");
             column = indent;
         }
-        fprintf(f, "%.*s%s", n, text, text[n] ? " " : "");
-        column += n + 1;
+        column += fprintf(f, "%s%.*s", column > indent ? " " : "", n, text);
         text += n + (text[n] == ' ');
     }
     fputc('\n', f);
@@ -63,7 +63,7 @@ static void print_option(FILE *f, const cli_option *o)
         fprintf(f, "\n%*s", COLUMN, "");
     else
         fprintf(f, "%*s", COLUMN - column, "");
-    print_wrapped(f, help, COLUMN, COLUMN);
+    print_wrapped(f, help, COLUMN);
 }
 
 static void print_commands(FILE *f, const cli_command *const *commands)

@@ -14,7 +14,7 @@ static const size_t longest_line = (size_t)1 << 30;
 
 static bool is_standard(const char *path) { return strcmp(path, "-") == 0; }
 
-static int check(const char *path, double *bytes)
+int cli_file_check(const char *path, double *bytes)
 {
     struct stat s;
     if (is_standard(path) ? fstat(STDIN_FILENO, &s) : stat(path, &s))
@@ -34,7 +34,7 @@ int cli_lines_open(cli_lines *l, int n, char *const *paths)
     bool known = true;
     for (int i = 0; i < l->n_paths; i++) {
         double bytes = 0;
-        int code = check(l->paths[i], &bytes);
+        int code = cli_file_check(l->paths[i], &bytes);
         if (code)
             return code;
         known = known && bytes >= 0;

@@ -28,4 +28,7 @@ int cli_lines_open(cli_lines *l, int n, char *const *paths);
 int cli_lines_next(cli_lines *l, int64_t most);
 void cli_lines_close(cli_lines *l);
 
+/* Is there a file to read? *bytes: its size, -1 where it has none (a pipe). "-": standard input. */
+int cli_file_check(const char *path, double *bytes);
+
 #endif

@@ -1,0 +1,38 @@
+/* Pairs of sentences from a table: tab-separated, or comma-separated with quotes (RFC 4180). */
+#ifndef CLI_PAIRS_H
+#define CLI_PAIRS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef struct cli_pairs {
+    /* The current block. */
+    int64_t count;
+    const char **text;  /* [2 count]: first and second of each pair, zero-terminated */
+    size_t *bytes;      /* [2 count] */
+    double *gold;       /* [count]: the third column; 0 unless asked for */
+    double read, total; /* bytes so far; of the file, 0 where unknown */
+    /* private */
+    FILE *file;
+    const char *path;
+    bool csv, want_gold, end;
+    int64_t line; /* where the current record begins */
+    int64_t next_line;
+    char *data; /* [capacity]: the fields of the block */
+    size_t capacity, used;
+    size_t *begin; /* [2 most]: of the texts in data */
+    int64_t most;
+} cli_pairs;
+
+/* Blocks will have at most `most` pairs. want_gold: the third column must be a number. */
+int cli_pairs_open(cli_pairs *p, const char *path, bool csv, bool want_gold, int64_t most);
+int cli_pairs_next(cli_pairs *p); /* count 0: no more */
+void cli_pairs_close(cli_pairs *p);
+
+/* Pearson's correlation of a[n] and b[n]; NaN where one of them is constant. */
+double cli_pearson(const double *a, const double *b, int64_t n);
+/* Spearman's: Pearson's of the ranks, equal values sharing the mean of theirs. NaN also where memory runs out. */
+double cli_spearman(const double *a, const double *b, int64_t n);
+
+#endif

@@ -1,0 +1,300 @@
+/* attend search: the nearest lines of a text, by meaning. */
+#include "cli.h"
+#include "lines.h"
+#include "npy.h"
+#include "output.h"
+#include "progress.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { READ_BLOCK = 1024, QUERIES = 64, ROWS = 1 << 16 }; /* scores of QUERIES x ROWS at a time: 16 MiB */
+
+static const char *model_name, *corpus_path, *index_path;
+static int64_t k = 10, threads;
+static bool json;
+
+static const cli_option options[] = {
+    CLI_MODEL(&model_name),
+    {"corpus", 'c', "FILE", .text = &corpus_path, .required = true, .help = "the lines to search in"},
+    {"index", 'i', "FILE", .text = &index_path,
+     .help = "their vectors, as \"attend embed --format npy\" writes them; else they are computed now"},
+    {"top", 'k', "N", .integer = &k, .min = 1, .max = 1000000, .help = "how many lines to print for each query"},
+    CLI_THREADS(&threads),
+    CLI_JSON(&json),
+    {0},
+};
+
+/* ---- The corpus ------------------------------------------------------------- */
+
+typedef struct corpus {
+    int64_t count, room;
+    size_t *begin; /* [count + 1]: of the lines in data, each with a zero behind it */
+    char *data;
+    size_t capacity;
+    float *own;           /* [room, dim] or NULL */
+    const float *vectors; /* [count, dim]: own, or those of the index */
+    cli_npy index;
+} corpus;
+
+static void corpus_free(corpus *c)
+{
+    free(c->begin);
+    free(c->data);
+    free(c->own);
+    cli_npy_close(&c->index);
+}
+
+/* Grows the array at *p to `count` elements; at least by half. */
+static int grow(void *p, size_t count, size_t size)
+{
+    void **array = p;
+    void *larger = count <= SIZE_MAX / 2 / size ? realloc(*array, count * size) : NULL;
+    if (!larger)
+        return cli_fail_memory();
+    *array = larger;
+    return CLI_DONE;
+}
+
+static int make_room(corpus *c, const cli_lines *block, int64_t dim)
+{
+    size_t bytes = c->count ? c->begin[c->count] : 0;
+    int code = CLI_DONE;
+    if (c->count + block->count > c->room) {
+        c->room = c->count + block->count + c->count / 2;
+        code = grow(&c->begin, (size_t)c->room + 1, sizeof *c->begin);
+        if (!code && !index_path)
+            code = grow(&c->own, (size_t)(c->room * dim), sizeof *c->own);
+        c->begin[0] = 0;
+    }
+    for (int64_t i = 0; i < block->count; i++)
+        bytes += block->bytes[i] + 1;
+    if (!code && bytes > c->capacity) {
+        c->capacity = bytes + bytes / 2;
+        code = grow(&c->data, c->capacity, 1);
+    }
+    return code;
+}
+
+static int corpus_read(corpus *c, const cli_model *m)
+{
+    cli_lines in;
+    cli_progress progress;
+    int code = cli_lines_open(&in, 1, (char *const[]){(char *)corpus_path});
+    cli_progress_begin(&progress);
+    while (!code) {
+        code = cli_lines_next(&in, READ_BLOCK);
+        if (code || in.count == 0)
+            break;
+        code = make_room(c, &in, m->info.dim);
+        if (!code && !index_path)
+            code = cli_status(m->ctx, att_sentence_encode(m->sentence, in.count, in.text, in.bytes,
+                                                          c->own + c->count * m->info.dim, NULL));
+        for (int64_t i = 0; !code && i < in.count; i++) {
+            memcpy(c->data + c->begin[c->count], in.text[i], in.bytes[i] + 1);
+            c->begin[c->count + 1] = c->begin[c->count] + in.bytes[i] + 1;
+            c->count++;
+        }
+        cli_progress_show(&progress, c->count, "lines", in.total > 0 ? in.read / in.total : 0);
+    }
+    cli_progress_end(&progress);
+    cli_lines_close(&in);
+    if (!code && c->count == 0)
+        code = cli_fail("%s: has no lines to search in", corpus_path);
+    return code;
+}
+
+static int corpus_open(corpus *c, const cli_model *m)
+{
+    int code = index_path ? cli_npy_open(&c->index, index_path) : CLI_DONE;
+    if (!code && index_path && c->index.columns != m->info.dim)
+        code = cli_fail("%s: has vectors of %lld numbers, but those of %s have %lld", index_path,
+                        (long long)c->index.columns, m->name, (long long)m->info.dim);
+    if (!code)
+        code = corpus_read(c, m);
+    if (!code && index_path && c->index.rows != c->count)
+        code = cli_fail("%s: has %lld rows, but %s has %lld lines", index_path, (long long)c->index.rows, corpus_path,
+                        (long long)c->count);
+    c->vectors = index_path ? c->index.data : c->own;
+    return code;
+}
+
+/* ---- The nearest ------------------------------------------------------------ */
+
+typedef struct hit {
+    float score;
+    int64_t line; /* from 0 */
+} hit;
+
+/* best [*count <= most], highest score first, of equal ones the first line. */
+static void offer(hit *best, int64_t *count, int64_t most, hit h)
+{
+    if (*count == most && !(h.score > best[most - 1].score))
+        return;
+    int64_t low = 0, high = *count; /* behind all that are no worse */
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (best[middle].score >= h.score)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *count += *count < most;
+    memmove(best + low + 1, best + low, (size_t)(*count - low - 1) * sizeof *best);
+    best[low] = h;
+}
+
+/* best [n, k], each query's nearest lines; scores [QUERIES, ROWS] is scratch. */
+static int nearest(const cli_model *m, const corpus *c, const float *queries, int64_t n, hit *best, int64_t *counts,
+                   float *scores)
+{
+    const int64_t dim = m->info.dim;
+    att_tensor q, rows, out;
+    att_wrap(&q, (void *)queries, ATT_F32, ATT_DIMS(n, dim), NULL);
+    memset(counts, 0, (size_t)n * sizeof *counts);
+    for (int64_t first = 0; first < c->count; first += ROWS) {
+        int64_t some = c->count - first < ROWS ? c->count - first : ROWS;
+        att_wrap(&rows, (void *)(c->vectors + first * dim), ATT_F32, ATT_DIMS(some, dim), NULL);
+        att_wrap(&out, scores, ATT_F32, ATT_DIMS(n, some), NULL);
+        int code = cli_status(m->ctx, att_cosine(m->ctx, &q, &rows, &out));
+        if (code)
+            return code;
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = 0; j < some; j++)
+                offer(best + i * k, &counts[i], k, (hit){scores[i * some + j], first + j});
+        if (cli_signal)
+            return CLI_INTERRUPTED;
+    }
+    return CLI_DONE;
+}
+
+static void print_json(const corpus *c, const char *query, size_t bytes, const hit *best, int64_t count)
+{
+    fputs("{\"query\": ", stdout);
+    cli_write_json(stdout, query, bytes);
+    fputs(", \"results\": [", stdout);
+    for (int64_t i = 0; i < count; i++) {
+        const size_t *begin = c->begin + best[i].line;
+        printf("%s{\"line\": %lld, \"score\": %.9g, \"text\": ", i ? ", " : "", (long long)best[i].line + 1,
+               (double)best[i].score);
+        cli_write_json(stdout, c->data + begin[0], begin[1] - begin[0] - 1);
+        putchar('}');
+    }
+    puts("]}");
+}
+
+static void print_plain(const corpus *c, const char *query, size_t bytes, const hit *best, int64_t count)
+{
+    static bool again;
+    if (again)
+        putchar('\n');
+    again = true;
+    fwrite(query, 1, bytes, stdout);
+    putchar('\n');
+    int digits = snprintf(NULL, 0, "%lld", (long long)c->count);
+    for (int64_t i = 0; i < count; i++) {
+        const size_t *begin = c->begin + best[i].line;
+        printf("  %7.4f  %*lld  ", (double)best[i].score, digits, (long long)best[i].line + 1);
+        fwrite(c->data + begin[0], 1, begin[1] - begin[0] - 1, stdout);
+        putchar('\n');
+    }
+}
+
+/* ---- The queries ------------------------------------------------------------ */
+
+typedef struct scratch {
+    float *vectors; /* [QUERIES, dim] */
+    float *scores;  /* [QUERIES, at most ROWS] */
+    hit *best;      /* [QUERIES, k] */
+    int64_t *counts;
+} scratch;
+
+static int answer(const cli_model *m, const corpus *c, const scratch *s, int64_t n, const char *const *texts,
+                  const size_t *bytes)
+{
+    int64_t cut = 0;
+    int code = cli_status(m->ctx, att_sentence_encode(m->sentence, n, texts, bytes, s->vectors, &cut));
+    if (!code && cut)
+        cli_note("%lld of %lld queries are longer than %lld tokens; what is behind them was not looked at",
+                 (long long)cut, (long long)n, (long long)m->info.max_tokens);
+    if (!code)
+        code = nearest(m, c, s->vectors, n, s->best, s->counts, s->scores);
+    for (int64_t i = 0; !code && i < n; i++)
+        (json ? print_json : print_plain)(c, texts[i], bytes[i], s->best + i * k, s->counts[i]);
+    return code;
+}
+
+static int answer_arguments(const cli_model *m, const corpus *c, const scratch *s, int n, char **arguments)
+{
+    int code = CLI_DONE;
+    for (int first = 0; !code && first < n; first += QUERIES) {
+        int some = n - first < QUERIES ? n - first : QUERIES;
+        size_t bytes[QUERIES];
+        for (int i = 0; i < some; i++)
+            bytes[i] = strlen(arguments[first + i]);
+        code = answer(m, c, s, some, (const char *const *)arguments + first, bytes);
+    }
+    return code;
+}
+
+static int answer_input(const cli_model *m, const corpus *c, const scratch *s)
+{
+    cli_lines in;
+    cli_output out;
+    int code = cli_lines_open(&in, 0, NULL);
+    cli_output_open(&out, NULL);
+    while (!code) {
+        code = cli_lines_next(&in, QUERIES);
+        if (code || in.count == 0)
+            break;
+        code = answer(m, c, s, in.count, in.text, in.bytes);
+        if (!code)
+            code = cli_output_flush(&out);
+    }
+    cli_lines_close(&in);
+    return code;
+}
+
+static int run(int n, char **arguments)
+{
+    if (n == 0 && strcmp(corpus_path, "-") == 0)
+        return cli_misuse("standard input cannot be both the corpus and the queries: give a query as argument");
+    cli_model m;
+    corpus c = {0};
+    scratch s = {0};
+    int code = cli_model_open(&m, model_name, threads);
+    if (code)
+        return code;
+    code = corpus_open(&c, &m);
+    if (!code) {
+        k = k < c.count ? k : c.count;
+        s = (scratch){malloc(QUERIES * (size_t)m.info.dim * sizeof *s.vectors),
+                      malloc(QUERIES * (size_t)(c.count < ROWS ? c.count : ROWS) * sizeof *s.scores),
+                      malloc(QUERIES * (size_t)k * sizeof *s.best), malloc(QUERIES * sizeof *s.counts)};
+        if (!s.vectors || !s.scores || !s.best || !s.counts)
+            code = cli_fail_memory();
+    }
+    if (!code)
+        code = n ? answer_arguments(&m, &c, &s, n, arguments) : answer_input(&m, &c, &s);
+    free(s.vectors);
+    free(s.scores);
+    free(s.best);
+    free(s.counts);
+    corpus_free(&c);
+    cli_model_close(&m);
+    return code;
+}
+
+const cli_command cli_search = {
+    .name = "search",
+    .summary = "the lines of a text that are nearest to a query, by meaning",
+    .arguments = "[QUERY...]",
+    .max_arguments = -1,
+    .details = "Prints for each query (an argument, else a line of standard input) the nearest\n"
+               "lines of the corpus: cosine, line number, text.",
+    .examples = "attend search -m all-MiniLM-L6-v2 -c proverbs.txt -k 3 \"Children are like their parents.\"\n"
+                "attend embed -m all-MiniLM-L6-v2 -f npy -o proverbs.npy proverbs.txt\n"
+                "attend search -m all-MiniLM-L6-v2 -c proverbs.txt -i proverbs.npy < questions.txt",
+    .options = options,
+    .run = run,
+};

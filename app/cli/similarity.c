@@ -1,0 +1,238 @@
+/* attend similarity: how alike sentences are, as the cosine of their vectors. */
+#include "cli.h"
+#include "color.h"
+#include "output.h"
+#include "pairs.h"
+#include "progress.h"
+#include "utf8.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum format { BY_NAME = -1, TSV, CSV };
+enum { BLOCK = 512 };
+
+static const char *model_name, *pairs_path;
+static int format = BY_NAME;
+static bool json, gold;
+static int64_t threads;
+
+static const cli_option options[] = {
+    CLI_MODEL(&model_name),
+    {"pairs", 'p', "FILE", .text = &pairs_path, .help = "a pair of sentences a line; prints a score a line"},
+    {"format", 'f', "tsv|csv", .choice = &format,
+     .help = "of the pairs: tab-separated, or comma-separated with quotes (RFC 4180); default: by the name's end"},
+    {"gold", 'g', NULL, .flag = &gold,
+     .help = "the third column has the score that people gave: correlate with it (Spearman, Pearson, in percent)"},
+    CLI_THREADS(&threads),
+    CLI_JSON(&json),
+    {0},
+};
+
+/* ---- Some sentences with each other ---------------------------------------- */
+
+static void print_matrix(char *const *texts, int n, const float *cosine /* [n, n] */)
+{
+    const int decimals = n > 8 ? 2 : 4, cell = decimals + 4, digits = n > 9 ? 2 + (n > 99) : 1;
+    int widest = 0, room = terminal_columns(stdout) - digits - 1 - n * cell;
+    for (int i = 0; i < n; i++)
+        widest = utf8_width(texts[i]) > widest ? utf8_width(texts[i]) : widest;
+    int label = room < 20 ? 20 : room;
+    label = widest < label ? widest : label;
+    printf("%*s", digits + 1 + label, "");
+    for (int k = 0; k < n; k++)
+        printf("%*d", cell, k + 1);
+    putchar('\n');
+    for (int i = 0; i < n; i++) {
+        printf("%*d ", digits, i + 1);
+        utf8_field(stdout, texts[i], label, 0);
+        for (int k = 0; k < n; k++)
+            printf("%*.*f", cell, decimals, (double)cosine[i * n + k]);
+        putchar('\n');
+    }
+}
+
+static void print_json_matrix(char *const *texts, int n, const float *cosine)
+{
+    fputs("{\"texts\": [", stdout);
+    for (int i = 0; i < n; i++) {
+        fputs(i ? ", " : "", stdout);
+        cli_write_json(stdout, texts[i], strlen(texts[i]));
+    }
+    fputs("], \"similarity\": [", stdout);
+    for (int i = 0; i < n; i++) {
+        fputs(i ? ", [" : "[", stdout);
+        cli_write_row(stdout, cosine + i * n, n, ',');
+        putchar(']');
+    }
+    puts("]}");
+}
+
+static int run_matrix(const cli_model *m, int n, char **texts)
+{
+    const int64_t dim = m->info.dim;
+    float *vectors = malloc((size_t)n * (size_t)dim * sizeof *vectors);
+    float *cosine = malloc((size_t)n * (size_t)n * sizeof *cosine);
+    int64_t cut = 0;
+    int code = vectors && cosine ? CLI_DONE : cli_fail_memory();
+    if (!code)
+        code = cli_status(m->ctx, att_sentence_encode(m->sentence, n, (const char *const *)texts, NULL, vectors, &cut));
+    if (!code) {
+        att_tensor a, c;
+        att_wrap(&a, vectors, ATT_F32, ATT_DIMS(n, dim), NULL);
+        att_wrap(&c, cosine, ATT_F32, ATT_DIMS(n, n), NULL);
+        code = cli_status(m->ctx, att_cosine(m->ctx, &a, &a, &c));
+    }
+    if (cut)
+        cli_note("%lld of %d sentences are longer than %lld tokens; what is behind them was not looked at",
+                 (long long)cut, n, (long long)m->info.max_tokens);
+    if (!code)
+        (json ? print_json_matrix : print_matrix)(texts, n, cosine);
+    free(vectors);
+    free(cosine);
+    return code;
+}
+
+/* ---- Pairs ----------------------------------------------------------------- */
+
+/* All scores so far beside what people gave. */
+typedef struct history {
+    double *score, *gold; /* [room] */
+    int64_t count, room;
+} history;
+
+static int remember(history *h, double score, double gold_score)
+{
+    if (h->count == h->room) {
+        size_t room = h->room ? 2 * (size_t)h->room : 4096;
+        double *a = realloc(h->score, room * sizeof *a);
+        h->score = a ? a : h->score;
+        double *b = realloc(h->gold, room * sizeof *b);
+        h->gold = b ? b : h->gold;
+        if (!a || !b)
+            return cli_fail_memory();
+        h->room = (int64_t)room;
+    }
+    h->score[h->count] = score;
+    h->gold[h->count++] = gold_score;
+    return CLI_DONE;
+}
+
+static double cosine_of(const float *a, const float *b, int64_t dim)
+{
+    double ab = 0, aa = 0, bb = 0;
+    for (int64_t i = 0; i < dim; i++) {
+        ab += (double)a[i] * b[i];
+        aa += (double)a[i] * a[i];
+        bb += (double)b[i] * b[i];
+    }
+    return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : 0;
+}
+
+static int print_pair(const cli_pairs *p, int64_t i, double score, history *h)
+{
+    if (json) {
+        fputs("{\"a\": ", stdout);
+        cli_write_json(stdout, p->text[2 * i], p->bytes[2 * i]);
+        fputs(", \"b\": ", stdout);
+        cli_write_json(stdout, p->text[2 * i + 1], p->bytes[2 * i + 1]);
+        printf(", \"score\": %.6f", score);
+        if (gold)
+            printf(", \"gold\": %.9g", p->gold[i]);
+        puts("}");
+    } else {
+        printf("%.6f\n", score);
+    }
+    return gold ? remember(h, score, p->gold[i]) : CLI_DONE;
+}
+
+static int stream(const cli_model *m, cli_pairs *p, history *h)
+{
+    const int64_t dim = m->info.dim;
+    float *vectors = malloc(2 * BLOCK * (size_t)dim * sizeof *vectors);
+    int64_t cut = 0, done = 0;
+    int code = vectors ? CLI_DONE : cli_fail_memory();
+    cli_output out;
+    cli_output_open(&out, NULL);
+    cli_progress progress;
+    cli_progress_begin(&progress);
+    while (!code) {
+        int64_t cut_here = 0;
+        code = cli_pairs_next(p);
+        if (code || p->count == 0)
+            break;
+        code =
+            cli_status(m->ctx, att_sentence_encode(m->sentence, 2 * p->count, p->text, p->bytes, vectors, &cut_here));
+        for (int64_t i = 0; !code && i < p->count; i++)
+            code = print_pair(p, i, cosine_of(vectors + 2 * i * dim, vectors + (2 * i + 1) * dim, dim), h);
+        cut += cut_here;
+        done += p->count;
+        if (!code)
+            code = cli_output_flush(&out);
+        cli_progress_show(&progress, done, "pairs", p->total > 0 ? p->read / p->total : 0);
+    }
+    cli_progress_end(&progress);
+    if (cut)
+        cli_note("%lld of %lld sentences are longer than %lld tokens; what is behind them was not looked at",
+                 (long long)cut, 2 * (long long)done, (long long)m->info.max_tokens);
+    free(vectors);
+    return code;
+}
+
+static int run_pairs(const cli_model *m)
+{
+    size_t n = strlen(pairs_path);
+    bool csv = format == BY_NAME ? n > 4 && strcasecmp(pairs_path + n - 4, ".csv") == 0 : format == CSV;
+    cli_pairs p;
+    history h = {0};
+    int code = cli_pairs_open(&p, pairs_path, csv, gold, BLOCK);
+    if (code)
+        return code;
+    code = stream(m, &p, &h);
+    if (!code && gold) {
+        double spearman = 100 * cli_spearman(h.score, h.gold, h.count);
+        double pearson = 100 * cli_pearson(h.score, h.gold, h.count);
+        if (json)
+            printf(isfinite(spearman + pearson) ? "{\"pairs\": %lld, \"spearman\": %.4f, \"pearson\": %.4f}\n"
+                                                : "{\"pairs\": %lld, \"spearman\": null, \"pearson\": null}\n",
+                   (long long)h.count, spearman, pearson);
+        else
+            fprintf(stderr, "%lld pairs: Spearman %.2f, Pearson %.2f\n", (long long)h.count, spearman, pearson);
+    }
+    free(h.score);
+    free(h.gold);
+    cli_pairs_close(&p);
+    return code;
+}
+
+static int run(int n, char **arguments)
+{
+    if (!pairs_path && n < 2)
+        return cli_misuse("two sentences are needed, or --pairs FILE");
+    if (pairs_path && n)
+        return cli_misuse("sentences, or --pairs FILE: not both");
+    if (gold && !pairs_path)
+        return cli_misuse("--gold needs --pairs FILE");
+    cli_model m;
+    int code = cli_model_open(&m, model_name, threads);
+    if (code)
+        return code;
+    code = pairs_path ? run_pairs(&m) : run_matrix(&m, n, arguments);
+    cli_model_close(&m);
+    return code;
+}
+
+const cli_command cli_similarity = {
+    .name = "similarity",
+    .summary = "how alike sentences are: the cosine of their vectors",
+    .arguments = "[SENTENCE SENTENCE...]",
+    .max_arguments = 1000,
+    .details = "Prints a table of each sentence with each, or with --pairs a score for each line\n"
+               "of a file (\"-\": standard input). With --gold the correlations stand on standard\n"
+               "error behind the scores; with --json they are the last object.",
+    .examples = "attend similarity -m all-MiniLM-L6-v2 \"A cat sleeps.\" \"A kitten naps.\" \"Stocks fell.\"\n"
+                "attend similarity -m all-MiniLM-L6-v2 --pairs stsb-en-dev.csv --gold > scores.txt",
+    .options = options,
+    .run = run,
+};
