@@ -51,20 +51,15 @@ typedef struct cli_command {
 extern const cli_command *const cli_commands[]; /* in alphabetical order, up to NULL */
 
 /* Rows that many tables share. */
-#define CLI_MODEL(to)                                                                                                  \
-    {                                                                                                                  \
-        "model", 'm', "MODEL", .text = (to), .required = true, .env = "ATTEND_MODEL",                                  \
-                               .help = "a model's folder, or its name in the models folder"                            \
-    }
-#define CLI_THREADS(to)                                                                                                \
-    {                                                                                                                  \
-        "threads", 't', "N", .integer = (to), .min = 0, .max = 1024, .quiet = true, .env = "ATTEND_THREADS",           \
-                             .help = "threads to compute with; 0, the default: all that the process may use"           \
-    }
-#define CLI_JSON(to)                                                                                                   \
-    {                                                                                                                  \
-        "json", 0, NULL, .flag = (to), .help = "print JSON"                                                            \
-    }
+/* clang-format off */
+#define CLI_MODEL(to)                                                                        \
+    {"model", 'm', "MODEL", .text = (to), .required = true, .env = "ATTEND_MODEL",           \
+     .help = "a model's folder, or its name in the models folder"}
+#define CLI_THREADS(to)                                                                      \
+    {"threads", 't', "N", .integer = (to), .max = 1024, .quiet = true, .env = "ATTEND_THREADS", \
+     .help = "threads to compute with; 0, the default: all that the process may use"}
+#define CLI_JSON(to) {"json", 0, NULL, .flag = (to), .help = "print JSON"}
+/* clang-format on */
 
 /* Parses and runs: argv[0] is the command's name. */
 int cli_run(const cli_command *c, const char *path, int argc, char **argv);

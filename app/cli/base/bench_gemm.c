@@ -1,0 +1,115 @@
+/* attend bench gemm: a linear layer as models use it: parameter, tape, att_linear. */
+#include "bench.h"
+
+#include <math.h>
+
+static int64_t m = 1024, n = 1024, k = 1024;
+static bench_options common;
+
+static const cli_option options[] = {
+    {"m", 'm', "N", .integer = &m, .min = 1, .max = 1e9, .help = "rows of x and out"},
+    {"n", 'n', "N", .integer = &n, .min = 1, .max = 1e9, .help = "columns of out, rows of the weight"},
+    {"k", 'k', "N", .integer = &k, .min = 1, .max = 1e9, .help = "columns of x and of the weight"},
+    CLI_THREADS(&common.threads),
+    BENCH_REPEAT(&common.repeat),
+    BENCH_NO_VERIFY(&common.no_verify),
+    CLI_JSON(&common.json),
+    {0},
+};
+
+typedef struct job {
+    att_ctx *ctx;
+    att_tape *tape;
+    att_tensor x;      /* [m, k] */
+    att_param *weight; /* [n, k] */
+    att_tensor out;    /* [m, n], after once() */
+} job;
+
+static int once(void *arg)
+{
+    job *j = arg;
+    att_tape_reset(j->tape);
+    att_var *y = att_linear(j->tape, att_input(j->tape, &j->x), j->weight, NULL, ATT_IDENTITY, NULL);
+    return cli_status(j->ctx, att_read(j->tape, y, &j->out));
+}
+
+/* Up to 16 rows, the first and the last among them, against sums in double. A chain of k products and sums in float
+ * is off by at most k u / (1 - k u) times the sum of absolute products (Higham 2002, 3.5), u = 2^-24. */
+static int verify(job *j, double *worst)
+{
+    enum { ROWS = 16 };
+    int code = once(j);
+    const float *x = j->x.data, *w = att_param_value(j->weight)->data, *out = j->out.data;
+    const double ku = (double)k * 0x1p-24;
+    int64_t rows = m < ROWS ? m : ROWS;
+    *worst = 0;
+    for (int64_t r = 0; !code && r < rows; r++) {
+        int64_t i = rows > 1 ? r * (m - 1) / (rows - 1) : 0;
+        for (int64_t c = 0; c < n; c++) {
+            double sum = 0, size = 0;
+            for (int64_t p = 0; p < k; p++) {
+                double term = (double)x[i * k + p] * w[c * k + p];
+                sum += term;
+                size += fabs(term);
+            }
+            double e = bench_error((double)out[i * n + c], sum, ku / (1 - fmin(ku, 0.5)) * size);
+            if (e > 1)
+                return cli_fail("bench gemm: out[%lld][%lld] is %.9g, but must be %.9g", (long long)i, (long long)c,
+                                (double)out[i * n + c], sum);
+            *worst = fmax(*worst, e);
+        }
+        if (cli_signal)
+            return CLI_INTERRUPTED;
+    }
+    return code;
+}
+
+static int run(int argc, char **arguments)
+{
+    (void)argc;
+    (void)arguments;
+    job j = {0};
+    float *x = NULL, *w = NULL;
+    bench_times times;
+    double error = -1;
+    att_tensor weight;
+    int code = cli_open(&j.ctx, common.threads);
+    if (code)
+        return code;
+    code = bench_numbers(j.ctx, &x, 1, 2, (const int64_t[]){m, k});
+    if (!code)
+        code = bench_numbers(j.ctx, &w, 2, 2, (const int64_t[]){n, k});
+    if (!code)
+        code = cli_status(j.ctx, att_wrap(&j.x, x, ATT_F32, ATT_DIMS(m, k), NULL));
+    if (!code)
+        code = cli_status(j.ctx, att_wrap(&weight, w, ATT_F32, ATT_DIMS(n, k), NULL));
+    if (!code)
+        code = cli_status(j.ctx, att_param_new(j.ctx, &weight, &j.weight));
+    if (!code)
+        code = cli_status(j.ctx, att_tape_new(j.ctx, NULL, &j.tape));
+    if (!code && !common.no_verify)
+        code = verify(&j, &error);
+    if (!code)
+        code = bench_measure(j.ctx, common.repeat, once, &j, &times);
+    if (!code) {
+        char shape[128];
+        snprintf(shape, sizeof shape, "\"m\": %lld, \"n\": %lld, \"k\": %lld", (long long)m, (long long)n,
+                 (long long)k);
+        bench_report(j.ctx, "gemm", shape, 2.0 * (double)m * (double)n * (double)k, &times, error, common.json);
+    }
+    att_tape_free(j.tape);
+    att_param_free(j.weight);
+    att_free(j.ctx, x);
+    att_free(j.ctx, w);
+    att_close(j.ctx);
+    return code;
+}
+
+const cli_command bench_gemm = {
+    .name = "gemm",
+    .summary = "matrix product: out[m, n] = x[m, k] times weight[n, k] transposed, f32",
+    .details = "As models compute it: a linear layer on a tape, its weight packed once.",
+    .examples = "attend bench gemm --m 512 --n 1536 --k 384 --threads 1",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,72 @@
+/* attend bench peak, attend bench bandwidth: the machine's own limits. */
+#include "bench.h"
+
+#include <stdlib.h>
+
+static int64_t threads, repeat = 5;
+static bool json;
+
+static const cli_option options[] = {
+    CLI_THREADS(&threads),
+    {"repeat", 'r', "N", .integer = &repeat, .min = 1, .max = 1000, .help = "how often to measure"},
+    CLI_JSON(&json),
+    {0},
+};
+
+static int descending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x < y) - (x > y);
+}
+
+/* The best and the median of what `measure` finds, in 1e9 `unit` a second. */
+static int run(const char *name, const char *unit, const char *key, att_status (*measure)(att_ctx *, double *))
+{
+    att_ctx *ctx = NULL;
+    double *found = malloc((size_t)repeat * sizeof *found);
+    int code = found ? cli_open(&ctx, threads) : cli_fail_memory();
+    for (int64_t i = 0; !code && i < repeat; i++)
+        code = cli_signal ? CLI_INTERRUPTED : cli_status(ctx, measure(ctx, &found[i]));
+    if (!code) {
+        qsort(found, (size_t)repeat, sizeof *found, descending);
+        double best = 1e-9 * found[0], median = 1e-9 * found[repeat / 2];
+        if (json)
+            printf("{\"bench\": \"%s\", \"threads\": %d, \"isa\": \"%s\", \"repeat\": %lld, \"%s\": %.6g, "
+                   "\"median_%s\": %.6g}\n",
+                   name, att_threads(ctx), att_isa(ctx), (long long)repeat, key, best, key, median);
+        else
+            printf("%s, %s, threads %d\n  best %.1f G%s/s, median %.1f G%s/s of %lld\n", name, att_isa(ctx),
+                   att_threads(ctx), best, unit, median, unit, (long long)repeat);
+    }
+    free(found);
+    att_close(ctx);
+    return code;
+}
+
+static int run_peak(int n, char **arguments)
+{
+    (void)n;
+    (void)arguments;
+    return run("peak", "FLOP", "gflops", att_measure_peak);
+}
+
+static int run_bandwidth(int n, char **arguments)
+{
+    (void)n;
+    (void)arguments;
+    return run("bandwidth", "B", "gbytes_per_second", att_measure_bandwidth);
+}
+
+const cli_command bench_peak = {
+    .name = "peak",
+    .summary = "multiply-adds in registers: what no kernel can exceed",
+    .options = options,
+    .run = run_peak,
+};
+
+const cli_command bench_bandwidth = {
+    .name = "bandwidth",
+    .summary = "reading memory",
+    .options = options,
+    .run = run_bandwidth,
+};
