@@ -1,0 +1,122 @@
+/* Operands, stages and bits for the tests of attention. */
+#ifndef ATTENTION_HELP_H
+#define ATTENTION_HELP_H
+
+#include "attend.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct shape {
+    int64_t batch, heads, kv_heads, tq, tk, head_dim, value_dim;
+} shape;
+
+/* Operands of a shape, batched and dense, with a mask and a bias. */
+typedef struct operands {
+    shape n;
+    float *q, *k, *v, *out, *lse, *bias;
+    uint8_t *mask;
+    att_attention_args args;
+} operands;
+
+static inline float number(uint32_t *seed) /* in [-1, 1) */
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return (float)(*seed >> 8) / 8388608.0f - 1;
+}
+
+static inline float *numbers(int64_t n, uint32_t seed)
+{
+    float *p = malloc((size_t)(n + 1) * sizeof *p);
+    for (int64_t i = 0; i < n; i++)
+        p[i] = number(&seed);
+    return p;
+}
+
+static inline operands make(shape n)
+{
+    operands o = {.n = n};
+    o.q = numbers(n.batch * n.heads * n.tq * n.head_dim, 1);
+    o.k = numbers(n.batch * n.kv_heads * n.tk * n.head_dim, 2);
+    o.v = numbers(n.batch * n.kv_heads * n.tk * n.value_dim, 3);
+    o.out = numbers(n.batch * n.heads * n.tq * n.value_dim, 4);
+    o.lse = numbers(n.batch * n.heads * n.tq, 5);
+    o.bias = numbers(n.heads * n.tq * n.tk, 6);
+    o.mask = malloc((size_t)(n.batch * n.tq * n.tk + 1));
+    uint32_t seed = 7;
+    for (int64_t i = 0; i < n.batch * n.tq * n.tk; i++)
+        o.mask[i] = number(&seed) > -0.4f;
+    o.args.size = sizeof o.args;
+    att_wrap(&o.args.q, o.q, ATT_F32, ATT_DIMS(n.batch, n.heads, n.tq, n.head_dim), NULL);
+    att_wrap(&o.args.k, o.k, ATT_F32, ATT_DIMS(n.batch, n.kv_heads, n.tk, n.head_dim), NULL);
+    att_wrap(&o.args.v, o.v, ATT_F32, ATT_DIMS(n.batch, n.kv_heads, n.tk, n.value_dim), NULL);
+    att_wrap(&o.args.out, o.out, ATT_F32, ATT_DIMS(n.batch, n.heads, n.tq, n.value_dim), NULL);
+    att_wrap(&o.args.lse, o.lse, ATT_F32, ATT_DIMS(n.batch, n.heads, n.tq), NULL);
+    return o;
+}
+
+static inline void drop(operands *o)
+{
+    free(o->q), free(o->k), free(o->v), free(o->out), free(o->lse), free(o->bias), free(o->mask);
+}
+
+static inline att_attention_spec spec_of(shape n)
+{
+    return (att_attention_spec){.size = sizeof(att_attention_spec),
+                                .heads = n.heads,
+                                .kv_heads = n.kv_heads,
+                                .head_dim = n.head_dim,
+                                .value_dim = n.value_dim};
+}
+
+enum { CAUSAL = 1, BOOLEAN = 2, BIAS = 4, LENGTHS = 8, ALL_STAGES = 15 };
+
+/* Which stages, into the spec and the arguments. */
+static inline void choose(unsigned stages, operands *o, att_attention_spec *s, int64_t *lengths)
+{
+    int masks = 0;
+    const shape n = o->n;
+    if (stages & CAUSAL) {
+        s->mask[masks++] = &att_mask_causal;
+        s->align = ATT_ALIGN_BOTTOM_RIGHT;
+    }
+    if (stages & BOOLEAN) {
+        s->mask[masks++] = &att_mask_boolean;
+        att_wrap(&o->args.mask, o->mask, ATT_BOOL, ATT_DIMS(n.batch, 1, n.tq, n.tk), NULL);
+    }
+    if (stages & BIAS) {
+        s->modifier[0] = &att_modifier_bias;
+        att_wrap(&o->args.bias, o->bias, ATT_F32, ATT_DIMS(1, n.heads, n.tq, n.tk), NULL);
+    }
+    for (int64_t b = 0; (stages & LENGTHS) && b < n.batch; b++)
+        lengths[b] = n.tk - b * n.tk / n.batch;
+    o->args.k_lengths = stages & LENGTHS ? lengths : NULL;
+}
+
+static inline att_ctx *open_isa(const char *isa, int threads)
+{
+    att_ctx *ctx;
+    assert_int_equal(att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = threads, .isa = isa)), ATT_OK);
+    return ctx;
+}
+
+static inline void run(att_ctx *ctx, const att_attention_spec *s, const att_attention_args *a)
+{
+    if (att_attention(ctx, s, a))
+        fail_msg("%s", att_error(ctx));
+}
+
+static inline void assert_same_bits(const float *a, const float *b, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (memcmp(a + i, b + i, sizeof *a))
+            fail_msg("number %lld: %.9g and %.9g", (long long)i, (double)a[i], (double)b[i]);
+}
+
+static inline int64_t out_count(shape n) { return n.batch * n.heads * n.tq * n.value_dim; }
+
+#endif

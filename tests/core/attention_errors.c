@@ -1,0 +1,207 @@
+/* Attention: each wrong argument, and running out of memory. */
+#include "attention_help.h"
+#include "fail_alloc.h"
+
+#include <math.h>
+
+/* One wrong argument: the call must name it and leave the output alone. */
+typedef struct wrong {
+    const char *sentence; /* must occur in it */
+    void (*spoil)(operands *o, att_attention_spec *s);
+} wrong;
+
+static void head_dim_differs(operands *o, att_attention_spec *s)
+{
+    (void)s;
+    o->args.k.dim[3] = 7;
+}
+static void time_of_v_differs(operands *o, att_attention_spec *s)
+{
+    (void)s;
+    o->args.v.dim[2] = 8;
+}
+static void batch_differs(operands *o, att_attention_spec *s)
+{
+    (void)s;
+    o->args.k.dim[0] = 1;
+}
+static void rank_is_wrong(operands *o, att_attention_spec *s)
+{
+    (void)s;
+    o->args.q.rank = 3;
+}
+static void dtype_is_wrong(operands *o, att_attention_spec *s)
+{
+    (void)s;
+    o->args.q.dtype = ATT_F16;
+}
+static void dim_is_not_contiguous(operands *o, att_attention_spec *s)
+{
+    (void)s;
+    o->args.v.stride[3] = 2;
+    o->args.v.dim[2] = 9;
+}
+static void heads_do_not_divide(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    s->kv_heads = 3;
+}
+static void no_heads(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    s->heads = 0;
+}
+static void no_alignment(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    s->mask[0] = &att_mask_causal;
+}
+static void no_starts(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    s->align = ATT_ALIGN_STARTS;
+}
+static void no_mask(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    s->mask[0] = &att_mask_boolean;
+}
+static void no_bias(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    s->modifier[0] = &att_modifier_bias;
+}
+static void output_is_input(operands *o, att_attention_spec *s)
+{
+    (void)s;
+    o->args.out.data = o->q;
+}
+static void output_repeats(operands *o, att_attention_spec *s)
+{
+    (void)s;
+    o->args.out.stride[1] = 0;
+}
+static void nothing_given(operands *o, att_attention_spec *s)
+{
+    (void)s;
+    o->args.q.data = NULL;
+}
+static void size_missing(operands *o, att_attention_spec *s)
+{
+    (void)s;
+    o->args.size = 0;
+}
+static void scale_is_nan(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    s->scale = NAN;
+}
+static void too_long(operands *o, att_attention_spec *s)
+{
+    (void)s;
+    static const int64_t lengths[2] = {9, 10};
+    o->args.k_lengths = lengths;
+}
+static void offsets_descend(operands *o, att_attention_spec *s)
+{
+    (void)s;
+    static const int64_t offsets[3] = {0, 6, 5};
+    o->args.q_offsets = offsets;
+    o->args.n_sequences = 2;
+    att_wrap(&o->args.q, o->q, ATT_F32, ATT_DIMS(5, 2, 8), NULL);
+    att_wrap(&o->args.k, o->k, ATT_F32, ATT_DIMS(5, 2, 8), NULL);
+    att_wrap(&o->args.v, o->v, ATT_F32, ATT_DIMS(5, 2, 8), NULL);
+    att_wrap(&o->args.out, o->out, ATT_F32, ATT_DIMS(5, 2, 8), NULL);
+    o->args.lse = (att_tensor){0};
+}
+static void mask_shape_is_wrong(operands *o, att_attention_spec *s)
+{
+    s->mask[0] = &att_mask_boolean;
+    att_wrap(&o->args.mask, o->mask, ATT_BOOL, ATT_DIMS(2, 1, 5, 8), NULL);
+}
+static void mask_rank_is_wrong(operands *o, att_attention_spec *s)
+{
+    s->mask[0] = &att_mask_boolean;
+    att_wrap(&o->args.mask, o->mask, ATT_BOOL, ATT_DIMS(5, 9), NULL);
+}
+static void mask_not_wanted(operands *o, att_attention_spec *s)
+{
+    (void)s;
+    att_wrap(&o->args.mask, o->mask, ATT_BOOL, ATT_DIMS(1, 1, 5, 9), NULL);
+}
+
+static const wrong wrongs[] = {
+    {"k.dim[3] = 7 but spec.head_dim = 8", head_dim_differs},
+    {"v.dim[2] = 8 but k.dim[2] = 9", time_of_v_differs},
+    {"k.dim[0] = 1 but q.dim[0] = 2", batch_differs},
+    {"q", rank_is_wrong},
+    {"f16", dtype_is_wrong},
+    {"v.stride[3] = 2", dim_is_not_contiguous},
+    {"spec.kv_heads = 3 does not divide spec.heads = 2", heads_do_not_divide},
+    {"spec.heads is 0", no_heads},
+    {"spec.align is not given", no_alignment},
+    {"args.q_starts is NULL", no_starts},
+    {"args.mask is not given", no_mask},
+    {"args.bias is not given", no_bias},
+    {"out", output_is_input},
+    {"out", output_repeats},
+    {"q", nothing_given},
+    {"att_attention_args", size_missing},
+    {"spec.scale is nan", scale_is_nan},
+    {"k_lengths[1] = 10, expected 0..9", too_long},
+    {"q_offsets[2] = 5 is less than q_offsets[1] = 6", offsets_descend},
+    {"mask.dim[3] = 8, expected 1 or the longest key = 9", mask_shape_is_wrong},
+    {"mask", mask_rank_is_wrong},
+    {"args.mask is given but the spec has no att_mask_boolean", mask_not_wanted},
+};
+
+static void each_wrong_argument_is_named_and_nothing_is_written(void **state)
+{
+    (void)state;
+    att_ctx *ctx = open_isa(NULL, 1);
+    const shape n = {2, 2, 2, 5, 9, 8, 8};
+    for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
+        operands o = make(n), untouched = make(n);
+        att_attention_spec s = spec_of(n);
+        wrongs[i].spoil(&o, &s);
+        if (!att_attention(ctx, &s, &o.args))
+            fail_msg("accepted: %s", wrongs[i].sentence);
+        if (!strstr(att_error(ctx), wrongs[i].sentence))
+            fail_msg("\"%s\" is not in \"%s\"", wrongs[i].sentence, att_error(ctx));
+        assert_same_bits(untouched.out, o.out, out_count(n));
+        drop(&o), drop(&untouched);
+    }
+    att_close(ctx);
+}
+
+static void running_out_of_memory_at_any_point_is_an_error_and_leaks_nothing(void **state)
+{
+    (void)state;
+    const shape n = {2, 2, 2, 5, 9, 8, 8};
+    operands o = make(n);
+    const att_attention_spec s = spec_of(n);
+    bool worked = false;
+    for (long at = 1; !worked && at < 100; at++) {
+        fail_alloc f = {.fail_at = at};
+        att_ctx *ctx;
+        att_status e = att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 2, .allocator = fail_allocator(&f)));
+        if (!e) {
+            e = att_attention(ctx, &s, &o.args);
+            worked = !e;
+            att_close(ctx);
+        }
+        assert_true(e == ATT_OK || e == ATT_ERR_MEMORY);
+        assert_int_equal(f.live, 0);
+    }
+    assert_true(worked);
+    drop(&o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_wrong_argument_is_named_and_nothing_is_written),
+        cmocka_unit_test(running_out_of_memory_at_any_point_is_an_error_and_leaks_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
