@@ -53,14 +53,13 @@ static scratch scratch_of(const job *j, int thread)
     return w;
 }
 
-static void clear(partial *p, int64_t value_dim, int64_t panel)
+/* Its o is written when the first keys are. */
+static void clear(partial *p, int panel)
 {
-    for (int64_t i = 0; i < panel; i++) {
+    for (int i = 0; i < panel; i++) {
         p->max[i] = -INFINITY;
         p->sum[i] = 0;
     }
-    for (int64_t i = 0; i < value_dim * panel; i++)
-        p->o[i] = 0;
     p->touched = false;
 }
 
@@ -75,14 +74,12 @@ static void attend_keys(const att_plan *plan, const att_site *at, int64_t q0, in
         att_cut_block(plan, at, q0, queries, k0, keys, &cut);
         if (cut.n_runs == 0)
             continue;
-        if (!p->touched)
-            clear(p, plan->spec.value_dim, kernels->panel);
-        p->touched = true;
         att_score_block(plan, at, q0, queries, k0, &cut, w->q, w->s);
         kernels->soften(queries, cut.partial || plan->n_modifiers, cut.n_runs, cut.run, w->s, p->max, p->sum,
                         w->rescale);
         kernels->weigh(queries, cut.n_runs, cut.run, plan->spec.value_dim, at->v + k0 * at->v_stride, at->v_stride,
-                       w->s, w->rescale, p->o);
+                       w->s, p->touched ? w->rescale : NULL, p->o);
+        p->touched = true;
     }
 }
 
@@ -99,26 +96,7 @@ static void finish(const att_plan *plan, const att_site *at, int64_t q0, int que
             p->sum[i] == 0 ? -INFINITY : (float)((p->max[i] + log2(p->sum[i])) / ATT_LOG2_E);
 }
 
-static void attend_queries(const att_plan *plan, const att_site *at, int64_t q0, int queries, scratch *w)
-{
-    const att_kernels *kernels = plan->kernels;
-    const int64_t value_dim = plan->spec.value_dim;
-    kernels->turn_in(queries, plan->spec.head_dim, at->q + q0 * at->q_stride, at->q_stride,
-                     (float)(plan->spec.scale * ATT_LOG2_E), w->q);
-    clear(&w->total, value_dim, kernels->panel);
-    for (int64_t k = 0; k < at->tk; k += ATT_KEY_SEGMENT) {
-        const int64_t last = at->tk - k < ATT_KEY_SEGMENT ? at->tk : k + ATT_KEY_SEGMENT;
-        partial *p = w->total.touched ? &w->segment : &w->total;
-        w->segment.touched = false;
-        attend_keys(plan, at, q0, queries, k, last, w, p);
-        if (w->segment.touched)
-            kernels->merge(value_dim, w->total.max, w->total.sum, w->total.o, w->segment.max, w->segment.sum,
-                           w->segment.o);
-    }
-    finish(plan, at, q0, queries, w);
-}
-
-/* Rows behind a sequence's length. */
+/* Rows that attend to nothing. */
 static void clear_rows(const att_plan *plan, const att_site *at, int64_t first, int64_t last)
 {
     for (int64_t i = first; i < last; i++) {
@@ -127,6 +105,27 @@ static void clear_rows(const att_plan *plan, const att_site *at, int64_t first, 
         if (at->lse)
             at->lse[i * at->lse_stride] = -INFINITY;
     }
+}
+
+static void attend_queries(const att_plan *plan, const att_site *at, int64_t q0, int queries, scratch *w)
+{
+    const att_kernels *kernels = plan->kernels;
+    const int64_t value_dim = plan->spec.value_dim;
+    kernels->turn_in(queries, plan->spec.head_dim, at->q + q0 * at->q_stride, at->q_stride,
+                     (float)(plan->spec.scale * ATT_LOG2_E), w->q);
+    clear(&w->total, kernels->panel);
+    for (int64_t k = 0; k < at->tk; k += ATT_KEY_SEGMENT) {
+        const int64_t last = at->tk - k < ATT_KEY_SEGMENT ? at->tk : k + ATT_KEY_SEGMENT;
+        clear(&w->segment, kernels->panel);
+        attend_keys(plan, at, q0, queries, k, last, w, w->total.touched ? &w->segment : &w->total);
+        if (w->segment.touched)
+            kernels->merge(value_dim, w->total.max, w->total.sum, w->total.o, w->segment.max, w->segment.sum,
+                           w->segment.o);
+    }
+    if (w->total.touched)
+        finish(plan, at, q0, queries, w);
+    else
+        clear_rows(plan, at, q0, q0 + queries);
 }
 
 static void run_item(const job *j, int64_t item, scratch *w)

@@ -101,14 +101,16 @@ ATT_INLINE void weigh_as(const int vectors, int n_runs, const att_run *run, int6
                              .c = o,
                              .ldc = PANEL,
                              .scale = rescale};
-        if (r == 0)
+        if (r > 0)
+            tile_all(dim, vectors, true, START_C, t);
+        else if (rescale)
             tile_all(dim, vectors, true, START_SCALED, t);
         else
-            tile_all(dim, vectors, true, START_C, t);
+            tile_all(dim, vectors, true, START_ZERO, t);
     }
 }
 
-/* o [dim][PANEL] = rescale o + v [keys, dim]^T p [keys][PANEL], over the runs of keys. */
+/* o [dim][PANEL] = rescale o + v [keys, dim]^T p [keys][PANEL], over the runs of keys; rescale NULL: o starts at 0. */
 static void weigh(int columns, int n_runs, const att_run *run, int64_t dim, const float *v, int64_t stride,
                   const float *p, const float *rescale, float *o)
 {

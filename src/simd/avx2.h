@@ -63,7 +63,7 @@ static inline vf v_from_bf16(const uint16_t *p)
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)), 16));
 }
 /* x[i][j] <-> x[j][i]: pairs, fours, halves */
-static inline void v_transpose(vf x[ATT_LANES])
+ATT_INLINE void v_transpose(vf x[ATT_LANES])
 {
     vf y[8];
     ATT_UNROLL

@@ -58,7 +58,7 @@ static inline vf v_from_bf16(const uint16_t *p)
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)), 16));
 }
 /* x[i][j] <-> x[j][i]: pairs, fours, then quarters of a register */
-static inline void v_transpose(vf x[ATT_LANES])
+ATT_INLINE void v_transpose(vf x[ATT_LANES])
 {
     vf y[16];
     ATT_UNROLL

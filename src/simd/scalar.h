@@ -74,7 +74,7 @@ static inline vf v_from_f16(const uint16_t *p)
 }
 static inline vf v_from_bf16(const uint16_t *p) { return (vf)((vm){p[0], p[1], p[2], p[3]} << 16); }
 /* x[i][j] <-> x[j][i] */
-static inline void v_transpose(vf x[ATT_LANES])
+ATT_INLINE void v_transpose(vf x[ATT_LANES])
 {
     for (int i = 0; i < ATT_LANES; i++)
         for (int j = 0; j < i; j++) {
