@@ -272,7 +272,7 @@ typedef struct att_tape_config {
 
 ATT_API att_status att_tape_new(att_ctx *ctx, const att_tape_config *cfg, att_tape **out);
 ATT_API void att_tape_free(att_tape *t);
-/* Forgets all variables and the error; keeps the memory for the next run. */
+/* Forgets all variables and the error; the next run gets its memory in one piece. */
 ATT_API void att_tape_reset(att_tape *t);
 
 /* A scope has a name (for att_event) and frees at its end all variables made in it but the one given:
@@ -283,6 +283,8 @@ typedef struct att_scope {
 } att_scope;
 ATT_API att_scope att_scope_begin(att_tape *t, const char *name);
 ATT_API att_var *att_scope_end(att_tape *t, att_scope s, att_var *keep);
+/* Frees the same of the innermost scope, which stays open: for (...) x = att_scope_keep(t, s, layer(t, x)); */
+ATT_API att_var *att_scope_keep(att_tape *t, att_scope s, att_var *keep);
 
 /* A variable of the caller's numbers (not copied). */
 ATT_API att_var *att_input(att_tape *t, const att_tensor *x);

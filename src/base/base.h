@@ -36,11 +36,13 @@ typedef struct att_arena {
     att_ctx *ctx;
     att_arena_block *first, *current;
     size_t used; /* total bytes handed out: the mark */
+    size_t most; /* that there ever were */
 } att_arena;
 void att_arena_init(att_arena *a, att_ctx *ctx);
 void *att_arena_alloc(att_arena *a, size_t bytes); /* NULL: error set */
 size_t att_arena_mark(const att_arena *a);
 void att_arena_release(att_arena *a, size_t mark); /* keeps the blocks */
+void att_arena_reset(att_arena *a);                /* next time all that was used before fits in one block */
 void att_arena_free(att_arena *a);
 
 /* ---- threads (pool.c) */

@@ -63,10 +63,10 @@ static bool fits(const att_arena *a, const att_arena_block *b, size_t bytes)
     return bytes <= b->size - (a->used - b->start);
 }
 
-/* Appends a block as large as all so far, so that their number is logarithmic. */
+/* Appends a block as large as all so far, so that their number is logarithmic; the first one for all there ever was. */
 static att_arena_block *append(att_arena *a, size_t bytes)
 {
-    size_t size = SMALLEST_BLOCK, total = 0;
+    size_t size = a->most > SMALLEST_BLOCK ? a->most : SMALLEST_BLOCK, total = 0;
     att_arena_block **end = &a->first;
     for (; *end; end = &(*end)->next)
         total += (*end)->size;
@@ -101,6 +101,7 @@ void *att_arena_alloc(att_arena *a, size_t bytes)
     void *p = b->data + (a->used - b->start);
     a->current = b;
     a->used += bytes;
+    a->most = a->used > a->most ? a->used : a->most;
     return p;
 }
 
@@ -122,4 +123,14 @@ void att_arena_free(att_arena *a)
         att_free(a->ctx, b);
     }
     att_arena_init(a, a->ctx);
+}
+
+void att_arena_reset(att_arena *a)
+{
+    const size_t most = a->most;
+    if (a->first && a->first->next)
+        att_arena_free(a);
+    else
+        att_arena_release(a, 0);
+    a->most = most;
 }

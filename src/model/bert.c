@@ -193,6 +193,7 @@ att_var *att_bert_apply(att_tape *t, const att_bert *m, const int32_t *ids, cons
         snprintf(name, sizeof name, "layer.%d", (int)i);
         att_scope layer = att_scope_begin(t, name);
         x = att_scope_end(t, layer, att_nn_encoder_layer_apply(t, &m->layer[i], x, &args));
+        x = att_scope_keep(t, s, x);
     }
     return att_scope_end(t, s, x);
 }

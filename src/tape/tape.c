@@ -7,7 +7,8 @@
 
 struct att_tape_scope {
     const att_tape_scope *parent;
-    int depth; /* 1 for the outermost */
+    size_t made; /* the arena's mark after this struct */
+    int depth;   /* 1 for the outermost */
     char path[];
 };
 
@@ -46,7 +47,7 @@ void att_tape_free(att_tape *t)
 
 void att_tape_reset(att_tape *t)
 {
-    att_arena_release(&t->arena, 0);
+    att_arena_reset(&t->arena);
     t->scope = NULL;
     t->status = ATT_OK;
 }
@@ -169,6 +170,7 @@ att_scope att_scope_begin(att_tape *t, const char *name)
     if (!scope)
         return s;
     scope->parent = t->scope;
+    scope->made = made;
     scope->depth = s.depth + 1;
     snprintf(scope->path, bytes, "%s%s%s", parent, *parent ? "/" : "", name);
     t->scope = scope;
@@ -196,20 +198,29 @@ static att_var *move_down(att_tape *t, att_var v, size_t mark)
     return moved;
 }
 
+/* Frees all variables above the mark but keep. */
+static att_var *release(att_tape *t, size_t mark, att_var *keep)
+{
+    const bool inside = keep && keep->made > mark;
+    const att_var v = inside ? *keep : (att_var){0};
+    att_arena_release(&t->arena, mark);
+    return inside ? move_down(t, v, mark) : keep;
+}
+
 att_var *att_scope_end(att_tape *t, att_scope s, att_var *keep)
 {
     if (!t->status && depth_of(t) <= s.depth)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "scope_end: this scope has ended already");
     while (depth_of(t) > s.depth)
         t->scope = t->scope->parent;
-    if (!keep || t->status) {
-        att_arena_release(&t->arena, s.mark);
-        return NULL;
-    }
-    const bool inside = keep->made > s.mark;
-    const att_var v = *keep;
-    att_arena_release(&t->arena, s.mark);
-    return inside ? move_down(t, v, s.mark) : keep;
+    return release(t, s.mark, t->status ? NULL : keep);
+}
+
+att_var *att_scope_keep(att_tape *t, att_scope s, att_var *keep)
+{
+    if (!t->status && depth_of(t) != s.depth + 1)
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "scope_keep: this scope is not the innermost one that is open");
+    return t->status ? NULL : release(t, t->scope->made, keep);
 }
 
 /* ---- shared by the operations */

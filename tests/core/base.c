@@ -291,6 +291,29 @@ static void an_arena_reuses_its_blocks_and_in_the_end_allocates_nothing(void **s
     assert_int_equal(f.live, 0);
 }
 
+static void an_arena_that_is_reset_has_one_block_of_what_was_used(void **state)
+{
+    (void)state;
+    fail_alloc f = {0};
+    att_ctx *ctx;
+    assert_int_equal(att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(&f))), ATT_OK);
+    att_arena a;
+    att_arena_init(&a, ctx);
+    const long before = f.live;
+    use_arena(&a);
+    assert_true(f.live - before > 1);
+    att_arena_reset(&a);
+    use_arena(&a);
+    assert_int_equal(f.live - before, 1);
+    const long calls = f.calls;
+    att_arena_reset(&a);
+    use_arena(&a);
+    assert_int_equal(f.calls, calls);
+    att_arena_free(&a);
+    att_close(ctx);
+    assert_int_equal(f.live, 0);
+}
+
 static void an_arena_that_gets_no_block_stays_as_it_was(void **state)
 {
     (void)state;
@@ -425,6 +448,7 @@ int main(void)
         cmocka_unit_test(memory_is_aligned_and_too_much_of_it_is_an_error),
         cmocka_unit_test(large_memory_of_the_system_is_aligned_and_usable),
         cmocka_unit_test(an_arena_reuses_its_blocks_and_in_the_end_allocates_nothing),
+        cmocka_unit_test(an_arena_that_is_reset_has_one_block_of_what_was_used),
         cmocka_unit_test(an_arena_that_gets_no_block_stays_as_it_was),
         cmocka_unit_test(a_cgroup_quota_is_found_in_the_group_or_above_it),
         cmocka_unit_test(free_memory_is_that_of_the_system_or_of_a_smaller_cgroup),

@@ -87,6 +87,37 @@ static void nested_scopes_move_their_result_down_step_by_step(void **state)
     att_close(ctx);
 }
 
+static void a_scope_that_stays_open_holds_one_result_at_a_time(void **state)
+{
+    (void)state;
+    enum { F = 5000, STEPS = 20 };
+    att_ctx *ctx = open_with(1);
+    att_tape *t = new_tape(ctx);
+    float *x = numbers(F, 1);
+    att_scope s = att_scope_begin(t, "steps");
+    const size_t before = att_arena_mark(&t->arena);
+    att_var *y = input(t, x, ATT_DIMS(1, F));
+    for (int i = 0; i < STEPS; i++)
+        y = att_scope_keep(t, s, att_add(t, y, y));
+    assert_true(att_arena_mark(&t->arena) - before < F * sizeof(float) + 1024);
+    att_scope inner = att_scope_begin(t, "inner");
+    assert_ptr_equal(att_scope_keep(t, inner, y), y); /* made outside: stays where it is */
+    att_scope_end(t, inner, NULL);
+    y = att_scope_end(t, s, y);
+    for (int i = 0; i < F; i++)
+        assert_true(read_floats(t, y)[i] == x[i] * (1 << STEPS));
+    assert_error(t, att_scope_keep(t, s, y), ATT_ERR_ARGUMENT,
+                 "scope_keep: this scope is not the innermost one that is open");
+    att_tape_reset(t);
+    s = att_scope_begin(t, "outer");
+    att_scope_begin(t, "inner");
+    assert_error(t, att_scope_keep(t, s, NULL), ATT_ERR_ARGUMENT,
+                 "outer/inner: scope_keep: this scope is not the innermost one that is open");
+    att_tape_free(t);
+    free(x);
+    att_close(ctx);
+}
+
 static void a_scope_ends_once(void **state)
 {
     (void)state;
@@ -422,6 +453,7 @@ int main(void)
         cmocka_unit_test(a_scope_frees_all_but_one),
         cmocka_unit_test(a_scope_keeps_what_views_others_and_what_was_made_outside),
         cmocka_unit_test(nested_scopes_move_their_result_down_step_by_step),
+        cmocka_unit_test(a_scope_that_stays_open_holds_one_result_at_a_time),
         cmocka_unit_test(a_scope_ends_once),
         cmocka_unit_test_setup_teardown(the_first_error_stays_with_its_scope_and_the_rest_is_null, set_up, tear_down),
         cmocka_unit_test_setup_teardown(each_operation_names_what_does_not_fit, set_up, tear_down),
