@@ -14,6 +14,11 @@
  * - Option structs start with their size and take zero as the sensible default:
  *       att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 2));
  *   In C++: att_config cfg = {}; cfg.size = sizeof cfg; cfg.n_threads = 2;
+ *   Structs that a call fills are given with their size too:
+ *       att_plan_info info = {.size = sizeof info};
+ *   So a program and a library may be of different versions: fields that one of
+ *   them does not know are zero; an option that is set and not known is an error,
+ *   and so is a size of 0.
  * - Shapes are written [batch, heads, time, dim]; strides count elements.
  * - In every mask, true means: attend.
  *
@@ -342,6 +347,13 @@ ATT_API att_status att_measure_bandwidth(att_ctx *ctx, double *bytes_per_second)
 
 /* ---- 7 Extend: for libraries on top ------------------------------------- */
 
+/* Copies the caller's option struct src, which may be of an older or newer header, to dst [dst_size], ours; src NULL:
+ * all defaults. What src does not have becomes 0; dst's first field, size_t size, becomes dst_size. Errors: a size that
+ * cannot be one; bytes behind dst_size that are not 0. */
+ATT_API att_status att_take_options(void *dst, size_t dst_size, const void *src, const char *type_name);
+/* The way back: fills the caller's dst, whose first field is its size, from src [src_size], ours. What src does not
+ * have becomes 0. Error: a size that cannot be one, and nothing is written. */
+ATT_API att_status att_give_info(void *dst, const void *src, size_t src_size, const char *type_name);
 /* Sets the calling thread's error sentence and returns s: return att_fail(ctx, ATT_ERR_FORMAT, "%s: ...", file). */
 ATT_API att_status att_fail(att_ctx *ctx, att_status s, const char *format, ...) ATT_PRINTF(3, 4);
 /* Memory from the context's allocator, aligned to 64 bytes; NULL (error set) on failure and where count times

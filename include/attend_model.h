@@ -78,7 +78,7 @@ typedef struct att_bert_info {
 
 ATT_API att_status att_bert_open(att_ctx *ctx, const char *folder, att_bert **out);
 ATT_API void att_bert_free(att_bert *m);
-ATT_API void att_bert_describe(const att_bert *m, att_bert_info *info);
+ATT_API att_status att_bert_describe(const att_bert *m, att_bert_info *info);
 /* Hidden states of the last layer, all sequences one after the other:
  * ids [offsets[n]], offsets [n + 1] ascending from 0 -> [offsets[n], hidden]. NULL on error, as all operations. */
 ATT_API att_var *att_bert_apply(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets, int64_t n);
@@ -99,7 +99,7 @@ typedef struct att_sentence_info {
 
 ATT_API att_status att_sentence_open(att_ctx *ctx, const char *folder, att_sentence **out);
 ATT_API void att_sentence_free(att_sentence *m);
-ATT_API void att_sentence_describe(const att_sentence *m, att_sentence_info *info);
+ATT_API att_status att_sentence_describe(const att_sentence *m, att_sentence_info *info);
 ATT_API const att_tokenizer *att_sentence_tokenizer(const att_sentence *m);
 
 /* One embedding a sentence: texts [n] with bytes [n] (NULL: zero-terminated) -> out [n, dim], in the given order,

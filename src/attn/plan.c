@@ -130,8 +130,7 @@ att_status att_plan_describe(const att_plan *plan, const att_attention_args *arg
 {
     const att_attention_spec *s = &plan->spec;
     const int panel = plan->kernels->panel;
-    att_plan_info d = {.size = sizeof d,
-                       .kernel = "flash-forward",
+    att_plan_info d = {.kernel = "flash-forward",
                        .isa = att_isa(plan->ctx),
                        .q_block = panel,
                        .k_block = ATT_KEY_BLOCK,
@@ -146,8 +145,5 @@ att_status att_plan_describe(const att_plan *plan, const att_attention_args *arg
         d.flops = 2.0 * (double)(s->head_dim + s->value_dim) * done;
         d.skipped = all > 0 ? 1 - done / all : 0;
     }
-    const size_t size = info->size && info->size < sizeof d ? info->size : sizeof d;
-    d.size = info->size ? info->size : sizeof d;
-    memcpy(info, &d, size);
-    return ATT_OK;
+    return att_give_info(info, &d, sizeof d, "att_plan_info");
 }

@@ -18,11 +18,7 @@ struct att_ctx {
     const volatile int *cancel;
 };
 
-/* ---- errors (error.c): att_fail and att_error are public */
-
-/* Copies an option struct whose size field may be that of an older or newer header: unknown bytes
- * must be zero. src NULL = all defaults. Each option struct starts with its size_t size, which becomes dst_size. */
-att_status att_take_options(void *dst, size_t dst_size, const void *src, const char *type_name);
+/* ---- errors, and structs with a size (error.c): all public */
 
 /* ---- memory (memory.c): att_alloc and att_free are public; all results are 64-byte aligned */
 

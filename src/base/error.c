@@ -6,8 +6,8 @@
 #include <string.h>
 
 enum {
-    SENTENCE = 1024,           /* bytes of an error sentence; a longer one is cut */
-    LARGEST_OPTIONS = 1 << 16, /* a size field above this is garbage, not a newer header */
+    SENTENCE = 1024,          /* bytes of an error sentence; a longer one is cut */
+    LARGEST_STRUCT = 1 << 16, /* a size field above this is garbage, not a newer header */
 };
 
 static _Thread_local char sentence[SENTENCE];
@@ -61,14 +61,22 @@ att_status att_fail(att_ctx *ctx, att_status s, const char *format, ...)
     return s;
 }
 
+/* The first field of an option struct or of one that is filled. */
+static att_status read_size(const void *of, const char *type_name, size_t *size)
+{
+    memcpy(size, of, sizeof *size);
+    if (*size >= sizeof *size && *size <= LARGEST_STRUCT)
+        return ATT_OK;
+    return att_fail(NULL, ATT_ERR_ARGUMENT, "%s: its field size is %zu, but must be sizeof(%s); see ATT_OPTIONS",
+                    type_name, *size, type_name);
+}
+
 att_status att_take_options(void *dst, size_t dst_size, const void *src, const char *type_name)
 {
     size_t size = dst_size;
-    if (src)
-        memcpy(&size, src, sizeof size);
-    if (size < sizeof size || size > LARGEST_OPTIONS)
-        return att_fail(NULL, ATT_ERR_ARGUMENT, "%s: its field size is %zu, but must be sizeof(%s); see ATT_OPTIONS",
-                        type_name, size, type_name);
+    const att_status s = src ? read_size(src, type_name, &size) : ATT_OK;
+    if (s)
+        return s;
     const unsigned char *bytes = src;
     for (size_t i = dst_size; i < size; i++)
         if (bytes[i])
@@ -79,5 +87,17 @@ att_status att_take_options(void *dst, size_t dst_size, const void *src, const c
     if (src)
         memcpy(dst, src, size < dst_size ? size : dst_size);
     memcpy(dst, &dst_size, sizeof dst_size);
+    return ATT_OK;
+}
+
+att_status att_give_info(void *dst, const void *src, size_t src_size, const char *type_name)
+{
+    size_t size;
+    const att_status s = read_size(dst, type_name, &size);
+    if (s)
+        return s;
+    memset(dst, 0, size);
+    memcpy(dst, src, size < src_size ? size : src_size);
+    memcpy(dst, &size, sizeof size);
     return ATT_OK;
 }

@@ -122,17 +122,16 @@ void att_bert_free(att_bert *m)
     att_free(m->ctx, m);
 }
 
-void att_bert_describe(const att_bert *m, att_bert_info *info)
+att_status att_bert_describe(const att_bert *m, att_bert_info *info)
 {
     const att_bert_config *c = &m->config;
-    const att_bert_info all = {.size = info->size,
-                               .vocabulary = c->vocabulary,
+    const att_bert_info all = {.vocabulary = c->vocabulary,
                                .hidden = c->hidden,
                                .layers = c->layers,
                                .heads = c->heads,
                                .intermediate = c->intermediate,
                                .max_positions = c->max_positions};
-    memcpy(info, &all, info->size < sizeof all ? info->size : sizeof all);
+    return att_give_info(info, &all, sizeof all, "att_bert_info");
 }
 
 /* ---- apply */

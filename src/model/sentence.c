@@ -67,11 +67,10 @@ static att_status load(att_sentence *m, const char *folder)
         s = att_tokenizer_open(m->ctx, m->modules.transformer, &m->tokenizer);
     if (!s)
         s = att_bert_open(m->ctx, m->modules.transformer, &m->bert);
-    if (s)
-        return s;
     m->info.size = sizeof m->info;
-    att_bert_describe(m->bert, &m->info);
-    return check_parts(m, folder);
+    if (!s)
+        s = att_bert_describe(m->bert, &m->info);
+    return s ? s : check_parts(m, folder);
 }
 
 att_status att_sentence_open(att_ctx *ctx, const char *folder, att_sentence **out)
@@ -103,16 +102,15 @@ void att_sentence_free(att_sentence *m)
     att_free(m->ctx, m);
 }
 
-void att_sentence_describe(const att_sentence *m, att_sentence_info *info)
+att_status att_sentence_describe(const att_sentence *m, att_sentence_info *info)
 {
-    const att_sentence_info all = {.size = info->size,
-                                   .dim = m->info.hidden,
+    const att_sentence_info all = {.dim = m->info.hidden,
                                    .max_tokens = m->modules.max_tokens,
                                    .layers = m->info.layers,
                                    .heads = m->info.heads,
                                    .pooling = m->modules.pooling,
                                    .normalized = m->modules.normalized};
-    memcpy(info, &all, info->size < sizeof all ? info->size : sizeof all);
+    return att_give_info(info, &all, sizeof all, "att_sentence_info");
 }
 
 const att_tokenizer *att_sentence_tokenizer(const att_sentence *m) { return m->tokenizer; }

@@ -112,12 +112,13 @@ static void encode_text(encoder *e, const char *text, size_t bytes)
 att_status att_encode(const att_tokenizer *t, const char *text, size_t bytes, const att_encode_options *opt,
                       att_tokens *out)
 {
-    int64_t max_tokens = opt ? opt->max_tokens : 0;
-    bool special = !(opt && opt->no_special);
-    int64_t n_special = special ? t->n_before + t->n_after : 0;
+    att_encode_options o;
     *out = (att_tokens){0};
-    if (opt && opt->size != sizeof *opt)
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "att_encode_options.size is %zu, not %zu", opt->size, sizeof *opt);
+    const att_status s = att_take_options(&o, sizeof o, opt, "att_encode_options");
+    if (s)
+        return s;
+    const bool special = !o.no_special;
+    const int64_t max_tokens = o.max_tokens, n_special = special ? t->n_before + t->n_after : 0;
     if (max_tokens < 0)
         return att_fail(t->ctx, ATT_ERR_ARGUMENT, "max_tokens is %lld, less than 0", (long long)max_tokens);
     if (max_tokens > 0 && max_tokens < n_special)

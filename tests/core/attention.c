@@ -400,6 +400,7 @@ static void a_plan_says_what_it_will_do(void **state)
     assert_true(info.skipped > 0.45 && info.skipped < 0.5); /* half, less the diagonal's tiles */
     assert_true(fabs(info.flops - 2 * 96 * 2 * 1024.0 * 1024 * (1 - info.skipped)) < 1);
     assert_true(info.workspace > 0 && info.workspace < 1 << 20);
+    assert_int_equal(att_plan_describe(plan, &o.args, &(att_plan_info){0}), ATT_ERR_ARGUMENT);
     att_plan_free(plan);
     drop(&o);
     att_close(ctx);

@@ -150,6 +150,25 @@ static void options_without_their_size_are_refused(void **state)
     assert_int_equal(got.a, 3);
 }
 
+static void what_is_filled_may_be_of_an_older_or_newer_header(void **state)
+{
+    (void)state;
+    const large known = {0, 7, 8, 9, 10};
+    struct {
+        small info;
+        int behind;
+    } older = {{sizeof older.info, 1}, 42};
+    assert_int_equal(att_give_info(&older.info, &known, sizeof known, "large"), ATT_OK);
+    assert_true(older.info.size == sizeof older.info && older.info.a == 7 && older.behind == 42);
+    large newer = {sizeof newer, 1, 1, 1, 1};
+    assert_int_equal(att_give_info(&newer, &(small){0, 7}, sizeof(small), "small"), ATT_OK);
+    assert_true(newer.size == sizeof newer && newer.a == 7 && newer.d == 0);
+    small without = {0, 3};
+    assert_int_equal(att_give_info(&without, &known, sizeof known, "large"), ATT_ERR_ARGUMENT);
+    assert_non_null(strstr(att_error(NULL), "large: its field size is 0"));
+    assert_int_equal(without.a, 3);
+}
+
 /* ---- errors */
 
 static void each_status_has_a_name_and_a_text(void **state)
@@ -442,6 +461,7 @@ int main(void)
         cmocka_unit_test(options_of_an_older_header_leave_the_rest_zero),
         cmocka_unit_test(options_of_a_newer_header_pass_while_they_set_nothing_unknown),
         cmocka_unit_test(options_without_their_size_are_refused),
+        cmocka_unit_test(what_is_filled_may_be_of_an_older_or_newer_header),
         cmocka_unit_test(each_status_has_a_name_and_a_text),
         cmocka_unit_test(the_error_sentence_belongs_to_the_thread),
         cmocka_unit_test(a_long_sentence_is_cut_between_characters),

@@ -134,13 +134,17 @@ static void a_model_describes_itself(void **state)
     const tiny_folder f = tiny_bert();
     att_bert *m = open_bert(&f);
     att_bert_info info = {.size = sizeof info};
-    att_bert_describe(m, &info);
+    assert_int_equal(att_bert_describe(m, &info), ATT_OK);
     assert_int_equal(info.vocabulary, TINY_TOKENS);
     assert_int_equal(info.hidden, TINY_HIDDEN);
     assert_int_equal(info.layers, TINY_LAYERS);
     assert_int_equal(info.heads, TINY_HEADS);
     assert_int_equal(info.intermediate, TINY_INNER);
     assert_int_equal(info.max_positions, TINY_POSITIONS);
+    att_bert_info older = {.size = offsetof(att_bert_info, layers), .layers = 42}; /* of a header without the rest */
+    assert_int_equal(att_bert_describe(m, &older), ATT_OK);
+    assert_true(older.hidden == TINY_HIDDEN && older.layers == 42);
+    assert_int_equal(att_bert_describe(m, &(att_bert_info){0}), ATT_ERR_ARGUMENT);
     att_bert_free(m);
     tiny_remove(&f);
 }

@@ -93,7 +93,7 @@ static void minilm_gives_the_embeddings_of_sentence_transformers(void **state)
     assert_near(y, g->embedding, MINILM_LINES * MINILM_DIM, 2e-6f);
     assert_int_equal(cut, MINILM_CUT);
     att_sentence_info info = {.size = sizeof info};
-    att_sentence_describe(m, &info);
+    assert_int_equal(att_sentence_describe(m, &info), ATT_OK);
     assert_int_equal(info.dim, MINILM_DIM);
     assert_int_equal(info.max_tokens, 256);
     assert_int_equal(info.layers, 6);
@@ -242,7 +242,7 @@ static int64_t limit_of(const tiny_folder *f)
 {
     att_sentence *m = open_sentence(ctx, f->path);
     att_sentence_info info = {.size = sizeof info};
-    att_sentence_describe(m, &info);
+    assert_int_equal(att_sentence_describe(m, &info), ATT_OK);
     att_sentence_free(m);
     return info.max_tokens;
 }
