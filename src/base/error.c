@@ -45,6 +45,18 @@ static void cut_at_character(char *text, size_t n)
         text[lead - 1] = '\0';
 }
 
+/* Names in a sentence may come from a damaged or hostile file: a terminal must find nothing in them to obey. */
+static void replace_controls(char *text)
+{
+    for (unsigned char *c = (unsigned char *)text; *c; c++) {
+        const bool second_set = c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f; /* U+0080 to U+009F */
+        if (second_set)
+            *c++ = '?';
+        if (second_set || *c < 0x20 || *c == 0x7f)
+            *c = '?';
+    }
+}
+
 att_status att_fail(att_ctx *ctx, att_status s, const char *format, ...)
 {
     (void)ctx;
@@ -57,6 +69,7 @@ att_status att_fail(att_ctx *ctx, att_status s, const char *format, ...)
         snprintf(text, sizeof text, "%s", att_status_text(s));
     else if ((size_t)length >= sizeof text)
         cut_at_character(text, sizeof text - 1);
+    replace_controls(text);
     memcpy(sentence, text, sizeof text);
     return s;
 }

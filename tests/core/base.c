@@ -203,6 +203,15 @@ static void the_error_sentence_belongs_to_the_thread(void **state)
     assert_string_equal(att_error(NULL), "here 1, then more");
 }
 
+static void a_terminal_finds_nothing_to_obey_in_a_sentence(void **state)
+{
+    (void)state;
+    att_fail(NULL, ATT_ERR_FORMAT, "tensor \"%s\"",
+             "\x1b]0;title\x07\xc2\x9b"
+             "2J\r\n\x7f\xc2\xa0\xc3\x9b");
+    assert_string_equal(att_error(NULL), "tensor \"?]0;title???2J???\xc2\xa0\xc3\x9b\"");
+}
+
 static void a_long_sentence_is_cut_between_characters(void **state)
 {
     (void)state;
@@ -464,6 +473,7 @@ int main(void)
         cmocka_unit_test(what_is_filled_may_be_of_an_older_or_newer_header),
         cmocka_unit_test(each_status_has_a_name_and_a_text),
         cmocka_unit_test(the_error_sentence_belongs_to_the_thread),
+        cmocka_unit_test(a_terminal_finds_nothing_to_obey_in_a_sentence),
         cmocka_unit_test(a_long_sentence_is_cut_between_characters),
         cmocka_unit_test(memory_is_aligned_and_too_much_of_it_is_an_error),
         cmocka_unit_test(large_memory_of_the_system_is_aligned_and_usable),
