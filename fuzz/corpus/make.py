@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Writes the seeds of the fuzz targets beside itself: python3 fuzz/corpus/make.py"""
+import json
+import pathlib
+
+HERE = pathlib.Path(__file__).parent
+SEPARATOR = b"\x1e"  # between the files of one input
+
+
+def write(target, name, data):
+    (HERE / target).mkdir(exist_ok=True)
+    (HERE / target / name).write_bytes(data)
+
+
+def sections(*parts):
+    encoded = (p if isinstance(p, bytes) else p.encode() if isinstance(p, str) else json.dumps(p).encode() for p in parts)
+    return SEPARATOR.join(encoded)
+
+
+# ---- safetensors: (name, dtype, shape) one after the other
+
+SIZES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "U8": 1, "BOOL": 1}
+
+
+def safetensors(tensors, metadata=None):
+    header, offset = {}, 0
+    if metadata:
+        header["__metadata__"] = metadata
+    for name, dtype, shape in tensors:
+        size = SIZES[dtype]
+        for d in shape:
+            size *= d
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [offset, offset + size]}
+        offset += size
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return text, bytes(range(offset))
+
+
+def write_safetensors(name, tensors, metadata=None):
+    text, data = safetensors(tensors, metadata)
+    write("safetensors", name, len(text).to_bytes(8, "little") + text + data)
+    write("safetensors", name + "-sections", sections(text, data))
+
+
+write_safetensors("empty", [])
+write_safetensors("one", [("a", "F32", [2, 3])])
+write_safetensors("two", [("a", "I64", [1]), ("b", "BF16", [2, 2])], {"format": "pt"})
+write_safetensors("kinds", [(d.lower(), d, [1]) for d in SIZES])
+write_safetensors("shapes", [("scalar", "F32", []), ("none", "F16", [0, 7]), ("deep", "U8", [1] * 8)])
+
+# ---- config: the settings of a sentence-transformers folder, in the order of `files` in ../config.c
+
+BERT = {"model_type": "bert", "hidden_act": "gelu", "hidden_size": 12, "intermediate_size": 16, "layer_norm_eps": 1e-12,
+        "max_position_embeddings": 8, "num_attention_heads": 3, "num_hidden_layers": 2, "type_vocab_size": 2,
+        "vocab_size": 30, "position_embedding_type": "absolute", "is_decoder": False, "pruned_heads": {}}
+POOLING = {"word_embedding_dimension": 12, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True,
+           "pooling_mode_max_tokens": False, "pooling_mode_mean_sqrt_len_tokens": False}
+
+
+def modules(*kinds):
+    paths = {"Transformer": "", "Pooling": "1_Pooling", "Normalize": "2_Normalize"}
+    return [{"idx": i, "name": str(i), "path": paths[k], "type": "sentence_transformers.models." + k}
+            for i, k in enumerate(kinds)]
+
+
+write("config", "older", sections(BERT, modules("Transformer", "Pooling", "Normalize"), POOLING,
+                                  {"max_seq_length": 8, "do_lower_case": False}, {"model_max_length": 512},
+                                  {"__version__": {"pytorch": "1.8.1"}}))
+write("config", "newer", sections(
+    dict(BERT, hidden_act="gelu_new"), modules("Transformer", "Pooling", "Normalize"),
+    {"embedding_dimension": 12, "pooling_mode": "cls", "include_prompt": True},
+    {"transformer_task": "feature-extraction", "module_output_name": "token_embeddings",
+     "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}},
+    {"model_max_length": 1e30},
+    {"model_type": "SentenceTransformer", "prompts": {"query": ""}, "default_prompt_name": "query"},
+    {"module_input_name": "sentence_embedding", "module_output_name": "sentence_embedding"}))
+write("config", "bert", sections(dict(BERT, hidden_act="relu", hidden_size=1e300)))
+write("config", "prompt", sections(BERT, modules("Transformer", "Pooling"), dict(POOLING, pooling_mode=["max"]), "", "",
+                                   {"prompts": {"q": "query: "}, "default_prompt_name": "q"}))
+
+# ---- tokenizer: a text, alone or with the tokenizer to read it with, in the order of `files` in ../tokenizer.c
+
+TEXT = "Hello, unable [MASK] \u65e5\u672c b\u00e9ab"
+TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "hello", "un", "##able", "\u65e5", ",", "b", "##e", "##a"]
+SPECIAL = [{"id": i, "content": t, "special": True, "normalized": False} for i, t in enumerate(TOKENS[:5])]
+TEMPLATE = {"type": "TemplateProcessing",
+            "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}},
+                       {"SpecialToken": {"id": "[SEP]", "type_id": 0}}],
+            "special_tokens": {t: {"id": t, "ids": [i], "tokens": [t]} for t, i in (("[CLS]", 2), ("[SEP]", 3))}}
+TOKENIZER = {"added_tokens": SPECIAL,
+             "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
+                            "strip_accents": None, "lowercase": True},
+             "pre_tokenizer": {"type": "BertPreTokenizer"}, "post_processor": TEMPLATE,
+             "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+                       "max_input_chars_per_word": 100, "vocab": {t: i for i, t in enumerate(TOKENS)}}}
+
+write("tokenizer", "text", TEXT.encode())
+write("tokenizer", "bytes", b"a\x00b\xff\xc3\x28\xe2\x82 \xed\xa0\x80\xf0\x9f\x98\x80\xf4\x90\x80\x80 [MASK]\t\r\n[SEP")
+write("tokenizer", "marks", "a\u0323\u0301b \u1100\u1161\u11a8 \u0130\u03c3\u03a3 \u0f71\u0f72\ufb01 x\u0334\u0300".encode())
+write("tokenizer", "json", sections(TEXT, TOKENIZER, {"do_lower_case": True}))
+write("tokenizer", "processing", sections("B\u00c9 [SEP]", dict(
+    TOKENIZER, post_processor={"type": "BertProcessing", "cls": ["[CLS]", 2], "sep": ["[SEP]", 3]},
+    normalizer=dict(TOKENIZER["normalizer"], lowercase=False, strip_accents=False))))
+write("tokenizer", "txt", sections(TEXT, "", {"do_lower_case": False, "additional_special_tokens": ["hello"],
+                                              "mask_token": {"content": "[MASK]"}, "never_split": None},
+                                   "\n".join(TOKENS) + "\n", {"unk_token": "[UNK]"}))
