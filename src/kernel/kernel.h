@@ -64,6 +64,7 @@ typedef struct att_kernels {
     void (*max)(int64_t n, const float *a, const float *b, float *y);
     void (*scale)(int64_t n, float s, const float *x, float *y);
     float (*dot)(int64_t n, const float *a, const float *b);
+    bool (*all_finite)(int64_t n, const float *x); /* none is Inf or NaN */
     void (*from_f16)(int64_t n, const uint16_t *x, float *y);
     void (*from_bf16)(int64_t n, const uint16_t *x, float *y);
 

@@ -34,6 +34,18 @@ static void scale(int64_t n, float s, const float *x, float *y)
 
 static float dot(int64_t n, const float *a, const float *b) { return v_sum_over(n, a, b, v_set(0), v_term_product); }
 
+/* 0 x is 0 but for Inf and NaN, where it is NaN, and a sum keeps that. */
+static bool all_finite(int64_t n, const float *x)
+{
+    vf zero = v_set(0);
+    int64_t i = 0;
+    for (; i + ATT_LANES <= n; i += ATT_LANES)
+        zero = v_fma(v_load(x + i), v_set(0), zero);
+    if (i < n)
+        zero = v_fma(v_load_n(x + i, (int)(n - i)), v_set(0), zero);
+    return v_sum(zero) == 0;
+}
+
 /* y [n] = the numbers that x [n] encodes */
 ATT_INLINE void decode(int64_t n, const uint16_t *x, float *y, vf (*f)(const uint16_t *))
 {
@@ -57,6 +69,7 @@ void ATT_ISA(att_kernel_vector)(att_kernels *k)
     k->max = max;
     k->scale = scale;
     k->dot = dot;
+    k->all_finite = all_finite;
     k->from_f16 = from_f16;
     k->from_bf16 = from_bf16;
 }

@@ -327,6 +327,37 @@ static void a_row_with_nothing_to_attend_is_zero(void **state)
     }
 }
 
+/* One key is NaN in k and infinite in v; causal, so that within its tile some queries attend to it and some do not. */
+static void what_is_not_finite_reaches_only_those_who_attend_to_it(void **state)
+{
+    (void)state;
+    for (int isa = 0; isa < att_isa_count(); isa++) {
+        if (!att_isa_usable(isa))
+            continue;
+        att_ctx *ctx = open_isa(att_isa_name(isa), 1);
+        const shape n = {1, 2, 2, 300, 300, 24, 20};
+        operands clean = make(n), o = make(n);
+        att_attention_spec s = spec_of(n);
+        s.mask[0] = &att_mask_causal;
+        s.align = ATT_ALIGN_TOP_LEFT;
+        run(ctx, &s, &clean.args);
+        for (int h = 0; h < 2; h++)
+            for (int d = 0; d < 20; d++) {
+                o.k[(h * 300 + 270) * 24 + d] = h ? NAN : 0;
+                o.v[(h * 300 + 270) * 20 + d] = d % 2 ? INFINITY : NAN;
+            }
+        run(ctx, &s, &o.args);
+        for (int h = 0; h < 2; h++) {
+            assert_same_bits(clean.out + h * 300 * 20, o.out + h * 300 * 20, 270 * 20);
+            assert_same_bits(clean.lse + h * 300, o.lse + h * 300, 270);
+            for (int i = (h * 300 + 270) * 20; i < (h * 300 + 300) * 20; i++)
+                assert_false(isfinite(o.out[i]));
+        }
+        drop(&clean), drop(&o);
+        att_close(ctx);
+    }
+}
+
 static void a_bias_of_minus_infinity_forbids_and_huge_scores_stay_finite(void **state)
 {
     (void)state;
@@ -419,6 +450,7 @@ int main(void)
         cmocka_unit_test(permuting_keys_with_their_values_changes_only_rounding),
         cmocka_unit_test(grouped_heads_equal_repeated_heads),
         cmocka_unit_test(a_row_with_nothing_to_attend_is_zero),
+        cmocka_unit_test(what_is_not_finite_reaches_only_those_who_attend_to_it),
         cmocka_unit_test(a_bias_of_minus_infinity_forbids_and_huge_scores_stay_finite),
         cmocka_unit_test(weights_on_demand_agree_with_the_definition),
         cmocka_unit_test(a_plan_says_what_it_will_do),
