@@ -12,8 +12,6 @@ CLI_COMMAND_LIST(CLI_DECLARE)
 #define CLI_ADDRESS(name) &cli_##name,
 const cli_command *const cli_commands[] = {CLI_COMMAND_LIST(CLI_ADDRESS) NULL};
 
-volatile int cli_signal;
-
 static void on_signal(int number) { cli_signal = number; }
 
 /* The first signal asks for a clean end, the second one ends. A closed pipe ends as it does other tools. */

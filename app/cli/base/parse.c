@@ -1,4 +1,4 @@
-/* From a table of options to a command's variables, by getopt_long. */
+/* From names to commands, and from options to a command's variables, by getopt_long. */
 #include "cli.h"
 
 #include <errno.h>
@@ -8,45 +8,6 @@
 #include <string.h>
 
 enum { MAX_OPTIONS = 32, LONG_BASE = 256, HELP = LONG_BASE - 1 };
-
-/* ---- The nearest name ----------------------------------------------------- */
-
-/* How many letters must be changed, added, left out or swapped with their neighbour (Damerau 1964); words under 32. */
-static int distance(const char *a, const char *b)
-{
-    int n = (int)strlen(a), m = (int)strlen(b), d[33][33];
-    if (n > 32 || m > 32)
-        return 99;
-    for (int i = 0; i <= n; i++) {
-        for (int j = 0; j <= m; j++) {
-            if (i == 0 || j == 0) {
-                d[i][j] = i + j;
-                continue;
-            }
-            int best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-            best = d[i - 1][j] + 1 < best ? d[i - 1][j] + 1 : best;
-            best = d[i][j - 1] + 1 < best ? d[i][j - 1] + 1 : best;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && d[i - 2][j - 2] + 1 < best)
-                best = d[i - 2][j - 2] + 1;
-            d[i][j] = best;
-        }
-    }
-    return d[n][m];
-}
-
-const char *cli_nearest(const char *word, const char *const *words, int n)
-{
-    const char *nearest = NULL;
-    int least = (int)strlen(word) / 2 + 1; /* half of the letters wrong is no spelling mistake */
-    for (int i = 0; i < n; i++) {
-        int d = strncmp(words[i], word, strlen(word)) == 0 && *word ? 1 : distance(word, words[i]);
-        if (d < least) {
-            least = d;
-            nearest = words[i];
-        }
-    }
-    return nearest;
-}
 
 const cli_command *cli_find(const cli_command *const *commands, const char *path, const char *name)
 {

@@ -1,9 +1,11 @@
-/* One sentence on standard error. */
+/* One sentence on standard error, and why work ends. */
 #include "cli.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
+
+volatile int cli_signal;
 
 static void say(const char *format, va_list list)
 {

@@ -1,0 +1,150 @@
+/* Bad input and wrong usage give one sentence and the right exit code, and leave no half-written file. */
+#include "tool.h"
+
+static void wrong_usage_names_the_nearest(void **state)
+{
+    (void)state;
+    assert_refused("$A emebd", 2, "the nearest is \"embed\"");
+    assert_refused("$A embed -m $D --fromat npy", 2, "the nearest is \"--format\"");
+    assert_refused("$A embed -m $D --format nyp", 2, "the nearest is \"npy\"");
+    assert_refused("$A bench gem", 2, "the nearest is \"gemm\"");
+    assert_refused("$A help embd", 2, "the nearest is \"embed\"");
+    assert_refused("$A embed -m $D -z", 2, "no option \"-z\"");
+    assert_refused("$A embed", 2, "--model MODEL is needed");
+    assert_refused("$A embed -m", 2, "--model needs a value");
+    assert_refused("$A embed -m $D --help=1", 2, "--help takes no value");
+    assert_refused("$A attention -m $D", 2, "TEXT is needed");
+    assert_refused("$A attention -m $D two words", 2, "\"words\" is one argument too many");
+    assert_refused("$A attention -m $D --layer 2 a", 2, "the layers 0 to 1, not 2");
+    assert_refused("$A similarity -m $D one", 2, "two sentences");
+    assert_refused("$A --threads 2 embed", 2, "a command comes first");
+    assert_int_equal(tool("$A"), 2);
+}
+
+static void numbers_are_read_strictly(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"0", "-1", "+", "1x", "1.5", "1e3", "' 1'", "''", "99999999999999999999"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char line[128];
+        snprintf(line, sizeof line, "$A search -m $D -c in -k %s x", wrong[i]);
+        assert_refused(line, 2, "is not a whole number from 1 to 1000000");
+    }
+    assert_refused("ATTEND_THREADS=many $A info", 2, "$ATTEND_THREADS: \"many\" is not a whole number from 0 to 1024");
+}
+
+static void files_that_cannot_be_read_are_named(void **state)
+{
+    (void)state;
+    assert_refused("$A embed -m $D .", 1, ".: is a folder");
+    assert_refused("$A embed -m $D <.", 1, "-: is a folder");
+    assert_refused("$A embed -m $D missing", 1, "missing: No such file");
+    assert_refused("ln -s loop loop; $A embed -m $D loop", 1, "loop: ");
+    assert_refused("$A similarity -m $D --pairs .", 1, ".: is a folder");
+    assert_refused("$A search -m $D -c missing a", 1, "missing: No such file");
+    assert_refused("$A search -m $D -c /dev/null a", 1, "no lines");
+    assert_refused("mkdir empty; $A embed -m nix", 1, "\"nix\" is no folder and no model in ");
+    assert_refused("ATTEND_MODELS=empty $A embed -m nix", 1, "\"./dev demo\" fetches all-MiniLM-L6-v2");
+    if (geteuid() != 0) /* who may read everything */
+        assert_refused("echo a >secret; chmod 0 secret; $A embed -m $D secret", 1, "secret: Permission denied");
+}
+
+static void damaged_tables_and_indexes_are_refused(void **state)
+{
+    (void)state;
+    assert_refused("echo one >p; $A similarity -m $D --pairs p", 1, "p: line 1: one column");
+    assert_refused("printf 'a\\tb\\t1\\nc\\td\\tx\\n' >p; $A similarity -m $D --pairs p --gold >/dev/null", 1,
+                   "p: line 2: the third column is \"x\"");
+    assert_refused("printf '\"a,b\\n' >p.csv; $A similarity -m $D --pairs p.csv", 1, "does not end");
+    assert_refused("printf '\"a\"b,c\\n' >p.csv; $A similarity -m $D --pairs p.csv", 1, "behind a closing quote");
+
+    assert_int_equal(tool("printf 'a\\nb\\n' >in; $A embed -m $D -f npy -o v.npy in"), 0);
+    assert_refused("$A search -m $D -c in -i in a", 1, "in: is no .npy file");
+    assert_refused("$A search -m $D -c in -i /dev/null a", 1, "is no .npy file");
+    assert_refused("echo c >>in; $A search -m $D -c in -i v.npy a", 1, "v.npy: has 2 rows, but in has 3 lines");
+    assert_refused("head -c 200 v.npy >w.npy; $A search -m $D -c in -i w.npy a", 1, "the file has 72 bytes");
+    assert_refused("head -c 20 v.npy >w.npy; $A search -m $D -c in -i w.npy a", 1, "but the file only 20");
+    assert_refused("sed 's/<f4/<f8/' v.npy >w.npy; $A search -m $D -c in -i w.npy a", 1, "'<f8'");
+    assert_refused("sed 's/False/True /' v.npy >w.npy; $A search -m $D -c in -i w.npy a", 1, "Fortran order");
+    assert_refused("sed 's/(2, 12)/(3, 8) /' v.npy >w.npy; $A search -m $D -c in -i w.npy a", 1, "of 8 numbers");
+}
+
+static void a_full_disk_is_said_and_leaves_no_file(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("i=0; while [ $i -lt 500 ]; do echo a b c; i=$((i+1)); done >many"), 0);
+    assert_refused("$A embed -m $D many >/dev/full", 1, "standard output: No space left");
+    assert_refused("echo a | $A tokenize -m $D >/dev/full", 1, "standard output: No space left");
+    assert_refused("$A help >/dev/full", 1, "standard output: No space left");
+    assert_refused("$A embed -m $D -o /dev/full many", 1, "/dev/full: No space left");
+    assert_refused("echo old >there; trap '' XFSZ; ulimit -f 8; $A embed -m $D -o there many", 1, "there: ");
+    assert_int_equal(tool("cat there; ls -A | grep -c .attend-"), 1);
+    assert_string_equal(tool_out, "old\n0\n");
+    assert_refused("$A embed -m $D -o none/there many", 1, "none/there: No such file");
+    assert_refused("$A embed -m $D -o . many", 1, ".: is a folder");
+    assert_refused("$A embed -m $D -f npy many | cat", 0, "give -o FILE"); /* cat's code */
+}
+
+static void a_failed_run_keeps_the_old_output(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("echo old >there; chmod 640 there; ln -s there link; $A embed -m $D -o link missing"), 1);
+    assert_int_equal(tool("cat there; echo a | $A embed -m $D -o link; stat -c %a there; ls -A | grep -c .attend-"), 1);
+    assert_string_equal(tool_out, "old\n640\n0\n");
+    assert_int_equal(tool("test -L link && grep -q embedding there"), 0);
+}
+
+static void an_interrupted_run_leaves_no_file(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("{ echo a; sleep 2; } | timeout --preserve-status -s INT 0.5 $A embed -m $D -o there2"), 130);
+    assert_string_equal(tool_err, "");
+    assert_int_equal(tool("{ echo a; sleep 2; } | timeout --preserve-status -s TERM 0.5 $A embed -m $D -o there2"),
+                     143);
+    assert_int_equal(tool("ls -A | grep -c -e there2 -e .attend-"), 1);
+    assert_string_equal(tool_out, "0\n");
+}
+
+static void a_closed_pipe_ends_quietly(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("i=0; while [ $i -lt 3000 ]; do echo a b c; i=$((i+1)); done >many"), 0);
+    assert_int_equal(tool("{ $A embed -m $D many; echo $? >code; } | head -1; cat code"), 0);
+    assert_int_equal(count(tool_out, "\n"), 2);
+    assert_has(tool_out, "}\n" /* the line */);
+    assert_has(tool_out, "\n141\n"); /* SIGPIPE, as of other tools */
+    assert_string_equal(tool_err, "");
+}
+
+static void odd_lines_have_vectors(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("printf '\\n\\n\\n' | $A embed -m $D -f tsv"), 0);
+    assert_int_equal(count(tool_out, "\n"), 3);
+    assert_int_equal(tool("$A embed -m $D </dev/null"), 0);
+    assert_int_equal(tool_bytes, 0);
+    /* 10 MiB without a line end, then a line */
+    assert_int_equal(tool("{ head -c 10485760 /dev/zero | tr '\\0' a; printf '\\nb\\n'; } | $A embed -m $D -f tsv"), 0);
+    assert_int_equal(count(tool_out, "\n"), 2);
+    assert_int_equal(tool("{ yes 'a b' | head -c 10485760 | tr '\\n' ' '; printf '\\nb\\n'; } | $A embed -m $D -f tsv"),
+                     0);
+    assert_int_equal(count(tool_out, "\n"), 2);
+    assert_string_equal(tool_err,
+                        "attend: 1 of 2 lines are longer than 12 tokens; what is behind them was not looked at\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrong_usage_names_the_nearest),
+        cmocka_unit_test(numbers_are_read_strictly),
+        cmocka_unit_test(files_that_cannot_be_read_are_named),
+        cmocka_unit_test(damaged_tables_and_indexes_are_refused),
+        cmocka_unit_test(a_full_disk_is_said_and_leaves_no_file),
+        cmocka_unit_test(a_failed_run_keeps_the_old_output),
+        cmocka_unit_test(an_interrupted_run_leaves_no_file),
+        cmocka_unit_test(a_closed_pipe_ends_quietly),
+        cmocka_unit_test(odd_lines_have_vectors),
+    };
+    return cmocka_run_group_tests(tests, tool_setup, tool_teardown);
+}

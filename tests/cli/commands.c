@@ -1,0 +1,191 @@
+/* Each subcommand does what it says: on a tiny model, and on the real one where it is. */
+#include "tool.h"
+
+#include <math.h>
+
+static void embed_gives_a_vector_for_each_line(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("printf 'ab c\\r\\n\\nd\\0e\\n\\377\"\\\\last' | $A embed -m $D"), 0);
+    static const struct {
+        const char *text;
+        size_t bytes;
+    } line[] = {{"ab c", 4}, {"", 0}, {"d\0e", 3}, {"\xEF\xBF\xBD\"\\last", 9}};
+    assert_int_equal(count(tool_out, "\n"), 4);
+    for (int i = 0; i < 4; i++) {
+        json_t *v = line_json(i), *text = json_object_get(v, "text"), *row = json_object_get(v, "embedding");
+        assert_int_equal(json_string_length(text), line[i].bytes);
+        assert_memory_equal(json_string_value(text), line[i].text, line[i].bytes);
+        assert_int_equal(json_array_size(row), TINY_HIDDEN);
+        double length = 0;
+        for (size_t k = 0; k < TINY_HIDDEN; k++)
+            length += pow(json_number_value(json_array_get(row, k)), 2);
+        assert_true(fabs(length - 1) < 1e-5);
+        json_decref(v);
+    }
+    assert_string_equal(tool_err, "");
+}
+
+static void formats_of_embed_hold_the_same_floats(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("printf 'a b\\nc d e\\nf\\n' >in; $A embed -m $D -f npy in -o v.npy && cat v.npy"), 0);
+    assert_int_equal(tool_bytes, 128 + 3 * TINY_HIDDEN * sizeof(float));
+    assert_has(tool_out + 10, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 12), }");
+    float v[3 * TINY_HIDDEN];
+    memcpy(v, tool_out + 128, sizeof v);
+    assert_int_equal(tool("$A embed -m $D -f tsv - <in"), 0);
+    char *p = tool_out;
+    for (int i = 0; i < 3 * TINY_HIDDEN; i++, p++)
+        assert_true(strtof(p, &p) == v[i]);
+    assert_int_equal(tool("$A embed -m $D -f npy in >w.npy && cmp v.npy w.npy"), 0); /* a file as standard output */
+    assert_int_equal(tool("$A embed -m $D <in >1; $A embed -m $D -t 1 in >2; cmp 1 2"), 0);
+}
+
+static void search_gives_the_same_with_an_index(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("printf 'a b\\nc d e\\nf\\nb a\\n' >in; $A embed -m $D -f npy in -o v.npy"), 0);
+    assert_int_equal(tool("$A search -m $D -c in -k 2 --json 'c d e' >1 && echo 'c d e' | "
+                          "$A search -m $D -c in -i v.npy -k 2 --json >2 && cmp 1 2 && cat 2"),
+                     0);
+    json_t *v = line_json(0), *results = json_object_get(v, "results");
+    assert_int_equal(json_array_size(results), 2);
+    assert_int_equal((int)number(json_array_get(results, 0), "line"), 2);
+    assert_true(fabs(number(json_array_get(results, 0), "score") - 1) < 1e-5);
+    json_decref(v);
+    assert_int_equal(tool("$A search -m $D -c in -k 100 a b"), 0);
+    assert_int_equal(count(tool_out, "\n"), 2 * 5 + 1);
+}
+
+static void similarity_reads_quoted_pairs(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("printf '\"a, \"\"b\"\"\\nc\",\"a, \"\"b\"\"\\nc\",3\\r\\na,b,1\\n' >p.csv; "
+                          "$A similarity -m $D --pairs p.csv --gold --json"),
+                     0);
+    json_t *v = line_json(0);
+    assert_string_equal(json_string_value(json_object_get(v, "a")), "a, \"b\"\nc");
+    assert_true(fabs(number(v, "score") - 1) < 1e-6 && number(v, "gold") == 3);
+    json_decref(v);
+    v = line_json(2);
+    assert_true(number(v, "pairs") == 2 && number(v, "spearman") == 100);
+    json_decref(v);
+    assert_int_equal(tool("printf 'a\\tb\\na\\ta\\n' | $A similarity -m $D --pairs -"), 0);
+    assert_has(tool_out, "\n1.000000\n");
+    assert_int_equal(tool("$A similarity -m $D --json a b"), 0);
+    v = line_json(0);
+    assert_int_equal(json_array_size(json_object_get(v, "similarity")), 2);
+    json_decref(v);
+}
+
+static void tokenize_cuts_where_the_model_does(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("echo 'ab c' | $A tokenize -m $D"), 0);
+    assert_string_equal(tool_out, "[CLS] a ##b c [SEP]\n");
+    assert_int_equal(tool("printf 'a\\n\\n' | $A tokenize -m $D --json"), 0);
+    assert_string_equal(tool_out, "[2, 5, 3]\n[2, 3]\n");
+    assert_int_equal(tool("echo a b c d e f g h i j k l m | $A tokenize -m $D"), 0);
+    assert_int_equal(count(tool_out, " "), 12 - 1);
+    assert_int_equal(tool("echo a b c d e f g h i j k l m | $A tokenize -m $D --no-truncate"), 0);
+    assert_int_equal(count(tool_out, " "), 15 - 1);
+}
+
+static void attention_weights_of_a_row_add_up_to_one(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("$A attention -m $D --layer 0 --head 2 --json --svg h.svg 'a b' && grep -q '<svg' h.svg"), 0);
+    json_t *v = line_json(0), *weights = json_object_get(v, "weights");
+    assert_int_equal(json_array_size(weights), 4);
+    for (size_t i = 0; i < 4; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < 4; k++)
+            sum += json_number_value(json_array_get(json_array_get(weights, i), k));
+        assert_true(fabs(sum - 1) < 1e-5);
+    }
+    json_decref(v);
+    assert_int_equal(tool("$A attention -m $D 'a b'"), 0);
+    assert_has(tool_out, "Layer 1 of 0 to 1, head 0 of 0 to 2.");
+}
+
+static void bench_prints_one_object_a_line(void **state)
+{
+    (void)state;
+    static const char *const line[] = {
+        "$A bench gemm --m 7 --n 33 --k 65 -r 3 -t 1 --json",
+        "$A bench attention --batch 2 --heads 4 --kv-heads 2 --tq 9 --tk 70 --dim 24 --vdim 40 --causal bottom-right "
+        "--dtype f32 --pass fwd -t 2 --repeat 3 --json",
+        "$A bench attention --heads 1 --tq 33 --tk 5 --dim 8 --causal bottom-right --repeat 2 --json",
+        "$A bench attention --heads 1 --tq 33 --tk 5 --dim 8 --causal top-left --no-verify --repeat 2 --json",
+    };
+    static const char *const key[] = {"ms", "median_ms", "gflops", "peak_share"};
+    for (size_t i = 0; i < sizeof line / sizeof *line; i++) {
+        assert_int_equal(tool(line[i]), 0);
+        assert_int_equal(count(tool_out, "\n"), 1);
+        json_t *v = line_json(0);
+        for (size_t k = 0; k < sizeof key / sizeof *key; k++)
+            assert_true(number(v, key[k]) > 0);
+        assert_true(number(v, "ms") <= number(v, "median_ms"));
+        assert_true(json_is_true(json_object_get(v, "verified")) == !strstr(line[i], "no-verify"));
+        json_decref(v);
+    }
+    assert_int_equal(tool("$A bench peak -r 1 --json && $A bench bandwidth -r 1 --json"), 0);
+    assert_int_equal(count(tool_out, "\n"), 2);
+}
+
+static void help_and_info_come_from_the_tables(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("$A --version"), 0);
+    assert_string_equal(tool_out, "attend " ATT_VERSION "\n");
+    assert_int_equal(tool("$A help embed >1 && $A embed --help >2 && cmp 1 2 && cat 1"), 0);
+    assert_has(tool_out, "--format jsonl|npy|tsv");
+    assert_int_equal(tool("$A help bench gemm && $A help --completion zsh && $A help --completion fish"), 0);
+    assert_int_equal(tool("$A help --man"), 0);
+    assert_has(tool_out, ".SS attend bench gemm\n");
+    assert_int_equal(tool("$A help --completion bash >c && bash -n c"), 0);
+    assert_int_equal(tool("bash -c '. ./c; COMP_WORDS=(attend embed --format n); COMP_CWORD=3; _attend; "
+                          "echo ${COMPREPLY[*]}; COMP_WORDS=(attend bench g); COMP_CWORD=2; _attend; "
+                          "echo ${COMPREPLY[*]}'"),
+                     0);
+    assert_string_equal(tool_out, "npy\ngemm\n");
+    assert_int_equal(tool("mkdir models; ln -s .. models/tiny; ATTEND_MODELS=models $A info --json | tr -d '\\n'"), 0);
+    json_t *v = line_json(0);
+    assert_string_equal(json_string_value(json_array_get(json_object_get(v, "models"), 0)), "tiny");
+    assert_string_equal(json_string_value(json_array_get(json_object_get(v, "isas"), 0)), "scalar");
+    json_decref(v);
+    assert_int_equal(tool("echo a | ATTEND_MODELS=models ATTEND_MODEL=tiny ATTEND_THREADS=1 $A embed"), 0);
+}
+
+static void the_real_model_finds_the_meaning(void **state)
+{
+    (void)state;
+    need_model();
+    assert_int_equal(
+        tool("printf 'The stock market fell.\\nA kitten is napping on the couch.\\nRain is expected.\\n' >in; "
+             "$A search -m $M -c in -k 1 --json 'The cat sleeps on the sofa.'"),
+        0);
+    json_t *v = line_json(0), *hit = json_array_get(json_object_get(v, "results"), 0);
+    assert_true(number(hit, "line") == 2);
+    assert_true(fabs(number(hit, "score") - 0.7413) < 0.5e-4); /* sentence-transformers: 0.7413 */
+    json_decref(v);
+    assert_int_equal(tool("echo 'unaffable naïve' | $A tokenize -m $M --json"), 0);
+    assert_string_equal(tool_out, "[101, 14477, 20961, 3468, 15743, 102]\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(embed_gives_a_vector_for_each_line),
+        cmocka_unit_test(formats_of_embed_hold_the_same_floats),
+        cmocka_unit_test(search_gives_the_same_with_an_index),
+        cmocka_unit_test(similarity_reads_quoted_pairs),
+        cmocka_unit_test(tokenize_cuts_where_the_model_does),
+        cmocka_unit_test(attention_weights_of_a_row_add_up_to_one),
+        cmocka_unit_test(bench_prints_one_object_a_line),
+        cmocka_unit_test(help_and_info_come_from_the_tables),
+        cmocka_unit_test(the_real_model_finds_the_meaning),
+    };
+    return cmocka_run_group_tests(tests, tool_setup, tool_teardown);
+}

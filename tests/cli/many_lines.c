@@ -1,0 +1,25 @@
+/* A million lines take no more memory than ten thousand. */
+// labels: slow
+#include "tool.h"
+
+static void a_million_lines_fit(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("yes ab | head -n 10000 | $A embed -m $D -f npy -o few.npy"), 0);
+    long few = tool_peak;
+    assert_int_equal(tool("yes ab | head -n 1000000 | $A embed -m $D -f npy -o many.npy"), 0);
+    print_message("peak memory: %ld KiB for 10,000 lines, %ld KiB for 1,000,000\n", few, tool_peak);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they keep what is freed */
+    assert_true(tool_peak < few + 8 * 1024);
+    assert_true(tool_peak < 64 * 1024);
+#endif
+    assert_int_equal(tool("tail -c +129 many.npy | wc -c; head -c 128 many.npy"), 0);
+    assert_has(tool_out, "48000000\n");
+    assert_has(strchr(tool_out, '\n') + 11, "(1000000, 12)");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_million_lines_fit)};
+    return cmocka_run_group_tests(tests, tool_setup, tool_teardown);
+}

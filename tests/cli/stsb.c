@@ -1,0 +1,30 @@
+/* The tool reaches the figure that is published for the model on STS-B (development set). */
+// labels: slow
+#include "tool.h"
+
+#include <math.h>
+
+static void stsb_correlates_as_published(void **state)
+{
+    (void)state;
+    need_model();
+    const char *pairs = data_file("stsb/stsb-en-dev.csv");
+    if (!pairs) {
+        print_message("skipped: stsb/stsb-en-dev.csv is not there\n");
+        skip();
+    }
+    char full[4096];
+    assert_non_null(realpath(pairs, full));
+    setenv("P", full, 1);
+    assert_int_equal(tool("$A similarity -m $M --pairs $P --gold --json | tail -1"), 0);
+    json_t *v = line_json(0);
+    assert_true(number(v, "pairs") == 1500);
+    assert_true(fabs(number(v, "spearman") - 86.72) <= 0.02); /* the figure of sentence-transformers, as rounded */
+    json_decref(v);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(stsb_correlates_as_published)};
+    return cmocka_run_group_tests(tests, tool_setup, tool_teardown);
+}
