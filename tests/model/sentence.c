@@ -385,7 +385,8 @@ static void wrong_files_are_named(void **state)
         {"sentence_bert_config.json", "{\"query_length\": 32}", ATT_ERR_UNSUPPORTED, "\"query_length\" is 32"},
         {"config_sentence_transformers.json", "{\"default_prompt_name\": \"q\", \"prompts\": {\"q\": \"query: \"}}",
          ATT_ERR_UNSUPPORTED, "config_sentence_transformers.json: \"default_prompt_name\" is \"q\""},
-        {"vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n", ATT_OK, ""}, /* shorter than the embedding: allowed */
+        {"vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n", ATT_ERR_FORMAT,
+         "the tokenizer has 6 tokens but vocab_size is 40"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         const tiny_folder f = tiny_sentence();
