@@ -2,7 +2,7 @@
  *
  *   bench_sentences FOLDER FILE [THREADS] [OUT.f32]
  *
- * Embeds all lines of FILE, best of three; and the first line alone, best and median of 200. OUT.f32 receives the
+ * Embeds all lines of FILE, best of two passes; and the first line alone, best and median of 200. OUT.f32 receives the
  * embeddings [lines, dim], so that a peer's can be compared. */
 #include "attend_model.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { RUNS = 3, SINGLE_RUNS = 200 };
+enum { PASSES = 2, CALLS = 200 };
 
 typedef struct lines {
     char *text; /* the file, lines ended by zero bytes */
@@ -60,10 +60,10 @@ static int measure(att_ctx *ctx, const att_sentence *model, const lines *in, con
     att_sentence_info info = {.size = sizeof info};
     att_sentence_describe(model, &info);
     float *out = calloc((size_t)(in->n * info.dim), sizeof *out);
-    double all = 1e9, single[SINGLE_RUNS];
+    double all = 1e9, single[CALLS];
     if (!out)
         return fail("out of memory");
-    for (int i = 0; i < RUNS; i++) {
+    for (int i = 0; i < PASSES; i++) {
         const double start = seconds();
         if (att_sentence_encode(model, in->n, in->line, NULL, out, NULL))
             return fail(att_error(ctx));
@@ -73,17 +73,17 @@ static int measure(att_ctx *ctx, const att_sentence *model, const lines *in, con
     FILE *f = out_path ? fopen(out_path, "wb") : NULL;
     if (f && (fwrite(out, sizeof *out, (size_t)(in->n * info.dim), f) != (size_t)(in->n * info.dim) || fclose(f)))
         return fail("the embeddings cannot be written");
-    for (int i = 0; i < SINGLE_RUNS; i++) {
+    for (int i = 0; i < CALLS; i++) {
         const double start = seconds();
         if (att_sentence_encode(model, 1, in->line, NULL, out, NULL))
             return fail(att_error(ctx));
         single[i] = seconds() - start;
     }
-    qsort(single, SINGLE_RUNS, sizeof *single, ascending);
+    qsort(single, CALLS, sizeof *single, ascending);
     printf("{\"sentences\":%lld,\"threads\":%d,\"isa\":\"%s\",\"load_ms\":%.2f,\"per_second\":%.1f,"
            "\"one_ms\":%.4f,\"one_median_ms\":%.4f}\n",
            (long long)in->n, att_threads(ctx), att_isa(ctx), 1e3 * load, (double)in->n / all, 1e3 * single[0],
-           1e3 * single[SINGLE_RUNS / 2]);
+           1e3 * single[CALLS / 2]);
     free(out);
     return 0;
 }
