@@ -2,8 +2,8 @@
 """Attention forward, f32: attend and PyTorch's scaled_dot_product_attention, turn and turn about in one run.
 
 Each round gives both sides each shape once: `attend bench attention` as a program (its result is verified before it
-is timed, in the first round), PyTorch in this process. Best time of all rounds on both sides; the peak is the best
-of those that attend measured beside that shape. Causal work counts as half.
+is timed, in the first round), PyTorch in this process. Best time of all rounds on both sides; the peak is the highest
+that attend measured in the whole run. Causal work counts as half.
 """
 import argparse
 import json
@@ -41,6 +41,8 @@ REFERENCE_LIMIT = 2e10  # operations that the double-precision reference takes s
 
 
 class Shape:
+    peak = 0.0  # GFLOP/s, of all shapes together
+
     def __init__(self, name, batch, heads, kv_heads, tq, tk, dim, vdim, causal):
         self.name, self.causal = name, causal
         self.text = f"B{batch} H{heads}" + (f"/{kv_heads}" if kv_heads != heads else "") + f" {tq}x{tk} D{dim}"
@@ -50,14 +52,13 @@ class Shape:
                         "--dim", dim, "--vdim", vdim] + (["--causal", "top-left"] if causal else [])
         self.sizes = (batch, heads, tq, dim), (batch, kv_heads, tk, dim), (batch, kv_heads, tk, vdim)
         self.ours = self.theirs = float("inf")  # ms
-        self.peak = 0.0  # GFLOP/s
 
     def measure_attend(self, threads, verify):
         quiet = [] if verify and self.flops <= REFERENCE_LIMIT else ["--no-verify"]
         [found] = run_json(BUILD / "attend", "bench", "attention", *self.options, "--dtype", "f32", "--pass", "fwd",
                            "--threads", threads, *quiet, "--json")
         self.ours = min(self.ours, found["ms"])
-        self.peak = max(self.peak, found["gflops"] / found["peak_share"])
+        Shape.peak = max(Shape.peak, found["peak_gflops"])
 
     def measure_torch(self, seconds):
         q, k, v = (torch.randn(size) for size in self.sizes)
