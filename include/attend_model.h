@@ -20,7 +20,9 @@ extern "C" {
 /* ---- 1 Weights ---------------------------------------------------------- */
 
 /* A .safetensors file, memory-mapped and checked: header length, JSON, duplicate names, dtypes,
- * overlaps, gaps, alignment, truncation. Tensors stay valid until att_safetensors_close. */
+ * overlaps, gaps, alignment, truncation. Tensors stay valid until att_safetensors_close. While it is open the file may
+ * be replaced by another of its name, but not be cut short or written into: reading what has gone ends the process
+ * (SIGBUS), as with any mapped file, and written numbers are seen. */
 typedef struct att_safetensors att_safetensors;
 ATT_API att_status att_safetensors_open(att_ctx *ctx, const char *path, att_safetensors **out);
 ATT_API void att_safetensors_close(att_safetensors *f);

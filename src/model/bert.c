@@ -142,9 +142,10 @@ static bool check(att_tape *t, const att_bert *m, const int32_t *ids, const int6
     if (!good)
         att_tape_fail(t, ATT_ERR_ARGUMENT, "bert: n = %lld sequences need ids, and offsets from 0", (long long)n);
     for (int64_t i = 0; good && i < n; i++) {
-        const int64_t length = offsets[i + 1] - offsets[i];
-        good = length >= 0 && length <= m->config.max_positions;
-        if (length < 0)
+        const bool ascends = offsets[i] <= offsets[i + 1];
+        const int64_t length = ascends ? offsets[i + 1] - offsets[i] : 0;
+        good = ascends && length <= m->config.max_positions;
+        if (!ascends)
             att_tape_fail(t, ATT_ERR_ARGUMENT, "bert: offsets[%lld] = %lld is above offsets[%lld] = %lld", (long long)i,
                           (long long)offsets[i], (long long)i + 1, (long long)offsets[i + 1]);
         else if (!good)

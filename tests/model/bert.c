@@ -162,6 +162,7 @@ static void sequences_that_do_not_fit_are_named(void **state)
         {{0}, {0, 17}, 1, "bert: sequence 0 has 17 tokens but the model has 16 positions"},
         {{1, 40}, {0, 2}, 1, "bert/embeddings: embedding: ids[1] = 40 but the table has 40 rows"},
         {{1, 2}, {0, 2, 1}, 2, "bert: offsets[1] = 2 is above offsets[2] = 1"},
+        {{1, 2}, {0, 2, INT64_MIN}, 2, "bert: offsets[1] = 2 is above offsets[2] = -9223372036854775808"},
         {{1, 2}, {1, 2}, 1, "bert: n = 1 sequences need ids, and offsets from 0"},
     };
     const tiny_folder f = tiny_bert();
