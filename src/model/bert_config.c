@@ -1,5 +1,5 @@
 #include "model/bert_config.h"
-#include "model/settings.h"
+#include "io/settings.h"
 
 #include <string.h>
 
@@ -17,18 +17,13 @@ static att_activation activation(att_settings *s)
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (!strcmp(known[i].name, name))
             return known[i].activation;
-    att_settings_fail(
-        s, ATT_ERR_UNSUPPORTED,
-        "\"hidden_act\" is \"%.40s\", which is not supported; gelu, gelu_new, gelu_pytorch_tanh and relu are", name);
+    att_settings_unsupported(s, "hidden_act", "one of gelu, gelu_new, gelu_pytorch_tanh and relu");
     return ATT_IDENTITY;
 }
 
 static void read(att_settings *s, att_bert_config *c)
 {
-    if (!s->status && !json_is_object(s->root))
-        att_settings_fail(s, ATT_ERR_FORMAT, "is not a JSON object");
-    if (!att_settings_has(s, "model_type"))
-        att_settings_fail(s, ATT_ERR_FORMAT, "there is no \"model_type\"");
+    att_settings_need(s, "model_type");
     att_settings_only_text(s, "model_type", "bert");
     att_settings_only_text(s, "position_embedding_type", "absolute");
     att_settings_only_bool(s, "is_decoder", false);

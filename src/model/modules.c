@@ -1,5 +1,5 @@
 #include "model/modules.h"
-#include "model/settings.h"
+#include "io/settings.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -34,13 +34,12 @@ static int mode_by_flags(att_settings *s)
 
 static int mode_by_name(att_settings *s)
 {
-    const json_t *value = json_object_get(s->object, "pooling_mode");
+    const json_t *value = att_settings_get(s, "pooling_mode");
     const char *name = json_string_value(json_array_size(value) == 1 ? json_array_get(value, 0) : value);
     for (int i = 0; name && i < N_MODES; i++)
         if (!strcmp(modes[i].mode, name))
             return i;
-    att_settings_fail(s, ATT_ERR_UNSUPPORTED, "\"pooling_mode\" is %s%.40s%s, which is not supported", name ? "\"" : "",
-                      name ? name : "several modes or no text", name ? "\"" : "");
+    att_settings_unsupported(s, "pooling_mode", "one of mean, cls and max");
     return 0;
 }
 
@@ -87,14 +86,15 @@ static void read_normalize(att_settings *s, att_modules *out)
 /* Of the newer layout: how a text goes in and what comes out. */
 static void check_modality(att_settings *s)
 {
-    const json_t *all = json_object_get(s->object, "modality_config");
-    const json_t *text = json_object_get(all, "text");
-    const char *method = json_string_value(json_object_get(text, "method"));
-    const char *output = json_string_value(json_object_get(text, "method_output_name"));
-    if (all && (!method || !output || strcmp(method, "forward") != 0 || strcmp(output, "last_hidden_state") != 0))
-        att_settings_fail(s, ATT_ERR_UNSUPPORTED,
-                          "\"modality_config\" does not take the last_hidden_state of forward for texts, only that is "
-                          "supported");
+    if (!att_settings_has(s, "modality_config"))
+        return;
+    const att_settings_place file = att_settings_enter(s, "modality_config");
+    att_settings_enter(s, "text");
+    att_settings_need(s, "method");
+    att_settings_only_text(s, "method", "forward");
+    att_settings_need(s, "method_output_name");
+    att_settings_only_text(s, "method_output_name", "last_hidden_state");
+    att_settings_leave(s, file);
 }
 
 static void read_transformer(att_settings *s, att_modules *out)
@@ -147,7 +147,7 @@ static void read_prompts(att_settings *s, att_modules *out)
     if (!att_settings_has(s, "default_prompt_name"))
         return;
     const char *name = att_settings_text(s, "default_prompt_name", NULL);
-    const char *prompt = json_string_value(json_object_get(json_object_get(s->object, "prompts"), name));
+    const char *prompt = json_string_value(json_object_get(att_settings_get(s, "prompts"), name));
     if (prompt && *prompt)
         att_settings_fail(s, ATT_ERR_UNSUPPORTED,
                           "\"default_prompt_name\" is \"%.40s\": a prompt before each sentence is not supported", name);
@@ -205,7 +205,7 @@ enum { N_CHAIN = sizeof chain / sizeof chain[0] };
 /* Module i of modules.json: {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling", ...} */
 static void read_module(att_settings *s, size_t i, const char *folder, att_modules *out)
 {
-    s->object = json_array_get(s->root, i);
+    att_settings_enter_item(s, "", json_array_get(s->root, i));
     const char *type = att_settings_text(s, "type", NULL), *dot = strrchr(type, '.');
     const char *path = att_settings_text(s, "path", "");
     att_settings_only_empty(s, "kwargs");
@@ -227,7 +227,7 @@ att_status att_modules_read(att_ctx *ctx, const char *folder, att_modules *out)
 {
     att_modules m = {0};
     att_settings s;
-    att_settings_read(&s, ctx, folder, "modules.json", true);
+    att_settings_read_list(&s, ctx, folder, "modules.json");
     if (!s.status && json_array_size(s.root) < 2)
         att_settings_fail(&s, ATT_ERR_FORMAT, "is not a list of Transformer, Pooling and perhaps Normalize");
     for (size_t i = 0; !s.status && i < json_array_size(s.root); i++)

@@ -8,175 +8,144 @@
 #include "text/tokenizer.h"
 
 typedef struct reader {
-    att_ctx *ctx;
-    const char *file;
+    att_settings *settings;     /* has the first failure */
     const att_token_list *list; /* model.vocab */
-    const json_t *root;         /* everything else */
     att_tokenizer *t;
 } reader;
 
-static att_status get(const reader *r, const char *where, const json_t *object, const char *key, json_type type,
-                      bool required, json_t **out)
+/* Enters an object whose type must be this. */
+static att_settings_place enter_type(att_settings *s, const char *name, const char *type)
 {
-    return att_json_get(r->ctx, r->file, where, object, key, type, required, out);
+    const att_settings_place before = att_settings_enter(s, name);
+    att_settings_need(s, "type");
+    att_settings_only_text(s, "type", type);
+    return before;
 }
 
-static att_status unsupported(const reader *r, const char *where, const char *key, const json_t *value,
-                              const char *supported)
+static bool need_bool(att_settings *s, const char *key)
 {
-    return att_fail(r->ctx, ATT_ERR_UNSUPPORTED, "%s: %s.%s is %s, which is not supported; %s is", r->file, where, key,
-                    att_json_show(value).text, supported);
+    att_settings_need(s, key);
+    return att_settings_bool(s, key, false);
 }
 
-/* root[name] must be an object whose type is this. */
-static att_status section(const reader *r, const char *name, const char *type, json_t **out)
+/* An id that a vocabulary may have, in [0, ATT_MAX_VOCABULARY); ATT_NO_TOKEN after a failure. */
+static int32_t read_id(att_settings *s, const char *where, const char *token, const json_t *value)
 {
-    json_t *of_type;
-    att_status s = get(r, "the file", r->root, name, JSON_OBJECT, true, out);
-    if (s == ATT_OK)
-        s = get(r, name, *out, "type", JSON_STRING, true, &of_type);
-    if (s == ATT_OK && strcmp(json_string_value(of_type), type) != 0)
-        s = unsupported(r, name, "type", of_type, type);
-    return s;
-}
-
-static att_status get_bool(const reader *r, const char *where, const json_t *object, const char *key, bool *value)
-{
-    json_t *v;
-    att_status s = get(r, where, object, key, JSON_TRUE, true, &v);
-    if (s == ATT_OK)
-        *value = json_is_true(v);
-    return s;
+    const double x = json_is_real(value) ? json_real_value(value) : -1;
+    if (x >= 0 && x < ATT_MAX_VOCABULARY && x == (int32_t)x)
+        return (int32_t)x;
+    att_settings_fail(s, ATT_ERR_FORMAT, "%s: the id of token \"%.80s\" is %s, not a whole number in [0, %d)", where,
+                      token, att_json_show(value).text, ATT_MAX_VOCABULARY);
+    return ATT_NO_TOKEN;
 }
 
 /* ---- normalizer and pre_tokenizer */
 
-static att_status read_settings(const reader *r)
+static void read_normalizer(reader *r)
 {
+    att_settings *s = r->settings;
     att_bert_settings *b = &r->t->settings;
-    json_t *normalizer, *pre_tokenizer, *strip;
-    att_status s;
-    if ((s = section(r, "normalizer", "BertNormalizer", &normalizer)) ||
-        (s = get_bool(r, "normalizer", normalizer, "clean_text", &b->clean_text)) ||
-        (s = get_bool(r, "normalizer", normalizer, "handle_chinese_chars", &b->handle_chinese_chars)) ||
-        (s = get_bool(r, "normalizer", normalizer, "lowercase", &b->lowercase)) ||
-        (s = get(r, "normalizer", normalizer, "strip_accents", JSON_TRUE, false, &strip)) ||
-        (s = section(r, "pre_tokenizer", "BertPreTokenizer", &pre_tokenizer)))
-        return s;
-    b->strip_accents = strip ? json_is_true(strip) : b->lowercase;
-    return ATT_OK;
+    const att_settings_place file = enter_type(s, "normalizer", "BertNormalizer");
+    b->clean_text = need_bool(s, "clean_text");
+    b->handle_chinese_chars = need_bool(s, "handle_chinese_chars");
+    b->lowercase = need_bool(s, "lowercase");
+    b->strip_accents = att_settings_bool(s, "strip_accents", b->lowercase);
+    att_settings_leave(s, file);
+    enter_type(s, "pre_tokenizer", "BertPreTokenizer");
+    att_settings_leave(s, file);
 }
 
 /* ---- model and added_tokens */
 
-static att_status read_model_settings(const reader *r, const json_t *model)
+/* One item of added_tokens; its text is JSON's. What changes how it is found is refused, but for lstrip and rstrip:
+ * they take white space beside it, which is dropped anyway. */
+static att_added_token read_added(att_settings *s, const json_t *item)
 {
-    att_vocabulary *v = &r->t->vocabulary;
-    json_t *unknown, *prefix, *longest;
-    att_status s;
-    if ((s = get(r, "model", model, "unk_token", JSON_STRING, true, &unknown)) ||
-        (s = get(r, "model", model, "continuing_subword_prefix", JSON_STRING, true, &prefix)) ||
-        (s = get(r, "model", model, "max_input_chars_per_word", JSON_REAL, true, &longest)))
-        return s;
-    v->unknown = att_vocabulary_find(v, json_string_value(unknown), json_string_length(unknown));
-    if (v->unknown == ATT_NO_TOKEN)
-        return att_fail(r->ctx, ATT_ERR_FORMAT, "%s: the unknown token %s is not in the vocabulary", r->file,
-                        att_json_show(unknown).text);
-    v->prefix_bytes = json_string_length(prefix);
-    if (v->prefix_bytes >= ATT_MAX_PREFIX)
-        return unsupported(r, "model", "continuing_subword_prefix", prefix, "a shorter one, as \"##\",");
-    memcpy(v->prefix, json_string_value(prefix), v->prefix_bytes);
-    r->t->settings.max_word = att_json_id(longest);
-    if (r->t->settings.max_word < 1 || r->t->settings.max_word > ATT_MAX_WORD)
-        return unsupported(r, "model", "max_input_chars_per_word", longest, "a whole number in [1, 1000]");
-    return ATT_OK;
+    const char *name = json_string_value(json_object_get(item, "content"));
+    const att_settings_place file = att_settings_enter_item(s, name ? name : "added_tokens", item);
+    att_added_token a = {.text = att_settings_text(s, "content", NULL)};
+    a.bytes = strlen(a.text);
+    if (a.bytes == 0)
+        att_settings_fail(s, ATT_ERR_FORMAT, "an added token is empty");
+    a.id = read_id(s, "added_tokens", a.text, att_settings_get(s, "id"));
+    att_settings_only_bool(s, "single_word", false);
+    att_settings_only_bool(s, "normalized", false);
+    att_settings_leave(s, file);
+    return a;
 }
 
-static att_status bad_id(const reader *r, const char *where, const char *token, const json_t *id)
+/* How many ids and how many bytes all tokens need; from added tokens may come more ids than the model has. */
+static void measure(reader *r, const json_t *added, int64_t *size, size_t *bytes)
 {
-    return att_fail(r->ctx, ATT_ERR_FORMAT, "%s: %s: the id of token \"%.80s\" is %s, not a whole number in [0, %d)",
-                    r->file, where, token, att_json_show(id).text, ATT_MAX_VOCABULARY);
-}
-
-/* How many ids and how many bytes all tokens need; checks added_tokens, from which more ids may come. */
-static att_status measure(const reader *r, const json_t *added, int64_t *size, size_t *bytes)
-{
-    size_t i;
+    att_settings *s = r->settings;
     *size = 0;
     *bytes = 0;
-    for (i = 0; i < r->list->count; i++) {
+    for (size_t i = 0; i < r->list->count; i++) {
         const att_token_entry *e = &r->list->entry[i];
         *size = e->id >= *size ? e->id + 1 : *size;
         *bytes += e->bytes;
     }
-    json_t *entry;
-    json_array_foreach(added, i, entry)
-    {
-        json_t *content;
-        att_status s = get(r, "added_tokens", entry, "content", JSON_STRING, true, &content);
-        if (s != ATT_OK)
-            return s;
-        int32_t id = att_json_id(json_object_get(entry, "id"));
-        if (json_string_length(content) == 0)
-            return att_fail(r->ctx, ATT_ERR_FORMAT, "%s: an added token is empty", r->file);
-        if (id == ATT_NO_TOKEN)
-            return bad_id(r, "added_tokens", json_string_value(content), json_object_get(entry, "id"));
-        *size = id >= *size ? id + 1 : *size;
-        *bytes += json_string_length(content);
+    for (size_t i = 0; i < json_array_size(added); i++) {
+        const att_added_token a = read_added(s, json_array_get(added, i));
+        *size = a.id >= *size ? a.id + 1 : *size;
+        *bytes += a.bytes;
     }
     if (*size == 0)
-        return att_fail(r->ctx, ATT_ERR_FORMAT, "%s: the vocabulary is empty", r->file);
+        att_settings_fail(s, ATT_ERR_FORMAT, "the vocabulary is empty");
     if (*bytes > UINT32_MAX / 2)
-        return att_fail(r->ctx, ATT_ERR_UNSUPPORTED, "%s: the tokens have %zu bytes, more than %u", r->file, *bytes,
-                        UINT32_MAX / 2);
-    return ATT_OK;
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED, "the tokens have %zu bytes, more than %u", *bytes, UINT32_MAX / 2);
 }
 
-static att_status id_is_free(const reader *r, int32_t id, const char *token, size_t bytes)
+/* Whether no token has it yet, which else is a failure. */
+static bool id_is_free(reader *r, int32_t id, const char *token, size_t bytes)
 {
     const char *other = att_vocabulary_get(&r->t->vocabulary, id);
-    return !other ? ATT_OK
-                  : att_fail(r->ctx, ATT_ERR_FORMAT, "%s: tokens \"%.80s\" and \"%.*s\" have the same id %d", r->file,
-                             other, bytes < 80 ? (int)bytes : 80, token, id);
+    if (other)
+        att_settings_fail(r->settings, ATT_ERR_FORMAT, "tokens \"%.80s\" and \"%.*s\" have the same id %d", other,
+                          bytes < 80 ? (int)bytes : 80, token, id);
+    return !other;
 }
 
 /* The model's vocabulary, with room for the added tokens. */
-static att_status read_vocabulary(const reader *r, const json_t *added)
+static void read_vocabulary(reader *r, const json_t *added)
 {
+    att_settings *s = r->settings;
     att_vocabulary *v = &r->t->vocabulary;
     int64_t size;
     size_t bytes;
-    att_status s;
-    if ((s = measure(r, added, &size, &bytes)) || (s = att_vocabulary_init(v, r->ctx, size, bytes)))
-        return s;
-    for (size_t i = 0; i < r->list->count; i++) {
+    measure(r, added, &size, &bytes);
+    if (!s->status)
+        s->status = att_vocabulary_init(v, s->ctx, size, bytes);
+    for (size_t i = 0; !s->status && i < r->list->count; i++) {
         const att_token_entry *e = &r->list->entry[i];
-        int32_t other = att_vocabulary_find(v, e->text, e->bytes);
+        const int32_t other = att_vocabulary_find(v, e->text, e->bytes);
         if (other != ATT_NO_TOKEN)
-            return att_fail(r->ctx, ATT_ERR_FORMAT, "%s: token \"%.80s\" is there twice, with ids %d and %d", r->file,
-                            att_vocabulary_get(v, other), other, e->id);
-        if ((s = id_is_free(r, e->id, e->text, e->bytes)))
-            return s;
-        att_vocabulary_add(v, e->id, e->text, e->bytes);
+            att_settings_fail(s, ATT_ERR_FORMAT, "token \"%.80s\" is there twice, with ids %d and %d",
+                              att_vocabulary_get(v, other), other, e->id);
+        else if (id_is_free(r, e->id, e->text, e->bytes))
+            att_vocabulary_add(v, e->id, e->text, e->bytes);
     }
-    return ATT_OK;
 }
 
-/* What changes how a token is found: lstrip and rstrip take white space beside it, which is dropped anyway. */
-static att_status check_added(const reader *r, const json_t *entry)
+static void read_model_settings(reader *r)
 {
-    static const char *const switches[] = {"single_word", "normalized"};
-    for (size_t i = 0; i < sizeof switches / sizeof switches[0]; i++) {
-        json_t *value;
-        att_status s = get(r, "added_tokens", entry, switches[i], JSON_TRUE, false, &value);
-        if (s != ATT_OK)
-            return s;
-        if (json_is_true(value))
-            return att_fail(r->ctx, ATT_ERR_UNSUPPORTED,
-                            "%s: added token %s has \"%s\": true, which is not supported; false is", r->file,
-                            att_json_show(json_object_get(entry, "content")).text, switches[i]);
-    }
-    return ATT_OK;
+    att_settings *s = r->settings;
+    att_vocabulary *v = &r->t->vocabulary;
+    const char *unknown = att_settings_text(s, "unk_token", NULL);
+    const char *prefix = att_settings_text(s, "continuing_subword_prefix", NULL);
+    r->t->settings.max_word = (int)att_settings_whole(s, "max_input_chars_per_word", 1, INT32_MAX);
+    if (s->status)
+        return;
+    v->unknown = att_vocabulary_find(v, unknown, strlen(unknown));
+    if (v->unknown == ATT_NO_TOKEN)
+        att_settings_fail(s, ATT_ERR_FORMAT, "the unknown token \"%.80s\" is not in the vocabulary", unknown);
+    v->prefix_bytes = strlen(prefix);
+    if (v->prefix_bytes < ATT_MAX_PREFIX)
+        memcpy(v->prefix, prefix, v->prefix_bytes);
+    else
+        att_settings_unsupported(s, "continuing_subword_prefix", "a shorter one, as \"##\",");
+    if (r->t->settings.max_word > ATT_MAX_WORD)
+        att_settings_unsupported(s, "max_input_chars_per_word", "a whole number in [1, 1000]");
 }
 
 static int longer_first(const void *a, const void *b)
@@ -185,149 +154,135 @@ static int longer_first(const void *a, const void *b)
     return (x->bytes < y->bytes) - (x->bytes > y->bytes);
 }
 
-static att_status read_added(const reader *r, const json_t *added)
+static void read_added_tokens(reader *r, const json_t *added)
 {
+    att_settings *s = r->settings;
     att_tokenizer *t = r->t;
     att_vocabulary *v = &t->vocabulary;
-    if (json_array_size(added) == 0)
-        return ATT_OK;
-    if (!(t->added = att_alloc(r->ctx, json_array_size(added), sizeof *t->added)))
-        return ATT_ERR_MEMORY;
-    size_t i;
-    json_t *entry;
-    json_array_foreach(added, i, entry)
-    {
-        const json_t *content = json_object_get(entry, "content");
-        const char *text = json_string_value(content);
-        size_t bytes = json_string_length(content);
-        int32_t id = att_json_id(json_object_get(entry, "id"));
-        int32_t model_id = att_vocabulary_find(v, text, bytes);
-        att_status s = check_added(r, entry);
-        if (s == ATT_OK && model_id == ATT_NO_TOKEN && (s = id_is_free(r, id, text, bytes)) == ATT_OK)
-            att_vocabulary_set(v, id, text, bytes);
-        else if (s == ATT_OK && model_id != ATT_NO_TOKEN && model_id != id)
-            s = att_fail(r->ctx, ATT_ERR_FORMAT, "%s: token %s has id %d in added_tokens but %d in the vocabulary",
-                         r->file, att_json_show(content).text, id, model_id);
-        if (s != ATT_OK)
-            return s;
-        t->added[t->n_added++] = (att_added_token){att_vocabulary_get(v, id), bytes, id};
-        t->begins_added[(unsigned char)text[0]] = true;
+    const size_t n = json_array_size(added);
+    if (s->status || n == 0)
+        return;
+    t->added = att_alloc(s->ctx, n, sizeof *t->added);
+    if (!t->added)
+        s->status = ATT_ERR_MEMORY;
+    for (size_t i = 0; !s->status && i < n; i++) {
+        att_added_token a = read_added(s, json_array_get(added, i));
+        const int32_t model_id = att_vocabulary_find(v, a.text, a.bytes);
+        if (model_id == ATT_NO_TOKEN && id_is_free(r, a.id, a.text, a.bytes))
+            att_vocabulary_set(v, a.id, a.text, a.bytes);
+        else if (model_id != ATT_NO_TOKEN && model_id != a.id)
+            att_settings_fail(s, ATT_ERR_FORMAT, "token \"%.80s\" has id %d in added_tokens but %d in the vocabulary",
+                              a.text, a.id, model_id);
+        t->begins_added[(unsigned char)a.text[0]] = true;
+        a.text = att_vocabulary_get(v, a.id);
+        t->added[t->n_added++] = a;
     }
     qsort(t->added, (size_t)t->n_added, sizeof *t->added, longer_first);
-    return ATT_OK;
 }
 
-static att_status read_model(const reader *r)
+static void read_model(reader *r)
 {
-    json_t *model, *vocab, *added;
-    att_status s;
-    if ((s = section(r, "model", "WordPiece", &model)) ||
-        (s = get(r, "model", model, "vocab", JSON_OBJECT, true, &vocab)) ||
-        (s = get(r, "the file", r->root, "added_tokens", JSON_ARRAY, false, &added)) ||
-        (s = read_vocabulary(r, added)) || (s = read_model_settings(r, model)))
-        return s;
-    return read_added(r, added);
+    att_settings *s = r->settings;
+    const json_t *added = att_settings_list(s, "added_tokens", false);
+    const att_settings_place file = enter_type(s, "model", "WordPiece");
+    att_settings_leave(s, att_settings_enter(s, "vocab")); /* is {} for jansson, but must be an object */
+    att_settings_leave(s, file);
+    read_vocabulary(r, added); /* before the settings, which name a token of it */
+    att_settings_enter(s, "model");
+    read_model_settings(r);
+    att_settings_leave(s, file);
+    read_added_tokens(r, added);
 }
 
 /* ---- post_processor */
 
-static att_status add_special(const reader *r, const json_t *id_value, const char *whose, bool after)
+static void add_special(reader *r, const json_t *id_value, const char *whose, bool after)
 {
+    att_settings *s = r->settings;
     att_tokenizer *t = r->t;
-    int32_t id = att_json_id(id_value);
-    if (id == ATT_NO_TOKEN)
-        return bad_id(r, "post_processor", whose, id_value);
+    const int32_t id = read_id(s, "post_processor", whose, id_value);
     if (!att_vocabulary_get(&t->vocabulary, id))
-        return att_fail(r->ctx, ATT_ERR_FORMAT, "%s: post_processor has token \"%.80s\" with id %d, which no token has",
-                        r->file, whose, id);
+        att_settings_fail(s, ATT_ERR_FORMAT, "post_processor has token \"%.80s\" with id %d, which no token has", whose,
+                          id);
     if (t->n_before + t->n_after == ATT_MAX_SPECIAL)
-        return att_fail(r->ctx, ATT_ERR_UNSUPPORTED, "%s: post_processor adds more than %d tokens", r->file,
-                        ATT_MAX_SPECIAL);
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED, "post_processor adds more than %d tokens", ATT_MAX_SPECIAL);
+    if (s->status)
+        return;
     t->special[t->n_before + t->n_after] = id;
     *(after ? &t->n_after : &t->n_before) += 1;
-    return ATT_OK;
 }
 
 /* {"type": "BertProcessing", "cls": ["[CLS]", 101], "sep": ["[SEP]", 102]} */
-static att_status read_bert_processing(const reader *r, const json_t *post)
+static void read_bert_processing(reader *r)
 {
     static const char *const keys[] = {"cls", "sep"};
+    att_settings *s = r->settings;
     for (int i = 0; i < 2; i++) {
-        json_t *pair;
-        att_status s = get(r, "post_processor", post, keys[i], JSON_ARRAY, true, &pair);
-        if (s == ATT_OK && !json_is_string(json_array_get(pair, 0)))
-            s = att_fail(r->ctx, ATT_ERR_FORMAT, "%s: post_processor.%s is %s, not a token and its id", r->file,
-                         keys[i], att_json_show(pair).text);
-        if (s == ATT_OK)
-            s = add_special(r, json_array_get(pair, 1), json_string_value(json_array_get(pair, 0)), i > 0);
-        if (s != ATT_OK)
-            return s;
+        const json_t *pair = att_settings_list(s, keys[i], true);
+        const char *token = json_string_value(json_array_get(pair, 0));
+        if (!token)
+            att_settings_fail(s, ATT_ERR_FORMAT, "\"%s%s\" is %s, not a token and its id", s->within, keys[i],
+                              att_json_show(pair).text);
+        add_special(r, json_array_get(pair, 1), token, i > 0);
     }
-    return ATT_OK;
 }
 
-/* One step of a template: the text itself, or a special token, which may stand for several. */
-static att_status read_piece(const reader *r, const json_t *piece, const json_t *specials, bool *after)
+/* A special token, which may stand for several: {"[CLS]": {"id": "[CLS]", "ids": [101], "tokens": ["[CLS]"]}} */
+static void read_special(reader *r, const char *name, bool after)
 {
-    json_t *body, *id, *type, *special, *ids, *value;
-    const char *kind = json_object_get(piece, "Sequence") ? "Sequence" : "SpecialToken";
-    att_status s;
-    if ((s = get(r, "post_processor.single", piece, kind, JSON_OBJECT, true, &body)) ||
-        (s = get(r, kind, body, "id", JSON_STRING, true, &id)) ||
-        (s = get(r, kind, body, "type_id", JSON_REAL, true, &type)))
-        return s;
-    if (json_real_value(type) != 0)
-        return unsupported(r, "post_processor.single", "type_id", type, "0");
-    const char *name = json_string_value(id);
-    if (strcmp(kind, "Sequence") == 0) {
-        if (*after || strcmp(name, "A") != 0)
-            return unsupported(r, "post_processor.single", "Sequence", id, "\"A\" once");
+    att_settings *s = r->settings;
+    const att_settings_place post = att_settings_enter(s, "special_tokens");
+    att_settings_enter(s, name);
+    const json_t *ids = att_settings_list(s, "ids", true);
+    for (size_t i = 0; i < json_array_size(ids); i++)
+        add_special(r, json_array_get(ids, i), name, after);
+    att_settings_leave(s, post);
+}
+
+/* One step of a template: the text itself, behind which we are then, or a special token. */
+static void read_piece(reader *r, const json_t *piece, bool *after)
+{
+    att_settings *s = r->settings;
+    const att_settings_place post = att_settings_enter_item(s, "single", piece);
+    const bool is_text = att_settings_has(s, "Sequence");
+    att_settings_enter(s, is_text ? "Sequence" : "SpecialToken");
+    const char *id = att_settings_text(s, "id", NULL);
+    if (att_settings_whole(s, "type_id", 0, INT32_MAX) != 0)
+        att_settings_unsupported(s, "type_id", "0");
+    if (is_text && (*after || strcmp(id, "A") != 0))
+        att_settings_unsupported(s, "id", "\"A\" once");
+    att_settings_leave(s, post);
+    if (is_text)
         *after = true;
-        return ATT_OK;
-    }
-    if ((s = get(r, "post_processor.special_tokens", specials, name, JSON_OBJECT, true, &special)) ||
-        (s = get(r, name, special, "ids", JSON_ARRAY, true, &ids)))
-        return s;
-    size_t i;
-    json_array_foreach(ids, i, value)
-    {
-        if ((s = add_special(r, value, name, *after)))
-            return s;
-    }
-    return ATT_OK;
+    else
+        read_special(r, id, *after);
 }
 
-static att_status read_template(const reader *r, const json_t *post)
+static void read_template(reader *r)
 {
-    json_t *single, *specials, *piece;
-    att_status s;
-    if ((s = get(r, "post_processor", post, "single", JSON_ARRAY, true, &single)) ||
-        (s = get(r, "post_processor", post, "special_tokens", JSON_OBJECT, true, &specials)))
-        return s;
+    att_settings *s = r->settings;
+    const json_t *single = att_settings_list(s, "single", true);
     bool after = false;
-    size_t i;
-    json_array_foreach(single, i, piece)
-    {
-        if ((s = read_piece(r, piece, specials, &after)))
-            return s;
-    }
-    return after ? ATT_OK
-                 : att_fail(r->ctx, ATT_ERR_FORMAT, "%s: post_processor.single has no Sequence \"A\"", r->file);
+    for (size_t i = 0; i < json_array_size(single); i++)
+        read_piece(r, json_array_get(single, i), &after);
+    if (!after)
+        att_settings_fail(s, ATT_ERR_FORMAT, "\"post_processor.single\" has no Sequence \"A\"");
 }
 
-static att_status read_post_processor(const reader *r)
+static void read_post_processor(reader *r)
 {
-    json_t *post, *type;
-    att_status s = get(r, "the file", r->root, "post_processor", JSON_OBJECT, false, &post);
-    if (s != ATT_OK || !post)
-        return s;
-    if ((s = get(r, "post_processor", post, "type", JSON_STRING, true, &type)))
-        return s;
-    if (strcmp(json_string_value(type), "TemplateProcessing") == 0)
-        return read_template(r, post);
-    if (strcmp(json_string_value(type), "BertProcessing") == 0)
-        return read_bert_processing(r, post);
-    return unsupported(r, "post_processor", "type", type, "TemplateProcessing or BertProcessing");
+    att_settings *s = r->settings;
+    if (!att_settings_has(s, "post_processor"))
+        return;
+    const att_settings_place file = att_settings_enter(s, "post_processor");
+    const char *type = att_settings_text(s, "type", NULL);
+    if (strcmp(type, "TemplateProcessing") == 0)
+        read_template(r);
+    else if (strcmp(type, "BertProcessing") == 0)
+        read_bert_processing(r);
+    else
+        att_settings_unsupported(s, "type", "TemplateProcessing or BertProcessing");
+    att_settings_leave(s, file);
 }
 
 /* ---- opening: truncation and padding are the caller's, decoder is for the way back */
@@ -341,64 +296,61 @@ static att_status check_config(att_ctx *ctx, const char *folder, const att_bert_
     } repeated[] = {{"do_lower_case", b->lowercase},
                     {"strip_accents", b->strip_accents},
                     {"tokenize_chinese_chars", b->handle_chinese_chars}};
-    att_text_file f;
-    json_t *config = NULL, *value;
-    att_status s = att_text_file_read(&f, ctx, folder, "tokenizer_config.json", false);
-    if (s == ATT_OK && f.text)
-        s = att_text_file_json(&f, 0, 0, &config);
-    for (size_t i = 0; s == ATT_OK && i < sizeof repeated / sizeof repeated[0]; i++) {
-        s = att_json_get(ctx, f.path, "the file", config, repeated[i].key, JSON_TRUE, false, &value);
-        if (s == ATT_OK && value && json_is_true(value) != repeated[i].value)
-            s = att_fail(ctx, ATT_ERR_UNSUPPORTED,
-                         "%s: %s is %s, but the normalizer in tokenizer.json has the opposite", f.path, repeated[i].key,
-                         att_json_show(value).text);
-    }
-    json_decref(config);
-    att_text_file_free(&f);
-    return s;
+    att_settings s;
+    att_settings_read(&s, ctx, folder, "tokenizer_config.json", false);
+    for (size_t i = 0; i < sizeof repeated / sizeof repeated[0]; i++)
+        if (att_settings_bool(&s, repeated[i].key, repeated[i].value) != repeated[i].value)
+            att_settings_fail(&s, ATT_ERR_UNSUPPORTED,
+                              "\"%s\" is %s, but the normalizer in tokenizer.json has the opposite", repeated[i].key,
+                              repeated[i].value ? "false" : "true");
+    att_settings_close(&s);
+    return s.status;
 }
 
-static att_status read_tokenizer(att_ctx *ctx, const char *file, const att_token_list *list, const json_t *root,
-                                 att_tokenizer **out)
+static att_status read_tokenizer(att_settings *settings, const att_token_list *list, att_tokenizer **out)
 {
-    att_tokenizer *t = att_alloc(ctx, 1, sizeof *t);
+    att_tokenizer *t = att_alloc(settings->ctx, 1, sizeof *t);
     if (!t)
         return ATT_ERR_MEMORY;
-    *t = (att_tokenizer){.ctx = ctx, .vocabulary = {.ctx = ctx}};
-    reader r = {ctx, file, list, root, t};
-    att_status s;
-    if ((s = read_model(&r)) || (s = read_settings(&r)) || (s = read_post_processor(&r))) {
+    *t = (att_tokenizer){.ctx = settings->ctx, .vocabulary = {.ctx = settings->ctx}};
+    reader r = {settings, list, t};
+    read_model(&r);
+    read_normalizer(&r);
+    read_post_processor(&r);
+    if (settings->status)
         att_tokenizer_free(t);
-        return s;
-    }
-    *out = t;
-    return ATT_OK;
+    else
+        *out = t;
+    return settings->status;
+}
+
+/* Either layout: the tokens and the settings. */
+static att_status read_files(att_text_file *f, att_ctx *ctx, const char *folder, att_token_list *list,
+                             att_settings *settings)
+{
+    att_status s = att_text_file_read(f, ctx, folder, "tokenizer.json", false);
+    if (s || f->text)
+        return s ? s : att_read_vocab_json(f, list, settings);
+    s = att_text_file_read(f, ctx, folder, "vocab.txt", false);
+    if (s || f->text)
+        return s ? s : att_read_vocab_txt(f, folder, list, settings);
+    return att_fail(ctx, ATT_ERR_IO, "%s: there is neither tokenizer.json nor vocab.txt", folder);
 }
 
 att_status att_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **out)
 {
     att_text_file f;
     att_token_list list = {.ctx = ctx};
-    json_t *root = NULL;
-    size_t begin, end;
+    att_settings settings = {.ctx = ctx};
     *out = NULL;
-    att_status s = att_text_file_read(&f, ctx, folder, "tokenizer.json", false);
-    if (s == ATT_OK && f.text) {
-        if ((s = att_read_vocab_json(&f, &list, &begin, &end)) == ATT_OK)
-            s = att_text_file_json(&f, begin, end, &root);
-    } else if (s == ATT_OK && (s = att_text_file_read(&f, ctx, folder, "vocab.txt", false)) == ATT_OK) {
-        if (!f.text)
-            s = att_fail(ctx, ATT_ERR_IO, "%s: there is neither tokenizer.json nor vocab.txt", folder);
-        else if ((s = att_read_vocab_txt(&f, &list)) == ATT_OK)
-            s = att_read_tokenizer_config(ctx, folder, &list, &root);
-    }
-    if (s == ATT_OK)
-        s = read_tokenizer(ctx, f.path, &list, root, out);
-    if (s == ATT_OK && (s = check_config(ctx, folder, &(*out)->settings)) != ATT_OK) {
+    att_status s = read_files(&f, ctx, folder, &list, &settings);
+    if (!s)
+        s = read_tokenizer(&settings, &list, out);
+    if (!s && (s = check_config(ctx, folder, &(*out)->settings))) {
         att_tokenizer_free(*out);
         *out = NULL;
     }
-    json_decref(root);
+    att_settings_close(&settings);
     att_token_list_free(&list);
     att_text_file_free(&f);
     return s;

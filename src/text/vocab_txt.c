@@ -28,7 +28,7 @@ void att_token_list_free(att_token_list *list)
     list->entry = NULL;
 }
 
-att_status att_read_vocab_txt(att_text_file *f, att_token_list *list)
+static att_status read_lines(const att_text_file *f, att_token_list *list)
 {
     const char *line = f->text, *end = f->text + f->bytes;
     for (int number = 0; line < end; number++) {
@@ -43,8 +43,8 @@ att_status att_read_vocab_txt(att_text_file *f, att_token_list *list)
             return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: line %d is empty", f->path, number + 1);
         if (!att_utf8_valid(line, bytes) || memchr(line, 0, bytes))
             return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: line %d is not text in UTF-8", f->path, number + 1);
-        att_status s = att_token_list_add(list, (att_token_entry){line, bytes, number});
-        if (s != ATT_OK)
+        const att_status s = att_token_list_add(list, (att_token_entry){line, bytes, number});
+        if (s)
             return s;
         line = newline ? newline + 1 : end;
     }
@@ -53,68 +53,61 @@ att_status att_read_vocab_txt(att_text_file *f, att_token_list *list)
 
 /* ---- settings */
 
-typedef struct settings {
-    att_ctx *ctx;
+typedef struct layout {
     const att_token_list *list;
-    const char *path;  /* of tokenizer_config.json */
-    json_t *config;    /* tokenizer_config.json */
-    const json_t *map; /* special_tokens_map.json, or NULL */
-    json_t *root;      /* what is made: tokenizer.json without model.vocab */
-} settings;
-
-static att_status no_memory(const settings *f)
-{
-    return att_fail(f->ctx, ATT_ERR_MEMORY, "%s: out of memory", f->path);
-}
+    att_settings config; /* tokenizer_config.json; has the first failure */
+    att_settings map;    /* special_tokens_map.json */
+    json_t *root;        /* what is made: tokenizer.json without model.vocab */
+} layout;
 
 /* Settings that change the ids and that nobody uses. */
-static att_status refuse_others(const settings *f)
+static void refuse_others(att_settings *config)
 {
     static const char *const classes[] = {"BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer",
                                           "DistilBertTokenizerFast"};
-    const json_t *class = json_object_get(f->config, "tokenizer_class");
-    const json_t *basic = json_object_get(f->config, "do_basic_tokenize");
-    const json_t *never = json_object_get(f->config, "never_split");
-    bool known = !class;
+    const char *class = att_settings_text(config, "tokenizer_class", classes[0]);
+    bool known = false;
     for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
-        known |= json_is_string(class) && strcmp(json_string_value(class), classes[i]) == 0;
-    const char *key = !known                          ? "tokenizer_class"
-                      : basic && !json_is_true(basic) ? "do_basic_tokenize"
-                      : never && !json_is_null(never) && !(json_is_array(never) && json_array_size(never) == 0)
-                          ? "never_split"
-                          : NULL;
-    return !key ? ATT_OK
-                : att_fail(f->ctx, ATT_ERR_UNSUPPORTED, "%s: %s is %s, which is not supported beside vocab.txt",
-                           f->path, key, att_json_show(json_object_get(f->config, key)).text);
+        known |= !strcmp(class, classes[i]);
+    if (!known)
+        att_settings_unsupported(config, "tokenizer_class", "BertTokenizer");
+    att_settings_only_bool(config, "do_basic_tokenize", true);
+    att_settings_only_empty(config, "never_split");
 }
 
 /* A token that is written as a text or as an object with a content. */
-static att_status content_of(const settings *f, const char *key, const json_t *value, const char **content)
+static const char *content_of(layout *l, const char *key, const json_t *value)
 {
     const json_t *text = json_is_object(value) ? json_object_get(value, "content") : value;
-    if (!json_is_string(text) || json_string_length(text) == 0)
-        return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: \"%s\" has %s, not a token", f->path, key,
-                        att_json_show(value).text);
-    *content = json_string_value(text);
-    return ATT_OK;
+    if (json_string_length(text) > 0)
+        return json_string_value(text);
+    att_settings_fail(&l->config, ATT_ERR_FORMAT, "\"%s\" has %s, not a token", key, att_json_show(value).text);
+    return "";
 }
 
-/* Adds a special token, which the vocabulary must have, to root.added_tokens. */
-static att_status add_token(const settings *f, const char *content, int32_t *id)
+static void check_made(layout *l, bool made)
 {
-    *id = ATT_NO_TOKEN;
-    for (size_t i = 0; i < f->list->count && *id == ATT_NO_TOKEN; i++) {
-        const att_token_entry *e = &f->list->entry[i];
-        if (e->bytes == strlen(content) && memcmp(e->text, content, e->bytes) == 0)
-            *id = e->id;
-    }
-    if (*id == ATT_NO_TOKEN)
-        return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: the special token \"%s\" is not in vocab.txt", f->path, content);
-    json_t *entry = json_pack("{s:f, s:s, s:b}", "id", (double)*id, "content", content, "special", 1);
-    return json_array_append_new(json_object_get(f->root, "added_tokens"), entry) == 0 ? ATT_OK : no_memory(f);
+    if (!made)
+        att_settings_fail(&l->config, ATT_ERR_MEMORY, "out of memory");
 }
 
-static att_status read_special_tokens(const settings *f)
+/* Adds a special token, which the vocabulary must have, to root.added_tokens; returns its id. */
+static int32_t add_token(layout *l, const char *content)
+{
+    int32_t id = ATT_NO_TOKEN;
+    for (size_t i = 0; i < l->list->count && id == ATT_NO_TOKEN; i++) {
+        const att_token_entry *e = &l->list->entry[i];
+        if (e->bytes == strlen(content) && memcmp(e->text, content, e->bytes) == 0)
+            id = e->id;
+    }
+    if (id == ATT_NO_TOKEN)
+        att_settings_fail(&l->config, ATT_ERR_FORMAT, "the special token \"%.80s\" is not in vocab.txt", content);
+    json_t *entry = json_pack("{s:f, s:s, s:b}", "id", (double)id, "content", content, "special", 1);
+    check_made(l, json_array_append_new(json_object_get(l->root, "added_tokens"), entry) == 0);
+    return id;
+}
+
+static void read_special_tokens(layout *l)
 {
     static const char *const names[][2] = {{"unk_token", "[UNK]"},
                                            {"cls_token", "[CLS]"},
@@ -124,81 +117,60 @@ static att_status read_special_tokens(const settings *f)
     enum { UNK, CLS, SEP, N = sizeof names / sizeof names[0] };
     const char *content[N];
     int32_t id[N];
-    att_status s;
     for (int i = 0; i < N; i++) {
-        const json_t *value = json_object_get(f->config, names[i][0]);
-        if (!value || json_is_null(value))
-            value = json_object_get(f->map, names[i][0]);
-        content[i] = names[i][1];
-        if (value && !json_is_null(value) && (s = content_of(f, names[i][0], value, &content[i])))
-            return s;
-        if ((s = add_token(f, content[i], &id[i])))
-            return s;
+        const json_t *value = att_settings_get(&l->config, names[i][0]);
+        if (!value)
+            value = att_settings_get(&l->map, names[i][0]);
+        content[i] = value ? content_of(l, names[i][0], value) : names[i][1];
+        id[i] = add_token(l, content[i]);
     }
     json_t *post = json_pack("{s:s, s:[s, f], s:[s, f]}", "type", "BertProcessing", "cls", content[CLS],
                              (double)id[CLS], "sep", content[SEP], (double)id[SEP]);
-    json_t *model = json_object_get(f->root, "model");
-    return json_object_set_new(f->root, "post_processor", post) == 0 &&
-                   json_object_set_new(model, "unk_token", json_string(content[UNK])) == 0
-               ? ATT_OK
-               : no_memory(f);
+    json_t *model = json_object_get(l->root, "model");
+    check_made(l, json_object_set_new(l->root, "post_processor", post) == 0 &&
+                      json_object_set_new(model, "unk_token", json_string(content[UNK])) == 0);
 }
 
-static att_status read_more_tokens(const settings *f)
+static void read_more_tokens(layout *l)
 {
     static const char *const key = "additional_special_tokens";
-    json_t *more, *value;
-    size_t i;
-    att_status s = att_json_get(f->ctx, f->path, "the file", f->config, key, JSON_ARRAY, false, &more);
-    json_array_foreach(more, i, value)
-    {
-        const char *content;
-        int32_t id;
-        if ((s = content_of(f, key, value, &content)) || (s = add_token(f, content, &id)))
-            break;
-    }
-    return s;
+    const json_t *more = att_settings_list(&l->config, key, false);
+    for (size_t i = 0; i < json_array_size(more); i++)
+        add_token(l, content_of(l, key, json_array_get(more, i)));
 }
 
 /* The constructor arguments of the class BertTokenizer and their defaults. */
-static att_status make_root(settings *f)
+static void make_root(layout *l)
 {
-    json_t *lower, *cjk, *strip;
-    att_status s;
-    if ((s = att_json_get(f->ctx, f->path, "the file", f->config, "do_lower_case", JSON_TRUE, false, &lower)) ||
-        (s = att_json_get(f->ctx, f->path, "the file", f->config, "tokenize_chinese_chars", JSON_TRUE, false, &cjk)) ||
-        (s = att_json_get(f->ctx, f->path, "the file", f->config, "strip_accents", JSON_TRUE, false, &strip)))
-        return s;
-    f->root = json_pack("{s:[], s:{s:s, s:b, s:b, s:b, s:O?}, s:{s:s}, s:{s:s, s:s, s:f, s:{}}}", "added_tokens",
-                        "normalizer", "type", "BertNormalizer", "clean_text", 1, "handle_chinese_chars",
-                        !json_is_false(cjk), "lowercase", !json_is_false(lower), "strip_accents", strip,
-                        "pre_tokenizer", "type", "BertPreTokenizer", "model", "type", "WordPiece",
-                        "continuing_subword_prefix", "##", "max_input_chars_per_word", 100.0, "vocab");
-    return f->root ? ATT_OK : no_memory(f);
+    const bool lower = att_settings_bool(&l->config, "do_lower_case", true);
+    const bool ideographs = att_settings_bool(&l->config, "tokenize_chinese_chars", true);
+    const bool strip = att_settings_bool(&l->config, "strip_accents", lower);
+    l->root =
+        json_pack("{s:[], s:{s:s, s:b, s:b, s:b, s:b}, s:{s:s}, s:{s:s, s:s, s:f, s:{}}}", "added_tokens", "normalizer",
+                  "type", "BertNormalizer", "clean_text", 1, "handle_chinese_chars", ideographs, "lowercase", lower,
+                  "strip_accents", strip, "pre_tokenizer", "type", "BertPreTokenizer", "model", "type", "WordPiece",
+                  "continuing_subword_prefix", "##", "max_input_chars_per_word", 100.0, "vocab");
+    check_made(l, l->root);
 }
 
-att_status att_read_tokenizer_config(att_ctx *ctx, const char *folder, const att_token_list *list, json_t **out)
+att_status att_read_vocab_txt(const att_text_file *f, const char *folder, att_token_list *list, att_settings *settings)
 {
-    att_text_file config = {.ctx = ctx}, map = {.ctx = ctx};
-    json_t *map_json = NULL;
-    settings f = {ctx, list, config.path, NULL, NULL, NULL};
-    *out = NULL;
-    att_status s;
-    if ((s = att_text_file_read(&config, ctx, folder, "tokenizer_config.json", true)) == ATT_OK &&
-        (s = att_text_file_read(&map, ctx, folder, "special_tokens_map.json", false)) == ATT_OK &&
-        (s = att_text_file_json(&config, 0, 0, &f.config)) == ATT_OK && map.text)
-        s = att_text_file_json(&map, 0, 0, &map_json);
-    f.map = map_json;
-    if (s == ATT_OK && (s = refuse_others(&f)) == ATT_OK && (s = make_root(&f)) == ATT_OK &&
-        (s = read_special_tokens(&f)) == ATT_OK)
-        s = read_more_tokens(&f);
-    if (s == ATT_OK)
-        *out = f.root;
-    else
-        json_decref(f.root);
-    json_decref(f.config);
-    json_decref(map_json);
-    att_text_file_free(&config);
-    att_text_file_free(&map);
-    return s;
+    layout l = {.list = list};
+    const att_status s = read_lines(f, list);
+    if (s)
+        return s;
+    att_settings_read(&l.config, f->ctx, folder, "tokenizer_config.json", true);
+    if (!l.config.status)
+        att_settings_read(&l.map, f->ctx, folder, "special_tokens_map.json", false);
+    if (l.map.status)
+        l.config.status = l.map.status;
+    refuse_others(&l.config);
+    make_root(&l);
+    read_special_tokens(&l);
+    read_more_tokens(&l);
+    att_settings_init(settings, f->ctx, f->path, l.root);
+    settings->status = l.config.status;
+    att_settings_close(&l.config);
+    att_settings_close(&l.map);
+    return settings->status;
 }

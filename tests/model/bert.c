@@ -220,7 +220,7 @@ static void wrong_settings_are_named_with_their_values(void **state)
         {"position_embedding_type", "\"relative_key\"", ATT_ERR_UNSUPPORTED,
          "\"relative_key\", which is not supported"},
         {"is_decoder", "true", ATT_ERR_UNSUPPORTED, "\"is_decoder\" is true, which is not supported"},
-        {"is_decoder", "1", ATT_ERR_FORMAT, "\"is_decoder\" is 1.0, not true or false"},
+        {"is_decoder", "1", ATT_ERR_FORMAT, "\"is_decoder\" is 1, not true or false"},
         {"add_cross_attention", "true", ATT_ERR_UNSUPPORTED, "\"add_cross_attention\" is true"},
         {"pruned_heads", "{\"0\": [1]}", ATT_ERR_UNSUPPORTED, "\"pruned_heads\" is {\"0\":[1.0]}"},
         {"num_hidden_layers", "1", ATT_ERR_UNSUPPORTED, "encoder.layer.1."},

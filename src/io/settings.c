@@ -1,0 +1,240 @@
+#include "io/settings.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- errors */
+
+att_json_text att_json_show(const json_t *value)
+{
+    att_json_text shown = {"missing"};
+    if (!value)
+        return shown;
+    const size_t n = json_dumpb(value, shown.text, sizeof shown.text - 1,
+                                JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(12));
+    if (n >= sizeof shown.text)
+        memcpy(shown.text + sizeof shown.text - 4, "...", 4);
+    else
+        shown.text[n] = 0;
+    char *zero = json_is_real(value) ? strstr(shown.text, ".0") : NULL;
+    if (zero && zero[2] == 0) /* a whole number, read as a real one */
+        *zero = 0;
+    return shown;
+}
+
+void att_settings_fail(att_settings *s, att_status status, const char *format, ...)
+{
+    char sentence[512];
+    if (s->status)
+        return;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(sentence, sizeof sentence, format, args);
+    va_end(args);
+    s->status = att_fail(s->ctx, status, "%s: %s", s->path, sentence);
+}
+
+void att_settings_unsupported(att_settings *s, const char *key, const char *supported)
+{
+    att_settings_fail(s, ATT_ERR_UNSUPPORTED, "\"%s%s\" is %s, which is not supported; %s is", s->within, key,
+                      att_json_show(att_settings_get(s, key)).text, supported);
+}
+
+/* ---- files */
+
+void att_settings_init(att_settings *s, att_ctx *ctx, const char *path, json_t *root)
+{
+    *s = (att_settings){.ctx = ctx, .root = root, .object = root};
+    snprintf(s->path, sizeof s->path, "%s", path);
+}
+
+/* Numbers all become doubles: some files have whole ones beyond 64 bits (model_max_length 1e30, written out). */
+static void parse(att_settings *s, const char *text, size_t bytes)
+{
+    json_error_t e;
+    errno = 0; /* where memory runs out, jansson may blame the text */
+    s->object = s->root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &e);
+    if (!s->root && (errno == ENOMEM || json_error_code(&e) == json_error_out_of_memory))
+        att_settings_fail(s, ATT_ERR_MEMORY, "out of memory");
+    else if (!s->root)
+        att_settings_fail(s, ATT_ERR_FORMAT, "line %d, column %d: %s", e.line, e.column, e.text);
+}
+
+static void expect_object(att_settings *s)
+{
+    if (s->root && !json_is_object(s->root))
+        att_settings_fail(s, ATT_ERR_FORMAT, "is not a JSON object");
+}
+
+static void read_file(att_settings *s, att_ctx *ctx, const char *folder, const char *name, bool required)
+{
+    att_text_file f;
+    const att_status status = att_text_file_read(&f, ctx, folder, name, required);
+    att_settings_init(s, ctx, f.path, NULL);
+    s->status = status;
+    if (!status && f.text)
+        parse(s, f.text, f.bytes);
+    att_text_file_free(&f);
+}
+
+void att_settings_read(att_settings *s, att_ctx *ctx, const char *folder, const char *name, bool required)
+{
+    read_file(s, ctx, folder, name, required);
+    expect_object(s);
+}
+
+void att_settings_read_list(att_settings *s, att_ctx *ctx, const char *folder, const char *name)
+{
+    read_file(s, ctx, folder, name, true);
+    if (s->root && !json_is_array(s->root))
+        att_settings_fail(s, ATT_ERR_FORMAT, "is not a list");
+}
+
+void att_settings_parse(att_settings *s, att_ctx *ctx, const char *path, const char *text, size_t bytes)
+{
+    att_settings_init(s, ctx, path, NULL);
+    parse(s, text, bytes);
+    expect_object(s);
+}
+
+void att_settings_close(att_settings *s)
+{
+    json_decref(s->root);
+    s->root = NULL;
+}
+
+/* ---- values */
+
+const json_t *att_settings_get(const att_settings *s, const char *key)
+{
+    const json_t *value = s->status ? NULL : json_object_get(s->object, key);
+    return json_is_null(value) ? NULL : value;
+}
+
+bool att_settings_has(const att_settings *s, const char *key) { return att_settings_get(s, key) != NULL; }
+
+void att_settings_need(att_settings *s, const char *key)
+{
+    if (!att_settings_has(s, key))
+        att_settings_fail(s, ATT_ERR_FORMAT, "there is no \"%s%s\"", s->within, key);
+}
+
+/* The value; a required one that is not there, or one of another type, is an error. */
+static const json_t *typed(att_settings *s, const char *key, bool required, bool good_type(const json_t *),
+                           const char *type)
+{
+    const json_t *value = att_settings_get(s, key);
+    if (required)
+        att_settings_need(s, key);
+    if (value && !good_type(value))
+        att_settings_fail(s, ATT_ERR_FORMAT, "\"%s%s\" is %s, not %s", s->within, key, att_json_show(value).text, type);
+    return s->status ? NULL : value;
+}
+
+static bool is_number(const json_t *v) { return json_is_real(v); }
+static bool is_whole(const json_t *v) { return json_is_real(v) && json_real_value(v) == floor(json_real_value(v)); }
+static bool is_bool(const json_t *v) { return json_is_boolean(v); }
+static bool is_text(const json_t *v) { return json_is_string(v); }
+static bool is_list(const json_t *v) { return json_is_array(v); }
+static bool is_object(const json_t *v) { return json_is_object(v); }
+
+static double in_range(att_settings *s, const char *key, const json_t *value, double least, double most)
+{
+    const double x = json_number_value(value);
+    if (!value || (x >= least && x <= most))
+        return value ? x : 0;
+    att_settings_fail(s, ATT_ERR_FORMAT, "\"%s%s\" is %.12g, not in [%.12g, %.12g]", s->within, key, x, least, most);
+    return 0;
+}
+
+int64_t att_settings_whole(att_settings *s, const char *key, int64_t least, int64_t most)
+{
+    const json_t *value = typed(s, key, true, is_whole, "a whole number");
+    return (int64_t)in_range(s, key, value, (double)least, (double)most);
+}
+
+double att_settings_number(att_settings *s, const char *key, double least, double most)
+{
+    return in_range(s, key, typed(s, key, true, is_number, "a number"), least, most);
+}
+
+bool att_settings_bool(att_settings *s, const char *key, bool otherwise)
+{
+    const json_t *value = typed(s, key, false, is_bool, "true or false");
+    return value ? json_is_true(value) : otherwise;
+}
+
+const char *att_settings_text(att_settings *s, const char *key, const char *otherwise)
+{
+    const json_t *value = typed(s, key, !otherwise, is_text, "a text");
+    return value ? json_string_value(value) : otherwise ? otherwise : "";
+}
+
+const json_t *att_settings_list(att_settings *s, const char *key, bool required)
+{
+    return typed(s, key, required, is_list, "a list");
+}
+
+/* ---- objects within */
+
+att_settings_place att_settings_enter_item(att_settings *s, const char *name, const json_t *item)
+{
+    const att_settings_place before = {s->object, strlen(s->within)};
+    snprintf(s->within + before.within, sizeof s->within - before.within, "%s%s", name, *name ? "." : "");
+    s->object = item;
+    return before;
+}
+
+att_settings_place att_settings_enter(att_settings *s, const char *key)
+{
+    return att_settings_enter_item(s, key, typed(s, key, true, is_object, "an object"));
+}
+
+void att_settings_leave(att_settings *s, att_settings_place before)
+{
+    s->object = before.object;
+    s->within[before.within] = 0;
+}
+
+/* ---- restrictions */
+
+void att_settings_only_bool(att_settings *s, const char *key, bool only)
+{
+    if (att_settings_bool(s, key, only) != only)
+        att_settings_unsupported(s, key, only ? "true" : "false");
+}
+
+void att_settings_only_text(att_settings *s, const char *key, const char *only)
+{
+    const char *is = att_settings_text(s, key, only);
+    if (!s->status && strcmp(is, only) != 0)
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED, "\"%s%s\" is \"%.40s\", which is not supported, only \"%s\" is",
+                          s->within, key, is, only);
+}
+
+void att_settings_only_empty(att_settings *s, const char *key)
+{
+    const json_t *value = att_settings_get(s, key);
+    const bool empty =
+        (json_is_object(value) || json_is_array(value)) && json_object_size(value) + json_array_size(value) == 0;
+    if (value && !empty)
+        att_settings_unsupported(s, key, "leaving it out");
+}
+
+void att_settings_only_known(att_settings *s, const char *const *known)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)s->object, key, value)
+    {
+        bool is_known = false;
+        for (const char *const *k = known; *k && !is_known; k++)
+            is_known = !strcmp(*k, key);
+        if (!is_known)
+            att_settings_fail(s, ATT_ERR_UNSUPPORTED, "\"%s%.40s\" is not a setting that is known here", s->within,
+                              key);
+    }
+}

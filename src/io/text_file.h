@@ -1,0 +1,20 @@
+/* A file as text. */
+#ifndef ATT_IO_TEXT_FILE_H
+#define ATT_IO_TEXT_FILE_H
+
+#include "attend.h"
+
+enum { ATT_MAX_PATH = 4096 };
+
+typedef struct att_text_file {
+    att_ctx *ctx;
+    char path[ATT_MAX_PATH];
+    char *text; /* [bytes], and a zero byte behind */
+    size_t bytes;
+} att_text_file;
+
+/* Reads FOLDER/NAME. Where it is not there: an error if required, else text is NULL. */
+att_status att_text_file_read(att_text_file *f, att_ctx *ctx, const char *folder, const char *name, bool required);
+void att_text_file_free(att_text_file *f);
+
+#endif
