@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 enum format { JSONL, NPY, TSV };
-enum { BLOCK = 1024 }; /* lines at a time: enough to sort by length, little enough to hold */
+enum { BLOCK = 512 }; /* lines at a time: enough for all threads, few enough to hold and to report */
 
 static const char *model_name, *output_path;
 static int format = JSONL;
@@ -62,7 +62,7 @@ static int stream(const cli_model *m, cli_lines *in, cli_output *out, int64_t *r
         *rows += in->count;
         cut += cut_here;
         code = cli_output_flush(out);
-        cli_progress_show(&progress, *rows, "lines", in->total > 0 ? in->read / in->total : 0);
+        cli_progress_show(&progress, *rows, "lines", in->total > 0 ? in->done / in->total : 0);
     }
     cli_progress_end(&progress);
     if (cut)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { READ_BLOCK = 1024, QUERIES = 64, ROWS = 1 << 16 }; /* scores of QUERIES x ROWS at a time: 16 MiB */
+enum { READ_BLOCK = 512, QUERIES = 64, ROWS = 1 << 16 }; /* scores of QUERIES x ROWS at a time: 16 MiB */
 
 static const char *model_name, *corpus_path, *index_path;
 static int64_t k = 10, threads;
@@ -95,7 +95,7 @@ static int corpus_read(corpus *c, const cli_model *m)
             c->begin[c->count + 1] = c->begin[c->count] + in.bytes[i] + 1;
             c->count++;
         }
-        cli_progress_show(&progress, c->count, "lines", in.total > 0 ? in.read / in.total : 0);
+        cli_progress_show(&progress, c->count, "lines", in.total > 0 ? in.done / in.total : 0);
     }
     cli_progress_end(&progress);
     cli_lines_close(&in);

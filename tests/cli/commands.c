@@ -114,9 +114,8 @@ static void bench_prints_one_object_a_line(void **state)
     (void)state;
     static const char *const line[] = {
         "$A bench gemm --m 7 --n 33 --k 65 -r 3 -t 1 --json",
-        "$A bench attention --batch 2 --heads 4 --kv-heads 2 --tq 9 --tk 70 --dim 24 --vdim 40 --causal bottom-right "
-        "--dtype f32 --pass fwd -t 2 --repeat 3 --json",
-        "$A bench attention --heads 1 --tq 33 --tk 5 --dim 8 --causal bottom-right --repeat 2 --json",
+        "$A bench attention --batch 2 --heads 4 --kv-heads 2 --tq 9 --tk 70 --dim 24 --vdim 40 -t 2 --repeat 3 --json",
+        "$A bench attention --heads 1 --tq 33 --tk 5 --dim 8 --causal bottom-right --dtype f32 --pass fwd -r 2 --json",
         "$A bench attention --heads 1 --tq 33 --tk 5 --dim 8 --causal top-left --no-verify --repeat 2 --json",
     };
     static const char *const key[] = {"ms", "median_ms", "gflops", "peak_share"};

@@ -77,7 +77,7 @@ static void lines_are_the_same_in_blocks_of_any_size(void **state)
             }
         }
         assert_int_equal(n, 10);
-        assert_true(l.read == l.total);
+        assert_true(l.done == l.total);
         cli_lines_close(&l);
     }
     unlink(path);

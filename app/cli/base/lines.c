@@ -165,6 +165,7 @@ int cli_lines_next(cli_lines *l, int64_t most)
                 l->data[l->used++] = '\n';
         }
     }
+    l->done = l->read - (double)(l->used - l->start);
     for (int64_t i = 0; i < l->count; i++)
         l->text[i] = l->data + l->begin[i]; /* only now data stays where it is */
     return code;

@@ -10,9 +10,10 @@ typedef struct cli_lines {
     int64_t count;
     const char **text;  /* [count] */
     size_t *bytes;      /* [count] */
-    double read, total; /* bytes so far; of all files, 0 where unknown */
+    double done, total; /* bytes up to the end of the block; of all files, 0 where unknown */
     /* private */
     char *const *paths;
+    double read;         /* bytes so far */
     int n_paths, at, fd; /* the next path; -1: none is open */
     const char *path;
     int64_t line; /* of the open file */

@@ -58,11 +58,7 @@ int cli_output_flush(cli_output *o)
     errno = 0;
     if (fflush(o->file) == 0 && !ferror(o->file))
         return CLI_DONE;
-    int why = errno;
-    clearerr(o->file); /* said once */
-    if (o->file == stdout)
-        fclose(stdout);
-    return cli_fail("%s: %s", o->path, why ? strerror(why) : "not everything could be written");
+    return cli_fail("%s: %s", o->path, errno ? strerror(errno) : "not everything could be written");
 }
 
 int cli_output_close(cli_output *o, int code)
