@@ -3,6 +3,7 @@
 #define ATTENTION_HELP_H
 
 #include "attend.h"
+#include "check.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,33 +24,18 @@ typedef struct operands {
     att_attention_args args;
 } operands;
 
-static inline float number(uint32_t *seed) /* in [-1, 1) */
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return (float)(*seed >> 8) / 8388608.0f - 1;
-}
-
-static inline float *numbers(int64_t n, uint32_t seed)
-{
-    float *p = malloc((size_t)(n + 1) * sizeof *p);
-    for (int64_t i = 0; i < n; i++)
-        p[i] = number(&seed);
-    return p;
-}
-
 static inline operands make(shape n)
 {
     operands o = {.n = n};
-    o.q = numbers(n.batch * n.heads * n.tq * n.head_dim, 1);
-    o.k = numbers(n.batch * n.kv_heads * n.tk * n.head_dim, 2);
-    o.v = numbers(n.batch * n.kv_heads * n.tk * n.value_dim, 3);
-    o.out = numbers(n.batch * n.heads * n.tq * n.value_dim, 4);
-    o.lse = numbers(n.batch * n.heads * n.tq, 5);
-    o.bias = numbers(n.heads * n.tq * n.tk, 6);
+    o.q = check_numbers(n.batch * n.heads * n.tq * n.head_dim, 1);
+    o.k = check_numbers(n.batch * n.kv_heads * n.tk * n.head_dim, 2);
+    o.v = check_numbers(n.batch * n.kv_heads * n.tk * n.value_dim, 3);
+    o.out = check_numbers(n.batch * n.heads * n.tq * n.value_dim, 4);
+    o.lse = check_numbers(n.batch * n.heads * n.tq, 5);
+    o.bias = check_numbers(n.heads * n.tq * n.tk, 6);
     o.mask = malloc((size_t)(n.batch * n.tq * n.tk + 1));
-    uint32_t seed = 7;
     for (int64_t i = 0; i < n.batch * n.tq * n.tk; i++)
-        o.mask[i] = number(&seed) > -0.4f;
+        o.mask[i] = check_uniform(7, (uint64_t)i) > -0.4f;
     o.args.size = sizeof o.args;
     att_wrap(&o.args.q, o.q, ATT_F32, ATT_DIMS(n.batch, n.heads, n.tq, n.head_dim), NULL);
     att_wrap(&o.args.k, o.k, ATT_F32, ATT_DIMS(n.batch, n.kv_heads, n.tk, n.head_dim), NULL);

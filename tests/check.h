@@ -40,6 +40,15 @@ static inline void check_fill(float *x, int64_t n, uint64_t seed, float centre, 
         x[i] = centre + spread * check_uniform(seed, (uint64_t)i);
 }
 
+/* n of them in [-1, 1); free() them */
+static inline float *check_numbers(int64_t n, uint64_t seed)
+{
+    float *x = malloc((size_t)(n + 1) * sizeof *x);
+    assert_non_null(x);
+    check_fill(x, n, seed, 0, 1);
+    return x;
+}
+
 /* ---- distances */
 
 static inline uint32_t check_float_bits(float x)

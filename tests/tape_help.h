@@ -2,6 +2,7 @@
 #ifndef TAPE_HELP_H
 #define TAPE_HELP_H
 
+#include "check.h"
 #include "kernel/kernel.h"
 #include "tape/tape.h"
 
@@ -28,20 +29,6 @@ static inline att_tape *new_tape(att_ctx *ctx)
     att_tape *t;
     assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
     return t;
-}
-
-/* n numbers in [-1, 1), the same for the same seed; free() them */
-static inline float *numbers(int64_t n, unsigned seed)
-{
-    float *x = malloc((size_t)(n + 1) * sizeof *x);
-    uint32_t state = 2463534242u + seed * 7919u;
-    for (int64_t i = 0; i < n; i++) {
-        state ^= state << 13;
-        state ^= state >> 17;
-        state ^= state << 5;
-        x[i] = (float)((double)state / 2147483648.0 - 1.0);
-    }
-    return x;
 }
 
 static inline att_tensor view(void *data, att_dtype dtype, int rank, const int64_t *dim)

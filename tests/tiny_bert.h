@@ -4,6 +4,7 @@
 #define TINY_BERT_H
 
 #include "attend_model.h"
+#include "folder.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,54 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <cmocka.h>
 
 enum { TINY_HIDDEN = 12, TINY_TOKENS = 40, TINY_POSITIONS = 16, TINY_LAYERS = 2, TINY_HEADS = 3, TINY_INNER = 20 };
 
-/* ---- folders */
-
-typedef struct tiny_folder {
-    char path[64];
-} tiny_folder;
-
-static inline tiny_folder tiny_new(void)
-{
-    tiny_folder f = {"/tmp/attend_test.XXXXXX"};
-    assert_non_null(mkdtemp(f.path));
-    return f;
-}
-
-static inline void tiny_remove(const tiny_folder *f)
-{
-    char command[128];
-    snprintf(command, sizeof command, "rm -r '%s'", f->path);
-    assert_int_equal(system(command), 0);
-}
-
-static inline FILE *tiny_open(const tiny_folder *f, const char *name)
-{
-    char path[256];
-    snprintf(path, sizeof path, "%s/%s", f->path, name);
-    for (char *slash = strchr(path + strlen(f->path) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = 0;
-        mkdir(path, 0777);
-        *slash = '/';
-    }
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    return file;
-}
-
-static inline void tiny_write(const tiny_folder *f, const char *name, const char *text)
-{
-    FILE *file = tiny_open(f, name);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-}
-
-static inline void tiny_delete(const tiny_folder *f, const char *name)
+static inline void tiny_delete(const test_folder *f, const char *name)
 {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", f->path, name);
@@ -160,7 +119,7 @@ static inline void tiny_put_layer(tiny_file *f, int layer)
 }
 
 /* model.safetensors; how NULL: as it should be */
-static inline void tiny_write_weights(const tiny_folder *folder, const tiny_weights *how)
+static inline void tiny_write_weights(const test_folder *folder, const tiny_weights *how)
 {
     tiny_file *f = calloc(1, sizeof *f);
     f->how = how ? how : &(const tiny_weights){0};
@@ -177,7 +136,7 @@ static inline void tiny_write_weights(const tiny_folder *folder, const tiny_weig
     f->header[f->header_bytes++] = '}';
     while (f->header_bytes % 8)
         f->header[f->header_bytes++] = ' ';
-    FILE *file = tiny_open(folder, "model.safetensors");
+    FILE *file = folder_open(folder, "model.safetensors");
     const uint64_t n = f->header_bytes;
     fwrite(&n, 1, sizeof n, file);
     fwrite(f->header, 1, f->header_bytes, file);
@@ -190,7 +149,7 @@ static inline void tiny_write_weights(const tiny_folder *folder, const tiny_weig
 /* ---- settings */
 
 /* config.json; the setting `key` is `value` (JSON), or is left out where that is NULL. key NULL: as it should be. */
-static inline void tiny_write_config(const tiny_folder *folder, const char *key, const char *value)
+static inline void tiny_write_config(const test_folder *folder, const char *key, const char *value)
 {
     static const char *const settings[][2] = {
         {"model_type", "\"bert\""},     {"vocab_size", "40"},
@@ -199,7 +158,7 @@ static inline void tiny_write_config(const tiny_folder *folder, const char *key,
         {"hidden_act", "\"gelu\""},     {"max_position_embeddings", "16"},
         {"type_vocab_size", "2"},       {"layer_norm_eps", "1e-5"},
         {"hidden_dropout_prob", "0.1"}, {"position_embedding_type", "\"absolute\""}};
-    FILE *file = tiny_open(folder, "config.json");
+    FILE *file = folder_open(folder, "config.json");
     fprintf(file, "{\"transformers_version\": \"5\"");
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
         if (!key || strcmp(key, settings[i][0]) != 0)
@@ -211,34 +170,35 @@ static inline void tiny_write_config(const tiny_folder *folder, const char *key,
 }
 
 /* A BERT folder as it should be. */
-static inline tiny_folder tiny_bert(void)
+static inline test_folder tiny_bert(void)
 {
-    const tiny_folder f = tiny_new();
+    const test_folder f = folder_new();
     tiny_write_config(&f, NULL, NULL);
     tiny_write_weights(&f, NULL);
     return f;
 }
 
 /* A sentence-transformers folder in the older layout, with a vocabulary of letters; mean, normalised. */
-static inline tiny_folder tiny_sentence(void)
+static inline test_folder tiny_sentence(void)
 {
-    const tiny_folder f = tiny_bert();
-    FILE *file = tiny_open(&f, "vocab.txt");
+    const test_folder f = tiny_bert();
+    FILE *file = folder_open(&f, "vocab.txt");
     fprintf(file, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n");
     for (int i = 5; i < TINY_TOKENS; i++)
         fprintf(file, "%s%c\n", i < 31 ? "" : "##", i < 31 ? 'a' + i - 5 : 'a' + i - 31);
     assert_int_equal(fclose(file), 0);
-    tiny_write(&f, "tokenizer_config.json", "{\"do_lower_case\": true, \"model_max_length\": 14}");
-    tiny_write(&f, "modules.json",
-               "[{\"idx\": 0, \"name\": \"0\", \"path\": \"\", \"type\": \"sentence_transformers.models.Transformer\"},"
-               " {\"idx\": 1, \"name\": \"1\", \"path\": \"1_Pooling\", \"type\": "
-               "\"sentence_transformers.models.Pooling\"},"
-               " {\"idx\": 2, \"name\": \"2\", \"path\": \"2_Normalize\", \"type\": "
-               "\"sentence_transformers.models.Normalize\"}]");
-    tiny_write(&f, "1_Pooling/config.json",
-               "{\"word_embedding_dimension\": 12, \"pooling_mode_cls_token\": false, \"pooling_mode_mean_tokens\": "
-               "true, \"pooling_mode_max_tokens\": false, \"pooling_mode_mean_sqrt_len_tokens\": false}");
-    tiny_write(&f, "sentence_bert_config.json", "{\"max_seq_length\": 12, \"do_lower_case\": false}");
+    folder_write(&f, "tokenizer_config.json", "{\"do_lower_case\": true, \"model_max_length\": 14}");
+    folder_write(
+        &f, "modules.json",
+        "[{\"idx\": 0, \"name\": \"0\", \"path\": \"\", \"type\": \"sentence_transformers.models.Transformer\"},"
+        " {\"idx\": 1, \"name\": \"1\", \"path\": \"1_Pooling\", \"type\": "
+        "\"sentence_transformers.models.Pooling\"},"
+        " {\"idx\": 2, \"name\": \"2\", \"path\": \"2_Normalize\", \"type\": "
+        "\"sentence_transformers.models.Normalize\"}]");
+    folder_write(&f, "1_Pooling/config.json",
+                 "{\"word_embedding_dimension\": 12, \"pooling_mode_cls_token\": false, \"pooling_mode_mean_tokens\": "
+                 "true, \"pooling_mode_max_tokens\": false, \"pooling_mode_mean_sqrt_len_tokens\": false}");
+    folder_write(&f, "sentence_bert_config.json", "{\"max_seq_length\": 12, \"do_lower_case\": false}");
     return f;
 }
 

@@ -15,7 +15,7 @@ static char tool_out[1 << 20], tool_err[1 << 14]; /* zero-terminated */
 static size_t tool_bytes;                         /* of tool_out, before it was cut to fit */
 static long tool_peak;                            /* KiB of memory, of the largest process in it */
 
-static tiny_folder tool_model; /* a tiny model, in whose folder tests put their files as well */
+static test_folder tool_model; /* a tiny model, in whose folder tests put their files as well */
 
 static inline size_t tool_read(const char *path, char *text, size_t size)
 {
@@ -120,7 +120,7 @@ static inline int tool_teardown(void **state)
     unlink(path);
     snprintf(path, sizeof path, "%s.err", tool_model.path);
     unlink(path);
-    tiny_remove(&tool_model);
+    folder_remove(&tool_model);
     return 0;
 }
 

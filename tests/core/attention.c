@@ -121,8 +121,8 @@ static void ragged_and_alone_give_the_same_bits_as_a_padded_batch(void **state)
     run(ctx, &s, &o.args);
 
     /* the same tokens, [tokens, heads, dim] */
-    float *q = numbers(104 * 4 * 24, 0), *k = numbers(104 * 2 * 24, 0), *v = numbers(104 * 2 * 16, 0),
-          *out = numbers(104 * 4 * 16, 0);
+    float *q = check_numbers(104 * 4 * 24, 0), *k = check_numbers(104 * 2 * 24, 0), *v = check_numbers(104 * 2 * 16, 0),
+          *out = check_numbers(104 * 4 * 16, 0);
     for (int b = 0; b < 3; b++)
         for (int64_t t = 0; t < lengths[b]; t++) {
             for (int h = 0; h < 4; h++)
@@ -144,7 +144,7 @@ static void ragged_and_alone_give_the_same_bits_as_a_padded_batch(void **state)
                 assert_same_bits(o.out + ((b * 4 + h) * 70 + t) * 16, out + ((offsets[b] + t) * 4 + h) * 16, 16);
 
     /* the last sequence alone */
-    float *together = numbers(33 * 4 * 16, 0);
+    float *together = check_numbers(33 * 4 * 16, 0);
     memcpy(together, out + 71 * 4 * 16, 33 * 4 * 16 * sizeof *out);
     const int64_t alone[2] = {0, 33};
     a.n_sequences = 1;
@@ -169,7 +169,7 @@ static void strides_change_nothing(void **state)
     const att_attention_spec s = spec_of(n);
     run(ctx, &s, &o.args);
     /* [batch, time, 3 (q, k, v), heads, dim], as one fused projection writes it */
-    float *fused = numbers(2 * 37 * 3 * 96, 0), *out = numbers(2 * 37 * 96, 0);
+    float *fused = check_numbers(2 * 37 * 3 * 96, 0), *out = check_numbers(2 * 37 * 96, 0);
     const float *from[3] = {o.q, o.k, o.v};
     for (int64_t b = 0; b < 2; b++)
         for (int64_t h = 0; h < 4; h++)
@@ -203,7 +203,7 @@ static void the_future_cannot_change_the_causal_past(void **state)
     s.mask[0] = &att_mask_causal;
     s.align = ATT_ALIGN_TOP_LEFT;
     run(ctx, &s, &o.args);
-    float *before = numbers(1300 * 16, 0);
+    float *before = check_numbers(1300 * 16, 0);
     memcpy(before, o.out, 1300 * 16 * sizeof *before);
     for (int64_t i = 1111 * 16; i < 1300 * 16; i++)
         o.k[i] = 40 * o.k[i] + 1, o.v[i] = -o.v[i];
@@ -227,7 +227,7 @@ static void a_chunk_of_queries_at_its_start_equals_the_full_pass(void **state)
     int64_t start = 0;
     o.args.q_starts = &start;
     run(ctx, &s, &o.args);
-    float *chunk = numbers(2 * 600 * 32, 0);
+    float *chunk = check_numbers(2 * 600 * 32, 0);
     static const int64_t sizes[] = {1, 5, 32, 100};
     for (int c = 0; c < 4; c++)
         for (start = 0; start + sizes[c] <= 600; start += 217) {
@@ -397,7 +397,7 @@ static void weights_on_demand_agree_with_the_definition(void **state)
     assert_int_equal(att_plan_new(ctx, &s, &plan), ATT_OK);
     assert_int_equal(att_call_check(plan, &o.args, false, &call), ATT_OK);
     att_call_site(&call, 1, 3, &at);
-    float *weights = numbers(60 * 300, 0);
+    float *weights = check_numbers(60 * 300, 0);
     double expected[300];
     assert_int_equal(att_weights(plan, &o.args, 1, 3, 7, 60, weights), ATT_OK);
     for (int64_t q = 0; q < 60; q++) {

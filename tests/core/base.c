@@ -1,6 +1,7 @@
 /* The floor: opening, options, error sentences, memory, arenas, the operating system. */
 #include "base/base.h"
 #include "fail_alloc.h"
+#include "folder.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -367,21 +368,6 @@ static void an_arena_that_gets_no_block_stays_as_it_was(void **state)
 
 /* ---- the operating system */
 
-/* Writes a text below a folder, making the folders of its path. */
-static void put(const char *root, const char *path, const char *text)
-{
-    char full[4096];
-    snprintf(full, sizeof full, "%s%s", root, path);
-    for (char *slash = full + strlen(root) + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
-        *slash = '\0';
-        mkdir(full, 0700);
-    }
-    FILE *file = fopen(full, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-
 typedef struct file {
     const char *path, *text;
 } file;
@@ -389,14 +375,12 @@ typedef struct file {
 /* What the library sees where /proc and /sys have these files. */
 static void look_at(const file *files, int64_t *cpus, size_t *bytes)
 {
-    char root[] = "/tmp/attend-cgroup-XXXXXX", command[128];
-    assert_non_null(mkdtemp(root));
+    const test_folder root = folder_new();
     for (const file *f = files; f->path; f++)
-        put(root, f->path, f->text);
-    *cpus = att_os_cpu_quota(root);
-    *bytes = att_os_memory(root);
-    snprintf(command, sizeof command, "rm -r %s", root);
-    assert_int_equal(system(command), 0);
+        folder_write(&root, f->path, f->text);
+    *cpus = att_os_cpu_quota(root.path);
+    *bytes = att_os_memory(root.path);
+    folder_remove(&root);
 }
 
 static int64_t quota_with(const file *files)

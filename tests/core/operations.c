@@ -8,7 +8,8 @@ static void linear_is_activation_of_x_w_plus_b_plus_residual(void **state)
     static const int64_t shapes[][3] = {{1, 1, 1}, {1, 7, 5}, {17, 31, 33}, {3, 384, 96}, {65, 64, 129}};
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         const int64_t m = shapes[s][0], k = shapes[s][1], n = shapes[s][2];
-        float *x = numbers(m * k, 1), *w = numbers(n * k, 2), *b = numbers(n, 3), *r = numbers(m * n, 4);
+        float *x = check_numbers(m * k, 1), *w = check_numbers(n * k, 2), *b = check_numbers(n, 3),
+              *r = check_numbers(m * n, 4);
         double *expected = malloc((size_t)(m * n) * sizeof *expected);
         att_param *pw = param(ctx, w, ATT_F32, ATT_DIMS(n, k)), *pb = param(ctx, b, ATT_F32, ATT_DIMS(n));
         att_tape *t = new_tape(ctx);
@@ -60,7 +61,7 @@ static void half_parameters_give_the_bits_of_the_same_numbers_in_f32(void **stat
         f16[i] = to_f16(f[i]);
         bf16[i] = to_bf16(f[i]);
     }
-    float *x = numbers(M * K, 5);
+    float *x = check_numbers(M * K, 5);
     att_tape *t = new_tape(ctx);
     const float *expected = NULL, *rows = NULL;
     att_param *p[3] = {param(ctx, f, ATT_F32, ATT_DIMS(N, K)), param(ctx, f16, ATT_F16, ATT_DIMS(N, K)),
@@ -90,7 +91,7 @@ static void a_strided_parameter_is_read_through_its_strides(void **state)
     (void)state;
     enum { K = 6, N = 4 };
     att_ctx *ctx = open_with(1);
-    float *w = numbers(K * N, 6), *x = numbers(3 * K, 7), dense[N * K];
+    float *w = check_numbers(K * N, 6), *x = check_numbers(3 * K, 7), dense[N * K];
     for (int i = 0; i < N; i++)
         for (int k = 0; k < K; k++)
             dense[i * K + k] = w[k * N + i];
@@ -117,7 +118,7 @@ static void layer_norm_and_normalize_are_their_references(void **state)
     static const int64_t shapes[][2] = {{1, 1}, {1, 17}, {50, 384}, {200, 97}};
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         const int64_t rows = shapes[s][0], f = shapes[s][1];
-        float *x = numbers(rows * f, 1), *g = numbers(f, 2), *b = numbers(f, 3);
+        float *x = check_numbers(rows * f, 1), *g = check_numbers(f, 2), *b = check_numbers(f, 3);
         double *expected = malloc((size_t)(rows * f) * sizeof *expected);
         att_param *pg = param(ctx, g, ATT_F32, ATT_DIMS(f)), *pb = param(ctx, b, ATT_F32, ATT_DIMS(f));
         att_tape *t = new_tape(ctx);
@@ -143,7 +144,7 @@ static void add_and_activate_work_on_each_number(void **state)
     (void)state;
     enum { ROWS = 301, F = 97 };
     att_ctx *ctx = open_with(3);
-    float *a = numbers(ROWS * F, 1), *b = numbers(ROWS * F, 2);
+    float *a = check_numbers(ROWS * F, 1), *b = check_numbers(ROWS * F, 2);
     att_tape *t = new_tape(ctx);
     att_var *va = input(t, a, ATT_DIMS(ROWS, F)), *vb = input(t, b, ATT_DIMS(ROWS, F));
     const float *sum = read_floats(t, att_add(t, va, vb));
@@ -165,7 +166,7 @@ static void pooling_takes_mean_first_or_largest_and_zero_of_nothing(void **state
     enum { TOKENS = 130, F = 33, N = 5 };
     static const int64_t offsets[N + 1] = {0, 1, 1, 8, 130, 130};
     att_ctx *ctx = open_with(2);
-    float *x = numbers(TOKENS * F, 1);
+    float *x = check_numbers(TOKENS * F, 1);
     att_tape *t = new_tape(ctx);
     att_var *in = input(t, x, ATT_DIMS(TOKENS, F));
     const float *mean = read_floats(t, att_pool(t, in, offsets, N, ATT_POOL_MEAN));
@@ -260,7 +261,8 @@ static void attend_is_its_reference_and_shows_its_weights(void **state)
 {
     (void)state;
     att_ctx *ctx = open_with(2);
-    float *q = numbers(TOKENS * WIDTH, 1), *k = numbers(TOKENS * WIDTH, 2), *v = numbers(TOKENS * WIDTH, 3);
+    float *q = check_numbers(TOKENS * WIDTH, 1), *k = check_numbers(TOKENS * WIDTH, 2),
+          *v = check_numbers(TOKENS * WIDTH, 3);
     double expected[TOKENS * WIDTH];
     reference_attention(q, k, v, expected);
     att_plan *plan;

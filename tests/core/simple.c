@@ -1,5 +1,6 @@
 /* Product, softmax and cosine on views, on each instruction set that can run here. */
 #include "base/base.h"
+#include "check.h"
 #include "fail_alloc.h"
 #include "simd/isa.h"
 #include "tensor/tensor.h"
@@ -17,21 +18,6 @@ static void says(const char *words)
 {
     if (!strstr(att_error(NULL), words))
         fail_msg("\"%s\" does not say \"%s\"", att_error(NULL), words);
-}
-
-static float noise(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return (float)(int32_t)*seed * 0x1p-31f;
-}
-
-static float *numbers(size_t n, uint32_t seed)
-{
-    float *x = malloc((n + 1) * sizeof *x);
-    assert_non_null(x);
-    for (size_t i = 0; i < n; i++)
-        x[i] = noise(&seed);
-    return x;
 }
 
 static att_ctx *open_isa(int isa, int n_threads)
@@ -84,8 +70,9 @@ static void matmul_is_the_product_for_all_layouts(void **state)
             for (int layout = 0; layout < N_LAYOUTS * N_LAYOUTS * N_LAYOUTS * 2; layout++) {
                 const int64_t m = shapes[s][0], n = shapes[s][1], k = shapes[s][2];
                 const bool transpose_b = layout % 2;
-                float *pa = numbers((size_t)(m * (3 * k + 5)), 1), *pc = numbers((size_t)(m * (3 * n + 5)), 3);
-                float *pb = numbers((size_t)(transpose_b ? n * (3 * k + 5) : k * (3 * n + 5)), 2);
+                float *pa = check_numbers((size_t)(m * (3 * k + 5)), 1),
+                      *pc = check_numbers((size_t)(m * (3 * n + 5)), 3);
+                float *pb = check_numbers((size_t)(transpose_b ? n * (3 * k + 5) : k * (3 * n + 5)), 2);
                 att_tensor a, b, out;
                 wrap_as(&a, pa, m, k, layout / 2 % N_LAYOUTS);
                 wrap_as(&b, pb, transpose_b ? n : k, transpose_b ? k : n, layout / 2 / N_LAYOUTS % N_LAYOUTS);
@@ -145,7 +132,7 @@ static void softmax_works_along_any_dimension(void **state)
         if (!att_isa_usable(isa))
             continue;
         att_ctx *ctx = open_isa(isa, 3);
-        float *px = numbers(ALL, 5), py[ALL];
+        float *px = check_numbers(ALL, 5), py[ALL];
         att_tensor x, y;
         att_wrap(&x, px, ATT_F32, ATT_DIMS(A, B, C), NULL);
         att_wrap(&y, py, ATT_F32, ATT_DIMS(A, B, C), NULL);
@@ -196,7 +183,7 @@ static void cosine_does_not_depend_on_the_scale_of_a_row(void **state)
         if (!att_isa_usable(isa))
             continue;
         att_ctx *ctx = open_isa(isa, 2);
-        float *pa = numbers(M * D, 8), pb[N * D], pc[M * N];
+        float *pa = check_numbers(M * D, 8), pb[N * D], pc[M * N];
         for (int j = 0; j < N; j++)
             for (int p = 0; p < D; p++)
                 pb[j * D + p] = (j % 2 ? -1.0f : 1.0f) * scales[j] * (p % 3 ? 1.0f : 0.0f); /* exact in any scale */
@@ -242,7 +229,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
 {
     (void)state;
     enum { ALL = 3 * 70 * 90 };
-    float *px = numbers(70 * 90 + 90 * 90, 11), *alone = numbers(ALL, 0), *shared = numbers(ALL, 1);
+    float *px = check_numbers(70 * 90 + 90 * 90, 11), *alone = check_numbers(ALL, 0), *shared = check_numbers(ALL, 1);
     for (int isa = 0; isa < att_isa_count(); isa++) {
         if (!att_isa_usable(isa))
             continue;

@@ -12,7 +12,7 @@ static void a_scope_frees_all_but_one(void **state)
     enum { ROWS = 300, F = 100 };
     att_ctx *ctx = open_with(1);
     att_tape *t = new_tape(ctx);
-    float *x = numbers(ROWS * F, 1);
+    float *x = check_numbers(ROWS * F, 1);
     att_var *in = input(t, x, ATT_DIMS(ROWS, F));
     const size_t before = att_arena_mark(&t->arena);
     att_scope s = att_scope_begin(t, "double");
@@ -71,7 +71,7 @@ static void nested_scopes_move_their_result_down_step_by_step(void **state)
     enum { F = 5000, DEPTH = 12 };
     att_ctx *ctx = open_with(1);
     att_tape *t = new_tape(ctx);
-    float *x = numbers(F, 1);
+    float *x = check_numbers(F, 1);
     att_scope s[DEPTH];
     att_var *y = input(t, x, ATT_DIMS(1, F));
     for (int i = 0; i < DEPTH; i++) {
@@ -93,7 +93,7 @@ static void a_scope_that_stays_open_holds_one_result_at_a_time(void **state)
     enum { F = 5000, STEPS = 20 };
     att_ctx *ctx = open_with(1);
     att_tape *t = new_tape(ctx);
-    float *x = numbers(F, 1);
+    float *x = check_numbers(F, 1);
     att_scope s = att_scope_begin(t, "steps");
     const size_t before = att_arena_mark(&t->arena);
     att_var *y = input(t, x, ATT_DIMS(1, F));
@@ -307,7 +307,7 @@ static void threads_that_ask_at_once_get_one_packed_copy(void **state)
     fail_alloc f = {0};
     att_ctx *ctx;
     assert_int_equal(att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 2, .allocator = fail_allocator(&f))), ATT_OK);
-    float *w = numbers(N * N, 1);
+    float *w = check_numbers(N * N, 1);
     att_param *p = param(ctx, w, ATT_F32, ATT_DIMS(N, N));
     const long before = f.live;
     pthread_t thread[THREADS];
@@ -342,11 +342,11 @@ typedef struct network {
 
 static void network_numbers(network *n)
 {
-    n->table = numbers(50 * FEATURES, 1);
-    n->w1 = numbers(INNER * FEATURES, 2);
-    n->w2 = numbers(FEATURES * INNER, 3);
-    n->b1 = numbers(INNER, 4);
-    n->b2 = numbers(FEATURES, 5);
+    n->table = check_numbers(50 * FEATURES, 1);
+    n->w1 = check_numbers(INNER * FEATURES, 2);
+    n->w2 = check_numbers(FEATURES * INNER, 3);
+    n->b1 = check_numbers(INNER, 4);
+    n->b2 = check_numbers(FEATURES, 5);
     for (int i = 0; i < ROWS; i++)
         n->ids[i] = i * 7 % 50;
 }

@@ -18,7 +18,7 @@ static int close_context(void **state)
     return 0;
 }
 
-static att_bert *open_bert(const tiny_folder *f)
+static att_bert *open_bert(const test_folder *f)
 {
     att_bert *m;
     if (att_bert_open(ctx, f->path, &m))
@@ -46,7 +46,7 @@ static void apply(const att_bert *m, float *y)
     att_tape_free(t);
 }
 
-static void apply_folder(const tiny_folder *f, float *y)
+static void apply_folder(const test_folder *f, float *y)
 {
     att_bert *m = open_bert(f);
     apply(m, y);
@@ -61,7 +61,7 @@ static void hidden_states_are_those_of_transformers(void **state)
     char act[32], setting[40];
     int blocks = 0;
     for (; fscanf(golden, "%31s", act) == 1; blocks++) {
-        const tiny_folder f = tiny_bert();
+        const test_folder f = tiny_bert();
         float y[TOKENS * TINY_HIDDEN];
         snprintf(setting, sizeof setting, "\"%s\"", act);
         tiny_write_config(&f, "hidden_act", setting);
@@ -73,7 +73,7 @@ static void hidden_states_are_those_of_transformers(void **state)
             if (!(fabsf(y[i] - expected) <= 4e-6f))
                 fail_msg("%s: [%d] is %.9g, not %.9g", act, i, (double)y[i], (double)expected);
         }
-        tiny_remove(&f);
+        folder_remove(&f);
     }
     assert_int_equal(blocks, 3);
     fclose(golden);
@@ -83,7 +83,7 @@ static void names_may_begin_with_bert_and_norms_may_say_gamma(void **state)
 {
     (void)state;
     float expected[TOKENS * TINY_HIDDEN], y[TOKENS * TINY_HIDDEN];
-    const tiny_folder f = tiny_bert();
+    const test_folder f = tiny_bert();
     apply_folder(&f, expected);
     tiny_write_weights(&f, &(const tiny_weights){.prefix = "bert.", .gamma = true, .extra = "pooler.dense.bias"});
     apply_folder(&f, y);
@@ -91,27 +91,27 @@ static void names_may_begin_with_bert_and_norms_may_say_gamma(void **state)
     tiny_write_weights(&f, &(const tiny_weights){.extra = "embeddings.position_ids"});
     apply_folder(&f, y);
     assert_memory_equal(y, expected, sizeof y);
-    tiny_remove(&f);
+    folder_remove(&f);
 }
 
 static void bf16_weights_give_the_bits_of_the_same_numbers_in_f32(void **state)
 {
     (void)state;
     float expected[TOKENS * TINY_HIDDEN], y[TOKENS * TINY_HIDDEN];
-    const tiny_folder f = tiny_bert();
+    const test_folder f = tiny_bert();
     tiny_write_weights(&f, &(const tiny_weights){.coarse = true});
     apply_folder(&f, expected);
     tiny_write_weights(&f, &(const tiny_weights){.bf16 = true});
     apply_folder(&f, y);
     assert_memory_equal(y, expected, sizeof y);
-    tiny_remove(&f);
+    folder_remove(&f);
 }
 
 static void a_sequence_alone_has_the_bits_it_has_in_a_batch(void **state)
 {
     (void)state;
     float batch[TOKENS * TINY_HIDDEN];
-    const tiny_folder f = tiny_bert();
+    const test_folder f = tiny_bert();
     att_bert *m = open_bert(&f);
     apply(m, batch);
     att_tape *t;
@@ -125,13 +125,13 @@ static void a_sequence_alone_has_the_bits_it_has_in_a_batch(void **state)
     }
     att_tape_free(t);
     att_bert_free(m);
-    tiny_remove(&f);
+    folder_remove(&f);
 }
 
 static void a_model_describes_itself(void **state)
 {
     (void)state;
-    const tiny_folder f = tiny_bert();
+    const test_folder f = tiny_bert();
     att_bert *m = open_bert(&f);
     att_bert_info info = {.size = sizeof info};
     assert_int_equal(att_bert_describe(m, &info), ATT_OK);
@@ -146,7 +146,7 @@ static void a_model_describes_itself(void **state)
     assert_true(older.hidden == TINY_HIDDEN && older.layers == 42);
     assert_int_equal(att_bert_describe(m, &(att_bert_info){0}), ATT_ERR_ARGUMENT);
     att_bert_free(m);
-    tiny_remove(&f);
+    folder_remove(&f);
 }
 
 /* ---- what is wrong is named */
@@ -165,7 +165,7 @@ static void sequences_that_do_not_fit_are_named(void **state)
         {{1, 2}, {0, 2, INT64_MIN}, 2, "bert: offsets[1] = 2 is above offsets[2] = -9223372036854775808"},
         {{1, 2}, {1, 2}, 1, "bert: n = 1 sequences need ids, and offsets from 0"},
     };
-    const tiny_folder f = tiny_bert();
+    const test_folder f = tiny_bert();
     att_bert *m = open_bert(&f);
     att_tape *t;
     assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
@@ -178,11 +178,11 @@ static void sequences_that_do_not_fit_are_named(void **state)
     }
     att_tape_free(t);
     att_bert_free(m);
-    tiny_remove(&f);
+    folder_remove(&f);
 }
 
 /* Opening fails with this status and a sentence that names the file and has these words. */
-static void assert_refused(const tiny_folder *f, att_status expected, const char *file, const char *words)
+static void assert_refused(const test_folder *f, att_status expected, const char *file, const char *words)
 {
     att_bert *m = (att_bert *)&m;
     const att_status s = att_bert_open(ctx, f->path, &m);
@@ -226,38 +226,38 @@ static void wrong_settings_are_named_with_their_values(void **state)
         {"num_hidden_layers", "1", ATT_ERR_UNSUPPORTED, "encoder.layer.1."},
         {"num_hidden_layers", "3", ATT_ERR_FORMAT, "there is no tensor \"encoder.layer.2."},
     };
-    const tiny_folder f = tiny_bert();
+    const test_folder f = tiny_bert();
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         tiny_write_config(&f, wrong[i].key, wrong[i].value);
         assert_refused(&f, wrong[i].status, f.path, wrong[i].words);
     }
-    tiny_remove(&f);
+    folder_remove(&f);
 }
 
 static void files_that_are_damaged_or_missing_are_named(void **state)
 {
     (void)state;
-    const tiny_folder f = tiny_bert();
-    tiny_write(&f, "config.json", "{\"model_type\": \"bert\", \"hidden_size\": 12,");
+    const test_folder f = tiny_bert();
+    folder_write(&f, "config.json", "{\"model_type\": \"bert\", \"hidden_size\": 12,");
     assert_refused(&f, ATT_ERR_FORMAT, "config.json", "line 1, column");
-    tiny_write(&f, "config.json", "{\"model_type\": \"bert\", \"model_type\": \"bert\"}");
+    folder_write(&f, "config.json", "{\"model_type\": \"bert\", \"model_type\": \"bert\"}");
     assert_refused(&f, ATT_ERR_FORMAT, "config.json", "duplicate");
-    tiny_write(&f, "config.json", "[1, 2]");
+    folder_write(&f, "config.json", "[1, 2]");
     assert_refused(&f, ATT_ERR_FORMAT, "config.json", "is not a JSON object");
-    tiny_write(&f, "config.json", "");
+    folder_write(&f, "config.json", "");
     assert_refused(&f, ATT_ERR_FORMAT, "config.json", "line 1");
     tiny_delete(&f, "config.json");
     assert_refused(&f, ATT_ERR_IO, "config.json", "No such file");
-    tiny_write(&f, "config.json/file", "");
+    folder_write(&f, "config.json/file", "");
     assert_refused(&f, ATT_ERR_IO, "config.json", "directory");
-    tiny_remove(&f);
+    folder_remove(&f);
     assert_refused(&f, ATT_ERR_IO, "config.json", "No such file");
 }
 
 static void tensors_that_do_not_fit_are_named(void **state)
 {
     (void)state;
-    const tiny_folder f = tiny_bert();
+    const test_folder f = tiny_bert();
     tiny_write_weights(&f, &(const tiny_weights){.without = "encoder.layer.1.output.dense.bias"});
     assert_refused(&f, ATT_ERR_FORMAT, "model.safetensors", "there is no tensor \"encoder.layer.1.output.dense.bias\"");
     tiny_write_weights(&f, &(const tiny_weights){.wider = "encoder.layer.0.intermediate.dense.weight"});
@@ -267,20 +267,20 @@ static void tensors_that_do_not_fit_are_named(void **state)
     tiny_write_weights(&f, &(const tiny_weights){.extra = "encoder.layer.0.adapter.weight"});
     assert_refused(&f, ATT_ERR_UNSUPPORTED, "model.safetensors",
                    "tensor \"encoder.layer.0.adapter.weight\" has no place");
-    tiny_remove(&f);
+    folder_remove(&f);
 }
 
 static void a_folder_with_other_weights_says_how_to_convert_them(void **state)
 {
     (void)state;
-    const tiny_folder f = tiny_bert();
+    const test_folder f = tiny_bert();
     tiny_delete(&f, "model.safetensors");
     assert_refused(&f, ATT_ERR_IO, f.path, "there is no model.safetensors");
-    tiny_write(&f, "pytorch_model.bin", "x");
+    folder_write(&f, "pytorch_model.bin", "x");
     assert_refused(&f, ATT_ERR_UNSUPPORTED, f.path, "save_file");
-    tiny_write(&f, "model.safetensors.index.json", "{}");
+    folder_write(&f, "model.safetensors.index.json", "{}");
     assert_refused(&f, ATT_ERR_UNSUPPORTED, f.path, "one model.safetensors");
-    tiny_remove(&f);
+    folder_remove(&f);
 }
 
 int main(void)

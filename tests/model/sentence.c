@@ -152,7 +152,7 @@ static void any_threads_and_any_company_give_the_same_bits(void **state)
     static float expected[LINES * TINY_HIDDEN], y[LINES * TINY_HIDDEN];
     const char *line[LINES];
     make_lines(text, line, 0);
-    const tiny_folder f = tiny_sentence();
+    const test_folder f = tiny_sentence();
     for (int i = 0; i < 4; i++) {
         att_ctx *c;
         assert_int_equal(att_open(&c, ATT_OPTIONS(att_config, .n_threads = threads[i])), ATT_OK);
@@ -167,13 +167,13 @@ static void any_threads_and_any_company_give_the_same_bits(void **state)
         att_sentence_free(m);
         att_close(c);
     }
-    tiny_remove(&f);
+    folder_remove(&f);
 }
 
 static void lengths_may_be_given_and_cut_sentences_are_counted(void **state)
 {
     (void)state;
-    const tiny_folder f = tiny_sentence();
+    const test_folder f = tiny_sentence();
     att_sentence *m = open_sentence(ctx, f.path);
     float y[2][TINY_HIDDEN], expected[2][TINY_HIDDEN];
     int64_t cut = -1;
@@ -186,7 +186,7 @@ static void lengths_may_be_given_and_cut_sentences_are_counted(void **state)
     assert_int_equal(att_sentence_encode(m, 0, NULL, NULL, NULL, &cut), ATT_OK);
     assert_int_equal(cut, 0);
     att_sentence_free(m);
-    tiny_remove(&f);
+    folder_remove(&f);
 }
 
 /* What the pooling and the norm make of the hidden states of "a b c", for each setting. */
@@ -213,8 +213,8 @@ static void pooling_and_normalisation_follow_the_folder(void **state)
         " {\"path\": \"2_Normalize\", \"type\": \"sentence_transformers.base.modules.normalize.Normalize\"}]"};
     static const int32_t ids[] = {2, 5, 6, 7, 3};
     static const int64_t offsets[] = {0, 5};
-    const tiny_folder f = tiny_sentence();
-    tiny_write(&f, "2_Normalize/config.json", "{\"module_input_name\": \"sentence_embedding\"}");
+    const test_folder f = tiny_sentence();
+    folder_write(&f, "2_Normalize/config.json", "{\"module_input_name\": \"sentence_embedding\"}");
     att_bert *bert;
     assert_int_equal(att_bert_open(ctx, f.path, &bert), ATT_OK);
     att_tape *t;
@@ -223,8 +223,8 @@ static void pooling_and_normalisation_follow_the_folder(void **state)
         const bool normalized = i % 2;
         float y[TINY_HIDDEN];
         att_tensor expected;
-        tiny_write(&f, "1_Pooling/config.json", settings[i / 2].pooling);
-        tiny_write(&f, "modules.json", modules[normalized]);
+        folder_write(&f, "1_Pooling/config.json", settings[i / 2].pooling);
+        folder_write(&f, "modules.json", modules[normalized]);
         att_sentence *m = open_sentence(ctx, f.path);
         encode(m, 1, (const char *[]){"a B c"}, y);
         att_tape_reset(t);
@@ -235,10 +235,10 @@ static void pooling_and_normalisation_follow_the_folder(void **state)
     }
     att_tape_free(t);
     att_bert_free(bert);
-    tiny_remove(&f);
+    folder_remove(&f);
 }
 
-static int64_t limit_of(const tiny_folder *f)
+static int64_t limit_of(const test_folder *f)
 {
     att_sentence *m = open_sentence(ctx, f->path);
     att_sentence_info info = {.size = sizeof info};
@@ -250,28 +250,28 @@ static int64_t limit_of(const tiny_folder *f)
 static void the_limit_of_tokens_is_found_where_it_is_said(void **state)
 {
     (void)state;
-    const tiny_folder f = tiny_sentence();
+    const test_folder f = tiny_sentence();
     assert_int_equal(limit_of(&f), 12); /* max_seq_length, not model_max_length */
-    tiny_write(&f, "sentence_bert_config.json", "{\"max_seq_length\": null, \"do_lower_case\": false}");
+    folder_write(&f, "sentence_bert_config.json", "{\"max_seq_length\": null, \"do_lower_case\": false}");
     assert_int_equal(limit_of(&f), 14);
     tiny_delete(&f, "sentence_bert_config.json");
     assert_int_equal(limit_of(&f), 14);
-    tiny_write(&f, "tokenizer_config.json", "{\"model_max_length\": 1e30}");
+    folder_write(&f, "tokenizer_config.json", "{\"model_max_length\": 1e30}");
     assert_int_equal(limit_of(&f), TINY_POSITIONS);
-    tiny_write(&f, "tokenizer_config.json", "{}");
+    folder_write(&f, "tokenizer_config.json", "{}");
     assert_int_equal(limit_of(&f), TINY_POSITIONS);
-    tiny_write(
+    folder_write(
         &f, "sentence_bert_config.json",
         "{\"transformer_task\": \"feature-extraction\", \"modality_config\": {\"text\": {\"method\": \"forward\", "
         "\"method_output_name\": \"last_hidden_state\"}}, \"module_output_name\": \"token_embeddings\"}");
     assert_int_equal(limit_of(&f), TINY_POSITIONS);
-    tiny_remove(&f);
+    folder_remove(&f);
 }
 
 static void attention_maps_have_rows_that_sum_to_one(void **state)
 {
     (void)state;
-    const tiny_folder f = tiny_sentence();
+    const test_folder f = tiny_sentence();
     att_sentence *m = open_sentence(ctx, f.path);
     for (int64_t layer = 0; layer < TINY_LAYERS; layer++)
         for (int64_t head = 0; head < TINY_HEADS; head++) {
@@ -296,7 +296,7 @@ static void attention_maps_have_rows_that_sum_to_one(void **state)
     assert_string_equal(att_error(ctx), "head -1, but the model's are 0 to 2");
     assert_null(map.weights);
     att_sentence_free(m);
-    tiny_remove(&f);
+    folder_remove(&f);
 }
 
 typedef struct caller {
@@ -325,7 +325,7 @@ static void many_threads_may_encode_with_one_model(void **state)
     static float expected[LINES * TINY_HIDDEN];
     const char *line[LINES];
     make_lines(text, line, 3);
-    const tiny_folder f = tiny_sentence();
+    const test_folder f = tiny_sentence();
     att_sentence *m = open_sentence(ctx, f.path);
     encode(m, LINES, line, expected);
     att_sentence_free(m);
@@ -341,7 +341,7 @@ static void many_threads_may_encode_with_one_model(void **state)
         assert_true(c[i].same);
     }
     att_sentence_free(m);
-    tiny_remove(&f);
+    folder_remove(&f);
 }
 
 /* ---- what is wrong is named */
@@ -389,41 +389,41 @@ static void wrong_files_are_named(void **state)
          "the tokenizer has 6 tokens but vocab_size is 40"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        const tiny_folder f = tiny_sentence();
-        tiny_write(&f, wrong[i].file, wrong[i].content);
+        const test_folder f = tiny_sentence();
+        folder_write(&f, wrong[i].file, wrong[i].content);
         att_sentence *m = (att_sentence *)&m;
         const att_status s = att_sentence_open(ctx, f.path, &m);
         if (s != wrong[i].status || (s && (m || !strstr(att_error(ctx), wrong[i].words))))
             fail_msg("%s with %s: %s, \"%s\"", wrong[i].file, wrong[i].content, att_status_name(s), att_error(ctx));
         att_sentence_free(s ? NULL : m);
-        tiny_remove(&f);
+        folder_remove(&f);
     }
 }
 
 static void a_tokenizer_that_does_not_lower_is_refused_where_lower_case_is_asked_for(void **state)
 {
     (void)state;
-    const tiny_folder f = tiny_sentence();
-    tiny_write(&f, "sentence_bert_config.json", "{\"max_seq_length\": 12, \"do_lower_case\": true}");
+    const test_folder f = tiny_sentence();
+    folder_write(&f, "sentence_bert_config.json", "{\"max_seq_length\": 12, \"do_lower_case\": true}");
     att_sentence_free(open_sentence(ctx, f.path)); /* it lowers already */
-    tiny_write(&f, "tokenizer_config.json", "{\"do_lower_case\": false}");
+    folder_write(&f, "tokenizer_config.json", "{\"do_lower_case\": false}");
     att_sentence *m;
     assert_int_equal(att_sentence_open(ctx, f.path, &m), ATT_ERR_UNSUPPORTED);
     assert_non_null(strstr(att_error(ctx), "\"do_lower_case\" is true, but the tokenizer does not lower"));
-    tiny_remove(&f);
+    folder_remove(&f);
 }
 
 static void a_text_that_is_null_is_named(void **state)
 {
     (void)state;
-    const tiny_folder f = tiny_sentence();
+    const test_folder f = tiny_sentence();
     att_sentence *m = open_sentence(ctx, f.path);
     float y[2 * TINY_HIDDEN];
     assert_int_equal(att_sentence_encode(m, 2, (const char *[]){"a", NULL}, NULL, y, NULL), ATT_ERR_ARGUMENT);
     assert_string_equal(att_error(ctx), "sentence_encode: texts[1] is NULL");
     assert_int_equal(att_sentence_encode(m, -1, NULL, NULL, y, NULL), ATT_ERR_ARGUMENT);
     att_sentence_free(m);
-    tiny_remove(&f);
+    folder_remove(&f);
 }
 
 /* ---- failing allocations */
@@ -452,7 +452,7 @@ static att_status everything(const att_config *cfg, const char *folder, float y[
 static void a_failing_allocation_of_the_context_anywhere_is_an_error_and_leaks_nothing(void **state)
 {
     (void)state;
-    const tiny_folder f = tiny_sentence();
+    const test_folder f = tiny_sentence();
     att_status s = ATT_ERR_MEMORY;
     for (long at = 1; s; at++) {
         fail_alloc a = {.fail_at = at};
@@ -461,7 +461,7 @@ static void a_failing_allocation_of_the_context_anywhere_is_an_error_and_leaks_n
         assert_true(s == ATT_ERR_MEMORY || (s == ATT_OK && a.calls < at));
         assert_int_equal(a.live, 0);
     }
-    tiny_remove(&f);
+    folder_remove(&f);
 }
 
 static void a_failing_malloc_anywhere_is_an_error_or_changes_nothing_and_leaks_nothing(void **state)
@@ -469,7 +469,7 @@ static void a_failing_malloc_anywhere_is_an_error_or_changes_nothing_and_leaks_n
     (void)state;
     if (!FAIL_MALLOC_WORKS)
         skip();
-    const tiny_folder f = tiny_sentence();
+    const test_folder f = tiny_sentence();
     const att_config *cfg = ATT_OPTIONS(att_config, .n_threads = 1);
     float expected[3 * TINY_HIDDEN], y[3 * TINY_HIDDEN];
     assert_int_equal(everything(cfg, f.path, expected), ATT_OK);
@@ -486,7 +486,7 @@ static void a_failing_malloc_anywhere_is_an_error_or_changes_nothing_and_leaks_n
             assert_memory_equal(y, expected, sizeof y);
     } while (malloc_calls >= at);
     assert_true(at > 100);
-    tiny_remove(&f);
+    folder_remove(&f);
 }
 
 int main(void)

@@ -1,34 +1,26 @@
 /* The tokenizer: each rule on a vocabulary of our own, then the ids of the `tokenizers` package on real ones. */
 #include "attend_model.h"
 #include "fail_alloc.h"
+#include "folder.h"
 #include "model/text_lines.h"
 #include "real_files.h"
 
-#include <sys/stat.h>
 #include <time.h>
 
 #include <jansson.h>
 
 static att_ctx *ctx;
 
-/* ---- folders */
+/* ---- the folder of all tests */
 
-static char folder[] = "/tmp/attend-tokenizer-XXXXXX";
+static test_folder folder;
 
-static void write_file(const char *name, const char *text)
-{
-    char path[MAX_FILE_NAME];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(text, 1, strlen(text), f), strlen(text));
-    assert_int_equal(fclose(f), 0);
-}
+static void write_file(const char *name, const char *text) { folder_write(&folder, name, text); }
 
 static void remove_file(const char *name)
 {
     char path[MAX_FILE_NAME];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    snprintf(path, sizeof path, "%s/%s", folder.path, name);
     unlink(path);
 }
 
@@ -75,7 +67,7 @@ static att_tokenizer *open_text(const char *tokenizer_json)
     att_tokenizer *t;
     remove_all();
     write_file("tokenizer.json", tokenizer_json);
-    if (att_tokenizer_open(ctx, folder, &t) != ATT_OK)
+    if (att_tokenizer_open(ctx, folder.path, &t) != ATT_OK)
         fail_msg("%s", att_error(ctx));
     return t;
 }
@@ -410,7 +402,7 @@ typedef struct bad_file {
 static void expect_failure(const bad_file *b)
 {
     att_tokenizer *t = (att_tokenizer *)&t;
-    att_status s = att_tokenizer_open(ctx, folder, &t);
+    att_status s = att_tokenizer_open(ctx, folder.path, &t);
     if (s != b->status)
         fail_msg("%.200s: %s: %s", b->text, att_status_name(s), s ? att_error(ctx) : "no error");
     assert_null(t);
@@ -551,7 +543,7 @@ static void two_files_that_contradict_each_other_give_a_sentence(void **state)
     }
     write_file("tokenizer_config.json", "{\"do_lower_case\": true, \"strip_accents\": null, \"other\": 7}");
     att_tokenizer *t;
-    assert_int_equal(att_tokenizer_open(ctx, folder, &t), ATT_OK);
+    assert_int_equal(att_tokenizer_open(ctx, folder.path, &t), ATT_OK);
     att_tokenizer_free(t);
 }
 
@@ -559,12 +551,12 @@ static void a_folder_without_a_tokenizer_gives_a_sentence_that_names_it(void **s
 {
     (void)state;
     remove_all();
-    expect_failure(&(bad_file){"nothing", ATT_ERR_IO, {folder, "neither tokenizer.json nor vocab.txt"}});
+    expect_failure(&(bad_file){"nothing", ATT_ERR_IO, {folder.path, "neither tokenizer.json nor vocab.txt"}});
     att_tokenizer *t;
     assert_int_equal(att_tokenizer_open(ctx, "/nowhere", &t), ATT_ERR_IO);
     assert_non_null(strstr(att_error(ctx), "/nowhere"));
     char path[MAX_FILE_NAME];
-    snprintf(path, sizeof path, "%s/tokenizer.json", folder);
+    snprintf(path, sizeof path, "%s/tokenizer.json", folder.path);
     assert_int_equal(mkdir(path, 0700), 0);
     expect_failure(&(bad_file){"a folder", ATT_ERR_IO, {"tokenizer.json", "directory"}});
     rmdir(path);
@@ -602,7 +594,7 @@ static void the_older_layout_is_read_with_its_configuration(void **state)
         if (cases[i].map)
             write_file("special_tokens_map.json", cases[i].map);
         att_tokenizer *t;
-        if (att_tokenizer_open(ctx, folder, &t) != ATT_OK)
+        if (att_tokenizer_open(ctx, folder.path, &t) != ATT_OK)
             fail_msg("%s", att_error(ctx));
         const char *text = "Hellos[MASK]\xC3\xBC"
                            "ber";
@@ -677,7 +669,7 @@ static void every_failing_allocation_gives_an_error_and_leaks_nothing(void **sta
             if (opened != ATT_OK)
                 continue;
             att_tokenizer *t;
-            s = att_tokenizer_open(failing, folder, &t);
+            s = att_tokenizer_open(failing, folder.path, &t);
             if (s == ATT_OK) {
                 att_tokens tokens;
                 static const char text[] = "hello hello hello hello hello hello hello hello hello hello hello hello "
@@ -755,10 +747,10 @@ static void ids_of_ten_thousand_lines_equal_the_reference_with_vocab_txt(void **
     char real[4 * MAX_FILE_NAME], to[MAX_FILE_NAME];
     remove_all();
     assert_non_null(realpath(vocab, real));
-    snprintf(to, sizeof to, "%s/vocab.txt", folder);
+    snprintf(to, sizeof to, "%s/vocab.txt", folder.path);
     assert_int_equal(symlink(real, to), 0);
     write_file("tokenizer_config.json", "{}");
-    check_lines(folder);
+    check_lines(folder.path);
 }
 
 static void every_setting_gives_the_ids_of_the_reference(void **state)
@@ -779,10 +771,10 @@ static void every_setting_gives_the_ids_of_the_reference(void **state)
         for (int k = 0; k < 4; k++)
             json_object_set_new(json_object_get(root, "normalizer"), keys[k],
                                 json_loads(value[k], JSON_DECODE_ANY, NULL));
-        snprintf(path, sizeof path, "%s/tokenizer.json", folder);
+        snprintf(path, sizeof path, "%s/tokenizer.json", folder.path);
         assert_int_equal(json_dump_file(root, path, 0), 0);
         att_tokenizer *tokenizer;
-        assert_int_equal(att_tokenizer_open(ctx, folder, &tokenizer), ATT_OK);
+        assert_int_equal(att_tokenizer_open(ctx, folder.path, &tokenizer), ATT_OK);
         uint32_t h = HASH_START;
         for (unsigned n = 0; n < N_TEXT_LINES; n++) {
             text_line(&t, n);
@@ -800,14 +792,14 @@ static void every_setting_gives_the_ids_of_the_reference(void **state)
 static int set_up(void **state)
 {
     (void)state;
-    return mkdtemp(folder) && att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 1)) == ATT_OK ? 0 : -1;
+    folder = folder_new();
+    return att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 1));
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    remove_all();
-    rmdir(folder);
+    folder_remove(&folder);
     att_close(ctx);
     return 0;
 }
