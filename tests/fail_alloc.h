@@ -9,8 +9,14 @@
 
 #include "attend.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
 #include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
+
+#include <cmocka.h>
 
 typedef struct fail_alloc {
     long fail_at;      /* this call to alloc, counted from 1, gives NULL; 0: none does */
@@ -38,6 +44,14 @@ static inline void fail_alloc_give(void *user, void *p)
 static inline att_allocator fail_allocator(fail_alloc *f)
 {
     return (att_allocator){fail_alloc_take, fail_alloc_give, f};
+}
+
+/* A context with one thread, which must open. */
+static inline att_ctx *fail_open(fail_alloc *f)
+{
+    att_ctx *ctx;
+    assert_int_equal(att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(f))), ATT_OK);
+    return ctx;
 }
 
 #endif

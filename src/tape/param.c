@@ -3,8 +3,8 @@
 #include "gemm/gemm.h"
 
 #include <pthread.h>
-#include <string.h>
 #include <stdatomic.h>
+#include <string.h>
 
 /* Good for the generation of the parameter that it was made of. */
 typedef struct copy {

@@ -79,7 +79,7 @@ bool att_tape_ready(att_tape *t)
 
 static void *take(att_tape *t, size_t bytes, size_t *made)
 {
-    void *p = att_arena_alloc(&t->arena, bytes ? bytes : 1);
+    void *p = att_arena_alloc(&t->arena, bytes);
     if (!p)
         att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(t->ctx));
     *made = att_arena_mark(&t->arena);

@@ -240,8 +240,7 @@ static void memory_is_aligned_and_too_much_of_it_is_an_error(void **state)
 {
     (void)state;
     fail_alloc f = {0};
-    att_ctx *ctx;
-    assert_int_equal(att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(&f))), ATT_OK);
+    att_ctx *ctx = fail_open(&f);
     static const size_t counts[] = {0, 1, 63, 1000};
     for (size_t i = 0; i < 4; i++) {
         char *p = att_calloc(ctx, counts[i], 3);
@@ -297,8 +296,7 @@ static void an_arena_reuses_its_blocks_and_in_the_end_allocates_nothing(void **s
 {
     (void)state;
     fail_alloc f = {0};
-    att_ctx *ctx;
-    assert_int_equal(att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(&f))), ATT_OK);
+    att_ctx *ctx = fail_open(&f);
     att_arena a;
     att_arena_init(&a, ctx);
     unsigned char *first = att_arena_alloc(&a, 100);
@@ -324,8 +322,7 @@ static void an_arena_that_is_reset_has_one_block_of_what_was_used(void **state)
 {
     (void)state;
     fail_alloc f = {0};
-    att_ctx *ctx;
-    assert_int_equal(att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(&f))), ATT_OK);
+    att_ctx *ctx = fail_open(&f);
     att_arena a;
     att_arena_init(&a, ctx);
     const long before = f.live;
@@ -347,8 +344,7 @@ static void an_arena_that_gets_no_block_stays_as_it_was(void **state)
 {
     (void)state;
     fail_alloc f = {0};
-    att_ctx *ctx;
-    assert_int_equal(att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(&f))), ATT_OK);
+    att_ctx *ctx = fail_open(&f);
     att_arena a;
     att_arena_init(&a, ctx);
     f.fail_at = f.calls + 1;

@@ -257,8 +257,7 @@ static void simple_calls_survive_the_failure_of_any_allocation(void **state)
     att_wrap(&z, pz, ATT_F32, ATT_DIMS(8, 8), (const int64_t[]){1, 8});
     for (int call = 0; call < 3; call++) {
         fail_alloc f = {0};
-        att_ctx *ctx;
-        assert_int_equal(att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(&f))), 0);
+        att_ctx *ctx = fail_open(&f);
         const long at_rest = f.live;
         att_status s = ATT_ERR_MEMORY;
         for (long n = 1; s; n++) {

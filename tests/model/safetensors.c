@@ -245,10 +245,8 @@ static void every_failing_allocation_of_the_context_is_an_error_and_leaks_nothin
     att_status s = ATT_ERR_MEMORY;
     for (long n = 1; s != ATT_OK; n++) {
         fail_alloc a = {.fail_at = 0};
-        att_ctx *ctx;
+        att_ctx *ctx = fail_open(&a);
         att_safetensors *file;
-        assert_int_equal(att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(&a))),
-                         ATT_OK);
         const long live = a.live;
         a.fail_at = a.calls + n;
         s = att_safetensors_from_memory(ctx, "x", f.bytes, f.size, &file);
