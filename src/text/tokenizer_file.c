@@ -163,8 +163,10 @@ static void read_added_tokens(reader *r, const json_t *added)
     if (s->status || n == 0)
         return;
     t->added = att_alloc(s->ctx, n, sizeof *t->added);
-    if (!t->added)
+    if (!t->added) {
         s->status = ATT_ERR_MEMORY;
+        return;
+    }
     for (size_t i = 0; !s->status && i < n; i++) {
         att_added_token a = read_added(s, json_array_get(added, i));
         const int32_t model_id = att_vocabulary_find(v, a.text, a.bytes);
