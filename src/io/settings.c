@@ -8,17 +8,24 @@
 
 /* ---- errors */
 
+/* Appends what fits of a piece of JSON. */
+static int append(const char *piece, size_t bytes, void *user)
+{
+    att_json_text *shown = user;
+    const size_t used = strlen(shown->text), room = sizeof shown->text - 1 - used;
+    memcpy(shown->text + used, piece, bytes < room ? bytes : room);
+    if (bytes > room)
+        memcpy(shown->text + sizeof shown->text - 4, "...", 4);
+    return 0;
+}
+
 att_json_text att_json_show(const json_t *value)
 {
-    att_json_text shown = {"missing"};
+    att_json_text shown = {""};
     if (!value)
-        return shown;
-    const size_t n = json_dumpb(value, shown.text, sizeof shown.text - 1,
-                                JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(12));
-    if (n >= sizeof shown.text)
-        memcpy(shown.text + sizeof shown.text - 4, "...", 4);
-    else
-        shown.text[n] = 0;
+        return (att_json_text){"missing"};
+    json_dump_callback(value, append, &shown,
+                       JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(12));
     char *zero = json_is_real(value) ? strstr(shown.text, ".0") : NULL;
     if (zero && zero[2] == 0) /* a whole number, read as a real one */
         *zero = 0;

@@ -1,30 +1,40 @@
 #include "io/text_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-/* All of an open file; text grows by doubling, since the size of what is opened may not be known. */
-static att_status read_all(att_text_file *f, FILE *file)
+enum { MAX_BYTES = 64 << 20 }; /* the largest tokenizer.json of today has half of it */
+
+/* What the file has now, at most `bytes`. */
+static att_status read_text(att_text_file *f, int fd, size_t bytes)
 {
-    size_t capacity = 0;
-    while (!feof(file)) {
-        if (capacity - f->bytes < 2) {
-            capacity = capacity ? 2 * capacity : 1 << 16;
-            char *text = att_alloc(f->ctx, capacity, 1);
-            if (!text)
-                return ATT_ERR_MEMORY;
-            if (f->bytes > 0)
-                memcpy(text, f->text, f->bytes);
-            att_free(f->ctx, f->text);
-            f->text = text;
-        }
-        f->bytes += fread(f->text + f->bytes, 1, capacity - f->bytes - 1, file);
-        if (ferror(file))
-            return att_fail(f->ctx, ATT_ERR_IO, "%s: %s", f->path, strerror(errno));
-    }
+    f->text = att_alloc(f->ctx, bytes + 1, 1);
+    if (!f->text)
+        return ATT_ERR_MEMORY;
+    ssize_t n;
+    while ((n = read(fd, f->text + f->bytes, bytes - f->bytes)) > 0)
+        f->bytes += (size_t)n;
+    if (n < 0)
+        return att_fail(f->ctx, ATT_ERR_IO, "%s: %s", f->path, strerror(errno));
     f->text[f->bytes] = 0;
     return ATT_OK;
+}
+
+static att_status read_file(att_text_file *f, int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st))
+        return att_fail(f->ctx, ATT_ERR_IO, "%s: %s", f->path, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return att_fail(f->ctx, ATT_ERR_IO, "%s is not a file", f->path);
+    if (st.st_size > MAX_BYTES)
+        return att_fail(f->ctx, ATT_ERR_UNSUPPORTED, "%s has %lld bytes, the most is %d", f->path,
+                        (long long)st.st_size, MAX_BYTES);
+    return read_text(f, fd, (size_t)st.st_size);
 }
 
 att_status att_text_file_read(att_text_file *f, att_ctx *ctx, const char *folder, const char *name, bool required)
@@ -34,16 +44,14 @@ att_status att_text_file_read(att_text_file *f, att_ctx *ctx, const char *folder
     f->bytes = 0;
     if (snprintf(f->path, sizeof f->path, "%s/%s", folder, name) >= (int)sizeof f->path)
         return att_fail(ctx, ATT_ERR_IO, "the path of %s is longer than %zu bytes", name, sizeof f->path - 1);
-    FILE *file = fopen(f->path, "rb");
-    if (!file && !required && (errno == ENOENT || errno == ENOTDIR))
+    const int fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for who fills a pipe */
+    if (fd < 0 && !required && (errno == ENOENT || errno == ENOTDIR))
         return ATT_OK;
-    if (!file && errno == ENOMEM)
-        return att_fail(ctx, ATT_ERR_MEMORY, "%s: out of memory", f->path);
-    if (!file)
-        return att_fail(ctx, ATT_ERR_IO, "%s: %s", f->path, strerror(errno));
-    att_status s = read_all(f, file);
-    fclose(file);
-    if (s != ATT_OK)
+    if (fd < 0)
+        return att_fail(ctx, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "%s: %s", f->path, strerror(errno));
+    const att_status s = read_file(f, fd);
+    close(fd);
+    if (s)
         att_text_file_free(f);
     return s;
 }

@@ -249,7 +249,7 @@ static void files_that_are_damaged_or_missing_are_named(void **state)
     tiny_delete(&f, "config.json");
     assert_refused(&f, ATT_ERR_IO, "config.json", "No such file");
     folder_write(&f, "config.json/file", "");
-    assert_refused(&f, ATT_ERR_IO, "config.json", "directory");
+    assert_refused(&f, ATT_ERR_IO, "config.json", "is not a file");
     folder_remove(&f);
     assert_refused(&f, ATT_ERR_IO, "config.json", "No such file");
 }

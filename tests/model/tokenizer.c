@@ -412,11 +412,27 @@ static void expect_failure(const bad_file *b)
     }
 }
 
+#define LONG_NAME "01234567890123456789012345678901234567890123456789"
 #define WITH_VOCAB(vocab) TOKENIZER("[]", NORMALIZER, PRE_TOKENIZER, "null", MODEL_BEFORE vocab "}}")
 #define WITH_ADDED(added) TOKENIZER(added, NORMALIZER, PRE_TOKENIZER, "null", MODEL)
 #define WITH_POST(post) TOKENIZER(ADDED, NORMALIZER, PRE_TOKENIZER, post, MODEL)
 #define WITH_MODEL(model) TOKENIZER("[]", NORMALIZER, PRE_TOKENIZER, "null", model)
 #define WITH_NORMALIZER(normalizer) TOKENIZER("[]", normalizer, PRE_TOKENIZER, "null", MODEL)
+
+static void what_is_no_file_or_too_large_is_refused_without_reading_it(void **state)
+{
+    (void)state;
+    char path[MAX_FILE_NAME];
+    snprintf(path, sizeof path, "%s/tokenizer.json", folder.path);
+    remove_all();
+    assert_int_equal(mkfifo(path, 0600), 0); /* nobody fills it: who waits, waits for ever */
+    expect_failure(&(bad_file){"a pipe", ATT_ERR_IO, {"tokenizer.json is not a file"}});
+    unlink(path);
+    write_file("tokenizer.json", "{}");
+    assert_int_equal(truncate(path, (off_t)1 << 40), 0);
+    expect_failure(&(bad_file){"2^40 bytes", ATT_ERR_UNSUPPORTED, {"has 1099511627776 bytes, the most is 67108864"}});
+    remove_all();
+}
 
 static void bad_tokenizer_files_give_a_sentence_that_names_file_setting_and_value(void **state)
 {
@@ -434,6 +450,10 @@ static void bad_tokenizer_files_give_a_sentence_that_names_file_setting_and_valu
         {WITH_MODEL("{\"vocab\":{}}"), ATT_ERR_FORMAT, {"there is no \"model.type\""}},
         {WITH_MODEL("{\"type\":\"WordPiece\",\"vocab\":7}"), ATT_ERR_FORMAT, {"\"model.vocab\" is 7", "an object"}},
         {WITH_NORMALIZER("null"), ATT_ERR_FORMAT, {"\"normalizer\""}},
+        {WITH_NORMALIZER("{\"type\":\"" LONG_NAME "\"}"), ATT_ERR_UNSUPPORTED, {"0123456789012345678901234567"}},
+        {WITH_NORMALIZER("\"" LONG_NAME LONG_NAME "\""),
+         ATT_ERR_FORMAT,
+         {"is \"0123456789", "01234..., not an object"}},
         {WITH_NORMALIZER("{\"type\":\"Sequence\",\"normalizers\":[]}"),
          ATT_ERR_UNSUPPORTED,
          {"normalizer.type", "\"Sequence\"", "only \"BertNormalizer\" is"}},
@@ -558,7 +578,7 @@ static void a_folder_without_a_tokenizer_gives_a_sentence_that_names_it(void **s
     char path[MAX_FILE_NAME];
     snprintf(path, sizeof path, "%s/tokenizer.json", folder.path);
     assert_int_equal(mkdir(path, 0700), 0);
-    expect_failure(&(bad_file){"a folder", ATT_ERR_IO, {"tokenizer.json", "directory"}});
+    expect_failure(&(bad_file){"a folder", ATT_ERR_IO, {"tokenizer.json", "is not a file"}});
     rmdir(path);
 }
 
@@ -822,6 +842,7 @@ int main(void)
         cmocka_unit_test(max_tokens_counts_special_tokens_and_says_what_it_cut),
         cmocka_unit_test(wrong_options_are_refused_with_a_sentence),
         cmocka_unit_test(long_texts_take_linear_time_and_little_where_they_are_cut),
+        cmocka_unit_test(what_is_no_file_or_too_large_is_refused_without_reading_it),
         cmocka_unit_test(bad_tokenizer_files_give_a_sentence_that_names_file_setting_and_value),
         cmocka_unit_test(two_files_that_contradict_each_other_give_a_sentence),
         cmocka_unit_test(a_folder_without_a_tokenizer_gives_a_sentence_that_names_it),
