@@ -11,20 +11,16 @@ static double peak(int64_t repeats, double *flops)
     const volatile float half = 0.5f; /* unknown to the compiler, which would compute ahead */
     const vf factor = v_set(half), addend = v_set(half);
     vf sum[CHAINS];
-    ATT_UNROLL
-    for (int c = 0; c < CHAINS; c++)
+    ATT_UNROLL (c, CHAINS)
         sum[c] = v_set(half + (float)c);
     for (int64_t r = 0; r < repeats; r++) {
-        ATT_UNROLL
-        for (int u = 0; u < ROUNDS; u++) {
-            ATT_UNROLL
-            for (int c = 0; c < CHAINS; c++)
+        ATT_UNROLL (u, ROUNDS) {
+            ATT_UNROLL (c, CHAINS)
                 sum[c] = v_fma(sum[c], factor, addend);
         }
     }
     double all = 0;
-    ATT_UNROLL
-    for (int c = 0; c < CHAINS; c++)
+    ATT_UNROLL (c, CHAINS)
         all += (double)v_sum(sum[c]);
     *flops = 2.0 * ATT_LANES * CHAINS * ROUNDS * (double)repeats;
     return all;
@@ -35,18 +31,15 @@ static double read(int64_t n, const float *x)
 {
     enum { SUMS = 8 };
     vf sum[SUMS];
-    ATT_UNROLL
-    for (int s = 0; s < SUMS; s++)
+    ATT_UNROLL (s, SUMS)
         sum[s] = v_set(0.0f);
     int64_t i = 0;
     for (; i + SUMS * ATT_LANES <= n; i += SUMS * ATT_LANES) {
-        ATT_UNROLL
-        for (int s = 0; s < SUMS; s++)
+        ATT_UNROLL (s, SUMS)
             sum[s] = v_add(sum[s], v_load(x + i + s * ATT_LANES));
     }
     double all = 0;
-    ATT_UNROLL
-    for (int s = 0; s < SUMS; s++)
+    ATT_UNROLL (s, SUMS)
         all += (double)v_sum(sum[s]);
     for (; i < n; i++)
         all += (double)x[i];

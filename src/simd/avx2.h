@@ -66,25 +66,20 @@ static inline vf v_from_bf16(const uint16_t *p)
 ATT_INLINE void v_transpose(vf x[ATT_LANES])
 {
     vf y[8];
-    ATT_UNROLL
-    for (int i = 0; i < 8; i += 2) {
-        y[i] = _mm256_unpacklo_ps(x[i], x[i + 1]);
-        y[i + 1] = _mm256_unpackhi_ps(x[i], x[i + 1]);
+    ATT_UNROLL (i, 4) {
+        y[2 * i] = _mm256_unpacklo_ps(x[2 * i], x[2 * i + 1]);
+        y[2 * i + 1] = _mm256_unpackhi_ps(x[2 * i], x[2 * i + 1]);
     }
-    ATT_UNROLL
-    for (int i = 0; i < 8; i += 4)
-        ATT_UNROLL
-    for (int j = 0; j < 2; j++) {
-        x[i + 2 * j] = _mm256_shuffle_ps(y[i + j], y[i + j + 2], 0x44);
-        x[i + 2 * j + 1] = _mm256_shuffle_ps(y[i + j], y[i + j + 2], 0xee);
-    }
-    ATT_UNROLL
-    for (int i = 0; i < 4; i++) {
+    ATT_UNROLL (i, 2)
+        ATT_UNROLL (j, 2) {
+            x[4 * i + 2 * j] = _mm256_shuffle_ps(y[4 * i + j], y[4 * i + j + 2], 0x44);
+            x[4 * i + 2 * j + 1] = _mm256_shuffle_ps(y[4 * i + j], y[4 * i + j + 2], 0xee);
+        }
+    ATT_UNROLL (i, 4) {
         y[i] = _mm256_permute2f128_ps(x[i], x[i + 4], 0x20);
         y[i + 4] = _mm256_permute2f128_ps(x[i], x[i + 4], 0x31);
     }
-    ATT_UNROLL
-    for (int i = 0; i < 8; i++)
+    ATT_UNROLL (i, 8)
         x[i] = y[i];
 }
 /* Lane i: a where bit i is set, else b. */

@@ -61,27 +61,21 @@ static inline vf v_from_bf16(const uint16_t *p)
 ATT_INLINE void v_transpose(vf x[ATT_LANES])
 {
     vf y[16];
-    ATT_UNROLL
-    for (int i = 0; i < 16; i += 2) {
-        y[i] = _mm512_unpacklo_ps(x[i], x[i + 1]);
-        y[i + 1] = _mm512_unpackhi_ps(x[i], x[i + 1]);
+    ATT_UNROLL (i, 8) {
+        y[2 * i] = _mm512_unpacklo_ps(x[2 * i], x[2 * i + 1]);
+        y[2 * i + 1] = _mm512_unpackhi_ps(x[2 * i], x[2 * i + 1]);
     }
-    ATT_UNROLL
-    for (int i = 0; i < 16; i += 4)
-        ATT_UNROLL
-    for (int j = 0; j < 2; j++) {
-        x[i + 2 * j] = _mm512_shuffle_ps(y[i + j], y[i + j + 2], 0x44);
-        x[i + 2 * j + 1] = _mm512_shuffle_ps(y[i + j], y[i + j + 2], 0xee);
-    }
-    ATT_UNROLL
-    for (int i = 0; i < 4; i++)
-        ATT_UNROLL
-    for (int j = 0; j < 2; j++) {
-        y[8 * j + i] = _mm512_shuffle_f32x4(x[8 * j + i], x[8 * j + i + 4], 0x88);
-        y[8 * j + i + 4] = _mm512_shuffle_f32x4(x[8 * j + i], x[8 * j + i + 4], 0xdd);
-    }
-    ATT_UNROLL
-    for (int i = 0; i < 8; i++) {
+    ATT_UNROLL (i, 4)
+        ATT_UNROLL (j, 2) {
+            x[4 * i + 2 * j] = _mm512_shuffle_ps(y[4 * i + j], y[4 * i + j + 2], 0x44);
+            x[4 * i + 2 * j + 1] = _mm512_shuffle_ps(y[4 * i + j], y[4 * i + j + 2], 0xee);
+        }
+    ATT_UNROLL (i, 4)
+        ATT_UNROLL (j, 2) {
+            y[8 * j + i] = _mm512_shuffle_f32x4(x[8 * j + i], x[8 * j + i + 4], 0x88);
+            y[8 * j + i + 4] = _mm512_shuffle_f32x4(x[8 * j + i], x[8 * j + i + 4], 0xdd);
+        }
+    ATT_UNROLL (i, 8) {
         x[i] = _mm512_shuffle_f32x4(y[i], y[i + 8], 0x88);
         x[i + 8] = _mm512_shuffle_f32x4(y[i], y[i + 8], 0xdd);
     }

@@ -11,11 +11,12 @@
 #define ATT_ISA_JOIN(name, isa) ATT_ISA_JOIN2(name, isa)
 #define ATT_ISA(name) ATT_ISA_JOIN(name, ATT_SIMD_NAME) /* att_kernel_gemm_avx2 */
 
-/* Before a loop over the registers of a tile: its arrays become registers only when it is unrolled completely. */
+/* A loop over the registers of a tile: ATT_UNROLL (r, rows) { ... }. Its arrays become registers only when it is
+ * unrolled completely. */
 #if defined(__clang__)
-#define ATT_UNROLL _Pragma("clang loop unroll(full)")
+#define ATT_UNROLL(i, n) _Pragma("clang loop unroll(full)") for (int i = 0; i < (n); i++)
 #else
-#define ATT_UNROLL _Pragma("GCC unroll 16")
+#define ATT_UNROLL(i, n) _Pragma("GCC unroll 16") for (int i = 0; i < (n); i++)
 #endif
 
 #define ATT_INLINE static inline __attribute__((always_inline))
