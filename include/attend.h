@@ -227,6 +227,18 @@ ATT_API void att_plan_free(att_plan *plan);
 /* out (and lse) of all queries. A row with nothing to attend gives 0 and -inf. */
 ATT_API att_status att_forward(const att_plan *plan, const att_attention_args *args);
 
+/* Gradients of sum(dout * out): dout is given, dq, dk and dv are written, in the shapes of q, k, v and out (strides of
+ * their own; last dimension contiguous). One left zero is not wanted. They overlap nothing else. */
+typedef struct att_attention_grads {
+    size_t size;
+    att_tensor dout;
+    att_tensor dq, dk, dv;
+    bool accumulate; /* add to what is there */
+} att_attention_grads;
+/* args: those of a forward call, with its out and lse. Linear memory; the same bits for any number of threads. Rows
+ * with nothing to attend have no gradient; an additive bias counts as a constant. (Dao et al. 2022, appendix B) */
+ATT_API att_status att_backward(const att_plan *plan, const att_attention_args *args, const att_attention_grads *grads);
+
 /* Plan, forward, free in one call. */
 ATT_API att_status att_attention(att_ctx *ctx, const att_attention_spec *spec, const att_attention_args *args);
 

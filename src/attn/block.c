@@ -52,9 +52,8 @@ void att_cut_block(const att_plan *plan, const att_site *at, int64_t q0, int que
 }
 
 void att_score_block(const att_plan *plan, const att_site *at, int64_t q0, int queries, int64_t k0, const att_cut *cut,
-                     const float *q, float *s)
+                     const float *q, float *s, int64_t s_stride)
 {
-    const int panel = plan->kernels->panel;
     for (int r = 0; r < cut->n_runs; r++) {
         const int64_t first = cut->run[r].first, keys = cut->run[r].last - first;
         const att_block b = {.site = at,
@@ -64,11 +63,40 @@ void att_score_block(const att_plan *plan, const att_site *at, int64_t q0, int q
                              .queries = queries,
                              .keys = (int)keys,
                              .q = q,
-                             .s = s + first * panel};
+                             .s = s + first * s_stride,
+                             .s_stride = s_stride};
         plan->score->tile(&b);
         for (int m = 0; m < plan->n_modifiers; m++)
             plan->modifier[m]->tile(&b);
         if (cut->partial)
-            plan->kernels->forbid(keys, cut->bits + first, b.s);
+            plan->kernels->forbid(keys, cut->bits + first, b.s, s_stride);
+    }
+}
+
+void att_cut_clean(const att_plan *plan, const att_cut *cut, int queries, const float *x, int64_t stride, int64_t dim,
+                   att_clean *clean)
+{
+    const uint64_t all = queries < 64 ? (UINT64_C(1) << queries) - 1 : ~UINT64_C(0);
+    clean->n_runs = clean->n_unclean = 0;
+    for (int r = 0; r < cut->n_runs; r++) {
+        clean->run[clean->n_runs++] = cut->run[r];
+        for (int64_t key = cut->run[r].first; cut->partial && key < cut->run[r].last; key++) {
+            if (!(~cut->bits[key] & all) || plan->kernels->all_finite(dim, x + key * stride))
+                continue;
+            clean->unclean[clean->n_unclean++] = key;
+            clean->run[clean->n_runs - 1].last = key;
+            clean->run[clean->n_runs++] = (att_run){key + 1, cut->run[r].last};
+        }
+    }
+}
+
+void att_add_unclean(const att_plan *plan, const att_cut *cut, const att_clean *clean, int queries, const float *x,
+                     int64_t stride, int64_t dim, const float *w, int64_t w_stride, float *o)
+{
+    for (int n = 0; n < clean->n_unclean; n++) {
+        const int64_t key = clean->unclean[n];
+        for (int i = 0; i < queries; i++)
+            for (int64_t d = 0; (cut->bits[key] >> i & 1) && d < dim; d++)
+                o[d * plan->kernels->panel + i] += w[key * w_stride + i] * x[key * stride + d];
     }
 }

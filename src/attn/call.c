@@ -12,6 +12,16 @@ static const axes BATCHED = {4, 0, 1, 2, 3}, RAGGED = {3, -1, 1, 0, 2};
 
 static const axes *axes_of(const att_call *c) { return c->ragged ? &RAGGED : &BATCHED; }
 
+static att_status check_contiguous(const att_call *c, const char *name, const att_tensor *t)
+{
+    const int last = axes_of(c)->dim;
+    if (t->dim[last] <= 1 || t->stride[last] == 1)
+        return ATT_OK;
+    return att_fail(c->plan->ctx, ATT_ERR_ARGUMENT,
+                    "%s.stride[%d] = %lld, but the last dimension must be contiguous (1)", name, last,
+                    (long long)t->stride[last]);
+}
+
 static att_status check_operand(const att_call *c, const char *name, const att_tensor *t, int64_t heads,
                                 const char *heads_name, int64_t dim, const char *dim_name, bool output)
 {
@@ -21,12 +31,7 @@ static att_status check_operand(const att_call *c, const char *name, const att_t
         output ? att_check_output(ctx, name, t, ATT_F32, x->rank) : att_check(ctx, name, t, ATT_F32, x->rank);
     e = e ? e : att_check_dim(ctx, name, t, x->head, heads_name, heads);
     e = e ? e : att_check_dim(ctx, name, t, x->dim, dim_name, dim);
-    if (e)
-        return e;
-    if (t->dim[x->dim] > 1 && t->stride[x->dim] != 1)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s.stride[%d] = %lld, but the last dimension must be contiguous (1)",
-                        name, x->dim, (long long)t->stride[x->dim]);
-    return ATT_OK;
+    return e ? e : check_contiguous(c, name, t);
 }
 
 /* The shapes of q, k and, for outputs, v, out and lse. */
@@ -174,6 +179,45 @@ att_status att_call_check(const att_plan *plan, const att_attention_args *args, 
     return e;
 }
 
+/* A gradient: the shape of `like`, and nothing shared with anything else of the call. */
+static att_status check_grad(const att_call *c, const char *name, const att_tensor *t, const char *like_name,
+                             const att_tensor *like, const att_attention_grads *g)
+{
+    att_ctx *ctx = c->plan->ctx;
+    if (!t->data && t->rank == 0)
+        return ATT_OK;
+    att_status e = att_check_output(ctx, name, t, ATT_F32, axes_of(c)->rank);
+    e = e ? e : check_contiguous(c, name, t);
+    e = e ? e : att_check_same_shape(ctx, name, t, like_name, like);
+    const struct {
+        const char *name;
+        const att_tensor *t;
+    } others[] = {{"q", &c->args.q},     {"k", &c->args.k},     {"v", &c->args.v},
+                  {"out", &c->args.out}, {"lse", &c->args.lse}, {"dout", &g->dout},
+                  {"dq", &g->dq},        {"dk", &g->dk},        {"dv", &g->dv}};
+    for (size_t i = 0; !e && i < sizeof others / sizeof others[0]; i++)
+        if (others[i].t != t && others[i].t->data)
+            e = att_check_apart(ctx, name, t, others[i].name, others[i].t);
+    return e;
+}
+
+att_status att_call_check_grads(const att_call *c, const att_attention_grads *grads, att_attention_grads *g)
+{
+    att_ctx *ctx = c->plan->ctx;
+    const att_attention_args *a = &c->args;
+    if (!grads)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "grads is NULL");
+    att_status e = att_take_options(g, sizeof *g, grads, "att_attention_grads");
+    if (!e && !a->lse.data && a->lse.rank == 0)
+        e = att_fail(ctx, ATT_ERR_ARGUMENT, "args.lse is not given: the backward needs that of the forward");
+    e = e ? e : att_check(ctx, "dout", &g->dout, ATT_F32, axes_of(c)->rank);
+    e = e ? e : check_contiguous(c, "dout", &g->dout);
+    e = e ? e : att_check_same_shape(ctx, "dout", &g->dout, "out", &a->out);
+    e = e ? e : check_grad(c, "dq", &g->dq, "q", &a->q, g);
+    e = e ? e : check_grad(c, "dk", &g->dk, "k", &a->k, g);
+    return e ? e : check_grad(c, "dv", &g->dv, "v", &a->v, g);
+}
+
 /* The strides of a table over pairs, 0 where it is broadcast, and its start for this head. */
 static int64_t pairs_start(const att_tensor *t, int64_t sequence, int64_t head, int64_t *q, int64_t *k)
 {
@@ -191,6 +235,14 @@ static float *operand_start(const att_call *c, const att_tensor *t, int64_t sequ
     if (!start)
         return NULL;
     return start + (c->ragged ? first * t->stride[0] : sequence * t->stride[0]) + head * t->stride[x->head];
+}
+
+float *att_call_rows(const att_call *c, const att_tensor *t, int64_t sequence, int64_t head, bool of_keys,
+                     int64_t *stride)
+{
+    const att_attention_args *a = &c->args;
+    const int64_t *offsets = of_keys && a->k_offsets ? a->k_offsets : a->q_offsets;
+    return operand_start(c, t, sequence, c->ragged ? offsets[sequence] : 0, head, stride);
 }
 
 static int64_t position_of(const att_call *c, int64_t sequence, int64_t tq, int64_t tk)
@@ -215,7 +267,8 @@ void att_call_site(const att_call *c, int64_t b, int64_t h, att_site *site)
     *site = (att_site){0};
     site->rows = c->ragged ? a->q_offsets[b + 1] - q_first : c->max_tq;
     site->tq = a->q_lengths ? a->q_lengths[b] : site->rows;
-    site->tk = c->ragged ? k_offsets[b + 1] - k_first : a->k_lengths ? a->k_lengths[b] : c->max_tk;
+    site->k_rows = c->ragged ? k_offsets[b + 1] - k_first : c->max_tk;
+    site->tk = a->k_lengths ? a->k_lengths[b] : site->k_rows;
     site->position = position_of(c, b, site->tq, site->tk);
     site->q = operand_start(c, &a->q, b, q_first, h, &site->q_stride);
     site->k = operand_start(c, &a->k, b, k_first, kv_head, &site->k_stride);

@@ -63,61 +63,26 @@ static void clear(partial *p, int panel)
     p->touched = false;
 }
 
-/* 0 x NaN is NaN: a value that is not finite must not meet the weight 0 of a query that does not attend to it. Such
- * keys leave the runs, and then are added to the queries that do attend. */
-static bool poisons(const att_plan *plan, const att_site *at, int64_t k0, int64_t key, int queries, const att_cut *cut)
-{
-    const uint64_t all = queries < 64 ? (UINT64_C(1) << queries) - 1 : ~UINT64_C(0);
-    return (~cut->bits[key] & all) &&
-           !plan->kernels->all_finite(plan->spec.value_dim, at->v + (k0 + key) * at->v_stride);
-}
-
-static void add_poison(const att_plan *plan, const att_site *at, int64_t k0, int64_t key, int queries,
-                       const att_cut *cut, const float *s, float *o)
-{
-    const int panel = plan->kernels->panel;
-    const float *v = at->v + (k0 + key) * at->v_stride;
-    for (int i = 0; i < queries; i++)
-        for (int64_t d = 0; (cut->bits[key] >> i & 1) && d < plan->spec.value_dim; d++)
-            o[d * panel + i] += s[key * panel + i] * v[d];
-}
-
-/* The weighted values of one block of keys, with weights s, into o. */
-static void weigh(const att_plan *plan, const att_site *at, int64_t k0, int queries, const att_cut *cut, const float *s,
-                  const float *rescale, float *o)
-{
-    att_run run[ATT_KEY_BLOCK / ATT_SUB_TILE + ATT_KEY_BLOCK];
-    int64_t poison[ATT_KEY_BLOCK];
-    int n = 0, n_poison = 0;
-    for (int r = 0; r < cut->n_runs; r++) {
-        run[n++] = cut->run[r];
-        for (int64_t key = cut->run[r].first; cut->partial && key < cut->run[r].last; key++)
-            if (poisons(plan, at, k0, key, queries, cut)) {
-                poison[n_poison++] = key;
-                run[n - 1].last = key;
-                run[n++] = (att_run){key + 1, cut->run[r].last};
-            }
-    }
-    plan->kernels->weigh(queries, n, run, plan->spec.value_dim, at->v + k0 * at->v_stride, at->v_stride, s, rescale, o);
-    for (int i = 0; i < n_poison; i++)
-        add_poison(plan, at, k0, poison[i], queries, cut, s, o);
-}
-
 /* Keys [first, last) into a partial result. */
 static void attend_keys(const att_plan *plan, const att_site *at, int64_t q0, int queries, int64_t first, int64_t last,
                         const scratch *w, partial *p)
 {
     const att_kernels *kernels = plan->kernels;
     att_cut cut;
+    att_clean clean;
     for (int64_t k0 = first; k0 < last; k0 += ATT_KEY_BLOCK) {
         const int keys = (int)(last - k0 < ATT_KEY_BLOCK ? last - k0 : ATT_KEY_BLOCK);
         att_cut_block(plan, at, q0, queries, k0, keys, &cut);
         if (cut.n_runs == 0)
             continue;
-        att_score_block(plan, at, q0, queries, k0, &cut, w->q, w->s);
+        att_score_block(plan, at, q0, queries, k0, &cut, w->q, w->s, kernels->panel);
         kernels->soften(queries, cut.partial || plan->n_modifiers, cut.n_runs, cut.run, w->s, p->max, p->sum,
                         w->rescale);
-        weigh(plan, at, k0, queries, &cut, w->s, p->touched ? w->rescale : NULL, p->o);
+        const float *v = at->v + k0 * at->v_stride;
+        att_cut_clean(plan, &cut, queries, v, at->v_stride, plan->spec.value_dim, &clean);
+        kernels->weigh(queries, clean.n_runs, clean.run, plan->spec.value_dim, v, at->v_stride, w->s,
+                       p->touched ? w->rescale : NULL, p->o);
+        att_add_unclean(plan, &cut, &clean, queries, v, at->v_stride, plan->spec.value_dim, w->s, kernels->panel, p->o);
         p->touched = true;
     }
 }

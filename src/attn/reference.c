@@ -38,3 +38,22 @@ double att_ref_attention_row(const att_plan *plan, const att_site *at, int64_t q
     }
     return sum > 0 ? max + log(sum) : -INFINITY;
 }
+
+void att_ref_attention_row_backward(const att_plan *plan, const att_site *at, int64_t q, const double *weights,
+                                    const double *out, const float *dout, double *dq, double *dk, double *dv)
+{
+    const int64_t dim = plan->spec.head_dim, value_dim = plan->spec.value_dim;
+    double delta = 0;
+    for (int64_t d = 0; d < value_dim; d++)
+        delta += dout[d] * out[d];
+    for (int64_t k = 0; k < at->tk; k++) {
+        double dp = 0;
+        for (int64_t d = 0; d < value_dim && weights[k] > 0; d++) {
+            dp += (double)dout[d] * at->v[k * at->v_stride + d];
+            dv[k * value_dim + d] += weights[k] * dout[d];
+        }
+        if (weights[k] > 0)
+            plan->score->derivative(at->q + q * at->q_stride, at->k + k * at->k_stride, dim,
+                                    plan->spec.scale * weights[k] * (dp - delta), dq, dk + k * dim);
+    }
+}

@@ -30,6 +30,7 @@ typedef struct att_site {
     float *lse; /* [tq] or NULL */
     int64_t lse_stride;
     int64_t rows;        /* of out and lse; those from tq on become 0 and -inf */
+    int64_t k_rows;      /* of k and v */
     const uint8_t *mask; /* [tq, tk] of att_mask_boolean */
     int64_t mask_q, mask_k;
     const float *bias; /* [tq, tk] of att_modifier_bias */
@@ -43,7 +44,8 @@ typedef struct att_block {
     int64_t q0, k0;
     int queries, keys;
     const float *q; /* [head_dim][panel]: the queries turned, times scale log2 e */
-    float *s;       /* [keys][panel] */
+    float *s;       /* [keys][panel], rows s_stride apart */
+    int64_t s_stride;
 } att_block;
 
 /* What a stage needs beside q and k. */
@@ -52,7 +54,9 @@ enum { ATT_NEEDS_ALIGN = 1, ATT_NEEDS_MASK = 2, ATT_NEEDS_BIAS = 4 };
 /* How a stage is entered for one instruction set: its formula, which is the reference, and its tile version. */
 typedef struct att_score_set {
     double (*formula)(const float *q, const float *k, int64_t dim); /* before scale */
-    void (*tile)(const att_block *b);                               /* writes s */
+    /* Its derivative: adds ds times that by q and by k to dq [dim] and dk [dim]. */
+    void (*derivative)(const float *q, const float *k, int64_t dim, double ds, double *dq, double *dk);
+    void (*tile)(const att_block *b); /* writes s */
 } att_score_set;
 
 typedef struct att_modifier_set {

@@ -17,7 +17,7 @@ static void weights_of_block(const att_plan *plan, const att_site *at, int64_t q
     for (int64_t k0 = 0; k0 < at->tk; k0 += ATT_KEY_BLOCK) {
         const int keys = (int)(at->tk - k0 < ATT_KEY_BLOCK ? at->tk - k0 : ATT_KEY_BLOCK);
         att_cut_block(plan, at, q0, queries, k0, keys, &cut);
-        att_score_block(plan, at, q0, queries, k0, &cut, q, s);
+        att_score_block(plan, at, q0, queries, k0, &cut, q, s, panel);
         for (int r = 0; r < cut.n_runs; r++)
             for (int64_t k = cut.run[r].first; k < cut.run[r].last; k++)
                 for (int i = 0; i < queries; i++)

@@ -18,8 +18,7 @@ static void turn_out(int64_t rows, int64_t n, const float *x, const float *scale
         for (int64_t j = 0; j < n; j += ATT_LANES) {
             const int columns = n - j < ATT_LANES ? (int)(n - j) : ATT_LANES;
             vf t[ATT_LANES];
-            ATT_UNROLL
-            for (int c = 0; c < ATT_LANES; c++)
+            ATT_UNROLL (c, ATT_LANES)
                 t[c] = c < columns ? v_fma(v_load(x + (j + c) * PANEL + i), v_load(scale + i), v_set(0)) : v_set(0);
             v_transpose(t);
             for (int r = 0; r < ATT_LANES && i + r < rows; r++)
@@ -28,30 +27,26 @@ static void turn_out(int64_t rows, int64_t n, const float *x, const float *scale
 }
 
 /* Forbids the pairs whose bit is 0: bits[key], bit i = column i. */
-static void forbid(int64_t keys, const uint64_t *bits, float *s)
+static void forbid(int64_t keys, const uint64_t *bits, float *s, int64_t stride)
 {
     for (int64_t k = 0; k < keys; k++)
-        ATT_UNROLL
-    for (int v = 0; v < ATT_PANEL_VECTORS; v++) {
-        float *at = s + k * PANEL + v * ATT_LANES;
-        v_store(at, v_pick((uint32_t)(bits[k] >> (v * ATT_LANES)), v_load(at), nothing()));
-    }
+        ATT_UNROLL (v, ATT_PANEL_VECTORS) {
+            float *at = s + k * stride + v * ATT_LANES;
+            v_store(at, v_pick((uint32_t)(bits[k] >> (v * ATT_LANES)), v_load(at), nothing()));
+        }
 }
 
 ATT_INLINE void soften_as(const int vectors, const bool holes, int n_runs, const att_run *run, float *s, float *max,
                           float *sum, float *rescale)
 {
     vf top[ATT_PANEL_VECTORS], base[ATT_PANEL_VECTORS], total[ATT_PANEL_VECTORS];
-    ATT_UNROLL
-    for (int v = 0; v < vectors; v++)
+    ATT_UNROLL (v, vectors)
         top[v] = v_load(max + v * ATT_LANES);
     for (int r = 0; r < n_runs; r++)
         for (int64_t k = run[r].first; k < run[r].last; k++)
-            ATT_UNROLL
-    for (int v = 0; v < vectors; v++)
-        top[v] = v_max(v_load(s + k * PANEL + v * ATT_LANES), top[v]);
-    ATT_UNROLL
-    for (int v = 0; v < vectors; v++) {
+            ATT_UNROLL (v, vectors)
+                top[v] = v_max(v_load(s + k * PANEL + v * ATT_LANES), top[v]);
+    ATT_UNROLL (v, vectors) {
         /* nothing attended yet: any finite base will do */
         base[v] = v_select(v_lt(top[v], v_set(-FLT_MAX)), v_set(0), top[v]);
         v_store(rescale + v * ATT_LANES, v_exp2(v_sub(v_load(max + v * ATT_LANES), base[v])));
@@ -60,18 +55,16 @@ ATT_INLINE void soften_as(const int vectors, const bool holes, int n_runs, const
     }
     for (int r = 0; r < n_runs; r++)
         for (int64_t k = run[r].first; k < run[r].last; k++)
-            ATT_UNROLL
-    for (int v = 0; v < vectors; v++) {
-        float *at = s + k * PANEL + v * ATT_LANES;
-        const vf x = v_load(at);
-        vf p = v_exp2(v_sub(x, base[v]));
-        if (holes)
-            p = v_select(v_lt(x, v_set(-FLT_MAX)), v_set(0), p);
-        total[v] = v_add(total[v], p);
-        v_store(at, p);
-    }
-    ATT_UNROLL
-    for (int v = 0; v < vectors; v++) {
+            ATT_UNROLL (v, vectors) {
+                float *at = s + k * PANEL + v * ATT_LANES;
+                const vf x = v_load(at);
+                vf p = v_exp2(v_sub(x, base[v]));
+                if (holes)
+                    p = v_select(v_lt(x, v_set(-FLT_MAX)), v_set(0), p);
+                total[v] = v_add(total[v], p);
+                v_store(at, p);
+            }
+    ATT_UNROLL (v, vectors) {
         const vf before = v_load(sum + v * ATT_LANES);
         v_store(sum + v * ATT_LANES, v_fma(before, v_load(rescale + v * ATT_LANES), total[v]));
     }

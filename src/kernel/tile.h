@@ -22,8 +22,8 @@ typedef struct tile_args {
     int64_t k;
     const float *a; /* a(r, p) = a[r * lda + p], or a[p * lda + r] where transposed */
     int64_t lda;
-    const float *b; /* panels [k][PANEL], ldb apart */
-    int64_t ldb;
+    const float *b; /* panels [k][PANEL], ldb apart, their rows b_step apart (0: PANEL) */
+    int64_t ldb, b_step;
     float *c; /* [rows, vectors * LANES] */
     int64_t ldc;
     const float *scale; /* START_SCALED: start = c[r][j] scale[j] */
@@ -36,8 +36,7 @@ static inline void tile_turn(int64_t rows, int64_t n, const float *x, int64_t st
         for (int64_t j = 0; j < n; j += ATT_LANES) {
             const int columns = n - j < ATT_LANES ? (int)(n - j) : ATT_LANES;
             vf t[ATT_LANES];
-            ATT_UNROLL
-            for (int r = 0; r < ATT_LANES; r++)
+            ATT_UNROLL (r, ATT_LANES)
                 t[r] = i + r < rows ? v_mul(v_load_n(x + (i + r) * stride + j, columns), v_set(scale)) : v_set(0);
             v_transpose(t);
             for (int c = 0; c < columns; c++)
@@ -50,37 +49,31 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
                         const tile_args *t)
 {
     const int64_t lda = t->lda, ldb = t->ldb, row_step = transposed ? 1 : lda, k_step = transposed ? lda : 1;
+    const int64_t b_step = t->b_step ? t->b_step : PANEL;
     const float *a = t->a, *b = t->b;
     vf acc[MAX_ROWS][MAX_VECTORS];
 
-    ATT_UNROLL
-    for (int r = 0; r < rows; r++)
-        ATT_UNROLL
-    for (int v = 0; v < vectors; v++) {
-        acc[r][v] = start == START_ZERO ? v_set(0) : v_load(t->c + r * t->ldc + v * ATT_LANES);
-        if (start == START_SCALED)
-            acc[r][v] = v_mul(acc[r][v], v_load(t->scale + v * ATT_LANES));
-    }
+    ATT_UNROLL (r, rows)
+        ATT_UNROLL (v, vectors) {
+            acc[r][v] = start == START_ZERO ? v_set(0) : v_load(t->c + r * t->ldc + v * ATT_LANES);
+            if (start == START_SCALED)
+                acc[r][v] = v_mul(acc[r][v], v_load(t->scale + v * ATT_LANES));
+        }
 
-    for (int64_t p = 0; p < t->k; p++, b += PANEL, a += k_step) {
+    for (int64_t p = 0; p < t->k; p++, b += b_step, a += k_step) {
         vf x[MAX_VECTORS];
-        ATT_UNROLL
-        for (int v = 0; v < vectors; v++)
+        ATT_UNROLL (v, vectors)
             x[v] = v_keep(v_load(b + v / ATT_PANEL_VECTORS * ldb + v % ATT_PANEL_VECTORS * ATT_LANES));
-        ATT_UNROLL
-        for (int r = 0; r < rows; r++) {
+        ATT_UNROLL (r, rows) {
             const vf y = v_keep(v_set(a[r * row_step]));
-            ATT_UNROLL
-            for (int v = 0; v < vectors; v++)
+            ATT_UNROLL (v, vectors)
                 acc[r][v] = v_fma(y, x[v], acc[r][v]);
         }
     }
 
-    ATT_UNROLL
-    for (int r = 0; r < rows; r++)
-        ATT_UNROLL
-    for (int v = 0; v < vectors; v++)
-        v_store(t->c + r * t->ldc + v * ATT_LANES, acc[r][v]);
+    ATT_UNROLL (r, rows)
+        ATT_UNROLL (v, vectors)
+            v_store(t->c + r * t->ldc + v * ATT_LANES, acc[r][v]);
 }
 
 /* One tile of a row count known at run time. */

@@ -31,7 +31,7 @@ static void tile(const att_block *b)
                 x[r] = i + r < b->queries ? biases(b->site, b->q0 + i + r, b->k0 + j, keys) : v_set(0);
             v_transpose(x);
             for (int c = 0; c < keys; c++) {
-                float *s = b->s + (j + c) * PANEL + i;
+                float *s = b->s + (j + c) * b->s_stride + i;
                 v_store(s, v_fma(x[c], log2e, v_load(s)));
             }
         }

@@ -1,0 +1,70 @@
+/* The backward of attention on one block of queries by one block of keys, in the forward's orientation: scores lie
+ * [keys][queries]. Of its five products two are new here, those that sum over queries; the other three have the
+ * shapes of the forward. */
+#include "kernel/kernel.h"
+#include "kernel/tile.h"
+#include "simd/math.h"
+
+#include <float.h>
+
+/* x [rows, n] -> y [panels of n][rows][PANEL], behind n and up to `all` rows 0: what products over rows read. */
+static void panel_rows(int64_t rows, int64_t all, int64_t n, const float *x, int64_t stride, float *y)
+{
+    for (int64_t j = 0; j < n; j += PANEL)
+        for (int64_t i = 0; i < all; i++)
+            for (int64_t v = 0; v < PANEL; v += ATT_LANES, y += ATT_LANES) {
+                const int64_t left = i < rows ? n - j - v : 0;
+                v_store(y, v_load_n(x + i * stride + j + v, left <= 0 ? 0 : left < ATT_LANES ? (int)left : ATT_LANES));
+            }
+}
+
+/* c [m][panel] = a [m, k] times turned b [k][panel]; rows of c ldc apart: dP^T = V dO^T */
+static void over_columns(int64_t m, int64_t k, const float *a, int64_t lda, const float *b, float *c, int64_t ldc)
+{
+    tile_all(m, ATT_PANEL_VECTORS, false, START_ZERO,
+             (tile_args){.k = k, .a = a, .lda = lda, .b = b, .c = c, .ldc = ldc});
+}
+
+/* c [m][panel] += a [keys, m]^T times ds [keys][panel], rows of ds b_step apart: dQ^T += K^T dS^T */
+static void over_keys(int64_t m, int64_t keys, const float *a, int64_t lda, const float *ds, int64_t b_step, float *c)
+{
+    tile_all(m, ATT_PANEL_VECTORS, true, START_C,
+             (tile_args){.k = keys, .a = a, .lda = lda, .b = ds, .b_step = b_step, .c = c, .ldc = PANEL});
+}
+
+/* c [keys][n] += p [keys, queries] times x in panels [panels of n][x_rows][PANEL]: dV += P^T dO and dK += dS^T Q */
+static void over_queries(int64_t keys, int64_t queries, const float *p, int64_t ldp, const float *x, int64_t x_rows,
+                         int64_t n, float *c, int64_t ldc)
+{
+    for (int64_t j = 0; j < n; j += PANEL) {
+        const tile_args t = {.k = queries, .a = p, .lda = ldp, .b = x + j * x_rows, .c = c + j, .ldc = ldc};
+        if (n - j > ATT_LANES)
+            tile_all(keys, ATT_PANEL_VECTORS, false, START_C, t);
+        else
+            tile_all(keys, 1, false, START_C, t);
+    }
+}
+
+/* s and dp [keys][panel]: s becomes p = 2^(s - lse), dp becomes p (dp - delta); lse in units of log2. */
+static void soften_back(int64_t keys, float *s, float *dp, int64_t stride, const float *lse, const float *delta)
+{
+    for (int64_t k = 0; k < keys; k++)
+        ATT_UNROLL (v, ATT_PANEL_VECTORS) {
+            const int64_t at = k * stride + v * ATT_LANES;
+            const vf x = v_load(s + at), p = v_exp2(v_sub(x, v_load(lse + v * ATT_LANES)));
+            const vf ds = v_mul(p, v_sub(v_load(dp + at), v_load(delta + v * ATT_LANES)));
+            const vm forbidden = v_lt(x, v_set(-FLT_MAX));
+            v_store(s + at, v_select(forbidden, v_set(0), p));
+            v_store(dp + at, v_select(forbidden, v_set(0), ds));
+        }
+}
+
+void ATT_ISA(att_kernel_attention_backward)(att_kernels *k);
+void ATT_ISA(att_kernel_attention_backward)(att_kernels *k)
+{
+    k->panel_rows = panel_rows;
+    k->over_columns = over_columns;
+    k->over_keys = over_keys;
+    k->over_queries = over_queries;
+    k->soften_back = soften_back;
+}

@@ -1,0 +1,343 @@
+/* Attention backward: the reference against finite differences, the kernels against the reference, exact properties. */
+#include "attention_help.h"
+#include "attn/attn.h"
+#include "simd/isa.h"
+
+#include <math.h>
+
+/* Gradients of an operands, batched and dense. */
+typedef struct gradients {
+    float *dout, *dq, *dk, *dv;
+    att_attention_grads g;
+} gradients;
+
+static int64_t q_count(shape n) { return n.batch * n.heads * n.tq * n.head_dim; }
+static int64_t k_count(shape n) { return n.batch * n.kv_heads * n.tk * n.head_dim; }
+static int64_t v_count(shape n) { return n.batch * n.kv_heads * n.tk * n.value_dim; }
+
+static gradients make_gradients(const operands *o)
+{
+    const shape n = o->n;
+    gradients r = {check_numbers(out_count(n), 11),
+                   check_numbers(q_count(n), 12),
+                   check_numbers(k_count(n), 13),
+                   check_numbers(v_count(n), 14),
+                   {.size = sizeof(att_attention_grads)}};
+    r.g.dout = o->args.out;
+    r.g.dq = o->args.q;
+    r.g.dk = o->args.k;
+    r.g.dv = o->args.v;
+    r.g.dout.data = r.dout;
+    r.g.dq.data = r.dq;
+    r.g.dk.data = r.dk;
+    r.g.dv.data = r.dv;
+    return r;
+}
+
+static void drop_gradients(gradients *r) { free(r->dout), free(r->dq), free(r->dk), free(r->dv); }
+
+static void run_both(att_ctx *ctx, const att_attention_spec *s, const operands *o, const gradients *r)
+{
+    att_plan *plan;
+    if (att_plan_new(ctx, s, &plan) || att_forward(plan, &o->args) || att_backward(plan, &o->args, &r->g))
+        fail_msg("%s", att_error(ctx));
+    att_plan_free(plan);
+}
+
+/* ---- the reference */
+
+/* sum(dout * out) of all rows of the one site there is */
+static double loss(const att_plan *plan, const att_site *at, const float *dout)
+{
+    double sum = 0, out[8];
+    for (int64_t q = 0; q < at->tq; q++) {
+        att_ref_attention_row(plan, at, q, NULL, out);
+        for (int64_t d = 0; d < plan->spec.value_dim; d++)
+            sum += dout[q * plan->spec.value_dim + d] * out[d];
+    }
+    return sum;
+}
+
+/* Central differences of step h have an error of about h^2 and, in double, rounding of 1e-16 / h: with h = 2^-10 on
+ * numbers of size 1 (exact in f32), third derivatives of a few units leave 1e-5. */
+static void agree_with_differences(const att_plan *plan, const att_site *at, const float *dout, float *x, int64_t n,
+                                   const double *gradient)
+{
+    const float h = 0x1p-10f;
+    for (int64_t i = 0; i < n; i++) {
+        const float before = x[i];
+        x[i] = before + h;
+        const double up = loss(plan, at, dout), x_up = x[i];
+        x[i] = before - h;
+        const double down = loss(plan, at, dout), x_down = x[i];
+        x[i] = before;
+        if (!(fabs((up - down) / (x_up - x_down) - gradient[i]) <= 1e-5))
+            fail_msg("element %d: differences give %.9g, the reference %.9g", (int)i, (up - down) / (x_up - x_down),
+                     gradient[i]);
+    }
+}
+
+static void the_reference_agrees_with_finite_differences(void **state)
+{
+    (void)state;
+    att_ctx *ctx = open_isa("scalar", 1);
+    const shape n = {1, 1, 1, 5, 7, 6, 4};
+    for (unsigned stages = 0; stages < LENGTHS; stages++) {
+        operands o = make(n);
+        gradients r = make_gradients(&o);
+        att_attention_spec s = spec_of(n);
+        int64_t lengths[1];
+        choose(stages, &o, &s, lengths);
+        att_plan *plan;
+        att_call call;
+        att_site at;
+        assert_int_equal(att_plan_new(ctx, &s, &plan), ATT_OK);
+        assert_int_equal(att_call_check(plan, &o.args, true, &call), ATT_OK);
+        att_call_site(&call, 0, 0, &at);
+        double dq[5 * 6] = {0}, dk[7 * 6] = {0}, dv[7 * 4] = {0}, weights[7], out[4];
+        for (int64_t q = 0; q < 5; q++) {
+            att_ref_attention_row(plan, &at, q, weights, out);
+            att_ref_attention_row_backward(plan, &at, q, weights, out, r.dout + q * 4, dq + q * 6, dk, dv);
+        }
+        agree_with_differences(plan, &at, r.dout, o.q, 5 * 6, dq);
+        agree_with_differences(plan, &at, r.dout, o.k, 7 * 6, dk);
+        agree_with_differences(plan, &at, r.dout, o.v, 7 * 4, dv);
+        att_plan_free(plan);
+        drop_gradients(&r), drop(&o);
+    }
+    att_close(ctx);
+}
+
+/* ---- the kernels */
+
+/* Rounding, in units of 2^-24, for numbers up to 1: a weight is off by twice its score's sqrt(head_dim) + 2 roundings
+ * of at most head_dim^0.5 (as in the forward), dS by that and the chain over value_dim of dP; all of it enters sums
+ * of at most `terms` weighted terms, whose weights sum to one (dQ) or to at most tq (dK, dV). */
+static double tolerance(shape n, double terms)
+{
+    const double score = 2 * (sqrt((double)n.head_dim) + 2) * (sqrt((double)n.head_dim) + 1);
+    return 0x1p-24 * (score + 2 * (double)n.value_dim + 4 + 2 * sqrt((double)n.tk)) * 2 * (1 + terms);
+}
+
+static void compare(const char *isa, const char *name, const float *got, const double *expected, int64_t count,
+                    double limit)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (!(fabs(got[i] - expected[i]) <= limit))
+            fail_msg("%s: %s[%lld] is %.9g, expected %.9g +- %.1e", isa, name, (long long)i, (double)got[i],
+                     expected[i], limit);
+}
+
+static void check_all(att_ctx *ctx, const att_attention_spec *s, const operands *o, const gradients *r)
+{
+    const shape n = o->n;
+    run_both(ctx, s, o, r);
+    double *dq = calloc((size_t)q_count(n) + 1, sizeof *dq), *dk = calloc((size_t)k_count(n) + 1, sizeof *dk);
+    double *dv = calloc((size_t)v_count(n) + 1, sizeof *dv), *weights = calloc((size_t)n.tk + 1, sizeof *weights);
+    double out[256];
+    att_plan *plan;
+    att_call call;
+    assert_int_equal(att_plan_new(ctx, s, &plan), ATT_OK);
+    assert_int_equal(att_call_check(plan, &o->args, true, &call), ATT_OK);
+    for (int64_t b = 0; b < n.batch; b++)
+        for (int64_t h = 0; h < n.heads; h++) {
+            att_site at;
+            att_call_site(&call, b, h, &at);
+            const int64_t kv = b * n.kv_heads + h / (n.heads / n.kv_heads);
+            for (int64_t q = 0; q < at.tq; q++) {
+                const int64_t row = (b * n.heads + h) * n.tq + q;
+                att_ref_attention_row(plan, &at, q, weights, out);
+                att_ref_attention_row_backward(plan, &at, q, weights, out, r->dout + row * n.value_dim,
+                                               dq + row * n.head_dim, dk + kv * n.tk * n.head_dim,
+                                               dv + kv * n.tk * n.value_dim);
+            }
+        }
+    const double queries = (double)(n.tq * n.heads / n.kv_heads);
+    compare(att_isa(ctx), "dq", r->dq, dq, q_count(n), tolerance(n, 1));
+    compare(att_isa(ctx), "dk", r->dk, dk, k_count(n), tolerance(n, sqrt(queries)));
+    compare(att_isa(ctx), "dv", r->dv, dv, v_count(n), tolerance(n, sqrt(queries)));
+    att_plan_free(plan);
+    free(dq), free(dk), free(dv), free(weights);
+}
+
+static const shape shapes[] = {
+    {1, 1, 1, 1, 1, 1, 1},       {1, 1, 1, 7, 5, 3, 2},      {2, 2, 1, 33, 31, 16, 8},
+    {1, 2, 2, 130, 65, 45, 51},  {1, 4, 2, 17, 257, 64, 64}, {1, 1, 1, 129, 300, 33, 80},
+    {1, 1, 1, 200, 17, 96, 128}, {2, 2, 2, 19, 0, 8, 8},     {2, 1, 1, 0, 9, 8, 8},
+};
+enum { N_SHAPES = sizeof shapes / sizeof shapes[0] };
+
+static void every_combination_agrees_with_the_reference(void **state)
+{
+    (void)state;
+    for (int isa = 0; isa < att_isa_count(); isa++) {
+        if (!att_isa_usable(isa))
+            continue;
+        att_ctx *ctx = open_isa(att_isa_name(isa), 2);
+        int done = 0;
+        for (int i = 0; i < N_SHAPES; i++)
+            for (unsigned stages = 0; stages <= ALL_STAGES; stages++, done++) {
+                operands o = make(shapes[i]);
+                gradients r = make_gradients(&o);
+                att_attention_spec s = spec_of(shapes[i]);
+                int64_t lengths[4];
+                choose(stages, &o, &s, lengths);
+                check_all(ctx, &s, &o, &r);
+                drop_gradients(&r), drop(&o);
+            }
+        print_message("%s: %d combinations\n", att_isa_name(isa), done);
+        att_close(ctx);
+    }
+}
+
+static const shape middle = {3, 4, 2, 83, 300, 40, 24};
+
+static void any_number_of_threads_gives_the_same_bits(void **state)
+{
+    (void)state;
+    operands o = make(middle);
+    gradients first = make_gradients(&o);
+    att_attention_spec s = spec_of(middle);
+    int64_t lengths[4];
+    choose(ALL_STAGES, &o, &s, lengths);
+    for (int threads = 1; threads <= 16; threads++) {
+        att_ctx *ctx = open_isa(NULL, threads);
+        gradients r = make_gradients(&o);
+        run_both(ctx, &s, &o, threads == 1 ? &first : &r);
+        if (threads > 1) {
+            assert_same_bits(first.dq, r.dq, q_count(middle));
+            assert_same_bits(first.dk, r.dk, k_count(middle));
+            assert_same_bits(first.dv, r.dv, v_count(middle));
+        }
+        drop_gradients(&r);
+        att_close(ctx);
+    }
+    drop_gradients(&first), drop(&o);
+}
+
+static void accumulating_adds_to_what_is_there(void **state)
+{
+    (void)state;
+    att_ctx *ctx = open_isa(NULL, 2);
+    const shape n = {1, 2, 2, 40, 50, 16, 24};
+    operands o = make(n);
+    const att_attention_spec s = spec_of(n);
+    gradients plain = make_gradients(&o), added = make_gradients(&o);
+    added.g.accumulate = true;
+    run_both(ctx, &s, &o, &plain);
+    float *before = check_numbers(q_count(n), 12);
+    run_both(ctx, &s, &o, &added);
+    for (int64_t i = 0; i < q_count(n); i++)
+        assert_true(added.dq[i] == before[i] + plain.dq[i]);
+    free(before);
+    drop_gradients(&plain), drop_gradients(&added), drop(&o);
+    att_close(ctx);
+}
+
+static void rows_and_keys_without_a_pair_have_gradient_zero(void **state)
+{
+    (void)state;
+    att_ctx *ctx = open_isa(NULL, 1);
+    const shape n = {2, 2, 2, 40, 70, 8, 8};
+    operands o = make(n);
+    gradients r = make_gradients(&o);
+    att_attention_spec s = spec_of(n);
+    int64_t lengths[4];
+    choose(BOOLEAN, &o, &s, lengths);
+    memset(o.mask + 5 * 70, 0, 70);
+    const int64_t keys[2] = {60, 0}, queries[2] = {33, 40};
+    o.args.k_lengths = keys;
+    o.args.q_lengths = queries;
+    for (int i = 0; i < 8; i++)
+        r.dout[5 * 8 + i] = NAN; /* of a row with nothing to attend: must not matter */
+    run_both(ctx, &s, &o, &r);
+    for (int64_t row = 0; row < 2 * 2 * 40; row++)
+        for (int d = 0; d < 8 && (row >= 80 || row % 40 == 5 || row % 40 >= 33); d++)
+            assert_true(r.dq[row * 8 + d] == 0);
+    for (int64_t row = 0; row < 2 * 2 * 70; row++)
+        for (int d = 0; d < 8; d++) {
+            assert_true(isfinite(r.dk[row * 8 + d]) && isfinite(r.dv[row * 8 + d]));
+            if (row >= 140 || row % 70 >= 60)
+                assert_true(r.dk[row * 8 + d] == 0 && r.dv[row * 8 + d] == 0);
+        }
+    drop_gradients(&r), drop(&o);
+    att_close(ctx);
+}
+
+static void what_is_not_finite_reaches_no_gradient_of_those_who_do_not_attend(void **state)
+{
+    (void)state;
+    for (int isa = 0; isa < att_isa_count(); isa++) {
+        if (!att_isa_usable(isa))
+            continue;
+        att_ctx *ctx = open_isa(att_isa_name(isa), 1);
+        const shape n = {1, 2, 2, 300, 300, 24, 20};
+        operands clean = make(n), o = make(n);
+        gradients want = make_gradients(&clean), r = make_gradients(&o);
+        att_attention_spec s = spec_of(n);
+        s.mask[0] = &att_mask_causal;
+        s.align = ATT_ALIGN_TOP_LEFT;
+        for (int h = 0; h < 2; h++) /* nothing flows back from the queries that do attend */
+            memset(want.dout + (h * 300 + 270) * 20, 0, 30 * 20 * sizeof *want.dout);
+        memcpy(r.dout, want.dout, 2 * 300 * 20 * sizeof *r.dout);
+        run_both(ctx, &s, &clean, &want);
+        for (int d = 0; d < 20; d++) {
+            o.k[270 * 24 + d] = NAN;
+            o.v[(300 + 270) * 20 + d] = d % 2 ? INFINITY : NAN;
+        }
+        run_both(ctx, &s, &o, &r);
+        for (int h = 0; h < 2; h++)
+            assert_same_bits(want.dq + h * 300 * 24, r.dq + h * 300 * 24, 270 * 24);
+        drop_gradients(&want), drop_gradients(&r), drop(&clean), drop(&o);
+        att_close(ctx);
+    }
+}
+
+static void wrong_gradients_are_named(void **state)
+{
+    (void)state;
+    att_ctx *ctx = open_isa(NULL, 1);
+    const shape n = {1, 2, 2, 5, 9, 8, 8};
+    operands o = make(n);
+    gradients r = make_gradients(&o);
+    const att_attention_spec s = spec_of(n);
+    att_plan *plan;
+    assert_int_equal(att_plan_new(ctx, &s, &plan), ATT_OK);
+    assert_int_equal(att_forward(plan, &o.args), ATT_OK);
+    struct {
+        const char *words;
+        att_attention_args a;
+        att_attention_grads g;
+    } wrong[] = {{"args.lse is not given", o.args, r.g},
+                 {"dout", o.args, r.g},
+                 {"dk is [1, 2, 8, 8] but k is", o.args, r.g},
+                 {"dq", o.args, r.g},
+                 {"dv", o.args, r.g}};
+    wrong[0].a.lse = (att_tensor){0};
+    wrong[1].g.dout = (att_tensor){0};
+    wrong[2].g.dk.dim[2] = 8;
+    wrong[3].g.dq.data = o.q;
+    wrong[4].g.dv.data = r.dk;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_true(att_backward(plan, &wrong[i].a, &wrong[i].g) != ATT_OK);
+        if (!strstr(att_error(ctx), wrong[i].words))
+            fail_msg("\"%s\" is not in \"%s\"", wrong[i].words, att_error(ctx));
+    }
+    att_plan_free(plan);
+    drop_gradients(&r), drop(&o);
+    att_close(ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_reference_agrees_with_finite_differences),
+        cmocka_unit_test(every_combination_agrees_with_the_reference),
+        cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
+        cmocka_unit_test(accumulating_adds_to_what_is_there),
+        cmocka_unit_test(rows_and_keys_without_a_pair_have_gradient_zero),
+        cmocka_unit_test(what_is_not_finite_reaches_no_gradient_of_those_who_do_not_attend),
+        cmocka_unit_test(wrong_gradients_are_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
