@@ -210,14 +210,18 @@ static void small_and_rounded(void *arg, int i, int thread)
 static void a_host_that_flushes_denormals_gets_the_same_bits(void **state)
 {
     (void)state;
+    const unsigned before = _mm_getcsr();
+    _mm_setcsr(FTZ_DAZ_UP);
+    const bool taken = _mm_getcsr() == FTZ_DAZ_UP;
+    _mm_setcsr(before);
+    if (!taken)
+        skip(); /* valgrind has no such processor */
     for (int n_threads = 1; n_threads <= 3; n_threads++) {
         att_ctx *ctx = open_with(n_threads);
         float plain[2 * MOST], flushed[2 * MOST];
         att_parallel(ctx, MOST, small_and_rounded, plain);
         const unsigned host = _mm_getcsr();
         _mm_setcsr(FTZ_DAZ_UP);
-        if (_mm_getcsr() != FTZ_DAZ_UP)
-            skip(); /* valgrind has no such processor */
         att_parallel(ctx, MOST, small_and_rounded, flushed);
         const unsigned after = _mm_getcsr();
         _mm_setcsr(host);
