@@ -66,7 +66,7 @@ static void gemm_task(void *arg, int i, int thread)
 void att_gemm(att_ctx *ctx, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed, float *c,
               int64_t ldc, const att_epilogue *e)
 {
-    enum { ROWS_PER_TASK = 96, TASKS_PER_THREAD = 8 };
+    enum { ROWS_PER_TASK = 96, TASKS_PER_THREAD = 32 };
     const att_kernels *kernels = att_kernels_of(ctx->isa);
     const int threads = att_threads(ctx);
     job j = {.kernels = kernels,
@@ -79,15 +79,13 @@ void att_gemm(att_ctx *ctx, int64_t m, int64_t n, int64_t k, const float *a, int
              .c = c,
              .ldc = ldc,
              .e = e,
-             .rows = ROWS_PER_TASK,
              .n_panels = blocks(n, kernels->panel)};
     if (m == 0 || n == 0)
         return;
+    j.row_tasks = threads == 1 ? 1 : blocks(m, ROWS_PER_TASK);
+    j.rows = blocks(blocks(m, j.row_tasks), kernels->rows) * kernels->rows; /* even, and whole tiles */
     j.row_tasks = blocks(m, j.rows);
-    if (threads == 1)
-        j.row_tasks = 1, j.rows = m, j.panels = j.n_panels;
-    else
-        j.panels = blocks(j.n_panels * j.row_tasks, (int64_t)threads * TASKS_PER_THREAD);
+    j.panels = threads == 1 ? j.n_panels : blocks(j.n_panels * j.row_tasks, (int64_t)threads * TASKS_PER_THREAD);
     j.panels = min(j.panels, j.n_panels);
     att_parallel(ctx, (int)(j.row_tasks * blocks(j.n_panels, j.panels)), gemm_task, &j);
 }
