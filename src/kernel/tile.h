@@ -60,6 +60,10 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
                 acc[r][v] = v_mul(acc[r][v], v_load(t->scale + v * ATT_LANES));
         }
 
+    ATT_UNROLL (r, rows)
+        ATT_UNROLL (v, vectors)
+            __builtin_prefetch(t->c + r * t->ldc + v * ATT_LANES, 1, 3); /* written at the end */
+
     for (int64_t p = 0; p < t->k; p++, b += b_step, a += k_step) {
         vf x[MAX_VECTORS];
         ATT_UNROLL (v, vectors)
