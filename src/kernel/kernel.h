@@ -23,6 +23,13 @@ typedef struct att_run {
     int64_t first, last;
 } att_run;
 
+/* Which weights of one head of one sequence are dropped; see att_dropout_keep. */
+typedef struct att_dropout {
+    uint64_t seed;
+    uint32_t sequence, head;
+    uint32_t threshold; /* round(p 2^32) */
+} att_dropout;
+
 typedef struct att_kernels {
     int lanes; /* floats in a vector */
 
@@ -53,6 +60,10 @@ typedef struct att_kernels {
     void (*over_queries)(int64_t keys, int64_t queries, const float *p, int64_t ldp, const float *x, int64_t x_rows,
                          int64_t n, float *c, int64_t ldc);
     void (*soften_back)(int64_t keys, float *s, float *dp, int64_t stride, const float *lse, const float *delta);
+
+    /* dropout.c: bits [keys, in whole fours] of the pairs that are kept, and s = kept ? scale s : 0; see there */
+    void (*keep_bits)(const att_dropout *d, int queries, uint32_t q0, uint32_t k0, int64_t keys, uint64_t *bits);
+    void (*drop)(int64_t keys, const uint64_t *bits, float scale, float *s, int64_t stride);
 
     /* activation.c: y [n] = f(x [n]); y may be x */
     void (*activate)(int activation, int64_t n, const float *x, float *y);
@@ -88,6 +99,10 @@ const att_kernels *att_kernels_of(int isa);
 
 void att_ref_gemm(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *b, int64_t stride_n,
                   int64_t stride_k, const att_epilogue *e, double *c, int64_t ldc);
+/* Whether dropout keeps the weight of query q and key k, which are counted by their absolute positions, modulo 2^32:
+ *     Philox4x32-10, key = (low, high word of the seed), counter = (q, k / 4, head, sequence)
+ * gives four words; the pair is kept where word k % 4 >= threshold. */
+bool att_dropout_keep(const att_dropout *d, uint32_t q, uint32_t k);
 double att_ref_activate(int activation, double x);
 void att_ref_softmax(int64_t n, const float *x, double *y);
 void att_ref_layer_norm(int64_t n, const float *x, const float *gamma, const float *beta, float eps, double *y);

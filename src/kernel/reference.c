@@ -1,5 +1,6 @@
 /* The references: each kernel's formula in double, in plain loops. */
 #include "kernel/kernel.h"
+#include "kernel/philox.h"
 #include "attend.h"
 
 #include <math.h>
@@ -20,6 +21,13 @@ void att_ref_gemm(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, 
                 c[i * ldc + j] += e->residual[i * e->residual_stride + j];
         }
     }
+}
+
+bool att_dropout_keep(const att_dropout *d, uint32_t q, uint32_t k)
+{
+    uint32_t words[4];
+    att_philox(d->seed, (const uint32_t[]){q, k / 4, d->head, d->sequence}, words);
+    return words[k % 4] >= d->threshold;
 }
 
 double att_ref_activate(int activation, double x)

@@ -89,6 +89,25 @@ static inline vf v_pick(uint32_t bits, vf a, vf b)
     const __m256i on = _mm256_and_si256(_mm256_set1_epi32((int)bits), lane);
     return v_select(_mm256_castsi256_ps(_mm256_cmpeq_epi32(on, lane)), a, b);
 }
+/* Unsigned numbers of 64 bits, ATT_LANES / 2 in a vector. */
+typedef __m256i vw;
+static inline vw w_set(uint64_t x) { return _mm256_set1_epi64x((long long)x); }
+static inline vw w_xor(vw a, vw b) { return _mm256_xor_si256(a, b); }
+static inline vw w_mul(vw a, vw b) { return _mm256_mul_epu32(a, b); } /* of the low 32 bits of each */
+static inline vw w_high(vw a) { return _mm256_srli_epi64(a, 32); }
+/* ATT_LANES words <-> the low halves of two vectors, in an order of their own; at_least: bit i is p[i] >= x. */
+static inline void w_widen(const uint32_t *p, vw a[2])
+{
+    const __m256i x = _mm256_loadu_si256((const __m256i *)p);
+    a[0] = _mm256_unpacklo_epi32(x, x);
+    a[1] = _mm256_unpackhi_epi32(x, x);
+}
+static inline uint32_t w_at_least(const vw a[2], uint32_t x)
+{
+    const __m256 p = _mm256_shuffle_ps(_mm256_castsi256_ps(a[0]), _mm256_castsi256_ps(a[1]), 0x88);
+    const __m256i top = _mm256_max_epu32(_mm256_castps_si256(p), _mm256_set1_epi32((int)x));
+    return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(top, _mm256_castps_si256(p))));
+}
 static inline vf v_keep(vf a)
 {
     __asm__("" : "+x"(a));

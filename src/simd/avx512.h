@@ -82,6 +82,24 @@ ATT_INLINE void v_transpose(vf x[ATT_LANES])
 }
 /* Lane i: a where bit i is set, else b. */
 static inline vf v_pick(uint32_t bits, vf a, vf b) { return _mm512_mask_blend_ps((vm)bits, b, a); }
+/* Unsigned numbers of 64 bits, ATT_LANES / 2 in a vector. */
+typedef __m512i vw;
+static inline vw w_set(uint64_t x) { return _mm512_set1_epi64((long long)x); }
+static inline vw w_xor(vw a, vw b) { return _mm512_xor_si512(a, b); }
+static inline vw w_mul(vw a, vw b) { return _mm512_mul_epu32(a, b); } /* of the low 32 bits of each */
+static inline vw w_high(vw a) { return _mm512_srli_epi64(a, 32); }
+/* ATT_LANES words <-> the low halves of two vectors, in an order of their own; at_least: bit i is p[i] >= x. */
+static inline void w_widen(const uint32_t *p, vw a[2])
+{
+    const __m512i x = _mm512_loadu_si512(p);
+    a[0] = _mm512_unpacklo_epi32(x, x);
+    a[1] = _mm512_unpackhi_epi32(x, x);
+}
+static inline uint32_t w_at_least(const vw a[2], uint32_t x)
+{
+    const __m512 p = _mm512_shuffle_ps(_mm512_castsi512_ps(a[0]), _mm512_castsi512_ps(a[1]), 0x88);
+    return _mm512_cmpge_epu32_mask(_mm512_castps_si512(p), _mm512_set1_epi32((int)x));
+}
 static inline vf v_keep(vf a)
 {
     __asm__("" : "+v"(a));

@@ -89,5 +89,25 @@ static inline vf v_pick(uint32_t bits, vf a, vf b)
     const vm lane = {1, 2, 4, 8};
     return v_select((((vm){0} + (int32_t)bits) & lane) != 0, a, b);
 }
+/* Unsigned numbers of 64 bits, ATT_LANES / 2 in a vector. */
+typedef uint64_t vw __attribute__((vector_size(16)));
+static inline vw w_set(uint64_t x) { return (vw){x, x}; }
+static inline vw w_xor(vw a, vw b) { return a ^ b; }
+static inline vw w_mul(vw a, vw b) /* of the low 32 bits of each */
+{
+    return (vw){(uint64_t)(uint32_t)a[0] * (uint32_t)b[0], (uint64_t)(uint32_t)a[1] * (uint32_t)b[1]};
+}
+static inline vw w_high(vw a) { return a >> 32; }
+/* ATT_LANES words <-> the low halves of two vectors, in an order of their own; at_least: bit i is p[i] >= x. */
+static inline void w_widen(const uint32_t *p, vw a[2])
+{
+    a[0] = (vw){p[0], p[1]};
+    a[1] = (vw){p[2], p[3]};
+}
+static inline uint32_t w_at_least(const vw a[2], uint32_t x)
+{
+    const uint32_t p[] = {(uint32_t)a[0][0], (uint32_t)a[0][1], (uint32_t)a[1][0], (uint32_t)a[1][1]};
+    return (uint32_t)(p[0] >= x) | (uint32_t)(p[1] >= x) << 1 | (uint32_t)(p[2] >= x) << 2 | (uint32_t)(p[3] >= x) << 3;
+}
 static inline vf v_keep(vf a) { return a; } /* stops the compiler from reading a again from memory */
 #endif
