@@ -1,6 +1,10 @@
-/* What tests of numbers share: random inputs, distances, and memory that notices trespassers. */
+/* What tests of numbers share: instruction sets, random inputs, distances, and memory that
+ * notices trespassers. */
 #ifndef CHECK_H
 #define CHECK_H
+
+#include "attend.h"
+#include "simd/isa.h"
 
 #include <float.h>
 #include <math.h>
@@ -16,6 +20,34 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+/* ---- instruction sets */
+
+/* The next one that this machine can run: for (int isa = -1; check_next_isa(&isa);) */
+static inline bool check_next_isa(int *isa)
+{
+    do
+        ++*isa;
+    while (*isa < att_isa_count() && !att_isa_usable(*isa));
+    return *isa < att_isa_count();
+}
+
+/* A context on the set of this name, NULL: the best. */
+static inline att_ctx *check_open(const char *isa, int threads)
+{
+    att_ctx *ctx;
+    assert_int_equal(att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = threads, .isa = isa)), ATT_OK);
+    return ctx;
+}
+
+/* A context on each of them, one after the other: for (att_ctx *ctx = NULL; check_next_context(&ctx, threads);) */
+static inline bool check_next_context(att_ctx **ctx, int threads)
+{
+    int isa = *ctx ? att_isa_find(att_isa(*ctx)) : -1;
+    att_close(*ctx);
+    *ctx = check_next_isa(&isa) ? check_open(att_isa_name(isa), threads) : NULL;
+    return *ctx;
+}
 
 /* ---- random numbers: a function of (seed, i) alone (splitmix64) */
 

@@ -17,13 +17,6 @@
 
 #include <cmocka.h>
 
-static inline att_ctx *open_with(int threads)
-{
-    att_ctx *ctx;
-    assert_int_equal(att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = threads)), ATT_OK);
-    return ctx;
-}
-
 static inline att_tape *new_tape(att_ctx *ctx)
 {
     att_tape *t;

@@ -2,7 +2,6 @@
 #include "attend.h"
 #include "check.h"
 #include "kernel/kernel.h"
-#include "simd/isa.h"
 
 enum { M_MAX = 100, N_MAX = 130, K_MAX = 2050, PANEL_MAX = 64 };
 
@@ -80,9 +79,8 @@ static void check_product(int isa, const att_kernels *k, const shape *s, int act
 
 static void each_set(const shape *s, int activation, bool bias, bool residual, bool null_epilogue)
 {
-    for (int isa = 0; isa < att_isa_count(); isa++)
-        if (att_isa_usable(isa))
-            check_product(isa, att_kernels_of(isa), s, activation, bias, residual, null_epilogue);
+    for (int isa = -1; check_next_isa(&isa);)
+        check_product(isa, att_kernels_of(isa), s, activation, bias, residual, null_epilogue);
 }
 
 static void products_of_odd_shapes(void **state)
@@ -132,9 +130,7 @@ static void no_rows_and_no_columns_write_nothing(void **state)
 static void nan_and_infinity_stay_in_their_row(void **state)
 {
     (void)state;
-    for (int isa = 0; isa < att_isa_count(); isa++) {
-        if (!att_isa_usable(isa))
-            continue;
+    for (int isa = -1; check_next_isa(&isa);) {
         const att_kernels *k = att_kernels_of(isa);
         enum { M = 14, N = 33, K = 9 };
         float a[M * K], b[N * K], c[M * N], clean[M * N];

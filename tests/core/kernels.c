@@ -3,7 +3,6 @@
 #include "attend.h"
 #include "check.h"
 #include "kernel/kernel.h"
-#include "simd/isa.h"
 
 enum { LARGEST = 4096 };
 static const int64_t sizes[] = {0,  1,  2,  3,  4,  5,  7,  8,  9,  11,  13,  15,  16,  17,  23,   29,     31,
@@ -16,9 +15,8 @@ static long combinations[8]; /* per set */
 /* Runs a test on each usable set. */
 static void on_each_set(void (*test)(int isa, const att_kernels *k))
 {
-    for (int isa = 0; isa < att_isa_count(); isa++)
-        if (att_isa_usable(isa))
-            test(isa, att_kernels_of(isa));
+    for (int isa = -1; check_next_isa(&isa);)
+        test(isa, att_kernels_of(isa));
 }
 
 /* x [n] behind the fence of f */

@@ -1,8 +1,8 @@
 /* The machine's limits are plausible: their worth as a yardstick is that they bound all else. */
 // labels: slow
 #include "base/base.h"
+#include "check.h"
 #include "kernel/kernel.h"
-#include "simd/isa.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,17 +16,15 @@ static void the_read_kernel_reads_each_number_once(void **state)
     float x[300];
     for (int i = 0; i < 300; i++)
         x[i] = (float)(i + 1);
-    for (int isa = 0; isa < att_isa_count(); isa++)
-        for (int n = 0; att_isa_usable(isa) && n <= 300; n++)
+    for (int isa = -1; check_next_isa(&isa);)
+        for (int n = 0; n <= 300; n++)
             assert_true(att_kernels_of(isa)->read(n, x) == 0.5 * n * (n + 1)); /* whole numbers: exact */
 }
 
 static void the_peak_kernel_counts_what_it_computes(void **state)
 {
     (void)state;
-    for (int isa = 0; isa < att_isa_count(); isa++) {
-        if (!att_isa_usable(isa))
-            continue;
+    for (int isa = -1; check_next_isa(&isa);) {
         const att_kernels *k = att_kernels_of(isa);
         double once, thrice;
         k->peak(1, &once);

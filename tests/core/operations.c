@@ -4,7 +4,7 @@
 static void linear_is_activation_of_x_w_plus_b_plus_residual(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_with(2);
+    att_ctx *ctx = check_open(NULL, 2);
     static const int64_t shapes[][3] = {{1, 1, 1}, {1, 7, 5}, {17, 31, 33}, {3, 384, 96}, {65, 64, 129}};
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         const int64_t m = shapes[s][0], k = shapes[s][1], n = shapes[s][2];
@@ -53,7 +53,7 @@ static void half_parameters_give_the_bits_of_the_same_numbers_in_f32(void **stat
 {
     (void)state;
     enum { M = 5, K = 19, N = 23 };
-    att_ctx *ctx = open_with(1);
+    att_ctx *ctx = check_open(NULL, 1);
     float f[N * K];
     uint16_t f16[N * K], bf16[N * K];
     for (int i = 0; i < N * K; i++) {
@@ -90,7 +90,7 @@ static void a_strided_parameter_is_read_through_its_strides(void **state)
 {
     (void)state;
     enum { K = 6, N = 4 };
-    att_ctx *ctx = open_with(1);
+    att_ctx *ctx = check_open(NULL, 1);
     float *w = check_numbers(K * N, 6), *x = check_numbers(3 * K, 7), dense[N * K];
     for (int i = 0; i < N; i++)
         for (int k = 0; k < K; k++)
@@ -114,7 +114,7 @@ static void a_strided_parameter_is_read_through_its_strides(void **state)
 static void layer_norm_and_normalize_are_their_references(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_with(2);
+    att_ctx *ctx = check_open(NULL, 2);
     static const int64_t shapes[][2] = {{1, 1}, {1, 17}, {50, 384}, {200, 97}};
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         const int64_t rows = shapes[s][0], f = shapes[s][1];
@@ -143,7 +143,7 @@ static void add_and_activate_work_on_each_number(void **state)
 {
     (void)state;
     enum { ROWS = 301, F = 97 };
-    att_ctx *ctx = open_with(3);
+    att_ctx *ctx = check_open(NULL, 3);
     float *a = check_numbers(ROWS * F, 1), *b = check_numbers(ROWS * F, 2);
     att_tape *t = new_tape(ctx);
     att_var *va = input(t, a, ATT_DIMS(ROWS, F)), *vb = input(t, b, ATT_DIMS(ROWS, F));
@@ -165,7 +165,7 @@ static void pooling_takes_mean_first_or_largest_and_zero_of_nothing(void **state
     (void)state;
     enum { TOKENS = 130, F = 33, N = 5 };
     static const int64_t offsets[N + 1] = {0, 1, 1, 8, 130, 130};
-    att_ctx *ctx = open_with(2);
+    att_ctx *ctx = check_open(NULL, 2);
     float *x = check_numbers(TOKENS * F, 1);
     att_tape *t = new_tape(ctx);
     att_var *in = input(t, x, ATT_DIMS(TOKENS, F));
@@ -193,7 +193,7 @@ static void pooling_takes_mean_first_or_largest_and_zero_of_nothing(void **state
 static void heads_are_views(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_with(1);
+    att_ctx *ctx = check_open(NULL, 1);
     att_tape *t = new_tape(ctx);
     float x[2 * 12] = {0};
     att_var *split = att_split_heads(t, input(t, x, ATT_DIMS(2, 12)), 3);
@@ -260,7 +260,7 @@ static void see(void *user, const att_event *event)
 static void attend_is_its_reference_and_shows_its_weights(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_with(2);
+    att_ctx *ctx = check_open(NULL, 2);
     float *q = check_numbers(TOKENS * WIDTH, 1), *k = check_numbers(TOKENS * WIDTH, 2),
           *v = check_numbers(TOKENS * WIDTH, 3);
     double expected[TOKENS * WIDTH];

@@ -1,6 +1,7 @@
 /* The thread pool: each index once, any number of threads, any callers. */
 // labels: threads
 #include "base/base.h"
+#include "check.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -27,13 +28,6 @@ typedef struct tally {
     atomic_int wrong;
 } tally;
 
-static att_ctx *open_with(int n_threads)
-{
-    att_ctx *ctx;
-    assert_int_equal(att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = n_threads)), ATT_OK);
-    return ctx;
-}
-
 static void count(void *arg, int i, int thread)
 {
     tally *t = arg;
@@ -55,7 +49,7 @@ static void every_index_runs_once_with_any_number_of_threads(void **state)
     (void)state;
     static const int threads[] = {1, 2, 3, 7, 16}, counts[] = {0, 1, 2, 3, 16, 17, MOST};
     for (size_t k = 0; k < sizeof threads / sizeof threads[0]; k++) {
-        att_ctx *ctx = open_with(threads[k]);
+        att_ctx *ctx = check_open(NULL, threads[k]);
         for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
             tally t = {.ctx = ctx};
             att_parallel(ctx, counts[c], count, &t);
@@ -76,7 +70,7 @@ static void many_short_calls_lose_nothing(void **state)
     (void)state;
     static const int threads[] = {2, 3, 16};
     for (size_t k = 0; k < sizeof threads / sizeof threads[0]; k++) {
-        att_ctx *ctx = open_with(threads[k]);
+        att_ctx *ctx = check_open(NULL, threads[k]);
         atomic_long sum = 0;
         for (int i = 0; i < 3000; i++) {
             att_parallel_for(ctx, 1 + i % 20, add_one, &sum);
@@ -107,7 +101,7 @@ static void call_again(void *arg, int i, int thread)
 static void a_nested_call_runs_alone(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_with(3);
+    att_ctx *ctx = check_open(NULL, 3);
     tally t = {.ctx = ctx, .n_inner = 5};
     att_parallel(ctx, 100, call_again, &t);
     check_each_once(&t, 100);
@@ -133,7 +127,7 @@ static void *call_often(void *arg)
 static void callers_at_the_same_time_do_not_disturb_each_other(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_with(3);
+    att_ctx *ctx = check_open(NULL, 3);
     pthread_t caller[4];
     for (int i = 0; i < 4; i++)
         assert_int_equal(pthread_create(&caller[i], NULL, call_often, ctx), 0);
@@ -184,7 +178,7 @@ static void check_signals(void *arg, int i, int thread)
 static void its_threads_leave_signals_to_the_host(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_with(2);
+    att_ctx *ctx = check_open(NULL, 2);
     tally t = {.ctx = ctx};
     att_parallel(ctx, 50, check_signals, &t);
     assert_int_equal(t.wrong, 0);
@@ -217,7 +211,7 @@ static void a_host_that_flushes_denormals_gets_the_same_bits(void **state)
     if (!taken)
         skip(); /* valgrind has no such processor */
     for (int n_threads = 1; n_threads <= 3; n_threads++) {
-        att_ctx *ctx = open_with(n_threads);
+        att_ctx *ctx = check_open(NULL, n_threads);
         float plain[2 * MOST], flushed[2 * MOST];
         att_parallel(ctx, MOST, small_and_rounded, plain);
         const unsigned host = _mm_getcsr();

@@ -2,7 +2,6 @@
 #include "base/base.h"
 #include "check.h"
 #include "fail_alloc.h"
-#include "simd/isa.h"
 #include "tensor/tensor.h"
 
 #include <float.h>
@@ -18,13 +17,6 @@ static void says(const char *words)
 {
     if (!strstr(att_error(NULL), words))
         fail_msg("\"%s\" does not say \"%s\"", att_error(NULL), words);
-}
-
-static att_ctx *open_isa(int isa, int n_threads)
-{
-    att_ctx *ctx;
-    assert_int_equal(att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = n_threads, .isa = att_isa_name(isa))), ATT_OK);
-    return ctx;
 }
 
 static float *at(const att_tensor *t, int64_t i, int64_t j)
@@ -62,10 +54,7 @@ static void matmul_is_the_product_for_all_layouts(void **state)
     (void)state;
     static const int64_t shapes[][3] = {{1, 1, 1}, {3, 5, 7}, {17, 33, 1}, {40, 31, 64},
                                         {2, 3, 0}, {0, 4, 4}, {5, 0, 2}};
-    for (int isa = 0; isa < att_isa_count(); isa++) {
-        if (!att_isa_usable(isa))
-            continue;
-        att_ctx *ctx = open_isa(isa, 2);
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);) {
         for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
             for (int layout = 0; layout < N_LAYOUTS * N_LAYOUTS * N_LAYOUTS * 2; layout++) {
                 const int64_t m = shapes[s][0], n = shapes[s][1], k = shapes[s][2];
@@ -83,7 +72,6 @@ static void matmul_is_the_product_for_all_layouts(void **state)
                 free(pb);
                 free(pc);
             }
-        att_close(ctx);
     }
 }
 
@@ -92,7 +80,7 @@ static void matmul_refuses_what_does_not_fit(void **state)
     (void)state;
     float x[64];
     att_tensor a, b, out;
-    att_ctx *ctx = open_isa(0, 1);
+    att_ctx *ctx = check_open("scalar", 1);
     att_wrap(&a, x, ATT_F32, ATT_DIMS(2, 3), NULL);
     att_wrap(&b, x + 6, ATT_F32, ATT_DIMS(4, 5), NULL);
     att_wrap(&out, x + 26, ATT_F32, ATT_DIMS(2, 5), NULL);
@@ -128,10 +116,7 @@ static void softmax_works_along_any_dimension(void **state)
 {
     (void)state;
     enum { A = 3, B = 37, C = 5, ALL = A * B * C };
-    for (int isa = 0; isa < att_isa_count(); isa++) {
-        if (!att_isa_usable(isa))
-            continue;
-        att_ctx *ctx = open_isa(isa, 3);
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 3);) {
         float *px = check_numbers(ALL, 5), py[ALL];
         att_tensor x, y;
         att_wrap(&x, px, ATT_F32, ATT_DIMS(A, B, C), NULL);
@@ -151,7 +136,6 @@ static void softmax_works_along_any_dimension(void **state)
             att_wrap(&y, py, ATT_F32, ATT_DIMS(A, B, C), NULL);
         }
         free(px);
-        att_close(ctx);
     }
 }
 
@@ -160,7 +144,7 @@ static void softmax_of_nothing_but_minus_infinity_is_zero(void **state)
     (void)state;
     float px[6] = {-INFINITY, 1, -INFINITY, 2, -INFINITY, 3}, py[6];
     att_tensor x, y;
-    att_ctx *ctx = open_isa(0, 1);
+    att_ctx *ctx = check_open("scalar", 1);
     att_wrap(&x, px, ATT_F32, ATT_DIMS(3, 2), NULL);
     att_wrap(&y, py, ATT_F32, ATT_DIMS(3, 2), NULL);
     assert_int_equal(att_softmax(ctx, &x, 0, &y), ATT_OK);
@@ -179,10 +163,7 @@ static void cosine_does_not_depend_on_the_scale_of_a_row(void **state)
     (void)state;
     enum { M = 19, N = 6, D = 45 };
     static const float scales[N] = {1, 1e-44f, 1e-30f, 1e30f, 3e38f, 0};
-    for (int isa = 0; isa < att_isa_count(); isa++) {
-        if (!att_isa_usable(isa))
-            continue;
-        att_ctx *ctx = open_isa(isa, 2);
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);) {
         float *pa = check_numbers(M * D, 8), pb[N * D], pc[M * N];
         for (int j = 0; j < N; j++)
             for (int p = 0; p < D; p++)
@@ -204,7 +185,6 @@ static void cosine_does_not_depend_on_the_scale_of_a_row(void **state)
             }
         }
         free(pa);
-        att_close(ctx);
     }
 }
 
@@ -212,7 +192,7 @@ static void cosine_does_not_depend_on_the_scale_of_a_row(void **state)
 static void compute_all(int isa, int n_threads, float *px, float *out)
 {
     enum { M = 70, N = 90 };
-    att_ctx *ctx = open_isa(isa, n_threads);
+    att_ctx *ctx = check_open(att_isa_name(isa), n_threads);
     att_tensor a, b, y;
     att_wrap(&a, px, ATT_F32, ATT_DIMS(M, N), NULL);
     att_wrap(&b, px + M * N, ATT_F32, ATT_DIMS(N, N), NULL);
@@ -230,9 +210,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     (void)state;
     enum { ALL = 3 * 70 * 90 };
     float *px = check_numbers(70 * 90 + 90 * 90, 11), *alone = check_numbers(ALL, 0), *shared = check_numbers(ALL, 1);
-    for (int isa = 0; isa < att_isa_count(); isa++) {
-        if (!att_isa_usable(isa))
-            continue;
+    for (int isa = -1; check_next_isa(&isa);) {
         compute_all(isa, 1, px, alone);
         for (int n_threads = 2; n_threads < 8; n_threads++) {
             compute_all(isa, n_threads, px, shared);

@@ -10,7 +10,7 @@ static void a_scope_frees_all_but_one(void **state)
 {
     (void)state;
     enum { ROWS = 300, F = 100 };
-    att_ctx *ctx = open_with(1);
+    att_ctx *ctx = check_open(NULL, 1);
     att_tape *t = new_tape(ctx);
     float *x = check_numbers(ROWS * F, 1);
     att_var *in = input(t, x, ATT_DIMS(ROWS, F));
@@ -32,7 +32,7 @@ static void a_scope_frees_all_but_one(void **state)
 static void a_scope_keeps_what_views_others_and_what_was_made_outside(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_with(1);
+    att_ctx *ctx = check_open(NULL, 1);
     att_tape *t = new_tape(ctx);
     float x[6] = {1, 2, 3, 4, 5, 6};
     att_tensor v;
@@ -69,7 +69,7 @@ static void nested_scopes_move_their_result_down_step_by_step(void **state)
 {
     (void)state;
     enum { F = 5000, DEPTH = 12 };
-    att_ctx *ctx = open_with(1);
+    att_ctx *ctx = check_open(NULL, 1);
     att_tape *t = new_tape(ctx);
     float *x = check_numbers(F, 1);
     att_scope s[DEPTH];
@@ -91,7 +91,7 @@ static void a_scope_that_stays_open_holds_one_result_at_a_time(void **state)
 {
     (void)state;
     enum { F = 5000, STEPS = 20 };
-    att_ctx *ctx = open_with(1);
+    att_ctx *ctx = check_open(NULL, 1);
     att_tape *t = new_tape(ctx);
     float *x = check_numbers(F, 1);
     att_scope s = att_scope_begin(t, "steps");
@@ -121,7 +121,7 @@ static void a_scope_that_stays_open_holds_one_result_at_a_time(void **state)
 static void a_scope_ends_once(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_with(1);
+    att_ctx *ctx = check_open(NULL, 1);
     att_tape *t = new_tape(ctx);
     att_scope s = att_scope_begin(t, "one");
     att_scope_end(t, s, NULL);
@@ -143,7 +143,7 @@ typedef struct fixture {
 static int set_up(void **state)
 {
     fixture *f = calloc(1, sizeof *f);
-    f->ctx = open_with(1);
+    f->ctx = check_open(NULL, 1);
     f->t = new_tape(f->ctx);
     f->w = param(f->ctx, f->x, ATT_F32, ATT_DIMS(3, 4));
     f->b = param(f->ctx, f->x, ATT_F32, ATT_DIMS(3));
@@ -284,7 +284,7 @@ static void cancelling_ends_a_run_at_the_next_operation(void **state)
 static void touching_a_parameter_packs_it_again(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_with(1);
+    att_ctx *ctx = check_open(NULL, 1);
     att_tape *t = new_tape(ctx);
     float w[4] = {1, 0, 0, 1}, x[2] = {3, 5};
     att_param *p = param(ctx, w, ATT_F32, ATT_DIMS(2, 2));
@@ -402,7 +402,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     float expected[2 * FEATURES], y[2 * FEATURES];
     network_numbers(&n);
     for (int i = 0; i < 4; i++) {
-        att_ctx *ctx = open_with(threads[i]);
+        att_ctx *ctx = check_open(NULL, threads[i]);
         assert_int_equal(network_open(ctx, &n), ATT_OK);
         att_tape *t = new_tape(ctx);
         assert_int_equal(network_run(t, &n, i ? y : expected), ATT_OK);

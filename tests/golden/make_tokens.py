@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the golden files of tests/model/tokenizer.c and tests/model/unicode.c with the `tokenizers` package.
+"""Writes the golden files of tests/model/tokenizer_golden.c and tests/model/unicode.c with the `tokenizers` package.
 
     pip install tokenizers==0.23.*
     tests/golden/make_tokens.py FOLDER_OF_all-MiniLM-L6-v2

@@ -1,22 +1,8 @@
 /* BERT: hidden states as transformers computes them; folders that are wrong. */
+#include "context.h"
 #include "tiny_bert.h"
 
 #include <math.h>
-
-static att_ctx *ctx;
-
-static int open_context(void **state)
-{
-    (void)state;
-    return att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 2));
-}
-
-static int close_context(void **state)
-{
-    (void)state;
-    att_close(ctx);
-    return 0;
-}
 
 static att_bert *open_bert(const test_folder *f)
 {

@@ -1,4 +1,5 @@
 /* Sentences: embeddings of sentence-transformers, the same bits in any company, folders that are wrong. */
+#include "context.h"
 #include "fail_alloc.h"
 #include "fail_malloc.h"
 #include "real_files.h"
@@ -6,21 +7,6 @@
 
 #include <math.h>
 #include <pthread.h>
-
-static att_ctx *ctx;
-
-static int open_context(void **state)
-{
-    (void)state;
-    return att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 2));
-}
-
-static int close_context(void **state)
-{
-    (void)state;
-    att_close(ctx);
-    return 0;
-}
 
 static att_sentence *open_sentence(att_ctx *c, const char *folder)
 {
