@@ -169,11 +169,16 @@ typedef struct att_plan att_plan;
 typedef struct att_score att_score;       /* how a query and a key make a score */
 typedef struct att_modifier att_modifier; /* what then changes the score */
 typedef struct att_mask att_mask;         /* which pairs attend */
+/* One of your own is a constant of these types: see chapter 7. */
 
-ATT_API extern const att_score att_score_dot;        /* q . k, scaled by spec.scale */
-ATT_API extern const att_modifier att_modifier_bias; /* + args.bias */
-ATT_API extern const att_mask att_mask_causal;       /* key position <= query position; needs spec.align */
-ATT_API extern const att_mask att_mask_boolean;      /* args.mask, true = attend */
+/* q . k (Luong et al. 2015); spec.scale 0 = 1 / sqrt(head_dim) (Vaswani et al. 2017) */
+ATT_API extern const att_score att_score_dot;
+
+ATT_API extern const att_modifier att_modifier_bias; /* + param; each dimension 1 or that of [B, heads, Tq, Tk], where
+                                                        ragged: of the longest lengths */
+
+ATT_API extern const att_mask att_mask_causal;  /* key position <= query position; needs spec.align */
+ATT_API extern const att_mask att_mask_boolean; /* args.mask, true = attend */
 
 /* Where the queries stand among the keys; whatever depends on distance needs it, and there is no default. */
 typedef enum att_align {
@@ -184,17 +189,20 @@ typedef enum att_align {
 } att_align;
 
 #define ATT_MAX_STAGES 8
+#define ATT_MAX_PARAMS 3 /* of a score */
 
 typedef struct att_attention_spec {
     size_t size;
     int64_t heads;     /* of q */
     int64_t kv_heads;  /* of k and v; 0 = heads; divides heads: query head h uses key head h / (heads / kv_heads) */
     int64_t head_dim;  /* of q and k */
+    int64_t key_dim;   /* of k, for a score whose queries and keys differ; 0 = head_dim */
     int64_t value_dim; /* of v and out; 0 = head_dim */
     att_dtype dtype;   /* of q, k, v, out: ATT_F32 */
     const att_score *score;                       /* NULL = att_score_dot */
-    float scale;                                  /* 0 = 1 / sqrt(head_dim) */
+    float scale;                                  /* of the score; 0 = 1 / sqrt(head_dim) for dot, 1 for others */
     const att_modifier *modifier[ATT_MAX_STAGES]; /* applied in this order, up to the first NULL */
+    float modifier_value[ATT_MAX_STAGES];         /* of modifiers that have one: see each */
     const att_mask *mask[ATT_MAX_STAGES];         /* all must allow a pair, up to the first NULL */
     att_align align;
 } att_attention_spec;
@@ -217,7 +225,8 @@ typedef struct att_attention_args {
     const int64_t *k_lengths; /* batched, optional: [B], keys used of Tk */
     const int64_t *q_starts;  /* [B] for ATT_ALIGN_STARTS */
     att_tensor mask;          /* bool, for att_mask_boolean: each dimension 1 or that of [B, heads, Tq, Tk] */
-    att_tensor bias;          /* f32, for att_modifier_bias: the same. Ragged: Tq, Tk are the longest lengths */
+    att_tensor score_param[ATT_MAX_PARAMS];    /* f32, the score's parameters: see each */
+    att_tensor modifier_param[ATT_MAX_STAGES]; /* f32, that of spec.modifier[i]: see each */
 } att_attention_args;
 
 /* Makes a plan; errors name the field of the spec. Free it with att_plan_free (NULL is allowed). */
@@ -227,16 +236,19 @@ ATT_API void att_plan_free(att_plan *plan);
 /* out (and lse) of all queries. A row with nothing to attend gives 0 and -inf. */
 ATT_API att_status att_forward(const att_plan *plan, const att_attention_args *args);
 
-/* Gradients of sum(dout * out): dout is given, dq, dk and dv are written, in the shapes of q, k, v and out (strides of
- * their own; last dimension contiguous). One left zero is not wanted. They overlap nothing else. */
+/* Gradients of sum(dout * out) + sum(dlse * lse): dout is given, the others are written, in the shapes of what they are
+ * of (strides of their own; last dimension contiguous). One left zero is not wanted. They overlap nothing else. */
 typedef struct att_attention_grads {
     size_t size;
     att_tensor dout;
+    att_tensor dlse; /* optional: a gradient that reaches lse, in its shape */
     att_tensor dq, dk, dv;
+    att_tensor dscore_param[ATT_MAX_PARAMS]; /* of the parameters, in their shapes: summed over what they are shared */
+    att_tensor dmodifier_param[ATT_MAX_STAGES];
     bool accumulate; /* add to what is there */
 } att_attention_grads;
 /* args: those of a forward call, with its out and lse. Linear memory; the same bits for any number of threads. Rows
- * with nothing to attend have no gradient; an additive bias counts as a constant. (Dao et al. 2022, appendix B) */
+ * with nothing to attend have no gradient. (Dao et al. 2022, appendix B) */
 ATT_API att_status att_backward(const att_plan *plan, const att_attention_args *args, const att_attention_grads *grads);
 
 /* Plan, forward, free in one call. */
@@ -357,7 +369,146 @@ struct att_event {
 ATT_API att_status att_measure_peak(att_ctx *ctx, double *flops_per_second); /* multiply-adds in registers, each 2 */
 ATT_API att_status att_measure_bandwidth(att_ctx *ctx, double *bytes_per_second); /* reading memory */
 
-/* ---- 7 Extend: for libraries on top ------------------------------------- */
+/* ---- 7 Extend ----------------------------------------------------------- */
+/* A score, modifier or mask of your own: a constant of the type, given in the spec like a built-in one. Its formula, in
+ * double, is the definition and suffices; a version for tiles makes it fast. Calls come from several threads at once.
+ *
+ *     static double l1(const att_pair *p)
+ *     {
+ *         double s = 0;
+ *         for (int64_t d = 0; d < p->dim; d++)
+ *             s -= fabs((double)p->query[d] - p->key[d]);
+ *         return s;
+ *     }
+ *     static const att_score l1_score = {.name = "l1", .formula = l1};
+ */
+
+/* One head of one sequence. */
+typedef struct att_place {
+    int64_t sequence, head;
+    int64_t tq, tk;      /* lengths */
+    int64_t position;    /* of query 0; key j is at position j */
+    const uint8_t *mask; /* [tq, tk] of att_mask_boolean, with these strides */
+    int64_t mask_stride[2];
+} att_place;
+
+/* One head's view of a parameter. */
+typedef struct att_operand {
+    const float *data;
+    float *grad;       /* backward: where its gradient is added to, NULL where that is not wanted */
+    int64_t count;     /* numbers of one head; of one that is broadcast over pairs, 0, and there are: */
+    int64_t stride[2]; /* from query to query, from key to key; 0 repeats */
+    int64_t grad_stride[2];
+} att_operand;
+
+/* A query and a key, for formulas. */
+typedef struct att_pair {
+    const att_place *at;
+    const void *user;         /* that of the stage */
+    float value;              /* of a modifier: spec.modifier_value */
+    int64_t q, k;             /* which; the query is at position at->position + q, the key at k */
+    const float *query, *key; /* [dim] [key_dim] */
+    int64_t dim, key_dim;
+    const att_operand *param; /* [ATT_MAX_PARAMS] of a score, [1] of a modifier */
+} att_pair;
+
+/* Mathematics on arrays with the running instruction set, so that a file compiled for any machine is fast on this one.
+ * y [n]; y may be x. */
+typedef struct att_vectors {
+    void (*exp)(int64_t n, const float *x, float *y);
+    void (*tanh)(int64_t n, const float *x, float *y);
+    void (*erf)(int64_t n, const float *x, float *y);
+    void (*add)(int64_t n, const float *a, const float *b, float *y);
+    void (*mul)(int64_t n, const float *a, const float *b, float *y);
+    void (*scale)(int64_t n, float s, const float *x, float *y);
+} att_vectors;
+
+/* Queries [q, q + queries) by keys [k, k + keys). Tiles lie transposed: s[j * stride + i] is of query q + i and key
+ * k + j. Columns behind `queries`, up to `columns`, exist and may be given any value. */
+typedef struct att_tile {
+    const att_place *at;
+    const void *user;
+    float value;
+    int64_t q, k;
+    int queries, keys;
+    int64_t columns;
+    const float *query; /* [dim][columns], turned; times the score's scale where it is bilinear */
+    int64_t dim;
+    const float *key; /* [keys, key_dim], rows key_stride apart */
+    int64_t key_dim, key_stride;
+    const att_operand *param;
+    float *s;       /* scores, rows `stride` apart; in a modifier's backward: what it was given, if not additive */
+    float *ds;      /* backward: their gradient, laid as s */
+    int64_t stride; /* of s and ds */
+    float *dquery;  /* backward of a score: [dim][columns] */
+    float *dkey;    /* and [keys, key_dim], rows dkey_stride apart; both are added to */
+    int64_t dkey_stride;
+    const att_vectors *vectors;
+} att_tile;
+
+enum {
+    ATT_NEEDS_ALIGN = 1, /* uses positions, so spec.align must be given */
+    ATT_BILINEAR = 2,    /* a score with s(c q, k) = c s(q, k): the scale is folded into the queries */
+    ATT_DOT = 4,         /* a score that is the dot product of its rows; built-in ones only */
+    ATT_ADDITIVE = 8,    /* a modifier with s + c, c free of s: its derivative is 1 */
+    ATT_SINK = 16,       /* a modifier that changes no score: param [heads] joins each row's softmax */
+    ATT_PAIRS = 32,      /* a modifier's parameter is broadcast over [B, heads, Tq, Tk]; needs tile_back */
+    ATT_HAS_VALUE = 64   /* a modifier that needs spec.modifier_value, and not 0 */
+};
+
+/* A dimension of a parameter behind that of the heads. */
+typedef enum att_extent { ATT_NONE = 0, ATT_ANY, ATT_HEAD_DIM, ATT_KEY_DIM } att_extent;
+/* A parameter's shape: [heads or 1, extent...], dense but for the first. No name: there is none. */
+typedef struct att_param_shape {
+    const char *name;
+    att_extent extent[2];
+} att_param_shape;
+
+struct att_score {
+    const char *name;
+    unsigned flags;
+    const void *user;
+    att_param_shape param[ATT_MAX_PARAMS];
+    double (*formula)(const att_pair *p); /* before scale */
+    /* Adds ds times the formula's derivatives: by q and k to dq [dim] and dk [key_dim], by parameter i to dparam[i],
+     * which is NULL where not wanted. NULL: no backward. */
+    void (*derivative)(const att_pair *p, double ds, double *dq, double *dk, double *const *dparam);
+    void (*tile)(const att_tile *t); /* writes s. NULL: the formula for each pair */
+    /* From ds, adds to dquery, dkey and param[].grad; nothing where ds is 0, whatever the key is (it may be NaN).
+     * NULL: the derivative for each pair. */
+    void (*tile_back)(const att_tile *t);
+    const att_score *const *set; /* built-in ones: a version for each instruction set */
+};
+
+struct att_modifier {
+    const char *name;
+    unsigned flags;
+    const void *user;
+    att_param_shape param;
+    double (*formula)(const att_pair *p, double s);
+    /* The derivative by s; adds ds times that by the parameter to dparam, which is NULL where not wanted. */
+    double (*derivative)(const att_pair *p, double s, double ds, double *dparam);
+    void (*tile)(const att_tile *t); /* changes s */
+    /* Multiplies ds by the derivative and adds the parameter's gradient, nothing to it where ds is 0. NULL: the
+     * derivative for each pair. */
+    void (*tile_back)(const att_tile *t);
+    const att_modifier *const *set;
+};
+
+typedef enum att_cover { ATT_EMPTY, ATT_PARTIAL, ATT_FULL } att_cover;
+
+struct att_mask {
+    const char *name;
+    unsigned flags;
+    const void *user;
+    bool (*keep)(const att_place *at, const void *user, int64_t q, int64_t k); /* true = attend */
+    /* How many pairs of a block attend. PARTIAL is always allowed. NULL: small tiles are probed pair by pair. */
+    att_cover (*cover)(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys);
+    /* Bit i: does query q + i attend to key k? At most 64. NULL: keep for each pair. */
+    uint64_t (*bits)(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k);
+};
+
+/* For libraries on top. */
 
 /* Copies the caller's option struct src, which may be of an older or newer header, to dst [dst_size], ours; src NULL:
  * all defaults. What src does not have becomes 0; dst's first field, size_t size, becomes dst_size. Errors: a size that

@@ -76,7 +76,7 @@ static inline void choose(unsigned stages, operands *o, att_attention_spec *s, i
     }
     if (stages & BIAS) {
         s->modifier[0] = &att_modifier_bias;
-        att_wrap(&o->args.bias, o->bias, ATT_F32, ATT_DIMS(1, n.heads, n.tq, n.tk), NULL);
+        att_wrap(&o->args.modifier_param[0], o->bias, ATT_F32, ATT_DIMS(1, n.heads, n.tq, n.tk), NULL);
     }
     for (int64_t b = 0; (stages & LENGTHS) && b < n.batch; b++)
         lengths[b] = n.tk - b * n.tk / n.batch;

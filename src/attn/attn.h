@@ -12,10 +12,14 @@ struct att_plan {
     att_ctx *ctx;
     att_attention_spec spec; /* defaults filled in */
     const att_kernels *kernels;
-    const att_score_set *score;
+    att_vectors vectors;
+    const att_score *score; /* of the running instruction set, as are the modifiers */
     int n_modifiers, n_masks;
-    const att_modifier_set *modifier[ATT_MAX_STAGES];
-    unsigned needs; /* of all stages together */
+    const att_modifier *modifier[ATT_MAX_STAGES];
+    const att_mask *mask[ATT_MAX_STAGES];
+    unsigned flags; /* of all stages together */
+    bool fold;      /* the scale is in the turned queries */
+    int sink;       /* which modifier is the sink, or -1 */
     /* Scratch memory that earlier calls have left, so that most calls allocate nothing; as many as may run at once. */
     _Atomic(float *) spare[ATT_MAX_SPARES];
 };
@@ -32,6 +36,12 @@ typedef struct att_call {
 att_status att_call_check(const att_plan *plan, const att_attention_args *args, bool outputs, att_call *call);
 /* The gradients of a backward call, whatever the caller's size of them, checked against it. */
 att_status att_call_check_grads(const att_call *call, const att_attention_grads *grads, att_attention_grads *g);
+/* One gradient, unless it is left zero: it has the shape of `like` and shares no memory with anything else. */
+att_status att_call_check_grad(const att_call *call, const char *name, const att_tensor *t, const char *like_name,
+                               const att_tensor *like, const att_attention_grads *g);
+static inline bool att_given(const att_tensor *t) { return t->data || t->rank; }
+/* Numbers of one head's parameter [heads or 1, ...]. */
+int64_t att_param_count(const att_tensor *t);
 /* Where one head of one sequence begins in a tensor of the layout of q (of_keys: of k), and its time steps' stride. */
 float *att_call_rows(const att_call *call, const att_tensor *t, int64_t sequence, int64_t head, bool of_keys,
                      int64_t *stride);
@@ -64,17 +74,52 @@ void att_cut_clean(const att_plan *plan, const att_cut *cut, int queries, const 
 void att_add_unclean(const att_plan *plan, const att_cut *cut, const att_clean *clean, int queries, const float *x,
                      int64_t stride, int64_t dim, const float *w, int64_t w_stride, float *o);
 
-/* Scores, modified and masked, of the runs: s [keys][panel], rows s_stride apart; turned queries q [head_dim][panel].
- */
-void att_score_block(const att_plan *plan, const att_site *site, int64_t q0, int queries, int64_t k0,
-                     const att_cut *cut, const float *q, float *s, int64_t s_stride);
+/* A block of at most a panel of queries by one of keys, on its way through the stages. */
+typedef struct att_block {
+    const att_plan *plan;
+    const att_site *site;
+    const att_cut *cut;
+    int64_t q0, k0;
+    int queries;
+    const float *q; /* [head_dim][panel], turned by att_turn_queries */
+    float *s;       /* [keys][panel], rows stride apart: scores; in backward then the weights */
+    float *ds;      /* backward: the same, gradients */
+    int64_t stride;
+    float *saved[ATT_MAX_STAGES]; /* backward: what modifier i was given, laid as s; NULL where it is additive */
+    float *dq;                    /* backward: [head_dim][panel], added to */
+    float *dk;                    /* backward: [keys, key_dim], rows dk_stride apart, added to */
+    int64_t dk_stride;
+    double *pair;                                    /* [att_pair_scratch] */
+    const att_operand *score_param, *modifier_param; /* the site's, or with gradients of this task's own */
+} att_block;
+
+/* Queries [q0, q0 + queries) turned, the scale in them where it belongs there. */
+void att_turn_queries(const att_plan *plan, const att_site *site, int64_t q0, int queries, float *q);
+/* Scores, modified and masked, of the cut's runs. */
+void att_score_block(const att_block *b);
+/* From ds, the gradient of the modified scores, back to dq, dk and the parameters. Of a score that is a dot product
+ * only the modifiers and the scale: the driver has its products. */
+void att_score_block_back(const att_block *b);
+
+/* Pair by pair, for a stage of the caller's without a version for tiles (pairs.c). Those of which the pair does not
+ * attend are left out. */
+size_t att_pair_scratch(const att_call *call); /* doubles that `pair` must have */
+void att_score_pairs(const att_block *b, const att_tile *t);
+void att_score_pairs_back(const att_block *b, const att_tile *t);
+void att_modify_pairs(const att_block *b, const att_modifier *m, const att_tile *t);
+void att_modify_pairs_back(const att_block *b, const att_modifier *m, const att_tile *t);
 
 /* The definition, in double, one row at a time; what the tests hold everything else against. weights [tk] or NULL,
  * out [value_dim] or NULL; returns the row's log-sum-exp. */
 double att_ref_attention_row(const att_plan *plan, const att_site *site, int64_t q, double *weights, double *out);
-/* Gradients of one row's sum(dout * out): adds to dq [head_dim], dk [tk, head_dim], dv [tk, value_dim]; weights [tk]
- * and out [value_dim] are those of the row. */
+/* Gradients of one row's sum(dout * out) + dlse lse: adds to dq [head_dim], dk [tk, key_dim], dv [tk, value_dim], and
+ * to the parameters' dscore_param[i], dmodifier_param[i], where not NULL; weights [tk] and out [value_dim] are those of
+ * the row. */
+typedef struct att_ref_grads {
+    double *dq, *dk, *dv;
+    double *dscore_param[ATT_MAX_PARAMS], *dmodifier_param[ATT_MAX_STAGES];
+} att_ref_grads;
 void att_ref_attention_row_backward(const att_plan *plan, const att_site *site, int64_t q, const double *weights,
-                                    const double *out, const float *dout, double *dq, double *dk, double *dv);
+                                    const double *out, const float *dout, float dlse, const att_ref_grads *g);
 
 #endif

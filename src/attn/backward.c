@@ -1,12 +1,12 @@
 /* Attention backward, without S: for each block of keys and of queries the weights are made again from q, k and the
  * log-sum-exp (Dao et al. 2022, appendix B).
  *
- *   P = exp(S - lse)    dV = P^T dO    dP = dO V^T    dS = P (dP - delta), delta = rowsum(dO O)
- *   dQ = scale dS K     dK = scale dS^T Q
+ *   P = exp(S - lse)    dV = P^T dO    dP = dO V^T    dS = P (dP - delta), delta = rowsum(dO O) - dlse
+ *   dQ = scale dS K     dK = scale dS^T Q                                     (where the score is a dot product)
  *
- * One task is a key head of one sequence, so that every sum has one owner: dK and dV of a block of keys gather over
- * the queries of all its query heads, dQ over the blocks of keys in ascending order. */
-#include "attn/attn.h"
+ * A task is a block of keys of one key head, which owns its dK and dV: they gather over the queries of all the query
+ * heads that share it. dQ is summed over blocks of keys in ascending order, whoever computes them: see in_turn. */
+#include "attn/params.h"
 #include "tensor/tensor.h"
 
 #include <limits.h>
@@ -16,20 +16,28 @@
 enum { PANELS = 4 }; /* of queries at a time: sums over queries are chains of so many panels */
 
 typedef struct scratch {
-    float *lse, *delta;            /* [queries], lse in units of log2 */
-    float *dq;                     /* [panels of queries][head_dim][panel] */
+    float *lse, *delta;            /* [PANELS * panel], lse in units of log2 */
     float *q_turned, *dout_turned; /* [PANELS][dim][panel] */
     float *q_rows, *dout_rows;     /* [panels of dim][PANELS * panel][panel] */
     float *p, *ds;                 /* [ATT_KEY_BLOCK][PANELS * panel] */
+    float *saved[ATT_MAX_STAGES];  /* the same, of modifiers that are not additive */
     float *dk, *dv;                /* [ATT_KEY_BLOCK][dim, whole panels] */
+    float *dq_rows;                /* [panel][head_dim] */
+    double *pair;
     int64_t dk_stride, dv_stride;
 } scratch;
 
 typedef struct job {
     const att_call *call;
     const att_attention_grads *grads;
-    float *memory;
+    att_tasks tasks;
+    float *memory; /* a scratch for each thread */
     size_t scratch_count;
+    float *dq;        /* [tasks.slots][heads of a group][whole panels of max_tq][head_dim]: turned, panel by panel */
+    int64_t dq_count; /* numbers of one head */
+    float *params;    /* [tasks][params_count]: their part of the parameters' gradients */
+    int64_t params_count;
+    double *sums; /* [att_params_sums] */
 } job;
 
 /* A gradient's rows of one head of one sequence. */
@@ -38,103 +46,183 @@ typedef struct rows {
     int64_t stride;
 } rows;
 
+/* One query head against a block of keys, in one task. */
+typedef struct work {
+    const job *job;
+    const att_plan *plan;
+    const att_task *task;
+    att_site site;
+    rows dout, dq, dlse;
+    scratch w;
+    float *dq_sum; /* [panels][head_dim][panel] */
+    int64_t step;  /* of the task: blocks of queries of all its heads, counted */
+    att_operand score_param[ATT_MAX_PARAMS], modifier_param[ATT_MAX_STAGES];
+} work;
+
 static int64_t whole(int64_t n, int64_t panel) { return (n + panel - 1) / panel * panel; }
+
+/* ---- memory */
 
 /* Lays scratch memory out from p on and returns how many floats that takes. */
 static size_t lay_out(const att_call *c, float *p, scratch *w)
 {
-    const att_attention_spec *s = &c->plan->spec;
-    const int64_t panel = c->plan->kernels->panel, queries = whole(c->max_tq, PANELS * panel);
-    const int64_t dim = s->head_dim, value_dim = s->value_dim;
-    w->dk_stride = whole(dim, panel);
-    w->dv_stride = whole(value_dim, panel);
+    const att_plan *plan = c->plan;
+    const att_attention_spec *s = &plan->spec;
+    const int64_t panel = plan->kernels->panel, tile = ATT_KEY_BLOCK * PANELS * panel;
+    float *pair = NULL;
+    *w = (scratch){.dk_stride = whole(s->key_dim, panel), .dv_stride = whole(s->value_dim, panel)};
     const struct {
         float **at;
         int64_t count;
-    } parts[] = {{&w->lse, queries},
-                 {&w->delta, queries},
-                 {&w->dq, queries * dim},
-                 {&w->q_turned, PANELS * dim * panel},
-                 {&w->dout_turned, PANELS * value_dim * panel},
-                 {&w->q_rows, PANELS * panel * w->dk_stride},
+    } parts[] = {{&w->lse, PANELS * panel},
+                 {&w->delta, PANELS * panel},
+                 {&w->q_turned, PANELS * s->head_dim * panel},
+                 {&w->dout_turned, PANELS * s->value_dim * panel},
+                 {&w->q_rows, PANELS * panel * whole(s->head_dim, panel)},
                  {&w->dout_rows, PANELS * panel * w->dv_stride},
-                 {&w->p, ATT_KEY_BLOCK * PANELS * panel},
-                 {&w->ds, ATT_KEY_BLOCK * PANELS * panel},
+                 {&w->p, tile},
+                 {&w->ds, tile},
                  {&w->dk, ATT_KEY_BLOCK * w->dk_stride},
-                 {&w->dv, ATT_KEY_BLOCK * w->dv_stride}};
+                 {&w->dv, ATT_KEY_BLOCK * w->dv_stride},
+                 {&w->dq_rows, panel * s->head_dim},
+                 {&pair, whole((int64_t)(att_pair_scratch(c) * sizeof(double) / sizeof(float)), 16)}};
     size_t count = 0;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         *parts[i].at = p ? p + count : NULL;
-        count += (size_t)parts[i].count;
+        count += (size_t)whole(parts[i].count, 16);
     }
+    w->pair = (void *)pair;
+    for (int i = 0; i < plan->n_modifiers; i++)
+        if (!(plan->modifier[i]->flags & (ATT_ADDITIVE | ATT_SINK))) {
+            w->saved[i] = p ? p + count : NULL;
+            count += (size_t)tile;
+        }
     return count;
 }
+
+static rows rows_of(const att_call *c, const att_tensor *t, int64_t sequence, int64_t head, bool of_keys)
+{
+    rows r;
+    r.at = att_call_rows(c, t, sequence, head, of_keys, &r.stride);
+    return r;
+}
+
+/* ---- queries */
 
 /* A row with nothing to attend has no gradient, whatever its output's is. */
 static bool attends(const att_site *at, int64_t q) { return at->lse[q * at->lse_stride] != -INFINITY; }
 
-/* delta and log-sum-exp of all queries of a head. */
-static void prepare_rows(const att_plan *plan, const att_site *at, rows dout, const scratch *w)
+/* The output gradient of query i of the panels counts as 0. */
+static void forget_query(const work *x, int i)
 {
-    for (int64_t i = 0; i < at->tq; i++) {
-        const float lse = at->lse[i * at->lse_stride];
-        w->lse[i] = isinf(lse) ? 0 : (float)(lse * ATT_LOG2_E);
-        w->delta[i] = plan->kernels->dot(plan->spec.value_dim, dout.at + i * dout.stride, at->out + i * at->out_stride);
+    const int64_t panel = x->plan->kernels->panel, value_dim = x->plan->spec.value_dim;
+    for (int64_t d = 0; d < value_dim; d++) {
+        x->w.dout_turned[i / panel * value_dim * panel + d * panel + i % panel] = 0;
+        x->w.dout_rows[(d / panel * PANELS * panel + i) * panel + d % panel] = 0;
     }
+    x->w.lse[i] = x->w.delta[i] = 0;
 }
 
-/* The output gradient of query i of the panels counts as 0. */
-static void forget_query(const att_plan *plan, int i, const scratch *w)
+/* delta and log-sum-exp of query q0 + i. */
+static void prepare_row(const work *x, int64_t q0, int i)
 {
-    const int64_t panel = plan->kernels->panel, value_dim = plan->spec.value_dim;
-    for (int64_t d = 0; d < value_dim; d++) {
-        w->dout_turned[i / panel * value_dim * panel + d * panel + i % panel] = 0;
-        w->dout_rows[(d / panel * PANELS * panel + i) * panel + d % panel] = 0;
-    }
+    const att_site *at = &x->site;
+    const float *dout = x->dout.at + (q0 + i) * x->dout.stride, *out = at->out + (q0 + i) * at->out_stride;
+    const float dlse = x->dlse.at ? x->dlse.at[(q0 + i) * x->dlse.stride] : 0;
+    x->w.lse[i] = (float)(at->lse[(q0 + i) * at->lse_stride] * ATT_LOG2_E);
+    x->w.delta[i] = x->plan->kernels->dot(x->plan->spec.value_dim, dout, out) - dlse;
 }
 
 /* Queries [q0, q0 + queries) and their output gradients, in both layouts. */
-static void prepare_queries(const att_plan *plan, const att_site *at, rows dout, int64_t q0, int queries,
-                            const scratch *w)
+static void prepare_queries(const work *x, int64_t q0, int queries)
 {
+    const att_plan *plan = x->plan;
+    const att_site *at = &x->site;
     const att_kernels *k = plan->kernels;
     const int64_t dim = plan->spec.head_dim, value_dim = plan->spec.value_dim;
-    const float *q = at->q + q0 * at->q_stride, *d = dout.at + q0 * dout.stride;
+    const float *q = at->q + q0 * at->q_stride, *d = x->dout.at + q0 * x->dout.stride;
     for (int i = 0; i < queries; i += k->panel) {
         const int n = queries - i < k->panel ? queries - i : k->panel;
-        k->turn_in(n, dim, q + i * at->q_stride, at->q_stride, (float)(plan->spec.scale * ATT_LOG2_E),
-                   w->q_turned + i * dim);
-        k->turn_in(n, value_dim, d + i * dout.stride, dout.stride, 1, w->dout_turned + i * value_dim);
+        att_turn_queries(plan, at, q0 + i, n, x->w.q_turned + i * dim);
+        k->turn_in(n, value_dim, d + i * x->dout.stride, x->dout.stride, 1, x->w.dout_turned + i * value_dim);
     }
-    k->panel_rows(queries, PANELS * k->panel, dim, q, at->q_stride, w->q_rows);
-    k->panel_rows(queries, PANELS * k->panel, value_dim, d, dout.stride, w->dout_rows);
+    if (plan->score->flags & ATT_DOT)
+        k->panel_rows(queries, PANELS * k->panel, dim, q, at->q_stride, plan->fold ? plan->spec.scale : 1, x->w.q_rows);
+    k->panel_rows(queries, PANELS * k->panel, value_dim, d, x->dout.stride, 1, x->w.dout_rows);
     for (int i = 0; i < queries; i++)
-        if (!attends(at, q0 + i))
-            forget_query(plan, i, w);
+        if (attends(at, q0 + i))
+            prepare_row(x, q0, i);
+        else
+            forget_query(x, i);
 }
 
-/* One panel of queries by a block of keys: P and dS into w, dQ gathered. cut is for it. */
-static void one_panel(const att_plan *plan, const att_site *at, int64_t q0, int queries, int64_t k0, int panel_number,
-                      const att_cut *cut, const scratch *w)
+/* dsink = sum of -p delta, p = exp(sink - lse) being the sink's own weight. */
+static void sink_back(const work *x, int queries)
 {
+    const att_operand *sink = &x->modifier_param[x->plan->sink];
+    double sum = 0;
+    for (int i = 0; i < queries; i++)
+        sum -= exp2(sink->data[0] * ATT_LOG2_E - (double)x->w.lse[i]) * (double)x->w.delta[i];
+    sink->grad[0] += (float)sum;
+}
+
+/* ---- a block of keys by some panels of queries */
+
+static att_block block_of(const work *x, int64_t q0, int queries, int panel_number, const att_cut *cut)
+{
+    const att_plan *plan = x->plan;
+    const int64_t panel = plan->kernels->panel, dim = plan->spec.head_dim;
+    att_block b = {.plan = plan,
+                   .site = &x->site,
+                   .cut = cut,
+                   .q0 = q0,
+                   .k0 = x->task->k0,
+                   .queries = queries,
+                   .q = x->w.q_turned + panel_number * dim * panel,
+                   .s = x->w.p + panel_number * panel,
+                   .ds = x->w.ds + panel_number * panel,
+                   .stride = PANELS * panel,
+                   .dq = x->dq_sum + q0 * dim,
+                   .dk = x->w.dk,
+                   .dk_stride = x->w.dk_stride,
+                   .pair = x->w.pair,
+                   .score_param = x->score_param,
+                   .modifier_param = x->modifier_param};
+    for (int i = 0; i < plan->n_modifiers; i++)
+        b.saved[i] = x->w.saved[i] ? x->w.saved[i] + panel_number * panel : NULL;
+    return b;
+}
+
+/* One panel: P and dS, before the stages are walked back. */
+static void weights_and_slopes(const work *x, const att_block *b, int panel_number)
+{
+    const att_plan *plan = x->plan;
     const att_kernels *k = plan->kernels;
-    const int64_t dim = plan->spec.head_dim, value_dim = plan->spec.value_dim, stride = PANELS * k->panel;
-    float *p = w->p + panel_number * k->panel, *ds = w->ds + panel_number * k->panel;
-    att_score_block(plan, at, q0, queries, k0, cut, w->q_turned + panel_number * dim * k->panel, p, stride);
-    for (int r = 0; r < cut->n_runs; r++) {
-        const int64_t first = cut->run[r].first, keys = cut->run[r].last - first;
-        k->over_columns(keys, value_dim, at->v + (k0 + first) * at->v_stride, at->v_stride,
-                        w->dout_turned + panel_number * value_dim * k->panel, ds + first * stride, stride);
-        k->soften_back(keys, p + first * stride, ds + first * stride, stride, w->lse + q0, w->delta + q0);
+    const att_site *at = &x->site;
+    const int64_t value_dim = plan->spec.value_dim;
+    att_score_block(b);
+    for (int r = 0; r < b->cut->n_runs; r++) {
+        const int64_t first = b->cut->run[r].first, keys = b->cut->run[r].last - first;
+        k->over_columns(keys, value_dim, at->v + (b->k0 + first) * at->v_stride, at->v_stride,
+                        x->w.dout_turned + panel_number * value_dim * k->panel, b->ds + first * b->stride, b->stride);
+        k->soften_back(keys, b->s + first * b->stride, b->ds + first * b->stride, b->stride,
+                       x->w.lse + panel_number * k->panel, x->w.delta + panel_number * k->panel);
     }
-    const float *key = at->k + k0 * at->k_stride;
-    float *dq = w->dq + q0 * dim;
+}
+
+/* dQ += dS K of one panel. */
+static void over_keys(const work *x, const att_block *b)
+{
+    const att_plan *plan = x->plan;
+    const att_site *at = &x->site;
+    const int64_t dim = plan->spec.head_dim;
+    const float *key = at->k + b->k0 * at->k_stride;
     att_clean clean;
-    att_cut_clean(plan, cut, queries, key, at->k_stride, dim, &clean);
+    att_cut_clean(plan, b->cut, b->queries, key, at->k_stride, dim, &clean);
     for (int r = 0; r < clean.n_runs; r++)
-        k->over_keys(dim, clean.run[r].last - clean.run[r].first, key + clean.run[r].first * at->k_stride, at->k_stride,
-                     ds + clean.run[r].first * stride, stride, dq);
-    att_add_unclean(plan, cut, &clean, queries, key, at->k_stride, dim, ds, stride, dq);
+        plan->kernels->over_keys(dim, clean.run[r].last - clean.run[r].first, key + clean.run[r].first * at->k_stride,
+                                 at->k_stride, b->ds + clean.run[r].first * b->stride, b->stride, b->dq);
+    att_add_unclean(plan, b->cut, &clean, b->queries, key, at->k_stride, dim, b->ds, b->stride, b->dq);
 }
 
 /* Bit p: does panel p attend to anything in the sub-tile of keys that begins at `key`? */
@@ -149,21 +237,24 @@ static unsigned panels_of(const att_cut *cut, int n_panels, int key)
 }
 
 /* dV += P^T dO and dK += dS^T Q for keys [first, last), over panels [begin, end) of queries. */
-static void gather(const att_plan *plan, int queries, int first, int last, int begin, int end, const scratch *w)
+static void gather(const work *x, int queries, int first, int last, int begin, int end)
 {
+    const att_plan *plan = x->plan;
     const att_kernels *k = plan->kernels;
+    const scratch *w = &x->w;
     const int64_t stride = PANELS * k->panel, q = begin * k->panel;
     const int64_t count = (end * k->panel < queries ? end * k->panel : queries) - q;
     k->over_queries(last - first, count, w->p + first * stride + q, stride, w->dout_rows + q * k->panel, stride,
                     plan->spec.value_dim, w->dv + first * w->dv_stride, w->dv_stride);
-    k->over_queries(last - first, count, w->ds + first * stride + q, stride, w->q_rows + q * k->panel, stride,
-                    plan->spec.head_dim, w->dk + first * w->dk_stride, w->dk_stride);
+    if (plan->score->flags & ATT_DOT)
+        k->over_queries(last - first, count, w->ds + first * stride + q, stride, w->q_rows + q * k->panel, stride,
+                        plan->spec.key_dim, w->dk + first * w->dk_stride, w->dk_stride);
 }
 
-/* The same for a whole block, where it is not empty: keys that the same panels attend to go together. */
-static void gather_block(const att_plan *plan, int queries, int keys, const att_cut *cut, int n_panels,
-                         const scratch *w)
+/* The same for the whole block, where it is not empty: keys that the same panels attend to go together. */
+static void gather_block(const work *x, int queries, const att_cut *cut, int n_panels)
 {
+    const int keys = x->task->keys;
     for (int first = 0, last; first < keys; first = last) {
         const unsigned panels = panels_of(cut, n_panels, first);
         for (last = first; last < keys && panels_of(cut, n_panels, last) == panels;)
@@ -172,10 +263,12 @@ static void gather_block(const att_plan *plan, int queries, int keys, const att_
             for (end = begin; end < n_panels && (panels >> end & 1); end++)
                 ;
             if (end > begin)
-                gather(plan, queries, first, last, begin, end, w);
+                gather(x, queries, first, last, begin, end);
         }
     }
 }
+
+/* ---- one step: some panels of queries */
 
 /* y [n, dim] = or += scale x */
 static void store(const att_kernels *k, int64_t n, int64_t dim, float scale, float *x, int64_t x_stride, rows y,
@@ -198,44 +291,67 @@ static int in_panel(int queries, int p, int panel)
     return left < panel ? left : panel;
 }
 
-/* Keys [k0, k0 + keys) against all queries of one head. */
-static void one_block(const att_plan *plan, const att_site *at, rows dout, int64_t k0, int keys, const scratch *w)
+/* dQ of these queries is complete: turned back and stored. */
+static void store_queries(const work *x, int64_t q0, int queries)
 {
-    const int panel = plan->kernels->panel;
-    att_cut cut[PANELS];
-    memset(w->dk, 0, (size_t)(keys * w->dk_stride) * sizeof *w->dk);
-    memset(w->dv, 0, (size_t)(keys * w->dv_stride) * sizeof *w->dv);
-    for (int64_t q0 = 0; q0 < at->tq; q0 += PANELS * panel) {
-        const int queries = (int)(at->tq - q0 < PANELS * panel ? at->tq - q0 : PANELS * panel);
-        const int n_panels = (int)((queries + panel - 1) / panel);
-        int any = 0;
-        for (int i = 0; i < n_panels; i++) {
-            att_cut_block(plan, at, q0 + i * panel, in_panel(queries, i, panel), k0, keys, &cut[i]);
-            any += cut[i].n_runs;
-        }
-        if (!any)
-            continue;
-        prepare_queries(plan, at, dout, q0, queries, w);
-        for (int i = 0; i < n_panels; i++)
-            one_panel(plan, at, q0 + i * panel, in_panel(queries, i, panel), k0, i, &cut[i], w);
-        gather_block(plan, queries, keys, cut, n_panels, w);
-    }
-}
-
-/* dQ, turned back and scaled. */
-static void store_queries(const att_plan *plan, const att_site *at, rows dq, const scratch *w, bool add)
-{
+    const att_plan *plan = x->plan;
     const att_kernels *k = plan->kernels;
     const int64_t dim = plan->spec.head_dim;
     float scale[ATT_MAX_PANEL];
     for (int i = 0; i < k->panel; i++)
-        scale[i] = plan->spec.scale;
-    for (int64_t q0 = 0; dq.at && q0 < at->tq; q0 += k->panel) {
-        const int64_t n = at->tq - q0 < k->panel ? at->tq - q0 : k->panel;
-        k->turn_out(n, dim, w->dq + q0 * dim, scale, w->q_rows, dim); /* q_rows is free by now */
-        store(k, n, dim, 1, w->q_rows, dim, dq, q0, add);
+        scale[i] = plan->fold ? plan->spec.scale : 1;
+    for (int i = 0; x->dq.at && i < queries; i += k->panel) {
+        const int n = queries - i < k->panel ? queries - i : k->panel;
+        k->turn_out(n, dim, x->dq_sum + (q0 + i) * dim, scale, x->w.dq_rows, dim);
+        store(k, n, dim, 1, x->w.dq_rows, dim, x->dq, q0 + i, x->job->grads->accumulate);
     }
 }
+
+/* Its turn has come: all that earlier tasks add to what is shared by several is there. */
+static void in_turn(const work *x, int64_t q0, int queries, const att_cut *cut, int n_panels)
+{
+    const int64_t panel = x->plan->kernels->panel, dim = x->plan->spec.head_dim;
+    if (x->task->k0 == 0)
+        memset(x->dq_sum + q0 * dim, 0, (size_t)(n_panels * panel * dim) * sizeof *x->dq_sum);
+    for (int i = 0; i < n_panels; i++) {
+        const att_block b = block_of(x, q0 + i * panel, in_panel(queries, i, (int)panel), i, &cut[i]);
+        att_score_block_back(&b);
+        if (x->plan->score->flags & ATT_DOT)
+            over_keys(x, &b);
+    }
+    if (x->task->last)
+        store_queries(x, q0, queries);
+}
+
+static void one_step(work *x, int64_t q0)
+{
+    const att_plan *plan = x->plan;
+    const int panel = plan->kernels->panel;
+    const int64_t left = x->site.place.tq - q0;
+    const int queries = (int)(left < PANELS * panel ? left : PANELS * panel), n_panels = (queries + panel - 1) / panel;
+    const bool has_sink = plan->sink >= 0 && x->modifier_param[plan->sink].grad && x->task->k0 == 0;
+    att_cut cut[PANELS];
+    int any = 0;
+    for (int i = 0; i < n_panels; i++) {
+        att_cut_block(plan, &x->site, q0 + i * panel, in_panel(queries, i, panel), x->task->k0, x->task->keys, &cut[i]);
+        any += cut[i].n_runs;
+    }
+    if (any || has_sink)
+        prepare_queries(x, q0, queries);
+    if (has_sink)
+        sink_back(x, queries);
+    for (int i = 0; any && i < n_panels; i++) {
+        const att_block b = block_of(x, q0 + i * panel, in_panel(queries, i, panel), i, &cut[i]);
+        weights_and_slopes(x, &b, i);
+    }
+    att_tasks_await(&x->job->tasks, x->task, x->step);
+    in_turn(x, q0, queries, cut, n_panels);
+    att_tasks_pass(&x->job->tasks, x->task, ++x->step);
+    if (any)
+        gather_block(x, queries, cut, n_panels);
+}
+
+/* ---- one task */
 
 /* Rows behind a sequence's length have no gradient. */
 static void clear_rows(rows y, int64_t first, int64_t last, int64_t dim)
@@ -244,53 +360,77 @@ static void clear_rows(rows y, int64_t first, int64_t last, int64_t dim)
         memset(y.at + i * y.stride, 0, (size_t)dim * sizeof *y.at);
 }
 
-static rows rows_of(const att_call *c, const att_tensor *t, int64_t sequence, int64_t head, bool of_keys)
+/* Where this task's part of the gradients of one head's parameters goes. */
+static void point_params(work *x, int64_t head_in_group)
 {
-    rows r;
-    r.at = att_call_rows(c, t, sequence, head, of_keys, &r.stride);
-    return r;
+    const job *j = x->job;
+    float *part = j->params + x->task->index * j->params_count;
+    memcpy(x->score_param, x->site.score_param, sizeof x->score_param);
+    memcpy(x->modifier_param, x->site.modifier_param, sizeof x->modifier_param);
+    att_params_point(j->call, j->grads, &x->site.place, head_in_group, part, x->score_param, x->modifier_param);
 }
 
-/* One query head against all its keys; `add`: dK and dV have been begun by another head of the group. */
-static void one_head(const job *j, int64_t sequence, int64_t head, const scratch *w, bool add)
+static void one_head(work *x, int64_t head_in_group, int64_t group)
 {
+    const job *j = x->job;
     const att_call *c = j->call;
-    const att_plan *plan = c->plan;
-    const att_attention_spec *s = &plan->spec;
-    const att_kernels *k = plan->kernels;
-    const int64_t kv_head = head / (s->heads / s->kv_heads);
-    att_site at;
-    att_call_site(c, sequence, head, &at);
-    const rows dout = rows_of(c, &j->grads->dout, sequence, head, false);
-    const rows dq = rows_of(c, &j->grads->dq, sequence, head, false);
-    const rows dk = rows_of(c, &j->grads->dk, sequence, kv_head, true);
-    const rows dv = rows_of(c, &j->grads->dv, sequence, kv_head, true);
-    prepare_rows(plan, &at, dout, w);
-    memset(w->dq, 0, (size_t)(whole(at.tq, k->panel) * s->head_dim) * sizeof *w->dq);
-    for (int64_t k0 = 0; k0 < at.tk; k0 += ATT_KEY_BLOCK) {
-        const int keys = (int)(at.tk - k0 < ATT_KEY_BLOCK ? at.tk - k0 : ATT_KEY_BLOCK);
-        one_block(plan, &at, dout, k0, keys, w);
-        store(k, keys, s->head_dim, s->scale, w->dk, w->dk_stride, dk, k0, add);
-        store(k, keys, s->value_dim, 1, w->dv, w->dv_stride, dv, k0, add);
-    }
-    store_queries(plan, &at, dq, w, j->grads->accumulate);
-    if (!add) {
-        clear_rows(dk, at.tk, at.k_rows, s->head_dim);
-        clear_rows(dv, at.tk, at.k_rows, s->value_dim);
-    }
-    if (!j->grads->accumulate)
-        clear_rows(dq, at.tq, at.rows, s->head_dim);
+    const int panel = x->plan->kernels->panel;
+    const int64_t sequence = x->task->sequence, head = x->task->kv_head * group + head_in_group;
+    att_call_site(c, sequence, head, &x->site);
+    x->dout = rows_of(c, &j->grads->dout, sequence, head, false);
+    x->dlse = rows_of(c, &j->grads->dlse, sequence, head, false);
+    x->dq = rows_of(c, &j->grads->dq, sequence, head, false);
+    x->dq_sum = j->dq + (x->task->slot * group + head_in_group) * j->dq_count;
+    point_params(x, head_in_group);
+    for (int64_t q0 = 0; q0 < x->site.place.tq; q0 += PANELS * panel)
+        one_step(x, q0);
+    if (x->task->last && !j->grads->accumulate)
+        clear_rows(x->dq, x->site.place.tq, x->site.rows, x->plan->spec.head_dim);
 }
 
 static void run_task(void *arg, int i, int thread)
 {
     const job *j = arg;
+    const att_call *c = j->call;
+    const att_plan *plan = c->plan;
+    const att_attention_spec *s = &plan->spec;
+    const int64_t group = s->heads / s->kv_heads;
+    work x = {.job = j, .plan = plan, .task = att_tasks_begin(&j->tasks, i)};
+    const att_task *t = x.task;
+    lay_out(c, j->memory + (size_t)thread * j->scratch_count, &x.w);
+    memset(x.w.dk, 0, (size_t)(t->keys * x.w.dk_stride) * sizeof *x.w.dk);
+    memset(x.w.dv, 0, (size_t)(t->keys * x.w.dv_stride) * sizeof *x.w.dv);
+    memset(j->params + t->index * j->params_count, 0, (size_t)j->params_count * sizeof *j->params);
+    for (int64_t g = 0; g < group && !att_cancelled(plan->ctx); g++)
+        one_head(&x, g, group);
+    att_tasks_end(&j->tasks, t);
+    const rows dk = rows_of(c, &j->grads->dk, t->sequence, t->kv_head, true);
+    const rows dv = rows_of(c, &j->grads->dv, t->sequence, t->kv_head, true);
+    const bool add = j->grads->accumulate;
+    store(plan->kernels, t->keys, s->key_dim, 1, x.w.dk, x.w.dk_stride, dk, t->k0, add);
+    store(plan->kernels, t->keys, s->value_dim, 1, x.w.dv, x.w.dv_stride, dv, t->k0, add);
+    if (t->last && !add) {
+        clear_rows(dk, t->k0 + t->keys, t->k_rows, s->key_dim);
+        clear_rows(dv, t->k0 + t->keys, t->k_rows, s->value_dim);
+    }
+}
+
+/* ---- the call */
+
+static bool allocate(job *j)
+{
+    att_ctx *ctx = j->call->plan->ctx;
     const att_attention_spec *s = &j->call->plan->spec;
-    const int64_t sequence = i / s->kv_heads, kv_head = i % s->kv_heads, group = s->heads / s->kv_heads;
     scratch w;
-    lay_out(j->call, j->memory + (size_t)thread * j->scratch_count, &w);
-    for (int64_t g = 0; g < group && !att_cancelled(j->call->plan->ctx); g++)
-        one_head(j, sequence, kv_head * group + g, &w, j->grads->accumulate || g > 0);
+    j->scratch_count = lay_out(j->call, NULL, &w);
+    j->dq_count = whole(j->call->max_tq, j->call->plan->kernels->panel) * s->head_dim;
+    j->params_count = att_params_count(j->call, j->grads);
+    j->memory = att_alloc(ctx, att_size_mul(j->scratch_count, (size_t)att_threads(ctx)), sizeof *j->memory);
+    j->dq = att_alloc(ctx, att_size_mul((size_t)j->dq_count, (size_t)(j->tasks.slots * s->heads / s->kv_heads)),
+                      sizeof *j->dq);
+    j->params = att_alloc(ctx, att_size_mul((size_t)j->params_count, (size_t)j->tasks.count), sizeof *j->params);
+    j->sums = att_alloc(ctx, (size_t)att_params_sums(j->call, j->grads), sizeof *j->sums);
+    return j->memory && j->dq && j->params && j->sums;
 }
 
 att_status att_backward(const att_plan *plan, const att_attention_args *args, const att_attention_grads *grads)
@@ -302,16 +442,21 @@ att_status att_backward(const att_plan *plan, const att_attention_args *args, co
     e = e ? e : att_call_check_grads(&call, grads, &g);
     if (e)
         return e;
-    const int64_t tasks = call.sequences * plan->spec.kv_heads;
-    if (tasks > INT_MAX)
-        return att_fail(ctx, ATT_ERR_SHAPE, "%lld sequences of %lld heads are more than %d", (long long)call.sequences,
-                        (long long)plan->spec.kv_heads, INT_MAX);
-    scratch w;
-    job j = {.call = &call, .grads = &g, .scratch_count = lay_out(&call, NULL, &w)};
-    j.memory = att_alloc(ctx, att_size_mul(j.scratch_count, (size_t)att_threads(ctx)), sizeof *j.memory);
-    if (!j.memory)
-        return ATT_ERR_MEMORY;
-    att_parallel(ctx, (int)tasks, run_task, &j);
+    job j = {.call = &call, .grads = &g};
+    e = att_tasks_make(&call, att_params_shared(&call, &g), &j.tasks);
+    if (!e && !allocate(&j))
+        e = ATT_ERR_MEMORY;
+    if (!e) {
+        att_params_clear(&call, &g);
+        att_parallel(ctx, (int)j.tasks.count, run_task, &j);
+        att_params_sum(&call, &g, &j.tasks, j.params, j.params_count, j.sums);
+    }
+    att_free(ctx, j.sums);
+    att_free(ctx, j.params);
+    att_free(ctx, j.dq);
     att_free(ctx, j.memory);
+    att_tasks_free(ctx, &j.tasks);
+    if (e)
+        return e;
     return att_cancelled(ctx) ? att_fail(ctx, ATT_ERR_CANCELLED, "attention was cancelled") : ATT_OK;
 }

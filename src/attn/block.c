@@ -1,11 +1,43 @@
-/* One block of queries by one block of keys: what masks leave of it, and its scores. */
+/* One block of queries by one block of keys: what masks leave of it, its scores, and back from their gradient. */
 #include "attn/attn.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- masks */
+
+static uint64_t bits_of(const att_mask *m, const att_place *at, int64_t q0, int queries, int64_t k)
+{
+    if (m->bits)
+        return m->bits(at, m->user, q0, queries, k);
+    uint64_t b = 0;
+    for (int i = 0; i < queries; i++)
+        b |= (uint64_t)m->keep(at, m->user, q0 + i, k) << i;
+    return b;
+}
+
+/* Looks at every pair of a small tile, and leaves as soon as both answers were seen. */
+static att_cover probe(const att_mask *m, const att_place *at, int64_t q0, int queries, int64_t k0, int keys)
+{
+    if (keys > ATT_SUB_TILE)
+        return ATT_PARTIAL;
+    const uint64_t all = queries < 64 ? (UINT64_C(1) << queries) - 1 : ~UINT64_C(0);
+    bool some = false, every = true;
+    for (int64_t k = k0; k < k0 + keys && !(some && !every); k++) {
+        const uint64_t b = bits_of(m, at, q0, queries, k) & all;
+        some = some || b != 0;
+        every = every && b == all;
+    }
+    return !some ? ATT_EMPTY : every ? ATT_FULL : ATT_PARTIAL;
+}
 
 static att_cover cover(const att_plan *plan, const att_site *at, int64_t q0, int queries, int64_t k0, int keys)
 {
     att_cover all = ATT_FULL;
-    for (int m = 0; m < plan->n_masks; m++) {
-        const att_cover c = plan->spec.mask[m]->cover(at, q0, queries, k0, keys);
+    for (int i = 0; i < plan->n_masks; i++) {
+        const att_mask *m = plan->mask[i];
+        const att_cover c = m->cover ? m->cover(&at->place, m->user, q0, queries, k0, keys)
+                                     : probe(m, &at->place, q0, queries, k0, keys);
         if (c == ATT_EMPTY)
             return ATT_EMPTY;
         if (c == ATT_PARTIAL)
@@ -17,8 +49,8 @@ static att_cover cover(const att_plan *plan, const att_site *at, int64_t q0, int
 static uint64_t bits(const att_plan *plan, const att_site *at, int64_t q0, int queries, int64_t k)
 {
     uint64_t b = ~UINT64_C(0);
-    for (int m = 0; m < plan->n_masks; m++)
-        b &= plan->spec.mask[m]->bits(at, q0, queries, k);
+    for (int i = 0; i < plan->n_masks; i++)
+        b &= bits_of(plan->mask[i], &at->place, q0, queries, k);
     return b;
 }
 
@@ -51,27 +83,123 @@ void att_cut_block(const att_plan *plan, const att_site *at, int64_t q0, int que
     }
 }
 
-void att_score_block(const att_plan *plan, const att_site *at, int64_t q0, int queries, int64_t k0, const att_cut *cut,
-                     const float *q, float *s, int64_t s_stride)
+/* ---- stages */
+
+void att_turn_queries(const att_plan *plan, const att_site *at, int64_t q0, int queries, float *q)
 {
-    for (int r = 0; r < cut->n_runs; r++) {
-        const int64_t first = cut->run[r].first, keys = cut->run[r].last - first;
-        const att_block b = {.site = at,
-                             .head_dim = plan->spec.head_dim,
-                             .q0 = q0,
-                             .k0 = k0 + first,
-                             .queries = queries,
-                             .keys = (int)keys,
-                             .q = q,
-                             .s = s + first * s_stride,
-                             .s_stride = s_stride};
-        plan->score->tile(&b);
-        for (int m = 0; m < plan->n_modifiers; m++)
-            plan->modifier[m]->tile(&b);
-        if (cut->partial)
-            plan->kernels->forbid(keys, cut->bits + first, b.s, s_stride);
+    plan->kernels->turn_in(queries, plan->spec.head_dim, at->q + q0 * at->q_stride, at->q_stride,
+                           plan->fold ? plan->spec.scale : 1, q);
+}
+
+/* Run r of the block's keys, as stages see it. */
+static att_tile tile_of(const att_block *b, int r)
+{
+    const att_site *at = b->site;
+    const int64_t first = b->cut->run[r].first;
+    return (att_tile){.at = &at->place,
+                      .q = b->q0,
+                      .k = b->k0 + first,
+                      .queries = b->queries,
+                      .keys = (int)(b->cut->run[r].last - first),
+                      .columns = b->plan->kernels->panel,
+                      .query = b->q,
+                      .dim = b->plan->spec.head_dim,
+                      .key = at->k + (b->k0 + first) * at->k_stride,
+                      .key_dim = b->plan->spec.key_dim,
+                      .key_stride = at->k_stride,
+                      .s = b->s + first * b->stride,
+                      .ds = b->ds ? b->ds + first * b->stride : NULL,
+                      .stride = b->stride,
+                      .dquery = b->dq,
+                      .dkey = b->dk ? b->dk + first * b->dk_stride : NULL,
+                      .dkey_stride = b->dk_stride,
+                      .vectors = &b->plan->vectors};
+}
+
+static void score(const att_block *b, att_tile *t)
+{
+    const att_plan *plan = b->plan;
+    t->user = plan->score->user;
+    t->param = b->score_param;
+    if (plan->score->tile)
+        plan->score->tile(t);
+    else
+        att_score_pairs(b, t);
+    if (!plan->fold && plan->spec.scale != 1)
+        plan->kernels->rescale_tile(t->keys, plan->spec.scale, t->s, t->stride);
+}
+
+/* The tile as modifier i sees it. */
+static const att_modifier *turn_to(const att_block *b, int i, att_tile *t)
+{
+    t->user = b->plan->modifier[i]->user;
+    t->value = b->plan->spec.modifier_value[i];
+    t->param = &b->modifier_param[i];
+    return b->plan->modifier[i];
+}
+
+static void modify(const att_block *b, int r, int i, att_tile *t)
+{
+    const att_modifier *m = turn_to(b, i, t);
+    for (int j = 0; b->saved[i] && j < t->keys; j++)
+        memcpy(b->saved[i] + (b->cut->run[r].first + j) * b->stride, t->s + j * t->stride,
+               (size_t)t->columns * sizeof *t->s);
+    if (m->tile)
+        m->tile(t);
+    else if (m->formula)
+        att_modify_pairs(b, m, t);
+}
+
+void att_score_block(const att_block *b)
+{
+    for (int r = 0; r < b->cut->n_runs; r++) {
+        att_tile t = tile_of(b, r);
+        score(b, &t);
+        for (int i = 0; i < b->plan->n_modifiers; i++)
+            modify(b, r, i, &t);
+        if (b->cut->partial)
+            b->plan->kernels->forbid(t.keys, b->cut->bits + b->cut->run[r].first, -INFINITY, t.s, t.stride);
     }
 }
+
+static void modify_back(const att_block *b, int r, int i, att_tile *t)
+{
+    const att_modifier *m = turn_to(b, i, t);
+    t->s = b->saved[i] ? b->saved[i] + b->cut->run[r].first * b->stride : NULL;
+    if (m->tile_back)
+        m->tile_back(t);
+    else if (m->derivative)
+        att_modify_pairs_back(b, m, t);
+    if (b->cut->partial && b->saved[i]) /* 0 times the derivative at NaN */
+        b->plan->kernels->forbid(t->keys, b->cut->bits + b->cut->run[r].first, 0, t->ds, t->stride);
+}
+
+static void score_back(const att_block *b, att_tile *t)
+{
+    const att_plan *plan = b->plan;
+    if (!plan->fold && plan->spec.scale != 1)
+        plan->kernels->rescale_tile(t->keys, plan->spec.scale, t->ds, t->stride);
+    t->user = plan->score->user;
+    t->param = b->score_param;
+    if (plan->score->flags & ATT_DOT)
+        return;
+    if (plan->score->tile_back)
+        plan->score->tile_back(t);
+    else
+        att_score_pairs_back(b, t);
+}
+
+void att_score_block_back(const att_block *b)
+{
+    for (int r = 0; r < b->cut->n_runs; r++) {
+        att_tile t = tile_of(b, r);
+        for (int i = b->plan->n_modifiers - 1; i >= 0; i--)
+            modify_back(b, r, i, &t);
+        score_back(b, &t);
+    }
+}
+
+/* ---- what is not finite */
 
 void att_cut_clean(const att_plan *plan, const att_cut *cut, int queries, const float *x, int64_t stride, int64_t dim,
                    att_clean *clean)

@@ -1,5 +1,5 @@
 /* From a call's arguments, checked, to one head of one sequence. */
-#include "attn/attn.h"
+#include "attn/params.h"
 #include "tensor/tensor.h"
 
 #include <math.h>
@@ -42,7 +42,9 @@ static att_status check_shapes(const att_call *c, bool outputs)
     const att_attention_spec *s = &c->plan->spec;
     const axes *x = axes_of(c);
     att_status e = check_operand(c, "q", &a->q, s->heads, "spec.heads", s->head_dim, "spec.head_dim", false);
-    e = e ? e : check_operand(c, "k", &a->k, s->kv_heads, "spec.kv_heads", s->head_dim, "spec.head_dim", false);
+    e = e ? e
+          : check_operand(c, "k", &a->k, s->kv_heads, "spec.kv_heads", s->key_dim,
+                          s->key_dim == s->head_dim ? "spec.head_dim" : "spec.key_dim", false);
     if (!e && !c->ragged)
         e = att_check_dim(ctx, "k", &a->k, 0, "q.dim[0]", a->q.dim[0]);
     if (e || !outputs)
@@ -129,29 +131,6 @@ static att_status check_sequences(att_call *c)
                              a->k.dim[0], &c->max_tk);
 }
 
-/* A table over all pairs: each dimension 1 or that of [B, heads, Tq, Tk]. */
-static att_status check_pairs(const att_call *c, const char *name, const att_tensor *t, att_dtype dtype, bool needed)
-{
-    att_ctx *ctx = c->plan->ctx;
-    const char *stage = dtype == ATT_BOOL ? "att_mask_boolean" : "att_modifier_bias";
-    if (!needed)
-        return t->data ? att_fail(ctx, ATT_ERR_ARGUMENT, "args.%s is given but the spec has no %s", name, stage)
-                       : ATT_OK;
-    if (!t->data && t->rank == 0)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "the spec has %s but args.%s is not given", stage, name);
-    const att_status e = att_check(ctx, name, t, dtype, 4);
-    if (e)
-        return e;
-    const int64_t want[4] = {c->sequences, c->plan->spec.heads, c->max_tq, c->max_tk};
-    static const char *const what[4] = {"the number of sequences", "spec.heads", "the longest query",
-                                        "the longest key"};
-    for (int i = 0; i < 4; i++)
-        if (t->dim[i] != 1 && t->dim[i] != want[i])
-            return att_fail(ctx, ATT_ERR_SHAPE, "%s.dim[%d] = %lld, expected 1 or %s = %lld", name, i,
-                            (long long)t->dim[i], what[i], (long long)want[i]);
-    return ATT_OK;
-}
-
 att_status att_call_check(const att_plan *plan, const att_attention_args *args, bool outputs, att_call *call)
 {
     att_ctx *ctx = plan->ctx;
@@ -168,8 +147,7 @@ att_status att_call_check(const att_plan *plan, const att_attention_args *args, 
         return e;
     call->sequences = call->ragged ? args->n_sequences : args->q.dim[0];
     e = check_sequences(call);
-    e = e ? e : check_pairs(call, "mask", &args->mask, ATT_BOOL, plan->needs & ATT_NEEDS_MASK);
-    e = e ? e : check_pairs(call, "bias", &args->bias, ATT_F32, plan->needs & ATT_NEEDS_BIAS);
+    e = e ? e : att_params_check(call);
     if (!e && plan->spec.align == ATT_ALIGN_STARTS && !args->q_starts)
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "spec.align is ATT_ALIGN_STARTS but args.q_starts is NULL");
     for (int64_t b = 0; !e && plan->spec.align == ATT_ALIGN_STARTS && b < call->sequences; b++)
@@ -179,26 +157,50 @@ att_status att_call_check(const att_plan *plan, const att_attention_args *args, 
     return e;
 }
 
-/* A gradient: the shape of `like`, and nothing shared with anything else of the call. */
-static att_status check_grad(const att_call *c, const char *name, const att_tensor *t, const char *like_name,
-                             const att_tensor *like, const att_attention_grads *g)
+/* ---- gradients */
+
+/* A gradient has the shape of `like` and shares no memory with anything else of the call. */
+att_status att_call_check_grad(const att_call *c, const char *name, const att_tensor *t, const char *like_name,
+                               const att_tensor *like, const att_attention_grads *g)
 {
     att_ctx *ctx = c->plan->ctx;
-    if (!t->data && t->rank == 0)
+    if (!att_given(t))
         return ATT_OK;
-    att_status e = att_check_output(ctx, name, t, ATT_F32, axes_of(c)->rank);
-    e = e ? e : check_contiguous(c, name, t);
+    if (!att_given(like))
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "grads.%s is given, but args.%s is not", name, like_name);
+    att_status e = att_check_output(ctx, name, t, ATT_F32, like->rank);
     e = e ? e : att_check_same_shape(ctx, name, t, like_name, like);
-    const struct {
-        const char *name;
-        const att_tensor *t;
-    } others[] = {{"q", &c->args.q},     {"k", &c->args.k},     {"v", &c->args.v},
-                  {"out", &c->args.out}, {"lse", &c->args.lse}, {"dout", &g->dout},
-                  {"dq", &g->dq},        {"dk", &g->dk},        {"dv", &g->dv}};
-    for (size_t i = 0; !e && i < sizeof others / sizeof others[0]; i++)
-        if (others[i].t != t && others[i].t->data)
-            e = att_check_apart(ctx, name, t, others[i].name, others[i].t);
+    const att_tensor *const groups[] = {&c->args.q, c->args.score_param, c->args.modifier_param, &g->dout, &g->dlse,
+                                        &g->dq,     g->dscore_param,     g->dmodifier_param};
+    static const struct {
+        const char *name[5];
+        int count;
+    } of[] = {{{"q", "k", "v", "out", "lse"}, 5},
+              {{"score_param"}, ATT_MAX_PARAMS},
+              {{"modifier_param"}, ATT_MAX_STAGES},
+              {{"dout"}, 1},
+              {{"dlse"}, 1},
+              {{"dq", "dk", "dv"}, 3},
+              {{"dscore_param"}, ATT_MAX_PARAMS},
+              {{"dmodifier_param"}, ATT_MAX_STAGES}};
+    for (size_t n = 0; !e && n < sizeof of / sizeof of[0]; n++)
+        for (int i = 0; !e && i < of[n].count; i++) {
+            const att_tensor *other = groups[n] + i;
+            if (other != t && other->data)
+                e = att_check_apart(ctx, name, t, of[n].name[i] ? of[n].name[i] : of[n].name[0], other);
+        }
     return e;
+}
+
+/* The first stage that has no derivative. */
+static const char *who_has_no_backward(const att_plan *p)
+{
+    if (!p->score->derivative)
+        return p->score->name;
+    for (int i = 0; i < p->n_modifiers; i++)
+        if (!p->modifier[i]->derivative && !(p->modifier[i]->flags & ATT_SINK))
+            return p->modifier[i]->name;
+    return NULL;
 }
 
 att_status att_call_check_grads(const att_call *c, const att_attention_grads *grads, att_attention_grads *g)
@@ -207,24 +209,31 @@ att_status att_call_check_grads(const att_call *c, const att_attention_grads *gr
     const att_attention_args *a = &c->args;
     if (!grads)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "grads is NULL");
+    if (who_has_no_backward(c->plan))
+        return att_fail(ctx, ATT_ERR_UNSUPPORTED, "\"%s\" has no derivative", who_has_no_backward(c->plan));
     att_status e = att_take_options(g, sizeof *g, grads, "att_attention_grads");
-    if (!e && !a->lse.data && a->lse.rank == 0)
+    if (!e && !att_given(&a->lse))
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "args.lse is not given: the backward needs that of the forward");
     e = e ? e : att_check(ctx, "dout", &g->dout, ATT_F32, axes_of(c)->rank);
     e = e ? e : check_contiguous(c, "dout", &g->dout);
     e = e ? e : att_check_same_shape(ctx, "dout", &g->dout, "out", &a->out);
-    e = e ? e : check_grad(c, "dq", &g->dq, "q", &a->q, g);
-    e = e ? e : check_grad(c, "dk", &g->dk, "k", &a->k, g);
-    return e ? e : check_grad(c, "dv", &g->dv, "v", &a->v, g);
+    if (!e && att_given(&g->dlse)) {
+        e = att_check(ctx, "dlse", &g->dlse, ATT_F32, axes_of(c)->rank - 1);
+        e = e ? e : att_check_same_shape(ctx, "dlse", &g->dlse, "lse", &a->lse);
+    }
+    const struct {
+        const char *name;
+        const att_tensor *t, *like;
+    } outputs[] = {{"dq", &g->dq, &a->q}, {"dk", &g->dk, &a->k}, {"dv", &g->dv, &a->v}};
+    for (int i = 0; !e && i < 3; i++) {
+        e = att_call_check_grad(c, outputs[i].name, outputs[i].t, outputs[i].name + 1, outputs[i].like, g);
+        if (!e && att_given(outputs[i].t))
+            e = check_contiguous(c, outputs[i].name, outputs[i].t);
+    }
+    return e ? e : att_params_check_grads(c, g);
 }
 
-/* The strides of a table over pairs, 0 where it is broadcast, and its start for this head. */
-static int64_t pairs_start(const att_tensor *t, int64_t sequence, int64_t head, int64_t *q, int64_t *k)
-{
-    *q = t->dim[2] == 1 ? 0 : t->stride[2];
-    *k = t->dim[3] == 1 ? 0 : t->stride[3];
-    return (t->dim[0] == 1 ? 0 : sequence * t->stride[0]) + (t->dim[1] == 1 ? 0 : head * t->stride[1]);
-}
+/* ---- one head of one sequence */
 
 static float *operand_start(const att_call *c, const att_tensor *t, int64_t sequence, int64_t first, int64_t head,
                             int64_t *stride)
@@ -264,19 +273,17 @@ void att_call_site(const att_call *c, int64_t b, int64_t h, att_site *site)
     const int64_t *k_offsets = a->k_offsets ? a->k_offsets : a->q_offsets;
     const int64_t q_first = c->ragged ? a->q_offsets[b] : 0, k_first = c->ragged ? k_offsets[b] : 0;
     const int64_t kv_head = h / (s->heads / s->kv_heads);
-    *site = (att_site){0};
+    *site = (att_site){.place = {.sequence = b, .head = h}};
+    att_place *at = &site->place;
     site->rows = c->ragged ? a->q_offsets[b + 1] - q_first : c->max_tq;
-    site->tq = a->q_lengths ? a->q_lengths[b] : site->rows;
+    at->tq = a->q_lengths ? a->q_lengths[b] : site->rows;
     site->k_rows = c->ragged ? k_offsets[b + 1] - k_first : c->max_tk;
-    site->tk = a->k_lengths ? a->k_lengths[b] : site->k_rows;
-    site->position = position_of(c, b, site->tq, site->tk);
+    at->tk = a->k_lengths ? a->k_lengths[b] : site->k_rows;
+    at->position = position_of(c, b, at->tq, at->tk);
     site->q = operand_start(c, &a->q, b, q_first, h, &site->q_stride);
     site->k = operand_start(c, &a->k, b, k_first, kv_head, &site->k_stride);
     site->v = operand_start(c, &a->v, b, k_first, kv_head, &site->v_stride);
     site->out = operand_start(c, &a->out, b, q_first, h, &site->out_stride);
     site->lse = operand_start(c, &a->lse, b, q_first, h, &site->lse_stride);
-    if (c->plan->needs & ATT_NEEDS_MASK)
-        site->mask = (const uint8_t *)a->mask.data + pairs_start(&a->mask, b, h, &site->mask_q, &site->mask_k);
-    if (c->plan->needs & ATT_NEEDS_BIAS)
-        site->bias = (const float *)a->bias.data + pairs_start(&a->bias, b, h, &site->bias_q, &site->bias_k);
+    att_params_view(c, site);
 }

@@ -70,12 +70,23 @@ static void attend_keys(const att_plan *plan, const att_site *at, int64_t q0, in
     const att_kernels *kernels = plan->kernels;
     att_cut cut;
     att_clean clean;
+    att_block b = {.plan = plan,
+                   .site = at,
+                   .cut = &cut,
+                   .q0 = q0,
+                   .queries = queries,
+                   .q = w->q,
+                   .s = w->s,
+                   .stride = kernels->panel,
+                   .score_param = at->score_param,
+                   .modifier_param = at->modifier_param};
     for (int64_t k0 = first; k0 < last; k0 += ATT_KEY_BLOCK) {
         const int keys = (int)(last - k0 < ATT_KEY_BLOCK ? last - k0 : ATT_KEY_BLOCK);
         att_cut_block(plan, at, q0, queries, k0, keys, &cut);
         if (cut.n_runs == 0)
             continue;
-        att_score_block(plan, at, q0, queries, k0, &cut, w->q, w->s, kernels->panel);
+        b.k0 = k0;
+        att_score_block(&b);
         kernels->soften(queries, cut.partial || plan->n_modifiers, cut.n_runs, cut.run, w->s, p->max, p->sum,
                         w->rescale);
         const float *v = at->v + k0 * at->v_stride;
@@ -115,11 +126,14 @@ static void attend_queries(const att_plan *plan, const att_site *at, int64_t q0,
 {
     const att_kernels *kernels = plan->kernels;
     const int64_t value_dim = plan->spec.value_dim;
-    kernels->turn_in(queries, plan->spec.head_dim, at->q + q0 * at->q_stride, at->q_stride,
-                     (float)(plan->spec.scale * ATT_LOG2_E), w->q);
+    att_turn_queries(plan, at, q0, queries, w->q);
     clear(&w->total, kernels->panel);
-    for (int64_t k = 0; k < at->tk; k += ATT_KEY_SEGMENT) {
-        const int64_t last = at->tk - k < ATT_KEY_SEGMENT ? at->tk : k + ATT_KEY_SEGMENT;
+    for (int i = 0; plan->sink >= 0 && i < kernels->panel; i++) {
+        w->total.max[i] = (float)(at->modifier_param[plan->sink].data[0] * ATT_LOG2_E);
+        w->total.sum[i] = 1;
+    }
+    for (int64_t k = 0; k < at->place.tk; k += ATT_KEY_SEGMENT) {
+        const int64_t last = at->place.tk - k < ATT_KEY_SEGMENT ? at->place.tk : k + ATT_KEY_SEGMENT;
         clear(&w->segment, kernels->panel);
         attend_keys(plan, at, q0, queries, k, last, w, w->total.touched ? &w->segment : &w->total);
         if (w->segment.touched)
@@ -146,7 +160,7 @@ static void run_item(const job *j, int64_t item, scratch *w)
     att_site at;
     att_call_site(call, low, local / blocks, &at);
     const int64_t last = at.rows - q0 < panel ? at.rows : q0 + panel;
-    const int64_t used = at.tq < q0 ? q0 : at.tq < last ? at.tq : last;
+    const int64_t used = at.place.tq < q0 ? q0 : at.place.tq < last ? at.place.tq : last;
     if (used > q0)
         attend_queries(call->plan, &at, q0, (int)(used - q0), w);
     clear_rows(call->plan, &at, used, last);
@@ -174,7 +188,8 @@ static void deal(job *j)
         att_call_site(call, b, 0, &at);
         j->first[b] = j->items;
         j->items += (at.rows + panel - 1) / panel * s->heads;
-        flops += 2.0 * (double)at.tq * (double)at.tk * (double)(s->head_dim + s->value_dim) * (double)s->heads;
+        flops +=
+            2.0 * (double)at.place.tq * (double)at.place.tk * (double)(s->head_dim + s->value_dim) * (double)s->heads;
     }
     j->first[call->sequences] = j->items;
     const double worth = flops / TASK_FLOPS + 1, most = (double)att_threads(call->plan->ctx) * TASKS_PER_THREAD;

@@ -17,11 +17,12 @@ static att_status check_count(att_ctx *ctx, const char *name, int64_t value, int
 static att_status check_sizes(att_ctx *ctx, att_attention_spec *s)
 {
     s->kv_heads = s->kv_heads ? s->kv_heads : s->heads;
+    s->key_dim = s->key_dim ? s->key_dim : s->head_dim;
     s->value_dim = s->value_dim ? s->value_dim : s->head_dim;
-    s->scale = s->scale != 0 ? s->scale : (float)(1 / sqrt((double)s->head_dim));
     att_status e = check_count(ctx, "heads", s->heads, MAX_HEADS);
     e = e ? e : check_count(ctx, "kv_heads", s->kv_heads, MAX_HEADS);
     e = e ? e : check_count(ctx, "head_dim", s->head_dim, MAX_DIM);
+    e = e ? e : check_count(ctx, "key_dim", s->key_dim, MAX_DIM);
     e = e ? e : check_count(ctx, "value_dim", s->value_dim, MAX_DIM);
     if (e)
         return e;
@@ -35,31 +36,82 @@ static att_status check_sizes(att_ctx *ctx, att_attention_spec *s)
     return ATT_OK;
 }
 
+/* ---- stages */
+
+static att_status check_score(att_ctx *ctx, att_plan *p)
+{
+    att_attention_spec *s = &p->spec;
+    const att_score *score = s->score ? s->score : &att_score_dot;
+    p->score = score->set ? score->set[ctx->isa] : score;
+    if (!p->score->formula)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.score has no formula");
+    if ((p->score->flags & ATT_DOT) && s->key_dim != s->head_dim)
+        return att_fail(ctx, ATT_ERR_SHAPE, "spec.key_dim = %lld but spec.head_dim = %lld: %s needs them equal",
+                        (long long)s->key_dim, (long long)s->head_dim, p->score->name);
+    if (s->scale == 0)
+        s->scale = p->score->flags & ATT_DOT ? (float)(1 / sqrt((double)s->head_dim)) : 1;
+    p->fold = (p->score->flags & ATT_BILINEAR) && p->score->tile;
+    p->flags |= p->score->flags;
+    return ATT_OK;
+}
+
+static att_status check_modifiers(att_ctx *ctx, att_plan *p)
+{
+    const att_attention_spec *s = &p->spec;
+    p->sink = -1;
+    for (int i = 0; i < ATT_MAX_STAGES && s->modifier[i]; i++) {
+        const att_modifier *m = s->modifier[i]->set ? s->modifier[i]->set[ctx->isa] : s->modifier[i];
+        if (!m->formula && !(m->flags & ATT_SINK))
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.modifier[%d] has no formula", i);
+        if ((m->flags & ATT_HAS_VALUE) && !(isfinite(s->modifier_value[i]) && s->modifier_value[i] != 0))
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.modifier_value[%d] is %g, but %s needs one", i,
+                            (double)s->modifier_value[i], m->name);
+        if ((m->flags & ATT_SINK) && p->sink >= 0)
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.modifier[%d] and [%d] are both a sink", p->sink, i);
+        if (m->flags & ATT_SINK)
+            p->sink = i;
+        p->modifier[p->n_modifiers++] = m;
+        p->flags |= m->flags;
+    }
+    return ATT_OK;
+}
+
+static att_status check_masks(att_ctx *ctx, att_plan *p)
+{
+    for (int i = 0; i < ATT_MAX_STAGES && p->spec.mask[i]; i++) {
+        if (!p->spec.mask[i]->keep)
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.mask[%d] has no keep", i);
+        p->mask[p->n_masks++] = p->spec.mask[i];
+        p->flags |= p->spec.mask[i]->flags;
+    }
+    return ATT_OK;
+}
+
+/* The first stage that needs to know where the queries stand. */
+static const char *who_needs_align(const att_plan *p)
+{
+    if (p->score->flags & ATT_NEEDS_ALIGN)
+        return p->score->name;
+    for (int i = 0; i < p->n_modifiers; i++)
+        if (p->modifier[i]->flags & ATT_NEEDS_ALIGN)
+            return p->modifier[i]->name;
+    for (int i = 0; i < p->n_masks; i++)
+        if (p->mask[i]->flags & ATT_NEEDS_ALIGN)
+            return p->mask[i]->name;
+    return NULL;
+}
+
 static att_status check_align(att_ctx *ctx, const att_plan *p)
 {
     const att_align align = p->spec.align;
     if ((unsigned)align > ATT_ALIGN_STARTS)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.align is %d, expected an att_align", (int)align);
-    if ((p->needs & ATT_NEEDS_ALIGN) && align == ATT_ALIGN_UNSET)
+    if (align == ATT_ALIGN_UNSET && who_needs_align(p))
         return att_fail(ctx, ATT_ERR_ARGUMENT,
-                        "spec.align is not given, but a causal mask depends on where the queries stand among the keys: "
-                        "ATT_ALIGN_TOP_LEFT, ATT_ALIGN_BOTTOM_RIGHT or ATT_ALIGN_STARTS");
+                        "spec.align is not given, but \"%s\" depends on where the queries stand among the keys: "
+                        "ATT_ALIGN_TOP_LEFT, ATT_ALIGN_BOTTOM_RIGHT or ATT_ALIGN_STARTS",
+                        who_needs_align(p));
     return ATT_OK;
-}
-
-static void take_stages(att_plan *p)
-{
-    att_attention_spec *s = &p->spec;
-    const int isa = p->ctx->isa;
-    s->score = s->score ? s->score : &att_score_dot;
-    p->score = s->score->set[isa];
-    while (p->n_modifiers < ATT_MAX_STAGES && s->modifier[p->n_modifiers]) {
-        p->modifier[p->n_modifiers] = s->modifier[p->n_modifiers]->set[isa];
-        p->needs |= p->modifier[p->n_modifiers]->needs;
-        p->n_modifiers++;
-    }
-    while (p->n_masks < ATT_MAX_STAGES && s->mask[p->n_masks])
-        p->needs |= s->mask[p->n_masks++]->needs;
 }
 
 att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan **out)
@@ -72,12 +124,14 @@ att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan *
         return ATT_ERR_MEMORY;
     p->ctx = ctx;
     p->kernels = att_kernels_of(ctx->isa);
+    p->vectors = (att_vectors){p->kernels->exp, p->kernels->tanh, p->kernels->erf,
+                               p->kernels->add, p->kernels->mul,  p->kernels->scale};
     att_status e = att_take_options(&p->spec, sizeof p->spec, spec, "att_attention_spec");
     e = e ? e : check_sizes(ctx, &p->spec);
-    if (!e) {
-        take_stages(p);
-        e = check_align(ctx, p);
-    }
+    e = e ? e : check_score(ctx, p);
+    e = e ? e : check_modifiers(ctx, p);
+    e = e ? e : check_masks(ctx, p);
+    e = e ? e : check_align(ctx, p);
     if (e) {
         att_free(ctx, p);
         return e;
@@ -113,16 +167,16 @@ static void count_pairs(const att_call *call, double *done, double *all)
         for (int64_t h = 0; h < call->plan->spec.heads; h++) {
             att_site at;
             att_call_site(call, b, h, &at);
-            for (int64_t q0 = 0; q0 < at.tq; q0 += panel) {
-                const int queries = (int)(at.tq - q0 < panel ? at.tq - q0 : panel);
-                for (int64_t k0 = 0; k0 < at.tk; k0 += ATT_KEY_BLOCK) {
-                    const int keys = (int)(at.tk - k0 < ATT_KEY_BLOCK ? at.tk - k0 : ATT_KEY_BLOCK);
+            for (int64_t q0 = 0; q0 < at.place.tq; q0 += panel) {
+                const int queries = (int)(at.place.tq - q0 < panel ? at.place.tq - q0 : panel);
+                for (int64_t k0 = 0; k0 < at.place.tk; k0 += ATT_KEY_BLOCK) {
+                    const int keys = (int)(at.place.tk - k0 < ATT_KEY_BLOCK ? at.place.tk - k0 : ATT_KEY_BLOCK);
                     att_cut_block(call->plan, &at, q0, queries, k0, keys, &cut);
                     for (int r = 0; r < cut.n_runs; r++)
                         *done += (double)queries * (double)(cut.run[r].last - cut.run[r].first);
                 }
             }
-            *all += (double)at.tq * (double)at.tk;
+            *all += (double)at.place.tq * (double)at.place.tk;
         }
 }
 

@@ -2,58 +2,118 @@
 #include "attn/attn.h"
 
 #include <math.h>
+#include <string.h>
 
 static bool keep(const att_plan *plan, const att_site *at, int64_t q, int64_t k)
 {
     for (int m = 0; m < plan->n_masks; m++)
-        if (!plan->spec.mask[m]->keep(at, q, k))
+        if (!plan->mask[m]->keep(&at->place, plan->mask[m]->user, q, k))
             return false;
     return true;
 }
 
+static att_pair pair_of(const att_plan *plan, const att_site *at, int64_t q, int64_t k)
+{
+    return (att_pair){.at = &at->place,
+                      .q = q,
+                      .k = k,
+                      .query = at->q + q * at->q_stride,
+                      .key = at->k + k * at->k_stride,
+                      .dim = plan->spec.head_dim,
+                      .key_dim = plan->spec.key_dim};
+}
+
+/* The pair as modifier m sees it. */
+static const att_modifier *turn_to(const att_plan *plan, const att_site *at, int m, att_pair *p)
+{
+    p->user = plan->modifier[m]->user;
+    p->value = plan->spec.modifier_value[m];
+    p->param = &at->modifier_param[m];
+    return plan->modifier[m];
+}
+
+/* s[0]: the score, scaled; s[m + 1]: what modifier m makes of s[m]. */
+static void scores(const att_plan *plan, const att_site *at, att_pair *p, double *s)
+{
+    p->user = plan->score->user;
+    p->param = at->score_param;
+    s[0] = plan->spec.scale * plan->score->formula(p);
+    for (int m = 0; m < plan->n_modifiers; m++) {
+        const att_modifier *modifier = turn_to(plan, at, m, p);
+        s[m + 1] = modifier->formula ? modifier->formula(p, s[m]) : s[m];
+    }
+}
+
 static double score(const att_plan *plan, const att_site *at, int64_t q, int64_t k)
 {
-    double s = plan->score->formula(at->q + q * at->q_stride, at->k + k * at->k_stride, plan->spec.head_dim);
-    s *= plan->spec.scale;
-    for (int m = 0; m < plan->n_modifiers; m++)
-        s = plan->modifier[m]->formula(at, q, k, s);
-    return keep(plan, at, q, k) ? s : -INFINITY;
+    if (!keep(plan, at, q, k))
+        return -INFINITY;
+    double s[ATT_MAX_STAGES + 1];
+    att_pair p = pair_of(plan, at, q, k);
+    scores(plan, at, &p, s);
+    return s[plan->n_modifiers];
 }
 
 double att_ref_attention_row(const att_plan *plan, const att_site *at, int64_t q, double *weights, double *out)
 {
+    const int64_t tk = at->place.tk;
     double max = -INFINITY, sum = 0;
-    for (int64_t k = 0; k < at->tk; k++)
+    for (int64_t k = 0; k < tk; k++)
         max = fmax(max, score(plan, at, q, k));
-    for (int64_t k = 0; k < at->tk && max > -INFINITY; k++)
+    const bool any = max > -INFINITY;
+    if (any && plan->sink >= 0) {
+        const double sink = at->modifier_param[plan->sink].data[0];
+        max = fmax(max, sink);
+        sum = exp(sink - max);
+    }
+    for (int64_t k = 0; any && k < tk; k++)
         sum += exp(score(plan, at, q, k) - max);
     for (int64_t d = 0; out && d < plan->spec.value_dim; d++)
         out[d] = 0;
-    for (int64_t k = 0; k < at->tk; k++) {
-        const double w = sum > 0 ? exp(score(plan, at, q, k) - max) / sum : 0;
+    for (int64_t k = 0; k < tk; k++) {
+        const double w = any ? exp(score(plan, at, q, k) - max) / sum : 0;
         if (weights)
             weights[k] = w;
         for (int64_t d = 0; out && w > 0 && d < plan->spec.value_dim; d++)
             out[d] += w * at->v[k * at->v_stride + d];
     }
-    return sum > 0 ? max + log(sum) : -INFINITY;
+    return any ? max + log(sum) : -INFINITY;
+}
+
+/* ds is the gradient of a pair's score, modified: back through the stages. */
+static void pair_backward(const att_plan *plan, const att_site *at, int64_t q, int64_t k, double ds,
+                          const att_ref_grads *g)
+{
+    double s[ATT_MAX_STAGES + 1];
+    att_pair p = pair_of(plan, at, q, k);
+    scores(plan, at, &p, s);
+    for (int m = plan->n_modifiers - 1; m >= 0; m--) {
+        const att_modifier *modifier = turn_to(plan, at, m, &p);
+        if (modifier->derivative)
+            ds *= modifier->derivative(&p, s[m], ds, g->dmodifier_param[m]);
+    }
+    p.user = plan->score->user;
+    p.param = at->score_param;
+    plan->score->derivative(&p, plan->spec.scale * ds, g->dq, g->dk + k * plan->spec.key_dim, g->dscore_param);
 }
 
 void att_ref_attention_row_backward(const att_plan *plan, const att_site *at, int64_t q, const double *weights,
-                                    const double *out, const float *dout, double *dq, double *dk, double *dv)
+                                    const double *out, const float *dout, float dlse, const att_ref_grads *g)
 {
-    const int64_t dim = plan->spec.head_dim, value_dim = plan->spec.value_dim;
-    double delta = 0;
+    const int64_t value_dim = plan->spec.value_dim;
+    double delta = -dlse, attended = 0;
     for (int64_t d = 0; d < value_dim; d++)
         delta += dout[d] * out[d];
-    for (int64_t k = 0; k < at->tk; k++) {
+    for (int64_t k = 0; k < at->place.tk; k++) {
         double dp = 0;
         for (int64_t d = 0; d < value_dim && weights[k] > 0; d++) {
             dp += (double)dout[d] * at->v[k * at->v_stride + d];
-            dv[k * value_dim + d] += weights[k] * dout[d];
+            g->dv[k * value_dim + d] += weights[k] * dout[d];
         }
         if (weights[k] > 0)
-            plan->score->derivative(at->q + q * at->q_stride, at->k + k * at->k_stride, dim,
-                                    plan->spec.scale * weights[k] * (dp - delta), dq, dk + k * dim);
+            pair_backward(plan, at, q, k, weights[k] * (dp - delta), g);
+        attended += weights[k];
     }
+    if (plan->sink >= 0 && attended > 0 && g->dmodifier_param[plan->sink])
+        g->dmodifier_param[plan->sink][0] -= (1 - attended) * delta; /* the sink's weight, and no value */
 }

@@ -2,7 +2,7 @@
 #include "attn/stage.h"
 #include "att_lists.h"
 
-#define DECLARE(kind, name, isa) extern const att_##kind##_set att_##kind##_##name##_##isa;
+#define DECLARE(kind, name, isa) extern const att_##kind att_##kind##_##name##_##isa;
 #define SET(isa) ATT_score_LIST(DECLARE, isa) ATT_modifier_LIST(DECLARE, isa)
 ATT_SET_LIST(SET)
 #undef SET

@@ -2,29 +2,54 @@
 #include "attn/attn.h"
 
 #include <math.h>
+#include <string.h>
 
-/* Weights of up to a panel of queries, [queries, tk]; q and s as in scratch of the forward pass. */
+/* Softmax of one row of scores [tk], with the sink where there is one; row [tk + 1] is to work in. */
+static void soften_row(const att_plan *plan, const att_site *at, float *row, float *scores)
+{
+    const int64_t tk = at->place.tk;
+    bool any = false;
+    for (int64_t k = 0; k < tk; k++)
+        any = any || scores[k] != -INFINITY;
+    memcpy(row, scores, (size_t)tk * sizeof *row);
+    if (any && plan->sink >= 0)
+        row[tk] = at->modifier_param[plan->sink].data[0];
+    plan->kernels->softmax(any && plan->sink >= 0 ? tk + 1 : tk, row, row);
+    memcpy(scores, row, (size_t)tk * sizeof *row);
+}
+
+/* Weights of up to a panel of queries, [queries, tk]; q and s as in scratch of the forward pass, row [tk + 1]. */
 static void weights_of_block(const att_plan *plan, const att_site *at, int64_t q0, int queries, float *q, float *s,
-                             float *weights)
+                             float *row, float *weights)
 {
     const att_kernels *kernels = plan->kernels;
     const int panel = kernels->panel;
+    const int64_t tk = at->place.tk;
     att_cut cut;
-    kernels->turn_in(queries, plan->spec.head_dim, at->q + q0 * at->q_stride, at->q_stride,
-                     (float)(plan->spec.scale * ATT_LOG2_E), q);
-    for (int64_t i = 0; i < queries * at->tk; i++)
+    att_block b = {.plan = plan,
+                   .site = at,
+                   .cut = &cut,
+                   .q0 = q0,
+                   .queries = queries,
+                   .q = q,
+                   .s = s,
+                   .stride = panel,
+                   .score_param = at->score_param,
+                   .modifier_param = at->modifier_param};
+    att_turn_queries(plan, at, q0, queries, q);
+    for (int64_t i = 0; i < queries * tk; i++)
         weights[i] = -INFINITY;
-    for (int64_t k0 = 0; k0 < at->tk; k0 += ATT_KEY_BLOCK) {
-        const int keys = (int)(at->tk - k0 < ATT_KEY_BLOCK ? at->tk - k0 : ATT_KEY_BLOCK);
-        att_cut_block(plan, at, q0, queries, k0, keys, &cut);
-        att_score_block(plan, at, q0, queries, k0, &cut, q, s, panel);
+    for (b.k0 = 0; b.k0 < tk; b.k0 += ATT_KEY_BLOCK) {
+        const int keys = (int)(tk - b.k0 < ATT_KEY_BLOCK ? tk - b.k0 : ATT_KEY_BLOCK);
+        att_cut_block(plan, at, q0, queries, b.k0, keys, &cut);
+        att_score_block(&b);
         for (int r = 0; r < cut.n_runs; r++)
             for (int64_t k = cut.run[r].first; k < cut.run[r].last; k++)
                 for (int i = 0; i < queries; i++)
-                    weights[i * at->tk + k0 + k] = s[k * panel + i] / (float)ATT_LOG2_E;
+                    weights[i * tk + b.k0 + k] = s[k * panel + i];
     }
     for (int i = 0; i < queries; i++)
-        kernels->softmax(at->tk, weights + i * at->tk, weights + i * at->tk);
+        soften_row(plan, at, row, weights + i * tk);
 }
 
 att_status att_weights(const att_plan *plan, const att_attention_args *args, int64_t sequence, int64_t head,
@@ -43,16 +68,17 @@ att_status att_weights(const att_plan *plan, const att_attention_args *args, int
                         (long long)plan->spec.heads);
     att_site at;
     att_call_site(&call, sequence, head, &at);
-    if (q_first < 0 || q_count < 0 || q_count > at.tq || q_first > at.tq - q_count)
+    if (q_first < 0 || q_count < 0 || q_count > at.place.tq || q_first > at.place.tq - q_count)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "queries from %lld, %lld of them, but the sequence has %lld",
-                        (long long)q_first, (long long)q_count, (long long)at.tq);
+                        (long long)q_first, (long long)q_count, (long long)at.place.tq);
     const int64_t panel = plan->kernels->panel;
-    float *q = att_alloc(ctx, (size_t)((plan->spec.head_dim + ATT_KEY_BLOCK) * panel), sizeof *q);
+    float *q = att_alloc(ctx, (size_t)((plan->spec.head_dim + ATT_KEY_BLOCK) * panel + at.place.tk + 1), sizeof *q);
     if (!q)
         return ATT_ERR_MEMORY;
+    float *s = q + plan->spec.head_dim * panel, *row = s + ATT_KEY_BLOCK * panel;
     for (int64_t i = 0; i < q_count; i += panel)
-        weights_of_block(plan, &at, q_first + i, (int)(q_count - i < panel ? q_count - i : panel), q,
-                         q + plan->spec.head_dim * panel, weights + i * at.tk);
+        weights_of_block(plan, &at, q_first + i, (int)(q_count - i < panel ? q_count - i : panel), q, s, row,
+                         weights + i * at.place.tk);
     att_free(ctx, q);
     return ATT_OK;
 }

@@ -55,8 +55,18 @@ void att_pool_close(att_ctx *ctx, att_thread_pool *p); /* NULL is allowed */
  * call, never to the context. A call that finds the threads taken, or is made inside another, runs alone as thread 0;
  * a call with n = 1 takes no threads, so one inside it may.
  * With the caller's own parallel_for, the call is split into att_threads(ctx) strands, whose number `thread` is.
- * Every body runs with the default floating-point environment, whatever the host has set. */
+ * Bodies begin in ascending order of i. Each runs with the default floating-point environment, whatever the host set. */
 void att_parallel(att_ctx *ctx, int n, void (*body)(void *arg, int i, int thread), void *arg);
+
+/* In a loop that waits for another thread: lets the processor do something else. */
+static inline void att_relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
 
 /* ---- the operating system (os.c): every OS call of the library is here */
 
@@ -74,5 +84,6 @@ bool att_os_thread(pthread_t *thread, void *(*run)(void *), void *arg);
 /* Sleeps while *word is `value`; may return early. Wakes up to `count` that sleep on it. */
 void att_os_wait(_Atomic uint32_t *word, uint32_t value);
 void att_os_wake(_Atomic uint32_t *word, int count);
+void att_os_yield(void); /* lets other threads run */
 
 #endif

@@ -197,3 +197,5 @@ void att_os_wake(_Atomic uint32_t *word, int count)
 {
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
 }
+
+void att_os_yield(void) { sched_yield(); }

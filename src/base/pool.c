@@ -71,7 +71,6 @@ static void fp_leave(fp_state host)
         _mm_setcsr(host);
 }
 
-static void relax(void) { _mm_pause(); }
 #else
 typedef fenv_t fp_state;
 
@@ -84,7 +83,6 @@ static fp_state fp_enter(void)
 }
 
 static void fp_leave(fp_state host) { fesetenv(&host); }
-static void relax(void) {}
 #endif
 
 static void strand(job *j, int thread)
@@ -105,7 +103,7 @@ static bool spin(const att_thread_pool *p, _Atomic uint32_t *word, uint32_t valu
     const double end = att_os_seconds() + p->spin_seconds;
     do {
         for (int k = 0; k < 16; k++) {
-            relax();
+            att_relax();
             if (atomic_load_explicit(word, memory_order_acquire) != value)
                 return true;
         }

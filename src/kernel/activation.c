@@ -42,6 +42,14 @@ ATT_INLINE vf exp2_any(vf x)
     return v_mul(v_exp2_normal(v_sub(x, shift)), scale);
 }
 
+/* e^x as the square of e^(x/2), which cannot overflow, so all of the range is there: 0, denormals, infinity */
+ATT_INLINE vf exp_any(vf x)
+{
+    const vf root = v_exp(v_min(v_set(88), v_mul(x, v_set(0.5f))));
+    return v_mul(root, root);
+}
+
+static void exp_n(int64_t n, const float *x, float *y) { map(n, x, y, exp_any); }
 static void exp2_n(int64_t n, const float *x, float *y) { map(n, x, y, exp2_any); }
 static void erf_n(int64_t n, const float *x, float *y) { map(n, x, y, v_erf); }
 static void tanh_n(int64_t n, const float *x, float *y) { map(n, x, y, v_tanh); }
@@ -50,6 +58,7 @@ void ATT_ISA(att_kernel_activation)(att_kernels *k);
 void ATT_ISA(att_kernel_activation)(att_kernels *k)
 {
     k->activate = activate;
+    k->exp = exp_n;
     k->exp2 = exp2_n;
     k->erf = erf_n;
     k->tanh = tanh_n;

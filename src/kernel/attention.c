@@ -2,7 +2,8 @@
  * side, keys are the rows. So softmax runs down the columns with no sums across a vector, keys and values are read
  * where they lie, and only a block of queries, and its output at the end, is turned.
  *
- * Scores are in units of log2: exp(x) = 2^(x log2 e), and log2 e is folded into the queries. */
+ * exp(x) = 2^(x log2 e): scores are what they are, running maxima are kept in units of log2, and the factor is part of
+ * the multiply-add that takes the maximum away. */
 #include "kernel/kernel.h"
 #include "kernel/tile.h"
 #include "simd/math.h"
@@ -26,27 +27,37 @@ static void turn_out(int64_t rows, int64_t n, const float *x, const float *scale
         }
 }
 
-/* Forbids the pairs whose bit is 0: bits[key], bit i = column i. */
-static void forbid(int64_t keys, const uint64_t *bits, float *s, int64_t stride)
+/* s [keys][PANEL] times a number */
+static void rescale_tile(int64_t keys, float factor, float *s, int64_t stride)
+{
+    for (int64_t k = 0; k < keys; k++)
+        ATT_UNROLL (v, ATT_PANEL_VECTORS)
+            v_store(s + k * stride + v * ATT_LANES, v_mul(v_load(s + k * stride + v * ATT_LANES), v_set(factor)));
+}
+
+/* Pairs whose bit is 0 get `value`: bits[key], bit i = column i. */
+static void forbid(int64_t keys, const uint64_t *bits, float value, float *s, int64_t stride)
 {
     for (int64_t k = 0; k < keys; k++)
         ATT_UNROLL (v, ATT_PANEL_VECTORS) {
             float *at = s + k * stride + v * ATT_LANES;
-            v_store(at, v_pick((uint32_t)(bits[k] >> (v * ATT_LANES)), v_load(at), nothing()));
+            v_store(at, v_pick((uint32_t)(bits[k] >> (v * ATT_LANES)), v_load(at), v_set(value)));
         }
 }
 
 ATT_INLINE void soften_as(const int vectors, const bool holes, int n_runs, const att_run *run, float *s, float *max,
                           float *sum, float *rescale)
 {
+    const vf log2e = v_set((float)ATT_LOG2_E);
     vf top[ATT_PANEL_VECTORS], base[ATT_PANEL_VECTORS], total[ATT_PANEL_VECTORS];
     ATT_UNROLL (v, vectors)
-        top[v] = v_load(max + v * ATT_LANES);
+        top[v] = nothing();
     for (int r = 0; r < n_runs; r++)
         for (int64_t k = run[r].first; k < run[r].last; k++)
             ATT_UNROLL (v, vectors)
                 top[v] = v_max(v_load(s + k * PANEL + v * ATT_LANES), top[v]);
     ATT_UNROLL (v, vectors) {
+        top[v] = v_max(v_mul(top[v], log2e), v_load(max + v * ATT_LANES));
         /* nothing attended yet: any finite base will do */
         base[v] = v_select(v_lt(top[v], v_set(-FLT_MAX)), v_set(0), top[v]);
         v_store(rescale + v * ATT_LANES, v_exp2(v_sub(v_load(max + v * ATT_LANES), base[v])));
@@ -58,7 +69,7 @@ ATT_INLINE void soften_as(const int vectors, const bool holes, int n_runs, const
             ATT_UNROLL (v, vectors) {
                 float *at = s + k * PANEL + v * ATT_LANES;
                 const vf x = v_load(at);
-                vf p = v_exp2(v_sub(x, base[v]));
+                vf p = v_exp2(v_fma(x, log2e, v_sub(v_set(0), base[v])));
                 if (holes)
                     p = v_select(v_lt(x, v_set(-FLT_MAX)), v_set(0), p);
                 total[v] = v_add(total[v], p);
@@ -70,7 +81,7 @@ ATT_INLINE void soften_as(const int vectors, const bool holes, int n_runs, const
     }
 }
 
-/* One block of scores s [keys][PANEL] to weights 2^(s - max), with the running maximum and sum of each column;
+/* One block of scores s [keys][PANEL] to weights 2^(s log2 e - max), with the running maximum and sum of each column;
  * rescale [PANEL] is what everything from earlier blocks must be multiplied with (Milakov, Gimelshein 2018). */
 static void soften(int columns, bool holes, int n_runs, const att_run *run, float *s, float *max, float *sum,
                    float *rescale)
@@ -134,6 +145,7 @@ void ATT_ISA(att_kernel_attention)(att_kernels *k)
 {
     k->turn_in = tile_turn;
     k->turn_out = turn_out;
+    k->rescale_tile = rescale_tile;
     k->forbid = forbid;
     k->soften = soften;
     k->weigh = weigh;

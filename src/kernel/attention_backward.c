@@ -7,14 +7,15 @@
 
 #include <float.h>
 
-/* x [rows, n] -> y [panels of n][rows][PANEL], behind n and up to `all` rows 0: what products over rows read. */
-static void panel_rows(int64_t rows, int64_t all, int64_t n, const float *x, int64_t stride, float *y)
+/* scale x [rows, n] -> y [panels of n][rows][PANEL], behind n and up to `all` rows 0: what products over rows read. */
+static void panel_rows(int64_t rows, int64_t all, int64_t n, const float *x, int64_t stride, float scale, float *y)
 {
     for (int64_t j = 0; j < n; j += PANEL)
         for (int64_t i = 0; i < all; i++)
             for (int64_t v = 0; v < PANEL; v += ATT_LANES, y += ATT_LANES) {
                 const int64_t left = i < rows ? n - j - v : 0;
-                v_store(y, v_load_n(x + i * stride + j + v, left <= 0 ? 0 : left < ATT_LANES ? (int)left : ATT_LANES));
+                const int count = left <= 0 ? 0 : left < ATT_LANES ? (int)left : ATT_LANES;
+                v_store(y, v_mul(v_load_n(x + i * stride + j + v, count), v_set(scale)));
             }
 }
 
@@ -45,13 +46,15 @@ static void over_queries(int64_t keys, int64_t queries, const float *p, int64_t 
     }
 }
 
-/* s and dp [keys][panel]: s becomes p = 2^(s - lse), dp becomes p (dp - delta); lse in units of log2. */
+/* s and dp [keys][panel]: s becomes p = exp(s - lse), dp becomes p (dp - delta); lse in units of log2. */
 static void soften_back(int64_t keys, float *s, float *dp, int64_t stride, const float *lse, const float *delta)
 {
+    const vf log2e = v_set((float)ATT_LOG2_E);
     for (int64_t k = 0; k < keys; k++)
         ATT_UNROLL (v, ATT_PANEL_VECTORS) {
             const int64_t at = k * stride + v * ATT_LANES;
-            const vf x = v_load(s + at), p = v_exp2(v_sub(x, v_load(lse + v * ATT_LANES)));
+            const vf x = v_load(s + at), base = v_load(lse + v * ATT_LANES);
+            const vf p = v_exp2(v_fma(x, log2e, v_sub(v_set(0), base)));
             const vf ds = v_mul(p, v_sub(v_load(dp + at), v_load(delta + v * ATT_LANES)));
             const vm forbidden = v_lt(x, v_set(-FLT_MAX));
             v_store(s + at, v_select(forbidden, v_set(0), p));

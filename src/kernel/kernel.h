@@ -29,6 +29,7 @@ typedef struct att_dropout {
     uint32_t sequence, head;
     uint32_t threshold; /* round(p 2^32) */
 } att_dropout;
+#define ATT_LOG2_E 1.4426950408889634
 
 typedef struct att_kernels {
     int lanes; /* floats in a vector */
@@ -46,7 +47,8 @@ typedef struct att_kernels {
     /* attention.c: queries are the columns of a panel, keys its rows; see there */
     void (*turn_in)(int64_t rows, int64_t n, const float *x, int64_t stride, float scale, float *y);
     void (*turn_out)(int64_t rows, int64_t n, const float *x, const float *scale, float *y, int64_t stride);
-    void (*forbid)(int64_t keys, const uint64_t *bits, float *s, int64_t stride);
+    void (*rescale_tile)(int64_t keys, float factor, float *s, int64_t stride);
+    void (*forbid)(int64_t keys, const uint64_t *bits, float value, float *s, int64_t stride);
     void (*soften)(int columns, bool holes, int n_runs, const att_run *run, float *s, float *max, float *sum,
                    float *rescale);
     void (*weigh)(int columns, int n_runs, const att_run *run, int64_t dim, const float *v, int64_t stride,
@@ -54,7 +56,7 @@ typedef struct att_kernels {
     void (*merge)(int64_t dim, float *max, float *sum, float *o, const float *max2, const float *sum2, const float *o2);
 
     /* attention_backward.c: see there */
-    void (*panel_rows)(int64_t rows, int64_t all, int64_t n, const float *x, int64_t stride, float *y);
+    void (*panel_rows)(int64_t rows, int64_t all, int64_t n, const float *x, int64_t stride, float scale, float *y);
     void (*over_columns)(int64_t m, int64_t k, const float *a, int64_t lda, const float *b, float *c, int64_t ldc);
     void (*over_keys)(int64_t m, int64_t keys, const float *a, int64_t lda, const float *ds, int64_t b_step, float *c);
     void (*over_queries)(int64_t keys, int64_t queries, const float *p, int64_t ldp, const float *x, int64_t x_rows,
@@ -68,6 +70,7 @@ typedef struct att_kernels {
     /* activation.c: y [n] = f(x [n]); y may be x */
     void (*activate)(int activation, int64_t n, const float *x, float *y);
     void (*exp2)(int64_t n, const float *x, float *y);
+    void (*exp)(int64_t n, const float *x, float *y);
     void (*erf)(int64_t n, const float *x, float *y);
     void (*tanh)(int64_t n, const float *x, float *y);
 
@@ -80,6 +83,7 @@ typedef struct att_kernels {
 
     /* vector.c: on n numbers; y may be an input of the same type */
     void (*add)(int64_t n, const float *a, const float *b, float *y);
+    void (*mul)(int64_t n, const float *a, const float *b, float *y);
     void (*max)(int64_t n, const float *a, const float *b, float *y);
     void (*scale)(int64_t n, float s, const float *x, float *y);
     float (*dot)(int64_t n, const float *a, const float *b);

@@ -10,13 +10,13 @@
 static double tolerance(const att_plan *plan, const att_site *at, int64_t q)
 {
     double most = 0;
-    for (int64_t k = 0; k < at->tk; k++) {
+    for (int64_t k = 0; k < at->place.tk; k++) {
         double s = 0;
         for (int64_t d = 0; d < plan->spec.head_dim; d++)
             s += fabs((double)at->q[q * at->q_stride + d] * at->k[k * at->k_stride + d]);
         most = fmax(most, s * plan->spec.scale + 1);
     }
-    return 0x1p-24 * (4 + 2 * (sqrt((double)plan->spec.head_dim) + 2) * most + 2 * sqrt((double)at->tk));
+    return 0x1p-24 * (4 + 2 * (sqrt((double)plan->spec.head_dim) + 2) * most + 2 * sqrt((double)at->place.tk));
 }
 
 static void check_row(const att_plan *plan, const att_site *at, int64_t q)
@@ -47,7 +47,7 @@ static void check_all(att_ctx *ctx, const att_attention_spec *s, const operands 
         for (int64_t h = 0; h < o->n.heads; h++) {
             att_site at;
             att_call_site(&call, b, h, &at);
-            for (int64_t q = 0; q < at.tq; q += 1 + at.tq / 13)
+            for (int64_t q = 0; q < at.place.tq; q += 1 + at.place.tq / 13)
                 check_row(plan, &at, q);
         }
     att_plan_free(plan);
@@ -402,9 +402,9 @@ static void weights_on_demand_agree_with_the_definition(void **state)
     assert_int_equal(att_weights(plan, &o.args, 1, 3, 7, 60, weights), ATT_OK);
     for (int64_t q = 0; q < 60; q++) {
         att_ref_attention_row(plan, &at, 7 + q, expected, NULL);
-        for (int64_t k = 0; k < at.tk; k++)
-            if (!(fabs(weights[q * at.tk + k] - expected[k]) <= tolerance(plan, &at, 7 + q)))
-                fail_msg("weight %d, %d is %.9g, expected %.9g", (int)q, (int)k, (double)weights[q * at.tk + k],
+        for (int64_t k = 0; k < at.place.tk; k++)
+            if (!(fabs(weights[q * at.place.tk + k] - expected[k]) <= tolerance(plan, &at, 7 + q)))
+                fail_msg("weight %d, %d is %.9g, expected %.9g", (int)q, (int)k, (double)weights[q * at.place.tk + k],
                          expected[k]);
     }
     free(weights);

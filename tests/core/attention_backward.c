@@ -7,7 +7,7 @@
 
 /* Gradients of an operands, batched and dense. */
 typedef struct gradients {
-    float *dout, *dq, *dk, *dv;
+    float *dout, *dlse, *dq, *dk, *dv, *dbias;
     att_attention_grads g;
 } gradients;
 
@@ -15,13 +15,14 @@ static int64_t q_count(shape n) { return n.batch * n.heads * n.tq * n.head_dim; 
 static int64_t k_count(shape n) { return n.batch * n.kv_heads * n.tk * n.head_dim; }
 static int64_t v_count(shape n) { return n.batch * n.kv_heads * n.tk * n.value_dim; }
 
+static int64_t bias_count(shape n) { return n.heads * n.tq * n.tk; }
+
 static gradients make_gradients(const operands *o)
 {
     const shape n = o->n;
-    gradients r = {check_numbers(out_count(n), 11),
-                   check_numbers(q_count(n), 12),
-                   check_numbers(k_count(n), 13),
-                   check_numbers(v_count(n), 14),
+    gradients r = {check_numbers(out_count(n), 11),      check_numbers(n.batch * n.heads * n.tq, 15),
+                   check_numbers(q_count(n), 12),        check_numbers(k_count(n), 13),
+                   check_numbers(v_count(n), 14),        check_numbers(bias_count(n), 16),
                    {.size = sizeof(att_attention_grads)}};
     r.g.dout = o->args.out;
     r.g.dq = o->args.q;
@@ -31,10 +32,23 @@ static gradients make_gradients(const operands *o)
     r.g.dq.data = r.dq;
     r.g.dk.data = r.dk;
     r.g.dv.data = r.dv;
+    r.g.dlse = o->args.lse;
+    r.g.dlse.data = r.dlse;
     return r;
 }
 
-static void drop_gradients(gradients *r) { free(r->dout), free(r->dq), free(r->dk), free(r->dv); }
+static void drop_gradients(gradients *r)
+{
+    free(r->dout), free(r->dlse), free(r->dbias), free(r->dq), free(r->dk), free(r->dv);
+}
+
+/* The bias's gradient too, if the operands have a bias. */
+static void want_bias(gradients *r, const operands *o)
+{
+    r->g.dmodifier_param[0] = o->args.modifier_param[0];
+    if (o->args.modifier_param[0].data)
+        r->g.dmodifier_param[0].data = r->dbias;
+}
 
 static void run_both(att_ctx *ctx, const att_attention_spec *s, const operands *o, const gradients *r)
 {
@@ -46,12 +60,14 @@ static void run_both(att_ctx *ctx, const att_attention_spec *s, const operands *
 
 /* ---- the reference */
 
-/* sum(dout * out) of all rows of the one site there is */
-static double loss(const att_plan *plan, const att_site *at, const float *dout)
+/* sum(dout * out) + sum(dlse * lse) of all rows of the one site there is */
+static double loss(const att_plan *plan, const att_site *at, const float *dout, const float *dlse)
 {
     double sum = 0, out[8];
-    for (int64_t q = 0; q < at->tq; q++) {
-        att_ref_attention_row(plan, at, q, NULL, out);
+    for (int64_t q = 0; q < at->place.tq; q++) {
+        const double lse = att_ref_attention_row(plan, at, q, NULL, out);
+        if (lse > -INFINITY)
+            sum += dlse[q] * lse;
         for (int64_t d = 0; d < plan->spec.value_dim; d++)
             sum += dout[q * plan->spec.value_dim + d] * out[d];
     }
@@ -60,16 +76,16 @@ static double loss(const att_plan *plan, const att_site *at, const float *dout)
 
 /* Central differences of step h have an error of about h^2 and, in double, rounding of 1e-16 / h: with h = 2^-10 on
  * numbers of size 1 (exact in f32), third derivatives of a few units leave 1e-5. */
-static void agree_with_differences(const att_plan *plan, const att_site *at, const float *dout, float *x, int64_t n,
+static void agree_with_differences(const att_plan *plan, const att_site *at, const gradients *r, float *x, int64_t n,
                                    const double *gradient)
 {
     const float h = 0x1p-10f;
     for (int64_t i = 0; i < n; i++) {
         const float before = x[i];
         x[i] = before + h;
-        const double up = loss(plan, at, dout), x_up = x[i];
+        const double up = loss(plan, at, r->dout, r->dlse), x_up = x[i];
         x[i] = before - h;
-        const double down = loss(plan, at, dout), x_down = x[i];
+        const double down = loss(plan, at, r->dout, r->dlse), x_down = x[i];
         x[i] = before;
         if (!(fabs((up - down) / (x_up - x_down) - gradient[i]) <= 1e-5))
             fail_msg("element %d: differences give %.9g, the reference %.9g", (int)i, (up - down) / (x_up - x_down),
@@ -94,14 +110,19 @@ static void the_reference_agrees_with_finite_differences(void **state)
         assert_int_equal(att_plan_new(ctx, &s, &plan), ATT_OK);
         assert_int_equal(att_call_check(plan, &o.args, true, &call), ATT_OK);
         att_call_site(&call, 0, 0, &at);
-        double dq[5 * 6] = {0}, dk[7 * 6] = {0}, dv[7 * 4] = {0}, weights[7], out[4];
+        double dq[5 * 6] = {0}, dk[7 * 6] = {0}, dv[7 * 4] = {0}, dbias[5 * 7] = {0}, weights[7], out[4];
+        const att_ref_grads g = {.dq = dq, .dk = dk, .dv = dv, .dmodifier_param = {dbias}};
         for (int64_t q = 0; q < 5; q++) {
             att_ref_attention_row(plan, &at, q, weights, out);
-            att_ref_attention_row_backward(plan, &at, q, weights, out, r.dout + q * 4, dq + q * 6, dk, dv);
+            att_ref_grads row = g;
+            row.dq += q * 6;
+            att_ref_attention_row_backward(plan, &at, q, weights, out, r.dout + q * 4, r.dlse[q], &row);
         }
-        agree_with_differences(plan, &at, r.dout, o.q, 5 * 6, dq);
-        agree_with_differences(plan, &at, r.dout, o.k, 7 * 6, dk);
-        agree_with_differences(plan, &at, r.dout, o.v, 7 * 4, dv);
+        agree_with_differences(plan, &at, &r, o.q, 5 * 6, dq);
+        agree_with_differences(plan, &at, &r, o.k, 7 * 6, dk);
+        agree_with_differences(plan, &at, &r, o.v, 7 * 4, dv);
+        if (stages & BIAS)
+            agree_with_differences(plan, &at, &r, o.bias, 5 * 7, dbias);
         att_plan_free(plan);
         drop_gradients(&r), drop(&o);
     }
@@ -133,7 +154,8 @@ static void check_all(att_ctx *ctx, const att_attention_spec *s, const operands 
     const shape n = o->n;
     run_both(ctx, s, o, r);
     double *dq = calloc((size_t)q_count(n) + 1, sizeof *dq), *dk = calloc((size_t)k_count(n) + 1, sizeof *dk);
-    double *dv = calloc((size_t)v_count(n) + 1, sizeof *dv), *weights = calloc((size_t)n.tk + 1, sizeof *weights);
+    double *dv = calloc((size_t)v_count(n) + 1, sizeof *dv), *dbias = calloc((size_t)bias_count(n) + 1, sizeof *dbias);
+    double *weights = calloc((size_t)n.tk + 1, sizeof *weights);
     double out[256];
     att_plan *plan;
     att_call call;
@@ -144,20 +166,25 @@ static void check_all(att_ctx *ctx, const att_attention_spec *s, const operands 
             att_site at;
             att_call_site(&call, b, h, &at);
             const int64_t kv = b * n.kv_heads + h / (n.heads / n.kv_heads);
-            for (int64_t q = 0; q < at.tq; q++) {
+            for (int64_t q = 0; q < at.place.tq; q++) {
                 const int64_t row = (b * n.heads + h) * n.tq + q;
                 att_ref_attention_row(plan, &at, q, weights, out);
-                att_ref_attention_row_backward(plan, &at, q, weights, out, r->dout + row * n.value_dim,
-                                               dq + row * n.head_dim, dk + kv * n.tk * n.head_dim,
-                                               dv + kv * n.tk * n.value_dim);
+                const att_ref_grads g = {.dq = dq + row * n.head_dim,
+                                         .dk = dk + kv * n.tk * n.head_dim,
+                                         .dv = dv + kv * n.tk * n.value_dim,
+                                         .dmodifier_param = {dbias + h * n.tq * n.tk}};
+                att_ref_attention_row_backward(plan, &at, q, weights, out, r->dout + row * n.value_dim, r->dlse[row],
+                                               &g);
             }
         }
     const double queries = (double)(n.tq * n.heads / n.kv_heads);
     compare(att_isa(ctx), "dq", r->dq, dq, q_count(n), tolerance(n, 1));
     compare(att_isa(ctx), "dk", r->dk, dk, k_count(n), tolerance(n, sqrt(queries)));
     compare(att_isa(ctx), "dv", r->dv, dv, v_count(n), tolerance(n, sqrt(queries)));
+    if (r->g.dmodifier_param[0].data)
+        compare(att_isa(ctx), "dbias", r->dbias, dbias, bias_count(n), tolerance(n, sqrt((double)n.batch)));
     att_plan_free(plan);
-    free(dq), free(dk), free(dv), free(weights);
+    free(dq), free(dk), free(dv), free(dbias), free(weights);
 }
 
 static const shape shapes[] = {
@@ -182,6 +209,7 @@ static void every_combination_agrees_with_the_reference(void **state)
                 att_attention_spec s = spec_of(shapes[i]);
                 int64_t lengths[4];
                 choose(stages, &o, &s, lengths);
+                want_bias(&r, &o);
                 check_all(ctx, &s, &o, &r);
                 drop_gradients(&r), drop(&o);
             }
@@ -200,14 +228,17 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     att_attention_spec s = spec_of(middle);
     int64_t lengths[4];
     choose(ALL_STAGES, &o, &s, lengths);
+    want_bias(&first, &o);
     for (int threads = 1; threads <= 16; threads++) {
         att_ctx *ctx = open_isa(NULL, threads);
         gradients r = make_gradients(&o);
+        want_bias(&r, &o);
         run_both(ctx, &s, &o, threads == 1 ? &first : &r);
         if (threads > 1) {
             assert_same_bits(first.dq, r.dq, q_count(middle));
             assert_same_bits(first.dk, r.dk, k_count(middle));
             assert_same_bits(first.dv, r.dv, v_count(middle));
+            assert_same_bits(first.dbias, r.dbias, bias_count(middle));
         }
         drop_gradients(&r);
         att_close(ctx);
@@ -249,7 +280,7 @@ static void rows_and_keys_without_a_pair_have_gradient_zero(void **state)
     o.args.k_lengths = keys;
     o.args.q_lengths = queries;
     for (int i = 0; i < 8; i++)
-        r.dout[5 * 8 + i] = NAN; /* of a row with nothing to attend: must not matter */
+        r.dout[5 * 8 + i] = r.dlse[5] = NAN; /* of a row with nothing to attend: must not matter */
     run_both(ctx, &s, &o, &r);
     for (int64_t row = 0; row < 2 * 2 * 40; row++)
         for (int d = 0; d < 8 && (row >= 80 || row % 40 == 5 || row % 40 >= 33); d++)

@@ -142,7 +142,7 @@ static const wrong wrongs[] = {
     {"spec.align is not given", no_alignment},
     {"args.q_starts is NULL", no_starts},
     {"args.mask is not given", no_mask},
-    {"args.bias is not given", no_bias},
+    {"args.modifier_param[0] is not given", no_bias},
     {"out", output_is_input},
     {"out", output_repeats},
     {"q", nothing_given},

@@ -2,40 +2,63 @@
 #include "attn/stage.h"
 #include "kernel/tile.h"
 
-static double formula(const att_site *site, int64_t q, int64_t k, double s)
+static double formula(const att_pair *p, double s)
 {
-    return s + (double)site->bias[q * site->bias_q + k * site->bias_k];
+    return s + (double)p->param->data[p->q * p->param->stride[0] + p->k * p->param->stride[1]];
+}
+
+static double derivative(const att_pair *p, double s, double ds, double *dparam)
+{
+    (void)s;
+    if (dparam)
+        dparam[p->q * p->param->stride[0] + p->k * p->param->stride[1]] += ds;
+    return 1;
 }
 
 /* The biases of one query for some keys, at most a vector of them. */
-static vf biases(const att_site *at, int64_t q, int64_t k, int keys)
+static vf biases(const att_operand *bias, int64_t q, int64_t k, int keys)
 {
-    const float *row = at->bias + q * at->bias_q + k * at->bias_k;
-    if (at->bias_k == 1)
+    const float *row = bias->data + q * bias->stride[0] + k * bias->stride[1];
+    if (bias->stride[1] == 1)
         return v_load_n(row, keys);
     float x[ATT_LANES] = {0};
     for (int i = 0; i < keys; i++)
-        x[i] = row[i * at->bias_k];
+        x[i] = row[i * bias->stride[1]];
     return v_load(x);
 }
 
-/* Scores lie transposed and in units of log2, so squares of biases are turned on the way. */
-static void tile(const att_block *b)
+/* Scores lie transposed, so squares of biases are turned on the way. */
+static void tile(const att_tile *t)
 {
-    const vf log2e = v_set((float)ATT_LOG2_E);
-    for (int i = 0; i < b->queries; i += ATT_LANES)
-        for (int j = 0; j < b->keys; j += ATT_LANES) {
-            const int keys = b->keys - j < ATT_LANES ? b->keys - j : ATT_LANES;
+    for (int i = 0; i < t->queries; i += ATT_LANES)
+        for (int j = 0; j < t->keys; j += ATT_LANES) {
+            const int keys = t->keys - j < ATT_LANES ? t->keys - j : ATT_LANES;
             vf x[ATT_LANES];
             for (int r = 0; r < ATT_LANES; r++)
-                x[r] = i + r < b->queries ? biases(b->site, b->q0 + i + r, b->k0 + j, keys) : v_set(0);
+                x[r] = i + r < t->queries ? biases(t->param, t->q + i + r, t->k + j, keys) : v_set(0);
             v_transpose(x);
             for (int c = 0; c < keys; c++) {
-                float *s = b->s + (j + c) * b->s_stride + i;
-                v_store(s, v_fma(x[c], log2e, v_load(s)));
+                float *s = t->s + (j + c) * t->stride + i;
+                v_store(s, v_add(x[c], v_load(s)));
             }
         }
 }
 
-extern const att_modifier_set ATT_ISA(att_modifier_bias);
-const att_modifier_set ATT_ISA(att_modifier_bias) = {formula, tile, ATT_NEEDS_BIAS};
+/* Keys in ascending order for each query, queries in ascending order for each key. */
+static void tile_back(const att_tile *t)
+{
+    const att_operand *bias = t->param;
+    for (int i = 0; bias->grad && i < t->queries; i++)
+        for (int j = 0; j < t->keys; j++)
+            bias->grad[(t->q + i) * bias->grad_stride[0] + (t->k + j) * bias->grad_stride[1]] +=
+                t->ds[j * t->stride + i];
+}
+
+extern const att_modifier ATT_ISA(att_modifier_bias);
+const att_modifier ATT_ISA(att_modifier_bias) = {.name = "bias",
+                                                 .flags = ATT_ADDITIVE | ATT_PAIRS,
+                                                 .param = {.name = "bias"},
+                                                 .formula = formula,
+                                                 .derivative = derivative,
+                                                 .tile = tile,
+                                                 .tile_back = tile_back};

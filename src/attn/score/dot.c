@@ -2,37 +2,33 @@
 #include "attn/stage.h"
 #include "kernel/tile.h"
 
-static double formula(const float *q, const float *k, int64_t dim)
+static double formula(const att_pair *p)
 {
     double s = 0;
-    for (int64_t d = 0; d < dim; d++)
-        s += (double)q[d] * k[d];
+    for (int64_t d = 0; d < p->dim; d++)
+        s += (double)p->query[d] * p->key[d];
     return s;
 }
 
-static void derivative(const float *q, const float *k, int64_t dim, double ds, double *dq, double *dk)
+static void derivative(const att_pair *p, double ds, double *dq, double *dk, double *const *dparam)
 {
-    for (int64_t d = 0; d < dim; d++) {
-        dq[d] += ds * k[d];
-        dk[d] += ds * q[d];
+    (void)dparam;
+    for (int64_t d = 0; d < p->dim; d++) {
+        dq[d] += ds * p->key[d];
+        dk[d] += ds * p->query[d];
     }
 }
 
 /* S^T = K (scale Q)^T */
-static void tile(const att_block *b)
+static void tile(const att_tile *t)
 {
-    const att_site *at = b->site;
-    const tile_args t = {.k = b->head_dim,
-                         .a = at->k + b->k0 * at->k_stride,
-                         .lda = at->k_stride,
-                         .b = b->q,
-                         .c = b->s,
-                         .ldc = b->s_stride};
-    if (b->queries <= ATT_LANES)
-        tile_all(b->keys, 1, false, START_ZERO, t);
+    const tile_args a = {.k = t->dim, .a = t->key, .lda = t->key_stride, .b = t->query, .c = t->s, .ldc = t->stride};
+    if (t->queries <= ATT_LANES)
+        tile_all(t->keys, 1, false, START_ZERO, a);
     else
-        tile_all(b->keys, ATT_PANEL_VECTORS, false, START_ZERO, t);
+        tile_all(t->keys, ATT_PANEL_VECTORS, false, START_ZERO, a);
 }
 
-extern const att_score_set ATT_ISA(att_score_dot);
-const att_score_set ATT_ISA(att_score_dot) = {formula, derivative, tile};
+extern const att_score ATT_ISA(att_score_dot);
+const att_score ATT_ISA(att_score_dot) = {
+    .name = "dot", .flags = ATT_BILINEAR | ATT_DOT, .formula = formula, .derivative = derivative, .tile = tile};

@@ -1,0 +1,27 @@
+/* What the stages of a call are given beside q, k and v: parameters and tables, and their gradients. */
+#ifndef ATT_ATTN_PARAMS_H
+#define ATT_ATTN_PARAMS_H
+
+#include "attn/tasks.h"
+
+att_status att_params_check(const att_call *call);
+att_status att_params_check_grads(const att_call *call, const att_attention_grads *g);
+/* The parameters of the site's head, into the site. */
+void att_params_view(const att_call *call, att_site *site);
+
+/* ---- gradients, where any are wanted */
+
+/* Do several tasks add to the same place? Then they do so in one order. */
+bool att_params_shared(const att_call *call, const att_attention_grads *g);
+/* Numbers of one task's part, and of the sum of all. */
+int64_t att_params_count(const att_call *call, const att_attention_grads *g);
+int64_t att_params_sums(const att_call *call, const att_attention_grads *g);
+/* Lets one head's parameters add their gradients to the task's part, or in place. */
+void att_params_point(const att_call *call, const att_attention_grads *g, const att_place *at, int64_t head_in_group,
+                      float *part, att_operand *score_param, att_operand *modifier_param);
+/* Before the tasks, and after them: parts [tasks][parts_stride], sums [att_params_sums]. */
+void att_params_clear(const att_call *call, const att_attention_grads *g);
+void att_params_sum(const att_call *call, const att_attention_grads *g, const att_tasks *tasks, const float *parts,
+                    int64_t parts_stride, double *sums);
+
+#endif

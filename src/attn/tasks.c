@@ -1,0 +1,142 @@
+/* The tasks of a backward call. */
+#include "attn/tasks.h"
+
+#include <limits.h>
+
+static int64_t blocks_of(int64_t tk) { return tk ? (tk + ATT_KEY_BLOCK - 1) / ATT_KEY_BLOCK : 1; }
+
+static void fill(const att_call *c, att_tasks *t, bool one_order)
+{
+    const int64_t kv_heads = c->plan->spec.kv_heads;
+    int64_t n = 0;
+    for (int64_t b = 0; b < c->sequences; b++) {
+        att_site at;
+        att_call_site(c, b, 0, &at);
+        const int64_t blocks = blocks_of(at.place.tk);
+        for (int64_t h = 0; h < kv_heads; h++)
+            for (int64_t k = 0; k < blocks; k++, n++) {
+                const int64_t left = at.place.tk - k * ATT_KEY_BLOCK;
+                t->task[n] = (att_task){.index = n,
+                                        .sequence = b,
+                                        .kv_head = h,
+                                        .k0 = k * ATT_KEY_BLOCK,
+                                        .keys = (int)(left < ATT_KEY_BLOCK ? left : ATT_KEY_BLOCK),
+                                        .last = k == blocks - 1,
+                                        .k_rows = at.k_rows,
+                                        .before = k || one_order ? n - 1 : -1,
+                                        .slot_owner = -1};
+            }
+    }
+}
+
+/* One past the last task of the head that begins with task `first`. */
+static int64_t end_of_head(const att_tasks *t, int64_t first)
+{
+    while (!t->task[first++].last)
+        ;
+    return first;
+}
+
+/* `wave` key heads are in work together, block of keys by block of keys, so that threads keep to a head of their own
+ * where there are enough. */
+static void arrange(att_tasks *t, int64_t wave)
+{
+    int64_t n = 0, head = 0;
+    for (int64_t first = 0, end; first < t->count; first = end) {
+        int64_t longest = 0;
+        end = first;
+        for (int64_t h = 0; h < wave && end < t->count; h++, head++) {
+            const int64_t begin = end;
+            end = end_of_head(t, begin);
+            longest = end - begin > longest ? end - begin : longest;
+            for (int64_t i = begin; i < end; i++)
+                t->task[i].slot = head % t->slots;
+        }
+        for (int64_t k = 0; k < longest; k++)
+            for (int64_t i = first; i < end; i++)
+                if (t->task[i].k0 == k * ATT_KEY_BLOCK)
+                    t->order[n++] = i;
+    }
+}
+
+/* A slot's next head begins when its last one has ended. */
+static void chain_slots(att_tasks *t)
+{
+    for (int64_t i = 0; i < t->count; i++)
+        for (int64_t j = i - 1; t->task[i].k0 == 0 && j >= 0; j--)
+            if (t->task[j].slot == t->task[i].slot && t->task[j].last) {
+                t->task[i].slot_owner = j;
+                break;
+            }
+}
+
+att_status att_tasks_make(const att_call *c, bool one_order, att_tasks *t)
+{
+    att_ctx *ctx = c->plan->ctx;
+    const att_attention_spec *s = &c->plan->spec;
+    const int64_t heads = c->sequences * s->kv_heads;
+    *t = (att_tasks){0};
+    for (int64_t b = 0; b < c->sequences; b++) {
+        att_site at;
+        att_call_site(c, b, 0, &at);
+        t->count += blocks_of(at.place.tk) * s->kv_heads;
+    }
+    if (t->count > INT_MAX)
+        return att_fail(ctx, ATT_ERR_SHAPE, "%lld blocks of keys of all heads and sequences are more than %d",
+                        (long long)t->count, INT_MAX);
+    t->slots = att_threads(ctx) < heads ? att_threads(ctx) : heads;
+    t->whole = one_order && (s->heads > s->kv_heads || c->ragged || c->args.q_lengths);
+    t->task = att_calloc(ctx, (size_t)t->count, sizeof *t->task);
+    t->order = att_calloc(ctx, (size_t)t->count, sizeof *t->order);
+    t->passed = att_calloc(ctx, (size_t)t->count, sizeof *t->passed);
+    if (!t->task || !t->order || !t->passed) {
+        att_tasks_free(ctx, t);
+        return ATT_ERR_MEMORY;
+    }
+    fill(c, t, one_order);
+    arrange(t, one_order ? 1 : t->slots);
+    chain_slots(t);
+    return ATT_OK;
+}
+
+void att_tasks_free(att_ctx *ctx, att_tasks *t)
+{
+    att_free(ctx, t->task);
+    att_free(ctx, t->order);
+    att_free(ctx, (void *)t->passed);
+    *t = (att_tasks){0};
+}
+
+/* Others compute meanwhile, or are not being run: a look now and then costs little. */
+static void await(const att_tasks *t, int64_t task, int64_t steps)
+{
+    for (int looks = 0; task >= 0 && atomic_load_explicit(&t->passed[task], memory_order_acquire) < steps; looks++)
+        if (looks < 1000)
+            att_relax();
+        else
+            att_os_yield();
+}
+
+const att_task *att_tasks_begin(const att_tasks *t, int i)
+{
+    const att_task *task = &t->task[t->order[i]];
+    await(t, task->slot_owner, INT64_MAX);
+    return task;
+}
+
+void att_tasks_await(const att_tasks *t, const att_task *task, int64_t step)
+{
+    await(t, task->before, t->whole ? INT64_MAX : step + 1);
+}
+
+void att_tasks_pass(const att_tasks *t, const att_task *task, int64_t steps)
+{
+    atomic_store_explicit(&t->passed[task->index], steps, memory_order_release);
+}
+
+void att_tasks_end(const att_tasks *t, const att_task *task)
+{
+    if (t->whole) /* it may have had no step to wait at */
+        await(t, task->before, INT64_MAX);
+    att_tasks_pass(t, task, INT64_MAX);
+}

@@ -1,0 +1,40 @@
+/* The tasks of a backward call, and whose turn it is.
+ *
+ * What several tasks add to (dQ of a block of queries, over blocks of keys) must be added to in one order, or bits
+ * would depend on who was faster. A task counts the steps that it has passed; another waits at a step until the one
+ * before it has passed the same. Tasks begin in an order in which each waits only for earlier ones, so they cannot wait
+ * for each other, whatever the number of threads. */
+#ifndef ATT_ATTN_TASKS_H
+#define ATT_ATTN_TASKS_H
+
+#include "attn/attn.h"
+
+typedef struct att_task {
+    int64_t index, sequence, kv_head;
+    int64_t k0;
+    int keys;
+    bool last;          /* block of keys of its head */
+    int64_t k_rows;     /* of k and v */
+    int64_t slot;       /* of memory for dQ, one for each key head in work */
+    int64_t before;     /* the task to wait for at each step, -1: none */
+    int64_t slot_owner; /* the task that must have ended before this one may begin, -1: none */
+} att_task;
+
+typedef struct att_tasks {
+    int64_t count, slots;
+    att_task *task;          /* [count], by sequence, key head, keys */
+    int64_t *order;          /* [count] in which they begin */
+    _Atomic int64_t *passed; /* [count] steps */
+    bool whole;              /* wait for the end of the task before, not for its step */
+} att_tasks;
+
+/* one_order: all tasks add to something that all share, so each waits for the one before it. */
+att_status att_tasks_make(const att_call *call, bool one_order, att_tasks *t);
+void att_tasks_free(att_ctx *ctx, att_tasks *t);
+/* The i-th to begin, when its memory is free. */
+const att_task *att_tasks_begin(const att_tasks *t, int i);
+void att_tasks_await(const att_tasks *t, const att_task *task, int64_t step);
+void att_tasks_pass(const att_tasks *t, const att_task *task, int64_t steps);
+void att_tasks_end(const att_tasks *t, const att_task *task);
+
+#endif
