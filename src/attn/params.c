@@ -41,7 +41,7 @@ static att_status check_mask(const att_call *c)
     att_ctx *ctx = c->plan->ctx;
     if (!uses_boolean(c->plan))
         return att_given(&c->args.mask)
-                   ? att_fail(ctx, ATT_ERR_ARGUMENT, "args.mask is given but the spec has no boolean mask")
+                   ? att_fail(ctx, ATT_ERR_ARGUMENT, "args.mask is given but the spec has no att_mask_boolean")
                    : ATT_OK;
     if (!att_given(&c->args.mask))
         return att_fail(ctx, ATT_ERR_ARGUMENT, "the spec has att_mask_boolean but args.mask is not given");

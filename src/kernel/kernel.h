@@ -29,6 +29,7 @@ typedef struct att_dropout {
     uint32_t sequence, head;
     uint32_t threshold; /* round(p 2^32) */
 } att_dropout;
+
 #define ATT_LOG2_E 1.4426950408889634
 
 typedef struct att_kernels {
