@@ -1,0 +1,51 @@
+# The tests: each .c file of tests/core, tests/model and tests/cli is a program, each .sh file of tests/cli gets the tool.
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka)
+
+# att_test_programs(ROOM LIBRARY...): one program for each file of tests/ROOM, linked with these.
+function(att_test_programs room)
+  file(GLOB tests CONFIGURE_DEPENDS tests/${room}/*.c)
+  foreach(file IN LISTS tests)
+    get_filename_component(name ${file} NAME_WE)
+    add_executable(test_${name} ${file})
+    target_include_directories(test_${name} PRIVATE src tests ${CMAKE_BINARY_DIR}/generated)
+    target_link_libraries(test_${name} PRIVATE ${ARGN} PkgConfig::cmocka)
+    if(room STREQUAL cli) # these run the tool
+      target_compile_definitions(test_${name} PRIVATE ATTEND_TOOL="$<TARGET_FILE:attend>")
+      add_dependencies(test_${name} attend)
+    endif()
+    add_test(NAME ${room}/${name} COMMAND test_${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    file(STRINGS ${file} labels REGEX "^// labels: ") # "// labels: slow threads"
+    string(REGEX REPLACE "^// labels: " "" labels "${labels}")
+    string(REPLACE " " ";" labels "${room} ${labels}")
+    set_tests_properties(${room}/${name} PROPERTIES LABELS "${labels}" SKIP_RETURN_CODE 77)
+  endforeach()
+endfunction()
+
+function(att_test_tool)
+  file(GLOB scripts CONFIGURE_DEPENDS tests/cli/*.sh)
+  foreach(file IN LISTS scripts)
+    get_filename_component(name ${file} NAME_WE)
+    add_test(NAME cli/${name} COMMAND sh ${file} $<TARGET_FILE:attend> WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    set_tests_properties(cli/${name} PROPERTIES LABELS cli SKIP_RETURN_CODE 77)
+  endforeach()
+  add_test(NAME readme COMMAND ${CMAKE_SOURCE_DIR}/tests/readme.sh $<TARGET_FILE_DIR:attend>)
+  set_tests_properties(readme PROPERTIES LABELS slow SKIP_RETURN_CODE 77)
+endfunction()
+
+# The tree and what comes out of it.
+function(att_test_tree)
+  add_test(NAME layers COMMAND sh -c "awk -f cmake/layers.awk LAYERS $(find src app -name '*.[ch]')"
+           WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  add_test(NAME docs COMMAND ${CMAKE_SOURCE_DIR}/tests/docs.sh)
+  add_test(NAME alone COMMAND ${CMAKE_SOURCE_DIR}/tests/alone.sh ${CMAKE_C_COMPILER})
+  set_tests_properties(alone PROPERTIES LABELS slow)
+  if(NOT CMAKE_C_FLAGS MATCHES -fsanitize)
+    foreach(library attend attend_model)
+      add_test(NAME symbols/${library} COMMAND ${CMAKE_SOURCE_DIR}/tests/symbols.sh $<TARGET_FILE:${library}_shared>
+                                               ${CMAKE_SOURCE_DIR}/include/${library}.h)
+    endforeach()
+    add_test(NAME package COMMAND ${CMAKE_SOURCE_DIR}/tests/package.sh ${CMAKE_BINARY_DIR} ${CMAKE_C_COMPILER})
+    set_tests_properties(package PROPERTIES LABELS slow)
+  endif()
+endfunction()
