@@ -189,9 +189,23 @@ static void its_threads_leave_signals_to_the_host(void **state)
     att_close(ctx);
 }
 
+/* The register that says how floating-point numbers are rounded, and a value with: denormals flushed, round up. */
 #if defined(__x86_64__)
-enum { FTZ_DAZ_UP = 0x1f80 | 0x8000 | 0x0040 | 0x4000 }; /* flush to zero, denormals are zero, round up */
+enum { FLUSH_UP = 0x1f80 | 0x8000 | 0x0040 | 0x4000 };
+static uint64_t fp_control(void) { return _mm_getcsr(); }
+static void set_fp_control(uint64_t x) { _mm_setcsr((unsigned)x); }
+#elif defined(__aarch64__)
+enum { FLUSH_UP = 1 << 24 | 1 << 22 };
+static uint64_t fp_control(void)
+{
+    uint64_t x;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(x));
+    return x;
+}
+static void set_fp_control(uint64_t x) { __asm__ volatile("msr fpcr, %0" : : "r"(x)); }
+#endif
 
+#if defined(__x86_64__) || defined(__aarch64__)
 static void small_and_rounded(void *arg, int i, int thread)
 {
     (void)thread;
@@ -204,22 +218,22 @@ static void small_and_rounded(void *arg, int i, int thread)
 static void a_host_that_flushes_denormals_gets_the_same_bits(void **state)
 {
     (void)state;
-    const unsigned before = _mm_getcsr();
-    _mm_setcsr(FTZ_DAZ_UP);
-    const bool taken = _mm_getcsr() == FTZ_DAZ_UP;
-    _mm_setcsr(before);
+    const uint64_t before = fp_control();
+    set_fp_control(FLUSH_UP);
+    const bool taken = fp_control() == FLUSH_UP;
+    set_fp_control(before);
     if (!taken)
         skip(); /* valgrind has no such processor */
     for (int n_threads = 1; n_threads <= 3; n_threads++) {
         att_ctx *ctx = check_open(NULL, n_threads);
         float plain[2 * MOST], flushed[2 * MOST];
         att_parallel(ctx, MOST, small_and_rounded, plain);
-        const unsigned host = _mm_getcsr();
-        _mm_setcsr(FTZ_DAZ_UP);
+        const uint64_t host = fp_control();
+        set_fp_control(FLUSH_UP);
         att_parallel(ctx, MOST, small_and_rounded, flushed);
-        const unsigned after = _mm_getcsr();
-        _mm_setcsr(host);
-        assert_int_equal(after, FTZ_DAZ_UP);
+        const uint64_t after = fp_control();
+        set_fp_control(host);
+        assert_int_equal(after, FLUSH_UP);
         assert_memory_equal(plain, flushed, sizeof plain);
         assert_true(plain[0] > 0);
         att_close(ctx);
@@ -236,7 +250,7 @@ int main(void)
         cmocka_unit_test(callers_at_the_same_time_do_not_disturb_each_other),
         cmocka_unit_test(the_callers_parallel_for_is_used_in_strands),
         cmocka_unit_test(its_threads_leave_signals_to_the_host),
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
         cmocka_unit_test(a_host_that_flushes_denormals_gets_the_same_bits),
 #endif
     };

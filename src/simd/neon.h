@@ -1,0 +1,96 @@
+/* The vocabulary on AArch64's NEON (Advanced SIMD), which every such processor has. */
+// rank: 1
+// arch: aarch64
+// flags:
+#ifdef ATT_SIMD_DETECT
+static bool att_detect_neon(void) { return true; }
+#else
+#include <arm_neon.h>
+#define ATT_LANES 4
+#define ATT_PANEL_VECTORS 4 /* six rows of four: 29 of 32 registers, and the fewest loads for a multiply-add */
+#define ATT_TILE_ROWS 6
+
+typedef float32x4_t vf;
+typedef uint32x4_t vm;
+
+static inline vf v_set(float x) { return vdupq_n_f32(x); }
+static inline vf v_load(const float *p) { return vld1q_f32(p); }
+static inline void v_store(float *p, vf x) { vst1q_f32(p, x); }
+static inline vm v_first(int n) /* the first n lanes */
+{
+    static const int32_t lane[] = {0, 1, 2, 3};
+    return vcltq_s32(vld1q_s32(lane), vdupq_n_s32(n));
+}
+/* There are no masked loads: a pair, then one. */
+static inline vf v_load_n(const float *p, int n)
+{
+    if (n >= ATT_LANES)
+        return v_load(p);
+    const float32x2_t none = vdup_n_f32(0);
+    float32x2_t low = none, high = none;
+    if (n >= 2)
+        low = vld1_f32(p);
+    if (n == 1)
+        low = vld1_lane_f32(p, low, 0);
+    else if (n == 3)
+        high = vld1_lane_f32(p + 2, high, 0);
+    return vcombine_f32(low, high);
+}
+static inline void v_store_n(float *p, vf x, int n)
+{
+    if (n >= ATT_LANES) {
+        v_store(p, x);
+        return;
+    }
+    if (n >= 2)
+        vst1_f32(p, vget_low_f32(x));
+    if (n == 1)
+        vst1q_lane_f32(p, x, 0);
+    else if (n == 3)
+        vst1q_lane_f32(p + 2, x, 2);
+}
+static inline vf v_add(vf a, vf b) { return vaddq_f32(a, b); }
+static inline vf v_sub(vf a, vf b) { return vsubq_f32(a, b); }
+static inline vf v_mul(vf a, vf b) { return vmulq_f32(a, b); }
+static inline vf v_div(vf a, vf b) { return vdivq_f32(a, b); }
+static inline vf v_fma(vf a, vf b, vf c) { return vfmaq_f32(c, a, b); }
+static inline vm v_lt(vf a, vf b) { return vcltq_f32(a, b); }
+static inline vm v_is_nan(vf a) { return vmvnq_u32(vceqq_f32(a, a)); }
+static inline vf v_select(vm m, vf a, vf b) { return vbslq_f32(m, a, b); }
+/* As the x86 instruction: b where either is NaN. FMAX would give NaN, FMAXNM the other one. */
+static inline vf v_max(vf a, vf b) { return v_select(vcgtq_f32(a, b), a, b); }
+static inline vf v_min(vf a, vf b) { return v_select(vcltq_f32(a, b), a, b); }
+static inline vf v_abs(vf a) { return vabsq_f32(a); }
+static inline vf v_sign_of(vf mag, vf sign) { return v_select(vdupq_n_u32(0x80000000), sign, mag); }
+static inline vf v_round(vf a) { return vrndnq_f32(a); }
+static inline vf v_ldexp(vf a, vf n) /* a 2^n, n whole, -126 <= n <= 127 */
+{
+    const int32x4_t e = vshlq_n_s32(vaddq_s32(vcvtq_s32_f32(n), vdupq_n_s32(127)), 23);
+    return vmulq_f32(a, vreinterpretq_f32_s32(e));
+}
+static inline vf v_sqrt(vf a) { return vsqrtq_f32(a); }
+static inline float v_sum(vf a) { return vaddvq_f32(a); } /* (0 + 1) + (2 + 3) */
+static inline float v_top(vf a) { return vmaxnmvq_f32(a); }
+static inline vf v_from_f16(const uint16_t *p) { return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p))); }
+static inline vf v_from_bf16(const uint16_t *p) { return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p), 16)); }
+/* x[i][j] <-> x[j][i]: pairs, then halves */
+ATT_INLINE void v_transpose(vf x[ATT_LANES])
+{
+    const float32x4x2_t a = vtrnq_f32(x[0], x[1]), b = vtrnq_f32(x[2], x[3]);
+    ATT_UNROLL (i, 2) {
+        x[i] = vcombine_f32(vget_low_f32(a.val[i]), vget_low_f32(b.val[i]));
+        x[i + 2] = vcombine_f32(vget_high_f32(a.val[i]), vget_high_f32(b.val[i]));
+    }
+}
+/* Lane i: a where bit i is set, else b. */
+static inline vf v_pick(uint32_t bits, vf a, vf b)
+{
+    static const uint32_t lane[] = {1, 2, 4, 8};
+    return v_select(vtstq_u32(vdupq_n_u32(bits), vld1q_u32(lane)), a, b);
+}
+static inline vf v_keep(vf a)
+{
+    __asm__ volatile("" : "+w"(a)); /* in order: gcc would load more ahead than there are registers */
+    return a;
+}
+#endif
