@@ -205,6 +205,7 @@ typedef struct att_attention_spec {
     float modifier_value[ATT_MAX_STAGES];         /* of modifiers that have one: see each */
     const att_mask *mask[ATT_MAX_STAGES];         /* all must allow a pair, up to the first NULL */
     att_align align;
+    float dropout; /* 0 <= p < 1: see att_attention_args.dropout_seed */
 } att_attention_spec;
 
 /* Either batched, tensors of rank 4:
@@ -227,6 +228,14 @@ typedef struct att_attention_args {
     att_tensor mask;          /* bool, for att_mask_boolean: each dimension 1 or that of [B, heads, Tq, Tk] */
     att_tensor score_param[ATT_MAX_PARAMS];    /* f32, the score's parameters: see each */
     att_tensor modifier_param[ATT_MAX_STAGES]; /* f32, that of spec.modifier[i]: see each */
+    /* spec.dropout = p (Srivastava et al. 2014): a weight becomes 0 with probability p, else 1 / (1 - p) times as much,
+     * so that the expected output stays; lse is that without dropout. Which ones depends on this seed, the sequence's
+     * id, the head and the absolute positions of query and key (modulo 2^32), and on nothing else, neither threads nor
+     * batch nor instruction set: Philox4x32-10 (Salmon et al. 2011) with
+     *     key (low, high word of the seed), counter (query, key / 4, head of q, sequence id)
+     * makes four words, and a weight is kept where word key % 4 >= round(p 2^32). Backward wants the same again. */
+    uint64_t dropout_seed;
+    const uint32_t *sequence_ids; /* [B], needed where p > 0: sequences are told apart by these, not by their order */
 } att_attention_args;
 
 /* Makes a plan; errors name the field of the spec. Free it with att_plan_free (NULL is allowed). */
@@ -255,7 +264,8 @@ ATT_API att_status att_backward(const att_plan *plan, const att_attention_args *
 ATT_API att_status att_attention(att_ctx *ctx, const att_attention_spec *spec, const att_attention_args *args);
 
 /* Attention weights of one head for queries [q_first, q_first + q_count) of one sequence, into
- * weights [q_count, Tk of that sequence], recomputed from q and k; v, out and lse of args are not used. */
+ * weights [q_count, Tk of that sequence], recomputed from q and k, before dropout; v, out and lse of args are not
+ * used. */
 ATT_API att_status att_weights(const att_plan *plan, const att_attention_args *args, int64_t sequence, int64_t head,
                                int64_t q_first, int64_t q_count, float *weights);
 

@@ -59,7 +59,7 @@ static inline att_attention_spec spec_of(shape n)
                                 .value_dim = n.value_dim};
 }
 
-enum { CAUSAL = 1, BOOLEAN = 2, BIAS = 4, LENGTHS = 8, ALL_STAGES = 15 };
+enum { CAUSAL = 1, BOOLEAN = 2, BIAS = 4, LENGTHS = 8, DROPOUT = 16, ALL_STAGES = 31 };
 
 /* Which stages, into the spec and the arguments. */
 static inline void choose(unsigned stages, operands *o, att_attention_spec *s, int64_t *lengths)
@@ -81,6 +81,12 @@ static inline void choose(unsigned stages, operands *o, att_attention_spec *s, i
     for (int64_t b = 0; (stages & LENGTHS) && b < n.batch; b++)
         lengths[b] = n.tk - b * n.tk / n.batch;
     o->args.k_lengths = stages & LENGTHS ? lengths : NULL;
+    if (stages & DROPOUT) {
+        static const uint32_t ids[] = {5, 3, UINT32_MAX, 0};
+        s->dropout = 0.3f;
+        o->args.dropout_seed = 0x123456789abcdef;
+        o->args.sequence_ids = ids;
+    }
 }
 
 static inline att_ctx *open_isa(const char *isa, int threads)

@@ -200,14 +200,21 @@ static void weights_and_slopes(const work *x, const att_block *b, int panel_numb
     const att_kernels *k = plan->kernels;
     const att_site *at = &x->site;
     const int64_t value_dim = plan->spec.value_dim;
+    uint64_t keep[ATT_KEY_BLOCK];
     att_score_block(b);
     for (int r = 0; r < b->cut->n_runs; r++) {
         const int64_t first = b->cut->run[r].first, keys = b->cut->run[r].last - first;
         k->over_columns(keys, value_dim, at->v + (b->k0 + first) * at->v_stride, at->v_stride,
                         x->w.dout_turned + panel_number * value_dim * k->panel, b->ds + first * b->stride, b->stride);
+    }
+    att_keep_block(b, keep);
+    att_drop_block(b, keep, b->ds);
+    for (int r = 0; r < b->cut->n_runs; r++) {
+        const int64_t first = b->cut->run[r].first, keys = b->cut->run[r].last - first;
         k->soften_back(keys, b->s + first * b->stride, b->ds + first * b->stride, b->stride,
                        x->w.lse + panel_number * k->panel, x->w.delta + panel_number * k->panel);
     }
+    att_drop_block(b, keep, b->s);
 }
 
 /* dQ += dS K of one panel. */

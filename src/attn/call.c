@@ -148,6 +148,8 @@ att_status att_call_check(const att_plan *plan, const att_attention_args *args, 
     call->sequences = call->ragged ? args->n_sequences : args->q.dim[0];
     e = check_sequences(call);
     e = e ? e : att_params_check(call);
+    if (!e && outputs)
+        e = att_dropout_check(call);
     if (!e && plan->spec.align == ATT_ALIGN_STARTS && !args->q_starts)
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "spec.align is ATT_ALIGN_STARTS but args.q_starts is NULL");
     for (int64_t b = 0; !e && plan->spec.align == ATT_ALIGN_STARTS && b < call->sequences; b++)
@@ -285,5 +287,6 @@ void att_call_site(const att_call *c, int64_t b, int64_t h, att_site *site)
     site->v = operand_start(c, &a->v, b, k_first, kv_head, &site->v_stride);
     site->out = operand_start(c, &a->out, b, q_first, h, &site->out_stride);
     site->lse = operand_start(c, &a->lse, b, q_first, h, &site->lse_stride);
+    site->dropout = att_dropout_of(c, b, h);
     att_params_view(c, site);
 }

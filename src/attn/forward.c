@@ -70,6 +70,7 @@ static void attend_keys(const att_plan *plan, const att_site *at, int64_t q0, in
     const att_kernels *kernels = plan->kernels;
     att_cut cut;
     att_clean clean;
+    uint64_t keep[ATT_KEY_BLOCK];
     att_block b = {.plan = plan,
                    .site = at,
                    .cut = &cut,
@@ -89,6 +90,8 @@ static void attend_keys(const att_plan *plan, const att_site *at, int64_t q0, in
         att_score_block(&b);
         kernels->soften(queries, cut.partial || plan->n_modifiers, cut.n_runs, cut.run, w->s, p->max, p->sum,
                         w->rescale);
+        att_keep_block(&b, keep);
+        att_drop_block(&b, keep, w->s);
         const float *v = at->v + k0 * at->v_stride;
         att_cut_clean(plan, &cut, queries, v, at->v_stride, plan->spec.value_dim, &clean);
         kernels->weigh(queries, clean.n_runs, clean.run, plan->spec.value_dim, v, at->v_stride, w->s,

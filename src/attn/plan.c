@@ -31,6 +31,9 @@ static att_status check_sizes(att_ctx *ctx, att_attention_spec *s)
                         (long long)s->kv_heads, (long long)s->heads);
     if (s->dtype != ATT_F32)
         return att_fail(ctx, ATT_ERR_DTYPE, "spec.dtype is %s, expected f32", att_dtype_name(s->dtype));
+    if (!(s->dropout >= 0 && s->dropout < 1))
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.dropout is %g, expected at least 0 and less than 1",
+                        (double)s->dropout);
     if (!isfinite(s->scale))
         return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.scale is %g, expected a finite number", (double)s->scale);
     return ATT_OK;

@@ -54,6 +54,15 @@ static double score(const att_plan *plan, const att_site *at, int64_t q, int64_t
     return s[plan->n_modifiers];
 }
 
+/* Dropout's factor of a weight. */
+static double dropout(const att_plan *plan, const att_site *at, int64_t q, int64_t k)
+{
+    if (plan->spec.dropout == 0)
+        return 1;
+    const bool keep = att_dropout_keep(&at->dropout, (uint32_t)(at->place.position + q), (uint32_t)k);
+    return keep ? 1 / (1 - (double)plan->spec.dropout) : 0;
+}
+
 double att_ref_attention_row(const att_plan *plan, const att_site *at, int64_t q, double *weights, double *out)
 {
     const int64_t tk = at->place.tk;
@@ -75,7 +84,7 @@ double att_ref_attention_row(const att_plan *plan, const att_site *at, int64_t q
         if (weights)
             weights[k] = w;
         for (int64_t d = 0; out && w > 0 && d < plan->spec.value_dim; d++)
-            out[d] += w * at->v[k * at->v_stride + d];
+            out[d] += dropout(plan, at, q, k) * w * at->v[k * at->v_stride + d];
     }
     return any ? max + log(sum) : -INFINITY;
 }
@@ -105,10 +114,11 @@ void att_ref_attention_row_backward(const att_plan *plan, const att_site *at, in
     for (int64_t d = 0; d < value_dim; d++)
         delta += dout[d] * out[d];
     for (int64_t k = 0; k < at->place.tk; k++) {
+        const double factor = dropout(plan, at, q, k);
         double dp = 0;
         for (int64_t d = 0; d < value_dim && weights[k] > 0; d++) {
-            dp += (double)dout[d] * at->v[k * at->v_stride + d];
-            g->dv[k * value_dim + d] += weights[k] * dout[d];
+            dp += factor * dout[d] * at->v[k * at->v_stride + d];
+            g->dv[k * value_dim + d] += factor * weights[k] * dout[d];
         }
         if (weights[k] > 0)
             pair_backward(plan, at, q, k, weights[k] * (dp - delta), g);

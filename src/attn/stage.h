@@ -27,8 +27,9 @@ typedef struct att_site {
     int64_t out_stride;
     float *lse; /* [tq] or NULL */
     int64_t lse_stride;
-    int64_t rows;   /* of out and lse; those from tq on become 0 and -inf */
-    int64_t k_rows; /* of k and v */
+    int64_t rows;        /* of out and lse; those from tq on become 0 and -inf */
+    int64_t k_rows;      /* of k and v */
+    att_dropout dropout; /* threshold 0: none */
     att_operand score_param[ATT_MAX_PARAMS], modifier_param[ATT_MAX_STAGES];
 } att_site;
 

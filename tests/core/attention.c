@@ -6,7 +6,8 @@
 #include <math.h>
 
 /* Rounding, in units of 2^-24: a score is a chain of head_dim products, off by sqrt(head_dim) + 2 of the sum of their
- * magnitudes; that is the relative error of a weight, and again of their sum; weighing is a chain of tk. */
+ * magnitudes; that is the relative error of a weight, and again of their sum; weighing is a chain of tk. Dropout makes
+ * weights, with their errors, 1 / (1 - p) times as much. */
 static double tolerance(const att_plan *plan, const att_site *at, int64_t q)
 {
     double most = 0;
@@ -16,7 +17,8 @@ static double tolerance(const att_plan *plan, const att_site *at, int64_t q)
             s += fabs((double)at->q[q * at->q_stride + d] * at->k[k * at->k_stride + d]);
         most = fmax(most, s * plan->spec.scale + 1);
     }
-    return 0x1p-24 * (4 + 2 * (sqrt((double)plan->spec.head_dim) + 2) * most + 2 * sqrt((double)at->place.tk));
+    const double units = 4 + 2 * (sqrt((double)plan->spec.head_dim) + 2) * most + 2 * sqrt((double)at->place.tk);
+    return 0x1p-24 * units / (1 - (double)plan->spec.dropout);
 }
 
 static void check_row(const att_plan *plan, const att_site *at, int64_t q)

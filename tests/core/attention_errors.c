@@ -96,6 +96,21 @@ static void scale_is_nan(operands *o, att_attention_spec *s)
     (void)o;
     s->scale = NAN;
 }
+static void everything_is_dropped(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    s->dropout = 1;
+}
+static void dropout_is_nan(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    s->dropout = NAN;
+}
+static void no_ids(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    s->dropout = 0.5f;
+}
 static void too_long(operands *o, att_attention_spec *s)
 {
     (void)s;
@@ -148,6 +163,9 @@ static const wrong wrongs[] = {
     {"q", nothing_given},
     {"att_attention_args", size_missing},
     {"spec.scale is nan", scale_is_nan},
+    {"spec.dropout is 1", everything_is_dropped},
+    {"spec.dropout is nan", dropout_is_nan},
+    {"args.sequence_ids is NULL", no_ids},
     {"k_lengths[1] = 10, expected 0..9", too_long},
     {"q_offsets[2] = 5 is less than q_offsets[1] = 6", offsets_descend},
     {"mask.dim[3] = 8, expected 1 or the longest key = 9", mask_shape_is_wrong},
