@@ -1,4 +1,5 @@
-# Writes the list of chapters of `attend explain`: the files of app/cli/explain with a line "// order: N", by N.
+# Writes the list of chapters of `attend explain`: the files of app/cli/explain with a line "// order: N", by N. The
+# file two_words.c has chapter_two_words, and its name is two-words.
 
 file(GLOB chapter_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/app/cli/explain/*.c)
 set(chapters "")
@@ -11,9 +12,13 @@ foreach(file IN LISTS chapter_files)
   endif()
 endforeach()
 list(SORT chapters COMPARE NATURAL)
-list(TRANSFORM chapters REPLACE "^[0-9]*:(.*)$" "X(\\1)")
-list(JOIN chapters " " chapter_list)
+set(chapter_list "")
+foreach(chapter IN LISTS chapters)
+  string(REGEX REPLACE "^[0-9]*:" "" name "${chapter}")
+  string(REPLACE "_" "-" title "${name}")
+  string(APPEND chapter_list " X(${name}, \"${title}\")")
+endforeach()
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/explain_chapters.h @ONLY CONTENT
 "/* Written by the build from the contents of app/cli/explain. */
-#define CHAPTER_LIST(X) @chapter_list@
+#define CHAPTER_LIST(X)@chapter_list@
 ")

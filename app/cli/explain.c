@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-#define CHAPTER_DECLARE(name) extern const chapter chapter_##name;
+#define CHAPTER_DECLARE(name, title) extern const chapter chapter_##name;
 CHAPTER_LIST(CHAPTER_DECLARE)
-#define CHAPTER_ROW(name) {#name, &chapter_##name},
+#define CHAPTER_ROW(name, title) {title, &chapter_##name},
 static const struct {
     const char *name;
     const chapter *chapter;
@@ -35,7 +35,7 @@ static int list_chapters(void)
                   : "The chapters, in the order to read them in; `attend explain CHAPTER` shows one.\n");
     for (int i = 0; i < CHAPTERS; i++) {
         text about = chapters[i].chapter->about;
-        printf("  %-12s %s\n", chapters[i].name, language ? about.ja : about.en);
+        printf("  %-13s %s\n", chapters[i].name, language ? about.ja : about.en);
     }
     return CLI_DONE;
 }
@@ -88,7 +88,7 @@ static int run(int n, char **arguments)
     return code;
 }
 
-#define CHAPTER_WORD(name) #name "|"
+#define CHAPTER_WORD(name, title) title "|"
 const cli_command cli_explain = {
     .name = "explain",
     .summary = "attention step by step: formula, numbers and the C call",

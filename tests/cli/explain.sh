@@ -8,12 +8,13 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset COLUMNS
 failures=0
+chapters=$("$attend" explain | sed -nE 's/^  ([a-z-]+) .*/\1/p')
 fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 
 # 1. The texts are the golden ones, and every figure that PyTorch computed is a line of them.
 for language in en ja; do
     "$attend" explain --lang $language >"$work/list.$language.txt"
-    for chapter in $("$attend" explain | sed -nE 's/^  ([a-z_]+) .*/\1/p'); do
+    for chapter in $chapters; do
         text=$work/$chapter.$language.txt
         "$attend" explain "$chapter" --lang $language >"$text" || fail "$chapter in $language ends with $?"
         sed 's/^ *//; s/  */ /g; s/ *$//' "$text" >"$work/flat"
@@ -39,7 +40,11 @@ grep -qE '^ +s +0\.8000 +0\.6500 +0\.1000$' "$work/own" || fail "the second vect
 "$attend" explain simplified --query 3 --input - <"$work/good.txt" >"$work/own" || fail "standard input ends with $?"
 grep -qE '^ +日本 · lake = 0×0\.8 \+ 1×0\.1 = 0\.1000$' "$work/own" || fail "query 3 is not the third vector"
 ! grep -q 'The figures of the source' "$work/own" || fail "own vectors have no source"
-printf '1 2 3\n' | "$attend" explain softmax --input - >/dev/null || fail "a single vector ends with $?"
+for chapter in $chapters; do
+    for own in '1 2 3' '1e15' '0 0\n0 0' '1\n2\n-3' '1 2 3 4 5 6\n6 5 4 3 2 1\n1e15 1 1 1 1 1'; do
+        printf "$own\n" | "$attend" explain "$chapter" --input - >/dev/null || fail "$chapter on $own ends with $?"
+    done
+done
 printf 'a -1 0\nb 1 1\n' | "$attend" explain softmax --input - | grep -q 'negative' || fail "a negative score is not remarked"
 
 # 3. Bad files and wrong usage: one sentence, and the code.

@@ -3,6 +3,7 @@
 PyTorch. A line is CHAPTER|LABEL NUMBERS, and must stand in the chapter as a whole line, spaces aside.
 Usage: python3 tests/golden/make_explain.py"""
 import pathlib
+import numpy
 import torch
 
 torch.set_default_dtype(torch.float64)
@@ -10,7 +11,7 @@ lines = []
 
 
 def text(x):
-    x = float(x)
+    x = float(torch.as_tensor(x).detach())
     if x != x or x in (float("inf"), float("-inf")):
         return "NaN" if x != x else "inf"
     from_tie = abs(abs(x) * 1e4 % 1 - 0.5) * 1e-4
@@ -75,6 +76,59 @@ table("softmax", words, W)
 table("softmax", words, W @ x)
 show("softmax", "Σ_j w_ij", W.sum(1))
 show("softmax", "Σ_j w_ij", torch.softmax(S, 0).sum(1))
+
+
+# The chapters with weights: torch.nn's own, which are drawn in f32.
+def linear(d_in, d_out, bias=False):
+    return torch.nn.Linear(d_in, d_out, bias=bias, dtype=torch.float32).double()
+
+
+def seeded(seed, d_in=3, d_out=2):
+    """W_q, W_k, W_v, in the order of the source's constructors."""
+    torch.manual_seed(seed)
+    return [linear(d_in, d_out).weight.detach() for _ in range(3)]
+
+
+def side_by_side(chapter, *matrices):
+    table(chapter, words, torch.cat(matrices, -1))
+
+
+def attend(q, k, v, allowed=None):
+    s = q @ k.mT / k.shape[-1] ** 0.5
+    w = torch.softmax(s if allowed is None else s.masked_fill(~allowed, -torch.inf), -1)
+    return s, w, w @ v
+
+
+# trainable
+W = [w.requires_grad_() for w in seeded(789)]
+draws = numpy.frombuffer(numpy.random.RandomState(789).bytes(12), dtype="<u4").tolist()
+for draw, weight in zip(draws, W[0].flatten()):
+    low = draw % 2**24
+    lines.append(f"trainable|{draw} mod 2^24 = {low} u = {text(low / 2**24)} w = {text(weight)}")
+for name, w in zip("qkv", W):
+    table("trainable", [f"W_{name} 1", f"W_{name} 2"], w)
+q, k, v = (x @ w.T for w in W)
+side_by_side("trainable", q, k, v)
+s, w, c = attend(q, k, v)
+for j, word in enumerate(words):
+    products = " + ".join(f"{text(a)}×{text(b)}" for a, b in zip(q[1], k[j]))
+    lines.append(f"trainable|journey · {word} = {products} = {text(q[1] @ k[j])}")
+table("trainable", words, s)
+table("trainable", words, w)
+table("trainable", words, c)
+losses = []
+for step in range(1001):
+    q, k, v = (x @ w.T for w in W)
+    loss = 0.5 * (attend(q, k, v)[2] - x[:, :2]).square().sum()
+    gradients = torch.autograd.grad(loss, W)
+    if step == 0:
+        show("trainable", "L", [loss])
+        for name, d in zip("qkv", gradients):
+            table("trainable", [f"dW_{name} 1", f"dW_{name} 2"], d)
+    if step in (0, 1, 2, 5, 10, 100, 1000):
+        losses.append(loss)
+    W = [(w - 0.1 * d).detach().requires_grad_() for w, d in zip(W, gradients)]
+show("trainable", "L", losses)
 
 path = pathlib.Path(__file__).parent / "explain" / "figures.txt"
 path.parent.mkdir(exist_ok=True)

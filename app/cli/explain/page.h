@@ -17,7 +17,7 @@ typedef struct text {
     const char *en, *ja;
 } text;
 
-enum { PAGE_MAX_BLOCKS = 32 };
+enum { PAGE_MAX_BLOCKS = 64 };
 enum { PAGE_NOTHING, PAGE_PROSE, PAGE_CODE, PAGE_FIGURES };
 
 typedef struct page {

@@ -207,11 +207,13 @@ static void look_ahead(page *p)
     page_say(p, (text){"Nothing was learned here. A Transformer does not compare the embeddings themselves: it makes a "
                        "query, a key and a value of each word with three matrices, xW_q, xW_k and xW_v, which all "
                        "words share. All three are learned, and random only before training; the source, which takes "
-                       "the query to be the data itself and calls the other two matrices random, is loose there.",
+                       "the query to be the data itself and calls the other two matrices random, is loose there. See "
+                       "`attend explain trainable`.",
                        "ここまでの計算には、学習する部分がありません。Transformerは埋め込みをそのまま比べるのではなく、"
                        "全単語に共通の三つの行列を使って、各単語からクエリxW_q、キーxW_k、バリューxW_vのベクトルを"
                        "作ります。出典は、クエリは元のデータで、キーとバリューの行列はランダムだと述べていますが、"
-                       "正確には三つとも学習される行列で、ランダムなのは学習を始める前だけです。"});
+                       "正確には三つとも学習される行列で、ランダムなのは学習を始める前だけです。"
+                       "くわしくは`attend explain trainable`を見てください。"});
 }
 
 static att_status run(page *p)

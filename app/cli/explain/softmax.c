@@ -1,14 +1,9 @@
 /* From scores to weights: dividing by the sum, softmax as written, softmax that does not overflow; then all queries. */
 // order: 20
-#include "page.h"
+#include "layer.h"
 
 #include <math.h>
 #include <string.h>
-
-static const char *const words[] = {"Your", "journey", "starts", "with", "one", "step"};
-static const float embeddings[] = {0.43f, 0.15f, 0.89f, 0.55f, 0.87f, 0.66f, 0.57f, 0.85f, 0.64f,
-                                   0.22f, 0.58f, 0.33f, 0.77f, 0.25f, 0.10f, 0.05f, 0.80f, 0.55f};
-static const vectors example = {.n = 6, .dim = 3, .labels = words, .x = embeddings};
 
 typedef struct lesson {
     vectors v;
@@ -79,7 +74,7 @@ static void one_query(page *p, lesson *l)
         return;
     float cut = 0; /* journey with itself, from digits cut off as the source has it */
     for (int c = 0; c < 3; c++)
-        cut += floorf(10 * embeddings[3 + c]) * floorf(10 * embeddings[3 + c]) / 100;
+        cut += floorf(10 * l->q[c]) * floorf(10 * l->q[c]) / 100;
     page_say(
         p,
         (text){"The source says beside these figures that values are cut off, 0.87 to 0.8. That holds for a drawing "
@@ -337,7 +332,7 @@ static void wrong_dimension(page *p, lesson *l)
 
 static att_status run(page *p)
 {
-    lesson l = {.v = page_vectors(p, &example)};
+    lesson l = {.v = page_vectors(p, &layer_words)};
     int64_t n = l.v.n, dim = l.v.dim;
     l.row = page_query(p, &l.v);
     l.q = l.v.x + l.row * dim;

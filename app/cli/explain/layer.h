@@ -1,0 +1,33 @@
+/* What the chapters with weights share: six words, and the queries, keys and values that torch.nn makes of them. */
+#ifndef EXPLAIN_LAYER_H
+#define EXPLAIN_LAYER_H
+
+#include "page.h"
+#include "torch.h"
+
+extern const vectors layer_words; /* "Your journey starts with one step" [6, 3] */
+
+typedef struct layer {
+    vectors words;            /* [n, dim] */
+    int64_t out;              /* numbers in a query, key or value */
+    torch_random random;      /* as it is behind the weights */
+    float *wq, *wk, *wv;      /* [out, dim], as nn.Linear stores them */
+    float *q, *k, *v;         /* [n, out] */
+    att_tensor X, Wq, Wk, Wv; /* the same as tensors */
+    att_tensor Q, K, V;
+} layer;
+
+/* Words, the user's or the six, and memory for the rest: weights, queries, keys and values are zero. */
+att_status layer_open(page *p, layer *l, int64_t out);
+/* Weights of nn.Linear, W_q, then W_k, then W_v, and what they make of the words: what `explain trainable` shows. */
+att_status layer_fill(page *p, layer *l, uint32_t seed);
+/* Weight by weight, row by row, from PyTorch's generator. */
+void layer_draw(torch_random *g, float bound, float *w, int64_t count);
+/* [batch, heads, time, dim] as a view of a [batch, time, heads * dim]. */
+att_tensor layer_heads(page *p, const float *a, int64_t batch, int64_t heads, int64_t time, int64_t dim);
+/* The transpose of a [m, n] as a view. */
+att_tensor layer_transpose(page *p, const float *a, int64_t m, int64_t n);
+/* Queries, keys and values in one table. */
+void layer_print(page *p, const layer *l);
+
+#endif

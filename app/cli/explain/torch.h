@@ -1,0 +1,25 @@
+/* PyTorch's random numbers on a CPU, bit for bit: what torch.manual_seed and then torch.nn give. */
+#ifndef EXPLAIN_TORCH_H
+#define EXPLAIN_TORCH_H
+
+#include <stdint.h>
+
+/* The Mersenne Twister MT19937 (Matsumoto, Nishimura 1998). */
+enum { TORCH_STATE = 624 };
+typedef struct torch_random {
+    uint32_t state[TORCH_STATE];
+    int used; /* of the state; all of it: the next draw makes a new one */
+} torch_random;
+
+void torch_manual_seed(torch_random *g, uint32_t seed);
+uint32_t torch_draw(torch_random *g); /* 32 bits */
+/* In [from, to): from the low 24 bits of a draw, as Tensor.uniform_ has it. */
+float torch_uniform(torch_random *g, float from, float to);
+/* The largest weight of nn.Linear with that many inputs: Kaiming's uniform bound with a = √5 is 1 / √inputs. */
+float torch_linear_bound(int64_t inputs);
+/* The largest weight of nn.MultiheadAttention's in_proj [outputs, inputs]: Xavier's uniform bound. */
+float torch_xavier_bound(int64_t inputs, int64_t outputs);
+/* True with probability p: from the low 53 bits of two draws, as Tensor.bernoulli_ has it where MKL does not do it. */
+int torch_bernoulli(torch_random *g, double p);
+
+#endif
