@@ -88,6 +88,24 @@ static inline vf v_pick(uint32_t bits, vf a, vf b)
     static const uint32_t lane[] = {1, 2, 4, 8};
     return v_select(vtstq_u32(vdupq_n_u32(bits), vld1q_u32(lane)), a, b);
 }
+/* Unsigned numbers of 64 bits, ATT_LANES / 2 in a vector. */
+typedef uint64x2_t vw;
+static inline vw w_set(uint64_t x) { return vdupq_n_u64(x); }
+static inline vw w_xor(vw a, vw b) { return veorq_u64(a, b); }
+static inline vw w_mul(vw a, vw b) { return vmull_u32(vmovn_u64(a), vmovn_u64(b)); } /* of the low 32 bits of each */
+static inline vw w_high(vw a) { return vshrq_n_u64(a, 32); }
+/* ATT_LANES words <-> the low halves of two vectors, in an order of their own; at_least: bit i is p[i] >= x. */
+static inline void w_widen(const uint32_t *p, vw a[2])
+{
+    a[0] = vmovl_u32(vld1_u32(p));
+    a[1] = vmovl_u32(vld1_u32(p + 2));
+}
+static inline uint32_t w_at_least(const vw a[2], uint32_t x)
+{
+    static const uint32_t lane[] = {1, 2, 4, 8};
+    const uint32x4_t p = vcombine_u32(vmovn_u64(a[0]), vmovn_u64(a[1]));
+    return vaddvq_u32(vandq_u32(vcgeq_u32(p, vdupq_n_u32(x)), vld1q_u32(lane)));
+}
 static inline vf v_keep(vf a)
 {
     __asm__ volatile("" : "+w"(a)); /* in order: gcc would load more ahead than there are registers */
