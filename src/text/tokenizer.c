@@ -78,14 +78,33 @@ static void on_word(void *user, const char *word, size_t bytes, bool too_long)
     append_text(e, ids, n);
 }
 
-/* The longest added token at the start of s[bytes]; NULL: none. */
+/* The first of the tokens [first, end) whose byte i is at least this; all are sorted, equal up to i, and longer. */
+static const att_added_token *first_from(const att_added_token *first, const att_added_token *end, size_t i, int byte)
+{
+    while (first < end) {
+        const att_added_token *middle = first + (end - first) / 2;
+        if ((unsigned char)middle->text[i] < byte)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return end;
+}
+
+/* The longest added token at the start of s[bytes]; NULL: none. Byte by byte, those are left that begin as s does. */
 static const att_added_token *find_added(const att_tokenizer *t, const char *s, size_t bytes)
 {
-    for (const att_added_token *a = t->added; a < t->added + t->n_added; a++) {
-        if (a->bytes <= bytes && memcmp(a->text, s, a->bytes) == 0)
-            return a;
+    const att_added_token *first = t->added, *end = first + t->n_added, *longest = NULL;
+    for (size_t i = 0; first < end; i++) {
+        for (; first < end && first->bytes == i; first++)
+            longest = first;
+        if (i == bytes)
+            break;
+        const int byte = (unsigned char)s[i];
+        first = first_from(first, end, i, byte);
+        end = first_from(first, end, i, byte + 1);
     }
-    return NULL;
+    return longest;
 }
 
 static void encode_text(encoder *e, const char *text, size_t bytes)
@@ -117,6 +136,8 @@ att_status att_encode(const att_tokenizer *t, const char *text, size_t bytes, co
     const att_status s = att_take_options(&o, sizeof o, opt, "att_encode_options");
     if (s)
         return s;
+    if (!text && bytes > 0)
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "att_encode: text is NULL, but bytes is %zu", bytes);
     const bool special = !o.no_special;
     const int64_t max_tokens = o.max_tokens, n_special = special ? t->n_before + t->n_after : 0;
     if (max_tokens < 0)

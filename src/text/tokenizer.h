@@ -19,7 +19,7 @@ struct att_tokenizer {
     att_ctx *ctx;
     att_vocabulary vocabulary;
     att_bert_settings settings;
-    att_added_token *added; /* [n_added], longest first */
+    att_added_token *added; /* [n_added], sorted by their bytes */
     int64_t n_added;
     bool begins_added[256];           /* first bytes of added tokens */
     int32_t special[ATT_MAX_SPECIAL]; /* [n_before + n_after]: [CLS] before the text, [SEP] after it */

@@ -121,9 +121,10 @@ static void read_vocabulary(reader *r, const json_t *added)
         const int32_t other = att_vocabulary_find(v, e->text, e->bytes);
         if (other != ATT_NO_TOKEN)
             att_settings_fail(s, ATT_ERR_FORMAT, "token \"%.80s\" is there twice, with ids %d and %d",
-                              att_vocabulary_get(v, other), other, e->id);
-        else if (id_is_free(r, e->id, e->text, e->bytes))
-            att_vocabulary_add(v, e->id, e->text, e->bytes);
+                              att_vocabulary_get(v, other), other < e->id ? other : e->id,
+                              other < e->id ? e->id : other);
+        else if (id_is_free(r, e->id, e->text, e->bytes) && !att_vocabulary_add(v, e->id, e->text, e->bytes))
+            att_settings_fail(s, ATT_ERR_UNSUPPORTED, "more than %d tokens collide, as if made for it", ATT_MAX_PROBES);
     }
 }
 
@@ -148,10 +149,9 @@ static void read_model_settings(reader *r)
         att_settings_unsupported(s, "max_input_chars_per_word", "a whole number in [1, 1000]");
 }
 
-static int longer_first(const void *a, const void *b)
+static int by_text(const void *a, const void *b)
 {
-    const att_added_token *x = a, *y = b;
-    return (x->bytes < y->bytes) - (x->bytes > y->bytes);
+    return strcmp(((const att_added_token *)a)->text, ((const att_added_token *)b)->text);
 }
 
 static void read_added_tokens(reader *r, const json_t *added)
@@ -179,7 +179,8 @@ static void read_added_tokens(reader *r, const json_t *added)
         a.text = att_vocabulary_get(v, a.id);
         t->added[t->n_added++] = a;
     }
-    qsort(t->added, (size_t)t->n_added, sizeof *t->added, longer_first);
+    if (!s->status)
+        qsort(t->added, (size_t)t->n_added, sizeof *t->added, by_text);
 }
 
 static void read_model(reader *r)
@@ -344,6 +345,8 @@ att_status att_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **
     att_text_file f;
     att_token_list list = {.ctx = ctx};
     att_settings settings = {.ctx = ctx};
+    if (!folder || !out)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_tokenizer_open: %s is NULL", folder ? "out" : "folder");
     *out = NULL;
     att_status s = read_files(&f, ctx, folder, &list, &settings);
     if (!s)

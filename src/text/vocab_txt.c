@@ -1,4 +1,5 @@
 /* The older layout: vocab.txt for the tokens, tokenizer_config.json and special_tokens_map.json for the settings. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "text/tokenizer_file.h"
@@ -28,6 +29,13 @@ void att_token_list_free(att_token_list *list)
     list->entry = NULL;
 }
 
+static int by_text(const void *a, const void *b)
+{
+    const att_token_entry *x = a, *y = b;
+    const int order = memcmp(x->text, y->text, x->bytes < y->bytes ? x->bytes : y->bytes);
+    return order ? order : (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
 static att_status read_lines(const att_text_file *f, att_token_list *list)
 {
     const char *line = f->text, *end = f->text + f->bytes;
@@ -54,10 +62,10 @@ static att_status read_lines(const att_text_file *f, att_token_list *list)
 /* ---- settings */
 
 typedef struct layout {
-    const att_token_list *list;
-    att_settings config; /* tokenizer_config.json; has the first failure */
-    att_settings map;    /* special_tokens_map.json */
-    json_t *root;        /* what is made: tokenizer.json without model.vocab */
+    const att_token_list *list; /* sorted */
+    att_settings config;        /* tokenizer_config.json; has the first failure */
+    att_settings map;           /* special_tokens_map.json */
+    json_t *root;               /* what is made: tokenizer.json without model.vocab */
 } layout;
 
 /* Settings that change the ids and that nobody uses. */
@@ -94,12 +102,10 @@ static void check_made(layout *l, bool made)
 /* Adds a special token, which the vocabulary must have, to root.added_tokens; returns its id. */
 static int32_t add_token(layout *l, const char *content)
 {
-    int32_t id = ATT_NO_TOKEN;
-    for (size_t i = 0; i < l->list->count && id == ATT_NO_TOKEN; i++) {
-        const att_token_entry *e = &l->list->entry[i];
-        if (e->bytes == strlen(content) && memcmp(e->text, content, e->bytes) == 0)
-            id = e->id;
-    }
+    const att_token_entry wanted = {content, strlen(content), 0};
+    const size_t n = l->list->count;
+    const att_token_entry *found = n ? bsearch(&wanted, l->list->entry, n, sizeof wanted, by_text) : NULL;
+    const int32_t id = found ? found->id : ATT_NO_TOKEN;
     if (id == ATT_NO_TOKEN)
         att_settings_fail(&l->config, ATT_ERR_FORMAT, "the special token \"%.80s\" is not in vocab.txt", content);
     json_t *entry = json_pack("{s:f, s:s, s:b}", "id", (double)id, "content", content, "special", 1);
@@ -159,6 +165,8 @@ att_status att_read_vocab_txt(const att_text_file *f, const char *folder, att_to
     const att_status s = read_lines(f, list);
     if (s)
         return s;
+    if (list->count > 0)
+        qsort(list->entry, list->count, sizeof *list->entry, by_text);
     att_settings_read(&l.config, f->ctx, folder, "tokenizer_config.json", true);
     if (!l.config.status)
         att_settings_read(&l.map, f->ctx, folder, "special_tokens_map.json", false);

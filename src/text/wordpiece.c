@@ -45,12 +45,14 @@ const char *att_vocabulary_get(const att_vocabulary *v, int64_t id)
     return id >= 0 && id < v->size && v->tokens[id].bytes > 0 ? v->text + v->tokens[id].start : NULL;
 }
 
-/* The slot of the token head[head_bytes] tail[tail_bytes], whose hash is given, or the free slot where it would be. */
+/* The slot of the token head[head_bytes] tail[tail_bytes], whose hash is given, or the free slot where it would be;
+ * NULL: it is not there and has no room. */
 static att_vocabulary_slot *find_slot(const att_vocabulary *v, uint32_t hash, const char *head, size_t head_bytes,
                                       const char *tail, size_t tail_bytes)
 {
-    for (uint32_t i = hash ^ hash >> 15;; i++) {
-        att_vocabulary_slot *slot = &v->slots[i & v->mask];
+    const uint32_t place = hash ^ hash >> 15;
+    for (uint32_t i = 0; i < ATT_MAX_PROBES; i++) {
+        att_vocabulary_slot *slot = &v->slots[(place + i) & v->mask];
         if (slot->id == ATT_NO_TOKEN)
             return slot;
         if (slot->hash != hash || v->tokens[slot->id].bytes != head_bytes + tail_bytes)
@@ -59,11 +61,19 @@ static att_vocabulary_slot *find_slot(const att_vocabulary *v, uint32_t hash, co
         if (memcmp(token, head, head_bytes) == 0 && memcmp(token + head_bytes, tail, tail_bytes) == 0)
             return slot;
     }
+    return NULL;
+}
+
+static int32_t find(const att_vocabulary *v, uint32_t hash, const char *head, size_t head_bytes, const char *tail,
+                    size_t tail_bytes)
+{
+    const att_vocabulary_slot *slot = find_slot(v, hash, head, head_bytes, tail, tail_bytes);
+    return slot ? slot->id : ATT_NO_TOKEN;
 }
 
 int32_t att_vocabulary_find(const att_vocabulary *v, const char *token, size_t bytes)
 {
-    return find_slot(v, hash_bytes(HASH_START, token, bytes), "", 0, token, bytes)->id;
+    return find(v, hash_bytes(HASH_START, token, bytes), "", 0, token, bytes);
 }
 
 void att_vocabulary_set(att_vocabulary *v, int32_t id, const char *token, size_t bytes)
@@ -74,13 +84,17 @@ void att_vocabulary_set(att_vocabulary *v, int32_t id, const char *token, size_t
     v->used += bytes + 1;
 }
 
-void att_vocabulary_add(att_vocabulary *v, int32_t id, const char *token, size_t bytes)
+bool att_vocabulary_add(att_vocabulary *v, int32_t id, const char *token, size_t bytes)
 {
-    uint32_t hash = hash_bytes(HASH_START, token, bytes);
-    *find_slot(v, hash, "", 0, token, bytes) = (att_vocabulary_slot){hash, id};
+    const uint32_t hash = hash_bytes(HASH_START, token, bytes);
+    att_vocabulary_slot *slot = find_slot(v, hash, "", 0, token, bytes);
+    if (!slot)
+        return false;
+    *slot = (att_vocabulary_slot){hash, id};
     att_vocabulary_set(v, id, token, bytes);
     if (bytes > v->longest)
         v->longest = bytes;
+    return true;
 }
 
 /* The longest piece at the start of word[bytes]; sets its length. */
@@ -95,7 +109,7 @@ static int32_t longest_piece(const att_vocabulary *v, const char *prefix, size_t
     for (; end > 0; end--) {
         if (end < bytes && ((unsigned char)word[end] & 0xC0) == 0x80)
             continue; /* not the end of a character */
-        int32_t id = find_slot(v, hash[end - 1], prefix, prefix_bytes, word, end)->id;
+        const int32_t id = find(v, hash[end - 1], prefix, prefix_bytes, word, end);
         if (id != ATT_NO_TOKEN) {
             *length = end;
             return id;

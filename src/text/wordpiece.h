@@ -8,6 +8,7 @@
 #define ATT_MAX_PREFIX 32
 #define ATT_NO_TOKEN (-1)
 #define ATT_MAX_VOCABULARY (1 << 22)
+#define ATT_MAX_PROBES 256 /* the real vocabularies need 20 at most */
 
 typedef struct att_vocabulary_token {
     uint32_t start, bytes; /* in att_vocabulary.text */
@@ -25,7 +26,8 @@ typedef struct att_vocabulary {
     att_vocabulary_token *tokens; /* [size]; bytes 0: no token has this id */
     char *text;                   /* [used]: all tokens, each followed by a zero byte */
     size_t used;
-    att_vocabulary_slot *slots; /* [mask + 1], open addressing, at most half full */
+    att_vocabulary_slot
+        *slots; /* [mask + 1], at most half full; a token lies at most ATT_MAX_PROBES behind its place */
     uint32_t mask;
     size_t longest;              /* bytes of the longest token */
     char prefix[ATT_MAX_PREFIX]; /* of pieces that continue a word: "##" */
@@ -39,8 +41,9 @@ att_status att_vocabulary_init(att_vocabulary *v, att_ctx *ctx, int64_t size, si
 void att_vocabulary_free(att_vocabulary *v);
 /* Gives a free id its token, which is not empty and for which there is room; WordPiece does not use it. */
 void att_vocabulary_set(att_vocabulary *v, int32_t id, const char *token, size_t bytes);
-/* The same, for WordPiece to use; the token must not be there yet. */
-void att_vocabulary_add(att_vocabulary *v, int32_t id, const char *token, size_t bytes);
+/* The same, for WordPiece to use; the token must not be there yet. False: too many others have the same hash, so the
+ * tokens were made for slow searches. */
+bool att_vocabulary_add(att_vocabulary *v, int32_t id, const char *token, size_t bytes);
 /* The token of an id; NULL: none has it. */
 const char *att_vocabulary_get(const att_vocabulary *v, int64_t id);
 /* The id of a token that was added, else ATT_NO_TOKEN. */

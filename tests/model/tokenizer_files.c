@@ -1,5 +1,6 @@
 /* The tokenizer's files: two layouts, each way in which they can be wrong, memory that fails. */
 #include "fail_alloc.h"
+#include "model/text_lines.h"
 #include "real_files.h"
 #include "tokenizer_help.h"
 
@@ -154,6 +155,48 @@ static void bad_tokenizer_files_give_a_sentence_that_names_file_setting_and_valu
     }
 }
 
+/* Tokens whose hashes (FNV-1a, folded to ten bits as for 1024 slots) are the same: with more and more of them, each
+ * search would take longer and longer. */
+static void a_vocabulary_that_is_made_to_collide_is_refused(void **state)
+{
+    (void)state;
+    enum { N = 300 };
+    for (int colliding = 0; colliding < 2; colliding++) {
+        FILE *f = folder_open(&folder, "tokenizer.json");
+        fprintf(f, "{\"normalizer\":" NORMALIZER ",\"pre_tokenizer\":" PRE_TOKENIZER ",\"model\":" MODEL_BEFORE
+                   "\"[UNK]\":0");
+        for (unsigned i = 0, id = 1; id < N; i++) {
+            char token[16];
+            const uint32_t hash = hash_bytes(HASH_START, token, (size_t)snprintf(token, sizeof token, "x%u", i));
+            if (!colliding || ((hash ^ hash >> 15) & 1023) == 7)
+                fprintf(f, ",\"%s\":%u", token, id++);
+        }
+        fprintf(f, "}}}");
+        assert_int_equal(fclose(f), 0);
+        const bad_file collision = {
+            "a collision", ATT_ERR_UNSUPPORTED, {"tokenizer.json: more than 256 tokens collide"}};
+        att_tokenizer *t = NULL;
+        if (colliding)
+            expect_failure(&collision);
+        else
+            assert_int_equal(att_tokenizer_open(ctx, folder.path, &t), ATT_OK);
+        att_tokenizer_free(t);
+    }
+}
+
+static void more_values_than_there_is_memory_for_are_refused(void **state)
+{
+    (void)state;
+    FILE *f = folder_open(&folder, "tokenizer.json");
+    fprintf(f, "{\"model\":{\"vocab\":{\"a\":0}},\"x\":\"[,\\\",\",\"more\":["); /* in strings nothing counts */
+    for (int i = 0; i < 1 << 20; i++)
+        fprintf(f, "[],");
+    fprintf(f, "0]}");
+    assert_int_equal(fclose(f), 0);
+    expect_failure(
+        &(bad_file){"lists", ATT_ERR_UNSUPPORTED, {"tokenizer.json: has 2097158 values, the most is 2097152"}});
+}
+
 static void two_files_that_contradict_each_other_give_a_sentence(void **state)
 {
     (void)state;
@@ -188,6 +231,8 @@ static void a_folder_without_a_tokenizer_gives_a_sentence_that_names_it(void **s
     assert_int_equal(att_tokenizer_open(ctx, "/nowhere", &t), ATT_ERR_IO);
     assert_non_null(strstr(att_error(ctx), "/nowhere"));
     char path[MAX_FILE_NAME];
+    assert_int_equal(att_tokenizer_open(ctx, NULL, &t), ATT_ERR_ARGUMENT);
+    assert_string_equal(att_error(ctx), "att_tokenizer_open: folder is NULL");
     snprintf(path, sizeof path, "%s/tokenizer.json", folder.path);
     assert_int_equal(mkdir(path, 0700), 0);
     expect_failure(&(bad_file){"a folder", ATT_ERR_IO, {"tokenizer.json", "is not a file"}});
@@ -332,6 +377,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_no_file_or_too_large_is_refused_without_reading_it),
         cmocka_unit_test(bad_tokenizer_files_give_a_sentence_that_names_file_setting_and_value),
+        cmocka_unit_test(a_vocabulary_that_is_made_to_collide_is_refused),
+        cmocka_unit_test(more_values_than_there_is_memory_for_are_refused),
         cmocka_unit_test(two_files_that_contradict_each_other_give_a_sentence),
         cmocka_unit_test(a_folder_without_a_tokenizer_gives_a_sentence_that_names_it),
         cmocka_unit_test(the_older_layout_is_read_with_its_configuration),

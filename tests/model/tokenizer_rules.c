@@ -107,6 +107,18 @@ static void special_tokens_are_found_as_they_are_written(void **state)
           {"un[PAD]s", "un [PAD] [UNK]"}, {"[CLS][SEP]", "[CLS] [SEP]"});
 }
 
+static void the_longest_special_token_that_is_there_is_taken(void **state)
+{
+    (void)state;
+#define SPECIAL(id, content) "{\"id\":" #id ",\"content\":\"" content "\",\"special\":true,\"normalized\":false}"
+    static const char added[] =
+        TOKENIZER("[" SPECIAL(60, "<ab>") "," SPECIAL(61, "<") "," SPECIAL(62, "<a") "," SPECIAL(63, "<<") "," SPECIAL(
+                      64, "\xC3\xBC") "," SPECIAL(65, "<ac") "]",
+                  NORMALIZER, PRE_TOKENIZER, "null", MODEL);
+    CHECK(added, {"<", "<"}, {"<<<", "<< <"}, {"<a", "<a"}, {"<ab", "<a b"}, {"<ab>", "<ab>"}, {"<aca", "<ac a"},
+          {"<b<a<", "< b <a <"}, {"a\xC3\xBC", "a \xC3\xBC"}, {"\xC3", ""}, {"<ab<ab>", "<a b <ab>"});
+}
+
 static void a_word_is_unknown_from_its_hundred_and_first_character(void **state)
 {
     (void)state;
@@ -194,6 +206,13 @@ static void ids_without_a_token_give_null(void **state)
 
 /* ---- limits */
 
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
 static void max_tokens_counts_special_tokens_and_says_what_it_cut(void **state)
 {
     (void)state;
@@ -249,14 +268,42 @@ static void wrong_options_are_refused_with_a_sentence(void **state)
     refused(t, "max_tokens is 1, but the special tokens alone are 2", ATT_OPTIONS(att_encode_options, .max_tokens = 1));
     refused(t, "max_tokens is -1", ATT_OPTIONS(att_encode_options, .max_tokens = -1));
     refused(t, "size is 0", &(att_encode_options){.max_tokens = 4});
+    att_tokens tokens;
+    assert_int_equal(att_encode(t, NULL, 3, NULL, &tokens), ATT_ERR_ARGUMENT);
+    assert_string_equal(att_error(ctx), "att_encode: text is NULL, but bytes is 3");
     att_tokenizer_free(t);
 }
 
-static double seconds(void)
+/* How long it takes to search 100,000 bytes for n special tokens that all might begin at each of them. */
+static double search_for(int n)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    enum { BYTES = 100000 };
+    static char text[BYTES];
+    remove_all();
+    FILE *f = folder_open(&folder, "tokenizer.json");
+    fprintf(f, "{\"added_tokens\":[");
+    for (int i = 0; i < n; i++)
+        fprintf(f, "%s{\"id\":%d,\"content\":\"a%d\",\"normalized\":false}", i ? "," : "", 60 + i, i);
+    fprintf(f, "],\"normalizer\":" NORMALIZER ",\"pre_tokenizer\":" PRE_TOKENIZER ",\"model\":" MODEL "}");
+    assert_int_equal(fclose(f), 0);
+    att_tokenizer *t;
+    assert_int_equal(att_tokenizer_open(ctx, folder.path, &t), ATT_OK);
+    memset(text, 'a', BYTES);
+    att_tokens tokens;
+    const double start = seconds();
+    assert_int_equal(att_encode(t, text, BYTES, NULL, &tokens), ATT_OK);
+    const double end = seconds();
+    att_tokens_free(t, &tokens);
+    att_tokenizer_free(t);
+    return end - start;
+}
+
+static void many_special_tokens_cost_hardly_more_than_few(void **state)
+{
+    (void)state;
+    const double few = search_for(100), many = search_for(30000);
+    if (many > 20 * few + 0.1) /* looked at one by one, 300 times as many would take 300 times as long */
+        fail_msg("%.3f s for 100 special tokens, %.3f s for 30,000", few, many);
 }
 
 /* Ten times the text takes about ten times as long; with a quadratic step it would take a hundred times as long. */
@@ -314,12 +361,14 @@ int main(void)
         cmocka_unit_test(accents_go_and_hangul_decomposes),
         cmocka_unit_test(each_character_is_lowered_for_itself),
         cmocka_unit_test(special_tokens_are_found_as_they_are_written),
+        cmocka_unit_test(the_longest_special_token_that_is_there_is_taken),
         cmocka_unit_test(a_word_is_unknown_from_its_hundred_and_first_character),
         cmocka_unit_test(settings_of_the_normalizer_are_honoured),
         cmocka_unit_test(the_post_processor_says_what_is_put_around),
         cmocka_unit_test(ids_without_a_token_give_null),
         cmocka_unit_test(max_tokens_counts_special_tokens_and_says_what_it_cut),
         cmocka_unit_test(wrong_options_are_refused_with_a_sentence),
+        cmocka_unit_test(many_special_tokens_cost_hardly_more_than_few),
         cmocka_unit_test(long_texts_take_linear_time_and_little_where_they_are_cut),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
