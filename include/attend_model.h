@@ -29,6 +29,8 @@ ATT_API void att_safetensors_close(att_safetensors *f);
 ATT_API int64_t att_safetensors_count(const att_safetensors *f);
 /* Name of tensor i in [0, count), in the file's order; NULL outside. */
 ATT_API const char *att_safetensors_name(const att_safetensors *f, int64_t i);
+/* The number of the tensor of that name; -1: not there. */
+ATT_API int64_t att_safetensors_find(const att_safetensors *f, const char *name);
 /* The tensor of that name, a view into the file. Error: not there. */
 ATT_API att_status att_safetensors_get(const att_safetensors *f, const char *name, att_tensor *out);
 /* Reads the same from memory (not copied, 8-byte aligned), for embedding and for fuzzing; `label` stands for the path

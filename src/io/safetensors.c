@@ -4,8 +4,7 @@
  *
  * Offsets count from the header's end. The file is hostile until all of this has been checked. */
 #include "attend_model.h"
-
-#include <jansson.h>
+#include "io/settings.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -209,6 +208,25 @@ static att_status read_tensors(att_safetensors *f, json_t *header)
     return check_cover(f);
 }
 
+/* The header, to be freed by json_decref. */
+static att_status parse(const att_safetensors *f, const char *text, size_t bytes, json_t **header)
+{
+    const int64_t values = att_json_values(text, bytes);
+    if (values > ATT_MAX_JSON_VALUES)
+        return att_fail(f->ctx, ATT_ERR_UNSUPPORTED, "%s: the header has %lld values, the most is %d", f->label,
+                        (long long)values, ATT_MAX_JSON_VALUES);
+    json_error_t error = {.line = 0};
+    errno = 0; /* where memory runs out, jansson may blame the text, or leave characters out of a name and go on */
+    *header = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
+    if (errno == ENOMEM || (!*header && json_error_code(&error) == json_error_out_of_memory)) {
+        json_decref(*header);
+        return att_fail(f->ctx, ATT_ERR_MEMORY, "%s: out of memory", f->label);
+    }
+    return *header ? ATT_OK
+                   : att_fail(f->ctx, ATT_ERR_FORMAT, "%s: the header is no JSON object: %s (byte %d)", f->label,
+                              error.text, error.position);
+}
+
 static att_status read_header(att_safetensors *f)
 {
     if (f->size < LENGTH_BYTES)
@@ -221,19 +239,12 @@ static att_status read_header(att_safetensors *f)
                         "%s: the header should have %llu bytes, but the file has %zu and the most is %d", f->label,
                         (unsigned long long)length, f->size, MAX_HEADER);
     f->data = f->bytes + LENGTH_BYTES + length;
-    json_error_t error = {.line = 0};
-    errno = 0; /* where memory runs out, jansson may blame the text, or leave characters out of a name and go on */
-    json_t *header = json_loadb((const char *)f->bytes + LENGTH_BYTES, length, JSON_REJECT_DUPLICATES, &error);
-    if (errno == ENOMEM || (!header && json_error_code(&error) == json_error_out_of_memory)) {
-        json_decref(header);
-        return att_fail(f->ctx, ATT_ERR_MEMORY, "%s: out of memory", f->label);
-    }
-    if (!header)
-        return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: the header is no JSON object: %s (byte %d)", f->label, error.text,
-                        error.position);
-    const att_status s = json_is_object(header)
-                             ? read_tensors(f, header)
-                             : att_fail(f->ctx, ATT_ERR_FORMAT, "%s: the header is no JSON object", f->label);
+    json_t *header;
+    att_status s = parse(f, (const char *)f->bytes + LENGTH_BYTES, length, &header);
+    if (s)
+        return s;
+    s = json_is_object(header) ? read_tensors(f, header)
+                               : att_fail(f->ctx, ATT_ERR_FORMAT, "%s: the header is no JSON object", f->label);
     json_decref(header);
     return s;
 }
@@ -361,8 +372,16 @@ static const entry *find(const att_safetensors *f, const char *name)
     return NULL;
 }
 
+int64_t att_safetensors_find(const att_safetensors *f, const char *name)
+{
+    const entry *e = name ? find(f, name) : NULL;
+    return e ? e - f->entry : -1;
+}
+
 att_status att_safetensors_get(const att_safetensors *f, const char *name, att_tensor *out)
 {
+    if (!name || !out)
+        return att_fail(f->ctx, ATT_ERR_ARGUMENT, "att_safetensors_get: %s is NULL", name ? "out" : "name");
     const entry *e = find(f, name);
     if (!e)
         return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: there is no tensor \"%.80s\" among its %lld", f->label, name,

@@ -52,6 +52,19 @@ void att_settings_unsupported(att_settings *s, const char *key, const char *supp
 
 /* ---- files */
 
+int64_t att_json_values(const char *text, size_t bytes)
+{
+    int64_t values = 0;
+    bool in_string = false;
+    for (size_t i = 0; i < bytes; i++) {
+        const char c = text[i];
+        in_string ^= c == '"';
+        values += !in_string && (c == ',' || c == '[' || c == '{');
+        i += in_string && c == '\\'; /* what is escaped may be a quote */
+    }
+    return values;
+}
+
 void att_settings_init(att_settings *s, att_ctx *ctx, const char *path, json_t *root)
 {
     *s = (att_settings){.ctx = ctx, .root = root, .object = root};
@@ -62,6 +75,12 @@ void att_settings_init(att_settings *s, att_ctx *ctx, const char *path, json_t *
 static void parse(att_settings *s, const char *text, size_t bytes)
 {
     json_error_t e;
+    const int64_t values = att_json_values(text, bytes);
+    if (values > ATT_MAX_JSON_VALUES) {
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED, "has %lld values, the most is %d", (long long)values,
+                          ATT_MAX_JSON_VALUES);
+        return;
+    }
     errno = 0; /* where memory runs out, jansson may blame the text */
     s->object = s->root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &e);
     if (!s->root && (errno == ENOMEM || json_error_code(&e) == json_error_out_of_memory))

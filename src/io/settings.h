@@ -69,6 +69,14 @@ void att_settings_only_empty(att_settings *s, const char *key);
 /* Fails at a setting that is not in known[] (ends with NULL). */
 void att_settings_only_known(att_settings *s, const char *const *known);
 
+/* ---- limits */
+
+/* jansson takes at most 300 bytes for each value, so 600 MB for so many, whatever the text. The largest tokenizer.json
+ * has 1.5 million beside its vocabulary, the header of a checkpoint eight for each of its tensors. */
+enum { ATT_MAX_JSON_VALUES = 1 << 21 };
+/* How many values the text has, at least: its commas and its opening brackets, but not those in strings. */
+int64_t att_json_values(const char *text, size_t bytes);
+
 /* ---- for errors */
 
 /* A value as it is written, cut to fit a sentence; "missing" for NULL. */

@@ -26,14 +26,6 @@ static bool translate(const char *name, const att_checkpoint_name *row, const ch
     return digits > 0 && !strcmp(number + digits, star + 1);
 }
 
-static int64_t find(const att_checkpoint *c, const char *name)
-{
-    int64_t i = 0;
-    while (i < c->count && strcmp(att_safetensors_name(c->file, i), name) != 0)
-        i++;
-    return i < c->count ? i : -1;
-}
-
 /* The tensor that is our `name`; -1: not there, and `theirs` is what was looked for first. */
 static int64_t find_ours(const att_checkpoint *c, const char *name, char theirs[NAME_SIZE])
 {
@@ -45,7 +37,7 @@ static int64_t find_ours(const att_checkpoint *c, const char *name, char theirs[
             char candidate[NAME_SIZE];
             if (!translate(name, row, prefixes[i], candidate))
                 break;
-            found = find(c, candidate);
+            found = att_safetensors_find(c->file, candidate);
             if (found >= 0 || !theirs[0])
                 memcpy(theirs, candidate, NAME_SIZE);
         }

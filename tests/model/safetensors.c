@@ -90,6 +90,12 @@ static void tensors_are_found_by_name_and_listed_as_they_lie(void **state)
     assert_int_equal(att_safetensors_count(file), 4);
     for (int i = 0; i < 4; i++)
         assert_string_equal(att_safetensors_name(file, i), order[i]);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(att_safetensors_find(file, order[i]), i);
+    assert_int_equal(att_safetensors_find(file, "y"), -1);
+    assert_int_equal(att_safetensors_find(file, "__metadata__"), -1);
+    assert_int_equal(att_safetensors_get(file, NULL, &t), ATT_ERR_ARGUMENT);
+    assert_string_equal(att_error(ctx), "att_safetensors_get: name is NULL");
     assert_int_equal(att_safetensors_get(file, "scalar", &t), ATT_OK);
     assert_int_equal(t.rank, 0);
     assert_int_equal(att_safetensors_get(file, "none", &t), ATT_OK);
@@ -196,6 +202,27 @@ static void a_header_length_beyond_the_file_or_the_cap_is_refused(void **state)
     att_close(ctx);
 }
 
+/* Hundreds of bytes of memory for each of few bytes: 100 MB of these would be 8 GB. */
+static void a_header_of_too_many_values_is_refused_before_it_is_taken_in(void **state)
+{
+    (void)state;
+    enum { OBJECTS = 1 << 20 }; /* with the commas before them two values each, and one for each of the brackets */
+    static const char start[] = "{\"__metadata__\":[";
+    const size_t length = strlen(start);
+    char *header = malloc(length + 3 * OBJECTS + 1);
+    memcpy(header, start, length);
+    for (size_t i = 0; i < OBJECTS; i++)
+        memcpy(header + length + 3 * i, "{},", 4);
+    att_ctx *ctx = open_context();
+    const image f = build(header, 0);
+    att_safetensors *file;
+    assert_int_equal(att_safetensors_from_memory(ctx, "x", f.bytes, f.size, &file), ATT_ERR_UNSUPPORTED);
+    assert_string_equal(att_error(ctx), "x: the header has 2097154 values, the most is 2097152");
+    free(f.bytes);
+    free(header);
+    att_close(ctx);
+}
+
 static void paths_that_cannot_be_mapped_are_named(void **state)
 {
     (void)state;
@@ -291,6 +318,7 @@ int main(void)
         cmocka_unit_test(every_wrong_header_is_refused_with_a_sentence),
         cmocka_unit_test(every_truncation_is_refused),
         cmocka_unit_test(a_header_length_beyond_the_file_or_the_cap_is_refused),
+        cmocka_unit_test(a_header_of_too_many_values_is_refused_before_it_is_taken_in),
         cmocka_unit_test(paths_that_cannot_be_mapped_are_named),
         cmocka_unit_test(wrong_arguments_are_named),
         cmocka_unit_test(every_failing_allocation_of_the_context_is_an_error_and_leaks_nothing),
