@@ -99,6 +99,8 @@ static att_status load(att_bert *m, const char *folder)
 
 att_status att_bert_open(att_ctx *ctx, const char *folder, att_bert **out)
 {
+    if (!folder || !out)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_bert_open: %s is NULL", folder ? "out" : "folder");
     *out = NULL;
     att_bert *m = att_alloc(ctx, 1, sizeof *m);
     if (!m)

@@ -202,6 +202,18 @@ static const struct {
     {"Transformer", read_transformer_folder}, {"Pooling", read_pooling_folder}, {"Normalize", read_normalize_folder}};
 enum { N_CHAIN = sizeof chain / sizeof chain[0] };
 
+/* Whether a path leads to nothing outside of the folder that it begins in. */
+static bool stays_inside(const char *path)
+{
+    size_t part = 0;
+    for (const char *p = path; *p; p += part + (p[part] == '/')) {
+        part = strcspn(p, "/");
+        if ((part == 0 && p == path) || (part == 2 && memcmp(p, "..", 2) == 0))
+            return false;
+    }
+    return true;
+}
+
 /* Module i of modules.json: {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling", ...} */
 static void read_module(att_settings *s, size_t i, const char *folder, att_modules *out)
 {
@@ -216,6 +228,11 @@ static void read_module(att_settings *s, size_t i, const char *folder, att_modul
         att_settings_fail(s, ATT_ERR_UNSUPPORTED,
                           "module %d is \"%.100s\": only Transformer, Pooling and then perhaps Normalize are supported",
                           (int)i, type);
+        return;
+    }
+    if (!stays_inside(path)) {
+        att_settings_fail(s, ATT_ERR_FORMAT, "\"path\" of module %d is \"%.100s\", which is not in the model's folder",
+                          (int)i, path);
         return;
     }
     char *joined = join(s->ctx, folder, path);

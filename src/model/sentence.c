@@ -75,6 +75,8 @@ static att_status load(att_sentence *m, const char *folder)
 
 att_status att_sentence_open(att_ctx *ctx, const char *folder, att_sentence **out)
 {
+    if (!folder || !out)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_sentence_open: %s is NULL", folder ? "out" : "folder");
     *out = NULL;
     att_sentence *m = att_alloc(ctx, 1, sizeof *m);
     if (!m)

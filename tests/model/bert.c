@@ -238,6 +238,9 @@ static void files_that_are_damaged_or_missing_are_named(void **state)
     assert_refused(&f, ATT_ERR_IO, "config.json", "is not a file");
     folder_remove(&f);
     assert_refused(&f, ATT_ERR_IO, "config.json", "No such file");
+    att_bert *m;
+    assert_int_equal(att_bert_open(ctx, NULL, &m), ATT_ERR_ARGUMENT);
+    assert_string_equal(att_error(ctx), "att_bert_open: folder is NULL");
 }
 
 static void tensors_that_do_not_fit_are_named(void **state)

@@ -332,6 +332,10 @@ static void many_threads_may_encode_with_one_model(void **state)
 
 /* ---- what is wrong is named */
 
+#define TRANSFORMER_AT(path)                                                                                           \
+    "[{\"path\": \"" path "\", \"type\": \"sentence_transformers.models.Transformer\"},"                               \
+    " {\"path\": \"1_Pooling\", \"type\": \"sentence_transformers.models.Pooling\"}]"
+
 static void wrong_files_are_named(void **state)
 {
     (void)state;
@@ -347,6 +351,12 @@ static void wrong_files_are_named(void **state)
         {"modules.json", "{}", ATT_ERR_FORMAT, "modules.json: is not a list"},
         {"modules.json", dense, ATT_ERR_UNSUPPORTED,
          "modules.json: module 2 is \"sentence_transformers.models.Dense\""},
+        {"modules.json", TRANSFORMER_AT("../other"), ATT_ERR_FORMAT,
+         "\"path\" of module 0 is \"../other\", which is not in"},
+        {"modules.json", TRANSFORMER_AT("a/.."), ATT_ERR_FORMAT, "is \"a/..\", which is not in the model's folder"},
+        {"modules.json", TRANSFORMER_AT("a//../../b"), ATT_ERR_FORMAT, "is \"a//../../b\", which is not in"},
+        {"modules.json", TRANSFORMER_AT("/etc"), ATT_ERR_FORMAT, "is \"/etc\", which is not in the model's folder"},
+        {"modules.json", TRANSFORMER_AT("..a/b..c/"), ATT_ERR_IO, "there is neither"}, /* a strange name, but inside */
         {"modules.json", "[{\"path\": \"\"}, {}]", ATT_ERR_FORMAT, "modules.json: there is no \"type\""},
         {"modules.json", "[{\"type\": \"evil.Transformer\"}, {}]", ATT_ERR_UNSUPPORTED, "\"evil.Transformer\""},
         {"1_Pooling/config.json", "{}", ATT_ERR_FORMAT,
@@ -399,7 +409,7 @@ static void a_tokenizer_that_does_not_lower_is_refused_where_lower_case_is_asked
     folder_remove(&f);
 }
 
-static void a_text_that_is_null_is_named(void **state)
+static void a_text_or_a_folder_that_is_null_is_named(void **state)
 {
     (void)state;
     const test_folder f = tiny_sentence();
@@ -409,6 +419,8 @@ static void a_text_that_is_null_is_named(void **state)
     assert_string_equal(att_error(ctx), "sentence_encode: texts[1] is NULL");
     assert_int_equal(att_sentence_encode(m, -1, NULL, NULL, y, NULL), ATT_ERR_ARGUMENT);
     att_sentence_free(m);
+    assert_int_equal(att_sentence_open(ctx, NULL, &m), ATT_ERR_ARGUMENT);
+    assert_string_equal(att_error(ctx), "att_sentence_open: folder is NULL");
     folder_remove(&f);
 }
 
@@ -488,7 +500,7 @@ int main(void)
         cmocka_unit_test(many_threads_may_encode_with_one_model),
         cmocka_unit_test(wrong_files_are_named),
         cmocka_unit_test(a_tokenizer_that_does_not_lower_is_refused_where_lower_case_is_asked_for),
-        cmocka_unit_test(a_text_that_is_null_is_named),
+        cmocka_unit_test(a_text_or_a_folder_that_is_null_is_named),
         cmocka_unit_test(a_failing_allocation_of_the_context_anywhere_is_an_error_and_leaks_nothing),
         cmocka_unit_test(a_failing_malloc_anywhere_is_an_error_or_changes_nothing_and_leaks_nothing),
     };
