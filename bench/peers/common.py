@@ -3,6 +3,7 @@ import csv
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -42,6 +43,45 @@ def run_json(*command):
     if done.returncode:
         sys.exit(f"{' '.join(command)}: exit code {done.returncode}")
     return [json.loads(line) for line in done.stdout.splitlines() if line]
+
+
+class Refused(Exception):
+    """What attend said to a shape that it cannot compute."""
+
+
+class Attend:
+    """`attend bench attention`, which is given one shape after the other: a dict of its fields."""
+
+    def __init__(self, threads, **environment):
+        self.command = [BUILD / "attend", "bench", "attention", "--shapes", "-", "--json", "--threads", str(threads)]
+        self.environment, self.process = {**os.environ, **environment}, None
+
+    def measure(self, **fields):
+        if not self.process:  # the first one, or the one before was refused
+            self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                            stderr=subprocess.PIPE, text=True, env=self.environment)
+        try:
+            self.process.stdin.write(json.dumps(fields) + "\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        if line:
+            return json.loads(line)
+        said = self.process.communicate()[1].strip()
+        self.process = None
+        raise Refused(re.sub(r"^attend: (-: line \d+: )?", "", said) or "attend ended without a word")
+
+    def close(self):
+        if self.process:
+            self.process.communicate()
+            self.process = None
+
+
+def bandwidth(threads):
+    """Bytes a second that as many threads read from memory."""
+    [found] = run_json(BUILD / "attend", "bench", "bandwidth", "--threads", threads, "--repeat", 3, "--json")
+    return 1e9 * found["gbytes_per_second"]
 
 
 def best_time(f, seconds, least=3):

@@ -109,30 +109,6 @@ static void attention_weights_of_a_row_add_up_to_one(void **state)
     assert_has(tool_out, "Layer 1 of 0 to 1, head 0 of 0 to 2.");
 }
 
-static void bench_prints_one_object_a_line(void **state)
-{
-    (void)state;
-    static const char *const line[] = {
-        "$A bench gemm --m 7 --n 33 --k 65 -r 3 -t 1 --json",
-        "$A bench attention --batch 2 --heads 4 --kv-heads 2 --tq 9 --tk 70 --dim 24 --vdim 40 -t 2 --repeat 3 --json",
-        "$A bench attention --heads 1 --tq 33 --tk 5 --dim 8 --causal bottom-right --dtype f32 --pass fwd -r 2 --json",
-        "$A bench attention --heads 1 --tq 33 --tk 5 --dim 8 --causal top-left --no-verify --repeat 2 --json",
-    };
-    static const char *const key[] = {"ms", "median_ms", "gflops", "peak_share"};
-    for (size_t i = 0; i < sizeof line / sizeof *line; i++) {
-        assert_int_equal(tool(line[i]), 0);
-        assert_int_equal(count(tool_out, "\n"), 1);
-        json_t *v = line_json(0);
-        for (size_t k = 0; k < sizeof key / sizeof *key; k++)
-            assert_true(number(v, key[k]) > 0);
-        assert_true(number(v, "ms") <= number(v, "median_ms"));
-        assert_true(json_is_true(json_object_get(v, "verified")) == !strstr(line[i], "no-verify"));
-        json_decref(v);
-    }
-    assert_int_equal(tool("$A bench peak -r 1 --json && $A bench bandwidth -r 1 --json"), 0);
-    assert_int_equal(count(tool_out, "\n"), 2);
-}
-
 static void help_and_info_come_from_the_tables(void **state)
 {
     (void)state;
@@ -182,7 +158,6 @@ int main(void)
         cmocka_unit_test(similarity_reads_quoted_pairs),
         cmocka_unit_test(tokenize_cuts_where_the_model_does),
         cmocka_unit_test(attention_weights_of_a_row_add_up_to_one),
-        cmocka_unit_test(bench_prints_one_object_a_line),
         cmocka_unit_test(help_and_info_come_from_the_tables),
         cmocka_unit_test(the_real_model_finds_the_meaning),
     };

@@ -4,6 +4,12 @@
 #include <math.h>
 #include <stdlib.h>
 
+double bench_random(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX */
+    return (double)(*seed >> 40) / (1 << 23) - 1;
+}
+
 int bench_numbers(att_ctx *ctx, float **out, uint64_t seed, int rank, const int64_t *dim)
 {
     int64_t n = 1;
@@ -13,10 +19,8 @@ int bench_numbers(att_ctx *ctx, float **out, uint64_t seed, int rank, const int6
     *out = att_alloc(ctx, (size_t)n, sizeof **out);
     if (!*out)
         return cli_fail("no memory for %.3g numbers", (double)n);
-    for (int64_t i = 0; i < n; i++) {
-        seed = seed * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX */
-        (*out)[i] = (float)((double)(seed >> 40) / (1 << 23) - 1);
-    }
+    for (int64_t i = 0; i < n; i++)
+        (*out)[i] = (float)bench_random(&seed);
     return CLI_DONE;
 }
 
@@ -26,7 +30,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-int bench_measure(att_ctx *ctx, int64_t repeat, int (*once)(void *arg), void *arg, bench_times *out)
+int bench_measure(att_ctx *ctx, int64_t repeat, double seconds, int (*once)(void *arg), void *arg, bench_times *out)
 {
     enum { MOST = 100000, LEAST = 5 };
     int64_t most = repeat ? repeat : MOST, n = 0;
@@ -35,7 +39,7 @@ int bench_measure(att_ctx *ctx, int64_t repeat, int (*once)(void *arg), void *ar
     if (!code)
         code = cli_status(ctx, att_measure_peak(ctx, &out->peak));
     for (double begin = cli_seconds(), now = begin; !code && n < most; n++) {
-        if (!repeat && n >= LEAST && now - begin > 1)
+        if (!repeat && n >= LEAST && now - begin > seconds)
             break;
         code = cli_signal ? CLI_INTERRUPTED : once(arg);
         double end = cli_seconds();
@@ -55,34 +59,33 @@ int bench_measure(att_ctx *ctx, int64_t repeat, int (*once)(void *arg), void *ar
     return code;
 }
 
-/* {"m": 8, "n": 8} as m 8, n 8 */
-static void print_shape(const char *shape)
-{
-    for (; *shape; shape++)
-        if (*shape != '"' && *shape != ':')
-            putchar(*shape);
-}
-
-void bench_report(const att_ctx *ctx, const char *name, const char *shape, double flops, const bench_times *t,
-                  double error, bool json)
+int bench_report(const att_ctx *ctx, const char *name, const char *title, json_t *row, double flops,
+                 const bench_times *t, double error, bool json)
 {
     double rate = flops / t->best, share = rate / t->peak;
+    int code = CLI_DONE;
     if (json) {
-        printf(
-            "{\"bench\": \"%s\", %s, \"threads\": %d, \"isa\": \"%s\", \"repeat\": %lld, \"ms\": %.6g, "
-            "\"median_ms\": %.6g, \"gflops\": %.6g, \"peak_gflops\": %.6g, \"peak_share\": %.4f, \"verified\": %s}\n",
-            name, shape, att_threads(ctx), att_isa(ctx), (long long)t->repeat, 1e3 * t->best, 1e3 * t->median,
-            1e-9 * rate, 1e-9 * t->peak, share, error < 0 ? "false" : "true");
-        return;
+        json_t *all = json_pack("{s:s}", "bench", name);
+        json_t *times =
+            json_pack("{s:i, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:b}", "threads", att_threads(ctx), "isa", att_isa(ctx),
+                      "repeat", (json_int_t)t->repeat, "ms", 1e3 * t->best, "median_ms", 1e3 * t->median, "gflops",
+                      1e-9 * rate, "peak_gflops", 1e-9 * t->peak, "peak_share", share, "verified", error >= 0);
+        if (!row || json_object_update(all, row) || json_object_update(all, times))
+            code = cli_fail_memory();
+        else if (json_dumpf(all, stdout, JSON_REAL_PRECISION(7)) == 0)
+            putchar('\n');
+        json_decref(times);
+        json_decref(all);
+    } else {
+        printf("%s %s, %s, threads %d\n", name, title, att_isa(ctx), att_threads(ctx));
+        if (error >= 0)
+            printf("  verified: the largest error is %.2g of what rounding allows\n", error);
+        printf("  best %.4g ms, median %.4g ms of %lld\n", 1e3 * t->best, 1e3 * t->median, (long long)t->repeat);
+        printf("  %.1f GFLOP/s, %.1f %% of the %.1f that multiply-adds reach here\n", 1e-9 * rate, 100 * share,
+               1e-9 * t->peak);
     }
-    printf("%s ", name);
-    print_shape(shape);
-    printf(", %s, threads %d\n", att_isa(ctx), att_threads(ctx));
-    if (error >= 0)
-        printf("  verified: the largest error is %.2g of what rounding allows\n", error);
-    printf("  best %.4g ms, median %.4g ms of %lld\n", 1e3 * t->best, 1e3 * t->median, (long long)t->repeat);
-    printf("  %.1f GFLOP/s, %.1f %% of the %.1f that multiply-adds reach here\n", 1e-9 * rate, 100 * share,
-           1e-9 * t->peak);
+    json_decref(row);
+    return code;
 }
 
 double bench_error(double x, double reference, double bound)

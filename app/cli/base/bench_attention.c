@@ -1,204 +1,234 @@
-/* attend bench attention: the plan's forward pass. */
-#include "bench.h"
+/* attend bench attention: the command: options, lines of --shapes, the report. */
+#include "bench_attention.h"
+#include "lines.h"
 
-#include <float.h>
-#include <math.h>
-#include <stdlib.h>
+#include <jansson.h>
+#include <string.h>
 
-static int64_t batch = 1, heads = 12, kv_heads, tq = 1024, tk, dim = 64, vdim;
-static int causal = -1, dtype, pass;
-static bench_options common;
+static attention_settings now = {.batch = 1, .heads = 12, .q_len = 1024, .dim = 64, .seconds = 1};
+static const char *shapes;
+static bool json;
 
-enum { TOP_LEFT, BOTTOM_RIGHT };
+enum { NAME = 32, NO_FIELDS = 2 }; /* the last options are none of a line */
 
 static const cli_option options[] = {
-    {"batch", 'b', "N", .integer = &batch, .min = 1, .max = 1e6, .help = "sequences"},
-    {"heads", 'H', "N", .integer = &heads, .min = 1, .max = 1e6, .help = "heads of the queries"},
-    {"kv-heads", 0, "N", .integer = &kv_heads, .max = 1e6, .quiet = true,
+    {"name", 0, "TEXT", .text = &now.name, .help = "what the report calls it"},
+    {"batch", 'b', "N", .integer = &now.batch, .min = 1, .max = 1e6, .help = "sequences"},
+    {"heads", 'H', "N", .integer = &now.heads, .min = 1, .max = 1e6, .help = "heads of the queries"},
+    {"kv-heads", 0, "N", .integer = &now.kv_heads, .max = 1e6, .quiet = true,
      .help = "heads of the keys and values; default: as many as of the queries"},
-    {"tq", 0, "N", .integer = &tq, .min = 1, .max = 1e9, .help = "queries of each sequence"},
-    {"tk", 0, "N", .integer = &tk, .max = 1e9, .quiet = true, .help = "keys of each sequence; default: tq"},
-    {"dim", 'd', "N", .integer = &dim, .min = 1, .max = 1e6, .help = "numbers of a query and a key"},
-    {"vdim", 0, "N", .integer = &vdim, .max = 1e6, .quiet = true, .help = "numbers of a value; default: dim"},
-    {"causal", 'c', "top-left|bottom-right", .choice = &causal,
-     .help =
-         "keys up to the query's position only; with tq and tk unequal, where the queries stand; default: all keys"},
-    {"dtype", 0, "f32", .choice = &dtype, .help = "of queries, keys, values and results"},
-    {"pass", 0, "fwd", .choice = &pass, .help = "which pass"},
-    CLI_THREADS(&common.threads),
-    BENCH_REPEAT(&common.repeat),
-    BENCH_NO_VERIFY(&common.no_verify),
-    CLI_JSON(&common.json),
+    {"q-len", 'q', "N", .integer = &now.q_len, .min = 1, .max = 1e9, .help = "queries of each sequence"},
+    {"k-len", 'k', "N", .integer = &now.k_len, .max = 1e9, .quiet = true,
+     .help = "keys of each sequence; default: as many as queries"},
+    {"dim", 'd', "N", .integer = &now.dim, .min = 1, .max = 1e6, .help = "numbers of a query and a key"},
+    {"value-dim", 0, "N", .integer = &now.value_dim, .max = 1e6, .quiet = true,
+     .help = "numbers of a value; default: dim"},
+    {"mask", 0, "LIST", .text = &now.mask, .help = "which pairs attend; all that are listed must allow it"},
+    {"modifier", 0, "LIST", .text = &now.modifier, .help = "what changes the scores, in this order"},
+    {"align", 0, "unset|top-left|bottom-right", .choice = &now.align, .quiet = true,
+     .help = "where the queries stand among the keys; needed by some masks where their numbers differ"},
+    {"pass", 0, "fwd|bwd", .choice = &now.pass, .help = "forward, or the gradients of q, k and v alone"},
+    {"dtype", 0, "f32|f16|bf16", .choice = &now.dtype, .help = "of queries, keys, values, results and gradients"},
+    {"layout", 0, "bhtd|bthd", .choice = &now.layout, .help = "order in memory of batch, heads, time and dim"},
+    CLI_THREADS(&now.threads),
+    BENCH_REPEAT(&now.repeat),
+    BENCH_SECONDS(&now.seconds),
+    BENCH_NO_VERIFY(&now.no_verify),
+    {"shapes", 0, "FILE", .text = &shapes,
+     .help = "measure each line: a JSON object of these options, \"q_len\" for --q-len; what is not in it is as on the "
+             "command line; \"-\": standard input"},
+    CLI_JSON(&json),
     {0},
 };
 
-typedef struct job {
-    att_ctx *ctx;
-    att_plan *plan;
-    float *q, *k, *v, *out; /* [batch, heads or kv_heads, tq or tk, dim or vdim] */
-    att_attention_args args;
-} job;
-
-static int once(void *arg)
+/* A field's name: the option's with "_" for "-". */
+static const char *field_name(const cli_option *o, char *name, size_t size)
 {
-    job *j = arg;
-    return cli_status(j->ctx, att_forward(j->plan, &j->args));
+    snprintf(name, size, "%s", o->name);
+    for (char *p; (p = strchr(name, '-'));)
+        *p = '_';
+    return name;
 }
 
-/* ---- The same with plain loops in double ------------------------------------ */
+/* ---- The report --------------------------------------------------------------- */
 
-/* How many keys query i attends to. */
-static int64_t visible(int64_t i)
+static const char *word_of(const cli_option *o, int choice, char *words, size_t size)
 {
-    int64_t last = causal < 0 ? tk : causal == TOP_LEFT ? i + 1 : tk - tq + i + 1;
-    return last < 0 ? 0 : last < tk ? last : tk;
+    char *rest = words, *word;
+    snprintf(words, size, "%s", o->value);
+    do
+        word = strsep(&rest, "|");
+    while (choice-- > 0);
+    return word;
 }
 
-/* One row: out [vdim] in double, and what rounding may do to each number: with u = 2^-24 a score is off by at most
- * (dim + 3) u times its absolute products, a weight by the factor exp(2 * that) and some 8 u of exp and rescaling, and
- * the two chains over the keys (the sum and the products) by tk u each. p [tk] is scratch. */
-static void row(const float *q, const float *k, const float *v, int64_t keys, double *p, double *out, double *bound)
+/* The settings under the names that a line of --shapes has for them. */
+static json_t *fields_of(const attention_settings *set)
 {
-    const double u = 0x1p-24, scale = 1 / sqrt((double)dim);
-    double most = -INFINITY, sum = 0, score_error = 0;
-    for (int64_t t = 0; t < keys; t++) {
-        double score = 0, size = 0;
-        for (int64_t d = 0; d < dim; d++) {
-            score += (double)q[d] * k[t * dim + d];
-            size += fabs((double)q[d] * k[t * dim + d]);
-        }
-        p[t] = scale * score;
-        most = fmax(most, p[t]);
-        score_error = fmax(score_error, scale * size * (double)(dim + 3) * u);
+    json_t *row = json_object();
+    const attention_settings given = now;
+    now = *set;
+    for (const cli_option *o = options; strcmp(o->name, "threads") != 0; o++) {
+        char name[NAME], words[64];
+        json_t *value = o->integer  ? json_integer(*o->integer)
+                        : o->choice ? json_string(word_of(o, *o->choice, words, sizeof words))
+                        : *o->text  ? json_string(*o->text)
+                                    : NULL;
+        if (value)
+            json_object_set_new(row, field_name(o, name, NAME), value);
     }
-    for (int64_t t = 0; t < keys; t++)
-        sum += p[t] = exp(p[t] - most);
-    double relative = 2 * score_error + (2 * (double)keys + 16) * u;
-    for (int64_t d = 0; d < vdim; d++) {
-        double value = 0, size = 0;
-        for (int64_t t = 0; t < keys; t++) {
-            value += p[t] / sum * v[t * vdim + d];
-            size += p[t] / sum * fabs((double)v[t * vdim + d]);
-        }
-        out[d] = value;
-        bound[d] = relative * size;
-    }
+    now = given;
+    return row;
 }
 
-/* Up to 24 rows, spread over sequences, heads and queries. */
-static int verify(job *j, double *worst)
+static void title_of(const attention_case *c, char *text, size_t size)
 {
-    enum { ROWS = 24 };
-    const int64_t all = batch * heads * tq, rows = all < ROWS ? all : ROWS;
-    double *p = malloc((size_t)tk * sizeof *p), *out = malloc(2 * (size_t)vdim * sizeof *out);
-    int code = p && out ? once(j) : cli_fail_memory();
-    *worst = 0;
-    for (int64_t r = 0; !code && r < rows; r++) {
-        int64_t at = rows > 1 ? (int64_t)((double)r * (double)(all - 1) / (double)(rows - 1)) : 0;
-        int64_t i = at % tq, head = at / tq % heads, b = at / tq / heads;
-        int64_t kv = b * kv_heads + head / (heads / kv_heads);
-        row(j->q + at * dim, j->k + kv * tk * dim, j->v + kv * tk * vdim, visible(i), p, out, out + vdim);
-        for (int64_t d = 0; !code && d < vdim; d++) {
-            double x = (double)j->out[at * vdim + d], e = bench_error(x, out[d], out[vdim + d]);
-            if (e > 1)
-                code = cli_fail("bench attention: out[%lld][%lld][%lld][%lld] is %.9g, but must be %.9g", (long long)b,
-                                (long long)head, (long long)i, (long long)d, x, out[d]);
-            *worst = fmax(*worst, e);
-        }
-        if (!code && cli_signal)
-            code = CLI_INTERRUPTED;
-    }
-    free(p);
-    free(out);
+    const attention_settings *s = &c->set;
+    char words[4][64];
+    const char *dtype = att_dtype_name(c->spec.dtype);
+    snprintf(words[0], sizeof words[0], s->kv_heads != s->heads ? "/%lld" : "", (long long)s->kv_heads);
+    snprintf(words[1], sizeof words[1], s->value_dim != s->dim ? "/%lld" : "", (long long)s->value_dim);
+    snprintf(text, size, "%s%s%s, B%lld H%lld%s %lldx%lld D%lld%s%s%s%s%s, %s%s", s->name ? s->name : "",
+             s->name ? ": " : "", s->pass == PASS_BACKWARD ? "backward" : "forward", (long long)s->batch,
+             (long long)s->heads, words[0], (long long)s->q_len, (long long)s->k_len, (long long)s->dim, words[1],
+             s->mask ? ", mask " : "", s->mask ? s->mask : "", s->modifier ? ", modifier " : "",
+             s->modifier ? s->modifier : "", dtype, s->layout == LAYOUT_BTHD ? ", bthd" : "");
+}
+
+static int report(const attention_case *c, const bench_times *times, double error)
+{
+    const att_plan_info *info = &c->info;
+    char title[256];
+    json_t *row = fields_of(&c->set);
+    json_object_set_new(row, "kernel", json_string(info->kernel));
+    json_object_set_new(row, "q_block", json_integer(info->q_block));
+    json_object_set_new(row, "k_block", json_integer(info->k_block));
+    json_object_set_new(row, "skipped", json_real(info->skipped));
+    json_object_set_new(row, "workspace_bytes", json_integer((json_int_t)info->workspace));
+    json_object_set_new(row, "tensor_bytes", json_integer((json_int_t)c->bytes));
+    title_of(c, title, sizeof title);
+    int code = bench_report(c->ctx, "attention", title, row, attention_flops(c), times, error, json);
+    if (!code && !json)
+        printf("  %s, tiles of %d queries by %d keys, %.1f %% of them skipped, workspace %.3g MB\n", info->kernel,
+               info->q_block, info->k_block, 100 * info->skipped, 1e-6 * (double)info->workspace);
     return code;
 }
 
-/* ---- ------------------------------------------------------------------------ */
+/* ---- One, or each line -------------------------------------------------------- */
 
-static int prepare(job *j)
+static int measure(const char *line)
 {
-    const att_attention_spec spec = {
-        .size = sizeof spec,
-        .heads = heads,
-        .kv_heads = kv_heads,
-        .head_dim = dim,
-        .value_dim = vdim,
-        .dtype = ATT_F32,
-        .mask = {causal < 0 ? NULL : &att_mask_causal},
-        .align = causal < 0           ? ATT_ALIGN_UNSET
-                 : causal == TOP_LEFT ? ATT_ALIGN_TOP_LEFT
-                                      : ATT_ALIGN_BOTTOM_RIGHT,
-    };
-    int code = cli_status(j->ctx, att_plan_new(j->ctx, &spec, &j->plan));
+    attention_case c;
+    bench_times times;
+    double error = -1;
+    int code = attention_open(&c, &now, line);
+    if (!code && !now.no_verify)
+        code = attention_verify(&c, &error);
     if (!code)
-        code = bench_numbers(j->ctx, &j->q, 1, 4, (const int64_t[]){batch, heads, tq, dim});
+        code = bench_measure(c.ctx, now.repeat, now.seconds, attention_once, &c, &times);
     if (!code)
-        code = bench_numbers(j->ctx, &j->k, 2, 4, (const int64_t[]){batch, kv_heads, tk, dim});
-    if (!code)
-        code = bench_numbers(j->ctx, &j->v, 3, 4, (const int64_t[]){batch, kv_heads, tk, vdim});
-    if (!code)
-        code = bench_numbers(j->ctx, &j->out, 4, 4, (const int64_t[]){batch, heads, tq, vdim});
-    if (code)
-        return code;
-    j->args = (att_attention_args){.size = sizeof j->args};
-    att_wrap(&j->args.q, j->q, ATT_F32, ATT_DIMS(batch, heads, tq, dim), NULL);
-    att_wrap(&j->args.k, j->k, ATT_F32, ATT_DIMS(batch, kv_heads, tk, dim), NULL);
-    att_wrap(&j->args.v, j->v, ATT_F32, ATT_DIMS(batch, kv_heads, tk, vdim), NULL);
-    att_wrap(&j->args.out, j->out, ATT_F32, ATT_DIMS(batch, heads, tq, vdim), NULL);
-    return CLI_DONE;
+        code = report(&c, &times, error);
+    attention_close(&c);
+    return code;
 }
 
-static void report(const job *j, const bench_times *times, double error)
+/* The option of that name in a line, or NULL after a sentence. */
+static const cli_option *find(const char *where, const char *field)
 {
-    static const char *const align[] = {"none", "top-left", "bottom-right"};
-    char shape[320];
-    snprintf(shape, sizeof shape,
-             "\"batch\": %lld, \"heads\": %lld, \"kv_heads\": %lld, \"tq\": %lld, \"tk\": %lld, \"dim\": %lld, "
-             "\"vdim\": %lld, \"causal\": \"%s\", \"dtype\": \"f32\", \"pass\": \"fwd\"",
-             (long long)batch, (long long)heads, (long long)kv_heads, (long long)tq, (long long)tk, (long long)dim,
-             (long long)vdim, align[causal + 1]);
-    double flops = 2.0 * (double)(dim + vdim) * (double)batch * (double)heads * (double)tq * (double)tk;
-    bench_report(j->ctx, "attention", shape, causal < 0 ? flops : flops / 2, times, error, common.json);
+    enum { FIELDS = sizeof options / sizeof *options - 1 - NO_FIELDS };
+    char names[FIELDS][NAME];
+    const char *list[FIELDS];
+    for (int i = 0; i < FIELDS; i++) {
+        list[i] = field_name(&options[i], names[i], NAME);
+        if (strcmp(field, list[i]) == 0)
+            return &options[i];
+    }
+    const char *nearest = cli_nearest(field, list, FIELDS);
+    cli_fail("%sthere is no field \"%s\"; %s%s%s", where, field, nearest ? "the nearest is \"" : "",
+             nearest ? nearest : "\"attend bench attention --help\" lists them", nearest ? "\"" : "");
+    return NULL;
+}
+
+static int take_field(const char *where, const char *name, const json_t *value)
+{
+    char source[512], number[32];
+    const cli_option *o = find(where, name);
+    if (!o)
+        return CLI_FAILED;
+    snprintf(source, sizeof source, "%s%s", where, name);
+    if (o->flag && json_is_boolean(value)) {
+        *o->flag = json_is_true(value);
+        return CLI_DONE;
+    }
+    if (!o->flag && json_is_string(value))
+        return cli_take(o, source, json_string_value(value));
+    if ((o->integer || o->number) && json_is_number(value)) {
+        if (json_is_integer(value))
+            snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value));
+        else
+            snprintf(number, sizeof number, "%.17g", json_real_value(value));
+        return cli_take(o, source, number);
+    }
+    return cli_fail("%s: is not a %s", source, o->flag ? "boolean" : o->integer || o->number ? "number" : "string");
+}
+
+static int measure_line(const char *where, const char *text, size_t bytes)
+{
+    json_error_t wrong;
+    json_t *line = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &wrong), *value;
+    const char *name;
+    if (!json_is_object(line)) {
+        int code = line ? cli_fail("%sis no JSON object", where)
+                        : cli_fail("%scolumn %d: %s", where, wrong.column, wrong.text);
+        json_decref(line);
+        return code;
+    }
+    const attention_settings given = now;
+    int code = CLI_DONE;
+    json_object_foreach(line, name, value) if (!code) code = take_field(where, name, value);
+    if (!code)
+        code = measure(where);
+    fflush(stdout); /* somebody may be waiting for it */
+    now = given;
+    json_decref(line);
+    return code ? (code == CLI_MISUSE ? CLI_FAILED : code) : CLI_DONE;
+}
+
+static int measure_shapes(void)
+{
+    cli_lines lines;
+    int64_t number = 0;
+    int code = cli_lines_open(&lines, 1, (char *const[]){(char *)shapes});
+    while (!code && !(code = cli_lines_next(&lines, 1)) && lines.count > 0) {
+        char where[300];
+        snprintf(where, sizeof where, "%.250s: line %lld: ", shapes, (long long)++number);
+        if (lines.bytes[0] > 0)
+            code = measure_line(where, lines.text[0], lines.bytes[0]);
+    }
+    cli_lines_close(&lines);
+    return code;
 }
 
 static int run(int argc, char **arguments)
 {
     (void)argc;
     (void)arguments;
-    kv_heads = kv_heads ? kv_heads : heads;
-    tk = tk ? tk : tq;
-    vdim = vdim ? vdim : dim;
-    if (heads % kv_heads)
-        return cli_misuse("--kv-heads: %lld does not divide the %lld heads", (long long)kv_heads, (long long)heads);
-    job j = {0};
-    bench_times times;
-    double error = -1;
-    int code = cli_open(&j.ctx, common.threads);
-    if (code)
-        return code;
-    code = prepare(&j);
-    if (!code && !common.no_verify)
-        code = verify(&j, &error);
-    if (!code)
-        code = bench_measure(j.ctx, common.repeat, once, &j, &times);
-    if (!code)
-        report(&j, &times, error);
-    att_plan_free(j.plan);
-    att_free(j.ctx, j.q);
-    att_free(j.ctx, j.k);
-    att_free(j.ctx, j.v);
-    att_free(j.ctx, j.out);
-    att_close(j.ctx);
-    return code;
+    return shapes ? measure_shapes() : measure("");
 }
 
 const cli_command bench_attention = {
     .name = "attention",
-    .summary = "scaled dot-product attention",
-    .details = "Floating-point operations are 2 (dim + vdim) for each query and key; causal\n"
-               "counts as half of that.",
-    .examples = "attend bench attention --batch 8 --heads 12 --tq 128 --dim 64\n"
-                "attend bench attention --tq 4096 --causal top-left --threads 1 --json",
+    .summary = "attention, forward or backward",
+    .details = "Masks: causal; lengths=0.8, that share of the keys, or lengths=30:17, of each sequence\n"
+               "in turn; bool=0.75, so many of the pairs at random.\n"
+               "Modifiers: bias.\n"
+               "\n"
+               "Floating-point operations are 2 (dim + value-dim) for each pair that attends, backward\n"
+               "2 (3 dim + 2 value-dim); causal counts as half of all pairs. A sample of the results\n"
+               "is compared with plain loops in double before anything is timed.",
+    .examples = "attend bench attention --batch 8 --heads 12 --q-len 128 --dim 64\n"
+                "attend bench attention --q-len 4096 --mask causal --pass bwd --threads 1 --json\n"
+                "attend bench attention --shapes shapes.jsonl --json",
     .options = options,
     .run = run,
 };

@@ -4,7 +4,7 @@
 #include <math.h>
 
 static int64_t m = 1024, n = 1024, k = 1024;
-static bench_options common;
+static bench_options common = {.seconds = 1};
 
 static const cli_option options[] = {
     {"m", 'm', "N", .integer = &m, .min = 1, .max = 1e9, .help = "rows of x and out"},
@@ -12,6 +12,7 @@ static const cli_option options[] = {
     {"k", 'k', "N", .integer = &k, .min = 1, .max = 1e9, .help = "columns of x and of the weight"},
     CLI_THREADS(&common.threads),
     BENCH_REPEAT(&common.repeat),
+    BENCH_SECONDS(&common.seconds),
     BENCH_NO_VERIFY(&common.no_verify),
     CLI_JSON(&common.json),
     {0},
@@ -90,12 +91,13 @@ static int run(int argc, char **arguments)
     if (!code && !common.no_verify)
         code = verify(&j, &error);
     if (!code)
-        code = bench_measure(j.ctx, common.repeat, once, &j, &times);
+        code = bench_measure(j.ctx, common.repeat, common.seconds, once, &j, &times);
     if (!code) {
-        char shape[128];
-        snprintf(shape, sizeof shape, "\"m\": %lld, \"n\": %lld, \"k\": %lld", (long long)m, (long long)n,
-                 (long long)k);
-        bench_report(j.ctx, "gemm", shape, 2.0 * (double)m * (double)n * (double)k, &times, error, common.json);
+        char title[96];
+        snprintf(title, sizeof title, "m %lld, n %lld, k %lld", (long long)m, (long long)n, (long long)k);
+        code = bench_report(j.ctx, "gemm", title,
+                            json_pack("{s:I, s:I, s:I}", "m", (json_int_t)m, "n", (json_int_t)n, "k", (json_int_t)k),
+                            2.0 * (double)m * (double)n * (double)k, &times, error, common.json);
     }
     att_tape_free(j.tape);
     att_param_free(j.weight);

@@ -63,6 +63,8 @@ extern const cli_command *const cli_commands[]; /* in alphabetical order, up to 
 
 /* Parses and runs: argv[0] is the command's name. */
 int cli_run(const cli_command *c, const char *path, int argc, char **argv);
+/* Gives an option its value; `source` is where it comes from, for sentences: "--threads". */
+int cli_take(const cli_option *o, const char *source, const char *given);
 /* The command that `name` calls, or NULL after a sentence with the nearest name; `path` as in "attend bench". */
 const cli_command *cli_find(const cli_command *const *commands, const char *path, const char *name);
 /* Of n words the one nearest to `word`, or NULL where none is near. */

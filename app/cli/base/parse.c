@@ -77,7 +77,7 @@ static int take_choice(const cli_option *o, const char *source, const char *give
                       nearest ? nearest : "", nearest ? "\"" : "");
 }
 
-static int take(const cli_option *o, const char *source, const char *given)
+int cli_take(const cli_option *o, const char *source, const char *given)
 {
     if (o->flag)
         *o->flag = true;
@@ -160,7 +160,7 @@ static int take_environment(const cli_option *options, int n, const char *path, 
         if (value && *value) {
             char source[64];
             snprintf(source, sizeof source, "$%s", options[i].env);
-            int code = take(&options[i], source, value);
+            int code = cli_take(&options[i], source, value);
             if (code)
                 return code;
         } else if (options[i].required && !given[i]) {
@@ -199,7 +199,7 @@ static int parse(const cli_command *c, const char *path, int argc, char **argv, 
         int i = found >= LONG_BASE ? found - LONG_BASE : by_letter(c->options, n, found);
         char source[64];
         snprintf(source, sizeof source, "--%s", c->options[i].name);
-        int code = take(&c->options[i], source, optarg);
+        int code = cli_take(&c->options[i], source, optarg);
         if (code)
             return code;
         given[i] = true;

@@ -1,0 +1,89 @@
+/* attend bench attention: one attention to measure, from its description to the numbers that it is given. */
+#ifndef CLI_BENCH_ATTENTION_H
+#define CLI_BENCH_ATTENTION_H
+
+#include "bench.h"
+
+enum { PASS_FORWARD, PASS_BACKWARD };
+enum { LAYOUT_BHTD, LAYOUT_BTHD };
+
+/* What options and the fields of a line of --shapes set. 0 and NULL: the default, which attention_open puts in. */
+typedef struct attention_settings {
+    const char *name;
+    int64_t batch, heads, kv_heads, q_len, k_len, dim, value_dim;
+    const char *mask, *modifier; /* lists: "causal,lengths=0.8" */
+    int pass, align, dtype, layout;
+    int64_t threads, repeat;
+    double seconds;
+    bool no_verify;
+} attention_settings;
+
+typedef struct attention_case attention_case;
+
+/* A query and a key. */
+typedef struct attention_pair {
+    int64_t batch, head, q, k;
+} attention_pair;
+
+/* A modifier as the benchmark knows it. `take` makes its parameter, `value` is what stands behind "=", or NULL. */
+typedef struct attention_modifier {
+    const char *name;
+    const att_modifier *stage;
+    int (*take)(attention_case *c, int at, const char *value);
+    double (*apply)(const attention_case *c, int at, const attention_pair *p, double s);
+    double (*slope)(const attention_case *c, int at, const attention_pair *p, double s); /* NULL: 1 */
+} attention_modifier;
+
+/* An attention, its plan, and the memory of its tensors, which are logically [batch, heads, time, dim] whatever the
+ * layout. */
+struct attention_case {
+    attention_settings set;
+    const char *line;  /* where the settings come from, for sentences: "", or "shapes.jsonl: line 3: " */
+    const char *where; /* the same before a setting's name: "--", or "shapes.jsonl: line 3: " */
+    att_ctx *ctx;
+    att_plan *plan;
+    att_attention_spec spec;
+    att_attention_args args;
+    att_attention_grads grads; /* backward only */
+    att_plan_info info;
+    const attention_modifier *modifier[ATT_MAX_STAGES]; /* those of the spec */
+    bool causal;
+    int64_t *k_lengths; /* [batch] */
+    void *memory[16];   /* that of the tensors */
+    int n_memory;
+    double bytes; /* of the tensors */
+};
+
+/* ---- bench_attention_case.c ---- */
+
+/* Makes the case that `set` describes; in the backward pass out and lse are filled. To be closed after a failure, too.
+ */
+int attention_open(attention_case *c, const attention_settings *set, const char *line);
+void attention_close(attention_case *c);
+/* One pass; arg is the case. */
+int attention_once(void *arg);
+/* 0, or a code after the library's sentence. */
+int attention_status(const attention_case *c, att_status s);
+/* A tensor of random numbers, which the case frees: like(B, H, T, D) in the case's layout for rank 4, else dense. */
+int attention_tensor(attention_case *c, att_tensor *out, att_dtype dtype, int rank, const int64_t *dim);
+/* Row [dim[3]] of a tensor of rank 4, or the number of one of rank 3; dimensions of 1 are broadcast. */
+void attention_read(const att_tensor *x, int64_t b, int64_t head, int64_t i, double *row);
+/* Floating-point operations of the pass: 2 (dim + value_dim) forward and 2 (3 dim + 2 value_dim) backward for each pair
+ * that attends. Causal attention of as many keys as queries counts as half. */
+double attention_flops(const attention_case *c);
+
+/* ---- bench_attention_stages.c: the lists of masks and modifiers ---- */
+
+int attention_take_masks(attention_case *c);
+int attention_take_modifiers(attention_case *c);
+/* The keys [*first, *last) of query i of sequence b; the boolean mask thins them out further. */
+void attention_keys(const attention_case *c, int64_t b, int64_t i, int64_t *first, int64_t *last);
+bool attention_allows(const attention_case *c, int64_t i, int64_t j);
+
+/* ---- bench_attention_check.c ---- */
+
+/* Compares a sample of the pass's results with plain loops in double. *worst: the largest error relative to what
+ * rounding allows; more than 1 is a failure. */
+int attention_verify(attention_case *c, double *worst);
+
+#endif

@@ -1,0 +1,206 @@
+/* attend bench attention: the tensors, the plan, and one pass of it. */
+#include "bench_attention.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Numbers in f32, f16, bf16 ------------------------------------------------ */
+
+/* The bits of x, a multiple of 1/128 in [-1, 1), which both half types hold exactly. */
+static uint16_t half_bits(att_dtype dtype, float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    if (dtype == ATT_BF16 || x == 0)
+        return (uint16_t)(bits >> 16);
+    return (uint16_t)((bits >> 16 & 0x8000) | ((bits >> 23 & 0xff) - 112) << 10 | (bits >> 13 & 0x3ff));
+}
+
+static double half_value(att_dtype dtype, uint16_t bits)
+{
+    if (dtype == ATT_BF16) {
+        uint32_t wide = (uint32_t)bits << 16;
+        float x;
+        memcpy(&x, &wide, sizeof x);
+        return (double)x;
+    }
+    int exponent = bits >> 10 & 31, fraction = bits & 0x3ff;
+    double size = exponent == 31 ? (fraction ? NAN : INFINITY)
+                                 : ldexp(exponent ? fraction + 0x400 : fraction, (exponent ? exponent : 1) - 25);
+    return bits >> 15 ? -size : size;
+}
+
+/* Numbers in [-1, 1), the same ones for the same seed. */
+static void fill(void *data, att_dtype dtype, int64_t n, uint64_t seed)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double x = bench_random(&seed);
+        if (dtype == ATT_F32)
+            ((float *)data)[i] = (float)x;
+        else
+            ((uint16_t *)data)[i] = half_bits(dtype, (float)(floor(x * 128) / 128));
+    }
+}
+
+void attention_read(const att_tensor *x, int64_t b, int64_t head, int64_t i, double *row)
+{
+    const int64_t at[] = {b, head, i}, n = x->rank == 4 ? x->dim[3] : 1;
+    int64_t offset = 0;
+    for (int d = 0; d < 3; d++)
+        offset += x->dim[d] == 1 ? 0 : at[d] * x->stride[d];
+    for (int64_t d = 0; d < n; d++)
+        row[d] = x->dtype == ATT_F32 ? (double)((const float *)x->data)[offset + d]
+                                     : half_value(x->dtype, ((const uint16_t *)x->data)[offset + d]);
+}
+
+/* ---- Tensors ------------------------------------------------------------------ */
+
+int attention_tensor(attention_case *c, att_tensor *out, att_dtype dtype, int rank, const int64_t *dim)
+{
+    if (att_wrap(out, NULL, dtype, rank, dim, NULL))
+        return attention_status(c, ATT_ERR_SHAPE);
+    int64_t n = 1;
+    for (int i = 0; i < rank; i++)
+        n *= dim[i];
+    out->data = att_alloc(c->ctx, (size_t)n, att_dtype_size(dtype));
+    if (!out->data)
+        return cli_fail("%sno memory for %.3g numbers", c->line, (double)n);
+    c->memory[c->n_memory++] = out->data;
+    c->bytes += (double)n * (double)att_dtype_size(dtype);
+    if (dtype != ATT_BOOL)
+        fill(out->data, dtype, n, (uint64_t)c->n_memory);
+    return CLI_DONE;
+}
+
+/* [batch, heads, time, dim] in the case's layout and type. */
+static int operand(attention_case *c, att_tensor *out, int64_t heads, int64_t time, int64_t dim)
+{
+    const int64_t batch = c->set.batch, dims[] = {batch, heads, time, dim};
+    int code = attention_tensor(c, out, c->spec.dtype, 4, dims);
+    if (!code && c->set.layout == LAYOUT_BTHD) {
+        const int64_t stride[] = {time * heads * dim, dim, heads * dim, 1};
+        att_wrap(out, out->data, c->spec.dtype, 4, dims, stride);
+    }
+    return code;
+}
+
+static int make_tensors(attention_case *c)
+{
+    const attention_settings *s = &c->set;
+    att_attention_args *a = &c->args;
+    att_attention_grads *g = &c->grads;
+    struct {
+        att_tensor *tensor;
+        int64_t heads, time, dim;
+        bool backward;
+    } list[] = {
+        {&a->q, s->heads, s->q_len, s->dim, false},          {&a->k, s->kv_heads, s->k_len, s->dim, false},
+        {&a->v, s->kv_heads, s->k_len, s->value_dim, false}, {&a->out, s->heads, s->q_len, s->value_dim, false},
+        {&g->dout, s->heads, s->q_len, s->value_dim, true},  {&g->dq, s->heads, s->q_len, s->dim, true},
+        {&g->dk, s->kv_heads, s->k_len, s->dim, true},       {&g->dv, s->kv_heads, s->k_len, s->value_dim, true},
+    };
+    int code = CLI_DONE;
+    for (size_t i = 0; !code && i < sizeof list / sizeof *list; i++)
+        if (!list[i].backward || s->pass == PASS_BACKWARD)
+            code = operand(c, list[i].tensor, list[i].heads, list[i].time, list[i].dim);
+    if (!code && s->pass == PASS_BACKWARD)
+        code = attention_tensor(c, &a->lse, ATT_F32, 3, (const int64_t[]){s->batch, s->heads, s->q_len});
+    return code;
+}
+
+/* ---- The case ----------------------------------------------------------------- */
+
+int attention_status(const attention_case *c, att_status s)
+{
+    if (s == ATT_OK || s == ATT_ERR_CANCELLED)
+        return cli_status(c->ctx, s);
+    return cli_fail("%s%s", c->line, att_error(c->ctx));
+}
+
+int attention_once(void *arg)
+{
+    const attention_case *c = arg;
+    return attention_status(c, c->set.pass == PASS_BACKWARD ? att_backward(c->plan, &c->args, &c->grads)
+                                                            : att_forward(c->plan, &c->args));
+}
+
+static int take_settings(attention_case *c, const attention_settings *set)
+{
+    attention_settings *s = &c->set;
+    *s = *set;
+    s->mask = s->mask && *s->mask ? s->mask : NULL;
+    s->modifier = s->modifier && *s->modifier ? s->modifier : NULL;
+    s->kv_heads = s->kv_heads ? s->kv_heads : s->heads;
+    s->k_len = s->k_len ? s->k_len : s->q_len;
+    s->value_dim = s->value_dim ? s->value_dim : s->dim;
+    if (s->heads % s->kv_heads)
+        return cli_misuse("%skv-heads: %lld does not divide the %lld heads", c->where, (long long)s->kv_heads,
+                          (long long)s->heads);
+    if (!s->align && s->q_len == s->k_len)
+        s->align = ATT_ALIGN_TOP_LEFT; /* the same as bottom-right */
+    c->spec = (att_attention_spec){
+        .size = sizeof c->spec,
+        .heads = s->heads,
+        .kv_heads = s->kv_heads,
+        .head_dim = s->dim,
+        .value_dim = s->value_dim,
+        .dtype = (att_dtype)s->dtype,
+        .align = (att_align)s->align,
+    };
+    c->args.size = sizeof c->args;
+    c->grads.size = sizeof c->grads;
+    c->info.size = sizeof c->info;
+    c->k_lengths = calloc((size_t)s->batch, sizeof *c->k_lengths);
+    return c->k_lengths ? CLI_DONE : cli_fail_memory();
+}
+
+int attention_open(attention_case *c, const attention_settings *set, const char *line)
+{
+    *c = (attention_case){.line = line, .where = *line ? line : "--"};
+    int code = cli_open(&c->ctx, set->threads);
+    if (!code)
+        code = take_settings(c, set);
+    if (!code)
+        code = attention_take_masks(c);
+    if (!code)
+        code = attention_take_modifiers(c);
+    if (!code)
+        code = attention_status(c, att_plan_new(c->ctx, &c->spec, &c->plan));
+    if (!code)
+        code = make_tensors(c);
+    if (!code)
+        code = attention_status(c, att_plan_describe(c->plan, &c->args, &c->info));
+    if (!code && set->pass == PASS_BACKWARD)
+        code = attention_status(c, att_forward(c->plan, &c->args));
+    return code;
+}
+
+void attention_close(attention_case *c)
+{
+    for (int i = 0; i < c->n_memory; i++)
+        att_free(c->ctx, c->memory[i]);
+    free(c->k_lengths);
+    att_plan_free(c->plan);
+    att_close(c->ctx);
+}
+
+double attention_flops(const attention_case *c)
+{
+    const attention_settings *s = &c->set;
+    double pairs = 0, d = (double)s->dim, dv = (double)s->value_dim;
+    if (s->mask && strcmp(s->mask, "causal") == 0 && s->q_len == s->k_len)
+        pairs = 0.5 * (double)s->batch * (double)s->q_len * (double)s->k_len;
+    else
+        for (int64_t b = 0; b < s->batch; b++)
+            for (int64_t i = 0; i < s->q_len; i++) {
+                int64_t first, last, n = 0;
+                attention_keys(c, b, i, &first, &last);
+                if (!c->args.mask.data)
+                    n = last - first;
+                for (int64_t j = first; c->args.mask.data && j < last; j++)
+                    n += attention_allows(c, i, j);
+                pairs += (double)n;
+            }
+    return 2 * (double)s->heads * pairs * (s->pass == PASS_BACKWARD ? 3 * d + 2 * dv : d + dv);
+}

@@ -1,0 +1,181 @@
+/* attend bench: what it prints, the shapes that it reads, and what it says of those it cannot. */
+#include "tool.h"
+
+#include <math.h>
+
+/* Each line prints one object of numbers that can be, verified unless that was not wanted. */
+static void assert_measures(const char *line)
+{
+    static const char *const key[] = {"ms", "median_ms", "gflops", "peak_gflops", "peak_share", "repeat", "threads"};
+    assert_int_equal(tool(line), 0);
+    assert_int_equal(count(tool_out, "\n"), 1);
+    json_t *v = line_json(0);
+    for (size_t k = 0; k < sizeof key / sizeof *key; k++)
+        if (!(number(v, key[k]) > 0))
+            fail_msg("%s: %s is %g", line, key[k], number(v, key[k]));
+    assert_true(number(v, "ms") <= number(v, "median_ms"));
+    assert_true(json_is_true(json_object_get(v, "verified")) == !strstr(line, "no-verify"));
+    json_decref(v);
+}
+
+static void bench_prints_one_object_a_line(void **state)
+{
+    (void)state;
+    assert_measures("$A bench gemm --m 7 --n 33 --k 65 -r 3 -t 1 --json");
+    assert_int_equal(tool("$A bench peak -r 1 --json && $A bench bandwidth -r 1 --json"), 0);
+    assert_int_equal(count(tool_out, "\n"), 2);
+}
+
+static void each_pass_is_verified_with_each_mask_modifier_and_layout(void **state)
+{
+    (void)state;
+    static const char *const masks[] = {"''",   "causal",          "lengths=0.5",      "lengths=9:0:40",
+                                        "bool", "causal,bool=0.5", "bool,lengths=0.9", "bool=0"};
+    static const char *const others[] = {"", "--modifier bias", "--layout bthd --value-dim 24", "--kv-heads 2 -t 2"};
+    for (int m = 0; m < 8; m++)
+        for (int o = m % 2; o < 4; o += 2) {
+            char line[256];
+            snprintf(line, sizeof line,
+                     "$A bench attention --batch 3 --heads 4 --q-len 33 --k-len 40 --dim 16 -r 1 -t 1 --mask %s %s "
+                     "--pass %s --align %s --json",
+                     masks[m], others[o], m / 2 % 2 == o / 2 ? "bwd" : "fwd", o & 1 ? "top-left" : "bottom-right");
+            assert_int_equal(tool(line), 0);
+            assert_has(tool_out, "\"verified\": true");
+        }
+}
+
+static void what_was_measured_is_said(void **state)
+{
+    (void)state;
+    assert_measures("$A bench attention --name x --batch 2 --heads 4 --kv-heads 2 --q-len 600 --dim 24 --value-dim 40 "
+                    "--mask causal --pass bwd -t 2 --repeat 3 --json");
+    json_t *v = line_json(0);
+    static const struct {
+        const char *key;
+        double value;
+    } numbers[] = {{"batch", 2}, {"heads", 4},      {"kv_heads", 2}, {"q_len", 600}, {"k_len", 600},
+                   {"dim", 24},  {"value_dim", 40}, {"threads", 2},  {"repeat", 3}};
+    static const char *const words[][2] = {{"name", "x"},        {"bench", "attention"}, {"mask", "causal"},
+                                           {"pass", "bwd"},      {"dtype", "f32"},       {"layout", "bhtd"},
+                                           {"align", "top-left"}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        assert_true(number(v, numbers[i].key) == numbers[i].value);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        assert_string_equal(json_string_value(json_object_get(v, words[i][0])), words[i][1]);
+    assert_true(number(v, "workspace_bytes") > 0 && number(v, "q_block") > 0 && number(v, "k_block") > 0);
+    assert_true(number(v, "skipped") > 0 && number(v, "skipped") < 0.5);
+    assert_true(json_string_length(json_object_get(v, "kernel")) > 0);
+    /* half of the pairs, the five products of the backward pass */
+    double flops = 0.5 * 2 * 4 * 600 * 600 * 2 * (3 * 24 + 2 * 40);
+    assert_true(fabs(number(v, "gflops") * number(v, "ms") * 1e6 / flops - 1) < 1e-5);
+    /* q, dq; k, dk; v, dv; out, dout; lse */
+    assert_true(number(v, "tensor_bytes") == 4 * 2 * 600 * (2 * 4 * 24 + 2 * 2 * 24 + 2 * 2 * 40 + 2 * 4 * 40 + 4));
+    json_decref(v);
+    assert_int_equal(tool("$A bench attention --q-len 20 --mask causal --pass bwd -r 1"), 0);
+    assert_has(tool_out, "attention backward, B1 H12 20x20 D64, mask causal, f32, ");
+    assert_has(tool_out, "  verified: ");
+    assert_has(tool_out, "% of them skipped, workspace ");
+}
+
+static void shapes_are_measured_line_by_line(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("printf '%s\\n' '{\"name\": \"a\", \"q_len\": 20}' '' "
+                          "'{\"q_len\": 21, \"k_len\": 30, \"pass\": \"bwd\", \"no_verify\": true}' '{}' >shapes; "
+                          "$A bench attention --shapes shapes --heads 2 --q-len 7 -r 2 --json"),
+                     0);
+    static const double q[] = {20, 21, 7}, k[] = {20, 30, 7};
+    static const char *const name[] = {"a", NULL, NULL};
+    assert_int_equal(count(tool_out, "\n"), 3);
+    for (int i = 0; i < 3; i++) {
+        json_t *v = line_json(i);
+        assert_true(number(v, "q_len") == q[i] && number(v, "k_len") == k[i] && number(v, "heads") == 2);
+        assert_true(json_is_true(json_object_get(v, "verified")) == (i != 1));
+        assert_string_equal(json_string_value(json_object_get(v, "pass")), i == 1 ? "bwd" : "fwd");
+        assert_true(name[i] ? strcmp(json_string_value(json_object_get(v, "name")), name[i]) == 0
+                            : !json_object_get(v, "name"));
+        json_decref(v);
+    }
+    assert_int_equal(tool("echo '{\"heads\": 1}' | $A bench attention --shapes - -q 7 -r 1"), 0);
+    assert_has(tool_out, "attention forward, B1 H1 7x7 D64");
+}
+
+static void what_a_line_says_is_an_input_of_the_next(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("$A bench attention -q 40 -r 1 --mask lengths=0.5 --json >first && "
+                          "grep -o '\"q_len.*\"layout\": \"[a-z]*\"' first | sed 's/.*/{&}/' >again && "
+                          "$A bench attention --shapes again -r 1 --json"),
+                     0);
+    json_t *v = line_json(0);
+    assert_true(number(v, "q_len") == 40);
+    assert_string_equal(json_string_value(json_object_get(v, "mask")), "lengths=0.5");
+    json_decref(v);
+}
+
+static void a_bad_line_is_named_with_its_field(void **state)
+{
+    (void)state;
+    static const char *const bad[][2] = {
+        {"{\"q_lem\": 3}", "shapes: line 2: there is no field \"q_lem\"; the nearest is \"q_len\""},
+        {"{\"q-len\": 3}", "shapes: line 2: there is no field \"q-len\"; the nearest is \"q_len\""},
+        {"{\"shapes\": \"x\"}", "shapes: line 2: there is no field \"shapes\""},
+        {"{\"json\": true}", "shapes: line 2: there is no field \"json\""},
+        {"[]", "shapes: line 2: is no JSON object"},
+        {"{\"heads\": 1", "shapes: line 2: column "},
+        {"{\"heads\": 1, \"heads\": 2}", "shapes: line 2: column "},
+        {"{\"heads\": 0}", "shapes: line 2: heads: \"0\" is not a whole number from 1 to 1000000"},
+        {"{\"heads\": 1.5}", "shapes: line 2: heads: \"1.5\" is not a whole number"},
+        {"{\"heads\": null}", "shapes: line 2: heads: is not a number"},
+        {"{\"mask\": 3}", "shapes: line 2: mask: is not a string"},
+        {"{\"no_verify\": 1}", "shapes: line 2: no_verify: is not a boolean"},
+        {"{\"dtype\": \"f17\"}", "shapes: line 2: dtype: \"f17\" is none of f32|f16|bf16; the nearest is \"f16\""},
+        {"{\"mask\": \"bol\"}", "shapes: line 2: mask: there is no \"bol\"; the nearest is \"bool\""},
+        {"{\"heads\": 3, \"kv_heads\": 2}", "shapes: line 2: kv-heads: 2 does not divide the 3 heads"},
+        {"{\"dim\": 100000}", "shapes: line 2: spec.head_dim is 100000"},
+        {"{\"k_len\": 8, \"mask\": \"causal\"}", "shapes: line 2: spec.align is not given"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char line[256];
+        snprintf(line, sizeof line, "printf '\\n%%s\\n' '%s' >shapes; $A bench attention -q 4 --shapes shapes",
+                 bad[i][0]);
+        assert_refused(line, 1, bad[i][1]);
+    }
+    assert_refused("$A bench attention --shapes missing", 1, "missing: No such file");
+}
+
+static void wrong_lists_are_refused(void **state)
+{
+    (void)state;
+    assert_refused("$A bench attention --mask causl", 2, "--mask: there is no \"causl\"; the nearest is \"causal\"");
+    assert_refused("$A bench attention --mask causal,", 2, "--mask: there is no \"\"");
+    assert_refused("$A bench attention --mask causal=1", 2, "--mask: causal takes no value");
+    assert_refused("$A bench attention --mask bool=2", 2, "--mask: bool=2 is not a number from 0 to 1");
+    assert_refused("$A bench attention --mask bool=nan", 2, "--mask: bool=nan is not a number");
+    static const char *const lengths[] = {"lengths", "lengths=", "lengths=x", "lengths=9", "lengths=-1", "lengths=3x"};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        char line[128];
+        snprintf(line, sizeof line, "$A bench attention -q 8 --mask %s", lengths[i]);
+        assert_refused(line, 2, "--mask: lengths needs a share of the keys");
+    }
+    assert_refused("$A bench attention --modifier bais", 2,
+                   "--modifier: there is no \"bais\"; the nearest is \"bias\"");
+    assert_refused("$A bench attention --modifier bias=1", 2, "--modifier: bias takes no value");
+    assert_refused("$A bench attention --pass backward", 2, "--pass: \"backward\" is none of fwd|bwd");
+    assert_refused("$A bench attention --heads 3 --kv-heads 2", 2, "--kv-heads: 2 does not divide the 3 heads");
+    assert_refused("$A bench attention --q-len 4 --k-len 8 --mask causal", 1, "spec.align is not given");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bench_prints_one_object_a_line),
+        cmocka_unit_test(each_pass_is_verified_with_each_mask_modifier_and_layout),
+        cmocka_unit_test(what_was_measured_is_said),
+        cmocka_unit_test(shapes_are_measured_line_by_line),
+        cmocka_unit_test(what_a_line_says_is_an_input_of_the_next),
+        cmocka_unit_test(a_bad_line_is_named_with_its_field),
+        cmocka_unit_test(wrong_lists_are_refused),
+    };
+    return cmocka_run_group_tests(tests, tool_setup, tool_teardown);
+}
