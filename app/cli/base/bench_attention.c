@@ -21,13 +21,19 @@ static const cli_option options[] = {
     {"k-len", 'k', "N", .integer = &now.k_len, .max = 1e9, .quiet = true,
      .help = "keys of each sequence; default: as many as queries"},
     {"dim", 'd', "N", .integer = &now.dim, .min = 1, .max = 1e6, .help = "numbers of a query and a key"},
+    {"key-dim", 0, "N", .integer = &now.key_dim, .max = 1e6, .quiet = true,
+     .help = "numbers of a key, for scores whose queries and keys differ; default: dim"},
     {"value-dim", 0, "N", .integer = &now.value_dim, .max = 1e6, .quiet = true,
      .help = "numbers of a value; default: dim"},
+    {"score", 0, "NAME", .text = &now.score, .quiet = true, .help = "how a query and a key make a score (scaled-dot)"},
+    {"score-dim", 0, "N", .integer = &now.score_dim, .max = 1e6, .quiet = true,
+     .help = "width of the score's own parameters; default: dim"},
     {"mask", 0, "LIST", .text = &now.mask, .help = "which pairs attend; all that are listed must allow it"},
     {"modifier", 0, "LIST", .text = &now.modifier, .help = "what changes the scores, in this order"},
     {"align", 0, "unset|top-left|bottom-right", .choice = &now.align, .quiet = true,
      .help = "where the queries stand among the keys; needed by some masks where their numbers differ"},
-    {"pass", 0, "fwd|bwd", .choice = &now.pass, .help = "forward, or the gradients of q, k and v alone"},
+    {"pass", 0, "fwd|bwd", .choice = &now.pass,
+     .help = "forward, or the gradients of q, k, v and the score's parameters"},
     {"dtype", 0, "f32|f16|bf16", .choice = &now.dtype, .help = "of queries, keys, values, results and gradients"},
     {"layout", 0, "bhtd|bthd", .choice = &now.layout, .help = "order in memory of batch, heads, time and dim"},
     CLI_THREADS(&now.threads),
@@ -219,9 +225,10 @@ static int run(int argc, char **arguments)
 const cli_command bench_attention = {
     .name = "attention",
     .summary = "attention, forward or backward",
-    .details = "Masks: causal; lengths=0.8, that share of the keys, or lengths=30:17, of each sequence\n"
-               "in turn; bool=0.75, so many of the pairs at random.\n"
+    .details = "Scores: scaled-dot, dot.\n"
                "Modifiers: bias.\n"
+               "Masks: causal; lengths=0.8, that share of the keys, or lengths=30:17, of each sequence\n"
+               "in turn; bool=0.75, so many of the pairs at random.\n"
                "\n"
                "Floating-point operations are 2 (dim + value-dim) for each pair that attends, backward\n"
                "2 (3 dim + 2 value-dim); causal counts as half of all pairs. A sample of the results\n"

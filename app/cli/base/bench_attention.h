@@ -10,7 +10,8 @@ enum { LAYOUT_BHTD, LAYOUT_BTHD };
 /* What options and the fields of a line of --shapes set. 0 and NULL: the default, which attention_open puts in. */
 typedef struct attention_settings {
     const char *name;
-    int64_t batch, heads, kv_heads, q_len, k_len, dim, value_dim;
+    int64_t batch, heads, kv_heads, q_len, k_len, dim, key_dim, value_dim, score_dim;
+    const char *score;
     const char *mask, *modifier; /* lists: "causal,lengths=0.8" */
     int pass, align, dtype, layout;
     int64_t threads, repeat;
@@ -18,25 +19,9 @@ typedef struct attention_settings {
     bool no_verify;
 } attention_settings;
 
-typedef struct attention_case attention_case;
-
-/* A query and a key. */
-typedef struct attention_pair {
-    int64_t batch, head, q, k;
-} attention_pair;
-
-/* A modifier as the benchmark knows it. `take` makes its parameter, `value` is what stands behind "=", or NULL. */
-typedef struct attention_modifier {
-    const char *name;
-    const att_modifier *stage;
-    int (*take)(attention_case *c, int at, const char *value);
-    double (*apply)(const attention_case *c, int at, const attention_pair *p, double s);
-    double (*slope)(const attention_case *c, int at, const attention_pair *p, double s); /* NULL: 1 */
-} attention_modifier;
-
 /* An attention, its plan, and the memory of its tensors, which are logically [batch, heads, time, dim] whatever the
  * layout. */
-struct attention_case {
+typedef struct attention_case {
     attention_settings set;
     const char *line;  /* where the settings come from, for sentences: "", or "shapes.jsonl: line 3: " */
     const char *where; /* the same before a setting's name: "--", or "shapes.jsonl: line 3: " */
@@ -46,13 +31,15 @@ struct attention_case {
     att_attention_args args;
     att_attention_grads grads; /* backward only */
     att_plan_info info;
-    const attention_modifier *modifier[ATT_MAX_STAGES]; /* those of the spec */
+    /* the spec's, as the scalar instruction set has them: what they are, and their formulas */
+    const att_score *score;
+    const att_modifier *modifier[ATT_MAX_STAGES];
     bool causal;
     int64_t *k_lengths; /* [batch] */
-    void *memory[16];   /* that of the tensors */
+    void *memory[32];   /* that of the tensors */
     int n_memory;
     double bytes; /* of the tensors */
-};
+} attention_case;
 
 /* ---- bench_attention_case.c ---- */
 
@@ -72,10 +59,13 @@ void attention_read(const att_tensor *x, int64_t b, int64_t head, int64_t i, dou
  * that attends. Causal attention of as many keys as queries counts as half. */
 double attention_flops(const attention_case *c);
 
-/* ---- bench_attention_stages.c: the lists of masks and modifiers ---- */
+/* ---- bench_attention_stages.c: score, modifiers and masks by name ---- */
 
-int attention_take_masks(attention_case *c);
-int attention_take_modifiers(attention_case *c);
+/* Into the spec, and what they need into the args. */
+int attention_take_stages(attention_case *c);
+/* How many keys sequence b has, and where its query i stands among them. */
+int64_t attention_key_count(const attention_case *c, int64_t b);
+int64_t attention_position(const attention_case *c, int64_t b, int64_t i);
 /* The keys [*first, *last) of query i of sequence b; the boolean mask thins them out further. */
 void attention_keys(const attention_case *c, int64_t b, int64_t i, int64_t *first, int64_t *last);
 bool attention_allows(const attention_case *c, int64_t i, int64_t j);

@@ -95,10 +95,10 @@ static int make_tensors(attention_case *c)
         int64_t heads, time, dim;
         bool backward;
     } list[] = {
-        {&a->q, s->heads, s->q_len, s->dim, false},          {&a->k, s->kv_heads, s->k_len, s->dim, false},
+        {&a->q, s->heads, s->q_len, s->dim, false},          {&a->k, s->kv_heads, s->k_len, s->key_dim, false},
         {&a->v, s->kv_heads, s->k_len, s->value_dim, false}, {&a->out, s->heads, s->q_len, s->value_dim, false},
         {&g->dout, s->heads, s->q_len, s->value_dim, true},  {&g->dq, s->heads, s->q_len, s->dim, true},
-        {&g->dk, s->kv_heads, s->k_len, s->dim, true},       {&g->dv, s->kv_heads, s->k_len, s->value_dim, true},
+        {&g->dk, s->kv_heads, s->k_len, s->key_dim, true},   {&g->dv, s->kv_heads, s->k_len, s->value_dim, true},
     };
     int code = CLI_DONE;
     for (size_t i = 0; !code && i < sizeof list / sizeof *list; i++)
@@ -106,6 +106,9 @@ static int make_tensors(attention_case *c)
             code = operand(c, list[i].tensor, list[i].heads, list[i].time, list[i].dim);
     if (!code && s->pass == PASS_BACKWARD)
         code = attention_tensor(c, &a->lse, ATT_F32, 3, (const int64_t[]){s->batch, s->heads, s->q_len});
+    for (int i = 0; !code && i < ATT_MAX_PARAMS; i++)
+        if (s->pass == PASS_BACKWARD && a->score_param[i].data)
+            code = attention_tensor(c, &g->dscore_param[i], ATT_F32, a->score_param[i].rank, a->score_param[i].dim);
     return code;
 }
 
@@ -133,7 +136,10 @@ static int take_settings(attention_case *c, const attention_settings *set)
     s->modifier = s->modifier && *s->modifier ? s->modifier : NULL;
     s->kv_heads = s->kv_heads ? s->kv_heads : s->heads;
     s->k_len = s->k_len ? s->k_len : s->q_len;
+    s->key_dim = s->key_dim ? s->key_dim : s->dim;
     s->value_dim = s->value_dim ? s->value_dim : s->dim;
+    s->score_dim = s->score_dim ? s->score_dim : s->dim;
+    s->score = s->score ? s->score : "scaled-dot";
     if (s->heads % s->kv_heads)
         return cli_misuse("%skv-heads: %lld does not divide the %lld heads", c->where, (long long)s->kv_heads,
                           (long long)s->heads);
@@ -144,6 +150,7 @@ static int take_settings(attention_case *c, const attention_settings *set)
         .heads = s->heads,
         .kv_heads = s->kv_heads,
         .head_dim = s->dim,
+        .key_dim = s->key_dim,
         .value_dim = s->value_dim,
         .dtype = (att_dtype)s->dtype,
         .align = (att_align)s->align,
@@ -162,9 +169,7 @@ int attention_open(attention_case *c, const attention_settings *set, const char 
     if (!code)
         code = take_settings(c, set);
     if (!code)
-        code = attention_take_masks(c);
-    if (!code)
-        code = attention_take_modifiers(c);
+        code = attention_take_stages(c);
     if (!code)
         code = attention_status(c, att_plan_new(c->ctx, &c->spec, &c->plan));
     if (!code)

@@ -1,25 +1,29 @@
-/* attend bench attention: a sample of the results against plain loops in double.
+/* attend bench attention: a sample of the results against plain loops in double, with each stage's own formula.
  *
  * With u = 2^-24 and h the rounding unit of a half type (0 in f32), to which a kernel may round what it multiplies:
- *   a score is off by (dim + 3) u + 2 h times its absolute products, and 4 u a modifier; call that e;
+ *   a score is off by n u + 2 h times what its formula makes of the absolute values, n the numbers that go into it and
+ *   some more, and 4 u a modifier; call that e;
  *   a weight by the factor 2 e + (2 keys + 16) u + h: exp, rescaling, and the chains of the sum and of the products;
  *   ds = p (dp - delta) slope by twice that and (value_dim + 3) u + 2 h, times p (|dout| |v| + |delta|);
- *   what is summed of them by (keys + 3) u more, or (queries + 3) u; and what is stored by h. */
+ *   what is summed of them by n u more; and what is stored by h. */
 #include "bench_attention.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Rows are double; formulas take float, which f32, f16 and bf16 are without rounding. Memory is in one piece. */
 typedef struct reference {
     attention_case *c;
-    double half;                    /* h */
-    double scale;                   /* of scores */
-    double error;                   /* e of the rows' scores so far */
-    double *q, *k, *v, *dout, *out; /* one row each */
-    double *s, *dp;                 /* [k_len] scores and, backward, their gradients before softmax */
-    double *sum, *bound;            /* [dim, value_dim], both at once */
+    double half, scale, terms; /* h, of scores, n */
+    double error;              /* e of the scores so far */
     double worst;
+    double *q, *k, *v, *dout, *out; /* a row each */
+    double *weight, *dp;            /* [k_len] */
+    double *slope, *size; /* [dim, key_dim]: of a score by its query, behind it by its key; of absolute values */
+    double *sum, *bound;  /* the row that is checked, the longest there can be */
+    float *pair[2];       /* [dim, key_dim]: query and key; absolute values */
+    float *param[ATT_MAX_PARAMS]; /* absolute values of all of it */
 } reference;
 
 static const double unit = 0x1p-24;
@@ -34,25 +38,121 @@ static double dot(int64_t n, const double *a, const double *b, double *size)
     return sum;
 }
 
-/* The score of r->q and r->k as softmax gets it, and the modifiers' slope. */
-static double score(reference *r, const attention_pair *p, double *slope)
+/* ---- Scores ----------------------------------------------------------------- */
+
+typedef struct pair {
+    int64_t batch, head, q, k;
+} pair;
+
+/* What a formula sees of a parameter [heads or 1, ...], or of one that is broadcast over pairs. */
+static att_operand operand_of(const att_tensor *t, const float *data, bool pairs, int64_t head)
+{
+    att_operand o = {0};
+    if (!data)
+        return o;
+    if (pairs)
+        return (att_operand){.data = data + head * t->stride[1], .stride = {t->stride[2], t->stride[3]}};
+    o.count = 1;
+    for (int i = 1; i < t->rank; i++)
+        o.count *= t->dim[i];
+    o.data = data + head * o.count;
+    return o;
+}
+
+/* The pair as formulas see it: r->q and r->k, or their absolute values with those of the parameters. */
+static void show(const reference *r, const pair *p, bool absolute, att_place *at, att_operand *param, att_pair *out)
 {
     const attention_case *c = r->c;
-    double size = 0, s = r->scale * dot(c->set.dim, r->q, r->k, &size);
-    double e = r->scale * size * ((double)(c->set.dim + 3) * unit + 2 * r->half);
+    const int64_t dim = c->set.dim, key_dim = c->set.key_dim;
+    float *query = r->pair[absolute];
+    for (int64_t d = 0; d < dim; d++)
+        query[d] = (float)(absolute ? fabs(r->q[d]) : r->q[d]);
+    for (int64_t d = 0; d < key_dim; d++)
+        query[dim + d] = (float)(absolute ? fabs(r->k[d]) : r->k[d]);
+    for (int i = 0; i < ATT_MAX_PARAMS; i++) {
+        const att_tensor *t = &c->args.score_param[i];
+        param[i] = operand_of(t, absolute ? r->param[i] : t->data, false, p->head);
+    }
+    *at = (att_place){.sequence = p->batch,
+                      .head = p->head,
+                      .tq = c->set.q_len,
+                      .tk = attention_key_count(c, p->batch),
+                      .position = attention_position(c, p->batch, 0)};
+    *out = (att_pair){.at = at,
+                      .user = c->score->user,
+                      .q = p->q,
+                      .k = p->k,
+                      .query = query,
+                      .key = query + dim,
+                      .dim = dim,
+                      .key_dim = key_dim,
+                      .param = param};
+}
+
+/* The score of r->q and r->k as softmax gets it, and the modifiers' slope. */
+static double score(reference *r, const pair *p, double *slope)
+{
+    const attention_case *c = r->c;
+    att_operand param[ATT_MAX_PARAMS];
+    att_place at;
+    att_pair shown;
+    show(r, p, true, &at, param, &shown);
+    double e = r->scale * fabs(c->score->formula(&shown)) * (r->terms * unit + 2 * r->half);
+    show(r, p, false, &at, param, &shown);
+    double s = r->scale * c->score->formula(&shown);
     *slope = 1;
     for (int i = 0; i < ATT_MAX_STAGES && c->modifier[i]; i++) {
-        const attention_modifier *m = c->modifier[i];
-        *slope *= m->slope ? m->slope(c, i, p, s) : 1;
+        const att_modifier *m = c->modifier[i];
+        const att_tensor *t = &c->args.modifier_param[i];
+        if (m->flags & ATT_SINK)
+            continue;
+        param[0] = operand_of(t, t->data, m->flags & ATT_PAIRS, p->head);
+        shown.user = m->user;
+        shown.value = c->spec.modifier_value[i];
+        if (c->set.pass == PASS_BACKWARD)
+            *slope *= m->derivative(&shown, s, 0, NULL);
         e += 4 * unit * fabs(s);
-        s = m->apply(c, i, p, s);
+        s = m->formula(&shown, s);
         e += 4 * unit * fabs(s);
     }
     r->error = fmax(r->error, e);
     return s;
 }
 
-static void read_key(reference *r, const attention_pair *p)
+/* Adds ds times the score's derivatives by the query to r->sum, or by the key. */
+static void add_slope(reference *r, const pair *p, double ds, double error, bool by_key)
+{
+    const attention_case *c = r->c;
+    const int64_t dim = c->set.dim, n = by_key ? c->set.key_dim : dim;
+    const double *slope = r->slope + (by_key ? dim : 0), *size = r->size + (by_key ? dim : 0);
+    att_operand param[ATT_MAX_PARAMS];
+    att_place at;
+    att_pair shown;
+    double *none[ATT_MAX_PARAMS] = {NULL}, most = 0;
+    memset(r->slope, 0, (size_t)(2 * (dim + c->set.key_dim)) * sizeof *r->slope); /* and r->size behind it */
+    show(r, p, true, &at, param, &shown);
+    c->score->derivative(&shown, r->scale, r->size, r->size + dim, none);
+    show(r, p, false, &at, param, &shown);
+    c->score->derivative(&shown, r->scale, r->slope, r->slope + dim, none);
+    for (int64_t d = 0; d < n; d++)
+        most = fmax(most, fmax(fabs(size[d]), fabs(slope[d])));
+    for (int64_t d = 0; d < n; d++) {
+        r->sum[d] += ds * slope[d];
+        r->bound[d] += error * fmax(fabs(size[d]), fabs(slope[d])) + r->terms * unit * fabs(ds) * most;
+    }
+}
+
+static double sink(const reference *r, int64_t head)
+{
+    for (int i = 0; i < ATT_MAX_STAGES && r->c->modifier[i]; i++)
+        if (r->c->modifier[i]->flags & ATT_SINK)
+            return (double)((const float *)r->c->args.modifier_param[i].data)[head];
+    return -INFINITY;
+}
+
+/* ---- Rows of the results -------------------------------------------------------- */
+
+static void read_key(reference *r, const pair *p)
 {
     const attention_settings *s = &r->c->set;
     const int64_t head = p->head / (s->heads / s->kv_heads);
@@ -75,29 +175,31 @@ static int compare(reference *r, const char *name, const att_tensor *x, int64_t 
     return cli_signal ? CLI_INTERRUPTED : CLI_DONE;
 }
 
-/* r->s: the weights of a query, 0 where it does not attend. The relative error that rounding allows them. */
-static double weights(reference *r, attention_pair p, int64_t *first, int64_t *last)
+/* r->weight: the weights of a query, 0 where it does not attend. The relative error that rounding allows them. */
+static double weights(reference *r, pair p, int64_t *first, int64_t *last)
 {
-    double most = -INFINITY, sum = 0, slope;
+    const double extra = sink(r, p.head);
+    double most = extra, slope;
     r->error = 0;
     attention_keys(r->c, p.batch, p.q, first, last);
     attention_read(&r->c->args.q, p.batch, p.head, p.q, r->q);
     for (p.k = *first; p.k < *last; p.k++) {
-        r->s[p.k] = -INFINITY;
+        r->weight[p.k] = -INFINITY;
         if (!attention_allows(r->c, p.q, p.k))
             continue;
         read_key(r, &p);
-        r->s[p.k] = score(r, &p, &slope);
-        most = fmax(most, r->s[p.k]);
+        r->weight[p.k] = score(r, &p, &slope);
+        most = fmax(most, r->weight[p.k]);
     }
+    double sum = isinf(extra) ? 0 : exp(extra - most);
     for (int64_t j = *first; j < *last; j++)
-        sum += r->s[j] = isinf(r->s[j]) ? 0 : exp(r->s[j] - most);
+        sum += r->weight[j] = isinf(r->weight[j]) ? 0 : exp(r->weight[j] - most);
     for (int64_t j = *first; j < *last; j++)
-        r->s[j] /= sum > 0 ? sum : 1;
+        r->weight[j] /= sum > 0 ? sum : 1;
     return 2 * r->error + (2 * (double)(*last - *first) + 16) * unit + r->half;
 }
 
-static int check_out(reference *r, attention_pair p)
+static int check_out(reference *r, pair p)
 {
     const int64_t n = r->c->set.value_dim;
     int64_t first, last;
@@ -105,27 +207,18 @@ static int check_out(reference *r, attention_pair p)
     memset(r->sum, 0, (size_t)n * sizeof *r->sum);
     memset(r->bound, 0, (size_t)n * sizeof *r->bound);
     for (p.k = first; p.k < last; p.k++) {
-        if (r->s[p.k] == 0) /* what does not attend counts for nothing, whatever its value is */
+        if (r->weight[p.k] == 0) /* what does not attend counts for nothing, whatever its value is */
             continue;
         read_key(r, &p);
         for (int64_t d = 0; d < n; d++) {
-            r->sum[d] += r->s[p.k] * r->v[d];
-            r->bound[d] += relative * r->s[p.k] * fabs(r->v[d]);
+            r->sum[d] += r->weight[p.k] * r->v[d];
+            r->bound[d] += relative * r->weight[p.k] * fabs(r->v[d]);
         }
     }
     return compare(r, "out", &r->c->args.out, p.batch, p.head, p.q, n);
 }
 
-/* Adds ds times the slopes of the score to r->sum [dim]; `row` is the other side, k of a query or q of a key. */
-static void add_slope(reference *r, double ds, double error, const double *row)
-{
-    for (int64_t d = 0; d < r->c->set.dim; d++) {
-        r->sum[d] += r->scale * ds * row[d];
-        r->bound[d] += r->scale * error * fabs(row[d]);
-    }
-}
-
-static int check_dq(reference *r, attention_pair p)
+static int check_dq(reference *r, pair p)
 {
     const attention_settings *s = &r->c->set;
     int64_t first, last;
@@ -136,31 +229,31 @@ static int check_dq(reference *r, attention_pair p)
     attention_read(&r->c->grads.dout, p.batch, p.head, p.q, r->dout);
     for (p.k = first; p.k < last; p.k++) {
         double size = 0;
-        if (r->s[p.k] == 0)
+        if (r->weight[p.k] == 0)
             continue;
         read_key(r, &p);
         r->dp[p.k] = dot(s->value_dim, r->dout, r->v, &size);
-        delta += r->s[p.k] * r->dp[p.k];
-        delta_size += r->s[p.k] * size;
+        delta += r->weight[p.k] * r->dp[p.k];
+        delta_size += r->weight[p.k] * size;
     }
     for (p.k = first; p.k < last; p.k++) {
         double slope, size = 0;
-        if (r->s[p.k] == 0)
+        if (r->weight[p.k] == 0)
             continue;
         read_key(r, &p);
         score(r, &p, &slope);
         dot(s->value_dim, r->dout, r->v, &size);
         double products = 2 * relative + (double)(s->value_dim + 3) * unit + 2 * r->half;
         double chain = (double)(last - first + 3) * unit;
-        add_slope(r, slope * r->s[p.k] * (r->dp[p.k] - delta), (products + chain) * r->s[p.k] * (size + delta_size),
-                  r->k);
+        add_slope(r, &p, slope * r->weight[p.k] * (r->dp[p.k] - delta),
+                  (products + chain) * r->weight[p.k] * (size + delta_size), false);
     }
     return compare(r, "dq", &r->c->grads.dq, p.batch, p.head, p.q, s->dim);
 }
 
 /* What query p.q of head p.head adds to dk, or to dv, of key p.k: from the library's lse and out, which are checked
  * beforehand. r->k and r->v are the key's. */
-static void add_query(reference *r, const attention_pair *p, bool value)
+static void add_query(reference *r, const pair *p, bool value)
 {
     const attention_settings *s = &r->c->set;
     double lse, slope, size = 0, delta_size = 0;
@@ -181,15 +274,15 @@ static void add_query(reference *r, const attention_pair *p, bool value)
     attention_read(&r->c->args.out, p->batch, p->head, p->q, r->out);
     const double dp = dot(s->value_dim, r->dout, r->v, &size);
     const double delta = dot(s->value_dim, r->dout, r->out, &delta_size);
-    add_slope(r, slope * weight * (dp - delta),
-              (2 * relative + (double)(s->value_dim + 3) * unit + 2 * r->half) * weight * (size + delta_size), r->q);
+    add_slope(r, p, slope * weight * (dp - delta),
+              (2 * relative + (double)(s->value_dim + 3) * unit + 2 * r->half) * weight * (size + delta_size), true);
 }
 
 /* p.head is a head of the keys. */
-static int check_key(reference *r, attention_pair p, bool value)
+static int check_key(reference *r, pair p, bool value)
 {
     const attention_settings *s = &r->c->set;
-    const int64_t group = s->heads / s->kv_heads, n = value ? s->value_dim : s->dim, head = p.head;
+    const int64_t group = s->heads / s->kv_heads, n = value ? s->value_dim : s->key_dim, head = p.head;
     memset(r->sum, 0, (size_t)n * sizeof *r->sum);
     memset(r->bound, 0, (size_t)n * sizeof *r->bound);
     p.head = head * group;
@@ -204,45 +297,76 @@ static int check_key(reference *r, attention_pair p, bool value)
     return compare(r, value ? "dv" : "dk", value ? &r->c->grads.dv : &r->c->grads.dk, p.batch, head, p.k, n);
 }
 
-static int check_dk(reference *r, attention_pair p) { return check_key(r, p, false); }
-static int check_dv(reference *r, attention_pair p) { return check_key(r, p, true); }
+static int check_dk(reference *r, pair p) { return check_key(r, p, false); }
+static int check_dv(reference *r, pair p) { return check_key(r, p, true); }
 
 /* Up to `most` of the rows [batch, heads, time], spread evenly, the first and the last among them. */
-static int sample(reference *r, int64_t most, int64_t heads, int64_t time, int (*check)(reference *, attention_pair))
+static int sample(reference *r, int64_t most, int64_t heads, int64_t time, int (*check)(reference *, pair))
 {
     const int64_t all = r->c->set.batch * heads * time, rows = all < most ? all : most;
     int code = CLI_DONE;
     for (int64_t i = 0; !code && i < rows; i++) {
         int64_t at = rows > 1 ? (int64_t)((double)i * (double)(all - 1) / (double)(rows - 1)) : 0;
-        code = check(r, (attention_pair){at / time / heads, at / time % heads, at % time, at % time});
+        code = check(r, (pair){at / time / heads, at / time % heads, at % time, at % time});
     }
     return code;
+}
+
+/* Lays out the rows; memory is for free() then. */
+static int open_reference(reference *r, double **memory)
+{
+    const attention_case *c = r->c;
+    const attention_settings *s = &c->set;
+    const size_t dim = (size_t)s->dim, key_dim = (size_t)s->key_dim, vdim = (size_t)s->value_dim;
+    const size_t k_len = (size_t)s->k_len, both = dim + key_dim, most = both + vdim;
+    size_t count[ATT_MAX_PARAMS] = {0}, params = 0;
+    for (int i = 0; i < ATT_MAX_PARAMS; i++) {
+        const att_tensor *t = &c->args.score_param[i];
+        count[i] = t->data ? 1 : 0;
+        for (int n = 0; n < t->rank; n++)
+            count[i] *= (size_t)t->dim[n];
+        params += count[i];
+    }
+    double *at = *memory = calloc(3 * both + 2 * vdim + 2 * k_len + 3 * most + both + params, sizeof *at);
+    if (!at)
+        return cli_fail_memory();
+    struct {
+        double **row;
+        size_t n;
+    } rows[] = {{&r->q, dim},        {&r->k, key_dim}, {&r->v, vdim},     {&r->dout, vdim},
+                {&r->weight, k_len}, {&r->dp, k_len},  {&r->slope, both}, {&r->size, both},
+                {&r->out, most},     {&r->sum, most},  {&r->bound, most}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; at += rows[i++].n)
+        *rows[i].row = at;
+    float *next = (float *)at;
+    for (int i = 0; i < 2; i++, next += both)
+        r->pair[i] = next;
+    for (int i = 0; i < ATT_MAX_PARAMS; next += count[i++]) {
+        r->param[i] = count[i] ? next : NULL;
+        for (size_t n = 0; n < count[i]; n++)
+            next[n] = fabsf(((const float *)c->args.score_param[i].data)[n]);
+    }
+    return CLI_DONE;
 }
 
 int attention_verify(attention_case *c, double *worst)
 {
     const attention_settings *s = &c->set;
-    const size_t dim = (size_t)s->dim, vdim = (size_t)s->value_dim, k_len = (size_t)s->k_len, most = dim + vdim;
-    double *memory = calloc(2 * dim + 2 * vdim + 3 * most + 2 * k_len, sizeof *memory);
+    const bool dot_product = c->spec.score == &att_score_dot;
     reference r = {
         .c = c,
         .half = c->spec.dtype == ATT_F32   ? 0
                 : c->spec.dtype == ATT_F16 ? 0x1p-11
                                            : 0x1p-8,
-        .scale = c->spec.scale != 0 ? (double)c->spec.scale : 1 / sqrt((double)s->dim),
-        .q = memory,
+        .scale = c->spec.scale != 0 ? (double)c->spec.scale
+                 : dot_product      ? 1 / sqrt((double)s->dim)
+                                    : 1,
+        .terms = (double)(s->dim + (dot_product ? 3 : s->key_dim + s->score_dim + 16)),
     };
-    if (!memory)
-        return cli_fail_memory();
-    r.k = r.q + dim;
-    r.v = r.k + dim;
-    r.dout = r.v + vdim;
-    r.out = r.dout + vdim;
-    r.sum = r.out + most;
-    r.bound = r.sum + most;
-    r.s = r.bound + most;
-    r.dp = r.s + k_len;
-    int code = attention_once(c);
+    double *memory;
+    int code = open_reference(&r, &memory);
+    if (!code)
+        code = attention_once(c);
     if (!code)
         code = sample(&r, 24, s->heads, s->q_len, check_out);
     if (!code && s->pass == PASS_BACKWARD)

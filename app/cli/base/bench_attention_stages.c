@@ -1,4 +1,4 @@
-/* attend bench attention: masks and modifiers, from the words of a list to what the plan is given, and in double. */
+/* attend bench attention: score, modifiers and masks, from their names to what the plan is given. */
 #include "bench_attention.h"
 
 #include <math.h>
@@ -120,21 +120,23 @@ static int take_mask(attention_case *c, const char *name, const char *value)
     return unknown(c, "mask", name, names, MASKS);
 }
 
-int attention_take_masks(attention_case *c) { return take_list(c, c->set.mask, take_mask); }
-
-/* Where query i stands among the keys. */
-static int64_t position(const attention_case *c, int64_t b, int64_t i)
+int64_t attention_key_count(const attention_case *c, int64_t b)
 {
-    const int64_t keys = c->args.k_lengths ? c->k_lengths[b] : c->set.k_len;
-    return c->spec.align == ATT_ALIGN_BOTTOM_RIGHT ? keys - c->set.q_len + i : i;
+    return c->args.k_lengths ? c->k_lengths[b] : c->set.k_len;
+}
+
+int64_t attention_position(const attention_case *c, int64_t b, int64_t i)
+{
+    return c->spec.align == ATT_ALIGN_BOTTOM_RIGHT ? attention_key_count(c, b) - c->set.q_len + i : i;
 }
 
 void attention_keys(const attention_case *c, int64_t b, int64_t i, int64_t *first, int64_t *last)
 {
+    const int64_t position = attention_position(c, b, i);
     *first = 0;
-    *last = c->args.k_lengths ? c->k_lengths[b] : c->set.k_len;
-    if (c->causal && position(c, b, i) + 1 < *last)
-        *last = position(c, b, i) + 1;
+    *last = attention_key_count(c, b);
+    if (c->causal && position + 1 < *last)
+        *last = position + 1;
     if (*last < *first)
         *last = *first;
 }
@@ -144,28 +146,73 @@ bool attention_allows(const attention_case *c, int64_t i, int64_t j)
     return !c->args.mask.data || ((const unsigned char *)c->args.mask.data)[i * c->set.k_len + j];
 }
 
-/* ---- Modifiers -------------------------------------------------------------- */
+/* ---- Scores and modifiers ------------------------------------------------------ */
 
-static int take_bias(attention_case *c, int at, const char *value)
+/* A stage's parameter, [heads, extents...], small enough that scores stay so. */
+static int make_param(attention_case *c, att_tensor *out, const att_param_shape *shape, int64_t any)
 {
     const attention_settings *s = &c->set;
-    (void)at;
-    if (value)
-        return cli_misuse("%smodifier: bias takes no value", c->where);
-    return attention_tensor(c, &c->args.bias, ATT_F32, 4, (const int64_t[]){1, s->heads, s->q_len, s->k_len});
+    const int64_t size[] = {[ATT_ANY] = any, [ATT_HEAD_DIM] = s->dim, [ATT_KEY_DIM] = s->key_dim};
+    int64_t dim[3] = {s->heads}, n = s->heads;
+    int rank = 1;
+    for (; rank < 3 && shape->extent[rank - 1] != ATT_NONE; rank++)
+        n *= dim[rank] = size[shape->extent[rank - 1]];
+    int code = attention_tensor(c, out, ATT_F32, rank, dim);
+    for (int64_t i = 0; !code && i < n; i++)
+        ((float *)out->data)[i] /= sqrtf((float)dim[rank - 1]);
+    return code;
 }
 
-static double apply_bias(const attention_case *c, int at, const attention_pair *p, double s)
-{
-    (void)at;
-    const att_tensor *bias = &c->args.bias;
-    return s + (double)((const float *)bias->data)[(p->head * bias->dim[2] + p->q) * bias->dim[3] + p->k];
-}
-
-static const attention_modifier modifiers[] = {
-    {"bias", &att_modifier_bias, take_bias, apply_bias, NULL},
+static const struct {
+    const char *name;
+    const att_score *score;
+    float scale;
+} scores[] = {
+    {"scaled-dot", &att_score_dot, 0},
+    {"dot", &att_score_dot, 1},
 };
+enum { SCORES = sizeof scores / sizeof *scores };
+
+static int take_score(attention_case *c)
+{
+    const char *names[SCORES];
+    int code = CLI_DONE;
+    for (int i = 0; i < SCORES; i++) {
+        names[i] = scores[i].name;
+        if (strcmp(c->set.score, scores[i].name))
+            continue;
+        c->spec.score = scores[i].score;
+        c->spec.scale = scores[i].scale;
+        c->score = *c->spec.score->set;
+        for (int p = 0; !code && p < ATT_MAX_PARAMS; p++)
+            if (c->score->param[p].name)
+                code = make_param(c, &c->args.score_param[p], &c->score->param[p], c->set.score_dim);
+        return code;
+    }
+    return unknown(c, "score", c->set.score, names, SCORES);
+}
+
+static const att_modifier *const modifiers[] = {&att_modifier_bias};
 enum { MODIFIERS = sizeof modifiers / sizeof *modifiers };
+
+static int prepare_modifier(attention_case *c, int at, const char *value)
+{
+    const attention_settings *s = &c->set;
+    const att_modifier *m = c->modifier[at];
+    att_tensor *param = &c->args.modifier_param[at];
+    double number = 0;
+    if (!value && (m->flags & ATT_HAS_VALUE))
+        return cli_misuse("%smodifier: %s needs a value, as in %s=30", c->where, m->name, m->name);
+    if (value && !(m->flags & ATT_HAS_VALUE))
+        return cli_misuse("%smodifier: %s takes no value", c->where, m->name);
+    int code = value ? take_number(c, "modifier", m->name, value, -1e30, 1e30, &number) : CLI_DONE;
+    c->spec.modifier_value[at] = (float)number;
+    if (!code && (m->flags & ATT_PAIRS))
+        code = attention_tensor(c, param, ATT_F32, 4, (const int64_t[]){1, s->heads, s->q_len, s->k_len});
+    else if (!code && m->param.name)
+        code = make_param(c, param, &m->param, 0);
+    return code;
+}
 
 static int take_modifier(attention_case *c, const char *name, const char *value)
 {
@@ -174,16 +221,22 @@ static int take_modifier(attention_case *c, const char *name, const char *value)
     while (at < ATT_MAX_STAGES && c->spec.modifier[at])
         at++;
     for (int i = 0; i < MODIFIERS; i++) {
-        names[i] = modifiers[i].name;
-        if (strcmp(name, modifiers[i].name))
+        names[i] = modifiers[i]->name;
+        if (strcmp(name, names[i]))
             continue;
         if (at == ATT_MAX_STAGES)
             return cli_misuse("%smodifier: more than %d modifiers", c->where, ATT_MAX_STAGES);
-        c->modifier[at] = &modifiers[i];
-        c->spec.modifier[at] = modifiers[i].stage;
-        return modifiers[i].take(c, at, value);
+        c->spec.modifier[at] = modifiers[i];
+        c->modifier[at] = *modifiers[i]->set;
+        return prepare_modifier(c, at, value);
     }
     return unknown(c, "modifier", name, names, MODIFIERS);
 }
 
-int attention_take_modifiers(attention_case *c) { return take_list(c, c->set.modifier, take_modifier); }
+int attention_take_stages(attention_case *c)
+{
+    int code = take_score(c);
+    if (!code)
+        code = take_list(c, c->set.modifier, take_modifier);
+    return code ? code : take_list(c, c->set.mask, take_mask);
+}
