@@ -31,7 +31,8 @@ static void each_pass_is_verified_with_each_mask_modifier_and_layout(void **stat
     (void)state;
     static const char *const masks[] = {"''",   "causal",          "lengths=0.5",      "lengths=9:0:40",
                                         "bool", "causal,bool=0.5", "bool,lengths=0.9", "bool=0"};
-    static const char *const others[] = {"", "--modifier bias", "--layout bthd --value-dim 24", "--kv-heads 2 -t 2"};
+    static const char *const others[] = {"", "--modifier bias", "--layout bthd --value-dim 24",
+                                         "--kv-heads 2 -t 2 --dropout 0.3 --score dot"};
     for (int m = 0; m < 8; m++)
         for (int o = m % 2; o < 4; o += 2) {
             char line[256];
@@ -161,6 +162,8 @@ static void wrong_lists_are_refused(void **state)
     assert_refused("$A bench attention --modifier bais", 2,
                    "--modifier: there is no \"bais\"; the nearest is \"bias\"");
     assert_refused("$A bench attention --modifier bias=1", 2, "--modifier: bias takes no value");
+    assert_refused("$A bench attention --score dott", 2, "--score: there is no \"dott\"; the nearest is \"dot\"");
+    assert_refused("$A bench attention --dropout 1", 2, "--dropout: \"1\" is not a number from 0 to 0.999");
     assert_refused("$A bench attention --pass backward", 2, "--pass: \"backward\" is none of fwd|bwd");
     assert_refused("$A bench attention --heads 3 --kv-heads 2", 2, "--kv-heads: 2 does not divide the 3 heads");
     assert_refused("$A bench attention --q-len 4 --k-len 8 --mask causal", 1, "spec.align is not given");

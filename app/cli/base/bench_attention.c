@@ -3,6 +3,7 @@
 #include "lines.h"
 
 #include <jansson.h>
+#include <stdarg.h>
 #include <string.h>
 
 static attention_settings now = {.batch = 1, .heads = 12, .q_len = 1024, .dim = 64, .seconds = 1};
@@ -30,6 +31,8 @@ static const cli_option options[] = {
      .help = "width of the score's own parameters; default: dim"},
     {"mask", 0, "LIST", .text = &now.mask, .help = "which pairs attend; all that are listed must allow it"},
     {"modifier", 0, "LIST", .text = &now.modifier, .help = "what changes the scores, in this order"},
+    {"dropout", 0, "P", .number = &now.dropout, .max = 0.999, .quiet = true,
+     .help = "probability of a weight to be dropped; default: 0"},
     {"align", 0, "unset|top-left|bottom-right", .choice = &now.align, .quiet = true,
      .help = "where the queries stand among the keys; needed by some masks where their numbers differ"},
     {"pass", 0, "fwd|bwd", .choice = &now.pass,
@@ -75,8 +78,9 @@ static json_t *fields_of(const attention_settings *set)
     const attention_settings given = now;
     now = *set;
     for (const cli_option *o = options; strcmp(o->name, "threads") != 0; o++) {
-        char name[NAME], words[64];
+        char name[NAME], words[NAME];
         json_t *value = o->integer  ? json_integer(*o->integer)
+                        : o->number ? json_real(*o->number)
                         : o->choice ? json_string(word_of(o, *o->choice, words, sizeof words))
                         : *o->text  ? json_string(*o->text)
                                     : NULL;
@@ -87,18 +91,39 @@ static json_t *fields_of(const attention_settings *set)
     return row;
 }
 
+static void add(char *text, size_t size, const char *format, ...) ATT_PRINTF(3, 4);
+static void add(char *text, size_t size, const char *format, ...)
+{
+    va_list list;
+    const size_t used = strlen(text);
+    va_start(list, format);
+    vsnprintf(text + used, size - used, format, list);
+    va_end(list);
+}
+
+/* "backward, B1 H8/2 1024x1024 D64, mask causal, f32" */
 static void title_of(const attention_case *c, char *text, size_t size)
 {
     const attention_settings *s = &c->set;
-    char words[4][64];
-    const char *dtype = att_dtype_name(c->spec.dtype);
-    snprintf(words[0], sizeof words[0], s->kv_heads != s->heads ? "/%lld" : "", (long long)s->kv_heads);
-    snprintf(words[1], sizeof words[1], s->value_dim != s->dim ? "/%lld" : "", (long long)s->value_dim);
-    snprintf(text, size, "%s%s%s, B%lld H%lld%s %lldx%lld D%lld%s%s%s%s%s, %s%s", s->name ? s->name : "",
-             s->name ? ": " : "", s->pass == PASS_BACKWARD ? "backward" : "forward", (long long)s->batch,
-             (long long)s->heads, words[0], (long long)s->q_len, (long long)s->k_len, (long long)s->dim, words[1],
-             s->mask ? ", mask " : "", s->mask ? s->mask : "", s->modifier ? ", modifier " : "",
-             s->modifier ? s->modifier : "", dtype, s->layout == LAYOUT_BTHD ? ", bthd" : "");
+    *text = '\0';
+    if (s->name)
+        add(text, size, "%s: ", s->name);
+    add(text, size, "%s, B%lld H%lld", s->pass == PASS_BACKWARD ? "backward" : "forward", (long long)s->batch,
+        (long long)s->heads);
+    if (s->kv_heads != s->heads)
+        add(text, size, "/%lld", (long long)s->kv_heads);
+    add(text, size, " %lldx%lld D%lld", (long long)s->q_len, (long long)s->k_len, (long long)s->dim);
+    if (s->value_dim != s->dim)
+        add(text, size, "/%lld", (long long)s->value_dim);
+    if (strcmp(s->score, "scaled-dot"))
+        add(text, size, ", score %s", s->score);
+    if (s->modifier)
+        add(text, size, ", modifier %s", s->modifier);
+    if (s->mask)
+        add(text, size, ", mask %s", s->mask);
+    if (s->dropout > 0)
+        add(text, size, ", dropout %g", s->dropout);
+    add(text, size, ", %s%s", att_dtype_name(c->spec.dtype), s->layout == LAYOUT_BTHD ? ", bthd" : "");
 }
 
 static int report(const attention_case *c, const bench_times *times, double error)

@@ -15,7 +15,7 @@ typedef struct attention_settings {
     const char *mask, *modifier; /* lists: "causal,lengths=0.8" */
     int pass, align, dtype, layout;
     int64_t threads, repeat;
-    double seconds;
+    double dropout, seconds;
     bool no_verify;
 } attention_settings;
 
@@ -36,6 +36,7 @@ typedef struct attention_case {
     const att_modifier *modifier[ATT_MAX_STAGES];
     bool causal;
     int64_t *k_lengths; /* [batch] */
+    uint32_t *ids;      /* [batch], of the sequences, for dropout */
     void *memory[32];   /* that of the tensors */
     int n_memory;
     double bytes; /* of the tensors */

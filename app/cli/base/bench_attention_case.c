@@ -154,12 +154,20 @@ static int take_settings(attention_case *c, const attention_settings *set)
         .value_dim = s->value_dim,
         .dtype = (att_dtype)s->dtype,
         .align = (att_align)s->align,
+        .dropout = (float)s->dropout,
     };
     c->args.size = sizeof c->args;
     c->grads.size = sizeof c->grads;
     c->info.size = sizeof c->info;
     c->k_lengths = calloc((size_t)s->batch, sizeof *c->k_lengths);
-    return c->k_lengths ? CLI_DONE : cli_fail_memory();
+    c->ids = calloc((size_t)s->batch, sizeof *c->ids);
+    if (!c->k_lengths || !c->ids)
+        return cli_fail_memory();
+    for (int64_t b = 0; b < s->batch; b++)
+        c->ids[b] = (uint32_t)b;
+    c->args.dropout_seed = 6;
+    c->args.sequence_ids = c->ids;
+    return CLI_DONE;
 }
 
 int attention_open(attention_case *c, const attention_settings *set, const char *line)
@@ -186,6 +194,7 @@ void attention_close(attention_case *c)
     for (int i = 0; i < c->n_memory; i++)
         att_free(c->ctx, c->memory[i]);
     free(c->k_lengths);
+    free(c->ids);
     att_plan_free(c->plan);
     att_close(c->ctx);
 }

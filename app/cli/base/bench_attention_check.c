@@ -150,6 +150,32 @@ static double sink(const reference *r, int64_t head)
     return -INFINITY;
 }
 
+/* ---- Dropout: as attend.h lays it out ------------------------------------------- */
+
+/* Philox4x32-10 (Salmon et al. 2011): x becomes ten rounds of it. */
+static void philox(uint32_t x[4], uint32_t low, uint32_t high)
+{
+    for (int round = 0; round < 10; round++, low += 0x9e3779b9, high += 0xbb67ae85) {
+        const uint64_t a = UINT64_C(0xd2511f53) * x[0], b = UINT64_C(0xcd9e8d57) * x[2];
+        const uint32_t y[] = {(uint32_t)(b >> 32) ^ x[1] ^ low, (uint32_t)b, (uint32_t)(a >> 32) ^ x[3] ^ high,
+                              (uint32_t)a};
+        memcpy(x, y, sizeof y);
+    }
+}
+
+/* By what the pair's weight is multiplied. */
+static double dropped(const attention_case *c, const pair *p)
+{
+    const double share = (double)c->spec.dropout;
+    const uint64_t seed = c->args.dropout_seed;
+    uint32_t x[] = {(uint32_t)attention_position(c, p->batch, p->q), (uint32_t)p->k / 4, (uint32_t)p->head,
+                    c->ids[p->batch]};
+    if (share <= 0)
+        return 1;
+    philox(x, (uint32_t)seed, (uint32_t)(seed >> 32));
+    return x[p->k % 4] >= (uint32_t)(share * 0x1p32 + 0.5) ? 1 / (1 - share) : 0;
+}
+
 /* ---- Rows of the results -------------------------------------------------------- */
 
 static void read_key(reference *r, const pair *p)
@@ -210,9 +236,10 @@ static int check_out(reference *r, pair p)
         if (r->weight[p.k] == 0) /* what does not attend counts for nothing, whatever its value is */
             continue;
         read_key(r, &p);
+        const double weight = r->weight[p.k] * dropped(r->c, &p);
         for (int64_t d = 0; d < n; d++) {
-            r->sum[d] += r->weight[p.k] * r->v[d];
-            r->bound[d] += relative * r->weight[p.k] * fabs(r->v[d]);
+            r->sum[d] += weight * r->v[d];
+            r->bound[d] += relative * weight * fabs(r->v[d]);
         }
     }
     return compare(r, "out", &r->c->args.out, p.batch, p.head, p.q, n);
@@ -232,9 +259,10 @@ static int check_dq(reference *r, pair p)
         if (r->weight[p.k] == 0)
             continue;
         read_key(r, &p);
-        r->dp[p.k] = dot(s->value_dim, r->dout, r->v, &size);
+        const double kept = dropped(r->c, &p);
+        r->dp[p.k] = kept * dot(s->value_dim, r->dout, r->v, &size);
         delta += r->weight[p.k] * r->dp[p.k];
-        delta_size += r->weight[p.k] * size;
+        delta_size += r->weight[p.k] * kept * size;
     }
     for (p.k = first; p.k < last; p.k++) {
         double slope, size = 0;
@@ -243,6 +271,7 @@ static int check_dq(reference *r, pair p)
         read_key(r, &p);
         score(r, &p, &slope);
         dot(s->value_dim, r->dout, r->v, &size);
+        size *= dropped(r->c, &p);
         double products = 2 * relative + (double)(s->value_dim + 3) * unit + 2 * r->half;
         double chain = (double)(last - first + 3) * unit;
         add_slope(r, &p, slope * r->weight[p.k] * (r->dp[p.k] - delta),
@@ -264,18 +293,20 @@ static void add_query(reference *r, const pair *p, bool value)
     const double weight = exp(score(r, p, &slope) - lse);
     const double relative =
         2 * r->error + (2 * (double)s->k_len + 16 + 2 * fabs(lse)) * unit + r->half + (double)s->q_len * unit;
+    const double kept = dropped(r->c, p);
     if (value) {
         for (int64_t d = 0; d < s->value_dim; d++) {
-            r->sum[d] += weight * r->dout[d];
-            r->bound[d] += relative * weight * fabs(r->dout[d]);
+            r->sum[d] += weight * kept * r->dout[d];
+            r->bound[d] += relative * weight * kept * fabs(r->dout[d]);
         }
         return;
     }
     attention_read(&r->c->args.out, p->batch, p->head, p->q, r->out);
-    const double dp = dot(s->value_dim, r->dout, r->v, &size);
+    const double dp = kept * dot(s->value_dim, r->dout, r->v, &size);
     const double delta = dot(s->value_dim, r->dout, r->out, &delta_size);
     add_slope(r, p, slope * weight * (dp - delta),
-              (2 * relative + (double)(s->value_dim + 3) * unit + 2 * r->half) * weight * (size + delta_size), true);
+              (2 * relative + (double)(s->value_dim + 3) * unit + 2 * r->half) * weight * (kept * size + delta_size),
+              true);
 }
 
 /* p.head is a head of the keys. */
