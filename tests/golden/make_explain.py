@@ -13,7 +13,7 @@ lines = []
 def text(x):
     x = float(torch.as_tensor(x).detach())
     if x != x or x in (float("inf"), float("-inf")):
-        return "NaN" if x != x else "inf"
+        return "NaN" if x != x else "inf" if x > 0 else "-inf"
     from_tie = abs(abs(x) * 1e4 % 1 - 0.5) * 1e-4
     assert abs(x) >= 1e5 or from_tie > 2.5 * 2**-23 * abs(x), f"{x}: f32 may round the fourth decimal either way"
     return f"{x:.4f}" if abs(x) < 1e5 else f"{x:.3e}"
@@ -94,6 +94,7 @@ def side_by_side(chapter, *matrices):
 
 
 def attend(q, k, v, allowed=None):
+    """Scores before the mask, weights, contexts."""
     s = q @ k.mT / k.shape[-1] ** 0.5
     w = torch.softmax(s if allowed is None else s.masked_fill(~allowed, -torch.inf), -1)
     return s, w, w @ v
@@ -129,6 +130,33 @@ for step in range(1001):
         losses.append(loss)
     W = [(w - 0.1 * d).detach().requires_grad_() for w, d in zip(W, gradients)]
 show("trainable", "L", losses)
+
+# causal
+W = seeded(123)
+q, k, v = (x @ w.T for w in W)
+side_by_side("causal", q, k, v)
+past = torch.ones(6, 6).bool().tril()
+s, w, c = attend(q, k, v, past)
+table("causal", words, attend(q, k, v)[0])
+table("causal", words, s.masked_fill(~past, -torch.inf))
+table("causal", words, torch.cat([w, w.sum(1, keepdim=True)], 1))
+table("causal", words, c)
+afterwards = torch.softmax(s, -1) * past
+table("causal", words, torch.cat([afterwards, afterwards.sum(1, keepdim=True)], 1))
+leaking = s.clone()
+leaking[:-1, -1] = 200
+leaking = torch.softmax(leaking.float(), -1) * past
+table("causal", words, leaking / leaking.sum(1, keepdim=True))
+largest = torch.finfo(torch.float32).max
+spoiled = torch.softmax(s, -1).masked_fill(~past, -largest) @ v
+table("causal", words, spoiled.masked_fill(spoiled > largest, torch.inf))
+product = torch.triu(torch.ones(6, 6), 1) * -torch.inf
+table("causal", words, product)
+table("causal", words, torch.softmax(s + product, -1))
+table("causal", words, torch.cat([c, c], 1))
+cut = c.clone()
+cut[4:] = 0
+table("causal", words, torch.cat([c, cut], 1))
 
 path = pathlib.Path(__file__).parent / "explain" / "figures.txt"
 path.parent.mkdir(exist_ok=True)

@@ -101,7 +101,7 @@ static const char *piece_end(const char *s)
     return s;
 }
 
-static void print_wrapped(page *p, const char *s)
+static void print_wrapped(page *p, const char *s, int indent)
 {
     int used = 0;
     while (*s) {
@@ -113,11 +113,11 @@ static void print_wrapped(page *p, const char *s)
         char piece[512];
         snprintf(piece, sizeof piece, "%.*s", (int)(end - s), s);
         int width = utf8_width(piece);
-        if (used > 0 && PROSE + used + space + width > COLUMNS - 2) {
+        if (used > 0 && indent + used + space + width > COLUMNS - 2) {
             fputc('\n', p->out);
             used = space = 0;
         }
-        fprintf(p->out, "%*s%s", used == 0 ? PROSE : space, "", piece);
+        fprintf(p->out, "%*s%s", used == 0 ? indent : space, "", piece);
         used += space + width;
         s = end;
     }
@@ -153,7 +153,7 @@ void page_say(page *p, text format, ...)
     va_start(arguments, format);
     if (p->status == ATT_OK && vasprintf(&s, choose(p, format), arguments) >= 0) {
         begin(p, PAGE_PROSE);
-        print_wrapped(p, s);
+        print_wrapped(p, s, PROSE);
         free(s);
     }
     va_end(arguments);
@@ -307,6 +307,8 @@ void page_answer(page *p, att_status s)
     if (p->status != ATT_OK)
         return;
     p->last = PAGE_FIGURES; /* close to its call */
-    fprintf(p->out, "%*s→ ATT_%s", FIGURES, "", att_status_name(s));
-    fprintf(p->out, s == ATT_OK ? "\n" : ": %s\n", att_error(p->ctx));
+    char line[1024];
+    snprintf(line, sizeof line, "→ ATT_%s%s%s", att_status_name(s), s == ATT_OK ? "" : ": ",
+             s == ATT_OK ? "" : att_error(p->ctx));
+    print_wrapped(p, line, FIGURES);
 }

@@ -1,0 +1,349 @@
+/* Causal attention: a mask before softmax, three ways to get it wrong, a batch, shorter inputs. */
+// order: 40
+#include "layer.h"
+
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { SEED = 123, OUT = 2, BATCH = 2 };
+
+typedef struct lesson {
+    layer of;
+    float *s;    /* scores [n, n], all of them */
+    float *w;    /* weights [n, n], causal */
+    float *c;    /* contexts [n, OUT], causal */
+    float *both; /* contexts [BATCH, n, OUT] */
+    att_tensor S, W, C;
+} lesson;
+
+static void square(page *p, const lesson *l, const float *a /* [n, n] */)
+{
+    page_table(p, l->of.words.labels, l->of.words.n, l->of.words.labels, l->of.words.n, a);
+}
+
+/* With the sum of each row behind it. */
+static void square_and_sums(page *p, const lesson *l, const float *w /* [n, n] */)
+{
+    int64_t n = l->of.words.n;
+    const char *names[VECTORS_MAX + 1];
+    float *rows = page_floats(p, n * (n + 1));
+    if (p->status != ATT_OK)
+        return;
+    for (int64_t i = 0; i < n; i++) {
+        float *row = rows + i * (n + 1);
+        for (int64_t j = 0; j < n; j++)
+            row[n] += row[j] = w[i * n + j];
+        names[i] = l->of.words.labels[i];
+    }
+    names[n] = "Σ_j";
+    page_table(p, l->of.words.labels, n, names, n + 1, rows);
+}
+
+/* A copy of a [n, n] to spoil. */
+static float *copy(page *p, const lesson *l, const float *a)
+{
+    int64_t count = l->of.words.n * l->of.words.n;
+    float *b = page_floats(p, count);
+    if (p->status == ATT_OK)
+        memcpy(b, a, (size_t)count * sizeof *a);
+    return b;
+}
+
+static void introduce(page *p, lesson *l)
+{
+    const vectors *v = &l->of.words;
+    page_title(p, (text){"Causal attention: hiding the future", "因果的注意：未来を隠す"});
+    page_say(p,
+             (text){"A language model learns to predict the next word. It must not see it: each of the %" PRId64
+                    " words may look only at itself and at the words before it. Weights as in `attend explain "
+                    "trainable`, but from seed %d; queries, keys and values are:",
+                    "言語モデルは、次の単語を予測するように学習します。その単語が見えてしまってはいけません。%" PRId64
+                    "個の単語はそれぞれ、自分自身と、自分より前の単語だけを見ることができます。"
+                    "重みは`attend explain trainable`と同じように、ただしシード%dから作ります。"
+                    "クエリ、キー、バリューは次のとおりです。"},
+             v->n, SEED);
+    layer_print(p, &l->of);
+}
+
+static void scores(page *p, lesson *l)
+{
+    att_ctx *ctx = p->ctx;
+    int64_t n = l->of.words.n;
+    float *s = l->s;
+    att_tensor Q = l->of.Q, K = l->of.K, S = l->S;
+    page_step(p, (text){"Scores", "スコア"});
+    page_say(p, (text){"Row = query, column = key. The future lies right of the diagonal.",
+                       "行がクエリ、列がキーです。対角線より右が未来にあたります。"});
+    CALL(p, att_matmul(ctx, &Q, &K, true, &S));
+    if (p->status != ATT_OK)
+        return;
+    LOOP(p, for (int64_t i = 0; i < n * n; i++) s[i] /= sqrtf(2););
+    square(p, l, s);
+}
+
+static void before_softmax(page *p, lesson *l)
+{
+    att_ctx *ctx = p->ctx;
+    const layer *of = &l->of;
+    int64_t n = of->words.n;
+    float *s = copy(p, l, l->s);
+    att_tensor S = page_matrix(p, s, n, n), W = l->W, V = of->V, C = l->C;
+    if (p->status != ATT_OK)
+        return;
+    page_step(p, (text){"The mask, before softmax", "マスクはsoftmaxの前に"});
+    page_say(p, (text){"A score of -inf becomes a weight of exp(-inf) = 0, and softmax divides by the sum of what is "
+                       "left: each row still sums to 1.",
+                       "スコアを-infにすると、重みはexp(-inf) = 0になります。softmaxは残りの合計で割るので、"
+                       "どの行も合計は1のままです。"});
+    page_formula(p, "s_ij = -inf  for j > i");
+    LOOP(p, for (int64_t i = 0; i < n; i++) for (int64_t j = i + 1; j < n; j++) s[i * n + j] = -INFINITY;);
+    square(p, l, s);
+    CALL(p, att_softmax(ctx, &S, -1, &W));
+    square_and_sums(p, l, l->w);
+    CALL(p, att_matmul(ctx, &W, &V, false, &C));
+    page_table(p, of->words.labels, n, NULL, OUT, l->c);
+    page_say(p, (text){"The first word can only look at itself: its context is its own value.",
+                       "最初の単語が見ることができるのは自分だけなので、コンテキストは自分のバリューそのものです。"});
+}
+
+static void after_softmax(page *p, lesson *l)
+{
+    att_ctx *ctx = p->ctx;
+    int64_t n = l->of.words.n;
+    float *s = copy(p, l, l->s), *w = page_floats(p, n * n);
+    att_tensor S = page_matrix(p, s, n, n), W = page_matrix(p, w, n, n);
+    if (p->status != ATT_OK)
+        return;
+    page_step(p, (text){"Wrong: the mask after softmax", "間違い：softmaxの後のマスク"});
+    page_say(p, (text){"Setting weights to zero afterwards hides the future too. But softmax had divided by a sum with "
+                       "the future in it: the rows no longer sum to 1.",
+                       "softmaxの後で重みをゼロにしても、未来は隠れます。しかしsoftmaxは、未来を含んだ合計で"
+                       "すでに割ってしまっているので、行の合計は1になりません。"});
+    CALL(p, att_softmax(ctx, &S, -1, &W));
+    LOOP(p, for (int64_t i = 0; i < n; i++) for (int64_t j = i + 1; j < n; j++) w[i * n + j] = 0;);
+    square_and_sums(p, l, w);
+    page_say(
+        p, (text){"Dividing each row by its sum seems to repair it:", "各行をその合計で割れば、直るように見えます。"});
+    float *sums = page_floats(p, n);
+    if (p->status != ATT_OK)
+        return;
+    LOOP(p, for (int64_t i = 0; i < n; i++) for (int64_t j = 0; j < n; j++) sums[i] += w[i * n + j];
+         for (int64_t i = 0; i < n; i++) for (int64_t j = 0; j < n; j++) w[i * n + j] /= sums[i];);
+    page_agree(
+        p,
+        (text){"Masked before softmax, and after it with the division", "前のマスクと、後のマスクに割り算を加えたもの"},
+        l->w, w, n * n);
+}
+
+/* The same repair where the last word, which nobody may see, has a high score. */
+static void leak(page *p, lesson *l)
+{
+    att_ctx *ctx = p->ctx;
+    int64_t n = l->of.words.n;
+    float *s = copy(p, l, l->s), *w = page_floats(p, n * n), *sums = page_floats(p, n);
+    att_tensor S = page_matrix(p, s, n, n), W = page_matrix(p, w, n, n);
+    if (p->status != ATT_OK || n < 2)
+        return;
+    page_say(p,
+             (text){"But what is hidden still had its say. Let only the last word change, so that it scores 200 with "
+                    "all others:",
+                    "それでも、隠したはずのものが影響を及ぼしています。最後の単語だけを変えて、"
+                    "ほかのすべての単語とのスコアが200になるようにしてみます。"});
+    LOOP(p, for (int64_t i = 0; i + 1 < n; i++) s[i * n + n - 1] = 200;);
+    CALL(p, att_softmax(ctx, &S, -1, &W));
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = i + 1; j < n; j++)
+            w[i * n + j] = 0;
+        for (int64_t j = 0; j < n; j++)
+            sums[i] += w[i * n + j];
+        for (int64_t j = 0; j < n; j++)
+            w[i * n + j] /= sums[i];
+    }
+    square(p, l, w);
+    page_say(p, (text){"Its exponential took the whole sum, exp(-200) is below float, and 0/0 is not a number: a "
+                       "word of the future has destroyed the past. Masked before softmax nothing changes at all, "
+                       "whatever stands there.",
+                       "その指数関数の値が合計をすべて占め、exp(-200)はfloatで表せないほど小さく、"
+                       "0/0は数ではありません（NaN）。未来の単語が過去を壊してしまいました。"
+                       "softmaxの前にマスクすれば、そこに何があっても、何も変わりません。"});
+}
+
+static void largest_number(page *p, lesson *l)
+{
+    att_ctx *ctx = p->ctx;
+    int64_t n = l->of.words.n;
+    float *s = copy(p, l, l->s), *w = page_floats(p, n * n), *c = page_floats(p, n * OUT);
+    att_tensor S = page_matrix(p, s, n, n), W = page_matrix(p, w, n, n), V = l->of.V, C = page_matrix(p, c, n, OUT);
+    if (p->status != ATT_OK)
+        return;
+    page_say(
+        p,
+        (text){
+            "Worse is what one reads in published code: the most negative float, -FLT_MAX, which is meant for scores, "
+            "put into "
+            "the weights. The contexts then are:",
+            "公開されているコードには、もっと悪い例もあります。スコアに入れるはずの、floatで表せる最小の数-FLT_MAXを、"
+            "重みのほうに入れてしまうのです。するとコンテキストは次のようになります。"});
+    CALL(p, att_softmax(ctx, &S, -1, &W));
+    LOOP(p, for (int64_t i = 0; i < n; i++) for (int64_t j = i + 1; j < n; j++) w[i * n + j] = -FLT_MAX;);
+    CALL(p, att_matmul(ctx, &W, &V, false, &C));
+    page_table(p, l->of.words.labels, n, NULL, OUT, c);
+}
+
+static void zero_times_infinity(page *p, lesson *l)
+{
+    att_ctx *ctx = p->ctx;
+    int64_t n = l->of.words.n;
+    float *s = copy(p, l, l->s), *mask = page_floats(p, n * n), *w = page_floats(p, n * n);
+    att_tensor S = page_matrix(p, s, n, n), W = page_matrix(p, w, n, n);
+    if (p->status != ATT_OK)
+        return;
+    page_step(p, (text){"Wrong: a mask by multiplication", "間違い：掛け算で作るマスク"});
+    page_say(p,
+             (text){"%striu(ones, 1) * -inf looks like 0 below the diagonal and -inf above. But zero times infinity is "
+                    "not a number:",
+                    "%striu(ones, 1) * -infは、対角線の下が0、上が-infになりそうに見えます。しかし、"
+                    "ゼロ掛ける無限大は数ではありません（NaN）。"},
+             p->own        ? ""
+             : p->japanese ? "出典の手順にある"
+                           : "The source's recipe ");
+    LOOP(p,
+         for (int64_t i = 0; i < n; i++) for (int64_t j = 0; j < n; j++) mask[i * n + j] = (float)(j > i) * -INFINITY;);
+    square(p, l, mask);
+    LOOP(p, for (int64_t i = 0; i < n * n; i++) s[i] += mask[i];);
+    CALL(p, att_softmax(ctx, &S, -1, &W));
+    square(p, l, w);
+    page_say(p,
+             (text){"So a mask is filled in, not multiplied (masked_fill in PyTorch%s), or better: a yes or no that "
+                    "no arithmetic touches. Mind which is which: in this library, and in PyTorch's "
+                    "scaled_dot_product_attention, true means attend; in the source's masked_fill and in "
+                    "nn.MultiheadAttention, true means hide.",
+                    "ですからマスクは、掛けるのではなく書き込みます（PyTorchではmasked_fill%s）。"
+                    "もっとよいのは、計算に触れさせず、「見る」「見ない」の二値のまま扱うことです。"
+                    "向きには注意しましょう。このライブラリとPyTorchのscaled_dot_product_attentionでは、"
+                    "trueは「見る」です。出典のmasked_fillとnn.MultiheadAttentionでは、trueは「隠す」です。"},
+             p->own        ? ""
+             : p->japanese ? "。出典のクラスもこちらです"
+                           : ", as the source's class does");
+}
+
+/* Sequences of the batch as one view: the same numbers for each, with stride 0. */
+static att_tensor repeat(page *p, const float *a, int64_t n)
+{
+    att_tensor t = layer_heads(p, a, BATCH, 1, n, OUT);
+    t.stride[0] = 0;
+    return t;
+}
+
+static void print_batch(page *p, const lesson *l)
+{
+    static const char *const names[] = {"1st: c_1", "c_2", "2nd: c_1", "c_2"};
+    int64_t n = l->of.words.n, width = BATCH * OUT;
+    float *rows = page_floats(p, n * width);
+    for (int64_t i = 0; i < n * width && p->status == ATT_OK; i++)
+        rows[i] = l->both[(i % width / OUT * n + i / width) * OUT + i % OUT];
+    page_table(p, l->of.words.labels, n, names, width, rows);
+}
+
+static void in_one_call(page *p, lesson *l)
+{
+    att_ctx *ctx = p->ctx;
+    int64_t n = l->of.words.n;
+    att_tensor q = repeat(p, l->of.q, n), k = repeat(p, l->of.k, n), v = repeat(p, l->of.v, n);
+    att_tensor out = layer_heads(p, l->both, BATCH, 1, n, OUT);
+    page_step(p, (text){"A batch, in one call", "バッチを一度の呼び出しで"});
+    page_say(p, (text){"A batch is several sequences at once; here, as in the source, the same one twice (with stride "
+                       "0, so that it is not copied). att_mask_causal is one of the masks that a call can have. It "
+                       "asks where the queries stand among the keys, and there is no default:",
+                       "バッチとは、複数の系列をまとめたものです。ここでは出典と同じく、同じ系列を二つ並べます"
+                       "（ストライドを0にするので、コピーはしません）。att_mask_causalは、呼び出しに付けられる"
+                       "マスクの一つです。クエリがキーのどの位置にあるかを指定する必要があり、既定値はありません。"});
+    ANSWER(p, att_attention(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .mask = {&att_mask_causal}),
+                            ATT_OPTIONS(att_attention_args, .q = q, .k = k, .v = v, .out = out)));
+    page_say(p, (text){"Query i is at position i:", "クエリiの位置はiです。"});
+    CALL(p, att_attention(ctx,
+                          ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .mask = {&att_mask_causal},
+                                      .align = ATT_ALIGN_TOP_LEFT),
+                          ATT_OPTIONS(att_attention_args, .q = q, .k = k, .v = v, .out = out)));
+    print_batch(p, l);
+    page_agree(p, (text){"W V and att_attention", "W Vとatt_attention"}, l->c, l->both, n * OUT);
+    if (!p->own)
+        page_say(p, (text){"This is what the source prints, a tensor of shape [2, 6, 2]. No matrix of -inf was made: "
+                           "the future is not computed and then hidden, but skipped.",
+                           "これが出典の表示する、形が[2, 6, 2]のテンソルです。-infの行列は作られていません。"
+                           "未来は、計算してから隠すのではなく、計算しないのです。"});
+}
+
+static void shorter(page *p, lesson *l)
+{
+    att_ctx *ctx = p->ctx;
+    int64_t n = l->of.words.n, m = n > 2 ? n - 2 : n, lengths[] = {n, m};
+    float *full = page_floats(p, BATCH * n * OUT);
+    att_tensor q = repeat(p, l->of.q, n), k = repeat(p, l->of.k, n), v = repeat(p, l->of.v, n);
+    att_tensor out = layer_heads(p, l->both, BATCH, 1, n, OUT);
+    if (p->status != ATT_OK)
+        return;
+    memcpy(full, l->both, (size_t)(BATCH * n * OUT) * sizeof *full);
+    page_step(p, (text){"Shorter inputs", "短い入力"});
+    page_say(p,
+             (text){"Sequences of a batch differ in length. The source keeps a mask for the longest and cuts a corner "
+                    "out of it, mask[:num_tokens, :num_tokens], when all are shorter. Here each sequence has its own "
+                    "length; let the second have %" PRId64 " words:",
+                    "バッチの系列は、長さがまちまちです。出典は、最大の長さのマスクを用意しておき、全体が短いときは"
+                    "mask[:num_tokens, :num_tokens]で角を切り出します。ここでは、系列ごとに長さを指定できます。"
+                    "二つめを%" PRId64 "語にしてみましょう。"},
+             m);
+    page_line(p, "lengths = {%" PRId64 ", %" PRId64 "}", n, m);
+    CALL(p, att_attention(ctx,
+                          ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .mask = {&att_mask_causal},
+                                      .align = ATT_ALIGN_TOP_LEFT),
+                          ATT_OPTIONS(att_attention_args, .q = q, .k = k, .v = v, .out = out, .q_lengths = lengths,
+                                      .k_lengths = lengths)));
+    print_batch(p, l);
+    if (p->status != ATT_OK)
+        return;
+    float *second = l->both + n * OUT;
+    if (memcmp(second, full + n * OUT, (size_t)(m * OUT) * sizeof *second) == 0)
+        page_say(
+            p,
+            (text){"What is behind the end is 0. The first %" PRId64
+                   " contexts are the same as before, to the last bit: a causal context depends on nothing that "
+                   "comes later, not even on whether anything does.",
+                   "終わりより後ろは0になります。最初の%" PRId64 "個のコンテキストは、前と最後のビットまで同じです。"
+                   "因果的なコンテキストは、後に来るものに左右されません。何かが来るかどうかにさえ左右されません。"},
+            m);
+    else
+        page_agree(p, (text){"The first contexts, before and now", "最初のコンテキストの前と今"}, second,
+                   full + n * OUT, m * OUT);
+}
+
+static att_status run(page *p)
+{
+    lesson l = {0};
+    if (layer_open(p, &l.of, OUT) != ATT_OK || layer_fill(p, &l.of, SEED) != ATT_OK)
+        return p->status;
+    int64_t n = l.of.words.n;
+    l.s = page_floats(p, n * n), l.w = page_floats(p, n * n);
+    l.c = page_floats(p, n * OUT), l.both = page_floats(p, BATCH * n * OUT);
+    l.S = page_matrix(p, l.s, n, n), l.W = page_matrix(p, l.w, n, n), l.C = page_matrix(p, l.c, n, OUT);
+    if (p->status != ATT_OK)
+        return p->status;
+    introduce(p, &l);
+    scores(p, &l);
+    before_softmax(p, &l);
+    after_softmax(p, &l);
+    leak(p, &l);
+    largest_number(p, &l);
+    zero_times_infinity(p, &l);
+    in_one_call(p, &l);
+    shorter(p, &l);
+    return p->status;
+}
+
+const chapter chapter_causal = {
+    .about = {"hiding the future: before softmax, not after; NaN; a batch",
+              "未来を隠すマスク。softmaxの後ではなく前に。NaNの罠、バッチ、短い入力"},
+    .run = run,
+};
