@@ -269,6 +269,12 @@ ATT_API att_status att_attention(att_ctx *ctx, const att_attention_spec *spec, c
 ATT_API att_status att_weights(const att_plan *plan, const att_attention_args *args, int64_t sequence, int64_t head,
                                int64_t q_first, int64_t q_count, float *weights);
 
+/* Attention over keys in pieces: (out, lse) of some keys becomes that of those and of the keys of (out2, lse2), by
+ * log-sum-exp. out, out2 [..., value_dim], lse, lse2 [...], f32, any strides; out and lse overlap nothing. Give a sink
+ * to one of the pieces only. (Dao et al. 2022, section 3.1) */
+ATT_API att_status att_merge(att_ctx *ctx, const att_tensor *out, const att_tensor *lse, const att_tensor *out2,
+                             const att_tensor *lse2);
+
 /* What a plan does and will cost, before it runs. */
 typedef struct att_plan_info {
     size_t size;

@@ -247,6 +247,41 @@ static void a_chunk_of_queries_at_its_start_equals_the_full_pass(void **state)
     att_close(ctx);
 }
 
+/* The two pieces have their own rounding and the merge adds a few units of 2^-24 more to numbers up to 1. */
+static void pieces_of_the_keys_merge(void **state)
+{
+    (void)state;
+    att_ctx *ctx = open_isa(NULL, 2);
+    const shape n = {2, 3, 3, 21, 130, 16, 24};
+    operands whole = make(n), o = make(n);
+    const att_attention_spec s = spec_of(n);
+    run(ctx, &s, &whole.args);
+    for (int64_t cut = 0; cut <= 130; cut += 65) { /* at the ends a piece is empty: 0 and -inf */
+        att_attention_args a = o.args, b = o.args;
+        float *out2 = check_numbers(out_count(n), 1), *lse2 = check_numbers(2 * 3 * 21, 1);
+        a.k.dim[2] = a.v.dim[2] = cut;
+        b.k.dim[2] = b.v.dim[2] = 130 - cut;
+        b.k.data = o.k + cut * 16;
+        b.v.data = o.v + cut * 24;
+        b.out.data = out2;
+        b.lse.data = lse2;
+        run(ctx, &s, &a);
+        run(ctx, &s, &b);
+        assert_int_equal(att_merge(ctx, &a.out, &a.lse, &b.out, &b.lse), ATT_OK);
+        for (int64_t i = 0; i < out_count(n); i++)
+            assert_true(fabsf(o.out[i] - whole.out[i]) <= 16 * 0x1p-24f);
+        for (int64_t i = 0; i < 2 * 3 * 21; i++)
+            assert_true(fabsf(o.lse[i] - whole.lse[i]) <= 16 * 0x1p-22f); /* up to 8 */
+        free(out2), free(lse2);
+    }
+    att_tensor wrong = o.args.lse;
+    wrong.dim[2] = 20;
+    assert_int_equal(att_merge(ctx, &o.args.out, &wrong, &whole.args.out, &whole.args.lse), ATT_ERR_SHAPE);
+    assert_true(strstr(att_error(ctx), "out.dim[2] = 21") != NULL);
+    drop(&whole), drop(&o);
+    att_close(ctx);
+}
+
 static void values_of_one_give_one(void **state)
 {
     (void)state;
@@ -448,6 +483,7 @@ int main(void)
         cmocka_unit_test(strides_change_nothing),
         cmocka_unit_test(the_future_cannot_change_the_causal_past),
         cmocka_unit_test(a_chunk_of_queries_at_its_start_equals_the_full_pass),
+        cmocka_unit_test(pieces_of_the_keys_merge),
         cmocka_unit_test(values_of_one_give_one),
         cmocka_unit_test(permuting_keys_with_their_values_changes_only_rounding),
         cmocka_unit_test(grouped_heads_equal_repeated_heads),
