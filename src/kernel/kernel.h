@@ -91,6 +91,8 @@ typedef struct att_kernels {
     bool (*all_finite)(int64_t n, const float *x); /* none is Inf or NaN */
     void (*from_f16)(int64_t n, const uint16_t *x, float *y);
     void (*from_bf16)(int64_t n, const uint16_t *x, float *y);
+    void (*to_f16)(int64_t n, const float *x, uint16_t *y); /* to nearest even */
+    void (*to_bf16)(int64_t n, const float *x, uint16_t *y);
 
     /* peak.c: what the machine can do at best */
     double (*peak)(int64_t repeats, double *flops); /* multiply-adds in registers; the result only keeps them alive */

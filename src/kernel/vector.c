@@ -63,6 +63,22 @@ ATT_INLINE void decode(int64_t n, const uint16_t *x, float *y, vf (*f)(const uin
 static void from_f16(int64_t n, const uint16_t *x, float *y) { decode(n, x, y, v_from_f16); }
 static void from_bf16(int64_t n, const uint16_t *x, float *y) { decode(n, x, y, v_from_bf16); }
 
+/* y [n] = codes of x [n] */
+ATT_INLINE void encode(int64_t n, const float *x, uint16_t *y, void (*f)(uint16_t *, vf))
+{
+    int64_t i = 0;
+    for (; i + ATT_LANES <= n; i += ATT_LANES)
+        f(y + i, v_load(x + i));
+    if (i < n) {
+        uint16_t rest[ATT_LANES];
+        f(rest, v_load_n(x + i, (int)(n - i)));
+        memcpy(y + i, rest, (size_t)(n - i) * sizeof *y);
+    }
+}
+
+static void to_f16(int64_t n, const float *x, uint16_t *y) { encode(n, x, y, v_to_f16); }
+static void to_bf16(int64_t n, const float *x, uint16_t *y) { encode(n, x, y, v_to_bf16); }
+
 void ATT_ISA(att_kernel_vector)(att_kernels *k);
 void ATT_ISA(att_kernel_vector)(att_kernels *k)
 {
@@ -74,4 +90,6 @@ void ATT_ISA(att_kernel_vector)(att_kernels *k)
     k->all_finite = all_finite;
     k->from_f16 = from_f16;
     k->from_bf16 = from_bf16;
+    k->to_f16 = to_f16;
+    k->to_bf16 = to_bf16;
 }

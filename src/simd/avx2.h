@@ -62,6 +62,19 @@ static inline vf v_from_bf16(const uint16_t *p)
 {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)), 16));
 }
+/* Rounded to the nearest, to even between two; NaN stays NaN. */
+static inline void v_to_f16(uint16_t *p, vf x)
+{
+    _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+static inline void v_to_bf16(uint16_t *p, vf x)
+{
+    const __m256i u = _mm256_castps_si256(x), odd = _mm256_and_si256(_mm256_srli_epi32(u, 16), _mm256_set1_epi32(1));
+    const __m256i up = _mm256_add_epi32(u, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
+    const __m256 quiet = _mm256_or_ps(x, _mm256_castsi256_ps(_mm256_set1_epi32(1 << 22)));
+    const __m256i y = _mm256_srli_epi32(_mm256_castps_si256(v_select(v_is_nan(x), quiet, _mm256_castsi256_ps(up))), 16);
+    _mm_storeu_si128((__m128i *)p, _mm_packus_epi32(_mm256_castsi256_si128(y), _mm256_extracti128_si256(y, 1)));
+}
 /* x[i][j] <-> x[j][i]: pairs, fours, halves */
 ATT_INLINE void v_transpose(vf x[ATT_LANES])
 {

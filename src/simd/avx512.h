@@ -57,6 +57,19 @@ static inline vf v_from_bf16(const uint16_t *p)
 {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)), 16));
 }
+/* Rounded to the nearest, to even between two; NaN stays NaN. */
+static inline void v_to_f16(uint16_t *p, vf x)
+{
+    _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+static inline void v_to_bf16(uint16_t *p, vf x)
+{
+    const __m512i u = _mm512_castps_si512(x), odd = _mm512_and_si512(_mm512_srli_epi32(u, 16), _mm512_set1_epi32(1));
+    const __m512i up = _mm512_add_epi32(u, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+    const __m512i quiet = _mm512_or_si512(u, _mm512_set1_epi32(1 << 22));
+    const __m512i y = _mm512_mask_blend_epi32(v_is_nan(x), up, quiet);
+    _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(_mm512_srli_epi32(y, 16)));
+}
 /* x[i][j] <-> x[j][i]: pairs, fours, then quarters of a register */
 ATT_INLINE void v_transpose(vf x[ATT_LANES])
 {

@@ -73,6 +73,14 @@ static inline float v_sum(vf a) { return vaddvq_f32(a); } /* (0 + 1) + (2 + 3) *
 static inline float v_top(vf a) { return vmaxnmvq_f32(a); }
 static inline vf v_from_f16(const uint16_t *p) { return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p))); }
 static inline vf v_from_bf16(const uint16_t *p) { return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p), 16)); }
+/* Rounded to the nearest, to even between two; NaN stays NaN. */
+static inline void v_to_f16(uint16_t *p, vf x) { vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32(x))); }
+static inline void v_to_bf16(uint16_t *p, vf x)
+{
+    const uint32x4_t u = vreinterpretq_u32_f32(x), odd = vandq_u32(vshrq_n_u32(u, 16), vdupq_n_u32(1));
+    const uint32x4_t up = vaddq_u32(u, vaddq_u32(odd, vdupq_n_u32(0x7fff))), quiet = vorrq_u32(u, vdupq_n_u32(1 << 22));
+    vst1_u16(p, vshrn_n_u32(vbslq_u32(vceqq_f32(x, x), up, quiet), 16));
+}
 /* x[i][j] <-> x[j][i]: pairs, then halves */
 ATT_INLINE void v_transpose(vf x[ATT_LANES])
 {

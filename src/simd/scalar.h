@@ -73,6 +73,26 @@ static inline vf v_from_f16(const uint16_t *p)
     return (vf)(bits | (h & 0x8000) << 16);
 }
 static inline vf v_from_bf16(const uint16_t *p) { return (vf)((vm){p[0], p[1], p[2], p[3]} << 16); }
+/* Rounded to the nearest, to even between two; NaN stays NaN. */
+static inline void v_to_f16(uint16_t *p, vf x)
+{
+    const vm u = (vm)x, a = u & 0x7fffffff, odd = a >> 13 & 1;
+    const vm normal = (a - (112 << 23) + 0xfff + odd) >> 13, nan = a >> 13 | 0x7e00;
+    const vm denormal = (vm)((vf)a + v_set(0.5f)) - 0x3f000000; /* the sum rounds to multiples of 2^-24 */
+    const vm small = a<113 << 23, huge = a >= 0x477ff000, not_a_number = a> 0x7f800000;
+    const vm finite = (small & denormal) | (~small & normal);
+    const vm h = (not_a_number & nan) | (~not_a_number & ((huge & 0x7c00) | (~huge & finite)));
+    for (int i = 0; i < ATT_LANES; i++)
+        p[i] = (uint16_t)((h[i] & 0x7fff) | (u[i] >> 16 & 0x8000));
+}
+static inline void v_to_bf16(uint16_t *p, vf x)
+{
+    for (int i = 0; i < ATT_LANES; i++) {
+        uint32_t u;
+        __builtin_memcpy(&u, (const float *)&x + i, sizeof u);
+        p[i] = (uint16_t)(x[i] != x[i] ? u >> 16 | 0x40 : (u + 0x7fff + (u >> 16 & 1)) >> 16);
+    }
+}
 /* x[i][j] <-> x[j][i] */
 ATT_INLINE void v_transpose(vf x[ATT_LANES])
 {

@@ -405,6 +405,43 @@ static void short_formats_are_read_exactly(void **state)
     on_each_set(short_formats);
 }
 
+/* Every code's own number, the middle to the next one (goes to the even code), and what is just beside the middle. */
+static void short_formats_back(int isa, const att_kernels *k)
+{
+    for (int f = 0; f < 2; f++) {
+        const int exponent_bits = f ? 8 : 5;
+        const uint32_t infinity = ((1u << exponent_bits) - 1) << (15 - exponent_bits);
+        for (uint32_t code = 0; code < infinity; code++)
+            for (uint32_t sign = 0; sign <= 0x8000; sign += 0x8000) {
+                const double here = decode(code, exponent_bits);
+                const double step = here - decode(code ? code - 1 : 1, exponent_bits); /* infinity is not its place */
+                const double next = code + 1 < infinity ? decode(code + 1, exponent_bits) : here + step;
+                const float middle = (float)((here + next) / 2);
+                const float x[4] = {(float)here, middle, nextafterf(middle, 0), nextafterf(middle, INFINITY)};
+                const uint32_t want[4] = {code, code + (code & 1), code, code + 1};
+                float given[4];
+                uint16_t y[4];
+                for (int i = 0; i < 4; i++)
+                    given[i] = sign ? -x[i] : x[i];
+                (f ? k->to_bf16 : k->to_f16)(4, given, y);
+                for (int i = 0; i < 4; i++)
+                    if (y[i] != (want[i] | sign))
+                        fail_msg("%s to_%s(%a) = %#x, expected %#x", att_isa_name(isa), f ? "bf16" : "f16",
+                                 (double)given[i], y[i], want[i] | sign);
+                combinations[isa]++;
+            }
+        const float others[3] = {INFINITY, -INFINITY, NAN};
+        uint16_t y[3];
+        (f ? k->to_bf16 : k->to_f16)(3, others, y);
+        assert_true(y[0] == infinity && y[1] == (infinity | 0x8000) && (y[2] & 0x7fff) > infinity);
+    }
+}
+static void numbers_round_to_the_nearest_short_one(void **state)
+{
+    (void)state;
+    on_each_set(short_formats_back);
+}
+
 /* ---- */
 
 static int set_up(void **state)
@@ -437,6 +474,7 @@ int main(void)
         cmocka_unit_test(layer_norm_equals_its_reference),
         cmocka_unit_test(normalize_divides_by_the_length_or_by_eps),
         cmocka_unit_test(vector_arithmetic_is_exact_and_max_keeps_nan),
+        cmocka_unit_test(numbers_round_to_the_nearest_short_one),
         cmocka_unit_test(short_formats_are_read_exactly),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
