@@ -198,7 +198,7 @@ typedef struct att_attention_spec {
     int64_t head_dim;  /* of q and k */
     int64_t key_dim;   /* of k, for a score whose queries and keys differ; 0 = head_dim */
     int64_t value_dim; /* of v and out; 0 = head_dim */
-    att_dtype dtype;   /* of q, k, v, out: ATT_F32 */
+    att_dtype dtype;   /* of q, k, v, out and their gradients: ATT_F32, ATT_F16 or ATT_BF16; sums are in f32 */
     const att_score *score;                       /* NULL = att_score_dot */
     float scale;                                  /* of the score; 0 = 1 / sqrt(head_dim) for dot, 1 for others */
     const att_modifier *modifier[ATT_MAX_STAGES]; /* applied in this order, up to the first NULL */

@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-enum { ATT_MAX_SPARES = 8 };
+enum { ATT_MAX_SPARES = 8, ATT_MAX_GROUP = 4 };
 
 struct att_plan {
     att_ctx *ctx;
@@ -19,6 +19,7 @@ struct att_plan {
     const att_mask *mask[ATT_MAX_STAGES];
     unsigned flags; /* of all stages together */
     bool fold;      /* the scale is in the turned queries */
+    int group;      /* panels of queries that share a converted block of keys */
     int sink;       /* which modifier is the sink, or -1 */
     /* Scratch memory that earlier calls have left, so that most calls allocate nothing; as many as may run at once. */
     _Atomic(float *) spare[ATT_MAX_SPARES];
@@ -42,11 +43,18 @@ att_status att_call_check_grad(const att_call *call, const char *name, const att
 static inline bool att_given(const att_tensor *t) { return t->data || t->rank; }
 /* Numbers of one head's parameter [heads or 1, ...]. */
 int64_t att_param_count(const att_tensor *t);
-/* Where one head of one sequence begins in a tensor of the layout of q (of_keys: of k), and its time steps' stride. */
-float *att_call_rows(const att_call *call, const att_tensor *t, int64_t sequence, int64_t head, bool of_keys,
-                     int64_t *stride);
+/* One head of one sequence in a tensor of the layout of q (of_keys: of k). */
+att_rows att_call_rows(const att_call *call, const att_tensor *t, int64_t sequence, int64_t head, bool of_keys);
 /* One head of one sequence of the call. */
 void att_call_site(const att_call *call, int64_t sequence, int64_t head, att_site *site);
+
+/* Rows [first, first + n) of dim numbers as floats: in place, or converted into buffer [n, dim] (rows.c). */
+att_floats att_rows_read(const att_kernels *k, const att_rows *r, int64_t first, int64_t n, int64_t dim, float *buffer);
+/* y = or += x [n, dim], rounded to y's type; buffer [dim]. Does nothing where y is not given. */
+void att_rows_write(const att_kernels *k, const float *x, int64_t stride, const att_rows *y, int64_t first, int64_t n,
+                    int64_t dim, bool add, float *buffer);
+/* Rows [first, last) become 0. */
+void att_rows_clear(const att_rows *y, int64_t first, int64_t last, int64_t dim);
 
 /* Floats of scratch that one thread needs. */
 size_t att_plan_scratch(const att_plan *plan);
@@ -81,9 +89,11 @@ typedef struct att_block {
     const att_cut *cut;
     int64_t q0, k0;
     int queries;
-    const float *q; /* [head_dim][panel], turned by att_turn_queries */
-    float *s;       /* [keys][panel], rows stride apart: scores; in backward then the weights */
-    float *ds;      /* backward: the same, gradients */
+    att_floats query; /* [queries, head_dim] from q0 on */
+    att_floats key;   /* [keys, key_dim] from k0 on */
+    const float *q;   /* [head_dim][panel], turned by att_turn_queries */
+    float *s;         /* [keys][panel], rows stride apart: scores; in backward then the weights */
+    float *ds;        /* backward: the same, gradients */
     int64_t stride;
     float *saved[ATT_MAX_STAGES]; /* backward: what modifier i was given, laid as s; NULL where it is additive */
     float *dq;                    /* backward: [head_dim][panel], added to */
@@ -93,16 +103,16 @@ typedef struct att_block {
     const att_operand *score_param, *modifier_param; /* the site's, or with gradients of this task's own */
 } att_block;
 
-/* Queries [q0, q0 + queries) turned, the scale in them where it belongs there. */
-void att_turn_queries(const att_plan *plan, const att_site *site, int64_t q0, int queries, float *q);
+/* Queries turned, the scale in them where it belongs there. */
+void att_turn_queries(const att_plan *plan, att_floats query, int queries, float *q);
 /* Scores, modified and masked, of the cut's runs. */
 void att_score_block(const att_block *b);
 /* From ds, the gradient of the modified scores, back to dq, dk and the parameters. Of a score that is a dot product
  * only the modifiers and the scale: the driver has its products. */
 void att_score_block_back(const att_block *b);
 
-/* Dropout (dropout.c): bit i of keep[key] says whether query q0 + i keeps its weight of the key, in the cut's runs; x is
- * laid as s. Without dropout they do nothing. */
+/* Dropout (dropout.c): bit i of keep[key] says whether query q0 + i keeps its weight of the key, in the cut's runs; x
+ * is laid as s. Without dropout they do nothing. */
 att_status att_dropout_check(const att_call *call);
 att_dropout att_dropout_of(const att_call *call, int64_t sequence, int64_t head);
 void att_keep_block(const att_block *b, uint64_t *keep /* [ATT_KEY_BLOCK] */);
@@ -116,7 +126,7 @@ void att_score_pairs_back(const att_block *b, const att_tile *t);
 void att_modify_pairs(const att_block *b, const att_modifier *m, const att_tile *t);
 void att_modify_pairs_back(const att_block *b, const att_modifier *m, const att_tile *t);
 
-/* The definition, in double, one row at a time; what the tests hold everything else against. weights [tk] or NULL,
+/* The definition, in double, one row at a time, f32; what the tests hold everything else against. weights [tk] or NULL,
  * out [value_dim] or NULL; returns the row's log-sum-exp. */
 double att_ref_attention_row(const att_plan *plan, const att_site *site, int64_t q, double *weights, double *out);
 /* Gradients of one row's sum(dout * out) + dlse lse: adds to dq [head_dim], dk [tk, key_dim], dv [tk, value_dim], and

@@ -23,6 +23,9 @@ typedef struct scratch {
     float *saved[ATT_MAX_STAGES];  /* the same, of modifiers that are not additive */
     float *dk, *dv;                /* [ATT_KEY_BLOCK][dim, whole panels] */
     float *dq_rows;                /* [panel][head_dim] */
+    float *query, *dout;           /* [PANELS * panel][dim], these and the next where they are not f32 */
+    float *key, *value;            /* [ATT_KEY_BLOCK][dim] */
+    float *row;                    /* [the longest of the dims] */
     double *pair;
     int64_t dk_stride, dv_stride;
 } scratch;
@@ -40,19 +43,15 @@ typedef struct job {
     double *sums; /* [att_params_sums] */
 } job;
 
-/* A gradient's rows of one head of one sequence. */
-typedef struct rows {
-    float *at; /* NULL: not wanted */
-    int64_t stride;
-} rows;
-
 /* One query head against a block of keys, in one task. */
 typedef struct work {
     const job *job;
     const att_plan *plan;
     const att_task *task;
     att_site site;
-    rows dout, dq, dlse;
+    att_rows dout, dq, dlse;
+    att_floats key, value;       /* of the block */
+    att_floats query, dout_rows; /* of the step */
     scratch w;
     float *dq_sum; /* [panels][head_dim][panel] */
     int64_t step;  /* of the task: blocks of queries of all its heads, counted */
@@ -69,6 +68,7 @@ static size_t lay_out(const att_call *c, float *p, scratch *w)
     const att_plan *plan = c->plan;
     const att_attention_spec *s = &plan->spec;
     const int64_t panel = plan->kernels->panel, tile = ATT_KEY_BLOCK * PANELS * panel;
+    const int64_t converted = s->dtype == ATT_F32 ? 0 : 1, dims = s->head_dim + s->key_dim + s->value_dim;
     float *pair = NULL;
     *w = (scratch){.dk_stride = whole(s->key_dim, panel), .dv_stride = whole(s->value_dim, panel)};
     const struct {
@@ -85,6 +85,11 @@ static size_t lay_out(const att_call *c, float *p, scratch *w)
                  {&w->dk, ATT_KEY_BLOCK * w->dk_stride},
                  {&w->dv, ATT_KEY_BLOCK * w->dv_stride},
                  {&w->dq_rows, panel * s->head_dim},
+                 {&w->query, converted * PANELS * panel * s->head_dim},
+                 {&w->dout, converted * PANELS * panel * s->value_dim},
+                 {&w->key, converted * ATT_KEY_BLOCK * s->key_dim},
+                 {&w->value, converted * ATT_KEY_BLOCK * s->value_dim},
+                 {&w->row, dims},
                  {&pair, whole((int64_t)(att_pair_scratch(c) * sizeof(double) / sizeof(float)), 16)}};
     size_t count = 0;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
@@ -98,13 +103,6 @@ static size_t lay_out(const att_call *c, float *p, scratch *w)
             count += (size_t)tile;
         }
     return count;
-}
-
-static rows rows_of(const att_call *c, const att_tensor *t, int64_t sequence, int64_t head, bool of_keys)
-{
-    rows r;
-    r.at = att_call_rows(c, t, sequence, head, of_keys, &r.stride);
-    return r;
 }
 
 /* ---- queries */
@@ -127,28 +125,34 @@ static void forget_query(const work *x, int i)
 static void prepare_row(const work *x, int64_t q0, int i)
 {
     const att_site *at = &x->site;
-    const float *dout = x->dout.at + (q0 + i) * x->dout.stride, *out = at->out + (q0 + i) * at->out_stride;
-    const float dlse = x->dlse.at ? x->dlse.at[(q0 + i) * x->dlse.stride] : 0;
+    const att_kernels *k = x->plan->kernels;
+    const int64_t dim = x->plan->spec.value_dim;
+    const float *dout = x->dout_rows.at + i * x->dout_rows.stride;
+    const float *out = att_rows_read(k, &at->out, q0 + i, 1, dim, x->w.row).at;
+    const float dlse = x->dlse.at ? ((const float *)x->dlse.at)[(q0 + i) * x->dlse.stride] : 0;
     x->w.lse[i] = (float)(at->lse[(q0 + i) * at->lse_stride] * ATT_LOG2_E);
-    x->w.delta[i] = x->plan->kernels->dot(x->plan->spec.value_dim, dout, out) - dlse;
+    x->w.delta[i] = k->dot(dim, dout, out) - dlse;
 }
 
 /* Queries [q0, q0 + queries) and their output gradients, in both layouts. */
-static void prepare_queries(const work *x, int64_t q0, int queries)
+static void prepare_queries(work *x, int64_t q0, int queries)
 {
     const att_plan *plan = x->plan;
     const att_site *at = &x->site;
     const att_kernels *k = plan->kernels;
     const int64_t dim = plan->spec.head_dim, value_dim = plan->spec.value_dim;
-    const float *q = at->q + q0 * at->q_stride, *d = x->dout.at + q0 * x->dout.stride;
+    const att_floats q = att_rows_read(k, &at->q, q0, queries, dim, x->w.query);
+    const att_floats d = att_rows_read(k, &x->dout, q0, queries, value_dim, x->w.dout);
+    x->query = q;
+    x->dout_rows = d;
     for (int i = 0; i < queries; i += k->panel) {
         const int n = queries - i < k->panel ? queries - i : k->panel;
-        att_turn_queries(plan, at, q0 + i, n, x->w.q_turned + i * dim);
-        k->turn_in(n, value_dim, d + i * x->dout.stride, x->dout.stride, 1, x->w.dout_turned + i * value_dim);
+        att_turn_queries(plan, (att_floats){q.at + i * q.stride, q.stride}, n, x->w.q_turned + i * dim);
+        k->turn_in(n, value_dim, d.at + i * d.stride, d.stride, 1, x->w.dout_turned + i * value_dim);
     }
     if (plan->score->flags & ATT_DOT)
-        k->panel_rows(queries, PANELS * k->panel, dim, q, at->q_stride, plan->fold ? plan->spec.scale : 1, x->w.q_rows);
-    k->panel_rows(queries, PANELS * k->panel, value_dim, d, x->dout.stride, 1, x->w.dout_rows);
+        k->panel_rows(queries, PANELS * k->panel, dim, q.at, q.stride, plan->fold ? plan->spec.scale : 1, x->w.q_rows);
+    k->panel_rows(queries, PANELS * k->panel, value_dim, d.at, d.stride, 1, x->w.dout_rows);
     for (int i = 0; i < queries; i++)
         if (attends(at, q0 + i))
             prepare_row(x, q0, i);
@@ -178,6 +182,8 @@ static att_block block_of(const work *x, int64_t q0, int queries, int panel_numb
                    .q0 = q0,
                    .k0 = x->task->k0,
                    .queries = queries,
+                   .query = {x->query.at + panel_number * panel * x->query.stride, x->query.stride},
+                   .key = x->key,
                    .q = x->w.q_turned + panel_number * dim * panel,
                    .s = x->w.p + panel_number * panel,
                    .ds = x->w.ds + panel_number * panel,
@@ -198,13 +204,12 @@ static void weights_and_slopes(const work *x, const att_block *b, int panel_numb
 {
     const att_plan *plan = x->plan;
     const att_kernels *k = plan->kernels;
-    const att_site *at = &x->site;
     const int64_t value_dim = plan->spec.value_dim;
     uint64_t keep[ATT_KEY_BLOCK];
     att_score_block(b);
     for (int r = 0; r < b->cut->n_runs; r++) {
         const int64_t first = b->cut->run[r].first, keys = b->cut->run[r].last - first;
-        k->over_columns(keys, value_dim, at->v + (b->k0 + first) * at->v_stride, at->v_stride,
+        k->over_columns(keys, value_dim, x->value.at + first * x->value.stride, x->value.stride,
                         x->w.dout_turned + panel_number * value_dim * k->panel, b->ds + first * b->stride, b->stride);
     }
     att_keep_block(b, keep);
@@ -221,15 +226,14 @@ static void weights_and_slopes(const work *x, const att_block *b, int panel_numb
 static void over_keys(const work *x, const att_block *b)
 {
     const att_plan *plan = x->plan;
-    const att_site *at = &x->site;
     const int64_t dim = plan->spec.head_dim;
-    const float *key = at->k + b->k0 * at->k_stride;
+    const att_floats key = b->key;
     att_clean clean;
-    att_cut_clean(plan, b->cut, b->queries, key, at->k_stride, dim, &clean);
+    att_cut_clean(plan, b->cut, b->queries, key.at, key.stride, dim, &clean);
     for (int r = 0; r < clean.n_runs; r++)
-        plan->kernels->over_keys(dim, clean.run[r].last - clean.run[r].first, key + clean.run[r].first * at->k_stride,
-                                 at->k_stride, b->ds + clean.run[r].first * b->stride, b->stride, b->dq);
-    att_add_unclean(plan, b->cut, &clean, b->queries, key, at->k_stride, dim, b->ds, b->stride, b->dq);
+        plan->kernels->over_keys(dim, clean.run[r].last - clean.run[r].first, key.at + clean.run[r].first * key.stride,
+                                 key.stride, b->ds + clean.run[r].first * b->stride, b->stride, b->dq);
+    att_add_unclean(plan, b->cut, &clean, b->queries, key.at, key.stride, dim, b->ds, b->stride, b->dq);
 }
 
 /* Bit p: does panel p attend to anything in the sub-tile of keys that begins at `key`? */
@@ -277,20 +281,6 @@ static void gather_block(const work *x, int queries, const att_cut *cut, int n_p
 
 /* ---- one step: some panels of queries */
 
-/* y [n, dim] = or += scale x */
-static void store(const att_kernels *k, int64_t n, int64_t dim, float scale, float *x, int64_t x_stride, rows y,
-                  int64_t first, bool add)
-{
-    for (int64_t i = 0; y.at && i < n; i++) {
-        float *from = x + i * x_stride, *to = y.at + (first + i) * y.stride;
-        k->scale(dim, scale, from, from);
-        if (add)
-            k->add(dim, to, from, to);
-        else
-            memcpy(to, from, (size_t)dim * sizeof *to);
-    }
-}
-
 /* How many of the queries are in panel p. */
 static int in_panel(int queries, int p, int panel)
 {
@@ -310,7 +300,7 @@ static void store_queries(const work *x, int64_t q0, int queries)
     for (int i = 0; x->dq.at && i < queries; i += k->panel) {
         const int n = queries - i < k->panel ? queries - i : k->panel;
         k->turn_out(n, dim, x->dq_sum + (q0 + i) * dim, scale, x->w.dq_rows, dim);
-        store(k, n, dim, 1, x->w.dq_rows, dim, x->dq, q0 + i, x->job->grads->accumulate);
+        att_rows_write(k, x->w.dq_rows, dim, &x->dq, q0 + i, n, dim, x->job->grads->accumulate, x->w.row);
     }
 }
 
@@ -360,13 +350,6 @@ static void one_step(work *x, int64_t q0)
 
 /* ---- one task */
 
-/* Rows behind a sequence's length have no gradient. */
-static void clear_rows(rows y, int64_t first, int64_t last, int64_t dim)
-{
-    for (int64_t i = first; y.at && i < last; i++)
-        memset(y.at + i * y.stride, 0, (size_t)dim * sizeof *y.at);
-}
-
 /* Where this task's part of the gradients of one head's parameters goes. */
 static void point_params(work *x, int64_t head_in_group)
 {
@@ -384,15 +367,18 @@ static void one_head(work *x, int64_t head_in_group, int64_t group)
     const int panel = x->plan->kernels->panel;
     const int64_t sequence = x->task->sequence, head = x->task->kv_head * group + head_in_group;
     att_call_site(c, sequence, head, &x->site);
-    x->dout = rows_of(c, &j->grads->dout, sequence, head, false);
-    x->dlse = rows_of(c, &j->grads->dlse, sequence, head, false);
-    x->dq = rows_of(c, &j->grads->dq, sequence, head, false);
+    x->dout = att_call_rows(c, &j->grads->dout, sequence, head, false);
+    x->dlse = att_call_rows(c, &j->grads->dlse, sequence, head, false);
+    x->dq = att_call_rows(c, &j->grads->dq, sequence, head, false);
     x->dq_sum = j->dq + (x->task->slot * group + head_in_group) * j->dq_count;
+    x->key = att_rows_read(x->plan->kernels, &x->site.k, x->task->k0, x->task->keys, x->plan->spec.key_dim, x->w.key);
+    x->value =
+        att_rows_read(x->plan->kernels, &x->site.v, x->task->k0, x->task->keys, x->plan->spec.value_dim, x->w.value);
     point_params(x, head_in_group);
     for (int64_t q0 = 0; q0 < x->site.place.tq; q0 += PANELS * panel)
         one_step(x, q0);
     if (x->task->last && !j->grads->accumulate)
-        clear_rows(x->dq, x->site.place.tq, x->site.rows, x->plan->spec.head_dim);
+        att_rows_clear(&x->dq, x->site.place.tq, x->site.rows, x->plan->spec.head_dim);
 }
 
 static void run_task(void *arg, int i, int thread)
@@ -411,14 +397,14 @@ static void run_task(void *arg, int i, int thread)
     for (int64_t g = 0; g < group && !att_cancelled(plan->ctx); g++)
         one_head(&x, g, group);
     att_tasks_end(&j->tasks, t);
-    const rows dk = rows_of(c, &j->grads->dk, t->sequence, t->kv_head, true);
-    const rows dv = rows_of(c, &j->grads->dv, t->sequence, t->kv_head, true);
+    const att_rows dk = att_call_rows(c, &j->grads->dk, t->sequence, t->kv_head, true);
+    const att_rows dv = att_call_rows(c, &j->grads->dv, t->sequence, t->kv_head, true);
     const bool add = j->grads->accumulate;
-    store(plan->kernels, t->keys, s->key_dim, 1, x.w.dk, x.w.dk_stride, dk, t->k0, add);
-    store(plan->kernels, t->keys, s->value_dim, 1, x.w.dv, x.w.dv_stride, dv, t->k0, add);
+    att_rows_write(plan->kernels, x.w.dk, x.w.dk_stride, &dk, t->k0, t->keys, s->key_dim, add, x.w.row);
+    att_rows_write(plan->kernels, x.w.dv, x.w.dv_stride, &dv, t->k0, t->keys, s->value_dim, add, x.w.row);
     if (t->last && !add) {
-        clear_rows(dk, t->k0 + t->keys, t->k_rows, s->key_dim);
-        clear_rows(dv, t->k0 + t->keys, t->k_rows, s->value_dim);
+        att_rows_clear(&dk, t->k0 + t->keys, t->k_rows, s->key_dim);
+        att_rows_clear(&dv, t->k0 + t->keys, t->k_rows, s->value_dim);
     }
 }
 

@@ -85,18 +85,16 @@ void att_cut_block(const att_plan *plan, const att_site *at, int64_t q0, int que
 
 /* ---- stages */
 
-void att_turn_queries(const att_plan *plan, const att_site *at, int64_t q0, int queries, float *q)
+void att_turn_queries(const att_plan *plan, att_floats query, int queries, float *q)
 {
-    plan->kernels->turn_in(queries, plan->spec.head_dim, at->q + q0 * at->q_stride, at->q_stride,
-                           plan->fold ? plan->spec.scale : 1, q);
+    plan->kernels->turn_in(queries, plan->spec.head_dim, query.at, query.stride, plan->fold ? plan->spec.scale : 1, q);
 }
 
 /* Run r of the block's keys, as stages see it. */
 static att_tile tile_of(const att_block *b, int r)
 {
-    const att_site *at = b->site;
     const int64_t first = b->cut->run[r].first;
-    return (att_tile){.at = &at->place,
+    return (att_tile){.at = &b->site->place,
                       .q = b->q0,
                       .k = b->k0 + first,
                       .queries = b->queries,
@@ -104,9 +102,9 @@ static att_tile tile_of(const att_block *b, int r)
                       .columns = b->plan->kernels->panel,
                       .query = b->q,
                       .dim = b->plan->spec.head_dim,
-                      .key = at->k + (b->k0 + first) * at->k_stride,
+                      .key = b->key.at + first * b->key.stride,
                       .key_dim = b->plan->spec.key_dim,
-                      .key_stride = at->k_stride,
+                      .key_stride = b->key.stride,
                       .s = b->s + first * b->stride,
                       .ds = b->ds ? b->ds + first * b->stride : NULL,
                       .stride = b->stride,

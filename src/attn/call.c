@@ -27,8 +27,8 @@ static att_status check_operand(const att_call *c, const char *name, const att_t
 {
     att_ctx *ctx = c->plan->ctx;
     const axes *x = axes_of(c);
-    att_status e =
-        output ? att_check_output(ctx, name, t, ATT_F32, x->rank) : att_check(ctx, name, t, ATT_F32, x->rank);
+    const att_dtype dtype = c->plan->spec.dtype;
+    att_status e = output ? att_check_output(ctx, name, t, dtype, x->rank) : att_check(ctx, name, t, dtype, x->rank);
     e = e ? e : att_check_dim(ctx, name, t, x->head, heads_name, heads);
     e = e ? e : att_check_dim(ctx, name, t, x->dim, dim_name, dim);
     return e ? e : check_contiguous(c, name, t);
@@ -170,7 +170,7 @@ att_status att_call_check_grad(const att_call *c, const char *name, const att_te
         return ATT_OK;
     if (!att_given(like))
         return att_fail(ctx, ATT_ERR_ARGUMENT, "grads.%s is given, but args.%s is not", name, like_name);
-    att_status e = att_check_output(ctx, name, t, ATT_F32, like->rank);
+    att_status e = att_check_output(ctx, name, t, like->dtype, like->rank);
     e = e ? e : att_check_same_shape(ctx, name, t, like_name, like);
     const att_tensor *const groups[] = {&c->args.q, c->args.score_param, c->args.modifier_param, &g->dout, &g->dlse,
                                         &g->dq,     g->dscore_param,     g->dmodifier_param};
@@ -216,7 +216,7 @@ att_status att_call_check_grads(const att_call *c, const att_attention_grads *gr
     att_status e = att_take_options(g, sizeof *g, grads, "att_attention_grads");
     if (!e && !att_given(&a->lse))
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "args.lse is not given: the backward needs that of the forward");
-    e = e ? e : att_check(ctx, "dout", &g->dout, ATT_F32, axes_of(c)->rank);
+    e = e ? e : att_check(ctx, "dout", &g->dout, a->out.dtype, axes_of(c)->rank);
     e = e ? e : check_contiguous(c, "dout", &g->dout);
     e = e ? e : att_check_same_shape(ctx, "dout", &g->dout, "out", &a->out);
     if (!e && att_given(&g->dlse)) {
@@ -237,23 +237,15 @@ att_status att_call_check_grads(const att_call *c, const att_attention_grads *gr
 
 /* ---- one head of one sequence */
 
-static float *operand_start(const att_call *c, const att_tensor *t, int64_t sequence, int64_t first, int64_t head,
-                            int64_t *stride)
-{
-    const axes *x = axes_of(c);
-    *stride = t->stride[x->time];
-    float *start = t->data;
-    if (!start)
-        return NULL;
-    return start + (c->ragged ? first * t->stride[0] : sequence * t->stride[0]) + head * t->stride[x->head];
-}
-
-float *att_call_rows(const att_call *c, const att_tensor *t, int64_t sequence, int64_t head, bool of_keys,
-                     int64_t *stride)
+att_rows att_call_rows(const att_call *c, const att_tensor *t, int64_t sequence, int64_t head, bool of_keys)
 {
     const att_attention_args *a = &c->args;
+    const axes *x = axes_of(c);
     const int64_t *offsets = of_keys && a->k_offsets ? a->k_offsets : a->q_offsets;
-    return operand_start(c, t, sequence, c->ragged ? offsets[sequence] : 0, head, stride);
+    const int64_t first = c->ragged ? offsets[sequence] * t->stride[0] : sequence * t->stride[0];
+    const int64_t start = first + head * t->stride[x->head];
+    return (att_rows){t->data ? (char *)t->data + start * (int64_t)att_dtype_size(t->dtype) : NULL, t->stride[x->time],
+                      t->dtype};
 }
 
 static int64_t position_of(const att_call *c, int64_t sequence, int64_t tq, int64_t tk)
@@ -282,11 +274,13 @@ void att_call_site(const att_call *c, int64_t b, int64_t h, att_site *site)
     site->k_rows = c->ragged ? k_offsets[b + 1] - k_first : c->max_tk;
     at->tk = a->k_lengths ? a->k_lengths[b] : site->k_rows;
     at->position = position_of(c, b, at->tq, at->tk);
-    site->q = operand_start(c, &a->q, b, q_first, h, &site->q_stride);
-    site->k = operand_start(c, &a->k, b, k_first, kv_head, &site->k_stride);
-    site->v = operand_start(c, &a->v, b, k_first, kv_head, &site->v_stride);
-    site->out = operand_start(c, &a->out, b, q_first, h, &site->out_stride);
-    site->lse = operand_start(c, &a->lse, b, q_first, h, &site->lse_stride);
+    site->q = att_call_rows(c, &a->q, b, h, false);
+    site->k = att_call_rows(c, &a->k, b, kv_head, true);
+    site->v = att_call_rows(c, &a->v, b, kv_head, true);
+    site->out = att_call_rows(c, &a->out, b, h, false);
+    const att_rows lse = att_call_rows(c, &a->lse, b, h, false);
+    site->lse = lse.at;
+    site->lse_stride = lse.stride;
     site->dropout = att_dropout_of(c, b, h);
     att_params_view(c, site);
 }

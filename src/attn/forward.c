@@ -7,51 +7,79 @@
 
 #include <math.h>
 
-/* Softmax and output so far of one block of queries: [panel], [panel], [value_dim][panel]. */
+/* Softmax and output so far of one panel of queries: [panel], [panel], [value_dim][panel]. */
 typedef struct partial {
     float *max, *sum, *o;
     bool touched;
 } partial;
 
+/* A panel of queries on its way. */
+typedef struct strip {
+    int64_t q0;
+    int queries;
+    float *q;                      /* [head_dim][panel], turned */
+    float *rows;                   /* [panel, head_dim or value_dim], where they are not f32 */
+    att_floats query;              /* [queries, head_dim] */
+    partial total, segment, *into; /* into: what this segment's keys go to, total where it is the first */
+} strip;
+
 /* What one thread works in. */
 typedef struct scratch {
-    float *q, *s, *rescale; /* [head_dim][panel], [keys of a block][panel], [panel] */
-    partial total, segment;
+    float *s, *rescale;   /* [keys of a block][panel], [panel] */
+    float *keys, *values; /* [ATT_KEY_BLOCK][key_dim] and [value_dim], where they are not f32 */
+    strip strip[ATT_MAX_GROUP];
 } scratch;
 
 typedef struct job {
     const att_call *call;
     float *memory;
     size_t scratch_count; /* floats of one thread */
-    int64_t items, tasks; /* blocks of queries of all heads and sequences, and the tasks they are dealt to */
+    int group;            /* panels of queries in an item */
+    int64_t items, tasks; /* groups of queries of all heads and sequences, and the tasks they are dealt to */
     int64_t *first;       /* [sequences + 1] each sequence's first item */
 } job;
 
-static size_t round_up(size_t n) { return (n + 15) / 16 * 16; }
+/* ---- memory */
+
+/* Lays scratch memory out from p on and returns how many floats that takes. */
+static size_t lay_out(const att_plan *plan, float *p, scratch *w)
+{
+    const att_attention_spec *s = &plan->spec;
+    const int64_t panel = plan->kernels->panel, longest = s->head_dim > s->value_dim ? s->head_dim : s->value_dim;
+    const int64_t converted = s->dtype == ATT_F32 ? 0 : 1;
+    size_t count = 0;
+    struct {
+        float **at;
+        int64_t count;
+    } parts[4 + 8 * ATT_MAX_GROUP] = {{&w->s, ATT_KEY_BLOCK * panel},
+                                      {&w->rescale, panel},
+                                      {&w->keys, converted * ATT_KEY_BLOCK * s->key_dim},
+                                      {&w->values, converted * ATT_KEY_BLOCK * s->value_dim}};
+    int n = 4;
+    for (strip *t = w->strip; t < w->strip + plan->group; t++) {
+        parts[n].at = &t->q, parts[n++].count = s->head_dim * panel;
+        parts[n].at = &t->rows, parts[n++].count = converted * longest * panel;
+        for (int i = 0; i < 2; i++) {
+            partial *of = i ? &t->segment : &t->total;
+            parts[n].at = &of->max, parts[n++].count = panel;
+            parts[n].at = &of->sum, parts[n++].count = panel;
+            parts[n].at = &of->o, parts[n++].count = s->value_dim * panel;
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        *parts[i].at = p ? p + count : NULL;
+        count += (size_t)(parts[i].count + 15) / 16 * 16;
+    }
+    return count;
+}
 
 size_t att_plan_scratch(const att_plan *plan)
 {
-    const size_t panel = (size_t)plan->kernels->panel;
-    return panel * round_up((size_t)(plan->spec.head_dim + 2 * plan->spec.value_dim + ATT_KEY_BLOCK + 5));
+    scratch w;
+    return lay_out(plan, NULL, &w);
 }
 
-static scratch scratch_of(const job *j, int thread)
-{
-    const att_attention_spec *s = &j->call->plan->spec;
-    const int64_t panel = j->call->plan->kernels->panel;
-    float *p = j->memory + (size_t)thread * j->scratch_count;
-    scratch w;
-    w.q = p;
-    w.s = w.q + s->head_dim * panel;
-    w.total.o = w.s + ATT_KEY_BLOCK * panel;
-    w.segment.o = w.total.o + s->value_dim * panel;
-    w.total.max = w.segment.o + s->value_dim * panel;
-    w.total.sum = w.total.max + panel;
-    w.segment.max = w.total.sum + panel;
-    w.segment.sum = w.segment.max + panel;
-    w.rescale = w.segment.sum + panel;
-    return w;
-}
+/* ---- one strip of queries */
 
 /* Its o is written when the first keys are. */
 static void clear(partial *p, int panel)
@@ -63,106 +91,158 @@ static void clear(partial *p, int panel)
     p->touched = false;
 }
 
-/* Keys [first, last) into a partial result. */
-static void attend_keys(const att_plan *plan, const att_site *at, int64_t q0, int queries, int64_t first, int64_t last,
-                        const scratch *w, partial *p)
+static void begin(const att_plan *plan, const att_site *at, strip *t)
 {
-    const att_kernels *kernels = plan->kernels;
-    att_cut cut;
-    att_clean clean;
-    uint64_t keep[ATT_KEY_BLOCK];
-    att_block b = {.plan = plan,
-                   .site = at,
-                   .cut = &cut,
-                   .q0 = q0,
-                   .queries = queries,
-                   .q = w->q,
-                   .s = w->s,
-                   .stride = kernels->panel,
-                   .score_param = at->score_param,
-                   .modifier_param = at->modifier_param};
-    for (int64_t k0 = first; k0 < last; k0 += ATT_KEY_BLOCK) {
-        const int keys = (int)(last - k0 < ATT_KEY_BLOCK ? last - k0 : ATT_KEY_BLOCK);
-        att_cut_block(plan, at, q0, queries, k0, keys, &cut);
-        if (cut.n_runs == 0)
-            continue;
-        b.k0 = k0;
-        att_score_block(&b);
-        kernels->soften(queries, cut.partial || plan->n_modifiers, cut.n_runs, cut.run, w->s, p->max, p->sum,
-                        w->rescale);
-        att_keep_block(&b, keep);
-        att_drop_block(&b, keep, w->s);
-        const float *v = at->v + k0 * at->v_stride;
-        att_cut_clean(plan, &cut, queries, v, at->v_stride, plan->spec.value_dim, &clean);
-        kernels->weigh(queries, clean.n_runs, clean.run, plan->spec.value_dim, v, at->v_stride, w->s,
-                       p->touched ? w->rescale : NULL, p->o);
-        att_add_unclean(plan, &cut, &clean, queries, v, at->v_stride, plan->spec.value_dim, w->s, kernels->panel, p->o);
-        p->touched = true;
+    const int panel = plan->kernels->panel;
+    t->query = att_rows_read(plan->kernels, &at->q, t->q0, t->queries, plan->spec.head_dim, t->rows);
+    att_turn_queries(plan, t->query, t->queries, t->q);
+    clear(&t->total, panel);
+    for (int i = 0; plan->sink >= 0 && i < panel; i++) {
+        t->total.max[i] = (float)(at->modifier_param[plan->sink].data[0] * ATT_LOG2_E);
+        t->total.sum[i] = 1;
     }
 }
 
-/* o / sum, and the log-sum-exp; a row that attended to nothing gets 0 and -inf. */
-static void finish(const att_plan *plan, const att_site *at, int64_t q0, int queries, const scratch *w)
+static void open_segment(strip *t, int panel)
 {
-    const partial *p = &w->total;
-    for (int i = 0; i < plan->kernels->panel; i++)
-        w->rescale[i] = p->sum[i] == 0 ? 0 : 1 / p->sum[i];
-    plan->kernels->turn_out(queries, plan->spec.value_dim, p->o, w->rescale, at->out + q0 * at->out_stride,
-                            at->out_stride);
-    for (int i = 0; at->lse && i < queries; i++)
-        at->lse[(q0 + i) * at->lse_stride] =
-            p->sum[i] == 0 ? -INFINITY : (float)((p->max[i] + log2(p->sum[i])) / ATT_LOG2_E);
+    clear(&t->segment, panel);
+    t->into = t->total.touched ? &t->segment : &t->total;
+}
+
+/* A block of keys and values, from k0 on. */
+static void attend_block(const att_plan *plan, const att_site *at, const strip *t, const att_cut *cut, int64_t k0,
+                         att_floats key, att_floats value, const scratch *w)
+{
+    partial *p = t->into;
+    const att_kernels *kernels = plan->kernels;
+    const int64_t value_dim = plan->spec.value_dim;
+    const att_block b = {.plan = plan,
+                         .site = at,
+                         .cut = cut,
+                         .q0 = t->q0,
+                         .k0 = k0,
+                         .queries = t->queries,
+                         .query = t->query,
+                         .key = key,
+                         .q = t->q,
+                         .s = w->s,
+                         .stride = kernels->panel,
+                         .score_param = at->score_param,
+                         .modifier_param = at->modifier_param};
+    att_clean clean;
+    uint64_t keep[ATT_KEY_BLOCK];
+    att_score_block(&b);
+    kernels->soften(t->queries, cut->partial || plan->n_modifiers || !(plan->score->flags & ATT_DOT), cut->n_runs,
+                    cut->run, w->s, p->max, p->sum, w->rescale);
+    att_keep_block(&b, keep);
+    att_drop_block(&b, keep, w->s);
+    att_cut_clean(plan, cut, t->queries, value.at, value.stride, value_dim, &clean);
+    kernels->weigh(t->queries, clean.n_runs, clean.run, value_dim, value.at, value.stride, w->s,
+                   p->touched ? w->rescale : NULL, p->o);
+    att_add_unclean(plan, cut, &clean, t->queries, value.at, value.stride, value_dim, w->s, kernels->panel, p->o);
+    p->touched = true;
 }
 
 /* Rows that attend to nothing. */
 static void clear_rows(const att_plan *plan, const att_site *at, int64_t first, int64_t last)
 {
-    for (int64_t i = first; i < last; i++) {
-        for (int64_t d = 0; d < plan->spec.value_dim; d++)
-            at->out[i * at->out_stride + d] = 0;
-        if (at->lse)
-            at->lse[i * at->lse_stride] = -INFINITY;
+    att_rows_clear(&at->out, first, last, plan->spec.value_dim);
+    for (int64_t i = first; at->lse && i < last; i++)
+        at->lse[i * at->lse_stride] = -INFINITY;
+}
+
+/* o / sum, and the log-sum-exp; a row that attended to nothing gets 0 and -inf. */
+static void finish(const att_plan *plan, const att_site *at, const strip *t, const scratch *w)
+{
+    const att_kernels *kernels = plan->kernels;
+    const partial *p = &t->total;
+    const int64_t value_dim = plan->spec.value_dim;
+    if (!p->touched) {
+        clear_rows(plan, at, t->q0, t->q0 + t->queries);
+        return;
+    }
+    for (int i = 0; i < kernels->panel; i++)
+        w->rescale[i] = p->sum[i] == 0 ? 0 : 1 / p->sum[i];
+    if (at->out.dtype == ATT_F32) {
+        kernels->turn_out(t->queries, value_dim, p->o, w->rescale, (float *)at->out.at + t->q0 * at->out.stride,
+                          at->out.stride);
+    } else {
+        kernels->turn_out(t->queries, value_dim, p->o, w->rescale, t->rows, value_dim);
+        att_rows_write(kernels, t->rows, value_dim, &at->out, t->q0, t->queries, value_dim, false, NULL);
+    }
+    for (int i = 0; at->lse && i < t->queries; i++)
+        at->lse[(t->q0 + i) * at->lse_stride] =
+            p->sum[i] == 0 ? -INFINITY : (float)((p->max[i] + log2(p->sum[i])) / ATT_LOG2_E);
+}
+
+/* ---- a group of strips, which meets each block of keys together */
+
+/* Keys [first, last), a segment. */
+static void attend_segment(const att_plan *plan, const att_site *at, int n_strips, int64_t first, int64_t last,
+                           scratch *w)
+{
+    const att_attention_spec *s = &plan->spec;
+    for (int64_t k0 = first; k0 < last; k0 += ATT_KEY_BLOCK) {
+        const int keys = (int)(last - k0 < ATT_KEY_BLOCK ? last - k0 : ATT_KEY_BLOCK);
+        att_floats key = {0}, value = {0};
+        for (int i = 0; i < n_strips; i++) {
+            strip *t = &w->strip[i];
+            att_cut cut;
+            att_cut_block(plan, at, t->q0, t->queries, k0, keys, &cut);
+            if (cut.n_runs == 0)
+                continue;
+            if (!key.at) {
+                key = att_rows_read(plan->kernels, &at->k, k0, keys, s->key_dim, w->keys);
+                value = att_rows_read(plan->kernels, &at->v, k0, keys, s->value_dim, w->values);
+            }
+            attend_block(plan, at, t, &cut, k0, key, value, w);
+        }
     }
 }
 
+/* Queries [q0, q0 + queries) against all keys. */
 static void attend_queries(const att_plan *plan, const att_site *at, int64_t q0, int queries, scratch *w)
 {
     const att_kernels *kernels = plan->kernels;
-    const int64_t value_dim = plan->spec.value_dim;
-    att_turn_queries(plan, at, q0, queries, w->q);
-    clear(&w->total, kernels->panel);
-    for (int i = 0; plan->sink >= 0 && i < kernels->panel; i++) {
-        w->total.max[i] = (float)(at->modifier_param[plan->sink].data[0] * ATT_LOG2_E);
-        w->total.sum[i] = 1;
+    int n_strips = 0;
+    for (int done = 0; done < queries; done += kernels->panel, n_strips++) {
+        strip *t = &w->strip[n_strips];
+        t->q0 = q0 + done;
+        t->queries = queries - done < kernels->panel ? queries - done : kernels->panel;
+        begin(plan, at, t);
     }
     for (int64_t k = 0; k < at->place.tk; k += ATT_KEY_SEGMENT) {
         const int64_t last = at->place.tk - k < ATT_KEY_SEGMENT ? at->place.tk : k + ATT_KEY_SEGMENT;
-        clear(&w->segment, kernels->panel);
-        attend_keys(plan, at, q0, queries, k, last, w, w->total.touched ? &w->segment : &w->total);
-        if (w->segment.touched)
-            kernels->merge(value_dim, w->total.max, w->total.sum, w->total.o, w->segment.max, w->segment.sum,
-                           w->segment.o);
+        for (int i = 0; i < n_strips; i++)
+            open_segment(&w->strip[i], kernels->panel);
+        attend_segment(plan, at, n_strips, k, last, w);
+        for (int i = 0; i < n_strips; i++) {
+            strip *t = &w->strip[i];
+            if (t->segment.touched)
+                kernels->merge(plan->spec.value_dim, t->total.max, t->total.sum, t->total.o, t->segment.max,
+                               t->segment.sum, t->segment.o);
+        }
     }
-    if (w->total.touched)
-        finish(plan, at, q0, queries, w);
-    else
-        clear_rows(plan, at, q0, q0 + queries);
+    for (int i = 0; i < n_strips; i++)
+        finish(plan, at, &w->strip[i], w);
 }
+
+/* ---- the call */
 
 static void run_item(const job *j, int64_t item, scratch *w)
 {
     const att_call *call = j->call;
-    const int panel = call->plan->kernels->panel;
+    const int each = call->plan->kernels->panel * j->group;
     int64_t low = 0, high = call->sequences; /* first[low] <= item < first[high] */
     while (high - low > 1) {
         const int64_t middle = low + (high - low) / 2;
         *(j->first[middle] <= item ? &low : &high) = middle;
     }
     const int64_t blocks = (j->first[low + 1] - j->first[low]) / call->plan->spec.heads;
-    const int64_t local = item - j->first[low], q0 = local % blocks * panel;
+    const int64_t local = item - j->first[low], q0 = local % blocks * each;
     att_site at;
     att_call_site(call, low, local / blocks, &at);
-    const int64_t last = at.rows - q0 < panel ? at.rows : q0 + panel;
+    const int64_t last = at.rows - q0 < each ? at.rows : q0 + each;
     const int64_t used = at.place.tq < q0 ? q0 : at.place.tq < last ? at.place.tq : last;
     if (used > q0)
         attend_queries(call->plan, &at, q0, (int)(used - q0), w);
@@ -172,7 +252,8 @@ static void run_item(const job *j, int64_t item, scratch *w)
 static void run_task(void *arg, int i, int thread)
 {
     const job *j = arg;
-    scratch w = scratch_of(j, thread);
+    scratch w;
+    lay_out(j->call->plan, j->memory + (size_t)thread * j->scratch_count, &w);
     const int64_t last = j->items * (i + 1) / j->tasks;
     for (int64_t item = j->items * i / j->tasks; item < last && !att_cancelled(j->call->plan->ctx); item++)
         run_item(j, item, &w);
@@ -184,18 +265,21 @@ static void deal(job *j)
     enum { TASKS_PER_THREAD = 32, TASK_FLOPS = 200000 };
     const att_call *call = j->call;
     const att_attention_spec *s = &call->plan->spec;
-    const int64_t panel = call->plan->kernels->panel;
+    const int threads = att_threads(call->plan->ctx);
     double flops = 0;
+    j->group =
+        call->max_tq * call->sequences * s->heads < 4 * threads * ATT_MAX_GROUP * ATT_MAX_PANEL ? 1 : call->plan->group;
+    const int64_t each = (int64_t)j->group * call->plan->kernels->panel;
     for (int64_t b = 0; b < call->sequences; b++) {
         att_site at;
         att_call_site(call, b, 0, &at);
         j->first[b] = j->items;
-        j->items += (at.rows + panel - 1) / panel * s->heads;
+        j->items += (at.rows + each - 1) / each * s->heads;
         flops +=
             2.0 * (double)at.place.tq * (double)at.place.tk * (double)(s->head_dim + s->value_dim) * (double)s->heads;
     }
     j->first[call->sequences] = j->items;
-    const double worth = flops / TASK_FLOPS + 1, most = (double)att_threads(call->plan->ctx) * TASKS_PER_THREAD;
+    const double worth = flops / TASK_FLOPS + 1, most = (double)threads * TASKS_PER_THREAD;
     j->tasks = (int64_t)(worth < most ? worth : most);
     if (j->tasks > j->items)
         j->tasks = j->items;

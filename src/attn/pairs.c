@@ -17,11 +17,10 @@ static att_pair pair_of(const att_block *b, const att_tile *t)
 /* Moves p to query i and key j of the tile; false if that pair does not attend. */
 static bool move(const att_block *b, const att_tile *t, int i, int j, att_pair *p)
 {
-    const att_site *at = b->site;
     p->q = t->q + i;
     p->k = t->k + j;
-    p->query = at->q + p->q * at->q_stride;
-    p->key = at->k + p->k * at->k_stride;
+    p->query = b->query.at + (p->q - b->q0) * b->query.stride;
+    p->key = b->key.at + (p->k - b->k0) * b->key.stride;
     return !b->cut->partial || (b->cut->bits[p->k - b->k0] >> i & 1);
 }
 

@@ -29,8 +29,8 @@ static att_status check_sizes(att_ctx *ctx, att_attention_spec *s)
     if (s->heads % s->kv_heads)
         return att_fail(ctx, ATT_ERR_SHAPE, "spec.kv_heads = %lld does not divide spec.heads = %lld",
                         (long long)s->kv_heads, (long long)s->heads);
-    if (s->dtype != ATT_F32)
-        return att_fail(ctx, ATT_ERR_DTYPE, "spec.dtype is %s, expected f32", att_dtype_name(s->dtype));
+    if (s->dtype != ATT_F32 && s->dtype != ATT_F16 && s->dtype != ATT_BF16)
+        return att_fail(ctx, ATT_ERR_DTYPE, "spec.dtype is %s, expected f32, f16 or bf16", att_dtype_name(s->dtype));
     if (!(s->dropout >= 0 && s->dropout < 1))
         return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.dropout is %g, expected at least 0 and less than 1",
                         (double)s->dropout);
@@ -135,6 +135,7 @@ att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan *
     e = e ? e : check_modifiers(ctx, p);
     e = e ? e : check_masks(ctx, p);
     e = e ? e : check_align(ctx, p);
+    p->group = p->spec.dtype == ATT_F32 ? 1 : ATT_MAX_GROUP;
     if (e) {
         att_free(ctx, p);
         return e;

@@ -17,8 +17,8 @@ static att_pair pair_of(const att_plan *plan, const att_site *at, int64_t q, int
     return (att_pair){.at = &at->place,
                       .q = q,
                       .k = k,
-                      .query = at->q + q * at->q_stride,
-                      .key = at->k + k * at->k_stride,
+                      .query = (const float *)at->q.at + q * at->q.stride,
+                      .key = (const float *)at->k.at + k * at->k.stride,
                       .dim = plan->spec.head_dim,
                       .key_dim = plan->spec.key_dim};
 }
@@ -66,6 +66,7 @@ static double dropout(const att_plan *plan, const att_site *at, int64_t q, int64
 double att_ref_attention_row(const att_plan *plan, const att_site *at, int64_t q, double *weights, double *out)
 {
     const int64_t tk = at->place.tk;
+    const float *value = at->v.at;
     double max = -INFINITY, sum = 0;
     for (int64_t k = 0; k < tk; k++)
         max = fmax(max, score(plan, at, q, k));
@@ -84,7 +85,7 @@ double att_ref_attention_row(const att_plan *plan, const att_site *at, int64_t q
         if (weights)
             weights[k] = w;
         for (int64_t d = 0; out && w > 0 && d < plan->spec.value_dim; d++)
-            out[d] += dropout(plan, at, q, k) * w * at->v[k * at->v_stride + d];
+            out[d] += dropout(plan, at, q, k) * w * value[k * at->v.stride + d];
     }
     return any ? max + log(sum) : -INFINITY;
 }
@@ -110,6 +111,7 @@ void att_ref_attention_row_backward(const att_plan *plan, const att_site *at, in
                                     const double *out, const float *dout, float dlse, const att_ref_grads *g)
 {
     const int64_t value_dim = plan->spec.value_dim;
+    const float *value = at->v.at;
     double delta = -dlse, attended = 0;
     for (int64_t d = 0; d < value_dim; d++)
         delta += dout[d] * out[d];
@@ -117,7 +119,7 @@ void att_ref_attention_row_backward(const att_plan *plan, const att_site *at, in
         const double factor = dropout(plan, at, q, k);
         double dp = 0;
         for (int64_t d = 0; d < value_dim && weights[k] > 0; d++) {
-            dp += factor * dout[d] * at->v[k * at->v_stride + d];
+            dp += factor * dout[d] * value[k * at->v.stride + d];
             g->dv[k * value_dim + d] += factor * weights[k] * dout[d];
         }
         if (weights[k] > 0)

@@ -18,14 +18,24 @@
  * block of them is softened at once, and a segment's partial result is merged with those before it. */
 enum { ATT_KEY_BLOCK = 256, ATT_KEY_SEGMENT = 1024, ATT_SUB_TILE = 32, ATT_MAX_PANEL = 64 };
 
+/* Rows of one head in a tensor of the caller's; at NULL: not given. */
+typedef struct att_rows {
+    void *at;
+    int64_t stride; /* elements from row to row */
+    att_dtype dtype;
+} att_rows;
+/* Rows of floats to read: the caller's own, or a copy of those of another type. */
+typedef struct att_floats {
+    const float *at;
+    int64_t stride;
+} att_floats;
+
 /* One head of one sequence. */
 typedef struct att_site {
     att_place place;
-    const float *q, *k, *v; /* [tq, head_dim] [tk, key_dim] [tk, value_dim], time steps these strides apart: */
-    int64_t q_stride, k_stride, v_stride;
-    float *out; /* [tq, value_dim] */
-    int64_t out_stride;
-    float *lse; /* [tq] or NULL */
+    att_rows q, k, v; /* [tq, head_dim] [tk, key_dim] [tk, value_dim] */
+    att_rows out;     /* [tq, value_dim] */
+    float *lse;       /* [tq] or NULL */
     int64_t lse_stride;
     int64_t rows;        /* of out and lse; those from tq on become 0 and -inf */
     int64_t k_rows;      /* of k and v */

@@ -18,9 +18,15 @@ static void soften_row(const att_plan *plan, const att_site *at, float *row, flo
     memcpy(scores, row, (size_t)tk * sizeof *row);
 }
 
-/* Weights of up to a panel of queries, [queries, tk]; q and s as in scratch of the forward pass, row [tk + 1]. */
-static void weights_of_block(const att_plan *plan, const att_site *at, int64_t q0, int queries, float *q, float *s,
-                             float *row, float *weights)
+typedef struct scratch {
+    float *q, *s;        /* [head_dim][panel] [ATT_KEY_BLOCK][panel] */
+    float *query, *keys; /* [panel, head_dim] [ATT_KEY_BLOCK, key_dim], converted */
+    float *row;          /* [tk + 1] */
+} scratch;
+
+/* Weights of up to a panel of queries, [queries, tk]. */
+static void weights_of_block(const att_plan *plan, const att_site *at, int64_t q0, int queries, const scratch *w,
+                             float *weights)
 {
     const att_kernels *kernels = plan->kernels;
     const int panel = kernels->panel;
@@ -31,25 +37,27 @@ static void weights_of_block(const att_plan *plan, const att_site *at, int64_t q
                    .cut = &cut,
                    .q0 = q0,
                    .queries = queries,
-                   .q = q,
-                   .s = s,
+                   .q = w->q,
+                   .s = w->s,
+                   .query = att_rows_read(kernels, &at->q, q0, queries, plan->spec.head_dim, w->query),
                    .stride = panel,
                    .score_param = at->score_param,
                    .modifier_param = at->modifier_param};
-    att_turn_queries(plan, at, q0, queries, q);
+    att_turn_queries(plan, b.query, queries, w->q);
     for (int64_t i = 0; i < queries * tk; i++)
         weights[i] = -INFINITY;
     for (b.k0 = 0; b.k0 < tk; b.k0 += ATT_KEY_BLOCK) {
         const int keys = (int)(tk - b.k0 < ATT_KEY_BLOCK ? tk - b.k0 : ATT_KEY_BLOCK);
+        b.key = att_rows_read(kernels, &at->k, b.k0, keys, plan->spec.key_dim, w->keys);
         att_cut_block(plan, at, q0, queries, b.k0, keys, &cut);
         att_score_block(&b);
         for (int r = 0; r < cut.n_runs; r++)
             for (int64_t k = cut.run[r].first; k < cut.run[r].last; k++)
                 for (int i = 0; i < queries; i++)
-                    weights[i * tk + b.k0 + k] = s[k * panel + i];
+                    weights[i * tk + b.k0 + k] = w->s[k * panel + i];
     }
     for (int i = 0; i < queries; i++)
-        soften_row(plan, at, row, weights + i * tk);
+        soften_row(plan, at, w->row, weights + i * tk);
 }
 
 att_status att_weights(const att_plan *plan, const att_attention_args *args, int64_t sequence, int64_t head,
@@ -72,13 +80,19 @@ att_status att_weights(const att_plan *plan, const att_attention_args *args, int
         return att_fail(ctx, ATT_ERR_ARGUMENT, "queries from %lld, %lld of them, but the sequence has %lld",
                         (long long)q_first, (long long)q_count, (long long)at.place.tq);
     const int64_t panel = plan->kernels->panel;
-    float *q = att_alloc(ctx, (size_t)((plan->spec.head_dim + ATT_KEY_BLOCK) * panel + at.place.tk + 1), sizeof *q);
-    if (!q)
+    const int64_t dim = plan->spec.head_dim, key_dim = plan->spec.key_dim;
+    scratch w = {.q = att_alloc(ctx,
+                                (size_t)((2 * dim + ATT_KEY_BLOCK) * panel + ATT_KEY_BLOCK * key_dim + at.place.tk + 1),
+                                sizeof *w.q)};
+    if (!w.q)
         return ATT_ERR_MEMORY;
-    float *s = q + plan->spec.head_dim * panel, *row = s + ATT_KEY_BLOCK * panel;
+    w.s = w.q + dim * panel;
+    w.query = w.s + ATT_KEY_BLOCK * panel;
+    w.keys = w.query + dim * panel;
+    w.row = w.keys + ATT_KEY_BLOCK * key_dim;
     for (int64_t i = 0; i < q_count; i += panel)
-        weights_of_block(plan, &at, q_first + i, (int)(q_count - i < panel ? q_count - i : panel), q, s, row,
+        weights_of_block(plan, &at, q_first + i, (int)(q_count - i < panel ? q_count - i : panel), &w,
                          weights + i * at.place.tk);
-    att_free(ctx, q);
+    att_free(ctx, w.q);
     return ATT_OK;
 }

@@ -14,7 +14,8 @@ static double tolerance(const att_plan *plan, const att_site *at, int64_t q)
     for (int64_t k = 0; k < at->place.tk; k++) {
         double s = 0;
         for (int64_t d = 0; d < plan->spec.head_dim; d++)
-            s += fabs((double)at->q[q * at->q_stride + d] * at->k[k * at->k_stride + d]);
+            s += fabs((double)((const float *)at->q.at)[q * at->q.stride + d] *
+                      ((const float *)at->k.at)[k * at->k.stride + d]);
         most = fmax(most, s * plan->spec.scale + 1);
     }
     const double units = 4 + 2 * (sqrt((double)plan->spec.head_dim) + 2) * most + 2 * sqrt((double)at->place.tk);
@@ -26,7 +27,7 @@ static void check_row(const att_plan *plan, const att_site *at, int64_t q)
     double *out = malloc((size_t)plan->spec.value_dim * sizeof *out);
     const double lse = att_ref_attention_row(plan, at, q, NULL, out), limit = tolerance(plan, at, q);
     for (int64_t d = 0; d < plan->spec.value_dim; d++) {
-        const float got = at->out[q * at->out_stride + d];
+        const float got = ((const float *)at->out.at)[q * at->out.stride + d];
         if (!(fabs(got - out[d]) <= limit))
             fail_msg("%s: query %d, out[%d] is %.9g, expected %.9g +- %.1e", att_isa(plan->ctx), (int)q, (int)d,
                      (double)got, out[d], limit);

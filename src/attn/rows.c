@@ -1,0 +1,42 @@
+/* Rows of q, k, v, out and of gradients, whatever type they are stored in. */
+#include "attn/attn.h"
+
+#include <string.h>
+
+static char *row_at(const att_rows *r, int64_t row)
+{
+    return (char *)r->at + row * r->stride * (int64_t)att_dtype_size(r->dtype);
+}
+
+att_floats att_rows_read(const att_kernels *k, const att_rows *r, int64_t first, int64_t n, int64_t dim, float *buffer)
+{
+    if (r->dtype == ATT_F32)
+        return (att_floats){(const float *)r->at + first * r->stride, r->stride};
+    void (*const convert)(int64_t, const uint16_t *, float *) = r->dtype == ATT_F16 ? k->from_f16 : k->from_bf16;
+    for (int64_t i = 0; i < n; i++)
+        convert(dim, (const uint16_t *)(void *)row_at(r, first + i), buffer + i * dim);
+    return (att_floats){buffer, dim};
+}
+
+void att_rows_write(const att_kernels *k, const float *x, int64_t stride, const att_rows *y, int64_t first, int64_t n,
+                    int64_t dim, bool add, float *buffer)
+{
+    for (int64_t i = 0; y->at && i < n; i++) {
+        void *to = row_at(y, first + i);
+        const float *from = x + i * stride;
+        if (add) {
+            k->add(dim, att_rows_read(k, y, first + i, 1, dim, buffer).at, from, buffer);
+            from = buffer;
+        }
+        if (y->dtype == ATT_F32)
+            memcpy(to, from, (size_t)dim * sizeof *from);
+        else
+            (y->dtype == ATT_F16 ? k->to_f16 : k->to_bf16)(dim, from, to);
+    }
+}
+
+void att_rows_clear(const att_rows *y, int64_t first, int64_t last, int64_t dim)
+{
+    for (int64_t i = first; y->at && i < last; i++)
+        memset(row_at(y, i), 0, (size_t)dim * att_dtype_size(y->dtype));
+}

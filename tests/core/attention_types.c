@@ -1,0 +1,172 @@
+/* Attention on f16 and bf16: the same as on the floats that they encode, bit for bit, and then rounded. */
+#include "attention_help.h"
+#include "attn/attn.h"
+#include "simd/isa.h"
+
+#include <math.h>
+
+/* Everything of a call that is stored in the short type. */
+enum { Q, K, V, OUT, DOUT, DQ, DK, DV, TENSORS };
+
+typedef struct calls {
+    operands o; /* the floats, which a short type encodes exactly */
+    float *wide[TENSORS];
+    uint16_t *narrow[TENSORS];
+    int64_t count[TENSORS];
+    att_attention_args a;     /* in the short type */
+    att_attention_grads g, h; /* of floats, of the short type */
+} calls;
+
+static void code(const att_kernels *k, att_dtype type, int64_t n, const float *x, uint16_t *y)
+{
+    (type == ATT_F16 ? k->to_f16 : k->to_bf16)(n, x, y);
+}
+
+static void number(const att_kernels *k, att_dtype type, int64_t n, const uint16_t *x, float *y)
+{
+    (type == ATT_F16 ? k->from_f16 : k->from_bf16)(n, x, y);
+}
+
+static calls make_calls(const att_kernels *k, att_dtype type, shape n)
+{
+    calls c = {.o = make(n)};
+    const int64_t q = n.batch * n.heads * n.tq, kv = n.batch * n.kv_heads * n.tk;
+    const int64_t count[TENSORS] = {q * n.head_dim,  kv * n.head_dim, kv * n.value_dim, q * n.value_dim,
+                                    q * n.value_dim, q * n.head_dim,  kv * n.head_dim,  kv * n.value_dim};
+    c.g.size = c.h.size = sizeof c.g;
+    const att_tensor like[TENSORS] = {c.o.args.q,   c.o.args.k, c.o.args.v, c.o.args.out,
+                                      c.o.args.out, c.o.args.q, c.o.args.k, c.o.args.v};
+    c.a = c.o.args;
+    att_tensor *const wide[TENSORS] = {&c.o.args.q, &c.o.args.k, &c.o.args.v, &c.o.args.out,
+                                       &c.g.dout,   &c.g.dq,     &c.g.dk,     &c.g.dv};
+    att_tensor *const narrow[TENSORS] = {&c.a.q, &c.a.k, &c.a.v, &c.a.out, &c.h.dout, &c.h.dq, &c.h.dk, &c.h.dv};
+    for (int i = 0; i < TENSORS; i++) {
+        c.count[i] = count[i];
+        c.wide[i] = check_numbers(count[i], (uint64_t)(20 + i));
+        c.narrow[i] = malloc((size_t)count[i] * sizeof *c.narrow[i] + 1);
+        code(k, type, count[i], c.wide[i], c.narrow[i]);
+        number(k, type, count[i], c.narrow[i], c.wide[i]);
+        *wide[i] = *narrow[i] = like[i];
+        wide[i]->data = c.wide[i];
+        narrow[i]->data = c.narrow[i];
+        narrow[i]->dtype = type;
+    }
+    return c;
+}
+
+static void drop_calls(calls *c)
+{
+    for (int i = 0; i < TENSORS; i++)
+        free(c->wide[i]), free(c->narrow[i]);
+    drop(&c->o);
+}
+
+static void run_both(att_ctx *ctx, const att_attention_spec *s, const att_attention_args *a,
+                     const att_attention_grads *g)
+{
+    att_plan *plan;
+    if (att_plan_new(ctx, s, &plan) || att_forward(plan, a) || att_backward(plan, a, g))
+        fail_msg("%s", att_error(ctx));
+    att_plan_free(plan);
+}
+
+/* The gradients start from the output as it was rounded, so the floats' backward is given that. */
+static void check_type(att_ctx *ctx, att_dtype type, shape n, unsigned stages, bool accumulate)
+{
+    const att_kernels *k = att_kernels_of(ctx->isa);
+    calls c = make_calls(k, type, n);
+    int64_t lengths[4];
+    att_attention_spec s = spec_of(n);
+    operands narrow = c.o;
+    narrow.args = c.a;
+    choose(stages, &c.o, &s, lengths);
+    s = spec_of(n);
+    choose(stages, &narrow, &s, lengths);
+    c.a = narrow.args;
+    c.g.accumulate = c.h.accumulate = accumulate;
+
+    att_plan *plan;
+    if (att_plan_new(ctx, &s, &plan) || att_forward(plan, &c.o.args))
+        fail_msg("%s", att_error(ctx));
+    uint16_t *rounded = malloc((size_t)c.count[OUT] * sizeof *rounded + 1);
+    code(k, type, c.count[OUT], c.wide[OUT], rounded);
+    number(k, type, c.count[OUT], rounded, c.wide[OUT]);
+    if (att_backward(plan, &c.o.args, &c.g))
+        fail_msg("%s", att_error(ctx));
+    att_plan_free(plan);
+
+    s.dtype = type;
+    run_both(ctx, &s, &c.a, &c.h);
+    assert_memory_equal(rounded, c.narrow[OUT], (size_t)c.count[OUT] * sizeof *rounded);
+    for (int i = DQ; i < TENSORS; i++) {
+        uint16_t *want = malloc((size_t)c.count[i] * sizeof *want + 1);
+        code(k, type, c.count[i], c.wide[i], want);
+        for (int64_t j = 0; j < c.count[i]; j++)
+            if (want[j] != c.narrow[i][j])
+                fail_msg("%s %s, stages %u: gradient %d[%d] is %#x, expected %#x", att_isa_name(ctx->isa),
+                         att_dtype_name(type), stages, i, (int)j, c.narrow[i][j], want[j]);
+        free(want);
+    }
+    free(rounded);
+    drop_calls(&c);
+}
+
+static const shape shapes[] = {
+    {1, 1, 1, 1, 1, 1, 1},        {2, 4, 2, 33, 31, 17, 8},     {1, 2, 2, 130, 265, 45, 51},
+    {2, 1, 1, 300, 1100, 33, 80}, {3, 16, 16, 200, 40, 64, 64},
+};
+
+static void short_types_equal_the_floats_that_they_encode(void **state)
+{
+    (void)state;
+    int done = 0;
+    for (int isa = 0; isa < att_isa_count(); isa++) {
+        if (!att_isa_usable(isa))
+            continue;
+        att_ctx *ctx = open_isa(att_isa_name(isa), 2);
+        for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+            for (unsigned stages = 0; stages <= ALL_STAGES; stages += 5, done += 2) {
+                check_type(ctx, ATT_F16, shapes[i], stages, stages & 1);
+                check_type(ctx, ATT_BF16, shapes[i], stages, !(stages & 1));
+            }
+        att_close(ctx);
+    }
+    print_message("%d combinations\n", done);
+}
+
+static void weights_on_demand_read_short_types(void **state)
+{
+    (void)state;
+    att_ctx *ctx = open_isa(NULL, 1);
+    const shape n = {1, 2, 1, 9, 300, 20, 8};
+    calls c = make_calls(att_kernels_of(ctx->isa), ATT_BF16, n);
+    att_attention_spec s = spec_of(n);
+    float *want = check_numbers(9 * 300, 1), *got = check_numbers(9 * 300, 2);
+    att_plan *plan;
+    assert_int_equal(att_plan_new(ctx, &s, &plan), ATT_OK);
+    assert_int_equal(att_weights(plan, &c.o.args, 0, 1, 0, 9, want), ATT_OK);
+    att_plan_free(plan);
+    s.dtype = ATT_BF16;
+    assert_int_equal(att_plan_new(ctx, &s, &plan), ATT_OK);
+    assert_int_equal(att_weights(plan, &c.a, 0, 1, 0, 9, got), ATT_OK);
+    assert_same_bits(want, got, 9 * 300);
+    assert_int_equal(att_forward(plan, &c.o.args), ATT_ERR_DTYPE);
+    assert_true(strstr(att_error(ctx), "q is f32") != NULL);
+    c.h.dk.dtype = ATT_F16;
+    assert_int_equal(att_forward(plan, &c.a), ATT_OK);
+    assert_int_equal(att_backward(plan, &c.a, &c.h), ATT_ERR_DTYPE);
+    assert_true(strstr(att_error(ctx), "dk is f16") != NULL);
+    att_plan_free(plan);
+    free(want), free(got);
+    drop_calls(&c);
+    att_close(ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(short_types_equal_the_floats_that_they_encode),
+        cmocka_unit_test(weights_on_demand_read_short_types),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
