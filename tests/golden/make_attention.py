@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Writes the golden files of tests/core/attention_golden.c with PyTorch, computed in float64.
+
+Needs torch 2.5 or later. Inputs are those of check_numbers in tests/check.h, so only results are stored:
+    attention.f32   all results, one after the other
+    attention.txt   where each is: CASE ARRAY OFFSET DIMENSIONS...
+"""
+import pathlib
+
+import numpy
+import torch
+from torch.nn.functional import normalize, scaled_dot_product_attention
+
+here = pathlib.Path(__file__).parent
+
+
+def numbers(seed, *shape):
+    """splitmix64 of (seed, i), as numbers in [-1, 1): check_uniform"""
+    with numpy.errstate(over="ignore"):
+        i = numpy.arange(1, numpy.prod(shape) + 1, dtype=numpy.uint64)
+        z = numpy.uint64(seed) * numpy.uint64(0xD1342543DE82EF95) + i * numpy.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> numpy.uint64(30))) * numpy.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> numpy.uint64(27))) * numpy.uint64(0x94D049BB133111EB)
+        z = z ^ (z >> numpy.uint64(31))
+    x = (z >> numpy.uint64(32)).astype(numpy.uint32).view(numpy.int32).astype(numpy.float32) * numpy.float32(2**-31)
+    return torch.tensor(x.reshape(shape), dtype=torch.float64, requires_grad=True)
+
+
+results, places = [], []
+
+
+def store(case, **arrays):
+    for name, x in arrays.items():
+        offset = sum(len(r) for r in results)
+        results.append(x.detach().numpy().astype("<f4").ravel())
+        places.append(f"{case} {name} {offset} {' '.join(str(n) for n in x.shape)}\n")
+
+
+B, TQ, TK = 2, 5, 7
+
+
+def attention(case, f, heads=3, kv_heads=3, dim=9, key_dim=9, value_dim=9, bias=False, params=()):
+    """Output and gradients of out = f(q, k, v, bias, parameters...) where dout reaches out."""
+    q, k = numbers(1, B, heads, TQ, dim), numbers(2, B, kv_heads, TK, key_dim)
+    v, dout = numbers(3, B, kv_heads, TK, value_dim), numbers(11, B, heads, TQ, value_dim)
+    inputs = {"dq": q, "dk": k, "dv": v}
+    if bias:
+        inputs["dbias"] = numbers(6, 1, heads, TQ, TK)
+    for i, shape in enumerate(params):
+        inputs[f"dparam{i}"] = numbers(21 + i, *shape)
+    out = f(*inputs.values())
+    store(case, out=out, **dict(zip(inputs, torch.autograd.grad(out, list(inputs.values()), dout))))
+
+
+# ---- scaled dot products: PyTorch's own function
+
+sdpa = scaled_dot_product_attention
+mask = numbers(7, B, 1, TQ, TK) > -0.4
+assert mask.any(-1).all()
+attention("dot", sdpa)
+attention("dot_causal", lambda q, k, v: sdpa(q, k, v, is_causal=True))  # aligned at the top left
+attention("dot_boolean", lambda q, k, v: sdpa(q, k, v, attn_mask=mask))
+attention("dot_bias", lambda q, k, v, b: sdpa(q, k, v, attn_mask=b.expand(B, -1, -1, -1)), bias=True)
+attention("dot_grouped", lambda q, k, v: sdpa(q, k, v, enable_gqa=True), heads=6, kv_heads=2)
+attention("dot_values", sdpa, value_dim=4)
+
+# ---- other scores, by their formulas
+
+
+def scored(score):
+    return lambda q, k, v, *params: torch.softmax(score(q, k, *params), -1) @ v
+
+
+def additive(q, k, w, wq=None, wk=None):
+    """w . tanh(q + k), or w . tanh(wq q + wk k); w [H, A], wq [H, A, dim], wk [H, A, key_dim]"""
+    if wq is not None:
+        q, k = q @ wq.mT, k @ wk.mT
+    return (torch.tanh(q[..., :, None, :] + k[..., None, :, :]) * w[:, None, None, :]).sum(-1)
+
+
+attention("plain_dot", scored(lambda q, k: q @ k.mT))
+attention("cosine", scored(lambda q, k: normalize(q, dim=-1) @ normalize(k, dim=-1).mT))
+attention("general", scored(lambda q, k, w: q @ w @ k.mT), key_dim=8, params=[(3, 9, 8)])
+attention("general_shared", scored(lambda q, k, w: q @ w @ k.mT), key_dim=8, params=[(1, 9, 8)])
+attention("additive", scored(additive), params=[(3, 9)])
+attention("additive_projected", scored(additive), key_dim=8, params=[(3, 6), (3, 6, 9), (3, 6, 8)])
+attention("additive_shared", scored(additive), key_dim=8, params=[(1, 6), (1, 6, 9), (1, 6, 8)])
+
+# ---- the layer with its projections
+
+E = 12
+layer = torch.nn.MultiheadAttention(E, 3, batch_first=True, dtype=torch.float64)
+with torch.no_grad():
+    for seed, p in enumerate((layer.in_proj_weight, layer.in_proj_bias, layer.out_proj.weight, layer.out_proj.bias)):
+        p.copy_(numbers(31 + seed, *p.shape))
+memory = numbers(36, B, TK, E)
+store("layer", out=layer(numbers(35, B, TQ, E), memory, memory, need_weights=False)[0])
+
+(here / "attention.f32").write_bytes(numpy.concatenate(results).tobytes())
+(here / "attention.txt").write_text("".join(places))
