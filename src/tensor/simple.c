@@ -4,7 +4,6 @@
 #include "tensor/tensor.h"
 
 #include <float.h>
-#include <math.h>
 
 /* ---- rows over the threads */
 
@@ -210,24 +209,16 @@ typedef struct unit_job {
     float *to; /* [rows, n] */
 } unit_job;
 
-/* Each row divided by its length; a zero row stays. It is first scaled by a power of two, which costs no accuracy,
- * to keep the squares of very large or small numbers within range. */
+/* Each row divided by its length; a zero row stays. */
 static void unit_rows(void *arg, int i)
 {
     const unit_job *j = arg;
     for (int64_t r = first_of(&j->rows, i); r < end_of(&j->rows, i); r++) {
         const float *x = j->from.data + r * j->from.row;
-        float *y = j->to + r * j->n, largest = 0;
-        int exponent = 0;
-        for (int64_t c = 0; c < j->n; c++) {
+        float *y = j->to + r * j->n;
+        for (int64_t c = 0; c < j->n; c++)
             y[c] = x[c * j->from.column];
-            largest = fabsf(y[c]) > largest ? fabsf(y[c]) : largest;
-        }
-        if (largest > 0 && largest < INFINITY)
-            frexpf(largest, &exponent);
-        exponent = exponent < -126 ? -126 : exponent > 126 ? 126 : exponent;
-        j->kernels->scale(j->n, ldexpf(1.0f, -exponent), y, y);
-        j->kernels->normalize(j->n, y, FLT_MIN, y);
+        j->kernels->normalize(j->n, y, FLT_TRUE_MIN, y);
     }
 }
 

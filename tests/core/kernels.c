@@ -314,6 +314,52 @@ static void normalize_divides_by_the_length_or_by_eps(void **state)
     on_each_set(normalize_rows);
 }
 
+/* Numbers whose squares are no floats, very large, very small and denormal. */
+static const float extremes[] = {1e28f, 1e30f, 3e38f, 1e-18f, 1e-30f, 1e-44f};
+enum { N_EXTREMES = sizeof extremes / sizeof extremes[0] };
+
+/* There sums are in double: only the last step rounds to float, but for rows where eps is above all of them. */
+static void norm_extremes(int isa, const att_kernels *k)
+{
+    static double expected[LARGEST];
+    for (int s = 0; s < N_SIZES * N_EXTREMES * 2; s++) {
+        const int64_t n = sizes[s / N_EXTREMES / 2];
+        const float spread = extremes[s / 2 % N_EXTREMES], eps = s % 2 ? 1e-12f : 0;
+        float *x = place(&in, n), *gamma = place(&in2, n), *beta = place(&in3, n), *y = place(&out, n);
+        check_fill(x, n, (uint64_t)s, 0, spread);
+        check_fill(gamma, n, 1, 1, 0.5f);
+        check_fill(beta, n, 2, 0, 1);
+        k->layer_norm(n, x, gamma, beta, eps, y);
+        att_ref_layer_norm(n, x, gamma, beta, eps, expected);
+        for (int64_t i = 0; i < n; i++)
+            check_near(expected[i], y[i], FLT_EPSILON / 2 * fabs(expected[i]) + 1e-12, "%s: layer_norm[%d] of %d at %g",
+                       att_isa_name(isa), (int)i, (int)n, (double)spread);
+        k->normalize(n, x, eps, y);
+        att_ref_normalize(n, x, eps, expected);
+        for (int64_t i = 0; i < n; i++)
+            check_near(expected[i], y[i], FLT_EPSILON / 2 * fabs(expected[i]) + FLT_TRUE_MIN / 2,
+                       "%s: normalize[%d] of %d at %g", att_isa_name(isa), (int)i, (int)n, (double)spread);
+        check_untouched(&out, "a norm of extremes");
+        for (int64_t i = 0; i < n; i++)
+            x[i] = spread;
+        k->layer_norm(n, x, gamma, beta, 1e-12f, y);
+        for (int64_t i = 0; i < n; i++) /* a mean of equals is that, a sum of small ones that is not is below eps */
+            check_near((double)beta[i], y[i], 1e-6, "%s: layer_norm[%d] of %d equals", att_isa_name(isa), (int)i,
+                       (int)n);
+        if (n > 1) {
+            x[n / 2] = -INFINITY;
+            k->normalize(n, x, eps, y);
+            for (int64_t i = 0; i < n; i++)
+                assert_true(i == n / 2 ? isnan(y[i]) : y[i] == 0);
+        }
+    }
+}
+static void norms_of_very_large_and_very_small_numbers_are_as_exact(void **state)
+{
+    (void)state;
+    on_each_set(norm_extremes);
+}
+
 /* ---- vectors */
 
 static void vector_sizes(int isa, const att_kernels *k)
@@ -473,6 +519,7 @@ int main(void)
         cmocka_unit_test(softmax_equals_its_reference_ignores_minus_infinity_and_keeps_nan),
         cmocka_unit_test(layer_norm_equals_its_reference),
         cmocka_unit_test(normalize_divides_by_the_length_or_by_eps),
+        cmocka_unit_test(norms_of_very_large_and_very_small_numbers_are_as_exact),
         cmocka_unit_test(vector_arithmetic_is_exact_and_max_keeps_nan),
         cmocka_unit_test(numbers_round_to_the_nearest_short_one),
         cmocka_unit_test(short_formats_are_read_exactly),
