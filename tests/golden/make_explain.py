@@ -158,6 +158,30 @@ cut = c.clone()
 cut[4:] = 0
 table("causal", words, torch.cat([c, cut], 1))
 
+# multi-head: the source's class, then nn.MultiheadAttention
+W = seeded(123)
+out_proj = linear(2, 2, bias=True)
+q, k, v = (x @ w.T for w in W)
+side_by_side("multi-head", q, k, v)
+table("multi-head", ["W_o 1", "W_o 2"], out_proj.weight)
+show("multi-head", "b_o", out_proj.bias)
+heads = [attend(q[:, h:h + 1], k[:, h:h + 1], v[:, h:h + 1], past) for h in range(2)]
+for head in heads:
+    table("multi-head", words, head[1])
+c = torch.cat([head[2] for head in heads], 1)
+table("multi-head", words, c)
+table("multi-head", words, out_proj(c))
+ours = torch.nn.MultiheadAttention(2, 2, kdim=3, vdim=3, batch_first=True)
+parameters = {"q_proj_weight": torch.eye(2), "k_proj_weight": W[1], "v_proj_weight": W[2],
+              "in_proj_bias": torch.zeros(6), "out_proj.weight": out_proj.weight, "out_proj.bias": out_proj.bias}
+ours.load_state_dict(parameters)
+assert torch.allclose(ours(q, x, x, attn_mask=~past)[0], out_proj(c)), "the class and nn.MultiheadAttention differ"
+torch.manual_seed(123)
+module = torch.nn.MultiheadAttention(3, 3, batch_first=True, dtype=torch.float32).double()
+table("multi-head", words, module(x, x, x)[0])
+lines.append("multi-head|[1, 2, 4]")
+lines.append("multi-head|[1, 4, 2]")
+
 path = pathlib.Path(__file__).parent / "explain" / "figures.txt"
 path.parent.mkdir(exist_ok=True)
 path.write_text("\n".join(lines) + "\n", encoding="utf-8")

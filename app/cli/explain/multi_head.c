@@ -1,0 +1,282 @@
+/* Several heads: a split that copies nothing, one attention for each, out_proj; nn.MultiheadAttention; wrong splits. */
+// order: 60
+#include "layer.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { SEED = 123, OUT = 2, HEADS = 2, PARAMETERS = 5 };
+
+typedef struct lesson {
+    layer of;
+    float *wo, *bo; /* out_proj: [OUT, OUT], [OUT] */
+    float *c, *y;   /* contexts, side by side, and what out_proj makes of them [n, OUT] */
+    att_tensor Wo, C, Y;
+} lesson;
+
+static void introduce(page *p, lesson *l)
+{
+    const vectors *v = &l->of.words;
+    page_title(p, (text){"Multi-head attention", "マルチヘッド注意"});
+    page_say(p,
+             (text){"One row of weights has one point of view. Several heads look in several ways at once: each gets "
+                    "its own part of the query, key and value, and its own weights. That costs no more than one head "
+                    "of full width, since each is so much narrower. Weights of nn.Linear from seed %d again, and "
+                    "attention is causal: the source's class, with %d heads for the %" PRId64 " words.",
+                    "一行の重みは、一つの見方しか表せません。複数のヘッドを使えば、同時にいくつもの見方ができます。"
+                    "各ヘッドは、クエリ、キー、バリューの一部分ずつを受け取り、自分の重みを持ちます。"
+                    "その分だけ幅が狭いので、計算量は、全幅のヘッド一つの場合と変わりません。"
+                    "ここでも重みはシード%dのnn.Linearで、注意は因果的です。出典のクラスと同じく%d個のヘッドで、"
+                    "%" PRId64 "個の単語を処理します。"},
+             SEED, HEADS, v->n);
+    layer_print(p, &l->of);
+    layer_draw(&l->of.random, torch_linear_bound(OUT), l->wo, OUT * OUT);
+    layer_draw(&l->of.random, torch_linear_bound(OUT), l->bo, OUT);
+    page_say(p, (text){"The generator goes on, to a fourth layer, out_proj, which has a bias and will mix the heads:",
+                       "同じ生成器から続けて、四つめの層out_projの重みを引きます。この層にはバイアスがあり、"
+                       "最後にヘッドを混ぜ合わせます。"});
+    page_table(p, (const char *const[]){"W_o 1", "W_o 2"}, OUT, NULL, OUT, l->wo);
+    page_table(p, (const char *const[]){"b_o"}, 1, NULL, OUT, l->bo);
+}
+
+static void split(page *p, lesson *l, att_plan **plan, att_attention_args *args)
+{
+    att_ctx *ctx = p->ctx;
+    int64_t n = l->of.words.n;
+    float *q = l->of.q;
+    att_tensor Q = {0};
+    page_step(p, (text){"Splitting", "分割"});
+    page_say(p, (text){"Of two numbers the first head takes the first, the second the second: heads = 2, head_dim = 1. "
+                       "Nothing is moved. The same numbers are seen as [batch, heads, time, dim]: the next head is 1 "
+                       "number on, the next word 2.",
+                       "二つの数のうち、一つめを最初のヘッドが、二つめを次のヘッドが受け取ります。"
+                       "つまりheads = 2、head_dim = 1です。データは動かしません。同じ数を[batch, heads, time, dim]の"
+                       "形で見るだけです。次のヘッドは1つ先、次の単語は2つ先にあります。"});
+    const int64_t strides[] = {2 * n, 1, 2, 1};
+    page_line(p, "strides = {%" PRId64 ", 1, 2, 1}", strides[0]);
+    CALL(p, att_wrap(&Q, q, ATT_F32, ATT_DIMS(1, 2, n, 1), strides));
+    *args = (att_attention_args){.size = sizeof *args, .q = Q};
+    args->k = layer_heads(p, l->of.k, 1, HEADS, n, 1);
+    args->v = layer_heads(p, l->of.v, 1, HEADS, n, 1);
+    args->out = layer_heads(p, l->c, 1, HEADS, n, 1);
+    page_say(p, (text){"Keys, values and contexts likewise. The plan says what every call has in common:",
+                       "キー、バリュー、コンテキストも同様です。すべての呼び出しに共通なことは、プランで決めます。"});
+    CALL(p, att_plan_new(ctx,
+                         ATT_OPTIONS(att_attention_spec, .heads = 2, .head_dim = 1, .mask = {&att_mask_causal},
+                                     .align = ATT_ALIGN_TOP_LEFT),
+                         plan));
+}
+
+static void each_head(page *p, lesson *l, const att_plan *plan, att_attention_args args)
+{
+    const vectors *v = &l->of.words;
+    int64_t n = v->n;
+    float *w = page_floats(p, n * n);
+    if (p->status != ATT_OK)
+        return;
+    page_step(p, (text){"Each head's weights", "各ヘッドの重み"});
+    page_say(p, (text){"Scores are divided by the root of head_dim, here 1: of a head's own numbers, not of the whole "
+                       "width.",
+                       "スコアはhead_dim（ここでは1）の平方根で割ります。全体の幅ではなく、"
+                       "一つのヘッドが持つ数の個数です。"});
+    page_formula(p, "W_h = softmax(q_h k_hᵀ / √head_dim)");
+    CALL(p, att_weights(plan, &args, 0, 0, 0, n, w));
+    page_table(p, v->labels, n, v->labels, n, w);
+    CALL(p, att_weights(plan, &args, 0, 1, 0, n, w));
+    page_table(p, v->labels, n, v->labels, n, w);
+    page_step(p, (text){"Contexts, side by side", "コンテキストを横に並べる"});
+    page_say(p, (text){"With the same strides, out puts the heads' contexts side by side again, word by word. (One "
+                       "finds code that joins them with dim=0 instead: that puts one head's words below the other's.)",
+                       "outにも同じストライドを使うと、各ヘッドのコンテキストが、単語ごとに横に並びます。"
+                       "（dim=0で連結しているコードも見かけますが、それでは一方のヘッドの単語の下に、"
+                       "もう一方のヘッドの単語が積まれてしまいます。）"});
+    CALL(p, att_forward(plan, &args));
+    page_table(p, v->labels, n, (const char *const[]){"head 1", "head 2"}, OUT, l->c);
+}
+
+static void project(page *p, lesson *l)
+{
+    att_ctx *ctx = p->ctx;
+    const vectors *v = &l->of.words;
+    int64_t n = v->n;
+    float *y = l->y;
+    const float *b_o = l->bo;
+    att_tensor C = l->C, W_o = l->Wo, Y = l->Y;
+    page_step(p, (text){"out_proj", "out_proj"});
+    page_say(p,
+             (text){"So far no head knows of the other. The last layer mixes what they found.",
+                    "ここまで、ヘッドは互いのことを知りません。最後の層が、それぞれの見つけたものを混ぜ合わせます。"});
+    page_formula(p, "Y = C W_oᵀ + b_o");
+    CALL(p, att_matmul(ctx, &C, &W_o, true, &Y));
+    if (p->status != ATT_OK)
+        return;
+    LOOP(p, for (int64_t i = 0; i < 2 * n; i++) y[i] += b_o[i % 2];);
+    page_table(p, v->labels, n, NULL, OUT, y);
+    if (!p->own)
+        page_say(p, (text){"These are the numbers that the source's print(context_vecs) shows, twice, for its batch "
+                           "of two.",
+                           "これが、出典のprint(context_vecs)が表示する値です。出典は二つのバッチなので、"
+                           "同じ値が二回表示されます。"});
+}
+
+/* ---- the same, as layers */
+
+static void layers(page *p, lesson *l, const att_plan *plan, att_tape *t, att_param *const *w)
+{
+    const layer *of = &l->of;
+    int64_t n = of->words.n, offsets[] = {0, n};
+    att_tensor X = of->X, Y = {0};
+    att_param *w_q = w[0], *w_k = w[1], *w_v = w[2], *w_o = w[3], *b_o = w[4];
+    att_var *x, *q, *k, *v, *c, *y;
+    const att_attention_args *args = ATT_OPTIONS(att_attention_args, .n_sequences = 1, .q_offsets = offsets);
+    if (p->status != ATT_OK)
+        return;
+    LOOP(p, x = att_input(t, &X); q = att_linear(t, x, w_q, NULL, ATT_IDENTITY, NULL);
+         k = att_linear(t, x, w_k, NULL, ATT_IDENTITY, NULL); v = att_linear(t, x, w_v, NULL, ATT_IDENTITY, NULL);
+         q = att_split_heads(t, q, 2); k = att_split_heads(t, k, 2); v = att_split_heads(t, v, 2);
+         c = att_merge_heads(t, att_attend(t, plan, q, k, v, args));
+         y = att_linear(t, c, w_o, b_o, ATT_IDENTITY, NULL););
+    CALL(p, att_read(t, y, &Y));
+    if (p->status == ATT_OK)
+        page_agree(p, (text){"Y by hand and from layers", "手で計算したYと層によるY"}, l->y, Y.data, n * OUT);
+}
+
+static void as_layers(page *p, lesson *l, const att_plan *plan, att_tape *t)
+{
+    att_tensor b = page_matrix(p, l->bo, 1, OUT);
+    b.rank = 1, b.dim[0] = OUT, b.stride[0] = 1;
+    const att_tensor *value[PARAMETERS] = {&l->of.Wq, &l->of.Wk, &l->of.Wv, &l->Wo, &b};
+    att_param *w[PARAMETERS] = {0};
+    page_step(p, (text){"The same, as layers", "同じものを層で書く"});
+    page_say(p, (text){"As a model is written: an operation computes at once, and a view costs nothing.",
+                       "モデルではこのように書きます。演算はその場で実行され、ビューには費用がかかりません。"});
+    for (int i = 0; i < PARAMETERS && p->status == ATT_OK; i++)
+        p->status = att_param_new(p->ctx, value[i], &w[i]);
+    layers(p, l, plan, t, w);
+    att_tape_reset(t);
+    for (int i = 0; i < PARAMETERS; i++)
+        att_param_free(w[i]);
+}
+
+/* ---- torch.nn.MultiheadAttention */
+
+static int64_t least_divisor(int64_t n)
+{
+    for (int64_t d = 2; d < n; d++) {
+        if (n % d == 0)
+            return d;
+    }
+    return n;
+}
+
+static void pytorch_module(page *p, const lesson *l)
+{
+    att_ctx *ctx = p->ctx;
+    int64_t n = l->of.words.n, width = l->of.words.dim, heads = least_divisor(width), dim = width / heads;
+    float *w_in = page_floats(p, 3 * width * width), *w_o = page_floats(p, width * width);
+    float *qkv = page_floats(p, 3 * n * width), *c = page_floats(p, n * width), *y = page_floats(p, n * width);
+    att_tensor X = l->of.X, W_in = page_matrix(p, w_in, 3 * width, width), W_o = page_matrix(p, w_o, width, width);
+    att_tensor QKV = page_matrix(p, qkv, n, 3 * width), C = page_matrix(p, c, n, width),
+               Y = page_matrix(p, y, n, width);
+    torch_random random;
+    if (p->status != ATT_OK)
+        return;
+    page_step(p, (text){"torch.nn.MultiheadAttention", "torch.nn.MultiheadAttention"});
+    page_say(
+        p,
+        (text){"PyTorch's own module keeps W_q, W_k and W_v as one matrix, in_proj, so that one product makes "
+               "all three; its width is that of the words. nn.MultiheadAttention(%" PRId64 ", %" PRId64
+               ") after torch.manual_seed(%d) draws out_proj as nn.Linear does (and then sets its bias to 0), "
+               "then in_proj, between Xavier's bounds ±√(6 / (d + 3d)) = ±%.4f:",
+               "PyTorchのモジュールは、W_q、W_k、W_vを一つの行列in_projとして持つので、一回の積で三つとも得られます。"
+               "幅は単語のベクトルと同じです。torch.manual_seed(%3$d)のあとの"
+               "nn.MultiheadAttention(%1$" PRId64 ", %2$" PRId64
+               ")は、まずout_projをnn.Linearと同じように引き（バイアスはその後で0にします）、次にin_projを、"
+               "Xavierの範囲±√(6 / (d + 3d)) = ±%4$.4fで引きます。"},
+        width, heads, SEED, torch_xavier_bound(width, 3 * width));
+    torch_manual_seed(&random, SEED);
+    layer_draw(&random, torch_linear_bound(width), w_o, width * width);
+    layer_draw(&random, torch_linear_bound(width), y, width); /* out_proj.bias, which becomes 0 */
+    layer_draw(&random, torch_xavier_bound(width, 3 * width), w_in, 3 * width * width);
+    const int64_t strides[] = {3 * n * width, dim, 3 * width, 1};
+    att_tensor q = {0}, k = {0}, v = {0}, out = layer_heads(p, c, 1, heads, n, dim);
+    CALL(p, att_matmul(ctx, &X, &W_in, true, &QKV));
+    CALL(p, att_wrap(&q, qkv, ATT_F32, ATT_DIMS(1, heads, n, dim), strides));
+    CALL(p, att_wrap(&k, qkv + width, ATT_F32, ATT_DIMS(1, heads, n, dim), strides));
+    CALL(p, att_wrap(&v, qkv + 2 * width, ATT_F32, ATT_DIMS(1, heads, n, dim), strides));
+    CALL(p, att_attention(ctx, ATT_OPTIONS(att_attention_spec, .heads = heads, .head_dim = dim),
+                          ATT_OPTIONS(att_attention_args, .q = q, .k = k, .v = v, .out = out)));
+    CALL(p, att_matmul(ctx, &C, &W_o, true, &Y));
+    page_table(p, l->of.words.labels, n, NULL, width, y);
+    page_say(p,
+             (text){"That is module(x, x, x)[0], with %" PRId64 " heads of %" PRId64
+                    " and nothing hidden. (Its attn_mask has the opposite sense: true hides.)",
+                    "これはmodule(x, x, x)[0]の値です。ヘッドは%" PRId64 "個で、それぞれの幅は%" PRId64
+                    "、何も隠していません。（このモジュールのattn_maskは意味が逆で、trueが「隠す」です。）"},
+             heads, dim);
+    if (!p->own)
+        page_say(p, (text){"And given the weights of the source's class, with kdim = vdim = 3, it makes the numbers of "
+                           "step 4.",
+                           "また、kdim = vdim = 3として、出典のクラスの重みを与えると、手順4と同じ値になります。"});
+}
+
+/* ---- wrong splits */
+
+static void wrong_split(page *p, att_tape *t)
+{
+    static const float eight[8];
+    att_tensor X = page_matrix(p, eight, 1, 8), H = {0};
+    page_step(p, (text){"Heads that do not divide the width", "幅を割り切れないヘッド数"});
+    page_say(p,
+             (text){"%s8 numbers by 3 heads is no split at all: two arrays of 4 would be 2 heads, and the source's "
+                    "class has an assert against it. Here it is an error:",
+                    "%s8個の数を3個のヘッドに分けることはできません。4個ずつ二つに分けるなら、ヘッドは2個です。"
+                    "出典のクラスもassertで禁じています。このライブラリではエラーになります。"},
+             p->own ? ""
+             : p->japanese ? "出典の説明には「8次元で3ヘッドなら4次元の配列二つに分かれる」とありますが、"
+                           : "The source's text splits 8 dimensions for 3 heads into two arrays of 4. But ");
+    ANSWER(p, att_read(t, att_split_heads(t, att_input(t, &X), 3), &H));
+    att_tape_reset(t);
+    page_say(p, (text){"Two heads, and four:", "2個と4個なら分けられます。"});
+    ANSWER(p, att_read(t, att_split_heads(t, att_input(t, &X), 2), &H));
+    page_line(p, "[%" PRId64 ", %" PRId64 ", %" PRId64 "]", H.dim[0], H.dim[1], H.dim[2]);
+    ANSWER(p, att_read(t, att_split_heads(t, att_input(t, &X), 4), &H));
+    page_line(p, "[%" PRId64 ", %" PRId64 ", %" PRId64 "]", H.dim[0], H.dim[1], H.dim[2]);
+}
+
+static att_status run(page *p)
+{
+    lesson l = {0};
+    if (layer_open(p, &l.of, OUT) != ATT_OK || layer_fill(p, &l.of, SEED) != ATT_OK)
+        return p->status;
+    int64_t n = l.of.words.n;
+    l.wo = page_floats(p, OUT * OUT), l.bo = page_floats(p, OUT);
+    l.c = page_floats(p, n * OUT), l.y = page_floats(p, n * OUT);
+    l.Wo = page_matrix(p, l.wo, OUT, OUT), l.C = page_matrix(p, l.c, n, OUT), l.Y = page_matrix(p, l.y, n, OUT);
+    if (p->status != ATT_OK)
+        return p->status;
+    att_attention_args args = {0};
+    att_plan *plan = NULL;
+    att_tape *tape = NULL;
+    introduce(p, &l);
+    split(p, &l, &plan, &args);
+    each_head(p, &l, plan, args);
+    project(p, &l);
+    if (p->status == ATT_OK)
+        p->status = att_tape_new(p->ctx, NULL, &tape);
+    if (p->status == ATT_OK)
+        as_layers(p, &l, plan, tape);
+    pytorch_module(p, &l);
+    if (p->status == ATT_OK)
+        wrong_split(p, tape);
+    att_tape_free(tape);
+    att_plan_free(plan);
+    return p->status;
+}
+
+const chapter chapter_multi_head = {
+    .about = {"two heads and out_proj; nn.MultiheadAttention; wrong splits",
+              "二つのヘッドとout_proj、nn.MultiheadAttention、割り切れない分割"},
+    .run = run,
+};
