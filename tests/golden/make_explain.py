@@ -158,6 +158,34 @@ cut = c.clone()
 cut[4:] = 0
 table("causal", words, torch.cat([c, cut], 1))
 
+# dropout: PyTorch's mask by its definition, since PyTorch lets MKL draw it on some processors; then the library's, from
+# Philox4x32-10 as attend.h describes it. The weights are those of causal.
+def philox(key, counter):
+    low, high = key & 0xFFFFFFFF, key >> 32
+    for _ in range(10):
+        a, b = 0xD2511F53 * counter[0], 0xCD9E8D57 * counter[2]
+        counter = [b >> 32 ^ counter[1] ^ low, b & 0xFFFFFFFF, a >> 32 ^ counter[3] ^ high, a & 0xFFFFFFFF]
+        low, high = (low + 0x9E3779B9) & 0xFFFFFFFF, (high + 0xBB67AE85) & 0xFFFFFFFF
+    return counter
+
+
+def kept(seed, sequence, p):
+    words_of = lambda i, j: philox(seed, [i, j // 4, 0, sequence])
+    return torch.tensor([[words_of(i, j)[j % 4] >= round(p * 2**32) for j in range(6)] for i in range(6)])
+
+
+table("dropout", words, w)
+torch.manual_seed(123)
+mask = 2 * (torch.rand(6, 6) < 0.5).double()
+table("dropout", words, mask)
+table("dropout", words, mask * w)
+table("dropout", words, mask * w @ v)
+draws = 2 * (torch.rand(10000, 2) < 0.5).double()
+averages = [draws[:count].mean(0) * w[1, :2] for count in (1, 10, 100, 1000, 10000)] + [w[1, :2]]
+table("dropout", words, torch.stack(averages, 1))
+for sequence in 7, 3:
+    table("dropout", words, 2 * kept(123, sequence, 0.5) * w)
+
 # multi-head: the source's class, then nn.MultiheadAttention
 W = seeded(123)
 out_proj = linear(2, 2, bias=True)
