@@ -21,6 +21,15 @@
 
 #include <cmocka.h>
 
+/* ---- less, where everything takes fifty times as long */
+
+/* 1, or n where ATTEND_TEST_LESS=1, as ./dev valgrind has it: loops over like cases go in steps of this. */
+static inline int check_step(int n)
+{
+    const char *less = getenv("ATTEND_TEST_LESS");
+    return less && *less == '1' ? n : 1;
+}
+
 /* ---- instruction sets */
 
 /* The next one that this machine can run: for (int isa = -1; check_next_isa(&isa);) */
