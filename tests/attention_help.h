@@ -89,12 +89,7 @@ static inline void choose(unsigned stages, operands *o, att_attention_spec *s, i
     }
 }
 
-static inline att_ctx *open_isa(const char *isa, int threads)
-{
-    att_ctx *ctx;
-    assert_int_equal(att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = threads, .isa = isa)), ATT_OK);
-    return ctx;
-}
+static inline att_ctx *open_isa(const char *isa, int threads) { return check_open(isa, threads); }
 
 static inline void run(att_ctx *ctx, const att_attention_spec *s, const att_attention_args *a)
 {

@@ -1,7 +1,6 @@
 /* Attention forward against its definition in double, on every instruction set, and what must hold exactly. */
 #include "attention_help.h"
 #include "attn/attn.h"
-#include "simd/isa.h"
 
 #include <math.h>
 
@@ -67,10 +66,7 @@ enum { N_SHAPES = sizeof shapes / sizeof shapes[0] };
 static void every_combination_agrees_with_the_definition(void **state)
 {
     (void)state;
-    for (int isa = 0; isa < att_isa_count(); isa++) {
-        if (!att_isa_usable(isa))
-            continue;
-        att_ctx *ctx = open_isa(att_isa_name(isa), 2);
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);) {
         int done = 0;
         for (int i = 0; i < N_SHAPES; i++)
             for (unsigned stages = 0; stages <= ALL_STAGES; stages++, done++) {
@@ -81,8 +77,7 @@ static void every_combination_agrees_with_the_definition(void **state)
                 check_all(ctx, &s, &o);
                 drop(&o);
             }
-        print_message("%s: %d shapes, %d combinations\n", att_isa_name(isa), N_SHAPES, done);
-        att_close(ctx);
+        print_message("%s: %d shapes, %d combinations\n", att_isa(ctx), N_SHAPES, done);
     }
 }
 
@@ -339,10 +334,7 @@ static void grouped_heads_equal_repeated_heads(void **state)
 static void a_row_with_nothing_to_attend_is_zero(void **state)
 {
     (void)state;
-    for (int isa = 0; isa < att_isa_count(); isa++) {
-        if (!att_isa_usable(isa))
-            continue;
-        att_ctx *ctx = open_isa(att_isa_name(isa), 1);
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 1);) {
         const shape n = {2, 2, 2, 40, 70, 8, 8};
         operands o = make(n);
         att_attention_spec s = spec_of(n);
@@ -361,7 +353,6 @@ static void a_row_with_nothing_to_attend_is_zero(void **state)
                 assert_true(o.out[row * 8 + d] == 0 && !signbit(o.out[row * 8 + d]));
         }
         drop(&o);
-        att_close(ctx);
     }
 }
 
@@ -369,10 +360,7 @@ static void a_row_with_nothing_to_attend_is_zero(void **state)
 static void what_is_not_finite_reaches_only_those_who_attend_to_it(void **state)
 {
     (void)state;
-    for (int isa = 0; isa < att_isa_count(); isa++) {
-        if (!att_isa_usable(isa))
-            continue;
-        att_ctx *ctx = open_isa(att_isa_name(isa), 1);
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 1);) {
         const shape n = {1, 2, 2, 300, 300, 24, 20};
         operands clean = make(n), o = make(n);
         att_attention_spec s = spec_of(n);
@@ -392,7 +380,6 @@ static void what_is_not_finite_reaches_only_those_who_attend_to_it(void **state)
                 assert_false(isfinite(o.out[i]));
         }
         drop(&clean), drop(&o);
-        att_close(ctx);
     }
 }
 

@@ -1,7 +1,6 @@
 /* Attention backward: the reference against finite differences, the kernels against the reference, exact properties. */
 #include "attention_help.h"
 #include "attn/attn.h"
-#include "simd/isa.h"
 
 #include <math.h>
 
@@ -200,10 +199,7 @@ enum { N_SHAPES = sizeof shapes / sizeof shapes[0] };
 static void every_combination_agrees_with_the_reference(void **state)
 {
     (void)state;
-    for (int isa = 0; isa < att_isa_count(); isa++) {
-        if (!att_isa_usable(isa))
-            continue;
-        att_ctx *ctx = open_isa(att_isa_name(isa), 2);
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);) {
         int done = 0;
         for (int i = 0; i < N_SHAPES; i++)
             for (unsigned stages = 0; stages <= ALL_STAGES; stages++, done++) {
@@ -216,8 +212,7 @@ static void every_combination_agrees_with_the_reference(void **state)
                 check_all(ctx, &s, &o, &r);
                 drop_gradients(&r), drop(&o);
             }
-        print_message("%s: %d combinations\n", att_isa_name(isa), done);
-        att_close(ctx);
+        print_message("%s: %d combinations\n", att_isa(ctx), done);
     }
 }
 
@@ -301,10 +296,7 @@ static void rows_and_keys_without_a_pair_have_gradient_zero(void **state)
 static void what_is_not_finite_reaches_no_gradient_of_those_who_do_not_attend(void **state)
 {
     (void)state;
-    for (int isa = 0; isa < att_isa_count(); isa++) {
-        if (!att_isa_usable(isa))
-            continue;
-        att_ctx *ctx = open_isa(att_isa_name(isa), 1);
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 1);) {
         const shape n = {1, 2, 2, 300, 300, 24, 20};
         operands clean = make(n), o = make(n);
         gradients want = make_gradients(&clean), r = make_gradients(&o);
@@ -323,7 +315,6 @@ static void what_is_not_finite_reaches_no_gradient_of_those_who_do_not_attend(vo
         for (int h = 0; h < 2; h++)
             assert_same_bits(want.dq + h * 300 * 24, r.dq + h * 300 * 24, 270 * 24);
         drop_gradients(&want), drop_gradients(&r), drop(&clean), drop(&o);
-        att_close(ctx);
     }
 }
 

@@ -2,7 +2,6 @@
  * on average. That values and gradients are right is tested with all other stages. */
 #include "attention_help.h"
 #include "attn/attn.h"
-#include "simd/isa.h"
 
 #include <math.h>
 
@@ -41,9 +40,8 @@ static void each_set_drops_what_the_definition_says(void **state)
     const int64_t starts[3] = {0, 1000, (INT64_C(1) << 32) - 7}; /* positions wrap */
     const uint32_t ids[3] = {9, 0, UINT32_MAX};
     const shape shapes[] = {{3, 4, 2, 70, 300, 8, 300}, {3, 1, 1, 1, 5, 8, 5}, {3, 2, 2, 17, 33, 8, 33}};
-    for (int isa = 0; isa < att_isa_count(); isa++)
-        for (int i = 0; att_isa_usable(isa) && i < 3; i++) {
-            att_ctx *ctx = open_isa(att_isa_name(isa), 2);
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);)
+        for (int i = 0; i < 3; i++) {
             operands o = make_visible(shapes[i]);
             att_attention_spec s = spec_of(shapes[i]);
             s.dropout = RATE;
@@ -53,7 +51,6 @@ static void each_set_drops_what_the_definition_says(void **state)
             run(ctx, &s, &o.args);
             check_dropped(ctx, &o, starts, ids);
             drop(&o);
-            att_close(ctx);
         }
 }
 
@@ -183,9 +180,8 @@ static void backward_drops_the_same_weights(void **state)
     (void)state;
     enum { T = 90, D = 8 };
     const uint32_t id = 77;
-    for (int isa = 0; isa < att_isa_count(); isa++)
-        for (int q = 0; att_isa_usable(isa) && q < T; q += 11) {
-            att_ctx *ctx = open_isa(att_isa_name(isa), 2);
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);)
+        for (int q = 0; q < T; q += 11) {
             operands o = make_visible((shape){1, 1, 1, T, T, D, T});
             att_attention_spec s = spec_of(o.n);
             att_plan *plan;
@@ -204,7 +200,6 @@ static void backward_drops_the_same_weights(void **state)
                 check_near((double)o.out[q * T + k], dv[k * T], 0x1p-20, "%s: query %d, key %d", att_isa(ctx), q, k);
             att_plan_free(plan);
             free(dout), free(dv), drop(&o);
-            att_close(ctx);
         }
 }
 

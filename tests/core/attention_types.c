@@ -1,7 +1,6 @@
 /* Attention on f16 and bf16: the same as on the floats that they encode, bit for bit, and then rounded. */
 #include "attention_help.h"
 #include "attn/attn.h"
-#include "simd/isa.h"
 
 #include <math.h>
 
@@ -120,16 +119,12 @@ static void short_types_equal_the_floats_that_they_encode(void **state)
 {
     (void)state;
     int done = 0;
-    for (int isa = 0; isa < att_isa_count(); isa++) {
-        if (!att_isa_usable(isa))
-            continue;
-        att_ctx *ctx = open_isa(att_isa_name(isa), 2);
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);) {
         for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
             for (unsigned stages = 0; stages <= ALL_STAGES; stages += 5, done += 2) {
                 check_type(ctx, ATT_F16, shapes[i], stages, stages & 1);
                 check_type(ctx, ATT_BF16, shapes[i], stages, !(stages & 1));
             }
-        att_close(ctx);
     }
     print_message("%d combinations\n", done);
 }

@@ -4,7 +4,6 @@
 #include "check.h"
 #include "kernel/kernel.h"
 #include "kernel/philox.h"
-#include "simd/isa.h"
 
 enum { QUERIES = 64, KEYS = 256 };
 
@@ -63,9 +62,7 @@ static void every_set_keeps_the_pairs_of_the_definition(void **state)
     (void)state;
     static const uint32_t thresholds[] = {0, 1, 429496730, 1u << 31, (1u << 31) + 1, UINT32_MAX - 255, UINT32_MAX};
     static const uint32_t starts[] = {0, 4, 1020, 0x7ffffff0, 0xfffffff0}; /* the last ones wrap */
-    for (int isa = 0; isa < att_isa_count(); isa++) {
-        if (!att_isa_usable(isa))
-            continue;
+    for (int isa = -1; check_next_isa(&isa);) {
         const int panel = att_kernels_of(isa)->panel;
         assert_in_range(panel, 1, QUERIES);
         for (uint32_t i = 0; i < 35; i++) {
@@ -82,9 +79,7 @@ static void dropped_weights_are_zero_and_the_others_scaled(void **state)
     (void)state;
     enum { ROWS = 5, STRIDE = QUERIES + 8 };
     const float scale = 1 / 0.9f;
-    for (int isa = 0; isa < att_isa_count(); isa++) {
-        if (!att_isa_usable(isa))
-            continue;
+    for (int isa = -1; check_next_isa(&isa);) {
         const att_kernels *kernels = att_kernels_of(isa);
         float s[ROWS * STRIDE], before[ROWS * STRIDE];
         uint64_t bits[ROWS];
