@@ -72,6 +72,7 @@ typedef struct att_kernels {
     void (*activate)(int activation, int64_t n, const float *x, float *y);
     void (*exp2)(int64_t n, const float *x, float *y);
     void (*exp)(int64_t n, const float *x, float *y);
+    void (*log2)(int64_t n, const float *x, float *y);
     void (*erf)(int64_t n, const float *x, float *y);
     void (*tanh)(int64_t n, const float *x, float *y);
 

@@ -44,6 +44,13 @@ static inline vf v_ldexp(vf a, vf n) /* a 2^n, n whole, -126 <= n <= 127 */
     const __m256i e = _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23);
     return _mm256_mul_ps(a, _mm256_castsi256_ps(e));
 }
+/* a = m 2^n with m from sqrt(1/2) to sqrt(2); gives m. a is normal, > 0. */
+static inline vf v_split(vf a, vf *n)
+{
+    const __m256i x = _mm256_castps_si256(a), above = _mm256_sub_epi32(x, _mm256_set1_epi32(0x3f3504f3));
+    *n = _mm256_cvtepi32_ps(_mm256_srai_epi32(above, 23));
+    return _mm256_castsi256_ps(_mm256_sub_epi32(x, _mm256_and_si256(above, _mm256_set1_epi32((int)0xff800000))));
+}
 static inline vf v_sqrt(vf a) { return _mm256_sqrt_ps(a); }
 static inline float v_sum(vf a)
 {

@@ -37,6 +37,13 @@ static inline vf v_abs(vf a) { return _mm512_abs_ps(a); }
 static inline vf v_sign_of(vf mag, vf sign) { return _mm512_or_ps(v_abs(mag), _mm512_and_ps(v_set(-0.0f), sign)); }
 static inline vf v_round(vf a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 static inline vf v_ldexp(vf a, vf n) { return _mm512_scalef_ps(a, n); } /* a 2^n, n whole, -126 <= n <= 127 */
+/* a = m 2^n with m from sqrt(1/2) to sqrt(2); gives m. a is normal, > 0. */
+static inline vf v_split(vf a, vf *n)
+{
+    const __m512i x = _mm512_castps_si512(a), above = _mm512_sub_epi32(x, _mm512_set1_epi32(0x3f3504f3));
+    *n = _mm512_cvtepi32_ps(_mm512_srai_epi32(above, 23));
+    return _mm512_castsi512_ps(_mm512_sub_epi32(x, _mm512_and_si512(above, _mm512_set1_epi32((int)0xff800000))));
+}
 static inline vf v_sqrt(vf a) { return _mm512_sqrt_ps(a); }
 static inline float v_sum(vf a)
 {

@@ -1,6 +1,6 @@
 /* Elementary functions on the vocabulary, without libm. tests/golden/minimax.py finds the coefficients.
  * Largest errors in ulp (sets with fused multiply-add; scalar, which rounds twice):
- *     exp2 0.80, 1.08    exp 0.88, 1.17    tanh 1.61, 1.59    erf 1.27, 1.57
+ *     exp2 0.80, 1.08    exp 0.88, 1.17    tanh 1.61, 1.59    erf 1.27, 1.57    log2 1.64, 1.92
  * NaN gives NaN, and -0 what 0 gives or -0 where the function is odd. */
 #ifndef ATT_SIMD_MATH_H
 #define ATT_SIMD_MATH_H
@@ -30,15 +30,31 @@ ATT_INLINE vf v_exp2_normal(vf x)
  * exact 0 selects it. */
 ATT_INLINE vf v_exp2(vf x) { return v_exp2_normal(v_max(v_set(-126), x)); }
 
-/* e^x for x < 88.37; below -87.33 it gives 2^-126, as v_exp2. Exactly 1 at 0. */
-ATT_INLINE vf v_exp(vf x)
+/* e^x = m 2^n for |x| < 2^20, m from sqrt(1/2) to sqrt(2); gives m. */
+ATT_INLINE vf v_exp_split(vf x, vf *n)
 {
     static const float c[] = {1, 1, 0x1.fffffcp-2f, 0x1.555494p-3f, 0x1.5558bep-5f, 0x1.123856p-7f, 0x1.6a3d0ep-10f};
     const vf minus_ln2_high = v_set(-0x1.62e4p-1f), minus_ln2_low = v_set(-0x1.7f7d1cp-20f);
-    x = v_max(v_set(-0x1.5d589ep6f), x);
-    const vf n = v_round(v_mul(x, v_set(0x1.715476p0f)));
-    const vf r = v_fma(n, minus_ln2_low, v_fma(n, minus_ln2_high, x));
-    return v_ldexp(v_polynomial(c, 6, r), n);
+    *n = v_round(v_mul(x, v_set(0x1.715476p0f)));
+    return v_polynomial(c, 6, v_fma(*n, minus_ln2_low, v_fma(*n, minus_ln2_high, x)));
+}
+
+/* e^x for x < 88.37; below -87.33 it gives 2^-126, as v_exp2. Exactly 1 at 0. */
+ATT_INLINE vf v_exp(vf x)
+{
+    vf n;
+    const vf m = v_exp_split(v_max(v_set(-0x1.5d589ep6f), x), &n);
+    return v_ldexp(m, n);
+}
+
+/* log2 x for normal x > 0, exactly n at 2^n: that exponent, and a polynomial in what is left, less 1. */
+ATT_INLINE vf v_log2(vf x)
+{
+    static const float c[] = {0x1.49dcc8p-26f, -0x1.71547p-1f, 0x1.ec7096p-2f, -0x1.715bp-2f,  0x1.277ecap-2f,
+                              -0x1.eaa102p-3f, 0x1.a2dc02p-3f, -0x1.88165p-3f, 0x1.7ebc94p-3f, -0x1.c1f276p-4f};
+    vf n;
+    const vf f = v_sub(v_split(x, &n), v_set(1));
+    return v_fma(f, v_set(0x1.715476p0f), v_fma(f, v_polynomial(c, 9, f), n));
 }
 
 /* tanh: a polynomial to 5/8, then 1 - 2 / (1 + e^(2 |x|)). Odd; exactly 1 from 9.02 on. */

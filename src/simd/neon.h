@@ -68,6 +68,13 @@ static inline vf v_ldexp(vf a, vf n) /* a 2^n, n whole, -126 <= n <= 127 */
     const int32x4_t e = vshlq_n_s32(vaddq_s32(vcvtq_s32_f32(n), vdupq_n_s32(127)), 23);
     return vmulq_f32(a, vreinterpretq_f32_s32(e));
 }
+/* a = m 2^n with m from sqrt(1/2) to sqrt(2); gives m. a is normal, > 0. */
+static inline vf v_split(vf a, vf *n)
+{
+    const int32x4_t x = vreinterpretq_s32_f32(a), above = vsubq_s32(x, vdupq_n_s32(0x3f3504f3));
+    *n = vcvtq_f32_s32(vshrq_n_s32(above, 23));
+    return vreinterpretq_f32_s32(vsubq_s32(x, vandq_s32(above, vdupq_n_s32((int32_t)0xff800000u))));
+}
 static inline vf v_sqrt(vf a) { return vsqrtq_f32(a); }
 static inline float v_sum(vf a) { return vaddvq_f32(a); } /* (0 + 1) + (2 + 3) */
 static inline float v_top(vf a) { return vmaxnmvq_f32(a); }

@@ -56,6 +56,14 @@ static inline vf v_ldexp(vf a, vf n) /* a 2^n, n whole, -126 <= n <= 127 */
     const vf magic = v_set(12582912.0f + 127.0f);
     return a * (vf)((vm)(n + magic) << 23);
 }
+/* a = m 2^n with m from sqrt(1/2) to sqrt(2); gives m. a is normal, > 0. */
+static inline vf v_split(vf a, vf *n)
+{
+    typedef uint32_t vu __attribute__((vector_size(16)));
+    const vu above = (vu)a - 0x3f3504f3; /* the number after sqrt(1/2) */
+    *n = __builtin_convertvector((vm)above >> 23, vf);
+    return (vf)((vu)a - (above & 0xff800000));
+}
 static inline vf v_sqrt(vf a) { return (vf){sqrtf(a[0]), sqrtf(a[1]), sqrtf(a[2]), sqrtf(a[3])}; }
 static inline float v_sum(vf a) { return (a[0] + a[2]) + (a[1] + a[3]); }
 static inline float v_top(vf a)

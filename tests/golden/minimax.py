@@ -89,6 +89,11 @@ c, e = polynomial(lambda x: mp.mpf(2) ** x, range(7), -0.5, 0.5, lambda x: mp.mp
 show("2^x, |x| <= 1/2, relative", e, c)
 c, e = polynomial(mp.exp, range(7), -ln2 / 2, ln2 / 2, lambda x: mp.exp(-x), {0: mp.mpf(1), 1: mp.mpf(1)}.items())
 show("e^x, |x| <= ln 2 / 2, relative", e, c)
+log2_e = mp.mpf(float(np.float32(float(1 / ln2)))) # of log2 (1 + x); c[0] is what rounding took from it
+log2 = lambda x: mp.log(1 + x) / ln2
+c, e = polynomial(lambda x: log2(x) / x - log2_e if x else 1 / ln2 - log2_e, range(10), mp.sqrt(0.5) - 1, mp.sqrt(2) - 1,
+                  lambda x: x / log2(x) if x else ln2)
+show("log2(1 + x) / x - " + literal(log2_e) + ", relative to log2(1 + x) / x", e, c)
 c, e = polynomial(lambda x: mp.tanh(x) - x, range(3, 12, 2), 0, 0.625, lambda x: 1 / mp.tanh(x) if x else 0)
 show("tanh x - x in x^2, x <= 5/8, relative to tanh", e, c)
 c, e = polynomial(lambda x: mp.erf(x) - x, range(1, 12, 2), 0, 0.875, lambda x: 1 / mp.erf(x) if x else 0)
