@@ -19,6 +19,7 @@ struct att_plan {
     const att_mask *mask[ATT_MAX_STAGES];
     unsigned flags; /* of all stages together */
     bool fold;      /* the scale is in the turned queries */
+    bool plain;     /* no stage has a parameter or asks for one, so sites need no view of them */
     int group;      /* panels of queries that share a converted block of keys */
     int sink;       /* which modifier is the sink, or -1 */
     /* Scratch memory that earlier calls have left, so that most calls allocate nothing; as many as may run at once. */

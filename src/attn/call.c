@@ -267,8 +267,8 @@ void att_call_site(const att_call *c, int64_t b, int64_t h, att_site *site)
     const int64_t *k_offsets = a->k_offsets ? a->k_offsets : a->q_offsets;
     const int64_t q_first = c->ragged ? a->q_offsets[b] : 0, k_first = c->ragged ? k_offsets[b] : 0;
     const int64_t kv_head = h / (s->heads / s->kv_heads);
-    *site = (att_site){.place = {.sequence = b, .head = h}};
     att_place *at = &site->place;
+    *at = (att_place){.sequence = b, .head = h};
     site->rows = c->ragged ? a->q_offsets[b + 1] - q_first : c->max_tq;
     at->tq = a->q_lengths ? a->q_lengths[b] : site->rows;
     site->k_rows = c->ragged ? k_offsets[b + 1] - k_first : c->max_tk;

@@ -105,8 +105,10 @@ static void begin(const att_plan *plan, const att_site *at, strip *t)
 
 static void open_segment(strip *t, int panel)
 {
-    clear(&t->segment, panel);
+    t->segment.touched = false;
     t->into = t->total.touched ? &t->segment : &t->total;
+    if (t->into == &t->segment)
+        clear(&t->segment, panel);
 }
 
 /* A block of keys and values, from k0 on. */

@@ -170,7 +170,7 @@ void att_params_view(const att_call *c, att_site *site)
     att_place *at = &site->place;
     if (att_given(&a->mask))
         at->mask = (const uint8_t *)a->mask.data + pairs_start(&a->mask, at, at->mask_stride);
-    for (int i = 0; i < ATT_MAX_PARAMS; i++)
+    for (int i = 0; i < ATT_MAX_PARAMS && !c->plan->plain; i++)
         site->score_param[i] = view(&a->score_param[i], 0, at);
     for (int i = 0; i < c->plan->n_modifiers; i++)
         site->modifier_param[i] = view(&a->modifier_param[i], c->plan->modifier[i]->flags, at);

@@ -135,6 +135,8 @@ att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan *
     e = e ? e : check_modifiers(ctx, p);
     e = e ? e : check_masks(ctx, p);
     e = e ? e : check_align(ctx, p);
+    p->plain = !e && p->n_modifiers == 0 && p->score->tile && !p->score->param[0].name &&
+               (p->score->tile_back || (p->score->flags & ATT_DOT));
     p->group = p->spec.dtype == ATT_F32 ? 1 : ATT_MAX_GROUP;
     if (e) {
         att_free(ctx, p);

@@ -18,9 +18,18 @@ static void turn_out(int64_t rows, int64_t n, const float *x, const float *scale
     for (int64_t i = 0; i < rows; i += ATT_LANES)
         for (int64_t j = 0; j < n; j += ATT_LANES) {
             const int columns = n - j < ATT_LANES ? (int)(n - j) : ATT_LANES;
+            const vf factor = v_load(scale + i);
             vf t[ATT_LANES];
-            ATT_UNROLL (c, ATT_LANES)
-                t[c] = c < columns ? v_fma(v_load(x + (j + c) * PANEL + i), v_load(scale + i), v_set(0)) : v_set(0);
+            if (rows - i >= ATT_LANES && columns == ATT_LANES) { /* all of it stays in registers */
+                ATT_UNROLL (c, ATT_LANES)
+                    t[c] = v_fma(v_load(x + (j + c) * PANEL + i), factor, v_set(0));
+                v_transpose(t);
+                ATT_UNROLL (r, ATT_LANES)
+                    v_store(y + (i + r) * stride + j, t[r]);
+                continue;
+            }
+            for (int c = 0; c < ATT_LANES; c++)
+                t[c] = c < columns ? v_fma(v_load(x + (j + c) * PANEL + i), factor, v_set(0)) : v_set(0);
             v_transpose(t);
             for (int r = 0; r < ATT_LANES && i + r < rows; r++)
                 v_store_n(y + (i + r) * stride + j, t[r], columns);

@@ -32,12 +32,21 @@ typedef struct tile_args {
 /* One panel: x [rows, n] -> y [n][PANEL] = scale x^T; columns behind the rows are 0, up to a whole vector. */
 static inline void tile_turn(int64_t rows, int64_t n, const float *x, int64_t stride, float scale, float *y)
 {
+    const vf factor = v_set(scale);
     for (int64_t i = 0; i < rows; i += ATT_LANES)
         for (int64_t j = 0; j < n; j += ATT_LANES) {
             const int columns = n - j < ATT_LANES ? (int)(n - j) : ATT_LANES;
             vf t[ATT_LANES];
-            ATT_UNROLL (r, ATT_LANES)
-                t[r] = i + r < rows ? v_mul(v_load_n(x + (i + r) * stride + j, columns), v_set(scale)) : v_set(0);
+            if (rows - i >= ATT_LANES && columns == ATT_LANES) { /* all of it stays in registers */
+                ATT_UNROLL (r, ATT_LANES)
+                    t[r] = v_mul(v_load(x + (i + r) * stride + j), factor);
+                v_transpose(t);
+                ATT_UNROLL (c, ATT_LANES)
+                    v_store(y + (j + c) * PANEL + i, t[c]);
+                continue;
+            }
+            for (int r = 0; r < ATT_LANES; r++)
+                t[r] = i + r < rows ? v_mul(v_load_n(x + (i + r) * stride + j, columns), factor) : v_set(0);
             v_transpose(t);
             for (int c = 0; c < columns; c++)
                 v_store(y + (j + c) * PANEL + i, t[c]);
