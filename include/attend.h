@@ -173,6 +173,8 @@ typedef struct att_mask att_mask;         /* which pairs attend */
 
 /* q . k (Luong et al. 2015); spec.scale 0 = 1 / sqrt(head_dim) (Vaswani et al. 2017) */
 ATT_API extern const att_score att_score_dot;
+/* v . tanh(q + k); score_param[0] = v [heads or 1, head_dim] (Bahdanau et al. 2015) */
+ATT_API extern const att_score att_score_additive;
 
 ATT_API extern const att_modifier att_modifier_bias; /* + param; each dimension 1 or that of [B, heads, Tq, Tk], where
                                                         ragged: of the longest lengths */
