@@ -163,8 +163,8 @@ static void finish(const att_plan *plan, const att_site *at, const strip *t, con
         clear_rows(plan, at, t->q0, t->q0 + t->queries);
         return;
     }
-    for (int i = 0; i < kernels->panel; i++)
-        w->rescale[i] = p->sum[i] == 0 ? 0 : 1 / p->sum[i];
+    float lse[ATT_MAX_PANEL];
+    kernels->close_rows(p->max, p->sum, w->rescale, lse);
     if (at->out.dtype == ATT_F32) {
         kernels->turn_out(t->queries, value_dim, p->o, w->rescale, (float *)at->out.at + t->q0 * at->out.stride,
                           at->out.stride);
@@ -173,8 +173,7 @@ static void finish(const att_plan *plan, const att_site *at, const strip *t, con
         att_rows_write(kernels, t->rows, value_dim, &at->out, t->q0, t->queries, value_dim, false, NULL);
     }
     for (int i = 0; at->lse && i < t->queries; i++)
-        at->lse[(t->q0 + i) * at->lse_stride] =
-            p->sum[i] == 0 ? -INFINITY : (float)((p->max[i] + log2(p->sum[i])) / ATT_LOG2_E);
+        at->lse[(t->q0 + i) * at->lse_stride] = lse[i];
 }
 
 /* ---- a group of strips, which meets each block of keys together */

@@ -149,6 +149,18 @@ static void merge(int64_t dim, float *max, float *sum, float *o, const float *ma
     }
 }
 
+/* From maxima and sums [PANEL]: 1 / sum, and the log-sum-exp; of a column with nothing to attend 0 and -inf. */
+static void close_rows(const float *max, const float *sum, float *inverse, float *lse)
+{
+    ATT_UNROLL (v, ATT_PANEL_VECTORS) {
+        const vf total = v_load(sum + v * ATT_LANES), log = v_select(v_is_nan(total), total, v_log2(total));
+        const vm none = v_lt(total, v_set(0.5f)); /* the largest weight of the others is 1 */
+        const vf all = v_mul(v_add(v_load(max + v * ATT_LANES), log), v_set((float)(1 / ATT_LOG2_E)));
+        v_store(inverse + v * ATT_LANES, v_select(none, v_set(0), v_div(v_set(1), total)));
+        v_store(lse + v * ATT_LANES, v_select(none, nothing(), all));
+    }
+}
+
 void ATT_ISA(att_kernel_attention)(att_kernels *k);
 void ATT_ISA(att_kernel_attention)(att_kernels *k)
 {
@@ -159,4 +171,5 @@ void ATT_ISA(att_kernel_attention)(att_kernels *k)
     k->soften = soften;
     k->weigh = weigh;
     k->merge = merge;
+    k->close_rows = close_rows;
 }

@@ -54,6 +54,7 @@ typedef struct att_kernels {
                    float *rescale);
     void (*weigh)(int columns, int n_runs, const att_run *run, int64_t dim, const float *v, int64_t stride,
                   const float *p, const float *rescale, float *o);
+    void (*close_rows)(const float *max, const float *sum, float *inverse, float *lse);
     void (*merge)(int64_t dim, float *max, float *sum, float *o, const float *max2, const float *sum2, const float *o2);
 
     /* attention_backward.c: see there */
