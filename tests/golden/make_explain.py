@@ -210,6 +210,28 @@ table("multi-head", words, module(x, x, x)[0])
 lines.append("multi-head|[1, 2, 4]")
 lines.append("multi-head|[1, 4, 2]")
 
+# general-layer
+def uniform(rows, columns):
+    return torch.empty(rows, columns, dtype=torch.float32).uniform_(-1, 1).double()
+
+
+torch.manual_seed(231)
+states = ["h_1", "h_2", "h_3"]
+q, w_k, w_v, w_q = uniform(3, 2), uniform(3, 2), uniform(3, 3), uniform(3, 2)
+table("general-layer", states, q)
+k, v = x @ w_k, x @ w_v
+table("general-layer", words, k)
+table("general-layer", words, v)
+e, a, y = attend(q, k, v)
+table("general-layer", words, e.T)
+table("general-layer", words, a.T)
+table("general-layer", states, y)
+table("general-layer", words, attend(x @ w_q, k, v)[2])
+reversed_x = x.flip(0)
+table("general-layer", words[::-1], attend(reversed_x @ w_q, reversed_x @ w_k, reversed_x @ w_v)[2])
+t = torch.arange(6.0)
+table("general-layer", words, torch.stack([t.sin(), t.cos(), (t / 10000 ** (2 / 3)).sin()], 1))
+
 path = pathlib.Path(__file__).parent / "explain" / "figures.txt"
 path.parent.mkdir(exist_ok=True)
 path.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -201,32 +201,28 @@ static void zero_times_infinity(page *p, lesson *l)
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"Wrong: a mask by multiplication", "間違い：掛け算で作るマスク"});
-    page_say(p,
-             (text){"%striu(ones, 1) * -inf looks like 0 below the diagonal and -inf above. But zero times infinity is "
-                    "not a number:",
-                    "%striu(ones, 1) * -infは、対角線の下が0、上が-infになりそうに見えます。しかし、"
-                    "ゼロ掛ける無限大は数ではありません（NaN）。"},
-             p->own        ? ""
-             : p->japanese ? "出典の手順にある"
-                           : "The source's recipe ");
+    page_say(p, (text){"triu(ones, 1) * -inf, a recipe that one often reads, looks like 0 below the diagonal and -inf "
+                       "above. But zero times infinity is not a number:",
+                       "triu(ones, 1) * -infという書き方をよく見かけます。対角線の下が0、上が-infになりそうですが、"
+                       "ゼロ掛ける無限大は数ではありません（NaN）。"});
     LOOP(p,
          for (int64_t i = 0; i < n; i++) for (int64_t j = 0; j < n; j++) mask[i * n + j] = (float)(j > i) * -INFINITY;);
     square(p, l, mask);
     LOOP(p, for (int64_t i = 0; i < n * n; i++) s[i] += mask[i];);
     CALL(p, att_softmax(ctx, &S, -1, &W));
     square(p, l, w);
-    page_say(p,
-             (text){"So a mask is filled in, not multiplied (masked_fill in PyTorch%s), or better: a yes or no that "
-                    "no arithmetic touches. Mind which is which: in this library, and in PyTorch's "
-                    "scaled_dot_product_attention, true means attend; in the source's masked_fill and in "
-                    "nn.MultiheadAttention, true means hide.",
-                    "ですからマスクは、掛けるのではなく書き込みます（PyTorchではmasked_fill%s）。"
-                    "もっとよいのは、計算に触れさせず、「見る」「見ない」の二値のまま扱うことです。"
-                    "向きには注意しましょう。このライブラリとPyTorchのscaled_dot_product_attentionでは、"
-                    "trueは「見る」です。出典のmasked_fillとnn.MultiheadAttentionでは、trueは「隠す」です。"},
-             p->own        ? ""
-             : p->japanese ? "。出典のクラスもこちらです"
-                           : ", as the source's class does");
+    page_say(p, (text){"So a mask is filled in, not multiplied (masked_fill in PyTorch), or better: a yes or no that "
+                       "no arithmetic touches. Mind which is which: in this library, and in PyTorch's "
+                       "scaled_dot_product_attention, true means attend; in masked_fill and in "
+                       "nn.MultiheadAttention, true means hide.",
+                       "ですからマスクは、掛けるのではなく書き込みます（PyTorchではmasked_fill）。"
+                       "もっとよいのは、計算に触れさせず、「見る」「見ない」の二値のまま扱うことです。"
+                       "向きには注意しましょう。このライブラリとPyTorchのscaled_dot_product_attentionでは、"
+                       "trueは「見る」です。masked_fillとnn.MultiheadAttentionでは、trueは「隠す」です。"});
+    if (!p->own)
+        page_say(p, (text){"The source gives the recipe in its text; its class rightly uses masked_fill_.",
+                           "出典は、本文ではこの掛け算の書き方を示していますが、クラスのほうでは正しくmasked_fill_を"
+                           "使っています。"});
 }
 
 /* Sequences of the batch as one view: the same numbers for each, with stride 0. */
@@ -254,12 +250,13 @@ static void in_one_call(page *p, lesson *l)
     att_tensor q = repeat(p, l->of.q, n), k = repeat(p, l->of.k, n), v = repeat(p, l->of.v, n);
     att_tensor out = layer_heads(p, l->both, BATCH, 1, n, OUT);
     page_step(p, (text){"A batch, in one call", "バッチを一度の呼び出しで"});
-    page_say(p, (text){"A batch is several sequences at once; here, as in the source, the same one twice (with stride "
-                       "0, so that it is not copied). att_mask_causal is one of the masks that a call can have. It "
-                       "asks where the queries stand among the keys, and there is no default:",
-                       "バッチとは、複数の系列をまとめたものです。ここでは出典と同じく、同じ系列を二つ並べます"
-                       "（ストライドを0にするので、コピーはしません）。att_mask_causalは、呼び出しに付けられる"
-                       "マスクの一つです。クエリがキーのどの位置にあるかを指定する必要があり、既定値はありません。"});
+    page_say(p,
+             (text){"A batch is several sequences at once; here the same one twice (with stride 0, so that it is not "
+                    "copied). att_mask_causal is one of the masks that a call can have. It asks where the queries "
+                    "stand among the keys, and there is no default:",
+                    "バッチとは、複数の系列をまとめたものです。ここでは、同じ系列を二つ並べます"
+                    "（ストライドを0にするので、コピーはしません）。att_mask_causalは、呼び出しに付けられる"
+                    "マスクの一つです。クエリがキーのどの位置にあるかを指定する必要があり、既定値はありません。"});
     ANSWER(p, att_attention(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .mask = {&att_mask_causal}),
                             ATT_OPTIONS(att_attention_args, .q = q, .k = k, .v = v, .out = out)));
     page_say(p, (text){"Query i is at position i:", "クエリiの位置はiです。"});
@@ -287,14 +284,15 @@ static void shorter(page *p, lesson *l)
         return;
     memcpy(full, l->both, (size_t)(BATCH * n * OUT) * sizeof *full);
     page_step(p, (text){"Shorter inputs", "短い入力"});
-    page_say(p,
-             (text){"Sequences of a batch differ in length. The source keeps a mask for the longest and cuts a corner "
-                    "out of it, mask[:num_tokens, :num_tokens], when all are shorter. Here each sequence has its own "
-                    "length; let the second have %" PRId64 " words:",
-                    "バッチの系列は、長さがまちまちです。出典は、最大の長さのマスクを用意しておき、全体が短いときは"
-                    "mask[:num_tokens, :num_tokens]で角を切り出します。ここでは、系列ごとに長さを指定できます。"
-                    "二つめを%" PRId64 "語にしてみましょう。"},
-             m);
+    page_say(
+        p,
+        (text){"Sequences of a batch differ in length. One can keep a mask for the longest and cut a corner out of "
+               "it, mask[:num_tokens, :num_tokens], when all are shorter. Here each sequence has its own length; "
+               "let the second have %" PRId64 " words:",
+               "バッチの系列は、長さがまちまちです。最大の長さのマスクを用意しておき、全体が短いときは"
+               "mask[:num_tokens, :num_tokens]で角を切り出す、という方法もあります。"
+               "ここでは、系列ごとに長さを指定できます。二つめを%" PRId64 "語にしてみましょう。"},
+        m);
     page_line(p, "lengths = {%" PRId64 ", %" PRId64 "}", n, m);
     CALL(p, att_attention(ctx,
                           ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .mask = {&att_mask_causal},

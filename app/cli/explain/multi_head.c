@@ -23,11 +23,11 @@ static void introduce(page *p, lesson *l)
              (text){"One row of weights has one point of view. Several heads look in several ways at once: each gets "
                     "its own part of the query, key and value, and its own weights. That costs no more than one head "
                     "of full width, since each is so much narrower. Weights of nn.Linear from seed %d again, and "
-                    "attention is causal: the source's class, with %d heads for the %" PRId64 " words.",
+                    "attention is causal; there are %d heads for the %" PRId64 " words.",
                     "一行の重みは、一つの見方しか表せません。複数のヘッドを使えば、同時にいくつもの見方ができます。"
                     "各ヘッドは、クエリ、キー、バリューの一部分ずつを受け取り、自分の重みを持ちます。"
                     "その分だけ幅が狭いので、計算量は、全幅のヘッド一つの場合と変わりません。"
-                    "ここでも重みはシード%dのnn.Linearで、注意は因果的です。出典のクラスと同じく%d個のヘッドで、"
+                    "ここでも重みはシード%dのnn.Linearで、注意は因果的です。%d個のヘッドで、"
                     "%" PRId64 "個の単語を処理します。"},
              SEED, HEADS, v->n);
     layer_print(p, &l->of);
@@ -228,16 +228,15 @@ static void wrong_split(page *p, att_tape *t)
     static const float eight[8];
     att_tensor X = page_matrix(p, eight, 1, 8), H = {0};
     page_step(p, (text){"Heads that do not divide the width", "幅を割り切れないヘッド数"});
-    page_say(p,
-             (text){"%s8 numbers by 3 heads is no split at all: two arrays of 4 would be 2 heads, and the source's "
-                    "class has an assert against it. Here it is an error:",
-                    "%s8個の数を3個のヘッドに分けることはできません。4個ずつ二つに分けるなら、ヘッドは2個です。"
-                    "出典のクラスもassertで禁じています。このライブラリではエラーになります。"},
-             p->own ? ""
-             : p->japanese ? "出典の説明には「8次元で3ヘッドなら4次元の配列二つに分かれる」とありますが、"
-                           : "The source's text splits 8 dimensions for 3 heads into two arrays of 4. But ");
+    page_say(p, (text){"8 numbers for 3 heads: there is no such split, and it is an error.",
+                       "8個の数を3個のヘッドに分けることはできません。エラーになります。"});
     ANSWER(p, att_read(t, att_split_heads(t, att_input(t, &X), 3), &H));
     att_tape_reset(t);
+    if (!p->own)
+        page_say(p, (text){"The source's class has an assert against it; its text says that this gives two arrays of 4 "
+                           "dimensions, but those would be 2 heads.",
+                           "出典のクラスもassertで禁じています。本文には、これで4次元の配列二つになるとありますが、"
+                           "それではヘッドは2個です。"});
     page_say(p, (text){"Two heads, and four:", "2個と4個なら分けられます。"});
     ANSWER(p, att_read(t, att_split_heads(t, att_input(t, &X), 2), &H));
     page_line(p, "[%" PRId64 ", %" PRId64 ", %" PRId64 "]", H.dim[0], H.dim[1], H.dim[2]);

@@ -54,15 +54,14 @@ static void weights(page *p, lesson *l)
     float bound = torch_linear_bound(dim), *w_q = of->wq, *w_k = of->wk, *w_v = of->wv;
     torch_random random;
     page_step(p, (text){"Weights before training", "学習前の重み"});
-    page_say(
-        p,
-        (text){"Before training the weights are random. The source has them made by nn.Linear, after "
-               "torch.manual_seed(%d): uniform between -b and b. Its bound is called Kaiming's, with a = √5, "
-               "which comes to one over the root of the number of inputs, here %.4f.",
-               "学習を始める前の重みはランダムです。出典では、torch.manual_seed(%d)のあとにnn.Linearで作っています。"
-               "値は-bからbまでの一様分布です。bはKaimingの上限でa = √5としたもので、入力の数の平方根の逆数、"
-               "ここでは%.4fになります。"},
-        SEED, bound);
+    page_say(p,
+             (text){"Before training the weights are random. PyTorch's nn.Linear, here after torch.manual_seed(%d), "
+                    "draws them uniformly between -b and b. The bound b is called Kaiming's, with a = √5, which comes "
+                    "to one over the root of the number of inputs, here %.4f.",
+                    "学習を始める前の重みはランダムです。PyTorchのnn.Linear（ここではtorch.manual_seed(%d)のあと）は、"
+                    "-bからbまでの一様分布から重みを引きます。bはKaimingの上限でa = √5としたもので、"
+                    "入力の数の平方根の逆数、ここでは%.4fになります。"},
+             SEED, bound);
     page_formula(p, "w = -b + 2 b u,   b = √(6 / ((1 + 5) d_in)) = 1 / √d_in");
     page_say(p, (text){"Random is not arbitrary: u comes from a known generator, the Mersenne Twister MT19937, so that "
                        "the same seed gives the same weights here as in PyTorch, to the last bit. u is the low 24 "

@@ -1,0 +1,286 @@
+/* The attention layer in general: inputs X, queries Q of their own; self-attention as a case of it; what order does. */
+// order: 70
+#include "layer.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { SEED = 231, QUERIES = 3, KEY = 2, VALUE = 3 };
+
+static const char *const query_names[QUERIES] = {"h_1", "h_2", "h_3"};
+
+typedef struct lesson {
+    vectors v;           /* inputs [n, dim] */
+    float *wq, *wk, *wv; /* [dim, KEY], [dim, KEY], [dim, VALUE]: as in X W */
+    float *q;            /* queries [QUERIES, KEY] */
+    float *k, *val;      /* keys [n, KEY], values [n, VALUE] */
+    float *y;            /* of the general layer [QUERIES, VALUE] */
+    float *self;         /* of self-attention [n, VALUE] */
+    att_tensor X, Wq, Wk, Wv, Q, K, V, Y;
+} lesson;
+
+static void introduce(page *p, lesson *l)
+{
+    torch_random random;
+    page_title(p, (text){"The attention layer in general", "一般的なAttention層"});
+    page_say(p,
+             (text){"So far the words asked each other. In general somebody else asks: say, the states of a network "
+                    "that writes a caption, and X is the parts of the picture. X [N, D_x] are the inputs; Q [M, D_k] "
+                    "are the queries, as many as one likes. Here N = %" PRId64 ", D_x = %" PRId64 ", M = %d, D_k = %d.",
+                    "これまでは、単語どうしが尋ね合っていました。一般には、尋ねるのは別のものです。たとえば、"
+                    "説明文を書くネットワークの状態が尋ね、Xは画像の各部分、というようにです。X [N, D_x]が入力、"
+                    "Q [M, D_k]がクエリで、いくつあってもかまいません。ここではN = %" PRId64 "、D_x = %" PRId64
+                    "、M = %d、D_k = %dです。"},
+             l->v.n, l->v.dim, QUERIES, KEY);
+    page_table(p, l->v.labels, l->v.n, NULL, l->v.dim, l->v.x);
+    page_say(p,
+             (text){"Queries, and the matrices below, are random numbers between -1 and 1: uniform_(-1, 1) after "
+                    "torch.manual_seed(%d).",
+                    "クエリと、このあとの行列は、-1から1までの乱数です。torch.manual_seed(%d)のあとの"
+                    "uniform_(-1, 1)で得られます。"},
+             SEED);
+    torch_manual_seed(&random, SEED);
+    layer_draw(&random, 1, l->q, QUERIES * KEY);
+    layer_draw(&random, 1, l->wk, l->v.dim * KEY);
+    layer_draw(&random, 1, l->wv, l->v.dim * VALUE);
+    layer_draw(&random, 1, l->wq, l->v.dim * KEY);
+    page_table(p, query_names, QUERIES, NULL, KEY, l->q);
+}
+
+static void keys_and_values(page *p, lesson *l)
+{
+    att_ctx *ctx = p->ctx;
+    att_tensor X = l->X, W_k = l->Wk, W_v = l->Wv, K = l->K, V = l->V;
+    page_step(p, (text){"Keys and values", "キーとバリュー"});
+    page_say(p,
+             (text){"Two linear maps: W_k [D_x, D_k] makes keys as long as the queries, so that they can be compared; "
+                    "W_v [D_x, D_v] makes values, of any length: here D_v = %d.",
+                    "二つの線形変換です。W_k [D_x, D_k]は、クエリと比べられるように、クエリと同じ長さのキーを作ります。"
+                    "W_v [D_x, D_v]が作るバリューの長さは自由です。ここではD_v = %dです。"},
+             VALUE);
+    page_formula(p, "K = X W_k    V = X W_v");
+    CALL(p, att_matmul(ctx, &X, &W_k, false, &K));
+    page_table(p, l->v.labels, l->v.n, (const char *const[]){"k_1", "k_2"}, KEY, l->k);
+    CALL(p, att_matmul(ctx, &X, &W_v, false, &V));
+    page_table(p, l->v.labels, l->v.n, (const char *const[]){"v_1", "v_2", "v_3"}, VALUE, l->val);
+}
+
+static void align_and_attend(page *p, lesson *l)
+{
+    att_ctx *ctx = p->ctx;
+    int64_t n = l->v.n;
+    float *e = page_floats(p, n * QUERIES), *a = page_floats(p, n * QUERIES);
+    att_tensor K = l->K, Q = l->Q, V = l->V, Y = l->Y;
+    att_tensor E = page_matrix(p, e, n, QUERIES), A = page_matrix(p, a, n, QUERIES);
+    att_tensor At = layer_transpose(p, a, n, QUERIES);
+    if (p->status != ATT_OK)
+        return;
+    page_step(p, (text){"Alignment", "アライメント"});
+    page_say(p, (text){"How well does input i fit query j? Row = input, column = query.",
+                       "入力iは、クエリjにどれだけ合うでしょうか。行が入力、列がクエリです。"});
+    page_formula(p, "e_ij = q_j · k_i / √D_k");
+    CALL(p, att_matmul(ctx, &K, &Q, true, &E));
+    LOOP(p, for (int64_t i = 0; i < 3 * n; i++) e[i] /= sqrtf(2););
+    page_table(p, l->v.labels, n, query_names, QUERIES, e);
+    if (!p->own)
+        page_say(p, (text){"The source writes q_j · x_i / √D_x here. But x_i is not compared, its key is: q_j has 2 "
+                           "numbers, as a key has, and x_i has 3.",
+                           "出典の式はq_j · x_i / √D_xとなっています。しかし、比べるのはx_iではなくキーです。"
+                           "q_jはキーと同じく2個の数からなり、x_iは3個です。"});
+    page_step(p, (text){"Attention", "注意"});
+    page_say(p, (text){"Softmax runs down the columns, dimension 0: each query has its weights, with sum 1.",
+                       "softmaxは列の方向（次元0）に計算します。クエリごとに、合計が1の重みが得られます。"});
+    CALL(p, att_softmax(ctx, &E, 0, &A));
+    page_table(p, l->v.labels, n, query_names, QUERIES, a);
+    page_say(p, (text){"The output has one row for each query. (At is A transposed, as a view.)",
+                       "出力は、クエリごとに一行です。（Atは、Aを転置したビューです。）"});
+    page_formula(p, "y_j = Σ_i a_ij v_i");
+    CALL(p, att_matmul(ctx, &At, &V, false, &Y));
+    page_table(p, query_names, QUERIES, NULL, VALUE, l->y);
+    if (!p->own)
+        page_say(p, (text){"The source adds up inputs x_i, but it is the values v_i; so Y is M × D_v, not M × D_k.",
+                           "出典の式は入力x_iを足していますが、足すのはバリューv_iです。ですからYの形も、"
+                           "M × D_kではなくM × D_vです。"});
+}
+
+static void in_one_call(page *p, lesson *l)
+{
+    att_ctx *ctx = p->ctx;
+    int64_t n = l->v.n;
+    float *fused = page_floats(p, QUERIES * VALUE);
+    att_tensor q = layer_heads(p, l->q, 1, 1, QUERIES, KEY), k = layer_heads(p, l->k, 1, 1, n, KEY);
+    att_tensor v = layer_heads(p, l->val, 1, 1, n, VALUE), out = layer_heads(p, fused, 1, 1, QUERIES, VALUE);
+    page_step(p, (text){"In one call", "一度の呼び出しで"});
+    page_say(p, (text){"Queries and keys may differ in number, keys and values in length.",
+                       "クエリとキーは数が違っていてもよく、キーとバリューは長さが違っていてもかまいません。"});
+    CALL(p, att_attention(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .value_dim = 3),
+                          ATT_OPTIONS(att_attention_args, .q = q, .k = k, .v = v, .out = out)));
+    page_agree(p, (text){"Y and att_attention", "Yとatt_attention"}, l->y, fused, QUERIES * VALUE);
+}
+
+/* ---- self-attention, and the order of the inputs */
+
+/* The general layer on x [n, dim] with queries q [m, KEY]; q NULL: self-attention. out [m, VALUE]. */
+static void apply(page *p, const lesson *l, const float *x, const float *q, int64_t m, const att_mask *mask, float *out)
+{
+    int64_t n = l->v.n;
+    float *own = page_floats(p, m * KEY), *k = page_floats(p, n * KEY), *v = page_floats(p, n * VALUE);
+    att_tensor X = page_matrix(p, x, n, l->v.dim), Q = page_matrix(p, own, m, KEY), K = page_matrix(p, k, n, KEY);
+    att_tensor V = page_matrix(p, v, n, VALUE);
+    if (p->status == ATT_OK && !q)
+        p->status = att_matmul(p->ctx, &X, &l->Wq, false, &Q);
+    if (p->status == ATT_OK)
+        p->status = att_matmul(p->ctx, &X, &l->Wk, false, &K);
+    if (p->status == ATT_OK)
+        p->status = att_matmul(p->ctx, &X, &l->Wv, false, &V);
+    att_attention_args args = {.size = sizeof args};
+    args.q = layer_heads(p, q ? q : own, 1, 1, m, KEY), args.k = layer_heads(p, k, 1, 1, n, KEY);
+    args.v = layer_heads(p, v, 1, 1, n, VALUE), args.out = layer_heads(p, out, 1, 1, m, VALUE);
+    if (p->status == ATT_OK)
+        p->status = att_attention(p->ctx,
+                                  ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = KEY, .value_dim = VALUE,
+                                              .mask = {mask}, .align = ATT_ALIGN_TOP_LEFT),
+                                  &args);
+}
+
+static void self_attention(page *p, lesson *l)
+{
+    att_ctx *ctx = p->ctx;
+    int64_t n = l->v.n;
+    float *own = page_floats(p, n * KEY);
+    att_tensor X = l->X, W_q = l->Wq, Q = page_matrix(p, own, n, KEY), q = layer_heads(p, own, 1, 1, n, KEY);
+    att_tensor k = layer_heads(p, l->k, 1, 1, n, KEY), v = layer_heads(p, l->val, 1, 1, n, VALUE);
+    att_tensor out = layer_heads(p, l->self, 1, 1, n, VALUE);
+    page_step(p, (text){"Self-attention, a special case", "特別な場合としての自己注意"});
+    page_say(
+        p, (text){"If the queries come from the inputs too, the layer needs nothing but X, and M = N. That is "
+                  "all that self-attention is.",
+                  "クエリも入力から作れば、層に必要なのはXだけになり、M = Nです。自己注意とは、それだけのことです。"});
+    page_formula(p, "Q = X W_q");
+    CALL(p, att_matmul(ctx, &X, &W_q, false, &Q));
+    CALL(p, att_attention(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .value_dim = 3),
+                          ATT_OPTIONS(att_attention_args, .q = q, .k = k, .v = v, .out = out)));
+    page_table(p, l->v.labels, n, NULL, VALUE, l->self);
+}
+
+/* The rows of a [n, width], last first. */
+static void reverse(const float *a, int64_t n, int64_t width, float *out)
+{
+    for (int64_t i = 0; i < n; i++)
+        memcpy(out + i * width, a + (n - 1 - i) * width, (size_t)width * sizeof *a);
+}
+
+static void order(page *p, const lesson *l)
+{
+    int64_t n = l->v.n, dim = l->v.dim;
+    const char *names[VECTORS_MAX];
+    float *x = page_floats(p, n * dim), *out = page_floats(p, n * VALUE), *expected = page_floats(p, n * VALUE);
+    float *y = page_floats(p, QUERIES * VALUE);
+    if (p->status != ATT_OK)
+        return;
+    for (int64_t i = 0; i < n; i++)
+        names[i] = l->v.labels[n - 1 - i];
+    reverse(l->v.x, n, dim, x);
+    reverse(l->self, n, VALUE, expected);
+    page_step(p, (text){"The order of the inputs", "入力の順序"});
+    page_say(p, (text){"The same words, last first, through the same self-attention:",
+                       "同じ単語を逆の順に並べて、同じ自己注意に通します。"});
+    apply(p, l, x, NULL, n, NULL, out);
+    page_table(p, names, n, NULL, VALUE, out);
+    page_agree(p, (text){"The outputs above, last first, and these", "上の出力を逆順に並べたものとこの出力"}, expected,
+               out, n * VALUE);
+    page_say(p, (text){"So each word gets the same output wherever it stands: permute the inputs, and the outputs are "
+                       "permuted in the same way. That is called equivariance, f(P X) = P f(X).",
+                       "つまり、どの単語も、どこにあろうと同じ出力になります。入力を並べ替えると、出力も同じように"
+                       "並べ替わります。これを同変性といい、f(P X) = P f(X)と書きます。"});
+    if (!p->own)
+        page_say(p, (text){"The source calls it invariance; but that would be f(P X) = f(X).",
+                           "出典はこれを「順序不変」と呼んでいますが、不変ならf(P X) = f(X)となるはずです。"});
+    if (!p->own)
+        page_say(p, (text){"The source calls it invariance; but that would be f(P X) = f(X).",
+                           "出典はこれを「順序不変」と呼んでいますが、不変ならf(P X) = f(X)となるはずです。"});
+    page_say(p, (text){"Invariant is the general layer, in its inputs: queries that stay get the same Y from X in any "
+                       "order.",
+                       "不変なのは、一般的な層の、入力についてです。クエリがそのままなら、"
+                       "Xをどう並べ替えてもYは同じです。"});
+    apply(p, l, x, l->q, QUERIES, NULL, y);
+    page_agree(p, (text){"Y from X, and from X last first", "XからのYと、逆順のXからのY"}, l->y, y, QUERIES * VALUE);
+}
+
+/* p(t): sine and cosine in turn (Vaswani et al. 2017, section 3.5). */
+static void positions(int64_t n, int64_t dim, float *out)
+{
+    for (int64_t i = 0; i < n * dim; i++) {
+        int64_t t = i / dim, c = i % dim;
+        double angle = (double)t / pow(10000, (double)(c - c % 2) / (double)dim);
+        out[i] = (float)(c % 2 ? cos(angle) : sin(angle));
+    }
+}
+
+/* Says how far f(P X) and P f(X) are apart: x and its reverse have been prepared. */
+static void compare_orders(page *p, const lesson *l, const float *x, const float *reversed, const att_mask *mask)
+{
+    int64_t n = l->v.n, count = n * VALUE;
+    float *straight = page_floats(p, count), *back = page_floats(p, count), *expected = page_floats(p, count);
+    if (p->status != ATT_OK)
+        return;
+    apply(p, l, x, NULL, n, mask, straight);
+    apply(p, l, reversed, NULL, n, mask, back);
+    reverse(straight, n, VALUE, expected);
+    page_agree(p, (text){"P f(X) and f(P X)", "P f(X)とf(P X)"}, expected, back, count);
+}
+
+static void what_tells_order(page *p, const lesson *l)
+{
+    int64_t n = l->v.n, dim = l->v.dim;
+    float *where = page_floats(p, n * dim), *x = page_floats(p, n * dim), *reversed = page_floats(p, n * dim);
+    if (p->status != ATT_OK)
+        return;
+    page_step(p, (text){"Telling the order", "順序を伝える"});
+    page_say(p, (text){"But sentences have an order. Either each input is told its position t: a vector p(t) of sines "
+                       "and cosines is added to it.",
+                       "しかし、文には順序があります。一つの方法は、それぞれの入力に位置tを伝えることです。"
+                       "サインとコサインからなるベクトルp(t)を足します。"});
+    page_formula(p, "p(t)_2i = sin(t / 10000^(2i/d))    p(t)_2i+1 = cos(t / 10000^(2i/d))");
+    positions(n, dim, where);
+    page_table(p, l->v.labels, n, NULL, dim, where);
+    reverse(l->v.x, n, dim, reversed);
+    for (int64_t i = 0; i < n * dim; i++)
+        x[i] = l->v.x[i] + where[i], reversed[i] += where[i];
+    compare_orders(p, l, x, reversed, NULL);
+    page_say(p, (text){"Or the mask tells it: with a causal mask each word sees others, according to where it stands.",
+                       "もう一つは、マスクで伝えることです。因果マスクがあれば、どこにあるかによって、"
+                       "見える単語が変わります。"});
+    reverse(l->v.x, n, dim, reversed);
+    compare_orders(p, l, l->v.x, reversed, &att_mask_causal);
+}
+
+static att_status run(page *p)
+{
+    lesson l = {.v = page_vectors(p, &layer_words)};
+    int64_t n = l.v.n, dim = l.v.dim;
+    l.wq = page_floats(p, dim * KEY), l.wk = page_floats(p, dim * KEY), l.wv = page_floats(p, dim * VALUE);
+    l.q = page_floats(p, QUERIES * KEY), l.k = page_floats(p, n * KEY), l.val = page_floats(p, n * VALUE);
+    l.y = page_floats(p, QUERIES * VALUE), l.self = page_floats(p, n * VALUE);
+    l.X = page_matrix(p, l.v.x, n, dim), l.Wq = page_matrix(p, l.wq, dim, KEY), l.Wk = page_matrix(p, l.wk, dim, KEY);
+    l.Wv = page_matrix(p, l.wv, dim, VALUE), l.Q = page_matrix(p, l.q, QUERIES, KEY);
+    l.K = page_matrix(p, l.k, n, KEY), l.V = page_matrix(p, l.val, n, VALUE);
+    l.Y = page_matrix(p, l.y, QUERIES, VALUE);
+    if (p->status != ATT_OK)
+        return p->status;
+    introduce(p, &l);
+    keys_and_values(p, &l);
+    align_and_attend(p, &l);
+    in_one_call(p, &l);
+    self_attention(p, &l);
+    order(p, &l);
+    what_tells_order(p, &l);
+    return p->status;
+}
+
+const chapter chapter_general_layer = {
+    .about = {"queries of their own; self-attention as a case of it; order",
+              "別に用意したクエリ、特別な場合としての自己注意、入力の順序"},
+    .run = run,
+};
