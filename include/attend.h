@@ -173,8 +173,14 @@ typedef struct att_mask att_mask;         /* which pairs attend */
 
 /* q . k (Luong et al. 2015); spec.scale 0 = 1 / sqrt(head_dim) (Vaswani et al. 2017) */
 ATT_API extern const att_score att_score_dot;
-/* v . tanh(q + k); score_param[0] = v [heads or 1, head_dim] (Bahdanau et al. 2015) */
+/* q W k; score_param[0] = W [heads or 1, head_dim, key_dim] (Luong et al. 2015) */
+ATT_API extern const att_score att_score_general;
+/* v . tanh(q + k); score_param[0] = v [heads or 1, head_dim] (Bahdanau et al. 2015). With spec.score_dim = A it projects
+ * itself, v . tanh(Wq q + Wk k): v [heads or 1, A], score_param[1] = Wq [heads or 1, A, head_dim], score_param[2] = Wk
+ * [heads or 1, A, key_dim]. Takes no memory for pairs: nothing of size Tq Tk A exists. */
 ATT_API extern const att_score att_score_additive;
+/* q . k / (|q| |k|), a zero row gives 0 */
+ATT_API extern const att_score att_score_cosine;
 
 ATT_API extern const att_modifier att_modifier_bias; /* + param; each dimension 1 or that of [B, heads, Tq, Tk], where
                                                         ragged: of the longest lengths */
@@ -200,6 +206,7 @@ typedef struct att_attention_spec {
     int64_t head_dim;  /* of q and k */
     int64_t key_dim;   /* of k, for a score whose queries and keys differ; 0 = head_dim */
     int64_t value_dim; /* of v and out; 0 = head_dim */
+    int64_t score_dim; /* of what att_score_additive makes of queries and keys; 0: they are given projected */
     att_dtype dtype;   /* of q, k, v, out and their gradients: ATT_F32, ATT_F16 or ATT_BF16; sums are in f32 */
     const att_score *score;                       /* NULL = att_score_dot */
     float scale;                                  /* of the score; 0 = 1 / sqrt(head_dim) for dot, 1 for others */
@@ -475,7 +482,13 @@ enum {
 };
 
 /* A dimension of a parameter behind that of the heads. */
-typedef enum att_extent { ATT_NONE = 0, ATT_ANY, ATT_HEAD_DIM, ATT_KEY_DIM } att_extent;
+typedef enum att_extent {
+    ATT_NONE = 0,
+    ATT_ANY,
+    ATT_HEAD_DIM,
+    ATT_KEY_DIM,
+    ATT_SCORE_DIM /* spec.score_dim, or head_dim where that is 0 */
+} att_extent;
 /* A parameter's shape: [heads or 1, extent...], dense but for the first. No name: there is none. */
 typedef struct att_param_shape {
     const char *name;
@@ -495,7 +508,9 @@ struct att_score {
     /* From ds, adds to dquery, dkey and param[].grad; nothing where ds is 0, whatever the key is (it may be NaN).
      * NULL: the derivative for each pair. */
     void (*tile_back)(const att_tile *t);
-    const att_score *const *set; /* built-in ones: a version for each instruction set */
+    /* Built-in ones: what is done to rows before the tiles see them, and a version for each instruction set. */
+    const struct att_prologue *prologue;
+    const att_score *const *set;
 };
 
 struct att_modifier {

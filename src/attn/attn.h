@@ -13,7 +13,9 @@ struct att_plan {
     att_attention_spec spec; /* defaults filled in */
     const att_kernels *kernels;
     att_vectors vectors;
-    const att_score *score; /* of the running instruction set, as are the modifiers */
+    const att_score *score;       /* of the running instruction set, as are the modifiers */
+    const att_prologue *prologue; /* NULL: the tiles see the rows of q and k as they are */
+    int64_t q_dim, k_dim;         /* of rows as the tiles see them */
     int n_modifiers, n_masks;
     const att_modifier *modifier[ATT_MAX_STAGES];
     const att_mask *mask[ATT_MAX_STAGES];
@@ -32,6 +34,10 @@ typedef struct att_call {
     att_attention_args args; /* whatever the caller's size of it */
     bool ragged;
     int64_t sequences, max_tq, max_tk;
+    att_tensor q_rows, k_rows;         /* what the tiles see: args.q and k, or made of them by att_prologue_begin */
+    bool keys_per_head;                /* k_rows has a head for each of q's, not of k's */
+    att_tensor floats[2];              /* q and k in f32, where rows are made of them */
+    float *prepared[2], *converted[2]; /* memory of those that are not the caller's */
 } att_call;
 
 /* outputs: out and lse are used; without them only q and k are looked at. */
@@ -90,15 +96,15 @@ typedef struct att_block {
     const att_cut *cut;
     int64_t q0, k0;
     int queries;
-    att_floats query; /* [queries, head_dim] from q0 on */
-    att_floats key;   /* [keys, key_dim] from k0 on */
-    const float *q;   /* [head_dim][panel], turned by att_turn_queries */
+    att_floats query; /* [queries, q_dim] from q0 on */
+    att_floats key;   /* [keys, k_dim] from k0 on */
+    const float *q;   /* [q_dim][panel], turned by att_turn_queries */
     float *s;         /* [keys][panel], rows stride apart: scores; in backward then the weights */
     float *ds;        /* backward: the same, gradients */
     int64_t stride;
     float *saved[ATT_MAX_STAGES]; /* backward: what modifier i was given, laid as s; NULL where it is additive */
-    float *dq;                    /* backward: [head_dim][panel], added to */
-    float *dk;                    /* backward: [keys, key_dim], rows dk_stride apart, added to */
+    float *dq;                    /* backward: [q_dim][panel], added to */
+    float *dk;                    /* backward: [keys, k_dim], rows dk_stride apart, added to */
     int64_t dk_stride;
     double *pair;                                    /* [att_pair_scratch] */
     const att_operand *score_param, *modifier_param; /* the site's, or with gradients of this task's own */

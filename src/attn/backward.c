@@ -7,6 +7,7 @@
  * A task is a block of keys of one key head, which owns its dK and dV: they gather over the queries of all the query
  * heads that share it. dQ is summed over blocks of keys in ascending order, whoever computes them: see in_turn. */
 #include "attn/params.h"
+#include "attn/prologue.h"
 #include "tensor/tensor.h"
 
 #include <limits.h>
@@ -22,7 +23,7 @@ typedef struct scratch {
     float *p, *ds;                 /* [ATT_KEY_BLOCK][PANELS * panel] */
     float *saved[ATT_MAX_STAGES];  /* the same, of modifiers that are not additive */
     float *dk, *dv;                /* [ATT_KEY_BLOCK][dim, whole panels] */
-    float *dq_rows;                /* [panel][head_dim] */
+    float *dq_rows;                /* [panel][q_dim] */
     float *query, *dout;           /* [PANELS * panel][dim], these and the next where they are not f32 */
     float *key, *value;            /* [ATT_KEY_BLOCK][dim] */
     float *row;                    /* [the longest of the dims] */
@@ -33,10 +34,11 @@ typedef struct scratch {
 typedef struct job {
     const att_call *call;
     const att_attention_grads *grads;
+    att_row_grads rows;
     att_tasks tasks;
     float *memory; /* a scratch for each thread */
     size_t scratch_count;
-    float *dq;        /* [tasks.slots][heads of a group][whole panels of max_tq][head_dim]: turned, panel by panel */
+    float *dq;        /* [tasks.slots][heads of a group][whole panels of max_tq][q_dim]: turned, panel by panel */
     int64_t dq_count; /* numbers of one head */
     float *params;    /* [tasks][params_count]: their part of the parameters' gradients */
     int64_t params_count;
@@ -53,7 +55,7 @@ typedef struct work {
     att_floats key, value;       /* of the block */
     att_floats query, dout_rows; /* of the step */
     scratch w;
-    float *dq_sum; /* [panels][head_dim][panel] */
+    float *dq_sum; /* [panels][q_dim][panel] */
     int64_t step;  /* of the task: blocks of queries of all its heads, counted */
     att_operand score_param[ATT_MAX_PARAMS], modifier_param[ATT_MAX_STAGES];
 } work;
@@ -68,26 +70,26 @@ static size_t lay_out(const att_call *c, float *p, scratch *w)
     const att_plan *plan = c->plan;
     const att_attention_spec *s = &plan->spec;
     const int64_t panel = plan->kernels->panel, tile = ATT_KEY_BLOCK * PANELS * panel;
-    const int64_t converted = s->dtype == ATT_F32 ? 0 : 1, dims = s->head_dim + s->key_dim + s->value_dim;
+    const int64_t converted = s->dtype == ATT_F32 ? 0 : 1, dims = plan->q_dim + plan->k_dim + s->value_dim;
     float *pair = NULL;
-    *w = (scratch){.dk_stride = whole(s->key_dim, panel), .dv_stride = whole(s->value_dim, panel)};
+    *w = (scratch){.dk_stride = whole(plan->k_dim, panel), .dv_stride = whole(s->value_dim, panel)};
     const struct {
         float **at;
         int64_t count;
     } parts[] = {{&w->lse, PANELS * panel},
                  {&w->delta, PANELS * panel},
-                 {&w->q_turned, PANELS * s->head_dim * panel},
+                 {&w->q_turned, PANELS * plan->q_dim * panel},
                  {&w->dout_turned, PANELS * s->value_dim * panel},
-                 {&w->q_rows, PANELS * panel * whole(s->head_dim, panel)},
+                 {&w->q_rows, PANELS * panel * whole(plan->q_dim, panel)},
                  {&w->dout_rows, PANELS * panel * w->dv_stride},
                  {&w->p, tile},
                  {&w->ds, tile},
                  {&w->dk, ATT_KEY_BLOCK * w->dk_stride},
                  {&w->dv, ATT_KEY_BLOCK * w->dv_stride},
-                 {&w->dq_rows, panel * s->head_dim},
-                 {&w->query, converted * PANELS * panel * s->head_dim},
+                 {&w->dq_rows, panel * plan->q_dim},
+                 {&w->query, converted * PANELS * panel * plan->q_dim},
                  {&w->dout, converted * PANELS * panel * s->value_dim},
-                 {&w->key, converted * ATT_KEY_BLOCK * s->key_dim},
+                 {&w->key, converted * ATT_KEY_BLOCK * plan->k_dim},
                  {&w->value, converted * ATT_KEY_BLOCK * s->value_dim},
                  {&w->row, dims},
                  {&pair, whole((int64_t)(att_pair_scratch(c) * sizeof(double) / sizeof(float)), 16)}};
@@ -140,8 +142,8 @@ static void prepare_queries(work *x, int64_t q0, int queries)
     const att_plan *plan = x->plan;
     const att_site *at = &x->site;
     const att_kernels *k = plan->kernels;
-    const int64_t dim = plan->spec.head_dim, value_dim = plan->spec.value_dim;
-    const att_floats q = att_rows_read(k, &at->q, q0, queries, dim, x->w.query);
+    const int64_t dim = plan->q_dim, value_dim = plan->spec.value_dim;
+    const att_floats q = att_rows_read(k, &at->q_row, q0, queries, dim, x->w.query);
     const att_floats d = att_rows_read(k, &x->dout, q0, queries, value_dim, x->w.dout);
     x->query = q;
     x->dout_rows = d;
@@ -175,7 +177,7 @@ static void sink_back(const work *x, int queries)
 static att_block block_of(const work *x, int64_t q0, int queries, int panel_number, const att_cut *cut)
 {
     const att_plan *plan = x->plan;
-    const int64_t panel = plan->kernels->panel, dim = plan->spec.head_dim;
+    const int64_t panel = plan->kernels->panel, dim = plan->q_dim;
     att_block b = {.plan = plan,
                    .site = &x->site,
                    .cut = cut,
@@ -226,7 +228,7 @@ static void weights_and_slopes(const work *x, const att_block *b, int panel_numb
 static void over_keys(const work *x, const att_block *b)
 {
     const att_plan *plan = x->plan;
-    const int64_t dim = plan->spec.head_dim;
+    const int64_t dim = plan->q_dim;
     const att_floats key = b->key;
     att_clean clean;
     att_cut_clean(plan, b->cut, b->queries, key.at, key.stride, dim, &clean);
@@ -259,7 +261,7 @@ static void gather(const work *x, int queries, int first, int last, int begin, i
                     plan->spec.value_dim, w->dv + first * w->dv_stride, w->dv_stride);
     if (plan->score->flags & ATT_DOT)
         k->over_queries(last - first, count, w->ds + first * stride + q, stride, w->q_rows + q * k->panel, stride,
-                        plan->spec.key_dim, w->dk + first * w->dk_stride, w->dk_stride);
+                        plan->k_dim, w->dk + first * w->dk_stride, w->dk_stride);
 }
 
 /* The same for the whole block, where it is not empty: keys that the same panels attend to go together. */
@@ -293,21 +295,21 @@ static void store_queries(const work *x, int64_t q0, int queries)
 {
     const att_plan *plan = x->plan;
     const att_kernels *k = plan->kernels;
-    const int64_t dim = plan->spec.head_dim;
+    const int64_t dim = plan->q_dim;
     float scale[ATT_MAX_PANEL];
     for (int i = 0; i < k->panel; i++)
         scale[i] = plan->fold ? plan->spec.scale : 1;
     for (int i = 0; x->dq.at && i < queries; i += k->panel) {
         const int n = queries - i < k->panel ? queries - i : k->panel;
         k->turn_out(n, dim, x->dq_sum + (q0 + i) * dim, scale, x->w.dq_rows, dim);
-        att_rows_write(k, x->w.dq_rows, dim, &x->dq, q0 + i, n, dim, x->job->grads->accumulate, x->w.row);
+        att_rows_write(k, x->w.dq_rows, dim, &x->dq, q0 + i, n, dim, x->job->rows.add_dq, x->w.row);
     }
 }
 
 /* Its turn has come: all that earlier tasks add to what is shared by several is there. */
 static void in_turn(const work *x, int64_t q0, int queries, const att_cut *cut, int n_panels)
 {
-    const int64_t panel = x->plan->kernels->panel, dim = x->plan->spec.head_dim;
+    const int64_t panel = x->plan->kernels->panel, dim = x->plan->q_dim;
     if (x->task->k0 == 0)
         memset(x->dq_sum + q0 * dim, 0, (size_t)(n_panels * panel * dim) * sizeof *x->dq_sum);
     for (int i = 0; i < n_panels; i++) {
@@ -369,16 +371,27 @@ static void one_head(work *x, int64_t head_in_group, int64_t group)
     att_call_site(c, sequence, head, &x->site);
     x->dout = att_call_rows(c, &j->grads->dout, sequence, head, false);
     x->dlse = att_call_rows(c, &j->grads->dlse, sequence, head, false);
-    x->dq = att_call_rows(c, &j->grads->dq, sequence, head, false);
+    x->dq = att_call_rows(c, &j->rows.dq, sequence, head, false);
     x->dq_sum = j->dq + (x->task->slot * group + head_in_group) * j->dq_count;
-    x->key = att_rows_read(x->plan->kernels, &x->site.k, x->task->k0, x->task->keys, x->plan->spec.key_dim, x->w.key);
+    x->key = att_rows_read(x->plan->kernels, &x->site.k_row, x->task->k0, x->task->keys, x->plan->k_dim, x->w.key);
     x->value =
         att_rows_read(x->plan->kernels, &x->site.v, x->task->k0, x->task->keys, x->plan->spec.value_dim, x->w.value);
     point_params(x, head_in_group);
     for (int64_t q0 = 0; q0 < x->site.place.tq; q0 += PANELS * panel)
         one_step(x, q0);
-    if (x->task->last && !j->grads->accumulate)
-        att_rows_clear(&x->dq, x->site.place.tq, x->site.rows, x->plan->spec.head_dim);
+    if (x->task->last && !j->rows.add_dq)
+        att_rows_clear(&x->dq, x->site.place.tq, x->site.rows, x->plan->q_dim);
+}
+
+/* The task's rows of dK or dV are complete, those of one head of the tensor. */
+static void store_keys(const work *x, const att_tensor *to, int64_t head, int64_t dim, const float *from,
+                       int64_t stride, bool add)
+{
+    const att_task *t = x->task;
+    const att_rows y = att_call_rows(x->job->call, to, t->sequence, head, true);
+    att_rows_write(x->plan->kernels, from, stride, &y, t->k0, t->keys, dim, add, x->w.row);
+    if (t->last && !add)
+        att_rows_clear(&y, t->k0 + t->keys, t->k_rows, dim);
 }
 
 static void run_task(void *arg, int i, int thread)
@@ -394,18 +407,17 @@ static void run_task(void *arg, int i, int thread)
     memset(x.w.dk, 0, (size_t)(t->keys * x.w.dk_stride) * sizeof *x.w.dk);
     memset(x.w.dv, 0, (size_t)(t->keys * x.w.dv_stride) * sizeof *x.w.dv);
     memset(j->params + t->index * j->params_count, 0, (size_t)j->params_count * sizeof *j->params);
-    for (int64_t g = 0; g < group && !att_cancelled(plan->ctx); g++)
+    for (int64_t g = 0; g < group && !att_cancelled(plan->ctx); g++) {
         one_head(&x, g, group);
-    att_tasks_end(&j->tasks, t);
-    const att_rows dk = att_call_rows(c, &j->grads->dk, t->sequence, t->kv_head, true);
-    const att_rows dv = att_call_rows(c, &j->grads->dv, t->sequence, t->kv_head, true);
-    const bool add = j->grads->accumulate;
-    att_rows_write(plan->kernels, x.w.dk, x.w.dk_stride, &dk, t->k0, t->keys, s->key_dim, add, x.w.row);
-    att_rows_write(plan->kernels, x.w.dv, x.w.dv_stride, &dv, t->k0, t->keys, s->value_dim, add, x.w.row);
-    if (t->last && !add) {
-        att_rows_clear(&dk, t->k0 + t->keys, t->k_rows, s->key_dim);
-        att_rows_clear(&dv, t->k0 + t->keys, t->k_rows, s->value_dim);
+        if (c->keys_per_head) {
+            store_keys(&x, &j->rows.dk, t->kv_head * group + g, plan->k_dim, x.w.dk, x.w.dk_stride, j->rows.add_dk);
+            memset(x.w.dk, 0, (size_t)(t->keys * x.w.dk_stride) * sizeof *x.w.dk);
+        }
     }
+    att_tasks_end(&j->tasks, t);
+    if (!c->keys_per_head)
+        store_keys(&x, &j->rows.dk, t->kv_head, plan->k_dim, x.w.dk, x.w.dk_stride, j->rows.add_dk);
+    store_keys(&x, &j->grads->dv, t->kv_head, s->value_dim, x.w.dv, x.w.dv_stride, j->grads->accumulate);
 }
 
 /* ---- the call */
@@ -416,7 +428,7 @@ static bool allocate(job *j)
     const att_attention_spec *s = &j->call->plan->spec;
     scratch w;
     j->scratch_count = lay_out(j->call, NULL, &w);
-    j->dq_count = whole(j->call->max_tq, j->call->plan->kernels->panel) * s->head_dim;
+    j->dq_count = whole(j->call->max_tq, j->call->plan->kernels->panel) * j->call->plan->q_dim;
     j->params_count = att_params_count(j->call, j->grads);
     j->memory = att_alloc(ctx, att_size_mul(j->scratch_count, (size_t)att_threads(ctx)), sizeof *j->memory);
     j->dq = att_alloc(ctx, att_size_mul((size_t)j->dq_count, (size_t)(j->tasks.slots * s->heads / s->kv_heads)),
@@ -436,19 +448,26 @@ att_status att_backward(const att_plan *plan, const att_attention_args *args, co
     if (e)
         return e;
     job j = {.call = &call, .grads = &g};
-    e = att_tasks_make(&call, att_params_shared(&call, &g), &j.tasks);
+    e = att_prologue_begin(&call);
+    if (e)
+        return e;
+    e = att_prologue_begin_back(&call, &g, &j.rows);
+    e = e ? e : att_tasks_make(&call, att_params_shared(&call, &g), &j.tasks);
     if (!e && !allocate(&j))
         e = ATT_ERR_MEMORY;
     if (!e) {
         att_params_clear(&call, &g);
         att_parallel(ctx, (int)j.tasks.count, run_task, &j);
         att_params_sum(&call, &g, &j.tasks, j.params, j.params_count, j.sums);
+        att_prologue_back(&call, &g, &j.rows);
     }
     att_free(ctx, j.sums);
     att_free(ctx, j.params);
     att_free(ctx, j.dq);
     att_free(ctx, j.memory);
     att_tasks_free(ctx, &j.tasks);
+    att_prologue_end_back(&call, &j.rows);
+    att_prologue_end(&call);
     if (e)
         return e;
     return att_cancelled(ctx) ? att_fail(ctx, ATT_ERR_CANCELLED, "attention was cancelled") : ATT_OK;

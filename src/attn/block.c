@@ -87,7 +87,7 @@ void att_cut_block(const att_plan *plan, const att_site *at, int64_t q0, int que
 
 void att_turn_queries(const att_plan *plan, att_floats query, int queries, float *q)
 {
-    plan->kernels->turn_in(queries, plan->spec.head_dim, query.at, query.stride, plan->fold ? plan->spec.scale : 1, q);
+    plan->kernels->turn_in(queries, plan->q_dim, query.at, query.stride, plan->fold ? plan->spec.scale : 1, q);
 }
 
 /* Run r of the block's keys, as stages see it. */
@@ -101,9 +101,9 @@ static att_tile tile_of(const att_block *b, int r)
                       .keys = (int)(b->cut->run[r].last - first),
                       .columns = b->plan->kernels->panel,
                       .query = b->q,
-                      .dim = b->plan->spec.head_dim,
+                      .dim = b->plan->q_dim,
                       .key = b->key.at + first * b->key.stride,
-                      .key_dim = b->plan->spec.key_dim,
+                      .key_dim = b->plan->k_dim,
                       .key_stride = b->key.stride,
                       .s = b->s + first * b->stride,
                       .ds = b->ds ? b->ds + first * b->stride : NULL,

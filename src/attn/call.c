@@ -131,6 +131,14 @@ static att_status check_sequences(att_call *c)
                              a->k.dim[0], &c->max_tk);
 }
 
+/* A key head is projected for each of its query heads where each has a parameter of its own. */
+static bool keys_per_head(const att_call *c)
+{
+    const att_plan *p = c->plan;
+    return p->prologue && p->prologue->k.kind == ATT_ROW_PROJECTED && p->spec.heads > p->spec.kv_heads &&
+           c->args.score_param[p->prologue->k.param].dim[0] > 1;
+}
+
 att_status att_call_check(const att_plan *plan, const att_attention_args *args, bool outputs, att_call *call)
 {
     att_ctx *ctx = plan->ctx;
@@ -146,8 +154,11 @@ att_status att_call_check(const att_plan *plan, const att_attention_args *args, 
     if (e)
         return e;
     call->sequences = call->ragged ? args->n_sequences : args->q.dim[0];
+    call->q_rows = args->q;
+    call->k_rows = args->k;
     e = check_sequences(call);
     e = e ? e : att_params_check(call);
+    call->keys_per_head = !e && keys_per_head(call);
     if (!e && outputs)
         e = att_dropout_check(call);
     if (!e && plan->spec.align == ATT_ALIGN_STARTS && !args->q_starts)
@@ -277,6 +288,8 @@ void att_call_site(const att_call *c, int64_t b, int64_t h, att_site *site)
     site->q = att_call_rows(c, &a->q, b, h, false);
     site->k = att_call_rows(c, &a->k, b, kv_head, true);
     site->v = att_call_rows(c, &a->v, b, kv_head, true);
+    site->q_row = att_call_rows(c, &c->q_rows, b, h, false);
+    site->k_row = att_call_rows(c, &c->k_rows, b, c->prepared[1] && c->keys_per_head ? h : kv_head, true);
     site->out = att_call_rows(c, &a->out, b, h, false);
     const att_rows lse = att_call_rows(c, &a->lse, b, h, false);
     site->lse = lse.at;

@@ -3,7 +3,7 @@
  * For a block of queries, block after block of keys: scores, then softmax with a running maximum and sum, and the
  * output so far is rescaled when the maximum grows (Milakov, Gimelshein 2018; Dao et al. 2022). A segment of keys has
  * a partial result of its own, merged with the one before it by their log-sum-exp. */
-#include "attn/attn.h"
+#include "attn/prologue.h"
 
 #include <math.h>
 
@@ -17,16 +17,16 @@ typedef struct partial {
 typedef struct strip {
     int64_t q0;
     int queries;
-    float *q;                      /* [head_dim][panel], turned */
-    float *rows;                   /* [panel, head_dim or value_dim], where they are not f32 */
-    att_floats query;              /* [queries, head_dim] */
+    float *q;                      /* [q_dim][panel], turned */
+    float *rows;                   /* [panel, q_dim or value_dim], where they are not f32 */
+    att_floats query;              /* [queries, q_dim] */
     partial total, segment, *into; /* into: what this segment's keys go to, total where it is the first */
 } strip;
 
 /* What one thread works in. */
 typedef struct scratch {
     float *s, *rescale;   /* [keys of a block][panel], [panel] */
-    float *keys, *values; /* [ATT_KEY_BLOCK][key_dim] and [value_dim], where they are not f32 */
+    float *keys, *values; /* [ATT_KEY_BLOCK][k_dim] and [value_dim], where they are not f32 */
     strip strip[ATT_MAX_GROUP];
 } scratch;
 
@@ -45,7 +45,7 @@ typedef struct job {
 static size_t lay_out(const att_plan *plan, float *p, scratch *w)
 {
     const att_attention_spec *s = &plan->spec;
-    const int64_t panel = plan->kernels->panel, longest = s->head_dim > s->value_dim ? s->head_dim : s->value_dim;
+    const int64_t panel = plan->kernels->panel, longest = plan->q_dim > s->value_dim ? plan->q_dim : s->value_dim;
     const int64_t converted = s->dtype == ATT_F32 ? 0 : 1;
     size_t count = 0;
     struct {
@@ -53,11 +53,11 @@ static size_t lay_out(const att_plan *plan, float *p, scratch *w)
         int64_t count;
     } parts[4 + 8 * ATT_MAX_GROUP] = {{&w->s, ATT_KEY_BLOCK * panel},
                                       {&w->rescale, panel},
-                                      {&w->keys, converted * ATT_KEY_BLOCK * s->key_dim},
+                                      {&w->keys, converted * ATT_KEY_BLOCK * plan->k_dim},
                                       {&w->values, converted * ATT_KEY_BLOCK * s->value_dim}};
     int n = 4;
     for (strip *t = w->strip; t < w->strip + plan->group; t++) {
-        parts[n].at = &t->q, parts[n++].count = s->head_dim * panel;
+        parts[n].at = &t->q, parts[n++].count = plan->q_dim * panel;
         parts[n].at = &t->rows, parts[n++].count = converted * longest * panel;
         for (int i = 0; i < 2; i++) {
             partial *of = i ? &t->segment : &t->total;
@@ -94,7 +94,7 @@ static void clear(partial *p, int panel)
 static void begin(const att_plan *plan, const att_site *at, strip *t)
 {
     const int panel = plan->kernels->panel;
-    t->query = att_rows_read(plan->kernels, &at->q, t->q0, t->queries, plan->spec.head_dim, t->rows);
+    t->query = att_rows_read(plan->kernels, &at->q_row, t->q0, t->queries, plan->q_dim, t->rows);
     att_turn_queries(plan, t->query, t->queries, t->q);
     clear(&t->total, panel);
     for (int i = 0; plan->sink >= 0 && i < panel; i++) {
@@ -193,7 +193,7 @@ static void attend_segment(const att_plan *plan, const att_site *at, int n_strip
             if (cut.n_runs == 0)
                 continue;
             if (!key.at) {
-                key = att_rows_read(plan->kernels, &at->k, k0, keys, s->key_dim, w->keys);
+                key = att_rows_read(plan->kernels, &at->k_row, k0, keys, plan->k_dim, w->keys);
                 value = att_rows_read(plan->kernels, &at->v, k0, keys, s->value_dim, w->values);
             }
             attend_block(plan, at, t, &cut, k0, key, value, w);
@@ -308,7 +308,8 @@ static void give_scratch(const att_plan *plan, float *p)
 att_status att_forward(const att_plan *plan, const att_attention_args *args)
 {
     att_call call;
-    const att_status e = att_call_check(plan, args, true, &call);
+    att_status e = att_call_check(plan, args, true, &call);
+    e = e ? e : att_prologue_begin(&call);
     if (e)
         return e;
     att_ctx *ctx = plan->ctx;
@@ -323,6 +324,7 @@ att_status att_forward(const att_plan *plan, const att_attention_args *args)
     }
     att_free(ctx, j.first);
     give_scratch(plan, j.memory);
+    att_prologue_end(&call);
     if (!memory)
         return ATT_ERR_MEMORY;
     return att_cancelled(ctx) ? att_fail(ctx, ATT_ERR_CANCELLED, "attention was cancelled") : ATT_OK;

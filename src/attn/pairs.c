@@ -9,8 +9,8 @@ static att_pair pair_of(const att_block *b, const att_tile *t)
     return (att_pair){.at = t->at,
                       .user = t->user,
                       .value = t->value,
-                      .dim = b->plan->spec.head_dim,
-                      .key_dim = b->plan->spec.key_dim,
+                      .dim = b->plan->q_dim,
+                      .key_dim = b->plan->k_dim,
                       .param = t->param};
 }
 

@@ -4,6 +4,7 @@
  * parts are added in ascending order. What is broadcast over pairs is too large for parts: its gradient is added to in
  * place, in order. */
 #include "attn/params.h"
+#include "attn/prologue.h"
 #include "tensor/tensor.h"
 
 #include <stdio.h>
@@ -56,7 +57,9 @@ static att_status check_param(const att_call *c, const char *name, const att_ten
     const struct {
         const char *name;
         int64_t size;
-    } extent[] = {[ATT_HEAD_DIM] = {"spec.head_dim", s->head_dim}, [ATT_KEY_DIM] = {"spec.key_dim", s->key_dim}};
+    } extent[] = {[ATT_HEAD_DIM] = {"spec.head_dim", s->head_dim},
+                  [ATT_KEY_DIM] = {"spec.key_dim", s->key_dim},
+                  [ATT_SCORE_DIM] = {s->score_dim ? "spec.score_dim" : "spec.head_dim", c->plan->q_dim}};
     const int rank = shape->extent[0] == ATT_NONE ? 1 : shape->extent[1] == ATT_NONE ? 2 : 3;
     att_status e = att_check(ctx, name, t, ATT_F32, rank);
     if (!e && t->dim[0] != 1 && t->dim[0] != s->heads)
@@ -86,6 +89,13 @@ static att_status check_stage_param(const att_call *c, const char *name, const a
     return flags & ATT_PAIRS ? check_pairs(c, name, t, ATT_F32) : check_param(c, name, t, shape);
 }
 
+/* The score's n-th parameter; NULL: it has none, or does without in this plan. */
+static const att_param_shape *score_param(const att_plan *p, int n)
+{
+    const bool unused = att_prologue_has(p, n) && !p->prologue;
+    return unused ? NULL : &p->score->param[n];
+}
+
 static att_status check_stage_params(const att_call *c)
 {
     const att_plan *p = c->plan;
@@ -93,7 +103,7 @@ static att_status check_stage_params(const att_call *c)
     att_status e = ATT_OK;
     for (int i = 0; !e && i < ATT_MAX_PARAMS; i++) {
         snprintf(name, sizeof name, "score_param[%d]", i);
-        e = check_stage_param(c, name, &c->args.score_param[i], p->score->name, &p->score->param[i], 0);
+        e = check_stage_param(c, name, &c->args.score_param[i], p->score->name, score_param(p, i), 0);
     }
     for (int i = 0; !e && i < ATT_MAX_STAGES; i++) {
         const att_modifier *m = i < p->n_modifiers ? p->modifier[i] : NULL;
@@ -180,11 +190,12 @@ void att_params_view(const att_call *c, att_site *site)
 
 enum { ALL_PARAMS = ATT_MAX_PARAMS + ATT_MAX_STAGES };
 
-/* The n-th gradient, of the score's parameters and then of the modifiers'; NULL where it is not wanted. */
-static const att_tensor *wanted(const att_attention_grads *g, int n)
+/* The n-th gradient, of the score's parameters and then of the modifiers'; NULL where it is not wanted, or is not that
+ * of tiles but of the prologue. */
+static const att_tensor *wanted(const att_call *c, const att_attention_grads *g, int n)
 {
     const att_tensor *t = n < ATT_MAX_PARAMS ? &g->dscore_param[n] : &g->dmodifier_param[n - ATT_MAX_PARAMS];
-    return att_given(t) ? t : NULL;
+    return att_given(t) && !(n < ATT_MAX_PARAMS && att_prologue_has(c->plan, n)) ? t : NULL;
 }
 
 static bool over_pairs(const att_call *c, int n)
@@ -196,7 +207,7 @@ bool att_params_shared(const att_call *c, const att_attention_grads *g)
 {
     bool shared = false;
     for (int n = 0; n < ALL_PARAMS; n++) {
-        const att_tensor *t = wanted(g, n);
+        const att_tensor *t = wanted(c, g, n);
         if (t && over_pairs(c, n))
             shared = shared || (t->dim[0] == 1 && c->sequences > 1) || (t->dim[1] == 1 && c->plan->spec.heads > 1) ||
                      (t->dim[3] == 1 && c->max_tk > ATT_KEY_BLOCK);
@@ -208,8 +219,8 @@ int64_t att_params_count(const att_call *c, const att_attention_grads *g)
 {
     int64_t count = 0;
     for (int n = 0; n < ALL_PARAMS; n++)
-        if (wanted(g, n) && !over_pairs(c, n))
-            count += att_param_count(wanted(g, n));
+        if (wanted(c, g, n) && !over_pairs(c, n))
+            count += att_param_count(wanted(c, g, n));
     return count * (c->plan->spec.heads / c->plan->spec.kv_heads);
 }
 
@@ -218,7 +229,7 @@ void att_params_point(const att_call *c, const att_attention_grads *g, const att
 {
     const int64_t group = c->plan->spec.heads / c->plan->spec.kv_heads;
     for (int n = 0; n < ALL_PARAMS; n++) {
-        const att_tensor *t = wanted(g, n);
+        const att_tensor *t = wanted(c, g, n);
         att_operand *o = n < ATT_MAX_PARAMS ? &score_param[n] : &modifier_param[n - ATT_MAX_PARAMS];
         if (!t)
             continue;
@@ -236,8 +247,8 @@ int64_t att_params_sums(const att_call *c, const att_attention_grads *g)
 {
     int64_t count = 0;
     for (int n = 0; n < ALL_PARAMS; n++)
-        if (wanted(g, n) && !over_pairs(c, n))
-            count += wanted(g, n)->dim[0] * att_param_count(wanted(g, n));
+        if (wanted(c, g, n) && !over_pairs(c, n))
+            count += wanted(c, g, n)->dim[0] * att_param_count(wanted(c, g, n));
     return count;
 }
 
@@ -262,8 +273,8 @@ static void add(float *y, double x) { *y += (float)x; }
 void att_params_clear(const att_call *c, const att_attention_grads *g)
 {
     for (int n = 0; n < ALL_PARAMS && !g->accumulate; n++)
-        if (wanted(g, n) && over_pairs(c, n))
-            for_each(wanted(g, n), NULL, set);
+        if (wanted(c, g, n) && over_pairs(c, n))
+            for_each(wanted(c, g, n), NULL, set);
 }
 
 void att_params_sum(const att_call *c, const att_attention_grads *g, const att_tasks *tasks, const float *parts,
@@ -272,7 +283,7 @@ void att_params_sum(const att_call *c, const att_attention_grads *g, const att_t
     const int64_t group = c->plan->spec.heads / c->plan->spec.kv_heads;
     memset(sums, 0, (size_t)att_params_sums(c, g) * sizeof *sums);
     for (int n = 0; n < ALL_PARAMS; n++) {
-        const att_tensor *t = wanted(g, n);
+        const att_tensor *t = wanted(c, g, n);
         if (!t || over_pairs(c, n))
             continue;
         const int64_t count = att_param_count(t);

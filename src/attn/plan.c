@@ -1,5 +1,5 @@
 /* From a spec to a plan. */
-#include "attn/attn.h"
+#include "attn/prologue.h"
 
 #include <math.h>
 #include <string.h>
@@ -41,6 +41,27 @@ static att_status check_sizes(att_ctx *ctx, att_attention_spec *s)
 
 /* ---- stages */
 
+/* What the score does to rows, and how long they are then. */
+static att_status check_prologue(att_ctx *ctx, att_plan *p)
+{
+    const att_attention_spec *s = &p->spec;
+    const att_prologue *o = p->score->prologue;
+    if (s->score_dim && !(o && o->optional))
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.score_dim is %lld, but \"%s\" projects nothing to it",
+                        (long long)s->score_dim, p->score->name);
+    const att_status e = s->score_dim ? check_count(ctx, "score_dim", s->score_dim, MAX_DIM) : ATT_OK;
+    if (e)
+        return e;
+    p->prologue = o && (!o->optional || s->score_dim) ? o : NULL;
+    const bool q = p->prologue && o->q.kind == ATT_ROW_PROJECTED, k = p->prologue && o->k.kind == ATT_ROW_PROJECTED;
+    p->q_dim = !q ? s->head_dim : s->score_dim ? s->score_dim : s->key_dim;
+    p->k_dim = k ? s->score_dim : s->key_dim;
+    if ((o || (p->score->flags & ATT_DOT)) && p->q_dim != p->k_dim)
+        return att_fail(ctx, ATT_ERR_SHAPE, "spec.key_dim = %lld but spec.head_dim = %lld: %s needs them equal",
+                        (long long)s->key_dim, (long long)s->head_dim, p->score->name);
+    return ATT_OK;
+}
+
 static att_status check_score(att_ctx *ctx, att_plan *p)
 {
     att_attention_spec *s = &p->spec;
@@ -48,11 +69,11 @@ static att_status check_score(att_ctx *ctx, att_plan *p)
     p->score = score->set ? score->set[ctx->isa] : score;
     if (!p->score->formula)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.score has no formula");
-    if ((p->score->flags & ATT_DOT) && s->key_dim != s->head_dim)
-        return att_fail(ctx, ATT_ERR_SHAPE, "spec.key_dim = %lld but spec.head_dim = %lld: %s needs them equal",
-                        (long long)s->key_dim, (long long)s->head_dim, p->score->name);
+    const att_status e = check_prologue(ctx, p);
+    if (e)
+        return e;
     if (s->scale == 0)
-        s->scale = p->score->flags & ATT_DOT ? (float)(1 / sqrt((double)s->head_dim)) : 1;
+        s->scale = score == &att_score_dot ? (float)(1 / sqrt((double)s->head_dim)) : 1;
     p->fold = (p->score->flags & ATT_BILINEAR) && p->score->tile;
     p->flags |= p->score->flags;
     return ATT_OK;
@@ -202,7 +223,8 @@ att_status att_plan_describe(const att_plan *plan, const att_attention_args *arg
             return e;
         double done = 0, all = 0;
         count_pairs(&call, &done, &all);
-        d.flops = 2.0 * (double)(s->head_dim + s->value_dim) * done;
+        d.flops = 2.0 * (double)(plan->q_dim + s->value_dim) * done;
+        d.workspace += att_prologue_bytes(&call);
         d.skipped = all > 0 ? 1 - done / all : 0;
     }
     return att_give_info(info, &d, sizeof d, "att_plan_info");

@@ -30,12 +30,29 @@ typedef struct att_floats {
     int64_t stride;
 } att_floats;
 
+/* What a score does to each row of queries, and of keys, before its tiles see them (prologue.c). */
+typedef enum att_row_kind {
+    ATT_ROW_AS_IT_IS = 0,
+    ATT_ROW_UNIT,     /* x / |x| */
+    ATT_ROW_PROJECTED /* times a parameter */
+} att_row_kind;
+typedef struct att_preparation {
+    att_row_kind kind;
+    int param;      /* which of the score's: [heads or 1, in, out], */
+    bool out_first; /* or [heads or 1, out, in] */
+} att_preparation;
+typedef struct att_prologue {
+    att_preparation q, k;
+    bool optional; /* only with spec.score_dim */
+} att_prologue;
+
 /* One head of one sequence. */
 typedef struct att_site {
     att_place place;
-    att_rows q, k, v; /* [tq, head_dim] [tk, key_dim] [tk, value_dim] */
-    att_rows out;     /* [tq, value_dim] */
-    float *lse;       /* [tq] or NULL */
+    att_rows q, k, v;      /* [tq, head_dim] [tk, key_dim] [tk, value_dim] */
+    att_rows q_row, k_row; /* what tiles see of q and k: [tq, q_dim] [tk, k_dim], the same or prepared */
+    att_rows out;          /* [tq, value_dim] */
+    float *lse;            /* [tq] or NULL */
     int64_t lse_stride;
     int64_t rows;        /* of out and lse; those from tq on become 0 and -inf */
     int64_t k_rows;      /* of k and v */

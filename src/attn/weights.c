@@ -1,5 +1,5 @@
 /* Attention weights on demand, recomputed: looking never costs the forward pass anything. */
-#include "attn/attn.h"
+#include "attn/prologue.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,8 +19,8 @@ static void soften_row(const att_plan *plan, const att_site *at, float *row, flo
 }
 
 typedef struct scratch {
-    float *q, *s;        /* [head_dim][panel] [ATT_KEY_BLOCK][panel] */
-    float *query, *keys; /* [panel, head_dim] [ATT_KEY_BLOCK, key_dim], converted */
+    float *q, *s;        /* [q_dim][panel] [ATT_KEY_BLOCK][panel] */
+    float *query, *keys; /* [panel, q_dim] [ATT_KEY_BLOCK, k_dim], converted */
     float *row;          /* [tk + 1] */
 } scratch;
 
@@ -39,7 +39,7 @@ static void weights_of_block(const att_plan *plan, const att_site *at, int64_t q
                    .queries = queries,
                    .q = w->q,
                    .s = w->s,
-                   .query = att_rows_read(kernels, &at->q, q0, queries, plan->spec.head_dim, w->query),
+                   .query = att_rows_read(kernels, &at->q_row, q0, queries, plan->q_dim, w->query),
                    .stride = panel,
                    .score_param = at->score_param,
                    .modifier_param = at->modifier_param};
@@ -48,7 +48,7 @@ static void weights_of_block(const att_plan *plan, const att_site *at, int64_t q
         weights[i] = -INFINITY;
     for (b.k0 = 0; b.k0 < tk; b.k0 += ATT_KEY_BLOCK) {
         const int keys = (int)(tk - b.k0 < ATT_KEY_BLOCK ? tk - b.k0 : ATT_KEY_BLOCK);
-        b.key = att_rows_read(kernels, &at->k, b.k0, keys, plan->spec.key_dim, w->keys);
+        b.key = att_rows_read(kernels, &at->k_row, b.k0, keys, plan->k_dim, w->keys);
         att_cut_block(plan, at, q0, queries, b.k0, keys, &cut);
         att_score_block(&b);
         for (int r = 0; r < cut.n_runs; r++)
@@ -80,12 +80,15 @@ att_status att_weights(const att_plan *plan, const att_attention_args *args, int
         return att_fail(ctx, ATT_ERR_ARGUMENT, "queries from %lld, %lld of them, but the sequence has %lld",
                         (long long)q_first, (long long)q_count, (long long)at.place.tq);
     const int64_t panel = plan->kernels->panel;
-    const int64_t dim = plan->spec.head_dim, key_dim = plan->spec.key_dim;
+    const int64_t dim = plan->q_dim, key_dim = plan->k_dim;
     scratch w = {.q = att_alloc(ctx,
                                 (size_t)((2 * dim + ATT_KEY_BLOCK) * panel + ATT_KEY_BLOCK * key_dim + at.place.tk + 1),
                                 sizeof *w.q)};
-    if (!w.q)
+    if (!w.q || att_prologue_begin(&call)) {
+        att_free(ctx, w.q);
         return ATT_ERR_MEMORY;
+    }
+    att_call_site(&call, sequence, head, &at); /* with its rows prepared */
     w.s = w.q + dim * panel;
     w.query = w.s + ATT_KEY_BLOCK * panel;
     w.keys = w.query + dim * panel;
@@ -93,6 +96,7 @@ att_status att_weights(const att_plan *plan, const att_attention_args *args, int
     for (int64_t i = 0; i < q_count; i += panel)
         weights_of_block(plan, &at, q_first + i, (int)(q_count - i < panel ? q_count - i : panel), &w,
                          weights + i * at.place.tk);
+    att_prologue_end(&call);
     att_free(ctx, w.q);
     return ATT_OK;
 }

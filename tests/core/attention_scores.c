@@ -3,6 +3,7 @@
 #include "attention_help.h"
 #include "attn/attn.h"
 #include "fail_alloc.h"
+#include "kernel/kernel.h"
 #include "simd/isa.h"
 
 #include <math.h>
@@ -19,6 +20,7 @@ enum { MAX_ROW = 1024 };
 typedef struct kind {
     const char *name;
     const att_score *score;
+    bool projected, any_key_dim;
     double (*error)(const att_pair *p); /* bound of a score's rounding errors, in units of 2^-24 */
 } kind;
 
@@ -54,21 +56,34 @@ static int64_t count_of(const att_tensor *t)
 
 static float *floats(const att_tensor *t) { return t->data; }
 
-/* The parameters of additive: v. */
+/* W, or v, or v, Wq and Wk */
 static void make_params(test_call *c)
 {
+    const sizes n = c->n;
     const int64_t h = c->param_heads;
-    numbers(c, &c->args.score_param[0], ATT_DIMS(h, c->n.head_dim), 1);
+    att_tensor *p = c->args.score_param;
+    const float q_spread = 1 / sqrtf((float)n.head_dim), k_spread = 1 / sqrtf((float)n.key_dim);
+    if (c->kind->score == &att_score_general)
+        numbers(c, &p[0], ATT_DIMS(h, n.head_dim, n.key_dim), q_spread);
+    if (c->kind->score == &att_score_additive)
+        numbers(c, &p[0], ATT_DIMS(h, c->kind->projected ? n.score_dim : n.head_dim), 1);
+    if (c->kind->projected) {
+        numbers(c, &p[1], ATT_DIMS(h, n.score_dim, n.head_dim), q_spread);
+        numbers(c, &p[2], ATT_DIMS(h, n.score_dim, n.key_dim), k_spread);
+    }
 }
 
 static test_call make_call(const kind *kind, sizes n, bool shared)
 {
+    n.key_dim = kind->any_key_dim ? n.key_dim : n.head_dim;
     test_call c = {.kind = kind, .n = n, .param_heads = shared ? 1 : n.heads};
     c.spec = (att_attention_spec){.size = sizeof c.spec,
                                   .heads = n.heads,
                                   .kv_heads = n.kv_heads,
                                   .head_dim = n.head_dim,
+                                  .key_dim = n.key_dim,
                                   .value_dim = n.value_dim,
+                                  .score_dim = kind->projected ? n.score_dim : 0,
                                   .score = kind->score};
     c.args.size = sizeof c.args;
     c.grads.size = sizeof c.grads;
@@ -113,11 +128,32 @@ static void run_both(att_ctx *ctx, const test_call *c)
 
 /* ---- the reference of a whole call */
 
+static att_pair pair_of(const test_call *c, const att_site *at, int64_t q, int64_t k)
+{
+    return (att_pair){.query = (const float *)at->q.at + q * at->q.stride,
+                      .key = (const float *)at->k.at + k * at->k.stride,
+                      .dim = c->n.head_dim,
+                      .key_dim = c->n.key_dim,
+                      .param = at->score_param};
+}
+
 /* Gradients in double, in the order of att_attention_grads. */
 typedef struct reference {
     double *dq, *dk, *dv, *dparam[ATT_MAX_PARAMS];
     double error; /* of any score */
+    double slope; /* the steepest of any score, by anything */
 } reference;
+
+/* The steepest derivative of a pair's score. */
+static double steepest(const att_plan *plan, const att_pair *p)
+{
+    double *x = calloc((size_t)(p->dim + p->key_dim), sizeof *x), *dparam[ATT_MAX_PARAMS] = {NULL}, most = 1;
+    plan->score->derivative(p, 1, x, x + p->dim, dparam);
+    for (int64_t i = 0; i < p->dim + p->key_dim; i++)
+        most = fmax(most, fabs(x[i]));
+    free(x);
+    return most;
+}
 
 static reference reference_of(const att_plan *plan, const test_call *c)
 {
@@ -149,13 +185,11 @@ static reference reference_of(const att_plan *plan, const test_call *c)
                 att_ref_attention_row_backward(plan, &at, q, weights, out,
                                                floats(&c->grads.dout) + row * c->n.value_dim,
                                                floats(&c->grads.dlse)[row], &g);
-                for (int64_t k = 0; k < at.place.tk; k++)
-                    r.error =
-                        fmax(r.error, c->kind->error(&(att_pair){.query = (const float *)at.q.at + q * at.q.stride,
-                                                                 .key = (const float *)at.k.at + k * at.k.stride,
-                                                                 .dim = c->n.head_dim,
-                                                                 .key_dim = c->n.key_dim,
-                                                                 .param = at.score_param}));
+                for (int64_t k = 0; k < at.place.tk; k++) {
+                    const att_pair p = pair_of(c, &at, q, k);
+                    r.error = fmax(r.error, c->kind->error(&p));
+                    r.slope = fmax(r.slope, q % 7 ? 0 : steepest(plan, &p));
+                }
             }
         }
     free(weights);
@@ -180,8 +214,42 @@ static double additive_error(const att_pair *p)
     return v * (24 + sqrt((double)p->param[0].count));
 }
 
+/* A chain of n products is off by sqrt(n) + 2 of the sum of their magnitudes: first q W, then the product with k. */
+static double general_error(const att_pair *p)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < p->dim; i++)
+        for (int64_t j = 0; j < p->key_dim; j++)
+            sum += fabs((double)p->query[i] * p->param[0].data[i * p->key_dim + j] * p->key[j]);
+    return sum * (sqrt((double)p->dim) + sqrt((double)p->key_dim) + 4);
+}
+
+/* Two lengths, roots of chains, then a chain over numbers whose magnitudes add up to 1. */
+static double cosine_error(const att_pair *p) { return 2 * sqrt((double)p->dim) + 10; }
+
+/* Additive, of rows whose errors go straight into tanh. */
+static double projected_error(const att_pair *p)
+{
+    const int64_t count = p->param[0].count;
+    double sum = 0;
+    for (int64_t a = 0; a < count; a++) {
+        double q = 0, k = 0;
+        for (int64_t i = 0; i < p->dim; i++)
+            q += fabs((double)p->param[1].data[a * p->dim + i] * p->query[i]);
+        for (int64_t i = 0; i < p->key_dim; i++)
+            k += fabs((double)p->param[2].data[a * p->key_dim + i] * p->key[i]);
+        q *= sqrt((double)p->dim) + 2;
+        k *= sqrt((double)p->key_dim) + 2;
+        sum += fabs((double)p->param[0].data[a]) * (24 + sqrt((double)count) + q + k);
+    }
+    return sum;
+}
+
 static const kind kinds[] = {
-    {"additive", &att_score_additive, additive_error},
+    {"additive", &att_score_additive, false, false, additive_error},
+    {"projected additive", &att_score_additive, true, true, projected_error},
+    {"general", &att_score_general, false, true, general_error},
+    {"cosine", &att_score_cosine, false, false, cosine_error},
 };
 enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
 
@@ -197,12 +265,10 @@ static void check_forward(const att_plan *plan, const test_call *c)
             att_call_site(&call, b, h, &at);
             for (int64_t q = 0; q < at.place.tq; q++) {
                 double out[MAX_ROW], error = 0;
-                for (int64_t k = 0; k < at.place.tk; k++)
-                    error = fmax(error, c->kind->error(&(att_pair){.query = (const float *)at.q.at + q * at.q.stride,
-                                                                   .key = (const float *)at.k.at + k * at.k.stride,
-                                                                   .dim = c->n.head_dim,
-                                                                   .key_dim = c->n.key_dim,
-                                                                   .param = at.score_param}));
+                for (int64_t k = 0; k < at.place.tk; k++) {
+                    const att_pair p = pair_of(c, &at, q, k);
+                    error = fmax(error, c->kind->error(&p));
+                }
                 /* twice the score's error is a weight's, and again its sum's; weighing is a chain of tk */
                 const double limit = 0x1p-24 * (8 + 2 * error + 2 * sqrt((double)at.place.tk));
                 const double lse = att_ref_attention_row(plan, &at, q, NULL, out);
@@ -216,11 +282,11 @@ static void check_forward(const att_plan *plan, const test_call *c)
 }
 
 /* The relative error of a slope dS is twice that of its score, and of dP, a chain of value_dim. Slopes of a row add up
- * to at most `slopes` in magnitude; a gradient gathers those of `rows` rows times derivatives up to 1 or so. */
+ * to at most `slopes` in magnitude, times the score's own; a gradient gathers those of `rows` rows. */
 static void check_gradient(const char *where, const char *name, const att_tensor *t, const double *expected,
-                           double error, double value_dim, double rows)
+                           const reference *r, double value_dim, double rows)
 {
-    const double slopes = 2 * (1 + sqrt(value_dim));
+    const double error = r->error, slopes = 2 * (1 + sqrt(value_dim)) * r->slope;
     const double limit = 0x1p-24 * (8 + 2 * error + 2 * value_dim) * slopes * (1 + sqrt(rows));
     for (int64_t i = 0; i < count_of(t); i++)
         check_near(expected[i], floats(t)[i], limit, "%s: %s[%d]", where, name, (int)i);
@@ -232,19 +298,19 @@ static void check_backward(const att_plan *plan, const test_call *c)
     snprintf(where, sizeof where, "%s %s", att_isa(plan->ctx), c->kind->name);
     reference r = reference_of(plan, c);
     const double d = (double)c->n.value_dim, rows = (double)(c->n.tq * c->n.heads / c->n.kv_heads);
-    check_gradient(where, "dq", &c->grads.dq, r.dq, r.error, d, 1);
-    check_gradient(where, "dk", &c->grads.dk, r.dk, r.error, d, rows);
-    check_gradient(where, "dv", &c->grads.dv, r.dv, r.error, d, rows);
+    check_gradient(where, "dq", &c->grads.dq, r.dq, &r, d, 1);
+    check_gradient(where, "dk", &c->grads.dk, r.dk, &r, d, rows);
+    check_gradient(where, "dv", &c->grads.dv, r.dv, &r, d, rows);
     for (int i = 0; i < ATT_MAX_PARAMS; i++)
-        check_gradient(where, "dscore_param", &c->grads.dscore_param[i], r.dparam[i], r.error, d,
+        check_gradient(where, "dscore_param", &c->grads.dscore_param[i], r.dparam[i], &r, d,
                        (double)(c->n.batch * c->n.heads * c->n.tq));
     drop_reference(&r);
 }
 
 static const sizes shapes[] = {
-    {1, 1, 1, 1, 1, 1, 1, 1, 1},         {1, 1, 1, 1, 50, 70, 70, 33, 5},    {2, 2, 1, 5, 33, 16, 16, 20, 8},
-    {1, 4, 2, 33, 65, 45, 45, 64, 51},   {1, 3, 1, 17, 260, 64, 64, 80, 16}, {1, 1, 1, 66, 31, 130, 130, 7, 40},
-    {1, 2, 2, 3, 300, 300, 300, 129, 9}, {2, 2, 2, 9, 0, 8, 8, 8, 8},        {2, 1, 1, 0, 9, 8, 8, 8, 8},
+    {1, 1, 1, 1, 1, 1, 1, 1, 1},       {1, 1, 1, 1, 50, 70, 40, 33, 5},    {2, 2, 1, 5, 33, 16, 24, 20, 8},
+    {1, 4, 2, 33, 65, 45, 31, 17, 51}, {1, 3, 1, 17, 260, 64, 20, 16, 16}, {1, 1, 1, 66, 31, 130, 67, 7, 40},
+    {1, 2, 2, 3, 40, 300, 10, 129, 9}, {2, 2, 2, 9, 0, 8, 8, 8, 8},        {2, 1, 1, 0, 9, 8, 8, 8, 8},
 };
 enum { N_SHAPES = sizeof shapes / sizeof shapes[0] };
 
@@ -434,6 +500,187 @@ static void a_masked_key_that_is_nan_reaches_nothing(void **state)
         }
 }
 
+/* Sequences one after the other, or each in a row of its own with NaN behind its end. */
+static void ragged_and_padded_give_the_same_bits(void **state)
+{
+    (void)state;
+    static const int64_t lengths[3] = {20, 1, 13}, offsets[4] = {0, 20, 21, 34};
+    enum { TOKENS = 34, T = 20, D = 24, DV = 12 };
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);)
+        for (int kd = 0; kd < N_KINDS; kd++) {
+            test_call c = make_call(&kinds[kd], (sizes){3, 1, 1, T, T, D, D, 10, DV}, true);
+            test_call r = make_call(&kinds[kd], (sizes){1, 1, 1, TOKENS, TOKENS, D, D, 10, DV}, true);
+            memcpy(r.args.score_param, c.args.score_param, sizeof c.args.score_param);
+            c.args.q_lengths = c.args.k_lengths = lengths;
+            r.args.n_sequences = 3;
+            r.args.q_offsets = offsets;
+            att_tensor *const a[] = {&c.args.q,   &c.args.k,   &c.args.v,   &c.args.out,   &c.grads.dout,
+                                     &c.grads.dq, &c.grads.dk, &c.grads.dv, &c.grads.dlse, &c.args.lse};
+            att_tensor *const b[] = {&r.args.q,   &r.args.k,   &r.args.v,   &r.args.out,   &r.grads.dout,
+                                     &r.grads.dq, &r.grads.dk, &r.grads.dv, &r.grads.dlse, &r.args.lse};
+            for (int i = 0; i < 10; i++) {
+                const int64_t dim = i < 8 ? a[i]->dim[3] : 1;
+                for (int64_t s = 0; s < 3; s++) {
+                    memcpy(floats(b[i]) + offsets[s] * dim, floats(a[i]) + s * T * dim,
+                           (size_t)(lengths[s] * dim) * sizeof(float));
+                    for (int64_t x = (s * T + lengths[s]) * dim; x < (s + 1) * T * dim; x++)
+                        floats(a[i])[x] = NAN;
+                }
+                att_wrap(b[i], b[i]->data, ATT_F32, i < 8 ? 3 : 2, (const int64_t[]){TOKENS, 1, dim}, NULL);
+            }
+            run_both(ctx, &c), run_both(ctx, &r);
+            for (int i = 3; i < 8; i++)
+                for (int64_t s = 0; s < 3 && i != 4; s++)
+                    assert_same_bits(floats(a[i]) + s * T * a[i]->dim[3], floats(b[i]) + offsets[s] * a[i]->dim[3],
+                                     lengths[s] * a[i]->dim[3]);
+            for (int i = 0; i < ATT_MAX_PARAMS; i++)
+                assert_same_bits(floats(&c.grads.dscore_param[i]), floats(&r.grads.dscore_param[i]),
+                                 count_of(&c.grads.dscore_param[i]));
+            drop_call(&c), drop_call(&r);
+        }
+}
+
+static void accumulating_adds_to_what_is_there(void **state)
+{
+    (void)state;
+    att_ctx *ctx = open_isa(NULL, 2);
+    for (int k = 0; k < N_KINDS; k++)
+        for (int shared = 0; shared < 2; shared++) {
+            const sizes n = {2, 4, 2, 20, 40, 16, 24, 18, 8};
+            test_call set = make_call(&kinds[k], n, shared), add = make_call(&kinds[k], n, shared);
+            test_call before = make_call(&kinds[k], n, shared);
+            add.grads.accumulate = true;
+            run_both(ctx, &set), run_both(ctx, &add);
+            const att_attention_grads *g[] = {&set.grads, &add.grads, &before.grads};
+            for (int t = 0; t < 3 + ATT_MAX_PARAMS; t++) {
+                const att_tensor *x[3];
+                for (int i = 0; i < 3; i++)
+                    x[i] = t == 0 ? &g[i]->dq : t == 1 ? &g[i]->dk : t == 2 ? &g[i]->dv : &g[i]->dscore_param[t - 3];
+                for (int64_t i = 0; i < count_of(x[0]); i++) /* a group of heads adds one after the other */
+                    check_near((double)floats(x[0])[i] + floats(x[2])[i], floats(x[1])[i],
+                               0x1p-23 * (2 + 2 * fabs(floats(x[0])[i])), "%s: gradient %d", kinds[k].name, t);
+            }
+            drop_call(&set), drop_call(&add), drop_call(&before);
+        }
+    att_close(ctx);
+}
+
+static void weights_are_those_of_the_definition(void **state)
+{
+    (void)state;
+    att_ctx *ctx = open_isa(NULL, 2);
+    for (int k = 0; k < N_KINDS; k++) {
+        test_call c = make_call(&kinds[k], (sizes){2, 4, 2, 40, 33, 20, 28, 18, 8}, false);
+        att_plan *plan = plan_of(ctx, &c);
+        att_call call;
+        att_site at;
+        float weights[5 * 33];
+        double want[33], error = 0;
+        assert_int_equal(att_weights(plan, &c.args, 1, 3, 30, 5, weights), ATT_OK);
+        assert_int_equal(att_call_check(plan, &c.args, true, &call), ATT_OK);
+        att_call_site(&call, 1, 3, &at);
+        for (int64_t q = 0; q < 5; q++) {
+            att_ref_attention_row(plan, &at, 30 + q, want, NULL);
+            for (int64_t key = 0; key < 33; key++) {
+                const att_pair p = pair_of(&c, &at, 30 + q, key);
+                error = fmax(error, kinds[k].error(&p));
+            }
+            for (int64_t key = 0; key < 33; key++)
+                check_near(want[key], weights[q * 33 + key], 0x1p-24 * (8 + 2 * error), "%s", kinds[k].name);
+        }
+        att_plan_free(plan);
+        drop_call(&c);
+    }
+    att_close(ctx);
+}
+
+/* The numbers of t, in place, as those of f16 that are nearest. */
+static void to_halves(const att_kernels *k, test_call *c, att_tensor *t)
+{
+    uint16_t *halves = malloc((size_t)(count_of(t) + 1) * sizeof(float));
+    k->to_f16(count_of(t), t->data, halves);
+    k->from_f16(count_of(t), halves, t->data);
+    c->data[c->n_data++] = (float *)(void *)halves;
+    t->data = halves;
+    t->dtype = ATT_F16;
+}
+
+/* Rows in f16 give what the same numbers give in f32, rounded; gradients also know only the rounded output. */
+static void rows_in_f16_are_computed_in_f32(void **state)
+{
+    (void)state;
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);)
+        for (int kd = 0; kd < N_KINDS; kd++)
+            for (int shared = 0; shared < 2; shared++) {
+                test_call c = make_call(&kinds[kd], (sizes){2, 4, 2, 40, 33, 20, 28, 18, 8}, shared), half = c;
+                half.n_data = 0;
+                half.spec.dtype = ATT_F16;
+                att_tensor *const rows[] = {&half.args.q,     &half.args.k,   &half.args.v,   &half.args.out,
+                                            &half.grads.dout, &half.grads.dq, &half.grads.dk, &half.grads.dv};
+                att_tensor *const same[] = {&c.args.q,     &c.args.k,   &c.args.v,   &c.args.out,
+                                            &c.grads.dout, &c.grads.dq, &c.grads.dk, &c.grads.dv};
+                const att_kernels *k = att_kernels_of(att_isa_find(att_isa(ctx)));
+                for (int i = 0; i < 8; i++)
+                    to_halves(k, &half, rows[i]);
+                run_both(ctx, &half);
+                float *dparam[ATT_MAX_PARAMS]; /* a copy, for the f32 call writes there as well */
+                for (int i = 0; i < ATT_MAX_PARAMS; i++) {
+                    const att_tensor *t = &half.grads.dscore_param[i];
+                    dparam[i] = check_numbers(count_of(t), 0);
+                    if (t->data)
+                        memcpy(dparam[i], t->data, (size_t)count_of(t) * sizeof(float));
+                }
+                run_both(ctx, &c);
+                for (int i = 0; i < 8; i++) {
+                    float *x = check_numbers(count_of(rows[i]), 0);
+                    k->from_f16(count_of(rows[i]), rows[i]->data, x);
+                    for (int64_t j = 0; j < count_of(rows[i]); j++)
+                        check_near(floats(same[i])[j], x[j],
+                                   0x1p-11 * (fabs(floats(same[i])[j]) + (i > 4 ? 2 : 0x1p-14)), "%s %s: tensor %d[%d]",
+                                   att_isa(ctx), kinds[kd].name, i, (int)j);
+                    free(x);
+                }
+                /* a row's slopes are off by 2^-11 or so, of its output, times numbers up to 4; 320 rows add up */
+                for (int i = 0; i < ATT_MAX_PARAMS; i++) {
+                    for (int64_t j = 0; j < count_of(&c.grads.dscore_param[i]); j++)
+                        check_near(floats(&c.grads.dscore_param[i])[j], dparam[i][j], 0x1p-11 * 4 * sqrt(320),
+                                   "%s: parameter %d[%d]", kinds[kd].name, i, (int)j);
+                    free(dparam[i]);
+                }
+                drop_call(&half), drop_call(&c);
+            }
+}
+
+static void a_row_of_zeros_has_cosine_0_and_no_gradient(void **state)
+{
+    (void)state;
+    att_ctx *ctx = open_isa(NULL, 1);
+    test_call c = make_call(&kinds[3], (sizes){1, 1, 1, 3, 4, 20, 20, 0, 8}, true);
+    memset(c.args.q.data, 0, 20 * sizeof(float));
+    memset(c.args.k.data, 0, 20 * sizeof(float));
+    run_both(ctx, &c);
+    assert_true(fabsf(floats(&c.args.lse)[0] - logf(4)) < 1e-6f);
+    for (int i = 0; i < 20; i++)
+        assert_true(floats(&c.grads.dq)[i] == 0 && floats(&c.grads.dk)[i] == 0);
+    drop_call(&c);
+    att_close(ctx);
+}
+
+static void describing_counts_the_prepared_rows(void **state)
+{
+    (void)state;
+    att_ctx *ctx = open_isa(NULL, 1);
+    test_call c = make_call(&kinds[1], (sizes){2, 3, 1, 10, 20, 8, 9, 32, 8}, true);
+    att_plan *plan = plan_of(ctx, &c);
+    att_plan_info before = {.size = sizeof before}, info = {.size = sizeof info};
+    assert_int_equal(att_plan_describe(plan, NULL, &before), ATT_OK);
+    assert_int_equal(att_plan_describe(plan, &c.args, &info), ATT_OK);
+    assert_int_equal(info.workspace - before.workspace, (2 * 3 * 10 + 2 * 1 * 20) * 32 * sizeof(float));
+    att_plan_free(plan);
+    drop_call(&c);
+    att_close(ctx);
+}
+
 /* Rows that the exponentials of src/attn/score/additive.c cannot hold. */
 static void additive_is_right_for_large_rows(void **state)
 {
@@ -453,31 +700,74 @@ static void additive_is_right_for_large_rows(void **state)
     }
 }
 
+static void assert_says(att_ctx *ctx, const char *words)
+{
+    if (!strstr(att_error(ctx), words))
+        fail_msg("\"%s\" is not in \"%s\"", words, att_error(ctx));
+}
+
 static void wrong_parameters_are_named(void **state)
 {
     (void)state;
     att_ctx *ctx = open_isa(NULL, 1);
-    const sizes n = {1, 2, 2, 5, 9, 8, 8, 6, 8};
-    test_call c = make_call(&kinds[0], n, false);
-    att_plan *plan = plan_of(ctx, &c);
-    struct {
+    const sizes n = {1, 2, 2, 5, 9, 8, 10, 6, 8};
+    const struct {
+        int kind, param; /* whose dimension or existence is wrong */
+        int dim;         /* -1: it is not given, -2: it is, and should not be */
         const char *words;
-        att_attention_args a;
-    } wrong[] = {{"args.score_param[0] is not given: the v of \"additive\"", c.args},
-                 {"score_param[0].dim[1] = 7 but spec.head_dim = 8", c.args},
-                 {"score_param[0].dim[0] = 3, expected 1 or spec.heads = 2", c.args},
-                 {"args.score_param[1] is given, but \"additive\" has no such parameter", c.args}};
-    wrong[0].a.score_param[0] = (att_tensor){0};
-    wrong[1].a.score_param[0].dim[1] = 7;
-    wrong[2].a.score_param[0].dim[0] = 3;
-    wrong[3].a.score_param[1] = c.args.score_param[0];
+    } wrong[] = {{0, 0, -1, "args.score_param[0] is not given: the v of \"additive\""},
+                 {0, 0, 1, "score_param[0].dim[1] = 99 but spec.head_dim = 8"},
+                 {0, 0, 0, "score_param[0].dim[0] = 99, expected 1 or spec.heads = 2"},
+                 {0, 1, -2, "args.score_param[1] is given, but \"additive\" has no such parameter"},
+                 {1, 2, -1, "args.score_param[2] is not given: the Wk of \"additive\""},
+                 {1, 0, 1, "score_param[0].dim[1] = 99 but spec.score_dim = 6"},
+                 {1, 1, 1, "score_param[1].dim[1] = 99 but spec.score_dim = 6"},
+                 {1, 1, 2, "score_param[1].dim[2] = 99 but spec.head_dim = 8"},
+                 {1, 2, 2, "score_param[2].dim[2] = 99 but spec.key_dim = 10"},
+                 {2, 0, 2, "score_param[0].dim[2] = 99 but spec.key_dim = 10"},
+                 {3, 0, -2, "args.score_param[0] is given, but \"cosine\" has no such parameter"}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        assert_true(att_forward(plan, &wrong[i].a) != ATT_OK);
-        if (!strstr(att_error(ctx), wrong[i].words))
-            fail_msg("\"%s\" is not in \"%s\"", wrong[i].words, att_error(ctx));
+        test_call c = make_call(&kinds[wrong[i].kind], n, false);
+        att_plan *plan = plan_of(ctx, &c);
+        att_tensor *p = &c.args.score_param[wrong[i].param];
+        if (wrong[i].dim == -1)
+            *p = (att_tensor){0};
+        else if (wrong[i].dim == -2)
+            *p = c.args.q;
+        else
+            p->dim[wrong[i].dim] = 99;
+        assert_true(att_forward(plan, &c.args) != ATT_OK);
+        assert_says(ctx, wrong[i].words);
+        att_plan_free(plan);
+        drop_call(&c);
     }
-    att_plan_free(plan);
-    drop_call(&c);
+    att_close(ctx);
+}
+
+static void wrong_dimensions_are_named(void **state)
+{
+    (void)state;
+    att_ctx *ctx = open_isa(NULL, 1);
+    att_plan *plan;
+    const struct {
+        const att_score *score;
+        int64_t key_dim, score_dim;
+        const char *words;
+    } wrong[] = {{&att_score_dot, 9, 0, "spec.key_dim = 9 but spec.head_dim = 8: dot needs them equal"},
+                 {&att_score_cosine, 9, 0, "spec.key_dim = 9 but spec.head_dim = 8: cosine needs them equal"},
+                 {&att_score_additive, 9, 0, "spec.key_dim = 9 but spec.head_dim = 8: additive needs them equal"},
+                 {&att_score_additive, 9, -1, "spec.score_dim is -1, expected 1.."},
+                 {&att_score_general, 9, 4, "spec.score_dim is 4, but \"general\" projects nothing to it"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        const att_attention_spec s = {.size = sizeof s,
+                                      .heads = 1,
+                                      .head_dim = 8,
+                                      .key_dim = wrong[i].key_dim,
+                                      .score_dim = wrong[i].score_dim,
+                                      .score = wrong[i].score};
+        assert_true(att_plan_new(ctx, &s, &plan) != ATT_OK);
+        assert_says(ctx, wrong[i].words);
+    }
     att_close(ctx);
 }
 
@@ -486,6 +776,7 @@ static void every_failing_allocation_is_reported(void **state)
     (void)state;
     for (int k = 0; k < N_KINDS; k++) {
         test_call c = make_call(&kinds[k], (sizes){2, 2, 1, 9, 20, 12, 12, 10, 8}, false);
+        c.grads.accumulate = true;
         bool done = false;
         for (long n = 1; !done; n++) {
             fail_alloc f = {0};
@@ -514,8 +805,15 @@ int main(void)
         cmocka_unit_test(a_row_alone_has_the_bits_that_it_has_among_others),
         cmocka_unit_test(what_is_not_finite_reaches_only_those_who_attend_to_it),
         cmocka_unit_test(a_masked_key_that_is_nan_reaches_nothing),
+        cmocka_unit_test(ragged_and_padded_give_the_same_bits),
+        cmocka_unit_test(accumulating_adds_to_what_is_there),
+        cmocka_unit_test(weights_are_those_of_the_definition),
+        cmocka_unit_test(rows_in_f16_are_computed_in_f32),
+        cmocka_unit_test(a_row_of_zeros_has_cosine_0_and_no_gradient),
+        cmocka_unit_test(describing_counts_the_prepared_rows),
         cmocka_unit_test(additive_is_right_for_large_rows),
         cmocka_unit_test(wrong_parameters_are_named),
+        cmocka_unit_test(wrong_dimensions_are_named),
         cmocka_unit_test(every_failing_allocation_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

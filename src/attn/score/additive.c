@@ -1,16 +1,19 @@
-/* s(q, k) = v . tanh(q + k): "additive attention" of Bahdanau et al. 2015. The parameter v is [heads or 1, dim].
+/* s(q, k) = v . tanh(q + k): "additive attention" of Bahdanau et al. 2015. Parameters: v [heads or 1, A], and where
+ * spec.score_dim = A is given, Wq [heads or 1, A, head_dim] and Wk [heads or 1, A, key_dim]: then q and k stand for Wq
+ * q and Wk k, which is what tiles see.
  *
  *   tanh(q + k) = 1 - 2 r,   r = 1 / (1 + e^2q e^2k)
  *
  * so the exponentials are taken once for a query and once for a key, and a pair costs a multiply-add and a reciprocal
- * for each feature, of which GROUP vectors share one division. A feature's error is absolute: with exponentials good to
- * 0.9 ulp, e^2q e^2k is off by the factor 1 + 4.5u, u = 2^-24, and r, whose slope is at most 1/4, by 1.1u and by the
- * roundings of the group, 6u r; so 2 r by less than 15u where a tanh good to 1.6 ulp is off by 2u. Usually it is 3u.
+ * for each feature, of which GROUP vectors share one division. A feature's error is absolute. With u = 2^-24 and
+ * exponentials good to 1.2 ulp, e^2q e^2k is off by a factor of at most 1 + 5u, so r, whose slope by its logarithm is
+ * at most 1/4, by 1.25u; the sum, the division and the products of the group add at most 10 u r. So a tanh is off by
+ * less than 23u, usually by 3u; the one of simd/math.h is by 2u.
  *
- * The factors are finite, and so are their products, up to |q|, |k| < LIMIT. Other rows, also those that are not
- * finite, take the exponential of the sum, pair by pair. A chunk of the features of a pair goes one way or the other by
- * itself, and features are the lanes of vectors: so a score's bits depend on its query and its key alone, and few
- * queries are as fast as many. */
+ * The factors are neither 0 nor infinite up to |q|, |k| < LIMIT. Other rows, also those that are not finite, take the
+ * exponential of the sum, pair by pair. A chunk of the features of a pair goes one way or the other by itself, and
+ * features are the lanes of vectors: so a score's bits depend on its query and its key alone, and few queries are as
+ * fast as many. */
 #include "attn/stage.h"
 #include "kernel/tile.h"
 #include "simd/math.h"
@@ -18,20 +21,47 @@
 #include <math.h>
 #include <string.h>
 
+/* Number a of a row [dim], or of W [A, dim] times it. */
+static double projected(const att_operand *w, const float *x, int64_t dim, int64_t a)
+{
+    double sum = 0;
+    for (int64_t i = 0; w->data && i < dim; i++)
+        sum += (double)w->data[a * dim + i] * x[i];
+    return w->data ? sum : (double)x[a];
+}
+
+/* Its derivatives, times `slope`, are added to dx [dim] and dw [A, dim]. */
+static void projected_back(const att_operand *w, const float *x, int64_t dim, int64_t a, double slope, double *dx,
+                           double *dw)
+{
+    if (!w->data)
+        dx[a] += slope;
+    for (int64_t i = 0; w->data && i < dim; i++) {
+        dx[i] += slope * w->data[a * dim + i];
+        if (dw)
+            dw[a * dim + i] += slope * x[i];
+    }
+}
+
+static double tanh_of(const att_pair *p, int64_t a)
+{
+    return tanh(projected(&p->param[1], p->query, p->dim, a) + projected(&p->param[2], p->key, p->key_dim, a));
+}
+
 static double formula(const att_pair *p)
 {
     double s = 0;
-    for (int64_t a = 0; a < p->dim; a++)
-        s += p->param[0].data[a] * tanh((double)p->query[a] + p->key[a]);
+    for (int64_t a = 0; a < p->param[0].count; a++)
+        s += p->param[0].data[a] * tanh_of(p, a);
     return s;
 }
 
 static void derivative(const att_pair *p, double ds, double *dq, double *dk, double *const *dparam)
 {
-    for (int64_t a = 0; a < p->dim; a++) {
-        const double t = tanh((double)p->query[a] + p->key[a]), slope = ds * p->param[0].data[a] * (1 - t * t);
-        dq[a] += slope;
-        dk[a] += slope;
+    for (int64_t a = 0; a < p->param[0].count; a++) {
+        const double t = tanh_of(p, a), slope = ds * p->param[0].data[a] * (1 - t * t);
+        projected_back(&p->param[1], p->query, p->dim, a, slope, dq, dparam[1]);
+        projected_back(&p->param[2], p->key, p->key_dim, a, slope, dk, dparam[2]);
         if (dparam[0])
             dparam[0][a] += ds * t;
     }
@@ -42,7 +72,7 @@ enum {
     CHUNK = 128, /* features at a time: those of a panel of queries stay in the first-level cache */
     LIMIT = 43   /* e^(2 LIMIT) < 2^127 */
 };
-#define LARGEST 0x1p30f /* of 1 + e^2x, so that a group's product is finite; beyond it tanh x is 1 */
+#define LARGEST 0x1p30f /* that 1 + e^2x may be, so that a group's product is finite; tanh x is 1 by then */
 
 /* A chunk of one row: as it is, and e^2x; wide: some |x| is not below LIMIT. Behind the row's end it is 0. */
 typedef struct part {
@@ -313,10 +343,17 @@ static void tile_back(const att_tile *t)
     }
 }
 
+static const att_prologue prologue = {.q = {.kind = ATT_ROW_PROJECTED, .param = 1, .out_first = true},
+                                      .k = {.kind = ATT_ROW_PROJECTED, .param = 2, .out_first = true},
+                                      .optional = true};
+
 extern const att_score ATT_ISA(att_score_additive);
 const att_score ATT_ISA(att_score_additive) = {.name = "additive",
-                                               .param = {{.name = "v", .extent = {ATT_HEAD_DIM}}},
+                                               .param = {{.name = "v", .extent = {ATT_SCORE_DIM}},
+                                                         {.name = "Wq", .extent = {ATT_SCORE_DIM, ATT_HEAD_DIM}},
+                                                         {.name = "Wk", .extent = {ATT_SCORE_DIM, ATT_KEY_DIM}}},
                                                .formula = formula,
                                                .derivative = derivative,
                                                .tile = tile,
-                                               .tile_back = tile_back};
+                                               .tile_back = tile_back,
+                                               .prologue = &prologue};

@@ -1,5 +1,5 @@
 /* s(q, k) = q . k, scaled: "dot-product attention" of Luong et al. 2015 and Vaswani et al. 2017. */
-#include "attn/stage.h"
+#include "attn/score/dot.h"
 #include "kernel/tile.h"
 
 static double formula(const att_pair *p)
@@ -20,7 +20,7 @@ static void derivative(const att_pair *p, double ds, double *dq, double *dk, dou
 }
 
 /* S^T = K (scale Q)^T */
-static void tile(const att_tile *t)
+void ATT_ISA(att_dot_tile)(const att_tile *t)
 {
     const tile_args a = {.k = t->dim, .a = t->key, .lda = t->key_stride, .b = t->query, .c = t->s, .ldc = t->stride};
     if (t->queries <= ATT_LANES)
@@ -30,5 +30,8 @@ static void tile(const att_tile *t)
 }
 
 extern const att_score ATT_ISA(att_score_dot);
-const att_score ATT_ISA(att_score_dot) = {
-    .name = "dot", .flags = ATT_BILINEAR | ATT_DOT, .formula = formula, .derivative = derivative, .tile = tile};
+const att_score ATT_ISA(att_score_dot) = {.name = "dot",
+                                          .flags = ATT_BILINEAR | ATT_DOT,
+                                          .formula = formula,
+                                          .derivative = derivative,
+                                          .tile = ATT_ISA(att_dot_tile)};
