@@ -99,7 +99,7 @@ static const att_param_shape *score_param(const att_plan *p, int n)
 static att_status check_stage_params(const att_call *c)
 {
     const att_plan *p = c->plan;
-    char name[] = "modifier_param[0]";
+    char name[32];
     att_status e = ATT_OK;
     for (int i = 0; !e && i < ATT_MAX_PARAMS; i++) {
         snprintf(name, sizeof name, "score_param[%d]", i);
@@ -123,7 +123,7 @@ att_status att_params_check(const att_call *c)
 att_status att_params_check_grads(const att_call *c, const att_attention_grads *g)
 {
     const att_plan *p = c->plan;
-    char name[] = "dmodifier_param[0]";
+    char name[32];
     att_status e = ATT_OK;
     for (int i = 0; !e && i < ATT_MAX_PARAMS; i++) {
         snprintf(name, sizeof name, "dscore_param[%d]", i);
