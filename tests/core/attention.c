@@ -69,7 +69,7 @@ static void every_combination_agrees_with_the_definition(void **state)
     for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);) {
         int done = 0;
         for (int i = 0; i < N_SHAPES; i++)
-            for (unsigned stages = 0; stages <= ALL_STAGES; stages++, done++) {
+            for (unsigned stages = 0; stages <= ALL_STAGES; stages += (unsigned)check_step(5), done++) {
                 operands o = make(shapes[i]);
                 att_attention_spec s = spec_of(shapes[i]);
                 int64_t lengths[4];
