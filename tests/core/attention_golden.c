@@ -79,6 +79,8 @@ static const golden_case cases[] = {
     {"dot_grouped", .heads = 6, .kv_heads = 2},
     {"dot_values", .value_dim = 4},
     {"plain_dot", .scale = 1},
+    {"additive", .score = &att_score_additive, .param = {{3, 9}}},
+    {"additive_one", .score = &att_score_additive, .param = {{1, 9}}},
 };
 
 /* New numbers; seed as in make_attention.py, any for what is written. */

@@ -81,10 +81,11 @@ def additive(q, k, w, wq=None, wk=None):
 attention("plain_dot", scored(lambda q, k: q @ k.mT))
 attention("cosine", scored(lambda q, k: normalize(q, dim=-1) @ normalize(k, dim=-1).mT))
 attention("general", scored(lambda q, k, w: q @ w @ k.mT), key_dim=8, params=[(3, 9, 8)])
-attention("general_shared", scored(lambda q, k, w: q @ w @ k.mT), key_dim=8, params=[(1, 9, 8)])
+attention("general_one", scored(lambda q, k, w: q @ w @ k.mT), key_dim=8, params=[(1, 9, 8)])
 attention("additive", scored(additive), params=[(3, 9)])
+attention("additive_one", scored(additive), params=[(1, 9)])
 attention("additive_projected", scored(additive), key_dim=8, params=[(3, 6), (3, 6, 9), (3, 6, 8)])
-attention("additive_shared", scored(additive), key_dim=8, params=[(1, 6), (1, 6, 9), (1, 6, 8)])
+attention("additive_projected_one", scored(additive), key_dim=8, params=[(1, 6), (1, 6, 9), (1, 6, 8)])
 
 # ---- the layer with its projections
 
