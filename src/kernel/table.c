@@ -1,5 +1,6 @@
 /* Fills the kernel tables: the scalar set first, then what each better set has. */
 #include "kernel/kernel.h"
+#include "simd/isa.h"
 #include "att_lists.h"
 
 #include <pthread.h>
@@ -22,16 +23,18 @@ enum { N_SETS = sizeof fills / sizeof fills[0] };
 static att_kernels tables[N_SETS];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void fill_all(void)
+/* Filling a table runs code that was compiled for its set, so only those are filled that this machine can run. */
+static void fill_usable(void)
 {
     for (int i = 0; i < N_SETS; i++) {
         fills[0](&tables[i]);
-        fills[i](&tables[i]);
+        if (att_isa_usable(i))
+            fills[i](&tables[i]);
     }
 }
 
 const att_kernels *att_kernels_of(int isa)
 {
-    pthread_once(&once, fill_all);
+    pthread_once(&once, fill_usable);
     return &tables[isa];
 }
