@@ -13,5 +13,4 @@ file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/cli_list.h @ONLY CONTENT
 ")
 
 # What "attend info" asks for: the names of the instruction sets, by rank.
-list(TRANSFORM sets REPLACE "^.*:" "" OUTPUT_VARIABLE cli_sets)
-list(JOIN cli_sets " " cli_sets)
+list(JOIN sets " " cli_sets)

@@ -95,7 +95,7 @@ typedef void (*att_parallel_fn)(void *user, int n, void (*body)(void *arg, int i
 typedef struct att_config {
     size_t size;                  /* sizeof(att_config); ATT_OPTIONS fills it */
     int n_threads;                /* 0: what the process may use (affinity, cgroup quota) */
-    const char *isa;              /* NULL: $ATT_ISA, else the best here; "scalar" "avx2" "avx512" "neon" */
+    const char *isa;              /* NULL: $ATT_ISA, else the best here; "scalar" "avx2" "avx512" "avx512bf16" "neon" */
     att_allocator allocator;      /* all zero: the C library's */
     att_parallel_fn parallel_for; /* NULL: the context's own pool of n_threads */
     void *parallel_user;

@@ -8,8 +8,7 @@
 #define DECLARE(name, isa) void att_kernel_##name##_##isa(att_kernels *k);
 #define FILL(name, isa) att_kernel_##name##_##isa(k);
 #define SET(isa)                                                                                                       \
-    ATT_KERNEL_LIST(DECLARE, isa)                                                                                      \
-    static void fill_##isa(att_kernels *k) { ATT_KERNEL_LIST(FILL, isa) }
+    ATT_KERNEL_LIST_##isa(DECLARE) static void fill_##isa(att_kernels *k) { ATT_KERNEL_LIST_##isa(FILL) }
 ATT_SET_LIST(SET)
 #undef SET
 
