@@ -63,8 +63,9 @@ void att_rows_write(const att_kernels *k, const float *x, int64_t stride, const 
 /* Rows [first, last) become 0. */
 void att_rows_clear(const att_rows *y, int64_t first, int64_t last, int64_t dim);
 
-/* Floats of scratch that one thread needs. */
+/* Floats of scratch that one thread needs in forward; bytes that all of a backward call takes. */
 size_t att_plan_scratch(const att_plan *plan);
+size_t att_backward_workspace(const att_call *call);
 
 /* What masks leave of a block of queries by a block of at most ATT_KEY_BLOCK keys. */
 typedef struct att_cut {

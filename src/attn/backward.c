@@ -438,6 +438,16 @@ static bool allocate(job *j)
     return j->memory && j->dq && j->params && j->sums;
 }
 
+size_t att_backward_workspace(const att_call *c)
+{
+    const att_attention_spec *s = &c->plan->spec;
+    const int64_t threads = att_threads(c->plan->ctx), heads = c->sequences * s->kv_heads;
+    const int64_t slots = threads < heads ? threads : heads, panel = c->plan->kernels->panel;
+    scratch w;
+    const size_t dq = (size_t)(slots * (s->heads / s->kv_heads) * whole(c->max_tq, panel) * s->head_dim);
+    return (lay_out(c, NULL, &w) * (size_t)threads + dq) * sizeof(float);
+}
+
 att_status att_backward(const att_plan *plan, const att_attention_args *args, const att_attention_grads *grads)
 {
     att_ctx *ctx = plan->ctx;

@@ -2,6 +2,7 @@
 #include "attn/prologue.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_DIM = 1 << 16, MAX_HEADS = 1 << 20 };
@@ -185,9 +186,11 @@ att_status att_attention(att_ctx *ctx, const att_attention_spec *spec, const att
     return e;
 }
 
-/* The pairs that masks leave, of all heads and sequences. */
-static void count_pairs(const att_call *call, double *done, double *all)
+/* The pairs that masks leave, of all heads and sequences, and the bytes of their tensors. */
+static void count(const att_call *call, double *done, double *all, double *bytes)
 {
+    const att_attention_spec *s = &call->plan->spec;
+    const double element = (double)att_dtype_size(s->dtype);
     const int panel = call->plan->kernels->panel;
     att_cut cut;
     for (int64_t b = 0; b < call->sequences; b++)
@@ -204,6 +207,9 @@ static void count_pairs(const att_call *call, double *done, double *all)
                 }
             }
             *all += (double)at.place.tq * (double)at.place.tk;
+            *bytes += (double)at.place.tq * ((double)(s->head_dim + s->value_dim) * element + (at.lse ? 4 : 0));
+            if (h < s->kv_heads)
+                *bytes += (double)at.place.tk * (double)(s->key_dim + s->value_dim) * element;
         }
 }
 
@@ -216,15 +222,21 @@ att_status att_plan_describe(const att_plan *plan, const att_attention_args *arg
                        .q_block = panel,
                        .k_block = ATT_KEY_BLOCK,
                        .workspace = att_plan_scratch(plan) * sizeof(float) * (size_t)att_threads(plan->ctx)};
+    snprintf(d.why, sizeof d.why, "%s in tiles%s%s; %d modifiers, %d masks; %s", plan->score->name,
+             plan->score->tile ? "" : " pair by pair, as it has only a formula",
+             plan->fold ? ", scale in the queries" : "", plan->n_modifiers, plan->n_masks,
+             s->dtype == ATT_F32 ? "f32 in place" : "converted to f32 block by block");
     if (args) {
         att_call call;
         const att_status e = att_call_check(plan, args, false, &call);
         if (e)
             return e;
         double done = 0, all = 0;
-        count_pairs(&call, &done, &all);
+        count(&call, &done, &all, &d.bytes);
         d.flops = 2.0 * (double)(plan->q_dim + s->value_dim) * done;
         d.workspace += att_prologue_bytes(&call);
+        d.backward_flops = (6.0 * (double)plan->q_dim + 4.0 * (double)s->value_dim) * done;
+        d.backward_workspace = att_backward_workspace(&call) + 2 * att_prologue_bytes(&call);
         d.skipped = all > 0 ? 1 - done / all : 0;
     }
     return att_give_info(info, &d, sizeof d, "att_plan_info");

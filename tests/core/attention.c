@@ -456,6 +456,10 @@ static void a_plan_says_what_it_will_do(void **state)
     assert_true(info.skipped > 0.45 && info.skipped < 0.5); /* half, less the diagonal's tiles */
     assert_true(fabs(info.flops - 2 * 96 * 2 * 1024.0 * 1024 * (1 - info.skipped)) < 1);
     assert_true(info.workspace > 0 && info.workspace < 1 << 20);
+    assert_true(info.backward_workspace > info.workspace && info.backward_workspace < 16 << 20);
+    assert_true(fabs(info.backward_flops - info.flops * (6 * 64 + 4 * 32) / (2 * 96)) < 1);
+    assert_true(info.bytes == 2 * 1024 * (4 * 4.0 * 64 / 2 + 2 * 4 * 32 + 4));
+    assert_string_equal(info.why, "dot in tiles, scale in the queries; 0 modifiers, 1 masks; f32 in place");
     assert_int_equal(att_plan_describe(plan, &o.args, &(att_plan_info){0}), ATT_ERR_ARGUMENT);
     att_plan_free(plan);
     drop(&o);
