@@ -232,6 +232,24 @@ table("general-layer", words[::-1], attend(reversed_x @ w_q, reversed_x @ w_k, r
 t = torch.arange(6.0)
 table("general-layer", words, torch.stack([t.sin(), t.cos(), (t / 10000 ** (2 / 3)).sin()], 1))
 
+# scores
+W = seeded(789)
+v_score = linear(2, 1).weight[0]
+q, k, v = (x @ w.T for w in W)
+side_by_side("scores", q, k, v)
+table("scores", ["M 1", "M 2", "M 3"], W[0].T @ W[1])
+show("scores", "v", v_score)
+pairs = q[:, None] + k[None]
+for s in q @ k.T, q @ k.T / 2**0.5, x @ W[0].T @ W[1] @ x.T, pairs.tanh() @ v_score, -torch.cdist(q, k, p=1):
+    show("scores", "s", s[1])
+    show("scores", "w", torch.softmax(s, -1)[1])
+for d in 4, 16, 64, 256, 1024:
+    torch.manual_seed(123)
+    q, k = (torch.empty(64, d, dtype=torch.float32).uniform_(-3**0.5, 3**0.5).double() for _ in range(2))
+    figures = [(s.var(correction=0), torch.softmax(s, -1).amax(1).mean()) for s in (q @ k.T, q @ k.T / d**0.5)]
+    (a, b), (c, e) = figures
+    lines.append(f"scores|{d} {a:.2f} {b:.4f} {c:.4f} {e:.4f}")
+
 path = pathlib.Path(__file__).parent / "explain" / "figures.txt"
 path.parent.mkdir(exist_ok=True)
 path.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -182,22 +182,24 @@ void page_line(page *p, const char *format, ...)
     va_end(arguments);
 }
 
-/* The length of a line of code that begins at s: to the end of a statement or to a brace; if that is too long, to the
- * break that lies in the fewest parentheses, after a comma or a parenthesis rather than elsewhere, as late as it can.
- * *nesting, of parentheses, moves along. */
+/* The length of a line of code that begins at s: to the end of a statement or to a block's brace; if that is too long,
+ * to the break that lies in the fewest parentheses, after a comma or a parenthesis rather than elsewhere, as late as it
+ * can. *nesting, of parentheses, moves along. */
 static size_t code_line(const char *s, size_t room, int *nesting)
 {
     size_t length = 0, end = 0;
     int depth = *nesting, best = 1000, best_depth = depth;
     for (; s[length]; length++) {
         char c = s[length];
-        depth += (c == '(' || c == '[') - (c == ')' || c == ']');
+        int opens = c == '(' || c == '[' || (c == '{' && (depth > 0 || (length > 1 && s[length - 2] == '=')));
+        int closes = depth > 0 && strchr(")]}", c);
+        depth += opens - closes;
         if (c == ' ' && length > 0) {
             int rank = 2 * depth + !strchr(",)", s[length - 1]);
             if (length <= room && rank <= best)
                 end = length + 1, best = rank, best_depth = depth;
         }
-        if (depth == 0 && strchr(";{}", c)) {
+        if (depth == 0 && !opens && !closes && strchr(";{}", c)) {
             length++;
             break;
         }
@@ -220,7 +222,12 @@ void page_code(page *p, const char *code)
         braces += (last == '{') - (last == '}');
         loops = nesting == 0 && last == ' ' ? loops + 1 : 0;
         style(p, "\033[36m");
-        fprintf(p->out, "%*s%.*s\n", (int)indent, "", (int)(length - (last == ' ')), code);
+        fprintf(p->out, "%*s", (int)indent, "");
+        for (size_t i = 0; i < length - (last == ' '); i++) {
+            if (code[i] != ' ' || i == 0 || code[i - 1] != '(') /* a break behind it in the source */
+                fputc(code[i], p->out);
+        }
+        fputc('\n', p->out);
         style(p, "\033[0m");
         code += length;
         code += strspn(code, " ");
