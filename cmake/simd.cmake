@@ -68,6 +68,15 @@ foreach(kind score modifier)
   endforeach()
 endforeach()
 
+# Masks are compiled once; they are in the lists for those who go through all stages.
+file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/attn/mask/*.c)
+string(APPEND stage_list "#define ATT_mask_LIST(X, isa)")
+foreach(file IN LISTS files)
+  get_filename_component(name ${file} NAME_WE)
+  string(APPEND stage_list " \\\n    X(mask, ${name}, isa)")
+endforeach()
+string(APPEND stage_list "\n")
+
 set(simd_objects "")
 foreach(set IN LISTS sets)
   set(flags_${set} "${flags_${extends_${set}}} ${flags_${set}}")

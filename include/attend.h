@@ -182,11 +182,25 @@ ATT_API extern const att_score att_score_additive;
 /* q . k / (|q| |k|), a zero row gives 0 */
 ATT_API extern const att_score att_score_cosine;
 
-ATT_API extern const att_modifier att_modifier_bias; /* + param; each dimension 1 or that of [B, heads, Tq, Tk], where
-                                                        ragged: of the longest lengths */
+ATT_API extern const att_modifier att_modifier_bias;  /* + param; each dimension 1 or that of [B, heads, Tq, Tk], where
+                                                         ragged: of the longest lengths */
+ATT_API extern const att_modifier att_modifier_scale; /* times value */
+ATT_API extern const att_modifier att_modifier_softcap; /* c tanh(s / c), c = value (Gemma Team 2024) */
+ATT_API extern const att_modifier att_modifier_alibi;   /* - slope |key position - query position|, param: slopes [heads
+                                                           or 1]; needs spec.align (Press et al. 2022) */
+/* + table[bucket of key position - query position], param: table [heads or 1, buckets], value: the distance from which
+ * on all share the last bucket; needs spec.align (T5, Raffel et al. 2020). Half of the buckets are for keys ahead;
+ * causal: all of them for keys behind. */
+ATT_API extern const att_modifier att_modifier_relative;
+ATT_API extern const att_modifier att_modifier_relative_causal;
+ATT_API extern const att_modifier att_modifier_sink; /* a score without a value joins each row's softmax, param: sinks
+                                                        [heads or 1] (gpt-oss, OpenAI 2025) */
 
-ATT_API extern const att_mask att_mask_causal;  /* key position <= query position; needs spec.align */
-ATT_API extern const att_mask att_mask_boolean; /* args.mask, true = attend */
+ATT_API extern const att_mask att_mask_causal;   /* key position <= query position; needs spec.align */
+ATT_API extern const att_mask att_mask_window;   /* spec.window_left keys before the query's position, window_right
+                                                    behind it; needs spec.align (Beltagy et al. 2020) */
+ATT_API extern const att_mask att_mask_document; /* pairs of the same id in args.q_documents and k_documents */
+ATT_API extern const att_mask att_mask_boolean;  /* args.mask, true = attend */
 
 /* Where the queries stand among the keys; whatever depends on distance needs it, and there is no default. */
 typedef enum att_align {
@@ -215,6 +229,7 @@ typedef struct att_attention_spec {
     const att_mask *mask[ATT_MAX_STAGES];         /* all must allow a pair, up to the first NULL */
     att_align align;
     float dropout; /* 0 <= p < 1: see att_attention_args.dropout_seed */
+    int64_t window_left, window_right; /* of att_mask_window; -1 = unbounded */
 } att_attention_spec;
 
 /* Either batched, tensors of rank 4:
@@ -235,6 +250,9 @@ typedef struct att_attention_args {
     const int64_t *k_lengths; /* batched, optional: [B], keys used of Tk */
     const int64_t *q_starts;  /* [B] for ATT_ALIGN_STARTS */
     att_tensor mask;          /* bool, for att_mask_boolean: each dimension 1 or that of [B, heads, Tq, Tk] */
+    /* i32, for att_mask_document: batched [B or 1, Tq] and [B or 1, Tk], ragged [tokens]; ids that ascend are faster.
+     * k_documents not given: as q_documents. */
+    att_tensor q_documents, k_documents;
     att_tensor score_param[ATT_MAX_PARAMS];    /* f32, the score's parameters: see each */
     att_tensor modifier_param[ATT_MAX_STAGES]; /* f32, that of spec.modifier[i]: see each */
     /* spec.dropout = p (Srivastava et al. 2014): a weight becomes 0 with probability p, else 1 / (1 - p) times as much,
@@ -419,6 +437,10 @@ typedef struct att_place {
     int64_t position;    /* of query 0; key j is at position j */
     const uint8_t *mask; /* [tq, tk] of att_mask_boolean, with these strides */
     int64_t mask_stride[2];
+    int64_t window[2];          /* left and right of att_mask_window */
+    const int32_t *document[2]; /* [tq] and [tk] of att_mask_document, with these strides */
+    int64_t document_stride[2];
+    bool documents_ascend;
 } att_place;
 
 /* One head's view of a parameter. */
@@ -522,6 +544,8 @@ struct att_modifier {
     unsigned flags;
     const void *user;
     att_param_shape param;
+    /* NULL, or looks at a call: ATT_OK or att_fail(ctx, ...). param's shape has been checked. */
+    att_status (*check)(att_ctx *ctx, float value, const att_tensor *param);
     double (*formula)(const att_pair *p, double s);
     /* The derivative by s; adds ds times that by the parameter to dparam, which is NULL where not wanted. */
     double (*derivative)(const att_pair *p, double s, double ds, double *dparam);
@@ -539,6 +563,9 @@ struct att_mask {
     unsigned flags;
     const void *user;
     bool (*keep)(const att_place *at, const void *user, int64_t q, int64_t k); /* true = attend */
+    /* Keys [*first, *last) have all that queries [q, q + queries) attend to; less than 0 and more than tk are allowed.
+     * What is outside costs nothing. NULL: all keys. */
+    void (*span)(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t *first, int64_t *last);
     /* How many pairs of a block attend. PARTIAL is always allowed. NULL: small tiles are probed pair by pair. */
     att_cover (*cover)(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys);
     /* Bit i: does query q + i attend to key k? At most 64. NULL: keep for each pair. */

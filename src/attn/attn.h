@@ -34,6 +34,7 @@ typedef struct att_call {
     att_attention_args args; /* whatever the caller's size of it */
     bool ragged;
     int64_t sequences, max_tq, max_tk;
+    bool documents_ascend;             /* in each sequence */
     att_tensor q_rows, k_rows;         /* what the tiles see: args.q and k, or made of them by att_prologue_begin */
     bool keys_per_head;                /* k_rows has a head for each of q's, not of k's */
     att_tensor floats[2];              /* q and k in f32, where rows are made of them */
@@ -66,6 +67,9 @@ void att_rows_clear(const att_rows *y, int64_t first, int64_t last, int64_t dim)
 /* Floats of scratch that one thread needs in forward; bytes that all of a backward call takes. */
 size_t att_plan_scratch(const att_plan *plan);
 size_t att_backward_workspace(const att_call *call);
+
+/* Blocks of keys, [*first, *last), outside of which masks leave nothing of a block of queries. */
+void att_span(const att_plan *plan, const att_site *site, int64_t q0, int queries, int64_t *first, int64_t *last);
 
 /* What masks leave of a block of queries by a block of at most ATT_KEY_BLOCK keys. */
 typedef struct att_cut {

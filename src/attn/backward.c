@@ -329,10 +329,16 @@ static void one_step(work *x, int64_t q0)
     const int64_t left = x->site.place.tq - q0;
     const int queries = (int)(left < PANELS * panel ? left : PANELS * panel), n_panels = (queries + panel - 1) / panel;
     const bool has_sink = plan->sink >= 0 && x->modifier_param[plan->sink].grad && x->task->k0 == 0;
+    const int64_t k0 = x->task->k0;
+    int64_t first, last;
     att_cut cut[PANELS];
     int any = 0;
+    att_span(plan, &x->site, q0, queries, &first, &last);
     for (int i = 0; i < n_panels; i++) {
-        att_cut_block(plan, &x->site, q0 + i * panel, in_panel(queries, i, panel), x->task->k0, x->task->keys, &cut[i]);
+        if (first <= k0 && k0 < last)
+            att_cut_block(plan, &x->site, q0 + i * panel, in_panel(queries, i, panel), k0, x->task->keys, &cut[i]);
+        else
+            cut[i].n_runs = 0;
         any += cut[i].n_runs;
     }
     if (any || has_sink)

@@ -46,6 +46,22 @@ static att_cover cover(const att_plan *plan, const att_site *at, int64_t q0, int
     return all;
 }
 
+void att_span(const att_plan *plan, const att_site *at, int64_t q0, int queries, int64_t *first, int64_t *last)
+{
+    *first = 0;
+    *last = at->place.tk;
+    for (int i = 0; i < plan->n_masks; i++) {
+        int64_t from = 0, to = at->place.tk;
+        if (plan->mask[i]->span)
+            plan->mask[i]->span(&at->place, plan->mask[i]->user, q0, queries, &from, &to);
+        *first = from > *first ? from : *first;
+        *last = to < *last ? to : *last;
+    }
+    const int64_t end = (*last + ATT_KEY_BLOCK - 1) / ATT_KEY_BLOCK * ATT_KEY_BLOCK;
+    *first = *first / ATT_KEY_BLOCK * ATT_KEY_BLOCK;
+    *last = end < at->place.tk ? end : at->place.tk;
+}
+
 static uint64_t bits(const att_plan *plan, const att_site *at, int64_t q0, int queries, int64_t k)
 {
     uint64_t b = ~UINT64_C(0);

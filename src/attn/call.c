@@ -157,8 +157,6 @@ att_status att_call_check(const att_plan *plan, const att_attention_args *args, 
     call->q_rows = args->q;
     call->k_rows = args->k;
     e = check_sequences(call);
-    e = e ? e : att_params_check(call);
-    call->keys_per_head = !e && keys_per_head(call);
     if (!e && outputs)
         e = att_dropout_check(call);
     if (!e && plan->spec.align == ATT_ALIGN_STARTS && !args->q_starts)
@@ -167,6 +165,8 @@ att_status att_call_check(const att_plan *plan, const att_attention_args *args, 
         if (args->q_starts[b] < -((int64_t)1 << 48) || args->q_starts[b] > (int64_t)1 << 48)
             e = att_fail(ctx, ATT_ERR_ARGUMENT, "q_starts[%lld] = %lld is not a position", (long long)b,
                          (long long)args->q_starts[b]);
+    e = e ? e : att_params_check(call);
+    call->keys_per_head = !e && keys_per_head(call);
     return e;
 }
 

@@ -93,14 +93,9 @@ static void clear(partial *p, int panel)
 
 static void begin(const att_plan *plan, const att_site *at, strip *t)
 {
-    const int panel = plan->kernels->panel;
     t->query = att_rows_read(plan->kernels, &at->q_row, t->q0, t->queries, plan->q_dim, t->rows);
     att_turn_queries(plan, t->query, t->queries, t->q);
-    clear(&t->total, panel);
-    for (int i = 0; plan->sink >= 0 && i < panel; i++) {
-        t->total.max[i] = (float)(at->modifier_param[plan->sink].data[0] * ATT_LOG2_E);
-        t->total.sum[i] = 1;
-    }
+    clear(&t->total, plan->kernels->panel);
 }
 
 static void open_segment(strip *t, int panel)
@@ -153,6 +148,19 @@ static void clear_rows(const att_plan *plan, const att_site *at, int64_t first, 
         at->lse[i * at->lse_stride] = -INFINITY;
 }
 
+/* What has no value joins the softmax of rows that attend to something; left [panel]: what remains of o. */
+static void add_sink(float sink, int panel, const partial *p, float *left)
+{
+    for (int i = 0; i < panel; i++) {
+        const double before = p->max[i], after = fmax(before, sink * ATT_LOG2_E);
+        left[i] = (float)exp2(before - after);
+        if (p->sum[i] == 0)
+            continue;
+        p->sum[i] = p->sum[i] * left[i] + (float)exp2(sink * ATT_LOG2_E - after);
+        p->max[i] = (float)after;
+    }
+}
+
 /* o / sum, and the log-sum-exp; a row that attended to nothing gets 0 and -inf. */
 static void finish(const att_plan *plan, const att_site *at, const strip *t, const scratch *w)
 {
@@ -163,8 +171,12 @@ static void finish(const att_plan *plan, const att_site *at, const strip *t, con
         clear_rows(plan, at, t->q0, t->q0 + t->queries);
         return;
     }
-    float lse[ATT_MAX_PANEL];
+    float lse[ATT_MAX_PANEL], left[ATT_MAX_PANEL];
+    if (plan->sink >= 0)
+        add_sink(at->modifier_param[plan->sink].data[0], kernels->panel, p, left);
     kernels->close_rows(p->max, p->sum, w->rescale, lse);
+    for (int i = 0; plan->sink >= 0 && i < kernels->panel; i++)
+        w->rescale[i] *= left[i];
     if (at->out.dtype == ATT_F32) {
         kernels->turn_out(t->queries, value_dim, p->o, w->rescale, (float *)at->out.at + t->q0 * at->out.stride,
                           at->out.stride);
@@ -212,11 +224,13 @@ static void attend_queries(const att_plan *plan, const att_site *at, int64_t q0,
         t->queries = queries - done < kernels->panel ? queries - done : kernels->panel;
         begin(plan, at, t);
     }
-    for (int64_t k = 0; k < at->place.tk; k += ATT_KEY_SEGMENT) {
-        const int64_t last = at->place.tk - k < ATT_KEY_SEGMENT ? at->place.tk : k + ATT_KEY_SEGMENT;
+    int64_t first, last;
+    att_span(plan, at, q0, queries, &first, &last);
+    for (int64_t k = first, end; k < last; k = end) {
+        end = k / ATT_KEY_SEGMENT * ATT_KEY_SEGMENT + ATT_KEY_SEGMENT;
         for (int i = 0; i < n_strips; i++)
             open_segment(&w->strip[i], kernels->panel);
-        attend_segment(plan, at, n_strips, k, last, w);
+        attend_segment(plan, at, n_strips, k, end < last ? end : last, w);
         for (int i = 0; i < n_strips; i++) {
             strip *t = &w->strip[i];
             if (t->segment.touched)

@@ -29,10 +29,10 @@ static att_status check_pairs(const att_call *c, const char *name, const att_ten
     return ATT_OK;
 }
 
-static bool uses_boolean(const att_plan *p)
+static bool uses(const att_plan *p, const att_mask *mask)
 {
     for (int i = 0; i < p->n_masks; i++)
-        if (p->mask[i] == &att_mask_boolean)
+        if (p->mask[i] == mask)
             return true;
     return false;
 }
@@ -40,13 +40,90 @@ static bool uses_boolean(const att_plan *p)
 static att_status check_mask(const att_call *c)
 {
     att_ctx *ctx = c->plan->ctx;
-    if (!uses_boolean(c->plan))
+    if (!uses(c->plan, &att_mask_boolean))
         return att_given(&c->args.mask)
                    ? att_fail(ctx, ATT_ERR_ARGUMENT, "args.mask is given but the spec has no att_mask_boolean")
                    : ATT_OK;
     if (!att_given(&c->args.mask))
         return att_fail(ctx, ATT_ERR_ARGUMENT, "the spec has att_mask_boolean but args.mask is not given");
     return check_pairs(c, "mask", &c->args.mask, ATT_BOOL);
+}
+
+/* Ids of the time steps of q or k: [B or 1, T], ragged [tokens]. */
+static att_status check_ids(const att_call *c, const char *name, const att_tensor *t, const char *like_name,
+                            const att_tensor *like)
+{
+    att_ctx *ctx = c->plan->ctx;
+    const int time = c->ragged ? 0 : 1;
+    char like_dim[16];
+    snprintf(like_dim, sizeof like_dim, "%s.dim[%d]", like_name, c->ragged ? 0 : 2);
+    att_status e = att_check(ctx, name, t, ATT_I32, time + 1);
+    if (!e && !c->ragged && t->dim[0] != 1 && t->dim[0] != c->sequences)
+        return att_fail(ctx, ATT_ERR_SHAPE, "%s.dim[0] = %lld, expected 1 or the number of sequences = %lld", name,
+                        (long long)t->dim[0], (long long)c->sequences);
+    return e ? e : att_check_dim(ctx, name, t, time, like_dim, like->dim[c->ragged ? 0 : 2]);
+}
+
+static const int32_t *ids_of(const att_call *c, const att_tensor *t, int64_t sequence, const int64_t *offsets,
+                             int64_t *stride)
+{
+    *stride = t->stride[c->ragged ? 0 : 1];
+    const int64_t first = c->ragged ? offsets[sequence] * *stride : t->dim[0] == 1 ? 0 : sequence * t->stride[0];
+    return (const int32_t *)t->data + first;
+}
+
+/* The ids of one sequence's queries and keys. */
+static void view_documents(const att_call *c, att_place *at)
+{
+    const att_attention_args *a = &c->args;
+    const int64_t *k_offsets = a->k_offsets ? a->k_offsets : a->q_offsets, b = at->sequence;
+    at->document[0] = ids_of(c, &a->q_documents, b, a->q_offsets, &at->document_stride[0]);
+    at->document[1] = ids_of(c, &a->k_documents, b, k_offsets, &at->document_stride[1]);
+    at->documents_ascend = c->documents_ascend;
+}
+
+static bool ascend(int64_t n, const int32_t *id, int64_t stride)
+{
+    for (int64_t i = 1; i < n; i++)
+        if (id[i * stride] < id[(i - 1) * stride])
+            return false;
+    return true;
+}
+
+/* In each sequence? Then a look at the ends of a block tells which ids are in it. */
+static bool documents_ascend(const att_call *c)
+{
+    for (int64_t b = 0; b < c->sequences; b++) {
+        att_site at;
+        att_call_site(c, b, 0, &at);
+        if (!ascend(at.place.tq, at.place.document[0], at.place.document_stride[0]) ||
+            !ascend(at.place.tk, at.place.document[1], at.place.document_stride[1]))
+            return false;
+    }
+    return true;
+}
+
+static att_status check_documents(att_call *c)
+{
+    att_ctx *ctx = c->plan->ctx;
+    att_attention_args *a = &c->args;
+    if (!uses(c->plan, &att_mask_document)) {
+        if (att_given(&a->q_documents) || att_given(&a->k_documents))
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "args.%c_documents is given but the spec has no att_mask_document",
+                            att_given(&a->q_documents) ? 'q' : 'k');
+        return ATT_OK;
+    }
+    if (!att_given(&a->q_documents))
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "the spec has att_mask_document but args.q_documents is not given");
+    att_status e = check_ids(c, "q_documents", &a->q_documents, "q", &a->q);
+    if (!e && !att_given(&a->k_documents)) {
+        if (c->ragged ? a->k_offsets && a->k_offsets != a->q_offsets : c->max_tq != c->max_tk)
+            return att_fail(ctx, ATT_ERR_ARGUMENT,
+                            "args.k_documents is not given, but the keys (%lld) are others than the queries (%lld)",
+                            (long long)c->max_tk, (long long)c->max_tq);
+        a->k_documents = a->q_documents;
+    }
+    return e ? e : check_ids(c, "k_documents", &a->k_documents, "k", &a->k);
 }
 
 /* A parameter's or its gradient's rank, dimensions and order of numbers: [heads or 1, extents...]. */
@@ -110,14 +187,19 @@ static att_status check_stage_params(const att_call *c)
         snprintf(name, sizeof name, "modifier_param[%d]", i);
         e = check_stage_param(c, name, &c->args.modifier_param[i], m ? m->name : NULL, m ? &m->param : NULL,
                               m ? m->flags : 0);
+        if (!e && m && m->check)
+            e = m->check(p->ctx, p->spec.modifier_value[i], &c->args.modifier_param[i]);
     }
     return e;
 }
 
-att_status att_params_check(const att_call *c)
+att_status att_params_check(att_call *c)
 {
-    const att_status e = check_mask(c);
-    return e ? e : check_stage_params(c);
+    att_status e = check_mask(c);
+    e = e ? e : check_documents(c);
+    e = e ? e : check_stage_params(c);
+    c->documents_ascend = !e && uses(c->plan, &att_mask_document) && documents_ascend(c);
+    return e;
 }
 
 att_status att_params_check_grads(const att_call *c, const att_attention_grads *g)
@@ -180,6 +262,10 @@ void att_params_view(const att_call *c, att_site *site)
     att_place *at = &site->place;
     if (att_given(&a->mask))
         at->mask = (const uint8_t *)a->mask.data + pairs_start(&a->mask, at, at->mask_stride);
+    if (att_given(&a->k_documents))
+        view_documents(c, at);
+    at->window[0] = c->plan->spec.window_left;
+    at->window[1] = c->plan->spec.window_right;
     for (int i = 0; i < ATT_MAX_PARAMS && !c->plan->plain; i++)
         site->score_param[i] = view(&a->score_param[i], 0, at);
     for (int i = 0; i < c->plan->n_modifiers; i++)

@@ -4,7 +4,8 @@
 
 #include "attn/tasks.h"
 
-att_status att_params_check(const att_call *call);
+/* Also finds out what a look at the tables tells about the whole call. */
+att_status att_params_check(att_call *call);
 att_status att_params_check_grads(const att_call *call, const att_attention_grads *g);
 /* The parameters of the site's head, into the site. */
 void att_params_view(const att_call *call, att_site *site);

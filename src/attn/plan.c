@@ -112,6 +112,26 @@ static att_status check_masks(att_ctx *ctx, att_plan *p)
     return ATT_OK;
 }
 
+static att_status check_window(att_ctx *ctx, const att_plan *p)
+{
+    const att_attention_spec *s = &p->spec;
+    const struct {
+        const char *name;
+        int64_t keys;
+    } window[] = {{"left", s->window_left}, {"right", s->window_right}};
+    bool used = false;
+    for (int i = 0; i < p->n_masks; i++)
+        used = used || p->mask[i] == &att_mask_window;
+    for (int i = 0; i < 2; i++)
+        if (window[i].keys < -1 || window[i].keys > INT64_C(1) << 48)
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.window_%s is %lld, expected -1 (unbounded) or a count of keys",
+                            window[i].name, (long long)window[i].keys);
+        else if (!used && window[i].keys)
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.window_%s is %lld, but the spec has no att_mask_window",
+                            window[i].name, (long long)window[i].keys);
+    return ATT_OK;
+}
+
 /* The first stage that needs to know where the queries stand. */
 static const char *who_needs_align(const att_plan *p)
 {
@@ -156,6 +176,7 @@ att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan *
     e = e ? e : check_score(ctx, p);
     e = e ? e : check_modifiers(ctx, p);
     e = e ? e : check_masks(ctx, p);
+    e = e ? e : check_window(ctx, p);
     e = e ? e : check_align(ctx, p);
     p->plain = !e && p->n_modifiers == 0 && p->score->tile && !p->score->param[0].name &&
                (p->score->tile_back || (p->score->flags & ATT_DOT));
@@ -199,7 +220,8 @@ static void count(const att_call *call, double *done, double *all, double *bytes
             att_call_site(call, b, h, &at);
             for (int64_t q0 = 0; q0 < at.place.tq; q0 += panel) {
                 const int queries = (int)(at.place.tq - q0 < panel ? at.place.tq - q0 : panel);
-                for (int64_t k0 = 0; k0 < at.place.tk; k0 += ATT_KEY_BLOCK) {
+                int64_t k0, last;
+                for (att_span(call->plan, &at, q0, queries, &k0, &last); k0 < last; k0 += ATT_KEY_BLOCK) {
                     const int keys = (int)(at.place.tk - k0 < ATT_KEY_BLOCK ? at.place.tk - k0 : ATT_KEY_BLOCK);
                     att_cut_block(call->plan, &at, q0, queries, k0, keys, &cut);
                     for (int r = 0; r < cut.n_runs; r++)

@@ -31,6 +31,7 @@ static void weights_of_block(const att_plan *plan, const att_site *at, int64_t q
     const att_kernels *kernels = plan->kernels;
     const int panel = kernels->panel;
     const int64_t tk = at->place.tk;
+    int64_t last;
     att_cut cut;
     att_block b = {.plan = plan,
                    .site = at,
@@ -46,7 +47,8 @@ static void weights_of_block(const att_plan *plan, const att_site *at, int64_t q
     att_turn_queries(plan, b.query, queries, w->q);
     for (int64_t i = 0; i < queries * tk; i++)
         weights[i] = -INFINITY;
-    for (b.k0 = 0; b.k0 < tk; b.k0 += ATT_KEY_BLOCK) {
+    att_span(plan, at, q0, queries, &b.k0, &last);
+    for (; b.k0 < last; b.k0 += ATT_KEY_BLOCK) {
         const int keys = (int)(tk - b.k0 < ATT_KEY_BLOCK ? tk - b.k0 : ATT_KEY_BLOCK);
         b.key = att_rows_read(kernels, &at->k_row, b.k0, keys, plan->k_dim, w->keys);
         att_cut_block(plan, at, q0, queries, b.k0, keys, &cut);

@@ -7,6 +7,13 @@ static bool keep(const att_place *at, const void *user, int64_t q, int64_t k)
     return k <= at->position + q;
 }
 
+static void span(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t *first, int64_t *last)
+{
+    (void)user;
+    *first = 0;
+    *last = at->position + q + queries;
+}
+
 static att_cover cover(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys)
 {
     (void)user;
@@ -26,4 +33,4 @@ static uint64_t bits(const att_place *at, const void *user, int64_t q, int64_t q
 }
 
 const att_mask att_mask_causal = {
-    .name = "causal", .flags = ATT_NEEDS_ALIGN, .keep = keep, .cover = cover, .bits = bits};
+    .name = "causal", .flags = ATT_NEEDS_ALIGN, .keep = keep, .span = span, .cover = cover, .bits = bits};
