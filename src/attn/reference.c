@@ -112,7 +112,7 @@ void att_ref_attention_row_backward(const att_plan *plan, const att_site *at, in
 {
     const int64_t value_dim = plan->spec.value_dim;
     const float *value = at->v.at;
-    double delta = -dlse, attended = 0;
+    double delta = -dlse;
     for (int64_t d = 0; d < value_dim; d++)
         delta += dout[d] * out[d];
     for (int64_t k = 0; k < at->place.tk; k++) {
@@ -124,8 +124,10 @@ void att_ref_attention_row_backward(const att_plan *plan, const att_site *at, in
         }
         if (weights[k] > 0)
             pair_backward(plan, at, q, k, weights[k] * (dp - delta), g);
-        attended += weights[k];
     }
-    if (plan->sink >= 0 && attended > 0 && g->dmodifier_param[plan->sink])
-        g->dmodifier_param[plan->sink][0] -= (1 - attended) * delta; /* the sink's weight, and no value */
+    if (plan->sink >= 0 && g->dmodifier_param[plan->sink]) { /* it has a weight, and no value */
+        const double lse = att_ref_attention_row(plan, at, q, NULL, NULL);
+        if (lse > -INFINITY)
+            g->dmodifier_param[plan->sink][0] -= exp(at->modifier_param[plan->sink].data[0] - lse) * delta;
+    }
 }

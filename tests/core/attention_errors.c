@@ -145,7 +145,101 @@ static void mask_not_wanted(operands *o, att_attention_spec *s)
     att_wrap(&o->args.mask, o->mask, ATT_BOOL, ATT_DIMS(1, 1, 5, 9), NULL);
 }
 
+static void window_is_negative(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    s->mask[0] = &att_mask_window;
+    s->align = ATT_ALIGN_TOP_LEFT;
+    s->window_left = -2;
+}
+static void window_not_wanted(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    s->window_right = 3;
+}
+static void window_without_alignment(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    s->mask[0] = &att_mask_window;
+}
+static int32_t ids[2 * 9];
+static void no_documents(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    s->mask[0] = &att_mask_document;
+}
+static void no_documents_of_keys(operands *o, att_attention_spec *s)
+{
+    s->mask[0] = &att_mask_document;
+    att_wrap(&o->args.q_documents, ids, ATT_I32, ATT_DIMS(2, 5), NULL);
+}
+static void documents_not_wanted(operands *o, att_attention_spec *s)
+{
+    (void)s;
+    att_wrap(&o->args.k_documents, ids, ATT_I32, ATT_DIMS(2, 9), NULL);
+}
+static void documents_are_too_few(operands *o, att_attention_spec *s)
+{
+    s->mask[0] = &att_mask_document;
+    att_wrap(&o->args.q_documents, ids, ATT_I32, ATT_DIMS(2, 4), NULL);
+}
+static void documents_of_other_sequences(operands *o, att_attention_spec *s)
+{
+    s->mask[0] = &att_mask_document;
+    att_wrap(&o->args.q_documents, ids, ATT_I32, ATT_DIMS(3, 5), NULL);
+}
+static void documents_have_no_rank(operands *o, att_attention_spec *s)
+{
+    s->mask[0] = &att_mask_document;
+    att_wrap(&o->args.q_documents, ids, ATT_I32, ATT_DIMS(5), NULL);
+}
+static void documents_are_floats(operands *o, att_attention_spec *s)
+{
+    s->mask[0] = &att_mask_document;
+    att_wrap(&o->args.q_documents, ids, ATT_F32, ATT_DIMS(2, 5), NULL);
+}
+static void cap_is_missing(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    s->modifier[0] = &att_modifier_softcap;
+}
+static void slopes_of_other_heads(operands *o, att_attention_spec *s)
+{
+    s->modifier[0] = &att_modifier_alibi;
+    s->align = ATT_ALIGN_TOP_LEFT;
+    att_wrap(&o->args.modifier_param[0], o->bias, ATT_F32, ATT_DIMS(3), NULL);
+}
+static void relative(operands *o, att_attention_spec *s, int64_t buckets, float greatest)
+{
+    s->modifier[0] = &att_modifier_relative;
+    s->modifier_value[0] = greatest;
+    s->align = ATT_ALIGN_TOP_LEFT;
+    att_wrap(&o->args.modifier_param[0], o->bias, ATT_F32, ATT_DIMS(1, buckets), NULL);
+}
+static void too_few_buckets(operands *o, att_attention_spec *s) { relative(o, s, 3, 20); }
+static void buckets_reach_too_far(operands *o, att_attention_spec *s) { relative(o, s, 32, 8); }
+static void two_sinks(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    s->modifier[0] = s->modifier[1] = &att_modifier_sink;
+}
+
 static const wrong wrongs[] = {
+    {"spec.window_left is -2, expected -1 (unbounded) or a count of keys", window_is_negative},
+    {"spec.window_right is 3, but the spec has no att_mask_window", window_not_wanted},
+    {"spec.align is not given, but \"window\"", window_without_alignment},
+    {"args.q_documents is not given", no_documents},
+    {"args.k_documents is not given, but the keys (9) are others than the queries (5)", no_documents_of_keys},
+    {"args.k_documents is given but the spec has no att_mask_document", documents_not_wanted},
+    {"q_documents.dim[1] = 4 but q.dim[2] = 5", documents_are_too_few},
+    {"q_documents.dim[0] = 3, expected 1 or the number of sequences = 2", documents_of_other_sequences},
+    {"q_documents", documents_have_no_rank},
+    {"q_documents", documents_are_floats},
+    {"spec.modifier_value[0] is 0, but softcap needs one", cap_is_missing},
+    {"modifier_param[0].dim[0] = 3, expected 1 or spec.heads = 2", slopes_of_other_heads},
+    {"3 buckets, expected 4 or more", too_few_buckets},
+    {"spec.modifier_value, is 8, but 32 buckets have distances up to 8", buckets_reach_too_far},
+    {"spec.modifier[0] and [1] are both a sink", two_sinks},
     {"k.dim[3] = 7 but spec.head_dim = 8", head_dim_differs},
     {"v.dim[2] = 8 but k.dim[2] = 9", time_of_v_differs},
     {"k.dim[0] = 1 but q.dim[0] = 2", batch_differs},

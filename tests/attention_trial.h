@@ -1,0 +1,407 @@
+/* Combinations of all stages: the lists of the build, and operands and parameters for any choice of them. Scores,
+ * modifiers and masks come from the build, so a new file is in here at once; one of a caller's own is a line more. */
+#ifndef ATTENTION_TRIAL_H
+#define ATTENTION_TRIAL_H
+
+#include "attention_help.h"
+#include "att_lists.h"
+#include "attn/attn.h"
+#include "simd/isa.h"
+
+#include <math.h>
+
+#define UNIT 0x1p-24 /* what rounding to f32 changes at most, relative */
+
+/* ---- stages of a caller's own: formulas, nothing else */
+
+/* -1/2 sum of gain (q - k)^2 */
+static inline double bell(const att_pair *p)
+{
+    double s = 0;
+    for (int64_t d = 0; d < p->dim && d < p->key_dim; d++)
+        s -= 0.5 * p->param[0].data[d] * pow((double)p->query[d] - p->key[d], 2);
+    return s;
+}
+static inline void bell_derivative(const att_pair *p, double ds, double *dq, double *dk, double *const *dparam)
+{
+    for (int64_t d = 0; d < p->dim && d < p->key_dim; d++) {
+        const double gain = p->param[0].data[d], x = (double)p->query[d] - p->key[d];
+        dq[d] -= ds * gain * x;
+        dk[d] += ds * gain * x;
+        if (dparam[0])
+            dparam[0][d] -= ds * 0.5 * x * x;
+    }
+}
+static const att_score own_score = {.name = "bell",
+                                    .param = {{.name = "gains", .extent = {ATT_HEAD_DIM}}},
+                                    .formula = bell,
+                                    .derivative = bell_derivative};
+
+static inline double wave(const att_pair *p, double s) { return s + p->param->data[0] * sin(s); }
+static inline double wave_derivative(const att_pair *p, double s, double ds, double *dparam)
+{
+    if (dparam)
+        dparam[0] += ds * sin(s);
+    return 1 + p->param->data[0] * cos(s);
+}
+static const att_modifier own_modifier = {
+    .name = "wave", .param = {.name = "heights"}, .formula = wave, .derivative = wave_derivative};
+
+/* Scattered pairs; `user` says how many are left out. */
+static inline bool scattered(const att_place *at, const void *user, int64_t q, int64_t k)
+{
+    return (q * 7 + k * 3 + at->head) % *(const int *)user != 0;
+}
+static const int one_of = 3;
+static const att_mask own_mask = {.name = "scattered", .user = &one_of, .keep = scattered};
+
+/* Every other `user` keys, and for whole tiles too. */
+static inline bool striped(const att_place *at, const void *user, int64_t q, int64_t k)
+{
+    (void)at, (void)q;
+    return k / *(const int *)user % 2 == 0;
+}
+static inline att_cover striped_cover(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k,
+                                      int64_t keys)
+{
+    (void)queries;
+    if (k / *(const int *)user != (k + keys - 1) / *(const int *)user)
+        return ATT_PARTIAL;
+    return striped(at, user, q, k) ? ATT_FULL : ATT_EMPTY;
+}
+static inline uint64_t striped_bits(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k)
+{
+    (void)queries;
+    return striped(at, user, q, k) ? ~UINT64_C(0) : 0;
+}
+static const int stripe = 40;
+static const att_mask own_tiled_mask = {
+    .name = "striped", .user = &stripe, .keep = striped, .cover = striped_cover, .bits = striped_bits};
+
+/* ---- factors */
+
+#define HANDLE(kind, name, isa) &att_##kind##_##name,
+static const att_score *const scores[] = {ATT_score_LIST(HANDLE, ) & own_score};
+static const att_modifier *const modifiers[] = {NULL, ATT_modifier_LIST(HANDLE, ) & own_modifier};
+static const att_mask *const masks[] = {NULL, ATT_mask_LIST(HANDLE, ) & own_mask, &own_tiled_mask};
+static const struct {
+    att_dtype dtype;
+    double rounding, least; /* to nearest: relative, and absolute for the smallest numbers */
+} types[] = {{ATT_F32, 0, 0}, {ATT_F16, 0x1p-11, 0x1p-25}, {ATT_BF16, 0x1p-8, 0}};
+static const float dropouts[] = {0, 0.25f};
+static const shape shapes[] = {{1, 1, 1, 1, 1, 1, 1},     {2, 4, 2, 5, 7, 3, 2},     {1, 2, 2, 33, 65, 16, 8},
+                               {2, 2, 1, 31, 70, 45, 51}, {1, 1, 1, 133, 261, 8, 5}, {1, 2, 1, 3, 1030, 5, 9},
+                               {3, 2, 2, 19, 1, 17, 33},  {1, 1, 1, 5, 7, 6, 4}};
+enum { SMALL_SHAPE = 7 };
+enum { TOP_LEFT, LENGTHS_BOTTOM_RIGHT, STARTS, RAGGED, PLACES };
+static const char *const places[] = {"top left", "bottom right with lengths", "starts", "ragged"};
+
+#define COUNT(x) ((int)(sizeof(x) / sizeof(x)[0]))
+enum { SCORE, MODIFIER_1, MODIFIER_2, MODIFIER_3, MASK_1, MASK_2, DROPS, TYPE, SET, SHAPE, PLACE, SHARED, FACTORS };
+enum { MOST_LEVELS = 32 };
+
+typedef struct choice {
+    int of[FACTORS];
+} choice;
+
+static inline int nth_set(int n)
+{
+    int isa = -1;
+    while (check_next_isa(&isa) && n-- > 0)
+        ;
+    return isa;
+}
+
+static inline int levels(int factor)
+{
+    static const int counts[FACTORS] = {[SCORE] = COUNT(scores),
+                                        [MODIFIER_1] = COUNT(modifiers),
+                                        [MODIFIER_2] = COUNT(modifiers),
+                                        [MODIFIER_3] = COUNT(modifiers),
+                                        [MASK_1] = COUNT(masks),
+                                        [MASK_2] = COUNT(masks),
+                                        [DROPS] = COUNT(dropouts),
+                                        [TYPE] = COUNT(types),
+                                        [SHAPE] = COUNT(shapes),
+                                        [PLACE] = PLACES,
+                                        [SHARED] = 2};
+    int sets = 0;
+    for (int isa = -1; factor == SET && check_next_isa(&isa);)
+        sets++;
+    return factor == SET ? sets : counts[factor];
+}
+
+static inline bool is_sink(int factor, int level)
+{
+    return factor >= MODIFIER_1 && factor <= MODIFIER_3 && modifiers[level] && modifiers[level]->set &&
+           (modifiers[level]->set[0]->flags & ATT_SINK);
+}
+
+/* A spec has one sink at most. */
+static inline bool possible(const choice *c)
+{
+    return is_sink(MODIFIER_1, c->of[MODIFIER_1]) + is_sink(MODIFIER_2, c->of[MODIFIER_2]) +
+               is_sink(MODIFIER_3, c->of[MODIFIER_3]) <=
+           1;
+}
+
+static inline const char *name_of(const choice *c)
+{
+    static char text[256];
+    const shape n = shapes[c->of[SHAPE]];
+    int used = snprintf(text, sizeof text, "%s", scores[c->of[SCORE]]->name);
+    for (int f = MODIFIER_1; f <= MODIFIER_3; f++)
+        if (modifiers[c->of[f]])
+            used += snprintf(text + used, sizeof text - (size_t)used, ", %s", modifiers[c->of[f]]->name);
+    for (int f = MASK_1; f <= MASK_2; f++)
+        if (masks[c->of[f]])
+            used += snprintf(text + used, sizeof text - (size_t)used, ", %s", masks[c->of[f]]->name);
+    snprintf(text + used, sizeof text - (size_t)used, ", %s, %s, B%d H%d/%d T%dx%d D%d/%d, %s, parameters %s",
+             att_dtype_name(types[c->of[TYPE]].dtype), att_isa_name(nth_set(c->of[SET])), (int)n.batch, (int)n.heads,
+             (int)n.kv_heads, (int)n.tq, (int)n.tk, (int)n.head_dim, (int)n.value_dim, places[c->of[PLACE]],
+             c->of[SHARED] ? "shared by heads" : "of each head");
+    return text;
+}
+
+/* ---- one combination: operands and parameters of the shapes that the stages declare */
+
+enum { ANY_EXTENT = 13, MOST_BLOCKS = 64, MOST_SEQUENCES = 3 };
+
+typedef struct trial {
+    const choice *c;
+    uint64_t seed;
+    att_attention_spec spec;
+    att_attention_args args, exact; /* exact: the same numbers in f32 */
+    att_attention_grads grads;
+    float *dout; /* exact */
+    uint32_t sequence_ids[MOST_SEQUENCES];
+    int64_t q_offsets[MOST_SEQUENCES + 1], k_offsets[MOST_SEQUENCES + 1]; /* of the sequences, ragged or not */
+    int64_t q_lengths[MOST_SEQUENCES], k_lengths[MOST_SEQUENCES], starts[MOST_SEQUENCES];
+    void *block[MOST_BLOCKS];
+    int n_blocks;
+} trial;
+
+static inline void *hold(trial *t, void *block)
+{
+    assert_true(t->n_blocks < MOST_BLOCKS);
+    return t->block[t->n_blocks++] = block;
+}
+
+static inline void drop_trial(trial *t)
+{
+    for (int i = 0; i < t->n_blocks; i++)
+        free(t->block[i]);
+}
+
+static inline int64_t numbers_in(const att_tensor *t)
+{
+    int64_t n = t->rank ? 1 : 0;
+    for (int i = 0; i < t->rank; i++)
+        n *= t->dim[i];
+    return n;
+}
+
+/* New numbers in [-1, 1) in the shape of the tensor. */
+static inline void fill(trial *t, att_tensor *x) { x->data = hold(t, check_numbers(numbers_in(x), t->seed++)); }
+
+static inline void make_tensor(trial *t, att_tensor *x, int rank, const int64_t *dim)
+{
+    assert_int_equal(att_wrap(x, &t->seed, ATT_F32, rank, dim, NULL), ATT_OK);
+    fill(t, x);
+}
+
+static inline void make_rows(trial *t, att_tensor *x, int64_t heads, int64_t time, int64_t tokens, int64_t dim)
+{
+    if (t->c->of[PLACE] == RAGGED)
+        make_tensor(t, x, ATT_DIMS(tokens, heads, dim));
+    else
+        make_tensor(t, x, ATT_DIMS(shapes[t->c->of[SHAPE]].batch, heads, time, dim));
+}
+
+static inline void make_like(trial *t, att_tensor *x, const att_tensor *like)
+{
+    *x = *like;
+    if (like->rank)
+        fill(t, x);
+}
+
+static inline void make_param(trial *t, att_tensor *x, const att_param_shape *param, unsigned flags)
+{
+    const shape n = shapes[t->c->of[SHAPE]];
+    const bool shared = t->c->of[SHARED];
+    const int64_t size[] = {[ATT_NONE] = 1,
+                            [ATT_ANY] = ANY_EXTENT,
+                            [ATT_HEAD_DIM] = n.head_dim,
+                            [ATT_KEY_DIM] = n.head_dim,
+                            [ATT_SCORE_DIM] = n.head_dim};
+    const int64_t dim[3] = {shared ? 1 : n.heads, size[param->extent[0]], size[param->extent[1]]};
+    const bool projection =
+        param->extent[0] == ATT_SCORE_DIM && param->extent[1] != ATT_NONE; /* without spec.score_dim */
+    if (!param->name || projection)
+        return;
+    if (flags & ATT_PAIRS)
+        make_tensor(t, x, ATT_DIMS(shared ? 1 : n.batch, n.heads, shared ? 1 : n.tq, n.tk));
+    else
+        make_tensor(t, x, param->extent[0] == ATT_NONE ? 1 : param->extent[1] == ATT_NONE ? 2 : 3, dim);
+}
+
+static inline uint64_t draw(trial *t) { return check_bits(t->seed++, 0); }
+
+/* Ids of time steps: ascending, or of three documents in any order. */
+static inline void make_ids(trial *t, att_tensor *x, int64_t time, int64_t tokens, bool ascend)
+{
+    const bool ragged = t->c->of[PLACE] == RAGGED;
+    const int64_t n = ragged ? tokens : time;
+    int32_t *ids = hold(t, malloc((size_t)(n + 1) * sizeof *ids));
+    for (int64_t i = 0; i < n; i++)
+        ids[i] = ascend ? (int32_t)(i * 3 / n) : (int32_t)(draw(t) % 3);
+    if (ragged)
+        att_wrap(x, ids, ATT_I32, ATT_DIMS(n), NULL);
+    else
+        att_wrap(x, ids, ATT_I32, ATT_DIMS(1, n), NULL);
+}
+
+static inline void add_mask(trial *t, int index, const att_mask *m)
+{
+    static const int64_t windows[][2] = {{3, 0}, {0, 5}, {-1, 2}, {7, -1}, {40, 3}, {300, 300}};
+    const shape n = shapes[t->c->of[SHAPE]];
+    t->spec.mask[index] = m;
+    if (m == &att_mask_window) {
+        const int64_t *window = windows[draw(t) % COUNT(windows)];
+        t->spec.window_left = window[0];
+        t->spec.window_right = window[1];
+    }
+    if (m == &att_mask_document) {
+        const bool ascend = draw(t) % 2;
+        make_ids(t, &t->args.q_documents, n.tq, t->q_offsets[n.batch], ascend);
+        make_ids(t, &t->args.k_documents, n.tk, t->k_offsets[n.batch], ascend);
+    }
+    if (m == &att_mask_boolean) {
+        uint8_t *table = hold(t, malloc((size_t)(n.batch * n.tq * n.tk)));
+        for (int64_t i = 0; i < n.batch * n.tq * n.tk; i++)
+            table[i] = draw(t) % 4 != 0;
+        att_wrap(&t->args.mask, table, ATT_BOOL, ATT_DIMS(n.batch, 1, n.tq, n.tk), NULL);
+    }
+}
+
+/* The sequences' lengths and places: the first is as long as there is room for. */
+static inline void set_sequences(trial *t)
+{
+    const shape n = shapes[t->c->of[SHAPE]];
+    const int place = t->c->of[PLACE];
+    static const att_align aligns[] = {ATT_ALIGN_TOP_LEFT, ATT_ALIGN_BOTTOM_RIGHT, ATT_ALIGN_STARTS,
+                                       ATT_ALIGN_BOTTOM_RIGHT};
+    t->spec.align = aligns[place];
+    for (int64_t b = 0; b < n.batch; b++) {
+        t->q_lengths[b] = b == 2 ? 0 : n.tq - b * n.tq / 3;
+        t->k_lengths[b] = n.tk - b * n.tk / 2;
+        t->starts[b] = 5 * b - 2;
+        t->sequence_ids[b] = (uint32_t)(7 * b);
+        t->q_offsets[b + 1] = t->q_offsets[b] + t->q_lengths[b];
+        t->k_offsets[b + 1] = t->k_offsets[b] + t->k_lengths[b];
+    }
+    if (place == LENGTHS_BOTTOM_RIGHT) {
+        t->args.q_lengths = t->q_lengths;
+        t->args.k_lengths = t->k_lengths;
+    }
+    t->args.dropout_seed = 42;
+    t->args.sequence_ids = t->spec.dropout > 0 ? t->sequence_ids : NULL;
+    if (place == STARTS)
+        t->args.q_starts = t->starts;
+    if (place == RAGGED) {
+        t->args.n_sequences = n.batch;
+        t->args.q_offsets = t->q_offsets;
+        t->args.k_offsets = t->k_offsets;
+    }
+}
+
+static inline void set_stages(trial *t)
+{
+    const choice *c = t->c;
+    const att_score *score = scores[c->of[SCORE]];
+    const att_score *made = score->set ? score->set[0] : score;
+    int n_modifiers = 0, n_masks = 0;
+    t->spec.score = score;
+    for (int i = 0; i < ATT_MAX_PARAMS; i++)
+        make_param(t, &t->args.score_param[i], &made->param[i], 0);
+    for (int f = MODIFIER_1; f <= MODIFIER_3; f++) {
+        const att_modifier *m = modifiers[c->of[f]];
+        if (!m)
+            continue;
+        const att_modifier *one = m->set ? m->set[0] : m;
+        make_param(t, &t->args.modifier_param[n_modifiers], &one->param, one->flags);
+        t->spec.modifier_value[n_modifiers] = one->flags & ATT_HAS_VALUE ? 6.5f : 0;
+        t->spec.modifier[n_modifiers++] = m;
+    }
+    for (int f = MASK_1; f <= MASK_2; f++)
+        if (masks[c->of[f]] && !(f == MASK_2 && c->of[MASK_1] == c->of[MASK_2]))
+            add_mask(t, n_masks++, masks[c->of[f]]);
+}
+
+/* Rounds the numbers of an f32 tensor to the type, and turns x into a tensor of that type with the same numbers. */
+static inline void round_to(trial *t, att_tensor *x, att_dtype dtype)
+{
+    const att_kernels *k = att_kernels_of(0);
+    const int64_t n = numbers_in(x);
+    uint16_t *y = hold(t, malloc((size_t)(n + 1) * sizeof *y));
+    (dtype == ATT_F16 ? k->to_f16 : k->to_bf16)(n, x->data, y);
+    (dtype == ATT_F16 ? k->from_f16 : k->from_bf16)(n, y, x->data);
+    x->data = y;
+    x->dtype = dtype;
+}
+
+/* From here on, exact has the numbers in f32, and args and grads are of the type. */
+static inline void set_type(trial *t)
+{
+    const att_dtype dtype = types[t->c->of[TYPE]].dtype;
+    att_tensor *const x[] = {&t->args.q,     &t->args.k,   &t->args.v,   &t->args.out,
+                             &t->grads.dout, &t->grads.dq, &t->grads.dk, &t->grads.dv};
+    t->exact = t->args;
+    t->dout = t->grads.dout.data;
+    t->spec.dtype = dtype;
+    for (int i = 0; dtype != ATT_F32 && i < COUNT(x); i++)
+        round_to(t, x[i], dtype);
+}
+
+static inline void make_trial(trial *t, const choice *c, uint64_t seed)
+{
+    const shape n = shapes[c->of[SHAPE]];
+    *t = (trial){.c = c, .seed = seed, .args.size = sizeof t->args, .grads.size = sizeof t->grads};
+    t->spec = spec_of(n);
+    t->spec.dropout = dropouts[c->of[DROPS]];
+    set_sequences(t);
+    const int64_t q_tokens = t->q_offsets[n.batch], k_tokens = t->k_offsets[n.batch];
+    make_rows(t, &t->args.q, n.heads, n.tq, q_tokens, n.head_dim);
+    make_rows(t, &t->args.k, n.kv_heads, n.tk, k_tokens, n.head_dim);
+    make_rows(t, &t->args.v, n.kv_heads, n.tk, k_tokens, n.value_dim);
+    make_rows(t, &t->args.out, n.heads, n.tq, q_tokens, n.value_dim);
+    if (c->of[PLACE] == RAGGED)
+        make_tensor(t, &t->args.lse, ATT_DIMS(q_tokens, n.heads));
+    else
+        make_tensor(t, &t->args.lse, ATT_DIMS(n.batch, n.heads, n.tq));
+    set_stages(t);
+    const struct {
+        att_tensor *x, *like;
+    } pairs[] = {{&t->grads.dout, &t->args.out},
+                 {&t->grads.dlse, &t->args.lse},
+                 {&t->grads.dq, &t->args.q},
+                 {&t->grads.dk, &t->args.k},
+                 {&t->grads.dv, &t->args.v}};
+    for (int i = 0; i < COUNT(pairs); i++)
+        make_like(t, pairs[i].x, pairs[i].like);
+    for (int i = 0; i < ATT_MAX_PARAMS; i++)
+        make_like(t, &t->grads.dscore_param[i], &t->args.score_param[i]);
+    for (int i = 0; i < ATT_MAX_STAGES; i++)
+        make_like(t, &t->grads.dmodifier_param[i], &t->args.modifier_param[i]);
+    set_type(t);
+}
+
+/* The n-th parameter, of the score and then of the modifiers. */
+static inline const att_tensor *param_of(const att_attention_args *a, int n)
+{
+    return n < ATT_MAX_PARAMS ? &a->score_param[n] : &a->modifier_param[n - ATT_MAX_PARAMS];
+}
+
+static inline double *new_numbers(trial *t, int64_t n) { return hold(t, calloc((size_t)n + 1, sizeof(double))); }
+
+#endif
