@@ -51,8 +51,19 @@ foreach(set IN LISTS sets)
   endforeach()
   string(APPEND kernel_lists "\n")
 endforeach()
+# Lists all stages of a kind, for who goes through them.
+set(stage_lists "")
+function(list_stages kind)
+  string(APPEND stage_lists "#define ATT_${kind}_LIST(X)")
+  foreach(file IN LISTS ARGN)
+    get_filename_component(name ${file} NAME_WE)
+    string(APPEND stage_lists " \\\n    X(${kind}, ${name})")
+  endforeach()
+  set(stage_lists "${stage_lists}\n" PARENT_SCOPE)
+endfunction()
 foreach(kind score modifier)
   file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/attn/${kind}/*.c)
+  list_stages(${kind} ${files})
   foreach(file IN LISTS files)
     get_filename_component(name ${file} NAME_WE)
     set(versions "")
@@ -68,14 +79,9 @@ foreach(kind score modifier)
   endforeach()
 endforeach()
 
-# Masks are compiled once; they are in the lists for those who go through all stages.
+# Masks are compiled once.
 file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/attn/mask/*.c)
-string(APPEND stage_list "#define ATT_mask_LIST(X, isa)")
-foreach(file IN LISTS files)
-  get_filename_component(name ${file} NAME_WE)
-  string(APPEND stage_list " \\\n    X(mask, ${name}, isa)")
-endforeach()
-string(APPEND stage_list "\n")
+list_stages(mask ${files})
 
 set(simd_objects "")
 foreach(set IN LISTS sets)
@@ -92,9 +98,9 @@ foreach(set IN LISTS sets)
 endforeach()
 
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/att_lists.h @ONLY CONTENT
-"/* Written by the build from the contents of src/simd and src/kernel: the sets, and which version of each kernel file
- * a set uses. */
+"/* Written by the build from the contents of src/simd, src/kernel and src/attn: the sets, which version of each kernel
+ * file a set uses, and the stages of attention. */
 #define ATT_SET_LIST(X)@set_list@
-@kernel_lists@")
+@kernel_lists@@stage_lists@")
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/att_detect.h @ONLY CONTENT "@detect_list@")
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/att_stages.h @ONLY CONTENT "@stage_handles@")

@@ -80,10 +80,10 @@ static const att_mask own_tiled_mask = {
 
 /* ---- factors */
 
-#define HANDLE(kind, name, isa) &att_##kind##_##name,
-static const att_score *const scores[] = {ATT_score_LIST(HANDLE, ) & own_score};
-static const att_modifier *const modifiers[] = {NULL, ATT_modifier_LIST(HANDLE, ) & own_modifier};
-static const att_mask *const masks[] = {NULL, ATT_mask_LIST(HANDLE, ) & own_mask, &own_tiled_mask};
+#define HANDLE(kind, name) &att_##kind##_##name,
+static const att_score *const scores[] = {ATT_score_LIST(HANDLE) & own_score};
+static const att_modifier *const modifiers[] = {NULL, ATT_modifier_LIST(HANDLE) & own_modifier};
+static const att_mask *const masks[] = {NULL, ATT_mask_LIST(HANDLE) & own_mask, &own_tiled_mask};
 static const struct {
     att_dtype dtype;
     double rounding, least; /* to nearest: relative, and absolute for the smallest numbers */
