@@ -175,9 +175,9 @@ typedef struct att_mask att_mask;         /* which pairs attend */
 ATT_API extern const att_score att_score_dot;
 /* q W k; score_param[0] = W [heads or 1, head_dim, key_dim] (Luong et al. 2015) */
 ATT_API extern const att_score att_score_general;
-/* v . tanh(q + k); score_param[0] = v [heads or 1, head_dim] (Bahdanau et al. 2015). With spec.score_dim = A it projects
- * itself, v . tanh(Wq q + Wk k): v [heads or 1, A], score_param[1] = Wq [heads or 1, A, head_dim], score_param[2] = Wk
- * [heads or 1, A, key_dim]. Takes no memory for pairs: nothing of size Tq Tk A exists. */
+/* v . tanh(q + k); score_param[0] = v [heads or 1, head_dim] (Bahdanau et al. 2015). With spec.score_dim = A it
+ * projects itself, v . tanh(Wq q + Wk k): v [heads or 1, A], score_param[1] = Wq [heads or 1, A, head_dim],
+ * score_param[2] = Wk [heads or 1, A, key_dim]. Takes no memory for pairs: nothing of size Tq Tk A exists. */
 ATT_API extern const att_score att_score_additive;
 /* q . k / (|q| |k|), a zero row gives 0 */
 ATT_API extern const att_score att_score_cosine;
@@ -228,7 +228,7 @@ typedef struct att_attention_spec {
     float modifier_value[ATT_MAX_STAGES];         /* of modifiers that have one: see each */
     const att_mask *mask[ATT_MAX_STAGES];         /* all must allow a pair, up to the first NULL */
     att_align align;
-    float dropout; /* 0 <= p < 1: see att_attention_args.dropout_seed */
+    float dropout;                     /* 0 <= p < 1: see att_attention_args.dropout_seed */
     int64_t window_left, window_right; /* of att_mask_window; -1 = unbounded */
 } att_attention_spec;
 
@@ -571,6 +571,11 @@ struct att_mask {
     /* Bit i: does query q + i attend to key k? At most 64. NULL: keep for each pair. */
     uint64_t (*bits)(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k);
 };
+
+/* Holds the functions of a spec's stages against their formulas: versions for tiles, on tiles of odd sizes and with
+ * every instruction set of this machine, derivatives against differences, a mask's span, cover and bits against keep.
+ * Where two disagree it is ATT_ERR_ARGUMENT, and the sentence says which, where, and both values. Seconds at most. */
+ATT_API att_status att_verify(att_ctx *ctx, const att_attention_spec *spec);
 
 /* For libraries on top. */
 

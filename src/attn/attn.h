@@ -48,6 +48,8 @@ att_status att_call_check_grads(const att_call *call, const att_attention_grads 
 /* One gradient, unless it is left zero: it has the shape of `like` and shares no memory with anything else. */
 att_status att_call_check_grad(const att_call *call, const char *name, const att_tensor *t, const char *like_name,
                                const att_tensor *like, const att_attention_grads *g);
+/* Of an instruction set. */
+att_vectors att_vectors_of(const att_kernels *kernels);
 static inline bool att_given(const att_tensor *t) { return t->data || t->rank; }
 /* Numbers of one head's parameter [heads or 1, ...]. */
 int64_t att_param_count(const att_tensor *t);

@@ -159,6 +159,11 @@ static att_status check_align(att_ctx *ctx, const att_plan *p)
     return ATT_OK;
 }
 
+att_vectors att_vectors_of(const att_kernels *k)
+{
+    return (att_vectors){k->exp, k->tanh, k->erf, k->add, k->mul, k->scale};
+}
+
 att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan **out)
 {
     *out = NULL;
@@ -169,8 +174,7 @@ att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan *
         return ATT_ERR_MEMORY;
     p->ctx = ctx;
     p->kernels = att_kernels_of(ctx->isa);
-    p->vectors = (att_vectors){p->kernels->exp, p->kernels->tanh, p->kernels->erf,
-                               p->kernels->add, p->kernels->mul,  p->kernels->scale};
+    p->vectors = att_vectors_of(p->kernels);
     att_status e = att_take_options(&p->spec, sizeof p->spec, spec, "att_attention_spec");
     e = e ? e : check_sizes(ctx, &p->spec);
     e = e ? e : check_score(ctx, p);

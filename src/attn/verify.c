@@ -1,0 +1,516 @@
+/* Do the functions of a stage agree? Its formula is the definition: what there is beside it is held against it, on
+ * random tiles of odd sizes, with every instruction set of this machine. */
+#include "attn/verify.h"
+#include "simd/isa.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_KEYS = 37, ANY_EXTENT = 13, SAMPLES = 24 };
+
+/* A version for tiles may be off by this share of the tile's largest number. */
+static const double PART = 0x1p-12;
+
+/* One stage on one instruction set: its operands, what the version for tiles gives, and what it should give. */
+typedef struct check {
+    att_ctx *ctx;
+    const att_attention_spec *spec;
+    const att_kernels *kernels;
+    att_vectors vectors;
+    const char *stage, *isa;
+    const att_score *score;       /* one of both */
+    const att_modifier *modifier; /* is NULL */
+    const void *user;
+    float value, scale; /* scale: what is in the turned queries */
+    att_place at;
+    int64_t any; /* what ATT_ANY is */
+    uint64_t random;
+    att_arena memory;
+    bool out_of_memory;
+    int q0, queries, k0, keys; /* the tile */
+    int64_t stride;            /* of its rows */
+
+    float *query, *key; /* [ATT_VERIFY_TQ, head_dim] [ATT_VERIFY_TK, key_dim] */
+    float *numbers[ATT_MAX_PARAMS];
+    att_operand param[ATT_MAX_PARAMS];
+    float *turned, *s, *given, *ds, *dquery, *dkey;     /* as in att_tile; given: s before */
+    double *want_s, *want_ds, *want_dquery, *want_dkey; /* laid the same way */
+    double *want_grad[ATT_MAX_PARAMS];                  /* as param[].grad */
+    double *dq, *dk, *dparam[ATT_MAX_PARAMS];           /* one pair's */
+} check;
+
+/* ---- memory and random numbers */
+
+static void *room(check *c, int64_t count, size_t size)
+{
+    void *p = att_arena_alloc(&c->memory, (size_t)count * size + 1);
+    c->out_of_memory = c->out_of_memory || !p;
+    return p ? memset(p, 0, (size_t)count * size) : NULL;
+}
+
+static float *floats(check *c, int64_t n) { return room(c, n, sizeof(float)); }
+static double *doubles(check *c, int64_t n) { return room(c, n, sizeof(double)); }
+
+static float uniform(check *c) { return (float)(int32_t)(att_verify_random(&c->random) >> 32) * 0x1p-31f; }
+
+static float *uniforms(check *c, int64_t n)
+{
+    float *x = floats(c, n);
+    for (int64_t i = 0; x && i < n; i++)
+        x[i] = uniform(c);
+    return x;
+}
+
+static void make_param(check *c, int i, const att_param_shape *shape, unsigned flags)
+{
+    const att_attention_spec *a = c->spec;
+    const int64_t size[] = {[ATT_NONE] = 1,
+                            [ATT_ANY] = c->any,
+                            [ATT_HEAD_DIM] = a->head_dim,
+                            [ATT_KEY_DIM] = a->key_dim,
+                            [ATT_SCORE_DIM] = a->score_dim ? a->score_dim : a->head_dim};
+    const bool pairs = flags & ATT_PAIRS;
+    const int64_t count = pairs ? ATT_VERIFY_TQ * ATT_VERIFY_TK : size[shape->extent[0]] * size[shape->extent[1]];
+    if (!shape->name)
+        return;
+    c->numbers[i] = uniforms(c, count);
+    c->want_grad[i] = doubles(c, count);
+    c->dparam[i] = doubles(c, count);
+    c->param[i] = (att_operand){.data = c->numbers[i],
+                                .grad = floats(c, count),
+                                .count = count,
+                                .stride = {ATT_VERIFY_TK, 1},
+                                .grad_stride = {ATT_VERIFY_TK, 1}};
+}
+
+static void make_operands(check *c)
+{
+    const int64_t dim = c->spec->head_dim, key_dim = c->spec->key_dim, panel = c->kernels->panel;
+    c->stride = 2 * panel;
+    c->query = uniforms(c, ATT_VERIFY_TQ * dim);
+    c->key = uniforms(c, ATT_VERIFY_TK * key_dim);
+    c->turned = floats(c, dim * panel);
+    c->s = floats(c, MOST_KEYS * c->stride);
+    c->given = floats(c, MOST_KEYS * c->stride);
+    c->ds = floats(c, MOST_KEYS * c->stride);
+    c->dquery = floats(c, dim * panel);
+    c->dkey = floats(c, MOST_KEYS * key_dim);
+    c->want_s = doubles(c, MOST_KEYS * c->stride);
+    c->want_ds = doubles(c, MOST_KEYS * c->stride);
+    c->want_dquery = doubles(c, dim * panel);
+    c->want_dkey = doubles(c, MOST_KEYS * key_dim);
+    c->dq = doubles(c, dim);
+    c->dk = doubles(c, key_dim);
+}
+
+/* ---- what functions are called with */
+
+static att_pair pair_at(const check *c, int64_t q, int64_t k)
+{
+    return (att_pair){.at = &c->at,
+                      .user = c->user,
+                      .value = c->value,
+                      .q = q,
+                      .k = k,
+                      .query = c->query + q * c->spec->head_dim,
+                      .key = c->key + k * c->spec->key_dim,
+                      .dim = c->spec->head_dim,
+                      .key_dim = c->spec->key_dim,
+                      .param = c->param};
+}
+
+static att_tile tile_of(const check *c)
+{
+    return (att_tile){.at = &c->at,
+                      .user = c->user,
+                      .value = c->value,
+                      .q = c->q0,
+                      .k = c->k0,
+                      .queries = c->queries,
+                      .keys = c->keys,
+                      .columns = c->kernels->panel,
+                      .query = c->turned,
+                      .dim = c->spec->head_dim,
+                      .key = c->key + c->k0 * c->spec->key_dim,
+                      .key_dim = c->spec->key_dim,
+                      .key_stride = c->spec->key_dim,
+                      .param = c->param,
+                      .s = c->s,
+                      .ds = c->ds,
+                      .stride = c->stride,
+                      .dquery = c->dquery,
+                      .dkey = c->dkey,
+                      .dkey_stride = c->spec->key_dim,
+                      .vectors = &c->vectors};
+}
+
+/* A pair of the tile, in the order of its numbers. */
+typedef struct spot {
+    int i, j;
+    int64_t at; /* in s and ds */
+} spot;
+
+static bool next_spot(const check *c, spot *p)
+{
+    if (++p->i >= c->queries) {
+        p->i = 0;
+        p->j++;
+    }
+    p->at = p->j * c->stride + p->i;
+    return p->j < c->keys;
+}
+static const spot BEFORE_FIRST = {.i = -1};
+
+/* ---- comparing */
+
+static att_status differ(const check *c, const char *what, const char *where, double got, const char *than, double want)
+{
+    return att_fail(c->ctx, ATT_ERR_ARGUMENT,
+                    "\"%s\" (%s), %d queries from %d by %d keys from %d: %s gives %.9g for %s, %s %.9g", c->stage,
+                    c->isa, c->queries, c->q0, c->keys, c->k0, what, got, where, than, want);
+}
+
+static bool agree(double got, double want, double limit)
+{
+    return got == want || fabs(got - want) <= limit || (isnan(got) && isnan(want));
+}
+
+static double largest(int64_t n, const double *x)
+{
+    double most = 0;
+    for (int64_t i = 0; i < n; i++)
+        most = isfinite(x[i]) ? fmax(most, fabs(x[i])) : most;
+    return most;
+}
+
+/* got [n] against want, and the sentence says which it is: `where` has the index. */
+static att_status compare(const check *c, const char *what, const char *name, int64_t n, const float *got,
+                          const char *than, const double *want)
+{
+    const double limit = PART * largest(n, want);
+    char where[64];
+    for (int64_t i = 0; i < n; i++)
+        if (!agree(got[i], want[i], limit)) {
+            snprintf(where, sizeof where, "%s[%lld]", name, (long long)i);
+            return differ(c, what, where, got[i], than, want[i]);
+        }
+    return ATT_OK;
+}
+
+/* The same for the pairs of a tile; zeros: also where nothing is wanted. */
+static att_status compare_tile(const check *c, const char *what, const float *got, const char *than, const double *want,
+                               bool zeros)
+{
+    const double limit = PART * largest(MOST_KEYS * c->stride, want);
+    char where[64];
+    for (spot p = BEFORE_FIRST; next_spot(c, &p);)
+        if (!agree(got[p.at], want[p.at], limit) && (zeros || want[p.at] != 0)) {
+            snprintf(where, sizeof where, "query %d and key %d", c->q0 + p.i, c->k0 + p.j);
+            return differ(c, what, where, got[p.at], than, want[p.at]);
+        }
+    return ATT_OK;
+}
+
+/* A derivative is between the differences to the left and to the right, also where there is a bend; to first order in
+ * the step, and as far as the formula's own rounding, in f32 perhaps, lets one see. */
+static bool is_slope(double slope, double left, double right, double f)
+{
+    const double most = fmax(fabs(slope), fmax(fabs(left), fabs(right))),
+                 limit = 0x1p-9 * most + 0x1p-13 * fabs(f) + 0x1p-20;
+    return slope >= fmin(left, right) - limit && slope <= fmax(left, right) + limit;
+}
+static const float STEP = 0x1p-10f;
+
+/* ---- derivatives */
+
+static double value_of(const check *c, const att_pair *p, double s)
+{
+    return c->score ? c->score->formula(p) : c->modifier->formula(p, s);
+}
+
+static void clear_pair(const check *c)
+{
+    memset(c->dq, 0, (size_t)c->spec->head_dim * sizeof *c->dq);
+    memset(c->dk, 0, (size_t)c->spec->key_dim * sizeof *c->dk);
+    for (int i = 0; i < ATT_MAX_PARAMS && c->dparam[i]; i++)
+        memset(c->dparam[i], 0, (size_t)c->param[i].count * sizeof(double));
+}
+
+/* gradient [n] says how the formula depends on x [n], which the pair is made of: is it so, for some of them? */
+static att_status check_slopes(const check *c, const att_pair *p, double s, const char *by, int64_t n, float *x,
+                               const double *gradient)
+{
+    const double f = value_of(c, p, s);
+    char where[96];
+    for (int64_t step = n / SAMPLES + 1, i = n % step / 2; i < n; i += step) {
+        const float before = x[i], up = before + STEP, down = before - STEP;
+        x[i] = up;
+        const double right = (value_of(c, p, s) - f) / ((double)up - (double)before);
+        x[i] = down;
+        const double left = (f - value_of(c, p, s)) / ((double)before - (double)down);
+        x[i] = before;
+        if (!is_slope(gradient[i], left, right, f)) {
+            snprintf(where, sizeof where, "query %lld and key %lld by %s[%lld]", (long long)p->q, (long long)p->k, by,
+                     (long long)i);
+            return differ(c, "derivative", where, gradient[i], "but differences of formula", (left + right) / 2);
+        }
+    }
+    return ATT_OK;
+}
+
+static att_status check_param_slopes(const check *c, const att_pair *p, double s)
+{
+    const att_param_shape *shape = c->score ? c->score->param : &c->modifier->param;
+    att_status e = ATT_OK;
+    for (int i = 0; !e && i < ATT_MAX_PARAMS && c->dparam[i]; i++) {
+        const bool pairs = c->modifier && (c->modifier->flags & ATT_PAIRS);
+        const int64_t first = pairs ? p->q * ATT_VERIFY_TK + p->k : 0;
+        e = check_slopes(c, p, s, shape[i].name, pairs ? 1 : c->param[i].count, c->numbers[i] + first,
+                         c->dparam[i] + first);
+    }
+    return e;
+}
+
+/* ---- scores */
+
+static att_status check_score_derivative(const check *c)
+{
+    enum { PAIRS = 3 };
+    att_status e = ATT_OK;
+    for (int i = 0; !e && i < PAIRS; i++) {
+        const att_pair p = pair_at(c, 7 + 31 * i, 3 + 97 * i);
+        clear_pair(c);
+        c->score->derivative(&p, 1, c->dq, c->dk, c->dparam);
+        e = check_slopes(c, &p, 0, "query", p.dim, c->query + p.q * p.dim, c->dq);
+        e = e ? e : check_slopes(c, &p, 0, "key", p.key_dim, c->key + p.k * p.key_dim, c->dk);
+        e = e ? e : check_param_slopes(c, &p, 0);
+    }
+    return e;
+}
+
+static att_status check_score_tile(const check *c)
+{
+    const att_tile t = tile_of(c);
+    for (spot p = BEFORE_FIRST; next_spot(c, &p);) {
+        const att_pair pair = pair_at(c, c->q0 + p.i, c->k0 + p.j);
+        c->want_s[p.at] = (double)c->scale * c->score->formula(&pair);
+    }
+    c->score->tile(&t);
+    return compare_tile(c, "tile", c->s, c->scale == 1 ? "but formula" : "which is bilinear, but formula, scaled,",
+                        c->want_s, true);
+}
+
+/* What the derivatives of the tile's pairs add up to; of folded queries c q what arrives is dq / c. */
+static void add_up(const check *c)
+{
+    const int64_t dim = c->spec->head_dim, key_dim = c->spec->key_dim;
+    for (spot p = BEFORE_FIRST; next_spot(c, &p);) {
+        const att_pair pair = pair_at(c, c->q0 + p.i, c->k0 + p.j);
+        if (c->ds[p.at] == 0)
+            continue;
+        clear_pair(c);
+        c->score->derivative(&pair, (double)c->ds[p.at], c->dq, c->dk, c->dparam);
+        for (int64_t d = 0; d < dim; d++)
+            c->want_dquery[d * c->kernels->panel + p.i] += c->dq[d];
+        for (int64_t d = 0; d < key_dim; d++)
+            c->want_dkey[p.j * key_dim + d] += (double)c->scale * c->dk[d];
+        for (int i = 0; i < ATT_MAX_PARAMS && c->dparam[i]; i++)
+            for (int64_t n = 0; n < c->param[i].count; n++)
+                c->want_grad[i][n] += (double)c->scale * c->dparam[i][n];
+    }
+}
+
+/* Slopes of which some are 0, also all of one key, whose numbers are NaN. */
+static void draw_slopes(check *c, bool spoil_key)
+{
+    for (spot p = BEFORE_FIRST; next_spot(c, &p);)
+        c->ds[p.at] = att_verify_random(&c->random) % 4 == 0 || (spoil_key && p.j == c->keys / 2) ? 0 : uniform(c);
+    for (int64_t d = 0; spoil_key && d < c->spec->key_dim; d++)
+        c->key[(c->k0 + c->keys / 2) * c->spec->key_dim + d] = NAN;
+}
+
+static att_status check_score_back(check *c)
+{
+    const int64_t key_dim = c->spec->key_dim;
+    const att_tile t = tile_of(c);
+    draw_slopes(c, true);
+    add_up(c);
+    c->score->tile_back(&t);
+    att_status e = compare(c, "tile_back", "dquery", c->spec->head_dim * c->kernels->panel, c->dquery,
+                           "but derivatives", c->want_dquery);
+    e = e ? e : compare(c, "tile_back", "dkey", c->keys * key_dim, c->dkey, "but derivatives", c->want_dkey);
+    for (int i = 0; !e && i < ATT_MAX_PARAMS && c->dparam[i]; i++)
+        e = compare(c, "tile_back", c->score->param[i].name, c->param[i].count, c->param[i].grad, "but derivatives",
+                    c->want_grad[i]);
+    return e;
+}
+
+/* The tiles of one with a prologue see other rows than its formula. */
+static att_status check_score(check *c, const att_score *s)
+{
+    c->score = s;
+    c->stage = s->name;
+    c->user = s->user;
+    c->scale = (s->flags & ATT_BILINEAR) && s->tile ? 0.75f : 1;
+    make_operands(c);
+    for (int i = 0; i < ATT_MAX_PARAMS; i++)
+        make_param(c, i, &s->param[i], 0);
+    if (c->out_of_memory)
+        return ATT_ERR_MEMORY;
+    const int64_t dim = c->spec->head_dim;
+    c->kernels->turn_in(c->queries, dim, c->query + c->q0 * dim, dim, c->scale, c->turned);
+    att_status e = s->tile && !s->prologue ? check_score_tile(c) : ATT_OK;
+    if (!e && s->derivative)
+        e = check_score_derivative(c);
+    return e || !s->derivative || !s->tile_back || s->prologue ? e : check_score_back(c);
+}
+
+/* ---- modifiers */
+
+static att_status check_modifier_derivative(const check *c)
+{
+    const att_modifier *m = c->modifier;
+    att_status e = ATT_OK;
+    char where[64];
+    for (spot p = BEFORE_FIRST; !e && next_spot(c, &p);) {
+        const double s = c->given[p.at];
+        const att_pair pair = pair_at(c, c->q0 + p.i, c->k0 + p.j);
+        const double f = m->formula(&pair, s), right = (m->formula(&pair, s + (double)STEP) - f) / (double)STEP;
+        const double left = (f - m->formula(&pair, s - (double)STEP)) / (double)STEP;
+        clear_pair(c);
+        const double slope = m->derivative(&pair, s, 1, c->dparam[0]);
+        snprintf(where, sizeof where, "query %lld and key %lld", (long long)pair.q, (long long)pair.k);
+        if (!is_slope(slope, left, right, f))
+            return differ(c, "derivative", where, slope, "but differences of formula", (left + right) / 2);
+        if ((m->flags & ATT_ADDITIVE) && slope != 1)
+            return differ(c, "derivative", where, slope, "but ATT_ADDITIVE says", 1);
+        if (p.i == p.j)
+            e = check_param_slopes(c, &pair, s);
+    }
+    return e;
+}
+
+static att_status check_modifier_tile(const check *c)
+{
+    const att_tile t = tile_of(c);
+    for (spot p = BEFORE_FIRST; next_spot(c, &p);) {
+        const att_pair pair = pair_at(c, c->q0 + p.i, c->k0 + p.j);
+        c->want_s[p.at] = c->modifier->formula(&pair, (double)c->given[p.at]);
+    }
+    c->modifier->tile(&t);
+    return compare_tile(c, "tile", c->s, "but formula", c->want_s, true);
+}
+
+static att_status check_modifier_back(check *c)
+{
+    const att_modifier *m = c->modifier;
+    const bool additive = m->flags & ATT_ADDITIVE;
+    att_tile t = tile_of(c);
+    t.s = additive ? NULL : c->given;
+    draw_slopes(c, false);
+    for (spot p = BEFORE_FIRST; next_spot(c, &p);) {
+        const att_pair pair = pair_at(c, c->q0 + p.i, c->k0 + p.j);
+        if (c->ds[p.at] != 0)
+            c->want_ds[p.at] = (double)c->ds[p.at] *
+                               m->derivative(&pair, (double)c->given[p.at], (double)c->ds[p.at], c->want_grad[0]);
+        else
+            c->given[p.at] = NAN; /* of a pair that does not attend */
+    }
+    m->tile_back(&t);
+    const att_status e = compare_tile(c, "tile_back", c->ds, "but derivative", c->want_ds, additive);
+    return e || !c->param[0].grad ? e
+                                  : compare(c, "tile_back", m->param.name, c->param[0].count, c->param[0].grad,
+                                            "but derivatives", c->want_grad[0]);
+}
+
+static att_status check_modifier(check *c, const att_modifier *m, float value)
+{
+    if (m->flags & ATT_SINK)
+        return ATT_OK;
+    c->modifier = m;
+    c->stage = m->name;
+    c->user = m->user;
+    c->value = value;
+    make_operands(c);
+    make_param(c, 0, &m->param, m->flags);
+    if (c->out_of_memory)
+        return ATT_ERR_MEMORY;
+    for (spot p = BEFORE_FIRST; next_spot(c, &p);)
+        c->s[p.at] = c->given[p.at] = 4 * uniform(c);
+    att_status e = m->tile ? check_modifier_tile(c) : ATT_OK;
+    if (!e && m->derivative)
+        e = check_modifier_derivative(c);
+    return e || !m->derivative || !m->tile_back ? e : check_modifier_back(c);
+}
+
+static att_status accepts(const check *c, const att_modifier *m, float value, int64_t any)
+{
+    const att_tensor param = {.dtype = ATT_F32, .rank = 2, .dim = {1, any}, .stride = {any, 1}};
+    return m->check ? m->check(c->ctx, value, &param) : ATT_OK;
+}
+
+/* How many numbers ATT_ANY may be, as far as the modifier's own check says. */
+static att_status find_extent(check *c, const att_modifier *m, float value)
+{
+    for (c->any = ANY_EXTENT; c->any > 0; c->any--)
+        if (!accepts(c, m, value, c->any))
+            return ATT_OK;
+    return accepts(c, m, value, ANY_EXTENT);
+}
+
+/* ---- all stages of a spec */
+
+/* The n-th tile of a set whose panel has so many queries. */
+static void place_tile(check *c, int n)
+{
+    const int panel = c->kernels->panel;
+    const struct {
+        int q0, queries, k0, keys;
+    } tiles[] = {{3, panel - 1, 41, MOST_KEYS}, {0, 1, 0, 1}, {19, panel, 256, 8}, {55, 2, 17, 32}};
+    c->q0 = tiles[n].q0;
+    c->queries = tiles[n].queries;
+    c->k0 = tiles[n].k0;
+    c->keys = tiles[n].keys;
+}
+enum { TILES = 4 };
+
+/* Stage i, 0 is the score, on one tile. */
+static att_status check_stage(att_ctx *ctx, const att_attention_spec *s, int isa, int i, int tile)
+{
+    const att_kernels *k = att_kernels_of(isa);
+    check c = {
+        .ctx = ctx, .spec = s, .kernels = k, .isa = att_isa_name(isa), .any = ANY_EXTENT, .random = (uint64_t)tile};
+    att_status e = ATT_OK;
+    c.vectors = att_vectors_of(k);
+    c.at = att_verify_place(s, tile % 2);
+    place_tile(&c, tile);
+    att_arena_init(&c.memory, ctx);
+    if (i == 0) {
+        e = check_score(&c, s->score->set ? s->score->set[isa] : s->score);
+    } else {
+        const att_modifier *m = s->modifier[i - 1]->set ? s->modifier[i - 1]->set[isa] : s->modifier[i - 1];
+        e = find_extent(&c, m, s->modifier_value[i - 1]);
+        e = e ? e : check_modifier(&c, m, s->modifier_value[i - 1]);
+    }
+    att_arena_free(&c.memory);
+    return e;
+}
+
+att_status att_verify(att_ctx *ctx, const att_attention_spec *spec)
+{
+    att_plan *plan;
+    att_status e = att_plan_new(ctx, spec, &plan);
+    if (e)
+        return e;
+    att_attention_spec s = plan->spec;
+    s.score = s.score ? s.score : &att_score_dot;
+    for (int i = 0; !e && i <= plan->n_modifiers; i++)
+        for (int isa = 0; !e && isa < att_isa_count(); isa++)
+            for (int tile = 0; !e && tile < TILES && att_isa_usable(isa); tile++)
+                e = check_stage(ctx, &s, isa, i, tile);
+    for (int i = 0; !e && i < plan->n_masks; i++)
+        e = att_verify_mask(ctx, &s, plan->mask[i]);
+    att_plan_free(plan);
+    return e;
+}

@@ -1,0 +1,274 @@
+/* att_verify: what agrees with its formula passes, and each function that does not is named. */
+#include "attention_trial.h"
+
+static att_attention_spec plain(void)
+{
+    return (att_attention_spec){
+        .size = sizeof(att_attention_spec), .heads = 2, .head_dim = 19, .align = ATT_ALIGN_BOTTOM_RIGHT};
+}
+
+static void passes(att_ctx *ctx, const att_attention_spec *s)
+{
+    if (att_verify(ctx, s))
+        fail_msg("%s", att_error(ctx));
+}
+
+static void every_stage_agrees_with_its_own_formula(void **state)
+{
+    (void)state;
+    att_ctx *ctx = open_isa(NULL, 1);
+    for (int i = 0; i < COUNT(scores); i++) {
+        att_attention_spec s = plain();
+        s.score = scores[i];
+        passes(ctx, &s);
+    }
+    for (int i = 1; i < COUNT(modifiers); i++) {
+        att_attention_spec s = plain();
+        s.modifier[0] = modifiers[i];
+        s.modifier_value[0] = 6.5f;
+        passes(ctx, &s);
+    }
+    for (int i = 1; i < COUNT(masks); i++) {
+        static const int64_t windows[][2] = {{3, 0}, {-1, 40}, {70, -1}, {0, 5}};
+        for (int w = 0; w < (masks[i] == &att_mask_window ? COUNT(windows) : 1); w++) {
+            att_attention_spec s = plain();
+            s.mask[0] = masks[i];
+            s.window_left = masks[i] == &att_mask_window ? windows[w][0] : 0;
+            s.window_right = masks[i] == &att_mask_window ? windows[w][1] : 0;
+            passes(ctx, &s);
+        }
+    }
+    att_close(ctx);
+}
+
+/* ---- stages with one mistake each */
+
+static double product(const att_pair *p)
+{
+    double s = 0;
+    for (int64_t d = 0; d < p->dim; d++)
+        s += (double)p->query[d] * p->key[d] * p->param[0].data[d];
+    return s;
+}
+static void product_derivative(const att_pair *p, double ds, double *dq, double *dk, double *const *dparam)
+{
+    for (int64_t d = 0; d < p->dim; d++) {
+        dq[d] += ds * p->key[d] * p->param[0].data[d];
+        dk[d] += ds * p->query[d] * p->param[0].data[d];
+        if (dparam[0])
+            dparam[0][d] += ds * p->query[d] * p->key[d];
+    }
+}
+static void forgets_the_last(const att_pair *p, double ds, double *dq, double *dk, double *const *dparam)
+{
+    product_derivative(p, ds, dq, dk, dparam);
+    dk[p->dim - 1] -= ds * p->query[p->dim - 1] * p->param[0].data[p->dim - 1];
+}
+static void product_tile(const att_tile *t)
+{
+    for (int j = 0; j < t->keys; j++)
+        for (int64_t i = 0; i < t->columns; i++) {
+            t->s[j * t->stride + i] = 0;
+            for (int64_t d = 0; d < t->dim; d++)
+                t->s[j * t->stride + i] +=
+                    t->query[d * t->columns + i] * t->key[j * t->key_stride + d] * t->param[0].data[d];
+        }
+}
+static void leaves_out_a_key(const att_tile *t)
+{
+    att_tile less = *t;
+    less.keys -= t->keys > 5;
+    product_tile(&less);
+}
+/* share [3]: what is added to the gradients of query, key and parameter, in place of 1 */
+static void back(const att_tile *t, const float *share)
+{
+    for (int j = 0; j < t->keys; j++)
+        for (int i = 0; i < t->queries; i++) {
+            const float ds = t->ds[j * t->stride + i], *k = t->key + j * t->key_stride;
+            for (int64_t d = 0; ds != 0 && d < t->dim; d++) {
+                const float q = t->query[d * t->columns + i], w = t->param[0].data[d];
+                t->dquery[d * t->columns + i] += share[0] * ds * k[d] * w;
+                t->dkey[j * t->dkey_stride + d] += share[1] * ds * q * w;
+                if (t->param[0].grad)
+                    t->param[0].grad[d] += share[2] * ds * q * k[d];
+            }
+        }
+}
+static void product_back(const att_tile *t) { back(t, (const float[]){1, 1, 1}); }
+static void half_of_query(const att_tile *t) { back(t, (const float[]){0.5f, 1, 1}); }
+static void nothing_of_key(const att_tile *t) { back(t, (const float[]){1, 0, 1}); }
+static void more_of_weights(const att_tile *t) { back(t, (const float[]){1, 1, 1.01f}); }
+static void meets_nan(const att_tile *t)
+{
+    product_back(t);
+    for (int64_t d = 0; d < t->dim; d++)
+        t->dquery[d * t->columns] += 0 * t->key[t->keys / 2 * t->key_stride + d];
+}
+#define SCORE_PARAM .param = {{.name = "weights", .extent = {ATT_HEAD_DIM}}}
+static const att_score good_score = {.name = "good",
+                                     .flags = ATT_BILINEAR,
+                                     SCORE_PARAM,
+                                     .formula = product,
+                                     .derivative = product_derivative,
+                                     .tile = product_tile,
+                                     .tile_back = product_back};
+static const att_score wrong_derivative = {
+    .name = "1", SCORE_PARAM, .formula = product, .derivative = forgets_the_last};
+static const att_score wrong_tile = {.name = "2", SCORE_PARAM, .formula = product, .tile = leaves_out_a_key};
+static const att_score wrong_query = {
+    .name = "3", SCORE_PARAM, .formula = product, .derivative = product_derivative, .tile_back = half_of_query};
+static const att_score wrong_key = {
+    .name = "4", SCORE_PARAM, .formula = product, .derivative = product_derivative, .tile_back = nothing_of_key};
+static const att_score wrong_param = {
+    .name = "5", SCORE_PARAM, .formula = product, .derivative = product_derivative, .tile_back = more_of_weights};
+static const att_score wrong_nan = {
+    .name = "6", SCORE_PARAM, .formula = product, .derivative = product_derivative, .tile_back = meets_nan};
+static const att_score not_bilinear = {.name = "7",
+                                       .flags = ATT_BILINEAR,
+                                       .param = {{.name = "gains", .extent = {ATT_HEAD_DIM}}},
+                                       .formula = bell,
+                                       .tile = product_tile};
+
+static double cube(const att_pair *p, double s) { return s * s * s * p->value; }
+static double square(const att_pair *p, double s, double ds, double *dparam)
+{
+    (void)ds, (void)dparam;
+    return 3 * s * s * p->value;
+}
+static double twice(const att_pair *p, double s, double ds, double *dparam) { return 2 * square(p, s, ds, dparam); }
+static void cube_tile(const att_tile *t)
+{
+    for (int j = 0; j < t->keys; j++)
+        for (int i = 0; i < t->queries; i++) {
+            float *s = &t->s[j * t->stride + i];
+            *s = *s * *s * *s * t->value;
+        }
+}
+static void square_tile(const att_tile *t)
+{
+    for (int j = 0; j < t->keys; j++)
+        for (int i = 0; i < t->queries; i++)
+            t->ds[j * t->stride + i] *= 3 * t->s[j * t->stride + i] * t->s[j * t->stride + i] * t->value;
+}
+static void cube_without_value(const att_tile *t)
+{
+    att_tile one = *t;
+    one.value = 1;
+    cube_tile(&one);
+}
+static void only_one_query(const att_tile *t)
+{
+    att_tile one = *t;
+    one.queries = 1;
+    square_tile(&one);
+}
+static const att_modifier good_modifier = {.name = "good",
+                                           .flags = ATT_HAS_VALUE,
+                                           .formula = cube,
+                                           .derivative = square,
+                                           .tile = cube_tile,
+                                           .tile_back = square_tile};
+static const att_modifier wrong_slope = {.name = "a", .formula = cube, .derivative = twice};
+static const att_modifier wrong_formula = {.name = "b", .formula = cube, .tile = cube_without_value};
+static const att_modifier wrong_back = {
+    .name = "c", .formula = cube, .derivative = square, .tile_back = only_one_query};
+static const att_modifier not_additive = {.name = "d", .flags = ATT_ADDITIVE, .formula = cube, .derivative = square};
+
+static bool diagonal(const att_place *at, const void *user, int64_t q, int64_t k)
+{
+    (void)user;
+    return k == q + at->position;
+}
+static att_cover says_empty(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys)
+{
+    (void)user, (void)keys, (void)queries;
+    return k > q + at->position ? ATT_EMPTY : ATT_PARTIAL;
+}
+static uint64_t one_late(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k)
+{
+    (void)user, (void)queries;
+    const int64_t i = k - q - at->position + 1;
+    return i >= 0 && i < 64 ? UINT64_C(1) << i : 0;
+}
+static void too_short(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t *first, int64_t *last)
+{
+    (void)user;
+    *first = q + at->position;
+    *last = q + at->position + queries - 1;
+}
+static const att_mask wrong_cover = {.name = "x", .keep = diagonal, .cover = says_empty};
+static const att_mask wrong_bits = {.name = "y", .keep = diagonal, .bits = one_late};
+static const att_mask wrong_span = {.name = "z", .keep = diagonal, .span = too_short};
+
+static void each_function_that_disagrees_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *sentence;
+        const att_score *score;
+        const att_modifier *modifier;
+        const att_mask *mask;
+    } wrongs[] = {
+        {NULL, &good_score, &good_modifier, NULL},
+        {"\"1\" (scalar)|derivative gives 0 for|by key[18], but differences of formula", &wrong_derivative, NULL, NULL},
+        {"\"2\" (scalar)|tile gives|key 77, but formula", &wrong_tile, NULL, NULL},
+        {"\"3\" (scalar)|tile_back gives|dquery[0], but derivatives", &wrong_query, NULL, NULL},
+        {"\"4\" (scalar)|tile_back gives 0 for dkey[0]", &wrong_key, NULL, NULL},
+        {"\"5\" (scalar)|tile_back gives|weights[", &wrong_param, NULL, NULL},
+        {"\"6\" (scalar)|tile_back gives nan for dquery[0]", &wrong_nan, NULL, NULL},
+        {"\"7\" (scalar)|which is bilinear, but formula, scaled", &not_bilinear, NULL, NULL},
+        {"\"a\" (scalar)|derivative gives|but differences of formula", NULL, &wrong_slope, NULL},
+        {"\"b\" (scalar)|tile gives|but formula", NULL, &wrong_formula, NULL},
+        {"\"c\" (scalar)|tile_back gives|but derivative", NULL, &wrong_back, NULL},
+        {"\"d\" (scalar)|but ATT_ADDITIVE says 1", NULL, &not_additive, NULL},
+        {"\"x\": cover of 31 queries from 0 by 1 keys from|ATT_EMPTY, but keep says true", NULL, NULL, &wrong_cover},
+        {"\"y\": bit|of bits from query|but keep says", NULL, NULL, &wrong_bits},
+        {"\"z\": span of 1 queries from 0 is|but keep says true for query 0", NULL, NULL, &wrong_span},
+    };
+    att_ctx *ctx = open_isa(NULL, 1);
+    for (int i = 0; i < COUNT(wrongs); i++) {
+        att_attention_spec s = plain();
+        s.score = wrongs[i].score;
+        s.modifier[0] = wrongs[i].modifier;
+        s.modifier_value[0] = 1.7f;
+        s.mask[0] = wrongs[i].mask;
+        if (!wrongs[i].sentence) {
+            passes(ctx, &s);
+            continue;
+        }
+        assert_int_equal(att_verify(ctx, &s), ATT_ERR_ARGUMENT);
+        char sentence[256];
+        snprintf(sentence, sizeof sentence, "%s", wrongs[i].sentence);
+        for (char *part = strtok(sentence, "|"); part; part = strtok(NULL, "|"))
+            if (!strstr(att_error(ctx), part))
+                fail_msg("\"%s\" is not in \"%s\"", part, att_error(ctx));
+    }
+    att_close(ctx);
+}
+
+static void what_is_no_plan_is_not_verified(void **state)
+{
+    (void)state;
+    att_ctx *ctx = open_isa(NULL, 1);
+    att_attention_spec s = plain();
+    s.modifier[0] = &att_modifier_relative;
+    s.modifier_value[0] = 0.5f;
+    assert_int_equal(att_verify(ctx, &s), ATT_ERR_ARGUMENT);
+    assert_non_null(strstr(att_error(ctx), "the greatest distance"));
+    s = plain();
+    s.heads = 0;
+    assert_int_equal(att_verify(ctx, &s), ATT_ERR_ARGUMENT);
+    assert_non_null(strstr(att_error(ctx), "spec.heads is 0"));
+    att_close(ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_stage_agrees_with_its_own_formula),
+        cmocka_unit_test(each_function_that_disagrees_is_named),
+        cmocka_unit_test(what_is_no_plan_is_not_verified),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
