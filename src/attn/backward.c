@@ -211,7 +211,7 @@ static void weights_and_slopes(const work *x, const att_block *b, int panel_numb
     att_score_block(b);
     for (int r = 0; r < b->cut->n_runs; r++) {
         const int64_t first = b->cut->run[r].first, keys = b->cut->run[r].last - first;
-        k->over_columns(keys, value_dim, x->value.at + first * x->value.stride, x->value.stride,
+        k->over_columns(b->queries, keys, value_dim, x->value.at + first * x->value.stride, x->value.stride,
                         x->w.dout_turned + panel_number * value_dim * k->panel, b->ds + first * b->stride, b->stride);
     }
     att_keep_block(b, keep);

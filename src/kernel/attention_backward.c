@@ -7,23 +7,27 @@
 
 #include <float.h>
 
-/* scale x [rows, n] -> y [panels of n][rows][PANEL], behind n and up to `all` rows 0: what products over rows read. */
+/* scale x [rows, n] -> y [panels of n][all][PANEL], behind n 0, only the first rows: what products over rows read. */
 static void panel_rows(int64_t rows, int64_t all, int64_t n, const float *x, int64_t stride, float scale, float *y)
 {
-    for (int64_t j = 0; j < n; j += PANEL)
-        for (int64_t i = 0; i < all; i++)
-            for (int64_t v = 0; v < PANEL; v += ATT_LANES, y += ATT_LANES) {
-                const int64_t left = i < rows ? n - j - v : 0;
+    for (int64_t j = 0; j < n; j += PANEL, y += all * PANEL)
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t v = 0; v < PANEL; v += ATT_LANES) {
+                const int64_t left = n - j - v;
                 const int count = left <= 0 ? 0 : left < ATT_LANES ? (int)left : ATT_LANES;
-                v_store(y, v_mul(v_load_n(x + i * stride + j + v, count), v_set(scale)));
+                v_store(y + i * PANEL + v, v_mul(v_load_n(x + i * stride + j + v, count), v_set(scale)));
             }
 }
 
-/* c [m][panel] = a [m, k] times turned b [k][panel]; rows of c ldc apart: dP^T = V dO^T */
-static void over_columns(int64_t m, int64_t k, const float *a, int64_t lda, const float *b, float *c, int64_t ldc)
+/* c [m][panel] = a [m, k] times turned b [k][panel], the columns in use; rows of c ldc apart: dP^T = V dO^T */
+static void over_columns(int columns, int64_t m, int64_t k, const float *a, int64_t lda, const float *b, float *c,
+                         int64_t ldc)
 {
-    tile_all(m, ATT_PANEL_VECTORS, false, START_ZERO,
-             (tile_args){.k = k, .a = a, .lda = lda, .b = b, .c = c, .ldc = ldc});
+    const tile_args t = {.k = k, .a = a, .lda = lda, .b = b, .c = c, .ldc = ldc};
+    if (columns <= ATT_LANES)
+        tile_all(m, 1, false, START_ZERO, t);
+    else
+        tile_all(m, ATT_PANEL_VECTORS, false, START_ZERO, t);
 }
 
 /* c [m][panel] += a [keys, m]^T times ds [keys][panel], rows of ds b_step apart: dQ^T += K^T dS^T */
