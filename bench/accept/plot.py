@@ -7,7 +7,7 @@ import html
 import json
 import sys
 
-NAMES, BAR, GAP, PANEL, SPACE, TOP = 190, 9, 9, 330, 40, 76  # px
+NAMES, BAR, GAP, PANEL, SPACE, TOP = 190, 9, 9, 330, 40, 100  # px
 ATTEND, PYTORCH, INK, GREY, GRID = "#1b6ca8", "#c9a66b", "#1a1a1a", "#666666", "#dddddd"
 FONT = "system-ui, sans-serif"
 

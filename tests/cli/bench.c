@@ -29,20 +29,39 @@ static void bench_prints_one_object_a_line(void **state)
 static void each_pass_is_verified_with_each_mask_modifier_and_layout(void **state)
 {
     (void)state;
-    static const char *const masks[] = {"''",   "causal",          "lengths=0.5",      "lengths=9:0:40",
-                                        "bool", "causal,bool=0.5", "bool,lengths=0.9", "bool=0"};
-    static const char *const others[] = {"", "--modifier bias", "--layout bthd --value-dim 24",
-                                         "--kv-heads 2 -t 2 --dropout 0.3 --score dot"};
-    for (int m = 0; m < 8; m++)
-        for (int o = m % 2; o < 4; o += 2) {
-            char line[256];
-            snprintf(line, sizeof line,
-                     "$A bench attention --batch 3 --heads 4 --q-len 33 --k-len 40 --dim 16 -r 1 -t 1 --mask %s %s "
-                     "--pass %s --align %s --json",
-                     masks[m], others[o], m / 2 % 2 == o / 2 ? "bwd" : "fwd", o & 1 ? "top-left" : "bottom-right");
-            assert_int_equal(tool(line), 0);
-            assert_has(tool_out, "\"verified\": true");
-        }
+    static const char *const masks[] = {"''",
+                                        "causal",
+                                        "lengths=0.5",
+                                        "lengths=9:0:40",
+                                        "bool",
+                                        "bool=0",
+                                        "causal,bool=0.5",
+                                        "window=9",
+                                        "causal,window=12",
+                                        "bool,lengths=0.9",
+                                        "window=3:20,documents=14",
+                                        "documents=10,causal,lengths=0.8"};
+    static const char *const others[] = {"",
+                                         "--modifier bias",
+                                         "--layout bthd --value-dim 24 --modifier scale=0.5,softcap=2",
+                                         "--kv-heads 2 -t 2 --dropout 0.3 --score dot --modifier alibi",
+                                         "--dtype f16 --modifier relative=20,sink",
+                                         "--dtype bf16 --layout bthd --modifier softcap=3,relative_causal=30,bias",
+                                         "--score general --key-dim 20 --modifier softcap=4",
+                                         "--score additive --kv-heads 1",
+                                         "--score cosine --dtype bf16",
+                                         "--score additive --score-dim 10 --key-dim 7"};
+    enum { MASKS = sizeof masks / sizeof *masks, OTHERS = sizeof others / sizeof *others };
+    for (int i = 0; i < 2 * MASKS; i++) {
+        const int mask = i / 2, other = (i + i / OTHERS) % OTHERS; /* each of the others with other masks each time */
+        char line[256];
+        snprintf(line, sizeof line,
+                 "$A bench attention --batch 3 --heads 4 --q-len 33 --k-len 40 --dim 16 -r 1 -t 1 --mask %s %s "
+                 "--pass %s --align %s --json",
+                 masks[mask], others[other], i & 1 ? "bwd" : "fwd", i & 2 ? "top-left" : "bottom-right");
+        assert_int_equal(tool(line), 0);
+        assert_has(tool_out, "\"verified\": true");
+    }
 }
 
 static void what_was_measured_is_said(void **state)
@@ -159,6 +178,18 @@ static void wrong_lists_are_refused(void **state)
         snprintf(line, sizeof line, "$A bench attention -q 8 --mask %s", lengths[i]);
         assert_refused(line, 2, "--mask: lengths needs a share of the keys");
     }
+    static const char *const windows[] = {"window", "window=", "window=x", "window=3:", "window=-1", "window=3:-1"};
+    for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
+        char line[128];
+        snprintf(line, sizeof line, "$A bench attention -q 8 --mask %s", windows[i]);
+        assert_refused(line, 2, "--mask: window needs a number of keys");
+    }
+    assert_refused("$A bench attention --mask documents", 2, "--mask: documents needs their length");
+    assert_refused("$A bench attention --mask documents=0", 2, "--mask: documents=0 is not a number from 1");
+    assert_refused("$A bench attention --mask causal,bool,causal", 2, "--mask: causal is there twice");
+    assert_refused("$A bench attention --modifier softcap", 2, "--modifier: softcap needs a value");
+    assert_refused("$A bench attention --modifier softcap=0", 1, "spec.modifier_value[0] is 0");
+    assert_refused("$A bench attention --modifier alibi=2", 2, "--modifier: alibi takes no value");
     assert_refused("$A bench attention --modifier bais", 2,
                    "--modifier: there is no \"bais\"; the nearest is \"bias\"");
     assert_refused("$A bench attention --modifier bias=1", 2, "--modifier: bias takes no value");

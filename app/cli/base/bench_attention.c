@@ -28,9 +28,9 @@ static const cli_option options[] = {
      .help = "numbers of a value; default: dim"},
     {"score", 0, "NAME", .text = &now.score, .quiet = true, .help = "how a query and a key make a score (scaled-dot)"},
     {"score-dim", 0, "N", .integer = &now.score_dim, .max = 1e6, .quiet = true,
-     .help = "width of the score's own parameters; default: dim"},
-    {"mask", 0, "LIST", .text = &now.mask, .help = "which pairs attend; all that are listed must allow it"},
-    {"modifier", 0, "LIST", .text = &now.modifier, .help = "what changes the scores, in this order"},
+     .help = "what additive projects queries and keys to; default: 0, nothing"},
+    {"mask", 0, "LIST", .text = &now.mask, .help = "which pairs attend: see above"},
+    {"modifier", 0, "LIST", .text = &now.modifier, .help = "what changes the scores: see above"},
     {"dropout", 0, "P", .number = &now.dropout, .max = 0.999, .quiet = true,
      .help = "probability of a weight to be dropped; default: 0"},
     {"align", 0, "unset|top-left|bottom-right", .choice = &now.align, .quiet = true,
@@ -129,19 +129,21 @@ static void title_of(const attention_case *c, char *text, size_t size)
 static int report(const attention_case *c, const bench_times *times, double error)
 {
     const att_plan_info *info = &c->info;
+    const size_t workspace = c->set.pass == PASS_BACKWARD ? info->backward_workspace : info->workspace;
     char title[256];
     json_t *row = fields_of(&c->set);
     json_object_set_new(row, "kernel", json_string(info->kernel));
+    json_object_set_new(row, "why", json_string(info->why));
     json_object_set_new(row, "q_block", json_integer(info->q_block));
     json_object_set_new(row, "k_block", json_integer(info->k_block));
     json_object_set_new(row, "skipped", json_real(info->skipped));
-    json_object_set_new(row, "workspace_bytes", json_integer((json_int_t)info->workspace));
+    json_object_set_new(row, "workspace_bytes", json_integer((json_int_t)workspace));
     json_object_set_new(row, "tensor_bytes", json_integer((json_int_t)c->bytes));
     title_of(c, title, sizeof title);
     int code = bench_report(c->ctx, "attention", title, row, attention_flops(c), times, error, json);
     if (!code && !json)
-        printf("  %s, tiles of %d queries by %d keys, %.1f %% of them skipped, workspace %.3g MB\n", info->kernel,
-               info->q_block, info->k_block, 100 * info->skipped, 1e-6 * (double)info->workspace);
+        printf("  %s, tiles of %d queries by %d keys, %.1f %% of them skipped, workspace %.3g MB\n  %s\n", info->kernel,
+               info->q_block, info->k_block, 100 * info->skipped, 1e-6 * (double)workspace, info->why);
     return code;
 }
 
@@ -250,10 +252,13 @@ static int run(int argc, char **arguments)
 const cli_command bench_attention = {
     .name = "attention",
     .summary = "attention, forward or backward",
-    .details = "Scores: scaled-dot, dot.\n"
-               "Modifiers: bias.\n"
-               "Masks: causal; lengths=0.8, that share of the keys, or lengths=30:17, of each sequence\n"
-               "in turn; bool=0.75, so many of the pairs at random.\n"
+    .details = "Scores: scaled-dot, dot, general, cosine, additive: of queries and keys as they are, or, with\n"
+               "--score-dim, as it projects them.\n"
+               "Modifiers, in this order: scale=0.5, softcap=30, bias, alibi, relative=128 (T5's, 32 buckets up\n"
+               "to that distance) and relative_causal=128, sink.\n"
+               "Masks, all of which must allow a pair: causal; window=256, so many keys before and behind, or\n"
+               "window=256:0; lengths=0.8, that share of the keys, or lengths=30:17, of each sequence in turn;\n"
+               "documents=1000, of that length; bool=0.75, so many of the pairs at random.\n"
                "\n"
                "Floating-point operations are 2 (dim + value-dim) for each pair that attends, backward\n"
                "2 (3 dim + 2 value-dim); causal counts as half of all pairs. A sample of the results\n"

@@ -34,10 +34,11 @@ typedef struct attention_case {
     /* the spec's, as the scalar instruction set has them: what they are, and their formulas */
     const att_score *score;
     const att_modifier *modifier[ATT_MAX_STAGES];
-    bool causal;
-    int64_t *k_lengths; /* [batch] */
-    uint32_t *ids;      /* [batch], of the sequences, for dropout */
-    void *memory[32];   /* that of the tensors */
+    bool causal, windowed;
+    int64_t document_length; /* 0: no documents */
+    int64_t *k_lengths;      /* [batch] */
+    uint32_t *ids;           /* [batch], of the sequences, for dropout */
+    void *memory[32];        /* that of the tensors */
     int n_memory;
     double bytes; /* of the tensors */
 } attention_case;

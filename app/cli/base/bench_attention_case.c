@@ -68,7 +68,7 @@ int attention_tensor(attention_case *c, att_tensor *out, att_dtype dtype, int ra
         return cli_fail("%sno memory for %.3g numbers", c->line, (double)n);
     c->memory[c->n_memory++] = out->data;
     c->bytes += (double)n * (double)att_dtype_size(dtype);
-    if (dtype != ATT_BOOL)
+    if (dtype <= ATT_BF16)
         fill(out->data, dtype, n, (uint64_t)c->n_memory);
     return CLI_DONE;
 }
@@ -138,7 +138,6 @@ static int take_settings(attention_case *c, const attention_settings *set)
     s->k_len = s->k_len ? s->k_len : s->q_len;
     s->key_dim = s->key_dim ? s->key_dim : s->dim;
     s->value_dim = s->value_dim ? s->value_dim : s->dim;
-    s->score_dim = s->score_dim ? s->score_dim : s->dim;
     s->score = s->score ? s->score : "scaled-dot";
     if (s->heads % s->kv_heads)
         return cli_misuse("%skv-heads: %lld does not divide the %lld heads", c->where, (long long)s->kv_heads,
@@ -152,6 +151,7 @@ static int take_settings(attention_case *c, const attention_settings *set)
         .head_dim = s->dim,
         .key_dim = s->key_dim,
         .value_dim = s->value_dim,
+        .score_dim = s->score_dim,
         .dtype = (att_dtype)s->dtype,
         .align = (att_align)s->align,
         .dropout = (float)s->dropout,

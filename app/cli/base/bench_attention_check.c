@@ -28,6 +28,9 @@ typedef struct reference {
 
 static const double unit = 0x1p-24;
 
+/* Of a weight; one below 2^-126 may be any number there: kernels keep off denormals. */
+static double error_of(double weight, double relative) { return relative * weight + 0x1p-125; }
+
 static double dot(int64_t n, const double *a, const double *b, double *size)
 {
     double sum = 0;
@@ -239,7 +242,7 @@ static int check_out(reference *r, pair p)
         const double weight = r->weight[p.k] * dropped(r->c, &p);
         for (int64_t d = 0; d < n; d++) {
             r->sum[d] += weight * r->v[d];
-            r->bound[d] += relative * weight * fabs(r->v[d]);
+            r->bound[d] += error_of(weight, relative) * fabs(r->v[d]);
         }
     }
     return compare(r, "out", &r->c->args.out, p.batch, p.head, p.q, n);
@@ -275,7 +278,7 @@ static int check_dq(reference *r, pair p)
         double products = 2 * relative + (double)(s->value_dim + 3) * unit + 2 * r->half;
         double chain = (double)(last - first + 3) * unit;
         add_slope(r, &p, slope * r->weight[p.k] * (r->dp[p.k] - delta),
-                  (products + chain) * r->weight[p.k] * (size + delta_size), false);
+                  error_of(r->weight[p.k], products + chain) * (size + delta_size), false);
     }
     return compare(r, "dq", &r->c->grads.dq, p.batch, p.head, p.q, s->dim);
 }
@@ -297,7 +300,7 @@ static void add_query(reference *r, const pair *p, bool value)
     if (value) {
         for (int64_t d = 0; d < s->value_dim; d++) {
             r->sum[d] += weight * kept * r->dout[d];
-            r->bound[d] += relative * weight * kept * fabs(r->dout[d]);
+            r->bound[d] += error_of(weight * kept, relative) * fabs(r->dout[d]);
         }
         return;
     }
@@ -305,7 +308,8 @@ static void add_query(reference *r, const pair *p, bool value)
     const double dp = kept * dot(s->value_dim, r->dout, r->v, &size);
     const double delta = dot(s->value_dim, r->dout, r->out, &delta_size);
     add_slope(r, p, slope * weight * (dp - delta),
-              (2 * relative + (double)(s->value_dim + 3) * unit + 2 * r->half) * weight * (kept * size + delta_size),
+              error_of(weight, 2 * relative + (double)(s->value_dim + 3) * unit + 2 * r->half) *
+                  (kept * size + delta_size),
               true);
 }
 

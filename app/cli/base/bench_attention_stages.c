@@ -47,6 +47,10 @@ static int unknown(const attention_case *c, const char *option, const char *name
                       nearest ? nearest : "", nearest ? "\"" : "");
 }
 
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t floor_divide(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+
 /* ---- Masks ------------------------------------------------------------------ */
 
 static int take_causal(attention_case *c, const char *value)
@@ -76,6 +80,53 @@ static int take_lengths(attention_case *c, const char *value)
     return CLI_DONE;
 }
 
+/* "256": so many keys before and behind the query's position; "256:0": before, behind. */
+static int take_window(attention_case *c, const char *value)
+{
+    att_attention_spec *spec = &c->spec;
+    char *end = NULL;
+    c->windowed = true;
+    spec->window_left = spec->window_right = value ? strtoll(value, &end, 10) : -1;
+    if (value && end != value && *end == ':') {
+        value = end + 1;
+        spec->window_right = strtoll(value, &end, 10);
+    }
+    if (!value || end == value || *end || spec->window_left < 0 || spec->window_right < 0)
+        return cli_misuse("%smask: window needs a number of keys, as in window=256, or before and behind, as in "
+                          "window=256:0",
+                          c->where);
+    return CLI_DONE;
+}
+
+/* "1000": documents of so many tokens, one behind the other from the position 0 on. */
+static int take_documents(attention_case *c, const char *value)
+{
+    const attention_settings *s = &c->set;
+    double length = 0;
+    if (!value)
+        return cli_misuse("%smask: documents needs their length, as in documents=1000", c->where);
+    int code = take_number(c, "mask", "documents", value, 1, 1e9, &length);
+    c->document_length = (int64_t)length;
+    if (!code)
+        code = attention_tensor(c, &c->args.q_documents, ATT_I32, 2, (const int64_t[]){s->batch, s->q_len});
+    if (!code)
+        code = attention_tensor(c, &c->args.k_documents, ATT_I32, 2, (const int64_t[]){s->batch, s->k_len});
+    return code;
+}
+
+/* Ids, when all masks are known, which positions depend on. */
+static void fill_documents(attention_case *c)
+{
+    const attention_settings *s = &c->set;
+    int32_t *q = c->args.q_documents.data, *k = c->args.k_documents.data;
+    for (int64_t b = 0; b < s->batch; b++) {
+        for (int64_t i = 0; i < s->q_len; i++)
+            q[b * s->q_len + i] = (int32_t)floor_divide(attention_position(c, b, i), c->document_length);
+        for (int64_t j = 0; j < s->k_len; j++)
+            k[b * s->k_len + j] = (int32_t)(j / c->document_length);
+    }
+}
+
 /* "0.75": so many of the pairs attend. */
 static int take_bool(attention_case *c, const char *value)
 {
@@ -96,8 +147,8 @@ static const struct {
     const att_mask *mask; /* NULL: in the args alone */
     int (*take)(attention_case *c, const char *value);
 } masks[] = {
-    {"causal", &att_mask_causal, take_causal},
-    {"lengths", NULL, take_lengths},
+    {"causal", &att_mask_causal, take_causal}, {"window", &att_mask_window, take_window},
+    {"lengths", NULL, take_lengths},           {"documents", &att_mask_document, take_documents},
     {"bool", &att_mask_boolean, take_bool},
 };
 enum { MASKS = sizeof masks / sizeof *masks };
@@ -114,6 +165,9 @@ static int take_mask(attention_case *c, const char *name, const char *value)
             continue;
         if (at == ATT_MAX_STAGES)
             return cli_misuse("%smask: more than %d masks", c->where, ATT_MAX_STAGES);
+        for (int m = 0; m < at; m++)
+            if (masks[i].mask && c->spec.mask[m] == masks[i].mask)
+                return cli_misuse("%smask: %s is there twice", c->where, name);
         c->spec.mask[at] = masks[i].mask;
         return masks[i].take(c, value);
     }
@@ -135,10 +189,18 @@ void attention_keys(const attention_case *c, int64_t b, int64_t i, int64_t *firs
     const int64_t position = attention_position(c, b, i);
     *first = 0;
     *last = attention_key_count(c, b);
-    if (c->causal && position + 1 < *last)
-        *last = position + 1;
-    if (*last < *first)
-        *last = *first;
+    if (c->causal)
+        *last = least(*last, position + 1);
+    if (c->windowed) {
+        *first = most(*first, position - c->spec.window_left);
+        *last = least(*last, position + c->spec.window_right + 1);
+    }
+    if (c->document_length) {
+        const int64_t document = floor_divide(position, c->document_length);
+        *first = most(*first, document * c->document_length);
+        *last = least(*last, (document + 1) * c->document_length);
+    }
+    *last = most(*first, *last);
 }
 
 bool attention_allows(const attention_case *c, int64_t i, int64_t j)
@@ -148,11 +210,14 @@ bool attention_allows(const attention_case *c, int64_t i, int64_t j)
 
 /* ---- Scores and modifiers ------------------------------------------------------ */
 
-/* A stage's parameter, [heads, extents...], small enough that scores stay so. */
+/* A stage's parameter, [heads, extents...], small enough that scores stay so; `any`: of the extent that is free. */
 static int make_param(attention_case *c, att_tensor *out, const att_param_shape *shape, int64_t any)
 {
     const attention_settings *s = &c->set;
-    const int64_t size[] = {[ATT_ANY] = any, [ATT_HEAD_DIM] = s->dim, [ATT_KEY_DIM] = s->key_dim};
+    const int64_t size[] = {[ATT_ANY] = any,
+                            [ATT_HEAD_DIM] = s->dim,
+                            [ATT_KEY_DIM] = s->key_dim,
+                            [ATT_SCORE_DIM] = s->score_dim ? s->score_dim : s->dim};
     int64_t dim[3] = {s->heads}, n = s->heads;
     int rank = 1;
     for (; rank < 3 && shape->extent[rank - 1] != ATT_NONE; rank++)
@@ -163,13 +228,19 @@ static int make_param(attention_case *c, att_tensor *out, const att_param_shape 
     return code;
 }
 
+/* Without --score-dim there are no projections to it. */
+static bool has_param(const attention_case *c, const att_param_shape *shape)
+{
+    return shape->name && (c->set.score_dim || shape->extent[0] != ATT_SCORE_DIM || !shape->extent[1]);
+}
+
 static const struct {
     const char *name;
     const att_score *score;
     float scale;
 } scores[] = {
-    {"scaled-dot", &att_score_dot, 0},
-    {"dot", &att_score_dot, 1},
+    {"scaled-dot", &att_score_dot, 0},    {"dot", &att_score_dot, 1},       {"general", &att_score_general, 0},
+    {"additive", &att_score_additive, 0}, {"cosine", &att_score_cosine, 0},
 };
 enum { SCORES = sizeof scores / sizeof *scores };
 
@@ -185,15 +256,18 @@ static int take_score(attention_case *c)
         c->spec.scale = scores[i].scale;
         c->score = *c->spec.score->set;
         for (int p = 0; !code && p < ATT_MAX_PARAMS; p++)
-            if (c->score->param[p].name)
-                code = make_param(c, &c->args.score_param[p], &c->score->param[p], c->set.score_dim);
+            if (has_param(c, &c->score->param[p]))
+                code = make_param(c, &c->args.score_param[p], &c->score->param[p], 0);
         return code;
     }
     return unknown(c, "score", c->set.score, names, SCORES);
 }
 
-static const att_modifier *const modifiers[] = {&att_modifier_bias};
-enum { MODIFIERS = sizeof modifiers / sizeof *modifiers };
+static const att_modifier *const modifiers[] = {
+    &att_modifier_scale,    &att_modifier_softcap,         &att_modifier_bias, &att_modifier_alibi,
+    &att_modifier_relative, &att_modifier_relative_causal, &att_modifier_sink,
+};
+enum { MODIFIERS = sizeof modifiers / sizeof *modifiers, BUCKETS = 32 }; /* of relative: T5's */
 
 static int prepare_modifier(attention_case *c, int at, const char *value)
 {
@@ -210,7 +284,7 @@ static int prepare_modifier(attention_case *c, int at, const char *value)
     if (!code && (m->flags & ATT_PAIRS))
         code = attention_tensor(c, param, ATT_F32, 4, (const int64_t[]){1, s->heads, s->q_len, s->k_len});
     else if (!code && m->param.name)
-        code = make_param(c, param, &m->param, 0);
+        code = make_param(c, param, &m->param, BUCKETS);
     return code;
 }
 
@@ -238,5 +312,9 @@ int attention_take_stages(attention_case *c)
     int code = take_score(c);
     if (!code)
         code = take_list(c, c->set.modifier, take_modifier);
-    return code ? code : take_list(c, c->set.mask, take_mask);
+    if (!code)
+        code = take_list(c, c->set.mask, take_mask);
+    if (!code && c->document_length)
+        fill_documents(c);
+    return code;
 }
