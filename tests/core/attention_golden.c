@@ -67,7 +67,7 @@ typedef struct golden_case {
     float scale;
     const att_mask *mask;
     const att_modifier *modifier;
-    int64_t heads, kv_heads, key_dim, value_dim;
+    int64_t heads, kv_heads, key_dim, value_dim, score_dim;
     int64_t param[ATT_MAX_PARAMS][3]; /* shapes of the score's parameters */
 } golden_case;
 
@@ -79,8 +79,15 @@ static const golden_case cases[] = {
     {"dot_grouped", .heads = 6, .kv_heads = 2},
     {"dot_values", .value_dim = 4},
     {"plain_dot", .scale = 1},
+    {"cosine", .score = &att_score_cosine},
+    {"general", .score = &att_score_general, .key_dim = 8, .param = {{3, 9, 8}}},
+    {"general_one", .score = &att_score_general, .key_dim = 8, .param = {{1, 9, 8}}},
     {"additive", .score = &att_score_additive, .param = {{3, 9}}},
     {"additive_one", .score = &att_score_additive, .param = {{1, 9}}},
+    {"additive_projected", .score = &att_score_additive, .key_dim = 8, .score_dim = 6,
+     .param = {{3, 6}, {3, 6, 9}, {3, 6, 8}}},
+    {"additive_projected_one", .score = &att_score_additive, .key_dim = 8, .score_dim = 6,
+     .param = {{1, 6}, {1, 6, 9}, {1, 6, 8}}},
 };
 
 /* New numbers; seed as in make_attention.py, any for what is written. */
@@ -108,6 +115,7 @@ static void make_spec(const golden_case *c, att_attention_spec *s)
                               .head_dim = DIM,
                               .key_dim = c->key_dim ? c->key_dim : DIM,
                               .value_dim = c->value_dim ? c->value_dim : DIM,
+                              .score_dim = c->score_dim,
                               .score = c->score,
                               .scale = c->scale,
                               .mask = {c->mask},
