@@ -464,7 +464,8 @@ typedef struct att_pair {
 } att_pair;
 
 /* Mathematics on arrays with the running instruction set, so that a file compiled for any machine is fast on this one.
- * y [n]; y may be x. */
+ * y [n]; y may be x. A call costs some nanoseconds, so give it whole rows of a tile, or where its stride is `columns`
+ * some rows at once. */
 typedef struct att_vectors {
     void (*exp)(int64_t n, const float *x, float *y);
     void (*tanh)(int64_t n, const float *x, float *y);

@@ -1,0 +1,57 @@
+/* A mask of your own: time steps attend within blocks of a length of your choice. keep is all it takes; cover lets
+ * whole tiles be skipped or spared the mask, bits answers for many queries at once. */
+#include <attend.h>
+#include <stdio.h>
+
+static const int64_t length = 3; /* a mask's `user` points to it */
+
+static bool keep(const att_place *at, const void *user, int64_t q, int64_t k)
+{
+    (void)at;
+    return q / *(const int64_t *)user == k / *(const int64_t *)user;
+}
+
+static att_cover cover(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys)
+{
+    const int64_t n = *(const int64_t *)user, first = q / n, last = (q + queries - 1) / n;
+    (void)at;
+    if (k / n > last || (k + keys - 1) / n < first)
+        return ATT_EMPTY;
+    return first == last && k / n == first && (k + keys - 1) / n == first ? ATT_FULL : ATT_PARTIAL;
+}
+
+static uint64_t bits(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k)
+{
+    uint64_t b = 0;
+    for (int64_t i = 0; i < queries; i++)
+        b |= (uint64_t)keep(at, user, q + i, k) << i;
+    return b;
+}
+
+static const att_mask block_mask = {.name = "block", .user = &length, .keep = keep, .cover = cover, .bits = bits};
+
+int main(void)
+{
+    float x[6][2] = {{1, 0}, {0, 1}, {1, 1}, {1, 0}, {0, 1}, {2, 2}}, out[6][2], lse[6], dout[6][2] = {{1, 0}},
+          dv[6][2];
+    const att_attention_spec *spec = ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .mask = {&block_mask});
+    att_attention_args args = {.size = sizeof args};
+    att_attention_grads grads = {.size = sizeof grads};
+    att_ctx *ctx = NULL;
+    att_plan *plan = NULL;
+    att_wrap(&args.q, x, ATT_F32, ATT_DIMS(1, 1, 6, 2), NULL); /* [batch, heads, time, dim] */
+    att_wrap(&args.out, out, ATT_F32, ATT_DIMS(1, 1, 6, 2), NULL);
+    att_wrap(&args.lse, lse, ATT_F32, ATT_DIMS(1, 1, 6), NULL);
+    att_wrap(&grads.dout, dout, ATT_F32, ATT_DIMS(1, 1, 6, 2), NULL);
+    att_wrap(&grads.dv, dv, ATT_F32, ATT_DIMS(1, 1, 6, 2), NULL);
+    args.k = args.v = args.q;
+    const int failed = att_open(&ctx, NULL) || att_verify(ctx, spec) || att_plan_new(ctx, spec, &plan) ||
+                       att_forward(plan, &args) || att_backward(plan, &args, &grads);
+    for (int i = 0; i < 6 && !failed; i++) /* dv: how much of out[0] is of each time step */
+        printf("%.4f %.4f   %.4f\n", out[i][0], out[i][1], dv[i][0]);
+    if (failed)
+        fprintf(stderr, "%s\n", att_error(ctx));
+    att_plan_free(plan);
+    att_close(ctx);
+    return failed;
+}
