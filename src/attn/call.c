@@ -62,18 +62,50 @@ static att_status check_shapes(const att_call *c, bool outputs)
         for (int i = 0; !e && i < x->rank - 1; i++)
             e = att_check_dim(ctx, "lse", &a->lse, i, "the same of q", a->q.dim[i]);
     }
-    const struct {
-        const char *name;
-        const att_tensor *t;
-    } inputs[] = {{"q", &a->q}, {"k", &a->k}, {"v", &a->v}};
-    for (int i = 0; !e && i < 3; i++) {
-        e = att_check_apart(ctx, "out", &a->out, inputs[i].name, inputs[i].t);
-        if (!e && a->lse.data)
-            e = att_check_apart(ctx, "lse", &a->lse, inputs[i].name, inputs[i].t);
-    }
-    if (!e && a->lse.data)
-        e = att_check_apart(ctx, "lse", &a->lse, "out", &a->out);
     return e;
+}
+
+/* The tensors of args and of grads, and what they are called. */
+typedef struct group {
+    const char *name[5]; /* or one for all */
+    size_t at;
+    int count;
+} group;
+static const group of_args[] = {
+    {{"q", "k", "v", "out", "lse"}, offsetof(att_attention_args, q), 5},
+    {{"mask"}, offsetof(att_attention_args, mask), 1},
+    {{"q_documents", "k_documents"}, offsetof(att_attention_args, q_documents), 2},
+    {{"score_param"}, offsetof(att_attention_args, score_param), ATT_MAX_PARAMS},
+    {{"modifier_param"}, offsetof(att_attention_args, modifier_param), ATT_MAX_STAGES},
+    {{NULL}, 0, 0},
+};
+static const group of_grads[] = {
+    {{"dout", "dlse"}, offsetof(att_attention_grads, dout), 2},
+    {{"dq", "dk", "dv"}, offsetof(att_attention_grads, dq), 3},
+    {{"dscore_param"}, offsetof(att_attention_grads, dscore_param), ATT_MAX_PARAMS},
+    {{"dmodifier_param"}, offsetof(att_attention_grads, dmodifier_param), ATT_MAX_STAGES},
+    {{NULL}, 0, 0},
+};
+
+/* t, one of them itself, shares no memory with the others of a struct. */
+static att_status check_apart(att_ctx *ctx, const char *name, const att_tensor *t, const void *from,
+                              const group *groups)
+{
+    att_status e = ATT_OK;
+    for (const group *g = groups; g->count; g++)
+        for (int i = 0; !e && i < g->count; i++) {
+            const att_tensor *other = (const att_tensor *)((const char *)from + g->at) + i;
+            if (other != t && other->data)
+                e = att_check_apart(ctx, name, t, g->name[i < 5 && g->name[i] ? i : 0], other);
+        }
+    return e;
+}
+
+static att_status check_outputs_apart(const att_call *c)
+{
+    const att_attention_args *a = &c->args;
+    const att_status e = check_apart(c->plan->ctx, "out", &a->out, a, of_args);
+    return e || !a->lse.data ? e : check_apart(c->plan->ctx, "lse", &a->lse, a, of_args);
 }
 
 /* offsets [n + 1] ascend from 0 to `tokens`; the longest sequence goes into *longest. */
@@ -166,6 +198,8 @@ att_status att_call_check(const att_plan *plan, const att_attention_args *args, 
             e = att_fail(ctx, ATT_ERR_ARGUMENT, "q_starts[%lld] = %lld is not a position", (long long)b,
                          (long long)args->q_starts[b]);
     e = e ? e : att_params_check(call);
+    if (!e && outputs)
+        e = check_outputs_apart(call);
     call->keys_per_head = !e && keys_per_head(call);
     return e;
 }
@@ -183,26 +217,8 @@ att_status att_call_check_grad(const att_call *c, const char *name, const att_te
         return att_fail(ctx, ATT_ERR_ARGUMENT, "grads.%s is given, but args.%s is not", name, like_name);
     att_status e = att_check_output(ctx, name, t, like->dtype, like->rank);
     e = e ? e : att_check_same_shape(ctx, name, t, like_name, like);
-    const att_tensor *const groups[] = {&c->args.q, c->args.score_param, c->args.modifier_param, &g->dout, &g->dlse,
-                                        &g->dq,     g->dscore_param,     g->dmodifier_param};
-    static const struct {
-        const char *name[5];
-        int count;
-    } of[] = {{{"q", "k", "v", "out", "lse"}, 5},
-              {{"score_param"}, ATT_MAX_PARAMS},
-              {{"modifier_param"}, ATT_MAX_STAGES},
-              {{"dout"}, 1},
-              {{"dlse"}, 1},
-              {{"dq", "dk", "dv"}, 3},
-              {{"dscore_param"}, ATT_MAX_PARAMS},
-              {{"dmodifier_param"}, ATT_MAX_STAGES}};
-    for (size_t n = 0; !e && n < sizeof of / sizeof of[0]; n++)
-        for (int i = 0; !e && i < of[n].count; i++) {
-            const att_tensor *other = groups[n] + i;
-            if (other != t && other->data)
-                e = att_check_apart(ctx, name, t, of[n].name[i] ? of[n].name[i] : of[n].name[0], other);
-        }
-    return e;
+    e = e ? e : check_apart(ctx, name, t, &c->args, of_args);
+    return e ? e : check_apart(ctx, name, t, g, of_grads);
 }
 
 /* The first stage that has no derivative. */

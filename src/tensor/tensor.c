@@ -58,10 +58,14 @@ bool att_is_dense(const att_tensor *t)
     return true;
 }
 
+static bool has_rank(const att_tensor *t) { return t->rank >= 0 && t->rank <= ATT_MAX_RANK; }
+
+/* A view that is not sound has no range; its own check refuses it. */
 bool att_overlap(const att_tensor *a, const att_tensor *b)
 {
     int64_t a_low, a_high, b_low, b_high;
-    if (!range_of(a, &a_low, &a_high) || !range_of(b, &b_low, &b_high) || a_low == a_high || b_low == b_high)
+    if (!has_rank(a) || !has_rank(b) || !range_of(a, &a_low, &a_high) || !range_of(b, &b_low, &b_high) ||
+        a_low == a_high || b_low == b_high)
         return false;
     const uintptr_t pa = (uintptr_t)a->data, pb = (uintptr_t)b->data;
     return pa + (uintptr_t)a_low < pb + (uintptr_t)b_high && pb + (uintptr_t)b_low < pa + (uintptr_t)a_high;
