@@ -305,7 +305,7 @@ ATT_API att_status att_merge(att_ctx *ctx, const att_tensor *out, const att_tens
 /* What a plan does and will cost, before it runs. */
 typedef struct att_plan_info {
     size_t size;
-    const char *kernel;        /* "flash-forward" */
+    const char *kernel;        /* "flash-forward"; "decode" for few queries: why says when */
     const char *isa;           /* "avx512" */
     int q_block, k_block;      /* the tile: queries by keys */
     size_t workspace;          /* bytes that a forward call takes, over all threads */

@@ -66,6 +66,17 @@ void att_rows_write(const att_kernels *k, const float *x, int64_t stride, const 
 /* Rows [first, last) become 0. */
 void att_rows_clear(const att_rows *y, int64_t first, int64_t last, int64_t dim);
 
+/* Rows [first, last) of out and lse, which attend to nothing. */
+void att_site_clear(const att_plan *plan, const att_site *site, int64_t first, int64_t last);
+/* i with first[i] <= item < first[i + 1]; first [n + 1] ascends. */
+int64_t att_find(const int64_t *first, int64_t n, int64_t item);
+
+/* Few queries over many keys (decode.c): the same bits, another way. */
+enum { ATT_FEW = 8 }; /* queries of heads that share keys, together */
+bool att_decode_suits(const att_call *call);
+att_status att_decode(const att_call *call);
+size_t att_decode_workspace(const att_call *call); /* bytes, over all threads */
+
 /* Floats of scratch that one thread needs in forward; bytes that all of a backward call takes. */
 size_t att_plan_scratch(const att_plan *plan);
 size_t att_backward_workspace(const att_call *call);
@@ -121,6 +132,8 @@ typedef struct att_block {
 void att_turn_queries(const att_plan *plan, att_floats query, int queries, float *q);
 /* Scores, modified and masked, of the cut's runs. */
 void att_score_block(const att_block *b);
+/* Modifiers alone, over the cut's runs. */
+void att_modify_block(const att_block *b);
 /* From ds, the gradient of the modified scores, back to dq, dk and the parameters. Of a score that is a dot product
  * only the modifiers and the scale: the driver has its products. */
 void att_score_block_back(const att_block *b);

@@ -176,6 +176,15 @@ void att_score_block(const att_block *b)
     }
 }
 
+void att_modify_block(const att_block *b)
+{
+    for (int r = 0; r < b->cut->n_runs; r++) {
+        att_tile t = tile_of(b, r);
+        for (int i = 0; i < b->plan->n_modifiers; i++)
+            modify(b, r, i, &t);
+    }
+}
+
 static void modify_back(const att_block *b, int r, int i, att_tile *t)
 {
     const att_modifier *m = turn_to(b, i, t);

@@ -140,8 +140,7 @@ static void attend_block(const att_plan *plan, const att_site *at, const strip *
     p->touched = true;
 }
 
-/* Rows that attend to nothing. */
-static void clear_rows(const att_plan *plan, const att_site *at, int64_t first, int64_t last)
+void att_site_clear(const att_plan *plan, const att_site *at, int64_t first, int64_t last)
 {
     att_rows_clear(&at->out, first, last, plan->spec.value_dim);
     for (int64_t i = first; at->lse && i < last; i++)
@@ -168,7 +167,7 @@ static void finish(const att_plan *plan, const att_site *at, const strip *t, con
     const partial *p = &t->total;
     const int64_t value_dim = plan->spec.value_dim;
     if (!p->touched) {
-        clear_rows(plan, at, t->q0, t->q0 + t->queries);
+        att_site_clear(plan, at, t->q0, t->q0 + t->queries);
         return;
     }
     float lse[ATT_MAX_PANEL], left[ATT_MAX_PANEL];
@@ -244,15 +243,21 @@ static void attend_queries(const att_plan *plan, const att_site *at, int64_t q0,
 
 /* ---- the call */
 
+int64_t att_find(const int64_t *first, int64_t n, int64_t item)
+{
+    int64_t low = 0, high = n;
+    while (high - low > 1) {
+        const int64_t middle = low + (high - low) / 2;
+        *(first[middle] <= item ? &low : &high) = middle;
+    }
+    return low;
+}
+
 static void run_item(const job *j, int64_t item, scratch *w)
 {
     const att_call *call = j->call;
     const int each = call->plan->kernels->panel * j->group;
-    int64_t low = 0, high = call->sequences; /* first[low] <= item < first[high] */
-    while (high - low > 1) {
-        const int64_t middle = low + (high - low) / 2;
-        *(j->first[middle] <= item ? &low : &high) = middle;
-    }
+    const int64_t low = att_find(j->first, call->sequences, item);
     const int64_t blocks = (j->first[low + 1] - j->first[low]) / call->plan->spec.heads;
     const int64_t local = item - j->first[low], q0 = local % blocks * each;
     att_site at;
@@ -261,7 +266,7 @@ static void run_item(const job *j, int64_t item, scratch *w)
     const int64_t used = at.place.tq < q0 ? q0 : at.place.tq < last ? at.place.tq : last;
     if (used > q0)
         attend_queries(call->plan, &at, q0, (int)(used - q0), w);
-    clear_rows(call->plan, &at, used, last);
+    att_site_clear(call->plan, &at, used, last);
 }
 
 static void run_task(void *arg, int i, int thread)
@@ -319,16 +324,12 @@ static void give_scratch(const att_plan *plan, float *p)
     att_free(plan->ctx, p);
 }
 
-att_status att_forward(const att_plan *plan, const att_attention_args *args)
+static att_status attend(const att_call *call)
 {
-    att_call call;
-    att_status e = att_call_check(plan, args, true, &call);
-    e = e ? e : att_prologue_begin(&call);
-    if (e)
-        return e;
+    const att_plan *plan = call->plan;
     att_ctx *ctx = plan->ctx;
-    job j = {.call = &call, .scratch_count = att_plan_scratch(plan)};
-    j.first = att_alloc(ctx, (size_t)call.sequences + 1, sizeof *j.first);
+    job j = {.call = call, .scratch_count = att_plan_scratch(plan)};
+    j.first = att_alloc(ctx, (size_t)call->sequences + 1, sizeof *j.first);
     j.memory = take_scratch(plan);
     const bool memory = j.first && j.memory;
     if (memory) {
@@ -338,8 +339,19 @@ att_status att_forward(const att_plan *plan, const att_attention_args *args)
     }
     att_free(ctx, j.first);
     give_scratch(plan, j.memory);
+    return memory ? ATT_OK : ATT_ERR_MEMORY;
+}
+
+att_status att_forward(const att_plan *plan, const att_attention_args *args)
+{
+    att_call call;
+    att_status e = att_call_check(plan, args, true, &call);
+    e = e ? e : att_prologue_begin(&call);
+    if (e)
+        return e;
+    e = att_decode_suits(&call) ? att_decode(&call) : attend(&call);
     att_prologue_end(&call);
-    if (!memory)
-        return ATT_ERR_MEMORY;
-    return att_cancelled(ctx) ? att_fail(ctx, ATT_ERR_CANCELLED, "attention was cancelled") : ATT_OK;
+    if (!e && att_cancelled(plan->ctx))
+        e = att_fail(plan->ctx, ATT_ERR_CANCELLED, "attention was cancelled");
+    return e;
 }

@@ -257,6 +257,14 @@ att_status att_plan_describe(const att_plan *plan, const att_attention_args *arg
         const att_status e = att_call_check(plan, args, false, &call);
         if (e)
             return e;
+        if (att_decode_suits(&call)) {
+            d.kernel = "decode";
+            d.q_block = ATT_FEW;
+            d.workspace = att_decode_workspace(&call);
+            snprintf(d.why, sizeof d.why, "%s, %d queries share keys, and up to %d are few; %d modifiers, %d masks",
+                     plan->score->name, (int)(call.max_tq * (s->heads / s->kv_heads)), ATT_FEW, plan->n_modifiers,
+                     plan->n_masks);
+        }
         double done = 0, all = 0;
         count(&call, &done, &all, &d.bytes);
         d.flops = 2.0 * (double)(plan->q_dim + s->value_dim) * done;

@@ -57,6 +57,16 @@ typedef struct att_kernels {
     void (*close_rows)(const float *max, const float *sum, float *inverse, float *lse);
     void (*merge)(int64_t dim, float *max, float *sum, float *o, const float *max2, const float *sum2, const float *o2);
 
+    /* few.c: attention of a few queries; type is an att_dtype, of k and v; see there */
+    void (*few_scores)(int type, int n, bool packed, int64_t keys, int64_t dim, const void *k, int64_t stride,
+                       const float *q, int64_t q_stride, float *s, int64_t s_stride);
+    void (*few_soften)(int n, int n_runs, const att_run *run, float *s, int64_t stride, float *max, float *sum,
+                       float *rescale);
+    void (*few_weigh)(int type, int n, int n_runs, const att_run *run, int64_t dim, const void *v, int64_t stride,
+                      const float *p, int64_t p_stride, const float *rescale, float *o, int64_t o_stride);
+    void (*few_close)(int64_t dim, float inverse, float *o);
+    void (*few_merge)(int64_t dim, float *max, float *sum, float *o, float max2, float sum2, const float *o2);
+
     /* attention_backward.c: see there */
     void (*panel_rows)(int64_t rows, int64_t all, int64_t n, const float *x, int64_t stride, float scale, float *y);
     void (*over_columns)(int columns, int64_t m, int64_t k, const float *a, int64_t lda, const float *b, float *c,

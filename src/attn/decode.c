@@ -1,0 +1,405 @@
+/* Attention of few queries over many keys: as fast as memory gives the keys and values.
+ *
+ * All queries of all heads that share keys and values meet a block of them together, so it is read once. The keys are
+ * dealt out in segments, so that threads share even one head; partial results are merged in ascending order. Blocks,
+ * segments and chains are those of the forward pass: so are the bits. */
+#include "attn/attn.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What one thread works in: columns are the queries of a head, head after head. */
+typedef struct scratch {
+    float *q;             /* [columns][q_dim], scaled */
+    float *s;             /* [columns][ATT_KEY_BLOCK] */
+    float *rescale;       /* [columns] */
+    float *tile, *turned; /* modifiers: [ATT_KEY_BLOCK][panel], [q_dim][panel] */
+    float *keys, *values; /* [ATT_KEY_BLOCK][dim], converted */
+    float *rows;          /* [tq, q_dim], converted */
+} scratch;
+
+typedef struct job {
+    const att_call *call;
+    float *memory; /* scratch of all threads, then the partial results */
+    size_t scratch_count, partial_count;
+    float *partials;        /* [items]: max [columns], sum [columns], o [columns][o_stride] */
+    int64_t *first;         /* [sequences + 1] each sequence's first item: (head of keys, segment) */
+    atomic_int *unfinished; /* [sequences * kv_heads] segments */
+    int64_t items, tasks, o_stride;
+    int columns; /* at most */
+} job;
+
+/* One segment of keys for all columns. */
+typedef struct group {
+    const att_plan *plan;
+    int heads, tq, columns;
+    att_site site[ATT_FEW]; /* of each head */
+} group;
+
+typedef struct partial {
+    float *max, *sum, *o;
+} partial;
+
+bool att_decode_suits(const att_call *call)
+{
+    const att_plan *p = call->plan;
+    return (p->score->flags & ATT_DOT) && p->fold && p->sink < 0 && p->spec.dropout == 0 &&
+           call->max_tq * (p->spec.heads / p->spec.kv_heads) <= ATT_FEW;
+}
+
+/* ---- memory */
+
+static int64_t round_up(int64_t n) { return (n + 15) / 16 * 16; }
+
+/* Lays scratch memory out from p on and returns how many floats that takes. */
+static size_t lay_out(const att_plan *plan, int columns, float *p, scratch *w)
+{
+    const att_attention_spec *s = &plan->spec;
+    const int64_t panel = plan->kernels->panel, tiles = plan->n_modifiers > 0, converted = s->dtype != ATT_F32;
+    const struct {
+        float **at;
+        int64_t count;
+    } parts[] = {{&w->q, columns * plan->q_dim},
+                 {&w->s, columns * ATT_KEY_BLOCK},
+                 {&w->rescale, ATT_MAX_PANEL},
+                 {&w->tile, tiles * ATT_KEY_BLOCK * panel},
+                 {&w->turned, tiles * plan->q_dim * panel},
+                 {&w->keys, tiles * converted * ATT_KEY_BLOCK * plan->q_dim},
+                 {&w->values, converted * ATT_KEY_BLOCK * s->value_dim},
+                 {&w->rows, converted * columns * (plan->q_dim > s->value_dim ? plan->q_dim : s->value_dim)}};
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        *parts[i].at = p ? p + count : NULL;
+        count += (size_t)round_up(parts[i].count);
+    }
+    return count;
+}
+
+static partial partial_of(const job *j, int64_t item)
+{
+    float *p = j->partials + (size_t)item * j->partial_count;
+    return (partial){p, p + ATT_FEW, p + 2 * ATT_FEW};
+}
+
+/* ---- a block of keys */
+
+/* What masks leave for all columns: bit i of a key is column i. */
+static void cut_columns(const group *g, int64_t k0, int keys, att_cut *all)
+{
+    att_cut_block(g->plan, &g->site[0], 0, g->tq, k0, keys, all);
+    if (g->heads == 1 || g->plan->n_masks == 0)
+        return;
+    uint64_t bits[ATT_KEY_BLOCK] = {0};
+    const uint64_t one = (UINT64_C(1) << g->tq) - 1, every = (UINT64_C(1) << g->columns) - 1;
+    for (int h = 0; h < g->heads; h++) {
+        att_cut cut;
+        att_cut_block(g->plan, &g->site[h], 0, g->tq, k0, keys, &cut);
+        for (int r = 0; r < cut.n_runs; r++)
+            for (int64_t k = cut.run[r].first; k < cut.run[r].last; k++)
+                bits[k] |= ((cut.partial ? cut.bits[k] : one) & one) << (h * g->tq);
+    }
+    all->n_runs = 0;
+    all->partial = false;
+    for (int first = 0; first < keys; first += ATT_SUB_TILE) {
+        const int last = keys - first < ATT_SUB_TILE ? keys : first + ATT_SUB_TILE;
+        uint64_t some = 0, common = every;
+        for (int k = first; k < last; k++) {
+            some |= bits[k];
+            common &= bits[k];
+        }
+        if (some == 0)
+            continue;
+        if (all->n_runs && all->run[all->n_runs - 1].last == first)
+            all->run[all->n_runs - 1].last = last;
+        else
+            all->run[all->n_runs++] = (att_run){first, last};
+        all->partial = all->partial || common != every;
+    }
+    memcpy(all->bits, bits, sizeof bits);
+}
+
+/* Modifiers work on tiles: each head's rows of scores are turned to one, and back. */
+static void modify(const group *g, const att_cut *all, int64_t k0, int keys, const scratch *w)
+{
+    const att_plan *plan = g->plan;
+    const att_kernels *kernels = plan->kernels;
+    const int64_t dim = plan->q_dim, last = all->run[all->n_runs - 1].last;
+    float ones[ATT_MAX_PANEL];
+    for (int i = 0; i < ATT_MAX_PANEL; i++)
+        ones[i] = 1;
+    for (int h = 0; h < g->heads; h++) {
+        const att_site *at = &g->site[h];
+        float *s = w->s + (int64_t)h * g->tq * ATT_KEY_BLOCK;
+        att_cut cut;
+        att_cut_block(plan, at, 0, g->tq, k0, keys, &cut);
+        const att_block b = {.plan = plan,
+                             .site = at,
+                             .cut = &cut,
+                             .k0 = k0,
+                             .queries = g->tq,
+                             .query = att_rows_read(kernels, &at->q_row, 0, g->tq, dim, w->rows),
+                             .key = att_rows_read(kernels, &at->k_row, k0, keys, dim, w->keys),
+                             .q = w->turned,
+                             .s = w->tile,
+                             .stride = kernels->panel,
+                             .modifier_param = at->modifier_param};
+        kernels->turn_in(g->tq, dim, w->q + (int64_t)h * g->tq * dim, dim, 1, w->turned);
+        kernels->turn_in(g->tq, last, s, ATT_KEY_BLOCK, 1, w->tile);
+        att_modify_block(&b);
+        kernels->turn_out(g->tq, last, w->tile, ones, s, ATT_KEY_BLOCK);
+    }
+}
+
+static void forbid(const group *g, const att_cut *cut, float *s)
+{
+    for (int r = 0; cut->partial && r < cut->n_runs; r++)
+        for (int64_t k = cut->run[r].first; k < cut->run[r].last; k++)
+            for (int i = 0; i < g->columns; i++)
+                if (!(cut->bits[k] >> i & 1))
+                    s[i * ATT_KEY_BLOCK + k] = -INFINITY;
+}
+
+static void add_unclean(const group *g, const att_cut *cut, const att_clean *clean, att_floats value, const float *p,
+                        float *o, int64_t o_stride)
+{
+    for (int n = 0; n < clean->n_unclean; n++) {
+        const int64_t key = clean->unclean[n];
+        for (int i = 0; i < g->columns; i++)
+            for (int64_t d = 0; (cut->bits[key] >> i & 1) && d < g->plan->spec.value_dim; d++)
+                o[i * o_stride + d] += p[i * ATT_KEY_BLOCK + key] * value.at[key * value.stride + d];
+    }
+}
+
+/* o += p v; where only some columns attend to a key, what is not finite in its value must not reach the others. */
+static void weigh(const group *g, const att_cut *cut, int64_t k0, int keys, bool touched, const scratch *w, float *o,
+                  int64_t o_stride)
+{
+    const att_kernels *kernels = g->plan->kernels;
+    const int64_t dim = g->plan->spec.value_dim;
+    const att_rows *v = &g->site[0].v;
+    const float *rescale = touched ? w->rescale : NULL;
+    if (!cut->partial) {
+        const char *from = (const char *)v->at + k0 * v->stride * (int64_t)att_dtype_size(v->dtype);
+        kernels->few_weigh((int)v->dtype, g->columns, cut->n_runs, cut->run, dim, from, v->stride, w->s, ATT_KEY_BLOCK,
+                           rescale, o, o_stride);
+        return;
+    }
+    const att_floats value = att_rows_read(kernels, v, k0, keys, dim, w->values);
+    att_clean clean;
+    att_cut_clean(g->plan, cut, g->columns, value.at, value.stride, dim, &clean);
+    kernels->few_weigh(ATT_F32, g->columns, clean.n_runs, clean.run, dim, value.at, value.stride, w->s, ATT_KEY_BLOCK,
+                       rescale, o, o_stride);
+    add_unclean(g, cut, &clean, value, w->s, o, o_stride);
+}
+
+static void score(const group *g, const att_cut *cut, int64_t k0, const scratch *w)
+{
+    const att_rows *k = &g->site[0].k_row;
+    const int64_t dim = g->plan->q_dim;
+    for (int r = 0; r < cut->n_runs; r++) {
+        const int64_t first = cut->run[r].first;
+        const char *from = (const char *)k->at + (k0 + first) * k->stride * (int64_t)att_dtype_size(k->dtype);
+        g->plan->kernels->few_scores((int)k->dtype, g->columns, false, cut->run[r].last - first, dim, from, k->stride,
+                                     w->q, dim, w->s + first, ATT_KEY_BLOCK);
+    }
+}
+
+/* ---- a segment of keys */
+
+/* The heads that share keys and values. */
+static void take_group(const att_call *call, int64_t sequence, int64_t kv_head, group *g)
+{
+    const att_attention_spec *s = &call->plan->spec;
+    g->plan = call->plan;
+    g->heads = (int)(s->heads / s->kv_heads);
+    for (int h = 0; h < g->heads; h++)
+        att_call_site(call, sequence, kv_head * g->heads + h, &g->site[h]);
+    g->tq = (int)g->site[0].place.tq;
+    g->columns = g->heads * g->tq;
+}
+
+/* Queries times the scale. */
+static void read_queries(const group *g, const scratch *w)
+{
+    const att_kernels *kernels = g->plan->kernels;
+    const int64_t dim = g->plan->q_dim;
+    for (int i = 0; i < g->columns; i++) {
+        const att_floats q = att_rows_read(kernels, &g->site[i / g->tq].q_row, i % g->tq, 1, dim, w->rows);
+        kernels->scale(dim, g->plan->spec.scale, q.at, w->q + i * dim);
+    }
+}
+
+/* Leaves the blocks of which masks leave anything, of any head. */
+static void narrow(const group *g, int64_t *first, int64_t *last)
+{
+    int64_t from = *last, to = *first;
+    for (int h = 0; h < g->heads; h++) {
+        int64_t a, b;
+        att_span(g->plan, &g->site[h], 0, g->tq, &a, &b);
+        from = a < from ? a : from;
+        to = b > to ? b : to;
+    }
+    *first = from > *first ? from : *first;
+    *last = to < *last ? to : *last;
+}
+
+/* Keys [first, last) into a partial result; a maximum of -inf and a sum of 0 where none attends. */
+static void attend_segment(const job *j, const group *g, int64_t first, int64_t last, const scratch *w, partial p)
+{
+    bool touched = false;
+    for (int i = 0; i < g->columns; i++) {
+        p.max[i] = -INFINITY;
+        p.sum[i] = 0;
+    }
+    narrow(g, &first, &last);
+    for (int64_t k0 = first; k0 < last; k0 += ATT_KEY_BLOCK) {
+        const int keys = (int)(last - k0 < ATT_KEY_BLOCK ? last - k0 : ATT_KEY_BLOCK);
+        att_cut cut;
+        cut_columns(g, k0, keys, &cut);
+        if (cut.n_runs == 0)
+            continue;
+        score(g, &cut, k0, w);
+        if (g->plan->n_modifiers)
+            modify(g, &cut, k0, keys, w);
+        forbid(g, &cut, w->s);
+        g->plan->kernels->few_soften(g->columns, cut.n_runs, cut.run, w->s, ATT_KEY_BLOCK, p.max, p.sum, w->rescale);
+        weigh(g, &cut, k0, keys, touched, w, p.o, j->o_stride);
+        touched = true;
+    }
+    if (!touched)
+        memset(p.o, 0, (size_t)(g->columns * j->o_stride) * sizeof *p.o);
+}
+
+/* All segments of a head of keys, in ascending order, and out and log-sum-exp. */
+static void finish(const job *j, const group *g, int64_t first, int64_t segments, const scratch *w)
+{
+    const att_kernels *kernels = g->plan->kernels;
+    const int64_t dim = g->plan->spec.value_dim;
+    const partial total = partial_of(j, first);
+    float max[ATT_MAX_PANEL] = {0}, sum[ATT_MAX_PANEL] = {0}, lse[ATT_MAX_PANEL];
+    for (int i = 0; i < g->columns; i++) {
+        for (int64_t s = 1; s < segments; s++) {
+            const partial p = partial_of(j, first + s);
+            kernels->few_merge(dim, &total.max[i], &total.sum[i], total.o + i * j->o_stride, p.max[i], p.sum[i],
+                               p.o + i * j->o_stride);
+        }
+        max[i] = total.max[i];
+        sum[i] = total.sum[i];
+    }
+    kernels->close_rows(max, sum, w->rescale, lse);
+    for (int i = 0; i < g->columns; i++) {
+        const att_site *at = &g->site[i / g->tq];
+        const int64_t q = i % g->tq;
+        kernels->few_close(dim, w->rescale[i], total.o + i * j->o_stride);
+        att_rows_write(kernels, total.o + i * j->o_stride, dim, &at->out, q, 1, dim, false, NULL);
+        if (at->lse)
+            at->lse[q * at->lse_stride] = lse[i];
+    }
+    for (int h = 0; h < g->heads; h++)
+        att_site_clear(g->plan, &g->site[h], g->tq, g->site[h].rows);
+}
+
+static void run_item(job *j, int64_t item, const scratch *w)
+{
+    const att_call *call = j->call;
+    const int64_t sequence = att_find(j->first, call->sequences, item), kv_heads = call->plan->spec.kv_heads;
+    const int64_t local = item - j->first[sequence];
+    const int64_t segments = (j->first[sequence + 1] - j->first[sequence]) / kv_heads;
+    const int64_t kv_head = local / segments, segment = local % segments;
+    group g;
+    take_group(call, sequence, kv_head, &g);
+    const int64_t first = segment * ATT_KEY_SEGMENT, tk = g.site[0].place.tk;
+    read_queries(&g, w);
+    if (g.columns > 0)
+        attend_segment(j, &g, first, tk - first < ATT_KEY_SEGMENT ? tk : first + ATT_KEY_SEGMENT, w,
+                       partial_of(j, item));
+    if (atomic_fetch_sub(&j->unfinished[sequence * kv_heads + kv_head], 1) == 1)
+        finish(j, &g, item - segment, segments, w);
+}
+
+static void run_task(void *arg, int i, int thread)
+{
+    job *j = arg;
+    const att_plan *plan = j->call->plan;
+    scratch w;
+    lay_out(plan, j->columns, j->memory + (size_t)thread * j->scratch_count, &w);
+    const int64_t last = j->items * (i + 1) / j->tasks;
+    for (int64_t item = j->items * i / j->tasks; item < last && !att_cancelled(plan->ctx); item++)
+        run_item(j, item, &w);
+}
+
+static int64_t segments_of(int64_t tk) { return tk > 0 ? (tk + ATT_KEY_SEGMENT - 1) / ATT_KEY_SEGMENT : 1; }
+
+/* Sizes that depend on neither threads nor memory. */
+static job job_of(const att_call *call)
+{
+    const att_attention_spec *s = &call->plan->spec;
+    scratch w;
+    job j = {.call = call, .columns = (int)(call->max_tq * (s->heads / s->kv_heads))};
+    j.o_stride = round_up(s->value_dim);
+    j.scratch_count = lay_out(call->plan, j.columns, NULL, &w);
+    j.partial_count = (size_t)(2 * ATT_FEW + j.columns * j.o_stride);
+    return j;
+}
+
+/* Segments to tasks: enough of them to share the work evenly, large enough to be worth waking for. */
+static void deal(job *j)
+{
+    enum { TASKS_PER_THREAD = 64, TASK_NUMBERS = 50000 /* read */ };
+    const att_call *call = j->call;
+    const att_attention_spec *s = &call->plan->spec;
+    double numbers = 0;
+    for (int64_t b = 0; b < call->sequences; b++) {
+        att_site at;
+        att_call_site(call, b, 0, &at);
+        const int64_t tk = at.place.tk, segments = segments_of(tk);
+        j->first[b] = j->items;
+        j->items += segments * s->kv_heads;
+        for (int64_t h = 0; h < s->kv_heads; h++)
+            atomic_init(&j->unfinished[b * s->kv_heads + h], (int)segments);
+        numbers += (double)tk * (double)(call->plan->q_dim + s->value_dim) * (double)s->kv_heads;
+    }
+    j->first[call->sequences] = j->items;
+    const double worth = numbers / TASK_NUMBERS + 1, most = (double)att_threads(call->plan->ctx) * TASKS_PER_THREAD;
+    j->tasks = (int64_t)(worth < most ? worth : most);
+    if (j->tasks > j->items)
+        j->tasks = j->items;
+}
+
+size_t att_decode_workspace(const att_call *call)
+{
+    const job j = job_of(call);
+    size_t items = 0;
+    for (int64_t b = 0; b < call->sequences; b++) {
+        att_site at;
+        att_call_site(call, b, 0, &at);
+        items += (size_t)(segments_of(at.place.tk) * call->plan->spec.kv_heads);
+    }
+    return (j.scratch_count * (size_t)att_threads(call->plan->ctx) + items * j.partial_count) * sizeof(float);
+}
+
+att_status att_decode(const att_call *call)
+{
+    const att_plan *plan = call->plan;
+    att_ctx *ctx = plan->ctx;
+    job j = job_of(call);
+    j.first = att_alloc(ctx, (size_t)call->sequences + 1, sizeof *j.first);
+    j.unfinished =
+        att_alloc(ctx, att_size_mul((size_t)call->sequences, (size_t)plan->spec.kv_heads), sizeof *j.unfinished);
+    att_status e = ATT_ERR_MEMORY;
+    if (j.first && j.unfinished) {
+        deal(&j);
+        const size_t fixed = j.scratch_count * (size_t)att_threads(ctx);
+        j.memory = att_alloc(ctx, fixed + (size_t)j.items * j.partial_count, sizeof *j.memory);
+        if (j.memory) {
+            j.partials = j.memory + fixed;
+            if (j.tasks > 0)
+                att_parallel(ctx, (int)j.tasks, run_task, &j);
+            e = ATT_OK;
+        }
+    }
+    att_free(ctx, j.memory);
+    att_free(ctx, j.unfinished);
+    att_free(ctx, j.first);
+    return e;
+}

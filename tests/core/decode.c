@@ -1,0 +1,147 @@
+/* Few queries over many keys: the same bits as the full pass, with any stages, threads and instruction set. */
+#include "attention_help.h"
+#include "attn/attn.h"
+
+enum { QUERIES = 67 }; /* of the full pass: more than decoding takes */
+
+/* Rows [first, first + n) of dimension i. */
+static att_tensor slice(att_tensor t, int i, int64_t first, int64_t n)
+{
+    t.data = (char *)t.data + first * t.stride[i] * (int64_t)att_dtype_size(t.dtype);
+    t.dim[i] = n;
+    return t;
+}
+
+/* Queries [first, first + n) of o alone, into out and lse [batch, heads, n]. */
+static void decode(att_ctx *ctx, att_attention_spec s, const operands *o, unsigned stages, int64_t first, int64_t n,
+                   float *out, float *lse)
+{
+    att_attention_args a = o->args;
+    int64_t starts[4];
+    a.q = slice(a.q, 2, first, n);
+    att_wrap(&a.out, out, s.dtype, ATT_DIMS(o->n.batch, o->n.heads, n, o->n.value_dim), NULL);
+    att_wrap(&a.lse, lse, ATT_F32, ATT_DIMS(o->n.batch, o->n.heads, n), NULL);
+    if (stages & BOOLEAN)
+        a.mask = slice(a.mask, 2, first, n);
+    if (stages & BIAS)
+        a.modifier_param[0] = slice(a.modifier_param[0], 2, first, n);
+    if (stages & CAUSAL) {
+        s.align = ATT_ALIGN_STARTS;
+        a.q_starts = starts;
+        for (int64_t b = 0; b < o->n.batch; b++)
+            starts[b] = (a.k_lengths ? a.k_lengths[b] : o->n.tk) - o->n.tq + first;
+    }
+    run(ctx, &s, &a);
+}
+
+static void assert_same_rows(const operands *o, int64_t first, int64_t n, const float *out, const float *lse)
+{
+    const shape m = o->n;
+    const int64_t row = m.value_dim * (int64_t)att_dtype_size(o->args.out.dtype); /* bytes */
+    for (int64_t bh = 0; bh < m.batch * m.heads; bh++) {
+        const char *full = (const char *)o->out + (bh * m.tq + first) * row, *few = (const char *)out + bh * n * row;
+        for (int64_t i = 0; i < n; i++)
+            if (memcmp(full + i * row, few + i * row, (size_t)row))
+                fail_msg("%s, %d keys: query %d differs", att_dtype_name(o->args.out.dtype), (int)m.tk,
+                         (int)(first + i));
+        assert_same_bits(o->lse + bh * m.tq + first, lse + bh * n, n);
+    }
+}
+
+/* q, k, v and out in another type, in their own memory. */
+static void store_as(att_ctx *ctx, att_dtype dtype, operands *o, att_attention_spec *s)
+{
+    const att_kernels *k = att_kernels_of(ctx->isa);
+    att_tensor *const tensors[] = {&o->args.q, &o->args.k, &o->args.v, &o->args.out};
+    s->dtype = dtype;
+    for (int i = 0; dtype != ATT_F32 && i < 4; i++) {
+        att_tensor *t = tensors[i];
+        const int64_t n = t->dim[0] * t->dim[1] * t->dim[2] * t->dim[3];
+        uint16_t *codes = malloc((size_t)n * sizeof *codes);
+        (dtype == ATT_F16 ? k->to_f16 : k->to_bf16)(n, t->data, codes);
+        memcpy(t->data, codes, (size_t)n * sizeof *codes);
+        t->dtype = dtype;
+        free(codes);
+    }
+}
+
+static void check_shape(att_ctx *ctx, shape m, att_dtype dtype, unsigned stages)
+{
+    operands o = make(m);
+    att_attention_spec s = spec_of(m);
+    int64_t lengths[4];
+    choose(stages, &o, &s, lengths);
+    store_as(ctx, dtype, &o, &s);
+    run(ctx, &s, &o.args);
+    const int64_t group = m.heads / m.kv_heads;
+    for (int64_t n = 1; n * group <= ATT_FEW; n++) {
+        const int64_t first = (n * 13) % (m.tq - n + 1);
+        float *out = check_numbers(m.batch * m.heads * n * m.value_dim, 8),
+              *lse = check_numbers(m.batch * m.heads * n, 9);
+        decode(ctx, s, &o, stages, first, n, out, lse);
+        assert_same_rows(&o, first, n, out, lse);
+        free(out), free(lse);
+    }
+    drop(&o);
+}
+
+static const int64_t lengths_of_keys[] = {1, 31, 33, 255, 256, 257, 1023, 1025, 2600, 4096};
+static const struct {
+    int64_t heads, kv_heads, head_dim, value_dim;
+} heads[] = {{1, 1, 1, 1},    {2, 2, 64, 64},   {8, 1, 5, 3},  {4, 2, 80, 40},
+             {3, 1, 33, 130}, {2, 1, 128, 128}, {4, 4, 17, 72}};
+enum { N_LENGTHS = sizeof lengths_of_keys / sizeof *lengths_of_keys, N_HEADS = sizeof heads / sizeof *heads };
+
+static void decoding_gives_the_bits_of_the_full_pass(void **state)
+{
+    (void)state;
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);) {
+        int done = 0;
+        for (int i = 0; i < N_LENGTHS; i++)
+            for (int h = 0; h < N_HEADS; h++, done++) {
+                const shape m = {2,
+                                 heads[h].heads,
+                                 heads[h].kv_heads,
+                                 QUERIES,
+                                 lengths_of_keys[i],
+                                 heads[h].head_dim,
+                                 heads[h].value_dim};
+                const unsigned stages = (unsigned)(i * N_HEADS + h * 5) % DROPOUT; /* every set of the others */
+                check_shape(ctx, m, ATT_F32, stages);
+                check_shape(ctx, m, i % 2 ? ATT_F16 : ATT_BF16, stages);
+            }
+        print_message("%s: %d shapes\n", att_isa(ctx), 2 * done);
+    }
+}
+
+static void any_number_of_threads_gives_the_same_bits(void **state)
+{
+    (void)state;
+    const shape m = {1, 2, 1, 3, 4500, 48, 40};
+    operands o = make(m);
+    att_attention_spec s = spec_of(m);
+    int64_t lengths[4];
+    choose(CAUSAL | BOOLEAN | BIAS, &o, &s, lengths);
+    float *first = NULL;
+    for (int threads = 1; threads <= 16; threads++) {
+        att_ctx *ctx = open_isa(NULL, threads);
+        run(ctx, &s, &o.args);
+        att_close(ctx);
+        if (!first) {
+            first = malloc((size_t)out_count(m) * sizeof *first);
+            memcpy(first, o.out, (size_t)out_count(m) * sizeof *first);
+        }
+        assert_same_bits(first, o.out, out_count(m));
+    }
+    free(first);
+    drop(&o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(decoding_gives_the_bits_of_the_full_pass),
+        cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
