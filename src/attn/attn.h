@@ -21,6 +21,7 @@ struct att_plan {
     const att_mask *mask[ATT_MAX_STAGES];
     unsigned flags; /* of all stages together */
     bool fold;      /* the scale is in the turned queries */
+    bool words;     /* bf16 is multiplied in pairs, forward */
     bool plain;     /* no stage has a parameter or asks for one, so sites need no view of them */
     int group;      /* panels of queries that share a converted block of keys */
     int sink;       /* which modifier is the sink, or -1 */
@@ -117,6 +118,7 @@ typedef struct att_block {
     att_floats query; /* [queries, q_dim] from q0 on */
     att_floats key;   /* [keys, k_dim] from k0 on */
     const float *q;   /* [q_dim][panel], turned by att_turn_queries */
+    bool words;       /* query, key and q are in words of two numbers */
     float *s;         /* [keys][panel], rows stride apart: scores; in backward then the weights */
     float *ds;        /* backward: the same, gradients */
     int64_t stride;
@@ -130,6 +132,14 @@ typedef struct att_block {
 
 /* Queries turned, the scale in them where it belongs there. */
 void att_turn_queries(const att_plan *plan, att_floats query, int queries, float *q);
+/* bf16 in words of two (words.c): whether a plan can, words of so many numbers, rows and values of a block. Rows of
+ * values that are not finite count as 0 there and are named in `unclean`. */
+bool att_words_usable(const att_plan *plan);
+int64_t att_words_in(int64_t dim);
+att_floats att_words_of_rows(const att_rows *r, int64_t first, int64_t n, int64_t dim, float *buffer);
+void att_words_of_values(const att_plan *plan, const att_rows *v, int64_t first, int keys, float *words,
+                         att_clean *unclean);
+
 /* Scores, modified and masked, of the cut's runs. */
 void att_score_block(const att_block *b);
 /* Modifiers alone, over the cut's runs. */

@@ -135,11 +135,14 @@ static void score(const att_block *b, att_tile *t)
     const att_plan *plan = b->plan;
     t->user = plan->score->user;
     t->param = b->score_param;
-    if (plan->score->tile)
+    if (b->words)
+        plan->kernels->word_scores(t->keys, t->queries, att_words_in(t->dim), t->key, t->key_stride, t->query, t->s,
+                                   t->stride);
+    else if (plan->score->tile)
         plan->score->tile(t);
     else
         att_score_pairs(b, t);
-    if (!plan->fold && plan->spec.scale != 1)
+    if ((b->words || !plan->fold) && plan->spec.scale != 1)
         plan->kernels->rescale_tile(t->keys, plan->spec.scale, t->s, t->stride);
 }
 
@@ -247,7 +250,7 @@ void att_add_unclean(const att_plan *plan, const att_cut *cut, const att_clean *
     for (int n = 0; n < clean->n_unclean; n++) {
         const int64_t key = clean->unclean[n];
         for (int i = 0; i < queries; i++)
-            for (int64_t d = 0; (cut->bits[key] >> i & 1) && d < dim; d++)
+            for (int64_t d = 0; (!cut->partial || (cut->bits[key] >> i & 1)) && d < dim; d++)
                 o[d * plan->kernels->panel + i] += w[key * w_stride + i] * x[key * stride + d];
     }
 }

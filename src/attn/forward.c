@@ -27,6 +27,8 @@ typedef struct strip {
 typedef struct scratch {
     float *s, *rescale;   /* [keys of a block][panel], [panel] */
     float *keys, *values; /* [ATT_KEY_BLOCK][k_dim] and [value_dim], where they are not f32 */
+    float *value_words,
+        *weight_words; /* [ATT_KEY_BLOCK / 2][value_dim] and [panel], where bf16 is multiplied in pairs */
     strip strip[ATT_MAX_GROUP];
 } scratch;
 
@@ -51,11 +53,13 @@ static size_t lay_out(const att_plan *plan, float *p, scratch *w)
     struct {
         float **at;
         int64_t count;
-    } parts[4 + 8 * ATT_MAX_GROUP] = {{&w->s, ATT_KEY_BLOCK * panel},
+    } parts[6 + 8 * ATT_MAX_GROUP] = {{&w->s, ATT_KEY_BLOCK * panel},
                                       {&w->rescale, panel},
                                       {&w->keys, converted * ATT_KEY_BLOCK * plan->k_dim},
-                                      {&w->values, converted * ATT_KEY_BLOCK * s->value_dim}};
-    int n = 4;
+                                      {&w->values, converted * ATT_KEY_BLOCK * s->value_dim},
+                                      {&w->value_words, plan->words * ATT_KEY_BLOCK / 2 * s->value_dim},
+                                      {&w->weight_words, plan->words * ATT_KEY_BLOCK / 2 * panel}};
+    int n = 6;
     for (strip *t = w->strip; t < w->strip + plan->group; t++) {
         parts[n].at = &t->q, parts[n++].count = plan->q_dim * panel;
         parts[n].at = &t->rows, parts[n++].count = converted * longest * panel;
@@ -93,8 +97,13 @@ static void clear(partial *p, int panel)
 
 static void begin(const att_plan *plan, const att_site *at, strip *t)
 {
-    t->query = att_rows_read(plan->kernels, &at->q_row, t->q0, t->queries, plan->q_dim, t->rows);
-    att_turn_queries(plan, t->query, t->queries, t->q);
+    if (plan->words) {
+        t->query = att_words_of_rows(&at->q_row, t->q0, t->queries, plan->q_dim, t->rows);
+        plan->kernels->turn_words(t->queries, att_words_in(plan->q_dim), t->query.at, t->query.stride, t->q);
+    } else {
+        t->query = att_rows_read(plan->kernels, &at->q_row, t->q0, t->queries, plan->q_dim, t->rows);
+        att_turn_queries(plan, t->query, t->queries, t->q);
+    }
     clear(&t->total, plan->kernels->panel);
 }
 
@@ -106,37 +115,79 @@ static void open_segment(strip *t, int panel)
         clear(&t->segment, panel);
 }
 
-/* A block of keys and values, from k0 on. */
-static void attend_block(const att_plan *plan, const att_site *at, const strip *t, const att_cut *cut, int64_t k0,
-                         att_floats key, att_floats value, const scratch *w)
+/* A block of keys and values, from k0 on, as it is met by several strips. */
+typedef struct met {
+    int64_t k0;
+    int keys;
+    att_floats key, value;
+    att_clean unclean; /* of values in words */
+} met;
+
+static void meet(const att_plan *plan, const att_site *at, const scratch *w, met *m)
+{
+    const att_kernels *kernels = plan->kernels;
+    const int64_t value_dim = plan->spec.value_dim;
+    if (plan->words) {
+        m->key = att_words_of_rows(&at->k_row, m->k0, m->keys, plan->k_dim, w->keys);
+        att_words_of_values(plan, &at->v, m->k0, m->keys, w->value_words, &m->unclean);
+        if (m->unclean.n_unclean)
+            m->value = att_rows_read(kernels, &at->v, m->k0, m->keys, value_dim, w->values);
+    } else {
+        m->key = att_rows_read(kernels, &at->k_row, m->k0, m->keys, plan->k_dim, w->keys);
+        m->value = att_rows_read(kernels, &at->v, m->k0, m->keys, value_dim, w->values);
+    }
+}
+
+/* o += V'P', where 0 x NaN must not count. */
+static void weigh(const att_plan *plan, const strip *t, const att_cut *cut, const met *m, const scratch *w)
+{
+    const att_kernels *kernels = plan->kernels;
+    const int64_t value_dim = plan->spec.value_dim;
+    const float *rescale = t->into->touched ? w->rescale : NULL;
+    att_clean clean;
+    if (plan->words) {
+        kernels->word_weigh(cut->n_runs, cut->run, value_dim, w->value_words, w->s, w->weight_words, rescale,
+                            t->into->o);
+        clean.n_unclean = 0;
+        for (int i = 0; i < m->unclean.n_unclean; i++)
+            for (int r = 0; r < cut->n_runs; r++)
+                if (cut->run[r].first <= m->unclean.unclean[i] && m->unclean.unclean[i] < cut->run[r].last)
+                    clean.unclean[clean.n_unclean++] = m->unclean.unclean[i];
+    } else {
+        att_cut_clean(plan, cut, t->queries, m->value.at, m->value.stride, value_dim, &clean);
+        kernels->weigh(t->queries, clean.n_runs, clean.run, value_dim, m->value.at, m->value.stride, w->s, rescale,
+                       t->into->o);
+    }
+    att_add_unclean(plan, cut, &clean, t->queries, m->value.at, m->value.stride, value_dim, w->s, kernels->panel,
+                    t->into->o);
+}
+
+static void attend_block(const att_plan *plan, const att_site *at, const strip *t, const att_cut *cut, const met *m,
+                         const scratch *w)
 {
     partial *p = t->into;
     const att_kernels *kernels = plan->kernels;
-    const int64_t value_dim = plan->spec.value_dim;
     const att_block b = {.plan = plan,
                          .site = at,
                          .cut = cut,
                          .q0 = t->q0,
-                         .k0 = k0,
+                         .k0 = m->k0,
                          .queries = t->queries,
                          .query = t->query,
-                         .key = key,
+                         .key = m->key,
                          .q = t->q,
+                         .words = plan->words,
                          .s = w->s,
                          .stride = kernels->panel,
                          .score_param = at->score_param,
                          .modifier_param = at->modifier_param};
-    att_clean clean;
     uint64_t keep[ATT_KEY_BLOCK];
     att_score_block(&b);
     kernels->soften(t->queries, cut->partial || plan->n_modifiers || !(plan->score->flags & ATT_DOT), cut->n_runs,
                     cut->run, w->s, p->max, p->sum, w->rescale);
     att_keep_block(&b, keep);
     att_drop_block(&b, keep, w->s);
-    att_cut_clean(plan, cut, t->queries, value.at, value.stride, value_dim, &clean);
-    kernels->weigh(t->queries, clean.n_runs, clean.run, value_dim, value.at, value.stride, w->s,
-                   p->touched ? w->rescale : NULL, p->o);
-    att_add_unclean(plan, cut, &clean, t->queries, value.at, value.stride, value_dim, w->s, kernels->panel, p->o);
+    weigh(plan, t, cut, m, w);
     p->touched = true;
 }
 
@@ -193,21 +244,20 @@ static void finish(const att_plan *plan, const att_site *at, const strip *t, con
 static void attend_segment(const att_plan *plan, const att_site *at, int n_strips, int64_t first, int64_t last,
                            scratch *w)
 {
-    const att_attention_spec *s = &plan->spec;
-    for (int64_t k0 = first; k0 < last; k0 += ATT_KEY_BLOCK) {
-        const int keys = (int)(last - k0 < ATT_KEY_BLOCK ? last - k0 : ATT_KEY_BLOCK);
-        att_floats key = {0}, value = {0};
+    met m;
+    for (m.k0 = first; m.k0 < last; m.k0 += ATT_KEY_BLOCK) {
+        bool is_met = false;
+        m.keys = (int)(last - m.k0 < ATT_KEY_BLOCK ? last - m.k0 : ATT_KEY_BLOCK);
         for (int i = 0; i < n_strips; i++) {
             strip *t = &w->strip[i];
             att_cut cut;
-            att_cut_block(plan, at, t->q0, t->queries, k0, keys, &cut);
+            att_cut_block(plan, at, t->q0, t->queries, m.k0, m.keys, &cut);
             if (cut.n_runs == 0)
                 continue;
-            if (!key.at) {
-                key = att_rows_read(plan->kernels, &at->k_row, k0, keys, plan->k_dim, w->keys);
-                value = att_rows_read(plan->kernels, &at->v, k0, keys, s->value_dim, w->values);
-            }
-            attend_block(plan, at, t, &cut, k0, key, value, w);
+            if (!is_met)
+                meet(plan, at, w, &m);
+            is_met = true;
+            attend_block(plan, at, t, &cut, &m, w);
         }
     }
 }

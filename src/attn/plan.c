@@ -182,6 +182,7 @@ att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan *
     e = e ? e : check_masks(ctx, p);
     e = e ? e : check_window(ctx, p);
     e = e ? e : check_align(ctx, p);
+    p->words = !e && att_words_usable(p);
     p->plain = !e && p->n_modifiers == 0 && p->score->tile && !p->score->param[0].name &&
                (p->score->tile_back || (p->score->flags & ATT_DOT));
     p->group = p->spec.dtype == ATT_F32 ? 1 : ATT_MAX_GROUP;
@@ -251,7 +252,9 @@ att_status att_plan_describe(const att_plan *plan, const att_attention_args *arg
     snprintf(d.why, sizeof d.why, "%s in tiles%s%s; %d modifiers, %d masks; %s", plan->score->name,
              plan->score->tile ? "" : " pair by pair, as it has only a formula",
              plan->fold ? ", scale in the queries" : "", plan->n_modifiers, plan->n_masks,
-             s->dtype == ATT_F32 ? "f32 in place" : "converted to f32 block by block");
+             s->dtype == ATT_F32 ? "f32 in place"
+             : plan->words       ? "bf16 in pairs"
+                                 : "converted to f32 block by block");
     if (args) {
         att_call call;
         const att_status e = att_call_check(plan, args, false, &call);

@@ -67,6 +67,14 @@ typedef struct att_kernels {
     void (*few_close)(int64_t dim, float inverse, float *o);
     void (*few_merge)(int64_t dim, float *max, float *sum, float *o, float max2, float sum2, const float *o2);
 
+    /* bf16.c: see there; NULL where pairs of bf16 cannot be multiplied */
+    void (*turn_words)(int64_t rows, int64_t words, const float *x, int64_t stride, float *y);
+    void (*word_scores)(int64_t keys, int64_t queries, int64_t words, const float *k, int64_t stride, const float *q,
+                        float *s, int64_t s_stride);
+    bool (*words_of_rows)(int64_t n, const uint16_t *even, const uint16_t *odd, float *y);
+    void (*word_weigh)(int n_runs, const att_run *run, int64_t dim, const float *v, const float *p, float *p_words,
+                       const float *rescale, float *o);
+
     /* attention_backward.c: see there */
     void (*panel_rows)(int64_t rows, int64_t all, int64_t n, const float *x, int64_t stride, float scale, float *y);
     void (*over_columns)(int columns, int64_t m, int64_t k, const float *a, int64_t lda, const float *b, float *c,

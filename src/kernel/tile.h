@@ -29,8 +29,17 @@ typedef struct tile_args {
     const float *scale; /* START_SCALED: start = c[r][j] scale[j] */
 } tile_args;
 
-/* One panel: x [rows, n] -> y [n][PANEL] = scale x^T; columns behind the rows are 0, up to a whole vector. */
-static inline void tile_turn(int64_t rows, int64_t n, const float *x, int64_t stride, float scale, float *y)
+/* A file that multiplies something else than floats says so before (bf16.c: pairs). */
+#ifndef TILE_MULTIPLY_ADD
+#define TILE_MULTIPLY_ADD v_fma
+#endif
+
+ATT_INLINE vf tile_scale(const bool scaled, vf x, vf factor) { return scaled ? v_mul(x, factor) : x; }
+
+/* One panel: x [rows, n] -> y [n][PANEL] = x^T, scaled or just moved; columns behind the rows are 0, up to a whole
+ * vector. */
+ATT_INLINE void tile_turn_as(const bool scaled, int64_t rows, int64_t n, const float *x, int64_t stride, float scale,
+                             float *y)
 {
     const vf factor = v_set(scale);
     for (int64_t i = 0; i < rows; i += ATT_LANES)
@@ -39,18 +48,24 @@ static inline void tile_turn(int64_t rows, int64_t n, const float *x, int64_t st
             vf t[ATT_LANES];
             if (rows - i >= ATT_LANES && columns == ATT_LANES) { /* all of it stays in registers */
                 ATT_UNROLL (r, ATT_LANES)
-                    t[r] = v_mul(v_load(x + (i + r) * stride + j), factor);
+                    t[r] = tile_scale(scaled, v_load(x + (i + r) * stride + j), factor);
                 v_transpose(t);
                 ATT_UNROLL (c, ATT_LANES)
                     v_store(y + (j + c) * PANEL + i, t[c]);
                 continue;
             }
             for (int r = 0; r < ATT_LANES; r++)
-                t[r] = i + r < rows ? v_mul(v_load_n(x + (i + r) * stride + j, columns), factor) : v_set(0);
+                t[r] =
+                    i + r < rows ? tile_scale(scaled, v_load_n(x + (i + r) * stride + j, columns), factor) : v_set(0);
             v_transpose(t);
             for (int c = 0; c < columns; c++)
                 v_store(y + (j + c) * PANEL + i, t[c]);
         }
+}
+
+static inline void tile_turn(int64_t rows, int64_t n, const float *x, int64_t stride, float scale, float *y)
+{
+    tile_turn_as(true, rows, n, x, stride, scale, y);
 }
 
 /* rows and vectors are constants where this is inlined. */
@@ -80,7 +95,7 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
         ATT_UNROLL (r, rows) {
             const vf y = v_keep(v_set(a[r * row_step]));
             ATT_UNROLL (v, vectors)
-                acc[r][v] = v_fma(y, x[v], acc[r][v]);
+                acc[r][v] = TILE_MULTIPLY_ADD(y, x[v], acc[r][v]);
         }
     }
 
