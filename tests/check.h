@@ -23,7 +23,7 @@
 
 /* ---- less, where everything takes fifty times as long */
 
-/* 1, or n where ATTEND_TEST_LESS=1, as ./dev valgrind has it: loops over like cases go in steps of this. */
+/* 1, or n where ATTEND_TEST_LESS=1, as ./dev valgrind and neon have it: loops over like cases go in steps of this. */
 static inline int check_step(int n)
 {
     const char *less = getenv("ATTEND_TEST_LESS");
@@ -32,12 +32,16 @@ static inline int check_step(int n)
 
 /* ---- instruction sets */
 
-/* The next one that this machine can run: for (int isa = -1; check_next_isa(&isa);) */
+/* The next one that this machine can run, of $ATT_ISA only that: for (int isa = -1; check_next_isa(&isa);) */
 static inline bool check_next_isa(int *isa)
 {
+    const char *name = getenv("ATT_ISA");
+    const int only = name && *name ? att_isa_find(name) : -1;
+    if (name && *name && (only < 0 || !att_isa_usable(only)))
+        fail_msg("ATT_ISA=%s cannot run here", name);
     do
         ++*isa;
-    while (*isa < att_isa_count() && !att_isa_usable(*isa));
+    while (*isa < att_isa_count() && (!att_isa_usable(*isa) || (only >= 0 && *isa != only)));
     return *isa < att_isa_count();
 }
 
