@@ -90,6 +90,7 @@ static void what_was_measured_is_said(void **state)
     assert_true(fabs(number(v, "gflops") * number(v, "ms") * 1e6 / flops - 1) < 1e-5);
     /* q, dq; k, dk; v, dv; out, dout; lse */
     assert_true(number(v, "tensor_bytes") == 4 * 2 * 600 * (2 * 4 * 24 + 2 * 2 * 24 + 2 * 2 * 40 + 2 * 4 * 40 + 4));
+    assert_true(number(v, "process_peak_bytes") > number(v, "tensor_bytes"));
     json_decref(v);
     assert_int_equal(tool("$A bench attention --q-len 20 --mask causal --pass bwd -r 1"), 0);
     assert_has(tool_out, "attention backward, B1 H12 20x20 D64, mask causal, f32, ");

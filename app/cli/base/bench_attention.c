@@ -126,6 +126,19 @@ static void title_of(const attention_case *c, char *text, size_t size)
     add(text, size, ", %s%s", att_dtype_name(c->spec.dtype), s->layout == LAYOUT_BTHD ? ", bthd" : "");
 }
 
+/* Bytes that the process had in memory at its peak; 0 where the system does not tell. */
+static double peak_bytes(void)
+{
+    char line[128];
+    long long kib = 0;
+    FILE *f = fopen("/proc/self/status", "r");
+    while (f && fgets(line, sizeof line, f) && sscanf(line, "VmHWM: %lld", &kib) != 1)
+        ;
+    if (f)
+        fclose(f);
+    return 1024 * (double)kib;
+}
+
 static int report(const attention_case *c, const bench_times *times, double error)
 {
     const att_plan_info *info = &c->info;
@@ -139,6 +152,7 @@ static int report(const attention_case *c, const bench_times *times, double erro
     json_object_set_new(row, "skipped", json_real(info->skipped));
     json_object_set_new(row, "workspace_bytes", json_integer((json_int_t)workspace));
     json_object_set_new(row, "tensor_bytes", json_integer((json_int_t)c->bytes));
+    json_object_set_new(row, "process_peak_bytes", json_integer((json_int_t)peak_bytes()));
     title_of(c, title, sizeof title);
     int code = bench_report(c->ctx, "attention", title, row, attention_flops(c), times, error, json);
     if (!code && !json)
