@@ -221,7 +221,8 @@ typedef struct att_attention_spec {
     int64_t key_dim;   /* of k, for a score whose queries and keys differ; 0 = head_dim */
     int64_t value_dim; /* of v and out; 0 = head_dim */
     int64_t score_dim; /* of what att_score_additive makes of queries and keys; 0: they are given projected */
-    att_dtype dtype;   /* of q, k, v, out and their gradients: ATT_F32, ATT_F16 or ATT_BF16; sums are in f32 */
+    att_dtype dtype;   /* of q, k, v, out and their gradients: ATT_F32, ATT_F16 or ATT_BF16; sums are in f32. On
+                          avx512bf16, the forward of more than a few queries rounds weights of bf16 to bf16 */
     const att_score *score;                       /* NULL = att_score_dot */
     float scale;                                  /* of the score; 0 = 1 / sqrt(head_dim) for dot, 1 for others */
     const att_modifier *modifier[ATT_MAX_STAGES]; /* applied in this order, up to the first NULL */
