@@ -55,7 +55,7 @@ void att_pool_close(att_ctx *ctx, att_thread_pool *p); /* NULL is allowed */
  * call, never to the context. A call that finds the threads taken, or is made inside another, runs alone as thread 0;
  * a call with n = 1 takes no threads, so one inside it may.
  * With the caller's own parallel_for, the call is split into att_threads(ctx) strands, whose number `thread` is.
- * Bodies begin in ascending order of i. Each runs with the default floating-point environment, whatever the host set. */
+ * Bodies begin in ascending order of i, and run with the default floating-point environment, whatever the host's. */
 void att_parallel(att_ctx *ctx, int n, void (*body)(void *arg, int i, int thread), void *arg);
 
 /* In a loop that waits for another thread: lets the processor do something else. */

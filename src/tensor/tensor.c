@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static const struct {
     const char *name;
@@ -128,6 +129,30 @@ att_status att_check(att_ctx *ctx, const char *name, const att_tensor *t, att_dt
     return ATT_OK;
 }
 
+/* Where each stride is longer than all that the smaller ones reach, no two elements are one. Layouts that interleave
+ * otherwise are refused as well. */
+static att_status check_no_overlap(att_ctx *ctx, const char *name, const att_tensor *t)
+{
+    int64_t reach = 0; /* of the smaller strides together */
+    bool done[ATT_MAX_RANK] = {false};
+    for (int n = 0; n < t->rank; n++) {
+        int next = -1;
+        for (int i = 0; i < t->rank; i++)
+            if (!done[i] && t->dim[i] > 1 && (next < 0 || llabs(t->stride[i]) < llabs(t->stride[next])))
+                next = i;
+        if (next < 0)
+            return ATT_OK;
+        if (llabs(t->stride[next]) <= reach)
+            return att_fail(ctx, ATT_ERR_SHAPE,
+                            "%s is written, so its elements must not overlap: %s.stride[%d] = %" PRId64
+                            ", but the smaller strides reach %" PRId64 " elements",
+                            name, name, next, t->stride[next], reach);
+        reach += (t->dim[next] - 1) * llabs(t->stride[next]);
+        done[next] = true;
+    }
+    return ATT_OK;
+}
+
 att_status att_check_output(att_ctx *ctx, const char *name, const att_tensor *t, att_dtype dtype, int rank)
 {
     const att_status s = att_check(ctx, name, t, dtype, rank);
@@ -137,7 +162,7 @@ att_status att_check_output(att_ctx *ctx, const char *name, const att_tensor *t,
         if (t->dim[i] > 1 && t->stride[i] == 0)
             return att_fail(ctx, ATT_ERR_SHAPE, "%s is written, so %s.stride[%d] = 0 must not repeat %" PRId64 " times",
                             name, name, i, t->dim[i]);
-    return ATT_OK;
+    return check_no_overlap(ctx, name, t);
 }
 
 att_status att_check_dim(att_ctx *ctx, const char *name, const att_tensor *t, int i, const char *what, int64_t value)

@@ -21,7 +21,7 @@ const char *att_shape_text(const att_tensor *t, char text[ATT_SHAPE_TEXT]);
 att_status att_check_view(att_ctx *ctx, const char *name, const att_tensor *t);
 /* A sound view of this dtype and rank. */
 att_status att_check(att_ctx *ctx, const char *name, const att_tensor *t, att_dtype dtype, int rank);
-/* The same, to be written: no stride may be 0 where there is more than one element. */
+/* The same, to be written: no two elements may be one. */
 att_status att_check_output(att_ctx *ctx, const char *name, const att_tensor *t, att_dtype dtype, int rank);
 /* t->dim[i] is `value`, which is that of `what`: att_check_dim(ctx, "b", b, 0, "a.dim[1]", a->dim[1]). */
 att_status att_check_dim(att_ctx *ctx, const char *name, const att_tensor *t, int i, const char *what, int64_t value);

@@ -104,6 +104,12 @@ static void checks_name_the_argument_and_both_values(void **state)
     att_wrap(&t, x, ATT_F32, ATT_DIMS(4, 6), (const int64_t[]){0, 1});
     assert_int_equal(att_check_output(NULL, "out", &t, ATT_F32, 2), ATT_ERR_SHAPE);
     says("out.stride[0] = 0");
+    att_wrap(&t, x, ATT_F32, ATT_DIMS(4, 6), (const int64_t[]){5, 1});
+    assert_int_equal(att_check_output(NULL, "out", &t, ATT_F32, 2), ATT_ERR_SHAPE);
+    says("out is written, so its elements must not overlap: out.stride[0] = 5, but the smaller strides reach 5 "
+         "elements");
+    att_wrap(&t, x, ATT_F32, ATT_DIMS(4, 6), (const int64_t[]){1, 4});
+    assert_int_equal(att_check_output(NULL, "out", &t, ATT_F32, 2), ATT_OK);
     att_wrap(&t, NULL, ATT_F32, ATT_DIMS(4, 6), NULL);
     assert_int_equal(att_check(NULL, "q", &t, ATT_F32, 2), ATT_ERR_ARGUMENT);
     says("q [4, 6] has no memory");
