@@ -49,6 +49,12 @@ write_safetensors("two", [("a", "I64", [1]), ("b", "BF16", [2, 2])], {"format": 
 write_safetensors("kinds", [(d.lower(), d, [1]) for d in SIZES])
 write_safetensors("shapes", [("scalar", "F32", []), ("none", "F16", [0, 7]), ("deep", "U8", [1] * 8)])
 
+# ---- attention: bytes that choose a call; behind their end all choices are the first
+
+write("attention", "first", b"\0")
+for n in range(4):
+    write("attention", f"mixed-{n}", bytes((i * i * 37 + i * (101 + 2 * n) + n * 59) % 251 for i in range(160)))
+
 # ---- config: the settings of a sentence-transformers folder, in the order of `files` in ../config.c
 
 BERT = {"model_type": "bert", "hidden_act": "gelu", "hidden_size": 12, "intermediate_size": 16, "layer_norm_eps": 1e-12,
