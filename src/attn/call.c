@@ -255,9 +255,11 @@ att_status att_call_check_grads(const att_call *c, const att_attention_grads *gr
         const att_tensor *t, *like;
     } outputs[] = {{"dq", &g->dq, &a->q}, {"dk", &g->dk, &a->k}, {"dv", &g->dv, &a->v}};
     for (int i = 0; !e && i < 3; i++) {
-        e = att_call_check_grad(c, outputs[i].name, outputs[i].t, outputs[i].name + 1, outputs[i].like, g);
-        if (!e && att_given(outputs[i].t))
-            e = check_contiguous(c, outputs[i].name, outputs[i].t);
+        if (att_given(outputs[i].t)) {
+            e = att_check(ctx, outputs[i].name, outputs[i].t, outputs[i].like->dtype, axes_of(c)->rank);
+            e = e ? e : check_contiguous(c, outputs[i].name, outputs[i].t);
+        }
+        e = e ? e : att_call_check_grad(c, outputs[i].name, outputs[i].t, outputs[i].name + 1, outputs[i].like, g);
     }
     return e ? e : att_params_check_grads(c, g);
 }
