@@ -37,6 +37,40 @@ static const att_score own_score = {.name = "bell",
                                     .formula = bell,
                                     .derivative = bell_derivative};
 
+/* sum of gain q k: bilinear, so a scale comes with the queries of the tile; back it goes by its derivative */
+static inline double weighted(const att_pair *p)
+{
+    double s = 0;
+    for (int64_t d = 0; d < p->dim && d < p->key_dim; d++)
+        s += (double)p->param[0].data[d] * p->query[d] * p->key[d];
+    return s;
+}
+static inline void weighted_derivative(const att_pair *p, double ds, double *dq, double *dk, double *const *dparam)
+{
+    for (int64_t d = 0; d < p->dim && d < p->key_dim; d++) {
+        dq[d] += ds * p->param[0].data[d] * p->key[d];
+        dk[d] += ds * p->param[0].data[d] * p->query[d];
+        if (dparam[0])
+            dparam[0][d] += ds * p->query[d] * p->key[d];
+    }
+}
+static inline void weighted_tile(const att_tile *t)
+{
+    for (int j = 0; j < t->keys; j++)
+        for (int i = 0; i < t->queries; i++) {
+            float s = 0;
+            for (int64_t d = 0; d < t->dim && d < t->key_dim; d++)
+                s += t->param[0].data[d] * t->query[d * t->columns + i] * t->key[j * t->key_stride + d];
+            t->s[j * t->stride + i] = s;
+        }
+}
+static const att_score own_tiled_score = {.name = "weighted",
+                                          .flags = ATT_BILINEAR,
+                                          .param = {{.name = "gains", .extent = {ATT_HEAD_DIM}}},
+                                          .formula = weighted,
+                                          .derivative = weighted_derivative,
+                                          .tile = weighted_tile};
+
 static inline double wave(const att_pair *p, double s) { return s + p->param->data[0] * sin(s); }
 static inline double wave_derivative(const att_pair *p, double s, double ds, double *dparam)
 {
@@ -81,7 +115,7 @@ static const att_mask own_tiled_mask = {
 /* ---- factors */
 
 #define HANDLE(kind, name) &att_##kind##_##name,
-static const att_score *const scores[] = {ATT_score_LIST(HANDLE) & own_score};
+static const att_score *const scores[] = {ATT_score_LIST(HANDLE) & own_score, &own_tiled_score};
 static const att_modifier *const modifiers[] = {NULL, ATT_modifier_LIST(HANDLE) & own_modifier};
 static const att_mask *const masks[] = {NULL, ATT_mask_LIST(HANDLE) & own_mask, &own_tiled_mask};
 static const struct {
@@ -322,6 +356,7 @@ static inline void set_stages(trial *t)
     const att_score *made = score->set ? score->set[0] : score;
     int n_modifiers = 0, n_masks = 0;
     t->spec.score = score;
+    t->spec.scale = t->c->of[SHAPE] % 2 ? 0.6f : 0; /* given, or the score's own */
     for (int i = 0; i < ATT_MAX_PARAMS; i++)
         make_param(t, &t->args.score_param[i], &made->param[i], 0);
     for (int f = MODIFIER_1; f <= MODIFIER_3; f++) {

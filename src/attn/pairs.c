@@ -69,6 +69,7 @@ static void flush(int64_t n, double *x, float *y, int64_t step)
 void att_score_pairs_back(const att_block *b, const att_tile *t)
 {
     const att_attention_spec *s = &b->plan->spec;
+    const double factor = b->plan->fold ? s->scale : 1; /* otherwise ds has it */
     att_pair p = pair_of(b, t);
     double *dq = b->pair, *dk = dq + s->head_dim, *dparam[ATT_MAX_PARAMS] = {NULL}, *end = dk + s->key_dim;
     for (int n = 0; n < ATT_MAX_PARAMS; end += t->param[n++].count)
@@ -79,11 +80,11 @@ void att_score_pairs_back(const att_block *b, const att_tile *t)
             const float ds = t->ds[j * t->stride + i];
             if (!move(b, t, i, j, &p) || ds == 0)
                 continue;
-            b->plan->score->derivative(&p, ds, dq, dk, dparam);
-            for (int64_t d = 0; b->plan->fold && d < s->key_dim; d++)
-                dk[d] *= s->scale;
+            b->plan->score->derivative(&p, factor * ds, dq, dk, dparam);
             flush(s->key_dim, dk, t->dkey + j * t->dkey_stride, 1);
         }
+        for (int64_t d = 0; d < s->head_dim; d++)
+            dq[d] /= factor;
         flush(s->head_dim, dq, t->dquery + i, t->columns);
     }
     for (int n = 0; n < ATT_MAX_PARAMS; n++)
