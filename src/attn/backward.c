@@ -313,6 +313,8 @@ static void in_turn(const work *x, int64_t q0, int queries, const att_cut *cut, 
     if (x->task->k0 == 0)
         memset(x->dq_sum + q0 * dim, 0, (size_t)(n_panels * panel * dim) * sizeof *x->dq_sum);
     for (int i = 0; i < n_panels; i++) {
+        if (cut[i].n_runs == 0)
+            continue;
         const att_block b = block_of(x, q0 + i * panel, in_panel(queries, i, (int)panel), i, &cut[i]);
         att_score_block_back(&b);
         if (x->plan->score->flags & ATT_DOT)
