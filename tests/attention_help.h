@@ -89,8 +89,6 @@ static inline void choose(unsigned stages, operands *o, att_attention_spec *s, i
     }
 }
 
-static inline att_ctx *open_isa(const char *isa, int threads) { return check_open(isa, threads); }
-
 static inline void run(att_ctx *ctx, const att_attention_spec *s, const att_attention_args *a)
 {
     if (att_attention(ctx, s, a))

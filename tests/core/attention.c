@@ -92,7 +92,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     choose(ALL_STAGES, &o, &s, lengths);
     float *first = NULL;
     for (int threads = 1; threads <= 16; threads++) {
-        att_ctx *ctx = open_isa(NULL, threads);
+        att_ctx *ctx = check_open(NULL, threads);
         run(ctx, &s, &o.args);
         att_close(ctx);
         if (!first) {
@@ -108,7 +108,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
 static void ragged_and_alone_give_the_same_bits_as_a_padded_batch(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa(NULL, 2);
+    att_ctx *ctx = check_open(NULL, 2);
     const shape n = {3, 4, 2, 70, 70, 24, 16};
     const int64_t lengths[3] = {70, 1, 33}, offsets[4] = {0, 70, 71, 104};
     operands o = make(n);
@@ -161,7 +161,7 @@ static void ragged_and_alone_give_the_same_bits_as_a_padded_batch(void **state)
 static void strides_change_nothing(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa(NULL, 2);
+    att_ctx *ctx = check_open(NULL, 2);
     const shape n = {2, 4, 4, 37, 37, 24, 24};
     operands o = make(n);
     const att_attention_spec s = spec_of(n);
@@ -194,7 +194,7 @@ static void strides_change_nothing(void **state)
 static void the_future_cannot_change_the_causal_past(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa(NULL, 2);
+    att_ctx *ctx = check_open(NULL, 2);
     const shape n = {1, 1, 1, 1300, 1300, 16, 16};
     operands o = make(n);
     att_attention_spec s = spec_of(n);
@@ -216,7 +216,7 @@ static void the_future_cannot_change_the_causal_past(void **state)
 static void a_chunk_of_queries_at_its_start_equals_the_full_pass(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa(NULL, 2);
+    att_ctx *ctx = check_open(NULL, 2);
     const shape n = {1, 2, 1, 600, 600, 32, 32};
     operands o = make(n);
     att_attention_spec s = spec_of(n);
@@ -247,7 +247,7 @@ static void a_chunk_of_queries_at_its_start_equals_the_full_pass(void **state)
 static void pieces_of_the_keys_merge(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa(NULL, 2);
+    att_ctx *ctx = check_open(NULL, 2);
     const shape n = {2, 3, 3, 21, 130, 16, 24};
     operands whole = make(n), o = make(n);
     const att_attention_spec s = spec_of(n);
@@ -281,7 +281,7 @@ static void pieces_of_the_keys_merge(void **state)
 static void values_of_one_give_one(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa(NULL, 2);
+    att_ctx *ctx = check_open(NULL, 2);
     operands o = make(middle);
     for (int64_t i = 0; i < middle.batch * middle.kv_heads * middle.tk * middle.value_dim; i++)
         o.v[i] = 1;
@@ -296,7 +296,7 @@ static void values_of_one_give_one(void **state)
 static void permuting_keys_with_their_values_changes_only_rounding(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa(NULL, 2);
+    att_ctx *ctx = check_open(NULL, 2);
     const shape n = {1, 1, 1, 20, 301, 24, 24};
     operands o = make(n), p = make(n);
     for (int64_t i = 0; i < 301; i++) { /* 47 and 301 have no common factor */
@@ -315,7 +315,7 @@ static void permuting_keys_with_their_values_changes_only_rounding(void **state)
 static void grouped_heads_equal_repeated_heads(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa(NULL, 2);
+    att_ctx *ctx = check_open(NULL, 2);
     const shape grouped = {2, 6, 2, 21, 50, 16, 8}, repeated = {2, 6, 6, 21, 50, 16, 8};
     operands g = make(grouped), r = make(repeated);
     for (int b = 0; b < 2; b++)
@@ -386,7 +386,7 @@ static void what_is_not_finite_reaches_only_those_who_attend_to_it(void **state)
 static void a_bias_of_minus_infinity_forbids_and_huge_scores_stay_finite(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa(NULL, 1);
+    att_ctx *ctx = check_open(NULL, 1);
     const shape n = {1, 1, 1, 35, 40, 8, 8};
     operands o = make(n), m = make(n);
     att_attention_spec with_bias = spec_of(n), with_mask = spec_of(n);
@@ -411,7 +411,7 @@ static void a_bias_of_minus_infinity_forbids_and_huge_scores_stay_finite(void **
 static void weights_on_demand_agree_with_the_definition(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa(NULL, 2);
+    att_ctx *ctx = check_open(NULL, 2);
     operands o = make(middle);
     att_attention_spec s = spec_of(middle);
     int64_t lengths[4];
@@ -441,7 +441,7 @@ static void weights_on_demand_agree_with_the_definition(void **state)
 static void a_plan_says_what_it_will_do(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa(NULL, 2);
+    att_ctx *ctx = check_open(NULL, 2);
     const shape n = {1, 2, 2, 1024, 1024, 64, 32};
     operands o = make(n);
     att_attention_spec s = spec_of(n);

@@ -95,7 +95,7 @@ static void agree_with_differences(const att_plan *plan, const att_site *at, con
 static void the_reference_agrees_with_finite_differences(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa("scalar", 1);
+    att_ctx *ctx = check_open("scalar", 1);
     const shape n = {1, 1, 1, 5, 7, 6, 4};
     for (unsigned stages = 0; stages <= ALL_STAGES; stages++) {
         if (stages & LENGTHS)
@@ -228,7 +228,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     choose(ALL_STAGES, &o, &s, lengths);
     want_bias(&first, &o);
     for (int threads = 1; threads <= 16; threads++) {
-        att_ctx *ctx = open_isa(NULL, threads);
+        att_ctx *ctx = check_open(NULL, threads);
         gradients r = make_gradients(&o);
         want_bias(&r, &o);
         run_both(ctx, &s, &o, threads == 1 ? &first : &r);
@@ -247,7 +247,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
 static void accumulating_adds_to_what_is_there(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa(NULL, 2);
+    att_ctx *ctx = check_open(NULL, 2);
     const shape n = {1, 2, 2, 40, 50, 16, 24};
     operands o = make(n);
     const att_attention_spec s = spec_of(n);
@@ -266,7 +266,7 @@ static void accumulating_adds_to_what_is_there(void **state)
 static void rows_and_keys_without_a_pair_have_gradient_zero(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa(NULL, 1);
+    att_ctx *ctx = check_open(NULL, 1);
     const shape n = {2, 2, 2, 40, 70, 8, 8};
     operands o = make(n);
     gradients r = make_gradients(&o);
@@ -321,7 +321,7 @@ static void what_is_not_finite_reaches_no_gradient_of_those_who_do_not_attend(vo
 static void wrong_gradients_are_named(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa(NULL, 1);
+    att_ctx *ctx = check_open(NULL, 1);
     const shape n = {1, 2, 2, 5, 9, 8, 8};
     operands o = make(n);
     gradients r = make_gradients(&o);

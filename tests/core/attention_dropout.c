@@ -61,7 +61,7 @@ static void a_sequence_drops_the_same_alone_and_in_parts(void **state)
 {
     (void)state;
     enum { FIRST = 45, COUNT = 20 };
-    att_ctx *ctx = open_isa(NULL, 2);
+    att_ctx *ctx = check_open(NULL, 2);
     const uint32_t ids[3] = {10, 11, 12};
     const int64_t starts[3] = {217, 217, 217};
     const shape n = middle, one = {1, n.heads, n.kv_heads, n.tq, n.tk, n.head_dim, n.value_dim};
@@ -105,7 +105,7 @@ static void a_sequence_drops_the_same_alone_and_in_parts(void **state)
 static void what_is_not_dropped_from_stays(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa(NULL, 2);
+    att_ctx *ctx = check_open(NULL, 2);
     const uint32_t ids[3] = {1, 2, 3};
     operands o = make(middle), plain = make(middle);
     att_attention_spec s = spec_of(middle);
@@ -141,7 +141,7 @@ static void the_expected_output_is_that_without_dropout(void **state)
     enum { N = 3000 };
     const shape n = {1, 2, 1, 6, 37, 8, 5};
     const float rates[] = {0.1f, 0.5f, 0.9f};
-    att_ctx *ctx = open_isa(NULL, 1);
+    att_ctx *ctx = check_open(NULL, 1);
     for (int r = 0; r < 3; r++) {
         const double p = (double)rates[r];
         const uint32_t id = 0;

@@ -270,7 +270,7 @@ static const wrong wrongs[] = {
 static void each_wrong_argument_is_named_and_nothing_is_written(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa(NULL, 1);
+    att_ctx *ctx = check_open(NULL, 1);
     const shape n = {2, 2, 2, 5, 9, 8, 8};
     for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
         operands o = make(n), untouched = make(n);

@@ -70,7 +70,7 @@ static void check_reference(att_ctx *ctx, trial *t)
 static void the_reference_agrees_with_finite_differences_for_each_stage(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa("scalar", 1);
+    att_ctx *ctx = check_open("scalar", 1);
     static const int factors[] = {SCORE, MODIFIER_1, MASK_1};
     for (int f = 0; f < COUNT(factors); f++)
         for (int level = 0; level < levels(factors[f]); level++) {

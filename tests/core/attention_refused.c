@@ -206,7 +206,7 @@ static void check_refused(att_ctx *ctx, const call *c, const char *sentence, boo
 static void a_wrong_number_is_named_with_what_was_expected_and_nothing_is_written(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa(NULL, 1);
+    att_ctx *ctx = check_open(NULL, 1);
     for (size_t i = 0; i < sizeof wrong_numbers / sizeof *wrong_numbers; i++) {
         const wrong_number *w = &wrong_numbers[i];
         call c = everything();
@@ -251,7 +251,7 @@ static const alias aliases[] = {
 static void what_is_written_overlaps_nothing(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa(NULL, 1);
+    att_ctx *ctx = check_open(NULL, 1);
     for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++) {
         const alias *w = &aliases[i];
         call c = everything();
@@ -265,7 +265,7 @@ static void what_is_written_overlaps_nothing(void **state)
 static void without_arguments_gradients_or_the_log_sum_exp_there_is_no_backward(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa(NULL, 1);
+    att_ctx *ctx = check_open(NULL, 1);
     call c = everything();
     att_plan *plan;
     assert_int_equal(att_plan_new(ctx, &c.spec, &plan), ATT_OK);

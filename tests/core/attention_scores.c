@@ -374,7 +374,7 @@ static void agrees_with_differences(const att_plan *plan, const test_call *c, co
 static void the_reference_agrees_with_finite_differences(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa("scalar", 1);
+    att_ctx *ctx = check_open("scalar", 1);
     for (int k = 0; k < N_KINDS; k++) {
         test_call c = make_call(&kinds[k], (sizes){1, 1, 1, 4, 5, 3, 3, 6, 2}, true);
         att_plan *plan = plan_of(ctx, &c);
@@ -410,7 +410,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
             const sizes n = {2, 4, 2, 83, 300, 40, 40, 24, 24};
             test_call first = make_call(&kinds[k], n, shared), c = make_call(&kinds[k], n, shared);
             for (int threads = 1; threads <= 16; threads += check_step(5)) {
-                att_ctx *ctx = open_isa(NULL, threads);
+                att_ctx *ctx = check_open(NULL, threads);
                 run_both(ctx, threads == 1 ? &first : &c);
                 if (threads > 1)
                     same_gradients(&first, &c);
@@ -543,7 +543,7 @@ static void ragged_and_padded_give_the_same_bits(void **state)
 static void accumulating_adds_to_what_is_there(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa(NULL, 2);
+    att_ctx *ctx = check_open(NULL, 2);
     for (int k = 0; k < N_KINDS; k++)
         for (int shared = 0; shared < 2; shared++) {
             const sizes n = {2, 4, 2, 20, 40, 16, 24, 18, 8};
@@ -568,7 +568,7 @@ static void accumulating_adds_to_what_is_there(void **state)
 static void weights_are_those_of_the_definition(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa(NULL, 2);
+    att_ctx *ctx = check_open(NULL, 2);
     for (int k = 0; k < N_KINDS; k++) {
         test_call c = make_call(&kinds[k], (sizes){2, 4, 2, 40, 33, 20, 28, 18, 8}, false);
         att_plan *plan = plan_of(ctx, &c);
@@ -654,7 +654,7 @@ static void rows_in_f16_are_computed_in_f32(void **state)
 static void a_row_of_zeros_has_cosine_0_and_no_gradient(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa(NULL, 1);
+    att_ctx *ctx = check_open(NULL, 1);
     test_call c = make_call(&kinds[3], (sizes){1, 1, 1, 3, 4, 20, 20, 0, 8}, true);
     memset(c.args.q.data, 0, 20 * sizeof(float));
     memset(c.args.k.data, 0, 20 * sizeof(float));
@@ -669,7 +669,7 @@ static void a_row_of_zeros_has_cosine_0_and_no_gradient(void **state)
 static void describing_counts_the_prepared_rows(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa(NULL, 1);
+    att_ctx *ctx = check_open(NULL, 1);
     test_call c = make_call(&kinds[1], (sizes){2, 3, 1, 10, 20, 8, 9, 32, 8}, true);
     att_plan *plan = plan_of(ctx, &c);
     att_plan_info before = {.size = sizeof before}, info = {.size = sizeof info};
@@ -709,7 +709,7 @@ static void assert_says(att_ctx *ctx, const char *words)
 static void wrong_parameters_are_named(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa(NULL, 1);
+    att_ctx *ctx = check_open(NULL, 1);
     const sizes n = {1, 2, 2, 5, 9, 8, 10, 6, 8};
     const struct {
         int kind, param; /* whose dimension or existence is wrong */
@@ -747,7 +747,7 @@ static void wrong_parameters_are_named(void **state)
 static void wrong_dimensions_are_named(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa(NULL, 1);
+    att_ctx *ctx = check_open(NULL, 1);
     att_plan *plan;
     const struct {
         const att_score *score;

@@ -420,7 +420,7 @@ static void every_pair_of_stages_agrees_with_the_reference_forward_and_backward(
     (void)state;
     att_ctx *ctx[MOST_LEVELS];
     for (int i = 0; i < levels(SET); i++)
-        ctx[i] = open_isa(att_isa_name(nth_set(i)), 2);
+        ctx[i] = check_open(att_isa_name(nth_set(i)), 2);
     double all = 1;
     for (int f = 0; f < FACTORS; f++) {
         assert_true(levels(f) <= MOST_LEVELS);

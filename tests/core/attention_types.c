@@ -162,7 +162,7 @@ static void short_types_equal_the_floats_that_they_encode(void **state)
 static void weights_on_demand_read_short_types(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa(NULL, 1);
+    att_ctx *ctx = check_open(NULL, 1);
     const shape n = {1, 2, 1, 9, 300, 20, 8};
     calls c = make_calls(att_kernels_of(ctx->isa), ATT_BF16, n);
     att_attention_spec s = spec_of(n);

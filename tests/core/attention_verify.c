@@ -16,7 +16,7 @@ static void passes(att_ctx *ctx, const att_attention_spec *s)
 static void every_stage_agrees_with_its_own_formula(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa(NULL, 1);
+    att_ctx *ctx = check_open(NULL, 1);
     for (int i = 0; i < COUNT(scores); i++) {
         att_attention_spec s = plain();
         s.score = scores[i];
@@ -226,7 +226,7 @@ static void each_function_that_disagrees_is_named(void **state)
         {"\"y\": bit|of bits from query|but keep says", NULL, NULL, &wrong_bits},
         {"\"z\": span of 1 queries from 0 is|but keep says true for query 0", NULL, NULL, &wrong_span},
     };
-    att_ctx *ctx = open_isa(NULL, 1);
+    att_ctx *ctx = check_open(NULL, 1);
     for (int i = 0; i < COUNT(wrongs); i++) {
         att_attention_spec s = plain();
         s.score = wrongs[i].score;
@@ -250,7 +250,7 @@ static void each_function_that_disagrees_is_named(void **state)
 static void what_is_no_plan_is_not_verified(void **state)
 {
     (void)state;
-    att_ctx *ctx = open_isa(NULL, 1);
+    att_ctx *ctx = check_open(NULL, 1);
     att_attention_spec s = plain();
     s.modifier[0] = &att_modifier_relative;
     s.modifier_value[0] = 0.5f;

@@ -125,7 +125,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     choose(CAUSAL | BOOLEAN | BIAS, &o, &s, lengths);
     float *first = NULL;
     for (int threads = 1; threads <= 16; threads++) {
-        att_ctx *ctx = open_isa(NULL, threads);
+        att_ctx *ctx = check_open(NULL, threads);
         run(ctx, &s, &o.args);
         att_close(ctx);
         if (!first) {
