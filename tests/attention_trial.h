@@ -227,16 +227,8 @@ static inline void drop_trial(trial *t)
         free(t->block[i]);
 }
 
-static inline int64_t numbers_in(const att_tensor *t)
-{
-    int64_t n = t->rank ? 1 : 0;
-    for (int i = 0; i < t->rank; i++)
-        n *= t->dim[i];
-    return n;
-}
-
 /* New numbers in [-1, 1) in the shape of the tensor. */
-static inline void fill(trial *t, att_tensor *x) { x->data = hold(t, check_numbers(numbers_in(x), t->seed++)); }
+static inline void fill(trial *t, att_tensor *x) { x->data = hold(t, check_numbers(check_count(x), t->seed++)); }
 
 static inline void make_tensor(trial *t, att_tensor *x, int rank, const int64_t *dim)
 {
@@ -377,7 +369,7 @@ static inline void set_stages(trial *t)
 static inline void round_to(trial *t, att_tensor *x, att_dtype dtype)
 {
     const att_kernels *k = att_kernels_of(0);
-    const int64_t n = numbers_in(x);
+    const int64_t n = check_count(x);
     uint16_t *y = hold(t, malloc((size_t)(n + 1) * sizeof *y));
     (dtype == ATT_F16 ? k->to_f16 : k->to_bf16)(n, x->data, y);
     (dtype == ATT_F16 ? k->from_f16 : k->from_bf16)(n, y, x->data);

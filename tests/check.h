@@ -5,6 +5,7 @@
 
 #include "attend.h"
 #include "simd/isa.h"
+#include "tensor/tensor.h"
 
 #include <float.h>
 #include <math.h>
@@ -61,6 +62,16 @@ static inline bool check_next_context(att_ctx **ctx, int threads)
     *ctx = check_next_isa(&isa) ? check_open(att_isa_name(isa), threads) : NULL;
     return *ctx;
 }
+
+/* The last error's sentence has these words in it. */
+static inline void check_says(const att_ctx *ctx, const char *words)
+{
+    if (!strstr(att_error(ctx), words))
+        fail_msg("\"%s\" is not in \"%s\"", words, att_error(ctx));
+}
+
+/* How many numbers a tensor has; 0 where it is not given. */
+static inline int64_t check_count(const att_tensor *t) { return t->rank ? att_count(t) : 0; }
 
 /* ---- random numbers: a function of (seed, i) alone (splitmix64) */
 

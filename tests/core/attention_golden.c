@@ -30,14 +30,6 @@ static int free_golden(void **state)
     return 0;
 }
 
-static int64_t count_of(const att_tensor *x)
-{
-    int64_t n = 1;
-    for (int i = 0; i < x->rank; i++)
-        n *= x->dim[i];
-    return n;
-}
-
 /* x is that array of a case, which has the same shape. */
 static void compare(const att_ctx *ctx, const char *name, const char *array, const att_tensor *x, double tolerance)
 {
@@ -51,7 +43,7 @@ static void compare(const att_ctx *ctx, const char *name, const char *array, con
     for (int i = 0; i < x->rank; i++)
         assert_int_equal(strtol(dims, &dims, 10), x->dim[i]);
     assert_int_equal(*dims, '\n');
-    for (int64_t i = 0; i < count_of(x); i++)
+    for (int64_t i = 0; i < check_count(x); i++)
         check_near((double)expected[i], ((const float *)x->data)[i], tolerance, "%s: %s: %s[%d]", att_isa(ctx), name,
                    array, (int)i);
 }
@@ -95,7 +87,7 @@ static att_tensor numbers(uint64_t seed, int rank, const int64_t *dim)
 {
     att_tensor x;
     assert_int_equal(att_wrap(&x, NULL, ATT_F32, rank, dim, NULL), ATT_OK);
-    x.data = check_numbers(count_of(&x), seed);
+    x.data = check_numbers(check_count(&x), seed);
     return x;
 }
 

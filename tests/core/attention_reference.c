@@ -23,7 +23,7 @@ static void agree_with_differences(const att_plan *plan, const att_site *at, con
 {
     const float h = 0x1p-14f;
     float *number = x->data;
-    for (int64_t i = 0; i < numbers_in(x); i++) {
+    for (int64_t i = 0; i < check_count(x); i++) {
         const float before = number[i];
         number[i] = before + h;
         const double up = loss(plan, at, t), x_up = number[i];
@@ -50,7 +50,7 @@ static void check_reference(att_ctx *ctx, trial *t)
         fail_msg("%s\n%s", name_of(t->c), att_error(ctx));
     att_call_site(&call, 0, 0, &at);
     for (int i = 0; i < ALL_PARAMS; i++) {
-        param[i] = new_numbers(t, numbers_in(param_of(&t->args, i)));
+        param[i] = new_numbers(t, check_count(param_of(&t->args, i)));
         *(i < ATT_MAX_PARAMS ? &g.dscore_param[i] : &g.dmodifier_param[i - ATT_MAX_PARAMS]) = param[i];
     }
     for (int64_t q = 0; q < at.place.tq; q++) {

@@ -46,14 +46,6 @@ static float *numbers(test_call *c, att_tensor *t, int rank, const int64_t *dim,
     return c->data[c->n_data++] = x;
 }
 
-static int64_t count_of(const att_tensor *t)
-{
-    int64_t n = t->rank ? 1 : 0;
-    for (int i = 0; i < t->rank; i++)
-        n *= t->dim[i];
-    return n;
-}
-
 static float *floats(const att_tensor *t) { return t->data; }
 
 /* W, or v, or v, Wq and Wk */
@@ -160,11 +152,11 @@ static reference reference_of(const att_plan *plan, const test_call *c)
     att_call call;
     reference r = {0};
     double *weights = calloc((size_t)c->n.tk + 1, sizeof *weights), out[MAX_ROW];
-    r.dq = calloc((size_t)count_of(&c->args.q) + 1, sizeof *r.dq);
-    r.dk = calloc((size_t)count_of(&c->args.k) + 1, sizeof *r.dk);
-    r.dv = calloc((size_t)count_of(&c->args.v) + 1, sizeof *r.dv);
+    r.dq = calloc((size_t)check_count(&c->args.q) + 1, sizeof *r.dq);
+    r.dk = calloc((size_t)check_count(&c->args.k) + 1, sizeof *r.dk);
+    r.dv = calloc((size_t)check_count(&c->args.v) + 1, sizeof *r.dv);
     for (int i = 0; i < ATT_MAX_PARAMS; i++)
-        r.dparam[i] = calloc((size_t)count_of(&c->args.score_param[i]) + 1, sizeof *r.dparam[i]);
+        r.dparam[i] = calloc((size_t)check_count(&c->args.score_param[i]) + 1, sizeof *r.dparam[i]);
     assert_int_equal(att_call_check(plan, &c->args, true, &call), ATT_OK);
     for (int64_t b = 0; b < c->n.batch; b++)
         for (int64_t h = 0; h < c->n.heads; h++) {
@@ -179,7 +171,7 @@ static reference reference_of(const att_plan *plan, const test_call *c)
                 for (int i = 0; i < ATT_MAX_PARAMS; i++) {
                     const att_tensor *p = &c->args.score_param[i];
                     g.dscore_param[i] =
-                        p->rank ? r.dparam[i] + (p->dim[0] == 1 ? 0 : h * (count_of(p) / p->dim[0])) : NULL;
+                        p->rank ? r.dparam[i] + (p->dim[0] == 1 ? 0 : h * (check_count(p) / p->dim[0])) : NULL;
                 }
                 att_ref_attention_row(plan, &at, q, weights, out);
                 att_ref_attention_row_backward(plan, &at, q, weights, out,
@@ -288,7 +280,7 @@ static void check_gradient(const char *where, const char *name, const att_tensor
 {
     const double error = r->error, slopes = 2 * (1 + sqrt(value_dim)) * r->slope;
     const double limit = 0x1p-24 * (8 + 2 * error + 2 * value_dim) * slopes * (1 + sqrt(rows));
-    for (int64_t i = 0; i < count_of(t); i++)
+    for (int64_t i = 0; i < check_count(t); i++)
         check_near(expected[i], floats(t)[i], limit, "%s: %s[%d]", where, name, (int)i);
 }
 
@@ -357,7 +349,7 @@ static double objective(const att_plan *plan, const test_call *c)
 static void agrees_with_differences(const att_plan *plan, const test_call *c, const att_tensor *t, const double *want,
                                     const char *name)
 {
-    for (int64_t i = 0; i < count_of(t); i++) {
+    for (int64_t i = 0; i < check_count(t); i++) {
         float *x = floats(t) + i;
         const float middle = *x;
         *x = middle + 0x1p-8f;
@@ -393,13 +385,13 @@ static void the_reference_agrees_with_finite_differences(void **state)
 
 static void same_gradients(const test_call *a, const test_call *b)
 {
-    assert_same_bits(floats(&a->args.out), floats(&b->args.out), count_of(&a->args.out));
-    assert_same_bits(floats(&a->grads.dq), floats(&b->grads.dq), count_of(&a->grads.dq));
-    assert_same_bits(floats(&a->grads.dk), floats(&b->grads.dk), count_of(&a->grads.dk));
-    assert_same_bits(floats(&a->grads.dv), floats(&b->grads.dv), count_of(&a->grads.dv));
+    assert_same_bits(floats(&a->args.out), floats(&b->args.out), check_count(&a->args.out));
+    assert_same_bits(floats(&a->grads.dq), floats(&b->grads.dq), check_count(&a->grads.dq));
+    assert_same_bits(floats(&a->grads.dk), floats(&b->grads.dk), check_count(&a->grads.dk));
+    assert_same_bits(floats(&a->grads.dv), floats(&b->grads.dv), check_count(&a->grads.dv));
     for (int i = 0; i < ATT_MAX_PARAMS; i++)
         assert_same_bits(floats(&a->grads.dscore_param[i]), floats(&b->grads.dscore_param[i]),
-                         count_of(&a->grads.dscore_param[i]));
+                         check_count(&a->grads.dscore_param[i]));
 }
 
 static void any_number_of_threads_gives_the_same_bits(void **state)
@@ -535,7 +527,7 @@ static void ragged_and_padded_give_the_same_bits(void **state)
                                      lengths[s] * a[i]->dim[3]);
             for (int i = 0; i < ATT_MAX_PARAMS; i++)
                 assert_same_bits(floats(&c.grads.dscore_param[i]), floats(&r.grads.dscore_param[i]),
-                                 count_of(&c.grads.dscore_param[i]));
+                                 check_count(&c.grads.dscore_param[i]));
             drop_call(&c), drop_call(&r);
         }
 }
@@ -556,7 +548,7 @@ static void accumulating_adds_to_what_is_there(void **state)
                 const att_tensor *x[3];
                 for (int i = 0; i < 3; i++)
                     x[i] = t == 0 ? &g[i]->dq : t == 1 ? &g[i]->dk : t == 2 ? &g[i]->dv : &g[i]->dscore_param[t - 3];
-                for (int64_t i = 0; i < count_of(x[0]); i++) /* a group of heads adds one after the other */
+                for (int64_t i = 0; i < check_count(x[0]); i++) /* a group of heads adds one after the other */
                     check_near((double)floats(x[0])[i] + floats(x[2])[i], floats(x[1])[i],
                                0x1p-23 * (2 + 2 * fabs(floats(x[0])[i])), "%s: gradient %d", kinds[k].name, t);
             }
@@ -597,9 +589,9 @@ static void weights_are_those_of_the_definition(void **state)
 /* The numbers of t, in place, as those of f16 that are nearest. */
 static void to_halves(const att_kernels *k, test_call *c, att_tensor *t)
 {
-    uint16_t *halves = malloc((size_t)(count_of(t) + 1) * sizeof(float));
-    k->to_f16(count_of(t), t->data, halves);
-    k->from_f16(count_of(t), halves, t->data);
+    uint16_t *halves = malloc((size_t)(check_count(t) + 1) * sizeof(float));
+    k->to_f16(check_count(t), t->data, halves);
+    k->from_f16(check_count(t), halves, t->data);
     c->data[c->n_data++] = (float *)(void *)halves;
     t->data = halves;
     t->dtype = ATT_F16;
@@ -626,15 +618,15 @@ static void rows_in_f16_are_computed_in_f32(void **state)
                 float *dparam[ATT_MAX_PARAMS]; /* a copy, for the f32 call writes there as well */
                 for (int i = 0; i < ATT_MAX_PARAMS; i++) {
                     const att_tensor *t = &half.grads.dscore_param[i];
-                    dparam[i] = check_numbers(count_of(t), 0);
+                    dparam[i] = check_numbers(check_count(t), 0);
                     if (t->data)
-                        memcpy(dparam[i], t->data, (size_t)count_of(t) * sizeof(float));
+                        memcpy(dparam[i], t->data, (size_t)check_count(t) * sizeof(float));
                 }
                 run_both(ctx, &c);
                 for (int i = 0; i < 8; i++) {
-                    float *x = check_numbers(count_of(rows[i]), 0);
-                    k->from_f16(count_of(rows[i]), rows[i]->data, x);
-                    for (int64_t j = 0; j < count_of(rows[i]); j++)
+                    float *x = check_numbers(check_count(rows[i]), 0);
+                    k->from_f16(check_count(rows[i]), rows[i]->data, x);
+                    for (int64_t j = 0; j < check_count(rows[i]); j++)
                         check_near(floats(same[i])[j], x[j],
                                    0x1p-11 * (fabs(floats(same[i])[j]) + (i > 4 ? 2 : 0x1p-14)), "%s %s: tensor %d[%d]",
                                    att_isa(ctx), kinds[kd].name, i, (int)j);
@@ -642,7 +634,7 @@ static void rows_in_f16_are_computed_in_f32(void **state)
                 }
                 /* a row's slopes are off by 2^-11 or so, of its output, times numbers up to 4; 320 rows add up */
                 for (int i = 0; i < ATT_MAX_PARAMS; i++) {
-                    for (int64_t j = 0; j < count_of(&c.grads.dscore_param[i]); j++)
+                    for (int64_t j = 0; j < check_count(&c.grads.dscore_param[i]); j++)
                         check_near(floats(&c.grads.dscore_param[i])[j], dparam[i][j], 0x1p-11 * 4 * sqrt(320),
                                    "%s: parameter %d[%d]", kinds[kd].name, i, (int)j);
                     free(dparam[i]);
@@ -700,12 +692,6 @@ static void additive_is_right_for_large_rows(void **state)
     }
 }
 
-static void assert_says(att_ctx *ctx, const char *words)
-{
-    if (!strstr(att_error(ctx), words))
-        fail_msg("\"%s\" is not in \"%s\"", words, att_error(ctx));
-}
-
 static void wrong_parameters_are_named(void **state)
 {
     (void)state;
@@ -737,7 +723,7 @@ static void wrong_parameters_are_named(void **state)
         else
             p->dim[wrong[i].dim] = 99;
         assert_true(att_forward(plan, &c.args) != ATT_OK);
-        assert_says(ctx, wrong[i].words);
+        check_says(ctx, wrong[i].words);
         att_plan_free(plan);
         drop_call(&c);
     }
@@ -766,7 +752,7 @@ static void wrong_dimensions_are_named(void **state)
                                       .score_dim = wrong[i].score_dim,
                                       .score = wrong[i].score};
         assert_true(att_plan_new(ctx, &s, &plan) != ATT_OK);
-        assert_says(ctx, wrong[i].words);
+        check_says(ctx, wrong[i].words);
     }
     att_close(ctx);
 }

@@ -27,8 +27,8 @@ static void start_work(work *w)
     for (int i = 0; i < ATT_MAX_PARAMS + ATT_MAX_STAGES; i++) {
         const att_tensor *p = param_of(&w->t->args, i);
         const bool pairs = i >= ATT_MAX_PARAMS && p->rank == 4;
-        w->sums[i] = p->rank ? new_numbers(w->t, numbers_in(p)) : NULL;
-        w->limits[i] = p->rank ? new_numbers(w->t, numbers_in(p)) : NULL;
+        w->sums[i] = p->rank ? new_numbers(w->t, check_count(p)) : NULL;
+        w->limits[i] = p->rank ? new_numbers(w->t, check_count(p)) : NULL;
         *(i < ATT_MAX_PARAMS ? &w->score_param[i] : &w->modifier_param[i - ATT_MAX_PARAMS]) =
             p->rank && !pairs ? new_numbers(w->t, att_param_count(p)) : NULL;
     }
@@ -356,7 +356,7 @@ static void check_trial(att_ctx *ctx, trial *t)
         const bool of_score = i < ATT_MAX_PARAMS;
         const att_tensor *g = of_score ? &t->grads.dscore_param[i] : &t->grads.dmodifier_param[i - ATT_MAX_PARAMS];
         if (g->rank)
-            compare(&w, of_score ? "a parameter of the score" : "a parameter of a modifier", 1, numbers_in(g),
+            compare(&w, of_score ? "a parameter of the score" : "a parameter of a modifier", 1, check_count(g),
                     (att_rows){g->data, 0, ATT_F32}, w.sums[i], w.limits[i]);
     }
     att_plan_free(w.plan);
