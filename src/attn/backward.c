@@ -449,11 +449,19 @@ static bool allocate(job *j)
 size_t att_backward_workspace(const att_call *c)
 {
     const att_attention_spec *s = &c->plan->spec;
-    const int64_t threads = att_threads(c->plan->ctx), heads = c->sequences * s->kv_heads;
-    const int64_t slots = threads < heads ? threads : heads, panel = c->plan->kernels->panel;
+    const int64_t panel = c->plan->kernels->panel;
     scratch w;
-    const size_t dq = (size_t)(slots * (s->heads / s->kv_heads) * whole(c->max_tq, panel) * s->head_dim);
-    return (lay_out(c, NULL, &w) * (size_t)threads + dq) * sizeof(float);
+    const size_t dq =
+        (size_t)(att_tasks_slots(c) * (s->heads / s->kv_heads) * whole(c->max_tq, panel)) * (size_t)c->plan->q_dim;
+    return (lay_out(c, NULL, &w) * (size_t)att_threads(c->plan->ctx) + dq) * sizeof(float) + att_tasks_bytes(c);
+}
+
+/* Parts of parameters' gradients to their sum. */
+static void sum_params(void *arg, int task)
+{
+    const job *j = arg;
+    (void)task;
+    att_params_sum(j->call, j->grads, &j->tasks, j->params, j->params_count, j->sums);
 }
 
 att_status att_backward(const att_plan *plan, const att_attention_args *args, const att_attention_grads *grads)
@@ -476,7 +484,7 @@ att_status att_backward(const att_plan *plan, const att_attention_args *args, co
     if (!e) {
         att_params_clear(&call, &g);
         att_parallel(ctx, (int)j.tasks.count, run_task, &j);
-        att_params_sum(&call, &g, &j.tasks, j.params, j.params_count, j.sums);
+        att_parallel_for(ctx, 1, sum_params, &j); /* rounded as in the tasks, whatever the host has set */
         att_prologue_back(&call, &g, &j.rows);
     }
     att_free(ctx, j.sums);

@@ -63,6 +63,13 @@ static att_status check_prologue(att_ctx *ctx, att_plan *p)
     return ATT_OK;
 }
 
+static void set_scale(void *arg, int task)
+{
+    att_attention_spec *s = arg;
+    (void)task;
+    s->scale = (float)(1 / sqrt((double)s->head_dim));
+}
+
 static att_status check_score(att_ctx *ctx, att_plan *p)
 {
     att_attention_spec *s = &p->spec;
@@ -73,8 +80,9 @@ static att_status check_score(att_ctx *ctx, att_plan *p)
     const att_status e = check_prologue(ctx, p);
     if (e)
         return e;
-    if (s->scale == 0)
-        s->scale = score == &att_score_dot ? (float)(1 / sqrt((double)s->head_dim)) : 1;
+    if (s->scale == 0 && score == &att_score_dot)
+        att_parallel_for(ctx, 1, set_scale, s); /* rounded to nearest, whatever the host has set */
+    s->scale = s->scale == 0 ? 1 : s->scale;
     p->fold = (p->score->flags & ATT_BILINEAR) && p->score->tile;
     p->flags |= p->score->flags;
     return ATT_OK;
@@ -273,7 +281,8 @@ att_status att_plan_describe(const att_plan *plan, const att_attention_args *arg
         d.flops = 2.0 * (double)(plan->q_dim + s->value_dim) * done;
         d.workspace += att_prologue_bytes(&call);
         d.backward_flops = (6.0 * (double)plan->q_dim + 4.0 * (double)s->value_dim) * done;
-        d.backward_workspace = att_backward_workspace(&call) + 2 * att_prologue_bytes(&call);
+        d.backward_workspace =
+            att_backward_workspace(&call) + att_prologue_bytes(&call) + att_prologue_bytes_back(&call);
         d.skipped = all > 0 ? 1 - done / all : 0;
     }
     return att_give_info(info, &d, sizeof d, "att_plan_info");

@@ -277,17 +277,25 @@ bool att_prologue_has(const att_plan *p, int n)
            ((o->q.kind == ATT_ROW_PROJECTED && o->q.param == n) || (o->k.kind == ATT_ROW_PROJECTED && o->k.param == n));
 }
 
+static const att_tensor *rows_of(const att_call *c, bool of_keys) { return of_keys ? &c->args.k : &c->args.q; }
+
+/* Rows of one head, of all sequences. */
+static int64_t count_of(const att_call *c, bool of_keys)
+{
+    const att_tensor *t = rows_of(c, of_keys);
+    return t->dim[c->ragged ? 0 : 2] * (c->ragged ? 1 : t->dim[0]);
+}
+
 size_t att_prologue_bytes(const att_call *c)
 {
-    double floats = 0;
+    size_t floats = 0;
     for (int of_keys = 0; c->plan->prologue && of_keys < 2; of_keys++) {
         const side x = side_of(c, of_keys);
-        const att_tensor *t = of_keys ? &c->args.k : &c->args.q;
-        const double rows = (double)t->dim[c->ragged ? 0 : 2] * (double)(c->ragged ? 1 : t->dim[0]);
+        const int64_t converted = rows_of(c, of_keys)->dtype == ATT_F32 ? 0 : x.heads / x.group * x.in;
         if (x.how->kind != ATT_ROW_AS_IT_IS)
-            floats += rows * (double)(x.heads * x.out + (t->dtype == ATT_F32 ? 0 : x.heads / x.group * x.in));
+            floats += (size_t)(count_of(c, of_keys) * (x.heads * x.out + converted));
     }
-    return (size_t)(floats * sizeof(float));
+    return floats * sizeof(float);
 }
 
 /* ---- backward */
@@ -306,6 +314,33 @@ static bool in_place(const side *x, const att_tensor *to, bool accumulate)
     return !accumulate && x->group == 1 && to->dtype == ATT_F32;
 }
 
+/* What one side needs to get from the gradients of prepared rows to those of rows: a matrix, packed, and rows to add up
+ * in, if not yet as many. */
+static void need_back(const att_call *c, const side *x, bool of_keys, bool accumulate, size_t *packed, size_t *spare)
+{
+    if (x->how->kind != ATT_ROW_PROJECTED)
+        return;
+    const size_t matrix = att_gemm_packed_count(c->plan->ctx, x->in, x->out);
+    const size_t rows = in_place(x, rows_of(c, of_keys), accumulate)
+                            ? 0
+                            : att_size_mul(2, att_size_mul((size_t)count_of(c, of_keys), (size_t)x->in));
+    *packed = matrix > *packed ? matrix : *packed;
+    *spare = rows > *spare ? rows : *spare;
+}
+
+size_t att_prologue_bytes_back(const att_call *c)
+{
+    size_t floats = 0, packed = 0, spare = 0;
+    for (int of_keys = 0; c->plan->prologue && of_keys < 2; of_keys++) {
+        const side x = side_of(c, of_keys);
+        if (x.how->kind == ATT_ROW_AS_IT_IS)
+            continue;
+        floats += (size_t)(count_of(c, of_keys) * x.heads * whole(x.out, c->plan->kernels->panel));
+        need_back(c, &x, of_keys, false, &packed, &spare);
+    }
+    return (floats + packed + spare) * sizeof(float);
+}
+
 att_status att_prologue_begin_back(const att_call *c, const att_attention_grads *g, att_row_grads *r)
 {
     att_ctx *ctx = c->plan->ctx;
@@ -320,17 +355,11 @@ att_status att_prologue_begin_back(const att_call *c, const att_attention_grads 
             continue;
         *(of_keys ? &r->add_dk : &r->add_dq) = false;
         e = make_rows(c, x.rows, x.heads, x.out, whole(x.out, c->plan->kernels->panel), &r->memory[of_keys], t);
-        if (e || x.how->kind != ATT_ROW_PROJECTED || !att_given(to))
-            continue;
-        const lines l = lines_of(c, t, 0);
-        const size_t matrix = att_gemm_packed_count(ctx, x.in, x.out);
-        const size_t rows =
-            in_place(&x, to, g->accumulate) ? 0 : att_size_mul((size_t)(l.outer * l.inner), (size_t)x.in);
-        packed = matrix > packed ? matrix : packed;
-        spare = rows > spare ? rows : spare;
+        if (!e && att_given(to))
+            need_back(c, &x, of_keys, g->accumulate, &packed, &spare);
     }
     r->packed = e ? NULL : att_alloc(ctx, packed, sizeof *r->packed);
-    r->spare = e ? NULL : att_alloc(ctx, att_size_mul(2, spare), sizeof *r->spare);
+    r->spare = e ? NULL : att_alloc(ctx, spare, sizeof *r->spare);
     return r->packed && r->spare ? ATT_OK : ATT_ERR_MEMORY;
 }
 

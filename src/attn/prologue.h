@@ -6,8 +6,9 @@
 
 /* Does the prologue use the score's parameter n, so that tiles do not see it? */
 bool att_prologue_has(const att_plan *plan, int n);
-/* Bytes that prepared rows of a call take. */
+/* Bytes that prepared rows of a call take, and, backward, the gradients of all of them. */
 size_t att_prologue_bytes(const att_call *call);
+size_t att_prologue_bytes_back(const att_call *call);
 
 /* Prepares the rows of a call where its score says so: call->q_rows and k_rows. */
 att_status att_prologue_begin(att_call *call);

@@ -70,21 +70,37 @@ static void chain_slots(att_tasks *t)
             }
 }
 
+static int64_t count_of(const att_call *c)
+{
+    int64_t count = 0;
+    for (int64_t b = 0; b < c->sequences; b++) {
+        att_site at;
+        att_call_site(c, b, 0, &at);
+        count += blocks_of(at.place.tk) * c->plan->spec.kv_heads;
+    }
+    return count;
+}
+
+int64_t att_tasks_slots(const att_call *c)
+{
+    const int64_t threads = att_threads(c->plan->ctx), heads = c->sequences * c->plan->spec.kv_heads;
+    return threads < heads ? threads : heads;
+}
+
+size_t att_tasks_bytes(const att_call *c)
+{
+    const att_tasks *t = NULL;
+    return (size_t)count_of(c) * (sizeof *t->task + sizeof *t->order + sizeof *t->passed);
+}
+
 att_status att_tasks_make(const att_call *c, bool one_order, att_tasks *t)
 {
     att_ctx *ctx = c->plan->ctx;
     const att_attention_spec *s = &c->plan->spec;
-    const int64_t heads = c->sequences * s->kv_heads;
-    *t = (att_tasks){0};
-    for (int64_t b = 0; b < c->sequences; b++) {
-        att_site at;
-        att_call_site(c, b, 0, &at);
-        t->count += blocks_of(at.place.tk) * s->kv_heads;
-    }
+    *t = (att_tasks){.count = count_of(c), .slots = att_tasks_slots(c)};
     if (t->count > INT_MAX)
         return att_fail(ctx, ATT_ERR_SHAPE, "%lld blocks of keys of all heads and sequences are more than %d",
                         (long long)t->count, INT_MAX);
-    t->slots = att_threads(ctx) < heads ? att_threads(ctx) : heads;
     t->whole = one_order && (s->heads > s->kv_heads || c->ragged || c->args.q_lengths);
     t->task = att_calloc(ctx, (size_t)t->count, sizeof *t->task);
     t->order = att_calloc(ctx, (size_t)t->count, sizeof *t->order);

@@ -31,6 +31,9 @@ typedef struct att_tasks {
 /* one_order: all tasks add to something that all share, so each waits for the one before it. */
 att_status att_tasks_make(const att_call *call, bool one_order, att_tasks *t);
 void att_tasks_free(att_ctx *ctx, att_tasks *t);
+/* Beforehand: how many key heads are in work together, and the bytes that the lists of tasks take. */
+int64_t att_tasks_slots(const att_call *call);
+size_t att_tasks_bytes(const att_call *call);
 /* The i-th to begin, when its memory is free. */
 const att_task *att_tasks_begin(const att_tasks *t, int i);
 void att_tasks_await(const att_tasks *t, const att_task *task, int64_t step);

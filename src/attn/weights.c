@@ -62,6 +62,24 @@ static void weights_of_block(const att_plan *plan, const att_site *at, int64_t q
         soften_row(plan, at, w->row, weights + i * tk);
 }
 
+typedef struct job {
+    const att_plan *plan;
+    const att_site *at;
+    const scratch *w;
+    int64_t q_first, q_count;
+    float *weights; /* [q_count, tk] */
+} job;
+
+static void weights_of_queries(void *arg, int task)
+{
+    const job *j = arg;
+    const int64_t panel = j->plan->kernels->panel;
+    (void)task;
+    for (int64_t i = 0; i < j->q_count; i += panel)
+        weights_of_block(j->plan, j->at, j->q_first + i, (int)(j->q_count - i < panel ? j->q_count - i : panel), j->w,
+                         j->weights + i * j->at->place.tk);
+}
+
 att_status att_weights(const att_plan *plan, const att_attention_args *args, int64_t sequence, int64_t head,
                        int64_t q_first, int64_t q_count, float *weights)
 {
@@ -95,9 +113,8 @@ att_status att_weights(const att_plan *plan, const att_attention_args *args, int
     w.query = w.s + ATT_KEY_BLOCK * panel;
     w.keys = w.query + dim * panel;
     w.row = w.keys + ATT_KEY_BLOCK * key_dim;
-    for (int64_t i = 0; i < q_count; i += panel)
-        weights_of_block(plan, &at, q_first + i, (int)(q_count - i < panel ? q_count - i : panel), &w,
-                         weights + i * at.place.tk);
+    /* one task, but as all others it does not see what the host has set for its own numbers */
+    att_parallel_for(ctx, 1, weights_of_queries, &(job){plan, &at, &w, q_first, q_count, weights});
     att_prologue_end(&call);
     att_free(ctx, w.q);
     return ATT_OK;
