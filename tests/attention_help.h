@@ -95,11 +95,76 @@ static inline void run(att_ctx *ctx, const att_attention_spec *s, const att_atte
         fail_msg("%s", att_error(ctx));
 }
 
+static inline att_plan *plan_of(att_ctx *ctx, const att_attention_spec *s)
+{
+    att_plan *plan;
+    if (att_plan_new(ctx, s, &plan))
+        fail_msg("%s", att_error(ctx));
+    return plan;
+}
+
+/* Forward, and backward unless g is NULL. */
+static inline void run_both(att_ctx *ctx, const att_attention_spec *s, const att_attention_args *a,
+                            const att_attention_grads *g)
+{
+    att_plan *plan = plan_of(ctx, s);
+    if (att_forward(plan, a) || (g && att_backward(plan, a, g)))
+        fail_msg("%s", att_error(ctx));
+    att_plan_free(plan);
+}
+
 static inline void assert_same_bits(const float *a, const float *b, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         if (memcmp(a + i, b + i, sizeof *a))
             fail_msg("number %lld: %.9g and %.9g", (long long)i, (double)a[i], (double)b[i]);
+}
+
+/* Everything that a call writes; what is not given has rank 0. */
+enum {
+    WRITTEN_OUT,
+    WRITTEN_LSE,
+    WRITTEN_DQ,
+    WRITTEN_DK,
+    WRITTEN_DV,
+    WRITTEN_DSCORE,
+    WRITTEN_DMODIFIER = WRITTEN_DSCORE + ATT_MAX_PARAMS,
+    WRITTEN = WRITTEN_DMODIFIER + ATT_MAX_STAGES
+};
+static inline const att_tensor *written(const att_attention_args *a, const att_attention_grads *g, int i)
+{
+    const att_tensor *const first[] = {&a->out, &a->lse, &g->dq, &g->dk, &g->dv};
+    if (i < WRITTEN_DSCORE)
+        return first[i];
+    return i < WRITTEN_DMODIFIER ? &g->dscore_param[i - WRITTEN_DSCORE] : &g->dmodifier_param[i - WRITTEN_DMODIFIER];
+}
+
+static inline size_t bytes_of(const att_tensor *t) { return (size_t)check_count(t) * att_dtype_size(t->dtype); }
+
+/* A call, f32 and dense, writes the same with 1 to 16 threads, `step` apart; g NULL: forward alone. */
+static inline void check_threads(int step, const att_attention_spec *s, const att_attention_args *a,
+                                 const att_attention_grads *g)
+{
+    static const att_attention_grads none;
+    float *first[WRITTEN] = {NULL};
+    for (int threads = 1; threads <= 16; threads += step) {
+        for (int i = 0; i < WRITTEN; i++) {
+            const att_tensor *x = written(a, g ? g : &none, i);
+            if (x->data)
+                memset(x->data, 0xa5, bytes_of(x));
+        }
+        att_ctx *ctx = check_open(NULL, threads);
+        run_both(ctx, s, a, g);
+        att_close(ctx);
+        for (int i = 0; i < WRITTEN; i++) {
+            const att_tensor *x = written(a, g ? g : &none, i);
+            if (threads == 1 && x->data)
+                first[i] = memcpy(check_numbers(check_count(x), 0), x->data, bytes_of(x));
+            assert_same_bits(first[i], x->data, check_count(x));
+        }
+    }
+    for (int i = 0; i < WRITTEN; i++)
+        free(first[i]);
 }
 
 static inline int64_t out_count(shape n) { return n.batch * n.heads * n.tq * n.value_dim; }

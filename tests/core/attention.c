@@ -39,9 +39,8 @@ static void check_row(const att_plan *plan, const att_site *at, int64_t q)
 
 static void check_all(att_ctx *ctx, const att_attention_spec *s, const operands *o)
 {
-    att_plan *plan;
     att_call call;
-    assert_int_equal(att_plan_new(ctx, s, &plan), ATT_OK);
+    att_plan *plan = plan_of(ctx, s);
     if (att_forward(plan, &o->args))
         fail_msg("%s", att_error(ctx));
     assert_int_equal(att_call_check(plan, &o->args, true, &call), ATT_OK);
@@ -90,18 +89,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     att_attention_spec s = spec_of(middle);
     int64_t lengths[4];
     choose(ALL_STAGES, &o, &s, lengths);
-    float *first = NULL;
-    for (int threads = 1; threads <= 16; threads++) {
-        att_ctx *ctx = check_open(NULL, threads);
-        run(ctx, &s, &o.args);
-        att_close(ctx);
-        if (!first) {
-            first = malloc((size_t)out_count(middle) * sizeof *first);
-            memcpy(first, o.out, (size_t)out_count(middle) * sizeof *first);
-        }
-        assert_same_bits(first, o.out, out_count(middle));
-    }
-    free(first);
+    check_threads(1, &s, &o.args, NULL);
     drop(&o);
 }
 
@@ -416,10 +404,9 @@ static void weights_on_demand_agree_with_the_definition(void **state)
     att_attention_spec s = spec_of(middle);
     int64_t lengths[4];
     choose(ALL_STAGES, &o, &s, lengths);
-    att_plan *plan;
     att_call call;
     att_site at;
-    assert_int_equal(att_plan_new(ctx, &s, &plan), ATT_OK);
+    att_plan *plan = plan_of(ctx, &s);
     assert_int_equal(att_call_check(plan, &o.args, false, &call), ATT_OK);
     att_call_site(&call, 1, 3, &at);
     float *weights = check_numbers(60 * 300, 0);
@@ -447,8 +434,7 @@ static void a_plan_says_what_it_will_do(void **state)
     att_attention_spec s = spec_of(n);
     s.mask[0] = &att_mask_causal;
     s.align = ATT_ALIGN_TOP_LEFT;
-    att_plan *plan;
-    assert_int_equal(att_plan_new(ctx, &s, &plan), ATT_OK);
+    att_plan *plan = plan_of(ctx, &s);
     att_plan_info info = {.size = sizeof info};
     assert_int_equal(att_plan_describe(plan, &o.args, &info), ATT_OK);
     assert_string_equal(info.kernel, "flash-forward");

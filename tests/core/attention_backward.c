@@ -49,14 +49,6 @@ static void want_bias(gradients *r, const operands *o)
         r->g.dmodifier_param[0].data = r->dbias;
 }
 
-static void run_both(att_ctx *ctx, const att_attention_spec *s, const operands *o, const gradients *r)
-{
-    att_plan *plan;
-    if (att_plan_new(ctx, s, &plan) || att_forward(plan, &o->args) || att_backward(plan, &o->args, &r->g))
-        fail_msg("%s", att_error(ctx));
-    att_plan_free(plan);
-}
-
 /* ---- the reference */
 
 /* sum(dout * out) + sum(dlse * lse) of all rows of the one site there is */
@@ -105,10 +97,9 @@ static void the_reference_agrees_with_finite_differences(void **state)
         att_attention_spec s = spec_of(n);
         int64_t lengths[1];
         choose(stages, &o, &s, lengths);
-        att_plan *plan;
         att_call call;
         att_site at;
-        assert_int_equal(att_plan_new(ctx, &s, &plan), ATT_OK);
+        att_plan *plan = plan_of(ctx, &s);
         assert_int_equal(att_call_check(plan, &o.args, true, &call), ATT_OK);
         att_call_site(&call, 0, 0, &at);
         double dq[5 * 6] = {0}, dk[7 * 6] = {0}, dv[7 * 4] = {0}, dbias[5 * 7] = {0}, weights[7], out[4];
@@ -154,14 +145,13 @@ static void compare(const char *isa, const char *name, const float *got, const d
 static void check_all(att_ctx *ctx, const att_attention_spec *s, const operands *o, const gradients *r)
 {
     const shape n = o->n;
-    run_both(ctx, s, o, r);
+    run_both(ctx, s, &o->args, &r->g);
     double *dq = calloc((size_t)q_count(n) + 1, sizeof *dq), *dk = calloc((size_t)k_count(n) + 1, sizeof *dk);
     double *dv = calloc((size_t)v_count(n) + 1, sizeof *dv), *dbias = calloc((size_t)bias_count(n) + 1, sizeof *dbias);
     double *weights = calloc((size_t)n.tk + 1, sizeof *weights);
     double out[256];
-    att_plan *plan;
     att_call call;
-    assert_int_equal(att_plan_new(ctx, s, &plan), ATT_OK);
+    att_plan *plan = plan_of(ctx, s);
     assert_int_equal(att_call_check(plan, &o->args, true, &call), ATT_OK);
     for (int64_t b = 0; b < n.batch; b++)
         for (int64_t h = 0; h < n.heads; h++) {
@@ -222,26 +212,13 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
 {
     (void)state;
     operands o = make(middle);
-    gradients first = make_gradients(&o);
+    gradients r = make_gradients(&o);
     att_attention_spec s = spec_of(middle);
     int64_t lengths[4];
     choose(ALL_STAGES, &o, &s, lengths);
-    want_bias(&first, &o);
-    for (int threads = 1; threads <= 16; threads++) {
-        att_ctx *ctx = check_open(NULL, threads);
-        gradients r = make_gradients(&o);
-        want_bias(&r, &o);
-        run_both(ctx, &s, &o, threads == 1 ? &first : &r);
-        if (threads > 1) {
-            assert_same_bits(first.dq, r.dq, q_count(middle));
-            assert_same_bits(first.dk, r.dk, k_count(middle));
-            assert_same_bits(first.dv, r.dv, v_count(middle));
-            assert_same_bits(first.dbias, r.dbias, bias_count(middle));
-        }
-        drop_gradients(&r);
-        att_close(ctx);
-    }
-    drop_gradients(&first), drop(&o);
+    want_bias(&r, &o);
+    check_threads(1, &s, &o.args, &r.g);
+    drop_gradients(&r), drop(&o);
 }
 
 static void accumulating_adds_to_what_is_there(void **state)
@@ -253,9 +230,9 @@ static void accumulating_adds_to_what_is_there(void **state)
     const att_attention_spec s = spec_of(n);
     gradients plain = make_gradients(&o), added = make_gradients(&o);
     added.g.accumulate = true;
-    run_both(ctx, &s, &o, &plain);
+    run_both(ctx, &s, &o.args, &plain.g);
     float *before = check_numbers(q_count(n), 12);
-    run_both(ctx, &s, &o, &added);
+    run_both(ctx, &s, &o.args, &added.g);
     for (int64_t i = 0; i < q_count(n); i++)
         assert_true(added.dq[i] == before[i] + plain.dq[i]);
     free(before);
@@ -279,7 +256,7 @@ static void rows_and_keys_without_a_pair_have_gradient_zero(void **state)
     o.args.q_lengths = queries;
     for (int i = 0; i < 8; i++)
         r.dout[5 * 8 + i] = r.dlse[5] = NAN; /* of a row with nothing to attend: must not matter */
-    run_both(ctx, &s, &o, &r);
+    run_both(ctx, &s, &o.args, &r.g);
     for (int64_t row = 0; row < 2 * 2 * 40; row++)
         for (int d = 0; d < 8 && (row >= 80 || row % 40 == 5 || row % 40 >= 33); d++)
             assert_true(r.dq[row * 8 + d] == 0);
@@ -306,12 +283,12 @@ static void what_is_not_finite_reaches_no_gradient_of_those_who_do_not_attend(vo
         for (int h = 0; h < 2; h++) /* nothing flows back from the queries that do attend */
             memset(want.dout + (h * 300 + 270) * 20, 0, 30 * 20 * sizeof *want.dout);
         memcpy(r.dout, want.dout, 2 * 300 * 20 * sizeof *r.dout);
-        run_both(ctx, &s, &clean, &want);
+        run_both(ctx, &s, &clean.args, &want.g);
         for (int d = 0; d < 20; d++) {
             o.k[270 * 24 + d] = NAN;
             o.v[(300 + 270) * 20 + d] = d % 2 ? INFINITY : NAN;
         }
-        run_both(ctx, &s, &o, &r);
+        run_both(ctx, &s, &o.args, &r.g);
         for (int h = 0; h < 2; h++)
             assert_same_bits(want.dq + h * 300 * 24, r.dq + h * 300 * 24, 270 * 24);
         drop_gradients(&want), drop_gradients(&r), drop(&clean), drop(&o);
@@ -326,8 +303,7 @@ static void wrong_gradients_are_named(void **state)
     operands o = make(n);
     gradients r = make_gradients(&o);
     const att_attention_spec s = spec_of(n);
-    att_plan *plan;
-    assert_int_equal(att_plan_new(ctx, &s, &plan), ATT_OK);
+    att_plan *plan = plan_of(ctx, &s);
     assert_int_equal(att_forward(plan, &o.args), ATT_OK);
     struct {
         const char *words;

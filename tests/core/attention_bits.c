@@ -4,17 +4,6 @@
 #include "attention_trial.h"
 #include "fp_control.h"
 
-/* Everything that a call writes. */
-enum { OUT, LSE, DQ, DK, DV, DSCORE, DMODIFIER = DSCORE + ATT_MAX_PARAMS, WRITTEN = DMODIFIER + ATT_MAX_STAGES };
-
-static const att_tensor *written(const att_attention_args *a, const att_attention_grads *g, int i)
-{
-    const att_tensor *const first[] = {&a->out, &a->lse, &g->dq, &g->dk, &g->dv};
-    return i < DSCORE ? first[i] : i < DMODIFIER ? &g->dscore_param[i - DSCORE] : &g->dmodifier_param[i - DMODIFIER];
-}
-
-static size_t bytes_of(const att_tensor *t) { return (size_t)check_count(t) * att_dtype_size(t->dtype); }
-
 enum { WEIGHTS = 1 << 12 };
 
 typedef struct results {
@@ -61,7 +50,8 @@ static void assert_same(const trial *t, const char *when, const results *a, resu
     static const char *const names[] = {"out", "lse", "dq", "dk", "dv", "dscore_param[0]", "[1]", "[2]"};
     for (int i = 0; i < WRITTEN; i++)
         if (memcmp(a->of[i], b->of[i], bytes_of(written(&t->args, &t->grads, i))))
-            fail_msg("%s\n%s: %s has other bits", name_of(t->c), when, i < DMODIFIER ? names[i] : "dmodifier_param");
+            fail_msg("%s\n%s: %s has other bits", name_of(t->c), when,
+                     i < WRITTEN_DMODIFIER ? names[i] : "dmodifier_param");
     if (memcmp(a->weights, b->weights, sizeof a->weights))
         fail_msg("%s\n%s: weights have other bits", name_of(t->c), when);
     drop_results(b);
@@ -198,7 +188,7 @@ static void alone_a_sequence_has_the_results_and_gradients_that_it_has_among_oth
             if (att_plan_new(ctx, &t.spec, &plan) || att_forward(plan, &a) || att_backward(plan, &a, &g))
                 fail_msg("%s\n%s", name_of(&c), att_error(ctx));
             att_plan_free(plan);
-            for (int i = OUT; i <= DV; i++) {
+            for (int i = WRITTEN_OUT; i <= WRITTEN_DV; i++) {
                 const att_tensor *x = written(&a, &g, i);
                 if (memcmp((char *)all.of[i] + (size_t)b * bytes_of(x), x->data, bytes_of(x)))
                     fail_msg("%s\nsequence %d: tensor %d has other bits alone", name_of(&c), (int)b, i);
@@ -226,9 +216,9 @@ static void what_else_is_asked_for_changes_nothing(void **state)
         assert_int_equal(att_plan_new(ctx, &t.spec, &plan), ATT_OK);
         t.args.lse = (att_tensor){0};
         assert_int_equal(att_forward(plan, &t.args), ATT_OK);
-        assert_memory_equal(t.args.out.data, all.of[OUT], bytes_of(&t.args.out));
+        assert_memory_equal(t.args.out.data, all.of[WRITTEN_OUT], bytes_of(&t.args.out));
         t.args = with_lse;
-        for (int i = DQ; i < WRITTEN; i++) { /* one gradient alone */
+        for (int i = WRITTEN_DQ; i < WRITTEN; i++) { /* one gradient alone */
             const att_tensor *x = written(&with_lse, &everything, i);
             t.grads = (att_attention_grads){.size = sizeof t.grads, .dout = everything.dout, .dlse = everything.dlse};
             *(att_tensor *)written(&t.args, &t.grads, i) = *x;

@@ -122,8 +122,7 @@ static void what_is_not_dropped_from_stays(void **state)
 
     float *with = check_numbers(middle.tk, 0), *without = check_numbers(middle.tk, 0);
     for (int i = 0; i < 2; i++, s.dropout = 0) {
-        att_plan *plan;
-        assert_int_equal(att_plan_new(ctx, &s, &plan), ATT_OK);
+        att_plan *plan = plan_of(ctx, &s);
         assert_int_equal(att_weights(plan, &o.args, 1, 2, 3, 1, i ? without : with), ATT_OK);
         att_plan_free(plan);
     }
@@ -147,11 +146,10 @@ static void the_expected_output_is_that_without_dropout(void **state)
         const uint32_t id = 0;
         operands o = make(n), plain = make(n);
         att_attention_spec s = spec_of(n);
-        att_plan *plan;
         run(ctx, &s, &plain.args);
         s.dropout = rates[r];
         o.args.sequence_ids = &id;
-        assert_int_equal(att_plan_new(ctx, &s, &plan), ATT_OK);
+        att_plan *plan = plan_of(ctx, &s);
         double mean[2 * 6 * 5] = {0};
         for (o.args.dropout_seed = 0; o.args.dropout_seed < N; o.args.dropout_seed++) {
             assert_int_equal(att_forward(plan, &o.args), ATT_OK);
@@ -184,7 +182,6 @@ static void backward_drops_the_same_weights(void **state)
         for (int q = 0; q < T; q += 11) {
             operands o = make_visible((shape){1, 1, 1, T, T, D, T});
             att_attention_spec s = spec_of(o.n);
-            att_plan *plan;
             s.dropout = RATE;
             o.args.sequence_ids = &id;
             float *dout = calloc(T * T, sizeof *dout), *dv = calloc(T * T, sizeof *dv);
@@ -193,7 +190,7 @@ static void backward_drops_the_same_weights(void **state)
             att_attention_grads g = {.size = sizeof g, .dout = o.args.out, .dv = o.args.v};
             g.dout.data = dout;
             g.dv.data = dv;
-            assert_int_equal(att_plan_new(ctx, &s, &plan), ATT_OK);
+            att_plan *plan = plan_of(ctx, &s);
             assert_int_equal(att_forward(plan, &o.args), ATT_OK);
             assert_int_equal(att_backward(plan, &o.args, &g), ATT_OK);
             for (int k = 0; k < T; k++)

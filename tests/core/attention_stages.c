@@ -332,8 +332,7 @@ static void run_trial(att_ctx *ctx, const trial *t)
 
 static bool multiplies_pairs(att_ctx *ctx, const trial *t)
 {
-    att_plan *plan;
-    assert_int_equal(att_plan_new(ctx, &t->spec, &plan), ATT_OK);
+    att_plan *plan = plan_of(ctx, &t->spec);
     const bool pairs = plan->words;
     att_plan_free(plan);
     return pairs;

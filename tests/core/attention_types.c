@@ -60,15 +60,6 @@ static void drop_calls(calls *c)
     drop(&c->o);
 }
 
-static void run_both(att_ctx *ctx, const att_attention_spec *s, const att_attention_args *a,
-                     const att_attention_grads *g)
-{
-    att_plan *plan;
-    if (att_plan_new(ctx, s, &plan) || att_forward(plan, a) || att_backward(plan, a, g))
-        fail_msg("%s", att_error(ctx));
-    att_plan_free(plan);
-}
-
 /* Where bf16 is multiplied in pairs, weights are rounded to bf16: each by at most 2^-8 of itself, so the output by that
  * much of the largest value, 1, which dropout makes 2 at most; both outputs are then rounded as well. Scores differ by
  * rounding in f32 alone: products are exact, sums of up to 80 of them are of size 80 at most. */
@@ -167,12 +158,11 @@ static void weights_on_demand_read_short_types(void **state)
     calls c = make_calls(att_kernels_of(ctx->isa), ATT_BF16, n);
     att_attention_spec s = spec_of(n);
     float *want = check_numbers(9 * 300, 1), *got = check_numbers(9 * 300, 2);
-    att_plan *plan;
-    assert_int_equal(att_plan_new(ctx, &s, &plan), ATT_OK);
+    att_plan *plan = plan_of(ctx, &s);
     assert_int_equal(att_weights(plan, &c.o.args, 0, 1, 0, 9, want), ATT_OK);
     att_plan_free(plan);
     s.dtype = ATT_BF16;
-    assert_int_equal(att_plan_new(ctx, &s, &plan), ATT_OK);
+    plan = plan_of(ctx, &s);
     assert_int_equal(att_weights(plan, &c.a, 0, 1, 0, 9, got), ATT_OK);
     assert_same_bits(want, got, 9 * 300);
     assert_int_equal(att_forward(plan, &c.o.args), ATT_ERR_DTYPE);
