@@ -1,8 +1,5 @@
 /* Attention forward against its definition in double, on every instruction set, and what must hold exactly. */
-#include "attention_help.h"
-#include "attn/attn.h"
-
-#include <math.h>
+#include "attention_reference.h"
 
 /* Rounding, in units of 2^-24: a score is a chain of head_dim products, off by sqrt(head_dim) + 2 of the sum of their
  * magnitudes; that is the relative error of a weight, and again of their sum; weighing is a chain of tk. Dropout makes
@@ -21,36 +18,16 @@ static double tolerance(const att_plan *plan, const att_site *at, int64_t q)
     return 0x1p-24 * units / (1 - (double)plan->spec.dropout);
 }
 
-static void check_row(const att_plan *plan, const att_site *at, int64_t q)
-{
-    double *out = malloc((size_t)plan->spec.value_dim * sizeof *out);
-    const double lse = att_ref_attention_row(plan, at, q, NULL, out), limit = tolerance(plan, at, q);
-    for (int64_t d = 0; d < plan->spec.value_dim; d++) {
-        const float got = ((const float *)at->out.at)[q * at->out.stride + d];
-        if (!(fabs(got - out[d]) <= limit))
-            fail_msg("%s: query %d, out[%d] is %.9g, expected %.9g +- %.1e", att_isa(plan->ctx), (int)q, (int)d,
-                     (double)got, out[d], limit);
-    }
-    const float got = at->lse[q * at->lse_stride];
-    if (isinf(lse) ? (double)got != lse : !(fabs(got - lse) <= limit + 0x1p-23 * fabs(lse)))
-        fail_msg("%s: query %d, log-sum-exp is %.9g, expected %.9g", att_isa(plan->ctx), (int)q, (double)got, lse);
-    free(out);
-}
-
 static void check_all(att_ctx *ctx, const att_attention_spec *s, const operands *o)
 {
-    att_call call;
     att_plan *plan = plan_of(ctx, s);
     if (att_forward(plan, &o->args))
         fail_msg("%s", att_error(ctx));
-    assert_int_equal(att_call_check(plan, &o->args, true, &call), ATT_OK);
-    for (int64_t b = 0; b < o->n.batch; b++)
-        for (int64_t h = 0; h < o->n.heads; h++) {
-            att_site at;
-            att_call_site(&call, b, h, &at);
-            for (int64_t q = 0; q < at.place.tq; q += 1 + at.place.tq / 13)
-                check_row(plan, &at, q);
-        }
+    const att_call call = call_of(plan, &o->args);
+    att_site at;
+    for (int64_t i = 0; next_site(&call, &i, &at);)
+        for (int64_t q = 0; q < at.place.tq; q += 1 + at.place.tq / 13)
+            check_row(plan, &at, q, tolerance(plan, &at, q), "");
     att_plan_free(plan);
 }
 

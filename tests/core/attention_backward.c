@@ -1,8 +1,5 @@
 /* Attention backward: the reference against finite differences, the kernels against the reference, exact properties. */
-#include "attention_help.h"
-#include "attn/attn.h"
-
-#include <math.h>
+#include "attention_reference.h"
 
 /* Gradients of an operands, batched and dense. */
 typedef struct gradients {
@@ -51,39 +48,6 @@ static void want_bias(gradients *r, const operands *o)
 
 /* ---- the reference */
 
-/* sum(dout * out) + sum(dlse * lse) of all rows of the one site there is */
-static double loss(const att_plan *plan, const att_site *at, const float *dout, const float *dlse)
-{
-    double sum = 0, out[8];
-    for (int64_t q = 0; q < at->place.tq; q++) {
-        const double lse = att_ref_attention_row(plan, at, q, NULL, out);
-        if (lse > -INFINITY)
-            sum += dlse[q] * lse;
-        for (int64_t d = 0; d < plan->spec.value_dim; d++)
-            sum += dout[q * plan->spec.value_dim + d] * out[d];
-    }
-    return sum;
-}
-
-/* Central differences of step h have an error of about h^2 and, in double, rounding of 1e-16 / h: with h = 2^-10 on
- * numbers of size 1 (exact in f32), third derivatives of a few units leave 1e-5. */
-static void agree_with_differences(const att_plan *plan, const att_site *at, const gradients *r, float *x, int64_t n,
-                                   const double *gradient)
-{
-    const float h = 0x1p-10f;
-    for (int64_t i = 0; i < n; i++) {
-        const float before = x[i];
-        x[i] = before + h;
-        const double up = loss(plan, at, r->dout, r->dlse), x_up = x[i];
-        x[i] = before - h;
-        const double down = loss(plan, at, r->dout, r->dlse), x_down = x[i];
-        x[i] = before;
-        if (!(fabs((up - down) / (x_up - x_down) - gradient[i]) <= 1e-5))
-            fail_msg("element %d: differences give %.9g, the reference %.9g", (int)i, (up - down) / (x_up - x_down),
-                     gradient[i]);
-    }
-}
-
 static void the_reference_agrees_with_finite_differences(void **state)
 {
     (void)state;
@@ -97,25 +61,9 @@ static void the_reference_agrees_with_finite_differences(void **state)
         att_attention_spec s = spec_of(n);
         int64_t lengths[1];
         choose(stages, &o, &s, lengths);
-        att_call call;
-        att_site at;
-        att_plan *plan = plan_of(ctx, &s);
-        assert_int_equal(att_call_check(plan, &o.args, true, &call), ATT_OK);
-        att_call_site(&call, 0, 0, &at);
-        double dq[5 * 6] = {0}, dk[7 * 6] = {0}, dv[7 * 4] = {0}, dbias[5 * 7] = {0}, weights[7], out[4];
-        const att_ref_grads g = {.dq = dq, .dk = dk, .dv = dv, .dmodifier_param = {dbias}};
-        for (int64_t q = 0; q < 5; q++) {
-            att_ref_attention_row(plan, &at, q, weights, out);
-            att_ref_grads row = g;
-            row.dq += q * 6;
-            att_ref_attention_row_backward(plan, &at, q, weights, out, r.dout + q * 4, r.dlse[q], &row);
-        }
-        agree_with_differences(plan, &at, &r, o.q, 5 * 6, dq);
-        agree_with_differences(plan, &at, &r, o.k, 7 * 6, dk);
-        agree_with_differences(plan, &at, &r, o.v, 7 * 4, dv);
-        if (stages & BIAS)
-            agree_with_differences(plan, &at, &r, o.bias, 5 * 7, dbias);
-        att_plan_free(plan);
+        char name[20];
+        snprintf(name, sizeof name, "stages %u", stages);
+        check_reference(ctx, &s, &o.args, &r.g, name);
         drop_gradients(&r), drop(&o);
     }
     att_close(ctx);
@@ -146,37 +94,17 @@ static void check_all(att_ctx *ctx, const att_attention_spec *s, const operands 
 {
     const shape n = o->n;
     run_both(ctx, s, &o->args, &r->g);
-    double *dq = calloc((size_t)q_count(n) + 1, sizeof *dq), *dk = calloc((size_t)k_count(n) + 1, sizeof *dk);
-    double *dv = calloc((size_t)v_count(n) + 1, sizeof *dv), *dbias = calloc((size_t)bias_count(n) + 1, sizeof *dbias);
-    double *weights = calloc((size_t)n.tk + 1, sizeof *weights);
-    double out[256];
-    att_call call;
     att_plan *plan = plan_of(ctx, s);
-    assert_int_equal(att_call_check(plan, &o->args, true, &call), ATT_OK);
-    for (int64_t b = 0; b < n.batch; b++)
-        for (int64_t h = 0; h < n.heads; h++) {
-            att_site at;
-            att_call_site(&call, b, h, &at);
-            const int64_t kv = b * n.kv_heads + h / (n.heads / n.kv_heads);
-            for (int64_t q = 0; q < at.place.tq; q++) {
-                const int64_t row = (b * n.heads + h) * n.tq + q;
-                att_ref_attention_row(plan, &at, q, weights, out);
-                const att_ref_grads g = {.dq = dq + row * n.head_dim,
-                                         .dk = dk + kv * n.tk * n.head_dim,
-                                         .dv = dv + kv * n.tk * n.value_dim,
-                                         .dmodifier_param = {dbias + h * n.tq * n.tk}};
-                att_ref_attention_row_backward(plan, &at, q, weights, out, r->dout + row * n.value_dim, r->dlse[row],
-                                               &g);
-            }
-        }
+    reference want = reference_of(plan, &o->args, &r->g);
     const double queries = (double)(n.tq * n.heads / n.kv_heads), p = (double)s->dropout;
-    compare(att_isa(ctx), "dq", r->dq, dq, q_count(n), tolerance(n, p, 1));
-    compare(att_isa(ctx), "dk", r->dk, dk, k_count(n), tolerance(n, p, sqrt(queries)));
-    compare(att_isa(ctx), "dv", r->dv, dv, v_count(n), tolerance(n, p, sqrt(queries)));
+    compare(att_isa(ctx), "dq", r->dq, want.dq, q_count(n), tolerance(n, p, 1));
+    compare(att_isa(ctx), "dk", r->dk, want.dk, k_count(n), tolerance(n, p, sqrt(queries)));
+    compare(att_isa(ctx), "dv", r->dv, want.dv, v_count(n), tolerance(n, p, sqrt(queries)));
     if (r->g.dmodifier_param[0].data)
-        compare(att_isa(ctx), "dbias", r->dbias, dbias, bias_count(n), tolerance(n, p, sqrt((double)n.batch)));
+        compare(att_isa(ctx), "dbias", r->dbias, want.dmodifier_param[0], bias_count(n),
+                tolerance(n, p, sqrt((double)n.batch)));
+    drop_reference(&want);
     att_plan_free(plan);
-    free(dq), free(dk), free(dv), free(dbias), free(weights);
 }
 
 static const shape shapes[] = {

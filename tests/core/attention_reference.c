@@ -1,71 +1,6 @@
 /* The reference of attention against finite differences, each stage alone, and stages against what defines them. */
+#include "attention_reference.h"
 #include "attention_trial.h"
-
-/* sum(dout * out) + sum(dlse * lse) of the one head that there is */
-static double loss(const att_plan *plan, const att_site *at, const trial *t)
-{
-    const int64_t value_dim = plan->spec.value_dim;
-    const float *dout = t->grads.dout.data, *dlse = t->grads.dlse.data;
-    double sum = 0, out[8];
-    for (int64_t q = 0; q < at->place.tq; q++) {
-        const double lse = att_ref_attention_row(plan, at, q, NULL, out);
-        sum += lse > -INFINITY ? dlse[q] * lse : 0;
-        for (int64_t d = 0; d < value_dim; d++)
-            sum += dout[q * value_dim + d] * out[d];
-    }
-    return sum;
-}
-
-/* Central differences of step h are off by h^2 / 6 third derivatives, here up to some thousands, and by a rounding of
- * 1e-16 / h in double: with h = 2^-14 that is less than 1e-5. */
-static void agree_with_differences(const att_plan *plan, const att_site *at, const trial *t, const char *what,
-                                   const att_tensor *x, const double *gradient)
-{
-    const float h = 0x1p-14f;
-    float *number = x->data;
-    for (int64_t i = 0; i < check_count(x); i++) {
-        const float before = number[i];
-        number[i] = before + h;
-        const double up = loss(plan, at, t), x_up = number[i];
-        number[i] = before - h;
-        const double down = loss(plan, at, t), x_down = number[i];
-        number[i] = before;
-        if (!(fabs((up - down) / (x_up - x_down) - gradient[i]) <= 1e-5))
-            fail_msg("%s\n%s, element %d: differences give %.9g, the reference %.9g", name_of(t->c), what, (int)i,
-                     (up - down) / (x_up - x_down), gradient[i]);
-    }
-}
-
-static void check_reference(att_ctx *ctx, trial *t)
-{
-    enum { ALL_PARAMS = ATT_MAX_PARAMS + ATT_MAX_STAGES };
-    const shape n = shapes[t->c->of[SHAPE]];
-    double *param[ALL_PARAMS], *weights = new_numbers(t, n.tk), *out = new_numbers(t, n.value_dim);
-    double *dq = new_numbers(t, n.tq * n.head_dim), *dk = new_numbers(t, n.tk * n.head_dim);
-    att_ref_grads g = {.dk = dk, .dv = new_numbers(t, n.tk * n.value_dim)};
-    att_plan *plan;
-    att_call call;
-    att_site at;
-    if (att_plan_new(ctx, &t->spec, &plan) || att_call_check(plan, &t->args, true, &call))
-        fail_msg("%s\n%s", name_of(t->c), att_error(ctx));
-    att_call_site(&call, 0, 0, &at);
-    for (int i = 0; i < ALL_PARAMS; i++) {
-        param[i] = new_numbers(t, check_count(param_of(&t->args, i)));
-        *(i < ATT_MAX_PARAMS ? &g.dscore_param[i] : &g.dmodifier_param[i - ATT_MAX_PARAMS]) = param[i];
-    }
-    for (int64_t q = 0; q < at.place.tq; q++) {
-        g.dq = dq + q * n.head_dim;
-        att_ref_attention_row(plan, &at, q, weights, out);
-        att_ref_attention_row_backward(plan, &at, q, weights, out, (float *)t->grads.dout.data + q * n.value_dim,
-                                       ((const float *)t->grads.dlse.data)[q], &g);
-    }
-    agree_with_differences(plan, &at, t, "q", &t->args.q, dq);
-    agree_with_differences(plan, &at, t, "k", &t->args.k, dk);
-    agree_with_differences(plan, &at, t, "v", &t->args.v, g.dv);
-    for (int i = 0; i < ALL_PARAMS; i++)
-        agree_with_differences(plan, &at, t, "a parameter", param_of(&t->args, i), param[i]);
-    att_plan_free(plan);
-}
 
 static void the_reference_agrees_with_finite_differences_for_each_stage(void **state)
 {
@@ -78,7 +13,7 @@ static void the_reference_agrees_with_finite_differences_for_each_stage(void **s
             c.of[factors[f]] = level;
             trial t;
             make_trial(&t, &c, 100 + (uint64_t)level);
-            check_reference(ctx, &t);
+            check_reference(ctx, &t.spec, &t.args, &t.grads, name_of(&c));
             drop_trial(&t);
         }
     att_close(ctx);
