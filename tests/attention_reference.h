@@ -37,9 +37,9 @@ static inline void check_row(const att_plan *plan, const att_site *at, int64_t q
     assert_true(plan->spec.value_dim <= MAX_VALUE_DIM);
     const double lse = att_ref_attention_row(plan, at, q, NULL, out);
     for (int64_t d = 0; d < plan->spec.value_dim; d++)
-        check_near(out[d], ((const float *)at->out.at)[q * at->out.stride + d], limit, "%s%s: out[%d] of query %d",
+        check_near(out[d], ((const float *)at->out.at)[q * at->out.stride + d], limit, "%s %s: out[%d] of query %d",
                    att_isa(plan->ctx), what, (int)d, (int)q);
-    check_near(lse, at->lse[q * at->lse_stride], isinf(lse) ? 0 : limit + 0x1p-23 * fabs(lse), "%s%s: lse of query %d",
+    check_near(lse, at->lse[q * at->lse_stride], isinf(lse) ? 0 : limit + 0x1p-23 * fabs(lse), "%s %s: lse of query %d",
                att_isa(plan->ctx), what, (int)q);
 }
 

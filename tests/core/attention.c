@@ -27,7 +27,7 @@ static void check_all(att_ctx *ctx, const att_attention_spec *s, const operands 
     att_site at;
     for (int64_t i = 0; next_site(&call, &i, &at);)
         for (int64_t q = 0; q < at.place.tq; q += 1 + at.place.tq / 13)
-            check_row(plan, &at, q, tolerance(plan, &at, q), "");
+            check_row(plan, &at, q, tolerance(plan, &at, q), "dot");
     att_plan_free(plan);
 }
 
