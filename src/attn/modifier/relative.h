@@ -1,20 +1,19 @@
 /* s + table[bucket(key position - query position)]: relative positions of T5 (Raffel et al. 2020).
  *
  * Half of the buckets are for single distances, half for ranges that grow logarithmically up to a greatest distance,
- * from which on all share the last one. `both`: half of all buckets are for keys ahead of the query; otherwise those
- * are all in bucket 0, with the query's own position. */
-#ifndef ATT_ATTN_MODIFIER_RELATIVE_H
-#define ATT_ATTN_MODIFIER_RELATIVE_H
-
+ * from which on all share the last one.
+ *
+ * Included by each kind, which says first what it is: RELATIVE, the stage, and BOTH: half of all buckets are for keys
+ * ahead of the query; otherwise those are all in bucket 0, with the query's own position. */
 #include "attn/modifier/distance.h"
 
 #include <math.h>
 
 /* As T5's own code computes it, in f32, where that decides. */
-static inline int relative_bucket(bool both, int64_t buckets, float greatest, int64_t distance)
+static int bucket_of(int64_t buckets, float greatest, int64_t distance)
 {
-    const int64_t n = both ? buckets / 2 : buckets, exact = n / 2, ahead = both && distance > 0 ? n : 0;
-    const int64_t far = distance < 0 ? -distance : both ? distance : 0;
+    const int64_t n = BOTH ? buckets / 2 : buckets, exact = n / 2, ahead = BOTH && distance > 0 ? n : 0;
+    const int64_t far = distance < 0 ? -distance : BOTH ? distance : 0;
     if (far < exact)
         return (int)(ahead + far);
     const float range = (float)log((double)((float)far / (float)exact));
@@ -23,7 +22,7 @@ static inline int relative_bucket(bool both, int64_t buckets, float greatest, in
 }
 
 /* Buckets between two that are known: all the same where those are, because buckets ascend with the distance. */
-static inline void relative_between(const att_tile *t, bool both, int first, int last, int *bucket)
+static void buckets_between(const att_tile *t, int first, int last, int *bucket)
 {
     if (last - first < 2)
         return;
@@ -33,57 +32,58 @@ static inline void relative_between(const att_tile *t, bool both, int first, int
             bucket[n] = bucket[first];
         return;
     }
-    bucket[middle] = relative_bucket(both, t->param->count, t->value, first_distance(t) - middle);
-    relative_between(t, both, first, middle, bucket);
-    relative_between(t, both, middle, last, bucket);
+    bucket[middle] = bucket_of(t->param->count, t->value, first_distance(t) - middle);
+    buckets_between(t, first, middle, bucket);
+    buckets_between(t, middle, last, bucket);
 }
 
 /* bucket [all_diagonals] */
-static inline void relative_buckets(const att_tile *t, bool both, int *bucket)
+static void all_buckets(const att_tile *t, int *bucket)
 {
     const int last = all_diagonals(t) - 1;
-    bucket[0] = relative_bucket(both, t->param->count, t->value, first_distance(t));
-    bucket[last] = relative_bucket(both, t->param->count, t->value, first_distance(t) - last);
-    relative_between(t, both, 0, last, bucket);
+    bucket[0] = bucket_of(t->param->count, t->value, first_distance(t));
+    bucket[last] = bucket_of(t->param->count, t->value, first_distance(t) - last);
+    buckets_between(t, 0, last, bucket);
 }
 
-static inline double relative_formula(const att_pair *p, double s, bool both)
+static double formula(const att_pair *p, double s)
 {
-    return s + (double)p->param->data[relative_bucket(both, p->param->count, p->value, distance_of_pair(p))];
+    return s + (double)p->param->data[bucket_of(p->param->count, p->value, distance_of_pair(p))];
 }
 
-static inline double relative_derivative(const att_pair *p, double ds, double *dparam, bool both)
+static double derivative(const att_pair *p, double s, double ds, double *dparam)
 {
+    (void)s;
     if (dparam)
-        dparam[relative_bucket(both, p->param->count, p->value, distance_of_pair(p))] += ds;
+        dparam[bucket_of(p->param->count, p->value, distance_of_pair(p))] += ds;
     return 1;
 }
 
-static inline void relative_tile(const att_tile *t, bool both)
+static void tile(const att_tile *t)
 {
     int bucket[MOST_DIAGONALS];
     float x[MOST_DIAGONALS];
-    relative_buckets(t, both, bucket);
+    all_buckets(t, bucket);
     for (int n = 0; n < all_diagonals(t); n++)
         x[n] = t->param->data[bucket[n]];
     add_diagonals(t, x);
 }
 
-static inline void relative_tile_back(const att_tile *t, bool both)
+static void tile_back(const att_tile *t)
 {
     int bucket[MOST_DIAGONALS];
     float y[MOST_DIAGONALS];
     if (!t->param->grad)
         return;
-    relative_buckets(t, both, bucket);
+    all_buckets(t, bucket);
     sum_diagonals(t, y);
     for (int n = 0; n < used_diagonals(t); n++)
         t->param->grad[bucket[n]] += y[n];
 }
 
-static inline att_status relative_check(att_ctx *ctx, float greatest, const att_tensor *table, bool both)
+static att_status check(att_ctx *ctx, float greatest, const att_tensor *table)
 {
-    const int64_t buckets = table->dim[1], least = both ? 4 : 2, exact = both ? buckets / 4 : buckets / 2;
+    const int64_t buckets = table->dim[1], least = BOTH ? 4 : 2, exact = BOTH ? buckets / 4 : buckets / 2;
     if (buckets < least || buckets > INT32_MAX)
         return att_fail(ctx, ATT_ERR_SHAPE, "the table of relative positions has %lld buckets, expected %lld or more",
                         (long long)buckets, (long long)least);
@@ -95,4 +95,12 @@ static inline att_status relative_check(att_ctx *ctx, float greatest, const att_
     return ATT_OK;
 }
 
-#endif
+extern const att_modifier ATT_ISA(RELATIVE);
+const att_modifier ATT_ISA(RELATIVE) = {.name = RELATIVE_NAME,
+                                        .flags = ATT_ADDITIVE | ATT_NEEDS_ALIGN | ATT_HAS_VALUE,
+                                        .param = {.name = "table", .extent = {ATT_ANY}},
+                                        .check = check,
+                                        .formula = formula,
+                                        .derivative = derivative,
+                                        .tile = tile,
+                                        .tile_back = tile_back};
