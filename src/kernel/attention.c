@@ -114,12 +114,7 @@ ATT_INLINE void weigh_as(const int vectors, int n_runs, const att_run *run, int6
                              .c = o,
                              .ldc = PANEL,
                              .scale = rescale};
-        if (r > 0)
-            tile_all(dim, vectors, true, START_C, t);
-        else if (rescale)
-            tile_all(dim, vectors, true, START_SCALED, t);
-        else
-            tile_all(dim, vectors, true, START_ZERO, t);
+        tile_onto(r > 0, dim, vectors, t);
     }
 }
 

@@ -24,10 +24,7 @@ static void over_columns(int columns, int64_t m, int64_t k, const float *a, int6
                          int64_t ldc)
 {
     const tile_args t = {.k = k, .a = a, .lda = lda, .b = b, .c = c, .ldc = ldc};
-    if (columns <= ATT_LANES)
-        tile_all(m, 1, false, START_ZERO, t);
-    else
-        tile_all(m, ATT_PANEL_VECTORS, false, START_ZERO, t);
+    tile_columns(columns, m, t);
 }
 
 /* c [m][panel] += a [keys, m]^T times ds [keys][panel], rows of ds b_step apart: dQ^T += K^T dS^T */

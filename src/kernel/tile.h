@@ -155,4 +155,24 @@ ATT_INLINE void tile_all(int64_t m, const int vectors, const bool transposed, co
     }
 }
 
+/* c [m][PANEL] = a b, the columns in use. */
+ATT_INLINE void tile_columns(int columns, int64_t m, tile_args t)
+{
+    if (columns <= ATT_LANES)
+        tile_all(m, 1, false, START_ZERO, t);
+    else
+        tile_all(m, ATT_PANEL_VECTORS, false, START_ZERO, t);
+}
+
+/* c = start + a^T b: start is c where that has been begun, or else c times its scale where it has one, or else 0. */
+ATT_INLINE void tile_onto(bool begun, int64_t m, const int vectors, tile_args t)
+{
+    if (begun)
+        tile_all(m, vectors, true, START_C, t);
+    else if (t.scale)
+        tile_all(m, vectors, true, START_SCALED, t);
+    else
+        tile_all(m, vectors, true, START_ZERO, t);
+}
+
 #endif

@@ -23,10 +23,7 @@ static void derivative(const att_pair *p, double ds, double *dq, double *dk, dou
 void ATT_ISA(att_dot_tile)(const att_tile *t)
 {
     const tile_args a = {.k = t->dim, .a = t->key, .lda = t->key_stride, .b = t->query, .c = t->s, .ldc = t->stride};
-    if (t->queries <= ATT_LANES)
-        tile_all(t->keys, 1, false, START_ZERO, a);
-    else
-        tile_all(t->keys, ATT_PANEL_VECTORS, false, START_ZERO, a);
+    tile_columns(t->queries, t->keys, a);
 }
 
 extern const att_score ATT_ISA(att_score_dot);
