@@ -1,53 +1,16 @@
-/* Products of bf16 numbers, summed in f32. Sets that multiply pairs take the numbers as they are, others convert.
+/* Products of pairs of bf16 numbers, summed in f32, where a set has them.
  *
- * In attention such a set keeps two numbers in a word and lets words go the way of floats: moved, turned and broadcast
- * alike, only that a multiply-add is that of two pairs. Words of queries and keys are neighbours in a row; words of
- * values and of weights, which are rounded to bf16, are of two keys that follow each other. */
+ * Two numbers are kept in a word and words go the way of floats: moved, turned and broadcast alike, only that a
+ * multiply-add is that of two pairs. Words of queries and keys are neighbours in a row; words of values and of weights,
+ * which are rounded to bf16, are of two keys that follow each other. */
 // also: avx512bf16
 #include "kernel/kernel.h"
 #include "simd/simd.h"
+
 #ifdef ATT_DOT2_BF16
 #define TILE_MULTIPLY_ADD v_dot2_words
 #include "kernel/tile.h"
-#endif
 
-#include <string.h>
-
-enum { STEP = 2 * ATT_LANES };
-
-/* sum + a b, for a [STEP] and b [STEP] */
-ATT_INLINE vf add_products(vf sum, const uint16_t *a, const uint16_t *b)
-{
-#ifdef ATT_DOT2_BF16
-    return v_dot2_bf16(sum, v_load_bf16(a), v_load_bf16(b));
-#else
-    sum = v_fma(v_from_bf16(a), v_from_bf16(b), sum);
-    return v_fma(v_from_bf16(a + ATT_LANES), v_from_bf16(b + ATT_LANES), sum);
-#endif
-}
-
-static float dot_bf16(int64_t n, const uint16_t *a, const uint16_t *b)
-{
-    vf s0 = v_set(0), s1 = s0, s2 = s0, s3 = s0;
-    int64_t i = 0;
-    for (; i + 4 * STEP <= n; i += 4 * STEP) {
-        s0 = add_products(s0, a + i, b + i);
-        s1 = add_products(s1, a + i + STEP, b + i + STEP);
-        s2 = add_products(s2, a + i + 2 * STEP, b + i + 2 * STEP);
-        s3 = add_products(s3, a + i + 3 * STEP, b + i + 3 * STEP);
-    }
-    for (; i + STEP <= n; i += STEP)
-        s0 = add_products(s0, a + i, b + i);
-    if (i < n) {
-        uint16_t rest[2][STEP] = {0};
-        memcpy(rest[0], a + i, (size_t)(n - i) * sizeof *a);
-        memcpy(rest[1], b + i, (size_t)(n - i) * sizeof *b);
-        s1 = add_products(s1, rest[0], rest[1]);
-    }
-    return v_sum(v_add(v_add(s0, s1), v_add(s2, s3)));
-}
-
-#ifdef ATT_DOT2_BF16
 /* x [rows, words] -> y [words][PANEL] */
 static void turn_words(int64_t rows, int64_t words, const float *x, int64_t stride, float *y)
 {
@@ -59,10 +22,7 @@ static void word_scores(int64_t keys, int64_t queries, int64_t words, const floa
                         float *s, int64_t s_stride)
 {
     const tile_args t = {.k = words, .a = k, .lda = stride, .b = q, .c = s, .ldc = s_stride};
-    if (queries <= ATT_LANES)
-        tile_all(keys, 1, false, START_ZERO, t);
-    else
-        tile_all(keys, ATT_PANEL_VECTORS, false, START_ZERO, t);
+    tile_columns((int)queries, keys, t);
 }
 
 /* y [n] words of two rows of bf16 [n]; NULL: zeros. Are all of them finite? */
@@ -106,12 +66,7 @@ static void word_weigh(int n_runs, const att_run *run, int64_t dim, const float 
                              .c = o,
                              .ldc = PANEL,
                              .scale = rescale};
-        if (r > 0)
-            tile_all(dim, ATT_PANEL_VECTORS, true, START_C, t);
-        else if (rescale)
-            tile_all(dim, ATT_PANEL_VECTORS, true, START_SCALED, t);
-        else
-            tile_all(dim, ATT_PANEL_VECTORS, true, START_ZERO, t);
+        tile_onto(r > 0, dim, ATT_PANEL_VECTORS, t);
     }
 }
 #endif
@@ -119,7 +74,7 @@ static void word_weigh(int n_runs, const att_run *run, int64_t dim, const float 
 void ATT_ISA(att_kernel_bf16)(att_kernels *k);
 void ATT_ISA(att_kernel_bf16)(att_kernels *k)
 {
-    k->dot_bf16 = dot_bf16;
+    (void)k;
 #ifdef ATT_DOT2_BF16
     k->turn_words = turn_words;
     k->word_scores = word_scores;

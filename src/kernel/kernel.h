@@ -115,9 +115,6 @@ typedef struct att_kernels {
     void (*to_f16)(int64_t n, const float *x, uint16_t *y); /* to nearest even */
     void (*to_bf16)(int64_t n, const float *x, uint16_t *y);
 
-    /* bf16.c: the dot product of n numbers of bf16; on sets that multiply pairs of them, denormals count as 0 */
-    float (*dot_bf16)(int64_t n, const uint16_t *a, const uint16_t *b);
-
     /* peak.c: what the machine can do at best */
     double (*peak)(int64_t repeats, double *flops); /* multiply-adds in registers; the result only keeps them alive */
     double (*read)(int64_t n, const float *x);      /* reads n numbers once, at memory speed */

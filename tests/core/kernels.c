@@ -503,44 +503,6 @@ static void numbers_round_to_the_nearest_short_one(void **state)
     on_each_set(short_formats_back);
 }
 
-static uint16_t *place_bf16(check_fence *f, int64_t n) { return check_place(f, (size_t)n * sizeof(uint16_t)); }
-
-static void bf16_products(int isa, const att_kernels *k)
-{
-    for (int s = 0; s < N_SIZES; s++) {
-        const int64_t n = sizes[s];
-        uint16_t *a = place_bf16(&in, n), *b = place_bf16(&in2, n);
-        double sum = 0, size = 0;
-        for (int64_t i = 0; i < n; i++) {
-            a[i] = (uint16_t)(check_float_bits(check_uniform((uint64_t)s, (uint64_t)i)) >> 16);
-            b[i] = (uint16_t)(check_float_bits(check_uniform((uint64_t)s + 99, (uint64_t)i)) >> 16);
-            sum += decode(a[i], 8) * decode(b[i], 8);
-            size += fabs(decode(a[i], 8) * decode(b[i], 8));
-        }
-        /* as dot: each chain's additions round partial sums that together are at most size */
-        check_near(sum, k->dot_bf16(n, a, b), FLT_EPSILON * size, "%s dot_bf16 of %d", att_isa_name(isa), (int)n);
-
-        double whole = 0; /* products of small whole numbers are summed without rounding */
-        for (int64_t i = 0; i < n; i++) {
-            const int x = (int)(i % 31) - 15, y = (int)(i % 17) - 8;
-            a[i] = (uint16_t)(check_float_bits((float)x) >> 16);
-            b[i] = (uint16_t)(check_float_bits((float)y) >> 16);
-            whole += x * y;
-        }
-        assert_true(k->dot_bf16(n, a, b) == whole);
-        if (n) {
-            a[n - 1] = 0x7fc0; /* NaN */
-            assert_true(isnan(k->dot_bf16(n, a, b)));
-        }
-        combinations[isa] += 3;
-    }
-}
-static void bf16_products_are_summed_in_f32(void **state)
-{
-    (void)state;
-    on_each_set(bf16_products);
-}
-
 /* avx512bf16 only adds to avx512: what is in f32 is the same code. */
 static void a_set_that_extends_another_shares_its_kernels(void **state)
 {
@@ -551,7 +513,7 @@ static void a_set_that_extends_another_shares_its_kernels(void **state)
     const att_kernels *k = att_kernels_of(base), *l = att_kernels_of(more);
     assert_true(more > base && k->lanes == l->lanes && k->panel == l->panel);
     assert_true(k->gemm == l->gemm && k->soften == l->soften && k->softmax == l->softmax && k->dot == l->dot);
-    assert_true(k->dot_bf16 != l->dot_bf16);
+    assert_true(!k->word_scores && l->word_scores && l->word_weigh);
 }
 
 /* ---- */
@@ -589,7 +551,6 @@ int main(void)
         cmocka_unit_test(vector_arithmetic_is_exact_and_max_keeps_nan),
         cmocka_unit_test(numbers_round_to_the_nearest_short_one),
         cmocka_unit_test(short_formats_are_read_exactly),
-        cmocka_unit_test(bf16_products_are_summed_in_f32),
         cmocka_unit_test(a_set_that_extends_another_shares_its_kernels),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
