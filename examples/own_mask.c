@@ -20,12 +20,14 @@ static att_cover cover(const att_place *at, const void *user, int64_t q, int64_t
     return first == last && k / n == first && (k + keys - 1) / n == first ? ATT_FULL : ATT_PARTIAL;
 }
 
-static uint64_t bits(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k)
+static void bits(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys,
+                 uint64_t *bits)
 {
-    uint64_t b = 0;
-    for (int64_t i = 0; i < queries; i++)
-        b |= (uint64_t)keep(at, user, q + i, k) << i;
-    return b;
+    for (int64_t j = 0; j < keys; j++) {
+        bits[j] = 0;
+        for (int64_t i = 0; i < queries; i++)
+            bits[j] |= (uint64_t)keep(at, user, q + i, k + j) << i;
+    }
 }
 
 static const att_mask block_mask = {.name = "block", .user = &length, .keep = keep, .cover = cover, .bits = bits};

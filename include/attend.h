@@ -570,8 +570,9 @@ struct att_mask {
     void (*span)(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t *first, int64_t *last);
     /* How many pairs of a block attend. PARTIAL is always allowed. NULL: small tiles are probed pair by pair. */
     att_cover (*cover)(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys);
-    /* Bit i: does query q + i attend to key k? At most 64. NULL: keep for each pair. */
-    uint64_t (*bits)(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k);
+    /* Bit i of bits [keys][j]: does query q + i, of at most 64, attend to key k + j? NULL: keep for each pair. */
+    void (*bits)(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys,
+                 uint64_t *bits);
 };
 
 /* Holds the functions of a spec's stages against their formulas: versions for tiles, on tiles of odd sizes and with

@@ -103,10 +103,12 @@ static inline att_cover striped_cover(const att_place *at, const void *user, int
         return ATT_PARTIAL;
     return striped(at, user, q, k) ? ATT_FULL : ATT_EMPTY;
 }
-static inline uint64_t striped_bits(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k)
+static inline void striped_bits(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k,
+                                int64_t keys, uint64_t *bits)
 {
     (void)queries;
-    return striped(at, user, q, k) ? ~UINT64_C(0) : 0;
+    for (int64_t j = 0; j < keys; j++)
+        bits[j] = striped(at, user, q, k + j) ? ~UINT64_C(0) : 0;
 }
 static const int stripe = 40;
 static const att_mask own_tiled_mask = {

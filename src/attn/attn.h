@@ -69,6 +69,20 @@ void att_rows_clear(const att_rows *y, int64_t first, int64_t last, int64_t dim)
 
 /* Rows [first, last) of out and lse, which attend to nothing. */
 void att_site_clear(const att_plan *plan, const att_site *site, int64_t first, int64_t last);
+/* What the turned queries were multiplied with. */
+static inline float att_query_scale(const att_plan *plan) { return plan->fold ? plan->spec.scale : 1; }
+bool att_plan_uses(const att_plan *plan, const att_mask *mask);
+
+/* n rounded up to whole ones of so many. */
+static inline int64_t att_whole(int64_t n, int64_t of) { return (n + of - 1) / of * of; }
+/* Scratch memory from p on, part after part, each in cache lines of its own (work.c): how many floats that takes. */
+typedef struct att_part {
+    float **at;
+    int64_t count;
+} att_part;
+size_t att_lay_out(float *p, int n, const att_part *part);
+/* To how many tasks a call's items are dealt: enough to share the work evenly, large enough to be worth waking for. */
+int64_t att_task_count(att_ctx *ctx, int64_t items, double work, double work_of_task, int tasks_per_thread);
 /* i with first[i] <= item < first[i + 1]; first [n + 1] ascends. */
 int64_t att_find(const int64_t *first, int64_t n, int64_t item);
 
@@ -94,6 +108,8 @@ typedef struct att_cut {
 } att_cut;
 void att_cut_block(const att_plan *plan, const att_site *site, int64_t q0, int queries, int64_t k0, int keys,
                    att_cut *cut);
+/* Appends keys, to the last run where they follow it. */
+void att_cut_add(att_cut *cut, int64_t first, int64_t last);
 /* 0 x NaN is NaN: a row of keys or values that is not finite must not meet the weight 0 of a query that does not attend
  * to it. Such keys leave the runs, and are added afterwards to the queries that do attend. */
 typedef struct att_clean {

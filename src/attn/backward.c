@@ -60,8 +60,6 @@ typedef struct work {
     att_operand score_param[ATT_MAX_PARAMS], modifier_param[ATT_MAX_STAGES];
 } work;
 
-static int64_t whole(int64_t n, int64_t panel) { return (n + panel - 1) / panel * panel; }
-
 /* ---- memory */
 
 /* Lays scratch memory out from p on and returns how many floats that takes. */
@@ -72,32 +70,25 @@ static size_t lay_out(const att_call *c, float *p, scratch *w)
     const int64_t panel = plan->kernels->panel, tile = ATT_KEY_BLOCK * PANELS * panel;
     const int64_t converted = s->dtype == ATT_F32 ? 0 : 1, dims = plan->q_dim + plan->k_dim + s->value_dim;
     float *pair = NULL;
-    *w = (scratch){.dk_stride = whole(plan->k_dim, panel), .dv_stride = whole(s->value_dim, panel)};
-    const struct {
-        float **at;
-        int64_t count;
-    } parts[] = {{&w->lse, PANELS * panel},
-                 {&w->delta, PANELS * panel},
-                 {&w->q_turned, PANELS * plan->q_dim * panel},
-                 {&w->dout_turned, PANELS * s->value_dim * panel},
-                 {&w->q_rows, PANELS * panel * whole(plan->q_dim, panel)},
-                 {&w->dout_rows, PANELS * panel * w->dv_stride},
-                 {&w->p, tile},
-                 {&w->ds, tile},
-                 {&w->dk, ATT_KEY_BLOCK * w->dk_stride},
-                 {&w->dv, ATT_KEY_BLOCK * w->dv_stride},
-                 {&w->dq_rows, panel * plan->q_dim},
-                 {&w->query, converted * PANELS * panel * plan->q_dim},
-                 {&w->dout, converted * PANELS * panel * s->value_dim},
-                 {&w->key, converted * ATT_KEY_BLOCK * plan->k_dim},
-                 {&w->value, converted * ATT_KEY_BLOCK * s->value_dim},
-                 {&w->row, dims},
-                 {&pair, whole((int64_t)(att_pair_scratch(c) * sizeof(double) / sizeof(float)), 16)}};
-    size_t count = 0;
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        *parts[i].at = p ? p + count : NULL;
-        count += (size_t)whole(parts[i].count, 16);
-    }
+    *w = (scratch){.dk_stride = att_whole(plan->k_dim, panel), .dv_stride = att_whole(s->value_dim, panel)};
+    const att_part parts[] = {{&w->lse, PANELS * panel},
+                              {&w->delta, PANELS * panel},
+                              {&w->q_turned, PANELS * plan->q_dim * panel},
+                              {&w->dout_turned, PANELS * s->value_dim * panel},
+                              {&w->q_rows, PANELS * panel * att_whole(plan->q_dim, panel)},
+                              {&w->dout_rows, PANELS * panel * w->dv_stride},
+                              {&w->p, tile},
+                              {&w->ds, tile},
+                              {&w->dk, ATT_KEY_BLOCK * w->dk_stride},
+                              {&w->dv, ATT_KEY_BLOCK * w->dv_stride},
+                              {&w->dq_rows, panel * plan->q_dim},
+                              {&w->query, converted * PANELS * panel * plan->q_dim},
+                              {&w->dout, converted * PANELS * panel * s->value_dim},
+                              {&w->key, converted * ATT_KEY_BLOCK * plan->k_dim},
+                              {&w->value, converted * ATT_KEY_BLOCK * s->value_dim},
+                              {&w->row, dims},
+                              {&pair, att_whole((int64_t)(att_pair_scratch(c) * sizeof(double) / sizeof(float)), 16)}};
+    size_t count = att_lay_out(p, sizeof parts / sizeof parts[0], parts);
     w->pair = (void *)pair;
     for (int i = 0; i < plan->n_modifiers; i++)
         if (!(plan->modifier[i]->flags & (ATT_ADDITIVE | ATT_SINK))) {
@@ -153,7 +144,7 @@ static void prepare_queries(work *x, int64_t q0, int queries)
         k->turn_in(n, value_dim, d.at + i * d.stride, d.stride, 1, x->w.dout_turned + i * value_dim);
     }
     if (plan->score->flags & ATT_DOT)
-        k->panel_rows(queries, PANELS * k->panel, dim, q.at, q.stride, plan->fold ? plan->spec.scale : 1, x->w.q_rows);
+        k->panel_rows(queries, PANELS * k->panel, dim, q.at, q.stride, att_query_scale(plan), x->w.q_rows);
     k->panel_rows(queries, PANELS * k->panel, value_dim, d.at, d.stride, 1, x->w.dout_rows);
     for (int i = 0; i < queries; i++)
         if (attends(at, q0 + i))
@@ -298,7 +289,7 @@ static void store_queries(const work *x, int64_t q0, int queries)
     const int64_t dim = plan->q_dim;
     float scale[ATT_MAX_PANEL];
     for (int i = 0; i < k->panel; i++)
-        scale[i] = plan->fold ? plan->spec.scale : 1;
+        scale[i] = att_query_scale(plan);
     for (int i = 0; x->dq.at && i < queries; i += k->panel) {
         const int n = queries - i < k->panel ? queries - i : k->panel;
         k->turn_out(n, dim, x->dq_sum + (q0 + i) * dim, scale, x->w.dq_rows, dim);
@@ -385,8 +376,10 @@ static void one_head(work *x, int64_t head_in_group, int64_t group)
     x->value =
         att_rows_read(x->plan->kernels, &x->site.v, x->task->k0, x->task->keys, x->plan->spec.value_dim, x->w.value);
     point_params(x, head_in_group);
-    for (int64_t q0 = 0; q0 < x->site.place.tq; q0 += PANELS * panel)
-        one_step(x, q0);
+    /* From the last queries on: these have something to do with every block of keys where attention is causal, and the
+     * next task, which follows a step behind, begins at once. */
+    for (int64_t q0 = att_whole(x->site.place.tq, PANELS * panel); q0 > 0; q0 -= PANELS * panel)
+        one_step(x, q0 - PANELS * panel);
     if (x->task->last && !j->rows.add_dq)
         att_rows_clear(&x->dq, x->site.place.tq, x->site.rows, x->plan->q_dim);
 }
@@ -436,7 +429,7 @@ static bool allocate(job *j)
     const att_attention_spec *s = &j->call->plan->spec;
     scratch w;
     j->scratch_count = lay_out(j->call, NULL, &w);
-    j->dq_count = whole(j->call->max_tq, j->call->plan->kernels->panel) * j->call->plan->q_dim;
+    j->dq_count = att_whole(j->call->max_tq, j->call->plan->kernels->panel) * j->call->plan->q_dim;
     j->params_count = att_params_count(j->call, j->grads);
     j->memory = att_alloc(ctx, att_size_mul(j->scratch_count, (size_t)att_threads(ctx)), sizeof *j->memory);
     j->dq = att_alloc(ctx, att_size_mul((size_t)j->dq_count, (size_t)(j->tasks.slots * s->heads / s->kv_heads)),
@@ -452,7 +445,7 @@ size_t att_backward_workspace(const att_call *c)
     const int64_t panel = c->plan->kernels->panel;
     scratch w;
     const size_t dq =
-        (size_t)(att_tasks_slots(c) * (s->heads / s->kv_heads) * whole(c->max_tq, panel)) * (size_t)c->plan->q_dim;
+        (size_t)(att_tasks_slots(c) * (s->heads / s->kv_heads) * att_whole(c->max_tq, panel)) * (size_t)c->plan->q_dim;
     return (lay_out(c, NULL, &w) * (size_t)att_threads(c->plan->ctx) + dq) * sizeof(float) + att_tasks_bytes(c);
 }
 

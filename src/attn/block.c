@@ -6,44 +6,51 @@
 
 /* ---- masks */
 
-static uint64_t bits_of(const att_mask *m, const att_place *at, int64_t q0, int queries, int64_t k)
-{
-    if (m->bits)
-        return m->bits(at, m->user, q0, queries, k);
-    uint64_t b = 0;
-    for (int i = 0; i < queries; i++)
-        b |= (uint64_t)m->keep(at, m->user, q0 + i, k) << i;
-    return b;
-}
-
-/* Looks at every pair of a small tile, and leaves as soon as both answers were seen. */
-static att_cover probe(const att_mask *m, const att_place *at, int64_t q0, int queries, int64_t k0, int keys)
-{
-    if (keys > ATT_SUB_TILE)
-        return ATT_PARTIAL;
-    const uint64_t all = queries < 64 ? (UINT64_C(1) << queries) - 1 : ~UINT64_C(0);
-    bool some = false, every = true;
-    for (int64_t k = k0; k < k0 + keys && !(some && !every); k++) {
-        const uint64_t b = bits_of(m, at, q0, queries, k) & all;
-        some = some || b != 0;
-        every = every && b == all;
-    }
-    return !some ? ATT_EMPTY : every ? ATT_FULL : ATT_PARTIAL;
-}
-
+/* What masks say of a block without a look at its pairs. */
 static att_cover cover(const att_plan *plan, const att_site *at, int64_t q0, int queries, int64_t k0, int keys)
 {
     att_cover all = ATT_FULL;
-    for (int i = 0; i < plan->n_masks; i++) {
+    for (int i = 0; all != ATT_EMPTY && i < plan->n_masks; i++) {
         const att_mask *m = plan->mask[i];
-        const att_cover c = m->cover ? m->cover(&at->place, m->user, q0, queries, k0, keys)
-                                     : probe(m, &at->place, q0, queries, k0, keys);
-        if (c == ATT_EMPTY)
-            return ATT_EMPTY;
-        if (c == ATT_PARTIAL)
-            all = ATT_PARTIAL;
+        const att_cover c = m->cover ? m->cover(&at->place, m->user, q0, queries, k0, keys) : ATT_PARTIAL;
+        all = c == ATT_FULL ? all : c;
     }
     return all;
+}
+
+static void bits_of(const att_mask *m, const att_place *at, int64_t q0, int queries, int64_t k0, int keys,
+                    uint64_t *bits)
+{
+    if (m->bits) {
+        m->bits(at, m->user, q0, queries, k0, keys, bits);
+        return;
+    }
+    for (int j = 0; j < keys; j++) {
+        bits[j] = 0;
+        for (int i = 0; i < queries; i++)
+            bits[j] |= (uint64_t)m->keep(at, m->user, q0 + i, k0 + j) << i;
+    }
+}
+
+/* The same of a small block with a look at its pairs, where that is not decided. */
+static att_cover look(const att_plan *plan, const att_site *at, int64_t q0, int queries, int64_t k0, int keys,
+                      uint64_t *bits)
+{
+    const uint64_t all = att_low_bits(queries);
+    const att_cover c = cover(plan, at, q0, queries, k0, keys);
+    uint64_t some = 0, every = all, of_mask[ATT_SUB_TILE];
+    for (int j = 0; j < keys; j++)
+        bits[j] = ~UINT64_C(0);
+    for (int i = 0; c == ATT_PARTIAL && i < plan->n_masks; i++) {
+        bits_of(plan->mask[i], &at->place, q0, queries, k0, keys, of_mask);
+        for (int j = 0; j < keys; j++)
+            bits[j] &= of_mask[j];
+    }
+    for (int j = 0; j < keys; j++) {
+        some |= bits[j] & all;
+        every &= bits[j];
+    }
+    return c != ATT_PARTIAL ? c : !some ? ATT_EMPTY : every == all ? ATT_FULL : ATT_PARTIAL;
 }
 
 void att_span(const att_plan *plan, const att_site *at, int64_t q0, int queries, int64_t *first, int64_t *last)
@@ -62,16 +69,7 @@ void att_span(const att_plan *plan, const att_site *at, int64_t q0, int queries,
     *last = end < at->place.tk ? end : at->place.tk;
 }
 
-static uint64_t bits(const att_plan *plan, const att_site *at, int64_t q0, int queries, int64_t k)
-{
-    uint64_t b = ~UINT64_C(0);
-    for (int i = 0; i < plan->n_masks; i++)
-        b &= bits_of(plan->mask[i], &at->place, q0, queries, k);
-    return b;
-}
-
-/* Appends keys, to the last run where they follow it. */
-static void add_run(att_cut *cut, int64_t first, int64_t last)
+void att_cut_add(att_cut *cut, int64_t first, int64_t last)
 {
     if (cut->n_runs && cut->run[cut->n_runs - 1].last == first)
         cut->run[cut->n_runs - 1].last = last;
@@ -86,16 +84,14 @@ void att_cut_block(const att_plan *plan, const att_site *at, int64_t q0, int que
     cut->partial = false;
     const att_cover whole = cover(plan, at, q0, queries, k0, keys);
     if (whole == ATT_FULL)
-        add_run(cut, 0, keys);
+        att_cut_add(cut, 0, keys);
     for (int first = 0; whole == ATT_PARTIAL && first < keys; first += ATT_SUB_TILE) {
         const int n = keys - first < ATT_SUB_TILE ? keys - first : ATT_SUB_TILE;
-        const att_cover c = cover(plan, at, q0, queries, k0 + first, n);
+        const att_cover c = look(plan, at, q0, queries, k0 + first, n, cut->bits + first);
         if (c == ATT_EMPTY)
             continue;
-        add_run(cut, first, first + n);
+        att_cut_add(cut, first, first + n);
         cut->partial = cut->partial || c == ATT_PARTIAL;
-        for (int k = first; k < first + n; k++)
-            cut->bits[k] = c == ATT_FULL ? ~UINT64_C(0) : bits(plan, at, q0, queries, k0 + k);
     }
 }
 
@@ -103,7 +99,7 @@ void att_cut_block(const att_plan *plan, const att_site *at, int64_t q0, int que
 
 void att_turn_queries(const att_plan *plan, att_floats query, int queries, float *q)
 {
-    plan->kernels->turn_in(queries, plan->q_dim, query.at, query.stride, plan->fold ? plan->spec.scale : 1, q);
+    plan->kernels->turn_in(queries, plan->q_dim, query.at, query.stride, att_query_scale(plan), q);
 }
 
 /* Run r of the block's keys, as stages see it. */
@@ -167,13 +163,18 @@ static void modify(const att_block *b, int r, int i, att_tile *t)
         att_modify_pairs(b, m, t);
 }
 
+static void modify_all(const att_block *b, int r, att_tile *t)
+{
+    for (int i = 0; i < b->plan->n_modifiers; i++)
+        modify(b, r, i, t);
+}
+
 void att_score_block(const att_block *b)
 {
     for (int r = 0; r < b->cut->n_runs; r++) {
         att_tile t = tile_of(b, r);
         score(b, &t);
-        for (int i = 0; i < b->plan->n_modifiers; i++)
-            modify(b, r, i, &t);
+        modify_all(b, r, &t);
         if (b->cut->partial)
             b->plan->kernels->forbid(t.keys, b->cut->bits + b->cut->run[r].first, -INFINITY, t.s, t.stride);
     }
@@ -183,8 +184,7 @@ void att_modify_block(const att_block *b)
 {
     for (int r = 0; r < b->cut->n_runs; r++) {
         att_tile t = tile_of(b, r);
-        for (int i = 0; i < b->plan->n_modifiers; i++)
-            modify(b, r, i, &t);
+        modify_all(b, r, &t);
     }
 }
 
@@ -230,7 +230,7 @@ void att_score_block_back(const att_block *b)
 void att_cut_clean(const att_plan *plan, const att_cut *cut, int queries, const float *x, int64_t stride, int64_t dim,
                    att_clean *clean)
 {
-    const uint64_t all = queries < 64 ? (UINT64_C(1) << queries) - 1 : ~UINT64_C(0);
+    const uint64_t all = att_low_bits(queries);
     clean->n_runs = clean->n_unclean = 0;
     for (int r = 0; r < cut->n_runs; r++) {
         clean->run[clean->n_runs++] = cut->run[r];

@@ -13,7 +13,7 @@ typedef struct scratch {
     float *q;             /* [columns][q_dim], scaled */
     float *s;             /* [columns][ATT_KEY_BLOCK] */
     float *rescale;       /* [columns] */
-    float *tile, *turned; /* modifiers: [ATT_KEY_BLOCK][panel], [q_dim][panel] */
+    float *tile, *turned; /* stages on tiles: [ATT_KEY_BLOCK][panel], [q_dim][panel] */
     float *keys, *values; /* [ATT_KEY_BLOCK][dim], converted */
     float *rows;          /* [tq, q_dim], converted */
 } scratch;
@@ -43,36 +43,30 @@ typedef struct partial {
 bool att_decode_suits(const att_call *call)
 {
     const att_plan *p = call->plan;
-    return (p->score->flags & ATT_DOT) && p->fold && p->sink < 0 && p->spec.dropout == 0 &&
-           call->max_tq * (p->spec.heads / p->spec.kv_heads) <= ATT_FEW;
+    return p->sink < 0 && p->spec.dropout == 0 && call->max_tq * (p->spec.heads / p->spec.kv_heads) <= ATT_FEW;
 }
 
-/* ---- memory */
+/* Products of rows are made as they lie, other scores and all modifiers work on tiles. */
+static bool is_dot(const att_plan *plan) { return plan->score->flags & ATT_DOT; }
+static bool uses_tiles(const att_plan *plan) { return plan->n_modifiers > 0 || !is_dot(plan); }
 
-static int64_t round_up(int64_t n) { return (n + 15) / 16 * 16; }
+/* ---- memory */
 
 /* Lays scratch memory out from p on and returns how many floats that takes. */
 static size_t lay_out(const att_plan *plan, int columns, float *p, scratch *w)
 {
     const att_attention_spec *s = &plan->spec;
-    const int64_t panel = plan->kernels->panel, tiles = plan->n_modifiers > 0, converted = s->dtype != ATT_F32;
-    const struct {
-        float **at;
-        int64_t count;
-    } parts[] = {{&w->q, columns * plan->q_dim},
-                 {&w->s, columns * ATT_KEY_BLOCK},
-                 {&w->rescale, ATT_MAX_PANEL},
-                 {&w->tile, tiles * ATT_KEY_BLOCK * panel},
-                 {&w->turned, tiles * plan->q_dim * panel},
-                 {&w->keys, tiles * converted * ATT_KEY_BLOCK * plan->q_dim},
-                 {&w->values, converted * ATT_KEY_BLOCK * s->value_dim},
-                 {&w->rows, converted * columns * (plan->q_dim > s->value_dim ? plan->q_dim : s->value_dim)}};
-    size_t count = 0;
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        *parts[i].at = p ? p + count : NULL;
-        count += (size_t)round_up(parts[i].count);
-    }
-    return count;
+    const int64_t panel = plan->kernels->panel, tiles = uses_tiles(plan), converted = s->dtype != ATT_F32;
+    const att_part parts[] = {
+        {&w->q, columns * plan->q_dim},
+        {&w->s, columns * ATT_KEY_BLOCK},
+        {&w->rescale, ATT_MAX_PANEL},
+        {&w->tile, tiles * ATT_KEY_BLOCK * panel},
+        {&w->turned, tiles * plan->q_dim * panel},
+        {&w->keys, tiles * converted * ATT_KEY_BLOCK * plan->k_dim},
+        {&w->values, converted * ATT_KEY_BLOCK * s->value_dim},
+        {&w->rows, converted * columns * (plan->q_dim > s->value_dim ? plan->q_dim : s->value_dim)}};
+    return att_lay_out(p, sizeof parts / sizeof parts[0], parts);
 }
 
 static partial partial_of(const job *j, int64_t item)
@@ -86,11 +80,12 @@ static partial partial_of(const job *j, int64_t item)
 /* What masks leave for all columns: bit i of a key is column i. */
 static void cut_columns(const group *g, int64_t k0, int keys, att_cut *all)
 {
-    att_cut_block(g->plan, &g->site[0], 0, g->tq, k0, keys, all);
-    if (g->heads == 1 || g->plan->n_masks == 0)
+    if (g->heads == 1 || g->plan->n_masks == 0) {
+        att_cut_block(g->plan, &g->site[0], 0, g->tq, k0, keys, all);
         return;
+    }
     uint64_t bits[ATT_KEY_BLOCK] = {0};
-    const uint64_t one = (UINT64_C(1) << g->tq) - 1, every = (UINT64_C(1) << g->columns) - 1;
+    const uint64_t one = att_low_bits(g->tq), every = att_low_bits(g->columns);
     for (int h = 0; h < g->heads; h++) {
         att_cut cut;
         att_cut_block(g->plan, &g->site[h], 0, g->tq, k0, keys, &cut);
@@ -109,21 +104,18 @@ static void cut_columns(const group *g, int64_t k0, int keys, att_cut *all)
         }
         if (some == 0)
             continue;
-        if (all->n_runs && all->run[all->n_runs - 1].last == first)
-            all->run[all->n_runs - 1].last = last;
-        else
-            all->run[all->n_runs++] = (att_run){first, last};
+        att_cut_add(all, first, last);
         all->partial = all->partial || common != every;
     }
     memcpy(all->bits, bits, sizeof bits);
 }
 
-/* Modifiers work on tiles: each head's rows of scores are turned to one, and back. */
-static void modify(const group *g, const att_cut *all, int64_t k0, int keys, const scratch *w)
+/* Stages on tiles: each head's rows of scores are turned to one, or made there, and turned back. */
+static void pass_tiles(const group *g, const att_cut *all, int64_t k0, int keys, const scratch *w)
 {
     const att_plan *plan = g->plan;
     const att_kernels *kernels = plan->kernels;
-    const int64_t dim = plan->q_dim, last = all->run[all->n_runs - 1].last;
+    const int64_t last = all->run[all->n_runs - 1].last;
     float ones[ATT_MAX_PANEL];
     for (int i = 0; i < ATT_MAX_PANEL; i++)
         ones[i] = 1;
@@ -137,15 +129,20 @@ static void modify(const group *g, const att_cut *all, int64_t k0, int keys, con
                              .cut = &cut,
                              .k0 = k0,
                              .queries = g->tq,
-                             .query = att_rows_read(kernels, &at->q_row, 0, g->tq, dim, w->rows),
-                             .key = att_rows_read(kernels, &at->k_row, k0, keys, dim, w->keys),
+                             .query = att_rows_read(kernels, &at->q_row, 0, g->tq, plan->q_dim, w->rows),
+                             .key = att_rows_read(kernels, &at->k_row, k0, keys, plan->k_dim, w->keys),
                              .q = w->turned,
                              .s = w->tile,
                              .stride = kernels->panel,
+                             .score_param = at->score_param,
                              .modifier_param = at->modifier_param};
-        kernels->turn_in(g->tq, dim, w->q + (int64_t)h * g->tq * dim, dim, 1, w->turned);
-        kernels->turn_in(g->tq, last, s, ATT_KEY_BLOCK, 1, w->tile);
-        att_modify_block(&b);
+        att_turn_queries(plan, b.query, g->tq, w->turned);
+        if (is_dot(plan)) {
+            kernels->turn_in(g->tq, last, s, ATT_KEY_BLOCK, 1, w->tile);
+            att_modify_block(&b);
+        } else {
+            att_score_block(&b);
+        }
         kernels->turn_out(g->tq, last, w->tile, ones, s, ATT_KEY_BLOCK);
     }
 }
@@ -192,7 +189,7 @@ static void weigh(const group *g, const att_cut *cut, int64_t k0, int keys, bool
     add_unclean(g, cut, &clean, value, w->s, o, o_stride);
 }
 
-static void score(const group *g, const att_cut *cut, int64_t k0, const scratch *w)
+static void multiply(const group *g, const att_cut *cut, int64_t k0, const scratch *w)
 {
     const att_rows *k = &g->site[0].k_row;
     const int64_t dim = g->plan->q_dim;
@@ -218,12 +215,12 @@ static void take_group(const att_call *call, int64_t sequence, int64_t kv_head, 
     g->columns = g->heads * g->tq;
 }
 
-/* Queries times the scale. */
+/* Queries times the scale, for products. */
 static void read_queries(const group *g, const scratch *w)
 {
     const att_kernels *kernels = g->plan->kernels;
     const int64_t dim = g->plan->q_dim;
-    for (int i = 0; i < g->columns; i++) {
+    for (int i = 0; is_dot(g->plan) && i < g->columns; i++) {
         const att_floats q = att_rows_read(kernels, &g->site[i / g->tq].q_row, i % g->tq, 1, dim, w->rows);
         kernels->scale(dim, g->plan->spec.scale, q.at, w->q + i * dim);
     }
@@ -258,9 +255,10 @@ static void attend_segment(const job *j, const group *g, int64_t first, int64_t 
         cut_columns(g, k0, keys, &cut);
         if (cut.n_runs == 0)
             continue;
-        score(g, &cut, k0, w);
-        if (g->plan->n_modifiers)
-            modify(g, &cut, k0, keys, w);
+        if (is_dot(g->plan))
+            multiply(g, &cut, k0, w);
+        if (uses_tiles(g->plan))
+            pass_tiles(g, &cut, k0, keys, w);
         forbid(g, &cut, w->s);
         g->plan->kernels->few_soften(g->columns, cut.n_runs, cut.run, w->s, ATT_KEY_BLOCK, p.max, p.sum, w->rescale);
         weigh(g, &cut, k0, keys, touched, w, p.o, j->o_stride);
@@ -336,13 +334,13 @@ static job job_of(const att_call *call)
     const att_attention_spec *s = &call->plan->spec;
     scratch w;
     job j = {.call = call, .columns = (int)(call->max_tq * (s->heads / s->kv_heads))};
-    j.o_stride = round_up(s->value_dim);
+    j.o_stride = att_whole(s->value_dim, 16);
     j.scratch_count = lay_out(call->plan, j.columns, NULL, &w);
     j.partial_count = (size_t)(2 * ATT_FEW + j.columns * j.o_stride);
     return j;
 }
 
-/* Segments to tasks: enough of them to share the work evenly, large enough to be worth waking for. */
+/* Deals segments to tasks. */
 static void deal(job *j)
 {
     enum { TASKS_PER_THREAD = 64, TASK_NUMBERS = 50000 /* read */ };
@@ -360,10 +358,7 @@ static void deal(job *j)
         numbers += (double)tk * (double)(call->plan->q_dim + s->value_dim) * (double)s->kv_heads;
     }
     j->first[call->sequences] = j->items;
-    const double worth = numbers / TASK_NUMBERS + 1, most = (double)att_threads(call->plan->ctx) * TASKS_PER_THREAD;
-    j->tasks = (int64_t)(worth < most ? worth : most);
-    if (j->tasks > j->items)
-        j->tasks = j->items;
+    j->tasks = att_task_count(call->plan->ctx, j->items, numbers, TASK_NUMBERS, TASKS_PER_THREAD);
 }
 
 size_t att_decode_workspace(const att_call *call)

@@ -49,16 +49,12 @@ static size_t lay_out(const att_plan *plan, float *p, scratch *w)
     const att_attention_spec *s = &plan->spec;
     const int64_t panel = plan->kernels->panel, longest = plan->q_dim > s->value_dim ? plan->q_dim : s->value_dim;
     const int64_t converted = s->dtype == ATT_F32 ? 0 : 1;
-    size_t count = 0;
-    struct {
-        float **at;
-        int64_t count;
-    } parts[6 + 8 * ATT_MAX_GROUP] = {{&w->s, ATT_KEY_BLOCK * panel},
-                                      {&w->rescale, panel},
-                                      {&w->keys, converted * ATT_KEY_BLOCK * plan->k_dim},
-                                      {&w->values, converted * ATT_KEY_BLOCK * s->value_dim},
-                                      {&w->value_words, plan->words * ATT_KEY_BLOCK / 2 * s->value_dim},
-                                      {&w->weight_words, plan->words * ATT_KEY_BLOCK / 2 * panel}};
+    att_part parts[6 + 8 * ATT_MAX_GROUP] = {{&w->s, ATT_KEY_BLOCK * panel},
+                                             {&w->rescale, panel},
+                                             {&w->keys, converted * ATT_KEY_BLOCK * plan->k_dim},
+                                             {&w->values, converted * ATT_KEY_BLOCK * s->value_dim},
+                                             {&w->value_words, plan->words * ATT_KEY_BLOCK / 2 * s->value_dim},
+                                             {&w->weight_words, plan->words * ATT_KEY_BLOCK / 2 * panel}};
     int n = 6;
     for (strip *t = w->strip; t < w->strip + plan->group; t++) {
         parts[n].at = &t->q, parts[n++].count = plan->q_dim * panel;
@@ -70,11 +66,7 @@ static size_t lay_out(const att_plan *plan, float *p, scratch *w)
             parts[n].at = &of->o, parts[n++].count = s->value_dim * panel;
         }
     }
-    for (int i = 0; i < n; i++) {
-        *parts[i].at = p ? p + count : NULL;
-        count += (size_t)(parts[i].count + 15) / 16 * 16;
-    }
-    return count;
+    return att_lay_out(p, n, parts);
 }
 
 size_t att_plan_scratch(const att_plan *plan)
@@ -293,16 +285,6 @@ static void attend_queries(const att_plan *plan, const att_site *at, int64_t q0,
 
 /* ---- the call */
 
-int64_t att_find(const int64_t *first, int64_t n, int64_t item)
-{
-    int64_t low = 0, high = n;
-    while (high - low > 1) {
-        const int64_t middle = low + (high - low) / 2;
-        *(first[middle] <= item ? &low : &high) = middle;
-    }
-    return low;
-}
-
 static void run_item(const job *j, int64_t item, scratch *w)
 {
     const att_call *call = j->call;
@@ -324,12 +306,13 @@ static void run_task(void *arg, int i, int thread)
     const job *j = arg;
     scratch w;
     lay_out(j->call->plan, j->memory + (size_t)thread * j->scratch_count, &w);
-    const int64_t last = j->items * (i + 1) / j->tasks;
-    for (int64_t item = j->items * i / j->tasks; item < last && !att_cancelled(j->call->plan->ctx); item++)
+    /* the last queries of causal attention have the most keys, and what takes long should not begin last */
+    const int64_t task = j->tasks - 1 - i, last = j->items * (task + 1) / j->tasks;
+    for (int64_t item = j->items * task / j->tasks; item < last && !att_cancelled(j->call->plan->ctx); item++)
         run_item(j, item, &w);
 }
 
-/* Deals blocks of queries to tasks: enough of them to share the work evenly, large enough to be worth waking for. */
+/* Deals blocks of queries to tasks. */
 static void deal(job *j)
 {
     enum { TASKS_PER_THREAD = 32, TASK_FLOPS = 200000 };
@@ -349,10 +332,7 @@ static void deal(job *j)
             2.0 * (double)at.place.tq * (double)at.place.tk * (double)(s->head_dim + s->value_dim) * (double)s->heads;
     }
     j->first[call->sequences] = j->items;
-    const double worth = flops / TASK_FLOPS + 1, most = (double)threads * TASKS_PER_THREAD;
-    j->tasks = (int64_t)(worth < most ? worth : most);
-    if (j->tasks > j->items)
-        j->tasks = j->items;
+    j->tasks = att_task_count(call->plan->ctx, j->items, flops, TASK_FLOPS, TASKS_PER_THREAD);
 }
 
 /* ---- scratch memory: only this changes in a plan, atomically */

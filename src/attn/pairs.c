@@ -69,7 +69,7 @@ static void flush(int64_t n, double *x, float *y, int64_t step)
 void att_score_pairs_back(const att_block *b, const att_tile *t)
 {
     const att_attention_spec *s = &b->plan->spec;
-    const double factor = b->plan->fold ? s->scale : 1; /* otherwise ds has it */
+    const double factor = att_query_scale(b->plan); /* otherwise ds has it */
     att_pair p = pair_of(b, t);
     double *dq = b->pair, *dk = dq + s->head_dim, *dparam[ATT_MAX_PARAMS] = {NULL}, *end = dk + s->key_dim;
     for (int n = 0; n < ATT_MAX_PARAMS; end += t->param[n++].count)

@@ -29,18 +29,10 @@ static att_status check_pairs(const att_call *c, const char *name, const att_ten
     return ATT_OK;
 }
 
-static bool uses(const att_plan *p, const att_mask *mask)
-{
-    for (int i = 0; i < p->n_masks; i++)
-        if (p->mask[i] == mask)
-            return true;
-    return false;
-}
-
 static att_status check_mask(const att_call *c)
 {
     att_ctx *ctx = c->plan->ctx;
-    if (!uses(c->plan, &att_mask_boolean))
+    if (!att_plan_uses(c->plan, &att_mask_boolean))
         return att_given(&c->args.mask)
                    ? att_fail(ctx, ATT_ERR_ARGUMENT, "args.mask is given but the spec has no att_mask_boolean")
                    : ATT_OK;
@@ -107,7 +99,7 @@ static att_status check_documents(att_call *c)
 {
     att_ctx *ctx = c->plan->ctx;
     att_attention_args *a = &c->args;
-    if (!uses(c->plan, &att_mask_document)) {
+    if (!att_plan_uses(c->plan, &att_mask_document)) {
         if (att_given(&a->q_documents) || att_given(&a->k_documents))
             return att_fail(ctx, ATT_ERR_ARGUMENT, "args.%c_documents is given but the spec has no att_mask_document",
                             att_given(&a->q_documents) ? 'q' : 'k');
@@ -198,7 +190,7 @@ att_status att_params_check(att_call *c)
     att_status e = check_mask(c);
     e = e ? e : check_documents(c);
     e = e ? e : check_stage_params(c);
-    c->documents_ascend = !e && uses(c->plan, &att_mask_document) && documents_ascend(c);
+    c->documents_ascend = !e && att_plan_uses(c->plan, &att_mask_document) && documents_ascend(c);
     return e;
 }
 

@@ -74,7 +74,7 @@ static att_status check_score(att_ctx *ctx, att_plan *p)
 {
     att_attention_spec *s = &p->spec;
     const att_score *score = s->score ? s->score : &att_score_dot;
-    p->score = score->set ? score->set[ctx->isa] : score;
+    p->score = att_score_on(score, ctx->isa);
     if (!p->score->formula)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.score has no formula");
     const att_status e = check_prologue(ctx, p);
@@ -93,7 +93,7 @@ static att_status check_modifiers(att_ctx *ctx, att_plan *p)
     const att_attention_spec *s = &p->spec;
     p->sink = -1;
     for (int i = 0; i < ATT_MAX_STAGES && s->modifier[i]; i++) {
-        const att_modifier *m = s->modifier[i]->set ? s->modifier[i]->set[ctx->isa] : s->modifier[i];
+        const att_modifier *m = att_modifier_on(s->modifier[i], ctx->isa);
         if (!m->formula && !(m->flags & ATT_SINK))
             return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.modifier[%d] has no formula", i);
         if ((m->flags & ATT_HAS_VALUE) && !(isfinite(s->modifier_value[i]) && s->modifier_value[i] != 0))
@@ -120,6 +120,14 @@ static att_status check_masks(att_ctx *ctx, att_plan *p)
     return ATT_OK;
 }
 
+bool att_plan_uses(const att_plan *p, const att_mask *mask)
+{
+    bool used = false;
+    for (int i = 0; i < p->n_masks; i++)
+        used = used || p->mask[i] == mask;
+    return used;
+}
+
 static att_status check_window(att_ctx *ctx, const att_plan *p)
 {
     const att_attention_spec *s = &p->spec;
@@ -127,9 +135,7 @@ static att_status check_window(att_ctx *ctx, const att_plan *p)
         const char *name;
         int64_t keys;
     } window[] = {{"left", s->window_left}, {"right", s->window_right}};
-    bool used = false;
-    for (int i = 0; i < p->n_masks; i++)
-        used = used || p->mask[i] == &att_mask_window;
+    const bool used = att_plan_uses(p, &att_mask_window);
     for (int i = 0; i < 2; i++)
         if (window[i].keys < -1 || window[i].keys > INT64_C(1) << 48)
             return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.window_%s is %lld, expected -1 (unbounded) or a count of keys",

@@ -306,8 +306,6 @@ static const att_tensor *param_gradient(const side *x, const att_attention_grads
     return wanted ? &g->dscore_param[x->how->param] : NULL;
 }
 
-static int64_t whole(int64_t n, int64_t panel) { return (n + panel - 1) / panel * panel; }
-
 /* Can the gradient of rows be written where it belongs at once, or must it be added up, or rounded, afterwards? */
 static bool in_place(const side *x, const att_tensor *to, bool accumulate)
 {
@@ -335,7 +333,7 @@ size_t att_prologue_bytes_back(const att_call *c)
         const side x = side_of(c, of_keys);
         if (x.how->kind == ATT_ROW_AS_IT_IS)
             continue;
-        floats += (size_t)(count_of(c, of_keys) * x.heads * whole(x.out, c->plan->kernels->panel));
+        floats += (size_t)(count_of(c, of_keys) * x.heads * att_whole(x.out, c->plan->kernels->panel));
         need_back(c, &x, of_keys, false, &packed, &spare);
     }
     return (floats + packed + spare) * sizeof(float);
@@ -354,7 +352,7 @@ att_status att_prologue_begin_back(const att_call *c, const att_attention_grads 
         if (x.how->kind == ATT_ROW_AS_IT_IS || !(att_given(to) || param_gradient(&x, g)))
             continue;
         *(of_keys ? &r->add_dk : &r->add_dq) = false;
-        e = make_rows(c, x.rows, x.heads, x.out, whole(x.out, c->plan->kernels->panel), &r->memory[of_keys], t);
+        e = make_rows(c, x.rows, x.heads, x.out, att_whole(x.out, c->plan->kernels->panel), &r->memory[of_keys], t);
         if (!e && att_given(to))
             need_back(c, &x, of_keys, g->accumulate, &packed, &spare);
     }

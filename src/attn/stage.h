@@ -18,6 +18,13 @@
  * block of them is softened at once, and a segment's partial result is merged with those before it. */
 enum { ATT_KEY_BLOCK = 256, ATT_KEY_SEGMENT = 1024, ATT_SUB_TILE = 32, ATT_MAX_PANEL = 64 };
 
+/* Bits 0 to n - 1. */
+static inline uint64_t att_low_bits(int64_t n) { return n <= 0 ? 0 : n >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << n) - 1; }
+
+/* A stage's version for an instruction set; a caller's is the same for all. */
+static inline const att_score *att_score_on(const att_score *s, int isa) { return s->set ? s->set[isa] : s; }
+static inline const att_modifier *att_modifier_on(const att_modifier *m, int isa) { return m->set ? m->set[isa] : m; }
+
 /* Rows of one head in a tensor of the caller's; at NULL: not given. */
 typedef struct att_rows {
     void *at;

@@ -487,9 +487,9 @@ static att_status check_stage(att_ctx *ctx, const att_attention_spec *s, int isa
     place_tile(&c, tile);
     att_arena_init(&c.memory, ctx);
     if (i == 0) {
-        e = check_score(&c, s->score->set ? s->score->set[isa] : s->score);
+        e = check_score(&c, att_score_on(s->score, isa));
     } else {
-        const att_modifier *m = s->modifier[i - 1]->set ? s->modifier[i - 1]->set[isa] : s->modifier[i - 1];
+        const att_modifier *m = att_modifier_on(s->modifier[i - 1], isa);
         e = find_extent(&c, m, s->modifier_value[i - 1]);
         e = e ? e : check_modifier(&c, m, s->modifier_value[i - 1]);
     }

@@ -185,11 +185,14 @@ static att_cover says_empty(const att_place *at, const void *user, int64_t q, in
     (void)user, (void)keys, (void)queries;
     return k > q + at->position ? ATT_EMPTY : ATT_PARTIAL;
 }
-static uint64_t one_late(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k)
+static void one_late(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys,
+                     uint64_t *bits)
 {
     (void)user, (void)queries;
-    const int64_t i = k - q - at->position + 1;
-    return i >= 0 && i < 64 ? UINT64_C(1) << i : 0;
+    for (int64_t j = 0; j < keys; j++) {
+        const int64_t i = k + j - q - at->position + 1;
+        bits[j] = i >= 0 && i < 64 ? UINT64_C(1) << i : 0;
+    }
 }
 static void too_short(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t *first, int64_t *last)
 {

@@ -22,14 +22,13 @@ static att_cover cover(const att_place *at, const void *user, int64_t q, int64_t
     return k + keys - 1 <= at->position + q ? ATT_FULL : ATT_PARTIAL;
 }
 
-/* Queries from k - position on. */
-static uint64_t bits(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k)
+/* Queries from the key's position on. */
+static void bits(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys,
+                 uint64_t *bits)
 {
-    (void)user;
-    const int64_t first = k - at->position - q;
-    if (first >= queries)
-        return 0;
-    return first <= 0 ? ~UINT64_C(0) : ~UINT64_C(0) << first;
+    (void)user, (void)queries;
+    for (int64_t j = 0; j < keys; j++)
+        bits[j] = ~att_low_bits(k + j - at->position - q);
 }
 
 const att_mask att_mask_causal = {

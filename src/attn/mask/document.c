@@ -62,14 +62,16 @@ static att_cover cover(const att_place *at, const void *user, int64_t q, int64_t
     return a.least == a.most && b.least == b.most ? ATT_FULL : ATT_PARTIAL;
 }
 
-static uint64_t bits(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k)
+static void bits(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys,
+                 uint64_t *bits)
 {
     (void)user;
-    const int32_t id = id_of_key(at, k);
-    uint64_t b = 0;
-    for (int64_t i = 0; i < queries; i++)
-        b |= (uint64_t)(id_of_query(at, q + i) == id) << i;
-    return b;
+    for (int64_t j = 0; j < keys; j++) {
+        const int32_t id = id_of_key(at, k + j);
+        bits[j] = 0;
+        for (int64_t i = 0; i < queries; i++)
+            bits[j] |= (uint64_t)(id_of_query(at, q + i) == id) << i;
+    }
 }
 
 const att_mask att_mask_document = {.name = "document", .keep = keep, .span = span, .cover = cover, .bits = bits};

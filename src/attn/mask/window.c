@@ -28,15 +28,15 @@ static att_cover cover(const att_place *at, const void *user, int64_t q, int64_t
     return k >= first + queries - 1 && k + keys <= last - queries + 1 ? ATT_FULL : ATT_PARTIAL;
 }
 
-/* The low n bits, whatever n is. */
-static uint64_t low_bits(int64_t n) { return n <= 0 ? 0 : n >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << n) - 1; }
-
 /* Queries from `right` before the key to `left` behind it. */
-static uint64_t bits(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k)
+static void bits(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys,
+                 uint64_t *bits)
 {
     (void)user, (void)queries;
-    const int64_t here = k - at->position - q;
-    return low_bits(here + reach(at->window[0]) + 1) & ~low_bits(here - reach(at->window[1]));
+    for (int64_t j = 0; j < keys; j++) {
+        const int64_t here = k + j - at->position - q;
+        bits[j] = att_low_bits(here + reach(at->window[0]) + 1) & ~att_low_bits(here - reach(at->window[1]));
+    }
 }
 
 const att_mask att_mask_window = {
