@@ -43,6 +43,15 @@ static inline void check_row(const att_plan *plan, const att_site *at, int64_t q
                att_isa(plan->ctx), what, (int)q);
 }
 
+/* All numbers of a tensor, f32 and dense. */
+static inline void check_tensor(const att_plan *plan, const char *what, const char *name, const att_tensor *x,
+                                const double *expected, double limit)
+{
+    for (int64_t i = 0; i < check_count(x); i++)
+        check_near(expected[i], ((const float *)x->data)[i], limit, "%s %s: %s[%d]", att_isa(plan->ctx), what, name,
+                   (int)i);
+}
+
 /* ---- gradients */
 
 /* In the shapes of what they are of; NULL: not given. */

@@ -81,15 +81,6 @@ static double tolerance(shape n, double dropout, double terms)
     return 0x1p-24 * (score + 2 * (double)n.value_dim + 4 + 2 * sqrt((double)n.tk)) * 2 * (1 + terms) / (1 - dropout);
 }
 
-static void compare(const char *isa, const char *name, const float *got, const double *expected, int64_t count,
-                    double limit)
-{
-    for (int64_t i = 0; i < count; i++)
-        if (!(fabs(got[i] - expected[i]) <= limit))
-            fail_msg("%s: %s[%lld] is %.9g, expected %.9g +- %.1e", isa, name, (long long)i, (double)got[i],
-                     expected[i], limit);
-}
-
 static void check_all(att_ctx *ctx, const att_attention_spec *s, const operands *o, const gradients *r)
 {
     const shape n = o->n;
@@ -97,12 +88,11 @@ static void check_all(att_ctx *ctx, const att_attention_spec *s, const operands 
     att_plan *plan = plan_of(ctx, s);
     reference want = reference_of(plan, &o->args, &r->g);
     const double queries = (double)(n.tq * n.heads / n.kv_heads), p = (double)s->dropout;
-    compare(att_isa(ctx), "dq", r->dq, want.dq, q_count(n), tolerance(n, p, 1));
-    compare(att_isa(ctx), "dk", r->dk, want.dk, k_count(n), tolerance(n, p, sqrt(queries)));
-    compare(att_isa(ctx), "dv", r->dv, want.dv, v_count(n), tolerance(n, p, sqrt(queries)));
-    if (r->g.dmodifier_param[0].data)
-        compare(att_isa(ctx), "dbias", r->dbias, want.dmodifier_param[0], bias_count(n),
-                tolerance(n, p, sqrt((double)n.batch)));
+    check_tensor(plan, "dot", "dq", &r->g.dq, want.dq, tolerance(n, p, 1));
+    check_tensor(plan, "dot", "dk", &r->g.dk, want.dk, tolerance(n, p, sqrt(queries)));
+    check_tensor(plan, "dot", "dv", &r->g.dv, want.dv, tolerance(n, p, sqrt(queries)));
+    check_tensor(plan, "dot", "dbias", &r->g.dmodifier_param[0], want.dmodifier_param[0],
+                 tolerance(n, p, sqrt((double)n.batch)));
     drop_reference(&want);
     att_plan_free(plan);
 }
