@@ -41,14 +41,14 @@ static void square_and_sums(page *p, const lesson *l, const float *w /* [n, n] *
     page_table(p, l->of.words.labels, n, names, n + 1, rows);
 }
 
-/* A copy of a [n, n] to spoil. */
-static float *copy(page *p, const lesson *l, const float *a)
+/* A copy of the scores to spoil. */
+static float *copy_scores(page *p, const lesson *l, att_tensor *view)
 {
-    int64_t count = l->of.words.n * l->of.words.n;
-    float *b = page_floats(p, count);
+    int64_t n = l->of.words.n;
+    float *s = page_zeros(p, n, n, view);
     if (p->status == ATT_OK)
-        memcpy(b, a, (size_t)count * sizeof *a);
-    return b;
+        memcpy(s, l->s, (size_t)(n * n) * sizeof *s);
+    return s;
 }
 
 static void introduce(page *p, lesson *l)
@@ -88,8 +88,8 @@ static void before_softmax(page *p, lesson *l)
     att_ctx *ctx = p->ctx;
     const layer *of = &l->of;
     int64_t n = of->words.n;
-    float *s = copy(p, l, l->s);
-    att_tensor S = page_matrix(p, s, n, n), W = l->W, V = of->V, C = l->C;
+    att_tensor S, W = l->W, V = of->V, C = l->C;
+    float *s = copy_scores(p, l, &S);
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"The mask, before softmax", "マスクはsoftmaxの前に"});
@@ -112,8 +112,9 @@ static void after_softmax(page *p, lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
-    float *s = copy(p, l, l->s), *w = page_floats(p, n * n);
-    att_tensor S = page_matrix(p, s, n, n), W = page_matrix(p, w, n, n);
+    att_tensor S, W;
+    float *w = page_zeros(p, n, n, &W);
+    copy_scores(p, l, &S);
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"Wrong: the mask after softmax", "間違い：softmaxの後のマスク"});
@@ -142,8 +143,8 @@ static void leak(page *p, lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
-    float *s = copy(p, l, l->s), *w = page_floats(p, n * n), *sums = page_floats(p, n);
-    att_tensor S = page_matrix(p, s, n, n), W = page_matrix(p, w, n, n);
+    att_tensor S, W;
+    float *s = copy_scores(p, l, &S), *w = page_zeros(p, n, n, &W), *sums = page_floats(p, n);
     if (p->status != ATT_OK || n < 2)
         return;
     page_say(p,
@@ -174,8 +175,9 @@ static void largest_number(page *p, lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
-    float *s = copy(p, l, l->s), *w = page_floats(p, n * n), *c = page_floats(p, n * OUT);
-    att_tensor S = page_matrix(p, s, n, n), W = page_matrix(p, w, n, n), V = l->of.V, C = page_matrix(p, c, n, OUT);
+    att_tensor S, W, C, V = l->of.V;
+    float *w = page_zeros(p, n, n, &W), *c = page_zeros(p, n, OUT, &C);
+    copy_scores(p, l, &S);
     if (p->status != ATT_OK)
         return;
     page_say(
@@ -196,8 +198,8 @@ static void zero_times_infinity(page *p, lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
-    float *s = copy(p, l, l->s), *mask = page_floats(p, n * n), *w = page_floats(p, n * n);
-    att_tensor S = page_matrix(p, s, n, n), W = page_matrix(p, w, n, n);
+    att_tensor S, W;
+    float *s = copy_scores(p, l, &S), *w = page_zeros(p, n, n, &W), *mask = page_floats(p, n * n);
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"Wrong: a mask by multiplication", "間違い：掛け算で作るマスク"});
@@ -320,12 +322,11 @@ static void shorter(page *p, lesson *l)
 static att_status run(page *p)
 {
     lesson l = {0};
-    if (layer_open(p, &l.of, OUT) != ATT_OK || layer_fill(p, &l.of, SEED) != ATT_OK)
+    if (layer_make(p, &l.of, OUT, SEED) != ATT_OK)
         return p->status;
     int64_t n = l.of.words.n;
-    l.s = page_floats(p, n * n), l.w = page_floats(p, n * n);
-    l.c = page_floats(p, n * OUT), l.both = page_floats(p, BATCH * n * OUT);
-    l.S = page_matrix(p, l.s, n, n), l.W = page_matrix(p, l.w, n, n), l.C = page_matrix(p, l.c, n, OUT);
+    l.s = page_zeros(p, n, n, &l.S), l.w = page_zeros(p, n, n, &l.W), l.c = page_zeros(p, n, OUT, &l.C);
+    l.both = page_floats(p, BATCH * n * OUT);
     if (p->status != ATT_OK)
         return p->status;
     introduce(p, &l);

@@ -9,11 +9,11 @@ enum { SEED = 123, OUT = 2 };
 
 typedef struct lesson {
     layer of;
-    int64_t query;        /* its row */
-    torch_random random;  /* behind the first mask */
-    float *w, *dropped;   /* weights, causal, and after dropout [n, n] */
-    float *mask;          /* 0 or 2 [n, n] */
-    att_attention_args a; /* q and k; v is the unit matrix, so out [1, 1, n, n] is the weights after dropout */
+    int64_t query;       /* its row */
+    torch_random random; /* behind the first mask */
+    float *w, *dropped;  /* weights, causal, and after dropout [n, n] */
+    float *mask;         /* 0 or 2 [n, n] */
+    att_attention_args args;
 } lesson;
 
 static void square(page *p, const lesson *l, const float *a /* [n, n] */)
@@ -28,8 +28,7 @@ static void introduce(page *p, lesson *l)
                        "not lean on a few of them. These are the weights of `attend explain causal`:",
                        "学習中は、重みの一部を、毎回違うところで無作為にゼロにします。モデルが少数の重みに"
                        "頼りきりにならないようにするためです。もとにするのは`attend explain causal`の重みです。"});
-    att_attention_args args = l->a;
-    args.out = (att_tensor){0};
+    att_attention_args args = l->args;
     att_plan *plan = NULL;
     if (p->status == ATT_OK)
         p->status =
@@ -75,8 +74,8 @@ static void scaling(page *p, lesson *l)
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
     const float *w = l->w, *mask = l->mask;
-    float *d = l->dropped, *c = page_floats(p, n * OUT);
-    att_tensor D = page_matrix(p, d, n, n), V = l->of.V, C = page_matrix(p, c, n, OUT);
+    att_tensor C, D = page_matrix(p, l->dropped, n, n), V = l->of.V;
+    float *d = l->dropped, *c = page_zeros(p, n, OUT, &C);
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"Why 2, and not 1", "なぜ1ではなく2か"});
@@ -124,17 +123,22 @@ static void average(page *p, lesson *l)
 
 /* ---- the library's own */
 
+/* As values it makes contexts [n, n] of the weights after dropout. */
+static att_tensor unit_matrix(page *p, int64_t n)
+{
+    float *unit = page_floats(p, n * n);
+    for (int64_t i = 0; i < n && p->status == ATT_OK; i++)
+        unit[i * n + i] = 1;
+    return layer_heads(p, unit, 1, 1, n, n);
+}
+
 static void by_library(page *p, lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
-    float *twice = page_floats(p, n * n), *unit = page_floats(p, n * n);
-    att_tensor q = l->a.q, k = l->a.k, I = layer_heads(p, unit, 1, 1, n, n), D = layer_heads(p, l->dropped, 1, 1, n, n);
+    float *twice = page_floats(p, n * n);
+    att_tensor q = l->args.q, k = l->args.k, I = unit_matrix(p, n), D = layer_heads(p, l->dropped, 1, 1, n, n);
     const uint32_t ids[] = {7};
-    if (p->status != ATT_OK)
-        return;
-    for (int64_t i = 0; i < n; i++)
-        unit[i * n + i] = 1;
     page_step(p, (text){"In one call", "一度の呼び出しで"});
     page_say(
         p,
@@ -167,14 +171,10 @@ static void in_a_batch(page *p, lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
-    float *unit = page_floats(p, n * n), *both = page_floats(p, 2 * n * n);
-    att_tensor q = l->a.q, k = l->a.k, I = layer_heads(p, unit, 2, 1, n, n), D = layer_heads(p, both, 2, 1, n, n);
+    float *both = page_floats(p, 2 * n * n);
+    att_tensor q = l->args.q, k = l->args.k, I = unit_matrix(p, n), D = layer_heads(p, both, 2, 1, n, n);
     const uint32_t ids[] = {3, 7};
-    if (p->status != ATT_OK)
-        return;
-    for (int64_t i = 0; i < n; i++)
-        unit[i * n + i] = 1;
-    q.dim[0] = k.dim[0] = 2, q.stride[0] = k.stride[0] = I.stride[0] = 0;
+    q.dim[0] = k.dim[0] = I.dim[0] = 2, q.stride[0] = k.stride[0] = I.stride[0] = 0;
     page_say(p, (text){"Now as the second sequence of a batch of two, with ids {3, 7}. The first one's weights:",
                        "今度は、idsを{3, 7}として、二つの系列からなるバッチの二つめにします。一つめの重みです。"});
     CALL(p, att_attention(ctx,
@@ -197,7 +197,7 @@ static void how_much(page *p, lesson *l)
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
     float *c = page_floats(p, n * OUT);
-    att_tensor q = l->a.q, k = l->a.k, v = layer_heads(p, l->of.v, 1, 1, n, OUT), out = layer_heads(p, c, 1, 1, n, OUT);
+    att_tensor q = l->args.q, k = l->args.k, v = l->args.v, out = layer_heads(p, c, 1, 1, n, OUT);
     page_step(p, (text){"How much, and when", "どれだけ、いつ"});
     page_say(p, (text){"0.5 shows well; usual are 0.1 to 0.2, and large language models often have none. It is for "
                        "training only: a model in use computes without it, which is what the scaling was for. A "
@@ -215,13 +215,12 @@ static void how_much(page *p, lesson *l)
 static att_status run(page *p)
 {
     lesson l = {0};
-    if (layer_open(p, &l.of, OUT) != ATT_OK || layer_fill(p, &l.of, SEED) != ATT_OK)
+    if (layer_make(p, &l.of, OUT, SEED) != ATT_OK)
         return p->status;
     int64_t n = l.of.words.n;
     l.query = page_query(p, &l.of.words);
     l.w = page_floats(p, n * n), l.dropped = page_floats(p, n * n), l.mask = page_floats(p, n * n);
-    l.a = (att_attention_args){.size = sizeof l.a};
-    l.a.q = layer_heads(p, l.of.q, 1, 1, n, OUT), l.a.k = layer_heads(p, l.of.k, 1, 1, n, OUT);
+    l.args = layer_args(p, &l.of);
     if (p->status != ATT_OK)
         return p->status;
     introduce(p, &l);

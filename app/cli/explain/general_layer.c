@@ -70,9 +70,8 @@ static void align_and_attend(page *p, lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->v.n;
-    float *e = page_floats(p, n * QUERIES), *a = page_floats(p, n * QUERIES);
-    att_tensor K = l->K, Q = l->Q, V = l->V, Y = l->Y;
-    att_tensor E = page_matrix(p, e, n, QUERIES), A = page_matrix(p, a, n, QUERIES);
+    att_tensor E, A, K = l->K, Q = l->Q, V = l->V, Y = l->Y;
+    float *e = page_zeros(p, n, QUERIES, &E), *a = page_zeros(p, n, QUERIES, &A);
     att_tensor At = layer_transpose(p, a, n, QUERIES);
     if (p->status != ATT_OK)
         return;
@@ -125,9 +124,8 @@ static void in_one_call(page *p, lesson *l)
 static void apply(page *p, const lesson *l, const float *x, const float *q, int64_t m, const att_mask *mask, float *out)
 {
     int64_t n = l->v.n;
-    float *own = page_floats(p, m * KEY), *k = page_floats(p, n * KEY), *v = page_floats(p, n * VALUE);
-    att_tensor X = page_matrix(p, x, n, l->v.dim), Q = page_matrix(p, own, m, KEY), K = page_matrix(p, k, n, KEY);
-    att_tensor V = page_matrix(p, v, n, VALUE);
+    att_tensor Q, K, V, X = page_matrix(p, x, n, l->v.dim);
+    float *own = page_zeros(p, m, KEY, &Q), *k = page_zeros(p, n, KEY, &K), *v = page_zeros(p, n, VALUE, &V);
     if (p->status == ATT_OK && !q)
         p->status = att_matmul(p->ctx, &X, &l->Wq, false, &Q);
     if (p->status == ATT_OK)
@@ -148,8 +146,9 @@ static void self_attention(page *p, lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->v.n;
-    float *own = page_floats(p, n * KEY);
-    att_tensor X = l->X, W_q = l->Wq, Q = page_matrix(p, own, n, KEY), q = layer_heads(p, own, 1, 1, n, KEY);
+    att_tensor Q, X = l->X, W_q = l->Wq;
+    float *own = page_zeros(p, n, KEY, &Q);
+    att_tensor q = layer_heads(p, own, 1, 1, n, KEY);
     att_tensor k = layer_heads(p, l->k, 1, 1, n, KEY), v = layer_heads(p, l->val, 1, 1, n, VALUE);
     att_tensor out = layer_heads(p, l->self, 1, 1, n, VALUE);
     page_step(p, (text){"Self-attention, a special case", "特別な場合としての自己注意"});
@@ -260,13 +259,11 @@ static att_status run(page *p)
 {
     lesson l = {.v = page_vectors(p, &layer_words)};
     int64_t n = l.v.n, dim = l.v.dim;
-    l.wq = page_floats(p, dim * KEY), l.wk = page_floats(p, dim * KEY), l.wv = page_floats(p, dim * VALUE);
-    l.q = page_floats(p, QUERIES * KEY), l.k = page_floats(p, n * KEY), l.val = page_floats(p, n * VALUE);
-    l.y = page_floats(p, QUERIES * VALUE), l.self = page_floats(p, n * VALUE);
-    l.X = page_matrix(p, l.v.x, n, dim), l.Wq = page_matrix(p, l.wq, dim, KEY), l.Wk = page_matrix(p, l.wk, dim, KEY);
-    l.Wv = page_matrix(p, l.wv, dim, VALUE), l.Q = page_matrix(p, l.q, QUERIES, KEY);
-    l.K = page_matrix(p, l.k, n, KEY), l.V = page_matrix(p, l.val, n, VALUE);
-    l.Y = page_matrix(p, l.y, QUERIES, VALUE);
+    l.X = page_matrix(p, l.v.x, n, dim);
+    l.wq = page_zeros(p, dim, KEY, &l.Wq), l.q = page_zeros(p, QUERIES, KEY, &l.Q);
+    l.wk = page_zeros(p, dim, KEY, &l.Wk), l.k = page_zeros(p, n, KEY, &l.K);
+    l.wv = page_zeros(p, dim, VALUE, &l.Wv), l.val = page_zeros(p, n, VALUE, &l.V);
+    l.y = page_zeros(p, QUERIES, VALUE, &l.Y), l.self = page_floats(p, n * VALUE);
     if (p->status != ATT_OK)
         return p->status;
     introduce(p, &l);

@@ -11,12 +11,10 @@ att_status layer_open(page *p, layer *l, int64_t out)
 {
     *l = (layer){.words = page_vectors(p, &layer_words), .out = out};
     int64_t n = l->words.n, dim = l->words.dim;
-    l->wq = page_floats(p, out * dim), l->wk = page_floats(p, out * dim), l->wv = page_floats(p, out * dim);
-    l->q = page_floats(p, n * out), l->k = page_floats(p, n * out), l->v = page_floats(p, n * out);
     l->X = page_matrix(p, l->words.x, n, dim);
-    l->Wq = page_matrix(p, l->wq, out, dim), l->Q = page_matrix(p, l->q, n, out);
-    l->Wk = page_matrix(p, l->wk, out, dim), l->K = page_matrix(p, l->k, n, out);
-    l->Wv = page_matrix(p, l->wv, out, dim), l->V = page_matrix(p, l->v, n, out);
+    l->wq = page_zeros(p, out, dim, &l->Wq), l->q = page_zeros(p, n, out, &l->Q);
+    l->wk = page_zeros(p, out, dim, &l->Wk), l->k = page_zeros(p, n, out, &l->K);
+    l->wv = page_zeros(p, out, dim, &l->Wv), l->v = page_zeros(p, n, out, &l->V);
     return p->status;
 }
 
@@ -39,6 +37,11 @@ att_status layer_fill(page *p, layer *l, uint32_t seed)
     return p->status;
 }
 
+att_status layer_make(page *p, layer *l, int64_t out, uint32_t seed)
+{
+    return layer_open(p, l, out) == ATT_OK ? layer_fill(p, l, seed) : p->status;
+}
+
 static att_tensor view(page *p, const float *a, int rank, const int64_t *dim, const int64_t *stride)
 {
     att_tensor t = {0};
@@ -51,6 +54,16 @@ att_tensor layer_heads(page *p, const float *a, int64_t batch, int64_t heads, in
 {
     int64_t width = heads * dim, stride[] = {time * width, dim, width, 1};
     return view(p, a, ATT_DIMS(batch, heads, time, dim), stride);
+}
+
+att_attention_args layer_args(page *p, const layer *l)
+{
+    int64_t n = l->words.n;
+    att_attention_args args = {.size = sizeof args};
+    args.q = layer_heads(p, l->q, 1, 1, n, l->out);
+    args.k = layer_heads(p, l->k, 1, 1, n, l->out);
+    args.v = layer_heads(p, l->v, 1, 1, n, l->out);
+    return args;
 }
 
 att_tensor layer_transpose(page *p, const float *a, int64_t m, int64_t n)

@@ -23,6 +23,10 @@ att_status layer_open(page *p, layer *l, int64_t out);
 att_status layer_fill(page *p, layer *l, uint32_t seed);
 /* Weight by weight, row by row, from PyTorch's generator. */
 void layer_draw(torch_random *g, float bound, float *w, int64_t count);
+/* All of it: a layer with weights from a seed. */
+att_status layer_make(page *p, layer *l, int64_t out, uint32_t seed);
+/* Queries, keys and values, of one head, as arguments of attention; out is not given. */
+att_attention_args layer_args(page *p, const layer *l);
 /* [batch, heads, time, dim] as a view of a [batch, time, heads * dim]. */
 att_tensor layer_heads(page *p, const float *a, int64_t batch, int64_t heads, int64_t time, int64_t dim);
 /* The transpose of a [m, n] as a view. */

@@ -174,11 +174,9 @@ static void pytorch_module(page *p, const lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n, width = l->of.words.dim, heads = least_divisor(width), dim = width / heads;
-    float *w_in = page_floats(p, 3 * width * width), *w_o = page_floats(p, width * width);
-    float *qkv = page_floats(p, 3 * n * width), *c = page_floats(p, n * width), *y = page_floats(p, n * width);
-    att_tensor X = l->of.X, W_in = page_matrix(p, w_in, 3 * width, width), W_o = page_matrix(p, w_o, width, width);
-    att_tensor QKV = page_matrix(p, qkv, n, 3 * width), C = page_matrix(p, c, n, width),
-               Y = page_matrix(p, y, n, width);
+    att_tensor X = l->of.X, W_in, W_o, QKV, C, Y;
+    float *w_in = page_zeros(p, 3 * width, width, &W_in), *w_o = page_zeros(p, width, width, &W_o);
+    float *qkv = page_zeros(p, n, 3 * width, &QKV), *c = page_zeros(p, n, width, &C), *y = page_zeros(p, n, width, &Y);
     torch_random random;
     if (p->status != ATT_OK)
         return;
@@ -247,12 +245,11 @@ static void wrong_split(page *p, att_tape *t)
 static att_status run(page *p)
 {
     lesson l = {0};
-    if (layer_open(p, &l.of, OUT) != ATT_OK || layer_fill(p, &l.of, SEED) != ATT_OK)
+    if (layer_make(p, &l.of, OUT, SEED) != ATT_OK)
         return p->status;
     int64_t n = l.of.words.n;
-    l.wo = page_floats(p, OUT * OUT), l.bo = page_floats(p, OUT);
-    l.c = page_floats(p, n * OUT), l.y = page_floats(p, n * OUT);
-    l.Wo = page_matrix(p, l.wo, OUT, OUT), l.C = page_matrix(p, l.c, n, OUT), l.Y = page_matrix(p, l.y, n, OUT);
+    l.wo = page_zeros(p, OUT, OUT, &l.Wo), l.bo = page_floats(p, OUT);
+    l.c = page_zeros(p, n, OUT, &l.C), l.y = page_zeros(p, n, OUT, &l.Y);
     if (p->status != ATT_OK)
         return p->status;
     att_attention_args args = {0};

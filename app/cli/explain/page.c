@@ -50,6 +50,13 @@ att_tensor page_matrix(page *p, const float *a, int64_t m, int64_t n)
     return t;
 }
 
+float *page_zeros(page *p, int64_t m, int64_t n, att_tensor *view)
+{
+    float *a = page_floats(p, m * n);
+    *view = page_matrix(p, a, m, n);
+    return a;
+}
+
 vectors page_vectors(page *p, const vectors *example) { return p->own ? *p->own : *example; }
 
 int64_t page_query(page *p, const vectors *v)

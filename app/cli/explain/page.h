@@ -43,6 +43,8 @@ typedef struct chapter {
 float *page_floats(page *p, int64_t count);
 /* The dense f32 view [m, n] of a. */
 att_tensor page_matrix(page *p, const float *a, int64_t m, int64_t n);
+/* Both: a matrix of zeros, and its view. */
+float *page_zeros(page *p, int64_t m, int64_t n, att_tensor *view);
 void page_close(page *p);
 
 /* The user's vectors, or else the example's; and the query's row: --query, else the second. */

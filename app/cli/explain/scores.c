@@ -98,9 +98,10 @@ static void general(page *p, lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n, dim = l->of.words.dim;
-    float *m = page_floats(p, dim * dim), *xm = page_floats(p, n * dim), *w = l->library;
+    att_tensor M, XM;
+    float *m = page_zeros(p, dim, dim, &M), *w = l->library;
+    page_zeros(p, n, dim, &XM);
     att_tensor X = l->of.X, W_qt = layer_transpose(p, l->of.wq, OUT, dim), W_k = l->of.Wk, S = l->S, W = l->W;
-    att_tensor M = page_matrix(p, m, dim, dim), XM = page_matrix(p, xm, n, dim);
     att_attention_args args = {.size = sizeof args};
     args.q = args.k = layer_heads(p, l->of.words.x, 1, 1, n, dim);
     att_wrap(&args.score_param[0], m, ATT_F32, ATT_DIMS(1, dim, dim), NULL);
@@ -261,9 +262,9 @@ static double largest(const float *w /* [ROWS, ROWS] */)
 static void random_scores(page *p, int64_t d)
 {
     int64_t count = ROWS * d;
-    float *q = page_floats(p, count), *k = page_floats(p, count), *s = page_floats(p, 2 * ROWS * ROWS), *w = s;
-    att_tensor Q = page_matrix(p, q, ROWS, d), K = page_matrix(p, k, ROWS, d), S = page_matrix(p, s, ROWS, ROWS);
-    att_tensor W = page_matrix(p, w += ROWS * ROWS, ROWS, ROWS);
+    att_tensor Q, K, S, W;
+    float *q = page_zeros(p, ROWS, d, &Q), *k = page_zeros(p, ROWS, d, &K);
+    float *s = page_zeros(p, ROWS, ROWS, &S), *w = page_zeros(p, ROWS, ROWS, &W);
     torch_random g;
     if (p->status != ATT_OK)
         return;
@@ -318,15 +319,13 @@ static void why_scaled(page *p)
 static att_status run(page *p)
 {
     lesson l = {0};
-    if (layer_open(p, &l.of, OUT) != ATT_OK || layer_fill(p, &l.of, SEED) != ATT_OK)
+    if (layer_make(p, &l.of, OUT, SEED) != ATT_OK)
         return p->status;
     int64_t n = l.of.words.n;
     l.query = page_query(p, &l.of.words);
     l.g = l.of.random;
-    l.s = page_floats(p, n * n), l.w = page_floats(p, n * n), l.library = page_floats(p, n * n);
-    l.S = page_matrix(p, l.s, n, n), l.W = page_matrix(p, l.w, n, n);
-    l.args = (att_attention_args){.size = sizeof l.args};
-    l.args.q = layer_heads(p, l.of.q, 1, 1, n, OUT), l.args.k = layer_heads(p, l.of.k, 1, 1, n, OUT);
+    l.s = page_zeros(p, n, n, &l.S), l.w = page_zeros(p, n, n, &l.W), l.library = page_floats(p, n * n);
+    l.args = layer_args(p, &l.of);
     if (p->status != ATT_OK)
         return p->status;
     introduce(p, &l);

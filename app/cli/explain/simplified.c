@@ -221,8 +221,7 @@ static att_status run(page *p)
     lesson l = {.v = page_vectors(p, &example)};
     l.q = page_query(p, &l.v);
     l.query = l.v.x + l.q * l.v.dim;
-    l.s = page_floats(p, l.v.n), l.w = page_floats(p, l.v.n), l.c = page_floats(p, l.v.dim);
-    l.S = page_matrix(p, l.s, 1, l.v.n), l.W = page_matrix(p, l.w, 1, l.v.n), l.C = page_matrix(p, l.c, 1, l.v.dim);
+    l.s = page_zeros(p, 1, l.v.n, &l.S), l.w = page_zeros(p, 1, l.v.n, &l.W), l.c = page_zeros(p, 1, l.v.dim, &l.C);
     if (p->status != ATT_OK)
         return p->status;
     introduce(p, &l);

@@ -193,8 +193,8 @@ static void context(page *p, lesson *l)
     att_ctx *ctx = p->ctx;
     int64_t n = l->v.n, dim = l->v.dim;
     const float *x = l->v.x, *w = l->w;
-    float *c = page_floats(p, dim), *loops = page_floats(p, dim);
-    att_tensor W = l->w1, X = l->X, C = page_matrix(p, c, 1, dim);
+    att_tensor C, W = l->w1, X = l->X;
+    float *c = page_zeros(p, 1, dim, &C), *loops = page_floats(p, dim);
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"The context vector", "コンテキストベクトル"});
@@ -288,8 +288,8 @@ static void wrong_dimension(page *p, lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->v.n;
-    float *sums = page_floats(p, n), *columns = page_floats(p, n * n);
-    att_tensor S = l->S, W = page_matrix(p, columns, n, n), I = l->S;
+    att_tensor W, S = l->S, I = l->S;
+    float *sums = page_floats(p, n), *columns = page_zeros(p, n, n, &W);
     if (p->status != ATT_OK)
         return;
     I.dtype = ATT_I32;
@@ -336,11 +336,9 @@ static att_status run(page *p)
     int64_t n = l.v.n, dim = l.v.dim;
     l.row = page_query(p, &l.v);
     l.q = l.v.x + l.row * dim;
-    l.s = page_floats(p, n), l.w = page_floats(p, n), l.c = page_floats(p, n * dim);
-    l.ss = page_floats(p, n * n), l.ww = page_floats(p, n * n);
     l.X = page_matrix(p, l.v.x, n, dim), l.Q = page_matrix(p, l.q, 1, dim);
-    l.s1 = page_matrix(p, l.s, 1, n), l.w1 = page_matrix(p, l.w, 1, n);
-    l.S = page_matrix(p, l.ss, n, n), l.W = page_matrix(p, l.ww, n, n), l.C = page_matrix(p, l.c, n, dim);
+    l.s = page_zeros(p, 1, n, &l.s1), l.w = page_zeros(p, 1, n, &l.w1), l.c = page_zeros(p, n, dim, &l.C);
+    l.ss = page_zeros(p, n, n, &l.S), l.ww = page_zeros(p, n, n, &l.W);
     if (p->status != ATT_OK)
         return p->status;
     introduce(p, &l);

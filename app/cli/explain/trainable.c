@@ -196,9 +196,8 @@ static void set_up(page *p, const lesson *l, trainer *t)
         return;
     float *out = numbers, *lse = numbers + 5 * count, *dw = lse + n;
     t->dc = numbers + count;
-    t->args = (att_attention_args){.size = sizeof t->args};
-    t->args.q = layer_heads(p, l->of.q, 1, 1, n, OUT), t->args.k = layer_heads(p, l->of.k, 1, 1, n, OUT);
-    t->args.v = layer_heads(p, l->of.v, 1, 1, n, OUT), t->args.out = layer_heads(p, out, 1, 1, n, OUT);
+    t->args = layer_args(p, &l->of);
+    t->args.out = layer_heads(p, out, 1, 1, n, OUT);
     att_wrap(&t->args.lse, lse, ATT_F32, ATT_DIMS(1, 1, n), NULL);
     t->grads = (att_attention_grads){.size = sizeof t->grads, .dout = layer_heads(p, t->dc, 1, 1, n, OUT)};
     att_tensor *dy[] = {&t->grads.dq, &t->grads.dk, &t->grads.dv};
@@ -309,8 +308,7 @@ static att_status run(page *p)
     layer_open(p, &l.of, OUT);
     int64_t n = l.of.words.n;
     l.query = page_query(p, &l.of.words);
-    l.s = page_floats(p, n * n), l.w = page_floats(p, n * n), l.c = page_floats(p, n * OUT);
-    l.S = page_matrix(p, l.s, n, n), l.W = page_matrix(p, l.w, n, n), l.C = page_matrix(p, l.c, n, OUT);
+    l.s = page_zeros(p, n, n, &l.S), l.w = page_zeros(p, n, n, &l.W), l.c = page_zeros(p, n, OUT, &l.C);
     if (p->status != ATT_OK)
         return p->status;
     introduce(p, &l);
