@@ -196,9 +196,6 @@ static void order(page *p, const lesson *l)
     if (!p->own)
         page_say(p, (text){"The source calls it invariance; but that would be f(P X) = f(X).",
                            "出典はこれを「順序不変」と呼んでいますが、不変ならf(P X) = f(X)となるはずです。"});
-    if (!p->own)
-        page_say(p, (text){"The source calls it invariance; but that would be f(P X) = f(X).",
-                           "出典はこれを「順序不変」と呼んでいますが、不変ならf(P X) = f(X)となるはずです。"});
     page_say(p, (text){"Invariant is the general layer, in its inputs: queries that stay get the same Y from X in any "
                        "order.",
                        "不変なのは、一般的な層の、入力についてです。クエリがそのままなら、"
