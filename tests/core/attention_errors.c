@@ -1,5 +1,5 @@
 /* Attention: each wrong argument, and running out of memory. */
-#include "attention_help.h"
+#include "attention_trial.h"
 #include "fail_alloc.h"
 
 #include <math.h>
@@ -308,11 +308,61 @@ static void running_out_of_memory_at_any_point_is_an_error_and_leaks_nothing(voi
     drop(&o);
 }
 
+/* Everything there is, on stages, types and shapes by chance. */
+static att_status run_all(att_ctx *ctx, const trial *t, const void *before, float *weights)
+{
+    const size_t bytes = (size_t)check_count(&t->args.out) * att_dtype_size(t->args.out.dtype);
+    att_plan *plan = NULL;
+    att_plan_info info = {.size = sizeof info};
+    att_status e = att_plan_new(ctx, &t->spec, &plan);
+    e = e ? e : att_plan_describe(plan, &t->args, &info);
+    e = e ? e : att_weights(plan, &t->args, 0, 0, 0, t->q_offsets[1] < 2 ? t->q_offsets[1] : 2, weights);
+    e = e ? e : att_forward(plan, &t->args);
+    if (e)
+        assert_memory_equal(t->args.out.data, before, bytes);
+    e = e ? e : att_backward(plan, &t->args, &t->grads);
+    att_plan_free(plan);
+    return e;
+}
+
+static void running_out_of_memory_anywhere_with_any_stages_is_an_error_and_leaks_nothing(void **state)
+{
+    (void)state;
+    enum { TRIALS = 60, MOST_KEYS = 1100 };
+    float weights[2 * MOST_KEYS];
+    for (uint64_t n = 0; n < TRIALS; n += (uint64_t)check_step(6)) {
+        choice c;
+        for (int f = 0; f < FACTORS; f++)
+            c.of[f] = (int)(check_bits(n, (uint64_t)f) % (uint64_t)levels(f));
+        if (!possible(&c))
+            continue;
+        trial t;
+        make_trial(&t, &c, 1000 * n);
+        t.grads.accumulate = n % 2;
+        void *before = hold(&t, malloc((size_t)check_count(&t.args.out) * sizeof(float) + 1));
+        memcpy(before, t.args.out.data, (size_t)check_count(&t.args.out) * att_dtype_size(t.args.out.dtype));
+        bool done = false;
+        for (long at = 1; !done; at++) {
+            fail_alloc f = {0};
+            att_ctx *ctx = fail_open(&f);
+            f.fail_at = f.calls + at;
+            const att_status e = run_all(ctx, &t, before, weights);
+            done = f.calls < f.fail_at;
+            if (e != (done ? ATT_OK : ATT_ERR_MEMORY))
+                fail_msg("%s\nallocation %ld fails: %s", name_of(&c), at, att_error(ctx));
+            att_close(ctx);
+            assert_int_equal(f.live, 0);
+        }
+        drop_trial(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_wrong_argument_is_named_and_nothing_is_written),
         cmocka_unit_test(running_out_of_memory_at_any_point_is_an_error_and_leaks_nothing),
+        cmocka_unit_test(running_out_of_memory_anywhere_with_any_stages_is_an_error_and_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

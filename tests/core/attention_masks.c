@@ -1,0 +1,265 @@
+/* Masks: what true means, where positions are counted from, broadcast shapes, and that what they leave out is not
+ * computed. That they compose, and agree with their definition, is tested with all other stages. */
+#include "attention_trial.h"
+
+#include <stdatomic.h>
+
+/* ---- true means: attend */
+
+static void true_in_a_mask_means_attend(void **state)
+{
+    (void)state;
+    enum { T = 70, D = 8 };
+    const shape n = {1, 2, 2, T, T, D, D};
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 1);) {
+        operands o = make(n), causal = make(n);
+        att_attention_spec table = spec_of(n), built_in = spec_of(n);
+        uint8_t mask[T * T];
+        for (int i = 0; i < T * T; i++)
+            mask[i] = i % T <= i / T;
+        table.mask[0] = &att_mask_boolean;
+        att_wrap(&o.args.mask, mask, ATT_BOOL, ATT_DIMS(1, 1, T, T), NULL);
+        built_in.mask[0] = &att_mask_causal;
+        built_in.align = ATT_ALIGN_TOP_LEFT;
+        run(ctx, &table, &o.args);
+        run(ctx, &built_in, &causal.args);
+        assert_same_bits(causal.out, o.out, out_count(n));
+        assert_same_bits(causal.lse, o.lse, 2 * T);
+
+        memset(mask, 0, sizeof mask); /* one true a row: its weight is 1 */
+        for (int i = 0; i < T; i++)
+            mask[i * T + i * 37 % T] = 2; /* not 0 is true */
+        run(ctx, &table, &o.args);
+        for (int h = 0; h < 2; h++)
+            for (int i = 0; i < T; i++)
+                for (int d = 0; d < D; d++) { /* p v / p, p near 1: three roundings */
+                    const float v = o.v[(h * T + i * 37 % T) * D + d];
+                    check_near(v, o.out[(h * T + i) * D + d], 3 * UNIT * fabs((double)v), "query %d", i);
+                }
+        drop(&o), drop(&causal);
+    }
+}
+
+/* ---- positions */
+
+/* Which keys get a weight, with these masks; first: the position of query 0 of each sequence. */
+static void check_positions(att_ctx *ctx, const operands *o, const att_attention_spec *s, const int64_t *tq,
+                            const int64_t *tk, const int64_t *first)
+{
+    float weights[16 * 16];
+    att_plan *plan;
+    const bool causal = s->mask[0] == &att_mask_causal;
+    if (att_plan_new(ctx, s, &plan))
+        fail_msg("%s", att_error(ctx));
+    for (int64_t b = 0; b < 2; b++) {
+        if (att_weights(plan, &o->args, b, 0, 0, tq[b], weights))
+            fail_msg("%s", att_error(ctx));
+        for (int64_t q = 0; q < tq[b]; q++)
+            for (int64_t k = 0; k < tk[b]; k++) {
+                const int64_t distance = k - (first[b] + q);
+                const bool attends = causal ? distance <= 0 : distance >= -2 && distance <= 1;
+                if (attends != (weights[q * tk[b] + k] > 0))
+                    fail_msg("%s, alignment %d: query %d of %d, key %d of %d: weight %g", s->mask[0]->name,
+                             (int)s->align, (int)q, (int)tq[b], (int)k, (int)tk[b], (double)weights[q * tk[b] + k]);
+            }
+    }
+    att_plan_free(plan);
+}
+
+static void positions_are_where_the_alignment_says(void **state)
+{
+    (void)state;
+    static const int64_t times[][2] = {{5, 9}, {9, 5}, {4, 4}, {1, 12}};
+    att_ctx *ctx = check_open(NULL, 1);
+    for (int i = 0; i < 2 * COUNT(times); i++) { /* as they are, and with lengths */
+        const int64_t q = times[i / 2][0], k = times[i / 2][1];
+        const int64_t tq[2] = {q, i % 2 ? q - q / 2 : q}, tk[2] = {k, i % 2 ? k - 3 : k};
+        const int64_t starts[2] = {3, -1}, top_left[2] = {0, 0}, bottom_right[2] = {tk[0] - tq[0], tk[1] - tq[1]};
+        const int64_t *first[] = {
+            [ATT_ALIGN_TOP_LEFT] = top_left, [ATT_ALIGN_BOTTOM_RIGHT] = bottom_right, [ATT_ALIGN_STARTS] = starts};
+        operands o = make((shape){2, 1, 1, q, k, 4, 4});
+        o.args.q_starts = starts;
+        o.args.q_lengths = i % 2 ? tq : NULL;
+        o.args.k_lengths = i % 2 ? tk : NULL;
+        for (int align = ATT_ALIGN_TOP_LEFT; align <= ATT_ALIGN_STARTS; align++) {
+            att_attention_spec s = spec_of(o.n);
+            s.align = (att_align)align;
+            s.mask[0] = &att_mask_causal;
+            check_positions(ctx, &o, &s, tq, tk, first[align]);
+            s.mask[0] = &att_mask_window;
+            s.window_left = 2;
+            s.window_right = 1;
+            check_positions(ctx, &o, &s, tq, tk, first[align]);
+        }
+        drop(&o);
+    }
+    att_close(ctx);
+}
+
+/* ---- broadcast shapes of a mask and of a bias */
+
+enum { B = 2, H = 2, TQ = 33, TK = 70, PAIRS = B * H * TQ * TK };
+static const int64_t full[4] = {B, H, TQ, TK};
+
+/* Where pair i of all of them is in a table of that shape. */
+static int64_t place_in(const int64_t *dim, int64_t i)
+{
+    int64_t at = 0, step = 1;
+    for (int d = 3; d >= 0; i /= full[d--]) {
+        at += dim[d] == 1 ? 0 : i % full[d] * step;
+        step *= dim[d];
+    }
+    return at;
+}
+
+/* Forward with the table's mask and bias, backward for the bias. */
+static void run_table(att_ctx *ctx, operands *o, uint8_t *mask, float *bias, const int64_t *dim, float *dbias)
+{
+    att_attention_spec s = spec_of(o->n);
+    att_plan *plan;
+    att_attention_grads g = {.size = sizeof g, .dout = o->args.out};
+    float *dout = check_numbers(out_count(o->n), 20);
+    s.mask[0] = &att_mask_boolean;
+    s.modifier[0] = &att_modifier_bias;
+    att_wrap(&o->args.mask, mask, ATT_BOOL, 4, dim, NULL);
+    att_wrap(&o->args.modifier_param[0], bias, ATT_F32, 4, dim, NULL);
+    att_wrap(&g.dmodifier_param[0], dbias, ATT_F32, 4, dim, NULL);
+    g.dout.data = dout;
+    if (att_plan_new(ctx, &s, &plan) || att_forward(plan, &o->args) || att_backward(plan, &o->args, &g))
+        fail_msg("%s", att_error(ctx));
+    att_plan_free(plan);
+    free(dout);
+}
+
+/* A gradient is a chain of the gradients of all pairs that share it: off by 2^-24 of their magnitudes for each. */
+static void check_sums(const int64_t *dim, const float *dbias, const float *of_pairs)
+{
+    static double sum[PAIRS], size[PAIRS], count[PAIRS];
+    memset(sum, 0, sizeof sum), memset(size, 0, sizeof size), memset(count, 0, sizeof count);
+    for (int64_t i = 0; i < PAIRS; i++) {
+        const int64_t at = place_in(dim, i);
+        sum[at] += of_pairs[i];
+        size[at] += fabs((double)of_pairs[i]);
+        count[at]++;
+    }
+    for (int64_t i = 0; i < dim[0] * dim[1] * dim[2] * dim[3]; i++)
+        check_near(sum[i], dbias[i], 0x1p-24 * count[i] * size[i], "[%d, %d, %d, %d]: gradient %d", (int)dim[0],
+                   (int)dim[1], (int)dim[2], (int)dim[3], (int)i);
+}
+
+static void masks_and_biases_of_each_broadcast_shape_are_those_of_all_pairs(void **state)
+{
+    (void)state;
+    static uint8_t mask[PAIRS], all_mask[PAIRS];
+    static float bias[PAIRS], all_bias[PAIRS], dbias[PAIRS], all_dbias[PAIRS];
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);)
+        for (int broadcast = 0; broadcast < 16; broadcast += check_step(5)) {
+            operands o = make((shape){B, H, 1, TQ, TK, 8, 8}), all = make(o.n);
+            int64_t dim[4];
+            for (int d = 0; d < 4; d++)
+                dim[d] = broadcast >> d & 1 ? 1 : full[d];
+            for (uint64_t i = 0; i < PAIRS; i++) {
+                mask[i] = check_uniform(30, i) > -0.5f;
+                bias[i] = check_uniform(31, i);
+            }
+            mask[0] = true; /* which may be all there is */
+            for (int64_t i = 0; i < PAIRS; i++) {
+                all_mask[i] = mask[place_in(dim, i)];
+                all_bias[i] = bias[place_in(dim, i)];
+            }
+            run_table(ctx, &o, mask, bias, dim, dbias);
+            run_table(ctx, &all, all_mask, all_bias, full, all_dbias);
+            assert_same_bits(all.out, o.out, out_count(o.n));
+            check_sums(dim, dbias, all_dbias);
+            drop(&o), drop(&all);
+        }
+}
+
+/* ---- what is left out is not computed */
+
+static atomic_llong counted; /* pairs that were given to the score */
+
+static void count_tile(const att_tile *t)
+{
+    counted += (long long)t->queries * t->keys;
+    weighted_tile(t);
+}
+static const att_score counting = {.name = "counting",
+                                   .flags = ATT_BILINEAR,
+                                   .param = {{.name = "gains", .extent = {ATT_HEAD_DIM}}},
+                                   .formula = weighted,
+                                   .derivative = weighted_derivative,
+                                   .tile = count_tile};
+
+/* Calls with the stages of a spec: as many pairs are computed as the plan says, forward and once more backward. */
+static long long pairs_of(att_ctx *ctx, const att_attention_spec *stages, operands *o)
+{
+    att_attention_spec s = *stages;
+    att_plan *plan;
+    att_plan_info info = {.size = sizeof info};
+    float *gains = check_numbers(s.head_dim, 40), *dq = check_numbers(o->n.tq * o->n.head_dim, 41);
+    att_attention_grads g = {.size = sizeof g, .dout = o->args.out, .dq = o->args.q};
+    float *dout = check_numbers(out_count(o->n), 42);
+    s.score = &counting;
+    att_wrap(&o->args.score_param[0], gains, ATT_F32, ATT_DIMS(1, s.head_dim), NULL);
+    g.dout.data = dout;
+    g.dq.data = dq;
+    if (att_plan_new(ctx, &s, &plan) || att_plan_describe(plan, &o->args, &info))
+        fail_msg("%s", att_error(ctx));
+    const long long said = llround(info.flops / (2 * (double)(s.head_dim + s.value_dim)));
+    const double all = (double)o->n.tq * (double)o->n.tk;
+    assert_true(fabs(info.skipped - (1 - (double)said / all)) < 1e-12);
+    counted = 0;
+    assert_int_equal(att_forward(plan, &o->args), ATT_OK);
+    assert_int_equal(counted, said);
+    assert_int_equal(att_backward(plan, &o->args, &g), ATT_OK);
+    assert_int_equal(counted, 2 * said);
+    att_plan_free(plan);
+    free(gains), free(dq), free(dout);
+    return said;
+}
+
+/* Pairs are computed in tiles of 32 keys by at most 64 queries: a row's 21 pairs are among 21 + 63 + 2 x 31. */
+static void what_masks_leave_out_is_not_computed(void **state)
+{
+    (void)state;
+    enum { T = 15 * 128 };
+    static const int wide = 64;
+    const att_mask without_classifier = {.name = "striped", .user = &wide, .keep = striped};
+    static int32_t ids[T];
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);) {
+        operands o = make((shape){1, 1, 1, T, T, 8, 8});
+        att_attention_spec s = spec_of(o.n);
+        s.align = ATT_ALIGN_TOP_LEFT;
+        assert_int_equal(pairs_of(ctx, &s, &o), T * T);
+        s.mask[0] = &att_mask_window;
+        s.window_left = 20;
+        assert_true(pairs_of(ctx, &s, &o) <= T * (21 + 63 + 2 * 31));
+        s.mask[0] = &without_classifier; /* every second stripe of 64 keys, probed */
+        s.window_left = 0;
+        assert_int_equal(pairs_of(ctx, &s, &o), T * T / 2);
+        s.mask[0] = &att_mask_causal;
+        const long long causal = pairs_of(ctx, &s, &o);
+        assert_true(causal >= T * (T + 1) / 2 && causal <= T * (T + 1) / 2 + T * (63 + 31));
+        s.mask[1] = &without_classifier; /* both */
+        assert_true(pairs_of(ctx, &s, &o) < causal * 0.55);
+        s.mask[0] = &att_mask_document;
+        s.mask[1] = NULL;
+        for (int i = 0; i < T; i++)
+            ids[i] = i / 100;
+        att_wrap(&o.args.q_documents, ids, ATT_I32, ATT_DIMS(1, T), NULL);
+        assert_true(pairs_of(ctx, &s, &o) <= T * (100 + 100 + 2 * 31)); /* at most two documents meet in a panel */
+        drop(&o);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(true_in_a_mask_means_attend),
+        cmocka_unit_test(positions_are_where_the_alignment_says),
+        cmocka_unit_test(masks_and_biases_of_each_broadcast_shape_are_those_of_all_pairs),
+        cmocka_unit_test(what_masks_leave_out_is_not_computed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
