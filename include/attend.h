@@ -261,7 +261,8 @@ typedef struct att_attention_args {
      * id, the head and the absolute positions of query and key (modulo 2^32), and on nothing else, neither threads nor
      * batch nor instruction set: Philox4x32-10 (Salmon et al. 2011) with
      *     key (low, high word of the seed), counter (query, key / 4, head of q, sequence id)
-     * makes four words, and a weight is kept where word key % 4 >= round(p 2^32). Backward wants the same again. */
+     * makes four words, and a weight is kept where word key % 4 >= round(p 2^32). Backward wants the same again. A
+     * dropped weight is one of 0 and no mask: what is not finite in a value reaches all rows that attend to it. */
     uint64_t dropout_seed;
     const uint32_t *sequence_ids; /* [B], needed where p > 0: sequences are told apart by these, not by their order */
 } att_attention_args;
@@ -459,7 +460,7 @@ typedef struct att_pair {
     const void *user;         /* that of the stage */
     float value;              /* of a modifier: spec.modifier_value */
     int64_t q, k;             /* which; the query is at position at->position + q, the key at k */
-    const float *query, *key; /* [dim] [key_dim] */
+    const float *query, *key; /* [dim] [key_dim]; a modifier sees the score and the positions alone: NULL and 0 */
     int64_t dim, key_dim;
     const att_operand *param; /* [ATT_MAX_PARAMS] of a score, [1] of a modifier */
 } att_pair;
@@ -485,9 +486,9 @@ typedef struct att_tile {
     int64_t q, k;
     int queries, keys;
     int64_t columns;
-    const float *query; /* [dim][columns], turned; times the score's scale where it is bilinear */
+    const float *query; /* [dim][columns], turned; times the score's scale where it is bilinear; a modifier's: NULL */
     int64_t dim;
-    const float *key; /* [keys, key_dim], rows key_stride apart */
+    const float *key; /* [keys, key_dim], rows key_stride apart; a modifier's: NULL */
     int64_t key_dim, key_stride;
     const att_operand *param;
     float *s;       /* scores, rows `stride` apart; in a modifier's backward: what it was given, if not additive */

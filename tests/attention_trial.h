@@ -71,7 +71,11 @@ static const att_score own_tiled_score = {.name = "weighted",
                                           .derivative = weighted_derivative,
                                           .tile = weighted_tile};
 
-static inline double wave(const att_pair *p, double s) { return s + p->param->data[0] * sin(s); }
+/* A modifier is not told what is in the query and the key. */
+static inline double wave(const att_pair *p, double s)
+{
+    return p->query || p->key || p->dim || p->key_dim ? (double)NAN : s + p->param->data[0] * sin(s);
+}
 static inline double wave_derivative(const att_pair *p, double s, double ds, double *dparam)
 {
     if (dparam)

@@ -142,25 +142,29 @@ static void score(const att_block *b, att_tile *t)
         plan->kernels->rescale_tile(t->keys, plan->spec.scale, t->s, t->stride);
 }
 
-/* The tile as modifier i sees it. */
-static const att_modifier *turn_to(const att_block *b, int i, att_tile *t)
+/* The tile as modifier i sees it: scores and positions, but no queries and keys. */
+static att_tile seen_by(const att_block *b, int i, const att_tile *t)
 {
-    t->user = b->plan->modifier[i]->user;
-    t->value = b->plan->spec.modifier_value[i];
-    t->param = &b->modifier_param[i];
-    return b->plan->modifier[i];
+    att_tile seen = *t;
+    seen.user = b->plan->modifier[i]->user;
+    seen.value = b->plan->spec.modifier_value[i];
+    seen.param = &b->modifier_param[i];
+    seen.query = seen.key = NULL;
+    seen.dim = seen.key_dim = 0;
+    return seen;
 }
 
-static void modify(const att_block *b, int r, int i, att_tile *t)
+static void modify(const att_block *b, int r, int i, const att_tile *tile)
 {
-    const att_modifier *m = turn_to(b, i, t);
-    for (int j = 0; b->saved[i] && j < t->keys; j++)
-        memcpy(b->saved[i] + (b->cut->run[r].first + j) * b->stride, t->s + j * t->stride,
-               (size_t)t->columns * sizeof *t->s);
+    const att_modifier *m = b->plan->modifier[i];
+    const att_tile t = seen_by(b, i, tile);
+    for (int j = 0; b->saved[i] && j < t.keys; j++)
+        memcpy(b->saved[i] + (b->cut->run[r].first + j) * b->stride, t.s + j * t.stride,
+               (size_t)t.columns * sizeof *t.s);
     if (m->tile)
-        m->tile(t);
+        m->tile(&t);
     else if (m->formula)
-        att_modify_pairs(b, m, t);
+        att_modify_pairs(b, m, &t);
 }
 
 static void modify_all(const att_block *b, int r, att_tile *t)
@@ -188,16 +192,17 @@ void att_modify_block(const att_block *b)
     }
 }
 
-static void modify_back(const att_block *b, int r, int i, att_tile *t)
+static void modify_back(const att_block *b, int r, int i, const att_tile *tile)
 {
-    const att_modifier *m = turn_to(b, i, t);
-    t->s = b->saved[i] ? b->saved[i] + b->cut->run[r].first * b->stride : NULL;
+    const att_modifier *m = b->plan->modifier[i];
+    att_tile t = seen_by(b, i, tile);
+    t.s = b->saved[i] ? b->saved[i] + b->cut->run[r].first * b->stride : NULL;
     if (m->tile_back)
-        m->tile_back(t);
+        m->tile_back(&t);
     else if (m->derivative)
-        att_modify_pairs_back(b, m, t);
+        att_modify_pairs_back(b, m, &t);
     if (b->cut->partial && b->saved[i]) /* 0 times the derivative at NaN */
-        b->plan->kernels->forbid(t->keys, b->cut->bits + b->cut->run[r].first, 0, t->ds, t->stride);
+        b->plan->kernels->forbid(t.keys, b->cut->bits + b->cut->run[r].first, 0, t.ds, t.stride);
 }
 
 static void score_back(const att_block *b, att_tile *t)

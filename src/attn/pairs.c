@@ -4,14 +4,10 @@
 #include <string.h>
 
 /* What a pair's formula is told of the stage and the heads. */
-static att_pair pair_of(const att_block *b, const att_tile *t)
+static att_pair pair_of(const att_tile *t)
 {
-    return (att_pair){.at = t->at,
-                      .user = t->user,
-                      .value = t->value,
-                      .dim = b->plan->q_dim,
-                      .key_dim = b->plan->k_dim,
-                      .param = t->param};
+    return (att_pair){
+        .at = t->at, .user = t->user, .value = t->value, .dim = t->dim, .key_dim = t->key_dim, .param = t->param};
 }
 
 /* Moves p to query i and key j of the tile; false if that pair does not attend. */
@@ -19,14 +15,14 @@ static bool move(const att_block *b, const att_tile *t, int i, int j, att_pair *
 {
     p->q = t->q + i;
     p->k = t->k + j;
-    p->query = b->query.at + (p->q - b->q0) * b->query.stride;
-    p->key = b->key.at + (p->k - b->k0) * b->key.stride;
+    p->query = t->query ? b->query.at + (p->q - b->q0) * b->query.stride : NULL; /* of a score */
+    p->key = t->key ? b->key.at + (p->k - b->k0) * b->key.stride : NULL;
     return !b->cut->partial || (b->cut->bits[p->k - b->k0] >> i & 1);
 }
 
 void att_score_pairs(const att_block *b, const att_tile *t)
 {
-    att_pair p = pair_of(b, t);
+    att_pair p = pair_of(t);
     for (int j = 0; j < t->keys; j++)
         for (int i = 0; i < t->queries; i++)
             t->s[j * t->stride + i] = move(b, t, i, j, &p) ? (float)b->plan->score->formula(&p) : 0;
@@ -34,7 +30,7 @@ void att_score_pairs(const att_block *b, const att_tile *t)
 
 void att_modify_pairs(const att_block *b, const att_modifier *m, const att_tile *t)
 {
-    att_pair p = pair_of(b, t);
+    att_pair p = pair_of(t);
     for (int j = 0; j < t->keys; j++)
         for (int i = 0; i < t->queries; i++) {
             float *s = &t->s[j * t->stride + i];
@@ -70,7 +66,7 @@ void att_score_pairs_back(const att_block *b, const att_tile *t)
 {
     const att_attention_spec *s = &b->plan->spec;
     const double factor = att_query_scale(b->plan); /* otherwise ds has it */
-    att_pair p = pair_of(b, t);
+    att_pair p = pair_of(t);
     double *dq = b->pair, *dk = dq + s->head_dim, *dparam[ATT_MAX_PARAMS] = {NULL}, *end = dk + s->key_dim;
     for (int n = 0; n < ATT_MAX_PARAMS; end += t->param[n++].count)
         dparam[n] = t->param[n].grad ? end : NULL;
@@ -94,7 +90,7 @@ void att_score_pairs_back(const att_block *b, const att_tile *t)
 
 void att_modify_pairs_back(const att_block *b, const att_modifier *m, const att_tile *t)
 {
-    att_pair p = pair_of(b, t);
+    att_pair p = pair_of(t);
     double *dparam = t->param->grad ? b->pair : NULL;
     memset(b->pair, 0, (size_t)t->param->count * sizeof *b->pair);
     for (int j = 0; j < t->keys; j++)

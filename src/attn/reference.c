@@ -12,9 +12,12 @@ static bool keep(const att_plan *plan, const att_site *at, int64_t q, int64_t k)
     return true;
 }
 
+/* The pair as the score sees it. */
 static att_pair pair_of(const att_plan *plan, const att_site *at, int64_t q, int64_t k)
 {
     return (att_pair){.at = &at->place,
+                      .user = plan->score->user,
+                      .param = at->score_param,
                       .q = q,
                       .k = k,
                       .query = (const float *)at->q.at + q * at->q.stride,
@@ -23,24 +26,24 @@ static att_pair pair_of(const att_plan *plan, const att_site *at, int64_t q, int
                       .key_dim = plan->spec.key_dim};
 }
 
-/* The pair as modifier m sees it. */
-static const att_modifier *turn_to(const att_plan *plan, const att_site *at, int m, att_pair *p)
+/* The pair as modifier m sees it: where it is, not what is in its query and key. */
+static att_pair seen_by(const att_plan *plan, const att_site *at, int m, int64_t q, int64_t k)
 {
-    p->user = plan->modifier[m]->user;
-    p->value = plan->spec.modifier_value[m];
-    p->param = &at->modifier_param[m];
-    return plan->modifier[m];
+    return (att_pair){.at = &at->place,
+                      .user = plan->modifier[m]->user,
+                      .value = plan->spec.modifier_value[m],
+                      .q = q,
+                      .k = k,
+                      .param = &at->modifier_param[m]};
 }
 
 /* s[0]: the score, scaled; s[m + 1]: what modifier m makes of s[m]. */
-static void scores(const att_plan *plan, const att_site *at, att_pair *p, double *s)
+static void scores(const att_plan *plan, const att_site *at, const att_pair *p, double *s)
 {
-    p->user = plan->score->user;
-    p->param = at->score_param;
     s[0] = plan->spec.scale * plan->score->formula(p);
     for (int m = 0; m < plan->n_modifiers; m++) {
-        const att_modifier *modifier = turn_to(plan, at, m, p);
-        s[m + 1] = modifier->formula ? modifier->formula(p, s[m]) : s[m];
+        const att_pair seen = seen_by(plan, at, m, p->q, p->k);
+        s[m + 1] = plan->modifier[m]->formula ? plan->modifier[m]->formula(&seen, s[m]) : s[m];
     }
 }
 
@@ -49,7 +52,7 @@ static double score(const att_plan *plan, const att_site *at, int64_t q, int64_t
     if (!keep(plan, at, q, k))
         return -INFINITY;
     double s[ATT_MAX_STAGES + 1];
-    att_pair p = pair_of(plan, at, q, k);
+    const att_pair p = pair_of(plan, at, q, k);
     scores(plan, at, &p, s);
     return s[plan->n_modifiers];
 }
@@ -95,15 +98,13 @@ static void pair_backward(const att_plan *plan, const att_site *at, int64_t q, i
                           const att_ref_grads *g)
 {
     double s[ATT_MAX_STAGES + 1];
-    att_pair p = pair_of(plan, at, q, k);
+    const att_pair p = pair_of(plan, at, q, k);
     scores(plan, at, &p, s);
     for (int m = plan->n_modifiers - 1; m >= 0; m--) {
-        const att_modifier *modifier = turn_to(plan, at, m, &p);
-        if (modifier->derivative)
-            ds *= modifier->derivative(&p, s[m], ds, g->dmodifier_param[m]);
+        const att_pair seen = seen_by(plan, at, m, q, k);
+        if (plan->modifier[m]->derivative)
+            ds *= plan->modifier[m]->derivative(&seen, s[m], ds, g->dmodifier_param[m]);
     }
-    p.user = plan->score->user;
-    p.param = at->score_param;
     plan->score->derivative(&p, plan->spec.scale * ds, g->dq, g->dk + k * plan->spec.key_dim, g->dscore_param);
 }
 

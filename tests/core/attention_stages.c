@@ -85,21 +85,24 @@ static void walk_score(const work *w, const att_site *at, att_pair *p, walk *x)
     x->spread = fmax(sum_of(p->dim, w->dq, NULL), sum_of(p->key_dim, w->dk, NULL));
 }
 
-static void walk_modifier(const work *w, const att_site *at, att_pair *p, int i, walk *x)
+static void walk_modifier(const work *w, const att_site *at, const att_pair *pair, int i, walk *x)
 {
     const att_modifier *m = w->plan->modifier[i];
     const double s = x->s[i], e = x->error[i];
     const att_operand *param = &at->modifier_param[i];
-    p->user = m->user;
-    p->value = w->plan->spec.modifier_value[i];
-    p->param = param;
+    const att_pair p = {.at = &at->place,
+                        .user = m->user,
+                        .value = w->plan->spec.modifier_value[i],
+                        .q = pair->q,
+                        .k = pair->k,
+                        .param = param};
     clear(w->modifier_param[i], param->count);
-    x->s[i + 1] = m->formula ? m->formula(p, s) : s;
-    x->slope[i] = m->derivative ? fabs(m->derivative(p, s, 1, w->modifier_param[i])) : 1;
+    x->s[i + 1] = m->formula ? m->formula(&p, s) : s;
+    x->slope[i] = m->derivative ? fabs(m->derivative(&p, s, 1, w->modifier_param[i])) : 1;
     x->slope_error[i] = 0;
     if (m->derivative)
         x->slope_error[i] =
-            fabs(m->derivative(p, s + e, 0, NULL) - m->derivative(p, s - e, 0, NULL)) + 8 * UNIT * (1 + x->slope[i]);
+            fabs(m->derivative(&p, s + e, 0, NULL) - m->derivative(&p, s - e, 0, NULL)) + 8 * UNIT * (1 + x->slope[i]);
     const double shift =
         m->flags & ATT_PAIRS ? fabs(x->s[i + 1] - s) : sum_of(param->count, w->modifier_param[i], param->data);
     x->error[i + 1] = x->slope[i] * e + 8 * UNIT * (fabs(x->s[i + 1]) + fabs(s) * x->slope[i] + shift);
