@@ -394,8 +394,9 @@ ATT_API att_var *att_activate(att_tape *t, att_var *x, att_activation act);
 /* [tokens, heads * dim] -> [tokens, heads, dim], and back. Views: no copy. */
 ATT_API att_var *att_split_heads(att_tape *t, att_var *x, int64_t heads);
 ATT_API att_var *att_merge_heads(att_tape *t, att_var *x);
-/* Attention, ragged: q [tokens, heads, head_dim], k and v alike; args gives offsets, mask, bias; its q, k, v, out
- * and lse are left zero -> [tokens, heads, value_dim]. The plan must outlive the tape's variables. */
+/* Attention, ragged, by a plan in f32: q [tokens, heads, head_dim], k and v alike -> [tokens, heads, value_dim]. args
+ * gives all else that the plan needs: offsets, masks, parameters, seed; its q, k, v, out and lse are left zero. The
+ * plan must outlive the tape's variables. */
 ATT_API att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, att_var *v,
                             const att_attention_args *args);
 /* One row a sequence: x [tokens, features], offsets [n + 1] -> [n, features]; an empty sequence gives 0. */

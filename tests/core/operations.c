@@ -295,6 +295,118 @@ static void attend_is_its_reference_and_shows_its_weights(void **state)
     att_close(ctx);
 }
 
+/* What the plan of a score with parameters, a modifier, a mask and dropout needs, for keys of others than the queries.
+ */
+enum { Q_TOKENS = 13, K_TOKENS = 19, KEYS = 11, KEY_DIM = 5, SCORE_DIM = 6, VALUE_DIM = 7, KEY_HEADS = 1 };
+
+typedef struct watched {
+    int64_t sequence, head, queries;
+    float weights[8 * KEYS];
+} watched;
+
+static void ask_weights(void *user, const att_event *event)
+{
+    watched *w = user;
+    if (att_weights(event->plan, event->args, w->sequence, w->head, 0, w->queries, w->weights))
+        fail_msg("att_weights fails in a watch");
+}
+
+/* A variable of n numbers, which are also in *same. */
+static att_var *tokens(att_tape *t, att_tensor *same, uint64_t seed, int64_t n, int64_t heads, int64_t dim)
+{
+    *same = view(check_numbers(n * heads * dim, seed), ATT_F32, ATT_DIMS(n, heads, dim));
+    return att_input(t, same);
+}
+
+static void check_attend(att_ctx *ctx, const att_attention_spec *spec, const att_attention_args *args)
+{
+    static const int64_t q_offsets[] = {0, 5, 5, Q_TOKENS}, k_offsets[] = {0, 8, 8, K_TOKENS};
+    static const uint32_t ids[] = {4, 2, 9};
+    att_attention_args a = *args;
+    a.n_sequences = 3, a.q_offsets = q_offsets, a.k_offsets = k_offsets;
+    a.dropout_seed = 17, a.sequence_ids = ids;
+    watched w = {.sequence = 2, .head = 1, .queries = 8};
+    float expected[8 * KEYS], *out = check_numbers(Q_TOKENS * HEADS * VALUE_DIM, 9);
+    att_plan *plan;
+    att_tape *t;
+    assert_int_equal(att_tape_new(ctx, ATT_OPTIONS(att_tape_config, .watch = ask_weights, .watch_user = &w), &t),
+                     ATT_OK);
+    if (att_plan_new(ctx, spec, &plan))
+        fail_msg("%s", att_error(ctx));
+    att_attention_args direct = a;
+    att_var *q = tokens(t, &direct.q, 1, Q_TOKENS, HEADS, DIM);
+    att_var *k = tokens(t, &direct.k, 2, K_TOKENS, KEY_HEADS, spec->key_dim ? spec->key_dim : DIM);
+    att_var *v = tokens(t, &direct.v, 3, K_TOKENS, KEY_HEADS, VALUE_DIM);
+    direct.out = view(out, ATT_F32, ATT_DIMS(Q_TOKENS, HEADS, VALUE_DIM));
+    const float *y = read_floats(t, att_attend(t, plan, q, k, v, &a));
+    assert_int_equal(att_forward(plan, &direct), ATT_OK);
+    assert_memory_equal(y, out, Q_TOKENS * HEADS * VALUE_DIM * sizeof *y);
+    assert_int_equal(att_weights(plan, &direct, w.sequence, w.head, 0, w.queries, expected), ATT_OK);
+    assert_memory_equal(w.weights, expected, sizeof expected);
+    att_tape_free(t);
+    att_plan_free(plan);
+    free(direct.q.data), free(direct.k.data), free(direct.v.data), free(out);
+}
+
+static void attend_hands_on_all_that_a_plan_needs(void **state)
+{
+    (void)state;
+    att_ctx *ctx = check_open(NULL, 2);
+    const att_attention_spec spec = {.size = sizeof spec,
+                                     .heads = HEADS,
+                                     .kv_heads = KEY_HEADS,
+                                     .head_dim = DIM,
+                                     .value_dim = VALUE_DIM,
+                                     .modifier = {&att_modifier_sink},
+                                     .mask = {&att_mask_window},
+                                     .align = ATT_ALIGN_BOTTOM_RIGHT,
+                                     .window_left = 2,
+                                     .window_right = 1,
+                                     .dropout = 0.3f};
+    float *vector = check_numbers(HEADS * DIM, 4), *matrix = check_numbers(HEADS * DIM * DIM, 5),
+          *other = check_numbers(SCORE_DIM * KEY_DIM, 6), sinks[HEADS] = {0.5f, -1, 2};
+    const att_attention_args args = {.size = sizeof args, .modifier_param = {view(sinks, ATT_F32, ATT_DIMS(HEADS))}};
+
+    att_attention_spec s = spec;
+    att_attention_args a = args;
+    check_attend(ctx, &s, &a);
+    s.score = &att_score_additive;
+    a.score_param[0] = view(vector, ATT_F32, ATT_DIMS(HEADS, DIM));
+    check_attend(ctx, &s, &a);
+    s.score_dim = SCORE_DIM;
+    s.key_dim = KEY_DIM;
+    a.score_param[0] = view(vector, ATT_F32, ATT_DIMS(1, SCORE_DIM));
+    a.score_param[1] = view(matrix, ATT_F32, ATT_DIMS(HEADS, SCORE_DIM, DIM));
+    a.score_param[2] = view(other, ATT_F32, ATT_DIMS(1, SCORE_DIM, KEY_DIM));
+    check_attend(ctx, &s, &a);
+    s = spec, a = args;
+    s.score = &att_score_general;
+    s.key_dim = KEY_DIM;
+    a.score_param[0] = view(matrix, ATT_F32, ATT_DIMS(HEADS, DIM, KEY_DIM));
+    check_attend(ctx, &s, &a);
+    free(vector), free(matrix), free(other);
+    att_close(ctx);
+}
+
+static void attend_refuses_a_plan_of_bf16_for_variables_are_f32(void **state)
+{
+    (void)state;
+    att_ctx *ctx = check_open(NULL, 1);
+    att_tape *t = new_tape(ctx);
+    float x[2 * DIM] = {0};
+    static const int64_t offsets[] = {0, 2};
+    const att_attention_args args = {.size = sizeof args, .n_sequences = 1, .q_offsets = offsets};
+    att_plan *plan;
+    assert_int_equal(
+        att_plan_new(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = DIM, .dtype = ATT_BF16), &plan),
+        ATT_OK);
+    att_var *v = input(t, x, ATT_DIMS(2, 1, DIM));
+    assert_error(t, att_attend(t, plan, v, v, v, &args), ATT_ERR_DTYPE, "attend: q is f32 but must be bf16");
+    att_tape_free(t);
+    att_plan_free(plan);
+    att_close(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -306,6 +418,8 @@ int main(void)
         cmocka_unit_test(pooling_takes_mean_first_or_largest_and_zero_of_nothing),
         cmocka_unit_test(heads_are_views),
         cmocka_unit_test(attend_is_its_reference_and_shows_its_weights),
+        cmocka_unit_test(attend_hands_on_all_that_a_plan_needs),
+        cmocka_unit_test(attend_refuses_a_plan_of_bf16_for_variables_are_f32),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
