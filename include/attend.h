@@ -166,6 +166,7 @@ ATT_API att_status att_cosine(att_ctx *ctx, const att_tensor *a, const att_tenso
  * Memory is linear in the lengths: no [Tq, Tk] array exists unless weights are asked for. */
 
 typedef struct att_plan att_plan;
+typedef struct att_cache att_cache;
 typedef struct att_score att_score;       /* how a query and a key make a score */
 typedef struct att_modifier att_modifier; /* what then changes the score */
 typedef struct att_mask att_mask;         /* which pairs attend */
@@ -265,6 +266,7 @@ typedef struct att_attention_args {
      * dropped weight is one of 0 and no mask: what is not finite in a value reaches all rows that attend to it. */
     uint64_t dropout_seed;
     const uint32_t *sequence_ids; /* [B], needed where p > 0: sequences are told apart by these, not by their order */
+    const att_cache *cache; /* batched: keys, values and their lengths; k, v and k_lengths are left zero. See below */
 } att_attention_args;
 
 /* Makes a plan; errors name the field of the spec. Free it with att_plan_free (NULL is allowed). */
@@ -303,6 +305,35 @@ ATT_API att_status att_weights(const att_plan *plan, const att_attention_args *a
  * to one of the pieces only. (Dao et al. 2022, section 3.1) */
 ATT_API att_status att_merge(att_ctx *ctx, const att_tensor *out, const att_tensor *lse, const att_tensor *out2,
                              const att_tensor *lse2);
+
+/* A cache: keys and values of sequences to which tokens are added, and taken off again, for decoding. It grows by
+ * itself, and has keys as decoding reads them fastest. A token costs reading the keys and values before it once:
+ *
+ *     att_cache_new(plan, 1, &cache);
+ *     att_attention_args args = {.size = sizeof args, .cache = cache};       // q [1, heads, 1, head_dim], out
+ *     while (next_token(&args.q, &k, &v)) {                                  // k, v [1, kv_heads, 1, dim]
+ *         att_cache_append(cache, ATT_ALL_SEQUENCES, &k, &v);
+ *         att_forward(plan, &args);
+ *     }
+ *
+ * An f32 cache gives the bits of a full pass over all tokens, others those of tensors of their type. There is no
+ * backward through a cache, and scores that prepare keys (cosine; additive where it projects) do without. Where a table
+ * has a dimension of Tk, that is the longest of its sequences. While one thread changes it none may use it. */
+enum { ATT_ALL_SEQUENCES = -1 };
+/* For calls of this plan, and of others of its context that have the same kv_heads, dimensions and dtype. */
+ATT_API att_status att_cache_new(const att_plan *plan, int64_t sequences, att_cache **out);
+ATT_API void att_cache_free(att_cache *cache); /* NULL is allowed */
+/* Adds n tokens to ATT_ALL_SEQUENCES, k [B, kv_heads, n, key_dim] and v [B, kv_heads, n, value_dim], or to one, k
+ * [kv_heads, n, key_dim] and v [kv_heads, n, value_dim], of spec.dtype. The last dimension is contiguous, other strides
+ * are free. After an error, out of memory too, the cache is as it was. */
+ATT_API att_status att_cache_append(att_cache *cache, int64_t sequence, const att_tensor *k, const att_tensor *v);
+/* Takes the tokens from `length` on off a sequence, or off ATT_ALL_SEQUENCES, none of which may be shorter. */
+ATT_API att_status att_cache_truncate(att_cache *cache, int64_t sequence, int64_t length);
+/* Each sequence b becomes what sequence from[b] was, from [B]: for beam search, or a start that many share. Copies
+ * nothing: what sequences have in common is kept once. */
+ATT_API att_status att_cache_reorder(att_cache *cache, const int64_t *from);
+/* Tokens of a sequence; -1 where there is no such one. */
+ATT_API int64_t att_cache_length(const att_cache *cache, int64_t sequence);
 
 /* What a plan does and will cost, before it runs. */
 typedef struct att_plan_info {

@@ -3,7 +3,9 @@
 #define ATTENTION_HELP_H
 
 #include "attend.h"
+#include "base/base.h"
 #include "check.h"
+#include "kernel/kernel.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -111,6 +113,31 @@ static inline void run_both(att_ctx *ctx, const att_attention_spec *s, const att
     if (att_forward(plan, a) || (g && att_backward(plan, a, g)))
         fail_msg("%s", att_error(ctx));
     att_plan_free(plan);
+}
+
+/* Rows [first, first + n) of dimension i. */
+static inline att_tensor slice(att_tensor t, int i, int64_t first, int64_t n)
+{
+    t.data = (char *)t.data + first * t.stride[i] * (int64_t)att_dtype_size(t.dtype);
+    t.dim[i] = n;
+    return t;
+}
+
+/* q, k, v and out in another type, in their own memory. */
+static inline void store_as(att_ctx *ctx, att_dtype dtype, operands *o, att_attention_spec *s)
+{
+    const att_kernels *k = att_kernels_of(ctx->isa);
+    att_tensor *const tensors[] = {&o->args.q, &o->args.k, &o->args.v, &o->args.out};
+    s->dtype = dtype;
+    for (int i = 0; dtype != ATT_F32 && i < 4; i++) {
+        att_tensor *t = tensors[i];
+        const int64_t n = check_count(t);
+        uint16_t *codes = malloc((size_t)(n + 1) * sizeof *codes);
+        (dtype == ATT_F16 ? k->to_f16 : k->to_bf16)(n, t->data, codes);
+        memcpy(t->data, codes, (size_t)n * sizeof *codes);
+        t->dtype = dtype;
+        free(codes);
+    }
 }
 
 static inline void assert_same_bits(const float *a, const float *b, int64_t n)

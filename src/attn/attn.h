@@ -23,10 +23,10 @@ struct att_plan {
     bool fold;      /* the scale is in the turned queries */
     bool words;     /* bf16 is multiplied in pairs, forward */
     bool plain;     /* no stage has a parameter or asks for one, so sites need no view of them */
-    int group;      /* panels of queries that share a converted block of keys */
     int sink;       /* which modifier is the sink, or -1 */
-    /* Scratch memory that earlier calls have left, so that most calls allocate nothing; as many as may run at once. */
-    _Atomic(float *) spare[ATT_MAX_SPARES];
+    /* Scratch memory that earlier calls have left, without a cache and with one, so that most calls allocate nothing;
+     * as many as may run at once. */
+    _Atomic(float *) spare[2][ATT_MAX_SPARES];
 };
 
 /* A call whose arguments have been checked. */
@@ -59,7 +59,14 @@ att_rows att_call_rows(const att_call *call, const att_tensor *t, int64_t sequen
 /* One head of one sequence of the call. */
 void att_call_site(const att_call *call, int64_t sequence, int64_t head, att_site *site);
 
-/* Rows [first, first + n) of dim numbers as floats: in place, or converted into buffer [n, dim] (rows.c). */
+/* Takes the place of a call's k and v, after a look whether it may (cache.c), and of one head's of a sequence. */
+att_status att_cache_check(att_call *call);
+void att_cache_view(const att_cache *cache, int64_t sequence, int64_t kv_head, att_site *site);
+
+/* Rows from `first` on, in a cache those of one page, where `first` begins one (rows.c). */
+att_rows att_rows_block(const att_rows *r, int64_t first);
+/* Rows [first, first + n) of dim numbers as floats: in place, or converted into buffer [n, dim]. In a cache `first`
+ * begins a page, and n rows end in it. */
 att_floats att_rows_read(const att_kernels *k, const att_rows *r, int64_t first, int64_t n, int64_t dim, float *buffer);
 /* y = or += x [n, dim], rounded to y's type; buffer [dim]. Does nothing where y is not given. */
 void att_rows_write(const att_kernels *k, const float *x, int64_t stride, const att_rows *y, int64_t first, int64_t n,
@@ -93,7 +100,7 @@ att_status att_decode(const att_call *call);
 size_t att_decode_workspace(const att_call *call); /* bytes, over all threads */
 
 /* Floats of scratch that one thread needs in forward; bytes that all of a backward call takes. */
-size_t att_plan_scratch(const att_plan *plan);
+size_t att_plan_scratch(const att_plan *plan, bool cached);
 size_t att_backward_workspace(const att_call *call);
 
 /* Blocks of keys, [*first, *last), outside of which masks leave nothing of a block of queries. */

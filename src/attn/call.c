@@ -12,16 +12,6 @@ static const axes BATCHED = {4, 0, 1, 2, 3}, RAGGED = {3, -1, 1, 0, 2};
 
 static const axes *axes_of(const att_call *c) { return c->ragged ? &RAGGED : &BATCHED; }
 
-static att_status check_contiguous(const att_call *c, const char *name, const att_tensor *t)
-{
-    const int last = axes_of(c)->dim;
-    if (t->dim[last] <= 1 || t->stride[last] == 1)
-        return ATT_OK;
-    return att_fail(c->plan->ctx, ATT_ERR_ARGUMENT,
-                    "%s.stride[%d] = %lld, but the last dimension must be contiguous (1)", name, last,
-                    (long long)t->stride[last]);
-}
-
 static att_status check_operand(const att_call *c, const char *name, const att_tensor *t, int64_t heads,
                                 const char *heads_name, int64_t dim, const char *dim_name, bool output)
 {
@@ -31,7 +21,27 @@ static att_status check_operand(const att_call *c, const char *name, const att_t
     att_status e = output ? att_check_output(ctx, name, t, dtype, x->rank) : att_check(ctx, name, t, dtype, x->rank);
     e = e ? e : att_check_dim(ctx, name, t, x->head, heads_name, heads);
     e = e ? e : att_check_dim(ctx, name, t, x->dim, dim_name, dim);
-    return e ? e : check_contiguous(c, name, t);
+    return e ? e : att_check_contiguous(ctx, name, t);
+}
+
+/* The shapes of k and, for outputs, v, which fit those of q. */
+static att_status check_keys(const att_call *c, bool outputs)
+{
+    att_ctx *ctx = c->plan->ctx;
+    const att_attention_args *a = &c->args;
+    const att_attention_spec *s = &c->plan->spec;
+    const int time = axes_of(c)->time;
+    att_status e = check_operand(c, "k", &a->k, s->kv_heads, "spec.kv_heads", s->key_dim,
+                                 s->key_dim == s->head_dim ? "spec.head_dim" : "spec.key_dim", false);
+    if (!e && !c->ragged)
+        e = att_check_dim(ctx, "k", &a->k, 0, "q.dim[0]", a->q.dim[0]);
+    if (e || !outputs)
+        return e;
+    e = check_operand(c, "v", &a->v, s->kv_heads, "spec.kv_heads", s->value_dim, "spec.value_dim", false);
+    e = e ? e : att_check_dim(ctx, "v", &a->v, time, c->ragged ? "k.dim[0]" : "k.dim[2]", a->k.dim[time]);
+    if (!e && !c->ragged)
+        e = att_check_dim(ctx, "v", &a->v, 0, "q.dim[0]", a->q.dim[0]);
+    return e;
 }
 
 /* The shapes of q, k and, for outputs, v, out and lse. */
@@ -42,18 +52,13 @@ static att_status check_shapes(const att_call *c, bool outputs)
     const att_attention_spec *s = &c->plan->spec;
     const axes *x = axes_of(c);
     att_status e = check_operand(c, "q", &a->q, s->heads, "spec.heads", s->head_dim, "spec.head_dim", false);
-    e = e ? e
-          : check_operand(c, "k", &a->k, s->kv_heads, "spec.kv_heads", s->key_dim,
-                          s->key_dim == s->head_dim ? "spec.head_dim" : "spec.key_dim", false);
-    if (!e && !c->ragged)
-        e = att_check_dim(ctx, "k", &a->k, 0, "q.dim[0]", a->q.dim[0]);
+    if (!e && a->cache)
+        e = att_check_dim(ctx, "q", &a->q, 0, "the number of the cache's sequences", a->k.dim[0]);
+    else if (!e)
+        e = check_keys(c, outputs);
     if (e || !outputs)
         return e;
-    e = check_operand(c, "v", &a->v, s->kv_heads, "spec.kv_heads", s->value_dim, "spec.value_dim", false);
-    e = e ? e : att_check_dim(ctx, "v", &a->v, x->time, c->ragged ? "k.dim[0]" : "k.dim[2]", a->k.dim[x->time]);
-    if (!e && !c->ragged)
-        e = att_check_dim(ctx, "v", &a->v, 0, "q.dim[0]", a->q.dim[0]);
-    e = e ? e : check_operand(c, "out", &a->out, s->heads, "spec.heads", s->value_dim, "spec.value_dim", true);
+    e = check_operand(c, "out", &a->out, s->heads, "spec.heads", s->value_dim, "spec.value_dim", true);
     e = e ? e : att_check_dim(ctx, "out", &a->out, x->time, c->ragged ? "q.dim[0]" : "q.dim[2]", a->q.dim[x->time]);
     if (!e && !c->ragged)
         e = att_check_dim(ctx, "out", &a->out, 0, "q.dim[0]", a->q.dim[0]);
@@ -181,8 +186,9 @@ att_status att_call_check(const att_plan *plan, const att_attention_args *args, 
     if (e)
         return e;
     args = &call->args;
+    e = args->cache ? att_cache_check(call) : ATT_OK;
     call->ragged = args->q_offsets != NULL;
-    e = check_shapes(call, outputs);
+    e = e ? e : check_shapes(call, outputs);
     if (e)
         return e;
     call->sequences = call->ragged ? args->n_sequences : args->q.dim[0];
@@ -238,13 +244,15 @@ att_status att_call_check_grads(const att_call *c, const att_attention_grads *gr
     const att_attention_args *a = &c->args;
     if (!grads)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "grads is NULL");
+    if (a->cache)
+        return att_fail(ctx, ATT_ERR_UNSUPPORTED, "there is no backward through args.cache: give args.k and args.v");
     if (who_has_no_backward(c->plan))
         return att_fail(ctx, ATT_ERR_UNSUPPORTED, "\"%s\" has no derivative", who_has_no_backward(c->plan));
     att_status e = att_take_options(g, sizeof *g, grads, "att_attention_grads");
     if (!e && !att_given(&a->lse))
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "args.lse is not given: the backward needs that of the forward");
     e = e ? e : att_check(ctx, "dout", &g->dout, a->out.dtype, axes_of(c)->rank);
-    e = e ? e : check_contiguous(c, "dout", &g->dout);
+    e = e ? e : att_check_contiguous(ctx, "dout", &g->dout);
     e = e ? e : att_check_same_shape(ctx, "dout", &g->dout, "out", &a->out);
     if (!e && att_given(&g->dlse)) {
         e = att_check(ctx, "dlse", &g->dlse, ATT_F32, axes_of(c)->rank - 1);
@@ -257,7 +265,7 @@ att_status att_call_check_grads(const att_call *c, const att_attention_grads *gr
     for (int i = 0; !e && i < 3; i++) {
         if (att_given(outputs[i].t)) {
             e = att_check(ctx, outputs[i].name, outputs[i].t, outputs[i].like->dtype, axes_of(c)->rank);
-            e = e ? e : check_contiguous(c, outputs[i].name, outputs[i].t);
+            e = e ? e : att_check_contiguous(ctx, outputs[i].name, outputs[i].t);
         }
         e = e ? e : att_call_check_grad(c, outputs[i].name, outputs[i].t, outputs[i].name + 1, outputs[i].like, g);
     }
@@ -273,8 +281,9 @@ att_rows att_call_rows(const att_call *c, const att_tensor *t, int64_t sequence,
     const int64_t *offsets = of_keys && a->k_offsets ? a->k_offsets : a->q_offsets;
     const int64_t first = c->ragged ? offsets[sequence] * t->stride[0] : sequence * t->stride[0];
     const int64_t start = first + head * t->stride[x->head];
-    return (att_rows){t->data ? (char *)t->data + start * (int64_t)att_dtype_size(t->dtype) : NULL, t->stride[x->time],
-                      t->dtype};
+    return (att_rows){.at = t->data ? (char *)t->data + start * (int64_t)att_dtype_size(t->dtype) : NULL,
+                      .stride = t->stride[x->time],
+                      .dtype = t->dtype};
 }
 
 static int64_t position_of(const att_call *c, int64_t sequence, int64_t tq, int64_t tk)
@@ -300,14 +309,18 @@ void att_call_site(const att_call *c, int64_t b, int64_t h, att_site *site)
     *at = (att_place){.sequence = b, .head = h};
     site->rows = c->ragged ? a->q_offsets[b + 1] - q_first : c->max_tq;
     at->tq = a->q_lengths ? a->q_lengths[b] : site->rows;
-    site->k_rows = c->ragged ? k_offsets[b + 1] - k_first : c->max_tk;
+    site->q = att_call_rows(c, &a->q, b, h, false);
+    site->q_row = att_call_rows(c, &c->q_rows, b, h, false);
+    if (a->cache) {
+        att_cache_view(a->cache, b, kv_head, site);
+    } else {
+        site->k_rows = c->ragged ? k_offsets[b + 1] - k_first : c->max_tk;
+        site->k = att_call_rows(c, &a->k, b, kv_head, true);
+        site->v = att_call_rows(c, &a->v, b, kv_head, true);
+        site->k_row = att_call_rows(c, &c->k_rows, b, c->prepared[1] && c->keys_per_head ? h : kv_head, true);
+    }
     at->tk = a->k_lengths ? a->k_lengths[b] : site->k_rows;
     at->position = position_of(c, b, at->tq, at->tk);
-    site->q = att_call_rows(c, &a->q, b, h, false);
-    site->k = att_call_rows(c, &a->k, b, kv_head, true);
-    site->v = att_call_rows(c, &a->v, b, kv_head, true);
-    site->q_row = att_call_rows(c, &c->q_rows, b, h, false);
-    site->k_row = att_call_rows(c, &c->k_rows, b, c->prepared[1] && c->keys_per_head ? h : kv_head, true);
     site->out = att_call_rows(c, &a->out, b, h, false);
     const att_rows lse = att_call_rows(c, &a->lse, b, h, false);
     site->lse = lse.at;

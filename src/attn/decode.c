@@ -53,17 +53,19 @@ static bool uses_tiles(const att_plan *plan) { return plan->n_modifiers > 0 || !
 /* ---- memory */
 
 /* Lays scratch memory out from p on and returns how many floats that takes. */
-static size_t lay_out(const att_plan *plan, int columns, float *p, scratch *w)
+static size_t lay_out(const att_call *call, int columns, float *p, scratch *w)
 {
+    const att_plan *plan = call->plan;
     const att_attention_spec *s = &plan->spec;
     const int64_t panel = plan->kernels->panel, tiles = uses_tiles(plan), converted = s->dtype != ATT_F32;
+    const int64_t copied = converted || call->args.cache;
     const att_part parts[] = {
         {&w->q, columns * plan->q_dim},
         {&w->s, columns * ATT_KEY_BLOCK},
         {&w->rescale, ATT_MAX_PANEL},
         {&w->tile, tiles * ATT_KEY_BLOCK * panel},
-        {&w->turned, tiles * plan->q_dim * panel},
-        {&w->keys, tiles * converted * ATT_KEY_BLOCK * plan->k_dim},
+        {&w->turned, !is_dot(plan) * plan->q_dim * panel},
+        {&w->keys, !is_dot(plan) * copied * ATT_KEY_BLOCK * plan->k_dim},
         {&w->values, converted * ATT_KEY_BLOCK * s->value_dim},
         {&w->rows, converted * columns * (plan->q_dim > s->value_dim ? plan->q_dim : s->value_dim)}};
     return att_lay_out(p, sizeof parts / sizeof parts[0], parts);
@@ -117,10 +119,13 @@ static void pass_tiles(const group *g, const att_cut *all, int64_t k0, int keys,
     const att_kernels *kernels = plan->kernels;
     const int64_t last = all->run[all->n_runs - 1].last;
     float ones[ATT_MAX_PANEL];
+    att_floats key = {w->keys, 0}; /* modifiers see none */
     for (int i = 0; i < ATT_MAX_PANEL; i++)
         ones[i] = 1;
     for (int h = 0; h < g->heads; h++) {
         const att_site *at = &g->site[h];
+        if (!is_dot(plan) && (h == 0 || at->k_row.at != g->site[0].k_row.at))
+            key = att_rows_read(kernels, &at->k_row, k0, keys, plan->k_dim, w->keys);
         float *s = w->s + (int64_t)h * g->tq * ATT_KEY_BLOCK;
         att_cut cut;
         att_cut_block(plan, at, 0, g->tq, k0, keys, &cut);
@@ -130,17 +135,17 @@ static void pass_tiles(const group *g, const att_cut *all, int64_t k0, int keys,
                              .k0 = k0,
                              .queries = g->tq,
                              .query = att_rows_read(kernels, &at->q_row, 0, g->tq, plan->q_dim, w->rows),
-                             .key = att_rows_read(kernels, &at->k_row, k0, keys, plan->k_dim, w->keys),
+                             .key = key,
                              .q = w->turned,
                              .s = w->tile,
                              .stride = kernels->panel,
                              .score_param = at->score_param,
                              .modifier_param = at->modifier_param};
-        att_turn_queries(plan, b.query, g->tq, w->turned);
         if (is_dot(plan)) {
             kernels->turn_in(g->tq, last, s, ATT_KEY_BLOCK, 1, w->tile);
             att_modify_block(&b);
         } else {
+            att_turn_queries(plan, b.query, g->tq, w->turned);
             att_score_block(&b);
         }
         kernels->turn_out(g->tq, last, w->tile, ones, s, ATT_KEY_BLOCK);
@@ -173,15 +178,14 @@ static void weigh(const group *g, const att_cut *cut, int64_t k0, int keys, bool
 {
     const att_kernels *kernels = g->plan->kernels;
     const int64_t dim = g->plan->spec.value_dim;
-    const att_rows *v = &g->site[0].v;
+    const att_rows v = att_rows_block(&g->site[0].v, k0);
     const float *rescale = touched ? w->rescale : NULL;
     if (!cut->partial) {
-        const char *from = (const char *)v->at + k0 * v->stride * (int64_t)att_dtype_size(v->dtype);
-        kernels->few_weigh((int)v->dtype, g->columns, cut->n_runs, cut->run, dim, from, v->stride, w->s, ATT_KEY_BLOCK,
+        kernels->few_weigh((int)v.dtype, g->columns, cut->n_runs, cut->run, dim, v.at, v.stride, w->s, ATT_KEY_BLOCK,
                            rescale, o, o_stride);
         return;
     }
-    const att_floats value = att_rows_read(kernels, v, k0, keys, dim, w->values);
+    const att_floats value = att_rows_read(kernels, &v, 0, keys, dim, w->values);
     att_clean clean;
     att_cut_clean(g->plan, cut, g->columns, value.at, value.stride, dim, &clean);
     kernels->few_weigh(ATT_F32, g->columns, clean.n_runs, clean.run, dim, value.at, value.stride, w->s, ATT_KEY_BLOCK,
@@ -191,13 +195,14 @@ static void weigh(const group *g, const att_cut *cut, int64_t k0, int keys, bool
 
 static void multiply(const group *g, const att_cut *cut, int64_t k0, const scratch *w)
 {
-    const att_rows *k = &g->site[0].k_row;
     const int64_t dim = g->plan->q_dim;
+    const att_rows k = att_rows_block(&g->site[0].k_row, k0);
+    const int64_t step = (k.panel ? dim : k.stride) * (int64_t)att_dtype_size(k.dtype);
     for (int r = 0; r < cut->n_runs; r++) {
-        const int64_t first = cut->run[r].first;
-        const char *from = (const char *)k->at + (k0 + first) * k->stride * (int64_t)att_dtype_size(k->dtype);
-        g->plan->kernels->few_scores((int)k->dtype, g->columns, false, cut->run[r].last - first, dim, from, k->stride,
-                                     w->q, dim, w->s + first, ATT_KEY_BLOCK);
+        const int64_t first = cut->run[r].first; /* begins a panel */
+        g->plan->kernels->few_scores((int)k.dtype, g->columns, k.panel > 0, cut->run[r].last - first, dim,
+                                     (const char *)k.at + first * step, k.stride, w->q, dim, w->s + first,
+                                     ATT_KEY_BLOCK);
     }
 }
 
@@ -320,7 +325,7 @@ static void run_task(void *arg, int i, int thread)
     job *j = arg;
     const att_plan *plan = j->call->plan;
     scratch w;
-    lay_out(plan, j->columns, j->memory + (size_t)thread * j->scratch_count, &w);
+    lay_out(j->call, j->columns, j->memory + (size_t)thread * j->scratch_count, &w);
     const int64_t last = j->items * (i + 1) / j->tasks;
     for (int64_t item = j->items * i / j->tasks; item < last && !att_cancelled(plan->ctx); item++)
         run_item(j, item, &w);
@@ -335,7 +340,7 @@ static job job_of(const att_call *call)
     scratch w;
     job j = {.call = call, .columns = (int)(call->max_tq * (s->heads / s->kv_heads))};
     j.o_stride = att_whole(s->value_dim, 16);
-    j.scratch_count = lay_out(call->plan, j.columns, NULL, &w);
+    j.scratch_count = lay_out(call, j.columns, NULL, &w);
     j.partial_count = (size_t)(2 * ATT_FEW + j.columns * j.o_stride);
     return j;
 }

@@ -43,20 +43,26 @@ typedef struct job {
 
 /* ---- memory */
 
+/* Panels of queries that share a block of keys which is converted, or unpacked. */
+static int group_of(const att_plan *plan, bool cached)
+{
+    return cached || plan->spec.dtype != ATT_F32 ? ATT_MAX_GROUP : 1;
+}
+
 /* Lays scratch memory out from p on and returns how many floats that takes. */
-static size_t lay_out(const att_plan *plan, float *p, scratch *w)
+static size_t lay_out(const att_plan *plan, bool cached, float *p, scratch *w)
 {
     const att_attention_spec *s = &plan->spec;
     const int64_t panel = plan->kernels->panel, longest = plan->q_dim > s->value_dim ? plan->q_dim : s->value_dim;
     const int64_t converted = s->dtype == ATT_F32 ? 0 : 1;
     att_part parts[6 + 8 * ATT_MAX_GROUP] = {{&w->s, ATT_KEY_BLOCK * panel},
                                              {&w->rescale, panel},
-                                             {&w->keys, converted * ATT_KEY_BLOCK * plan->k_dim},
+                                             {&w->keys, (cached || converted) * ATT_KEY_BLOCK * plan->k_dim},
                                              {&w->values, converted * ATT_KEY_BLOCK * s->value_dim},
                                              {&w->value_words, plan->words * ATT_KEY_BLOCK / 2 * s->value_dim},
                                              {&w->weight_words, plan->words * ATT_KEY_BLOCK / 2 * panel}};
     int n = 6;
-    for (strip *t = w->strip; t < w->strip + plan->group; t++) {
+    for (strip *t = w->strip; t < w->strip + group_of(plan, cached); t++) {
         parts[n].at = &t->q, parts[n++].count = plan->q_dim * panel;
         parts[n].at = &t->rows, parts[n++].count = converted * longest * panel;
         for (int i = 0; i < 2; i++) {
@@ -69,10 +75,10 @@ static size_t lay_out(const att_plan *plan, float *p, scratch *w)
     return att_lay_out(p, n, parts);
 }
 
-size_t att_plan_scratch(const att_plan *plan)
+size_t att_plan_scratch(const att_plan *plan, bool cached)
 {
     scratch w;
-    return lay_out(plan, NULL, &w);
+    return lay_out(plan, cached, NULL, &w);
 }
 
 /* ---- one strip of queries */
@@ -305,7 +311,7 @@ static void run_task(void *arg, int i, int thread)
 {
     const job *j = arg;
     scratch w;
-    lay_out(j->call->plan, j->memory + (size_t)thread * j->scratch_count, &w);
+    lay_out(j->call->plan, j->call->args.cache, j->memory + (size_t)thread * j->scratch_count, &w);
     /* the last queries of causal attention have the most keys, and what takes long should not begin last */
     const int64_t task = j->tasks - 1 - i, last = j->items * (task + 1) / j->tasks;
     for (int64_t item = j->items * task / j->tasks; item < last && !att_cancelled(j->call->plan->ctx); item++)
@@ -320,8 +326,9 @@ static void deal(job *j)
     const att_attention_spec *s = &call->plan->spec;
     const int threads = att_threads(call->plan->ctx);
     double flops = 0;
-    j->group =
-        call->max_tq * call->sequences * s->heads < 4 * threads * ATT_MAX_GROUP * ATT_MAX_PANEL ? 1 : call->plan->group;
+    j->group = call->max_tq * call->sequences * s->heads < 4 * threads * ATT_MAX_GROUP * ATT_MAX_PANEL
+                   ? 1
+                   : group_of(call->plan, call->args.cache);
     const int64_t each = (int64_t)j->group * call->plan->kernels->panel;
     for (int64_t b = 0; b < call->sequences; b++) {
         att_site at;
@@ -337,20 +344,20 @@ static void deal(job *j)
 
 /* ---- scratch memory: only this changes in a plan, atomically */
 
-static float *take_scratch(const att_plan *plan)
+static float *take_scratch(const att_plan *plan, bool cached)
 {
     for (int i = 0; i < ATT_MAX_SPARES; i++) {
-        float *p = atomic_exchange(&((att_plan *)plan)->spare[i], NULL);
+        float *p = atomic_exchange(&((att_plan *)plan)->spare[cached][i], NULL);
         if (p)
             return p;
     }
-    return att_alloc(plan->ctx, att_plan_scratch(plan) * (size_t)att_threads(plan->ctx), sizeof(float));
+    return att_alloc(plan->ctx, att_plan_scratch(plan, cached) * (size_t)att_threads(plan->ctx), sizeof(float));
 }
 
-static void give_scratch(const att_plan *plan, float *p)
+static void give_scratch(const att_plan *plan, bool cached, float *p)
 {
     for (int i = 0; p && i < ATT_MAX_SPARES; i++)
-        p = atomic_exchange(&((att_plan *)plan)->spare[i], p);
+        p = atomic_exchange(&((att_plan *)plan)->spare[cached][i], p);
     att_free(plan->ctx, p);
 }
 
@@ -358,9 +365,10 @@ static att_status attend(const att_call *call)
 {
     const att_plan *plan = call->plan;
     att_ctx *ctx = plan->ctx;
-    job j = {.call = call, .scratch_count = att_plan_scratch(plan)};
+    const bool cached = call->args.cache;
+    job j = {.call = call, .scratch_count = att_plan_scratch(plan, cached)};
     j.first = att_alloc(ctx, (size_t)call->sequences + 1, sizeof *j.first);
-    j.memory = take_scratch(plan);
+    j.memory = take_scratch(plan, cached);
     const bool memory = j.first && j.memory;
     if (memory) {
         deal(&j);
@@ -368,7 +376,7 @@ static att_status attend(const att_call *call)
             att_parallel(ctx, (int)j.tasks, run_task, &j);
     }
     att_free(ctx, j.first);
-    give_scratch(plan, j.memory);
+    give_scratch(plan, cached, j.memory);
     return memory ? ATT_OK : ATT_ERR_MEMORY;
 }
 

@@ -199,7 +199,6 @@ att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan *
     p->words = !e && att_words_usable(p);
     p->plain = !e && p->n_modifiers == 0 && p->score->tile && !p->score->param[0].name &&
                (p->score->tile_back || (p->score->flags & ATT_DOT));
-    p->group = p->spec.dtype == ATT_F32 ? 1 : ATT_MAX_GROUP;
     if (e) {
         att_free(ctx, p);
         return e;
@@ -212,8 +211,8 @@ void att_plan_free(att_plan *plan)
 {
     if (!plan)
         return;
-    for (int i = 0; i < ATT_MAX_SPARES; i++)
-        att_free(plan->ctx, atomic_load(&plan->spare[i]));
+    for (int i = 0; i < 2 * ATT_MAX_SPARES; i++)
+        att_free(plan->ctx, atomic_load(&plan->spare[i / ATT_MAX_SPARES][i % ATT_MAX_SPARES]));
     att_free(plan->ctx, plan);
 }
 
@@ -254,41 +253,55 @@ static void count(const att_call *call, double *done, double *all, double *bytes
         }
 }
 
+static void describe_tiles(const att_plan *plan, bool cached, att_plan_info *d)
+{
+    d->kernel = "flash-forward";
+    d->q_block = plan->kernels->panel;
+    d->workspace = att_plan_scratch(plan, cached) * sizeof(float) * (size_t)att_threads(plan->ctx);
+    snprintf(d->why, sizeof d->why, "%s in tiles%s%s; %d modifiers, %d masks; %s", plan->score->name,
+             plan->score->tile ? "" : " pair by pair, as it has only a formula",
+             plan->fold ? ", scale in the queries" : "", plan->n_modifiers, plan->n_masks,
+             cached && plan->words         ? "cache unpacked to pairs of bf16"
+             : cached                      ? "cache unpacked block by block"
+             : plan->words                 ? "bf16 in pairs"
+             : plan->spec.dtype == ATT_F32 ? "f32 in place"
+                                           : "converted to f32 block by block");
+}
+
+static void describe_decode(const att_call *call, att_plan_info *d)
+{
+    const att_plan *plan = call->plan;
+    d->kernel = "decode";
+    d->q_block = ATT_FEW;
+    d->workspace = att_decode_workspace(call);
+    snprintf(d->why, sizeof d->why, "%s, %d queries share keys%s, and up to %d are few; %d modifiers, %d masks",
+             plan->score->name, (int)(call->max_tq * (plan->spec.heads / plan->spec.kv_heads)),
+             call->args.cache ? " of a cache" : "", ATT_FEW, plan->n_modifiers, plan->n_masks);
+}
+
 att_status att_plan_describe(const att_plan *plan, const att_attention_args *args, att_plan_info *info)
 {
     const att_attention_spec *s = &plan->spec;
-    const int panel = plan->kernels->panel;
-    att_plan_info d = {.kernel = "flash-forward",
-                       .isa = att_isa(plan->ctx),
-                       .q_block = panel,
-                       .k_block = ATT_KEY_BLOCK,
-                       .workspace = att_plan_scratch(plan) * sizeof(float) * (size_t)att_threads(plan->ctx)};
-    snprintf(d.why, sizeof d.why, "%s in tiles%s%s; %d modifiers, %d masks; %s", plan->score->name,
-             plan->score->tile ? "" : " pair by pair, as it has only a formula",
-             plan->fold ? ", scale in the queries" : "", plan->n_modifiers, plan->n_masks,
-             s->dtype == ATT_F32 ? "f32 in place"
-             : plan->words       ? "bf16 in pairs"
-                                 : "converted to f32 block by block");
+    att_plan_info d = {.isa = att_isa(plan->ctx), .k_block = ATT_KEY_BLOCK};
+    describe_tiles(plan, false, &d);
     if (args) {
         att_call call;
         const att_status e = att_call_check(plan, args, false, &call);
         if (e)
             return e;
-        if (att_decode_suits(&call)) {
-            d.kernel = "decode";
-            d.q_block = ATT_FEW;
-            d.workspace = att_decode_workspace(&call);
-            snprintf(d.why, sizeof d.why, "%s, %d queries share keys, and up to %d are few; %d modifiers, %d masks",
-                     plan->score->name, (int)(call.max_tq * (s->heads / s->kv_heads)), ATT_FEW, plan->n_modifiers,
-                     plan->n_masks);
-        }
+        if (att_decode_suits(&call))
+            describe_decode(&call, &d);
+        else
+            describe_tiles(plan, call.args.cache, &d);
         double done = 0, all = 0;
         count(&call, &done, &all, &d.bytes);
         d.flops = 2.0 * (double)(plan->q_dim + s->value_dim) * done;
         d.workspace += att_prologue_bytes(&call);
-        d.backward_flops = (6.0 * (double)plan->q_dim + 4.0 * (double)s->value_dim) * done;
-        d.backward_workspace =
-            att_backward_workspace(&call) + att_prologue_bytes(&call) + att_prologue_bytes_back(&call);
+        if (!call.args.cache) {
+            d.backward_flops = (6.0 * (double)plan->q_dim + 4.0 * (double)s->value_dim) * done;
+            d.backward_workspace =
+                att_backward_workspace(&call) + att_prologue_bytes(&call) + att_prologue_bytes_back(&call);
+        }
         d.skipped = all > 0 ? 1 - done / all : 0;
     }
     return att_give_info(info, &d, sizeof d, "att_plan_info");

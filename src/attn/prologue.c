@@ -55,7 +55,7 @@ static void join(lines *a, lines *b)
 static att_rows row_of(const lines *l, int64_t row)
 {
     const int64_t start = l->inner ? row / l->inner * l->outer_step + row % l->inner * l->step : 0;
-    return (att_rows){line_at(l, start), 0, l->dtype};
+    return (att_rows){.at = line_at(l, start), .dtype = l->dtype};
 }
 
 /* ---- row by row, over all threads */
@@ -84,7 +84,7 @@ static void add(const att_kernels *k, int64_t n, const att_rows *x, const att_ro
     float some[256];
     const int64_t size = (int64_t)att_dtype_size(y->dtype);
     for (int64_t i = 0; i < n; i += 256) {
-        const att_rows part = {(char *)y->at + i * size, 0, y->dtype};
+        const att_rows part = {.at = (char *)y->at + i * size, .dtype = y->dtype};
         att_rows_write(k, (const float *)x->at + i, 0, &part, 0, 1, n - i < 256 ? n - i : 256, true, some);
     }
 }

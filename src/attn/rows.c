@@ -8,13 +8,26 @@ static char *row_at(const att_rows *r, int64_t row)
     return (char *)r->at + row * r->stride * (int64_t)att_dtype_size(r->dtype);
 }
 
+att_rows att_rows_block(const att_rows *r, int64_t first)
+{
+    att_rows block = *r;
+    block.page = NULL;
+    block.at = r->page ? (char *)r->page[first / ATT_KEY_BLOCK] + r->offset : row_at(r, first);
+    return block;
+}
+
 att_floats att_rows_read(const att_kernels *k, const att_rows *r, int64_t first, int64_t n, int64_t dim, float *buffer)
 {
-    if (r->dtype == ATT_F32)
-        return (att_floats){(const float *)r->at + first * r->stride, r->stride};
-    void (*const convert)(int64_t, const uint16_t *, float *) = r->dtype == ATT_F16 ? k->from_f16 : k->from_bf16;
+    const att_rows block = att_rows_block(r, first);
+    if (block.panel) {
+        k->few_unpack((int)block.dtype, n, dim, block.at, buffer);
+        return (att_floats){buffer, dim};
+    }
+    if (block.dtype == ATT_F32)
+        return (att_floats){block.at, block.stride};
+    void (*const convert)(int64_t, const uint16_t *, float *) = block.dtype == ATT_F16 ? k->from_f16 : k->from_bf16;
     for (int64_t i = 0; i < n; i++)
-        convert(dim, (const uint16_t *)(void *)row_at(r, first + i), buffer + i * dim);
+        convert(dim, (const uint16_t *)block.at + i * block.stride, buffer + i * dim);
     return (att_floats){buffer, dim};
 }
 

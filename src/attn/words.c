@@ -16,12 +16,27 @@ int64_t att_words_in(int64_t dim) { return (dim + 1) / 2; }
 
 static const uint16_t *row_at(const att_rows *r, int64_t row) { return (const uint16_t *)r->at + row * r->stride; }
 
+/* Row i of a block, of a cache's panels too. */
+static void take_row(const att_rows *block, int64_t i, int64_t dim, uint16_t *row)
+{
+    if (!block->panel) {
+        memcpy(row, row_at(block, i), (size_t)dim * sizeof *row);
+        return;
+    }
+    const uint16_t *lane = (const uint16_t *)block->at + i / block->panel * block->panel * dim + i % block->panel;
+    for (int64_t d = 0; d < dim; d++)
+        row[d] = lane[d * block->panel];
+}
+
 att_floats att_words_of_rows(const att_rows *r, int64_t first, int64_t n, int64_t dim, float *buffer)
 {
     const int64_t words = att_words_in(dim);
+    const att_rows block = att_rows_block(r, first);
     for (int64_t i = 0; i < n; i++) {
-        buffer[i * words + words - 1] = 0; /* where dim is odd, half of it stays */
-        memcpy(buffer + i * words, row_at(r, first + i), (size_t)dim * sizeof(uint16_t));
+        uint16_t *row = (uint16_t *)(void *)(buffer + i * words);
+        take_row(&block, i, dim, row);
+        if (dim % 2)
+            row[dim] = 0;
     }
     return (att_floats){buffer, words};
 }
@@ -38,9 +53,10 @@ void att_words_of_values(const att_plan *plan, const att_rows *v, int64_t first,
                          att_clean *unclean)
 {
     const int64_t dim = plan->spec.value_dim;
+    const att_rows block = att_rows_block(v, first);
     unclean->n_unclean = 0;
     for (int k = 0; k < keys; k += 2) {
-        const uint16_t *row[2] = {row_at(v, first + k), k + 1 < keys ? row_at(v, first + k + 1) : NULL};
+        const uint16_t *row[2] = {row_at(&block, k), k + 1 < keys ? row_at(&block, k + 1) : NULL};
         if (plan->kernels->words_of_rows(dim, row[0], row[1], words + k / 2 * dim))
             continue;
         for (int i = 0; i < 2; i++)

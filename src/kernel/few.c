@@ -307,6 +307,89 @@ static void few_close(int64_t dim, float inverse, float *o)
         v_store(o + d, v_fma(v_load(o + d), v_set(inverse), v_set(0)));
 }
 
+/* ---- keys in panels */
+
+/* The first n numbers of x. */
+ATT_INLINE void store(const int type, void *y, vf x, int n)
+{
+    if (type == ATT_F32 && n == ATT_LANES)
+        v_store(y, x);
+    else if (type == ATT_F32)
+        v_store_n(y, x, n);
+    else {
+        uint16_t codes[ATT_LANES];
+        if (type == ATT_F16)
+            v_to_f16(codes, x);
+        else
+            v_to_bf16(codes, x);
+        memcpy(y, codes, (size_t)n * sizeof *codes);
+    }
+}
+
+/* y [columns, rows] = x [rows, columns] turned, squares of them in registers. */
+ATT_INLINE void turn_as(const int from, const int to, int64_t rows, int64_t columns, const char *x, int64_t x_stride,
+                        char *y, int64_t y_stride)
+{
+    for (int64_t i = 0; i < rows; i += ATT_LANES)
+        for (int64_t j = 0; j < columns; j += ATT_LANES) {
+            const int r = rows - i < ATT_LANES ? (int)(rows - i) : ATT_LANES;
+            const int c = columns - j < ATT_LANES ? (int)(columns - j) : ATT_LANES;
+            const char *square = x + bytes_of(from, i * x_stride + j);
+            char *turned = y + bytes_of(to, j * y_stride + i);
+            vf t[ATT_LANES];
+            if (r == ATT_LANES && c == ATT_LANES) {
+                ATT_UNROLL (n, ATT_LANES)
+                    t[n] = load(from, square + bytes_of(from, n * x_stride), ATT_LANES);
+                v_transpose(t);
+                ATT_UNROLL (n, ATT_LANES)
+                    store(to, turned + bytes_of(to, n * y_stride), t[n], ATT_LANES);
+                continue;
+            }
+            for (int n = 0; n < ATT_LANES; n++)
+                t[n] = n < r ? load(from, square + bytes_of(from, n * x_stride), c) : v_set(0);
+            v_transpose(t);
+            for (int n = 0; n < c; n++)
+                store(to, turned + bytes_of(to, n * y_stride), t[n], r);
+        }
+}
+
+/* Keys x [n, dim] become the keys from `first` on in packed, of the same type; what is behind them in the last panel
+ * becomes 0 where they begin it. */
+static void few_pack(int type, int64_t first, int64_t n, int64_t dim, const void *x, int64_t stride, void *packed)
+{
+    for (int64_t done = 0, count; done < n; done += count) {
+        const int64_t lane = (first + done) % PANEL;
+        const char *from = at(type, x, done * stride);
+        char *panel = (char *)packed + bytes_of(type, (first + done - lane) * dim);
+        count = n - done < PANEL - lane ? n - done : PANEL - lane;
+        if (lane == 0 && count < PANEL)
+            memset(panel, 0, (size_t)bytes_of(type, PANEL * dim));
+        panel += bytes_of(type, lane);
+        if (type == ATT_F32)
+            turn_as(ATT_F32, ATT_F32, count, dim, from, stride, panel, PANEL);
+        else if (type == ATT_F16)
+            turn_as(ATT_F16, ATT_F16, count, dim, from, stride, panel, PANEL);
+        else
+            turn_as(ATT_BF16, ATT_BF16, count, dim, from, stride, panel, PANEL);
+    }
+}
+
+/* y [n, dim] = the first n keys of packed */
+static void few_unpack(int type, int64_t n, int64_t dim, const void *packed, float *y)
+{
+    for (int64_t done = 0; done < n; done += PANEL) {
+        const int64_t count = n - done < PANEL ? n - done : PANEL;
+        const char *panel = at(type, packed, done * dim);
+        char *to = (char *)(y + done * dim);
+        if (type == ATT_F32)
+            turn_as(ATT_F32, ATT_F32, dim, count, panel, PANEL, to, dim);
+        else if (type == ATT_F16)
+            turn_as(ATT_F16, ATT_F32, dim, count, panel, PANEL, to, dim);
+        else
+            turn_as(ATT_BF16, ATT_F32, dim, count, panel, PANEL, to, dim);
+    }
+}
+
 void ATT_ISA(att_kernel_few)(att_kernels *k);
 void ATT_ISA(att_kernel_few)(att_kernels *k)
 {
@@ -315,4 +398,6 @@ void ATT_ISA(att_kernel_few)(att_kernels *k)
     k->few_weigh = few_weigh;
     k->few_merge = few_merge;
     k->few_close = few_close;
+    k->few_pack = few_pack;
+    k->few_unpack = few_unpack;
 }

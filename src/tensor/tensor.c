@@ -172,6 +172,15 @@ att_status att_check_dim(att_ctx *ctx, const char *name, const att_tensor *t, in
     return att_fail(ctx, ATT_ERR_SHAPE, "%s.dim[%d] = %" PRId64 " but %s = %" PRId64, name, i, t->dim[i], what, value);
 }
 
+att_status att_check_contiguous(att_ctx *ctx, const char *name, const att_tensor *t)
+{
+    const int last = t->rank - 1;
+    if (last < 0 || t->dim[last] <= 1 || t->stride[last] == 1)
+        return ATT_OK;
+    return att_fail(ctx, ATT_ERR_ARGUMENT, "%s.stride[%d] = %" PRId64 ", but the last dimension must be contiguous (1)",
+                    name, last, t->stride[last]);
+}
+
 att_status att_check_same_shape(att_ctx *ctx, const char *name, const att_tensor *t, const char *other_name,
                                 const att_tensor *other)
 {

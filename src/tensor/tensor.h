@@ -25,6 +25,8 @@ att_status att_check(att_ctx *ctx, const char *name, const att_tensor *t, att_dt
 att_status att_check_output(att_ctx *ctx, const char *name, const att_tensor *t, att_dtype dtype, int rank);
 /* t->dim[i] is `value`, which is that of `what`: att_check_dim(ctx, "b", b, 0, "a.dim[1]", a->dim[1]). */
 att_status att_check_dim(att_ctx *ctx, const char *name, const att_tensor *t, int i, const char *what, int64_t value);
+/* The last dimension is contiguous. */
+att_status att_check_contiguous(att_ctx *ctx, const char *name, const att_tensor *t);
 /* Same rank and dimensions: "out is [2, 3] but x is [2, 4]". */
 att_status att_check_same_shape(att_ctx *ctx, const char *name, const att_tensor *t, const char *other_name,
                                 const att_tensor *other);

@@ -258,7 +258,8 @@ static void compare(const work *w, const char *what, int64_t n, int64_t dim, att
 
 static att_rows row_of(att_rows x, int64_t i)
 {
-    return (att_rows){(char *)x.at + i * x.stride * (int64_t)att_dtype_size(x.dtype), x.stride, x.dtype};
+    return (att_rows){
+        .at = (char *)x.at + i * x.stride * (int64_t)att_dtype_size(x.dtype), .stride = x.stride, .dtype = x.dtype};
 }
 
 static void check_row(work *w, const att_site *at, row *r, double *dq, double *dk, double *dv, const limits *l)
@@ -359,7 +360,7 @@ static void check_trial(att_ctx *ctx, trial *t)
         const att_tensor *g = of_score ? &t->grads.dscore_param[i] : &t->grads.dmodifier_param[i - ATT_MAX_PARAMS];
         if (g->rank)
             compare(&w, of_score ? "a parameter of the score" : "a parameter of a modifier", 1, check_count(g),
-                    (att_rows){g->data, 0, ATT_F32}, w.sums[i], w.limits[i]);
+                    (att_rows){.at = g->data}, w.sums[i], w.limits[i]);
     }
     att_plan_free(w.plan);
 }

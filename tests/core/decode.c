@@ -4,14 +4,6 @@
 
 enum { QUERIES = 67 }; /* of the full pass: more than decoding takes */
 
-/* Rows [first, first + n) of dimension i. */
-static att_tensor slice(att_tensor t, int i, int64_t first, int64_t n)
-{
-    t.data = (char *)t.data + first * t.stride[i] * (int64_t)att_dtype_size(t.dtype);
-    t.dim[i] = n;
-    return t;
-}
-
 /* Queries [first, first + n) of o alone, into out and lse [batch, heads, n]. */
 static void decode(att_ctx *ctx, att_attention_spec s, const operands *o, unsigned stages, int64_t first, int64_t n,
                    float *out, float *lse)
@@ -45,23 +37,6 @@ static void assert_same_rows(const operands *o, int64_t first, int64_t n, const 
                 fail_msg("%s, %d keys: query %d differs", att_dtype_name(o->args.out.dtype), (int)m.tk,
                          (int)(first + i));
         assert_same_bits(o->lse + bh * m.tq + first, lse + bh * n, n);
-    }
-}
-
-/* q, k, v and out in another type, in their own memory. */
-static void store_as(att_ctx *ctx, att_dtype dtype, operands *o, att_attention_spec *s)
-{
-    const att_kernels *k = att_kernels_of(ctx->isa);
-    att_tensor *const tensors[] = {&o->args.q, &o->args.k, &o->args.v, &o->args.out};
-    s->dtype = dtype;
-    for (int i = 0; dtype != ATT_F32 && i < 4; i++) {
-        att_tensor *t = tensors[i];
-        const int64_t n = t->dim[0] * t->dim[1] * t->dim[2] * t->dim[3];
-        uint16_t *codes = malloc((size_t)n * sizeof *codes);
-        (dtype == ATT_F16 ? k->to_f16 : k->to_bf16)(n, t->data, codes);
-        memcpy(t->data, codes, (size_t)n * sizeof *codes);
-        t->dtype = dtype;
-        free(codes);
     }
 }
 

@@ -1,0 +1,369 @@
+/* Keys and values of sequences that grow, for decoding.
+ *
+ * A page has ATT_KEY_BLOCK tokens: of each head the keys, packed in panels as kernel/few.c reads them, and behind them
+ * the rows of values, so that a block of both is one stretch of memory. A sequence is a list of pages. Sequences that
+ * were made of one share their pages until one of them is added to: beam search copies a page, not a past. */
+#include "attn/prologue.h"
+#include "tensor/tensor.h"
+
+#include <string.h>
+
+typedef struct page {
+    _Alignas(64) struct page *next; /* of those that wait to be used again */
+    int64_t users;                  /* sequences that it is part of */
+} page; /* [kv_heads]: keys [ATT_KEY_BLOCK / panel][key_dim][panel], values [ATT_KEY_BLOCK][value_dim] */
+
+/* A sequence. */
+typedef struct held {
+    void **page; /* [room], of which `pages` are in use: as many as `length` needs */
+    int64_t pages, room, length;
+} held;
+
+struct att_cache {
+    att_ctx *ctx;
+    const att_kernels *kernels;
+    att_dtype dtype;
+    int64_t kv_heads, key_dim, value_dim, sequences;
+    size_t keys_bytes, head_bytes; /* in a page: a head's keys; with its values */
+    att_arena memory;              /* of pages */
+    page *spare;
+    held *sequence;
+};
+
+/* ---- pages */
+
+static int64_t pages_for(int64_t length) { return (length + ATT_KEY_BLOCK - 1) / ATT_KEY_BLOCK; }
+
+static page *take_page(att_cache *c)
+{
+    page *p = c->spare;
+    if (p)
+        c->spare = p->next;
+    else
+        p = att_arena_alloc(&c->memory, sizeof *p + (size_t)c->kv_heads * c->head_bytes);
+    if (p)
+        p->users = 1;
+    return p;
+}
+
+static void drop_page(att_cache *c, page *p)
+{
+    if (--p->users > 0)
+        return;
+    p->next = c->spare;
+    c->spare = p;
+}
+
+/* Drops the pages that a sequence's length does not need. */
+static void trim(att_cache *c, held *h)
+{
+    while (h->pages > pages_for(h->length))
+        drop_page(c, h->page[--h->pages]);
+}
+
+static att_status make_list(att_cache *c, held *h, int64_t room)
+{
+    void **list = att_alloc(c->ctx, (size_t)room, sizeof *list);
+    if (!list)
+        return ATT_ERR_MEMORY;
+    if (h->pages)
+        memcpy(list, h->page, (size_t)h->pages * sizeof *list);
+    att_free(c->ctx, h->page);
+    h->page = list;
+    h->room = room;
+    return ATT_OK;
+}
+
+/* Pages for n more tokens; the one that the first of them goes to is this sequence's alone. */
+static att_status make_room(att_cache *c, held *h, int64_t n)
+{
+    const int64_t need = pages_for(h->length + n), twice = 2 * h->room + 4;
+    if (need > h->room && make_list(c, h, need > twice ? need : twice))
+        return ATT_ERR_MEMORY;
+    page *last = h->pages && n ? h->page[h->pages - 1] : NULL;
+    if (last && last->users > 1 && h->length % ATT_KEY_BLOCK) {
+        page *own = take_page(c);
+        if (!own)
+            return ATT_ERR_MEMORY;
+        memcpy(own + 1, last + 1, (size_t)c->kv_heads * c->head_bytes);
+        drop_page(c, last);
+        h->page[h->pages - 1] = own;
+    }
+    for (; h->pages < need; h->pages++)
+        if (!(h->page[h->pages] = take_page(c)))
+            return ATT_ERR_MEMORY;
+    return ATT_OK;
+}
+
+/* ---- made and freed */
+
+static bool prepares_keys(const att_plan *p) { return p->prologue && p->prologue->k.kind != ATT_ROW_AS_IT_IS; }
+
+static att_status refuse_prepared(const att_plan *p)
+{
+    return att_fail(
+        p->ctx, ATT_ERR_UNSUPPORTED,
+        "\"%s\" prepares keys anew in each call, so a cache, which has them as they were appended, does not "
+        "serve it",
+        p->score->name);
+}
+
+att_status att_cache_new(const att_plan *plan, int64_t sequences, att_cache **out)
+{
+    *out = NULL;
+    if (!plan)
+        return att_fail(NULL, ATT_ERR_ARGUMENT, "plan is NULL");
+    if (prepares_keys(plan))
+        return refuse_prepared(plan);
+    if (sequences < 1)
+        return att_fail(plan->ctx, ATT_ERR_ARGUMENT, "sequences is %lld, expected at least 1", (long long)sequences);
+    att_cache *c = att_calloc(plan->ctx, 1, sizeof *c);
+    held *h = c ? att_alloc(plan->ctx, (size_t)sequences, sizeof *h) : NULL;
+    if (!h) {
+        att_free(plan->ctx, c);
+        return ATT_ERR_MEMORY;
+    }
+    const att_attention_spec *s = &plan->spec;
+    const size_t row = ATT_KEY_BLOCK * att_dtype_size(s->dtype);
+    *c = (att_cache){.ctx = plan->ctx,
+                     .kernels = plan->kernels,
+                     .dtype = s->dtype,
+                     .kv_heads = s->kv_heads,
+                     .key_dim = s->key_dim,
+                     .value_dim = s->value_dim,
+                     .sequences = sequences,
+                     .keys_bytes = row * (size_t)s->key_dim,
+                     .head_bytes = row * (size_t)(s->key_dim + s->value_dim),
+                     .sequence = h};
+    memset(h, 0, (size_t)sequences * sizeof *h);
+    att_arena_init(&c->memory, plan->ctx);
+    *out = c;
+    return ATT_OK;
+}
+
+static void free_lists(att_ctx *ctx, held *h, int64_t n)
+{
+    for (int64_t b = 0; h && b < n; b++)
+        att_free(ctx, h[b].page);
+    att_free(ctx, h);
+}
+
+void att_cache_free(att_cache *c)
+{
+    if (!c)
+        return;
+    free_lists(c->ctx, c->sequence, c->sequences);
+    att_arena_free(&c->memory);
+    att_free(c->ctx, c);
+}
+
+int64_t att_cache_length(const att_cache *c, int64_t sequence)
+{
+    return c && sequence >= 0 && sequence < c->sequences ? c->sequence[sequence].length : -1;
+}
+
+/* ---- changed */
+
+/* Sequences [*first, *last). */
+static att_status find(const att_cache *c, int64_t sequence, int64_t *first, int64_t *last)
+{
+    if (!c)
+        return att_fail(NULL, ATT_ERR_ARGUMENT, "cache is NULL");
+    if (sequence != ATT_ALL_SEQUENCES && (sequence < 0 || sequence >= c->sequences))
+        return att_fail(c->ctx, ATT_ERR_ARGUMENT, "sequence is %lld, but the cache has %lld", (long long)sequence,
+                        (long long)c->sequences);
+    *first = sequence == ATT_ALL_SEQUENCES ? 0 : sequence;
+    *last = sequence == ATT_ALL_SEQUENCES ? c->sequences : sequence + 1;
+    return ATT_OK;
+}
+
+/* [sequences, kv_heads, n, dim], or without the first for one sequence. */
+static att_status check_rows(const att_cache *c, const char *name, const att_tensor *t, bool all, const char *dim_name,
+                             int64_t dim)
+{
+    const int rank = all ? 4 : 3;
+    att_status e = att_check(c->ctx, name, t, c->dtype, rank);
+    if (!e && all)
+        e = att_check_dim(c->ctx, name, t, 0, "the number of the cache's sequences", c->sequences);
+    e = e ? e : att_check_dim(c->ctx, name, t, rank - 3, "spec.kv_heads", c->kv_heads);
+    e = e ? e : att_check_dim(c->ctx, name, t, rank - 1, dim_name, dim);
+    return e ? e : att_check_contiguous(c->ctx, name, t);
+}
+
+/* Tokens on their way into a cache. */
+typedef struct addition {
+    att_cache *cache;
+    const att_tensor *k, *v;
+    int64_t first, n; /* sequence, tokens */
+    int64_t items, tasks;
+} addition;
+
+/* Of one head: rows from the addition's i-th on. */
+static const char *row_of(const att_tensor *t, int64_t sequence, int64_t head, int64_t i)
+{
+    const int64_t *stride = t->stride + t->rank - 3;
+    const int64_t element = (t->rank == 4 ? sequence * t->stride[0] : 0) + head * stride[0] + i * stride[1];
+    return (const char *)t->data + element * (int64_t)att_dtype_size(t->dtype);
+}
+
+static void add_head(const addition *a, int64_t sequence, int64_t head)
+{
+    const att_cache *c = a->cache;
+    const held *h = &c->sequence[a->first + sequence];
+    const size_t row = (size_t)c->value_dim * att_dtype_size(c->dtype);
+    for (int64_t done = 0, count; done < a->n; done += count) {
+        const int64_t at = (h->length + done) % ATT_KEY_BLOCK, left = ATT_KEY_BLOCK - at;
+        char *keys = (char *)((page *)h->page[(h->length + done) / ATT_KEY_BLOCK] + 1) + (size_t)head * c->head_bytes;
+        char *values = keys + c->keys_bytes + (size_t)at * row;
+        count = a->n - done < left ? a->n - done : left;
+        c->kernels->few_pack((int)c->dtype, at, count, c->key_dim, row_of(a->k, sequence, head, done),
+                             a->k->stride[a->k->rank - 2], keys);
+        for (int64_t i = 0; i < count; i++)
+            memcpy(values + (size_t)i * row, row_of(a->v, sequence, head, done + i), row);
+    }
+}
+
+static void add_task(void *arg, int i)
+{
+    const addition *a = arg;
+    const int64_t heads = a->cache->kv_heads;
+    for (int64_t item = a->items * i / a->tasks; item < a->items * (i + 1) / a->tasks; item++)
+        add_head(a, item / heads, item % heads);
+}
+
+att_status att_cache_append(att_cache *c, int64_t sequence, const att_tensor *k, const att_tensor *v)
+{
+    enum { TASK_NUMBERS = 100000 }; /* fewer are not worth waking a thread for */
+    const bool all = sequence == ATT_ALL_SEQUENCES;
+    int64_t first, last;
+    att_status e = find(c, sequence, &first, &last);
+    e = e ? e : check_rows(c, "k", k, all, "spec.key_dim", c->key_dim);
+    e = e ? e : check_rows(c, "v", v, all, "spec.value_dim", c->value_dim);
+    e = e ? e : att_check_dim(c->ctx, "v", v, v->rank - 2, all ? "k.dim[2]" : "k.dim[1]", k->dim[k->rank - 2]);
+    if (e)
+        return e;
+    addition a = {.cache = c, .k = k, .v = v, .first = first, .n = k->dim[k->rank - 2]};
+    for (int64_t b = first; !e && b < last; b++)
+        e = make_room(c, &c->sequence[b], a.n);
+    for (int64_t b = first; e && b < last; b++)
+        trim(c, &c->sequence[b]);
+    if (e)
+        return e;
+    a.items = (last - first) * c->kv_heads;
+    const double worth = (double)a.n * (double)(c->key_dim + c->value_dim) * (double)a.items / TASK_NUMBERS + 1;
+    a.tasks = worth < (double)a.items ? (int64_t)worth : a.items;
+    att_parallel_for(c->ctx, (int)a.tasks, add_task, &a);
+    for (int64_t b = first; b < last; b++)
+        c->sequence[b].length += a.n;
+    return ATT_OK;
+}
+
+att_status att_cache_truncate(att_cache *c, int64_t sequence, int64_t length)
+{
+    int64_t first, last;
+    const att_status e = find(c, sequence, &first, &last);
+    for (int64_t b = first; !e && b < last; b++)
+        if (length < 0 || length > c->sequence[b].length)
+            return att_fail(c->ctx, ATT_ERR_ARGUMENT, "length is %lld, but sequence %lld has %lld", (long long)length,
+                            (long long)b, (long long)c->sequence[b].length);
+    for (int64_t b = first; !e && b < last; b++) {
+        c->sequence[b].length = length;
+        trim(c, &c->sequence[b]);
+    }
+    return e;
+}
+
+att_status att_cache_reorder(att_cache *c, const int64_t *from)
+{
+    if (!c || !from)
+        return att_fail(c ? c->ctx : NULL, ATT_ERR_ARGUMENT, "%s is NULL", c ? "from" : "cache");
+    for (int64_t b = 0; b < c->sequences; b++)
+        if (from[b] < 0 || from[b] >= c->sequences)
+            return att_fail(c->ctx, ATT_ERR_ARGUMENT, "from[%lld] is %lld, but the cache has %lld sequences",
+                            (long long)b, (long long)from[b], (long long)c->sequences);
+    held *next = att_calloc(c->ctx, (size_t)c->sequences, sizeof *next);
+    att_status e = next ? ATT_OK : ATT_ERR_MEMORY;
+    for (int64_t b = 0; !e && b < c->sequences; b++) {
+        const held *h = &c->sequence[from[b]];
+        e = make_list(c, &next[b], h->pages + 1);
+        if (!e && h->pages)
+            memcpy(next[b].page, h->page, (size_t)h->pages * sizeof *h->page);
+        next[b].pages = h->pages;
+        next[b].length = h->length;
+    }
+    if (e) {
+        free_lists(c->ctx, next, c->sequences);
+        return e;
+    }
+    for (int64_t b = 0; b < c->sequences; b++)
+        for (int64_t i = 0; i < next[b].pages; i++)
+            ((page *)next[b].page[i])->users++;
+    for (int64_t b = 0; b < c->sequences; b++)
+        for (int64_t i = 0; i < c->sequence[b].pages; i++)
+            drop_page(c, c->sequence[b].page[i]);
+    free_lists(c->ctx, c->sequence, c->sequences);
+    c->sequence = next;
+    return ATT_OK;
+}
+
+/* ---- in a call */
+
+/* Is the cache of this plan's shape? */
+static att_status check_shape(const att_plan *p, const att_cache *c)
+{
+    const att_attention_spec *s = &p->spec;
+    const struct {
+        const char *name;
+        int64_t has, wants;
+    } counts[] = {{"kv_heads", c->kv_heads, s->kv_heads},
+                  {"key_dim", c->key_dim, s->key_dim},
+                  {"value_dim", c->value_dim, s->value_dim}};
+    if (c->ctx != p->ctx)
+        return att_fail(p->ctx, ATT_ERR_ARGUMENT, "args.cache was made in another context than the plan");
+    if (c->dtype != s->dtype)
+        return att_fail(p->ctx, ATT_ERR_DTYPE, "args.cache is %s but spec.dtype is %s", att_dtype_name(c->dtype),
+                        att_dtype_name(s->dtype));
+    for (int i = 0; i < 3; i++)
+        if (counts[i].has != counts[i].wants)
+            return att_fail(p->ctx, ATT_ERR_SHAPE, "args.cache has %s = %lld but spec.%s = %lld", counts[i].name,
+                            (long long)counts[i].has, counts[i].name, (long long)counts[i].wants);
+    return prepares_keys(p) ? refuse_prepared(p) : ATT_OK;
+}
+
+att_status att_cache_check(att_call *call)
+{
+    att_attention_args *a = &call->args;
+    const att_cache *c = a->cache;
+    att_ctx *ctx = call->plan->ctx;
+    const struct {
+        const char *name;
+        bool given;
+    } beside[] = {{"k", att_given(&a->k)},
+                  {"v", att_given(&a->v)},
+                  {"q_offsets", a->q_offsets},
+                  {"k_offsets", a->k_offsets},
+                  {"k_lengths", a->k_lengths}};
+    for (int i = 0; i < 5; i++)
+        if (beside[i].given)
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "args.%s is given beside args.cache, which %s", beside[i].name,
+                            i < 2    ? "has keys and values"
+                            : i == 2 ? "is for batched queries"
+                                     : "says the lengths");
+    const att_status e = check_shape(call->plan, c);
+    int64_t longest = 0;
+    for (int64_t b = 0; !e && b < c->sequences; b++)
+        longest = c->sequence[b].length > longest ? c->sequence[b].length : longest;
+    a->k = (att_tensor){.dtype = c->dtype, .rank = 4, .dim = {c->sequences, c->kv_heads, longest, c->key_dim}};
+    a->v = (att_tensor){.dtype = c->dtype, .rank = 4, .dim = {c->sequences, c->kv_heads, longest, c->value_dim}};
+    return e;
+}
+
+void att_cache_view(const att_cache *c, int64_t sequence, int64_t head, att_site *site)
+{
+    const held *h = &c->sequence[sequence];
+    const size_t keys = sizeof(page) + (size_t)head * c->head_bytes;
+    site->k_rows = h->length;
+    site->k = (att_rows){.dtype = c->dtype, .panel = c->kernels->panel, .page = h->page, .offset = keys};
+    site->v = (att_rows){.stride = c->value_dim, .dtype = c->dtype, .page = h->page, .offset = keys + c->keys_bytes};
+    site->k_row = site->k;
+}
