@@ -64,6 +64,28 @@ static void each_pass_is_verified_with_each_mask_modifier_and_layout(void **stat
     }
 }
 
+static void keys_and_values_are_measured_from_a_cache(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {"-q 1 -k 300 -H 4 --kv-heads 2 --batch 2 --align bottom-right --mask causal",
+                                        "-q 3 -k 300 --dtype f16 --mask lengths=250:30 --batch 2 --layout bthd -t 2",
+                                        "-q 2 -k 90 --dtype bf16 --modifier bias --mask bool,lengths=0.5 --value-dim 9",
+                                        "-q 70 -k 90 --mask documents=20,lengths=0.7 --modifier softcap=3",
+                                        "-q 70 -k 90 --score general --key-dim 20 --modifier sink"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        char line[256];
+        snprintf(line, sizeof line, "$A bench attention --cache -r 1 %s --json", lines[i]);
+        assert_int_equal(tool(line), 0);
+        assert_has(tool_out, "\"verified\": true");
+        assert_has(tool_out, "\"cache\": true");
+        assert_has(tool_out, " cache");
+    }
+    assert_int_equal(tool("echo '{\"cache\": true}' | $A bench attention --shapes - -q 7 -r 1"), 0);
+    assert_has(tool_out, "D64, f32, cache, ");
+    assert_refused("$A bench attention --cache --pass bwd -q 7", 1, "there is no backward through args.cache");
+    assert_refused("$A bench attention --cache --score cosine -q 7", 1, "\"cosine\" prepares keys");
+}
+
 static void what_was_measured_is_said(void **state)
 {
     (void)state;
@@ -206,6 +228,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bench_prints_one_object_a_line),
         cmocka_unit_test(each_pass_is_verified_with_each_mask_modifier_and_layout),
+        cmocka_unit_test(keys_and_values_are_measured_from_a_cache),
         cmocka_unit_test(what_was_measured_is_said),
         cmocka_unit_test(shapes_are_measured_line_by_line),
         cmocka_unit_test(what_a_line_says_is_an_input_of_the_next),

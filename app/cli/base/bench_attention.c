@@ -39,6 +39,8 @@ static const cli_option options[] = {
      .help = "forward, or the gradients of q, k, v and the score's parameters"},
     {"dtype", 0, "f32|f16|bf16", .choice = &now.dtype, .help = "of queries, keys, values, results and gradients"},
     {"layout", 0, "bhtd|bthd", .choice = &now.layout, .help = "order in memory of batch, heads, time and dim"},
+    {"cache", 0, NULL, .flag = &now.cache,
+     .help = "keys and values are kept in a cache, as a decoder has them; forward"},
     CLI_THREADS(&now.threads),
     BENCH_REPEAT(&now.repeat),
     BENCH_SECONDS(&now.seconds),
@@ -82,6 +84,7 @@ static json_t *fields_of(const attention_settings *set)
         json_t *value = o->integer  ? json_integer(*o->integer)
                         : o->number ? json_real(*o->number)
                         : o->choice ? json_string(word_of(o, *o->choice, words, sizeof words))
+                        : o->flag   ? json_boolean(*o->flag)
                         : *o->text  ? json_string(*o->text)
                                     : NULL;
         if (value)
@@ -123,7 +126,8 @@ static void title_of(const attention_case *c, char *text, size_t size)
         add(text, size, ", mask %s", s->mask);
     if (s->dropout > 0)
         add(text, size, ", dropout %g", s->dropout);
-    add(text, size, ", %s%s", att_dtype_name(c->spec.dtype), s->layout == LAYOUT_BTHD ? ", bthd" : "");
+    add(text, size, ", %s%s%s", att_dtype_name(c->spec.dtype), s->layout == LAYOUT_BTHD ? ", bthd" : "",
+        s->cache ? ", cache" : "");
 }
 
 /* Bytes that the process had in memory at its peak; 0 where the system does not tell. */

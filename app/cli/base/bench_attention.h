@@ -16,7 +16,7 @@ typedef struct attention_settings {
     int pass, align, dtype, layout;
     int64_t threads, repeat;
     double dropout, seconds;
-    bool no_verify;
+    bool cache, no_verify;
 } attention_settings;
 
 /* An attention, its plan, and the memory of its tensors, which are logically [batch, heads, time, dim] whatever the
@@ -28,8 +28,9 @@ typedef struct attention_case {
     att_ctx *ctx;
     att_plan *plan;
     att_attention_spec spec;
-    att_attention_args args;
-    att_attention_grads grads; /* backward only */
+    att_attention_args args, call; /* call: what is run, args with the cache where there is one */
+    att_attention_grads grads;     /* backward only */
+    att_cache *cache;
     att_plan_info info;
     /* the spec's, as the scalar instruction set has them: what they are, and their formulas */
     const att_score *score;

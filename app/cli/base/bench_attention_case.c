@@ -112,6 +112,43 @@ static int make_tensors(attention_case *c)
     return code;
 }
 
+/* ---- The cache ---------------------------------------------------------------- */
+
+/* What is there for each key, for fewer of them. */
+static void shorten(const attention_case *c, att_tensor *t, int dim, int64_t keys)
+{
+    if (t->rank > dim && t->dim[dim] == c->set.k_len)
+        t->dim[dim] = keys;
+}
+
+/* Each sequence's keys and values, moved to a cache for the calls. */
+static int fill_cache(attention_case *c)
+{
+    att_attention_args *a = &c->call;
+    int64_t longest = 0;
+    int code = attention_status(c, att_cache_new(c->plan, c->set.batch, &c->cache));
+    for (int64_t b = 0; !code && b < c->set.batch; b++) {
+        att_tensor view[2];
+        const att_tensor *from[] = {&c->args.k, &c->args.v};
+        const int64_t n = attention_key_count(c, b);
+        for (int i = 0; i < 2; i++) {
+            const att_tensor *t = from[i];
+            att_wrap(&view[i], (char *)t->data + b * t->stride[0] * (int64_t)att_dtype_size(t->dtype), t->dtype, 3,
+                     (const int64_t[]){t->dim[1], n, t->dim[3]}, t->stride + 1);
+        }
+        longest = n > longest ? n : longest;
+        code = attention_status(c, att_cache_append(c->cache, b, &view[0], &view[1]));
+    }
+    a->k = a->v = (att_tensor){0};
+    a->k_lengths = NULL;
+    a->cache = c->cache;
+    shorten(c, &a->mask, 3, longest);
+    shorten(c, &a->k_documents, 1, longest);
+    for (int i = 0; i < ATT_MAX_STAGES; i++)
+        shorten(c, &a->modifier_param[i], 3, longest);
+    return code;
+}
+
 /* ---- The case ----------------------------------------------------------------- */
 
 int attention_status(const attention_case *c, att_status s)
@@ -124,8 +161,8 @@ int attention_status(const attention_case *c, att_status s)
 int attention_once(void *arg)
 {
     const attention_case *c = arg;
-    return attention_status(c, c->set.pass == PASS_BACKWARD ? att_backward(c->plan, &c->args, &c->grads)
-                                                            : att_forward(c->plan, &c->args));
+    return attention_status(c, c->set.pass == PASS_BACKWARD ? att_backward(c->plan, &c->call, &c->grads)
+                                                            : att_forward(c->plan, &c->call));
 }
 
 static int take_settings(attention_case *c, const attention_settings *set)
@@ -182,10 +219,13 @@ int attention_open(attention_case *c, const attention_settings *set, const char 
         code = attention_status(c, att_plan_new(c->ctx, &c->spec, &c->plan));
     if (!code)
         code = make_tensors(c);
+    c->call = c->args;
+    if (!code && set->cache)
+        code = fill_cache(c);
     if (!code)
-        code = attention_status(c, att_plan_describe(c->plan, &c->args, &c->info));
+        code = attention_status(c, att_plan_describe(c->plan, &c->call, &c->info));
     if (!code && set->pass == PASS_BACKWARD)
-        code = attention_status(c, att_forward(c->plan, &c->args));
+        code = attention_status(c, att_forward(c->plan, &c->call));
     return code;
 }
 
@@ -195,6 +235,7 @@ void attention_close(attention_case *c)
         att_free(c->ctx, c->memory[i]);
     free(c->k_lengths);
     free(c->ids);
+    att_cache_free(c->cache);
     att_plan_free(c->plan);
     att_close(c->ctx);
 }
