@@ -1,5 +1,5 @@
 #!/bin/sh
-# Does each file exist that the docs name in backquotes, at the path or in some folder?
+# Does each file exist that the docs name in backquotes, at the path or in some folder? Is each test of docs/PAINS.md run?
 set -eu
 cd "$(dirname "$0")/.."
 bad=0
@@ -9,4 +9,20 @@ for doc in README.md CONTRIBUTING.md docs/*.md; do
             { echo "$doc names $name, which does not exist"; bad=1; }
     done
 done
+
+# The last column of a row: files, and behind each the functions in it.
+sed -n '/^| [0-9]/s/ *|$//p' docs/PAINS.md >"${rows:=$(mktemp)}"
+trap 'rm -f "$rows"' EXIT
+while IFS= read -r row; do
+    file=
+    for name in $(echo "${row##* | }" | grep -oE '`[^`]+`' | tr -d '`'); do
+        case $name in
+        tests/*) file=$name ;;
+        *) grep -qs "cmocka_unit_test($name)" "$file" ||
+            { echo "docs/PAINS.md: ${file:-no file} does not run $name"; bad=1; } ;;
+        esac
+    done
+    [ -n "$file" ] || { echo "docs/PAINS.md: no test: $row"; bad=1; }
+done <"$rows"
+[ -s "$rows" ] || { echo "docs/PAINS.md has no table"; bad=1; }
 exit $bad
