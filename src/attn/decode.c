@@ -42,13 +42,12 @@ typedef struct partial {
 
 bool att_decode_suits(const att_call *call)
 {
-    const att_plan *p = call->plan;
-    return p->sink < 0 && p->spec.dropout == 0 && call->max_tq * (p->spec.heads / p->spec.kv_heads) <= ATT_FEW;
+    return call->max_tq * (call->plan->spec.heads / call->plan->spec.kv_heads) <= ATT_FEW;
 }
 
-/* Products of rows are made as they lie, other scores and all modifiers work on tiles. */
+/* Products of rows are made as they lie, other scores and modifiers work on tiles, but for a sink. */
 static bool is_dot(const att_plan *plan) { return plan->score->flags & ATT_DOT; }
-static bool uses_tiles(const att_plan *plan) { return plan->n_modifiers > 0 || !is_dot(plan); }
+static bool uses_tiles(const att_plan *plan) { return plan->n_modifiers > (plan->sink >= 0) || !is_dot(plan); }
 
 /* ---- memory */
 
@@ -161,6 +160,21 @@ static void forbid(const group *g, const att_cut *cut, float *s)
                     s[i * ATT_KEY_BLOCK + k] = -INFINITY;
 }
 
+/* Weights that are dropped become 0, the others more. */
+static void drop(const group *g, const att_cut *cut, int64_t k0, float *s)
+{
+    const float scale = (float)(1 / (1 - (double)g->plan->spec.dropout));
+    for (int h = 0; g->plan->spec.dropout > 0 && h < g->heads; h++) {
+        uint64_t keep[ATT_KEY_BLOCK];
+        att_keep_block(&(att_block){.plan = g->plan, .site = &g->site[h], .cut = cut, .k0 = k0, .queries = g->tq},
+                       keep);
+        for (int i = 0; i < g->tq; i++, s += ATT_KEY_BLOCK)
+            for (int r = 0; r < cut->n_runs; r++)
+                for (int64_t k = cut->run[r].first; k < cut->run[r].last; k++)
+                    s[k] = keep[k] >> i & 1 ? scale * s[k] : 0;
+    }
+}
+
 static void add_unclean(const group *g, const att_cut *cut, const att_clean *clean, att_floats value, const float *p,
                         float *o, int64_t o_stride)
 {
@@ -266,6 +280,7 @@ static void attend_segment(const job *j, const group *g, int64_t first, int64_t 
             pass_tiles(g, &cut, k0, keys, w);
         forbid(g, &cut, w->s);
         g->plan->kernels->few_soften(g->columns, cut.n_runs, cut.run, w->s, ATT_KEY_BLOCK, p.max, p.sum, w->rescale);
+        drop(g, &cut, k0, w->s);
         weigh(g, &cut, k0, keys, touched, w, p.o, j->o_stride);
         touched = true;
     }
@@ -279,7 +294,7 @@ static void finish(const job *j, const group *g, int64_t first, int64_t segments
     const att_kernels *kernels = g->plan->kernels;
     const int64_t dim = g->plan->spec.value_dim;
     const partial total = partial_of(j, first);
-    float max[ATT_MAX_PANEL] = {0}, sum[ATT_MAX_PANEL] = {0}, lse[ATT_MAX_PANEL];
+    float max[ATT_MAX_PANEL] = {0}, sum[ATT_MAX_PANEL] = {0}, lse[ATT_MAX_PANEL], left[ATT_MAX_PANEL];
     for (int i = 0; i < g->columns; i++) {
         for (int64_t s = 1; s < segments; s++) {
             const partial p = partial_of(j, first + s);
@@ -289,11 +304,13 @@ static void finish(const job *j, const group *g, int64_t first, int64_t segments
         max[i] = total.max[i];
         sum[i] = total.sum[i];
     }
+    for (int h = 0; h < g->heads; h++)
+        att_add_sink(g->plan, &g->site[h], g->tq, max + h * g->tq, sum + h * g->tq, left + h * g->tq);
     kernels->close_rows(max, sum, w->rescale, lse);
     for (int i = 0; i < g->columns; i++) {
         const att_site *at = &g->site[i / g->tq];
         const int64_t q = i % g->tq;
-        kernels->few_close(dim, w->rescale[i], total.o + i * j->o_stride);
+        kernels->few_close(dim, w->rescale[i] * left[i], total.o + i * j->o_stride);
         att_rows_write(kernels, total.o + i * j->o_stride, dim, &at->out, q, 1, dim, false, NULL);
         if (at->lse)
             at->lse[q * at->lse_stride] = lse[i];

@@ -196,16 +196,17 @@ void att_site_clear(const att_plan *plan, const att_site *at, int64_t first, int
         at->lse[i * at->lse_stride] = -INFINITY;
 }
 
-/* What has no value joins the softmax of rows that attend to something; left [panel]: what remains of o. */
-static void add_sink(float sink, int panel, const partial *p, float *left)
+void att_add_sink(const att_plan *plan, const att_site *at, int rows, float *max, float *sum, float *left)
 {
-    for (int i = 0; i < panel; i++) {
-        const double before = p->max[i], after = fmax(before, sink * ATT_LOG2_E);
-        left[i] = (float)exp2(before - after);
-        if (p->sum[i] == 0)
+    for (int i = 0; i < rows; i++) {
+        left[i] = 1;
+        if (plan->sink < 0 || sum[i] == 0)
             continue;
-        p->sum[i] = p->sum[i] * left[i] + (float)exp2(sink * ATT_LOG2_E - after);
-        p->max[i] = (float)after;
+        const double sink = (double)at->modifier_param[plan->sink].data[0] * ATT_LOG2_E;
+        const double before = max[i], after = fmax(before, sink);
+        left[i] = (float)exp2(before - after);
+        sum[i] = sum[i] * left[i] + (float)exp2(sink - after);
+        max[i] = (float)after;
     }
 }
 
@@ -220,10 +221,9 @@ static void finish(const att_plan *plan, const att_site *at, const strip *t, con
         return;
     }
     float lse[ATT_MAX_PANEL], left[ATT_MAX_PANEL];
-    if (plan->sink >= 0)
-        add_sink(at->modifier_param[plan->sink].data[0], kernels->panel, p, left);
+    att_add_sink(plan, at, kernels->panel, p->max, p->sum, left);
     kernels->close_rows(p->max, p->sum, w->rescale, lse);
-    for (int i = 0; plan->sink >= 0 && i < kernels->panel; i++)
+    for (int i = 0; i < kernels->panel; i++)
         w->rescale[i] *= left[i];
     if (at->out.dtype == ATT_F32) {
         kernels->turn_out(t->queries, value_dim, p->o, w->rescale, (float *)at->out.at + t->q0 * at->out.stride,

@@ -3,6 +3,7 @@
 #include "attn/attn.h"
 
 enum { QUERIES = 67 }; /* of the full pass: more than decoding takes */
+enum { SINK = ALL_STAGES + 1, SETS = 2 * SINK };
 
 /* Queries [first, first + n) of o alone, into out and lse [batch, heads, n]. */
 static void decode(att_ctx *ctx, att_attention_spec s, const operands *o, unsigned stages, int64_t first, int64_t n,
@@ -17,11 +18,11 @@ static void decode(att_ctx *ctx, att_attention_spec s, const operands *o, unsign
         a.mask = slice(a.mask, 2, first, n);
     if (stages & BIAS)
         a.modifier_param[0] = slice(a.modifier_param[0], 2, first, n);
-    if (stages & CAUSAL) {
+    if (stages & (CAUSAL | DROPOUT)) { /* both go by positions, which without causal are from 0 on */
         s.align = ATT_ALIGN_STARTS;
         a.q_starts = starts;
         for (int64_t b = 0; b < o->n.batch; b++)
-            starts[b] = (a.k_lengths ? a.k_lengths[b] : o->n.tk) - o->n.tq + first;
+            starts[b] = (stages & CAUSAL ? (a.k_lengths ? a.k_lengths[b] : o->n.tk) - o->n.tq : 0) + first;
     }
     run(ctx, &s, &a);
 }
@@ -45,7 +46,13 @@ static void check_shape(att_ctx *ctx, shape m, att_dtype dtype, unsigned stages)
     operands o = make(m);
     att_attention_spec s = spec_of(m);
     int64_t lengths[4];
+    float sinks[] = {0.5f, -2, 3, -INFINITY, 1, 0, 7, 0.1f};
     choose(stages, &o, &s, lengths);
+    if (stages & SINK) {
+        const int i = stages & BIAS ? 1 : 0;
+        s.modifier[i] = &att_modifier_sink;
+        att_wrap(&o.args.modifier_param[i], sinks, ATT_F32, ATT_DIMS(m.heads), NULL);
+    }
     store_as(ctx, dtype, &o, &s);
     run(ctx, &s, &o.args);
     const int64_t group = m.heads / m.kv_heads;
@@ -81,7 +88,7 @@ static void decoding_gives_the_bits_of_the_full_pass(void **state)
                                  lengths_of_keys[i],
                                  heads[h].head_dim,
                                  heads[h].value_dim};
-                const unsigned stages = (unsigned)(i * N_HEADS + h * 5) % DROPOUT; /* every set of the others */
+                const unsigned stages = (unsigned)(i * N_HEADS + h * 5) % SETS;
                 check_shape(ctx, m, ATT_F32, stages);
                 const bool pairs = att_kernels_of(ctx->isa)->word_scores; /* its full pass rounds the weights of bf16 */
                 check_shape(ctx, m, i % 2 || pairs ? ATT_F16 : ATT_BF16, stages);
