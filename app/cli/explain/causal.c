@@ -132,10 +132,10 @@ static void after_softmax(page *p, lesson *l)
         return;
     LOOP(p, for (int64_t i = 0; i < n; i++) for (int64_t j = 0; j < n; j++) sums[i] += w[i * n + j];
          for (int64_t i = 0; i < n; i++) for (int64_t j = 0; j < n; j++) w[i * n + j] /= sums[i];);
-    page_agree(
-        p,
-        (text){"Masked before softmax, and after it with the division", "前のマスクと、後のマスクに割り算を加えたもの"},
-        l->w, w, n * n);
+    page_agree(p,
+               (text){"Masked before softmax, and after it with the division",
+                      "softmaxの前のマスクと、後のマスクを割り算で直したもの"},
+               l->w, w, n * n);
 }
 
 /* The same repair where the last word, which nobody may see, has a high score. */
@@ -166,8 +166,8 @@ static void leak(page *p, lesson *l)
     page_say(p, (text){"Its exponential took the whole sum, exp(-200) is below float, and 0/0 is not a number: a "
                        "word of the future has destroyed the past. Masked before softmax nothing changes at all, "
                        "whatever stands there.",
-                       "その指数関数の値が合計をすべて占め、exp(-200)はfloatで表せないほど小さく、"
-                       "0/0は数ではありません（NaN）。未来の単語が過去を壊してしまいました。"
+                       "最後の単語の指数関数の値が合計をすべて占め、ほかはexp(-200)で、floatでは0になります。"
+                       "そして0/0は数ではありません（NaN）。未来の単語が過去を壊してしまいました。"
                        "softmaxの前にマスクすれば、そこに何があっても、何も変わりません。"});
 }
 
@@ -311,7 +311,8 @@ static void shorter(page *p, lesson *l)
             (text){"What is behind the end is 0. The first %" PRId64
                    " contexts are the same as before, to the last bit: a causal context depends on nothing that "
                    "comes later, not even on whether anything does.",
-                   "終わりより後ろは0になります。最初の%" PRId64 "個のコンテキストは、前と最後のビットまで同じです。"
+                   "系列の終わりより後ろは0になります。最初の%" PRId64
+                   "個のコンテキストは、前と最後のビットまで同じです。"
                    "因果的なコンテキストは、後に来るものに左右されません。何かが来るかどうかにさえ左右されません。"},
             m);
     else

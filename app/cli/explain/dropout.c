@@ -54,9 +54,9 @@ static void pytorch_mask(page *p, lesson *l)
              (text){"Each weight is kept with probability 1 - p; here p = 0.5. PyTorch takes 53 bits from two draws of "
                     "its Mersenne Twister for each, and keeps it if that number, between 0 and 1, is below 1 - p. "
                     "nn.Dropout(0.5)(torch.ones(%" PRId64 ", %" PRId64 ")) after torch.manual_seed(%d):",
-                    "それぞれの重みは、確率1 - pで残ります。ここではp = 0.5です。PyTorchは重みごとに"
-                    "メルセンヌ・ツイスタを二回引いて53ビットの数を作り、0から1までのその数が"
-                    "1 - pより小さければ残します。torch.manual_seed(%3$d)のあとの"
+                    "それぞれの重みは、確率1 - pで残ります。ここではp = 0.5です。PyTorchは重みごとに、"
+                    "メルセンヌ・ツイスタの出力二つから0から1までの53ビットの数を作り、"
+                    "それが1 - pより小さければ残します。torch.manual_seed(%3$d)のあとの"
                     "nn.Dropout(0.5)(torch.ones(%1$" PRId64 ", %2$" PRId64 "))は次のとおりです。"},
              n, n, SEED);
     LOOP(p, torch_manual_seed(&random, 123);
@@ -88,8 +88,8 @@ static void scaling(page *p, lesson *l)
     page_table(p, l->of.words.labels, n, NULL, OUT, c);
     page_say(p, (text){"A row now sums to 1 only on average, and no division repairs that: it is meant so. Contexts "
                        "are off, each time in another way.",
-                       "行の合計が1になるのは、平均したときだけになります。割り算で直すこともしません。"
-                       "これは意図したものです。コンテキストは、毎回違うほうへずれます。"});
+                       "行の合計は、平均すれば1ですが、一回ごとには1になりません。割り算で直すこともしません。"
+                       "これは意図したものです。コンテキストは、毎回違う方向へずれます。"});
 }
 
 static void average(page *p, lesson *l)
@@ -104,7 +104,7 @@ static void average(page *p, lesson *l)
     page_step(p, (text){"The expected value", "期待値"});
     page_say(p,
              (text){"The weights of \"%s\" after dropout, averaged over so many masks, and without dropout (w):",
-                    "「%s」の重みをドロップアウトし、それぞれの枚数のマスクについて平均したものと、"
+                    "「%s」の重みをドロップアウトし、列の見出しの枚数だけのマスクで平均したものと、"
                     "ドロップアウトしない重み（w）です。"},
              l->of.words.labels[l->query]);
     torch_random *g = &l->random;
@@ -150,7 +150,7 @@ static void by_library(page *p, lesson *l)
                "このライブラリでは、ドロップアウトは注意の計算の一部で、マスクは保存されません。"
                "重みが残るかどうかは、シード、系列のid、ヘッド、クエリとキーの位置だけで決まります。"
                "Philoxがこれらから、どんな順序でも計算できるからです。そのため、スレッド数、バッチ、プロセッサーが"
-               "何であっても残る重みは同じで、逆向きの計算でも同じマスクが得られます。目で見るために、"
+               "何であっても残る重みは同じで、逆伝播でも同じマスクが得られます。目で見るために、"
                "ここではバリューを単位行列Iとします。idsは{7}です。コンテキストがそのまま重みになります。"});
     CALL(p, att_attention(ctx,
                           ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .value_dim = n,
@@ -187,7 +187,7 @@ static void in_a_batch(page *p, lesson *l)
         return;
     if (memcmp(both + n * n, l->dropped, (size_t)(n * n) * sizeof *both) == 0)
         page_say(p, (text){"It has a mask of its own. The second one's are those above, to the last bit.",
-                           "こちらには別のマスクが使われます。二つめの重みは、上の表と最後のビットまで同じです。"});
+                           "一つめには別のマスクが使われています。二つめの重みは、前の表と最後のビットまで同じです。"});
     else
         page_agree(p, (text){"Alone and in a batch", "単独とバッチ"}, both + n * n, l->dropped, n * n);
 }
@@ -203,7 +203,7 @@ static void how_much(page *p, lesson *l)
                        "training only: a model in use computes without it, which is what the scaling was for. A "
                        "probability of 1 would leave nothing:",
                        "0.5は見やすくするためで、普通は0.1から0.2です。大規模言語モデルでは使わないことも多くあります。"
-                       "使うのは学習のときだけです。使用時のモデルはドロップアウトなしで計算します。"
+                       "使うのは学習のときだけです。推論ではドロップアウトなしで計算します。"
                        "残った重みを拡大したのは、そのためです。確率1では何も残りません。"});
     ANSWER(p, att_attention(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .dropout = 1),
                             ATT_OPTIONS(att_attention_args, .q = q, .k = k, .v = v, .out = out)));

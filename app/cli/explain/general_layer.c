@@ -23,14 +23,14 @@ typedef struct lesson {
 static void introduce(page *p, lesson *l)
 {
     torch_random random;
-    page_title(p, (text){"The attention layer in general", "一般的なAttention層"});
+    page_title(p, (text){"The attention layer in general", "一般の注意層"});
     page_say(p,
              (text){"So far the words asked each other. In general somebody else asks: say, the states of a network "
                     "that writes a caption, and X is the parts of the picture. X [N, D_x] are the inputs; Q [M, D_k] "
                     "are the queries, as many as one likes. Here N = %" PRId64 ", D_x = %" PRId64 ", M = %d, D_k = %d.",
-                    "これまでは、単語どうしが尋ね合っていました。一般には、尋ねるのは別のものです。たとえば、"
-                    "説明文を書くネットワークの状態が尋ね、Xは画像の各部分、というようにです。X [N, D_x]が入力、"
-                    "Q [M, D_k]がクエリで、いくつあってもかまいません。ここではN = %" PRId64 "、D_x = %" PRId64
+                    "これまでは、単語どうしが尋ね合っていました。一般には、尋ねる側は別にあります。たとえば、"
+                    "画像の説明文を書くネットワークの状態が尋ね、Xは画像の各部分です。X [N, D_x]が入力、"
+                    "Q [M, D_k]がクエリで、クエリはいくつあってもかまいません。ここではN = %" PRId64 "、D_x = %" PRId64
                     "、M = %d、D_k = %dです。"},
              l->v.n, l->v.dim, QUERIES, KEY);
     page_table(p, l->v.labels, l->v.n, NULL, l->v.dim, l->v.x);
@@ -196,10 +196,10 @@ static void order(page *p, const lesson *l)
     if (!p->own)
         page_say(p, (text){"The source calls it invariance; but that would be f(P X) = f(X).",
                            "出典はこれを「順序不変」と呼んでいますが、不変ならf(P X) = f(X)となるはずです。"});
-    page_say(p, (text){"Invariant is the general layer, in its inputs: queries that stay get the same Y from X in any "
+    page_say(p, (text){"The general layer is invariant in its inputs: queries that stay get the same Y from X in any "
                        "order.",
-                       "不変なのは、一般的な層の、入力についてです。クエリがそのままなら、"
-                       "Xをどう並べ替えてもYは同じです。"});
+                       "一般の注意層は、入力の順序について不変です。クエリがそのままなら、"
+                       "Xをどう並べ替えてもYは変わりません。"});
     apply(p, l, x, l->q, QUERIES, NULL, y);
     page_agree(p, (text){"Y from X, and from X last first", "XからのYと、逆順のXからのY"}, l->y, y, QUERIES * VALUE);
 }

@@ -26,7 +26,7 @@ static void introduce(page *p, lesson *l)
                     "attention is causal; there are %d heads for the %" PRId64 " words.",
                     "一行の重みは、一つの見方しか表せません。複数のヘッドを使えば、同時にいくつもの見方ができます。"
                     "各ヘッドは、クエリ、キー、バリューの一部分ずつを受け取り、自分の重みを持ちます。"
-                    "その分だけ幅が狭いので、計算量は、全幅のヘッド一つの場合と変わりません。"
+                    "ヘッドの数だけ幅が狭くなるので、計算量は、全幅のヘッド一つの場合と変わりません。"
                     "ここでも重みはシード%dのnn.Linearで、注意は因果的です。%d個のヘッドで、"
                     "%" PRId64 "個の単語を処理します。"},
              SEED, HEADS, v->n);
@@ -34,7 +34,7 @@ static void introduce(page *p, lesson *l)
     layer_draw(&l->of.random, torch_linear_bound(OUT), l->wo, OUT * OUT);
     layer_draw(&l->of.random, torch_linear_bound(OUT), l->bo, OUT);
     page_say(p, (text){"The generator goes on, to a fourth layer, out_proj, which has a bias and will mix the heads:",
-                       "同じ生成器から続けて、四つめの層out_projの重みを引きます。この層にはバイアスがあり、"
+                       "同じ生成器から続けて、四つめの層out_projの重みを作ります。この層にはバイアスがあり、"
                        "最後にヘッドを混ぜ合わせます。"});
     page_table(p, (const char *const[]){"W_o 1", "W_o 2"}, OUT, NULL, OUT, l->wo);
     page_table(p, (const char *const[]){"b_o"}, 1, NULL, OUT, l->bo);
@@ -150,7 +150,7 @@ static void as_layers(page *p, lesson *l, const att_plan *plan, att_tape *t)
     att_param *w[PARAMETERS] = {0};
     page_step(p, (text){"The same, as layers", "同じものを層で書く"});
     page_say(p, (text){"As a model is written: an operation computes at once, and a view costs nothing.",
-                       "モデルではこのように書きます。演算はその場で実行され、ビューには費用がかかりません。"});
+                       "モデルではこのように書きます。演算はその場で実行され、ビューにはコストがかかりません。"});
     for (int i = 0; i < PARAMETERS && p->status == ATT_OK; i++)
         p->status = att_param_new(p->ctx, value[i], &w[i]);
     layers(p, l, plan, t, w);
@@ -190,8 +190,8 @@ static void pytorch_module(page *p, const lesson *l)
                "PyTorchのモジュールは、W_q、W_k、W_vを一つの行列in_projとして持つので、一回の積で三つとも得られます。"
                "幅は単語のベクトルと同じです。torch.manual_seed(%3$d)のあとの"
                "nn.MultiheadAttention(%1$" PRId64 ", %2$" PRId64
-               ")は、まずout_projをnn.Linearと同じように引き（バイアスはその後で0にします）、次にin_projを、"
-               "Xavierの範囲±√(6 / (d + 3d)) = ±%4$.4fで引きます。"},
+               ")は、まずout_projをnn.Linearと同じように作り（バイアスはその後で0にします）、次にin_projを、"
+               "Xavierの範囲±√(6 / (d + 3d)) = ±%4$.4fの一様乱数にします。"},
         width, heads, SEED, torch_xavier_bound(width, 3 * width));
     torch_manual_seed(&random, SEED);
     layer_draw(&random, torch_linear_bound(width), w_o, width * width);

@@ -150,8 +150,10 @@ static void projected(page *p, lesson *l, const float *v /* [OUT] */)
                                      .score_dim = 2),
                          &plan));
     CALL(p, att_weights(plan, &args, 0, 0, 0, n, w));
-    page_agree(p, (text){"Weights with projections given and applied", "射影を与えた場合と中で行う場合の重み"}, l->w, w,
-               n * n);
+    page_agree(p,
+               (text){"Weights with projections given and applied",
+                      "射影してから渡した場合と、スコアの中で射影した場合の重み"},
+               l->w, w, n * n);
     att_plan_free(plan);
 }
 
@@ -173,8 +175,8 @@ static void additive(page *p, lesson *l)
              (text){"The first attention (Bahdanau and others, 2014) asked a little network: add query and key, tanh, "
                     "and a learned vector v. q and k are the projections from above; v comes from the same "
                     "generator:",
-                    "最初の注意（Bahdanauら、2014年）は、小さなネットワークに尋ねるものでした。クエリとキーを足し、"
-                    "tanhを通し、学習するベクトルvとの内積を取ります。qとkは上の射影で、vは同じ生成器から引きます。"});
+                    "最初の注意（Bahdanauら、2014年）は、小さなネットワークでスコアを計算しました。クエリとキーを足し、"
+                    "tanhを通し、学習するベクトルvとの内積を取ります。qとkは上の射影で、vは同じ生成器から作ります。"});
     page_formula(p, "s = v · tanh(q + k),   q = W_q x_i,   k = W_k x_j");
     page_table(p, (const char *const[]){"v"}, 1, NULL, OUT, v);
     memset(s, 0, (size_t)(n * n) * sizeof *s);
@@ -191,7 +193,7 @@ static void additive(page *p, lesson *l)
     page_say(p, (text){"Frameworks first make all sums q + k, a tensor of n x n x d. Here nothing of that size exists, "
                        "neither forward nor backward.",
                        "フレームワークでは、まずすべての和q + kを並べた、n x n x dのテンソルを作ります。"
-                       "ここでは、順方向でも逆方向でも、その大きさのものは作られません。"});
+                       "ここでは、順伝播でも逆伝播でも、その大きさのものは作られません。"});
 }
 
 /* ---- one's own */

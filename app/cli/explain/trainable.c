@@ -59,7 +59,7 @@ static void weights(page *p, lesson *l)
                     "draws them uniformly between -b and b. The bound b is called Kaiming's, with a = √5, which comes "
                     "to one over the root of the number of inputs, here %.4f.",
                     "学習を始める前の重みはランダムです。PyTorchのnn.Linear（ここではtorch.manual_seed(%d)のあと）は、"
-                    "-bからbまでの一様分布から重みを引きます。bはKaimingの上限でa = √5としたもので、"
+                    "重みを-bからbまでの一様乱数にします。bはKaimingの初期化でa = √5とした場合の上限で、"
                     "入力の数の平方根の逆数、ここでは%.4fになります。"},
              SEED, bound);
     page_formula(p, "w = -b + 2 b u,   b = √(6 / ((1 + 5) d_in)) = 1 / √d_in");
@@ -68,7 +68,7 @@ static void weights(page *p, lesson *l)
                        "bits of a draw, divided by 2^24:",
                        "ランダムといっても、でたらめではありません。uはメルセンヌ・ツイスタMT19937という"
                        "既知の生成器から得られます。同じシードなら、ここでもPyTorchでも、最後のビットまで"
-                       "同じ重みになります。uは、引いた32ビットのうち下位24ビットを2^24で割ったものです。"});
+                       "同じ重みになります。uは、生成器が返す32ビットのうち下位24ビットを2^24で割ったものです。"});
     show_draws(p, bound);
     if (p->status != ATT_OK)
         return;
@@ -93,8 +93,11 @@ static void project(page *p, lesson *l)
     att_ctx *ctx = p->ctx;
     att_tensor X = l->of.X, W_q = l->of.Wq, W_k = l->of.Wk, W_v = l->of.Wv, Q = l->of.Q, K = l->of.K, V = l->of.V;
     page_step(p, (text){"Queries, keys, values", "クエリ、キー、バリュー"});
-    page_say(p, (text){"Three matrix products. All three are learned alike; true says that W is transposed.",
-                       "行列積を三回行います。学習されるのは三つとも同じです。trueは、Wを転置することを表します。"});
+    page_say(
+        p,
+        (text){
+            "Three matrix products. All three are learned alike; true says that W is transposed.",
+            "行列積を三回行います。三つの行列は、どれも同じように学習されます。trueは、Wを転置することを表します。"});
     page_formula(p, "Q = X W_qᵀ    K = X W_kᵀ    V = X W_vᵀ");
     CALL(p, att_matmul(ctx, &X, &W_q, true, &Q));
     CALL(p, att_matmul(ctx, &X, &W_k, true, &K));
@@ -247,7 +250,7 @@ static void gradients(page *p, lesson *l, trainer *t)
                   "values; and these, times the words, are the gradients of the three matrices. (A transpose is only "
                   "a view with other strides.)",
                   "課題を決めましょう。各コンテキストを、その単語自身の最初の二つの数に近づけます。損失Lは、そこからの"
-                  "隔たりです。逆向きの計算では、注意がdL/dCを、クエリ、キー、バリューの勾配に変えます。"
+                  "隔たりです。逆伝播では、注意がdL/dCを、クエリ、キー、バリューの勾配に変えます。"
                   "それに単語を掛けたものが、三つの行列の勾配です。"
                   "（転置は、ストライドの異なるビューにすぎません。）"});
     page_formula(p, "L = ½ Σ (C - T)²    dL/dC = C - T    dL/dW_q = (dL/dQ)ᵀ X");
