@@ -5,12 +5,19 @@
  *   some more, and 4 u a modifier; call that e;
  *   a weight by the factor 2 e + (2 keys + 16) u + h: exp, rescaling, and the chains of the sum and of the products;
  *   ds = p (dp - delta) slope by twice that and (value_dim + 3) u + 2 h, times p (|dout| |v| + |delta|);
- *   what is summed of them by n u more; and what is stored by h. */
+ *   what is summed of them by n u more; and what is stored by h;
+ *   parameters, which all pairs add to, by 2 sqrt(n) u: the roundings of a sum that long are independent. */
 #include "bench_attention.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Of the numbers of one head: a pair's slope, that of absolute values; the sum of all pairs, and its bound. */
+typedef struct param_sum {
+    int64_t count;
+    double *slope, *size, *sum, *bound;
+} param_sum;
 
 /* Rows are double; formulas take float, which f32, f16 and bf16 are without rounding. Memory is in one piece. */
 typedef struct reference {
@@ -23,7 +30,8 @@ typedef struct reference {
     double *slope, *size; /* [dim, key_dim]: of a score by its query, behind it by its key; of absolute values */
     double *sum, *bound;  /* the row that is checked, the longest there can be */
     float *pair[2];       /* [dim, key_dim]: query and key; absolute values */
-    float *param[ATT_MAX_PARAMS]; /* absolute values of all of it */
+    float *param[ATT_MAX_PARAMS];       /* absolute values of all of it */
+    param_sum of_param[ATT_MAX_PARAMS]; /* where the gradients of one head's parameters are added up */
 } reference;
 
 static const double unit = 0x1p-24;
@@ -248,14 +256,16 @@ static int check_out(reference *r, pair p)
     return compare(r, "out", &r->c->args.out, p.batch, p.head, p.q, n);
 }
 
-static int check_dq(reference *r, pair p)
+typedef void take_slope(reference *r, const pair *p, double ds, double error);
+
+/* Calls `take` for each key that query p.q attends to: ds is the gradient of the pair's score, and error how far it may
+ * be off, in a sum that adds `chain` to that. */
+static void each_slope(reference *r, pair p, double chain, take_slope *take)
 {
     const attention_settings *s = &r->c->set;
     int64_t first, last;
     const double relative = weights(r, p, &first, &last);
     double delta = 0, delta_size = 0;
-    memset(r->sum, 0, (size_t)s->dim * sizeof *r->sum);
-    memset(r->bound, 0, (size_t)s->dim * sizeof *r->bound);
     attention_read(&r->c->grads.dout, p.batch, p.head, p.q, r->dout);
     for (p.k = first; p.k < last; p.k++) {
         double size = 0;
@@ -275,12 +285,23 @@ static int check_dq(reference *r, pair p)
         score(r, &p, &slope);
         dot(s->value_dim, r->dout, r->v, &size);
         size *= dropped(r->c, &p);
-        double products = 2 * relative + (double)(s->value_dim + 3) * unit + 2 * r->half;
-        double chain = (double)(last - first + 3) * unit;
-        add_slope(r, &p, slope * r->weight[p.k] * (r->dp[p.k] - delta),
-                  error_of(r->weight[p.k], products + chain) * (size + delta_size), false);
+        const double products = 2 * relative + (double)(s->value_dim + 3) * unit + 2 * r->half;
+        take(r, &p, slope * r->weight[p.k] * (r->dp[p.k] - delta),
+             error_of(r->weight[p.k], products + chain) * (size + delta_size));
     }
-    return compare(r, "dq", &r->c->grads.dq, p.batch, p.head, p.q, s->dim);
+}
+
+static void to_query(reference *r, const pair *p, double ds, double error) { add_slope(r, p, ds, error, false); }
+
+static int check_dq(reference *r, pair p)
+{
+    const int64_t dim = r->c->set.dim;
+    int64_t first, last;
+    attention_keys(r->c, p.batch, p.q, &first, &last);
+    memset(r->sum, 0, (size_t)dim * sizeof *r->sum);
+    memset(r->bound, 0, (size_t)dim * sizeof *r->bound);
+    each_slope(r, p, (double)(last - first + 3) * unit, to_query);
+    return compare(r, "dq", &r->c->grads.dq, p.batch, p.head, p.q, dim);
 }
 
 /* What query p.q of head p.head adds to dk, or to dv, of key p.k: from the library's lse and out, which are checked
@@ -347,6 +368,60 @@ static int sample(reference *r, int64_t most, int64_t heads, int64_t time, int (
     return code;
 }
 
+/* ---- Gradients of the score's parameters: of a call with fewer queries, since all pairs add to each ------- */
+
+static void to_params(reference *r, const pair *p, double ds, double error)
+{
+    const attention_case *c = r->c;
+    att_operand param[ATT_MAX_PARAMS];
+    att_place at;
+    att_pair shown;
+    double *slope[ATT_MAX_PARAMS], *size[ATT_MAX_PARAMS];
+    for (int i = 0; i < ATT_MAX_PARAMS; i++) {
+        const param_sum *o = &r->of_param[i];
+        slope[i] = o->count ? memset(o->slope, 0, (size_t)o->count * sizeof *o->slope) : NULL;
+        size[i] = o->count ? memset(o->size, 0, (size_t)o->count * sizeof *o->size) : NULL;
+    }
+    show(r, p, true, &at, param, &shown);
+    c->score->derivative(&shown, r->scale, r->slope, r->slope + c->set.dim, size);
+    show(r, p, false, &at, param, &shown);
+    c->score->derivative(&shown, r->scale, r->slope, r->slope + c->set.dim, slope);
+    for (int i = 0; i < ATT_MAX_PARAMS; i++) {
+        const param_sum *o = &r->of_param[i];
+        double most = 0;
+        for (int64_t e = 0; e < o->count; e++)
+            most = fmax(most, fmax(fabs(o->size[e]), fabs(o->slope[e])));
+        for (int64_t e = 0; e < o->count; e++) {
+            o->sum[e] += ds * o->slope[e];
+            o->bound[e] += error * fmax(fabs(o->size[e]), fabs(o->slope[e])) + r->terms * unit * fabs(ds) * most;
+        }
+    }
+}
+
+/* Of the last head. */
+static int check_params(reference *r)
+{
+    const attention_settings *s = &r->c->set;
+    const int64_t head = s->heads - 1;
+    const double chain = (2 * sqrt((double)s->q_len * (double)s->k_len) + 8) * unit;
+    for (int64_t q = 0; q < s->q_len; q++)
+        each_slope(r, (pair){.head = head, .q = q}, chain, to_params);
+    for (int i = 0; i < ATT_MAX_PARAMS; i++) {
+        const param_sum *o = &r->of_param[i];
+        const float *row = (const float *)r->c->grads.dscore_param[i].data + head * o->count;
+        for (int64_t e = 0; e < o->count; e++) {
+            const double off = bench_error((double)row[e], o->sum[e], o->bound[e] + unit * fabs(o->sum[e]));
+            if (off > 1)
+                return cli_fail("%sbench attention: number %lld of head %lld of dscore_param[%d] is %.9g, but must be "
+                                "%.9g, for %lld queries",
+                                r->c->line, (long long)e, (long long)head, i, (double)row[e], o->sum[e],
+                                (long long)s->q_len);
+            r->worst = fmax(r->worst, off);
+        }
+    }
+    return cli_signal ? CLI_INTERRUPTED : CLI_DONE;
+}
+
 /* Lays out the rows; memory is for free() then. */
 static int open_reference(reference *r, double **memory)
 {
@@ -360,7 +435,8 @@ static int open_reference(reference *r, double **memory)
         count[i] = t->data ? 1 : 0;
         for (int n = 0; n < t->rank; n++)
             count[i] *= (size_t)t->dim[n];
-        params += count[i];
+        r->of_param[i].count = t->data ? (int64_t)count[i] / t->dim[0] : 0;
+        params += count[i] + 4 * (size_t)r->of_param[i].count;
     }
     double *at = *memory = calloc(3 * both + 2 * vdim + 2 * k_len + 3 * most + both + params, sizeof *at);
     if (!at)
@@ -373,6 +449,12 @@ static int open_reference(reference *r, double **memory)
                 {&r->out, most},     {&r->sum, most},  {&r->bound, most}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; at += rows[i++].n)
         *rows[i].row = at;
+    for (int i = 0; i < ATT_MAX_PARAMS; i++) {
+        param_sum *o = &r->of_param[i];
+        double **const part[] = {&o->slope, &o->size, &o->sum, &o->bound};
+        for (int n = 0; n < 4; n++, at += o->count)
+            *part[n] = at;
+    }
     float *next = (float *)at;
     for (int i = 0; i < 2; i++, next += both)
         r->pair[i] = next;
@@ -384,11 +466,12 @@ static int open_reference(reference *r, double **memory)
     return CLI_DONE;
 }
 
-int attention_verify(attention_case *c, double *worst)
+/* As the case's, without memory. */
+static reference reference_of(attention_case *c)
 {
     const attention_settings *s = &c->set;
     const bool dot_product = c->spec.score == &att_score_dot;
-    reference r = {
+    return (reference){
         .c = c,
         .half = c->spec.dtype == ATT_F32   ? 0
                 : c->spec.dtype == ATT_F16 ? 0x1p-11
@@ -398,19 +481,53 @@ int attention_verify(attention_case *c, double *worst)
                                     : 1,
         .terms = (double)(s->dim + (dot_product ? 3 : s->key_dim + s->score_dim + 16)),
     };
+}
+
+/* One sequence, few of its queries and some blocks of its keys: so that an error is not lost in the sum. Lengths may
+ * need all keys. */
+static int verify_params(const attention_case *whole, double *worst)
+{
+    enum { QUERIES = 4, KEYS = 600 };
+    attention_settings set = whole->set;
+    attention_case c;
+    double *memory = NULL;
+    set.batch = 1;
+    set.q_len = set.q_len < QUERIES ? set.q_len : QUERIES;
+    set.k_len = set.k_len < KEYS || whole->args.k_lengths ? set.k_len : KEYS;
+    int code = attention_open(&c, &set, whole->line);
+    reference r = reference_of(&c);
+    if (!code)
+        code = open_reference(&r, &memory);
+    if (!code)
+        code = attention_once(&c);
+    if (!code)
+        code = check_params(&r);
+    *worst = fmax(*worst, r.worst);
+    free(memory);
+    attention_close(&c);
+    return code;
+}
+
+int attention_verify(attention_case *c, double *worst)
+{
+    const attention_settings *s = &c->set;
+    const bool backward = s->pass == PASS_BACKWARD;
+    reference r = reference_of(c);
     double *memory;
     int code = open_reference(&r, &memory);
     if (!code)
         code = attention_once(c);
     if (!code)
         code = sample(&r, 24, s->heads, s->q_len, check_out);
-    if (!code && s->pass == PASS_BACKWARD)
+    if (!code && backward)
         code = sample(&r, 8, s->heads, s->q_len, check_dq);
-    if (!code && s->pass == PASS_BACKWARD)
+    if (!code && backward)
         code = sample(&r, 8, s->kv_heads, s->k_len, check_dk);
-    if (!code && s->pass == PASS_BACKWARD)
+    if (!code && backward)
         code = sample(&r, 8, s->kv_heads, s->k_len, check_dv);
     free(memory);
+    if (!code && backward && c->args.score_param[0].data)
+        code = verify_params(c, &r.worst);
     *worst = r.worst;
     return code;
 }
