@@ -38,6 +38,7 @@ typedef struct att_call {
     bool documents_ascend;             /* in each sequence */
     att_tensor q_rows, k_rows;         /* what the tiles see: args.q and k, or made of them by att_prologue_begin */
     bool keys_per_head;                /* k_rows has a head for each of q's, not of k's */
+    int64_t first_head, last_head;     /* query heads whose rows are prepared */
     att_tensor floats[2];              /* q and k in f32, where rows are made of them */
     float *prepared[2], *converted[2]; /* memory of those that are not the caller's */
 } att_call;

@@ -181,7 +181,7 @@ att_status att_call_check(const att_plan *plan, const att_attention_args *args, 
     att_ctx *ctx = plan->ctx;
     if (!args)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "args is NULL");
-    *call = (att_call){.plan = plan};
+    *call = (att_call){.plan = plan, .last_head = plan->spec.heads};
     att_status e = att_take_options(&call->args, sizeof call->args, args, "att_attention_args");
     if (e)
         return e;

@@ -184,9 +184,7 @@ static void multiply(const att_call *c, lines x, lines y, int64_t n, int64_t k, 
 
 static void pack(const att_call *c, const side *x, int64_t head, bool backward, float *packed)
 {
-    const float *w = (const float *)x->param->data + head * x->param->stride[0];
-    if (head > 0 && param_is_shared(x))
-        return;
+    const float *w = (const float *)x->param->data + (param_is_shared(x) ? 0 : head * x->param->stride[0]);
     if (backward)
         att_gemm_pack(c->plan->ctx, x->in, x->out, w, in_step(x), out_step(x), packed);
     else
@@ -210,6 +208,19 @@ static att_status make_rows(const att_call *c, const att_tensor *like, int64_t h
 
 /* ---- forward */
 
+/* Which of so many heads of q, or of k, are wanted, and rows for them: for one only, which is then found under every
+ * number, or for all. */
+static att_status make_wanted(const att_call *c, const att_tensor *like, int64_t heads, int64_t dim, float **memory,
+                              att_tensor *t, int64_t *first, int64_t *last)
+{
+    *first = c->first_head * heads / c->plan->spec.heads;
+    *last = (c->last_head - 1) * heads / c->plan->spec.heads + 1;
+    const att_status e = make_rows(c, like, *last - *first, dim, dim, memory, t);
+    if (*last - *first < heads)
+        t->stride[1] = 0;
+    return e;
+}
+
 /* The caller's rows as f32, in place where they are. */
 static att_status to_floats(att_call *c, const side *x, bool of_keys)
 {
@@ -219,8 +230,9 @@ static att_status to_floats(att_call *c, const side *x, bool of_keys)
     *to = *from;
     if (from->dtype == ATT_F32)
         return ATT_OK;
-    const att_status e = make_rows(c, from, heads, x->in, x->in, &c->converted[of_keys], to);
-    for (int64_t h = 0; !e && h < heads; h++)
+    int64_t first, last;
+    const att_status e = make_wanted(c, from, heads, x->in, &c->converted[of_keys], to, &first, &last);
+    for (int64_t h = first; !e && h < last; h++)
         each_row(c, convert, x->in, lines_of(c, from, h), lines_of(c, from, h), lines_of(c, to, h));
     return e;
 }
@@ -231,16 +243,18 @@ static att_status prepare(att_call *c, const side *x, bool of_keys)
     att_tensor *to = of_keys ? &c->k_rows : &c->q_rows;
     if (x->how->kind == ATT_ROW_AS_IT_IS)
         return ATT_OK;
+    int64_t first, last;
     att_status e = to_floats(c, x, of_keys);
-    e = e ? e : make_rows(c, x->rows, x->heads, x->out, x->out, &c->prepared[of_keys], to);
+    e = e ? e : make_wanted(c, x->rows, x->heads, x->out, &c->prepared[of_keys], to, &first, &last);
     const bool project = x->how->kind == ATT_ROW_PROJECTED;
     float *packed = e || !project ? NULL : att_alloc(ctx, att_gemm_packed_count(ctx, x->out, x->in), sizeof *packed);
     if (e || (project && !packed))
         return ATT_ERR_MEMORY;
-    for (int64_t h = 0; h < x->heads; h++) {
+    for (int64_t h = first; h < last; h++) {
         const lines a = lines_of(c, x->rows, h / x->group), b = lines_of(c, to, h);
         if (project) {
-            pack(c, x, h, false, packed);
+            if (h == first || !param_is_shared(x))
+                pack(c, x, h, false, packed);
             multiply(c, a, b, x->out, x->in, packed);
         } else {
             each_row(c, to_unit, x->out, a, a, b);
@@ -378,7 +392,8 @@ static void rows_back(const att_call *c, const side *x, const att_tensor *from, 
         const lines sum = {r->spare, ATT_F32, a.outer, a.inner * x->in, a.inner, x->in};
         lines next = sum;
         next.at = line_at(&sum, a.outer * a.inner * x->in);
-        pack(c, x, h, true, r->packed);
+        if (h == 0 || !param_is_shared(x))
+            pack(c, x, h, true, r->packed);
         if (in_place(x, to, accumulate)) {
             multiply(c, a, b, x->in, x->out, r->packed);
             continue;

@@ -14,6 +14,7 @@ typedef struct kind {
     const att_modifier *modifier;
     const att_mask *mask;
     att_dtype dtype;
+    int64_t heads; /* 0: 1 */
     int64_t score_dim;
     float dropout;
     bool full; /* all pairs; else those of a window */
@@ -81,9 +82,10 @@ static void make_masks(call *c, const kind *k, int64_t length)
 static call make_call(const kind *k, int64_t queries, int64_t keys)
 {
     static const uint32_t id = 1;
+    const int64_t heads = k->heads ? k->heads : 1;
     const att_score *score = k->score ? k->score : &att_score_dot, *one = score->set ? score->set[0] : score;
     call c = {.spec = {.size = sizeof c.spec,
-                       .heads = 1,
+                       .heads = heads,
                        .head_dim = DIM,
                        .score = score,
                        .score_dim = k->score_dim,
@@ -96,10 +98,10 @@ static call make_call(const kind *k, int64_t queries, int64_t keys)
     att_tensor *const of_queries[] = {&c.args.q, &c.args.out, &c.grads.dout, &c.grads.dq};
     att_tensor *const of_keys[] = {&c.args.k, &c.args.v, &c.grads.dk, &c.grads.dv};
     for (int i = 0; i < 4; i++) {
-        make_numbers(&c, of_queries[i], k->dtype, ATT_DIMS(1, 1, queries, DIM));
-        make_numbers(&c, of_keys[i], k->dtype, ATT_DIMS(1, 1, keys, DIM));
+        make_numbers(&c, of_queries[i], k->dtype, ATT_DIMS(1, heads, queries, DIM));
+        make_numbers(&c, of_keys[i], k->dtype, ATT_DIMS(1, heads, keys, DIM));
     }
-    make_numbers(&c, &c.args.lse, ATT_F32, ATT_DIMS(1, 1, queries));
+    make_numbers(&c, &c.args.lse, ATT_F32, ATT_DIMS(1, heads, queries));
     for (int i = 0; i < ATT_MAX_PARAMS; i++)
         make_stage_param(&c, &c.args.score_param[i], &c.grads.dscore_param[i], &one->param[i], false, keys);
     if (k->modifier) {
@@ -196,25 +198,31 @@ static void memory_grows_with_the_length_and_not_with_its_square(void **state)
         check_growth(&others[i]);
 }
 
-/* Looking at some rows costs these rows, one row of scores to work in, and tiles. */
+/* Looking at some rows costs a row of scores to work in, tiles, and rows of that head alone where the score prepares
+ * them: those of q and k, and the same before as floats. */
 static void weights_of_some_rows_take_no_memory_for_the_others(void **state)
 {
     (void)state;
-    enum { ROWS = 3 };
-    fail_alloc f = {0};
-    att_ctx *ctx = open_counting(&f);
-    att_plan *plan = NULL;
-    call c = make_call(&(kind){.full = true}, LONGEST, LONGEST);
+    enum { ROWS = 3, HEADS = 10 };
+    static const kind kinds[] = {{.name = "dot", .heads = HEADS},
+                                 {.name = "general", .heads = HEADS, .score = &att_score_general, .dtype = ATT_F16},
+                                 {.name = "cosine", .heads = HEADS, .score = &att_score_cosine}};
     float *weights = check_numbers(ROWS * LONGEST, 1);
-    succeeds("weights", ctx, att_plan_new(ctx, &c.spec, &plan));
-    const long before = f.bytes;
-    f.peak = before;
-    succeeds("weights", ctx, att_weights(plan, &c.args, 0, 0, LONGEST - ROWS, ROWS, weights));
-    assert_true(f.peak - before <= FIXED + (long)sizeof(float) * LONGEST);
+    for (int i = 0; i < COUNT(kinds); i++) {
+        fail_alloc f = {0};
+        att_ctx *ctx = open_counting(&f);
+        att_plan *plan = NULL;
+        call c = make_call(&kinds[i], LONGEST, LONGEST);
+        succeeds("weights", ctx, att_plan_new(ctx, &c.spec, &plan));
+        const long before = f.bytes;
+        f.peak = before;
+        succeeds("weights", ctx, att_weights(plan, &c.args, 0, HEADS - 2, LONGEST - ROWS, ROWS, weights));
+        assert_true(f.peak - before <= FIXED + 4 * LONGEST * (1 + (i > 0 ? 4 * DIM : 0)));
+        att_plan_free(plan);
+        att_close(ctx);
+        drop_call(&c);
+    }
     free(weights);
-    att_plan_free(plan);
-    att_close(ctx);
-    drop_call(&c);
 }
 
 /* ---- and what was said */

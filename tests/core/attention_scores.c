@@ -141,8 +141,9 @@ static void weights_are_those_of_the_definition(void **state)
 {
     (void)state;
     att_ctx *ctx = check_open(NULL, 2);
-    for (int k = 0; k < N_KINDS; k++) {
-        test_call c = make_call(&kinds[k], (sizes){2, 4, 2, 40, 33, 20, 28, 18, 8}, false);
+    for (int i = 0; i < 2 * N_KINDS; i++) {
+        const int k = i / 2;
+        test_call c = make_call(&kinds[k], (sizes){2, 4, 2, 40, 33, 20, 28, 18, 8}, i % 2);
         att_plan *plan = plan_of(ctx, &c.spec);
         const att_call call = call_of(plan, &c.args);
         att_site at;
