@@ -307,7 +307,7 @@ static void run_item(const job *j, int64_t item, scratch *w)
     att_site_clear(call->plan, &at, used, last);
 }
 
-static void run_task(void *arg, int i, int thread)
+static void run_task(void *arg, int64_t i, int thread)
 {
     const job *j = arg;
     scratch w;
@@ -373,7 +373,7 @@ static att_status attend(const att_call *call)
     if (memory) {
         deal(&j);
         if (j.tasks > 0)
-            att_parallel(ctx, (int)j.tasks, run_task, &j);
+            att_parallel_shares(ctx, j.tasks, run_task, &j);
     }
     att_free(ctx, j.first);
     give_scratch(plan, cached, j.memory);

@@ -1,15 +1,5 @@
 #include "gemm/gemm.h"
 
-#include <stdatomic.h>
-
-enum { CACHE_LINE = 64, MAX_SHARES = 64 };
-
-/* Tasks of one thread, [next, end). */
-typedef struct share {
-    _Alignas(CACHE_LINE) atomic_llong next;
-    int64_t end;
-} share;
-
 typedef struct job {
     const att_kernels *kernels;
     int64_t m, n, k;
@@ -21,8 +11,6 @@ typedef struct job {
     const att_epilogue *e;
     int64_t rows, row_tasks;  /* of one task, and how many such there are */
     int64_t n_panels, groups; /* of the weights, and tasks that they are dealt to */
-    int shares;
-    share share[MAX_SHARES];
     /* packing */
     const float *b;
     int64_t stride_n, stride_k;
@@ -56,8 +44,10 @@ void att_gemm_pack(att_ctx *ctx, int64_t n, int64_t k, const float *b, int64_t s
     att_parallel(ctx, (int)j.groups, pack_task, &j);
 }
 
-static void gemm_task(const job *j, int64_t i)
+static void gemm_task(void *arg, int64_t i, int thread)
 {
+    (void)thread;
+    const job *j = arg;
     const int64_t row = i % j->row_tasks * j->rows, group = i / j->row_tasks;
     const int64_t first = j->n_panels * group / j->groups, last = j->n_panels * (group + 1) / j->groups;
     att_epilogue e = {0};
@@ -68,19 +58,6 @@ static void gemm_task(const job *j, int64_t i)
     }
     j->kernels->gemm(min(j->rows, j->m - row), j->n, j->k, j->a + row * j->lda, j->lda, j->packed, first, last,
                      j->c + row * j->ldc, j->ldc, j->e ? &e : NULL);
-}
-
-/* Strand i takes the tasks of its own share, then what others have left of theirs. So from call to call a thread meets
- * the same panels and writes the same part of C, which stay in its cache, and yet nobody waits for a slow one. */
-static void gemm_strand(void *arg, int i, int thread)
-{
-    (void)thread;
-    job *j = arg;
-    for (int n = 0; n < j->shares; n++) {
-        share *own = &j->share[(i + n) % j->shares];
-        for (int64_t t; (t = atomic_fetch_add_explicit(&own->next, 1, memory_order_relaxed)) < own->end;)
-            gemm_task(j, t);
-    }
 }
 
 /* Tasks are some rows by some panels, a few for each thread: fewer and a slow thread is waited for, more and the
@@ -110,11 +87,5 @@ void att_gemm(att_ctx *ctx, int64_t m, int64_t n, int64_t k, const float *a, int
     /* as many groups of panels as give each thread its tasks, and each thread as many of them */
     j.groups = threads == 1 ? 1 : blocks(blocks((int64_t)threads * TASKS_PER_THREAD, j.row_tasks), threads) * threads;
     j.groups = min(j.groups, j.n_panels);
-    const int64_t tasks = j.row_tasks * j.groups;
-    j.shares = (int)min(min(threads, MAX_SHARES), tasks);
-    for (int i = 0; i < j.shares; i++) {
-        atomic_init(&j.share[i].next, tasks * i / j.shares);
-        j.share[i].end = tasks * (i + 1) / j.shares;
-    }
-    att_parallel(ctx, j.shares, gemm_strand, &j);
+    att_parallel_shares(ctx, j.row_tasks * j.groups, gemm_task, &j);
 }

@@ -58,15 +58,22 @@ ATT_INLINE void soften_as(const int vectors, const bool holes, int n_runs, const
                           float *sum, float *rescale)
 {
     const vf log2e = v_set((float)ATT_LOG2_E);
-    vf top[ATT_PANEL_VECTORS], base[ATT_PANEL_VECTORS], total[ATT_PANEL_VECTORS];
+    vf top[ATT_PANEL_VECTORS], odd[ATT_PANEL_VECTORS], base[ATT_PANEL_VECTORS], total[ATT_PANEL_VECTORS];
     ATT_UNROLL (v, vectors)
-        top[v] = nothing();
-    for (int r = 0; r < n_runs; r++)
-        for (int64_t k = run[r].first; k < run[r].last; k++)
+        top[v] = odd[v] = nothing();
+    for (int r = 0; r < n_runs; r++) { /* two at a time: a maximum waits for the one before it */
+        int64_t k = run[r].first;
+        for (; k + 1 < run[r].last; k += 2)
+            ATT_UNROLL (v, vectors) {
+                top[v] = v_max(v_load(s + k * PANEL + v * ATT_LANES), top[v]);
+                odd[v] = v_max(v_load(s + (k + 1) * PANEL + v * ATT_LANES), odd[v]);
+            }
+        for (; k < run[r].last; k++)
             ATT_UNROLL (v, vectors)
                 top[v] = v_max(v_load(s + k * PANEL + v * ATT_LANES), top[v]);
+    }
     ATT_UNROLL (v, vectors) {
-        top[v] = v_max(v_mul(top[v], log2e), v_load(max + v * ATT_LANES));
+        top[v] = v_max(v_mul(v_max(odd[v], top[v]), log2e), v_load(max + v * ATT_LANES));
         /* nothing attended yet: any finite base will do */
         base[v] = v_select(v_lt(top[v], v_set(-FLT_MAX)), v_set(0), top[v]);
         v_store(rescale + v * ATT_LANES, v_exp2(v_sub(v_load(max + v * ATT_LANES), base[v])));
