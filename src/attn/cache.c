@@ -206,6 +206,22 @@ static const char *row_of(const att_tensor *t, int64_t sequence, int64_t head, i
     return (const char *)t->data + element * (int64_t)att_dtype_size(t->dtype);
 }
 
+/* Key [key_dim] becomes a column of its panel; the first of a panel clears the others. */
+static void pack_key(const att_cache *c, int64_t at, const void *key, char *packed)
+{
+    const int64_t panel = c->kernels->panel, lane = at % panel, dim = c->key_dim;
+    const size_t element = att_dtype_size(c->dtype);
+    char *to = packed + (size_t)((at - lane) * dim) * element;
+    if (lane == 0)
+        memset(to, 0, (size_t)(panel * dim) * element);
+    if (c->dtype == ATT_F32)
+        for (int64_t d = 0; d < dim; d++)
+            ((float *)(void *)to)[d * panel + lane] = ((const float *)key)[d];
+    else
+        for (int64_t d = 0; d < dim; d++)
+            ((uint16_t *)(void *)to)[d * panel + lane] = ((const uint16_t *)key)[d];
+}
+
 static void add_head(const addition *a, int64_t sequence, int64_t head)
 {
     const att_cache *c = a->cache;
@@ -216,10 +232,10 @@ static void add_head(const addition *a, int64_t sequence, int64_t head)
         char *keys = (char *)((page *)h->page[(h->length + done) / ATT_KEY_BLOCK] + 1) + (size_t)head * c->head_bytes;
         char *values = keys + c->keys_bytes + (size_t)at * row;
         count = a->n - done < left ? a->n - done : left;
-        c->kernels->few_pack((int)c->dtype, at, count, c->key_dim, row_of(a->k, sequence, head, done),
-                             a->k->stride[a->k->rank - 2], keys);
-        for (int64_t i = 0; i < count; i++)
+        for (int64_t i = 0; i < count; i++) {
+            pack_key(c, at + i, row_of(a->k, sequence, head, done + i), keys);
             memcpy(values + (size_t)i * row, row_of(a->v, sequence, head, done + i), row);
+        }
     }
 }
 

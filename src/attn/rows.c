@@ -8,6 +8,9 @@ static char *row_at(const att_rows *r, int64_t row)
     return (char *)r->at + row * r->stride * (int64_t)att_dtype_size(r->dtype);
 }
 
+typedef void convert(int64_t n, const uint16_t *x, float *y);
+static convert *conversion(const att_kernels *k, att_dtype t) { return t == ATT_F16 ? k->from_f16 : k->from_bf16; }
+
 att_rows att_rows_block(const att_rows *r, int64_t first)
 {
     att_rows block = *r;
@@ -16,18 +19,36 @@ att_rows att_rows_block(const att_rows *r, int64_t first)
     return block;
 }
 
+/* y [n, dim] = the first n keys of a block that is packed, some numbers of a panel at a time */
+static void unpack(const att_kernels *k, const att_rows *block, int64_t n, int64_t dim, float *y)
+{
+    enum { CHUNK = 64 };
+    const int64_t panel = k->panel;
+    float piece[CHUNK * ATT_MAX_PANEL], ones[ATT_MAX_PANEL];
+    for (int i = 0; i < ATT_MAX_PANEL; i++)
+        ones[i] = 1;
+    for (int64_t row = 0; row < n; row += panel)
+        for (int64_t d = 0; d < dim; d += CHUNK) {
+            const int64_t rows = n - row < panel ? n - row : panel, numbers = dim - d < CHUNK ? dim - d : CHUNK;
+            const int64_t at = row * dim + d * panel;
+            const float *x = block->dtype == ATT_F32 ? (const float *)block->at + at : piece;
+            if (block->dtype != ATT_F32)
+                conversion(k, block->dtype)(numbers * panel, (const uint16_t *)block->at + at, piece);
+            k->turn_out(rows, numbers, x, ones, y + row * dim + d, dim);
+        }
+}
+
 att_floats att_rows_read(const att_kernels *k, const att_rows *r, int64_t first, int64_t n, int64_t dim, float *buffer)
 {
     const att_rows block = att_rows_block(r, first);
     if (block.panel) {
-        k->few_unpack((int)block.dtype, n, dim, block.at, buffer);
+        unpack(k, &block, n, dim, buffer);
         return (att_floats){buffer, dim};
     }
     if (block.dtype == ATT_F32)
         return (att_floats){block.at, block.stride};
-    void (*const convert)(int64_t, const uint16_t *, float *) = block.dtype == ATT_F16 ? k->from_f16 : k->from_bf16;
     for (int64_t i = 0; i < n; i++)
-        convert(dim, (const uint16_t *)block.at + i * block.stride, buffer + i * dim);
+        conversion(k, block.dtype)(dim, (const uint16_t *)block.at + i * block.stride, buffer + i * dim);
     return (att_floats){buffer, dim};
 }
 

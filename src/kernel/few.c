@@ -22,21 +22,44 @@ enum {
     PIECE = 16,              /* keys that stay in the first-level cache while other queries and columns use them */
     FAR = 64,                /* keys: how long before they are fetched */
     NEAR = 8,                /* and, into the first-level cache */
-    LINE = 64                /* bytes */
+    AHEAD = 32,              /* the same for rows that are converted, from memory to the first-level cache */
+    LINE = 64,               /* bytes */
+    CHUNK = 128              /* numbers of rows of another type, of PANEL keys, that are converted together */
 };
 
-ATT_INLINE int64_t bytes_of(const int type, int64_t n) { return n * (type == ATT_F32 ? 4 : 2); }
-ATT_INLINE const void *at(const int type, const void *x, int64_t i) { return (const char *)x + bytes_of(type, i); }
-
 /* n numbers, at most a vector of them; 0 behind. */
-ATT_INLINE vf load(const int type, const void *x, int n)
+ATT_INLINE vf load(const float *x, int n) { return n == ATT_LANES ? v_load(x) : v_load_n(x, n); }
+
+/* What is not f32 is converted piece by piece, into memory that stays in the first-level cache. */
+static int64_t bytes_of(int type, int64_t n) { return n * (type == ATT_F32 ? 4 : 2); }
+ATT_INLINE void convert_as(const int type, int64_t n, const uint16_t *x, int64_t ahead, float *y)
 {
-    if (type == ATT_F32)
-        return n == ATT_LANES ? v_load(x) : v_load_n(x, n);
-    uint16_t rest[ATT_LANES] = {0};
-    if (n < ATT_LANES)
-        x = memcpy(rest, x, (size_t)n * sizeof *rest);
-    return type == ATT_F16 ? v_from_f16(x) : v_from_bf16(x);
+    int64_t i = 0;
+    for (; i + 2 * ATT_LANES <= n; i += 2 * ATT_LANES) {
+        __builtin_prefetch((const void *)((uintptr_t)(x + i) + (uintptr_t)ahead * sizeof *x), 0, 3);
+        v_store(y + i, type == ATT_F16 ? v_from_f16(x + i) : v_from_bf16(x + i));
+        v_store(y + i + ATT_LANES, type == ATT_F16 ? v_from_f16(x + i + ATT_LANES) : v_from_bf16(x + i + ATT_LANES));
+    }
+    for (; i < n; i += ATT_LANES) {
+        uint16_t rest[ATT_LANES] = {0};
+        const int count = n - i < ATT_LANES ? (int)(n - i) : ATT_LANES;
+        memcpy(rest, x + i, (size_t)count * sizeof *x);
+        v_store_n(y + i, type == ATT_F16 ? v_from_f16(rest) : v_from_bf16(rest), count);
+    }
+}
+/* y [n] = x [n]; what lies `ahead` numbers behind x is fetched */
+static void convert(int type, int64_t n, const void *x, int64_t ahead, float *y)
+{
+    if (type == ATT_F16)
+        convert_as(ATT_F16, n, x, ahead, y);
+    else
+        convert_as(ATT_BF16, n, x, ahead, y);
+}
+/* rows [rows, n] of x, a stride apart, to y [rows][y_stride] */
+static void convert_rows(int type, int64_t rows, int64_t n, const void *x, int64_t stride, float *y, int64_t y_stride)
+{
+    for (int64_t i = 0; i < rows; i++)
+        convert(type, n, (const char *)x + bytes_of(type, i * stride), AHEAD * stride, y + i * y_stride);
 }
 
 /* What will be read, line after line: rows of `bytes`, a stride apart. Addresses behind the memory do no harm. */
@@ -45,10 +68,10 @@ typedef struct feed {
     uintptr_t bytes, stride;
 } feed;
 
-ATT_INLINE feed feed_of(const int type, int64_t dim, const void *k, int64_t stride)
+ATT_INLINE feed feed_of(int64_t dim, const float *k, int64_t stride)
 {
-    const uintptr_t step = (uintptr_t)bytes_of(type, stride), row = (uintptr_t)k + FAR * step;
-    return (feed){row, row, (FAR - NEAR) * step, (uintptr_t)bytes_of(type, dim), step};
+    const uintptr_t step = (uintptr_t)stride * sizeof *k, row = (uintptr_t)k + FAR * step;
+    return (feed){row, row, (FAR - NEAR) * step, (uintptr_t)dim * sizeof *k, step};
 }
 
 ATT_INLINE void feed_line(feed *f)
@@ -63,25 +86,25 @@ ATT_INLINE void feed_line(feed *f)
 /* ---- scores */
 
 /* A vector of keys, [rows, dim], by n queries: squares of keys are turned on the way. n is a constant where this is
- * inlined. */
-ATT_INLINE void score_rows(const int type, const int n, int rows, int64_t dim, const void *k, int64_t stride, feed *f,
+ * inlined. more: s has the sums of earlier numbers. */
+ATT_INLINE void score_rows(const int n, bool more, int rows, int64_t dim, const float *k, int64_t stride, feed *f,
                            const float *q, int64_t q_stride, float *s, int64_t s_stride)
 {
     vf acc[QUERIES];
     ATT_UNROLL (i, n)
-        acc[i] = v_set(0);
+        acc[i] = more ? v_load(s + i * s_stride) : v_set(0);
     for (int64_t d = 0; d < dim; d += ATT_LANES) {
         const int columns = dim - d < ATT_LANES ? (int)(dim - d) : ATT_LANES;
         vf x[ATT_LANES];
         if (rows == ATT_LANES && columns == ATT_LANES) {
             ATT_UNROLL (r, ATT_LANES) {
-                x[r] = load(type, at(type, k, r * stride + d), ATT_LANES);
-                if (bytes_of(type, (r + 1) * ATT_LANES) % LINE == 0)
+                x[r] = v_load(k + r * stride + d);
+                if ((r + 1) * ATT_LANES * (int)sizeof *k % LINE == 0)
                     feed_line(f);
             }
         } else {
             ATT_UNROLL (r, ATT_LANES)
-                x[r] = r < rows ? load(type, at(type, k, r * stride + d), columns) : v_set(0);
+                x[r] = r < rows ? load(k + r * stride + d, columns) : v_set(0);
         }
         v_transpose(x);
         ATT_UNROLL (c, ATT_LANES)
@@ -93,65 +116,74 @@ ATT_INLINE void score_rows(const int type, const int n, int rows, int64_t dim, c
         v_store(s + i * s_stride, acc[i]);
 }
 
-/* A panel of keys, of which `vectors` are used, by n queries. */
-ATT_INLINE void score_panel(const int type, const int n, const int vectors, int64_t dim, const void *k, const float *q,
-                            int64_t q_stride, float *s, int64_t s_stride)
+/* A panel of keys by n queries. */
+ATT_INLINE void score_panel(const int n, bool more, int64_t dim, const float *k, const float *q, int64_t q_stride,
+                            float *s, int64_t s_stride)
 {
     vf acc[QUERIES][ATT_PANEL_VECTORS];
     ATT_UNROLL (i, n)
-        ATT_UNROLL (v, vectors)
-            acc[i][v] = v_set(0);
+        ATT_UNROLL (v, ATT_PANEL_VECTORS)
+            acc[i][v] = more ? v_load(s + i * s_stride + v * ATT_LANES) : v_set(0);
     for (int64_t d = 0; d < dim; d++) {
         vf x[ATT_PANEL_VECTORS];
-        ATT_UNROLL (v, vectors)
-            x[v] = v_keep(load(type, at(type, k, d * PANEL + v * ATT_LANES), ATT_LANES));
+        ATT_UNROLL (v, ATT_PANEL_VECTORS)
+            x[v] = v_keep(v_load(k + d * PANEL + v * ATT_LANES));
         ATT_UNROLL (i, n) {
             const vf y = v_set(q[i * q_stride + d]);
-            ATT_UNROLL (v, vectors)
+            ATT_UNROLL (v, ATT_PANEL_VECTORS)
                 acc[i][v] = v_fma(x[v], y, acc[i][v]);
         }
     }
     ATT_UNROLL (i, n)
-        ATT_UNROLL (v, vectors)
+        ATT_UNROLL (v, ATT_PANEL_VECTORS)
             v_store(s + i * s_stride + v * ATT_LANES, acc[i][v]);
 }
 
-ATT_INLINE void score_queries(const int type, const int n, bool packed, int64_t keys, int64_t dim, const void *k,
+ATT_INLINE void score_queries(const int n, bool packed, bool more, int64_t keys, int64_t dim, const float *k,
                               int64_t stride, const float *q, int64_t q_stride, float *s, int64_t s_stride)
 {
-    feed f = feed_of(type, dim, k, stride);
+    feed f = feed_of(dim, k, stride);
     if (packed)
         for (int64_t j = 0; j < keys; j += PANEL)
-            score_panel(type, n, ATT_PANEL_VECTORS, dim, at(type, k, j * dim), q, q_stride, s + j, s_stride);
+            score_panel(n, more, dim, k + j * dim, q, q_stride, s + j, s_stride);
     else
         for (int64_t j = 0; j < keys; j += ATT_LANES)
-            score_rows(type, n, keys - j < ATT_LANES ? (int)(keys - j) : ATT_LANES, dim, at(type, k, j * stride),
-                       stride, &f, q, q_stride, s + j, s_stride);
+            score_rows(n, more, keys - j < ATT_LANES ? (int)(keys - j) : ATT_LANES, dim, k + j * stride, stride, &f, q,
+                       q_stride, s + j, s_stride);
 }
 
-ATT_INLINE void scores_as(const int type, int n, bool packed, int64_t keys, int64_t dim, const void *k, int64_t stride,
-                          const float *q, int64_t q_stride, float *s, int64_t s_stride)
+static void score_floats(int n, bool packed, bool more, int64_t keys, int64_t dim, const float *k, int64_t stride,
+                         const float *q, int64_t q_stride, float *s, int64_t s_stride)
 {
     for (; n >= QUERIES; n -= QUERIES, q += QUERIES * q_stride, s += QUERIES * s_stride)
-        score_queries(type, QUERIES, packed, keys, dim, k, stride, q, q_stride, s, s_stride);
+        score_queries(QUERIES, packed, more, keys, dim, k, stride, q, q_stride, s, s_stride);
     if (n == 3)
-        score_queries(type, 3, packed, keys, dim, k, stride, q, q_stride, s, s_stride);
+        score_queries(3, packed, more, keys, dim, k, stride, q, q_stride, s, s_stride);
     else if (n == 2)
-        score_queries(type, 2, packed, keys, dim, k, stride, q, q_stride, s, s_stride);
+        score_queries(2, packed, more, keys, dim, k, stride, q, q_stride, s, s_stride);
     else if (n == 1)
-        score_queries(type, 1, packed, keys, dim, k, stride, q, q_stride, s, s_stride);
+        score_queries(1, packed, more, keys, dim, k, stride, q, q_stride, s, s_stride);
 }
 
 /* s [n][keys] = q [n, dim] k^T, written to a whole panel; k [keys, dim], or packed and stride is not used. */
 static void few_scores(int type, int n, bool packed, int64_t keys, int64_t dim, const void *k, int64_t stride,
                        const float *q, int64_t q_stride, float *s, int64_t s_stride)
 {
-    if (type == ATT_F32)
-        scores_as(ATT_F32, n, packed, keys, dim, k, stride, q, q_stride, s, s_stride);
-    else if (type == ATT_F16)
-        scores_as(ATT_F16, n, packed, keys, dim, k, stride, q, q_stride, s, s_stride);
-    else
-        scores_as(ATT_BF16, n, packed, keys, dim, k, stride, q, q_stride, s, s_stride);
+    float piece[PANEL * CHUNK];
+    if (type == ATT_F32) {
+        score_floats(n, packed, false, keys, dim, k, stride, q, q_stride, s, s_stride);
+        return;
+    }
+    for (int64_t j = 0; j < keys; j += PANEL)
+        for (int64_t d = 0; d < dim; d += CHUNK) {
+            const int64_t rows = keys - j < PANEL ? keys - j : PANEL, numbers = dim - d < CHUNK ? dim - d : CHUNK;
+            const char *from = (const char *)k + bytes_of(type, packed ? j * dim + d * PANEL : j * stride + d);
+            if (packed)
+                convert(type, numbers * PANEL, from, AHEAD * dim, piece);
+            else
+                convert_rows(type, rows, numbers, from, stride, piece, CHUNK);
+            score_floats(n, packed, d > 0, rows, numbers, piece, CHUNK, q + d, q_stride, s + j, s_stride);
+        }
 }
 
 /* ---- softmax */
@@ -205,24 +237,21 @@ static void few_soften(int n, int n_runs, const att_run *run, float *s, int64_t 
 /* ---- weighted values */
 
 /* Keys [first, last): n queries by some vectors of the values, or by one vector of `columns` numbers. */
-ATT_INLINE void weigh_tile(const int type, const int n, const int vectors, int columns, bool far, int64_t first,
-                           int64_t last, const void *v, int64_t stride, const float *p, int64_t p_stride, float *o,
-                           int64_t o_stride)
+ATT_INLINE void weigh_tile(const int n, const int vectors, int columns, bool far, int64_t first, int64_t last,
+                           const float *v, int64_t stride, const float *p, int64_t p_stride, float *o, int64_t o_stride)
 {
     vf acc[PAIR][WIDE];
     ATT_UNROLL (i, n)
         ATT_UNROLL (c, vectors)
             acc[i][c] = v_load(o + i * o_stride + c * ATT_LANES);
     for (int64_t k = first; k < last; k++) {
-        const void *row = at(type, v, k * stride);
+        const float *row = v + k * stride;
         vf x[WIDE];
         ATT_UNROLL (c, vectors)
-            x[c] = v_keep(load(type, at(type, row, c * ATT_LANES), columns));
-        if (far) {
-            const uintptr_t ahead = (uintptr_t)row + (uintptr_t)bytes_of(type, FAR * stride);
-            for (int64_t b = 0; b < bytes_of(type, vectors * ATT_LANES); b += LINE)
-                __builtin_prefetch((const void *)(ahead + (uintptr_t)b), 0, 2);
-        }
+            x[c] = v_keep(load(row + c * ATT_LANES, columns));
+        if (far)
+            for (int64_t b = 0; b < vectors * ATT_LANES; b += LINE / (int64_t)sizeof *row)
+                __builtin_prefetch((const void *)((uintptr_t)row + (uintptr_t)(FAR * stride + b) * sizeof *row), 0, 2);
         ATT_UNROLL (i, n) {
             const vf y = v_set(p[i * p_stride + k]);
             ATT_UNROLL (c, vectors)
@@ -234,37 +263,43 @@ ATT_INLINE void weigh_tile(const int type, const int n, const int vectors, int c
             v_store(o + i * o_stride + c * ATT_LANES, acc[i][c]);
 }
 
-ATT_INLINE void weigh_queries(const int type, const int n, bool far, int64_t first, int64_t last, int64_t dim,
-                              const void *v, int64_t stride, const float *p, int64_t p_stride, float *o,
-                              int64_t o_stride)
+ATT_INLINE void weigh_queries(const int n, bool far, int64_t first, int64_t last, int64_t dim, const float *v,
+                              int64_t stride, const float *p, int64_t p_stride, float *o, int64_t o_stride)
 {
     int64_t d = 0;
     for (; d + WIDE * ATT_LANES <= dim; d += WIDE * ATT_LANES)
-        weigh_tile(type, n, WIDE, ATT_LANES, far, first, last, at(type, v, d), stride, p, p_stride, o + d, o_stride);
+        weigh_tile(n, WIDE, ATT_LANES, far, first, last, v + d, stride, p, p_stride, o + d, o_stride);
     for (; d + WIDE / 2 * ATT_LANES <= dim; d += WIDE / 2 * ATT_LANES)
-        weigh_tile(type, n, WIDE / 2, ATT_LANES, far, first, last, at(type, v, d), stride, p, p_stride, o + d,
-                   o_stride);
-    for (; d + ATT_LANES <= dim; d += ATT_LANES)
-        weigh_tile(type, n, 1, ATT_LANES, far, first, last, at(type, v, d), stride, p, p_stride, o + d, o_stride);
-    if (d < dim)
-        weigh_tile(type, n, 1, (int)(dim - d), far, first, last, at(type, v, d), stride, p, p_stride, o + d, o_stride);
+        weigh_tile(n, WIDE / 2, ATT_LANES, far, first, last, v + d, stride, p, p_stride, o + d, o_stride);
+    for (; d < dim; d += ATT_LANES)
+        weigh_tile(n, 1, dim - d < ATT_LANES ? (int)(dim - d) : ATT_LANES, far, first, last, v + d, stride, p, p_stride,
+                   o + d, o_stride);
 }
 
-ATT_INLINE void weigh_as(const int type, int n, int n_runs, const att_run *run, int64_t dim, const void *v,
-                         int64_t stride, const float *p, int64_t p_stride, float *o, int64_t o_stride)
+/* Keys [first, last), pieces of them by all queries. */
+static void weigh_floats(int n, bool far, int64_t first, int64_t last, int64_t dim, const float *v, int64_t stride,
+                         const float *p, int64_t p_stride, float *o, int64_t o_stride)
 {
-    /* more than one pass: not line after line */
-    const bool far = n > PAIR || (dim != WIDE * ATT_LANES && dim != WIDE / 2 * ATT_LANES);
-    for (int r = 0; r < n_runs; r++)
-        for (int64_t k = run[r].first; k < run[r].last; k += PIECE) {
-            const int64_t last = run[r].last - k < PIECE ? run[r].last : k + PIECE;
-            int i = 0;
-            for (; i + PAIR <= n; i += PAIR)
-                weigh_queries(type, PAIR, far, k, last, dim, v, stride, p + i * p_stride, p_stride, o + i * o_stride,
-                              o_stride);
-            if (i < n)
-                weigh_queries(type, 1, far, k, last, dim, v, stride, p + i * p_stride, p_stride, o + i * o_stride,
-                              o_stride);
+    for (int64_t k = first; k < last; k += PIECE) {
+        const int64_t end = last - k < PIECE ? last : k + PIECE;
+        int i = 0;
+        for (; i + PAIR <= n; i += PAIR)
+            weigh_queries(PAIR, far, k, end, dim, v, stride, p + i * p_stride, p_stride, o + i * o_stride, o_stride);
+        if (i < n)
+            weigh_queries(1, far, k, end, dim, v, stride, p + i * p_stride, p_stride, o + i * o_stride, o_stride);
+    }
+}
+
+/* Keys [first, last) of another type. */
+static void weigh_short(int type, int n, int64_t first, int64_t last, int64_t dim, const void *v, int64_t stride,
+                        const float *p, int64_t p_stride, float *o, int64_t o_stride)
+{
+    float piece[PANEL * CHUNK];
+    for (int64_t k = first; k < last; k += PANEL)
+        for (int64_t d = 0; d < dim; d += CHUNK) {
+            const int64_t rows = last - k < PANEL ? last - k : PANEL, numbers = dim - d < CHUNK ? dim - d : CHUNK;
+            convert_rows(type, rows, numbers, (const char *)v + bytes_of(type, k * stride + d), stride, piece, CHUNK);
+            weigh_floats(n, false, 0, rows, numbers, piece, CHUNK, p + k, p_stride, o + d, o_stride);
         }
 }
 
@@ -273,17 +308,18 @@ ATT_INLINE void weigh_as(const int type, int n, int n_runs, const att_run *run, 
 static void few_weigh(int type, int n, int n_runs, const att_run *run, int64_t dim, const void *v, int64_t stride,
                       const float *p, int64_t p_stride, const float *rescale, float *o, int64_t o_stride)
 {
+    /* more than one pass: not line after line */
+    const bool far = n > PAIR || (dim != WIDE * ATT_LANES && dim != WIDE / 2 * ATT_LANES);
     for (int i = 0; i < n; i++)
         for (int64_t d = 0; d < dim; d += ATT_LANES) {
             float *x = o + i * o_stride + d;
             v_store(x, rescale ? v_mul(v_load(x), v_set(rescale[i])) : v_set(0));
         }
-    if (type == ATT_F32)
-        weigh_as(ATT_F32, n, n_runs, run, dim, v, stride, p, p_stride, o, o_stride);
-    else if (type == ATT_F16)
-        weigh_as(ATT_F16, n, n_runs, run, dim, v, stride, p, p_stride, o, o_stride);
-    else
-        weigh_as(ATT_BF16, n, n_runs, run, dim, v, stride, p, p_stride, o, o_stride);
+    for (int r = 0; r < n_runs; r++)
+        if (type == ATT_F32)
+            weigh_floats(n, far, run[r].first, run[r].last, dim, v, stride, p, p_stride, o, o_stride);
+        else
+            weigh_short(type, n, run[r].first, run[r].last, dim, v, stride, p, p_stride, o, o_stride);
 }
 
 /* ---- partial results */
@@ -307,89 +343,6 @@ static void few_close(int64_t dim, float inverse, float *o)
         v_store(o + d, v_fma(v_load(o + d), v_set(inverse), v_set(0)));
 }
 
-/* ---- keys in panels */
-
-/* The first n numbers of x. */
-ATT_INLINE void store(const int type, void *y, vf x, int n)
-{
-    if (type == ATT_F32 && n == ATT_LANES)
-        v_store(y, x);
-    else if (type == ATT_F32)
-        v_store_n(y, x, n);
-    else {
-        uint16_t codes[ATT_LANES];
-        if (type == ATT_F16)
-            v_to_f16(codes, x);
-        else
-            v_to_bf16(codes, x);
-        memcpy(y, codes, (size_t)n * sizeof *codes);
-    }
-}
-
-/* y [columns, rows] = x [rows, columns] turned, squares of them in registers. */
-ATT_INLINE void turn_as(const int from, const int to, int64_t rows, int64_t columns, const char *x, int64_t x_stride,
-                        char *y, int64_t y_stride)
-{
-    for (int64_t i = 0; i < rows; i += ATT_LANES)
-        for (int64_t j = 0; j < columns; j += ATT_LANES) {
-            const int r = rows - i < ATT_LANES ? (int)(rows - i) : ATT_LANES;
-            const int c = columns - j < ATT_LANES ? (int)(columns - j) : ATT_LANES;
-            const char *square = x + bytes_of(from, i * x_stride + j);
-            char *turned = y + bytes_of(to, j * y_stride + i);
-            vf t[ATT_LANES];
-            if (r == ATT_LANES && c == ATT_LANES) {
-                ATT_UNROLL (n, ATT_LANES)
-                    t[n] = load(from, square + bytes_of(from, n * x_stride), ATT_LANES);
-                v_transpose(t);
-                ATT_UNROLL (n, ATT_LANES)
-                    store(to, turned + bytes_of(to, n * y_stride), t[n], ATT_LANES);
-                continue;
-            }
-            for (int n = 0; n < ATT_LANES; n++)
-                t[n] = n < r ? load(from, square + bytes_of(from, n * x_stride), c) : v_set(0);
-            v_transpose(t);
-            for (int n = 0; n < c; n++)
-                store(to, turned + bytes_of(to, n * y_stride), t[n], r);
-        }
-}
-
-/* Keys x [n, dim] become the keys from `first` on in packed, of the same type; what is behind them in the last panel
- * becomes 0 where they begin it. */
-static void few_pack(int type, int64_t first, int64_t n, int64_t dim, const void *x, int64_t stride, void *packed)
-{
-    for (int64_t done = 0, count; done < n; done += count) {
-        const int64_t lane = (first + done) % PANEL;
-        const char *from = at(type, x, done * stride);
-        char *panel = (char *)packed + bytes_of(type, (first + done - lane) * dim);
-        count = n - done < PANEL - lane ? n - done : PANEL - lane;
-        if (lane == 0 && count < PANEL)
-            memset(panel, 0, (size_t)bytes_of(type, PANEL * dim));
-        panel += bytes_of(type, lane);
-        if (type == ATT_F32)
-            turn_as(ATT_F32, ATT_F32, count, dim, from, stride, panel, PANEL);
-        else if (type == ATT_F16)
-            turn_as(ATT_F16, ATT_F16, count, dim, from, stride, panel, PANEL);
-        else
-            turn_as(ATT_BF16, ATT_BF16, count, dim, from, stride, panel, PANEL);
-    }
-}
-
-/* y [n, dim] = the first n keys of packed */
-static void few_unpack(int type, int64_t n, int64_t dim, const void *packed, float *y)
-{
-    for (int64_t done = 0; done < n; done += PANEL) {
-        const int64_t count = n - done < PANEL ? n - done : PANEL;
-        const char *panel = at(type, packed, done * dim);
-        char *to = (char *)(y + done * dim);
-        if (type == ATT_F32)
-            turn_as(ATT_F32, ATT_F32, dim, count, panel, PANEL, to, dim);
-        else if (type == ATT_F16)
-            turn_as(ATT_F16, ATT_F32, dim, count, panel, PANEL, to, dim);
-        else
-            turn_as(ATT_BF16, ATT_F32, dim, count, panel, PANEL, to, dim);
-    }
-}
-
 void ATT_ISA(att_kernel_few)(att_kernels *k);
 void ATT_ISA(att_kernel_few)(att_kernels *k)
 {
@@ -398,6 +351,4 @@ void ATT_ISA(att_kernel_few)(att_kernels *k)
     k->few_weigh = few_weigh;
     k->few_merge = few_merge;
     k->few_close = few_close;
-    k->few_pack = few_pack;
-    k->few_unpack = few_unpack;
 }

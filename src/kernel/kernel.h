@@ -66,8 +66,6 @@ typedef struct att_kernels {
                       const float *p, int64_t p_stride, const float *rescale, float *o, int64_t o_stride);
     void (*few_close)(int64_t dim, float inverse, float *o);
     void (*few_merge)(int64_t dim, float *max, float *sum, float *o, float max2, float sum2, const float *o2);
-    void (*few_pack)(int type, int64_t first, int64_t n, int64_t dim, const void *x, int64_t stride, void *packed);
-    void (*few_unpack)(int type, int64_t n, int64_t dim, const void *packed, float *y);
 
     /* bf16.c: see there; NULL where pairs of bf16 cannot be multiplied */
     void (*turn_words)(int64_t rows, int64_t words, const float *x, int64_t stride, float *y);
