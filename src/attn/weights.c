@@ -101,6 +101,8 @@ att_status att_weights(const att_plan *plan, const att_attention_args *args, int
     if (q_first < 0 || q_count < 0 || q_count > at.place.tq || q_first > at.place.tq - q_count)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "queries from %lld, %lld of them, but the sequence has %lld",
                         (long long)q_first, (long long)q_count, (long long)at.place.tq);
+    if (!weights && q_count > 0 && at.place.tk > 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "weights is NULL");
     const int64_t panel = plan->kernels->panel;
     const int64_t dim = plan->q_dim, key_dim = plan->k_dim;
     scratch w = {.q = att_alloc(ctx,

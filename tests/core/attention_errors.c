@@ -117,18 +117,6 @@ static void too_long(operands *o, att_attention_spec *s)
     static const int64_t lengths[2] = {9, 10};
     o->args.k_lengths = lengths;
 }
-static void offsets_descend(operands *o, att_attention_spec *s)
-{
-    (void)s;
-    static const int64_t offsets[3] = {0, 6, 5};
-    o->args.q_offsets = offsets;
-    o->args.n_sequences = 2;
-    att_wrap(&o->args.q, o->q, ATT_F32, ATT_DIMS(5, 2, 8), NULL);
-    att_wrap(&o->args.k, o->k, ATT_F32, ATT_DIMS(5, 2, 8), NULL);
-    att_wrap(&o->args.v, o->v, ATT_F32, ATT_DIMS(5, 2, 8), NULL);
-    att_wrap(&o->args.out, o->out, ATT_F32, ATT_DIMS(5, 2, 8), NULL);
-    o->args.lse = (att_tensor){0};
-}
 static void mask_shape_is_wrong(operands *o, att_attention_spec *s)
 {
     s->mask[0] = &att_mask_boolean;
@@ -224,7 +212,83 @@ static void two_sinks(operands *o, att_attention_spec *s)
     s->modifier[0] = s->modifier[1] = &att_modifier_sink;
 }
 
+/* Five tokens one after the other, two sequences. */
+static void ragged(operands *o, const int64_t *offsets)
+{
+    att_tensor *const t[] = {&o->args.q, &o->args.k, &o->args.v, &o->args.out};
+    for (int i = 0; i < 4; i++)
+        att_wrap(t[i], t[i]->data, ATT_F32, ATT_DIMS(5, 2, 8), NULL);
+    o->args.lse = (att_tensor){0};
+    o->args.q_offsets = offsets;
+    o->args.n_sequences = 2;
+}
+static void offsets_descend(operands *o, att_attention_spec *s)
+{
+    static const int64_t offsets[3] = {0, 6, 5};
+    (void)s;
+    ragged(o, offsets);
+}
+static void offsets_begin_late(operands *o, att_attention_spec *s)
+{
+    static const int64_t offsets[3] = {1, 2, 5};
+    (void)s;
+    ragged(o, offsets);
+}
+static void offsets_end_early(operands *o, att_attention_spec *s)
+{
+    static const int64_t offsets[3] = {0, 2, 4};
+    (void)s;
+    ragged(o, offsets);
+}
+static void lengths_beside_offsets(operands *o, att_attention_spec *s)
+{
+    static const int64_t offsets[3] = {0, 2, 5};
+    (void)s;
+    ragged(o, offsets);
+    o->args.k_lengths = offsets;
+}
+static void fewer_sequences_than_none(operands *o, att_attention_spec *s)
+{
+    static const int64_t offsets[3] = {0, 2, 5};
+    (void)s;
+    ragged(o, offsets);
+    o->args.n_sequences = -1;
+}
+static void start_is_no_position(operands *o, att_attention_spec *s)
+{
+    static const int64_t starts[2] = {3, INT64_MAX};
+    s->align = ATT_ALIGN_STARTS;
+    o->args.q_starts = starts;
+}
+static const att_score empty_score = {.name = "nothing"};
+static void score_without_formula(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    s->score = &empty_score;
+}
+static const att_modifier empty_modifier = {.name = "nothing"};
+static void modifier_without_formula(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    s->modifier[0] = &att_modifier_sink;
+    s->modifier[1] = &empty_modifier;
+}
+static const att_mask empty_mask = {.name = "nothing"};
+static void mask_without_keep(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    s->mask[0] = &empty_mask;
+}
+
 static const wrong wrongs[] = {
+    {"q_offsets[0] = 1, expected 0", offsets_begin_late},
+    {"q_offsets[2] = 4 but q.dim[0] = 5", offsets_end_early},
+    {"args.k_lengths is given beside args.q_offsets", lengths_beside_offsets},
+    {"args.n_sequences is -1", fewer_sequences_than_none},
+    {"q_starts[1] = 9223372036854775807 is not a position", start_is_no_position},
+    {"spec.score has no formula", score_without_formula},
+    {"spec.modifier[1] has no formula", modifier_without_formula},
+    {"spec.mask[0] has no keep", mask_without_keep},
     {"spec.window_left is -2, expected -1 (unbounded) or a count of keys", window_is_negative},
     {"spec.window_right is 3, but the spec has no att_mask_window", window_not_wanted},
     {"spec.align is not given, but \"window\"", window_without_alignment},
@@ -308,6 +372,117 @@ static void running_out_of_memory_at_any_point_is_an_error_and_leaks_nothing(voi
     drop(&o);
 }
 
+static void weights_of_what_is_not_there_are_refused(void **state)
+{
+    (void)state;
+    const struct {
+        const char *sentence;
+        int64_t sequence, head, first, count;
+        bool null;
+    } wrong[] = {{"sequence is 2, but there are 2", 2, 0, 0, 1, false},
+                 {"sequence is -1, but there are 2", -1, 0, 0, 1, false},
+                 {"head is 2, but there are 2", 0, 2, 0, 1, false},
+                 {"queries from 4, 2 of them, but the sequence has 5", 0, 0, 4, 2, false},
+                 {"queries from -1, 2 of them, but the sequence has 5", 0, 0, -1, 2, false},
+                 {"queries from 9223372036854775807, 1 of them, but the sequence has 5", 0, 0, INT64_MAX, 1, false},
+                 {"queries from 0, -1 of them, but the sequence has 5", 0, 0, 0, -1, false},
+                 {"weights is NULL", 0, 0, 0, 1, true}};
+    att_ctx *ctx = check_open(NULL, 1);
+    operands o = make((shape){2, 2, 2, 5, 9, 8, 8});
+    const att_attention_spec s = spec_of(o.n);
+    att_plan *plan;
+    assert_int_equal(att_plan_new(ctx, &s, &plan), ATT_OK);
+    for (int i = 0; i < COUNT(wrong); i++) {
+        float weights[9] = {7};
+        assert_int_equal(att_weights(plan, &o.args, wrong[i].sequence, wrong[i].head, wrong[i].first, wrong[i].count,
+                                     wrong[i].null ? NULL : weights),
+                         ATT_ERR_ARGUMENT);
+        check_says(ctx, wrong[i].sentence);
+        assert_true(weights[0] == 7);
+    }
+    assert_int_equal(att_weights(plan, &o.args, 0, 0, 5, 0, NULL), ATT_OK);
+    att_plan_free(plan);
+    drop(&o);
+    att_close(ctx);
+}
+
+static void pieces_that_do_not_fit_are_not_merged(void **state)
+{
+    (void)state;
+    att_ctx *ctx = check_open(NULL, 1);
+    operands a = make((shape){2, 2, 2, 5, 9, 8, 8}), b = make(a.n), untouched = make(a.n);
+    const struct {
+        const char *sentence;
+        att_tensor out, lse, out2, lse2;
+    } wrong[] = {{"lse.rank = 0, expected 1..5", a.args.out, {0}, b.args.out, b.args.lse},
+                 {"lse2.rank = 0, expected 1..5", a.args.out, a.args.lse, b.args.out, {0}},
+                 {"out [2, 2, 5] has 3 dimensions but must have 4", a.args.lse, a.args.lse, b.args.out, b.args.lse},
+                 {"out (at", a.args.out, a.args.lse, a.args.out, b.args.lse},
+                 {"lse (at", a.args.out, a.args.lse, b.args.out, a.args.lse}};
+    for (int i = 0; i < COUNT(wrong); i++) {
+        assert_true(att_merge(ctx, &wrong[i].out, &wrong[i].lse, &wrong[i].out2, &wrong[i].lse2) != ATT_OK);
+        check_says(ctx, wrong[i].sentence);
+    }
+    assert_int_equal(att_merge(ctx, &a.args.out, NULL, &b.args.out, &b.args.lse), ATT_ERR_ARGUMENT);
+    check_says(ctx, "lse is NULL");
+    assert_same_bits(untouched.out, a.out, out_count(a.n));
+    drop(&a), drop(&b), drop(&untouched);
+    att_close(ctx);
+}
+
+/* A formula alone has no backward. */
+static void what_has_no_derivative_has_no_backward(void **state)
+{
+    (void)state;
+    const att_score score = {.name = "bell alone", .param = {own_score.param[0]}, .formula = bell};
+    const att_modifier modifier = {.name = "wave alone", .param = own_modifier.param, .formula = wave};
+    att_ctx *ctx = check_open(NULL, 1);
+    for (int i = 0; i < 2; i++) {
+        operands o = make((shape){1, 1, 1, 5, 9, 8, 8});
+        att_attention_spec s = spec_of(o.n);
+        att_attention_grads g = {.size = sizeof g, .dout = o.args.out};
+        att_plan *plan;
+        s.score = i ? NULL : &score;
+        s.modifier[0] = i ? &modifier : NULL;
+        if (i)
+            att_wrap(&o.args.modifier_param[0], o.bias, ATT_F32, ATT_DIMS(1), NULL);
+        else
+            att_wrap(&o.args.score_param[0], o.bias, ATT_F32, ATT_DIMS(1, 8), NULL);
+        assert_int_equal(att_plan_new(ctx, &s, &plan), ATT_OK);
+        assert_int_equal(att_forward(plan, &o.args), ATT_OK);
+        assert_int_equal(att_backward(plan, &o.args, &g), ATT_ERR_UNSUPPORTED);
+        check_says(ctx, i ? "\"wave alone\" has no derivative" : "\"bell alone\" has no derivative");
+        att_plan_free(plan);
+        drop(&o);
+    }
+    att_close(ctx);
+}
+
+static void a_call_can_be_cancelled(void **state)
+{
+    (void)state;
+    volatile int cancel = 0;
+    att_ctx *ctx;
+    att_plan *plan;
+    operands o = make((shape){1, 2, 2, 70, 300, 8, 8});
+    const att_attention_spec s = spec_of(o.n);
+    float *dout = check_numbers(out_count(o.n), 1), *dq = check_numbers(2 * 70 * 8, 2);
+    att_attention_grads g = {.size = sizeof g, .dout = o.args.out, .dq = o.args.q};
+    g.dout.data = dout;
+    g.dq.data = dq;
+    assert_int_equal(att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 2, .cancel = &cancel)), ATT_OK);
+    assert_int_equal(att_plan_new(ctx, &s, &plan), ATT_OK);
+    for (int i = 0; i < 2; i++) {
+        cancel = 1;
+        assert_int_equal(i ? att_backward(plan, &o.args, &g) : att_forward(plan, &o.args), ATT_ERR_CANCELLED);
+        cancel = 0;
+        assert_int_equal(i ? att_backward(plan, &o.args, &g) : att_forward(plan, &o.args), ATT_OK);
+    }
+    att_plan_free(plan);
+    att_close(ctx);
+    free(dout), free(dq), drop(&o);
+}
+
 /* Everything there is, on stages, types and shapes by chance. */
 static att_status run_all(att_ctx *ctx, const trial *t, const void *before, float *weights)
 {
@@ -361,6 +536,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_wrong_argument_is_named_and_nothing_is_written),
+        cmocka_unit_test(weights_of_what_is_not_there_are_refused),
+        cmocka_unit_test(pieces_that_do_not_fit_are_not_merged),
+        cmocka_unit_test(what_has_no_derivative_has_no_backward),
+        cmocka_unit_test(a_call_can_be_cancelled),
         cmocka_unit_test(running_out_of_memory_at_any_point_is_an_error_and_leaks_nothing),
         cmocka_unit_test(running_out_of_memory_anywhere_with_any_stages_is_an_error_and_leaks_nothing),
     };
