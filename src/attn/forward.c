@@ -221,9 +221,9 @@ static void finish(const att_plan *plan, const att_site *at, const strip *t, con
         return;
     }
     float lse[ATT_MAX_PANEL], left[ATT_MAX_PANEL];
-    att_add_sink(plan, at, kernels->panel, p->max, p->sum, left);
+    att_add_sink(plan, at, t->queries, p->max, p->sum, left);
     kernels->close_rows(p->max, p->sum, w->rescale, lse);
-    for (int i = 0; i < kernels->panel; i++)
+    for (int i = 0; i < t->queries; i++)
         w->rescale[i] *= left[i];
     if (at->out.dtype == ATT_F32) {
         kernels->turn_out(t->queries, value_dim, p->o, w->rescale, (float *)at->out.at + t->q0 * at->out.stride,
