@@ -114,8 +114,9 @@ class Others:
         return max(0.0, busy - own) / max(everything, 0.01)
 
 
-def main(name, purpose, parts, quick, gemm_peers=False, update=None):
-    """parts: functions of (report, args). update(report): what --update writes beside the document's section."""
+def main(name, purpose, parts, quick, gemm_peers=False, update=None, untimed=()):
+    """parts: functions of (report, args), of which the untimed ones measure no time. update(report): what --update
+    writes beside the document's section."""
     begin, end = f"<!-- measured: bench/accept/{name} --update writes from here -->", f"<!-- to here: {name} -->"
     named = {f.__name__.replace("_", "-"): f for f in parts}
     parser = argparse.ArgumentParser(description=purpose, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -129,14 +130,15 @@ def main(name, purpose, parts, quick, gemm_peers=False, update=None):
     if args.update and args.only:
         parser.error("--update needs all parts")
     build(gemm_peers)
-    report, where, others = Report(), machine(), Others()
+    report, where, taken = Report(), machine(), 0.0
     for part_name, part in named.items():
         if not args.only or part_name in args.only:
             print(part_name, file=sys.stderr)
+            others = Others()
             part(report, args)
-    taken = others.share()
+            taken = max(taken, 0.0 if part in untimed else others.share())
     where["measured"] = (f"{datetime.date.today()}, best of {args.rounds} rounds; "
-                         f"others took {100 * taken:.0f} % of the processors' time")
+                         f"others took at most {100 * taken:.0f} % of the processors' time while a part was timed")
     noisy = "\nToo much else ran beside this: not figures to quote.\n" if taken > 0.03 else ""
 
     def text(markdown):
