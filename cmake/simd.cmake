@@ -83,6 +83,19 @@ endforeach()
 file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/attn/mask/*.c)
 list_stages(mask ${files})
 
+# Operations of the tape: what their files define.
+file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/tape/*.c)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files})
+string(APPEND stage_lists "#define ATT_OPERATION_LIST(X)")
+foreach(file IN LISTS files)
+  file(STRINGS ${file} lines REGEX "^const att_operation att_operation_")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE "^const att_operation att_operation_([a-z0-9_]+).*" "\\1" name "${line}")
+    string(APPEND stage_lists " \\\n    X(${name})")
+  endforeach()
+endforeach()
+string(APPEND stage_lists "\n")
+
 set(simd_objects "")
 foreach(set IN LISTS sets)
   set(flags_${set} "${flags_${extends_${set}}} ${flags_${set}}")
@@ -102,8 +115,8 @@ foreach(set IN LISTS sets)
 endforeach()
 
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/att_lists.h @ONLY CONTENT
-"/* Written by the build from the contents of src/simd, src/kernel and src/attn: the sets, which version of each kernel
- * file a set uses, and the stages of attention. */
+"/* Written by the build from the contents of src/simd, src/kernel, src/attn and src/tape: the sets, which version of each
+ * kernel file a set uses, the stages of attention, and the operations of the tape. */
 #define ATT_SET_LIST(X)@set_list@
 @kernel_lists@@stage_lists@")
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/att_detect.h @ONLY CONTENT "@detect_list@")

@@ -358,7 +358,15 @@ ATT_API att_status att_plan_describe(const att_plan *plan, const att_attention_a
  *     att_var *h = att_linear(t, x, w1, b1, ATT_GELU_ERF, NULL);
  *     att_var *y = att_linear(t, h, w2, b2, ATT_IDENTITY, x);       // + residual x
  *
- * Variables live until their scope ends. Matrices are [rows, features], f32, dense. */
+ * Variables live until their scope ends. Matrices are [rows, features], f32, dense.
+ *
+ * On a tape that records, the same lines have gradients (of the loss by each number: Rumelhart et al. 1986):
+ *
+ *     att_var *y = att_linear(t, att_input(t, &x), w, b, ATT_TANH, NULL);
+ *     att_tape_backward(t, y, &dy);                                 // dy: the loss's derivatives by y, in y's shape
+ *     const float *dw = att_param_grad(w)->data;                    // [out, in], as w
+ *
+ * On one instruction set they have the same bits for any number of threads. */
 
 typedef struct att_tape att_tape;
 typedef struct att_var att_var;
@@ -371,12 +379,18 @@ ATT_API void att_param_free(att_param *p);
 ATT_API const att_tensor *att_param_value(const att_param *p);
 /* Call after the numbers have changed: what was packed is packed again. Not while others use p. */
 ATT_API void att_param_touch(att_param *p);
+/* Its gradient, in its shape, f32 and dense: the sum over all backwards since it was cleared; data NULL where none has
+ * reached it since. Its memory, of the context, is made at first use and stays until att_param_free. While a backward
+ * adds to a parameter no other one may, nor may it be asked. */
+ATT_API const att_tensor *att_param_grad(const att_param *p);
+ATT_API void att_param_clear_grad(att_param *p);
 
 typedef struct att_event att_event;
 typedef struct att_tape_config {
     size_t size;
     void (*watch)(void *user, const att_event *event); /* NULL, or called after each operation: see Look */
     void *watch_user;
+    bool record; /* keep what att_tape_backward needs: variables then live until the reset, whatever scopes end */
 } att_tape_config;
 
 ATT_API att_status att_tape_new(att_ctx *ctx, const att_tape_config *cfg, att_tape **out);
@@ -399,6 +413,17 @@ ATT_API att_var *att_scope_keep(att_tape *t, att_scope s, att_var *keep);
 ATT_API att_var *att_input(att_tape *t, const att_tensor *x);
 /* The view of a variable's numbers, or the first error since the last reset. */
 ATT_API att_status att_read(att_tape *t, const att_var *v, att_tensor *out);
+
+/* Gradients of sum(dv * v), by each variable that v was made of and, added to what is there, by each parameter. dv:
+ * f32, dense, in v's shape; NULL: ones. Once between two resets. Parameters, the numbers of att_input and tensors in
+ * the args of att_attend must be there still, unchanged; ids, offsets and other arrays need not, an operation that
+ * records copies them. Parameters in the args of att_attend get no gradient. Errors: t does not record, or has failed;
+ * v is NULL or none of its variables; the shape of dv; a second time. After one, out of memory or cancelled too, all
+ * gradients are as they were, and it may be called again. */
+ATT_API att_status att_tape_backward(att_tape *t, const att_var *v, const att_tensor *dv);
+/* The view of a variable's gradient, in its shape, until the reset. It is that of this variable alone: a view of it, as
+ * att_split_heads makes, has one of its own. Errors: there was no backward; what it began at does not depend on v. */
+ATT_API att_status att_grad(att_tape *t, const att_var *v, att_tensor *out);
 
 typedef enum att_activation {
     ATT_IDENTITY = 0,

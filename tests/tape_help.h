@@ -24,6 +24,13 @@ static inline att_tape *new_tape(att_ctx *ctx)
     return t;
 }
 
+static inline att_tape *recording_tape(att_ctx *ctx)
+{
+    att_tape *t;
+    assert_int_equal(att_tape_new(ctx, ATT_OPTIONS(att_tape_config, .record = true), &t), ATT_OK);
+    return t;
+}
+
 static inline att_tensor view(void *data, att_dtype dtype, int rank, const int64_t *dim)
 {
     att_tensor x;

@@ -35,6 +35,77 @@ static void activate(int activation, int64_t n, const float *x, float *y)
     }
 }
 
+/* ---- derivatives */
+
+static vf back_relu(vf x, vf dy) { return v_select(v_lt(v_set(0), x), dy, v_set(0)); }
+
+/* 1 - tanh^2, without cancelling where tanh is near 1 */
+ATT_INLINE vf tanh_slope(vf t) { return v_mul(v_sub(v_set(1), t), v_add(v_set(1), t)); }
+static vf back_tanh(vf x, vf dy) { return v_mul(dy, tanh_slope(v_tanh(x))); }
+
+/* x where its function still bends, NaN too: beyond, slopes are 0 and 1, and products with x would not be */
+ATT_INLINE vf within(float limit, vf x) { return v_max(v_set(-limit), v_min(v_set(limit), x)); }
+
+/* Phi(x) + x phi(x) */
+static vf back_gelu_erf(vf x, vf dy)
+{
+    const vf half = v_set(0.5f);
+    x = within(12.75f, x);
+    const vf cumulative = v_fma(v_erf(v_mul(x, v_set(0.707106781f))), half, half);
+    const vf density = v_mul(v_exp(v_mul(v_mul(x, x), v_set(-0.5f))), v_set(0.398942280f));
+    return v_mul(dy, v_fma(x, density, cumulative));
+}
+
+/* (1 + tanh u) / 2 + x / 2 (1 - tanh^2 u) u', u = sqrt(2/pi) (x + 0.044715 x^3) */
+static vf back_gelu_tanh(vf x, vf dy)
+{
+    const vf half = v_set(0.5f), linear = v_set(0.797884561f), cubic = v_set(0.0356774081f);
+    x = within(10, x);
+    const vf squared = v_mul(x, x), t = v_tanh(v_mul(x, v_fma(squared, cubic, linear)));
+    const vf slope = v_fma(squared, v_mul(v_set(3), cubic), linear);
+    return v_mul(dy, v_fma(v_mul(v_mul(x, half), tanh_slope(t)), slope, v_fma(t, half, half)));
+}
+
+static vf back_identity(vf x, vf dy)
+{
+    (void)x;
+    return dy;
+}
+
+/* dx [n] = dy [n] f'(x [n]), by f(x, dy) */
+ATT_INLINE void map_back(int64_t n, const float *x, const float *dy, float *dx, vf (*f)(vf, vf))
+{
+    int64_t i = 0;
+    for (; i + ATT_LANES <= n; i += ATT_LANES)
+        v_store(dx + i, f(v_load(x + i), v_load(dy + i)));
+    if (i < n) {
+        const int rest = (int)(n - i);
+        v_store_n(dx + i, f(v_load_n(x + i, rest), v_load_n(dy + i, rest)), rest);
+    }
+}
+
+static void activate_back(int activation, int64_t n, const float *x, const float *dy, float *dx)
+{
+    switch (activation) {
+    case ATT_RELU:
+        map_back(n, x, dy, dx, back_relu);
+        break;
+    case ATT_GELU_ERF:
+        map_back(n, x, dy, dx, back_gelu_erf);
+        break;
+    case ATT_GELU_TANH:
+        map_back(n, x, dy, dx, back_gelu_tanh);
+        break;
+    case ATT_TANH:
+        map_back(n, x, dy, dx, back_tanh);
+        break;
+    default:
+        map_back(n, x, dy, dx, back_identity);
+    }
+}
+
+/* ---- elementary functions */
+
 /* v_exp2 for any x: the result is made near 1 and then scaled into the denormals or to infinity. */
 ATT_INLINE vf exp2_any(vf x)
 {
@@ -73,6 +144,7 @@ void ATT_ISA(att_kernel_activation)(att_kernels *k);
 void ATT_ISA(att_kernel_activation)(att_kernels *k)
 {
     k->activate = activate;
+    k->activate_back = activate_back;
     k->exp = exp_n;
     k->exp2 = exp2_n;
     k->log2 = log2_n;

@@ -90,6 +90,8 @@ typedef struct att_kernels {
 
     /* activation.c: y [n] = f(x [n]); y may be x */
     void (*activate)(int activation, int64_t n, const float *x, float *y);
+    /* dx [n] = dy [n] f'(x [n]); dx may be dy */
+    void (*activate_back)(int activation, int64_t n, const float *x, const float *dy, float *dx);
     void (*exp2)(int64_t n, const float *x, float *y);
     void (*exp)(int64_t n, const float *x, float *y);
     void (*log2)(int64_t n, const float *x, float *y);
@@ -101,6 +103,9 @@ typedef struct att_kernels {
 
     /* norm.c; y may be x */
     void (*layer_norm)(int64_t n, const float *x, const float *gamma, const float *beta, float eps, float *y);
+    /* From dy, adds to dx, dgamma and dbeta; all [n] */
+    void (*layer_norm_back)(int64_t n, const float *x, const float *gamma, float eps, const float *dy, float *dx,
+                            float *dgamma, float *dbeta);
     void (*normalize)(int64_t n, const float *x, float eps, float *y); /* x / max(|x|, eps) */
 
     /* vector.c: on n numbers; y may be an input of the same type */

@@ -45,6 +45,77 @@ static void layer_norm(int64_t n, const float *x, const float *gamma, const floa
     }
 }
 
+static void layer_norm_back_wide(int64_t n, const float *x, const float *gamma, float eps, const float *dy, float *dx,
+                                 float *dgamma, float *dbeta)
+{
+    double mean = 0, variance = 0, sum = 0, along = 0;
+    for (int64_t i = 0; i < n; i++)
+        mean += x[i];
+    mean /= (double)n;
+    for (int64_t i = 0; i < n; i++)
+        variance += (x[i] - mean) * (x[i] - mean);
+    const double scale = 1 / sqrt(variance / (double)n + (double)eps);
+    for (int64_t i = 0; i < n; i++) {
+        sum += (double)dy[i] * gamma[i];
+        along += (double)dy[i] * gamma[i] * ((x[i] - mean) * scale);
+    }
+    for (int64_t i = 0; i < n; i++) {
+        const double z = (x[i] - mean) * scale;
+        dx[i] += (float)(scale * ((double)dy[i] * gamma[i] - (sum + z * along) / (double)n));
+        dgamma[i] += (float)(dy[i] * z);
+        dbeta[i] += dy[i];
+    }
+}
+
+/* What a row's vectors need. */
+typedef struct norm_back {
+    vf mean, scale;
+    vf sum, along; /* means of dy gamma and of dy gamma z, z = (x - mean) scale */
+} norm_back;
+
+/* Adds g = dy gamma and g z to two chains. */
+ATT_INLINE void gather_back(norm_back *r, vf x, vf gamma, vf dy)
+{
+    const vf g = v_mul(dy, gamma);
+    r->sum = v_add(r->sum, g);
+    r->along = v_fma(g, v_mul(v_sub(x, r->mean), r->scale), r->along);
+}
+
+/* dx = scale (g - sum - z along), dgamma = dy z, dbeta = dy, for `used` numbers from i on; all are added. */
+ATT_INLINE void spread_back(const norm_back *r, int used, const float *x, const float *gamma, const float *dy,
+                            float *dx, float *dgamma, float *dbeta)
+{
+    const vf y = v_load_n(dy, used), z = v_mul(v_sub(v_load_n(x, used), r->mean), r->scale);
+    const vf rest = v_sub(v_sub(v_mul(y, v_load_n(gamma, used)), r->sum), v_mul(z, r->along));
+    v_store_n(dx, v_fma(r->scale, rest, v_load_n(dx, used)), used);
+    v_store_n(dgamma, v_fma(y, z, v_load_n(dgamma, used)), used);
+    v_store_n(dbeta, v_add(y, v_load_n(dbeta, used)), used);
+}
+
+static void layer_norm_back(int64_t n, const float *x, const float *gamma, float eps, const float *dy, float *dx,
+                            float *dgamma, float *dbeta)
+{
+    const vf mean = v_set(v_sum_over(n, x, x, v_set(0), v_term_value) / (float)n);
+    const float variance = v_sum_over(n, x, x, mean, v_term_squared_deviation) / (float)n;
+    if (!in_range(variance + eps)) {
+        layer_norm_back_wide(n, x, gamma, eps, dy, dx, dgamma, dbeta);
+        return;
+    }
+    norm_back r = {mean, v_div(v_set(1), v_sqrt(v_set(variance + eps))), v_set(0), v_set(0)};
+    int64_t i = 0;
+    for (; i + ATT_LANES <= n; i += ATT_LANES)
+        gather_back(&r, v_load(x + i), v_load(gamma + i), v_load(dy + i));
+    if (i < n) { /* what is behind the end is 0, and adds 0 */
+        const int rest = (int)(n - i);
+        gather_back(&r, v_load_n(x + i, rest), v_load_n(gamma + i, rest), v_load_n(dy + i, rest));
+    }
+    r.sum = v_set(v_sum(r.sum) / (float)n);
+    r.along = v_set(v_sum(r.along) / (float)n);
+    for (i = 0; i < n; i += ATT_LANES)
+        spread_back(&r, n - i < ATT_LANES ? (int)(n - i) : ATT_LANES, x + i, gamma + i, dy + i, dx + i, dgamma + i,
+                    dbeta + i);
+}
+
 static void normalize_wide(int64_t n, const float *x, float eps, float *y)
 {
     double squares = 0;
@@ -74,5 +145,6 @@ void ATT_ISA(att_kernel_norm)(att_kernels *k);
 void ATT_ISA(att_kernel_norm)(att_kernels *k)
 {
     k->layer_norm = layer_norm;
+    k->layer_norm_back = layer_norm_back;
     k->normalize = normalize;
 }

@@ -5,7 +5,9 @@ typedef struct job {
     const att_kernels *k;
     int activation;
     const float *x;
-    float *y; /* both [count] */
+    float *y;
+    const float *dy;
+    float *dx; /* all [count] */
 } job;
 
 static void activate(const void *arg, int64_t first, int64_t last)
@@ -13,6 +15,34 @@ static void activate(const void *arg, int64_t first, int64_t last)
     const job *j = arg;
     j->k->activate(j->activation, last - first, j->x + first, j->y + first);
 }
+
+/* ---- backward */
+
+static void activate_back(const void *arg, int64_t first, int64_t last)
+{
+    const job *j = arg;
+    j->k->activate_back(j->activation, last - first, j->x + first, j->dy + first, j->dx + first);
+}
+
+void att_tape_activate_back(att_ctx *ctx, int activation, int64_t count, const float *x, const float *dy, float *dx)
+{
+    const job j = {.k = att_kernels_of(ctx->isa), .activation = activation, .x = x, .dy = dy, .dx = dx};
+    att_tape_for_rows(ctx, count, 1, activate_back, &j);
+}
+
+static att_status backward(att_tape *t, const att_step *s)
+{
+    const att_activation *act = s->kept;
+    const int64_t count = att_count(&s->y->value);
+    float *dx = att_tape_scratch(t, (size_t)count);
+    if (!dx)
+        return ATT_ERR_MEMORY;
+    att_tape_activate_back(t->ctx, (int)*act, count, s->in[0]->value.data, s->y->grad, dx);
+    att_tape_sum(t->ctx, count, dx, s->in[0]->grad);
+    return ATT_OK;
+}
+
+const att_operation att_operation_activate = {"activate", backward};
 
 /* ---- forward */
 
@@ -25,7 +55,8 @@ att_var *att_activate(att_tape *t, att_var *x, att_activation act)
     att_var *y = att_tape_var(t, x->value.rank, x->value.dim);
     if (!y)
         return NULL;
-    const job j = {att_kernels_of(t->ctx->isa), (int)act, x->value.data, y->value.data};
+    const job j = {.k = att_kernels_of(t->ctx->isa), .activation = (int)act, .x = x->value.data, .y = y->value.data};
     att_tape_for_rows(t->ctx, att_count(&x->value), 1, activate, &j);
-    return att_tape_done(t, "activate", y, NULL, NULL);
+    const att_step step = {.op = &att_operation_activate, .y = y, .in = {x}, .kept = &act, .kept_bytes = sizeof act};
+    return att_tape_done(t, &step, NULL, NULL);
 }

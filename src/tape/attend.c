@@ -1,7 +1,51 @@
 /* Attention of ragged sequences, by a plan */
 #include "tape/tape.h"
 
+/* ---- backward */
+
+typedef struct kept {
+    const att_plan *plan;
+    att_attention_args args; /* of the forward, with out and lse */
+} kept;
+
+static att_status backward(att_tape *t, const att_step *s)
+{
+    const kept *kept = s->kept;
+    att_var *const *in = s->in; /* q, k, v */
+    att_attention_grads g = {.size = sizeof g, .dout = s->y->value};
+    att_tensor *const d[] = {&g.dq, &g.dk, &g.dv};
+    g.dout.data = s->y->grad;
+    /* att_backward takes no two gradients in one place. */
+    g.accumulate = in[0] != in[1] && in[0] != in[2] && in[1] != in[2];
+    for (int i = 0; i < 3; i++) {
+        *d[i] = in[i]->value;
+        d[i]->data = g.accumulate ? in[i]->grad : att_tape_scratch(t, (size_t)att_count(d[i]));
+        if (!d[i]->data)
+            return ATT_ERR_MEMORY;
+    }
+    const att_status e = att_backward(kept->plan, &kept->args, &g);
+    for (int i = 0; !e && !g.accumulate && i < 3; i++)
+        att_tape_sum(t->ctx, att_count(d[i]), d[i]->data, in[i]->grad);
+    return e;
+}
+
+const att_operation att_operation_attend = {"attend", backward};
+
 /* ---- forward */
+
+/* Arrays of the args, which the caller may free before a backward. */
+static void keep_arrays(att_tape *t, att_attention_args *a)
+{
+    const size_t n = (size_t)a->n_sequences;
+    const int64_t **const offsets[] = {&a->q_offsets, &a->k_offsets};
+    for (int i = 0; i < 2; i++)
+        if (*offsets[i])
+            *offsets[i] = att_tape_keep(t, *offsets[i], (n + 1) * sizeof **offsets[i]);
+    if (a->q_starts)
+        a->q_starts = att_tape_keep(t, a->q_starts, n * sizeof *a->q_starts);
+    if (a->sequence_ids)
+        a->sequence_ids = att_tape_keep(t, a->sequence_ids, n * sizeof *a->sequence_ids);
+}
 
 att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, att_var *v,
                     const att_attention_args *args)
@@ -19,9 +63,10 @@ att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, a
         return att_tape_fail(t, s, "attend: %s", att_error(t->ctx));
     const int64_t tokens = q->value.dim[0], heads = q->value.dim[1];
     att_var *out = att_tape_var(t, 3, (const int64_t[]){tokens, heads, v->value.dim[2]});
-    /* Who watches will want weights, which come cheaper with it. */
-    att_var *lse = t->watch ? att_tape_var(t, 2, (const int64_t[]){tokens, heads}) : NULL;
-    if (!out || (t->watch && !lse))
+    /* A backward needs it; who watches will want weights, which come cheaper with it. */
+    const bool wanted = t->watch || t->record;
+    att_var *lse = wanted ? att_tape_var(t, 2, (const int64_t[]){tokens, heads}) : NULL;
+    if (!out || (wanted && !lse))
         return NULL;
     a.q = q->value;
     a.k = k->value;
@@ -31,5 +76,9 @@ att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, a
     s = att_forward(plan, &a);
     if (s)
         return att_tape_fail(t, s, "attend: %s", att_error(t->ctx));
-    return att_tape_done(t, "attend", out, plan, &a);
+    kept kept = {plan, a};
+    keep_arrays(t, &kept.args);
+    const att_step step = {
+        .op = &att_operation_attend, .y = out, .in = {q, k, v}, .kept = &kept, .kept_bytes = sizeof kept};
+    return att_tape_done(t, &step, plan, &a);
 }

@@ -32,6 +32,45 @@ static bool check(att_tape *t, const att_tensor *table, const int32_t *ids, int6
     return !t->status;
 }
 
+/* ---- backward: a row's gradient is that of each place that shows it, in ascending order */
+
+typedef struct kept {
+    const int32_t *ids; /* [count] */
+} kept;
+
+typedef struct scatter {
+    const att_kernels *k;
+    const int32_t *ids;
+    int64_t count, features;
+    const float *dy; /* [count, features] */
+    float *dtable;   /* [n, features] */
+} scatter;
+
+static void scatter_columns(const void *arg, int64_t first, int64_t last)
+{
+    const scatter *j = arg;
+    for (int64_t i = 0; i < j->count; i++) {
+        float *row = j->dtable + j->ids[i] * j->features + first;
+        j->k->add(last - first, row, j->dy + i * j->features + first, row);
+    }
+}
+
+static att_status backward(att_tape *t, const att_step *s)
+{
+    const kept *kept = s->kept;
+    const int64_t features = s->y->value.dim[1];
+    const scatter j = {.k = att_kernels_of(t->ctx->isa),
+                       .ids = kept->ids,
+                       .count = s->y->value.dim[0],
+                       .features = features,
+                       .dy = s->y->grad,
+                       .dtable = att_param_part(s->param[0])};
+    att_tape_for_columns(t->ctx, features, scatter_columns, &j);
+    return ATT_OK;
+}
+
+const att_operation att_operation_embedding = {"embedding", backward};
+
 /* ---- forward */
 
 att_var *att_embedding(att_tape *t, att_param *table, const int32_t *ids, int64_t count)
@@ -49,5 +88,8 @@ att_var *att_embedding(att_tape *t, att_param *table, const int32_t *ids, int64_
         return NULL;
     const job j = {.table = table, .ids = ids, .y = y->value.data, .features = features};
     att_tape_for_rows(t->ctx, count, features, gather, &j);
-    return att_tape_done(t, "embedding", y, NULL, NULL);
+    const kept kept = {.ids = att_tape_keep(t, ids, (size_t)count * sizeof *ids)};
+    const att_step step = {
+        .op = &att_operation_embedding, .y = y, .param = {table}, .kept = &kept, .kept_bytes = sizeof kept};
+    return att_tape_done(t, &step, NULL, NULL);
 }

@@ -1,7 +1,23 @@
 /* [tokens, heads * dim] <-> [tokens, heads, dim]: the same numbers under another shape */
 #include "tape/tape.h"
 
+/* ---- backward: both ways, the same numbers */
+
+static att_status backward(att_tape *t, const att_step *s)
+{
+    att_tape_sum(t->ctx, att_count(&s->y->value), s->y->grad, s->in[0]->grad);
+    return ATT_OK;
+}
+
+const att_operation att_operation_split_heads = {"split_heads", backward};
+const att_operation att_operation_merge_heads = {"merge_heads", backward};
+
 /* ---- forward */
+
+static att_var *done(att_tape *t, const att_operation *op, att_var *x, att_var *y)
+{
+    return y ? att_tape_done(t, &(const att_step){.op = op, .y = y, .in = {x}}, NULL, NULL) : NULL;
+}
 
 att_var *att_split_heads(att_tape *t, att_var *x, int64_t heads)
 {
@@ -12,7 +28,7 @@ att_var *att_split_heads(att_tape *t, att_var *x, int64_t heads)
         return att_tape_fail(t, ATT_ERR_SHAPE, "split_heads: x is %s, which %lld heads do not divide",
                              att_shape_of(v).text, (long long)heads);
     att_var *y = att_tape_view(t, x, 3, (const int64_t[]){v->dim[0], heads, v->dim[1] / heads});
-    return y ? att_tape_done(t, "split_heads", y, NULL, NULL) : NULL;
+    return done(t, &att_operation_split_heads, x, y);
 }
 
 att_var *att_merge_heads(att_tape *t, att_var *x)
@@ -23,5 +39,5 @@ att_var *att_merge_heads(att_tape *t, att_var *x)
     if (v->rank != 3)
         return att_tape_fail(t, ATT_ERR_SHAPE, "merge_heads: x is %s, not [tokens, heads, dim]", att_shape_of(v).text);
     att_var *y = att_tape_view(t, x, 2, (const int64_t[]){v->dim[0], v->dim[1] * v->dim[2]});
-    return y ? att_tape_done(t, "merge_heads", y, NULL, NULL) : NULL;
+    return done(t, &att_operation_merge_heads, x, y);
 }

@@ -1,6 +1,8 @@
 /* (x - mean) / sqrt(variance + eps) * gamma + beta over the last dimension */
 #include "tape/tape.h"
 
+#include <string.h>
+
 typedef struct job {
     const att_kernels *k;
     const float *x, *gamma, *beta;
@@ -28,6 +30,68 @@ static bool check(att_tape *t, const att_tensor *x, const char *name, const att_
     return !t->status;
 }
 
+/* ---- backward: what rows give gamma and beta is summed by blocks of rows, then the blocks in ascending order */
+
+enum { BLOCK = 64 };
+
+typedef struct back_job {
+    const att_kernels *k;
+    const float *x, *gamma, *dy;
+    float *dx, *part, *dgamma, *dbeta; /* dx as x; part [blocks][2][features]; dgamma and dbeta [features] */
+    int64_t rows, blocks, features;
+    float eps;
+} back_job;
+
+static void back_blocks(const void *arg, int64_t first, int64_t last)
+{
+    const back_job *j = arg;
+    const int64_t f = j->features;
+    for (int64_t b = first; b < last; b++) {
+        float *dgamma = j->part + 2 * b * f, *dbeta = dgamma + f;
+        memset(dgamma, 0, (size_t)(2 * f) * sizeof *dgamma);
+        const int64_t end = (b + 1) * BLOCK < j->rows ? (b + 1) * BLOCK : j->rows;
+        for (int64_t i = b * BLOCK * f; i < end * f; i += f)
+            j->k->layer_norm_back(f, j->x + i, j->gamma, j->eps, j->dy + i, j->dx + i, dgamma, dbeta);
+    }
+}
+
+static void sum_blocks(const void *arg, int64_t first, int64_t last)
+{
+    const back_job *j = arg;
+    const int64_t n = last - first;
+    for (int64_t b = 0; b < j->blocks; b++) {
+        const float *dgamma = j->part + 2 * b * j->features, *dbeta = dgamma + j->features;
+        j->k->add(n, j->dgamma + first, dgamma + first, j->dgamma + first);
+        j->k->add(n, j->dbeta + first, dbeta + first, j->dbeta + first);
+    }
+}
+
+static att_status backward(att_tape *t, const att_step *s)
+{
+    const att_tensor *x = &s->in[0]->value;
+    const int64_t features = x->dim[x->rank - 1], rows = att_tape_rows(x), blocks = (rows + BLOCK - 1) / BLOCK;
+    const float *eps = s->kept;
+    const back_job j = {.k = att_kernels_of(t->ctx->isa),
+                        .x = x->data,
+                        .gamma = att_param_floats(s->param[0]),
+                        .dy = s->y->grad,
+                        .dx = s->in[0]->grad,
+                        .part = att_tape_scratch(t, (size_t)(2 * blocks * features)),
+                        .dgamma = att_param_part(s->param[0]),
+                        .dbeta = att_param_part(s->param[1]),
+                        .rows = rows,
+                        .blocks = blocks,
+                        .features = features,
+                        .eps = *eps};
+    if (!j.gamma || !j.part)
+        return ATT_ERR_MEMORY;
+    att_tape_for_rows(t->ctx, blocks, BLOCK * features, back_blocks, &j);
+    att_tape_for_columns(t->ctx, features, sum_blocks, &j);
+    return ATT_OK;
+}
+
+const att_operation att_operation_layer_norm = {"layer_norm", backward};
+
 /* ---- forward */
 
 att_var *att_layer_norm(att_tape *t, att_var *x, att_param *gamma, att_param *beta, float eps)
@@ -49,5 +113,11 @@ att_var *att_layer_norm(att_tape *t, att_var *x, att_param *gamma, att_param *be
                    .features = features,
                    .eps = eps};
     att_tape_for_rows(t->ctx, att_tape_rows(&x->value), features, layer_norm, &j);
-    return att_tape_done(t, "layer_norm", y, NULL, NULL);
+    const att_step step = {.op = &att_operation_layer_norm,
+                           .y = y,
+                           .in = {x},
+                           .param = {gamma, beta},
+                           .kept = &eps,
+                           .kept_bytes = sizeof eps};
+    return att_tape_done(t, &step, NULL, NULL);
 }

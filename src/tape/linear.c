@@ -28,7 +28,110 @@ static bool check(att_tape *t, const att_tensor *x, const att_param *weight, con
     return false;
 }
 
+/* ---- backward: with z = x W^T + b and dz = dy f'(z), dx = dz W, dW = dz^T x, db = the sum of dz's rows */
+
+typedef struct kept {
+    att_activation act;
+    const float *z; /* [rows, out], NULL where the activation is the identity */
+} kept;
+
+typedef struct matrix {
+    const att_kernels *k;
+    const float *x; /* [rows, columns] */
+    int64_t rows, columns;
+    float *y; /* sums [columns], or turned [columns, stride] */
+    int64_t stride;
+} matrix;
+
+static void sum_rows(const void *arg, int64_t first, int64_t last)
+{
+    const matrix *m = arg;
+    for (int64_t i = 0; i < m->rows; i++)
+        m->k->add(last - first, m->y + first, m->x + i * m->columns + first, m->y + first);
+}
+
+static void turn(const void *arg, int64_t first, int64_t last)
+{
+    enum { SQUARE = 16 }; /* a line of memory wide */
+    const matrix *m = arg;
+    for (int64_t j0 = first; j0 < last; j0 += SQUARE)
+        for (int64_t i0 = 0; i0 < m->rows; i0 += SQUARE)
+            for (int64_t j = j0; j < last && j < j0 + SQUARE; j++)
+                for (int64_t i = i0; i < m->rows && i < i0 + SQUARE; i++)
+                    m->y[j * m->stride + i] = m->x[i * m->columns + j];
+}
+
+/* c [m, n] += a [m, k] B^T, element (j, p) of B at b[j * stride_n + p * stride_k] */
+static att_status add_product(att_tape *t, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *b,
+                              int64_t stride_n, int64_t stride_k, float *c)
+{
+    float *packed = att_tape_scratch(t, att_gemm_packed_count(t->ctx, n, k));
+    float *product = packed ? att_tape_scratch(t, att_size_mul((size_t)m, (size_t)n)) : NULL;
+    if (!product)
+        return ATT_ERR_MEMORY;
+    att_gemm_pack(t->ctx, n, k, b, stride_n, stride_k, packed);
+    att_gemm(t->ctx, m, n, k, a, lda, packed, product, n, NULL);
+    att_tape_sum(t->ctx, m * n, product, c);
+    return ATT_OK;
+}
+
+static att_status weight_back(att_tape *t, const att_step *s, const float *dz)
+{
+    enum { APART = 16 }; /* so that rows do not lie a multiple of 4,096 bytes apart, in one set of the cache */
+    const int64_t m = s->y->value.dim[0], n = s->y->value.dim[1], k = s->in[0]->value.dim[1], stride = m + APART;
+    float *turned = att_tape_scratch(t, att_size_mul((size_t)n, (size_t)stride));
+    if (!turned)
+        return ATT_ERR_MEMORY;
+    const matrix j = {.x = dz, .rows = m, .columns = n, .y = turned, .stride = stride};
+    att_tape_for_columns(t->ctx, n, turn, &j);
+    return add_product(t, n, k, m, turned, stride, s->in[0]->value.data, 1, k, att_param_part(s->param[0]));
+}
+
+static att_status backward(att_tape *t, const att_step *s)
+{
+    const kept *kept = s->kept;
+    att_var *x = s->in[0], *residual = s->in[1];
+    const int64_t m = s->y->value.dim[0], n = s->y->value.dim[1], k = x->value.dim[1];
+    const float *w = att_param_floats(s->param[0]);
+    const float *dz = s->y->grad;
+    if (kept->z) {
+        float *to = att_tape_scratch(t, (size_t)(m * n));
+        if (!to)
+            return ATT_ERR_MEMORY;
+        att_tape_activate_back(t->ctx, (int)kept->act, m * n, kept->z, dz, to);
+        dz = to;
+    }
+    if (!w)
+        return ATT_ERR_MEMORY;
+    if (residual)
+        att_tape_sum(t->ctx, m * n, s->y->grad, residual->grad);
+    if (s->param[1]) {
+        const matrix j = {
+            .k = att_kernels_of(t->ctx->isa), .x = dz, .rows = m, .columns = n, .y = att_param_part(s->param[1])};
+        att_tape_for_columns(t->ctx, n, sum_rows, &j);
+    }
+    const att_status e = add_product(t, m, k, n, dz, n, w, 1, k, x->grad);
+    return e ? e : weight_back(t, s, dz);
+}
+
+const att_operation att_operation_linear = {"linear", backward};
+
 /* ---- forward */
+
+typedef struct finish_job {
+    const att_kernels *k;
+    int activation;
+    const float *z, *residual;
+    float *y; /* all [count] */
+} finish_job;
+
+static void finish(const void *arg, int64_t first, int64_t last)
+{
+    const finish_job *j = arg;
+    j->k->activate(j->activation, last - first, j->z + first, j->y + first);
+    if (j->residual)
+        j->k->add(last - first, j->y + first, j->residual + first, j->y + first);
+}
 
 att_var *att_linear(att_tape *t, att_var *x, att_param *weight, att_param *bias, att_activation act, att_var *residual)
 {
@@ -42,8 +145,25 @@ att_var *att_linear(att_tape *t, att_var *x, att_param *weight, att_param *bias,
     att_var *y = att_tape_var(t, 2, (const int64_t[]){m, n});
     if (!y)
         return NULL;
-    const att_epilogue e = {
-        .bias = b, .residual = residual ? residual->value.data : NULL, .residual_stride = n, .activation = (int)act};
-    att_gemm(t->ctx, m, n, k, x->value.data, k, packed, y->value.data, n, &e);
-    return att_tape_done(t, "linear", y, NULL, NULL);
+    const float *r = residual ? residual->value.data : NULL;
+    att_var *z = NULL; /* what a backward needs, and the epilogue would overwrite */
+    if (t->record && act != ATT_IDENTITY) {
+        z = att_tape_var(t, 2, y->value.dim);
+        if (!z)
+            return NULL;
+        att_gemm(t->ctx, m, n, k, x->value.data, k, packed, z->value.data, n, &(const att_epilogue){.bias = b});
+        const finish_job j = {att_kernels_of(t->ctx->isa), (int)act, z->value.data, r, y->value.data};
+        att_tape_for_rows(t->ctx, m * n, 1, finish, &j);
+    } else {
+        const att_epilogue e = {.bias = b, .residual = r, .residual_stride = n, .activation = (int)act};
+        att_gemm(t->ctx, m, n, k, x->value.data, k, packed, y->value.data, n, &e);
+    }
+    const kept kept = {act, z ? z->value.data : NULL};
+    const att_step step = {.op = &att_operation_linear,
+                           .y = y,
+                           .in = {x, residual},
+                           .param = {weight, bias},
+                           .kept = &kept,
+                           .kept_bytes = sizeof kept};
+    return att_tape_done(t, &step, NULL, NULL);
 }

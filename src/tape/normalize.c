@@ -1,6 +1,8 @@
 /* Each row divided by its length, or by eps where that is less */
 #include "tape/tape.h"
 
+#include <math.h>
+
 typedef struct job {
     const att_kernels *k;
     const float *x;
@@ -16,6 +18,45 @@ static void normalize(const void *arg, int64_t first, int64_t last)
         j->k->normalize(j->features, j->x + i, j->eps, j->y + i);
 }
 
+/* ---- backward: y = x / |x| has dx = (dy - y (y . dy)) / |x|; where eps divides, dx = dy / eps */
+
+typedef struct back_job {
+    const float *x, *dy;
+    float *dx; /* all [rows, features] */
+    int64_t features;
+    float eps;
+} back_job;
+
+static void normalize_back(const void *arg, int64_t first, int64_t last)
+{
+    const back_job *j = arg;
+    for (int64_t i = first; i < last; i++) {
+        const float *x = j->x + i * j->features, *dy = j->dy + i * j->features;
+        float *dx = j->dx + i * j->features;
+        double squares = 0, along = 0; /* in double: squares of floats leave their range */
+        for (int64_t d = 0; d < j->features; d++) {
+            squares += (double)x[d] * x[d];
+            along += (double)x[d] * dy[d];
+        }
+        const double length = sqrt(squares);
+        const bool least = length < (double)j->eps;
+        const double divisor = least ? (double)j->eps : length, share = least ? 0 : along / squares;
+        for (int64_t d = 0; d < j->features; d++)
+            dx[d] += (float)((dy[d] - share * x[d]) / divisor);
+    }
+}
+
+static att_status backward(att_tape *t, const att_step *s)
+{
+    const att_tensor *x = &s->in[0]->value;
+    const float *eps = s->kept;
+    const back_job j = {x->data, s->y->grad, s->in[0]->grad, x->dim[x->rank - 1], *eps};
+    att_tape_for_rows(t->ctx, att_tape_rows(x), j.features, normalize_back, &j);
+    return ATT_OK;
+}
+
+const att_operation att_operation_normalize = {"normalize", backward};
+
 /* ---- forward */
 
 att_var *att_normalize(att_tape *t, att_var *x, float eps)
@@ -28,5 +69,6 @@ att_var *att_normalize(att_tape *t, att_var *x, float eps)
     const int64_t features = x->value.dim[x->value.rank - 1];
     const job j = {att_kernels_of(t->ctx->isa), x->value.data, y->value.data, features, eps};
     att_tape_for_rows(t->ctx, att_tape_rows(&x->value), features, normalize, &j);
-    return att_tape_done(t, "normalize", y, NULL, NULL);
+    const att_step step = {.op = &att_operation_normalize, .y = y, .in = {x}, .kept = &eps, .kept_bytes = sizeof eps};
+    return att_tape_done(t, &step, NULL, NULL);
 }

@@ -18,6 +18,11 @@ struct att_param {
     size_t generation;    /* from 1: copies start at 0, older than any value */
     pthread_mutex_t lock; /* of those who make a copy */
     copy packed, floats;
+    /* The gradient, as value. What a backward adds to it is made in the first of these where that has none yet, else in
+     * the second: a backward that fails changes nothing. */
+    float *grad, *more;
+    float *part;          /* that of them which a backward adds to, NULL between backwards */
+    att_tensor grad_view; /* data NULL: none yet */
 };
 
 att_status att_param_new(att_ctx *ctx, const att_tensor *value, att_param **out)
@@ -36,6 +41,7 @@ att_status att_param_new(att_ctx *ctx, const att_tensor *value, att_param **out)
     p->ctx = ctx;
     p->value = *value;
     p->generation = 1;
+    att_wrap(&p->grad_view, NULL, ATT_F32, value->rank, value->dim, NULL); /* sizes that value has, too */
     pthread_mutex_init(&p->lock, NULL);
     *out = p;
     return ATT_OK;
@@ -48,6 +54,8 @@ void att_param_free(att_param *p)
     pthread_mutex_destroy(&p->lock);
     att_free(p->ctx, p->packed.data);
     att_free(p->ctx, p->floats.data);
+    att_free(p->ctx, p->grad);
+    att_free(p->ctx, p->more);
     att_free(p->ctx, p);
 }
 
@@ -133,4 +141,36 @@ const float *att_param_floats(att_param *p)
     if (p->value.dtype == ATT_F32 && att_is_dense(&p->value))
         return p->value.data;
     return get(p, &p->floats, (size_t)att_count(&p->value), make_floats);
+}
+
+/* ---- the gradient */
+
+const att_tensor *att_param_grad(const att_param *p) { return &p->grad_view; }
+
+void att_param_clear_grad(att_param *p) { p->grad_view.data = NULL; }
+
+att_status att_param_grad_begin(att_param *p)
+{
+    if (p->part)
+        return ATT_OK;
+    const size_t count = (size_t)att_count(&p->value);
+    float **part = p->grad_view.data ? &p->more : &p->grad;
+    if (!*part)
+        *part = att_alloc(p->ctx, count, sizeof **part);
+    if (!*part)
+        return ATT_ERR_MEMORY;
+    memset(*part, 0, count * sizeof **part);
+    p->part = *part;
+    return ATT_OK;
+}
+
+float *att_param_part(const att_param *p) { return p->part; }
+
+void att_param_grad_end(att_param *p, bool good)
+{
+    if (p->part && good && p->part == p->more)
+        att_tape_sum(p->ctx, att_count(&p->value), p->more, p->grad);
+    else if (p->part && good)
+        p->grad_view.data = p->grad;
+    p->part = NULL;
 }

@@ -58,6 +58,81 @@ static bool check(att_tape *t, const att_tensor *x, const int64_t *offsets, int6
     return !t->status;
 }
 
+/* ---- backward */
+
+typedef struct kept {
+    const int64_t *offsets; /* [n + 1] */
+    att_pooling kind;
+} kept;
+
+typedef struct back_job {
+    const att_kernels *k;
+    const float *x, *dy;    /* [tokens, features], [n, features] */
+    const int64_t *offsets; /* [n + 1] */
+    float *dx;              /* [tokens, features] */
+    float *share;           /* [n, features] */
+    int64_t features;
+    att_pooling kind;
+} back_job;
+
+static void mean_back(const back_job *j, int64_t first, int64_t last, const float *dy, float *share)
+{
+    const int64_t f = j->features;
+    j->k->scale(f, 1.0f / (float)(last - first), dy, share);
+    for (int64_t i = first * f; i < last * f; i += f)
+        j->k->add(f, j->dx + i, share, j->dx + i);
+}
+
+/* To the first that is as large as any, or NaN. */
+static void max_back(const back_job *j, int64_t first, int64_t last, const float *dy)
+{
+    const int64_t f = j->features;
+    for (int64_t d = 0; d < f; d++) {
+        int64_t top = first;
+        for (int64_t i = first + 1; i < last && j->x[top * f + d] == j->x[top * f + d]; i++)
+            if (!(j->x[i * f + d] <= j->x[top * f + d]))
+                top = i;
+        j->dx[top * f + d] += dy[d];
+    }
+}
+
+static void pool_back(const void *arg, int64_t from, int64_t to)
+{
+    const back_job *j = arg;
+    for (int64_t i = from; i < to; i++) {
+        const int64_t first = j->offsets[i], last = j->offsets[i + 1], f = j->features;
+        const float *dy = j->dy + i * f;
+        if (first == last)
+            continue;
+        if (j->kind == ATT_POOL_MEAN)
+            mean_back(j, first, last, dy, j->share + i * f);
+        else if (j->kind == ATT_POOL_MAX)
+            max_back(j, first, last, dy);
+        else
+            j->k->add(f, j->dx + first * f, dy, j->dx + first * f);
+    }
+}
+
+static att_status backward(att_tape *t, const att_step *s)
+{
+    const kept *kept = s->kept;
+    const int64_t n = s->y->value.dim[0], features = s->y->value.dim[1], tokens = s->in[0]->value.dim[0];
+    const back_job j = {.k = att_kernels_of(t->ctx->isa),
+                        .x = s->in[0]->value.data,
+                        .dy = s->y->grad,
+                        .offsets = kept->offsets,
+                        .dx = s->in[0]->grad,
+                        .share = att_tape_scratch(t, (size_t)(n * features)),
+                        .features = features,
+                        .kind = kept->kind};
+    if (!j.share)
+        return ATT_ERR_MEMORY;
+    att_tape_for_rows(t->ctx, n, n > 0 ? tokens * features / n : 0, pool_back, &j);
+    return ATT_OK;
+}
+
+const att_operation att_operation_pool = {"pool", backward};
+
 /* ---- forward */
 
 att_var *att_pool(att_tape *t, att_var *x, const int64_t *offsets, int64_t n, att_pooling kind)
@@ -75,5 +150,7 @@ att_var *att_pool(att_tape *t, att_var *x, const int64_t *offsets, int64_t n, at
                    .features = features,
                    .kind = kind};
     att_tape_for_rows(t->ctx, n, n > 0 ? tokens * features / n : 0, pool, &j);
-    return att_tape_done(t, "pool", y, NULL, NULL);
+    const kept kept = {.offsets = att_tape_keep(t, offsets, (size_t)(n + 1) * sizeof *offsets), .kind = kind};
+    const att_step step = {.op = &att_operation_pool, .y = y, .in = {x}, .kept = &kept, .kept_bytes = sizeof kept};
+    return att_tape_done(t, &step, NULL, NULL);
 }

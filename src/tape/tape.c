@@ -32,6 +32,7 @@ att_status att_tape_new(att_ctx *ctx, const att_tape_config *cfg, att_tape **out
     t->ctx = ctx;
     t->watch = c.watch;
     t->watch_user = c.watch_user;
+    t->record = c.record;
     att_arena_init(&t->arena, ctx);
     *out = t;
     return ATT_OK;
@@ -50,6 +51,8 @@ void att_tape_reset(att_tape *t)
     att_arena_reset(&t->arena);
     t->scope = NULL;
     t->status = ATT_OK;
+    t->last = NULL;
+    t->has_grads = false;
 }
 
 att_var *att_tape_fail(att_tape *t, att_status s, const char *format, ...)
@@ -92,10 +95,13 @@ static att_var *new_var(att_tape *t, int rank, const int64_t *dim)
     att_var *v = take(t, sizeof *v, &made);
     if (!v)
         return NULL;
-    v->made = made;
-    v->data_made = 0;
+    *v = (att_var){.made = made, .before = t->last};
     const att_status s = att_wrap(&v->value, NULL, ATT_F32, rank, dim, NULL);
-    return s ? att_tape_fail(t, s, "%s", att_error(t->ctx)) : v;
+    if (s)
+        return att_tape_fail(t, s, "%s", att_error(t->ctx));
+    if (t->record)
+        t->last = v;
+    return v;
 }
 
 att_var *att_tape_var(att_tape *t, int rank, const int64_t *dim)
@@ -147,13 +153,35 @@ att_status att_read(att_tape *t, const att_var *v, att_tensor *out)
     return ATT_OK;
 }
 
-att_var *att_tape_done(att_tape *t, const char *op, att_var *y, const att_plan *plan, const att_attention_args *args)
+const void *att_tape_keep(att_tape *t, const void *p, size_t bytes)
 {
+    size_t made;
+    void *copy = t->record ? take(t, bytes, &made) : NULL;
+    if (copy && bytes)
+        memcpy(copy, p, bytes);
+    return t->record ? copy : p;
+}
+
+/* What a backward needs of a step. */
+static bool record(att_tape *t, const att_step *step)
+{
+    att_step s = *step;
+    if (s.kept)
+        s.kept = att_tape_keep(t, s.kept, s.kept_bytes);
+    s.y->step = t->status ? NULL : att_tape_keep(t, &s, sizeof s);
+    return s.y->step;
+}
+
+att_var *att_tape_done(att_tape *t, const att_step *step, const att_plan *plan, const att_attention_args *args)
+{
+    if (t->status || (t->record && !record(t, step)))
+        return NULL;
     if (t->watch) {
-        const att_event event = {.op = op, .scope = path_of(t), .output = &y->value, .plan = plan, .args = args};
+        const att_event event = {
+            .op = step->op->name, .scope = path_of(t), .output = &step->y->value, .plan = plan, .args = args};
         t->watch(t->watch_user, &event);
     }
-    return y;
+    return step->y;
 }
 
 /* ---- scopes */
@@ -198,9 +226,11 @@ static att_var *move_down(att_tape *t, att_var v, size_t mark)
     return moved;
 }
 
-/* Frees all variables above the mark but keep. */
+/* Frees all variables above the mark but keep; none where a backward may want them. */
 static att_var *release(att_tape *t, size_t mark, att_var *keep)
 {
+    if (t->record)
+        return keep;
     const bool inside = keep && keep->made > mark;
     const att_var v = inside ? *keep : (att_var){0};
     att_arena_release(&t->arena, mark);
@@ -264,4 +294,26 @@ void att_tape_for_rows(att_ctx *ctx, int64_t rows, int64_t features,
     }
     row_job job = {.body = body, .arg = arg, .rows = rows, .grain = grain};
     att_parallel_for(ctx, (int)((rows + grain - 1) / grain), run_rows, &job);
+}
+
+typedef struct column_job {
+    void (*body)(const void *arg, int64_t first, int64_t last);
+    const void *arg;
+    int64_t columns;
+} column_job;
+
+enum { COLUMNS = 64 };
+
+static void run_columns(void *arg, int i)
+{
+    const column_job *job = arg;
+    const int64_t first = (int64_t)i * COLUMNS, last = first + COLUMNS;
+    job->body(job->arg, first, last < job->columns ? last : job->columns);
+}
+
+void att_tape_for_columns(att_ctx *ctx, int64_t columns, void (*body)(const void *arg, int64_t first, int64_t last),
+                          const void *arg)
+{
+    column_job job = {.body = body, .arg = arg, .columns = columns};
+    att_parallel_for(ctx, (int)((columns + COLUMNS - 1) / COLUMNS), run_columns, &job);
 }

@@ -1,0 +1,417 @@
+/* What a tape that records promises beside right gradients: nothing half-written, sums over backwards, the same bits
+ * for any number of threads. The gradients themselves are in gradients.c. */
+#include "fail_alloc.h"
+#include "tape_help.h"
+
+/* ---- a small network of all operations: its table and weights are used twice, its variables too */
+
+enum { ROWS = 331, FEATURES = 72, INNER = 150, WORDS = 50, HEADS = 4, PARAMS = 5 };
+static const int64_t two[] = {0, 100, ROWS};
+static const int64_t shape_of_param[PARAMS][2] = {
+    {WORDS, FEATURES}, {INNER, FEATURES}, {FEATURES, INNER}, {INNER, 0}, {FEATURES, 0}};
+
+typedef struct network {
+    float *x[PARAMS];
+    att_param *p[PARAMS];
+    att_plan *plan;
+} network;
+
+static int64_t count_of(int i) { return shape_of_param[i][0] * (shape_of_param[i][1] ? shape_of_param[i][1] : 1); }
+
+static void network_numbers(network *n)
+{
+    for (int i = 0; i < PARAMS; i++)
+        n->x[i] = check_numbers(count_of(i), (uint64_t)i + 1);
+}
+
+static void network_forget(network *n)
+{
+    for (int i = 0; i < PARAMS; i++)
+        free(n->x[i]);
+}
+
+static att_status network_open(att_ctx *ctx, network *n)
+{
+    memset(n->p, 0, sizeof n->p);
+    n->plan = NULL;
+    att_status s =
+        att_plan_new(ctx, ATT_OPTIONS(att_attention_spec, .heads = HEADS, .head_dim = FEATURES / HEADS), &n->plan);
+    for (int i = 0; !s && i < PARAMS; i++) {
+        const att_tensor v = view(n->x[i], ATT_F32, shape_of_param[i][1] ? 2 : 1, shape_of_param[i]);
+        s = att_param_new(ctx, &v, &n->p[i]);
+    }
+    return s;
+}
+
+static void network_close(network *n)
+{
+    for (int i = 0; i < PARAMS; i++)
+        att_param_free(n->p[i]);
+    att_plan_free(n->plan);
+}
+
+/* -> [2, FEATURES]. What it is given in arrays is gone when it returns. */
+static att_var *network_apply(att_tape *t, const network *n)
+{
+    int32_t ids[ROWS];
+    int64_t offsets[3];
+    memcpy(offsets, two, sizeof offsets);
+    for (int i = 0; i < ROWS; i++)
+        ids[i] = i * 7 % WORDS;
+    att_attention_args args = {.size = sizeof args, .n_sequences = 2, .q_offsets = offsets};
+    att_scope s = att_scope_begin(t, "network");
+    att_var *x = att_embedding(t, n->p[0], ids, ROWS);
+    att_var *h = att_split_heads(t, x, HEADS);
+    x = att_add(t, x, att_merge_heads(t, att_attend(t, n->plan, h, h, h, &args)));
+    for (int i = 0; i < 2; i++) {
+        att_scope inner = att_scope_begin(t, "feed_forward");
+        h = att_linear(t, x, n->p[1], n->p[3], ATT_GELU_ERF, NULL);
+        h = att_scope_end(t, inner, att_linear(t, h, n->p[2], n->p[4], ATT_IDENTITY, x));
+        x = att_scope_keep(t, s, att_layer_norm(t, h, n->p[4], n->p[4], 1e-5f));
+    }
+    x = att_activate(t, x, ATT_TANH);
+    x = att_scope_end(t, s, att_normalize(t, att_pool(t, x, offsets, 2, ATT_POOL_MEAN), 1e-12f));
+    memset(ids, 0xff, sizeof ids);
+    memset(offsets, 0xff, sizeof offsets);
+    return x;
+}
+
+static const float slopes[2 * FEATURES] = {1, -2, 0.5f, [FEATURES] = -1, 3, 0.25f};
+
+static att_status network_backward(att_tape *t, const network *n)
+{
+    att_var *y = network_apply(t, n);
+    att_tensor v;
+    const att_status s = att_read(t, y, &v);
+    if (s)
+        return s;
+    v.data = (void *)(uintptr_t)slopes;
+    return att_tape_backward(t, y, &v);
+}
+
+static void no_gradients(const network *n)
+{
+    for (int i = 0; i < PARAMS; i++)
+        assert_null(att_param_grad(n->p[i])->data);
+}
+
+/* Copies of all parameters' gradients, to be freed. */
+typedef struct gradients {
+    float *x[PARAMS];
+} gradients;
+
+static gradients gradients_of(const network *n)
+{
+    gradients g;
+    for (int i = 0; i < PARAMS; i++) {
+        g.x[i] = check_numbers(count_of(i), 1);
+        assert_non_null(att_param_grad(n->p[i])->data);
+        memcpy(g.x[i], att_param_grad(n->p[i])->data, (size_t)count_of(i) * sizeof(float));
+    }
+    return g;
+}
+
+static void same_gradients(const network *n, const gradients *expected)
+{
+    for (int i = 0; i < PARAMS; i++)
+        assert_memory_equal(att_param_grad(n->p[i])->data, expected->x[i], (size_t)count_of(i) * sizeof(float));
+}
+
+static void gradients_free(gradients *g)
+{
+    for (int i = 0; i < PARAMS; i++)
+        free(g->x[i]);
+}
+
+static void any_number_of_threads_gives_the_same_bits(void **state)
+{
+    (void)state;
+    static const int threads[] = {1, 2, 3, 7};
+    network n;
+    gradients expected = {{0}};
+    network_numbers(&n);
+    for (int i = 0; i < 4; i++) {
+        att_ctx *ctx = check_open(NULL, threads[i]);
+        assert_int_equal(network_open(ctx, &n), ATT_OK);
+        att_tape *t = recording_tape(ctx);
+        assert_int_equal(network_backward(t, &n), ATT_OK);
+        if (i)
+            same_gradients(&n, &expected);
+        else
+            expected = gradients_of(&n);
+        att_tape_free(t);
+        network_close(&n);
+        att_close(ctx);
+    }
+    gradients_free(&expected);
+    network_forget(&n);
+}
+
+static void gradients_add_up_until_they_are_cleared(void **state)
+{
+    (void)state;
+    network n;
+    att_ctx *ctx = check_open(NULL, 2);
+    network_numbers(&n);
+    assert_int_equal(network_open(ctx, &n), ATT_OK);
+    no_gradients(&n);
+    att_tape *t = recording_tape(ctx);
+    assert_int_equal(network_backward(t, &n), ATT_OK);
+    gradients once = gradients_of(&n);
+    att_tape_reset(t);
+    assert_int_equal(network_backward(t, &n), ATT_OK);
+    for (int i = 0; i < PARAMS; i++)
+        for (int64_t j = 0; j < count_of(i); j++) /* g + g is exact */
+            assert_true(((const float *)att_param_grad(n.p[i])->data)[j] == 2 * once.x[i][j]);
+    for (int i = 0; i < PARAMS; i++)
+        att_param_clear_grad(n.p[i]);
+    no_gradients(&n);
+    att_tape_reset(t);
+    assert_int_equal(network_backward(t, &n), ATT_OK);
+    same_gradients(&n, &once);
+    gradients_free(&once);
+    att_tape_free(t);
+    network_close(&n);
+    network_forget(&n);
+    att_close(ctx);
+}
+
+/* Each allocation of a second backward fails once: gradients stay as the first has left them, and after it, with memory
+ * again, the same call has the sum. */
+static void a_failing_allocation_changes_no_gradient_and_leaks_nothing(void **state)
+{
+    (void)state;
+    network n;
+    network_numbers(&n);
+    att_status s = ATT_ERR_MEMORY;
+    long failed = 0;
+    for (long at = 1; s; at++, failed++) {
+        fail_alloc f = {0};
+        att_ctx *ctx = fail_open(&f);
+        assert_int_equal(network_open(ctx, &n), ATT_OK);
+        att_tape *t = recording_tape(ctx);
+        assert_int_equal(network_backward(t, &n), ATT_OK);
+        gradients once = gradients_of(&n);
+        att_tape_free(t);
+        t = recording_tape(ctx);
+        att_var *y = network_apply(t, &n);
+        f.fail_at = f.calls + at;
+        s = att_tape_backward(t, y, NULL);
+        if (s) {
+            att_tensor g;
+            assert_int_equal(s, ATT_ERR_MEMORY);
+            same_gradients(&n, &once);
+            assert_int_equal(att_grad(t, y, &g), ATT_ERR_ARGUMENT);
+            check_says(ctx, "att_tape_backward has not run since the last reset");
+            f.fail_at = 0;
+            assert_int_equal(att_tape_backward(t, y, NULL), ATT_OK);
+        }
+        gradients_free(&once);
+        att_tape_free(t);
+        network_close(&n);
+        att_close(ctx);
+        assert_int_equal(f.live, 0);
+    }
+    assert_true(failed > 5); /* gradients' second buffers, the arena's blocks, attention's memory */
+    network_forget(&n);
+}
+
+static void a_failing_allocation_while_recording_is_an_error(void **state)
+{
+    (void)state;
+    network n;
+    network_numbers(&n);
+    att_status s = ATT_ERR_MEMORY;
+    for (long at = 1; s; at++) {
+        fail_alloc f = {0};
+        att_ctx *ctx = fail_open(&f);
+        assert_int_equal(network_open(ctx, &n), ATT_OK);
+        att_tape *t = recording_tape(ctx);
+        f.fail_at = f.calls + at;
+        s = network_backward(t, &n);
+        if (s) {
+            assert_int_equal(s, ATT_ERR_MEMORY);
+            no_gradients(&n);
+        }
+        att_tape_free(t);
+        network_close(&n);
+        att_close(ctx);
+        assert_int_equal(f.live, 0);
+    }
+    network_forget(&n);
+}
+
+static void cancelling_changes_no_gradient(void **state)
+{
+    (void)state;
+    volatile int cancel = 0;
+    network n;
+    att_ctx *ctx;
+    network_numbers(&n);
+    assert_int_equal(att_open(&ctx, ATT_OPTIONS(att_config, .cancel = &cancel)), ATT_OK);
+    assert_int_equal(network_open(ctx, &n), ATT_OK);
+    att_tape *t = recording_tape(ctx);
+    att_var *y = network_apply(t, &n);
+    cancel = 1;
+    assert_int_equal(att_tape_backward(t, y, NULL), ATT_ERR_CANCELLED);
+    no_gradients(&n);
+    cancel = 0;
+    assert_int_equal(att_tape_backward(t, y, NULL), ATT_OK);
+    assert_non_null(att_param_grad(n.p[0])->data);
+    att_tape_free(t);
+    network_close(&n);
+    network_forget(&n);
+    att_close(ctx);
+}
+
+/* ---- a line of numbers */
+
+typedef struct fixture {
+    att_ctx *ctx;
+    att_tape *t;
+    float x[6];
+    att_var *in, *y; /* [2, 3] */
+} fixture;
+
+static int set_up(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    f->ctx = check_open(NULL, 1);
+    f->t = recording_tape(f->ctx);
+    for (int i = 0; i < 6; i++)
+        f->x[i] = (float)(i + 1);
+    f->in = input(f->t, f->x, ATT_DIMS(2, 3));
+    f->y = att_add(f->t, f->in, f->in);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    fixture *f = *state;
+    att_tape_free(f->t);
+    att_close(f->ctx);
+    free(f);
+    return 0;
+}
+
+static void wrong_calls_are_named(void **state)
+{
+    fixture *f = *state;
+    att_tensor g, dv = view(f->x, ATT_F32, ATT_DIMS(3, 2));
+    att_tape *plain = new_tape(f->ctx), *other = recording_tape(f->ctx);
+    att_var *theirs = input(other, f->x, ATT_DIMS(2, 3));
+#define REFUSED(call, status, sentence)                                                                                \
+    (assert_int_equal(call, status), assert_string_equal(att_error(f->ctx), sentence))
+    REFUSED(att_tape_backward(plain, input(plain, f->x, ATT_DIMS(6)), NULL), ATT_ERR_ARGUMENT,
+            "backward: the tape does not record: att_tape_config.record is false");
+    REFUSED(att_tape_backward(f->t, NULL, NULL), ATT_ERR_ARGUMENT,
+            "backward: the variable is NULL but no operation has failed");
+    REFUSED(att_tape_backward(f->t, theirs, NULL), ATT_ERR_ARGUMENT,
+            "backward: the variable is none of this tape's since its last reset");
+    REFUSED(att_tape_backward(f->t, f->y, &dv), ATT_ERR_SHAPE, "backward: dv is [3, 2] but the variable is [2, 3]");
+    dv = view(f->x, ATT_BF16, ATT_DIMS(2, 3));
+    assert_int_equal(att_tape_backward(f->t, f->y, &dv), ATT_ERR_DTYPE);
+    check_says(f->ctx, "backward: dv");
+    REFUSED(att_grad(f->t, f->in, &g), ATT_ERR_ARGUMENT, "grad: att_tape_backward has not run since the last reset");
+    att_var *aside = att_add(f->t, f->y, f->y); /* y does not depend on it */
+    assert_int_equal(att_tape_backward(f->t, f->y, NULL), ATT_OK);
+    REFUSED(att_grad(f->t, aside, &g), ATT_ERR_ARGUMENT,
+            "grad: what att_tape_backward was given does not depend on the variable");
+    REFUSED(att_tape_backward(f->t, f->y, NULL), ATT_ERR_ARGUMENT,
+            "backward: the tape has been through one; att_tape_reset comes between");
+    assert_int_equal(att_grad(f->t, f->in, &g), ATT_OK);
+    assert_true(((const float *)g.data)[5] == 2);
+    att_add(f->t, f->y, input(f->t, f->x, ATT_DIMS(6)));
+    REFUSED(att_tape_backward(f->t, f->y, NULL), ATT_ERR_SHAPE, "add: a is [2, 3] but b is [6]");
+    att_tape_reset(f->t);
+    REFUSED(att_tape_backward(f->t, f->y, NULL), ATT_ERR_ARGUMENT,
+            "backward: the variable is none of this tape's since its last reset");
+#undef REFUSED
+    att_tape_free(other);
+    att_tape_free(plain);
+}
+
+static void scopes_free_nothing_that_a_backward_needs(void **state)
+{
+    fixture *f = *state;
+    att_tensor g;
+    att_scope s = att_scope_begin(f->t, "scope");
+    att_var *inner = att_activate(f->t, f->y, ATT_TANH);
+    att_var *z = att_scope_end(f->t, s, att_activate(f->t, inner, ATT_TANH));
+    att_add(f->t, f->in, f->in); /* would take the memory of the scope's variables */
+    assert_int_equal(att_tape_backward(f->t, z, NULL), ATT_OK);
+    assert_int_equal(att_grad(f->t, f->in, &g), ATT_OK);
+    for (int i = 0; i < 6; i++) {
+        const double first = tanh(2 * (double)f->x[i]), second = tanh(first);
+        check_near(2 * (1 - first * first) * (1 - second * second), ((const float *)g.data)[i], 8 * FLT_EPSILON, "[%d]",
+                   i);
+    }
+    assert_int_equal(att_grad(f->t, inner, &g), ATT_OK); /* of what lies between, too */
+}
+
+static void a_backward_from_a_variable_in_the_middle_leaves_out_what_came_later(void **state)
+{
+    fixture *f = *state;
+    att_tensor g, dv = view(f->x, ATT_F32, ATT_DIMS(2, 3));
+    att_add(f->t, f->y, f->in);
+    assert_int_equal(att_tape_backward(f->t, f->y, &dv), ATT_OK);
+    assert_int_equal(att_grad(f->t, f->in, &g), ATT_OK);
+    for (int i = 0; i < 6; i++)
+        assert_true(((const float *)g.data)[i] == 2 * f->x[i]);
+}
+
+static void gradients_of_short_parameters_are_f32(void **state)
+{
+    fixture *f = *state;
+    uint16_t ones[6]; /* bf16, [3, 2] turned */
+    for (int i = 0; i < 6; i++)
+        ones[i] = 0x3f80;
+    att_tensor turned;
+    att_param *w;
+    assert_int_equal(att_wrap(&turned, ones, ATT_BF16, 2, (const int64_t[]){2, 3}, (const int64_t[]){1, 2}), ATT_OK);
+    assert_int_equal(att_param_new(f->ctx, &turned, &w), ATT_OK);
+    att_var *z = att_linear(f->t, f->in, w, NULL, ATT_IDENTITY, NULL);
+    assert_int_equal(att_tape_backward(f->t, z, NULL), ATT_OK);
+    const att_tensor *g = att_param_grad(w);
+    assert_int_equal(g->dtype, ATT_F32);
+    assert_true(g->rank == 2 && g->dim[0] == 2 && g->dim[1] == 3 && g->stride[0] == 3 && g->stride[1] == 1);
+    for (int i = 0; i < 6; i++) /* the sum of the two rows of x */
+        assert_true(((const float *)g->data)[i] == f->x[i % 3] + f->x[3 + i % 3]);
+    att_param_free(w);
+}
+
+static void nothing_of_no_rows_gives_gradients_of_zero(void **state)
+{
+    fixture *f = *state;
+    att_tensor g;
+    att_param *w = param(f->ctx, f->x, ATT_F32, ATT_DIMS(2, 3)), *b = param(f->ctx, f->x, ATT_F32, ATT_DIMS(2));
+    att_var *x = input(f->t, f->x, ATT_DIMS(0, 3));
+    att_var *y = att_layer_norm(f->t, att_linear(f->t, x, w, b, ATT_RELU, NULL), b, b, 1e-5f);
+    assert_int_equal(att_tape_backward(f->t, y, NULL), ATT_OK);
+    assert_int_equal(att_grad(f->t, x, &g), ATT_OK);
+    assert_int_equal(g.dim[0], 0);
+    for (int i = 0; i < 6; i++)
+        assert_true(((const float *)att_param_grad(w)->data)[i] == 0);
+    assert_true(((const float *)att_param_grad(b)->data)[1] == 0);
+    att_param_free(w);
+    att_param_free(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
+        cmocka_unit_test(gradients_add_up_until_they_are_cleared),
+        cmocka_unit_test(a_failing_allocation_changes_no_gradient_and_leaks_nothing),
+        cmocka_unit_test(a_failing_allocation_while_recording_is_an_error),
+        cmocka_unit_test(cancelling_changes_no_gradient),
+        cmocka_unit_test_setup_teardown(wrong_calls_are_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(scopes_free_nothing_that_a_backward_needs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_backward_from_a_variable_in_the_middle_leaves_out_what_came_later, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(gradients_of_short_parameters_are_f32, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nothing_of_no_rows_gives_gradients_of_zero, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

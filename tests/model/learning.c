@@ -1,0 +1,198 @@
+/* Gradients through whole layers: two layers of an encoder, as BERT has them, against differences. */
+#include "check.h"
+#include "context.h"
+#include "nn/nn.h"
+
+enum { LAYERS = 2, HIDDEN = 12, PER_LAYER = 16, PARAMS = LAYERS * PER_LAYER, TOKENS = 13 };
+static const int64_t offsets[] = {0, 5, 5, TOKENS};
+
+/* Parameters by the order in which layers ask for them. */
+typedef struct source {
+    att_nn_source base;
+    int n;
+    att_param *p[PARAMS];
+    float *x[PARAMS];
+    int64_t count[PARAMS];
+} source;
+
+static att_status make(att_nn_source *base, const char *name, int rank, const int64_t *dim, att_param **out)
+{
+    source *s = (source *)base;
+    const bool norm = strstr(name, "_norm.gamma");
+    att_tensor v;
+    assert_true(s->n < PARAMS);
+    s->count[s->n] = rank == 2 ? dim[0] * dim[1] : dim[0];
+    s->x[s->n] = malloc((size_t)s->count[s->n] * sizeof(float));
+    check_fill(s->x[s->n], s->count[s->n], (uint64_t)s->n + 1, norm ? 1 : 0, 0.5f);
+    assert_int_equal(att_wrap(&v, s->x[s->n], ATT_F32, rank, dim, NULL), ATT_OK);
+    const att_status status = att_param_new(ctx, &v, out);
+    s->p[s->n++] = *out;
+    return status;
+}
+
+typedef struct encoder {
+    source source;
+    att_plan *plan;
+    att_nn_encoder_layer layer[LAYERS];
+    float *x; /* [TOKENS, HIDDEN] */
+} encoder;
+
+static void encoder_open(encoder *e)
+{
+    *e = (encoder){.source.base.get = make, .x = check_numbers(TOKENS * HIDDEN, 77)};
+    assert_int_equal(att_plan_new(ctx, ATT_OPTIONS(att_attention_spec, .heads = 3, .head_dim = HIDDEN / 3), &e->plan),
+                     ATT_OK);
+    const att_nn_encoder_config c = {
+        .hidden = HIDDEN, .heads = 3, .intermediate = 20, .activation = ATT_GELU_ERF, .eps = 1e-5f, .plan = e->plan};
+    for (int i = 0; i < LAYERS; i++)
+        e->layer[i] = att_nn_encoder_layer_load(&e->source.base, "layer", &c);
+    assert_int_equal(e->source.base.status, ATT_OK);
+    assert_int_equal(e->source.n, PARAMS);
+}
+
+static void encoder_close(encoder *e)
+{
+    for (int i = 0; i < PARAMS; i++) {
+        att_param_free(e->source.p[i]);
+        free(e->source.x[i]);
+    }
+    att_plan_free(e->plan);
+    free(e->x);
+}
+
+static att_tape *tape(bool record)
+{
+    att_tape *t;
+    assert_int_equal(att_tape_new(ctx, ATT_OPTIONS(att_tape_config, .record = record), &t), ATT_OK);
+    return t;
+}
+
+static att_var *encode(att_tape *t, const encoder *e, att_var **in)
+{
+    att_attention_args args = {.size = sizeof args, .n_sequences = 3, .q_offsets = offsets};
+    att_tensor x;
+    assert_int_equal(att_wrap(&x, e->x, ATT_F32, ATT_DIMS(TOKENS, HIDDEN), NULL), ATT_OK);
+    att_scope s = att_scope_begin(t, "encoder");
+    att_var *y = *in = att_input(t, &x);
+    for (int i = 0; i < LAYERS; i++)
+        y = att_scope_keep(t, s, att_nn_encoder_layer_apply(t, &e->layer[i], y, &args));
+    return att_scope_end(t, s, y);
+}
+
+static float slope(int i) { return check_uniform(5, (uint64_t)i); }
+
+/* The sum of slopes times outputs. */
+static double loss(att_tape *t, const encoder *e)
+{
+    att_var *in;
+    att_tensor y;
+    att_tape_reset(t);
+    if (att_read(t, encode(t, e, &in), &y))
+        fail_msg("%s", att_error(ctx));
+    double sum = 0;
+    for (int i = 0; i < TOKENS * HIDDEN; i++)
+        sum += (double)slope(i) * (double)((const float *)y.data)[i];
+    return sum;
+}
+
+/* The loss with x [n] moved by `step` along d, and x as it was again. */
+static double loss_at(att_tape *t, const encoder *e, att_param *p, float *x, int64_t n, const float *d, double step)
+{
+    float *kept = malloc((size_t)n * sizeof *kept);
+    memcpy(kept, x, (size_t)n * sizeof *x);
+    for (int64_t i = 0; i < n; i++)
+        x[i] += (float)(step * (double)d[i]);
+    if (p)
+        att_param_touch(p);
+    const double y = loss(t, e);
+    memcpy(x, kept, (size_t)n * sizeof *x);
+    if (p)
+        att_param_touch(p);
+    free(kept);
+    return y;
+}
+
+/* Along d [n], of length 1, the loss rises as its gradient says. 156 outputs of order 1 are off by some 8 roundings
+ * each, so the loss by 8 sqrt(156) 6e-8 = 6e-6, and differences of fourth order by 1.4 / STEP times that, 5.4e-4; they
+ * cut off 4 STEP^4 / 30 = 8e-9 times the fifth derivative, of some thousands where layers divide by deviations of 1/2:
+ * 3e-5. */
+static void check_direction(att_tape *t, const encoder *e, int leaf, const float *grad, const float *d)
+{
+    static const double STEP = 0x1p-6;
+    att_param *p = leaf < PARAMS ? e->source.p[leaf] : NULL;
+    float *x = leaf < PARAMS ? e->source.x[leaf] : e->x;
+    const int64_t n = leaf < PARAMS ? e->source.count[leaf] : TOKENS * HIDDEN;
+    double expected = 0;
+    for (int64_t i = 0; i < n; i++)
+        expected += (double)grad[i] * (double)d[i];
+    const double near = loss_at(t, e, p, x, n, d, STEP) - loss_at(t, e, p, x, n, d, -STEP);
+    const double far = loss_at(t, e, p, x, n, d, 2 * STEP) - loss_at(t, e, p, x, n, d, -2 * STEP);
+    check_near((8 * near - far) / (12 * STEP), (float)expected, 6e-4, "leaf %d of %d", leaf, PARAMS);
+}
+
+static void normalize(float *d, int64_t n)
+{
+    double squares = 0;
+    for (int64_t i = 0; i < n; i++)
+        squares += (double)d[i] * (double)d[i];
+    for (int64_t i = 0; i < n && squares > 0; i++)
+        d[i] = (float)((double)d[i] / sqrt(squares));
+}
+
+static void gradients_of_two_encoder_layers_are_those_of_differences(void **state)
+{
+    (void)state;
+    encoder e;
+    encoder_open(&e);
+    att_tape *t = tape(true), *plain = tape(false);
+    att_var *in, *y = encode(t, &e, &in);
+    float slopes[TOKENS * HIDDEN];
+    att_tensor dy, grad;
+    for (int i = 0; i < TOKENS * HIDDEN; i++)
+        slopes[i] = slope(i);
+    assert_int_equal(att_read(t, y, &dy), ATT_OK);
+    dy.data = slopes;
+    assert_int_equal(att_tape_backward(t, y, &dy), ATT_OK);
+    for (int leaf = 0; leaf <= PARAMS; leaf++) {
+        const int64_t n = leaf < PARAMS ? e.source.count[leaf] : TOKENS * HIDDEN;
+        if (leaf < PARAMS)
+            grad = *att_param_grad(e.source.p[leaf]);
+        else
+            assert_int_equal(att_grad(t, in, &grad), ATT_OK);
+        float *d = check_numbers(n, (uint64_t)leaf + 200);
+        normalize(d, n);
+        check_direction(plain, &e, leaf, grad.data, d); /* any */
+        memcpy(d, grad.data, (size_t)n * sizeof *d);
+        normalize(d, n);
+        check_direction(plain, &e, leaf, grad.data, d); /* the steepest */
+        free(d);
+    }
+    att_tape_free(plain);
+    att_tape_free(t);
+    encoder_close(&e);
+}
+
+static void recording_changes_no_bit_of_what_layers_compute(void **state)
+{
+    (void)state;
+    encoder e;
+    encoder_open(&e);
+    att_tape *t = tape(true), *plain = tape(false);
+    att_var *in;
+    att_tensor with, without;
+    assert_int_equal(att_read(t, encode(t, &e, &in), &with), ATT_OK);
+    assert_int_equal(att_read(plain, encode(plain, &e, &in), &without), ATT_OK);
+    assert_memory_equal(with.data, without.data, TOKENS * HIDDEN * sizeof(float));
+    att_tape_free(plain);
+    att_tape_free(t);
+    encoder_close(&e);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradients_of_two_encoder_layers_are_those_of_differences),
+        cmocka_unit_test(recording_changes_no_bit_of_what_layers_compute),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
