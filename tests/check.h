@@ -24,7 +24,8 @@
 
 /* ---- less, where everything takes fifty times as long */
 
-/* 1, or n where ATTEND_TEST_LESS=1, as ./dev tsan, valgrind and neon have it: loops over like cases go in steps of this. */
+/* 1, or n where ATTEND_TEST_LESS=1, as ./dev tsan, valgrind and neon have it: loops over like cases go in steps of
+ * this. */
 static inline int check_step(int n)
 {
     const char *less = getenv("ATTEND_TEST_LESS");
