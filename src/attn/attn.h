@@ -63,6 +63,7 @@ void att_call_site(const att_call *call, int64_t sequence, int64_t head, att_sit
 /* Takes the place of a call's k and v, after a look whether it may (cache.c), and of one head's of a sequence. */
 att_status att_cache_check(att_call *call);
 void att_cache_view(const att_cache *cache, int64_t sequence, int64_t kv_head, att_site *site);
+void *att_page_at(const att_page *page, size_t offset);
 
 /* Rows from `first` on, in a cache those of one page, where `first` begins one (rows.c). */
 att_rows att_rows_block(const att_rows *r, int64_t first);

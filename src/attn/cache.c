@@ -1,21 +1,28 @@
 /* Keys and values of sequences that grow, for decoding.
  *
  * A page has ATT_KEY_BLOCK tokens: of each head the keys, packed in panels as kernel/few.c reads them, and behind them
- * the rows of values, so that a block of both is one stretch of memory. A sequence is a list of pages. Sequences that
- * were made of one share their pages until one of them is added to: beam search copies a page, not a past. */
+ * the rows of values. A sequence is a list of pages. Sequences that were made of one share their pages until one of
+ * them is added to: beam search copies a page, not a past.
+ *
+ * Memory is fastest where it is read in long stretches. So pages are made four at a time, [kv_heads][4 pages], and
+ * handed out in order: tokens that come together lie so that a head's keys and values are one stretch for a segment. */
 #include "attn/prologue.h"
 #include "tensor/tensor.h"
 
 #include <string.h>
 
-typedef struct page {
-    _Alignas(64) struct page *next; /* of those that wait to be used again */
-    int64_t users;                  /* sequences that it is part of */
-} page; /* [kv_heads]: keys [ATT_KEY_BLOCK / panel][key_dim][panel], values [ATT_KEY_BLOCK][value_dim] */
+enum { SLAB = ATT_KEY_SEGMENT / ATT_KEY_BLOCK }; /* pages that are made together */
+
+/* Of head h, at + h SLAB head_bytes: keys [ATT_KEY_BLOCK / panel][key_dim][panel], values [ATT_KEY_BLOCK][value_dim] */
+struct att_page {
+    char *at;
+    att_page *next; /* of those that are not used */
+    int64_t users;  /* sequences that it is part of */
+};
 
 /* A sequence. */
 typedef struct held {
-    void **page; /* [room], of which `pages` are in use: as many as `length` needs */
+    att_page **page; /* [room], of which `pages` are in use: as many as `length` needs */
     int64_t pages, room, length;
 } held;
 
@@ -25,28 +32,43 @@ struct att_cache {
     att_dtype dtype;
     int64_t kv_heads, key_dim, value_dim, sequences;
     size_t keys_bytes, head_bytes; /* in a page: a head's keys; with its values */
-    att_arena memory;              /* of pages */
-    page *spare;
+    att_arena memory;              /* of slabs */
+    att_page *spare;
     held *sequence;
 };
 
 /* ---- pages */
 
+static char *head_of(const att_cache *c, const att_page *p, int64_t head)
+{
+    return p->at + (size_t)head * SLAB * c->head_bytes;
+}
+
 static int64_t pages_for(int64_t length) { return (length + ATT_KEY_BLOCK - 1) / ATT_KEY_BLOCK; }
 
-static page *take_page(att_cache *c)
+/* New pages, in the order in which they lie; NULL: out of memory. */
+static att_page *make_pages(att_cache *c)
 {
-    page *p = c->spare;
-    if (p)
+    att_page *p = att_arena_alloc(&c->memory, SLAB * sizeof *p);
+    char *at = p ? att_arena_alloc(&c->memory, SLAB * (size_t)c->kv_heads * c->head_bytes) : NULL;
+    for (int i = 0; at && i < SLAB; i++)
+        p[i] = (att_page){.at = at + (size_t)i * c->head_bytes, .next = i + 1 < SLAB ? &p[i + 1] : NULL};
+    return at ? p : NULL;
+}
+
+static att_page *take_page(att_cache *c)
+{
+    if (!c->spare)
+        c->spare = make_pages(c);
+    att_page *p = c->spare;
+    if (p) {
         c->spare = p->next;
-    else
-        p = att_arena_alloc(&c->memory, sizeof *p + (size_t)c->kv_heads * c->head_bytes);
-    if (p)
         p->users = 1;
+    }
     return p;
 }
 
-static void drop_page(att_cache *c, page *p)
+static void drop_page(att_cache *c, att_page *p)
 {
     if (--p->users > 0)
         return;
@@ -63,7 +85,7 @@ static void trim(att_cache *c, held *h)
 
 static att_status make_list(att_cache *c, held *h, int64_t room)
 {
-    void **list = att_alloc(c->ctx, (size_t)room, sizeof *list);
+    att_page **list = att_alloc(c->ctx, (size_t)room, sizeof *list);
     if (!list)
         return ATT_ERR_MEMORY;
     if (h->pages)
@@ -80,12 +102,13 @@ static att_status make_room(att_cache *c, held *h, int64_t n)
     const int64_t need = pages_for(h->length + n), twice = 2 * h->room + 4;
     if (need > h->room && make_list(c, h, need > twice ? need : twice))
         return ATT_ERR_MEMORY;
-    page *last = h->pages && n ? h->page[h->pages - 1] : NULL;
+    att_page *last = h->pages && n ? h->page[h->pages - 1] : NULL;
     if (last && last->users > 1 && h->length % ATT_KEY_BLOCK) {
-        page *own = take_page(c);
+        att_page *own = take_page(c);
         if (!own)
             return ATT_ERR_MEMORY;
-        memcpy(own + 1, last + 1, (size_t)c->kv_heads * c->head_bytes);
+        for (int64_t head = 0; head < c->kv_heads; head++)
+            memcpy(head_of(c, own, head), head_of(c, last, head), c->head_bytes);
         drop_page(c, last);
         h->page[h->pages - 1] = own;
     }
@@ -229,7 +252,7 @@ static void add_head(const addition *a, int64_t sequence, int64_t head)
     const size_t row = (size_t)c->value_dim * att_dtype_size(c->dtype);
     for (int64_t done = 0, count; done < a->n; done += count) {
         const int64_t at = (h->length + done) % ATT_KEY_BLOCK, left = ATT_KEY_BLOCK - at;
-        char *keys = (char *)((page *)h->page[(h->length + done) / ATT_KEY_BLOCK] + 1) + (size_t)head * c->head_bytes;
+        char *keys = head_of(c, h->page[(h->length + done) / ATT_KEY_BLOCK], head);
         char *values = keys + c->keys_bytes + (size_t)at * row;
         count = a->n - done < left ? a->n - done : left;
         for (int64_t i = 0; i < count; i++) {
@@ -313,10 +336,10 @@ att_status att_cache_reorder(att_cache *c, const int64_t *from)
     }
     for (int64_t b = 0; b < c->sequences; b++)
         for (int64_t i = 0; i < next[b].pages; i++)
-            ((page *)next[b].page[i])->users++;
+            next[b].page[i]->users++;
     for (int64_t b = 0; b < c->sequences; b++)
-        for (int64_t i = 0; i < c->sequence[b].pages; i++)
-            drop_page(c, c->sequence[b].page[i]);
+        for (int64_t i = c->sequence[b].pages; i > 0; i--)
+            drop_page(c, c->sequence[b].page[i - 1]);
     free_lists(c->ctx, c->sequence, c->sequences);
     c->sequence = next;
     return ATT_OK;
@@ -377,9 +400,11 @@ att_status att_cache_check(att_call *call)
 void att_cache_view(const att_cache *c, int64_t sequence, int64_t head, att_site *site)
 {
     const held *h = &c->sequence[sequence];
-    const size_t keys = sizeof(page) + (size_t)head * c->head_bytes;
+    const size_t keys = (size_t)head * SLAB * c->head_bytes;
     site->k_rows = h->length;
     site->k = (att_rows){.dtype = c->dtype, .panel = c->kernels->panel, .page = h->page, .offset = keys};
     site->v = (att_rows){.stride = c->value_dim, .dtype = c->dtype, .page = h->page, .offset = keys + c->keys_bytes};
     site->k_row = site->k;
 }
+
+void *att_page_at(const att_page *page, size_t offset) { return page->at + offset; }

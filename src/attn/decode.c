@@ -186,9 +186,17 @@ static void add_unclean(const group *g, const att_cut *cut, const att_clean *cle
     }
 }
 
-/* o += p v; where only some columns attend to a key, what is not finite in its value must not reach the others. */
+/* Where a row of the heads' keys or values lies, in f16 and bf16 too. */
+static const void *row_at(const att_rows *r, int64_t dim, int64_t k0, int64_t row)
+{
+    const att_rows block = att_rows_block(r, k0);
+    return (const char *)block.at + row * (block.panel ? dim : block.stride) * (int64_t)att_dtype_size(block.dtype);
+}
+
+/* o += p v; where only some columns attend to a key, what is not finite in its value must not reach the others. then:
+ * what is read after it. */
 static void weigh(const group *g, const att_cut *cut, int64_t k0, int keys, bool touched, const scratch *w, float *o,
-                  int64_t o_stride)
+                  int64_t o_stride, const void *then)
 {
     const att_kernels *kernels = g->plan->kernels;
     const int64_t dim = g->plan->spec.value_dim;
@@ -196,28 +204,37 @@ static void weigh(const group *g, const att_cut *cut, int64_t k0, int keys, bool
     const float *rescale = touched ? w->rescale : NULL;
     if (!cut->partial) {
         kernels->few_weigh((int)v.dtype, g->columns, cut->n_runs, cut->run, dim, v.at, v.stride, w->s, ATT_KEY_BLOCK,
-                           rescale, o, o_stride);
+                           rescale, o, o_stride, then);
         return;
     }
     const att_floats value = att_rows_read(kernels, &v, 0, keys, dim, w->values);
     att_clean clean;
     att_cut_clean(g->plan, cut, g->columns, value.at, value.stride, dim, &clean);
     kernels->few_weigh(ATT_F32, g->columns, clean.n_runs, clean.run, dim, value.at, value.stride, w->s, ATT_KEY_BLOCK,
-                       rescale, o, o_stride);
+                       rescale, o, o_stride, then);
     add_unclean(g, cut, &clean, value, w->s, o, o_stride);
 }
 
 static void multiply(const group *g, const att_cut *cut, int64_t k0, const scratch *w)
 {
+    const att_rows *k = &g->site[0].k_row, *v = &g->site[0].v;
     const int64_t dim = g->plan->q_dim;
-    const att_rows k = att_rows_block(&g->site[0].k_row, k0);
-    const int64_t step = (k.panel ? dim : k.stride) * (int64_t)att_dtype_size(k.dtype);
     for (int r = 0; r < cut->n_runs; r++) {
         const int64_t first = cut->run[r].first; /* begins a panel */
-        g->plan->kernels->few_scores((int)k.dtype, g->columns, k.panel > 0, cut->run[r].last - first, dim,
-                                     (const char *)k.at + first * step, k.stride, w->q, dim, w->s + first,
-                                     ATT_KEY_BLOCK);
+        const void *then = r + 1 < cut->n_runs ? row_at(k, dim, k0, cut->run[r + 1].first)
+                                               : row_at(v, g->plan->spec.value_dim, k0, cut->run[0].first);
+        g->plan->kernels->few_scores((int)k->dtype, g->columns, k->panel > 0, cut->run[r].last - first, dim,
+                                     row_at(k, dim, k0, first), k->stride, w->q, dim, w->s + first, ATT_KEY_BLOCK,
+                                     then);
     }
+}
+
+static void soften(const group *g, const att_cut *cut, int64_t k0, const scratch *w, const partial *p)
+{
+    const att_rows *v = &g->site[0].v;
+    const int64_t dim = g->plan->spec.value_dim, keys = v->stride == dim ? cut->run[0].last - cut->run[0].first : 0;
+    g->plan->kernels->few_soften(g->columns, cut->n_runs, cut->run, w->s, ATT_KEY_BLOCK, p->max, p->sum, w->rescale,
+                                 row_at(v, dim, k0, cut->run[0].first), keys * dim * (int64_t)att_dtype_size(v->dtype));
 }
 
 /* ---- a segment of keys */
@@ -259,8 +276,10 @@ static void narrow(const group *g, int64_t *first, int64_t *last)
     *last = to < *last ? to : *last;
 }
 
-/* Keys [first, last) into a partial result; a maximum of -inf and a sum of 0 where none attends. */
-static void attend_segment(const job *j, const group *g, int64_t first, int64_t last, const scratch *w, partial p)
+/* Keys [first, last) into a partial result; a maximum of -inf and a sum of 0 where none attends. then: what is read
+ * after them. */
+static void attend_segment(const job *j, const group *g, int64_t first, int64_t last, const scratch *w, partial p,
+                           const void *then)
 {
     bool touched = false;
     for (int i = 0; i < g->columns; i++) {
@@ -279,9 +298,10 @@ static void attend_segment(const job *j, const group *g, int64_t first, int64_t 
         if (uses_tiles(g->plan))
             pass_tiles(g, &cut, k0, keys, w);
         forbid(g, &cut, w->s);
-        g->plan->kernels->few_soften(g->columns, cut.n_runs, cut.run, w->s, ATT_KEY_BLOCK, p.max, p.sum, w->rescale);
+        soften(g, &cut, k0, w, &p);
         drop(g, &cut, k0, w->s);
-        weigh(g, &cut, k0, keys, touched, w, p.o, j->o_stride);
+        weigh(g, &cut, k0, keys, touched, w, p.o, j->o_stride,
+              k0 + keys < last ? row_at(&g->site[0].k_row, g->plan->q_dim, k0 + keys, 0) : then);
         touched = true;
     }
     if (!touched)
@@ -319,22 +339,44 @@ static void finish(const job *j, const group *g, int64_t first, int64_t segments
         att_site_clear(g->plan, &g->site[h], g->tq, g->site[h].rows);
 }
 
-static void run_item(job *j, int64_t item, const scratch *w)
+/* Where an item lies: a segment of a head of keys. */
+typedef struct spot {
+    int64_t sequence, kv_head, segment, segments;
+} spot;
+
+static spot find(const job *j, int64_t item)
+{
+    const int64_t sequence = att_find(j->first, j->call->sequences, item), local = item - j->first[sequence];
+    const int64_t segments = (j->first[sequence + 1] - j->first[sequence]) / j->call->plan->spec.kv_heads;
+    return (spot){sequence, local / segments, local % segments, segments};
+}
+
+/* The first key of an item, to be fetched before it begins. */
+static const void *begin_of(const job *j, int64_t item)
+{
+    const att_plan *plan = j->call->plan;
+    const spot at = find(j, item);
+    att_site site;
+    int64_t first, last;
+    att_call_site(j->call, at.sequence, at.kv_head * (plan->spec.heads / plan->spec.kv_heads), &site);
+    att_span(plan, &site, 0, (int)site.place.tq, &first, &last);
+    first = first > at.segment * ATT_KEY_SEGMENT ? first : at.segment * ATT_KEY_SEGMENT;
+    return first < site.place.tk ? row_at(&site.k_row, plan->q_dim, first, 0) : NULL;
+}
+
+static void run_item(job *j, int64_t item, const scratch *w, const void *then)
 {
     const att_call *call = j->call;
-    const int64_t sequence = att_find(j->first, call->sequences, item), kv_heads = call->plan->spec.kv_heads;
-    const int64_t local = item - j->first[sequence];
-    const int64_t segments = (j->first[sequence + 1] - j->first[sequence]) / kv_heads;
-    const int64_t kv_head = local / segments, segment = local % segments;
+    const spot at = find(j, item);
     group g;
-    take_group(call, sequence, kv_head, &g);
-    const int64_t first = segment * ATT_KEY_SEGMENT, tk = g.site[0].place.tk;
+    take_group(call, at.sequence, at.kv_head, &g);
+    const int64_t first = at.segment * ATT_KEY_SEGMENT, tk = g.site[0].place.tk;
     read_queries(&g, w);
     if (g.columns > 0)
         attend_segment(j, &g, first, tk - first < ATT_KEY_SEGMENT ? tk : first + ATT_KEY_SEGMENT, w,
-                       partial_of(j, item));
-    if (atomic_fetch_sub(&j->unfinished[sequence * kv_heads + kv_head], 1) == 1)
-        finish(j, &g, item - segment, segments, w);
+                       partial_of(j, item), then);
+    if (atomic_fetch_sub(&j->unfinished[at.sequence * call->plan->spec.kv_heads + at.kv_head], 1) == 1)
+        finish(j, &g, item - at.segment, at.segments, w);
 }
 
 static void run_task(void *arg, int i, int thread)
@@ -345,7 +387,7 @@ static void run_task(void *arg, int i, int thread)
     lay_out(j->call, j->columns, j->memory + (size_t)thread * j->scratch_count, &w);
     const int64_t last = j->items * (i + 1) / j->tasks;
     for (int64_t item = j->items * i / j->tasks; item < last && !att_cancelled(plan->ctx); item++)
-        run_item(j, item, &w);
+        run_item(j, item, &w, begin_of(j, item + 1 < last ? item + 1 : item));
 }
 
 static int64_t segments_of(int64_t tk) { return tk > 0 ? (tk + ATT_KEY_SEGMENT - 1) / ATT_KEY_SEGMENT : 1; }

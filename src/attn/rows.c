@@ -15,7 +15,7 @@ att_rows att_rows_block(const att_rows *r, int64_t first)
 {
     att_rows block = *r;
     block.page = NULL;
-    block.at = r->page ? (char *)r->page[first / ATT_KEY_BLOCK] + r->offset : row_at(r, first);
+    block.at = r->page ? att_page_at(r->page[first / ATT_KEY_BLOCK], r->offset) : row_at(r, first);
     return block;
 }
 

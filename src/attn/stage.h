@@ -25,14 +25,15 @@ static inline uint64_t att_low_bits(int64_t n) { return n <= 0 ? 0 : n >= 64 ? ~
 static inline const att_score *att_score_on(const att_score *s, int isa) { return s->set ? s->set[isa] : s; }
 static inline const att_modifier *att_modifier_on(const att_modifier *m, int isa) { return m->set ? m->set[isa] : m; }
 
+typedef struct att_page att_page; /* of a cache (cache.c) */
 /* Rows of one head in a tensor of the caller's; at NULL: not given. Or in a cache, whose pages have ATT_KEY_BLOCK rows
  * each and are looked at one at a time: att_rows_block. */
 typedef struct att_rows {
     void *at;
     int64_t stride; /* elements from row to row */
     att_dtype dtype;
-    int panel;         /* 0, or rows are packed in panels of so many, [dim][panel] */
-    void *const *page; /* NULL, or instead of `at`; the rows begin at this offset of each, in bytes */
+    int panel;             /* 0, or rows are packed in panels of so many, [dim][panel] */
+    att_page *const *page; /* NULL, or instead of `at`; the rows begin at this offset of each, in bytes */
     size_t offset;
 } att_rows;
 /* Rows of floats to read: the caller's own, or a copy of those of another type. */

@@ -5,8 +5,8 @@
  * Scores lie in rows, s [queries][keys]. Keys and values are f32, f16 or bf16; keys are rows, or packed in panels,
  * [ceil(keys / PANEL)][dim][PANEL].
  *
- * What the processor fetches ahead by itself suffices where memory is read line after line. Elsewhere lines are fetched
- * long before, into the second-level cache: in the order in which they lie, even if they are not used in that order. */
+ * Memory must never be idle. So lines are fetched ahead in the order in which they lie, evenly over all that is
+ * computed meanwhile, and on into what is read next: values after keys, keys after values. */
 #include "attend.h"
 #include "kernel/kernel.h"
 #include "kernel/tile.h"
@@ -18,25 +18,59 @@
 enum {
     QUERIES = 4,             /* whose scores are made together */
     PAIR = 2,                /* whose values are weighted together, over: */
-    WIDE = ROWS > 6 ? 8 : 4, /* vectors */
-    PIECE = 16,              /* keys that stay in the first-level cache while other queries and columns use them */
-    FAR = 64,                /* keys: how long before they are fetched */
-    NEAR = 8,                /* and, into the first-level cache */
-    AHEAD = 32,              /* the same for rows that are converted, from memory to the first-level cache */
+    WIDE = ROWS > 6 ? 8 : 4, /* vectors; of more queries, over half as many */
+    MOST = 8,                /* queries whose scores are softened together */
+    PIECE = 8192,            /* bytes of values that stay in the first-level cache for all queries and columns */
+    LEAD = 6144,             /* bytes: how long before they are used lines are fetched */
     LINE = 64,               /* bytes */
     CHUNK = 128              /* numbers of rows of another type, of PANEL keys, that are converted together */
 };
+
+/* What is read next: rows of `bytes`, a stride apart, and after them others. Addresses behind the memory do no harm. */
+typedef struct feed {
+    uintptr_t row, line, bytes, stride, then;
+    int64_t rows;  /* until then */
+    int64_t share; /* bytes to fetch in each step of a kernel */
+} feed;
+
+/* ahead: bytes that are used out of order, and so must be there before. share: for one pass over the rows, where
+ * `passes` go over pieces of them. Fetching is spread over all passes, so the first must have more lines in advance. */
+static feed feed_of(int64_t rows, int64_t bytes, const void *x, int64_t stride, const void *then, int64_t ahead,
+                    int64_t share, int64_t piece, int64_t passes)
+{
+    feed f = {.bytes = (uintptr_t)bytes,
+              .stride = (uintptr_t)stride,
+              .then = (uintptr_t)then,
+              .share = (share + passes - 1) / passes};
+    const int64_t lead = LEAD + ahead + piece * (passes - 1) / passes, skip = lead / bytes;
+    f.row = skip < rows ? (uintptr_t)x + (uintptr_t)(skip * stride) : f.then + (uintptr_t)((skip - rows) * stride);
+    f.rows = skip < rows ? rows - skip : INT64_MAX;
+    f.line = f.row + (uintptr_t)(lead % bytes / LINE * LINE);
+    return f;
+}
+
+ATT_INLINE void fetch(feed *f, int64_t bytes)
+{
+    for (int64_t b = 0; b < bytes; b += LINE)
+        __builtin_prefetch((const void *)(f->line + (uintptr_t)b), 0, 3);
+    f->line += (uintptr_t)bytes;
+    if (f->line >= f->row + f->bytes) {
+        f->row = --f->rows ? f->row + f->stride : f->then;
+        f->line = f->row;
+    }
+}
 
 /* n numbers, at most a vector of them; 0 behind. */
 ATT_INLINE vf load(const float *x, int n) { return n == ATT_LANES ? v_load(x) : v_load_n(x, n); }
 
 /* What is not f32 is converted piece by piece, into memory that stays in the first-level cache. */
 static int64_t bytes_of(int type, int64_t n) { return n * (type == ATT_F32 ? 4 : 2); }
-ATT_INLINE void convert_as(const int type, int64_t n, const uint16_t *x, int64_t ahead, float *y)
+ATT_INLINE void convert_as(const int type, int64_t n, const uint16_t *x, feed *f, float *y)
 {
+    feed next = *f; /* in registers */
     int64_t i = 0;
     for (; i + 2 * ATT_LANES <= n; i += 2 * ATT_LANES) {
-        __builtin_prefetch((const void *)((uintptr_t)(x + i) + (uintptr_t)ahead * sizeof *x), 0, 3);
+        fetch(&next, ATT_LANES * (int64_t)sizeof *x); /* half as much as is read here; the rest is fetched later */
         v_store(y + i, type == ATT_F16 ? v_from_f16(x + i) : v_from_bf16(x + i));
         v_store(y + i + ATT_LANES, type == ATT_F16 ? v_from_f16(x + i + ATT_LANES) : v_from_bf16(x + i + ATT_LANES));
     }
@@ -46,50 +80,31 @@ ATT_INLINE void convert_as(const int type, int64_t n, const uint16_t *x, int64_t
         memcpy(rest, x + i, (size_t)count * sizeof *x);
         v_store_n(y + i, type == ATT_F16 ? v_from_f16(rest) : v_from_bf16(rest), count);
     }
-}
-/* y [n] = x [n]; what lies `ahead` numbers behind x is fetched */
-static void convert(int type, int64_t n, const void *x, int64_t ahead, float *y)
-{
-    if (type == ATT_F16)
-        convert_as(ATT_F16, n, x, ahead, y);
-    else
-        convert_as(ATT_BF16, n, x, ahead, y);
+    *f = next;
 }
 /* rows [rows, n] of x, a stride apart, to y [rows][y_stride] */
-static void convert_rows(int type, int64_t rows, int64_t n, const void *x, int64_t stride, float *y, int64_t y_stride)
+static void convert(int type, int64_t rows, int64_t n, const void *x, int64_t stride, feed *f, float *y,
+                    int64_t y_stride)
 {
+    if (stride == n && y_stride == n) {
+        n *= rows;
+        rows = 1;
+    }
     for (int64_t i = 0; i < rows; i++)
-        convert(type, n, (const char *)x + bytes_of(type, i * stride), AHEAD * stride, y + i * y_stride);
-}
-
-/* What will be read, line after line: rows of `bytes`, a stride apart. Addresses behind the memory do no harm. */
-typedef struct feed {
-    uintptr_t row, line, near;
-    uintptr_t bytes, stride;
-} feed;
-
-ATT_INLINE feed feed_of(int64_t dim, const float *k, int64_t stride)
-{
-    const uintptr_t step = (uintptr_t)stride * sizeof *k, row = (uintptr_t)k + FAR * step;
-    return (feed){row, row, (FAR - NEAR) * step, (uintptr_t)dim * sizeof *k, step};
-}
-
-ATT_INLINE void feed_line(feed *f)
-{
-    __builtin_prefetch((const void *)f->line, 0, 2);
-    __builtin_prefetch((const void *)(f->line - f->near), 0, 3);
-    f->line += LINE;
-    if (f->line >= f->row + f->bytes)
-        f->line = f->row += f->stride;
+        if (type == ATT_F16)
+            convert_as(ATT_F16, n, (const uint16_t *)x + i * stride, f, y + i * y_stride);
+        else
+            convert_as(ATT_BF16, n, (const uint16_t *)x + i * stride, f, y + i * y_stride);
 }
 
 /* ---- scores */
 
 /* A vector of keys, [rows, dim], by n queries: squares of keys are turned on the way. n is a constant where this is
- * inlined. more: s has the sums of earlier numbers. */
+ * inlined. more: s has the sums of earlier numbers. A step of the feed is four LINEs of floats. */
 ATT_INLINE void score_rows(const int n, bool more, int rows, int64_t dim, const float *k, int64_t stride, feed *f,
                            const float *q, int64_t q_stride, float *s, int64_t s_stride)
 {
+    feed next = *f;
     vf acc[QUERIES];
     ATT_UNROLL (i, n)
         acc[i] = more ? v_load(s + i * s_stride) : v_set(0);
@@ -99,8 +114,8 @@ ATT_INLINE void score_rows(const int n, bool more, int rows, int64_t dim, const 
         if (rows == ATT_LANES && columns == ATT_LANES) {
             ATT_UNROLL (r, ATT_LANES) {
                 x[r] = v_load(k + r * stride + d);
-                if ((r + 1) * ATT_LANES * (int)sizeof *k % LINE == 0)
-                    feed_line(f);
+                if ((r + 1) * ATT_LANES * (int)sizeof *k % (4 * LINE) == 0)
+                    fetch(&next, next.share);
             }
         } else {
             ATT_UNROLL (r, ATT_LANES)
@@ -114,12 +129,14 @@ ATT_INLINE void score_rows(const int n, bool more, int rows, int64_t dim, const 
     }
     ATT_UNROLL (i, n)
         v_store(s + i * s_stride, acc[i]);
+    *f = next;
 }
 
-/* A panel of keys by n queries. */
-ATT_INLINE void score_panel(const int n, bool more, int64_t dim, const float *k, const float *q, int64_t q_stride,
-                            float *s, int64_t s_stride)
+/* A panel of keys by n queries. A step of the feed is a row of the panel. */
+ATT_INLINE void score_panel(const int n, bool more, int64_t dim, const float *k, feed *f, const float *q,
+                            int64_t q_stride, float *s, int64_t s_stride)
 {
+    feed next = *f;
     vf acc[QUERIES][ATT_PANEL_VECTORS];
     ATT_UNROLL (i, n)
         ATT_UNROLL (v, ATT_PANEL_VECTORS)
@@ -128,6 +145,7 @@ ATT_INLINE void score_panel(const int n, bool more, int64_t dim, const float *k,
         vf x[ATT_PANEL_VECTORS];
         ATT_UNROLL (v, ATT_PANEL_VECTORS)
             x[v] = v_keep(v_load(k + d * PANEL + v * ATT_LANES));
+        fetch(&next, next.share);
         ATT_UNROLL (i, n) {
             const vf y = v_set(q[i * q_stride + d]);
             ATT_UNROLL (v, ATT_PANEL_VECTORS)
@@ -137,53 +155,62 @@ ATT_INLINE void score_panel(const int n, bool more, int64_t dim, const float *k,
     ATT_UNROLL (i, n)
         ATT_UNROLL (v, ATT_PANEL_VECTORS)
             v_store(s + i * s_stride + v * ATT_LANES, acc[i][v]);
+    *f = next;
 }
 
-ATT_INLINE void score_queries(const int n, bool packed, bool more, int64_t keys, int64_t dim, const float *k,
-                              int64_t stride, const float *q, int64_t q_stride, float *s, int64_t s_stride)
+/* A panel of keys, packed or `rows` of them a stride apart, by n queries. */
+ATT_INLINE void score_queries(const int n, bool packed, bool more, int rows, int64_t dim, const float *k,
+                              int64_t stride, feed *f, const float *q, int64_t q_stride, float *s, int64_t s_stride)
 {
-    feed f = feed_of(dim, k, stride);
     if (packed)
-        for (int64_t j = 0; j < keys; j += PANEL)
-            score_panel(n, more, dim, k + j * dim, q, q_stride, s + j, s_stride);
+        score_panel(n, more, dim, k, f, q, q_stride, s, s_stride);
     else
-        for (int64_t j = 0; j < keys; j += ATT_LANES)
-            score_rows(n, more, keys - j < ATT_LANES ? (int)(keys - j) : ATT_LANES, dim, k + j * stride, stride, &f, q,
+        for (int j = 0; j < rows; j += ATT_LANES)
+            score_rows(n, more, rows - j < ATT_LANES ? rows - j : ATT_LANES, dim, k + j * stride, stride, f, q,
                        q_stride, s + j, s_stride);
 }
 
-static void score_floats(int n, bool packed, bool more, int64_t keys, int64_t dim, const float *k, int64_t stride,
+static void score_floats(int n, bool packed, bool more, int rows, int64_t dim, const float *k, int64_t stride, feed *f,
                          const float *q, int64_t q_stride, float *s, int64_t s_stride)
 {
     for (; n >= QUERIES; n -= QUERIES, q += QUERIES * q_stride, s += QUERIES * s_stride)
-        score_queries(QUERIES, packed, more, keys, dim, k, stride, q, q_stride, s, s_stride);
+        score_queries(QUERIES, packed, more, rows, dim, k, stride, f, q, q_stride, s, s_stride);
     if (n == 3)
-        score_queries(3, packed, more, keys, dim, k, stride, q, q_stride, s, s_stride);
+        score_queries(3, packed, more, rows, dim, k, stride, f, q, q_stride, s, s_stride);
     else if (n == 2)
-        score_queries(2, packed, more, keys, dim, k, stride, q, q_stride, s, s_stride);
+        score_queries(2, packed, more, rows, dim, k, stride, f, q, q_stride, s, s_stride);
     else if (n == 1)
-        score_queries(1, packed, more, keys, dim, k, stride, q, q_stride, s, s_stride);
+        score_queries(1, packed, more, rows, dim, k, stride, f, q, q_stride, s, s_stride);
 }
 
-/* s [n][keys] = q [n, dim] k^T, written to a whole panel; k [keys, dim], or packed and stride is not used. */
+/* s [n][keys] = q [n, dim] k^T, written to a whole panel; k [keys, dim], or packed and stride is not used. then: what
+ * is read after it. */
 static void few_scores(int type, int n, bool packed, int64_t keys, int64_t dim, const void *k, int64_t stride,
-                       const float *q, int64_t q_stride, float *s, int64_t s_stride)
+                       const float *q, int64_t q_stride, float *s, int64_t s_stride, const void *then)
 {
     float piece[PANEL * CHUNK];
-    if (type == ATT_F32) {
-        score_floats(n, packed, false, keys, dim, k, stride, q, q_stride, s, s_stride);
-        return;
-    }
-    for (int64_t j = 0; j < keys; j += PANEL)
-        for (int64_t d = 0; d < dim; d += CHUNK) {
-            const int64_t rows = keys - j < PANEL ? keys - j : PANEL, numbers = dim - d < CHUNK ? dim - d : CHUNK;
-            const char *from = (const char *)k + bytes_of(type, packed ? j * dim + d * PANEL : j * stride + d);
+    const bool floats = type == ATT_F32;
+    const int passes = (n + QUERIES - 1) / QUERIES;
+    const int64_t row = bytes_of(type, packed ? (keys + PANEL - 1) / PANEL * PANEL * dim : dim);
+    const int64_t step = bytes_of(type, packed ? PANEL : 4 * LINE / (int)sizeof(float));
+    feed f =
+        feed_of(packed ? 1 : keys, row, k, bytes_of(type, stride), then, packed ? 0 : bytes_of(type, ATT_LANES * dim),
+                floats ? step : step / 2, bytes_of(type, PANEL * dim), passes);
+    for (int64_t j = 0; j < keys; j += PANEL) {
+        const int rows = keys - j < PANEL ? (int)(keys - j) : PANEL;
+        const char *from = (const char *)k + bytes_of(type, j * (packed ? dim : stride));
+        if (floats)
+            score_floats(n, packed, false, rows, dim, (const float *)(const void *)from, stride, &f, q, q_stride, s + j,
+                         s_stride);
+        for (int64_t d = 0; !floats && d < dim; d += CHUNK) {
+            const int64_t numbers = dim - d < CHUNK ? dim - d : CHUNK;
             if (packed)
-                convert(type, numbers * PANEL, from, AHEAD * dim, piece);
+                convert(type, numbers, PANEL, from + bytes_of(type, d * PANEL), PANEL, &f, piece, PANEL);
             else
-                convert_rows(type, rows, numbers, from, stride, piece, CHUNK);
-            score_floats(n, packed, d > 0, rows, numbers, piece, CHUNK, q + d, q_stride, s + j, s_stride);
+                convert(type, rows, numbers, from + bytes_of(type, d), stride, &f, piece, CHUNK);
+            score_floats(n, packed, d > 0, rows, numbers, piece, CHUNK, &f, q + d, q_stride, s + j, s_stride);
         }
+    }
 }
 
 /* ---- softmax */
@@ -195,8 +222,8 @@ static float first_lane(vf x)
     return y[0];
 }
 
-/* soften of attention.c for one query, whose scores are a row. */
-static void soften_row(int n_runs, const att_run *run, float *s, float *max, float *sum, float *rescale)
+/* soften of attention.c for one query, whose scores are a row, but for their sum. */
+static void soften_row(int n_runs, const att_run *run, float *s, float *max, vf *factor)
 {
     const vf log2e = v_set((float)ATT_LOG2_E), nothing = v_set(-__builtin_inff()), before = v_set(*max);
     vf top = nothing;
@@ -207,9 +234,9 @@ static void soften_row(int n_runs, const att_run *run, float *s, float *max, flo
             top = v_max(left < ATT_LANES ? v_select(v_first((int)left), x, nothing) : x, top);
         }
     *max = v_top(v_max(v_mul(top, log2e), before));
-    const vf base = v_set(*max < -FLT_MAX ? 0 : *max), factor = v_exp2(v_sub(before, base));
-    float total = 0;
-    for (int r = 0; r < n_runs; r++) {
+    const vf base = v_set(*max < -FLT_MAX ? 0 : *max);
+    *factor = v_exp2(v_sub(before, base));
+    for (int r = 0; r < n_runs; r++)
         for (int64_t k = run[r].first; k < run[r].last; k += ATT_LANES) {
             const vf x = v_load(s + k), e = v_exp2(v_fma(x, log2e, v_sub(v_set(0), base)));
             const vf p = v_select(v_lt(x, v_set(-FLT_MAX)), v_set(0), e);
@@ -218,29 +245,60 @@ static void soften_row(int n_runs, const att_run *run, float *s, float *max, flo
             else
                 v_store(s + k, p);
         }
-        for (int64_t k = run[r].first; k < run[r].last; k++)
-            total += s[k];
-    }
-    *sum = first_lane(v_fma(v_set(*sum), factor, v_set(total)));
-    *rescale = first_lane(factor);
+}
+
+/* total [n]: chains of single numbers, which go side by side. Meanwhile memory in [soon, end) is fetched, a line for
+ * each key. */
+ATT_INLINE void sum_rows(const int n, int n_runs, const att_run *run, const float *s, int64_t stride, uintptr_t soon,
+                         uintptr_t end, float *total)
+{
+    float sum[MOST] = {0};
+    for (int r = 0; r < n_runs; r++)
+        for (int64_t k = run[r].first; k < run[r].last; k++, soon += LINE) {
+            if (soon < end)
+                __builtin_prefetch((const void *)soon, 0, 3);
+            ATT_UNROLL (i, n)
+                sum[i] += s[i * stride + k];
+        }
+    ATT_UNROLL (i, n)
+        total[i] = sum[i];
 }
 
 /* Scores s [n][keys] to weights, with the running maximum and sum of each row; rescale [n] is what everything from
- * earlier blocks must be multiplied with. */
+ * earlier blocks must be multiplied with. soon: what is read after it, so many bytes line after line. */
 static void few_soften(int n, int n_runs, const att_run *run, float *s, int64_t stride, float *max, float *sum,
-                       float *rescale)
+                       float *rescale, const void *soon, int64_t bytes)
 {
-    for (int i = 0; i < n; i++)
-        soften_row(n_runs, run, s + i * stride, max + i, sum + i, rescale + i);
+    const uintptr_t from = (uintptr_t)soon + LEAD, end = (uintptr_t)soon + (uintptr_t)bytes;
+    for (int done = 0, some; done < n; done += some) {
+        float total[MOST], *rows = s + done * stride;
+        vf factor[MOST];
+        some = n - done < MOST ? n - done : MOST;
+        for (int i = 0; i < some; i++)
+            soften_row(n_runs, run, rows + i * stride, max + done + i, &factor[i]);
+        int i = 0;
+        for (; i + MOST <= some; i += MOST)
+            sum_rows(MOST, n_runs, run, rows + i * stride, stride, from, end, total + i);
+        for (; i + QUERIES <= some; i += QUERIES)
+            sum_rows(QUERIES, n_runs, run, rows + i * stride, stride, from, end, total + i);
+        for (; i < some; i++)
+            sum_rows(1, n_runs, run, rows + i * stride, stride, from, end, total + i);
+        for (i = 0; i < some; i++) {
+            sum[done + i] = first_lane(v_fma(v_set(sum[done + i]), factor[i], v_set(total[i])));
+            rescale[done + i] = first_lane(factor[i]);
+        }
+    }
 }
 
 /* ---- weighted values */
 
-/* Keys [first, last): n queries by some vectors of the values, or by one vector of `columns` numbers. */
-ATT_INLINE void weigh_tile(const int n, const int vectors, int columns, bool far, int64_t first, int64_t last,
+/* Keys [first, last): n queries by some vectors of the values, or by one vector of `columns` numbers. A step of the
+ * feed is a key. */
+ATT_INLINE void weigh_tile(const int n, const int vectors, int columns, feed *f, int64_t first, int64_t last,
                            const float *v, int64_t stride, const float *p, int64_t p_stride, float *o, int64_t o_stride)
 {
-    vf acc[PAIR][WIDE];
+    feed next = *f;
+    vf acc[QUERIES][WIDE];
     ATT_UNROLL (i, n)
         ATT_UNROLL (c, vectors)
             acc[i][c] = v_load(o + i * o_stride + c * ATT_LANES);
@@ -249,9 +307,7 @@ ATT_INLINE void weigh_tile(const int n, const int vectors, int columns, bool far
         vf x[WIDE];
         ATT_UNROLL (c, vectors)
             x[c] = v_keep(load(row + c * ATT_LANES, columns));
-        if (far)
-            for (int64_t b = 0; b < vectors * ATT_LANES; b += LINE / (int64_t)sizeof *row)
-                __builtin_prefetch((const void *)((uintptr_t)row + (uintptr_t)(FAR * stride + b) * sizeof *row), 0, 2);
+        fetch(&next, next.share);
         ATT_UNROLL (i, n) {
             const vf y = v_set(p[i * p_stride + k]);
             ATT_UNROLL (c, vectors)
@@ -261,65 +317,85 @@ ATT_INLINE void weigh_tile(const int n, const int vectors, int columns, bool far
     ATT_UNROLL (i, n)
         ATT_UNROLL (c, vectors)
             v_store(o + i * o_stride + c * ATT_LANES, acc[i][c]);
+    *f = next;
 }
 
-ATT_INLINE void weigh_queries(const int n, bool far, int64_t first, int64_t last, int64_t dim, const float *v,
+/* Vectors of a value that n queries meet together: what registers hold. */
+ATT_INLINE int wide_for(const int n) { return n > PAIR ? WIDE / 2 : WIDE; }
+
+ATT_INLINE void weigh_queries(const int n, feed *f, int64_t first, int64_t last, int64_t dim, const float *v,
                               int64_t stride, const float *p, int64_t p_stride, float *o, int64_t o_stride)
 {
+    const int wide = wide_for(n) * ATT_LANES, half = WIDE / 2 * ATT_LANES;
     int64_t d = 0;
-    for (; d + WIDE * ATT_LANES <= dim; d += WIDE * ATT_LANES)
-        weigh_tile(n, WIDE, ATT_LANES, far, first, last, v + d, stride, p, p_stride, o + d, o_stride);
-    for (; d + WIDE / 2 * ATT_LANES <= dim; d += WIDE / 2 * ATT_LANES)
-        weigh_tile(n, WIDE / 2, ATT_LANES, far, first, last, v + d, stride, p, p_stride, o + d, o_stride);
+    for (; d + wide <= dim; d += wide)
+        weigh_tile(n, wide_for(n), ATT_LANES, f, first, last, v + d, stride, p, p_stride, o + d, o_stride);
+    for (; wide > half && d + half <= dim; d += half)
+        weigh_tile(n, WIDE / 2, ATT_LANES, f, first, last, v + d, stride, p, p_stride, o + d, o_stride);
     for (; d < dim; d += ATT_LANES)
-        weigh_tile(n, 1, dim - d < ATT_LANES ? (int)(dim - d) : ATT_LANES, far, first, last, v + d, stride, p, p_stride,
+        weigh_tile(n, 1, dim - d < ATT_LANES ? (int)(dim - d) : ATT_LANES, f, first, last, v + d, stride, p, p_stride,
                    o + d, o_stride);
 }
 
-/* Keys [first, last), pieces of them by all queries. */
-static void weigh_floats(int n, bool far, int64_t first, int64_t last, int64_t dim, const float *v, int64_t stride,
+/* How often it goes over a row. */
+static int64_t passes_for(int n, int64_t dim)
+{
+    const int64_t wide = wide_for(n) * ATT_LANES, half = WIDE / 2 * ATT_LANES, rest = dim % wide;
+    return dim / wide + rest / half + (rest % half + ATT_LANES - 1) / ATT_LANES;
+}
+
+/* Keys [first, last) by all queries. */
+static void weigh_floats(int n, feed *f, int64_t first, int64_t last, int64_t dim, const float *v, int64_t stride,
                          const float *p, int64_t p_stride, float *o, int64_t o_stride)
 {
-    for (int64_t k = first; k < last; k += PIECE) {
-        const int64_t end = last - k < PIECE ? last : k + PIECE;
-        int i = 0;
-        for (; i + PAIR <= n; i += PAIR)
-            weigh_queries(PAIR, far, k, end, dim, v, stride, p + i * p_stride, p_stride, o + i * o_stride, o_stride);
-        if (i < n)
-            weigh_queries(1, far, k, end, dim, v, stride, p + i * p_stride, p_stride, o + i * o_stride, o_stride);
-    }
+    int i = 0;
+    for (; i + QUERIES <= n; i += QUERIES)
+        weigh_queries(QUERIES, f, first, last, dim, v, stride, p + i * p_stride, p_stride, o + i * o_stride, o_stride);
+    for (; i + PAIR <= n; i += PAIR)
+        weigh_queries(PAIR, f, first, last, dim, v, stride, p + i * p_stride, p_stride, o + i * o_stride, o_stride);
+    if (i < n)
+        weigh_queries(1, f, first, last, dim, v, stride, p + i * p_stride, p_stride, o + i * o_stride, o_stride);
 }
 
 /* Keys [first, last) of another type. */
-static void weigh_short(int type, int n, int64_t first, int64_t last, int64_t dim, const void *v, int64_t stride,
-                        const float *p, int64_t p_stride, float *o, int64_t o_stride)
+static void weigh_short(int type, int n, feed *f, int64_t first, int64_t last, int64_t dim, const void *v,
+                        int64_t stride, const float *p, int64_t p_stride, float *o, int64_t o_stride)
 {
     float piece[PANEL * CHUNK];
-    for (int64_t k = first; k < last; k += PANEL)
-        for (int64_t d = 0; d < dim; d += CHUNK) {
-            const int64_t rows = last - k < PANEL ? last - k : PANEL, numbers = dim - d < CHUNK ? dim - d : CHUNK;
-            convert_rows(type, rows, numbers, (const char *)v + bytes_of(type, k * stride + d), stride, piece, CHUNK);
-            weigh_floats(n, false, 0, rows, numbers, piece, CHUNK, p + k, p_stride, o + d, o_stride);
-        }
+    for (int64_t d = 0; d < dim; d += CHUNK) {
+        const int64_t numbers = dim - d < CHUNK ? dim - d : CHUNK;
+        convert(type, last - first, numbers, (const char *)v + bytes_of(type, first * stride + d), stride, f, piece,
+                CHUNK);
+        weigh_floats(n, f, 0, last - first, numbers, piece, CHUNK, p + first, p_stride, o + d, o_stride);
+    }
 }
 
 /* o [n, dim] = rescale o + p [n][keys] v [keys, dim], over the runs of keys; rescale NULL: o starts at 0. Rows of o are
- * written to a whole vector. */
+ * written to a whole vector. then: what is read after it. */
 static void few_weigh(int type, int n, int n_runs, const att_run *run, int64_t dim, const void *v, int64_t stride,
-                      const float *p, int64_t p_stride, const float *rescale, float *o, int64_t o_stride)
+                      const float *p, int64_t p_stride, const float *rescale, float *o, int64_t o_stride,
+                      const void *then)
 {
-    /* more than one pass: not line after line */
-    const bool far = n > PAIR || (dim != WIDE * ATT_LANES && dim != WIDE / 2 * ATT_LANES);
+    const bool floats = type == ATT_F32;
+    const int64_t row = bytes_of(type, dim), begin = n_runs ? run[0].first : 0, end = n_runs ? run[n_runs - 1].last : 0;
+    const int64_t passes = n / QUERIES * passes_for(QUERIES, dim) + n % QUERIES / PAIR * passes_for(PAIR, dim) +
+                           n % PAIR * passes_for(1, dim);
+    const int64_t some = !floats ? PANEL : passes == 1 ? end - begin : PIECE / row + 1;
+    feed f = feed_of(end - begin, row, (const char *)v + bytes_of(type, begin * stride), bytes_of(type, stride), then,
+                     0, floats ? row : row / 2, some * row, passes);
     for (int i = 0; i < n; i++)
         for (int64_t d = 0; d < dim; d += ATT_LANES) {
             float *x = o + i * o_stride + d;
             v_store(x, rescale ? v_mul(v_load(x), v_set(rescale[i])) : v_set(0));
         }
     for (int r = 0; r < n_runs; r++)
-        if (type == ATT_F32)
-            weigh_floats(n, far, run[r].first, run[r].last, dim, v, stride, p, p_stride, o, o_stride);
-        else
-            weigh_short(type, n, run[r].first, run[r].last, dim, v, stride, p, p_stride, o, o_stride);
+        for (int64_t k = run[r].first, last; k < run[r].last; k = last) {
+            last = run[r].last - k < some ? run[r].last : k + some;
+            if (floats)
+                weigh_floats(n, &f, k, last, dim, v, stride, p, p_stride, o, o_stride);
+            else
+                weigh_short(type, n, &f, k, last, dim, v, stride, p, p_stride, o, o_stride);
+        }
 }
 
 /* ---- partial results */

@@ -59,11 +59,12 @@ typedef struct att_kernels {
 
     /* few.c: attention of a few queries; type is an att_dtype, of k and v; see there */
     void (*few_scores)(int type, int n, bool packed, int64_t keys, int64_t dim, const void *k, int64_t stride,
-                       const float *q, int64_t q_stride, float *s, int64_t s_stride);
+                       const float *q, int64_t q_stride, float *s, int64_t s_stride, const void *then);
     void (*few_soften)(int n, int n_runs, const att_run *run, float *s, int64_t stride, float *max, float *sum,
-                       float *rescale);
+                       float *rescale, const void *soon, int64_t bytes);
     void (*few_weigh)(int type, int n, int n_runs, const att_run *run, int64_t dim, const void *v, int64_t stride,
-                      const float *p, int64_t p_stride, const float *rescale, float *o, int64_t o_stride);
+                      const float *p, int64_t p_stride, const float *rescale, float *o, int64_t o_stride,
+                      const void *then);
     void (*few_close)(int64_t dim, float inverse, float *o);
     void (*few_merge)(int64_t dim, float *max, float *sum, float *o, float max2, float sum2, const float *o2);
 
