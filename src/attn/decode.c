@@ -359,6 +359,8 @@ static const void *begin_of(const job *j, int64_t item)
     att_site site;
     int64_t first, last;
     att_call_site(j->call, at.sequence, at.kv_head * (plan->spec.heads / plan->spec.kv_heads), &site);
+    if (site.place.tq == 0)
+        return NULL;
     att_span(plan, &site, 0, (int)site.place.tq, &first, &last);
     first = first > at.segment * ATT_KEY_SEGMENT ? first : at.segment * ATT_KEY_SEGMENT;
     return first < site.place.tk ? row_at(&site.k_row, plan->q_dim, first, 0) : NULL;

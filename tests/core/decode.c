@@ -109,11 +109,34 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     drop(&o);
 }
 
+static void a_sequence_without_queries_gets_zeros(void **state)
+{
+    (void)state;
+    static const int64_t lengths[] = {0};
+    const shape m = {1, 1, 1, 2, 300, 8, 8};
+    operands o = make(m);
+    att_attention_spec s = spec_of(m);
+    att_ctx *ctx = check_open(NULL, 1);
+    int32_t *ids = calloc(2 + 300, sizeof *ids); /* a look at the last query's would be one before the first */
+    s.mask[0] = &att_mask_document;
+    att_wrap(&o.args.q_documents, ids, ATT_I32, ATT_DIMS(1, 2), NULL);
+    att_wrap(&o.args.k_documents, ids + 2, ATT_I32, ATT_DIMS(1, 300), NULL);
+    o.args.q_lengths = lengths;
+    run(ctx, &s, &o.args);
+    for (int64_t i = 0; i < out_count(m); i++)
+        assert_true(o.out[i] == 0);
+    assert_true(isinf(o.lse[0]) && isinf(o.lse[1]));
+    free(ids);
+    drop(&o);
+    att_close(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decoding_gives_the_bits_of_the_full_pass),
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
+        cmocka_unit_test(a_sequence_without_queries_gets_zeros),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
