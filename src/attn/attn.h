@@ -164,7 +164,8 @@ void att_turn_queries(const att_plan *plan, att_floats query, int queries, float
  * values that are not finite count as 0 there and are named in `unclean`. */
 bool att_words_usable(const att_plan *plan);
 int64_t att_words_in(int64_t dim);
-att_floats att_words_of_rows(const att_rows *r, int64_t first, int64_t n, int64_t dim, float *buffer);
+att_floats att_words_of_rows(const att_kernels *k, const att_rows *r, int64_t first, int64_t n, int64_t dim,
+                             float *buffer);
 void att_words_of_values(const att_plan *plan, const att_rows *v, int64_t first, int keys, float *words,
                          att_clean *unclean);
 

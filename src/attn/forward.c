@@ -96,7 +96,7 @@ static void clear(partial *p, int panel)
 static void begin(const att_plan *plan, const att_site *at, strip *t)
 {
     if (plan->words) {
-        t->query = att_words_of_rows(&at->q_row, t->q0, t->queries, plan->q_dim, t->rows);
+        t->query = att_words_of_rows(plan->kernels, &at->q_row, t->q0, t->queries, plan->q_dim, t->rows);
         plan->kernels->turn_words(t->queries, att_words_in(plan->q_dim), t->query.at, t->query.stride, t->q);
     } else {
         t->query = att_rows_read(plan->kernels, &at->q_row, t->q0, t->queries, plan->q_dim, t->rows);
@@ -126,7 +126,7 @@ static void meet(const att_plan *plan, const att_site *at, const scratch *w, met
     const att_kernels *kernels = plan->kernels;
     const int64_t value_dim = plan->spec.value_dim;
     if (plan->words) {
-        m->key = att_words_of_rows(&at->k_row, m->k0, m->keys, plan->k_dim, w->keys);
+        m->key = att_words_of_rows(kernels, &at->k_row, m->k0, m->keys, plan->k_dim, w->keys);
         att_words_of_values(plan, &at->v, m->k0, m->keys, w->value_words, &m->unclean);
         if (m->unclean.n_unclean)
             m->value = att_rows_read(kernels, &at->v, m->k0, m->keys, value_dim, w->values);

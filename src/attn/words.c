@@ -16,27 +16,34 @@ int64_t att_words_in(int64_t dim) { return (dim + 1) / 2; }
 
 static const uint16_t *row_at(const att_rows *r, int64_t row) { return (const uint16_t *)r->at + row * r->stride; }
 
-/* Row i of a block, of a cache's panels too. */
-static void take_row(const att_rows *block, int64_t i, int64_t dim, uint16_t *row)
+/* Rows of words of a panel of keys: first [words][panel], which kernels make, then turned. */
+static void turn_panel(const att_kernels *k, const uint16_t *packed, int64_t rows, int64_t dim, float *buffer)
 {
-    if (!block->panel) {
-        memcpy(row, row_at(block, i), (size_t)dim * sizeof *row);
-        return;
+    const int64_t panel = k->panel, words = att_words_in(dim);
+    float turned[ATT_MAX_PANEL * ATT_MAX_PANEL], back[ATT_MAX_PANEL * ATT_MAX_PANEL];
+    for (int64_t first = 0; first < words; first += panel) {
+        const int64_t n = words - first < panel ? words - first : panel;
+        for (int64_t w = 0; w < n; w++) {
+            const uint16_t *even = packed + 2 * (first + w) * panel;
+            k->words_of_rows(panel, even, 2 * (first + w) + 1 < dim ? even + panel : NULL, turned + w * panel);
+        }
+        k->turn_words(n, panel, turned, panel, back);
+        for (int64_t i = 0; i < rows; i++)
+            memcpy(buffer + i * words + first, back + i * panel, (size_t)n * sizeof *back);
     }
-    const uint16_t *lane = (const uint16_t *)block->at + i / block->panel * block->panel * dim + i % block->panel;
-    for (int64_t d = 0; d < dim; d++)
-        row[d] = lane[d * block->panel];
 }
 
-att_floats att_words_of_rows(const att_rows *r, int64_t first, int64_t n, int64_t dim, float *buffer)
+att_floats att_words_of_rows(const att_kernels *k, const att_rows *r, int64_t first, int64_t n, int64_t dim,
+                             float *buffer)
 {
     const int64_t words = att_words_in(dim);
     const att_rows block = att_rows_block(r, first);
-    for (int64_t i = 0; i < n; i++) {
-        uint16_t *row = (uint16_t *)(void *)(buffer + i * words);
-        take_row(&block, i, dim, row);
-        if (dim % 2)
-            row[dim] = 0;
+    for (int64_t i = 0; block.panel && i < n; i += block.panel)
+        turn_panel(k, (const uint16_t *)block.at + i * dim, n - i < block.panel ? n - i : block.panel, dim,
+                   buffer + i * words);
+    for (int64_t i = 0; !block.panel && i < n; i++) {
+        buffer[i * words + words - 1] = 0; /* where dim is odd, half of it stays */
+        memcpy(buffer + i * words, row_at(&block, i), (size_t)dim * sizeof(uint16_t));
     }
     return (att_floats){buffer, words};
 }
