@@ -225,7 +225,10 @@ static void gradients_of_linear(void **state)
             const int64_t terms = m > n ? m : n;
             problem p = {.build = linear,
                          .reference = linear_reference,
-                         .leaf = {{2, {m, k}}, {2, {n, k}, true}, {1, {n}, true}, {2, {m, n}}},
+                         .leaf = {{.rank = 2, .dim = {m, k}},
+                                  {.rank = 2, .dim = {n, k}, .param = true},
+                                  {.rank = 1, .dim = {n}, .param = true},
+                                  {.rank = 2, .dim = {m, n}}},
                          .tolerance = (double)(terms + k + 8) * FLT_EPSILON,
                          .act = (att_activation)act};
             check_problem(p, "linear");
@@ -235,7 +238,9 @@ static void gradients_of_linear(void **state)
         }
     const problem shared = {.build = shared_linear,
                             .reference = shared_linear_reference,
-                            .leaf = {{2, {5, 7}}, {2, {7, 7}, true}, {1, {7}, true}},
+                            .leaf = {{.rank = 2, .dim = {5, 7}},
+                                     {.rank = 2, .dim = {7, 7}, .param = true},
+                                     {.rank = 1, .dim = {7}, .param = true}},
                             /* two layers of sums of 7: gradients of up to (1 + 7/2)^2 = 20, 2 (7 + 7 + 8) roundings */
                             .tolerance = 20 * 44 * FLT_EPSILON,
                             .act = ATT_TANH};
@@ -259,7 +264,7 @@ static void gradients_of_add(void **state)
     (void)state;
     problem p = {.build = add,
                  .reference = add_reference,
-                 .leaf = {{3, {3, 5, 7}}, {3, {3, 5, 7}}},
+                 .leaf = {{.rank = 3, .dim = {3, 5, 7}}, {.rank = 3, .dim = {3, 5, 7}}},
                  .tolerance = 2 * FLT_EPSILON}; /* sums of two at most */
     check_problem(p, "add");
     p.build = twice;
@@ -284,7 +289,7 @@ static void gradients_of_activate(void **state)
         for (float spread = 1; spread < 20; spread += 14) {
             const problem p = {.build = activate,
                                .reference = activate_reference,
-                               .leaf = {{2, {41, 7}}},
+                               .leaf = {{.rank = 2, .dim = {41, 7}}},
                                .spread = spread,
                                /* slopes below 1.2, of functions with errors of some ulp */
                                .tolerance = 8 * FLT_EPSILON,
@@ -313,7 +318,7 @@ static void gradients_of_embedding(void **state)
     for (int i = 0; i < 3; i++) {
         const problem p = {.build = embedding,
                            .reference = embedding_reference,
-                           .leaf = {{2, {5, features[i]}, true}},
+                           .leaf = {{.rank = 2, .dim = {5, features[i]}, .param = true}},
                            .tolerance = 8 * FLT_EPSILON, /* sums of 4 */
                            .ids = ids,
                            .n = 7};
@@ -348,7 +353,10 @@ static void view_and_variable_reference(const problem *p, double *y)
 static void gradients_of_split_heads(void **state)
 {
     (void)state;
-    problem p = {.build = split_heads, .reference = same_reference, .leaf = {{2, {5, 21}}}, .tolerance = FLT_EPSILON};
+    problem p = {.build = split_heads,
+                 .reference = same_reference,
+                 .leaf = {{.rank = 2, .dim = {5, 21}}},
+                 .tolerance = FLT_EPSILON};
     check_problem(p, "split_heads");
     p.build = view_and_variable;
     p.reference = view_and_variable_reference;
@@ -359,8 +367,10 @@ static void gradients_of_split_heads(void **state)
 static void gradients_of_merge_heads(void **state)
 {
     (void)state;
-    const problem p = {
-        .build = merge_heads, .reference = same_reference, .leaf = {{3, {5, 3, 7}}}, .tolerance = FLT_EPSILON};
+    const problem p = {.build = merge_heads,
+                       .reference = same_reference,
+                       .leaf = {{.rank = 3, .dim = {5, 3, 7}}},
+                       .tolerance = FLT_EPSILON};
     check_problem(p, "merge_heads");
 }
 
@@ -387,7 +397,9 @@ static void gradients_of_layer_norm(void **state)
         const int64_t rows = shapes[s][0], f = shapes[s][1];
         const problem p = {.build = layer_norm,
                            .reference = layer_norm_reference,
-                           .leaf = {{2, {rows, f}}, {1, {f}, true}, {1, {f}, true}},
+                           .leaf = {{.rank = 2, .dim = {rows, f}},
+                                    {.rank = 1, .dim = {f}, .param = true},
+                                    {.rank = 1, .dim = {f}, .param = true}},
                            /* dx: 1 / sqrt(eps) = 10 at most times a number of order 1, made of some ten roundings and
                             * of sums in lanes; dgamma and dbeta: sums of rows of numbers of order 1 */
                            .tolerance = (double)(100 + rows) * FLT_EPSILON,
@@ -415,7 +427,7 @@ static void gradients_of_normalize(void **state)
         for (float eps = 1e-12f; eps < 200; eps *= 1e14f) { /* by the length, by eps */
             const problem p = {.build = normalize,
                                .reference = normalize_reference,
-                               .leaf = {{2, {shapes[s][0], shapes[s][1]}}},
+                               .leaf = {{.rank = 2, .dim = {shapes[s][0], shapes[s][1]}}},
                                .tolerance = 8 * FLT_EPSILON, /* of order 1 / length, rounded once */
                                .eps = eps};
             check_problem(p, "normalize");
@@ -449,7 +461,7 @@ static void gradients_of_pool(void **state)
     for (int kind = ATT_POOL_MEAN; kind <= ATT_POOL_MAX; kind++) {
         const problem p = {.build = pool,
                            .reference = pool_reference,
-                           .leaf = {{2, {43, 7}}},
+                           .leaf = {{.rank = 2, .dim = {43, 7}}},
                            .tolerance = 2 * FLT_EPSILON, /* a product */
                            .kind = (att_pooling)kind,
                            .offsets = offsets,
@@ -513,22 +525,23 @@ static void gradients_of_attend(void **state)
     const att_attention_spec *const specs[] = {&plain, &grouped, &causal};
     for (int i = 0; i < 3; i++) {
         const int64_t kv_heads = specs[i]->kv_heads ? specs[i]->kv_heads : HEADS;
-        const problem p = {
-            .build = attend,
-            .reference = attend_reference,
-            .leaf = {{3, {TOKENS, HEADS, DIM}}, {3, {KEYS, kv_heads, DIM}}, {3, {KEYS, kv_heads, VALUES}}},
-            /* sums over at most 2 * 13 queries or 7 keys of numbers below 1, which come from weights
-             * that are off by the roundings of a score's 7 products and of some functions */
-            .tolerance = 2 * (26 + DIM + 16) * FLT_EPSILON,
-            .spec = specs[i],
-            .args = &args};
+        const problem p = {.build = attend,
+                           .reference = attend_reference,
+                           .leaf = {{.rank = 3, .dim = {TOKENS, HEADS, DIM}},
+                                    {.rank = 3, .dim = {KEYS, kv_heads, DIM}},
+                                    {.rank = 3, .dim = {KEYS, kv_heads, VALUES}}},
+                           /* sums over at most 2 * 13 queries or 7 keys of numbers below 1, which come from weights
+                            * that are off by the roundings of a score's 7 products and of some functions */
+                           .tolerance = 2 * (26 + DIM + 16) * FLT_EPSILON,
+                           .spec = specs[i],
+                           .args = &args};
         check_problem(p, "attend");
     }
     att_attention_args own = args;
     own.k_offsets = NULL;
     const problem p = {.build = attend_to_itself,
                        .reference = attend_reference,
-                       .leaf = {{3, {TOKENS, HEADS, DIM}}},
+                       .leaf = {{.rank = 3, .dim = {TOKENS, HEADS, DIM}}},
                        .tolerance = 2 * 3 * (13 + DIM + 16) * FLT_EPSILON, /* three of these */
                        .spec = &itself,
                        .args = &own};
