@@ -4,13 +4,16 @@
 Each round gives both sides each shape once: attend through `attend bench attention --shapes -` (which verifies its
 result before it times it, in the first round), PyTorch in this process: scaled_dot_product_attention; for additive
 attention the formula with tanh over [Tq, Tk, A]; for general attention matrix products. Best time of all rounds on both
-sides; the peak and the read bandwidth are the highest that attend measured in the whole run. Causal work counts as
-half. A shape that attend refuses is listed with what it said.
+sides; the peak is the highest that attend measured in the whole run. One query reads keys and values from a cache, as a
+decoder has them, and PyTorch reads tensors; memory that others use too changes its speed within seconds, so the share of
+the read bandwidth is the median over the rounds, each of what was measured right before and after. Causal work counts
+as half. A shape that attend refuses is listed with what it said.
 """
 import argparse
 import json
 import math
 import re
+import statistics
 import time
 
 import torch
@@ -52,9 +55,9 @@ SHAPES = [
     causal("grouped 32/8 causal", 1, 32, 1024, 1024, 128, kv_heads=8),
     shape("bf16", 1, 12, 1024, 1024, 64, dtype="bf16"),
     shape("f16", 1, 12, 1024, 1024, 64, dtype="f16"),
-    shape("one query", 1, 32, 1, 4096, 128, only_forward=True),
-    shape("one query, grouped 32/8", 1, 32, 1, 4096, 128, kv_heads=8, only_forward=True),
-    shape("one query, batch of 8", 8, 32, 1, 1024, 128, only_forward=True),
+    shape("one query", 1, 32, 1, 4096, 128, cache=True, only_forward=True),
+    shape("one query, grouped 32/8", 1, 32, 1, 4096, 128, kv_heads=8, cache=True, only_forward=True),
+    shape("one query, batch of 8", 8, 32, 1, 1024, 128, cache=True, only_forward=True),
     shape("cross", 1, 8, 32, 1500, 64),
     # others
     shape("odd, D48", 2, 6, 333, 333, 48),
@@ -154,28 +157,41 @@ class Job:
         self.text += f" {f['q_len']}x{f['k_len']} D{f['dim']}" + (f"/{vdim}" if vdim != f["dim"] else "")
         self.kv_bytes = 4 * f["batch"] * kv_heads * f["k_len"] * (f["dim"] + vdim)
         self.ours = self.theirs = float("inf")
+        self.shares = {"": [], "torch_": []}  # of the read bandwidth, of each round
         self.found, self.refused = {}, None
 
-    def measure(self, attend, seconds, verify):
+    def measure(self, attend, seconds, verify, threads):
         f = self.fields
+        decodes = f["q_len"] == 1 and "score" not in f
+        before = bandwidth(threads) if decodes else 0
+        ours, theirs = self.measure_both(attend, seconds, verify)
+        self.ours, self.theirs = min(self.ours, ours), min(self.theirs, theirs)
+        if decodes:
+            fastest = max(before, bandwidth(threads))
+            for side, ms in (("", ours), ("torch_", theirs)):
+                self.shares[side].append(self.kv_bytes / (ms * 1e-3) / fastest)
+
+    def measure_both(self, attend, seconds, verify):
+        f, ours = self.fields, float("inf")
         verify = verify and f["batch"] * f["heads"] * f["q_len"] * f["k_len"] <= REFERENCE_LIMIT
         if not self.refused:
             try:
                 self.found = attend.measure(**f, seconds=seconds, no_verify=not verify,
                                             **{"pass": "bwd" if self.backward else "fwd"})
-                self.ours = min(self.ours, self.found["ms"])
+                ours = self.found["ms"]
                 Job.peak = max(Job.peak, self.found["peak_gflops"])
             except Refused as said:
                 self.refused = str(said)
         time.sleep(PAUSE)
-        self.theirs = min(self.theirs, torch_ms(f, self.backward, seconds))
+        theirs = torch_ms(f, self.backward, seconds)
         time.sleep(PAUSE)
+        return ours, theirs
 
-    def object(self, threads, bytes_per_second):
+    def object(self, threads):
         f = self.fields
         out = {"name": f["name"], "shape": self.text, "pass": "bwd" if self.backward else "fwd", "threads": threads,
                "torch_ms": round(self.theirs, 4)}
-        out.update((k, f[k]) for k in ("mask", "modifier", "score", "dtype", "layout", "dropout") if k in f)
+        out.update((k, f[k]) for k in ("mask", "modifier", "score", "dtype", "layout", "dropout", "cache") if k in f)
         if self.refused:
             return {**out, "not_measured": self.refused}
         flops = self.found["gflops"] * self.found["ms"] * 1e6
@@ -184,9 +200,8 @@ class Job:
                     "peak_share": share(self.ours), "torch_peak_share": share(self.theirs),
                     "peak_gflops": round(Job.peak, 2)})
         out.update((k, self.found[k]) for k in ("isa", "kernel", "skipped", "workspace_bytes"))
-        if f["q_len"] == 1 and "score" not in f:
-            out["bandwidth_share"] = round(self.kv_bytes / (self.ours * 1e-3) / bytes_per_second, 4)
-            out["torch_bandwidth_share"] = round(self.kv_bytes / (self.theirs * 1e-3) / bytes_per_second, 4)
+        out.update((f"{side}bandwidth_share", round(statistics.median(shares), 4))
+                   for side, shares in self.shares.items() if shares)
         return out
 
 
@@ -216,14 +231,12 @@ def main():
     jobs = [Job(fields, backward) for fields in SHAPES if re.search(args.only, fields["name"])
             for backward in (False, True) if vars(args)["pass"] in (None, "bwd" if backward else "fwd")
             and not (backward and fields["only_forward"])]
-    attend, bytes_per_second = Attend(args.threads), 1.0
+    attend = Attend(args.threads)
     for turn in range(args.rounds):
         for job in jobs:
-            if job.fields["q_len"] == 1:
-                bytes_per_second = max(bytes_per_second, bandwidth(args.threads))
-            job.measure(attend, args.seconds, verify=turn == 0)
+            job.measure(attend, args.seconds, turn == 0, args.threads)
     attend.close()
-    found = [job.object(args.threads, bytes_per_second) for job in jobs]
+    found = [job.object(args.threads) for job in jobs]
     if args.json:
         for line in found:
             print(json.dumps(line))
