@@ -293,6 +293,14 @@ bool att_params_shared(const att_call *c, const att_attention_grads *g)
     return shared;
 }
 
+bool att_params_span_queries(const att_call *c, const att_attention_grads *g)
+{
+    bool span = false;
+    for (int n = 0; n < ALL_PARAMS; n++)
+        span = span || (wanted(c, g, n) && over_pairs(c, n) && wanted(c, g, n)->dim[2] == 1);
+    return span && c->max_tq > 1;
+}
+
 int64_t att_params_count(const att_call *c, const att_attention_grads *g)
 {
     int64_t count = 0;

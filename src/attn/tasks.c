@@ -93,7 +93,7 @@ size_t att_tasks_bytes(const att_call *c)
     return (size_t)count_of(c) * (sizeof *t->task + sizeof *t->order + sizeof *t->passed);
 }
 
-att_status att_tasks_make(const att_call *c, bool one_order, att_tasks *t)
+att_status att_tasks_make(const att_call *c, bool one_order, bool whole, att_tasks *t)
 {
     att_ctx *ctx = c->plan->ctx;
     const att_attention_spec *s = &c->plan->spec;
@@ -101,7 +101,7 @@ att_status att_tasks_make(const att_call *c, bool one_order, att_tasks *t)
     if (t->count > INT_MAX)
         return att_fail(ctx, ATT_ERR_SHAPE, "%lld blocks of keys of all heads and sequences are more than %d",
                         (long long)t->count, INT_MAX);
-    t->whole = one_order && (s->heads > s->kv_heads || c->ragged || c->args.q_lengths);
+    t->whole = one_order && (whole || s->heads > s->kv_heads || c->ragged || c->args.q_lengths);
     t->task = att_calloc(ctx, (size_t)t->count, sizeof *t->task);
     t->order = att_calloc(ctx, (size_t)t->count, sizeof *t->order);
     t->passed = att_calloc(ctx, (size_t)t->count, sizeof *t->passed);

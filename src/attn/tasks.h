@@ -28,8 +28,9 @@ typedef struct att_tasks {
     bool whole;              /* wait for the end of the task before, not for its step */
 } att_tasks;
 
-/* one_order: all tasks add to something that all share, so each waits for the one before it. */
-att_status att_tasks_make(const att_call *call, bool one_order, att_tasks *t);
+/* one_order: all tasks add to something that all share, so each waits for the one before it; whole: for its end, where
+ * several of its steps add to the same place. */
+att_status att_tasks_make(const att_call *call, bool one_order, bool whole, att_tasks *t);
 void att_tasks_free(att_ctx *ctx, att_tasks *t);
 /* Beforehand: how many key heads are in work together, and the bytes that the lists of tasks take. */
 int64_t att_tasks_slots(const att_call *call);
