@@ -139,6 +139,24 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     drop_gradients(&r), drop(&o);
 }
 
+/* Of each block of queries, of which there are several on every instruction set, something is added to the same place,
+ * by each head of each sequence and, where keys share the bias too, by each block of them. */
+static void a_bias_that_queries_share_has_the_same_gradient_with_any_number_of_threads(void **state)
+{
+    (void)state;
+    static const shape shapes_of_bias[] = {{2, 2, 2, 600, 300, 16, 8}, {1, 1, 1, 600, 300, 16, 8}};
+    for (int i = 0; i < 4; i++) {
+        operands o = make(shapes_of_bias[i / 2]);
+        gradients r = make_gradients(&o);
+        att_attention_spec s = spec_of(o.n);
+        s.modifier[0] = &att_modifier_bias;
+        att_wrap(&o.args.modifier_param[0], o.bias, ATT_F32, ATT_DIMS(1, 1, 1, i % 2 ? 1 : o.n.tk), NULL);
+        want_bias(&r, &o);
+        check_threads(1, &s, &o.args, &r.g);
+        drop_gradients(&r), drop(&o);
+    }
+}
+
 static void accumulating_adds_to_what_is_there(void **state)
 {
     (void)state;
@@ -252,6 +270,7 @@ int main(void)
         cmocka_unit_test(the_reference_agrees_with_finite_differences),
         cmocka_unit_test(every_combination_agrees_with_the_reference),
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
+        cmocka_unit_test(a_bias_that_queries_share_has_the_same_gradient_with_any_number_of_threads),
         cmocka_unit_test(accumulating_adds_to_what_is_there),
         cmocka_unit_test(rows_and_keys_without_a_pair_have_gradient_zero),
         cmocka_unit_test(what_is_not_finite_reaches_no_gradient_of_those_who_do_not_attend),
