@@ -270,50 +270,35 @@ att_shape att_shape_of(const att_tensor *x)
     return s;
 }
 
-typedef struct row_job {
+typedef struct range_job {
     void (*body)(const void *arg, int64_t first, int64_t last);
     const void *arg;
-    int64_t rows, grain;
-} row_job;
+    int64_t count, grain;
+} range_job;
 
-static void run_rows(void *arg, int i)
+static void run_range(void *arg, int i)
 {
-    const row_job *job = arg;
+    const range_job *job = arg;
     const int64_t first = i * job->grain, last = first + job->grain;
-    job->body(job->arg, first, last < job->rows ? last : job->rows);
+    job->body(job->arg, first, last < job->count ? last : job->count);
+}
+
+static void for_ranges(att_ctx *ctx, int64_t count, int64_t grain,
+                       void (*body)(const void *arg, int64_t first, int64_t last), const void *arg)
+{
+    range_job job = {.body = body, .arg = arg, .count = count, .grain = grain};
+    att_parallel_for(ctx, (int)((count + grain - 1) / grain), run_range, &job);
 }
 
 void att_tape_for_rows(att_ctx *ctx, int64_t rows, int64_t features,
                        void (*body)(const void *arg, int64_t first, int64_t last), const void *arg)
 {
     enum { WORTH = 16384 };
-    const int64_t grain = features < WORTH / 2 ? WORTH / (features > 0 ? features : 1) : 1;
-    if (rows <= grain) {
-        body(arg, 0, rows);
-        return;
-    }
-    row_job job = {.body = body, .arg = arg, .rows = rows, .grain = grain};
-    att_parallel_for(ctx, (int)((rows + grain - 1) / grain), run_rows, &job);
-}
-
-typedef struct column_job {
-    void (*body)(const void *arg, int64_t first, int64_t last);
-    const void *arg;
-    int64_t columns;
-} column_job;
-
-enum { COLUMNS = 64 };
-
-static void run_columns(void *arg, int i)
-{
-    const column_job *job = arg;
-    const int64_t first = (int64_t)i * COLUMNS, last = first + COLUMNS;
-    job->body(job->arg, first, last < job->columns ? last : job->columns);
+    for_ranges(ctx, rows, features < WORTH / 2 ? WORTH / (features > 0 ? features : 1) : 1, body, arg);
 }
 
 void att_tape_for_columns(att_ctx *ctx, int64_t columns, void (*body)(const void *arg, int64_t first, int64_t last),
                           const void *arg)
 {
-    column_job job = {.body = body, .arg = arg, .columns = columns};
-    att_parallel_for(ctx, (int)((columns + COLUMNS - 1) / COLUMNS), run_columns, &job);
+    for_ranges(ctx, columns, 64, body, arg);
 }

@@ -1,6 +1,7 @@
 /* What a tape that records promises beside right gradients: nothing half-written, sums over backwards, the same bits
- * for any number of threads. The gradients themselves are in gradients.c. */
+ * for any number of threads and on any host. The gradients themselves are in gradients.c. */
 #include "fail_alloc.h"
+#include "fp_control.h"
 #include "tape_help.h"
 
 /* ---- a small network of all operations: its table and weights are used twice, its variables too */
@@ -144,6 +145,34 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
         att_close(ctx);
     }
     gradients_free(&expected);
+    network_forget(&n);
+}
+
+static void a_host_that_flushes_denormals_and_rounds_up_gets_the_same_bits(void **state)
+{
+    (void)state;
+    if (!fp_control_works())
+        skip();
+    network n;
+    network_numbers(&n);
+    att_ctx *ctx = check_open(NULL, 2);
+    assert_int_equal(network_open(ctx, &n), ATT_OK);
+    att_tape *t = recording_tape(ctx);
+    assert_int_equal(network_backward(t, &n), ATT_OK);
+    gradients expected = gradients_of(&n);
+    for (int i = 0; i < PARAMS; i++)
+        att_param_clear_grad(n.p[i]);
+    att_tape_reset(t);
+    const uint64_t host = fp_control();
+    set_fp_control(FLUSH_UP);
+    const att_status s = network_backward(t, &n);
+    set_fp_control(host);
+    assert_int_equal(s, ATT_OK);
+    same_gradients(&n, &expected);
+    gradients_free(&expected);
+    att_tape_free(t);
+    network_close(&n);
+    att_close(ctx);
     network_forget(&n);
 }
 
@@ -402,6 +431,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
+        cmocka_unit_test(a_host_that_flushes_denormals_and_rounds_up_gets_the_same_bits),
         cmocka_unit_test(gradients_add_up_until_they_are_cleared),
         cmocka_unit_test(a_failing_allocation_changes_no_gradient_and_leaks_nothing),
         cmocka_unit_test(a_failing_allocation_while_recording_is_an_error),
