@@ -183,6 +183,8 @@ att_status att_dropout_check(const att_call *call);
 att_dropout att_dropout_of(const att_call *call, int64_t sequence, int64_t head);
 void att_keep_block(const att_block *b, uint64_t *keep /* [ATT_KEY_BLOCK] */);
 void att_drop_block(const att_block *b, const uint64_t *keep, float *x);
+/* What weights that are kept are multiplied with. */
+static inline float att_keep_scale(const att_plan *plan) { return (float)(1 / (1 - (double)plan->spec.dropout)); }
 
 /* Pair by pair, for a stage of the caller's without a version for tiles (pairs.c). Those of which the pair does not
  * attend are left out. */

@@ -163,7 +163,7 @@ static void forbid(const group *g, const att_cut *cut, float *s)
 /* Weights that are dropped become 0, the others more. */
 static void drop(const group *g, const att_cut *cut, int64_t k0, float *s)
 {
-    const float scale = (float)(1 / (1 - (double)g->plan->spec.dropout));
+    const float scale = att_keep_scale(g->plan);
     for (int h = 0; g->plan->spec.dropout > 0 && h < g->heads; h++) {
         uint64_t keep[ATT_KEY_BLOCK];
         att_keep_block(&(att_block){.plan = g->plan, .site = &g->site[h], .cut = cut, .k0 = k0, .queries = g->tq},

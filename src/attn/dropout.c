@@ -33,7 +33,7 @@ void att_keep_block(const att_block *b, uint64_t *keep)
 
 void att_drop_block(const att_block *b, const uint64_t *keep, float *x)
 {
-    const float scale = (float)(1 / (1 - (double)b->plan->spec.dropout));
+    const float scale = att_keep_scale(b->plan);
     for (int r = 0; b->site->dropout.threshold && r < b->cut->n_runs; r++) {
         const int64_t first = b->cut->run[r].first;
         b->plan->kernels->drop(b->cut->run[r].last - first, keep + first, scale, x + first * b->stride, b->stride);
