@@ -167,7 +167,7 @@ static void modify(const att_block *b, int r, int i, const att_tile *tile)
         att_modify_pairs(b, m, &t);
 }
 
-static void modify_all(const att_block *b, int r, att_tile *t)
+static void modify_all(const att_block *b, int r, const att_tile *t)
 {
     for (int i = 0; i < b->plan->n_modifiers; i++)
         modify(b, r, i, t);
@@ -187,7 +187,7 @@ void att_score_block(const att_block *b)
 void att_modify_block(const att_block *b)
 {
     for (int r = 0; r < b->cut->n_runs; r++) {
-        att_tile t = tile_of(b, r);
+        const att_tile t = tile_of(b, r);
         modify_all(b, r, &t);
     }
 }
