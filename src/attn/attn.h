@@ -65,6 +65,11 @@ att_status att_cache_check(att_call *call);
 void att_cache_view(const att_cache *cache, int64_t sequence, int64_t kv_head, att_site *site);
 void *att_page_at(const att_page *page, size_t offset);
 
+/* Where a row begins, in f16 and bf16 too; where rows are packed, the first of a panel. */
+static inline void *att_row_at(const att_rows *r, int64_t row)
+{
+    return (char *)r->at + row * r->stride * (int64_t)att_dtype_size(r->dtype);
+}
 /* Rows from `first` on, in a cache those of one page, where `first` begins one (rows.c). */
 att_rows att_rows_block(const att_rows *r, int64_t first);
 /* Rows [first, first + n) of dim numbers as floats: in place, or converted into buffer [n, dim]. In a cache `first`

@@ -402,7 +402,8 @@ void att_cache_view(const att_cache *c, int64_t sequence, int64_t head, att_site
     const held *h = &c->sequence[sequence];
     const size_t keys = (size_t)head * SLAB * c->head_bytes;
     site->k_rows = h->length;
-    site->k = (att_rows){.dtype = c->dtype, .panel = c->kernels->panel, .page = h->page, .offset = keys};
+    site->k = (att_rows){
+        .stride = c->key_dim, .dtype = c->dtype, .panel = c->kernels->panel, .page = h->page, .offset = keys};
     site->v = (att_rows){.stride = c->value_dim, .dtype = c->dtype, .page = h->page, .offset = keys + c->keys_bytes};
     site->k_row = site->k;
 }

@@ -186,13 +186,6 @@ static void add_unclean(const group *g, const att_cut *cut, const att_clean *cle
     }
 }
 
-/* Where a row of the heads' keys or values lies, in f16 and bf16 too. */
-static const void *row_at(const att_rows *r, int64_t dim, int64_t k0, int64_t row)
-{
-    const att_rows block = att_rows_block(r, k0);
-    return (const char *)block.at + row * (block.panel ? dim : block.stride) * (int64_t)att_dtype_size(block.dtype);
-}
-
 /* o += p v; where only some columns attend to a key, what is not finite in its value must not reach the others. then:
  * what is read after it. */
 static void weigh(const group *g, const att_cut *cut, int64_t k0, int keys, bool touched, const scratch *w, float *o,
@@ -217,24 +210,24 @@ static void weigh(const group *g, const att_cut *cut, int64_t k0, int keys, bool
 
 static void multiply(const group *g, const att_cut *cut, int64_t k0, const scratch *w)
 {
-    const att_rows *k = &g->site[0].k_row, *v = &g->site[0].v;
+    const att_rows k = att_rows_block(&g->site[0].k_row, k0), v = att_rows_block(&g->site[0].v, k0);
     const int64_t dim = g->plan->q_dim;
     for (int r = 0; r < cut->n_runs; r++) {
         const int64_t first = cut->run[r].first; /* begins a panel */
-        const void *then = r + 1 < cut->n_runs ? row_at(k, dim, k0, cut->run[r + 1].first)
-                                               : row_at(v, g->plan->spec.value_dim, k0, cut->run[0].first);
-        g->plan->kernels->few_scores((int)k->dtype, g->columns, k->panel > 0, cut->run[r].last - first, dim,
-                                     row_at(k, dim, k0, first), k->stride, w->q, dim, w->s + first, ATT_KEY_BLOCK,
-                                     then);
+        const void *then =
+            r + 1 < cut->n_runs ? att_row_at(&k, cut->run[r + 1].first) : att_row_at(&v, cut->run[0].first);
+        g->plan->kernels->few_scores((int)k.dtype, g->columns, k.panel > 0, cut->run[r].last - first, dim,
+                                     att_row_at(&k, first), k.panel ? 0 : k.stride, w->q, dim, w->s + first,
+                                     ATT_KEY_BLOCK, then);
     }
 }
 
 static void soften(const group *g, const att_cut *cut, int64_t k0, const scratch *w, const partial *p)
 {
-    const att_rows *v = &g->site[0].v;
-    const int64_t dim = g->plan->spec.value_dim, keys = v->stride == dim ? cut->run[0].last - cut->run[0].first : 0;
+    const att_rows v = att_rows_block(&g->site[0].v, k0);
+    const int64_t dim = g->plan->spec.value_dim, keys = v.stride == dim ? cut->run[0].last - cut->run[0].first : 0;
     g->plan->kernels->few_soften(g->columns, cut->n_runs, cut->run, w->s, ATT_KEY_BLOCK, p->max, p->sum, w->rescale,
-                                 row_at(v, dim, k0, cut->run[0].first), keys * dim * (int64_t)att_dtype_size(v->dtype));
+                                 att_row_at(&v, cut->run[0].first), keys * dim * (int64_t)att_dtype_size(v.dtype));
 }
 
 /* ---- a segment of keys */
@@ -301,7 +294,7 @@ static void attend_segment(const job *j, const group *g, int64_t first, int64_t 
         soften(g, &cut, k0, w, &p);
         drop(g, &cut, k0, w->s);
         weigh(g, &cut, k0, keys, touched, w, p.o, j->o_stride,
-              k0 + keys < last ? row_at(&g->site[0].k_row, g->plan->q_dim, k0 + keys, 0) : then);
+              k0 + keys < last ? att_rows_block(&g->site[0].k_row, k0 + keys).at : then);
         touched = true;
     }
     if (!touched)
@@ -363,7 +356,7 @@ static const void *begin_of(const job *j, int64_t item)
         return NULL;
     att_span(plan, &site, 0, (int)site.place.tq, &first, &last);
     first = first > at.segment * ATT_KEY_SEGMENT ? first : at.segment * ATT_KEY_SEGMENT;
-    return first < site.place.tk ? row_at(&site.k_row, plan->q_dim, first, 0) : NULL;
+    return first < site.place.tk ? att_rows_block(&site.k_row, first).at : NULL;
 }
 
 static void run_item(job *j, int64_t item, const scratch *w, const void *then)

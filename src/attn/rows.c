@@ -3,11 +3,6 @@
 
 #include <string.h>
 
-static char *row_at(const att_rows *r, int64_t row)
-{
-    return (char *)r->at + row * r->stride * (int64_t)att_dtype_size(r->dtype);
-}
-
 typedef void convert(int64_t n, const uint16_t *x, float *y);
 static convert *conversion(const att_kernels *k, att_dtype t) { return t == ATT_F16 ? k->from_f16 : k->from_bf16; }
 
@@ -15,7 +10,7 @@ att_rows att_rows_block(const att_rows *r, int64_t first)
 {
     att_rows block = *r;
     block.page = NULL;
-    block.at = r->page ? att_page_at(r->page[first / ATT_KEY_BLOCK], r->offset) : row_at(r, first);
+    block.at = r->page ? att_page_at(r->page[first / ATT_KEY_BLOCK], r->offset) : att_row_at(r, first);
     return block;
 }
 
@@ -56,7 +51,7 @@ void att_rows_write(const att_kernels *k, const float *x, int64_t stride, const 
                     int64_t dim, bool add, float *buffer)
 {
     for (int64_t i = 0; y->at && i < n; i++) {
-        void *to = row_at(y, first + i);
+        void *to = att_row_at(y, first + i);
         const float *from = x + i * stride;
         if (add) {
             k->add(dim, att_rows_read(k, y, first + i, 1, dim, buffer).at, from, buffer);
@@ -72,5 +67,5 @@ void att_rows_write(const att_kernels *k, const float *x, int64_t stride, const 
 void att_rows_clear(const att_rows *y, int64_t first, int64_t last, int64_t dim)
 {
     for (int64_t i = first; y->at && i < last; i++)
-        memset(row_at(y, i), 0, (size_t)dim * att_dtype_size(y->dtype));
+        memset(att_row_at(y, i), 0, (size_t)dim * att_dtype_size(y->dtype));
 }

@@ -30,7 +30,7 @@ typedef struct att_page att_page; /* of a cache (cache.c) */
  * each and are looked at one at a time: att_rows_block. */
 typedef struct att_rows {
     void *at;
-    int64_t stride; /* elements from row to row */
+    int64_t stride; /* elements from row to row; packed, of a row */
     att_dtype dtype;
     int panel;             /* 0, or rows are packed in panels of so many, [dim][panel] */
     att_page *const *page; /* NULL, or instead of `at`; the rows begin at this offset of each, in bytes */

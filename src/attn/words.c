@@ -14,8 +14,6 @@ bool att_words_usable(const att_plan *plan)
 
 int64_t att_words_in(int64_t dim) { return (dim + 1) / 2; }
 
-static const uint16_t *row_at(const att_rows *r, int64_t row) { return (const uint16_t *)r->at + row * r->stride; }
-
 /* Rows of words of a panel of keys: first [words][panel], which kernels make, then turned. */
 static void turn_panel(const att_kernels *k, const uint16_t *packed, int64_t rows, int64_t dim, float *buffer)
 {
@@ -39,11 +37,10 @@ att_floats att_words_of_rows(const att_kernels *k, const att_rows *r, int64_t fi
     const int64_t words = att_words_in(dim);
     const att_rows block = att_rows_block(r, first);
     for (int64_t i = 0; block.panel && i < n; i += block.panel)
-        turn_panel(k, (const uint16_t *)block.at + i * dim, n - i < block.panel ? n - i : block.panel, dim,
-                   buffer + i * words);
+        turn_panel(k, att_row_at(&block, i), n - i < block.panel ? n - i : block.panel, dim, buffer + i * words);
     for (int64_t i = 0; !block.panel && i < n; i++) {
         buffer[i * words + words - 1] = 0; /* where dim is odd, half of it stays */
-        memcpy(buffer + i * words, row_at(&block, i), (size_t)dim * sizeof(uint16_t));
+        memcpy(buffer + i * words, att_row_at(&block, i), (size_t)dim * sizeof(uint16_t));
     }
     return (att_floats){buffer, words};
 }
@@ -63,7 +60,7 @@ void att_words_of_values(const att_plan *plan, const att_rows *v, int64_t first,
     const att_rows block = att_rows_block(v, first);
     unclean->n_unclean = 0;
     for (int k = 0; k < keys; k += 2) {
-        const uint16_t *row[2] = {row_at(&block, k), k + 1 < keys ? row_at(&block, k + 1) : NULL};
+        const uint16_t *row[2] = {att_row_at(&block, k), k + 1 < keys ? att_row_at(&block, k + 1) : NULL};
         if (plan->kernels->words_of_rows(dim, row[0], row[1], words + k / 2 * dim))
             continue;
         for (int i = 0; i < 2; i++)
