@@ -471,7 +471,7 @@ att_status att_backward(const att_plan *plan, const att_attention_args *args, co
     if (e)
         return e;
     e = att_prologue_begin_back(&call, &g, &j.rows);
-    e = e ? e : att_tasks_make(&call, att_params_shared(&call, &g), att_params_span_queries(&call, &g), &j.tasks);
+    e = e ? e : att_tasks_make(&call, att_params_order(&call, &g), &j.tasks);
     if (!e && !allocate(&j))
         e = ATT_ERR_MEMORY;
     if (!e) {

@@ -281,24 +281,21 @@ static bool over_pairs(const att_call *c, int n)
     return n >= ATT_MAX_PARAMS && (c->plan->modifier[n - ATT_MAX_PARAMS]->flags & ATT_PAIRS);
 }
 
-bool att_params_shared(const att_call *c, const att_attention_grads *g)
+/* A gradient over pairs: do several tasks add to the same place, and in several steps? */
+static att_order order_of(const att_call *c, const att_tensor *t)
 {
-    bool shared = false;
-    for (int n = 0; n < ALL_PARAMS; n++) {
-        const att_tensor *t = wanted(c, g, n);
-        if (t && over_pairs(c, n))
-            shared = shared || (t->dim[0] == 1 && c->sequences > 1) || (t->dim[1] == 1 && c->plan->spec.heads > 1) ||
-                     (t->dim[3] == 1 && c->max_tk > ATT_KEY_BLOCK);
-    }
-    return shared;
+    const bool shared = (t->dim[0] == 1 && c->sequences > 1) || (t->dim[1] == 1 && c->plan->spec.heads > 1) ||
+                        (t->dim[3] == 1 && c->max_tk > ATT_KEY_BLOCK);
+    return !shared ? ATT_ORDER_NONE : t->dim[2] == 1 && c->max_tq > 1 ? ATT_ORDER_BY_TASK : ATT_ORDER_BY_STEP;
 }
 
-bool att_params_span_queries(const att_call *c, const att_attention_grads *g)
+att_order att_params_order(const att_call *c, const att_attention_grads *g)
 {
-    bool span = false;
+    att_order order = ATT_ORDER_NONE;
     for (int n = 0; n < ALL_PARAMS; n++)
-        span = span || (wanted(c, g, n) && over_pairs(c, n) && wanted(c, g, n)->dim[2] == 1);
-    return span && c->max_tq > 1;
+        if (wanted(c, g, n) && over_pairs(c, n) && order_of(c, wanted(c, g, n)) > order)
+            order = order_of(c, wanted(c, g, n));
+    return order;
 }
 
 int64_t att_params_count(const att_call *c, const att_attention_grads *g)

@@ -12,11 +12,8 @@ void att_params_view(const att_call *call, att_site *site);
 
 /* ---- gradients, where any are wanted */
 
-/* Do several tasks add to the same place? Then they do so in one order. */
-bool att_params_shared(const att_call *call, const att_attention_grads *g);
-/* And is one place added to by several blocks of queries? Then by one task after the other, not in turn step by step.
- */
-bool att_params_span_queries(const att_call *call, const att_attention_grads *g);
+/* In what order tasks add to what is broadcast over pairs. */
+att_order att_params_order(const att_call *call, const att_attention_grads *g);
 /* Numbers of one task's part, and of the sum of all. */
 int64_t att_params_count(const att_call *call, const att_attention_grads *g);
 int64_t att_params_sums(const att_call *call, const att_attention_grads *g);

@@ -5,7 +5,7 @@
 
 static int64_t blocks_of(int64_t tk) { return tk ? (tk + ATT_KEY_BLOCK - 1) / ATT_KEY_BLOCK : 1; }
 
-static void fill(const att_call *c, att_tasks *t, bool one_order)
+static void fill(const att_call *c, att_tasks *t, att_order order)
 {
     const int64_t kv_heads = c->plan->spec.kv_heads;
     int64_t n = 0;
@@ -23,7 +23,7 @@ static void fill(const att_call *c, att_tasks *t, bool one_order)
                                         .keys = (int)(left < ATT_KEY_BLOCK ? left : ATT_KEY_BLOCK),
                                         .last = k == blocks - 1,
                                         .k_rows = at.k_rows,
-                                        .before = k || one_order ? n - 1 : -1,
+                                        .before = k || order ? n - 1 : -1,
                                         .slot_owner = -1};
             }
     }
@@ -93,7 +93,7 @@ size_t att_tasks_bytes(const att_call *c)
     return (size_t)count_of(c) * (sizeof *t->task + sizeof *t->order + sizeof *t->passed);
 }
 
-att_status att_tasks_make(const att_call *c, bool one_order, bool whole, att_tasks *t)
+att_status att_tasks_make(const att_call *c, att_order order, att_tasks *t)
 {
     att_ctx *ctx = c->plan->ctx;
     const att_attention_spec *s = &c->plan->spec;
@@ -101,7 +101,8 @@ att_status att_tasks_make(const att_call *c, bool one_order, bool whole, att_tas
     if (t->count > INT_MAX)
         return att_fail(ctx, ATT_ERR_SHAPE, "%lld blocks of keys of all heads and sequences are more than %d",
                         (long long)t->count, INT_MAX);
-    t->whole = one_order && (whole || s->heads > s->kv_heads || c->ragged || c->args.q_lengths);
+    /* The n-th steps of two tasks are of the same queries where each has one query head, and both as many queries. */
+    t->whole = order == ATT_ORDER_BY_TASK || (order && (s->heads > s->kv_heads || c->ragged || c->args.q_lengths));
     t->task = att_calloc(ctx, (size_t)t->count, sizeof *t->task);
     t->order = att_calloc(ctx, (size_t)t->count, sizeof *t->order);
     t->passed = att_calloc(ctx, (size_t)t->count, sizeof *t->passed);
@@ -109,8 +110,8 @@ att_status att_tasks_make(const att_call *c, bool one_order, bool whole, att_tas
         att_tasks_free(ctx, t);
         return ATT_ERR_MEMORY;
     }
-    fill(c, t, one_order);
-    arrange(t, one_order ? 1 : t->slots);
+    fill(c, t, order);
+    arrange(t, order ? 1 : t->slots);
     chain_slots(t);
     return ATT_OK;
 }

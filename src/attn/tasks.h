@@ -9,6 +9,13 @@
 
 #include "attn/attn.h"
 
+/* Tasks that add to the same place wait for each other. */
+typedef enum att_order {
+    ATT_ORDER_NONE,    /* there is none */
+    ATT_ORDER_BY_STEP, /* a step waits for the same one of the task before */
+    ATT_ORDER_BY_TASK  /* or for that task's end, as several of its steps add to one place */
+} att_order;
+
 typedef struct att_task {
     int64_t index, sequence, kv_head;
     int64_t k0;
@@ -28,9 +35,8 @@ typedef struct att_tasks {
     bool whole;              /* wait for the end of the task before, not for its step */
 } att_tasks;
 
-/* one_order: all tasks add to something that all share, so each waits for the one before it; whole: for its end, where
- * several of its steps add to the same place. */
-att_status att_tasks_make(const att_call *call, bool one_order, bool whole, att_tasks *t);
+/* order: of what all tasks add to beside dQ. */
+att_status att_tasks_make(const att_call *call, att_order order, att_tasks *t);
 void att_tasks_free(att_ctx *ctx, att_tasks *t);
 /* Beforehand: how many key heads are in work together, and the bytes that the lists of tasks take. */
 int64_t att_tasks_slots(const att_call *call);
