@@ -78,22 +78,24 @@ static partial partial_of(const job *j, int64_t item)
 
 /* ---- a block of keys */
 
-/* What masks leave for all columns: bit i of a key is column i. */
-static void cut_columns(const group *g, int64_t k0, int keys, att_cut *all)
+/* What masks leave of a block: for each head, without masks only for the first; and for all columns, where bit i of a
+ * key is column i, the head's own cut or one that is merged. */
+typedef struct cuts {
+    att_cut head[ATT_FEW], merged;
+    const att_cut *all;
+} cuts;
+
+static const att_cut *cut_of(const group *g, const cuts *c, int head) { return &c->head[g->plan->n_masks ? head : 0]; }
+
+static void merge_cuts(const group *g, int keys, const att_cut *head, att_cut *all)
 {
-    if (g->heads == 1 || g->plan->n_masks == 0) {
-        att_cut_block(g->plan, &g->site[0], 0, g->tq, k0, keys, all);
-        return;
-    }
-    uint64_t bits[ATT_KEY_BLOCK] = {0};
+    uint64_t *bits = all->bits;
     const uint64_t one = att_low_bits(g->tq), every = att_low_bits(g->columns);
-    for (int h = 0; h < g->heads; h++) {
-        att_cut cut;
-        att_cut_block(g->plan, &g->site[h], 0, g->tq, k0, keys, &cut);
-        for (int r = 0; r < cut.n_runs; r++)
-            for (int64_t k = cut.run[r].first; k < cut.run[r].last; k++)
-                bits[k] |= ((cut.partial ? cut.bits[k] : one) & one) << (h * g->tq);
-    }
+    memset(bits, 0, sizeof all->bits);
+    for (int h = 0; h < g->heads; h++)
+        for (int r = 0; r < head[h].n_runs; r++)
+            for (int64_t k = head[h].run[r].first; k < head[h].run[r].last; k++)
+                bits[k] |= ((head[h].partial ? head[h].bits[k] : one) & one) << (h * g->tq);
     all->n_runs = 0;
     all->partial = false;
     for (int first = 0; first < keys; first += ATT_SUB_TILE) {
@@ -108,17 +110,26 @@ static void cut_columns(const group *g, int64_t k0, int keys, att_cut *all)
         att_cut_add(all, first, last);
         all->partial = all->partial || common != every;
     }
-    memcpy(all->bits, bits, sizeof bits);
+}
+
+static void cut_columns(const group *g, int64_t k0, int keys, cuts *c)
+{
+    const bool one = g->heads == 1 || g->plan->n_masks == 0;
+    for (int h = 0; h < (one ? 1 : g->heads); h++)
+        att_cut_block(g->plan, &g->site[h], 0, g->tq, k0, keys, &c->head[h]);
+    if (!one)
+        merge_cuts(g, keys, c->head, &c->merged);
+    c->all = one ? &c->head[0] : &c->merged;
 }
 
 /* Stages on tiles: each head's rows of scores are turned to one, or made there, and turned back. */
-static void pass_tiles(const group *g, const att_cut *all, int64_t k0, int keys, const scratch *w)
+static void pass_tiles(const group *g, const cuts *c, int64_t k0, int keys, const scratch *w)
 {
     const att_plan *plan = g->plan;
     const att_kernels *kernels = plan->kernels;
-    const int64_t last = all->run[all->n_runs - 1].last;
+    const int64_t last = c->all->run[c->all->n_runs - 1].last;
     float ones[ATT_MAX_PANEL];
-    att_floats key = {w->keys, 0}; /* modifiers see none */
+    att_floats key = {w->keys, 0}; /* modifiers see none, and no query */
     for (int i = 0; i < ATT_MAX_PANEL; i++)
         ones[i] = 1;
     for (int h = 0; h < g->heads; h++) {
@@ -126,24 +137,22 @@ static void pass_tiles(const group *g, const att_cut *all, int64_t k0, int keys,
         if (!is_dot(plan) && (h == 0 || at->k_row.at != g->site[0].k_row.at))
             key = att_rows_read(kernels, &at->k_row, k0, keys, plan->k_dim, w->keys);
         float *s = w->s + (int64_t)h * g->tq * ATT_KEY_BLOCK;
-        att_cut cut;
-        att_cut_block(plan, at, 0, g->tq, k0, keys, &cut);
-        const att_block b = {.plan = plan,
-                             .site = at,
-                             .cut = &cut,
-                             .k0 = k0,
-                             .queries = g->tq,
-                             .query = att_rows_read(kernels, &at->q_row, 0, g->tq, plan->q_dim, w->rows),
-                             .key = key,
-                             .q = w->turned,
-                             .s = w->tile,
-                             .stride = kernels->panel,
-                             .score_param = at->score_param,
-                             .modifier_param = at->modifier_param};
+        att_block b = {.plan = plan,
+                       .site = at,
+                       .cut = cut_of(g, c, h),
+                       .k0 = k0,
+                       .queries = g->tq,
+                       .key = key,
+                       .q = w->turned,
+                       .s = w->tile,
+                       .stride = kernels->panel,
+                       .score_param = at->score_param,
+                       .modifier_param = at->modifier_param};
         if (is_dot(plan)) {
             kernels->turn_in(g->tq, last, s, ATT_KEY_BLOCK, 1, w->tile);
             att_modify_block(&b);
         } else {
+            b.query = att_rows_read(kernels, &at->q_row, 0, g->tq, plan->q_dim, w->rows);
             att_turn_queries(plan, b.query, g->tq, w->turned);
             att_score_block(&b);
         }
@@ -282,18 +291,18 @@ static void attend_segment(const job *j, const group *g, int64_t first, int64_t 
     narrow(g, &first, &last);
     for (int64_t k0 = first; k0 < last; k0 += ATT_KEY_BLOCK) {
         const int keys = (int)(last - k0 < ATT_KEY_BLOCK ? last - k0 : ATT_KEY_BLOCK);
-        att_cut cut;
-        cut_columns(g, k0, keys, &cut);
-        if (cut.n_runs == 0)
+        cuts c;
+        cut_columns(g, k0, keys, &c);
+        if (c.all->n_runs == 0)
             continue;
         if (is_dot(g->plan))
-            multiply(g, &cut, k0, w);
+            multiply(g, c.all, k0, w);
         if (uses_tiles(g->plan))
-            pass_tiles(g, &cut, k0, keys, w);
-        forbid(g, &cut, w->s);
-        soften(g, &cut, k0, w, &p);
-        drop(g, &cut, k0, w->s);
-        weigh(g, &cut, k0, keys, touched, w, p.o, j->o_stride,
+            pass_tiles(g, &c, k0, keys, w);
+        forbid(g, c.all, w->s);
+        soften(g, c.all, k0, w, &p);
+        drop(g, c.all, k0, w->s);
+        weigh(g, c.all, k0, keys, touched, w, p.o, j->o_stride,
               k0 + keys < last ? att_rows_block(&g->site[0].k_row, k0 + keys).at : then);
         touched = true;
     }
