@@ -372,8 +372,8 @@ typedef struct att_tape att_tape;
 typedef struct att_var att_var;
 typedef struct att_param att_param;
 
-/* A parameter: a view of the caller's numbers (f32, f16 or bf16; not copied, must outlive it) and a copy
- * packed for the running instruction set, made at first use. */
+/* A parameter: a view of the caller's numbers (rank 1 or more, f32, f16 or bf16; not copied, must outlive it) and a
+ * copy packed for the running instruction set, made at first use. */
 ATT_API att_status att_param_new(att_ctx *ctx, const att_tensor *value, att_param **out);
 ATT_API void att_param_free(att_param *p);
 ATT_API const att_tensor *att_param_value(const att_param *p);
@@ -411,15 +411,17 @@ ATT_API att_var *att_scope_keep(att_tape *t, att_scope s, att_var *keep);
 
 /* A variable of the caller's numbers (not copied). */
 ATT_API att_var *att_input(att_tape *t, const att_tensor *x);
+/* A parameter as a variable, in its shape: what reaches its gradient is added to the parameter's. */
+ATT_API att_var *att_use(att_tape *t, att_param *p);
 /* The view of a variable's numbers, or the first error since the last reset. */
 ATT_API att_status att_read(att_tape *t, const att_var *v, att_tensor *out);
 
 /* Gradients of sum(dv * v), by each variable that v was made of and, added to what is there, by each parameter. dv:
  * f32, dense, in v's shape; NULL: ones. Once between two resets. Parameters, the numbers of att_input and tensors in
  * the args of att_attend must be there still, unchanged; ids, offsets and other arrays need not, an operation that
- * records copies them. Parameters in the args of att_attend get no gradient. Errors: t does not record, or has failed;
- * v is NULL or none of its variables; the shape of dv; a second time. After one, out of memory or cancelled too, all
- * gradients are as they were, and it may be called again. */
+ * records copies them. Errors: t does not record, or has failed; v is NULL or none of its variables; the shape of dv; a
+ * second time. After one, out of memory or cancelled too, all gradients are as they were, and it may be called again.
+ */
 ATT_API att_status att_tape_backward(att_tape *t, const att_var *v, const att_tensor *dv);
 /* The view of a variable's gradient, in its shape, until the reset. It is that of this variable alone: a view of it, as
  * att_split_heads makes, has one of its own. Errors: there was no backward; what it began at does not depend on v. */
@@ -450,11 +452,21 @@ ATT_API att_var *att_activate(att_tape *t, att_var *x, att_activation act);
 /* [tokens, heads * dim] -> [tokens, heads, dim], and back. Views: no copy. */
 ATT_API att_var *att_split_heads(att_tape *t, att_var *x, int64_t heads);
 ATT_API att_var *att_merge_heads(att_tape *t, att_var *x);
+/* Parameters of a plan's stages that are to have gradients: variables, in the shapes of the args' of the same names,
+ * which are then left zero. NULL: none, or that of the args. */
+typedef struct att_attend_params {
+    size_t size;
+    att_var *score_param[ATT_MAX_PARAMS];
+    att_var *modifier_param[ATT_MAX_STAGES];
+} att_attend_params;
 /* Attention, ragged, by a plan in f32: q [tokens, heads, head_dim], k and v alike -> [tokens, heads, value_dim]. args
- * gives all else that the plan needs: offsets, masks, parameters, seed; its q, k, v, out and lse are left zero. The
- * plan must outlive the tape's variables. */
+ * gives all else that the plan needs: offsets, masks, parameters, seed; its q, k, v, out and lse are left zero. What of
+ * it shall learn is in params; NULL: nothing. The plan must outlive the tape's variables.
+ *
+ *     att_attend(t, plan, q, k, v, &args, ATT_OPTIONS(att_attend_params, .score_param = {att_use(t, w)}));
+ */
 ATT_API att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, att_var *v,
-                            const att_attention_args *args);
+                            const att_attention_args *args, const att_attend_params *params);
 /* One row a sequence: x [tokens, features], offsets [n + 1] -> [n, features]; an empty sequence gives 0. */
 ATT_API att_var *att_pool(att_tape *t, att_var *x, const int64_t *offsets, int64_t n, att_pooling kind);
 /* Each row divided by its Euclidean length, or by eps where that is less (PyTorch's F.normalize: eps = 1e-12). */

@@ -23,6 +23,6 @@ att_var *att_nn_attention_apply(att_tape *t, const att_nn_attention *l, att_var 
     att_var *q = heads_of(t, l, &l->query, x);
     att_var *k = heads_of(t, l, &l->key, x);
     att_var *v = heads_of(t, l, &l->value, x);
-    att_var *concat = att_merge_heads(t, att_attend(t, l->plan, q, k, v, args));
+    att_var *concat = att_merge_heads(t, att_attend(t, l->plan, q, k, v, args, NULL));
     return att_scope_end(t, s, att_nn_linear_apply(t, &l->output, concat, ATT_IDENTITY, x));
 }

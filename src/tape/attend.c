@@ -1,6 +1,14 @@
 /* Attention of ragged sequences, by a plan */
 #include "tape/tape.h"
 
+/* The i-th of what a step is made of, or of its gradients: q, k and v, then the score's and the modifiers' parameters.
+ */
+static att_tensor *operand(int i, att_tensor *const rows[3], att_tensor *score_param, att_tensor *modifier_param)
+{
+    const int n = i - 3;
+    return n < 0 ? rows[i] : n < ATT_MAX_PARAMS ? &score_param[n] : &modifier_param[n - ATT_MAX_PARAMS];
+}
+
 /* ---- backward */
 
 typedef struct kept {
@@ -8,24 +16,36 @@ typedef struct kept {
     att_attention_args args; /* of the forward, with out and lse */
 } kept;
 
+static bool all_differ(att_var *const in[ATT_MAX_INPUTS])
+{
+    for (int i = 0; i < ATT_MAX_INPUTS; i++)
+        for (int j = 0; in[i] && j < i; j++)
+            if (in[i] == in[j])
+                return false;
+    return true;
+}
+
 static att_status backward(att_tape *t, const att_step *s)
 {
     const kept *kept = s->kept;
-    att_var *const *in = s->in; /* q, k, v */
     att_attention_grads g = {.size = sizeof g, .dout = s->y->value};
-    att_tensor *const d[] = {&g.dq, &g.dk, &g.dv};
+    att_tensor *const rows[] = {&g.dq, &g.dk, &g.dv}, *d[ATT_MAX_INPUTS];
     g.dout.data = s->y->grad;
-    /* att_backward takes no two gradients in one place. */
-    g.accumulate = in[0] != in[1] && in[0] != in[2] && in[1] != in[2];
-    for (int i = 0; i < 3; i++) {
-        *d[i] = in[i]->value;
-        d[i]->data = g.accumulate ? in[i]->grad : att_tape_scratch(t, (size_t)att_count(d[i]));
+    g.accumulate = all_differ(s->in); /* att_backward takes no two gradients in one place */
+    for (int i = 0; i < ATT_MAX_INPUTS; i++) {
+        att_var *x = s->in[i];
+        d[i] = operand(i, rows, g.dscore_param, g.dmodifier_param);
+        if (!x)
+            continue;
+        *d[i] = x->value;
+        d[i]->data = g.accumulate ? x->grad : att_tape_scratch(t, (size_t)att_count(d[i]));
         if (!d[i]->data)
             return ATT_ERR_MEMORY;
     }
     const att_status e = att_backward(kept->plan, &kept->args, &g);
-    for (int i = 0; !e && !g.accumulate && i < 3; i++)
-        att_tape_sum(t->ctx, att_count(d[i]), d[i]->data, in[i]->grad);
+    for (int i = 0; !e && !g.accumulate && i < ATT_MAX_INPUTS; i++)
+        if (s->in[i])
+            att_tape_sum(t->ctx, att_count(d[i]), d[i]->data, s->in[i]->grad);
     return e;
 }
 
@@ -47,8 +67,27 @@ static void keep_arrays(att_tape *t, att_attention_args *a)
         a->sequence_ids = att_tape_keep(t, a->sequence_ids, n * sizeof *a->sequence_ids);
 }
 
+/* What learns joins the args, in the place of its own. */
+static att_status take_params(att_tape *t, const att_attend_params *params, att_attention_args *a, att_var **in)
+{
+    att_attend_params p;
+    att_status s = att_take_options(&p, sizeof p, params, "att_attend_params");
+    for (int i = 3; !s && i < ATT_MAX_INPUTS; i++) {
+        const int n = i - 3 < ATT_MAX_PARAMS ? i - 3 : i - 3 - ATT_MAX_PARAMS;
+        const bool of_score = n == i - 3;
+        att_tensor *x = operand(i, NULL, a->score_param, a->modifier_param);
+        in[i] = of_score ? p.score_param[n] : p.modifier_param[n];
+        if (in[i] && (x->data || x->rank))
+            s = att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s_param[%d] is given in args and in params",
+                         of_score ? "score" : "modifier", n);
+        if (in[i])
+            *x = in[i]->value;
+    }
+    return s;
+}
+
 att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, att_var *v,
-                    const att_attention_args *args)
+                    const att_attention_args *args, const att_attend_params *params)
 {
     if (!q || !k || !v || !att_tape_ready(t))
         return NULL;
@@ -58,7 +97,9 @@ att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, a
         return att_tape_fail(t, ATT_ERR_SHAPE, "attend: q is %s, k is %s, v is %s, not [tokens, heads, dim]",
                              att_shape_of(&q->value).text, att_shape_of(&k->value).text, att_shape_of(&v->value).text);
     att_attention_args a;
+    att_step step = {.op = &att_operation_attend, .in = {q, k, v}};
     att_status s = att_take_options(&a, sizeof a, args, "att_attention_args");
+    s = s ? s : take_params(t, params, &a, step.in);
     if (s)
         return att_tape_fail(t, s, "attend: %s", att_error(t->ctx));
     const int64_t tokens = q->value.dim[0], heads = q->value.dim[1];
@@ -78,7 +119,8 @@ att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, a
         return att_tape_fail(t, s, "attend: %s", att_error(t->ctx));
     kept kept = {plan, a};
     keep_arrays(t, &kept.args);
-    const att_step step = {
-        .op = &att_operation_attend, .y = out, .in = {q, k, v}, .kept = &kept, .kept_bytes = sizeof kept};
+    step.y = out;
+    step.kept = &kept;
+    step.kept_bytes = sizeof kept;
     return att_tape_done(t, &step, plan, &a);
 }

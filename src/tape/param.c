@@ -33,8 +33,8 @@ att_status att_param_new(att_ctx *ctx, const att_tensor *value, att_param **out)
         return s;
     if (value->dtype != ATT_F32 && value->dtype != ATT_F16 && value->dtype != ATT_BF16)
         return att_fail(ctx, ATT_ERR_DTYPE, "value is %s, not f32, f16 or bf16", att_dtype_name(value->dtype));
-    if (value->rank < 1 || value->rank > 2)
-        return att_fail(ctx, ATT_ERR_SHAPE, "value is %s, not of rank 1 or 2", att_shape_of(value).text);
+    if (value->rank < 1)
+        return att_fail(ctx, ATT_ERR_SHAPE, "value is of rank %d, expected 1 to %d", value->rank, ATT_MAX_RANK);
     att_param *p = att_calloc(ctx, 1, sizeof *p);
     if (!p)
         return ATT_ERR_MEMORY;
@@ -79,7 +79,9 @@ void att_param_row(const att_param *p, int64_t row, float *y)
 {
     const att_tensor *x = &p->value;
     const int last = x->rank - 1;
-    const int64_t at = last > 0 ? row * x->stride[0] : 0;
+    int64_t at = 0;
+    for (int i = last - 1; i >= 0; row /= x->dim[i--])
+        at += row % x->dim[i] * x->stride[i];
     if (x->stride[last] == 1)
         convert(p, at, x->dim[last], y);
     else
@@ -90,7 +92,7 @@ void att_param_row(const att_param *p, int64_t row, float *y)
 static bool make_floats(att_param *p, float *y)
 {
     const att_tensor *x = &p->value;
-    const int64_t rows = x->rank == 2 ? x->dim[0] : 1, features = x->dim[x->rank - 1];
+    const int64_t rows = att_tape_rows(x), features = x->dim[x->rank - 1];
     for (int64_t i = 0; i < rows; i++)
         att_param_row(p, i, y + i * features);
     return true;

@@ -29,11 +29,13 @@ struct att_var {
     float *grad;          /* as value; NULL until a backward reaches it */
 };
 
+enum { ATT_MAX_INPUTS = 3 + ATT_MAX_PARAMS + ATT_MAX_STAGES }; /* those of attend */
+
 /* An operation that was done; what it does not have is NULL. */
 struct att_step {
     const att_operation *op;
     att_var *y;
-    att_var *in[3];
+    att_var *in[ATT_MAX_INPUTS];
     att_param *param[2];
     const void *kept; /* what else its backward needs: att_tape_done copies kept_bytes of it */
     size_t kept_bytes;
@@ -108,7 +110,7 @@ void att_tape_activate_back(att_ctx *ctx, int activation, int64_t count, const f
 const float *att_param_packed(att_param *p);
 /* value as dense f32: itself where it is that, else a copy */
 const float *att_param_floats(att_param *p);
-/* One row of value [n, features] as f32 -> y [features] */
+/* One row of value [..., features], counted through all dimensions before, as f32 -> y [features] */
 void att_param_row(const att_param *p, int64_t row, float *y);
 
 /* A backward's part of the gradient: begun, which more than one step may, it is all zero and added to at

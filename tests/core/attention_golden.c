@@ -240,7 +240,7 @@ static void the_layer_with_projections_is_multihead_attention_of_pytorch(void **
             att_var *projected = att_linear(t, att_input(t, i ? &memory : &x), weight[i], bias[i], ATT_IDENTITY, NULL);
             heads[i] = att_split_heads(t, projected, HEADS);
         }
-        att_var *joined = att_merge_heads(t, att_attend(t, plan, heads[0], heads[1], heads[2], &args));
+        att_var *joined = att_merge_heads(t, att_attend(t, plan, heads[0], heads[1], heads[2], &args, NULL));
         if (att_read(t, att_linear(t, joined, weight[3], bias[3], ATT_IDENTITY, NULL), &y))
             fail_msg("%s", att_error(ctx));
         att_tensor batched;

@@ -1,171 +1,7 @@
 /* The gradients of each operation of the tape: against central differences of its reference in double, on every
  * instruction set. An operation without a test here does not compile. */
 #include "attention_reference.h"
-#include "tape_help.h"
-
-/* Numbers are multiples of this, so that x + STEP and x - STEP are floats. The references are of order 1 to 100 and
- * exact to some 1e-15, so a difference over 2 STEP is to 1e-8, less than one rounding of a float of order 1; what it
- * cuts off is STEP^2 / 6 times a third derivative of at most 1000 (layer_norm): 3e-9. */
-#define STEP 0x1p-18f
-
-enum { MOST = 5 };
-
-/* What a number may be changed in: a variable or, `param`, a parameter. */
-typedef struct leaf {
-    int rank;
-    int64_t dim[3];
-    bool param;
-    float *x;
-    double *expected; /* its gradient */
-} leaf;
-
-typedef struct problem problem;
-struct problem {
-    att_var *(*build)(att_tape *t, const problem *p);
-    void (*reference)(const problem *p, double *y);
-    leaf leaf[MOST]; /* up to one of rank 0 */
-    float spread;    /* numbers in [-spread, spread); 0: 1 */
-    double tolerance;
-    /* what the operation is given beside them */
-    att_activation act;
-    att_pooling kind;
-    float eps;
-    const int64_t *offsets;
-    const int32_t *ids;
-    int64_t n;
-    const att_attention_spec *spec;
-    const att_plan *plan;
-    const att_attention_args *args;
-    /* in a run */
-    att_var *var[MOST];
-    att_param *weight[MOST];
-};
-
-static int64_t count_of(const leaf *l)
-{
-    int64_t n = 1;
-    for (int i = 0; i < l->rank; i++)
-        n *= l->dim[i];
-    return n;
-}
-
-static att_tensor view_of(const leaf *l) { return view(l->x, ATT_F32, l->rank, l->dim); }
-
-/* Numbers, and those of the loss: sum of slope times y. */
-static void fill(problem *p)
-{
-    const float spread = p->spread ? p->spread : 1;
-    for (int i = 0; i < MOST && p->leaf[i].rank; i++) {
-        leaf *l = &p->leaf[i];
-        const int64_t n = count_of(l);
-        l->x = check_numbers(n, (uint64_t)i + 1);
-        l->expected = malloc((size_t)(n + 1) * sizeof *l->expected);
-        for (int64_t j = 0; j < n; j++)
-            l->x[j] = roundf(l->x[j] * spread / STEP) * STEP;
-    }
-}
-
-static void drop_problem(problem *p)
-{
-    for (int i = 0; i < MOST && p->leaf[i].rank; i++)
-        free(p->leaf[i].x), free(p->leaf[i].expected);
-}
-
-static float slope(int64_t i) { return check_uniform(99, (uint64_t)i); }
-
-/* Of large leaves only some numbers. */
-static int64_t stride_of(const leaf *l) { return count_of(l) > 300 ? count_of(l) / 150 : 1; }
-
-static void differences(problem *p, int64_t n_y)
-{
-    double *above = malloc((size_t)(n_y + 1) * sizeof *above), *below = malloc((size_t)(n_y + 1) * sizeof *below);
-    for (int i = 0; i < MOST && p->leaf[i].rank; i++) {
-        leaf *l = &p->leaf[i];
-        for (int64_t j = 0; j < count_of(l); j += stride_of(l)) {
-            const float x = l->x[j];
-            l->x[j] = x + STEP;
-            p->reference(p, above);
-            l->x[j] = x - STEP;
-            p->reference(p, below);
-            l->x[j] = x;
-            double sum = 0;
-            for (int64_t o = 0; o < n_y; o++)
-                sum += (double)slope(o) * (above[o] - below[o]);
-            l->expected[j] = sum / (2 * (double)STEP);
-        }
-    }
-    free(above), free(below);
-}
-
-/* Its variables and parameters on a tape, and what is made of them. */
-static att_var *build(att_ctx *ctx, att_tape *t, problem *p)
-{
-    for (int i = 0; i < MOST && p->leaf[i].rank; i++) {
-        const att_tensor x = view_of(&p->leaf[i]);
-        if (p->leaf[i].param)
-            assert_int_equal(att_param_new(ctx, &x, &p->weight[i]), ATT_OK);
-        else
-            p->var[i] = att_input(t, &x);
-    }
-    return p->build(t, p);
-}
-
-static void check_leaf(att_ctx *ctx, att_tape *t, const problem *p, int i, const char *what)
-{
-    const leaf *l = &p->leaf[i];
-    att_tensor grad;
-    if (l->param)
-        grad = *att_param_grad(p->weight[i]);
-    else if (att_grad(t, p->var[i], &grad))
-        fail_msg("%s", att_error(ctx));
-    assert_int_equal(grad.rank, l->rank);
-    assert_memory_equal(grad.dim, l->dim, (size_t)l->rank * sizeof *l->dim);
-    for (int64_t j = 0; j < count_of(l); j += stride_of(l))
-        check_near(l->expected[j], ((const float *)grad.data)[j], p->tolerance, "%s %s: gradient [%d] of leaf %d",
-                   att_isa(ctx), what, (int)j, i);
-}
-
-static void check_on(att_ctx *ctx, problem *p, const char *what, bool first)
-{
-    att_tape *t = recording_tape(ctx), *plain = new_tape(ctx);
-    att_plan *plan = NULL;
-    if (p->spec && att_plan_new(ctx, p->spec, &plan))
-        fail_msg("%s", att_error(ctx));
-    p->plan = plan;
-    att_var *y = build(ctx, t, p);
-    att_tensor value, without, dy;
-    if (att_read(t, y, &value))
-        fail_msg("%s", att_error(ctx));
-    const int64_t n = att_count(&value);
-    if (first)
-        differences(p, n);
-    float *slopes = check_numbers(n, 99);
-    dy = value;
-    dy.data = slopes;
-    if (att_tape_backward(t, y, &dy))
-        fail_msg("%s", att_error(ctx));
-    for (int i = 0; i < MOST && p->leaf[i].rank; i++)
-        check_leaf(ctx, t, p, i, what);
-    for (int i = 0; i < MOST && p->leaf[i].rank; i++)
-        att_param_free(p->weight[i]);
-    assert_int_equal(att_read(plain, build(ctx, plain, p), &without), ATT_OK);
-    assert_memory_equal(without.data, value.data, (size_t)n * sizeof(float)); /* recording changes no bit */
-    for (int i = 0; i < MOST && p->leaf[i].rank; i++)
-        att_param_free(p->weight[i]);
-    att_tape_free(plain);
-    att_tape_free(t);
-    att_plan_free(plan);
-    free(slopes);
-}
-
-static void check_problem(problem p, const char *what)
-{
-    fill(&p);
-    bool first = true; /* the reference is the same for all sets */
-    for (att_ctx *ctx = NULL; check_next_context(&ctx, 2); first = false)
-        check_on(ctx, &p, what, first);
-    drop_problem(&p);
-}
+#include "gradients.h"
 
 /* ---- linear */
 
@@ -408,6 +244,39 @@ static void gradients_of_layer_norm(void **state)
     }
 }
 
+/* ---- use */
+
+static att_var *use(att_tape *t, const problem *p) { return att_use(t, p->weight[0]); }
+
+/* As it is, and in a product with itself: one gradient from two uses. */
+static att_var *use_twice(att_tape *t, const problem *p)
+{
+    return att_linear(t, att_use(t, p->weight[0]), p->weight[0], NULL, ATT_IDENTITY, att_use(t, p->weight[0]));
+}
+
+static void use_twice_reference(const problem *p, double *y)
+{
+    const int64_t n = p->leaf[0].dim[0];
+    const float *x = p->leaf[0].x;
+    const att_epilogue e = {.residual = x, .residual_stride = n};
+    att_ref_gemm(n, n, n, x, n, x, n, 1, &e, y, n);
+}
+
+static void gradients_of_use(void **state)
+{
+    (void)state;
+    problem p = {.build = use,
+                 .reference = same_reference,
+                 .leaf = {{.rank = 4, .dim = {2, 3, 1, 5}, .param = true}},
+                 .tolerance = FLT_EPSILON};
+    check_problem(p, "use");
+    p.build = use_twice;
+    p.reference = use_twice_reference;
+    p.leaf[0] = (leaf){.rank = 2, .dim = {7, 7}, .param = true};
+    p.tolerance = 2 * (7 + 8) * FLT_EPSILON; /* two sums of 7 */
+    check_problem(p, "use, twice");
+}
+
 /* ---- normalize */
 
 static att_var *normalize(att_tape *t, const problem *p) { return att_normalize(t, p->var[0], p->eps); }
@@ -474,11 +343,40 @@ static void gradients_of_pool(void **state)
 
 static att_var *attend(att_tape *t, const problem *p)
 {
-    return att_attend(t, p->plan, p->var[0], p->var[1], p->var[2], p->args);
+    return att_attend(t, p->plan, p->var[0], p->var[1], p->var[2], p->args, NULL);
 }
 static att_var *attend_to_itself(att_tape *t, const problem *p)
 {
-    return att_attend(t, p->plan, p->var[0], p->var[0], p->var[0], p->args);
+    return att_attend(t, p->plan, p->var[0], p->var[0], p->var[0], p->args, NULL);
+}
+
+/* Which leaf is the parameter of a stage, 0: none. Behind q, k and v are the score's, which are parameters, and the
+ * modifiers', which are variables; modifiers for which none is left share the last. */
+typedef struct stage_leaves {
+    int score[ATT_MAX_PARAMS], modifier[ATT_MAX_STAGES];
+} stage_leaves;
+
+static stage_leaves stage_leaves_of(const problem *p)
+{
+    stage_leaves l = {{0}, {0}};
+    int n = 3;
+    for (; p->leaf[n].param; n++)
+        l.score[n - 3] = n;
+    for (int i = 0; i < p->plan->n_modifiers; i++)
+        if (p->plan->modifier[i]->param.name)
+            l.modifier[i] = p->leaf[n].rank ? n++ : n - 1;
+    return l;
+}
+
+static att_var *attend_learning(att_tape *t, const problem *p)
+{
+    const stage_leaves l = stage_leaves_of(p);
+    att_attend_params params = {.size = sizeof params};
+    for (int i = 0; i < ATT_MAX_PARAMS; i++)
+        params.score_param[i] = l.score[i] ? att_use(t, p->weight[l.score[i]]) : NULL;
+    for (int i = 0; i < ATT_MAX_STAGES; i++)
+        params.modifier_param[i] = l.modifier[i] ? p->var[l.modifier[i]] : NULL;
+    return att_attend(t, p->plan, p->var[0], p->var[1], p->var[2], p->args, &params);
 }
 
 static void attend_reference(const problem *p, double *y)
@@ -490,6 +388,11 @@ static void attend_reference(const problem *p, double *y)
     float *out = malloc((size_t)(tokens * heads * dim) * sizeof *out),
           *lse = malloc((size_t)(tokens * heads) * sizeof *lse);
     a.q = view_of(&l[0]), a.k = view_of(&l[k]), a.v = view_of(&l[v]);
+    const stage_leaves stages = stage_leaves_of(p);
+    for (int i = 0; i < ATT_MAX_PARAMS; i++)
+        a.score_param[i] = stages.score[i] ? view_of(&l[stages.score[i]]) : a.score_param[i];
+    for (int i = 0; i < ATT_MAX_STAGES; i++)
+        a.modifier_param[i] = stages.modifier[i] ? view_of(&l[stages.modifier[i]]) : a.modifier_param[i];
     a.out = view(out, ATT_F32, ATT_DIMS(tokens, heads, dim));
     a.lse = view(lse, ATT_F32, ATT_DIMS(tokens, heads));
     const att_call call = call_of(p->plan, &a);
@@ -501,11 +404,92 @@ static void attend_reference(const problem *p, double *y)
     free(out), free(lse);
 }
 
+enum { HEADS = 4, DIM = 7, VALUES = 5, TOKENS = 23, KEYS = 19, SEQUENCES = 4, TQ = 13, TK = 7 /* the longest */ };
+static const int64_t q_offsets[] = {0, 1, 1, 1 + TQ, TOKENS}, k_offsets[] = {0, 3, 5, 5 + TK, KEYS};
+
+/* The parameters of a stage as leaves from the n-th on; returns where they end. */
+static int add_leaf(problem *p, int n, const att_param_shape *shape, unsigned flags, bool shared)
+{
+    enum { BUCKETS = 9, SCORE_DIM = 6 };
+    static const int64_t extent[] = {
+        [ATT_ANY] = BUCKETS, [ATT_HEAD_DIM] = DIM, [ATT_KEY_DIM] = DIM, [ATT_SCORE_DIM] = SCORE_DIM};
+    const bool pairs = flags & ATT_PAIRS;
+    leaf l = {.rank = pairs ? 4 : 1, .dim = {shared ? 1 : HEADS}};
+    if (pairs)
+        memcpy(l.dim, (int64_t[]){shared ? 1 : SEQUENCES, HEADS, shared ? 1 : TQ, TK}, sizeof l.dim);
+    for (int i = 0; i < 2 && !pairs && shape->extent[i]; i++)
+        l.dim[l.rank++] = extent[shape->extent[i]];
+    p->leaf[n] = l;
+    return n + 1;
+}
+
+static void check_stages(att_attention_spec *s, bool shared, const char *what)
+{
+    static const att_attention_args args = {
+        .size = sizeof args, .n_sequences = SEQUENCES, .q_offsets = q_offsets, .k_offsets = k_offsets};
+    problem p = {.build = attend_learning,
+                 .reference = attend_reference,
+                 .leaf = {{.rank = 3, .dim = {TOKENS, HEADS, DIM}},
+                          {.rank = 3, .dim = {KEYS, HEADS, DIM}},
+                          {.rank = 3, .dim = {KEYS, HEADS, VALUES}}},
+                 /* Gradients of scores, in a row of at most 2 in all, are off as weights are: by the roundings of a
+                  * score, of the chains of its projections or of its some 6 functions tanh with 8 ulp each, and by
+                  * some more. What they are shared by adds up as many independent ones as there are rows. */
+                 .tolerance = 2 * sqrt(TOKENS * HEADS) * (2 * DIM + 6 * 8 + 16) * FLT_EPSILON,
+                 .spec = s,
+                 .args = &args};
+    const att_score *score = !s->score ? NULL : s->score->set ? s->score->set[0] : s->score;
+    int n = 3;
+    s->score_dim = score && score->param[1].name ? 6 : 0;
+    for (int i = 0; score && i < ATT_MAX_PARAMS && score->param[i].name; i++) {
+        n = add_leaf(&p, n, &score->param[i], 0, shared);
+        p.leaf[n - 1].param = true;
+    }
+    for (int i = 0; i < ATT_MAX_STAGES && s->modifier[i]; i++) {
+        const att_modifier *m = s->modifier[i]->set[0];
+        s->modifier_value[i] = m->flags & ATT_HAS_VALUE ? 6.5f : 0;
+        if (m->param.name && !(i && s->modifier[i] == s->modifier[i - 1]))
+            n = add_leaf(&p, n, &m->param, m->flags, shared);
+    }
+    check_problem(p, what);
+}
+
+static void gradients_of_parameters_of_stages(void **state)
+{
+    (void)state;
+#define HANDLE(kind, name) &att_##kind##_##name,
+    static const att_score *const scores[] = {ATT_score_LIST(HANDLE)};
+    static const att_modifier *const modifiers[] = {ATT_modifier_LIST(HANDLE)};
+#undef HANDLE
+    const att_attention_spec plain = {
+        .size = sizeof plain, .heads = HEADS, .head_dim = DIM, .value_dim = VALUES, .align = ATT_ALIGN_BOTTOM_RIGHT};
+    for (int shared = 0; shared < 2; shared++) {
+        for (size_t i = 0; i < sizeof scores / sizeof *scores; i++) {
+            att_attention_spec s = plain;
+            s.score = scores[i];
+            check_stages(&s, shared, scores[i]->name);
+        }
+        for (size_t i = 0; i < sizeof modifiers / sizeof *modifiers; i++) {
+            att_attention_spec s = plain;
+            s.modifier[0] = modifiers[i];
+            check_stages(&s, shared, modifiers[i]->name);
+        }
+        att_attention_spec all = plain, twice = plain;
+        all.score = &att_score_additive;
+        all.mask[0] = &att_mask_causal;
+        memcpy(all.modifier,
+               (const att_modifier *[]){&att_modifier_bias, &att_modifier_softcap, &att_modifier_sink,
+                                        &att_modifier_relative},
+               4 * sizeof *all.modifier);
+        check_stages(&all, shared, "all at once");
+        twice.modifier[0] = twice.modifier[1] = &att_modifier_alibi;
+        check_stages(&twice, shared, "one variable in two stages");
+    }
+}
+
 static void gradients_of_attend(void **state)
 {
     (void)state;
-    enum { HEADS = 4, DIM = 7, VALUES = 5, TOKENS = 23, KEYS = 19 };
-    static const int64_t q_offsets[] = {0, 1, 1, 14, TOKENS}, k_offsets[] = {0, 3, 5, 12, KEYS}; /* 13 of 7 keys */
     static const uint32_t ids[] = {4, 2, 9, 1};
     const att_attention_spec plain = {.size = sizeof plain, .heads = HEADS, .head_dim = DIM, .value_dim = VALUES};
     att_attention_spec grouped = plain, causal = plain, itself = plain;
@@ -554,6 +538,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test(gradients_of_##name),
         ATT_OPERATION_LIST(TEST)
 #undef TEST
+            cmocka_unit_test(gradients_of_parameters_of_stages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -275,7 +275,7 @@ static void attend_is_its_reference_and_shows_its_weights(void **state)
     att_scope s = att_scope_begin(t, "layer.0"), inner = att_scope_begin(t, "attention");
     att_var *y = att_attend(t, plan, att_split_heads(t, input(t, q, ATT_DIMS(TOKENS, WIDTH)), HEADS),
                             att_split_heads(t, input(t, k, ATT_DIMS(TOKENS, WIDTH)), HEADS),
-                            att_split_heads(t, input(t, v, ATT_DIMS(TOKENS, WIDTH)), HEADS), &args);
+                            att_split_heads(t, input(t, v, ATT_DIMS(TOKENS, WIDTH)), HEADS), &args, NULL);
     y = att_scope_end(t, s, att_scope_end(t, inner, att_merge_heads(t, y)));
     /* convex combinations of numbers below 1; scores of DIM products, exp of a few ulp */
     assert_near(read_floats(t, y), expected, TOKENS * WIDTH, 32 * FLT_EPSILON);
@@ -338,7 +338,7 @@ static void check_attend(att_ctx *ctx, const att_attention_spec *spec, const att
     att_var *k = tokens(t, &direct.k, 2, K_TOKENS, KEY_HEADS, spec->key_dim ? spec->key_dim : DIM);
     att_var *v = tokens(t, &direct.v, 3, K_TOKENS, KEY_HEADS, VALUE_DIM);
     direct.out = view(out, ATT_F32, ATT_DIMS(Q_TOKENS, HEADS, VALUE_DIM));
-    const float *y = read_floats(t, att_attend(t, plan, q, k, v, &a));
+    const float *y = read_floats(t, att_attend(t, plan, q, k, v, &a, NULL));
     assert_int_equal(att_forward(plan, &direct), ATT_OK);
     assert_memory_equal(y, out, Q_TOKENS * HEADS * VALUE_DIM * sizeof *y);
     assert_int_equal(att_weights(plan, &direct, w.sequence, w.head, 0, w.queries, expected), ATT_OK);
@@ -388,6 +388,51 @@ static void attend_hands_on_all_that_a_plan_needs(void **state)
     att_close(ctx);
 }
 
+/* W is turned and f16, so that using it makes a copy. */
+static void attend_takes_parameters_of_its_stages_from_args_or_as_variables(void **state)
+{
+    (void)state;
+    static const int64_t offsets[] = {0, 2}, dim[] = {1, DIM, DIM};
+    att_ctx *ctx = check_open(NULL, 1);
+    att_tape *t = new_tape(ctx);
+    att_plan *plan;
+    att_param *p;
+    att_tensor turned;
+    float *x = check_numbers(2 * DIM, 1), *w = check_numbers(DIM * DIM, 2);
+    uint16_t codes[DIM * DIM];
+    att_kernels_of(ctx->isa)->to_f16(DIM * DIM, w, codes);
+    att_kernels_of(ctx->isa)->from_f16(DIM * DIM, codes, w);
+    assert_int_equal(att_wrap(&turned, codes, ATT_F16, 3, dim, (const int64_t[]){0, 1, DIM}), ATT_OK);
+    assert_int_equal(att_param_new(ctx, &turned, &p), ATT_OK);
+    assert_int_equal(
+        att_plan_new(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = DIM, .score = &att_score_general),
+                     &plan),
+        ATT_OK);
+    att_attention_args args = {.size = sizeof args, .n_sequences = 1, .q_offsets = offsets}, with_w = args;
+    float straight[DIM * DIM];
+    for (int i = 0; i < DIM * DIM; i++)
+        straight[i] = w[i % DIM * DIM + i / DIM];
+    with_w.score_param[0] = view(straight, ATT_F32, 3, dim);
+    att_var *v = input(t, x, ATT_DIMS(2, 1, DIM));
+    const att_attend_params params = {.size = sizeof params, .score_param = {att_use(t, p)}};
+    const float *expected = read_floats(t, att_attend(t, plan, v, v, v, &with_w, NULL));
+    assert_memory_equal(read_floats(t, att_attend(t, plan, v, v, v, &args, &params)), expected, 2 * DIM * sizeof *x);
+    assert_error(t, att_attend(t, plan, v, v, v, &with_w, &params), ATT_ERR_ARGUMENT,
+                 "attend: score_param[0] is given in args and in params");
+    att_tape_reset(t);
+    v = input(t, x, ATT_DIMS(2, 1, DIM));
+    assert_error(t,
+                 att_attend(t, plan, v, v, v, &args,
+                            ATT_OPTIONS(att_attend_params, .score_param = {att_use(t, p)}, .modifier_param = {v})),
+                 ATT_ERR_ARGUMENT,
+                 "attend: args.modifier_param[0] is given, but \"no modifier\" has no such parameter");
+    att_param_free(p);
+    att_tape_free(t);
+    att_plan_free(plan);
+    att_close(ctx);
+    free(x), free(w);
+}
+
 static void attend_refuses_a_plan_of_bf16_for_variables_are_f32(void **state)
 {
     (void)state;
@@ -401,7 +446,7 @@ static void attend_refuses_a_plan_of_bf16_for_variables_are_f32(void **state)
         att_plan_new(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = DIM, .dtype = ATT_BF16), &plan),
         ATT_OK);
     att_var *v = input(t, x, ATT_DIMS(2, 1, DIM));
-    assert_error(t, att_attend(t, plan, v, v, v, &args), ATT_ERR_DTYPE, "attend: q is f32 but must be bf16");
+    assert_error(t, att_attend(t, plan, v, v, v, &args, NULL), ATT_ERR_DTYPE, "attend: q is f32 but must be bf16");
     att_tape_free(t);
     att_plan_free(plan);
     att_close(ctx);
@@ -419,6 +464,7 @@ int main(void)
         cmocka_unit_test(heads_are_views),
         cmocka_unit_test(attend_is_its_reference_and_shows_its_weights),
         cmocka_unit_test(attend_hands_on_all_that_a_plan_needs),
+        cmocka_unit_test(attend_takes_parameters_of_its_stages_from_args_or_as_variables),
         cmocka_unit_test(attend_refuses_a_plan_of_bf16_for_variables_are_f32),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,10 +6,10 @@
 
 /* ---- a small network of all operations: its table and weights are used twice, its variables too */
 
-enum { ROWS = 331, FEATURES = 72, INNER = 150, WORDS = 50, HEADS = 4, PARAMS = 5 };
+enum { ROWS = 331, FEATURES = 72, INNER = 150, WORDS = 50, HEADS = 4, PARAMS = 6 };
 static const int64_t two[] = {0, 100, ROWS};
-static const int64_t shape_of_param[PARAMS][2] = {
-    {WORDS, FEATURES}, {INNER, FEATURES}, {FEATURES, INNER}, {INNER, 0}, {FEATURES, 0}};
+static const int64_t shape_of_param[PARAMS][2] = {{WORDS, FEATURES}, {INNER, FEATURES}, {FEATURES, INNER},
+                                                  {INNER, 0},        {FEATURES, 0},     {HEADS, 0}};
 
 typedef struct network {
     float *x[PARAMS];
@@ -35,8 +35,10 @@ static att_status network_open(att_ctx *ctx, network *n)
 {
     memset(n->p, 0, sizeof n->p);
     n->plan = NULL;
-    att_status s =
-        att_plan_new(ctx, ATT_OPTIONS(att_attention_spec, .heads = HEADS, .head_dim = FEATURES / HEADS), &n->plan);
+    att_status s = att_plan_new(
+        ctx,
+        ATT_OPTIONS(att_attention_spec, .heads = HEADS, .head_dim = FEATURES / HEADS, .modifier = {&att_modifier_sink}),
+        &n->plan);
     for (int i = 0; !s && i < PARAMS; i++) {
         const att_tensor v = view(n->x[i], ATT_F32, shape_of_param[i][1] ? 2 : 1, shape_of_param[i]);
         s = att_param_new(ctx, &v, &n->p[i]);
@@ -63,7 +65,8 @@ static att_var *network_apply(att_tape *t, const network *n)
     att_scope s = att_scope_begin(t, "network");
     att_var *x = att_embedding(t, n->p[0], ids, ROWS);
     att_var *h = att_split_heads(t, x, HEADS);
-    x = att_add(t, x, att_merge_heads(t, att_attend(t, n->plan, h, h, h, &args)));
+    att_attend_params params = {.size = sizeof params, .modifier_param = {att_use(t, n->p[5])}};
+    x = att_add(t, x, att_merge_heads(t, att_attend(t, n->plan, h, h, h, &args, &params)));
     for (int i = 0; i < 2; i++) {
         att_scope inner = att_scope_begin(t, "feed_forward");
         h = att_linear(t, x, n->p[1], n->p[3], ATT_GELU_ERF, NULL);

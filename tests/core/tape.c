@@ -234,7 +234,9 @@ static void each_operation_names_what_does_not_fit(void **state)
     assert_error(t, att_pool(t, x3, (const int64_t[]){0, 2, 1, 2}, 3, ATT_POOL_MEAN), ATT_ERR_ARGUMENT,
                  "pool: offsets[1] = 2 is above offsets[2] = 1");
     FRESH;
-    assert_error(t, att_attend(t, NULL, cube, cube, cube, NULL), ATT_ERR_ARGUMENT, "attend: plan is NULL");
+    assert_error(t, att_attend(t, NULL, cube, cube, cube, NULL, NULL), ATT_ERR_ARGUMENT, "attend: plan is NULL");
+    FRESH;
+    assert_error(t, att_use(t, NULL), ATT_ERR_ARGUMENT, "use: the parameter is NULL");
 #undef FRESH
 }
 
@@ -250,7 +252,7 @@ static void inputs_are_dense_f32(void **state)
     assert_error(t, att_input(t, &x), ATT_ERR_DTYPE, "input: x is bf16, not f32");
 }
 
-static void parameters_are_floats_of_rank_1_or_2(void **state)
+static void parameters_are_floats_of_rank_1_or_more(void **state)
 {
     fixture *f = *state;
     att_param *p;
@@ -258,8 +260,9 @@ static void parameters_are_floats_of_rank_1_or_2(void **state)
     assert_int_equal(att_param_new(f->ctx, &x, &p), ATT_ERR_DTYPE);
     assert_string_equal(att_error(f->ctx), "value is i32, not f32, f16 or bf16");
     assert_null(p);
-    x = view(f->x, ATT_F32, ATT_DIMS(2, 3, 4));
+    x = view(f->x, ATT_F32, 0, NULL);
     assert_int_equal(att_param_new(f->ctx, &x, &p), ATT_ERR_SHAPE);
+    assert_string_equal(att_error(f->ctx), "value is of rank 0, expected 1 to 6");
 }
 
 static void cancelling_ends_a_run_at_the_next_operation(void **state)
@@ -379,7 +382,7 @@ static att_status network_run(att_tape *t, const network *n, float *y)
     att_scope s = att_scope_begin(t, "network");
     att_var *x = att_embedding(t, n->p[0], n->ids, ROWS);
     att_var *h = att_split_heads(t, x, 4);
-    x = att_add(t, x, att_merge_heads(t, att_attend(t, n->plan, h, h, h, &args)));
+    x = att_add(t, x, att_merge_heads(t, att_attend(t, n->plan, h, h, h, &args, NULL)));
     att_scope inner = att_scope_begin(t, "feed_forward");
     h = att_linear(t, x, n->p[1], n->p[3], ATT_GELU_ERF, NULL);
     x = att_scope_end(t, inner, att_linear(t, h, n->p[2], n->p[4], ATT_IDENTITY, x));
@@ -458,7 +461,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_first_error_stays_with_its_scope_and_the_rest_is_null, set_up, tear_down),
         cmocka_unit_test_setup_teardown(each_operation_names_what_does_not_fit, set_up, tear_down),
         cmocka_unit_test_setup_teardown(inputs_are_dense_f32, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(parameters_are_floats_of_rank_1_or_2, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(parameters_are_floats_of_rank_1_or_more, set_up, tear_down),
         cmocka_unit_test(cancelling_ends_a_run_at_the_next_operation),
         cmocka_unit_test(touching_a_parameter_packs_it_again),
         cmocka_unit_test(threads_that_ask_at_once_get_one_packed_copy),

@@ -135,7 +135,7 @@ static void layers(page *p, lesson *l, const att_plan *plan, att_tape *t, att_pa
     LOOP(p, x = att_input(t, &X); q = att_linear(t, x, w_q, NULL, ATT_IDENTITY, NULL);
          k = att_linear(t, x, w_k, NULL, ATT_IDENTITY, NULL); v = att_linear(t, x, w_v, NULL, ATT_IDENTITY, NULL);
          q = att_split_heads(t, q, 2); k = att_split_heads(t, k, 2); v = att_split_heads(t, v, 2);
-         c = att_merge_heads(t, att_attend(t, plan, q, k, v, args));
+         c = att_merge_heads(t, att_attend(t, plan, q, k, v, args, NULL));
          y = att_linear(t, c, w_o, b_o, ATT_IDENTITY, NULL););
     CALL(p, att_read(t, y, &Y));
     if (p->status == ATT_OK)

@@ -1,0 +1,30 @@
+/* A parameter as a variable: its numbers, not copied where they are f32 and dense */
+#include "tape/tape.h"
+
+/* ---- backward */
+
+static att_status backward(att_tape *t, const att_step *s)
+{
+    att_tape_sum(t->ctx, att_count(&s->y->value), s->y->grad, att_param_part(s->param[0]));
+    return ATT_OK;
+}
+
+const att_operation att_operation_use = {"use", backward};
+
+/* ---- forward */
+
+att_var *att_use(att_tape *t, att_param *p)
+{
+    if (!att_tape_ready(t))
+        return NULL;
+    if (!p)
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "use: the parameter is NULL");
+    const att_tensor *value = att_param_value(p);
+    const float *x = att_param_floats(p);
+    if (!x && att_count(value) > 0)
+        return att_tape_fail(t, ATT_ERR_MEMORY, "use: %s", att_error(t->ctx));
+    att_tensor floats;
+    att_wrap(&floats, (void *)(uintptr_t)x, ATT_F32, value->rank, value->dim, NULL); /* sizes that value has, too */
+    att_var *y = att_input(t, &floats);
+    return y ? att_tape_done(t, &(const att_step){.op = &att_operation_use, .y = y, .param = {p}}, NULL, NULL) : NULL;
+}

@@ -1,0 +1,172 @@
+/* Gradients of what is made on a tape, against central differences of a reference in double, on every instruction set.
+ */
+#ifndef GRADIENTS_H
+#define GRADIENTS_H
+
+#include "tape_help.h"
+
+/* Numbers are multiples of this, so that x + STEP and x - STEP are floats. The references are of order 1 to 100 and
+ * exact to some 1e-15, so a difference over 2 STEP is to 1e-8, less than one rounding of a float of order 1; what it
+ * cuts off is STEP^2 / 6 times a third derivative of at most 1000 (layer_norm): 3e-9. */
+#define STEP 0x1p-18f
+
+enum { MOST = 10 };
+
+/* What a number may be changed in: a variable or, `param`, a parameter. */
+typedef struct leaf {
+    int rank;
+    int64_t dim[4];
+    bool param;
+    float *x;
+    double *expected; /* its gradient */
+} leaf;
+
+typedef struct problem problem;
+struct problem {
+    att_var *(*build)(att_tape *t, const problem *p);
+    void (*reference)(const problem *p, double *y);
+    leaf leaf[MOST]; /* up to one of rank 0 */
+    float spread;    /* numbers in [-spread, spread); 0: 1 */
+    double tolerance;
+    /* what the operation is given beside them */
+    att_activation act;
+    att_pooling kind;
+    float eps;
+    const int64_t *offsets;
+    const int32_t *ids;
+    int64_t n;
+    const att_attention_spec *spec;
+    const att_plan *plan;
+    const att_attention_args *args;
+    /* in a run */
+    att_var *var[MOST];
+    att_param *weight[MOST];
+};
+
+static inline int64_t count_of(const leaf *l)
+{
+    int64_t n = 1;
+    for (int i = 0; i < l->rank; i++)
+        n *= l->dim[i];
+    return n;
+}
+
+static inline att_tensor view_of(const leaf *l) { return view(l->x, ATT_F32, l->rank, l->dim); }
+
+/* Numbers, and those of the loss: sum of slope times y. */
+static inline void fill(problem *p)
+{
+    const float spread = p->spread ? p->spread : 1;
+    for (int i = 0; i < MOST && p->leaf[i].rank; i++) {
+        leaf *l = &p->leaf[i];
+        const int64_t n = count_of(l);
+        l->x = check_numbers(n, (uint64_t)i + 1);
+        l->expected = malloc((size_t)(n + 1) * sizeof *l->expected);
+        for (int64_t j = 0; j < n; j++)
+            l->x[j] = roundf(l->x[j] * spread / STEP) * STEP;
+    }
+}
+
+static inline void drop_problem(problem *p)
+{
+    for (int i = 0; i < MOST && p->leaf[i].rank; i++)
+        free(p->leaf[i].x), free(p->leaf[i].expected);
+}
+
+static inline float slope(int64_t i) { return check_uniform(99, (uint64_t)i); }
+
+/* Of large leaves only some numbers. */
+static inline int64_t stride_of(const leaf *l) { return count_of(l) > 300 ? count_of(l) / 150 : 1; }
+
+static inline void differences(problem *p, int64_t n_y)
+{
+    double *above = malloc((size_t)(n_y + 1) * sizeof *above), *below = malloc((size_t)(n_y + 1) * sizeof *below);
+    for (int i = 0; i < MOST && p->leaf[i].rank; i++) {
+        leaf *l = &p->leaf[i];
+        for (int64_t j = 0; j < count_of(l); j += stride_of(l)) {
+            const float x = l->x[j];
+            l->x[j] = x + STEP;
+            p->reference(p, above);
+            l->x[j] = x - STEP;
+            p->reference(p, below);
+            l->x[j] = x;
+            double sum = 0;
+            for (int64_t o = 0; o < n_y; o++)
+                sum += (double)slope(o) * (above[o] - below[o]);
+            l->expected[j] = sum / (2 * (double)STEP);
+        }
+    }
+    free(above), free(below);
+}
+
+/* Its variables and parameters on a tape, and what is made of them. */
+static inline att_var *build(att_ctx *ctx, att_tape *t, problem *p)
+{
+    for (int i = 0; i < MOST && p->leaf[i].rank; i++) {
+        const att_tensor x = view_of(&p->leaf[i]);
+        if (p->leaf[i].param)
+            assert_int_equal(att_param_new(ctx, &x, &p->weight[i]), ATT_OK);
+        else
+            p->var[i] = att_input(t, &x);
+    }
+    return p->build(t, p);
+}
+
+static inline void check_leaf(att_ctx *ctx, att_tape *t, const problem *p, int i, const char *what)
+{
+    const leaf *l = &p->leaf[i];
+    att_tensor grad;
+    if (l->param)
+        grad = *att_param_grad(p->weight[i]);
+    else if (att_grad(t, p->var[i], &grad))
+        fail_msg("%s", att_error(ctx));
+    assert_int_equal(grad.rank, l->rank);
+    assert_memory_equal(grad.dim, l->dim, (size_t)l->rank * sizeof *l->dim);
+    for (int64_t j = 0; j < count_of(l); j += stride_of(l))
+        check_near(l->expected[j], ((const float *)grad.data)[j], p->tolerance, "%s %s: gradient [%d] of leaf %d",
+                   att_isa(ctx), what, (int)j, i);
+}
+
+static inline void check_on(att_ctx *ctx, problem *p, const char *what, bool first)
+{
+    att_tape *t = recording_tape(ctx), *plain = new_tape(ctx);
+    att_plan *plan = NULL;
+    if (p->spec && att_plan_new(ctx, p->spec, &plan))
+        fail_msg("%s", att_error(ctx));
+    p->plan = plan;
+    att_var *y = build(ctx, t, p);
+    att_tensor value, without, dy;
+    if (att_read(t, y, &value))
+        fail_msg("%s", att_error(ctx));
+    const int64_t n = att_count(&value);
+    if (first)
+        differences(p, n);
+    float *slopes = check_numbers(n, 99);
+    dy = value;
+    dy.data = slopes;
+    if (att_tape_backward(t, y, &dy))
+        fail_msg("%s", att_error(ctx));
+    for (int i = 0; i < MOST && p->leaf[i].rank; i++)
+        check_leaf(ctx, t, p, i, what);
+    for (int i = 0; i < MOST && p->leaf[i].rank; i++)
+        att_param_free(p->weight[i]);
+    assert_int_equal(att_read(plain, build(ctx, plain, p), &without), ATT_OK);
+    assert_memory_equal(without.data, value.data, (size_t)n * sizeof(float)); /* recording changes no bit */
+    for (int i = 0; i < MOST && p->leaf[i].rank; i++)
+        att_param_free(p->weight[i]);
+    att_tape_free(plain);
+    att_tape_free(t);
+    att_plan_free(plan);
+    free(slopes);
+}
+
+static inline void check_problem(problem p, const char *what)
+{
+    fill(&p);
+    bool first = true; /* the reference is the same for all sets */
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 2); first = false)
+        check_on(ctx, &p, what, first);
+    drop_problem(&p);
+}
+
+#endif
