@@ -2,14 +2,15 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# att_install_library(NAME): NAME_static and NAME_shared, NAME.h, NAME.pc.
+# att_install_library(NAME HEADER...): NAME_static and NAME_shared, include/HEADER..., NAME.pc.
 # Other CMake projects see attend::NAME (shared) and attend::NAME_static.
 function(att_install_library name)
   set_target_properties(${name}_shared PROPERTIES EXPORT_NAME ${name})
   add_library(attend::${name} ALIAS ${name}_shared)
   add_library(attend::${name}_static ALIAS ${name}_static)
   install(TARGETS ${name}_static ${name}_shared EXPORT attend-targets)
-  install(FILES include/${name}.h TYPE INCLUDE)
+  list(TRANSFORM ARGN PREPEND include/ OUTPUT_VARIABLE headers)
+  install(FILES ${headers} TYPE INCLUDE)
   configure_file(cmake/${name}.pc.in ${name}.pc @ONLY)
   install(FILES ${CMAKE_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()

@@ -3,9 +3,9 @@
  *   att_ctx     what a program opens once: threads, memory, instruction set
  *   att_tensor  a view of the caller's numbers: dtype, dimensions, strides
  *   att_plan    attention with its score, modifiers and masks chosen
- *   att_tape    layers: variables, parameters, operations
  *
- * Chapters: 1 Context, 2 Tensors, 3 Simple, 4 Plan, 5 Train, 6 Look, 7 Extend.
+ * Chapters: 1 Context, 2 Tensors, 3 Simple, 4 Plan, 5 Look, 6 Extend.
+ * attend_learn.h has what stands on it: variables, parameters, operations with gradients.
  *
  * Conventions
  * - A call that can fail returns att_status; att_error() then has one sentence
@@ -22,9 +22,9 @@
  * - Shapes are written [batch, heads, time, dim]; strides count elements.
  * - In every mask, true means: attend.
  *
- * Threads: an att_ctx, att_plan or att_param may be used by several threads at
- * once; the error text belongs to the calling thread. An att_tape is for one
- * thread at a time. Closing or freeing must not overlap with use.
+ * Threads: an att_ctx or att_plan may be used by several threads at once; the
+ * error text belongs to the calling thread. Closing or freeing must not overlap
+ * with use.
  *
  * On one instruction set a result has the same bits for any number of threads,
  * and a sequence's result does not depend on what else is in its batch.
@@ -170,7 +170,7 @@ typedef struct att_cache att_cache;
 typedef struct att_score att_score;       /* how a query and a key make a score */
 typedef struct att_modifier att_modifier; /* what then changes the score */
 typedef struct att_mask att_mask;         /* which pairs attend */
-/* One of your own is a constant of these types: see chapter 7. */
+/* One of your own is a constant of these types: see chapter 6. */
 
 /* q . k (Luong et al. 2015); spec.scale 0 = 1 / sqrt(head_dim) (Vaswani et al. 2017) */
 ATT_API extern const att_score att_score_dot;
@@ -351,143 +351,13 @@ typedef struct att_plan_info {
 } att_plan_info;
 ATT_API att_status att_plan_describe(const att_plan *plan, const att_attention_args *args, att_plan_info *info);
 
-/* ---- 5 Train: variables, parameters, operations ------------------------- */
-/* An operation computes at once. When one fails it returns NULL; operations given NULL return NULL, and
- * att_read says what went wrong first: so layers are written without a check in every line.
- *
- *     att_var *h = att_linear(t, x, w1, b1, ATT_GELU_ERF, NULL);
- *     att_var *y = att_linear(t, h, w2, b2, ATT_IDENTITY, x);       // + residual x
- *
- * Variables live until their scope ends. Matrices are [rows, features], f32, dense.
- *
- * On a tape that records, the same lines have gradients (of the loss by each number: Rumelhart et al. 1986):
- *
- *     att_var *y = att_linear(t, att_input(t, &x), w, b, ATT_TANH, NULL);
- *     att_tape_backward(t, y, &dy);                                 // dy: the loss's derivatives by y, in y's shape
- *     const float *dw = att_param_grad(w)->data;                    // [out, in], as w
- *
- * On one instruction set they have the same bits for any number of threads. */
-
-typedef struct att_tape att_tape;
-typedef struct att_var att_var;
-typedef struct att_param att_param;
-
-/* A parameter: a view of the caller's numbers (rank 1 or more, f32, f16 or bf16; not copied, must outlive it) and a
- * copy packed for the running instruction set, made at first use. */
-ATT_API att_status att_param_new(att_ctx *ctx, const att_tensor *value, att_param **out);
-ATT_API void att_param_free(att_param *p);
-ATT_API const att_tensor *att_param_value(const att_param *p);
-/* Call after the numbers have changed: what was packed is packed again. Not while others use p. */
-ATT_API void att_param_touch(att_param *p);
-/* Its gradient, in its shape, f32 and dense: the sum over all backwards since it was cleared; data NULL where none has
- * reached it since. Its memory, of the context, is made at first use and stays until att_param_free. While a backward
- * adds to a parameter no other one may, nor may it be asked. */
-ATT_API const att_tensor *att_param_grad(const att_param *p);
-ATT_API void att_param_clear_grad(att_param *p);
-
-typedef struct att_event att_event;
-typedef struct att_tape_config {
-    size_t size;
-    void (*watch)(void *user, const att_event *event); /* NULL, or called after each operation: see Look */
-    void *watch_user;
-    bool record; /* keep what att_tape_backward needs: variables then live until the reset, whatever scopes end */
-} att_tape_config;
-
-ATT_API att_status att_tape_new(att_ctx *ctx, const att_tape_config *cfg, att_tape **out);
-ATT_API void att_tape_free(att_tape *t);
-/* Forgets all variables and the error; the next run gets its memory in one piece. */
-ATT_API void att_tape_reset(att_tape *t);
-
-/* A scope has a name (for att_event) and frees at its end all variables made in it but the one given:
- *     att_scope s = att_scope_begin(t, "layer.0");  ...  return att_scope_end(t, s, y);   */
-typedef struct att_scope {
-    size_t mark;
-    int depth;
-} att_scope;
-ATT_API att_scope att_scope_begin(att_tape *t, const char *name);
-ATT_API att_var *att_scope_end(att_tape *t, att_scope s, att_var *keep);
-/* Frees the same of the innermost scope, which stays open: for (...) x = att_scope_keep(t, s, layer(t, x)); */
-ATT_API att_var *att_scope_keep(att_tape *t, att_scope s, att_var *keep);
-
-/* A variable of the caller's numbers (not copied). */
-ATT_API att_var *att_input(att_tape *t, const att_tensor *x);
-/* A parameter as a variable, in its shape: what reaches its gradient is added to the parameter's. */
-ATT_API att_var *att_use(att_tape *t, att_param *p);
-/* The view of a variable's numbers, or the first error since the last reset. */
-ATT_API att_status att_read(att_tape *t, const att_var *v, att_tensor *out);
-
-/* Gradients of sum(dv * v), by each variable that v was made of and, added to what is there, by each parameter. dv:
- * f32, dense, in v's shape; NULL: ones. Once between two resets. Parameters, the numbers of att_input and tensors in
- * the args of att_attend must be there still, unchanged; ids, offsets and other arrays need not, an operation that
- * records copies them. Errors: t does not record, or has failed; v is NULL or none of its variables; the shape of dv; a
- * second time. After one, out of memory or cancelled too, all gradients are as they were, and it may be called again.
- */
-ATT_API att_status att_tape_backward(att_tape *t, const att_var *v, const att_tensor *dv);
-/* The view of a variable's gradient, in its shape, until the reset. It is that of this variable alone: a view of it, as
- * att_split_heads makes, has one of its own. Errors: there was no backward; what it began at does not depend on v. */
-ATT_API att_status att_grad(att_tape *t, const att_var *v, att_tensor *out);
-
-typedef enum att_activation {
-    ATT_IDENTITY = 0,
-    ATT_RELU,
-    ATT_GELU_ERF,  /* x Phi(x)                                            (Hendrycks, Gimpel 2016) */
-    ATT_GELU_TANH, /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))       (the same, approximated) */
-    ATT_TANH
-} att_activation;
-
-typedef enum att_pooling { ATT_POOL_MEAN = 0, ATT_POOL_CLS, ATT_POOL_MAX } att_pooling;
-
-/* activation(x weight^T + bias) + residual: x [rows, in], weight [out, in], bias [out] or NULL,
- * residual [rows, out] or NULL -> [rows, out]. Each row's bits depend on that row alone. */
-ATT_API att_var *att_linear(att_tape *t, att_var *x, att_param *weight, att_param *bias, att_activation act,
-                            att_var *residual);
-/* Rows of table [n, features] by ids[count], each in [0, n) -> [count, features]. */
-ATT_API att_var *att_embedding(att_tape *t, att_param *table, const int32_t *ids, int64_t count);
-/* a + b, same shapes. */
-ATT_API att_var *att_add(att_tape *t, att_var *a, att_var *b);
-/* (x - mean) / sqrt(variance + eps) * gamma + beta over the last dimension (Ba et al. 2016). */
-ATT_API att_var *att_layer_norm(att_tape *t, att_var *x, att_param *gamma, att_param *beta, float eps);
-/* An activation alone. */
-ATT_API att_var *att_activate(att_tape *t, att_var *x, att_activation act);
-/* [tokens, heads * dim] -> [tokens, heads, dim], and back. Views: no copy. */
-ATT_API att_var *att_split_heads(att_tape *t, att_var *x, int64_t heads);
-ATT_API att_var *att_merge_heads(att_tape *t, att_var *x);
-/* Parameters of a plan's stages that are to have gradients: variables, in the shapes of the args' of the same names,
- * which are then left zero. NULL: none, or that of the args. */
-typedef struct att_attend_params {
-    size_t size;
-    att_var *score_param[ATT_MAX_PARAMS];
-    att_var *modifier_param[ATT_MAX_STAGES];
-} att_attend_params;
-/* Attention, ragged, by a plan in f32: q [tokens, heads, head_dim], k and v alike -> [tokens, heads, value_dim]. args
- * gives all else that the plan needs: offsets, masks, parameters, seed; its q, k, v, out and lse are left zero. What of
- * it shall learn is in params; NULL: nothing. The plan must outlive the tape's variables.
- *
- *     att_attend(t, plan, q, k, v, &args, ATT_OPTIONS(att_attend_params, .score_param = {att_use(t, w)}));
- */
-ATT_API att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, att_var *v,
-                            const att_attention_args *args, const att_attend_params *params);
-/* One row a sequence: x [tokens, features], offsets [n + 1] -> [n, features]; an empty sequence gives 0. */
-ATT_API att_var *att_pool(att_tape *t, att_var *x, const int64_t *offsets, int64_t n, att_pooling kind);
-/* Each row divided by its Euclidean length, or by eps where that is less (PyTorch's F.normalize: eps = 1e-12). */
-ATT_API att_var *att_normalize(att_tape *t, att_var *x, float eps);
-
-/* ---- 6 Look ------------------------------------------------------------- */
-
-/* What att_tape_config.watch is shown: pointers are valid during the call. */
-struct att_event {
-    const char *op;    /* "linear", "attend", ... */
-    const char *scope; /* "encoder/layer.3/attention" */
-    const att_tensor *output;
-    const att_plan *plan;           /* "attend" only: with args, what att_weights needs */
-    const att_attention_args *args; /* "attend" only */
-};
+/* ---- 5 Look ------------------------------------------------------------- */
 
 /* The machine's own limits, measured now (a few tenths of a second), with the context's threads. */
 ATT_API att_status att_measure_peak(att_ctx *ctx, double *flops_per_second); /* multiply-adds in registers, each 2 */
 ATT_API att_status att_measure_bandwidth(att_ctx *ctx, double *bytes_per_second); /* reading memory */
 
-/* ---- 7 Extend ----------------------------------------------------------- */
+/* ---- 6 Extend ----------------------------------------------------------- */
 /* A score, modifier or mask of your own: a constant of the type, given in the spec like a built-in one. Its formula, in
  * double, is the definition and suffices; a version for tiles makes it fast. Calls come from several threads at once.
  *
@@ -670,8 +540,6 @@ ATT_API void att_free(att_ctx *ctx, void *p);
 ATT_API void att_parallel_for(att_ctx *ctx, int n, void (*body)(void *arg, int i), void *arg);
 /* True when the cancel flag of the configuration is set. */
 ATT_API bool att_cancelled(const att_ctx *ctx);
-/* Fails the tape as an operation does: the first sentence stays, with the scope's path in front. Returns NULL. */
-ATT_API att_var *att_tape_fail(att_tape *t, att_status s, const char *format, ...) ATT_PRINTF(3, 4);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,4 @@
-/* attend_model.h - models on top of attend.h: weights, text, layers, whole models.
+/* attend_model.h - models on top of attend_learn.h: weights, text, layers, whole models.
  *
  * Chapters: 1 Weights, 2 Text, 3 BERT, 4 Sentences.
  *
@@ -11,7 +11,7 @@
 #ifndef ATTEND_MODEL_H
 #define ATTEND_MODEL_H
 
-#include "attend.h"
+#include "attend_learn.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -22,6 +22,13 @@ expect() {
     echo "$what: works"
 }
 
+for header in "$work"/usr/include/*.h; do
+    for language in c c++; do
+        $cc -x $language -Wall -Wextra -Werror -fsyntax-only -include "$header" /dev/null
+    done
+done
+echo "headers: each compiles alone, as C and as C++"
+
 for name in attention:attend embed:attend_model; do
     library=${name#*:} name=${name%:*}
     # shellcheck disable=SC2046

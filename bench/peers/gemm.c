@@ -5,7 +5,7 @@
  * y [m, n] = x [m, k] w [n, k]^T with weights that stay: attend packs its parameter once, oneDNN's matmul gets its
  * weights in the layout that it asks for, OpenBLAS's sgemm takes them as they lie. Every result is verified before
  * anything is timed. Best time of all rounds; between two libraries a pause lets the other's threads fall asleep. */
-#include "attend.h"
+#include "attend_learn.h"
 
 #include <cblas.h>
 #include <dnnl.h>

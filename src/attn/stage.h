@@ -4,7 +4,7 @@
  *
  * A tile is a block of queries, at most a panel, by a block of keys. Its scores lie transposed: s [keys][panel], a
  * column for each query. Stages are called once a tile through tables, so the work to extend is scores + modifiers +
- * masks, not their product. Their types are public (attend.h, chapter 7): a built-in stage is made as a caller's is,
+ * masks, not their product. Their types are public (attend.h, chapter 6): a built-in stage is made as a caller's is,
  * but once for each instruction set.
  *
  * To add a stage: src/attn/score/NAME.c, src/attn/modifier/NAME.c or src/attn/mask/NAME.c; the build finds it. */

@@ -2,7 +2,7 @@
 #ifndef ATT_KERNEL_ACTIVATION_H
 #define ATT_KERNEL_ACTIVATION_H
 
-#include "attend.h"
+#include "attend_learn.h"
 #include "simd/math.h"
 
 ATT_INLINE vf v_identity(vf x) { return x; }

@@ -1,7 +1,7 @@
 /* The references: each kernel's formula in double, in plain loops. */
 #include "kernel/kernel.h"
 #include "kernel/philox.h"
-#include "attend.h"
+#include "attend_learn.h"
 
 #include <math.h>
 

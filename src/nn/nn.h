@@ -5,7 +5,7 @@
 #ifndef ATT_NN_H
 #define ATT_NN_H
 
-#include "attend.h"
+#include "attend_learn.h"
 
 /* ---- where parameters come from */
 

@@ -10,6 +10,7 @@
 #ifndef ATT_TAPE_H
 #define ATT_TAPE_H
 
+#include "attend_learn.h"
 #include "base/base.h"
 #include "kernel/kernel.h"
 #include "tensor/tensor.h"

@@ -1,5 +1,5 @@
 /* The matrix product's kernels on every instruction set that runs here, against the reference in double. */
-#include "attend.h"
+#include "attend_learn.h"
 #include "check.h"
 #include "kernel/kernel.h"
 

@@ -1,6 +1,6 @@
 /* Every kernel on every instruction set that runs here, against the references in double.
  * ATT_CHECK_STRIDE=1 ./test_kernels tries all 2^32 floats in place of every 4099th (half an hour). */
-#include "attend.h"
+#include "attend_learn.h"
 #include "check.h"
 #include "kernel/kernel.h"
 

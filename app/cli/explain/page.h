@@ -9,7 +9,7 @@
 
 #include "vectors.h"
 
-#include <attend.h>
+#include <attend_learn.h>
 
 #include <stdio.h>
 
