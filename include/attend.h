@@ -338,16 +338,19 @@ ATT_API int64_t att_cache_length(const att_cache *cache, int64_t sequence);
 /* What a plan does and will cost, before it runs. */
 typedef struct att_plan_info {
     size_t size;
-    const char *kernel;        /* "flash-forward"; "decode" for few queries: why says when */
-    const char *isa;           /* "avx512" */
-    int q_block, k_block;      /* the tile: queries by keys */
-    size_t workspace;          /* bytes that a forward call takes, over all threads */
-    double flops;              /* of this call: 2 (head_dim + value_dim) per attended pair of tiles; args NULL: 0 */
-    double skipped;            /* share of tiles that masks make empty; args NULL: 0 */
-    char why[128];             /* why this kernel, in words */
-    double bytes;              /* of q, k, v, out and lse, each once; args NULL: 0 */
-    double backward_flops;     /* 6 head_dim + 4 value_dim per attended pair; args NULL: 0 */
-    size_t backward_workspace; /* bytes that a backward call for dq, dk and dv takes; args NULL: 0 */
+    const char *kernel;          /* "flash-forward"; "decode" for few queries: why says when */
+    const char *isa;             /* "avx512" */
+    int q_block, k_block;        /* the tile: queries by keys */
+    size_t workspace;            /* bytes that a forward call takes, over all threads */
+    double flops;                /* of this call: 2 (head_dim + value_dim) per attended pair of tiles; args NULL: 0 */
+    double skipped;              /* share of tiles that masks make empty; args NULL: 0 */
+    char why[128];               /* why this kernel, in words */
+    double bytes;                /* of q, k, v, out and lse, each once; args NULL: 0 */
+    double backward_flops;       /* 6 head_dim + 4 value_dim per attended pair; args NULL: 0 */
+    size_t backward_workspace;   /* bytes that a backward call for dq, dk and dv takes; args NULL: 0 */
+    const char *backward_kernel; /* "flash-backward"; NULL with a cache, through which there is no backward */
+    int backward_q_block;        /* its tile has as many keys as the forward's */
+    char backward_why[128];
 } att_plan_info;
 ATT_API att_status att_plan_describe(const att_plan *plan, const att_attention_args *args, att_plan_info *info);
 

@@ -253,19 +253,33 @@ static void count(const att_call *call, double *done, double *all, double *bytes
         }
 }
 
+/* How the score is computed in tiles, forward or back, and what becomes of the rows. */
+static void say_tiles(const att_plan *plan, bool back, const char *rows, char *why, size_t size)
+{
+    const att_score *s = plan->score;
+    snprintf(why, size, "%s in tiles%s%s; %d modifiers, %d masks; %s", s->name,
+             !s->tile                                         ? " pair by pair, as it has only a formula"
+             : back && !s->tile_back && !(s->flags & ATT_DOT) ? ", back pair by pair"
+                                                              : "",
+             plan->fold ? ", scale in the queries" : "", plan->n_modifiers, plan->n_masks, rows);
+}
+
+static const char *say_floats(const att_plan *plan)
+{
+    return plan->spec.dtype == ATT_F32 ? "f32 in place" : "converted to f32 block by block";
+}
+
 static void describe_tiles(const att_plan *plan, bool cached, att_plan_info *d)
 {
     d->kernel = "flash-forward";
     d->q_block = plan->kernels->panel;
     d->workspace = att_plan_scratch(plan, cached) * sizeof(float) * (size_t)att_threads(plan->ctx);
-    snprintf(d->why, sizeof d->why, "%s in tiles%s%s; %d modifiers, %d masks; %s", plan->score->name,
-             plan->score->tile ? "" : " pair by pair, as it has only a formula",
-             plan->fold ? ", scale in the queries" : "", plan->n_modifiers, plan->n_masks,
-             cached && plan->words         ? "cache unpacked to pairs of bf16"
-             : cached                      ? "cache unpacked block by block"
-             : plan->words                 ? "bf16 in pairs"
-             : plan->spec.dtype == ATT_F32 ? "f32 in place"
-                                           : "converted to f32 block by block");
+    say_tiles(plan, false,
+              cached && plan->words ? "cache unpacked to pairs of bf16"
+              : cached              ? "cache unpacked block by block"
+              : plan->words         ? "bf16 in pairs"
+                                    : say_floats(plan),
+              d->why, sizeof d->why);
 }
 
 static void describe_decode(const att_call *call, att_plan_info *d)
@@ -279,30 +293,46 @@ static void describe_decode(const att_call *call, att_plan_info *d)
              call->args.cache ? " of a cache" : "", ATT_FEW, plan->n_modifiers, plan->n_masks);
 }
 
+/* Few queries and bf16 are no other case here. */
+static void describe_backward(const att_plan *plan, att_plan_info *d)
+{
+    d->backward_kernel = "flash-backward";
+    d->backward_q_block = plan->kernels->panel;
+    say_tiles(plan, true, say_floats(plan), d->backward_why, sizeof d->backward_why);
+}
+
+static void describe_call(const att_call *call, att_plan_info *d)
+{
+    const att_plan *plan = call->plan;
+    const double key = (double)plan->q_dim, value = (double)plan->spec.value_dim;
+    double done = 0, all = 0;
+    if (att_decode_suits(call))
+        describe_decode(call, d);
+    else
+        describe_tiles(plan, call->args.cache, d);
+    count(call, &done, &all, &d->bytes);
+    d->flops = 2 * (key + value) * done;
+    d->skipped = all > 0 ? 1 - done / all : 0;
+    d->workspace += att_prologue_bytes(call);
+    if (call->args.cache)
+        return;
+    describe_backward(plan, d);
+    d->backward_flops = (6 * key + 4 * value) * done;
+    d->backward_workspace = att_backward_workspace(call) + att_prologue_bytes(call) + att_prologue_bytes_back(call);
+}
+
 att_status att_plan_describe(const att_plan *plan, const att_attention_args *args, att_plan_info *info)
 {
-    const att_attention_spec *s = &plan->spec;
     att_plan_info d = {.isa = att_isa(plan->ctx), .k_block = ATT_KEY_BLOCK};
-    describe_tiles(plan, false, &d);
     if (args) {
         att_call call;
         const att_status e = att_call_check(plan, args, false, &call);
         if (e)
             return e;
-        if (att_decode_suits(&call))
-            describe_decode(&call, &d);
-        else
-            describe_tiles(plan, call.args.cache, &d);
-        double done = 0, all = 0;
-        count(&call, &done, &all, &d.bytes);
-        d.flops = 2.0 * (double)(plan->q_dim + s->value_dim) * done;
-        d.workspace += att_prologue_bytes(&call);
-        if (!call.args.cache) {
-            d.backward_flops = (6.0 * (double)plan->q_dim + 4.0 * (double)s->value_dim) * done;
-            d.backward_workspace =
-                att_backward_workspace(&call) + att_prologue_bytes(&call) + att_prologue_bytes_back(&call);
-        }
-        d.skipped = all > 0 ? 1 - done / all : 0;
+        describe_call(&call, &d);
+    } else {
+        describe_tiles(plan, false, &d);
+        describe_backward(plan, &d);
     }
     return att_give_info(info, &d, sizeof d, "att_plan_info");
 }

@@ -424,6 +424,9 @@ static void a_plan_says_what_it_will_do(void **state)
     assert_true(fabs(info.backward_flops - info.flops * (6 * 64 + 4 * 32) / (2 * 96)) < 1);
     assert_true(info.bytes == 2 * 1024 * (4 * 4.0 * 64 / 2 + 2 * 4 * 32 + 4));
     assert_string_equal(info.why, "dot in tiles, scale in the queries; 0 modifiers, 1 masks; f32 in place");
+    assert_string_equal(info.backward_kernel, "flash-backward");
+    assert_string_equal(info.backward_why, info.why);
+    assert_int_equal(info.backward_q_block, info.q_block);
     assert_int_equal(att_plan_describe(plan, &o.args, &(att_plan_info){0}), ATT_ERR_ARGUMENT);
     att_plan_free(plan);
     drop(&o);

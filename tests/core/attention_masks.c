@@ -206,6 +206,7 @@ static long long pairs_of(att_ctx *ctx, const att_attention_spec *stages, operan
     g.dq.data = dq;
     if (att_plan_new(ctx, &s, &plan) || att_plan_describe(plan, &o->args, &info))
         fail_msg("%s", att_error(ctx));
+    assert_non_null(strstr(info.backward_why, "counting in tiles, back pair by pair, "));
     const long long said = llround(info.flops / (2 * (double)(s.head_dim + s.value_dim)));
     const double all = (double)o->n.tq * (double)o->n.tk;
     assert_true(fabs(info.skipped - (1 - (double)said / all)) < 1e-12);

@@ -164,6 +164,7 @@ static void check_described(att_ctx *ctx, const trial *t, const att_plan *plan, 
     assert_non_null(strstr(cache.why, "cache"));
     assert_true(tensors.flops == cache.flops && tensors.skipped == cache.skipped && tensors.bytes == cache.bytes);
     assert_int_equal(cache.backward_workspace, 0);
+    assert_null(cache.backward_kernel);
 }
 
 static void check_trial(att_ctx *ctx, trial *t)
