@@ -146,12 +146,15 @@ static double peak_bytes(void)
 static int report(const attention_case *c, const bench_times *times, double error)
 {
     const att_plan_info *info = &c->info;
-    const size_t workspace = c->set.pass == PASS_BACKWARD ? info->backward_workspace : info->workspace;
+    const bool back = c->set.pass == PASS_BACKWARD;
+    const char *kernel = back ? info->backward_kernel : info->kernel, *why = back ? info->backward_why : info->why;
+    const int q_block = back ? info->backward_q_block : info->q_block;
+    const size_t workspace = back ? info->backward_workspace : info->workspace;
     char title[256];
     json_t *row = fields_of(&c->set);
-    json_object_set_new(row, "kernel", json_string(info->kernel));
-    json_object_set_new(row, "why", json_string(info->why));
-    json_object_set_new(row, "q_block", json_integer(info->q_block));
+    json_object_set_new(row, "kernel", json_string(kernel));
+    json_object_set_new(row, "why", json_string(why));
+    json_object_set_new(row, "q_block", json_integer(q_block));
     json_object_set_new(row, "k_block", json_integer(info->k_block));
     json_object_set_new(row, "skipped", json_real(info->skipped));
     json_object_set_new(row, "workspace_bytes", json_integer((json_int_t)workspace));
@@ -160,8 +163,8 @@ static int report(const attention_case *c, const bench_times *times, double erro
     title_of(c, title, sizeof title);
     int code = bench_report(c->ctx, "attention", title, row, attention_flops(c), times, error, json);
     if (!code && !json)
-        printf("  %s, tiles of %d queries by %d keys, %.1f %% of them skipped, workspace %.3g MB\n  %s\n", info->kernel,
-               info->q_block, info->k_block, 100 * info->skipped, 1e-6 * (double)workspace, info->why);
+        printf("  %s, tiles of %d queries by %d keys, %.1f %% of them skipped, workspace %.3g MB\n  %s\n", kernel,
+               q_block, info->k_block, 100 * info->skipped, 1e-6 * (double)workspace, why);
     return code;
 }
 
