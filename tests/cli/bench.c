@@ -106,7 +106,8 @@ static void what_was_measured_is_said(void **state)
         assert_string_equal(json_string_value(json_object_get(v, words[i][0])), words[i][1]);
     assert_true(number(v, "workspace_bytes") > 0 && number(v, "q_block") > 0 && number(v, "k_block") > 0);
     assert_true(number(v, "skipped") > 0 && number(v, "skipped") < 0.5);
-    assert_true(json_string_length(json_object_get(v, "kernel")) > 0);
+    assert_string_equal(json_string_value(json_object_get(v, "kernel")), "flash-backward");
+    assert_has(json_string_value(json_object_get(v, "why")), "dot in tiles");
     /* half of the pairs, the five products of the backward pass */
     double flops = 0.5 * 2 * 4 * 600 * 600 * 2 * (3 * 24 + 2 * 40);
     assert_true(fabs(number(v, "gflops") * number(v, "ms") * 1e6 / flops - 1) < 1e-5);
@@ -118,6 +119,26 @@ static void what_was_measured_is_said(void **state)
     assert_has(tool_out, "attention backward, B1 H12 20x20 D64, mask causal, f32, ");
     assert_has(tool_out, "  verified: ");
     assert_has(tool_out, "% of them skipped, workspace ");
+}
+
+/* Few queries have a kernel of their own, but only forward; bf16 is multiplied in pairs, but only forward. */
+static void each_pass_names_the_kernel_that_ran(void **state)
+{
+    (void)state;
+    static const char *const lines[][2] = {
+        {"-q 9", "  flash-forward, tiles of "},
+        {"-q 9 --pass bwd", "  flash-backward, tiles of "},
+        {"-q 1 -k 40", "  decode, tiles of "},
+        {"-q 1 -k 40 --pass bwd", "  flash-backward, tiles of "},
+        {"-q 9 --dtype bf16 --pass bwd", "; converted to f32 block by block"},
+        {"-q 9 --score additive --pass bwd", "\n  additive in tiles; "},
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        char line[128];
+        snprintf(line, sizeof line, "$A bench attention -r 1 %s", lines[i][0]);
+        assert_int_equal(tool(line), 0);
+        assert_has(tool_out, lines[i][1]);
+    }
 }
 
 static void shapes_are_measured_line_by_line(void **state)
@@ -230,6 +251,7 @@ int main(void)
         cmocka_unit_test(each_pass_is_verified_with_each_mask_modifier_and_layout),
         cmocka_unit_test(keys_and_values_are_measured_from_a_cache),
         cmocka_unit_test(what_was_measured_is_said),
+        cmocka_unit_test(each_pass_names_the_kernel_that_ran),
         cmocka_unit_test(shapes_are_measured_line_by_line),
         cmocka_unit_test(what_a_line_says_is_an_input_of_the_next),
         cmocka_unit_test(a_bad_line_is_named_with_its_field),
