@@ -102,7 +102,7 @@ foreach(set IN LISTS sets)
   separate_arguments(flags UNIX_COMMAND "${flags_${set}}")
   if(files_${set})
     add_library(simd_${set} OBJECT ${files_${set}})
-    target_compile_definitions(simd_${set} PRIVATE ATT_SIMD_NAME=${set} ATT_SIMD_HEADER="simd/${set}.h")
+    target_compile_definitions(simd_${set} PRIVATE ATT_SIMD_NAME=${set})
     target_compile_options(simd_${set} PRIVATE ${flags})
     if(CMAKE_C_COMPILER_ID MATCHES Clang)
       # Its undefined-behaviour sanitizer takes minutes for unrolled tiles. ./dev asan looks at them, with gcc's.

@@ -79,8 +79,11 @@ ATT_API att_var *att_scope_end(att_tape *t, att_scope s, att_var *keep);
 /* Frees the same of the innermost scope, which stays open: for (...) x = att_scope_keep(t, s, layer(t, x)); */
 ATT_API att_var *att_scope_keep(att_tape *t, att_scope s, att_var *keep);
 
-/* A variable of the caller's numbers (not copied). */
+/* A variable of the caller's numbers (not copied). A constant has no gradient, and nothing is spent on what it would
+ * be.
+ */
 ATT_API att_var *att_input(att_tape *t, const att_tensor *x);
+ATT_API att_var *att_constant(att_tape *t, const att_tensor *x);
 /* A parameter as a variable, in its shape: what reaches its gradient is added to the parameter's. */
 ATT_API att_var *att_use(att_tape *t, att_param *p);
 /* The view of a variable's numbers, or the first error since the last reset. */
@@ -88,15 +91,19 @@ ATT_API att_status att_read(att_tape *t, const att_var *v, att_tensor *out);
 
 /* ---- 3 Gradients -------------------------------------------------------- */
 
-/* Gradients of sum(dv * v), by each variable that v was made of and, added to what is there, by each parameter. dv:
- * f32, dense, in v's shape; NULL: ones. Once between two resets. Parameters, the numbers of att_input and tensors in
- * the args of att_attend must be there still, unchanged; ids, offsets and other arrays need not, an operation that
- * records copies them. Errors: t does not record, or has failed; v is NULL or none of its variables; the shape of dv; a
- * second time. After one, out of memory or cancelled too, all gradients are as they were, and it may be called again.
+/* Gradients of sum(dv * v), by the variables that v was made of and, added to what is there, by each parameter. dv:
+ * f32, dense, in v's shape; NULL: ones. Once between two resets. Parameters, the numbers of att_input and att_constant
+ * and tensors in the args of att_attend must be there still, unchanged; ids, offsets and other arrays need not, an
+ * operation that records copies them. Errors: t does not record, or has failed; v is NULL or none of its variables; the
+ * shape of dv; a second time. After one, out of memory or cancelled too, all gradients are as they were, and it may be
+ * called again.
  */
 ATT_API att_status att_tape_backward(att_tape *t, const att_var *v, const att_tensor *dv);
-/* The view of a variable's gradient, in its shape, until the reset. It is that of this variable alone: a view of it, as
- * att_split_heads makes, has one of its own. Errors: there was no backward; what it began at does not depend on v. */
+/* Keeps v's gradient for att_grad, as those of att_input are; the memory of others is used again during the backward.
+ * Called before v is used and before the backward; returns v. */
+ATT_API att_var *att_keep_grad(att_tape *t, att_var *v);
+/* The view of a variable's gradient, in its shape, until the reset; a view of a variable, as att_split_heads makes, has
+ * one with it. Errors: there was no backward; what it began at does not depend on v; v's gradient was not kept. */
 ATT_API att_status att_grad(att_tape *t, const att_var *v, att_tensor *out);
 
 /* ---- 4 Operations ------------------------------------------------------- */

@@ -16,6 +16,7 @@ enum {
 };
 
 static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static void pack(int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t stride_k, int64_t first, int64_t last,
                  float *packed)
@@ -28,7 +29,10 @@ static void pack(int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t
             tile_turn(PANEL, k, in, stride_n, 1, out);
             continue;
         }
-        for (int64_t p = 0; p < k; p++)
+        for (int64_t p = 0; p < k && stride_n == 1; p++)
+            for (int64_t j = 0; j < PANEL; j += ATT_LANES)
+                v_store(out + p * PANEL + j, v_load_n(in + p * stride_k + j, (int)max(0, min(used - j, ATT_LANES))));
+        for (int64_t p = 0; p < k && stride_n != 1; p++)
             for (int64_t j = 0; j < PANEL; j++)
                 out[p * PANEL + j] = j < used ? in[j * stride_n + p * stride_k] : 0.0f;
     }
@@ -125,6 +129,7 @@ typedef struct product {
 static void product_tile(const product *g, int64_t i, int rows, int64_t q, int panels, int64_t k0, int64_t depth)
 {
     const int64_t columns = min(panels * PANEL, g->n - q * PANEL);
+    const bool add = k0 > 0 || (g->e && g->e->add);
     const tile_args t = {.k = depth,
                          .a = g->a + i * g->lda + k0,
                          .lda = g->lda,
@@ -133,9 +138,9 @@ static void product_tile(const product *g, int64_t i, int rows, int64_t q, int p
                          .c = g->c + i * g->ldc + q * PANEL,
                          .ldc = g->ldc};
     if (columns < panels * PANEL)
-        edge_tile(rows, columns, k0 > 0, &t);
+        edge_tile(rows, columns, add, &t);
     else
-        tile(rows, panels, k0 > 0, &t);
+        tile(rows, panels, add, &t);
     if (g->e && k0 + depth >= g->k)
         finish(rows, columns, t.c, t.ldc, g->e, i, q * PANEL);
 }

@@ -12,6 +12,7 @@
 
 /* What happens to a finished element c[i][j] of a GEMM: activation(c + bias[j]) + residual[i][j]. */
 typedef struct att_epilogue {
+    bool add;              /* the sum begins with what c[i][j] was, not with 0 */
     const float *bias;     /* [n] or NULL */
     const float *residual; /* [m, n] or NULL */
     int64_t residual_stride;

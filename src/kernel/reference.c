@@ -13,7 +13,7 @@ void att_ref_gemm(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, 
         e = &nothing;
     for (int64_t i = 0; i < m; i++) {
         for (int64_t j = 0; j < n; j++) {
-            double sum = e->bias ? e->bias[j] : 0;
+            double sum = (e->add ? c[i * ldc + j] : 0) + (e->bias ? e->bias[j] : 0);
             for (int64_t p = 0; p < k; p++)
                 sum += (double)a[i * lda + p] * b[j * stride_n + p * stride_k];
             c[i * ldc + j] = att_ref_activate(e->activation, sum);

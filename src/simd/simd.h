@@ -1,5 +1,5 @@
 /* The vocabulary of the instruction set that this file is being compiled for.
- * The build defines ATT_SIMD_HEADER ("simd/avx2.h") and ATT_SIMD_NAME (avx2). */
+ * The build defines ATT_SIMD_NAME (avx2), which is the header. */
 #ifndef ATT_SIMD_H
 #define ATT_SIMD_H
 
@@ -21,6 +21,8 @@
 
 #define ATT_INLINE static inline __attribute__((always_inline))
 
-#include ATT_SIMD_HEADER
+#define ATT_SIMD_TEXT2(x) #x
+#define ATT_SIMD_TEXT(x) ATT_SIMD_TEXT2(x)
+#include ATT_SIMD_TEXT(ATT_SIMD_NAME.h)
 
 #endif

@@ -34,11 +34,13 @@ static att_status backward(att_tape *t, const att_step *s)
 {
     const att_activation *act = s->kept;
     const int64_t count = att_count(&s->y->value);
-    float *dx = att_tape_scratch(t, (size_t)count);
-    if (!dx)
+    bool add;
+    float *dx = att_tape_grad_put(s->in[0], &add), *to = add ? att_tape_scratch(t, (size_t)count) : dx;
+    if (!to)
         return ATT_ERR_MEMORY;
-    att_tape_activate_back(t->ctx, (int)*act, count, s->in[0]->value.data, s->y->grad, dx);
-    att_tape_sum(t->ctx, count, dx, s->in[0]->grad);
+    att_tape_activate_back(t->ctx, (int)*act, count, s->in[0]->value.data, s->y->grad, to);
+    if (add)
+        att_tape_sum(t->ctx, count, to, dx);
     return ATT_OK;
 }
 
@@ -57,6 +59,7 @@ att_var *att_activate(att_tape *t, att_var *x, att_activation act)
         return NULL;
     const job j = {.k = att_kernels_of(t->ctx->isa), .activation = (int)act, .x = x->value.data, .y = y->value.data};
     att_tape_for_rows(t->ctx, att_count(&x->value), 1, activate, &j);
-    const att_step step = {.op = &att_operation_activate, .y = y, .in = {x}, .kept = &act, .kept_bytes = sizeof act};
+    const att_step step = {
+        .op = &att_operation_activate, .y = y, .in = &x, .n_in = 1, .kept = &act, .kept_bytes = sizeof act};
     return att_tape_done(t, &step, NULL, NULL);
 }

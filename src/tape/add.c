@@ -25,9 +25,8 @@ static bool same_shape(const att_tensor *a, const att_tensor *b)
 
 static att_status backward(att_tape *t, const att_step *s)
 {
-    const int64_t count = att_count(&s->y->value);
-    att_tape_sum(t->ctx, count, s->y->grad, s->in[0]->grad);
-    att_tape_sum(t->ctx, count, s->y->grad, s->in[1]->grad);
+    att_tape_give(t, s->in[0], s->y->grad);
+    att_tape_give(t, s->in[1], s->y->grad);
     return ATT_OK;
 }
 
@@ -47,5 +46,6 @@ att_var *att_add(att_tape *t, att_var *a, att_var *b)
         return NULL;
     const job j = {.k = att_kernels_of(t->ctx->isa), .a = a->value.data, .b = b->value.data, .y = y->value.data};
     att_tape_for_rows(t->ctx, att_count(&a->value), 1, add, &j);
-    return att_tape_done(t, &(const att_step){.op = &att_operation_add, .y = y, .in = {a, b}}, NULL, NULL);
+    const att_step step = {.op = &att_operation_add, .y = y, .in = (att_var *[]){a, b}, .n_in = 2};
+    return att_tape_done(t, &step, NULL, NULL);
 }

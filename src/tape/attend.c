@@ -1,6 +1,8 @@
 /* Attention of ragged sequences, by a plan */
 #include "tape/tape.h"
 
+enum { INPUTS = 3 + ATT_MAX_PARAMS + ATT_MAX_STAGES };
+
 /* The i-th of what a step is made of, or of its gradients: q, k and v, then the score's and the modifiers' parameters.
  */
 static att_tensor *operand(int i, att_tensor *const rows[3], att_tensor *score_param, att_tensor *modifier_param)
@@ -16,36 +18,48 @@ typedef struct kept {
     att_attention_args args; /* of the forward, with out and lse */
 } kept;
 
-static bool all_differ(att_var *const in[ATT_MAX_INPUTS])
+/* Are they all in places of their own? */
+static bool all_differ(att_var *const in[INPUTS])
 {
-    for (int i = 0; i < ATT_MAX_INPUTS; i++)
-        for (int j = 0; in[i] && j < i; j++)
-            if (in[i] == in[j])
+    for (int i = 0; i < INPUTS; i++)
+        for (int j = 0; in[i] && in[i]->grad && j < i; j++)
+            if (in[j] && in[i]->grad == in[j]->grad)
                 return false;
     return true;
+}
+
+static bool any_begun(att_var *const in[INPUTS])
+{
+    bool begun = false;
+    for (int i = 0; i < INPUTS; i++)
+        begun |= in[i] && att_tape_begun(in[i]);
+    return begun;
 }
 
 static att_status backward(att_tape *t, const att_step *s)
 {
     const kept *kept = s->kept;
     att_attention_grads g = {.size = sizeof g, .dout = s->y->value};
-    att_tensor *const rows[] = {&g.dq, &g.dk, &g.dv}, *d[ATT_MAX_INPUTS];
+    att_tensor *const rows[] = {&g.dq, &g.dk, &g.dv}, *d[INPUTS];
     g.dout.data = s->y->grad;
-    g.accumulate = all_differ(s->in); /* att_backward takes no two gradients in one place */
-    for (int i = 0; i < ATT_MAX_INPUTS; i++) {
+    const bool direct = all_differ(s->in); /* att_backward takes no two gradients in one place */
+    g.accumulate = direct && any_begun(s->in);
+    for (int i = 0; i < INPUTS; i++) {
         att_var *x = s->in[i];
+        bool add;
         d[i] = operand(i, rows, g.dscore_param, g.dmodifier_param);
-        if (!x)
+        if (!x || !x->grad)
             continue;
         *d[i] = x->value;
-        d[i]->data = g.accumulate ? x->grad : att_tape_scratch(t, (size_t)att_count(d[i]));
+        d[i]->data = !direct        ? att_tape_scratch(t, (size_t)att_count(d[i]))
+                     : g.accumulate ? att_tape_grad(x)
+                                    : att_tape_grad_put(x, &add);
         if (!d[i]->data)
             return ATT_ERR_MEMORY;
     }
     const att_status e = att_backward(kept->plan, &kept->args, &g);
-    for (int i = 0; !e && !g.accumulate && i < ATT_MAX_INPUTS; i++)
-        if (s->in[i])
-            att_tape_sum(t->ctx, att_count(d[i]), d[i]->data, s->in[i]->grad);
+    for (int i = 0; !e && !direct && i < INPUTS; i++)
+        att_tape_give(t, s->in[i], d[i]->data);
     return e;
 }
 
@@ -72,7 +86,7 @@ static att_status take_params(att_tape *t, const att_attend_params *params, att_
 {
     att_attend_params p;
     att_status s = att_take_options(&p, sizeof p, params, "att_attend_params");
-    for (int i = 3; !s && i < ATT_MAX_INPUTS; i++) {
+    for (int i = 3; !s && i < INPUTS; i++) {
         const int n = i - 3 < ATT_MAX_PARAMS ? i - 3 : i - 3 - ATT_MAX_PARAMS;
         const bool of_score = n == i - 3;
         att_tensor *x = operand(i, NULL, a->score_param, a->modifier_param);
@@ -97,9 +111,9 @@ att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, a
         return att_tape_fail(t, ATT_ERR_SHAPE, "attend: q is %s, k is %s, v is %s, not [tokens, heads, dim]",
                              att_shape_of(&q->value).text, att_shape_of(&k->value).text, att_shape_of(&v->value).text);
     att_attention_args a;
-    att_step step = {.op = &att_operation_attend, .in = {q, k, v}};
+    att_var *in[INPUTS] = {q, k, v};
     att_status s = att_take_options(&a, sizeof a, args, "att_attention_args");
-    s = s ? s : take_params(t, params, &a, step.in);
+    s = s ? s : take_params(t, params, &a, in);
     if (s)
         return att_tape_fail(t, s, "attend: %s", att_error(t->ctx));
     const int64_t tokens = q->value.dim[0], heads = q->value.dim[1];
@@ -119,8 +133,7 @@ att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, a
         return att_tape_fail(t, s, "attend: %s", att_error(t->ctx));
     kept kept = {plan, a};
     keep_arrays(t, &kept.args);
-    step.y = out;
-    step.kept = &kept;
-    step.kept_bytes = sizeof kept;
+    const att_step step = {
+        .op = &att_operation_attend, .y = out, .in = in, .n_in = INPUTS, .kept = &kept, .kept_bytes = sizeof kept};
     return att_tape_done(t, &step, plan, &a);
 }

@@ -1,5 +1,6 @@
 /* Backward over a tape: from the last variable to the first, each step adds to the gradients of what it was made of. */
 #include "tape/tape.h"
+#include "gemm/gemm.h"
 
 #include <string.h>
 
@@ -20,10 +21,37 @@ static void sum(const void *arg, int64_t first, int64_t last)
     j->k->add(last - first, j->y + first, j->x + first, j->y + first);
 }
 
+static void copy(const void *arg, int64_t first, int64_t last)
+{
+    const sum_job *j = arg;
+    memcpy(j->y + first, j->x + first, (size_t)(last - first) * sizeof *j->y);
+}
+
 void att_tape_sum(att_ctx *ctx, int64_t count, const float *x, float *y)
 {
     const sum_job j = {att_kernels_of(ctx->isa), x, y};
     att_tape_for_rows(ctx, count, 1, sum, &j);
+}
+
+void att_tape_give(att_tape *t, att_var *x, const float *dx)
+{
+    bool add;
+    float *grad = att_tape_grad_put(x, &add);
+    if (!grad)
+        return;
+    const sum_job j = {att_kernels_of(t->ctx->isa), dx, grad};
+    att_tape_for_rows(t->ctx, att_count(&x->value), 1, add ? sum : copy, &j);
+}
+
+att_status att_tape_product(att_tape *t, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *b,
+                            int64_t stride_n, int64_t stride_k, bool add, float *c)
+{
+    float *packed = att_tape_scratch(t, att_gemm_packed_count(t->ctx, n, k));
+    if (!packed)
+        return ATT_ERR_MEMORY;
+    att_gemm_pack(t->ctx, n, k, b, stride_n, stride_k, packed);
+    att_gemm(t->ctx, m, n, k, a, lda, packed, c, n, &(const att_epilogue){.add = add});
+    return ATT_OK;
 }
 
 /* ---- what may begin */
@@ -67,49 +95,114 @@ static att_status check_dv(const att_tape *t, const att_var *v, const att_tensor
     return ATT_OK;
 }
 
-/* ---- the walk */
+/* ---- memory of gradients: a variable's is used again when its step is done */
 
-/* A gradient of zeros for a variable that has none yet. */
-static att_status reach(att_tape *t, att_var *v)
+typedef struct spare {
+    struct spare *next;
+    size_t count;
+    _Alignas(64) float x[]; /* [count] */
+} spare;
+
+static float *take(att_tape *t, spare **spares, size_t count)
 {
-    if (!v || v->grad)
-        return ATT_OK;
-    const size_t count = (size_t)att_count(&v->value);
-    v->grad = att_tape_scratch(t, count);
-    if (!v->grad)
-        return ATT_ERR_MEMORY;
-    memset(v->grad, 0, count * sizeof *v->grad);
-    return ATT_OK;
+    spare **best = NULL;
+    for (spare **s = spares; *s; s = &(*s)->next)
+        if ((*s)->count >= count && (!best || (*s)->count < (*best)->count))
+            best = s;
+    if (best) {
+        spare *s = *best;
+        *best = s->next;
+        return s->x;
+    }
+    const size_t bytes = att_size_mul(count, sizeof(float));
+    spare *s = bytes < SIZE_MAX - sizeof *s ? att_arena_alloc(&t->arena, sizeof *s + bytes) : NULL;
+    if (!s)
+        return NULL;
+    s->count = count;
+    return s->x;
 }
 
-/* Memory for all gradients before the first is written. */
+static void give_back(spare **spares, float *x)
+{
+    spare *s = (spare *)((char *)x - offsetof(spare, x));
+    s->next = *spares;
+    *spares = s;
+}
+
+/* A gradient for a variable that is to have one and has none yet. */
+static att_status reach(att_tape *t, att_var *v, spare **spares)
+{
+    if (!v || !v->learns || v->grad)
+        return ATT_OK;
+    const att_status s = v->base ? reach(t, v->base, spares) : ATT_OK;
+    v->begun = false;
+    v->grad = v->base ? v->base->grad : take(t, spares, (size_t)att_count(&v->value));
+    return s || v->grad ? s : ATT_ERR_MEMORY;
+}
+
+/* Memory for all gradients before the first is written, in the order of the walk. */
 static att_status reach_all(att_tape *t, att_var *from)
 {
-    att_status s = reach(t, from);
+    spare *spares = NULL;
+    att_status s = reach(t, from, &spares);
     for (const att_var *v = from; v && !s; v = v->before) {
         if (!v->grad || !v->step)
             continue;
-        for (size_t i = 0; !s && i < sizeof v->step->in / sizeof v->step->in[0]; i++)
-            s = reach(t, v->step->in[i]);
-        for (size_t i = 0; !s && i < sizeof v->step->param / sizeof v->step->param[0]; i++)
+        for (int i = 0; !s && i < v->step->n_in; i++)
+            s = reach(t, v->step->in[i], &spares);
+        for (int i = 0; !s && i < v->step->n_param; i++)
             if (v->step->param[i])
                 s = att_param_grad_begin(v->step->param[i]);
+        if (!v->keeps_grad && !v->base)
+            give_back(&spares, v->grad);
     }
     return s;
+}
+
+bool att_tape_begun(const att_var *x) { return x->base ? x->base->begun : x->begun; }
+
+float *att_tape_grad_put(att_var *x, bool *add)
+{
+    *add = false;
+    if (!x || !x->grad)
+        return NULL;
+    *add = att_tape_begun(x);
+    (x->base ? x->base : x)->begun = true;
+    return x->grad;
+}
+
+float *att_tape_grad(att_var *x)
+{
+    bool add;
+    float *grad = att_tape_grad_put(x, &add);
+    if (grad && !add)
+        memset(grad, 0, (size_t)att_count(&x->value) * sizeof *grad);
+    return grad;
+}
+
+/* ---- the walk */
+
+static att_status step_back(att_tape *t, att_var *v)
+{
+    if (att_cancelled(t->ctx))
+        return att_fail(t->ctx, ATT_ERR_CANCELLED, "backward was cancelled");
+    att_tape_grad(v); /* zeros, where no step wrote */
+    return v->step->op->backward ? v->step->op->backward(t, v->step) : ATT_OK;
 }
 
 static att_status walk(att_tape *t, att_var *from, const att_tensor *dv)
 {
     const int64_t count = att_count(&from->value);
-    for (int64_t i = 0; i < count; i++)
-        from->grad[i] = dv ? ((const float *)dv->data)[i] : 1;
+    bool add;
+    float *grad = att_tape_grad_put(from, &add);
+    for (int64_t i = 0; grad && i < count; i++)
+        grad[i] = dv ? ((const float *)dv->data)[i] : 1;
     att_status s = ATT_OK;
-    for (const att_var *v = from; v && !s; v = v->before) {
+    for (att_var *v = from; v && !s; v = v->before) {
         if (!v->grad || !v->step)
             continue;
         const size_t mark = att_arena_mark(&t->arena);
-        s = att_cancelled(t->ctx) ? att_fail(t->ctx, ATT_ERR_CANCELLED, "backward was cancelled")
-                                  : v->step->op->backward(t, v->step);
+        s = step_back(t, v);
         att_arena_release(&t->arena, mark);
     }
     return s;
@@ -118,10 +211,12 @@ static att_status walk(att_tape *t, att_var *from, const att_tensor *dv)
 static void end(att_tape *t, att_var *from, size_t mark, bool good)
 {
     for (att_var *v = from; v; v = v->before) {
-        for (size_t i = 0; v->grad && v->step && i < sizeof v->step->param / sizeof v->step->param[0]; i++)
+        for (int i = 0; v->grad && v->step && i < v->step->n_param; i++)
             if (v->step->param[i])
                 att_param_grad_end(v->step->param[i], good);
-        if (!good)
+        if (good && v->keeps_grad)
+            att_tape_grad(v);
+        else
             v->grad = NULL;
     }
     if (!good)
@@ -145,6 +240,15 @@ att_status att_tape_backward(att_tape *t, const att_var *v, const att_tensor *dv
     return s;
 }
 
+att_var *att_keep_grad(att_tape *t, att_var *v)
+{
+    if (v && t->record)
+        v->learns = v->keeps_grad = true;
+    if (v && v->base)
+        v->base->keeps_grad = true;
+    return v;
+}
+
 att_status att_grad(att_tape *t, const att_var *v, att_tensor *out)
 {
     const att_status s = check(t, "grad", v);
@@ -152,8 +256,9 @@ att_status att_grad(att_tape *t, const att_var *v, att_tensor *out)
         return s;
     if (!v->grad)
         return att_fail(t->ctx, ATT_ERR_ARGUMENT, "grad: %s",
-                        t->has_grads ? "what att_tape_backward was given does not depend on the variable"
-                                     : "att_tape_backward has not run since the last reset");
+                        !t->has_grads    ? "att_tape_backward has not run since the last reset"
+                        : !v->keeps_grad ? "the variable's was not kept: att_keep_grad comes before the backward"
+                                         : "what att_tape_backward was given does not depend on the variable");
     *out = v->value;
     out->data = v->grad;
     return ATT_OK;

@@ -89,7 +89,11 @@ att_var *att_embedding(att_tape *t, att_param *table, const int32_t *ids, int64_
     const job j = {.table = table, .ids = ids, .y = y->value.data, .features = features};
     att_tape_for_rows(t->ctx, count, features, gather, &j);
     const kept kept = {.ids = att_tape_keep(t, ids, (size_t)count * sizeof *ids)};
-    const att_step step = {
-        .op = &att_operation_embedding, .y = y, .param = {table}, .kept = &kept, .kept_bytes = sizeof kept};
+    const att_step step = {.op = &att_operation_embedding,
+                           .y = y,
+                           .param = &table,
+                           .n_param = 1,
+                           .kept = &kept,
+                           .kept_bytes = sizeof kept};
     return att_tape_done(t, &step, NULL, NULL);
 }

@@ -1,22 +1,13 @@
 /* [tokens, heads * dim] <-> [tokens, heads, dim]: the same numbers under another shape */
 #include "tape/tape.h"
 
-/* ---- backward: both ways, the same numbers */
-
-static att_status backward(att_tape *t, const att_step *s)
-{
-    att_tape_sum(t->ctx, att_count(&s->y->value), s->y->grad, s->in[0]->grad);
-    return ATT_OK;
-}
-
-const att_operation att_operation_split_heads = {"split_heads", backward};
-const att_operation att_operation_merge_heads = {"merge_heads", backward};
-
-/* ---- forward */
+/* Both ways the same gradient, too. */
+const att_operation att_operation_split_heads = {"split_heads", NULL};
+const att_operation att_operation_merge_heads = {"merge_heads", NULL};
 
 static att_var *done(att_tape *t, const att_operation *op, att_var *x, att_var *y)
 {
-    return y ? att_tape_done(t, &(const att_step){.op = op, .y = y, .in = {x}}, NULL, NULL) : NULL;
+    return y ? att_tape_done(t, &(const att_step){.op = op, .y = y, .in = &x, .n_in = 1}, NULL, NULL) : NULL;
 }
 
 att_var *att_split_heads(att_tape *t, att_var *x, int64_t heads)

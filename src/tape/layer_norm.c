@@ -75,7 +75,7 @@ static att_status backward(att_tape *t, const att_step *s)
                         .x = x->data,
                         .gamma = att_param_floats(s->param[0]),
                         .dy = s->y->grad,
-                        .dx = s->in[0]->grad,
+                        .dx = att_tape_grad(s->in[0]),
                         .part = att_tape_scratch(t, (size_t)(2 * blocks * features)),
                         .dgamma = att_param_part(s->param[0]),
                         .dbeta = att_param_part(s->param[1]),
@@ -115,8 +115,10 @@ att_var *att_layer_norm(att_tape *t, att_var *x, att_param *gamma, att_param *be
     att_tape_for_rows(t->ctx, att_tape_rows(&x->value), features, layer_norm, &j);
     const att_step step = {.op = &att_operation_layer_norm,
                            .y = y,
-                           .in = {x},
-                           .param = {gamma, beta},
+                           .in = &x,
+                           .n_in = 1,
+                           .param = (att_param *[]){gamma, beta},
+                           .n_param = 2,
                            .kept = &eps,
                            .kept_bytes = sizeof eps};
     return att_tape_done(t, &step, NULL, NULL);

@@ -61,18 +61,13 @@ static void turn(const void *arg, int64_t first, int64_t last)
                     m->y[j * m->stride + i] = m->x[i * m->columns + j];
 }
 
-/* c [m, n] += a [m, k] B^T, element (j, p) of B at b[j * stride_n + p * stride_k] */
-static att_status add_product(att_tape *t, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *b,
-                              int64_t stride_n, int64_t stride_k, float *c)
+static att_status input_back(att_tape *t, const att_step *s, const float *dz)
 {
-    float *packed = att_tape_scratch(t, att_gemm_packed_count(t->ctx, n, k));
-    float *product = packed ? att_tape_scratch(t, att_size_mul((size_t)m, (size_t)n)) : NULL;
-    if (!product)
-        return ATT_ERR_MEMORY;
-    att_gemm_pack(t->ctx, n, k, b, stride_n, stride_k, packed);
-    att_gemm(t->ctx, m, n, k, a, lda, packed, product, n, NULL);
-    att_tape_sum(t->ctx, m * n, product, c);
-    return ATT_OK;
+    const int64_t m = s->y->value.dim[0], n = s->y->value.dim[1], k = s->in[0]->value.dim[1];
+    const float *w = att_param_floats(s->param[0]);
+    bool add;
+    float *dx = att_tape_grad_put(s->in[0], &add);
+    return w ? att_tape_product(t, m, k, n, dz, n, w, 1, k, add, dx) : ATT_ERR_MEMORY;
 }
 
 static att_status weight_back(att_tape *t, const att_step *s, const float *dz)
@@ -84,15 +79,15 @@ static att_status weight_back(att_tape *t, const att_step *s, const float *dz)
         return ATT_ERR_MEMORY;
     const matrix j = {.x = dz, .rows = m, .columns = n, .y = turned, .stride = stride};
     att_tape_for_columns(t->ctx, n, turn, &j);
-    return add_product(t, n, k, m, turned, stride, s->in[0]->value.data, 1, k, att_param_part(s->param[0]));
+    bool add;
+    float *dw = att_param_part_put(s->param[0], &add);
+    return att_tape_product(t, n, k, m, turned, stride, s->in[0]->value.data, 1, k, add, dw);
 }
 
 static att_status backward(att_tape *t, const att_step *s)
 {
     const kept *kept = s->kept;
-    att_var *x = s->in[0], *residual = s->in[1];
-    const int64_t m = s->y->value.dim[0], n = s->y->value.dim[1], k = x->value.dim[1];
-    const float *w = att_param_floats(s->param[0]);
+    const int64_t m = s->y->value.dim[0], n = s->y->value.dim[1];
     const float *dz = s->y->grad;
     if (kept->z) {
         float *to = att_tape_scratch(t, (size_t)(m * n));
@@ -101,16 +96,13 @@ static att_status backward(att_tape *t, const att_step *s)
         att_tape_activate_back(t->ctx, (int)kept->act, m * n, kept->z, dz, to);
         dz = to;
     }
-    if (!w)
-        return ATT_ERR_MEMORY;
-    if (residual)
-        att_tape_sum(t->ctx, m * n, s->y->grad, residual->grad);
+    att_tape_give(t, s->in[1], s->y->grad);
     if (s->param[1]) {
         const matrix j = {
             .k = att_kernels_of(t->ctx->isa), .x = dz, .rows = m, .columns = n, .y = att_param_part(s->param[1])};
         att_tape_for_columns(t->ctx, n, sum_rows, &j);
     }
-    const att_status e = add_product(t, m, k, n, dz, n, w, 1, k, x->grad);
+    const att_status e = s->in[0]->grad ? input_back(t, s, dz) : ATT_OK;
     return e ? e : weight_back(t, s, dz);
 }
 
@@ -161,8 +153,10 @@ att_var *att_linear(att_tape *t, att_var *x, att_param *weight, att_param *bias,
     const kept kept = {act, z ? z->value.data : NULL};
     const att_step step = {.op = &att_operation_linear,
                            .y = y,
-                           .in = {x, residual},
-                           .param = {weight, bias},
+                           .in = (att_var *[]){x, residual},
+                           .n_in = 2,
+                           .param = (att_param *[]){weight, bias},
+                           .n_param = 2,
                            .kept = &kept,
                            .kept_bytes = sizeof kept};
     return att_tape_done(t, &step, NULL, NULL);

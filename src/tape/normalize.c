@@ -50,7 +50,7 @@ static att_status backward(att_tape *t, const att_step *s)
 {
     const att_tensor *x = &s->in[0]->value;
     const float *eps = s->kept;
-    const back_job j = {x->data, s->y->grad, s->in[0]->grad, x->dim[x->rank - 1], *eps};
+    const back_job j = {x->data, s->y->grad, att_tape_grad(s->in[0]), x->dim[x->rank - 1], *eps};
     att_tape_for_rows(t->ctx, att_tape_rows(x), j.features, normalize_back, &j);
     return ATT_OK;
 }
@@ -69,6 +69,7 @@ att_var *att_normalize(att_tape *t, att_var *x, float eps)
     const int64_t features = x->value.dim[x->value.rank - 1];
     const job j = {att_kernels_of(t->ctx->isa), x->value.data, y->value.data, features, eps};
     att_tape_for_rows(t->ctx, att_tape_rows(&x->value), features, normalize, &j);
-    const att_step step = {.op = &att_operation_normalize, .y = y, .in = {x}, .kept = &eps, .kept_bytes = sizeof eps};
+    const att_step step = {
+        .op = &att_operation_normalize, .y = y, .in = &x, .n_in = 1, .kept = &eps, .kept_bytes = sizeof eps};
     return att_tape_done(t, &step, NULL, NULL);
 }

@@ -22,6 +22,7 @@ struct att_param {
      * the second: a backward that fails changes nothing. */
     float *grad, *more;
     float *part;          /* that of them which a backward adds to, NULL between backwards */
+    bool begun;           /* something has been written there */
     att_tensor grad_view; /* data NULL: none yet */
 };
 
@@ -161,15 +162,31 @@ att_status att_param_grad_begin(att_param *p)
         *part = att_alloc(p->ctx, count, sizeof **part);
     if (!*part)
         return ATT_ERR_MEMORY;
-    memset(*part, 0, count * sizeof **part);
     p->part = *part;
+    p->begun = false;
     return ATT_OK;
 }
 
-float *att_param_part(const att_param *p) { return p->part; }
+float *att_param_part_put(att_param *p, bool *add)
+{
+    *add = p->begun;
+    p->begun = true;
+    return p->part;
+}
+
+float *att_param_part(att_param *p)
+{
+    bool add;
+    float *part = att_param_part_put(p, &add);
+    if (!add)
+        memset(part, 0, (size_t)att_count(&p->value) * sizeof *part);
+    return part;
+}
 
 void att_param_grad_end(att_param *p, bool good)
 {
+    if (p->part && good)
+        att_param_part(p); /* zeros, if no step wrote */
     if (p->part && good && p->part == p->more)
         att_tape_sum(p->ctx, att_count(&p->value), p->more, p->grad);
     else if (p->part && good)

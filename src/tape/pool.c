@@ -121,7 +121,7 @@ static att_status backward(att_tape *t, const att_step *s)
                         .x = s->in[0]->value.data,
                         .dy = s->y->grad,
                         .offsets = kept->offsets,
-                        .dx = s->in[0]->grad,
+                        .dx = att_tape_grad(s->in[0]),
                         .share = att_tape_scratch(t, (size_t)(n * features)),
                         .features = features,
                         .kind = kept->kind};
@@ -151,6 +151,7 @@ att_var *att_pool(att_tape *t, att_var *x, const int64_t *offsets, int64_t n, at
                    .kind = kind};
     att_tape_for_rows(t->ctx, n, n > 0 ? tokens * features / n : 0, pool, &j);
     const kept kept = {.offsets = att_tape_keep(t, offsets, (size_t)(n + 1) * sizeof *offsets), .kind = kind};
-    const att_step step = {.op = &att_operation_pool, .y = y, .in = {x}, .kept = &kept, .kept_bytes = sizeof kept};
+    const att_step step = {
+        .op = &att_operation_pool, .y = y, .in = &x, .n_in = 1, .kept = &kept, .kept_bytes = sizeof kept};
     return att_tape_done(t, &step, NULL, NULL);
 }

@@ -112,17 +112,19 @@ att_var *att_tape_var(att_tape *t, int rank, const int64_t *dim)
     return v && v->value.data ? v : NULL;
 }
 
-att_var *att_tape_view(att_tape *t, const att_var *of, int rank, const int64_t *dim)
+att_var *att_tape_view(att_tape *t, att_var *of, int rank, const int64_t *dim)
 {
     att_var *v = new_var(t, rank, dim);
     if (!v)
         return NULL;
     v->value.data = of->value.data;
     v->data_made = of->data_made;
+    if (t->record)
+        v->base = of->base ? of->base : of;
     return v;
 }
 
-att_var *att_input(att_tape *t, const att_tensor *x)
+att_var *att_constant(att_tape *t, const att_tensor *x)
 {
     if (!att_tape_ready(t))
         return NULL;
@@ -140,6 +142,14 @@ att_var *att_input(att_tape *t, const att_tensor *x)
             return att_tape_fail(t, ATT_ERR_SHAPE, "input: x is not dense: stride[%d] = %lld, not %lld", i,
                                  (long long)x->stride[i], (long long)v->value.stride[i]);
     v->value.data = x->data;
+    return v;
+}
+
+att_var *att_input(att_tape *t, const att_tensor *x)
+{
+    att_var *v = att_constant(t, x);
+    if (v)
+        v->learns = v->keeps_grad = true;
     return v;
 }
 
@@ -162,13 +172,27 @@ const void *att_tape_keep(att_tape *t, const void *p, size_t bytes)
     return t->record ? copy : p;
 }
 
+static bool learns(const att_step *s)
+{
+    bool does = false;
+    for (int i = 0; i < s->n_in; i++)
+        does |= s->in[i] && s->in[i]->learns;
+    for (int i = 0; i < s->n_param; i++)
+        does |= s->param[i] != NULL;
+    return does;
+}
+
 /* What a backward needs of a step. */
 static bool record(att_tape *t, const att_step *step)
 {
     att_step s = *step;
-    if (s.kept)
-        s.kept = att_tape_keep(t, s.kept, s.kept_bytes);
+    if (!learns(step))
+        return true;
+    s.in = att_tape_keep(t, s.in, (size_t)s.n_in * sizeof(att_var *));
+    s.param = att_tape_keep(t, s.param, (size_t)s.n_param * sizeof(att_param *));
+    s.kept = att_tape_keep(t, s.kept, s.kept_bytes);
     s.y->step = t->status ? NULL : att_tape_keep(t, &s, sizeof s);
+    s.y->learns = true;
     return s.y->step;
 }
 

@@ -26,25 +26,30 @@ struct att_var {
     size_t data_made; /* the numbers */
     /* Of a tape that records: */
     att_var *before;      /* the one made before it */
-    const att_step *step; /* what made it; NULL for the caller's numbers */
-    float *grad;          /* as value; NULL until a backward reaches it */
+    att_var *base;        /* of a view: what it is a view of, whose gradient is its own; else NULL */
+    const att_step *step; /* what made it; NULL for the caller's numbers, and where it does not learn */
+    bool learns;          /* it may have a gradient: a parameter leads to it, or numbers that the caller lets learn */
+    bool keeps_grad;      /* the caller may ask for the gradient after the backward */
+    bool begun;           /* something has been written to the gradient */
+    float *grad;          /* as value; NULL until a backward reaches it, and again when it is no longer needed */
 };
 
-enum { ATT_MAX_INPUTS = 3 + ATT_MAX_PARAMS + ATT_MAX_STAGES }; /* those of attend */
-
-/* An operation that was done; what it does not have is NULL. */
+/* An operation that was done. att_tape_done copies the arrays; NULL in one is what it was not given. */
 struct att_step {
     const att_operation *op;
     att_var *y;
-    att_var *in[ATT_MAX_INPUTS];
-    att_param *param[2];
-    const void *kept; /* what else its backward needs: att_tape_done copies kept_bytes of it */
+    att_var *const *in;
+    int n_in;
+    att_param *const *param;
+    int n_param;
+    const void *kept; /* [kept_bytes] what else its backward needs */
     size_t kept_bytes;
 };
 
 struct att_operation {
     const char *name;
-    /* Adds to the gradients of s->in and s->param, from that of s->y; all are there, and s->y has the last word. */
+    /* Adds to the gradients of s->in and s->param, from s->y->grad, which nothing changes any more. NULL: y is a view,
+     * and there is nothing to do. */
     att_status (*backward)(att_tape *t, const att_step *s);
 };
 
@@ -72,8 +77,8 @@ struct att_tape {
 bool att_tape_ready(att_tape *t);
 /* A new variable with numbers of its own, not yet written. */
 att_var *att_tape_var(att_tape *t, int rank, const int64_t *dim);
-/* A new variable on the numbers of another one. */
-att_var *att_tape_view(att_tape *t, const att_var *of, int rank, const int64_t *dim);
+/* A new variable on the numbers of another one, and on its gradient. */
+att_var *att_tape_view(att_tape *t, att_var *of, int rank, const int64_t *dim);
 /* bytes at p, for a backward: a copy in the tape's memory where it records, else p. NULL: the tape has failed. */
 const void *att_tape_keep(att_tape *t, const void *p, size_t bytes);
 /* The end of an operation: records it and shows y to the watch. plan and args are those of "attend", else NULL. */
@@ -98,10 +103,21 @@ void att_tape_for_columns(att_ctx *ctx, int64_t columns, void (*body)(const void
 
 /* ---- for backwards (backward.c) */
 
+/* Where the gradient of x is added to: zeros where nothing has been written yet. NULL: x is NULL or needs none */
+float *att_tape_grad(att_var *x);
+/* The same for who can write as well as add: *add tells which; where it is false, all numbers are to be written. */
+float *att_tape_grad_put(att_var *x, bool *add);
+/* Has something been written to the gradient of x? */
+bool att_tape_begun(const att_var *x);
+/* Adds dx, as x, to the gradient of x, where it needs one. */
+void att_tape_give(att_tape *t, att_var *x, const float *dx);
 /* Numbers that are there until the step's backward returns. NULL: error set */
 float *att_tape_scratch(att_tape *t, size_t count);
 /* y [count] += x [count] */
 void att_tape_sum(att_ctx *ctx, int64_t count, const float *x, float *y);
+/* c [m, n] = a [m, k] B^T, added to what is there if `add`; element (j, p) of B at b[j * stride_n + p * stride_k] */
+att_status att_tape_product(att_tape *t, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *b,
+                            int64_t stride_n, int64_t stride_k, bool add, float *c);
 /* dx [count] = dy [count] f'(x [count]); dx may be dy (activate.c) */
 void att_tape_activate_back(att_ctx *ctx, int activation, int64_t count, const float *x, const float *dy, float *dx);
 
@@ -114,10 +130,11 @@ const float *att_param_floats(att_param *p);
 /* One row of value [..., features], counted through all dimensions before, as f32 -> y [features] */
 void att_param_row(const att_param *p, int64_t row, float *y);
 
-/* A backward's part of the gradient: begun, which more than one step may, it is all zero and added to at
+/* A backward's part of the gradient, as value, dense: begun, which more than one step may, it is added to at
  * att_param_part; ended, it is added to the gradient, or if not good forgotten. */
 att_status att_param_grad_begin(att_param *p);
-float *att_param_part(const att_param *p); /* as value, dense */
+float *att_param_part(att_param *p);
+float *att_param_part_put(att_param *p, bool *add); /* as att_tape_grad_put */
 void att_param_grad_end(att_param *p, bool good);
 
 #endif

@@ -25,6 +25,7 @@ att_var *att_use(att_tape *t, att_param *p)
         return att_tape_fail(t, ATT_ERR_MEMORY, "use: %s", att_error(t->ctx));
     att_tensor floats;
     att_wrap(&floats, (void *)(uintptr_t)x, ATT_F32, value->rank, value->dim, NULL); /* sizes that value has, too */
-    att_var *y = att_input(t, &floats);
-    return y ? att_tape_done(t, &(const att_step){.op = &att_operation_use, .y = y, .param = {p}}, NULL, NULL) : NULL;
+    att_var *y = att_constant(t, &floats);
+    const att_step step = {.op = &att_operation_use, .y = y, .param = &p, .n_param = 1};
+    return y ? att_tape_done(t, &step, NULL, NULL) : NULL;
 }

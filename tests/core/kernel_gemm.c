@@ -13,12 +13,15 @@ typedef struct shape {
     int64_t m, n, k;
     int64_t a_gap, c_gap; /* what lies between two rows of A, of C and of the residual */
     bool transposed;      /* B is stored [k, n] */
+    bool add;             /* to what C is already */
 } shape;
 
 static float *place(check_fence *f, int64_t n) { return check_place(f, (size_t)n * sizeof(float)); }
 
 /* rows of columns, gap floats between two rows, none behind the last */
 static int64_t extent(int64_t rows, int64_t columns, int64_t gap) { return rows ? rows * (columns + gap) - gap : 0; }
+
+static float before(int64_t i, int64_t j) { return check_uniform(5, (uint64_t)(i * N_MAX + j)); }
 
 static void check_product(int isa, const att_kernels *k, const shape *s, int activation, bool bias, bool residual,
                           bool null_epilogue)
@@ -33,7 +36,11 @@ static void check_product(int isa, const att_kernels *k, const shape *s, int act
     check_fill(b, s->n * s->k, 2, 0, 1);
     check_fill(bias_values, s->n, 3, 0, 1);
     check_fill(residual_values, c_size, 4, 0, 1);
-    const att_epilogue values = {.bias = bias ? bias_values : NULL,
+    for (int64_t i = 0; i < s->m && s->add; i++)
+        for (int64_t j = 0; j < s->n; j++)
+            expected[i * s->n + j] = c[i * ldc + j] = before(i, j);
+    const att_epilogue values = {.add = s->add,
+                                 .bias = bias ? bias_values : NULL,
                                  .residual = residual ? residual_values : NULL,
                                  .residual_stride = ldc,
                                  .activation = activation};
@@ -68,6 +75,8 @@ static void check_product(int isa, const att_kernels *k, const shape *s, int act
         for (int64_t i = 0; i + rows <= s->m; i += 1 + s->m / 4) {
             att_epilogue from_row = values;
             from_row.residual = residual ? residual_values + i * ldc : NULL;
+            for (int64_t at = 0; at < rows * s->n && s->add; at++)
+                again[at / s->n * ldc + at % s->n] = before(i + at / s->n, at % s->n);
             k->gemm(rows, s->n, s->k, a + i * lda, lda, packed, 0, panels, again, ldc, e ? &from_row : NULL);
             for (int64_t r = 0; r < rows; r++)
                 assert_memory_equal(again + r * ldc, c + (i + r) * ldc, (size_t)s->n * sizeof *c);
@@ -98,7 +107,7 @@ static void products_of_depths_beyond_a_block(void **state)
 {
     (void)state;
     for (int64_t k = 2046; k <= K_MAX; k++)
-        each_set(&(shape){.m = 14, .n = 33, .k = k}, ATT_GELU_ERF, true, true, false);
+        each_set(&(shape){.m = 14, .n = 33, .k = k, .add = k % 2}, ATT_GELU_ERF, true, true, false);
 }
 
 static void products_with_strides_and_a_transposed_b(void **state)
@@ -114,10 +123,11 @@ static void every_epilogue(void **state)
 {
     (void)state;
     for (int activation = ATT_IDENTITY; activation <= ATT_TANH; activation++)
-        for (int with = 0; with < 4; with++)
+        for (int with = 0; with < 8; with++)
             for (int64_t m = 1; m <= 13; m += 4)
                 for (int64_t n = 30; n <= 34; n++)
-                    each_set(&(shape){.m = m, .n = n, .k = 19, .c_gap = 1}, activation, with & 1, with & 2, false);
+                    each_set(&(shape){.m = m, .n = n, .k = 19, .c_gap = 1, .add = with & 4}, activation, with & 1,
+                             with & 2, false);
 }
 
 static void no_rows_and_no_columns_write_nothing(void **state)

@@ -346,10 +346,12 @@ static void wrong_calls_are_named(void **state)
     assert_int_equal(att_tape_backward(f->t, f->y, &dv), ATT_ERR_DTYPE);
     check_says(f->ctx, "backward: dv");
     REFUSED(att_grad(f->t, f->in, &g), ATT_ERR_ARGUMENT, "grad: att_tape_backward has not run since the last reset");
-    att_var *aside = att_add(f->t, f->y, f->y); /* y does not depend on it */
+    att_var *aside = att_keep_grad(f->t, att_add(f->t, f->y, f->y)); /* y does not depend on it */
     assert_int_equal(att_tape_backward(f->t, f->y, NULL), ATT_OK);
     REFUSED(att_grad(f->t, aside, &g), ATT_ERR_ARGUMENT,
             "grad: what att_tape_backward was given does not depend on the variable");
+    REFUSED(att_grad(f->t, f->y, &g), ATT_ERR_ARGUMENT,
+            "grad: the variable's was not kept: att_keep_grad comes before the backward");
     REFUSED(att_tape_backward(f->t, f->y, NULL), ATT_ERR_ARGUMENT,
             "backward: the tape has been through one; att_tape_reset comes between");
     assert_int_equal(att_grad(f->t, f->in, &g), ATT_OK);
@@ -369,7 +371,7 @@ static void scopes_free_nothing_that_a_backward_needs(void **state)
     fixture *f = *state;
     att_tensor g;
     att_scope s = att_scope_begin(f->t, "scope");
-    att_var *inner = att_activate(f->t, f->y, ATT_TANH);
+    att_var *inner = att_keep_grad(f->t, att_activate(f->t, f->y, ATT_TANH));
     att_var *z = att_scope_end(f->t, s, att_activate(f->t, inner, ATT_TANH));
     att_add(f->t, f->in, f->in); /* would take the memory of the scope's variables */
     assert_int_equal(att_tape_backward(f->t, z, NULL), ATT_OK);
@@ -380,6 +382,45 @@ static void scopes_free_nothing_that_a_backward_needs(void **state)
                    i);
     }
     assert_int_equal(att_grad(f->t, inner, &g), ATT_OK); /* of what lies between, too */
+}
+
+/* x + split and merged x, of which parts are in one place, and what is made of a constant. */
+static void constants_have_no_gradient_and_views_share_theirs(void **state)
+{
+    fixture *f = *state;
+    att_tensor x = view(f->x, ATT_F32, ATT_DIMS(2, 3)), g;
+    att_var *constant = att_constant(f->t, &x), *aside = att_add(f->t, constant, constant);
+    att_var *heads = att_keep_grad(f->t, att_split_heads(f->t, f->in, 3));
+    att_var *z = att_add(f->t, att_add(f->t, f->in, att_merge_heads(f->t, heads)), aside);
+    assert_null(aside->step); /* nothing is kept for it */
+    assert_int_equal(att_tape_backward(f->t, z, NULL), ATT_OK);
+    assert_int_equal(att_grad(f->t, constant, &g), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_grad(f->t, heads, &g), ATT_OK);
+    assert_true(g.rank == 3 && g.dim[1] == 3);
+    for (int i = 0; i < 6; i++)
+        assert_true(((const float *)g.data)[i] == 2);
+    att_tape_reset(f->t);
+    assert_int_equal(att_tape_backward(f->t, att_constant(f->t, &x), NULL), ATT_OK); /* nothing to do */
+}
+
+/* Gradients of what lies between are in few places, which are used again. */
+static void memory_of_gradients_is_used_again(void **state)
+{
+    (void)state;
+    enum { DEEP = 50, WIDE = 10000 };
+    fail_alloc f = {0};
+    att_ctx *ctx = fail_open(&f);
+    att_tape *t = recording_tape(ctx);
+    float *x = check_numbers(WIDE, 1);
+    att_var *y = input(t, x, ATT_DIMS(1, WIDE));
+    for (int i = 0; i < DEEP; i++)
+        y = att_activate(t, y, ATT_TANH);
+    const size_t before = t->arena.used;
+    assert_int_equal(att_tape_backward(t, y, NULL), ATT_OK);
+    assert_in_range((t->arena.used - before) / sizeof(float), 2 * WIDE, 3 * WIDE - 1); /* two in turn; one stays x's */
+    att_tape_free(t);
+    att_close(ctx);
+    free(x);
 }
 
 static void a_backward_from_a_variable_in_the_middle_leaves_out_what_came_later(void **state)
@@ -441,6 +482,8 @@ int main(void)
         cmocka_unit_test(cancelling_changes_no_gradient),
         cmocka_unit_test_setup_teardown(wrong_calls_are_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(scopes_free_nothing_that_a_backward_needs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(constants_have_no_gradient_and_views_share_theirs, set_up, tear_down),
+        cmocka_unit_test(memory_of_gradients_is_used_again),
         cmocka_unit_test_setup_teardown(a_backward_from_a_variable_in_the_middle_leaves_out_what_came_later, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(gradients_of_short_parameters_are_f32, set_up, tear_down),
