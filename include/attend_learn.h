@@ -1,10 +1,11 @@
 /* attend_learn.h - layers with gradients, on attend.h.
  *
- *   att_param  a weight: the caller's numbers, packed for the instruction set, and their gradient
- *   att_tape   a run of operations: its variables, and what a backward needs
- *   att_var    a result on a tape
+ *   att_param      a weight: the caller's numbers, packed for the instruction set, and their gradient
+ *   att_tape       a run of operations: its variables, and what a backward needs
+ *   att_var        a result on a tape
+ *   att_optimizer  what changes weights by their gradients
  *
- * Chapters: 1 Parameters, 2 Tapes, 3 Gradients, 4 Operations, 5 Look and extend.
+ * Chapters: 1 Parameters, 2 Tapes, 3 Gradients, 4 Operations, 5 Optimizers, 6 Look and extend.
  *
  * An operation computes at once. When one fails it returns NULL; operations given NULL return NULL, and
  * att_read says what went wrong first: so layers are written without a check in every line.
@@ -22,7 +23,7 @@
  *
  * On one instruction set they have the same bits for any number of threads.
  *
- * Threads: an att_param may be used by several threads at once, an att_tape by
+ * Threads: an att_param may be used by several threads at once, an att_tape or att_optimizer by
  * one at a time. Closing or freeing must not overlap with use.
  */
 #ifndef ATTEND_LEARN_H
@@ -153,7 +154,96 @@ ATT_API att_var *att_pool(att_tape *t, att_var *x, const int64_t *offsets, int64
 /* Each row divided by its Euclidean length, or by eps where that is less (PyTorch's F.normalize: eps = 1e-12). */
 ATT_API att_var *att_normalize(att_tape *t, att_var *x, float eps);
 
-/* ---- 5 Look and extend -------------------------------------------------- */
+/* ---- 5 Optimizers ------------------------------------------------------- */
+/* What learns is added once; a step then changes it by the gradients that backwards have left:
+ *
+ *     att_optimizer_new(ctx, ATT_OPTIONS(att_optimizer_config, .beta2 = 0.98, .eps = 1e-9), &o);
+ *     att_optimizer_add(o, weight, NULL);
+ *     att_optimizer_add(o, bias, ATT_OPTIONS(att_learn_options, .no_decay = true));
+ *     for (int64_t step = 1; step <= steps; step++) {
+ *         for (int i = 0; i < n; i++) {                             // a step of n batches: gradients add up
+ *             att_tape_backward(t, loss(t, next_batch()), NULL);
+ *             att_tape_reset(t);
+ *         }
+ *         att_schedule_rate(&schedule, step, &rate);
+ *         att_optimizer_step(o, ATT_OPTIONS(att_update, .rate = rate, .scale = 1.0 / n, .clip = 1), &norm);
+ *     }
+ *
+ * While it steps nobody else uses its parameters. */
+
+typedef struct att_optimizer att_optimizer;
+
+typedef enum att_method {
+    ATT_ADAMW = 0, /* Adam, and x becomes less by rate decay x      (Loshchilov, Hutter 2019) */
+    ATT_ADAM,      /* decay x is added to the gradient              (Kingma, Ba 2015) */
+    ATT_SGD        /* the same; m = momentum m + gradient, x -= rate m  (as PyTorch's SGD) */
+} att_method;
+
+typedef struct att_optimizer_config {
+    size_t size;
+    att_method method;
+    double beta1, beta2, eps; /* of Adam; 0: 0.9, 0.999 and 1e-8. Vaswani et al. 2017: 0.9, 0.98 and 1e-9 */
+    double momentum;          /* of ATT_SGD */
+    double decay;             /* of weights, towards 0 */
+} att_optimizer_config;
+
+/* How one parameter learns. */
+typedef struct att_learn_options {
+    size_t size;
+    bool frozen;                /* not at all: its gradient is cleared, and counts nowhere */
+    bool no_decay;              /* without decay: biases and norms */
+    const int64_t *frozen_rows; /* [n_frozen_rows], ascending, of the first dimension: the same of these rows */
+    int64_t n_frozen_rows;
+} att_learn_options;
+
+/* Errors name the field. Moments are zeros. */
+ATT_API att_status att_optimizer_new(att_ctx *ctx, const att_optimizer_config *config, att_optimizer **out);
+ATT_API void att_optimizer_free(att_optimizer *o); /* NULL is allowed */
+/* Adds a parameter, which must outlive o: f32, dense, of numbers that may be written. They are counted from 0 in the
+ * order of these calls. Errors: another type, strides, one that was added before, rows that it does not have. */
+ATT_API att_status att_optimizer_add(att_optimizer *o, att_param *param, const att_learn_options *options);
+
+typedef struct att_update {
+    size_t size;
+    double rate;  /* of learning */
+    double scale; /* of gradients: 1 / batches or 1 / tokens where they have added up; 0: 1 */
+    double clip;  /* the greatest norm; longer gradients are made that long (Pascanu et al. 2013); 0: none */
+} att_update;
+/* One step of all parameters that have a gradient; then gradients are cleared and what was packed is packed again.
+ * norm (may be NULL): the Euclidean one of all scaled gradients together, before it is clipped. The bits are the same
+ * for any number of threads. Errors: a rate that is none; no gradient; one that is not finite, which the sentence names
+ * (norm then is not finite either): nothing was changed then, gradients neither. */
+ATT_API att_status att_optimizer_step(att_optimizer *o, const att_update *update, double *norm);
+
+/* Its state, for checkpoints: views of numbers that may be read and written between steps. With parameters of the same
+ * bits, too, what comes next has the same bits. */
+ATT_API att_tensor *att_optimizer_steps(att_optimizer *o); /* i64 [1]: steps that were taken */
+/* Moment k of a parameter, in its shape, f32, dense: Adam's m (0) and v (1), momentum's m (0); else NULL. */
+ATT_API att_tensor *att_optimizer_moment(att_optimizer *o, int64_t param, int k);
+
+/* Rates grow from 0 to `peak` in `warmup` steps, in proportion to the step, and then: */
+typedef enum att_schedule_kind {
+    ATT_CONSTANT = 0, /* stay */
+    ATT_INVERSE_SQRT, /* peak sqrt(warmup / step); with peak = 1 / sqrt(d_model warmup) Vaswani et al. 2017, eq. 3 */
+    ATT_COSINE        /* fall by half a cosine to `least` at `steps`, and stay there (Loshchilov, Hutter 2017) */
+} att_schedule_kind;
+
+typedef struct att_schedule {
+    size_t size;
+    att_schedule_kind kind;
+    double peak;
+    int64_t warmup; /* steps; 0: none */
+    int64_t steps;  /* of ATT_COSINE, with those of warmup */
+    double least;   /* of ATT_COSINE */
+} att_schedule;
+/* The rate of a step, of which the first is 1. */
+ATT_API att_status att_schedule_rate(const att_schedule *schedule, int64_t step, double *rate);
+
+/* out = the mean of x [n], as of the same parameter in the last n checkpoints: f32, f16 or bf16, dense, all in out's
+ * shape; out f32, dense, apart from them or one of them. Summed in double. (Vaswani et al. 2017, section 6.1) */
+ATT_API att_status att_average(att_ctx *ctx, const att_tensor *x, int64_t n, const att_tensor *out);
+
+/* ---- 6 Look and extend -------------------------------------------------- */
 
 /* What att_tape_config.watch is shown: pointers are valid during the call. */
 struct att_event {

@@ -31,6 +31,20 @@ typedef struct att_dropout {
     uint32_t threshold; /* round(p 2^32) */
 } att_dropout;
 
+/* A step of Adam: what is the same for all numbers. */
+typedef struct att_adam {
+    float scale, l2;    /* the slope is scale g + l2 x */
+    float beta1, rest1; /* m = beta1 m + rest1 slope, rest = 1 - beta */
+    float beta2, rest2; /* v = beta2 v + rest2 slope^2 */
+    float unbias, eps;  /* unbias = 1 / sqrt(1 - beta2^t) */
+    float rate, decay;  /* x = x - (rate m / (unbias sqrt(v) + eps) + decay x), rate over 1 - beta1^t */
+} att_adam;
+
+/* The same of SGD: slope = scale g + l2 x, m = momentum m + slope, x = x - rate m. */
+typedef struct att_sgd {
+    float scale, l2, momentum, rate;
+} att_sgd;
+
 #define ATT_LOG2_E 1.4426950408889634
 
 typedef struct att_kernels {
@@ -122,6 +136,10 @@ typedef struct att_kernels {
     void (*to_f16)(int64_t n, const float *x, uint16_t *y); /* to nearest even */
     void (*to_bf16)(int64_t n, const float *x, uint16_t *y);
 
+    /* update.c: a step of x [n] and its moments m, v [n] from gradients g [n]; sgd's m NULL: no momentum */
+    void (*adam)(int64_t n, const att_adam *a, const float *g, float *x, float *m, float *v);
+    void (*sgd)(int64_t n, const att_sgd *s, const float *g, float *x, float *m);
+
     /* peak.c: what the machine can do at best */
     double (*peak)(int64_t repeats, double *flops); /* multiply-adds in registers; the result only keeps them alive */
     double (*read)(int64_t n, const float *x);      /* reads n numbers once, at memory speed */
@@ -142,5 +160,7 @@ double att_ref_activate(int activation, double x);
 void att_ref_softmax(int64_t n, const float *x, double *y);
 void att_ref_layer_norm(int64_t n, const float *x, const float *gamma, const float *beta, float eps, double *y);
 void att_ref_normalize(int64_t n, const float *x, float eps, double *y);
+void att_ref_adam(int64_t n, const att_adam *a, const float *g, double *x, double *m, double *v);
+void att_ref_sgd(int64_t n, const att_sgd *s, const float *g, double *x, double *m);
 
 #endif

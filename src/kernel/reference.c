@@ -77,3 +77,22 @@ void att_ref_normalize(int64_t n, const float *x, float eps, double *y)
     for (int64_t i = 0; i < n; i++)
         y[i] = x[i] / fmax(sqrt(squares), eps);
 }
+
+void att_ref_adam(int64_t n, const att_adam *a, const float *g, double *x, double *m, double *v)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const double slope = (double)a->scale * g[i] + a->l2 * x[i];
+        m[i] = a->beta1 * m[i] + a->rest1 * slope;
+        v[i] = a->beta2 * v[i] + a->rest2 * slope * slope;
+        x[i] -= a->rate * m[i] / (a->unbias * sqrt(v[i]) + a->eps) + a->decay * x[i];
+    }
+}
+
+void att_ref_sgd(int64_t n, const att_sgd *s, const float *g, double *x, double *m)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const double slope = (double)s->scale * g[i] + s->l2 * x[i];
+        const double step = m ? m[i] = s->momentum * m[i] + slope : slope;
+        x[i] -= s->rate * step;
+    }
+}

@@ -1,0 +1,75 @@
+/* The mean of tensors, for averaging the last checkpoints (Vaswani et al. 2017, section 6.1). */
+#include "attend_learn.h"
+#include "kernel/kernel.h"
+#include "tensor/tensor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { RUN = 1024 }; /* numbers that are summed at once */
+
+typedef struct job {
+    const att_kernels *k;
+    const att_tensor *x;
+    int64_t n, count;
+    float *out; /* [count] */
+} job;
+
+/* n numbers of x from `first` on, as f32 */
+static void read(const att_kernels *k, const att_tensor *x, int64_t first, int64_t n, float *y)
+{
+    if (x->dtype == ATT_F32)
+        memcpy(y, (const float *)x->data + first, (size_t)n * sizeof *y);
+    else if (x->dtype == ATT_F16)
+        k->from_f16(n, (const uint16_t *)x->data + first, y);
+    else
+        k->from_bf16(n, (const uint16_t *)x->data + first, y);
+}
+
+static void average(void *arg, int i)
+{
+    const job *j = arg;
+    const int64_t first = (int64_t)i * RUN, n = j->count - first < RUN ? j->count - first : RUN;
+    double sum[RUN] = {0};
+    float x[RUN];
+    for (int64_t t = 0; t < j->n; t++) {
+        read(j->k, &j->x[t], first, n, x);
+        for (int64_t d = 0; d < n; d++)
+            sum[d] += (double)x[d];
+    }
+    for (int64_t d = 0; d < n; d++)
+        j->out[first + d] = (float)(sum[d] / (double)j->n);
+}
+
+static att_status check(att_ctx *ctx, const att_tensor *x, int64_t n, const att_tensor *out)
+{
+    if (n < 1 || !x)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "average: n = %lld with %s x", (long long)n, x ? "this" : "no");
+    att_status s = att_check_view(ctx, "average: out", out);
+    s = s ? s : att_check_output(ctx, "average: out", out, ATT_F32, out->rank);
+    if (!s && !att_is_dense(out))
+        s = att_fail(ctx, ATT_ERR_SHAPE, "average: out is not dense");
+    for (int64_t t = 0; !s && t < n; t++) {
+        char name[40];
+        snprintf(name, sizeof name, "average: x[%lld]", (long long)t);
+        s = att_check_view(ctx, name, &x[t]);
+        if (!s && x[t].dtype != ATT_F32 && x[t].dtype != ATT_F16 && x[t].dtype != ATT_BF16)
+            s = att_fail(ctx, ATT_ERR_DTYPE, "%s is %s, not f32, f16 or bf16", name, att_dtype_name(x[t].dtype));
+        s = s ? s : att_check_same_shape(ctx, name, &x[t], "out", out);
+        if (!s && !att_is_dense(&x[t]))
+            s = att_fail(ctx, ATT_ERR_SHAPE, "%s is not dense", name);
+        if (!s && (x[t].data != out->data || x[t].dtype != ATT_F32))
+            s = att_check_apart(ctx, "average: out", out, name, &x[t]);
+    }
+    return s;
+}
+
+att_status att_average(att_ctx *ctx, const att_tensor *x, int64_t n, const att_tensor *out)
+{
+    const att_status s = check(ctx, x, n, out);
+    if (s)
+        return s;
+    job j = {att_kernels_of(ctx->isa), x, n, att_count(out), out->data};
+    att_parallel_for(ctx, (int)((j.count + RUN - 1) / RUN), average, &j);
+    return ATT_OK;
+}

@@ -1,0 +1,347 @@
+/* Optimizers: what learns, cut into pieces for the threads, and one step of it. */
+#include "kernel/kernel.h"
+#include "tape/tape.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+enum { MOMENTS = 2, PIECE = 1 << 14 };
+
+/* A parameter that was added. */
+typedef struct learner {
+    att_param *param;
+    float *x; /* its numbers */
+    bool no_decay;
+    att_tensor moment[MOMENTS]; /* in its shape; data NULL: the method has fewer */
+} learner;
+
+/* Numbers that one thread steps; frozen ones are in no piece. */
+typedef struct piece {
+    int64_t learner, first, count;
+    double squares; /* the sum of those of the gradient */
+} piece;
+
+struct att_optimizer {
+    att_ctx *ctx;
+    att_optimizer_config c;
+    int64_t steps;
+    att_tensor steps_view;
+    learner *learner;
+    piece *piece;
+    int64_t n_learners, n_pieces, learner_room, piece_room;
+};
+
+static int moments_of(const att_optimizer_config *c) { return c->method != ATT_SGD ? 2 : c->momentum > 0 ? 1 : 0; }
+
+/* ---- making one */
+
+static att_status in_range(att_ctx *ctx, const char *name, double x, double least, double below)
+{
+    if (x >= least && x < below)
+        return ATT_OK;
+    return att_fail(ctx, ATT_ERR_ARGUMENT, "optimizer.%s is %g, not from %g to below %g", name, x, least, below);
+}
+
+att_status att_optimizer_new(att_ctx *ctx, const att_optimizer_config *config, att_optimizer **out)
+{
+    *out = NULL;
+    att_optimizer_config c;
+    att_status s = att_take_options(&c, sizeof c, config, "att_optimizer_config");
+    if (s)
+        return s;
+    if ((unsigned)c.method > ATT_SGD)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "optimizer.method: %d is none", (int)c.method);
+    c.beta1 = c.beta1 == 0 ? 0.9 : c.beta1;
+    c.beta2 = c.beta2 == 0 ? 0.999 : c.beta2;
+    c.eps = c.eps == 0 ? 1e-8 : c.eps;
+    s = in_range(ctx, "beta1", c.beta1, 0, 1);
+    s = s ? s : in_range(ctx, "beta2", c.beta2, 0, 1);
+    s = s ? s : in_range(ctx, "eps", c.eps, (double)FLT_MIN, 1);
+    s = s ? s : in_range(ctx, "momentum", c.momentum, 0, 1);
+    s = s ? s : in_range(ctx, "decay", c.decay, 0, (double)FLT_MAX);
+    if (s)
+        return s;
+    att_optimizer *o = att_calloc(ctx, 1, sizeof *o);
+    if (!o)
+        return ATT_ERR_MEMORY;
+    o->ctx = ctx;
+    o->c = c;
+    att_wrap(&o->steps_view, &o->steps, ATT_I64, ATT_DIMS(1), NULL);
+    *out = o;
+    return ATT_OK;
+}
+
+void att_optimizer_free(att_optimizer *o)
+{
+    if (!o)
+        return;
+    for (int64_t i = 0; i < o->n_learners; i++)
+        for (int k = 0; k < MOMENTS; k++)
+            att_free(o->ctx, o->learner[i].moment[k].data);
+    att_free(o->ctx, o->learner);
+    att_free(o->ctx, o->piece);
+    att_free(o->ctx, o);
+}
+
+/* ---- adding a parameter */
+
+static att_status check_rows(att_ctx *ctx, const att_learn_options *l, int64_t rows)
+{
+    if (l->n_frozen_rows < 0 || (l->n_frozen_rows > 0 && !l->frozen_rows))
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "optimizer: n_frozen_rows = %lld with %s frozen_rows",
+                        (long long)l->n_frozen_rows, l->frozen_rows ? "these" : "no");
+    for (int64_t i = 0; i < l->n_frozen_rows; i++) {
+        const int64_t row = l->frozen_rows[i], before = i > 0 ? l->frozen_rows[i - 1] : -1;
+        if (row < 0 || row >= rows)
+            return att_fail(ctx, ATT_ERR_ARGUMENT,
+                            "optimizer: frozen_rows[%lld] = %lld but the parameter has %lld rows", (long long)i,
+                            (long long)row, (long long)rows);
+        if (row <= before)
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "optimizer: frozen_rows[%lld] = %lld does not ascend from %lld",
+                            (long long)i, (long long)row, (long long)before);
+    }
+    return ATT_OK;
+}
+
+static att_status check_param(const att_optimizer *o, const att_param *p)
+{
+    if (!p)
+        return att_fail(o->ctx, ATT_ERR_ARGUMENT, "optimizer: parameter %lld is NULL", (long long)o->n_learners);
+    const att_tensor *x = att_param_value(p);
+    if (x->dtype != ATT_F32)
+        return att_fail(o->ctx, ATT_ERR_DTYPE, "optimizer: parameter %lld is %s, not f32", (long long)o->n_learners,
+                        att_dtype_name(x->dtype));
+    if (!att_is_dense(x))
+        return att_fail(o->ctx, ATT_ERR_SHAPE, "optimizer: parameter %lld, %s, is not dense", (long long)o->n_learners,
+                        att_shape_of(x).text);
+    for (int64_t i = 0; i < o->n_learners; i++)
+        if (o->learner[i].param == p)
+            return att_fail(o->ctx, ATT_ERR_ARGUMENT, "optimizer: parameter %lld is there already, as parameter %lld",
+                            (long long)o->n_learners, (long long)i);
+    return ATT_OK;
+}
+
+/* The array, or a copy of its `used` elements with room for n and half as many again. NULL: the array is as it was. */
+static void *with_room(att_ctx *ctx, void *array, int64_t *room, int64_t used, int64_t n, size_t size)
+{
+    if (n <= *room)
+        return array;
+    const int64_t more = n + n / 2;
+    void *larger = att_alloc(ctx, (size_t)more, size);
+    if (!larger)
+        return NULL;
+    if (used)
+        memcpy(larger, array, (size_t)used * size);
+    att_free(ctx, array);
+    *room = more;
+    return larger;
+}
+
+/* Pieces of what learns, between frozen rows: their number; written where `to` is given. */
+static int64_t cut(const att_learn_options *l, int64_t rows, int64_t features, int64_t index, piece *to)
+{
+    int64_t n = 0;
+    for (int64_t i = 0, row = 0; i <= l->n_frozen_rows && !l->frozen; i++) {
+        const int64_t end = (i < l->n_frozen_rows ? l->frozen_rows[i] : rows) * features;
+        for (int64_t first = row * features; first < end; first += PIECE, n++)
+            if (to)
+                to[n] = (piece){index, first, end - first < PIECE ? end - first : PIECE, 0};
+        row = i < l->n_frozen_rows ? l->frozen_rows[i] + 1 : rows;
+    }
+    return n;
+}
+
+static att_status make_moments(att_optimizer *o, learner *l, const att_tensor *value)
+{
+    for (int k = 0; k < moments_of(&o->c); k++) {
+        att_wrap(&l->moment[k], NULL, ATT_F32, value->rank, value->dim, NULL); /* sizes that value has, too */
+        l->moment[k].data = att_calloc(o->ctx, (size_t)att_count(value), sizeof(float));
+        if (!l->moment[k].data) {
+            att_free(o->ctx, l->moment[0].data);
+            return ATT_ERR_MEMORY;
+        }
+    }
+    return ATT_OK;
+}
+
+att_status att_optimizer_add(att_optimizer *o, att_param *param, const att_learn_options *options)
+{
+    att_learn_options l;
+    att_status s = att_take_options(&l, sizeof l, options, "att_learn_options");
+    s = s ? s : check_param(o, param);
+    if (s)
+        return s;
+    const att_tensor *value = att_param_value(param);
+    const int64_t rows = value->dim[0], features = rows > 0 ? att_count(value) / rows : 0;
+    s = check_rows(o->ctx, &l, rows);
+    if (s)
+        return s;
+    const int64_t n = o->n_learners, more = cut(&l, rows, features, n, NULL);
+    learner *learners = with_room(o->ctx, o->learner, &o->learner_room, n, n + 1, sizeof *learners);
+    if (!learners)
+        return ATT_ERR_MEMORY;
+    o->learner = learners;
+    piece *pieces = with_room(o->ctx, o->piece, &o->piece_room, o->n_pieces, o->n_pieces + more, sizeof *pieces);
+    if (!pieces && more)
+        return ATT_ERR_MEMORY;
+    o->piece = pieces;
+    learner new = {.param = param, .x = value->data, .no_decay = l.no_decay};
+    if (!l.frozen && make_moments(o, &new, value))
+        return ATT_ERR_MEMORY;
+    if (more)
+        cut(&l, rows, features, n, pieces + o->n_pieces);
+    o->learner[o->n_learners++] = new;
+    o->n_pieces += more;
+    return ATT_OK;
+}
+
+/* ---- a step */
+
+typedef struct step_job {
+    const att_optimizer *o;
+    const att_kernels *k;
+    double rate;
+    att_adam adam; /* but for decay, which depends on the parameter */
+    att_sgd sgd;
+} step_job;
+
+static const float *gradient_of(const learner *l) { return att_param_grad(l->param)->data; }
+
+/* Runs in float, which has a vector's speed, their sums in double. Squares below the range of floats are lost: of n
+ * numbers no more than n 2^-149, of the norm 4e-23 sqrt n. Above it, all is in double, where every float's square is.
+ */
+static double squares(const att_kernels *k, int64_t n, const float *x)
+{
+    enum { RUN = 256 };
+    double sum = 0;
+    for (int64_t first = 0; first < n; first += RUN) {
+        const int64_t length = n - first < RUN ? n - first : RUN;
+        const float part = k->dot(length, x + first, x + first);
+        if (part <= FLT_MAX)
+            sum += (double)part;
+        else
+            for (int64_t i = first; i < first + length; i++)
+                sum += (double)x[i] * x[i];
+    }
+    return sum;
+}
+
+static void measure(void *arg, int i)
+{
+    const step_job *j = arg;
+    piece *p = &j->o->piece[i];
+    const float *g = gradient_of(&j->o->learner[p->learner]);
+    p->squares = g ? squares(j->k, p->count, g + p->first) : 0;
+}
+
+static void update(void *arg, int i)
+{
+    const step_job *j = arg;
+    const piece *p = &j->o->piece[i];
+    const learner *l = &j->o->learner[p->learner];
+    const float *g = gradient_of(l);
+    float *const m = l->moment[0].data, *const v = l->moment[1].data;
+    const double decay = l->no_decay ? 0 : j->o->c.decay;
+    if (!g)
+        return;
+    if (j->o->c.method == ATT_SGD) {
+        att_sgd sgd = j->sgd;
+        sgd.l2 = (float)decay;
+        j->k->sgd(p->count, &sgd, g + p->first, l->x + p->first, m ? m + p->first : NULL);
+    } else {
+        att_adam adam = j->adam;
+        adam.l2 = j->o->c.method == ATT_ADAM ? (float)decay : 0;
+        adam.decay = j->o->c.method == ATT_ADAMW ? (float)(j->rate * decay) : 0;
+        j->k->adam(p->count, &adam, g + p->first, l->x + p->first, m + p->first, v + p->first);
+    }
+}
+
+static att_status check_update(const att_optimizer *o, const att_update *u)
+{
+    if (o->steps < 0)
+        return att_fail(o->ctx, ATT_ERR_ARGUMENT, "step: %lld were taken before", (long long)o->steps);
+    if (!(u->rate >= 0 && u->rate <= (double)FLT_MAX))
+        return att_fail(o->ctx, ATT_ERR_ARGUMENT, "step: rate is %g, not a rate", u->rate);
+    if (!(u->scale > 0 && u->scale <= (double)FLT_MAX))
+        return att_fail(o->ctx, ATT_ERR_ARGUMENT, "step: scale is %g, not above 0", u->scale);
+    if (!(u->clip >= 0))
+        return att_fail(o->ctx, ATT_ERR_ARGUMENT, "step: clip is %g, not a norm", u->clip);
+    for (int64_t i = 0; i < o->n_learners; i++)
+        if (gradient_of(&o->learner[i]))
+            return ATT_OK;
+    return att_fail(o->ctx, ATT_ERR_ARGUMENT,
+                    "step: none of %lld parameters has a gradient: att_tape_backward comes "
+                    "before",
+                    (long long)o->n_learners);
+}
+
+/* Names the first number that makes the norm what it is. */
+static att_status not_finite(const att_optimizer *o)
+{
+    const piece *p = o->piece;
+    while (isfinite(p->squares))
+        p++;
+    const float *g = gradient_of(&o->learner[p->learner]);
+    int64_t i = p->first;
+    while (isfinite(g[i]))
+        i++;
+    return att_fail(o->ctx, ATT_ERR_ARGUMENT, "step: the gradient of parameter %lld, %s, has %g at %lld",
+                    (long long)p->learner, att_shape_of(att_param_value(o->learner[p->learner].param)).text,
+                    (double)g[i], (long long)i);
+}
+
+/* What is the same for all numbers in step t. */
+static void prepare(step_job *j, double scale)
+{
+    const att_optimizer_config *c = &j->o->c;
+    const double t = (double)j->o->steps + 1;
+    j->sgd = (att_sgd){.scale = (float)scale, .momentum = (float)c->momentum, .rate = (float)j->rate};
+    j->adam = (att_adam){.scale = (float)scale,
+                         .beta1 = (float)c->beta1,
+                         .rest1 = (float)(1 - c->beta1),
+                         .beta2 = (float)c->beta2,
+                         .rest2 = (float)(1 - c->beta2),
+                         .unbias = (float)(1 / sqrt(1 - pow(c->beta2, t))),
+                         .eps = (float)c->eps,
+                         .rate = (float)(j->rate / (1 - pow(c->beta1, t)))};
+}
+
+att_status att_optimizer_step(att_optimizer *o, const att_update *options, double *norm)
+{
+    att_update u;
+    att_status s = att_take_options(&u, sizeof u, options, "att_update");
+    u.scale = !s && u.scale == 0 ? 1 : u.scale;
+    s = s ? s : check_update(o, &u);
+    if (s)
+        return s;
+    step_job j = {.o = o, .k = att_kernels_of(o->ctx->isa), .rate = u.rate};
+    att_parallel_for(o->ctx, (int)o->n_pieces, measure, &j);
+    double sum = 0;
+    for (int64_t i = 0; i < o->n_pieces; i++)
+        sum += o->piece[i].squares;
+    const double length = u.scale * sqrt(sum);
+    if (norm)
+        *norm = length;
+    if (!isfinite(sum))
+        return not_finite(o);
+    prepare(&j, u.clip > 0 && length > u.clip ? u.scale * u.clip / length : u.scale);
+    att_parallel_for(o->ctx, (int)o->n_pieces, update, &j);
+    for (int64_t i = 0; i < o->n_learners; i++) {
+        att_param_touch(o->learner[i].param);
+        att_param_clear_grad(o->learner[i].param);
+    }
+    o->steps++;
+    return ATT_OK;
+}
+
+/* ---- its state */
+
+att_tensor *att_optimizer_steps(att_optimizer *o) { return &o->steps_view; }
+
+att_tensor *att_optimizer_moment(att_optimizer *o, int64_t param, int k)
+{
+    if (param < 0 || param >= o->n_learners || k < 0 || k >= MOMENTS || !o->learner[param].moment[k].data)
+        return NULL;
+    return &o->learner[param].moment[k];
+}
