@@ -1,6 +1,7 @@
 /* Attention against PyTorch: outputs and gradients that tests/golden/make_attention.py computed in float64. */
 #include "attend_learn.h"
 #include "check.h"
+#include "kernel/kernel.h"
 
 /* ---- the golden files */
 
@@ -31,6 +32,20 @@ static int free_golden(void **state)
     return 0;
 }
 
+/* The i-th number of a tensor of any type. */
+static float number_at(const att_ctx *ctx, const att_tensor *x, int64_t i)
+{
+    const att_kernels *k = att_kernels_of(ctx->isa);
+    float y;
+    if (x->dtype == ATT_F32)
+        return ((const float *)x->data)[i];
+    (x->dtype == ATT_F16 ? k->from_f16 : k->from_bf16)(1, (const uint16_t *)x->data + i, &y);
+    return y;
+}
+
+/* What storing changes at most, of a number. */
+static double rounding(att_dtype dtype) { return dtype == ATT_F32 ? 0 : dtype == ATT_F16 ? 0x1p-11 : 0x1p-8; }
+
 /* x is that array of a case, which has the same shape. */
 static void compare(const att_ctx *ctx, const char *name, const char *array, const att_tensor *x, double tolerance)
 {
@@ -45,7 +60,8 @@ static void compare(const att_ctx *ctx, const char *name, const char *array, con
         assert_int_equal(strtol(dims, &dims, 10), x->dim[i]);
     assert_int_equal(*dims, '\n');
     for (int64_t i = 0; i < check_count(x); i++)
-        check_near((double)expected[i], ((const float *)x->data)[i], tolerance, "%s: %s: %s[%d]", att_isa(ctx), name,
+        check_near((double)expected[i], number_at(ctx, x, i),
+                   tolerance + rounding(x->dtype) * fabs((double)expected[i]), "%s: %s: %s[%d]", att_isa(ctx), name,
                    array, (int)i);
 }
 
@@ -59,7 +75,10 @@ typedef struct golden_case {
     const att_score *score;
     float scale;
     const att_mask *mask;
-    const att_modifier *modifier;
+    const att_modifier *modifier[3];
+    float value;  /* of the modifiers that have one */
+    bool has_lse; /* and a gradient that reaches it */
+    att_dtype dtype;
     int64_t heads, kv_heads, key_dim, value_dim, score_dim;
     int64_t param[ATT_MAX_PARAMS][3]; /* shapes of the score's parameters */
 } golden_case;
@@ -68,9 +87,17 @@ static const golden_case cases[] = {
     {.name = "dot"},
     {"dot_causal", .mask = &att_mask_causal},
     {"dot_boolean", .mask = &att_mask_boolean},
-    {"dot_bias", .modifier = &att_modifier_bias},
+    {"dot_bias", .modifier = {&att_modifier_bias}},
     {"dot_grouped", .heads = 6, .kv_heads = 2},
     {"dot_values", .value_dim = 4},
+    {"dot_window", .mask = &att_mask_window},
+    {"dot_float16", .heads = 6, .kv_heads = 2, .dtype = ATT_F16},
+    {"dot_bfloat16", .heads = 6, .kv_heads = 2, .dtype = ATT_BF16},
+    {"alibi", .has_lse = true, .modifier = {&att_modifier_alibi}},
+    {"softcap", .has_lse = true, .modifier = {&att_modifier_softcap}, .value = 0.75f},
+    {"sink", .has_lse = true, .modifier = {&att_modifier_sink}},
+    {"stacked", .has_lse = true, .mask = &att_mask_window,
+     .modifier = {&att_modifier_alibi, &att_modifier_softcap, &att_modifier_sink}, .value = 0.75f},
     {"plain_dot", .scale = 1},
     {"cosine", .score = &att_score_cosine},
     {"general", .score = &att_score_general, .key_dim = 8, .param = {{3, 9, 8}}},
@@ -112,13 +139,52 @@ static void make_spec(const golden_case *c, att_attention_spec *s)
                               .score = c->score,
                               .scale = c->scale,
                               .mask = {c->mask},
-                              .modifier = {c->modifier},
+                              .dtype = c->dtype,
                               .align = ATT_ALIGN_TOP_LEFT};
+    if (c->mask == &att_mask_window) {
+        s->window_left = 2;
+        s->window_right = 1;
+    }
+    for (int i = 0; i < 3 && c->modifier[i]; i++) {
+        s->modifier[i] = c->modifier[i];
+        s->modifier_value[i] = c->modifier[i]->set[0]->flags & ATT_HAS_VALUE ? c->value : 0;
+    }
+}
+
+/* The same numbers, rounded to the type. */
+static void store_as(const att_ctx *ctx, att_dtype dtype, att_tensor *x)
+{
+    const att_kernels *k = att_kernels_of(ctx->isa);
+    float *numbers = x->data;
+    if (dtype == ATT_F32)
+        return;
+    x->dtype = dtype;
+    x->data = malloc((size_t)check_count(x) * sizeof(uint16_t));
+    (dtype == ATT_F16 ? k->to_f16 : k->to_bf16)(check_count(x), numbers, x->data);
+    free(numbers);
 }
 
 enum { GARBAGE = 99 }; /* the seed of what is written */
 
-static void make_call(const golden_case *c, call *x)
+static void make_params(const golden_case *c, call *x)
+{
+    const int64_t heads[] = {x->spec.heads};
+    int64_t pairs[] = {1, x->spec.heads, TQ, TK};
+    uint64_t seed = 6;
+    for (int i = 0; i < 3 && c->modifier[i]; i++) {
+        const bool over_pairs = c->modifier[i]->set[0]->flags & ATT_PAIRS;
+        if (!c->modifier[i]->set[0]->param.name)
+            continue;
+        x->args.modifier_param[i] = numbers(seed++, over_pairs ? 4 : 1, over_pairs ? pairs : heads);
+        x->grads.dmodifier_param[i] = numbers(GARBAGE, over_pairs ? 4 : 1, over_pairs ? pairs : heads);
+    }
+    for (int i = 0; i < ATT_MAX_PARAMS && c->param[i][0]; i++) {
+        x->args.score_param[i] = numbers(21 + (uint64_t)i, c->param[i][2] ? 3 : 2, c->param[i]);
+        x->grads.dscore_param[i] = numbers(GARBAGE, c->param[i][2] ? 3 : 2, c->param[i]);
+    }
+}
+
+static void make_call(const att_ctx *ctx, const golden_case *c, call *x)
 {
     att_attention_spec *s = &x->spec;
     att_attention_args *a = &x->args;
@@ -139,14 +205,12 @@ static void make_call(const golden_case *c, call *x)
             x->mask[i] = check_uniform(7, i) > -0.4f;
         att_wrap(&a->mask, x->mask, ATT_BOOL, ATT_DIMS(BATCH, 1, TQ, TK), NULL);
     }
-    if (c->modifier) {
-        a->modifier_param[0] = numbers(6, ATT_DIMS(1, s->heads, TQ, TK));
-        g->dmodifier_param[0] = numbers(GARBAGE, ATT_DIMS(1, s->heads, TQ, TK));
-    }
-    for (int i = 0; i < ATT_MAX_PARAMS && c->param[i][0]; i++) {
-        a->score_param[i] = numbers(21 + (uint64_t)i, c->param[i][2] ? 3 : 2, c->param[i]);
-        g->dscore_param[i] = numbers(GARBAGE, c->param[i][2] ? 3 : 2, c->param[i]);
-    }
+    if (c->has_lse)
+        g->dlse = numbers(12, a->lse.rank, a->lse.dim);
+    make_params(c, x);
+    att_tensor *const stored[] = {&a->q, &a->k, &a->v, &a->out, &g->dout, &g->dq, &g->dk, &g->dv};
+    for (int i = 0; i < 8; i++)
+        store_as(ctx, c->dtype, stored[i]);
 }
 
 static void drop_call(call *x)
@@ -154,39 +218,68 @@ static void drop_call(call *x)
     const att_attention_args *a = &x->args;
     const att_attention_grads *g = &x->grads;
     free(a->q.data), free(a->k.data), free(a->v.data), free(a->out.data), free(a->lse.data);
-    free(g->dout.data), free(g->dq.data), free(g->dk.data), free(g->dv.data);
-    free(a->modifier_param[0].data), free(g->dmodifier_param[0].data);
+    free(g->dout.data), free(g->dlse.data), free(g->dq.data), free(g->dk.data), free(g->dv.data);
+    for (int i = 0; i < 3; i++)
+        free(a->modifier_param[i].data), free(g->dmodifier_param[i].data);
     for (int i = 0; i < ATT_MAX_PARAMS; i++)
         free(a->score_param[i].data), free(g->dscore_param[i].data);
 }
 
 /* Rounding, of at most 2^-24 of numbers up to 1. A score of up to sqrt(DIM) is the sum of DIM terms, some of them of as
- * many again, and off by 2 sqrt(DIM) + 2 such units of its size; a weight is off by twice that of itself, and so are
- * the gradients of scores. All of them then enter sums with weights that sum to one for the output, with up to as many
- * as `rows` queries or pairs for the gradients of what these share. */
-static double tolerance(double rows)
+ * many again, and off by 2 sqrt(DIM) + 2 such units of its size; modifiers, of which a tanh is off by 24, add up to 32;
+ * a weight is off by twice that of itself, and so are the gradients of scores. All of them then enter sums with weights
+ * that sum to one for the output, with up to as many as `rows` queries or pairs for the gradients of what these share.
+ */
+static double tolerance(const golden_case *c, double rows)
 {
-    const double score = (2 * sqrt(DIM) + 2) * sqrt(DIM);
+    const double score = (2 * sqrt(DIM) + 2) * sqrt(DIM) + (c->modifier[0] ? 32 : 0);
     return 0x1p-24 * (2 * score + 2 * DIM + 2 * sqrt(TK)) * (1 + sqrt(rows));
+}
+
+/* Where bf16 is multiplied in pairs, weights are rounded to it: the output is off by as much of the largest value. */
+static double paired(const att_ctx *ctx, const golden_case *c)
+{
+    return c->dtype == ATT_BF16 && strcmp(att_isa(ctx), "avx512bf16") == 0 ? rounding(ATT_BF16) : 0;
+}
+
+/* An output that is off by so much, and by being stored, changes delta = dout . out by DIM times as much, and gradients
+ * of scores by that times their weight; a scale of 1 / sqrt(DIM) makes it sqrt(DIM) in dq and dk. */
+static double stored(const att_ctx *ctx, const golden_case *c, double rows)
+{
+    return (rounding(c->dtype) + paired(ctx, c)) * sqrt(DIM) * (1 + sqrt(rows));
+}
+
+static void check_params(const att_ctx *ctx, const golden_case *c, const call *x)
+{
+    char name[24];
+    for (int i = 0; i < ATT_MAX_PARAMS && c->param[i][0]; i++) {
+        snprintf(name, sizeof name, "dparam%d", i);
+        compare(ctx, c->name, name, &x->grads.dscore_param[i], tolerance(c, BATCH * HEADS * TQ * TK));
+    }
+    for (int i = 0, n = 0; i < 3 && c->modifier[i]; i++) {
+        const att_tensor *d = &x->grads.dmodifier_param[i];
+        if (!d->rank)
+            continue;
+        snprintf(name, sizeof name, "dmodifier%d", n++);
+        compare(ctx, c->name, name, d, tolerance(c, BATCH * (d->rank > 1 ? 1 : TQ * TK)));
+    }
 }
 
 static void check_case(att_ctx *ctx, const golden_case *c)
 {
-    static const char *const names[ATT_MAX_PARAMS] = {"dparam0", "dparam1", "dparam2"};
     call x;
     att_plan *plan;
-    make_call(c, &x);
+    make_call(ctx, c, &x);
     if (att_plan_new(ctx, &x.spec, &plan) || att_forward(plan, &x.args) || att_backward(plan, &x.args, &x.grads))
         fail_msg("%s: %s", c->name, att_error(ctx));
-    const double group = (double)(x.spec.heads / x.spec.kv_heads);
-    compare(ctx, c->name, "out", &x.args.out, tolerance(1));
-    compare(ctx, c->name, "dq", &x.grads.dq, tolerance(1));
-    compare(ctx, c->name, "dk", &x.grads.dk, tolerance(TQ * group));
-    compare(ctx, c->name, "dv", &x.grads.dv, tolerance(TQ * group));
-    if (c->modifier)
-        compare(ctx, c->name, "dbias", &x.grads.dmodifier_param[0], tolerance(BATCH));
-    for (int i = 0; i < ATT_MAX_PARAMS && c->param[i][0]; i++)
-        compare(ctx, c->name, names[i], &x.grads.dscore_param[i], tolerance(BATCH * HEADS * TQ * TK));
+    const double rows = TQ * (double)(x.spec.heads / x.spec.kv_heads);
+    compare(ctx, c->name, "out", &x.args.out, tolerance(c, 1) + paired(ctx, c));
+    if (c->has_lse)
+        compare(ctx, c->name, "lse", &x.args.lse, tolerance(c, 1));
+    compare(ctx, c->name, "dq", &x.grads.dq, tolerance(c, 1) + stored(ctx, c, 1));
+    compare(ctx, c->name, "dk", &x.grads.dk, tolerance(c, rows) + stored(ctx, c, rows));
+    compare(ctx, c->name, "dv", &x.grads.dv, tolerance(c, rows));
+    check_params(ctx, c, &x);
     att_plan_free(plan);
     drop_call(&x);
 }
@@ -247,7 +340,7 @@ static void the_layer_with_projections_is_multihead_attention_of_pytorch(void **
         att_tensor batched;
         att_wrap(&batched, y.data, ATT_F32, ATT_DIMS(BATCH, TQ, FEATURES), NULL);
         /* projections of FEATURES terms, so of up to 4: scores have up to 16 / 2, outputs up to 16 */
-        compare(ctx, "layer", "out", &batched, 16 * tolerance(FEATURES));
+        compare(ctx, "layer", "out", &batched, 16 * tolerance(&cases[0], FEATURES));
         att_tape_free(t);
         att_plan_free(plan);
         for (int i = 0; i < 4; i++)

@@ -9,6 +9,7 @@ import pathlib
 
 import numpy
 import torch
+from torch.nn.attention.flex_attention import flex_attention
 from torch.nn.functional import normalize, scaled_dot_product_attention
 
 here = pathlib.Path(__file__).parent
@@ -39,17 +40,24 @@ def store(case, **arrays):
 B, TQ, TK = 2, 5, 7
 
 
-def attention(case, f, heads=3, kv_heads=3, dim=9, key_dim=9, value_dim=9, bias=False, params=()):
-    """Output and gradients of out = f(q, k, v, bias, parameters...) where dout reaches out."""
-    q, k = numbers(1, B, heads, TQ, dim), numbers(2, B, kv_heads, TK, key_dim)
-    v, dout = numbers(3, B, kv_heads, TK, value_dim), numbers(11, B, heads, TQ, value_dim)
-    inputs = {"dq": q, "dk": k, "dv": v}
-    if bias:
-        inputs["dbias"] = numbers(6, 1, heads, TQ, TK)
+def attention(case, f, heads=3, kv_heads=3, dim=9, key_dim=9, value_dim=9, params=(), modifiers=(), storage=None):
+    """Output and gradients of out, or out and lse, = f(q, k, v, parameters of the score, of modifiers...) where dout
+    and dlse reach them. storage: the type that q, k, v and dout are rounded to."""
+    x = [numbers(1, B, heads, TQ, dim), numbers(2, B, kv_heads, TK, key_dim), numbers(3, B, kv_heads, TK, value_dim),
+         numbers(11, B, heads, TQ, value_dim)]
+    if storage:
+        x = [t.detach().to(storage).to(torch.float64).requires_grad_() for t in x]
+    *qkv, dout = x
+    inputs = dict(zip(("dq", "dk", "dv"), qkv))
     for i, shape in enumerate(params):
         inputs[f"dparam{i}"] = numbers(21 + i, *shape)
-    out = f(*inputs.values())
-    store(case, out=out, **dict(zip(inputs, torch.autograd.grad(out, list(inputs.values()), dout))))
+    for i, shape in enumerate(modifiers):
+        inputs[f"dmodifier{i}"] = numbers(6 + i, *shape)
+    y = f(*inputs.values())
+    outputs = dict(zip(("out", "lse"), y if isinstance(y, tuple) else (y,)))
+    slopes = [dout, numbers(12, B, heads, TQ)][: len(outputs)]
+    gradients = torch.autograd.grad(list(outputs.values()), list(inputs.values()), slopes)
+    store(case, **outputs, **dict(zip(inputs, gradients)))
 
 
 # ---- scaled dot products: PyTorch's own function
@@ -60,9 +68,55 @@ assert mask.any(-1).all()
 attention("dot", sdpa)
 attention("dot_causal", lambda q, k, v: sdpa(q, k, v, is_causal=True))  # aligned at the top left
 attention("dot_boolean", lambda q, k, v: sdpa(q, k, v, attn_mask=mask))
-attention("dot_bias", lambda q, k, v, b: sdpa(q, k, v, attn_mask=b.expand(B, -1, -1, -1)), bias=True)
+attention("dot_bias", lambda q, k, v, b: sdpa(q, k, v, attn_mask=b.expand(B, -1, -1, -1)), modifiers=[(1, 3, TQ, TK)])
 attention("dot_grouped", lambda q, k, v: sdpa(q, k, v, enable_gqa=True), heads=6, kv_heads=2)
 attention("dot_values", sdpa, value_dim=4)
+
+distance = torch.arange(TK) - torch.arange(TQ)[:, None]
+window = (distance >= -2) & (distance <= 1)
+attention("dot_window", lambda q, k, v: sdpa(q, k, v, attn_mask=window))
+for storage in (torch.float16, torch.bfloat16):
+    grouped = lambda q, k, v: sdpa(q, k, v, enable_gqa=True)
+    attention(f"dot_{str(storage)[6:]}", grouped, heads=6, kv_heads=2, storage=storage)
+
+# ---- what is done to scores, by its formula; flex_attention, which has no gradients on a CPU, must have the same outputs
+
+
+def modified(modify, flex_modify=None):
+    """out and lse of softmax(modify(scores, parameters...)), the first TK columns of it."""
+
+    def f(q, k, v, *params):
+        s = modify(q @ k.mT / 3, *params)
+        out = torch.softmax(s, -1)[..., :TK] @ v
+        if flex_modify:
+            x = [t.detach() for t in (q, k, v, *params)]
+            flex = flex_attention(*x[:3], lambda s, b, h, i, j: flex_modify(s, h, j - i, *x[3:]))
+            torch.testing.assert_close(flex, out.detach(), atol=1e-6, rtol=0)
+        return out, torch.logsumexp(s, -1)
+
+    return f
+
+
+def alibi(s, slopes):
+    return s - slopes[:, None, None] * distance.abs()
+
+
+def softcap(s):
+    return 0.75 * torch.tanh(s / 0.75)
+
+
+def with_sink(s, sinks):
+    return torch.cat((s, sinks[:, None, None].expand(B, -1, TQ, 1)), -1)
+
+
+def stacked(s, slopes, sinks):
+    return with_sink(softcap(alibi(s, slopes)).masked_fill(~window, -torch.inf), sinks)
+
+
+attention("alibi", modified(alibi, lambda s, h, d, slopes: s - slopes[h] * d.abs()), modifiers=[(3,)])
+attention("softcap", modified(softcap, lambda s, h, d: softcap(s)))
+attention("sink", modified(with_sink), modifiers=[(3,)])
+attention("stacked", modified(stacked), modifiers=[(3,), (3,)])
 
 # ---- other scores, by their formulas
 
