@@ -3,65 +3,40 @@
  * address sanitizer sees what is read or written beside it. What was refused has written nothing; what was computed has
  * the same bits with two threads, whatever was in the output before, and has left what lies between the strides alone.
  */
-#include "attention_call.h"
+#include "attention_check.h"
+
+/* ---- sequences */
+
+/* Offsets or lengths, starts and ids. */
+static void choose_sequences(call *c)
+{
+    input *in = c->in;
+    const size_t n = (size_t)c->sequences;
+    int64_t q[MOST_SEQUENCES + 1] = {0}, k[MOST_SEQUENCES + 1] = {0};
+    c->ragged = pick(in, 2);
+    const bool same = pick(in, 2);
+    for (size_t b = 0; b < n && c->ragged; b++) {
+        q[b + 1] = q[b] + (b == 0 ? c->tq : pick(in, (int)c->tq + 1));
+        k[b + 1] = k[b] + (b == 0 ? c->tk : pick(in, (int)c->tk + 1));
+    }
+    if (c->ragged) {
+        c->args.n_sequences = c->sequences;
+        c->args.q_offsets = list_of(c, q, (n + 1) * sizeof *q);
+        c->args.k_offsets = same ? NULL : list_of(c, k, (n + 1) * sizeof *k);
+        c->tk = same ? c->tq : c->tk;
+    }
+    if (!c->ragged && !same) {
+        for (size_t b = 0; b < n; b++) {
+            q[b] = pick(in, (int)c->tq + 1);
+            k[b] = pick(in, (int)c->tk + 1);
+        }
+        c->args.q_lengths = list_of(c, q, n * sizeof *q);
+        c->args.k_lengths = list_of(c, k, n * sizeof *k);
+    }
+    choose_places(c);
+}
 
 /* ---- what must hold */
-
-typedef struct copies {
-    unsigned char *of[MOST_TENSORS];
-} copies;
-
-static copies copy(const call *c)
-{
-    copies x = {{NULL}};
-    for (int i = 0; i < c->n_arrays; i++)
-        if (c->arrays[i].memory) {
-            x.of[i] = malloc(c->arrays[i].bytes + 1);
-            if (!x.of[i])
-                abort();
-            memcpy(x.of[i], c->arrays[i].memory, c->arrays[i].bytes);
-        }
-    return x;
-}
-
-static void drop(copies *x)
-{
-    for (int i = 0; i < MOST_TENSORS; i++)
-        free(x->of[i]);
-}
-
-/* What is not written, by a forward or a backward call, has not changed; and nothing at all after an error. */
-static void check_untouched(const call *c, const copies *before, bool backward, bool failed)
-{
-    for (int i = 0; i < c->n_arrays; i++) {
-        const array *a = &c->arrays[i];
-        const bool written = (backward ? a->backward : a->forward) && !failed;
-        for (size_t j = 0; j < a->bytes; j++)
-            if (!(written && a->element && a->element[j]))
-                fuzz_check(a->memory[j] == before->of[i][j], failed ? "refused, but written" : "written beside it");
-    }
-}
-
-static void check_same(const call *c, const copies *x)
-{
-    for (int i = 0; i < c->n_arrays; i++)
-        if ((c->arrays[i].forward || c->arrays[i].backward) && c->arrays[i].element)
-            for (size_t j = 0; j < c->arrays[i].bytes; j++)
-                fuzz_check(!c->arrays[i].element[j] || c->arrays[i].memory[j] == x->of[i][j], "other bits");
-}
-
-static void check_error(att_status e) { fuzz_check(!e || *att_error(NULL), "an error without a sentence"); }
-
-/* A call on one context. Returns the first error. */
-static att_status compute(const call *c, const att_plan *plan, bool backward)
-{
-    copies before = copy(c);
-    const att_status e = backward ? att_backward(plan, &c->args, &c->grads) : att_forward(plan, &c->args);
-    check_error(e);
-    check_untouched(c, &before, backward, e != ATT_OK);
-    drop(&before);
-    return e;
-}
 
 /* Once more with two threads, on top of something else. */
 static void check_again(call *c, int set, bool backward)

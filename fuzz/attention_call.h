@@ -53,6 +53,8 @@ static int64_t odd_number(input *in)
 
 static long allocations_left; /* until one fails; 0: none does */
 
+enum { MOST_ALLOCATION = 1 << 25 }; /* there is no memory for more at once */
+
 static void *take(void *user, size_t bytes, size_t alignment)
 {
     void *p;
@@ -60,7 +62,7 @@ static void *take(void *user, size_t bytes, size_t alignment)
     const long left = __atomic_load_n(&allocations_left, __ATOMIC_SEQ_CST);
     if (left > 0 && __atomic_sub_fetch(&allocations_left, 1, __ATOMIC_SEQ_CST) == 0)
         return NULL;
-    return posix_memalign(&p, alignment, bytes) ? NULL : p;
+    return bytes > MOST_ALLOCATION || posix_memalign(&p, alignment, bytes) ? NULL : p;
 }
 
 static void give(void *user, void *p)
@@ -126,7 +128,7 @@ static const att_modifier without_derivative = {.name = "negative", .formula = n
 static bool scattered(const att_place *at, const void *user, int64_t q, int64_t k)
 {
     (void)user;
-    return (q * 7 + k * 3 + at->head) % 3 != 0;
+    return ((at->position + q) * 7 + k * 4 + at->head) % 3 != 0;
 }
 static const att_mask own_mask = {.name = "scattered", .keep = scattered};
 
@@ -266,39 +268,19 @@ static void choose_sizes(call *c)
         *(c->tq > 33 ? &c->tq : c->tk > 33 ? &c->tk : &c->sequences) /= 2;
 }
 
-/* Offsets or lengths, starts and ids. */
-static void choose_sequences(call *c)
+/* Starts and ids. */
+static void choose_places(call *c)
 {
     input *in = c->in;
     const size_t n = (size_t)c->sequences;
-    int64_t q[MOST_SEQUENCES + 1] = {0}, k[MOST_SEQUENCES + 1] = {0};
+    int64_t starts[MOST_SEQUENCES];
     uint32_t ids[MOST_SEQUENCES];
-    c->ragged = pick(in, 2);
-    const bool same = pick(in, 2);
-    for (size_t b = 0; b < n && c->ragged; b++) {
-        q[b + 1] = q[b] + (b == 0 ? c->tq : pick(in, (int)c->tq + 1));
-        k[b + 1] = k[b] + (b == 0 ? c->tk : pick(in, (int)c->tk + 1));
-    }
-    if (c->ragged) {
-        c->args.n_sequences = c->sequences;
-        c->args.q_offsets = list_of(c, q, (n + 1) * sizeof *q);
-        c->args.k_offsets = same ? NULL : list_of(c, k, (n + 1) * sizeof *k);
-        c->tk = same ? c->tq : c->tk;
-    }
-    if (!c->ragged && !same) {
-        for (size_t b = 0; b < n; b++) {
-            q[b] = pick(in, (int)c->tq + 1);
-            k[b] = pick(in, (int)c->tk + 1);
-        }
-        c->args.q_lengths = list_of(c, q, n * sizeof *q);
-        c->args.k_lengths = list_of(c, k, n * sizeof *k);
-    }
     for (size_t b = 0; b < n; b++) {
-        q[b] = rarely(in) ? odd_number(in) >> 16 : pick(in, 64) - 8;
+        starts[b] = rarely(in) ? odd_number(in) >> 16 : pick(in, 64) - 8;
         ids[b] = (uint32_t)odd_number(in);
     }
     if (c->spec.align == ATT_ALIGN_STARTS)
-        c->args.q_starts = list_of(c, q, n * sizeof *q);
+        c->args.q_starts = list_of(c, starts, n * sizeof *starts);
     if (c->spec.dropout > 0)
         c->args.sequence_ids = list_of(c, ids, n * sizeof *ids);
     c->args.dropout_seed = (uint64_t)odd_number(in);
