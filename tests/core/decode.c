@@ -109,6 +109,34 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     drop(&o);
 }
 
+/* A pool of the caller's that counts what it is given at once. */
+static void count_tasks(void *user, int n, void (*body)(void *arg, int i), void *arg)
+{
+    int *most = user;
+    *most = n > *most ? n : *most;
+    for (int i = 0; i < n; i++)
+        body(arg, i);
+}
+
+static void the_keys_of_one_head_are_shared_out_to_all_threads(void **state)
+{
+    (void)state;
+    const shape m = {1, 1, 1, 1, 1 << 16, 64, 64};
+    operands o = make(m);
+    const att_attention_spec s = spec_of(m);
+    for (int threads = 1; threads <= 4; threads += 3) {
+        int most = 0;
+        att_ctx *ctx;
+        assert_int_equal(att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = threads, .parallel_for = count_tasks,
+                                                    .parallel_user = &most)),
+                         ATT_OK);
+        run(ctx, &s, &o.args);
+        assert_true(threads == 1 || most >= threads);
+        att_close(ctx);
+    }
+    drop(&o);
+}
+
 static void a_sequence_without_queries_gets_zeros(void **state)
 {
     (void)state;
@@ -136,6 +164,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decoding_gives_the_bits_of_the_full_pass),
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
+        cmocka_unit_test(the_keys_of_one_head_are_shared_out_to_all_threads),
         cmocka_unit_test(a_sequence_without_queries_gets_zeros),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
