@@ -185,6 +185,18 @@ static inline bool possible(const choice *c)
            1;
 }
 
+/* A combination by chance. */
+static inline choice any_choice(uint64_t seed)
+{
+    choice c;
+    uint64_t i = 0;
+    do
+        for (int f = 0; f < FACTORS; f++)
+            c.of[f] = (int)(check_bits(seed, i++) % (uint64_t)levels(f));
+    while (!possible(&c));
+    return c;
+}
+
 static inline const char *name_of(const choice *c)
 {
     static char text[256];
@@ -427,6 +439,15 @@ static inline void make_trial(trial *t, const choice *c, uint64_t seed)
     for (int i = 0; i < ATT_MAX_STAGES; i++)
         make_like(t, &t->grads.dmodifier_param[i], &t->args.modifier_param[i]);
     set_type(t);
+}
+
+/* Forward and backward. */
+static inline void run_trial(att_ctx *ctx, const trial *t)
+{
+    att_plan *plan;
+    if (att_plan_new(ctx, &t->spec, &plan) || att_forward(plan, &t->args) || att_backward(plan, &t->args, &t->grads))
+        fail_msg("%s\n%s", name_of(t->c), att_error(ctx));
+    att_plan_free(plan);
 }
 
 /* The n-th parameter, of the score and then of the modifiers. */

@@ -29,7 +29,7 @@ static results copy_results(const trial *t)
 }
 
 /* Forward, backward and some rows of weights, onto something else. */
-static results run_trial(att_ctx *ctx, const trial *t)
+static results results_of(att_ctx *ctx, const trial *t)
 {
     att_plan *plan;
     for (int i = 0; i < WRITTEN; i++)
@@ -57,18 +57,6 @@ static void assert_same(const trial *t, const char *when, const results *a, resu
     drop_results(b);
 }
 
-/* A combination by chance. */
-static choice draw_choice(uint64_t seed)
-{
-    choice c;
-    uint64_t i = 0;
-    do
-        for (int f = 0; f < FACTORS; f++)
-            c.of[f] = (int)(check_bits(seed, i++) % (uint64_t)levels(f));
-    while (!possible(&c));
-    return c;
-}
-
 enum { TRIALS = 80 };
 
 static void again_and_with_any_number_of_threads_all_stages_give_the_same_bits(void **state)
@@ -76,16 +64,16 @@ static void again_and_with_any_number_of_threads_all_stages_give_the_same_bits(v
     (void)state;
     static const int threads[] = {1, 2, 3, 16};
     for (int n = 0; n < TRIALS; n += check_step(4)) {
-        const choice c = draw_choice((uint64_t)n);
+        const choice c = any_choice((uint64_t)n);
         trial t;
         results first = {{NULL}, {0}};
         make_trial(&t, &c, 1000 * (uint64_t)n);
         for (int i = 0; i < COUNT(threads); i++) {
             att_ctx *ctx = check_open(att_isa_name(nth_set(c.of[SET])), threads[i]);
-            results r = run_trial(ctx, &t);
+            results r = results_of(ctx, &t);
             if (i == 0) {
                 first = r;
-                r = run_trial(ctx, &t);
+                r = results_of(ctx, &t);
             }
             assert_same(&t, i ? "with more threads" : "again", &first, &r);
             att_close(ctx);
@@ -116,15 +104,15 @@ static void a_host_that_flushes_denormals_and_rounds_up_gets_the_same_bits(void 
         for (int j = 0; j < 2; j++)
             ctx[i][j] = check_open(att_isa_name(nth_set(i)), j + 1);
     for (int n = 0; n < TRIALS; n++) {
-        const choice c = draw_choice(TRIALS + (uint64_t)n);
+        const choice c = any_choice(TRIALS + (uint64_t)n);
         trial t;
         make_trial(&t, &c, 1000 * (uint64_t)n);
         make_tiny(&t);
         for (int j = 0; j < 2; j++) {
-            results plain = run_trial(ctx[c.of[SET]][j], &t);
+            results plain = results_of(ctx[c.of[SET]][j], &t);
             const uint64_t host = fp_control();
             set_fp_control(FLUSH_UP);
-            results flushed = run_trial(ctx[c.of[SET]][j], &t);
+            results flushed = results_of(ctx[c.of[SET]][j], &t);
             set_fp_control(host);
             assert_same(&t, "the host flushes", &plain, &flushed);
             drop_results(&plain);
@@ -174,12 +162,12 @@ static void alone_a_sequence_has_the_results_and_gradients_that_it_has_among_oth
     att_ctx *ctx = check_open(NULL, 2);
     int done = 0;
     for (int n = 0; n < 3 * TRIALS; n++) {
-        choice c = draw_choice(2 * TRIALS + (uint64_t)n);
+        choice c = any_choice(2 * TRIALS + (uint64_t)n);
         trial t;
         if (shapes[c.of[SHAPE]].batch == 1 || c.of[PLACE] == RAGGED)
             continue;
         make_trial(&t, &c, 1000 * (uint64_t)n);
-        results all = run_trial(ctx, &t);
+        results all = results_of(ctx, &t);
         for (int64_t b = 0; b < shapes[c.of[SHAPE]].batch; b++, done++) {
             att_attention_args a;
             att_attention_grads g;
@@ -206,10 +194,10 @@ static void what_else_is_asked_for_changes_nothing(void **state)
     (void)state;
     att_ctx *ctx = check_open(NULL, 2);
     for (int n = 0; n < TRIALS; n++) {
-        const choice c = draw_choice(5 * TRIALS + (uint64_t)n);
+        const choice c = any_choice(5 * TRIALS + (uint64_t)n);
         trial t;
         make_trial(&t, &c, 1000 * (uint64_t)n);
-        results all = run_trial(ctx, &t);
+        results all = results_of(ctx, &t);
         const att_attention_args with_lse = t.args;
         const att_attention_grads everything = t.grads;
         att_plan *plan;

@@ -1,14 +1,6 @@
 /* Numbers that are huge or not finite, with every stage, type and instruction set, forward and backward. */
 #include "attention_trial.h"
 
-static void run_trial(att_ctx *ctx, const trial *t)
-{
-    att_plan *plan;
-    if (att_plan_new(ctx, &t->spec, &plan) || att_forward(plan, &t->args) || att_backward(plan, &t->args, &t->grads))
-        fail_msg("%s\n%s", name_of(t->c), att_error(ctx));
-    att_plan_free(plan);
-}
-
 static float number_at(const att_tensor *x, int64_t i)
 {
     float y;

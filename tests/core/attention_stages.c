@@ -326,14 +326,6 @@ static void check_key_head(work *w, int64_t sequence, int64_t kv_head)
         free(w->t->block[--w->t->n_blocks]);
 }
 
-static void run_trial(att_ctx *ctx, const trial *t)
-{
-    att_plan *plan;
-    if (att_plan_new(ctx, &t->spec, &plan) || att_forward(plan, &t->args) || att_backward(plan, &t->args, &t->grads))
-        fail_msg("%s\n%s", name_of(t->c), att_error(ctx));
-    att_plan_free(plan);
-}
-
 static bool multiplies_pairs(att_ctx *ctx, const trial *t)
 {
     att_plan *plan = plan_of(ctx, &t->spec);
