@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-enum { ATT_MAX_SPARES = 8, ATT_MAX_GROUP = 4 };
+enum { ATT_MAX_SPARES = 8, ATT_MAX_GROUP = 16 };
 
 struct att_plan {
     att_ctx *ctx;
@@ -24,8 +24,8 @@ struct att_plan {
     bool words;     /* bf16 is multiplied in pairs, forward */
     bool plain;     /* no stage has a parameter or asks for one, so sites need no view of them */
     int sink;       /* which modifier is the sink, or -1 */
-    /* Scratch memory that earlier calls have left, without a cache and with one, so that most calls allocate nothing;
-     * as many as may run at once. */
+    /* Scratch memory that earlier calls have left, without copies of keys and with them, so that most calls allocate
+     * nothing; as many as may run at once. */
     _Atomic(float *) spare[2][ATT_MAX_SPARES];
 };
 
@@ -57,6 +57,9 @@ static inline bool att_given(const att_tensor *t) { return t->data || t->rank; }
 int64_t att_param_count(const att_tensor *t);
 /* One head of one sequence in a tensor of the layout of q (of_keys: of k). */
 att_rows att_call_rows(const att_call *call, const att_tensor *t, int64_t sequence, int64_t head, bool of_keys);
+/* Blocks of keys and values are met as copies: of another type, out of a cache, or where many queries read rows that do
+ * not lie side by side: those share few sets of a processor's first cache, and each is a page of its own. */
+bool att_call_copies(const att_call *call);
 /* One head of one sequence of the call. */
 void att_call_site(const att_call *call, int64_t sequence, int64_t head, att_site *site);
 
@@ -110,7 +113,7 @@ att_status att_decode(const att_call *call);
 size_t att_decode_workspace(const att_call *call); /* bytes, over all threads */
 
 /* Floats of scratch that one thread needs in forward; bytes that all of a backward call takes. */
-size_t att_plan_scratch(const att_plan *plan, bool cached);
+size_t att_plan_scratch(const att_plan *plan, bool copies);
 size_t att_backward_workspace(const att_call *call);
 
 /* Blocks of keys, [*first, *last), outside of which masks leave nothing of a block of queries. */

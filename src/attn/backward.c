@@ -24,8 +24,8 @@ typedef struct scratch {
     float *saved[ATT_MAX_STAGES];  /* the same, of modifiers that are not additive */
     float *dk, *dv;                /* [ATT_KEY_BLOCK][dim, whole panels] */
     float *dq_rows;                /* [panel][q_dim] */
-    float *query, *dout;           /* [PANELS * panel][dim], these and the next where they are not f32 */
-    float *key, *value;            /* [ATT_KEY_BLOCK][dim] */
+    float *query, *dout;           /* [PANELS * panel][dim], where they are not f32 */
+    float *key, *value;            /* [ATT_KEY_BLOCK][dim], where they are copied */
     float *row;                    /* [the longest of the dims] */
     double *pair;
     int64_t dk_stride, dv_stride;
@@ -68,7 +68,8 @@ static size_t lay_out(const att_call *c, float *p, scratch *w)
     const att_plan *plan = c->plan;
     const att_attention_spec *s = &plan->spec;
     const int64_t panel = plan->kernels->panel, tile = ATT_KEY_BLOCK * PANELS * panel;
-    const int64_t converted = s->dtype == ATT_F32 ? 0 : 1, dims = plan->q_dim + plan->k_dim + s->value_dim;
+    const int64_t converted = s->dtype == ATT_F32 ? 0 : 1, copies = att_call_copies(c) ? 1 : 0;
+    const int64_t dims = plan->q_dim + plan->k_dim + s->value_dim;
     float *pair = NULL;
     *w = (scratch){.dk_stride = att_whole(plan->k_dim, panel), .dv_stride = att_whole(s->value_dim, panel)};
     const att_part parts[] = {{&w->lse, PANELS * panel},
@@ -84,8 +85,8 @@ static size_t lay_out(const att_call *c, float *p, scratch *w)
                               {&w->dq_rows, panel * plan->q_dim},
                               {&w->query, converted * PANELS * panel * plan->q_dim},
                               {&w->dout, converted * PANELS * panel * s->value_dim},
-                              {&w->key, converted * ATT_KEY_BLOCK * plan->k_dim},
-                              {&w->value, converted * ATT_KEY_BLOCK * s->value_dim},
+                              {&w->key, copies * ATT_KEY_BLOCK * plan->k_dim},
+                              {&w->value, copies * ATT_KEY_BLOCK * s->value_dim},
                               {&w->row, dims},
                               {&pair, att_whole((int64_t)(att_pair_scratch(c) * sizeof(double) / sizeof(float)), 16)}};
     size_t count = att_lay_out(p, sizeof parts / sizeof parts[0], parts);

@@ -286,6 +286,17 @@ att_rows att_call_rows(const att_call *c, const att_tensor *t, int64_t sequence,
                       .dtype = t->dtype};
 }
 
+bool att_call_copies(const att_call *c)
+{
+    enum { MANY_QUERIES = 512 };
+    const att_attention_spec *s = &c->plan->spec;
+    const int time = axes_of(c)->time;
+    const bool given = !c->plan->prologue || c->plan->prologue->k.kind == ATT_ROW_AS_IT_IS;
+    const bool keys_apart = given && c->args.k.stride[time] != s->key_dim;
+    const bool values_apart = c->args.v.stride[time] != s->value_dim;
+    return s->dtype != ATT_F32 || c->args.cache || (c->max_tq >= MANY_QUERIES && (keys_apart || values_apart));
+}
+
 static int64_t position_of(const att_call *c, int64_t sequence, int64_t tq, int64_t tk)
 {
     switch (c->plan->spec.align) {
@@ -318,6 +329,7 @@ void att_call_site(const att_call *c, int64_t b, int64_t h, att_site *site)
         site->k = att_call_rows(c, &a->k, b, kv_head, true);
         site->v = att_call_rows(c, &a->v, b, kv_head, true);
         site->k_row = att_call_rows(c, &c->k_rows, b, c->prepared[1] && c->keys_per_head ? h : kv_head, true);
+        site->k_row.copy = site->v.copy = att_call_copies(c);
     }
     at->tk = a->k_lengths ? a->k_lengths[b] : site->k_rows;
     at->position = position_of(c, b, at->tq, at->tk);

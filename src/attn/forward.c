@@ -26,7 +26,7 @@ typedef struct strip {
 /* What one thread works in. */
 typedef struct scratch {
     float *s, *rescale;   /* [keys of a block][panel], [panel] */
-    float *keys, *values; /* [ATT_KEY_BLOCK][k_dim] and [value_dim], where they are not f32 */
+    float *keys, *values; /* [ATT_KEY_BLOCK][k_dim] and [value_dim], where they are copied */
     float *value_words,
         *weight_words; /* [ATT_KEY_BLOCK / 2][value_dim] and [panel], where bf16 is multiplied in pairs */
     strip strip[ATT_MAX_GROUP];
@@ -43,26 +43,29 @@ typedef struct job {
 
 /* ---- memory */
 
-/* Panels of queries that share a block of keys which is converted, or unpacked. */
-static int group_of(const att_plan *plan, bool cached)
+/* Panels of queries that share a block of keys, at most: many where it is copied, as long as they stay in the second
+ * cache. */
+static int most_in_group(const att_plan *plan, bool copies)
 {
-    return cached || plan->spec.dtype != ATT_F32 ? ATT_MAX_GROUP : 1;
+    enum { CACHED_FLOATS = 1 << 17 };
+    const int64_t fit = CACHED_FLOATS / (plan->kernels->panel * (plan->q_dim + plan->spec.value_dim));
+    return !copies || fit < 1 ? 1 : fit < ATT_MAX_GROUP ? (int)fit : ATT_MAX_GROUP;
 }
 
 /* Lays scratch memory out from p on and returns how many floats that takes. */
-static size_t lay_out(const att_plan *plan, bool cached, float *p, scratch *w)
+static size_t lay_out(const att_plan *plan, bool copies, float *p, scratch *w)
 {
     const att_attention_spec *s = &plan->spec;
     const int64_t panel = plan->kernels->panel, longest = plan->q_dim > s->value_dim ? plan->q_dim : s->value_dim;
     const int64_t converted = s->dtype == ATT_F32 ? 0 : 1;
     att_part parts[6 + 8 * ATT_MAX_GROUP] = {{&w->s, ATT_KEY_BLOCK * panel},
                                              {&w->rescale, panel},
-                                             {&w->keys, (cached || converted) * ATT_KEY_BLOCK * plan->k_dim},
-                                             {&w->values, converted * ATT_KEY_BLOCK * s->value_dim},
+                                             {&w->keys, copies * ATT_KEY_BLOCK * plan->k_dim},
+                                             {&w->values, copies * ATT_KEY_BLOCK * s->value_dim},
                                              {&w->value_words, plan->words * ATT_KEY_BLOCK / 2 * s->value_dim},
                                              {&w->weight_words, plan->words * ATT_KEY_BLOCK / 2 * panel}};
     int n = 6;
-    for (strip *t = w->strip; t < w->strip + group_of(plan, cached); t++) {
+    for (strip *t = w->strip; t < w->strip + most_in_group(plan, copies); t++) {
         parts[n].at = &t->q, parts[n++].count = plan->q_dim * panel;
         parts[n].at = &t->rows, parts[n++].count = converted * longest * panel;
         for (int i = 0; i < 2; i++) {
@@ -75,10 +78,10 @@ static size_t lay_out(const att_plan *plan, bool cached, float *p, scratch *w)
     return att_lay_out(p, n, parts);
 }
 
-size_t att_plan_scratch(const att_plan *plan, bool cached)
+size_t att_plan_scratch(const att_plan *plan, bool copies)
 {
     scratch w;
-    return lay_out(plan, cached, NULL, &w);
+    return lay_out(plan, copies, NULL, &w);
 }
 
 /* ---- one strip of queries */
@@ -311,7 +314,7 @@ static void run_task(void *arg, int64_t i, int thread)
 {
     const job *j = arg;
     scratch w;
-    lay_out(j->call->plan, j->call->args.cache, j->memory + (size_t)thread * j->scratch_count, &w);
+    lay_out(j->call->plan, att_call_copies(j->call), j->memory + (size_t)thread * j->scratch_count, &w);
     /* the last queries of causal attention have the most keys, and what takes long should not begin last */
     const int64_t task = j->tasks - 1 - i, last = j->items * (task + 1) / j->tasks;
     for (int64_t item = j->items * task / j->tasks; item < last && !att_cancelled(j->call->plan->ctx); item++)
@@ -321,14 +324,15 @@ static void run_task(void *arg, int64_t i, int thread)
 /* Deals blocks of queries to tasks. */
 static void deal(job *j)
 {
-    enum { TASKS_PER_THREAD = 32, TASK_FLOPS = 200000 };
+    enum { TASKS_PER_THREAD = 32, TASK_FLOPS = 200000, GROUPS_PER_THREAD = 16 };
     const att_call *call = j->call;
     const att_attention_spec *s = &call->plan->spec;
     const int threads = att_threads(call->plan->ctx);
     double flops = 0;
-    j->group = call->max_tq * call->sequences * s->heads < 4 * threads * ATT_MAX_GROUP * ATT_MAX_PANEL
-                   ? 1
-                   : group_of(call->plan, call->args.cache);
+    const int64_t panels = call->max_tq * call->sequences * s->heads / call->plan->kernels->panel;
+    const int64_t group = panels / ((int64_t)GROUPS_PER_THREAD * threads);
+    const int most = most_in_group(call->plan, att_call_copies(call));
+    j->group = group < 1 ? 1 : group < most ? (int)group : most;
     const int64_t each = (int64_t)j->group * call->plan->kernels->panel;
     for (int64_t b = 0; b < call->sequences; b++) {
         att_site at;
@@ -344,20 +348,20 @@ static void deal(job *j)
 
 /* ---- scratch memory: only this changes in a plan, atomically */
 
-static float *take_scratch(const att_plan *plan, bool cached)
+static float *take_scratch(const att_plan *plan, bool copies)
 {
     for (int i = 0; i < ATT_MAX_SPARES; i++) {
-        float *p = atomic_exchange(&((att_plan *)plan)->spare[cached][i], NULL);
+        float *p = atomic_exchange(&((att_plan *)plan)->spare[copies][i], NULL);
         if (p)
             return p;
     }
-    return att_alloc(plan->ctx, att_plan_scratch(plan, cached) * (size_t)att_threads(plan->ctx), sizeof(float));
+    return att_alloc(plan->ctx, att_plan_scratch(plan, copies) * (size_t)att_threads(plan->ctx), sizeof(float));
 }
 
-static void give_scratch(const att_plan *plan, bool cached, float *p)
+static void give_scratch(const att_plan *plan, bool copies, float *p)
 {
     for (int i = 0; p && i < ATT_MAX_SPARES; i++)
-        p = atomic_exchange(&((att_plan *)plan)->spare[cached][i], p);
+        p = atomic_exchange(&((att_plan *)plan)->spare[copies][i], p);
     att_free(plan->ctx, p);
 }
 
@@ -365,10 +369,10 @@ static att_status attend(const att_call *call)
 {
     const att_plan *plan = call->plan;
     att_ctx *ctx = plan->ctx;
-    const bool cached = call->args.cache;
-    job j = {.call = call, .scratch_count = att_plan_scratch(plan, cached)};
+    const bool copies = att_call_copies(call);
+    job j = {.call = call, .scratch_count = att_plan_scratch(plan, copies)};
     j.first = att_alloc(ctx, (size_t)call->sequences + 1, sizeof *j.first);
-    j.memory = take_scratch(plan, cached);
+    j.memory = take_scratch(plan, copies);
     const bool memory = j.first && j.memory;
     if (memory) {
         deal(&j);
@@ -376,7 +380,7 @@ static att_status attend(const att_call *call)
             att_parallel_shares(ctx, j.tasks, run_task, &j);
     }
     att_free(ctx, j.first);
-    give_scratch(plan, cached, j.memory);
+    give_scratch(plan, copies, j.memory);
     return memory ? ATT_OK : ATT_ERR_MEMORY;
 }
 

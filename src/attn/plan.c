@@ -264,21 +264,23 @@ static void say_tiles(const att_plan *plan, bool back, const char *rows, char *w
              plan->fold ? ", scale in the queries" : "", plan->n_modifiers, plan->n_masks, rows);
 }
 
-static const char *say_floats(const att_plan *plan)
+static const char *say_floats(const att_plan *plan, bool copies)
 {
-    return plan->spec.dtype == ATT_F32 ? "f32 in place" : "converted to f32 block by block";
+    return plan->spec.dtype != ATT_F32 ? "converted to f32 block by block"
+           : copies                    ? "copied block by block"
+                                       : "f32 in place";
 }
 
-static void describe_tiles(const att_plan *plan, bool cached, att_plan_info *d)
+static void describe_tiles(const att_plan *plan, bool cached, bool copies, att_plan_info *d)
 {
     d->kernel = "flash-forward";
     d->q_block = plan->kernels->panel;
-    d->workspace = att_plan_scratch(plan, cached) * sizeof(float) * (size_t)att_threads(plan->ctx);
+    d->workspace = att_plan_scratch(plan, copies) * sizeof(float) * (size_t)att_threads(plan->ctx);
     say_tiles(plan, false,
               cached && plan->words ? "cache unpacked to pairs of bf16"
               : cached              ? "cache unpacked block by block"
               : plan->words         ? "bf16 in pairs"
-                                    : say_floats(plan),
+                                    : say_floats(plan, copies),
               d->why, sizeof d->why);
 }
 
@@ -294,29 +296,30 @@ static void describe_decode(const att_call *call, att_plan_info *d)
 }
 
 /* Few queries and bf16 are no other case here. */
-static void describe_backward(const att_plan *plan, att_plan_info *d)
+static void describe_backward(const att_plan *plan, bool copies, att_plan_info *d)
 {
     d->backward_kernel = "flash-backward";
     d->backward_q_block = plan->kernels->panel;
-    say_tiles(plan, true, say_floats(plan), d->backward_why, sizeof d->backward_why);
+    say_tiles(plan, true, say_floats(plan, copies), d->backward_why, sizeof d->backward_why);
 }
 
 static void describe_call(const att_call *call, att_plan_info *d)
 {
     const att_plan *plan = call->plan;
     const double key = (double)plan->q_dim, value = (double)plan->spec.value_dim;
+    const bool copies = att_call_copies(call);
     double done = 0, all = 0;
     if (att_decode_suits(call))
         describe_decode(call, d);
     else
-        describe_tiles(plan, call->args.cache, d);
+        describe_tiles(plan, call->args.cache, copies, d);
     count(call, &done, &all, &d->bytes);
     d->flops = 2 * (key + value) * done;
     d->skipped = all > 0 ? 1 - done / all : 0;
     d->workspace += att_prologue_bytes(call);
     if (call->args.cache)
         return;
-    describe_backward(plan, d);
+    describe_backward(plan, copies, d);
     d->backward_flops = (6 * key + 4 * value) * done;
     d->backward_workspace = att_backward_workspace(call) + att_prologue_bytes(call) + att_prologue_bytes_back(call);
 }
@@ -331,8 +334,8 @@ att_status att_plan_describe(const att_plan *plan, const att_attention_args *arg
             return e;
         describe_call(&call, &d);
     } else {
-        describe_tiles(plan, false, &d);
-        describe_backward(plan, &d);
+        describe_tiles(plan, false, plan->spec.dtype != ATT_F32, &d);
+        describe_backward(plan, false, &d);
     }
     return att_give_info(info, &d, sizeof d, "att_plan_info");
 }

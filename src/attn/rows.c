@@ -40,10 +40,13 @@ att_floats att_rows_read(const att_kernels *k, const att_rows *r, int64_t first,
         unpack(k, &block, n, dim, buffer);
         return (att_floats){buffer, dim};
     }
-    if (block.dtype == ATT_F32)
+    if (block.dtype == ATT_F32 && !block.copy)
         return (att_floats){block.at, block.stride};
     for (int64_t i = 0; i < n; i++)
-        conversion(k, block.dtype)(dim, (const uint16_t *)block.at + i * block.stride, buffer + i * dim);
+        if (block.dtype == ATT_F32)
+            memcpy(buffer + i * dim, att_row_at(&block, i), (size_t)dim * sizeof *buffer);
+        else
+            conversion(k, block.dtype)(dim, att_row_at(&block, i), buffer + i * dim);
     return (att_floats){buffer, dim};
 }
 

@@ -157,6 +157,51 @@ static void a_bias_that_queries_share_has_the_same_gradient_with_any_number_of_t
     }
 }
 
+/* The same numbers, [batch, time, heads, dim] in memory; the caller frees t->data. */
+static void lay_apart(att_tensor *t)
+{
+    const int64_t heads = t->dim[1], time = t->dim[2], dim = t->dim[3];
+    const float *from = t->data;
+    float *to = check_numbers(check_count(t), 0);
+    for (int64_t b = 0; b < t->dim[0]; b++)
+        for (int64_t h = 0; h < heads; h++)
+            for (int64_t i = 0; i < time; i++, from += dim)
+                memcpy(to + ((b * time + i) * heads + h) * dim, from, (size_t)dim * sizeof *to);
+    const int64_t stride[4] = {time * heads * dim, dim, heads * dim, 1};
+    memcpy(t->stride, stride, sizeof stride);
+    t->data = to;
+}
+
+static void keys_that_lie_apart_have_the_same_gradients(void **state)
+{
+    (void)state;
+    att_ctx *ctx = check_open(NULL, 2);
+    const shape n = {2, 4, 2, 600, 300, 24, 40};
+    operands o = make(n);
+    gradients r = make_gradients(&o);
+    const att_attention_spec s = spec_of(n);
+    run_both(ctx, &s, &o.args, &r.g);
+    float *dq = check_numbers(q_count(n), 0);
+    memcpy(dq, r.dq, (size_t)q_count(n) * sizeof *dq);
+    att_attention_args args = o.args;
+    att_attention_grads g = r.g;
+    att_tensor *const apart[] = {&args.k, &args.v, &g.dk, &g.dv}; /* the last two: what is expected */
+    for (int i = 0; i < 4; i++)
+        lay_apart(apart[i]);
+    att_attention_grads found = g;
+    found.dk.data = check_numbers(k_count(n), 17);
+    found.dv.data = check_numbers(v_count(n), 18);
+    run_both(ctx, &s, &args, &found);
+    assert_same_bits(dq, r.dq, q_count(n));
+    assert_same_bits(g.dk.data, found.dk.data, k_count(n));
+    assert_same_bits(g.dv.data, found.dv.data, v_count(n));
+    for (int i = 0; i < 4; i++)
+        free(apart[i]->data);
+    free(found.dk.data), free(found.dv.data), free(dq);
+    drop_gradients(&r), drop(&o);
+    att_close(ctx);
+}
+
 static void accumulating_adds_to_what_is_there(void **state)
 {
     (void)state;
@@ -271,6 +316,7 @@ int main(void)
         cmocka_unit_test(every_combination_agrees_with_the_reference),
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
         cmocka_unit_test(a_bias_that_queries_share_has_the_same_gradient_with_any_number_of_threads),
+        cmocka_unit_test(keys_that_lie_apart_have_the_same_gradients),
         cmocka_unit_test(accumulating_adds_to_what_is_there),
         cmocka_unit_test(rows_and_keys_without_a_pair_have_gradient_zero),
         cmocka_unit_test(what_is_not_finite_reaches_no_gradient_of_those_who_do_not_attend),
