@@ -134,6 +134,38 @@ ATT_API att_var *att_activate(att_tape *t, att_var *x, att_activation act);
 /* [tokens, heads * dim] -> [tokens, heads, dim], and back. Views: no copy. */
 ATT_API att_var *att_split_heads(att_tape *t, att_var *x, int64_t heads);
 ATT_API att_var *att_merge_heads(att_tape *t, att_var *x);
+/* Where tokens stand in their sequences. */
+typedef struct att_positions {
+    size_t size;
+    const int64_t *each;    /* [tokens]: one by one; or NULL, and */
+    const int64_t *offsets; /* [n + 1], ascending from 0: sequence b is rows [offsets[b], offsets[b + 1]) */
+    int64_t n;
+    const int64_t *starts; /* [n]: positions of their first tokens; NULL: 0 */
+} att_positions;
+
+/* Pair i of sinusoidal positions is sin and cos of position / base^(2 i / features), to the last bit of a float or two
+ * at any position (Vaswani et al. 2017, section 3.5). */
+typedef struct att_sinusoids {
+    size_t size;
+    bool interleaved; /* sin, cos, sin, cos ... as in the paper; false: all sines, then all cosines (Marian) */
+    int64_t append;   /* so many features are put behind x's; 0: they are added to x's */
+    double base;      /* 0: 10000 */
+} att_sinusoids;
+/* x [tokens, features] + sinusoids, or [tokens, features + append]. */
+ATT_API att_var *att_sinusoidal(att_tape *t, att_var *x, const att_positions *at, const att_sinusoids *options);
+/* x [tokens, features] + rows of table [most positions, features] (Gehring et al. 2017). */
+ATT_API att_var *att_learned_positions(att_tape *t, att_var *x, att_param *table, const att_positions *at);
+
+/* Pair i of each head is turned by the angle position / base^(2 i / dims) (Su et al. 2021). */
+typedef struct att_rotary_options {
+    size_t size;
+    bool interleaved; /* pairs are (0, 1), (2, 3) ... (GPT-J); false: (i, i + dims / 2) (Llama) */
+    int64_t dims;     /* even: so many numbers of a head are turned, from the first; 0: all */
+    double base;      /* 0: 10000 */
+} att_rotary_options;
+/* x [tokens, heads, dim], turned. */
+ATT_API att_var *att_rotary(att_tape *t, att_var *x, const att_positions *at, const att_rotary_options *options);
+
 /* Parameters of a plan's stages that are to have gradients: variables, in the shapes of the args' of the same names,
  * which are then left zero. NULL: none, or that of the args. */
 typedef struct att_attend_params {

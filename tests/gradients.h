@@ -35,6 +35,7 @@ struct problem {
     const int64_t *offsets;
     const int32_t *ids;
     int64_t n;
+    const void *options; /* of the operation's own type */
     const att_attention_spec *spec;
     const att_plan *plan;
     const att_attention_args *args;

@@ -136,6 +136,12 @@ typedef struct att_kernels {
     void (*to_f16)(int64_t n, const float *x, uint16_t *y); /* to nearest even */
     void (*to_bf16)(int64_t n, const float *x, uint16_t *y);
 
+    /* rotate.c: (a, b) = (a cos - b sin, a sin + b cos) of pairs of x [2 pairs], sin times way = 1, or -1 for the way
+     * back; y may be x. Pair i is x[i] and x[pairs + i], or of neighbours x[2 i] and x[2 i + 1]. */
+    void (*rotate_halves)(int64_t pairs, float way, const float *x, const float *sine, const float *cosine, float *y);
+    void (*rotate_neighbours)(int64_t pairs, float way, const float *x, const float *sine, const float *cosine,
+                              float *y);
+
     /* update.c: a step of x [n] and its moments m, v [n] from gradients g [n]; sgd's m NULL: no momentum */
     void (*adam)(int64_t n, const att_adam *a, const float *g, float *x, float *m, float *v);
     void (*sgd)(int64_t n, const att_sgd *s, const float *g, float *x, float *m);
@@ -160,6 +166,9 @@ double att_ref_activate(int activation, double x);
 void att_ref_softmax(int64_t n, const float *x, double *y);
 void att_ref_layer_norm(int64_t n, const float *x, const float *gamma, const float *beta, float eps, double *y);
 void att_ref_normalize(int64_t n, const float *x, float eps, double *y);
+/* step: from pair to pair, and to a pair's second number */
+void att_ref_rotate(int64_t pairs, const int64_t step[2], float way, const float *x, const float *sine,
+                    const float *cosine, double *y);
 void att_ref_adam(int64_t n, const att_adam *a, const float *g, double *x, double *m, double *v);
 void att_ref_sgd(int64_t n, const att_sgd *s, const float *g, double *x, double *m);
 

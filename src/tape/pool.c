@@ -43,18 +43,8 @@ static bool check(att_tape *t, const att_tensor *x, const int64_t *offsets, int6
         att_tape_fail(t, ATT_ERR_SHAPE, "pool: x is %s, not [tokens, features]", att_shape_of(x).text);
     else if ((unsigned)kind > ATT_POOL_MAX)
         att_tape_fail(t, ATT_ERR_ARGUMENT, "pool: %d is no pooling", (int)kind);
-    else if (n < 0 || !offsets)
-        att_tape_fail(t, ATT_ERR_ARGUMENT, "pool: n = %lld with %s offsets", (long long)n, offsets ? "these" : "no");
-    else if (offsets[0] != 0 || offsets[n] != x->dim[0])
-        att_tape_fail(t, ATT_ERR_SHAPE, "pool: offsets go from %lld to %lld but x is %s", (long long)offsets[0],
-                      (long long)offsets[n], att_shape_of(x).text);
     else
-        for (int64_t i = 0; i < n; i++)
-            if (offsets[i] > offsets[i + 1]) {
-                att_tape_fail(t, ATT_ERR_ARGUMENT, "pool: offsets[%lld] = %lld is above offsets[%lld] = %lld",
-                              (long long)i, (long long)offsets[i], (long long)i + 1, (long long)offsets[i + 1]);
-                break;
-            }
+        att_tape_check_offsets(t, "pool", x, offsets, n);
     return !t->status;
 }
 

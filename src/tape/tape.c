@@ -294,6 +294,20 @@ att_shape att_shape_of(const att_tensor *x)
     return s;
 }
 
+bool att_tape_check_offsets(att_tape *t, const char *op, const att_tensor *x, const int64_t *offsets, int64_t n)
+{
+    if (n < 0 || !offsets)
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: n = %lld with %s offsets", op, (long long)n, offsets ? "these" : "no");
+    else if (offsets[0] != 0 || offsets[n] != x->dim[0])
+        att_tape_fail(t, ATT_ERR_SHAPE, "%s: offsets go from %lld to %lld but x is %s", op, (long long)offsets[0],
+                      (long long)offsets[n], att_shape_of(x).text);
+    for (int64_t i = 0; !t->status && i < n; i++)
+        if (offsets[i] > offsets[i + 1])
+            att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: offsets[%lld] = %lld is above offsets[%lld] = %lld", op,
+                          (long long)i, (long long)offsets[i], (long long)i + 1, (long long)offsets[i + 1]);
+    return !t->status;
+}
+
 typedef struct range_job {
     void (*body)(const void *arg, int64_t first, int64_t last);
     const void *arg;

@@ -93,6 +93,9 @@ typedef struct att_shape {
 } att_shape;
 att_shape att_shape_of(const att_tensor *x);
 
+/* Are these [n + 1] the offsets of sequences that are the rows of x? */
+bool att_tape_check_offsets(att_tape *t, const char *op, const att_tensor *x, const int64_t *offsets, int64_t n);
+
 /* body(arg, first, last) over the rows, in ranges of some ten thousand numbers: less is not worth a thread. */
 void att_tape_for_rows(att_ctx *ctx, int64_t rows, int64_t features,
                        void (*body)(const void *arg, int64_t first, int64_t last), const void *arg);
@@ -100,6 +103,21 @@ void att_tape_for_rows(att_ctx *ctx, int64_t rows, int64_t features,
 /* body(arg, first, last) over the columns, in ranges of 64: for sums over rows, in ascending order. */
 void att_tape_for_columns(att_ctx *ctx, int64_t columns, void (*body)(const void *arg, int64_t first, int64_t last),
                           const void *arg);
+
+/* ---- positions (positions.c); NULL: the tape has failed */
+
+/* The position of each of x's rows, [tokens] */
+const int64_t *att_tape_positions(att_tape *t, const char *op, const att_tensor *x, const att_positions *at);
+
+/* sin and cos of position / base^(2 i / features), i from 0 to below pairs = ceil(features / 2) */
+typedef struct att_waves {
+    int64_t features;
+    double base;
+    bool interleaved; /* a row is sin, cos, sin, cos ...; else all sines, then all cosines */
+} att_waves;
+/* For each position [tokens] a row of 2 pairs numbers, whose bits depend on the position alone */
+const float *const *att_tape_waves(att_tape *t, const char *op, const int64_t *position, int64_t tokens,
+                                   const att_waves *w);
 
 /* ---- for backwards (backward.c) */
 

@@ -2,6 +2,7 @@
  * instruction set. An operation without a test here does not compile. */
 #include "attention_reference.h"
 #include "gradients.h"
+#include "gradients_positions.h"
 
 /* ---- linear */
 

@@ -1,0 +1,100 @@
+/* Rotary positions: pairs of a head's numbers are turned by angles that grow with the position */
+#include "tape/tape.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct kept {
+    const float *const *row; /* [tokens]: sines, then cosines [pairs] */
+    int64_t pairs;
+    bool interleaved;
+} kept;
+
+typedef struct job {
+    kept at;
+    const att_kernels *k;
+    const float *x;
+    float *y; /* both [tokens, heads, dim] */
+    int64_t heads, dim;
+    float way; /* 1, or -1 back */
+} job;
+
+static void rotary(const void *arg, int64_t first, int64_t last)
+{
+    const job *j = arg;
+    const int64_t pairs = j->at.pairs, rest = j->dim - 2 * pairs;
+    void (*const rotate)(int64_t, float, const float *, const float *, const float *, float *) =
+        j->at.interleaved ? j->k->rotate_neighbours : j->k->rotate_halves;
+    for (int64_t i = first; i < last; i++) {
+        const float *sine = j->at.row[i], *x = j->x + i * j->heads * j->dim;
+        float *y = j->y + i * j->heads * j->dim;
+        for (int64_t h = 0; h < j->heads; h++, x += j->dim, y += j->dim) {
+            rotate(pairs, j->way, x, sine, sine + pairs, y);
+            memcpy(y + 2 * pairs, x + 2 * pairs, (size_t)rest * sizeof *y);
+        }
+    }
+}
+
+static void turn(att_ctx *ctx, const kept *at, const att_tensor *x, float way, const float *from, float *to)
+{
+    const job j = {*at, att_kernels_of(ctx->isa), from, to, x->dim[1], x->dim[2], way};
+    att_tape_for_rows(ctx, x->dim[0], x->dim[1] * x->dim[2], rotary, &j);
+}
+
+/* ---- backward: the same angles, the other way */
+
+static att_status backward(att_tape *t, const att_step *s)
+{
+    const att_tensor *x = &s->in[0]->value;
+    bool add;
+    float *dx = att_tape_grad_put(s->in[0], &add), *to = add ? att_tape_scratch(t, (size_t)att_count(x)) : dx;
+    if (!to)
+        return ATT_ERR_MEMORY;
+    turn(t->ctx, s->kept, x, -1, s->y->grad, to);
+    if (add)
+        att_tape_sum(t->ctx, att_count(x), to, dx);
+    return ATT_OK;
+}
+
+const att_operation att_operation_rotary = {"rotary", backward};
+
+/* ---- forward */
+
+static bool check(att_tape *t, const att_tensor *x, const att_rotary_options *o)
+{
+    if (x->rank != 3)
+        att_tape_fail(t, ATT_ERR_SHAPE, "rotary: x is %s, not [tokens, heads, dim]", att_shape_of(x).text);
+    else if (o->dims < 0 || o->dims > x->dim[2] || o->dims % 2)
+        att_tape_fail(t, ATT_ERR_SHAPE, "rotary: dims = %lld, not an even part of x, %s", (long long)o->dims,
+                      att_shape_of(x).text);
+    else if (!(o->base > 0 && isfinite(o->base)))
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "rotary: base is %g, not above 0", o->base);
+    return !t->status;
+}
+
+att_var *att_rotary(att_tape *t, att_var *x, const att_positions *at, const att_rotary_options *options)
+{
+    if (!x || !att_tape_ready(t))
+        return NULL;
+    att_rotary_options o;
+    const att_status e = att_take_options(&o, sizeof o, options, "att_rotary_options");
+    if (e)
+        return att_tape_fail(t, e, "rotary: %s", att_error(t->ctx));
+    o.dims = o.dims == 0 && x->value.rank == 3 ? x->value.dim[2] : o.dims;
+    o.base = o.base == 0 ? 10000 : o.base;
+    if (!check(t, &x->value, &o))
+        return NULL;
+    const int64_t tokens = x->value.dim[0];
+    att_var *y = att_tape_var(t, 3, x->value.dim);
+    const int64_t *position = y ? att_tape_positions(t, "rotary", &x->value, at) : NULL;
+    const att_waves waves = {.features = o.dims, .base = o.base};
+    const kept kept = {.row = position ? att_tape_waves(t, "rotary", position, tokens, &waves) : NULL,
+                       .pairs = o.dims / 2,
+                       .interleaved = o.interleaved};
+    if (!kept.row)
+        return NULL;
+    turn(t->ctx, &kept, &x->value, 1, x->value.data, y->value.data);
+    const att_step step = {
+        .op = &att_operation_rotary, .y = y, .in = &x, .n_in = 1, .kept = &kept, .kept_bytes = sizeof kept};
+    return att_tape_done(t, &step, NULL, NULL);
+}

@@ -1,0 +1,101 @@
+/* Sinusoidal positions, added to x or put behind it */
+#include "tape/tape.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct job {
+    const att_kernels *k;
+    const float *x;          /* [tokens, in] */
+    const float *const *row; /* [tokens] */
+    float *y;                /* [tokens, out] */
+    int64_t in, out, append;
+} job;
+
+static void sinusoidal(const void *arg, int64_t first, int64_t last)
+{
+    const job *j = arg;
+    for (int64_t i = first; i < last; i++) {
+        const float *x = j->x + i * j->in;
+        float *y = j->y + i * j->out;
+        if (j->append) {
+            memcpy(y, x, (size_t)j->in * sizeof *y);
+            memcpy(y + j->in, j->row[i], (size_t)j->append * sizeof *y);
+        } else {
+            j->k->add(j->in, x, j->row[i], y);
+        }
+    }
+}
+
+/* ---- backward: x's own part of y */
+
+typedef struct back_job {
+    const att_kernels *k;
+    const float *dy; /* [tokens, out] */
+    float *dx;       /* [tokens, in] */
+    int64_t in, out;
+} back_job;
+
+static void sinusoidal_back(const void *arg, int64_t first, int64_t last)
+{
+    const back_job *j = arg;
+    for (int64_t i = first; i < last; i++)
+        j->k->add(j->in, j->dx + i * j->in, j->dy + i * j->out, j->dx + i * j->in);
+}
+
+static att_status backward(att_tape *t, const att_step *s)
+{
+    const int64_t tokens = s->y->value.dim[0], out = s->y->value.dim[1], in = s->in[0]->value.dim[1];
+    if (in == out) {
+        att_tape_give(t, s->in[0], s->y->grad);
+    } else {
+        const back_job j = {att_kernels_of(t->ctx->isa), s->y->grad, att_tape_grad(s->in[0]), in, out};
+        att_tape_for_rows(t->ctx, tokens, in, sinusoidal_back, &j);
+    }
+    return ATT_OK;
+}
+
+const att_operation att_operation_sinusoidal = {"sinusoidal", backward};
+
+/* ---- forward */
+
+static bool check(att_tape *t, const att_tensor *x, const att_sinusoids *s)
+{
+    if (x->rank != 2)
+        att_tape_fail(t, ATT_ERR_SHAPE, "sinusoidal: x is %s, not [tokens, features]", att_shape_of(x).text);
+    else if (s->append < 0)
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "sinusoidal: append = %lld is less than 0", (long long)s->append);
+    else if (!(s->base > 0 && isfinite(s->base)))
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "sinusoidal: base is %g, not above 0", s->base);
+    return !t->status;
+}
+
+att_var *att_sinusoidal(att_tape *t, att_var *x, const att_positions *at, const att_sinusoids *options)
+{
+    if (!x || !att_tape_ready(t))
+        return NULL;
+    att_sinusoids s;
+    const att_status e = att_take_options(&s, sizeof s, options, "att_sinusoids");
+    if (e)
+        return att_tape_fail(t, e, "sinusoidal: %s", att_error(t->ctx));
+    s.base = s.base == 0 ? 10000 : s.base;
+    if (!check(t, &x->value, &s))
+        return NULL;
+    const int64_t tokens = x->value.dim[0], in = x->value.dim[1], out = in + s.append;
+    att_var *y = att_tape_var(t, 2, (const int64_t[]){tokens, out});
+    const int64_t *position = y ? att_tape_positions(t, "sinusoidal", &x->value, at) : NULL;
+    const att_waves waves = {.features = s.append ? s.append : in, .base = s.base, .interleaved = s.interleaved};
+    const float *const *row = position ? att_tape_waves(t, "sinusoidal", position, tokens, &waves) : NULL;
+    if (!row)
+        return NULL;
+    const job j = {.k = att_kernels_of(t->ctx->isa),
+                   .x = x->value.data,
+                   .row = row,
+                   .y = y->value.data,
+                   .in = in,
+                   .out = out,
+                   .append = s.append};
+    att_tape_for_rows(t->ctx, tokens, out, sinusoidal, &j);
+    const att_step step = {.op = &att_operation_sinusoidal, .y = y, .in = &x, .n_in = 1};
+    return att_tape_done(t, &step, NULL, NULL);
+}

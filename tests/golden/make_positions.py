@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""Writes positions.txt: sinusoidal positions of transformers' Marian, and of the paper by its formula in float64; a
+tensor turned by the rotary positions of transformers' Llama (halves) and GPT-J (neighbours). A line is a name and its
+numbers.
+
+    python3 make_positions.py
+
+Made with transformers 5.23.0, torch 2.15.0 on a CPU. Inputs are those of check_numbers in tests/check.h.
+"""
+import pathlib
+
+import numpy
+import torch
+from transformers.models.gptj import modeling_gptj
+from transformers.models.llama import LlamaConfig, modeling_llama
+from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
+
+HEADS, DIM = 2, 12
+
+
+def numbers(seed, *shape):
+    """splitmix64 of (seed, i), as numbers in [-1, 1): check_uniform"""
+    with numpy.errstate(over="ignore"):
+        i = numpy.arange(1, numpy.prod(shape) + 1, dtype=numpy.uint64)
+        z = numpy.uint64(seed) * numpy.uint64(0xD1342543DE82EF95) + i * numpy.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> numpy.uint64(30))) * numpy.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> numpy.uint64(27))) * numpy.uint64(0x94D049BB133111EB)
+        z = z ^ (z >> numpy.uint64(31))
+    x = (z >> numpy.uint64(32)).astype(numpy.uint32).view(numpy.int32).astype(numpy.float32) * numpy.float32(2**-31)
+    return torch.tensor(x.reshape(shape))
+
+
+lines = []
+
+
+def store(name, values):
+    lines.append(f"{name} {' '.join(f'{float(v):.9g}' for v in numpy.asarray(values).ravel())}\n")
+
+
+for features in 10, 7:
+    marian = MarianSinusoidalPositionalEmbedding(1024, features)
+    store(f"marian_{features}", marian.create_weight()[[0, 1, 2, 7, 100, 1023]])
+    paper = numpy.array([[(numpy.sin, numpy.cos)[j % 2](p / 10000 ** (2 * (j // 2) / features))
+                          for j in range(features)] for p in (0, 1, 2, 7, 100, 1000000)])
+    store(f"paper_{features}", paper)
+
+positions = torch.tensor([[0, 1, 2, 3, 57, 400]])
+x = numbers(1, 1, positions.shape[1], HEADS, DIM)
+config = LlamaConfig(hidden_size=HEADS * DIM, num_attention_heads=HEADS, max_position_embeddings=1024)
+cosine, sine = modeling_llama.LlamaRotaryEmbedding(config)(x, positions)
+turned, _ = modeling_llama.apply_rotary_pos_emb(x.transpose(1, 2), x.transpose(1, 2), cosine, sine)
+store("llama", turned.transpose(1, 2))
+table = modeling_gptj.create_sinusoidal_positions(1024, DIM)[positions]
+sine, cosine = torch.split(table, DIM // 2, dim=-1)
+store("gptj", modeling_gptj.apply_rotary_pos_emb(x, sine, cosine))
+pathlib.Path(__file__).with_name("positions.txt").write_text("".join(lines))
