@@ -1,27 +1,37 @@
-/* A tokenizer: what of the text is a token by itself, how the rest is cut, what is put around it. */
+/* A tokenizer: what all kinds have, and what each does its own way. */
 #ifndef ATT_TOKENIZER_H
 #define ATT_TOKENIZER_H
 
 #include "attend_model.h"
-#include "text/bert_normalizer.h"
-#include "text/wordpiece.h"
 
 #define ATT_MAX_SPECIAL 16
 
-/* A token that is found in the text as it is written, before anything else: "[MASK]". */
-typedef struct att_added_token {
-    const char *text; /* in the vocabulary */
-    size_t bytes;
-    int32_t id;
-} att_added_token;
+/* Where the tokens of a text go, up to a limit. */
+typedef struct att_token_sink {
+    const att_tokenizer *t;
+    int64_t limit, capacity;
+    att_tokens tokens;
+    att_status status;
+    bool full; /* no further token has room */
+    bool cut;  /* one had none, or there was a failure: the rest of the text need not be looked at */
+} att_token_sink;
 
+/* Tokens of the text. */
+void att_token_sink_add(att_token_sink *sink, const int32_t *ids, int64_t n);
+/* What failed, and has its sentence, is what att_encode gives. */
+void att_token_sink_fail(att_token_sink *sink, att_status status);
+
+typedef struct att_tokenizer_kind {
+    void (*encode)(att_token_sink *sink, const char *text, size_t bytes);
+    const char *(*token)(const att_tokenizer *t, int32_t id);
+    void (*free)(att_tokenizer *t); /* all of it */
+} att_tokenizer_kind;
+
+/* The first member of each kind's own struct. */
 struct att_tokenizer {
     att_ctx *ctx;
-    att_vocabulary vocabulary;
-    att_bert_settings settings;
-    att_added_token *added; /* [n_added], sorted by their bytes */
-    int64_t n_added;
-    bool begins_added[256];           /* first bytes of added tokens */
+    const att_tokenizer_kind *kind;
+    int64_t size;                     /* ids are in [0, size) */
     int32_t special[ATT_MAX_SPECIAL]; /* [n_before + n_after]: [CLS] before the text, [SEP] after it */
     int64_t n_before, n_after;
 };

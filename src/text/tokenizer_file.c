@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/tokenizer.h"
+#include "text/bert_tokenizer.h"
 
 typedef struct reader {
     att_settings *settings;     /* has the first failure */
     const att_token_list *list; /* model.vocab */
-    att_tokenizer *t;
+    att_bert_tokenizer *t;
 } reader;
 
 /* Enters an object whose type must be this. */
@@ -149,24 +149,14 @@ static void read_model_settings(reader *r)
         att_settings_unsupported(s, "max_input_chars_per_word", "a whole number in [1, 1000]");
 }
 
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(((const att_added_token *)a)->text, ((const att_added_token *)b)->text);
-}
-
 static void read_added_tokens(reader *r, const json_t *added)
 {
     att_settings *s = r->settings;
-    att_tokenizer *t = r->t;
+    att_bert_tokenizer *t = r->t;
     att_vocabulary *v = &t->vocabulary;
     const size_t n = json_array_size(added);
-    if (s->status || n == 0)
-        return;
-    t->added = att_alloc(s->ctx, n, sizeof *t->added);
-    if (!t->added) {
-        s->status = ATT_ERR_MEMORY;
-        return;
-    }
+    if (!s->status)
+        s->status = att_added_tokens_init(&t->added, s->ctx, n);
     for (size_t i = 0; !s->status && i < n; i++) {
         att_added_token a = read_added(s, json_array_get(added, i));
         const int32_t model_id = att_vocabulary_find(v, a.text, a.bytes);
@@ -175,12 +165,11 @@ static void read_added_tokens(reader *r, const json_t *added)
         else if (model_id != ATT_NO_TOKEN && model_id != a.id)
             att_settings_fail(s, ATT_ERR_FORMAT, "token \"%.80s\" has id %d in added_tokens but %d in the vocabulary",
                               a.text, a.id, model_id);
-        t->begins_added[(unsigned char)a.text[0]] = true;
         a.text = att_vocabulary_get(v, a.id);
-        t->added[t->n_added++] = a;
+        if (!s->status)
+            att_added_tokens_add(&t->added, a);
     }
-    if (!s->status)
-        qsort(t->added, (size_t)t->n_added, sizeof *t->added, by_text);
+    att_added_tokens_sort(&t->added);
 }
 
 static void read_model(reader *r)
@@ -202,9 +191,9 @@ static void read_model(reader *r)
 static void add_special(reader *r, const json_t *id_value, const char *whose, bool after)
 {
     att_settings *s = r->settings;
-    att_tokenizer *t = r->t;
+    att_tokenizer *t = &r->t->base;
     const int32_t id = read_id(s, "post_processor", whose, id_value);
-    if (!att_vocabulary_get(&t->vocabulary, id))
+    if (!att_vocabulary_get(&r->t->vocabulary, id))
         att_settings_fail(s, ATT_ERR_FORMAT, "post_processor has token \"%.80s\" with id %d, which no token has", whose,
                           id);
     if (t->n_before + t->n_after == ATT_MAX_SPECIAL)
@@ -310,18 +299,18 @@ static att_status check_config(att_ctx *ctx, const char *folder, const att_bert_
     return s.status;
 }
 
-static att_status read_tokenizer(att_settings *settings, const att_token_list *list, att_tokenizer **out)
+static att_status read_tokenizer(att_settings *settings, const att_token_list *list, att_bert_tokenizer **out)
 {
-    att_tokenizer *t = att_alloc(settings->ctx, 1, sizeof *t);
+    att_bert_tokenizer *t = att_bert_tokenizer_new(settings->ctx);
     if (!t)
         return ATT_ERR_MEMORY;
-    *t = (att_tokenizer){.ctx = settings->ctx, .vocabulary = {.ctx = settings->ctx}};
     reader r = {settings, list, t};
     read_model(&r);
     read_normalizer(&r);
     read_post_processor(&r);
+    t->base.size = t->vocabulary.size;
     if (settings->status)
-        att_tokenizer_free(t);
+        att_tokenizer_free(&t->base);
     else
         *out = t;
     return settings->status;
@@ -345,16 +334,19 @@ att_status att_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **
     att_text_file f;
     att_token_list list = {.ctx = ctx};
     att_settings settings = {.ctx = ctx};
+    att_bert_tokenizer *t = NULL;
     if (!folder || !out)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "att_tokenizer_open: %s is NULL", folder ? "out" : "folder");
     *out = NULL;
     att_status s = read_files(&f, ctx, folder, &list, &settings);
     if (!s)
-        s = read_tokenizer(&settings, &list, out);
-    if (!s && (s = check_config(ctx, folder, &(*out)->settings))) {
-        att_tokenizer_free(*out);
-        *out = NULL;
-    }
+        s = read_tokenizer(&settings, &list, &t);
+    if (!s)
+        s = check_config(ctx, folder, &t->settings);
+    if (!s)
+        *out = &t->base;
+    else if (t)
+        att_tokenizer_free(&t->base);
     att_settings_close(&settings);
     att_token_list_free(&list);
     att_text_file_free(&f);

@@ -1,0 +1,74 @@
+#include "text/bert_tokenizer.h"
+
+typedef struct encoder {
+    const att_bert_tokenizer *t;
+    att_token_sink *sink;
+    att_words words;
+} encoder;
+
+static void add(encoder *e, const int32_t *ids, int64_t n)
+{
+    att_token_sink_add(e->sink, ids, n);
+    e->words.full = e->sink->full;
+    e->words.cut |= e->sink->cut;
+}
+
+static void on_word(void *user, const char *word, size_t bytes, bool too_long)
+{
+    encoder *e = user;
+    int32_t ids[4 * ATT_MAX_WORD];
+    int n = 1;
+    if (too_long)
+        ids[0] = e->t->vocabulary.unknown;
+    else
+        n = att_wordpiece(&e->t->vocabulary, word, bytes, ids);
+    add(e, ids, n);
+}
+
+static void encode(att_token_sink *sink, const char *text, size_t bytes)
+{
+    encoder e; /* not zeroed: its buffers are large */
+    e.t = (const att_bert_tokenizer *)sink->t;
+    e.sink = sink;
+    att_words *w = &e.words;
+    att_words_init(w, &e.t->settings, on_word, &e);
+    w->full = sink->full;
+    const unsigned char *s = (const unsigned char *)text;
+    size_t i = 0;
+    while (!w->cut && (i += att_words_run(w, s + i, bytes - i, e.t->added.begins)) < bytes && !w->cut) {
+        const att_added_token *a = att_added_tokens_find(&e.t->added, text + i, bytes - i);
+        if (!a) {
+            i += att_words_take(w, s + i, bytes - i);
+            continue;
+        }
+        att_words_end(w);
+        if (!w->cut)
+            add(&e, &a->id, 1);
+        i += a->bytes;
+    }
+    if (!w->cut)
+        att_words_end(w);
+    sink->cut |= w->cut; /* there was a further word, though none of its tokens came */
+}
+
+static const char *token(const att_tokenizer *base, int32_t id)
+{
+    return att_vocabulary_get(&((const att_bert_tokenizer *)base)->vocabulary, id);
+}
+
+static void free_all(att_tokenizer *base)
+{
+    att_bert_tokenizer *t = (att_bert_tokenizer *)base;
+    att_vocabulary_free(&t->vocabulary);
+    att_added_tokens_free(&t->added);
+    att_free(base->ctx, t);
+}
+
+att_bert_tokenizer *att_bert_tokenizer_new(att_ctx *ctx)
+{
+    static const att_tokenizer_kind kind = {encode, token, free_all};
+    att_bert_tokenizer *t = att_alloc(ctx, 1, sizeof *t);
+    if (t)
+        *t = (att_bert_tokenizer){.base = {.ctx = ctx, .kind = &kind}, .vocabulary.ctx = ctx, .added.ctx = ctx};
+    return t;
+}

@@ -1,0 +1,20 @@
+/* BERT's tokenizer: BertNormalizer, then WordPiece. */
+#ifndef ATT_BERT_TOKENIZER_H
+#define ATT_BERT_TOKENIZER_H
+
+#include "text/added_tokens.h"
+#include "text/bert_normalizer.h"
+#include "text/tokenizer.h"
+#include "text/wordpiece.h"
+
+typedef struct att_bert_tokenizer {
+    att_tokenizer base;
+    att_vocabulary vocabulary;
+    att_bert_settings settings;
+    att_added_tokens added; /* their texts are in the vocabulary */
+} att_bert_tokenizer;
+
+/* An empty one, to be filled (tokenizer_file.c); NULL: no memory. */
+att_bert_tokenizer *att_bert_tokenizer_new(att_ctx *ctx);
+
+#endif
