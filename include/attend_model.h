@@ -42,10 +42,12 @@ ATT_API att_status att_safetensors_from_memory(att_ctx *ctx, const char *label, 
 
 typedef struct att_tokenizer att_tokenizer;
 
-/* From a model's folder: tokenizer.json, else vocab.txt with tokenizer_config.json (and special_tokens_map.json).
- * WordPiece with BertNormalizer and BertPreTokenizer; any other type or setting is an error that names it. Truncation
- * and padding in tokenizer.json are not used: att_encode_options.max_tokens is. */
-ATT_API att_status att_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **out);
+/* From a model's folder or a tokenizer's file; any type or setting but these is an error that names it:
+ *   a folder with tokenizer.json, or vocab.txt and tokenizer_config.json (and special_tokens_map.json): WordPiece with
+ *     BertNormalizer and BertPreTokenizer. Truncation and padding in tokenizer.json are not used:
+ *     att_encode_options.max_tokens is.
+ *   a file: a SentencePiece model (.spm, .model), unigram or BPE (Kudo, Richardson 2018). */
+ATT_API att_status att_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **out);
 ATT_API void att_tokenizer_free(att_tokenizer *t);
 ATT_API int64_t att_tokenizer_size(const att_tokenizer *t);                  /* ids are in [0, size) */
 ATT_API const char *att_tokenizer_token(const att_tokenizer *t, int32_t id); /* "##ing", UTF-8; NULL if there is none */
@@ -62,13 +64,27 @@ typedef struct att_tokens {
     bool truncated; /* max_tokens cut something off */
 } att_tokens;
 
-/* text[bytes] to ids, the same as those of the `tokenizers` package. Any bytes and any length will do: each maximal
- * invalid subpart of UTF-8 reads as one U+FFFD, zero bytes are characters, time is linear, and where max_tokens cuts,
- * the rest is not looked at. Special tokens typed in the text ("[MASK]") are found. An empty text has the special
- * tokens alone. opt NULL = defaults. Errors: max_tokens negative or less than the special tokens; memory. */
+/* text[bytes] to ids. Any bytes will do, zero bytes are characters, and an empty text has the special tokens alone.
+ *   WordPiece: the ids of the `tokenizers` package. Each maximal invalid subpart of UTF-8 reads as one U+FFFD, time is
+ *     linear, and where max_tokens cuts, the rest is not looked at. Special tokens typed in the text ("[MASK]") are
+ *     found.
+ *   SentencePiece: the ids of the `sentencepiece` package, which has no special tokens around a text. Each byte that is
+ *     not UTF-8 reads as one U+FFFD; time for n bytes is n (unigram) or n log n (BPE), memory n.
+ * opt NULL = defaults. Errors: max_tokens negative or less than the special tokens; memory; with BPE a word of more
+ * than 2 GiB. */
 ATT_API att_status att_encode(const att_tokenizer *t, const char *text, size_t bytes, const att_encode_options *opt,
                               att_tokens *out);
 ATT_API void att_tokens_free(const att_tokenizer *t, att_tokens *tokens);
+
+typedef struct att_text {
+    char *text; /* [bytes], and a zero byte behind; att_text_free frees it */
+    size_t bytes;
+} att_text;
+
+/* ids [n] back to text, in UTF-8; special tokens give nothing. SentencePiece: that of the `sentencepiece` package.
+ * Errors: an id that is not in [0, size); WordPiece, which forgets case and spaces; memory. */
+ATT_API att_status att_detokenize(const att_tokenizer *t, const int32_t *ids, int64_t n, att_text *out);
+ATT_API void att_text_free(const att_tokenizer *t, att_text *text);
 
 /* ---- 3 BERT ------------------------------------------------------------- */
 

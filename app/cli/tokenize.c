@@ -12,7 +12,8 @@ static const char *model_name;
 static bool json, no_truncate, no_special;
 
 static const cli_option options[] = {
-    CLI_MODEL(&model_name),
+    {"model", 'm', "MODEL", .text = &model_name, .required = true, .env = "ATTEND_MODEL",
+     .help = "a model's folder, its name in the models folder, or a SentencePiece file (.spm)"},
     {"json", 0, NULL, .flag = &json, .help = "print an array of ids a line"},
     {"no-truncate", 0, NULL, .flag = &no_truncate, .help = "do not cut where the model does"},
     {"no-special", 0, NULL, .flag = &no_special, .help = "without the tokens that the model adds, as [CLS] and [SEP]"},
@@ -34,17 +35,17 @@ static void print(const att_tokenizer *t, const att_tokens *tokens)
 
 static int run(int n, char **arguments)
 {
-    cli_model m = {0};
+    cli_tokenizer m = {0};
     cli_lines in = {.fd = -1};
     cli_output out = {0};
     int code = cli_lines_open(&in, n, arguments);
     if (!code)
-        code = cli_model_open(&m, model_name, 1);
+        code = cli_tokenizer_open(&m, model_name);
     if (!code)
         code = cli_output_open(&out, NULL);
-    const att_tokenizer *t = code ? NULL : att_sentence_tokenizer(m.sentence);
+    const att_tokenizer *t = m.tokenizer;
     const att_encode_options *limit =
-        ATT_OPTIONS(att_encode_options, .no_special = no_special, .max_tokens = no_truncate ? 0 : m.info.max_tokens);
+        ATT_OPTIONS(att_encode_options, .no_special = no_special, .max_tokens = no_truncate ? 0 : m.max_tokens);
     while (!code) {
         code = cli_lines_next(&in, BLOCK);
         if (code || in.count == 0)
@@ -62,7 +63,7 @@ static int run(int n, char **arguments)
             code = cli_output_flush(&out);
     }
     code = cli_output_close(&out, code);
-    cli_model_close(&m);
+    cli_tokenizer_close(&m);
     cli_lines_close(&in);
     return code;
 }
@@ -73,8 +74,10 @@ const cli_command cli_tokenize = {
     .arguments = "[FILE...]",
     .max_arguments = -1,
     .details = "Reads lines from the files, or from standard input (also as \"-\"), and prints\n"
-               "the tokens of each, a space between them; \"##\" continues a word.",
-    .examples = "echo 'Hello shiny sun!' | attend tokenize -m all-MiniLM-L6-v2",
+               "the tokens of each, a space between them. \"##\" continues a word (WordPiece);\n"
+               "\"\u2581\" begins one (SentencePiece).",
+    .examples = "echo 'Hello shiny sun!' | attend tokenize -m all-MiniLM-L6-v2\n"
+                "attend tokenize -m source.spm --json < sentences.txt",
     .options = options,
     .run = run,
 };

@@ -2,6 +2,7 @@
 """Writes the seeds of the fuzz targets beside itself: python3 fuzz/corpus/make.py"""
 import json
 import pathlib
+import struct
 
 HERE = pathlib.Path(__file__).parent
 SEPARATOR = b"\x1e"  # between the files of one input
@@ -111,3 +112,47 @@ write("tokenizer", "processing", sections("B\u00c9 [SEP]", dict(
 write("tokenizer", "txt", sections(TEXT, "", {"do_lower_case": False, "additional_special_tokens": ["hello"],
                                               "mask_token": {"content": "[MASK]"}, "never_split": None},
                                    "\n".join(TOKENS) + "\n", {"unk_token": "[UNK]"}))
+
+# ---- sentencepiece: a text, alone or with the model to read it with
+
+
+def varint(n):
+    return bytes([n & 0x7F | 0x80]) + varint(n >> 7) if n > 0x7F else bytes([n])
+
+
+def field(number, value):
+    if isinstance(value, float):
+        return varint(number << 3 | 5) + struct.pack("<f", value)
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    value = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def piece(text, score=0.0, kind=1):
+    return field(1, field(1, text) + field(2, score) + field(3, kind))
+
+
+def charsmap():
+    """Two rules: "x" becomes "a", "xy" becomes nothing."""
+    units, x, y = [0] * 512, 256 ^ ord("x"), 258 ^ ord("y")
+    units[0] = 256 << 10
+    units[x] = (x ^ 258) << 10 | 1 << 8 | ord("x")
+    units[258] = 1 << 31
+    units[y] = (y ^ 129) << 10 | 1 << 8 | ord("y")
+    units[129] = 1 << 31 | 2
+    return struct.pack("<513I", 2048, *units) + b"a\0\0"
+
+
+PIECES = piece("<unk>", kind=2) + piece("</s>", kind=3) + b"".join(
+    piece(t, -1.0 - i) for i, t in enumerate(["a", "b", "ab", "\u2581a", "\u2581", "\u65e5", "aba", "l", "e"])
+) + piece("[MASK]", kind=4)
+BYTES = b"".join(piece(f"<0x{i:02X}>", kind=6) for i in range(256)) + field(2, field(35, 1))
+
+write("sentencepiece", "text", TEXT.encode())
+write("sentencepiece", "bytes", b"a\x00b\xff\xc3\x28\xe2\x82 \xed\xa0\x80\xf0\x9f\x98\x80 [MASK]  aba\xe2\x96\x81")
+for number, name in enumerate(["unigram", "bpe", "word", "char"], 1):
+    write("sentencepiece", name, sections(TEXT, PIECES + field(2, field(3, number))))
+write("sentencepiece", "fallback", sections(TEXT, PIECES + BYTES + field(2, field(3, 2))))
+write("sentencepiece", "charsmap", sections("axy xab", PIECES + field(3, field(2, charsmap()) + field(4, 0))))
+write("sentencepiece", "spaces", sections("  a  b ", PIECES + field(3, field(3, 0) + field(5, 0)) + field(2, field(24, 1))))

@@ -37,23 +37,35 @@ static att_status read_file(att_text_file *f, int fd)
     return read_text(f, fd, (size_t)st.st_size);
 }
 
-att_status att_text_file_read(att_text_file *f, att_ctx *ctx, const char *folder, const char *name, bool required)
+/* f->path is set. */
+static att_status open_and_read(att_text_file *f, bool required)
 {
-    f->ctx = ctx;
-    f->text = NULL;
-    f->bytes = 0;
-    if (snprintf(f->path, sizeof f->path, "%s/%s", folder, name) >= (int)sizeof f->path)
-        return att_fail(ctx, ATT_ERR_IO, "the path of %s is longer than %zu bytes", name, sizeof f->path - 1);
     const int fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for who fills a pipe */
     if (fd < 0 && !required && (errno == ENOENT || errno == ENOTDIR))
         return ATT_OK;
     if (fd < 0)
-        return att_fail(ctx, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "%s: %s", f->path, strerror(errno));
+        return att_fail(f->ctx, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "%s: %s", f->path, strerror(errno));
     const att_status s = read_file(f, fd);
     close(fd);
     if (s)
         att_text_file_free(f);
     return s;
+}
+
+att_status att_text_file_open(att_text_file *f, att_ctx *ctx, const char *path, bool required)
+{
+    *f = (att_text_file){.ctx = ctx};
+    if (snprintf(f->path, sizeof f->path, "%s", path) >= (int)sizeof f->path)
+        return att_fail(ctx, ATT_ERR_IO, "the path %.80s... is longer than %zu bytes", path, sizeof f->path - 1);
+    return open_and_read(f, required);
+}
+
+att_status att_text_file_read(att_text_file *f, att_ctx *ctx, const char *folder, const char *name, bool required)
+{
+    *f = (att_text_file){.ctx = ctx};
+    if (snprintf(f->path, sizeof f->path, "%s/%s", folder, name) >= (int)sizeof f->path)
+        return att_fail(ctx, ATT_ERR_IO, "the path of %s is longer than %zu bytes", name, sizeof f->path - 1);
+    return open_and_read(f, required);
 }
 
 void att_text_file_free(att_text_file *f)

@@ -13,7 +13,9 @@ typedef struct att_text_file {
     size_t bytes;
 } att_text_file;
 
-/* Reads FOLDER/NAME. Where it is not there: an error if required, else text is NULL. */
+/* Reads a file. Where it is not there: an error if required, else text is NULL. */
+att_status att_text_file_open(att_text_file *f, att_ctx *ctx, const char *path, bool required);
+/* The same for FOLDER/NAME. */
 att_status att_text_file_read(att_text_file *f, att_ctx *ctx, const char *folder, const char *name, bool required);
 void att_text_file_free(att_text_file *f);
 

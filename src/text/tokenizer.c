@@ -1,6 +1,17 @@
 #include "text/tokenizer.h"
 
 #include <string.h>
+#include <sys/stat.h>
+
+att_status att_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **out)
+{
+    if (!path || !out)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_tokenizer_open: %s is NULL", path ? "out" : "path");
+    *out = NULL;
+    struct stat st;
+    const bool is_file = stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+    return is_file ? att_sentencepiece_tokenizer_open(ctx, path, out) : att_bert_tokenizer_open(ctx, path, out);
+}
 
 void att_tokenizer_free(att_tokenizer *t)
 {
@@ -98,4 +109,32 @@ void att_tokens_free(const att_tokenizer *t, att_tokens *tokens)
 {
     att_free(t->ctx, tokens->ids);
     *tokens = (att_tokens){0};
+}
+
+/* ---- decoding */
+
+att_status att_detokenize(const att_tokenizer *t, const int32_t *ids, int64_t n, att_text *out)
+{
+    *out = (att_text){0};
+    if (!t->kind->decode)
+        return att_fail(t->ctx, ATT_ERR_UNSUPPORTED, "att_detokenize: this tokenizer does not keep what its text was");
+    for (int64_t i = 0; i < n; i++)
+        if (ids[i] < 0 || ids[i] >= t->size)
+            return att_fail(t->ctx, ATT_ERR_ARGUMENT, "att_detokenize: ids[%lld] is %d, not in [0, %lld)", (long long)i,
+                            ids[i], (long long)t->size);
+    att_bytes text = {.ctx = t->ctx};
+    t->kind->decode(t, ids, n, &text);
+    att_bytes_add(&text, "", 1);
+    if (text.status) {
+        att_bytes_free(&text);
+        return ATT_ERR_MEMORY;
+    }
+    *out = (att_text){text.data, text.count - 1};
+    return ATT_OK;
+}
+
+void att_text_free(const att_tokenizer *t, att_text *text)
+{
+    att_free(t->ctx, text->text);
+    *text = (att_text){0};
 }

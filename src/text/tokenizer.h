@@ -3,6 +3,7 @@
 #define ATT_TOKENIZER_H
 
 #include "attend_model.h"
+#include "io/bytes.h"
 
 #define ATT_MAX_SPECIAL 16
 
@@ -23,6 +24,7 @@ void att_token_sink_fail(att_token_sink *sink, att_status status);
 
 typedef struct att_tokenizer_kind {
     void (*encode)(att_token_sink *sink, const char *text, size_t bytes);
+    void (*decode)(const att_tokenizer *t, const int32_t *ids, int64_t n, att_bytes *text); /* or NULL: it cannot */
     const char *(*token)(const att_tokenizer *t, int32_t id);
     void (*free)(att_tokenizer *t); /* all of it */
 } att_tokenizer_kind;
@@ -35,5 +37,9 @@ struct att_tokenizer {
     int32_t special[ATT_MAX_SPECIAL]; /* [n_before + n_after]: [CLS] before the text, [SEP] after it */
     int64_t n_before, n_after;
 };
+
+/* The kinds; *out is NULL where they fail. */
+att_status att_bert_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **out);
+att_status att_sentencepiece_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **out);
 
 #endif

@@ -329,15 +329,12 @@ static att_status read_files(att_text_file *f, att_ctx *ctx, const char *folder,
     return att_fail(ctx, ATT_ERR_IO, "%s: there is neither tokenizer.json nor vocab.txt", folder);
 }
 
-att_status att_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **out)
+att_status att_bert_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **out)
 {
     att_text_file f;
     att_token_list list = {.ctx = ctx};
     att_settings settings = {.ctx = ctx};
     att_bert_tokenizer *t = NULL;
-    if (!folder || !out)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_tokenizer_open: %s is NULL", folder ? "out" : "folder");
-    *out = NULL;
     att_status s = read_files(&f, ctx, folder, &list, &settings);
     if (!s)
         s = read_tokenizer(&settings, &list, &t);

@@ -1,4 +1,4 @@
-/* The lines that tests/golden/make_tokens.py makes, made again, and its hashes. Tests run in the repository's root. */
+/* The lines that tests/golden/text_lines.py makes, made again, and its hashes. Tests run in the repository's root. */
 #ifndef TEXT_LINES_H
 #define TEXT_LINES_H
 

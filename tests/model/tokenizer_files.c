@@ -231,7 +231,7 @@ static void a_folder_without_a_tokenizer_gives_a_sentence_that_names_it(void **s
     check_says(ctx, "/nowhere");
     char path[MAX_FILE_NAME];
     assert_int_equal(att_tokenizer_open(ctx, NULL, &t), ATT_ERR_ARGUMENT);
-    assert_string_equal(att_error(ctx), "att_tokenizer_open: folder is NULL");
+    assert_string_equal(att_error(ctx), "att_tokenizer_open: path is NULL");
     snprintf(path, sizeof path, "%s/tokenizer.json", folder.path);
     assert_int_equal(mkdir(path, 0700), 0);
     expect_failure(&(bad_file){"a folder", ATT_ERR_IO, {"tokenizer.json", "is not a file"}});

@@ -102,6 +102,18 @@ typedef struct cli_model {
 } cli_model;
 int cli_model_open(cli_model *m, const char *name, int64_t threads);
 void cli_model_close(cli_model *m);
+
+/* A tokenizer: of a model as above, of a folder that has but a tokenizer, or of a file (SentencePiece). */
+typedef struct cli_tokenizer {
+    att_ctx *ctx;
+    const att_tokenizer *tokenizer;
+    int64_t max_tokens; /* that the model takes; 0: no limit */
+    cli_model model;
+    att_tokenizer *own; /* of no model */
+} cli_tokenizer;
+int cli_tokenizer_open(cli_tokenizer *t, const char *name);
+void cli_tokenizer_close(cli_tokenizer *t);
+
 /* $ATTEND_MODELS, else $XDG_DATA_HOME/attend/models, else ~/.local/share/attend/models; malloc'd, NULL: no memory. */
 char *cli_models_folder(void);
 /* Calls each(arg, name) for the models in the folder, in alphabetical order. */

@@ -110,3 +110,51 @@ void cli_model_close(cli_model *m)
     m->sentence = NULL;
     m->ctx = NULL;
 }
+
+/* ---- Tokenizers -------------------------------------------------------------- */
+
+static bool is_file(const char *folder, const char *name)
+{
+    char path[4096];
+    struct stat s;
+    snprintf(path, sizeof path, "%s%s", folder, name);
+    return stat(path, &s) == 0 && !S_ISDIR(s.st_mode);
+}
+
+int cli_tokenizer_open(cli_tokenizer *t, const char *name)
+{
+    char *path = NULL;
+    *t = (cli_tokenizer){0};
+    int code = CLI_DONE;
+    if (is_file(name, ""))
+        path = strdup(name);
+    else
+        code = find(name, &path);
+    if (!code && !path)
+        code = cli_fail_memory();
+    if (!code && is_file(path, "/modules.json")) { /* sentence-transformers: it says how long texts may be */
+        code = cli_model_open(&t->model, name, 1);
+        t->ctx = t->model.ctx;
+        t->tokenizer = code ? NULL : att_sentence_tokenizer(t->model.sentence);
+        t->max_tokens = t->model.info.max_tokens;
+    } else if (!code) {
+        code = cli_open(&t->ctx, 1);
+        if (!code)
+            code = cli_status(t->ctx, att_tokenizer_open(t->ctx, path, &t->own));
+        t->tokenizer = t->own;
+    }
+    free(path);
+    if (code)
+        cli_tokenizer_close(t);
+    return code;
+}
+
+void cli_tokenizer_close(cli_tokenizer *t)
+{
+    const bool of_model = t->model.sentence != NULL;
+    att_tokenizer_free(t->own);
+    cli_model_close(&t->model);
+    if (!of_model)
+        att_close(t->ctx);
+    *t = (cli_tokenizer){0};
+}

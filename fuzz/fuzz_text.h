@@ -1,0 +1,46 @@
+/* What must hold of any text and any tokenizer. */
+#ifndef FUZZ_TEXT_H
+#define FUZZ_TEXT_H
+
+#include "fuzz.h"
+
+static inline att_tokens fuzz_encode(const att_tokenizer *t, fuzz_section text, int64_t max_tokens, bool no_special)
+{
+    att_tokens tokens;
+    const att_status s =
+        att_encode(t, (const char *)text.data, text.size,
+                   ATT_OPTIONS(att_encode_options, .max_tokens = max_tokens, .no_special = no_special), &tokens);
+    fuzz_check(!s, "a text is refused");
+    for (int64_t i = 0; i < tokens.count; i++)
+        fuzz_check(tokens.ids[i] >= 0 && tokens.ids[i] < att_tokenizer_size(t) &&
+                       att_tokenizer_token(t, tokens.ids[i]) != NULL,
+                   "an id that no token has");
+    return tokens;
+}
+
+/* Tokens of the text are cut to a limit, and are otherwise those without one; special ones stay around them. */
+static inline void fuzz_check_text(const att_tokenizer *t, fuzz_section text)
+{
+    att_tokens bare = fuzz_encode(t, text, 0, true), all = fuzz_encode(t, text, 0, false);
+    const int64_t special = all.count - bare.count;
+    fuzz_check(special >= 0 && !bare.truncated && !all.truncated, "cut without a limit");
+    for (int64_t room = 0; room <= 8; room = 2 * room + 1) {
+        const int64_t kept = bare.count < room ? bare.count : room;
+        if (special + room > 0) {
+            att_tokens cut = fuzz_encode(t, text, special + room, false);
+            fuzz_check(cut.count == special + kept, "not cut to the limit");
+            fuzz_check(cut.truncated == (bare.count > room), "truncated is wrong");
+            att_tokens_free(t, &cut);
+        }
+        if (room > 0) {
+            att_tokens cut = fuzz_encode(t, text, room, true);
+            fuzz_check(cut.count == kept && !memcmp(cut.ids, bare.ids, (size_t)kept * sizeof *cut.ids),
+                       "cut tokens are others");
+            att_tokens_free(t, &cut);
+        }
+    }
+    att_tokens_free(t, &bare);
+    att_tokens_free(t, &all);
+}
+
+#endif

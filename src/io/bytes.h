@@ -1,0 +1,23 @@
+/* Bytes that grow. After the first failure nothing is added, so that writing has no checks. */
+#ifndef ATT_IO_BYTES_H
+#define ATT_IO_BYTES_H
+
+#include "attend.h"
+
+/* Bytes of someone else's. */
+typedef struct att_slice {
+    const char *data;
+    size_t bytes;
+} att_slice;
+
+typedef struct att_bytes {
+    att_ctx *ctx;
+    char *data; /* [count] */
+    size_t count, capacity;
+    att_status status;
+} att_bytes;
+
+void att_bytes_add(att_bytes *b, const void *data, size_t bytes);
+void att_bytes_free(att_bytes *b);
+
+#endif

@@ -1,0 +1,68 @@
+/* Pieces to text, as the `sentencepiece` package does it. */
+#include "text/sentencepiece.h"
+
+#include <string.h>
+
+#include "text/utf8.h"
+
+att_piece_joiner att_piece_join(const att_sentencepiece *m, att_bytes *text)
+{
+    return (att_piece_joiner){.m = m, .text = text, .at_start = true};
+}
+
+/* Writes the characters that the pending bytes make, each that makes none as U+FFFD; `last`: none will follow. */
+static void write_pending(att_piece_joiner *j, bool last)
+{
+    while (j->n_pending > 0) {
+        uint32_t c;
+        size_t n = att_utf8_decode(j->pending, j->n_pending, &c);
+        const bool valid = c != ATT_REPLACEMENT || (n == 3 && j->pending[0] == 0xEF);
+        if (!valid && n == j->n_pending && !last && n < att_piece_char((const char *)j->pending, 4))
+            return; /* so far it is the beginning of one */
+        if (valid)
+            att_bytes_add(j->text, j->pending, n);
+        else
+            att_bytes_add(j->text, "\xEF\xBF\xBD", 3);
+        n = valid ? n : 1;
+        j->n_pending -= n;
+        memmove(j->pending, j->pending + n, j->n_pending);
+    }
+}
+
+/* Marks become spaces. */
+static void add_marked(att_piece_joiner *j, const char *s, size_t bytes)
+{
+    static const char mark[] = ATT_WORD_MARK;
+    for (size_t i = 0; i < bytes;) {
+        const bool is_mark = i + 3 <= bytes && memcmp(s + i, mark, 3) == 0;
+        att_bytes_add(j->text, is_mark ? " " : s + i, 1);
+        i += is_mark ? 3 : 1;
+    }
+}
+
+void att_piece_join_next(att_piece_joiner *j, int32_t id)
+{
+    const att_sentencepiece *m = j->m;
+    const att_piece *p = &m->piece[id];
+    if (p->type == ATT_PIECE_BYTE) {
+        j->pending[j->n_pending++] = att_piece_byte(p);
+        write_pending(j, false);
+        return;
+    }
+    write_pending(j, true);
+    if (j->took_mark || j->text->count > 0)
+        j->at_start = false;
+    j->took_mark = false;
+    if (p->type == ATT_PIECE_UNKNOWN)
+        att_bytes_add(j->text, m->unknown_text, strlen(m->unknown_text));
+    if (p->type == ATT_PIECE_UNKNOWN || p->type == ATT_PIECE_CONTROL)
+        return;
+    size_t skip = 0;
+    if (j->at_start && (m->add_prefix || m->remove_spaces) && strncmp(p->text, ATT_WORD_MARK, 3) == 0) {
+        skip = 3;
+        j->took_mark = !m->remove_spaces; /* else each at the start goes */
+    }
+    add_marked(j, p->text + skip, p->bytes - skip);
+}
+
+void att_piece_join_end(att_piece_joiner *j) { write_pending(j, true); }

@@ -1,0 +1,142 @@
+/* Byte-pair encoding (Sennrich et al. 2016): of all neighbours that make a piece together, those of the best score are
+ * merged, of equal ones the leftmost; and so on until none are left. A heap has the candidates; one of which a part has
+ * been merged meanwhile has another length, and is dropped when it comes up. */
+#include "text/sentencepiece.h"
+
+/* A part of the text: a character at first. */
+typedef struct part {
+    int32_t begin, bytes;  /* bytes 0: it was merged into the one before */
+    int32_t before, after; /* parts, or -1 */
+    uint32_t node;         /* of the trie, which it leads to; 0: no piece begins so */
+    bool fixed;            /* the user's: not merged */
+} part;
+
+typedef struct candidate {
+    float score;
+    int32_t left, right; /* parts */
+    int32_t bytes;       /* of both */
+    uint32_t node;
+} candidate;
+
+typedef struct merger {
+    const att_sentencepiece *m;
+    const char *s;
+    part *part;      /* [as many as bytes] */
+    candidate *heap; /* [three times as many]: a merge makes two new ones, and there are fewer merges than parts */
+    size_t n_heap;
+} merger;
+
+static bool better(const candidate *a, const candidate *b)
+{
+    return a->score > b->score || (a->score == b->score && a->left < b->left);
+}
+
+static void push(merger *g, candidate c)
+{
+    size_t at = g->n_heap++;
+    for (; at > 0 && better(&c, &g->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        g->heap[at] = g->heap[(at - 1) / 2];
+    g->heap[at] = c;
+}
+
+static candidate pop(merger *g)
+{
+    const candidate top = g->heap[0], last = g->heap[--g->n_heap];
+    size_t at = 0;
+    for (size_t child; (child = 2 * at + 1) < g->n_heap; at = child) {
+        if (child + 1 < g->n_heap && better(&g->heap[child + 1], &g->heap[child]))
+            child++;
+        if (!better(&g->heap[child], &last))
+            break;
+        g->heap[at] = g->heap[child];
+    }
+    g->heap[at] = last;
+    return top;
+}
+
+static void consider(merger *g, int32_t left, int32_t right)
+{
+    if (left < 0 || right < 0 || g->part[left].fixed || g->part[right].fixed || g->part[left].node == 0)
+        return;
+    const att_trie *trie = &g->m->trie;
+    const part r = g->part[right];
+    uint32_t node = g->part[left].node;
+    for (int32_t i = 0; i < r.bytes; i++)
+        if ((node = att_trie_step(trie, node, g->s[r.begin + i])) == 0)
+            return;
+    if (trie->node[node].id != ATT_NO_ID)
+        push(g, (candidate){g->m->piece[trie->node[node].id].score, left, right, g->part[left].bytes + r.bytes, node});
+}
+
+/* Characters, and what is the user's; returns how many. */
+static int32_t split(merger *g, const char *s, size_t bytes)
+{
+    int32_t n = 0;
+    for (size_t at = 0; at < bytes; n++) {
+        const size_t user = att_piece_user(g->m, s + at, bytes - at);
+        const size_t length = user ? user : att_piece_char(s + at, bytes - at);
+        uint32_t node = 0;
+        for (size_t i = 0; i < length; i++)
+            if ((node = att_trie_step(&g->m->trie, node, s[at + i])) == 0)
+                break;
+        g->part[n] = (part){(int32_t)at, (int32_t)length, n - 1, n + 1, node, user > 0};
+        at += length;
+    }
+    g->part[n - 1].after = -1;
+    return n;
+}
+
+static void merge(merger *g, candidate c)
+{
+    part *left = &g->part[c.left], *right = &g->part[c.right];
+    if (right->bytes == 0 || left->bytes == 0 || left->bytes + right->bytes != c.bytes)
+        return;
+    left->bytes = c.bytes;
+    left->node = c.node;
+    left->after = right->after;
+    if (right->after >= 0)
+        g->part[right->after].before = c.left;
+    right->bytes = 0;
+    consider(g, left->before, c.left);
+    consider(g, c.left, left->after);
+}
+
+/* s[bytes], not empty */
+static void cut(merger *g, const char *s, size_t bytes, att_piece_taker *taker)
+{
+    g->s = s;
+    g->n_heap = 0;
+    const int32_t n = split(g, s, bytes);
+    for (int32_t i = 1; i < n; i++)
+        consider(g, i - 1, i);
+    while (g->n_heap > 0)
+        merge(g, pop(g));
+    for (int32_t i = 0; i >= 0 && !taker->enough; i = g->part[i].after) {
+        const part *p = &g->part[i];
+        const int32_t id = p->node ? g->m->trie.node[p->node].id : ATT_NO_ID;
+        att_piece_give(g->m, taker, id == ATT_NO_ID ? g->m->unknown : id, s + p->begin, (size_t)p->bytes);
+    }
+}
+
+att_status att_cut_bpe(const att_sentencepiece *m, const char *s, size_t bytes, att_piece_taker *taker)
+{
+    size_t most = m->words_apart ? 0 : bytes;
+    for (size_t at = 0, n; m->words_apart && at < bytes; at += n) {
+        n = att_piece_word(s + at, bytes - at);
+        most = n > most ? n : most;
+    }
+    if (most > INT32_MAX)
+        return att_fail(m->ctx, ATT_ERR_UNSUPPORTED, "a text of %zu bytes cannot be merged: more than %d", most,
+                        INT32_MAX);
+    merger g = {.m = m};
+    g.part = att_alloc(m->ctx, most, sizeof *g.part);
+    g.heap = att_alloc(m->ctx, 3 * most, sizeof *g.heap);
+    for (size_t at = 0, n; g.part && g.heap && at < bytes && !taker->enough; at += n) {
+        n = m->words_apart ? att_piece_word(s + at, bytes - at) : bytes;
+        cut(&g, s + at, n, taker);
+    }
+    const bool done = g.part && g.heap;
+    att_free(m->ctx, g.part);
+    att_free(m->ctx, g.heap);
+    return done ? ATT_OK : ATT_ERR_MEMORY;
+}

@@ -1,0 +1,193 @@
+/* Text to pieces: normalised, then cut. */
+#include "text/sentencepiece.h"
+
+#include <string.h>
+
+#include "text/utf8.h"
+
+size_t att_piece_char(const char *s, size_t bytes)
+{
+    const unsigned char lead = (unsigned char)*s;
+    const size_t length = lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+    return length < bytes ? length : bytes;
+}
+
+size_t att_piece_user(const att_sentencepiece *m, const char *s, size_t bytes)
+{
+    size_t longest = 0;
+    uint32_t node = 0;
+    for (size_t i = 0; m->has_user && i < bytes && (node = att_trie_step(&m->trie, node, s[i])) != 0; i++) {
+        const int32_t id = m->trie.node[node].id;
+        if (id != ATT_NO_ID && m->piece[id].type == ATT_PIECE_USER)
+            longest = i + 1;
+    }
+    return longest;
+}
+
+/* ---- normalising */
+
+static const char mark[] = ATT_WORD_MARK;
+
+typedef struct normalizer {
+    const att_sentencepiece *m;
+    att_bytes out;
+    bool after_space; /* another space goes */
+} normalizer;
+
+/* What the start of s[bytes], which is not empty, becomes: one of the user's pieces, the longest rule, else a
+ * character, each byte that is none as U+FFFD. Returns how many bytes that was. */
+static size_t take_prefix(const att_sentencepiece *m, const char *s, size_t bytes, att_slice *to)
+{
+    static const char replacement[] = "\xEF\xBF\xBD";
+    size_t n = att_piece_user(m, s, bytes);
+    *to = (att_slice){s, n};
+    if (n > 0)
+        return n;
+    const char *replaced;
+    n = att_charsmap_find(&m->charsmap, s, bytes, &replaced);
+    if (n > 0) {
+        *to = (att_slice){replaced, strlen(replaced)};
+        return n;
+    }
+    uint32_t c;
+    n = att_utf8_decode((const unsigned char *)s, bytes, &c);
+    const bool valid = c != ATT_REPLACEMENT || (n == 3 && memcmp(s, replacement, 3) == 0);
+    *to = valid ? (att_slice){s, n} : (att_slice){replacement, sizeof replacement - 1};
+    return valid ? n : 1;
+}
+
+static void add_space(normalizer *z)
+{
+    const char *space = z->m->escape_spaces ? mark : " ";
+    att_bytes_add(&z->out, space, strlen(space));
+}
+
+static void add(normalizer *z, att_slice text)
+{
+    if (z->after_space)
+        for (; text.bytes > 0 && *text.data == ' '; text.bytes--)
+            text.data++;
+    for (size_t i = 0; i < text.bytes; i++)
+        if (text.data[i] == ' ')
+            add_space(z);
+        else
+            att_bytes_add(&z->out, text.data + i, 1);
+    if (text.bytes > 0)
+        z->after_space = z->m->remove_spaces && text.data[text.bytes - 1] == ' ';
+}
+
+static void drop_last_spaces(normalizer *z)
+{
+    const char *space = z->m->escape_spaces ? mark : " ";
+    const size_t n = strlen(space);
+    while (z->out.count >= n && memcmp(z->out.data + z->out.count - n, space, n) == 0)
+        z->out.count -= n;
+}
+
+/* All of s[bytes] into z->out. */
+static void normalize(normalizer *z, const char *s, size_t bytes)
+{
+    const att_sentencepiece *m = z->m;
+    att_slice to;
+    size_t at = 0;
+    for (size_t n; m->remove_spaces && at < bytes; at += n) {
+        n = take_prefix(m, s + at, bytes - at, &to);
+        if (to.bytes != 1 || *to.data != ' ')
+            break;
+    }
+    if (at == bytes)
+        return;
+    if (m->add_prefix && !m->space_is_suffix)
+        add_space(z);
+    z->after_space = m->remove_spaces;
+    while (at < bytes && !z->out.status) {
+        at += take_prefix(m, s + at, bytes - at, &to);
+        add(z, to);
+    }
+    if (m->remove_spaces)
+        drop_last_spaces(z);
+    if (m->add_prefix && m->space_is_suffix)
+        add_space(z);
+}
+
+/* ---- cutting */
+
+static void flush_unknown(const att_sentencepiece *m, att_piece_taker *taker)
+{
+    if (taker->unknown_bytes > 0)
+        taker->take(taker->user, m->unknown, taker->unknown_begin, taker->unknown_bytes);
+    taker->unknown_bytes = 0;
+}
+
+void att_piece_give(const att_sentencepiece *m, att_piece_taker *taker, int32_t id, const char *s, size_t bytes)
+{
+    if (id != m->unknown) {
+        flush_unknown(m, taker);
+        taker->take(taker->user, id, s, bytes);
+    } else if (m->byte_fallback) {
+        for (size_t i = 0; i < bytes; i++) {
+            const int32_t byte = m->byte[(unsigned char)s[i]];
+            taker->take(taker->user, byte, m->piece[byte].text, m->piece[byte].bytes);
+        }
+    } else {
+        if (taker->unknown_bytes == 0)
+            taker->unknown_begin = s;
+        taker->unknown_bytes += bytes;
+    }
+}
+
+static void give_whole(const att_sentencepiece *m, att_piece_taker *taker, const char *s, size_t bytes)
+{
+    uint32_t node = 0;
+    for (size_t i = 0; i < bytes; i++)
+        if ((node = att_trie_step(&m->trie, node, s[i])) == 0)
+            break;
+    const int32_t id = node ? m->trie.node[node].id : ATT_NO_ID;
+    att_piece_give(m, taker, id == ATT_NO_ID ? m->unknown : id, s, bytes);
+}
+
+/* Words begin with the mark for a space. */
+static att_status cut_words(const att_sentencepiece *m, const char *s, size_t bytes, att_piece_taker *taker)
+{
+    for (size_t at = 0, n; at < bytes && !taker->enough; at += n) {
+        n = att_piece_word(s + at, bytes - at);
+        give_whole(m, taker, s + at, n);
+    }
+    return ATT_OK;
+}
+
+static att_status cut_characters(const att_sentencepiece *m, const char *s, size_t bytes, att_piece_taker *taker)
+{
+    for (size_t at = 0, n; at < bytes && !taker->enough; at += n) {
+        n = att_piece_user(m, s + at, bytes - at);
+        n = n ? n : att_piece_char(s + at, bytes - at);
+        give_whole(m, taker, s + at, n);
+    }
+    return ATT_OK;
+}
+
+size_t att_piece_word(const char *s, size_t bytes)
+{
+    for (size_t i = 1; i + sizeof mark - 1 <= bytes; i++)
+        if (memcmp(s + i, mark, sizeof mark - 1) == 0)
+            return i;
+    return bytes;
+}
+
+att_status att_sentencepiece_cut(const att_sentencepiece *m, const char *text, size_t bytes, att_piece_taker *taker)
+{
+    static att_piece_cutter *const cutters[] = {[ATT_PIECES_UNIGRAM] = att_cut_unigram,
+                                                [ATT_PIECES_BPE] = att_cut_bpe,
+                                                [ATT_PIECES_WORD] = cut_words,
+                                                [ATT_PIECES_CHAR] = cut_characters};
+    normalizer z = {.m = m, .out.ctx = m->ctx};
+    normalize(&z, text, bytes);
+    att_status s = z.out.status;
+    taker->unknown_bytes = 0;
+    if (!s && z.out.count > 0) {
+        s = cutters[m->model](m, z.out.data, z.out.count, taker);
+        flush_unknown(m, taker);
+    }
+    att_bytes_free(&z.out);
+    return s;
+}

@@ -1,0 +1,305 @@
+/* Reads a SentencePiece model, ModelProto in the terms of the `sentencepiece` package. */
+#include "text/sentencepiece.h"
+
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/utf8.h"
+
+typedef struct entry {
+    att_slice text; /* of the file */
+    float score;
+    int32_t type;
+} entry;
+
+/* What of the file is used. */
+typedef struct contents {
+    int32_t model;
+    bool space_is_suffix, byte_fallback, add_prefix, remove_spaces, escape_spaces;
+    att_slice unknown_text, charsmap, decoding_charsmap;
+    entry *entry; /* [count] */
+    size_t count, capacity, text_bytes;
+} contents;
+
+/* ---- from the file */
+
+static void add_entry(att_proto *p, contents *c, entry e)
+{
+    if (c->count == c->capacity) {
+        const size_t capacity = c->capacity ? 2 * c->capacity : 1 << 12;
+        entry *grown = att_alloc(p->ctx, capacity, sizeof *grown);
+        if (!grown) {
+            p->status = ATT_ERR_MEMORY;
+            return;
+        }
+        if (c->count > 0)
+            memcpy(grown, c->entry, c->count * sizeof *grown);
+        att_free(p->ctx, c->entry);
+        c->entry = grown;
+        c->capacity = capacity;
+    }
+    c->entry[c->count++] = e;
+    c->text_bytes += e.text.bytes + 1;
+}
+
+static void read_piece(att_proto *p, att_slice message, void *to)
+{
+    static const att_proto_field fields[] = {
+        {1, "pieces.piece", ATT_PROTO_BYTES, offsetof(entry, text), NULL},
+        {2, "pieces.score", ATT_PROTO_FLOAT, offsetof(entry, score), NULL},
+        {3, "pieces.type", ATT_PROTO_INT32, offsetof(entry, type), NULL},
+        {0},
+    };
+    contents *c = to;
+    entry e = {.text = {"", 0}, .type = ATT_PIECE_NORMAL};
+    att_proto_read(p, message, fields, &e);
+    if (p->status)
+        return;
+    const size_t n = c->count;
+    if (n == ATT_MAX_PIECES)
+        att_proto_fail(p, ATT_ERR_UNSUPPORTED, "\"pieces\" has more than %d", ATT_MAX_PIECES);
+    else if (e.text.bytes == 0)
+        att_proto_fail(p, ATT_ERR_FORMAT, "\"pieces\" %zu is empty", n);
+    else if (!att_utf8_valid(e.text.data, e.text.bytes) || memchr(e.text.data, 0, e.text.bytes))
+        att_proto_fail(p, ATT_ERR_FORMAT, "\"pieces\" %zu is not text in UTF-8", n);
+    else if (!isfinite(e.score))
+        att_proto_fail(p, ATT_ERR_FORMAT, "\"pieces.score\" of piece %zu is %g, not a finite number", n,
+                       (double)e.score);
+    else if (e.type < ATT_PIECE_NORMAL || e.type > ATT_PIECE_BYTE)
+        att_proto_fail(p, ATT_ERR_FORMAT, "\"pieces.type\" of piece %zu is %d, not in 1 to %d", n, e.type,
+                       ATT_PIECE_BYTE);
+    else
+        add_entry(p, c, e);
+}
+
+static void read_trainer(att_proto *p, att_slice message, void *to)
+{
+    static const att_proto_field fields[] = {
+        {3, "trainer_spec.model_type", ATT_PROTO_INT32, offsetof(contents, model), NULL},
+        {24, "trainer_spec.treat_whitespace_as_suffix", ATT_PROTO_BOOL, offsetof(contents, space_is_suffix), NULL},
+        {35, "trainer_spec.byte_fallback", ATT_PROTO_BOOL, offsetof(contents, byte_fallback), NULL},
+        {44, "trainer_spec.unk_surface", ATT_PROTO_BYTES, offsetof(contents, unknown_text), NULL},
+        {0},
+    };
+    att_proto_read(p, message, fields, to);
+}
+
+static void read_normalizer(att_proto *p, att_slice message, void *to)
+{
+    static const att_proto_field fields[] = {
+        {2, "normalizer_spec.precompiled_charsmap", ATT_PROTO_BYTES, offsetof(contents, charsmap), NULL},
+        {3, "normalizer_spec.add_dummy_prefix", ATT_PROTO_BOOL, offsetof(contents, add_prefix), NULL},
+        {4, "normalizer_spec.remove_extra_whitespaces", ATT_PROTO_BOOL, offsetof(contents, remove_spaces), NULL},
+        {5, "normalizer_spec.escape_whitespaces", ATT_PROTO_BOOL, offsetof(contents, escape_spaces), NULL},
+        {0},
+    };
+    att_proto_read(p, message, fields, to);
+}
+
+static void read_denormalizer(att_proto *p, att_slice message, void *to)
+{
+    static const att_proto_field fields[] = {
+        {2, "denormalizer_spec.precompiled_charsmap", ATT_PROTO_BYTES, offsetof(contents, decoding_charsmap), NULL},
+        {0}};
+    att_proto_read(p, message, fields, to);
+}
+
+static void read_contents(att_proto *p, att_slice file, contents *c)
+{
+    static const att_proto_field fields[] = {
+        {1, "pieces", ATT_PROTO_MESSAGE, 0, read_piece},
+        {2, "trainer_spec", ATT_PROTO_MESSAGE, 0, read_trainer},
+        {3, "normalizer_spec", ATT_PROTO_MESSAGE, 0, read_normalizer},
+        {5, "denormalizer_spec", ATT_PROTO_MESSAGE, 0, read_denormalizer},
+        {0},
+    };
+    att_proto_read(p, file, fields, c);
+    if (c->count == 0)
+        att_proto_fail(p, ATT_ERR_FORMAT, "has no \"pieces\": it is no SentencePiece model");
+    if (c->model < ATT_PIECES_UNIGRAM || c->model > ATT_PIECES_CHAR)
+        att_proto_fail(p, ATT_ERR_UNSUPPORTED,
+                       "\"trainer_spec.model_type\" is %d, which is not supported; 1 (unigram), 2 (BPE), 3 (word) and "
+                       "4 (char) are",
+                       c->model);
+    if (c->decoding_charsmap.bytes > 0)
+        att_proto_fail(p, ATT_ERR_UNSUPPORTED,
+                       "\"denormalizer_spec.precompiled_charsmap\" has %zu bytes; only an empty one is supported",
+                       c->decoding_charsmap.bytes);
+}
+
+/* ---- to the model */
+
+int att_piece_byte(const att_piece *p)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    if (p->bytes != 6 || memcmp(p->text, "<0x", 3) != 0 || p->text[5] != '>')
+        return -1;
+    const char *high = strchr(digits, p->text[3]), *low = strchr(digits, p->text[4]);
+    return high && low ? (int)(16 * (high - digits) + (low - digits)) : -1;
+}
+
+static void take_pieces(att_sentencepiece *m, att_proto *p, const contents *c)
+{
+    char *text = m->text;
+    for (size_t i = 0; i < c->count; i++) {
+        const entry *e = &c->entry[i];
+        m->piece[i] = (att_piece){text, e->text.bytes, e->score, e->type};
+        memcpy(text, e->text.data, e->text.bytes);
+        text[e->text.bytes] = 0;
+        text += e->text.bytes + 1;
+    }
+    m->size = (int64_t)c->count;
+    memcpy(text, c->unknown_text.data, c->unknown_text.bytes);
+    text[c->unknown_text.bytes] = 0;
+    m->unknown_text = text;
+    if (!att_utf8_valid(text, c->unknown_text.bytes))
+        att_proto_fail(p, ATT_ERR_FORMAT, "\"trainer_spec.unk_surface\" is not text in UTF-8");
+}
+
+/* Pieces of which there must be one: the unknown one, and one a byte. */
+static void find_special(att_sentencepiece *m, att_proto *p)
+{
+    for (int i = 0; i < 256; i++)
+        m->byte[i] = ATT_NO_ID;
+    m->unknown = ATT_NO_ID;
+    for (int32_t id = 0; id < m->size; id++) {
+        const att_piece *piece = &m->piece[id];
+        const int byte = piece->type == ATT_PIECE_BYTE ? att_piece_byte(piece) : 0;
+        if (byte < 0)
+            att_proto_fail(p, ATT_ERR_FORMAT, "\"pieces\" %d is of type BYTE but \"%.80s\", not as \"<0x0A>\"", id,
+                           piece->text);
+        if (piece->type == ATT_PIECE_BYTE && !m->byte_fallback)
+            att_proto_fail(p, ATT_ERR_FORMAT,
+                           "\"pieces\" %d is of type BYTE, but \"trainer_spec.byte_fallback\" is false", id);
+        if (piece->type == ATT_PIECE_UNKNOWN && m->unknown != ATT_NO_ID)
+            att_proto_fail(p, ATT_ERR_FORMAT, "\"pieces\" %d and %d are both of type UNKNOWN", m->unknown, id);
+        if (p->status)
+            return;
+        if (piece->type == ATT_PIECE_BYTE)
+            m->byte[byte] = id;
+        if (piece->type == ATT_PIECE_UNKNOWN)
+            m->unknown = id;
+    }
+    if (m->unknown == ATT_NO_ID)
+        att_proto_fail(p, ATT_ERR_FORMAT, "no piece is of type UNKNOWN");
+    for (int i = 0; m->byte_fallback && i < 256; i++)
+        if (m->byte[i] == ATT_NO_ID)
+            att_proto_fail(p, ATT_ERR_FORMAT,
+                           "\"trainer_spec.byte_fallback\" is true, but there is no piece \"<0x%02X>\"", i);
+}
+
+static void measure(att_sentencepiece *m, att_proto *p)
+{
+    static const char mark[] = ATT_WORD_MARK;
+    m->least = FLT_MAX;
+    m->words_apart = true;
+    for (int32_t id = 0; id < m->size; id++) {
+        const att_piece *piece = &m->piece[id];
+        m->has_user |= piece->type == ATT_PIECE_USER;
+        m->words_apart &= !strstr(piece->text + 1, mark);
+        if (piece->type == ATT_PIECE_NORMAL)
+            m->least = fminf(m->least, piece->score);
+        if (piece->type == ATT_PIECE_UNUSED && m->model != ATT_PIECES_UNIGRAM)
+            att_proto_fail(p, ATT_ERR_UNSUPPORTED,
+                           "\"pieces.type\" of piece %d is 5 (UNUSED), which is supported for "
+                           "\"trainer_spec.model_type\" 1 (unigram) only",
+                           id);
+    }
+}
+
+static int by_text(const void *a, const void *b)
+{
+    const att_trie_entry *x = a, *y = b;
+    const int order = strcmp(x->text, y->text);
+    return order ? order : (x->id > y->id) - (x->id < y->id);
+}
+
+/* Sorts pieces by their text, and keeps in `entries` those for the trie; none may be there twice. */
+static size_t sort_pieces(const att_sentencepiece *m, att_proto *p, att_trie_entry *entries)
+{
+    size_t n = 0, kept = 0;
+    for (int32_t id = 0; id < m->size; id++)
+        entries[n++] = (att_trie_entry){m->piece[id].text, m->piece[id].bytes, id};
+    qsort(entries, n, sizeof *entries, by_text);
+    for (size_t i = 1; i < n; i++)
+        if (strcmp(entries[i - 1].text, entries[i].text) == 0)
+            att_proto_fail(p, ATT_ERR_FORMAT, "\"pieces\" %d and %d are both \"%.80s\"", entries[i - 1].id,
+                           entries[i].id, entries[i].text);
+    for (size_t i = 0; i < n; i++)
+        if (m->piece[entries[i].id].type == ATT_PIECE_NORMAL || m->piece[entries[i].id].type == ATT_PIECE_USER)
+            entries[kept++] = entries[i];
+    return kept;
+}
+
+static void make_trie(att_sentencepiece *m, att_proto *p)
+{
+    if (p->status)
+        return;
+    att_trie_entry *entries = att_alloc(p->ctx, (size_t)m->size, sizeof *entries);
+    if (!entries) {
+        p->status = ATT_ERR_MEMORY;
+        return;
+    }
+    const size_t n = sort_pieces(m, p, entries);
+    if (!p->status)
+        p->status = att_trie_init(&m->trie, p->ctx, entries, n);
+    att_free(p->ctx, entries);
+}
+
+static void make_model(att_sentencepiece *m, att_proto *p, const contents *c)
+{
+    m->model = (att_piece_model)c->model;
+    m->add_prefix = c->add_prefix;
+    m->remove_spaces = c->remove_spaces;
+    m->escape_spaces = c->escape_spaces;
+    m->space_is_suffix = c->space_is_suffix;
+    m->byte_fallback = c->byte_fallback;
+    m->piece = att_alloc(p->ctx, c->count, sizeof *m->piece);
+    m->text = att_alloc(p->ctx, c->text_bytes + c->unknown_text.bytes + 1, 1);
+    if (!m->piece || !m->text) {
+        p->status = ATT_ERR_MEMORY;
+        return;
+    }
+    take_pieces(m, p, c);
+    if (!p->status)
+        find_special(m, p);
+    measure(m, p);
+    att_charsmap_read(&m->charsmap, p, c->charsmap);
+    make_trie(m, p);
+}
+
+att_status att_sentencepiece_open(att_sentencepiece *m, att_ctx *ctx, const char *path)
+{
+    static const char unknown_text[] = " \xE2\x81\x87 "; /* the format's default, as the values of c */
+    att_text_file f;
+    *m = (att_sentencepiece){.ctx = ctx, .charsmap.ctx = ctx, .trie.ctx = ctx};
+    const att_status s = att_text_file_open(&f, ctx, path, true);
+    if (s)
+        return s;
+    att_proto p = {.ctx = ctx, .path = f.path, .start = f.text};
+    contents c = {.model = ATT_PIECES_UNIGRAM,
+                  .add_prefix = true,
+                  .remove_spaces = true,
+                  .escape_spaces = true,
+                  .unknown_text = {unknown_text, sizeof unknown_text - 1}};
+    read_contents(&p, (att_slice){f.text, f.bytes}, &c);
+    if (!p.status)
+        make_model(m, &p, &c);
+    att_free(ctx, c.entry);
+    att_text_file_free(&f);
+    if (p.status)
+        att_sentencepiece_free(m);
+    return p.status;
+}
+
+void att_sentencepiece_free(att_sentencepiece *m)
+{
+    att_charsmap_free(&m->charsmap);
+    att_trie_free(&m->trie);
+    att_free(m->ctx, m->piece);
+    att_free(m->ctx, m->text);
+    *m = (att_sentencepiece){.ctx = m->ctx};
+}

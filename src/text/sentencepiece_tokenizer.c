@@ -1,0 +1,72 @@
+/* A SentencePiece model as a tokenizer: ids are the numbers of its pieces, and nothing is put around a text. */
+#include "text/sentencepiece.h"
+#include "text/tokenizer.h"
+
+typedef struct sentencepiece_tokenizer {
+    att_tokenizer base;
+    att_sentencepiece model;
+} sentencepiece_tokenizer;
+
+static const att_sentencepiece *model_of(const att_tokenizer *t)
+{
+    return &((const sentencepiece_tokenizer *)t)->model;
+}
+
+typedef struct encoder {
+    att_token_sink *sink;
+    att_piece_taker taker;
+} encoder;
+
+static void take(void *user, int32_t id, const char *text, size_t bytes)
+{
+    encoder *e = user;
+    (void)text, (void)bytes;
+    att_token_sink_add(e->sink, &id, 1);
+    e->taker.enough = e->sink->cut;
+}
+
+static void encode(att_token_sink *sink, const char *text, size_t bytes)
+{
+    encoder e = {.sink = sink};
+    e.taker = (att_piece_taker){.take = take, .user = &e};
+    const att_status s = att_sentencepiece_cut(model_of(sink->t), text, bytes, &e.taker);
+    if (s)
+        att_token_sink_fail(sink, s);
+}
+
+static void decode(const att_tokenizer *t, const int32_t *ids, int64_t n, att_bytes *text)
+{
+    att_piece_joiner j = att_piece_join(model_of(t), text);
+    for (int64_t i = 0; i < n; i++)
+        att_piece_join_next(&j, ids[i]);
+    att_piece_join_end(&j);
+}
+
+static const char *token(const att_tokenizer *t, int32_t id)
+{
+    return id >= 0 && id < t->size ? model_of(t)->piece[id].text : NULL;
+}
+
+static void free_all(att_tokenizer *t)
+{
+    att_sentencepiece_free(&((sentencepiece_tokenizer *)t)->model);
+    att_free(t->ctx, t);
+}
+
+att_status att_sentencepiece_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **out)
+{
+    static const att_tokenizer_kind kind = {encode, decode, token, free_all};
+    *out = NULL;
+    sentencepiece_tokenizer *t = att_alloc(ctx, 1, sizeof *t);
+    if (!t)
+        return ATT_ERR_MEMORY;
+    t->base = (att_tokenizer){.ctx = ctx, .kind = &kind};
+    const att_status s = att_sentencepiece_open(&t->model, ctx, path);
+    if (s) {
+        att_free(ctx, t);
+        return s;
+    }
+    t->base.size = t->model.size;
+    *out = &t->base;
+    return ATT_OK;
+}

@@ -1,0 +1,45 @@
+/* Texts as a tree of their bytes: which texts are a prefix of another is found in one pass over that. */
+#ifndef ATT_TRIE_H
+#define ATT_TRIE_H
+
+#include "attend.h"
+
+#define ATT_NO_ID (-1)
+
+typedef struct att_trie_entry {
+    const char *text; /* [bytes], not empty */
+    size_t bytes;
+    int32_t id;
+} att_trie_entry;
+
+/* The children of a node lie side by side, sorted by their bytes. */
+typedef struct att_trie_node {
+    uint32_t first; /* child */
+    int32_t id;     /* of the text that ends here, or ATT_NO_ID */
+    uint16_t count; /* of children */
+    uint8_t byte;   /* that leads here */
+} att_trie_node;
+
+typedef struct att_trie {
+    att_ctx *ctx;
+    att_trie_node *node; /* the first is the root */
+} att_trie;
+
+/* Of entries [n] that are sorted by their bytes and different. On failure nothing need be freed. */
+att_status att_trie_init(att_trie *t, att_ctx *ctx, const att_trie_entry *entries, size_t n);
+void att_trie_free(att_trie *t);
+
+/* The node to which this byte leads; 0, which is the root's number: none. */
+static inline uint32_t att_trie_step(const att_trie *t, uint32_t at, char byte)
+{
+    const uint8_t wanted = (uint8_t)byte;
+    uint32_t low = t->node[at].first, count = t->node[at].count;
+    while (count > 1) { /* no branch that depends on what is there */
+        const uint32_t half = count / 2;
+        low += t->node[low + half].byte <= wanted ? half : 0;
+        count -= half;
+    }
+    return count && t->node[low].byte == wanted ? low : 0;
+}
+
+#endif
