@@ -253,15 +253,26 @@ static void count(const att_call *call, double *done, double *all, double *bytes
         }
 }
 
+/* Whether modifiers go pair by pair, for want of a version for tiles. */
+static const char *say_pairs(const att_plan *plan, bool back)
+{
+    bool pairs = false;
+    for (int i = 0; i < plan->n_modifiers; i++) {
+        const att_modifier *m = plan->modifier[i];
+        pairs = pairs || (!(back ? m->tile_back : m->tile) && !(m->flags & ATT_SINK));
+    }
+    return pairs ? " (some pair by pair)" : "";
+}
+
 /* How the score is computed in tiles, forward or back, and what becomes of the rows. */
 static void say_tiles(const att_plan *plan, bool back, const char *rows, char *why, size_t size)
 {
     const att_score *s = plan->score;
-    snprintf(why, size, "%s in tiles%s%s; %d modifiers, %d masks; %s", s->name,
+    snprintf(why, size, "%s in tiles%s%s; %d modifiers%s, %d masks; %s", s->name,
              !s->tile                                         ? " pair by pair, as it has only a formula"
              : back && !s->tile_back && !(s->flags & ATT_DOT) ? ", back pair by pair"
                                                               : "",
-             plan->fold ? ", scale in the queries" : "", plan->n_modifiers, plan->n_masks, rows);
+             plan->fold ? ", scale in the queries" : "", plan->n_modifiers, say_pairs(plan, back), plan->n_masks, rows);
 }
 
 static const char *say_floats(const att_plan *plan, bool copies)
@@ -290,9 +301,10 @@ static void describe_decode(const att_call *call, att_plan_info *d)
     d->kernel = "decode";
     d->q_block = ATT_FEW;
     d->workspace = att_decode_workspace(call);
-    snprintf(d->why, sizeof d->why, "%s, %d queries share keys%s, and up to %d are few; %d modifiers, %d masks",
-             plan->score->name, (int)(call->max_tq * (plan->spec.heads / plan->spec.kv_heads)),
-             call->args.cache ? " of a cache" : "", ATT_FEW, plan->n_modifiers, plan->n_masks);
+    snprintf(d->why, sizeof d->why, "%s%s, %d queries share keys%s, and up to %d are few; %d modifiers%s, %d masks",
+             plan->score->name, plan->score->tile ? "" : " pair by pair",
+             (int)(call->max_tq * (plan->spec.heads / plan->spec.kv_heads)), call->args.cache ? " of a cache" : "",
+             ATT_FEW, plan->n_modifiers, say_pairs(plan, false), plan->n_masks);
 }
 
 /* Few queries and bf16 are no other case here. */

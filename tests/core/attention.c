@@ -440,6 +440,52 @@ static void a_plan_says_what_it_will_do(void **state)
     att_close(ctx);
 }
 
+static double l1(const att_pair *p) { return -fabs((double)p->query[0] - p->key[0]); }
+static double halved(const att_pair *p, double s) { return p->value + s / 2; }
+
+static void a_plan_names_its_kernel_and_why(void **state)
+{
+    (void)state;
+    static const att_score own = {.name = "l1", .formula = l1};
+    static const att_modifier own_too = {.name = "halved", .formula = halved};
+    static const struct {
+        int64_t queries; /* of two heads that share keys */
+        att_dtype dtype;
+        const att_score *score;
+        const att_modifier *modifier;
+        const char *kernel, *why;
+    } cases[] = {
+        {4, ATT_F32, NULL, NULL, "decode", "dot, 8 queries share keys, and up to 8 are few; 0 modifiers, 0 masks"},
+        {4, ATT_F16, &own, &own_too, "decode",
+         "l1 pair by pair, 8 queries share keys, and up to 8 are few; 1 modifiers (some pair by pair), 0 masks"},
+        {5, ATT_F32, NULL, &own_too, "flash-forward",
+         "dot in tiles, scale in the queries; 1 modifiers (some pair by pair), 0 masks; f32 in place"},
+        {5, ATT_F16, NULL, &att_modifier_sink, "flash-forward",
+         "dot in tiles, scale in the queries; 1 modifiers, 0 masks; converted to f32 block by block"},
+        {5, ATT_F32, &own, NULL, "flash-forward",
+         "l1 in tiles pair by pair, as it has only a formula; 0 modifiers, 0 masks; f32 in place"},
+    };
+    static float sinks[2] = {1, 2};
+    att_ctx *ctx = check_open(NULL, 1);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        operands o = make((shape){1, 2, 1, cases[i].queries, 40, 8, 8});
+        att_attention_spec s = spec_of(o.n);
+        s.score = cases[i].score;
+        s.modifier[0] = cases[i].modifier;
+        if (s.modifier[0] == &att_modifier_sink)
+            att_wrap(&o.args.modifier_param[0], sinks, ATT_F32, ATT_DIMS(2), NULL);
+        store_as(ctx, cases[i].dtype, &o, &s);
+        att_plan *plan = plan_of(ctx, &s);
+        att_plan_info info = {.size = sizeof info};
+        assert_int_equal(att_plan_describe(plan, &o.args, &info), ATT_OK);
+        assert_string_equal(info.kernel, cases[i].kernel);
+        assert_string_equal(info.why, cases[i].why);
+        att_plan_free(plan);
+        drop(&o);
+    }
+    att_close(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -458,6 +504,7 @@ int main(void)
         cmocka_unit_test(a_bias_of_minus_infinity_forbids_and_huge_scores_stay_finite),
         cmocka_unit_test(weights_on_demand_agree_with_the_definition),
         cmocka_unit_test(a_plan_says_what_it_will_do),
+        cmocka_unit_test(a_plan_names_its_kernel_and_why),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
