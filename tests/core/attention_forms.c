@@ -35,6 +35,15 @@ static void spread(trial *t, att_tensor *x, bool param)
         memcpy(element(x, n), element(&from, n), att_dtype_size(x->dtype));
 }
 
+/* The weights of the last head's first query, [tk]. */
+static void weights_of(att_ctx *ctx, const trial *t, float *weights)
+{
+    att_plan *plan = plan_of(ctx, &t->spec);
+    if (t->q_lengths[0] > 0 && att_weights(plan, &t->args, 0, t->spec.heads - 1, 0, 1, weights))
+        fail_msg("%s\n%s", name_of(t->c), att_error(ctx));
+    att_plan_free(plan);
+}
+
 static void strides_of_what_is_read_and_written_change_nothing(void **state)
 {
     (void)state;
@@ -66,8 +75,33 @@ static void strides_of_what_is_read_and_written_change_nothing(void **state)
                 if (memcmp(element(x, j), element(y, j), att_dtype_size(x->dtype)))
                     fail_msg("%s\ntensor %d, number %d has other bits", name_of(&c), i, (int)j);
         }
+        float weights[2][2048] = {{0}};
+        weights_of(ctx, &t, weights[0]);
+        weights_of(ctx, &other, weights[1]);
+        assert_memory_equal(weights[0], weights[1], sizeof weights[0]);
         drop_trial(&other);
     }
+    att_close(ctx);
+}
+
+static void strides_of_pieces_change_nothing_of_what_they_merge_to(void **state)
+{
+    (void)state;
+    enum { OUT, LSE, OUT_2, LSE_2, TENSORS };
+    att_ctx *ctx = check_open(NULL, 2);
+    trial t = {.seed = 1};
+    att_tensor dense[TENSORS], spaced[TENSORS];
+    for (int i = 0; i < TENSORS; i++) {
+        make_tensor(&t, &dense[i], i % 2 ? 3 : 4, (const int64_t[]){2, 3, 17, 21});
+        spaced[i] = dense[i];
+        spread(&t, &spaced[i], false);
+    }
+    assert_int_equal(att_merge(ctx, &dense[OUT], &dense[LSE], &dense[OUT_2], &dense[LSE_2]), ATT_OK);
+    assert_int_equal(att_merge(ctx, &spaced[OUT], &spaced[LSE], &spaced[OUT_2], &spaced[LSE_2]), ATT_OK);
+    for (int i = OUT; i <= LSE; i++)
+        for (int64_t j = 0; j < check_count(&dense[i]); j++)
+            assert_memory_equal(element(&dense[i], j), element(&spaced[i], j), sizeof(float));
+    drop_trial(&t);
     att_close(ctx);
 }
 
@@ -204,6 +238,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strides_of_what_is_read_and_written_change_nothing),
+        cmocka_unit_test(strides_of_pieces_change_nothing_of_what_they_merge_to),
         cmocka_unit_test(a_ragged_sequence_alone_has_the_results_and_gradients_that_it_has_among_others),
         cmocka_unit_test(gradients_are_added_to_what_is_there_whatever_the_stages),
     };
