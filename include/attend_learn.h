@@ -125,8 +125,19 @@ ATT_API att_var *att_linear(att_tape *t, att_var *x, att_param *weight, att_para
                             att_var *residual);
 /* Rows of table [n, features] by ids[count], each in [0, n) -> [count, features]. */
 ATT_API att_var *att_embedding(att_tape *t, att_param *table, const int32_t *ids, int64_t count);
-/* a + b, same shapes. */
+/* a x b of matrices [m, k] and [k, n], stored [k, m] and [n, k] where transposed -> [m, n]. */
+ATT_API att_var *att_tape_matmul(att_tape *t, att_var *a, att_var *b, bool transpose_a, bool transpose_b);
+/* a + b, same shapes, or b's dimensions are the last of a's: a bias, say, added to each row. */
 ATT_API att_var *att_add(att_tape *t, att_var *a, att_var *b);
+/* a times b, number by number, same shapes. */
+ATT_API att_var *att_mul(att_tape *t, att_var *a, att_var *b);
+ATT_API att_var *att_scale(att_tape *t, att_var *x, float factor);
+/* n variables behind each other along dimension dim (negative: from the end), where alone they may differ. */
+ATT_API att_var *att_concat(att_tape *t, int n, att_var *const *x, int dim);
+/* [first, first + count) of dimension dim (negative: from the end). */
+ATT_API att_var *att_tape_slice(att_tape *t, att_var *x, int dim, int64_t first, int64_t count);
+/* x [n, ...] at ids[count], each in [0, n), which may repeat -> [count, ...]. */
+ATT_API att_var *att_gather(att_tape *t, att_var *x, const int32_t *ids, int64_t count);
 /* (x - mean) / sqrt(variance + eps) * gamma + beta over the last dimension (Ba et al. 2016). */
 ATT_API att_var *att_layer_norm(att_tape *t, att_var *x, att_param *gamma, att_param *beta, float eps);
 /* An activation alone. */

@@ -28,6 +28,7 @@ struct problem {
     leaf leaf[MOST]; /* up to one of rank 0 */
     float spread;    /* numbers in [-spread, spread); 0: 1 */
     double tolerance;
+    double y_tolerance; /* of what it computes; 0: that is tested elsewhere */
     /* what the operation is given beside them */
     att_activation act;
     att_pooling kind;
@@ -36,6 +37,9 @@ struct problem {
     const int32_t *ids;
     int64_t n;
     const void *options; /* of the operation's own type */
+    int dim;
+    int64_t first;
+    bool turned[2];
     const att_attention_spec *spec;
     const att_plan *plan;
     const att_attention_args *args;
@@ -113,7 +117,7 @@ static inline att_var *build(att_ctx *ctx, att_tape *t, problem *p)
     return p->build(t, p);
 }
 
-static inline void check_leaf(att_ctx *ctx, att_tape *t, const problem *p, int i, const char *what)
+static inline void check_leaf(att_ctx *ctx, att_tape *t, const problem *p, int i, int times, const char *what)
 {
     const leaf *l = &p->leaf[i];
     att_tensor grad;
@@ -124,41 +128,71 @@ static inline void check_leaf(att_ctx *ctx, att_tape *t, const problem *p, int i
     assert_int_equal(grad.rank, l->rank);
     assert_memory_equal(grad.dim, l->dim, (size_t)l->rank * sizeof *l->dim);
     for (int64_t j = 0; j < count_of(l); j += stride_of(l))
-        check_near(l->expected[j], ((const float *)grad.data)[j], p->tolerance, "%s %s: gradient [%d] of leaf %d",
-                   att_isa(ctx), what, (int)j, i);
+        check_near(times * l->expected[j], ((const float *)grad.data)[j], times * times * p->tolerance,
+                   "%s %s, %d times: gradient [%d] of leaf %d", att_isa(ctx), what, times, (int)j, i);
+}
+
+static inline void drop_params(problem *p)
+{
+    for (int i = 0; i < MOST && p->leaf[i].rank; i++)
+        att_param_free(p->weight[i]);
+}
+
+/* What it computes, with or without recording, is its reference's. */
+static inline void check_value(att_ctx *ctx, problem *p, const att_tensor *value, const char *what)
+{
+    att_tape *t = new_tape(ctx);
+    att_tensor without;
+    const int64_t n = att_count(value);
+    assert_int_equal(att_read(t, build(ctx, t, p), &without), ATT_OK);
+    assert_memory_equal(without.data, value->data, (size_t)n * sizeof(float));
+    double *y = malloc((size_t)(n + 1) * sizeof *y);
+    p->reference(p, y);
+    for (int64_t i = 0; i < n && p->y_tolerance; i++)
+        check_near(y[i], ((const float *)value->data)[i], p->y_tolerance, "%s %s: [%d]", att_isa(ctx), what, (int)i);
+    free(y);
+    drop_params(p);
+    att_tape_free(t);
+}
+
+/* Done twice with the same leaves and added up: gradients are added to, too. */
+static inline void check_gradients(att_ctx *ctx, problem *p, int times, const char *what)
+{
+    att_tape *t = recording_tape(ctx);
+    att_var *y = build(ctx, t, p);
+    if (times == 2)
+        y = att_add(t, y, p->build(t, p));
+    att_tensor dy;
+    if (att_read(t, y, &dy))
+        fail_msg("%s", att_error(ctx));
+    dy.data = check_numbers(att_count(&dy), 99);
+    if (att_tape_backward(t, y, &dy))
+        fail_msg("%s", att_error(ctx));
+    for (int i = 0; i < MOST && p->leaf[i].rank; i++)
+        check_leaf(ctx, t, p, i, times, what);
+    drop_params(p);
+    att_tape_free(t);
+    free(dy.data);
 }
 
 static inline void check_on(att_ctx *ctx, problem *p, const char *what, bool first)
 {
-    att_tape *t = recording_tape(ctx), *plain = new_tape(ctx);
+    att_tape *t = recording_tape(ctx);
     att_plan *plan = NULL;
     if (p->spec && att_plan_new(ctx, p->spec, &plan))
         fail_msg("%s", att_error(ctx));
     p->plan = plan;
-    att_var *y = build(ctx, t, p);
-    att_tensor value, without, dy;
-    if (att_read(t, y, &value))
+    att_tensor value;
+    if (att_read(t, build(ctx, t, p), &value))
         fail_msg("%s", att_error(ctx));
-    const int64_t n = att_count(&value);
+    drop_params(p);
     if (first)
-        differences(p, n);
-    float *slopes = check_numbers(n, 99);
-    dy = value;
-    dy.data = slopes;
-    if (att_tape_backward(t, y, &dy))
-        fail_msg("%s", att_error(ctx));
-    for (int i = 0; i < MOST && p->leaf[i].rank; i++)
-        check_leaf(ctx, t, p, i, what);
-    for (int i = 0; i < MOST && p->leaf[i].rank; i++)
-        att_param_free(p->weight[i]);
-    assert_int_equal(att_read(plain, build(ctx, plain, p), &without), ATT_OK);
-    assert_memory_equal(without.data, value.data, (size_t)n * sizeof(float)); /* recording changes no bit */
-    for (int i = 0; i < MOST && p->leaf[i].rank; i++)
-        att_param_free(p->weight[i]);
-    att_tape_free(plain);
+        differences(p, att_count(&value));
+    check_value(ctx, p, &value, what);
+    check_gradients(ctx, p, 1, what);
+    check_gradients(ctx, p, 2, what);
     att_tape_free(t);
     att_plan_free(plan);
-    free(slopes);
 }
 
 static inline void check_problem(problem p, const char *what)

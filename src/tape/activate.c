@@ -34,13 +34,11 @@ static att_status backward(att_tape *t, const att_step *s)
 {
     const att_activation *act = s->kept;
     const int64_t count = att_count(&s->y->value);
-    bool add;
-    float *dx = att_tape_grad_put(s->in[0], &add), *to = add ? att_tape_scratch(t, (size_t)count) : dx;
-    if (!to)
+    float *dx = att_tape_dx(t, s->in[0]);
+    if (!dx)
         return ATT_ERR_MEMORY;
-    att_tape_activate_back(t->ctx, (int)*act, count, s->in[0]->value.data, s->y->grad, to);
-    if (add)
-        att_tape_sum(t->ctx, count, to, dx);
+    att_tape_activate_back(t->ctx, (int)*act, count, s->in[0]->value.data, s->y->grad, dx);
+    att_tape_dx_end(t, s->in[0], dx);
     return ATT_OK;
 }
 

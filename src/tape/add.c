@@ -1,10 +1,11 @@
-/* a + b */
+/* a + b, where b may be a part of a's shape that is added again and again */
 #include "tape/tape.h"
 
 typedef struct job {
     const att_kernels *k;
-    const float *a, *b;
-    float *y; /* all [count] */
+    int64_t n;          /* numbers of b */
+    const float *a, *b; /* [rows, n], [n] */
+    float *y;           /* as a */
 } job;
 
 static void add(const void *arg, int64_t first, int64_t last)
@@ -13,11 +14,20 @@ static void add(const void *arg, int64_t first, int64_t last)
     j->k->add(last - first, j->a + first, j->b + first, j->y + first);
 }
 
-static bool same_shape(const att_tensor *a, const att_tensor *b)
+static void add_rows(const void *arg, int64_t first, int64_t last)
 {
-    bool same = a->rank == b->rank;
-    for (int i = 0; same && i < a->rank; i++)
-        same = a->dim[i] == b->dim[i];
+    const job *j = arg;
+    for (int64_t i = first * j->n; i < last * j->n; i += j->n)
+        j->k->add(j->n, j->a + i, j->b, j->y + i);
+}
+
+/* Are b's dimensions the last ones of a? */
+static bool fits(const att_tensor *a, const att_tensor *b)
+{
+    const int first = a->rank - b->rank;
+    bool same = first >= 0;
+    for (int i = 0; same && i < b->rank; i++)
+        same = a->dim[first + i] == b->dim[i];
     return same;
 }
 
@@ -25,8 +35,12 @@ static bool same_shape(const att_tensor *a, const att_tensor *b)
 
 static att_status backward(att_tape *t, const att_step *s)
 {
+    const int64_t count = att_count(&s->y->value), n = att_count(&s->in[1]->value);
     att_tape_give(t, s->in[0], s->y->grad);
-    att_tape_give(t, s->in[1], s->y->grad);
+    if (n == count)
+        att_tape_give(t, s->in[1], s->y->grad);
+    else if (s->in[1]->grad)
+        att_tape_sum_rows(t->ctx, n > 0 ? count / n : 0, n, s->y->grad, att_tape_grad(s->in[1]));
     return ATT_OK;
 }
 
@@ -38,14 +52,18 @@ att_var *att_add(att_tape *t, att_var *a, att_var *b)
 {
     if (!a || !b || !att_tape_ready(t))
         return NULL;
-    if (!same_shape(&a->value, &b->value))
+    if (!fits(&a->value, &b->value))
         return att_tape_fail(t, ATT_ERR_SHAPE, "add: a is %s but b is %s", att_shape_of(&a->value).text,
                              att_shape_of(&b->value).text);
     att_var *y = att_tape_var(t, a->value.rank, a->value.dim);
     if (!y)
         return NULL;
-    const job j = {.k = att_kernels_of(t->ctx->isa), .a = a->value.data, .b = b->value.data, .y = y->value.data};
-    att_tape_for_rows(t->ctx, att_count(&a->value), 1, add, &j);
+    const int64_t count = att_count(&a->value), n = att_count(&b->value);
+    const job j = {att_kernels_of(t->ctx->isa), n, a->value.data, b->value.data, y->value.data};
+    if (n == count)
+        att_tape_for_rows(t->ctx, count, 1, add, &j);
+    else
+        att_tape_for_rows(t->ctx, n > 0 ? count / n : 0, n, add_rows, &j);
     const att_step step = {.op = &att_operation_add, .y = y, .in = (att_var *[]){a, b}, .n_in = 2};
     return att_tape_done(t, &step, NULL, NULL);
 }

@@ -1,6 +1,5 @@
 /* Backward over a tape: from the last variable to the first, each step adds to the gradients of what it was made of. */
 #include "tape/tape.h"
-#include "gemm/gemm.h"
 
 #include <string.h>
 
@@ -43,15 +42,37 @@ void att_tape_give(att_tape *t, att_var *x, const float *dx)
     att_tape_for_rows(t->ctx, att_count(&x->value), 1, add ? sum : copy, &j);
 }
 
-att_status att_tape_product(att_tape *t, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *b,
-                            int64_t stride_n, int64_t stride_k, bool add, float *c)
+float *att_tape_dx(att_tape *t, att_var *x)
 {
-    float *packed = att_tape_scratch(t, att_gemm_packed_count(t->ctx, n, k));
-    if (!packed)
-        return ATT_ERR_MEMORY;
-    att_gemm_pack(t->ctx, n, k, b, stride_n, stride_k, packed);
-    att_gemm(t->ctx, m, n, k, a, lda, packed, c, n, &(const att_epilogue){.add = add});
-    return ATT_OK;
+    bool add;
+    float *dx = att_tape_grad_put(x, &add);
+    return add ? att_tape_scratch(t, (size_t)att_count(&x->value)) : dx;
+}
+
+void att_tape_dx_end(att_tape *t, att_var *x, const float *dx)
+{
+    if (dx != x->grad)
+        att_tape_sum(t->ctx, att_count(&x->value), dx, x->grad);
+}
+
+typedef struct rows_job {
+    const att_kernels *k;
+    int64_t rows, columns;
+    const float *x; /* [rows, columns] */
+    float *y;       /* [columns] */
+} rows_job;
+
+static void sum_rows(const void *arg, int64_t first, int64_t last)
+{
+    const rows_job *j = arg;
+    for (int64_t i = 0; i < j->rows; i++)
+        j->k->add(last - first, j->y + first, j->x + i * j->columns + first, j->y + first);
+}
+
+void att_tape_sum_rows(att_ctx *ctx, int64_t rows, int64_t columns, const float *x, float *y)
+{
+    const rows_job j = {att_kernels_of(ctx->isa), rows, columns, x, y};
+    att_tape_for_columns(ctx, columns, sum_rows, &j);
 }
 
 /* ---- what may begin */
@@ -84,10 +105,7 @@ static att_status check_dv(const att_tape *t, const att_var *v, const att_tensor
     const att_status s = att_check(t->ctx, "backward: dv", dv, ATT_F32, dv->rank);
     if (s)
         return s;
-    bool same = dv->rank == v->value.rank;
-    for (int i = 0; same && i < dv->rank; i++)
-        same = dv->dim[i] == v->value.dim[i];
-    if (!same)
+    if (!att_same_shape(dv, &v->value))
         return att_fail(t->ctx, ATT_ERR_SHAPE, "backward: dv is %s but the variable is %s", att_shape_of(dv).text,
                         att_shape_of(&v->value).text);
     if (!att_is_dense(dv))

@@ -1,32 +1,38 @@
-/* Rows of a table, by their numbers */
+/* Rows by their numbers: embedding takes them from a table, gather from a variable */
 #include "tape/tape.h"
 
+#include <string.h>
+
 typedef struct job {
-    const att_param *table; /* [n, features] */
+    const att_param *table; /* [n, features], or NULL: */
+    const float *x;         /* [n, features] */
     const int32_t *ids;
     float *y; /* [count, features] */
     int64_t features;
 } job;
 
-static void gather(const void *arg, int64_t first, int64_t last)
+static void rows(const void *arg, int64_t first, int64_t last)
 {
     const job *j = arg;
-    for (int64_t i = first; i < last; i++)
-        att_param_row(j->table, j->ids[i], j->y + i * j->features);
+    for (int64_t i = first; i < last; i++) {
+        float *y = j->y + i * j->features;
+        if (j->table)
+            att_param_row(j->table, j->ids[i], y);
+        else
+            memcpy(y, j->x + j->ids[i] * j->features, (size_t)j->features * sizeof *y);
+    }
 }
 
-static bool check(att_tape *t, const att_tensor *table, const int32_t *ids, int64_t count)
+static bool check(att_tape *t, const char *name, const char *of, int64_t n, const int32_t *ids, int64_t count)
 {
-    if (table->rank != 2)
-        att_tape_fail(t, ATT_ERR_SHAPE, "embedding: table is %s, not a matrix", att_shape_of(table).text);
-    else if (count < 0 || (count > 0 && !ids))
-        att_tape_fail(t, ATT_ERR_ARGUMENT, "embedding: count = %lld with %s ids", (long long)count,
+    if (count < 0 || (count > 0 && !ids))
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: count = %lld with %s ids", name, (long long)count,
                       ids ? "these" : "no");
     else
         for (int64_t i = 0; i < count; i++)
-            if (ids[i] < 0 || ids[i] >= table->dim[0]) {
-                att_tape_fail(t, ATT_ERR_ARGUMENT, "embedding: ids[%lld] = %d but the table has %lld rows",
-                              (long long)i, (int)ids[i], (long long)table->dim[0]);
+            if (ids[i] < 0 || ids[i] >= n) {
+                att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: ids[%lld] = %d but %s has %lld rows", name, (long long)i,
+                              (int)ids[i], of, (long long)n);
                 break;
             }
     return !t->status;
@@ -36,42 +42,59 @@ static bool check(att_tape *t, const att_tensor *table, const int32_t *ids, int6
 
 typedef struct kept {
     const int32_t *ids; /* [count] */
+    int64_t count, features;
 } kept;
 
 typedef struct scatter {
     const att_kernels *k;
-    const int32_t *ids;
-    int64_t count, features;
+    const kept *of;
     const float *dy; /* [count, features] */
-    float *dtable;   /* [n, features] */
+    float *dx;       /* [n, features] */
 } scatter;
 
 static void scatter_columns(const void *arg, int64_t first, int64_t last)
 {
     const scatter *j = arg;
-    for (int64_t i = 0; i < j->count; i++) {
-        float *row = j->dtable + j->ids[i] * j->features + first;
-        j->k->add(last - first, row, j->dy + i * j->features + first, row);
+    for (int64_t i = 0; i < j->of->count; i++) {
+        float *row = j->dx + j->of->ids[i] * j->of->features + first;
+        j->k->add(last - first, row, j->dy + i * j->of->features + first, row);
     }
 }
 
 static att_status backward(att_tape *t, const att_step *s)
 {
     const kept *kept = s->kept;
-    const int64_t features = s->y->value.dim[1];
     const scatter j = {.k = att_kernels_of(t->ctx->isa),
-                       .ids = kept->ids,
-                       .count = s->y->value.dim[0],
-                       .features = features,
+                       .of = kept,
                        .dy = s->y->grad,
-                       .dtable = att_param_part(s->param[0])};
-    att_tape_for_columns(t->ctx, features, scatter_columns, &j);
+                       .dx = s->n_param ? att_param_part(s->param[0]) : att_tape_grad(s->in[0])};
+    att_tape_for_columns(t->ctx, kept->features, scatter_columns, &j);
     return ATT_OK;
 }
 
 const att_operation att_operation_embedding = {"embedding", backward};
+const att_operation att_operation_gather = {"gather", backward};
 
 /* ---- forward */
+
+/* step and j without what both operations have; y is of this shape. */
+static att_var *take(att_tape *t, att_step step, job j, int rank, const int64_t *dim)
+{
+    att_var *y = att_tape_var(t, rank, dim);
+    if (!y)
+        return NULL;
+    const int64_t count = dim[0];
+    j.features = 1;
+    for (int i = 1; i < rank; i++)
+        j.features *= dim[i];
+    j.y = y->value.data;
+    att_tape_for_rows(t->ctx, count, j.features, rows, &j);
+    const kept kept = {att_tape_keep(t, j.ids, (size_t)count * sizeof *j.ids), count, j.features};
+    step.y = y;
+    step.kept = &kept;
+    step.kept_bytes = sizeof kept;
+    return att_tape_done(t, &step, NULL, NULL);
+}
 
 att_var *att_embedding(att_tape *t, att_param *table, const int32_t *ids, int64_t count)
 {
@@ -80,20 +103,20 @@ att_var *att_embedding(att_tape *t, att_param *table, const int32_t *ids, int64_
     if (!table)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "embedding: table is NULL");
     const att_tensor *value = att_param_value(table);
-    if (!check(t, value, ids, count))
+    if (value->rank != 2)
+        return att_tape_fail(t, ATT_ERR_SHAPE, "embedding: table is %s, not a matrix", att_shape_of(value).text);
+    if (!check(t, "embedding", "the table", value->dim[0], ids, count))
         return NULL;
-    const int64_t features = value->dim[1];
-    att_var *y = att_tape_var(t, 2, (const int64_t[]){count, features});
-    if (!y)
+    const att_step step = {.op = &att_operation_embedding, .param = &table, .n_param = 1};
+    return take(t, step, (job){.table = table, .ids = ids}, 2, (const int64_t[]){count, value->dim[1]});
+}
+
+att_var *att_gather(att_tape *t, att_var *x, const int32_t *ids, int64_t count)
+{
+    if (!x || !att_tape_ready(t) || !check(t, "gather", "x", x->value.dim[0], ids, count))
         return NULL;
-    const job j = {.table = table, .ids = ids, .y = y->value.data, .features = features};
-    att_tape_for_rows(t->ctx, count, features, gather, &j);
-    const kept kept = {.ids = att_tape_keep(t, ids, (size_t)count * sizeof *ids)};
-    const att_step step = {.op = &att_operation_embedding,
-                           .y = y,
-                           .param = &table,
-                           .n_param = 1,
-                           .kept = &kept,
-                           .kept_bytes = sizeof kept};
-    return att_tape_done(t, &step, NULL, NULL);
+    att_tensor shape = x->value;
+    shape.dim[0] = count;
+    const att_step step = {.op = &att_operation_gather, .in = &x, .n_in = 1};
+    return take(t, step, (job){.x = x->value.data, .ids = ids}, shape.rank, shape.dim);
 }

@@ -35,53 +35,21 @@ typedef struct kept {
     const float *z; /* [rows, out], NULL where the activation is the identity */
 } kept;
 
-typedef struct matrix {
-    const att_kernels *k;
-    const float *x; /* [rows, columns] */
-    int64_t rows, columns;
-    float *y; /* sums [columns], or turned [columns, stride] */
-    int64_t stride;
-} matrix;
-
-static void sum_rows(const void *arg, int64_t first, int64_t last)
-{
-    const matrix *m = arg;
-    for (int64_t i = 0; i < m->rows; i++)
-        m->k->add(last - first, m->y + first, m->x + i * m->columns + first, m->y + first);
-}
-
-static void turn(const void *arg, int64_t first, int64_t last)
-{
-    enum { SQUARE = 16 }; /* a line of memory wide */
-    const matrix *m = arg;
-    for (int64_t j0 = first; j0 < last; j0 += SQUARE)
-        for (int64_t i0 = 0; i0 < m->rows; i0 += SQUARE)
-            for (int64_t j = j0; j < last && j < j0 + SQUARE; j++)
-                for (int64_t i = i0; i < m->rows && i < i0 + SQUARE; i++)
-                    m->y[j * m->stride + i] = m->x[i * m->columns + j];
-}
-
 static att_status input_back(att_tape *t, const att_step *s, const float *dz)
 {
     const int64_t m = s->y->value.dim[0], n = s->y->value.dim[1], k = s->in[0]->value.dim[1];
     const float *w = att_param_floats(s->param[0]);
     bool add;
     float *dx = att_tape_grad_put(s->in[0], &add);
-    return w ? att_tape_product(t, m, k, n, dz, n, w, 1, k, add, dx) : ATT_ERR_MEMORY;
+    return w ? att_tape_product(t, m, k, n, (att_matrix){dz, n, 1}, (att_matrix){w, k, 1}, add, dx) : ATT_ERR_MEMORY;
 }
 
 static att_status weight_back(att_tape *t, const att_step *s, const float *dz)
 {
-    enum { APART = 16 }; /* so that rows do not lie a multiple of 4,096 bytes apart, in one set of the cache */
-    const int64_t m = s->y->value.dim[0], n = s->y->value.dim[1], k = s->in[0]->value.dim[1], stride = m + APART;
-    float *turned = att_tape_scratch(t, att_size_mul((size_t)n, (size_t)stride));
-    if (!turned)
-        return ATT_ERR_MEMORY;
-    const matrix j = {.x = dz, .rows = m, .columns = n, .y = turned, .stride = stride};
-    att_tape_for_columns(t->ctx, n, turn, &j);
+    const int64_t m = s->y->value.dim[0], n = s->y->value.dim[1], k = s->in[0]->value.dim[1];
     bool add;
     float *dw = att_param_part_put(s->param[0], &add);
-    return att_tape_product(t, n, k, m, turned, stride, s->in[0]->value.data, 1, k, add, dw);
+    return att_tape_product(t, n, k, m, (att_matrix){dz, 1, n}, (att_matrix){s->in[0]->value.data, k, 1}, add, dw);
 }
 
 static att_status backward(att_tape *t, const att_step *s)
@@ -97,11 +65,8 @@ static att_status backward(att_tape *t, const att_step *s)
         dz = to;
     }
     att_tape_give(t, s->in[1], s->y->grad);
-    if (s->param[1]) {
-        const matrix j = {
-            .k = att_kernels_of(t->ctx->isa), .x = dz, .rows = m, .columns = n, .y = att_param_part(s->param[1])};
-        att_tape_for_columns(t->ctx, n, sum_rows, &j);
-    }
+    if (s->param[1])
+        att_tape_sum_rows(t->ctx, m, n, dz, att_param_part(s->param[1]));
     const att_status e = s->in[0]->grad ? input_back(t, s, dz) : ATT_OK;
     return e ? e : weight_back(t, s, dz);
 }

@@ -287,6 +287,14 @@ int64_t att_tape_rows(const att_tensor *x)
     return n;
 }
 
+bool att_same_shape(const att_tensor *a, const att_tensor *b)
+{
+    bool same = a->rank == b->rank;
+    for (int i = 0; same && i < a->rank; i++)
+        same = a->dim[i] == b->dim[i];
+    return same;
+}
+
 att_shape att_shape_of(const att_tensor *x)
 {
     att_shape s;

@@ -86,6 +86,7 @@ att_var *att_tape_done(att_tape *t, const att_step *step, const att_plan *plan, 
 
 /* How many rows x has: the product of all dimensions but the last. */
 int64_t att_tape_rows(const att_tensor *x);
+bool att_same_shape(const att_tensor *a, const att_tensor *b);
 
 /* "[16, 384]", for messages. */
 typedef struct att_shape {
@@ -119,6 +120,24 @@ typedef struct att_waves {
 const float *const *att_tape_waves(att_tape *t, const char *op, const int64_t *position, int64_t tokens,
                                    const att_waves *w);
 
+/* ---- parts and products
+
+ * y (+)= x, block by block of n numbers, x_stride and y_stride apart (blocks.c) */
+void att_tape_blocks(att_ctx *ctx, int64_t blocks, int64_t n, const float *x, int64_t x_stride, float *y,
+                     int64_t y_stride, bool add);
+/* As dim of a tensor of that rank, negative from the end, cut at `at`: blocks before and numbers in each step behind.
+ * -1: there is no such dimension. */
+int att_tape_dim(const att_tensor *x, int dim, int64_t *before, int64_t *behind);
+
+/* A matrix [rows, columns] anywhere: element (i, j) at x[i * down + j * right]. */
+typedef struct att_matrix {
+    const float *x;
+    int64_t down, right;
+} att_matrix;
+/* c [m, n] = a [m, k] b [k, n], added to what is there if `add`; needs scratch (product.c) */
+att_status att_tape_product(att_tape *t, int64_t m, int64_t n, int64_t k, att_matrix a, att_matrix b, bool add,
+                            float *c);
+
 /* ---- for backwards (backward.c) */
 
 /* Where the gradient of x is added to: zeros where nothing has been written yet. NULL: x is NULL or needs none */
@@ -127,15 +146,18 @@ float *att_tape_grad(att_var *x);
 float *att_tape_grad_put(att_var *x, bool *add);
 /* Has something been written to the gradient of x? */
 bool att_tape_begun(const att_var *x);
+/* Where dx of an x that needs one is to be written, all of it: its gradient, or scratch where that has numbers already;
+ * dx_end then adds those. NULL: error set */
+float *att_tape_dx(att_tape *t, att_var *x);
+void att_tape_dx_end(att_tape *t, att_var *x, const float *dx);
 /* Adds dx, as x, to the gradient of x, where it needs one. */
 void att_tape_give(att_tape *t, att_var *x, const float *dx);
 /* Numbers that are there until the step's backward returns. NULL: error set */
 float *att_tape_scratch(att_tape *t, size_t count);
 /* y [count] += x [count] */
 void att_tape_sum(att_ctx *ctx, int64_t count, const float *x, float *y);
-/* c [m, n] = a [m, k] B^T, added to what is there if `add`; element (j, p) of B at b[j * stride_n + p * stride_k] */
-att_status att_tape_product(att_tape *t, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *b,
-                            int64_t stride_n, int64_t stride_k, bool add, float *c);
+/* y [columns] += the rows of x [rows, columns], in ascending order */
+void att_tape_sum_rows(att_ctx *ctx, int64_t rows, int64_t columns, const float *x, float *y);
 /* dx [count] = dy [count] f'(x [count]); dx may be dy (activate.c) */
 void att_tape_activate_back(att_ctx *ctx, int activation, int64_t count, const float *x, const float *dy, float *dx);
 

@@ -1,8 +1,8 @@
 /* The gradients of each operation of the tape: against central differences of its reference in double, on every
  * instruction set. An operation without a test here does not compile. */
 #include "attention_reference.h"
-#include "gradients.h"
 #include "gradients_positions.h"
+#include "gradients_shapes.h"
 
 /* ---- linear */
 
@@ -84,31 +84,6 @@ static void gradients_of_linear(void **state)
     check_problem(shared, "linear, all used twice");
 }
 
-/* ---- add */
-
-static att_var *add(att_tape *t, const problem *p) { return att_add(t, p->var[0], p->var[1]); }
-static att_var *twice(att_tape *t, const problem *p) { return att_add(t, p->var[0], p->var[0]); }
-
-static void add_reference(const problem *p, double *y)
-{
-    const leaf *a = &p->leaf[0], *b = p->leaf[1].rank ? &p->leaf[1] : a;
-    for (int64_t i = 0; i < count_of(a); i++)
-        y[i] = (double)a->x[i] + (double)b->x[i];
-}
-
-static void gradients_of_add(void **state)
-{
-    (void)state;
-    problem p = {.build = add,
-                 .reference = add_reference,
-                 .leaf = {{.rank = 3, .dim = {3, 5, 7}}, {.rank = 3, .dim = {3, 5, 7}}},
-                 .tolerance = 2 * FLT_EPSILON}; /* sums of two at most */
-    check_problem(p, "add");
-    p.build = twice;
-    p.leaf[1].rank = 0;
-    check_problem(p, "a + a");
-}
-
 /* ---- activate */
 
 static att_var *activate(att_tape *t, const problem *p) { return att_activate(t, p->var[0], p->act); }
@@ -163,54 +138,6 @@ static void gradients_of_embedding(void **state)
     }
 }
 
-/* ---- heads */
-
-static att_var *split_heads(att_tape *t, const problem *p) { return att_split_heads(t, p->var[0], 3); }
-static att_var *merge_heads(att_tape *t, const problem *p) { return att_merge_heads(t, p->var[0]); }
-
-/* A variable that is used beside a view of it. */
-static att_var *view_and_variable(att_tape *t, const problem *p)
-{
-    att_var *merged = att_merge_heads(t, att_split_heads(t, p->var[0], 3));
-    return att_add(t, att_activate(t, merged, ATT_TANH), p->var[0]);
-}
-
-static void same_reference(const problem *p, double *y)
-{
-    for (int64_t i = 0; i < count_of(&p->leaf[0]); i++)
-        y[i] = (double)p->leaf[0].x[i];
-}
-
-static void view_and_variable_reference(const problem *p, double *y)
-{
-    for (int64_t i = 0; i < count_of(&p->leaf[0]); i++)
-        y[i] = tanh((double)p->leaf[0].x[i]) + (double)p->leaf[0].x[i];
-}
-
-static void gradients_of_split_heads(void **state)
-{
-    (void)state;
-    problem p = {.build = split_heads,
-                 .reference = same_reference,
-                 .leaf = {{.rank = 2, .dim = {5, 21}}},
-                 .tolerance = FLT_EPSILON};
-    check_problem(p, "split_heads");
-    p.build = view_and_variable;
-    p.reference = view_and_variable_reference;
-    p.tolerance = 8 * FLT_EPSILON;
-    check_problem(p, "a variable and its view");
-}
-
-static void gradients_of_merge_heads(void **state)
-{
-    (void)state;
-    const problem p = {.build = merge_heads,
-                       .reference = same_reference,
-                       .leaf = {{.rank = 3, .dim = {5, 3, 7}}},
-                       .tolerance = FLT_EPSILON};
-    check_problem(p, "merge_heads");
-}
-
 /* ---- layer_norm */
 
 static att_var *layer_norm(att_tape *t, const problem *p)
@@ -243,39 +170,6 @@ static void gradients_of_layer_norm(void **state)
                            .eps = 0.01f};
         check_problem(p, "layer_norm");
     }
-}
-
-/* ---- use */
-
-static att_var *use(att_tape *t, const problem *p) { return att_use(t, p->weight[0]); }
-
-/* As it is, and in a product with itself: one gradient from two uses. */
-static att_var *use_twice(att_tape *t, const problem *p)
-{
-    return att_linear(t, att_use(t, p->weight[0]), p->weight[0], NULL, ATT_IDENTITY, att_use(t, p->weight[0]));
-}
-
-static void use_twice_reference(const problem *p, double *y)
-{
-    const int64_t n = p->leaf[0].dim[0];
-    const float *x = p->leaf[0].x;
-    const att_epilogue e = {.residual = x, .residual_stride = n};
-    att_ref_gemm(n, n, n, x, n, x, n, 1, &e, y, n);
-}
-
-static void gradients_of_use(void **state)
-{
-    (void)state;
-    problem p = {.build = use,
-                 .reference = same_reference,
-                 .leaf = {{.rank = 4, .dim = {2, 3, 1, 5}, .param = true}},
-                 .tolerance = FLT_EPSILON};
-    check_problem(p, "use");
-    p.build = use_twice;
-    p.reference = use_twice_reference;
-    p.leaf[0] = (leaf){.rank = 2, .dim = {7, 7}, .param = true};
-    p.tolerance = 2 * (7 + 8) * FLT_EPSILON; /* two sums of 7 */
-    check_problem(p, "use, twice");
 }
 
 /* ---- normalize */

@@ -1,0 +1,69 @@
+/* The product of two matrices, each as it is or transposed */
+#include "tape/tape.h"
+
+typedef struct kept {
+    bool transpose_a, transpose_b;
+} kept;
+
+static att_matrix matrix_of(const float *x, int64_t columns, bool transposed)
+{
+    return transposed ? (att_matrix){x, 1, columns} : (att_matrix){x, columns, 1};
+}
+static att_matrix turned(att_matrix a) { return (att_matrix){a.x, a.right, a.down}; }
+
+/* ---- backward: of C = A B, dA = dC B^T and dB = A^T dC; of operands that are transposed, the same transposed */
+
+/* dx, the gradient of x, as x lies: a b, or turned (a b)^T = b^T a^T; a b is [m, n] */
+static att_status operand_back(att_tape *t, att_var *x, bool transposed, int64_t m, int64_t n, int64_t k, att_matrix a,
+                               att_matrix b)
+{
+    bool add;
+    float *dx = att_tape_grad_put(x, &add);
+    if (!dx)
+        return ATT_OK;
+    return transposed ? att_tape_product(t, n, m, k, turned(b), turned(a), add, dx)
+                      : att_tape_product(t, m, n, k, a, b, add, dx);
+}
+
+static att_status backward(att_tape *t, const att_step *s)
+{
+    const kept *how = s->kept;
+    att_var *a = s->in[0], *b = s->in[1];
+    const int64_t m = s->y->value.dim[0], n = s->y->value.dim[1], k = a->value.dim[how->transpose_a ? 0 : 1];
+    const att_matrix dc = {s->y->grad, n, 1}, left = matrix_of(a->value.data, a->value.dim[1], how->transpose_a),
+                     right = matrix_of(b->value.data, b->value.dim[1], how->transpose_b);
+    const att_status e = operand_back(t, a, how->transpose_a, m, k, n, dc, turned(right));
+    return e ? e : operand_back(t, b, how->transpose_b, k, n, m, turned(left), dc);
+}
+
+const att_operation att_operation_matmul = {"matmul", backward};
+
+/* ---- forward */
+
+att_var *att_tape_matmul(att_tape *t, att_var *a, att_var *b, bool transpose_a, bool transpose_b)
+{
+    if (!a || !b || !att_tape_ready(t))
+        return NULL;
+    const att_tensor *av = &a->value, *bv = &b->value;
+    if (av->rank != 2 || bv->rank != 2)
+        return att_tape_fail(t, ATT_ERR_SHAPE, "matmul: a is %s and b is %s, not matrices", att_shape_of(av).text,
+                             att_shape_of(bv).text);
+    const int64_t m = av->dim[transpose_a], k = av->dim[!transpose_a], n = bv->dim[!transpose_b];
+    if (bv->dim[transpose_b] != k)
+        return att_tape_fail(t, ATT_ERR_SHAPE, "matmul: a%s is %s but b%s is %s", transpose_a ? ", transposed," : "",
+                             att_shape_of(av).text, transpose_b ? ", transposed," : "", att_shape_of(bv).text);
+    att_var *y = att_tape_var(t, 2, (const int64_t[]){m, n});
+    if (!y)
+        return NULL;
+    if (att_tape_product(t, m, n, k, matrix_of(av->data, av->dim[1], transpose_a),
+                         matrix_of(bv->data, bv->dim[1], transpose_b), false, y->value.data))
+        return att_tape_fail(t, ATT_ERR_MEMORY, "matmul: %s", att_error(t->ctx));
+    const kept how = {transpose_a, transpose_b};
+    const att_step step = {.op = &att_operation_matmul,
+                           .y = y,
+                           .in = (att_var *[]){a, b},
+                           .n_in = 2,
+                           .kept = &how,
+                           .kept_bytes = sizeof how};
+    return att_tape_done(t, &step, NULL, NULL);
+}

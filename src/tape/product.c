@@ -1,0 +1,52 @@
+/* The matrix product for operations and backwards, of operands that lie in any way. */
+#include "tape/tape.h"
+#include "gemm/gemm.h"
+
+typedef struct turn_job {
+    att_matrix a;
+    int64_t m, k;
+    float *y; /* [m, stride] */
+    int64_t stride;
+} turn_job;
+
+/* Rows [first, last) of y become those of a. */
+static void turn(const void *arg, int64_t first, int64_t last)
+{
+    enum { SQUARE = 16 }; /* a line of memory wide */
+    const turn_job *j = arg;
+    for (int64_t i0 = first; i0 < last; i0 += SQUARE)
+        for (int64_t p0 = 0; p0 < j->k; p0 += SQUARE)
+            for (int64_t i = i0; i < last && i < i0 + SQUARE; i++)
+                for (int64_t p = p0; p < j->k && p < p0 + SQUARE; p++)
+                    j->y[i * j->stride + p] = j->a.x[i * j->a.down + p * j->a.right];
+}
+
+/* The left operand's rows must be contiguous: if not, they are copied. */
+static const float *rows_of(att_tape *t, int64_t m, int64_t k, att_matrix a, int64_t *stride)
+{
+    enum { APART = 16 }; /* so that rows do not lie a multiple of 4,096 bytes apart, in one set of the cache */
+    *stride = a.down;
+    if (a.right == 1)
+        return a.x;
+    *stride = k + APART;
+    float *y = att_tape_scratch(t, att_size_mul((size_t)m, (size_t)*stride));
+    const turn_job j = {a, m, k, y, *stride};
+    if (y)
+        att_tape_for_columns(t->ctx, m, turn, &j);
+    return y;
+}
+
+att_status att_tape_product(att_tape *t, int64_t m, int64_t n, int64_t k, att_matrix a, att_matrix b, bool add,
+                            float *c)
+{
+    const size_t mark = att_arena_mark(&t->arena);
+    int64_t stride;
+    const float *rows = rows_of(t, m, k, a, &stride);
+    float *packed = rows ? att_tape_scratch(t, att_gemm_packed_count(t->ctx, n, k)) : NULL;
+    if (packed) {
+        att_gemm_pack(t->ctx, n, k, b.x, b.right, b.down, packed);
+        att_gemm(t->ctx, m, n, k, rows, stride, packed, c, n, &(const att_epilogue){.add = add});
+    }
+    att_arena_release(&t->arena, mark);
+    return packed ? ATT_OK : ATT_ERR_MEMORY;
+}

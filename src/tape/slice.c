@@ -1,0 +1,43 @@
+/* A part of a variable along a dimension */
+#include "tape/tape.h"
+
+/* ---- backward */
+
+typedef struct kept {
+    int64_t before, n, x_stride, from; /* blocks of n numbers, x_stride apart in x, the first at `from` */
+} kept;
+
+static att_status backward(att_tape *t, const att_step *s)
+{
+    const kept *k = s->kept;
+    float *dx = att_tape_grad(s->in[0]);
+    att_tape_blocks(t->ctx, k->before, k->n, s->y->grad, k->n, dx + k->from, k->x_stride, true);
+    return ATT_OK;
+}
+
+const att_operation att_operation_slice = {"slice", backward};
+
+/* ---- forward */
+
+att_var *att_tape_slice(att_tape *t, att_var *x, int dim, int64_t first, int64_t count)
+{
+    if (!x || !att_tape_ready(t))
+        return NULL;
+    att_tensor shape = x->value;
+    int64_t before, behind;
+    const int at = att_tape_dim(&shape, dim, &before, &behind);
+    if (at < 0)
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "slice: dim = %d but x is %s", dim, att_shape_of(&shape).text);
+    const int64_t all = shape.dim[at];
+    if (first < 0 || count < 0 || first > all || count > all - first)
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "slice: %lld from %lld on of dimension %d, but x is %s",
+                             (long long)count, (long long)first, at, att_shape_of(&shape).text);
+    shape.dim[at] = count;
+    att_var *y = att_tape_var(t, shape.rank, shape.dim);
+    if (!y)
+        return NULL;
+    const kept k = {before, count * behind, all * behind, first * behind};
+    att_tape_blocks(t->ctx, before, k.n, (const float *)x->value.data + k.from, k.x_stride, y->value.data, k.n, false);
+    const att_step step = {.op = &att_operation_slice, .y = y, .in = &x, .n_in = 1, .kept = &k, .kept_bytes = sizeof k};
+    return att_tape_done(t, &step, NULL, NULL);
+}
