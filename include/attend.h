@@ -329,9 +329,9 @@ ATT_API void att_cache_free(att_cache *cache); /* NULL is allowed */
 ATT_API att_status att_cache_append(att_cache *cache, int64_t sequence, const att_tensor *k, const att_tensor *v);
 /* Takes the tokens from `length` on off a sequence, or off ATT_ALL_SEQUENCES, none of which may be shorter. */
 ATT_API att_status att_cache_truncate(att_cache *cache, int64_t sequence, int64_t length);
-/* Each sequence b becomes what sequence from[b] was, from [B]: for beam search, or a start that many share. Copies
- * nothing: what sequences have in common is kept once. */
-ATT_API att_status att_cache_reorder(att_cache *cache, const int64_t *from);
+/* The cache now has n sequences, of which b is what sequence from[b] was, from [n]: for beam search, a start that many
+ * share, or to go on with those that have not ended. Copies nothing: what sequences have in common is kept once. */
+ATT_API att_status att_cache_select(att_cache *cache, int64_t n, const int64_t *from);
 /* Tokens of a sequence; -1 where there is no such one. */
 ATT_API int64_t att_cache_length(const att_cache *cache, int64_t sequence);
 

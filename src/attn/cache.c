@@ -2,7 +2,7 @@
  *
  * A page has ATT_KEY_BLOCK tokens: of each head the keys, packed in panels as kernel/few.c reads them, and behind them
  * the rows of values. A sequence is a list of pages. Sequences that were made of one share their pages until one of
- * them is added to: beam search copies a page, not a past.
+ * them is added to: beam search copies what is on one page, not a past.
  *
  * Memory is fastest where it is read in long stretches. So pages are made four at a time, [kv_heads][4 pages], and
  * handed out in order: tokens that come together lie so that a head's keys and values are one stretch for a segment. */
@@ -96,6 +96,18 @@ static att_status make_list(att_cache *c, held *h, int64_t room)
     return ATT_OK;
 }
 
+/* The first `rows` of a page: those keys' panels, and their values. */
+static void copy_page(const att_cache *c, const att_page *from, const att_page *to, int64_t rows)
+{
+    const int64_t panels = att_whole(rows, c->kernels->panel);
+    for (int64_t head = 0; head < c->kv_heads; head++) {
+        const char *x = head_of(c, from, head);
+        char *y = head_of(c, to, head);
+        memcpy(y, x, c->keys_bytes / ATT_KEY_BLOCK * (size_t)panels);
+        memcpy(y + c->keys_bytes, x + c->keys_bytes, (c->head_bytes - c->keys_bytes) / ATT_KEY_BLOCK * (size_t)rows);
+    }
+}
+
 /* Pages for n more tokens; the one that the first of them goes to is this sequence's alone. */
 static att_status make_room(att_cache *c, held *h, int64_t n)
 {
@@ -107,8 +119,7 @@ static att_status make_room(att_cache *c, held *h, int64_t n)
         att_page *own = take_page(c);
         if (!own)
             return ATT_ERR_MEMORY;
-        for (int64_t head = 0; head < c->kv_heads; head++)
-            memcpy(head_of(c, own, head), head_of(c, last, head), c->head_bytes);
+        copy_page(c, last, own, h->length % ATT_KEY_BLOCK);
         drop_page(c, last);
         h->page[h->pages - 1] = own;
     }
@@ -312,29 +323,36 @@ att_status att_cache_truncate(att_cache *c, int64_t sequence, int64_t length)
     return e;
 }
 
-att_status att_cache_reorder(att_cache *c, const int64_t *from)
+/* A sequence of the same pages. */
+static att_status share(att_cache *c, const held *h, held *next)
+{
+    const att_status e = make_list(c, next, h->pages + 1);
+    if (!e && h->pages)
+        memcpy(next->page, h->page, (size_t)h->pages * sizeof *h->page);
+    next->pages = h->pages;
+    next->length = h->length;
+    return e;
+}
+
+att_status att_cache_select(att_cache *c, int64_t n, const int64_t *from)
 {
     if (!c || !from)
         return att_fail(c ? c->ctx : NULL, ATT_ERR_ARGUMENT, "%s is NULL", c ? "from" : "cache");
-    for (int64_t b = 0; b < c->sequences; b++)
+    if (n < 1)
+        return att_fail(c->ctx, ATT_ERR_ARGUMENT, "n is %lld, expected at least 1", (long long)n);
+    for (int64_t b = 0; b < n; b++)
         if (from[b] < 0 || from[b] >= c->sequences)
             return att_fail(c->ctx, ATT_ERR_ARGUMENT, "from[%lld] is %lld, but the cache has %lld sequences",
                             (long long)b, (long long)from[b], (long long)c->sequences);
-    held *next = att_calloc(c->ctx, (size_t)c->sequences, sizeof *next);
+    held *next = att_calloc(c->ctx, (size_t)n, sizeof *next);
     att_status e = next ? ATT_OK : ATT_ERR_MEMORY;
-    for (int64_t b = 0; !e && b < c->sequences; b++) {
-        const held *h = &c->sequence[from[b]];
-        e = make_list(c, &next[b], h->pages + 1);
-        if (!e && h->pages)
-            memcpy(next[b].page, h->page, (size_t)h->pages * sizeof *h->page);
-        next[b].pages = h->pages;
-        next[b].length = h->length;
-    }
+    for (int64_t b = 0; !e && b < n; b++)
+        e = share(c, &c->sequence[from[b]], &next[b]);
     if (e) {
-        free_lists(c->ctx, next, c->sequences);
+        free_lists(c->ctx, next, n);
         return e;
     }
-    for (int64_t b = 0; b < c->sequences; b++)
+    for (int64_t b = 0; b < n; b++)
         for (int64_t i = 0; i < next[b].pages; i++)
             next[b].page[i]->users++;
     for (int64_t b = 0; b < c->sequences; b++)
@@ -342,6 +360,7 @@ att_status att_cache_reorder(att_cache *c, const int64_t *from)
             drop_page(c, c->sequence[b].page[i - 1]);
     free_lists(c->ctx, c->sequence, c->sequences);
     c->sequence = next;
+    c->sequences = n;
     return ATT_OK;
 }
 

@@ -315,15 +315,21 @@ static void change(att_ctx *ctx, att_cache *c, const operands *o, model *m, uint
         const int length = (int)(check_bits(seed, 4) % (uint64_t)(m->length[b] + 1));
         must(ctx, att_cache_truncate(c, b, length));
         m->length[b] = length;
-    } else {
-        int64_t from[MOST];
+    } else { /* to fewer or more, and back */
+        enum { MANY = 2 * MOST };
+        int64_t some[MANY], from[MOST];
+        const int n = 1 + (int)(check_bits(seed, 4) % MANY);
         const model before = *m;
+        for (int i = 0; i < n; i++)
+            some[i] = (int64_t)(check_bits(seed, 100 + (uint64_t)i) % (uint64_t)sequences);
         for (int i = 0; i < sequences; i++) {
-            from[i] = (int64_t)(check_bits(seed, 5 + (uint64_t)i) % (uint64_t)sequences);
-            m->length[i] = before.length[from[i]];
-            memcpy(m->token[i], before.token[from[i]], sizeof m->token[i]);
+            from[i] = (int64_t)(check_bits(seed, 5 + (uint64_t)i) % (uint64_t)n);
+            m->length[i] = before.length[some[from[i]]];
+            memcpy(m->token[i], before.token[some[from[i]]], sizeof m->token[i]);
         }
-        must(ctx, att_cache_reorder(c, from));
+        must(ctx, att_cache_select(c, n, some));
+        assert_int_equal(att_cache_length(c, n), -1);
+        must(ctx, att_cache_select(c, sequences, from));
     }
 }
 
@@ -366,7 +372,7 @@ static void what_sequences_have_in_common_is_kept_once(void **state)
     append_one(ctx, c, &o.args, 0, 0, TOKENS);
     int64_t from[BEAMS] = {0};
     const long blocks = f.live;
-    must(ctx, att_cache_reorder(c, from));
+    must(ctx, att_cache_select(c, BEAMS, from));
     assert_true(f.live <= blocks + BEAMS); /* lists of pages, but no page: those would need new blocks */
     for (int64_t b = 0; b < BEAMS; b++)
         assert_int_equal(att_cache_length(c, b), TOKENS);

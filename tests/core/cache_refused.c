@@ -94,10 +94,12 @@ static void what_cannot_be_done_to_a_cache_is_named(void **state)
     check_refused(&t, att_cache_truncate(t.cache, -1, -1), ATT_ERR_ARGUMENT, "length is -1, but sequence 0 has 7");
     check_refused(&t, att_cache_truncate(t.cache, 2, 0), ATT_ERR_ARGUMENT, "sequence is 2, but the cache has 2");
     check_refused(&t, att_cache_truncate(NULL, 0, 0), ATT_ERR_ARGUMENT, "cache is NULL");
-    check_refused(&t, att_cache_reorder(t.cache, NULL), ATT_ERR_ARGUMENT, "from is NULL");
-    check_refused(&t, att_cache_reorder(NULL, NULL), ATT_ERR_ARGUMENT, "cache is NULL");
-    check_refused(&t, att_cache_reorder(t.cache, (const int64_t[]){1, 2}), ATT_ERR_ARGUMENT,
+    check_refused(&t, att_cache_select(t.cache, 2, NULL), ATT_ERR_ARGUMENT, "from is NULL");
+    check_refused(&t, att_cache_select(NULL, 2, NULL), ATT_ERR_ARGUMENT, "cache is NULL");
+    check_refused(&t, att_cache_select(t.cache, 2, (const int64_t[]){1, 2}), ATT_ERR_ARGUMENT,
                   "from[1] is 2, but the cache has 2 sequences");
+    check_refused(&t, att_cache_select(t.cache, 0, (const int64_t[]){0}), ATT_ERR_ARGUMENT,
+                  "n is 0, expected at least 1");
     check_refused(&t, att_cache_new(NULL, 1, &none), ATT_ERR_ARGUMENT, "plan is NULL");
     check_refused(&t, att_cache_new(t.plan, 0, &none), ATT_ERR_ARGUMENT, "sequences is 0, expected at least 1");
     check_refused(&t, att_cache_new(t.plan, INT64_MAX, &none), ATT_ERR_MEMORY, "out of memory");
@@ -191,7 +193,7 @@ static att_status grow(att_ctx *ctx, const operands *o, const att_plan *plan, at
     if (e)
         return e;
     length[1] = 600;
-    e = att_cache_reorder(*c, (const int64_t[]){1, 1});
+    e = att_cache_select(*c, 2, (const int64_t[]){1, 1});
     if (e)
         return e;
     length[0] = 600;
