@@ -1,5 +1,6 @@
 /* Masks: what true means, where positions are counted from, broadcast shapes, and that what they leave out is not
  * computed. That they compose, and agree with their definition, is tested with all other stages. */
+#include "attention_reference.h"
 #include "attention_trial.h"
 
 #include <stdatomic.h>
@@ -175,6 +176,56 @@ static void masks_and_biases_of_each_broadcast_shape_are_those_of_all_pairs(void
         }
 }
 
+/* ---- together */
+
+static void eight_masks_are_the_table_of_pairs_that_all_of_them_keep(void **state)
+{
+    (void)state;
+    enum { HEADS = 2, QUERIES = 90, KEYS = 300 };
+    static const int five = 5, seven = 7, wide = 64;
+    const att_mask fifth = {.name = "scattered", .user = &five, .keep = scattered};
+    const att_mask seventh = {.name = "scattered", .user = &seven, .keep = scattered};
+    const att_mask stripes = {.name = "striped", .user = &wide, .keep = striped};
+    const att_mask *const eight[ATT_MAX_STAGES] = {
+        &att_mask_causal, &att_mask_window, &att_mask_boolean, &att_mask_document, &own_tiled_mask,
+        &stripes,         &fifth,           &seventh};
+    static uint8_t kept[HEADS * QUERIES * KEYS];
+    static int32_t ids[QUERIES + KEYS];
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);) {
+        operands o = make((shape){1, HEADS, 1, QUERIES, KEYS, 8, 8}), table = make(o.n);
+        att_attention_spec s = spec_of(o.n), one = s;
+        int64_t lengths[4], pairs = 0;
+        choose(BOOLEAN, &o, &s, lengths);
+        memcpy(s.mask, eight, sizeof eight);
+        s.align = ATT_ALIGN_BOTTOM_RIGHT;
+        s.window_left = 150;
+        for (int i = 0; i < QUERIES + KEYS; i++)
+            ids[i] = i < QUERIES ? i % 2 : (i - QUERIES) / 250;
+        att_wrap(&o.args.q_documents, ids, ATT_I32, ATT_DIMS(1, QUERIES), NULL);
+        att_wrap(&o.args.k_documents, ids + QUERIES, ATT_I32, ATT_DIMS(1, KEYS), NULL);
+        att_plan *plan = plan_of(ctx, &s);
+        const att_call call = call_of(plan, &o.args);
+        att_site at;
+        for (int64_t h = 0; next_site(&call, &h, &at);)
+            for (int64_t i = 0; i < QUERIES * KEYS; i++) {
+                uint8_t *keep = &kept[at.place.head * QUERIES * KEYS + i];
+                *keep = 1;
+                for (int m = 0; m < ATT_MAX_STAGES; m++)
+                    *keep = *keep && plan->mask[m]->keep(&at.place, plan->mask[m]->user, i / KEYS, i % KEYS);
+                pairs += *keep;
+            }
+        assert_true(pairs > 100);
+        one.mask[0] = &att_mask_boolean;
+        att_wrap(&table.args.mask, kept, ATT_BOOL, ATT_DIMS(1, HEADS, QUERIES, KEYS), NULL);
+        run(ctx, &s, &o.args);
+        run(ctx, &one, &table.args);
+        assert_same_bits(table.out, o.out, out_count(o.n));
+        assert_same_bits(table.lse, o.lse, HEADS * QUERIES);
+        att_plan_free(plan);
+        drop(&o), drop(&table);
+    }
+}
+
 /* ---- what is left out is not computed */
 
 static atomic_llong counted; /* pairs that were given to the score */
@@ -260,6 +311,7 @@ int main(void)
         cmocka_unit_test(true_in_a_mask_means_attend),
         cmocka_unit_test(positions_are_where_the_alignment_says),
         cmocka_unit_test(masks_and_biases_of_each_broadcast_shape_are_those_of_all_pairs),
+        cmocka_unit_test(eight_masks_are_the_table_of_pairs_that_all_of_them_keep),
         cmocka_unit_test(what_masks_leave_out_is_not_computed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
