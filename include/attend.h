@@ -332,6 +332,7 @@ ATT_API att_status att_cache_truncate(att_cache *cache, int64_t sequence, int64_
 /* The cache now has n sequences, of which b is what sequence from[b] was, from [n]: for beam search, a start that many
  * share, or to go on with those that have not ended. Copies nothing: what sequences have in common is kept once. */
 ATT_API att_status att_cache_select(att_cache *cache, int64_t n, const int64_t *from);
+ATT_API int64_t att_cache_sequences(const att_cache *cache);
 /* Tokens of a sequence; -1 where there is no such one. */
 ATT_API int64_t att_cache_length(const att_cache *cache, int64_t sequence);
 

@@ -192,6 +192,11 @@ typedef struct att_attend_params {
  */
 ATT_API att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, att_var *v,
                             const att_attention_args *args, const att_attend_params *params);
+/* Attention of new tokens, as many to each sequence of a cache, which they join first: q [sequences * n, heads,
+ * head_dim], k and v alike -> [sequences * n, heads, value_dim]. args NULL, or masks and parameters, as for a call with
+ * a cache. After an error the cache is as it was. Nothing for a tape that records. */
+ATT_API att_var *att_attend_cached(att_tape *t, const att_plan *plan, att_var *q, att_var *k, att_var *v,
+                                   att_cache *cache, const att_attention_args *args);
 /* One row a sequence: x [tokens, features], offsets [n + 1] -> [n, features]; an empty sequence gives 0. */
 ATT_API att_var *att_pool(att_tape *t, att_var *x, const int64_t *offsets, int64_t n, att_pooling kind);
 /* Each row divided by its Euclidean length, or by eps where that is less (PyTorch's F.normalize: eps = 1e-12). */

@@ -191,6 +191,8 @@ void att_cache_free(att_cache *c)
     att_free(c->ctx, c);
 }
 
+int64_t att_cache_sequences(const att_cache *c) { return c ? c->sequences : 0; }
+
 int64_t att_cache_length(const att_cache *c, int64_t sequence)
 {
     return c && sequence >= 0 && sequence < c->sequences ? c->sequence[sequence].length : -1;

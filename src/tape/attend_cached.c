@@ -1,0 +1,59 @@
+/* Attention of new tokens to a cache, which they join first: decoding. Nothing of it is recorded. */
+#include "tape/tape.h"
+
+/* [sequences * n, heads, dim] -> [sequences, heads, n, dim] */
+static att_tensor batched(const att_tensor *x, int64_t sequences)
+{
+    const int64_t n = x->dim[0] / sequences, heads = x->dim[1], dim = x->dim[2];
+    att_tensor y = {.data = x->data, .dtype = ATT_F32, .rank = 4, .dim = {sequences, heads, n, dim}};
+    const int64_t stride[4] = {n * heads * dim, dim, heads * dim, 1};
+    for (int i = 0; i < 4; i++)
+        y.stride[i] = stride[i];
+    return y;
+}
+
+static bool check(att_tape *t, const att_plan *plan, const att_var *const in[3], const att_cache *cache)
+{
+    static const char *const names[] = {"q", "k", "v"};
+    const int64_t sequences = att_cache_sequences(cache);
+    if (!plan || !cache)
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "attend_cached: %s is NULL", plan ? "cache" : "plan");
+    if (t->record)
+        return att_tape_fail(t, ATT_ERR_UNSUPPORTED,
+                             "attend_cached: the tape records, but through a cache there is no backward");
+    for (int i = 0; i < 3; i++) {
+        const att_tensor *x = &in[i]->value;
+        if (x->rank != 3)
+            return att_tape_fail(t, ATT_ERR_SHAPE, "attend_cached: %s is %s, not [tokens, heads, dim]", names[i],
+                                 att_shape_of(x).text);
+        if (x->dim[0] % sequences != 0)
+            return att_tape_fail(t, ATT_ERR_SHAPE,
+                                 "attend_cached: %s has %lld tokens, which %lld sequences cannot have equally many of",
+                                 names[i], (long long)x->dim[0], (long long)sequences);
+    }
+    return true;
+}
+
+att_var *att_attend_cached(att_tape *t, const att_plan *plan, att_var *q, att_var *k, att_var *v, att_cache *cache,
+                           const att_attention_args *args)
+{
+    if (!q || !k || !v || !att_tape_ready(t) || !check(t, plan, (const att_var *[]){q, k, v}, cache))
+        return NULL;
+    att_attention_args a;
+    att_status s = att_take_options(&a, sizeof a, args, "att_attention_args");
+    if (s)
+        return att_tape_fail(t, s, "attend_cached: %s", att_error(t->ctx));
+    att_var *out = att_tape_var(t, 3, (const int64_t[]){q->value.dim[0], q->value.dim[1], v->value.dim[2]});
+    if (!out)
+        return NULL;
+    const int64_t sequences = att_cache_sequences(cache);
+    const att_tensor keys = batched(&k->value, sequences), values = batched(&v->value, sequences);
+    a.q = batched(&q->value, sequences);
+    a.out = batched(&out->value, sequences);
+    a.cache = cache;
+    s = att_cache_append(cache, ATT_ALL_SEQUENCES, &keys, &values);
+    if (!s && (s = att_forward(plan, &a)))
+        for (int64_t b = 0; b < sequences; b++) /* as if they had not come */
+            att_cache_truncate(cache, b, att_cache_length(cache, b) - keys.dim[2]);
+    return s ? att_tape_fail(t, s, "attend_cached: %s", att_error(t->ctx)) : out;
+}
