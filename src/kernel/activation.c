@@ -30,6 +30,12 @@ static void activate(int activation, int64_t n, const float *x, float *y)
     case ATT_TANH:
         map(n, x, y, v_tanh);
         break;
+    case ATT_SILU:
+        map(n, x, y, v_silu);
+        break;
+    case ATT_SIGMOID:
+        map(n, x, y, v_sigmoid);
+        break;
     default:
         map(n, x, y, v_identity);
     }
@@ -66,6 +72,21 @@ static vf back_gelu_tanh(vf x, vf dy)
     return v_mul(dy, v_fma(v_mul(v_mul(x, half), tanh_slope(t)), slope, v_fma(t, half, half)));
 }
 
+/* s (1 - s) = e / (1 + e)^2, e = e^-|x| */
+ATT_INLINE vf sigmoid_slope(vf x)
+{
+    const vf e = v_exp(v_sub(v_set(0), v_abs(x))), whole = v_add(e, v_set(1));
+    return v_div(v_div(e, whole), whole);
+}
+static vf back_sigmoid(vf x, vf dy) { return v_mul(dy, sigmoid_slope(x)); }
+
+/* s + x s (1 - s) */
+static vf back_silu(vf x, vf dy)
+{
+    x = within(88, x);
+    return v_mul(dy, v_fma(x, sigmoid_slope(x), v_sigmoid(x)));
+}
+
 static vf back_identity(vf x, vf dy)
 {
     (void)x;
@@ -73,7 +94,7 @@ static vf back_identity(vf x, vf dy)
 }
 
 /* dx [n] = dy [n] f'(x [n]), by f(x, dy) */
-ATT_INLINE void map_back(int64_t n, const float *x, const float *dy, float *dx, vf (*f)(vf, vf))
+ATT_INLINE void map2(int64_t n, const float *x, const float *dy, float *dx, vf (*f)(vf, vf))
 {
     int64_t i = 0;
     for (; i + ATT_LANES <= n; i += ATT_LANES)
@@ -88,19 +109,25 @@ static void activate_back(int activation, int64_t n, const float *x, const float
 {
     switch (activation) {
     case ATT_RELU:
-        map_back(n, x, dy, dx, back_relu);
+        map2(n, x, dy, dx, back_relu);
         break;
     case ATT_GELU_ERF:
-        map_back(n, x, dy, dx, back_gelu_erf);
+        map2(n, x, dy, dx, back_gelu_erf);
         break;
     case ATT_GELU_TANH:
-        map_back(n, x, dy, dx, back_gelu_tanh);
+        map2(n, x, dy, dx, back_gelu_tanh);
         break;
     case ATT_TANH:
-        map_back(n, x, dy, dx, back_tanh);
+        map2(n, x, dy, dx, back_tanh);
+        break;
+    case ATT_SILU:
+        map2(n, x, dy, dx, back_silu);
+        break;
+    case ATT_SIGMOID:
+        map2(n, x, dy, dx, back_sigmoid);
         break;
     default:
-        map_back(n, x, dy, dx, back_identity);
+        map2(n, x, dy, dx, back_identity);
     }
 }
 
@@ -134,6 +161,27 @@ ATT_INLINE vf log2_any(vf x)
     return v_select(v_lt(v_set(FLT_MAX), x), x, y);
 }
 
+/* ---- logistic regression: of x, the logit, and t, the target; where t is below 0, 0 */
+
+/* log(1 + e) for e from 0 to 1: what 1 + e has lost is made up for. */
+ATT_INLINE vf log_1p(vf e)
+{
+    const vf whole = v_add(e, v_set(1)), part = v_sub(whole, v_set(1));
+    const vf y = v_mul(v_mul(v_log2(whole), v_set(0.693147181f)), v_div(e, part));
+    return v_select(v_lt(v_set(0), part), y, e);
+}
+
+/* max(x, 0) - x t + log(1 + e^-|x|) */
+static vf logistic_loss(vf x, vf t)
+{
+    const vf y = v_add(v_sub(v_relu(x), v_mul(x, t)), log_1p(v_exp(v_sub(v_set(0), v_abs(x)))));
+    return v_select(v_lt(t, v_set(0)), v_set(0), y);
+}
+static vf logistic_slope(vf x, vf t) { return v_select(v_lt(t, v_set(0)), v_set(0), v_sub(v_sigmoid(x), t)); }
+
+static void logistic(int64_t n, const float *x, const float *t, float *y) { map2(n, x, t, y, logistic_loss); }
+static void logistic_back(int64_t n, const float *x, const float *t, float *dx) { map2(n, x, t, dx, logistic_slope); }
+
 static void exp_n(int64_t n, const float *x, float *y) { map(n, x, y, exp_any); }
 static void exp2_n(int64_t n, const float *x, float *y) { map(n, x, y, exp2_any); }
 static void log2_n(int64_t n, const float *x, float *y) { map(n, x, y, log2_any); }
@@ -145,6 +193,8 @@ void ATT_ISA(att_kernel_activation)(att_kernels *k)
 {
     k->activate = activate;
     k->activate_back = activate_back;
+    k->logistic = logistic;
+    k->logistic_back = logistic_back;
     k->exp = exp_n;
     k->exp2 = exp2_n;
     k->log2 = log2_n;

@@ -29,6 +29,16 @@ ATT_INLINE vf v_gelu_tanh(vf x)
     return v_sub(v_relu(x), v_div(t, v_add(power, v_set(1))));
 }
 
+/* 1 / (1 + e^-x), by e^-|x|, which is at most 1. Below -87.3 it gives 2^-126. */
+ATT_INLINE vf v_sigmoid(vf x)
+{
+    const vf e = v_exp(v_sub(v_set(0), v_abs(x)));
+    return v_div(v_select(v_lt(x, v_set(0)), e, v_set(1)), v_add(e, v_set(1)));
+}
+
+/* x / (1 + e^-x); -inf gives -2^-119, not NaN */
+ATT_INLINE vf v_silu(vf x) { return v_mul(v_max(v_set(-128), x), v_sigmoid(x)); }
+
 /* f(x) of an att_activation; a caller whose loop has a constant one gets no switch in it. */
 ATT_INLINE vf activation_of(int activation, vf x)
 {
@@ -41,6 +51,10 @@ ATT_INLINE vf activation_of(int activation, vf x)
         return v_gelu_tanh(x);
     case ATT_TANH:
         return v_tanh(x);
+    case ATT_SILU:
+        return v_silu(x);
+    case ATT_SIGMOID:
+        return v_sigmoid(x);
     default:
         return x;
     }

@@ -111,9 +111,22 @@ static void drop(int64_t keys, const uint64_t *bits, float scale, float *s, int6
         }
 }
 
+/* y [rows, columns] = x dropped, + residual where there is one, at most a panel wide; all are stride apart. */
+static void drop_rows(int columns, int64_t rows, const uint64_t *bits, float scale, const float *x,
+                      const float *residual, float *y, int64_t stride)
+{
+    for (int64_t r = 0; r < rows; r++, x += stride, y += stride, residual += residual ? stride : 0)
+        for (int i = 0; i < columns; i += ATT_LANES) {
+            const int used = columns - i < ATT_LANES ? columns - i : ATT_LANES;
+            const vf z = v_pick((uint32_t)(bits[r] >> i), v_mul(v_load_n(x + i, used), v_set(scale)), v_set(0));
+            v_store_n(y + i, residual ? v_add(z, v_load_n(residual + i, used)) : z, used);
+        }
+}
+
 void ATT_ISA(att_kernel_dropout)(att_kernels *k);
 void ATT_ISA(att_kernel_dropout)(att_kernels *k)
 {
     k->keep_bits = keep_bits;
     k->drop = drop;
+    k->drop_rows = drop_rows;
 }

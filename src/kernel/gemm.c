@@ -95,6 +95,12 @@ static void finish(int rows, int64_t n, float *c, int64_t ldc, const att_epilogu
     case ATT_TANH:
         finish_as(ATT_TANH, rows, n, c, ldc, e, i, j);
         break;
+    case ATT_SILU:
+        finish_as(ATT_SILU, rows, n, c, ldc, e, i, j);
+        break;
+    case ATT_SIGMOID:
+        finish_as(ATT_SIGMOID, rows, n, c, ldc, e, i, j);
+        break;
     }
 }
 

@@ -103,11 +103,16 @@ typedef struct att_kernels {
     /* dropout.c: bits [keys, in whole fours] of the pairs that are kept, and s = kept ? scale s : 0; see there */
     void (*keep_bits)(const att_dropout *d, int queries, uint32_t q0, uint32_t k0, int64_t keys, uint64_t *bits);
     void (*drop)(int64_t keys, const uint64_t *bits, float scale, float *s, int64_t stride);
+    void (*drop_rows)(int columns, int64_t rows, const uint64_t *bits, float scale, const float *x,
+                      const float *residual, float *y, int64_t stride);
 
     /* activation.c: y [n] = f(x [n]); y may be x */
     void (*activate)(int activation, int64_t n, const float *x, float *y);
     /* dx [n] = dy [n] f'(x [n]); dx may be dy */
     void (*activate_back)(int activation, int64_t n, const float *x, const float *dy, float *dx);
+    /* Of a logit x and a target t, both [n]: log(1 + e^x) - x t, and its derivative by x; 0 where t < 0 */
+    void (*logistic)(int64_t n, const float *x, const float *t, float *y);
+    void (*logistic_back)(int64_t n, const float *x, const float *t, float *dx);
     void (*exp2)(int64_t n, const float *x, float *y);
     void (*exp)(int64_t n, const float *x, float *y);
     void (*log2)(int64_t n, const float *x, float *y);
@@ -116,12 +121,22 @@ typedef struct att_kernels {
 
     /* softmax.c: y [n] = exp(x - max x) / sum; all -inf gives zeros; NaN gives NaN; y may be x */
     void (*softmax)(int64_t n, const float *x, float *y);
+    /* From y and dy, adds to dx; all [n] */
+    void (*softmax_back)(int64_t n, const float *y, const float *dy, float *dx);
+    float (*log_sum_exp)(int64_t n, const float *x); /* -inf where all are */
+    float (*sum)(int64_t n, const float *x);
+    /* dx [n] = factor (e^(x - lse) - share); dx may be x */
+    void (*cross_entropy_back)(int64_t n, const float *x, float lse, float share, float factor, float *dx);
 
     /* norm.c; y may be x */
     void (*layer_norm)(int64_t n, const float *x, const float *gamma, const float *beta, float eps, float *y);
     /* From dy, adds to dx, dgamma and dbeta; all [n] */
     void (*layer_norm_back)(int64_t n, const float *x, const float *gamma, float eps, const float *dy, float *dx,
                             float *dgamma, float *dbeta);
+    /* x / sqrt(mean square + eps) * gamma */
+    void (*rms_norm)(int64_t n, const float *x, const float *gamma, float eps, float *y);
+    void (*rms_norm_back)(int64_t n, const float *x, const float *gamma, float eps, const float *dy, float *dx,
+                          float *dgamma);
     void (*normalize)(int64_t n, const float *x, float eps, float *y); /* x / max(|x|, eps) */
 
     /* vector.c: on n numbers; y may be an input of the same type */
@@ -163,8 +178,15 @@ void att_ref_gemm(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, 
  * gives four words; the pair is kept where word k % 4 >= threshold. */
 bool att_dropout_keep(const att_dropout *d, uint32_t q, uint32_t k);
 double att_ref_activate(int activation, double x);
+double att_ref_activate_slope(int activation, double x);
+double att_ref_logistic(double x, double t);
 void att_ref_softmax(int64_t n, const float *x, double *y);
+double att_ref_log_sum_exp(int64_t n, const float *x);
 void att_ref_layer_norm(int64_t n, const float *x, const float *gamma, const float *beta, float eps, double *y);
+/* Of sum(dy y), by x and by gamma; y = gamma x / sqrt(mean square + eps), of x less its mean if centred */
+void att_ref_norm_back(bool centred, int64_t n, const float *x, const float *gamma, float eps, const float *dy,
+                       double *dx, double *dgamma);
+void att_ref_rms_norm(int64_t n, const float *x, const float *gamma, float eps, double *y);
 void att_ref_normalize(int64_t n, const float *x, float eps, double *y);
 /* step: from pair to pair, and to a pair's second number */
 void att_ref_rotate(int64_t pairs, const int64_t step[2], float way, const float *x, const float *sine,

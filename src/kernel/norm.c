@@ -1,4 +1,5 @@
-/* Normalisation of one row. Sums are in float, but in double where the squares leave its range. */
+/* Normalisation of one row. Sums are in float, but in double where the squares leave its range. The norm by the root
+ * mean square is that of a layer with a mean of 0 and no beta: `centred` tells, a constant where it is inlined. */
 #include "kernel/kernel.h"
 #include "kernel/reduce.h"
 
@@ -10,60 +11,72 @@
 
 static bool in_range(float squares) { return squares >= LEAST && squares <= FLT_MAX; } /* false for NaN */
 
-static void layer_norm_wide(int64_t n, const float *x, const float *gamma, const float *beta, float eps, float *y)
+static void norm_wide(bool centred, int64_t n, const float *x, const float *gamma, const float *beta, float eps,
+                      float *y)
 {
     double mean = 0, variance = 0;
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n && centred; i++)
         mean += x[i];
     mean /= (double)n;
     for (int64_t i = 0; i < n; i++)
         variance += (x[i] - mean) * (x[i] - mean);
     const double sigma = sqrt(variance / (double)n + (double)eps);
     for (int64_t i = 0; i < n; i++)
-        y[i] = (float)((x[i] - mean) / sigma * gamma[i] + beta[i]);
+        y[i] = (float)((x[i] - mean) / sigma * gamma[i] + (centred ? beta[i] : 0));
 }
 
 /* Two passes: the mean, then the mean square of the differences, which cannot cancel. */
-static void layer_norm(int64_t n, const float *x, const float *gamma, const float *beta, float eps, float *y)
+ATT_INLINE void norm(const bool centred, int64_t n, const float *x, const float *gamma, const float *beta, float eps,
+                     float *y)
 {
-    const vf mean = v_set(v_sum_over(n, x, x, v_set(0), v_term_value) / (float)n);
+    const vf mean = v_set(centred ? v_sum_over(n, x, x, v_set(0), v_term_value) / (float)n : 0);
     const float variance = v_sum_over(n, x, x, mean, v_term_squared_deviation) / (float)n;
     if (!in_range(variance + eps)) {
-        layer_norm_wide(n, x, gamma, beta, eps, y);
+        norm_wide(centred, n, x, gamma, beta, eps, y);
         return;
     }
     const vf scale = v_div(v_set(1), v_sqrt(v_set(variance + eps)));
     int64_t i = 0;
     for (; i + ATT_LANES <= n; i += ATT_LANES) {
         const vf z = v_mul(v_sub(v_load(x + i), mean), scale);
-        v_store(y + i, v_fma(z, v_load(gamma + i), v_load(beta + i)));
+        v_store(y + i, v_fma(z, v_load(gamma + i), centred ? v_load(beta + i) : v_set(0)));
     }
     if (i < n) {
         const int rest = (int)(n - i);
         const vf z = v_mul(v_sub(v_load_n(x + i, rest), mean), scale);
-        v_store_n(y + i, v_fma(z, v_load_n(gamma + i, rest), v_load_n(beta + i, rest)), rest);
+        v_store_n(y + i, v_fma(z, v_load_n(gamma + i, rest), centred ? v_load_n(beta + i, rest) : v_set(0)), rest);
     }
 }
 
-static void layer_norm_back_wide(int64_t n, const float *x, const float *gamma, float eps, const float *dy, float *dx,
-                                 float *dgamma, float *dbeta)
+static void layer_norm(int64_t n, const float *x, const float *gamma, const float *beta, float eps, float *y)
+{
+    norm(true, n, x, gamma, beta, eps, y);
+}
+static void rms_norm(int64_t n, const float *x, const float *gamma, float eps, float *y)
+{
+    norm(false, n, x, gamma, NULL, eps, y);
+}
+
+static void norm_back_wide(bool centred, int64_t n, const float *x, const float *gamma, float eps, const float *dy,
+                           float *dx, float *dgamma, float *dbeta)
 {
     double mean = 0, variance = 0, sum = 0, along = 0;
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n && centred; i++)
         mean += x[i];
     mean /= (double)n;
     for (int64_t i = 0; i < n; i++)
         variance += (x[i] - mean) * (x[i] - mean);
     const double scale = 1 / sqrt(variance / (double)n + (double)eps);
     for (int64_t i = 0; i < n; i++) {
-        sum += (double)dy[i] * gamma[i];
+        sum += centred ? (double)dy[i] * gamma[i] : 0;
         along += (double)dy[i] * gamma[i] * ((x[i] - mean) * scale);
     }
     for (int64_t i = 0; i < n; i++) {
         const double z = (x[i] - mean) * scale;
         dx[i] += (float)(scale * ((double)dy[i] * gamma[i] - (sum + z * along) / (double)n));
         dgamma[i] += (float)(dy[i] * z);
-        dbeta[i] += dy[i];
+        if (centred)
+            dbeta[i] += dy[i];
     }
 }
 
@@ -82,23 +95,24 @@ ATT_INLINE void gather_back(norm_back *r, vf x, vf gamma, vf dy)
 }
 
 /* dx = scale (g - sum - z along), dgamma = dy z, dbeta = dy, for `used` numbers from i on; all are added. */
-ATT_INLINE void spread_back(const norm_back *r, int used, const float *x, const float *gamma, const float *dy,
-                            float *dx, float *dgamma, float *dbeta)
+ATT_INLINE void spread_back(const bool centred, const norm_back *r, int used, const float *x, const float *gamma,
+                            const float *dy, float *dx, float *dgamma, float *dbeta)
 {
     const vf y = v_load_n(dy, used), z = v_mul(v_sub(v_load_n(x, used), r->mean), r->scale);
     const vf rest = v_sub(v_sub(v_mul(y, v_load_n(gamma, used)), r->sum), v_mul(z, r->along));
     v_store_n(dx, v_fma(r->scale, rest, v_load_n(dx, used)), used);
     v_store_n(dgamma, v_fma(y, z, v_load_n(dgamma, used)), used);
-    v_store_n(dbeta, v_add(y, v_load_n(dbeta, used)), used);
+    if (centred)
+        v_store_n(dbeta, v_add(y, v_load_n(dbeta, used)), used);
 }
 
-static void layer_norm_back(int64_t n, const float *x, const float *gamma, float eps, const float *dy, float *dx,
-                            float *dgamma, float *dbeta)
+ATT_INLINE void back(const bool centred, int64_t n, const float *x, const float *gamma, float eps, const float *dy,
+                     float *dx, float *dgamma, float *dbeta)
 {
-    const vf mean = v_set(v_sum_over(n, x, x, v_set(0), v_term_value) / (float)n);
+    const vf mean = v_set(centred ? v_sum_over(n, x, x, v_set(0), v_term_value) / (float)n : 0);
     const float variance = v_sum_over(n, x, x, mean, v_term_squared_deviation) / (float)n;
     if (!in_range(variance + eps)) {
-        layer_norm_back_wide(n, x, gamma, eps, dy, dx, dgamma, dbeta);
+        norm_back_wide(centred, n, x, gamma, eps, dy, dx, dgamma, dbeta);
         return;
     }
     norm_back r = {mean, v_div(v_set(1), v_sqrt(v_set(variance + eps))), v_set(0), v_set(0)};
@@ -109,11 +123,22 @@ static void layer_norm_back(int64_t n, const float *x, const float *gamma, float
         const int rest = (int)(n - i);
         gather_back(&r, v_load_n(x + i, rest), v_load_n(gamma + i, rest), v_load_n(dy + i, rest));
     }
-    r.sum = v_set(v_sum(r.sum) / (float)n);
+    r.sum = v_set(centred ? v_sum(r.sum) / (float)n : 0);
     r.along = v_set(v_sum(r.along) / (float)n);
     for (i = 0; i < n; i += ATT_LANES)
-        spread_back(&r, n - i < ATT_LANES ? (int)(n - i) : ATT_LANES, x + i, gamma + i, dy + i, dx + i, dgamma + i,
-                    dbeta + i);
+        spread_back(centred, &r, n - i < ATT_LANES ? (int)(n - i) : ATT_LANES, x + i, gamma + i, dy + i, dx + i,
+                    dgamma + i, centred ? dbeta + i : NULL);
+}
+
+static void layer_norm_back(int64_t n, const float *x, const float *gamma, float eps, const float *dy, float *dx,
+                            float *dgamma, float *dbeta)
+{
+    back(true, n, x, gamma, eps, dy, dx, dgamma, dbeta);
+}
+static void rms_norm_back(int64_t n, const float *x, const float *gamma, float eps, const float *dy, float *dx,
+                          float *dgamma)
+{
+    back(false, n, x, gamma, eps, dy, dx, dgamma, NULL);
 }
 
 static void normalize_wide(int64_t n, const float *x, float eps, float *y)
@@ -146,5 +171,7 @@ void ATT_ISA(att_kernel_norm)(att_kernels *k)
 {
     k->layer_norm = layer_norm;
     k->layer_norm_back = layer_norm_back;
+    k->rms_norm = rms_norm;
+    k->rms_norm_back = rms_norm_back;
     k->normalize = normalize;
 }

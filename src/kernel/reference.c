@@ -42,10 +42,38 @@ double att_ref_activate(int activation, double x)
         return x == -INFINITY ? 0 : x / (1 + exp(-2 * sqrt(2 / pi) * (x + 0.044715 * x * x * x)));
     case ATT_TANH:
         return tanh(x);
+    case ATT_SILU:
+        return x == -INFINITY ? 0 : x / (1 + exp(-x));
+    case ATT_SIGMOID:
+        return 1 / (1 + exp(-x));
     default:
         return x;
     }
 }
+
+double att_ref_activate_slope(int activation, double x)
+{
+    static const double pi = 3.14159265358979323846;
+    const double s = 1 / (1 + exp(-x)), t = tanh(sqrt(2 / pi) * (x + 0.044715 * x * x * x));
+    switch (activation) {
+    case ATT_RELU:
+        return x != x ? x : x > 0;
+    case ATT_GELU_ERF: /* Phi(x) + x phi(x) */
+        return isinf(x) ? x > 0 : erfc(-x / sqrt(2)) / 2 + x * exp(-x * x / 2) / sqrt(2 * pi);
+    case ATT_GELU_TANH:
+        return isinf(x) ? x > 0 : (1 + t) / 2 + x / 2 * (1 - t * t) * sqrt(2 / pi) * (1 + 3 * 0.044715 * x * x);
+    case ATT_TANH:
+        return 1 / (cosh(x) * cosh(x));
+    case ATT_SILU:
+        return isinf(x) ? x > 0 : s + x * s * (1 - s);
+    case ATT_SIGMOID:
+        return s * (1 - s);
+    default:
+        return 1;
+    }
+}
+
+double att_ref_logistic(double x, double t) { return t < 0 ? 0 : fmax(x, 0) - x * t + log1p(exp(-fabs(x))); }
 
 void att_ref_softmax(int64_t n, const float *x, double *y)
 {
@@ -58,6 +86,16 @@ void att_ref_softmax(int64_t n, const float *x, double *y)
         y[i] = sum == 0 ? 0 : y[i] / sum;
 }
 
+double att_ref_log_sum_exp(int64_t n, const float *x)
+{
+    double top = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        top = fmax(top, x[i]);
+    for (int64_t i = 0; i < n && top != -INFINITY; i++)
+        sum += exp(x[i] - top);
+    return top == -INFINITY ? top : top + log(sum);
+}
+
 void att_ref_layer_norm(int64_t n, const float *x, const float *gamma, const float *beta, float eps, double *y)
 {
     double mean = 0, variance = 0;
@@ -67,6 +105,34 @@ void att_ref_layer_norm(int64_t n, const float *x, const float *gamma, const flo
         variance += (x[i] - mean) * (x[i] - mean) / (double)n;
     for (int64_t i = 0; i < n; i++)
         y[i] = (x[i] - mean) / sqrt(variance + eps) * gamma[i] + beta[i];
+}
+
+void att_ref_rms_norm(int64_t n, const float *x, const float *gamma, float eps, double *y)
+{
+    double squares = 0;
+    for (int64_t i = 0; i < n; i++)
+        squares += (double)x[i] * x[i] / (double)n;
+    for (int64_t i = 0; i < n; i++)
+        y[i] = x[i] / sqrt(squares + eps) * gamma[i];
+}
+
+void att_ref_norm_back(bool centred, int64_t n, const float *x, const float *gamma, float eps, const float *dy,
+                       double *dx, double *dgamma)
+{
+    double mean = 0, variance = 0, sum = 0, along = 0;
+    for (int64_t i = 0; i < n; i++)
+        mean += centred ? x[i] / (double)n : 0;
+    for (int64_t i = 0; i < n; i++)
+        variance += (x[i] - mean) * (x[i] - mean) / (double)n;
+    const double sigma = sqrt(variance + eps);
+    for (int64_t i = 0; i < n; i++) {
+        sum += centred ? (double)dy[i] * gamma[i] / (double)n : 0;
+        along += (double)dy[i] * gamma[i] * (x[i] - mean) / sigma / (double)n;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        dx[i] = ((double)dy[i] * gamma[i] - sum - (x[i] - mean) / sigma * along) / sigma;
+        dgamma[i] = dy[i] * (x[i] - mean) / sigma;
+    }
 }
 
 void att_ref_normalize(int64_t n, const float *x, float eps, double *y)

@@ -1,4 +1,4 @@
-/* Softmax of one row. */
+/* Softmax of one row, and the cross entropy of what it gives. */
 #include "kernel/kernel.h"
 #include "kernel/reduce.h"
 #include "simd/math.h"
@@ -40,5 +40,61 @@ static void softmax(int64_t n, const float *x, float *y)
         v_store_n(y + i, v_mul(v_load_n(y + i, (int)(n - i)), factor), (int)(n - i));
 }
 
+/* y (dy - s), s the sum of y dy */
+ATT_INLINE vf slope(vf y, vf dy, vf s) { return v_mul(y, v_sub(dy, s)); }
+
+static void softmax_back(int64_t n, const float *y, const float *dy, float *dx)
+{
+    const vf s = v_set(v_sum_over(n, y, dy, v_set(0), v_term_product));
+    int64_t i = 0;
+    for (; i + ATT_LANES <= n; i += ATT_LANES)
+        v_store(dx + i, v_add(v_load(dx + i), slope(v_load(y + i), v_load(dy + i), s)));
+    if (i < n) {
+        const int rest = (int)(n - i);
+        const vf dz = slope(v_load_n(y + i, rest), v_load_n(dy + i, rest), s);
+        v_store_n(dx + i, v_add(v_load_n(dx + i, rest), dz), rest);
+    }
+}
+
+/* ---- the loss of classes */
+
+ATT_INLINE vf v_term_weight(vf sum, vf a, vf b, vf s)
+{
+    (void)b;
+    return v_add(sum, weight(v_sub(a, s)));
+}
+
+static float log_sum_exp(int64_t n, const float *x)
+{
+    const float top = largest(n, x);
+    if (top == -INFINITY)
+        return top;
+    const float sum = v_sum_over(n, x, x, v_set(top), v_term_weight); /* 1 or more, or NaN */
+    float log2_sum[ATT_LANES];
+    v_store(log2_sum, v_log2(v_set(sum)));
+    return sum >= 1 ? top + 0.693147181f * log2_sum[0] : sum;
+}
+
+static float sum(int64_t n, const float *x) { return v_sum_over(n, x, x, v_set(0), v_term_value); }
+
+static void cross_entropy_back(int64_t n, const float *x, float lse, float share, float factor, float *dx)
+{
+    const vf origin = v_set(lse), less = v_set(share), times = v_set(factor);
+    int64_t i = 0;
+    for (; i + ATT_LANES <= n; i += ATT_LANES)
+        v_store(dx + i, v_mul(times, v_sub(weight(v_sub(v_load(x + i), origin)), less)));
+    if (i < n) {
+        const int rest = (int)(n - i);
+        v_store_n(dx + i, v_mul(times, v_sub(weight(v_sub(v_load_n(x + i, rest), origin)), less)), rest);
+    }
+}
+
 void ATT_ISA(att_kernel_softmax)(att_kernels *k);
-void ATT_ISA(att_kernel_softmax)(att_kernels *k) { k->softmax = softmax; }
+void ATT_ISA(att_kernel_softmax)(att_kernels *k)
+{
+    k->softmax = softmax;
+    k->softmax_back = softmax_back;
+    k->log_sum_exp = log_sum_exp;
+    k->sum = sum;
+    k->cross_entropy_back = cross_entropy_back;
+}

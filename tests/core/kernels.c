@@ -38,6 +38,8 @@ static double identity_reference(double x) { return att_ref_activate(ATT_IDENTIT
 static double relu_reference(double x) { return att_ref_activate(ATT_RELU, x); }
 static double gelu_erf_reference(double x) { return att_ref_activate(ATT_GELU_ERF, x); }
 static double gelu_tanh_reference(double x) { return att_ref_activate(ATT_GELU_TANH, x); }
+static double silu_reference(double x) { return att_ref_activate(ATT_SILU, x); }
+static double sigmoid_reference(double x) { return att_ref_activate(ATT_SIGMOID, x); }
 static double tanh_reference(double x) { return att_ref_activate(ATT_TANH, x); }
 
 static void identity_run(const att_kernels *k, int64_t n, const float *x, float *y)
@@ -56,6 +58,11 @@ static void gelu_tanh_run(const att_kernels *k, int64_t n, const float *x, float
 static void activate_tanh_run(const att_kernels *k, int64_t n, const float *x, float *y)
 {
     k->activate(ATT_TANH, n, x, y);
+}
+static void silu_run(const att_kernels *k, int64_t n, const float *x, float *y) { k->activate(ATT_SILU, n, x, y); }
+static void sigmoid_run(const att_kernels *k, int64_t n, const float *x, float *y)
+{
+    k->activate(ATT_SIGMOID, n, x, y);
 }
 static void exp2_run(const att_kernels *k, int64_t n, const float *x, float *y) { k->exp2(n, x, y); }
 static void exp_run(const att_kernels *k, int64_t n, const float *x, float *y) { k->exp(n, x, y); }
@@ -100,6 +107,18 @@ static double gelu_tanh_tolerance(double x, double expected, bool fused)
     const double t = fmin(fabs(x), 10), exponent = t * (1.5957691216 + 0.0713548162 * t * t);
     return t / (1 + exp(exponent)) * 3 * exponent * 0x1p-24 + 3 * check_unit(expected) + 1.3e-37;
 }
+/* Two of exp, in units that may be half those of the result, one each of 1 + e and the quotient; below -87.3 it stays
+ * at 2^-126. SiLU: a product more, and 128 times that. */
+static double sigmoid_tolerance(double x, double expected, bool fused)
+{
+    (void)x, (void)fused;
+    return 4 * check_unit(expected) + 0x1.01p-126;
+}
+static double silu_tolerance(double x, double expected, bool fused)
+{
+    (void)x, (void)fused;
+    return 5 * check_unit(expected) + 0x1.01p-119;
+}
 
 static const function functions[] = {
     {"identity", identity_reference, exact, identity_run},
@@ -107,6 +126,8 @@ static const function functions[] = {
     {"gelu_erf", gelu_erf_reference, gelu_erf_tolerance, gelu_erf_run},
     {"gelu_tanh", gelu_tanh_reference, gelu_tanh_tolerance, gelu_tanh_run},
     {"activate tanh", tanh_reference, two_units, activate_tanh_run},
+    {"silu", silu_reference, silu_tolerance, silu_run},
+    {"sigmoid", sigmoid_reference, sigmoid_tolerance, sigmoid_run},
     {"exp2", exp2, exp2_tolerance, exp2_run},
     {"exp", exp, exp_tolerance, exp_run},
     {"log2", log2, two_units, log2_run},
