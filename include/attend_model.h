@@ -46,6 +46,7 @@ typedef struct att_tokenizer att_tokenizer;
  *   a folder with tokenizer.json, or vocab.txt and tokenizer_config.json (and special_tokens_map.json): WordPiece with
  *     BertNormalizer and BertPreTokenizer. Truncation and padding in tokenizer.json are not used:
  *     att_encode_options.max_tokens is.
+ *   a folder with source.spm, target.spm, vocab.json (tokenizer_config.json, special_tokens_map.json): Marian.
  *   a file: a SentencePiece model (.spm, .model), unigram or BPE (Kudo, Richardson 2018). */
 ATT_API att_status att_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **out);
 ATT_API void att_tokenizer_free(att_tokenizer *t);
@@ -56,6 +57,7 @@ typedef struct att_encode_options {
     size_t size;
     int64_t max_tokens; /* 0 = no limit; special tokens count */
     bool no_special;    /* without [CLS] and [SEP] */
+    bool target;        /* the text is a translation, which Marian cuts in another way; else no difference */
 } att_encode_options;
 
 typedef struct att_tokens {
@@ -70,6 +72,8 @@ typedef struct att_tokens {
  *     found.
  *   SentencePiece: the ids of the `sentencepiece` package, which has no special tokens around a text. Each byte that is
  *     not UTF-8 reads as one U+FFFD; time for n bytes is n (unigram) or n log n (BPE), memory n.
+ *   Marian: the ids of the class MarianTokenizer: SentencePiece, then "</s>". Special tokens typed in the text ("</s>",
+ *     "<pad>", "<unk>") are found; a language code at the start (">>de<<") is one token.
  * opt NULL = defaults. Errors: max_tokens negative or less than the special tokens; memory; with BPE a word of more
  * than 2 GiB. */
 ATT_API att_status att_encode(const att_tokenizer *t, const char *text, size_t bytes, const att_encode_options *opt,
@@ -81,8 +85,9 @@ typedef struct att_text {
     size_t bytes;
 } att_text;
 
-/* ids [n] back to text, in UTF-8; special tokens give nothing. SentencePiece: that of the `sentencepiece` package.
- * Errors: an id that is not in [0, size); WordPiece, which forgets case and spaces; memory. */
+/* ids [n] back to text, in UTF-8. SentencePiece: the text of the `sentencepiece` package, where control symbols give
+ * nothing. Marian: that of MarianTokenizer, by the target's pieces and without special tokens. Errors: an id that is
+ * not in [0, size); WordPiece, which forgets case and spaces; memory. */
 ATT_API att_status att_detokenize(const att_tokenizer *t, const int32_t *ids, int64_t n, att_text *out);
 ATT_API void att_text_free(const att_tokenizer *t, att_text *text);
 

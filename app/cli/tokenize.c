@@ -9,7 +9,7 @@
 enum { BLOCK = 1024 };
 
 static const char *model_name;
-static bool json, no_truncate, no_special;
+static bool json, no_truncate, no_special, target;
 
 static const cli_option options[] = {
     {"model", 'm', "MODEL", .text = &model_name, .required = true, .env = "ATTEND_MODEL",
@@ -17,6 +17,8 @@ static const cli_option options[] = {
     {"json", 0, NULL, .flag = &json, .help = "print an array of ids a line"},
     {"no-truncate", 0, NULL, .flag = &no_truncate, .help = "do not cut where the model does"},
     {"no-special", 0, NULL, .flag = &no_special, .help = "without the tokens that the model adds, as [CLS] and [SEP]"},
+    {"target", 0, NULL, .flag = &target,
+     .help = "the lines are translations, where the model cuts these in another way"},
     {0},
 };
 
@@ -44,8 +46,8 @@ static int run(int n, char **arguments)
     if (!code)
         code = cli_output_open(&out, NULL);
     const att_tokenizer *t = m.tokenizer;
-    const att_encode_options *limit =
-        ATT_OPTIONS(att_encode_options, .no_special = no_special, .max_tokens = no_truncate ? 0 : m.max_tokens);
+    const att_encode_options *limit = ATT_OPTIONS(att_encode_options, .no_special = no_special,
+                                                  .max_tokens = no_truncate ? 0 : m.max_tokens, .target = target);
     while (!code) {
         code = cli_lines_next(&in, BLOCK);
         if (code || in.count == 0)

@@ -40,6 +40,15 @@ static void add_marked(att_piece_joiner *j, const char *s, size_t bytes)
     }
 }
 
+/* Before what is no byte. */
+static void begin_piece(att_piece_joiner *j)
+{
+    write_pending(j, true);
+    if (j->took_mark || j->text->count > 0)
+        j->at_start = false;
+    j->took_mark = false;
+}
+
 void att_piece_join_next(att_piece_joiner *j, int32_t id)
 {
     const att_sentencepiece *m = j->m;
@@ -49,10 +58,7 @@ void att_piece_join_next(att_piece_joiner *j, int32_t id)
         write_pending(j, false);
         return;
     }
-    write_pending(j, true);
-    if (j->took_mark || j->text->count > 0)
-        j->at_start = false;
-    j->took_mark = false;
+    begin_piece(j);
     if (p->type == ATT_PIECE_UNKNOWN)
         att_bytes_add(j->text, m->unknown_text, strlen(m->unknown_text));
     if (p->type == ATT_PIECE_UNKNOWN || p->type == ATT_PIECE_CONTROL)
@@ -63,6 +69,12 @@ void att_piece_join_next(att_piece_joiner *j, int32_t id)
         j->took_mark = !m->remove_spaces; /* else each at the start goes */
     }
     add_marked(j, p->text + skip, p->bytes - skip);
+}
+
+void att_piece_join_other(att_piece_joiner *j, const char *text)
+{
+    begin_piece(j);
+    add_marked(j, text, strlen(text));
 }
 
 void att_piece_join_end(att_piece_joiner *j) { write_pending(j, true); }

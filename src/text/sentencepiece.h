@@ -54,6 +54,8 @@ typedef struct att_sentencepiece {
 
 /* ---- opening (sentencepiece_file.c) */
 
+/* Nothing, which may be freed. */
+att_sentencepiece att_sentencepiece_empty(att_ctx *ctx);
 /* On failure nothing need be freed. */
 att_status att_sentencepiece_open(att_sentencepiece *m, att_ctx *ctx, const char *path);
 void att_sentencepiece_free(att_sentencepiece *m);
@@ -99,6 +101,8 @@ typedef struct att_piece_joiner {
 
 att_piece_joiner att_piece_join(const att_sentencepiece *m, att_bytes *text);
 void att_piece_join_next(att_piece_joiner *j, int32_t id); /* in [0, m->size) */
+/* The text of a token that is no piece of m, zero-terminated. */
+void att_piece_join_other(att_piece_joiner *j, const char *text);
 void att_piece_join_end(att_piece_joiner *j);
 
 #endif

@@ -271,11 +271,16 @@ static void make_model(att_sentencepiece *m, att_proto *p, const contents *c)
     make_trie(m, p);
 }
 
+att_sentencepiece att_sentencepiece_empty(att_ctx *ctx)
+{
+    return (att_sentencepiece){.ctx = ctx, .charsmap.ctx = ctx, .trie.ctx = ctx};
+}
+
 att_status att_sentencepiece_open(att_sentencepiece *m, att_ctx *ctx, const char *path)
 {
     static const char unknown_text[] = " \xE2\x81\x87 "; /* the format's default, as the values of c */
     att_text_file f;
-    *m = (att_sentencepiece){.ctx = ctx, .charsmap.ctx = ctx, .trie.ctx = ctx};
+    *m = att_sentencepiece_empty(ctx);
     const att_status s = att_text_file_open(&f, ctx, path, true);
     if (s)
         return s;
@@ -301,5 +306,5 @@ void att_sentencepiece_free(att_sentencepiece *m)
     att_trie_free(&m->trie);
     att_free(m->ctx, m->piece);
     att_free(m->ctx, m->text);
-    *m = (att_sentencepiece){.ctx = m->ctx};
+    *m = att_sentencepiece_empty(m->ctx);
 }

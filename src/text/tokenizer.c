@@ -1,16 +1,28 @@
 #include "text/tokenizer.h"
 
+#include "io/text_file.h"
+
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+static bool is_file(const char *folder, const char *name)
+{
+    char path[ATT_MAX_PATH];
+    struct stat st;
+    return snprintf(path, sizeof path, "%s%s", folder, name) < (int)sizeof path && stat(path, &st) == 0 &&
+           !S_ISDIR(st.st_mode);
+}
 
 att_status att_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **out)
 {
     if (!path || !out)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "att_tokenizer_open: %s is NULL", path ? "out" : "path");
     *out = NULL;
-    struct stat st;
-    const bool is_file = stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
-    return is_file ? att_sentencepiece_tokenizer_open(ctx, path, out) : att_bert_tokenizer_open(ctx, path, out);
+    if (is_file(path, ""))
+        return att_sentencepiece_tokenizer_open(ctx, path, out);
+    return is_file(path, "/source.spm") ? att_marian_tokenizer_open(ctx, path, out)
+                                        : att_bert_tokenizer_open(ctx, path, out);
 }
 
 void att_tokenizer_free(att_tokenizer *t)
@@ -87,7 +99,8 @@ att_status att_encode(const att_tokenizer *t, const char *text, size_t bytes, co
         return att_fail(t->ctx, ATT_ERR_ARGUMENT, "max_tokens is %lld, but the special tokens alone are %lld",
                         (long long)max_tokens, (long long)n_special);
 
-    att_token_sink s = {.t = t, .limit = max_tokens > 0 ? max_tokens - (special ? t->n_after : 0) : INT64_MAX};
+    att_token_sink s = {
+        .t = t, .target = o.target, .limit = max_tokens > 0 ? max_tokens - (special ? t->n_after : 0) : INT64_MAX};
     if (!reserve(&s, 1)) /* an empty text has ids as well, though none in them */
         return s.status;
     if (special)

@@ -13,8 +13,9 @@ typedef struct att_token_sink {
     int64_t limit, capacity;
     att_tokens tokens;
     att_status status;
-    bool full; /* no further token has room */
-    bool cut;  /* one had none, or there was a failure: the rest of the text need not be looked at */
+    bool target; /* the text is of the target language */
+    bool full;   /* no further token has room */
+    bool cut;    /* one had none, or there was a failure: the rest of the text need not be looked at */
 } att_token_sink;
 
 /* Tokens of the text. */
@@ -40,6 +41,7 @@ struct att_tokenizer {
 
 /* The kinds; *out is NULL where they fail. */
 att_status att_bert_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **out);
+att_status att_marian_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **out);
 att_status att_sentencepiece_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **out);
 
 #endif

@@ -74,58 +74,17 @@ static att_added_token read_added(att_settings *s, const json_t *item)
     return a;
 }
 
-/* How many ids and how many bytes all tokens need; from added tokens may come more ids than the model has. */
-static void measure(reader *r, const json_t *added, int64_t *size, size_t *bytes)
-{
-    att_settings *s = r->settings;
-    *size = 0;
-    *bytes = 0;
-    for (size_t i = 0; i < r->list->count; i++) {
-        const att_token_entry *e = &r->list->entry[i];
-        *size = e->id >= *size ? e->id + 1 : *size;
-        *bytes += e->bytes;
-    }
-    for (size_t i = 0; i < json_array_size(added); i++) {
-        const att_added_token a = read_added(s, json_array_get(added, i));
-        *size = a.id >= *size ? a.id + 1 : *size;
-        *bytes += a.bytes;
-    }
-    if (*size == 0)
-        att_settings_fail(s, ATT_ERR_FORMAT, "the vocabulary is empty");
-    if (*bytes > UINT32_MAX / 2)
-        att_settings_fail(s, ATT_ERR_UNSUPPORTED, "the tokens have %zu bytes, more than %u", *bytes, UINT32_MAX / 2);
-}
-
-/* Whether no token has it yet, which else is a failure. */
-static bool id_is_free(reader *r, int32_t id, const char *token, size_t bytes)
-{
-    const char *other = att_vocabulary_get(&r->t->vocabulary, id);
-    if (other)
-        att_settings_fail(r->settings, ATT_ERR_FORMAT, "tokens \"%.80s\" and \"%.*s\" have the same id %d", other,
-                          bytes < 80 ? (int)bytes : 80, token, id);
-    return !other;
-}
-
-/* The model's vocabulary, with room for the added tokens. */
+/* The model's vocabulary, with room for the added tokens, from which may come more ids than the model has. */
 static void read_vocabulary(reader *r, const json_t *added)
 {
-    att_settings *s = r->settings;
-    att_vocabulary *v = &r->t->vocabulary;
-    int64_t size;
-    size_t bytes;
-    measure(r, added, &size, &bytes);
-    if (!s->status)
-        s->status = att_vocabulary_init(v, s->ctx, size, bytes);
-    for (size_t i = 0; !s->status && i < r->list->count; i++) {
-        const att_token_entry *e = &r->list->entry[i];
-        const int32_t other = att_vocabulary_find(v, e->text, e->bytes);
-        if (other != ATT_NO_TOKEN)
-            att_settings_fail(s, ATT_ERR_FORMAT, "token \"%.80s\" is there twice, with ids %d and %d",
-                              att_vocabulary_get(v, other), other < e->id ? other : e->id,
-                              other < e->id ? e->id : other);
-        else if (id_is_free(r, e->id, e->text, e->bytes) && !att_vocabulary_add(v, e->id, e->text, e->bytes))
-            att_settings_fail(s, ATT_ERR_UNSUPPORTED, "more than %d tokens collide, as if made for it", ATT_MAX_PROBES);
+    int64_t size = 0;
+    size_t bytes = 0;
+    for (size_t i = 0; i < json_array_size(added); i++) {
+        const att_added_token a = read_added(r->settings, json_array_get(added, i));
+        size = a.id >= size ? a.id + 1 : size;
+        bytes += a.bytes;
     }
+    att_token_list_fill(r->list, r->settings, &r->t->vocabulary, size, bytes);
 }
 
 static void read_model_settings(reader *r)
@@ -160,7 +119,7 @@ static void read_added_tokens(reader *r, const json_t *added)
     for (size_t i = 0; !s->status && i < n; i++) {
         att_added_token a = read_added(s, json_array_get(added, i));
         const int32_t model_id = att_vocabulary_find(v, a.text, a.bytes);
-        if (model_id == ATT_NO_TOKEN && id_is_free(r, a.id, a.text, a.bytes))
+        if (model_id == ATT_NO_TOKEN && att_token_id_is_free(s, v, a.id, a.text, a.bytes))
             att_vocabulary_set(v, a.id, a.text, a.bytes);
         else if (model_id != ATT_NO_TOKEN && model_id != a.id)
             att_settings_fail(s, ATT_ERR_FORMAT, "token \"%.80s\" has id %d in added_tokens but %d in the vocabulary",

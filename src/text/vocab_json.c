@@ -1,6 +1,6 @@
-/* The object model.vocab of tokenizer.json, {"token": id, ...}. It is most of the file: its 30,000 tokens would
- * cost more than ten milliseconds of opening a model with jansson, and cost one here. jansson then reads the rest, so
- * nothing is checked but what is used. */
+/* {"token": id, ...}: the object model.vocab of tokenizer.json, and vocab.json. It is most of the file: its 30,000
+ * tokens would cost more than ten milliseconds of opening a model with jansson, and cost one here. jansson then reads
+ * the rest, so nothing is checked but what is used. */
 #include <string.h>
 
 #include "text/tokenizer_file.h"
@@ -212,4 +212,14 @@ att_status att_read_vocab_json(att_text_file *f, att_token_list *list, att_setti
     const size_t begin = (size_t)(c.at - 1 - f->text);
     const att_status s = take_tokens(&c, list);
     return s ? s : read_rest(f, begin, (size_t)(c.at - f->text), settings);
+}
+
+att_status att_read_token_map(att_text_file *f, att_token_list *list)
+{
+    cursor c = {f, f->text, f->text + f->bytes};
+    if (!take(&c, '{'))
+        return bad(&c, "expected {\"token\": id, ...}");
+    const att_status s = take_tokens(&c, list);
+    skip_space(&c);
+    return s || c.at == c.end ? s : bad(&c, "there is more behind the tokens");
 }

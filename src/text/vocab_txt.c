@@ -6,29 +6,6 @@
 #include "text/utf8.h"
 #include "text/wordpiece.h"
 
-att_status att_token_list_add(att_token_list *list, att_token_entry entry)
-{
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity ? 2 * list->capacity : 1 << 15;
-        att_token_entry *grown = att_alloc(list->ctx, capacity, sizeof *grown);
-        if (!grown)
-            return ATT_ERR_MEMORY;
-        if (list->count > 0)
-            memcpy(grown, list->entry, list->count * sizeof *grown);
-        att_free(list->ctx, list->entry);
-        list->entry = grown;
-        list->capacity = capacity;
-    }
-    list->entry[list->count++] = entry;
-    return ATT_OK;
-}
-
-void att_token_list_free(att_token_list *list)
-{
-    att_free(list->ctx, list->entry);
-    list->entry = NULL;
-}
-
 static int by_text(const void *a, const void *b)
 {
     const att_token_entry *x = a, *y = b;
@@ -83,16 +60,6 @@ static void refuse_others(att_settings *config)
     att_settings_only_empty(config, "never_split");
 }
 
-/* A token that is written as a text or as an object with a content. */
-static const char *content_of(layout *l, const char *key, const json_t *value)
-{
-    const json_t *text = json_is_object(value) ? json_object_get(value, "content") : value;
-    if (json_string_length(text) > 0)
-        return json_string_value(text);
-    att_settings_fail(&l->config, ATT_ERR_FORMAT, "\"%s\" has %s, not a token", key, att_json_show(value).text);
-    return "";
-}
-
 static void check_made(layout *l, bool made)
 {
     if (!made)
@@ -127,7 +94,7 @@ static void read_special_tokens(layout *l)
         const json_t *value = att_settings_get(&l->config, names[i][0]);
         if (!value)
             value = att_settings_get(&l->map, names[i][0]);
-        content[i] = value ? content_of(l, names[i][0], value) : names[i][1];
+        content[i] = value ? att_token_content(&l->config, names[i][0], value) : names[i][1];
         id[i] = add_token(l, content[i]);
     }
     json_t *post = json_pack("{s:s, s:[s, f], s:[s, f]}", "type", "BertProcessing", "cls", content[CLS],
@@ -142,7 +109,7 @@ static void read_more_tokens(layout *l)
     static const char *const key = "additional_special_tokens";
     const json_t *more = att_settings_list(&l->config, key, false);
     for (size_t i = 0; i < json_array_size(more); i++)
-        add_token(l, content_of(l, key, json_array_get(more, i)));
+        add_token(l, att_token_content(&l->config, key, json_array_get(more, i)));
 }
 
 /* The constructor arguments of the class BertTokenizer and their defaults. */

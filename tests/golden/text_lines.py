@@ -58,5 +58,5 @@ def fnv(data, h=2166136261):
     return h
 
 
-def hash_ids(ids):
-    return fnv(b"".join(i.to_bytes(4, "little") for i in ids))
+def hash_ids(ids, h=2166136261):
+    return fnv(b"".join(i.to_bytes(4, "little") for i in ids), h)

@@ -1,0 +1,299 @@
+/* The tokenizer of Marian's models, as the class MarianTokenizer: source.spm cuts texts to translate, target.spm their
+ * translations, and vocab.json says which token a piece is, by its text. Special tokens are found as they are written,
+ * and what is before, between and behind them is cut for itself; where that begins as ">>de<<", that is one token. */
+#include "text/added_tokens.h"
+#include "text/sentencepiece.h"
+#include "text/tokenizer_file.h"
+#include "text/tokenizer.h"
+#include "text/unicode8.h"
+#include "text/utf8.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SKIPPED = -2 }; /* in place of a piece: a special token, which is not part of a text */
+
+typedef struct side {
+    att_sentencepiece model;
+    int32_t *token_of; /* [model.size]: a piece's token, or ATT_NO_TOKEN */
+} side;
+
+typedef struct marian_tokenizer {
+    att_tokenizer base;
+    side source, target;
+    att_vocabulary vocabulary;
+    att_added_tokens special; /* their texts are in the vocabulary */
+    int32_t *piece_of;        /* [vocabulary.size]: the target's piece, ATT_NO_ID or SKIPPED */
+} marian_tokenizer;
+
+static const marian_tokenizer *marian(const att_tokenizer *t) { return (const marian_tokenizer *)t; }
+
+/* ---- text to ids */
+
+typedef struct encoder {
+    const marian_tokenizer *t;
+    const side *side;
+    att_token_sink *sink;
+    att_piece_taker taker;
+} encoder;
+
+static void add(encoder *e, int32_t token)
+{
+    att_token_sink_add(e->sink, token == ATT_NO_TOKEN ? &e->t->vocabulary.unknown : &token, 1);
+    e->taker.enough = e->sink->cut;
+}
+
+/* What the model does not know may be in the vocabulary still: as a piece of the other language. */
+static void take(void *user, int32_t id, const char *text, size_t bytes)
+{
+    encoder *e = user;
+    add(e, id == e->side->model.unknown ? att_vocabulary_find(&e->t->vocabulary, text, bytes) : e->side->token_of[id]);
+}
+
+/* Bytes of the language code that a text begins with, as ">>de<<". */
+static size_t code_length(const char *s, size_t bytes)
+{
+    const char *end = bytes >= 4 && memcmp(s, ">>", 2) == 0 ? memmem(s + 2, bytes - 2, "<<", 2) : NULL;
+    return end ? (size_t)(end + 2 - s) : 0;
+}
+
+/* A text without special tokens. */
+static void encode_plain(encoder *e, const char *s, size_t bytes)
+{
+    const size_t code = code_length(s, bytes);
+    if (code > 0)
+        add(e, att_vocabulary_find(&e->t->vocabulary, s, code));
+    if (code == bytes || e->sink->cut)
+        return;
+    const att_status status = att_sentencepiece_cut(&e->side->model, s + code, bytes - code, &e->taker);
+    if (status)
+        att_token_sink_fail(e->sink, status);
+}
+
+static void encode(att_token_sink *sink, const char *text, size_t bytes)
+{
+    const marian_tokenizer *t = marian(sink->t);
+    encoder e = {.t = t, .side = sink->target ? &t->target : &t->source, .sink = sink};
+    e.taker = (att_piece_taker){.take = take, .user = &e};
+    size_t plain = 0; /* where what is not yet cut begins */
+    for (size_t i = 0; i < bytes && !sink->cut;) {
+        const att_added_token *a =
+            t->special.begins[(unsigned char)text[i]] ? att_added_tokens_find(&t->special, text + i, bytes - i) : NULL;
+        if (!a) {
+            i++;
+            continue;
+        }
+        encode_plain(&e, text + plain, i - plain);
+        if (!sink->cut)
+            add(&e, a->id);
+        plain = i += a->bytes;
+    }
+    if (!sink->cut)
+        encode_plain(&e, text + plain, bytes - plain);
+}
+
+/* ---- ids to text */
+
+/* What Python's str.strip() takes off. */
+static bool is_space(uint32_t c) { return att_char_class(c) & ATT_CHAR_SPACE || (c >= 0x1C && c <= 0x1F); }
+
+static void strip(att_bytes *text)
+{
+    const unsigned char *s = (const unsigned char *)text->data;
+    size_t begin = 0, end = 0; /* behind the last that is no space */
+    bool started = false;
+    for (size_t i = 0, n; i < text->count; i += n) {
+        uint32_t c;
+        n = att_utf8_decode(s + i, text->count - i, &c);
+        if (is_space(c))
+            continue;
+        begin = started ? begin : i;
+        end = i + n;
+        started = true;
+    }
+    if (end > begin)
+        memmove(text->data, text->data + begin, end - begin);
+    text->count = end - begin;
+}
+
+static void decode(const att_tokenizer *base, const int32_t *ids, int64_t n, att_bytes *text)
+{
+    const marian_tokenizer *t = marian(base);
+    att_piece_joiner j = att_piece_join(&t->target.model, text);
+    for (int64_t i = 0; i < n; i++) {
+        const int32_t piece = t->piece_of[ids[i]];
+        const char *token = att_vocabulary_get(&t->vocabulary, ids[i]);
+        if (piece >= 0)
+            att_piece_join_next(&j, piece);
+        else if (piece != SKIPPED && token)
+            att_piece_join_other(&j, token);
+    }
+    att_piece_join_end(&j);
+    strip(text);
+}
+
+static const char *token(const att_tokenizer *t, int32_t id) { return att_vocabulary_get(&marian(t)->vocabulary, id); }
+
+static void free_all(att_tokenizer *base)
+{
+    marian_tokenizer *t = (marian_tokenizer *)base;
+    att_ctx *ctx = base->ctx;
+    att_sentencepiece_free(&t->source.model);
+    att_sentencepiece_free(&t->target.model);
+    att_free(ctx, t->source.token_of);
+    att_free(ctx, t->target.token_of);
+    att_free(ctx, t->piece_of);
+    att_added_tokens_free(&t->special);
+    att_vocabulary_free(&t->vocabulary);
+    att_free(ctx, t);
+}
+
+/* ---- opening */
+
+static att_status read_vocabulary(marian_tokenizer *t, att_ctx *ctx, const char *folder)
+{
+    att_text_file f;
+    att_settings s; /* for errors */
+    att_token_list list = {.ctx = ctx};
+    att_status status = att_text_file_read(&f, ctx, folder, "vocab.json", true);
+    if (!status)
+        status = att_read_token_map(&f, &list);
+    if (!status) {
+        att_settings_init(&s, ctx, f.path, NULL);
+        att_token_list_fill(&list, &s, &t->vocabulary, 0, 0);
+        status = s.status;
+    }
+    t->base.size = t->vocabulary.size;
+    att_token_list_free(&list);
+    att_text_file_free(&f);
+    return status;
+}
+
+/* A special token: one that is there already is not added again. Its id. */
+static int32_t add_special(marian_tokenizer *t, att_settings *s, const char *text)
+{
+    const size_t bytes = strlen(text);
+    const int32_t id = att_vocabulary_find(&t->vocabulary, text, bytes);
+    bool there = false;
+    for (int64_t i = 0; i < t->special.count; i++)
+        there |= t->special.token[i].id == id;
+    if (id == ATT_NO_TOKEN)
+        att_settings_fail(s, ATT_ERR_FORMAT, "the special token \"%.80s\" is not in vocab.json", text);
+    else if (!s->status && !there)
+        att_added_tokens_add(&t->special, (att_added_token){att_vocabulary_get(&t->vocabulary, id), bytes, id});
+    return id;
+}
+
+/* {"0": {"content": "</s>", "lstrip": false, ...}, ...} */
+static void add_listed(marian_tokenizer *t, att_settings *s, const json_t *tokens)
+{
+    const char *key;
+    json_t *item;
+    json_object_foreach((json_t *)tokens, key, item)
+    {
+        const att_settings_place before = att_settings_enter_item(s, "added_tokens_decoder", item);
+        add_special(t, s, att_settings_text(s, "content", NULL));
+        att_settings_only_bool(s, "lstrip", false);
+        att_settings_only_bool(s, "rstrip", false);
+        att_settings_only_bool(s, "single_word", false);
+        att_settings_only_bool(s, "special", true);
+        att_settings_leave(s, before);
+    }
+}
+
+static void read_special(marian_tokenizer *t, att_settings *s, const att_settings *map)
+{
+    static const char *const names[][2] = {{"unk_token", "<unk>"}, {"eos_token", "</s>"}, {"pad_token", "<pad>"}};
+    enum { UNK, EOS, N = sizeof names / sizeof names[0] };
+    const json_t *more = att_settings_list(s, "additional_special_tokens", false);
+    const json_t *listed = att_settings_get(s, "added_tokens_decoder");
+    if (!s->status)
+        s->status = att_added_tokens_init(&t->special, s->ctx, N + json_array_size(more) + json_object_size(listed));
+    for (int i = 0; !s->status && i < N; i++) {
+        const json_t *value = att_settings_get(s, names[i][0]);
+        value = value ? value : att_settings_get(map, names[i][0]);
+        const int32_t id = add_special(t, s, value ? att_token_content(s, names[i][0], value) : names[i][1]);
+        if (i == UNK)
+            t->vocabulary.unknown = id;
+        if (i == EOS)
+            t->base.special[0] = id;
+    }
+    t->base.n_after = 1;
+    for (size_t i = 0; !s->status && i < json_array_size(more); i++)
+        add_special(t, s, att_token_content(s, "additional_special_tokens", json_array_get(more, i)));
+    if (!s->status)
+        add_listed(t, s, listed);
+    att_added_tokens_sort(&t->special);
+}
+
+static att_status read_settings(marian_tokenizer *t, att_ctx *ctx, const char *folder)
+{
+    att_settings config, map;
+    att_settings_read(&config, ctx, folder, "tokenizer_config.json", false);
+    att_settings_read(&map, ctx, folder, "special_tokens_map.json", false);
+    if (map.status && !config.status)
+        config.status = map.status;
+    att_settings_only_text(&config, "tokenizer_class", "MarianTokenizer");
+    att_settings_only_bool(&config, "separate_vocabs", false);
+    att_settings_only_empty(&config, "sp_model_kwargs");
+    read_special(t, &config, &map);
+    att_settings_close(&config);
+    att_settings_close(&map);
+    return config.status;
+}
+
+static att_status read_side(side *d, const marian_tokenizer *t, const char *folder, const char *name)
+{
+    char path[ATT_MAX_PATH];
+    att_ctx *ctx = t->base.ctx;
+    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
+        return att_fail(ctx, ATT_ERR_IO, "the path of %s is longer than %zu bytes", name, sizeof path - 1);
+    const att_status s = att_sentencepiece_open(&d->model, ctx, path);
+    if (s)
+        return s;
+    d->token_of = att_alloc(ctx, (size_t)d->model.size, sizeof *d->token_of);
+    for (int64_t i = 0; d->token_of && i < d->model.size; i++)
+        d->token_of[i] = att_vocabulary_find(&t->vocabulary, d->model.piece[i].text, d->model.piece[i].bytes);
+    return d->token_of ? ATT_OK : ATT_ERR_MEMORY;
+}
+
+static att_status turn_target(marian_tokenizer *t)
+{
+    t->piece_of = att_alloc(t->base.ctx, (size_t)t->base.size, sizeof *t->piece_of);
+    if (!t->piece_of)
+        return ATT_ERR_MEMORY;
+    for (int64_t i = 0; i < t->base.size; i++)
+        t->piece_of[i] = ATT_NO_ID;
+    for (int32_t i = 0; i < t->target.model.size; i++)
+        if (t->target.token_of[i] != ATT_NO_TOKEN)
+            t->piece_of[t->target.token_of[i]] = i;
+    for (int64_t i = 0; i < t->special.count; i++)
+        t->piece_of[t->special.token[i].id] = SKIPPED;
+    return ATT_OK;
+}
+
+att_status att_marian_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **out)
+{
+    static const att_tokenizer_kind kind = {encode, decode, token, free_all};
+    *out = NULL;
+    marian_tokenizer *t = att_alloc(ctx, 1, sizeof *t);
+    if (!t)
+        return ATT_ERR_MEMORY;
+    *t = (marian_tokenizer){.base = {.ctx = ctx, .kind = &kind}};
+    t->vocabulary.ctx = t->special.ctx = ctx;
+    t->source.model = t->target.model = att_sentencepiece_empty(ctx);
+    att_status s = read_vocabulary(t, ctx, folder);
+    if (!s)
+        s = read_settings(t, ctx, folder);
+    if (!s)
+        s = read_side(&t->source, t, folder, "source.spm");
+    if (!s)
+        s = read_side(&t->target, t, folder, "target.spm");
+    if (!s)
+        s = turn_target(t);
+    if (s)
+        free_all(&t->base);
+    else
+        *out = &t->base;
+    return s;
+}

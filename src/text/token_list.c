@@ -1,0 +1,77 @@
+/* From tokens as files have them to a vocabulary. */
+#include <string.h>
+
+#include "text/tokenizer_file.h"
+
+att_status att_token_list_add(att_token_list *list, att_token_entry entry)
+{
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity ? 2 * list->capacity : 1 << 15;
+        att_token_entry *grown = att_alloc(list->ctx, capacity, sizeof *grown);
+        if (!grown)
+            return ATT_ERR_MEMORY;
+        if (list->count > 0)
+            memcpy(grown, list->entry, list->count * sizeof *grown);
+        att_free(list->ctx, list->entry);
+        list->entry = grown;
+        list->capacity = capacity;
+    }
+    list->entry[list->count++] = entry;
+    return ATT_OK;
+}
+
+void att_token_list_free(att_token_list *list)
+{
+    att_free(list->ctx, list->entry);
+    list->entry = NULL;
+}
+
+/* How many ids and bytes the list needs, if more than so many. */
+static void measure(const att_token_list *list, att_settings *s, int64_t *size, size_t *bytes)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const att_token_entry *e = &list->entry[i];
+        *size = e->id >= *size ? e->id + 1 : *size;
+        *bytes += e->bytes;
+    }
+    if (*size == 0)
+        att_settings_fail(s, ATT_ERR_FORMAT, "the vocabulary is empty");
+    if (*bytes > UINT32_MAX / 2)
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED, "the tokens have %zu bytes, more than %u", *bytes, UINT32_MAX / 2);
+}
+
+bool att_token_id_is_free(att_settings *s, const att_vocabulary *v, int32_t id, const char *token, size_t bytes)
+{
+    const char *other = att_vocabulary_get(v, id);
+    if (other)
+        att_settings_fail(s, ATT_ERR_FORMAT, "tokens \"%.80s\" and \"%.*s\" have the same id %d", other,
+                          bytes < 80 ? (int)bytes : 80, token, id);
+    return !other;
+}
+
+void att_token_list_fill(const att_token_list *list, att_settings *s, att_vocabulary *v, int64_t size, size_t bytes)
+{
+    measure(list, s, &size, &bytes);
+    if (!s->status)
+        s->status = att_vocabulary_init(v, s->ctx, size, bytes);
+    for (size_t i = 0; !s->status && i < list->count; i++) {
+        const att_token_entry *e = &list->entry[i];
+        const int32_t other = att_vocabulary_find(v, e->text, e->bytes);
+        if (other != ATT_NO_TOKEN)
+            att_settings_fail(s, ATT_ERR_FORMAT, "token \"%.80s\" is there twice, with ids %d and %d",
+                              att_vocabulary_get(v, other), other < e->id ? other : e->id,
+                              other < e->id ? e->id : other);
+        else if (att_token_id_is_free(s, v, e->id, e->text, e->bytes) &&
+                 !att_vocabulary_add(v, e->id, e->text, e->bytes))
+            att_settings_fail(s, ATT_ERR_UNSUPPORTED, "more than %d tokens collide, as if made for it", ATT_MAX_PROBES);
+    }
+}
+
+const char *att_token_content(att_settings *s, const char *key, const json_t *value)
+{
+    const json_t *text = json_is_object(value) ? json_object_get(value, "content") : value;
+    if (json_string_length(text) > 0)
+        return json_string_value(text);
+    att_settings_fail(s, ATT_ERR_FORMAT, "\"%s\" has %s, not a token", key, att_json_show(value).text);
+    return "";
+}
