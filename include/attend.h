@@ -542,6 +542,9 @@ ATT_API void att_free(att_ctx *ctx, void *p);
 /* body(arg, i) for each i in [0, n) on the context's threads; inside another one, or while another thread has them,
  * it runs on the calling thread. Bodies run with the default rounding and denormals, whatever the host has set. */
 ATT_API void att_parallel_for(att_ctx *ctx, int n, void (*body)(void *arg, int i), void *arg);
+/* Four random words: those of Philox4x32-10 (Salmon et al. 2011) for this key (the seed, low word first) and counter.
+ * Without a state, so they are the same whatever the order and the threads. */
+ATT_API void att_random(uint64_t seed, const uint32_t counter[4], uint32_t words[4]);
 /* True when the cancel flag of the configuration is set. */
 ATT_API bool att_cancelled(const att_ctx *ctx);
 

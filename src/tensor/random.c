@@ -1,0 +1,5 @@
+/* Random numbers for what stands on the library: the generator that dropout has. */
+#include "attend.h"
+#include "kernel/philox.h"
+
+void att_random(uint64_t seed, const uint32_t counter[4], uint32_t words[4]) { att_philox(seed, counter, words); }
