@@ -1,6 +1,6 @@
 /* attend_model.h - models on top of attend_learn.h: weights, text, layers, whole models.
  *
- * Chapters: 1 Weights, 2 Text, 3 BERT, 4 Sentences.
+ * Chapters: 1 Weights, 2 Text, 3 BERT, 4 Sentences, 5 Translations, measured.
  *
  * A model is a folder as the ecosystem publishes it. Settings are read, never
  * assumed: one that is not supported is an error that names it. Files are
@@ -140,6 +140,65 @@ typedef struct att_attention_map {
 ATT_API att_status att_sentence_attention(const att_sentence *m, const char *text, size_t bytes, int64_t layer,
                                           int64_t head, att_attention_map *out);
 ATT_API void att_attention_map_free(const att_sentence *m, att_attention_map *map);
+
+/* ---- 5 Translations, measured ------------------------------------------- */
+
+/* BLEU (Papineni et al. 2002) and chrF (Popovic 2015), as the program sacreBLEU has them by default (Post 2018): the
+ * same words, exponential smoothing, chrF2 of characters without spaces. Case counts. */
+
+typedef enum att_bleu_words {
+    ATT_BLEU_13A = 0,  /* as mteval-v13a cuts them: punctuation is cut off, "&quot;" and the like are read */
+    ATT_BLEU_CHAR = 1, /* each character but white space: for texts without spaces between words */
+    ATT_BLEU_NONE = 2  /* what stands between white space */
+} att_bleu_words;
+
+enum { ATT_BLEU_ORDER = 4, ATT_CHRF_ORDER = 6 };
+
+/* What a translation shares with its references. The counts of several sentences, added up, are those of all. Arrays
+ * are by order: [0] has single words or characters, [1] two in a row, ... Of several references, reference_words is of
+ * the one that is nearest in length, and characters are of the one that gives the best chrF. */
+typedef struct att_bleu_counts {
+    int64_t words, reference_words;
+    int64_t n_words[ATT_BLEU_ORDER], words_shared[ATT_BLEU_ORDER];
+    int64_t n_letters[ATT_CHRF_ORDER], reference_letters[ATT_CHRF_ORDER], letters_shared[ATT_CHRF_ORDER];
+} att_bleu_counts;
+
+/* Counts of one sentence: text [bytes] against its references [n] with reference_bytes [n] (NULL: zero-terminated).
+ * Any bytes will do: each maximal invalid subpart of UTF-8 reads as one U+FFFD. Time is that of sorting the words and
+ * the characters. n 0: its own words alone. Errors: more than 2^31 - 1 bytes in all; memory. */
+ATT_API att_status att_bleu_count(att_ctx *ctx, att_bleu_words words, const char *text, size_t bytes,
+                                  const char *const *references, const size_t *reference_bytes, int64_t n,
+                                  att_bleu_counts *out);
+/* sum += c */
+ATT_API void att_bleu_add(att_bleu_counts *sum, const att_bleu_counts *c);
+
+typedef struct att_bleu_info {
+    size_t size;
+    double bleu, chrf;                /* in [0, 100] */
+    double precision[ATT_BLEU_ORDER]; /* in percent; the k-th order without a match counts as if it had 2^-k of one */
+    double brevity;                   /* in [0, 1]: less than 1 where translations are shorter than references */
+} att_bleu_info;
+
+/* effective_order: orders for which all sentences are too short do not count, as is usual for single sentences; else
+ * BLEU is 0 then. */
+ATT_API att_status att_bleu_describe(const att_bleu_counts *c, bool effective_order, att_bleu_info *info);
+
+typedef struct att_bleu_resampling {
+    size_t size;
+    int64_t resamples; /* 0: 1,000 */
+    uint64_t seed;
+    bool effective_order;
+} att_bleu_resampling;
+
+typedef struct att_interval {
+    double mean, low, high; /* 95 % of the resamples lie in [low, high] */
+} att_interval;
+
+/* How far the scores are due to the sentences that happened to be there: those of as many sentences drawn from c [n]
+ * with replacement, again and again (Koehn 2004). Resample r draws sentence i by word i % 4 of att_random(seed, {i / 4,
+ * r}), times n, divided by 2^32. opt NULL = defaults. Errors: n or resamples not in [1, 2^31); memory; cancelled. */
+ATT_API att_status att_bleu_intervals(att_ctx *ctx, const att_bleu_counts *c, int64_t n, const att_bleu_resampling *opt,
+                                      att_interval *bleu, att_interval *chrf);
 
 #ifdef __cplusplus
 }

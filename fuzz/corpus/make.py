@@ -156,3 +156,9 @@ for number, name in enumerate(["unigram", "bpe", "word", "char"], 1):
 write("sentencepiece", "fallback", sections(TEXT, PIECES + BYTES + field(2, field(3, 2))))
 write("sentencepiece", "charsmap", sections("axy xab", PIECES + field(3, field(2, charsmap()) + field(4, 0))))
 write("sentencepiece", "spaces", sections("  a  b ", PIECES + field(3, field(3, 0) + field(5, 0)) + field(2, field(24, 1))))
+
+# ---- bleu: how words are cut, the translation, its references
+
+write("bleu", "words", b"\x00" + sections("The cat, the cat: 3.5-4 &amp; more.", "The cat and 3.5 - 4 &more.", "A cat."))
+write("bleu", "characters", b"\x01" + sections("猫は魚を食べた。", "その猫が魚を食べました。"))
+write("bleu", "bytes", b"\x02" + sections(b"a\xff \xe2\x82 b\xc2\xa0c", b"a\xff b\xe3\x80\x80c"))

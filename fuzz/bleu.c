@@ -1,0 +1,48 @@
+/* The input is a translation and, one section each, its references; the first byte says how words are cut. */
+#include "fuzz.h"
+
+enum { MOST = 4 };
+
+static att_bleu_counts count(att_bleu_words words, fuzz_section text, const fuzz_section *reference, int n)
+{
+    const char *texts[MOST];
+    size_t bytes[MOST];
+    att_bleu_counts c;
+    for (int i = 0; i < n; i++) {
+        texts[i] = (const char *)reference[i].data;
+        bytes[i] = reference[i].size;
+    }
+    fuzz_check(!att_bleu_count(fuzz_context(), words, (const char *)text.data, text.size, texts, bytes, n, &c),
+               "a text is refused");
+    return c;
+}
+
+static att_bleu_info scores(const att_bleu_counts *c)
+{
+    att_bleu_info info = {.size = sizeof info};
+    fuzz_check(!att_bleu_describe(c, true, &info), "counts are refused");
+    fuzz_check(info.bleu >= 0 && info.bleu <= 100.001 && info.chrf >= 0 && info.chrf <= 100.001, "no score");
+    return info;
+}
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
+{
+    if (size == 0)
+        return 0;
+    const att_bleu_words words = (att_bleu_words)(data[0] % 3);
+    fuzz_section rest = {data + 1, size - 1}, reference[MOST];
+    const fuzz_section text = fuzz_next(&rest);
+    int n = 0;
+    while (n < MOST && rest.data)
+        reference[n++] = fuzz_next(&rest);
+    const att_bleu_counts c = count(words, text, reference, n), own = count(words, text, &text, 1);
+    scores(&c);
+    const att_bleu_info best = scores(&own);
+    fuzz_check(own.words == c.words && own.words == own.reference_words, "words are not the same again");
+    for (int i = 0; i < ATT_BLEU_ORDER; i++) {
+        fuzz_check(c.words_shared[i] <= c.n_words[i], "more is shared than is there");
+        fuzz_check(own.words_shared[i] == own.n_words[i] && own.n_words[i] == c.n_words[i], "not all its own words");
+    }
+    fuzz_check(own.words == 0 || (best.bleu > 99.999 && best.chrf > 99.999), "a text is not its own translation");
+    return 0;
+}

@@ -1,0 +1,328 @@
+/* What a translation shares with its references: n-grams of words for BLEU, of characters for chrF. */
+#include "train/words.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- n-grams of some texts, the first of which is the translation; items are words or characters as numbers */
+
+typedef struct tally {
+    int64_t found, reference, shared; /* in the translation, in all references, in both: at most as often as in one */
+} tally;
+
+/* An n-gram: the number of what it begins with, one shorter, and its last item. Equal ones have equal keys. */
+typedef struct gram {
+    uint64_t key;
+    uint32_t at; /* where it begins, all texts in a row */
+} gram;
+
+typedef struct grams {
+    const att_letters *text; /* [n] */
+    int64_t n;
+    uint32_t *number; /* [all items]: of the n-gram that begins here; at first 0 */
+    gram *gram;       /* [all items] */
+    int64_t *times;   /* [n]: how often one n-gram occurs in each text */
+} grams;
+
+static int by_key(const void *x, const void *y)
+{
+    const uint64_t a = ((const gram *)x)->key, b = ((const gram *)y)->key;
+    return (a > b) - (a < b);
+}
+
+/* All n-grams of this order to g->gram; returns how many. */
+static size_t collect(grams *g, size_t order)
+{
+    size_t count = 0, begin = 0;
+    for (int64_t t = 0; t < g->n; begin += g->text[t++].n) {
+        const att_letters *text = &g->text[t];
+        for (size_t i = 0; i + order <= text->n; i++)
+            g->gram[count++] =
+                (gram){(uint64_t)g->number[begin + i] << 32 | text->c[i + order - 1], (uint32_t)(begin + i)};
+    }
+    return count;
+}
+
+/* Of one n-gram, gram [count]. */
+static void add_one(grams *g, const gram *same, size_t count, uint32_t number, tally *sum)
+{
+    memset(g->times, 0, (size_t)g->n * sizeof *g->times);
+    for (size_t i = 0; i < count; i++) {
+        size_t end = g->text[0].n;
+        int64_t t = 0;
+        while (same[i].at >= end)
+            end += g->text[++t].n;
+        g->times[t]++;
+        g->number[same[i].at] = number;
+    }
+    int64_t most = 0;
+    for (int64_t t = 1; t < g->n; t++) {
+        most = g->times[t] > most ? g->times[t] : most;
+        sum->reference += g->times[t];
+    }
+    sum->found += g->times[0];
+    sum->shared += g->times[0] < most ? g->times[0] : most;
+}
+
+static tally tally_order(grams *g, size_t order)
+{
+    const size_t count = collect(g, order);
+    tally sum = {0};
+    uint32_t number = 0;
+    qsort(g->gram, count, sizeof *g->gram, by_key);
+    for (size_t i = 0, next; i < count; i = next) {
+        for (next = i + 1; next < count && g->gram[next].key == g->gram[i].key;)
+            next++;
+        add_one(g, g->gram + i, next - i, number++, &sum);
+    }
+    return sum;
+}
+
+/* Of text [n] to out [orders]. */
+static att_status tally_all(att_ctx *ctx, const att_letters *text, int64_t n, int orders, tally *out)
+{
+    size_t all = 0;
+    for (int64_t t = 0; t < n; t++)
+        all += text[t].n;
+    grams g = {.text = text,
+               .n = n,
+               .number = att_alloc(ctx, all, sizeof *g.number),
+               .gram = att_alloc(ctx, all, sizeof *g.gram),
+               .times = att_alloc(ctx, (size_t)n, sizeof *g.times)};
+    const bool enough = g.number && g.gram && g.times;
+    if (enough) {
+        memset(g.number, 0, all * sizeof *g.number);
+        for (int i = 0; i < orders; i++)
+            out[i] = tally_order(&g, (size_t)i + 1);
+    }
+    att_free(ctx, g.number);
+    att_free(ctx, g.gram);
+    att_free(ctx, g.times);
+    return enough ? ATT_OK : ATT_ERR_MEMORY;
+}
+
+/* ---- words as numbers */
+
+typedef struct word {
+    const uint32_t *c; /* [n] */
+    size_t n;
+    uint32_t text, at; /* word `at` of this text */
+    uint32_t number;
+} word;
+
+static int by_letters(const void *x, const void *y)
+{
+    const word *a = x, *b = y;
+    if (a->n != b->n)
+        return a->n < b->n ? -1 : 1;
+    return memcmp(a->c, b->c, a->n * sizeof *a->c);
+}
+
+/* The words of text number t, which becomes that short, to w; returns how many. */
+static size_t split(att_letters *text, uint32_t t, word *w)
+{
+    size_t count = 0;
+    for (size_t i = 0, end; i < text->n; i = end) {
+        while (i < text->n && att_is_space(text->c[i]))
+            i++;
+        for (end = i; end < text->n && !att_is_space(text->c[end]);)
+            end++;
+        if (end > i) {
+            w[count] = (word){text->c + i, end - i, t, (uint32_t)count, 0};
+            count++;
+        }
+    }
+    text->n = count;
+    return count;
+}
+
+/* Makes each word of text [n] one item, equal words equal ones. */
+static att_status number_words(att_ctx *ctx, att_letters *text, int64_t n)
+{
+    size_t most = 0, count = 0;
+    for (int64_t t = 0; t < n; t++)
+        most += text[t].n / 2 + 1;
+    word *w = att_alloc(ctx, most, sizeof *w);
+    if (!w)
+        return ATT_ERR_MEMORY;
+    for (int64_t t = 0; t < n; t++)
+        count += split(&text[t], (uint32_t)t, w + count);
+    qsort(w, count, sizeof *w, by_letters);
+    for (size_t i = 1; i < count; i++)
+        w[i].number = w[i - 1].number + (by_letters(&w[i - 1], &w[i]) != 0);
+    for (size_t i = 0; i < count; i++) /* only now letters may go */
+        text[w[i].text].c[w[i].at] = w[i].number;
+    att_free(ctx, w);
+    return ATT_OK;
+}
+
+static void drop_spaces(att_letters *text)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < text->n; i++)
+        if (!att_is_space(text->c[i]))
+            text->c[kept++] = text->c[i];
+    text->n = kept;
+}
+
+/* ---- one sentence */
+
+typedef struct sentence {
+    att_ctx *ctx;
+    const char *const *text; /* [n]: the translation, then its references */
+    const size_t *bytes;     /* [n] */
+    int64_t n;
+    att_letters *letters; /* [n] */
+} sentence;
+
+static att_status read_letters(sentence *s)
+{
+    att_status e = ATT_OK;
+    for (int64_t t = 0; !e && t < s->n; t++)
+        e = att_letters_read(s->ctx, s->text[t], s->bytes[t], &s->letters[t]);
+    return e;
+}
+
+static void free_letters(sentence *s)
+{
+    for (int64_t t = 0; t < s->n; t++) {
+        att_free(s->ctx, s->letters[t].c);
+        s->letters[t] = (att_letters){0};
+    }
+}
+
+static att_status make_words(sentence *s, att_bleu_words words)
+{
+    att_status e = ATT_OK;
+    for (int64_t t = 0; !e && t < s->n; t++) {
+        if (words == ATT_BLEU_13A)
+            e = att_letters_13a(s->ctx, &s->letters[t]);
+        else if (words == ATT_BLEU_CHAR)
+            drop_spaces(&s->letters[t]);
+    }
+    return e || words == ATT_BLEU_CHAR ? e : number_words(s->ctx, s->letters, s->n);
+}
+
+/* Of the nearest, of two the shorter. */
+static int64_t nearest_length(const sentence *s)
+{
+    int64_t words = (int64_t)s->letters[0].n, best = 0, least = INT64_MAX;
+    for (int64_t t = 1; t < s->n; t++) {
+        const int64_t length = (int64_t)s->letters[t].n, off = llabs(length - words);
+        if (off < least || (off == least && length < best)) {
+            least = off;
+            best = length;
+        }
+    }
+    return best;
+}
+
+static att_status count_words(sentence *s, att_bleu_words words, att_bleu_counts *out)
+{
+    tally found[ATT_BLEU_ORDER] = {0};
+    att_status e = read_letters(s);
+    if (!e)
+        e = make_words(s, words);
+    if (!e)
+        e = tally_all(s->ctx, s->letters, s->n, ATT_BLEU_ORDER, found);
+    out->words = (int64_t)s->letters[0].n;
+    out->reference_words = nearest_length(s);
+    for (int i = 0; i < ATT_BLEU_ORDER; i++) {
+        out->n_words[i] = found[i].found;
+        out->words_shared[i] = found[i].shared;
+    }
+    free_letters(s);
+    return e;
+}
+
+static double chrf_of(const att_bleu_counts *c)
+{
+    att_bleu_info info = {.size = sizeof info};
+    att_bleu_describe(c, false, &info);
+    return info.chrf;
+}
+
+/* Against reference t alone. Orders for which that is too short are no fault of the translation. */
+static att_status count_letters_of(sentence *s, int64_t t, att_bleu_counts *c)
+{
+    tally found[ATT_CHRF_ORDER] = {0};
+    const att_letters pair[] = {s->letters[0], s->letters[t]};
+    const att_status e = tally_all(s->ctx, pair, 2, ATT_CHRF_ORDER, found);
+    for (int i = 0; i < ATT_CHRF_ORDER; i++) {
+        c->n_letters[i] = found[i].reference ? found[i].found : 0;
+        c->reference_letters[i] = found[i].reference;
+        c->letters_shared[i] = found[i].shared;
+    }
+    return e;
+}
+
+static att_status count_letters(sentence *s, att_bleu_counts *out)
+{
+    att_status e = read_letters(s);
+    for (int64_t t = 0; !e && t < s->n; t++)
+        drop_spaces(&s->letters[t]);
+    double best = -1;
+    for (int64_t t = 1; !e && t < s->n; t++) {
+        att_bleu_counts c = *out;
+        e = count_letters_of(s, t, &c);
+        const double chrf = chrf_of(&c);
+        if (!e && chrf > best) {
+            best = chrf;
+            *out = c;
+        }
+    }
+    free_letters(s);
+    return e;
+}
+
+/* The texts side by side to s->text and s->bytes, which have room. */
+static att_status gather(sentence *s, const char **text, size_t *bytes, const char *const *references,
+                         const size_t *reference_bytes)
+{
+    size_t all = bytes[0];
+    for (int64_t t = 1; t < s->n; t++) {
+        text[t] = references[t - 1];
+        bytes[t] = reference_bytes ? reference_bytes[t - 1] : strlen(text[t]);
+        all = bytes[t] > SIZE_MAX - all ? SIZE_MAX : all + bytes[t];
+    }
+    s->text = text;
+    s->bytes = bytes;
+    if (all > INT32_MAX)
+        return att_fail(s->ctx, ATT_ERR_UNSUPPORTED, "a translation and its references have %zu bytes, the most is %d",
+                        all, INT32_MAX);
+    memset(s->letters, 0, (size_t)s->n * sizeof *s->letters);
+    return ATT_OK;
+}
+
+att_status att_bleu_count(att_ctx *ctx, att_bleu_words words, const char *text, size_t bytes,
+                          const char *const *references, const size_t *reference_bytes, int64_t n, att_bleu_counts *out)
+{
+    if ((unsigned)words > ATT_BLEU_NONE)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_bleu_count: words is %d, but must be 0 to %d", (int)words,
+                        ATT_BLEU_NONE);
+    if (!text && bytes > 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_bleu_count: text is NULL, but bytes is %zu", bytes);
+    if (n < 0 || n > INT32_MAX)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_bleu_count: n is %lld, but must be 0 to %d", (long long)n,
+                        INT32_MAX);
+    sentence s = {.ctx = ctx, .n = n + 1, .letters = att_alloc(ctx, (size_t)n + 1, sizeof *s.letters)};
+    const char **texts = att_alloc(ctx, (size_t)n + 1, sizeof *texts);
+    size_t *sizes = att_alloc(ctx, (size_t)n + 1, sizeof *sizes);
+    att_bleu_counts c = {0};
+    att_status e = s.letters && texts && sizes ? ATT_OK : ATT_ERR_MEMORY;
+    if (!e) {
+        texts[0] = text;
+        sizes[0] = bytes;
+        e = gather(&s, texts, sizes, references, reference_bytes);
+    }
+    if (!e)
+        e = count_words(&s, words, &c);
+    if (!e)
+        e = count_letters(&s, &c);
+    att_free(ctx, s.letters);
+    att_free(ctx, texts);
+    att_free(ctx, sizes);
+    if (!e)
+        *out = c;
+    return e;
+}

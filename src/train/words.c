@@ -1,0 +1,137 @@
+#include "train/words.h"
+
+#include "text/utf8.h"
+
+#include <string.h>
+#include <utf8proc.h>
+
+/* As str.isspace of Python. */
+bool att_is_space(uint32_t c)
+{
+    const utf8proc_property_t *p = utf8proc_get_property((utf8proc_int32_t)c);
+    return p->category == UTF8PROC_CATEGORY_ZS || p->bidi_class == UTF8PROC_BIDI_CLASS_WS ||
+           p->bidi_class == UTF8PROC_BIDI_CLASS_B || p->bidi_class == UTF8PROC_BIDI_CLASS_S;
+}
+
+att_status att_letters_read(att_ctx *ctx, const char *text, size_t bytes, att_letters *out)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    *out = (att_letters){.c = att_alloc(ctx, bytes, sizeof *out->c)};
+    if (!out->c)
+        return ATT_ERR_MEMORY;
+    for (size_t i = 0; i < bytes; out->n++)
+        i += att_utf8_decode(s + i, bytes - i, &out->c[out->n]);
+    return ATT_OK;
+}
+
+/* ---- 13a: first some texts are replaced, in this order */
+
+static bool begins(const uint32_t *c, size_t n, const char *word)
+{
+    size_t i = 0;
+    while (word[i] && i < n && c[i] == (unsigned char)word[i])
+        i++;
+    return !word[i];
+}
+
+/* `to` is the shorter one. */
+static void replace(att_letters *t, const char *from, const char *to)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < t->n;) {
+        if (!begins(t->c + i, t->n - i, from)) {
+            t->c[kept++] = t->c[i++];
+            continue;
+        }
+        for (const char *p = to; *p; p++)
+            t->c[kept++] = (unsigned char)*p;
+        i += strlen(from);
+    }
+    t->n = kept;
+}
+
+static void unescape(att_letters *t)
+{
+    static const char *const pairs[][2] = {{"<skipped>", ""}, {"-\n", ""},   {"\n", " "},  {"&quot;", "\""},
+                                           {"&amp;", "&"},    {"&lt;", "<"}, {"&gt;", ">"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        replace(t, pairs[i][0], pairs[i][1]);
+}
+
+/* ---- then spaces are put around characters, in four passes of which each sees what the one before has written */
+
+static bool is_digit(uint32_t c) { return c >= '0' && c <= '9'; }
+static bool is_no_digit(uint32_t c) { return !is_digit(c); }
+static bool is_stop(uint32_t c) { return c == '.' || c == ','; }
+static bool is_dash(uint32_t c) { return c == '-'; }
+
+/* ASCII punctuation but for ' , - . which the passes behind look at more closely; and the space. */
+static bool is_symbol(uint32_t c)
+{
+    return (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') || c == '/' || (c >= ':' && c <= '@') ||
+           (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
+}
+
+/* Characters that follow each other, the first so and the second so: spaces go around one of them. */
+typedef struct pass {
+    bool (*first)(uint32_t), (*second)(uint32_t); /* second NULL: one character alone */
+    int apart;                                    /* 0: around the first, 1: around the second */
+} pass;
+
+static const pass passes[] = {
+    {is_symbol, NULL, 0},
+    {is_no_digit, is_stop, 1},
+    {is_stop, is_no_digit, 0},
+    {is_digit, is_dash, 1},
+};
+/* Around one character a pass puts two spaces, and at most two of the passes do so. */
+enum { MOST_GROWTH = 5 };
+
+/* from [n] to `to`; returns how many. What a match has taken, the next does not see. */
+static size_t separate(const pass *p, const uint32_t *from, size_t n, uint32_t *to)
+{
+    const size_t width = p->second ? 2 : 1;
+    uint32_t *end = to;
+    for (size_t i = 0; i < n;) {
+        if (i + width > n || !p->first(from[i]) || (p->second && !p->second(from[i + 1]))) {
+            *end++ = from[i++];
+            continue;
+        }
+        for (size_t k = 0; k < width; k++, i++) {
+            const bool apart = (int)k == p->apart;
+            if (apart)
+                *end++ = ' ';
+            *end++ = from[i];
+            if (apart)
+                *end++ = ' ';
+        }
+    }
+    return (size_t)(end - to);
+}
+
+att_status att_letters_13a(att_ctx *ctx, att_letters *t)
+{
+    while (t->n > 0 && att_is_space(t->c[t->n - 1]))
+        t->n--;
+    unescape(t);
+    const size_t room = MOST_GROWTH * (t->n + 2);
+    uint32_t *a = att_alloc(ctx, room, sizeof *a), *b = att_alloc(ctx, room, sizeof *b);
+    if (!a || !b) {
+        att_free(ctx, a);
+        att_free(ctx, b);
+        return ATT_ERR_MEMORY;
+    }
+    size_t n = t->n + 2;
+    a[0] = a[n - 1] = ' ';
+    memcpy(a + 1, t->c, t->n * sizeof *a);
+    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
+        n = separate(&passes[i], a, n, b);
+        uint32_t *swap = a;
+        a = b;
+        b = swap;
+    }
+    att_free(ctx, t->c);
+    att_free(ctx, b);
+    *t = (att_letters){a, n};
+    return ATT_OK;
+}
