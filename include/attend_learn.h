@@ -107,6 +107,19 @@ ATT_API att_var *att_keep_grad(att_tape *t, att_var *v);
  * one with it. Errors: there was no backward; what it began at does not depend on v; v's gradient was not kept. */
 ATT_API att_status att_grad(att_tape *t, const att_var *v, att_tensor *out);
 
+/* y = apply(user, t, x), which a backward runs again: what it made lives only while it runs, so of a long row of such
+ * functions memory holds what goes between them and one of them, and a step costs one more forward (Chen et al. 2016).
+ * Values and gradients keep their bits. apply uses no variables but x [n] and its own, and gives one of its own; user
+ * [user_bytes] is copied, what it points to stays unchanged until the backward.
+ *
+ *     static att_var *layer(const void *user, att_tape *t, att_var *const *x) { ...  return y; }
+ *     for (int i = 0; i < layers; i++)
+ *         x = att_recompute(t, layer, &l[i], sizeof l[i], &x, 1);
+ */
+typedef att_var *(*att_recompute_fn)(const void *user, att_tape *t, att_var *const *x);
+ATT_API att_var *att_recompute(att_tape *t, att_recompute_fn apply, const void *user, size_t user_bytes,
+                               att_var *const *x, int n);
+
 /* ---- 4 Operations ------------------------------------------------------- */
 
 typedef enum att_activation {

@@ -170,7 +170,7 @@ static att_status reach_all(att_tape *t, att_var *from)
             s = reach(t, v->step->in[i], &spares);
         for (int i = 0; !s && i < v->step->n_param; i++)
             if (v->step->param[i])
-                s = att_param_grad_begin(v->step->param[i]);
+                s = att_param_grad_begin(v->step->param[i], &t->adds_to);
         if (!v->keeps_grad && !v->base)
             give_back(&spares, v->grad);
     }
@@ -208,13 +208,8 @@ static att_status step_back(att_tape *t, att_var *v)
     return v->step->op->backward ? v->step->op->backward(t, v->step) : ATT_OK;
 }
 
-static att_status walk(att_tape *t, att_var *from, const att_tensor *dv)
+static att_status walk(att_tape *t, att_var *from)
 {
-    const int64_t count = att_count(&from->value);
-    bool add;
-    float *grad = att_tape_grad_put(from, &add);
-    for (int64_t i = 0; grad && i < count; i++)
-        grad[i] = dv ? ((const float *)dv->data)[i] : 1;
     att_status s = ATT_OK;
     for (att_var *v = from; v && !s; v = v->before) {
         if (!v->grad || !v->step)
@@ -226,12 +221,30 @@ static att_status walk(att_tape *t, att_var *from, const att_tensor *dv)
     return s;
 }
 
+static void give_ones(att_var *from)
+{
+    float *grad = att_tape_grad(from);
+    for (int64_t i = 0; grad && i < att_count(&from->value); i++)
+        grad[i] = 1;
+}
+
+att_status att_tape_back(att_tape *t, att_var *from, const float *dy)
+{
+    const att_status s = reach_all(t, from);
+    if (s)
+        return s;
+    if (dy)
+        att_tape_give(t, from, dy);
+    else
+        give_ones(from);
+    return walk(t, from);
+}
+
 static void end(att_tape *t, att_var *from, size_t mark, bool good)
 {
+    att_param_grads_end(t->adds_to, good);
+    t->adds_to = NULL;
     for (att_var *v = from; v; v = v->before) {
-        for (int i = 0; v->grad && v->step && i < v->step->n_param; i++)
-            if (v->step->param[i])
-                att_param_grad_end(v->step->param[i], good);
         if (good && v->keeps_grad)
             att_tape_grad(v);
         else
@@ -252,8 +265,7 @@ att_status att_tape_backward(att_tape *t, const att_var *v, const att_tensor *dv
         return s;
     att_var *from = find(t, v);
     const size_t mark = att_arena_mark(&t->arena);
-    s = reach_all(t, from);
-    s = s ? s : walk(t, from, dv);
+    s = att_tape_back(t, from, dv ? dv->data : NULL);
     end(t, from, mark, !s);
     return s;
 }

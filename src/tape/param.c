@@ -23,6 +23,7 @@ struct att_param {
     float *grad, *more;
     float *part;          /* that of them which a backward adds to, NULL between backwards */
     bool begun;           /* something has been written there */
+    att_param *next;      /* in the list of those that the backward adds to */
     att_tensor grad_view; /* data NULL: none yet */
 };
 
@@ -152,7 +153,7 @@ const att_tensor *att_param_grad(const att_param *p) { return &p->grad_view; }
 
 void att_param_clear_grad(att_param *p) { p->grad_view.data = NULL; }
 
-att_status att_param_grad_begin(att_param *p)
+att_status att_param_grad_begin(att_param *p, att_param **list)
 {
     if (p->part)
         return ATT_OK;
@@ -164,6 +165,8 @@ att_status att_param_grad_begin(att_param *p)
         return ATT_ERR_MEMORY;
     p->part = *part;
     p->begun = false;
+    p->next = *list;
+    *list = p;
     return ATT_OK;
 }
 
@@ -183,13 +186,15 @@ float *att_param_part(att_param *p)
     return part;
 }
 
-void att_param_grad_end(att_param *p, bool good)
+void att_param_grads_end(att_param *list, bool good)
 {
-    if (p->part && good)
-        att_param_part(p); /* zeros, if no step wrote */
-    if (p->part && good && p->part == p->more)
-        att_tape_sum(p->ctx, att_count(&p->value), p->more, p->grad);
-    else if (p->part && good)
-        p->grad_view.data = p->grad;
-    p->part = NULL;
+    for (att_param *p = list; p; p = p->next) {
+        if (good)
+            att_param_part(p); /* zeros, if no step wrote */
+        if (good && p->part == p->more)
+            att_tape_sum(p->ctx, att_count(&p->value), p->more, p->grad);
+        else if (good)
+            p->grad_view.data = p->grad;
+        p->part = NULL;
+    }
 }

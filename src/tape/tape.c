@@ -53,6 +53,7 @@ void att_tape_reset(att_tape *t)
     t->status = ATT_OK;
     t->last = NULL;
     t->has_grads = false;
+    t->own = 0;
 }
 
 att_var *att_tape_fail(att_tape *t, att_status s, const char *format, ...)
@@ -174,7 +175,7 @@ const void *att_tape_keep(att_tape *t, const void *p, size_t bytes)
 
 static bool learns(const att_step *s)
 {
-    bool does = false;
+    bool does = s->op == &att_operation_recompute; /* what it uses is known when it runs again */
     for (int i = 0; i < s->n_in; i++)
         does |= s->in[i] && s->in[i]->learns;
     for (int i = 0; i < s->n_param; i++)
@@ -196,8 +197,20 @@ static bool record(att_tape *t, const att_step *step)
     return s.y->step;
 }
 
+/* A function that is run again sees what it was given, not what there was when it was run first. */
+static bool own_inputs(att_tape *t, const att_step *step)
+{
+    for (int i = 0; i < step->n_in; i++)
+        if (step->in[i] && step->in[i]->made <= t->own)
+            att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: recompute's function uses a variable that it was not given",
+                          step->op->name);
+    return !t->status;
+}
+
 att_var *att_tape_done(att_tape *t, const att_step *step, const att_plan *plan, const att_attention_args *args)
 {
+    if (t->own && !own_inputs(t, step))
+        return NULL;
     if (t->status || (t->record && !record(t, step)))
         return NULL;
     if (t->watch) {
@@ -250,8 +263,7 @@ static att_var *move_down(att_tape *t, att_var v, size_t mark)
     return moved;
 }
 
-/* Frees all variables above the mark but keep; none where a backward may want them. */
-static att_var *release(att_tape *t, size_t mark, att_var *keep)
+att_var *att_tape_release(att_tape *t, size_t mark, att_var *keep)
 {
     if (t->record)
         return keep;
@@ -267,14 +279,14 @@ att_var *att_scope_end(att_tape *t, att_scope s, att_var *keep)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "scope_end: this scope has ended already");
     while (depth_of(t) > s.depth)
         t->scope = t->scope->parent;
-    return release(t, s.mark, t->status ? NULL : keep);
+    return att_tape_release(t, s.mark, t->status ? NULL : keep);
 }
 
 att_var *att_scope_keep(att_tape *t, att_scope s, att_var *keep)
 {
     if (!t->status && depth_of(t) != s.depth + 1)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "scope_keep: this scope is not the innermost one that is open");
-    return t->status ? NULL : release(t, t->scope->made, keep);
+    return t->status ? NULL : att_tape_release(t, t->scope->made, keep);
 }
 
 /* ---- shared by the operations */

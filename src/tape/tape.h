@@ -69,8 +69,10 @@ struct att_tape {
     void (*watch)(void *user, const att_event *event);
     void *watch_user;
     bool record;
-    bool has_grads; /* a backward is done */
-    att_var *last;  /* made last, where it records */
+    bool has_grads;     /* a backward is done */
+    att_var *last;      /* made last, where it records */
+    att_param *adds_to; /* by a backward: a list */
+    size_t own;         /* in a function of att_recompute: what it may use was made above this mark; else 0 */
 };
 
 /* False when an operation need not start: the tape has failed, or the caller has cancelled. */
@@ -83,6 +85,9 @@ att_var *att_tape_view(att_tape *t, att_var *of, int rank, const int64_t *dim);
 const void *att_tape_keep(att_tape *t, const void *p, size_t bytes);
 /* The end of an operation: records it and shows y to the watch. plan and args are those of "attend", else NULL. */
 att_var *att_tape_done(att_tape *t, const att_step *step, const att_plan *plan, const att_attention_args *args);
+
+/* Frees all variables above the mark but keep; none where a backward may want them. */
+att_var *att_tape_release(att_tape *t, size_t mark, att_var *keep);
 
 /* How many rows x has: the product of all dimensions but the last. */
 int64_t att_tape_rows(const att_tensor *x);
@@ -140,6 +145,10 @@ att_status att_tape_product(att_tape *t, int64_t m, int64_t n, int64_t k, att_ma
 
 /* ---- for backwards (backward.c) */
 
+/* A backward from dy, as `from` (NULL: ones), over the variables that were made since t->last was NULL; what it adds to
+ * of parameters is in t->adds_to. */
+att_status att_tape_back(att_tape *t, att_var *from, const float *dy);
+
 /* Where the gradient of x is added to: zeros where nothing has been written yet. NULL: x is NULL or needs none */
 float *att_tape_grad(att_var *x);
 /* The same for who can write as well as add: *add tells which; where it is false, all numbers are to be written. */
@@ -170,11 +179,12 @@ const float *att_param_floats(att_param *p);
 /* One row of value [..., features], counted through all dimensions before, as f32 -> y [features] */
 void att_param_row(const att_param *p, int64_t row, float *y);
 
-/* A backward's part of the gradient, as value, dense: begun, which more than one step may, it is added to at
- * att_param_part; ended, it is added to the gradient, or if not good forgotten. */
-att_status att_param_grad_begin(att_param *p);
+/* A backward's part of the gradient, as value, dense: begun, which more than one step may, and entered in a list of
+ * those, it is added to at att_param_part; ended, all of the list are added to their gradients, or if not good
+ * forgotten. */
+att_status att_param_grad_begin(att_param *p, att_param **list);
 float *att_param_part(att_param *p);
 float *att_param_part_put(att_param *p, bool *add); /* as att_tape_grad_put */
-void att_param_grad_end(att_param *p, bool good);
+void att_param_grads_end(att_param *list, bool good);
 
 #endif

@@ -138,6 +138,37 @@ static void gradients_of_embedding(void **state)
     }
 }
 
+/* ---- recompute: of tanh(a + b), beside a */
+
+static att_var *tanh_of_sum(const void *user, att_tape *t, att_var *const *x)
+{
+    const att_activation *act = user;
+    return att_activate(t, att_add(t, x[0], x[1]), *act);
+}
+
+static att_var *recompute(att_tape *t, const problem *p)
+{
+    return att_add(t, att_recompute(t, tanh_of_sum, &p->act, sizeof p->act, p->var, 2), p->var[0]);
+}
+
+static void recompute_reference(const problem *p, double *y)
+{
+    const float *a = p->leaf[0].x, *b = p->leaf[1].x;
+    for (int64_t i = 0; i < count_of(&p->leaf[0]); i++)
+        y[i] = tanh((double)a[i] + (double)b[i]) + (double)a[i];
+}
+
+static void gradients_of_recompute(void **state)
+{
+    (void)state;
+    const problem p = {.build = recompute,
+                       .reference = recompute_reference,
+                       .leaf = {{.rank = 2, .dim = {5, 7}}, {.rank = 2, .dim = {5, 7}}},
+                       .tolerance = 8 * FLT_EPSILON, /* as of activate, and a sum */
+                       .act = ATT_TANH};
+    check_problem(p, "recompute");
+}
+
 /* ---- layer_norm */
 
 static att_var *layer_norm(att_tape *t, const problem *p)

@@ -1,0 +1,96 @@
+/* A function of variables that is run again by a backward, so that its own need not be kept */
+#include "tape/tape.h"
+
+typedef struct kept {
+    att_recompute_fn apply;
+    const void *user; /* a copy */
+    const att_tape_scope *scope;
+} kept;
+
+/* Variables of the function's own on the numbers of x [n], and where the tape records on their gradients. */
+static att_var *const *views_of(att_tape *t, att_var *const *x, int n)
+{
+    att_var **view = att_arena_alloc(&t->arena, att_size_mul((size_t)n, sizeof *view));
+    if (!view) {
+        att_tape_fail(t, ATT_ERR_MEMORY, "recompute: %s", att_error(t->ctx));
+        return NULL;
+    }
+    for (int i = 0; i < n; i++) {
+        view[i] = att_tape_view(t, x[i], x[i]->value.rank, x[i]->value.dim);
+        if (!view[i])
+            return NULL;
+        view[i]->learns = x[i]->learns;
+    }
+    return view;
+}
+
+/* The function, by itself: without a watch, and in the scope that it was called in. */
+static att_var *run(att_tape *t, const kept *k, att_var *const *x, int n)
+{
+    void (*const watch)(void *user, const att_event *event) = t->watch;
+    const att_tape_scope *scope = t->scope;
+    const size_t own = t->own;
+    t->own = att_arena_mark(&t->arena);
+    att_var *const *view = views_of(t, x, n);
+    t->watch = t->record ? NULL : watch;
+    t->scope = k->scope;
+    att_var *y = view ? k->apply(k->user, t, view) : NULL;
+    if (!t->status && (!y || y->made <= t->own))
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "recompute: the function gave %s",
+                      y ? "a variable that is not its own" : "NULL");
+    t->watch = watch;
+    t->scope = scope;
+    t->own = own;
+    return t->status ? NULL : y;
+}
+
+/* ---- backward: forward again, recorded, and a backward over that */
+
+static att_status backward(att_tape *t, const att_step *s)
+{
+    att_var *last = t->last;
+    t->last = NULL;
+    att_var *y = run(t, s->kept, s->in, s->n_in);
+    att_status e = t->status ? att_fail(t->ctx, t->status, "%s", t->error)
+                             : att_check_same_shape(t->ctx, "recompute: the function's second result", &y->value,
+                                                    "its first", &s->y->value);
+    t->status = ATT_OK; /* the tape itself has not failed: a backward may be tried again */
+    e = e ? e : att_tape_back(t, y, s->y->grad);
+    t->last = last;
+    return e;
+}
+
+const att_operation att_operation_recompute = {"recompute", backward};
+
+/* ---- forward */
+
+static bool check(att_tape *t, att_recompute_fn apply, att_var *const *x, int n)
+{
+    if (!att_tape_ready(t))
+        return false;
+    if (!apply || n < 1 || !x)
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "recompute: %s function of %d variables", apply ? "a" : "no", n);
+    for (int i = 0; !t->status && i < n; i++)
+        if (!x[i])
+            return false;
+    return !t->status;
+}
+
+att_var *att_recompute(att_tape *t, att_recompute_fn apply, const void *user, size_t user_bytes, att_var *const *x,
+                       int n)
+{
+    if (!check(t, apply, x, n))
+        return NULL;
+    const bool record = t->record;
+    const kept kept = {apply, att_tape_keep(t, user, user_bytes), t->scope};
+    const size_t mark = att_arena_mark(&t->arena);
+    t->record = false;
+    att_var *y = att_tape_release(t, mark, t->status ? NULL : run(t, &kept, x, n));
+    t->record = record;
+    if (!y || !record)
+        return y;
+    t->last = y;
+    const att_step step = {
+        .op = &att_operation_recompute, .y = y, .in = x, .n_in = n, .kept = &kept, .kept_bytes = sizeof kept};
+    return att_tape_done(t, &step, NULL, NULL);
+}
