@@ -156,6 +156,10 @@ ATT_API att_var *att_tape_slice(att_tape *t, att_var *x, int dim, int64_t first,
 ATT_API att_var *att_gather(att_tape *t, att_var *x, const int32_t *ids, int64_t count);
 /* (x - mean) / sqrt(variance + eps) * gamma + beta over the last dimension (Ba et al. 2016). */
 ATT_API att_var *att_layer_norm(att_tape *t, att_var *x, att_param *gamma, att_param *beta, float eps);
+/* x / sqrt(mean of the squares + eps) * gamma over the last dimension (Zhang, Sennrich 2019). */
+ATT_API att_var *att_rms_norm(att_tape *t, att_var *x, att_param *gamma, float eps);
+/* Softmax over the last dimension, as att_softmax. */
+ATT_API att_var *att_tape_softmax(att_tape *t, att_var *x);
 /* An activation alone. */
 ATT_API att_var *att_activate(att_tape *t, att_var *x, att_activation act);
 /* [tokens, heads * dim] -> [tokens, heads, dim], and back. Views: no copy. */
@@ -169,6 +173,15 @@ typedef struct att_positions {
     int64_t n;
     const int64_t *starts; /* [n]: positions of their first tokens; NULL: 0 */
 } att_positions;
+
+/* x [tokens, features] dropped, + residual (NULL: 0): a number becomes 0 with probability p, else 1 / (1 - p) times as
+ * much (Srivastava et al. 2014). Which ones depends on the seed, the sequence's id, position and feature alone: as in
+ * attention, see att_attention_args.dropout_seed, Philox4x32-10 with
+ *     key (low, high word of the seed), counter (feature, position / 4, 2^32 - 1, sequence id)
+ * makes four words, and a number is kept where word position % 4 >= round(p 2^32). at: by offsets; ids [at->n]. Give
+ * each place of a model a seed of its own. */
+ATT_API att_var *att_tape_dropout(att_tape *t, att_var *x, att_var *residual, float p, uint64_t seed,
+                                  const att_positions *at, const uint32_t *sequence_ids);
 
 /* Pair i of sinusoidal positions is sin and cos of position / base^(2 i / features), to the last bit of a float or two
  * at any position (Vaswani et al. 2017, section 3.5). */
@@ -217,6 +230,22 @@ ATT_API att_var *att_attend_cached(att_tape *t, const att_plan *plan, att_var *q
 ATT_API att_var *att_pool(att_tape *t, att_var *x, const int64_t *offsets, int64_t n, att_pooling kind);
 /* Each row divided by its Euclidean length, or by eps where that is less (PyTorch's F.normalize: eps = 1e-12). */
 ATT_API att_var *att_normalize(att_tape *t, att_var *x, float eps);
+
+typedef struct att_cross_entropy_options {
+    size_t size;
+    float smoothing; /* so much of each target, below 1, is shared out evenly to all classes (Szegedy et al. 2016) */
+    int64_t classes; /* only the first so many of a row take part; 0: all */
+    bool sum;        /* of rows; false: their mean */
+    int64_t *count;  /* NULL, or becomes the number of rows with a target */
+} att_cross_entropy_options;
+/* -log softmax(logits)[target], summed or averaged over the rows that have a target -> [1]. logits [rows, classes];
+ * targets [rows], one below 0: the row does not count. The gradient may be made in the place of the logits, whose
+ * numbers are then gone after a backward. */
+ATT_API att_var *att_cross_entropy(att_tape *t, att_var *logits, const int32_t *targets,
+                                   const att_cross_entropy_options *options);
+/* -t log s - (1 - t) log(1 - s) with s = sigmoid(logit), summed or averaged -> [1]. targets as the logits, from 0 to 1;
+ * one below 0 does not count. count: NULL, or becomes the number of those that do. */
+ATT_API att_var *att_binary_cross_entropy(att_tape *t, att_var *logits, const float *targets, bool sum, int64_t *count);
 
 /* ---- 5 Optimizers ------------------------------------------------------- */
 /* What learns is added once; a step then changes it by the gradients that backwards have left:

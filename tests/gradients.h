@@ -40,6 +40,8 @@ struct problem {
     int dim;
     int64_t first;
     bool turned[2];
+    const att_cross_entropy_options *entropy;
+    const float *targets;
     const att_attention_spec *spec;
     const att_plan *plan;
     const att_attention_args *args;

@@ -42,7 +42,7 @@ static att_status backward(att_tape *t, const att_step *s)
     return ATT_OK;
 }
 
-const att_operation att_operation_activate = {"activate", backward};
+const att_operation att_operation_activate = {.name = "activate", .backward = backward};
 
 /* ---- forward */
 

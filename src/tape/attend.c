@@ -63,7 +63,7 @@ static att_status backward(att_tape *t, const att_step *s)
     return e;
 }
 
-const att_operation att_operation_attend = {"attend", backward};
+const att_operation att_operation_attend = {.name = "attend", .backward = backward};
 
 /* ---- forward */
 

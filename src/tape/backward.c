@@ -147,14 +147,23 @@ static void give_back(spare **spares, float *x)
     *spares = s;
 }
 
-/* A gradient for a variable that is to have one and has none yet. */
-static att_status reach(att_tape *t, att_var *v, spare **spares)
+/* May v's gradient lie where its numbers are, when the step that alone was given v begins with it? */
+static bool may_give_way(const att_var *v, const att_step *to)
+{
+    return to && to->op->in_place && v == to->in[0] && v->readers == 1 && v->step && v->step->op->forgets_y &&
+           v->data_made > 0 && !v->base && !v->keeps_grad;
+}
+
+/* A gradient for a variable that is to have one and has none yet; step: that which adds to it. */
+static att_status reach(att_tape *t, att_var *v, const att_step *step, spare **spares)
 {
     if (!v || !v->learns || v->grad)
         return ATT_OK;
-    const att_status s = v->base ? reach(t, v->base, spares) : ATT_OK;
+    const att_status s = v->base ? reach(t, v->base, step, spares) : ATT_OK;
     v->begun = false;
-    v->grad = v->base ? v->base->grad : take(t, spares, (size_t)att_count(&v->value));
+    v->grad = v->base                 ? v->base->grad
+              : may_give_way(v, step) ? v->value.data
+                                      : take(t, spares, (size_t)att_count(&v->value));
     return s || v->grad ? s : ATT_ERR_MEMORY;
 }
 
@@ -162,16 +171,16 @@ static att_status reach(att_tape *t, att_var *v, spare **spares)
 static att_status reach_all(att_tape *t, att_var *from)
 {
     spare *spares = NULL;
-    att_status s = reach(t, from, &spares);
+    att_status s = reach(t, from, NULL, &spares);
     for (const att_var *v = from; v && !s; v = v->before) {
         if (!v->grad || !v->step)
             continue;
         for (int i = 0; !s && i < v->step->n_in; i++)
-            s = reach(t, v->step->in[i], &spares);
+            s = reach(t, v->step->in[i], v->step, &spares);
         for (int i = 0; !s && i < v->step->n_param; i++)
             if (v->step->param[i])
                 s = att_param_grad_begin(v->step->param[i], &t->adds_to);
-        if (!v->keeps_grad && !v->base)
+        if (!v->keeps_grad && !v->base && v->grad != v->value.data)
             give_back(&spares, v->grad);
     }
     return s;
@@ -245,6 +254,8 @@ static void end(att_tape *t, att_var *from, size_t mark, bool good)
     att_param_grads_end(t->adds_to, good);
     t->adds_to = NULL;
     for (att_var *v = from; v; v = v->before) {
+        if (!good && v->grad && v->grad == v->value.data && v->begun)
+            att_tape_fail(t, ATT_ERR_ARGUMENT, "backward: one that failed has written over the logits: att_tape_reset");
         if (good && v->keeps_grad)
             att_tape_grad(v);
         else

@@ -22,7 +22,7 @@ static att_status backward(att_tape *t, const att_step *s)
     return ATT_OK;
 }
 
-const att_operation att_operation_concat = {"concat", backward};
+const att_operation att_operation_concat = {.name = "concat", .backward = backward};
 
 /* ---- forward */
 

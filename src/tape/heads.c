@@ -2,8 +2,8 @@
 #include "tape/tape.h"
 
 /* Both ways the same gradient, too. */
-const att_operation att_operation_split_heads = {"split_heads", NULL};
-const att_operation att_operation_merge_heads = {"merge_heads", NULL};
+const att_operation att_operation_split_heads = {.name = "split_heads"};
+const att_operation att_operation_merge_heads = {.name = "merge_heads"};
 
 static att_var *done(att_tape *t, const att_operation *op, att_var *x, att_var *y)
 {

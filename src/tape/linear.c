@@ -71,7 +71,7 @@ static att_status backward(att_tape *t, const att_step *s)
     return e ? e : weight_back(t, s, dz);
 }
 
-const att_operation att_operation_linear = {"linear", backward};
+const att_operation att_operation_linear = {.name = "linear", .backward = backward, .forgets_y = true};
 
 /* ---- forward */
 

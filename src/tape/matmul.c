@@ -36,7 +36,7 @@ static att_status backward(att_tape *t, const att_step *s)
     return e ? e : operand_back(t, b, how->transpose_b, k, n, m, turned(left), dc);
 }
 
-const att_operation att_operation_matmul = {"matmul", backward};
+const att_operation att_operation_matmul = {.name = "matmul", .backward = backward};
 
 /* ---- forward */
 

@@ -36,7 +36,7 @@ static att_status backward(att_tape *t, const att_step *s)
     return ATT_OK;
 }
 
-const att_operation att_operation_mul = {"mul", backward};
+const att_operation att_operation_mul = {.name = "mul", .backward = backward};
 
 /* ---- forward */
 

@@ -55,7 +55,7 @@ static att_status backward(att_tape *t, const att_step *s)
     return ATT_OK;
 }
 
-const att_operation att_operation_normalize = {"normalize", backward};
+const att_operation att_operation_normalize = {.name = "normalize", .backward = backward};
 
 /* ---- forward */
 

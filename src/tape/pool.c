@@ -121,7 +121,7 @@ static att_status backward(att_tape *t, const att_step *s)
     return ATT_OK;
 }
 
-const att_operation att_operation_pool = {"pool", backward};
+const att_operation att_operation_pool = {.name = "pool", .backward = backward};
 
 /* ---- forward */
 

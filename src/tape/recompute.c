@@ -60,7 +60,7 @@ static att_status backward(att_tape *t, const att_step *s)
     return e;
 }
 
-const att_operation att_operation_recompute = {"recompute", backward};
+const att_operation att_operation_recompute = {.name = "recompute", .backward = backward};
 
 /* ---- forward */
 

@@ -56,7 +56,7 @@ static att_status backward(att_tape *t, const att_step *s)
     return ATT_OK;
 }
 
-const att_operation att_operation_rotary = {"rotary", backward};
+const att_operation att_operation_rotary = {.name = "rotary", .backward = backward};
 
 /* ---- forward */
 

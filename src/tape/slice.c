@@ -15,7 +15,7 @@ static att_status backward(att_tape *t, const att_step *s)
     return ATT_OK;
 }
 
-const att_operation att_operation_slice = {"slice", backward};
+const att_operation att_operation_slice = {.name = "slice", .backward = backward};
 
 /* ---- forward */
 

@@ -189,6 +189,9 @@ static bool record(att_tape *t, const att_step *step)
     att_step s = *step;
     if (!learns(step))
         return true;
+    for (int i = 0; i < s.n_in; i++)
+        if (s.in[i])
+            s.in[i]->readers++;
     s.in = att_tape_keep(t, s.in, (size_t)s.n_in * sizeof(att_var *));
     s.param = att_tape_keep(t, s.param, (size_t)s.n_param * sizeof(att_param *));
     s.kept = att_tape_keep(t, s.kept, s.kept_bytes);
@@ -359,4 +362,26 @@ void att_tape_for_columns(att_ctx *ctx, int64_t columns, void (*body)(const void
                           const void *arg)
 {
     for_ranges(ctx, columns, 64, body, arg);
+}
+
+typedef struct total_job {
+    int64_t n, divisor;
+    const float *x;
+    float *y;
+} total_job;
+
+static void total(const void *arg, int64_t first, int64_t last)
+{
+    (void)first, (void)last;
+    const total_job *j = arg;
+    double sum = 0;
+    for (int64_t i = 0; i < j->n; i++)
+        sum += (double)j->x[i];
+    *j->y = (float)(sum / (double)j->divisor);
+}
+
+void att_tape_total(att_ctx *ctx, int64_t n, const float *x, int64_t divisor, float *y)
+{
+    const total_job j = {n, divisor, x, y};
+    for_ranges(ctx, 1, 1, total, &j);
 }

@@ -28,6 +28,7 @@ struct att_var {
     att_var *before;      /* the one made before it */
     att_var *base;        /* of a view: what it is a view of, whose gradient is its own; else NULL */
     const att_step *step; /* what made it; NULL for the caller's numbers, and where it does not learn */
+    int readers;          /* operations that were given it */
     bool learns;          /* it may have a gradient: a parameter leads to it, or numbers that the caller lets learn */
     bool keeps_grad;      /* the caller may ask for the gradient after the backward */
     bool begun;           /* something has been written to the gradient */
@@ -51,6 +52,8 @@ struct att_operation {
     /* Adds to the gradients of s->in and s->param, from s->y->grad, which nothing changes any more. NULL: y is a view,
      * and there is nothing to do. */
     att_status (*backward)(att_tape *t, const att_step *s);
+    bool forgets_y; /* its backward reads no numbers of y */
+    bool in_place;  /* its backward may write the gradient of in[0] over the numbers of that */
 };
 
 /* All of them, found by the build: X(linear) ... */
@@ -142,6 +145,9 @@ typedef struct att_matrix {
 /* c [m, n] = a [m, k] b [k, n], added to what is there if `add`; needs scratch (product.c) */
 att_status att_tape_product(att_tape *t, int64_t m, int64_t n, int64_t k, att_matrix a, att_matrix b, bool add,
                             float *c);
+
+/* y = the sum of x [n], in ascending order and in double, / divisor */
+void att_tape_total(att_ctx *ctx, int64_t n, const float *x, int64_t divisor, float *y);
 
 /* ---- for backwards (backward.c) */
 

@@ -9,7 +9,7 @@ static att_status backward(att_tape *t, const att_step *s)
     return ATT_OK;
 }
 
-const att_operation att_operation_use = {"use", backward};
+const att_operation att_operation_use = {.name = "use", .backward = backward};
 
 /* ---- forward */
 

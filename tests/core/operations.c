@@ -506,6 +506,36 @@ static void attend_refuses_a_plan_of_bf16_for_variables_are_f32(void **state)
     att_close(ctx);
 }
 
+/* A sequence has the same numbers dropped in any batch; about p of all are. */
+static void dropout_belongs_to_the_sequence_and_none_is_nothing(void **state)
+{
+    (void)state;
+    enum { TOKENS = 150, FEATURES = 70, FIRST = 61 };
+    att_ctx *ctx = check_open(NULL, 2);
+    att_tape *t = new_tape(ctx);
+    float *x = check_numbers(TOKENS * FEATURES, 1);
+    static const int64_t offsets[] = {0, FIRST, TOKENS}, own[] = {0, TOKENS - FIRST};
+    static const uint32_t ids[] = {5, 9};
+    att_var *both = input(t, x, ATT_DIMS(TOKENS, FEATURES)),
+            *alone = input(t, x + FIRST * FEATURES, ATT_DIMS(TOKENS - FIRST, FEATURES));
+    const att_positions at = {.size = sizeof at, .offsets = offsets, .n = 2},
+                        at_alone = {.size = sizeof at, .offsets = own, .n = 1};
+    const float *y = read_floats(t, att_tape_dropout(t, both, NULL, 0.3f, 1, &at, ids));
+    const float *z = read_floats(t, att_tape_dropout(t, alone, NULL, 0.3f, 1, &at_alone, ids + 1));
+    assert_memory_equal(y + FIRST * FEATURES, z, (TOKENS - FIRST) * FEATURES * sizeof *y);
+    int dropped = 0;
+    for (int i = 0; i < TOKENS * FEATURES; i++)
+        dropped += y[i] == 0;
+    /* six deviations of a sum of 10,500 */
+    assert_true(fabs(dropped - 0.3 * TOKENS * FEATURES) < 6 * sqrt(0.21 * TOKENS * FEATURES));
+    assert_ptr_equal(att_tape_dropout(t, both, NULL, 0, 1, &at, ids), both);
+    const float *sum = read_floats(t, att_tape_dropout(t, both, both, 0, 1, &at, ids));
+    assert_true(sum[17] == 2 * x[17]);
+    free(x);
+    att_tape_free(t);
+    att_close(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -520,6 +550,7 @@ int main(void)
         cmocka_unit_test(tokens_that_join_a_cache_get_what_they_get_all_at_once),
         cmocka_unit_test(attend_hands_on_all_that_a_plan_needs),
         cmocka_unit_test(attend_takes_parameters_of_its_stages_from_args_or_as_variables),
+        cmocka_unit_test(dropout_belongs_to_the_sequence_and_none_is_nothing),
         cmocka_unit_test(attend_refuses_a_plan_of_bf16_for_variables_are_f32),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,6 +74,42 @@ static void parts_must_be_there(void **state)
     REFUSED(att_gather(f->t, f->a, NULL, 2), ATT_ERR_ARGUMENT, "gather: count = 2 with no ids");
 }
 
+static void losses_and_dropout_need_what_they_are_given(void **state)
+{
+    fixture *f = *state;
+    static const int32_t targets[] = {2, 3}, none[] = {-1, -1};
+    static const float halves[] = {0.5f, 1, 0, 2, 1, 1};
+    static const int64_t each[] = {0, 1}, offsets[] = {0, 2}, short_offsets[] = {0, 1};
+    static const uint32_t ids[] = {7};
+#define ENTROPY(...) att_cross_entropy(f->t, f->a, targets, ATT_OPTIONS(att_cross_entropy_options, __VA_ARGS__))
+    REFUSED(att_cross_entropy(f->t, f->a, targets, NULL), ATT_ERR_ARGUMENT,
+            "cross_entropy: targets[1] = 3 but there are 3 classes");
+    REFUSED(ENTROPY(.classes = 2), ATT_ERR_ARGUMENT, "cross_entropy: targets[0] = 2 but there are 2 classes");
+    REFUSED(ENTROPY(.classes = 4), ATT_ERR_ARGUMENT, "cross_entropy: classes = 4 but logits are [2, 3]");
+    REFUSED(ENTROPY(.smoothing = 1), ATT_ERR_ARGUMENT, "cross_entropy: smoothing = 1 is not in [0, 1)");
+    REFUSED(att_cross_entropy(f->t, f->a, NULL, NULL), ATT_ERR_ARGUMENT, "cross_entropy: targets is NULL");
+    REFUSED(att_cross_entropy(f->t, input(f->t, f->x, ATT_DIMS(3)), none, NULL), ATT_ERR_SHAPE,
+            "cross_entropy: logits are [3], not [rows, classes]");
+#undef ENTROPY
+    REFUSED(att_binary_cross_entropy(f->t, f->a, halves, true, NULL), ATT_ERR_ARGUMENT,
+            "binary_cross_entropy: targets[3] = 2 is above 1");
+    REFUSED(att_binary_cross_entropy(f->t, f->a, NULL, true, NULL), ATT_ERR_ARGUMENT,
+            "binary_cross_entropy: targets is NULL");
+#define DROPOUT(p, residual, sequence_ids, ...)                                                                        \
+    att_tape_dropout(f->t, f->a, residual, p, 1, ATT_OPTIONS(att_positions, __VA_ARGS__), sequence_ids)
+    REFUSED(DROPOUT(1, NULL, ids, .offsets = offsets, .n = 1), ATT_ERR_ARGUMENT, "dropout: p = 1 is not in [0, 1)");
+    REFUSED(DROPOUT(0.5f, f->b, ids, .offsets = offsets, .n = 1), ATT_ERR_SHAPE,
+            "dropout: x is [2, 3] but residual is [3, 4]");
+    REFUSED(DROPOUT(0.5f, NULL, ids, .each = each), ATT_ERR_ARGUMENT,
+            "dropout: positions are given one by one, not by offsets");
+    REFUSED(DROPOUT(0.5f, NULL, NULL, .offsets = offsets, .n = 1), ATT_ERR_ARGUMENT,
+            "dropout: sequence_ids is NULL, but each of the 1 sequences needs an id");
+    REFUSED(DROPOUT(0.5f, NULL, ids, .offsets = short_offsets, .n = 1), ATT_ERR_SHAPE,
+            "dropout: offsets go from 0 to 1 but x is [2, 3]");
+#undef DROPOUT
+    REFUSED(att_rms_norm(f->t, f->a, NULL, 1), ATT_ERR_ARGUMENT, "rms_norm: gamma is NULL");
+}
+
 static void what_was_not_made_gives_nothing(void **state)
 {
     fixture *f = *state;
@@ -92,6 +128,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(numbers_and_shapes_must_fit, set_up, tear_down),
         cmocka_unit_test_setup_teardown(parts_must_be_there, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(losses_and_dropout_need_what_they_are_given, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_was_not_made_gives_nothing, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,6 +58,7 @@ static att_var *network_apply(att_tape *t, const network *n)
 {
     int32_t ids[ROWS];
     int64_t offsets[3];
+    uint32_t sequence_ids[] = {3, 1};
     memcpy(offsets, two, sizeof offsets);
     for (int i = 0; i < ROWS; i++)
         ids[i] = i * 7 % WORDS;
@@ -73,10 +74,13 @@ static att_var *network_apply(att_tape *t, const network *n)
         h = att_scope_end(t, inner, att_linear(t, h, n->p[2], n->p[4], ATT_IDENTITY, x));
         x = att_scope_keep(t, s, att_layer_norm(t, h, n->p[4], n->p[4], 1e-5f));
     }
-    x = att_activate(t, x, ATT_TANH);
+    x = att_activate(t, att_rms_norm(t, x, n->p[4], 1e-5f), ATT_SILU);
+    x = att_tape_dropout(t, x, att_mul(t, x, x), 0.1f, 9, ATT_OPTIONS(att_positions, .offsets = offsets, .n = 2),
+                         sequence_ids);
     x = att_scope_end(t, s, att_normalize(t, att_pool(t, x, offsets, 2, ATT_POOL_MEAN), 1e-12f));
     memset(ids, 0xff, sizeof ids);
     memset(offsets, 0xff, sizeof offsets);
+    memset(sequence_ids, 0xff, sizeof sequence_ids);
     return x;
 }
 
@@ -389,6 +393,7 @@ static void constants_have_no_gradient_and_views_share_theirs(void **state)
 {
     fixture *f = *state;
     att_tensor x = view(f->x, ATT_F32, ATT_DIMS(2, 3)), g;
+    att_param *w = param(f->ctx, f->x, ATT_F32, ATT_DIMS(3));
     att_var *constant = att_constant(f->t, &x), *aside = att_add(f->t, constant, constant);
     att_var *heads = att_keep_grad(f->t, att_split_heads(f->t, f->in, 3));
     att_var *z = att_add(f->t, att_add(f->t, f->in, att_merge_heads(f->t, heads)), aside);
@@ -399,6 +404,15 @@ static void constants_have_no_gradient_and_views_share_theirs(void **state)
     assert_true(g.rank == 3 && g.dim[1] == 3);
     for (int i = 0; i < 6; i++)
         assert_true(((const float *)g.data)[i] == 2);
+    att_tape_reset(f->t);
+    float expected[3]; /* of a parameter the same, whether its input learns or not */
+    assert_int_equal(att_tape_backward(f->t, att_rms_norm(f->t, att_input(f->t, &x), w, 0.1f), NULL), ATT_OK);
+    memcpy(expected, att_param_grad(w)->data, sizeof expected);
+    att_param_clear_grad(w);
+    att_tape_reset(f->t);
+    assert_int_equal(att_tape_backward(f->t, att_rms_norm(f->t, att_constant(f->t, &x), w, 0.1f), NULL), ATT_OK);
+    assert_memory_equal(att_param_grad(w)->data, expected, sizeof expected);
+    att_param_free(w);
     att_tape_reset(f->t);
     assert_int_equal(att_tape_backward(f->t, att_constant(f->t, &x), NULL), ATT_OK); /* nothing to do */
 }
@@ -420,6 +434,39 @@ static void memory_of_gradients_is_used_again(void **state)
     assert_in_range((t->arena.used - before) / sizeof(float), 2 * WIDE, 3 * WIDE - 1); /* two in turn; one stays x's */
     att_tape_free(t);
     att_close(ctx);
+    free(x);
+}
+
+/* A gradient in the place of the logits, and no second backward once it is there. */
+static void logits_give_way_to_their_gradient(void **state)
+{
+    (void)state;
+    enum { ROWS = 5, CLASSES = 300, TRIES = 50 };
+    static const int32_t targets[ROWS] = {1, 299, -1, 0, 7};
+    float *x = check_numbers(ROWS * CLASSES, 1);
+    bool gone = false;
+    att_status s = ATT_ERR_MEMORY;
+    for (long n = 1; s && n < TRIES; n++) {
+        fail_alloc f = {0};
+        att_ctx *ctx = fail_open(&f);
+        att_tape *t = recording_tape(ctx);
+        att_param *w = param(ctx, x, ATT_F32, ATT_DIMS(CLASSES, 5));
+        att_var *logits = att_linear(t, input(t, x, ATT_DIMS(ROWS, 5)), w, NULL, ATT_IDENTITY, NULL);
+        const float *numbers = read_floats(t, logits), first = numbers[0];
+        att_var *loss = att_cross_entropy(t, logits, targets, NULL);
+        f.fail_at = f.calls + n;
+        s = att_tape_backward(t, loss, NULL);
+        gone |= numbers[0] != first;
+        if (s && numbers[0] != first) {
+            assert_int_equal(att_tape_backward(t, loss, NULL), ATT_ERR_ARGUMENT);
+            check_says(ctx, "has written over the logits");
+            assert_null(att_param_grad(w)->data);
+        }
+        att_param_free(w);
+        att_tape_free(t);
+        att_close(ctx);
+    }
+    assert_true(!s && gone);
     free(x);
 }
 
@@ -484,6 +531,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(scopes_free_nothing_that_a_backward_needs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(constants_have_no_gradient_and_views_share_theirs, set_up, tear_down),
         cmocka_unit_test(memory_of_gradients_is_used_again),
+        cmocka_unit_test(logits_give_way_to_their_gradient),
         cmocka_unit_test_setup_teardown(a_backward_from_a_variable_in_the_middle_leaves_out_what_came_later, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(gradients_of_short_parameters_are_f32, set_up, tear_down),

@@ -1,4 +1,5 @@
-/* (x - mean) / sqrt(variance + eps) * gamma + beta over the last dimension */
+/* Rows brought to one scale: layer_norm, (x - mean) / sqrt(variance + eps) * gamma + beta, and rms_norm, without mean
+ * and beta */
 #include "tape/tape.h"
 
 #include <string.h>
@@ -6,26 +7,29 @@
 typedef struct job {
     const att_kernels *k;
     const float *x, *gamma, *beta;
-    float *y; /* x and y [rows, features], gamma and beta [features] */
+    float *y; /* x and y [rows, features], gamma and beta [features]; beta NULL: rms_norm */
     int64_t features;
     float eps;
 } job;
 
-static void layer_norm(const void *arg, int64_t first, int64_t last)
+static void norm(const void *arg, int64_t first, int64_t last)
 {
     const job *j = arg;
     for (int64_t i = first * j->features; i < last * j->features; i += j->features)
-        j->k->layer_norm(j->features, j->x + i, j->gamma, j->beta, j->eps, j->y + i);
+        if (j->beta)
+            j->k->layer_norm(j->features, j->x + i, j->gamma, j->beta, j->eps, j->y + i);
+        else
+            j->k->rms_norm(j->features, j->x + i, j->gamma, j->eps, j->y + i);
 }
 
-static bool check(att_tape *t, const att_tensor *x, const char *name, const att_param *p)
+static bool check(att_tape *t, const char *op, const att_tensor *x, const char *name, const att_param *p)
 {
     const int64_t features = x->dim[x->rank - 1];
     const att_tensor *v = p ? att_param_value(p) : NULL;
     if (!v)
-        att_tape_fail(t, ATT_ERR_ARGUMENT, "layer_norm: %s is NULL", name);
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: %s is NULL", op, name);
     else if (v->rank != 1 || v->dim[0] != features)
-        att_tape_fail(t, ATT_ERR_SHAPE, "layer_norm: x has %lld features but %s is %s", (long long)features, name,
+        att_tape_fail(t, ATT_ERR_SHAPE, "%s: x has %lld features but %s is %s", op, (long long)features, name,
                       att_shape_of(v).text);
     return !t->status;
 }
@@ -37,7 +41,8 @@ enum { BLOCK = 64 };
 typedef struct back_job {
     const att_kernels *k;
     const float *x, *gamma, *dy;
-    float *dx, *part, *dgamma, *dbeta; /* dx as x; part [blocks][2][features]; dgamma and dbeta [features] */
+    /* dx as x; part [blocks][2][features]; dgamma and dbeta [features]; dbeta NULL: rms_norm */
+    float *dx, *part, *dgamma, *dbeta;
     int64_t rows, blocks, features;
     float eps;
 } back_job;
@@ -51,7 +56,10 @@ static void back_blocks(const void *arg, int64_t first, int64_t last)
         memset(dgamma, 0, (size_t)(2 * f) * sizeof *dgamma);
         const int64_t end = (b + 1) * BLOCK < j->rows ? (b + 1) * BLOCK : j->rows;
         for (int64_t i = b * BLOCK * f; i < end * f; i += f)
-            j->k->layer_norm_back(f, j->x + i, j->gamma, j->eps, j->dy + i, j->dx + i, dgamma, dbeta);
+            if (j->dbeta)
+                j->k->layer_norm_back(f, j->x + i, j->gamma, j->eps, j->dy + i, j->dx + i, dgamma, dbeta);
+            else
+                j->k->rms_norm_back(f, j->x + i, j->gamma, j->eps, j->dy + i, j->dx + i, dgamma);
     }
 }
 
@@ -62,8 +70,21 @@ static void sum_blocks(const void *arg, int64_t first, int64_t last)
     for (int64_t b = 0; b < j->blocks; b++) {
         const float *dgamma = j->part + 2 * b * j->features, *dbeta = dgamma + j->features;
         j->k->add(n, j->dgamma + first, dgamma + first, j->dgamma + first);
-        j->k->add(n, j->dbeta + first, dbeta + first, j->dbeta + first);
+        if (j->dbeta)
+            j->k->add(n, j->dbeta + first, dbeta + first, j->dbeta + first);
     }
+}
+
+/* The gradient of x; where it needs none, numbers that nobody will read. */
+static float *dx_of(att_tape *t, att_var *x)
+{
+    if (x->grad)
+        return att_tape_grad(x);
+    const size_t count = (size_t)att_count(&x->value);
+    float *dx = att_tape_scratch(t, count);
+    if (dx)
+        memset(dx, 0, count * sizeof *dx);
+    return dx;
 }
 
 static att_status backward(att_tape *t, const att_step *s)
@@ -75,32 +96,31 @@ static att_status backward(att_tape *t, const att_step *s)
                         .x = x->data,
                         .gamma = att_param_floats(s->param[0]),
                         .dy = s->y->grad,
-                        .dx = att_tape_grad(s->in[0]),
+                        .dx = dx_of(t, s->in[0]),
                         .part = att_tape_scratch(t, (size_t)(2 * blocks * features)),
                         .dgamma = att_param_part(s->param[0]),
-                        .dbeta = att_param_part(s->param[1]),
+                        .dbeta = s->param[1] ? att_param_part(s->param[1]) : NULL,
                         .rows = rows,
                         .blocks = blocks,
                         .features = features,
                         .eps = *eps};
-    if (!j.gamma || !j.part)
+    if (!j.gamma || !j.part || !j.dx)
         return ATT_ERR_MEMORY;
     att_tape_for_rows(t->ctx, blocks, BLOCK * features, back_blocks, &j);
     att_tape_for_columns(t->ctx, features, sum_blocks, &j);
     return ATT_OK;
 }
 
-const att_operation att_operation_layer_norm = {"layer_norm", backward};
+const att_operation att_operation_layer_norm = {.name = "layer_norm", .backward = backward};
+const att_operation att_operation_rms_norm = {.name = "rms_norm", .backward = backward};
 
-/* ---- forward */
+/* ---- forward; beta NULL: rms_norm */
 
-att_var *att_layer_norm(att_tape *t, att_var *x, att_param *gamma, att_param *beta, float eps)
+static att_var *apply(att_tape *t, const att_operation *op, att_var *x, att_param *gamma, att_param *beta, float eps)
 {
-    if (!x || !att_tape_ready(t) || !check(t, &x->value, "gamma", gamma) || !check(t, &x->value, "beta", beta))
-        return NULL;
-    const float *g = att_param_floats(gamma), *b = att_param_floats(beta);
-    if (!g || !b)
-        return att_tape_fail(t, ATT_ERR_MEMORY, "layer_norm: %s", att_error(t->ctx));
+    const float *g = att_param_floats(gamma), *b = beta ? att_param_floats(beta) : NULL;
+    if (!g || (beta && !b))
+        return att_tape_fail(t, ATT_ERR_MEMORY, "%s: %s", op->name, att_error(t->ctx));
     att_var *y = att_tape_var(t, x->value.rank, x->value.dim);
     if (!y)
         return NULL;
@@ -112,8 +132,8 @@ att_var *att_layer_norm(att_tape *t, att_var *x, att_param *gamma, att_param *be
                    .y = y->value.data,
                    .features = features,
                    .eps = eps};
-    att_tape_for_rows(t->ctx, att_tape_rows(&x->value), features, layer_norm, &j);
-    const att_step step = {.op = &att_operation_layer_norm,
+    att_tape_for_rows(t->ctx, att_tape_rows(&x->value), features, norm, &j);
+    const att_step step = {.op = op,
                            .y = y,
                            .in = &x,
                            .n_in = 1,
@@ -122,4 +142,19 @@ att_var *att_layer_norm(att_tape *t, att_var *x, att_param *gamma, att_param *be
                            .kept = &eps,
                            .kept_bytes = sizeof eps};
     return att_tape_done(t, &step, NULL, NULL);
+}
+
+att_var *att_layer_norm(att_tape *t, att_var *x, att_param *gamma, att_param *beta, float eps)
+{
+    if (!x || !att_tape_ready(t) || !check(t, "layer_norm", &x->value, "gamma", gamma) ||
+        !check(t, "layer_norm", &x->value, "beta", beta))
+        return NULL;
+    return apply(t, &att_operation_layer_norm, x, gamma, beta, eps);
+}
+
+att_var *att_rms_norm(att_tape *t, att_var *x, att_param *gamma, float eps)
+{
+    if (!x || !att_tape_ready(t) || !check(t, "rms_norm", &x->value, "gamma", gamma))
+        return NULL;
+    return apply(t, &att_operation_rms_norm, x, gamma, NULL, eps);
 }

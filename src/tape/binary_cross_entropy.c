@@ -1,0 +1,106 @@
+/* The loss of logits: the mean, or the sum, of -t log s - (1 - t) log(1 - s), s = sigmoid(logit), over the numbers that
+ * have a target t */
+#include "tape/tape.h"
+
+typedef struct kept {
+    const float *targets; /* as the logits, below 0: none */
+    int64_t divisor;      /* of the sum of the losses: 1, or the numbers with a target */
+} kept;
+
+typedef struct job {
+    const att_kernels *k;
+    const float *x, *targets;
+    float *y;        /* losses or dx; all [count] */
+    const float *dy; /* [1] */
+    int64_t divisor;
+} job;
+
+static void losses(const void *arg, int64_t first, int64_t last)
+{
+    const job *j = arg;
+    j->k->logistic(last - first, j->x + first, j->targets + first, j->y + first);
+}
+
+/* ---- backward: sigmoid - target */
+
+static void losses_back(const void *arg, int64_t first, int64_t last)
+{
+    const job *j = arg;
+    const float factor = (float)((double)*j->dy / (double)j->divisor);
+    j->k->logistic_back(last - first, j->x + first, j->targets + first, j->y + first);
+    j->k->scale(last - first, factor, j->y + first, j->y + first);
+}
+
+static att_status backward(att_tape *t, const att_step *s)
+{
+    att_var *x = s->in[0];
+    const kept *how = s->kept;
+    float *dx = att_tape_dx(t, x);
+    if (!dx)
+        return ATT_ERR_MEMORY;
+    const job j = {att_kernels_of(t->ctx->isa), x->value.data, how->targets, dx, s->y->grad, how->divisor};
+    att_tape_for_rows(t->ctx, att_count(&x->value), 1, losses_back, &j);
+    att_tape_dx_end(t, x, dx);
+    return ATT_OK;
+}
+
+const att_operation att_operation_binary_cross_entropy = {
+    .name = "binary_cross_entropy", .backward = backward, .in_place = true};
+
+/* ---- forward */
+
+/* How many targets there are; -1: one is none. */
+static int64_t count_of(att_tape *t, const float *targets, int64_t n)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (!(targets[i] <= 1)) {
+            att_tape_fail(t, ATT_ERR_ARGUMENT, "binary_cross_entropy: targets[%lld] = %g is above 1", (long long)i,
+                          (double)targets[i]);
+            return -1;
+        }
+        count += targets[i] >= 0;
+    }
+    return count;
+}
+
+static bool sum_up(att_tape *t, const att_tensor *x, const float *targets, int64_t divisor, float *y)
+{
+    const int64_t n = att_count(x);
+    const size_t mark = att_arena_mark(&t->arena);
+    const job j = {
+        .k = att_kernels_of(t->ctx->isa), .x = x->data, .targets = targets, .y = att_tape_scratch(t, (size_t)n)};
+    if (j.y) {
+        att_tape_for_rows(t->ctx, n, 1, losses, &j);
+        att_tape_total(t->ctx, n, j.y, divisor, y);
+    }
+    att_arena_release(&t->arena, mark);
+    return j.y;
+}
+
+att_var *att_binary_cross_entropy(att_tape *t, att_var *logits, const float *targets, bool sum, int64_t *count)
+{
+    if (!logits || !att_tape_ready(t))
+        return NULL;
+    const att_tensor *x = &logits->value;
+    const int64_t n = att_count(x);
+    if (!targets && n > 0)
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "binary_cross_entropy: targets is NULL");
+    const int64_t counted = count_of(t, targets, n);
+    att_var *y = counted < 0 ? NULL : att_tape_var(t, 1, (const int64_t[]){1});
+    if (!y)
+        return NULL;
+    const kept how = {.targets = att_tape_keep(t, targets, (size_t)n * sizeof *targets),
+                      .divisor = sum || counted == 0 ? 1 : counted};
+    if (t->status || !sum_up(t, x, how.targets, how.divisor, y->value.data))
+        return att_tape_fail(t, ATT_ERR_MEMORY, "binary_cross_entropy: %s", att_error(t->ctx));
+    if (count)
+        *count = counted;
+    const att_step step = {.op = &att_operation_binary_cross_entropy,
+                           .y = y,
+                           .in = &logits,
+                           .n_in = 1,
+                           .kept = &how,
+                           .kept_bytes = sizeof how};
+    return att_tape_done(t, &step, NULL, NULL);
+}

@@ -1,0 +1,145 @@
+/* The loss of classes: the mean, or the sum, of -log softmax(logits)[target] over rows that have a target. With label
+ * smoothing s the target has 1 - s of the weight, and all classes share s evenly. */
+#include "tape/tape.h"
+
+#include <string.h>
+
+/* What forward and backward need of a call. */
+typedef struct kept {
+    const int32_t *targets; /* [rows], below 0: none */
+    float *lse;             /* [rows] log-sum-exp */
+    int64_t all, classes;   /* of a row, and those of them that take part */
+    float smoothing, share; /* of one class: smoothing / classes */
+    int64_t divisor;        /* of the sum of the losses: 1, or the rows with a target */
+} kept;
+
+typedef struct job {
+    const att_kernels *k;
+    const kept *how;
+    const float *x; /* [rows, all] */
+    float *loss;    /* [rows] */
+} job;
+
+static void losses(const void *arg, int64_t first, int64_t last)
+{
+    const job *j = arg;
+    const kept *h = j->how;
+    for (int64_t i = first; i < last; i++) {
+        const float *x = j->x + i * h->all;
+        j->loss[i] = h->lse[i] = 0;
+        if (h->targets[i] < 0)
+            continue;
+        h->lse[i] = j->k->log_sum_exp(h->classes, x);
+        const float rest = h->smoothing > 0 ? h->share * j->k->sum(h->classes, x) : 0;
+        j->loss[i] = h->lse[i] - (1 - h->smoothing) * x[h->targets[i]] - rest;
+    }
+}
+
+/* ---- backward: softmax less the weights of the classes, times what a row counts */
+
+typedef struct back_job {
+    const att_kernels *k;
+    const kept *how;
+    const float *dy; /* [1] */
+    const float *x;
+    float *dx; /* both [rows, all]; it may be x */
+} back_job;
+
+static void losses_back(const void *arg, int64_t first, int64_t last)
+{
+    const back_job *j = arg;
+    const kept *h = j->how;
+    const float factor = (float)((double)*j->dy / (double)h->divisor);
+    for (int64_t i = first; i < last; i++) {
+        float *dx = j->dx + i * h->all;
+        const int64_t used = h->targets[i] < 0 ? 0 : h->classes;
+        if (used)
+            j->k->cross_entropy_back(used, j->x + i * h->all, h->lse[i], h->share, factor, dx);
+        memset(dx + used, 0, (size_t)(h->all - used) * sizeof *dx);
+        if (used)
+            dx[h->targets[i]] -= factor * (1 - h->smoothing);
+    }
+}
+
+static att_status backward(att_tape *t, const att_step *s)
+{
+    att_var *x = s->in[0];
+    const kept *how = s->kept;
+    float *dx = att_tape_dx(t, x);
+    if (!dx)
+        return ATT_ERR_MEMORY;
+    const back_job j = {att_kernels_of(t->ctx->isa), how, s->y->grad, x->value.data, dx};
+    att_tape_for_rows(t->ctx, x->value.dim[0], how->all, losses_back, &j);
+    att_tape_dx_end(t, x, dx);
+    return ATT_OK;
+}
+
+const att_operation att_operation_cross_entropy = {.name = "cross_entropy", .backward = backward, .in_place = true};
+
+/* ---- forward */
+
+static bool check(att_tape *t, const att_tensor *x, const int32_t *targets, const att_cross_entropy_options *o)
+{
+    if (x->rank != 2)
+        att_tape_fail(t, ATT_ERR_SHAPE, "cross_entropy: logits are %s, not [rows, classes]", att_shape_of(x).text);
+    else if (!targets && x->dim[0] > 0)
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "cross_entropy: targets is NULL");
+    else if (!(o->smoothing >= 0 && o->smoothing < 1))
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "cross_entropy: smoothing = %g is not in [0, 1)", (double)o->smoothing);
+    else if (o->classes < 0 || o->classes > x->dim[1])
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "cross_entropy: classes = %lld but logits are %s", (long long)o->classes,
+                      att_shape_of(x).text);
+    const int64_t classes = o->classes ? o->classes : x->dim[x->rank - 1];
+    for (int64_t i = 0; !t->status && i < x->dim[0]; i++)
+        if (targets[i] >= classes)
+            att_tape_fail(t, ATT_ERR_ARGUMENT, "cross_entropy: targets[%lld] = %d but there are %lld classes",
+                          (long long)i, (int)targets[i], (long long)classes);
+    return !t->status;
+}
+
+static bool sum_up(att_tape *t, const kept *how, const float *x, int64_t rows, float *y)
+{
+    const size_t mark = att_arena_mark(&t->arena);
+    const job j = {att_kernels_of(t->ctx->isa), how, x, att_tape_scratch(t, (size_t)rows)};
+    if (j.loss) {
+        att_tape_for_rows(t->ctx, rows, how->all, losses, &j);
+        att_tape_total(t->ctx, rows, j.loss, how->divisor, y);
+    }
+    att_arena_release(&t->arena, mark);
+    return j.loss;
+}
+
+att_var *att_cross_entropy(att_tape *t, att_var *logits, const int32_t *targets,
+                           const att_cross_entropy_options *options)
+{
+    if (!logits || !att_tape_ready(t))
+        return NULL;
+    att_cross_entropy_options o;
+    const att_status s = att_take_options(&o, sizeof o, options, "att_cross_entropy_options");
+    if (s)
+        return att_tape_fail(t, s, "cross_entropy: %s", att_error(t->ctx));
+    const att_tensor *x = &logits->value;
+    if (!check(t, x, targets, &o))
+        return NULL;
+    const int64_t rows = x->dim[0], classes = o.classes ? o.classes : x->dim[1];
+    int64_t count = 0;
+    for (int64_t i = 0; i < rows; i++)
+        count += targets[i] >= 0;
+    att_var *y = att_tape_var(t, 1, (const int64_t[]){1}), *lse = att_tape_var(t, 1, &rows);
+    if (!y || !lse)
+        return NULL;
+    const kept how = {.targets = att_tape_keep(t, targets, (size_t)rows * sizeof *targets),
+                      .lse = lse->value.data,
+                      .all = x->dim[1],
+                      .classes = classes,
+                      .smoothing = o.smoothing,
+                      .share = o.smoothing / (float)(classes ? classes : 1),
+                      .divisor = o.sum || count == 0 ? 1 : count};
+    if (t->status || !sum_up(t, &how, x->data, rows, y->value.data))
+        return att_tape_fail(t, ATT_ERR_MEMORY, "cross_entropy: %s", att_error(t->ctx));
+    if (o.count)
+        *o.count = count;
+    const att_step step = {
+        .op = &att_operation_cross_entropy, .y = y, .in = &logits, .n_in = 1, .kept = &how, .kept_bytes = sizeof how};
+    return att_tape_done(t, &step, NULL, NULL);
+}

@@ -1,0 +1,141 @@
+/* Numbers dropped at random, and those that are kept scaled up; what is kept follows from the seed, sequence, position
+ * and feature, so that a backward drops the same again */
+#include "tape/tape.h"
+
+typedef struct kept {
+    float p;
+    uint64_t seed;
+    uint32_t threshold;
+    int64_t n;
+    const int64_t *offsets, *starts; /* [n + 1], [n] or NULL */
+    const uint32_t *ids;             /* [n] */
+} kept;
+
+typedef struct job {
+    const att_kernels *k;
+    const kept *how;
+    const float *x, *residual; /* [tokens, features], residual NULL: none */
+    float *y;                  /* as x */
+    int64_t features;
+} job;
+
+static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Rows [first, last) of sequence b, at most BLOCK. Bits come in fours of positions, from a multiple of 4 on. */
+enum { BLOCK = 64 };
+
+static void drop_block(const job *j, int64_t b, int64_t first, int64_t last)
+{
+    const kept *h = j->how;
+    const float scale = (float)(1 / (1 - (double)h->p)); /* of what is kept */
+    const uint32_t position = (uint32_t)((h->starts ? h->starts[b] : 0) + first - h->offsets[b]), before = position % 4;
+    for (int64_t f = 0; f < j->features; f += j->k->panel) {
+        const int columns = (int)min(j->features - f, j->k->panel);
+        const att_dropout d = {.seed = h->seed, .sequence = h->ids[b], .head = UINT32_MAX, .threshold = h->threshold};
+        const int64_t at = first * j->features + f;
+        uint64_t bits[BLOCK + 8];
+        j->k->keep_bits(&d, columns, (uint32_t)f, position - before, before + (last - first), bits);
+        j->k->drop_rows(columns, last - first, bits + before, scale, j->x + at, j->residual ? j->residual + at : NULL,
+                        j->y + at, j->features);
+    }
+}
+
+static void drop(const void *arg, int64_t first, int64_t last)
+{
+    const job *j = arg;
+    const int64_t *offsets = j->how->offsets;
+    int64_t b = 0;
+    while (first < last) {
+        while (offsets[b + 1] <= first)
+            b++;
+        const int64_t end = min(min(last, offsets[b + 1]), first + BLOCK);
+        drop_block(j, b, first, end);
+        first = end;
+    }
+}
+
+/* ---- backward */
+
+static att_status backward(att_tape *t, const att_step *s)
+{
+    att_var *x = s->in[0];
+    att_tape_give(t, s->in[1], s->y->grad);
+    if (!x->grad)
+        return ATT_OK;
+    float *dx = att_tape_dx(t, x);
+    if (!dx)
+        return ATT_ERR_MEMORY;
+    const job j = {
+        .k = att_kernels_of(t->ctx->isa), .how = s->kept, .x = s->y->grad, .y = dx, .features = x->value.dim[1]};
+    att_tape_for_rows(t->ctx, x->value.dim[0], j.features, drop, &j);
+    att_tape_dx_end(t, x, dx);
+    return ATT_OK;
+}
+
+const att_operation att_operation_dropout = {.name = "dropout", .backward = backward, .forgets_y = true};
+
+/* ---- forward */
+
+static bool check(att_tape *t, const att_tensor *x, const att_tensor *residual, float p, const att_positions *at,
+                  const uint32_t *ids)
+{
+    if (!(p >= 0 && p < 1))
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "dropout: p = %g is not in [0, 1)", (double)p);
+    else if (x->rank != 2)
+        att_tape_fail(t, ATT_ERR_SHAPE, "dropout: x is %s, not [tokens, features]", att_shape_of(x).text);
+    else if (residual && !att_same_shape(x, residual))
+        att_tape_fail(t, ATT_ERR_SHAPE, "dropout: x is %s but residual is %s", att_shape_of(x).text,
+                      att_shape_of(residual).text);
+    else if (at->each)
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "dropout: positions are given one by one, not by offsets");
+    else if (at->n > 0 && !ids)
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "dropout: sequence_ids is NULL, but each of the %lld sequences needs an id",
+                      (long long)at->n);
+    return !t->status && att_tape_check_offsets(t, "dropout", x, at->offsets, at->n);
+}
+
+/* What is needed again, in the tape's own memory. */
+static kept keep(att_tape *t, float p, uint64_t seed, const att_positions *at, const uint32_t *ids)
+{
+    const size_t n = (size_t)at->n;
+    return (kept){.p = p,
+                  .seed = seed,
+                  .threshold = (uint32_t)((double)p * 0x1p32 + 0.5),
+                  .n = at->n,
+                  .offsets = att_tape_keep(t, at->offsets, (n + 1) * sizeof *at->offsets),
+                  .starts = at->starts ? att_tape_keep(t, at->starts, n * sizeof *at->starts) : NULL,
+                  .ids = att_tape_keep(t, ids, n * sizeof *ids)};
+}
+
+att_var *att_tape_dropout(att_tape *t, att_var *x, att_var *residual, float p, uint64_t seed, const att_positions *at,
+                          const uint32_t *sequence_ids)
+{
+    if (!x || !att_tape_ready(t))
+        return NULL;
+    att_positions rows;
+    const att_status s = att_take_options(&rows, sizeof rows, at, "att_positions");
+    if (s)
+        return att_tape_fail(t, s, "dropout: %s", att_error(t->ctx));
+    if (!check(t, &x->value, residual ? &residual->value : NULL, p, &rows, sequence_ids))
+        return NULL;
+    if (p == 0)
+        return residual ? att_add(t, x, residual) : x;
+    const kept how = keep(t, p, seed, &rows, sequence_ids);
+    att_var *y = att_tape_var(t, 2, x->value.dim);
+    if (!y)
+        return NULL;
+    const job j = {.k = att_kernels_of(t->ctx->isa),
+                   .how = &how,
+                   .x = x->value.data,
+                   .residual = residual ? residual->value.data : NULL,
+                   .y = y->value.data,
+                   .features = x->value.dim[1]};
+    att_tape_for_rows(t->ctx, x->value.dim[0], j.features, drop, &j);
+    const att_step step = {.op = &att_operation_dropout,
+                           .y = y,
+                           .in = (att_var *[]){x, residual},
+                           .n_in = 2,
+                           .kept = &how,
+                           .kept_bytes = sizeof how};
+    return att_tape_done(t, &step, NULL, NULL);
+}
