@@ -1,0 +1,340 @@
+/* attend bleu: how near translations are to references. */
+#include "cli.h"
+#include "lines.h"
+#include "output.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 1024 };
+
+static const char *source_path;
+static int words = ATT_BLEU_13A;
+static bool by_length, confidence, effective_order, json;
+
+static const cli_option options[] = {
+    {"tokenize", 0, "13a|char|none", .choice = &words,
+     .help = "what a word is: as mteval-v13a cuts, each character (Japanese, Chinese), or what stands between spaces"},
+    {"by-length", 0, NULL, .flag = &by_length, .help = "a table by the length of the (first) reference in words"},
+    {"source", 0, "FILE", .text = &source_path, .help = "the table is by the length of this file's lines instead"},
+    {"confidence", 0, NULL, .flag = &confidence, .help = "95 % intervals, from 1,000 samples of the sentences"},
+    {"effective-order", 0, NULL, .flag = &effective_order,
+     .help = "lengths of which no sentence has n-grams do not count, instead of making BLEU 0"},
+    CLI_JSON(&json),
+    {0},
+};
+
+/* ---- Files, line by line beside each other --------------------------------- */
+
+typedef struct reader {
+    cli_lines in;
+    int64_t at;    /* the current line of the block */
+    int64_t lines; /* so far */
+} reader;
+
+/* Moves on; *there: there was a line. */
+static int next_line(reader *r, bool *there)
+{
+    int code = CLI_DONE;
+    if (++r->at >= r->in.count) {
+        code = cli_lines_next(&r->in, BLOCK);
+        r->at = 0;
+    }
+    *there = !code && r->at < r->in.count;
+    r->lines += *there;
+    return code;
+}
+
+typedef struct corpus {
+    att_ctx *ctx;
+    char *const *paths; /* [n]: the translation, its references, and the source if there is one */
+    int n, references;
+    reader *reader;         /* [n] */
+    att_bleu_counts *count; /* [lines] */
+    int64_t *length;        /* [lines]: by which they are put together */
+    int64_t lines, room;
+} corpus;
+
+static int grow(corpus *c)
+{
+    const size_t room = c->room ? 2 * (size_t)c->room : BLOCK;
+    att_bleu_counts *count = realloc(c->count, room * sizeof *count);
+    c->count = count ? count : c->count;
+    int64_t *length = realloc(c->length, room * sizeof *length);
+    c->length = length ? length : c->length;
+    if (!count || !length)
+        return cli_fail_memory();
+    c->room = (int64_t)room;
+    return CLI_DONE;
+}
+
+/* How many words a line has. */
+static int count_own(const corpus *c, const char *text, size_t bytes, int64_t *length)
+{
+    att_bleu_counts own;
+    const int code =
+        cli_status(c->ctx, att_bleu_count(c->ctx, (att_bleu_words)words, text, bytes, NULL, NULL, 0, &own));
+    *length = code ? 0 : own.words;
+    return code;
+}
+
+static int take_lines(corpus *c, const char **text /* [n] */, size_t *bytes)
+{
+    int code = c->lines == c->room ? grow(c) : CLI_DONE;
+    if (code)
+        return code;
+    for (int i = 0; i < c->n; i++) {
+        const reader *r = &c->reader[i];
+        text[i] = r->in.text[r->at];
+        bytes[i] = r->in.bytes[r->at];
+    }
+    att_bleu_counts *count = &c->count[c->lines];
+    code = cli_status(c->ctx, att_bleu_count(c->ctx, (att_bleu_words)words, text[0], bytes[0], text + 1, bytes + 1,
+                                             c->references, count));
+    const int longs = source_path ? c->n - 1 : 1;
+    if (!code && by_length)
+        code = count_own(c, text[longs], bytes[longs], &c->length[c->lines]);
+    c->lines++;
+    return code;
+}
+
+/* Some file has ended before file `more`: reads on to say how many lines each has. */
+static int unequal(corpus *c, int ended, int more)
+{
+    bool there = true;
+    int code = CLI_DONE;
+    while (!code && there)
+        code = next_line(&c->reader[more], &there);
+    return code ? code
+                : cli_fail("%s has %lld lines, but %s has %lld", c->paths[ended], (long long)c->reader[ended].lines,
+                           c->paths[more], (long long)c->reader[more].lines);
+}
+
+static int read_all(corpus *c)
+{
+    const char **text = malloc((size_t)c->n * sizeof *text);
+    size_t *bytes = malloc((size_t)c->n * sizeof *bytes);
+    int code = text && bytes ? CLI_DONE : cli_fail_memory();
+    for (bool more = true; !code && more;) {
+        int ended = -1, goes_on = -1;
+        for (int i = 0; !code && i < c->n; i++) {
+            bool there;
+            code = next_line(&c->reader[i], &there);
+            *(there ? &goes_on : &ended) = i;
+        }
+        more = goes_on >= 0;
+        if (!code && more)
+            code = ended >= 0 ? unequal(c, ended, goes_on) : take_lines(c, text, bytes);
+        if (!code && cli_signal)
+            code = CLI_INTERRUPTED;
+    }
+    if (!code && c->lines == 0)
+        code = cli_fail("%s: no lines", c->paths[0]);
+    free(text);
+    free(bytes);
+    return code;
+}
+
+static int open_all(corpus *c)
+{
+    int standard = 0, code = cli_open(&c->ctx, 0);
+    c->reader = calloc((size_t)c->n, sizeof *c->reader);
+    if (!code && !c->reader)
+        code = cli_fail_memory();
+    for (int i = 0; c->reader && i < c->n; i++)
+        c->reader[i].in.fd = -1;
+    for (int i = 0; !code && i < c->n; i++) {
+        standard += strcmp(c->paths[i], "-") == 0;
+        code = standard > 1 ? cli_misuse("standard input can be one file only") : CLI_DONE;
+        if (!code)
+            code = cli_lines_open(&c->reader[i].in, 1, &c->paths[i]);
+    }
+    return code;
+}
+
+static void close_all(corpus *c)
+{
+    for (int i = 0; c->reader && i < c->n; i++)
+        cli_lines_close(&c->reader[i].in);
+    free(c->reader);
+    free(c->count);
+    free(c->length);
+    att_close(c->ctx);
+}
+
+/* ---- Results --------------------------------------------------------------- */
+
+typedef struct result {
+    int64_t lines;
+    double length; /* the mean */
+    att_bleu_counts sum;
+    att_bleu_info score;
+    bool sampled; /* a line alone is always the same */
+    att_interval bleu, chrf;
+} result;
+
+static int score(const corpus *c, const att_bleu_counts *count, int64_t n, result *r)
+{
+    *r = (result){.lines = n, .score = {.size = sizeof r->score}, .sampled = confidence && n > 1};
+    for (int64_t i = 0; i < n; i++)
+        att_bleu_add(&r->sum, &count[i]);
+    int code = cli_status(c->ctx, att_bleu_describe(&r->sum, effective_order, &r->score));
+    if (!code && r->sampled)
+        code =
+            cli_status(c->ctx, att_bleu_intervals(c->ctx, count, n,
+                                                  ATT_OPTIONS(att_bleu_resampling, .effective_order = effective_order),
+                                                  &r->bleu, &r->chrf));
+    return code;
+}
+
+static void print_score(const char *name, double value, const att_interval *i)
+{
+    printf("%-5s %6.2f", name, value);
+    if (i)
+        printf("  (%.2f ± %.2f)", i->mean, (i->high - i->low) / 2);
+}
+
+static void print_all(const corpus *c, const result *r)
+{
+    static const char *const names[] = {"13a", "characters", "spaces"};
+    print_score("BLEU", r->score.bleu, r->sampled ? &r->bleu : NULL);
+    const double *p = r->score.precision;
+    printf("  %.1f/%.1f/%.1f/%.1f, brevity %.3f: %lld words, references %lld\n", p[0], p[1], p[2], p[3],
+           r->score.brevity, (long long)r->sum.words, (long long)r->sum.reference_words);
+    print_score("chrF2", r->score.chrf, r->sampled ? &r->chrf : NULL);
+    printf("\n%lld lines, %d reference%s, words by %s\n", (long long)c->lines, c->references,
+           c->references > 1 ? "s" : "", names[words]);
+}
+
+static void print_json_score(const char *name, double value, const att_interval *i)
+{
+    printf(", \"%s\": %.10g", name, value);
+    if (i)
+        printf(", \"%s_mean\": %.10g, \"%s_low\": %.10g, \"%s_high\": %.10g", name, i->mean, name, i->low, name,
+               i->high);
+}
+
+static void print_json_scores(const result *r)
+{
+    print_json_score("bleu", r->score.bleu, r->sampled ? &r->bleu : NULL);
+    print_json_score("chrf", r->score.chrf, r->sampled ? &r->chrf : NULL);
+}
+
+static void print_json_all(const corpus *c, const result *r)
+{
+    static const char *const names[] = {"13a", "char", "none"};
+    const double *p = r->score.precision;
+    printf("{\"lines\": %lld, \"references\": %d, \"tokenize\": \"%s\"", (long long)c->lines, c->references,
+           names[words]);
+    print_json_scores(r);
+    printf(", \"precisions\": [%.10g, %.10g, %.10g, %.10g], \"brevity\": %.10g, \"words\": %lld, "
+           "\"reference_words\": %lld}\n",
+           p[0], p[1], p[2], p[3], r->score.brevity, (long long)r->sum.words, (long long)r->sum.reference_words);
+}
+
+/* Lines of at most so many words, and more than the row before. */
+static const int64_t longest[] = {5, 10, 15, 20, 25, 30, 40, 50, 60, 80, 100, 150, INT64_MAX};
+enum { ROWS = sizeof longest / sizeof *longest };
+
+static void print_json_row(const result *r, int64_t from, int64_t to)
+{
+    printf("{\"length\": %.10g, \"from\": %lld", r->length, (long long)from);
+    if (to < INT64_MAX)
+        printf(", \"to\": %lld", (long long)to);
+    printf(", \"lines\": %lld", (long long)r->lines);
+    print_json_scores(r);
+    puts("}");
+}
+
+static void print_row(const result *r, int64_t from, int64_t to)
+{
+    const double value[] = {r->score.bleu, r->score.chrf};
+    const att_interval interval[] = {r->bleu, r->chrf};
+    char range[48];
+    int n = snprintf(range, sizeof range, "%lld-", (long long)from);
+    if (to < INT64_MAX)
+        snprintf(range + n, sizeof range - (size_t)n, "%lld", (long long)to);
+    printf("%9s %7lld", range, (long long)r->lines);
+    for (int i = 0; i < 2; i++) {
+        printf("  %6.2f", value[i]);
+        if (r->sampled)
+            printf(" ± %5.2f", (interval[i].high - interval[i].low) / 2);
+        else
+            printf("%*s", confidence && i == 0 ? 8 : 0, "");
+    }
+    putchar('\n');
+}
+
+/* The lines of one row of the table, copied side by side. */
+static int print_lengths(const corpus *c)
+{
+    att_bleu_counts *some = malloc((size_t)c->lines * sizeof *some);
+    int code = some ? CLI_DONE : cli_fail_memory();
+    if (!code && !json)
+        printf("\n%9s %7s  %6s%*s  %6s\n", source_path ? "source" : "reference", "lines", "BLEU", confidence ? 8 : 0,
+               "", "chrF2");
+    for (int k = 0; !code && k < ROWS; k++) {
+        const int64_t from = k ? longest[k - 1] + 1 : 0;
+        int64_t n = 0, total = 0;
+        for (int64_t i = 0; i < c->lines; i++)
+            if (c->length[i] >= from && c->length[i] <= longest[k]) {
+                some[n++] = c->count[i];
+                total += c->length[i];
+            }
+        if (n == 0)
+            continue;
+        result r;
+        code = score(c, some, n, &r);
+        r.length = (double)total / (double)n;
+        if (!code)
+            (json ? print_json_row : print_row)(&r, from, longest[k]);
+    }
+    free(some);
+    return code;
+}
+
+static int run(int n, char **arguments)
+{
+    char **paths = malloc((size_t)(n + 1) * sizeof *paths);
+    corpus c = {.paths = paths, .n = n, .references = n - 1};
+    cli_output out;
+    result all;
+    if (!paths)
+        return cli_fail_memory();
+    memcpy(paths, arguments, (size_t)n * sizeof *paths);
+    if (source_path)
+        paths[c.n++] = (char *)source_path;
+    by_length = by_length || source_path;
+    int code = open_all(&c);
+    if (!code)
+        code = read_all(&c);
+    if (!code)
+        code = score(&c, c.count, c.lines, &all);
+    if (!code)
+        code = cli_output_open(&out, NULL);
+    if (!code) {
+        (json ? print_json_all : print_all)(&c, &all);
+        code = cli_output_close(&out, by_length ? print_lengths(&c) : CLI_DONE);
+    }
+    close_all(&c);
+    free(paths);
+    return code;
+}
+
+const cli_command cli_bleu = {
+    .name = "bleu",
+    .summary = "how near translations are to references: BLEU and chrF, as sacreBLEU has them",
+    .arguments = "TRANSLATION REFERENCE...",
+    .min_arguments = 2,
+    .max_arguments = -1,
+    .details = "Line i of each file belongs to line i of the others; \"-\" is standard input. With\n"
+               "--confidence, numbers in brackets are the mean of 1,000 samples and half the\n"
+               "interval that has 95 % of them; the same lines always have the same samples. With\n"
+               "--json the rows of the table are objects, a line each.",
+    .examples = "attend bleu translated.en test.en\n"
+                "attend bleu --confidence --source test.de translated.en test.en\n"
+                "attend bleu --tokenize char translated.ja test.ja",
+    .options = options,
+    .run = run,
+};
