@@ -12,19 +12,13 @@ import torch
 from torch.nn.attention.flex_attention import flex_attention
 from torch.nn.functional import normalize, scaled_dot_product_attention
 
+import check_numbers
+
 here = pathlib.Path(__file__).parent
 
 
 def numbers(seed, *shape):
-    """splitmix64 of (seed, i), as numbers in [-1, 1): check_uniform"""
-    with numpy.errstate(over="ignore"):
-        i = numpy.arange(1, numpy.prod(shape) + 1, dtype=numpy.uint64)
-        z = numpy.uint64(seed) * numpy.uint64(0xD1342543DE82EF95) + i * numpy.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> numpy.uint64(30))) * numpy.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> numpy.uint64(27))) * numpy.uint64(0x94D049BB133111EB)
-        z = z ^ (z >> numpy.uint64(31))
-    x = (z >> numpy.uint64(32)).astype(numpy.uint32).view(numpy.int32).astype(numpy.float32) * numpy.float32(2**-31)
-    return torch.tensor(x.reshape(shape), dtype=torch.float64, requires_grad=True)
+    return check_numbers.numbers(seed, *shape).requires_grad_()
 
 
 results, places = [], []

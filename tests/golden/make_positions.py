@@ -15,21 +15,9 @@ from transformers.models.gptj import modeling_gptj
 from transformers.models.llama import LlamaConfig, modeling_llama
 from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
 
+from check_numbers import numbers
+
 HEADS, DIM = 2, 12
-
-
-def numbers(seed, *shape):
-    """splitmix64 of (seed, i), as numbers in [-1, 1): check_uniform"""
-    with numpy.errstate(over="ignore"):
-        i = numpy.arange(1, numpy.prod(shape) + 1, dtype=numpy.uint64)
-        z = numpy.uint64(seed) * numpy.uint64(0xD1342543DE82EF95) + i * numpy.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> numpy.uint64(30))) * numpy.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> numpy.uint64(27))) * numpy.uint64(0x94D049BB133111EB)
-        z = z ^ (z >> numpy.uint64(31))
-    x = (z >> numpy.uint64(32)).astype(numpy.uint32).view(numpy.int32).astype(numpy.float32) * numpy.float32(2**-31)
-    return torch.tensor(x.reshape(shape))
-
-
 lines = []
 
 
@@ -45,7 +33,7 @@ for features in 10, 7:
     store(f"paper_{features}", paper)
 
 positions = torch.tensor([[0, 1, 2, 3, 57, 400]])
-x = numbers(1, 1, positions.shape[1], HEADS, DIM)
+x = numbers(1, 1, positions.shape[1], HEADS, DIM, dtype=torch.float32)
 config = LlamaConfig(hidden_size=HEADS * DIM, num_attention_heads=HEADS, max_position_embeddings=1024)
 cosine, sine = modeling_llama.LlamaRotaryEmbedding(config)(x, positions)
 turned, _ = modeling_llama.apply_rotary_pos_emb(x.transpose(1, 2), x.transpose(1, 2), cosine, sine)
