@@ -226,6 +226,33 @@ ATT_API att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_v
  * a cache. After an error the cache is as it was. Nothing for a tape that records. */
 ATT_API att_var *att_attend_cached(att_tape *t, const att_plan *plan, att_var *q, att_var *k, att_var *v,
                                    att_cache *cache, const att_attention_args *args);
+/* States of n sequences, [n, units]; cells: those of an LSTM. */
+typedef struct att_states {
+    att_var *hidden, *cell;
+} att_states;
+
+/* A layer of recurrent units. Weights are PyTorch's, rows by gates in its order: r, z, n of a GRU, i, f, g, o of an
+ * LSTM. */
+typedef struct att_recurrent {
+    size_t size;
+    att_param *weight_ih, *weight_hh; /* [gates * units, features] and [gates * units, units] */
+    att_param *bias_ih, *bias_hh;     /* [gates * units] or NULL */
+    bool reverse;                     /* from the last token of a sequence to its first */
+    att_states start;                 /* before the first step; NULL: zeros */
+} att_recurrent;
+/* The hidden state after each token of sequences, x [tokens, features], offsets [n + 1] -> [tokens, units]; and in
+ * last, if not NULL, the states after the last step, which of an empty sequence are its start. A sequence has the same
+ * bits alone, in any batch, and in parts, of which the next one starts where the last one has ended.
+ *
+ *     r = sigmoid(W_r x + b_r + U_r h + c_r), z alike, n = tanh(W_n x + b_n + r (U_n h + c_n))
+ *     h' = (1 - z) n + z h                                                                    (Cho et al. 2014)
+ *
+ *     i = sigmoid(W_i x + b_i + U_i h + c_i), f and o alike, g = tanh(W_g x + b_g + U_g h + c_g)
+ *     c' = f c + i g, h' = o tanh(c')                        (Hochreiter, Schmidhuber 1997; Gers et al. 2000) */
+ATT_API att_var *att_gru(att_tape *t, att_var *x, const int64_t *offsets, int64_t n, const att_recurrent *options,
+                         att_states *last);
+ATT_API att_var *att_lstm(att_tape *t, att_var *x, const int64_t *offsets, int64_t n, const att_recurrent *options,
+                          att_states *last);
 /* One row a sequence: x [tokens, features], offsets [n + 1] -> [n, features]; an empty sequence gives 0. */
 ATT_API att_var *att_pool(att_tape *t, att_var *x, const int64_t *offsets, int64_t n, att_pooling kind);
 /* Each row divided by its Euclidean length, or by eps where that is less (PyTorch's F.normalize: eps = 1e-12). */

@@ -45,9 +45,7 @@ static void activate(int activation, int64_t n, const float *x, float *y)
 
 static vf back_relu(vf x, vf dy) { return v_select(v_lt(v_set(0), x), dy, v_set(0)); }
 
-/* 1 - tanh^2, without cancelling where tanh is near 1 */
-ATT_INLINE vf tanh_slope(vf t) { return v_mul(v_sub(v_set(1), t), v_add(v_set(1), t)); }
-static vf back_tanh(vf x, vf dy) { return v_mul(dy, tanh_slope(v_tanh(x))); }
+static vf back_tanh(vf x, vf dy) { return v_mul(dy, v_tanh_slope(v_tanh(x))); }
 
 /* x where its function still bends, NaN too: beyond, slopes are 0 and 1, and products with x would not be */
 ATT_INLINE vf within(float limit, vf x) { return v_max(v_set(-limit), v_min(v_set(limit), x)); }
@@ -69,7 +67,7 @@ static vf back_gelu_tanh(vf x, vf dy)
     x = within(10, x);
     const vf squared = v_mul(x, x), t = v_tanh(v_mul(x, v_fma(squared, cubic, linear)));
     const vf slope = v_fma(squared, v_mul(v_set(3), cubic), linear);
-    return v_mul(dy, v_fma(v_mul(v_mul(x, half), tanh_slope(t)), slope, v_fma(t, half, half)));
+    return v_mul(dy, v_fma(v_mul(v_mul(x, half), v_tanh_slope(t)), slope, v_fma(t, half, half)));
 }
 
 /* s (1 - s) = e / (1 + e)^2, e = e^-|x| */

@@ -157,6 +157,12 @@ typedef struct att_kernels {
     void (*rotate_neighbours)(int64_t pairs, float way, const float *x, const float *sine, const float *cosine,
                               float *y);
 
+    /* recurrent.c: one step of n units of a GRU or an LSTM; see there */
+    void (*gru)(int64_t n, const float *product, const float *h, float *gates, float *y);
+    void (*gru_back)(int64_t n, const float *gates, const float *h, float *dh, float *d, float *dproduct);
+    void (*lstm)(int64_t n, const float *product, const float *c, float *gates, float *y);
+    void (*lstm_back)(int64_t n, const float *gates, const float *c, float *dh, float *dc, float *d);
+
     /* update.c: a step of x [n] and its moments m, v [n] from gradients g [n]; sgd's m NULL: no momentum */
     void (*adam)(int64_t n, const att_adam *a, const float *g, float *x, float *m, float *v);
     void (*sgd)(int64_t n, const att_sgd *s, const float *g, float *x, float *m);
@@ -191,6 +197,9 @@ void att_ref_normalize(int64_t n, const float *x, float eps, double *y);
 /* step: from pair to pair, and to a pair's second number */
 void att_ref_rotate(int64_t pairs, const int64_t step[2], float way, const float *x, const float *sine,
                     const float *cosine, double *y);
+/* From products with x, in, and with h, all gates, one after the other: those of kernel/recurrent.c */
+void att_ref_gru(int64_t n, const double *in, const double *product, const double *h, double *y);
+void att_ref_lstm(int64_t n, const double *in, const double *product, const double *c, double *y, double *c_new);
 void att_ref_adam(int64_t n, const att_adam *a, const float *g, double *x, double *m, double *v);
 void att_ref_sgd(int64_t n, const att_sgd *s, const float *g, double *x, double *m);
 

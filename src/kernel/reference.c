@@ -155,6 +155,26 @@ void att_ref_rotate(int64_t pairs, const int64_t step[2], float way, const float
     }
 }
 
+void att_ref_gru(int64_t n, const double *in, const double *product, const double *h, double *y)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const double r = att_ref_activate(ATT_SIGMOID, in[i] + product[i]),
+                     z = att_ref_activate(ATT_SIGMOID, in[n + i] + product[n + i]);
+        y[i] = (1 - z) * tanh(in[2 * n + i] + r * product[2 * n + i]) + z * h[i];
+    }
+}
+
+void att_ref_lstm(int64_t n, const double *in, const double *product, const double *c, double *y, double *c_new)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double a[4];
+        for (int64_t g = 0; g < 4; g++)
+            a[g] = in[g * n + i] + product[g * n + i];
+        c_new[i] = att_ref_activate(ATT_SIGMOID, a[1]) * c[i] + att_ref_activate(ATT_SIGMOID, a[0]) * tanh(a[2]);
+        y[i] = att_ref_activate(ATT_SIGMOID, a[3]) * tanh(c_new[i]);
+    }
+}
+
 void att_ref_adam(int64_t n, const att_adam *a, const float *g, double *x, double *m, double *v)
 {
     for (int64_t i = 0; i < n; i++) {

@@ -159,12 +159,14 @@ static att_status reach(att_tape *t, att_var *v, const att_step *step, spare **s
 {
     if (!v || !v->learns || v->grad)
         return ATT_OK;
-    const att_status s = v->base ? reach(t, v->base, step, spares) : ATT_OK;
-    v->begun = false;
-    v->grad = v->base                 ? v->base->grad
-              : may_give_way(v, step) ? v->value.data
-                                      : take(t, spares, (size_t)att_count(&v->value));
-    return s || v->grad ? s : ATT_ERR_MEMORY;
+    att_var *base = v->base ? v->base : v;
+    if (!base->grad) {
+        base->begun = false;
+        base->grad = may_give_way(base, step) ? base->value.data : take(t, spares, (size_t)att_count(&base->value));
+    }
+    if (base->grad)
+        v->grad = base->grad + ((const float *)v->value.data - (const float *)base->value.data);
+    return v->grad ? ATT_OK : ATT_ERR_MEMORY;
 }
 
 /* Memory for all gradients before the first is written, in the order of the walk. */
@@ -173,11 +175,11 @@ static att_status reach_all(att_tape *t, att_var *from)
     spare *spares = NULL;
     att_status s = reach(t, from, NULL, &spares);
     for (const att_var *v = from; v && !s; v = v->before) {
-        if (!v->grad || !v->step)
+        if (!v->grad)
             continue;
-        for (int i = 0; !s && i < v->step->n_in; i++)
+        for (int i = 0; v->step && !s && i < v->step->n_in; i++)
             s = reach(t, v->step->in[i], v->step, &spares);
-        for (int i = 0; !s && i < v->step->n_param; i++)
+        for (int i = 0; v->step && !s && i < v->step->n_param; i++)
             if (v->step->param[i])
                 s = att_param_grad_begin(v->step->param[i], &t->adds_to);
         if (!v->keeps_grad && !v->base && v->grad != v->value.data)
@@ -193,8 +195,14 @@ float *att_tape_grad_put(att_var *x, bool *add)
     *add = false;
     if (!x || !x->grad)
         return NULL;
-    *add = att_tape_begun(x);
-    (x->base ? x->base : x)->begun = true;
+    att_var *base = x->base ? x->base : x;
+    const int64_t all = att_count(&base->value);
+    if (!base->begun && att_count(&x->value) < all) { /* what writes to a part alone adds to zeros */
+        memset(base->grad, 0, (size_t)all * sizeof *base->grad);
+        base->begun = true;
+    }
+    *add = base->begun;
+    base->begun = true;
     return x->grad;
 }
 

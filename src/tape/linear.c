@@ -35,21 +35,24 @@ typedef struct kept {
     const float *z; /* [rows, out], NULL where the activation is the identity */
 } kept;
 
-static att_status input_back(att_tape *t, const att_step *s, const float *dz)
+att_status att_tape_input_back(att_tape *t, const float *dz, att_var *x, att_param *weight)
 {
-    const int64_t m = s->y->value.dim[0], n = s->y->value.dim[1], k = s->in[0]->value.dim[1];
-    const float *w = att_param_floats(s->param[0]);
+    const int64_t m = x->value.dim[0], k = x->value.dim[1], n = att_param_value(weight)->dim[0];
+    const float *w = att_param_floats(weight);
     bool add;
-    float *dx = att_tape_grad_put(s->in[0], &add);
+    float *dx = att_tape_grad_put(x, &add);
     return w ? att_tape_product(t, m, k, n, (att_matrix){dz, n, 1}, (att_matrix){w, k, 1}, add, dx) : ATT_ERR_MEMORY;
 }
 
-static att_status weight_back(att_tape *t, const att_step *s, const float *dz)
+att_status att_tape_weight_back(att_tape *t, int64_t m, const float *dz, const float *x, att_param *weight,
+                                att_param *bias)
 {
-    const int64_t m = s->y->value.dim[0], n = s->y->value.dim[1], k = s->in[0]->value.dim[1];
+    const int64_t n = att_param_value(weight)->dim[0], k = att_param_value(weight)->dim[1];
+    if (bias)
+        att_tape_sum_rows(t->ctx, m, n, dz, att_param_part(bias));
     bool add;
-    float *dw = att_param_part_put(s->param[0], &add);
-    return att_tape_product(t, n, k, m, (att_matrix){dz, 1, n}, (att_matrix){s->in[0]->value.data, k, 1}, add, dw);
+    float *dw = att_param_part_put(weight, &add);
+    return att_tape_product(t, n, k, m, (att_matrix){dz, 1, n}, (att_matrix){x, k, 1}, add, dw);
 }
 
 static att_status backward(att_tape *t, const att_step *s)
@@ -65,10 +68,8 @@ static att_status backward(att_tape *t, const att_step *s)
         dz = to;
     }
     att_tape_give(t, s->in[1], s->y->grad);
-    if (s->param[1])
-        att_tape_sum_rows(t->ctx, m, n, dz, att_param_part(s->param[1]));
-    const att_status e = s->in[0]->grad ? input_back(t, s, dz) : ATT_OK;
-    return e ? e : weight_back(t, s, dz);
+    const att_status e = s->in[0]->grad ? att_tape_input_back(t, dz, s->in[0], s->param[0]) : ATT_OK;
+    return e ? e : att_tape_weight_back(t, m, dz, s->in[0]->value.data, s->param[0], s->param[1]);
 }
 
 const att_operation att_operation_linear = {.name = "linear", .backward = backward, .forgets_y = true};

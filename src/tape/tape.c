@@ -115,10 +115,15 @@ att_var *att_tape_var(att_tape *t, int rank, const int64_t *dim)
 
 att_var *att_tape_view(att_tape *t, att_var *of, int rank, const int64_t *dim)
 {
+    return att_tape_part(t, of, 0, rank, dim);
+}
+
+att_var *att_tape_part(att_tape *t, att_var *of, int64_t at, int rank, const int64_t *dim)
+{
     att_var *v = new_var(t, rank, dim);
     if (!v)
         return NULL;
-    v->value.data = of->value.data;
+    v->value.data = (float *)of->value.data + at;
     v->data_made = of->data_made;
     if (t->record)
         v->base = of->base ? of->base : of;

@@ -26,7 +26,7 @@ struct att_var {
     size_t data_made; /* the numbers */
     /* Of a tape that records: */
     att_var *before;      /* the one made before it */
-    att_var *base;        /* of a view: what it is a view of, whose gradient is its own; else NULL */
+    att_var *base;        /* of a view: what it is a view of, in whose gradient its own is; else NULL */
     const att_step *step; /* what made it; NULL for the caller's numbers, and where it does not learn */
     int readers;          /* operations that were given it */
     bool learns;          /* it may have a gradient: a parameter leads to it, or numbers that the caller lets learn */
@@ -82,8 +82,10 @@ struct att_tape {
 bool att_tape_ready(att_tape *t);
 /* A new variable with numbers of its own, not yet written. */
 att_var *att_tape_var(att_tape *t, int rank, const int64_t *dim);
-/* A new variable on the numbers of another one, and on its gradient. */
+/* A new variable on the numbers of another one, and on its gradient: on all, or on a part that begins at number `at`.
+ */
 att_var *att_tape_view(att_tape *t, att_var *of, int rank, const int64_t *dim);
+att_var *att_tape_part(att_tape *t, att_var *of, int64_t at, int rank, const int64_t *dim);
 /* bytes at p, for a backward: a copy in the tape's memory where it records, else p. NULL: the tape has failed. */
 const void *att_tape_keep(att_tape *t, const void *p, size_t bytes);
 /* The end of an operation: records it and shows y to the watch. plan and args are those of "attend", else NULL. */
@@ -173,6 +175,11 @@ float *att_tape_scratch(att_tape *t, size_t count);
 void att_tape_sum(att_ctx *ctx, int64_t count, const float *x, float *y);
 /* y [columns] += the rows of x [rows, columns], in ascending order */
 void att_tape_sum_rows(att_ctx *ctx, int64_t rows, int64_t columns, const float *x, float *y);
+/* With dz [m, n] by z = x W^T + b: adds dz W to the gradient of x [m, k]; and to that of weight [n, k] dz^T x, to that
+ * of bias [n] (NULL: there is none) the sum of dz's rows (linear.c) */
+att_status att_tape_input_back(att_tape *t, const float *dz, att_var *x, att_param *weight);
+att_status att_tape_weight_back(att_tape *t, int64_t m, const float *dz, const float *x, att_param *weight,
+                                att_param *bias);
 /* dx [count] = dy [count] f'(x [count]); dx may be dy (activate.c) */
 void att_tape_activate_back(att_ctx *ctx, int activation, int64_t count, const float *x, const float *dy, float *dx);
 
