@@ -145,6 +145,8 @@ typedef struct att_kernels {
     void (*max)(int64_t n, const float *a, const float *b, float *y);
     void (*scale)(int64_t n, float s, const float *x, float *y);
     float (*dot)(int64_t n, const float *a, const float *b);
+    /* y [columns, rows] = x [rows, columns], turned */
+    void (*transpose)(int64_t rows, int64_t columns, const float *x, int64_t x_stride, float *y, int64_t y_stride);
     bool (*all_finite)(int64_t n, const float *x); /* none is Inf or NaN */
     void (*from_f16)(int64_t n, const uint16_t *x, float *y);
     void (*from_bf16)(int64_t n, const uint16_t *x, float *y);

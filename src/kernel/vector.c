@@ -35,6 +35,30 @@ static void scale(int64_t n, float s, const float *x, float *y)
 
 static float dot(int64_t n, const float *a, const float *b) { return v_sum_over(n, a, b, v_set(0), v_term_product); }
 
+/* Squares of vectors, down the columns of x, so that what is written lies in rows. */
+static void transpose(int64_t rows, int64_t columns, const float *x, int64_t x_stride, float *y, int64_t y_stride)
+{
+    for (int64_t j = 0; j < columns; j += ATT_LANES)
+        for (int64_t i = 0; i < rows; i += ATT_LANES) {
+            const int wide = columns - j < ATT_LANES ? (int)(columns - j) : ATT_LANES;
+            const int high = rows - i < ATT_LANES ? (int)(rows - i) : ATT_LANES;
+            vf t[ATT_LANES];
+            if (wide == ATT_LANES && high == ATT_LANES) { /* all of it stays in registers */
+                ATT_UNROLL (r, ATT_LANES)
+                    t[r] = v_load(x + (i + r) * x_stride + j);
+                v_transpose(t);
+                ATT_UNROLL (c, ATT_LANES)
+                    v_store(y + (j + c) * y_stride + i, t[c]);
+                continue;
+            }
+            for (int r = 0; r < ATT_LANES; r++)
+                t[r] = r < high ? v_load_n(x + (i + r) * x_stride + j, wide) : v_set(0);
+            v_transpose(t);
+            for (int c = 0; c < wide; c++)
+                v_store_n(y + (j + c) * y_stride + i, t[c], high);
+        }
+}
+
 /* 0 x is 0 but for Inf and NaN, where it is NaN, and a sum keeps that. */
 static bool all_finite(int64_t n, const float *x)
 {
@@ -87,6 +111,7 @@ void ATT_ISA(att_kernel_vector)(att_kernels *k)
     k->max = max;
     k->scale = scale;
     k->dot = dot;
+    k->transpose = transpose;
     k->all_finite = all_finite;
     k->from_f16 = from_f16;
     k->from_bf16 = from_bf16;

@@ -3,25 +3,20 @@
 #include "gemm/gemm.h"
 
 typedef struct turn_job {
-    att_matrix a;
-    int64_t m, k;
+    const att_kernels *kernels;
+    const float *x; /* [k, m], rows `right` apart */
+    int64_t k, right;
     float *y; /* [m, stride] */
     int64_t stride;
 } turn_job;
 
-/* Rows [first, last) of y become those of a. */
 static void turn(const void *arg, int64_t first, int64_t last)
 {
-    enum { SQUARE = 16 }; /* a line of memory wide */
     const turn_job *j = arg;
-    for (int64_t i0 = first; i0 < last; i0 += SQUARE)
-        for (int64_t p0 = 0; p0 < j->k; p0 += SQUARE)
-            for (int64_t i = i0; i < last && i < i0 + SQUARE; i++)
-                for (int64_t p = p0; p < j->k && p < p0 + SQUARE; p++)
-                    j->y[i * j->stride + p] = j->a.x[i * j->a.down + p * j->a.right];
+    j->kernels->transpose(j->k, last - first, j->x + first, j->right, j->y + first * j->stride, j->stride);
 }
 
-/* The left operand's rows must be contiguous: if not, they are copied. */
+/* The left operand's rows must be contiguous: if its columns are, it is turned. */
 static const float *rows_of(att_tape *t, int64_t m, int64_t k, att_matrix a, int64_t *stride)
 {
     enum { APART = 16 }; /* so that rows do not lie a multiple of 4,096 bytes apart, in one set of the cache */
@@ -30,7 +25,7 @@ static const float *rows_of(att_tape *t, int64_t m, int64_t k, att_matrix a, int
         return a.x;
     *stride = k + APART;
     float *y = att_tape_scratch(t, att_size_mul((size_t)m, (size_t)*stride));
-    const turn_job j = {a, m, k, y, *stride};
+    const turn_job j = {att_kernels_of(t->ctx->isa), a.x, k, a.right, y, *stride};
     if (y)
         att_tape_for_columns(t->ctx, m, turn, &j);
     return y;

@@ -139,7 +139,7 @@ void att_tape_blocks(att_ctx *ctx, int64_t blocks, int64_t n, const float *x, in
  * -1: there is no such dimension. */
 int att_tape_dim(const att_tensor *x, int dim, int64_t *before, int64_t *behind);
 
-/* A matrix [rows, columns] anywhere: element (i, j) at x[i * down + j * right]. */
+/* A matrix [rows, columns]: element (i, j) at x[i * down + j * right], one of which is 1. */
 typedef struct att_matrix {
     const float *x;
     int64_t down, right;

@@ -248,6 +248,32 @@ static void losses_of_logits_are_their_references(void **state)
     at_all_sizes(logits);
 }
 
+/* ---- turned matrices */
+
+static void turned(int isa, const att_kernels *k, int64_t n)
+{
+    static const int64_t rows[] = {1, 3, 16, 21};
+    for (int s = 0; s < 4 && n <= 65; s++) {
+        const int64_t x_stride = n + 2, y_stride = rows[s] + 1;
+        const int64_t all = n ? (n - 1) * y_stride + rows[s] : 0;
+        const float *x = numbers(&in, n ? (rows[s] - 1) * x_stride + n : 0, 1, 0, 1);
+        float *y = place(&out, all);
+        k->transpose(rows[s], n, x, x_stride, y, y_stride);
+        for (int64_t i = 0; i < all; i++)
+            if (i % y_stride < rows[s])
+                assert_true(y[i] == x[i % y_stride * x_stride + i / y_stride]);
+            else
+                assert_int_equal(check_float_bits(y[i]), CHECK_CANARY * 0x01010101u);
+        check_untouched(&out, att_isa_name(isa));
+    }
+}
+
+static void turned_matrices_have_their_numbers_at_other_places(void **state)
+{
+    (void)state;
+    at_all_sizes(turned);
+}
+
 /* ---- dropout */
 
 static void drop_rows(int isa, const att_kernels *k, int64_t n)
@@ -309,6 +335,7 @@ int main(void)
         cmocka_unit_test(softmax_back_is_its_reference_and_added),
         cmocka_unit_test(losses_of_classes_are_their_references),
         cmocka_unit_test(losses_of_logits_are_their_references),
+        cmocka_unit_test(turned_matrices_have_their_numbers_at_other_places),
         cmocka_unit_test(dropped_rows_are_kept_by_their_bits),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
