@@ -538,6 +538,8 @@ ATT_API att_status att_fail(att_ctx *ctx, att_status s, const char *format, ...)
 /* Memory from the context's allocator, aligned to 64 bytes; NULL (error set) on failure and where count times
  * element_size overflows. 0 bytes give memory as well, to be freed. att_free(ctx, NULL) is allowed. */
 ATT_API void *att_alloc(att_ctx *ctx, size_t count, size_t element_size);
+/* The same, all zero. */
+ATT_API void *att_calloc(att_ctx *ctx, size_t count, size_t element_size);
 ATT_API void att_free(att_ctx *ctx, void *p);
 /* body(arg, i) for each i in [0, n) on the context's threads; inside another one, or while another thread has them,
  * it runs on the calling thread. Bodies run with the default rounding and denormals, whatever the host has set. */

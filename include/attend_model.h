@@ -1,6 +1,6 @@
 /* attend_model.h - models on top of attend_learn.h: weights, text, layers, whole models.
  *
- * Chapters: 1 Weights, 2 Text, 3 BERT, 4 Sentences, 5 Translations, measured.
+ * Chapters: 1 Weights, 2 Text, 3 BERT, 4 Sentences, 5 Translation, 6 Translations, measured.
  *
  * A model is a folder as the ecosystem publishes it. Settings are read, never
  * assumed: one that is not supported is an error that names it. Files are
@@ -141,7 +141,59 @@ ATT_API att_status att_sentence_attention(const att_sentence *m, const char *tex
                                           int64_t head, att_attention_map *out);
 ATT_API void att_attention_map_free(const att_sentence *m, att_attention_map *map);
 
-/* ---- 5 Translations, measured ------------------------------------------- */
+/* ---- 5 Translation ------------------------------------------------------ */
+
+/* The Transformer of Vaswani et al. 2017 in the layout of the class MarianMTModel, as the OPUS-MT models have it. */
+typedef struct att_transformer att_transformer;
+
+typedef struct att_transformer_info {
+    size_t size;
+    int64_t source_vocabulary, target_vocabulary, hidden, max_positions;
+    int64_t encoder_layers, encoder_heads, encoder_intermediate;
+    int64_t decoder_layers, decoder_heads, decoder_intermediate;
+} att_transformer_info;
+
+ATT_API att_status att_transformer_open(att_ctx *ctx, const char *folder, att_transformer **out);
+ATT_API void att_transformer_free(att_transformer *m);
+ATT_API att_status att_transformer_describe(const att_transformer *m, att_transformer_info *info);
+/* What the encoder makes of the sources, all one after the other: ids [offsets[n]], offsets [n + 1] ascending from 0
+ * -> [offsets[n], hidden]. NULL on error, as all operations. */
+ATT_API att_var *att_transformer_encode(att_tape *t, const att_transformer *m, const int32_t *ids,
+                                        const int64_t *offsets, int64_t n);
+/* Logits of what follows each target token, all targets one after the other: ids [offsets[n]], offsets [n + 1];
+ * source as att_transformer_encode gives it, of source_offsets [n + 1] -> [offsets[n], target_vocabulary]. */
+ATT_API att_var *att_transformer_decode(att_tape *t, const att_transformer *m, att_var *source,
+                                        const int64_t *source_offsets, const int32_t *ids, const int64_t *offsets,
+                                        int64_t n);
+
+/* A folder with the model and its text: source.spm, target.spm, vocab.json. It serves many threads at once. */
+typedef struct att_translator att_translator;
+ATT_API att_status att_translator_open(att_ctx *ctx, const char *folder, att_translator **out);
+ATT_API void att_translator_free(att_translator *m);
+ATT_API const att_transformer *att_translator_model(const att_translator *m);
+ATT_API const att_tokenizer *att_translator_tokenizer(const att_translator *m);
+
+typedef struct att_translate_options {
+    size_t size;
+    int64_t beam;       /* translations that are followed at a time; 0: what the model's settings say, or 1 */
+    int64_t max_tokens; /* of a translation, the end among them, which then is forced; 0: the settings, or 512 */
+    int64_t min_tokens; /* it does not end before */
+    int64_t n_best;     /* the best of each text, at most beam; 0: 1 */
+    const float *length_penalty; /* score = log probability / tokens ^ this; NULL: what the settings say, or 1 */
+} att_translate_options;
+
+typedef struct att_translation {
+    att_text text;
+    att_tokens tokens; /* the end not among them */
+    float score;       /* log probability / tokens ^ length penalty */
+} att_translation;
+/* texts [n] with bytes [n] (NULL: zero-terminated) -> out [n][n_best], in the given order and the best first, the same
+ * bits whatever else is in the call; free each with att_translation_free. */
+ATT_API att_status att_translate(const att_translator *m, int64_t n, const char *const *texts, const size_t *bytes,
+                                 const att_translate_options *options, att_translation *out);
+ATT_API void att_translation_free(const att_translator *m, att_translation *t);
+
+/* ---- 6 Translations, measured ------------------------------------------- */
 
 /* BLEU (Papineni et al. 2002) and chrF (Popovic 2015), as the program sacreBLEU has them by default (Post 2018): the
  * same words, exponential smoothing, chrF2 of characters without spaces. Case counts. */

@@ -22,7 +22,6 @@ struct att_ctx {
 
 /* ---- memory (memory.c): att_alloc and att_free are public; all results are 64-byte aligned */
 
-void *att_calloc(att_ctx *ctx, size_t count, size_t element_size);
 /* a * b, or SIZE_MAX where that overflows (which no allocation satisfies). */
 size_t att_size_mul(size_t a, size_t b);
 

@@ -4,7 +4,6 @@
 #include "model/checkpoint.h"
 #include "nn/nn.h"
 
-#include <stdio.h>
 #include <string.h>
 
 struct att_bert {
@@ -65,17 +64,14 @@ static void load_embeddings(att_bert *m, att_nn_source *s)
 static void load_layers(att_bert *m, att_nn_source *s)
 {
     const att_bert_config *c = &m->config;
-    const att_nn_encoder_config layer = {.hidden = c->hidden,
-                                         .heads = c->heads,
-                                         .intermediate = c->intermediate,
-                                         .activation = c->activation,
-                                         .eps = c->eps,
-                                         .plan = m->plan};
-    for (int64_t i = 0; i < c->layers; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "layer.%d", (int)i);
-        m->layer[i] = att_nn_encoder_layer_load(s, name, &layer);
-    }
+    const att_nn_layer_config layer = {.hidden = c->hidden,
+                                       .heads = c->heads,
+                                       .intermediate = c->intermediate,
+                                       .activation = c->activation,
+                                       .eps = c->eps,
+                                       .plan = m->plan};
+    for (int64_t i = 0; i < c->layers; i++)
+        m->layer[i] = att_nn_encoder_layer_load(s, att_nn_number("layer", i).text, &layer);
 }
 
 static att_status load(att_bert *m, const char *folder)
@@ -191,9 +187,7 @@ att_var *att_bert_apply(att_tape *t, const att_bert *m, const int32_t *ids, cons
     att_scope s = att_scope_begin(t, "bert");
     att_var *x = embed(t, m, ids, offsets, n);
     for (int64_t i = 0; i < m->config.layers; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "layer.%d", (int)i);
-        att_scope layer = att_scope_begin(t, name);
+        att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
         x = att_scope_end(t, layer, att_nn_encoder_layer_apply(t, &m->layer[i], x, &args));
         x = att_scope_keep(t, s, x);
     }

@@ -67,6 +67,9 @@ static att_status get(att_nn_source *s, const char *name, int rank, const int64_
     att_status status = att_safetensors_get(c->file, theirs, &value);
     if (status)
         return status;
+    for (; value.rank > rank && value.dim[0] == 1; value.rank--) /* [1, n] is as good as [n] */
+        for (int d = 0; d + 1 < value.rank; d++)
+            value.dim[d] = value.dim[d + 1], value.stride[d] = value.stride[d + 1];
     if (value.rank != rank || memcmp(value.dim, dim, (size_t)rank * sizeof *dim) != 0)
         return att_fail(c->ctx, ATT_ERR_SHAPE, "%s: tensor \"%s\" is %s but by config.json it is %s", c->path, theirs,
                         shape_text(is, value.rank, value.dim), shape_text(expected, rank, dim));
@@ -151,6 +154,12 @@ void att_checkpoint_close(att_checkpoint *c)
     att_free(c->ctx, c->param);
     att_free(c->ctx, c->path);
     att_free(c->ctx, c);
+}
+
+bool att_checkpoint_has(const att_checkpoint *c, const char *name)
+{
+    char theirs[NAME_SIZE];
+    return find_ours(c, name, theirs) >= 0;
 }
 
 att_status att_checkpoint_all_used(const att_checkpoint *c, const char *const *unused)

@@ -27,6 +27,8 @@ att_status att_checkpoint_open(att_ctx *ctx, const char *folder, const att_check
                                att_checkpoint **out);
 /* Frees the parameters too. NULL is allowed. */
 void att_checkpoint_close(att_checkpoint *c);
+/* Is there a tensor for our `name`? */
+bool att_checkpoint_has(const att_checkpoint *c, const char *name);
 /* Error: a tensor that nobody has asked for and that does not begin with one of `unused` (ends with NULL). */
 att_status att_checkpoint_all_used(const att_checkpoint *c, const char *const *unused);
 

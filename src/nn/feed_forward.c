@@ -1,7 +1,7 @@
 /* Two linear layers, the inner one wide, on each token alone */
 #include "nn/nn.h"
 
-att_nn_feed_forward att_nn_feed_forward_load(att_nn_source *s, const char *prefix, const att_nn_encoder_config *c)
+att_nn_feed_forward att_nn_feed_forward_load(att_nn_source *s, const char *prefix, const att_nn_layer_config *c)
 {
     return (att_nn_feed_forward){
         .inner = att_nn_linear_load(s, att_nn_join(prefix, "inner").text, c->hidden, c->intermediate),
@@ -9,9 +9,9 @@ att_nn_feed_forward att_nn_feed_forward_load(att_nn_source *s, const char *prefi
         .activation = c->activation};
 }
 
-att_var *att_nn_feed_forward_apply(att_tape *t, const att_nn_feed_forward *l, att_var *x)
+att_var *att_nn_feed_forward_apply(att_tape *t, const att_nn_feed_forward *l, att_var *x, att_var *residual)
 {
     att_scope s = att_scope_begin(t, "feed_forward");
     att_var *h = att_nn_linear_apply(t, &l->inner, x, l->activation, NULL);
-    return att_scope_end(t, s, att_nn_linear_apply(t, &l->outer, h, ATT_IDENTITY, x));
+    return att_scope_end(t, s, att_nn_linear_apply(t, &l->outer, h, ATT_IDENTITY, residual));
 }

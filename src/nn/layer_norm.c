@@ -12,3 +12,8 @@ att_var *att_nn_layer_norm_apply(att_tape *t, const att_nn_layer_norm *l, att_va
 {
     return att_layer_norm(t, x, l->gamma, l->beta, l->eps);
 }
+
+att_var *att_nn_norm_if(att_tape *t, bool norm, const att_nn_layer_norm *l, att_var *x)
+{
+    return norm ? att_nn_layer_norm_apply(t, l, x) : x;
+}

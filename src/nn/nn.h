@@ -21,6 +21,8 @@ typedef struct att_nn_name {
     char text[96];
 } att_nn_name;
 att_nn_name att_nn_join(const char *prefix, const char *name);
+/* "layer" and 3 -> "layer.3" */
+att_nn_name att_nn_number(const char *name, int64_t i);
 
 /* prefix.name, of n or of rows x columns numbers; NULL after a failure */
 att_param *att_nn_vector(att_nn_source *s, const char *prefix, const char *name, int64_t n);
@@ -49,41 +51,73 @@ typedef struct att_nn_layer_norm {
 } att_nn_layer_norm;
 att_nn_layer_norm att_nn_layer_norm_load(att_nn_source *s, const char *prefix, int64_t features, float eps);
 att_var *att_nn_layer_norm_apply(att_tape *t, const att_nn_layer_norm *l, att_var *x);
+/* Only if; else x itself. */
+att_var *att_nn_norm_if(att_tape *t, bool norm, const att_nn_layer_norm *l, att_var *x);
 
-/* Sizes and choices of one encoder layer. */
-typedef struct att_nn_encoder_config {
+/* Sizes and choices of one layer. */
+typedef struct att_nn_layer_config {
     int64_t hidden, heads, intermediate;
     att_activation activation;
     float eps;
-    const att_plan *plan; /* of `heads` heads of hidden / heads; outlives the layer */
-} att_nn_encoder_config;
+    bool norm_first;       /* each half is x + Sublayer(LayerNorm(x)); false: LayerNorm(x + Sublayer(x)) */
+    const att_plan *plan;  /* of `heads` heads of hidden / heads, to the tokens themselves; outlives the layer */
+    const att_plan *cross; /* the same, of a decoder to the source */
+} att_nn_layer_config;
 
 typedef struct att_nn_attention {
     att_nn_linear query, key, value, output;
     const att_plan *plan;
     int64_t heads;
+    const char *name; /* of its scope */
 } att_nn_attention;
-att_nn_attention att_nn_attention_load(att_nn_source *s, const char *prefix, const att_nn_encoder_config *c);
-/* Concat(head_1, ..., head_h) W^O + x, head_i = Attention(x W_i^Q, x W_i^K, x W_i^V)   (Vaswani et al. 2017, 3.2.2) */
-att_var *att_nn_attention_apply(att_tape *t, const att_nn_attention *l, att_var *x, const att_attention_args *args);
+att_nn_attention att_nn_attention_load(att_nn_source *s, const char *prefix, const char *name,
+                                       const att_nn_layer_config *c, const att_plan *plan);
+/* Concat(head_1, ..., head_h) W^O + residual, head_i = Attention(x W_i^Q, source W_i^K, source W_i^V), source = x or
+ * what x looks at (Vaswani et al. 2017, 3.2.2) */
+att_var *att_nn_attention_apply(att_tape *t, const att_nn_attention *l, att_var *x, att_var *source, att_var *residual,
+                                const att_attention_args *args);
+/* The same with keys and values [tokens, heads, dim] that were made of the source before. */
+typedef struct att_nn_memory {
+    att_var *key, *value;
+} att_nn_memory;
+att_nn_memory att_nn_attention_remember(att_tape *t, const att_nn_attention *l, att_var *source);
+att_var *att_nn_attention_recall(att_tape *t, const att_nn_attention *l, att_var *x, const att_nn_memory *memory,
+                                 att_var *residual, const att_attention_args *args);
+/* The same of new tokens to those in a cache, which they join. */
+att_var *att_nn_attention_step(att_tape *t, const att_nn_attention *l, att_var *x, att_cache *cache, att_var *residual);
 
 typedef struct att_nn_feed_forward {
     att_nn_linear inner, outer;
     att_activation activation;
 } att_nn_feed_forward;
-att_nn_feed_forward att_nn_feed_forward_load(att_nn_source *s, const char *prefix, const att_nn_encoder_config *c);
-/* f(x W_1 + b_1) W_2 + b_2 + x   (the same, 3.3) */
-att_var *att_nn_feed_forward_apply(att_tape *t, const att_nn_feed_forward *l, att_var *x);
+att_nn_feed_forward att_nn_feed_forward_load(att_nn_source *s, const char *prefix, const att_nn_layer_config *c);
+/* f(x W_1 + b_1) W_2 + b_2 + residual   (the same, 3.3) */
+att_var *att_nn_feed_forward_apply(att_tape *t, const att_nn_feed_forward *l, att_var *x, att_var *residual);
 
-/* Each half: LayerNorm(x + Sublayer(x)), the norm last, as in the paper and in BERT. */
 typedef struct att_nn_encoder_layer {
     att_nn_attention attention;
     att_nn_layer_norm attention_norm;
     att_nn_feed_forward feed_forward;
     att_nn_layer_norm feed_forward_norm;
+    bool norm_first;
 } att_nn_encoder_layer;
-att_nn_encoder_layer att_nn_encoder_layer_load(att_nn_source *s, const char *prefix, const att_nn_encoder_config *c);
+att_nn_encoder_layer att_nn_encoder_layer_load(att_nn_source *s, const char *prefix, const att_nn_layer_config *c);
 att_var *att_nn_encoder_layer_apply(att_tape *t, const att_nn_encoder_layer *l, att_var *x,
                                     const att_attention_args *args);
+
+typedef struct att_nn_decoder_layer {
+    att_nn_attention attention, cross;
+    att_nn_layer_norm attention_norm, cross_norm;
+    att_nn_feed_forward feed_forward;
+    att_nn_layer_norm feed_forward_norm;
+    bool norm_first;
+} att_nn_decoder_layer;
+att_nn_decoder_layer att_nn_decoder_layer_load(att_nn_source *s, const char *prefix, const att_nn_layer_config *c);
+/* All tokens at once: args say which belong together, cross which of them look at which of the source. */
+att_var *att_nn_decoder_layer_apply(att_tape *t, const att_nn_decoder_layer *l, att_var *x, att_var *source,
+                                    const att_attention_args *args, const att_attention_args *cross);
+/* The next tokens: the earlier ones are in the cache, the source in memory. */
+att_var *att_nn_decoder_layer_step(att_tape *t, const att_nn_decoder_layer *l, att_var *x, att_cache *cache,
+                                   const att_nn_memory *memory, const att_attention_args *cross);
 
 #endif

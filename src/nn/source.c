@@ -10,6 +10,13 @@ att_nn_name att_nn_join(const char *prefix, const char *name)
     return n;
 }
 
+att_nn_name att_nn_number(const char *name, int64_t i)
+{
+    att_nn_name n;
+    snprintf(n.text, sizeof n.text, "%s.%lld", name, (long long)i);
+    return n;
+}
+
 static att_param *get(att_nn_source *s, const char *prefix, const char *name, int rank, const int64_t *dim)
 {
     att_param *p = NULL;

@@ -42,7 +42,7 @@ static void encoder_open(encoder *e)
     *e = (encoder){.source.base.get = make, .x = check_numbers(TOKENS * HIDDEN, 77)};
     assert_int_equal(att_plan_new(ctx, ATT_OPTIONS(att_attention_spec, .heads = 3, .head_dim = HIDDEN / 3), &e->plan),
                      ATT_OK);
-    const att_nn_encoder_config c = {
+    const att_nn_layer_config c = {
         .hidden = HIDDEN, .heads = 3, .intermediate = 20, .activation = ATT_GELU_ERF, .eps = 1e-5f, .plan = e->plan};
     for (int i = 0; i < LAYERS; i++)
         e->layer[i] = att_nn_encoder_layer_load(&e->source.base, "layer", &c);

@@ -1,0 +1,93 @@
+#include "model/marian_config.h"
+#include "io/settings.h"
+
+#include <string.h>
+
+/* Beyond these a size is damage, not a model. */
+enum { MOST_FEATURES = 65536, MOST_LAYERS = 1024, MOST_POSITIONS = 1 << 20, MOST_TOKENS = 1 << 27 };
+
+static att_activation activation(att_settings *s)
+{
+    static const struct {
+        const char *name;
+        att_activation activation;
+    } known[] = {{"swish", ATT_SILU},    {"silu", ATT_SILU},          {"relu", ATT_RELU},
+                 {"gelu", ATT_GELU_ERF}, {"gelu_new", ATT_GELU_TANH}, {"gelu_pytorch_tanh", ATT_GELU_TANH},
+                 {"tanh", ATT_TANH}};
+    const char *name = att_settings_text(s, "activation_function", "gelu");
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (!strcmp(known[i].name, name))
+            return known[i].activation;
+    att_settings_unsupported(s, "activation_function", "one of swish, silu, relu, gelu, gelu_new and tanh");
+    return ATT_IDENTITY;
+}
+
+/* A whole number, or `otherwise` where it is not there. */
+static int64_t whole(att_settings *s, const char *key, int64_t most, int64_t otherwise)
+{
+    return att_settings_has(s, key) ? att_settings_whole(s, key, 0, most) : otherwise;
+}
+
+static void read_side(att_settings *s, const char *side, int64_t hidden, int64_t *layers, int64_t *heads,
+                      int64_t *intermediate)
+{
+    char key[64];
+    const struct {
+        const char *name;
+        int64_t *to, most;
+    } sizes[] = {{"layers", layers, MOST_LAYERS},
+                 {"attention_heads", heads, MOST_FEATURES},
+                 {"ffn_dim", intermediate, 8 * MOST_FEATURES}};
+    for (int i = 0; i < 3; i++) {
+        snprintf(key, sizeof key, "%s_%s", side, sizes[i].name);
+        *sizes[i].to = att_settings_whole(s, key, 1, sizes[i].most);
+    }
+    if (!s->status && hidden % *heads != 0)
+        att_settings_fail(s, ATT_ERR_FORMAT, "\"%s_attention_heads\" is %d, which does not divide \"d_model\", %d",
+                          side, (int)*heads, (int)hidden);
+}
+
+static void read(att_settings *s, att_marian_config *c)
+{
+    att_settings_need(s, "model_type");
+    att_settings_only_text(s, "model_type", "marian");
+    att_settings_only_bool(s, "is_encoder_decoder", true);
+    att_settings_only_bool(s, "normalize_before", false);
+    att_settings_only_bool(s, "normalize_embedding", false);
+    att_settings_only_bool(s, "add_final_layer_norm", false);
+    att_settings_only_bool(s, "static_position_embeddings", true);
+    att_settings_only_empty(s, "quantization_config");
+    c->source_vocabulary = att_settings_whole(s, "vocab_size", 1, MOST_TOKENS);
+    c->target_vocabulary = whole(s, "decoder_vocab_size", MOST_TOKENS, c->source_vocabulary);
+    c->hidden = att_settings_whole(s, "d_model", 2, MOST_FEATURES);
+    c->max_positions = att_settings_whole(s, "max_position_embeddings", 1, MOST_POSITIONS);
+    read_side(s, "encoder", c->hidden, &c->encoder.layers, &c->encoder.heads, &c->encoder.intermediate);
+    read_side(s, "decoder", c->hidden, &c->decoder.layers, &c->decoder.heads, &c->decoder.intermediate);
+    c->activation = activation(s);
+    c->scale_embedding = att_settings_bool(s, "scale_embedding", false);
+    c->share = att_settings_bool(s, "share_encoder_decoder_embeddings", true);
+    c->tie = att_settings_bool(s, "tie_word_embeddings", true);
+    c->pad = att_settings_whole(s, "pad_token_id", 0, c->target_vocabulary - 1);
+    c->eos = att_settings_whole(s, "eos_token_id", 0, c->target_vocabulary - 1);
+    c->start = att_settings_whole(s, "decoder_start_token_id", 0, c->target_vocabulary - 1);
+    if (!s->status && c->hidden % 2 != 0)
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED,
+                          "\"d_model\" is %d, but sine and cosine positions take two equal halves", (int)c->hidden);
+    if (!s->status && c->share && c->source_vocabulary != c->target_vocabulary)
+        att_settings_fail(s, ATT_ERR_FORMAT,
+                          "\"share_encoder_decoder_embeddings\" is true, but \"vocab_size\" is %d and "
+                          "\"decoder_vocab_size\" %d",
+                          (int)c->source_vocabulary, (int)c->target_vocabulary);
+}
+
+att_status att_marian_config_read(att_ctx *ctx, const char *folder, att_marian_config *out)
+{
+    att_settings s;
+    att_marian_config c = {0};
+    att_settings_read(&s, ctx, folder, "config.json", true);
+    read(&s, &c);
+    att_settings_close(&s);
+    if (!s.status)
+        *out = c;
+    return s.status;
+}

@@ -1,0 +1,41 @@
+/* Which tokens to go on with: greedy and beam search, for any model that goes on token by token. */
+#ifndef ATT_MODEL_SEARCH_H
+#define ATT_MODEL_SEARCH_H
+
+#include "attend_model.h"
+
+/* A model in the middle of some sentences. It has rows, texts that grow: one a sentence to begin with. */
+typedef struct att_generator {
+    void *user;
+    /* ids [rows], with which each row goes on -> logits of what follows, [rows, vocabulary] */
+    att_var *(*step)(void *user, att_tape *t, const int32_t *ids);
+    /* There are now n rows, of which b is what row from[b] was, from [n], in the order of sentences. */
+    att_status (*select)(void *user, int64_t n, const int64_t *from);
+} att_generator;
+
+typedef struct att_search {
+    int64_t vocabulary;
+    int64_t beam, n_best, min_tokens, max_tokens;
+    double length_penalty;
+    int32_t start, end;
+    bool early_stopping; /* as soon as `beam` texts have ended */
+    bool force_end;      /* as the last of max_tokens, whatever its probability */
+    const int32_t *banned;
+    int64_t n_banned;
+} att_search;
+
+/* A text, without its end; log probability / tokens ^ length_penalty, the end counted. */
+typedef struct att_found {
+    int32_t *ids; /* [count]; the caller frees it with att_free */
+    int64_t count;
+    double score;
+} att_found;
+
+/* out [sentences][n_best], the best first; fewer than n_best where less was found: the others have ids NULL. With
+ * beam = 1 the likeliest token each time, up to the first end. Else as the class GenerationMixin does: of 2 beam
+ * continuations ends among the first `beam` are kept, until the best that goes on, divided by its length, is behind
+ * the worst of `beam` that have ended. */
+att_status att_search_run(att_ctx *ctx, const att_search *search, const att_generator *model, int64_t sentences,
+                          att_found *out);
+
+#endif

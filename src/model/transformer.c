@@ -1,0 +1,365 @@
+/* The Transformer of Vaswani et al. 2017, encoder and decoder, in the layout of the class MarianMTModel. */
+#include "model/transformer.h"
+#include "model/checkpoint.h"
+#include "nn/nn.h"
+
+#include <math.h>
+#include <string.h>
+
+struct att_transformer {
+    att_ctx *ctx;
+    att_marian_config config;
+    att_checkpoint *checkpoint; /* owns all parameters */
+    att_plan *encoder_plan, *decoder_plan, *cross_plan;
+    att_nn_embedding source, target;
+    att_nn_linear output;          /* to logits */
+    att_nn_encoder_layer *encoder; /* [config.encoder.layers] */
+    att_nn_decoder_layer *decoder; /* [config.decoder.layers] */
+};
+
+/* Our names, and those of the class MarianMTModel. */
+#define LINEAR(ours, theirs)                                                                                           \
+    {ours ".weight", theirs ".weight"}, { ours ".bias", theirs ".bias" }
+#define NORM(ours, theirs)                                                                                             \
+    {ours ".gamma", theirs ".weight"}, { ours ".beta", theirs ".bias" }
+static const att_checkpoint_name names[] = {
+    {"shared.weight", "shared.weight"},
+    {"source.weight", "encoder.embed_tokens.weight"},
+    {"target.weight", "decoder.embed_tokens.weight"},
+    {"output.weight", "lm_head.weight"},
+    {"output.bias", "final_logits_bias"},
+    LINEAR("encoder.*.attention.query", "encoder.layers.*.self_attn.q_proj"),
+    LINEAR("encoder.*.attention.key", "encoder.layers.*.self_attn.k_proj"),
+    LINEAR("encoder.*.attention.value", "encoder.layers.*.self_attn.v_proj"),
+    LINEAR("encoder.*.attention.output", "encoder.layers.*.self_attn.out_proj"),
+    NORM("encoder.*.attention_norm", "encoder.layers.*.self_attn_layer_norm"),
+    LINEAR("encoder.*.feed_forward.inner", "encoder.layers.*.fc1"),
+    LINEAR("encoder.*.feed_forward.outer", "encoder.layers.*.fc2"),
+    NORM("encoder.*.feed_forward_norm", "encoder.layers.*.final_layer_norm"),
+    LINEAR("decoder.*.attention.query", "decoder.layers.*.self_attn.q_proj"),
+    LINEAR("decoder.*.attention.key", "decoder.layers.*.self_attn.k_proj"),
+    LINEAR("decoder.*.attention.value", "decoder.layers.*.self_attn.v_proj"),
+    LINEAR("decoder.*.attention.output", "decoder.layers.*.self_attn.out_proj"),
+    NORM("decoder.*.attention_norm", "decoder.layers.*.self_attn_layer_norm"),
+    LINEAR("decoder.*.cross.query", "decoder.layers.*.encoder_attn.q_proj"),
+    LINEAR("decoder.*.cross.key", "decoder.layers.*.encoder_attn.k_proj"),
+    LINEAR("decoder.*.cross.value", "decoder.layers.*.encoder_attn.v_proj"),
+    LINEAR("decoder.*.cross.output", "decoder.layers.*.encoder_attn.out_proj"),
+    NORM("decoder.*.cross_norm", "decoder.layers.*.encoder_attn_layer_norm"),
+    LINEAR("decoder.*.feed_forward.inner", "decoder.layers.*.fc1"),
+    LINEAR("decoder.*.feed_forward.outer", "decoder.layers.*.fc2"),
+    NORM("decoder.*.feed_forward_norm", "decoder.layers.*.final_layer_norm"),
+    {0},
+};
+/* In some checkpoints: positions, which are computed, and further names of tables that are shared. */
+static const char *const unused[] = {"encoder.embed_positions.",
+                                     "decoder.embed_positions.",
+                                     "encoder.embed_tokens.",
+                                     "decoder.embed_tokens.",
+                                     "shared.",
+                                     "lm_head.",
+                                     NULL};
+
+/* ---- load */
+
+static void load_layers(att_transformer *m, att_nn_source *s)
+{
+    const att_marian_config *c = &m->config;
+    att_nn_layer_config layer = {.hidden = c->hidden, .activation = c->activation, .eps = 1e-5f};
+    layer.heads = c->encoder.heads, layer.intermediate = c->encoder.intermediate, layer.plan = m->encoder_plan;
+    for (int64_t i = 0; i < c->encoder.layers; i++)
+        m->encoder[i] = att_nn_encoder_layer_load(s, att_nn_number("encoder", i).text, &layer);
+    layer.heads = c->decoder.heads, layer.intermediate = c->decoder.intermediate, layer.plan = m->decoder_plan;
+    layer.cross = m->cross_plan;
+    for (int64_t i = 0; i < c->decoder.layers; i++)
+        m->decoder[i] = att_nn_decoder_layer_load(s, att_nn_number("decoder", i).text, &layer);
+}
+
+static void load_tables(att_transformer *m, att_nn_source *s)
+{
+    const att_marian_config *c = &m->config;
+    m->source = att_nn_embedding_load(s, c->share ? "shared" : "source", c->source_vocabulary, c->hidden);
+    m->target = c->share ? m->source : att_nn_embedding_load(s, "target", c->target_vocabulary, c->hidden);
+    m->output.weight =
+        c->tie ? m->target.weight : att_nn_matrix(s, "output", "weight", c->target_vocabulary, c->hidden);
+    if (att_checkpoint_has(m->checkpoint, "output.bias"))
+        m->output.bias = att_nn_vector(s, "output", "bias", c->target_vocabulary);
+}
+
+static att_status make_plans(att_transformer *m)
+{
+    const att_marian_config *c = &m->config;
+    const int64_t encoder = c->encoder.heads, decoder = c->decoder.heads;
+    att_status s = att_plan_new(
+        m->ctx, ATT_OPTIONS(att_attention_spec, .heads = encoder, .head_dim = c->hidden / encoder), &m->encoder_plan);
+    s = s ? s
+          : att_plan_new(m->ctx,
+                         ATT_OPTIONS(att_attention_spec, .heads = decoder, .head_dim = c->hidden / decoder,
+                                     .mask = {&att_mask_causal}, .align = ATT_ALIGN_BOTTOM_RIGHT),
+                         &m->decoder_plan);
+    return s ? s
+             : att_plan_new(m->ctx, ATT_OPTIONS(att_attention_spec, .heads = decoder, .head_dim = c->hidden / decoder),
+                            &m->cross_plan);
+}
+
+static att_status load(att_transformer *m, const char *folder)
+{
+    const att_marian_config *c = &m->config;
+    att_status s = att_marian_config_read(m->ctx, folder, &m->config);
+    s = s ? s : make_plans(m);
+    s = s ? s : att_checkpoint_open(m->ctx, folder, names, "model.", &m->checkpoint);
+    if (s)
+        return s;
+    m->encoder = att_alloc(m->ctx, (size_t)c->encoder.layers, sizeof *m->encoder);
+    m->decoder = att_alloc(m->ctx, (size_t)c->decoder.layers, sizeof *m->decoder);
+    if (!m->encoder || !m->decoder)
+        return ATT_ERR_MEMORY;
+    load_tables(m, &m->checkpoint->source);
+    load_layers(m, &m->checkpoint->source);
+    s = m->checkpoint->source.status;
+    return s ? s : att_checkpoint_all_used(m->checkpoint, unused);
+}
+
+att_status att_transformer_open(att_ctx *ctx, const char *folder, att_transformer **out)
+{
+    if (!folder || !out)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_transformer_open: %s is NULL", folder ? "out" : "folder");
+    *out = NULL;
+    att_transformer *m = att_alloc(ctx, 1, sizeof *m);
+    if (!m)
+        return ATT_ERR_MEMORY;
+    *m = (att_transformer){.ctx = ctx};
+    const att_status s = load(m, folder);
+    if (s)
+        att_transformer_free(m);
+    else
+        *out = m;
+    return s;
+}
+
+void att_transformer_free(att_transformer *m)
+{
+    if (!m)
+        return;
+    att_checkpoint_close(m->checkpoint);
+    att_plan_free(m->encoder_plan);
+    att_plan_free(m->decoder_plan);
+    att_plan_free(m->cross_plan);
+    att_free(m->ctx, m->encoder);
+    att_free(m->ctx, m->decoder);
+    att_free(m->ctx, m);
+}
+
+att_status att_transformer_describe(const att_transformer *m, att_transformer_info *info)
+{
+    const att_marian_config *c = &m->config;
+    const att_transformer_info all = {.source_vocabulary = c->source_vocabulary,
+                                      .target_vocabulary = c->target_vocabulary,
+                                      .hidden = c->hidden,
+                                      .max_positions = c->max_positions,
+                                      .encoder_layers = c->encoder.layers,
+                                      .encoder_heads = c->encoder.heads,
+                                      .encoder_intermediate = c->encoder.intermediate,
+                                      .decoder_layers = c->decoder.layers,
+                                      .decoder_heads = c->decoder.heads,
+                                      .decoder_intermediate = c->decoder.intermediate};
+    return att_give_info(info, &all, sizeof all, "att_transformer_info");
+}
+
+const att_marian_config *att_transformer_config(const att_transformer *m) { return &m->config; }
+
+/* ---- apply */
+
+/* Embeddings, scaled where the model wants them so, and positions. */
+static att_var *embed(att_tape *t, const att_transformer *m, const att_nn_embedding *table, const int32_t *ids,
+                      int64_t tokens, const att_positions *at)
+{
+    att_scope s = att_scope_begin(t, "embeddings");
+    att_var *x = att_nn_embedding_apply(t, table, ids, tokens);
+    if (m->config.scale_embedding)
+        x = att_scale(t, x, sqrtf((float)m->config.hidden));
+    return att_scope_end(t, s, att_sinusoidal(t, x, at, NULL));
+}
+
+static bool check_lengths(att_tape *t, const att_transformer *m, const char *what, const int64_t *offsets, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (offsets[i + 1] - offsets[i] > m->config.max_positions) {
+            att_tape_fail(t, ATT_ERR_ARGUMENT, "%s %lld has %lld tokens but the model has %lld positions", what,
+                          (long long)i, (long long)(offsets[i + 1] - offsets[i]), (long long)m->config.max_positions);
+            return false;
+        }
+    return true;
+}
+
+att_var *att_transformer_encode(att_tape *t, const att_transformer *m, const int32_t *ids, const int64_t *offsets,
+                                int64_t n)
+{
+    if (!check_lengths(t, m, "source", offsets, n))
+        return NULL;
+    const att_attention_args args = {.size = sizeof args, .n_sequences = n, .q_offsets = offsets};
+    const att_positions at = {.size = sizeof at, .offsets = offsets, .n = n};
+    att_scope s = att_scope_begin(t, "encoder");
+    att_var *x = embed(t, m, &m->source, ids, offsets[n], &at);
+    for (int64_t i = 0; i < m->config.encoder.layers; i++) {
+        att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
+        x = att_scope_end(t, layer, att_nn_encoder_layer_apply(t, &m->encoder[i], x, &args));
+        x = att_scope_keep(t, s, x);
+    }
+    return att_scope_end(t, s, x);
+}
+
+static att_var *logits(att_tape *t, const att_transformer *m, att_var *x)
+{
+    return att_nn_linear_apply(t, &m->output, x, ATT_IDENTITY, NULL);
+}
+
+att_var *att_transformer_decode(att_tape *t, const att_transformer *m, att_var *source, const int64_t *source_offsets,
+                                const int32_t *ids, const int64_t *offsets, int64_t n)
+{
+    if (!check_lengths(t, m, "target", offsets, n))
+        return NULL;
+    const att_attention_args args = {.size = sizeof args, .n_sequences = n, .q_offsets = offsets};
+    const att_attention_args cross = {
+        .size = sizeof cross, .n_sequences = n, .q_offsets = offsets, .k_offsets = source_offsets};
+    const att_positions at = {.size = sizeof at, .offsets = offsets, .n = n};
+    att_scope s = att_scope_begin(t, "decoder");
+    att_var *x = embed(t, m, &m->target, ids, offsets[n], &at);
+    for (int64_t i = 0; i < m->config.decoder.layers; i++) {
+        att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
+        x = att_scope_end(t, layer, att_nn_decoder_layer_apply(t, &m->decoder[i], x, source, &args, &cross));
+        x = att_scope_keep(t, s, x);
+    }
+    return att_scope_end(t, s, logits(t, m, x));
+}
+
+/* ---- token by token */
+
+/* Translations that grow. Each row is one; rows of one sentence lie together, in the order of sentences. */
+struct att_transformer_state {
+    const att_transformer *model;
+    att_tape *tape; /* of what the source became */
+    int64_t sentences, rows, length;
+    int64_t *source_offsets, *row_offsets; /* [sentences + 1] */
+    int64_t *sentence;                     /* [rows] of each row */
+    att_nn_memory *memory;                 /* [layers] */
+    att_cache **cache;                     /* [layers] */
+};
+
+void att_transformer_state_free(att_transformer_state *s)
+{
+    if (!s)
+        return;
+    att_ctx *ctx = s->model->ctx;
+    for (int64_t i = 0; s->cache && i < s->model->config.decoder.layers; i++)
+        att_cache_free(s->cache[i]);
+    att_tape_free(s->tape);
+    att_free(ctx, s->source_offsets);
+    att_free(ctx, s->row_offsets);
+    att_free(ctx, s->sentence);
+    att_free(ctx, s->memory);
+    att_free(ctx, s->cache);
+    att_free(ctx, s);
+}
+
+/* Row b is of sentence[b]: where each one's rows begin. */
+static void count_rows(att_transformer_state *s)
+{
+    memset(s->row_offsets, 0, (size_t)(s->sentences + 1) * sizeof *s->row_offsets);
+    for (int64_t b = 0; b < s->rows; b++)
+        s->row_offsets[s->sentence[b] + 1]++;
+    for (int64_t i = 0; i < s->sentences; i++)
+        s->row_offsets[i + 1] += s->row_offsets[i];
+}
+
+/* The source, as all layers will look at it. */
+static att_status read_source(att_transformer_state *s, const int32_t *ids, const int64_t *offsets)
+{
+    const att_transformer *m = s->model;
+    att_status e = att_tape_new(m->ctx, NULL, &s->tape);
+    if (e)
+        return e;
+    att_var *source = att_transformer_encode(s->tape, m, ids, offsets, s->sentences);
+    att_tensor read;
+    for (int64_t i = 0; i < m->config.decoder.layers; i++) {
+        s->memory[i] = att_nn_attention_remember(s->tape, &m->decoder[i].cross, source);
+        e = e ? e : att_read(s->tape, s->memory[i].value, &read);
+        e = e ? e : att_cache_new(m->decoder_plan, s->sentences, &s->cache[i]);
+    }
+    return e;
+}
+
+att_status att_transformer_start(const att_transformer *m, const int32_t *ids, const int64_t *offsets, int64_t n,
+                                 att_transformer_state **out)
+{
+    *out = NULL;
+    const size_t layers = (size_t)m->config.decoder.layers, count = (size_t)n;
+    att_transformer_state *s = att_calloc(m->ctx, 1, sizeof *s);
+    if (!s)
+        return ATT_ERR_MEMORY;
+    *s = (att_transformer_state){.model = m,
+                                 .sentences = n,
+                                 .rows = n,
+                                 .source_offsets = att_alloc(m->ctx, count + 1, sizeof *s->source_offsets),
+                                 .row_offsets = att_alloc(m->ctx, count + 1, sizeof *s->row_offsets),
+                                 .sentence = att_alloc(m->ctx, count + 1, sizeof *s->sentence),
+                                 .memory = att_calloc(m->ctx, layers, sizeof *s->memory),
+                                 .cache = att_calloc(m->ctx, layers, sizeof(att_cache *))};
+    const bool memory = s->source_offsets && s->row_offsets && s->sentence && s->memory && s->cache;
+    att_status e = memory ? ATT_OK : ATT_ERR_MEMORY;
+    if (!e) {
+        memcpy(s->source_offsets, offsets, (count + 1) * sizeof *offsets);
+        for (int64_t b = 0; b < n; b++)
+            s->sentence[b] = b;
+        count_rows(s);
+        e = read_source(s, ids, offsets);
+    }
+    if (e)
+        att_transformer_state_free(s);
+    else
+        *out = s;
+    return e;
+}
+
+att_var *att_transformer_step(att_transformer_state *s, att_tape *t, const int32_t *ids)
+{
+    const att_transformer *m = s->model;
+    const att_attention_args cross = {
+        .size = sizeof cross, .n_sequences = s->sentences, .q_offsets = s->row_offsets, .k_offsets = s->source_offsets};
+    int64_t *each = att_alloc(m->ctx, (size_t)s->rows, sizeof *each);
+    if (!each)
+        return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(m->ctx));
+    for (int64_t b = 0; b < s->rows; b++)
+        each[b] = s->length;
+    const att_positions at = {.size = sizeof at, .each = each};
+    att_scope scope = att_scope_begin(t, "decoder");
+    att_var *x = embed(t, m, &m->target, ids, s->rows, &at);
+    for (int64_t i = 0; i < m->config.decoder.layers; i++) {
+        att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
+        x = att_nn_decoder_layer_step(t, &m->decoder[i], x, s->cache[i], &s->memory[i], &cross);
+        x = att_scope_keep(t, scope, att_scope_end(t, layer, x));
+    }
+    att_free(m->ctx, each);
+    s->length++;
+    return att_scope_end(t, scope, logits(t, m, x));
+}
+
+att_status att_transformer_select(att_transformer_state *s, int64_t n, const int64_t *from)
+{
+    att_ctx *ctx = s->model->ctx;
+    int64_t *sentence = att_alloc(ctx, (size_t)n, sizeof *sentence);
+    att_status e = sentence ? ATT_OK : ATT_ERR_MEMORY;
+    for (int64_t i = 0; !e && i < s->model->config.decoder.layers; i++)
+        e = att_cache_select(s->cache[i], n, from);
+    if (e) {
+        att_free(ctx, sentence);
+        return e;
+    }
+    for (int64_t b = 0; b < n; b++)
+        sentence[b] = s->sentence[from[b]];
+    att_free(ctx, s->sentence);
+    s->sentence = sentence;
+    s->rows = n;
+    count_rows(s);
+    return ATT_OK;
+}
