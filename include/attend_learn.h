@@ -274,6 +274,27 @@ ATT_API att_var *att_cross_entropy(att_tape *t, att_var *logits, const int32_t *
  * one below 0 does not count. count: NULL, or becomes the number of those that do. */
 ATT_API att_var *att_binary_cross_entropy(att_tape *t, att_var *logits, const float *targets, bool sum, int64_t *count);
 
+/* Images are [images, height, width, channels]. */
+typedef struct att_conv_options {
+    size_t size;
+    int64_t stride[2];  /* down and right; 0: 1 */
+    int64_t padding[2]; /* zeros above and below, left and right: less than the weights' height and width */
+} att_conv_options;
+/* y[i, line, column] = bias + the sum of weight [out, in, height, width] times the part of x that begins at line
+ * stride[0] line - padding[0] and column stride[1] column - padding[1] (LeCun et al. 1989; as PyTorch's Conv2d):
+ * x [images, .., .., in] -> [images, (height of x + 2 padding[0] - height) / stride[0] + 1, the same of widths, out].
+ * bias [out] or NULL. */
+ATT_API att_var *att_conv2d(att_tape *t, att_var *x, att_param *weight, att_param *bias,
+                            const att_conv_options *options);
+typedef struct att_pool_options {
+    size_t size;
+    int64_t kernel[2];  /* height and width of what is pooled */
+    int64_t stride[2];  /* 0: as kernel */
+    int64_t padding[2]; /* of nothing: a mean is that of the numbers inside */
+} att_pool_options;
+/* ATT_POOL_MAX or ATT_POOL_MEAN of each part of x, channel by channel; shapes as att_conv2d's. */
+ATT_API att_var *att_pool2d(att_tape *t, att_var *x, att_pooling kind, const att_pool_options *options);
+
 /* ---- 5 Optimizers ------------------------------------------------------- */
 /* What learns is added once; a step then changes it by the gradients that backwards have left:
  *

@@ -100,12 +100,21 @@ static bool make_floats(att_param *p, float *y)
     return true;
 }
 
+/* All dimensions but the first, as one. */
+static int64_t columns_of(const att_tensor *x)
+{
+    int64_t n = 1;
+    for (int i = 1; i < x->rank; i++)
+        n *= x->dim[i];
+    return n;
+}
+
 static bool make_packed(att_param *p, float *y)
 {
     const att_tensor *x = &p->value;
-    const int64_t n = x->dim[0], k = x->dim[1];
-    if (x->dtype == ATT_F32) {
-        att_gemm_pack(p->ctx, n, k, x->data, x->stride[0], x->stride[1], y);
+    const int64_t n = x->dim[0], k = columns_of(x);
+    if (x->dtype == ATT_F32 && (x->rank == 2 || att_is_dense(x))) {
+        att_gemm_pack(p->ctx, n, k, x->data, x->rank == 2 ? x->stride[0] : k, x->rank == 2 ? x->stride[1] : 1, y);
         return true;
     }
     float *floats = att_alloc(p->ctx, (size_t)att_count(x), sizeof *floats);
@@ -137,7 +146,7 @@ static const float *get(att_param *p, copy *c, size_t count, bool (*make)(att_pa
 
 const float *att_param_packed(att_param *p)
 {
-    return get(p, &p->packed, att_gemm_packed_count(p->ctx, p->value.dim[0], p->value.dim[1]), make_packed);
+    return get(p, &p->packed, att_gemm_packed_count(p->ctx, p->value.dim[0], columns_of(&p->value)), make_packed);
 }
 
 const float *att_param_floats(att_param *p)

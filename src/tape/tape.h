@@ -151,6 +151,18 @@ att_status att_tape_product(att_tape *t, int64_t m, int64_t n, int64_t k, att_ma
 /* y = the sum of x [n], in ascending order and in double, / divisor */
 void att_tape_total(att_ctx *ctx, int64_t n, const float *x, int64_t divisor, float *y);
 
+/* ---- windows on images (window.c) */
+
+/* Of each: down, right */
+typedef struct att_window {
+    int64_t images, channels;
+    int64_t size[2], kernel[2], stride[2], padding[2];
+    int64_t out[2]; /* windows */
+} att_window;
+/* Windows on x [images, height, width, channels]; false: the tape has failed */
+bool att_tape_window(att_tape *t, const char *op, const att_tensor *x, const int64_t kernel[2], const int64_t stride[2],
+                     const int64_t padding[2], att_window *w);
+
 /* ---- for backwards (backward.c) */
 
 /* A backward from dy, as `from` (NULL: ones), over the variables that were made since t->last was NULL; what it adds to
@@ -185,7 +197,7 @@ void att_tape_activate_back(att_ctx *ctx, int activation, int64_t count, const f
 
 /* ---- parameters (param.c); NULL: error set */
 
-/* value [n, k] in GEMM panels */
+/* value [n, k], or [n, ...] taken for that, in GEMM panels */
 const float *att_param_packed(att_param *p);
 /* value as dense f32: itself where it is that, else a copy */
 const float *att_param_floats(att_param *p);

@@ -1,6 +1,7 @@
 /* The gradients of each operation of the tape: against central differences of its reference in double, on every
  * instruction set. An operation without a test here does not compile. */
 #include "attention_reference.h"
+#include "gradients_conv.h"
 #include "gradients_losses.h"
 #include "gradients_positions.h"
 #include "gradients_recurrent.h"

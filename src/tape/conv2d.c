@@ -1,0 +1,202 @@
+/* 2-D convolution: patches of images become rows, which a matrix product multiplies with the weights (im2col:
+ * Chellapilla et al. 2006) */
+#include "tape/tape.h"
+#include "gemm/gemm.h"
+
+/* Numbers of the patches that are there at once; their rows are a function of the shapes alone, not of the threads. */
+enum { PATCHES = 1 << 19 };
+
+typedef struct patches {
+    att_window w;
+    const float *x; /* [images, height, width, channels] */
+    int64_t first;  /* patch of row 0: they are counted through lines and images */
+    int64_t length; /* channels * kernel[0] * kernel[1] */
+    float *rows;    /* [rows, length], a row as the weights: [channels, kernel[0], kernel[1]] */
+} patches;
+
+static void gather_patch(const patches *p, int64_t patch, float *to)
+{
+    const att_window *w = &p->w;
+    const int64_t image = patch / (w->out[0] * w->out[1]), area = w->kernel[0] * w->kernel[1];
+    const int64_t top = patch / w->out[1] % w->out[0] * w->stride[0] - w->padding[0];
+    const int64_t left = patch % w->out[1] * w->stride[1] - w->padding[1];
+    for (int64_t i = 0; i < area; i++) {
+        const int64_t y = top + i / w->kernel[1], x = left + i % w->kernel[1];
+        const bool inside = y >= 0 && y < w->size[0] && x >= 0 && x < w->size[1];
+        const float *from = inside ? p->x + ((image * w->size[0] + y) * w->size[1] + x) * w->channels : NULL;
+        for (int64_t c = 0; c < w->channels; c++)
+            to[c * area + i] = from ? from[c] : 0;
+    }
+}
+
+static void gather(const void *arg, int64_t first, int64_t last)
+{
+    const patches *p = arg;
+    for (int64_t r = first; r < last; r++)
+        gather_patch(p, p->first + r, p->rows + r * p->length);
+}
+
+static int64_t patches_at_once(const att_window *w, int64_t length)
+{
+    const int64_t lines = PATCHES / (w->out[1] * length > 0 ? w->out[1] * length : 1);
+    return (lines < 1 ? 1 : lines < w->out[0] ? lines : w->out[0]) * w->out[1];
+}
+
+/* ---- backward */
+
+typedef struct spread {
+    att_window w;
+    const float *rows; /* gradients of patches: whole lines of one image */
+    int64_t line;      /* the first of these */
+    int64_t lines, length;
+    float *dx; /* of this image: [height, width, channels] */
+} spread;
+
+/* What the patches give to lines [first, last) of the image: in the order of their lines, columns, numbers. */
+static void spread_lines(const void *arg, int64_t first, int64_t last)
+{
+    const spread *s = arg;
+    const att_window *w = &s->w;
+    const int64_t area = w->kernel[0] * w->kernel[1];
+    for (int64_t y = first; y < last; y++)
+        for (int64_t line = s->line; line < s->line + s->lines; line++) {
+            const int64_t ky = y + w->padding[0] - line * w->stride[0];
+            if (ky < 0 || ky >= w->kernel[0])
+                continue;
+            for (int64_t column = 0; column < w->out[1]; column++) {
+                const float *patch = s->rows + ((line - s->line) * w->out[1] + column) * s->length;
+                for (int64_t kx = 0; kx < w->kernel[1]; kx++) {
+                    const int64_t x = column * w->stride[1] - w->padding[1] + kx;
+                    float *to = s->dx + (y * w->size[1] + x) * w->channels;
+                    for (int64_t c = 0; x >= 0 && x < w->size[1] && c < w->channels; c++)
+                        to[c] += patch[c * area + ky * w->kernel[1] + kx];
+                }
+            }
+        }
+}
+
+typedef struct back {
+    patches p;
+    int64_t n; /* output channels */
+    const float *dy;
+    float *dweight;
+    float *dx;           /* NULL: not wanted, and so are these: */
+    const float *packed; /* the weights [n, length], packed for dy times them */
+    float *rows;         /* gradients of patches [most at once, length] */
+} back;
+
+/* Some lines of one image: their patches again for the weights' gradient, and the gradient of these for x's. */
+static att_status lines_back(att_tape *t, back *b, int64_t image, int64_t line, int64_t lines)
+{
+    const att_window *w = &b->p.w;
+    const int64_t m = lines * w->out[1], k = b->p.length;
+    b->p.first = (image * w->out[0] + line) * w->out[1];
+    const float *dy = b->dy + b->p.first * b->n;
+    att_tape_for_rows(t->ctx, m, k, gather, &b->p);
+    const att_status e =
+        att_tape_product(t, b->n, k, m, (att_matrix){dy, 1, b->n}, (att_matrix){b->p.rows, k, 1}, true, b->dweight);
+    if (e || !b->dx)
+        return e;
+    att_gemm(t->ctx, m, k, b->n, dy, b->n, b->packed, b->rows, k, NULL);
+    const spread s = {.w = *w,
+                      .rows = b->rows,
+                      .line = line,
+                      .lines = lines,
+                      .length = k,
+                      .dx = b->dx + image * w->size[0] * w->size[1] * w->channels};
+    att_tape_for_rows(t->ctx, w->size[0], w->size[1] * w->channels * w->kernel[0] * w->kernel[1], spread_lines, &s);
+    return ATT_OK;
+}
+
+static att_status backward(att_tape *t, const att_step *s)
+{
+    const att_window *w = s->kept;
+    const int64_t n = s->y->value.dim[3], k = w->channels * w->kernel[0] * w->kernel[1], most = patches_at_once(w, k);
+    back b = {.p = {.w = *w, .x = s->in[0]->value.data, .length = k},
+              .n = n,
+              .dy = s->y->grad,
+              .dweight = att_param_part(s->param[0]),
+              .dx = att_tape_grad(s->in[0])};
+    b.p.rows = att_tape_scratch(t, att_size_mul((size_t)most, (size_t)k));
+    if (!b.p.rows)
+        return ATT_ERR_MEMORY;
+    if (b.dx) {
+        const float *weights = att_param_floats(s->param[0]);
+        float *packed = att_tape_scratch(t, att_gemm_packed_count(t->ctx, k, n));
+        b.rows = att_tape_scratch(t, att_size_mul((size_t)most, (size_t)k));
+        if (!weights || !packed || !b.rows)
+            return ATT_ERR_MEMORY;
+        att_gemm_pack(t->ctx, k, n, weights, 1, k, packed);
+        b.packed = packed;
+    }
+    if (s->param[1])
+        att_tape_sum_rows(t->ctx, w->images * w->out[0] * w->out[1], n, s->y->grad, att_param_part(s->param[1]));
+    const int64_t lines = most / w->out[1];
+    att_status e = ATT_OK;
+    for (int64_t image = 0; image < w->images; image++)
+        for (int64_t line = 0; !e && line < w->out[0]; line += lines)
+            e = lines_back(t, &b, image, line, lines < w->out[0] - line ? lines : w->out[0] - line);
+    return e;
+}
+
+const att_operation att_operation_conv2d = {.name = "conv2d", .backward = backward};
+
+/* ---- forward */
+
+static bool check(att_tape *t, const att_tensor *x, const att_param *weight, const att_param *bias,
+                  const att_conv_options *o, att_window *w)
+{
+    const att_tensor *v = weight ? att_param_value(weight) : NULL, *b = bias ? att_param_value(bias) : NULL;
+    if (!v)
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "conv2d: weight is NULL");
+    else if (v->rank != 4 || x->rank != 4 || v->dim[1] != x->dim[3])
+        att_tape_fail(t, ATT_ERR_SHAPE,
+                      "conv2d: x is %s and weight %s, not [images, height, width, in] and [out, in, height, width]",
+                      att_shape_of(x).text, att_shape_of(v).text);
+    else if (b && (b->rank != 1 || b->dim[0] != v->dim[0]))
+        att_tape_fail(t, ATT_ERR_SHAPE, "conv2d: bias is %s but weight is %s", att_shape_of(b).text,
+                      att_shape_of(v).text);
+    else
+        return att_tape_window(t, "conv2d", x, v->dim + 2, o->stride, o->padding, w);
+    return false;
+}
+
+att_var *att_conv2d(att_tape *t, att_var *x, att_param *weight, att_param *bias, const att_conv_options *options)
+{
+    if (!x || !att_tape_ready(t))
+        return NULL;
+    att_conv_options o;
+    att_window w;
+    const att_status e = att_take_options(&o, sizeof o, options, "att_conv_options");
+    if (e)
+        return att_tape_fail(t, e, "conv2d: %s", att_error(t->ctx));
+    if (!check(t, &x->value, weight, bias, &o, &w))
+        return NULL;
+    const int64_t n = att_param_value(weight)->dim[0], k = w.channels * w.kernel[0] * w.kernel[1];
+    const int64_t all = w.images * w.out[0] * w.out[1], most = patches_at_once(&w, k);
+    const float *packed = att_param_packed(weight), *b = bias ? att_param_floats(bias) : NULL;
+    att_var *y = att_tape_var(t, 4, (const int64_t[]){w.images, w.out[0], w.out[1], n});
+    if (!y)
+        return NULL;
+    const size_t mark = att_arena_mark(&t->arena);
+    patches p = {.w = w, .x = x->value.data, .length = k};
+    p.rows = att_tape_scratch(t, att_size_mul((size_t)most, (size_t)k));
+    if (!packed || (bias && !b) || !p.rows)
+        return att_tape_fail(t, ATT_ERR_MEMORY, "conv2d: %s", att_error(t->ctx));
+    for (; p.first < all; p.first += most) {
+        const int64_t m = most < all - p.first ? most : all - p.first;
+        att_tape_for_rows(t->ctx, m, k, gather, &p);
+        att_gemm(t->ctx, m, n, k, p.rows, k, packed, (float *)y->value.data + p.first * n, n,
+                 &(const att_epilogue){.bias = b});
+    }
+    att_arena_release(&t->arena, mark);
+    const att_step step = {.op = &att_operation_conv2d,
+                           .y = y,
+                           .in = &x,
+                           .n_in = 1,
+                           .param = (att_param *[]){weight, bias},
+                           .n_param = 2,
+                           .kept = &w,
+                           .kept_bytes = sizeof w};
+    return att_tape_done(t, &step, NULL, NULL);
+}

@@ -1,0 +1,143 @@
+/* The largest number or the mean of each window of an image, channel by channel; padding is of nothing */
+#include "tape/tape.h"
+
+#include <string.h>
+
+typedef struct kept {
+    att_window w;
+    att_pooling kind;
+} kept;
+
+typedef struct job {
+    kept of;
+    const att_kernels *k;
+    const float *x, *dy;
+    float *y, *dx; /* x and dx [images, height, width, channels], y and dy [images, out[0], out[1], channels] */
+} job;
+
+/* Where one window stands: lines and columns of the image that are in it. */
+typedef struct place {
+    int64_t image, first[2], last[2];
+} place;
+
+static place place_of(const att_window *w, int64_t line, int64_t column)
+{
+    const int64_t at[] = {line % w->out[0], column};
+    place p = {.image = line / w->out[0]};
+    for (int i = 0; i < 2; i++) {
+        const int64_t first = at[i] * w->stride[i] - w->padding[i], last = first + w->kernel[i];
+        p.first[i] = first > 0 ? first : 0;
+        p.last[i] = last < w->size[i] ? last : w->size[i];
+    }
+    return p;
+}
+
+static int64_t numbers_of(const place *p) { return (p->last[0] - p->first[0]) * (p->last[1] - p->first[1]); }
+
+/* Number i of a window: where its channels begin. */
+static int64_t number_at(const att_window *w, const place *p, int64_t i)
+{
+    const int64_t width = p->last[1] - p->first[1], y = p->first[0] + i / width, x = p->first[1] + i % width;
+    return ((p->image * w->size[0] + y) * w->size[1] + x) * w->channels;
+}
+
+static void pool_lines(const void *arg, int64_t first, int64_t last)
+{
+    const job *j = arg;
+    const att_window *w = &j->of.w;
+    void (*const merge)(int64_t, const float *, const float *, float *) =
+        j->of.kind == ATT_POOL_MAX ? j->k->max : j->k->add;
+    for (int64_t window = first * w->out[1]; window < last * w->out[1]; window++) {
+        const place p = place_of(w, window / w->out[1], window % w->out[1]);
+        const int64_t n = numbers_of(&p);
+        float *y = j->y + window * w->channels;
+        memcpy(y, j->x + number_at(w, &p, 0), (size_t)w->channels * sizeof *y);
+        for (int64_t i = 1; i < n; i++)
+            merge(w->channels, y, j->x + number_at(w, &p, i), y);
+        if (j->of.kind == ATT_POOL_MEAN)
+            j->k->scale(w->channels, 1.0f / (float)n, y, y);
+    }
+}
+
+/* ---- backward: images one by one, since windows may overlap */
+
+/* To the first that is as large as any, or NaN. */
+static void max_back(const job *j, const place *p, const float *dy)
+{
+    const att_window *w = &j->of.w;
+    for (int64_t c = 0; c < w->channels; c++) {
+        int64_t top = number_at(w, p, 0) + c;
+        for (int64_t y = p->first[0]; y < p->last[0]; y++)
+            for (int64_t x = p->first[1]; x < p->last[1]; x++) {
+                const int64_t at = ((p->image * w->size[0] + y) * w->size[1] + x) * w->channels + c;
+                if (j->x[top] == j->x[top] && !(j->x[at] <= j->x[top]))
+                    top = at;
+            }
+        j->dx[top] += dy[c];
+    }
+}
+
+static void mean_back(const job *j, const place *p, const float *dy)
+{
+    const att_window *w = &j->of.w;
+    const float share = 1.0f / (float)numbers_of(p);
+    for (int64_t i = 0; i < numbers_of(p); i++) {
+        float *dx = j->dx + number_at(w, p, i);
+        for (int64_t c = 0; c < w->channels; c++)
+            dx[c] += share * dy[c];
+    }
+}
+
+static void images_back(const void *arg, int64_t first, int64_t last)
+{
+    const job *j = arg;
+    const att_window *w = &j->of.w;
+    for (int64_t window = first * w->out[0] * w->out[1]; window < last * w->out[0] * w->out[1]; window++) {
+        const place p = place_of(w, window / w->out[1], window % w->out[1]);
+        (j->of.kind == ATT_POOL_MAX ? max_back : mean_back)(j, &p, j->dy + window * w->channels);
+    }
+}
+
+static att_status backward(att_tape *t, const att_step *s)
+{
+    const kept *kept = s->kept;
+    const job j = {.of = *kept,
+                   .k = att_kernels_of(t->ctx->isa),
+                   .x = s->in[0]->value.data,
+                   .dy = s->y->grad,
+                   .dx = att_tape_grad(s->in[0])};
+    att_tape_for_rows(t->ctx, kept->w.images, kept->w.images > 0 ? att_count(&s->in[0]->value) / kept->w.images : 0,
+                      images_back, &j);
+    return ATT_OK;
+}
+
+const att_operation att_operation_pool2d = {.name = "pool2d", .backward = backward};
+
+/* ---- forward */
+
+att_var *att_pool2d(att_tape *t, att_var *x, att_pooling kind, const att_pool_options *options)
+{
+    if (!x || !att_tape_ready(t))
+        return NULL;
+    att_pool_options o;
+    kept kept = {.kind = kind};
+    const att_status e = att_take_options(&o, sizeof o, options, "att_pool_options");
+    if (e)
+        return att_tape_fail(t, e, "pool2d: %s", att_error(t->ctx));
+    if (kind != ATT_POOL_MAX && kind != ATT_POOL_MEAN)
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "pool2d: %d is neither ATT_POOL_MAX nor ATT_POOL_MEAN", (int)kind);
+    for (int i = 0; i < 2; i++)
+        o.stride[i] = o.stride[i] == 0 ? o.kernel[i] : o.stride[i];
+    if (!att_tape_window(t, "pool2d", &x->value, o.kernel, o.stride, o.padding, &kept.w))
+        return NULL;
+    const att_window *w = &kept.w;
+    att_var *y = att_tape_var(t, 4, (const int64_t[]){w->images, w->out[0], w->out[1], w->channels});
+    if (!y)
+        return NULL;
+    const job j = {.of = kept, .k = att_kernels_of(t->ctx->isa), .x = x->value.data, .y = y->value.data};
+    att_tape_for_rows(t->ctx, w->images * w->out[0], w->out[1] * w->channels * w->kernel[0] * w->kernel[1], pool_lines,
+                      &j);
+    const att_step step = {
+        .op = &att_operation_pool2d, .y = y, .in = &x, .n_in = 1, .kept = &kept, .kept_bytes = sizeof kept};
+    return att_tape_done(t, &step, NULL, NULL);
+}
