@@ -120,4 +120,26 @@ att_var *att_nn_decoder_layer_apply(att_tape *t, const att_nn_decoder_layer *l, 
 att_var *att_nn_decoder_layer_step(att_tape *t, const att_nn_decoder_layer *l, att_var *x, att_cache *cache,
                                    const att_nn_memory *memory, const att_attention_args *cross);
 
+/* Recurrent layers, each on the outputs of the one below, in one direction or in both. */
+typedef struct att_nn_recurrent_config {
+    int64_t in, units, layers; /* units: of each direction */
+    bool bidirectional;
+} att_nn_recurrent_config;
+
+enum { ATT_NN_MAX_RECURRENT = 16 }; /* layers times directions */
+typedef struct att_nn_recurrent {
+    att_var *(*cell)(att_tape *t, att_var *x, const int64_t *offsets, int64_t n, const att_recurrent *options,
+                     att_states *last);
+    att_recurrent layer[ATT_NN_MAX_RECURRENT];
+    int64_t layers, directions; /* number i * directions + 1 goes from the end to the start */
+} att_nn_recurrent;
+/* Names are PyTorch's: prefix.weight_ih_l0, prefix.bias_hh_l1_reverse. */
+att_nn_recurrent att_nn_gru_load(att_nn_source *s, const char *prefix, const att_nn_recurrent_config *c);
+att_nn_recurrent att_nn_lstm_load(att_nn_source *s, const char *prefix, const att_nn_recurrent_config *c);
+/* x [tokens, in], offsets [n + 1] -> outputs of the last layer [tokens, directions * units], forwards beside backwards.
+ * start and last [layers * directions]: states before the first steps and after the last; NULL: zeros, not wanted. They
+ * may be one array. There is no scope in it, which last would not outlive. */
+att_var *att_nn_recurrent_apply(att_tape *t, const att_nn_recurrent *l, att_var *x, const int64_t *offsets, int64_t n,
+                                const att_states *start, att_states *last);
+
 #endif

@@ -1,0 +1,63 @@
+/* GRU and LSTM: any number of layers, in one direction or in both */
+#include "nn/nn.h"
+
+#include <stdio.h>
+
+static att_recurrent load_one(att_nn_source *s, const char *prefix, int64_t gates, int64_t in, int64_t units,
+                              int64_t layer, bool reverse)
+{
+    static const char *const names[] = {"weight_ih", "weight_hh", "bias_ih", "bias_hh"};
+    att_param *p[4];
+    for (int i = 0; i < 4; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s_l%d%s", names[i], (int)layer, reverse ? "_reverse" : "");
+        p[i] = i < 2 ? att_nn_matrix(s, prefix, name, gates * units, i == 0 ? in : units)
+                     : att_nn_vector(s, prefix, name, gates * units);
+    }
+    return (att_recurrent){.size = sizeof(att_recurrent),
+                           .weight_ih = p[0],
+                           .weight_hh = p[1],
+                           .bias_ih = p[2],
+                           .bias_hh = p[3],
+                           .reverse = reverse};
+}
+
+static att_nn_recurrent load(att_nn_source *s, const char *prefix, const att_nn_recurrent_config *c, int64_t gates)
+{
+    att_nn_recurrent l = {.layers = c->layers, .directions = c->bidirectional ? 2 : 1};
+    for (int64_t i = 0; i < l.layers * l.directions; i++) {
+        const int64_t layer = i / l.directions, in = layer ? l.directions * c->units : c->in;
+        l.layer[i] = load_one(s, prefix, gates, in, c->units, layer, i % l.directions);
+    }
+    return l;
+}
+
+att_nn_recurrent att_nn_gru_load(att_nn_source *s, const char *prefix, const att_nn_recurrent_config *c)
+{
+    att_nn_recurrent l = load(s, prefix, c, 3);
+    l.cell = att_gru;
+    return l;
+}
+
+att_nn_recurrent att_nn_lstm_load(att_nn_source *s, const char *prefix, const att_nn_recurrent_config *c)
+{
+    att_nn_recurrent l = load(s, prefix, c, 4);
+    l.cell = att_lstm;
+    return l;
+}
+
+att_var *att_nn_recurrent_apply(att_tape *t, const att_nn_recurrent *l, att_var *x, const int64_t *offsets, int64_t n,
+                                const att_states *start, att_states *last)
+{
+    for (int64_t i = 0; i < l->layers * l->directions; i += l->directions) {
+        att_var *y[2];
+        for (int64_t way = 0; way < l->directions; way++) {
+            att_recurrent layer = l->layer[i + way];
+            if (start)
+                layer.start = start[i + way];
+            y[way] = l->cell(t, x, offsets, n, &layer, last ? &last[i + way] : NULL);
+        }
+        x = l->directions == 2 ? att_concat(t, 2, y, 1) : y[0];
+    }
+    return x;
+}

@@ -1,0 +1,101 @@
+/* GRU and LSTM layers: parameters are asked for under PyTorch's names, in its order, and give its numbers. */
+#include "check.h"
+#include "context.h"
+#include "golden_text.h"
+#include "nn/nn.h"
+
+#define GOLDEN "tests/golden/recurrent.txt"
+
+/* As in make_recurrent.py */
+enum { IN = 2, UNITS = 3, LAYERS = 2, SEQUENCES = 4, TOKENS = 12, PARAMS = 16, STATES = 2 * LAYERS, MOST = 128 };
+static const int64_t offsets[] = {0, 3, 8, 9, TOKENS};
+
+typedef struct source {
+    att_nn_source base;
+    int n;
+    att_param *p[PARAMS];
+    float *x[PARAMS];
+} source;
+
+static att_status get(att_nn_source *base, const char *name, int rank, const int64_t *dim, att_param **out)
+{
+    static const char *const names[] = {"weight_ih", "weight_hh", "bias_ih", "bias_hh"};
+    source *s = (source *)base;
+    char expected[64];
+    att_tensor v;
+    assert_true(s->n < PARAMS);
+    snprintf(expected, sizeof expected, "rnn.%s_l%d%s", names[s->n % 4], s->n / 8, s->n % 8 < 4 ? "" : "_reverse");
+    assert_string_equal(name, expected);
+    assert_int_equal(rank, s->n % 4 < 2 ? 2 : 1);
+    s->x[s->n] = check_numbers(dim[0] * (rank == 2 ? dim[1] : 1), (uint64_t)s->n + 10);
+    assert_int_equal(att_wrap(&v, s->x[s->n], ATT_F32, rank, dim, NULL), ATT_OK);
+    const att_status status = att_param_new(ctx, &v, out);
+    s->p[s->n++] = *out;
+    return status;
+}
+
+static att_var *input(att_tape *t, float *x, int rank, const int64_t *dim)
+{
+    att_tensor v;
+    assert_int_equal(att_wrap(&v, x, ATT_F32, rank, dim, NULL), ATT_OK);
+    return att_input(t, &v);
+}
+
+/* Roundings: see tests/core/recurrent.c. */
+static void check_rows(att_tape *t, att_var *x, const char *name, int64_t first, int64_t n)
+{
+    double expected[MOST];
+    att_tensor v;
+    if (att_read(t, x, &v))
+        fail_msg("%s", att_error(ctx));
+    assert_int_equal(att_count(&v), n);
+    assert_true(golden_line(GOLDEN, name, expected, MOST) >= first + n);
+    for (int64_t i = 0; i < n; i++)
+        check_near(expected[first + i], ((const float *)v.data)[i], 85 * FLT_EPSILON, "%s [%d]", name, (int)i);
+}
+
+static void check_kind(bool lstm)
+{
+    const att_nn_recurrent_config c = {.in = IN, .units = UNITS, .layers = LAYERS, .bidirectional = true};
+    source s = {.base.get = get};
+    const att_nn_recurrent l = (lstm ? att_nn_lstm_load : att_nn_gru_load)(&s.base, "rnn", &c);
+    assert_int_equal(s.base.status, ATT_OK);
+    assert_int_equal(s.n, PARAMS);
+    float *x = check_numbers(TOKENS * IN, 1), *start[2];
+    att_tape *t;
+    assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
+    att_states states[STATES] = {{0}};
+    for (int k = 0; k < 2; k++)
+        start[k] = check_numbers(STATES * SEQUENCES * UNITS, (uint64_t)k + 2);
+    for (int i = 0; i < STATES; i++) {
+        states[i].hidden = input(t, start[0] + i * SEQUENCES * UNITS, ATT_DIMS(SEQUENCES, UNITS));
+        states[i].cell = lstm ? input(t, start[1] + i * SEQUENCES * UNITS, ATT_DIMS(SEQUENCES, UNITS)) : NULL;
+    }
+    att_var *y = att_nn_recurrent_apply(t, &l, input(t, x, ATT_DIMS(TOKENS, IN)), offsets, SEQUENCES, states, states);
+    check_rows(t, y, lstm ? "lstm_y" : "gru_y", 0, TOKENS * 2 * UNITS);
+    for (int i = 0; i < STATES; i++) {
+        const int64_t n = SEQUENCES * UNITS;
+        check_rows(t, states[i].hidden, lstm ? "lstm_last_0" : "gru_last_0", i * n, n);
+        if (lstm)
+            check_rows(t, states[i].cell, "lstm_last_1", i * n, n);
+    }
+    att_tape_free(t);
+    for (int i = 0; i < PARAMS; i++)
+        att_param_free(s.p[i]), free(s.x[i]);
+    free(x), free(start[0]), free(start[1]);
+}
+
+static void layers_are_those_of_pytorch(void **state)
+{
+    (void)state;
+    check_kind(false);
+    check_kind(true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layers_are_those_of_pytorch),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
