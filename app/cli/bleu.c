@@ -331,7 +331,8 @@ const cli_command cli_bleu = {
     .details = "Line i of each file belongs to line i of the others; \"-\" is standard input. With\n"
                "--confidence, numbers in brackets are the mean of 1,000 samples and half the\n"
                "interval that has 95 % of them; the same lines always have the same samples. With\n"
-               "--json the rows of the table are objects, a line each.",
+               "--json the rows of the table are objects, a line each, and \"attend plot -x length\n"
+               "-y bleu\" draws them.",
     .examples = "attend bleu translated.en test.en\n"
                 "attend bleu --confidence --source test.de translated.en test.en\n"
                 "attend bleu --tokenize char translated.ja test.ja",

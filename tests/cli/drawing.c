@@ -1,4 +1,5 @@
-/* The heat map on a terminal and as SVG, the colour ramp, widths of text. */
+/* Heat maps and curves on a terminal and as SVG, colours, widths of text. */
+#include "chart.h"
 #include "color.h"
 #include "heatmap.h"
 #include "svg.h"
@@ -270,6 +271,138 @@ static void a_full_disk_is_noticed(void **state)
     fclose(f);
 }
 
+/* ---- curves */
+
+static chart_curve curve_of(const char *name, chart_point *point, int64_t n, double (*y)(int64_t i))
+{
+    for (int64_t i = 0; i < n; i++)
+        point[i] = (chart_point){(double)i, y(i), y(i), y(i)};
+    return (chart_curve){name, point, n, 0, 0};
+}
+
+static char *draw_chart(const chart *c, int svg)
+{
+    memory m;
+    FILE *f = memory_open(&m);
+    if (svg)
+        assert_int_equal(chart_svg(f, c), 0);
+    else
+        chart_terminal(f, c, 0);
+    fclose(f);
+    return m.text;
+}
+
+static void ticks_are_at_round_numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        double low, high;
+        int ticks;
+        double step, first, last; /* the latter two in steps */
+        const char *text;         /* of the last */
+    } cases[] = {
+        {0, 10, 5, 2, 0, 5, "10"},
+        {0.13, 0.87, 5, 0.2, 1, 4, "0.8"},
+        {-3, 7, 5, 2, -1, 3, "6"},
+        {0, 123456, 5, 5e4, 0, 2, "100,000"},
+        {0, 9000, 4, 5000, 0, 1, "5000"},
+        {-1, -0.5, 4, 0.2, -5, -3, "-0.6"},
+        {0, 4e-8, 4, 1e-8, 0, 4, "4e-08"},
+        {0, 3e12, 3, 1e12, 0, 3, "3e+12"},
+        {7, 7, 4, 0.5, 13, 15, "7.5"},
+        {0, 0, 2, 1, -1, 1, "1"},
+        {2e6, 4e6, 2, 1e6, 2, 4, "4,000,000"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const chart_axis a = chart_axis_over(cases[i].low, cases[i].high, cases[i].ticks);
+        char text[32];
+        assert_true(fabs(a.step / cases[i].step - 1) < 1e-9);
+        assert_true(a.first == cases[i].first && a.last == cases[i].last);
+        chart_tick(&a, a.last * a.step, text, sizeof text);
+        assert_string_equal(text, cases[i].text);
+    }
+}
+
+/* Lightness from 0 to 1: that of a page is near an end of it. */
+static void curves_are_seen_on_light_and_dark_pages(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        const double lightness = color_lightness(chart_color(i));
+        assert_true(lightness > 0.5 && lightness < 0.7);
+    }
+}
+
+static double wave(int64_t i) { return i == 54321 ? 10 : 0.01 * (double)(i % 7); }
+static double rise(int64_t i) { return (double)i; }
+static double same(int64_t i) { return 3 + 0 * (double)i; }
+
+/* Not more than four points a column of pixels, and a single high one is among them. */
+static void a_curve_of_many_points_is_a_small_picture(void **state)
+{
+    (void)state;
+    enum { N = 100000 };
+    chart_point *point = malloc(N * sizeof *point);
+    const chart_curve curve = curve_of("loss", point, N, wave);
+    const chart_panel panel = {"loss", &curve, 1};
+    char *text = draw_chart(&(chart){"a", "step", &panel, 1}, 1), *p = strstr(text, "points=\"");
+    assert_true(strlen(text) < 40 * 1024);
+    double highest = INFINITY, lowest = 0;
+    for (p = strchr(p, ','); p; p = strchr(p + 1, ',')) {
+        const double y = strtod(p + 1, NULL);
+        highest = fmin(highest, y);
+        lowest = fmax(lowest, y);
+    }
+    assert_true(lowest - highest > 200);
+    assert_true(count_elements(text) > 10);
+    free(text);
+    free(point);
+}
+
+static void a_chart_is_well_formed_whatever_its_names(void **state)
+{
+    (void)state;
+    chart_point point[3][5];
+    const chart_curve curves[] = {curve_of("a<b>&\"'", point[0], 5, rise),
+                                  curve_of("\x01\xFF", point[1], 5, same),
+                                  curve_of("東京", point[2], 1, same),
+                                  {"", NULL, 0, 9, 3}};
+    point[0][2].low = 1;
+    const chart_panel panels[] = {{"]]>", curves, 4}, {"none", NULL, 0}, {"", curves + 3, 1}};
+    const chart c = {"-->", "<x>", panels, 3};
+    char *text = draw_chart(&c, 1), *sketched = draw_chart(&c, 0);
+    assert_true(count_elements(text) > 11); /* points, at least */
+    assert_non_null(strstr(text, "a&lt;b&gt;&amp;&quot;&#39;, &lt;x&gt; 2: ]]&gt; 2 (1 to 2)</title>"));
+    assert_non_null(strstr(text, "prefers-color-scheme:dark"));
+    assert_null(strchr(sketched, '\x01'));
+    free(text);
+    free(sketched);
+    free(draw_chart(&(chart){"", "", NULL, 0}, 1));
+}
+
+/* The curve goes from the lower left to the upper right, one mark a column. */
+static void a_sketch_shows_where_a_curve_goes(void **state)
+{
+    (void)state;
+    chart_point point[101];
+    const chart_curve curve = curve_of("y", point, 101, rise);
+    const chart_panel panel = {"y", &curve, 1};
+    setenv("COLUMNS", "60", 1);
+    char *text = draw_chart(&(chart){"", "x", &panel, 1}, 0);
+    unsetenv("COLUMNS");
+    int row = 0, before = 1000;
+    assert_int_equal(lines(text), 1 + 12 + 2);
+    for (char *rest, *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest), row++) {
+        assert_true(utf8_width(line) <= 60);
+        if (row == 0 || row > 12)
+            continue;
+        const char *first = strchr(line, '*'), *last = strrchr(line, '*');
+        assert_true(first && last - line < before && last - first < 6);
+        before = (int)(first - line);
+    }
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +417,11 @@ int main(void)
         cmocka_unit_test(the_svg_is_well_formed_whatever_the_labels_hold),
         cmocka_unit_test(the_svg_names_its_axes_and_tells_each_value),
         cmocka_unit_test(a_full_disk_is_noticed),
+        cmocka_unit_test(ticks_are_at_round_numbers),
+        cmocka_unit_test(curves_are_seen_on_light_and_dark_pages),
+        cmocka_unit_test(a_curve_of_many_points_is_a_small_picture),
+        cmocka_unit_test(a_chart_is_well_formed_whatever_its_names),
+        cmocka_unit_test(a_sketch_shows_where_a_curve_goes),
     };
     unsetenv("COLUMNS");
     return cmocka_run_group_tests_name("drawing", tests, NULL, NULL);

@@ -22,6 +22,18 @@ static void child_title(FILE *f, const char *text)
     fputs("</title>", f);
 }
 
+/* Behind the attributes of a shape that may have a tooltip. */
+static void end_shape(FILE *f, const char *name, const char *tooltip)
+{
+    if (!tooltip) {
+        fputs("/>\n", f);
+        return;
+    }
+    fputc('>', f);
+    child_title(f, tooltip);
+    fprintf(f, "</%s>\n", name);
+}
+
 void svg_escape(FILE *f, const char *text)
 {
     static const struct {
@@ -54,6 +66,17 @@ void svg_begin(FILE *f, double width, double height, const char *title)
     fputs("\n<style>text{pointer-events:none}</style>\n", f); /* a tooltip also where the pointer is on text */
 }
 
+void svg_dark(FILE *f, const color *light, const color *dark, int n)
+{
+    static const char *const what[] = {"fill", "stroke"};
+    fputs("<style>@media (prefers-color-scheme:dark){", f);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < 2; k++)
+            fprintf(f, "[%s=\"#%02x%02x%02x\"]{%s:#%02x%02x%02x}", what[k], light[i].r, light[i].g, light[i].b, what[k],
+                    dark[i].r, dark[i].g, dark[i].b);
+    fputs("}</style>\n", f);
+}
+
 void svg_end(FILE *f) { fputs("</svg>\n", f); }
 
 void svg_rect(FILE *f, double x, double y, double width, double height, double radius, color fill, const char *tooltip)
@@ -66,13 +89,17 @@ void svg_rect(FILE *f, double x, double y, double width, double height, double r
     if (radius > 0)
         number(f, "rx", radius);
     paint(f, "fill", fill);
-    if (tooltip) {
-        fputc('>', f);
-        child_title(f, tooltip);
-        fputs("</rect>\n", f);
-    } else {
-        fputs("/>\n", f);
-    }
+    end_shape(f, "rect", tooltip);
+}
+
+void svg_circle(FILE *f, double x, double y, double radius, color fill, const char *tooltip)
+{
+    fputs("<circle", f);
+    number(f, "cx", x);
+    number(f, "cy", y);
+    number(f, "r", radius);
+    paint(f, "fill", fill);
+    end_shape(f, "circle", tooltip);
 }
 
 void svg_line(FILE *f, double x1, double y1, double x2, double y2, double width, color stroke)
@@ -85,6 +112,19 @@ void svg_line(FILE *f, double x1, double y1, double x2, double y2, double width,
     number(f, "stroke-width", width);
     paint(f, "stroke", stroke);
     fputs("/>\n", f);
+}
+
+void svg_polyline(FILE *f, const double *x, const double *y, int64_t n, double width, const char *dash, color stroke)
+{
+    fputs("<polyline fill=\"none\" stroke-linejoin=\"round\"", f);
+    number(f, "stroke-width", width);
+    paint(f, "stroke", stroke);
+    if (dash)
+        fprintf(f, " stroke-dasharray=\"%s\"", dash);
+    fputs(" points=\"", f);
+    for (int64_t i = 0; i < n; i++)
+        fprintf(f, "%s%.1f,%.1f", i ? " " : "", x[i], y[i]);
+    fputs("\"/>\n", f);
 }
 
 void svg_text(FILE *f, double x, double y, const svg_font *font, const char *text)

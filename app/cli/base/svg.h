@@ -16,10 +16,16 @@ typedef struct svg_font {
 
 /* The picture's title is what a browser shows and a screen reader says. */
 void svg_begin(FILE *f, double width, double height, const char *title);
+/* Where pages are dark, what is painted light[i] shall be dark[i]. Both [n]. */
+void svg_dark(FILE *f, const color *light, const color *dark, int n);
 void svg_end(FILE *f);
 /* tooltip NULL: none. */
 void svg_rect(FILE *f, double x, double y, double width, double height, double radius, color fill, const char *tooltip);
 void svg_line(FILE *f, double x1, double y1, double x2, double y2, double width, color stroke);
+/* Lines from point to point, x and y [n]; dash: lengths of lines and gaps as "6 4", NULL: one line. */
+void svg_polyline(FILE *f, const double *x, const double *y, int64_t n, double width, const char *dash, color stroke);
+/* tooltip NULL: none. */
+void svg_circle(FILE *f, double x, double y, double radius, color fill, const char *tooltip);
 /* y is the middle of the letters' height. */
 void svg_text(FILE *f, double x, double y, const svg_font *font, const char *text);
 /* About the width of a text, for layout. */

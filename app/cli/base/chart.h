@@ -1,0 +1,54 @@
+/* Curves over one x axis, in panels below each other: as a picture, and as a sketch of characters. */
+#ifndef CLI_CHART_H
+#define CLI_CHART_H
+
+#include "color.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+typedef struct chart_point {
+    double x, y;
+    double low, high; /* an interval around y; both y: none */
+} chart_point;
+
+typedef struct chart_curve {
+    const char *name;
+    const chart_point *point; /* [n], x ascending; all numbers finite, of a magnitude below CHART_MOST */
+    int64_t n;
+    int color, dash; /* any numbers; equal ones look alike */
+} chart_curve;
+
+typedef struct chart_panel {
+    const char *name; /* of the y axis */
+    const chart_curve *curve;
+    int n;
+} chart_panel;
+
+typedef struct chart {
+    const char *title, *x_name;
+    const chart_panel *panel;
+    int n;
+} chart;
+
+#define CHART_MOST 1e100
+
+/* Self-contained, for light and dark pages. Returns 0, or -1 where memory ran out. */
+int chart_svg(FILE *f, const chart *c);
+/* On a terminal or in a log; colors as terminal_colors(f) says. A curve is drawn with a character of its own. */
+void chart_terminal(FILE *f, const chart *c, int colors);
+/* The colour of curves of this number. */
+color chart_color(int number);
+
+/* An axis: what it shows, and its ticks, at the multiples of a step 1, 2 or 5 times a power of ten. */
+typedef struct chart_axis {
+    double low, high, step;
+    double first, last; /* of the ticks, in steps */
+} chart_axis;
+
+/* Over [low, high], with about `ticks` ticks. */
+chart_axis chart_axis_over(double low, double high, int ticks);
+/* A tick's value as text, with as many decimals as the steps need: "0.25", "12,000". */
+void chart_tick(const chart_axis *a, double value, char *text, size_t size);
+
+#endif

@@ -1,0 +1,356 @@
+/* attend plot: curves of the numbers in logs. */
+#include "chart.h"
+#include "cli.h"
+#include "lines.h"
+#include "output.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 1024, MOST_FIELDS = 16, MOST_LOGS = 64, MOST_SEEN = 12 };
+
+static const char *x_name = "step", *y_names, *output_path, *title;
+
+static const cli_option options[] = {
+    {"x", 'x', "NAME", .text = &x_name, .help = "the number to the right"},
+    {"y", 'y', "NAME,NAME", .text = &y_names,
+     .help = "the numbers upwards; default: those of loss, valid_loss, bleu and spearman that occur"},
+    {"output", 'o', "FILE", .text = &output_path, .help = "draw an SVG to this file; without, a sketch is printed"},
+    {"title", 0, "TEXT", .text = &title, .help = "what stands above the picture"},
+    {0},
+};
+
+/* ---- What is read ---------------------------------------------------------- */
+
+/* The points of one number in one log. */
+typedef struct series {
+    chart_point *point;
+    int64_t n, room;
+} series;
+
+typedef struct plot {
+    char *const *paths; /* [logs] */
+    int logs, fields;
+    const char *field[MOST_FIELDS];
+    char *field_text;      /* what --y gives, cut at its commas */
+    series *series;        /* [logs, fields] */
+    char *seen[MOST_SEEN]; /* names of numbers in the logs, for sentences */
+    int n_seen;
+    int64_t with_x; /* lines */
+} plot;
+
+static int choose_fields(plot *p)
+{
+    char *rest = p->field_text = strdup(y_names ? y_names : "loss,valid_loss,bleu,spearman");
+    if (!rest)
+        return cli_fail_memory();
+    for (const char *name; (name = strsep(&rest, ","));) {
+        if (!*name)
+            return cli_misuse("--y: \"%s\" has a name of no letters", y_names);
+        if (p->fields == MOST_FIELDS)
+            return cli_misuse("--y: more than %d names", MOST_FIELDS);
+        p->field[p->fields++] = name;
+    }
+    p->series = calloc((size_t)p->logs * (size_t)p->fields, sizeof *p->series);
+    return p->series ? CLI_DONE : cli_fail_memory();
+}
+
+static int add_point(series *s, chart_point point)
+{
+    if (s->n == s->room) {
+        const size_t room = s->room ? 2 * (size_t)s->room : 256;
+        chart_point *more = realloc(s->point, room * sizeof *more);
+        if (!more)
+            return cli_fail_memory();
+        s->point = more;
+        s->room = (int64_t)room;
+    }
+    s->point[s->n++] = point;
+    return CLI_DONE;
+}
+
+/* The number of this name, or NAN. `end` is put behind the name. */
+static double get(const json_t *object, const char *name, const char *end)
+{
+    char key[256];
+    snprintf(key, sizeof key, "%s%s", name, end);
+    const json_t *v = json_object_get(object, key);
+    return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+/* Numbers are remembered by name while there is room, so that a wrong one can be told. */
+static int remember(plot *p, json_t *object)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach(object, name, value)
+    {
+        bool known = !json_is_number(value) || p->n_seen == MOST_SEEN;
+        for (int i = 0; !known && i < p->n_seen; i++)
+            known = strcmp(p->seen[i], name) == 0;
+        if (!known && !(p->seen[p->n_seen++] = strdup(name)))
+            return cli_fail_memory();
+    }
+    return CLI_DONE;
+}
+
+static int take_object(plot *p, int log, int64_t line, json_t *object)
+{
+    const double x = get(object, x_name, "");
+    int code = remember(p, object);
+    if (code || isnan(x))
+        return code;
+    p->with_x++;
+    for (int i = 0; !code && i < p->fields; i++) {
+        chart_point q = {x, get(object, p->field[i], ""), get(object, p->field[i], "_low"),
+                         get(object, p->field[i], "_high")};
+        if (isnan(q.y))
+            continue;
+        if (!(q.low <= q.y && q.y <= q.high))
+            q.low = q.high = q.y;
+        if (fmax(fmax(fabs(x), fabs(q.y)), fmax(-q.low, q.high)) >= CHART_MOST)
+            return cli_fail("%s: line %lld: a number is %g or more, too large to draw", p->paths[log], (long long)line,
+                            CHART_MOST);
+        code = add_point(&p->series[log * p->fields + i], q);
+    }
+    return code;
+}
+
+/* A line that is no JSON is wrong, but the last of a log that is being written may be cut short. */
+static int take_block(plot *p, int log, const cli_lines *in, int64_t before, int64_t *broken)
+{
+    int code = CLI_DONE;
+    for (int64_t i = 0; !code && i < in->count; i++) {
+        const int64_t line = before + i + 1;
+        json_error_t e;
+        if (in->bytes[i] == 0)
+            continue;
+        if (*broken)
+            return cli_fail("%s: line %lld is no JSON", p->paths[log], (long long)*broken);
+        json_t *v = json_loadb(in->text[i], in->bytes[i], JSON_ALLOW_NUL, &e);
+        if (!v)
+            *broken = line;
+        else if (!json_is_object(v))
+            code = cli_fail("%s: line %lld is no object: \"%.40s\"", p->paths[log], (long long)line, in->text[i]);
+        else
+            code = take_object(p, log, line, v);
+        json_decref(v);
+    }
+    return code;
+}
+
+static int by_x(const void *a, const void *b)
+{
+    const chart_point *p = a, *q = b;
+    if (p->x != q->x)
+        return p->x < q->x ? -1 : 1;
+    return (p->y > q->y) - (p->y < q->y);
+}
+
+static int read_log(plot *p, int log)
+{
+    cli_lines in;
+    int64_t lines = 0, broken = 0;
+    int code = cli_lines_open(&in, 1, &p->paths[log]);
+    while (!code) {
+        code = cli_lines_next(&in, BLOCK);
+        if (code || in.count == 0)
+            break;
+        code = take_block(p, log, &in, lines, &broken);
+        lines += in.count;
+    }
+    cli_lines_close(&in);
+    if (!code && broken && lines <= 1)
+        code = cli_fail("%s: line %lld is no JSON", p->paths[log], (long long)broken);
+    else if (!code && broken)
+        cli_note("%s: line %lld, the last, is cut short and left out", p->paths[log], (long long)broken);
+    for (int i = 0; !code && i < p->fields; i++) {
+        series *s = &p->series[log * p->fields + i];
+        if (s->n)
+            qsort(s->point, (size_t)s->n, sizeof *s->point, by_x); /* a log that was resumed goes back */
+    }
+    return code;
+}
+
+/* Says what there is instead. */
+static int nothing_to_draw(const plot *p)
+{
+    char names[512] = "none";
+    size_t n = 0;
+    for (int i = 0; i < p->n_seen && n < sizeof names - 1; i++)
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s\"%.40s\"", i ? ", " : "", p->seen[i]);
+    if (p->with_x == 0)
+        return cli_fail("%s: no line has the number \"%s\" (--x); the numbers there: %s", p->paths[0], x_name, names);
+    return cli_fail("%s: no line with \"%s\" has a number of %s (--y); the numbers there: %s", p->paths[0], x_name,
+                    y_names ? y_names : "loss, valid_loss, bleu, spearman", names);
+}
+
+/* ---- What is drawn --------------------------------------------------------- */
+
+static bool occurs(const plot *p, int field)
+{
+    for (int log = 0; log < p->logs; log++)
+        if (p->series[log * p->fields + field].n)
+            return true;
+    return false;
+}
+
+/* What is measured: "loss" of "valid_loss". Numbers of one quantity share a panel. */
+static const char *quantity(const char *field)
+{
+    const char *last = strrchr(field, '_');
+    return last && last[1] ? last + 1 : field;
+}
+
+static bool in_panel(const plot *p, int field, const char *name)
+{
+    return strcmp(quantity(p->field[field]), name) == 0 && occurs(p, field);
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* The file's name without folder and ending, or all of the path where another log is called so. */
+static const char *log_name(const plot *p, int log, int *length)
+{
+    const char *name = base_name(p->paths[log]);
+    for (int i = 0; i < p->logs; i++)
+        if (i != log && strcmp(name, base_name(p->paths[i])) == 0)
+            name = p->paths[log];
+    const char *dot = strrchr(base_name(name), '.');
+    *length = dot && dot != base_name(name) ? (int)(dot - name) : (int)strlen(name);
+    return name;
+}
+
+enum { NAME_BYTES = 256 };
+
+/* Curve `number` of a log's field, which is called by what tells it from the other curves of its panel: the log, the
+ * field or both. */
+static chart_curve make_curve(const plot *p, int log, int field, int number, int fields, char *name)
+{
+    const series *s = &p->series[log * p->fields + field];
+    int length;
+    const char *called = log_name(p, log, &length);
+    length = length > 120 ? 120 : length;
+    if (p->logs == 1)
+        snprintf(name, NAME_BYTES, "%.100s", p->field[field]);
+    else
+        snprintf(name, NAME_BYTES, "%.*s%s%.100s", length, called, fields > 1 ? ": " : "",
+                 fields > 1 ? p->field[field] : "");
+    return (chart_curve){name, s->point, s->n, p->logs == 1 ? field : log, p->logs == 1 ? 0 : number};
+}
+
+/* Of all fields of the quantity `name`: curve [logs * fields] and their names. Returns how many. */
+static int make_curves(const plot *p, const char *name, chart_curve *curve, char (*names)[NAME_BYTES])
+{
+    int fields = 0, number = 0, used = 0;
+    for (int field = 0; field < p->fields; field++)
+        fields += in_panel(p, field, name);
+    for (int field = 0; field < p->fields; field++) {
+        if (!in_panel(p, field, name))
+            continue;
+        for (int log = 0; log < p->logs; log++) {
+            if (p->series[log * p->fields + field].n == 0)
+                continue;
+            curve[used] = make_curve(p, log, field, number, fields, names[used]);
+            used++;
+        }
+        number++;
+    }
+    return used;
+}
+
+/* Panels [fields] of the quantities that occur, in the order of their first fields; returns how many. */
+static int make_panels(const plot *p, chart_panel *panel, chart_curve *curve, char (*names)[NAME_BYTES])
+{
+    int n = 0;
+    for (int field = 0; field < p->fields; field++) {
+        const char *name = quantity(p->field[field]);
+        bool known = !occurs(p, field);
+        for (int i = 0; i < n; i++)
+            known = known || strcmp(panel[i].name, name) == 0;
+        if (known)
+            continue;
+        panel[n] = (chart_panel){.name = name, .curve = curve, .n = make_curves(p, name, curve, names)};
+        curve += panel[n].n;
+        names += panel[n].n;
+        n++;
+    }
+    return n;
+}
+
+/* "loss, bleu by step" */
+static void make_title(const chart *c, char *text, size_t size)
+{
+    size_t n = 0;
+    for (int i = 0; i < c->n && n < size; i++)
+        n += (size_t)snprintf(text + n, size - n, "%s%.60s", i ? ", " : "", c->panel[i].name);
+    if (n < size)
+        snprintf(text + n, size - n, " by %.60s", c->x_name);
+}
+
+static int draw(const plot *p)
+{
+    const size_t most = (size_t)p->logs * (size_t)p->fields;
+    chart_curve *curve = malloc(most * sizeof *curve);
+    char(*name)[NAME_BYTES] = malloc(most * sizeof *name), text[NAME_BYTES];
+    chart_panel panel[MOST_FIELDS];
+    cli_output out = {0};
+    int code = curve && name ? cli_output_open(&out, output_path) : cli_fail_memory();
+    if (!code) {
+        chart c = {.title = title, .x_name = x_name, .panel = panel, .n = make_panels(p, panel, curve, name)};
+        if (!title) {
+            make_title(&c, text, sizeof text);
+            c.title = text;
+        }
+        if (!output_path)
+            chart_terminal(out.file, &c, terminal_colors(out.file));
+        else if (chart_svg(out.file, &c))
+            code = cli_fail_memory();
+        code = cli_output_close(&out, code);
+    }
+    free(curve);
+    free(name);
+    return code;
+}
+
+static int run(int n, char **arguments)
+{
+    plot p = {.paths = arguments, .logs = n};
+    int code = choose_fields(&p);
+    for (int log = 0; !code && log < n; log++)
+        code = read_log(&p, log);
+    bool any = false;
+    for (int i = 0; !code && i < p.fields; i++)
+        any = any || occurs(&p, i);
+    if (!code)
+        code = any ? draw(&p) : nothing_to_draw(&p);
+    for (int i = 0; p.series && i < p.logs * p.fields; i++)
+        free(p.series[i].point);
+    for (int i = 0; i < p.n_seen; i++)
+        free(p.seen[i]);
+    free(p.series);
+    free(p.field_text);
+    return code;
+}
+
+const cli_command cli_plot = {
+    .name = "plot",
+    .summary = "curves of the numbers in logs, as an SVG or on the terminal",
+    .arguments = "LOG...",
+    .min_arguments = 1,
+    .max_arguments = MOST_LOGS,
+    .details = "Reads objects of JSON, one a line, as trainings and \"attend bleu --json --by-length\"\n"
+               "write them; lines that do not have the number --x are passed over. Several logs are\n"
+               "several curves. Numbers that end in the same word, as loss and valid_loss, share a\n"
+               "panel. Where NAME_low and NAME_high stand beside NAME, they are drawn as an interval.",
+    .examples = "attend plot run/log.jsonl\n"
+                "attend plot -x length -y bleu -o lengths.svg rnn.jsonl transformer.jsonl",
+    .options = options,
+    .run = run,
+};

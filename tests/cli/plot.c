@@ -1,0 +1,91 @@
+/* attend plot draws what logs say, and says what is wrong with them. */
+#include "tool.h"
+
+static const char make_logs[] = "{ echo '{\"event\": \"begin\", \"seed\": 1}'; i=1; while [ $i -le 50 ]; do "
+                                "echo '{\"step\": '$i', \"loss\": '$((90 - i))', \"lr\": 0.'$i'}'; i=$((i+1)); done; "
+                                "echo; echo '{\"step\": 50, \"valid_loss\": 45, \"bleu\": 12.5}'; "
+                                "echo '{\"step\": 51, \"loss\": null}'; } >a.jsonl; "
+                                "sed 's/loss/bleu/; s/bleu\": 12/loss\": 12/' a.jsonl >b.jsonl";
+
+static void a_picture_has_a_panel_for_each_quantity(void **state)
+{
+    (void)state;
+    assert_int_equal(tool(make_logs), 0);
+    assert_int_equal(tool("$A plot a.jsonl -o a.svg && cat a.svg"), 0);
+    assert_has(tool_out, "<title>loss, bleu by step</title>");
+    assert_has(tool_out, ">valid_loss</text>");
+    assert_has(tool_out, "<title>valid_loss, step 50: loss 45</title>");
+    assert_null(strstr(tool_out, "lr"));
+    assert_int_equal(count(tool_out, "<polyline "), 3 + 2 /* in the legend */);
+    assert_int_equal(tool("$A plot a.jsonl b.jsonl --title 'T & t' -o - >ab.svg; cat ab.svg"), 0);
+    assert_has(tool_out, "<title>T &amp; t</title>");
+    assert_has(tool_out, ">b: loss</text>");
+    assert_has(tool_out, ">b</text>"); /* the panel has bleu alone */
+    assert_int_equal(tool("mkdir c; cp a.jsonl c; $A plot -y lr c/a.jsonl a.jsonl -o - && ls -A | grep -c .attend-"),
+                     1);
+    assert_has(tool_out, ">c/a</text>");
+    assert_has(tool_out, ">a</text>");
+    assert_has(tool_out, "\n0\n");
+}
+
+static void a_sketch_is_printed_where_no_file_is_named(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("$A plot -y loss a.jsonl"), 0);
+    assert_int_equal(count(tool_out, "\n"), 1 + 12 + 2);
+    assert_has(tool_out, "\n        80 |");
+    assert_has(tool_out, "  step\n");
+    assert_int_equal(tool("cat a.jsonl | $A plot -x lr -y step,loss,bleu -"), 0);
+    assert_int_equal(count(tool_out, "|"), 3 * 12 - 12); /* bleu has no lr */
+}
+
+/* Samples of 30 lines that are not all alike. */
+static void intervals_of_bleu_are_drawn(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("i=0; while [ $i -lt 30 ]; do echo a b c d e $((i / 3)) f g; i=$((i+1)); done >r; "
+                          "sed 's/1 f/x f/' r >h; $A bleu --by-length --confidence --json h r | "
+                          "$A plot -x length -y bleu,chrf - -o -"),
+                     0);
+    assert_has(tool_out, " to 100)</title>");
+    assert_has(tool_out, "<title>bleu, chrf by length</title>");
+}
+
+static void lines_that_are_no_numbers_are_told(void **state)
+{
+    (void)state;
+    assert_refused("printf '{\"step\": 1}\\n{\"step\"\\n{}\\n' >x; $A plot x", 1, "x: line 2 is no JSON");
+    assert_refused("printf '\\n[1]\\n' >x; $A plot x", 1, "x: line 2 is no object: \"[1]\"");
+    assert_refused("echo nothing >x; $A plot x", 1, "x: line 1 is no JSON");
+    assert_refused("$A plot /dev/null", 1, "/dev/null: no line has the number \"step\" (--x); the numbers there: none");
+    assert_refused("$A plot -x epoch a.jsonl", 1,
+                   "no line has the number \"epoch\" (--x); the numbers there: \"seed\", ");
+    assert_refused("$A plot -y los a.jsonl", 1,
+                   "has a number of los (--y); the numbers there: \"seed\", \"step\", \"loss\"");
+    assert_refused("echo '{\"step\": 1, \"loss\": 1e200}' >x; $A plot x", 1, "x: line 1: a number is 1e+100 or more");
+    assert_refused("$A plot missing", 1, "missing: No such file");
+    assert_refused("$A plot a.jsonl -o none/a.svg", 1, "none/a.svg: No such file");
+    assert_refused("$A plot a.jsonl >/dev/full", 1, "standard output: No space left");
+    assert_refused("$A plot", 2, "LOG... is needed");
+    assert_refused("$A plot -y loss,, a.jsonl", 2, "--y: \"loss,,\" has a name of no letters");
+    assert_refused("$A plot -y a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a a.jsonl", 2, "--y: more than 16 names");
+}
+
+static void a_log_that_is_being_written_is_drawn(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("head -c 400 a.jsonl >cut; $A plot cut -o cut.svg && grep -q '<svg' cut.svg"), 0);
+    assert_has(tool_err, "attend: cut: line 12, the last, is cut short and left out\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_picture_has_a_panel_for_each_quantity),
+        cmocka_unit_test(a_sketch_is_printed_where_no_file_is_named),
+        cmocka_unit_test(intervals_of_bleu_are_drawn),
+        cmocka_unit_test(lines_that_are_no_numbers_are_told),
+        cmocka_unit_test(a_log_that_is_being_written_is_drawn),
+    };
+    return cmocka_run_group_tests(tests, tool_setup, tool_teardown);
+}
