@@ -166,6 +166,33 @@ ATT_API att_var *att_transformer_decode(att_tape *t, const att_transformer *m, a
                                         const int64_t *source_offsets, const int32_t *ids, const int64_t *offsets,
                                         int64_t n);
 
+/* The same with weights that learn: f32 numbers of its own. */
+ATT_API att_status att_transformer_learn(att_ctx *ctx, const char *folder, att_transformer **out);
+/* Those weights: how many parameters, and the i-th in [0, that) with its name; NULL outside, or where they do not
+ * learn. */
+ATT_API int64_t att_transformer_params(const att_transformer *m);
+ATT_API att_param *att_transformer_param(const att_transformer *m, int64_t i, const char **name);
+
+/* n texts and their translations, all one after the other; a target ends with the end. */
+typedef struct att_pairs {
+    int64_t n;
+    const int32_t *source;         /* [source_offsets[n]] */
+    const int64_t *source_offsets; /* [n + 1] */
+    const int32_t *target;         /* [target_offsets[n]] */
+    const int64_t *target_offsets; /* [n + 1] */
+} att_pairs;
+
+typedef struct att_learning {
+    float smoothing, dropout;     /* both in [0, 1) */
+    uint64_t seed;                /* of dropout: another one each step */
+    const uint32_t *sequence_ids; /* [n], where dropout > 0: pairs are told apart by these */
+    bool sum;                     /* of all tokens; false: their mean */
+    int64_t *count;               /* NULL, or becomes the number of target tokens */
+} att_learning;
+/* The cross entropy of each target token after those before it -> [1]. */
+ATT_API att_var *att_transformer_loss(att_tape *t, const att_transformer *m, const att_pairs *pairs,
+                                      const att_learning *learning);
+
 /* A folder with the model and its text: source.spm, target.spm, vocab.json. It serves many threads at once. */
 typedef struct att_translator att_translator;
 ATT_API att_status att_translator_open(att_ctx *ctx, const char *folder, att_translator **out);

@@ -188,7 +188,7 @@ att_var *att_bert_apply(att_tape *t, const att_bert *m, const int32_t *ids, cons
     att_var *x = embed(t, m, ids, offsets, n);
     for (int64_t i = 0; i < m->config.layers; i++) {
         att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
-        x = att_scope_end(t, layer, att_nn_encoder_layer_apply(t, &m->layer[i], x, &args));
+        x = att_scope_end(t, layer, att_nn_encoder_layer_apply(t, &m->layer[i], x, &args, NULL));
         x = att_scope_keep(t, s, x);
     }
     return att_scope_end(t, s, x);

@@ -1,6 +1,6 @@
 /* The Transformer of Vaswani et al. 2017, encoder and decoder, in the layout of the class MarianMTModel. */
 #include "model/transformer.h"
-#include "model/checkpoint.h"
+#include "model/store.h"
 #include "nn/nn.h"
 
 #include <math.h>
@@ -9,7 +9,8 @@
 struct att_transformer {
     att_ctx *ctx;
     att_marian_config config;
-    att_checkpoint *checkpoint; /* owns all parameters */
+    att_checkpoint *checkpoint; /* owns all parameters, or, where they learn, */
+    att_store *store;           /* does */
     att_plan *encoder_plan, *decoder_plan, *cross_plan;
     att_nn_embedding source, target;
     att_nn_linear output;          /* to logits */
@@ -82,7 +83,7 @@ static void load_tables(att_transformer *m, att_nn_source *s)
     m->target = c->share ? m->source : att_nn_embedding_load(s, "target", c->target_vocabulary, c->hidden);
     m->output.weight =
         c->tie ? m->target.weight : att_nn_matrix(s, "output", "weight", c->target_vocabulary, c->hidden);
-    if (att_checkpoint_has(m->checkpoint, "output.bias"))
+    if (!m->checkpoint || att_checkpoint_has(m->checkpoint, "output.bias"))
         m->output.bias = att_nn_vector(s, "output", "bias", c->target_vocabulary);
 }
 
@@ -102,34 +103,67 @@ static att_status make_plans(att_transformer *m)
                             &m->cross_plan);
 }
 
-static att_status load(att_transformer *m, const char *folder)
+/* All of it, by m->config. */
+static att_status load_from(att_transformer *m, att_nn_source *source)
 {
     const att_marian_config *c = &m->config;
-    att_status s = att_marian_config_read(m->ctx, folder, &m->config);
-    s = s ? s : make_plans(m);
-    s = s ? s : att_checkpoint_open(m->ctx, folder, names, "model.", &m->checkpoint);
+    const att_status s = make_plans(m);
     if (s)
         return s;
     m->encoder = att_alloc(m->ctx, (size_t)c->encoder.layers, sizeof *m->encoder);
     m->decoder = att_alloc(m->ctx, (size_t)c->decoder.layers, sizeof *m->decoder);
     if (!m->encoder || !m->decoder)
         return ATT_ERR_MEMORY;
-    load_tables(m, &m->checkpoint->source);
-    load_layers(m, &m->checkpoint->source);
-    s = m->checkpoint->source.status;
-    return s ? s : att_checkpoint_all_used(m->checkpoint, unused);
+    load_tables(m, source);
+    load_layers(m, source);
+    return source->status;
 }
 
-att_status att_transformer_open(att_ctx *ctx, const char *folder, att_transformer **out)
+static att_status load(att_transformer *m, const char *folder, bool learn)
 {
-    if (!folder || !out)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_transformer_open: %s is NULL", folder ? "out" : "folder");
+    att_checkpoint *c = NULL;
+    att_status s = att_marian_config_read(m->ctx, folder, &m->config);
+    s = s ? s : att_checkpoint_open(m->ctx, folder, names, "model.", &c);
+    m->checkpoint = c; /* for a look whether there is a bias */
+    if (!s && learn)
+        s = att_store_new(m->ctx, 0, c, &m->store);
+    s = s ? s : load_from(m, learn ? &m->store->source : &c->source);
+    s = s ? s : att_checkpoint_all_used(c, unused);
+    m->checkpoint = m->store ? NULL : c; /* the store's, else */
+    return s;
+}
+
+/* A new one: tables have the deviation 1 / sqrt(hidden), so that what is scaled by sqrt(hidden) has 1. */
+static att_status make(att_transformer *m, uint64_t seed)
+{
+    const att_marian_config *c = &m->config;
+    att_status s = att_store_new(m->ctx, seed, NULL, &m->store);
+    s = s ? s : load_from(m, &m->store->source);
+    if (s)
+        return s;
+    att_param *const tables[] = {m->source.weight, m->target.weight};
+    for (int i = 0; i < 2; i++) {
+        att_store_normal(m->store, tables[i], 1 / sqrt((double)c->hidden));
+        float *x = att_param_value(tables[i])->data;
+        if (c->pad < att_param_value(tables[i])->dim[0]) /* which says nothing */
+            memset(x + c->pad * c->hidden, 0, (size_t)c->hidden * sizeof *x);
+        att_param_touch(tables[i]);
+    }
+    return ATT_OK;
+}
+
+/* folder NULL: a new one, by config and seed. */
+static att_status open_or_make(att_ctx *ctx, const char *folder, bool learn, const att_marian_config *config,
+                               uint64_t seed, att_transformer **out)
+{
     *out = NULL;
-    att_transformer *m = att_alloc(ctx, 1, sizeof *m);
+    att_transformer *m = att_calloc(ctx, 1, sizeof *m);
     if (!m)
         return ATT_ERR_MEMORY;
-    *m = (att_transformer){.ctx = ctx};
-    const att_status s = load(m, folder);
+    m->ctx = ctx;
+    if (config)
+        m->config = *config;
+    const att_status s = folder ? load(m, folder, learn) : make(m, seed);
     if (s)
         att_transformer_free(m);
     else
@@ -137,11 +171,39 @@ att_status att_transformer_open(att_ctx *ctx, const char *folder, att_transforme
     return s;
 }
 
+att_status att_transformer_open(att_ctx *ctx, const char *folder, att_transformer **out)
+{
+    if (!folder || !out)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_transformer_open: %s is NULL", folder ? "out" : "folder");
+    return open_or_make(ctx, folder, false, NULL, 0, out);
+}
+
+att_status att_transformer_learn(att_ctx *ctx, const char *folder, att_transformer **out)
+{
+    if (!folder || !out)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_transformer_learn: %s is NULL", folder ? "out" : "folder");
+    return open_or_make(ctx, folder, true, NULL, 0, out);
+}
+
+att_status att_transformer_new(att_ctx *ctx, const att_marian_config *config, uint64_t seed, att_transformer **out)
+{
+    return open_or_make(ctx, NULL, true, config, seed, out);
+}
+
+int64_t att_transformer_params(const att_transformer *m) { return m->store ? m->store->count : 0; }
+att_param *att_transformer_param(const att_transformer *m, int64_t i, const char **name)
+{
+    const bool there = i >= 0 && i < att_transformer_params(m);
+    *name = there ? m->store->stored[i].name : NULL;
+    return there ? m->store->stored[i].param : NULL;
+}
+
 void att_transformer_free(att_transformer *m)
 {
     if (!m)
         return;
     att_checkpoint_close(m->checkpoint);
+    att_store_free(m->store);
     att_plan_free(m->encoder_plan);
     att_plan_free(m->decoder_plan);
     att_plan_free(m->cross_plan);
@@ -172,13 +234,14 @@ const att_marian_config *att_transformer_config(const att_transformer *m) { retu
 
 /* Embeddings, scaled where the model wants them so, and positions. */
 static att_var *embed(att_tape *t, const att_transformer *m, const att_nn_embedding *table, const int32_t *ids,
-                      int64_t tokens, const att_positions *at)
+                      int64_t tokens, const att_positions *at, const att_nn_dropout *dropout)
 {
     att_scope s = att_scope_begin(t, "embeddings");
     att_var *x = att_nn_embedding_apply(t, table, ids, tokens);
     if (m->config.scale_embedding)
         x = att_scale(t, x, sqrtf((float)m->config.hidden));
-    return att_scope_end(t, s, att_sinusoidal(t, x, at, NULL));
+    x = att_sinusoidal(t, x, at, NULL);
+    return att_scope_end(t, s, att_nn_drop(t, dropout, table == &m->source ? 1 : 2, x, NULL));
 }
 
 static bool check_lengths(att_tape *t, const att_transformer *m, const char *what, const int64_t *offsets, int64_t n)
@@ -192,18 +255,18 @@ static bool check_lengths(att_tape *t, const att_transformer *m, const char *wha
     return true;
 }
 
-att_var *att_transformer_encode(att_tape *t, const att_transformer *m, const int32_t *ids, const int64_t *offsets,
-                                int64_t n)
+static att_var *encode(att_tape *t, const att_transformer *m, const int32_t *ids, const int64_t *offsets, int64_t n,
+                       const att_nn_dropout *dropout)
 {
     if (!check_lengths(t, m, "source", offsets, n))
         return NULL;
     const att_attention_args args = {.size = sizeof args, .n_sequences = n, .q_offsets = offsets};
     const att_positions at = {.size = sizeof at, .offsets = offsets, .n = n};
     att_scope s = att_scope_begin(t, "encoder");
-    att_var *x = embed(t, m, &m->source, ids, offsets[n], &at);
+    att_var *x = embed(t, m, &m->source, ids, offsets[n], &at, dropout);
     for (int64_t i = 0; i < m->config.encoder.layers; i++) {
         att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
-        x = att_scope_end(t, layer, att_nn_encoder_layer_apply(t, &m->encoder[i], x, &args));
+        x = att_scope_end(t, layer, att_nn_encoder_layer_apply(t, &m->encoder[i], x, &args, dropout));
         x = att_scope_keep(t, s, x);
     }
     return att_scope_end(t, s, x);
@@ -214,8 +277,8 @@ static att_var *logits(att_tape *t, const att_transformer *m, att_var *x)
     return att_nn_linear_apply(t, &m->output, x, ATT_IDENTITY, NULL);
 }
 
-att_var *att_transformer_decode(att_tape *t, const att_transformer *m, att_var *source, const int64_t *source_offsets,
-                                const int32_t *ids, const int64_t *offsets, int64_t n)
+static att_var *decode(att_tape *t, const att_transformer *m, att_var *source, const int64_t *source_offsets,
+                       const int32_t *ids, const int64_t *offsets, int64_t n, const att_nn_dropout *dropout)
 {
     if (!check_lengths(t, m, "target", offsets, n))
         return NULL;
@@ -224,13 +287,58 @@ att_var *att_transformer_decode(att_tape *t, const att_transformer *m, att_var *
         .size = sizeof cross, .n_sequences = n, .q_offsets = offsets, .k_offsets = source_offsets};
     const att_positions at = {.size = sizeof at, .offsets = offsets, .n = n};
     att_scope s = att_scope_begin(t, "decoder");
-    att_var *x = embed(t, m, &m->target, ids, offsets[n], &at);
+    att_var *x = embed(t, m, &m->target, ids, offsets[n], &at, dropout);
     for (int64_t i = 0; i < m->config.decoder.layers; i++) {
         att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
-        x = att_scope_end(t, layer, att_nn_decoder_layer_apply(t, &m->decoder[i], x, source, &args, &cross));
+        x = att_scope_end(t, layer, att_nn_decoder_layer_apply(t, &m->decoder[i], x, source, &args, &cross, dropout));
         x = att_scope_keep(t, s, x);
     }
     return att_scope_end(t, s, logits(t, m, x));
+}
+
+att_var *att_transformer_encode(att_tape *t, const att_transformer *m, const int32_t *ids, const int64_t *offsets,
+                                int64_t n)
+{
+    return encode(t, m, ids, offsets, n, NULL);
+}
+
+att_var *att_transformer_decode(att_tape *t, const att_transformer *m, att_var *source, const int64_t *source_offsets,
+                                const int32_t *ids, const int64_t *offsets, int64_t n)
+{
+    return decode(t, m, source, source_offsets, ids, offsets, n, NULL);
+}
+
+/* ---- learning */
+
+/* Each target moved one on: what the decoder sees before it says the token. */
+static int32_t *shift(const att_transformer *m, const att_pairs *p)
+{
+    int32_t *ids = att_alloc(m->ctx, (size_t)p->target_offsets[p->n] + 1, sizeof *ids);
+    for (int64_t b = 0; ids && b < p->n; b++)
+        for (int64_t i = p->target_offsets[b]; i < p->target_offsets[b + 1]; i++)
+            ids[i] = i == p->target_offsets[b] ? (int32_t)m->config.start : p->target[i - 1];
+    return ids;
+}
+
+att_var *att_transformer_loss(att_tape *t, const att_transformer *m, const att_pairs *p, const att_learning *l)
+{
+    const int64_t vocabulary = m->config.target_vocabulary;
+    const att_positions sources = {.size = sizeof sources, .offsets = p->source_offsets, .n = p->n};
+    const att_positions targets = {.size = sizeof targets, .offsets = p->target_offsets, .n = p->n};
+    const att_nn_dropout of_source = {l->dropout, l->seed, &sources, l->sequence_ids};
+    const att_nn_dropout of_target = {l->dropout, l->seed, &targets, l->sequence_ids};
+    const att_cross_entropy_options loss = {.size = sizeof loss,
+                                            .smoothing = l->smoothing,
+                                            .classes = m->config.pad == vocabulary - 1 ? vocabulary - 1 : 0,
+                                            .sum = l->sum,
+                                            .count = l->count};
+    int32_t *before = shift(m, p);
+    if (!before)
+        return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(m->ctx));
+    att_var *x = encode(t, m, p->source, p->source_offsets, p->n, &of_source);
+    x = decode(t, m, x, p->source_offsets, before, p->target_offsets, p->n, &of_target);
+    att_free(m->ctx, before);
+    return att_cross_entropy(t, x, p->target, &loss);
 }
 
 /* ---- token by token */
@@ -333,7 +441,7 @@ att_var *att_transformer_step(att_transformer_state *s, att_tape *t, const int32
         each[b] = s->length;
     const att_positions at = {.size = sizeof at, .each = each};
     att_scope scope = att_scope_begin(t, "decoder");
-    att_var *x = embed(t, m, &m->target, ids, s->rows, &at);
+    att_var *x = embed(t, m, &m->target, ids, s->rows, &at, NULL);
     for (int64_t i = 0; i < m->config.decoder.layers; i++) {
         att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
         x = att_nn_decoder_layer_step(t, &m->decoder[i], x, s->cache[i], &s->memory[i], &cross);

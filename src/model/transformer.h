@@ -5,6 +5,8 @@
 #include "model/marian_config.h"
 
 const att_marian_config *att_transformer_config(const att_transformer *m);
+/* A new one that learns, its weights by chance. */
+att_status att_transformer_new(att_ctx *ctx, const att_marian_config *config, uint64_t seed, att_transformer **out);
 
 /* Token by token. A state has rows, translations that grow: one a sentence to begin with. It is of one thread, the
  * model's is of many. */

@@ -12,7 +12,8 @@ att_nn_attention att_nn_attention_load(att_nn_source *s, const char *prefix, con
                               .output = att_nn_linear_load(s, att_nn_join(in.text, "output").text, n, n),
                               .plan = plan,
                               .heads = c->heads,
-                              .name = name};
+                              .name = name,
+                              .place = att_nn_place(prefix, name)};
 }
 
 static att_var *heads_of(att_tape *t, const att_nn_attention *l, const att_nn_linear *projection, att_var *x)
@@ -20,9 +21,10 @@ static att_var *heads_of(att_tape *t, const att_nn_attention *l, const att_nn_li
     return att_split_heads(t, att_nn_linear_apply(t, projection, x, ATT_IDENTITY, NULL), l->heads);
 }
 
-static att_var *join(att_tape *t, const att_nn_attention *l, att_var *heads, att_var *residual)
+static att_var *join(att_tape *t, const att_nn_attention *l, att_var *heads, att_var *residual,
+                     const att_nn_dropout *dropout)
 {
-    return att_nn_linear_apply(t, &l->output, att_merge_heads(t, heads), ATT_IDENTITY, residual);
+    return att_nn_linear_drop(t, &l->output, att_merge_heads(t, heads), residual, dropout, l->place);
 }
 
 att_nn_memory att_nn_attention_remember(att_tape *t, const att_nn_attention *l, att_var *source)
@@ -37,16 +39,17 @@ att_var *att_nn_attention_recall(att_tape *t, const att_nn_attention *l, att_var
     att_scope s = att_scope_begin(t, l->name);
     att_var *q = heads_of(t, l, &l->query, x);
     att_var *heads = att_attend(t, l->plan, q, memory->key, memory->value, args, NULL);
-    return att_scope_end(t, s, join(t, l, heads, residual));
+    return att_scope_end(t, s, join(t, l, heads, residual, NULL));
 }
 
 att_var *att_nn_attention_apply(att_tape *t, const att_nn_attention *l, att_var *x, att_var *source, att_var *residual,
-                                const att_attention_args *args)
+                                const att_attention_args *args, const att_nn_dropout *dropout)
 {
     att_scope s = att_scope_begin(t, l->name);
     att_var *q = heads_of(t, l, &l->query, x);
     const att_nn_memory m = att_nn_attention_remember(t, l, source);
-    return att_scope_end(t, s, join(t, l, att_attend(t, l->plan, q, m.key, m.value, args, NULL), residual));
+    att_var *heads = att_attend(t, l->plan, q, m.key, m.value, args, NULL);
+    return att_scope_end(t, s, join(t, l, heads, residual, dropout));
 }
 
 att_var *att_nn_attention_step(att_tape *t, const att_nn_attention *l, att_var *x, att_cache *cache, att_var *residual)
@@ -54,5 +57,6 @@ att_var *att_nn_attention_step(att_tape *t, const att_nn_attention *l, att_var *
     att_scope s = att_scope_begin(t, l->name);
     att_var *q = heads_of(t, l, &l->query, x);
     const att_nn_memory m = att_nn_attention_remember(t, l, x);
-    return att_scope_end(t, s, join(t, l, att_attend_cached(t, l->plan, q, m.key, m.value, cache, NULL), residual));
+    att_var *heads = att_attend_cached(t, l->plan, q, m.key, m.value, cache, NULL);
+    return att_scope_end(t, s, join(t, l, heads, residual, NULL));
 }

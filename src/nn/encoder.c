@@ -13,11 +13,12 @@ att_nn_encoder_layer att_nn_encoder_layer_load(att_nn_source *s, const char *pre
 }
 
 att_var *att_nn_encoder_layer_apply(att_tape *t, const att_nn_encoder_layer *l, att_var *x,
-                                    const att_attention_args *args)
+                                    const att_attention_args *args, const att_nn_dropout *dropout)
 {
     const bool first = l->norm_first;
     att_var *y = att_nn_norm_if(t, first, &l->attention_norm, x);
-    x = att_nn_norm_if(t, !first, &l->attention_norm, att_nn_attention_apply(t, &l->attention, y, y, x, args));
+    x = att_nn_norm_if(t, !first, &l->attention_norm, att_nn_attention_apply(t, &l->attention, y, y, x, args, dropout));
     y = att_nn_norm_if(t, first, &l->feed_forward_norm, x);
-    return att_nn_norm_if(t, !first, &l->feed_forward_norm, att_nn_feed_forward_apply(t, &l->feed_forward, y, x));
+    x = att_nn_feed_forward_apply(t, &l->feed_forward, y, x, dropout);
+    return att_nn_norm_if(t, !first, &l->feed_forward_norm, x);
 }

@@ -28,6 +28,19 @@ att_nn_name att_nn_number(const char *name, int64_t i);
 att_param *att_nn_vector(att_nn_source *s, const char *prefix, const char *name, int64_t n);
 att_param *att_nn_matrix(att_nn_source *s, const char *prefix, const char *name, int64_t rows, int64_t columns);
 
+/* Dropout while a model learns (Srivastava et al. 2014): which numbers of a place of the model it takes follows from
+ * the seed and the place, a sequence's id and the position. */
+typedef struct att_nn_dropout {
+    float p;
+    uint64_t seed; /* another one each step */
+    const att_positions *at;
+    const uint32_t *sequence_ids; /* [at->n] */
+} att_nn_dropout;
+/* x with some of it dropped, + residual (NULL: 0); dropout NULL or of p = 0: nothing is dropped. */
+att_var *att_nn_drop(att_tape *t, const att_nn_dropout *dropout, uint64_t place, att_var *x, att_var *residual);
+/* The number of a place, from its name. */
+uint64_t att_nn_place(const char *prefix, const char *name);
+
 /* ---- layers; x is [tokens, features], ragged: all sequences one after the other */
 
 typedef struct att_nn_linear {
@@ -37,6 +50,9 @@ typedef struct att_nn_linear {
 att_nn_linear att_nn_linear_load(att_nn_source *s, const char *prefix, int64_t in, int64_t out);
 /* f(x W^T + b) + residual; residual may be NULL */
 att_var *att_nn_linear_apply(att_tape *t, const att_nn_linear *l, att_var *x, att_activation f, att_var *residual);
+/* dropout(x W^T + b) + residual */
+att_var *att_nn_linear_drop(att_tape *t, const att_nn_linear *l, att_var *x, att_var *residual,
+                            const att_nn_dropout *dropout, uint64_t place);
 
 typedef struct att_nn_embedding {
     att_param *weight; /* [n, features] */
@@ -69,13 +85,14 @@ typedef struct att_nn_attention {
     const att_plan *plan;
     int64_t heads;
     const char *name; /* of its scope */
+    uint64_t place;
 } att_nn_attention;
 att_nn_attention att_nn_attention_load(att_nn_source *s, const char *prefix, const char *name,
                                        const att_nn_layer_config *c, const att_plan *plan);
 /* Concat(head_1, ..., head_h) W^O + residual, head_i = Attention(x W_i^Q, source W_i^K, source W_i^V), source = x or
  * what x looks at (Vaswani et al. 2017, 3.2.2) */
 att_var *att_nn_attention_apply(att_tape *t, const att_nn_attention *l, att_var *x, att_var *source, att_var *residual,
-                                const att_attention_args *args);
+                                const att_attention_args *args, const att_nn_dropout *dropout);
 /* The same with keys and values [tokens, heads, dim] that were made of the source before. */
 typedef struct att_nn_memory {
     att_var *key, *value;
@@ -89,10 +106,12 @@ att_var *att_nn_attention_step(att_tape *t, const att_nn_attention *l, att_var *
 typedef struct att_nn_feed_forward {
     att_nn_linear inner, outer;
     att_activation activation;
+    uint64_t place;
 } att_nn_feed_forward;
 att_nn_feed_forward att_nn_feed_forward_load(att_nn_source *s, const char *prefix, const att_nn_layer_config *c);
 /* f(x W_1 + b_1) W_2 + b_2 + residual   (the same, 3.3) */
-att_var *att_nn_feed_forward_apply(att_tape *t, const att_nn_feed_forward *l, att_var *x, att_var *residual);
+att_var *att_nn_feed_forward_apply(att_tape *t, const att_nn_feed_forward *l, att_var *x, att_var *residual,
+                                   const att_nn_dropout *dropout);
 
 typedef struct att_nn_encoder_layer {
     att_nn_attention attention;
@@ -102,8 +121,9 @@ typedef struct att_nn_encoder_layer {
     bool norm_first;
 } att_nn_encoder_layer;
 att_nn_encoder_layer att_nn_encoder_layer_load(att_nn_source *s, const char *prefix, const att_nn_layer_config *c);
+/* dropout of what each half adds; NULL: none */
 att_var *att_nn_encoder_layer_apply(att_tape *t, const att_nn_encoder_layer *l, att_var *x,
-                                    const att_attention_args *args);
+                                    const att_attention_args *args, const att_nn_dropout *dropout);
 
 typedef struct att_nn_decoder_layer {
     att_nn_attention attention, cross;
@@ -115,7 +135,8 @@ typedef struct att_nn_decoder_layer {
 att_nn_decoder_layer att_nn_decoder_layer_load(att_nn_source *s, const char *prefix, const att_nn_layer_config *c);
 /* All tokens at once: args say which belong together, cross which of them look at which of the source. */
 att_var *att_nn_decoder_layer_apply(att_tape *t, const att_nn_decoder_layer *l, att_var *x, att_var *source,
-                                    const att_attention_args *args, const att_attention_args *cross);
+                                    const att_attention_args *args, const att_attention_args *cross,
+                                    const att_nn_dropout *dropout);
 /* The next tokens: the earlier ones are in the cache, the source in memory. */
 att_var *att_nn_decoder_layer_step(att_tape *t, const att_nn_decoder_layer *l, att_var *x, att_cache *cache,
                                    const att_nn_memory *memory, const att_attention_args *cross);

@@ -75,7 +75,7 @@ static att_var *encode(att_tape *t, const encoder *e, att_var **in)
     att_scope s = att_scope_begin(t, "encoder");
     att_var *y = *in = att_input(t, &x);
     for (int i = 0; i < LAYERS; i++)
-        y = att_scope_keep(t, s, att_nn_encoder_layer_apply(t, &e->layer[i], y, &args));
+        y = att_scope_keep(t, s, att_nn_encoder_layer_apply(t, &e->layer[i], y, &args, NULL));
     return att_scope_end(t, s, y);
 }
 

@@ -1,0 +1,140 @@
+#include "model/store.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- numbers by chance */
+
+/* In (0, 1), the i-th of a stream. */
+static double uniform(uint64_t seed, uint64_t stream, int64_t i)
+{
+    uint32_t words[4];
+    att_random(seed, (const uint32_t[]){(uint32_t)i, (uint32_t)(i >> 32), (uint32_t)stream, (uint32_t)(stream >> 32)},
+               words);
+    return ((double)words[0] + 0.5) / 4294967296.0;
+}
+
+static bool ends(const char *name, const char *with)
+{
+    const size_t n = strlen(name), m = strlen(with);
+    return n >= m && !strcmp(name + n - m, with);
+}
+
+static void make_numbers(const att_store *s, const char *name, const att_tensor *value)
+{
+    float *x = value->data;
+    int64_t count = 1;
+    for (int i = 0; i < value->rank; i++)
+        count *= value->dim[i];
+    const double limit = value->rank == 2 ? sqrt(6.0 / (double)(value->dim[0] + value->dim[1])) : 0;
+    const uint64_t stream = att_nn_place(name, "");
+    for (int64_t i = 0; i < count; i++)
+        x[i] = ends(name, ".gamma") ? 1 : limit > 0 ? (float)(limit * (2 * uniform(s->seed, stream, i) - 1)) : 0;
+}
+
+/* Box, Muller 1958 */
+void att_store_normal(att_store *s, att_param *param, double deviation)
+{
+    for (int64_t p = 0; p < s->count; p++) {
+        const att_stored *it = &s->stored[p];
+        if (it->param != param || s->from)
+            continue;
+        float *x = it->value.data;
+        const int64_t count = it->value.dim[0] * it->value.dim[1];
+        const uint64_t stream = att_nn_place(it->name, "normal");
+        for (int64_t i = 0; i < count; i++) {
+            const double radius = sqrt(-2 * log(uniform(s->seed, stream, 2 * i)));
+            const double turn = 2 * 3.14159265358979323846 * uniform(s->seed, stream, 2 * i + 1);
+            x[i] = (float)(deviation * radius * cos(turn));
+        }
+        att_param_touch(param);
+    }
+}
+
+/* ---- the source */
+
+static att_stored *find(const att_store *s, const char *name)
+{
+    for (int64_t i = 0; i < s->count; i++)
+        if (!strcmp(s->stored[i].name, name))
+            return &s->stored[i];
+    return NULL;
+}
+
+/* Room for one more. */
+static att_status grow(att_store *s)
+{
+    if (s->count < s->room)
+        return ATT_OK;
+    const int64_t room = 2 * s->room + 64;
+    att_stored *more = att_alloc(s->ctx, (size_t)room, sizeof *more);
+    if (!more)
+        return ATT_ERR_MEMORY;
+    if (s->count)
+        memcpy(more, s->stored, (size_t)s->count * sizeof *more);
+    att_free(s->ctx, s->stored);
+    s->stored = more;
+    s->room = room;
+    return ATT_OK;
+}
+
+static att_status get(att_nn_source *source, const char *name, int rank, const int64_t *dim, att_param **out)
+{
+    att_store *s = (att_store *)source;
+    const att_stored *known = find(s, name);
+    if (known) {
+        *out = known->param;
+        return ATT_OK;
+    }
+    att_param *given = NULL;
+    att_status e = s->from ? s->from->source.get(&s->from->source, name, rank, dim, &given) : ATT_OK;
+    e = e ? e : grow(s);
+    if (e)
+        return e;
+    size_t count = 1;
+    for (int i = 0; i < rank; i++)
+        count *= (size_t)dim[i];
+    att_stored *it = &s->stored[s->count];
+    float *numbers = att_alloc(s->ctx, count, sizeof *numbers);
+    if (!numbers)
+        return ATT_ERR_MEMORY;
+    snprintf(it->name, sizeof it->name, "%s", name);
+    e = att_wrap(&it->value, numbers, ATT_F32, rank, dim, NULL);
+    if (!e && given)
+        e = att_average(s->ctx, att_param_value(given), 1, &it->value);
+    else if (!e)
+        make_numbers(s, name, &it->value);
+    e = e ? e : att_param_new(s->ctx, &it->value, &it->param);
+    if (e) {
+        att_free(s->ctx, numbers);
+        return e;
+    }
+    s->count++;
+    *out = it->param;
+    return ATT_OK;
+}
+
+att_status att_store_new(att_ctx *ctx, uint64_t seed, att_checkpoint *from, att_store **out)
+{
+    *out = NULL;
+    att_store *s = att_calloc(ctx, 1, sizeof *s);
+    if (!s)
+        return ATT_ERR_MEMORY;
+    *s = (att_store){.source = {.get = get}, .ctx = ctx, .from = from, .seed = seed};
+    *out = s;
+    return ATT_OK;
+}
+
+void att_store_free(att_store *s)
+{
+    if (!s)
+        return;
+    for (int64_t i = 0; i < s->count; i++) {
+        att_param_free(s->stored[i].param);
+        att_free(s->ctx, s->stored[i].value.data);
+    }
+    att_checkpoint_close(s->from);
+    att_free(s->ctx, s->stored);
+    att_free(s->ctx, s);
+}

@@ -1,0 +1,30 @@
+/* Parameters that learn: numbers of their own, f32, made by chance or from a checkpoint. */
+#ifndef ATT_MODEL_STORE_H
+#define ATT_MODEL_STORE_H
+
+#include "model/checkpoint.h"
+
+typedef struct att_stored {
+    char name[96]; /* ours */
+    att_tensor value;
+    att_param *param;
+} att_stored;
+
+typedef struct att_store {
+    att_nn_source source; /* first: layers load from &store.source */
+    att_ctx *ctx;
+    att_checkpoint *from; /* NULL: by chance */
+    uint64_t seed;
+    att_stored *stored; /* [count], in the order in which they were asked for */
+    int64_t count, room;
+} att_store;
+
+/* Numbers are those of the checkpoint (which the store then owns), or: gamma 1, beta and bias 0, a matrix [out, in]
+ * uniform up to sqrt(6 / (in + out)) (Glorot, Bengio 2010), following from the seed and the name. */
+att_status att_store_new(att_ctx *ctx, uint64_t seed, att_checkpoint *from, att_store **out);
+/* Frees the parameters too. NULL is allowed. */
+void att_store_free(att_store *s);
+/* The parameter gets normally distributed numbers (mean 0) in place of uniform ones. */
+void att_store_normal(att_store *s, att_param *param, double deviation);
+
+#endif

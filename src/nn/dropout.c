@@ -1,0 +1,19 @@
+/* Dropout, by places */
+#include "nn/nn.h"
+
+/* FNV-1a (Fowler, Noll, Vo): places of one model are few. */
+uint64_t att_nn_place(const char *prefix, const char *name)
+{
+    const att_nn_name whole = att_nn_join(prefix, name);
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (const char *c = whole.text; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+att_var *att_nn_drop(att_tape *t, const att_nn_dropout *d, uint64_t place, att_var *x, att_var *residual)
+{
+    if (d && d->p > 0)
+        return att_tape_dropout(t, x, residual, d->p, d->seed ^ place, d->at, d->sequence_ids);
+    return residual ? att_add(t, x, residual) : x;
+}
