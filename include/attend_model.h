@@ -91,6 +91,40 @@ typedef struct att_text {
 ATT_API att_status att_detokenize(const att_tokenizer *t, const int32_t *ids, int64_t n, att_text *out);
 ATT_API void att_text_free(const att_tokenizer *t, att_text *text);
 
+/* A vocabulary is learnt from texts by byte-pair encoding (Sennrich et al. 2016): characters, and what is made of
+ * neighbours, the most frequent first. The result is a SentencePiece model, always the same for the same texts. */
+typedef struct att_vocab att_vocab;
+
+typedef struct att_vocab_options {
+    size_t size;
+    int64_t pieces;            /* of the vocabulary in all, at least 4; there may be fewer, see att_vocab_result */
+    double character_coverage; /* 0: 0.9995; the share of the text whose characters become pieces, at most 1 */
+    int64_t max_length;        /* 0: 16; characters of a piece, at most 64 */
+    bool keep_text;            /* nothing is normalised but spaces; else NFKC, white space and control characters are */
+    bool byte_fallback;        /* 256 pieces more: other characters are spelt in bytes, not unknown */
+    const char *const *symbols; /* [n_symbols]: kept whole wherever they are in a text, each a piece */
+    int64_t n_symbols;
+    const char *const *control; /* [n_control]: pieces that no text has, behind <unk>, <s> and </s>, as "<pad>" */
+    int64_t n_control;
+    void (*progress)(void *user, double share); /* of the learning; or NULL */
+    void *user;
+} att_vocab_options;
+
+typedef struct att_vocab_result {
+    size_t size;
+    const void *model; /* [bytes]: the content of a .spm file, until att_vocab_free */
+    size_t bytes;
+    int64_t pieces, characters; /* of the vocabulary; fewer pieces than asked for: no two more are neighbours twice */
+    int64_t words;              /* different ones that there were */
+} att_vocab_result;
+
+ATT_API att_status att_vocab_new(att_ctx *ctx, const att_vocab_options *opt, att_vocab **out);
+ATT_API void att_vocab_free(att_vocab *v);
+/* Counts the words of a text, a line for instance. Memory grows with the number of different words. */
+ATT_API att_status att_vocab_add(att_vocab *v, const char *text, size_t bytes);
+/* Once, after all texts. Errors: no text; characters and special pieces are more than `pieces` already. */
+ATT_API att_status att_vocab_learn(att_vocab *v, att_vocab_result *result);
+
 /* ---- 3 BERT ------------------------------------------------------------- */
 
 /* The encoder of Devlin et al. 2018, in the layout of the class BertModel. */

@@ -61,6 +61,14 @@ static inline void put_byte_pieces(void)
     }
 }
 
+/* All of the file at once. */
+static inline void set_model(const void *data, size_t bytes)
+{
+    att_bytes_free(&model_file);
+    model_file.ctx = ctx;
+    att_bytes_add(&model_file, data, bytes);
+}
+
 static inline const char *write_model_file(void)
 {
     static char path[128];

@@ -30,4 +30,12 @@ void att_charsmap_free(att_charsmap *m);
 /* The length of the longest key at the start of s[bytes], and what it becomes; 0: there is none. */
 size_t att_charsmap_find(const att_charsmap *m, const char *s, size_t bytes, const char **to);
 
+/* A key, without zero bytes, and what it becomes. */
+typedef struct att_rule {
+    att_slice key, to;
+} att_rule;
+
+/* Adds the field for the rules [n] to `out` (charsmap_write.c); of the same key twice, one stays. */
+att_status att_charsmap_write(att_bytes *out, const att_rule *rules, size_t n);
+
 #endif

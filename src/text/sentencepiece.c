@@ -30,7 +30,7 @@ static const char mark[] = ATT_WORD_MARK;
 
 typedef struct normalizer {
     const att_sentencepiece *m;
-    att_bytes out;
+    att_bytes *out;   /* empty at first */
     bool after_space; /* another space goes */
 } normalizer;
 
@@ -59,7 +59,7 @@ static size_t take_prefix(const att_sentencepiece *m, const char *s, size_t byte
 static void add_space(normalizer *z)
 {
     const char *space = z->m->escape_spaces ? mark : " ";
-    att_bytes_add(&z->out, space, strlen(space));
+    att_bytes_add(z->out, space, strlen(space));
 }
 
 static void add(normalizer *z, att_slice text)
@@ -71,7 +71,7 @@ static void add(normalizer *z, att_slice text)
         if (text.data[i] == ' ')
             add_space(z);
         else
-            att_bytes_add(&z->out, text.data + i, 1);
+            att_bytes_add(z->out, text.data + i, 1);
     if (text.bytes > 0)
         z->after_space = z->m->remove_spaces && text.data[text.bytes - 1] == ' ';
 }
@@ -80,11 +80,10 @@ static void drop_last_spaces(normalizer *z)
 {
     const char *space = z->m->escape_spaces ? mark : " ";
     const size_t n = strlen(space);
-    while (z->out.count >= n && memcmp(z->out.data + z->out.count - n, space, n) == 0)
-        z->out.count -= n;
+    while (z->out->count >= n && memcmp(z->out->data + z->out->count - n, space, n) == 0)
+        z->out->count -= n;
 }
 
-/* All of s[bytes] into z->out. */
 static void normalize(normalizer *z, const char *s, size_t bytes)
 {
     const att_sentencepiece *m = z->m;
@@ -100,7 +99,7 @@ static void normalize(normalizer *z, const char *s, size_t bytes)
     if (m->add_prefix && !m->space_is_suffix)
         add_space(z);
     z->after_space = m->remove_spaces;
-    while (at < bytes && !z->out.status) {
+    while (at < bytes && !z->out->status) {
         at += take_prefix(m, s + at, bytes - at, &to);
         add(z, to);
     }
@@ -108,6 +107,12 @@ static void normalize(normalizer *z, const char *s, size_t bytes)
         drop_last_spaces(z);
     if (m->add_prefix && m->space_is_suffix)
         add_space(z);
+}
+
+void att_sentencepiece_normalize(const att_sentencepiece *m, const char *text, size_t bytes, att_bytes *out)
+{
+    normalizer z = {.m = m, .out = out};
+    normalize(&z, text, bytes);
 }
 
 /* ---- cutting */
@@ -180,14 +185,14 @@ att_status att_sentencepiece_cut(const att_sentencepiece *m, const char *text, s
                                                 [ATT_PIECES_BPE] = att_cut_bpe,
                                                 [ATT_PIECES_WORD] = cut_words,
                                                 [ATT_PIECES_CHAR] = cut_characters};
-    normalizer z = {.m = m, .out.ctx = m->ctx};
-    normalize(&z, text, bytes);
-    att_status s = z.out.status;
+    att_bytes normal = {.ctx = m->ctx};
+    att_sentencepiece_normalize(m, text, bytes, &normal);
+    att_status s = normal.status;
     taker->unknown_bytes = 0;
-    if (!s && z.out.count > 0) {
-        s = cutters[m->model](m, z.out.data, z.out.count, taker);
+    if (!s && normal.count > 0) {
+        s = cutters[m->model](m, normal.data, normal.count, taker);
         flush_unknown(m, taker);
     }
-    att_bytes_free(&z.out);
+    att_bytes_free(&normal);
     return s;
 }

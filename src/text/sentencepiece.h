@@ -58,6 +58,8 @@ typedef struct att_sentencepiece {
 att_sentencepiece att_sentencepiece_empty(att_ctx *ctx);
 /* On failure nothing need be freed. */
 att_status att_sentencepiece_open(att_sentencepiece *m, att_ctx *ctx, const char *path);
+/* The same from the bytes of a file; `path` is for errors. */
+att_status att_sentencepiece_parse(att_sentencepiece *m, att_ctx *ctx, const char *path, att_slice file);
 void att_sentencepiece_free(att_sentencepiece *m);
 
 /* ---- text to pieces */
@@ -71,6 +73,8 @@ typedef struct att_piece_taker {
     size_t unknown_bytes; /* of unknown pieces that were not given yet */
 } att_piece_taker;
 
+/* Adds the normalised text to `out`, which is empty. */
+void att_sentencepiece_normalize(const att_sentencepiece *m, const char *text, size_t bytes, att_bytes *out);
 att_status att_sentencepiece_cut(const att_sentencepiece *m, const char *text, size_t bytes, att_piece_taker *taker);
 
 /* Normalised text is cut by one of these, s[bytes] in order (unigram.c, merging.c, sentencepiece.c). */

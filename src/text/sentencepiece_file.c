@@ -276,28 +276,34 @@ att_sentencepiece att_sentencepiece_empty(att_ctx *ctx)
     return (att_sentencepiece){.ctx = ctx, .charsmap.ctx = ctx, .trie.ctx = ctx};
 }
 
-att_status att_sentencepiece_open(att_sentencepiece *m, att_ctx *ctx, const char *path)
+att_status att_sentencepiece_parse(att_sentencepiece *m, att_ctx *ctx, const char *path, att_slice file)
 {
     static const char unknown_text[] = " \xE2\x81\x87 "; /* the format's default, as the values of c */
-    att_text_file f;
-    *m = att_sentencepiece_empty(ctx);
-    const att_status s = att_text_file_open(&f, ctx, path, true);
-    if (s)
-        return s;
-    att_proto p = {.ctx = ctx, .path = f.path, .start = f.text};
+    att_proto p = {.ctx = ctx, .path = path, .start = file.data};
     contents c = {.model = ATT_PIECES_UNIGRAM,
                   .add_prefix = true,
                   .remove_spaces = true,
                   .escape_spaces = true,
                   .unknown_text = {unknown_text, sizeof unknown_text - 1}};
-    read_contents(&p, (att_slice){f.text, f.bytes}, &c);
+    *m = att_sentencepiece_empty(ctx);
+    read_contents(&p, file, &c);
     if (!p.status)
         make_model(m, &p, &c);
     att_free(ctx, c.entry);
-    att_text_file_free(&f);
     if (p.status)
         att_sentencepiece_free(m);
     return p.status;
+}
+
+att_status att_sentencepiece_open(att_sentencepiece *m, att_ctx *ctx, const char *path)
+{
+    att_text_file f;
+    *m = att_sentencepiece_empty(ctx);
+    att_status s = att_text_file_open(&f, ctx, path, true);
+    if (!s)
+        s = att_sentencepiece_parse(m, ctx, f.path, (att_slice){f.text, f.bytes});
+    att_text_file_free(&f);
+    return s;
 }
 
 void att_sentencepiece_free(att_sentencepiece *m)

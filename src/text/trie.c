@@ -43,7 +43,7 @@ att_status att_trie_init(att_trie *t, att_ctx *ctx, const att_trie_entry *entrie
     size_t nodes = 1;
     for (size_t i = 0; i < n; i++)
         nodes += entries[i].bytes - (i > 0 ? shared_prefix(entries[i - 1], entries[i]) : 0);
-    *t = (att_trie){.ctx = ctx};
+    *t = (att_trie){.ctx = ctx, .size = (uint32_t)nodes};
     if (nodes > UINT32_MAX)
         return att_fail(ctx, ATT_ERR_UNSUPPORTED, "the pieces have %zu bytes, more than %u", nodes, UINT32_MAX);
     t->node = att_alloc(ctx, nodes, sizeof *t->node);
@@ -67,4 +67,14 @@ void att_trie_free(att_trie *t)
 {
     att_free(t->ctx, t->node);
     t->node = NULL;
+}
+
+size_t att_trie_longest(const att_trie *t, const char *s, size_t bytes)
+{
+    size_t longest = 0;
+    uint32_t node = 0;
+    for (size_t i = 0; i < bytes && (node = att_trie_step(t, node, s[i])) != 0; i++)
+        if (t->node[node].id != ATT_NO_ID)
+            longest = i + 1;
+    return longest;
 }

@@ -22,12 +22,16 @@ typedef struct att_trie_node {
 
 typedef struct att_trie {
     att_ctx *ctx;
-    att_trie_node *node; /* the first is the root */
+    att_trie_node *node; /* [size]; the first is the root */
+    uint32_t size;
 } att_trie;
 
 /* Of entries [n] that are sorted by their bytes and different. On failure nothing need be freed. */
 att_status att_trie_init(att_trie *t, att_ctx *ctx, const att_trie_entry *entries, size_t n);
 void att_trie_free(att_trie *t);
+
+/* Bytes of the longest text at the start of s[bytes]; 0: none. */
+size_t att_trie_longest(const att_trie *t, const char *s, size_t bytes);
 
 /* The node to which this byte leads; 0, which is the root's number: none. */
 static inline uint32_t att_trie_step(const att_trie *t, uint32_t at, char byte)

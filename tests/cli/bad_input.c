@@ -49,6 +49,22 @@ static void files_that_cannot_be_read_are_named(void **state)
         assert_refused("echo a >secret; chmod 0 secret; $A embed -m $D secret", 1, "secret: Permission denied");
 }
 
+static void a_vocabulary_that_cannot_be_is_refused_and_leaves_no_file(void **state)
+{
+    (void)state;
+    assert_refused("echo ab | $A vocab -s 3 -o v.spm", 2, "is not a whole number from 4 to 4194304");
+    assert_refused("echo ab | $A vocab -s 100", 2, "--output FILE is needed");
+    assert_refused("echo ab | $A vocab --symbols a,,b -o v.spm", 2, "--symbols: \"a,,b\" has an empty text");
+    assert_refused("echo ab | $A vocab -n nfkd -o v.spm", 2, "is none of nfkc|identity");
+    assert_refused("echo ab | $A vocab -n identity -c 1 -s 5 -o v.spm", 1,
+                   "3 special pieces and 3 characters are more than a vocabulary of 5");
+    assert_refused("$A vocab -n identity -o v.spm </dev/null", 1, "there is no text to learn a vocabulary from");
+    assert_refused("echo a | $A vocab -n identity --control '<s>' -o v.spm", 1, "are both \"<s>\"");
+    assert_refused("$A tokenize -m in.spm </dev/null", 1, "\"in.spm\" is no folder and no model");
+    assert_refused("echo text >x.spm; $A tokenize -m x.spm </dev/null", 1, "x.spm: byte ");
+    assert_int_equal(tool("ls v.spm*"), 2);
+}
+
 static void damaged_tables_and_indexes_are_refused(void **state)
 {
     (void)state;
@@ -139,6 +155,7 @@ int main(void)
         cmocka_unit_test(wrong_usage_names_the_nearest),
         cmocka_unit_test(numbers_are_read_strictly),
         cmocka_unit_test(files_that_cannot_be_read_are_named),
+        cmocka_unit_test(a_vocabulary_that_cannot_be_is_refused_and_leaves_no_file),
         cmocka_unit_test(damaged_tables_and_indexes_are_refused),
         cmocka_unit_test(a_full_disk_is_said_and_leaves_no_file),
         cmocka_unit_test(a_failed_run_keeps_the_old_output),

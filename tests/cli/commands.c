@@ -92,6 +92,21 @@ static void tokenize_cuts_where_the_model_does(void **state)
     assert_int_equal(count(tool_out, " "), 15 - 1);
 }
 
+static void a_vocabulary_is_learnt_and_cuts_texts(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("printf 'low lower lowest\\nnew newer<sep>newest\\n' >in; "
+                          "$A vocab -s 40 -c 1 --symbols '<sep>' --control '<pad>,<x>' -o v.spm in in"),
+                     0);
+    assert_has(tool_err, "the vocabulary has 29 pieces, not 40: no two more are neighbours twice");
+    assert_int_equal(tool("echo 'lowest<sep>newest' | $A tokenize -m v.spm"), 0);
+    assert_string_equal(tool_out, "\xE2\x96\x81lowest <sep> newest\n");
+    assert_int_equal(tool("$A vocab -s 40 -c 1 --symbols '<sep>' --control '<pad>,<x>' -o - - in <in | cmp - v.spm"),
+                     0);
+    assert_int_equal(tool("$A vocab -s 300 -n identity -b -o b.spm in && echo '\xC3\xBC' | $A tokenize -m b.spm"), 0);
+    assert_string_equal(tool_out, "\xE2\x96\x81 <0xC3> <0xBC>\n");
+}
+
 static void attention_weights_of_a_row_add_up_to_one(void **state)
 {
     (void)state;
@@ -157,6 +172,7 @@ int main(void)
         cmocka_unit_test(search_gives_the_same_with_an_index),
         cmocka_unit_test(similarity_reads_quoted_pairs),
         cmocka_unit_test(tokenize_cuts_where_the_model_does),
+        cmocka_unit_test(a_vocabulary_is_learnt_and_cuts_texts),
         cmocka_unit_test(attention_weights_of_a_row_add_up_to_one),
         cmocka_unit_test(help_and_info_come_from_the_tables),
         cmocka_unit_test(the_real_model_finds_the_meaning),

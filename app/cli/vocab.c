@@ -1,0 +1,149 @@
+/* attend vocab: texts to a vocabulary of pieces. */
+#include "cli.h"
+#include "lines.h"
+#include "output.h"
+#include "progress.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 4096, MAX_LIST = 1024 };
+enum normalization { NFKC, IDENTITY };
+
+static const char *output_path, *symbols, *control;
+static int64_t size = 8000, max_length = 16;
+static double coverage = 0.9995;
+static int normalization = NFKC;
+static bool byte_fallback;
+
+static const cli_option options[] = {
+    {"size", 's', "N", .integer = &size, .min = 4, .max = 1 << 22, .help = "pieces of the vocabulary in all"},
+    {"output", 'o', "FILE", .text = &output_path, .required = true,
+     .help = "the SentencePiece model to write; it appears when it is complete"},
+    {"character-coverage", 'c', "SHARE", .number = &coverage, .min = 0.5, .max = 1,
+     .help = "the share of the text whose characters become pieces; the rarest are unknown"},
+    {"byte-fallback", 'b', NULL, .flag = &byte_fallback,
+     .help = "spell unknown characters in bytes, which are 256 pieces"},
+    {"max-length", 'l', "N", .integer = &max_length, .min = 1, .max = 64, .help = "characters of the longest piece"},
+    {"normalization", 'n', "nfkc|identity", .choice = &normalization, .help = "what texts go through before all else"},
+    {"symbols", 0, "LIST", .text = &symbols,
+     .help = "texts that are kept whole, with commas between them: \"<sep>,[MASK]\""},
+    {"control", 0, "LIST", .text = &control, .help = "pieces that no text has, besides <unk>, <s> and </s>: \"<pad>\""},
+    {0},
+};
+
+/* The texts between commas: list [MAX_LIST] points into *copy, malloc'd. */
+static int split(const char *text, const char *option, char **copy, const char **list, int64_t *n)
+{
+    *n = 0;
+    if (!text)
+        return CLI_DONE;
+    *copy = strdup(text);
+    if (!*copy)
+        return cli_fail_memory();
+    char *rest = *copy;
+    for (char *item; (item = strsep(&rest, ","));) {
+        if (!*item || *n == MAX_LIST)
+            return cli_misuse("--%s: \"%s\" %s", option, text, *item ? "has too many texts" : "has an empty text");
+        list[(*n)++] = item;
+    }
+    return CLI_DONE;
+}
+
+static int read_lines(const att_ctx *ctx, att_vocab *v, cli_lines *in)
+{
+    cli_progress progress;
+    int64_t count = 0;
+    int code = CLI_DONE;
+    cli_progress_begin(&progress);
+    while (!code) {
+        code = cli_lines_next(in, BLOCK);
+        if (code || in->count == 0)
+            break;
+        for (int64_t i = 0; !code && i < in->count; i++)
+            code = cli_status(ctx, att_vocab_add(v, in->text[i], in->bytes[i]));
+        if (cli_signal)
+            code = CLI_INTERRUPTED;
+        count += in->count;
+        cli_progress_show(&progress, count, "lines", in->total > 0 ? in->done / in->total : 0);
+    }
+    cli_progress_end(&progress);
+    return code;
+}
+
+static void show_learning(void *user, double share)
+{
+    cli_progress_show(user, (int64_t)(100 * share), "% learnt", share);
+}
+
+static int learn(const att_ctx *ctx, att_vocab *v, cli_progress *progress, const cli_output *out)
+{
+    att_vocab_result r = {.size = sizeof r};
+    cli_progress_begin(progress);
+    int code = cli_status(ctx, att_vocab_learn(v, &r));
+    cli_progress_end(progress);
+    if (code)
+        return code;
+    fwrite(r.model, 1, r.bytes, out->file);
+    if (r.pieces < size)
+        cli_note("the vocabulary has %lld pieces, not %lld: no two more are neighbours twice", (long long)r.pieces,
+                 (long long)size);
+    return CLI_DONE;
+}
+
+static int run(int n, char **arguments)
+{
+    static const char *symbol_list[MAX_LIST], *control_list[MAX_LIST];
+    char *symbol_text = NULL, *control_text = NULL;
+    int64_t n_symbols, n_control = 0;
+    cli_progress progress;
+    att_ctx *ctx = NULL;
+    att_vocab *v = NULL;
+    cli_lines in = {.fd = -1};
+    cli_output out = {0};
+    int code = split(symbols, "symbols", &symbol_text, symbol_list, &n_symbols);
+    if (!code)
+        code = split(control, "control", &control_text, control_list, &n_control);
+    if (!code)
+        code = cli_lines_open(&in, n, arguments);
+    if (!code)
+        code = cli_open(&ctx, 1);
+    const att_vocab_options *o =
+        ATT_OPTIONS(att_vocab_options, .pieces = size, .character_coverage = coverage, .max_length = max_length,
+                    .keep_text = normalization == IDENTITY, .byte_fallback = byte_fallback, .symbols = symbol_list,
+                    .n_symbols = n_symbols, .control = control_list, .n_control = n_control, .progress = show_learning,
+                    .user = &progress);
+    if (!code)
+        code = cli_status(ctx, att_vocab_new(ctx, o, &v));
+    if (!code)
+        code = cli_output_open(&out, output_path);
+    if (!code)
+        code = read_lines(ctx, v, &in);
+    if (!code)
+        code = learn(ctx, v, &progress, &out);
+    code = cli_output_close(&out, code);
+    att_vocab_free(v);
+    att_close(ctx);
+    cli_lines_close(&in);
+    free(symbol_text);
+    free(control_text);
+    return code;
+}
+
+const cli_command cli_vocab = {
+    .name = "vocab",
+    .summary = "texts to a vocabulary: the pieces of words that they are made of",
+    .arguments = "[FILE...]",
+    .max_arguments = -1,
+    .details = "Learns by byte-pair encoding: first there are characters, then the two neighbours\n"
+               "that are most frequent become a piece, and so on. Reads lines from the files, or\n"
+               "from standard input (also as \"-\"), and writes a SentencePiece model, which other\n"
+               "programs read as well; always the same for the same texts. Files of two languages\n"
+               "give a vocabulary for both. A piece has letters, digits or neither.\n\n"
+               "nfkc is Unicode's NFKC; all white space becomes a space, and other control\n"
+               "characters go. With identity only spaces at both ends and repeated ones go.",
+    .examples = "attend vocab --size 8000 -o joint.spm train.de train.en\n"
+                "attend tokenize -m joint.spm < test.de",
+    .options = options,
+    .run = run,
+};

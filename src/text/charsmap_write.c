@@ -1,0 +1,159 @@
+/* Makes the double array of charsmap.h: the keys' tree first, then a place for each of its nodes, from the root on. A
+ * node's base is one where the places of all its children are free; no two nodes have the same. */
+#include "text/charsmap.h"
+#include "text/trie.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEAF_LABEL = 0, BLOCK = 256, MAX_UNITS = 1 << 21 /* an offset has 21 bits */ };
+enum { TAKEN = 1, BASE = 2 };
+
+static const uint32_t leaf = 1u << 31, ends_key = 1u << 8;
+
+typedef struct builder {
+    att_ctx *ctx;
+    att_trie trie; /* ids are those of the rules */
+    const att_rule *rules;
+    uint32_t *place_of; /* [nodes] */
+    att_bytes units;    /* uint32_t: what lies at a place */
+    att_bytes state;    /* a byte a place: TAKEN, BASE of some node */
+    uint32_t first_free;
+    att_bytes texts; /* the replacements */
+} builder;
+
+static uint32_t *unit_at(builder *b, uint32_t place) { return (uint32_t *)(void *)b->units.data + place; }
+
+static void grow(builder *b)
+{
+    uint32_t none[BLOCK];
+    for (int i = 0; i < BLOCK; i++)
+        none[i] = leaf; /* what no byte leads to */
+    att_bytes_add(&b->units, none, sizeof none);
+    att_bytes_add(&b->state, (char[BLOCK]){0}, BLOCK);
+    if (b->state.count > MAX_UNITS && !b->units.status)
+        b->units.status = att_fail(b->ctx, ATT_ERR_UNSUPPORTED, "the rules need more than %d units", MAX_UNITS);
+}
+
+static bool is_free(const builder *b, uint32_t place) { return !(b->state.data[place] & TAKEN); }
+
+/* Whether all children of a node can lie at this base. */
+static bool fits(const builder *b, const att_trie_node *node, uint32_t base)
+{
+    if (b->state.data[base] & BASE || (node->id != ATT_NO_ID && !is_free(b, base ^ LEAF_LABEL)))
+        return false;
+    for (uint32_t i = 0; i < node->count; i++)
+        if (!is_free(b, base ^ b->trie.node[node->first + i].byte))
+            return false;
+    return true;
+}
+
+static bool failed(const builder *b) { return b->units.status || b->state.status || b->texts.status; }
+
+static uint32_t find_base(builder *b, const att_trie_node *node)
+{
+    const uint32_t label = node->id != ATT_NO_ID ? LEAF_LABEL : b->trie.node[node->first].byte;
+    while (b->first_free < b->state.count && !is_free(b, b->first_free))
+        b->first_free++;
+    for (uint32_t place = b->first_free; !failed(b); place++) {
+        if (place == b->state.count)
+            grow(b);
+        if (!failed(b) && is_free(b, place) && fits(b, node, place ^ label))
+            return place ^ label;
+    }
+    return 0;
+}
+
+static void put(builder *b, uint32_t place, uint32_t unit)
+{
+    b->state.data[place] |= TAKEN;
+    *unit_at(b, place) = unit;
+}
+
+static void place_children(builder *b, uint32_t at)
+{
+    const att_trie_node *node = &b->trie.node[at];
+    const uint32_t base = find_base(b, node), place = b->place_of[at];
+    if (failed(b))
+        return;
+    b->state.data[base] |= BASE;
+    *unit_at(b, place) |= (place ^ base) << 10;
+    if (node->id != ATT_NO_ID) {
+        const att_slice to = b->rules[node->id].to;
+        *unit_at(b, place) |= ends_key;
+        put(b, base ^ LEAF_LABEL, leaf | (uint32_t)b->texts.count);
+        att_bytes_add(&b->texts, to.data, to.bytes);
+        att_bytes_add(&b->texts, "", 1);
+    }
+    for (uint32_t i = node->first; i < node->first + node->count; i++) {
+        b->place_of[i] = base ^ b->trie.node[i].byte;
+        put(b, b->place_of[i], b->trie.node[i].byte);
+    }
+}
+
+static att_status build(builder *b, size_t nodes)
+{
+    b->place_of = att_alloc(b->ctx, nodes, sizeof *b->place_of);
+    if (!b->place_of)
+        return ATT_ERR_MEMORY;
+    b->place_of[0] = 0;
+    grow(b);
+    if (!failed(b)) {
+        put(b, 0, 0);
+        b->state.data[0] |= BASE; /* Darts-clone wants the root's to be another */
+    }
+    for (uint32_t i = 0; i < nodes && !failed(b); i++)
+        place_children(b, i);
+    return b->units.status ? b->units.status : b->state.status ? b->state.status : b->texts.status;
+}
+
+static int by_key(const void *x, const void *y)
+{
+    const att_trie_entry *a = x, *b = y;
+    const int order = memcmp(a->text, b->text, a->bytes < b->bytes ? a->bytes : b->bytes);
+    return order ? order : (a->bytes > b->bytes) - (a->bytes < b->bytes);
+}
+
+/* The entries, sorted; of rules with the same key one stays. Returns how many. */
+static size_t sort_rules(att_trie_entry *entries, const att_rule *rules, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        entries[i] = (att_trie_entry){rules[i].key.data, rules[i].key.bytes, (int32_t)i};
+    qsort(entries, n, sizeof *entries, by_key);
+    for (size_t i = 0; i < n; i++)
+        if (kept == 0 || by_key(&entries[kept - 1], &entries[i]) != 0)
+            entries[kept++] = entries[i];
+    return kept;
+}
+
+static void put32(att_bytes *out, uint32_t x)
+{
+    att_bytes_add(out, (const unsigned char[]){x & 0xFF, x >> 8 & 0xFF, x >> 16 & 0xFF, x >> 24}, 4);
+}
+
+att_status att_charsmap_write(att_bytes *out, const att_rule *rules, size_t n)
+{
+    builder b = {.ctx = out->ctx, .rules = rules};
+    b.trie.ctx = b.units.ctx = b.state.ctx = b.texts.ctx = out->ctx;
+    att_trie_entry *entries = att_alloc(out->ctx, n, sizeof *entries);
+    if (!entries)
+        return ATT_ERR_MEMORY;
+    att_status s = att_trie_init(&b.trie, out->ctx, entries, sort_rules(entries, rules, n));
+    if (!s)
+        s = build(&b, b.trie.size);
+    if (!s) {
+        put32(out, (uint32_t)b.units.count);
+        for (uint32_t i = 0; i < b.state.count; i++)
+            put32(out, *unit_at(&b, i));
+        att_bytes_add(out, b.texts.data, b.texts.count);
+        s = out->status;
+    }
+    att_free(out->ctx, entries);
+    att_free(out->ctx, b.place_of);
+    att_trie_free(&b.trie);
+    att_bytes_free(&b.units);
+    att_bytes_free(&b.state);
+    att_bytes_free(&b.texts);
+    return s;
+}
