@@ -157,6 +157,9 @@ ATT_API att_status att_matmul(att_ctx *ctx, const att_tensor *a, const att_tenso
 ATT_API att_status att_softmax(att_ctx *ctx, const att_tensor *x, int dim, const att_tensor *out);
 /* out[M, N]: cosine of each row of a[M, D] with each row of b[N, D]; a zero row gives 0. f32. */
 ATT_API att_status att_cosine(att_ctx *ctx, const att_tensor *a, const att_tensor *b, const att_tensor *out);
+/* out = x, in out's type: f32, f16 and bf16 become one another, rounded to nearest even; other types stay. Same shapes;
+ * any strides, no overlap. */
+ATT_API att_status att_convert(att_ctx *ctx, const att_tensor *x, const att_tensor *out);
 
 /* ---- 4 Plan: attention -------------------------------------------------- */
 /* out = softmax(modifiers(score(q, k)), masked) v            (Vaswani et al. 2017, eq. 1)

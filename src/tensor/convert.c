@@ -1,0 +1,117 @@
+/* Numbers of one view into another: of any strides, and of another type. */
+#include "kernel/kernel.h"
+#include "tensor/tensor.h"
+
+#include <string.h>
+
+enum { RUN = 1024, MOST_TASKS = 1 << 16 }; /* numbers that are converted at once */
+
+typedef struct job {
+    const att_kernels *k;
+    att_tensor x, out; /* of one shape */
+    size_t x_size, out_size;
+    int64_t length, runs; /* of a row: numbers, and runs */
+    int64_t units, each;  /* runs of all rows, and those of a task */
+} job;
+
+/* ---- a run: n <= RUN numbers */
+
+/* Numbers that lie side by side: those at `from`, or copies of them in `room`. */
+static const void *gather(int64_t n, const char *from, int64_t stride, size_t size, char *room)
+{
+    if (stride == 1)
+        return from;
+    for (int64_t i = 0; i < n; i++)
+        memcpy(room + (size_t)i * size, from + i * stride * (int64_t)size, size);
+    return room;
+}
+
+static void scatter(int64_t n, const char *x, char *to, int64_t stride, size_t size)
+{
+    if (stride == 1)
+        memcpy(to, x, (size_t)n * size);
+    for (int64_t i = 0; stride != 1 && i < n; i++)
+        memcpy(to + i * stride * (int64_t)size, x + (size_t)i * size, size);
+}
+
+static void convert_run(const job *j, int64_t n, const char *from, int64_t from_stride, char *to, int64_t to_stride)
+{
+    _Alignas(8) char room[8 * RUN];
+    float numbers[RUN];
+    uint16_t codes[RUN];
+    const void *x = gather(n, from, from_stride, j->x_size, room);
+    if (j->x.dtype == j->out.dtype) {
+        scatter(n, x, to, to_stride, j->out_size);
+        return;
+    }
+    if (j->x.dtype != ATT_F32) {
+        (j->x.dtype == ATT_F16 ? j->k->from_f16 : j->k->from_bf16)(n, x, numbers);
+        x = numbers;
+    }
+    if (j->out.dtype != ATT_F32) {
+        (j->out.dtype == ATT_F16 ? j->k->to_f16 : j->k->to_bf16)(n, x, codes);
+        x = codes;
+    }
+    scatter(n, x, to, to_stride, j->out_size);
+}
+
+/* ---- rows: all dimensions but the last, flattened */
+
+static char *row_of(const att_tensor *t, size_t size, int64_t row)
+{
+    int64_t offset = 0;
+    for (int d = t->rank - 2; d >= 0; d--) {
+        offset += row % t->dim[d] * t->stride[d];
+        row /= t->dim[d];
+    }
+    return (char *)t->data + offset * (int64_t)size;
+}
+
+static void convert_units(void *arg, int task)
+{
+    const job *j = arg;
+    const int last = j->x.rank - 1;
+    const int64_t first = task * j->each, end = first + j->each < j->units ? first + j->each : j->units;
+    for (int64_t u = first; u < end; u++) {
+        const int64_t row = u / j->runs, at = u % j->runs * RUN, n = j->length - at < RUN ? j->length - at : RUN;
+        const int64_t from = j->x.stride[last], to = j->out.stride[last];
+        convert_run(j, n, row_of(&j->x, j->x_size, row) + at * from * (int64_t)j->x_size, from,
+                    row_of(&j->out, j->out_size, row) + at * to * (int64_t)j->out_size, to);
+    }
+}
+
+/* A single number, or a dense tensor, as one row. */
+static void flatten(att_tensor *t)
+{
+    t->dim[0] = att_count(t);
+    t->stride[0] = t->rank = 1;
+}
+
+static bool is_float(att_dtype t) { return t == ATT_F32 || t == ATT_F16 || t == ATT_BF16; }
+
+att_status att_convert(att_ctx *ctx, const att_tensor *x, const att_tensor *out)
+{
+    att_status s = att_check_view(ctx, "x", x);
+    s = s ? s : att_check_view(ctx, "out", out);
+    s = s ? s : att_check_output(ctx, "out", out, out->dtype, out->rank);
+    s = s ? s : att_check_same_shape(ctx, "out", out, "x", x);
+    if (!s && x->dtype != out->dtype && !(is_float(x->dtype) && is_float(out->dtype)))
+        s = att_fail(ctx, ATT_ERR_DTYPE, "x is %s and out is %s: only f32, f16 and bf16 become one another",
+                     att_dtype_name(x->dtype), att_dtype_name(out->dtype));
+    s = s ? s : att_check_apart(ctx, "out", out, "x", x);
+    if (s || att_count(x) == 0)
+        return s;
+    job j = {.k = att_kernels_of(ctx->isa), .x = *x, .out = *out};
+    if (att_is_dense(x) && att_is_dense(out)) {
+        flatten(&j.x);
+        flatten(&j.out);
+    }
+    j.x_size = att_dtype_size(x->dtype);
+    j.out_size = att_dtype_size(out->dtype);
+    j.length = j.x.dim[j.x.rank - 1];
+    j.runs = (j.length + RUN - 1) / RUN;
+    j.units = att_count(&j.x) / j.length * j.runs;
+    j.each = (j.units + MOST_TASKS - 1) / MOST_TASKS;
+    att_parallel_for(ctx, (int)((j.units + j.each - 1) / j.each), convert_units, &j);
+    return ATT_OK;
+}
