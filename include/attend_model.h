@@ -33,10 +33,25 @@ ATT_API const char *att_safetensors_name(const att_safetensors *f, int64_t i);
 ATT_API int64_t att_safetensors_find(const att_safetensors *f, const char *name);
 /* The tensor of that name, a view into the file. Error: not there. */
 ATT_API att_status att_safetensors_get(const att_safetensors *f, const char *name, att_tensor *out);
+/* A text of the header's "__metadata__"; NULL: not there. */
+ATT_API const char *att_safetensors_metadata(const att_safetensors *f, const char *key);
 /* Reads the same from memory (not copied, 8-byte aligned), for embedding and for fuzzing; `label` stands for the path
  * in errors. */
 ATT_API att_status att_safetensors_from_memory(att_ctx *ctx, const char *label, const void *data, size_t bytes,
                                                att_safetensors **out);
+
+typedef struct att_safetensors_options {
+    size_t size;
+    att_dtype dtype;             /* of f32 tensors: ATT_F16 (infinite beyond 65,504), ATT_BF16; 0: as they are */
+    const char *const *metadata; /* [2 n_metadata]: a key, its text, ...; `transformers` asks for "format", "pt" */
+    int64_t n_metadata;
+} att_safetensors_options;
+/* Writes tensors [n] by these names [n], of any strides, the larger types first and each type by name. The file at path
+ * is replaced when all of the new one is on the disk; until then, and after any error, it is as it was. Needs no memory
+ * for numbers but one piece of a few MB. options NULL = defaults. Errors: a name that is NULL, no UTF-8, there twice or
+ * "__metadata__"; an unsound tensor; what the reader would refuse; the disk. */
+ATT_API att_status att_safetensors_write(att_ctx *ctx, const char *path, int64_t n, const char *const *names,
+                                         const att_tensor *tensors, const att_safetensors_options *options);
 
 /* ---- 2 Text ------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
  *   {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ..., "__metadata__": {"format": "pt"}}
  *
  * Offsets count from the header's end. The file is hostile until all of this has been checked. */
-#include "attend_model.h"
+#include "io/safetensors.h"
 #include "io/settings.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_HEADER = 100 * 1000 * 1000, LENGTH_BYTES = 8 };
+enum { LENGTH_BYTES = 8 };
 
 typedef struct entry {
     char *name;
@@ -34,6 +34,7 @@ struct att_safetensors {
     int64_t count;
     entry *entry;          /* [count], by offset */
     const entry **by_name; /* [count] */
+    json_t *metadata;      /* an object of texts, or NULL */
 };
 
 /* What the format knows; those that are no att_dtype may be in a file, but not be asked for. */
@@ -50,6 +51,14 @@ static const number_type number_types[] = {
     {"U64", 8, false, 0},      {"F8_E4M3", 1, false, 0},    {"F8_E5M2", 1, false, 0},    {"F8_E8M0", 1, false, 0},
     {"C64", 8, false, 0},
 };
+
+const char *att_safetensors_type(att_dtype t)
+{
+    for (size_t i = 0; i < sizeof number_types / sizeof number_types[0]; i++)
+        if (number_types[i].supported && number_types[i].dtype == t)
+            return number_types[i].name;
+    return NULL;
+}
 
 static att_status bad(const att_safetensors *f, const char *name, const char *what)
 {
@@ -180,7 +189,7 @@ static att_status check_metadata(const att_safetensors *f, const json_t *metadat
 
 static att_status read_tensors(att_safetensors *f, json_t *header)
 {
-    const json_t *metadata = json_object_get(header, "__metadata__");
+    const json_t *metadata = f->metadata = json_incref(json_object_get(header, "__metadata__"));
     const att_status bad_metadata = check_metadata(f, metadata);
     if (bad_metadata)
         return bad_metadata;
@@ -234,10 +243,10 @@ static att_status read_header(att_safetensors *f)
     uint64_t length = 0;
     for (int i = LENGTH_BYTES - 1; i >= 0; i--)
         length = length << 8 | f->bytes[i];
-    if (length > MAX_HEADER || length > f->size - LENGTH_BYTES)
+    if (length > ATT_MAX_SAFETENSORS_HEADER || length > f->size - LENGTH_BYTES)
         return att_fail(f->ctx, ATT_ERR_FORMAT,
                         "%s: the header should have %llu bytes, but the file has %zu and the most is %d", f->label,
-                        (unsigned long long)length, f->size, MAX_HEADER);
+                        (unsigned long long)length, f->size, ATT_MAX_SAFETENSORS_HEADER);
     f->data = f->bytes + LENGTH_BYTES + length;
     json_t *header;
     att_status s = parse(f, (const char *)f->bytes + LENGTH_BYTES, length, &header);
@@ -344,6 +353,7 @@ void att_safetensors_close(att_safetensors *f)
         att_free(f->ctx, f->entry[i].name);
     att_free(f->ctx, f->entry);
     att_free(f->ctx, f->by_name);
+    json_decref(f->metadata);
     if (f->mapped)
         munmap((void *)f->bytes, f->size);
     att_free(f->ctx, f->label);
@@ -357,6 +367,11 @@ int64_t att_safetensors_count(const att_safetensors *f) { return f->count; }
 const char *att_safetensors_name(const att_safetensors *f, int64_t i)
 {
     return i >= 0 && i < f->count ? f->entry[i].name : NULL;
+}
+
+const char *att_safetensors_metadata(const att_safetensors *f, const char *key)
+{
+    return key ? json_string_value(json_object_get(f->metadata, key)) : NULL;
 }
 
 static const entry *find(const att_safetensors *f, const char *name)

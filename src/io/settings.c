@@ -50,6 +50,20 @@ void att_settings_unsupported(att_settings *s, const char *key, const char *supp
                       att_json_show(att_settings_get(s, key)).text, supported);
 }
 
+/* ---- writing */
+
+static int add_piece(const char *piece, size_t bytes, void *text)
+{
+    att_bytes_add(text, piece, bytes);
+    return 0;
+}
+
+void att_json_add(att_bytes *text, const json_t *value, size_t flags)
+{
+    if (json_dump_callback(value, add_piece, text, flags) && !text->status)
+        text->status = att_fail(text->ctx, ATT_ERR_MEMORY, "out of memory");
+}
+
 /* ---- files */
 
 int64_t att_json_values(const char *text, size_t bytes)

@@ -3,6 +3,7 @@
 #ifndef ATT_IO_SETTINGS_H
 #define ATT_IO_SETTINGS_H
 
+#include "io/bytes.h"
 #include "io/text_file.h"
 
 #include <jansson.h>
@@ -76,6 +77,11 @@ void att_settings_only_known(att_settings *s, const char *const *known);
 enum { ATT_MAX_JSON_VALUES = 1 << 21 };
 /* How many values the text has, at least: its commas and its opening brackets, but not those in strings. */
 int64_t att_json_values(const char *text, size_t bytes);
+
+/* ---- writing */
+
+/* Adds the value as JSON; flags are jansson's. */
+void att_json_add(att_bytes *text, const json_t *value, size_t flags);
 
 /* ---- for errors */
 

@@ -9,6 +9,13 @@
 
 enum { MAX_BYTES = 64 << 20 }; /* the largest tokenizer.json of today has half of it */
 
+att_status att_join_path(att_ctx *ctx, const char *folder, const char *name, char path[ATT_MAX_PATH])
+{
+    if (snprintf(path, ATT_MAX_PATH, "%s/%s", folder, name) < ATT_MAX_PATH)
+        return ATT_OK;
+    return att_fail(ctx, ATT_ERR_IO, "the path of %s is longer than %d bytes", name, ATT_MAX_PATH - 1);
+}
+
 /* What the file has now, at most `bytes`. */
 static att_status read_text(att_text_file *f, int fd, size_t bytes)
 {
@@ -63,9 +70,8 @@ att_status att_text_file_open(att_text_file *f, att_ctx *ctx, const char *path, 
 att_status att_text_file_read(att_text_file *f, att_ctx *ctx, const char *folder, const char *name, bool required)
 {
     *f = (att_text_file){.ctx = ctx};
-    if (snprintf(f->path, sizeof f->path, "%s/%s", folder, name) >= (int)sizeof f->path)
-        return att_fail(ctx, ATT_ERR_IO, "the path of %s is longer than %zu bytes", name, sizeof f->path - 1);
-    return open_and_read(f, required);
+    const att_status s = att_join_path(ctx, folder, name, f->path);
+    return s ? s : open_and_read(f, required);
 }
 
 void att_text_file_free(att_text_file *f)

@@ -246,9 +246,8 @@ static att_status read_side(side *d, const marian_tokenizer *t, const char *fold
 {
     char path[ATT_MAX_PATH];
     att_ctx *ctx = t->base.ctx;
-    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
-        return att_fail(ctx, ATT_ERR_IO, "the path of %s is longer than %zu bytes", name, sizeof path - 1);
-    const att_status s = att_sentencepiece_open(&d->model, ctx, path);
+    att_status s = att_join_path(ctx, folder, name, path);
+    s = s ? s : att_sentencepiece_open(&d->model, ctx, path);
     if (s)
         return s;
     d->token_of = att_alloc(ctx, (size_t)d->model.size, sizeof *d->token_of);

@@ -1,0 +1,37 @@
+/* A file that takes the place of another all at once. It is written beside it and given its name when all of it is on
+ * the disk, so whatever happens until then (a full disk, an error, the end of the process) the old file is as it was.
+ * As in settings.h, the first failure stays, so that writing has no checks:
+ *
+ *     att_replace r;
+ *     att_replace_open(&r, ctx, path);
+ *     att_replace_write(&r, data, bytes);
+ *     return att_replace_commit(&r);
+ */
+#ifndef ATT_IO_REPLACE_H
+#define ATT_IO_REPLACE_H
+
+#include "io/text_file.h"
+
+/* What the name of a file that is not yet complete ends with. One stays where a process is killed. */
+#define ATT_UNFINISHED ".unfinished"
+
+typedef struct att_replace {
+    att_ctx *ctx;
+    att_status status;
+    int fd; /* -1: there is nothing to take back */
+    char path[ATT_MAX_PATH], unfinished[ATT_MAX_PATH];
+} att_replace;
+
+/* A symbolic link is replaced, not what it points to. Errors: a folder, a device or the like is there. */
+void att_replace_open(att_replace *r, att_ctx *ctx, const char *path);
+void att_replace_write(att_replace *r, const void *data, size_t bytes);
+/* Fails with "PATH cannot be written: sentence", unless something has failed before. */
+void att_replace_fail(att_replace *r, att_status status, const char *why);
+/* The new file is there, with the old one's permissions, and is so after a power failure too; or, after a failure, all
+ * is as it was. Either way r is done with. */
+att_status att_replace_commit(att_replace *r);
+
+/* All of it: the file has data[bytes]. */
+att_status att_write_file(att_ctx *ctx, const char *path, const void *data, size_t bytes);
+
+#endif

@@ -1,0 +1,250 @@
+/* Writing .safetensors: header, then one tensor after the other without gaps. Each begins at a multiple of its type's
+ * size, since larger types come first. */
+#include "io/replace.h"
+#include "io/safetensors.h"
+#include "io/settings.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECE = 4 << 20 }; /* bytes that are made dense and converted at once */
+
+typedef struct entry {
+    const char *name;
+    const att_tensor *tensor;
+    att_dtype dtype; /* in the file */
+    int64_t bytes;
+} entry;
+
+typedef struct writer {
+    att_ctx *ctx;
+    const char *path;
+    entry *entry; /* [n] in the file's order */
+    int64_t n;
+    att_bytes header;
+    char *piece; /* [PIECE] */
+    att_replace file;
+} writer;
+
+static att_status bad(const writer *w, att_status s, const char *name, const char *what)
+{
+    return att_fail(w->ctx, s, "%s cannot be written: tensor \"%.80s\" %s", w->path, name, what);
+}
+
+/* ---- what is to be written */
+
+static att_status set_entry(const writer *w, entry *e, const char *name, const att_tensor *t, att_dtype narrow)
+{
+    if (!name)
+        return att_fail(w->ctx, ATT_ERR_ARGUMENT, "%s cannot be written: the name of a tensor is NULL", w->path);
+    if (!strcmp(name, "__metadata__"))
+        return bad(w, ATT_ERR_ARGUMENT, name, "has a name that the format has for something else");
+    if (t->device != ATT_CPU || !att_safetensors_type(t->dtype))
+        return bad(w, ATT_ERR_DTYPE, name, "has no type that is known, or is not on the CPU");
+    if (t->rank < 0 || t->rank > ATT_MAX_RANK)
+        return bad(w, ATT_ERR_SHAPE, name, "has too many dimensions, or less than none");
+    *e = (entry){name, t, t->dtype == ATT_F32 ? narrow : t->dtype, 0};
+    e->bytes = (int64_t)att_dtype_size(e->dtype);
+    for (int i = 0; i < t->rank; i++)
+        if (t->dim[i] < 0 || __builtin_mul_overflow(e->bytes, t->dim[i], &e->bytes))
+            return bad(w, ATT_ERR_SHAPE, name, "has dimensions that cannot be");
+    return e->bytes && !t->data ? bad(w, ATT_ERR_ARGUMENT, name, "has no memory: its data is NULL") : ATT_OK;
+}
+
+static int larger_types_first(const void *a, const void *b)
+{
+    const entry *x = a, *y = b;
+    const size_t x_size = att_dtype_size(x->dtype), y_size = att_dtype_size(y->dtype);
+    return x_size != y_size ? (x_size > y_size ? -1 : 1) : strcmp(x->name, y->name);
+}
+
+static att_status set_entries(writer *w, const char *const *names, const att_tensor *tensors, att_dtype narrow)
+{
+    att_status s = ATT_OK;
+    for (int64_t i = 0; !s && i < w->n; i++)
+        s = set_entry(w, &w->entry[i], names[i], &tensors[i], narrow);
+    if (!s)
+        qsort(w->entry, (size_t)w->n, sizeof *w->entry, larger_types_first);
+    return s;
+}
+
+/* ---- the header */
+
+/* Sets to[key], which takes the value over. `what` is what errors call it. */
+static att_status add_key(const writer *w, json_t *to, const char *what, const char *key, json_t *value)
+{
+    if (json_object_get(to, key)) {
+        json_decref(value);
+        return att_fail(w->ctx, ATT_ERR_ARGUMENT, "%s cannot be written: \"%.80s\" is twice among its %s", w->path, key,
+                        what);
+    }
+    if (!value || json_object_set_new(to, key, value))
+        return errno == ENOMEM ? att_fail(w->ctx, ATT_ERR_MEMORY, "%s cannot be written: out of memory", w->path)
+                               : att_fail(w->ctx, ATT_ERR_ARGUMENT, "%s cannot be written: one of its %s is no UTF-8",
+                                          w->path, what);
+    return ATT_OK;
+}
+
+static att_status add_metadata(const writer *w, json_t *header, const att_safetensors_options *o)
+{
+    json_t *metadata = json_object();
+    att_status s =
+        o->n_metadata > 0 ? add_key(w, header, "tensor names", "__metadata__", json_incref(metadata)) : ATT_OK;
+    for (int64_t i = 0; !s && i < o->n_metadata; i++) {
+        const char *key = o->metadata[2 * i], *text = o->metadata[2 * i + 1];
+        s = key && text ? add_key(w, metadata, "metadata", key, json_string(text))
+                        : att_fail(w->ctx, ATT_ERR_ARGUMENT, "%s cannot be written: options.metadata[%lld] is NULL",
+                                   w->path, (long long)(2 * i + (key != NULL)));
+    }
+    json_decref(metadata);
+    return s;
+}
+
+/* NULL: out of memory. */
+static json_t *describe(const entry *e, int64_t begin)
+{
+    json_t *o = json_object(), *shape = json_array(), *offsets = json_array();
+    int failed = 0;
+    for (int i = 0; i < e->tensor->rank; i++)
+        failed |= json_array_append_new(shape, json_integer(e->tensor->dim[i]));
+    failed |= json_array_append_new(offsets, json_integer(begin));
+    failed |= json_array_append_new(offsets, json_integer(begin + e->bytes));
+    failed |= json_object_set_new(o, "dtype", json_string(att_safetensors_type(e->dtype)));
+    failed |= json_object_set_new(o, "shape", shape);
+    failed |= json_object_set_new(o, "data_offsets", offsets);
+    if (!failed)
+        return o;
+    json_decref(o);
+    return NULL;
+}
+
+static att_status fill_header(writer *w, json_t *header, const att_safetensors_options *o)
+{
+    int64_t begin = 0;
+    att_status s = add_metadata(w, header, o);
+    for (int64_t i = 0; !s && i < w->n; i++) {
+        const entry *e = &w->entry[i];
+        int64_t end;
+        if (__builtin_add_overflow(begin, e->bytes, &end))
+            return bad(w, ATT_ERR_SHAPE, e->name, "is too large");
+        s = add_key(w, header, "tensor names", e->name, describe(e, begin));
+        begin = end;
+    }
+    if (s)
+        return s;
+    att_json_add(&w->header, header, JSON_COMPACT);
+    while (!w->header.status && w->header.count % 8) /* so that all types are aligned behind it */
+        att_bytes_add(&w->header, " ", 1);
+    if (!w->header.status && (w->header.count > ATT_MAX_SAFETENSORS_HEADER ||
+                              att_json_values(w->header.data, w->header.count) > ATT_MAX_JSON_VALUES))
+        return att_fail(w->ctx, ATT_ERR_UNSUPPORTED, "%s cannot be written: its header would be too large, %zu bytes",
+                        w->path, w->header.count);
+    return w->header.status;
+}
+
+static att_status make_header(writer *w, const att_safetensors_options *o)
+{
+    errno = 0; /* tells whether jansson is out of memory or finds no UTF-8 */
+    json_t *header = json_object();
+    if (!header)
+        return att_fail(w->ctx, ATT_ERR_MEMORY, "%s cannot be written: out of memory", w->path);
+    const att_status s = fill_header(w, header, o);
+    json_decref(header);
+    return s;
+}
+
+/* ---- the numbers */
+
+/* What fits the piece, made dense and converted there. */
+static void write_piece(writer *w, const att_tensor *t, att_dtype dtype, int64_t bytes)
+{
+    att_tensor dense;
+    att_wrap(&dense, w->piece, dtype, t->rank, t->dim, NULL);
+    const att_status s = att_convert(w->ctx, t, &dense);
+    if (s && !w->file.status)
+        w->file.status = s;
+    for (int64_t i = 0; dtype == ATT_BOOL && i < bytes; i++)
+        w->piece[i] = w->piece[i] != 0;
+    att_replace_write(&w->file, w->piece, (size_t)bytes);
+}
+
+/* In parts of some rows, or of parts of a row, that fit. */
+static void write_tensor(writer *w, att_tensor t, att_dtype dtype, int64_t bytes)
+{
+    if (bytes == 0 || w->file.status)
+        return;
+    if (bytes <= PIECE) {
+        write_piece(w, &t, dtype, bytes);
+        return;
+    }
+    const int64_t rows = t.dim[0], each = bytes / rows, most = each <= PIECE ? PIECE / each : 1;
+    att_tensor part = t;
+    if (each > PIECE) { /* one row */
+        part.rank--;
+        memmove(part.dim, t.dim + 1, (size_t)part.rank * sizeof *part.dim);
+        memmove(part.stride, t.stride + 1, (size_t)part.rank * sizeof *part.stride);
+    }
+    for (int64_t r = 0; r < rows; r += most) {
+        const int64_t n = rows - r < most ? rows - r : most;
+        part.data = (char *)t.data + r * t.stride[0] * (int64_t)att_dtype_size(t.dtype);
+        if (each <= PIECE)
+            part.dim[0] = n;
+        write_tensor(w, part, dtype, n * each);
+    }
+}
+
+static att_status write_all(writer *w)
+{
+    unsigned char length[8];
+    for (int i = 0; i < 8; i++)
+        length[i] = (unsigned char)((uint64_t)w->header.count >> (8 * i));
+    att_replace_open(&w->file, w->ctx, w->path);
+    att_replace_write(&w->file, length, sizeof length);
+    att_replace_write(&w->file, w->header.data, w->header.count);
+    for (int64_t i = 0; i < w->n; i++)
+        write_tensor(w, *w->entry[i].tensor, w->entry[i].dtype, w->entry[i].bytes);
+    return att_replace_commit(&w->file);
+}
+
+static att_status check_arguments(att_ctx *ctx, const char *path, int64_t n, const char *const *names,
+                                  const att_tensor *tensors, const att_safetensors_options *o)
+{
+    const struct {
+        const char *name;
+        bool missing;
+    } needed[] = {{"path", !path},
+                  {"names", !names && n > 0},
+                  {"tensor names", !tensors && n > 0},
+                  {"options.metadata", !o->metadata && o->n_metadata > 0}};
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
+        if (needed[i].missing)
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "att_safetensors_write: %s is NULL", needed[i].name);
+    if (n < 0 || n > INT32_MAX)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_safetensors_write: n is %lld", (long long)n);
+    if (o->dtype != ATT_F32 && o->dtype != ATT_F16 && o->dtype != ATT_BF16)
+        return att_fail(ctx, ATT_ERR_DTYPE, "att_safetensors_write: options.dtype is %s, not f32, f16 or bf16",
+                        att_dtype_name(o->dtype));
+    return ATT_OK;
+}
+
+att_status att_safetensors_write(att_ctx *ctx, const char *path, int64_t n, const char *const *names,
+                                 const att_tensor *tensors, const att_safetensors_options *options)
+{
+    att_safetensors_options o;
+    att_status s = att_take_options(&o, sizeof o, options, "att_safetensors_options");
+    s = s ? s : check_arguments(ctx, path, n, names, tensors, &o);
+    if (s)
+        return s;
+    writer w = {.ctx = ctx, .path = path, .n = n, .header = {.ctx = ctx}};
+    w.entry = att_alloc(ctx, (size_t)n, sizeof *w.entry);
+    w.piece = att_alloc(ctx, PIECE, 1);
+    s = w.entry && w.piece ? ATT_OK : ATT_ERR_MEMORY;
+    s = s ? s : set_entries(&w, names, tensors, o.dtype);
+    s = s ? s : make_header(&w, &o);
+    s = s ? s : write_all(&w);
+    att_bytes_free(&w.header);
+    att_free(ctx, w.piece);
+    att_free(ctx, w.entry);
+    return s;
+}
