@@ -242,6 +242,39 @@ typedef struct att_learning {
 ATT_API att_var *att_transformer_loss(att_tape *t, const att_transformer *m, const att_pairs *pairs,
                                       const att_learning *learning);
 
+/* Learning from two files, of which line i of one is a translation of line i of the other. */
+typedef struct att_trainer att_trainer;
+typedef struct att_trainer_options {
+    size_t size;
+    const char *source, *target; /* files */
+    int64_t max_tokens;          /* of a text; longer pairs are left out; 0: 128 */
+    int64_t batch_tokens;        /* of the targets of a batch, at most; 0: 2048 */
+    int64_t accumulate;          /* batches of a step; 0: 1 */
+    att_schedule schedule;       /* of learning rates */
+    float smoothing, dropout;
+    double clip;   /* the greatest norm of a step's gradients; 0: none */
+    uint64_t seed; /* of dropout and of the order */
+} att_trainer_options;
+/* The model (which learns) and the tokenizer must outlive it. Errors name the files. */
+ATT_API att_status att_trainer_new(att_transformer *m, const att_tokenizer *t, const att_trainer_options *options,
+                                   att_trainer **out);
+ATT_API void att_trainer_free(att_trainer *t);
+
+typedef struct att_train_report {
+    size_t size;
+    int64_t step, epoch;                  /* how many steps were taken, and epochs were begun */
+    int64_t steps_left;                   /* of this epoch */
+    int64_t pairs, empty, longer;         /* of the files: learnt, and left out */
+    int64_t source_tokens, target_tokens; /* of the step */
+    double loss;                          /* of a target token, in the mean, smoothed and dropped as it was learnt */
+    double norm, rate;
+} att_train_report;
+/* One step: a batch, or several, then the optimizer. The same bits for any number of threads, and whether or not it was
+ * interrupted. Errors: gradients that are not finite: nothing has changed then. */
+ATT_API att_status att_trainer_step(att_trainer *t, att_train_report *report);
+/* The loss of a target token of other files, in the mean, neither smoothed nor dropped. */
+ATT_API att_status att_trainer_validate(att_trainer *t, const char *source, const char *target, double *loss);
+
 /* A folder with the model and its text: source.spm, target.spm, vocab.json. It serves many threads at once. */
 typedef struct att_translator att_translator;
 ATT_API att_status att_translator_open(att_ctx *ctx, const char *folder, att_translator **out);

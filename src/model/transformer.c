@@ -228,6 +228,7 @@ att_status att_transformer_describe(const att_transformer *m, att_transformer_in
     return att_give_info(info, &all, sizeof all, "att_transformer_info");
 }
 
+att_ctx *att_transformer_ctx(const att_transformer *m) { return m->ctx; }
 const att_marian_config *att_transformer_config(const att_transformer *m) { return &m->config; }
 
 /* ---- apply */

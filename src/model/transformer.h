@@ -4,6 +4,7 @@
 
 #include "model/marian_config.h"
 
+att_ctx *att_transformer_ctx(const att_transformer *m);
 const att_marian_config *att_transformer_config(const att_transformer *m);
 /* A new one that learns, its weights by chance. */
 att_status att_transformer_new(att_ctx *ctx, const att_marian_config *config, uint64_t seed, att_transformer **out);

@@ -1,0 +1,309 @@
+/* Training a translator: the order of epochs, what files give, the same bits whatever the threads, and that it learns.
+ */
+#include "check.h"
+#include "fail_alloc.h"
+#include "folder.h"
+#include "model/transformer.h"
+#include "train/pairs.h"
+
+enum { LINES = 240, WORDS = 12 };
+
+static test_folder folder;
+
+static const char *path_of(const char *name, char path[256])
+{
+    snprintf(path, 256, "%s/%s", folder.path, name);
+    return path;
+}
+
+/* ---- a language: each word has its translation, and translations stand in reverse order */
+
+static const char *const words[2][WORDS] = {
+    {"eins", "zwei", "drei", "vier", "rot", "blau", "klein", "neu", "Haus", "Hund", "Ball", "Tag"},
+    {"one", "two", "three", "four", "red", "blue", "small", "new", "house", "dog", "ball", "day"}};
+
+static void write_texts(const char *source, const char *target, uint64_t seed, int lines)
+{
+    FILE *f[2] = {folder_open(&folder, source), folder_open(&folder, target)};
+    for (int i = 0; i < lines; i++) {
+        const int n = 1 + (int)(check_bits(seed, (uint64_t)i) % 5);
+        for (int w = 0; w < 2 * n; w++) {
+            const int side = w / n, at = side ? 2 * n - 1 - w : w;
+            const int word = (int)(check_bits(seed + 1, (uint64_t)(8 * i + at)) % WORDS);
+            fprintf(f[side], "%s%s", words[side][word], w % n == n - 1 ? "\n" : " ");
+        }
+    }
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(fclose(f[i]), 0);
+}
+
+/* A vocabulary of all words of both, and what Marian's tokenizer reads. */
+static void write_vocabulary(att_ctx *ctx)
+{
+    att_vocab *v;
+    att_vocab_result r = {.size = sizeof r};
+    assert_int_equal(att_vocab_new(ctx, ATT_OPTIONS(att_vocab_options, .pieces = 70, .keep_text = true), &v), ATT_OK);
+    for (int i = 0; i < 2 * WORDS; i++)
+        for (int k = 0; k < 3; k++)
+            assert_int_equal(att_vocab_add(v, words[i / WORDS][i % WORDS], strlen(words[i / WORDS][i % WORDS])),
+                             ATT_OK);
+    assert_int_equal(att_vocab_learn(v, &r), ATT_OK);
+    for (int i = 0; i < 2; i++) {
+        FILE *f = folder_open(&folder, i ? "target.spm" : "source.spm");
+        assert_int_equal(fwrite(r.model, 1, r.bytes, f), r.bytes);
+        assert_int_equal(fclose(f), 0);
+    }
+    att_vocab_free(v);
+    char path[256];
+    att_tokenizer *t;
+    assert_int_equal(att_tokenizer_open(ctx, path_of("source.spm", path), &t), ATT_OK);
+    FILE *f = folder_open(&folder, "vocab.json");
+    fprintf(f, "{\"</s>\": 0, \"<unk>\": 1");
+    int64_t n = 2;
+    for (int32_t i = 3; i < att_tokenizer_size(t); i++)
+        fprintf(f, ", \"%s\": %d", att_tokenizer_token(t, i), (int)n++);
+    fprintf(f, ", \"<pad>\": %d}", (int)n);
+    assert_int_equal(fclose(f), 0);
+    att_tokenizer_free(t);
+    folder_write(&folder, "tokenizer_config.json", "{}");
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    folder = folder_new();
+    att_ctx *ctx = check_open(NULL, 1);
+    write_vocabulary(ctx);
+    att_close(ctx);
+    write_texts("train.de", "train.en", 1, LINES);
+    write_texts("valid.de", "valid.en", 1000, 50);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    folder_remove(&folder);
+    return 0;
+}
+
+/* ---- what is tested */
+
+typedef struct training {
+    att_ctx *ctx;
+    att_tokenizer *tokenizer;
+    att_transformer *model;
+    att_trainer *trainer;
+} training;
+
+static att_status start(training *t, att_ctx *ctx, double rate, float dropout, int64_t accumulate)
+{
+    char path[256], source[256], target[256];
+    *t = (training){.ctx = ctx};
+    att_status e = att_tokenizer_open(ctx, path_of("", path), &t->tokenizer);
+    if (e)
+        return e;
+    const int64_t vocabulary = att_tokenizer_size(t->tokenizer);
+    const att_marian_config c = {.source_vocabulary = vocabulary,
+                                 .target_vocabulary = vocabulary,
+                                 .hidden = 32,
+                                 .max_positions = 64,
+                                 .encoder = {2, 4, 64},
+                                 .decoder = {2, 4, 64},
+                                 .activation = ATT_RELU,
+                                 .scale_embedding = true,
+                                 .share = true,
+                                 .tie = true,
+                                 .pad = vocabulary - 1,
+                                 .start = vocabulary - 1};
+    e = att_transformer_new(ctx, &c, 7, &t->model);
+    return e ? e
+             : att_trainer_new(t->model, t->tokenizer,
+                               ATT_OPTIONS(att_trainer_options, .source = path_of("train.de", source),
+                                           .target = path_of("train.en", target), .batch_tokens = 200,
+                                           .accumulate = accumulate, .dropout = dropout, .smoothing = 0.1f, .clip = 1,
+                                           .seed = 3,
+                                           .schedule = {.size = sizeof(att_schedule), .peak = rate, .warmup = 20}),
+                               &t->trainer);
+}
+
+static void stop(training *t)
+{
+    att_trainer_free(t->trainer);
+    att_transformer_free(t->model);
+    att_tokenizer_free(t->tokenizer);
+}
+
+static att_train_report one_step(training *t)
+{
+    att_train_report r = {.size = sizeof r};
+    if (att_trainer_step(t->trainer, &r))
+        fail_msg("%s", att_error(t->ctx));
+    return r;
+}
+
+static double validate(training *t)
+{
+    char source[256], target[256];
+    double loss;
+    assert_int_equal(att_trainer_validate(t->trainer, path_of("valid.de", source), path_of("valid.en", target), &loss),
+                     ATT_OK);
+    return loss;
+}
+
+/* A model that only knew how frequent tokens are would have log(12) for each word and less for what ends them; this one
+ * must know which word it is. */
+static void it_learns_to_translate(void **state)
+{
+    (void)state;
+    training t;
+    att_ctx *ctx = check_open(NULL, 2);
+    assert_int_equal(start(&t, ctx, 3e-3, 0.1f, 1), ATT_OK);
+    const double before = validate(&t);
+    for (int i = 0; i < 300; i++)
+        one_step(&t);
+    const double after = validate(&t);
+    if (!(before > 3 && after < 0.5))
+        fail_msg("loss was %g and is %g", before, after);
+    stop(&t);
+    att_close(ctx);
+}
+
+static void any_number_of_threads_learns_the_same_bits(void **state)
+{
+    (void)state;
+    static const int threads[] = {1, 2, 3};
+    float *first = NULL;
+    for (int n = 0; n < 3; n++) {
+        training t;
+        att_ctx *ctx = check_open(NULL, threads[n]);
+        assert_int_equal(start(&t, ctx, 1e-2, 0.2f, 2), ATT_OK);
+        for (int i = 0; i < 4; i++)
+            one_step(&t);
+        const char *name;
+        const att_tensor *w = att_param_value(att_transformer_param(t.model, 0, &name));
+        const size_t bytes = (size_t)check_count(w) * sizeof(float);
+        if (n == 0)
+            first = memcpy(malloc(bytes), w->data, bytes);
+        assert_memory_equal(first, w->data, bytes);
+        const int64_t pad = w->dim[0] - 1;
+        for (int64_t d = 0; d < w->dim[1]; d++)
+            assert_true(((const float *)w->data)[pad * w->dim[1] + d] == 0);
+        stop(&t);
+        att_close(ctx);
+    }
+    free(first);
+}
+
+static void an_epoch_has_each_pair_once_in_batches_that_follow_from_the_seed(void **state)
+{
+    (void)state;
+    char path[256], source[256], target[256];
+    att_ctx *ctx = check_open(NULL, 2);
+    att_tokenizer *tokenizer;
+    att_pair_set s;
+    att_epoch e[3];
+    assert_int_equal(att_tokenizer_open(ctx, path_of("", path), &tokenizer), ATT_OK);
+    assert_int_equal(
+        att_pair_set_read(ctx, tokenizer, path_of("train.de", source), path_of("train.en", target), 100, &s), ATT_OK);
+    assert_int_equal(s.n, LINES);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(att_epoch_make(&s, 5, i / 2, 60, &e[i]), ATT_OK); /* twice the same, and another */
+    bool seen[LINES] = {false};
+    for (int64_t b = 0; b < e[0].n; b++) {
+        att_batch batch;
+        assert_int_equal(att_batch_take(&s, &e[0], b, &batch), ATT_OK);
+        assert_true(batch.pairs.n == 1 || batch.pairs.target_offsets[batch.pairs.n] <= 60);
+        for (int64_t i = 0; i < batch.pairs.n; i++) {
+            const uint32_t pair = batch.ids[i];
+            assert_false(seen[pair]);
+            seen[pair] = true;
+            const int64_t length = s.target_offsets[pair + 1] - s.target_offsets[pair];
+            assert_int_equal(batch.pairs.target_offsets[i + 1] - batch.pairs.target_offsets[i], length);
+            assert_memory_equal(batch.pairs.target + batch.pairs.target_offsets[i], s.target + s.target_offsets[pair],
+                                (size_t)length * sizeof *s.target);
+        }
+        att_batch_free(ctx, &batch);
+    }
+    for (int i = 0; i < LINES; i++)
+        assert_true(seen[i]);
+    assert_memory_equal(e[0].order, e[1].order, LINES * sizeof *e[0].order);
+    assert_memory_not_equal(e[0].order, e[2].order, LINES * sizeof *e[0].order);
+    for (int i = 0; i < 3; i++)
+        att_epoch_free(&e[i]);
+    att_pair_set_free(&s);
+    att_tokenizer_free(tokenizer);
+    att_close(ctx);
+}
+
+static void files_that_are_no_pairs_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *source, *target, *says;
+    } cases[] = {{"a\nb\nc\n", "a\nb\n", "has 3 lines but"},
+                 {"\n \n", "a\nb\n", "none of 2 pairs can be used (2 are empty, 0 longer than 3 tokens)"},
+                 {"eins zwei drei vier rot blau\n", "one\n", "(0 are empty, 1 longer than 3 tokens)"}};
+    char path[256], source[256], target[256];
+    att_ctx *ctx = check_open(NULL, 1);
+    att_tokenizer *tokenizer;
+    att_pair_set s;
+    assert_int_equal(att_tokenizer_open(ctx, path_of("", path), &tokenizer), ATT_OK);
+    for (int i = 0; i < 3; i++) {
+        folder_write(&folder, "odd.de", cases[i].source);
+        folder_write(&folder, "odd.en", cases[i].target);
+        assert_int_equal(att_pair_set_read(ctx, tokenizer, path_of("odd.de", source), path_of("odd.en", target), 3, &s),
+                         ATT_ERR_FORMAT);
+        assert_non_null(strstr(att_error(ctx), source));
+        if (!strstr(att_error(ctx), cases[i].says))
+            fail_msg("%s", att_error(ctx));
+    }
+    folder_write(&folder, "odd.de", "eins\r\n\nzwei"); /* of Windows, a line that is empty, and no end */
+    folder_write(&folder, "odd.en", "one\n\ntwo\n");
+    assert_int_equal(att_pair_set_read(ctx, tokenizer, path_of("odd.de", source), path_of("odd.en", target), 9, &s),
+                     ATT_OK);
+    assert_int_equal(s.n, 2);
+    assert_int_equal(s.empty, 1);
+    assert_int_equal(s.line[1], 2);
+    att_pair_set_free(&s);
+    att_tokenizer_free(tokenizer);
+    att_close(ctx);
+}
+
+static void running_out_of_memory_leaks_nothing(void **state)
+{
+    (void)state;
+    bool done = false;
+    for (long n = 1; !done; n += n < 300 ? 7 : 41) {
+        fail_alloc f = {.fail_at = n};
+        att_ctx *ctx;
+        done = true;
+        if (att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(&f)))) {
+            done = false;
+            continue;
+        }
+        training t;
+        att_train_report r = {.size = sizeof r};
+        att_status e = start(&t, ctx, 1e-2, 0, 1);
+        e = e ? e : att_trainer_step(t.trainer, &r);
+        if (e) {
+            assert_int_equal(e, ATT_ERR_MEMORY);
+            done = false;
+        }
+        stop(&t);
+        att_close(ctx);
+        assert_int_equal(f.live, 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_learns_to_translate),
+        cmocka_unit_test(any_number_of_threads_learns_the_same_bits),
+        cmocka_unit_test(an_epoch_has_each_pair_once_in_batches_that_follow_from_the_seed),
+        cmocka_unit_test(files_that_are_no_pairs_are_named),
+        cmocka_unit_test(running_out_of_memory_leaks_nothing),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
