@@ -32,6 +32,10 @@ static int64_t find_ours(const att_checkpoint *c, const char *name, char theirs[
     const char *const prefixes[] = {"", c->prefix};
     int64_t found = -1;
     theirs[0] = 0;
+    if (!c->names) {
+        snprintf(theirs, NAME_SIZE, "%s", name);
+        return att_safetensors_find(c->file, theirs);
+    }
     for (const att_checkpoint_name *row = c->names; row->ours && found < 0; row++)
         for (int i = 0; i < 2 && found < 0; i++) {
             char candidate[NAME_SIZE];

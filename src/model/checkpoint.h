@@ -22,7 +22,8 @@ typedef struct att_checkpoint {
     int64_t count;
 } att_checkpoint;
 
-/* Opens FOLDER/model.safetensors. Error where there are only other kinds of weights: how to convert them. */
+/* Opens FOLDER/model.safetensors; names NULL: theirs are ours. Error where there are only other kinds of weights: how
+ * to convert them. */
 att_status att_checkpoint_open(att_ctx *ctx, const char *folder, const att_checkpoint_name *names, const char *prefix,
                                att_checkpoint **out);
 /* Frees the parameters too. NULL is allowed. */

@@ -27,7 +27,8 @@ static void make_numbers(const att_store *s, const char *name, const att_tensor 
     int64_t count = 1;
     for (int i = 0; i < value->rank; i++)
         count *= value->dim[i];
-    const double limit = value->rank == 2 ? sqrt(6.0 / (double)(value->dim[0] + value->dim[1])) : 0;
+    const int last = value->rank - 1;
+    const double limit = last > 0 ? sqrt(6.0 / (double)(value->dim[last - 1] + value->dim[last])) : 0;
     const uint64_t stream = att_nn_place(name, "");
     for (int64_t i = 0; i < count; i++)
         x[i] = ends(name, ".gamma") ? 1 : limit > 0 ? (float)(limit * (2 * uniform(s->seed, stream, i) - 1)) : 0;

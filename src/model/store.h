@@ -19,8 +19,8 @@ typedef struct att_store {
     int64_t count, room;
 } att_store;
 
-/* Numbers are those of the checkpoint (which the store then owns), or: gamma 1, beta and bias 0, a matrix [out, in]
- * uniform up to sqrt(6 / (in + out)) (Glorot, Bengio 2010), following from the seed and the name. */
+/* Numbers are those of the checkpoint (which the store then owns), or: gamma 1, beta and bias 0, a matrix [..., out,
+ * in] uniform up to sqrt(6 / (in + out)) (Glorot, Bengio 2010), following from the seed and the name. */
 att_status att_store_new(att_ctx *ctx, uint64_t seed, att_checkpoint *from, att_store **out);
 /* Frees the parameters too. NULL is allowed. */
 void att_store_free(att_store *s);

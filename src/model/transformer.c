@@ -1,6 +1,7 @@
 /* The Transformer of Vaswani et al. 2017, encoder and decoder, in the layout of the class MarianMTModel. */
 #include "model/transformer.h"
 #include "model/store.h"
+#include "model/teacher.h"
 #include "nn/nn.h"
 
 #include <math.h>
@@ -311,35 +312,19 @@ att_var *att_transformer_decode(att_tape *t, const att_transformer *m, att_var *
 
 /* ---- learning */
 
-/* Each target moved one on: what the decoder sees before it says the token. */
-static int32_t *shift(const att_transformer *m, const att_pairs *p)
-{
-    int32_t *ids = att_alloc(m->ctx, (size_t)p->target_offsets[p->n] + 1, sizeof *ids);
-    for (int64_t b = 0; ids && b < p->n; b++)
-        for (int64_t i = p->target_offsets[b]; i < p->target_offsets[b + 1]; i++)
-            ids[i] = i == p->target_offsets[b] ? (int32_t)m->config.start : p->target[i - 1];
-    return ids;
-}
-
 att_var *att_transformer_loss(att_tape *t, const att_transformer *m, const att_pairs *p, const att_learning *l)
 {
-    const int64_t vocabulary = m->config.target_vocabulary;
     const att_positions sources = {.size = sizeof sources, .offsets = p->source_offsets, .n = p->n};
     const att_positions targets = {.size = sizeof targets, .offsets = p->target_offsets, .n = p->n};
     const att_nn_dropout of_source = {l->dropout, l->seed, &sources, l->sequence_ids};
     const att_nn_dropout of_target = {l->dropout, l->seed, &targets, l->sequence_ids};
-    const att_cross_entropy_options loss = {.size = sizeof loss,
-                                            .smoothing = l->smoothing,
-                                            .classes = m->config.pad == vocabulary - 1 ? vocabulary - 1 : 0,
-                                            .sum = l->sum,
-                                            .count = l->count};
-    int32_t *before = shift(m, p);
+    int32_t *before = att_teacher_before(m->ctx, p, m->config.start);
     if (!before)
         return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(m->ctx));
     att_var *x = encode(t, m, p->source, p->source_offsets, p->n, &of_source);
     x = decode(t, m, x, p->source_offsets, before, p->target_offsets, p->n, &of_target);
     att_free(m->ctx, before);
-    return att_cross_entropy(t, x, p->target, &loss);
+    return att_teacher_loss(t, x, p, l, m->config.target_vocabulary, m->config.pad);
 }
 
 /* ---- token by token */

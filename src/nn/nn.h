@@ -27,6 +27,8 @@ att_nn_name att_nn_number(const char *name, int64_t i);
 /* prefix.name, of n or of rows x columns numbers; NULL after a failure */
 att_param *att_nn_vector(att_nn_source *s, const char *prefix, const char *name, int64_t n);
 att_param *att_nn_matrix(att_nn_source *s, const char *prefix, const char *name, int64_t rows, int64_t columns);
+/* prefix.name of any shape */
+att_param *att_nn_param(att_nn_source *s, const char *prefix, const char *name, int rank, const int64_t *dim);
 
 /* Dropout while a model learns (Srivastava et al. 2014): which numbers of a place of the model it takes follows from
  * the seed and the place, a sequence's id and the position. */

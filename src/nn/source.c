@@ -17,7 +17,7 @@ att_nn_name att_nn_number(const char *name, int64_t i)
     return n;
 }
 
-static att_param *get(att_nn_source *s, const char *prefix, const char *name, int rank, const int64_t *dim)
+att_param *att_nn_param(att_nn_source *s, const char *prefix, const char *name, int rank, const int64_t *dim)
 {
     att_param *p = NULL;
     if (!s->status)
@@ -27,10 +27,10 @@ static att_param *get(att_nn_source *s, const char *prefix, const char *name, in
 
 att_param *att_nn_vector(att_nn_source *s, const char *prefix, const char *name, int64_t n)
 {
-    return get(s, prefix, name, 1, &n);
+    return att_nn_param(s, prefix, name, 1, &n);
 }
 
 att_param *att_nn_matrix(att_nn_source *s, const char *prefix, const char *name, int64_t rows, int64_t columns)
 {
-    return get(s, prefix, name, 2, (const int64_t[]){rows, columns});
+    return att_nn_param(s, prefix, name, 2, (const int64_t[]){rows, columns});
 }

@@ -1,0 +1,19 @@
+#include "model/teacher.h"
+
+int32_t *att_teacher_before(att_ctx *ctx, const att_pairs *p, int64_t start)
+{
+    int32_t *ids = att_alloc(ctx, (size_t)p->target_offsets[p->n] + 1, sizeof *ids);
+    for (int64_t b = 0; ids && b < p->n; b++)
+        for (int64_t i = p->target_offsets[b]; i < p->target_offsets[b + 1]; i++)
+            ids[i] = i == p->target_offsets[b] ? (int32_t)start : p->target[i - 1];
+    return ids;
+}
+
+att_var *att_teacher_loss(att_tape *t, att_var *logits, const att_pairs *p, const att_learning *l, int64_t vocabulary,
+                          int64_t pad)
+{
+    return att_cross_entropy(t, logits, p->target,
+                             ATT_OPTIONS(att_cross_entropy_options, .smoothing = l->smoothing,
+                                         .classes = pad == vocabulary - 1 ? vocabulary - 1 : 0, .sum = l->sum,
+                                         .count = l->count));
+}
