@@ -242,6 +242,45 @@ typedef struct att_learning {
 ATT_API att_var *att_transformer_loss(att_tape *t, const att_transformer *m, const att_pairs *pairs,
                                       const att_learning *learning);
 
+/* Recurrent layers that read a source and write a target (Cho et al. 2014, Sutskever et al. 2014), and look back at the
+ * source for each token (Bahdanau et al. 2015, Luong et al. 2015). */
+typedef struct att_seq2seq att_seq2seq;
+
+typedef enum att_seq2seq_attention {
+    ATT_SEQ2SEQ_NONE = 0, /* one fixed context, the encoder's last states: into the decoder's layers (Cho) */
+    ATT_SEQ2SEQ_ADDITIVE, /* by the state before the token: into the decoder's layers (Bahdanau) */
+    ATT_SEQ2SEQ_DOT,      /* by the state behind them, which then joins it (Luong) */
+    ATT_SEQ2SEQ_GENERAL   /* the same, by s W h */
+} att_seq2seq_attention;
+
+typedef struct att_seq2seq_config {
+    size_t size;
+    int64_t source_vocabulary, target_vocabulary;
+    int64_t embedding, units, layers; /* units of a state; layers of the encoder, and of the decoder */
+    int64_t pad, eos, start;          /* ids of the target: start comes before its first token */
+    bool lstm;                        /* false: GRU */
+    bool bidirectional;               /* the encoder, with half of the units in each direction */
+    att_seq2seq_attention attention;
+} att_seq2seq_config;
+
+/* A folder with config.json ("model_type": "attend-seq2seq") and model.safetensors; the same to learn, with f32 numbers
+ * of its own; and a new one that learns, its weights by chance. Errors name the setting and its value. */
+ATT_API att_status att_seq2seq_open(att_ctx *ctx, const char *folder, att_seq2seq **out);
+ATT_API att_status att_seq2seq_learn(att_ctx *ctx, const char *folder, att_seq2seq **out);
+ATT_API att_status att_seq2seq_new(att_ctx *ctx, const att_seq2seq_config *config, uint64_t seed, att_seq2seq **out);
+ATT_API void att_seq2seq_free(att_seq2seq *m);
+ATT_API att_status att_seq2seq_describe(const att_seq2seq *m, att_seq2seq_config *config);
+/* Weights that learn, as those of att_transformer_param. */
+ATT_API int64_t att_seq2seq_params(const att_seq2seq *m);
+ATT_API att_param *att_seq2seq_param(const att_seq2seq *m, int64_t i, const char **name);
+/* Logits of each target token by those before it -> [target_offsets[n], target_vocabulary]; of learning only the
+ * dropout counts, NULL: none. No text is empty. NULL on error, as all operations. */
+ATT_API att_var *att_seq2seq_logits(att_tape *t, const att_seq2seq *m, const att_pairs *pairs,
+                                    const att_learning *learning);
+/* Their cross entropy -> [1]. */
+ATT_API att_var *att_seq2seq_loss(att_tape *t, const att_seq2seq *m, const att_pairs *pairs,
+                                  const att_learning *learning);
+
 /* Learning from two files, of which line i of one is a translation of line i of the other. */
 typedef struct att_trainer att_trainer;
 typedef struct att_trainer_options {
