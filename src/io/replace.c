@@ -111,3 +111,20 @@ att_status att_write_file(att_ctx *ctx, const char *path, const void *data, size
     att_replace_write(&r, data, bytes);
     return att_replace_commit(&r);
 }
+
+att_status att_make_folder(att_ctx *ctx, const char *path)
+{
+    char part[ATT_MAX_PATH];
+    if (snprintf(part, sizeof part, "%s", path) >= (int)sizeof part)
+        return att_fail(ctx, ATT_ERR_IO, "the path %.80s... is longer than %zu bytes", path, sizeof part - 1);
+    int failed = !*path;
+    errno = ENOENT;
+    for (char *end = part; *end && !failed;) {
+        end += 1 + strcspn(end + 1, "/");
+        const char rest = *end;
+        *end = 0;
+        failed = mkdir(part, 0777) && errno != EEXIST;
+        *end = rest;
+    }
+    return failed ? att_fail(ctx, ATT_ERR_IO, "the folder %s cannot be made: %s", path, strerror(errno)) : ATT_OK;
+}

@@ -33,5 +33,7 @@ att_status att_replace_commit(att_replace *r);
 
 /* All of it: the file has data[bytes]. */
 att_status att_write_file(att_ctx *ctx, const char *path, const void *data, size_t bytes);
+/* Makes a folder, and those above it, where they are not there. */
+att_status att_make_folder(att_ctx *ctx, const char *path);
 
 #endif

@@ -1,10 +1,11 @@
 #include "model/checkpoint.h"
+#include "io/shape.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { NAME_SIZE = 128, SHAPE_SIZE = 96 };
+enum { NAME_SIZE = 128 };
 
 /* ---- names */
 
@@ -50,20 +51,10 @@ static int64_t find_ours(const att_checkpoint *c, const char *name, char theirs[
 
 /* ---- the source */
 
-static const char *shape_text(char out[SHAPE_SIZE], int rank, const int64_t *dim)
-{
-    size_t n = 0;
-    for (int i = 0; i < rank && n < SHAPE_SIZE; i++)
-        n += (size_t)snprintf(out + n, SHAPE_SIZE - n, "%s%lld", i ? ", " : "[", (long long)dim[i]);
-    if (n < SHAPE_SIZE)
-        snprintf(out + n, SHAPE_SIZE - n, "%s", rank ? "]" : "[]");
-    return out;
-}
-
 static att_status get(att_nn_source *s, const char *name, int rank, const int64_t *dim, att_param **out)
 {
     att_checkpoint *c = (att_checkpoint *)s;
-    char theirs[NAME_SIZE], is[SHAPE_SIZE], expected[SHAPE_SIZE];
+    char theirs[NAME_SIZE];
     const int64_t i = find_ours(c, name, theirs);
     if (i < 0)
         return att_fail(c->ctx, ATT_ERR_FORMAT, "%s: there is no tensor \"%s\"", c->path, theirs);
@@ -76,7 +67,7 @@ static att_status get(att_nn_source *s, const char *name, int rank, const int64_
             value.dim[d] = value.dim[d + 1], value.stride[d] = value.stride[d + 1];
     if (value.rank != rank || memcmp(value.dim, dim, (size_t)rank * sizeof *dim) != 0)
         return att_fail(c->ctx, ATT_ERR_SHAPE, "%s: tensor \"%s\" is %s but by config.json it is %s", c->path, theirs,
-                        shape_text(is, value.rank, value.dim), shape_text(expected, rank, dim));
+                        att_shape_show(value.rank, value.dim).text, att_shape_show(rank, dim).text);
     if (value.dtype != ATT_F32 && value.dtype != ATT_F16 && value.dtype != ATT_BF16)
         return att_fail(c->ctx, ATT_ERR_DTYPE, "%s: tensor \"%s\" is %s, not f32, f16 or bf16", c->path, theirs,
                         att_dtype_name(value.dtype));

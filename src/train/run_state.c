@@ -1,0 +1,383 @@
+#include "train/run_state.h"
+#include "attend_model.h"
+#include "io/replace.h"
+#include "io/shape.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+struct att_run {
+    att_ctx *ctx;
+    int lock; /* descriptor */
+    int64_t keep;
+    char folder[ATT_MAX_PATH];
+};
+
+/* ---- files of the folder */
+
+typedef struct file_name {
+    char text[64];
+} file_name;
+
+static file_name name_of(int64_t step)
+{
+    file_name name;
+    snprintf(name.text, sizeof name.text, "checkpoint-%010" PRId64 ".safetensors", step);
+    return name;
+}
+
+/* Of a checkpoint's file; -1: it is another file. */
+static int64_t step_of(const char *name)
+{
+    long long step;
+    if (sscanf(name, "checkpoint-%18lld", &step) != 1 || step < 0)
+        return -1;
+    return strcmp(name, name_of(step).text) ? -1 : (int64_t)step;
+}
+
+static att_status refused(const att_run *run, const char *what)
+{
+    return att_fail(run->ctx, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "%s: %s: %s", run->folder, what,
+                    strerror(errno));
+}
+
+/* Calls each(user, run, name) for the names of all files. */
+static att_status for_each_file(const att_run *run,
+                                att_status (*each)(void *user, const att_run *run, const char *name), void *user)
+{
+    att_status s = ATT_OK;
+    DIR *folder = opendir(run->folder);
+    if (!folder)
+        return refused(run, "cannot be listed");
+    for (struct dirent *e; !s && (errno = 0, e = readdir(folder));)
+        s = each(user, run, e->d_name);
+    if (!s && errno)
+        s = refused(run, "cannot be listed");
+    closedir(folder);
+    return s;
+}
+
+static att_status remove_file(const att_run *run, const char *name)
+{
+    char path[ATT_MAX_PATH];
+    const att_status s = att_join_path(run->ctx, run->folder, name, path);
+    return s ? s : unlink(path) && errno != ENOENT ? refused(run, name) : ATT_OK;
+}
+
+/* What a process that was killed left: only this one writes checkpoints now. */
+static att_status remove_unfinished(void *user, const att_run *run, const char *name)
+{
+    (void)user;
+    const size_t bytes = strlen(name), end = strlen(ATT_UNFINISHED);
+    const bool is = !strncmp(name, "checkpoint-", 11) && bytes > end && !strcmp(name + bytes - end, ATT_UNFINISHED);
+    return is ? remove_file(run, name) : ATT_OK;
+}
+
+typedef struct step_list {
+    int64_t *step;
+    int64_t n, room;
+} step_list;
+
+static att_status add_step(void *user, const att_run *run, const char *name)
+{
+    step_list *l = user;
+    const int64_t step = step_of(name);
+    if (step < 0)
+        return ATT_OK;
+    if (l->n == l->room) {
+        const int64_t room = 2 * l->room + 16;
+        int64_t *more = att_alloc(run->ctx, (size_t)room, sizeof *more);
+        if (!more)
+            return ATT_ERR_MEMORY;
+        memcpy(more, l->step, (size_t)l->n * sizeof *more);
+        att_free(run->ctx, l->step);
+        l->step = more;
+        l->room = room;
+    }
+    l->step[l->n++] = step;
+    return ATT_OK;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+att_status att_run_steps(const att_run *run, int64_t **steps, int64_t *n)
+{
+    step_list l = {.step = att_alloc(run->ctx, 16, sizeof *l.step), .room = 16};
+    const att_status s = l.step ? for_each_file(run, add_step, &l) : ATT_ERR_MEMORY;
+    if (s) {
+        att_free(run->ctx, l.step);
+        l = (step_list){0};
+    } else {
+        qsort(l.step, (size_t)l.n, sizeof *l.step, ascending);
+    }
+    *steps = l.step;
+    *n = l.n;
+    return s;
+}
+
+att_status att_run_path(const att_run *run, int64_t step, char path[ATT_MAX_PATH])
+{
+    return att_join_path(run->ctx, run->folder, name_of(step).text, path);
+}
+
+/* ---- the lock */
+
+static att_status taken(const att_run *run)
+{
+    char process[24] = "";
+    const ssize_t n = pread(run->lock, process, sizeof process - 1, 0);
+    process[n > 0 ? strspn(process, "0123456789") : 0] = 0;
+    return att_fail(run->ctx, ATT_ERR_IO, "%s: another training runs there%s%s", run->folder,
+                    *process ? ", process " : "", process);
+}
+
+static att_status take_lock(att_run *run)
+{
+    char path[ATT_MAX_PATH];
+    const att_status s = att_join_path(run->ctx, run->folder, "lock", path);
+    if (s)
+        return s;
+    run->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (run->lock < 0)
+        return refused(run, "lock");
+    if (flock(run->lock, LOCK_EX | LOCK_NB))
+        return errno == EWOULDBLOCK ? taken(run) : refused(run, "lock");
+    if (ftruncate(run->lock, 0) || dprintf(run->lock, "%ld\n", (long)getpid()) < 0) /* for errors of others */
+        return refused(run, "lock");
+    return ATT_OK;
+}
+
+att_status att_run_open(att_ctx *ctx, const char *folder, int64_t keep, att_run **out)
+{
+    *out = NULL;
+    if (keep < 1)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_run_open: keep is %" PRId64 ", expected 1 or more", keep);
+    att_run *run = att_alloc(ctx, 1, sizeof *run);
+    if (!run)
+        return ATT_ERR_MEMORY;
+    *run = (att_run){.ctx = ctx, .lock = -1, .keep = keep};
+    att_status s = att_make_folder(ctx, folder);
+    if (!s)
+        snprintf(run->folder, sizeof run->folder, "%s", folder);
+    s = s ? s : take_lock(run);
+    s = s ? s : for_each_file(run, remove_unfinished, NULL);
+    if (s)
+        att_run_close(run);
+    else
+        *out = run;
+    return s;
+}
+
+void att_run_close(att_run *run)
+{
+    if (!run)
+        return;
+    if (run->lock >= 0)
+        close(run->lock);
+    att_free(run->ctx, run);
+}
+
+/* ---- facts, which the file has as texts */
+
+enum { FACT_BYTES = 24 }; /* of a number */
+
+static const char *fact_text(const att_fact *f, char text[FACT_BYTES])
+{
+    uint64_t bits;
+    if (f->kind == ATT_FACT_TEXT)
+        return f->value;
+    memcpy(&bits, f->value, sizeof bits);
+    if (f->kind == ATT_FACT_WHOLE)
+        snprintf(text, FACT_BYTES, "%" PRId64, (int64_t)bits);
+    else
+        snprintf(text, FACT_BYTES, "0x%016" PRIx64, bits);
+    return text;
+}
+
+/* The bits of a fact that is no text; false: it is not written as one. */
+static bool read_bits(const att_fact *f, const char *text, uint64_t *bits)
+{
+    char *end, again[FACT_BYTES];
+    *bits = f->kind == ATT_FACT_WHOLE ? (uint64_t)strtoll(text, &end, 10) : strtoull(text, &end, 16);
+    const att_fact is = {.kind = f->kind, .value = bits};
+    return *text && !*end && !strcmp(text, fact_text(&is, again));
+}
+
+/* For errors: numbers as people read them. */
+static const char *show_fact(const att_fact *f, const char *text, char shown[64])
+{
+    uint64_t bits;
+    double x;
+    if (f->kind == ATT_FACT_NUMBER && read_bits(f, text, &bits)) {
+        memcpy(&x, &bits, sizeof x);
+        snprintf(shown, 64, "%.17g", x);
+    } else {
+        snprintf(shown, 64, f->kind == ATT_FACT_TEXT ? "\"%.60s\"" : "%.60s", text);
+    }
+    return shown;
+}
+
+static att_status check_fact(const att_run *run, const char *path, const att_safetensors *file, const att_fact *f)
+{
+    char number[FACT_BYTES], is[64], here[64];
+    uint64_t bits;
+    const char *text = att_safetensors_metadata(file, f->name);
+    if (!text)
+        return att_fail(run->ctx, ATT_ERR_FORMAT, "%s: there is no \"%s\"", path, f->name);
+    if (f->setting && strcmp(text, fact_text(f, number)) != 0)
+        return att_fail(run->ctx, ATT_ERR_FORMAT, "%s: \"%s\" is %s but here it is %s", path, f->name,
+                        show_fact(f, text, is), show_fact(f, fact_text(f, number), here));
+    if (f->kind == ATT_FACT_TEXT && strlen(text) >= f->room)
+        return att_fail(run->ctx, ATT_ERR_FORMAT, "%s: \"%s\" has %zu bytes but here is room for %zu", path, f->name,
+                        strlen(text), f->room - 1);
+    if (f->kind != ATT_FACT_TEXT && !read_bits(f, text, &bits))
+        return att_fail(run->ctx, ATT_ERR_FORMAT, "%s: \"%s\" is \"%.60s\", which is no number", path, f->name, text);
+    return ATT_OK;
+}
+
+static void take_fact(const att_safetensors *file, const att_fact *f)
+{
+    uint64_t bits;
+    const char *text = att_safetensors_metadata(file, f->name);
+    if (f->setting)
+        return;
+    if (f->kind == ATT_FACT_TEXT)
+        memcpy(f->value, text, strlen(text) + 1);
+    else if (read_bits(f, text, &bits))
+        memcpy(f->value, &bits, sizeof bits);
+}
+
+/* ---- saving */
+
+/* Checkpoints that are older than the newest `keep`. */
+static att_status remove_old(const att_run *run)
+{
+    int64_t *steps, n;
+    att_status s = att_run_steps(run, &steps, &n);
+    for (int64_t i = 0; !s && i < n - run->keep; i++)
+        s = remove_file(run, name_of(steps[i]).text);
+    att_free(run->ctx, steps);
+    return s;
+}
+
+static att_status check_newest(const att_run *run, int64_t step)
+{
+    int64_t *steps, n;
+    att_status s = att_run_steps(run, &steps, &n);
+    if (!s && (step < 0 || (n > 0 && steps[n - 1] > step)))
+        s = att_fail(run->ctx, ATT_ERR_ARGUMENT,
+                     "%s: a checkpoint of step %" PRId64 " would not be the newest: there is one of step %" PRId64,
+                     run->folder, step, n > 0 ? steps[n - 1] : 0);
+    att_free(run->ctx, steps);
+    return s;
+}
+
+static att_status write_file(const att_run *run, const char *path, const att_run_state *state, const char **metadata,
+                             char (*numbers)[FACT_BYTES])
+{
+    for (int64_t i = 0; i < state->n_facts; i++) {
+        metadata[2 * i] = state->facts[i].name;
+        metadata[2 * i + 1] = fact_text(&state->facts[i], numbers[i]);
+    }
+    return att_safetensors_write(
+        run->ctx, path, state->n, state->names, state->tensors,
+        ATT_OPTIONS(att_safetensors_options, .metadata = metadata, .n_metadata = state->n_facts));
+}
+
+att_status att_run_save(const att_run *run, int64_t step, const att_run_state *state)
+{
+    char path[ATT_MAX_PATH];
+    const char **metadata = att_alloc(run->ctx, 2 * (size_t)state->n_facts, sizeof *metadata);
+    char(*numbers)[FACT_BYTES] = att_alloc(run->ctx, (size_t)state->n_facts, sizeof *numbers);
+    att_status s = metadata && numbers ? ATT_OK : ATT_ERR_MEMORY;
+    s = s ? s : check_newest(run, step);
+    s = s ? s : att_run_path(run, step, path);
+    s = s ? s : write_file(run, path, state, metadata, numbers);
+    s = s ? s : remove_old(run);
+    att_free(run->ctx, numbers);
+    att_free(run->ctx, metadata);
+    return s;
+}
+
+/* ---- loading */
+
+static att_status check_tensor(const att_run *run, const char *path, const att_safetensors *file, const char *name,
+                               const att_tensor *here)
+{
+    att_tensor is;
+    const att_status s = att_safetensors_get(file, name, &is);
+    if (s)
+        return s;
+    if (is.dtype == here->dtype && is.rank == here->rank &&
+        memcmp(is.dim, here->dim, (size_t)is.rank * sizeof *is.dim) == 0)
+        return ATT_OK;
+    return att_fail(run->ctx, ATT_ERR_SHAPE, "%s: tensor \"%.80s\" is %s %s but here it is %s %s", path, name,
+                    att_dtype_name(is.dtype), att_shape_show(is.rank, is.dim).text, att_dtype_name(here->dtype),
+                    att_shape_show(here->rank, here->dim).text);
+}
+
+/* Every tensor of the file has been asked for: names differ, so it has as many. */
+static att_status check_all(const att_run *run, const char *path, const att_safetensors *file,
+                            const att_run_state *state)
+{
+    att_status s = ATT_OK;
+    for (int64_t i = 0; !s && i < state->n_facts; i++)
+        s = check_fact(run, path, file, &state->facts[i]);
+    for (int64_t i = 0; !s && i < state->n; i++)
+        s = check_tensor(run, path, file, state->names[i], &state->tensors[i]);
+    if (!s && att_safetensors_count(file) != state->n)
+        s = att_fail(run->ctx, ATT_ERR_FORMAT, "%s: has %" PRId64 " tensors but here are %" PRId64, path,
+                     att_safetensors_count(file), state->n);
+    return s;
+}
+
+static att_status take_all(const att_run *run, const att_safetensors *file, const att_run_state *state)
+{
+    att_tensor from;
+    att_status s = ATT_OK;
+    for (int64_t i = 0; !s && i < state->n; i++) {
+        s = att_safetensors_get(file, state->names[i], &from);
+        s = s ? s : att_convert(run->ctx, &from, &state->tensors[i]);
+    }
+    for (int64_t i = 0; !s && i < state->n_facts; i++)
+        take_fact(file, &state->facts[i]);
+    return s;
+}
+
+static att_status find_newest(const att_run *run, int64_t *step)
+{
+    int64_t *steps, n;
+    att_status s = att_run_steps(run, &steps, &n);
+    if (!s && n == 0)
+        s = att_fail(run->ctx, ATT_ERR_IO, "%s: there is no checkpoint", run->folder);
+    if (!s)
+        *step = steps[n - 1];
+    att_free(run->ctx, steps);
+    return s;
+}
+
+att_status att_run_load(const att_run *run, int64_t step, const att_run_state *state, int64_t *loaded)
+{
+    char path[ATT_MAX_PATH];
+    att_safetensors *file = NULL;
+    att_status s = step == ATT_RUN_NEWEST ? find_newest(run, &step) : ATT_OK;
+    s = s ? s : att_run_path(run, step, path);
+    s = s ? s : att_safetensors_open(run->ctx, path, &file);
+    s = s ? s : check_all(run, path, file, state);
+    s = s ? s : take_all(run, file, state);
+    att_safetensors_close(file);
+    if (!s && loaded)
+        *loaded = step;
+    return s;
+}

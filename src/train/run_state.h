@@ -1,0 +1,53 @@
+/* The folder of a training: one process at a time has it, and what it saves there is whole or is not there.
+ *
+ * A checkpoint is one file, checkpoint-0000001200.safetensors, of tensors and of a few facts, all by their names. It
+ * appears when all of it is on the disk, so the newest is the one of the highest step, whenever a process was killed.
+ */
+#ifndef ATT_TRAIN_RUN_STATE_H
+#define ATT_TRAIN_RUN_STATE_H
+
+#include "io/text_file.h"
+
+typedef enum att_fact_kind {
+    ATT_FACT_WHOLE,  /* int64_t */
+    ATT_FACT_NUMBER, /* double, of which the bits are kept */
+    ATT_FACT_TEXT    /* char [room], zero-terminated */
+} att_fact_kind;
+
+/* Something small that a training must know to go on: one table serves saving and loading. */
+typedef struct att_fact {
+    const char *name;
+    att_fact_kind kind;
+    void *value;
+    size_t room;  /* of a text */
+    bool setting; /* it is not loaded: a checkpoint where it is another one is of another training, and refused */
+} att_fact;
+
+typedef struct att_run_state {
+    int64_t n;
+    const char *const *names;  /* [n] */
+    const att_tensor *tensors; /* [n], of any type and strides: parameters, moments, steps */
+    int64_t n_facts;
+    const att_fact *facts; /* [n_facts] */
+} att_run_state;
+
+typedef struct att_run att_run;
+/* Makes the folder, if it is not there, and takes it until att_run_close or the end of the process, however it ends.
+ * keep: so many checkpoints stay, at least 1. Error: another training runs there. */
+att_status att_run_open(att_ctx *ctx, const char *folder, int64_t keep, att_run **out);
+void att_run_close(att_run *run); /* NULL is allowed */
+
+enum { ATT_RUN_NEWEST = -1 };
+/* The steps that have a checkpoint, ascending: steps [n], for att_free. */
+att_status att_run_steps(const att_run *run, int64_t **steps, int64_t *n);
+/* The file of a step, for att_safetensors_open (averages). */
+att_status att_run_path(const att_run *run, int64_t step, char path[ATT_MAX_PATH]);
+/* Then removes all checkpoints but the newest. Errors: the disk; there is a checkpoint of a higher step, which would be
+ * taken for the newest. After an error the others are as they were. */
+att_status att_run_save(const att_run *run, int64_t step, const att_run_state *state);
+/* Reads the checkpoint of `step` or the newest (*loaded, NULL allowed: its step) to where state's tensors and facts
+ * are. Everything is checked before anything is written. Errors name the file, the tensor or fact, and both values:
+ * none is there; it is damaged; a setting, a name, a type or a shape is not what it is here. */
+att_status att_run_load(const att_run *run, int64_t step, const att_run_state *state, int64_t *loaded);
+
+#endif
