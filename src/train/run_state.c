@@ -302,6 +302,7 @@ att_status att_run_save(const att_run *run, int64_t step, const att_run_state *s
     char(*numbers)[FACT_BYTES] = att_alloc(run->ctx, (size_t)state->n_facts, sizeof *numbers);
     att_status s = metadata && numbers ? ATT_OK : ATT_ERR_MEMORY;
     s = s ? s : check_newest(run, step);
+    s = s ? s : remove_old(run); /* which a process that was killed had no time to remove */
     s = s ? s : att_run_path(run, step, path);
     s = s ? s : write_file(run, path, state, metadata, numbers);
     s = s ? s : remove_old(run);

@@ -42,8 +42,8 @@ enum { ATT_RUN_NEWEST = -1 };
 att_status att_run_steps(const att_run *run, int64_t **steps, int64_t *n);
 /* The file of a step, for att_safetensors_open (averages). */
 att_status att_run_path(const att_run *run, int64_t step, char path[ATT_MAX_PATH]);
-/* Then removes all checkpoints but the newest. Errors: the disk; there is a checkpoint of a higher step, which would be
- * taken for the newest. After an error the others are as they were. */
+/* Then removes all checkpoints but the newest `keep`; there is never more than one above that. Errors: the disk; there
+ * is a checkpoint of a higher step, which would be taken for the newest. After an error the newest are as they were. */
 att_status att_run_save(const att_run *run, int64_t step, const att_run_state *state);
 /* Reads the checkpoint of `step` or the newest (*loaded, NULL allowed: its step) to where state's tensors and facts
  * are. Everything is checked before anything is written. Errors name the file, the tensor or fact, and both values:
