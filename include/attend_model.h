@@ -140,6 +140,18 @@ ATT_API att_status att_vocab_add(att_vocab *v, const char *text, size_t bytes);
 /* Once, after all texts. Errors: no text; characters and special pieces are more than `pieces` already. */
 ATT_API att_status att_vocab_learn(att_vocab *v, att_vocab_result *result);
 
+typedef struct att_marian_text {
+    size_t size;
+    const void *source; /* [source_bytes]: the content of a .spm file, as att_vocab_learn makes it */
+    const void *target; /* [target_bytes]; NULL: the source's */
+    size_t source_bytes, target_bytes;
+    const char *source_language, *target_language; /* "de", or NULL; for the settings alone */
+} att_marian_text;
+/* Writes the text files of a Marian folder, which is made if it is not there: source.spm, target.spm, vocab.json with
+ * "</s>", "<unk>", the pieces of both models, each once, and "<pad>", and tokenizer_config.json. *size (NULL allowed):
+ * tokens of vocab.json. */
+ATT_API att_status att_marian_text_write(att_ctx *ctx, const char *folder, const att_marian_text *text, int64_t *size);
+
 /* ---- 3 BERT ------------------------------------------------------------- */
 
 /* The encoder of Devlin et al. 2018, in the layout of the class BertModel. */
@@ -221,6 +233,17 @@ ATT_API att_status att_transformer_learn(att_ctx *ctx, const char *folder, att_t
  * learn. */
 ATT_API int64_t att_transformer_params(const att_transformer *m);
 ATT_API att_param *att_transformer_param(const att_transformer *m, int64_t i, const char **name);
+
+typedef struct att_transformer_write_options {
+    size_t size;
+    att_dtype dtype; /* of the weights: ATT_F16, ATT_BF16; 0: as they are, f32 */
+    int64_t beam;    /* that translators of the folder use unless told otherwise; 0: 4 */
+} att_transformer_write_options;
+/* Writes a model that learns as the class MarianMTModel: config.json, generation_config.json and model.safetensors,
+ * each of which is the old one or the new one at any time. The folder is made if it is not there. options NULL =
+ * defaults. */
+ATT_API att_status att_transformer_write(const att_transformer *m, const char *folder,
+                                         const att_transformer_write_options *options);
 
 /* n texts and their translations, all one after the other; a target ends with the end. */
 typedef struct att_pairs {

@@ -1,4 +1,5 @@
 #include "io/settings.h"
+#include "io/replace.h"
 
 #include <errno.h>
 #include <math.h>
@@ -62,6 +63,24 @@ void att_json_add(att_bytes *text, const json_t *value, size_t flags)
 {
     if (json_dump_callback(value, add_piece, text, flags) && !text->status)
         text->status = att_fail(text->ctx, ATT_ERR_MEMORY, "out of memory");
+}
+
+att_status att_settings_write(att_ctx *ctx, const char *folder, const char *name, json_t *root)
+{
+    char path[ATT_MAX_PATH];
+    att_bytes text = {.ctx = ctx};
+    att_status s = att_join_path(ctx, folder, name, path);
+    if (!s && !root)
+        s = att_fail(ctx, ATT_ERR_MEMORY, "%s cannot be written: out of memory", path);
+    if (!s) {
+        att_json_add(&text, root, JSON_INDENT(2));
+        att_bytes_add(&text, "\n", 1);
+        s = text.status;
+    }
+    s = s ? s : att_write_file(ctx, path, text.data, text.count);
+    att_bytes_free(&text);
+    json_decref(root);
+    return s;
 }
 
 /* ---- files */

@@ -82,6 +82,8 @@ int64_t att_json_values(const char *text, size_t bytes);
 
 /* Adds the value as JSON; flags are jansson's. */
 void att_json_add(att_bytes *text, const json_t *value, size_t flags);
+/* Replaces FOLDER/NAME by this value, which it frees; NULL: memory ran out. */
+att_status att_settings_write(att_ctx *ctx, const char *folder, const char *name, json_t *root);
 
 /* ---- for errors */
 

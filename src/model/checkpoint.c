@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NAME_SIZE = 128 };
+enum { NAME_SIZE = ATT_CHECKPOINT_NAME };
 
 /* ---- names */
 
@@ -25,6 +25,15 @@ static bool translate(const char *name, const att_checkpoint_name *row, const ch
     snprintf(out, NAME_SIZE, "%s%.*s%.*s%s", prefix, (int)(theirs_star - row->theirs), row->theirs, (int)digits, number,
              theirs_star + 1);
     return digits > 0 && !strcmp(number + digits, star + 1);
+}
+
+bool att_checkpoint_translate(const att_checkpoint_name *names, const char *prefix, const char *name,
+                              char theirs[ATT_CHECKPOINT_NAME])
+{
+    const att_checkpoint_name *row = names;
+    while (row->ours && !translate(name, row, prefix, theirs))
+        row++;
+    return row->ours != NULL;
 }
 
 /* The tensor that is our `name`; -1: not there, and `theirs` is what was looked for first. */

@@ -11,6 +11,11 @@ typedef struct att_checkpoint_name {
     const char *ours, *theirs;
 } att_checkpoint_name;
 
+enum { ATT_CHECKPOINT_NAME = 128 };
+/* Our `name` by the first row that it fits, with prefix -> theirs; false: there is none. */
+bool att_checkpoint_translate(const att_checkpoint_name *names, const char *prefix, const char *name,
+                              char theirs[ATT_CHECKPOINT_NAME]);
+
 typedef struct att_checkpoint {
     att_nn_source source; /* first: layers load from &checkpoint.source */
     att_ctx *ctx;

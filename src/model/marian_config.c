@@ -6,18 +6,21 @@
 /* Beyond these a size is damage, not a model. */
 enum { MOST_FEATURES = 65536, MOST_LAYERS = 1024, MOST_POSITIONS = 1 << 20, MOST_TOKENS = 1 << 27 };
 
+/* The first name of each is the one that is written. */
+static const struct {
+    const char *name;
+    att_activation activation;
+} activations[] = {{"swish", ATT_SILU},    {"silu", ATT_SILU},          {"relu", ATT_RELU},
+                   {"gelu", ATT_GELU_ERF}, {"gelu_new", ATT_GELU_TANH}, {"gelu_pytorch_tanh", ATT_GELU_TANH},
+                   {"tanh", ATT_TANH}};
+enum { N_ACTIVATIONS = sizeof activations / sizeof activations[0] };
+
 static att_activation activation(att_settings *s)
 {
-    static const struct {
-        const char *name;
-        att_activation activation;
-    } known[] = {{"swish", ATT_SILU},    {"silu", ATT_SILU},          {"relu", ATT_RELU},
-                 {"gelu", ATT_GELU_ERF}, {"gelu_new", ATT_GELU_TANH}, {"gelu_pytorch_tanh", ATT_GELU_TANH},
-                 {"tanh", ATT_TANH}};
     const char *name = att_settings_text(s, "activation_function", "gelu");
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (!strcmp(known[i].name, name))
-            return known[i].activation;
+    for (int i = 0; i < N_ACTIVATIONS; i++)
+        if (!strcmp(activations[i].name, name))
+            return activations[i].activation;
     att_settings_unsupported(s, "activation_function", "one of swish, silu, relu, gelu, gelu_new and tanh");
     return ATT_IDENTITY;
 }
@@ -90,4 +93,89 @@ att_status att_marian_config_read(att_ctx *ctx, const char *folder, att_marian_c
     if (!s.status)
         *out = c;
     return s.status;
+}
+
+/* ---- writing */
+
+static const char *activation_name(att_activation a)
+{
+    for (int i = 0; i < N_ACTIVATIONS; i++)
+        if (activations[i].activation == a)
+            return activations[i].name;
+    return "none"; /* which is refused */
+}
+
+static json_t *to_json(const att_marian_config *c)
+{
+    json_t *root =
+        json_pack("{s:[s], s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b}", "architectures", "MarianMTModel",
+                  "model_type", "marian", "dtype", "float32", "activation_function", activation_name(c->activation),
+                  "is_encoder_decoder", true, "static_position_embeddings", true, "normalize_before", false,
+                  "normalize_embedding", false, "add_final_layer_norm", false, "scale_embedding", c->scale_embedding,
+                  "share_encoder_decoder_embeddings", c->share, "tie_word_embeddings", c->tie);
+    const struct {
+        const char *key;
+        int64_t value;
+    } wholes[] = {{"vocab_size", c->source_vocabulary},
+                  {"decoder_vocab_size", c->target_vocabulary},
+                  {"d_model", c->hidden},
+                  {"encoder_layers", c->encoder.layers},
+                  {"encoder_attention_heads", c->encoder.heads},
+                  {"encoder_ffn_dim", c->encoder.intermediate},
+                  {"decoder_layers", c->decoder.layers},
+                  {"decoder_attention_heads", c->decoder.heads},
+                  {"decoder_ffn_dim", c->decoder.intermediate},
+                  {"max_position_embeddings", c->max_positions},
+                  {"pad_token_id", c->pad},
+                  {"eos_token_id", c->eos},
+                  {"forced_eos_token_id", c->eos},
+                  {"decoder_start_token_id", c->start}};
+    int failed = !root;
+    for (size_t i = 0; i < sizeof wholes / sizeof wholes[0]; i++)
+        failed |= json_object_set_new(root, wholes[i].key, json_integer(wholes[i].value));
+    if (!failed)
+        return root;
+    json_decref(root);
+    return NULL;
+}
+
+/* Scores count without <pad>, as it is learnt. */
+static json_t *generation(const att_marian_config *c, int64_t beam)
+{
+    return json_pack("{s:I, s:I, s:I, s:I, s:[[I]], s:b, s:I, s:I}", "decoder_start_token_id", (json_int_t)c->start,
+                     "eos_token_id", (json_int_t)c->eos, "forced_eos_token_id", (json_int_t)c->eos, "pad_token_id",
+                     (json_int_t)c->pad, "bad_words_ids", (json_int_t)c->pad, "renormalize_logits", true, "max_length",
+                     (json_int_t)c->max_positions, "num_beams", (json_int_t)beam);
+}
+
+/* What is written must be what can be read. */
+static att_status check(att_ctx *ctx, const char *folder, const json_t *root)
+{
+    char path[ATT_MAX_PATH];
+    att_bytes text = {.ctx = ctx};
+    att_settings s;
+    att_marian_config same;
+    att_status status = att_join_path(ctx, folder, "config.json", path);
+    att_json_add(&text, root, 0);
+    status = status ? status : text.status;
+    if (!status) {
+        att_settings_parse(&s, ctx, path, text.data, text.count);
+        read(&s, &same);
+        att_settings_close(&s);
+        status = s.status;
+    }
+    att_bytes_free(&text);
+    return status;
+}
+
+att_status att_marian_config_write(att_ctx *ctx, const char *folder, const att_marian_config *c, int64_t beam)
+{
+    json_t *root = to_json(c), *search = generation(c, beam);
+    att_status s = root && search ? check(ctx, folder, root)
+                                  : att_fail(ctx, ATT_ERR_MEMORY, "%s: out of memory for the settings", folder);
+    s = s ? s : att_settings_write(ctx, folder, "config.json", json_incref(root));
+    s = s ? s : att_settings_write(ctx, folder, "generation_config.json", json_incref(search));
+    json_decref(search);
+    json_decref(root);
+    return s;
 }

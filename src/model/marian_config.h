@@ -18,5 +18,8 @@ typedef struct att_marian_config {
 
 /* FOLDER/config.json. Errors name the file, the setting and its value. */
 att_status att_marian_config_read(att_ctx *ctx, const char *folder, att_marian_config *out);
+/* FOLDER/config.json and FOLDER/generation_config.json, by which <pad> is never generated. Error: a configuration that
+ * could not be read again, and nothing is written. */
+att_status att_marian_config_write(att_ctx *ctx, const char *folder, const att_marian_config *c, int64_t beam);
 
 #endif

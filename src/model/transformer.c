@@ -1,5 +1,6 @@
 /* The Transformer of Vaswani et al. 2017, encoder and decoder, in the layout of the class MarianMTModel. */
 #include "model/transformer.h"
+#include "io/replace.h"
 #include "model/store.h"
 #include "model/teacher.h"
 #include "nn/nn.h"
@@ -197,6 +198,60 @@ att_param *att_transformer_param(const att_transformer *m, int64_t i, const char
     const bool there = i >= 0 && i < att_transformer_params(m);
     *name = there ? m->store->stored[i].name : NULL;
     return there ? m->store->stored[i].param : NULL;
+}
+
+/* ---- write */
+
+/* Room for what the class calls our parameters. */
+typedef struct their_names {
+    char text[ATT_CHECKPOINT_NAME];
+} their_names;
+
+/* The class has all but the output within "model", and a row of biases. */
+static att_status write_weights(const att_transformer *m, const char *folder, att_dtype dtype, their_names *theirs,
+                                const char **name, att_tensor *tensor)
+{
+    static const char *const metadata[] = {"format", "pt"};
+    char path[ATT_MAX_PATH];
+    for (int64_t i = 0; i < m->store->count; i++) {
+        const att_stored *w = &m->store->stored[i];
+        const bool output = !strncmp(w->name, "output.", 7);
+        att_checkpoint_translate(names, output ? "" : "model.", w->name, theirs[i].text);
+        name[i] = theirs[i].text;
+        tensor[i] = w->value;
+        if (output && w->value.rank == 1)
+            att_wrap(&tensor[i], w->value.data, ATT_F32, ATT_DIMS(1, w->value.dim[0]), NULL);
+    }
+    const att_status s = att_join_path(m->ctx, folder, "model.safetensors", path);
+    return s ? s
+             : att_safetensors_write(
+                   m->ctx, path, m->store->count, name, tensor,
+                   ATT_OPTIONS(att_safetensors_options, .dtype = dtype, .metadata = metadata, .n_metadata = 1));
+}
+
+att_status att_transformer_write(const att_transformer *m, const char *folder,
+                                 const att_transformer_write_options *options)
+{
+    att_transformer_write_options o;
+    att_status s = att_take_options(&o, sizeof o, options, "att_transformer_write_options");
+    if (!s && (!folder || !m->store))
+        s = att_fail(m->ctx, ATT_ERR_ARGUMENT, "att_transformer_write: %s",
+                     folder ? "the model comes from att_transformer_open, and does not learn" : "folder is NULL");
+    if (!s && o.beam < 0)
+        s = att_fail(m->ctx, ATT_ERR_ARGUMENT, "options.beam is %lld, expected 1 or more", (long long)o.beam);
+    if (s)
+        return s;
+    const size_t n = (size_t)m->store->count;
+    their_names *theirs = att_alloc(m->ctx, n, sizeof *theirs);
+    const char **name = att_alloc(m->ctx, n, sizeof *name);
+    att_tensor *tensor = att_alloc(m->ctx, n, sizeof *tensor);
+    s = theirs && name && tensor ? att_make_folder(m->ctx, folder) : ATT_ERR_MEMORY;
+    s = s ? s : att_marian_config_write(m->ctx, folder, &m->config, o.beam ? o.beam : 4);
+    s = s ? s : write_weights(m, folder, o.dtype, theirs, name, tensor);
+    att_free(m->ctx, tensor);
+    att_free(m->ctx, name);
+    att_free(m->ctx, theirs);
+    return s;
 }
 
 void att_transformer_free(att_transformer *m)

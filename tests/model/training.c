@@ -48,24 +48,9 @@ static void write_vocabulary(att_ctx *ctx)
             assert_int_equal(att_vocab_add(v, words[i / WORDS][i % WORDS], strlen(words[i / WORDS][i % WORDS])),
                              ATT_OK);
     assert_int_equal(att_vocab_learn(v, &r), ATT_OK);
-    for (int i = 0; i < 2; i++) {
-        FILE *f = folder_open(&folder, i ? "target.spm" : "source.spm");
-        assert_int_equal(fwrite(r.model, 1, r.bytes, f), r.bytes);
-        assert_int_equal(fclose(f), 0);
-    }
+    const att_marian_text text = {.size = sizeof text, .source = r.model, .source_bytes = r.bytes};
+    assert_int_equal(att_marian_text_write(ctx, folder.path, &text, NULL), ATT_OK);
     att_vocab_free(v);
-    char path[256];
-    att_tokenizer *t;
-    assert_int_equal(att_tokenizer_open(ctx, path_of("source.spm", path), &t), ATT_OK);
-    FILE *f = folder_open(&folder, "vocab.json");
-    fprintf(f, "{\"</s>\": 0, \"<unk>\": 1");
-    int64_t n = 2;
-    for (int32_t i = 3; i < att_tokenizer_size(t); i++)
-        fprintf(f, ", \"%s\": %d", att_tokenizer_token(t, i), (int)n++);
-    fprintf(f, ", \"<pad>\": %d}", (int)n);
-    assert_int_equal(fclose(f), 0);
-    att_tokenizer_free(t);
-    folder_write(&folder, "tokenizer_config.json", "{}");
 }
 
 static int set_up(void **state)
