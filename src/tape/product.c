@@ -31,17 +31,28 @@ static const float *rows_of(att_tape *t, int64_t m, int64_t k, att_matrix a, int
     return y;
 }
 
+/* What is turned is turned in bands, so that scratch memory is that of a band and not of all that a model's logits
+ * are. */
 att_status att_tape_product(att_tape *t, int64_t m, int64_t n, int64_t k, att_matrix a, att_matrix b, bool add,
                             float *c)
 {
+    enum { BAND = 1024 };
+    const int64_t band = a.right == 1 ? m : BAND;
     const size_t mark = att_arena_mark(&t->arena);
-    int64_t stride;
-    const float *rows = rows_of(t, m, k, a, &stride);
-    float *packed = rows ? att_tape_scratch(t, att_gemm_packed_count(t->ctx, n, k)) : NULL;
-    if (packed) {
+    float *packed = att_tape_scratch(t, att_gemm_packed_count(t->ctx, n, k));
+    bool good = packed;
+    if (good)
         att_gemm_pack(t->ctx, n, k, b.x, b.right, b.down, packed);
-        att_gemm(t->ctx, m, n, k, rows, stride, packed, c, n, &(const att_epilogue){.add = add});
+    for (int64_t first = 0; good && first < m; first += band) {
+        const size_t before = att_arena_mark(&t->arena);
+        const int64_t count = m - first < band ? m - first : band;
+        int64_t stride;
+        const float *rows = rows_of(t, count, k, (att_matrix){a.x + first * a.down, a.down, a.right}, &stride);
+        good = rows;
+        if (good)
+            att_gemm(t->ctx, count, n, k, rows, stride, packed, c + first * n, n, &(const att_epilogue){.add = add});
+        att_arena_release(&t->arena, before);
     }
     att_arena_release(&t->arena, mark);
-    return packed ? ATT_OK : ATT_ERR_MEMORY;
+    return good ? ATT_OK : ATT_ERR_MEMORY;
 }
