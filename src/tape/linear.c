@@ -32,7 +32,7 @@ static bool check(att_tape *t, const att_tensor *x, const att_param *weight, con
 
 typedef struct kept {
     att_activation act;
-    const float *z; /* [rows, out], NULL where the activation is the identity */
+    const float *z; /* [rows, out], NULL where the activation is the identity; of ReLU, y, which tells the sign */
 } kept;
 
 att_status att_tape_input_back(att_tape *t, const float *dz, att_var *x, att_param *weight)
@@ -73,6 +73,7 @@ static att_status backward(att_tape *t, const att_step *s)
 }
 
 const att_operation att_operation_linear = {.name = "linear", .backward = backward, .forgets_y = true};
+static const att_operation linear_relu = {.name = "linear", .backward = backward};
 
 /* ---- forward */
 
@@ -104,8 +105,9 @@ att_var *att_linear(att_tape *t, att_var *x, att_param *weight, att_param *bias,
     if (!y)
         return NULL;
     const float *r = residual ? residual->value.data : NULL;
-    att_var *z = NULL; /* what a backward needs, and the epilogue would overwrite */
-    if (t->record && act != ATT_IDENTITY) {
+    const bool relu = act == ATT_RELU && !r;
+    att_var *z = relu ? y : NULL; /* what a backward needs, and the epilogue would overwrite */
+    if (t->record && act != ATT_IDENTITY && !relu) {
         z = att_tape_var(t, 2, y->value.dim);
         if (!z)
             return NULL;
@@ -117,7 +119,7 @@ att_var *att_linear(att_tape *t, att_var *x, att_param *weight, att_param *bias,
         att_gemm(t->ctx, m, n, k, x->value.data, k, packed, y->value.data, n, &e);
     }
     const kept kept = {act, z ? z->value.data : NULL};
-    const att_step step = {.op = &att_operation_linear,
+    const att_step step = {.op = relu ? &linear_relu : &att_operation_linear,
                            .y = y,
                            .in = (att_var *[]){x, residual},
                            .n_in = 2,

@@ -470,6 +470,28 @@ static void logits_give_way_to_their_gradient(void **state)
     free(x);
 }
 
+/* ReLU is known backwards by what it gave: as logits that does not give way. */
+static void numbers_that_a_backward_needs_do_not_give_way(void **state)
+{
+    fixture *f = *state;
+    static const int32_t targets[] = {0, 2};
+    const att_tensor x = view(f->x, ATT_F32, ATT_DIMS(2, 3));
+    float *numbers = check_numbers(9, 3), expected[9];
+    att_param *w = param(f->ctx, numbers, ATT_F32, ATT_DIMS(3, 3));
+    for (int between = 1; between >= 0; between--) {
+        att_tape_reset(f->t);
+        att_param_clear_grad(w);
+        att_var *y = att_linear(f->t, att_constant(f->t, &x), w, NULL, ATT_RELU, NULL);
+        y = between ? att_scale(f->t, y, 1) : y;
+        assert_int_equal(att_tape_backward(f->t, att_cross_entropy(f->t, y, targets, NULL), NULL), ATT_OK);
+        if (between)
+            memcpy(expected, att_param_grad(w)->data, sizeof expected);
+    }
+    assert_memory_equal(att_param_grad(w)->data, expected, sizeof expected);
+    att_param_free(w);
+    free(numbers);
+}
+
 static void a_backward_from_a_variable_in_the_middle_leaves_out_what_came_later(void **state)
 {
     fixture *f = *state;
@@ -532,6 +554,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(constants_have_no_gradient_and_views_share_theirs, set_up, tear_down),
         cmocka_unit_test(memory_of_gradients_is_used_again),
         cmocka_unit_test(logits_give_way_to_their_gradient),
+        cmocka_unit_test_setup_teardown(numbers_that_a_backward_needs_do_not_give_way, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_backward_from_a_variable_in_the_middle_leaves_out_what_came_later, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(gradients_of_short_parameters_are_f32, set_up, tear_down),
