@@ -337,9 +337,39 @@ ATT_API att_status att_trainer_step(att_trainer *t, att_train_report *report);
 /* The loss of a target token of other files, in the mean, neither smoothed nor dropped. */
 ATT_API att_status att_trainer_validate(att_trainer *t, const char *source, const char *target, double *loss);
 
+/* The same as a run in a folder of its own, which becomes a model's folder: with its vocabulary, made of the files, its
+ * settings, checkpoints, and in the end its weights. */
+typedef struct att_training att_training;
+typedef struct att_training_options {
+    size_t size;
+    att_trainer_options learn;
+    const char *tokenizer; /* a folder with source.spm, target.spm and vocab.json; NULL: they are made of the files */
+    int64_t vocabulary;    /* pieces of that, of both languages together; 0: 8000 */
+    int64_t hidden, intermediate, heads, encoder_layers, decoder_layers; /* 0: 256, 1024, 8, 3, 3 */
+    int64_t max_positions;                                               /* 0: 512 */
+    att_activation activation;                                           /* ATT_IDENTITY (0): ATT_RELU */
+    bool resume;  /* go on from the newest checkpoint: the same bits as without a pause */
+    int64_t keep; /* checkpoints that stay; 0: 5 */
+} att_training_options;
+/* Errors: another training runs in the folder; it has checkpoints and options.resume is false, or none and it is true;
+ * a checkpoint of other options. */
+ATT_API att_status att_training_open(att_ctx *ctx, const char *folder, const att_training_options *options,
+                                     att_training **out);
+ATT_API void att_training_close(att_training *t); /* NULL is allowed */
+ATT_API att_trainer *att_training_trainer(const att_training *t);
+ATT_API const att_transformer *att_training_model(const att_training *t);
+ATT_API const att_tokenizer *att_training_tokenizer(const att_training *t);
+/* A checkpoint of now: weights, moments, and where in the files it is. It is whole or is not there. */
+ATT_API att_status att_training_save(att_training *t);
+/* model.safetensors: the mean of the weights of the newest n checkpoints (n = 0: those of now), as dtype. The folder is
+ * then one for att_translator_open. */
+ATT_API att_status att_training_finish(att_training *t, int64_t n, att_dtype dtype);
+
 /* A folder with the model and its text: source.spm, target.spm, vocab.json. It serves many threads at once. */
 typedef struct att_translator att_translator;
 ATT_API att_status att_translator_open(att_ctx *ctx, const char *folder, att_translator **out);
+/* The same of a model and a tokenizer that there are, as they are now: greedy, and they must outlive it. */
+ATT_API att_status att_translator_of(const att_transformer *m, const att_tokenizer *t, att_translator **out);
 ATT_API void att_translator_free(att_translator *m);
 ATT_API const att_transformer *att_translator_model(const att_translator *m);
 ATT_API const att_tokenizer *att_translator_tokenizer(const att_translator *m);

@@ -18,6 +18,7 @@ struct att_translator {
     att_ctx *ctx;
     att_transformer *model;
     att_tokenizer *tokenizer;
+    bool borrowed;     /* both are the caller's */
     att_search search; /* as the settings say */
     int32_t banned[MAX_BANNED];
 };
@@ -31,11 +32,11 @@ static void read_banned(att_settings *s, att_translator *m)
     json_array_foreach(list, i, word)
     {
         const json_t *id = json_array_get(word, 0);
-        if (json_array_size(word) != 1 || !json_is_integer(id) || m->search.n_banned == MAX_BANNED) {
+        if (json_array_size(word) != 1 || !json_is_number(id) || m->search.n_banned == MAX_BANNED) {
             att_settings_unsupported(s, "bad_words_ids", "a list of a few [token]");
             return;
         }
-        m->banned[m->search.n_banned++] = (int32_t)json_integer_value(id);
+        m->banned[m->search.n_banned++] = (int32_t)json_number_value(id);
     }
 }
 
@@ -110,12 +111,38 @@ att_status att_translator_open(att_ctx *ctx, const char *folder, att_translator 
     return s;
 }
 
+att_status att_translator_of(const att_transformer *model, const att_tokenizer *tokenizer, att_translator **out)
+{
+    const att_marian_config *c = att_transformer_config(model);
+    att_translator *m = att_calloc(att_transformer_ctx(model), 1, sizeof *m);
+    *out = m;
+    if (!m)
+        return ATT_ERR_MEMORY;
+    *m = (att_translator){.ctx = att_transformer_ctx(model),
+                          .model = (att_transformer *)model, /* only read */
+                          .tokenizer = (att_tokenizer *)tokenizer,
+                          .borrowed = true,
+                          .search = {.vocabulary = c->target_vocabulary,
+                                     .beam = 1,
+                                     .max_tokens = c->max_positions - 1,
+                                     .length_penalty = 1,
+                                     .start = (int32_t)c->start,
+                                     .end = (int32_t)c->eos,
+                                     .force_end = true,
+                                     .n_banned = 1},
+                          .banned = {(int32_t)c->pad}};
+    m->search.banned = m->banned;
+    return ATT_OK;
+}
+
 void att_translator_free(att_translator *m)
 {
     if (!m)
         return;
-    att_transformer_free(m->model);
-    att_tokenizer_free(m->tokenizer);
+    if (!m->borrowed) {
+        att_transformer_free(m->model);
+        att_tokenizer_free(m->tokenizer);
+    }
     att_free(m->ctx, m);
 }
 

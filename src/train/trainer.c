@@ -1,20 +1,7 @@
 /* The training of a translator: batches, steps, validation. */
-#include "model/transformer.h"
-#include "train/pairs.h"
+#include "train/trainer.h"
 
 #include <string.h>
-
-struct att_trainer {
-    att_ctx *ctx;
-    att_transformer *model;
-    const att_tokenizer *tokenizer;
-    att_trainer_options options;
-    att_pair_set set;
-    att_epoch epoch;
-    att_optimizer *optimizer;
-    att_tape *tape;
-    int64_t step, epochs, batch; /* taken; begun; the next of this epoch */
-};
 
 /* ---- made and freed */
 
@@ -97,16 +84,22 @@ void att_trainer_free(att_trainer *t)
 
 /* ---- a step */
 
+att_status att_trainer_begin_epoch(att_trainer *t, int64_t epochs)
+{
+    att_epoch_free(&t->epoch);
+    const att_status e = att_epoch_make(&t->set, t->options.seed, epochs - 1, t->options.batch_tokens, &t->epoch);
+    t->epochs = e ? t->epochs : epochs;
+    return e;
+}
+
 /* Adds the gradients of the next batch, of the sum over its tokens. */
 static att_status learn_batch(att_trainer *t, int64_t part, att_train_report *r)
 {
     const att_trainer_options *o = &t->options;
     att_status e = ATT_OK;
     if (t->batch == t->epoch.n) {
-        att_epoch_free(&t->epoch);
-        e = att_epoch_make(&t->set, o->seed, t->epochs, o->batch_tokens, &t->epoch);
-        t->epochs += !e;
         t->batch = 0;
+        e = att_trainer_begin_epoch(t, t->epochs + 1);
     }
     att_batch b = {0};
     e = e ? e : att_batch_take(&t->set, &t->epoch, t->batch, &b);
@@ -135,8 +128,22 @@ static att_status learn_batch(att_trainer *t, int64_t part, att_train_report *r)
     return e;
 }
 
+/* A step that has failed, or was cancelled, was none. */
+static void take_back(att_trainer *t, int64_t epochs, int64_t batch)
+{
+    for (int64_t i = 0; i < att_transformer_params(t->model); i++) {
+        const char *name;
+        att_param_clear_grad(att_transformer_param(t->model, i, &name));
+    }
+    if (t->epochs != epochs && epochs > 0)
+        att_trainer_begin_epoch(t, epochs);
+    t->epochs = epochs;
+    t->batch = epochs > 0 ? batch : t->epoch.n; /* the first epoch begins where one ends */
+}
+
 att_status att_trainer_step(att_trainer *t, att_train_report *report)
 {
+    const int64_t epochs = t->epochs, batch = t->batch;
     att_train_report r = {0};
     att_status e = ATT_OK;
     for (int64_t i = 0; !e && i < t->options.accumulate; i++)
@@ -147,8 +154,10 @@ att_status att_trainer_step(att_trainer *t, att_train_report *report)
                                .scale = 1.0 / (double)(r.target_tokens ? r.target_tokens : 1),
                                .clip = t->options.clip};
     e = e ? e : att_optimizer_step(t->optimizer, &update, &r.norm);
-    if (e)
+    if (e) {
+        take_back(t, epochs, batch);
         return e;
+    }
     r.step = ++t->step;
     r.epoch = t->epochs;
     r.steps_left = (t->epoch.n - t->batch + t->options.accumulate - 1) / t->options.accumulate;

@@ -2,11 +2,11 @@
  */
 #include "check.h"
 #include "fail_alloc.h"
-#include "folder.h"
 #include "model/transformer.h"
+#include "toy_texts.h"
 #include "train/pairs.h"
 
-enum { LINES = 240, WORDS = 12 };
+enum { LINES = 240 };
 
 static test_folder folder;
 
@@ -16,36 +16,16 @@ static const char *path_of(const char *name, char path[256])
     return path;
 }
 
-/* ---- a language: each word has its translation, and translations stand in reverse order */
-
-static const char *const words[2][WORDS] = {
-    {"eins", "zwei", "drei", "vier", "rot", "blau", "klein", "neu", "Haus", "Hund", "Ball", "Tag"},
-    {"one", "two", "three", "four", "red", "blue", "small", "new", "house", "dog", "ball", "day"}};
-
-static void write_texts(const char *source, const char *target, uint64_t seed, int lines)
-{
-    FILE *f[2] = {folder_open(&folder, source), folder_open(&folder, target)};
-    for (int i = 0; i < lines; i++) {
-        const int n = 1 + (int)(check_bits(seed, (uint64_t)i) % 5);
-        for (int w = 0; w < 2 * n; w++) {
-            const int side = w / n, at = side ? 2 * n - 1 - w : w;
-            const int word = (int)(check_bits(seed + 1, (uint64_t)(8 * i + at)) % WORDS);
-            fprintf(f[side], "%s%s", words[side][word], w % n == n - 1 ? "\n" : " ");
-        }
-    }
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(fclose(f[i]), 0);
-}
-
 /* A vocabulary of all words of both, and what Marian's tokenizer reads. */
 static void write_vocabulary(att_ctx *ctx)
 {
     att_vocab *v;
     att_vocab_result r = {.size = sizeof r};
     assert_int_equal(att_vocab_new(ctx, ATT_OPTIONS(att_vocab_options, .pieces = 70, .keep_text = true), &v), ATT_OK);
-    for (int i = 0; i < 2 * WORDS; i++)
+    for (int i = 0; i < 2 * TOY_WORDS; i++)
         for (int k = 0; k < 3; k++)
-            assert_int_equal(att_vocab_add(v, words[i / WORDS][i % WORDS], strlen(words[i / WORDS][i % WORDS])),
+            assert_int_equal(att_vocab_add(v, toy_words[i / TOY_WORDS][i % TOY_WORDS],
+                                           strlen(toy_words[i / TOY_WORDS][i % TOY_WORDS])),
                              ATT_OK);
     assert_int_equal(att_vocab_learn(v, &r), ATT_OK);
     const att_marian_text text = {.size = sizeof text, .source = r.model, .source_bytes = r.bytes};
@@ -60,8 +40,8 @@ static int set_up(void **state)
     att_ctx *ctx = check_open(NULL, 1);
     write_vocabulary(ctx);
     att_close(ctx);
-    write_texts("train.de", "train.en", 1, LINES);
-    write_texts("valid.de", "valid.en", 1000, 50);
+    toy_write(&folder, "train.de", "train.en", 1, LINES);
+    toy_write(&folder, "valid.de", "valid.en", 1000, 50);
     return 0;
 }
 
@@ -180,6 +160,130 @@ static void any_number_of_threads_learns_the_same_bits(void **state)
     free(first);
 }
 
+/* ---- a training in a folder */
+
+static att_training *open_training(att_ctx *ctx, const char *name, bool resume, int64_t seed)
+{
+    char path[256], source[256], target[256];
+    att_training *t = NULL;
+    const att_training_options *o =
+        ATT_OPTIONS(att_training_options, .vocabulary = 70, .hidden = 16, .intermediate = 32, .heads = 2,
+                    .encoder_layers = 1, .decoder_layers = 1, .resume = resume, .keep = 3,
+                    .learn = {.size = sizeof(att_trainer_options),
+                              .source = path_of("train.de", source),
+                              .target = path_of("train.en", target),
+                              .batch_tokens = 150,
+                              .dropout = 0.1f,
+                              .seed = (uint64_t)seed,
+                              .schedule = {.size = sizeof(att_schedule), .peak = 1e-2, .warmup = 3}});
+    if (att_training_open(ctx, path_of(name, path), o, &t))
+        assert_null(t);
+    return t;
+}
+
+static void take_steps(att_training *t, int n)
+{
+    att_train_report r = {.size = sizeof r};
+    for (int i = 0; i < n; i++)
+        assert_int_equal(att_trainer_step(att_training_trainer(t), &r), ATT_OK);
+}
+
+/* All numbers of a model, one after the other. */
+static float *weights_of(const att_training *t, size_t *bytes)
+{
+    float *all = NULL;
+    *bytes = 0;
+    for (int64_t i = 0; i < att_transformer_params(att_training_model(t)); i++) {
+        const char *name;
+        const att_tensor *w = att_param_value(att_transformer_param(att_training_model(t), i, &name));
+        const size_t more = (size_t)check_count(w) * sizeof *all;
+        all = realloc(all, *bytes + more);
+        memcpy((char *)all + *bytes, w->data, more);
+        *bytes += more;
+    }
+    return all;
+}
+
+enum { STEPS = 40 }; /* several epochs */
+
+static void a_training_that_goes_on_later_has_the_same_bits(void **state)
+{
+    (void)state;
+    size_t bytes, bytes2;
+    att_ctx *ctx = check_open(NULL, 2);
+    att_training *t = open_training(ctx, "whole", false, 3);
+    assert_non_null(t);
+    take_steps(t, STEPS);
+    float *whole = weights_of(t, &bytes);
+    att_training_close(t);
+    for (int done = 0, next; done < STEPS; done = next) {
+        next = done + 13 < STEPS ? done + 13 : STEPS;
+        t = open_training(ctx, "parts", done > 0, 3);
+        assert_non_null(t);
+        take_steps(t, next - done);
+        assert_int_equal(att_training_save(t), ATT_OK);
+        if (next < STEPS)
+            take_steps(t, 2); /* which are lost */
+        float *part = weights_of(t, &bytes2);
+        att_training_close(t);
+        assert_int_equal(bytes, bytes2);
+        if (next == STEPS)
+            assert_memory_equal(whole, part, bytes);
+        free(part);
+    }
+    free(whole);
+    att_close(ctx);
+}
+
+static void a_training_is_refused_where_it_would_spoil_another(void **state)
+{
+    (void)state;
+    att_ctx *ctx = check_open(NULL, 1);
+    assert_null(open_training(ctx, "none", true, 3));
+    assert_non_null(strstr(att_error(ctx), "there is no checkpoint to go on from"));
+    att_training *t = open_training(ctx, "one", false, 3);
+    assert_non_null(t);
+    assert_null(open_training(ctx, "one", false, 3));
+    assert_non_null(strstr(att_error(ctx), "another training"));
+    take_steps(t, 1);
+    assert_int_equal(att_training_save(t), ATT_OK);
+    att_training_close(t);
+    assert_null(open_training(ctx, "one", false, 3));
+    assert_non_null(strstr(att_error(ctx), "has checkpoints of a training already"));
+    assert_null(open_training(ctx, "one", true, 4));
+    assert_non_null(strstr(att_error(ctx), "seed"));
+    att_close(ctx);
+}
+
+static void what_was_learnt_is_a_folder_of_a_translator(void **state)
+{
+    (void)state;
+    char path[256];
+    att_ctx *ctx = check_open(NULL, 2);
+    att_training *t = open_training(ctx, "model", false, 3);
+    assert_non_null(t);
+    for (int i = 0; i < 4; i++) {
+        take_steps(t, 5);
+        assert_int_equal(att_training_save(t), ATT_OK);
+    }
+    size_t bytes;
+    float *last = weights_of(t, &bytes);
+    assert_int_equal(att_training_finish(t, 3, ATT_F32), ATT_OK);
+    float *mean = weights_of(t, &bytes);
+    assert_memory_not_equal(last, mean, bytes);
+    att_translator *m;
+    att_translation one;
+    const char *text = "eins rot Haus";
+    if (att_translator_open(ctx, path_of("model", path), &m))
+        fail_msg("%s", att_error(ctx));
+    assert_int_equal(att_translate(m, 1, &text, NULL, NULL, &one), ATT_OK);
+    att_translation_free(m, &one);
+    att_translator_free(m);
+    free(last), free(mean);
+    att_training_close(t);
+    att_close(ctx);
+}
+
 static void an_epoch_has_each_pair_once_in_batches_that_follow_from_the_seed(void **state)
 {
     (void)state;
@@ -286,6 +390,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_learns_to_translate),
         cmocka_unit_test(any_number_of_threads_learns_the_same_bits),
+        cmocka_unit_test(a_training_that_goes_on_later_has_the_same_bits),
+        cmocka_unit_test(a_training_is_refused_where_it_would_spoil_another),
+        cmocka_unit_test(what_was_learnt_is_a_folder_of_a_translator),
         cmocka_unit_test(an_epoch_has_each_pair_once_in_batches_that_follow_from_the_seed),
         cmocka_unit_test(files_that_are_no_pairs_are_named),
         cmocka_unit_test(running_out_of_memory_leaks_nothing),

@@ -1,0 +1,272 @@
+/* attend train translate: a translator from two files. */
+#include "lines.h"
+#include "output.h"
+#include "progress.h"
+#include "train.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum preset { TINY, SMALL, BASE };
+
+static const char *source, *target, *valid_source, *valid_target, *folder, *tokenizer;
+static int preset = SMALL, schedule = 0;
+static int64_t vocabulary = 8000, batch_tokens = 4096, accumulate = 1, warmup = 1000, steps, seed = 1, threads,
+               validate_every = 500, save_every = 500, average = 5, patience;
+static double rate = 1e-3, dropout = 0.1, smoothing = 0.1, clip = 1, minutes;
+static bool resume, half;
+
+static const cli_option options[] = {
+    {"src", 0, "FILE", .text = &source, .required = true, .help = "texts, one a line"},
+    {"tgt", 0, "FILE", .text = &target, .required = true, .help = "their translations, line by line"},
+    {"valid-src", 0, "FILE", .text = &valid_source, .help = "texts that are not learnt, to see how good it is"},
+    {"valid-tgt", 0, "FILE", .text = &valid_target, .help = "their translations"},
+    {"output", 'o', "FOLDER", .text = &folder, .required = true, .help = "the training's folder, then the model's"},
+    {"resume", 0, NULL, .flag = &resume,
+     .help = "go on from the newest checkpoint; the result has the same bits as without a pause"},
+    {"preset", 'p', "tiny|small|base", .choice = &preset,
+     .help = "sizes: 2+2 layers of 128, 3+3 of 256, or 6+6 of 512 as in the paper"},
+    {"vocabulary", 0, "N", .integer = &vocabulary, .min = 64, .max = 1 << 20,
+     .help = "pieces of words, of both languages together"},
+    {"tokenizer", 0, "FOLDER", .text = &tokenizer,
+     .help = "take source.spm, target.spm and vocab.json from there, and learn none"},
+    {"steps", 0, "N", .integer = &steps, .max = 1 << 30, .quiet = true, .help = "stop after so many; 0: when you do"},
+    {"minutes", 0, "N", .number = &minutes, .max = 1e6, .quiet = true, .help = "stop after so long; 0: when you do"},
+    {"patience", 0, "N", .integer = &patience, .max = 1 << 20, .quiet = true,
+     .help = "stop after so many validations that were no better; 0: do not"},
+    {"batch-tokens", 0, "N", .integer = &batch_tokens, .min = 1, .max = 1 << 24, .help = "of translations, in a batch"},
+    {"accumulate", 0, "N", .integer = &accumulate, .min = 1, .max = 1 << 16, .help = "batches in a step"},
+    {"schedule", 0, "constant|inverse-sqrt", .choice = &schedule, .help = "of learning rates, after the warm-up"},
+    {"rate", 0, "RATE", .number = &rate, .max = 10, .help = "the highest learning rate"},
+    {"warmup", 0, "N", .integer = &warmup, .max = 1 << 30, .help = "steps until then"},
+    {"dropout", 0, "SHARE", .number = &dropout, .max = 0.99, .help = "of what layers add, dropped while it learns"},
+    {"smoothing", 0, "SHARE", .number = &smoothing, .max = 0.99, .help = "of a target, shared out to all others"},
+    {"clip", 0, "NORM", .number = &clip, .max = 1e9, .help = "longer gradients are made this long; 0: are not"},
+    {"validate-every", 0, "N", .integer = &validate_every, .min = 1, .max = 1 << 30, .help = "steps"},
+    {"save-every", 0, "N", .integer = &save_every, .min = 1, .max = 1 << 30, .help = "steps, to a checkpoint"},
+    {"average", 0, "N", .integer = &average, .max = 64,
+     .help = "checkpoints of which the model becomes the mean; 0: what was learnt last"},
+    {"half", 0, NULL, .flag = &half, .help = "save the model's weights as f16, half as large"},
+    {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "of all that is by chance"},
+    CLI_THREADS(&threads),
+    {0},
+};
+
+typedef struct trainer {
+    att_ctx *ctx;
+    att_training *training;
+    FILE *log;
+    cli_lines texts, references; /* of the validation */
+    double best;
+    int64_t worse; /* validations since the best */
+} trainer;
+
+/* ---- validation */
+
+static int read_all(cli_lines *l, const char *path)
+{
+    char *arguments[] = {(char *)path};
+    const int code = cli_lines_open(l, 1, arguments);
+    return code ? code : cli_lines_next(l, INT64_MAX / 64);
+}
+
+/* BLEU of greedy translations of the validation texts; prints a few of them. */
+static int measure_bleu(trainer *t, double *bleu)
+{
+    enum { SAMPLES = 3 };
+    att_translator *m = NULL;
+    const int64_t n = t->texts.count;
+    att_translation *out = calloc((size_t)n + 1, sizeof *out);
+    if (!out)
+        return cli_fail_memory();
+    att_bleu_counts all = {0}, one;
+    att_bleu_info info = {.size = sizeof info};
+    int code =
+        cli_status(t->ctx, att_translator_of(att_training_model(t->training), att_training_tokenizer(t->training), &m));
+    const att_translate_options *o = ATT_OPTIONS(att_translate_options, .beam = 1, .max_tokens = 128);
+    if (!code)
+        code = cli_status(t->ctx, att_translate(m, n, (const char *const *)t->texts.text, t->texts.bytes, o, out));
+    for (int64_t i = 0; !code && i < n; i++) {
+        const char *reference[] = {t->references.text[i]};
+        code = cli_status(t->ctx, att_bleu_count(t->ctx, ATT_BLEU_13A, out[i].text.text, out[i].text.bytes, reference,
+                                                 &t->references.bytes[i], 1, &one));
+        if (!code)
+            att_bleu_add(&all, &one);
+        if (!code && i < SAMPLES)
+            fprintf(stderr, "  %.*s\n    %.*s\n", (int)t->texts.bytes[i], t->texts.text[i], (int)out[i].text.bytes,
+                    out[i].text.text);
+    }
+    if (!code)
+        code = cli_status(t->ctx, att_bleu_describe(&all, false, &info));
+    *bleu = info.bleu;
+    for (int64_t i = 0; m && i < n; i++)
+        att_translation_free(m, &out[i]);
+    att_translator_free(m);
+    free(out);
+    return code;
+}
+
+/* A line of the log, after each validation. */
+static int validate(trainer *t, const att_train_report *r, double loss)
+{
+    double valid = NAN, bleu = NAN;
+    int code = CLI_DONE;
+    if (valid_source)
+        code = cli_status(t->ctx,
+                          att_trainer_validate(att_training_trainer(t->training), valid_source, valid_target, &valid));
+    if (!code && valid_source)
+        code = measure_bleu(t, &bleu);
+    if (code)
+        return code;
+    fprintf(t->log, "{\"step\": %lld, \"epoch\": %lld, \"loss\": %.6g, \"norm\": %.4g, \"rate\": %.6g",
+            (long long)r->step, (long long)r->epoch, loss, r->norm, r->rate);
+    if (valid_source)
+        fprintf(t->log, ", \"valid_loss\": %.6g, \"bleu\": %.2f", valid, bleu);
+    fprintf(t->log, "}\n");
+    fflush(t->log);
+    fprintf(stderr, "step %lld, epoch %lld: loss %.4f", (long long)r->step, (long long)r->epoch, loss);
+    if (valid_source)
+        fprintf(stderr, ", on validation %.4f, BLEU %.2f", valid, bleu);
+    fprintf(stderr, "\n");
+    const bool better = valid < t->best;
+    t->best = better ? valid : t->best;
+    t->worse = better ? 0 : t->worse + 1;
+    return CLI_DONE;
+}
+
+/* ---- the loop */
+
+static int save(trainer *t) { return cli_status(t->ctx, att_training_save(t->training)); }
+
+/* Until one of the limits, or a signal. */
+static int learn(trainer *t)
+{
+    const double begin = cli_seconds();
+    double loss = 0, tokens = 0;
+    int64_t seen = 0;
+    cli_progress progress;
+    int code = CLI_DONE;
+    bool saved = resume, done = false;
+    cli_progress_begin(&progress);
+    while (!code && !done && !cli_signal) {
+        att_train_report r = {.size = sizeof r};
+        code = cli_status(t->ctx, att_trainer_step(att_training_trainer(t->training), &r));
+        if (code == CLI_INTERRUPTED) { /* amid a step, which was none then */
+            code = CLI_DONE;
+            break;
+        }
+        if (code)
+            break;
+        loss += r.loss;
+        seen++;
+        tokens += (double)r.target_tokens;
+        if (r.step == 1 && r.empty + r.longer > 0)
+            cli_note("%lld pairs are learnt; left out: %lld with an empty side, %lld that are too long",
+                     (long long)r.pairs, (long long)r.empty, (long long)r.longer);
+        const double share = steps         ? (double)r.step / (double)steps
+                             : minutes > 0 ? (cli_seconds() - begin) / (60 * minutes)
+                                           : 0;
+        cli_progress_show(&progress, (int64_t)tokens, "tokens", share < 1 ? share : 1);
+        done = (steps && r.step >= steps) || (minutes > 0 && cli_seconds() - begin >= 60 * minutes);
+        saved = false;
+        if (r.step % save_every == 0) {
+            code = save(t);
+            saved = !code;
+        }
+        if (!code && (r.step % validate_every == 0 || done)) {
+            cli_progress_end(&progress);
+            code = validate(t, &r, loss / (double)seen);
+            loss = 0, seen = 0;
+            done = done || (patience > 0 && t->worse >= patience);
+        }
+    }
+    cli_progress_end(&progress);
+    if (!code && !saved)
+        code = save(t);
+    return code;
+}
+
+static int open_training(trainer *t)
+{
+    static const struct {
+        int64_t hidden, intermediate, heads, layers;
+    } sizes[] = {[TINY] = {128, 512, 4, 2}, [SMALL] = {256, 1024, 4, 3}, [BASE] = {512, 2048, 8, 6}};
+    const att_schedule rates = {
+        .size = sizeof rates, .kind = schedule == 0 ? ATT_INVERSE_SQRT : ATT_CONSTANT, .peak = rate, .warmup = warmup};
+    const att_training_options *o =
+        ATT_OPTIONS(att_training_options, .tokenizer = tokenizer, .vocabulary = vocabulary,
+                    .hidden = sizes[preset].hidden, .intermediate = sizes[preset].intermediate,
+                    .heads = sizes[preset].heads, .encoder_layers = sizes[preset].layers,
+                    .decoder_layers = sizes[preset].layers, .resume = resume, .keep = average > 1 ? average : 1,
+                    .learn = {.size = sizeof(att_trainer_options),
+                              .source = source,
+                              .target = target,
+                              .schedule = rates,
+                              .batch_tokens = batch_tokens,
+                              .accumulate = accumulate,
+                              .smoothing = (float)smoothing,
+                              .dropout = (float)dropout,
+                              .clip = clip,
+                              .seed = (uint64_t)seed});
+    return cli_status(t->ctx, att_training_open(t->ctx, folder, o, &t->training));
+}
+
+static int open_log(trainer *t)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s/log.jsonl", folder);
+    t->log = fopen(path, "a");
+    return t->log ? CLI_DONE : cli_fail_errno(path);
+}
+
+static int run(int n, char **arguments)
+{
+    (void)n, (void)arguments;
+    trainer t = {.best = INFINITY, .texts = {.fd = -1}, .references = {.fd = -1}};
+    if (!valid_source != !valid_target)
+        return cli_misuse("--valid-%s is missing: both sides are needed", valid_source ? "tgt" : "src");
+    int code = cli_open(&t.ctx, threads);
+    if (!code && valid_source)
+        code = read_all(&t.texts, valid_source);
+    if (!code && valid_source)
+        code = read_all(&t.references, valid_target);
+    if (!code && t.texts.count != t.references.count)
+        code = cli_fail("%s has %lld lines but %s has %lld", valid_source, (long long)t.texts.count, valid_target,
+                        (long long)t.references.count);
+    if (!code)
+        code = open_training(&t);
+    if (!code)
+        code = open_log(&t);
+    if (!code)
+        code = learn(&t);
+    if (!code && cli_signal) {
+        cli_note("stopped; the same command with --resume goes on from here");
+        code = CLI_INTERRUPTED;
+    } else if (!code) {
+        code = cli_status(t.ctx, att_training_finish(t.training, average, half ? ATT_F16 : ATT_F32));
+        if (!code)
+            cli_note("%s is a model now: attend translate -m %s", folder, folder);
+    }
+    if (t.log && fclose(t.log) && !code)
+        code = cli_fail_errno(folder);
+    att_training_close(t.training);
+    cli_lines_close(&t.texts);
+    cli_lines_close(&t.references);
+    att_close(t.ctx);
+    return code;
+}
+
+const cli_command train_translate = {
+    .name = "translate",
+    .summary = "a translator from two files, of which each line is a translation of the other's",
+    .details = "A Transformer (Vaswani et al. 2017) in the layout of MarianMTModel, which\n"
+               "transformers and CTranslate2 open as well. Prints how it is getting on to standard\n"
+               "error, and writes FOLDER/log.jsonl. Ctrl-C saves; a training that was killed loses\n"
+               "the steps since its last checkpoint.",
+    .examples = "attend train translate --src train.de --tgt train.en --valid-src val.de \\\n"
+                "    --valid-tgt val.en --minutes 60 -o de-en\n"
+                "attend plot de-en/log.jsonl -o learning.svg",
+    .options = options,
+    .run = run,
+};

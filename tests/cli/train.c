@@ -1,0 +1,101 @@
+/* attend train translate: from two files to a model that translates, killed on the way or not. */
+#include "check.h"
+#include "tool.h"
+#include "toy_texts.h"
+
+#define TRAIN                                                                                                          \
+    "$A train translate --src train.de --tgt train.en -p tiny --vocabulary 70 --batch-tokens 150 --steps 30 "          \
+    "--save-every 3 --warmup 10 --threads 2 "
+
+/* From where it is, or from the beginning. */
+#define GO_ON "r=; ls killed/checkpoint-*.safetensors >/dev/null 2>&1 && r=--resume; " TRAIN "-o killed $r "
+
+static int set_up(void **state)
+{
+    (void)state;
+    setenv("A", ATTEND_TOOL, 1);
+    tool_model = folder_new();
+    toy_write(&tool_model, "train.de", "train.en", 1, 200);
+    toy_write(&tool_model, "valid.de", "valid.en", 1000, 20);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    folder_remove(&tool_model);
+    return 0;
+}
+
+static void a_training_makes_a_model_and_a_log(void **state)
+{
+    (void)state;
+    assert_int_equal(tool(TRAIN "--valid-src valid.de --valid-tgt valid.en --validate-every 10 -o whole"), 0);
+    assert_has(tool_err, "step 30");
+    assert_has(tool_err, "BLEU");
+    assert_int_equal(tool("wc -l < whole/log.jsonl; ls whole"), 0);
+    assert_has(tool_out, "3\n");
+    assert_has(tool_out, "model.safetensors");
+    assert_int_equal(tool("$A plot whole/log.jsonl -o whole.svg"), 0);
+}
+
+/* Killed at any moment, a training goes on from its last checkpoint and ends with the same bits. */
+static void a_training_that_is_killed_again_and_again_has_the_same_result(void **state)
+{
+    (void)state;
+    enum { KILLS = 20 };
+    assert_int_equal(tool(TRAIN "-o calm"), 0);
+    for (int i = 0; i < KILLS; i++) { /* in time to take some steps, or not; it may be done before */
+        char line[512];
+        const int milliseconds = 20 + (int)(check_bits(9, (uint64_t)i) % 400);
+        snprintf(line, sizeof line, GO_ON "& sleep 0.%03d; kill -KILL $! 2>/dev/null; wait $!", milliseconds);
+        const int code = tool(line);
+        if (code != 0 && code != 137)
+            fail_msg("exit code %d: %s", code, tool_err);
+    }
+    assert_int_equal(tool(GO_ON), 0);
+    assert_int_equal(tool("cmp calm/model.safetensors killed/model.safetensors"), 0);
+}
+
+static void an_interrupt_saves_and_says_how_to_go_on(void **state)
+{
+    (void)state;
+    const int code = tool("$A train translate --src train.de --tgt train.en -p tiny --vocabulary 70 --threads 2 "
+                          "--save-every 1 -o interrupted & while ! ls interrupted/checkpoint-* >/dev/null 2>&1; do "
+                          "sleep 0.05; done; kill -TERM $!; wait $!");
+    if (code != 143)
+        fail_msg("exit code %d: %s", code, tool_err);
+    assert_has(tool_err, "--resume goes on from here");
+}
+
+static void what_cannot_be_learnt_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line, *says;
+        int code;
+    } cases[] = {
+        {"$A train translate --src train.de --tgt none.en -o x", "none.en", 1},
+        {"head -3 train.en > short.en; $A train translate --src train.de --tgt short.en -o x --vocabulary 70",
+         "train.de has 200 lines but short.en has 3", 1},
+        {"$A train translate --src train.de --tgt train.en --valid-src valid.de -o x", "--valid-tgt is missing", 2},
+        {"$A train translate --src train.de --tgt train.en --resume -o y", "there is no checkpoint to go on from", 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const int code = tool(cases[i].line);
+        if (code != cases[i].code)
+            fail_msg("%s: exit code %d: %s", cases[i].line, code, tool_err);
+        assert_has(tool_err, cases[i].says);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_training_makes_a_model_and_a_log),
+        cmocka_unit_test(a_training_that_is_killed_again_and_again_has_the_same_result),
+        cmocka_unit_test(an_interrupt_saves_and_says_how_to_go_on),
+        cmocka_unit_test(what_cannot_be_learnt_is_named),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
