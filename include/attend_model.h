@@ -377,19 +377,25 @@ ATT_API const att_tokenizer *att_translator_tokenizer(const att_translator *m);
 typedef struct att_translate_options {
     size_t size;
     int64_t beam;       /* translations that are followed at a time; 0: what the model's settings say, or 1 */
-    int64_t max_tokens; /* of a translation, the end among them, which then is forced; 0: the settings, or 512 */
-    int64_t min_tokens; /* it does not end before */
+    int64_t max_tokens; /* of a translation, the end among them; 0: the settings, or as many as the model's positions */
+    int64_t min_tokens; /* the same: it does not end before; 0: the settings, or 1 */
     int64_t n_best;     /* the best of each text, at most beam; 0: 1 */
     const float *length_penalty; /* score = log probability / tokens ^ this; NULL: what the settings say, or 1 */
+    bool split; /* texts that are longer than the model's positions are cut, at sentences where that can be, and their
+                 * parts translated; false: an error */
 } att_translate_options;
 
 typedef struct att_translation {
     att_text text;
     att_tokens tokens; /* the end not among them */
-    float score;       /* log probability / tokens ^ length penalty */
+    float score;       /* log probability / tokens ^ length penalty, the end counted */
 } att_translation;
 /* texts [n] with bytes [n] (NULL: zero-terminated) -> out [n][n_best], in the given order and the best first, the same
- * bits whatever else is in the call; free each with att_translation_free. */
+ * bits whatever else is in the call; free each with att_translation_free. Where less than n_best was found text.text is
+ * NULL. Nothing, or white space, is translated to nothing. Settings are those of generation_config.json; one that is
+ * not supported is an error of att_translator_open. beam 1: the likeliest token each time. Else beam search as the
+ * class GenerationMixin has it. Errors: options out of range; a text that is NULL or too long; logits that are not
+ * numbers; memory; cancelled. */
 ATT_API att_status att_translate(const att_translator *m, int64_t n, const char *const *texts, const size_t *bytes,
                                  const att_translate_options *options, att_translation *out);
 ATT_API void att_translation_free(const att_translator *m, att_translation *t);

@@ -274,6 +274,15 @@ void att_settings_only_text(att_settings *s, const char *key, const char *only)
                           s->within, key, is, only);
 }
 
+void att_settings_only_number(att_settings *s, const char *key, double only)
+{
+    const json_t *value = typed(s, key, false, is_number, "a number");
+    char supported[32];
+    snprintf(supported, sizeof supported, "%g", only);
+    if (value && json_real_value(value) != only)
+        att_settings_unsupported(s, key, supported);
+}
+
 void att_settings_only_empty(att_settings *s, const char *key)
 {
     const json_t *value = att_settings_get(s, key);

@@ -65,6 +65,7 @@ void att_settings_leave(att_settings *s, att_settings_place before);
 /* Not there, null, or `only`: "is_decoder" is true, which is not supported. */
 void att_settings_only_bool(att_settings *s, const char *key, bool only);
 void att_settings_only_text(att_settings *s, const char *key, const char *only);
+void att_settings_only_number(att_settings *s, const char *key, double only);
 /* Not there, null, or empty. */
 void att_settings_only_empty(att_settings *s, const char *key);
 /* Fails at a setting that is not in known[] (ends with NULL). */

@@ -134,25 +134,6 @@ att_status att_bert_describe(const att_bert *m, att_bert_info *info)
 
 /* ---- apply */
 
-static bool check(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets, int64_t n)
-{
-    bool good = n >= 0 && offsets && offsets[0] == 0 && (offsets[n] == 0 || ids);
-    if (!good)
-        att_tape_fail(t, ATT_ERR_ARGUMENT, "bert: n = %lld sequences need ids, and offsets from 0", (long long)n);
-    for (int64_t i = 0; good && i < n; i++) {
-        const bool ascends = offsets[i] <= offsets[i + 1];
-        const int64_t length = ascends ? offsets[i + 1] - offsets[i] : 0;
-        good = ascends && length <= m->config.max_positions;
-        if (!ascends)
-            att_tape_fail(t, ATT_ERR_ARGUMENT, "bert: offsets[%lld] = %lld is above offsets[%lld] = %lld", (long long)i,
-                          (long long)offsets[i], (long long)i + 1, (long long)offsets[i + 1]);
-        else if (!good)
-            att_tape_fail(t, ATT_ERR_ARGUMENT, "bert: sequence %lld has %lld tokens but the model has %lld positions",
-                          (long long)i, (long long)length, (long long)m->config.max_positions);
-    }
-    return good;
-}
-
 /* LayerNorm(word + position + type), all tokens of type 0 */
 static att_var *embed(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets, int64_t n)
 {
@@ -181,7 +162,7 @@ static att_var *embed(att_tape *t, const att_bert *m, const int32_t *ids, const 
 
 att_var *att_bert_apply(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets, int64_t n)
 {
-    if (!check(t, m, ids, offsets, n))
+    if (!att_nn_sequences_fit(t, "bert", ids, offsets, n, m->config.max_positions))
         return NULL;
     att_attention_args args = {.size = sizeof args, .n_sequences = n, .q_offsets = offsets};
     att_scope s = att_scope_begin(t, "bert");

@@ -25,12 +25,6 @@ static att_activation activation(att_settings *s)
     return ATT_IDENTITY;
 }
 
-/* A whole number, or `otherwise` where it is not there. */
-static int64_t whole(att_settings *s, const char *key, int64_t most, int64_t otherwise)
-{
-    return att_settings_has(s, key) ? att_settings_whole(s, key, 0, most) : otherwise;
-}
-
 static void read_side(att_settings *s, const char *side, int64_t hidden, int64_t *layers, int64_t *heads,
                       int64_t *intermediate)
 {
@@ -61,7 +55,9 @@ static void read(att_settings *s, att_marian_config *c)
     att_settings_only_bool(s, "static_position_embeddings", true);
     att_settings_only_empty(s, "quantization_config");
     c->source_vocabulary = att_settings_whole(s, "vocab_size", 1, MOST_TOKENS);
-    c->target_vocabulary = whole(s, "decoder_vocab_size", MOST_TOKENS, c->source_vocabulary);
+    c->target_vocabulary = c->source_vocabulary;
+    if (att_settings_has(s, "decoder_vocab_size"))
+        c->target_vocabulary = att_settings_whole(s, "decoder_vocab_size", 1, MOST_TOKENS);
     c->hidden = att_settings_whole(s, "d_model", 2, MOST_FEATURES);
     c->max_positions = att_settings_whole(s, "max_position_embeddings", 1, MOST_POSITIONS);
     read_side(s, "encoder", c->hidden, &c->encoder.layers, &c->encoder.heads, &c->encoder.intermediate);

@@ -18,20 +18,27 @@ typedef struct link {
     int32_t token;
 } link;
 
+/* The likeliest token of a row, banned or not. */
+typedef struct top {
+    int32_t token; /* NO_ROW: there is none */
+    float logit;
+} top;
+
 typedef struct state {
     att_ctx *ctx;
     const att_search *search;
     int64_t sentences, most_rows, rows, steps;
-    link *links;         /* [max_tokens][most_rows] */
-    int64_t *sentence;   /* [most_rows] */
-    double *score;       /* [most_rows] log probabilities */
-    int32_t *ids;        /* [most_rows] */
-    int64_t *from;       /* [most_rows] */
-    way *ways;           /* [most_rows][width]: of a row, the best first */
-    way *next;           /* [most_rows] */
-    att_found *found;    /* [sentences][beam], the best first; ids of what is not there are NULL */
-    int64_t *n_found;    /* [sentences] */
-    const float *logits; /* [rows, vocabulary] of this step, then probabilities */
+    link *links;       /* [max_tokens][most_rows] */
+    int64_t *sentence; /* [most_rows] */
+    double *score;     /* [most_rows] log probabilities */
+    int32_t *ids;      /* [most_rows] */
+    int64_t *from;     /* [most_rows] */
+    way *ways;         /* [most_rows][width]: of a row, the best first */
+    way *next;         /* [most_rows] */
+    top *top;          /* [most_rows] */
+    att_found *found;  /* [sentences][beam], the best first; ids of what is not there are NULL */
+    int64_t *n_found;  /* [sentences] */
+    float *logits;     /* [rows, vocabulary] of this step, then probabilities */
 } state;
 
 /* Continuations that are looked at: ends among them leave `beam` that go on. */
@@ -39,12 +46,23 @@ static int64_t width(const att_search *s) { return s->beam == 1 ? 1 : 2 * s->bea
 
 /* ---- the best tokens of a row */
 
+static bool may_end(const state *s) { return s->steps + 1 >= s->search->min_tokens; }
+
 static bool allowed(const state *s, int32_t token)
 {
-    bool good = token != s->search->end || s->steps + 1 >= s->search->min_tokens;
+    bool good = token != s->search->end || may_end(s);
     for (int64_t i = 0; good && i < s->search->n_banned; i++)
         good = token != s->search->banned[i];
     return good;
+}
+
+/* What is not allowed gets no probability. */
+static void forbid(const state *s, float *x)
+{
+    for (int64_t i = 0; i < s->search->n_banned; i++)
+        x[s->search->banned[i]] = -INFINITY;
+    if (!may_end(s))
+        x[s->search->end] = -INFINITY;
 }
 
 /* Into ways [n] of `count`, the best first and the first of equals first; returns the count after it. */
@@ -61,36 +79,48 @@ static int64_t insert(way *ways, int64_t n, int64_t count, way w)
 
 static bool must_end(const state *s) { return s->search->force_end && s->steps + 1 == s->search->max_tokens; }
 
-/* Tokens by their logits; NaN is none. */
+/* Tokens by their logits */
 static void rank_row(void *arg, int r)
 {
     const state *s = arg;
     const int64_t n = width(s->search), vocabulary = must_end(s) ? 0 : s->search->vocabulary;
-    const float *x = s->logits + r * s->search->vocabulary;
+    float *x = s->logits + r * s->search->vocabulary;
     way *ways = s->ways + r * n;
     int64_t count = must_end(s) ? insert(ways, n, 0, (way){r, s->search->end, 0}) : 0;
     double least = -INFINITY;
+    top best = {NO_ROW, -INFINITY};
+    if (s->search->renormalize)
+        forbid(s, x);
     for (int64_t v = 0; v < vocabulary; v++)
-        if ((double)x[v] > least && allowed(s, (int32_t)v)) {
+        if ((double)x[v] > least) {
+            best = x[v] > best.logit ? (top){(int32_t)v, x[v]} : best;
+            if (!allowed(s, (int32_t)v))
+                continue;
             count = insert(ways, n, count, (way){r, (int32_t)v, (double)x[v]});
             least = count == n ? ways[n - 1].log_probability : -INFINITY;
         }
     for (; count < n; count++)
         ways[count].row = NO_ROW;
+    s->top[r] = best;
 }
 
 /* Logits of the ways to log probabilities of the texts; s->logits are probabilities now. An end that is forced costs
  * nothing. */
-static void weigh_ways(state *s)
+static att_status weigh_ways(state *s)
 {
-    const int64_t n = width(s->search);
+    const int64_t n = width(s->search), vocabulary = s->search->vocabulary;
     for (int64_t r = 0; r < s->rows; r++) {
         way *ways = s->ways + r * n;
-        const float top = ways[0].row == NO_ROW ? 1 : s->logits[r * s->search->vocabulary + ways[0].token];
-        const double log_sum = must_end(s) ? 0 : ways[0].log_probability - log((double)top);
+        const top *t = &s->top[r]; /* its probability is no less than 1 / vocabulary */
+        const float p = s->logits[r * vocabulary + (t->token == NO_ROW ? 0 : t->token)];
+        const double log_sum = must_end(s) || t->token == NO_ROW ? 0 : (double)t->logit - log((double)p);
+        if (!must_end(s) && (isnan(p) || !isfinite(log_sum)))
+            return att_fail(s->ctx, ATT_ERR_FORMAT, "the model's logits after %lld tokens are not numbers",
+                            (long long)s->steps);
         for (int64_t i = 0; i < n && ways[i].row != NO_ROW; i++)
             ways[i].log_probability += s->score[r] - log_sum;
     }
+    return ATT_OK;
 }
 
 static att_status rank_rows(state *s, const att_tensor *logits)
@@ -98,9 +128,7 @@ static att_status rank_rows(state *s, const att_tensor *logits)
     s->logits = logits->data;
     att_parallel_for(s->ctx, (int)s->rows, rank_row, s);
     const att_status e = att_softmax(s->ctx, logits, -1, logits);
-    if (!e)
-        weigh_ways(s);
-    return e;
+    return e ? e : weigh_ways(s);
 }
 
 /* ---- what has ended */
@@ -127,7 +155,8 @@ static att_status keep(state *s, int64_t sentence, const way *w)
 {
     const int64_t beam = s->search->beam;
     att_found *best = s->found + sentence * beam;
-    att_found f = {.score = w->log_probability / pow((double)(s->steps + 1), s->search->length_penalty)};
+    att_found f = {.steps = s->steps + 1, .log_probability = w->log_probability};
+    f.score = w->log_probability / pow((double)f.steps, s->search->length_penalty);
     int64_t at = s->n_found[sentence];
     while (at > 0 && best[at - 1].score < f.score)
         at--;
@@ -169,8 +198,8 @@ static att_status go_on(state *s, int64_t first, int64_t last, int64_t *count)
         if (best[i].row != NO_ROW)
             found = insert(best, n, found, best[i]);
     if (found == 0)
-        return att_fail(s->ctx, ATT_ERR_FORMAT, "the model's logits after %lld tokens are not numbers",
-                        (long long)s->steps);
+        return att_fail(s->ctx, ATT_ERR_FORMAT, "after %lld tokens none may follow: all %lld are banned",
+                        (long long)s->steps, (long long)o->vocabulary);
     for (int64_t i = 0; i < found; i++)
         if (best[i].token != o->end && s->steps + 1 < o->max_tokens) {
             if (*count - begin < o->beam)
@@ -241,9 +270,11 @@ static att_status allocate(state *s)
     s->from = att_alloc(s->ctx, rows, sizeof *s->from);
     s->ways = att_alloc(s->ctx, rows * (size_t)width(o), sizeof *s->ways);
     s->next = att_alloc(s->ctx, rows, sizeof *s->next);
+    s->top = att_alloc(s->ctx, rows, sizeof *s->top);
     s->found = att_calloc(s->ctx, rows, sizeof *s->found);
     s->n_found = att_calloc(s->ctx, (size_t)s->sentences, sizeof *s->n_found);
-    return s->links && s->sentence && s->score && s->ids && s->from && s->ways && s->next && s->found && s->n_found
+    return s->links && s->sentence && s->score && s->ids && s->from && s->ways && s->next && s->top && s->found &&
+                   s->n_found
                ? ATT_OK
                : ATT_ERR_MEMORY;
 }
@@ -252,7 +283,8 @@ static void clean(state *s)
 {
     for (int64_t i = 0; s->found && i < s->most_rows; i++)
         att_free(s->ctx, s->found[i].ids);
-    void *const all[] = {s->links, s->sentence, s->score, s->ids, s->from, s->ways, s->next, s->found, s->n_found};
+    void *const all[] = {s->links, s->sentence, s->score, s->ids,   s->from,
+                         s->ways,  s->next,     s->top,   s->found, s->n_found};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         att_free(s->ctx, all[i]);
 }

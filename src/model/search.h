@@ -18,23 +18,26 @@ typedef struct att_search {
     int64_t beam, n_best, min_tokens, max_tokens;
     double length_penalty;
     int32_t start, end;
-    bool early_stopping; /* as soon as `beam` texts have ended */
-    bool force_end;      /* as the last of max_tokens, whatever its probability */
-    const int32_t *banned;
+    bool early_stopping;   /* as soon as `beam` texts have ended */
+    bool force_end;        /* as the last of max_tokens, whatever its probability */
+    bool renormalize;      /* the probabilities of what may follow add up to 1, without those of what is banned */
+    const int32_t *banned; /* [n_banned], each in [0, vocabulary) */
     int64_t n_banned;
 } att_search;
 
-/* A text, without its end; log probability / tokens ^ length_penalty, the end counted. */
+/* A text, without its end. */
 typedef struct att_found {
     int32_t *ids; /* [count]; the caller frees it with att_free */
     int64_t count;
-    double score;
+    int64_t steps; /* count, and its end where it has one */
+    double log_probability;
+    double score; /* log probability / steps ^ length_penalty */
 } att_found;
 
 /* out [sentences][n_best], the best first; fewer than n_best where less was found: the others have ids NULL. With
  * beam = 1 the likeliest token each time, up to the first end. Else as the class GenerationMixin does: of 2 beam
  * continuations ends among the first `beam` are kept, until the best that goes on, divided by its length, is behind
- * the worst of `beam` that have ended. */
+ * the worst of `beam` that have ended. Errors: logits that are not numbers; nothing that may follow. */
 att_status att_search_run(att_ctx *ctx, const att_search *search, const att_generator *model, int64_t sentences,
                           att_found *out);
 

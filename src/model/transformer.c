@@ -301,21 +301,10 @@ static att_var *embed(att_tape *t, const att_transformer *m, const att_nn_embedd
     return att_scope_end(t, s, att_nn_drop(t, dropout, table == &m->source ? 1 : 2, x, NULL));
 }
 
-static bool check_lengths(att_tape *t, const att_transformer *m, const char *what, const int64_t *offsets, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        if (offsets[i + 1] - offsets[i] > m->config.max_positions) {
-            att_tape_fail(t, ATT_ERR_ARGUMENT, "%s %lld has %lld tokens but the model has %lld positions", what,
-                          (long long)i, (long long)(offsets[i + 1] - offsets[i]), (long long)m->config.max_positions);
-            return false;
-        }
-    return true;
-}
-
 static att_var *encode(att_tape *t, const att_transformer *m, const int32_t *ids, const int64_t *offsets, int64_t n,
                        const att_nn_dropout *dropout)
 {
-    if (!check_lengths(t, m, "source", offsets, n))
+    if (!att_nn_sequences_fit(t, "source", ids, offsets, n, m->config.max_positions))
         return NULL;
     const att_attention_args args = {.size = sizeof args, .n_sequences = n, .q_offsets = offsets};
     const att_positions at = {.size = sizeof at, .offsets = offsets, .n = n};
@@ -337,7 +326,7 @@ static att_var *logits(att_tape *t, const att_transformer *m, att_var *x)
 static att_var *decode(att_tape *t, const att_transformer *m, att_var *source, const int64_t *source_offsets,
                        const int32_t *ids, const int64_t *offsets, int64_t n, const att_nn_dropout *dropout)
 {
-    if (!check_lengths(t, m, "target", offsets, n))
+    if (!att_nn_sequences_fit(t, "target", ids, offsets, n, m->config.max_positions))
         return NULL;
     const att_attention_args args = {.size = sizeof args, .n_sequences = n, .q_offsets = offsets};
     const att_attention_args cross = {

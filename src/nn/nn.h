@@ -43,6 +43,13 @@ att_var *att_nn_drop(att_tape *t, const att_nn_dropout *dropout, uint64_t place,
 /* The number of a place, from its name. */
 uint64_t att_nn_place(const char *prefix, const char *name);
 
+/* ---- sequences, one after the other */
+
+/* Are there n sequences of ids [offsets[n]], offsets [n + 1] ascending from 0, each of at most max_positions tokens? If
+ * not the tape fails with a sentence that calls them `what`. */
+bool att_nn_sequences_fit(att_tape *t, const char *what, const int32_t *ids, const int64_t *offsets, int64_t n,
+                          int64_t max_positions);
+
 /* ---- layers; x is [tokens, features], ragged: all sequences one after the other */
 
 typedef struct att_nn_linear {

@@ -4,7 +4,8 @@
     pip install transformers==5.* sentencepiece==0.2.* torch
     tests/golden/make_marian.py
 
-The folder is made of unigram.spm, bpe.spm and a vocabulary of most of their pieces; tests/model/marian.c makes the same.
+The folder is made of unigram.spm, bpe.spm and a vocabulary of most of their pieces; tests/marian_files.h makes the
+same.
 A row has a hash for ten lines of text_lines.py, some with special tokens and language codes: of the ids as source, of
 the ids as target, and of the text of twenty ids by chance.
 """
@@ -49,8 +50,8 @@ def hash_line(tokenizer, number, h):
     return fnv(tokenizer.decode(ids, skip_special_tokens=True, use_source_tokenizer=False).encode(), h)
 
 
-with tempfile.TemporaryDirectory() as folder:
-    folder = pathlib.Path(folder)
+def make_folder(folder):
+    """The tokenizer's files."""
     models = []
     for name, to in ("unigram.spm", "source.spm"), ("bpe.spm", "target.spm"):
         shutil.copy(HERE / name, folder / to)
@@ -59,11 +60,22 @@ with tempfile.TemporaryDirectory() as folder:
     assert vocab["<pad>"] < len(vocab)
     (folder / "vocab.json").write_text(json.dumps(vocab))
     (folder / "tokenizer_config.json").write_text("{}")
-    tokenizer = MarianTokenizer.from_pretrained(folder)
-    rows = []
-    for first in range(0, N_LINES, 10):
-        h = fnv(b"")
-        for number in range(first, first + 10):
-            h = hash_line(tokenizer, number, h)
-        rows.append(f"{h:08x}\n")
-    (HERE / "marian.txt").write_text("".join(rows))
+    return len(vocab)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        make_folder(folder)
+        tokenizer = MarianTokenizer.from_pretrained(folder)
+        rows = []
+        for first in range(0, N_LINES, 10):
+            h = fnv(b"")
+            for number in range(first, first + 10):
+                h = hash_line(tokenizer, number, h)
+            rows.append(f"{h:08x}\n")
+        (HERE / "marian.txt").write_text("".join(rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -4,24 +4,16 @@ One block a setting: its hidden_act, then a line of 12 numbers for each token of
 
     python3 make_tiny_bert.py
 
-Made with transformers 5.23.0, torch 2.15.0 on a CPU. tests/model/tiny_bert.h makes the same weights.
+Made with transformers 5.23.0, torch 2.15.0 on a CPU. tests/tiny_bert.h makes the same weights.
 """
 import pathlib
 
-import numpy
 import torch
 from transformers import BertConfig, BertModel
 
+from tiny_weights import numbers
+
 SEQUENCES = [[2, 7, 9, 11, 3], [2, 3], [2, 39, 38, 37, 36, 35, 34, 33, 32, 31, 30, 29, 28, 27, 26, 3]]
-
-
-def numbers(name, shape):
-    """(hash >> 8) / 2^24 - 1/2, exact in f32; the norms' weights are near 1."""
-    seed = sum(ord(c) * (i + 1) for i, c in enumerate(name))
-    i = numpy.arange(numpy.prod(shape), dtype=numpy.uint64)
-    h = ((i + seed) * 2654435761 % 2**32) ^ ((i + seed) * 40503 % 2**32)
-    x = (h >> numpy.uint64(8)).astype(numpy.float32) / numpy.float32(2**24) - numpy.float32(0.5)
-    return torch.tensor((x + 1 if name.endswith("LayerNorm.weight") else x).reshape(shape))
 
 
 def main():

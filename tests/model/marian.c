@@ -1,53 +1,14 @@
 /* Marian's tokenizer: the ids and texts of the class MarianTokenizer, and each way in which its files can be wrong. */
 #include "check.h"
 #include "fail_alloc.h"
+#include "marian_files.h"
 #include "model/text_lines.h"
 #include "sentencepiece_help.h"
 
-#include <jansson.h>
-
-/* ---- the folder of tests/golden/make_marian.py */
-
-static void copy(const char *from, const char *to)
-{
-    static char data[1 << 16];
-    FILE *in = fopen(from, "rb"), *out = folder_open(&folder, to);
-    assert_non_null(in);
-    fwrite(data, 1, fread(data, 1, sizeof data, in), out);
-    fclose(in);
-    assert_int_equal(fclose(out), 0);
-}
-
-static void add_once(json_t *tokens, const char *token)
-{
-    if (!json_object_get(tokens, token))
-        json_object_set_new(tokens, token, json_integer((json_int_t)json_object_size(tokens)));
-}
-
 static void write_folder(void)
 {
-    static const char *const names[][2] = {{"tests/golden/unigram.spm", "source.spm"},
-                                           {"tests/golden/bpe.spm", "target.spm"}};
-    json_t *tokens = json_object();
-    add_once(tokens, "</s>");
-    add_once(tokens, "<unk>");
-    add_once(tokens, ">>de<<");
-    for (int m = 0; m < 2; m++) {
-        att_tokenizer *t;
-        copy(names[m][0], names[m][1]);
-        assert_int_equal(att_tokenizer_open(ctx, names[m][0], &t), ATT_OK);
-        for (int32_t i = 0; i < att_tokenizer_size(t); i++)
-            if (i % 7)
-                add_once(tokens, att_tokenizer_token(t, i));
-        att_tokenizer_free(t);
-    }
-    add_once(tokens, "<pad>");
-    FILE *f = folder_open(&folder, "vocab.json");
-    assert_int_equal(json_dumpf(tokens, f, 0), 0);
-    assert_int_equal(fclose(f), 0);
-    json_decref(tokens);
+    write_marian_files(ctx, &folder);
     remove_file("special_tokens_map.json");
-    write_file("tokenizer_config.json", "{}");
 }
 
 static att_tokenizer *open_folder(void)

@@ -1,0 +1,22 @@
+/* How a model's folder wants it to be searched. */
+#ifndef ATT_MODEL_GENERATION_H
+#define ATT_MODEL_GENERATION_H
+
+#include "model/marian_config.h"
+#include "model/search.h"
+
+enum { ATT_MOST_BEAMS = 1024, ATT_MOST_BANNED = 64 };
+
+typedef struct att_generation {
+    att_search search; /* its banned are these; n_best is 1 */
+    int32_t banned[ATT_MOST_BANNED];
+} att_generation;
+
+/* FOLDER/generation_config.json, or config.json where there is none, as in older folders, for the model c. out stays
+ * where it is while it is used. Settings are those of the class GenerationConfig; one that would change what is found
+ * and is not supported is an error, which names the file, the setting and its value. */
+att_status att_generation_read(att_ctx *ctx, const char *folder, const att_marian_config *c, att_generation *out);
+/* Where nothing was said: the likeliest token each time, but never <pad>, up to the end, which is forced. */
+void att_generation_greedy(const att_marian_config *c, att_generation *out);
+
+#endif

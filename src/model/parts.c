@@ -1,0 +1,125 @@
+#include "model/parts.h"
+#include "text/utf8.h"
+
+#include <string.h>
+
+enum { NO_CODE = -1 };
+
+/* ---- where to cut */
+
+static bool is_one_of(uint32_t c, const uint32_t *list)
+{
+    while (*list && *list != c)
+        list++;
+    return *list != 0;
+}
+
+static bool is_space(uint32_t c) { return c == ' ' || (c >= '\t' && c <= '\r') || c == 0xA0 || c == 0x3000; }
+
+/* How good a place between two characters is to cut at. */
+static int rank(uint32_t before, uint32_t behind)
+{
+    static const uint32_t ends[] = {0x3002, 0xFF01, 0xFF1F, 0x0964, 0};             /* of sentences: 。！？। */
+    static const uint32_t ends_before_space[] = {'.', '!', '?', 0x2026, 0x061F, 0}; /* ... and with a space: … ؟ */
+    if (is_one_of(before, ends) || (is_space(behind) && is_one_of(before, ends_before_space)))
+        return 3;
+    return is_space(behind) ? 2 : 1;
+}
+
+/* The best place in the middle half of a text, of several the nearest to the middle; 0: there is none. */
+static size_t find_cut(const char *text, size_t bytes)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    size_t best = 0, distance = 0;
+    int best_rank = 0;
+    uint32_t before = 0, c;
+    for (size_t i = 0, n; i < bytes - bytes / 4; i += n, before = c) {
+        n = att_utf8_decode(s + i, bytes - i, &c);
+        const size_t away = i < bytes / 2 ? bytes / 2 - i : i - bytes / 2;
+        const int r = i > 0 && i >= bytes / 4 ? rank(before, c) : 0;
+        if (r > best_rank || (r == best_rank && r > 0 && away < distance))
+            best = i, best_rank = r, distance = away;
+    }
+    return best;
+}
+
+/* ---- parts */
+
+static att_status grow(att_parts *p)
+{
+    const int64_t room = p->room ? 2 * p->room : 64;
+    att_part *part = att_alloc(p->ctx, (size_t)room, sizeof *part);
+    if (!part)
+        return ATT_ERR_MEMORY;
+    if (p->count > 0)
+        memcpy(part, p->part, (size_t)p->count * sizeof *part);
+    att_free(p->ctx, p->part);
+    p->part = part;
+    p->room = room;
+    return ATT_OK;
+}
+
+/* Tokens become the next part, behind the language code if there is one. */
+static att_status take(att_parts *p, int64_t number, int32_t code, att_tokens *tokens)
+{
+    att_status e = p->count == p->room ? grow(p) : ATT_OK;
+    if (!e && code != NO_CODE) {
+        int32_t *ids = att_alloc(p->ctx, (size_t)tokens->count + 1, sizeof *ids);
+        if (!ids)
+            return ATT_ERR_MEMORY;
+        ids[0] = code;
+        memcpy(ids + 1, tokens->ids, (size_t)tokens->count * sizeof *ids);
+        att_free(p->ctx, tokens->ids);
+        tokens->ids = ids;
+        tokens->count++;
+    }
+    if (!e) {
+        p->part[p->count++] = (att_part){*tokens, number};
+        *tokens = (att_tokens){0};
+    }
+    return e;
+}
+
+/* The code that tokens begin with. */
+static int32_t code_of(const att_parts *p, const att_tokens *tokens)
+{
+    const char *first = tokens->count > 0 ? att_tokenizer_token(p->tokenizer, tokens->ids[0]) : NULL;
+    const size_t n = first ? strlen(first) : 0;
+    return n >= 4 && !strncmp(first, ">>", 2) && !strcmp(first + n - 2, "<<") ? tokens->ids[0] : NO_CODE;
+}
+
+/* A text, or a part of one whose code stands before it. */
+static att_status add(att_parts *p, int64_t number, int32_t code, const char *text, size_t bytes)
+{
+    att_tokens tokens;
+    att_status e = att_encode(p->tokenizer, text, bytes, NULL, &tokens);
+    if (e)
+        return e;
+    const int32_t own_code = code_of(p, &tokens), next_code = code != NO_CODE ? code : own_code;
+    const int64_t count = tokens.count + (code != NO_CODE), nothing = 1 + (own_code != NO_CODE);
+    if (count <= p->most_tokens && tokens.count > nothing)
+        e = take(p, number, code, &tokens);
+    att_tokens_free(p->tokenizer, &tokens);
+    if (e || count <= p->most_tokens)
+        return e;
+    const size_t cut = p->split ? find_cut(text, bytes) : 0;
+    if (cut == 0)
+        return att_fail(p->ctx, ATT_ERR_ARGUMENT, "text %lld has %lld tokens but the model has %lld positions",
+                        (long long)number, (long long)count, (long long)p->most_tokens);
+    e = add(p, number, code, text, cut);
+    return e ? e : add(p, number, next_code, text + cut, bytes - cut);
+}
+
+att_status att_parts_add(att_parts *p, int64_t number, const char *text, size_t bytes)
+{
+    return add(p, number, NO_CODE, text, bytes);
+}
+
+void att_parts_free(att_parts *p)
+{
+    for (int64_t i = 0; i < p->count; i++)
+        att_tokens_free(p->tokenizer, &p->part[i].tokens);
+    att_free(p->ctx, p->part);
+    p->part = NULL;
+    p->count = p->room = 0;
+}

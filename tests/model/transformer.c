@@ -1,0 +1,607 @@
+/* The Transformer of MarianMTModel: logits and searches as transformers has them; token by token; folders that are
+ * wrong. */
+#include "check.h"
+#include "context.h"
+#include "fail_alloc.h"
+#include "model/search.h"
+#include "model/transformer.h"
+#include "tiny_marian.h"
+
+static att_transformer *open_model(att_ctx *c, const test_folder *f)
+{
+    att_transformer *m;
+    if (att_transformer_open(c, f->path, &m))
+        fail_msg("%s", att_error(c));
+    return m;
+}
+
+/* Those of make_tiny_marian.py; targets with a start before them, which is the model's last token. */
+static const int32_t sources[] = {5, 9, 11, 7, 0, 0, 3, 29, 28, 1, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 0};
+static const int64_t source_offsets[] = {0, 5, 6, 22};
+static const int32_t targets[] = {-1, 3, 4, 20, -1, 25, -1, 1, 2, 24, 5, 6, 21, 8};
+static const int64_t target_offsets[] = {0, 4, 6, 14};
+enum { N = 3, TARGETS = 14 };
+
+static int64_t target_tokens(const att_transformer *m)
+{
+    att_transformer_info info = {.size = sizeof info};
+    assert_int_equal(att_transformer_describe(m, &info), ATT_OK);
+    return info.target_vocabulary;
+}
+
+/* The targets as the model has them. */
+static void fill_targets(const att_transformer *m, int32_t ids[TARGETS])
+{
+    for (int i = 0; i < TARGETS; i++)
+        ids[i] = targets[i] < 0 ? (int32_t)target_tokens(m) - 1 : targets[i];
+}
+
+/* Logits of sequences [first, last), all at once -> y [tokens, target_tokens] */
+static void decode(att_ctx *c, const att_transformer *m, int first, int last, float *y)
+{
+    int32_t ids[TARGETS];
+    int64_t from[N + 1], to[N + 1];
+    att_tape *t;
+    att_tensor x;
+    fill_targets(m, ids);
+    for (int i = first; i <= last; i++) {
+        from[i - first] = source_offsets[i] - source_offsets[first];
+        to[i - first] = target_offsets[i] - target_offsets[first];
+    }
+    assert_int_equal(att_tape_new(c, NULL, &t), ATT_OK);
+    att_var *s = att_transformer_encode(t, m, sources + source_offsets[first], from, last - first);
+    if (att_read(t, att_transformer_decode(t, m, s, from, ids + target_offsets[first], to, last - first), &x))
+        fail_msg("%s", att_error(c));
+    assert_int_equal(x.rank, 2);
+    assert_int_equal(x.dim[0], to[last - first]);
+    assert_int_equal(x.dim[1], target_tokens(m));
+    memcpy(y, x.data, (size_t)(x.dim[0] * x.dim[1]) * sizeof *y);
+    att_tape_free(t);
+}
+
+/* ---- as transformers has it */
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+static int64_t whole_of(const json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
+
+static bool is_true(const json_t *object, const char *key) { return json_is_true(json_object_get(object, key)); }
+
+/* Is the setting there, and false? */
+static bool is_off(const json_t *object, const char *key) { return json_is_false(json_object_get(object, key)); }
+
+/* The folder of a golden line. */
+static test_folder golden_folder(const json_t *line)
+{
+    const json_t *config = json_object_get(line, "config");
+    const test_folder f = folder_new();
+    json_t *written = json_copy((json_t *)config);
+    json_object_set_new(written, "model_type", json_string("marian"));
+    FILE *file = folder_open(&f, "config.json");
+    assert_int_equal(json_dumpf(written, file, 0), 0);
+    assert_int_equal(fclose(file), 0);
+    json_decref(written);
+    marian_write_weights(&f, NULL,
+                         &(const tiny_tables){.tokens = whole_of(config, "vocab_size"),
+                                              .target_tokens = whole_of(config, "decoder_vocab_size"),
+                                              .output = is_off(config, "tie_word_embeddings"),
+                                              .no_bias = is_off(line, "bias")});
+    return f;
+}
+
+static void check_logits(const att_transformer *m, const json_t *line)
+{
+    static float y[TARGETS * MARIAN_TOKENS];
+    const json_t *rows = json_object_get(line, "logits"), *row;
+    const int64_t tokens = target_tokens(m);
+    size_t i;
+    decode(ctx, m, 0, N, y);
+    assert_int_equal(json_array_size(rows), TARGETS);
+    json_array_foreach(rows, i, row)
+    {
+        assert_int_equal(json_array_size(row), tokens);
+        for (int64_t k = 0; k < tokens; k++) /* both in f32: hidden states of order 1 through eight norms, each of which
+                                              * may double an error, and a sum of 24 products with tables up to 1.5 */
+            check_near(y[i * (size_t)tokens + (size_t)k], json_number_value(json_array_get(row, (size_t)k)), 4e-5,
+                       "%s: logit %zu, %d", text_of(json_object_get(line, "config"), "activation_function"), i, (int)k);
+    }
+}
+
+static att_var *step(void *user, att_tape *t, const int32_t *ids) { return att_transformer_step(user, t, ids); }
+static att_status select_rows(void *user, int64_t n, const int64_t *from)
+{
+    return att_transformer_select(user, n, from);
+}
+
+/* Sources [first, last) -> found [last - first][n_best]; frees nothing. */
+static att_status search(att_ctx *c, const att_transformer *m, const att_search *how, int first, int last,
+                         att_found *found)
+{
+    int64_t from[N + 1];
+    for (int i = first; i <= last; i++)
+        from[i - first] = source_offsets[i] - source_offsets[first];
+    att_transformer_state *s;
+    att_status e = att_transformer_start(m, sources + source_offsets[first], from, last - first, &s);
+    const att_generator g = {.user = s, .step = step, .select = select_rows};
+    e = e ? e : att_search_run(c, how, &g, last - first, found);
+    att_transformer_state_free(s);
+    return e;
+}
+
+static void free_found(att_ctx *c, att_found *found, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        att_free(c, found[i].ids);
+}
+
+enum { MOST_BEST = 12, MOST_BANNED = 4 };
+
+static att_search golden_search(const att_transformer *m, const json_t *how, int32_t banned[MOST_BANNED])
+{
+    const json_t *list = json_object_get(how, "banned");
+    for (size_t i = 0; i < json_array_size(list); i++)
+        banned[i] = (int32_t)json_integer_value(json_array_get(list, i));
+    return (att_search){.vocabulary = target_tokens(m),
+                        .beam = whole_of(how, "beam"),
+                        .n_best = whole_of(how, "n_best"),
+                        .min_tokens = whole_of(how, "min_tokens"),
+                        .max_tokens = whole_of(how, "max_tokens"),
+                        .length_penalty = json_number_value(json_object_get(how, "length_penalty")),
+                        .start = (int32_t)target_tokens(m) - 1,
+                        .end = 0,
+                        .early_stopping = is_true(how, "early_stopping"),
+                        .force_end = is_true(how, "force_end"),
+                        .renormalize = is_true(how, "renormalize"),
+                        .banned = banned,
+                        .n_banned = (int64_t)json_array_size(list)};
+}
+
+static void check_found(const att_found *f, const json_t *expected, const char *what)
+{
+    const json_t *ids = json_object_get(expected, "ids"), *score = json_object_get(expected, "score");
+    if (!expected) { /* there is no more */
+        assert_null(f->ids);
+        return;
+    }
+    bool same = f->ids && f->count == (int64_t)json_array_size(ids);
+    for (int64_t i = 0; same && i < f->count; i++)
+        same = f->ids[i] == json_integer_value(json_array_get(ids, (size_t)i));
+    if (!same)
+        fail_msg("%s: not the ids of transformers", what);
+    const double s = json_number_value(score);
+    if (json_is_number(score)) /* sums of twelve logs of probabilities, each from logits as far off as above */
+        check_near((float)f->score, s, 4e-5 * fmax(1, fabs(s)), "%s: score", what);
+}
+
+static void check_searches(const att_transformer *m, const json_t *line)
+{
+    const json_t *searches = json_object_get(line, "searches"), *one;
+    size_t i;
+    json_array_foreach(searches, i, one)
+    {
+        att_found found[N * MOST_BEST] = {{0}};
+        int32_t banned[MOST_BANNED];
+        const json_t *how = json_object_get(one, "how"), *expected = json_object_get(one, "found");
+        const att_search s = golden_search(m, how, banned);
+        char *what = json_dumps(how, 0);
+        if (search(ctx, m, &s, 0, N, found))
+            fail_msg("%s", att_error(ctx));
+        for (int k = 0; k < N * s.n_best; k++)
+            check_found(&found[k],
+                        json_array_get(json_array_get(expected, (size_t)(k / s.n_best)), (size_t)(k % s.n_best)), what);
+        free_found(ctx, found, N * s.n_best);
+        free(what);
+    }
+}
+
+/* All lines but the last, which is of texts. */
+static void logits_and_searches_are_those_of_transformers(void **state)
+{
+    (void)state;
+    FILE *golden = fopen("tests/golden/tiny_marian.jsonl", "r");
+    assert_non_null(golden);
+    int models = 0;
+    for (json_t *line; (line = json_loadf(golden, JSON_DISABLE_EOF_CHECK, NULL)); json_decref(line)) {
+        if (json_object_get(line, "texts"))
+            continue;
+        const test_folder f = golden_folder(line);
+        att_transformer *m = open_model(ctx, &f);
+        check_logits(m, line);
+        check_searches(m, line);
+        att_transformer_free(m);
+        folder_remove(&f);
+        models++;
+    }
+    assert_int_equal(models, 5);
+    fclose(golden);
+}
+
+/* ---- the same bits, whatever way */
+
+static void token_by_token_gives_the_bits_of_all_at_once(void **state)
+{
+    (void)state;
+    enum { V = MARIAN_TOKENS };
+    const test_folder f = tiny_marian();
+    att_transformer *m = open_model(ctx, &f);
+    int32_t ids[TARGETS];
+    float expected[TARGETS * V];
+    fill_targets(m, ids);
+    decode(ctx, m, 0, N, expected);
+    att_transformer_state *s;
+    att_tape *t;
+    assert_int_equal(att_transformer_start(m, sources, source_offsets, N, &s), ATT_OK);
+    assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
+    int64_t sequence[2 * N] = {0, 1, 2}, rows = N; /* which each row is of */
+    for (int64_t at = 0; rows > 0; at++) {
+        int32_t next[2 * N];
+        int64_t from[2 * N], n = 0;
+        att_tensor x;
+        for (int64_t b = 0; b < rows; b++)
+            next[b] = ids[target_offsets[sequence[b]] + at];
+        assert_int_equal(att_read(t, att_transformer_step(s, t, next), &x), ATT_OK);
+        assert_int_equal(x.dim[0], rows);
+        for (int64_t b = 0; b < rows; b++)
+            assert_memory_equal((const float *)x.data + b * V, expected + (target_offsets[sequence[b]] + at) * V,
+                                V * sizeof *expected);
+        att_tape_reset(t);
+        for (int64_t b = 0; b < rows; b++) /* those that go on, in the first step twice */
+            for (int k = 0; k < 1 + (at == 0); k++)
+                if (target_offsets[sequence[b]] + at + 1 < target_offsets[sequence[b] + 1])
+                    from[n++] = b;
+        for (int64_t b = 0; b < n; b++)
+            sequence[b] = sequence[from[b]]; /* from[b] is b or more, or they are the same */
+        if (n > rows)
+            for (int64_t b = n; b-- > 0;)
+                sequence[b] = b / 2;
+        assert_int_equal(n > 0 ? att_transformer_select(s, n, from) : ATT_OK, ATT_OK);
+        rows = n;
+    }
+    att_tape_free(t);
+    att_transformer_state_free(s);
+    att_transformer_free(m);
+    folder_remove(&f);
+}
+
+static void any_threads_and_any_company_give_the_same_bits(void **state)
+{
+    (void)state;
+    enum { V = MARIAN_TOKENS };
+    const test_folder f = tiny_marian();
+    const att_search how = {.vocabulary = V,
+                            .beam = 3,
+                            .n_best = 3,
+                            .max_tokens = 12,
+                            .length_penalty = 1,
+                            .start = V - 1,
+                            .force_end = true};
+    float expected[TARGETS * V], y[TARGETS * V];
+    att_found best[N * 3] = {{0}}, found[N * 3] = {{0}};
+    att_ctx *first;
+    assert_int_equal(att_open(&first, ATT_OPTIONS(att_config, .n_threads = 1)), ATT_OK);
+    att_transformer *model = open_model(first, &f);
+    decode(first, model, 0, N, expected);
+    assert_int_equal(search(first, model, &how, 0, N, best), ATT_OK);
+    for (int threads = 1; threads <= 5; threads += 2) {
+        att_ctx *c;
+        assert_int_equal(att_open(&c, ATT_OPTIONS(att_config, .n_threads = threads)), ATT_OK);
+        att_transformer *m = open_model(c, &f);
+        decode(c, m, 0, N, y);
+        assert_memory_equal(y, expected, sizeof y);
+        for (int i = 0; i < N; i++) {
+            decode(c, m, i, i + 1, y);
+            assert_memory_equal(y, expected + target_offsets[i] * V,
+                                (size_t)(target_offsets[i + 1] - target_offsets[i]) * V * sizeof *y);
+            assert_int_equal(search(c, m, &how, i, i + 1, found), ATT_OK);
+            for (int k = 0; k < 3; k++) {
+                const att_found *b = &best[i * 3 + k];
+                assert_int_equal(found[k].count, b->count);
+                assert_memory_equal(found[k].ids, b->ids, (size_t)b->count * sizeof *b->ids);
+                assert_true(found[k].score == b->score);
+            }
+            free_found(c, found, 3);
+        }
+        att_transformer_free(m);
+        att_close(c);
+    }
+    free_found(first, best, N * 3);
+    att_transformer_free(model);
+    att_close(first);
+    folder_remove(&f);
+}
+
+/* A greedy text's score is the sum of its log probabilities, decoded all at once, by its tokens. */
+static void a_score_is_what_the_logits_say(void **state)
+{
+    (void)state;
+    enum { V = MARIAN_TOKENS };
+    const test_folder f = tiny_marian();
+    att_transformer *m = open_model(ctx, &f);
+    const att_search how = {
+        .vocabulary = V, .beam = 1, .n_best = 1, .max_tokens = 12, .length_penalty = 0.5, .start = V - 1};
+    att_found found;
+    assert_int_equal(search(ctx, m, &how, 2, 3, &found), ATT_OK);
+    int32_t ids[12] = {V - 1};
+    memcpy(ids + 1, found.ids, (size_t)found.count * sizeof *ids);
+    assert_in_range(found.count, 3, 11); /* it ends by itself */
+    att_tape *t;
+    att_tensor x;
+    assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
+    const int64_t from[] = {0, 16}, to[] = {0, found.count + 1};
+    att_var *s = att_transformer_encode(t, m, sources + source_offsets[2], from, 1);
+    assert_int_equal(att_read(t, att_transformer_decode(t, m, s, from, ids, to, 1), &x), ATT_OK);
+    double sum = 0;
+    for (int64_t i = 0; i <= found.count; i++) {
+        const float *y = (const float *)x.data + i * V;
+        double all = 0;
+        for (int v = 0; v < V; v++)
+            all += exp((double)y[v]);
+        sum += (double)y[i < found.count ? found.ids[i] : 0] - log(all);
+    }
+    assert_int_equal(found.steps, found.count + 1);
+    check_near((float)found.score, sum / sqrt((double)found.steps), 1e-5, "score");
+    att_free(ctx, found.ids);
+    att_tape_free(t);
+    att_transformer_free(m);
+    folder_remove(&f);
+}
+
+/* ---- folders */
+
+static void positions_and_further_names_of_tables_in_the_file_change_nothing(void **state)
+{
+    (void)state;
+    float expected[TARGETS * MARIAN_TOKENS], y[TARGETS * MARIAN_TOKENS];
+    const test_folder f = tiny_marian();
+    att_transformer *m = open_model(ctx, &f);
+    decode(ctx, m, 0, N, expected);
+    att_transformer_free(m);
+    marian_write_weights(&f, NULL, &(const tiny_tables){.tokens = MARIAN_TOKENS, .copies = true});
+    m = open_model(ctx, &f);
+    decode(ctx, m, 0, N, y);
+    assert_memory_equal(y, expected, sizeof y);
+    att_transformer_free(m);
+    folder_remove(&f);
+}
+
+static void a_model_describes_itself(void **state)
+{
+    (void)state;
+    const test_folder f = tiny_marian();
+    att_transformer *m = open_model(ctx, &f);
+    att_transformer_info i = {.size = sizeof i};
+    assert_int_equal(att_transformer_describe(m, &i), ATT_OK);
+    assert_true(i.source_vocabulary == MARIAN_TOKENS && i.target_vocabulary == MARIAN_TOKENS);
+    assert_true(i.hidden == MARIAN_HIDDEN && i.max_positions == MARIAN_POSITIONS);
+    assert_true(i.encoder_layers == MARIAN_ENCODER_LAYERS && i.encoder_heads == MARIAN_ENCODER_HEADS);
+    assert_true(i.decoder_layers == MARIAN_DECODER_LAYERS && i.decoder_heads == MARIAN_DECODER_HEADS);
+    assert_true(i.encoder_intermediate == MARIAN_ENCODER_INNER && i.decoder_intermediate == MARIAN_DECODER_INNER);
+    assert_int_equal(att_transformer_describe(m, &(att_transformer_info){0}), ATT_ERR_ARGUMENT);
+    att_transformer_free(m);
+    folder_remove(&f);
+}
+
+/* ---- what is wrong is named */
+
+/* Opening fails with this status and a sentence that names the file and has these words. */
+static void assert_refused(const test_folder *f, att_status expected, const char *file, const char *words)
+{
+    att_transformer *m = (att_transformer *)&m;
+    const att_status s = att_transformer_open(ctx, f->path, &m);
+    assert_null(m);
+    if (s != expected || !strstr(att_error(ctx), words) || !strstr(att_error(ctx), file))
+        fail_msg("%s: \"%s\" is not %s with \"%s\" and \"%s\"", att_status_name(s), att_error(ctx),
+                 att_status_name(expected), file, words);
+}
+
+static void wrong_settings_are_named_with_their_values(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key, *value;
+        att_status status;
+        const char *words;
+    } wrong[] = {
+        {"model_type", "\"bart\"", ATT_ERR_UNSUPPORTED, "\"model_type\" is \"bart\""},
+        {"model_type", NULL, ATT_ERR_FORMAT, "there is no \"model_type\""},
+        {"is_encoder_decoder", "false", ATT_ERR_UNSUPPORTED, "\"is_encoder_decoder\" is false"},
+        {"normalize_before", "true", ATT_ERR_UNSUPPORTED, "\"normalize_before\" is true"},
+        {"normalize_embedding", "true", ATT_ERR_UNSUPPORTED, "\"normalize_embedding\" is true"},
+        {"add_final_layer_norm", "true", ATT_ERR_UNSUPPORTED, "\"add_final_layer_norm\" is true"},
+        {"static_position_embeddings", "false", ATT_ERR_UNSUPPORTED, "\"static_position_embeddings\" is false"},
+        {"quantization_config", "{\"bits\": 4}", ATT_ERR_UNSUPPORTED, "\"quantization_config\""},
+        {"vocab_size", NULL, ATT_ERR_FORMAT, "there is no \"vocab_size\""},
+        {"vocab_size", "99999999999", ATT_ERR_FORMAT, "\"vocab_size\" is 99999999999, not in [1, 134217728]"},
+        {"vocab_size", "31", ATT_ERR_SHAPE, "\"model.shared.weight\" is [30, 24] but by config.json it is [31, 24]"},
+        {"decoder_vocab_size", "31", ATT_ERR_FORMAT,
+         "\"share_encoder_decoder_embeddings\" is true, but \"vocab_size\" is 30 and \"decoder_vocab_size\" 31"},
+        {"decoder_vocab_size", "0", ATT_ERR_FORMAT, "\"decoder_vocab_size\" is 0, not in [1, "},
+        {"share_encoder_decoder_embeddings", "false", ATT_ERR_FORMAT, "there is no tensor \"encoder.embed_tokens."},
+        {"tie_word_embeddings", "false", ATT_ERR_FORMAT, "there is no tensor \"lm_head.weight\""},
+        {"tie_word_embeddings", "1", ATT_ERR_FORMAT, "\"tie_word_embeddings\" is 1, not true or false"},
+        {"d_model", "0", ATT_ERR_FORMAT, "\"d_model\" is 0, not in [2, 65536]"},
+        {"d_model", "27", ATT_ERR_FORMAT, "\"decoder_attention_heads\" is 4, which does not divide \"d_model\", 27"},
+        {"d_model", "\"24\"", ATT_ERR_FORMAT, "\"d_model\" is \"24\", not a whole number"},
+        {"encoder_layers", "0", ATT_ERR_FORMAT, "\"encoder_layers\" is 0, not in [1, 1024]"},
+        {"encoder_layers", "1", ATT_ERR_UNSUPPORTED, "encoder.layers.1."},
+        {"decoder_layers", "2", ATT_ERR_UNSUPPORTED, "decoder.layers.2."},
+        {"decoder_layers", "4", ATT_ERR_FORMAT, "there is no tensor \"decoder.layers.3."},
+        {"decoder_layers", "2.5", ATT_ERR_FORMAT, "\"decoder_layers\" is 2.5, not a whole number"},
+        {"encoder_attention_heads", "5", ATT_ERR_FORMAT,
+         "\"encoder_attention_heads\" is 5, which does not divide \"d_model\", 24"},
+        {"encoder_ffn_dim", "21", ATT_ERR_SHAPE, "is [20, 24] but by config.json it is [21, 24]"},
+        {"decoder_ffn_dim", NULL, ATT_ERR_FORMAT, "there is no \"decoder_ffn_dim\""},
+        {"max_position_embeddings", "-1", ATT_ERR_FORMAT, "\"max_position_embeddings\" is -1, not in [1, 1048576]"},
+        {"activation_function", "\"mish\"", ATT_ERR_UNSUPPORTED, "\"activation_function\" is \"mish\""},
+        {"scale_embedding", "\"yes\"", ATT_ERR_FORMAT, "\"scale_embedding\" is \"yes\", not true or false"},
+        {"eos_token_id", "30", ATT_ERR_FORMAT, "\"eos_token_id\" is 30, not in [0, 29]"},
+        {"pad_token_id", "-1", ATT_ERR_FORMAT, "\"pad_token_id\" is -1, not in [0, 29]"},
+        {"decoder_start_token_id", NULL, ATT_ERR_FORMAT, "there is no \"decoder_start_token_id\""},
+    };
+    const test_folder f = tiny_marian();
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        marian_write_config(&f, MARIAN_TOKENS, wrong[i].key, wrong[i].value);
+        assert_refused(&f, wrong[i].status, f.path, wrong[i].words);
+    }
+    folder_remove(&f);
+}
+
+static void an_odd_size_has_no_positions(void **state)
+{
+    (void)state;
+    const test_folder f = folder_new();
+    folder_write(&f, "config.json",
+                 "{\"model_type\": \"marian\", \"vocab_size\": 9, \"d_model\": 3, \"max_position_embeddings\": 4, "
+                 "\"encoder_layers\": 1, \"decoder_layers\": 1, \"encoder_attention_heads\": 1, "
+                 "\"decoder_attention_heads\": 1, \"encoder_ffn_dim\": 1, \"decoder_ffn_dim\": 1, "
+                 "\"pad_token_id\": 0, \"eos_token_id\": 0, \"decoder_start_token_id\": 0}");
+    assert_refused(&f, ATT_ERR_UNSUPPORTED, "config.json", "\"d_model\" is 3, but sine and cosine positions take two");
+    folder_remove(&f);
+}
+
+static void tensors_that_do_not_fit_are_named(void **state)
+{
+    (void)state;
+    const test_folder f = tiny_marian();
+    marian_write_weights(&f, &(const tiny_weights){.without = "model.decoder.layers.2.encoder_attn.k_proj.bias"}, NULL);
+    assert_refused(&f, ATT_ERR_FORMAT, "model.safetensors",
+                   "there is no tensor \"decoder.layers.2.encoder_attn.k_proj.bias\"");
+    marian_write_weights(&f, &(const tiny_weights){.wider = "final_logits_bias"}, NULL);
+    assert_refused(&f, ATT_ERR_SHAPE, "model.safetensors",
+                   "tensor \"final_logits_bias\" is [31] but by config.json it is [30]");
+    marian_write_weights(&f, &(const tiny_weights){.extra = "model.encoder.layer_norm.weight"}, NULL);
+    assert_refused(&f, ATT_ERR_UNSUPPORTED, "model.safetensors",
+                   "tensor \"model.encoder.layer_norm.weight\" has no place");
+    tiny_delete(&f, "model.safetensors");
+    assert_refused(&f, ATT_ERR_IO, f.path, "there is no model.safetensors");
+    tiny_delete(&f, "config.json");
+    assert_refused(&f, ATT_ERR_IO, "config.json", "No such file");
+    folder_remove(&f);
+    att_transformer *m;
+    assert_int_equal(att_transformer_open(ctx, NULL, &m), ATT_ERR_ARGUMENT);
+    assert_string_equal(att_error(ctx), "att_transformer_open: folder is NULL");
+}
+
+static void sequences_that_do_not_fit_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        int32_t ids[17];
+        int64_t offsets[3], n;
+        const char *source, *target; /* what is said of it as one or the other */
+    } wrong[] = {
+        {{0},
+         {0, 17},
+         1,
+         "source: sequence 0 has 17 tokens but the model has 16 positions",
+         "target: sequence 0 has 17 tokens but the model has 16 positions"},
+        {{1, 30},
+         {0, 2},
+         1,
+         "encoder/embeddings: embedding: ids[1] = 30 but the table has 30 rows",
+         "decoder/embeddings: embedding: ids[1] = 30 but the table has 30 rows"},
+        {{1, 2},
+         {0, 2, INT64_MIN},
+         2,
+         "source: offsets[1] = 2 is above offsets[2] = -9223372036854775808",
+         "target: offsets[1] = 2 is above offsets[2] = -9223372036854775808"},
+        {{1, 2},
+         {1, 2},
+         1,
+         "source: n = 1 sequences need ids, and offsets from 0",
+         "target: n = 1 sequences need ids, and offsets from 0"},
+    };
+    const test_folder f = tiny_marian();
+    att_transformer *m = open_model(ctx, &f);
+    att_tape *t;
+    att_tensor x;
+    assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        att_tape_reset(t);
+        att_var *y = att_transformer_encode(t, m, wrong[i].ids, wrong[i].offsets, wrong[i].n);
+        assert_int_equal(att_read(t, y, &x), ATT_ERR_ARGUMENT);
+        assert_string_equal(att_error(ctx), wrong[i].source);
+        att_transformer_state *s = (att_transformer_state *)&s;
+        assert_int_equal(att_transformer_start(m, wrong[i].ids, wrong[i].offsets, wrong[i].n, &s), ATT_ERR_ARGUMENT);
+        assert_null(s);
+        att_tape_reset(t);
+        y = att_transformer_encode(t, m, sources, (const int64_t[]){0, 5, 5}, wrong[i].n);
+        y = att_transformer_decode(t, m, y, (const int64_t[]){0, 5, 5}, wrong[i].ids, wrong[i].offsets, wrong[i].n);
+        assert_int_equal(att_read(t, y, &x), ATT_ERR_ARGUMENT);
+        assert_string_equal(att_error(ctx), wrong[i].target);
+    }
+    att_tape_reset(t);
+    att_var *y = att_transformer_encode(t, m, sources, (const int64_t[]){0, 5}, 1);
+    y = att_transformer_decode(t, m, y, (const int64_t[]){0, 6}, sources, (const int64_t[]){0, 2}, 1);
+    if (att_read(t, y, &x) != ATT_ERR_SHAPE)
+        fail_msg("%s", att_error(ctx));
+    check_says(ctx, "decoder/layer.0/cross: attend: k_offsets[1] = 6");
+    att_tape_free(t);
+    att_transformer_free(m);
+    folder_remove(&f);
+}
+
+/* ---- failing allocations */
+
+/* Opens, searches, closes. */
+static att_status everything(const att_config *cfg, const char *folder)
+{
+    const att_search how = {.vocabulary = MARIAN_TOKENS,
+                            .beam = 2,
+                            .n_best = 2,
+                            .max_tokens = 4,
+                            .length_penalty = 1,
+                            .start = MARIAN_TOKENS - 1,
+                            .force_end = true};
+    att_ctx *c = NULL;
+    att_transformer *m = NULL;
+    att_found found[N * 2] = {{0}};
+    att_status s = att_open(&c, cfg);
+    s = s ? s : att_transformer_open(c, folder, &m);
+    s = s ? s : search(c, m, &how, 0, N, found);
+    for (int i = 0; i < N * 2; i++)
+        assert_true(s ? !found[i].ids : found[i].ids != NULL);
+    if (c)
+        free_found(c, found, N * 2);
+    att_transformer_free(m);
+    att_close(c);
+    return s;
+}
+
+static void a_failing_allocation_anywhere_is_an_error_and_leaks_nothing(void **state)
+{
+    (void)state;
+    const test_folder f = tiny_marian();
+    att_status s = ATT_ERR_MEMORY;
+    for (long at = 1; s; at++) {
+        fail_alloc a = {.fail_at = at};
+        s = everything(ATT_OPTIONS(att_config, .n_threads = 2, .allocator = fail_allocator(&a)), f.path);
+        assert_true(s == ATT_ERR_MEMORY || (s == ATT_OK && a.calls < at));
+        assert_int_equal(a.live, 0);
+    }
+    folder_remove(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(logits_and_searches_are_those_of_transformers),
+        cmocka_unit_test(token_by_token_gives_the_bits_of_all_at_once),
+        cmocka_unit_test(any_threads_and_any_company_give_the_same_bits),
+        cmocka_unit_test(a_score_is_what_the_logits_say),
+        cmocka_unit_test(positions_and_further_names_of_tables_in_the_file_change_nothing),
+        cmocka_unit_test(a_model_describes_itself),
+        cmocka_unit_test(wrong_settings_are_named_with_their_values),
+        cmocka_unit_test(an_odd_size_has_no_positions),
+        cmocka_unit_test(tensors_that_do_not_fit_are_named),
+        cmocka_unit_test(sequences_that_do_not_fit_are_named),
+        cmocka_unit_test(a_failing_allocation_anywhere_is_an_error_and_leaks_nothing),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
