@@ -400,6 +400,17 @@ ATT_API att_status att_translate(const att_translator *m, int64_t n, const char 
                                  const att_translate_options *options, att_translation *out);
 ATT_API void att_translation_free(const att_translator *m, att_translation *t);
 
+/* What a translation looks at in its text: attention weights of one decoder layer, rows adding up to 1. */
+typedef struct att_alignment {
+    att_tokens source, target; /* with their ends */
+    float *weights;            /* [target.count, source.count]: a row is of the step that chose its token */
+} att_alignment;
+/* text [bytes] and its translation's tokens, ids [n] without the end; layer -1: the last, head -1: the mean of all. It
+ * is decoded once more, all at once. Errors: a layer or head that is not there; more tokens than positions; memory. */
+ATT_API att_status att_translate_alignment(const att_translator *m, const char *text, size_t bytes, const int32_t *ids,
+                                           int64_t n, int64_t layer, int64_t head, att_alignment *out);
+ATT_API void att_alignment_free(const att_translator *m, att_alignment *a);
+
 /* ---- 6 Translations, measured ------------------------------------------- */
 
 /* BLEU (Papineni et al. 2002) and chrF (Popovic 2015), as the program sacreBLEU has them by default (Post 2018): the

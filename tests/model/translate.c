@@ -1,50 +1,11 @@
 /* Texts to translations: as transformers has them, in any company; settings, options and texts that are wrong. */
 #include "check.h"
-#include "context.h"
 #include "fail_alloc.h"
 #include "fail_malloc.h"
 #include "model/parts.h"
-#include "tiny_marian.h"
+#include "translator_help.h"
 
 #include <pthread.h>
-
-static test_folder folder; /* with a model as it should be; others are made of its parts */
-static int64_t tokens;
-
-static int set_up(void **state)
-{
-    const int failed = open_context(state);
-    folder = folder_new();
-    tokens = write_translator(ctx, &folder);
-    return failed;
-}
-
-static int tear_down(void **state)
-{
-    folder_remove(&folder);
-    return close_context(state);
-}
-
-static att_translator *open_translator(att_ctx *c)
-{
-    att_translator *m;
-    if (att_translator_open(c, folder.path, &m))
-        fail_msg("%s", att_error(c));
-    return m;
-}
-
-static void translate(const att_translator *m, int64_t n, const char *const *texts, const att_translate_options *o,
-                      att_translation *out)
-{
-    if (att_translate(m, n, texts, NULL, o, out))
-        fail_msg("%s", att_error(NULL));
-}
-
-static void free_all(const att_translator *m, att_translation *out, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        att_translation_free(m, &out[i]);
-}
 
 static void assert_same(const att_translation *a, const att_translation *b)
 {
@@ -527,13 +488,14 @@ static void a_translation_can_be_cancelled(void **state)
 
 /* ---- failing allocations */
 
-/* Opens, translates, closes; out: the first text's. */
+/* Opens, translates, looks, closes; out: the first text's. */
 static att_status everything(const att_config *cfg, char out[256])
 {
     static const char *const texts[] = {">>de<< The snow is in the table. A Hund is running in China.", "", "a"};
     att_ctx *c = NULL;
     att_translator *m = NULL;
     att_translation found[6];
+    att_alignment map = {0};
     att_status s = att_open(&c, cfg);
     s = s ? s : att_translator_open(c, folder.path, &m);
     s = s ? s
@@ -542,8 +504,11 @@ static att_status everything(const att_config *cfg, char out[256])
                           found);
     if (!s) {
         snprintf(out, 256, "%s", found[0].text.text);
+        s = att_translate_alignment(m, "a", 1, found[0].tokens.ids, 2, 1, -1, &map);
         free_all(m, found, 6);
     }
+    if (m)
+        att_alignment_free(m, &map);
     att_translator_free(m);
     att_close(c);
     return s;
