@@ -97,7 +97,10 @@ static att_status load(att_seq2seq *m, const char *folder, bool learn)
         s = att_store_new(m->ctx, 0, c, &m->store);
     m->checkpoint = m->store ? NULL : c;
     s = s ? s : load_layers(m, learn ? &m->store->source : &c->source);
-    return s ? s : att_checkpoint_all_used(c, (const char *const[]){NULL});
+    s = s ? s : att_checkpoint_all_used(c, (const char *const[]){NULL});
+    if (!s && m->store)
+        att_store_filled(m->store);
+    return s;
 }
 
 static att_status make(att_seq2seq *m, const att_seq2seq_config *config, uint64_t seed)

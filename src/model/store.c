@@ -127,15 +127,21 @@ att_status att_store_new(att_ctx *ctx, uint64_t seed, att_checkpoint *from, att_
     return ATT_OK;
 }
 
+void att_store_filled(att_store *s)
+{
+    att_checkpoint_close(s->from);
+    s->from = NULL;
+}
+
 void att_store_free(att_store *s)
 {
     if (!s)
         return;
+    att_store_filled(s);
     for (int64_t i = 0; i < s->count; i++) {
         att_param_free(s->stored[i].param);
         att_free(s->ctx, s->stored[i].value.data);
     }
-    att_checkpoint_close(s->from);
     att_free(s->ctx, s->stored);
     att_free(s->ctx, s);
 }

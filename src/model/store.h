@@ -19,9 +19,12 @@ typedef struct att_store {
     int64_t count, room;
 } att_store;
 
-/* Numbers are those of the checkpoint (which the store then owns), or: gamma 1, beta and bias 0, a matrix [..., out,
- * in] uniform up to sqrt(6 / (in + out)) (Glorot, Bengio 2010), following from the seed and the name. */
+/* Numbers are those of the checkpoint (which the store then owns, until att_store_filled), or: gamma 1, beta and bias
+ * 0, a matrix [..., out, in] uniform up to sqrt(6 / (in + out)) (Glorot, Bengio 2010), following from the seed and the
+ * name. */
 att_status att_store_new(att_ctx *ctx, uint64_t seed, att_checkpoint *from, att_store **out);
+/* All has been asked for: the checkpoint is closed. */
+void att_store_filled(att_store *s);
 /* Frees the parameters too. NULL is allowed. */
 void att_store_free(att_store *s);
 /* The parameter gets normally distributed numbers (mean 0) in place of uniform ones. */

@@ -132,6 +132,8 @@ static att_status load(att_transformer *m, const char *folder, bool learn)
     s = s ? s : load_from(m, learn ? &m->store->source : &c->source);
     s = s ? s : att_checkpoint_all_used(c, unused);
     m->checkpoint = m->store ? NULL : c; /* the store's, else */
+    if (!s && m->store)
+        att_store_filled(m->store);
     return s;
 }
 
