@@ -61,7 +61,7 @@ typedef struct att_tape_config {
     size_t size;
     void (*watch)(void *user, const att_event *event); /* NULL, or called after each operation: see Look */
     void *watch_user;
-    bool record; /* keep what att_tape_backward needs: variables then live until the reset, whatever scopes end */
+    bool record; /* keep what att_tape_backward needs until the reset, whatever scopes end */
 } att_tape_config;
 
 ATT_API att_status att_tape_new(att_ctx *ctx, const att_tape_config *cfg, att_tape **out);

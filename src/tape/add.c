@@ -44,7 +44,7 @@ static att_status backward(att_tape *t, const att_step *s)
     return ATT_OK;
 }
 
-const att_operation att_operation_add = {.name = "add", .backward = backward, .forgets_y = true};
+const att_operation att_operation_add = {.name = "add", .backward = backward, .forgets_y = true, .forgets_in = 3};
 
 /* ---- forward */
 

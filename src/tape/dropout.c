@@ -72,7 +72,8 @@ static att_status backward(att_tape *t, const att_step *s)
     return ATT_OK;
 }
 
-const att_operation att_operation_dropout = {.name = "dropout", .backward = backward, .forgets_y = true};
+const att_operation att_operation_dropout = {
+    .name = "dropout", .backward = backward, .forgets_y = true, .forgets_in = 3};
 
 /* ---- forward */
 

@@ -72,7 +72,7 @@ static att_status backward(att_tape *t, const att_step *s)
     return ATT_OK;
 }
 
-const att_operation att_operation_embedding = {.name = "embedding", .backward = backward};
+const att_operation att_operation_embedding = {.name = "embedding", .backward = backward, .forgets_y = true};
 const att_operation att_operation_gather = {.name = "gather", .backward = backward};
 
 /* ---- forward */

@@ -72,8 +72,8 @@ static att_status backward(att_tape *t, const att_step *s)
     return e ? e : att_tape_weight_back(t, m, dz, s->in[0]->value.data, s->param[0], s->param[1]);
 }
 
-const att_operation att_operation_linear = {.name = "linear", .backward = backward, .forgets_y = true};
-static const att_operation linear_relu = {.name = "linear", .backward = backward};
+const att_operation att_operation_linear = {.name = "linear", .backward = backward, .forgets_y = true, .forgets_in = 2};
+static const att_operation linear_relu = {.name = "linear", .backward = backward, .forgets_in = 2};
 
 /* ---- forward */
 

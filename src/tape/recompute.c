@@ -49,7 +49,9 @@ static att_var *run(att_tape *t, const kept *k, att_var *const *x, int n)
 static att_status backward(att_tape *t, const att_step *s)
 {
     att_var *last = t->last;
+    att_tape_spare *spares = t->spares;
     t->last = NULL;
+    t->spares = NULL; /* what becomes spare now is given up with the rest of the run */
     att_var *y = run(t, s->kept, s->in, s->n_in);
     att_status e = t->status ? att_fail(t->ctx, t->status, "%s", t->error)
                              : att_check_same_shape(t->ctx, "recompute: the function's second result", &y->value,
@@ -57,6 +59,7 @@ static att_status backward(att_tape *t, const att_step *s)
     t->status = ATT_OK; /* the tape itself has not failed: a backward may be tried again */
     e = e ? e : att_tape_back(t, y, s->y->grad);
     t->last = last;
+    t->spares = spares;
     return e;
 }
 

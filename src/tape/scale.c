@@ -34,7 +34,7 @@ static att_status backward(att_tape *t, const att_step *s)
     return ATT_OK;
 }
 
-const att_operation att_operation_scale = {.name = "scale", .backward = backward, .forgets_y = true};
+const att_operation att_operation_scale = {.name = "scale", .backward = backward, .forgets_y = true, .forgets_in = 1};
 
 /* ---- forward */
 

@@ -55,7 +55,8 @@ static att_status backward(att_tape *t, const att_step *s)
     return ATT_OK;
 }
 
-const att_operation att_operation_sinusoidal = {.name = "sinusoidal", .backward = backward};
+const att_operation att_operation_sinusoidal = {
+    .name = "sinusoidal", .backward = backward, .forgets_y = true, .forgets_in = 1};
 
 /* ---- forward */
 

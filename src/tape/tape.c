@@ -52,6 +52,7 @@ void att_tape_reset(att_tape *t)
     t->scope = NULL;
     t->status = ATT_OK;
     t->last = NULL;
+    t->spares = NULL;
     t->has_grads = false;
     t->own = 0;
 }
@@ -105,12 +106,46 @@ static att_var *new_var(att_tape *t, int rank, const int64_t *dim)
     return v;
 }
 
+/* Memory that is used again, on a tape that records. */
+struct att_tape_spare {
+    att_tape_spare *next;
+    size_t bytes;
+};
+
+static void *take_numbers(att_tape *t, size_t bytes, size_t *made)
+{
+    att_tape_spare **s = &t->spares;
+    while (*s && (*s)->bytes != bytes)
+        s = &(*s)->next;
+    if (!*s || !t->record)
+        return take(t, bytes, made);
+    void *p = *s;
+    *s = (*s)->next;
+    *made = att_arena_mark(&t->arena);
+    return p;
+}
+
 att_var *att_tape_var(att_tape *t, int rank, const int64_t *dim)
 {
     att_var *v = new_var(t, rank, dim);
     if (v)
-        v->value.data = take(t, bytes_of(&v->value), &v->data_made);
+        v->value.data = take_numbers(t, bytes_of(&v->value), &v->data_made);
     return v && v->value.data ? v : NULL;
+}
+
+/* Of the variables above the mark, which nobody will use but keep, the numbers that no backward reads become spare. */
+static void spare_numbers(att_tape *t, size_t mark, const att_var *keep)
+{
+    for (att_var *v = t->last; v && v->made > mark; v = v->before) {
+        const size_t bytes = bytes_of(&v->value);
+        if (v == keep || v->gone || v->needed || v->base || v->keeps_grad || !v->step || !v->step->op->forgets_y ||
+            bytes < sizeof(att_tape_spare))
+            continue;
+        att_tape_spare *s = v->value.data;
+        *s = (att_tape_spare){t->spares, bytes};
+        t->spares = s;
+        v->gone = true;
+    }
 }
 
 att_var *att_tape_view(att_tape *t, att_var *of, int rank, const int64_t *dim)
@@ -125,8 +160,10 @@ att_var *att_tape_part(att_tape *t, att_var *of, int64_t at, int rank, const int
         return NULL;
     v->value.data = (float *)of->value.data + at;
     v->data_made = of->data_made;
-    if (t->record)
+    if (t->record) {
         v->base = of->base ? of->base : of;
+        v->base->needed = true;
+    }
     return v;
 }
 
@@ -195,8 +232,10 @@ static bool record(att_tape *t, const att_step *step)
     if (!learns(step))
         return true;
     for (int i = 0; i < s.n_in; i++)
-        if (s.in[i])
+        if (s.in[i]) {
             s.in[i]->readers++;
+            s.in[i]->needed |= !(s.op->forgets_in >> i & 1);
+        }
     s.in = att_tape_keep(t, s.in, (size_t)s.n_in * sizeof(att_var *));
     s.param = att_tape_keep(t, s.param, (size_t)s.n_param * sizeof(att_param *));
     s.kept = att_tape_keep(t, s.kept, s.kept_bytes);
@@ -273,8 +312,10 @@ static att_var *move_down(att_tape *t, att_var v, size_t mark)
 
 att_var *att_tape_release(att_tape *t, size_t mark, att_var *keep)
 {
-    if (t->record)
+    if (t->record) {
+        spare_numbers(t, mark, keep);
         return keep;
+    }
     const bool inside = keep && keep->made > mark;
     const att_var v = inside ? *keep : (att_var){0};
     att_arena_release(&t->arena, mark);

@@ -29,6 +29,8 @@ struct att_var {
     att_var *base;        /* of a view: what it is a view of, in whose gradient its own is; else NULL */
     const att_step *step; /* what made it; NULL for the caller's numbers, and where it does not learn */
     int readers;          /* operations that were given it */
+    bool needed;          /* the backward of one of them reads its numbers, or a view is of it */
+    bool gone;            /* its numbers are others' now */
     bool learns;          /* it may have a gradient: a parameter leads to it, or numbers that the caller lets learn */
     bool keeps_grad;      /* the caller may ask for the gradient after the backward */
     bool begun;           /* something has been written to the gradient */
@@ -52,8 +54,9 @@ struct att_operation {
     /* Adds to the gradients of s->in and s->param, from s->y->grad, which nothing changes any more. NULL: y is a view,
      * and there is nothing to do. */
     att_status (*backward)(att_tape *t, const att_step *s);
-    bool forgets_y; /* its backward reads no numbers of y */
-    bool in_place;  /* its backward may write the gradient of in[0] over the numbers of that */
+    bool forgets_y;      /* its backward reads no numbers of y */
+    unsigned forgets_in; /* bit i: nor any of in[i] */
+    bool in_place;       /* its backward may write the gradient of in[0] over the numbers of that */
 };
 
 /* All of them, found by the build: X(linear) ... */
@@ -62,6 +65,7 @@ ATT_OPERATION_LIST(ATT_OPERATION)
 #undef ATT_OPERATION
 
 typedef struct att_tape_scope att_tape_scope;
+typedef struct att_tape_spare att_tape_spare;
 
 struct att_tape {
     att_ctx *ctx;
@@ -72,10 +76,11 @@ struct att_tape {
     void (*watch)(void *user, const att_event *event);
     void *watch_user;
     bool record;
-    bool has_grads;     /* a backward is done */
-    att_var *last;      /* made last, where it records */
-    att_param *adds_to; /* by a backward: a list */
-    size_t own;         /* in a function of att_recompute: what it may use was made above this mark; else 0 */
+    bool has_grads;         /* a backward is done */
+    att_var *last;          /* made last, where it records */
+    att_tape_spare *spares; /* memory of variables that are gone */
+    att_param *adds_to;     /* by a backward: a list */
+    size_t own;             /* in a function of att_recompute: what it may use was made above this mark; else 0 */
 };
 
 /* False when an operation need not start: the tape has failed, or the caller has cancelled. */
@@ -91,7 +96,7 @@ const void *att_tape_keep(att_tape *t, const void *p, size_t bytes);
 /* The end of an operation: records it and shows y to the watch. plan and args are those of "attend", else NULL. */
 att_var *att_tape_done(att_tape *t, const att_step *step, const att_plan *plan, const att_attention_args *args);
 
-/* Frees all variables above the mark but keep; none where a backward may want them. */
+/* Frees all variables above the mark but keep; of a tape that records, the numbers that no backward wants. */
 att_var *att_tape_release(att_tape *t, size_t mark, att_var *keep);
 
 /* How many rows x has: the product of all dimensions but the last. */

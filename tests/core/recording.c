@@ -417,6 +417,40 @@ static void constants_have_no_gradient_and_views_share_theirs(void **state)
     assert_int_equal(att_tape_backward(f->t, att_constant(f->t, &x), NULL), ATT_OK); /* nothing to do */
 }
 
+/* Of x / 2 / 2, then tanh, deep times, to x's gradient g; in scopes or not. The numbers in memory then. */
+static size_t halve_and_bend(att_ctx *ctx, float *x, int64_t wide, bool scopes, float *g)
+{
+    enum { DEEP = 20 };
+    att_tape *t = recording_tape(ctx);
+    att_tensor grad;
+    att_var *in = input(t, x, ATT_DIMS(1, wide)), *y = in;
+    for (int i = 0; i < DEEP; i++) {
+        att_scope s = att_scope_begin(t, "layer");
+        y = att_activate(t, att_scale(t, att_scale(t, y, 0.5f), 0.5f), ATT_TANH);
+        y = scopes ? att_scope_end(t, s, y) : y;
+    }
+    const size_t used = t->arena.used / sizeof(float) / (size_t)wide;
+    assert_int_equal(att_tape_backward(t, y, NULL), ATT_OK);
+    assert_int_equal(att_grad(t, in, &grad), ATT_OK);
+    memcpy(g, grad.data, (size_t)wide * sizeof *g);
+    att_tape_free(t);
+    return used;
+}
+
+/* The backward of scale reads no numbers, that of tanh both: of three in a layer one is used again. */
+static void numbers_that_no_backward_needs_are_used_again(void **state)
+{
+    (void)state;
+    enum { WIDE = 10000 };
+    att_ctx *ctx = check_open(NULL, 1);
+    float *x = check_numbers(WIDE, 1), *expected = check_numbers(WIDE, 2), *got = check_numbers(WIDE, 3);
+    assert_int_equal(halve_and_bend(ctx, x, WIDE, false, expected), 60);
+    assert_int_equal(halve_and_bend(ctx, x, WIDE, true, got), 41);
+    assert_memory_equal(got, expected, WIDE * sizeof *got);
+    free(x), free(expected), free(got);
+    att_close(ctx);
+}
+
 /* Gradients of what lies between are in few places, which are used again. */
 static void memory_of_gradients_is_used_again(void **state)
 {
@@ -552,6 +586,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(wrong_calls_are_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(scopes_free_nothing_that_a_backward_needs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(constants_have_no_gradient_and_views_share_theirs, set_up, tear_down),
+        cmocka_unit_test(numbers_that_no_backward_needs_are_used_again),
         cmocka_unit_test(memory_of_gradients_is_used_again),
         cmocka_unit_test(logits_give_way_to_their_gradient),
         cmocka_unit_test_setup_teardown(numbers_that_a_backward_needs_do_not_give_way, set_up, tear_down),
