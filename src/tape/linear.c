@@ -92,33 +92,53 @@ static void finish(const void *arg, int64_t first, int64_t last)
         j->k->add(last - first, j->y + first, j->residual + first, j->y + first);
 }
 
+/* The weights for a product of m rows. Weights that learn are packed anew in each step, and a copy of all of them that
+ * stays would be as large as they are: where the work of packing is little beside the product, they are packed for that
+ * alone. */
+static const float *packed_for(att_tape *t, att_param *weight, int64_t m)
+{
+    enum { MANY = 512 };
+    if (!t->record || m < MANY)
+        return att_param_packed(weight);
+    float *y = att_tape_scratch(t, att_param_packed_count(weight));
+    return y && att_param_pack(weight, y) ? y : NULL;
+}
+
+/* y = activation(z) + residual, z = x weight^T + bias, which is kept where z is not NULL */
+static bool multiply(att_tape *t, const att_tensor *x, att_param *weight, att_param *bias, att_activation act,
+                     const float *residual, float *z, const att_tensor *y)
+{
+    const int64_t m = x->dim[0], k = x->dim[1], n = y->dim[1];
+    const size_t mark = att_arena_mark(&t->arena);
+    const float *packed = packed_for(t, weight, m), *b = bias ? att_param_floats(bias) : NULL;
+    if (!packed || (bias && !b))
+        return false;
+    if (z) {
+        att_gemm(t->ctx, m, n, k, x->data, k, packed, z, n, &(const att_epilogue){.bias = b});
+        const finish_job j = {att_kernels_of(t->ctx->isa), (int)act, z, residual, y->data};
+        att_tape_for_rows(t->ctx, m * n, 1, finish, &j);
+    } else {
+        const att_epilogue e = {.bias = b, .residual = residual, .residual_stride = n, .activation = (int)act};
+        att_gemm(t->ctx, m, n, k, x->data, k, packed, y->data, n, &e);
+    }
+    att_arena_release(&t->arena, mark);
+    return true;
+}
+
 att_var *att_linear(att_tape *t, att_var *x, att_param *weight, att_param *bias, att_activation act, att_var *residual)
 {
     if (!x || !att_tape_ready(t) || !check(t, &x->value, weight, bias, act, residual ? &residual->value : NULL))
         return NULL;
-    const int64_t m = x->value.dim[0], k = x->value.dim[1], n = att_param_value(weight)->dim[0];
-    const float *packed = att_param_packed(weight);
-    const float *b = bias ? att_param_floats(bias) : NULL;
-    if (!packed || (bias && !b))
-        return att_tape_fail(t, ATT_ERR_MEMORY, "linear: %s", att_error(t->ctx));
-    att_var *y = att_tape_var(t, 2, (const int64_t[]){m, n});
-    if (!y)
+    /* A backward needs z, which the epilogue would overwrite; of ReLU the result tells enough. */
+    const bool relu = act == ATT_RELU && !residual, apart = t->record && act != ATT_IDENTITY && !relu;
+    const int64_t dim[] = {x->value.dim[0], att_param_value(weight)->dim[0]};
+    att_var *y = att_tape_var(t, 2, dim), *z = apart ? att_tape_var(t, 2, dim) : NULL;
+    if (!y || (apart && !z))
         return NULL;
-    const float *r = residual ? residual->value.data : NULL;
-    const bool relu = act == ATT_RELU && !r;
-    att_var *z = relu ? y : NULL; /* what a backward needs, and the epilogue would overwrite */
-    if (t->record && act != ATT_IDENTITY && !relu) {
-        z = att_tape_var(t, 2, y->value.dim);
-        if (!z)
-            return NULL;
-        att_gemm(t->ctx, m, n, k, x->value.data, k, packed, z->value.data, n, &(const att_epilogue){.bias = b});
-        const finish_job j = {att_kernels_of(t->ctx->isa), (int)act, z->value.data, r, y->value.data};
-        att_tape_for_rows(t->ctx, m * n, 1, finish, &j);
-    } else {
-        const att_epilogue e = {.bias = b, .residual = r, .residual_stride = n, .activation = (int)act};
-        att_gemm(t->ctx, m, n, k, x->value.data, k, packed, y->value.data, n, &e);
-    }
-    const kept kept = {act, z ? z->value.data : NULL};
+    if (!multiply(t, &x->value, weight, bias, act, residual ? residual->value.data : NULL, z ? z->value.data : NULL,
+                  &y->value))
+        return att_tape_fail(t, ATT_ERR_MEMORY, "linear: %s", att_error(t->ctx));
+    const kept kept = {act, z ? z->value.data : relu ? y->value.data : NULL};
     const att_step step = {.op = relu ? &linear_relu : &att_operation_linear,
                            .y = y,
                            .in = (att_var *[]){x, residual},

@@ -91,7 +91,7 @@ void att_param_row(const att_param *p, int64_t row, float *y)
             convert(p, at + i * x->stride[last], 1, y + i);
 }
 
-static bool make_floats(att_param *p, float *y)
+static bool make_floats(const att_param *p, float *y)
 {
     const att_tensor *x = &p->value;
     const int64_t rows = att_tape_rows(x), features = x->dim[x->rank - 1];
@@ -109,7 +109,12 @@ static int64_t columns_of(const att_tensor *x)
     return n;
 }
 
-static bool make_packed(att_param *p, float *y)
+size_t att_param_packed_count(const att_param *p)
+{
+    return att_gemm_packed_count(p->ctx, p->value.dim[0], columns_of(&p->value));
+}
+
+bool att_param_pack(const att_param *p, float *y)
 {
     const att_tensor *x = &p->value;
     const int64_t n = x->dim[0], k = columns_of(x);
@@ -127,7 +132,7 @@ static bool make_packed(att_param *p, float *y)
 }
 
 /* The copy, made by the first thread that asks; the others wait for it. */
-static const float *get(att_param *p, copy *c, size_t count, bool (*make)(att_param *p, float *y))
+static const float *get(att_param *p, copy *c, size_t count, bool (*make)(const att_param *p, float *y))
 {
     if (atomic_load_explicit(&c->generation, memory_order_acquire) == p->generation)
         return c->data;
@@ -144,10 +149,7 @@ static const float *get(att_param *p, copy *c, size_t count, bool (*make)(att_pa
     return good ? c->data : NULL;
 }
 
-const float *att_param_packed(att_param *p)
-{
-    return get(p, &p->packed, att_gemm_packed_count(p->ctx, p->value.dim[0], columns_of(&p->value)), make_packed);
-}
+const float *att_param_packed(att_param *p) { return get(p, &p->packed, att_param_packed_count(p), att_param_pack); }
 
 const float *att_param_floats(att_param *p)
 {

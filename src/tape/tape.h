@@ -202,8 +202,11 @@ void att_tape_activate_back(att_ctx *ctx, int activation, int64_t count, const f
 
 /* ---- parameters (param.c); NULL: error set */
 
-/* value [n, k], or [n, ...] taken for that, in GEMM panels */
+/* value [n, k], or [n, ...] taken for that, in GEMM panels: a copy that stays */
 const float *att_param_packed(att_param *p);
+/* The same, into y [att_param_packed_count]; false: error set */
+size_t att_param_packed_count(const att_param *p);
+bool att_param_pack(const att_param *p, float *y);
 /* value as dense f32: itself where it is that, else a copy */
 const float *att_param_floats(att_param *p);
 /* One row of value [..., features], counted through all dimensions before, as f32 -> y [features] */

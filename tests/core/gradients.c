@@ -56,7 +56,7 @@ static void shared_linear_reference(const problem *p, double *y)
 static void gradients_of_linear(void **state)
 {
     (void)state;
-    static const int64_t shapes[][3] = {{1, 1, 1}, {1, 7, 5}, {17, 31, 33}, {97, 5, 65}, {65, 64, 3}};
+    static const int64_t shapes[][3] = {{1, 1, 1}, {1, 7, 5}, {17, 31, 33}, {97, 5, 65}, {65, 64, 3}, {515, 3, 4}};
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
         for (int act = ATT_IDENTITY; act <= ATT_SIGMOID; act++) {
             const int64_t m = shapes[s][0], k = shapes[s][1], n = shapes[s][2];
