@@ -60,7 +60,8 @@ static int draw_svg(const char *text, const char *const *labels, const att_atten
     if (code)
         return code;
     snprintf(title, sizeof title, "Layer %lld, head %lld: %s", (long long)layer, (long long)head, text);
-    heatmap_svg(out.file, title, labels, map->tokens.count, map->weights);
+    const heatmap h = heatmap_square(labels, map->tokens.count, map->weights);
+    heatmap_svg(out.file, title, &h);
     return cli_output_close(&out, code);
 }
 
@@ -80,7 +81,8 @@ static int show(const cli_model *m, const char *text, const att_attention_map *m
         printf("Layer %lld of 0 to %lld, head %lld of 0 to %lld. A row is a token that looks, a column one that is "
                "looked at.\n\n",
                (long long)layer, (long long)m->info.layers - 1, (long long)head, (long long)m->info.heads - 1);
-        heatmap_terminal(stdout, labels, n, map->weights, terminal_colors(stdout));
+        const heatmap h = heatmap_square(labels, n, map->weights);
+        heatmap_terminal(stdout, &h, terminal_colors(stdout));
     }
     if (svg_path)
         code = draw_svg(text, labels, map);

@@ -38,7 +38,8 @@ static char *draw(const char *const *labels, int64_t n, const float *w, int colo
 {
     memory m;
     FILE *f = memory_open(&m);
-    assert_int_equal(heatmap_terminal(f, labels, n, w, colors), 0);
+    const heatmap h = heatmap_square(labels, n, w);
+    assert_int_equal(heatmap_terminal(f, &h, colors), 0);
     fclose(f);
     return m.text;
 }
@@ -47,7 +48,8 @@ static char *draw_svg(const char *title, const char *const *labels, int64_t n, c
 {
     memory m;
     FILE *f = memory_open(&m);
-    assert_int_equal(heatmap_svg(f, title, labels, n, w), 0);
+    const heatmap h = heatmap_square(labels, n, w);
+    assert_int_equal(heatmap_svg(f, title, &h), 0);
     fclose(f);
     return m.text;
 }
@@ -169,6 +171,43 @@ static void long_sentences_are_cut_into_panels_that_fit(void **state)
     unsetenv("COLUMNS");
 }
 
+/* Two rows by five columns; a narrow terminal has numbers in place of the columns' labels, which then come first. */
+static void rows_and_columns_may_be_different(void **state)
+{
+    static const char *const row[] = {"two", "cats"}, *const column[] = {"ni", "hiki", "no", "neko", "desu"};
+    static const float w[10] = {0.25f, 0.5f, 0, 0.25f, 0, 0.125f, 0, 0, 0.75f, 0.125f};
+    const heatmap h = {row, column, 2, 5, w, "English", "Japanese", "e j"};
+    memory m;
+    (void)state;
+    setenv("COLUMNS", "80", 1);
+    FILE *f = memory_open(&m);
+    assert_int_equal(heatmap_terminal(f, &h, 0), 0);
+    fclose(f);
+    assert_string_equal(m.text, "e j       ni  hiki    no  neko  desu\n"
+                                "   two  0.25  0.50  0.00  0.25  0.00\n"
+                                "  cats  0.12  0.00  0.00  0.75  0.12\n");
+    free(m.text);
+    setenv("COLUMNS", "30", 1);
+    f = memory_open(&m);
+    assert_int_equal(heatmap_terminal(f, &h, 0), 0);
+    fclose(f);
+    unsetenv("COLUMNS");
+    assert_string_equal(m.text, "0 ni  1 hiki  2 no  3 neko  4 desu\n\n"
+                                "e j        0  1  2  3  4\n"
+                                "0 two     25 50  · 25  ·\n"
+                                "1 cats    12  ·  · 75 12\n"
+                                "          25 = 0.25   · < 0.005\n");
+    free(m.text);
+    f = memory_open(&m);
+    assert_int_equal(heatmap_svg(f, "t", &h), 0);
+    fclose(f);
+    assert_non_null(strstr(m.text, ">English</text>"));
+    assert_non_null(strstr(m.text, ">Japanese</text>"));
+    assert_non_null(strstr(m.text, "cats → neko: 0.7500"));
+    assert_null(strstr(m.text, "cats → cats"));
+    free(m.text);
+}
+
 static void colours_appear_only_when_asked_for(void **state)
 {
     float w[TOKYO * TOKYO];
@@ -267,7 +306,8 @@ static void a_full_disk_is_noticed(void **state)
     FILE *f = fopen("/dev/full", "w");
     if (!f)
         skip(); /* not Linux */
-    assert_int_equal(heatmap_svg(f, "x", tokyo, TOKYO, w), -1);
+    const heatmap h = heatmap_square(tokyo, TOKYO, w);
+    assert_int_equal(heatmap_svg(f, "x", &h), -1);
     fclose(f);
 }
 
@@ -412,6 +452,7 @@ int main(void)
         cmocka_unit_test(the_ramp_darkens_evenly),
         cmocka_unit_test(columns_of_a_japanese_sentence_line_up),
         cmocka_unit_test(long_sentences_are_cut_into_panels_that_fit),
+        cmocka_unit_test(rows_and_columns_may_be_different),
         cmocka_unit_test(colours_appear_only_when_asked_for),
         cmocka_unit_test(values_that_are_no_numbers_are_drawn_too),
         cmocka_unit_test(the_svg_is_well_formed_whatever_the_labels_hold),

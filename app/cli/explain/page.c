@@ -297,8 +297,9 @@ void page_table(page *p, const char *const *rows, int64_t m, const char *const *
 void page_heatmap(page *p, const char *const *labels, int64_t n, const float *weights)
 {
     if (p->status == ATT_OK) {
+        const heatmap h = heatmap_square(labels, n, weights);
         begin(p, PAGE_FIGURES);
-        heatmap_terminal(p->out, labels, n, weights, p->colors);
+        heatmap_terminal(p->out, &h, p->colors);
     }
 }
 
