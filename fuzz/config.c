@@ -1,7 +1,9 @@
-/* The input is the settings of a sentence-transformers folder, one section a file, in the order of `files`. */
+/* The input is the settings of a sentence-transformers folder or of a translator's, one section a file, in the order of
+ * `files`. */
 #include "fuzz.h"
 
 #include "model/bert_config.h"
+#include "model/generation.h"
 #include "model/modules.h"
 
 static const char *const folders[] = {"1_Pooling", "2_Normalize"};
@@ -12,10 +14,11 @@ static const char *const files[] = {"config.json",
                                     "tokenizer_config.json",
                                     "config_sentence_transformers.json",
                                     "2_Normalize/config.json",
+                                    "generation_config.json",
                                     "1_Pooling",
                                     "2_Normalize",
                                     NULL};
-enum { N_FILES = 7 };
+enum { N_FILES = 8 };
 
 static void clean(void) { fuzz_remove(files); }
 
@@ -44,6 +47,41 @@ static void check_modules(void)
     att_modules_free(fuzz_context(), &m);
 }
 
+static void check_generation(const att_marian_config *c)
+{
+    att_generation g;
+    if (att_generation_read(fuzz_context(), fuzz_folder(), c, &g))
+        return;
+    const att_search *o = &g.search;
+    fuzz_check(o->beam > 0 && o->n_best == 1 && o->max_tokens > 0 && o->min_tokens >= 0 && o->start >= 0 &&
+                   o->start < o->vocabulary && o->end >= 0 && o->end < o->vocabulary && o->length_penalty >= -100 &&
+                   o->length_penalty <= 100,
+               "a setting of a search is out of range");
+    for (int64_t i = 0; i < o->n_banned; i++)
+        fuzz_check(o->banned[i] >= 0 && o->banned[i] < o->vocabulary && o->banned[i] != o->end,
+                   "a banned token is none of the model's");
+}
+
+static void check_marian(void)
+{
+    att_marian_config c = {0};
+    if (att_marian_config_read(fuzz_context(), fuzz_folder(), &c)) {
+        fuzz_check(c.hidden == 0, "a config was refused, but written");
+        return;
+    }
+    fuzz_check(c.encoder.heads > 0 && c.hidden % c.encoder.heads == 0 && c.decoder.heads > 0 &&
+                   c.hidden % c.decoder.heads == 0 && c.hidden % 2 == 0,
+               "heads do not divide hidden");
+    fuzz_check(c.encoder.layers > 0 && c.decoder.layers > 0 && c.encoder.intermediate > 0 &&
+                   c.decoder.intermediate > 0 && c.source_vocabulary > 0 && c.target_vocabulary > 0 &&
+                   c.max_positions > 0,
+               "a size is out of range");
+    fuzz_check(c.pad >= 0 && c.pad < c.target_vocabulary && c.eos >= 0 && c.eos < c.target_vocabulary && c.start >= 0 &&
+                   c.start < c.target_vocabulary,
+               "a special token is none of the model's");
+    check_generation(&c);
+}
+
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
     static bool made;
@@ -58,5 +96,6 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
         fuzz_write(files[i], fuzz_next(&rest));
     check_bert();
     check_modules();
+    check_marian();
     return 0;
 }
