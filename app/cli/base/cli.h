@@ -103,6 +103,14 @@ typedef struct cli_model {
 int cli_model_open(cli_model *m, const char *name, int64_t threads);
 void cli_model_close(cli_model *m);
 
+typedef struct cli_translator {
+    att_ctx *ctx;
+    att_translator *translator;
+    att_transformer_info info;
+} cli_translator;
+int cli_translator_open(cli_translator *m, const char *name, int64_t threads);
+void cli_translator_close(cli_translator *m);
+
 /* A tokenizer: of a model as above, of a folder that has but a tokenizer, or of a file (SentencePiece). */
 typedef struct cli_tokenizer {
     att_ctx *ctx;

@@ -111,6 +111,30 @@ void cli_model_close(cli_model *m)
     m->ctx = NULL;
 }
 
+int cli_translator_open(cli_translator *m, const char *name, int64_t threads)
+{
+    char *folder = NULL;
+    *m = (cli_translator){.info = {.size = sizeof m->info}};
+    int code = find(name, &folder);
+    if (!code)
+        code = cli_open(&m->ctx, threads);
+    if (!code)
+        code = cli_status(m->ctx, att_translator_open(m->ctx, folder, &m->translator));
+    if (!code)
+        att_transformer_describe(att_translator_model(m->translator), &m->info);
+    else
+        cli_translator_close(m);
+    free(folder);
+    return code;
+}
+
+void cli_translator_close(cli_translator *m)
+{
+    att_translator_free(m->translator);
+    att_close(m->ctx);
+    *m = (cli_translator){0};
+}
+
 /* ---- Tokenizers -------------------------------------------------------------- */
 
 static bool is_file(const char *folder, const char *name)

@@ -84,7 +84,7 @@ static int measure_bleu(trainer *t, double *bleu)
     att_bleu_info info = {.size = sizeof info};
     int code =
         cli_status(t->ctx, att_translator_of(att_training_model(t->training), att_training_tokenizer(t->training), &m));
-    const att_translate_options *o = ATT_OPTIONS(att_translate_options, .beam = 1, .max_tokens = 128);
+    const att_translate_options *o = ATT_OPTIONS(att_translate_options, .beam = 1, .max_tokens = 128, .split = true);
     if (!code)
         code = cli_status(t->ctx, att_translate(m, n, (const char *const *)t->texts.text, t->texts.bytes, o, out));
     for (int64_t i = 0; !code && i < n; i++) {

@@ -1,0 +1,131 @@
+#include "alignment.h"
+#include "color.h"
+#include "heatmap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum kind { NONE, PICTURE, TERMINAL, JSON };
+
+static enum kind kind_of(const cli_alignment *a)
+{
+    const size_t n = a->path ? strlen(a->path) : 0;
+    if (!a->path)
+        return NONE;
+    return !strcmp(a->path, "-") ? TERMINAL : n >= 4 && !strcmp(a->path + n - 4, ".svg") ? PICTURE : JSON;
+}
+
+int cli_alignment_open(cli_alignment *a, const cli_translator *m)
+{
+    a->m = m;
+    a->count = 0;
+    a->out = (cli_output){0};
+    if (!a->path)
+        return CLI_DONE;
+    if (a->layer >= m->info.decoder_layers)
+        return cli_misuse("--layer: the decoder has the layers 0 to %lld, not %lld",
+                          (long long)m->info.decoder_layers - 1, (long long)a->layer);
+    if (a->head >= m->info.decoder_heads)
+        return cli_misuse("--head: the decoder has the heads 0 to %lld, not %lld", (long long)m->info.decoder_heads - 1,
+                          (long long)a->head);
+    if (a->layer < 0)
+        a->layer = m->info.decoder_layers - 1;
+    return kind_of(a) == TERMINAL ? CLI_DONE : cli_output_open(&a->out, a->path);
+}
+
+/* ---- one text */
+
+/* [n] labels of tokens, malloc'd */
+static const char **labels_of(const cli_alignment *a, const att_tokens *tokens)
+{
+    const att_tokenizer *t = att_translator_tokenizer(a->m->translator);
+    const char **labels = malloc(((size_t)tokens->count + 1) * sizeof *labels);
+    for (int64_t i = 0; labels && i < tokens->count; i++) {
+        const char *token = att_tokenizer_token(t, tokens->ids[i]);
+        labels[i] = token ? token : "";
+    }
+    return labels;
+}
+
+static void write_labels(FILE *f, const char *name, const char *const *labels, int64_t n)
+{
+    fprintf(f, "\"%s\": [", name);
+    for (int64_t i = 0; i < n; i++) {
+        fputs(i ? ", " : "", f);
+        cli_write_json(f, labels[i], strlen(labels[i]));
+    }
+    fputs("], ", f);
+}
+
+static void write_json(const cli_alignment *a, const heatmap *h)
+{
+    FILE *f = a->out.file;
+    fprintf(f, "{\"layer\": %lld, ", (long long)a->layer);
+    if (a->head >= 0)
+        fprintf(f, "\"head\": %lld, ", (long long)a->head);
+    write_labels(f, "source", h->column, h->columns);
+    write_labels(f, "target", h->row, h->rows);
+    fputs("\"weights\": [", f);
+    for (int64_t i = 0; i < h->rows; i++) {
+        fputs(i ? ", [" : "[", f);
+        cli_write_row(f, h->weights + i * h->columns, h->columns, ',');
+        fputs("]", f);
+    }
+    fputs("]}\n", f);
+}
+
+static void draw(const cli_alignment *a, const heatmap *h, const char *text, size_t bytes)
+{
+    char title[256], heads[48];
+    if (a->head >= 0)
+        snprintf(heads, sizeof heads, "head %lld", (long long)a->head);
+    else
+        snprintf(heads, sizeof heads, "mean of %lld heads", (long long)a->m->info.decoder_heads);
+    snprintf(title, sizeof title, "Layer %lld, %s: %.*s", (long long)a->layer, heads, (int)(bytes < 200 ? bytes : 200),
+             text);
+    heatmap_svg(a->out.file, title, h);
+}
+
+static int show(const cli_alignment *a, const att_alignment *map, const char *text, size_t bytes)
+{
+    const char **row = labels_of(a, &map->target), **column = labels_of(a, &map->source);
+    const heatmap h = {
+        row, column, map->target.count, map->source.count, map->weights, "translation (row)", "text (column)", "t↓ s→"};
+    const int code = row && column ? CLI_DONE : cli_fail_memory();
+    if (!code && kind_of(a) == TERMINAL) {
+        putchar('\n');
+        heatmap_terminal(stdout, &h, terminal_colors(stdout));
+        putchar('\n');
+    } else if (!code && kind_of(a) == PICTURE) {
+        draw(a, &h, text, bytes);
+    } else if (!code) {
+        write_json(a, &h);
+    }
+    free(row);
+    free(column);
+    return code;
+}
+
+int cli_alignment_add(cli_alignment *a, const char *text, size_t bytes, const att_translation *t)
+{
+    if (!a->path || (++a->count > 1 && kind_of(a) == PICTURE))
+        return CLI_DONE;
+    att_alignment map;
+    int code = cli_status(a->m->ctx, att_translate_alignment(a->m->translator, text, bytes, t->tokens.ids,
+                                                             t->tokens.count, a->layer, a->head, &map));
+    if (code)
+        return code;
+    code = show(a, &map, text, bytes);
+    att_alignment_free(a->m->translator, &map);
+    return code;
+}
+
+int cli_alignment_close(cli_alignment *a, int code)
+{
+    if (!code && a->count > 1 && kind_of(a) == PICTURE)
+        cli_note("%s shows the first of %lld texts; a file that does not end in .svg has all of them", a->path,
+                 (long long)a->count);
+    if (!code && a->count == 0 && kind_of(a) == PICTURE)
+        code = cli_fail("%s: there is no text to draw", a->path);
+    return a->out.file ? cli_output_close(&a->out, code) : code;
+}

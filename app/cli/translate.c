@@ -1,0 +1,225 @@
+/* attend translate: lines to lines in another language. */
+#include "alignment.h"
+#include "cli.h"
+#include "lines.h"
+#include "output.h"
+#include "progress.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 256 }; /* lines at a time: enough for batches of like lengths, few enough to hold and to report */
+
+static const char *model_name;
+static int64_t beam, max_length, min_length, n_best = 1, threads;
+static double length_penalty = NAN;
+static bool scores, json, split;
+static cli_alignment alignment = {.layer = -1, .head = -1};
+
+static const cli_option options[] = {
+    CLI_MODEL(&model_name),
+    {"beam", 'b', "N", .integer = &beam, .min = 1, .max = 1024, .quiet = true,
+     .help = "translations to follow at a time; 1: the likeliest word each time; default: what the model says"},
+    {"max-length", 0, "N", .integer = &max_length, .min = 1, .max = 1 << 20, .quiet = true,
+     .help = "tokens of a translation at most, its end counted; default: what the model says"},
+    {"min-length", 0, "N", .integer = &min_length, .min = 1, .max = 1 << 20, .quiet = true,
+     .help = "tokens at least, its end counted"},
+    {"length-penalty", 0, "X", .number = &length_penalty, .min = -100, .max = 100, .quiet = true,
+     .help = "the score is log probability / tokens ^ X: more is for longer ones; default: what the model says"},
+    {"nbest", 'n', "N", .integer = &n_best, .min = 1, .max = 1024,
+     .help = "the N best of each line, a line each; not more than --beam"},
+    {"scores", 's', NULL, .flag = &scores, .help = "a score and a tab before each translation"},
+    CLI_JSON(&json),
+    {"split", 0, NULL, .flag = &split, .help = "translate lines that are too long for the model in parts"},
+    {"alignment", 'a', "FILE", .text = &alignment.path, .quiet = true,
+     .help = "what each token looks at in its text: of the first line as a picture (.svg), of all as JSON, or \"-\""},
+    {"layer", 'l', "N", .integer = &alignment.layer, .max = 1000, .quiet = true,
+     .help = "of this layer of the decoder, counted from 0; default: the last"},
+    {"head", 'H', "N", .integer = &alignment.head, .max = 1000, .quiet = true,
+     .help = "of this head, counted from 0; default: the mean of all"},
+    CLI_THREADS(&threads),
+    {0},
+};
+
+/* ---- what is written */
+
+/* A translation is a line, whatever is in it. */
+static void write_line(FILE *f, const att_translation *t)
+{
+    const bool nothing = t->tokens.count == 0 && t->score == 0; /* of an empty line, or not found */
+    if (scores && !nothing)
+        fprintf(f, "%.4f\t", (double)t->score);
+    for (size_t i = 0; i < t->text.bytes; i++)
+        putc(t->text.text[i] == '\n' || t->text.text[i] == '\r' ? ' ' : t->text.text[i], f);
+    putc('\n', f);
+}
+
+static void write_json(FILE *f, const cli_translator *m, const char *text, size_t bytes, const att_translation *t)
+{
+    const att_tokenizer *tokenizer = att_translator_tokenizer(m->translator);
+    fputs("{\"text\": ", f);
+    cli_write_json(f, text, bytes);
+    fputs(", \"translations\": [", f);
+    for (int64_t k = 0; k < n_best && t[k].text.text; k++) {
+        fputs(k ? ", {\"text\": " : "{\"text\": ", f);
+        cli_write_json(f, t[k].text.text, t[k].text.bytes);
+        fputs(", \"score\": ", f);
+        cli_write_row(f, &t[k].score, 1, ',');
+        fputs(", \"tokens\": [", f);
+        for (int64_t i = 0; i < t[k].tokens.count; i++) {
+            const char *token = att_tokenizer_token(tokenizer, t[k].tokens.ids[i]);
+            fputs(i ? ", " : "", f);
+            cli_write_json(f, token ? token : "", token ? strlen(token) : 0);
+        }
+        fputs("]}", f);
+    }
+    fputs("]}\n", f);
+}
+
+/* t [in->count][n_best] */
+static int write_block(FILE *f, const cli_translator *m, const cli_lines *in, const att_translation *t)
+{
+    int code = CLI_DONE;
+    for (int64_t i = 0; !code && i < in->count; i++) {
+        const att_translation *best = t + i * n_best;
+        if (json)
+            write_json(f, m, in->text[i], in->bytes[i], best);
+        for (int64_t k = 0; !json && k < n_best; k++)
+            write_line(f, &best[k]);
+        if (best->tokens.count > 0) /* an empty line has nothing to look at */
+            code = cli_alignment_add(&alignment, in->text[i], in->bytes[i], best);
+    }
+    return code;
+}
+
+/* ---- the work */
+
+/* Which line is too long, if that is why a block cannot be translated? `before`: lines before the block. */
+static int find_long(const cli_translator *m, const cli_lines *in, int64_t before)
+{
+    int code = CLI_DONE;
+    for (int64_t i = 0; !split && !code && i < in->count; i++) {
+        att_tokens tokens;
+        code = cli_status(
+            m->ctx, att_encode(att_translator_tokenizer(m->translator), in->text[i], in->bytes[i], NULL, &tokens));
+        if (code)
+            break;
+        if (tokens.count > m->info.max_positions)
+            code = cli_fail("line %lld has %lld tokens but the model has %lld positions; with --split it is translated "
+                            "in parts",
+                            (long long)(before + i + 1), (long long)tokens.count, (long long)m->info.max_positions);
+        att_tokens_free(att_translator_tokenizer(m->translator), &tokens);
+    }
+    return code;
+}
+
+static int translate(const cli_translator *m, const cli_lines *in, int64_t before, att_translation *t)
+{
+    const float penalty = (float)length_penalty;
+    const att_translate_options *o =
+        ATT_OPTIONS(att_translate_options, .beam = beam, .max_tokens = max_length, .min_tokens = min_length,
+                    .n_best = n_best, .length_penalty = isnan(length_penalty) ? NULL : &penalty, .split = split);
+    const att_status s = att_translate(m->translator, in->count, in->text, in->bytes, o, t);
+    const int code = s == ATT_ERR_ARGUMENT ? find_long(m, in, before) : CLI_DONE;
+    return code ? code : cli_status(m->ctx, s);
+}
+
+static int stream(const cli_translator *m, cli_lines *in, cli_output *out)
+{
+    att_translation *t = malloc((size_t)(BLOCK * n_best) * sizeof *t);
+    int64_t rows = 0;
+    int code = t ? CLI_DONE : cli_fail_memory();
+    cli_progress progress;
+    cli_progress_begin(&progress);
+    while (!code) {
+        code = cli_lines_next(in, BLOCK);
+        if (code || in->count == 0)
+            break;
+        code = translate(m, in, rows, t);
+        if (code)
+            break;
+        code = write_block(out->file, m, in, t);
+        for (int64_t i = 0; i < in->count * n_best; i++)
+            att_translation_free(m->translator, &t[i]);
+        rows += in->count;
+        if (!code)
+            code = cli_output_flush(out);
+        cli_progress_show(&progress, rows, "lines", in->total > 0 ? in->done / in->total : 0);
+    }
+    cli_progress_end(&progress);
+    free(t);
+    return code;
+}
+
+static int check_options(void)
+{
+    if (beam && n_best > beam)
+        return cli_misuse("--nbest: %lld translations need --beam %lld at least, not %lld", (long long)n_best,
+                          (long long)n_best, (long long)beam);
+    if (split && alignment.path)
+        return cli_misuse("--alignment does not go with --split: the parts of a text have one each");
+    if (json && alignment.path && !strcmp(alignment.path, "-"))
+        return cli_misuse("--alignment - does not go with --json: give it a file");
+    if (!alignment.path && (alignment.layer >= 0 || alignment.head >= 0))
+        return cli_misuse("--%s is for --alignment", alignment.layer >= 0 ? "layer" : "head");
+    return CLI_DONE;
+}
+
+static int check_lengths(const cli_translator *m)
+{
+    const int64_t most = m->info.max_positions;
+    if (max_length > most || min_length > most)
+        return cli_misuse("--%s: the model has %lld positions, not %lld",
+                          max_length > most ? "max-length" : "min-length", (long long)most,
+                          (long long)(max_length > most ? max_length : min_length));
+    return CLI_DONE;
+}
+
+static int run(int n, char **arguments)
+{
+    cli_translator m = {0};
+    cli_lines in = {.fd = -1};
+    cli_output out = {0};
+    int code = check_options();
+    if (!code)
+        code = cli_lines_open(&in, n, arguments);
+    if (!code)
+        code = cli_translator_open(&m, model_name, threads);
+    if (!code)
+        code = check_lengths(&m);
+    if (!code)
+        code = cli_output_open(&out, NULL);
+    if (!code)
+        code = cli_alignment_open(&alignment, &m);
+    if (!code)
+        code = stream(&m, &in, &out);
+    code = cli_alignment_close(&alignment, code);
+    code = cli_output_close(&out, code);
+    cli_translator_close(&m);
+    cli_lines_close(&in);
+    return code;
+}
+
+const cli_command cli_translate = {
+    .name = "translate",
+    .summary = "lines to lines in another language",
+    .arguments = "[FILE...]",
+    .max_arguments = -1,
+    .details = "Reads lines from the files, or from standard input (also as \"-\"), and writes the\n"
+               "translation of each, in order; memory does not grow with the input. An empty\n"
+               "line stays empty. The model is a folder of the class MarianMTModel, as \"attend\n"
+               "train translate\" makes it and as OPUS-MT's are, with model.safetensors,\n"
+               "source.spm, target.spm and vocab.json; where it is for several languages a\n"
+               "line begins with a code, as in \">>deu<< How are you?\".\n\n"
+               "With --nbest, N lines for each, the best first; they are empty where fewer were\n"
+               "found. --json: {\"text\": \"...\", \"translations\": [{\"text\": \"...\", \"score\": ...,\n"
+               "\"tokens\": [...]}, ...]} a line.\n\n"
+               "--alignment: a row is a token of the translation, a column one of the text; rows\n"
+               "add up to 1. \"-\" draws each below its translation.",
+    .examples = "attend translate -m de-en < letters.de > letters.en\n"
+                "echo 'Guten Morgen!' | attend translate -m de-en --beam 5 --nbest 3 --scores\n"
+                "echo 'Guten Morgen!' | attend translate -m de-en --alignment morning.svg",
+    .options = options,
+    .run = run,
+};
