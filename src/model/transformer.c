@@ -146,7 +146,7 @@ static att_status make(att_transformer *m, uint64_t seed)
     if (s)
         return s;
     att_param *const tables[] = {m->source.weight, m->target.weight};
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < (c->share ? 1 : 2); i++) {
         att_store_normal(m->store, tables[i], 1 / sqrt((double)c->hidden));
         float *x = att_param_value(tables[i])->data;
         if (c->pad < att_param_value(tables[i])->dim[0]) /* which says nothing */

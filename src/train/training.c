@@ -27,6 +27,8 @@ typedef struct state {
     const char **name;
     att_tensor *tensor;
     att_fact facts[24];
+    int64_t whole[8]; /* copies of settings for them */
+    double number[8];
 } state;
 
 static void add_fact(state *s, const char *name, att_fact_kind kind, void *value, bool setting)
@@ -34,7 +36,36 @@ static void add_fact(state *s, const char *name, att_fact_kind kind, void *value
     s->facts[s->all.n_facts++] = (att_fact){.name = name, .kind = kind, .value = value, .setting = setting};
 }
 
-/* What would make other bits is a setting. */
+/* What would make other bits is a setting; shapes of tensors say the other sizes. */
+static void add_settings(const att_training *t, state *s)
+{
+    const att_trainer_options *o = &t->trainer->options;
+    const att_schedule *rates = &o->schedule;
+    const att_marian_config *c = att_transformer_config(t->model);
+    const struct {
+        const char *name;
+        int64_t value;
+    } whole[] = {{"pairs", t->trainer->set.n},        {"seed", (int64_t)o->seed},       {"schedule", rates->kind},
+                 {"warmup", rates->warmup},           {"schedule_steps", rates->steps}, {"heads", c->encoder.heads},
+                 {"max_positions", c->max_positions}, {"activation", c->activation}};
+    const struct {
+        const char *name;
+        double value;
+    } number[] = {{"rate", rates->peak},
+                  {"least_rate", rates->least},
+                  {"dropout", (double)o->dropout},
+                  {"smoothing", (double)o->smoothing},
+                  {"clip", o->clip}};
+    for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++) {
+        s->whole[i] = whole[i].value;
+        add_fact(s, whole[i].name, ATT_FACT_WHOLE, &s->whole[i], true);
+    }
+    for (size_t i = 0; i < sizeof number / sizeof number[0]; i++) {
+        s->number[i] = number[i].value;
+        add_fact(s, number[i].name, ATT_FACT_NUMBER, &s->number[i], true);
+    }
+}
+
 static void add_facts(att_training *t, state *s)
 {
     att_trainer *r = t->trainer;
@@ -42,11 +73,10 @@ static void add_facts(att_training *t, state *s)
     add_fact(s, "epochs", ATT_FACT_WHOLE, &r->epochs, false);
     add_fact(s, "batch", ATT_FACT_WHOLE, &r->batch, false);
     add_fact(s, "step", ATT_FACT_WHOLE, &r->step, false);
-    add_fact(s, "pairs", ATT_FACT_WHOLE, &r->set.n, true);
-    add_fact(s, "seed", ATT_FACT_WHOLE, &o->seed, true);
     add_fact(s, "batch_tokens", ATT_FACT_WHOLE, &o->batch_tokens, true);
     add_fact(s, "max_tokens", ATT_FACT_WHOLE, &o->max_tokens, true);
     add_fact(s, "accumulate", ATT_FACT_WHOLE, &o->accumulate, true);
+    add_settings(t, s);
 }
 
 static void add_tensor(state *s, const char *kind, const char *name, const att_tensor *value)
@@ -78,8 +108,8 @@ static att_status state_make(att_training *t, state *s)
     }
     for (int64_t i = 0; i < n; i++) {
         const char *name;
-        add_tensor(s, "", att_transformer_param(t->model, i, &name) ? name : "",
-                   att_param_value(att_transformer_param(t->model, i, &name)));
+        const att_param *p = att_transformer_param(t->model, i, &name);
+        add_tensor(s, "", name, att_param_value(p));
         for (int k = 0; k < MOMENTS; k++)
             add_tensor(s, kinds[k], name, att_optimizer_moment(t->trainer->optimizer, i, k));
     }
@@ -160,9 +190,8 @@ static att_status copy_vocabulary(att_training *t)
         att_text_file f = {0};
         char to[ATT_MAX_PATH];
         e = att_text_file_read(&f, t->ctx, t->options.tokenizer, names[i], i < 3);
-        if (!e && f.text && snprintf(to, sizeof to, "%s/%s", t->folder, names[i]) >= (int)sizeof to)
-            e = att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s/%s: the path is too long", t->folder, names[i]);
-        else if (!e && f.text)
+        e = e ? e : att_join_path(t->ctx, t->folder, names[i], to);
+        if (!e && f.text)
             e = att_write_file(t->ctx, to, f.text, f.bytes);
         att_text_file_free(&f);
     }
@@ -189,10 +218,9 @@ static att_status make_model(att_training *t)
                                  .pad = vocabulary - 1,
                                  .eos = 0,
                                  .start = vocabulary - 1};
-    att_status e = att_marian_config_write(t->ctx, t->folder, &c, 4); /* read back, it is checked as any other */
-    att_marian_config checked;
-    e = e ? e : att_marian_config_read(t->ctx, t->folder, &checked);
-    return e ? e : att_transformer_new(t->ctx, &checked, o->learn.seed, &t->model);
+    /* One that goes on has its settings already: other options are found out by its checkpoint, and spoil nothing. */
+    const att_status e = o->resume ? ATT_OK : att_marian_config_write(t->ctx, t->folder, &c, 4);
+    return e ? e : att_transformer_new(t->ctx, &c, o->learn.seed, &t->model);
 }
 
 static att_status make_new(att_training *t)
@@ -269,12 +297,12 @@ const att_tokenizer *att_training_tokenizer(const att_training *t) { return t->t
 
 /* ---- finished */
 
-/* The mean of each parameter over the newest n checkpoints, into the model. */
+/* The mean of each parameter over the checkpoints of n steps, into the model. */
 static att_status average(att_training *t, const int64_t *steps, int64_t n)
 {
-    enum { MOST = 64 };
-    att_safetensors *file[MOST] = {NULL};
-    att_status e = ATT_OK;
+    att_safetensors **file = att_calloc(t->ctx, (size_t)n, sizeof *file);
+    att_tensor *x = att_alloc(t->ctx, (size_t)n, sizeof *x);
+    att_status e = file && x ? ATT_OK : ATT_ERR_MEMORY;
     for (int64_t k = 0; !e && k < n; k++) {
         char path[ATT_MAX_PATH];
         e = att_run_path(t->run, steps[k], path);
@@ -283,14 +311,15 @@ static att_status average(att_training *t, const int64_t *steps, int64_t n)
     for (int64_t i = 0; !e && i < att_transformer_params(t->model); i++) {
         const char *name;
         att_param *p = att_transformer_param(t->model, i, &name);
-        att_tensor x[MOST];
         for (int64_t k = 0; !e && k < n; k++)
             e = att_safetensors_get(file[k], name, &x[k]);
         e = e ? e : att_average(t->ctx, x, n, att_param_value(p));
         att_param_touch(p);
     }
-    for (int64_t k = 0; k < n; k++)
+    for (int64_t k = 0; file && k < n; k++)
         att_safetensors_close(file[k]);
+    att_free(t->ctx, x);
+    att_free(t->ctx, file);
     return e;
 }
 

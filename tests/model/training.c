@@ -162,23 +162,29 @@ static void any_number_of_threads_learns_the_same_bits(void **state)
 
 /* ---- a training in a folder */
 
-static att_training *open_training(att_ctx *ctx, const char *name, bool resume, int64_t seed)
+static att_training *open_other(att_ctx *ctx, const char *name, bool resume, int64_t seed, int64_t hidden,
+                                float dropout)
 {
     char path[256], source[256], target[256];
     att_training *t = NULL;
     const att_training_options *o =
-        ATT_OPTIONS(att_training_options, .vocabulary = 70, .hidden = 16, .intermediate = 32, .heads = 2,
+        ATT_OPTIONS(att_training_options, .vocabulary = 70, .hidden = hidden, .intermediate = 32, .heads = 2,
                     .encoder_layers = 1, .decoder_layers = 1, .resume = resume, .keep = 3,
                     .learn = {.size = sizeof(att_trainer_options),
                               .source = path_of("train.de", source),
                               .target = path_of("train.en", target),
                               .batch_tokens = 150,
-                              .dropout = 0.1f,
+                              .dropout = dropout,
                               .seed = (uint64_t)seed,
                               .schedule = {.size = sizeof(att_schedule), .peak = 1e-2, .warmup = 3}});
     if (att_training_open(ctx, path_of(name, path), o, &t))
         assert_null(t);
     return t;
+}
+
+static att_training *open_training(att_ctx *ctx, const char *name, bool resume, int64_t seed)
+{
+    return open_other(ctx, name, resume, seed, 16, 0.1f);
 }
 
 static void take_steps(att_training *t, int n)
@@ -252,6 +258,16 @@ static void a_training_is_refused_where_it_would_spoil_another(void **state)
     assert_non_null(strstr(att_error(ctx), "has checkpoints of a training already"));
     assert_null(open_training(ctx, "one", true, 4));
     assert_non_null(strstr(att_error(ctx), "seed"));
+    assert_null(open_other(ctx, "one", true, 3, 16, 0.2f));
+    assert_non_null(strstr(att_error(ctx), "dropout"));
+    assert_null(open_other(ctx, "one", true, 3, 24, 0.1f));
+    t = open_training(ctx, "one", true, 3);
+    assert_non_null(t);
+    att_training_close(t);
+    att_marian_config c; /* as it was */
+    char path[256];
+    assert_int_equal(att_marian_config_read(ctx, path_of("one", path), &c), ATT_OK);
+    assert_int_equal(c.hidden, 16);
     att_close(ctx);
 }
 
