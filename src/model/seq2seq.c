@@ -170,13 +170,11 @@ att_status att_seq2seq_describe(const att_seq2seq *m, att_seq2seq_config *config
     return att_give_info(config, &m->config, sizeof m->config, "att_seq2seq_config");
 }
 
-int64_t att_seq2seq_params(const att_seq2seq *m) { return m->store ? m->store->count : 0; }
+int64_t att_seq2seq_params(const att_seq2seq *m) { return att_store_params(m->store); }
 
 att_param *att_seq2seq_param(const att_seq2seq *m, int64_t i, const char **name)
 {
-    const bool there = i >= 0 && i < att_seq2seq_params(m);
-    *name = there ? m->store->stored[i].name : NULL;
-    return there ? m->store->stored[i].param : NULL;
+    return att_store_param(m->store, i, name);
 }
 
 /* ---- the source */

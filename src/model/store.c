@@ -127,6 +127,15 @@ att_status att_store_new(att_ctx *ctx, uint64_t seed, att_checkpoint *from, att_
     return ATT_OK;
 }
 
+int64_t att_store_params(const att_store *s) { return s ? s->count : 0; }
+
+att_param *att_store_param(const att_store *s, int64_t i, const char **name)
+{
+    const bool there = i >= 0 && i < att_store_params(s);
+    *name = there ? s->stored[i].name : NULL;
+    return there ? s->stored[i].param : NULL;
+}
+
 void att_store_filled(att_store *s)
 {
     att_checkpoint_close(s->from);

@@ -25,6 +25,9 @@ typedef struct att_store {
 att_status att_store_new(att_ctx *ctx, uint64_t seed, att_checkpoint *from, att_store **out);
 /* All has been asked for: the checkpoint is closed. */
 void att_store_filled(att_store *s);
+/* How many there are, and the i-th in [0, that) with its name; NULL outside. Without a store there are none. */
+int64_t att_store_params(const att_store *s);
+att_param *att_store_param(const att_store *s, int64_t i, const char **name);
 /* Frees the parameters too. NULL is allowed. */
 void att_store_free(att_store *s);
 /* The parameter gets normally distributed numbers (mean 0) in place of uniform ones. */

@@ -194,12 +194,10 @@ att_status att_transformer_new(att_ctx *ctx, const att_marian_config *config, ui
     return open_or_make(ctx, NULL, true, config, seed, out);
 }
 
-int64_t att_transformer_params(const att_transformer *m) { return m->store ? m->store->count : 0; }
+int64_t att_transformer_params(const att_transformer *m) { return att_store_params(m->store); }
 att_param *att_transformer_param(const att_transformer *m, int64_t i, const char **name)
 {
-    const bool there = i >= 0 && i < att_transformer_params(m);
-    *name = there ? m->store->stored[i].name : NULL;
-    return there ? m->store->stored[i].param : NULL;
+    return att_store_param(m->store, i, name);
 }
 
 /* ---- write */
