@@ -1,47 +1,8 @@
 #include "train/pairs.h"
-#include "io/text_file.h"
+#include "train/text_lines.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- files to lines */
-
-typedef struct lines {
-    att_text_file file;
-    const char **text; /* [n] */
-    size_t *bytes;     /* [n] */
-    int64_t n;
-} lines;
-
-static void lines_free(att_ctx *ctx, lines *l)
-{
-    att_free(ctx, l->text);
-    att_free(ctx, l->bytes);
-    att_text_file_free(&l->file);
-}
-
-static att_status lines_read(att_ctx *ctx, const char *path, lines *l)
-{
-    att_status e = att_text_file_open(&l->file, ctx, path, true);
-    if (e)
-        return e;
-    const char *end = l->file.text + l->file.bytes;
-    int64_t n = 0;
-    for (const char *c = l->file.text; c < end; c++)
-        n += *c == '\n' || c + 1 == end;
-    l->text = att_alloc(ctx, (size_t)n + 1, sizeof *l->text);
-    l->bytes = att_alloc(ctx, (size_t)n + 1, sizeof *l->bytes);
-    if (!l->text || !l->bytes)
-        return ATT_ERR_MEMORY;
-    for (const char *c = l->file.text, *next; c < end; c = next + 1) {
-        next = memchr(c, '\n', (size_t)(end - c));
-        next = next ? next : end;
-        const size_t bytes = (size_t)(next - c);
-        l->text[l->n] = c;
-        l->bytes[l->n++] = bytes - (bytes > 0 && c[bytes - 1] == '\r');
-    }
-    return ATT_OK;
-}
 
 /* ---- lines to ids */
 
@@ -50,7 +11,7 @@ enum { LINES_A_STEP = 256 }; /* tokenised by one thread before it asks for more 
 typedef struct job {
     att_ctx *ctx;
     const att_tokenizer *tokenizer;
-    const lines *side[2];
+    const att_text_lines *side[2];
     att_tokens *tokens[2]; /* [n] each */
     _Atomic int status;
 } job;
@@ -69,7 +30,7 @@ static void tokenize_some(void *arg, int i)
     const int64_t last = all - first < LINES_A_STEP ? all : first + LINES_A_STEP;
     for (int64_t k = first; k < last && !j->status; k++)
         for (int s = 0; s < 2; s++) {
-            const lines *l = j->side[s];
+            const att_text_lines *l = j->side[s];
             if (blank(l->text[k], l->bytes[k]))
                 continue;
             const att_status e = att_encode(j->tokenizer, l->text[k], l->bytes[k],
@@ -113,10 +74,10 @@ static att_status gather(const job *j, int64_t max_tokens, att_pair_set *s)
     return e;
 }
 
-static att_status read_lines(att_ctx *ctx, const char *source, const char *target, lines side[2])
+static att_status read_lines(att_ctx *ctx, const char *source, const char *target, att_text_lines side[2])
 {
-    att_status e = lines_read(ctx, source, &side[0]);
-    e = e ? e : lines_read(ctx, target, &side[1]);
+    att_status e = att_text_lines_read(ctx, source, &side[0]);
+    e = e ? e : att_text_lines_read(ctx, target, &side[1]);
     if (!e && side[0].n != side[1].n)
         e = att_fail(ctx, ATT_ERR_FORMAT, "%s has %lld lines but %s has %lld", source, (long long)side[0].n, target,
                      (long long)side[1].n);
@@ -126,7 +87,7 @@ static att_status read_lines(att_ctx *ctx, const char *source, const char *targe
 att_status att_pair_set_read(att_ctx *ctx, const att_tokenizer *t, const char *source, const char *target,
                              int64_t max_tokens, att_pair_set *out)
 {
-    lines side[2] = {0};
+    att_text_lines side[2] = {0};
     job j = {.ctx = ctx, .tokenizer = t, .side = {&side[0], &side[1]}};
     *out = (att_pair_set){.ctx = ctx};
     att_status e = read_lines(ctx, source, target, side);
@@ -149,7 +110,7 @@ att_status att_pair_set_read(att_ctx *ctx, const att_tokenizer *t, const char *s
         for (int64_t k = 0; j.tokens[i] && k < n; k++)
             att_tokens_free(t, &j.tokens[i][k]);
         att_free(ctx, j.tokens[i]);
-        lines_free(ctx, &side[i]);
+        att_text_lines_free(ctx, &side[i]);
     }
     if (e)
         att_pair_set_free(out);

@@ -2,6 +2,7 @@
 #include "io/replace.h"
 #include "model/checkpoint.h"
 #include "train/run_state.h"
+#include "train/text_lines.h"
 #include "train/trainer.h"
 
 #include <stdio.h>
@@ -151,15 +152,11 @@ static att_status load_newest(att_training *t)
 
 static att_status count_words(att_training *t, att_vocab *v, const char *path)
 {
-    att_text_file f = {0};
-    att_status e = att_text_file_open(&f, t->ctx, path, true);
-    const char *end = f.text ? f.text + f.bytes : NULL;
-    for (const char *c = f.text, *next; !e && c < end; c = next + 1) {
-        next = memchr(c, '\n', (size_t)(end - c));
-        next = next ? next : end;
-        e = att_vocab_add(v, c, (size_t)(next - c));
-    }
-    att_text_file_free(&f);
+    att_text_lines l = {0};
+    att_status e = att_text_lines_read(t->ctx, path, &l);
+    for (int64_t i = 0; !e && i < l.n; i++)
+        e = att_vocab_add(v, l.text[i], l.bytes[i]);
+    att_text_lines_free(t->ctx, &l);
     return e;
 }
 
