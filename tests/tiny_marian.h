@@ -152,4 +152,12 @@ static inline int64_t write_translator(att_ctx *ctx, const test_folder *f)
     return tokens;
 }
 
+static inline att_transformer *open_model(att_ctx *c, const test_folder *f)
+{
+    att_transformer *m;
+    if (att_transformer_open(c, f->path, &m))
+        fail_msg("%s", att_error(c));
+    return m;
+}
+
 #endif
