@@ -71,6 +71,15 @@ static inline void check_says(const att_ctx *ctx, const char *words)
         fail_msg("\"%s\" is not in \"%s\"", words, att_error(ctx));
 }
 
+/* A file was refused with this status, and a sentence that names it and has these words. */
+static inline void check_file_refused(const att_ctx *ctx, att_status is, att_status expected, const char *file,
+                                      const char *words)
+{
+    if (is != expected || !strstr(att_error(ctx), words) || !strstr(att_error(ctx), file))
+        fail_msg("%s: \"%s\" is not %s with \"%s\" and \"%s\"", att_status_name(is), att_error(ctx),
+                 att_status_name(expected), file, words);
+}
+
 /* How many numbers a tensor has; 0 where it is not given. */
 static inline int64_t check_count(const att_tensor *t) { return t->rank ? att_count(t) : 0; }
 

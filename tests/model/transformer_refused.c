@@ -12,9 +12,7 @@ static void assert_refused(const test_folder *f, att_status expected, const char
     att_transformer *m = (att_transformer *)&m;
     const att_status s = att_transformer_open(ctx, f->path, &m);
     assert_null(m);
-    if (s != expected || !strstr(att_error(ctx), words) || !strstr(att_error(ctx), file))
-        fail_msg("%s: \"%s\" is not %s with \"%s\" and \"%s\"", att_status_name(s), att_error(ctx),
-                 att_status_name(expected), file, words);
+    check_file_refused(ctx, s, expected, file, words);
 }
 
 static void wrong_settings_are_named_with_their_values(void **state)

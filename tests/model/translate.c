@@ -368,8 +368,8 @@ static void assert_refused(att_status status, const char *words)
 {
     att_translator *m = (att_translator *)&m;
     const att_status s = att_translator_open(ctx, folder.path, &m);
-    if (s != status || m || !strstr(att_error(ctx), words) || !strstr(att_error(ctx), folder.path))
-        fail_msg("%s, \"%s\", and not \"%s\"", att_status_name(s), att_error(ctx), words);
+    assert_null(m);
+    check_file_refused(ctx, s, status, folder.path, words);
 }
 
 static void wrong_settings_are_named_with_their_values(void **state)
