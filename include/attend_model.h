@@ -343,7 +343,8 @@ typedef struct att_training att_training;
 typedef struct att_training_options {
     size_t size;
     att_trainer_options learn;
-    const char *tokenizer; /* a folder with source.spm, target.spm and vocab.json; NULL: they are made of the files */
+    const char *tokenizer; /* a folder with source.spm, target.spm and vocab.json, or a SentencePiece model that makes
+                            * them; NULL: they are made of the files */
     int64_t vocabulary;    /* pieces of that, of both languages together; 0: 8000 */
     int64_t hidden, intermediate, heads, encoder_layers, decoder_layers; /* 0: 256, 1024, 8, 3, 3 */
     int64_t max_positions;                                               /* 0: 512 */

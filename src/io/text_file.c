@@ -16,6 +16,12 @@ att_status att_join_path(att_ctx *ctx, const char *folder, const char *name, cha
     return att_fail(ctx, ATT_ERR_IO, "the path of %s is longer than %d bytes", name, ATT_MAX_PATH - 1);
 }
 
+bool att_is_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+}
+
 /* What the file has now, at most `bytes`. */
 static att_status read_text(att_text_file *f, int fd, size_t bytes)
 {

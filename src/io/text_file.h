@@ -9,6 +9,9 @@ enum { ATT_MAX_PATH = 4096 };
 /* FOLDER/NAME -> path */
 att_status att_join_path(att_ctx *ctx, const char *folder, const char *name, char path[ATT_MAX_PATH]);
 
+/* Is there something that is not a folder? */
+bool att_is_file(const char *path);
+
 typedef struct att_text_file {
     att_ctx *ctx;
     char path[ATT_MAX_PATH];

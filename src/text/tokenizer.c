@@ -4,25 +4,19 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-
-static bool is_file(const char *folder, const char *name)
-{
-    char path[ATT_MAX_PATH];
-    struct stat st;
-    return snprintf(path, sizeof path, "%s%s", folder, name) < (int)sizeof path && stat(path, &st) == 0 &&
-           !S_ISDIR(st.st_mode);
-}
 
 att_status att_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **out)
 {
     if (!path || !out)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "att_tokenizer_open: %s is NULL", path ? "out" : "path");
     *out = NULL;
-    if (is_file(path, ""))
+    if (att_is_file(path))
         return att_sentencepiece_tokenizer_open(ctx, path, out);
-    return is_file(path, "/source.spm") ? att_marian_tokenizer_open(ctx, path, out)
-                                        : att_bert_tokenizer_open(ctx, path, out);
+    char source[ATT_MAX_PATH];
+    const att_status s = att_join_path(ctx, path, "source.spm", source);
+    if (s)
+        return s;
+    return att_is_file(source) ? att_marian_tokenizer_open(ctx, path, out) : att_bert_tokenizer_open(ctx, path, out);
 }
 
 void att_tokenizer_free(att_tokenizer *t)

@@ -177,6 +177,18 @@ static att_status learn_vocabulary(att_training *t)
     return e;
 }
 
+/* From a SentencePiece model. */
+static att_status take_pieces(att_training *t)
+{
+    att_text_file f = {0};
+    att_status e = att_text_file_open(&f, t->ctx, t->options.tokenizer, true);
+    e = e ? e
+          : att_marian_text_write(t->ctx, t->folder,
+                                  ATT_OPTIONS(att_marian_text, .source = f.text, .source_bytes = f.bytes), NULL);
+    att_text_file_free(&f);
+    return e;
+}
+
 /* From a folder that has them. */
 static att_status copy_vocabulary(att_training *t)
 {
@@ -222,7 +234,8 @@ static att_status make_model(att_training *t)
 
 static att_status make_new(att_training *t)
 {
-    const att_status e = t->options.tokenizer ? copy_vocabulary(t) : learn_vocabulary(t);
+    const char *ready = t->options.tokenizer;
+    const att_status e = !ready ? learn_vocabulary(t) : att_is_file(ready) ? take_pieces(t) : copy_vocabulary(t);
     return e ? e : att_tokenizer_open(t->ctx, t->folder, &t->tokenizer);
 }
 

@@ -39,6 +39,17 @@ static void a_training_makes_a_model_and_a_log(void **state)
     assert_int_equal(tool("$A plot whole/log.jsonl -o whole.svg"), 0);
 }
 
+static void pieces_that_there_are_are_taken(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        tool("$A vocab --size 70 -n identity -o own.spm train.de train.en && "
+             "$A train translate --src train.de --tgt train.en --tokenizer own.spm -p tiny --steps 1 -o own && "
+             "$A train translate --src train.de --tgt train.en --tokenizer own -p tiny --steps 1 -o again && "
+             "cmp own.spm own/source.spm && cmp own.spm own/target.spm && cmp own/vocab.json again/vocab.json"),
+        0);
+}
+
 /* Killed at any moment, a training goes on from its last checkpoint and ends with the same bits. */
 static void a_training_that_is_killed_again_and_again_has_the_same_result(void **state)
 {
@@ -93,6 +104,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_training_makes_a_model_and_a_log),
+        cmocka_unit_test(pieces_that_there_are_are_taken),
         cmocka_unit_test(a_training_that_is_killed_again_and_again_has_the_same_result),
         cmocka_unit_test(an_interrupt_saves_and_says_how_to_go_on),
         cmocka_unit_test(what_cannot_be_learnt_is_named),

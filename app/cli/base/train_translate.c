@@ -29,8 +29,9 @@ static const cli_option options[] = {
      .help = "sizes: 2+2 layers of 128, 3+3 of 256, or 6+6 of 512 as in the paper"},
     {"vocabulary", 0, "N", .integer = &vocabulary, .min = 64, .max = 1 << 20,
      .help = "pieces of words, of both languages together"},
-    {"tokenizer", 0, "FOLDER", .text = &tokenizer,
-     .help = "take source.spm, target.spm and vocab.json from there, and learn none"},
+    {"tokenizer", 0, "FOLDER|FILE", .text = &tokenizer,
+     .help = "take source.spm, target.spm and vocab.json from there, or a SentencePiece model for both languages, as "
+             "\"attend vocab\" makes it, and learn none"},
     {"steps", 0, "N", .integer = &steps, .max = 1 << 30, .quiet = true, .help = "stop after so many; 0: when you do"},
     {"minutes", 0, "N", .number = &minutes, .max = 1e6, .quiet = true, .help = "stop after so long; 0: when you do"},
     {"patience", 0, "N", .integer = &patience, .max = 1 << 20, .quiet = true,
