@@ -190,6 +190,26 @@ void att_run_close(att_run *run)
 
 /* ---- facts, which the file has as texts */
 
+static att_fact *next_fact(att_facts *l, const char *name, att_fact_kind kind, void *value)
+{
+    l->fact[l->n] = (att_fact){.name = name, .kind = kind, .value = value};
+    return &l->fact[l->n++];
+}
+
+void att_facts_add(att_facts *l, const char *name, att_fact_kind kind, void *value) { next_fact(l, name, kind, value); }
+
+void att_facts_whole(att_facts *l, const char *name, int64_t value)
+{
+    l->whole[l->n] = value;
+    next_fact(l, name, ATT_FACT_WHOLE, &l->whole[l->n])->setting = true;
+}
+
+void att_facts_number(att_facts *l, const char *name, double value)
+{
+    l->number[l->n] = value;
+    next_fact(l, name, ATT_FACT_NUMBER, &l->number[l->n])->setting = true;
+}
+
 enum { FACT_BYTES = 24 }; /* of a number */
 
 static const char *fact_text(const att_fact *f, char text[FACT_BYTES])

@@ -23,6 +23,19 @@ typedef struct att_fact {
     bool setting; /* it is not loaded: a checkpoint where it is another one is of another training, and refused */
 } att_fact;
 
+/* A list of them, which stays where it is: copies of settings are in it. */
+enum { ATT_MOST_FACTS = 32 };
+typedef struct att_facts {
+    int64_t n;
+    att_fact fact[ATT_MOST_FACTS];
+    int64_t whole[ATT_MOST_FACTS];
+    double number[ATT_MOST_FACTS];
+} att_facts;
+/* One that is loaded, to *value; and settings. */
+void att_facts_add(att_facts *l, const char *name, att_fact_kind kind, void *value);
+void att_facts_whole(att_facts *l, const char *name, int64_t value);
+void att_facts_number(att_facts *l, const char *name, double value);
+
 typedef struct att_run_state {
     int64_t n;
     const char *const *names;  /* [n] */

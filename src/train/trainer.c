@@ -1,69 +1,32 @@
-/* The training of a translator: batches, steps, validation. */
+/* A step of learning: batches, their losses, backward, the optimizer. */
 #include "train/trainer.h"
-
-#include <string.h>
 
 /* ---- made and freed */
 
-/* The table's row of <pad> says nothing and stays so: others begin their translations with a vector of zeros. */
 static att_status add_params(att_trainer *t)
 {
-    const att_marian_config *c = att_transformer_config(t->model);
     att_status e = ATT_OK;
-    for (int64_t i = 0; !e && i < att_transformer_params(t->model); i++) {
-        const char *name;
-        att_param *p = att_transformer_param(t->model, i, &name);
-        const att_tensor *value = att_param_value(p);
-        const bool table = !strcmp(name, "shared.weight") || !strcmp(name, "target.weight");
-        const bool frozen = table && c->pad < value->dim[0];
-        e = att_optimizer_add(t->optimizer, p,
-                              ATT_OPTIONS(att_learn_options, .no_decay = value->rank == 1,
-                                          .frozen_rows = frozen ? &c->pad : NULL, .n_frozen_rows = frozen));
+    const char *name;
+    for (att_param *p; !e && (p = t->task->param(t->self, t->params, &name)); t->params++) {
+        const att_learn_options how = t->task->rule(t->self, name, att_param_value(p));
+        e = att_optimizer_add(t->optimizer, p, &how);
     }
     return e;
 }
 
-static att_status begin(att_trainer *t)
-{
-    const att_trainer_options *o = &t->options;
-    att_status e = att_pair_set_read(t->ctx, t->tokenizer, o->source, o->target, o->max_tokens, &t->set);
-    e = e ? e : att_tape_new(t->ctx, ATT_OPTIONS(att_tape_config, .record = true), &t->tape);
-    e = e ? e
-          : att_optimizer_new(t->ctx, ATT_OPTIONS(att_optimizer_config, .method = ATT_ADAM, .beta2 = 0.98, .eps = 1e-9),
-                              &t->optimizer);
-    return e ? e : add_params(t);
-}
-
-att_status att_trainer_new(att_transformer *m, const att_tokenizer *tokenizer, const att_trainer_options *options,
-                           att_trainer **out)
+att_status att_trainer_make(att_ctx *ctx, const att_task *task, void *self, const att_trainer_config *config,
+                            att_trainer **out)
 {
     *out = NULL;
-    att_ctx *ctx = att_transformer_ctx(m);
-    att_trainer_options o;
-    att_status e = att_take_options(&o, sizeof o, options, "att_trainer_options");
-    if (!e && (!o.source || !o.target))
-        e = att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is NULL", o.source ? "target" : "source");
-    if (!e && att_transformer_params(m) == 0)
-        e = att_fail(ctx, ATT_ERR_ARGUMENT, "the model does not learn: it comes from att_transformer_open");
-    const int64_t positions = att_transformer_config(m)->max_positions, most = o.max_tokens ? o.max_tokens : 128;
-    if (!e && (most < 1 || o.batch_tokens < 0 || o.accumulate < 0))
-        e = att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is %lld",
-                     most < 1             ? "max_tokens"
-                     : o.batch_tokens < 0 ? "batch_tokens"
-                                          : "accumulate",
-                     (long long)(most < 1             ? most
-                                 : o.batch_tokens < 0 ? o.batch_tokens
-                                                      : o.accumulate));
-    if (e)
-        return e;
-    o.max_tokens = most < positions ? most : positions;
-    o.batch_tokens = o.batch_tokens ? o.batch_tokens : 2048;
-    o.accumulate = o.accumulate ? o.accumulate : 1;
     att_trainer *t = att_calloc(ctx, 1, sizeof *t);
-    if (!t)
+    if (!t) {
+        task->free(self);
         return ATT_ERR_MEMORY;
-    *t = (att_trainer){.ctx = ctx, .model = m, .tokenizer = tokenizer, .options = o};
-    e = begin(t);
+    }
+    *t = (att_trainer){.ctx = ctx, .task = task, .self = self, .config = *config};
+    att_status e = att_tape_new(ctx, ATT_OPTIONS(att_tape_config, .record = true), &t->tape);
+    e = e ? e : att_optimizer_new(ctx, &t->config.optimizer, &t->optimizer);
+    e = e ? e : add_params(t);
     if (e)
         att_trainer_free(t);
     else
@@ -77,53 +40,73 @@ void att_trainer_free(att_trainer *t)
         return;
     att_optimizer_free(t->optimizer);
     att_tape_free(t->tape);
-    att_epoch_free(&t->epoch);
-    att_pair_set_free(&t->set);
+    t->task->free(t->self);
     att_free(t->ctx, t);
+}
+
+void att_trainer_facts(att_trainer *t, att_facts *facts)
+{
+    const att_trainer_config *c = &t->config;
+    att_facts_add(facts, "epochs", ATT_FACT_WHOLE, &t->epochs);
+    att_facts_add(facts, "batch", ATT_FACT_WHOLE, &t->batch);
+    att_facts_add(facts, "step", ATT_FACT_WHOLE, &t->step);
+    att_facts_whole(facts, "accumulate", c->accumulate);
+    att_facts_whole(facts, "seed", (int64_t)c->seed);
+    att_facts_whole(facts, "schedule", c->schedule.kind);
+    att_facts_whole(facts, "warmup", c->schedule.warmup);
+    att_facts_whole(facts, "schedule_steps", c->schedule.steps);
+    att_facts_number(facts, "rate", c->schedule.peak);
+    att_facts_number(facts, "least_rate", c->schedule.least);
+    att_facts_number(facts, "clip", c->clip);
+    t->task->settings(t->self, facts);
 }
 
 /* ---- a step */
 
-att_status att_trainer_begin_epoch(att_trainer *t, int64_t epochs)
+static att_status lay_out(att_trainer *t, int64_t epoch)
 {
-    att_epoch_free(&t->epoch);
-    const att_status e = att_epoch_make(&t->set, t->options.seed, epochs - 1, t->options.batch_tokens, &t->epoch);
-    t->epochs = e ? t->epochs : epochs;
+    const att_status e = t->task->begin_epoch(t->self, t->config.seed, epoch - 1, &t->batches);
+    t->laid_out = e ? t->laid_out : epoch;
     return e;
 }
 
-/* Adds the gradients of the next batch, of the sum over its tokens. */
-static att_status learn_batch(att_trainer *t, int64_t part, att_train_report *r)
+/* The next batch is one of the epoch that is laid out. */
+static att_status find_batch(att_trainer *t)
 {
-    const att_trainer_options *o = &t->options;
     att_status e = ATT_OK;
-    if (t->batch == t->epoch.n) {
+    if (t->epochs > 0 && t->laid_out != t->epochs)
+        e = lay_out(t, t->epochs);
+    if (!e && (t->epochs < 0 || t->batch < 0 || (t->epochs > 0 && t->batch > t->batches)))
+        e = att_fail(t->ctx, ATT_ERR_FORMAT, "epoch %lld has %lld batches, but the checkpoint goes on from batch %lld",
+                     (long long)t->epochs, (long long)t->batches, (long long)t->batch);
+    if (e || (t->epochs > 0 && t->batch < t->batches))
+        return e;
+    e = lay_out(t, t->epochs + 1);
+    if (!e) {
+        t->epochs++;
         t->batch = 0;
-        e = att_trainer_begin_epoch(t, t->epochs + 1);
     }
-    att_batch b = {0};
-    e = e ? e : att_batch_take(&t->set, &t->epoch, t->batch, &b);
+    return e;
+}
+
+/* Adds the gradients of the next batch, of the sum over what is counted. */
+static att_status learn_batch(att_trainer *t, int64_t part, att_train_report *r, int64_t *counted)
+{
+    const uint64_t number = (uint64_t)(t->step * t->config.accumulate + part + 1);
+    int64_t count = 0;
+    att_tensor loss;
+    att_status e = find_batch(t);
     if (e)
         return e;
-    int64_t count = 0;
-    const att_learning l = {.smoothing = o->smoothing,
-                            .dropout = o->dropout,
-                            .seed =
-                                o->seed + (uint64_t)(t->step * o->accumulate + part + 1) * UINT64_C(0x9e3779b97f4a7c15),
-                            .sequence_ids = b.ids,
-                            .sum = true,
-                            .count = &count};
-    att_tensor loss;
-    att_var *y = att_transformer_loss(t->tape, t->model, &b.pairs, &l);
+    att_var *y =
+        t->task->loss(t->self, t->tape, t->batch, t->config.seed + number * UINT64_C(0x9e3779b97f4a7c15), r, &count);
     e = att_read(t->tape, y, &loss);
     if (!e) {
         r->loss += (double)*(const float *)loss.data;
-        r->target_tokens += count;
-        r->source_tokens += b.pairs.source_offsets[b.pairs.n];
+        *counted += count;
         e = att_tape_backward(t->tape, y, NULL);
     }
     att_tape_reset(t->tape);
-    att_batch_free(t->ctx, &b);
     t->batch += !e;
     return e;
 }
@@ -131,28 +114,24 @@ static att_status learn_batch(att_trainer *t, int64_t part, att_train_report *r)
 /* A step that has failed, or was cancelled, was none. */
 static void take_back(att_trainer *t, int64_t epochs, int64_t batch)
 {
-    for (int64_t i = 0; i < att_transformer_params(t->model); i++) {
-        const char *name;
-        att_param_clear_grad(att_transformer_param(t->model, i, &name));
-    }
-    if (t->epochs != epochs && epochs > 0)
-        att_trainer_begin_epoch(t, epochs);
+    const char *name;
+    for (int64_t i = 0; i < t->params; i++)
+        att_param_clear_grad(t->task->param(t->self, i, &name));
     t->epochs = epochs;
-    t->batch = epochs > 0 ? batch : t->epoch.n; /* the first epoch begins where one ends */
+    t->batch = batch;
 }
 
 att_status att_trainer_step(att_trainer *t, att_train_report *report)
 {
-    const int64_t epochs = t->epochs, batch = t->batch;
+    const int64_t epochs = t->epochs, batch = t->batch, parts = t->config.accumulate;
+    int64_t counted = 0;
     att_train_report r = {0};
     att_status e = ATT_OK;
-    for (int64_t i = 0; !e && i < t->options.accumulate; i++)
-        e = learn_batch(t, i, &r);
-    e = e ? e : att_schedule_rate(&t->options.schedule, t->step + 1, &r.rate);
-    const att_update update = {.size = sizeof update,
-                               .rate = r.rate,
-                               .scale = 1.0 / (double)(r.target_tokens ? r.target_tokens : 1),
-                               .clip = t->options.clip};
+    for (int64_t i = 0; !e && i < parts; i++)
+        e = learn_batch(t, i, &r, &counted);
+    e = e ? e : att_schedule_rate(&t->config.schedule, t->step + 1, &r.rate);
+    const att_update update = {
+        .size = sizeof update, .rate = r.rate, .scale = 1.0 / (double)(counted ? counted : 1), .clip = t->config.clip};
     e = e ? e : att_optimizer_step(t->optimizer, &update, &r.norm);
     if (e) {
         take_back(t, epochs, batch);
@@ -160,44 +139,7 @@ att_status att_trainer_step(att_trainer *t, att_train_report *report)
     }
     r.step = ++t->step;
     r.epoch = t->epochs;
-    r.steps_left = (t->epoch.n - t->batch + t->options.accumulate - 1) / t->options.accumulate;
-    r.loss /= (double)(r.target_tokens ? r.target_tokens : 1);
-    r.pairs = t->set.n;
-    r.empty = t->set.empty;
-    r.longer = t->set.longer;
+    r.steps_left = (t->batches - t->batch + parts - 1) / parts;
+    r.loss /= (double)(counted ? counted : 1);
     return att_give_info(report, &r, sizeof r, "att_train_report");
-}
-
-/* ---- validation */
-
-att_status att_trainer_validate(att_trainer *t, const char *source, const char *target, double *loss)
-{
-    att_pair_set set = {0};
-    att_epoch all = {0};
-    att_tape *tape = NULL;
-    double sum = 0;
-    int64_t tokens = 0;
-    att_status e =
-        att_pair_set_read(t->ctx, t->tokenizer, source, target, att_transformer_config(t->model)->max_positions, &set);
-    e = e ? e : att_epoch_make(&set, 0, 0, t->options.batch_tokens, &all);
-    e = e ? e : att_tape_new(t->ctx, NULL, &tape);
-    for (int64_t i = 0; !e && i < all.n; i++) {
-        att_batch b;
-        int64_t count = 0;
-        att_tensor y;
-        e = att_batch_take(&set, &all, i, &b);
-        if (e)
-            break;
-        const att_learning l = {.sum = true, .count = &count};
-        e = att_read(tape, att_transformer_loss(tape, t->model, &b.pairs, &l), &y);
-        sum += e ? 0 : (double)*(const float *)y.data;
-        tokens += count;
-        att_tape_reset(tape);
-        att_batch_free(t->ctx, &b);
-    }
-    *loss = tokens ? sum / (double)tokens : 0;
-    att_tape_free(tape);
-    att_epoch_free(&all);
-    att_pair_set_free(&set);
-    return e;
 }

@@ -1,24 +1,9 @@
 /* A training in a folder of its own: made or gone on with, saved, and finished as a model. */
-#include "io/replace.h"
-#include "model/checkpoint.h"
-#include "train/run_state.h"
-#include "train/text_lines.h"
-#include "train/trainer.h"
+#include "train/training.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { MOMENTS = 2, LARGEST_NAME = 112 };
-
-struct att_training {
-    att_ctx *ctx;
-    char folder[ATT_MAX_PATH];
-    att_training_options options;
-    att_run *run;
-    att_tokenizer *tokenizer;
-    att_transformer *model;
-    att_trainer *trainer;
-};
 
 /* ---- the state of a run, as run_state.h wants it */
 
@@ -27,57 +12,12 @@ typedef struct state {
     char (*names)[LARGEST_NAME];
     const char **name;
     att_tensor *tensor;
-    att_fact facts[24];
-    int64_t whole[8]; /* copies of settings for them */
-    double number[8];
+    att_facts facts;
 } state;
 
-static void add_fact(state *s, const char *name, att_fact_kind kind, void *value, bool setting)
+static att_param *param(const att_training *t, int64_t i, const char **name)
 {
-    s->facts[s->all.n_facts++] = (att_fact){.name = name, .kind = kind, .value = value, .setting = setting};
-}
-
-/* What would make other bits is a setting; shapes of tensors say the other sizes. */
-static void add_settings(const att_training *t, state *s)
-{
-    const att_trainer_options *o = &t->trainer->options;
-    const att_schedule *rates = &o->schedule;
-    const att_marian_config *c = att_transformer_config(t->model);
-    const struct {
-        const char *name;
-        int64_t value;
-    } whole[] = {{"pairs", t->trainer->set.n},        {"seed", (int64_t)o->seed},       {"schedule", rates->kind},
-                 {"warmup", rates->warmup},           {"schedule_steps", rates->steps}, {"heads", c->encoder.heads},
-                 {"max_positions", c->max_positions}, {"activation", c->activation}};
-    const struct {
-        const char *name;
-        double value;
-    } number[] = {{"rate", rates->peak},
-                  {"least_rate", rates->least},
-                  {"dropout", (double)o->dropout},
-                  {"smoothing", (double)o->smoothing},
-                  {"clip", o->clip}};
-    for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++) {
-        s->whole[i] = whole[i].value;
-        add_fact(s, whole[i].name, ATT_FACT_WHOLE, &s->whole[i], true);
-    }
-    for (size_t i = 0; i < sizeof number / sizeof number[0]; i++) {
-        s->number[i] = number[i].value;
-        add_fact(s, number[i].name, ATT_FACT_NUMBER, &s->number[i], true);
-    }
-}
-
-static void add_facts(att_training *t, state *s)
-{
-    att_trainer *r = t->trainer;
-    att_trainer_options *o = &r->options;
-    add_fact(s, "epochs", ATT_FACT_WHOLE, &r->epochs, false);
-    add_fact(s, "batch", ATT_FACT_WHOLE, &r->batch, false);
-    add_fact(s, "step", ATT_FACT_WHOLE, &r->step, false);
-    add_fact(s, "batch_tokens", ATT_FACT_WHOLE, &o->batch_tokens, true);
-    add_fact(s, "max_tokens", ATT_FACT_WHOLE, &o->max_tokens, true);
-    add_fact(s, "accumulate", ATT_FACT_WHOLE, &o->accumulate, true);
-    add_settings(t, s);
+    return t->trainer->task->param(t->trainer->self, i, name);
 }
 
 static void add_tensor(state *s, const char *kind, const char *name, const att_tensor *value)
@@ -98,7 +38,7 @@ static void state_free(const att_training *t, state *s)
 static att_status state_make(att_training *t, state *s)
 {
     static const char *const kinds[MOMENTS] = {"moment1.", "moment2."};
-    const int64_t n = att_transformer_params(t->model);
+    const int64_t n = t->trainer->params;
     const size_t most = (size_t)(n * (1 + MOMENTS) + 1);
     *s = (state){.names = att_alloc(t->ctx, most, sizeof *s->names),
                  .name = att_alloc(t->ctx, most, sizeof *s->name),
@@ -109,16 +49,17 @@ static att_status state_make(att_training *t, state *s)
     }
     for (int64_t i = 0; i < n; i++) {
         const char *name;
-        const att_param *p = att_transformer_param(t->model, i, &name);
+        const att_param *p = param(t, i, &name);
         add_tensor(s, "", name, att_param_value(p));
         for (int k = 0; k < MOMENTS; k++)
             add_tensor(s, kinds[k], name, att_optimizer_moment(t->trainer->optimizer, i, k));
     }
     add_tensor(s, "", "steps", att_optimizer_steps(t->trainer->optimizer));
-    add_facts(t, s);
+    att_trainer_facts(t->trainer, &s->facts);
     s->all.names = s->name;
     s->all.tensors = s->tensor;
-    s->all.facts = s->facts;
+    s->all.n_facts = s->facts.n;
+    s->all.facts = s->facts.fact;
     return ATT_OK;
 }
 
@@ -141,111 +82,22 @@ static att_status load_newest(att_training *t)
         return e;
     e = att_run_load(t->run, ATT_RUN_NEWEST, &s.all, NULL);
     state_free(t, &s);
-    for (int64_t i = 0; !e && i < att_transformer_params(t->model); i++) {
+    for (int64_t i = 0; !e && i < t->trainer->params; i++) {
         const char *name;
-        att_param_touch(att_transformer_param(t->model, i, &name));
-    }
-    return e || t->trainer->epochs == 0 ? e : att_trainer_begin_epoch(t->trainer, t->trainer->epochs);
-}
-
-/* ---- the vocabulary */
-
-static att_status count_words(att_training *t, att_vocab *v, const char *path)
-{
-    att_text_lines l = {0};
-    att_status e = att_text_lines_read(t->ctx, path, &l);
-    for (int64_t i = 0; !e && i < l.n; i++)
-        e = att_vocab_add(v, l.text[i], l.bytes[i]);
-    att_text_lines_free(t->ctx, &l);
-    return e;
-}
-
-/* Both languages' pieces, in one model for both. */
-static att_status learn_vocabulary(att_training *t)
-{
-    const int64_t pieces = t->options.vocabulary ? t->options.vocabulary : 8000;
-    att_vocab *v = NULL;
-    att_vocab_result r = {.size = sizeof r};
-    att_status e = att_vocab_new(t->ctx, ATT_OPTIONS(att_vocab_options, .pieces = pieces), &v);
-    e = e ? e : count_words(t, v, t->options.learn.source);
-    e = e ? e : count_words(t, v, t->options.learn.target);
-    e = e ? e : att_vocab_learn(v, &r);
-    e = e ? e
-          : att_marian_text_write(t->ctx, t->folder,
-                                  ATT_OPTIONS(att_marian_text, .source = r.model, .source_bytes = r.bytes), NULL);
-    att_vocab_free(v);
-    return e;
-}
-
-/* From a SentencePiece model. */
-static att_status take_pieces(att_training *t)
-{
-    att_text_file f = {0};
-    att_status e = att_text_file_open(&f, t->ctx, t->options.tokenizer, true);
-    e = e ? e
-          : att_marian_text_write(t->ctx, t->folder,
-                                  ATT_OPTIONS(att_marian_text, .source = f.text, .source_bytes = f.bytes), NULL);
-    att_text_file_free(&f);
-    return e;
-}
-
-/* From a folder that has them. */
-static att_status copy_vocabulary(att_training *t)
-{
-    static const char *const names[] = {"source.spm", "target.spm", "vocab.json", "tokenizer_config.json",
-                                        "special_tokens_map.json"};
-    att_status e = ATT_OK;
-    for (int i = 0; !e && i < 5; i++) {
-        att_text_file f = {0};
-        char to[ATT_MAX_PATH];
-        e = att_text_file_read(&f, t->ctx, t->options.tokenizer, names[i], i < 3);
-        e = e ? e : att_join_path(t->ctx, t->folder, names[i], to);
-        if (!e && f.text)
-            e = att_write_file(t->ctx, to, f.text, f.bytes);
-        att_text_file_free(&f);
+        att_param_touch(param(t, i, &name));
     }
     return e;
 }
 
 /* ---- made, or gone on with */
 
-static att_status make_model(att_training *t)
-{
-    const att_training_options *o = &t->options;
-    const int64_t vocabulary = att_tokenizer_size(t->tokenizer), heads = o->heads ? o->heads : 8;
-    const int64_t intermediate = o->intermediate ? o->intermediate : 1024;
-    const att_marian_config c = {.source_vocabulary = vocabulary,
-                                 .target_vocabulary = vocabulary,
-                                 .hidden = o->hidden ? o->hidden : 256,
-                                 .max_positions = o->max_positions ? o->max_positions : 512,
-                                 .encoder = {o->encoder_layers ? o->encoder_layers : 3, heads, intermediate},
-                                 .decoder = {o->decoder_layers ? o->decoder_layers : 3, heads, intermediate},
-                                 .activation = o->activation == ATT_IDENTITY ? ATT_RELU : o->activation,
-                                 .scale_embedding = true,
-                                 .share = true,
-                                 .tie = true,
-                                 .pad = vocabulary - 1,
-                                 .eos = 0,
-                                 .start = vocabulary - 1};
-    /* One that goes on has its settings already: other options are found out by its checkpoint, and spoil nothing. */
-    const att_status e = o->resume ? ATT_OK : att_marian_config_write(t->ctx, t->folder, &c, 4);
-    return e ? e : att_transformer_new(t->ctx, &c, o->learn.seed, &t->model);
-}
-
-static att_status make_new(att_training *t)
-{
-    const char *ready = t->options.tokenizer;
-    const att_status e = !ready ? learn_vocabulary(t) : att_is_file(ready) ? take_pieces(t) : copy_vocabulary(t);
-    return e ? e : att_tokenizer_open(t->ctx, t->folder, &t->tokenizer);
-}
-
 /* A run without checkpoints is one that has not begun. */
-static att_status look(att_training *t)
+static att_status look(const att_training *t, bool resume)
 {
     int64_t *steps = NULL, n = 0;
     const att_status e = att_run_steps(t->run, &steps, &n);
     att_free(t->ctx, steps);
-    if (e || (n > 0) == t->options.resume)
+    if (e || (n > 0) == resume)
         return e;
     return att_fail(t->ctx, ATT_ERR_ARGUMENT,
                     n > 0 ? "%s: has checkpoints of a training already; go on with it, or take another folder"
@@ -253,36 +105,32 @@ static att_status look(att_training *t)
                     t->folder);
 }
 
-static att_status open_all(att_training *t)
+static att_status begin(att_training *t, bool resume, int64_t keep)
 {
-    const att_training_options *o = &t->options;
-    att_status e = att_run_open(t->ctx, t->folder, o->keep ? o->keep : 5, &t->run);
-    e = e ? e : look(t);
-    if (!e && o->resume)
-        e = att_tokenizer_open(t->ctx, t->folder, &t->tokenizer);
-    else if (!e)
-        e = make_new(t);
-    e = e ? e : make_model(t);
-    e = e ? e : att_trainer_new(t->model, t->tokenizer, &o->learn, &t->trainer);
-    return e || !o->resume ? e : load_newest(t);
+    att_status e = att_run_open(t->ctx, t->folder, keep ? keep : 5, &t->run);
+    e = e ? e : look(t, resume);
+    e = e ? e : t->kind->begin(t->self, t->folder, resume, &t->trainer);
+    return e || !resume ? e : load_newest(t);
 }
 
-att_status att_training_open(att_ctx *ctx, const char *folder, const att_training_options *options, att_training **out)
+att_status att_training_make(att_ctx *ctx, const char *folder, bool resume, int64_t keep, const att_training_kind *kind,
+                             void *self, att_training **out)
 {
     *out = NULL;
     att_training *t = att_calloc(ctx, 1, sizeof *t);
-    if (!t)
+    if (!t) {
+        kind->free(self);
         return ATT_ERR_MEMORY;
+    }
     t->ctx = ctx;
-    att_status e = att_take_options(&t->options, sizeof t->options, options, "att_training_options");
-    if (!e && (!folder || !t->options.learn.source || !t->options.learn.target))
-        e = att_fail(ctx, ATT_ERR_ARGUMENT, "%s is NULL",
-                     !folder                   ? "folder"
-                     : t->options.learn.source ? "options.learn.target"
-                                               : "options.learn.source");
-    if (!e && snprintf(t->folder, sizeof t->folder, "%s", folder) >= (int)sizeof t->folder)
+    t->kind = kind;
+    t->self = self;
+    att_status e = ATT_OK;
+    if (!folder)
+        e = att_fail(ctx, ATT_ERR_ARGUMENT, "folder is NULL");
+    else if (snprintf(t->folder, sizeof t->folder, "%s", folder) >= (int)sizeof t->folder)
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "folder is longer than %d bytes", (int)sizeof t->folder - 1);
-    e = e ? e : open_all(t);
+    e = e ? e : begin(t, resume, keep);
     if (e)
         att_training_close(t);
     else
@@ -295,15 +143,12 @@ void att_training_close(att_training *t)
     if (!t)
         return;
     att_trainer_free(t->trainer);
-    att_transformer_free(t->model);
-    att_tokenizer_free(t->tokenizer);
+    t->kind->free(t->self);
     att_run_close(t->run);
     att_free(t->ctx, t);
 }
 
 att_trainer *att_training_trainer(const att_training *t) { return t->trainer; }
-const att_transformer *att_training_model(const att_training *t) { return t->model; }
-const att_tokenizer *att_training_tokenizer(const att_training *t) { return t->tokenizer; }
 
 /* ---- finished */
 
@@ -318,9 +163,9 @@ static att_status average(att_training *t, const int64_t *steps, int64_t n)
         e = att_run_path(t->run, steps[k], path);
         e = e ? e : att_safetensors_open(t->ctx, path, &file[k]);
     }
-    for (int64_t i = 0; !e && i < att_transformer_params(t->model); i++) {
+    for (int64_t i = 0; !e && i < t->trainer->params; i++) {
         const char *name;
-        att_param *p = att_transformer_param(t->model, i, &name);
+        att_param *p = param(t, i, &name);
         for (int64_t k = 0; !e && k < n; k++)
             e = att_safetensors_get(file[k], name, &x[k]);
         e = e ? e : att_average(t->ctx, x, n, att_param_value(p));
@@ -341,7 +186,5 @@ att_status att_training_finish(att_training *t, int64_t n, att_dtype dtype)
     if (!e && used > 0)
         e = average(t, steps + count - used, used);
     att_free(t->ctx, steps);
-    return e ? e
-             : att_transformer_write(t->model, t->folder,
-                                     ATT_OPTIONS(att_transformer_write_options, .dtype = dtype == ATT_F32 ? 0 : dtype));
+    return e ? e : t->kind->write(t->self, t->folder, dtype);
 }

@@ -1,0 +1,29 @@
+/* Inside a training in a folder, whatever learns there. */
+#ifndef ATT_TRAIN_TRAINING_H
+#define ATT_TRAIN_TRAINING_H
+
+#include "train/trainer.h"
+
+/* What learns in the folder: functions of a `self` that has the model. */
+typedef struct att_training_kind {
+    /* What the folder has before the first step (resume: it has that already), the model and its trainer. */
+    att_status (*begin)(void *self, const char *folder, bool resume, att_trainer **out);
+    /* The model, as it is now. */
+    att_status (*write)(const void *self, const char *folder, att_dtype dtype);
+    void (*free)(void *self);
+} att_training_kind;
+
+struct att_training {
+    att_ctx *ctx;
+    char folder[ATT_MAX_PATH];
+    const att_training_kind *kind;
+    void *self;
+    att_run *run;
+    att_trainer *trainer;
+};
+
+/* self is the training's from here on, after an error too. keep: checkpoints that stay; 0: 5. */
+att_status att_training_make(att_ctx *ctx, const char *folder, bool resume, int64_t keep, const att_training_kind *kind,
+                             void *self, att_training **out);
+
+#endif

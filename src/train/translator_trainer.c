@@ -1,0 +1,192 @@
+/* What a translator learns: pairs of texts, by the cross entropy of each target token; and its loss on others. */
+#include "model/transformer.h"
+#include "train/pairs.h"
+#include "train/trainer.h"
+
+#include <string.h>
+
+typedef struct translation {
+    att_ctx *ctx;
+    att_transformer *model;
+    const att_tokenizer *tokenizer;
+    att_trainer_options options;
+    att_pair_set set;
+    att_epoch epoch;
+    att_batch batch;
+} translation;
+
+static att_param *param(const void *self, int64_t i, const char **name)
+{
+    return att_transformer_param(((const translation *)self)->model, i, name);
+}
+
+/* The table's row of <pad> says nothing and stays so: others begin their translations with a vector of zeros. */
+static att_learn_options rule(const void *self, const char *name, const att_tensor *value)
+{
+    const att_marian_config *c = att_transformer_config(((const translation *)self)->model);
+    const bool table = !strcmp(name, "shared.weight") || !strcmp(name, "target.weight");
+    const bool frozen = table && c->pad < value->dim[0];
+    return (att_learn_options){.size = sizeof(att_learn_options),
+                               .no_decay = value->rank == 1,
+                               .frozen_rows = frozen ? &c->pad : NULL,
+                               .n_frozen_rows = frozen};
+}
+
+static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t *batches)
+{
+    translation *t = self;
+    att_epoch next;
+    const att_status e = att_epoch_make(&t->set, seed, number, t->options.batch_tokens, &next);
+    if (e)
+        return e;
+    att_epoch_free(&t->epoch);
+    t->epoch = next;
+    *batches = next.n;
+    return ATT_OK;
+}
+
+static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, att_train_report *r, int64_t *count)
+{
+    translation *t = self;
+    att_batch_free(t->ctx, &t->batch);
+    const att_status e = att_batch_take(&t->set, &t->epoch, batch, &t->batch);
+    if (e)
+        return att_tape_fail(tape, e, "%s", att_error(t->ctx));
+    const att_pairs *pairs = &t->batch.pairs;
+    const att_learning l = {.smoothing = t->options.smoothing,
+                            .dropout = t->options.dropout,
+                            .seed = seed,
+                            .sequence_ids = t->batch.ids,
+                            .sum = true,
+                            .count = count};
+    att_var *y = att_transformer_loss(tape, t->model, pairs, &l);
+    r->pairs = t->set.n;
+    r->empty = t->set.empty;
+    r->longer = t->set.longer;
+    r->source_tokens += pairs->source_offsets[pairs->n];
+    r->target_tokens += *count;
+    return y;
+}
+
+/* Shapes of tensors say the other sizes. */
+static void settings(const void *self, att_facts *facts)
+{
+    const translation *t = self;
+    const att_trainer_options *o = &t->options;
+    const att_marian_config *c = att_transformer_config(t->model);
+    att_facts_whole(facts, "batch_tokens", o->batch_tokens);
+    att_facts_whole(facts, "max_tokens", o->max_tokens);
+    att_facts_whole(facts, "pairs", t->set.n);
+    att_facts_whole(facts, "heads", c->encoder.heads);
+    att_facts_whole(facts, "max_positions", c->max_positions);
+    att_facts_whole(facts, "activation", c->activation);
+    att_facts_number(facts, "dropout", (double)o->dropout);
+    att_facts_number(facts, "smoothing", (double)o->smoothing);
+}
+
+static void free_translation(void *self)
+{
+    translation *t = self;
+    att_batch_free(t->ctx, &t->batch);
+    att_epoch_free(&t->epoch);
+    att_pair_set_free(&t->set);
+    att_free(t->ctx, t);
+}
+
+static const att_task task = {.name = "translation",
+                              .param = param,
+                              .rule = rule,
+                              .begin_epoch = begin_epoch,
+                              .loss = loss,
+                              .settings = settings,
+                              .free = free_translation};
+
+/* ---- made */
+
+static att_status check(const att_transformer *m, const att_trainer_options *o)
+{
+    att_ctx *ctx = att_transformer_ctx(m);
+    const struct {
+        const char *name;
+        int64_t value;
+    } counts[] = {{"max_tokens", o->max_tokens}, {"batch_tokens", o->batch_tokens}, {"accumulate", o->accumulate}};
+    if (!o->source || !o->target)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is NULL", o->source ? "target" : "source");
+    if (att_transformer_params(m) == 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "the model does not learn: it comes from att_transformer_open");
+    for (int i = 0; i < 3; i++)
+        if (counts[i].value < 0)
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is %lld", counts[i].name, (long long)counts[i].value);
+    return ATT_OK;
+}
+
+att_status att_trainer_new(att_transformer *m, const att_tokenizer *tokenizer, const att_trainer_options *options,
+                           att_trainer **out)
+{
+    *out = NULL;
+    att_ctx *ctx = att_transformer_ctx(m);
+    att_trainer_options o;
+    att_status e = att_take_options(&o, sizeof o, options, "att_trainer_options");
+    e = e ? e : check(m, &o);
+    translation *t = e ? NULL : att_calloc(ctx, 1, sizeof *t);
+    if (!t)
+        return e ? e : ATT_ERR_MEMORY;
+    const int64_t positions = att_transformer_config(m)->max_positions, most = o.max_tokens ? o.max_tokens : 128;
+    o.max_tokens = most < positions ? most : positions;
+    o.batch_tokens = o.batch_tokens ? o.batch_tokens : 2048;
+    *t = (translation){.ctx = ctx, .model = m, .tokenizer = tokenizer, .options = o};
+    const att_trainer_config config = {
+        .optimizer = {.size = sizeof config.optimizer, .method = ATT_ADAM, .beta2 = 0.98, .eps = 1e-9},
+        .schedule = o.schedule,
+        .clip = o.clip,
+        .accumulate = o.accumulate ? o.accumulate : 1,
+        .seed = o.seed};
+    e = att_pair_set_read(ctx, tokenizer, o.source, o.target, o.max_tokens, &t->set);
+    if (e)
+        free_translation(t);
+    return e ? e : att_trainer_make(ctx, &task, t, &config, out);
+}
+
+/* ---- validation */
+
+/* Adds the loss of a batch and its tokens. */
+static att_status add_loss(const translation *t, att_tape *tape, const att_pair_set *set, const att_epoch *all,
+                           int64_t i, double *sum, int64_t *tokens)
+{
+    att_batch b;
+    int64_t count = 0;
+    att_tensor y;
+    att_status e = att_batch_take(set, all, i, &b);
+    if (e)
+        return e;
+    const att_learning l = {.sum = true, .count = &count};
+    e = att_read(tape, att_transformer_loss(tape, t->model, &b.pairs, &l), &y);
+    *sum += e ? 0 : (double)*(const float *)y.data;
+    *tokens += count;
+    att_tape_reset(tape);
+    att_batch_free(t->ctx, &b);
+    return e;
+}
+
+att_status att_trainer_validate(att_trainer *trainer, const char *source, const char *target, double *loss)
+{
+    if (trainer->task != &task)
+        return att_fail(trainer->ctx, ATT_ERR_ARGUMENT, "the trainer learns %s, not translation", trainer->task->name);
+    const translation *t = trainer->self;
+    att_pair_set set = {0};
+    att_epoch all = {0};
+    att_tape *tape = NULL;
+    double sum = 0;
+    int64_t tokens = 0;
+    att_status e =
+        att_pair_set_read(t->ctx, t->tokenizer, source, target, att_transformer_config(t->model)->max_positions, &set);
+    e = e ? e : att_epoch_make(&set, 0, 0, t->options.batch_tokens, &all);
+    e = e ? e : att_tape_new(t->ctx, NULL, &tape);
+    for (int64_t i = 0; !e && i < all.n; i++)
+        e = add_loss(t, tape, &set, &all, i, &sum, &tokens);
+    *loss = tokens ? sum / (double)tokens : 0;
+    att_tape_free(tape);
+    att_epoch_free(&all);
+    att_pair_set_free(&set);
+    return e;
+}

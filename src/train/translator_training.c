@@ -1,0 +1,160 @@
+/* The training of a translator in a folder: its vocabulary, its model, its files. */
+#include "io/replace.h"
+#include "model/transformer.h"
+#include "train/text_lines.h"
+#include "train/training.h"
+
+typedef struct translator {
+    att_ctx *ctx;
+    att_training_options options;
+    att_tokenizer *tokenizer;
+    att_transformer *model;
+} translator;
+
+/* ---- the vocabulary */
+
+static att_status count_words(const translator *t, att_vocab *v, const char *path)
+{
+    att_text_lines l = {0};
+    att_status e = att_text_lines_read(t->ctx, path, &l);
+    for (int64_t i = 0; !e && i < l.n; i++)
+        e = att_vocab_add(v, l.text[i], l.bytes[i]);
+    att_text_lines_free(t->ctx, &l);
+    return e;
+}
+
+/* Both languages' pieces, in one model for both. */
+static att_status learn_vocabulary(const translator *t, const char *folder)
+{
+    const int64_t pieces = t->options.vocabulary ? t->options.vocabulary : 8000;
+    att_vocab *v = NULL;
+    att_vocab_result r = {.size = sizeof r};
+    att_status e = att_vocab_new(t->ctx, ATT_OPTIONS(att_vocab_options, .pieces = pieces), &v);
+    e = e ? e : count_words(t, v, t->options.learn.source);
+    e = e ? e : count_words(t, v, t->options.learn.target);
+    e = e ? e : att_vocab_learn(v, &r);
+    e = e ? e
+          : att_marian_text_write(t->ctx, folder,
+                                  ATT_OPTIONS(att_marian_text, .source = r.model, .source_bytes = r.bytes), NULL);
+    att_vocab_free(v);
+    return e;
+}
+
+/* From a SentencePiece model. */
+static att_status take_pieces(const translator *t, const char *folder)
+{
+    att_text_file f = {0};
+    att_status e = att_text_file_open(&f, t->ctx, t->options.tokenizer, true);
+    e = e ? e
+          : att_marian_text_write(t->ctx, folder,
+                                  ATT_OPTIONS(att_marian_text, .source = f.text, .source_bytes = f.bytes), NULL);
+    att_text_file_free(&f);
+    return e;
+}
+
+/* From a folder that has them. */
+static att_status copy_vocabulary(const translator *t, const char *folder)
+{
+    static const char *const names[] = {"source.spm", "target.spm", "vocab.json", "tokenizer_config.json",
+                                        "special_tokens_map.json"};
+    att_status e = ATT_OK;
+    for (int i = 0; !e && i < 5; i++) {
+        att_text_file f = {0};
+        char to[ATT_MAX_PATH];
+        e = att_text_file_read(&f, t->ctx, t->options.tokenizer, names[i], i < 3);
+        e = e ? e : att_join_path(t->ctx, folder, names[i], to);
+        if (!e && f.text)
+            e = att_write_file(t->ctx, to, f.text, f.bytes);
+        att_text_file_free(&f);
+    }
+    return e;
+}
+
+static att_status make_vocabulary(const translator *t, const char *folder)
+{
+    const char *ready = t->options.tokenizer;
+    return !ready               ? learn_vocabulary(t, folder)
+           : att_is_file(ready) ? take_pieces(t, folder)
+                                : copy_vocabulary(t, folder);
+}
+
+/* ---- the model */
+
+static att_status make_model(translator *t, const char *folder)
+{
+    const att_training_options *o = &t->options;
+    const int64_t vocabulary = att_tokenizer_size(t->tokenizer), heads = o->heads ? o->heads : 8;
+    const int64_t intermediate = o->intermediate ? o->intermediate : 1024;
+    const att_marian_config c = {.source_vocabulary = vocabulary,
+                                 .target_vocabulary = vocabulary,
+                                 .hidden = o->hidden ? o->hidden : 256,
+                                 .max_positions = o->max_positions ? o->max_positions : 512,
+                                 .encoder = {o->encoder_layers ? o->encoder_layers : 3, heads, intermediate},
+                                 .decoder = {o->decoder_layers ? o->decoder_layers : 3, heads, intermediate},
+                                 .activation = o->activation == ATT_IDENTITY ? ATT_RELU : o->activation,
+                                 .scale_embedding = true,
+                                 .share = true,
+                                 .tie = true,
+                                 .pad = vocabulary - 1,
+                                 .eos = 0,
+                                 .start = vocabulary - 1};
+    /* One that goes on has its settings already: other options are found out by its checkpoint, and spoil nothing. */
+    const att_status e = o->resume ? ATT_OK : att_marian_config_write(t->ctx, folder, &c, 4);
+    return e ? e : att_transformer_new(t->ctx, &c, o->learn.seed, &t->model);
+}
+
+/* ---- what a training asks for */
+
+static att_status begin(void *self, const char *folder, bool resume, att_trainer **out)
+{
+    translator *t = self;
+    att_status e = resume ? ATT_OK : make_vocabulary(t, folder);
+    e = e ? e : att_tokenizer_open(t->ctx, folder, &t->tokenizer);
+    e = e ? e : make_model(t, folder);
+    return e ? e : att_trainer_new(t->model, t->tokenizer, &t->options.learn, out);
+}
+
+static att_status write(const void *self, const char *folder, att_dtype dtype)
+{
+    return att_transformer_write(((const translator *)self)->model, folder,
+                                 ATT_OPTIONS(att_transformer_write_options, .dtype = dtype == ATT_F32 ? 0 : dtype));
+}
+
+static void free_translator(void *self)
+{
+    translator *t = self;
+    att_transformer_free(t->model);
+    att_tokenizer_free(t->tokenizer);
+    att_free(t->ctx, t);
+}
+
+static const att_training_kind kind = {.begin = begin, .write = write, .free = free_translator};
+
+att_status att_training_open(att_ctx *ctx, const char *folder, const att_training_options *options, att_training **out)
+{
+    *out = NULL;
+    translator *t = att_calloc(ctx, 1, sizeof *t);
+    if (!t)
+        return ATT_ERR_MEMORY;
+    t->ctx = ctx;
+    att_status e = att_take_options(&t->options, sizeof t->options, options, "att_training_options");
+    if (!e && (!t->options.learn.source || !t->options.learn.target))
+        e = att_fail(ctx, ATT_ERR_ARGUMENT, "options.learn.%s is NULL", t->options.learn.source ? "target" : "source");
+    if (e)
+        free_translator(t);
+    return e ? e : att_training_make(ctx, folder, t->options.resume, t->options.keep, &kind, t, out);
+}
+
+static const translator *translator_of(const att_training *t) { return t->kind == &kind ? t->self : NULL; }
+
+const att_transformer *att_training_model(const att_training *t)
+{
+    const translator *x = translator_of(t);
+    return x ? x->model : NULL;
+}
+
+const att_tokenizer *att_training_tokenizer(const att_training *t)
+{
+    const translator *x = translator_of(t);
+    return x ? x->tokenizer : NULL;
+}
