@@ -230,7 +230,38 @@ table("general-layer", words, attend(x @ w_q, k, v)[2])
 reversed_x = x.flip(0)
 table("general-layer", words[::-1], attend(reversed_x @ w_q, reversed_x @ w_k, reversed_x @ w_v)[2])
 t = torch.arange(6.0)
-table("general-layer", words, torch.stack([t.sin(), t.cos(), (t / 10000 ** (2 / 3)).sin()], 1))
+odd = torch.stack([t.sin(), t.cos(), (t / 10000 ** (2 / 3)).sin()], 1)
+table("general-layer", words, odd)
+
+# positions
+def positions(t, d, first=0):
+    angle = torch.tensor(t, dtype=torch.float64)[:, None] / 10000 ** (2 * torch.arange(first, first + d // 2) / d)
+    return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)
+
+
+names = [f"{f} t{slower}" for slower in ("", "/10", "/100", "/1000") for f in ("sin", "cos")]
+for name, row in zip(names, positions(range(6), 8).T):  # rounded once, from double, so no decimal is in doubt
+    lines.append(f"positions|{name} " + " ".join(f"{value:.4f}" for value in row.float().tolist()))
+for first in 0, 1:
+    show("positions", f"k from {first}", [10.0 ** -(k + first) for k in range(4)])
+for d in 8, 512:
+    show("positions", f"d = {d}", [positions([0, 1], d, first).diff(dim=0).norm() for first in (0, 1)])
+many = positions(range(1000), 8)
+apart = torch.cdist(many, many, compute_mode="donot_use_mm_for_euclid_dist")
+one_wave = torch.cdist(many[:, :2], many[:, :2], compute_mode="donot_use_mm_for_euclid_dist")
+for label, digits, distances in ("sin t, cos t", 6, one_wave), ("p(t)", 4, apart):
+    near, where = min((row[i + 1:].min(0) for i, row in enumerate(distances[:-1])), key=lambda found: found[0])
+    lines.append(f"positions|{label} {near:.{digits}f} t, t + {where + 1}")
+for delta in 1, 2, 3, 6, 63:
+    off = apart.diagonal(delta)
+    show("positions", f"t, t + {delta}", [off.min(), off.max(), off[0]])
+for t in 0, 1000, 1000000, 1000000000:
+    here, there = positions([t, t + 1], 8)
+    show("positions", f"t = {t}", [here.abs().max(), (there - here).norm()])
+step = positions([0, 1], 8).diff(dim=0).norm()
+table("positions", ["t", "t / (n-1)", "p(t)"], [[5, 1, 99, 1], [1, 1 / 5, 1, 1 / 99], [1, step, 1, step]])
+table("positions", words, x + odd)
+table("positions", words, torch.cat([x, positions(range(6), 2)], 1))
 
 # scores
 W = seeded(789)

@@ -16,11 +16,20 @@ static double largest(const float *w /* [count] */, int64_t count)
     return max > 0 ? max : 1;
 }
 
+static const char *label_of(const char *const *labels, int64_t i, char number[24])
+{
+    if (labels)
+        return labels[i];
+    snprintf(number, 24, "%" PRId64, i);
+    return number;
+}
+
 static int widest(const char *const *labels, int64_t n)
 {
+    char number[24];
     int width = 0;
     for (int64_t i = 0; i < n; i++) {
-        int w = utf8_width(labels[i]);
+        int w = utf8_width(label_of(labels, i, number));
         width = w > width ? w : width;
     }
     return width;
@@ -67,11 +76,10 @@ static void print_heads(const grid *g, const heatmap *h, int64_t first, int64_t 
     utf8_field(g->f, h->corner, g->number + g->label, 0);
     fprintf(g->f, "%s", g->kind == CELL_VALUE ? "" : " ");
     for (int64_t j = first; j < last; j++) {
-        snprintf(number, sizeof number, "%" PRId64, j);
         if (g->kind != CELL_BLOCK)
-            utf8_field(g->f, g->kind == CELL_VALUE ? h->column[j] : number, g->cell, 1);
+            utf8_field(g->f, label_of(g->kind == CELL_VALUE ? h->column : NULL, j, number), g->cell, 1);
         else if (j % 5 == 0 && j + 1 < last)
-            fprintf(g->f, "%-*s", j + 5 < last ? 10 : 0, number);
+            fprintf(g->f, "%-*s", j + 5 < last ? 10 : 0, label_of(NULL, j, number));
         else if (j == first && j % 5 != 0)
             fprintf(g->f, "%*s", (int)(5 - j % 5) * 2, "");
     }
@@ -132,7 +140,7 @@ static void print_row(const grid *g, const heatmap *h, int64_t i, int64_t first,
 /* What each column is, where its head is only a number and no row says it. */
 static void print_columns(const grid *g, const heatmap *h)
 {
-    if (g->kind == CELL_VALUE || h->column == h->row)
+    if (g->kind == CELL_VALUE || !h->column || h->column == h->row)
         return;
     for (int64_t j = 0; j < h->columns; j++)
         fprintf(g->f, "%s%" PRId64 " %s", j ? "  " : "", j, h->column[j]);
@@ -178,9 +186,10 @@ typedef struct layout {
 
 static double longest_label(const char *const *labels, int64_t n, double font)
 {
+    char number[24];
     double longest = 0;
     for (int64_t i = 0; i < n; i++)
-        longest = fmax(longest, svg_text_width(labels[i], font));
+        longest = fmax(longest, svg_text_width(label_of(labels, i, number), font));
     return longest;
 }
 
@@ -213,10 +222,12 @@ static void draw_labels(FILE *f, const layout *l, const heatmap *h)
     svg_font row = {.size = l->font, .fill = ink, .anchor = 'e'};
     svg_font column = {.size = l->font, .fill = ink, .anchor = l->rotate != 0 ? 's' : 'm', .rotate = l->rotate};
     svg_font axis = {.size = 12, .fill = pale, .anchor = 'm'};
+    char number[24];
     for (int64_t i = 0; i < h->rows; i += l->every)
         svg_text(f, l->x - 8, l->y + ((double)i + 0.5) * l->cell, &row, h->row[i]);
     for (int64_t j = 0; j < h->columns; j += l->every)
-        svg_text(f, l->x + ((double)j + 0.5) * l->cell, l->y - 6 - 0.3 * l->font, &column, h->column[j]);
+        svg_text(f, l->x + ((double)j + 0.5) * l->cell, l->y - 6 - 0.3 * l->font, &column,
+                 label_of(h->column, j, number));
     svg_text(f, l->x + l->across / 2, 24 + 34 + 14, &axis, h->column_name);
     axis.rotate = -90;
     svg_text(f, 24 + 6, l->y + l->down / 2, &axis, h->row_name);
@@ -224,11 +235,11 @@ static void draw_labels(FILE *f, const layout *l, const heatmap *h)
 
 static void draw_cell(FILE *f, const layout *l, const heatmap *h, int64_t i, int64_t j, double max)
 {
-    char tip[512], value[16];
+    char tip[512], value[16], number[24];
     double w = h->weights[i * h->columns + j];
     double x = l->x + (double)j * l->cell, y = l->y + (double)i * l->cell;
     color c = color_ramp(w / max);
-    snprintf(tip, sizeof tip, "%.200s → %.200s: %.4f", h->row[i], h->column[j], w);
+    snprintf(tip, sizeof tip, "%.200s → %.200s: %.4f", h->row[i], label_of(h->column, j, number), w);
     svg_rect(f, x, y, l->cell - l->gap, l->cell - l->gap, l->cell >= 20 ? 2 : 0, c, tip);
     if (l->cell >= 30 && w >= 0.005) { /* the rest is as good as empty */
         snprintf(value, sizeof value, "%.2f", w);

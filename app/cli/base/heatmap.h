@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 typedef struct heatmap {
-    const char *const *row, *const *column; /* labels, [rows] and [columns] */
+    const char *const *row, *const *column; /* labels, [rows] and [columns]; column NULL: numbers from 0 */
     int64_t rows, columns;
     const float *weights;               /* [rows, columns] */
     const char *row_name, *column_name; /* of the axes */

@@ -234,10 +234,11 @@ static void what_tells_order(page *p, const lesson *l)
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"Telling the order", "順序を伝える"});
-    page_say(p, (text){"But sentences have an order. Either each input is told its position t: a vector p(t) of sines "
-                       "and cosines is added to it.",
-                       "しかし、文には順序があります。一つの方法は、それぞれの入力に位置tを伝えることです。"
-                       "サインとコサインからなるベクトルp(t)を足します。"});
+    page_say(p,
+             (text){"But sentences have an order. Either each input is told its position t: a vector p(t) of sines "
+                    "and cosines is added to it (`attend explain positions` says why).",
+                    "しかし、文には順序があります。一つの方法は、それぞれの入力に位置tを伝えることです。"
+                    "サインとコサインからなるベクトルp(t)を足します（理由は`attend explain positions`で示します）。"});
     page_formula(p, "p(t)_2i = sin(t / 10000^(2i/d))    p(t)_2i+1 = cos(t / 10000^(2i/d))");
     positions(n, dim, where);
     page_table(p, l->v.labels, n, NULL, dim, where);

@@ -294,13 +294,24 @@ void page_table(page *p, const char *const *rows, int64_t m, const char *const *
     }
 }
 
-void page_heatmap(page *p, const char *const *labels, int64_t n, const float *weights)
+static void draw(page *p, const heatmap *h)
 {
     if (p->status == ATT_OK) {
-        const heatmap h = heatmap_square(labels, n, weights);
         begin(p, PAGE_FIGURES);
-        heatmap_terminal(p->out, &h, p->colors);
+        heatmap_terminal(p->out, h, p->colors);
     }
+}
+
+void page_heatmap(page *p, const char *const *labels, int64_t n, const float *weights)
+{
+    const heatmap h = heatmap_square(labels, n, weights);
+    draw(p, &h);
+}
+
+void page_picture(page *p, const char *const *rows, int64_t m, int64_t n, const float *weights, const char *corner)
+{
+    const heatmap h = {.row = rows, .rows = m, .columns = n, .weights = weights, .corner = corner};
+    draw(p, &h);
 }
 
 void page_agree(page *p, text what, const float *a, const float *b, int64_t count)
