@@ -62,6 +62,9 @@ typedef struct att_tape_config {
     void (*watch)(void *user, const att_event *event); /* NULL, or called after each operation: see Look */
     void *watch_user;
     bool record; /* keep what att_tape_backward needs until the reset, whatever scopes end */
+    /* Look at what each operation makes, its backward too: the first number that is not finite is an error, whose
+     * sentence has the scope and the operation. To find where a NaN comes from; it costs time. */
+    bool finite;
 } att_tape_config;
 
 ATT_API att_status att_tape_new(att_ctx *ctx, const att_tape_config *cfg, att_tape **out);

@@ -222,7 +222,8 @@ static att_status step_back(att_tape *t, att_var *v)
     if (att_cancelled(t->ctx))
         return att_fail(t->ctx, ATT_ERR_CANCELLED, "backward was cancelled");
     att_tape_grad(v); /* zeros, where no step wrote */
-    return v->step->op->backward ? v->step->op->backward(t, v->step) : ATT_OK;
+    const att_status s = v->step->op->backward ? v->step->op->backward(t, v->step) : ATT_OK;
+    return s || !t->finite ? s : att_tape_back_finite(t, v->step);
 }
 
 static att_status walk(att_tape *t, att_var *from)

@@ -33,6 +33,7 @@ att_status att_tape_new(att_ctx *ctx, const att_tape_config *cfg, att_tape **out
     t->watch = c.watch;
     t->watch_user = c.watch_user;
     t->record = c.record;
+    t->finite = c.finite;
     att_arena_init(&t->arena, ctx);
     *out = t;
     return ATT_OK;
@@ -239,6 +240,7 @@ static bool record(att_tape *t, const att_step *step)
     s.in = att_tape_keep(t, s.in, (size_t)s.n_in * sizeof(att_var *));
     s.param = att_tape_keep(t, s.param, (size_t)s.n_param * sizeof(att_param *));
     s.kept = att_tape_keep(t, s.kept, s.kept_bytes);
+    s.scope = path_of(t);
     s.y->step = t->status ? NULL : att_tape_keep(t, &s, sizeof s);
     s.y->learns = true;
     return s.y->step;
@@ -258,7 +260,7 @@ att_var *att_tape_done(att_tape *t, const att_step *step, const att_plan *plan, 
 {
     if (t->own && !own_inputs(t, step))
         return NULL;
-    if (t->status || (t->record && !record(t, step)))
+    if (t->status || (t->finite && !att_tape_made_finite(t, step)) || (t->record && !record(t, step)))
         return NULL;
     if (t->watch) {
         const att_event event = {

@@ -47,6 +47,7 @@ struct att_step {
     int n_param;
     const void *kept; /* [kept_bytes] what else its backward needs */
     size_t kept_bytes;
+    const char *scope; /* where it was done; set by att_tape_done */
 };
 
 struct att_operation {
@@ -76,6 +77,7 @@ struct att_tape {
     void (*watch)(void *user, const att_event *event);
     void *watch_user;
     bool record;
+    bool finite;            /* numbers that are not are an error */
     bool has_grads;         /* a backward is done */
     att_var *last;          /* made last, where it records */
     att_tape_spare *spares; /* memory of variables that are gone */
@@ -93,8 +95,14 @@ att_var *att_tape_view(att_tape *t, att_var *of, int rank, const int64_t *dim);
 att_var *att_tape_part(att_tape *t, att_var *of, int64_t at, int rank, const int64_t *dim);
 /* bytes at p, for a backward: a copy in the tape's memory where it records, else p. NULL: the tape has failed. */
 const void *att_tape_keep(att_tape *t, const void *p, size_t bytes);
-/* The end of an operation: records it and shows y to the watch. plan and args are those of "attend", else NULL. */
+/* The end of an operation: looks at y's numbers where they must be finite, records it and shows y to the watch. plan
+ * and args are those of "attend", else NULL. */
 att_var *att_tape_done(att_tape *t, const att_step *step, const att_plan *plan, const att_attention_args *args);
+
+/* Where numbers must be finite (finite.c): whether those of a step's result are, or the tape has failed; and those that
+ * its backward has added to, or an error is set. Both name the operation. */
+bool att_tape_made_finite(att_tape *t, const att_step *s);
+att_status att_tape_back_finite(const att_tape *t, const att_step *s);
 
 /* Frees all variables above the mark but keep; of a tape that records, the numbers that no backward wants. */
 att_var *att_tape_release(att_tape *t, size_t mark, att_var *keep);
