@@ -19,6 +19,9 @@ endfunction()
 file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" prefix_from_pc "${prefix_from_pc}")
 
+# The same for what the tool reads: the models that come with it.
+file(RELATIVE_PATH data_from_program /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_DATADIR})
+
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/attend)
 install(EXPORT attend-targets NAMESPACE attend:: DESTINATION ${package_folder})
 configure_package_config_file(cmake/attend-config.cmake.in attend-config.cmake INSTALL_DESTINATION ${package_folder})
@@ -29,6 +32,7 @@ install(FILES ${CMAKE_BINARY_DIR}/attend-config.cmake ${CMAKE_BINARY_DIR}/attend
 # att_install_tool(): the tool, and the manual page and completions that it writes itself.
 function(att_install_tool)
   install(TARGETS attend)
+  install(DIRECTORY models DESTINATION ${CMAKE_INSTALL_DATADIR}/attend)
   set(pages "")
   foreach(page "attend.1:--man:man/man1:attend.1"
                "attend.bash:--completion=bash:bash-completion/completions:attend"

@@ -45,8 +45,7 @@ static int run(int n, char **arguments)
         return code;
     char *folder = cli_models_folder();
     json_t *models = json_array();
-    if (folder)
-        cli_models_list(folder, add_model, models);
+    cli_models_list(add_model, models);
     json_t *all =
         json_pack("{s:s, s:s, s:o, s:i, s:s, s:o}", "version", att_version(), "isa", att_isa(ctx), "isas",
                   usable_sets(), "threads", att_threads(ctx), "models_folder", folder ? folder : "", "models", models);

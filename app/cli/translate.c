@@ -11,14 +11,14 @@
 
 enum { BLOCK = 256 }; /* lines at a time: enough for batches of like lengths, few enough to hold and to report */
 
-static const char *model_name;
+static const char *model_name = CLI_TRANSLATOR_SHIPPED;
 static int64_t beam, max_length, min_length, n_best = 1, threads;
 static double length_penalty = NAN;
 static bool scores, json, split;
 static cli_alignment alignment = {.layer = -1, .head = -1};
 
 static const cli_option options[] = {
-    CLI_MODEL(&model_name),
+    CLI_TRANSLATOR(&model_name),
     {"beam", 'b', "N", .integer = &beam, .min = 1, .max = 1024, .quiet = true,
      .help = "translations to follow at a time; 1: the likeliest word each time; default: what the model says"},
     {"max-length", 0, "N", .integer = &max_length, .min = 1, .max = 1 << 20, .quiet = true,

@@ -55,6 +55,11 @@ extern const cli_command *const cli_commands[]; /* in alphabetical order, up to 
 #define CLI_MODEL(to)                                                                        \
     {"model", 'm', "MODEL", .text = (to), .required = true, .env = "ATTEND_MODEL",           \
      .help = "a model's folder, or its name in the models folder"}
+/* to begins as CLI_TRANSLATOR_SHIPPED */
+#define CLI_TRANSLATOR(to)                                                                   \
+    {"model", 'm', "MODEL", .text = (to),                                                    \
+     .help = "a model's folder, or its name in the models folder or among the models that come with attend"}
+#define CLI_TRANSLATOR_SHIPPED "tatoeba-de-en"
 #define CLI_THREADS(to)                                                                      \
     {"threads", 't', "N", .integer = (to), .max = 1024, .quiet = true, .env = "ATTEND_THREADS", \
      .help = "threads to compute with; 0, the default: all that the process may use"}
@@ -124,7 +129,7 @@ void cli_tokenizer_close(cli_tokenizer *t);
 
 /* $ATTEND_MODELS, else $XDG_DATA_HOME/attend/models, else ~/.local/share/attend/models; malloc'd, NULL: no memory. */
 char *cli_models_folder(void);
-/* Calls each(arg, name) for the models in the folder, in alphabetical order. */
-void cli_models_list(const char *folder, void (*each)(void *arg, const char *name), void *arg);
+/* Calls each(arg, name) for the models there, then for those that come with the program, in alphabetical order. */
+void cli_models_list(void (*each)(void *arg, const char *name), void *arg);
 
 #endif

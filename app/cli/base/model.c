@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 int cli_open(att_ctx **ctx, int64_t threads)
 {
@@ -32,10 +33,32 @@ static bool is_folder(const char *path)
     return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
 }
 
-void cli_models_list(const char *folder, void (*each)(void *arg, const char *name), void *arg)
+/* Where the program itself stands says where its models are, wherever the tree was moved to. */
+static char *models_shipped(void)
+{
+    static const char *const from_program[] = {CLI_DATA_FROM_PROGRAM "/attend/models",
+                                               "models"}; /* installed; as built */
+    char program[4096];
+    const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (n < 0)
+        return NULL;
+    program[n] = 0;
+    *strrchr(program, '/') = 0;
+    for (size_t i = 0; i < sizeof from_program / sizeof from_program[0]; i++) {
+        char *folder;
+        if (asprintf(&folder, "%s/%s", program, from_program[i]) < 0)
+            return NULL;
+        if (is_folder(folder))
+            return folder;
+        free(folder);
+    }
+    return NULL;
+}
+
+static void list_folder(const char *folder, void (*each)(void *arg, const char *name), void *arg)
 {
     struct dirent **entries;
-    int n = scandir(folder, &entries, NULL, alphasort);
+    int n = folder ? scandir(folder, &entries, NULL, alphasort) : -1;
     for (int i = 0; i < n; i++) {
         char path[4096];
         snprintf(path, sizeof path, "%s/%s/config.json", folder, entries[i]->d_name);
@@ -48,6 +71,15 @@ void cli_models_list(const char *folder, void (*each)(void *arg, const char *nam
         free(entries);
 }
 
+void cli_models_list(void (*each)(void *arg, const char *name), void *arg)
+{
+    char *own = cli_models_folder(), *shipped = models_shipped();
+    list_folder(own, each, arg);
+    list_folder(shipped, each, arg);
+    free(own);
+    free(shipped);
+}
+
 static void append_name(void *arg, const char *name)
 {
     char *list = arg; /* [512] */
@@ -58,31 +90,33 @@ static void append_name(void *arg, const char *name)
 static int not_found(const char *name, const char *folder)
 {
     char list[512] = "";
-    cli_models_list(folder, append_name, list);
-    if (*list)
-        return cli_fail("\"%s\" is no folder and no model in %s, where there are: %s", name, folder, list);
-    return cli_fail("\"%s\" is no folder and no model in %s, where there are none yet; \"./dev demo\" fetches "
-                    "all-MiniLM-L6-v2",
-                    name, folder);
+    cli_models_list(append_name, list);
+    return cli_fail("\"%s\" is no folder and no model in %s, and none that comes with attend; there are: %s%s", name,
+                    folder, *list ? list : "none",
+                    strstr(list, "MiniLM") ? "" : "; \"./dev demo\" fetches all-MiniLM-L6-v2");
 }
 
-/* The model's folder, malloc'd: as it is given, or in the models folder. */
+/* The model's folder, malloc'd: as it is given, in the models folder, or among those that come with the program. */
 static int find(const char *name, char **path)
 {
-    char *folder = cli_models_folder();
-    int code = CLI_DONE;
+    char *own = cli_models_folder(), *shipped = models_shipped();
+    const char *const folders[] = {"", own, shipped};
+    int code = own ? CLI_DONE : cli_fail_memory();
     *path = NULL;
-    if (!folder)
-        return cli_fail_memory();
-    if (is_folder(name))
-        *path = strdup(name);
-    else if (asprintf(path, "%s/%s", folder, name) < 0)
-        *path = NULL;
-    if (!*path)
-        code = cli_fail_memory();
-    else if (!*name || !is_folder(*path))
-        code = not_found(name, folder);
-    free(folder);
+    for (int i = 0; !code && !*path && *name && i < 3; i++) {
+        if (!folders[i])
+            continue;
+        if (asprintf(path, "%s%s%s", folders[i], *folders[i] ? "/" : "", name) < 0)
+            code = cli_fail_memory();
+        else if (!is_folder(*path)) {
+            free(*path);
+            *path = NULL;
+        }
+    }
+    if (!code && !*path)
+        code = not_found(name, own);
+    free(own);
+    free(shipped);
     return code;
 }
 
