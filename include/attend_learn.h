@@ -150,6 +150,8 @@ ATT_API att_var *att_tape_matmul(att_tape *t, att_var *a, att_var *b, bool trans
 ATT_API att_var *att_add(att_tape *t, att_var *a, att_var *b);
 /* a times b, number by number, same shapes. */
 ATT_API att_var *att_mul(att_tape *t, att_var *a, att_var *b);
+/* The sum of that over the last dimension: the dot products of rows, [rows, features] -> [rows]; of a vector: [1]. */
+ATT_API att_var *att_tape_dot(att_tape *t, att_var *a, att_var *b);
 ATT_API att_var *att_scale(att_tape *t, att_var *x, float factor);
 /* n variables behind each other along dimension dim (negative: from the end), where alone they may differ. */
 ATT_API att_var *att_concat(att_tape *t, int n, att_var *const *x, int dim);
@@ -369,7 +371,8 @@ ATT_API att_tensor *att_optimizer_moment(att_optimizer *o, int64_t param, int k)
 typedef enum att_schedule_kind {
     ATT_CONSTANT = 0, /* stay */
     ATT_INVERSE_SQRT, /* peak sqrt(warmup / step); with peak = 1 / sqrt(d_model warmup) Vaswani et al. 2017, eq. 3 */
-    ATT_COSINE        /* fall by half a cosine to `least` at `steps`, and stay there (Loshchilov, Hutter 2017) */
+    ATT_COSINE,       /* fall by half a cosine to `least` at `steps`, and stay there (Loshchilov, Hutter 2017) */
+    ATT_LINEAR        /* fall in proportion to the step, to `least` at `steps`, and stay there */
 } att_schedule_kind;
 
 typedef struct att_schedule {

@@ -60,6 +60,42 @@ static void gradients_of_mul(void **state)
     check_problem(p, "a * a");
 }
 
+/* ---- dot */
+
+static att_var *dot(att_tape *t, const problem *p) { return att_tape_dot(t, p->var[0], p->var[1]); }
+static att_var *squares(att_tape *t, const problem *p) { return att_tape_dot(t, p->var[0], p->var[0]); }
+
+static void dot_reference(const problem *p, double *y)
+{
+    const leaf *a = &p->leaf[0], *b = p->leaf[1].rank ? &p->leaf[1] : a;
+    const int64_t f = a->dim[a->rank - 1];
+    for (int64_t i = 0; i < count_of(a) / f; i++) {
+        y[i] = 0;
+        for (int64_t d = i * f; d < (i + 1) * f; d++)
+            y[i] += (double)a->x[d] * (double)b->x[d];
+    }
+}
+
+static void gradients_of_dot(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][3] = {{1, 1, 1}, {3, 5, 7}, {2, 1, 129}};
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
+        for (int rank = 1; rank <= 3; rank++) { /* of the last dimensions */
+            leaf l = {.rank = rank};
+            memcpy(l.dim, shapes[s] + 3 - rank, (size_t)rank * sizeof *l.dim);
+            problem p = {.build = dot,
+                         .reference = dot_reference,
+                         .leaf = {l, l},
+                         .tolerance = 2 * FLT_EPSILON,                       /* two products at most, below 1 */
+                         .y_tolerance = (double)shapes[s][2] * FLT_EPSILON}; /* a sum of them */
+            check_problem(p, "dot");
+            p.build = squares;
+            p.leaf[1].rank = 0;
+            check_problem(p, "a . a");
+        }
+}
+
 /* ---- scale */
 
 static att_var *scale(att_tape *t, const problem *p) { return att_scale(t, p->var[0], 1.75f); }

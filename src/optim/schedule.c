@@ -3,25 +3,6 @@
 
 #include <math.h>
 
-static att_status check(const att_schedule *s, int64_t step)
-{
-    if (!(isfinite(s->peak) && s->peak >= 0))
-        return att_fail(NULL, ATT_ERR_ARGUMENT, "schedule.peak is %g, not a rate", s->peak);
-    if (s->warmup < 0)
-        return att_fail(NULL, ATT_ERR_ARGUMENT, "schedule.warmup is %lld, less than 0", (long long)s->warmup);
-    if (step < 0)
-        return att_fail(NULL, ATT_ERR_ARGUMENT, "step is %lld, less than 0", (long long)step);
-    if ((unsigned)s->kind > ATT_COSINE)
-        return att_fail(NULL, ATT_ERR_ARGUMENT, "schedule.kind: %d is none", (int)s->kind);
-    if (s->kind == ATT_COSINE && s->steps <= s->warmup)
-        return att_fail(NULL, ATT_ERR_ARGUMENT, "schedule.steps is %lld, but must be more than schedule.warmup = %lld",
-                        (long long)s->steps, (long long)s->warmup);
-    if (s->kind == ATT_COSINE && !(s->least >= 0 && s->least <= s->peak))
-        return att_fail(NULL, ATT_ERR_ARGUMENT, "schedule.least is %g, not from 0 to schedule.peak = %g", s->least,
-                        s->peak);
-    return ATT_OK;
-}
-
 static double constant(const att_schedule *s, int64_t step)
 {
     (void)step;
@@ -34,15 +15,50 @@ static double inverse_sqrt(const att_schedule *s, int64_t step)
     return s->peak * sqrt(from / fmax(from, (double)step));
 }
 
+/* How much of the way from `warmup` to `steps` is done, at most 1. */
+static double done(const att_schedule *s, int64_t step)
+{
+    return fmin(1, (double)(step - s->warmup) / (double)(s->steps - s->warmup));
+}
+
 static double cosine(const att_schedule *s, int64_t step)
 {
     static const double pi = 3.14159265358979323846;
-    const double done = (double)(step - s->warmup) / (double)(s->steps - s->warmup);
-    return s->least + (s->peak - s->least) / 2 * (1 + cos(pi * fmin(1, done)));
+    return s->least + (s->peak - s->least) / 2 * (1 + cos(pi * done(s, step)));
 }
 
-static double (*const after_warmup[])(const att_schedule *s, int64_t step) = {
-    [ATT_CONSTANT] = constant, [ATT_INVERSE_SQRT] = inverse_sqrt, [ATT_COSINE] = cosine};
+static double linear(const att_schedule *s, int64_t step)
+{
+    return s->least + (s->peak - s->least) * (1 - done(s, step));
+}
+
+/* After the warm-up; `ends`: `steps` and `least` count. */
+static const struct {
+    double (*rate)(const att_schedule *s, int64_t step);
+    bool ends;
+} kinds[] = {[ATT_CONSTANT] = {constant, false},
+             [ATT_INVERSE_SQRT] = {inverse_sqrt, false},
+             [ATT_COSINE] = {cosine, true},
+             [ATT_LINEAR] = {linear, true}};
+
+static att_status check(const att_schedule *s, int64_t step)
+{
+    if (!(isfinite(s->peak) && s->peak >= 0))
+        return att_fail(NULL, ATT_ERR_ARGUMENT, "schedule.peak is %g, not a rate", s->peak);
+    if (s->warmup < 0)
+        return att_fail(NULL, ATT_ERR_ARGUMENT, "schedule.warmup is %lld, less than 0", (long long)s->warmup);
+    if (step < 0)
+        return att_fail(NULL, ATT_ERR_ARGUMENT, "step is %lld, less than 0", (long long)step);
+    if ((unsigned)s->kind > ATT_LINEAR)
+        return att_fail(NULL, ATT_ERR_ARGUMENT, "schedule.kind: %d is none", (int)s->kind);
+    if (kinds[s->kind].ends && s->steps <= s->warmup)
+        return att_fail(NULL, ATT_ERR_ARGUMENT, "schedule.steps is %lld, but must be more than schedule.warmup = %lld",
+                        (long long)s->steps, (long long)s->warmup);
+    if (kinds[s->kind].ends && !(s->least >= 0 && s->least <= s->peak))
+        return att_fail(NULL, ATT_ERR_ARGUMENT, "schedule.least is %g, not from 0 to schedule.peak = %g", s->least,
+                        s->peak);
+    return ATT_OK;
+}
 
 att_status att_schedule_rate(const att_schedule *schedule, int64_t step, double *rate)
 {
@@ -51,6 +67,6 @@ att_status att_schedule_rate(const att_schedule *schedule, int64_t step, double 
     e = e ? e : check(&s, step);
     if (e)
         return e;
-    *rate = step < s.warmup ? s.peak * (double)step / (double)s.warmup : after_warmup[s.kind](&s, step);
+    *rate = step < s.warmup ? s.peak * (double)step / (double)s.warmup : kinds[s.kind].rate(&s, step);
     return ATT_OK;
 }

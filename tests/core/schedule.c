@@ -16,10 +16,12 @@ static void schedules_are_those_of_transformers_and_of_the_paper(void **state)
 {
     (void)state;
     enum { WARMUP = 7, STEPS = 50, SHOWN = STEPS + 1, PAPER = 51 };
-    static const char *const names[] = {
-        [ATT_CONSTANT] = "constant", [ATT_INVERSE_SQRT] = "inverse_sqrt", [ATT_COSINE] = "cosine"};
+    static const char *const names[] = {[ATT_CONSTANT] = "constant",
+                                        [ATT_INVERSE_SQRT] = "inverse_sqrt",
+                                        [ATT_COSINE] = "cosine",
+                                        [ATT_LINEAR] = "linear"};
     double expected[SHOWN];
-    for (int kind = ATT_CONSTANT; kind <= ATT_COSINE; kind++) {
+    for (int kind = ATT_CONSTANT; kind <= ATT_LINEAR; kind++) {
         assert_int_equal(golden_line(GOLDEN, names[kind], expected, SHOWN), SHOWN);
         for (int64_t i = 0; i < SHOWN; i++) { /* the file has 12 digits */
             const att_schedule s = {.size = sizeof s,
@@ -56,10 +58,13 @@ static void wrong_schedules_are_named(void **state)
         {{.peak = NAN}, 1, "schedule.peak is nan, not a rate"},
         {{.peak = 1, .warmup = -1}, 1, "schedule.warmup is -1, less than 0"},
         {{.peak = 1}, -1, "step is -1, less than 0"},
-        {{.peak = 1, .kind = (att_schedule_kind)3}, 1, "schedule.kind: 3 is none"},
+        {{.peak = 1, .kind = (att_schedule_kind)4}, 1, "schedule.kind: 4 is none"},
         {{.peak = 1, .kind = ATT_COSINE, .warmup = 5, .steps = 5},
          1,
          "schedule.steps is 5, but must be more than schedule.warmup = 5"},
+        {{.peak = 1, .kind = ATT_LINEAR, .warmup = 3, .steps = 2},
+         1,
+         "schedule.steps is 2, but must be more than schedule.warmup = 3"},
         {{.peak = 1, .kind = ATT_COSINE, .steps = 5, .least = 2},
          1,
          "schedule.least is 2, not from 0 to schedule.peak = 1"},

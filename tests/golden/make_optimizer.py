@@ -60,6 +60,8 @@ rates("constant", lambda o: transformers.get_constant_schedule_with_warmup(o, WA
 rates("inverse_sqrt", lambda o: transformers.get_inverse_sqrt_schedule(o, WARMUP))
 rates("cosine", lambda o: transformers.get_cosine_with_min_lr_schedule_with_warmup(
     o, WARMUP, ALL, min_lr_rate=LEAST_SHARE))
+rates("linear", lambda o: transformers.get_polynomial_decay_schedule_with_warmup(
+    o, WARMUP, ALL, lr_end=LEAST_SHARE * PEAK))
 D = 512  # the paper's equation 3
 store("paper", [D**-0.5 * min(max(step, 1e-9) ** -0.5, step * 4000**-1.5) for step in range(0, 20001, 400)])
 pathlib.Path(__file__).with_name("optimizer.txt").write_text("".join(lines))
