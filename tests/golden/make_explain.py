@@ -158,6 +158,35 @@ cut = c.clone()
 cut[4:] = 0
 table("causal", words, torch.cat([c, cut], 1))
 
+
+def causal_losses(cut):
+    """The gradients of the first step, and the losses of 1001."""
+    W = [w.requires_grad_() for w in seeded(123)]
+    losses = []
+    for step in range(1001):
+        q, k, v = (x @ w.T for w in W)
+        weights = attend(q, k, v, past)[1]
+        loss = 0.5 * ((weights.data if cut else weights) @ v - x[:, :2]).square().sum()
+        gradients = torch.autograd.grad(loss, W, allow_unused=cut)
+        first = gradients if step == 0 else first
+        if step in (0, 10, 100, 1000):
+            losses.append(loss)
+        W = [w if d is None else (w - 0.1 * d).detach().requires_grad_() for w, d in zip(W, gradients)]
+    return first, losses
+
+
+for cut, label in (False, "all"), (True, ".data"):
+    gradients, losses = causal_losses(cut)
+    for name, d in zip("qkv", gradients):
+        if d is None:
+            lines.append(f"causal|dW_{name} NULL")
+        else:
+            table("causal", [f"dW_{name} 1", f"dW_{name} 2"], d)
+    show("causal", label, losses)
+padding = torch.tensor([False, False, False, False, True, True]).expand(6, 6)
+table("causal", words, attend(q, k, v, padding)[1])
+table("causal", words, attend(q, k, v, ~padding)[1])
+
 # dropout: PyTorch's mask by its definition, since PyTorch lets MKL draw it on some processors; then the library's, from
 # Philox4x32-10 as attend.h describes it. The weights are those of causal.
 def philox(key, counter):
@@ -207,6 +236,19 @@ assert torch.allclose(ours(q, x, x, attn_mask=~past)[0], out_proj(c)), "the clas
 torch.manual_seed(123)
 module = torch.nn.MultiheadAttention(3, 3, batch_first=True, dtype=torch.float32).double()
 table("multi-head", words, module(x, x, x)[0])
+below = torch.cat([head[2] for head in heads], 0)
+assert list(below.shape) == [12, 1]
+lines.append("multi-head|below [12, 1]")
+table("multi-head", words, below.reshape(6, 2))
+back = [attend(*(a.flip(0)[:, h:h + 1] for a in (q, k, v)), past)[2] for h in range(2)]
+attention_output, _ = torch.stack([c, torch.cat(back, 1)])
+table("multi-head", words, attention_output)
+table("multi-head", words[::-1], _)
+for batch in 1, 3:
+    try:
+        attention_output, _ = torch.zeros(batch, 6, 2)
+    except ValueError as error:
+        lines.append(f"multi-head|batch {batch} ValueError: {error}")
 lines.append("multi-head|[1, 2, 4]")
 lines.append("multi-head|[1, 4, 2]")
 

@@ -1,13 +1,13 @@
-/* Causal attention: a mask before softmax, three ways to get it wrong, a batch, shorter inputs. */
+/* Causal attention: a mask before softmax, ways to get it wrong, a batch, shorter inputs, other masks. */
 // order: 40
-#include "layer.h"
+#include "causal.h"
 
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-enum { SEED = 123, OUT = 2, BATCH = 2 };
+enum { SEED = 123, OUT = CAUSAL_OUT, BATCH = 2 };
 
 typedef struct lesson {
     layer of;
@@ -320,6 +320,86 @@ static void shorter(page *p, lesson *l)
                    full + n * OUT, m * OUT);
 }
 
+/* ---- the caller's own mask */
+
+static void padding(page *p, lesson *l)
+{
+    att_ctx *ctx = p->ctx;
+    const layer *of = &l->of;
+    int64_t n = of->words.n, m = n - 2, lengths[] = {m};
+    if (p->status != ATT_OK || n < 3)
+        return;
+    uint8_t drop[VECTORS_MAX] = {0}, keep[VECTORS_MAX];
+    float *w = page_floats(p, n * n), *out = page_floats(p, n * OUT), *by_length = page_floats(p, n * OUT);
+    att_attention_args args = layer_args(p, of);
+    att_plan *plan = NULL;
+    page_step(p, (text){"True that drops, true that attends", "隠すtrueと、見るtrue"});
+    page_say(p,
+             (text){"Take the last two of the %" PRId64 " words for padding. key_padding_mask of nn.MultiheadAttention "
+                    "is true where a word is padding and shall be dropped:",
+                    "%" PRId64 "個の単語のうち、最後の二つがパディングだとします。nn.MultiheadAttentionの"
+                    "key_padding_maskは、パディングとして隠す単語をtrueにします。"},
+             n);
+    LOOP(p, for (int64_t j = 0; j < n; j++) drop[j] = j >= m;);
+    CALL(p, att_plan_new(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .mask = {&att_mask_boolean}),
+                         &plan));
+    page_say(p, (text){"Handed over as it is, to a library where true means attend:",
+                       "これを、trueが「見る」を意味するライブラリに、そのまま渡してみます。"});
+    CALL(p, att_wrap(&args.mask, drop, ATT_BOOL, ATT_DIMS(1, 1, 1, n), NULL));
+    CALL(p, att_weights(plan, &args, 0, 0, 0, n, w));
+    square(p, l, w);
+    page_say(p, (text){"All look at the padding and at nothing else. No error, and each row sums to 1. Turned round it "
+                       "is right:",
+                       "どの単語も、パディングだけを見ています。エラーは出ず、行の合計も1です。"
+                       "真偽を反転すれば、正しくなります。"});
+    LOOP(p, for (int64_t j = 0; j < n; j++) keep[j] = !drop[j];);
+    CALL(p, att_wrap(&args.mask, keep, ATT_BOOL, ATT_DIMS(1, 1, 1, n), NULL));
+    CALL(p, att_weights(plan, &args, 0, 0, 0, n, w));
+    square(p, l, w);
+    att_attention_args plain = layer_args(p, of);
+    plain.k_lengths = lengths;
+    args.out = layer_heads(p, out, 1, 1, n, OUT), plain.out = layer_heads(p, by_length, 1, 1, n, OUT);
+    if (p->status == ATT_OK)
+        p->status = att_forward(plan, &args);
+    if (p->status == ATT_OK)
+        p->status = att_attention(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = OUT), &plain);
+    page_agree(p,
+               (text){"Contexts by this mask, and by k_lengths, which cannot be turned round",
+                      "このマスクによるコンテキストと、向きを間違えようのないk_lengthsによるもの"},
+               out, by_length, n * OUT);
+    att_plan_free(plan);
+}
+
+static void wrong_rank(page *p, lesson *l)
+{
+    att_ctx *ctx = p->ctx;
+    int64_t n = l->of.words.n;
+    uint8_t *keep = (uint8_t *)page_floats(p, n * n);
+    float *c = page_floats(p, n * OUT);
+    att_attention_args args = layer_args(p, &l->of);
+    args.out = layer_heads(p, c, 1, 1, n, OUT);
+    const att_attention_spec *spec =
+        ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = OUT, .mask = {&att_mask_boolean});
+    page_step(p, (text){"A mask of the wrong rank", "階数の違うマスク"});
+    page_say(p,
+             (text){"Where a mask has fewer dimensions than the scores, PyTorch lines them up from the last one and "
+                    "repeats the rest, whether that was meant or not. The published code rightly refuses it. So does "
+                    "the library, which wants [batch, heads, queries, keys], each 1 or in full:",
+                    "マスクの次元がスコアより少ないと、PyTorchは最後の次元からそろえ、残りは繰り返して使います。"
+                    "意図したとおりとは限りません。公開コードは、これを正しく拒否しています。このライブラリも同じです。"
+                    "形は[batch, heads, queries, keys]で、それぞれ1か、全部の大きさでなければなりません。"});
+    if (p->status != ATT_OK)
+        return;
+    LOOP(p, for (int64_t i = 0; i < n; i++) for (int64_t j = 0; j < n; j++) keep[i * n + j] = j <= i;);
+    CALL(p, att_wrap(&args.mask, keep, ATT_BOOL, ATT_DIMS(n, n), NULL));
+    ANSWER(p, att_attention(ctx, spec, &args));
+    CALL(p, att_wrap(&args.mask, keep, ATT_BOOL, ATT_DIMS(1, 1, n, n + 1), NULL));
+    ANSWER(p, att_attention(ctx, spec, &args));
+    CALL(p, att_wrap(&args.mask, keep, ATT_BOOL, ATT_DIMS(1, 1, n, n), NULL));
+    ANSWER(p, att_attention(ctx, spec, &args));
+    page_agree(p, (text){"W V, and attention with this mask", "W Vと、このマスクによる注意"}, l->c, c, n * OUT);
+}
+
 static att_status run(page *p)
 {
     lesson l = {0};
@@ -336,14 +416,17 @@ static att_status run(page *p)
     after_softmax(p, &l);
     leak(p, &l);
     largest_number(p, &l);
+    causal_gradient(p, &l.of, &l.W, l.c);
     zero_times_infinity(p, &l);
     in_one_call(p, &l);
     shorter(p, &l);
+    padding(p, &l);
+    wrong_rank(p, &l);
     return p->status;
 }
 
 const chapter chapter_causal = {
-    .about = {"hiding the future: before softmax, not after; NaN; a batch",
-              "未来を隠すマスク。softmaxの後ではなく前に。NaNの罠、バッチ、短い入力"},
+    .about = {"hiding the future: before softmax; NaN; lost gradients; padding",
+              "未来を隠すマスク。softmaxの後ではなく前に。NaNの罠、消える勾配、パディング"},
     .run = run,
 };

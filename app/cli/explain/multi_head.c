@@ -1,4 +1,4 @@
-/* Several heads: a split that copies nothing, one attention for each, out_proj; nn.MultiheadAttention; wrong splits. */
+/* Several heads: a split that copies nothing, one attention for each, out_proj; nn.MultiheadAttention; slips. */
 // order: 60
 #include "layer.h"
 
@@ -86,11 +86,10 @@ static void each_head(page *p, lesson *l, const att_plan *plan, att_attention_ar
     CALL(p, att_weights(plan, &args, 0, 1, 0, n, w));
     page_table(p, v->labels, n, v->labels, n, w);
     page_step(p, (text){"Contexts, side by side", "コンテキストを横に並べる"});
-    page_say(p, (text){"With the same strides, out puts the heads' contexts side by side again, word by word. (One "
-                       "finds code that joins them with dim=0 instead: that puts one head's words below the other's.)",
+    page_say(p, (text){"With the same strides, out puts the heads' contexts side by side again, word by word. (Step 8 "
+                       "joins them along another axis.)",
                        "outにも同じストライドを使うと、各ヘッドのコンテキストが、単語ごとに横に並びます。"
-                       "（dim=0で連結しているコードも見かけますが、それでは一方のヘッドの単語の下に、"
-                       "もう一方のヘッドの単語が積まれてしまいます。）"});
+                       "（別の軸で連結するとどうなるかは、手順8で示します。）"});
     CALL(p, att_forward(plan, &args));
     page_table(p, v->labels, n, (const char *const[]){"head 1", "head 2"}, OUT, l->c);
 }
@@ -142,21 +141,23 @@ static void layers(page *p, lesson *l, const att_plan *plan, att_tape *t, att_pa
         page_agree(p, (text){"Y by hand and from layers", "手で計算したYと層によるY"}, l->y, Y.data, n * OUT);
 }
 
-static void as_layers(page *p, lesson *l, const att_plan *plan, att_tape *t)
+static void as_layers(page *p, lesson *l, const att_plan *plan, att_tape *t, att_param *const *w)
+{
+    page_step(p, (text){"The same, as layers", "同じものを層で書く"});
+    page_say(p, (text){"As a model is written: an operation computes at once, and a view costs nothing.",
+                       "モデルではこのように書きます。演算はその場で実行され、ビューにはコストがかかりません。"});
+    layers(p, l, plan, t, w);
+    att_tape_reset(t);
+}
+
+/* w [PARAMETERS]: W_q, W_k, W_v, W_o, b_o */
+static void make_params(page *p, const lesson *l, att_param **w)
 {
     att_tensor b = page_matrix(p, l->bo, 1, OUT);
     b.rank = 1, b.dim[0] = OUT, b.stride[0] = 1;
     const att_tensor *value[PARAMETERS] = {&l->of.Wq, &l->of.Wk, &l->of.Wv, &l->Wo, &b};
-    att_param *w[PARAMETERS] = {0};
-    page_step(p, (text){"The same, as layers", "同じものを層で書く"});
-    page_say(p, (text){"As a model is written: an operation computes at once, and a view costs nothing.",
-                       "モデルではこのように書きます。演算はその場で実行され、ビューにはコストがかかりません。"});
     for (int i = 0; i < PARAMETERS && p->status == ATT_OK; i++)
         p->status = att_param_new(p->ctx, value[i], &w[i]);
-    layers(p, l, plan, t, w);
-    att_tape_reset(t);
-    for (int i = 0; i < PARAMETERS; i++)
-        att_param_free(w[i]);
 }
 
 /* ---- torch.nn.MultiheadAttention */
@@ -240,6 +241,107 @@ static void wrong_split(page *p, att_tape *t)
     page_line(p, "[%" PRId64 ", %" PRId64 ", %" PRId64 "]", H.dim[0], H.dim[1], H.dim[2]);
     ANSWER(p, att_read(t, att_split_heads(t, att_input(t, &X), 4), &H));
     page_line(p, "[%" PRId64 ", %" PRId64 ", %" PRId64 "]", H.dim[0], H.dim[1], H.dim[2]);
+    att_tape_reset(t);
+}
+
+/* ---- slips of published code */
+
+static void wrong_axis(page *p, const lesson *l, att_tape *t, att_param *w_o, att_param *b_o)
+{
+    int64_t n = l->of.words.n;
+    att_tensor C = l->C, Side = {0}, Below = {0}, Y = {0};
+    att_var *c, *heads[HEADS], *side, *below;
+    page_step(p, (text){"Wrong: heads joined along another axis", "間違い：別の軸で連結したヘッド"});
+    page_say(p,
+             (text){"A published class computes its heads one by one, each [batch, time, head_dim], and joins them "
+                    "with torch.cat(heads, dim=0). Dimension 0 is the batch. Here, without a batch, it is the words. "
+                    "The two heads, joined along the last dimension and along the first:",
+                    "ある公開コードのクラスは、ヘッドを一つずつ計算し（形は[batch, time, head_dim]）、"
+                    "torch.cat(heads, dim=0)で連結しています。次元0はバッチです。バッチのないここでは、"
+                    "単語の次元にあたります。二つのヘッドを、最後の次元と最初の次元で連結してみます。"});
+    if (p->status != ATT_OK)
+        return;
+    LOOP(p, c = att_input(t, &C); heads[0] = att_tape_slice(t, c, -1, 0, 1); heads[1] = att_tape_slice(t, c, -1, 1, 1);
+         side = att_concat(t, 2, heads, -1); below = att_concat(t, 2, heads, 0););
+    CALL(p, att_read(t, side, &Side));
+    CALL(p, att_read(t, below, &Below));
+    page_line(p, "side   [%" PRId64 ", %" PRId64 "]", Side.dim[0], Side.dim[1]);
+    page_line(p, "below  [%" PRId64 ", %" PRId64 "]", Below.dim[0], Below.dim[1]);
+    if (p->status != ATT_OK)
+        return;
+    page_agree(p, (text){"The heads side by side, and C", "横に並べたヘッドとC"}, Side.data, l->c, n * OUT);
+    page_say(p, (text){"out_proj takes rows of 2 numbers and refuses the other, in PyTorch as here:",
+                       "out_projの入力は2個の数の行なので、もう一方は拒否されます。PyTorchでも同じです。"});
+    ANSWER(p, att_read(t, att_linear(t, below, w_o, b_o, ATT_IDENTITY, NULL), &Y));
+    if (n < 2)
+        return;
+    att_tensor Again = page_matrix(p, Below.data, n, OUT);
+    float *y = page_zeros(p, n, OUT, &Y);
+    page_say(p,
+             (text){"A reshape to [%" PRId64 ", 2] silences the error and makes it worse: a row now has one head's "
+                    "contexts of two words.",
+                    "そこで[%" PRId64 ", 2]にreshapeするとエラーは消えますが、事態は悪化します。"
+                    "一行に、一つのヘッドの、二つの単語のコンテキストが並んでしまいます。"},
+             n);
+    page_table(p, l->of.words.labels, n, NULL, OUT, Below.data);
+    if (p->status == ATT_OK)
+        p->status = att_matmul(p->ctx, &Again, &l->Wo, true, &Y);
+    for (int64_t i = 0; i < n * OUT && p->status == ATT_OK; i++)
+        y[i] += l->bo[i % OUT];
+    page_agree(p, (text){"out_proj of that, and Y of step 4", "それをout_projに通したものと手順4のY"}, l->y, y,
+               n * OUT);
+}
+
+/* [2, n, OUT]: a, and its rows last first. */
+static const float *with_reverse(page *p, const float *a, int64_t n)
+{
+    float *both = page_floats(p, 2 * n * OUT);
+    for (int64_t i = 0; i < 2 * n && p->status == ATT_OK; i++)
+        memcpy(both + i * OUT, a + (i < n ? i : 2 * n - 1 - i) * OUT, OUT * sizeof *a);
+    return both;
+}
+
+static void unpacked(page *p, const lesson *l, const att_plan *plan)
+{
+    const vectors *v = &l->of.words;
+    int64_t n = v->n;
+    const char *names[VECTORS_MAX];
+    float *c = page_floats(p, 2 * n * OUT);
+    att_attention_args args = {.size = sizeof args};
+    args.q = layer_heads(p, with_reverse(p, l->of.q, n), 2, HEADS, n, 1);
+    args.k = layer_heads(p, with_reverse(p, l->of.k, n), 2, HEADS, n, 1);
+    args.v = layer_heads(p, with_reverse(p, l->of.v, n), 2, HEADS, n, 1);
+    args.out = layer_heads(p, c, 2, HEADS, n, 1);
+    for (int64_t i = 0; i < n; i++)
+        names[i] = v->labels[n - 1 - i];
+    page_step(p, (text){"Wrong: one tensor, unpacked as two", "間違い：一つのテンソルを二つに分けて受け取る"});
+    page_say(p,
+             (text){"The same class writes attention_output, _ = self.attention_func.forward(...). But that function "
+                    "returns one tensor, no tuple, and Python unpacks a tensor along its first dimension, the "
+                    "batch. Take a batch of two: the words, and the words last first.",
+                    "同じクラスは、attention_output, _ = self.attention_func.forward(...)と書いています。"
+                    "しかし、この関数が返すのはタプルではなく、一つのテンソルです。Pythonは、テンソルを最初の次元、"
+                    "つまりバッチの方向に分解します。単語の列と、それを逆順にした列の、二つのバッチで見てみます。"});
+    CALL(p, att_forward(plan, &args));
+    page_table(p, v->labels, n, NULL, OUT, c);
+    page_say(p, (text){"These are attention_output now. And these are _, which nobody reads:",
+                       "これがattention_outputになります。そして次が_で、誰も読みません。"});
+    page_table(p, names, n, NULL, OUT, p->status == ATT_OK ? c + n * OUT : c);
+    page_say(
+        p, (text){"Half of the batch is gone, without a word. Other batches end with an error that names neither "
+                  "cause nor tensor:",
+                  "バッチの半分が、何の知らせもなく消えてしまいました。バッチの大きさが2でなければエラーになりますが、"
+                  "原因もテンソルも示されません。"});
+    page_line(p, "batch 1   ValueError: not enough values to unpack (expected 2, got 1)");
+    page_line(p, "batch 3   ValueError: too many values to unpack (expected 2)");
+    page_say(p, (text){"Here a result has a place whose shape the caller states. One that has room for the first "
+                       "sequence only:",
+                       "ここでは、結果の置き場所と形を、呼び出す側が示します。一つめの系列のぶんしかなければ、"
+                       "こうなります。"});
+    page_line(p, "args.out = [1, %d, %" PRId64 ", 1]", HEADS, n);
+    args.out = layer_heads(p, c, 1, HEADS, n, 1);
+    if (p->status == ATT_OK)
+        ANSWER(p, att_forward(plan, &args));
 }
 
 static att_status run(page *p)
@@ -255,24 +357,32 @@ static att_status run(page *p)
     att_attention_args args = {0};
     att_plan *plan = NULL;
     att_tape *tape = NULL;
+    att_param *w[PARAMETERS] = {0};
     introduce(p, &l);
     split(p, &l, &plan, &args);
     each_head(p, &l, plan, args);
     project(p, &l);
     if (p->status == ATT_OK)
         p->status = att_tape_new(p->ctx, NULL, &tape);
+    make_params(p, &l, w);
     if (p->status == ATT_OK)
-        as_layers(p, &l, plan, tape);
+        as_layers(p, &l, plan, tape, w);
     pytorch_module(p, &l);
     if (p->status == ATT_OK)
         wrong_split(p, tape);
+    if (p->status == ATT_OK)
+        wrong_axis(p, &l, tape, w[3], w[4]);
+    if (p->status == ATT_OK)
+        unpacked(p, &l, plan);
     att_tape_free(tape);
+    for (int i = 0; i < PARAMETERS; i++)
+        att_param_free(w[i]);
     att_plan_free(plan);
     return p->status;
 }
 
 const chapter chapter_multi_head = {
-    .about = {"two heads and out_proj; nn.MultiheadAttention; wrong splits",
-              "二つのヘッドとout_proj、nn.MultiheadAttention、割り切れない分割"},
+    .about = {"two heads, out_proj, nn.MultiheadAttention; wrong splits, joins",
+              "二つのヘッドとout_proj、nn.MultiheadAttention、分割と連結の間違い"},
     .run = run,
 };

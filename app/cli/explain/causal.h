@@ -1,0 +1,12 @@
+/* The parts of chapter causal. */
+#ifndef EXPLAIN_CAUSAL_H
+#define EXPLAIN_CAUSAL_H
+
+#include "layer.h"
+
+enum { CAUSAL_OUT = 2 }; /* numbers in a query, key or value */
+
+/* A step: what is lost with the history of weights [n, n]; contexts [n, CAUSAL_OUT] are those of the right way. */
+void causal_gradient(page *p, const layer *of, const att_tensor *weights, const float *contexts);
+
+#endif
