@@ -47,10 +47,15 @@ static void check_modules(void)
     att_modules_free(fuzz_context(), &m);
 }
 
-static void check_generation(const att_marian_config *c)
+static void check_generation(const att_marian_config *config)
 {
     att_generation g;
-    if (att_generation_read(fuzz_context(), fuzz_folder(), c, &g))
+    const att_encoder_decoder_info c = {.target_vocabulary = config->target_vocabulary,
+                                        .max_positions = config->max_positions,
+                                        .pad = config->pad,
+                                        .eos = config->eos,
+                                        .start = config->start};
+    if (att_generation_read(fuzz_context(), fuzz_folder(), &c, &g))
         return;
     const att_search *o = &g.search;
     fuzz_check(o->beam > 0 && o->n_best == 1 && o->max_tokens > 0 && o->min_tokens >= 0 && o->start >= 0 &&

@@ -204,6 +204,59 @@ ATT_API void att_attention_map_free(const att_sentence *m, att_attention_map *ma
 
 /* ---- 5 Translation ------------------------------------------------------ */
 
+/* A model that reads one text and writes another, token by token: a Transformer, or recurrent layers. */
+typedef struct att_encoder_decoder att_encoder_decoder;
+
+typedef struct att_encoder_decoder_info {
+    size_t size;
+    const char *architecture; /* "transformer" or "rnn" */
+    int64_t source_vocabulary, target_vocabulary;
+    int64_t max_positions;                     /* tokens of a text, at most */
+    int64_t attention_layers, attention_heads; /* by which a decoder looks at the source; 0: by none */
+    int64_t pad, eos, start;                   /* ids of the target: start comes before its first token */
+} att_encoder_decoder_info;
+
+ATT_API att_status att_encoder_decoder_describe(const att_encoder_decoder *m, att_encoder_decoder_info *info);
+/* Weights that learn: how many parameters, and the i-th in [0, that) with its name; NULL outside, or where they do not
+ * learn. */
+ATT_API int64_t att_encoder_decoder_params(const att_encoder_decoder *m);
+ATT_API att_param *att_encoder_decoder_param(const att_encoder_decoder *m, int64_t i, const char **name);
+
+/* n texts and their translations, all one after the other; a target ends with the end. */
+typedef struct att_pairs {
+    int64_t n;
+    const int32_t *source;         /* [source_offsets[n]] */
+    const int64_t *source_offsets; /* [n + 1] */
+    const int32_t *target;         /* [target_offsets[n]] */
+    const int64_t *target_offsets; /* [n + 1] */
+} att_pairs;
+
+typedef struct att_learning {
+    float smoothing, dropout;     /* both in [0, 1) */
+    uint64_t seed;                /* of dropout: another one each step */
+    const uint32_t *sequence_ids; /* [n], where dropout > 0: pairs are told apart by these */
+    bool sum;                     /* of all tokens; false: their mean */
+    int64_t *count;               /* NULL, or becomes the number of target tokens */
+} att_learning;
+/* Logits of each target token by those before it -> [target_offsets[n], target_vocabulary]; of learning only the
+ * dropout counts, NULL: none. NULL on error, as all operations. */
+ATT_API att_var *att_encoder_decoder_logits(att_tape *t, const att_encoder_decoder *m, const att_pairs *pairs,
+                                            const att_learning *learning);
+/* Their cross entropy -> [1]. */
+ATT_API att_var *att_encoder_decoder_loss(att_tape *t, const att_encoder_decoder *m, const att_pairs *pairs,
+                                          const att_learning *learning);
+
+typedef struct att_encoder_decoder_write_options {
+    size_t size;
+    att_dtype dtype; /* of the weights: ATT_F16, ATT_BF16; 0: as they are, f32 */
+    int64_t beam;    /* that translators of the folder use unless told otherwise; 0: 4 */
+} att_encoder_decoder_write_options;
+/* Writes a model that learns: config.json, generation_config.json and model.safetensors, each of which is the old one
+ * or the new one at any time; a Transformer as the class MarianMTModel. The folder is made if it is not there. options
+ * NULL = defaults. */
+ATT_API att_status att_encoder_decoder_write(const att_encoder_decoder *m, const char *folder,
+                                             const att_encoder_decoder_write_options *options);
+
 /* The Transformer of Vaswani et al. 2017 in the layout of the class MarianMTModel, as the OPUS-MT models have it. */
 typedef struct att_transformer att_transformer;
 
@@ -229,41 +282,8 @@ ATT_API att_var *att_transformer_decode(att_tape *t, const att_transformer *m, a
 
 /* The same with weights that learn: f32 numbers of its own. */
 ATT_API att_status att_transformer_learn(att_ctx *ctx, const char *folder, att_transformer **out);
-/* Those weights: how many parameters, and the i-th in [0, that) with its name; NULL outside, or where they do not
- * learn. */
-ATT_API int64_t att_transformer_params(const att_transformer *m);
-ATT_API att_param *att_transformer_param(const att_transformer *m, int64_t i, const char **name);
-
-typedef struct att_transformer_write_options {
-    size_t size;
-    att_dtype dtype; /* of the weights: ATT_F16, ATT_BF16; 0: as they are, f32 */
-    int64_t beam;    /* that translators of the folder use unless told otherwise; 0: 4 */
-} att_transformer_write_options;
-/* Writes a model that learns as the class MarianMTModel: config.json, generation_config.json and model.safetensors,
- * each of which is the old one or the new one at any time. The folder is made if it is not there. options NULL =
- * defaults. */
-ATT_API att_status att_transformer_write(const att_transformer *m, const char *folder,
-                                         const att_transformer_write_options *options);
-
-/* n texts and their translations, all one after the other; a target ends with the end. */
-typedef struct att_pairs {
-    int64_t n;
-    const int32_t *source;         /* [source_offsets[n]] */
-    const int64_t *source_offsets; /* [n + 1] */
-    const int32_t *target;         /* [target_offsets[n]] */
-    const int64_t *target_offsets; /* [n + 1] */
-} att_pairs;
-
-typedef struct att_learning {
-    float smoothing, dropout;     /* both in [0, 1) */
-    uint64_t seed;                /* of dropout: another one each step */
-    const uint32_t *sequence_ids; /* [n], where dropout > 0: pairs are told apart by these */
-    bool sum;                     /* of all tokens; false: their mean */
-    int64_t *count;               /* NULL, or becomes the number of target tokens */
-} att_learning;
-/* The cross entropy of each target token after those before it -> [1]. */
-ATT_API att_var *att_transformer_loss(att_tape *t, const att_transformer *m, const att_pairs *pairs,
-                                      const att_learning *learning);
+/* What it is as any other; it lives as long as m. */
+ATT_API att_encoder_decoder *att_transformer_base(att_transformer *m);
 
 /* Recurrent layers that read a source and write a target (Cho et al. 2014, Sutskever et al. 2014), and look back at the
  * source for each token (Bahdanau et al. 2015, Luong et al. 2015). */
@@ -280,9 +300,13 @@ typedef struct att_seq2seq_config {
     size_t size;
     int64_t source_vocabulary, target_vocabulary;
     int64_t embedding, units, layers; /* units of a state; layers of the encoder, and of the decoder */
+    int64_t max_positions;            /* tokens of a text, at most; the layers would take any number */
     int64_t pad, eos, start;          /* ids of the target: start comes before its first token */
     bool lstm;                        /* false: GRU */
     bool bidirectional;               /* the encoder, with half of the units in each direction */
+    bool scale_embedding;             /* by sqrt(embedding) */
+    bool share;                       /* one table for source and target */
+    bool tie;                         /* the output's weights are the target's table (Press, Wolf 2017) */
     att_seq2seq_attention attention;
 } att_seq2seq_config;
 
@@ -293,16 +317,9 @@ ATT_API att_status att_seq2seq_learn(att_ctx *ctx, const char *folder, att_seq2s
 ATT_API att_status att_seq2seq_new(att_ctx *ctx, const att_seq2seq_config *config, uint64_t seed, att_seq2seq **out);
 ATT_API void att_seq2seq_free(att_seq2seq *m);
 ATT_API att_status att_seq2seq_describe(const att_seq2seq *m, att_seq2seq_config *config);
-/* Weights that learn, as those of att_transformer_param. */
-ATT_API int64_t att_seq2seq_params(const att_seq2seq *m);
-ATT_API att_param *att_seq2seq_param(const att_seq2seq *m, int64_t i, const char **name);
-/* Logits of each target token by those before it -> [target_offsets[n], target_vocabulary]; of learning only the
- * dropout counts, NULL: none. No text is empty. NULL on error, as all operations. */
-ATT_API att_var *att_seq2seq_logits(att_tape *t, const att_seq2seq *m, const att_pairs *pairs,
-                                    const att_learning *learning);
-/* Their cross entropy -> [1]. */
-ATT_API att_var *att_seq2seq_loss(att_tape *t, const att_seq2seq *m, const att_pairs *pairs,
-                                  const att_learning *learning);
+/* What it is as any other; it lives as long as m. Dropout is on embeddings, between layers, on the encoder's outputs
+ * and on what logits are made of. No text is empty. */
+ATT_API att_encoder_decoder *att_seq2seq_base(att_seq2seq *m);
 
 /* Learning from two files, of which line i of one is a translation of line i of the other. */
 typedef struct att_trainer att_trainer;
@@ -318,7 +335,7 @@ typedef struct att_trainer_options {
     uint64_t seed; /* of dropout and of the order */
 } att_trainer_options;
 /* The model (which learns) and the tokenizer must outlive it. Errors name the files. */
-ATT_API att_status att_trainer_new(att_transformer *m, const att_tokenizer *t, const att_trainer_options *options,
+ATT_API att_status att_trainer_new(att_encoder_decoder *m, const att_tokenizer *t, const att_trainer_options *options,
                                    att_trainer **out);
 ATT_API void att_trainer_free(att_trainer *t);
 
@@ -358,7 +375,7 @@ ATT_API att_status att_training_open(att_ctx *ctx, const char *folder, const att
                                      att_training **out);
 ATT_API void att_training_close(att_training *t); /* NULL is allowed */
 ATT_API att_trainer *att_training_trainer(const att_training *t);
-ATT_API const att_transformer *att_training_model(const att_training *t);
+ATT_API const att_encoder_decoder *att_training_model(const att_training *t);
 ATT_API const att_tokenizer *att_training_tokenizer(const att_training *t);
 /* A checkpoint of now: weights, moments, and where in the files it is. It is whole or is not there. */
 ATT_API att_status att_training_save(att_training *t);
@@ -370,9 +387,9 @@ ATT_API att_status att_training_finish(att_training *t, int64_t n, att_dtype dty
 typedef struct att_translator att_translator;
 ATT_API att_status att_translator_open(att_ctx *ctx, const char *folder, att_translator **out);
 /* The same of a model and a tokenizer that there are, as they are now: greedy, and they must outlive it. */
-ATT_API att_status att_translator_of(const att_transformer *m, const att_tokenizer *t, att_translator **out);
+ATT_API att_status att_translator_of(const att_encoder_decoder *m, const att_tokenizer *t, att_translator **out);
 ATT_API void att_translator_free(att_translator *m);
-ATT_API const att_transformer *att_translator_model(const att_translator *m);
+ATT_API const att_encoder_decoder *att_translator_model(const att_translator *m);
 ATT_API const att_tokenizer *att_translator_tokenizer(const att_translator *m);
 
 typedef struct att_translate_options {
@@ -407,7 +424,8 @@ typedef struct att_alignment {
     float *weights;            /* [target.count, source.count]: a row is of the step that chose its token */
 } att_alignment;
 /* text [bytes] and its translation's tokens, ids [n] without the end; layer -1: the last, head -1: the mean of all. It
- * is decoded once more, all at once. Errors: a layer or head that is not there; more tokens than positions; memory. */
+ * is decoded once more, all at once. Errors: a layer or head that is not there, or no attention at all; more tokens
+ * than positions; memory. */
 ATT_API att_status att_translate_alignment(const att_translator *m, const char *text, size_t bytes, const int32_t *ids,
                                            int64_t n, int64_t layer, int64_t head, att_alignment *out);
 ATT_API void att_alignment_free(const att_translator *m, att_alignment *a);

@@ -159,6 +159,21 @@ void att_settings_parse(att_settings *s, att_ctx *ctx, const char *path, const c
     expect_object(s);
 }
 
+void att_settings_made(att_settings *s, att_ctx *ctx, const char *path, json_t *root)
+{
+    att_bytes text = {.ctx = ctx};
+    att_settings_init(s, ctx, path, NULL);
+    if (root)
+        att_json_add(&text, root, 0);
+    else
+        text.status = att_fail(ctx, ATT_ERR_MEMORY, "%s: out of memory for the settings", path);
+    s->status = text.status;
+    if (!s->status)
+        parse(s, text.data, text.count);
+    att_bytes_free(&text);
+    json_decref(root);
+}
+
 void att_settings_close(att_settings *s)
 {
     json_decref(s->root);

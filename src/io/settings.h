@@ -23,6 +23,9 @@ void att_settings_read(att_settings *s, att_ctx *ctx, const char *folder, const 
 void att_settings_read_list(att_settings *s, att_ctx *ctx, const char *folder, const char *name);
 /* Reads text[bytes], a JSON object; `path` is for errors. */
 void att_settings_parse(att_settings *s, att_ctx *ctx, const char *path, const char *text, size_t bytes);
+/* Settings that a program has made, as they will be when they are written and read again; frees root. NULL: memory ran
+ * out. `path` is for errors. */
+void att_settings_made(att_settings *s, att_ctx *ctx, const char *path, json_t *root);
 /* Settings that were not read from a file; root is freed with them. */
 void att_settings_init(att_settings *s, att_ctx *ctx, const char *path, json_t *root);
 void att_settings_close(att_settings *s);

@@ -1,15 +1,16 @@
 /* What a translation looks at: its tokens given, all at once, while a tape is watched. */
 #include "model/translator.h"
 
-#include <stdio.h>
 #include <string.h>
 
-/* Waits for one decoder layer's attention to the source, and adds up the weights of its heads. */
+/* Waits for one decoder layer's attention to the source, of all rows at once or of some after others, and adds up the
+ * weights of its heads. */
 typedef struct look {
-    char scope[64];
-    int64_t first_head, heads, rows, columns;
+    const char *scope;
+    int64_t first_head, heads, columns;
+    int64_t rows;   /* that have been seen */
     float *head;    /* [rows, columns] of one */
-    float *weights; /* [rows, columns] their mean */
+    float *weights; /* [all rows, columns] their mean */
     att_status status;
 } look;
 
@@ -18,64 +19,62 @@ static void watch(void *user, const att_event *event)
     look *l = user;
     if (!event->plan || strcmp(event->scope, l->scope) != 0)
         return;
+    const int64_t rows = event->args->q.dim[0];
+    float *mean = l->weights + l->rows * l->columns;
     for (int64_t h = 0; !l->status && h < l->heads; h++) {
-        l->status = att_weights(event->plan, event->args, 0, l->first_head + h, 0, l->rows, l->head);
-        for (int64_t i = 0; !l->status && i < l->rows * l->columns; i++)
-            l->weights[i] += l->head[i] / (float)l->heads;
+        l->status = att_weights(event->plan, event->args, 0, l->first_head + h, 0, rows, l->head);
+        for (int64_t i = 0; !l->status && i < rows * l->columns; i++)
+            mean[i] += l->head[i] / (float)l->heads;
     }
+    l->rows += rows;
 }
 
-/* ids [rows]: the target, one token later */
-static att_status decode(const att_translator *m, const att_tokens *source, const int32_t *ids, look *l)
+static att_status decode(const att_translator *m, const att_alignment *a, look *l)
 {
-    const int64_t from[] = {0, l->columns}, to[] = {0, l->rows};
+    const int64_t from[] = {0, a->source.count}, to[] = {0, a->target.count};
+    const att_pairs pair = {
+        .n = 1, .source = a->source.ids, .source_offsets = from, .target = a->target.ids, .target_offsets = to};
     att_tape *t;
     att_tensor y;
     att_status s = att_tape_new(m->ctx, ATT_OPTIONS(att_tape_config, .watch = watch, .watch_user = l), &t);
     if (s)
         return s;
-    att_var *x = att_transformer_encode(t, m->model, source->ids, from, 1);
-    s = att_read(t, att_transformer_decode(t, m->model, x, from, ids, to, 1), &y);
+    s = att_read(t, att_encoder_decoder_logits(t, m->model, &pair, NULL), &y);
     att_tape_free(t);
     return s ? s : l->status;
 }
 
 static att_status check(const att_translator *m, const int32_t *ids, int64_t n, int64_t layer, int64_t head)
 {
-    const att_marian_config *c = att_transformer_config(m->model);
+    const att_encoder_decoder_info *i = &m->model->info;
     if (n < 0 || (n > 0 && !ids))
         return att_fail(m->ctx, ATT_ERR_ARGUMENT, "att_translate_alignment: n = %lld needs ids", (long long)n);
-    if (layer < -1 || layer >= c->decoder.layers)
+    if (i->attention_layers == 0)
+        return att_fail(m->ctx, ATT_ERR_UNSUPPORTED,
+                        "there is no alignment: the model has no attention, but one fixed context of a text");
+    if (layer < -1 || layer >= i->attention_layers)
         return att_fail(m->ctx, ATT_ERR_ARGUMENT, "layer %lld, but the decoder's are 0 to %lld", (long long)layer,
-                        (long long)c->decoder.layers - 1);
-    if (head < -1 || head >= c->decoder.heads)
+                        (long long)i->attention_layers - 1);
+    if (head < -1 || head >= i->attention_heads)
         return att_fail(m->ctx, ATT_ERR_ARGUMENT, "head %lld, but the decoder's are 0 to %lld", (long long)head,
-                        (long long)c->decoder.heads - 1);
+                        (long long)i->attention_heads - 1);
     return ATT_OK;
 }
 
 /* Weights of out's tokens */
 static att_status weigh(const att_translator *m, int64_t layer, int64_t head, att_alignment *out)
 {
-    const att_marian_config *c = att_transformer_config(m->model);
-    look l = {.first_head = head < 0 ? 0 : head,
-              .heads = head < 0 ? c->decoder.heads : 1,
-              .rows = out->target.count,
+    const att_encoder_decoder_info *i = &m->model->info;
+    const att_nn_name scope = m->model->architecture->scope_of_attention(layer < 0 ? i->attention_layers - 1 : layer);
+    look l = {.scope = scope.text,
+              .first_head = head < 0 ? 0 : head,
+              .heads = head < 0 ? i->attention_heads : 1,
               .columns = out->source.count};
-    snprintf(l.scope, sizeof l.scope, "decoder/layer.%lld/cross",
-             (long long)(layer < 0 ? c->decoder.layers - 1 : layer));
-    const size_t count = (size_t)(l.rows * l.columns);
-    int32_t *ids = att_alloc(m->ctx, (size_t)l.rows, sizeof *ids);
+    const size_t count = (size_t)(out->target.count * l.columns);
     l.head = att_alloc(m->ctx, count, sizeof *l.head);
     l.weights = out->weights = att_calloc(m->ctx, count, sizeof *out->weights);
-    att_status s = ids && l.head && l.weights ? ATT_OK : ATT_ERR_MEMORY;
-    if (!s) {
-        ids[0] = m->generation.search.start;
-        memcpy(ids + 1, out->target.ids, (size_t)(l.rows - 1) * sizeof *ids);
-        s = decode(m, &out->source, ids, &l);
-    }
+    const att_status s = l.head && l.weights ? decode(m, out, &l) : ATT_ERR_MEMORY;
     att_free(m->ctx, l.head);
-    att_free(m->ctx, ids);
     return s;
 }
 

@@ -50,20 +50,20 @@ static void check_others(att_settings *s)
     att_settings_only_bool(s, "do_sample", false);
 }
 
-static void read(att_settings *s, const att_marian_config *c, att_generation *g)
+static void read(att_settings *s, const att_encoder_decoder_info *m, att_generation *g)
 {
     att_search *o = &g->search;
-    const int64_t last = c->target_vocabulary - 1;
-    const int64_t most = whole(s, "max_length", 2, MOST_TOKENS, c->max_positions); /* counts the start, too */
+    const int64_t last = m->target_vocabulary - 1;
+    const int64_t most = whole(s, "max_length", 2, MOST_TOKENS, m->max_positions); /* counts the start, too */
     const int64_t least = whole(s, "min_length", 0, MOST_TOKENS, 0);               /* the start, but not the end */
     const int64_t least_new = whole(s, "min_new_tokens", 0, MOST_TOKENS, -1) + 1;  /* not the end */
-    o->vocabulary = c->target_vocabulary;
+    o->vocabulary = m->target_vocabulary;
     o->beam = whole(s, "num_beams", 1, ATT_MOST_BEAMS, 1);
     o->n_best = 1;
     o->max_tokens = whole(s, "max_new_tokens", 1, MOST_TOKENS, most - 1);
     o->min_tokens = least > least_new ? least : least_new;
-    o->start = (int32_t)whole(s, "decoder_start_token_id", 0, last, c->start);
-    o->end = (int32_t)whole(s, "eos_token_id", 0, last, c->eos);
+    o->start = (int32_t)whole(s, "decoder_start_token_id", 0, last, m->start);
+    o->end = (int32_t)whole(s, "eos_token_id", 0, last, m->eos);
     o->force_end = att_settings_has(s, "forced_eos_token_id");
     if (o->force_end && att_settings_whole(s, "forced_eos_token_id", 0, last) != o->end)
         att_settings_unsupported(s, "forced_eos_token_id", "that of \"eos_token_id\"");
@@ -75,29 +75,39 @@ static void read(att_settings *s, const att_marian_config *c, att_generation *g)
     check_others(s);
 }
 
-att_status att_generation_read(att_ctx *ctx, const char *folder, const att_marian_config *c, att_generation *out)
+att_status att_generation_read(att_ctx *ctx, const char *folder, const att_encoder_decoder_info *m, att_generation *out)
 {
     att_settings s;
     *out = (att_generation){0};
     att_settings_read(&s, ctx, folder, "generation_config.json", false);
     if (!s.status && !s.root)
         att_settings_read(&s, ctx, folder, "config.json", true);
-    read(&s, c, out);
+    read(&s, m, out);
     att_settings_close(&s);
     return s.status;
 }
 
-void att_generation_greedy(const att_marian_config *c, att_generation *out)
+void att_generation_greedy(const att_encoder_decoder_info *m, att_generation *out)
 {
-    *out = (att_generation){.search = {.vocabulary = c->target_vocabulary,
+    *out = (att_generation){.search = {.vocabulary = m->target_vocabulary,
                                        .beam = 1,
                                        .n_best = 1,
-                                       .max_tokens = c->max_positions - 1,
+                                       .max_tokens = m->max_positions - 1,
                                        .length_penalty = 1,
-                                       .start = (int32_t)c->start,
-                                       .end = (int32_t)c->eos,
+                                       .start = (int32_t)m->start,
+                                       .end = (int32_t)m->eos,
                                        .force_end = true,
                                        .n_banned = 1},
-                            .banned = {(int32_t)c->pad}};
+                            .banned = {(int32_t)m->pad}};
     out->search.banned = out->banned;
+}
+
+att_status att_generation_write(att_ctx *ctx, const char *folder, const att_encoder_decoder_info *m, int64_t beam)
+{
+    json_t *root =
+        json_pack("{s:I, s:I, s:I, s:I, s:[[I]], s:b, s:I, s:I}", "decoder_start_token_id", (json_int_t)m->start,
+                  "eos_token_id", (json_int_t)m->eos, "forced_eos_token_id", (json_int_t)m->eos, "pad_token_id",
+                  (json_int_t)m->pad, "bad_words_ids", (json_int_t)m->pad, "renormalize_logits", true, "max_length",
+                  (json_int_t)m->max_positions, "num_beams", (json_int_t)beam);
+    return att_settings_write(ctx, folder, "generation_config.json", root);
 }

@@ -2,7 +2,6 @@
 #ifndef ATT_MODEL_GENERATION_H
 #define ATT_MODEL_GENERATION_H
 
-#include "model/marian_config.h"
 #include "model/search.h"
 
 enum { ATT_MOST_BEAMS = 1024, ATT_MOST_BANNED = 64 };
@@ -12,11 +11,15 @@ typedef struct att_generation {
     int32_t banned[ATT_MOST_BANNED];
 } att_generation;
 
-/* FOLDER/generation_config.json, or config.json where there is none, as in older folders, for the model c. out stays
+/* FOLDER/generation_config.json, or config.json where there is none, as in older folders, for the model m. out stays
  * where it is while it is used. Settings are those of the class GenerationConfig; one that would change what is found
  * and is not supported is an error, which names the file, the setting and its value. */
-att_status att_generation_read(att_ctx *ctx, const char *folder, const att_marian_config *c, att_generation *out);
+att_status att_generation_read(att_ctx *ctx, const char *folder, const att_encoder_decoder_info *m,
+                               att_generation *out);
 /* Where nothing was said: the likeliest token each time, but never <pad>, up to the end, which is forced. */
-void att_generation_greedy(const att_marian_config *c, att_generation *out);
+void att_generation_greedy(const att_encoder_decoder_info *m, att_generation *out);
+/* FOLDER/generation_config.json: so many beams, and <pad> is never generated. Scores count without it, as it is
+ * learnt. */
+att_status att_generation_write(att_ctx *ctx, const char *folder, const att_encoder_decoder_info *m, int64_t beam);
 
 #endif

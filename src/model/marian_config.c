@@ -1,5 +1,4 @@
 #include "model/marian_config.h"
-#include "io/settings.h"
 
 #include <string.h>
 
@@ -101,7 +100,7 @@ static const char *activation_name(att_activation a)
     return "none"; /* which is refused */
 }
 
-static json_t *to_json(const att_marian_config *c)
+json_t *att_marian_config_json(const att_marian_config *c)
 {
     json_t *root =
         json_pack("{s:[s], s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b}", "architectures", "MarianMTModel",
@@ -135,43 +134,12 @@ static json_t *to_json(const att_marian_config *c)
     return NULL;
 }
 
-/* Scores count without <pad>, as it is learnt. */
-static json_t *generation(const att_marian_config *c, int64_t beam)
+att_status att_marian_config_check(att_ctx *ctx, const att_marian_config *c)
 {
-    return json_pack("{s:I, s:I, s:I, s:I, s:[[I]], s:b, s:I, s:I}", "decoder_start_token_id", (json_int_t)c->start,
-                     "eos_token_id", (json_int_t)c->eos, "forced_eos_token_id", (json_int_t)c->eos, "pad_token_id",
-                     (json_int_t)c->pad, "bad_words_ids", (json_int_t)c->pad, "renormalize_logits", true, "max_length",
-                     (json_int_t)c->max_positions, "num_beams", (json_int_t)beam);
-}
-
-/* What is written must be what can be read. */
-static att_status check(att_ctx *ctx, const char *folder, const json_t *root)
-{
-    char path[ATT_MAX_PATH];
-    att_bytes text = {.ctx = ctx};
     att_settings s;
     att_marian_config same;
-    att_status status = att_join_path(ctx, folder, "config.json", path);
-    att_json_add(&text, root, 0);
-    status = status ? status : text.status;
-    if (!status) {
-        att_settings_parse(&s, ctx, path, text.data, text.count);
-        read(&s, &same);
-        att_settings_close(&s);
-        status = s.status;
-    }
-    att_bytes_free(&text);
-    return status;
-}
-
-att_status att_marian_config_write(att_ctx *ctx, const char *folder, const att_marian_config *c, int64_t beam)
-{
-    json_t *root = to_json(c), *search = generation(c, beam);
-    att_status s = root && search ? check(ctx, folder, root)
-                                  : att_fail(ctx, ATT_ERR_MEMORY, "%s: out of memory for the settings", folder);
-    s = s ? s : att_settings_write(ctx, folder, "config.json", json_incref(root));
-    s = s ? s : att_settings_write(ctx, folder, "generation_config.json", json_incref(search));
-    json_decref(search);
-    json_decref(root);
-    return s;
+    att_settings_made(&s, ctx, "transformer", att_marian_config_json(c));
+    read(&s, &same);
+    att_settings_close(&s);
+    return s.status;
 }

@@ -1,8 +1,9 @@
-/* config.json of the class MarianMTModel, read strictly. */
+/* config.json of the class MarianMTModel, read strictly, and made. */
 #ifndef ATT_MODEL_MARIAN_CONFIG_H
 #define ATT_MODEL_MARIAN_CONFIG_H
 
 #include "attend_model.h"
+#include "io/settings.h"
 
 typedef struct att_marian_config {
     int64_t source_vocabulary, target_vocabulary, hidden, max_positions;
@@ -18,8 +19,9 @@ typedef struct att_marian_config {
 
 /* FOLDER/config.json. Errors name the file, the setting and its value. */
 att_status att_marian_config_read(att_ctx *ctx, const char *folder, att_marian_config *out);
-/* FOLDER/config.json and FOLDER/generation_config.json, by which <pad> is never generated. Error: a configuration that
- * could not be read again, and nothing is written. */
-att_status att_marian_config_write(att_ctx *ctx, const char *folder, const att_marian_config *c, int64_t beam);
+/* A configuration made by a program, by the same rules. */
+att_status att_marian_config_check(att_ctx *ctx, const att_marian_config *c);
+/* What a config.json has; NULL: memory ran out. */
+json_t *att_marian_config_json(const att_marian_config *c);
 
 #endif

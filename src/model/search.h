@@ -11,6 +11,7 @@ typedef struct att_generator {
     att_var *(*step)(void *user, att_tape *t, const int32_t *ids);
     /* There are now n rows, of which b is what row from[b] was, from [n], in the order of sentences. */
     att_status (*select)(void *user, int64_t n, const int64_t *from);
+    void (*free)(void *user); /* whoever made it calls this */
 } att_generator;
 
 typedef struct att_search {

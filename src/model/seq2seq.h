@@ -1,10 +1,55 @@
-/* Inside translation: seq2seq token by token. Public: att_seq2seq_open and its neighbours. */
+/* Inside translation: the parts of seq2seq. Public: att_seq2seq_open and its neighbours. */
 #ifndef ATT_MODEL_SEQ2SEQ_H
 #define ATT_MODEL_SEQ2SEQ_H
 
-#include "attend_model.h"
+#include "model/encoder_decoder.h"
 
-/* A state has rows, translations that grow: one a sentence to begin with. It is of one thread, the model of many. */
+extern const att_architecture att_seq2seq_architecture;
+
+struct att_seq2seq {
+    att_encoder_decoder base;
+    att_seq2seq_config config;
+    att_plan *plan; /* of the attention; NULL: there is none */
+    att_nn_embedding source, target;
+    att_nn_recurrent encoder, decoder;
+    att_nn_linear bridge[ATT_NN_MAX_RECURRENT]; /* [layers]: from the encoder's states to the decoder's */
+    att_nn_linear query, key;                   /* W and U of additive attention */
+    att_param *score;                           /* v [1, units] or W [1, units, units] */
+    att_nn_linear readout, output;
+};
+
+/* Rows of a table [vocabulary, embedding], scaled where the model wants them so: ids [tokens] -> [tokens, embedding] */
+att_var *att_seq2seq_embed(att_tape *t, const att_seq2seq *m, const att_nn_embedding *table, const int32_t *ids,
+                           int64_t tokens);
+
+/* Sources, as a decoder looks at them. */
+typedef struct att_seq2seq_memory {
+    int64_t n;
+    const int64_t *offsets;                 /* [n + 1] */
+    att_var *values, *keys;                 /* [tokens, 1, units] */
+    att_var *score;                         /* of the attention, as in the model */
+    att_var *context;                       /* [n, units], of a decoder without attention */
+    att_states first[ATT_NN_MAX_RECURRENT]; /* [layers]: the decoder's, [n, units] */
+} att_seq2seq_memory;
+/* ids [offsets[n]], offsets [n + 1]; dropout NULL: none */
+att_seq2seq_memory att_seq2seq_encode(att_tape *t, const att_seq2seq *m, const int32_t *ids, const int64_t *offsets,
+                                      int64_t n, const att_nn_dropout *dropout);
+
+/* Tokens of texts that are written, all one after the other. */
+typedef struct att_seq2seq_texts {
+    int64_t rows;
+    const int64_t *offsets;        /* [rows + 1]: the tokens of each */
+    const int64_t *of_source;      /* [n + 1]: those that look at each source */
+    const int32_t *sources;        /* [tokens]: the source of each */
+    const att_nn_dropout *dropout; /* of these tokens; NULL: none */
+} att_seq2seq_texts;
+/* From embeddings y [tokens, embedding] what logits are made of, [tokens, units]; state [layers], before and after.
+ * With additive attention a row has one token. */
+att_var *att_seq2seq_decode(att_tape *t, const att_seq2seq *m, const att_seq2seq_memory *source,
+                            const att_seq2seq_texts *x, att_var *y, att_states *state);
+
+/* Token by token. A state has rows, translations that grow: one a sentence to begin with. It is of one thread, the
+ * model of many. */
 typedef struct att_seq2seq_state att_seq2seq_state;
 /* The sources, all one after the other: ids [offsets[n]], offsets [n + 1]. */
 att_status att_seq2seq_start(const att_seq2seq *m, const int32_t *ids, const int64_t *offsets, int64_t n,
@@ -14,5 +59,8 @@ void att_seq2seq_state_free(att_seq2seq_state *s);
 att_var *att_seq2seq_step(att_seq2seq_state *s, att_tape *t, const int32_t *ids);
 /* There are now n rows, of which b is what row from[b] was, from [n], in the order of sentences. */
 att_status att_seq2seq_select(att_seq2seq_state *s, int64_t n, const int64_t *from);
+/* As att_architecture wants it. */
+att_status att_seq2seq_start_any(const att_encoder_decoder *m, const int32_t *ids, const int64_t *offsets, int64_t n,
+                                 att_generator *out);
 
 #endif

@@ -1,14 +1,18 @@
-/* config.json of "attend-seq2seq", read strictly, and written. */
+/* config.json of "attend-seq2seq", read strictly, and made. */
 #ifndef ATT_MODEL_SEQ2SEQ_CONFIG_H
 #define ATT_MODEL_SEQ2SEQ_CONFIG_H
 
 #include "attend_model.h"
+#include "io/settings.h"
+
+/* "model_type" of config.json */
+#define ATT_SEQ2SEQ_TYPE "attend-seq2seq"
 
 /* FOLDER/config.json. Errors name the file, the setting and its value. */
 att_status att_seq2seq_config_read(att_ctx *ctx, const char *folder, att_seq2seq_config *out);
 /* A configuration made by a program, by the same rules. */
 att_status att_seq2seq_config_check(att_ctx *ctx, const att_seq2seq_config *c);
-/* The text of a config.json; the caller frees it with att_free. */
-att_status att_seq2seq_config_text(att_ctx *ctx, const att_seq2seq_config *c, char **out);
+/* What a config.json has; NULL: memory ran out. */
+json_t *att_seq2seq_config_json(const att_seq2seq_config *c);
 
 #endif

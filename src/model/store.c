@@ -34,22 +34,26 @@ static void make_numbers(const att_store *s, const char *name, const att_tensor 
         x[i] = ends(name, ".gamma") ? 1 : limit > 0 ? (float)(limit * (2 * uniform(s->seed, stream, i) - 1)) : 0;
 }
 
-/* Box, Muller 1958 */
-void att_store_normal(att_store *s, att_param *param, double deviation)
+/* Box, Muller 1958: the i-th of a stream, of mean 0 and deviation 1 */
+static double normal(uint64_t seed, uint64_t stream, int64_t i)
+{
+    const double radius = sqrt(-2 * log(uniform(seed, stream, 2 * i)));
+    return radius * cos(2 * 3.14159265358979323846 * uniform(seed, stream, 2 * i + 1));
+}
+
+void att_store_table(att_store *s, att_param *table, int64_t pad)
 {
     for (int64_t p = 0; p < s->count; p++) {
         const att_stored *it = &s->stored[p];
-        if (it->param != param || s->from)
+        if (it->param != table)
             continue;
         float *x = it->value.data;
-        const int64_t count = it->value.dim[0] * it->value.dim[1];
+        const int64_t rows = it->value.dim[0], features = it->value.dim[1];
         const uint64_t stream = att_nn_place(it->name, "normal");
-        for (int64_t i = 0; i < count; i++) {
-            const double radius = sqrt(-2 * log(uniform(s->seed, stream, 2 * i)));
-            const double turn = 2 * 3.14159265358979323846 * uniform(s->seed, stream, 2 * i + 1);
-            x[i] = (float)(deviation * radius * cos(turn));
-        }
-        att_param_touch(param);
+        const double deviation = 1 / sqrt((double)features);
+        for (int64_t i = 0; i < rows * features; i++)
+            x[i] = i / features == pad ? 0 : (float)(deviation * normal(s->seed, stream, i));
+        att_param_touch(table);
     }
 }
 

@@ -30,7 +30,8 @@ int64_t att_store_params(const att_store *s);
 att_param *att_store_param(const att_store *s, int64_t i, const char **name);
 /* Frees the parameters too. NULL is allowed. */
 void att_store_free(att_store *s);
-/* The parameter gets normally distributed numbers (mean 0) in place of uniform ones. */
-void att_store_normal(att_store *s, att_param *param, double deviation);
+/* The parameter becomes a table of embeddings [n, features]: normally distributed, of mean 0 and deviation
+ * 1 / sqrt(features); but 0 in row `pad`, if it has that, which says nothing. */
+void att_store_table(att_store *s, att_param *table, int64_t pad);
 
 #endif

@@ -1,18 +1,14 @@
 /* The Transformer of Vaswani et al. 2017, encoder and decoder, in the layout of the class MarianMTModel. */
 #include "model/transformer.h"
-#include "io/replace.h"
-#include "model/store.h"
 #include "model/teacher.h"
-#include "nn/nn.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 struct att_transformer {
-    att_ctx *ctx;
+    att_encoder_decoder base;
     att_marian_config config;
-    att_checkpoint *checkpoint; /* owns all parameters, or, where they learn, */
-    att_store *store;           /* does */
     att_plan *encoder_plan, *decoder_plan, *cross_plan;
     att_nn_embedding source, target;
     att_nn_linear output;          /* to logits */
@@ -85,7 +81,7 @@ static void load_tables(att_transformer *m, att_nn_source *s)
     m->target = c->share ? m->source : att_nn_embedding_load(s, "target", c->target_vocabulary, c->hidden);
     m->output.weight =
         c->tie ? m->target.weight : att_nn_matrix(s, "output", "weight", c->target_vocabulary, c->hidden);
-    if (!m->checkpoint || att_checkpoint_has(m->checkpoint, "output.bias"))
+    if (!m->base.checkpoint || att_checkpoint_has(m->base.checkpoint, "output.bias"))
         m->output.bias = att_nn_vector(s, "output", "bias", c->target_vocabulary);
 }
 
@@ -93,15 +89,17 @@ static att_status make_plans(att_transformer *m)
 {
     const att_marian_config *c = &m->config;
     const int64_t encoder = c->encoder.heads, decoder = c->decoder.heads;
-    att_status s = att_plan_new(
-        m->ctx, ATT_OPTIONS(att_attention_spec, .heads = encoder, .head_dim = c->hidden / encoder), &m->encoder_plan);
+    att_status s =
+        att_plan_new(m->base.ctx, ATT_OPTIONS(att_attention_spec, .heads = encoder, .head_dim = c->hidden / encoder),
+                     &m->encoder_plan);
     s = s ? s
-          : att_plan_new(m->ctx,
+          : att_plan_new(m->base.ctx,
                          ATT_OPTIONS(att_attention_spec, .heads = decoder, .head_dim = c->hidden / decoder,
                                      .mask = {&att_mask_causal}, .align = ATT_ALIGN_BOTTOM_RIGHT),
                          &m->decoder_plan);
     return s ? s
-             : att_plan_new(m->ctx, ATT_OPTIONS(att_attention_spec, .heads = decoder, .head_dim = c->hidden / decoder),
+             : att_plan_new(m->base.ctx,
+                            ATT_OPTIONS(att_attention_spec, .heads = decoder, .head_dim = c->hidden / decoder),
                             &m->cross_plan);
 }
 
@@ -112,8 +110,8 @@ static att_status load_from(att_transformer *m, att_nn_source *source)
     const att_status s = make_plans(m);
     if (s)
         return s;
-    m->encoder = att_alloc(m->ctx, (size_t)c->encoder.layers, sizeof *m->encoder);
-    m->decoder = att_alloc(m->ctx, (size_t)c->decoder.layers, sizeof *m->decoder);
+    m->encoder = att_alloc(m->base.ctx, (size_t)c->encoder.layers, sizeof *m->encoder);
+    m->decoder = att_alloc(m->base.ctx, (size_t)c->decoder.layers, sizeof *m->decoder);
     if (!m->encoder || !m->decoder)
         return ATT_ERR_MEMORY;
     load_tables(m, source);
@@ -124,36 +122,45 @@ static att_status load_from(att_transformer *m, att_nn_source *source)
 static att_status load(att_transformer *m, const char *folder, bool learn)
 {
     att_checkpoint *c = NULL;
-    att_status s = att_marian_config_read(m->ctx, folder, &m->config);
-    s = s ? s : att_checkpoint_open(m->ctx, folder, names, "model.", &c);
-    m->checkpoint = c; /* for a look whether there is a bias */
+    att_status s = att_marian_config_read(m->base.ctx, folder, &m->config);
+    s = s ? s : att_checkpoint_open(m->base.ctx, folder, names, "model.", &c);
+    m->base.checkpoint = c; /* for a look whether there is a bias */
     if (!s && learn)
-        s = att_store_new(m->ctx, 0, c, &m->store);
-    s = s ? s : load_from(m, learn ? &m->store->source : &c->source);
+        s = att_store_new(m->base.ctx, 0, c, &m->base.store);
+    s = s ? s : load_from(m, learn ? &m->base.store->source : &c->source);
     s = s ? s : att_checkpoint_all_used(c, unused);
-    m->checkpoint = m->store ? NULL : c; /* the store's, else */
-    if (!s && m->store)
-        att_store_filled(m->store);
+    m->base.checkpoint = m->base.store ? NULL : c; /* the store's, else */
+    if (!s && m->base.store)
+        att_store_filled(m->base.store);
     return s;
 }
 
-/* A new one: tables have the deviation 1 / sqrt(hidden), so that what is scaled by sqrt(hidden) has 1. */
+/* A new one. Tables' numbers, scaled by sqrt(hidden), have the deviation 1. */
 static att_status make(att_transformer *m, uint64_t seed)
 {
     const att_marian_config *c = &m->config;
-    att_status s = att_store_new(m->ctx, seed, NULL, &m->store);
-    s = s ? s : load_from(m, &m->store->source);
+    att_status s = att_marian_config_check(m->base.ctx, c);
+    s = s ? s : att_store_new(m->base.ctx, seed, NULL, &m->base.store);
+    s = s ? s : load_from(m, &m->base.store->source);
     if (s)
         return s;
-    att_param *const tables[] = {m->source.weight, m->target.weight};
-    for (int i = 0; i < (c->share ? 1 : 2); i++) {
-        att_store_normal(m->store, tables[i], 1 / sqrt((double)c->hidden));
-        float *x = att_param_value(tables[i])->data;
-        if (c->pad < att_param_value(tables[i])->dim[0]) /* which says nothing */
-            memset(x + c->pad * c->hidden, 0, (size_t)c->hidden * sizeof *x);
-        att_param_touch(tables[i]);
-    }
+    att_store_table(m->base.store, m->source.weight, c->pad);
+    if (!c->share)
+        att_store_table(m->base.store, m->target.weight, c->pad);
     return ATT_OK;
+}
+
+static att_encoder_decoder_info info_of(const att_marian_config *c)
+{
+    return (att_encoder_decoder_info){.architecture = att_transformer_architecture.name,
+                                      .source_vocabulary = c->source_vocabulary,
+                                      .target_vocabulary = c->target_vocabulary,
+                                      .max_positions = c->max_positions,
+                                      .attention_layers = c->decoder.layers,
+                                      .attention_heads = c->decoder.heads,
+                                      .pad = c->pad,
+                                      .eos = c->eos,
+                                      .start = c->start};
 }
 
 /* folder NULL: a new one, by config and seed. */
@@ -164,10 +171,11 @@ static att_status open_or_make(att_ctx *ctx, const char *folder, bool learn, con
     att_transformer *m = att_calloc(ctx, 1, sizeof *m);
     if (!m)
         return ATT_ERR_MEMORY;
-    m->ctx = ctx;
+    m->base = (att_encoder_decoder){.architecture = &att_transformer_architecture, .ctx = ctx};
     if (config)
         m->config = *config;
     const att_status s = folder ? load(m, folder, learn) : make(m, seed);
+    m->base.info = info_of(&m->config);
     if (s)
         att_transformer_free(m);
     else
@@ -194,78 +202,18 @@ att_status att_transformer_new(att_ctx *ctx, const att_marian_config *config, ui
     return open_or_make(ctx, NULL, true, config, seed, out);
 }
 
-int64_t att_transformer_params(const att_transformer *m) { return att_store_params(m->store); }
-att_param *att_transformer_param(const att_transformer *m, int64_t i, const char **name)
-{
-    return att_store_param(m->store, i, name);
-}
-
-/* ---- write */
-
-/* Room for what the class calls our parameters. */
-typedef struct their_names {
-    char text[ATT_CHECKPOINT_NAME];
-} their_names;
-
-/* The class has all but the output within "model", and a row of biases. */
-static att_status write_weights(const att_transformer *m, const char *folder, att_dtype dtype, their_names *theirs,
-                                const char **name, att_tensor *tensor)
-{
-    static const char *const metadata[] = {"format", "pt"};
-    char path[ATT_MAX_PATH];
-    for (int64_t i = 0; i < m->store->count; i++) {
-        const att_stored *w = &m->store->stored[i];
-        const bool output = !strncmp(w->name, "output.", 7);
-        att_checkpoint_translate(names, output ? "" : "model.", w->name, theirs[i].text);
-        name[i] = theirs[i].text;
-        tensor[i] = w->value;
-        if (output && w->value.rank == 1)
-            att_wrap(&tensor[i], w->value.data, ATT_F32, ATT_DIMS(1, w->value.dim[0]), NULL);
-    }
-    const att_status s = att_join_path(m->ctx, folder, "model.safetensors", path);
-    return s ? s
-             : att_safetensors_write(
-                   m->ctx, path, m->store->count, name, tensor,
-                   ATT_OPTIONS(att_safetensors_options, .dtype = dtype, .metadata = metadata, .n_metadata = 1));
-}
-
-att_status att_transformer_write(const att_transformer *m, const char *folder,
-                                 const att_transformer_write_options *options)
-{
-    att_transformer_write_options o;
-    att_status s = att_take_options(&o, sizeof o, options, "att_transformer_write_options");
-    if (!s && (!folder || !m->store))
-        s = att_fail(m->ctx, ATT_ERR_ARGUMENT, "att_transformer_write: %s",
-                     folder ? "the model comes from att_transformer_open, and does not learn" : "folder is NULL");
-    if (!s && o.beam < 0)
-        s = att_fail(m->ctx, ATT_ERR_ARGUMENT, "options.beam is %lld, expected 1 or more", (long long)o.beam);
-    if (s)
-        return s;
-    const size_t n = (size_t)m->store->count;
-    their_names *theirs = att_alloc(m->ctx, n, sizeof *theirs);
-    const char **name = att_alloc(m->ctx, n, sizeof *name);
-    att_tensor *tensor = att_alloc(m->ctx, n, sizeof *tensor);
-    s = theirs && name && tensor ? att_make_folder(m->ctx, folder) : ATT_ERR_MEMORY;
-    s = s ? s : att_marian_config_write(m->ctx, folder, &m->config, o.beam ? o.beam : 4);
-    s = s ? s : write_weights(m, folder, o.dtype, theirs, name, tensor);
-    att_free(m->ctx, tensor);
-    att_free(m->ctx, name);
-    att_free(m->ctx, theirs);
-    return s;
-}
-
 void att_transformer_free(att_transformer *m)
 {
     if (!m)
         return;
-    att_checkpoint_close(m->checkpoint);
-    att_store_free(m->store);
+    att_checkpoint_close(m->base.checkpoint);
+    att_store_free(m->base.store);
     att_plan_free(m->encoder_plan);
     att_plan_free(m->decoder_plan);
     att_plan_free(m->cross_plan);
-    att_free(m->ctx, m->encoder);
-    att_free(m->ctx, m->decoder);
-    att_free(m->ctx, m);
+    att_free(m->base.ctx, m->encoder);
+    att_free(m->base.ctx, m->decoder);
+    att_free(m->base.ctx, m);
 }
 
 att_status att_transformer_describe(const att_transformer *m, att_transformer_info *info)
@@ -284,7 +232,6 @@ att_status att_transformer_describe(const att_transformer *m, att_transformer_in
     return att_give_info(info, &all, sizeof all, "att_transformer_info");
 }
 
-att_ctx *att_transformer_ctx(const att_transformer *m) { return m->ctx; }
 const att_marian_config *att_transformer_config(const att_transformer *m) { return &m->config; }
 
 /* ---- apply */
@@ -356,19 +303,20 @@ att_var *att_transformer_decode(att_tape *t, const att_transformer *m, att_var *
 
 /* ---- learning */
 
-att_var *att_transformer_loss(att_tape *t, const att_transformer *m, const att_pairs *p, const att_learning *l)
+static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, const att_pairs *p, const att_learning *l)
 {
+    const att_transformer *m = (const att_transformer *)base;
     const att_positions sources = {.size = sizeof sources, .offsets = p->source_offsets, .n = p->n};
     const att_positions targets = {.size = sizeof targets, .offsets = p->target_offsets, .n = p->n};
     const att_nn_dropout of_source = {l->dropout, l->seed, &sources, l->sequence_ids};
     const att_nn_dropout of_target = {l->dropout, l->seed, &targets, l->sequence_ids};
-    int32_t *before = att_teacher_before(m->ctx, p, m->config.start);
+    int32_t *before = att_teacher_before(base->ctx, p, m->config.start);
     if (!before)
-        return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(m->ctx));
+        return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(base->ctx));
     att_var *x = encode(t, m, p->source, p->source_offsets, p->n, &of_source);
     x = decode(t, m, x, p->source_offsets, before, p->target_offsets, p->n, &of_target);
-    att_free(m->ctx, before);
-    return att_teacher_loss(t, x, p, l, m->config.target_vocabulary, m->config.pad);
+    att_free(base->ctx, before);
+    return x;
 }
 
 /* ---- token by token */
@@ -388,7 +336,7 @@ void att_transformer_state_free(att_transformer_state *s)
 {
     if (!s)
         return;
-    att_ctx *ctx = s->model->ctx;
+    att_ctx *ctx = s->model->base.ctx;
     for (int64_t i = 0; s->cache && i < s->model->config.decoder.layers; i++)
         att_cache_free(s->cache[i]);
     att_tape_free(s->tape);
@@ -414,7 +362,7 @@ static void count_rows(att_transformer_state *s)
 static att_status read_source(att_transformer_state *s, const int32_t *ids, const int64_t *offsets)
 {
     const att_transformer *m = s->model;
-    att_status e = att_tape_new(m->ctx, NULL, &s->tape);
+    att_status e = att_tape_new(m->base.ctx, NULL, &s->tape);
     if (e)
         return e;
     att_var *source = att_transformer_encode(s->tape, m, ids, offsets, s->sentences);
@@ -432,17 +380,17 @@ att_status att_transformer_start(const att_transformer *m, const int32_t *ids, c
 {
     *out = NULL;
     const size_t layers = (size_t)m->config.decoder.layers, count = (size_t)n;
-    att_transformer_state *s = att_calloc(m->ctx, 1, sizeof *s);
+    att_transformer_state *s = att_calloc(m->base.ctx, 1, sizeof *s);
     if (!s)
         return ATT_ERR_MEMORY;
     *s = (att_transformer_state){.model = m,
                                  .sentences = n,
                                  .rows = n,
-                                 .source_offsets = att_alloc(m->ctx, count + 1, sizeof *s->source_offsets),
-                                 .row_offsets = att_alloc(m->ctx, count + 1, sizeof *s->row_offsets),
-                                 .sentence = att_alloc(m->ctx, count + 1, sizeof *s->sentence),
-                                 .memory = att_calloc(m->ctx, layers, sizeof *s->memory),
-                                 .cache = att_calloc(m->ctx, layers, sizeof(att_cache *))};
+                                 .source_offsets = att_alloc(m->base.ctx, count + 1, sizeof *s->source_offsets),
+                                 .row_offsets = att_alloc(m->base.ctx, count + 1, sizeof *s->row_offsets),
+                                 .sentence = att_alloc(m->base.ctx, count + 1, sizeof *s->sentence),
+                                 .memory = att_calloc(m->base.ctx, layers, sizeof *s->memory),
+                                 .cache = att_calloc(m->base.ctx, layers, sizeof(att_cache *))};
     const bool memory = s->source_offsets && s->row_offsets && s->sentence && s->memory && s->cache;
     att_status e = memory ? ATT_OK : ATT_ERR_MEMORY;
     if (!e) {
@@ -464,9 +412,9 @@ att_var *att_transformer_step(att_transformer_state *s, att_tape *t, const int32
     const att_transformer *m = s->model;
     const att_attention_args cross = {
         .size = sizeof cross, .n_sequences = s->sentences, .q_offsets = s->row_offsets, .k_offsets = s->source_offsets};
-    int64_t *each = att_alloc(m->ctx, (size_t)s->rows, sizeof *each);
+    int64_t *each = att_alloc(m->base.ctx, (size_t)s->rows, sizeof *each);
     if (!each)
-        return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(m->ctx));
+        return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(m->base.ctx));
     for (int64_t b = 0; b < s->rows; b++)
         each[b] = s->length;
     const att_positions at = {.size = sizeof at, .each = each};
@@ -477,14 +425,14 @@ att_var *att_transformer_step(att_transformer_state *s, att_tape *t, const int32
         x = att_nn_decoder_layer_step(t, &m->decoder[i], x, s->cache[i], &s->memory[i], &cross);
         x = att_scope_keep(t, scope, att_scope_end(t, layer, x));
     }
-    att_free(m->ctx, each);
+    att_free(m->base.ctx, each);
     s->length++;
     return att_scope_end(t, scope, logits(t, m, x));
 }
 
 att_status att_transformer_select(att_transformer_state *s, int64_t n, const int64_t *from)
 {
-    att_ctx *ctx = s->model->ctx;
+    att_ctx *ctx = s->model->base.ctx;
     int64_t *sentence = att_alloc(ctx, (size_t)n, sizeof *sentence);
     att_status e = sentence ? ATT_OK : ATT_ERR_MEMORY;
     for (int64_t i = 0; !e && i < s->model->config.decoder.layers; i++)
@@ -501,3 +449,64 @@ att_status att_transformer_select(att_transformer_state *s, int64_t n, const int
     count_rows(s);
     return ATT_OK;
 }
+
+/* ---- as others are */
+
+att_encoder_decoder *att_transformer_base(att_transformer *m) { return &m->base; }
+
+static att_status open_any(att_ctx *ctx, const char *folder, bool learn, att_encoder_decoder **out)
+{
+    att_transformer *m;
+    const att_status s = open_or_make(ctx, folder, learn, NULL, 0, &m);
+    *out = s ? NULL : &m->base;
+    return s;
+}
+
+static void free_any(att_encoder_decoder *m) { att_transformer_free((att_transformer *)m); }
+
+static att_var *step(void *user, att_tape *t, const int32_t *ids) { return att_transformer_step(user, t, ids); }
+static att_status select_rows(void *user, int64_t n, const int64_t *from)
+{
+    return att_transformer_select(user, n, from);
+}
+static void free_state(void *user) { att_transformer_state_free(user); }
+
+static att_status start_any(const att_encoder_decoder *m, const int32_t *ids, const int64_t *offsets, int64_t n,
+                            att_generator *out)
+{
+    att_transformer_state *state;
+    const att_status s = att_transformer_start((const att_transformer *)m, ids, offsets, n, &state);
+    *out = (att_generator){.user = state, .step = step, .select = select_rows, .free = free_state};
+    return s;
+}
+
+static att_nn_name scope_of_attention(int64_t layer)
+{
+    att_nn_name scope;
+    snprintf(scope.text, sizeof scope.text, "decoder/layer.%lld/cross", (long long)layer);
+    return scope;
+}
+
+static json_t *settings(const att_encoder_decoder *m)
+{
+    return att_marian_config_json(&((const att_transformer *)m)->config);
+}
+
+/* The class has all but the output within "model", and a row of biases. */
+static void in_file(const att_stored *w, char name[ATT_CHECKPOINT_NAME], att_tensor *value)
+{
+    const bool output = !strncmp(w->name, "output.", 7);
+    att_checkpoint_translate(names, output ? "" : "model.", w->name, name);
+    if (output && w->value.rank == 1)
+        att_wrap(value, w->value.data, ATT_F32, ATT_DIMS(1, w->value.dim[0]), NULL);
+}
+
+const att_architecture att_transformer_architecture = {.name = "transformer",
+                                                       .model_type = "marian",
+                                                       .open = open_any,
+                                                       .free = free_any,
+                                                       .logits = logits_of_pairs,
+                                                       .start = start_any,
+                                                       .scope_of_attention = scope_of_attention,
+                                                       .settings = settings,
+                                                       .in_file = in_file};

@@ -2,9 +2,11 @@
 #ifndef ATT_MODEL_TRANSFORMER_H
 #define ATT_MODEL_TRANSFORMER_H
 
+#include "model/encoder_decoder.h"
 #include "model/marian_config.h"
 
-att_ctx *att_transformer_ctx(const att_transformer *m);
+extern const att_architecture att_transformer_architecture;
+
 const att_marian_config *att_transformer_config(const att_transformer *m);
 /* A new one that learns, its weights by chance. */
 att_status att_transformer_new(att_ctx *ctx, const att_marian_config *config, uint64_t seed, att_transformer **out);

@@ -15,17 +15,17 @@ enum {
 
 static att_status open_all(att_translator *m, const char *folder)
 {
-    att_status s = att_transformer_open(m->ctx, folder, &m->model);
+    att_status s = att_encoder_decoder_open(m->ctx, folder, false, &m->model);
     s = s ? s : att_tokenizer_open(m->ctx, folder, &m->tokenizer);
     if (s)
         return s;
-    const att_marian_config *c = att_transformer_config(m->model);
+    const att_encoder_decoder_info *i = &m->model->info;
     const int64_t size = att_tokenizer_size(m->tokenizer);
-    if (size > c->source_vocabulary || size < c->target_vocabulary)
+    if (size > i->source_vocabulary || size < i->target_vocabulary)
         return att_fail(m->ctx, ATT_ERR_FORMAT,
                         "%s: vocab.json has %lld tokens but the model %lld of sources and %lld of translations", folder,
-                        (long long)size, (long long)c->source_vocabulary, (long long)c->target_vocabulary);
-    return att_generation_read(m->ctx, folder, c, &m->generation);
+                        (long long)size, (long long)i->source_vocabulary, (long long)i->target_vocabulary);
+    return att_generation_read(m->ctx, folder, i, &m->generation);
 }
 
 att_status att_translator_open(att_ctx *ctx, const char *folder, att_translator **out)
@@ -45,18 +45,17 @@ att_status att_translator_open(att_ctx *ctx, const char *folder, att_translator 
     return s;
 }
 
-att_status att_translator_of(const att_transformer *model, const att_tokenizer *tokenizer, att_translator **out)
+att_status att_translator_of(const att_encoder_decoder *model, const att_tokenizer *tokenizer, att_translator **out)
 {
-    const att_marian_config *c = att_transformer_config(model);
-    att_translator *m = att_calloc(att_transformer_ctx(model), 1, sizeof *m);
+    att_translator *m = att_calloc(model->ctx, 1, sizeof *m);
     *out = m;
     if (!m)
         return ATT_ERR_MEMORY;
-    *m = (att_translator){.ctx = att_transformer_ctx(model),
-                          .model = (att_transformer *)model, /* only read */
+    *m = (att_translator){.ctx = model->ctx,
+                          .model = (att_encoder_decoder *)model, /* only read */
                           .tokenizer = (att_tokenizer *)tokenizer,
                           .borrowed = true};
-    att_generation_greedy(c, &m->generation);
+    att_generation_greedy(&model->info, &m->generation);
     return ATT_OK;
 }
 
@@ -65,13 +64,13 @@ void att_translator_free(att_translator *m)
     if (!m)
         return;
     if (!m->borrowed) {
-        att_transformer_free(m->model);
+        att_encoder_decoder_free(m->model);
         att_tokenizer_free(m->tokenizer);
     }
     att_free(m->ctx, m);
 }
 
-const att_transformer *att_translator_model(const att_translator *m) { return m->model; }
+const att_encoder_decoder *att_translator_model(const att_translator *m) { return m->model; }
 const att_tokenizer *att_translator_tokenizer(const att_translator *m) { return m->tokenizer; }
 
 /* ---- a batch */
@@ -83,12 +82,6 @@ typedef struct job {
     int64_t *order;   /* [parts.count] the longest first */
     att_found *found; /* [parts.count][n_best] */
 } job;
-
-static att_var *step(void *user, att_tape *t, const int32_t *ids) { return att_transformer_step(user, t, ids); }
-static att_status select_rows(void *user, int64_t n, const int64_t *from)
-{
-    return att_transformer_select(user, n, from);
-}
 
 /* Parts order[first, last) */
 static att_status translate_batch(const job *j, int64_t first, int64_t last)
@@ -103,18 +96,18 @@ static att_status translate_batch(const job *j, int64_t first, int64_t last)
         offsets[i + 1] = offsets[i] + j->parts.part[j->order[first + i]].tokens.count;
     int32_t *ids = att_alloc(ctx, (size_t)offsets[n] + 1, sizeof *ids);
     att_found *found = att_calloc(ctx, (size_t)(n * best), sizeof *found);
-    att_transformer_state *state = NULL;
+    att_generator model = {0};
     att_status e = ids && found ? ATT_OK : ATT_ERR_MEMORY;
     for (int64_t i = 0; !e && i < n; i++) {
         const att_tokens *s = &j->parts.part[j->order[first + i]].tokens;
         memcpy(ids + offsets[i], s->ids, (size_t)s->count * sizeof *ids);
     }
-    e = e ? e : att_transformer_start(j->m->model, ids, offsets, n, &state);
-    const att_generator model = {.user = state, .step = step, .select = select_rows};
+    e = e ? e : j->m->model->architecture->start(j->m->model, ids, offsets, n, &model);
     e = e ? e : att_search_run(ctx, &j->search, &model, n, found);
     for (int64_t i = 0; !e && i < n; i++)
         memcpy(j->found + j->order[first + i] * best, found + i * best, (size_t)best * sizeof *found);
-    att_transformer_state_free(state);
+    if (model.free)
+        model.free(model.user);
     att_free(ctx, found);
     att_free(ctx, ids);
     att_free(ctx, offsets);
@@ -200,7 +193,7 @@ static att_status write_out(const job *j, int64_t n, att_translation *out)
 
 static att_status set_options(const att_translator *m, const att_translate_options *o, att_search *search)
 {
-    const int64_t positions = att_transformer_config(m->model)->max_positions;
+    const int64_t positions = m->model->info.max_positions;
     *search = m->generation.search;
     const struct {
         const char *name;
@@ -249,10 +242,8 @@ att_status att_translate(const att_translator *m, int64_t n, const char *const *
     const int64_t count = n * j.search.n_best;
     for (int64_t i = 0; i < count; i++)
         out[i] = (att_translation){0};
-    j.parts = (att_parts){.ctx = m->ctx,
-                          .tokenizer = m->tokenizer,
-                          .most_tokens = att_transformer_config(m->model)->max_positions,
-                          .split = o.split};
+    j.parts = (att_parts){
+        .ctx = m->ctx, .tokenizer = m->tokenizer, .most_tokens = m->model->info.max_positions, .split = o.split};
     for (int64_t i = 0; !e && i < n; i++)
         e = att_parts_add(&j.parts, i, texts[i], bytes ? bytes[i] : strlen(texts[i]));
     e = e ? e : translate_parts(&j);

@@ -2,12 +2,12 @@
 #ifndef ATT_MODEL_TRANSLATOR_H
 #define ATT_MODEL_TRANSLATOR_H
 
+#include "model/encoder_decoder.h"
 #include "model/generation.h"
-#include "model/transformer.h"
 
 struct att_translator {
     att_ctx *ctx;
-    att_transformer *model;
+    att_encoder_decoder *model;
     att_tokenizer *tokenizer;
     bool borrowed; /* both are the caller's */
     att_generation generation;

@@ -162,14 +162,15 @@ typedef struct att_nn_recurrent {
                      att_states *last);
     att_recurrent layer[ATT_NN_MAX_RECURRENT];
     int64_t layers, directions; /* number i * directions + 1 goes from the end to the start */
+    uint64_t place;
 } att_nn_recurrent;
 /* Names are PyTorch's: prefix.weight_ih_l0, prefix.bias_hh_l1_reverse. */
 att_nn_recurrent att_nn_gru_load(att_nn_source *s, const char *prefix, const att_nn_recurrent_config *c);
 att_nn_recurrent att_nn_lstm_load(att_nn_source *s, const char *prefix, const att_nn_recurrent_config *c);
 /* x [tokens, in], offsets [n + 1] -> outputs of the last layer [tokens, directions * units], forwards beside backwards.
  * start and last [layers * directions]: states before the first steps and after the last; NULL: zeros, not wanted. They
- * may be one array. There is no scope in it, which last would not outlive. */
+ * may be one array. dropout between layers; NULL: none. There is no scope in it, which last would not outlive. */
 att_var *att_nn_recurrent_apply(att_tape *t, const att_nn_recurrent *l, att_var *x, const int64_t *offsets, int64_t n,
-                                const att_states *start, att_states *last);
+                                const att_states *start, att_states *last, const att_nn_dropout *dropout);
 
 #endif

@@ -24,7 +24,8 @@ static att_recurrent load_one(att_nn_source *s, const char *prefix, int64_t gate
 
 static att_nn_recurrent load(att_nn_source *s, const char *prefix, const att_nn_recurrent_config *c, int64_t gates)
 {
-    att_nn_recurrent l = {.layers = c->layers, .directions = c->bidirectional ? 2 : 1};
+    att_nn_recurrent l = {
+        .layers = c->layers, .directions = c->bidirectional ? 2 : 1, .place = att_nn_place(prefix, "layer")};
     for (int64_t i = 0; i < l.layers * l.directions; i++) {
         const int64_t layer = i / l.directions, in = layer ? l.directions * c->units : c->in;
         l.layer[i] = load_one(s, prefix, gates, in, c->units, layer, i % l.directions);
@@ -47,10 +48,12 @@ att_nn_recurrent att_nn_lstm_load(att_nn_source *s, const char *prefix, const at
 }
 
 att_var *att_nn_recurrent_apply(att_tape *t, const att_nn_recurrent *l, att_var *x, const int64_t *offsets, int64_t n,
-                                const att_states *start, att_states *last)
+                                const att_states *start, att_states *last, const att_nn_dropout *dropout)
 {
     for (int64_t i = 0; i < l->layers * l->directions; i += l->directions) {
         att_var *y[2];
+        if (i > 0)
+            x = att_nn_drop(t, dropout, l->place + (uint64_t)i, x, NULL);
         for (int64_t way = 0; way < l->directions; way++) {
             att_recurrent layer = l->layer[i + way];
             if (start)

@@ -7,7 +7,7 @@
 
 typedef struct translation {
     att_ctx *ctx;
-    att_transformer *model;
+    att_encoder_decoder *model;
     const att_tokenizer *tokenizer;
     att_trainer_options options;
     att_pair_set set;
@@ -17,18 +17,18 @@ typedef struct translation {
 
 static att_param *param(const void *self, int64_t i, const char **name)
 {
-    return att_transformer_param(((const translation *)self)->model, i, name);
+    return att_encoder_decoder_param(((const translation *)self)->model, i, name);
 }
 
 /* The table's row of <pad> says nothing and stays so: others begin their translations with a vector of zeros. */
 static att_learn_options rule(const void *self, const char *name, const att_tensor *value)
 {
-    const att_marian_config *c = att_transformer_config(((const translation *)self)->model);
+    const int64_t *pad = &((const translation *)self)->model->info.pad;
     const bool table = !strcmp(name, "shared.weight") || !strcmp(name, "target.weight");
-    const bool frozen = table && c->pad < value->dim[0];
+    const bool frozen = table && *pad < value->dim[0];
     return (att_learn_options){.size = sizeof(att_learn_options),
                                .no_decay = value->rank == 1,
-                               .frozen_rows = frozen ? &c->pad : NULL,
+                               .frozen_rows = frozen ? pad : NULL,
                                .n_frozen_rows = frozen};
 }
 
@@ -59,7 +59,7 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
                             .sequence_ids = t->batch.ids,
                             .sum = true,
                             .count = count};
-    att_var *y = att_transformer_loss(tape, t->model, pairs, &l);
+    att_var *y = att_encoder_decoder_loss(tape, t->model, pairs, &l);
     r->pairs = t->set.n;
     r->empty = t->set.empty;
     r->longer = t->set.longer;
@@ -73,7 +73,7 @@ static void settings(const void *self, att_facts *facts)
 {
     const translation *t = self;
     const att_trainer_options *o = &t->options;
-    const att_marian_config *c = att_transformer_config(t->model);
+    const att_marian_config *c = att_transformer_config((const att_transformer *)t->model);
     att_facts_whole(facts, "batch_tokens", o->batch_tokens);
     att_facts_whole(facts, "max_tokens", o->max_tokens);
     att_facts_whole(facts, "pairs", t->set.n);
@@ -103,35 +103,35 @@ static const att_task task = {.name = "translation",
 
 /* ---- made */
 
-static att_status check(const att_transformer *m, const att_trainer_options *o)
+static att_status check(const att_encoder_decoder *m, const att_trainer_options *o)
 {
-    att_ctx *ctx = att_transformer_ctx(m);
+    att_ctx *ctx = m->ctx;
     const struct {
         const char *name;
         int64_t value;
     } counts[] = {{"max_tokens", o->max_tokens}, {"batch_tokens", o->batch_tokens}, {"accumulate", o->accumulate}};
     if (!o->source || !o->target)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is NULL", o->source ? "target" : "source");
-    if (att_transformer_params(m) == 0)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "the model does not learn: it comes from att_transformer_open");
+    if (att_encoder_decoder_params(m) == 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "the model does not learn: it was opened to be used");
     for (int i = 0; i < 3; i++)
         if (counts[i].value < 0)
             return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is %lld", counts[i].name, (long long)counts[i].value);
     return ATT_OK;
 }
 
-att_status att_trainer_new(att_transformer *m, const att_tokenizer *tokenizer, const att_trainer_options *options,
+att_status att_trainer_new(att_encoder_decoder *m, const att_tokenizer *tokenizer, const att_trainer_options *options,
                            att_trainer **out)
 {
     *out = NULL;
-    att_ctx *ctx = att_transformer_ctx(m);
+    att_ctx *ctx = m->ctx;
     att_trainer_options o;
     att_status e = att_take_options(&o, sizeof o, options, "att_trainer_options");
     e = e ? e : check(m, &o);
     translation *t = e ? NULL : att_calloc(ctx, 1, sizeof *t);
     if (!t)
         return e ? e : ATT_ERR_MEMORY;
-    const int64_t positions = att_transformer_config(m)->max_positions, most = o.max_tokens ? o.max_tokens : 128;
+    const int64_t positions = m->info.max_positions, most = o.max_tokens ? o.max_tokens : 128;
     o.max_tokens = most < positions ? most : positions;
     o.batch_tokens = o.batch_tokens ? o.batch_tokens : 2048;
     *t = (translation){.ctx = ctx, .model = m, .tokenizer = tokenizer, .options = o};
@@ -160,7 +160,7 @@ static att_status add_loss(const translation *t, att_tape *tape, const att_pair_
     if (e)
         return e;
     const att_learning l = {.sum = true, .count = &count};
-    e = att_read(tape, att_transformer_loss(tape, t->model, &b.pairs, &l), &y);
+    e = att_read(tape, att_encoder_decoder_loss(tape, t->model, &b.pairs, &l), &y);
     *sum += e ? 0 : (double)*(const float *)y.data;
     *tokens += count;
     att_tape_reset(tape);
@@ -178,8 +178,7 @@ att_status att_trainer_validate(att_trainer *trainer, const char *source, const 
     att_tape *tape = NULL;
     double sum = 0;
     int64_t tokens = 0;
-    att_status e =
-        att_pair_set_read(t->ctx, t->tokenizer, source, target, att_transformer_config(t->model)->max_positions, &set);
+    att_status e = att_pair_set_read(t->ctx, t->tokenizer, source, target, t->model->info.max_positions, &set);
     e = e ? e : att_epoch_make(&set, 0, 0, t->options.batch_tokens, &all);
     e = e ? e : att_tape_new(t->ctx, NULL, &tape);
     for (int64_t i = 0; !e && i < all.n; i++)

@@ -8,7 +8,7 @@ typedef struct translator {
     att_ctx *ctx;
     att_training_options options;
     att_tokenizer *tokenizer;
-    att_transformer *model;
+    att_encoder_decoder *model;
 } translator;
 
 /* ---- the vocabulary */
@@ -98,9 +98,13 @@ static att_status make_model(translator *t, const char *folder)
                                  .pad = vocabulary - 1,
                                  .eos = 0,
                                  .start = vocabulary - 1};
+    att_transformer *m;
+    const att_status e = att_transformer_new(t->ctx, &c, o->learn.seed, &m);
+    if (e)
+        return e;
+    t->model = att_transformer_base(m);
     /* One that goes on has its settings already: other options are found out by its checkpoint, and spoil nothing. */
-    const att_status e = o->resume ? ATT_OK : att_marian_config_write(t->ctx, folder, &c, 4);
-    return e ? e : att_transformer_new(t->ctx, &c, o->learn.seed, &t->model);
+    return o->resume ? ATT_OK : att_encoder_decoder_write_settings(t->model, folder, 4);
 }
 
 /* ---- what a training asks for */
@@ -116,14 +120,15 @@ static att_status begin(void *self, const char *folder, bool resume, att_trainer
 
 static att_status write(const void *self, const char *folder, att_dtype dtype)
 {
-    return att_transformer_write(((const translator *)self)->model, folder,
-                                 ATT_OPTIONS(att_transformer_write_options, .dtype = dtype == ATT_F32 ? 0 : dtype));
+    return att_encoder_decoder_write(
+        ((const translator *)self)->model, folder,
+        ATT_OPTIONS(att_encoder_decoder_write_options, .dtype = dtype == ATT_F32 ? 0 : dtype));
 }
 
 static void free_translator(void *self)
 {
     translator *t = self;
-    att_transformer_free(t->model);
+    att_encoder_decoder_free(t->model);
     att_tokenizer_free(t->tokenizer);
     att_free(t->ctx, t);
 }
@@ -147,7 +152,7 @@ att_status att_training_open(att_ctx *ctx, const char *folder, const att_trainin
 
 static const translator *translator_of(const att_training *t) { return t->kind == &kind ? t->self : NULL; }
 
-const att_transformer *att_training_model(const att_training *t)
+const att_encoder_decoder *att_training_model(const att_training *t)
 {
     const translator *x = translator_of(t);
     return x ? x->model : NULL;

@@ -71,7 +71,8 @@ static void check_kind(bool lstm)
         states[i].hidden = input(t, start[0] + i * SEQUENCES * UNITS, ATT_DIMS(SEQUENCES, UNITS));
         states[i].cell = lstm ? input(t, start[1] + i * SEQUENCES * UNITS, ATT_DIMS(SEQUENCES, UNITS)) : NULL;
     }
-    att_var *y = att_nn_recurrent_apply(t, &l, input(t, x, ATT_DIMS(TOKENS, IN)), offsets, SEQUENCES, states, states);
+    att_var *y =
+        att_nn_recurrent_apply(t, &l, input(t, x, ATT_DIMS(TOKENS, IN)), offsets, SEQUENCES, states, states, NULL);
     check_rows(t, y, lstm ? "lstm_y" : "gru_y", 0, TOKENS * 2 * UNITS);
     for (int i = 0; i < STATES; i++) {
         const int64_t n = SEQUENCES * UNITS;

@@ -20,6 +20,7 @@ static const att_seq2seq_config base = {.size = sizeof base,
                                         .embedding = EMBEDDING,
                                         .units = UNITS,
                                         .layers = 1,
+                                        .max_positions = 16,
                                         .pad = PAD,
                                         .start = PAD};
 
@@ -41,6 +42,7 @@ static att_seq2seq_config case_of(int i)
     c.bidirectional = k < 0 ? golden[i].bidirectional : k & 2;
     c.layers = k < 0 ? golden[i].layers : 1 + (k >> 2 & 1);
     c.attention = k < 0 ? golden[i].attention : (att_seq2seq_attention)(k >> 3);
+    c.tie = c.scale_embedding = k >= 0 && k % 3 == 0;
     return c;
 }
 
@@ -62,9 +64,9 @@ static att_seq2seq *model(att_ctx *c, const att_seq2seq_config *config)
     att_seq2seq *m;
     if (att_seq2seq_new(c, config, 1, &m))
         fail_msg("%s", att_error(c));
-    for (int64_t i = 0; i < att_seq2seq_params(m); i++) {
+    for (int64_t i = 0; i < att_encoder_decoder_params(att_seq2seq_base(m)); i++) {
         const char *name;
-        att_param *p = att_seq2seq_param(m, i, &name);
+        att_param *p = att_encoder_decoder_param(att_seq2seq_base(m), i, &name);
         const att_tensor *value = att_param_value(p);
         check_fill(value->data, att_count(value), 100 + (uint64_t)i, 0, 0.5f);
         att_param_touch(p);
@@ -104,7 +106,7 @@ static void logits_are_those_of_pytorch(void **state)
             att_tape *t = tape(c, false);
             snprintf(name, sizeof name, "logits_%d", i);
             assert_int_equal(golden_line(GOLDEN, name, expected, TARGET * WORDS), TARGET * WORDS);
-            const float *y = floats(t, att_seq2seq_logits(t, m, &p, NULL), TARGET * WORDS);
+            const float *y = floats(t, att_encoder_decoder_logits(t, att_seq2seq_base(m), &p, NULL), TARGET * WORDS);
             for (int j = 0; j < TARGET * WORDS; j++)
                 check_near(expected[j], y[j], 10 * 20 * FLT_EPSILON / 2, "%s %s [%d]", att_isa(c), name, j);
             att_tape_free(t);
@@ -128,10 +130,13 @@ static void twenty_steps_have_the_losses_of_pytorch(void **state)
         assert_int_equal(
             att_optimizer_new(ctx, ATT_OPTIONS(att_optimizer_config, .beta2 = 0.98, .eps = 1e-9, .decay = 0.01), &o),
             ATT_OK);
-        for (int64_t k = 0; k < att_seq2seq_params(m); k++)
-            assert_int_equal(att_optimizer_add(o, att_seq2seq_param(m, k, &(const char *){NULL}), NULL), ATT_OK);
+        for (int64_t k = 0; k < att_encoder_decoder_params(att_seq2seq_base(m)); k++)
+            assert_int_equal(
+                att_optimizer_add(o, att_encoder_decoder_param(att_seq2seq_base(m), k, &(const char *){NULL}), NULL),
+                ATT_OK);
         for (int step = 0; step < STEPS; step++) {
-            att_var *loss = att_seq2seq_loss(t, m, &p, &(const att_learning){.smoothing = 0.1f});
+            att_var *loss =
+                att_encoder_decoder_loss(t, att_seq2seq_base(m), &p, &(const att_learning){.smoothing = 0.1f});
             /* logits are off by 1.2e-5 at most, as above; Adam's steps follow the direction of gradients, whatever
              * their size, so that weights drift apart by some such errors: ten of them are allowed */
             check_near(expected[step], *floats(t, loss, 1), 1.2e-4, "%s [%d]", name, step);
@@ -148,7 +153,7 @@ static void twenty_steps_have_the_losses_of_pytorch(void **state)
 /* ---- the same bits */
 
 /* Logits of the target's tokens one by one, of all sentences that still have some: `each` row is a sentence. */
-static void check_steps(const att_seq2seq *m, const float *at_once)
+static void check_steps(att_seq2seq *m, const float *at_once)
 {
     const att_pairs p = pairs();
     att_seq2seq_state *s;
@@ -177,7 +182,7 @@ static void check_steps(const att_seq2seq *m, const float *at_once)
     att_tape_free(t);
 }
 
-static void check_alone(const att_seq2seq *m, const float *together)
+static void check_alone(att_seq2seq *m, const float *together)
 {
     const att_pairs all = pairs();
     for (int64_t i = 0; i < N; i++) {
@@ -189,8 +194,8 @@ static void check_alone(const att_seq2seq *m, const float *together)
                                .target = all.target + first,
                                .target_offsets = targets};
         att_tape *t = tape(ctx, true);
-        assert_memory_equal(floats(t, att_seq2seq_logits(t, m, &one, NULL), n * WORDS), together + first * WORDS,
-                            (size_t)(n * WORDS) * sizeof(float));
+        assert_memory_equal(floats(t, att_encoder_decoder_logits(t, att_seq2seq_base(m), &one, NULL), n * WORDS),
+                            together + first * WORDS, (size_t)(n * WORDS) * sizeof(float));
         att_tape_free(t);
     }
 }
@@ -203,7 +208,7 @@ static void a_sentence_alone_and_token_by_token_has_the_same_bits(void **state)
         const att_seq2seq_config config = case_of(i);
         att_seq2seq *m = model(ctx, &config);
         att_tape *t = tape(ctx, false);
-        const float *y = floats(t, att_seq2seq_logits(t, m, &p, NULL), TARGET * WORDS);
+        const float *y = floats(t, att_encoder_decoder_logits(t, att_seq2seq_base(m), &p, NULL), TARGET * WORDS);
         check_steps(m, y);
         check_alone(m, y);
         att_tape_free(t);
@@ -254,10 +259,12 @@ static void dropout_follows_from_seed_and_sequence(void **state)
         att_seq2seq *m = model(ctx, &config);
         att_tape *t = tape(ctx, true);
         att_learning l = {.dropout = 0.3f, .seed = 5, .sequence_ids = ids};
-        const float *y = floats(t, att_seq2seq_logits(t, m, &p, &l), TARGET * WORDS);
-        assert_memory_equal(floats(t, att_seq2seq_logits(t, m, &p, &l), TARGET * WORDS), y, TARGET * WORDS * sizeof *y);
+        const float *y = floats(t, att_encoder_decoder_logits(t, att_seq2seq_base(m), &p, &l), TARGET * WORDS);
+        assert_memory_equal(floats(t, att_encoder_decoder_logits(t, att_seq2seq_base(m), &p, &l), TARGET * WORDS), y,
+                            TARGET * WORDS * sizeof *y);
         l.seed = 6;
-        assert_true(memcmp(floats(t, att_seq2seq_logits(t, m, &p, &l), TARGET * WORDS), y, TARGET * WORDS * sizeof *y));
+        assert_true(memcmp(floats(t, att_encoder_decoder_logits(t, att_seq2seq_base(m), &p, &l), TARGET * WORDS), y,
+                           TARGET * WORDS * sizeof *y));
         att_tape_free(t);
         att_seq2seq_free(m);
     }
@@ -273,38 +280,20 @@ static void a_seed_makes_the_same_model_again(void **state)
     for (int i = 0; i < 3; i++)
         assert_int_equal(att_seq2seq_new(ctx, &config, i < 2 ? 7 : 8, &m[i]), ATT_OK);
     int64_t same = 0, other = 0;
-    for (int64_t k = 0; k < att_seq2seq_params(m[0]); k++) {
+    for (int64_t k = 0; k < att_encoder_decoder_params(att_seq2seq_base(m[0])); k++) {
         const char *name;
         const att_tensor *x[3];
         for (int i = 0; i < 3; i++)
-            x[i] = att_param_value(att_seq2seq_param(m[i], k, &name));
+            x[i] = att_param_value(att_encoder_decoder_param(att_seq2seq_base(m[i]), k, &name));
         const size_t bytes = (size_t)att_count(x[0]) * sizeof(float);
         same += !memcmp(x[0]->data, x[1]->data, bytes);
         other += memcmp(x[0]->data, x[2]->data, bytes) != 0;
     }
-    assert_int_equal(same, att_seq2seq_params(m[0]));
+    assert_int_equal(same, att_encoder_decoder_params(att_seq2seq_base(m[0])));
     assert_true(other > same / 3); /* biases begin at 0 */
-    assert_null(att_seq2seq_param(m[0], same, &(const char *){NULL}));
+    assert_null(att_encoder_decoder_param(att_seq2seq_base(m[0]), same, &(const char *){NULL}));
     for (int i = 0; i < 3; i++)
         att_seq2seq_free(m[i]);
-}
-
-/* FOLDER/config.json and model.safetensors */
-static void write_model(const test_folder *f, const att_seq2seq *m, const att_seq2seq_config *config)
-{
-    enum { MOST = 64 };
-    const char *names[MOST];
-    att_tensor values[MOST];
-    char *text, path[256];
-    assert_int_equal(att_seq2seq_config_text(ctx, config, &text), ATT_OK);
-    folder_write(f, "config.json", text);
-    att_free(ctx, text);
-    const int64_t n = att_seq2seq_params(m);
-    assert_true(n <= MOST);
-    for (int64_t i = 0; i < n; i++)
-        values[i] = *att_param_value(att_seq2seq_param(m, i, &names[i]));
-    snprintf(path, sizeof path, "%s/model.safetensors", f->path);
-    assert_int_equal(att_safetensors_write(ctx, path, n, names, values, NULL), ATT_OK);
 }
 
 static void a_folder_gives_the_model_that_was_written(void **state)
@@ -315,19 +304,22 @@ static void a_folder_gives_the_model_that_was_written(void **state)
     for (int i = 0; i < CASES; i++) {
         att_seq2seq_config config = case_of(i), read = {.size = sizeof read};
         att_seq2seq *m = model(ctx, &config), *again[2];
-        write_model(&f, m, &config);
+        assert_int_equal(att_encoder_decoder_write(att_seq2seq_base(m), f.path, NULL), ATT_OK);
         if (att_seq2seq_open(ctx, f.path, &again[0]) || att_seq2seq_learn(ctx, f.path, &again[1]))
             fail_msg("%s", att_error(ctx));
-        assert_int_equal(att_seq2seq_params(again[0]), 0);
-        assert_int_equal(att_seq2seq_params(again[1]), att_seq2seq_params(m));
+        assert_int_equal(att_encoder_decoder_params(att_seq2seq_base(again[0])), 0);
+        assert_int_equal(att_encoder_decoder_params(att_seq2seq_base(again[1])),
+                         att_encoder_decoder_params(att_seq2seq_base(m)));
         assert_int_equal(att_seq2seq_describe(again[0], &read), ATT_OK);
         assert_true(read.lstm == config.lstm && read.bidirectional == config.bidirectional);
         assert_true(read.attention == config.attention && read.layers == config.layers && read.start == PAD);
+        assert_true(read.tie == config.tie && read.scale_embedding == config.scale_embedding && !read.share);
         att_tape *t = tape(ctx, false);
-        const float *y = floats(t, att_seq2seq_logits(t, m, &p, NULL), TARGET * WORDS);
+        const float *y = floats(t, att_encoder_decoder_logits(t, att_seq2seq_base(m), &p, NULL), TARGET * WORDS);
         for (int k = 0; k < 2; k++) {
-            assert_memory_equal(floats(t, att_seq2seq_logits(t, again[k], &p, NULL), TARGET * WORDS), y,
-                                TARGET * WORDS * sizeof *y);
+            assert_memory_equal(
+                floats(t, att_encoder_decoder_logits(t, att_seq2seq_base(again[k]), &p, NULL), TARGET * WORDS), y,
+                TARGET * WORDS * sizeof *y);
             att_seq2seq_free(again[k]);
         }
         att_tape_free(t);
@@ -353,6 +345,9 @@ static void wrong_settings_are_named(void **state)
     REFUSED("seq2seq: \"num_layers\" is 9, at most 8 in two directions", c.layers = 9, c.bidirectional = true);
     REFUSED("seq2seq: \"hidden_size\" is 5, which two directions cannot share", c.units = 5, c.bidirectional = true);
     REFUSED("seq2seq: \"eos_token_id\" is 9, but \"decoder_vocab_size\" is 9", c.eos = 9);
+    REFUSED("seq2seq: \"share_encoder_decoder_embeddings\" is true, but \"vocab_size\" is 11 and "
+            "\"decoder_vocab_size\" 9",
+            c.share = true);
     REFUSED("seq2seq: 4 is no attention", c.attention = (att_seq2seq_attention)4);
 #undef REFUSED
     const test_folder f = folder_new();
@@ -373,16 +368,19 @@ static void wrong_pairs_are_named(void **state)
 #define REFUSED(sentence)                                                                                              \
     do {                                                                                                               \
         att_tape_reset(t);                                                                                             \
-        assert_int_equal(att_read(t, att_seq2seq_logits(t, m, &p, NULL), &x), ATT_ERR_ARGUMENT);                       \
+        assert_int_equal(att_read(t, att_encoder_decoder_logits(t, att_seq2seq_base(m), &p, NULL), &x),                \
+                         ATT_ERR_ARGUMENT);                                                                            \
         assert_string_equal(att_error(ctx), sentence);                                                                 \
         p = pairs();                                                                                                   \
     } while (0)
+    p.n = -1;
+    REFUSED("target: n = -1 sequences need ids, and offsets from 0");
     p.n = 0;
-    REFUSED("seq2seq: n = 0 sources need ids, and offsets from 0");
+    REFUSED("target: there is no sequence");
     p.target = NULL;
-    REFUSED("seq2seq: n = 3 targets need ids, and offsets from 0");
+    REFUSED("target: n = 3 sequences need ids, and offsets from 0");
     p.target_offsets = empty;
-    REFUSED("seq2seq: target 1 has no tokens: its offsets are 4 and 4");
+    REFUSED("target: sequence 1 has no tokens");
     source[6] = SOURCE_WORDS;
     REFUSED("embedding: ids[6] = 11 but the table has 11 rows");
 #undef REFUSED
@@ -406,7 +404,7 @@ static void a_failing_allocation_is_an_error_and_leaks_nothing(void **state)
         att_seq2seq_state *s = NULL;
         f.fail_at = f.calls + at;
         e = att_seq2seq_new(c, &config, 1, &m);
-        att_var *loss = e ? NULL : att_seq2seq_loss(t, m, &p, &(const att_learning){0});
+        att_var *loss = e ? NULL : att_encoder_decoder_loss(t, att_seq2seq_base(m), &p, &(const att_learning){0});
         e = e ? e : att_read(t, loss, &x);
         e = e ? e : att_tape_backward(t, loss, NULL);
         e = e ? e : att_seq2seq_start(m, p.source, p.source_offsets, N, &s);

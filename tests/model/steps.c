@@ -89,13 +89,13 @@ typedef struct model {
 
 static int64_t count_params(const model *m)
 {
-    return m->transformer ? att_transformer_params(m->transformer) : m->store->count;
+    return m->transformer ? att_encoder_decoder_params(att_transformer_base(m->transformer)) : m->store->count;
 }
 
 static att_param *get_param(const model *m, int64_t i, const char **name)
 {
     if (m->transformer)
-        return att_transformer_param(m->transformer, i, name);
+        return att_encoder_decoder_param(att_transformer_base(m->transformer), i, name);
     *name = m->store->stored[i].name;
     return m->store->stored[i].param;
 }
@@ -168,7 +168,7 @@ static att_var *loss_of_language(att_tape *t, const model *m, const texts *x)
         for (int64_t i = x->offsets[b]; i < x->offsets[b + 1]; i++)
             next[i] = i + 1 < x->offsets[b + 1] ? x->ids[i + 1] : END;
     att_var *h = att_nn_embedding_apply(t, &m->table, x->ids, n);
-    h = att_nn_recurrent_apply(t, &m->rnn, h, x->offsets, PAIRS, NULL, NULL);
+    h = att_nn_recurrent_apply(t, &m->rnn, h, x->offsets, PAIRS, NULL, NULL, NULL);
     h = att_nn_linear_apply(t, &m->output, h, ATT_IDENTITY, NULL);
     return att_cross_entropy(t, h, next, ATT_OPTIONS(att_cross_entropy_options, .smoothing = SMOOTHING));
 }
@@ -178,7 +178,8 @@ static att_var *loss_of_step(att_tape *t, const model *m, int step)
     const texts x = sources(step), y = targets(step);
     const att_pairs pairs = {PAIRS, x.ids, x.offsets, y.ids, y.offsets};
     const att_learning learning = {.smoothing = SMOOTHING};
-    return m->transformer ? att_transformer_loss(t, m->transformer, &pairs, &learning) : loss_of_language(t, m, &x);
+    return m->transformer ? att_encoder_decoder_loss(t, att_transformer_base(m->transformer), &pairs, &learning)
+                          : loss_of_language(t, m, &x);
 }
 
 /* ---- learning */

@@ -83,7 +83,7 @@ static att_status start(training *t, att_ctx *ctx, double rate, float dropout, i
                                  .start = vocabulary - 1};
     e = att_transformer_new(ctx, &c, 7, &t->model);
     return e ? e
-             : att_trainer_new(t->model, t->tokenizer,
+             : att_trainer_new(att_transformer_base(t->model), t->tokenizer,
                                ATT_OPTIONS(att_trainer_options, .source = path_of("train.de", source),
                                            .target = path_of("train.en", target), .batch_tokens = 200,
                                            .accumulate = accumulate, .dropout = dropout, .smoothing = 0.1f, .clip = 1,
@@ -146,7 +146,7 @@ static void any_number_of_threads_learns_the_same_bits(void **state)
         for (int i = 0; i < 4; i++)
             one_step(&t);
         const char *name;
-        const att_tensor *w = att_param_value(att_transformer_param(t.model, 0, &name));
+        const att_tensor *w = att_param_value(att_encoder_decoder_param(att_transformer_base(t.model), 0, &name));
         const size_t bytes = (size_t)check_count(w) * sizeof(float);
         if (n == 0)
             first = memcpy(malloc(bytes), w->data, bytes);
@@ -199,9 +199,9 @@ static float *weights_of(const att_training *t, size_t *bytes)
 {
     float *all = NULL;
     *bytes = 0;
-    for (int64_t i = 0; i < att_transformer_params(att_training_model(t)); i++) {
+    for (int64_t i = 0; i < att_encoder_decoder_params(att_training_model(t)); i++) {
         const char *name;
-        const att_tensor *w = att_param_value(att_transformer_param(att_training_model(t), i, &name));
+        const att_tensor *w = att_param_value(att_encoder_decoder_param(att_training_model(t), i, &name));
         const size_t more = (size_t)check_count(w) * sizeof *all;
         all = realloc(all, *bytes + more);
         memcpy((char *)all + *bytes, w->data, more);

@@ -22,14 +22,16 @@ int cli_alignment_open(cli_alignment *a, const cli_translator *m)
     a->out = (cli_output){0};
     if (!a->path)
         return CLI_DONE;
-    if (a->layer >= m->info.decoder_layers)
+    if (m->info.attention_layers == 0)
+        return cli_fail("--alignment: the model has no attention, but one fixed context of each text");
+    if (a->layer >= m->info.attention_layers)
         return cli_misuse("--layer: the decoder has the layers 0 to %lld, not %lld",
-                          (long long)m->info.decoder_layers - 1, (long long)a->layer);
-    if (a->head >= m->info.decoder_heads)
-        return cli_misuse("--head: the decoder has the heads 0 to %lld, not %lld", (long long)m->info.decoder_heads - 1,
-                          (long long)a->head);
+                          (long long)m->info.attention_layers - 1, (long long)a->layer);
+    if (a->head >= m->info.attention_heads)
+        return cli_misuse("--head: the decoder has the heads 0 to %lld, not %lld",
+                          (long long)m->info.attention_heads - 1, (long long)a->head);
     if (a->layer < 0)
-        a->layer = m->info.decoder_layers - 1;
+        a->layer = m->info.attention_layers - 1;
     return kind_of(a) == TERMINAL ? CLI_DONE : cli_output_open(&a->out, a->path);
 }
 
@@ -76,13 +78,13 @@ static void write_json(const cli_alignment *a, const heatmap *h)
 
 static void draw(const cli_alignment *a, const heatmap *h, const char *text, size_t bytes)
 {
-    char title[256], heads[48];
+    char title[256], where[96] = "Attention";
     if (a->head >= 0)
-        snprintf(heads, sizeof heads, "head %lld", (long long)a->head);
-    else
-        snprintf(heads, sizeof heads, "mean of %lld heads", (long long)a->m->info.decoder_heads);
-    snprintf(title, sizeof title, "Layer %lld, %s: %.*s", (long long)a->layer, heads, (int)(bytes < 200 ? bytes : 200),
-             text);
+        snprintf(where, sizeof where, "Layer %lld, head %lld", (long long)a->layer, (long long)a->head);
+    else if (a->m->info.attention_heads > 1)
+        snprintf(where, sizeof where, "Layer %lld, mean of %lld heads", (long long)a->layer,
+                 (long long)a->m->info.attention_heads);
+    snprintf(title, sizeof title, "%s: %.*s", where, (int)(bytes < 150 ? bytes : 150), text);
     heatmap_svg(a->out.file, title, h);
 }
 

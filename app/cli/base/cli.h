@@ -111,7 +111,7 @@ void cli_model_close(cli_model *m);
 typedef struct cli_translator {
     att_ctx *ctx;
     att_translator *translator;
-    att_transformer_info info;
+    att_encoder_decoder_info info;
 } cli_translator;
 int cli_translator_open(cli_translator *m, const char *name, int64_t threads);
 void cli_translator_close(cli_translator *m);

@@ -155,7 +155,7 @@ int cli_translator_open(cli_translator *m, const char *name, int64_t threads)
     if (!code)
         code = cli_status(m->ctx, att_translator_open(m->ctx, folder, &m->translator));
     if (!code)
-        att_transformer_describe(att_translator_model(m->translator), &m->info);
+        att_encoder_decoder_describe(att_translator_model(m->translator), &m->info);
     else
         cli_translator_close(m);
     free(folder);

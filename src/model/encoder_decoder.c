@@ -1,0 +1,129 @@
+/* What is the same for all models that read one text and write another. */
+#include "model/encoder_decoder.h"
+#include "io/replace.h"
+#include "model/generation.h"
+#include "model/seq2seq.h"
+#include "model/teacher.h"
+#include "model/transformer.h"
+
+#include <string.h>
+
+static const att_architecture *const architectures[] = {&att_transformer_architecture, &att_seq2seq_architecture};
+enum { N_ARCHITECTURES = sizeof architectures / sizeof architectures[0] };
+
+/* ---- open and close */
+
+static const att_architecture *architecture_of(att_settings *s)
+{
+    att_settings_need(s, "model_type");
+    const char *type = att_settings_text(s, "model_type", NULL);
+    for (int i = 0; i < N_ARCHITECTURES; i++)
+        if (!strcmp(architectures[i]->model_type, type))
+            return architectures[i];
+    att_settings_unsupported(s, "model_type", "one of marian and attend-seq2seq");
+    return NULL;
+}
+
+att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, bool learn, att_encoder_decoder **out)
+{
+    att_settings s;
+    *out = NULL;
+    att_settings_read(&s, ctx, folder, "config.json", true);
+    const att_architecture *a = architecture_of(&s);
+    att_settings_close(&s);
+    return s.status ? s.status : a->open(ctx, folder, learn, out);
+}
+
+void att_encoder_decoder_free(att_encoder_decoder *m)
+{
+    if (m)
+        m->architecture->free(m);
+}
+
+/* ---- looking at it */
+
+att_status att_encoder_decoder_describe(const att_encoder_decoder *m, att_encoder_decoder_info *info)
+{
+    return att_give_info(info, &m->info, sizeof m->info, "att_encoder_decoder_info");
+}
+
+int64_t att_encoder_decoder_params(const att_encoder_decoder *m) { return att_store_params(m->store); }
+
+att_param *att_encoder_decoder_param(const att_encoder_decoder *m, int64_t i, const char **name)
+{
+    return att_store_param(m->store, i, name);
+}
+
+/* ---- learning */
+
+att_var *att_encoder_decoder_logits(att_tape *t, const att_encoder_decoder *m, const att_pairs *p,
+                                    const att_learning *l)
+{
+    static const att_learning none = {0};
+    return m->architecture->logits(t, m, p, l ? l : &none);
+}
+
+att_var *att_encoder_decoder_loss(att_tape *t, const att_encoder_decoder *m, const att_pairs *p, const att_learning *l)
+{
+    return att_teacher_loss(t, att_encoder_decoder_logits(t, m, p, l), p, l, m->info.target_vocabulary, m->info.pad);
+}
+
+/* ---- writing */
+
+att_status att_encoder_decoder_write_settings(const att_encoder_decoder *m, const char *folder, int64_t beam)
+{
+    att_status s = att_make_folder(m->ctx, folder);
+    s = s ? s : att_settings_write(m->ctx, folder, "config.json", m->architecture->settings(m));
+    return s ? s : att_generation_write(m->ctx, folder, &m->info, beam);
+}
+
+/* Room for what a file calls our parameters. */
+typedef struct file_name {
+    char text[ATT_CHECKPOINT_NAME];
+} file_name;
+
+static att_status write_weights(const att_encoder_decoder *m, const char *folder, att_dtype dtype, file_name *names,
+                                const char **name, att_tensor *value)
+{
+    static const char *const metadata[] = {"format", "pt"};
+    char path[ATT_MAX_PATH];
+    for (int64_t i = 0; i < m->store->count; i++) {
+        const att_stored *w = &m->store->stored[i];
+        name[i] = w->name;
+        value[i] = w->value;
+        if (m->architecture->in_file) {
+            m->architecture->in_file(w, names[i].text, &value[i]);
+            name[i] = names[i].text;
+        }
+    }
+    const att_status s = att_join_path(m->ctx, folder, "model.safetensors", path);
+    return s ? s
+             : att_safetensors_write(
+                   m->ctx, path, m->store->count, name, value,
+                   ATT_OPTIONS(att_safetensors_options, .dtype = dtype, .metadata = metadata, .n_metadata = 1));
+}
+
+att_status att_encoder_decoder_write(const att_encoder_decoder *m, const char *folder,
+                                     const att_encoder_decoder_write_options *options)
+{
+    att_encoder_decoder_write_options o;
+    att_status s = att_take_options(&o, sizeof o, options, "att_encoder_decoder_write_options");
+    if (!s && (!folder || !m->store))
+        s = att_fail(m->ctx, ATT_ERR_ARGUMENT, "att_encoder_decoder_write: %s",
+                     folder ? "the model was opened to be used, and does not learn" : "folder is NULL");
+    if (!s && o.beam < 0)
+        s = att_fail(m->ctx, ATT_ERR_ARGUMENT, "options.beam is %lld, expected 1 or more", (long long)o.beam);
+    if (s)
+        return s;
+    const size_t n = (size_t)m->store->count;
+    file_name *names = att_alloc(m->ctx, n, sizeof *names);
+    const char **name = att_alloc(m->ctx, n, sizeof *name);
+    att_tensor *value = att_alloc(m->ctx, n, sizeof *value);
+    s = names && name && value ? ATT_OK : ATT_ERR_MEMORY;
+    s = s ? s : att_encoder_decoder_write_settings(m, folder, o.beam ? o.beam : 4);
+    s = s ? s : write_weights(m, folder, o.dtype, names, name, value);
+    att_free(m->ctx, value);
+    att_free(m->ctx, name);
+    att_free(m->ctx, names);
+    return s;
+}

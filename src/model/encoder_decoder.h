@@ -1,0 +1,43 @@
+/* Inside translation: a model that reads one text and writes another, whichever architecture it has. A further
+ * architecture is a struct of functions and its row in encoder_decoder.c. Public: att_encoder_decoder. */
+#ifndef ATT_MODEL_ENCODER_DECODER_H
+#define ATT_MODEL_ENCODER_DECODER_H
+
+#include "io/settings.h"
+#include "model/search.h"
+#include "model/store.h"
+
+typedef struct att_architecture {
+    const char *name;       /* that of att_encoder_decoder_info */
+    const char *model_type; /* in config.json */
+    att_status (*open)(att_ctx *ctx, const char *folder, bool learn, att_encoder_decoder **out);
+    void (*free)(att_encoder_decoder *m);
+    att_var *(*logits)(att_tape *t, const att_encoder_decoder *m, const att_pairs *p, const att_learning *l);
+    /* The sources, all one after the other: ids [offsets[n]], offsets [n + 1] -> translations that grow, a row each */
+    att_status (*start)(const att_encoder_decoder *m, const int32_t *ids, const int64_t *offsets, int64_t n,
+                        att_generator *out);
+    /* The scope in which a layer of the decoder looks at the source. */
+    att_nn_name (*scope_of_attention)(int64_t layer);
+    /* What config.json has; NULL: memory ran out. */
+    json_t *(*settings)(const att_encoder_decoder *m);
+    /* What a file calls a parameter and how it has it, where that is not our way; else NULL. */
+    void (*in_file)(const att_stored *w, char name[ATT_CHECKPOINT_NAME], att_tensor *value);
+} att_architecture;
+
+/* The first member of each model. */
+struct att_encoder_decoder {
+    const att_architecture *architecture;
+    att_ctx *ctx;
+    att_encoder_decoder_info info;
+    att_checkpoint *checkpoint; /* owns all parameters, or, where they learn, */
+    att_store *store;           /* does */
+};
+
+/* By "model_type" of FOLDER/config.json. */
+att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, bool learn, att_encoder_decoder **out);
+/* FOLDER/config.json and FOLDER/generation_config.json; the folder is made if it is not there. */
+att_status att_encoder_decoder_write_settings(const att_encoder_decoder *m, const char *folder, int64_t beam);
+/* NULL is allowed. */
+void att_encoder_decoder_free(att_encoder_decoder *m);
+
+#endif
