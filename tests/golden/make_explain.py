@@ -323,6 +323,48 @@ for d in 4, 16, 64, 256, 1024:
     (a, b), (c, e) = figures
     lines.append(f"scores|{d} {a:.2f} {b:.4f} {c:.4f} {e:.4f}")
 
+# fixed-context
+UNITS, LENGTHS = 16, (1, 2, 4, 8, 16, 32)
+torch.manual_seed(123)
+gru = torch.nn.GRU(4, UNITS, dtype=torch.float32).double()
+sentence = torch.empty(32, 4, dtype=torch.float32).uniform_(-1, 1).double()
+query = gru(sentence[:1, None])[0][0, 0].detach()
+query /= query.norm()
+
+
+def fixed(words):
+    return gru(words[:, None])[1][0, 0]
+
+
+def alpha(states):
+    return torch.softmax(50 * torch.nn.functional.normalize(states, dim=1) @ query, 0)
+
+
+def attended(words):
+    states = gru(words[:, None])[0][:, 0]
+    return alpha(states) @ states
+
+
+def influence(context, n):
+    return torch.autograd.functional.jacobian(context, sentence[:n]).square().sum((0, 2)).sqrt()
+
+
+for context in fixed, attended:
+    show("fixed-context", "c", context(sentence)[:7])
+for n in LENGTHS:
+    first, last = influence(fixed, n)[[0, -1]]
+    lines.append(f"fixed-context|{n} {first:.4f} {last:.4f} {first / last:.1e}")
+changed = torch.cat([-sentence[:1], sentence[1:]])
+show("fixed-context", "|c - c'|", [(fixed(sentence[:n]) - fixed(changed[:n])).norm() for n in LENGTHS])
+for n in LENGTHS:
+    lines.append(f"fixed-context|{n} {alpha(gru(sentence[:n, None])[0][:, 0])[0]:.4f} {influence(attended, n)[0]:.4f}")
+for bias in 0, 2, 4:
+    with torch.no_grad():
+        gru.bias_ih_l0[UNITS:2 * UNITS] += bias
+    show("fixed-context", f"b_z + {bias}", [torch.tensor(bias).double().sigmoid(), *influence(fixed, 32)[[0, -1]]])
+    with torch.no_grad():
+        gru.bias_ih_l0[UNITS:2 * UNITS] -= bias
+
 path = pathlib.Path(__file__).parent / "explain" / "figures.txt"
 path.parent.mkdir(exist_ok=True)
 path.write_text("\n".join(lines) + "\n", encoding="utf-8")
