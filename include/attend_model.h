@@ -338,6 +338,7 @@ typedef struct att_trainer_options {
 ATT_API att_status att_trainer_new(att_encoder_decoder *m, const att_tokenizer *t, const att_trainer_options *options,
                                    att_trainer **out);
 ATT_API void att_trainer_free(att_trainer *t);
+ATT_API int64_t att_trainer_steps(const att_trainer *t); /* that were taken */
 
 typedef struct att_train_report {
     size_t size;

@@ -34,6 +34,8 @@ att_status att_trainer_make(att_ctx *ctx, const att_task *task, void *self, cons
     return e;
 }
 
+int64_t att_trainer_steps(const att_trainer *t) { return t->step; }
+
 void att_trainer_free(att_trainer *t)
 {
     if (!t)

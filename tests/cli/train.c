@@ -50,6 +50,28 @@ static void pieces_that_there_are_are_taken(void **state)
         0);
 }
 
+/* After warm-up: rate * sqrt(warmup / step), or the rate itself. */
+static void rates_fall_where_that_is_asked_for(void **state)
+{
+    (void)state;
+    assert_int_equal(tool(TRAIN "--schedule inverse-sqrt --rate 0.01 --warmup 5 --validate-every 20 -o falling && "
+                                "head -1 falling/log.jsonl && " TRAIN
+                                "--rate 0.01 --warmup 5 --validate-every 20 -o level && head -1 level/log.jsonl"),
+                     0);
+    assert_has(tool_out, "\"rate\": 0.005}\n");
+    assert_has(tool_out, "\"rate\": 0.01}\n");
+}
+
+static void a_training_that_is_done_takes_no_more_steps(void **state)
+{
+    (void)state;
+    assert_int_equal(tool(TRAIN "-o done && cp done/model.safetensors before && " TRAIN "--resume -o done && "
+                                "cmp before done/model.safetensors && ls done"),
+                     0);
+    assert_has(tool_out, "checkpoint-0000000030");
+    assert_null(strstr(tool_out, "checkpoint-0000000031"));
+}
+
 /* Killed at any moment, a training goes on from its last checkpoint and ends with the same bits. */
 static void a_training_that_is_killed_again_and_again_has_the_same_result(void **state)
 {
@@ -105,6 +127,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_training_makes_a_model_and_a_log),
         cmocka_unit_test(pieces_that_there_are_are_taken),
+        cmocka_unit_test(rates_fall_where_that_is_asked_for),
+        cmocka_unit_test(a_training_that_is_done_takes_no_more_steps),
         cmocka_unit_test(a_training_that_is_killed_again_and_again_has_the_same_result),
         cmocka_unit_test(an_interrupt_saves_and_says_how_to_go_on),
         cmocka_unit_test(what_cannot_be_learnt_is_named),

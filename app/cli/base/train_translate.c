@@ -148,7 +148,7 @@ static int learn(trainer *t)
     int64_t seen = 0;
     cli_progress progress;
     int code = CLI_DONE;
-    bool saved = resume, done = false;
+    bool saved = resume, done = steps && att_trainer_steps(att_training_trainer(t->training)) >= steps;
     cli_progress_begin(&progress);
     while (!code && !done && !cli_signal) {
         att_train_report r = {.size = sizeof r};
@@ -194,7 +194,7 @@ static int open_training(trainer *t)
         int64_t hidden, intermediate, heads, layers;
     } sizes[] = {[TINY] = {128, 512, 4, 2}, [SMALL] = {256, 1024, 4, 3}, [BASE] = {512, 2048, 8, 6}};
     const att_schedule rates = {
-        .size = sizeof rates, .kind = schedule == 0 ? ATT_INVERSE_SQRT : ATT_CONSTANT, .peak = rate, .warmup = warmup};
+        .size = sizeof rates, .kind = schedule == 0 ? ATT_CONSTANT : ATT_INVERSE_SQRT, .peak = rate, .warmup = warmup};
     const att_training_options *o =
         ATT_OPTIONS(att_training_options, .tokenizer = tokenizer, .vocabulary = vocabulary,
                     .hidden = sizes[preset].hidden, .intermediate = sizes[preset].intermediate,
