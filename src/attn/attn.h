@@ -8,6 +8,7 @@
 
 enum { ATT_MAX_SPARES = 8, ATT_MAX_GROUP = 16 };
 
+typedef struct att_spare att_spare;
 struct att_plan {
     att_ctx *ctx;
     att_attention_spec spec; /* defaults filled in */
@@ -24,9 +25,8 @@ struct att_plan {
     bool words;     /* bf16 is multiplied in pairs, forward */
     bool plain;     /* no stage has a parameter or asks for one, so sites need no view of them */
     int sink;       /* which modifier is the sink, or -1 */
-    /* Scratch memory that earlier calls have left, without copies of keys and with them, so that most calls allocate
-     * nothing; as many as may run at once. */
-    _Atomic(float *) spare[2][ATT_MAX_SPARES];
+    /* Scratch memory that earlier calls have left, as many as may run at once. */
+    _Atomic(att_spare *) spare[ATT_MAX_SPARES];
 };
 
 /* A call whose arguments have been checked. */
@@ -101,6 +101,12 @@ typedef struct att_part {
     int64_t count;
 } att_part;
 size_t att_lay_out(float *p, int n, const att_part *part);
+/* Scratch memory of a call, 64-byte aligned; NULL: error set. A plan keeps what its calls give back, unless it is
+ * large, so that most calls allocate none: what the system gives anew costs small calls more time than their
+ * arithmetic. */
+float *att_scratch_take(const att_plan *plan, size_t count);
+void att_scratch_give(const att_plan *plan, float *p);
+void att_scratch_free(att_plan *plan); /* all that it keeps */
 /* To how many tasks a call's items are dealt: enough to share the work evenly, large enough to be worth waking for. */
 int64_t att_task_count(att_ctx *ctx, int64_t items, double work, double work_of_task, int tasks_per_thread);
 /* i with first[i] <= item < first[i + 1]; first [n + 1] ascends. */

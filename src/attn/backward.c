@@ -36,7 +36,7 @@ typedef struct job {
     const att_attention_grads *grads;
     att_row_grads rows;
     att_tasks tasks;
-    float *memory; /* a scratch for each thread */
+    float *memory; /* a scratch for each thread; with it all that follows */
     size_t scratch_count;
     float *dq;        /* [tasks.slots][heads of a group][whole panels of max_tq][q_dim]: turned, panel by panel */
     int64_t dq_count; /* numbers of one head */
@@ -424,20 +424,31 @@ static void run_task(void *arg, int i, int thread)
 
 /* ---- the call */
 
+/* a * b, or more than there can be. */
+static int64_t product(size_t a, int64_t b)
+{
+    const size_t n = att_size_mul(a, (size_t)b);
+    return n < INT64_MAX / 8 ? (int64_t)n : INT64_MAX / 8;
+}
+
 static bool allocate(job *j)
 {
-    att_ctx *ctx = j->call->plan->ctx;
-    const att_attention_spec *s = &j->call->plan->spec;
+    const att_plan *plan = j->call->plan;
+    const att_attention_spec *s = &plan->spec;
     scratch w;
     j->scratch_count = lay_out(j->call, NULL, &w);
-    j->dq_count = att_whole(j->call->max_tq, j->call->plan->kernels->panel) * j->call->plan->q_dim;
+    j->dq_count = att_whole(j->call->max_tq, plan->kernels->panel) * plan->q_dim;
     j->params_count = att_params_count(j->call, j->grads);
-    j->memory = att_alloc(ctx, att_size_mul(j->scratch_count, (size_t)att_threads(ctx)), sizeof *j->memory);
-    j->dq = att_alloc(ctx, att_size_mul((size_t)j->dq_count, (size_t)(j->tasks.slots * s->heads / s->kv_heads)),
-                      sizeof *j->dq);
-    j->params = att_alloc(ctx, att_size_mul((size_t)j->params_count, (size_t)j->tasks.count), sizeof *j->params);
-    j->sums = att_alloc(ctx, (size_t)att_params_sums(j->call, j->grads), sizeof *j->sums);
-    return j->memory && j->dq && j->params && j->sums;
+    const att_part parts[] = {
+        {&j->memory, product(j->scratch_count, att_threads(plan->ctx))},
+        {&j->dq, product((size_t)j->dq_count, j->tasks.slots * s->heads / s->kv_heads)},
+        {&j->params, product((size_t)j->params_count, j->tasks.count)},
+    };
+    const int n = sizeof parts / sizeof parts[0];
+    float *p = att_scratch_take(plan, att_lay_out(NULL, n, parts));
+    att_lay_out(p, n, parts);
+    j->sums = att_alloc(plan->ctx, (size_t)att_params_sums(j->call, j->grads), sizeof *j->sums);
+    return p && j->sums;
 }
 
 size_t att_backward_workspace(const att_call *c)
@@ -482,9 +493,7 @@ att_status att_backward(const att_plan *plan, const att_attention_args *args, co
         att_prologue_back(&call, &g, &j.rows);
     }
     att_free(ctx, j.sums);
-    att_free(ctx, j.params);
-    att_free(ctx, j.dq);
-    att_free(ctx, j.memory);
+    att_scratch_give(plan, j.memory);
     att_tasks_free(ctx, &j.tasks);
     att_prologue_end_back(&call, &j.rows);
     att_prologue_end(&call);

@@ -453,7 +453,7 @@ att_status att_decode(const att_call *call)
     if (j.first && j.unfinished) {
         deal(&j);
         const size_t fixed = j.scratch_count * (size_t)att_threads(ctx);
-        j.memory = att_alloc(ctx, fixed + (size_t)j.items * j.partial_count, sizeof *j.memory);
+        j.memory = att_scratch_take(plan, fixed + att_size_mul((size_t)j.items, j.partial_count));
         if (j.memory) {
             j.partials = j.memory + fixed;
             if (j.tasks > 0)
@@ -461,7 +461,7 @@ att_status att_decode(const att_call *call)
             e = ATT_OK;
         }
     }
-    att_free(ctx, j.memory);
+    att_scratch_give(plan, j.memory);
     att_free(ctx, j.unfinished);
     att_free(ctx, j.first);
     return e;

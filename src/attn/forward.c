@@ -346,33 +346,13 @@ static void deal(job *j)
     j->tasks = att_task_count(call->plan->ctx, j->items, flops, TASK_FLOPS, TASKS_PER_THREAD);
 }
 
-/* ---- scratch memory: only this changes in a plan, atomically */
-
-static float *take_scratch(const att_plan *plan, bool copies)
-{
-    for (int i = 0; i < ATT_MAX_SPARES; i++) {
-        float *p = atomic_exchange(&((att_plan *)plan)->spare[copies][i], NULL);
-        if (p)
-            return p;
-    }
-    return att_alloc(plan->ctx, att_plan_scratch(plan, copies) * (size_t)att_threads(plan->ctx), sizeof(float));
-}
-
-static void give_scratch(const att_plan *plan, bool copies, float *p)
-{
-    for (int i = 0; p && i < ATT_MAX_SPARES; i++)
-        p = atomic_exchange(&((att_plan *)plan)->spare[copies][i], p);
-    att_free(plan->ctx, p);
-}
-
 static att_status attend(const att_call *call)
 {
     const att_plan *plan = call->plan;
     att_ctx *ctx = plan->ctx;
-    const bool copies = att_call_copies(call);
-    job j = {.call = call, .scratch_count = att_plan_scratch(plan, copies)};
+    job j = {.call = call, .scratch_count = att_plan_scratch(plan, att_call_copies(call))};
     j.first = att_alloc(ctx, (size_t)call->sequences + 1, sizeof *j.first);
-    j.memory = take_scratch(plan, copies);
+    j.memory = att_scratch_take(plan, att_size_mul(j.scratch_count, (size_t)att_threads(ctx)));
     const bool memory = j.first && j.memory;
     if (memory) {
         deal(&j);
@@ -380,7 +360,7 @@ static att_status attend(const att_call *call)
             att_parallel_shares(ctx, j.tasks, run_task, &j);
     }
     att_free(ctx, j.first);
-    give_scratch(plan, copies, j.memory);
+    att_scratch_give(plan, j.memory);
     return memory ? ATT_OK : ATT_ERR_MEMORY;
 }
 

@@ -211,8 +211,7 @@ void att_plan_free(att_plan *plan)
 {
     if (!plan)
         return;
-    for (int i = 0; i < 2 * ATT_MAX_SPARES; i++)
-        att_free(plan->ctx, atomic_load(&plan->spare[i / ATT_MAX_SPARES][i % ATT_MAX_SPARES]));
+    att_scratch_free(plan);
     att_free(plan->ctx, plan);
 }
 

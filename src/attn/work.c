@@ -12,6 +12,56 @@ size_t att_lay_out(float *p, int n, const att_part *part)
     return count;
 }
 
+struct att_spare {
+    size_t count;
+    _Alignas(64) float data[];
+};
+
+/* Puts it in the place of another, which it returns, or of none. */
+static att_spare *swap(const att_plan *plan, int place, att_spare *s)
+{
+    return atomic_exchange(&((att_plan *)plan)->spare[place], s); /* only this changes in a plan */
+}
+
+static void keep(const att_plan *plan, att_spare *s)
+{
+    for (int i = 0; s && i < ATT_MAX_SPARES; i++)
+        s = swap(plan, i, s);
+    att_free(plan->ctx, s);
+}
+
+float *att_scratch_take(const att_plan *plan, size_t count)
+{
+    for (int i = 0; i < ATT_MAX_SPARES; i++) {
+        att_spare *s = swap(plan, i, NULL);
+        if (s && s->count >= count)
+            return s->data;
+        att_free(plan->ctx, swap(plan, i, s));
+    }
+    const size_t bytes = att_size_mul(count, sizeof(float));
+    att_spare *s = att_alloc(plan->ctx, bytes < SIZE_MAX - sizeof *s ? sizeof *s + bytes : SIZE_MAX, 1);
+    if (!s)
+        return NULL;
+    s->count = count;
+    return s->data;
+}
+
+void att_scratch_give(const att_plan *plan, float *p)
+{
+    enum { LARGE = 2 << 20 };
+    att_spare *s = p ? (att_spare *)((char *)p - offsetof(att_spare, data)) : NULL;
+    if (s && s->count > LARGE)
+        att_free(plan->ctx, s);
+    else
+        keep(plan, s);
+}
+
+void att_scratch_free(att_plan *plan)
+{
+    for (int i = 0; i < ATT_MAX_SPARES; i++)
+        att_free(plan->ctx, swap(plan, i, NULL));
+}
+
 int64_t att_task_count(att_ctx *ctx, int64_t items, double work, double work_of_task, int tasks_per_thread)
 {
     const double worth = work / work_of_task + 1, most = (double)att_threads(ctx) * tasks_per_thread;

@@ -278,9 +278,40 @@ static void a_plan_says_beforehand_what_a_call_takes(void **state)
     }
 }
 
+/* A second call finds the memory that the first one worked in. What it still asks for are lists of sequences and of
+ * tasks, some 100 bytes each. */
+static void a_second_call_asks_for_no_memory_to_work_in(void **state)
+{
+    (void)state;
+    enum { LISTS = 16 * LITTLE };
+    static const kind kinds[] = {{.name = "dot", .full = true},
+                                 {.name = "dot in f16", .dtype = ATT_F16},
+                                 {.name = "additive", .score = &att_score_additive},
+                                 {.name = "softcap", .modifier = &att_modifier_softcap}};
+    for (int i = 0; i < 2 * COUNT(kinds); i++) { /* many queries, and few */
+        const kind *k = &kinds[i / 2];
+        fail_alloc f = {0};
+        att_ctx *ctx = open_counting(&f);
+        att_plan *plan = NULL;
+        call c = make_call(k, i % 2 ? 4 : 300, 700);
+        succeeds(k->name, ctx, att_plan_new(ctx, &c.spec, &plan));
+        for (int backward = 0; backward < 2; backward++) {
+            assert_true(taken_by(ctx, &f, plan, &c, backward) > LISTS);
+            for (int again = 0; again < 2; again++)
+                assert_true(taken_by(ctx, &f, plan, &c, backward) <= LISTS);
+        }
+        assert_true(taken_by(ctx, &f, plan, &c, false) <= LISTS); /* and each finds its own, or a larger one */
+        att_plan_free(plan);
+        att_close(ctx);
+        assert_int_equal(f.live, 0);
+        drop_call(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_second_call_asks_for_no_memory_to_work_in),
         cmocka_unit_test(memory_grows_with_the_length_and_not_with_its_square),
         cmocka_unit_test(weights_of_some_rows_take_no_memory_for_the_others),
         cmocka_unit_test(a_plan_says_beforehand_what_a_call_takes),
