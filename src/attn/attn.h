@@ -157,22 +157,30 @@ typedef struct att_block {
     const att_cut *cut;
     int64_t q0, k0;
     int queries;
-    att_floats query; /* [queries, q_dim] from q0 on */
-    att_floats key;   /* [keys, k_dim] from k0 on */
-    const float *q;   /* [q_dim][panel], turned by att_turn_queries */
-    bool words;       /* query, key and q are in words of two numbers */
-    float *s;         /* [keys][panel], rows stride apart: scores; in backward then the weights */
-    float *ds;        /* backward: the same, gradients */
+    att_floats query;   /* [queries, q_dim] from q0 on */
+    att_floats key;     /* [keys, k_dim] from k0 on */
+    const float *q;     /* [q_dim][panel], turned by att_turn_queries; not read where the score takes rows */
+    const float *ready; /* [keys, k_dim's att_ready_count] from k0 on, or NULL */
+    bool words;         /* query, key and q are in words of two numbers */
+    float *s;           /* [keys][panel], rows stride apart: scores; in backward then the weights */
+    float *ds;          /* backward: the same, gradients */
     int64_t stride;
     float *saved[ATT_MAX_STAGES]; /* backward: what modifier i was given, laid as s; NULL where it is additive */
-    float *dq;                    /* backward: [q_dim][panel], added to */
+    float *dq;                    /* backward: [q_dim][panel], or [panel, q_dim] of rows, added to */
     float *dk;                    /* backward: [keys, k_dim], rows dk_stride apart, added to */
     int64_t dk_stride;
     double *pair;                                    /* [att_pair_scratch] */
     const att_operand *score_param, *modifier_param; /* the site's, or with gradients of this task's own */
 } att_block;
 
-/* Queries turned, the scale in them where it belongs there. */
+/* Do tiles of its score see rows of queries, not turned ones? And what they want made of each key beforehand. */
+static inline bool att_takes_rows(const att_plan *p) { return p->score->prologue && p->score->prologue->rows; }
+static inline int64_t att_ready_count(const att_plan *p)
+{
+    const att_prologue *o = p->score->prologue;
+    return o && o->ready_count ? o->ready_count(p->k_dim) : 0;
+}
+/* Queries turned, the scale in them where it belongs there; nothing where the score takes rows. */
 void att_turn_queries(const att_plan *plan, att_floats query, int queries, float *q);
 /* bf16 in words of two (words.c): whether a plan can, words of so many numbers, rows and values of a block. Rows of
  * values that are not finite count as 0 there and are named in `unclean`. */

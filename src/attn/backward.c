@@ -14,7 +14,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { PANELS = 4 }; /* of queries at a time: sums over queries are chains of so many panels */
+enum {
+    PANELS = 4, /* of queries at a time: sums over queries are chains of so many panels */
+    FEW = 4     /* queries in a panel for which dP has keys as its lanes */
+};
 
 typedef struct scratch {
     float *lse, *delta;            /* [PANELS * panel], lse in units of log2 */
@@ -26,6 +29,7 @@ typedef struct scratch {
     float *dq_rows;                /* [panel][q_dim] */
     float *query, *dout;           /* [PANELS * panel][dim], where they are not f32 */
     float *key, *value;            /* [ATT_KEY_BLOCK][dim], where they are copied */
+    float *ready;                  /* [ATT_KEY_BLOCK][att_ready_count] */
     float *row;                    /* [the longest of the dims] */
     double *pair;
     int64_t dk_stride, dv_stride;
@@ -38,7 +42,7 @@ typedef struct job {
     att_tasks tasks;
     float *memory; /* a scratch for each thread; with it all that follows */
     size_t scratch_count;
-    float *dq;        /* [tasks.slots][heads of a group][whole panels of max_tq][q_dim]: turned, panel by panel */
+    float *dq; /* [tasks.slots][heads of a group][whole panels of max_tq][q_dim]: panel by panel, turned or not */
     int64_t dq_count; /* numbers of one head */
     float *params;    /* [tasks][params_count]: their part of the parameters' gradients */
     int64_t params_count;
@@ -60,6 +64,8 @@ typedef struct work {
     att_operand score_param[ATT_MAX_PARAMS], modifier_param[ATT_MAX_STAGES];
 } work;
 
+static bool is_dot(const att_plan *plan) { return plan->score->flags & ATT_DOT; }
+
 /* ---- memory */
 
 /* Lays scratch memory out from p on and returns how many floats that takes. */
@@ -74,9 +80,9 @@ static size_t lay_out(const att_call *c, float *p, scratch *w)
     *w = (scratch){.dk_stride = att_whole(plan->k_dim, panel), .dv_stride = att_whole(s->value_dim, panel)};
     const att_part parts[] = {{&w->lse, PANELS * panel},
                               {&w->delta, PANELS * panel},
-                              {&w->q_turned, PANELS * plan->q_dim * panel},
+                              {&w->q_turned, !att_takes_rows(plan) * PANELS * plan->q_dim * panel},
                               {&w->dout_turned, PANELS * s->value_dim * panel},
-                              {&w->q_rows, PANELS * panel * att_whole(plan->q_dim, panel)},
+                              {&w->q_rows, is_dot(plan) * PANELS * panel * att_whole(plan->q_dim, panel)},
                               {&w->dout_rows, PANELS * panel * w->dv_stride},
                               {&w->p, tile},
                               {&w->ds, tile},
@@ -87,6 +93,7 @@ static size_t lay_out(const att_call *c, float *p, scratch *w)
                               {&w->dout, converted * PANELS * panel * s->value_dim},
                               {&w->key, copies * ATT_KEY_BLOCK * plan->k_dim},
                               {&w->value, copies * ATT_KEY_BLOCK * s->value_dim},
+                              {&w->ready, ATT_KEY_BLOCK * att_ready_count(plan)},
                               {&w->row, dims},
                               {&pair, att_whole((int64_t)(att_pair_scratch(c) * sizeof(double) / sizeof(float)), 16)}};
     size_t count = att_lay_out(p, sizeof parts / sizeof parts[0], parts);
@@ -141,10 +148,12 @@ static void prepare_queries(work *x, int64_t q0, int queries)
     x->dout_rows = d;
     for (int i = 0; i < queries; i += k->panel) {
         const int n = queries - i < k->panel ? queries - i : k->panel;
-        att_turn_queries(plan, (att_floats){q.at + i * q.stride, q.stride}, n, x->w.q_turned + i * dim);
-        k->turn_in(n, value_dim, d.at + i * d.stride, d.stride, 1, x->w.dout_turned + i * value_dim);
+        if (!att_takes_rows(plan))
+            att_turn_queries(plan, (att_floats){q.at + i * q.stride, q.stride}, n, x->w.q_turned + i * dim);
+        if (n > FEW)
+            k->turn_in(n, value_dim, d.at + i * d.stride, d.stride, 1, x->w.dout_turned + i * value_dim);
     }
-    if (plan->score->flags & ATT_DOT)
+    if (is_dot(plan))
         k->panel_rows(queries, PANELS * k->panel, dim, q.at, q.stride, att_query_scale(plan), x->w.q_rows);
     k->panel_rows(queries, PANELS * k->panel, value_dim, d.at, d.stride, 1, x->w.dout_rows);
     for (int i = 0; i < queries; i++)
@@ -178,7 +187,8 @@ static att_block block_of(const work *x, int64_t q0, int queries, int panel_numb
                    .queries = queries,
                    .query = {x->query.at + panel_number * panel * x->query.stride, x->query.stride},
                    .key = x->key,
-                   .q = x->w.q_turned + panel_number * dim * panel,
+                   .q = att_takes_rows(plan) ? NULL : x->w.q_turned + panel_number * dim * panel,
+                   .ready = att_ready_count(plan) ? x->w.ready : NULL,
                    .s = x->w.p + panel_number * panel,
                    .ds = x->w.ds + panel_number * panel,
                    .stride = PANELS * panel,
@@ -193,6 +203,22 @@ static att_block block_of(const work *x, int64_t q0, int queries, int panel_numb
     return b;
 }
 
+/* dP of a run of keys and a few queries, whose lanes are keys: the same chains, and no panel that is almost empty. */
+static void few_over_columns(const work *x, const att_block *b, int panel_number, int64_t first, int64_t keys)
+{
+    const att_plan *plan = x->plan;
+    const int64_t dim = plan->spec.value_dim;
+    const float *v = x->value.at + first * x->value.stride;
+    const att_floats d = x->dout_rows;
+    float s[FEW * ATT_KEY_BLOCK];
+    plan->kernels->few_scores(ATT_F32, b->queries, false, keys, dim, v, x->value.stride,
+                              d.at + panel_number * plan->kernels->panel * d.stride, d.stride, s, ATT_KEY_BLOCK,
+                              x->key.at);
+    for (int i = 0; i < b->queries; i++)
+        for (int64_t k = 0; k < keys; k++)
+            b->ds[(first + k) * b->stride + i] = attends(&x->site, b->q0 + i) ? s[i * ATT_KEY_BLOCK + k] : 0;
+}
+
 /* One panel: P and dS, before the stages are walked back. */
 static void weights_and_slopes(const work *x, const att_block *b, int panel_number)
 {
@@ -203,8 +229,12 @@ static void weights_and_slopes(const work *x, const att_block *b, int panel_numb
     att_score_block(b);
     for (int r = 0; r < b->cut->n_runs; r++) {
         const int64_t first = b->cut->run[r].first, keys = b->cut->run[r].last - first;
-        k->over_columns(b->queries, keys, value_dim, x->value.at + first * x->value.stride, x->value.stride,
-                        x->w.dout_turned + panel_number * value_dim * k->panel, b->ds + first * b->stride, b->stride);
+        if (b->queries <= FEW)
+            few_over_columns(x, b, panel_number, first, keys);
+        else
+            k->over_columns(b->queries, keys, value_dim, x->value.at + first * x->value.stride, x->value.stride,
+                            x->w.dout_turned + panel_number * value_dim * k->panel, b->ds + first * b->stride,
+                            b->stride);
     }
     att_keep_block(b, keep);
     att_drop_block(b, keep, b->ds);
@@ -251,7 +281,7 @@ static void gather(const work *x, int queries, int first, int last, int begin, i
     const int64_t count = (end * k->panel < queries ? end * k->panel : queries) - q;
     k->over_queries(last - first, count, w->p + first * stride + q, stride, w->dout_rows + q * k->panel, stride,
                     plan->spec.value_dim, w->dv + first * w->dv_stride, w->dv_stride);
-    if (plan->score->flags & ATT_DOT)
+    if (is_dot(plan))
         k->over_queries(last - first, count, w->ds + first * stride + q, stride, w->q_rows + q * k->panel, stride,
                         plan->k_dim, w->dk + first * w->dk_stride, w->dk_stride);
 }
@@ -282,13 +312,17 @@ static int in_panel(int queries, int p, int panel)
     return left < panel ? left : panel;
 }
 
-/* dQ of these queries is complete: turned back and stored. */
+/* dQ of these queries is complete: turned back, where it is turned, and stored. */
 static void store_queries(const work *x, int64_t q0, int queries)
 {
     const att_plan *plan = x->plan;
     const att_kernels *k = plan->kernels;
     const int64_t dim = plan->q_dim;
     float scale[ATT_MAX_PANEL];
+    if (att_takes_rows(plan)) {
+        att_rows_write(k, x->dq_sum + q0 * dim, dim, &x->dq, q0, queries, dim, x->job->rows.add_dq, x->w.row);
+        return;
+    }
     for (int i = 0; i < k->panel; i++)
         scale[i] = att_query_scale(plan);
     for (int i = 0; x->dq.at && i < queries; i += k->panel) {
@@ -309,7 +343,7 @@ static void in_turn(const work *x, int64_t q0, int queries, const att_cut *cut, 
             continue;
         const att_block b = block_of(x, q0 + i * panel, in_panel(queries, i, (int)panel), i, &cut[i]);
         att_score_block_back(&b);
-        if (x->plan->score->flags & ATT_DOT)
+        if (is_dot(x->plan))
             over_keys(x, &b);
     }
     if (x->task->last)
@@ -362,6 +396,15 @@ static void point_params(work *x, int64_t head_in_group)
     att_params_point(j->call, j->grads, &x->site.place, head_in_group, part, x->score_param, x->modifier_param);
 }
 
+/* What tiles would make of each key, of a block that all queries meet. */
+static void make_ready(const work *x)
+{
+    const att_plan *plan = x->plan;
+    const int64_t count = att_ready_count(plan);
+    for (int j = 0; count && j < x->task->keys; j++)
+        plan->score->prologue->make_ready(plan->k_dim, x->key.at + j * x->key.stride, x->w.ready + j * count);
+}
+
 static void one_head(work *x, int64_t head_in_group, int64_t group)
 {
     const job *j = x->job;
@@ -376,6 +419,8 @@ static void one_head(work *x, int64_t head_in_group, int64_t group)
     x->key = att_rows_read(x->plan->kernels, &x->site.k_row, x->task->k0, x->task->keys, x->plan->k_dim, x->w.key);
     x->value =
         att_rows_read(x->plan->kernels, &x->site.v, x->task->k0, x->task->keys, x->plan->spec.value_dim, x->w.value);
+    if (head_in_group == 0 || c->keys_per_head)
+        make_ready(x);
     point_params(x, head_in_group);
     /* From the last queries on: these have something to do with every block of keys where attention is causal, and the
      * next task, which follows a step behind, begins at once. */
@@ -385,15 +430,34 @@ static void one_head(work *x, int64_t head_in_group, int64_t group)
         att_rows_clear(&x->dq, x->site.place.tq, x->site.rows, x->plan->q_dim);
 }
 
-/* The task's rows of dK or dV are complete, those of one head of the tensor. */
-static void store_keys(const work *x, const att_tensor *to, int64_t head, int64_t dim, const float *from,
-                       int64_t stride, bool add)
+/* The task's rows of dK or dV, those of one head of the tensor: where they are gathered, and whether to add them to
+ * what is there. */
+typedef struct gathered {
+    att_rows to;
+    int64_t dim, stride;
+    float *from;
+    bool add;
+} gathered;
+
+/* In place, where whole panels of floats side by side may be written there; else in scratch memory. */
+static gathered begin_keys(const work *x, const att_tensor *to, int64_t head, int64_t dim, bool add, float *room)
+{
+    const int64_t panel = x->plan->kernels->panel;
+    gathered g = {att_call_rows(x->job->call, to, x->task->sequence, head, true), dim, att_whole(dim, panel), room,
+                  add};
+    if (g.to.at && g.to.dtype == ATT_F32 && g.to.stride == dim && dim % panel == 0 && !add)
+        g.from = att_row_at(&g.to, x->task->k0);
+    memset(g.from, 0, (size_t)(x->task->keys * g.stride) * sizeof *g.from);
+    return g;
+}
+
+static void end_keys(const work *x, const gathered *g)
 {
     const att_task *t = x->task;
-    const att_rows y = att_call_rows(x->job->call, to, t->sequence, head, true);
-    att_rows_write(x->plan->kernels, from, stride, &y, t->k0, t->keys, dim, add, x->w.row);
-    if (t->last && !add)
-        att_rows_clear(&y, t->k0 + t->keys, t->k_rows, dim);
+    if (g->to.at && g->from != att_row_at(&g->to, t->k0))
+        att_rows_write(x->plan->kernels, g->from, g->stride, &g->to, t->k0, t->keys, g->dim, g->add, x->w.row);
+    if (t->last && !g->add)
+        att_rows_clear(&g->to, t->k0 + t->keys, t->k_rows, g->dim);
 }
 
 static void run_task(void *arg, int i, int thread)
@@ -406,20 +470,23 @@ static void run_task(void *arg, int i, int thread)
     work x = {.job = j, .plan = plan, .task = att_tasks_begin(&j->tasks, i)};
     const att_task *t = x.task;
     lay_out(c, j->memory + (size_t)thread * j->scratch_count, &x.w);
-    memset(x.w.dk, 0, (size_t)(t->keys * x.w.dk_stride) * sizeof *x.w.dk);
-    memset(x.w.dv, 0, (size_t)(t->keys * x.w.dv_stride) * sizeof *x.w.dv);
+    float *const room = x.w.dk;
+    const int64_t head = c->keys_per_head ? t->kv_head * group : t->kv_head;
+    gathered dv = begin_keys(&x, &j->grads->dv, t->kv_head, s->value_dim, j->grads->accumulate, x.w.dv);
+    gathered dk = begin_keys(&x, &j->rows.dk, head, plan->k_dim, j->rows.add_dk, room);
+    x.w.dv = dv.from;
     memset(j->params + t->index * j->params_count, 0, (size_t)j->params_count * sizeof *j->params);
     for (int64_t g = 0; g < group && !att_cancelled(plan->ctx); g++) {
-        one_head(&x, g, group);
-        if (c->keys_per_head) {
-            store_keys(&x, &j->rows.dk, t->kv_head * group + g, plan->k_dim, x.w.dk, x.w.dk_stride, j->rows.add_dk);
-            memset(x.w.dk, 0, (size_t)(t->keys * x.w.dk_stride) * sizeof *x.w.dk);
+        if (g > 0 && c->keys_per_head) {
+            end_keys(&x, &dk);
+            dk = begin_keys(&x, &j->rows.dk, head + g, plan->k_dim, j->rows.add_dk, room);
         }
+        x.w.dk = dk.from;
+        one_head(&x, g, group);
     }
     att_tasks_end(&j->tasks, t);
-    if (!c->keys_per_head)
-        store_keys(&x, &j->rows.dk, t->kv_head, plan->k_dim, x.w.dk, x.w.dk_stride, j->rows.add_dk);
-    store_keys(&x, &j->grads->dv, t->kv_head, s->value_dim, x.w.dv, x.w.dv_stride, j->grads->accumulate);
+    end_keys(&x, &dk);
+    end_keys(&x, &dv);
 }
 
 /* ---- the call */

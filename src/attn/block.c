@@ -99,20 +99,23 @@ void att_cut_block(const att_plan *plan, const att_site *at, int64_t q0, int que
 
 void att_turn_queries(const att_plan *plan, att_floats query, int queries, float *q)
 {
-    plan->kernels->turn_in(queries, plan->q_dim, query.at, query.stride, att_query_scale(plan), q);
+    if (!att_takes_rows(plan))
+        plan->kernels->turn_in(queries, plan->q_dim, query.at, query.stride, att_query_scale(plan), q);
 }
 
 /* Run r of the block's keys, as stages see it. */
 static att_tile tile_of(const att_block *b, int r)
 {
-    const int64_t first = b->cut->run[r].first;
+    const int64_t first = b->cut->run[r].first, ready_count = b->ready ? att_ready_count(b->plan) : 0;
+    const bool rows = att_takes_rows(b->plan);
     return (att_tile){.at = &b->site->place,
                       .q = b->q0,
                       .k = b->k0 + first,
                       .queries = b->queries,
                       .keys = (int)(b->cut->run[r].last - first),
                       .columns = b->plan->kernels->panel,
-                      .query = b->q,
+                      .query = rows ? b->query.at : b->q,
+                      .query_stride = rows ? b->query.stride : 0,
                       .dim = b->plan->q_dim,
                       .key = b->key.at + first * b->key.stride,
                       .key_dim = b->plan->k_dim,
@@ -121,6 +124,9 @@ static att_tile tile_of(const att_block *b, int r)
                       .ds = b->ds ? b->ds + first * b->stride : NULL,
                       .stride = b->stride,
                       .dquery = b->dq,
+                      .dquery_stride = rows ? b->plan->q_dim : 0,
+                      .ready = b->ready ? b->ready + first * ready_count : NULL,
+                      .ready_stride = ready_count,
                       .dkey = b->dk ? b->dk + first * b->dk_stride : NULL,
                       .dkey_stride = b->dk_stride,
                       .vectors = &b->plan->vectors};

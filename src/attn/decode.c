@@ -63,7 +63,7 @@ static size_t lay_out(const att_call *call, int columns, float *p, scratch *w)
         {&w->s, columns * ATT_KEY_BLOCK},
         {&w->rescale, ATT_MAX_PANEL},
         {&w->tile, tiles * ATT_KEY_BLOCK * panel},
-        {&w->turned, !is_dot(plan) * plan->q_dim * panel},
+        {&w->turned, !(is_dot(plan) || att_takes_rows(plan)) * plan->q_dim * panel},
         {&w->keys, !is_dot(plan) * copied * ATT_KEY_BLOCK * plan->k_dim},
         {&w->values, converted * ATT_KEY_BLOCK * s->value_dim},
         {&w->rows, converted * columns * (plan->q_dim > s->value_dim ? plan->q_dim : s->value_dim)}};

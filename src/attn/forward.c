@@ -66,7 +66,7 @@ static size_t lay_out(const att_plan *plan, bool copies, float *p, scratch *w)
                                              {&w->weight_words, plan->words * ATT_KEY_BLOCK / 2 * panel}};
     int n = 6;
     for (strip *t = w->strip; t < w->strip + most_in_group(plan, copies); t++) {
-        parts[n].at = &t->q, parts[n++].count = plan->q_dim * panel;
+        parts[n].at = &t->q, parts[n++].count = !att_takes_rows(plan) * plan->q_dim * panel;
         parts[n].at = &t->rows, parts[n++].count = converted * longest * panel;
         for (int i = 0; i < 2; i++) {
             partial *of = i ? &t->segment : &t->total;

@@ -81,10 +81,21 @@ static int64_t count_of(const att_call *c)
     return count;
 }
 
-int64_t att_tasks_slots(const att_call *c)
+/* How many key heads are in work together. */
+static int64_t wave_of(const att_call *c)
 {
     const int64_t threads = att_threads(c->plan->ctx), heads = c->sequences * c->plan->spec.kv_heads;
     return threads < heads ? threads : heads;
+}
+
+int64_t att_tasks_slots(const att_call *c)
+{
+    enum { WAVES = 4, FLOATS = 1 << 18 }; /* what waves that are ahead of others may take */
+    const att_plan *p = c->plan;
+    const int64_t dq = c->max_tq * p->q_dim * (p->spec.heads / p->spec.kv_heads), some = FLOATS / (dq + 1);
+    const int64_t wave = wave_of(c), most = WAVES * wave, heads = c->sequences * p->spec.kv_heads;
+    const int64_t slots = some < wave ? wave : some < most ? some : most;
+    return slots < heads ? slots : heads;
 }
 
 size_t att_tasks_bytes(const att_call *c)
@@ -111,7 +122,7 @@ att_status att_tasks_make(const att_call *c, att_order order, att_tasks *t)
         return ATT_ERR_MEMORY;
     }
     fill(c, t, order);
-    arrange(t, order ? 1 : t->slots);
+    arrange(t, order ? 1 : wave_of(c));
     chain_slots(t);
     return ATT_OK;
 }

@@ -38,7 +38,8 @@ typedef struct att_tasks {
 /* order: of what all tasks add to beside dQ. */
 att_status att_tasks_make(const att_call *call, att_order order, att_tasks *t);
 void att_tasks_free(att_ctx *ctx, att_tasks *t);
-/* Beforehand: how many key heads are in work together, and the bytes that the lists of tasks take. */
+/* Beforehand: for how many key heads there is memory for dQ, more than are in work together where that is little, so
+ * that no thread waits for another's head to end; and the bytes that the lists of tasks take. */
 int64_t att_tasks_slots(const att_call *call);
 size_t att_tasks_bytes(const att_call *call);
 /* The i-th to begin, when its memory is free. */

@@ -68,17 +68,24 @@ static void derivative(const att_pair *p, double ds, double *dq, double *dk, dou
 }
 
 enum {
-    GROUP = 4,   /* vectors that share a division */
-    CHUNK = 128, /* features at a time: those of a panel of queries stay in the first-level cache */
-    LIMIT = 43   /* e^(2 LIMIT) < 2^127 */
+    GROUP = 4,             /* vectors that share a division */
+    CHUNK = 128,           /* features that go one way or the other together */
+    PIECE = PANEL * CHUNK, /* features of all queries at a time: they stay in the first-level cache */
+    LIMIT = 43             /* e^(2 LIMIT) < 2^127 */
 };
 #define LARGEST 0x1p30f /* that 1 + e^2x may be, so that a group's product is finite; tanh x is 1 by then */
 
-/* A chunk of one row: as it is, and e^2x; wide: some |x| is not below LIMIT. Behind the row's end it is 0. */
-typedef struct part {
-    _Alignas(64) float x[CHUNK], e[CHUNK]; /* of vectors that cross no line of the cache */
-    bool wide;
-} part;
+/* Features [first, first + n) of a row, chunk after chunk; n is a multiple of CHUNK but for the last. */
+static int in_chunk(int n, int chunk) { return n - chunk * CHUNK < CHUNK ? n - chunk * CHUNK : CHUNK; }
+
+static int chunks_in(int n) { return (n + CHUNK - 1) / CHUNK; }
+
+/* How many features of each query are a piece. */
+static int piece_of(const att_tile *t, int64_t first)
+{
+    const int most = PANEL / t->queries * CHUNK;
+    return t->dim - first < most ? (int)(t->dim - first) : most;
+}
 
 /* e^2x for |x| < LIMIT, as v_exp: 2^n e^2r, whose coefficients are those of e^r times powers of 2 */
 ATT_INLINE vf exp_twice(vf x)
@@ -89,45 +96,87 @@ ATT_INLINE vf exp_twice(vf x)
     return v_ldexp(v_polynomial(c, 6, r), n);
 }
 
-/* e^2x of n numbers, in whole vectors */
-static void exponentials(int n, part *p)
+/* y = e^2x of n numbers, behind them that of 0, in whole vectors; is some |x| not below LIMIT? */
+static bool exponentials(int n, const float *x, float *y)
 {
-    vf wide = v_set(0);
-    for (int a = 0; a < n; a += ATT_LANES) {
-        const vf x = v_load(p->x + a);
-        wide = v_select(v_lt(v_abs(x), v_set(LIMIT)), wide, v_set(1));
-        v_store(p->e + a, exp_twice(x));
+    vf top = v_set(0);
+    int a = 0;
+    for (; a + ATT_LANES <= n; a += ATT_LANES) {
+        const vf b = v_load(x + a);
+        top = v_select(v_lt(v_abs(b), v_set(LIMIT)), top, v_set(1));
+        v_store(y + a, exp_twice(b));
     }
-    p->wide = v_top(wide) > 0;
+    if (a < n) {
+        const vf b = v_load_n(x + a, n - a);
+        top = v_select(v_lt(v_abs(b), v_set(LIMIT)), top, v_set(1));
+        v_store(y + a, exp_twice(b));
+    }
+    return v_top(top) > 0;
 }
 
-/* x [n] to a part, behind n zeros up to a whole vector */
+/* x [n] to y, behind n zeros up to a whole vector */
 static void load(int n, const float *x, float *y)
 {
     for (int a = 0; a < n; a += ATT_LANES)
         v_store(y + a, v_load_n(x + a, n - a < ATT_LANES ? n - a : ATT_LANES));
 }
 
-/* Features [a0, a0 + n) of all queries, turned back to rows. */
-static void load_queries(const att_tile *t, int64_t a0, int n, part *q)
+/* e^2x of a piece, of up to PANEL chunks; wide: some |x| is not below LIMIT. */
+typedef struct exponents {
+    _Alignas(64) float e[PIECE]; /* of vectors that cross no line of the cache */
+    bool wide[PANEL];
+} exponents;
+
+/* Chunk number `at` of p. */
+static void load_chunk(int n, const float *x, int at, exponents *p)
 {
-    for (int a = 0; a < n; a += ATT_LANES)
-        for (int i = 0; i < t->queries; i += ATT_LANES) {
-            vf x[ATT_LANES];
-            ATT_UNROLL (r, ATT_LANES)
-                x[r] = a + r < n ? v_load(t->query + (a0 + a + r) * t->columns + i) : v_set(0);
-            v_transpose(x);
-            for (int r = 0; r < ATT_LANES && i + r < t->queries; r++)
-                v_store(q[i + r].x + a, x[r]);
-        }
-    for (int i = 0; i < t->queries; i++)
-        exponentials(n, &q[i]);
+    p->wide[at] = exponentials(n, x, p->e + at * CHUNK);
 }
 
-static void load_key(const att_tile *t, int64_t a0, int n, int j, part *k)
+/* Chunk after chunk, of each all queries. */
+static void load_queries(const att_tile *t, int64_t a0, int n, exponents *q)
 {
-    load(n, t->key + j * t->key_stride + a0, k->x);
-    exponentials(n, k);
+    for (int c = 0; c * CHUNK < n; c++)
+        for (int i = 0; i < t->queries; i++)
+            load_chunk(in_chunk(n, c), t->query + i * t->query_stride + a0 + c * CHUNK, c * t->queries + i, q);
+}
+
+/* Of a key that is made ready: whole vectors of e^2x, and behind them, for each chunk, whether it is wide. */
+static int64_t ready_wide(int64_t dim) { return (dim + ATT_LANES - 1) / ATT_LANES * ATT_LANES; }
+static int64_t ready_count(int64_t dim) { return ready_wide(dim) + (dim + CHUNK - 1) / CHUNK; }
+
+static void make_ready(int64_t dim, const float *x, float *y)
+{
+    for (int64_t a = 0; a < dim; a += CHUNK)
+        y[ready_wide(dim) + a / CHUNK] = exponentials(dim - a < CHUNK ? (int)(dim - a) : CHUNK, x + a, y + a);
+}
+
+/* Keys at a time: as many as fit, so that none waits for what has just been written. */
+static int keys_of(int n) { return PANEL / chunks_in(n); }
+
+/* Key after key, of each all chunks, from key `first` on; none where they are ready. */
+static void load_keys(const att_tile *t, int64_t a0, int n, int first, exponents *k)
+{
+    const int chunks = chunks_in(n);
+    for (int j = first; !t->ready && j < t->keys && j < first + keys_of(n); j++)
+        for (int c = 0; c < chunks; c++)
+            load_chunk(in_chunk(n, c), t->key + j * t->key_stride + a0 + c * CHUNK, (j - first) * chunks + c, k);
+}
+
+/* A chunk of a key. */
+typedef struct chunk {
+    const float *x, *e;
+    bool wide;
+} chunk;
+
+/* Features from a on of key j, which are ready or else chunk number `at` of k. */
+static chunk chunk_of(const att_tile *t, int64_t a, int j, const exponents *k, int at)
+{
+    const float *x = t->key + j * t->key_stride + a;
+    if (!t->ready)
+        return (chunk){x, k->e + at * CHUNK, k->wide[at]};
+    const float *ready = t->ready + j * t->ready_stride;
+    return (chunk){x, ready + a, ready[ready_wide(t->dim) + a / CHUNK] > 0};
 }
 
 /* 1 + e^2(q + k), of q and k themselves (wide) or of their exponentials */
@@ -160,9 +209,9 @@ ATT_INLINE vf add_group(const int vectors, const bool wide, const float *q, cons
     return v_add(acc, v_fma(v_set(-2), v_div(above, below), v_sum));
 }
 
-/* One chunk of v: the numbers, and the sums of groups. */
+/* A piece of v: the numbers, and the sums of groups. */
 typedef struct weights {
-    _Alignas(64) float v[CHUNK], sum[CHUNK / GROUP];
+    _Alignas(64) float v[PIECE], sum[PIECE / GROUP];
 } weights;
 
 static void load_weights(const att_tile *t, int64_t a0, int n, weights *w)
@@ -176,34 +225,60 @@ static void load_weights(const att_tile *t, int64_t a0, int n, weights *w)
     }
 }
 
-ATT_INLINE float score(const bool wide, int n, const float *q, const float *k, const weights *w)
+/* Of a chunk; v and its groups' sums. */
+ATT_INLINE float score(const bool wide, int n, const float *q, const float *k, const float *v, const float *sum)
 {
     vf acc = v_set(0);
     int a = 0;
     for (; a + GROUP * ATT_LANES <= n; a += GROUP * ATT_LANES)
-        acc = add_group(GROUP, wide, q + a, k + a, w->v + a, v_load(w->sum + a / GROUP), acc);
+        acc = add_group(GROUP, wide, q + a, k + a, v + a, v_load(sum + a / GROUP), acc);
     for (; a < n; a += ATT_LANES)
-        acc = add_group(1, wide, q + a, k + a, w->v + a, v_load(w->v + a), acc);
+        acc = add_group(1, wide, q + a, k + a, v + a, v_load(v + a), acc);
     return v_sum(acc);
+}
+
+static float wide_score(int n, const float *q, const float *k, const float *v, const float *sum)
+{
+    float x[CHUNK], y[CHUNK];
+    load(n, q, x);
+    load(n, k, y);
+    return score(true, n, x, y, v, sum);
+}
+
+/* A chunk of one key by all queries, chunk number c of the piece, from feature a of the row on. */
+static void score_chunk(const att_tile *t, int64_t a, int c, int n, const exponents *q, chunk k, const weights *w,
+                        float *s)
+{
+    const float *e = q->e + c * t->queries * CHUNK, *v = w->v + c * CHUNK, *sum = w->sum + c * CHUNK / GROUP;
+    const bool *wide = q->wide + c * t->queries;
+    for (int i = 0; i < t->queries; i++, e += CHUNK) {
+        const float x = k.wide || wide[i] ? wide_score(n, t->query + i * t->query_stride + a, k.x, v, sum)
+                                          : score(false, n, e, k.e, v, sum);
+        s[i] = a ? s[i] + x : x;
+    }
+}
+
+static void score_piece(const att_tile *t, int64_t a0, int n, const exponents *q, const weights *w)
+{
+    exponents k;
+    for (int j = 0, first = 0; j < t->keys; j++) {
+        if (j % keys_of(n) == 0)
+            load_keys(t, a0, n, first = j, &k);
+        for (int c = 0, at = (j - first) * chunks_in(n); c * CHUNK < n; c++, at++) {
+            const chunk of = chunk_of(t, a0 + c * CHUNK, j, &k, at);
+            score_chunk(t, a0 + c * CHUNK, c, in_chunk(n, c), q, of, w, t->s + j * t->stride);
+        }
+    }
 }
 
 static void tile(const att_tile *t)
 {
-    part q[PANEL], k;
+    exponents q;
     weights w;
-    for (int64_t a0 = 0; a0 < t->dim; a0 += CHUNK) {
-        const int n = (int)(t->dim - a0 < CHUNK ? t->dim - a0 : CHUNK);
-        load_weights(t, a0, n, &w);
-        load_queries(t, a0, n, q);
-        for (int j = 0; j < t->keys; j++) {
-            float *s = t->s + j * t->stride;
-            load_key(t, a0, n, j, &k);
-            for (int i = 0; i < t->queries; i++) {
-                const bool wide = k.wide || q[i].wide;
-                const float x = wide ? score(true, n, q[i].x, k.x, &w) : score(false, n, q[i].e, k.e, &w);
-                s[i] = a0 ? s[i] + x : x;
-            }
-        }
+    for (int64_t a0 = 0; a0 < t->dim; a0 += piece_of(t, a0)) {
+        load_weights(t, a0, piece_of(t, a0), &w);
+        load_queries(t, a0, piece_of(t, a0), &q);
+        score_piece(t, a0, piece_of(t, a0), &q, &w);
     }
 }
 
@@ -230,93 +305,132 @@ typedef struct active {
     uint8_t query[PANEL];
 } active;
 
-/* Sums of ds r (1 - r): of each query over the keys, of this key over the queries; and of ds r, over all. */
+/* Sums over the keys in a piece: of ds r (1 - r), chunk after chunk, of each all queries; and of ds r, over these. */
 typedef struct sums {
-    _Alignas(64) float query[PANEL][CHUNK], key[CHUNK], all[CHUNK];
+    _Alignas(64) float query[PIECE], all[PIECE];
 } sums;
 
-/* One key, `vectors` vectors of features from a on, and the queries of a list. */
-ATT_INLINE void back_group(const int vectors, const bool wide, const active *list, const part *q, const part *k,
-                           const float *ds, int a, sums *to)
+/* What a chunk is given, and adds to: numbers [queries][CHUNK] or [CHUNK], dkey [n]. */
+typedef struct slope {
+    int n;
+    const float *q, *k, *v, *ds;
+    float *query, *all, *dkey;
+} slope;
+
+/* y [n] += 4 v x, of n at most a vector */
+ATT_INLINE void add_scaled(int n, const float *v, vf x, float *y)
+{
+    const vf w = v_mul(v_set(4), v_load(v));
+    if (n >= ATT_LANES)
+        v_store(y, v_fma(w, x, v_load(y)));
+    else
+        v_store_n(y, v_fma(w, x, v_load_n(y, n)), n);
+}
+
+/* `vectors` vectors of features from a on, of one key and the queries of a list. */
+ATT_INLINE void back_group(const int vectors, const bool wide, const active *list, const slope *s, int a)
 {
     vf key[GROUP], to_key[GROUP], to_all[GROUP];
     ATT_UNROLL (i, vectors) {
-        key[i] = v_load((wide ? k->x : k->e) + a + i * ATT_LANES);
-        to_key[i] = v_load(to->key + a + i * ATT_LANES);
-        to_all[i] = v_load(to->all + a + i * ATT_LANES);
+        key[i] = v_load(s->k + a + i * ATT_LANES);
+        to_key[i] = v_set(0);
+        to_all[i] = v_load(s->all + a + i * ATT_LANES);
     }
     for (int n = 0; n < list->count; n++) {
-        const int query = list->query[n];
-        const float *x = (wide ? q[query].x : q[query].e) + a;
-        const vf slope = v_set(ds[query]);
+        const int query = list->query[n] * CHUNK + a;
+        const vf slope = v_set(s->ds[list->query[n]]);
         vf d[GROUP], r[GROUP];
         ATT_UNROLL (i, vectors)
-            d[i] = denominator(wide, v_load(x + i * ATT_LANES), key[i]);
+            d[i] = denominator(wide, v_load(s->q + query + i * ATT_LANES), key[i]);
         reciprocals(vectors, d, r);
         ATT_UNROLL (i, vectors) {
-            float *to_query = to->query[query] + a + i * ATT_LANES;
+            float *to = s->query + query + i * ATT_LANES;
             const vf h = v_mul(slope, r[i]), g = v_fma(v_sub(v_set(0), h), r[i], h);
-            v_store(to_query, v_add(v_load(to_query), g));
+            v_store(to, v_add(v_load(to), g));
             to_key[i] = v_add(to_key[i], g);
             to_all[i] = v_add(to_all[i], h);
         }
     }
     ATT_UNROLL (i, vectors) {
-        v_store(to->key + a + i * ATT_LANES, to_key[i]);
-        v_store(to->all + a + i * ATT_LANES, to_all[i]);
+        const int at = a + i * ATT_LANES;
+        add_scaled(vectors > 1 ? ATT_LANES : s->n - at, s->v + at, to_key[i], s->dkey + at);
+        v_store(s->all + at, to_all[i]);
     }
 }
 
-ATT_INLINE void back_list(const bool wide, int n, const active *list, const part *q, const part *k, const float *ds,
-                          sums *to)
+ATT_INLINE void back_list(const bool wide, const active *list, const slope *s)
 {
     int a = 0;
     if (list->count == 0)
         return;
-    for (; a + GROUP * ATT_LANES <= n; a += GROUP * ATT_LANES)
-        back_group(GROUP, wide, list, q, k, ds, a, to);
-    for (; a < n; a += ATT_LANES)
-        back_group(1, wide, list, q, k, ds, a, to);
+    for (; a + GROUP * ATT_LANES <= s->n; a += GROUP * ATT_LANES)
+        back_group(GROUP, wide, list, s, a);
+    for (; a < s->n; a += ATT_LANES)
+        back_group(1, wide, list, s, a);
 }
 
-/* One key: ds [queries]; pairs without a gradient are left out, whatever they are. */
-static void back_key(int n, int queries, const part *q, const part *k, const float *ds, sums *to)
+/* The same of pairs that are wide, of x [queries], a chunk of each a stride apart, and k->x. */
+static void back_wide(const active *list, const float *x, int64_t stride, const chunk *k, const slope *s)
 {
+    float queries[PIECE], key[CHUNK];
+    slope of = *s;
+    of.q = queries;
+    of.k = key;
+    load(s->n, k->x, key);
+    for (int i = 0; i < list->count; i++)
+        load(s->n, x + list->query[i] * stride, queries + list->query[i] * CHUNK);
+    back_list(true, list, &of);
+}
+
+/* Chunk number c of the piece, from feature a of the row on, of key j; pairs without a gradient are left out, whatever
+ * they are. */
+static void back_chunk(const att_tile *t, int64_t a, int c, int n, int j, const exponents *q, const chunk *k,
+                       const float *v, sums *to)
+{
+    const int first = c * t->queries;
+    const slope s = {.n = n,
+                     .q = q->e + first * CHUNK,
+                     .k = k->e,
+                     .v = v + c * CHUNK,
+                     .ds = t->ds + j * t->stride,
+                     .query = to->query + first * CHUNK,
+                     .all = to->all + c * CHUNK,
+                     .dkey = t->dkey + j * t->dkey_stride + a};
     active narrow = {0}, wide = {0};
-    for (int i = 0; i < queries; i++) {
-        active *list = k->wide || q[i].wide ? &wide : &narrow;
+    for (int i = 0; i < t->queries; i++) {
+        active *list = k->wide || q->wide[first + i] ? &wide : &narrow;
         list->query[list->count] = (uint8_t)i;
-        list->count += ds[i] != 0;
+        list->count += s.ds[i] != 0;
     }
-    memset(to->key, 0, sizeof to->key);
-    back_list(false, n, &narrow, q, k, ds, to);
-    back_list(true, n, &wide, q, k, ds, to);
+    back_list(false, &narrow, &s);
+    if (wide.count)
+        back_wide(&wide, t->query + a, t->query_stride, k, &s);
 }
 
-/* y [n] += scale v x */
-static void add_scaled(int n, float scale, const float *v, const float *x, float *y)
+static void back_piece(const att_tile *t, int64_t a0, int n, const exponents *q, const float *v, sums *to)
 {
-    for (int a = 0; a < n; a += ATT_LANES) {
-        const int count = n - a < ATT_LANES ? n - a : ATT_LANES;
-        const vf w = v_mul(v_set(scale), v_load(v + a));
-        v_store_n(y + a, v_fma(w, v_load(x + a), v_load_n(y + a, count)), count);
-    }
-}
-
-/* The queries' sums, turned and times 4 v, to dquery. */
-static void add_queries(const att_tile *t, int64_t a0, int n, const float *v, const sums *from)
-{
-    for (int a = 0; a < n; a += ATT_LANES)
-        for (int i = 0; i < t->queries; i += ATT_LANES) {
-            vf x[ATT_LANES];
-            ATT_UNROLL (r, ATT_LANES)
-                x[r] = i + r < t->queries ? v_load(from->query[i + r] + a) : v_set(0);
-            v_transpose(x);
-            for (int r = 0; r < ATT_LANES && a + r < n; r++) {
-                float *y = t->dquery + (a0 + a + r) * t->columns + i;
-                v_store(y, v_fma(v_set(4 * v[a + r]), x[r], v_load(y)));
-            }
+    exponents k;
+    for (int j = 0, first = 0; j < t->keys; j++) {
+        if (j % keys_of(n) == 0)
+            load_keys(t, a0, n, first = j, &k);
+        for (int c = 0, at = (j - first) * chunks_in(n); c * CHUNK < n; c++, at++) {
+            const chunk of = chunk_of(t, a0 + c * CHUNK, j, &k, at);
+            back_chunk(t, a0 + c * CHUNK, c, in_chunk(n, c), j, q, &of, v, to);
         }
+    }
+}
+
+/* What a piece has gathered for the queries and for v; all: the sum of ds. */
+static void add_sums(const att_tile *t, int64_t a0, int n, const float *v, const sums *from, float all)
+{
+    for (int c = 0; c * CHUNK < n; c++)
+        for (int i = 0; i < t->queries; i++)
+            for (int a = 0; a < in_chunk(n, c); a += ATT_LANES)
+                add_scaled(in_chunk(n, c) - a, v + c * CHUNK + a,
+                           v_load(from->query + (c * t->queries + i) * CHUNK + a),
+                           t->dquery + i * t->dquery_stride + a0 + c * CHUNK + a);
+    for (int a = 0; t->param[0].grad && a < n; a++)
+        t->param[0].grad[a0 + a] += all - 2 * from->all[a];
 }
 
 /* sum of ds over the tile */
@@ -332,29 +446,27 @@ static float total(const att_tile *t)
 
 static void tile_back(const att_tile *t)
 {
-    part q[PANEL], k;
+    exponents q;
     sums to;
-    float v[CHUNK];
+    float v[PIECE];
     const float all = total(t);
-    for (int64_t a0 = 0; a0 < t->dim; a0 += CHUNK) {
-        const int n = (int)(t->dim - a0 < CHUNK ? t->dim - a0 : CHUNK);
-        load(n, t->param[0].data + a0, v);
-        load_queries(t, a0, n, q);
-        memset(&to, 0, sizeof to);
-        for (int j = 0; j < t->keys; j++) {
-            load_key(t, a0, n, j, &k);
-            back_key(n, t->queries, q, &k, t->ds + j * t->stride, &to);
-            add_scaled(n, 4, v, to.key, t->dkey + j * t->dkey_stride + a0);
-        }
-        add_queries(t, a0, n, v, &to);
-        for (int a = 0; t->param[0].grad && a < n; a++)
-            t->param[0].grad[a0 + a] += all - 2 * to.all[a];
+    for (int64_t a0 = 0, n; a0 < t->dim; a0 += n) {
+        n = piece_of(t, a0);
+        load((int)n, t->param[0].data + a0, v);
+        load_queries(t, a0, (int)n, &q);
+        memset(to.query, 0, (size_t)(t->queries * chunks_in((int)n) * CHUNK) * sizeof *to.query);
+        memset(to.all, 0, (size_t)(chunks_in((int)n) * CHUNK) * sizeof *to.all);
+        back_piece(t, a0, (int)n, &q, v, &to);
+        add_sums(t, a0, (int)n, v, &to, all);
     }
 }
 
 static const att_prologue prologue = {.q = {.kind = ATT_ROW_PROJECTED, .param = 1, .out_first = true},
                                       .k = {.kind = ATT_ROW_PROJECTED, .param = 2, .out_first = true},
-                                      .optional = true};
+                                      .optional = true,
+                                      .rows = true,
+                                      .ready_count = ready_count,
+                                      .make_ready = make_ready};
 
 extern const att_score ATT_ISA(att_score_additive);
 const att_score ATT_ISA(att_score_additive) = {.name = "additive",
