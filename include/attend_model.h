@@ -364,11 +364,12 @@ typedef struct att_training_options {
     const char *tokenizer; /* a folder with source.spm, target.spm and vocab.json, or a SentencePiece model that makes
                             * them; NULL: they are made of the files */
     int64_t vocabulary;    /* pieces of that, of both languages together; 0: 8000 */
-    int64_t hidden, intermediate, heads, encoder_layers, decoder_layers; /* 0: 256, 1024, 8, 3, 3 */
-    int64_t max_positions;                                               /* 0: 512 */
-    att_activation activation;                                           /* ATT_IDENTITY (0): ATT_RELU */
-    bool resume;  /* go on from the newest checkpoint: the same bits as without a pause */
-    int64_t keep; /* checkpoints that stay; 0: 5 */
+    const char *settings;  /* of the model, as a config.json has them: {"model_type": "attend-seq2seq", "attention":
+                            * "dot"}; what is left out, or NULL: those of a Transformer of 3 + 3 layers of 256, or of
+                            * recurrent layers about as large. What follows from the vocabulary need not be there. */
+    const char *config;    /* a file that has such settings, too; NULL: none. They must not contradict each other. */
+    bool resume;           /* go on from the newest checkpoint: the same bits as without a pause */
+    int64_t keep;          /* checkpoints that stay; 0: 5 */
 } att_training_options;
 /* Errors: another training runs in the folder; it has checkpoints and options.resume is false, or none and it is true;
  * a checkpoint of other options. */

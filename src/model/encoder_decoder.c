@@ -15,7 +15,6 @@ enum { N_ARCHITECTURES = sizeof architectures / sizeof architectures[0] };
 
 static const att_architecture *architecture_of(att_settings *s)
 {
-    att_settings_need(s, "model_type");
     const char *type = att_settings_text(s, "model_type", NULL);
     for (int i = 0; i < N_ARCHITECTURES; i++)
         if (!strcmp(architectures[i]->model_type, type))
@@ -29,6 +28,7 @@ att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, bool learn
     att_settings s;
     *out = NULL;
     att_settings_read(&s, ctx, folder, "config.json", true);
+    att_settings_need(&s, "model_type");
     const att_architecture *a = architecture_of(&s);
     att_settings_close(&s);
     return s.status ? s.status : a->open(ctx, folder, learn, out);
@@ -38,6 +38,93 @@ void att_encoder_decoder_free(att_encoder_decoder *m)
 {
     if (m)
         m->architecture->free(m);
+}
+
+/* ---- a new one */
+
+/* Settings of a new model: all of them, and those that are decided. */
+typedef struct decided {
+    json_t *all, *fixed;
+} decided;
+
+/* Those that follow from the vocabulary, and the architecture */
+static bool begin(decided *d, json_t *defaults)
+{
+    static const char *const keys[] = {"model_type",   "vocab_size",   "decoder_vocab_size",
+                                       "pad_token_id", "eos_token_id", "decoder_start_token_id"};
+    int failed = 0;
+    *d = (decided){defaults, json_object()};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        failed |= json_object_set(d->fixed, keys[i], json_object_get(d->all, keys[i]));
+    return !failed;
+}
+
+/* What is given is decided. */
+static void decide(decided *d, att_settings *given)
+{
+    const char *key;
+    json_t *value;
+    int failed = 0;
+    json_object_foreach(given->root, key, value)
+    {
+        const att_json_text is = att_json_show(value), must = att_json_show(json_object_get(d->fixed, key));
+        if (!json_object_get(d->all, key))
+            att_settings_fail(given, ATT_ERR_UNSUPPORTED, "\"%.40s\" is not a setting of such a model", key);
+        else if (json_object_get(d->fixed, key) && strcmp(is.text, must.text) != 0)
+            att_settings_fail(given, ATT_ERR_ARGUMENT, "\"%s\" is %s but here it is %s", key, is.text, must.text);
+        failed |= json_object_set(d->all, key, value) || json_object_set(d->fixed, key, value);
+    }
+    if (failed)
+        att_settings_fail(given, ATT_ERR_MEMORY, "out of memory");
+}
+
+/* given [2]: the caller's, and a file's */
+static att_status make(att_ctx *ctx, att_settings given[2], int64_t vocabulary, uint64_t seed,
+                       att_encoder_decoder **out)
+{
+    const att_architecture *a = architectures[0];
+    for (int i = 1; i >= 0; i--)
+        if (att_settings_has(&given[i], "model_type"))
+            a = architecture_of(&given[i]);
+    att_status e = given[0].status ? given[0].status : given[1].status;
+    if (e)
+        return e;
+    decided d;
+    att_settings s;
+    if (!begin(&d, a->defaults(vocabulary)))
+        e = att_fail(ctx, ATT_ERR_MEMORY, "out of memory for the settings of a model");
+    for (int i = 0; !e && i < 2; i++) {
+        decide(&d, &given[i]);
+        e = given[i].status;
+    }
+    if (!e) {
+        att_settings_made(&s, ctx, given[1].path, json_incref(d.all));
+        e = a->make(ctx, &s, seed, out);
+        att_settings_close(&s);
+    }
+    json_decref(d.fixed);
+    json_decref(d.all);
+    return e;
+}
+
+att_status att_encoder_decoder_new(att_ctx *ctx, const char *settings, const char *path, int64_t vocabulary,
+                                   uint64_t seed, att_encoder_decoder **out)
+{
+    static const char name[] = "the model's settings";
+    att_settings given[2];
+    att_text_file f = {0};
+    *out = NULL;
+    const char *text = settings ? settings : "{}";
+    att_status e = path ? att_text_file_open(&f, ctx, path, true) : ATT_OK;
+    if (e)
+        return e;
+    att_settings_parse(&given[0], ctx, name, text, strlen(text));
+    att_settings_parse(&given[1], ctx, path ? path : name, path ? f.text : "{}", path ? f.bytes : 2);
+    e = make(ctx, given, vocabulary, seed, out);
+    att_settings_close(&given[0]);
+    att_settings_close(&given[1]);
+    att_text_file_free(&f);
+    return e;
 }
 
 /* ---- looking at it */

@@ -11,6 +11,12 @@ typedef struct att_architecture {
     const char *name;       /* that of att_encoder_decoder_info */
     const char *model_type; /* in config.json */
     att_status (*open)(att_ctx *ctx, const char *folder, bool learn, att_encoder_decoder **out);
+    /* What config.json has of a model, and of a new one by default, for one vocabulary of both languages, the last of
+     * which is <pad>; NULL: memory ran out. */
+    json_t *(*settings)(const att_encoder_decoder *m);
+    json_t *(*defaults)(int64_t vocabulary);
+    /* A new one by such settings, that learns, its weights by chance. */
+    att_status (*make)(att_ctx *ctx, att_settings *s, uint64_t seed, att_encoder_decoder **out);
     void (*free)(att_encoder_decoder *m);
     att_var *(*logits)(att_tape *t, const att_encoder_decoder *m, const att_pairs *p, const att_learning *l);
     /* The sources, all one after the other: ids [offsets[n]], offsets [n + 1] -> translations that grow, a row each */
@@ -18,8 +24,6 @@ typedef struct att_architecture {
                         att_generator *out);
     /* The scope in which a layer of the decoder looks at the source. */
     att_nn_name (*scope_of_attention)(int64_t layer);
-    /* What config.json has; NULL: memory ran out. */
-    json_t *(*settings)(const att_encoder_decoder *m);
     /* What a file calls a parameter and how it has it, where that is not our way; else NULL. */
     void (*in_file)(const att_stored *w, char name[ATT_CHECKPOINT_NAME], att_tensor *value);
 } att_architecture;
@@ -35,6 +39,11 @@ struct att_encoder_decoder {
 
 /* By "model_type" of FOLDER/config.json. */
 att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, bool learn, att_encoder_decoder **out);
+/* A new one that learns, its weights by chance, for a vocabulary as above: by default a Transformer of 3 + 3 layers of
+ * 256, but for what `settings` says, as in a config.json, and for what the file `path` says alike; each may be NULL.
+ * Errors name the file and the setting: it is not known; it contradicts the settings or the vocabulary; its value. */
+att_status att_encoder_decoder_new(att_ctx *ctx, const char *settings, const char *path, int64_t vocabulary,
+                                   uint64_t seed, att_encoder_decoder **out);
 /* FOLDER/config.json and FOLDER/generation_config.json; the folder is made if it is not there. */
 att_status att_encoder_decoder_write_settings(const att_encoder_decoder *m, const char *folder, int64_t beam);
 /* NULL is allowed. */

@@ -43,7 +43,7 @@ static void read_side(att_settings *s, const char *side, int64_t hidden, int64_t
                           side, (int)*heads, (int)hidden);
 }
 
-static void read(att_settings *s, att_marian_config *c)
+void att_marian_config_take(att_settings *s, att_marian_config *c)
 {
     att_settings_need(s, "model_type");
     att_settings_only_text(s, "model_type", "marian");
@@ -83,7 +83,7 @@ att_status att_marian_config_read(att_ctx *ctx, const char *folder, att_marian_c
     att_settings s;
     att_marian_config c = {0};
     att_settings_read(&s, ctx, folder, "config.json", true);
-    read(&s, &c);
+    att_marian_config_take(&s, &c);
     att_settings_close(&s);
     if (!s.status)
         *out = c;
@@ -139,7 +139,23 @@ att_status att_marian_config_check(att_ctx *ctx, const att_marian_config *c)
     att_settings s;
     att_marian_config same;
     att_settings_made(&s, ctx, "transformer", att_marian_config_json(c));
-    read(&s, &same);
+    att_marian_config_take(&s, &same);
     att_settings_close(&s);
     return s.status;
+}
+
+att_marian_config att_marian_config_default(int64_t vocabulary)
+{
+    return (att_marian_config){.source_vocabulary = vocabulary,
+                               .target_vocabulary = vocabulary,
+                               .hidden = 256,
+                               .max_positions = 512,
+                               .encoder = {.layers = 3, .heads = 4, .intermediate = 1024},
+                               .decoder = {.layers = 3, .heads = 4, .intermediate = 1024},
+                               .activation = ATT_RELU,
+                               .scale_embedding = true,
+                               .share = true,
+                               .tie = true,
+                               .pad = vocabulary - 1,
+                               .start = vocabulary - 1};
 }

@@ -21,6 +21,10 @@ typedef struct att_marian_config {
 att_status att_marian_config_read(att_ctx *ctx, const char *folder, att_marian_config *out);
 /* A configuration made by a program, by the same rules. */
 att_status att_marian_config_check(att_ctx *ctx, const att_marian_config *c);
+/* From settings that are read already. */
+void att_marian_config_take(att_settings *s, att_marian_config *c);
+/* A Transformer of 3 + 3 layers of 256 for one vocabulary of both languages, the last of which is <pad>. */
+att_marian_config att_marian_config_default(int64_t vocabulary);
 /* What a config.json has; NULL: memory ran out. */
 json_t *att_marian_config_json(const att_marian_config *c);
 

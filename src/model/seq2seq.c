@@ -405,6 +405,22 @@ static att_status open_any(att_ctx *ctx, const char *folder, bool learn, att_enc
     return s;
 }
 
+static json_t *defaults(int64_t vocabulary)
+{
+    const att_seq2seq_config c = att_seq2seq_config_default(vocabulary);
+    return att_seq2seq_config_json(&c);
+}
+
+static att_status make_any(att_ctx *ctx, att_settings *s, uint64_t seed, att_encoder_decoder **out)
+{
+    att_seq2seq_config c = {.size = sizeof c};
+    att_seq2seq *m = NULL;
+    att_seq2seq_config_take(s, &c);
+    const att_status e = s->status ? s->status : open_or_make(ctx, NULL, true, &c, seed, &m);
+    *out = e ? NULL : &m->base;
+    return e;
+}
+
 static void free_any(att_encoder_decoder *m) { att_seq2seq_free((att_seq2seq *)m); }
 
 static att_nn_name scope_of_attention(int64_t layer)
@@ -421,8 +437,10 @@ static json_t *settings(const att_encoder_decoder *m)
 const att_architecture att_seq2seq_architecture = {.name = "rnn",
                                                    .model_type = ATT_SEQ2SEQ_TYPE,
                                                    .open = open_any,
+                                                   .settings = settings,
+                                                   .defaults = defaults,
+                                                   .make = make_any,
                                                    .free = free_any,
                                                    .logits = logits_of_pairs,
                                                    .start = att_seq2seq_start_any,
-                                                   .scope_of_attention = scope_of_attention,
-                                                   .settings = settings};
+                                                   .scope_of_attention = scope_of_attention};

@@ -74,7 +74,7 @@ static void check_together(att_settings *s, const att_seq2seq_config *c)
                           (long long)c->layers, ATT_NN_MAX_RECURRENT / 2);
 }
 
-static void read(att_settings *s, att_seq2seq_config *c)
+void att_seq2seq_config_take(att_settings *s, att_seq2seq_config *c)
 {
     att_settings_need(s, "model_type");
     att_settings_only_text(s, "model_type", ATT_SEQ2SEQ_TYPE);
@@ -93,7 +93,7 @@ att_status att_seq2seq_config_read(att_ctx *ctx, const char *folder, att_seq2seq
     att_settings s;
     att_seq2seq_config c = {.size = sizeof c};
     att_settings_read(&s, ctx, folder, "config.json", true);
-    read(&s, &c);
+    att_seq2seq_config_take(&s, &c);
     att_settings_close(&s);
     if (!s.status)
         *out = c;
@@ -124,7 +124,25 @@ att_status att_seq2seq_config_check(att_ctx *ctx, const att_seq2seq_config *c)
     if ((unsigned)c->attention >= N_ATTENTIONS)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "seq2seq: %d is no attention", (int)c->attention);
     att_settings_made(&s, ctx, "seq2seq", att_seq2seq_config_json(c));
-    read(&s, &same);
+    att_seq2seq_config_take(&s, &same);
     att_settings_close(&s);
     return s.status;
+}
+
+att_seq2seq_config att_seq2seq_config_default(int64_t vocabulary)
+{
+    return (att_seq2seq_config){.size = sizeof(att_seq2seq_config),
+                                .source_vocabulary = vocabulary,
+                                .target_vocabulary = vocabulary,
+                                .embedding = 256,
+                                .units = 512,
+                                .layers = 1,
+                                .max_positions = 512,
+                                .pad = vocabulary - 1,
+                                .start = vocabulary - 1,
+                                .bidirectional = true,
+                                .scale_embedding = true,
+                                .share = true,
+                                .tie = true,
+                                .attention = ATT_SEQ2SEQ_ADDITIVE};
 }

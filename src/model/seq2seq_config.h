@@ -12,6 +12,11 @@
 att_status att_seq2seq_config_read(att_ctx *ctx, const char *folder, att_seq2seq_config *out);
 /* A configuration made by a program, by the same rules. */
 att_status att_seq2seq_config_check(att_ctx *ctx, const att_seq2seq_config *c);
+/* From settings that are read already. */
+void att_seq2seq_config_take(att_settings *s, att_seq2seq_config *c);
+/* One layer of GRUs with additive attention, about as large as the default Transformer, for one vocabulary of both
+ * languages, the last of which is <pad>. */
+att_seq2seq_config att_seq2seq_config_default(int64_t vocabulary);
 /* What a config.json has; NULL: memory ran out. */
 json_t *att_seq2seq_config_json(const att_seq2seq_config *c);
 

@@ -462,6 +462,22 @@ static att_status open_any(att_ctx *ctx, const char *folder, bool learn, att_enc
     return s;
 }
 
+static json_t *defaults(int64_t vocabulary)
+{
+    const att_marian_config c = att_marian_config_default(vocabulary);
+    return att_marian_config_json(&c);
+}
+
+static att_status make_any(att_ctx *ctx, att_settings *s, uint64_t seed, att_encoder_decoder **out)
+{
+    att_marian_config c = {0};
+    att_transformer *m = NULL;
+    att_marian_config_take(s, &c);
+    const att_status e = s->status ? s->status : open_or_make(ctx, NULL, true, &c, seed, &m);
+    *out = e ? NULL : &m->base;
+    return e;
+}
+
 static void free_any(att_encoder_decoder *m) { att_transformer_free((att_transformer *)m); }
 
 static att_var *step(void *user, att_tape *t, const int32_t *ids) { return att_transformer_step(user, t, ids); }
@@ -504,9 +520,11 @@ static void in_file(const att_stored *w, char name[ATT_CHECKPOINT_NAME], att_ten
 const att_architecture att_transformer_architecture = {.name = "transformer",
                                                        .model_type = "marian",
                                                        .open = open_any,
+                                                       .settings = settings,
+                                                       .defaults = defaults,
+                                                       .make = make_any,
                                                        .free = free_any,
                                                        .logits = logits_of_pairs,
                                                        .start = start_any,
                                                        .scope_of_attention = scope_of_attention,
-                                                       .settings = settings,
                                                        .in_file = in_file};

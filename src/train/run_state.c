@@ -210,6 +210,13 @@ void att_facts_number(att_facts *l, const char *name, double value)
     next_fact(l, name, ATT_FACT_NUMBER, &l->number[l->n])->setting = true;
 }
 
+void att_facts_text(att_facts *l, const char *name, const char *value)
+{
+    att_fact *f = next_fact(l, name, ATT_FACT_TEXT, (char *)(uintptr_t)value); /* which is only read */
+    f->room = strlen(value) + 1;
+    f->setting = true;
+}
+
 enum { FACT_BYTES = 24 }; /* of a number */
 
 static const char *fact_text(const att_fact *f, char text[FACT_BYTES])

@@ -24,7 +24,7 @@ typedef struct att_fact {
 } att_fact;
 
 /* A list of them, which stays where it is: copies of settings are in it. */
-enum { ATT_MOST_FACTS = 32 };
+enum { ATT_MOST_FACTS = 64 };
 typedef struct att_facts {
     int64_t n;
     att_fact fact[ATT_MOST_FACTS];
@@ -35,6 +35,8 @@ typedef struct att_facts {
 void att_facts_add(att_facts *l, const char *name, att_fact_kind kind, void *value);
 void att_facts_whole(att_facts *l, const char *name, int64_t value);
 void att_facts_number(att_facts *l, const char *name, double value);
+/* value stays where it is. */
+void att_facts_text(att_facts *l, const char *name, const char *value);
 
 typedef struct att_run_state {
     int64_t n;

@@ -1,5 +1,5 @@
 /* What a translator learns: pairs of texts, by the cross entropy of each target token; and its loss on others. */
-#include "model/transformer.h"
+#include "model/encoder_decoder.h"
 #include "train/pairs.h"
 #include "train/trainer.h"
 
@@ -10,6 +10,7 @@ typedef struct translation {
     att_encoder_decoder *model;
     const att_tokenizer *tokenizer;
     att_trainer_options options;
+    json_t *config; /* what the model's config.json has */
     att_pair_set set;
     att_epoch epoch;
     att_batch batch;
@@ -68,18 +69,22 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
     return y;
 }
 
-/* Shapes of tensors say the other sizes. */
 static void settings(const void *self, att_facts *facts)
 {
     const translation *t = self;
     const att_trainer_options *o = &t->options;
-    const att_marian_config *c = att_transformer_config((const att_transformer *)t->model);
+    const char *key;
+    json_t *value;
+    json_object_foreach(t->config, key, value)
+    {
+        if (json_is_string(value))
+            att_facts_text(facts, key, json_string_value(value));
+        else if (json_is_integer(value) || json_is_boolean(value))
+            att_facts_whole(facts, key, json_is_true(value) ? 1 : json_integer_value(value));
+    }
     att_facts_whole(facts, "batch_tokens", o->batch_tokens);
     att_facts_whole(facts, "max_tokens", o->max_tokens);
     att_facts_whole(facts, "pairs", t->set.n);
-    att_facts_whole(facts, "heads", c->encoder.heads);
-    att_facts_whole(facts, "max_positions", c->max_positions);
-    att_facts_whole(facts, "activation", c->activation);
     att_facts_number(facts, "dropout", (double)o->dropout);
     att_facts_number(facts, "smoothing", (double)o->smoothing);
 }
@@ -90,6 +95,7 @@ static void free_translation(void *self)
     att_batch_free(t->ctx, &t->batch);
     att_epoch_free(&t->epoch);
     att_pair_set_free(&t->set);
+    json_decref(t->config);
     att_free(t->ctx, t);
 }
 
@@ -134,14 +140,17 @@ att_status att_trainer_new(att_encoder_decoder *m, const att_tokenizer *tokenize
     const int64_t positions = m->info.max_positions, most = o.max_tokens ? o.max_tokens : 128;
     o.max_tokens = most < positions ? most : positions;
     o.batch_tokens = o.batch_tokens ? o.batch_tokens : 2048;
-    *t = (translation){.ctx = ctx, .model = m, .tokenizer = tokenizer, .options = o};
+    *t = (translation){
+        .ctx = ctx, .model = m, .tokenizer = tokenizer, .options = o, .config = m->architecture->settings(m)};
     const att_trainer_config config = {
         .optimizer = {.size = sizeof config.optimizer, .method = ATT_ADAM, .beta2 = 0.98, .eps = 1e-9},
         .schedule = o.schedule,
         .clip = o.clip,
         .accumulate = o.accumulate ? o.accumulate : 1,
         .seed = o.seed};
-    e = att_pair_set_read(ctx, tokenizer, o.source, o.target, o.max_tokens, &t->set);
+    if (!t->config)
+        e = att_fail(ctx, ATT_ERR_MEMORY, "out of memory for the settings of a model");
+    e = e ? e : att_pair_set_read(ctx, tokenizer, o.source, o.target, o.max_tokens, &t->set);
     if (e)
         free_translation(t);
     return e ? e : att_trainer_make(ctx, &task, t, &config, out);

@@ -1,6 +1,6 @@
 /* The training of a translator in a folder: its vocabulary, its model, its files. */
 #include "io/replace.h"
-#include "model/transformer.h"
+#include "model/encoder_decoder.h"
 #include "train/text_lines.h"
 #include "train/training.h"
 
@@ -83,26 +83,10 @@ static att_status make_vocabulary(const translator *t, const char *folder)
 static att_status make_model(translator *t, const char *folder)
 {
     const att_training_options *o = &t->options;
-    const int64_t vocabulary = att_tokenizer_size(t->tokenizer), heads = o->heads ? o->heads : 8;
-    const int64_t intermediate = o->intermediate ? o->intermediate : 1024;
-    const att_marian_config c = {.source_vocabulary = vocabulary,
-                                 .target_vocabulary = vocabulary,
-                                 .hidden = o->hidden ? o->hidden : 256,
-                                 .max_positions = o->max_positions ? o->max_positions : 512,
-                                 .encoder = {o->encoder_layers ? o->encoder_layers : 3, heads, intermediate},
-                                 .decoder = {o->decoder_layers ? o->decoder_layers : 3, heads, intermediate},
-                                 .activation = o->activation == ATT_IDENTITY ? ATT_RELU : o->activation,
-                                 .scale_embedding = true,
-                                 .share = true,
-                                 .tie = true,
-                                 .pad = vocabulary - 1,
-                                 .eos = 0,
-                                 .start = vocabulary - 1};
-    att_transformer *m;
-    const att_status e = att_transformer_new(t->ctx, &c, o->learn.seed, &m);
+    const att_status e = att_encoder_decoder_new(t->ctx, o->settings, o->config, att_tokenizer_size(t->tokenizer),
+                                                 o->learn.seed, &t->model);
     if (e)
         return e;
-    t->model = att_transformer_base(m);
     /* One that goes on has its settings already: other options are found out by its checkpoint, and spoil nothing. */
     return o->resume ? ATT_OK : att_encoder_decoder_write_settings(t->model, folder, 4);
 }

@@ -72,6 +72,32 @@ static void a_training_that_is_done_takes_no_more_steps(void **state)
     assert_null(strstr(tool_out, "checkpoint-0000000031"));
 }
 
+/* A recurrent translator: it learns, goes on with the same bits, translates, and shows what it looks at, or cannot. */
+static void recurrent_layers_learn_too(void **state)
+{
+    (void)state;
+#define TRAIN_RNN "$A train translate --src train.de --tgt train.en --vocabulary 70 --batch-tokens 150 --threads 2 "
+    assert_int_equal(tool("echo '{\"embedding_size\": 16, \"hidden_size\": 16}' > sizes.json; " TRAIN_RNN
+                          "--arch rnn --config sizes.json --steps 12 --save-every 6 --half -o rnn"),
+                     0);
+    assert_int_equal(tool(TRAIN_RNN
+                          "--arch rnn --config sizes.json --steps 6 --save-every 6 --average 0 -o paused && " TRAIN_RNN
+                          "--arch rnn --config sizes.json --steps 12 --save-every 6 --half "
+                          "--resume -o paused && cmp rnn/model.safetensors paused/model.safetensors"),
+                     0);
+    assert_int_equal(tool("echo 'eins rot Haus' | $A translate -m rnn --beam 2 --nbest 2 --alignment -"), 0);
+    assert_int_equal(tool("echo 'eins rot Haus' | $A translate -m rnn --alignment a.svg && cat a.svg"), 0);
+    assert_has(tool_out, "Attention: eins rot Haus");
+    assert_int_equal(tool(TRAIN_RNN "-p tiny --steps 12 --resume -o rnn"), 1);
+    assert_has(tool_err, "\"model_type\" is \"attend-seq2seq\" but here it is \"marian\"");
+    assert_int_equal(tool(TRAIN_RNN "--arch rnn --attention none -p tiny --steps 2 -o fixed"), 0);
+    assert_int_equal(tool("echo 'eins rot Haus' | $A translate -m fixed && "
+                          "echo 'eins rot Haus' | $A translate -m fixed --alignment -"),
+                     1);
+    assert_has(tool_err, "--alignment: the model has no attention");
+#undef TRAIN_RNN
+}
+
 /* Killed at any moment, a training goes on from its last checkpoint and ends with the same bits. */
 static void a_training_that_is_killed_again_and_again_has_the_same_result(void **state)
 {
@@ -113,6 +139,11 @@ static void what_cannot_be_learnt_is_named(void **state)
          "train.de has 200 lines but short.en has 3", 1},
         {"$A train translate --src train.de --tgt train.en --valid-src valid.de -o x", "--valid-tgt is missing", 2},
         {"$A train translate --src train.de --tgt train.en --resume -o y", "there is no checkpoint to go on from", 1},
+        {"$A train translate --src train.de --tgt train.en -o x --attention dot", "--attention is for --arch rnn", 2},
+        {"$A train translate --src train.de --tgt train.en -o x -p tiny --config c", "--preset does not go with", 2},
+        {"echo '{\"d_modell\": 1}' > c; $A train translate --src train.de --tgt train.en -o x --vocabulary 70 --config "
+         "c",
+         "c: \"d_modell\" is not a setting", 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const int code = tool(cases[i].line);
@@ -129,6 +160,7 @@ int main(void)
         cmocka_unit_test(pieces_that_there_are_are_taken),
         cmocka_unit_test(rates_fall_where_that_is_asked_for),
         cmocka_unit_test(a_training_that_is_done_takes_no_more_steps),
+        cmocka_unit_test(recurrent_layers_learn_too),
         cmocka_unit_test(a_training_that_is_killed_again_and_again_has_the_same_result),
         cmocka_unit_test(an_interrupt_saves_and_says_how_to_go_on),
         cmocka_unit_test(what_cannot_be_learnt_is_named),

@@ -162,14 +162,19 @@ static void any_number_of_threads_learns_the_same_bits(void **state)
 
 /* ---- a training in a folder */
 
-static att_training *open_other(att_ctx *ctx, const char *name, bool resume, int64_t seed, int64_t hidden,
+#define SIZES                                                                                                          \
+    "\"encoder_layers\": 1, \"decoder_layers\": 1, \"encoder_ffn_dim\": 32, \"decoder_ffn_dim\": 32, "                 \
+    "\"encoder_attention_heads\": 2, \"decoder_attention_heads\": 2"
+#define TRANSFORMER "{\"d_model\": 16, " SIZES "}"
+#define RNN(attention) "{\"model_type\": \"attend-seq2seq\", \"embedding_size\": 8, \"hidden_size\": 10, " attention "}"
+
+static att_training *open_other(att_ctx *ctx, const char *name, bool resume, int64_t seed, const char *settings,
                                 float dropout)
 {
     char path[256], source[256], target[256];
     att_training *t = NULL;
     const att_training_options *o =
-        ATT_OPTIONS(att_training_options, .vocabulary = 70, .hidden = hidden, .intermediate = 32, .heads = 2,
-                    .encoder_layers = 1, .decoder_layers = 1, .resume = resume, .keep = 3,
+        ATT_OPTIONS(att_training_options, .vocabulary = 70, .settings = settings, .resume = resume, .keep = 3,
                     .learn = {.size = sizeof(att_trainer_options),
                               .source = path_of("train.de", source),
                               .target = path_of("train.en", target),
@@ -184,7 +189,7 @@ static att_training *open_other(att_ctx *ctx, const char *name, bool resume, int
 
 static att_training *open_training(att_ctx *ctx, const char *name, bool resume, int64_t seed)
 {
-    return open_other(ctx, name, resume, seed, 16, 0.1f);
+    return open_other(ctx, name, resume, seed, TRANSFORMER, 0.1f);
 }
 
 static void take_steps(att_training *t, int n)
@@ -215,30 +220,38 @@ enum { STEPS = 40 }; /* several epochs */
 static void a_training_that_goes_on_later_has_the_same_bits(void **state)
 {
     (void)state;
-    size_t bytes, bytes2;
-    att_ctx *ctx = check_open(NULL, 2);
-    att_training *t = open_training(ctx, "whole", false, 3);
-    assert_non_null(t);
-    take_steps(t, STEPS);
-    float *whole = weights_of(t, &bytes);
-    att_training_close(t);
-    for (int done = 0, next; done < STEPS; done = next) {
-        next = done + 13 < STEPS ? done + 13 : STEPS;
-        t = open_training(ctx, "parts", done > 0, 3);
+    static const char *const models[] = {TRANSFORMER, RNN("\"attention\": \"none\""),
+                                         RNN("\"attention\": \"additive\", \"num_layers\": 2"),
+                                         RNN("\"attention\": \"general\", \"cell\": \"lstm\", \"num_layers\": 2")};
+    for (int i = 0; i < 4; i++) {
+        size_t bytes, bytes2;
+        char all[16], parts[16];
+        snprintf(all, sizeof all, "whole%d", i);
+        snprintf(parts, sizeof parts, "parts%d", i);
+        att_ctx *ctx = check_open(NULL, 2);
+        att_training *t = open_other(ctx, all, false, 3, models[i], 0.1f);
         assert_non_null(t);
-        take_steps(t, next - done);
-        assert_int_equal(att_training_save(t), ATT_OK);
-        if (next < STEPS)
-            take_steps(t, 2); /* which are lost */
-        float *part = weights_of(t, &bytes2);
+        take_steps(t, STEPS);
+        float *whole = weights_of(t, &bytes);
         att_training_close(t);
-        assert_int_equal(bytes, bytes2);
-        if (next == STEPS)
-            assert_memory_equal(whole, part, bytes);
-        free(part);
+        for (int done = 0, next; done < STEPS; done = next) {
+            next = done + 13 < STEPS ? done + 13 : STEPS;
+            t = open_other(ctx, parts, done > 0, 3, models[i], 0.1f);
+            assert_non_null(t);
+            take_steps(t, next - done);
+            assert_int_equal(att_training_save(t), ATT_OK);
+            if (next < STEPS)
+                take_steps(t, 2); /* which are lost */
+            float *part = weights_of(t, &bytes2);
+            att_training_close(t);
+            assert_int_equal(bytes, bytes2);
+            if (next == STEPS)
+                assert_memory_equal(whole, part, bytes);
+            free(part);
+        }
+        free(whole);
+        att_close(ctx);
     }
-    free(whole);
-    att_close(ctx);
 }
 
 static void a_training_is_refused_where_it_would_spoil_another(void **state)
@@ -258,9 +271,12 @@ static void a_training_is_refused_where_it_would_spoil_another(void **state)
     assert_non_null(strstr(att_error(ctx), "has checkpoints of a training already"));
     assert_null(open_training(ctx, "one", true, 4));
     assert_non_null(strstr(att_error(ctx), "seed"));
-    assert_null(open_other(ctx, "one", true, 3, 16, 0.2f));
+    assert_null(open_other(ctx, "one", true, 3, TRANSFORMER, 0.2f));
     assert_non_null(strstr(att_error(ctx), "dropout"));
-    assert_null(open_other(ctx, "one", true, 3, 24, 0.1f));
+    assert_null(open_other(ctx, "one", true, 3, "{\"d_model\": 24, " SIZES "}", 0.1f));
+    assert_non_null(strstr(att_error(ctx), "\"d_model\" is 16 but here it is 24"));
+    assert_null(open_other(ctx, "one", true, 3, RNN("\"attention\": \"dot\""), 0.1f));
+    assert_non_null(strstr(att_error(ctx), "\"model_type\" is \"marian\" but here it is \"attend-seq2seq\""));
     t = open_training(ctx, "one", true, 3);
     assert_non_null(t);
     att_training_close(t);
@@ -271,12 +287,53 @@ static void a_training_is_refused_where_it_would_spoil_another(void **state)
     att_close(ctx);
 }
 
-static void what_was_learnt_is_a_folder_of_a_translator(void **state)
+static void settings_of_a_model_that_cannot_be_are_named(void **state)
 {
     (void)state;
+    static const struct {
+        const char *settings, *file, *says;
+    } cases[] = {
+        {"{\"d_modell\": 16}", NULL, "the model's settings: \"d_modell\" is not a setting of such a model"},
+        {"{\"attention\": \"dot\"}", NULL, "\"attention\" is not a setting of such a model"},
+        {"{\"model_type\": \"bart\"}", NULL, "\"model_type\" is \"bart\", which is not supported"},
+        {RNN("\"attention\": \"hard\""), NULL, "\"attention\" is \"hard\", which is not supported"},
+        {"{\"encoder_attention_heads\": 3}", NULL, "\"encoder_attention_heads\" is 3, which does not divide"},
+        {NULL, "[]", "config: is not a JSON object"},
+        {NULL, "{\"layers\": 2}", "config: \"layers\" is not a setting of such a model"},
+        {NULL, "{\"vocab_size\": 9}", "config: \"vocab_size\" is 9 but here it is 7"},
+        {RNN("\"attention\": \"dot\""), "{\"attention\": \"none\"}",
+         "config: \"attention\" is \"none\" but here it is \"dot\""},
+        {RNN("\"attention\": \"dot\""), "{\"model_type\": \"marian\"}",
+         "config: \"model_type\" is \"marian\" but here it is \"attend-seq2seq\""},
+    };
+    char path[256];
+    att_ctx *ctx = check_open(NULL, 1);
+    att_encoder_decoder *m;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        if (cases[i].file)
+            folder_write(&folder, "config", cases[i].file);
+        assert_true(att_encoder_decoder_new(ctx, cases[i].settings, cases[i].file ? path_of("config", path) : NULL, 7,
+                                            1, &m) != ATT_OK);
+        assert_null(m);
+        check_says(ctx, cases[i].says);
+    }
+    assert_int_equal(att_encoder_decoder_new(ctx, NULL, path_of("nowhere", path), 7, 1, &m), ATT_ERR_IO);
+    folder_write(&folder, "config", "{\"vocab_size\": 7, \"hidden_size\": 6, \"tie_word_embeddings\": false}");
+    att_encoder_decoder_info info = {.size = sizeof info};
+    assert_int_equal(
+        att_encoder_decoder_new(ctx, "{\"model_type\": \"attend-seq2seq\"}", path_of("config", path), 7, 1, &m),
+        ATT_OK);
+    assert_int_equal(att_encoder_decoder_describe(m, &info), ATT_OK);
+    assert_true(info.target_vocabulary == 7 && info.pad == 6 && info.attention_heads == 1);
+    att_encoder_decoder_free(m);
+    att_close(ctx);
+}
+
+static void check_what_was_learnt(const char *name, const char *settings)
+{
     char path[256];
     att_ctx *ctx = check_open(NULL, 2);
-    att_training *t = open_training(ctx, "model", false, 3);
+    att_training *t = open_other(ctx, name, false, 3, settings, 0.1f);
     assert_non_null(t);
     for (int i = 0; i < 4; i++) {
         take_steps(t, 5);
@@ -290,7 +347,7 @@ static void what_was_learnt_is_a_folder_of_a_translator(void **state)
     att_translator *m;
     att_translation one;
     const char *text = "eins rot Haus";
-    if (att_translator_open(ctx, path_of("model", path), &m))
+    if (att_translator_open(ctx, path_of(name, path), &m))
         fail_msg("%s", att_error(ctx));
     assert_int_equal(att_translate(m, 1, &text, NULL, NULL, &one), ATT_OK);
     att_translation_free(m, &one);
@@ -298,6 +355,14 @@ static void what_was_learnt_is_a_folder_of_a_translator(void **state)
     free(last), free(mean);
     att_training_close(t);
     att_close(ctx);
+}
+
+static void what_was_learnt_is_a_folder_of_a_translator(void **state)
+{
+    (void)state;
+    check_what_was_learnt("model", TRANSFORMER);
+    check_what_was_learnt("recurrent", RNN("\"attention\": \"additive\""));
+    check_what_was_learnt("fixed", RNN("\"attention\": \"none\""));
 }
 
 static void an_epoch_has_each_pair_once_in_batches_that_follow_from_the_seed(void **state)
@@ -408,6 +473,7 @@ int main(void)
         cmocka_unit_test(any_number_of_threads_learns_the_same_bits),
         cmocka_unit_test(a_training_that_goes_on_later_has_the_same_bits),
         cmocka_unit_test(a_training_is_refused_where_it_would_spoil_another),
+        cmocka_unit_test(settings_of_a_model_that_cannot_be_are_named),
         cmocka_unit_test(what_was_learnt_is_a_folder_of_a_translator),
         cmocka_unit_test(an_epoch_has_each_pair_once_in_batches_that_follow_from_the_seed),
         cmocka_unit_test(files_that_are_no_pairs_are_named),

@@ -8,10 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum architecture { TRANSFORMER, RNN };
 enum preset { TINY, SMALL, BASE };
 
-static const char *source, *target, *valid_source, *valid_target, *folder, *tokenizer;
-static int preset = SMALL, schedule = 0;
+static const char *source, *target, *valid_source, *valid_target, *folder, *tokenizer, *config;
+static int architecture = -1, attention = -1, preset = -1, schedule = 0;
 static int64_t vocabulary = 8000, batch_tokens = 4096, accumulate = 1, warmup = 1000, steps, seed = 1, threads,
                validate_every = 500, save_every = 500, average = 5, patience;
 static double rate = 1e-3, dropout = 0.1, smoothing = 0.1, clip = 1, minutes;
@@ -25,8 +26,15 @@ static const cli_option options[] = {
     {"output", 'o', "FOLDER", .text = &folder, .required = true, .help = "the training's folder, then the model's"},
     {"resume", 0, NULL, .flag = &resume,
      .help = "go on from the newest checkpoint; the result has the same bits as without a pause"},
+    {"arch", 0, "transformer|rnn", .choice = &architecture,
+     .help = "a Transformer, or recurrent layers; default: transformer"},
+    {"attention", 0, "none|additive|dot|general", .choice = &attention,
+     .help = "of recurrent layers to the text, or none: one fixed context of it; default: additive"},
     {"preset", 'p', "tiny|small|base", .choice = &preset,
-     .help = "sizes: 2+2 layers of 128, 3+3 of 256, or 6+6 of 512 as in the paper"},
+     .help = "sizes: 2+2 layers of 128, 3+3 of 256, or 6+6 of 512 as in the paper; recurrent layers have about as many "
+             "parameters; default: small"},
+    {"config", 0, "FILE", .text = &config,
+     .help = "sizes and all else from there, as a model's config.json has them; what it leaves out is as by default"},
     {"vocabulary", 0, "N", .integer = &vocabulary, .min = 64, .max = 1 << 20,
      .help = "pieces of words, of both languages together"},
     {"tokenizer", 0, "FOLDER|FILE", .text = &tokenizer,
@@ -188,18 +196,55 @@ static int learn(trainer *t)
     return code;
 }
 
-static int open_training(trainer *t)
+/* As a config.json has them, and what the words of --attention are. */
+static const char *const sizes[][3] = {
+    [TRANSFORMER] =
+        {
+            [TINY] = "\"d_model\": 128, \"encoder_layers\": 2, \"decoder_layers\": 2, \"encoder_ffn_dim\": 512, "
+                     "\"decoder_ffn_dim\": 512, \"encoder_attention_heads\": 4, \"decoder_attention_heads\": 4",
+            [SMALL] = "\"d_model\": 256, \"encoder_layers\": 3, \"decoder_layers\": 3, \"encoder_ffn_dim\": 1024, "
+                      "\"decoder_ffn_dim\": 1024, \"encoder_attention_heads\": 4, \"decoder_attention_heads\": 4",
+            [BASE] = "\"d_model\": 512, \"encoder_layers\": 6, \"decoder_layers\": 6, \"encoder_ffn_dim\": 2048, "
+                     "\"decoder_ffn_dim\": 2048, \"encoder_attention_heads\": 8, \"decoder_attention_heads\": 8",
+        },
+    [RNN] =
+        {
+            [TINY] = "\"embedding_size\": 128, \"hidden_size\": 256, \"num_layers\": 1",
+            [SMALL] = "\"embedding_size\": 256, \"hidden_size\": 512, \"num_layers\": 1",
+            [BASE] = "\"embedding_size\": 512, \"hidden_size\": 1024, \"num_layers\": 2",
+        },
+};
+static const char *const model_types[] = {[TRANSFORMER] = "marian", [RNN] = "attend-seq2seq"};
+static const char *const attentions[] = {"none", "additive", "dot", "general"};
+
+enum { SETTINGS = 512 };
+
+/* With a file, only what the command line says. */
+static int choose_model(char text[SETTINGS])
 {
-    static const struct {
-        int64_t hidden, intermediate, heads, layers;
-    } sizes[] = {[TINY] = {128, 512, 4, 2}, [SMALL] = {256, 1024, 4, 3}, [BASE] = {512, 2048, 8, 6}};
+    if (config && preset >= 0)
+        return cli_misuse("--preset does not go with --config: the file has the sizes");
+    if (attention >= 0 && architecture != RNN)
+        return cli_misuse("--attention is for --arch rnn: a Transformer has its own");
+    const int chosen = architecture < 0 && !config ? TRANSFORMER : architecture;
+    int n = snprintf(text, SETTINGS, "{");
+    if (chosen >= 0)
+        n += snprintf(text + n, (size_t)(SETTINGS - n), "\"model_type\": \"%s\"", model_types[chosen]);
+    if (attention >= 0)
+        n += snprintf(text + n, (size_t)(SETTINGS - n), ", \"attention\": \"%s\"", attentions[attention]);
+    if (!config)
+        n += snprintf(text + n, (size_t)(SETTINGS - n), ", %s", sizes[chosen][preset < 0 ? SMALL : preset]);
+    snprintf(text + n, (size_t)(SETTINGS - n), "}");
+    return CLI_DONE;
+}
+
+static int open_training(trainer *t, const char *settings)
+{
     const att_schedule rates = {
         .size = sizeof rates, .kind = schedule == 0 ? ATT_CONSTANT : ATT_INVERSE_SQRT, .peak = rate, .warmup = warmup};
     const att_training_options *o =
-        ATT_OPTIONS(att_training_options, .tokenizer = tokenizer, .vocabulary = vocabulary,
-                    .hidden = sizes[preset].hidden, .intermediate = sizes[preset].intermediate,
-                    .heads = sizes[preset].heads, .encoder_layers = sizes[preset].layers,
-                    .decoder_layers = sizes[preset].layers, .resume = resume, .keep = average > 1 ? average : 1,
+        ATT_OPTIONS(att_training_options, .tokenizer = tokenizer, .vocabulary = vocabulary, .settings = settings,
+                    .config = config, .resume = resume, .keep = average > 1 ? average : 1,
                     .learn = {.size = sizeof(att_trainer_options),
                               .source = source,
                               .target = target,
@@ -225,9 +270,13 @@ static int run(int n, char **arguments)
 {
     (void)n, (void)arguments;
     trainer t = {.best = INFINITY, .texts = {.fd = -1}, .references = {.fd = -1}};
+    char settings[SETTINGS];
+    int code = choose_model(settings);
+    if (code)
+        return code;
     if (!valid_source != !valid_target)
         return cli_misuse("--valid-%s is missing: both sides are needed", valid_source ? "tgt" : "src");
-    int code = cli_open(&t.ctx, threads);
+    code = cli_open(&t.ctx, threads);
     if (!code && valid_source)
         code = read_all(&t.texts, valid_source);
     if (!code && valid_source)
@@ -236,7 +285,7 @@ static int run(int n, char **arguments)
         code = cli_fail("%s has %lld lines but %s has %lld", valid_source, (long long)t.texts.count, valid_target,
                         (long long)t.references.count);
     if (!code)
-        code = open_training(&t);
+        code = open_training(&t, settings);
     if (!code)
         code = open_log(&t);
     if (!code)
@@ -262,7 +311,9 @@ const cli_command train_translate = {
     .name = "translate",
     .summary = "a translator from two files, of which each line is a translation of the other's",
     .details = "A Transformer (Vaswani et al. 2017) in the layout of MarianMTModel, which\n"
-               "transformers and CTranslate2 open as well. Prints how it is getting on to standard\n"
+               "transformers and CTranslate2 open as well; or, with --arch rnn, gated recurrent\n"
+               "units (Cho et al. 2014) with the attention of Bahdanau et al. 2015 or of Luong et\n"
+               "al. 2015, or with none. Prints how it is getting on to standard\n"
                "error, and writes FOLDER/log.jsonl. Ctrl-C saves; a training that was killed loses\n"
                "the steps since its last checkpoint.",
     .examples = "attend train translate --src train.de --tgt train.en --valid-src val.de \\\n"
