@@ -169,6 +169,16 @@ ATT_API att_status att_bert_describe(const att_bert *m, att_bert_info *info);
  * ids [offsets[n]], offsets [n + 1] ascending from 0 -> [offsets[n], hidden]. NULL on error, as all operations. */
 ATT_API att_var *att_bert_apply(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets, int64_t n);
 
+/* A folder with weights that learn: f32 numbers of its own, as those of att_transformer_learn below. */
+ATT_API att_status att_bert_learn(att_ctx *ctx, const char *folder, att_bert **out);
+ATT_API int64_t att_bert_params(const att_bert *m);
+ATT_API att_param *att_bert_param(const att_bert *m, int64_t i, const char **name);
+/* Hidden states as it learns: of embeddings and of what each half of a layer adds hidden_dropout_prob is dropped, of
+ * attention weights attention_probs_dropout_prob. seed: another one each step; sequence_ids [n]: sequences are told
+ * apart by these. */
+ATT_API att_var *att_bert_apply_dropped(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets,
+                                        int64_t n, uint64_t seed, const uint32_t *sequence_ids);
+
 /* ---- 4 Sentences -------------------------------------------------------- */
 
 /* A sentence-transformers folder: Transformer, Pooling, optionally Normalize (Reimers, Gurevych 2019). */
@@ -192,6 +202,11 @@ ATT_API const att_tokenizer *att_sentence_tokenizer(const att_sentence *m);
  * the same bits whatever else is in the call. n_truncated (NULL allowed): how many sentences were cut. */
 ATT_API att_status att_sentence_encode(const att_sentence *m, int64_t n, const char *const *texts, const size_t *bytes,
                                        float *out, int64_t *n_truncated);
+
+/* The same with weights that learn, which are those of its BERT; and the folder of one that has learnt, made if it is
+ * not there: all files that the model's own folder has for it, and model.safetensors. dtype: of weights; 0: f32. */
+ATT_API att_status att_sentence_learn(att_ctx *ctx, const char *folder, att_sentence **out);
+ATT_API att_status att_sentence_write(const att_sentence *m, const char *folder, att_dtype dtype);
 
 /* Attention weights of one layer and head over one sentence. */
 typedef struct att_attention_map {
@@ -379,11 +394,54 @@ ATT_API void att_training_close(att_training *t); /* NULL is allowed */
 ATT_API att_trainer *att_training_trainer(const att_training *t);
 ATT_API const att_encoder_decoder *att_training_model(const att_training *t);
 ATT_API const att_tokenizer *att_training_tokenizer(const att_training *t);
+/* How far it is. */
+typedef struct att_training_info {
+    size_t size;
+    int64_t step;              /* taken */
+    int64_t judged, best_step; /* att_training_judge: the last step, and that of the best score; 0: none */
+    double best;               /* -INFINITY: none */
+} att_training_info;
+ATT_API att_status att_training_describe(const att_training *t, att_training_info *info);
 /* A checkpoint of now: weights, moments, and where in the files it is. It is whole or is not there. */
 ATT_API att_status att_training_save(att_training *t);
 /* model.safetensors: the mean of the weights of the newest n checkpoints (n = 0: those of now), as dtype. The folder is
  * then one for att_translator_open. */
 ATT_API att_status att_training_finish(att_training *t, int64_t n, att_dtype dtype);
+
+/* Learning how alike sentences are: the mean of (cos(u, v) - score)^2 over pairs becomes small, as Sentence-BERT learns
+ * it (Reimers, Gurevych 2019, 3.1), by AdamW. */
+typedef struct att_sentence_trainer_options {
+    size_t size;
+    int64_t pairs;
+    const char *const
+        *texts;            /* [2 pairs]: the first and the second of each; needed until att_sentence_trainer_new is */
+    const size_t *bytes;   /* [2 pairs]; NULL: zero-terminated                                               done */
+    const double *scores;  /* [pairs]: cosines that are wanted, from -1 to 1 */
+    int64_t batch;         /* pairs; 0: 16 */
+    att_schedule schedule; /* of learning rates */
+    double decay;          /* of weights that are matrices */
+    double clip;           /* the greatest norm of a step's gradients; 0: none */
+    uint64_t seed;         /* of dropout and of the order */
+} att_sentence_trainer_options;
+/* The model, from att_sentence_learn, must outlive it. Its reports' tokens are those of first and second sentences,
+ * `longer` counts pairs with a sentence that was cut, and the loss is a pair's. */
+ATT_API att_status att_sentence_trainer_new(att_sentence *m, const att_sentence_trainer_options *options,
+                                            att_trainer **out);
+
+/* The same as a run in a folder of its own, which is not the model's and becomes a sentence-transformers folder. */
+typedef struct att_sentence_training_options {
+    size_t size;
+    att_sentence_trainer_options learn;
+    const char *model; /* the folder to begin with */
+    bool resume;
+    int64_t keep; /* checkpoints that stay; 0: 2 */
+} att_sentence_training_options;
+ATT_API att_status att_sentence_training_open(att_ctx *ctx, const char *folder,
+                                              const att_sentence_training_options *options, att_training **out);
+ATT_API const att_sentence *att_training_sentence(const att_training *t); /* NULL: it is another kind of training */
+/* The model of this step has that score on what is not learnt. The highest so far, in steps before a pause too: the
+ * model is written to the folder, as att_training_finish(t, 0, dtype) does. */
+ATT_API att_status att_training_judge(att_training *t, double score, att_dtype dtype);
 
 /* A folder with the model and its text: source.spm, target.spm, vocab.json. It serves many threads at once. */
 typedef struct att_translator att_translator;

@@ -128,3 +128,18 @@ att_status att_make_folder(att_ctx *ctx, const char *path)
     }
     return failed ? att_fail(ctx, ATT_ERR_IO, "the folder %s cannot be made: %s", path, strerror(errno)) : ATT_OK;
 }
+
+att_status att_copy_files(att_ctx *ctx, const char *from, const char *to, const char *const *names, int required)
+{
+    att_status s = att_make_folder(ctx, to);
+    for (int i = 0; !s && names[i]; i++) {
+        att_text_file f = {0};
+        char path[ATT_MAX_PATH];
+        s = att_text_file_read(&f, ctx, from, names[i], i < required);
+        s = s ? s : att_join_path(ctx, to, names[i], path);
+        if (!s && f.text)
+            s = att_write_file(ctx, path, f.text, f.bytes);
+        att_text_file_free(&f);
+    }
+    return s;
+}

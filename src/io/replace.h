@@ -33,6 +33,9 @@ att_status att_replace_commit(att_replace *r);
 
 /* All of it: the file has data[bytes]. */
 att_status att_write_file(att_ctx *ctx, const char *path, const void *data, size_t bytes);
+/* Those of the files `names` (ends with NULL) that the folder `from` has, into `to`, which is made if it is not there.
+ * The first `required` must be there. */
+att_status att_copy_files(att_ctx *ctx, const char *from, const char *to, const char *const *names, int required);
 /* Makes a folder, and those above it, where they are not there. */
 att_status att_make_folder(att_ctx *ctx, const char *path);
 

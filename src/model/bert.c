@@ -1,7 +1,8 @@
 /* BERT: the encoder of the Transformer (Devlin et al. 2018). */
-#include "attend_model.h"
+#include "model/bert.h"
+#include "io/text_file.h"
 #include "model/bert_config.h"
-#include "model/checkpoint.h"
+#include "model/store.h"
 #include "nn/nn.h"
 
 #include <string.h>
@@ -9,8 +10,9 @@
 struct att_bert {
     att_ctx *ctx;
     att_bert_config config;
-    att_checkpoint *checkpoint; /* owns all parameters */
-    att_plan *plan;             /* attention of one layer */
+    att_checkpoint *checkpoint; /* owns all parameters, or, where they learn, */
+    att_store *store;           /* does */
+    att_plan *plan, *dropping;  /* attention of one layer; while it learns */
     att_nn_embedding word, position, type;
     att_nn_layer_norm norm;
     att_nn_encoder_layer *layer; /* [config.layers] */
@@ -74,35 +76,51 @@ static void load_layers(att_bert *m, att_nn_source *s)
         m->layer[i] = att_nn_encoder_layer_load(s, att_nn_number("layer", i).text, &layer);
 }
 
-static att_status load(att_bert *m, const char *folder)
+static att_status make_plans(att_bert *m, bool learn)
 {
-    att_status s = att_bert_config_read(m->ctx, folder, &m->config);
     const att_bert_config *c = &m->config;
-    if (!s)
-        s = att_plan_new(m->ctx, ATT_OPTIONS(att_attention_spec, .heads = c->heads, .head_dim = c->hidden / c->heads),
-                         &m->plan);
-    if (!s)
-        s = att_checkpoint_open(m->ctx, folder, names, "bert.", &m->checkpoint);
-    if (!s && !(m->layer = att_alloc(m->ctx, (size_t)c->layers, sizeof *m->layer)))
-        s = ATT_ERR_MEMORY;
-    if (s)
-        return s;
-    load_embeddings(m, &m->checkpoint->source);
-    load_layers(m, &m->checkpoint->source);
-    s = m->checkpoint->source.status;
-    return s ? s : att_checkpoint_all_used(m->checkpoint, unused);
+    att_attention_spec spec = {.size = sizeof spec, .heads = c->heads, .head_dim = c->hidden / c->heads};
+    const att_status s = att_plan_new(m->ctx, &spec, &m->plan);
+    spec.dropout = c->attention_dropout;
+    return s || !learn ? s : att_plan_new(m->ctx, &spec, &m->dropping);
 }
 
-att_status att_bert_open(att_ctx *ctx, const char *folder, att_bert **out)
+static att_status load_from(att_bert *m, att_nn_source *source)
+{
+    m->layer = att_alloc(m->ctx, (size_t)m->config.layers, sizeof *m->layer);
+    if (!m->layer)
+        return ATT_ERR_MEMORY;
+    load_embeddings(m, source);
+    load_layers(m, source);
+    return source->status;
+}
+
+static att_status load(att_bert *m, const char *folder, bool learn)
+{
+    att_checkpoint *c = NULL;
+    att_status s = att_bert_config_read(m->ctx, folder, &m->config);
+    s = s ? s : make_plans(m, learn);
+    s = s ? s : att_checkpoint_open(m->ctx, folder, names, "bert.", &c);
+    if (!s && learn)
+        s = att_store_new(m->ctx, 0, c, &m->store);
+    m->checkpoint = m->store ? NULL : c; /* the store's, else */
+    s = s ? s : load_from(m, learn ? &m->store->source : &c->source);
+    s = s ? s : att_checkpoint_all_used(c, unused);
+    if (!s && m->store)
+        att_store_filled(m->store);
+    return s;
+}
+
+static att_status open_bert(att_ctx *ctx, const char *name, const char *folder, bool learn, att_bert **out)
 {
     if (!folder || !out)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_bert_open: %s is NULL", folder ? "out" : "folder");
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: %s is NULL", name, folder ? "out" : "folder");
     *out = NULL;
     att_bert *m = att_alloc(ctx, 1, sizeof *m);
     if (!m)
         return ATT_ERR_MEMORY;
     *m = (att_bert){.ctx = ctx};
-    const att_status s = load(m, folder);
+    const att_status s = load(m, folder, learn);
     if (s)
         att_bert_free(m);
     else
@@ -110,12 +128,31 @@ att_status att_bert_open(att_ctx *ctx, const char *folder, att_bert **out)
     return s;
 }
 
+att_status att_bert_open(att_ctx *ctx, const char *folder, att_bert **out)
+{
+    return open_bert(ctx, "att_bert_open", folder, false, out);
+}
+
+att_status att_bert_learn(att_ctx *ctx, const char *folder, att_bert **out)
+{
+    return open_bert(ctx, "att_bert_learn", folder, true, out);
+}
+
+int64_t att_bert_params(const att_bert *m) { return att_store_params(m->store); }
+
+att_param *att_bert_param(const att_bert *m, int64_t i, const char **name)
+{
+    return att_store_param(m->store, i, name);
+}
+
 void att_bert_free(att_bert *m)
 {
     if (!m)
         return;
     att_checkpoint_close(m->checkpoint);
+    att_store_free(m->store);
     att_plan_free(m->plan);
+    att_plan_free(m->dropping);
     att_free(m->ctx, m->layer);
     att_free(m->ctx, m);
 }
@@ -134,8 +171,9 @@ att_status att_bert_describe(const att_bert *m, att_bert_info *info)
 
 /* ---- apply */
 
-/* LayerNorm(word + position + type), all tokens of type 0 */
-static att_var *embed(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets, int64_t n)
+/* Dropout(LayerNorm(word + position + type)), all tokens of type 0 */
+static att_var *embed(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets, int64_t n,
+                      const att_nn_dropout *dropout)
 {
     const int64_t tokens = offsets[n];
     int32_t *positions = att_alloc(m->ctx, (size_t)tokens + 1, sizeof *positions);
@@ -157,20 +195,79 @@ static att_var *embed(att_tape *t, const att_bert *m, const int32_t *ids, const 
     att_var *x = att_nn_layer_norm_apply(t, &m->norm, att_add(t, att_add(t, word, type), position));
     att_free(m->ctx, positions);
     att_free(m->ctx, types);
-    return att_scope_end(t, s, x);
+    return att_scope_end(t, s, att_nn_drop(t, dropout, att_nn_place("embeddings", ""), x, NULL));
 }
 
-att_var *att_bert_apply(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets, int64_t n)
+/* Layer i; dropout NULL: none */
+static att_var *apply_layer(att_tape *t, const att_bert *m, int64_t i, att_var *x, const att_attention_args *args,
+                            const att_nn_dropout *dropout)
+{
+    const att_nn_name name = att_nn_number("layer", i);
+    att_nn_encoder_layer layer = m->layer[i];
+    att_attention_args a = *args;
+    if (dropout) { /* of attention weights, too */
+        layer.attention.plan = m->dropping;
+        a.dropout_seed = dropout->seed ^ att_nn_place(name.text, "weights");
+        a.sequence_ids = dropout->sequence_ids;
+    }
+    att_scope s = att_scope_begin(t, name.text);
+    return att_scope_end(t, s, att_nn_encoder_layer_apply(t, &layer, x, &a, dropout));
+}
+
+static att_var *apply(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets, int64_t n,
+                      const att_nn_dropout *dropout)
 {
     if (!att_nn_sequences_fit(t, "bert", ids, offsets, n, m->config.max_positions))
         return NULL;
     att_attention_args args = {.size = sizeof args, .n_sequences = n, .q_offsets = offsets};
     att_scope s = att_scope_begin(t, "bert");
-    att_var *x = embed(t, m, ids, offsets, n);
-    for (int64_t i = 0; i < m->config.layers; i++) {
-        att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
-        x = att_scope_end(t, layer, att_nn_encoder_layer_apply(t, &m->layer[i], x, &args, NULL));
-        x = att_scope_keep(t, s, x);
-    }
+    att_var *x = embed(t, m, ids, offsets, n, dropout);
+    for (int64_t i = 0; i < m->config.layers; i++)
+        x = att_scope_keep(t, s, apply_layer(t, m, i, x, &args, dropout));
     return att_scope_end(t, s, x);
+}
+
+att_var *att_bert_apply(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets, int64_t n)
+{
+    return apply(t, m, ids, offsets, n, NULL);
+}
+
+att_var *att_bert_apply_dropped(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets, int64_t n,
+                                uint64_t seed, const uint32_t *sequence_ids)
+{
+    if (!m->store)
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "bert: the model does not learn: it comes from att_bert_open");
+    const att_positions at = {.size = sizeof at, .offsets = offsets, .n = n};
+    const att_nn_dropout dropout = {m->config.hidden_dropout, seed, &at, sequence_ids};
+    return apply(t, m, ids, offsets, n, &dropout);
+}
+
+/* ---- write */
+
+static void name_tensor(const att_stored *w, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value)
+{
+    (void)value;
+    att_checkpoint_translate(names, "", w->name, theirs);
+}
+
+att_status att_bert_write_weights(const att_bert *m, const char *from, const char *folder, att_dtype dtype)
+{
+    static const char *const pooler[][2] = {{"pooler.dense.weight", "bert.pooler.dense.weight"},
+                                            {"pooler.dense.bias", "bert.pooler.dense.bias"}};
+    char path[ATT_MAX_PATH];
+    att_safetensors *file = NULL;
+    const char *name[2];
+    att_tensor beside[2];
+    int64_t n = 0;
+    att_status s = att_join_path(m->ctx, from, "model.safetensors", path);
+    s = s ? s : att_safetensors_open(m->ctx, path, &file);
+    for (int i = 0; !s && i < 4; i++) {
+        if (att_safetensors_find(file, pooler[i / 2][i % 2]) < 0)
+            continue;
+        name[n] = pooler[i / 2][0];
+        s = att_safetensors_get(file, pooler[i / 2][i % 2], &beside[n++]);
+    }
+    s = s ? s : att_store_write(m->store, folder, dtype, name_tensor, n, name, beside);
+    att_safetensors_close(file);
+    return s;
 }

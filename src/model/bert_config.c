@@ -21,6 +21,12 @@ static att_activation activation(att_settings *s)
     return ATT_IDENTITY;
 }
 
+/* 0.1 where it is not said, as the class has it */
+static float dropout(att_settings *s, const char *key)
+{
+    return att_settings_has(s, key) ? (float)att_settings_number(s, key, 0, 0.99) : 0.1f;
+}
+
 static void read(att_settings *s, att_bert_config *c)
 {
     att_settings_need(s, "model_type");
@@ -39,6 +45,8 @@ static void read(att_settings *s, att_bert_config *c)
     c->max_positions = att_settings_whole(s, "max_position_embeddings", 1, MOST_POSITIONS);
     c->types = att_settings_whole(s, "type_vocab_size", 1, MOST_TYPES);
     c->eps = (float)att_settings_number(s, "layer_norm_eps", 0, 1);
+    c->hidden_dropout = dropout(s, "hidden_dropout_prob");
+    c->attention_dropout = dropout(s, "attention_probs_dropout_prob");
     c->activation = activation(s);
     if (!s->status && c->hidden % c->heads != 0)
         att_settings_fail(s, ATT_ERR_FORMAT, "\"num_attention_heads\" is %d, which does not divide \"hidden_size\", %d",

@@ -8,6 +8,7 @@ typedef struct att_bert_config {
     int64_t vocabulary, hidden, layers, heads, intermediate, max_positions, types;
     att_activation activation;
     float eps;
+    float hidden_dropout, attention_dropout; /* while it learns */
 } att_bert_config;
 
 /* FOLDER/config.json. Errors name the file, the setting and its value. */

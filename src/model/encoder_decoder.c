@@ -164,32 +164,6 @@ att_status att_encoder_decoder_write_settings(const att_encoder_decoder *m, cons
     return s ? s : att_generation_write(m->ctx, folder, &m->info, beam);
 }
 
-/* Room for what a file calls our parameters. */
-typedef struct file_name {
-    char text[ATT_CHECKPOINT_NAME];
-} file_name;
-
-static att_status write_weights(const att_encoder_decoder *m, const char *folder, att_dtype dtype, file_name *names,
-                                const char **name, att_tensor *value)
-{
-    static const char *const metadata[] = {"format", "pt"};
-    char path[ATT_MAX_PATH];
-    for (int64_t i = 0; i < m->store->count; i++) {
-        const att_stored *w = &m->store->stored[i];
-        name[i] = w->name;
-        value[i] = w->value;
-        if (m->architecture->in_file) {
-            m->architecture->in_file(w, names[i].text, &value[i]);
-            name[i] = names[i].text;
-        }
-    }
-    const att_status s = att_join_path(m->ctx, folder, "model.safetensors", path);
-    return s ? s
-             : att_safetensors_write(
-                   m->ctx, path, m->store->count, name, value,
-                   ATT_OPTIONS(att_safetensors_options, .dtype = dtype, .metadata = metadata, .n_metadata = 1));
-}
-
 att_status att_encoder_decoder_write(const att_encoder_decoder *m, const char *folder,
                                      const att_encoder_decoder_write_options *options)
 {
@@ -202,15 +176,6 @@ att_status att_encoder_decoder_write(const att_encoder_decoder *m, const char *f
         s = att_fail(m->ctx, ATT_ERR_ARGUMENT, "options.beam is %lld, expected 1 or more", (long long)o.beam);
     if (s)
         return s;
-    const size_t n = (size_t)m->store->count;
-    file_name *names = att_alloc(m->ctx, n, sizeof *names);
-    const char **name = att_alloc(m->ctx, n, sizeof *name);
-    att_tensor *value = att_alloc(m->ctx, n, sizeof *value);
-    s = names && name && value ? ATT_OK : ATT_ERR_MEMORY;
-    s = s ? s : att_encoder_decoder_write_settings(m, folder, o.beam ? o.beam : 4);
-    s = s ? s : write_weights(m, folder, o.dtype, names, name, value);
-    att_free(m->ctx, value);
-    att_free(m->ctx, name);
-    att_free(m->ctx, names);
-    return s;
+    s = att_encoder_decoder_write_settings(m, folder, o.beam ? o.beam : 4);
+    return s ? s : att_store_write(m->store, folder, o.dtype, m->architecture->in_file, 0, NULL, NULL);
 }

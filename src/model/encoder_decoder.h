@@ -25,7 +25,7 @@ typedef struct att_architecture {
     /* The scope in which a layer of the decoder looks at the source. */
     att_nn_name (*scope_of_attention)(int64_t layer);
     /* What a file calls a parameter and how it has it, where that is not our way; else NULL. */
-    void (*in_file)(const att_stored *w, char name[ATT_CHECKPOINT_NAME], att_tensor *value);
+    att_store_naming in_file;
 } att_architecture;
 
 /* The first member of each model. */

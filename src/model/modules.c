@@ -198,9 +198,9 @@ static att_status read_normalize_folder(att_ctx *ctx, const char *folder, att_mo
 static const struct {
     const char *type; /* the last part of its class */
     att_status (*read)(att_ctx *ctx, const char *folder, att_modules *out);
-} chain[] = {
+} chain[ATT_MOST_MODULES] = {
     {"Transformer", read_transformer_folder}, {"Pooling", read_pooling_folder}, {"Normalize", read_normalize_folder}};
-enum { N_CHAIN = sizeof chain / sizeof chain[0] };
+enum { N_CHAIN = ATT_MOST_MODULES };
 
 /* Whether a path leads to nothing outside of the folder that it begins in. */
 static bool stays_inside(const char *path)
@@ -235,14 +235,17 @@ static void read_module(att_settings *s, size_t i, const char *folder, att_modul
                           (int)i, path);
         return;
     }
-    char *joined = join(s->ctx, folder, path);
+    out->path[out->n++] = join(s->ctx, path, "");
+    char *joined = out->path[i] ? join(s->ctx, folder, path) : NULL;
     s->status = joined ? chain[i].read(s->ctx, joined, out) : ATT_ERR_MEMORY;
     att_free(s->ctx, joined);
 }
 
 att_status att_modules_read(att_ctx *ctx, const char *folder, att_modules *out)
 {
-    att_modules m = {0};
+    att_modules m = {.folder = join(ctx, folder, "")};
+    if (!m.folder)
+        return ATT_ERR_MEMORY;
     att_settings s;
     att_settings_read_list(&s, ctx, folder, "modules.json");
     if (!s.status && json_array_size(s.root) < 2)
@@ -260,6 +263,9 @@ att_status att_modules_read(att_ctx *ctx, const char *folder, att_modules *out)
 
 void att_modules_free(att_ctx *ctx, att_modules *m)
 {
+    att_free(ctx, m->folder);
     att_free(ctx, m->transformer);
+    for (int i = 0; i < m->n; i++)
+        att_free(ctx, m->path[i]);
     *m = (att_modules){0};
 }

@@ -4,8 +4,12 @@
 
 #include "attend_model.h"
 
+enum { ATT_MOST_MODULES = 3 };
 typedef struct att_modules {
-    char *transformer;  /* the Transformer's folder; att_modules_free frees it */
+    char *folder;
+    char *path[ATT_MOST_MODULES]; /* [n] of the modules, within it; the first is */
+    int n;
+    char *transformer;  /* the Transformer's: the folder */
     int64_t max_tokens; /* 0: not said */
     int64_t dim;        /* of what is pooled */
     att_pooling pooling;

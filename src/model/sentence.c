@@ -1,6 +1,5 @@
 /* Sentences to vectors: Transformer, Pooling, Normalize (Reimers, Gurevych 2019). */
-#include "attend_model.h"
-#include "model/modules.h"
+#include "model/sentence.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -60,35 +59,45 @@ static att_status check_parts(att_sentence *m, const char *folder)
     return p->lower_case ? check_lower_case(m, folder) : ATT_OK;
 }
 
-static att_status load(att_sentence *m, const char *folder)
+static att_status load(att_sentence *m, const char *folder, bool learn)
 {
     att_status s = att_modules_read(m->ctx, folder, &m->modules);
     if (!s)
         s = att_tokenizer_open(m->ctx, m->modules.transformer, &m->tokenizer);
     if (!s)
-        s = att_bert_open(m->ctx, m->modules.transformer, &m->bert);
+        s = (learn ? att_bert_learn : att_bert_open)(m->ctx, m->modules.transformer, &m->bert);
     m->info.size = sizeof m->info;
     if (!s)
         s = att_bert_describe(m->bert, &m->info);
     return s ? s : check_parts(m, folder);
 }
 
-att_status att_sentence_open(att_ctx *ctx, const char *folder, att_sentence **out)
+static att_status open_model(att_ctx *ctx, const char *name, const char *folder, bool learn, att_sentence **out)
 {
     if (!folder || !out)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_sentence_open: %s is NULL", folder ? "out" : "folder");
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: %s is NULL", name, folder ? "out" : "folder");
     *out = NULL;
     att_sentence *m = att_alloc(ctx, 1, sizeof *m);
     if (!m)
         return ATT_ERR_MEMORY;
     *m = (att_sentence){.ctx = ctx};
     pthread_mutex_init(&m->lock, NULL);
-    const att_status s = load(m, folder);
+    const att_status s = load(m, folder, learn);
     if (s)
         att_sentence_free(m);
     else
         *out = m;
     return s;
+}
+
+att_status att_sentence_open(att_ctx *ctx, const char *folder, att_sentence **out)
+{
+    return open_model(ctx, "att_sentence_open", folder, false, out);
+}
+
+att_status att_sentence_learn(att_ctx *ctx, const char *folder, att_sentence **out)
+{
+    return open_model(ctx, "att_sentence_learn", folder, true, out);
 }
 
 void att_sentence_free(att_sentence *m)
@@ -116,6 +125,9 @@ att_status att_sentence_describe(const att_sentence *m, att_sentence_info *info)
 }
 
 const att_tokenizer *att_sentence_tokenizer(const att_sentence *m) { return m->tokenizer; }
+att_ctx *att_sentence_ctx(const att_sentence *m) { return m->ctx; }
+const att_bert *att_sentence_bert(const att_sentence *m) { return m->bert; }
+const att_modules *att_sentence_modules(const att_sentence *m) { return &m->modules; }
 
 /* ---- tapes */
 

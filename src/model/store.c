@@ -1,4 +1,5 @@
 #include "model/store.h"
+#include "io/text_file.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -138,6 +139,43 @@ att_param *att_store_param(const att_store *s, int64_t i, const char **name)
     const bool there = i >= 0 && i < att_store_params(s);
     *name = there ? s->stored[i].name : NULL;
     return there ? s->stored[i].param : NULL;
+}
+
+/* ---- write */
+
+typedef struct their_name {
+    char text[ATT_CHECKPOINT_NAME];
+} their_name;
+
+att_status att_store_write(const att_store *s, const char *folder, att_dtype dtype, att_store_naming naming, int64_t n,
+                           const char *const *names, const att_tensor *tensors)
+{
+    static const char *const metadata[] = {"format", "pt"};
+    const size_t all = (size_t)(s->count + n);
+    char path[ATT_MAX_PATH];
+    their_name *theirs = att_alloc(s->ctx, (size_t)s->count, sizeof *theirs);
+    const char **name = att_alloc(s->ctx, all, sizeof *name);
+    att_tensor *tensor = att_alloc(s->ctx, all, sizeof *tensor);
+    att_status e = theirs && name && tensor ? ATT_OK : ATT_ERR_MEMORY;
+    for (int64_t i = 0; !e && i < s->count; i++) {
+        name[i] = naming ? theirs[i].text : s->stored[i].name;
+        tensor[i] = s->stored[i].value;
+        if (naming)
+            naming(&s->stored[i], theirs[i].text, &tensor[i]);
+    }
+    for (int64_t i = 0; !e && i < n; i++) {
+        name[s->count + i] = names[i];
+        tensor[s->count + i] = tensors[i];
+    }
+    e = e ? e : att_join_path(s->ctx, folder, "model.safetensors", path);
+    e = e ? e
+          : att_safetensors_write(
+                s->ctx, path, (int64_t)all, name, tensor,
+                ATT_OPTIONS(att_safetensors_options, .dtype = dtype, .metadata = metadata, .n_metadata = 1));
+    att_free(s->ctx, tensor);
+    att_free(s->ctx, name);
+    att_free(s->ctx, theirs);
+    return e;
 }
 
 void att_store_filled(att_store *s)

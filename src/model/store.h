@@ -28,6 +28,12 @@ void att_store_filled(att_store *s);
 /* How many there are, and the i-th in [0, that) with its name; NULL outside. Without a store there are none. */
 int64_t att_store_params(const att_store *s);
 att_param *att_store_param(const att_store *s, int64_t i, const char **name);
+/* What a file calls a parameter and how it has it, where that is not our way. */
+typedef void (*att_store_naming)(const att_stored *w, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value);
+/* Writes FOLDER/model.safetensors, by our names where naming is NULL; n further tensors beside them. dtype 0: as they
+ * are, f32. */
+att_status att_store_write(const att_store *s, const char *folder, att_dtype dtype, att_store_naming naming, int64_t n,
+                           const char *const *names, const att_tensor *tensors);
 /* Frees the parameters too. NULL is allowed. */
 void att_store_free(att_store *s);
 /* The parameter becomes a table of embeddings [n, features]: normally distributed, of mean 0 and deviation

@@ -6,8 +6,7 @@
 
 enum { WINDOW = 100 }; /* batches within which pairs are sorted by length */
 
-/* Fisher and Yates, by a stream of chance. */
-static void shuffle(uint64_t seed, uint32_t stream, int64_t number, int64_t n, int64_t *x)
+void att_shuffle(uint64_t seed, uint32_t stream, int64_t number, int64_t n, int64_t *x)
 {
     for (int64_t i = n - 1; i > 0; i--) {
         uint32_t words[4];
@@ -57,7 +56,7 @@ static att_status mix(att_epoch *e, uint64_t seed, int64_t number, int64_t pairs
     if (memory) {
         for (int64_t b = 0; b < e->n; b++)
             which[b] = b;
-        shuffle(seed, 1, number, e->n, which);
+        att_shuffle(seed, 1, number, e->n, which);
         first[0] = 0;
         for (int64_t b = 0; b < e->n; b++) {
             const int64_t from = e->first[which[b]], count = e->first[which[b] + 1] - from;
@@ -85,7 +84,7 @@ att_status att_epoch_make(const att_pair_set *s, uint64_t seed, int64_t number, 
     if (!status) {
         for (int64_t i = 0; i < s->n; i++)
             e.order[i] = i;
-        shuffle(seed, 0, number, s->n, e.order);
+        att_shuffle(seed, 0, number, s->n, e.order);
         const int64_t mean = s->target_offsets[s->n] / s->n + 1, window = WINDOW * (batch_tokens / mean + 1);
         for (int64_t begin = 0, end; begin < s->n; begin = end) {
             end = s->n - begin < window ? s->n : begin + window;

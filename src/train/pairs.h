@@ -19,6 +19,9 @@ att_status att_pair_set_read(att_ctx *ctx, const att_tokenizer *t, const char *s
                              int64_t max_tokens, att_pair_set *out);
 void att_pair_set_free(att_pair_set *s);
 
+/* x [n] in an order by chance (Fisher, Yates), of which a seed has many: streams, each with numbers. */
+void att_shuffle(uint64_t seed, uint32_t stream, int64_t number, int64_t n, int64_t *x);
+
 /* Batches of an epoch: pairs of like lengths, of at most so many target tokens, or a single pair. It follows from the
  * seed and the epoch's number, so that one who goes on later goes on with the same. */
 typedef struct att_epoch {

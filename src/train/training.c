@@ -1,6 +1,7 @@
 /* A training in a folder of its own: made or gone on with, saved, and finished as a model. */
 #include "train/training.h"
 
+#include <math.h>
 #include <stdio.h>
 
 enum { MOMENTS = 2, LARGEST_NAME = 112 };
@@ -56,6 +57,11 @@ static att_status state_make(att_training *t, state *s)
     }
     add_tensor(s, "", "steps", att_optimizer_steps(t->trainer->optimizer));
     att_trainer_facts(t->trainer, &s->facts);
+    if (t->kind->judged) {
+        att_facts_add(&s->facts, "judged", ATT_FACT_WHOLE, &t->judged);
+        att_facts_add(&s->facts, "best_step", ATT_FACT_WHOLE, &t->best_step);
+        att_facts_add(&s->facts, "best", ATT_FACT_NUMBER, &t->best);
+    }
     s->all.names = s->name;
     s->all.tensors = s->tensor;
     s->all.n_facts = s->facts.n;
@@ -125,6 +131,7 @@ att_status att_training_make(att_ctx *ctx, const char *folder, bool resume, int6
     t->ctx = ctx;
     t->kind = kind;
     t->self = self;
+    t->best = -INFINITY;
     att_status e = ATT_OK;
     if (!folder)
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "folder is NULL");
@@ -150,7 +157,28 @@ void att_training_close(att_training *t)
 
 att_trainer *att_training_trainer(const att_training *t) { return t->trainer; }
 
-/* ---- finished */
+att_status att_training_describe(const att_training *t, att_training_info *info)
+{
+    const att_training_info all = {
+        .step = t->trainer->step, .judged = t->judged, .best_step = t->best_step, .best = t->best};
+    return att_give_info(info, &all, sizeof all, "att_training_info");
+}
+
+/* ---- judged, finished */
+
+att_status att_training_judge(att_training *t, double score, att_dtype dtype)
+{
+    if (!t->kind->judged)
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "a training of %s is not judged", t->trainer->task->name);
+    const bool better = score > t->best;
+    const att_status e = better ? t->kind->write(t->self, t->folder, dtype) : ATT_OK;
+    if (e)
+        return e;
+    t->judged = t->trainer->step;
+    t->best_step = better ? t->judged : t->best_step;
+    t->best = better ? score : t->best;
+    return ATT_OK;
+}
 
 /* The mean of each parameter over the checkpoints of n steps, into the model. */
 static att_status average(att_training *t, const int64_t *steps, int64_t n)

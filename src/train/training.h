@@ -11,6 +11,7 @@ typedef struct att_training_kind {
     /* The model, as it is now. */
     att_status (*write)(const void *self, const char *folder, att_dtype dtype);
     void (*free)(void *self);
+    bool judged; /* checkpoints know what att_training_judge was told */
 } att_training_kind;
 
 struct att_training {
@@ -20,6 +21,8 @@ struct att_training {
     void *self;
     att_run *run;
     att_trainer *trainer;
+    int64_t judged, best_step; /* the last step that was judged, and the best */
+    double best;
 };
 
 /* self is the training's from here on, after an error too. keep: checkpoints that stay; 0: 5. */

@@ -55,19 +55,9 @@ static att_status take_pieces(const translator *t, const char *folder)
 /* From a folder that has them. */
 static att_status copy_vocabulary(const translator *t, const char *folder)
 {
-    static const char *const names[] = {"source.spm", "target.spm", "vocab.json", "tokenizer_config.json",
-                                        "special_tokens_map.json"};
-    att_status e = ATT_OK;
-    for (int i = 0; !e && i < 5; i++) {
-        att_text_file f = {0};
-        char to[ATT_MAX_PATH];
-        e = att_text_file_read(&f, t->ctx, t->options.tokenizer, names[i], i < 3);
-        e = e ? e : att_join_path(t->ctx, folder, names[i], to);
-        if (!e && f.text)
-            e = att_write_file(t->ctx, to, f.text, f.bytes);
-        att_text_file_free(&f);
-    }
-    return e;
+    static const char *const names[] = {
+        "source.spm", "target.spm", "vocab.json", "tokenizer_config.json", "special_tokens_map.json", NULL};
+    return att_copy_files(t->ctx, t->options.tokenizer, folder, names, 3);
 }
 
 static att_status make_vocabulary(const translator *t, const char *folder)

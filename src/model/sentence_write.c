@@ -1,0 +1,36 @@
+/* Writes a sentence model that has learnt: a whole sentence-transformers folder. */
+#include "io/replace.h"
+#include "model/bert.h"
+#include "model/sentence.h"
+
+/* What a folder may have beside weights. A model card is not copied: it is of the model that this one was. */
+static const char *const of_all[] = {"modules.json", "config_sentence_transformers.json", NULL};
+static const char *const of_transformer[] = {
+    "config.json", "sentence_bert_config.json", "tokenizer.json",    "tokenizer_config.json",
+    "vocab.txt",   "special_tokens_map.json",   "added_tokens.json", NULL};
+static const char *const of_module[] = {"config.json", NULL};
+
+/* Module i's files; to: becomes its folder */
+static att_status copy_module(const att_sentence *m, const char *folder, int i, char to[ATT_MAX_PATH])
+{
+    const att_modules *p = att_sentence_modules(m);
+    att_ctx *ctx = att_sentence_ctx(m);
+    char from[ATT_MAX_PATH];
+    att_status s = att_join_path(ctx, p->folder, p->path[i], from);
+    s = s ? s : att_join_path(ctx, folder, p->path[i], to);
+    return s ? s : att_copy_files(ctx, from, to, i == 0 ? of_transformer : of_module, 0);
+}
+
+att_status att_sentence_write(const att_sentence *m, const char *folder, att_dtype dtype)
+{
+    const att_modules *p = att_sentence_modules(m);
+    att_ctx *ctx = att_sentence_ctx(m);
+    char to[ATT_MAX_PATH];
+    if (!folder || att_bert_params(att_sentence_bert(m)) == 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_sentence_write: %s",
+                        folder ? "the model comes from att_sentence_open, and does not learn" : "folder is NULL");
+    att_status s = att_copy_files(ctx, p->folder, folder, of_all, 1);
+    for (int i = p->n - 1; !s && i >= 0; i--)
+        s = copy_module(m, folder, i, to);
+    return s ? s : att_bert_write_weights(att_sentence_bert(m), p->transformer, to, dtype == ATT_F32 ? 0 : dtype);
+}

@@ -1,0 +1,213 @@
+/* What a sentence model learns: how alike two sentences are. The loss of a pair is (cos(u, v) - score)^2 (Reimers,
+ * Gurevych 2019, 3.1). */
+#include "model/sentence.h"
+#include "train/pairs.h"
+#include "train/trainer.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct similarity {
+    att_ctx *ctx;
+    const att_sentence *model;
+    att_sentence_trainer_options options;
+    att_tokens *tokens;    /* [2 n]: the first and the second of each pair */
+    float *score;          /* [n] */
+    int64_t *order;        /* [n]: pairs, batch after batch */
+    int64_t cut;           /* pairs of which a sentence was too long */
+    uint64_t start, texts; /* what the weights were at the start, and what is learnt: checksums */
+    /* Of a batch, first sentences before second ones: */
+    int32_t *ids;
+    int64_t *offsets;       /* [2 batch + 1] */
+    uint32_t *sequence_ids; /* [2 batch] */
+    float *wanted;          /* [batch] -score */
+} similarity;
+
+static att_param *param(const void *self, int64_t i, const char **name)
+{
+    return att_bert_param(att_sentence_bert(((const similarity *)self)->model), i, name);
+}
+
+static att_learn_options rule(const void *self, const char *name, const att_tensor *value)
+{
+    (void)self, (void)name;
+    return (att_learn_options){.size = sizeof(att_learn_options), .no_decay = value->rank == 1};
+}
+
+static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t *batches)
+{
+    similarity *t = self;
+    const int64_t n = t->options.pairs;
+    for (int64_t i = 0; i < n; i++)
+        t->order[i] = i;
+    att_shuffle(seed, 0, number, n, t->order);
+    *batches = (n + t->options.batch - 1) / t->options.batch;
+    return ATT_OK;
+}
+
+/* Sentence `which` of the n pairs, from place i of the batch on. */
+static void take_side(similarity *t, const int64_t *pairs, int64_t n, int which, int64_t i)
+{
+    for (int64_t k = 0; k < n; k++, i++) {
+        const int64_t sentence = 2 * pairs[k] + which;
+        const att_tokens *x = &t->tokens[sentence];
+        memcpy(t->ids + t->offsets[i], x->ids, (size_t)x->count * sizeof *x->ids);
+        t->offsets[i + 1] = t->offsets[i] + x->count;
+        t->sequence_ids[i] = (uint32_t)sentence;
+        t->wanted[k] = -t->score[pairs[k]];
+    }
+}
+
+static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, att_train_report *r, int64_t *count)
+{
+    similarity *t = self;
+    const att_modules *p = att_sentence_modules(t->model);
+    const int64_t first = batch * t->options.batch, rest = t->options.pairs - first;
+    const int64_t n = rest < t->options.batch ? rest : t->options.batch;
+    att_tensor wanted;
+    t->offsets[0] = 0;
+    take_side(t, t->order + first, n, 0, 0);
+    take_side(t, t->order + first, n, 1, n);
+    att_wrap(&wanted, t->wanted, ATT_F32, ATT_DIMS(n), NULL);
+    *count = n;
+    r->pairs = t->options.pairs;
+    r->longer = t->cut;
+    r->source_tokens += t->offsets[n];
+    r->target_tokens += t->offsets[2 * n] - t->offsets[n];
+
+    att_var *x =
+        att_bert_apply_dropped(tape, att_sentence_bert(t->model), t->ids, t->offsets, 2 * n, seed, t->sequence_ids);
+    x = att_normalize(tape, att_pool(tape, x, t->offsets, 2 * n, p->pooling), 1e-12f);
+    att_var *cosine = att_tape_dot(tape, att_tape_slice(tape, x, 0, 0, n), att_tape_slice(tape, x, 0, n, n));
+    att_var *error = att_add(tape, cosine, att_constant(tape, &wanted));
+    return att_tape_dot(tape, error, error);
+}
+
+static void settings(const void *self, att_facts *facts)
+{
+    const similarity *t = self;
+    att_facts_whole(facts, "pairs", t->options.pairs);
+    att_facts_whole(facts, "batch_pairs", t->options.batch);
+    att_facts_whole(facts, "texts", (int64_t)t->texts);
+    att_facts_whole(facts, "model", (int64_t)t->start);
+    att_facts_number(facts, "decay", t->options.decay);
+}
+
+static void free_similarity(void *self)
+{
+    similarity *t = self;
+    const att_tokenizer *tokenizer = att_sentence_tokenizer(t->model);
+    for (int64_t i = 0; t->tokens && i < 2 * t->options.pairs; i++)
+        att_tokens_free(tokenizer, &t->tokens[i]);
+    void *const all[] = {t->tokens, t->score, t->order, t->ids, t->offsets, t->sequence_ids, t->wanted};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        att_free(t->ctx, all[i]);
+    att_free(t->ctx, t);
+}
+
+static const att_task task = {.name = "how alike sentences are",
+                              .param = param,
+                              .rule = rule,
+                              .begin_epoch = begin_epoch,
+                              .loss = loss,
+                              .settings = settings,
+                              .free = free_similarity};
+
+/* ---- made */
+
+static att_status check(att_ctx *ctx, const att_sentence *m, const att_sentence_trainer_options *o)
+{
+    if (att_bert_params(att_sentence_bert(m)) == 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "the model does not learn: it comes from att_sentence_open");
+    if (o->pairs < 1 || o->pairs > INT32_MAX)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.pairs is %lld, expected 1 or more", (long long)o->pairs);
+    if (!o->texts || !o->scores)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is NULL", o->texts ? "scores" : "texts");
+    if (o->batch < 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.batch is %lld", (long long)o->batch);
+    for (int64_t i = 0; i < o->pairs; i++)
+        if (!(o->scores[i] >= -1 && o->scores[i] <= 1))
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "options.scores[%lld] is %g, which is no cosine, from -1 to 1",
+                            (long long)i, o->scores[i]);
+    return ATT_OK;
+}
+
+/* FNV-1a (Fowler, Noll, Vo) by words of 32 bits. */
+static uint64_t checksum(uint64_t sum, const void *words, int64_t n)
+{
+    const char *x = words;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t word;
+        memcpy(&word, x + 4 * i, sizeof word);
+        sum = (sum ^ word) * UINT64_C(0x100000001b3);
+    }
+    return sum;
+}
+
+static att_status read_texts(similarity *t)
+{
+    const att_sentence_trainer_options *o = &t->options;
+    const int64_t most = att_sentence_modules(t->model)->max_tokens;
+    att_status e = ATT_OK;
+    for (int64_t i = 0; !e && i < 2 * o->pairs; i++) {
+        const size_t bytes = o->bytes ? o->bytes[i] : strlen(o->texts[i]);
+        e = att_encode(att_sentence_tokenizer(t->model), o->texts[i], bytes,
+                       ATT_OPTIONS(att_encode_options, .max_tokens = most), &t->tokens[i]);
+        t->texts = checksum(t->texts, t->tokens[i].ids, e ? 0 : t->tokens[i].count);
+    }
+    for (int64_t i = 0; !e && i < o->pairs; i++) {
+        t->score[i] = (float)o->scores[i];
+        t->cut += t->tokens[2 * i].truncated || t->tokens[2 * i + 1].truncated;
+    }
+    t->texts = checksum(t->texts, t->score, e ? 0 : o->pairs);
+    return e;
+}
+
+static att_status begin(similarity *t)
+{
+    const size_t n = (size_t)t->options.pairs, batch = (size_t)t->options.batch;
+    t->tokens = att_calloc(t->ctx, 2 * n, sizeof *t->tokens);
+    t->score = att_alloc(t->ctx, n, sizeof *t->score);
+    t->order = att_alloc(t->ctx, n, sizeof *t->order);
+    t->ids = att_alloc(t->ctx, 2 * batch * (size_t)att_sentence_modules(t->model)->max_tokens, sizeof *t->ids);
+    t->offsets = att_alloc(t->ctx, 2 * batch + 1, sizeof *t->offsets);
+    t->sequence_ids = att_alloc(t->ctx, 2 * batch, sizeof *t->sequence_ids);
+    t->wanted = att_alloc(t->ctx, batch, sizeof *t->wanted);
+    if (!t->tokens || !t->score || !t->order || !t->ids || !t->offsets || !t->sequence_ids || !t->wanted)
+        return ATT_ERR_MEMORY;
+    const char *name;
+    const att_param *p;
+    for (int64_t i = 0; (p = param(t, i, &name)); i++) {
+        const att_tensor *w = att_param_value(p);
+        t->start = checksum(t->start, w->data, w->dim[0] * w->stride[0]);
+    }
+    return read_texts(t);
+}
+
+att_status att_sentence_trainer_new(att_sentence *m, const att_sentence_trainer_options *options, att_trainer **out)
+{
+    *out = NULL;
+    att_ctx *ctx = att_sentence_ctx(m);
+    att_sentence_trainer_options o;
+    att_status e = att_take_options(&o, sizeof o, options, "att_sentence_trainer_options");
+    e = e ? e : check(ctx, m, &o);
+    similarity *t = e ? NULL : att_calloc(ctx, 1, sizeof *t);
+    if (!t)
+        return e ? e : ATT_ERR_MEMORY;
+    o.batch = o.batch ? o.batch : 16;
+    o.batch = o.batch < o.pairs ? o.batch : o.pairs;
+    *t = (similarity){.ctx = ctx, .model = m, .options = o};
+    const att_trainer_config config = {
+        .optimizer = {.size = sizeof config.optimizer, .method = ATT_ADAMW, .decay = o.decay},
+        .schedule = o.schedule,
+        .clip = o.clip,
+        .accumulate = 1,
+        .seed = o.seed};
+    e = begin(t);
+    t->options.texts = NULL; /* the caller's, of which nothing is needed any more */
+    t->options.bytes = NULL;
+    t->options.scores = NULL;
+    if (e)
+        free_similarity(t);
+    return e ? e : att_trainer_make(ctx, &task, t, &config, out);
+}
