@@ -394,11 +394,10 @@ ATT_API void att_training_close(att_training *t); /* NULL is allowed */
 ATT_API att_trainer *att_training_trainer(const att_training *t);
 ATT_API const att_encoder_decoder *att_training_model(const att_training *t);
 ATT_API const att_tokenizer *att_training_tokenizer(const att_training *t);
-/* How far it is. */
+/* What att_training_judge was told. */
 typedef struct att_training_info {
     size_t size;
-    int64_t step;              /* taken */
-    int64_t judged, best_step; /* att_training_judge: the last step, and that of the best score; 0: none */
+    int64_t judged, best_step; /* the last step, and that of the best score; 0: none */
     double best;               /* -INFINITY: none */
 } att_training_info;
 ATT_API att_status att_training_describe(const att_training *t, att_training_info *info);

@@ -10,11 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum format { BY_NAME = -1, TSV, CSV };
 enum { BLOCK = 512 };
 
 static const char *model_name, *pairs_path;
-static int format = BY_NAME;
+static int format = CLI_PAIRS_BY_NAME;
 static bool json, gold;
 static int64_t threads;
 
@@ -119,17 +118,6 @@ static int remember(history *h, double score, double gold_score)
     return CLI_DONE;
 }
 
-static double cosine_of(const float *a, const float *b, int64_t dim)
-{
-    double ab = 0, aa = 0, bb = 0;
-    for (int64_t i = 0; i < dim; i++) {
-        ab += (double)a[i] * b[i];
-        aa += (double)a[i] * a[i];
-        bb += (double)b[i] * b[i];
-    }
-    return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : 0;
-}
-
 static int print_pair(const cli_pairs *p, int64_t i, double score, history *h)
 {
     if (json) {
@@ -165,7 +153,7 @@ static int stream(const cli_model *m, cli_pairs *p, history *h)
         code =
             cli_status(m->ctx, att_sentence_encode(m->sentence, 2 * p->count, p->text, p->bytes, vectors, &cut_here));
         for (int64_t i = 0; !code && i < p->count; i++)
-            code = print_pair(p, i, cosine_of(vectors + 2 * i * dim, vectors + (2 * i + 1) * dim, dim), h);
+            code = print_pair(p, i, cli_cosine(vectors + 2 * i * dim, vectors + (2 * i + 1) * dim, dim), h);
         cut += cut_here;
         done += p->count;
         if (!code)
@@ -182,11 +170,9 @@ static int stream(const cli_model *m, cli_pairs *p, history *h)
 
 static int run_pairs(const cli_model *m)
 {
-    size_t n = strlen(pairs_path);
-    bool csv = format == BY_NAME ? n > 4 && strcasecmp(pairs_path + n - 4, ".csv") == 0 : format == CSV;
     cli_pairs p;
     history h = {0};
-    int code = cli_pairs_open(&p, pairs_path, csv, gold, BLOCK);
+    int code = cli_pairs_open(&p, pairs_path, format, gold, BLOCK);
     if (code)
         return code;
     code = stream(m, &p, &h);

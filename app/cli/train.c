@@ -1,7 +1,7 @@
 /* attend train: models learn from the user's own texts. */
 #include "train.h"
 
-static const cli_command *const commands[] = {&train_translate, NULL};
+static const cli_command *const commands[] = {&train_embed, &train_translate, NULL};
 
 const cli_command cli_train = {
     .name = "train",

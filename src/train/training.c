@@ -159,8 +159,7 @@ att_trainer *att_training_trainer(const att_training *t) { return t->trainer; }
 
 att_status att_training_describe(const att_training *t, att_training_info *info)
 {
-    const att_training_info all = {
-        .step = t->trainer->step, .judged = t->judged, .best_step = t->best_step, .best = t->best};
+    const att_training_info all = {.judged = t->judged, .best_step = t->best_step, .best = t->best};
     return att_give_info(info, &all, sizeof all, "att_training_info");
 }
 

@@ -118,7 +118,7 @@ static void quotes_are_read_as_rfc_4180_says(void **state)
     char *path = file_with(content, sizeof content - 1);
     cli_pairs p;
     int n = 0;
-    assert_int_equal(cli_pairs_open(&p, path, true, false, 3), CLI_DONE);
+    assert_int_equal(cli_pairs_open(&p, path, CLI_PAIRS_CSV, false, 3), CLI_DONE);
     while (cli_pairs_next(&p) == CLI_DONE && p.count)
         for (int64_t i = 0; i < p.count; i++, n++)
             for (int k = 0; k < 2; k++) {

@@ -105,6 +105,8 @@ typedef struct cli_model {
     att_sentence_info info;
     const char *name; /* as the user wrote it */
 } cli_model;
+/* The model's folder, malloc'd: as it is given, in the models folder, or among those that come with the program. */
+int cli_model_find(const char *name, char **path);
 int cli_model_open(cli_model *m, const char *name, int64_t threads);
 void cli_model_close(cli_model *m);
 

@@ -96,8 +96,7 @@ static int not_found(const char *name, const char *folder)
                     strstr(list, "MiniLM") ? "" : "; \"./dev demo\" fetches all-MiniLM-L6-v2");
 }
 
-/* The model's folder, malloc'd: as it is given, in the models folder, or among those that come with the program. */
-static int find(const char *name, char **path)
+int cli_model_find(const char *name, char **path)
 {
     char *own = cli_models_folder(), *shipped = models_shipped();
     const char *const folders[] = {"", own, shipped};
@@ -124,7 +123,7 @@ int cli_model_open(cli_model *m, const char *name, int64_t threads)
 {
     char *folder = NULL;
     *m = (cli_model){.name = name, .info = {.size = sizeof m->info}};
-    int code = find(name, &folder);
+    int code = cli_model_find(name, &folder);
     if (!code)
         code = cli_open(&m->ctx, threads);
     if (!code)
@@ -149,7 +148,7 @@ int cli_translator_open(cli_translator *m, const char *name, int64_t threads)
 {
     char *folder = NULL;
     *m = (cli_translator){.info = {.size = sizeof m->info}};
-    int code = find(name, &folder);
+    int code = cli_model_find(name, &folder);
     if (!code)
         code = cli_open(&m->ctx, threads);
     if (!code)
@@ -187,7 +186,7 @@ int cli_tokenizer_open(cli_tokenizer *t, const char *name)
     if (is_file(name, ""))
         path = strdup(name);
     else
-        code = find(name, &path);
+        code = cli_model_find(name, &path);
     if (!code && !path)
         code = cli_fail_memory();
     if (!code && is_file(path, "/modules.json")) { /* sentence-transformers: it says how long texts may be */

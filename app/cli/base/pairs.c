@@ -6,9 +6,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-int cli_pairs_open(cli_pairs *p, const char *path, bool csv, bool want_gold, int64_t most)
+int cli_pairs_open(cli_pairs *p, const char *path, int format, bool want_gold, int64_t most)
 {
+    const size_t n = strlen(path);
+    const bool named = n > 4 && strcasecmp(path + n - 4, ".csv") == 0;
+    const bool csv = format == CLI_PAIRS_BY_NAME ? named : format == CLI_PAIRS_CSV;
     *p = (cli_pairs){.path = path, .csv = csv, .want_gold = want_gold, .most = most, .next_line = 1};
     int code = cli_file_check(path, &p->total);
     if (code)
@@ -172,7 +176,18 @@ int cli_pairs_next(cli_pairs *p)
     return code;
 }
 
-/* ---- Correlation ----------------------------------------------------------- */
+/* ---- Cosine, correlation ---------------------------------------------------- */
+
+double cli_cosine(const float *a, const float *b, int64_t dim)
+{
+    double ab = 0, aa = 0, bb = 0;
+    for (int64_t i = 0; i < dim; i++) {
+        ab += (double)a[i] * b[i];
+        aa += (double)a[i] * a[i];
+        bb += (double)b[i] * b[i];
+    }
+    return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : 0;
+}
 
 double cli_pearson(const double *a, const double *b, int64_t n)
 {

@@ -25,11 +25,15 @@ typedef struct cli_pairs {
     int64_t most;
 } cli_pairs;
 
+/* The fields of a line, as an option "tsv|csv" has them. */
+enum { CLI_PAIRS_BY_NAME = -1, CLI_PAIRS_TSV, CLI_PAIRS_CSV }; /* the first: by how the file's name ends */
 /* Blocks will have at most `most` pairs. want_gold: the third column must be a number. */
-int cli_pairs_open(cli_pairs *p, const char *path, bool csv, bool want_gold, int64_t most);
+int cli_pairs_open(cli_pairs *p, const char *path, int format, bool want_gold, int64_t most);
 int cli_pairs_next(cli_pairs *p); /* count 0: no more */
 void cli_pairs_close(cli_pairs *p);
 
+/* The cosine of a [dim] and b [dim]; 0 where one of them is 0. */
+double cli_cosine(const float *a, const float *b, int64_t dim);
 /* Pearson's correlation of a[n] and b[n]; NaN where one of them is constant. */
 double cli_pearson(const double *a, const double *b, int64_t n);
 /* Spearman's: Pearson's of the ranks, equal values sharing the mean of theirs. NaN also where memory runs out. */

@@ -1,7 +1,5 @@
 /* attend train translate: a translator from two files. */
 #include "lines.h"
-#include "output.h"
-#include "progress.h"
 #include "train.h"
 
 #include <math.h>
@@ -62,14 +60,10 @@ static const cli_option options[] = {
     {0},
 };
 
-typedef struct trainer {
-    att_ctx *ctx;
-    att_training *training;
-    FILE *log;
+typedef struct learner {
+    cli_training all;
     cli_lines texts, references; /* of the validation */
-    double best;
-    int64_t worse; /* validations since the best */
-} trainer;
+} learner;
 
 /* ---- validation */
 
@@ -81,9 +75,11 @@ static int read_all(cli_lines *l, const char *path)
 }
 
 /* BLEU of greedy translations of the validation texts; prints a few of them. */
-static int measure_bleu(trainer *t, double *bleu)
+static int measure_bleu(const learner *t, double *bleu)
 {
     enum { SAMPLES = 3 };
+    att_ctx *ctx = t->all.ctx;
+    const att_training *training = t->all.training;
     att_translator *m = NULL;
     const int64_t n = t->texts.count;
     att_translation *out = calloc((size_t)n + 1, sizeof *out);
@@ -91,15 +87,14 @@ static int measure_bleu(trainer *t, double *bleu)
         return cli_fail_memory();
     att_bleu_counts all = {0}, one;
     att_bleu_info info = {.size = sizeof info};
-    int code =
-        cli_status(t->ctx, att_translator_of(att_training_model(t->training), att_training_tokenizer(t->training), &m));
+    int code = cli_status(ctx, att_translator_of(att_training_model(training), att_training_tokenizer(training), &m));
     const att_translate_options *o = ATT_OPTIONS(att_translate_options, .beam = 1, .max_tokens = 128, .split = true);
     if (!code)
-        code = cli_status(t->ctx, att_translate(m, n, (const char *const *)t->texts.text, t->texts.bytes, o, out));
+        code = cli_status(ctx, att_translate(m, n, (const char *const *)t->texts.text, t->texts.bytes, o, out));
     for (int64_t i = 0; !code && i < n; i++) {
         const char *reference[] = {t->references.text[i]};
-        code = cli_status(t->ctx, att_bleu_count(t->ctx, ATT_BLEU_13A, out[i].text.text, out[i].text.bytes, reference,
-                                                 &t->references.bytes[i], 1, &one));
+        code = cli_status(ctx, att_bleu_count(ctx, ATT_BLEU_13A, out[i].text.text, out[i].text.bytes, reference,
+                                              &t->references.bytes[i], 1, &one));
         if (!code)
             att_bleu_add(&all, &one);
         if (!code && i < SAMPLES)
@@ -107,7 +102,7 @@ static int measure_bleu(trainer *t, double *bleu)
                     out[i].text.text);
     }
     if (!code)
-        code = cli_status(t->ctx, att_bleu_describe(&all, false, &info));
+        code = cli_status(ctx, att_bleu_describe(&all, false, &info));
     *bleu = info.bleu;
     for (int64_t i = 0; m && i < n; i++)
         att_translation_free(m, &out[i]);
@@ -116,84 +111,29 @@ static int measure_bleu(trainer *t, double *bleu)
     return code;
 }
 
-/* A line of the log, after each validation. */
-static int validate(trainer *t, const att_train_report *r, double loss)
+static int validate(void *user, cli_validation *v)
 {
-    double valid = NAN, bleu = NAN;
-    int code = CLI_DONE;
-    if (valid_source)
-        code = cli_status(t->ctx,
-                          att_trainer_validate(att_training_trainer(t->training), valid_source, valid_target, &valid));
-    if (!code && valid_source)
+    const learner *t = user;
+    double loss, bleu = NAN;
+    int code = cli_status(
+        t->all.ctx, att_trainer_validate(att_training_trainer(t->all.training), valid_source, valid_target, &loss));
+    if (!code)
         code = measure_bleu(t, &bleu);
     if (code)
         return code;
-    fprintf(t->log, "{\"step\": %lld, \"epoch\": %lld, \"loss\": %.6g, \"norm\": %.4g, \"rate\": %.6g",
-            (long long)r->step, (long long)r->epoch, loss, r->norm, r->rate);
-    if (valid_source)
-        fprintf(t->log, ", \"valid_loss\": %.6g, \"bleu\": %.2f", valid, bleu);
-    fprintf(t->log, "}\n");
-    fflush(t->log);
-    fprintf(stderr, "step %lld, epoch %lld: loss %.4f", (long long)r->step, (long long)r->epoch, loss);
-    if (valid_source)
-        fprintf(stderr, ", on validation %.4f, BLEU %.2f", valid, bleu);
-    fprintf(stderr, "\n");
-    const bool better = valid < t->best;
-    t->best = better ? valid : t->best;
-    t->worse = better ? 0 : t->worse + 1;
+    v->score = -loss;
+    snprintf(v->log, sizeof v->log, ", \"valid_loss\": %.6g, \"bleu\": %.2f", loss, bleu);
+    snprintf(v->shown, sizeof v->shown, ", on validation %.4f, BLEU %.2f", loss, bleu);
     return CLI_DONE;
 }
 
-/* ---- the loop */
+/* ---- the run */
 
-static int save(trainer *t) { return cli_status(t->ctx, att_training_save(t->training)); }
-
-/* Until one of the limits, or a signal. */
-static int learn(trainer *t)
+static void say_left_out(const att_train_report *r)
 {
-    const double begin = cli_seconds();
-    double loss = 0, tokens = 0;
-    int64_t seen = 0;
-    cli_progress progress;
-    int code = CLI_DONE;
-    bool saved = resume, done = steps && att_trainer_steps(att_training_trainer(t->training)) >= steps;
-    cli_progress_begin(&progress);
-    while (!code && !done && !cli_signal) {
-        att_train_report r = {.size = sizeof r};
-        code = cli_status(t->ctx, att_trainer_step(att_training_trainer(t->training), &r));
-        if (code == CLI_INTERRUPTED) { /* amid a step, which was none then */
-            code = CLI_DONE;
-            break;
-        }
-        if (code)
-            break;
-        loss += r.loss;
-        seen++;
-        tokens += (double)r.target_tokens;
-        if (r.step == 1 && r.empty + r.longer > 0)
-            cli_note("%lld pairs are learnt; left out: %lld with an empty side, %lld that are too long",
-                     (long long)r.pairs, (long long)r.empty, (long long)r.longer);
-        const double share = steps         ? (double)r.step / (double)steps
-                             : minutes > 0 ? (cli_seconds() - begin) / (60 * minutes)
-                                           : 0;
-        cli_progress_show(&progress, (int64_t)tokens, "tokens", share < 1 ? share : 1);
-        done = (steps && r.step >= steps) || (minutes > 0 && cli_seconds() - begin >= 60 * minutes);
-        saved = false;
-        if (r.step % save_every == 0) {
-            code = save(t);
-            saved = !code;
-        }
-        if (!code && (r.step % validate_every == 0 || done)) {
-            cli_progress_end(&progress);
-            code = validate(t, &r, loss / (double)seen);
-            loss = 0, seen = 0;
-            done = done || (patience > 0 && t->worse >= patience);
-        }
-    }
-    cli_progress_end(&progress);
-    if (!code && !saved)
-        code = save(t);
-    return code;
+    if (r->empty + r->longer > 0)
+        cli_note("%lld pairs are learnt; left out: %lld with an empty side, %lld that are too long",
+                 (long long)r->pairs, (long long)r->empty, (long long)r->longer);
 }
 
 /* As a config.json has them, and what the words of --attention are. */
@@ -238,7 +178,7 @@ static int choose_model(char text[SETTINGS])
     return CLI_DONE;
 }
 
-static int open_training(trainer *t, const char *settings)
+static int open_training(learner *t, const char *settings)
 {
     const att_schedule rates = {
         .size = sizeof rates, .kind = schedule == 0 ? ATT_CONSTANT : ATT_INVERSE_SQRT, .peak = rate, .warmup = warmup};
@@ -255,55 +195,59 @@ static int open_training(trainer *t, const char *settings)
                               .dropout = (float)dropout,
                               .clip = clip,
                               .seed = (uint64_t)seed});
-    return cli_status(t->ctx, att_training_open(t->ctx, folder, o, &t->training));
+    return cli_status(t->all.ctx, att_training_open(t->all.ctx, folder, o, &t->all.training));
 }
 
-static int open_log(trainer *t)
+/* The texts to validate by, if there are any. */
+static int read_valid(learner *t)
 {
-    char path[4200];
-    snprintf(path, sizeof path, "%s/log.jsonl", folder);
-    t->log = fopen(path, "a");
-    return t->log ? CLI_DONE : cli_fail_errno(path);
+    if (!valid_source)
+        return CLI_DONE;
+    int code = read_all(&t->texts, valid_source);
+    if (!code)
+        code = read_all(&t->references, valid_target);
+    if (!code && t->texts.count != t->references.count)
+        code = cli_fail("%s has %lld lines but %s has %lld", valid_source, (long long)t->texts.count, valid_target,
+                        (long long)t->references.count);
+    return code;
 }
 
 static int run(int n, char **arguments)
 {
     (void)n, (void)arguments;
-    trainer t = {.best = INFINITY, .texts = {.fd = -1}, .references = {.fd = -1}};
+    learner t = {.all = {.folder = folder,
+                         .steps = steps,
+                         .minutes = minutes,
+                         .patience = patience,
+                         .save_every = save_every,
+                         .validate_every = validate_every,
+                         .resume = resume,
+                         .validate = valid_source ? validate : NULL,
+                         .begun = say_left_out,
+                         .user = &t},
+                 .texts = {.fd = -1},
+                 .references = {.fd = -1}};
     char settings[SETTINGS];
     int code = choose_model(settings);
     if (code)
         return code;
     if (!valid_source != !valid_target)
         return cli_misuse("--valid-%s is missing: both sides are needed", valid_source ? "tgt" : "src");
-    code = cli_open(&t.ctx, threads);
-    if (!code && valid_source)
-        code = read_all(&t.texts, valid_source);
-    if (!code && valid_source)
-        code = read_all(&t.references, valid_target);
-    if (!code && t.texts.count != t.references.count)
-        code = cli_fail("%s has %lld lines but %s has %lld", valid_source, (long long)t.texts.count, valid_target,
-                        (long long)t.references.count);
+    code = cli_open(&t.all.ctx, threads);
+    if (!code)
+        code = read_valid(&t);
     if (!code)
         code = open_training(&t, settings);
     if (!code)
-        code = open_log(&t);
+        code = cli_learn(&t.all);
     if (!code)
-        code = learn(&t);
-    if (!code && cli_signal) {
-        cli_note("stopped; the same command with --resume goes on from here");
-        code = CLI_INTERRUPTED;
-    } else if (!code) {
-        code = cli_status(t.ctx, att_training_finish(t.training, average, half ? ATT_F16 : ATT_F32));
-        if (!code)
-            cli_note("%s is a model now: attend translate -m %s", folder, folder);
-    }
-    if (t.log && fclose(t.log) && !code)
-        code = cli_fail_errno(folder);
-    att_training_close(t.training);
+        code = cli_status(t.all.ctx, att_training_finish(t.all.training, average, half ? ATT_F16 : ATT_F32));
+    if (!code)
+        cli_note("%s is a model now: attend translate -m %s", folder, folder);
+    att_training_close(t.all.training);
     cli_lines_close(&t.texts);
     cli_lines_close(&t.references);
-    att_close(t.ctx);
+    att_close(t.all.ctx);
     return code;
 }
 

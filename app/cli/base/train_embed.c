@@ -1,0 +1,253 @@
+/* attend train embed: a sentence model from pairs of sentences that people have compared. */
+#include "pairs.h"
+#include "train.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 512 };
+
+static const char *model_name, *pairs_path, *valid_path, *folder;
+static int format = CLI_PAIRS_BY_NAME;
+static int64_t batch = 16, seed = 1, threads, validate_every = 100, save_every = 200;
+static double epochs = 2, rate = 2e-5, warmup = 0.1, decay = 0.01, clip = 1, highest = 5;
+static bool resume;
+
+static const cli_option options[] = {
+    CLI_MODEL(&model_name),
+    {"pairs", 'p', "FILE", .text = &pairs_path, .required = true,
+     .help = "two sentences a line, and in a third column how alike they are"},
+    {"valid", 'v', "FILE", .text = &valid_path, .help = "others that are not learnt, to keep the best model by"},
+    {"format", 'f', "tsv|csv", .choice = &format,
+     .help = "of both: tab-separated, or comma-separated with quotes (RFC 4180); default: by the name's end"},
+    {"highest", 0, "SCORE", .number = &highest, .min = 1e-9, .max = 1e9,
+     .help = "of sentences that say the same; 0 is for those that have nothing in common"},
+    {"output", 'o', "FOLDER", .text = &folder, .required = true, .help = "the training's folder, then the model's"},
+    {"resume", 0, NULL, .flag = &resume,
+     .help = "go on from the newest checkpoint; the result has the same bits as without a pause"},
+    {"epochs", 0, "N", .number = &epochs, .min = 1e-6, .max = 1e6, .help = "how often all pairs are learnt"},
+    {"batch", 0, "N", .integer = &batch, .min = 1, .max = 1 << 16, .help = "pairs of a step"},
+    {"rate", 0, "RATE", .number = &rate, .max = 10, .help = "the highest learning rate, from which it falls to 0"},
+    {"warmup", 0, "SHARE", .number = &warmup, .max = 0.99, .help = "of all steps, in which it rises"},
+    {"decay", 0, "SHARE", .number = &decay, .max = 1, .help = "of weights, towards 0, times the learning rate"},
+    {"clip", 0, "NORM", .number = &clip, .max = 1e9, .help = "longer gradients are made this long; 0: are not"},
+    {"validate-every", 0, "N", .integer = &validate_every, .min = 1, .max = 1 << 30, .help = "steps"},
+    {"save-every", 0, "N", .integer = &save_every, .min = 1, .max = 1 << 30, .help = "steps, to a checkpoint"},
+    {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "of dropout and of the order of pairs"},
+    CLI_THREADS(&threads),
+    {0},
+};
+
+/* ---- pairs, all of a file */
+
+typedef struct scored {
+    int64_t n, room;
+    const char **text; /* [2 n], malloc'd each */
+    size_t *bytes;     /* [2 n] */
+    double *score;     /* [n], from 0 to 1 */
+} scored;
+
+static void free_scored(scored *s)
+{
+    for (int64_t i = 0; i < 2 * s->n; i++)
+        free((char *)s->text[i]);
+    free(s->text);
+    free(s->bytes);
+    free(s->score);
+}
+
+static int grow(scored *s)
+{
+    const size_t room = 2 * (size_t)s->room + BLOCK;
+    const char **text = realloc(s->text, 2 * room * sizeof *text);
+    s->text = text ? text : s->text;
+    size_t *bytes = realloc(s->bytes, 2 * room * sizeof *bytes);
+    s->bytes = bytes ? bytes : s->bytes;
+    double *score = realloc(s->score, room * sizeof *score);
+    s->score = score ? score : s->score;
+    s->room = (int64_t)room;
+    return text && bytes && score ? CLI_DONE : cli_fail_memory();
+}
+
+static int add(scored *s, const cli_pairs *p, int64_t i)
+{
+    const double gold = p->gold[i];
+    if (!(gold >= 0 && gold <= highest))
+        return cli_fail("%s: pair %lld: the score is %g, but must be from 0 to %g (--highest)", p->path,
+                        (long long)s->n + 1, gold, highest);
+    if (s->n == s->room && grow(s))
+        return CLI_FAILED;
+    char *both[2];
+    for (int k = 0; k < 2; k++) {
+        both[k] = malloc(p->bytes[2 * i + k] + 1);
+        if (!both[k]) {
+            free(k ? both[0] : NULL);
+            return cli_fail_memory();
+        }
+        memcpy(both[k], p->text[2 * i + k], p->bytes[2 * i + k] + 1);
+        s->text[2 * s->n + k] = both[k];
+        s->bytes[2 * s->n + k] = p->bytes[2 * i + k];
+    }
+    s->score[s->n++] = gold / highest;
+    return CLI_DONE;
+}
+
+static int read_scored(scored *s, const char *path)
+{
+    cli_pairs p;
+    int code = cli_pairs_open(&p, path, format, true, BLOCK);
+    if (code)
+        return code;
+    do {
+        code = cli_pairs_next(&p);
+        for (int64_t i = 0; !code && i < p.count; i++)
+            code = add(s, &p, i);
+    } while (!code && p.count > 0);
+    cli_pairs_close(&p);
+    return code || s->n > 0 ? code : cli_fail("%s: has no pairs", path);
+}
+
+/* ---- validation */
+
+typedef struct learner {
+    cli_training all;
+    scored pairs, valid;
+    double *cosine; /* [valid.n] */
+    float *vectors; /* [2 valid.n, dim] */
+    int64_t dim;
+} learner;
+
+static int validate(void *user, cli_validation *v)
+{
+    learner *l = user;
+    const scored *s = &l->valid;
+    const int code = cli_status(l->all.ctx, att_sentence_encode(att_training_sentence(l->all.training), 2 * s->n,
+                                                                s->text, s->bytes, l->vectors, NULL));
+    if (code)
+        return code;
+    for (int64_t i = 0; i < s->n; i++)
+        l->cosine[i] = cli_cosine(l->vectors + 2 * i * l->dim, l->vectors + (2 * i + 1) * l->dim, l->dim);
+    v->score = 100 * cli_spearman(l->cosine, s->score, s->n);
+    const double pearson = 100 * cli_pearson(l->cosine, s->score, s->n);
+    if (isfinite(v->score + pearson))
+        snprintf(v->log, sizeof v->log, ", \"spearman\": %.4f, \"pearson\": %.4f", v->score, pearson);
+    snprintf(v->shown, sizeof v->shown, ", on validation Spearman %.2f, Pearson %.2f", v->score, pearson);
+    return cli_status(l->all.ctx, att_training_judge(l->all.training, v->score, ATT_F32));
+}
+
+/* ---- the run */
+
+static void say_cut(const att_train_report *r)
+{
+    if (r->longer > 0)
+        cli_note("%lld of %lld pairs have a sentence that is longer than the model takes; what is behind is not learnt",
+                 (long long)r->longer, (long long)r->pairs);
+}
+
+static int open_training(learner *l)
+{
+    const double batches = ceil((double)l->pairs.n / (double)batch);
+    l->all.steps = (int64_t)ceil(epochs * batches);
+    const att_schedule rates = {.size = sizeof rates,
+                                .kind = ATT_LINEAR,
+                                .peak = rate,
+                                .warmup = (int64_t)(warmup * (double)l->all.steps),
+                                .steps = l->all.steps};
+    char *path = NULL;
+    int code = cli_model_find(model_name, &path);
+    const att_sentence_training_options *o = ATT_OPTIONS(att_sentence_training_options, .model = path, .resume = resume,
+                                                         .learn = {.size = sizeof(att_sentence_trainer_options),
+                                                                   .pairs = l->pairs.n,
+                                                                   .texts = l->pairs.text,
+                                                                   .bytes = l->pairs.bytes,
+                                                                   .scores = l->pairs.score,
+                                                                   .batch = batch,
+                                                                   .schedule = rates,
+                                                                   .decay = decay,
+                                                                   .clip = clip,
+                                                                   .seed = (uint64_t)seed});
+    if (!code)
+        code = cli_status(l->all.ctx, att_sentence_training_open(l->all.ctx, folder, o, &l->all.training));
+    free(path);
+    return code;
+}
+
+static int make_room(learner *l)
+{
+    att_sentence_info info = {.size = sizeof info};
+    int code = cli_status(l->all.ctx, att_sentence_describe(att_training_sentence(l->all.training), &info));
+    l->dim = info.dim;
+    l->cosine = malloc((size_t)l->valid.n * sizeof *l->cosine);
+    l->vectors = malloc(2 * (size_t)(l->valid.n * l->dim) * sizeof *l->vectors);
+    if (!code && (!l->cosine || !l->vectors))
+        code = cli_fail_memory();
+    return code;
+}
+
+/* The best model is there already, or else what was learnt last is written. */
+static int finish(const learner *l)
+{
+    att_training_info info = {.size = sizeof info};
+    int code = cli_status(l->all.ctx, att_training_describe(l->all.training, &info));
+    if (!code && !valid_path)
+        code = cli_status(l->all.ctx, att_training_finish(l->all.training, 0, ATT_F32));
+    if (!code && valid_path && info.best_step == 0)
+        return cli_fail("%s: no validation has a correlation: cosines or scores are all the same", valid_path);
+    if (!code && valid_path)
+        cli_note("%s is the model of step %lld, with the highest Spearman on validation, %.2f", folder,
+                 (long long)info.best_step, info.best);
+    else if (!code)
+        cli_note("%s is a model now: attend embed -m %s", folder, folder);
+    return code;
+}
+
+static int run(int n, char **arguments)
+{
+    (void)n, (void)arguments;
+    learner l = {.all = {.folder = folder,
+                         .save_every = save_every,
+                         .validate_every = validate_every,
+                         .resume = resume,
+                         .both = true,
+                         .judged = valid_path,
+                         .validate = valid_path ? validate : NULL,
+                         .begun = say_cut,
+                         .user = &l}};
+    int code = cli_open(&l.all.ctx, threads);
+    if (!code)
+        code = read_scored(&l.pairs, pairs_path);
+    if (!code && valid_path)
+        code = read_scored(&l.valid, valid_path);
+    if (!code)
+        code = open_training(&l);
+    if (!code && valid_path)
+        code = make_room(&l);
+    if (!code)
+        code = cli_learn(&l.all);
+    if (!code)
+        code = finish(&l);
+    att_training_close(l.all.training);
+    free_scored(&l.pairs);
+    free_scored(&l.valid);
+    free(l.cosine);
+    free(l.vectors);
+    att_close(l.all.ctx);
+    return code;
+}
+
+const cli_command train_embed = {
+    .name = "embed",
+    .summary = "a sentence model learns how alike sentences are, from pairs that people have compared",
+    .details = "Goes on from a model that there is, so that cosines become what people said\n"
+               "(Sentence-BERT; Reimers, Gurevych 2019). With --valid the folder has the model of\n"
+               "the highest Spearman correlation so far, in the layout of sentence-transformers,\n"
+               "else that of the last step. Prints how it is getting on to standard error, and\n"
+               "writes FOLDER/log.jsonl. Ctrl-C saves; a training that was killed loses the steps\n"
+               "since its last checkpoint.",
+    .examples = "attend train embed -m all-MiniLM-L6-v2 --pairs stsb-en-train.csv \\\n"
+                "    --valid stsb-en-dev.csv -o stsb\n"
+                "attend similarity -m stsb --pairs stsb-en-dev.csv --gold > scores.txt",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,157 @@
+/* attend train embed: from pairs with scores to a sentence model, killed on the way or not. */
+#include "check.h"
+#include "tool.h"
+
+#define TRAIN                                                                                                          \
+    "$A train embed -m . --pairs pairs.tsv --epochs 6 --batch 4 --rate 1e-3 --save-every 3 --validate-every 4 "        \
+    "--threads 2 "
+
+/* From where it is, or from the beginning. */
+#define GO_ON                                                                                                          \
+    "r=; ls killed/checkpoint-*.safetensors >/dev/null 2>&1 && r=--resume; " TRAIN "--valid valid.tsv -o killed $r "
+
+/* Two words of letters; they are the more alike the more letters they share. */
+static void write_pairs(const char *name, int n, uint64_t seed)
+{
+    FILE *f = folder_open(&tool_model, name);
+    for (int i = 0; i < n; i++) {
+        const uint64_t bits = check_bits(seed, (uint64_t)i);
+        const int a = (int)(bits % 20), b = (int)(bits / 32 % 20);
+        fprintf(f, "%c %c %c\t%c %c %c\t%.2f\n", 'a' + a, 'b' + a, 'c' + a, 'a' + b, 'b' + b, 'c' + b,
+                5 * fmax(0, 1 - fabs((double)(a - b)) / 6));
+    }
+    assert_int_equal(fclose(f), 0);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    setenv("A", ATTEND_TOOL, 1);
+    tool_model = tiny_sentence();
+    write_pairs("pairs.tsv", 40, 1);
+    write_pairs("valid.tsv", 30, 2);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    folder_remove(&tool_model);
+    return 0;
+}
+
+static double spearman_of(const char *model)
+{
+    char line[200];
+    snprintf(line, sizeof line, "$A similarity -m %s --pairs valid.tsv --gold --json | tail -1", model);
+    assert_int_equal(tool(line), 0);
+    json_t *v = line_json(0);
+    const double spearman = json_number_value(json_object_get(v, "spearman"));
+    json_decref(v);
+    return spearman;
+}
+
+static void a_training_leaves_the_best_model_and_a_log(void **state)
+{
+    (void)state;
+    assert_int_equal(tool(TRAIN "--epochs 40 --rate 3e-3 --validate-every 40 --valid valid.tsv -o whole"), 0);
+    assert_has(tool_err, "step 400, epoch 40: loss ");
+    assert_has(tool_err, "with the highest Spearman on validation");
+    assert_int_equal(tool("wc -l < whole/log.jsonl"), 0);
+    assert_has(tool_out, "10\n");
+    assert_int_equal(tool("cat whole/log.jsonl"), 0);
+    double best = -INFINITY;
+    for (int i = 0; i < 10; i++) {
+        json_t *v = line_json(i);
+        const double spearman = json_number_value(json_object_get(v, "spearman"));
+        best = spearman > best ? spearman : best;
+        json_decref(v);
+    }
+    assert_int_equal(tool("$A plot whole/log.jsonl -o whole.svg"), 0);
+    const double before = spearman_of("."), after = spearman_of("whole");
+    if (!(after > before + 5 && fabs(after - best) <= 1e-4)) /* as many digits as the log has */
+        fail_msg("Spearman was %g and is %g; the best of the log is %g", before, after, best);
+}
+
+static void without_a_validation_the_model_is_the_last(void **state)
+{
+    (void)state;
+    assert_int_equal(tool(TRAIN "-o last"), 0);
+    assert_has(tool_err, "last is a model now: attend embed -m last");
+    assert_int_equal(tool("echo a b c | $A embed -m last"), 0);
+}
+
+/* Killed at any moment, a training goes on from its last checkpoint and ends with the same bits. */
+static void a_training_that_is_killed_again_and_again_has_the_same_result(void **state)
+{
+    (void)state;
+    enum { KILLS = 20 };
+    assert_int_equal(tool(TRAIN "--valid valid.tsv -o calm"), 0);
+    for (int i = 0; i < KILLS; i++) { /* in time to take some steps, or not; it may be done before */
+        char line[512];
+        const int milliseconds = 5 + (int)(check_bits(7, (uint64_t)i) % 100);
+        snprintf(line, sizeof line, GO_ON "& sleep 0.%03d; kill -KILL $! 2>/dev/null; wait $!", milliseconds);
+        const int code = tool(line);
+        if (code != 0 && code != 137)
+            fail_msg("exit code %d: %s", code, tool_err);
+    }
+    assert_int_equal(tool(GO_ON), 0);
+    assert_int_equal(tool("cmp calm/model.safetensors killed/model.safetensors"), 0);
+}
+
+static void an_interrupt_saves_and_says_how_to_go_on(void **state)
+{
+    (void)state;
+    const int code = tool(TRAIN "--epochs 100000 --save-every 1 -o interrupted & while ! ls "
+                                "interrupted/checkpoint-* >/dev/null 2>&1; do sleep 0.05; done; kill -TERM $!; "
+                                "wait $!");
+    if (code != 143)
+        fail_msg("exit code %d: %s", code, tool_err);
+    assert_has(tool_err, "--resume goes on from here");
+}
+
+static void what_cannot_be_learnt_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line, *says;
+    } cases[] = {
+        {"$A train embed -m . --pairs none.tsv -o x", "none.tsv"},
+        {"printf 'a\\tb\\t1\\nc\\td\\n' > odd.tsv", "odd.tsv: line 2: two columns, but the expected score"},
+        {"printf 'a\\tb\\t1\\nc\\n' > odd.tsv", "odd.tsv: line 2: one column, but a pair has two"},
+        {"printf 'a\\tb\\tmuch\\n' > odd.tsv", "odd.tsv: line 1: the third column is \"much\", but must be a number"},
+        {"printf 'a\\tb\\tnan\\n' > odd.tsv", "odd.tsv: line 1: the third column is \"nan\""},
+        {"printf 'a\\tb\\t1\\nc\\td\\t5.5\\n' > odd.tsv", "odd.tsv: pair 2: the score is 5.5, but must be from 0 to 5"},
+        {"printf 'a\\tb\\t-1\\n' > odd.tsv", "odd.tsv: pair 1: the score is -1, but must be from 0 to 5"},
+        {"printf '' > odd.tsv", "odd.tsv: has no pairs"},
+        {"printf 'a\\tb\\t1\\n' > odd.tsv; $A train embed -m . --pairs odd.tsv -o .", "is the model's own folder"},
+        {"$A train embed -m . --pairs pairs.tsv --resume -o y", "there is no checkpoint to go on from"},
+        {"$A train embed -m . --pairs pairs.tsv --valid odd.tsv -o z --epochs 1",
+         "odd.tsv: no validation has a correlation"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char line[256];
+        const bool whole = strstr(cases[i].line, "train embed");
+        snprintf(line, sizeof line, "%s%s", cases[i].line, whole ? "" : "; $A train embed -m . --pairs odd.tsv -o x");
+        const int code = tool(line);
+        if (code != 1)
+            fail_msg("%s: exit code %d: %s", line, code, tool_err);
+        assert_has(tool_err, cases[i].says);
+    }
+    /* Bytes that are no UTF-8 read as U+FFFD, as everywhere. */
+    assert_int_equal(tool("printf '\\377a\\tb\\t1\\nc\\td\\t2\\n' > bytes.tsv; $A train embed -m . --pairs bytes.tsv "
+                          "--epochs 1 -o bytes"),
+                     0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_training_leaves_the_best_model_and_a_log),
+        cmocka_unit_test(without_a_validation_the_model_is_the_last),
+        cmocka_unit_test(a_training_that_is_killed_again_and_again_has_the_same_result),
+        cmocka_unit_test(an_interrupt_saves_and_says_how_to_go_on),
+        cmocka_unit_test(what_cannot_be_learnt_is_named),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
