@@ -18,12 +18,15 @@ enum { CHAPTERS = sizeof chapters / sizeof *chapters };
 static const char *input;
 static int64_t query;
 static int language; /* 0 English, 1 Japanese */
+static const char *model = CLI_TRANSLATOR_SHIPPED, *sentence;
 
 static const cli_option options[] = {
     {"input", 0, "FILE", .text = &input, .help = "run the chapter on the vectors in FILE (- for standard input)"},
     {"query", 0, "N", .integer = &query, .min = 0, .max = VECTORS_MAX, .quiet = true,
      .help = "number of the vector that asks, from 1; 0, the default: the second"},
     {"lang", 0, "en|ja", .choice = &language, .help = "language of the text"},
+    CLI_TRANSLATOR(&model),
+    {"text", 0, "TEXT", .text = &sentence, .help = "the sentence to translate, where a chapter does"},
     {0},
 };
 
@@ -54,7 +57,7 @@ static const chapter *find(const char *name)
     return NULL;
 }
 
-static att_status show(att_ctx *ctx, const chapter *c)
+static att_status show(att_ctx *ctx, const chapter *c, const att_translator *translator)
 {
     vectors own = {0};
     att_status s = input ? vectors_read(ctx, input, &own) : ATT_OK;
@@ -64,12 +67,36 @@ static att_status show(att_ctx *ctx, const chapter *c)
                   .japanese = language,
                   .colors = terminal_colors(stdout),
                   .own = input ? &own : NULL,
-                  .query = query};
+                  .query = query,
+                  .translator = translator,
+                  .sentence = sentence ? sentence : "Kannst du mir helfen, diesen Satz zu übersetzen?"};
         s = c->run(&p);
         page_close(&p);
     }
     vectors_free(&own);
     return s;
+}
+
+static int show_vectors(const chapter *c)
+{
+    att_ctx *ctx;
+    int code = cli_open(&ctx, 1);
+    if (code)
+        return code;
+    code = cli_status(ctx, show(ctx, c, NULL));
+    att_close(ctx);
+    return code;
+}
+
+static int show_translator(const chapter *c)
+{
+    cli_translator m;
+    int code = cli_translator_open(&m, model, 1);
+    if (code)
+        return code;
+    code = cli_status(m.ctx, show(m.ctx, c, m.translator));
+    cli_translator_close(&m);
+    return code;
 }
 
 static int run(int n, char **arguments)
@@ -79,13 +106,11 @@ static int run(int n, char **arguments)
     const chapter *c = find(arguments[0]);
     if (!c)
         return CLI_MISUSE;
-    att_ctx *ctx;
-    int code = cli_open(&ctx, 1);
-    if (code)
-        return code;
-    code = cli_status(ctx, show(ctx, c));
-    att_close(ctx);
-    return code;
+    if (c->translates ? input || query : sentence || strcmp(model, CLI_TRANSLATOR_SHIPPED) != 0)
+        return cli_misuse("explain: %s is on %s", arguments[0],
+                          c->translates ? "a sentence: it takes --text and --model, no --input and no --query"
+                                        : "vectors: it takes --input and --query, no --text and no --model");
+    return c->translates ? show_translator(c) : show_vectors(c);
 }
 
 #define CHAPTER_WORD(name, title) title "|"
@@ -99,10 +124,12 @@ const cli_command cli_explain = {
                "\n"
                "With --input a chapter runs on vectors of your own, one in a line: an optional\n"
                "label, then numbers, with spaces, tabs, commas or semicolons between them;\n"
-               "# begins a comment. All vectors have as many numbers as the first.",
+               "# begins a comment. All vectors have as many numbers as the first. A chapter\n"
+               "on a translator takes a sentence instead (--text), and any model (--model).",
     .examples = "attend explain simplified\n"
                 "attend explain softmax --lang ja\n"
-                "printf 'sea 1 0\\nlake 0.8 0.1\\nstone 0 1\\n' | attend explain softmax --input -",
+                "printf 'sea 1 0\\nlake 0.8 0.1\\nstone 0 1\\n' | attend explain softmax --input -\n"
+                "attend explain three-uses --text 'Der Hund schläft auf dem Sofa.'",
     .options = options,
     .run = run,
 };

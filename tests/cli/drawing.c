@@ -192,7 +192,7 @@ static void rows_and_columns_may_be_different(void **state)
     assert_int_equal(heatmap_terminal(f, &h, 0), 0);
     fclose(f);
     unsetenv("COLUMNS");
-    assert_string_equal(m.text, "0 ni  1 hiki  2 no  3 neko  4 desu\n\n"
+    assert_string_equal(m.text, "0 ni  1 hiki  2 no  3 neko\n4 desu\n\n"
                                 "e j        0  1  2  3  4\n"
                                 "0 two     25 50  · 25  ·\n"
                                 "1 cats    12  ·  · 75 12\n"
@@ -205,6 +205,39 @@ static void rows_and_columns_may_be_different(void **state)
     assert_non_null(strstr(m.text, ">Japanese</text>"));
     assert_non_null(strstr(m.text, "cats → neko: 0.7500"));
     assert_null(strstr(m.text, "cats → cats"));
+    free(m.text);
+}
+
+static void columns_without_labels_are_numbers(void **state)
+{
+    static const char *const row[] = {"odd", "even"};
+    static const float w[6] = {0, 1, 0, 1, 0, 1};
+    const heatmap h = {row, NULL, 2, 3, w, "kind", "number", "k n"};
+    memory m;
+    (void)state;
+    setenv("COLUMNS", "80", 1);
+    FILE *f = memory_open(&m);
+    assert_int_equal(heatmap_terminal(f, &h, 0), 0);
+    fclose(f);
+    assert_string_equal(m.text, "k n        0     1     2\n"
+                                "   odd  0.00  1.00  0.00\n"
+                                "  even  1.00  0.00  1.00\n");
+    free(m.text);
+    setenv("COLUMNS", "22", 1);
+    f = memory_open(&m);
+    assert_int_equal(heatmap_terminal(f, &h, 0), 0);
+    fclose(f);
+    unsetenv("COLUMNS");
+    assert_string_equal(m.text, "k n        0  1  2\n"
+                                "0 odd      ·100  ·\n"
+                                "1 even   100  ·100\n"
+                                "          25 = 0.25   · < 0.005\n");
+    free(m.text);
+    f = memory_open(&m);
+    assert_int_equal(heatmap_svg(f, "t", &h), 0);
+    fclose(f);
+    assert_non_null(strstr(m.text, ">2</text>"));
+    assert_non_null(strstr(m.text, "even → 2: 1.0000"));
     free(m.text);
 }
 
@@ -453,6 +486,7 @@ int main(void)
         cmocka_unit_test(columns_of_a_japanese_sentence_line_up),
         cmocka_unit_test(long_sentences_are_cut_into_panels_that_fit),
         cmocka_unit_test(rows_and_columns_may_be_different),
+        cmocka_unit_test(columns_without_labels_are_numbers),
         cmocka_unit_test(colours_appear_only_when_asked_for),
         cmocka_unit_test(values_that_are_no_numbers_are_drawn_too),
         cmocka_unit_test(the_svg_is_well_formed_whatever_the_labels_hold),

@@ -142,8 +142,13 @@ static void print_columns(const grid *g, const heatmap *h)
 {
     if (g->kind == CELL_VALUE || !h->column || h->column == h->row)
         return;
-    for (int64_t j = 0; j < h->columns; j++)
-        fprintf(g->f, "%s%" PRId64 " %s", j ? "  " : "", j, h->column[j]);
+    int used = 0;
+    for (int64_t j = 0; j < h->columns; j++) {
+        const int width = snprintf(NULL, 0, "%" PRId64 " ", j) + utf8_width(h->column[j]);
+        const int breaks = used > 0 && used + 2 + width > terminal_columns(g->f);
+        fprintf(g->f, "%s%" PRId64 " %s", used == 0 ? "" : breaks ? "\n" : "  ", j, h->column[j]);
+        used = breaks || used == 0 ? width : used + 2 + width;
+    }
     fputs("\n\n", g->f);
 }
 

@@ -308,9 +308,10 @@ void page_heatmap(page *p, const char *const *labels, int64_t n, const float *we
     draw(p, &h);
 }
 
-void page_picture(page *p, const char *const *rows, int64_t m, int64_t n, const float *weights, const char *corner)
+void page_picture(page *p, const char *const *rows, int64_t m, const char *const *columns, int64_t n,
+                  const float *weights, const char *corner)
 {
-    const heatmap h = {.row = rows, .rows = m, .columns = n, .weights = weights, .corner = corner};
+    const heatmap h = {rows, columns, m, n, weights, "", "", corner};
     draw(p, &h);
 }
 

@@ -9,7 +9,7 @@
 
 #include "vectors.h"
 
-#include <attend_learn.h>
+#include <attend_model.h>
 
 #include <stdio.h>
 
@@ -24,10 +24,12 @@ typedef struct page {
     FILE *out;
     att_ctx *ctx;
     int japanese;
-    int colors;         /* as of terminal_colors() */
-    const vectors *own; /* the user's vectors, or NULL: the chapter's example */
-    int64_t query;      /* the query's number from 1; 0: the chapter chooses */
-    att_status status;  /* the first error; att_error() has its sentence */
+    int colors;                       /* as of terminal_colors() */
+    const vectors *own;               /* the user's vectors, or NULL: the chapter's example */
+    int64_t query;                    /* the query's number from 1; 0: the chapter chooses */
+    const att_translator *translator; /* of a chapter that translates */
+    const char *sentence;             /* what it translates */
+    att_status status;                /* the first error; att_error() has its sentence */
     int step;
     int last;                     /* what stands above, one of PAGE_...: decides on empty lines */
     void *block[PAGE_MAX_BLOCKS]; /* page_close frees them */
@@ -37,6 +39,7 @@ typedef struct page {
 typedef struct chapter {
     text about; /* one line for the list */
     att_status (*run)(page *p);
+    bool translates; /* it is on a translator and a sentence, not on vectors */
 } chapter;
 
 /* Zeroed memory that lives as long as the page; one zero where there is no more (p->status says so). */
@@ -60,8 +63,9 @@ void page_code(page *p, const char *code);                         /* C, from #:
 /* a [m, n] with row labels [m] and column labels [n] (NULL: none), four decimals, folded where too wide. */
 void page_table(page *p, const char *const *rows, int64_t m, const char *const *columns, int64_t n, const float *a);
 void page_heatmap(page *p, const char *const *labels, int64_t n, const float *weights);
-/* weights [m, n], not negative; rows have labels, columns numbers from 0; corner: both, short. */
-void page_picture(page *p, const char *const *rows, int64_t m, int64_t n, const float *weights, const char *corner);
+/* weights [m, n], not negative; columns NULL: numbers from 0; corner: both axes, short. */
+void page_picture(page *p, const char *const *rows, int64_t m, const char *const *columns, int64_t n,
+                  const float *weights, const char *corner);
 /* Says whether a and b [count] agree to six digits of the largest number. */
 void page_agree(page *p, text what, const float *a, const float *b, int64_t count);
 /* The answer of a call that may fail: its status, and the sentence. */
