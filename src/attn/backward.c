@@ -32,7 +32,6 @@ typedef struct scratch {
     float *ready;                  /* [ATT_KEY_BLOCK][att_ready_count] */
     float *row;                    /* [the longest of the dims] */
     double *pair;
-    int64_t dk_stride, dv_stride;
 } scratch;
 
 typedef struct job {
@@ -49,6 +48,16 @@ typedef struct job {
     double *sums; /* [att_params_sums] */
 } job;
 
+/* The task's rows of dK or dV, those of one head of the tensor: where they are gathered, and whether to add them to
+ * what is there. */
+typedef struct gathered {
+    att_rows to;
+    int64_t dim, stride;
+    float *from;
+    bool add;
+    bool begun; /* from has numbers */
+} gathered;
+
 /* One query head against a block of keys, in one task. */
 typedef struct work {
     const job *job;
@@ -58,6 +67,7 @@ typedef struct work {
     att_rows dout, dq, dlse;
     att_floats key, value;       /* of the block */
     att_floats query, dout_rows; /* of the step */
+    gathered dk, dv;
     scratch w;
     float *dq_sum; /* [panels][q_dim][panel] */
     int64_t step;  /* of the task: blocks of queries of all its heads, counted */
@@ -77,17 +87,18 @@ static size_t lay_out(const att_call *c, float *p, scratch *w)
     const int64_t converted = s->dtype == ATT_F32 ? 0 : 1, copies = att_call_copies(c) ? 1 : 0;
     const int64_t dims = plan->q_dim + plan->k_dim + s->value_dim;
     float *pair = NULL;
-    *w = (scratch){.dk_stride = att_whole(plan->k_dim, panel), .dv_stride = att_whole(s->value_dim, panel)};
+    const int64_t dk_stride = att_whole(plan->k_dim, panel), dv_stride = att_whole(s->value_dim, panel);
+    *w = (scratch){0};
     const att_part parts[] = {{&w->lse, PANELS * panel},
                               {&w->delta, PANELS * panel},
                               {&w->q_turned, !att_takes_rows(plan) * PANELS * plan->q_dim * panel},
                               {&w->dout_turned, PANELS * s->value_dim * panel},
                               {&w->q_rows, is_dot(plan) * PANELS * panel * att_whole(plan->q_dim, panel)},
-                              {&w->dout_rows, PANELS * panel * w->dv_stride},
+                              {&w->dout_rows, PANELS * panel * dv_stride},
                               {&w->p, tile},
                               {&w->ds, tile},
-                              {&w->dk, ATT_KEY_BLOCK * w->dk_stride},
-                              {&w->dv, ATT_KEY_BLOCK * w->dv_stride},
+                              {&w->dk, ATT_KEY_BLOCK * dk_stride},
+                              {&w->dv, ATT_KEY_BLOCK * dv_stride},
                               {&w->dq_rows, panel * plan->q_dim},
                               {&w->query, converted * PANELS * panel * plan->q_dim},
                               {&w->dout, converted * PANELS * panel * s->value_dim},
@@ -193,8 +204,8 @@ static att_block block_of(const work *x, int64_t q0, int queries, int panel_numb
                    .ds = x->w.ds + panel_number * panel,
                    .stride = PANELS * panel,
                    .dq = x->dq_sum + q0 * dim,
-                   .dk = x->w.dk,
-                   .dk_stride = x->w.dk_stride,
+                   .dk = x->dk.from,
+                   .dk_stride = x->dk.stride,
                    .pair = x->w.pair,
                    .score_param = x->score_param,
                    .modifier_param = x->modifier_param};
@@ -271,36 +282,52 @@ static unsigned panels_of(const att_cut *cut, int n_panels, int key)
     return panels;
 }
 
-/* dV += P^T dO and dK += dS^T Q for keys [first, last), over panels [begin, end) of queries. */
-static void gather(const work *x, int queries, int first, int last, int begin, int end)
+/* dV += P^T dO and dK += dS^T Q for keys [first, last), over panels [begin, end) of queries; or begins them, unless
+ * they are met again. */
+static void gather(const work *x, int queries, int first, int last, int begin, int end, bool again)
 {
     const att_plan *plan = x->plan;
     const att_kernels *k = plan->kernels;
     const scratch *w = &x->w;
+    const gathered *dk = &x->dk, *dv = &x->dv;
     const int64_t stride = PANELS * k->panel, q = begin * k->panel;
     const int64_t count = (end * k->panel < queries ? end * k->panel : queries) - q;
-    k->over_queries(last - first, count, w->p + first * stride + q, stride, w->dout_rows + q * k->panel, stride,
-                    plan->spec.value_dim, w->dv + first * w->dv_stride, w->dv_stride);
+    k->over_queries(dv->begun || again, last - first, count, w->p + first * stride + q, stride,
+                    w->dout_rows + q * k->panel, stride, dv->dim, dv->from + first * dv->stride, dv->stride);
     if (is_dot(plan))
-        k->over_queries(last - first, count, w->ds + first * stride + q, stride, w->q_rows + q * k->panel, stride,
-                        plan->k_dim, w->dk + first * w->dk_stride, w->dk_stride);
+        k->over_queries(dk->begun || again, last - first, count, w->ds + first * stride + q, stride,
+                        w->q_rows + q * k->panel, stride, dk->dim, dk->from + first * dk->stride, dk->stride);
+}
+
+/* Keys [first, last) of the block have no part in what is begun. */
+static void begin_empty(gathered *g, int first, int last)
+{
+    if (!g->begun)
+        memset(g->from + first * g->stride, 0, (size_t)((last - first) * g->stride) * sizeof *g->from);
 }
 
 /* The same for the whole block, where it is not empty: keys that the same panels attend to go together. */
-static void gather_block(const work *x, int queries, const att_cut *cut, int n_panels)
+static void gather_block(work *x, int queries, const att_cut *cut, int n_panels)
 {
     const int keys = x->task->keys;
     for (int first = 0, last; first < keys; first = last) {
         const unsigned panels = panels_of(cut, n_panels, first);
+        bool again = false;
         for (last = first; last < keys && panels_of(cut, n_panels, last) == panels;)
             last = last + ATT_SUB_TILE < keys ? last + ATT_SUB_TILE : keys;
         for (int begin = 0, end; begin < n_panels; begin = end + 1) {
             for (end = begin; end < n_panels && (panels >> end & 1); end++)
                 ;
             if (end > begin)
-                gather(x, queries, first, last, begin, end);
+                gather(x, queries, first, last, begin, end, again);
+            again = again || end > begin;
+        }
+        if (!again) {
+            begin_empty(&x->dk, first, last);
+            begin_empty(&x->dv, first, last);
         }
     }
+    x->dk.begun = x->dv.begun = true;
 }
 
 /* ---- one step: some panels of queries */
@@ -430,30 +457,33 @@ static void one_head(work *x, int64_t head_in_group, int64_t group)
         att_rows_clear(&x->dq, x->site.place.tq, x->site.rows, x->plan->q_dim);
 }
 
-/* The task's rows of dK or dV, those of one head of the tensor: where they are gathered, and whether to add them to
- * what is there. */
-typedef struct gathered {
-    att_rows to;
-    int64_t dim, stride;
-    float *from;
-    bool add;
-} gathered;
-
 /* In place, where whole panels of floats side by side may be written there; else in scratch memory. */
 static gathered begin_keys(const work *x, const att_tensor *to, int64_t head, int64_t dim, bool add, float *room)
 {
     const int64_t panel = x->plan->kernels->panel;
-    gathered g = {att_call_rows(x->job->call, to, x->task->sequence, head, true), dim, att_whole(dim, panel), room,
-                  add};
+    gathered g = {.to = att_call_rows(x->job->call, to, x->task->sequence, head, true),
+                  .dim = dim,
+                  .stride = att_whole(dim, panel),
+                  .from = room,
+                  .add = add};
     if (g.to.at && g.to.dtype == ATT_F32 && g.to.stride == dim && dim % panel == 0 && !add)
         g.from = att_row_at(&g.to, x->task->k0);
-    memset(g.from, 0, (size_t)(x->task->keys * g.stride) * sizeof *g.from);
     return g;
 }
 
-static void end_keys(const work *x, const gathered *g)
+/* dK of a query head, or of all that share the keys. Scores that are no dot products add to it themselves. */
+static void begin_dk(work *x, int64_t head)
+{
+    x->dk = begin_keys(x, &x->job->rows.dk, head, x->plan->k_dim, x->job->rows.add_dk, x->w.dk);
+    if (!is_dot(x->plan))
+        begin_empty(&x->dk, 0, x->task->keys);
+    x->dk.begun = !is_dot(x->plan);
+}
+
+static void end_keys(const work *x, gathered *g)
 {
     const att_task *t = x->task;
+    begin_empty(g, 0, t->keys);
     if (g->to.at && g->from != att_row_at(&g->to, t->k0))
         att_rows_write(x->plan->kernels, g->from, g->stride, &g->to, t->k0, t->keys, g->dim, g->add, x->w.row);
     if (t->last && !g->add)
@@ -470,23 +500,20 @@ static void run_task(void *arg, int i, int thread)
     work x = {.job = j, .plan = plan, .task = att_tasks_begin(&j->tasks, i)};
     const att_task *t = x.task;
     lay_out(c, j->memory + (size_t)thread * j->scratch_count, &x.w);
-    float *const room = x.w.dk;
     const int64_t head = c->keys_per_head ? t->kv_head * group : t->kv_head;
-    gathered dv = begin_keys(&x, &j->grads->dv, t->kv_head, s->value_dim, j->grads->accumulate, x.w.dv);
-    gathered dk = begin_keys(&x, &j->rows.dk, head, plan->k_dim, j->rows.add_dk, room);
-    x.w.dv = dv.from;
+    x.dv = begin_keys(&x, &j->grads->dv, t->kv_head, s->value_dim, j->grads->accumulate, x.w.dv);
+    begin_dk(&x, head);
     memset(j->params + t->index * j->params_count, 0, (size_t)j->params_count * sizeof *j->params);
     for (int64_t g = 0; g < group && !att_cancelled(plan->ctx); g++) {
         if (g > 0 && c->keys_per_head) {
-            end_keys(&x, &dk);
-            dk = begin_keys(&x, &j->rows.dk, head + g, plan->k_dim, j->rows.add_dk, room);
+            end_keys(&x, &x.dk);
+            begin_dk(&x, head + g);
         }
-        x.w.dk = dk.from;
         one_head(&x, g, group);
     }
     att_tasks_end(&j->tasks, t);
-    end_keys(&x, &dk);
-    end_keys(&x, &dv);
+    end_keys(&x, &x.dk);
+    end_keys(&x, &x.dv);
 }
 
 /* ---- the call */

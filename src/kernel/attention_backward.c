@@ -34,16 +34,32 @@ static void over_keys(int64_t m, int64_t keys, const float *a, int64_t lda, cons
              (tile_args){.k = keys, .a = a, .lda = lda, .b = ds, .b_step = b_step, .c = c, .ldc = PANEL});
 }
 
-/* c [keys][n] += p [keys, queries] times x in panels [panels of n][x_rows][PANEL]: dV += P^T dO and dK += dS^T Q */
-static void over_queries(int64_t keys, int64_t queries, const float *p, int64_t ldp, const float *x, int64_t x_rows,
-                         int64_t n, float *c, int64_t ldc)
+ATT_INLINE void over_queries_as(const tile_start start, int64_t keys, int64_t queries, const float *p, int64_t ldp,
+                                const float *x, int64_t x_rows, int64_t n, float *c, int64_t ldc)
 {
     for (int64_t j = 0; j < n; j += PANEL) {
         const tile_args t = {.k = queries, .a = p, .lda = ldp, .b = x + j * x_rows, .c = c + j, .ldc = ldc};
         if (n - j > ATT_LANES)
-            tile_all(keys, ATT_PANEL_VECTORS, false, START_C, t);
+            tile_all(keys, ATT_PANEL_VECTORS, false, start, t);
         else
-            tile_all(keys, 1, false, START_C, t);
+            tile_all(keys, 1, false, start, t);
+    }
+}
+
+/* c [keys][n], or 0 where that has not been begun, + p [keys, queries] times x in panels [panels of n][x_rows][PANEL]:
+ * dV += P^T dO and dK += dS^T Q. With few queries the time is that of reading and writing c, which then goes row by
+ * row. */
+static void over_queries(bool begun, int64_t keys, int64_t queries, const float *p, int64_t ldp, const float *x,
+                         int64_t x_rows, int64_t n, float *c, int64_t ldc)
+{
+    enum { FEW = 8 };
+    const int64_t step = queries > FEW ? keys : ROWS;
+    for (int64_t i = 0; i < keys; i += step, p += step * ldp, c += step * ldc) {
+        const int64_t some = keys - i < step ? keys - i : step;
+        if (begun)
+            over_queries_as(START_C, some, queries, p, ldp, x, x_rows, n, c, ldc);
+        else
+            over_queries_as(START_ZERO, some, queries, p, ldp, x, x_rows, n, c, ldc);
     }
 }
 

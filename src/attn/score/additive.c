@@ -97,7 +97,7 @@ ATT_INLINE vf exp_twice(vf x)
 }
 
 /* y = e^2x of n numbers, behind them that of 0, in whole vectors; is some |x| not below LIMIT? */
-static bool exponentials(int n, const float *x, float *y)
+ATT_INLINE bool exponentials(int n, const float *x, float *y)
 {
     vf top = v_set(0);
     int a = 0;
@@ -141,9 +141,11 @@ static void load_queries(const att_tile *t, int64_t a0, int n, exponents *q)
             load_chunk(in_chunk(n, c), t->query + i * t->query_stride + a0 + c * CHUNK, c * t->queries + i, q);
 }
 
-/* Of a key that is made ready: whole vectors of e^2x, and behind them, for each chunk, whether it is wide. */
-static int64_t ready_wide(int64_t dim) { return (dim + ATT_LANES - 1) / ATT_LANES * ATT_LANES; }
-static int64_t ready_count(int64_t dim) { return ready_wide(dim) + (dim + CHUNK - 1) / CHUNK; }
+/* Of a key that is made ready: e^2x, and behind that, for each chunk, whether it is wide; both in whole lines of the
+ * cache. */
+static int64_t in_lines(int64_t n) { return (n + 15) / 16 * 16; }
+static int64_t ready_wide(int64_t dim) { return in_lines(dim); }
+static int64_t ready_count(int64_t dim) { return ready_wide(dim) + in_lines((dim + CHUNK - 1) / CHUNK); }
 
 static void make_ready(int64_t dim, const float *x, float *y)
 {
@@ -310,7 +312,7 @@ typedef struct sums {
     _Alignas(64) float query[PIECE], all[PIECE];
 } sums;
 
-/* What a chunk is given, and adds to: numbers [queries][CHUNK] or [CHUNK], dkey [n]. */
+/* What a run is given, and adds to: numbers [queries][CHUNK], of one query [n], or [n]. */
 typedef struct slope {
     int n;
     const float *q, *k, *v, *ds;
@@ -327,8 +329,9 @@ ATT_INLINE void add_scaled(int n, const float *v, vf x, float *y)
         v_store_n(y, v_fma(w, x, v_load_n(y, n)), n);
 }
 
-/* `vectors` vectors of features from a on, of one key and the queries of a list. */
-ATT_INLINE void back_group(const int vectors, const bool wide, const active *list, const slope *s, int a)
+/* `vectors` vectors of features from a on, of one key and the queries of a list, which has `count`. */
+ATT_INLINE void back_group(const int vectors, const bool wide, const int count, const active *list, const slope *s,
+                           int a)
 {
     vf key[GROUP], to_key[GROUP], to_all[GROUP];
     ATT_UNROLL (i, vectors) {
@@ -336,7 +339,7 @@ ATT_INLINE void back_group(const int vectors, const bool wide, const active *lis
         to_key[i] = v_set(0);
         to_all[i] = v_load(s->all + a + i * ATT_LANES);
     }
-    for (int n = 0; n < list->count; n++) {
+    for (int n = 0; n < count; n++) {
         const int query = list->query[n] * CHUNK + a;
         const vf slope = v_set(s->ds[list->query[n]]);
         vf d[GROUP], r[GROUP];
@@ -358,15 +361,13 @@ ATT_INLINE void back_group(const int vectors, const bool wide, const active *lis
     }
 }
 
-ATT_INLINE void back_list(const bool wide, const active *list, const slope *s)
+ATT_INLINE void back_list(const bool wide, const int count, const active *list, const slope *s)
 {
     int a = 0;
-    if (list->count == 0)
-        return;
     for (; a + GROUP * ATT_LANES <= s->n; a += GROUP * ATT_LANES)
-        back_group(GROUP, wide, list, s, a);
+        back_group(GROUP, wide, count, list, s, a);
     for (; a < s->n; a += ATT_LANES)
-        back_group(1, wide, list, s, a);
+        back_group(1, wide, count, list, s, a);
 }
 
 /* The same of pairs that are wide, of x [queries], a chunk of each a stride apart, and k->x. */
@@ -379,13 +380,13 @@ static void back_wide(const active *list, const float *x, int64_t stride, const 
     load(s->n, k->x, key);
     for (int i = 0; i < list->count; i++)
         load(s->n, x + list->query[i] * stride, queries + list->query[i] * CHUNK);
-    back_list(true, list, &of);
+    back_list(true, list->count, list, &of);
 }
 
-/* Chunk number c of the piece, from feature a of the row on, of key j; pairs without a gradient are left out, whatever
- * they are. */
-static void back_chunk(const att_tile *t, int64_t a, int c, int n, int j, const exponents *q, const chunk *k,
-                       const float *v, sums *to)
+/* A run of key j, from chunk number c of the piece and feature a of the row on; pairs without a gradient are left out,
+ * whatever they are. */
+static void back_key(const att_tile *t, int64_t a, int c, int n, int j, const exponents *q, const chunk *k,
+                     const float *v, sums *to)
 {
     const int first = c * t->queries;
     const slope s = {.n = n,
@@ -402,9 +403,22 @@ static void back_chunk(const att_tile *t, int64_t a, int c, int n, int j, const 
         list->query[list->count] = (uint8_t)i;
         list->count += s.ds[i] != 0;
     }
-    back_list(false, &narrow, &s);
+    if (narrow.count == 1)
+        back_list(false, 1, &narrow, &s);
+    else if (narrow.count)
+        back_list(false, narrow.count, &narrow, &s);
     if (wide.count)
         back_wide(&wide, t->query + a, t->query_stride, k, &s);
+}
+
+/* Features of key j that are done at once: a chunk, or the piece of a single query where nothing is wide, since that
+ * lies in one row; `at` is the key's first chunk in k. */
+static int run_of(const att_tile *t, int64_t a0, int n, int j, const exponents *q, const exponents *k, int at)
+{
+    bool narrow = t->queries == 1;
+    for (int c = 0; narrow && c < chunks_in(n); c++)
+        narrow = !q->wide[c] && !chunk_of(t, a0 + c * CHUNK, j, k, at + c).wide;
+    return narrow ? n : CHUNK;
 }
 
 static void back_piece(const att_tile *t, int64_t a0, int n, const exponents *q, const float *v, sums *to)
@@ -413,9 +427,10 @@ static void back_piece(const att_tile *t, int64_t a0, int n, const exponents *q,
     for (int j = 0, first = 0; j < t->keys; j++) {
         if (j % keys_of(n) == 0)
             load_keys(t, a0, n, first = j, &k);
-        for (int c = 0, at = (j - first) * chunks_in(n); c * CHUNK < n; c++, at++) {
-            const chunk of = chunk_of(t, a0 + c * CHUNK, j, &k, at);
-            back_chunk(t, a0 + c * CHUNK, c, in_chunk(n, c), j, q, &of, v, to);
+        const int at = (j - first) * chunks_in(n), run = run_of(t, a0, n, j, q, &k, at);
+        for (int a = 0; a < n; a += run) {
+            const chunk of = chunk_of(t, a0 + a, j, &k, at + a / CHUNK);
+            back_key(t, a0 + a, a / CHUNK, n - a < run ? n - a : run, j, q, &of, v, to);
         }
     }
 }
@@ -429,8 +444,11 @@ static void add_sums(const att_tile *t, int64_t a0, int n, const float *v, const
                 add_scaled(in_chunk(n, c) - a, v + c * CHUNK + a,
                            v_load(from->query + (c * t->queries + i) * CHUNK + a),
                            t->dquery + i * t->dquery_stride + a0 + c * CHUNK + a);
-    for (int a = 0; t->param[0].grad && a < n; a++)
-        t->param[0].grad[a0 + a] += all - 2 * from->all[a];
+    for (int a = 0; t->param[0].grad && a < n; a += ATT_LANES) {
+        float *y = t->param[0].grad + a0 + a;
+        const int some = n - a < ATT_LANES ? n - a : ATT_LANES;
+        v_store_n(y, v_add(v_load_n(y, some), v_fma(v_set(-2), v_load(from->all + a), v_set(all))), some);
+    }
 }
 
 /* sum of ds over the tile */
