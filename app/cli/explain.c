@@ -18,12 +18,13 @@ enum { CHAPTERS = sizeof chapters / sizeof *chapters };
 static const char *input;
 static int64_t query;
 static int language; /* 0 English, 1 Japanese */
-static const char *model = CLI_TRANSLATOR_SHIPPED, *sentence;
+static const char *model = CLI_TRANSLATOR_SHIPPED, *sentence, *svg;
 
 static const cli_option options[] = {
     {"input", 0, "FILE", .text = &input, .help = "run the chapter on the vectors in FILE (- for standard input)"},
     {"query", 0, "N", .integer = &query, .min = 0, .max = VECTORS_MAX, .quiet = true,
      .help = "number of the vector that asks, from 1; 0, the default: the second"},
+    {"svg", 0, "FILE", .text = &svg, .quiet = true, .help = "draw the chapter's last picture to this file as well"},
     {"lang", 0, "en|ja", .choice = &language, .help = "language of the text"},
     CLI_TRANSLATOR(&model),
     {"text", 0, "TEXT", .text = &sentence, .help = "the sentence to translate, where a chapter does"},
@@ -32,8 +33,8 @@ static const cli_option options[] = {
 
 static int list_chapters(void)
 {
-    if (input || query)
-        return cli_misuse("explain: --%s needs a chapter", input ? "input" : "query");
+    if (input || query || svg)
+        return cli_misuse("explain: --%s needs a chapter", input ? "input" : query ? "query" : "svg");
     puts(language ? "章を学ぶ順に並べています。`attend explain 章の名前`で読めます。\n"
                   : "The chapters, in the order to read them in; `attend explain CHAPTER` shows one.\n");
     for (int i = 0; i < CHAPTERS; i++) {
@@ -57,11 +58,12 @@ static const chapter *find(const char *name)
     return NULL;
 }
 
-static att_status show(att_ctx *ctx, const chapter *c, const att_translator *translator)
+/* The exit code. */
+static int show(att_ctx *ctx, const chapter *c, const att_translator *translator)
 {
     vectors own = {0};
-    att_status s = input ? vectors_read(ctx, input, &own) : ATT_OK;
-    if (s == ATT_OK) {
+    int code = cli_status(ctx, input ? vectors_read(ctx, input, &own) : ATT_OK);
+    if (!code) {
         page p = {.out = stdout,
                   .ctx = ctx,
                   .japanese = language,
@@ -69,12 +71,16 @@ static att_status show(att_ctx *ctx, const chapter *c, const att_translator *tra
                   .own = input ? &own : NULL,
                   .query = query,
                   .translator = translator,
-                  .sentence = sentence ? sentence : "Kannst du mir helfen, diesen Satz zu übersetzen?"};
-        s = c->run(&p);
+                  .sentence = sentence ? sentence : "Kannst du mir helfen, diesen Satz zu übersetzen?",
+                  .svg = svg};
+        code = cli_status(ctx, c->run(&p));
+        code = code ? code : p.code;
+        if (!code && svg && p.pictures == 0)
+            code = cli_fail("%s: this chapter has no picture", svg);
         page_close(&p);
     }
     vectors_free(&own);
-    return s;
+    return code;
 }
 
 static int show_vectors(const chapter *c)
@@ -83,7 +89,7 @@ static int show_vectors(const chapter *c)
     int code = cli_open(&ctx, 1);
     if (code)
         return code;
-    code = cli_status(ctx, show(ctx, c, NULL));
+    code = show(ctx, c, NULL);
     att_close(ctx);
     return code;
 }
@@ -94,7 +100,7 @@ static int show_translator(const chapter *c)
     int code = cli_translator_open(&m, model, 1);
     if (code)
         return code;
-    code = cli_status(m.ctx, show(m.ctx, c, m.translator));
+    code = show(m.ctx, c, m.translator);
     cli_translator_close(&m);
     return code;
 }

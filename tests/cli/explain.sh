@@ -48,6 +48,11 @@ for chapter in $chapters; do
 done
 printf 'a -1 0\nb 1 1\n' | "$attend" explain softmax --input - | grep -q 'negative' || fail "a negative score is not remarked"
 
+# A picture: the last one of the chapter.
+"$attend" explain positions --svg "$work/waves.svg" >/dev/null || fail "positions with a picture ends with $?"
+grep -q '<title>Positions, in waves</title>' "$work/waves.svg" || fail "the picture has another title"
+grep -q 'sin 0 → 1: 0\.9207' "$work/waves.svg" || fail "the picture is not that of the waves"
+
 # 3. Bad files and wrong usage: one sentence, and the code.
 # says CODE SENTENCE ARGUMENTS... with the last `file` on standard input
 file() { printf "$1" >"$work/in"; }
@@ -86,6 +91,9 @@ says 1 'query 3: there are 2 vectors' $own --query 3
 says 1 "$work/absent: No such file or directory" softmax --input "$work/absent"
 says 1 "$work: Is a directory" softmax --input "$work"
 says 2 'there is no chapter "softmx"; did you mean "softmax"?' softmx
+says 2 '--svg needs a chapter' --svg x.svg
+says 1 'x.svg: this chapter has no picture' dropout --svg x.svg
+says 1 'none/x.svg: No such file or directory' positions --svg none/x.svg
 says 2 '--input needs a chapter' --input "$work/good.txt"
 [ $failures = 0 ] || { echo "$failures failures"; exit 1; }
 echo "all figures and sentences are right"

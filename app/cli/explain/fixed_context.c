@@ -174,7 +174,13 @@ static void picture(page *p, const lesson *l, context_fn *context)
         snprintf(name[i], sizeof name[i], "n = %" PRId64, l->length[i]);
         names[i] = name[i];
     }
-    page_picture(p, names, l->n_lengths, NULL, n, rows, "    t→");
+    page_picture(p, &(heatmap){.row = names,
+                               .rows = l->n_lengths,
+                               .columns = n,
+                               .weights = rows,
+                               .row_name = "words read",
+                               .column_name = "influence of word t",
+                               .corner = "    t→"});
 }
 
 static void forgetting(page *p, const lesson *l)

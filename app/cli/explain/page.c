@@ -1,7 +1,7 @@
 #include "page.h"
 
 #include "../base/color.h"
-#include "../base/heatmap.h"
+#include "../base/output.h"
 #include "../base/utf8.h"
 
 #include <inttypes.h>
@@ -133,7 +133,7 @@ static void print_wrapped(page *p, const char *s, int indent)
 
 void page_title(page *p, text t)
 {
-    const char *s = choose(p, t);
+    const char *s = p->title = choose(p, t);
     style(p, "\033[1m");
     fprintf(p->out, "%s\n", s);
     for (int i = utf8_width(s); i > 0; i--)
@@ -294,25 +294,27 @@ void page_table(page *p, const char *const *rows, int64_t m, const char *const *
     }
 }
 
-static void draw(page *p, const heatmap *h)
+void page_picture(page *p, const heatmap *h)
 {
-    if (p->status == ATT_OK) {
-        begin(p, PAGE_FIGURES);
-        heatmap_terminal(p->out, h, p->colors);
+    if (p->status != ATT_OK)
+        return;
+    begin(p, PAGE_FIGURES);
+    heatmap_terminal(p->out, h, p->colors);
+    p->pictures++;
+    if (p->svg && !p->code) {
+        cli_output out;
+        p->code = cli_output_open(&out, p->svg);
+        if (!p->code) {
+            heatmap_svg(out.file, p->title, h);
+            p->code = cli_output_close(&out, 0);
+        }
     }
 }
 
 void page_heatmap(page *p, const char *const *labels, int64_t n, const float *weights)
 {
     const heatmap h = heatmap_square(labels, n, weights);
-    draw(p, &h);
-}
-
-void page_picture(page *p, const char *const *rows, int64_t m, const char *const *columns, int64_t n,
-                  const float *weights, const char *corner)
-{
-    const heatmap h = {rows, columns, m, n, weights, "", "", corner};
-    draw(p, &h);
+    page_picture(p, &h);
 }
 
 void page_agree(page *p, text what, const float *a, const float *b, int64_t count)

@@ -7,6 +7,7 @@
 #ifndef EXPLAIN_PAGE_H
 #define EXPLAIN_PAGE_H
 
+#include "../base/heatmap.h"
 #include "vectors.h"
 
 #include <attend_model.h>
@@ -29,7 +30,10 @@ typedef struct page {
     int64_t query;                    /* the query's number from 1; 0: the chapter chooses */
     const att_translator *translator; /* of a chapter that translates */
     const char *sentence;             /* what it translates */
-    att_status status;                /* the first error; att_error() has its sentence */
+    const char *svg;                  /* NULL, or a file for the last picture */
+    const char *title;
+    int pictures, code; /* so many were drawn; what went wrong with the file */
+    att_status status;  /* the first error; att_error() has its sentence */
     int step;
     int last;                     /* what stands above, one of PAGE_...: decides on empty lines */
     void *block[PAGE_MAX_BLOCKS]; /* page_close frees them */
@@ -63,9 +67,7 @@ void page_code(page *p, const char *code);                         /* C, from #:
 /* a [m, n] with row labels [m] and column labels [n] (NULL: none), four decimals, folded where too wide. */
 void page_table(page *p, const char *const *rows, int64_t m, const char *const *columns, int64_t n, const float *a);
 void page_heatmap(page *p, const char *const *labels, int64_t n, const float *weights);
-/* weights [m, n], not negative; columns NULL: numbers from 0; corner: both axes, short. */
-void page_picture(page *p, const char *const *rows, int64_t m, const char *const *columns, int64_t n,
-                  const float *weights, const char *corner);
+void page_picture(page *p, const heatmap *h); /* weights not negative */
 /* Says whether a and b [count] agree to six digits of the largest number. */
 void page_agree(page *p, text what, const float *a, const float *b, int64_t count);
 /* The answer of a call that may fail: its status, and the sentence. */

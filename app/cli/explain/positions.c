@@ -367,14 +367,26 @@ static void picture(page *p, const lesson *l)
                     "その次は四回ごとに変わります。一列が一つの位置で、0から%d個あります。"
                     "いちばん下の桁を上に描きます。"},
              T);
-    page_picture(p, bits, BITS, NULL, T, digit, "bit  t→");
+    page_picture(p, &(heatmap){.row = bits,
+                               .rows = BITS,
+                               .columns = T,
+                               .weights = digit,
+                               .row_name = "bits",
+                               .column_name = "position t",
+                               .corner = "bit  t→"});
     page_say(p,
              (text){"Waves do that without jumps. Sine and cosine of one are in two lines; here d = %d, and each "
                     "wave is %.2f times as slow as the one above. Shown is (1 + p) / 2:",
                     "波は、同じことを滑らかに行います。一つの波のサインとコサインを二行に描きます。ここではd = %dで、"
                     "波は一つごとに%.2f倍遅くなります。図の値は(1 + p) / 2です。"},
              WIDTH, 1 / frequency(1, WIDTH));
-    page_picture(p, waves, WIDTH, NULL, T, shade, "k    t→");
+    page_picture(p, &(heatmap){.row = waves,
+                               .rows = WIDTH,
+                               .columns = T,
+                               .weights = shade,
+                               .row_name = "waves",
+                               .column_name = "position t",
+                               .corner = "k    t→"});
     page_say(p,
              (text){"Fast on top: which of the neighbours is it? Slow below: in which part of the text? But a step "
                     "of a number changes 1 digit here and %d there; sine and cosine together are the hand of a "

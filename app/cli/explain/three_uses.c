@@ -132,12 +132,12 @@ static void translate(page *p, lesson *l)
     att_translation translation = {0};
     att_tokens source = {0};
     page_step(p, (struct text){"A sentence and its translation", "文とその翻訳"});
-    page_line(p, "text = \"%s\"", text);
+    page_say(p, (struct text){"\"%s\"", "「%s」"}, text);
     CALL(p, att_translate(m, 1, &text, NULL, ATT_OPTIONS(att_translate_options, .beam = 1), &translation));
     if (p->status != ATT_OK)
         return;
     l->translation = translation;
-    page_line(p, "→ %s", translation.text.text);
+    page_say(p, (struct text){"→ \"%s\"", "→「%s」"}, translation.text.text);
     page_say(p, (struct text){"The model does not see words but tokens. A source has an end, too:",
                               "モデルが見るのは単語ではなく、トークンです。原文にも終わりの印があります。"});
     CALL(p, att_encode(tokenizer, text, strlen(text), NULL, &source));
@@ -274,7 +274,14 @@ static void show_head(page *p, const use *u)
                     "%" PRId64 "個のヘッドのうち、ほかの一つのトークンをいちばんはっきり見ているのは、"
                     "ヘッド%" PRId64 "（層%" PRId64 "、0から数えて）です。行が見る側、列が見られる側のトークンです。"},
              u->layers * u->heads, best % u->heads, best / u->heads);
-    page_picture(p, u->row, u->rows, u->column, u->columns, u->weights + best * size, "q↓ k→");
+    page_picture(p, &(heatmap){.row = u->row,
+                               .column = u->column,
+                               .rows = u->rows,
+                               .columns = u->columns,
+                               .weights = u->weights + best * size,
+                               .row_name = "query (row)",
+                               .column_name = "key (column)",
+                               .corner = "q↓ k→"});
 }
 
 /* Of all weights of all heads: the share behind the diagonal, and the largest one there. */
