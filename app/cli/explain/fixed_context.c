@@ -345,14 +345,18 @@ static void attention(page *p, const lesson *l)
 static void measured(page *p)
 {
     page_step(p, (text){"On translators", "翻訳モデルで"});
-    page_say(p,
-             (text){"That is why it can forget. How much translators that have learned do forget is a question for "
-                    "a measurement: train one without attention and one with it on the same sentences, and compare "
-                    "them by the length of what they translate. `attend bleu --by-length` makes that table of any "
-                    "translations.",
-                    "これが、忘れてしまいうる理由です。学習した翻訳モデルが実際にどれだけ忘れるかは、測ってみなければ"
-                    "わかりません。同じ文で、注意のないモデルとあるモデルを学習させ、文の長さごとに訳文を比べます。"
-                    "`attend bleu --by-length`は、どんな訳文からでもその表を作ります。"});
+    page_say(
+        p, (text){"That is why it can forget. How much a translator that has learned does forget is a question "
+                  "for a measurement: train one without attention and one with it on the same sentences, and "
+                  "compare them by the length of what they translate.",
+                  "これが、忘れてしまいうる理由です。学習した翻訳モデルが実際にどれだけ忘れるかは、測ってみなければ"
+                  "わかりません。同じ文で、注意のないモデルとあるモデルを学習させ、原文の長さごとに訳文を比べます。"});
+    page_line(p, "attend train translate --arch rnn --attention none     -o fixed ...");
+    page_line(p, "attend train translate --arch rnn --attention additive -o looks ...");
+    page_line(p, "attend translate -m fixed test.de > fixed.en");
+    page_line(p, "attend translate -m looks test.de > looks.en");
+    page_line(p, "attend bleu fixed.en test.en --source test.de --confidence");
+    page_line(p, "attend bleu looks.en test.en --source test.de --confidence");
 }
 
 /* ---- the chapter */
