@@ -4,7 +4,9 @@
 
 #include "model/bert_config.h"
 #include "model/generation.h"
+#include "model/marian_config.h"
 #include "model/modules.h"
+#include "model/seq2seq_config.h"
 
 static const char *const folders[] = {"1_Pooling", "2_Normalize"};
 static const char *const files[] = {"config.json",
@@ -87,6 +89,22 @@ static void check_marian(void)
     check_generation(&c);
 }
 
+static void check_seq2seq(void)
+{
+    att_seq2seq_config c = {0};
+    if (att_seq2seq_config_read(fuzz_context(), fuzz_folder(), &c)) {
+        fuzz_check(c.units == 0, "a config was refused, but written");
+        return;
+    }
+    fuzz_check(c.embedding > 0 && c.units > 0 && c.layers > 0 && c.max_positions > 0 && c.source_vocabulary > 0 &&
+                   c.target_vocabulary > 0 && (!c.bidirectional || c.units % 2 == 0),
+               "a size is out of range");
+    fuzz_check(c.pad >= 0 && c.pad < c.target_vocabulary && c.eos >= 0 && c.eos < c.target_vocabulary && c.start >= 0 &&
+                   c.start < c.target_vocabulary,
+               "a special token is none of the model's");
+    fuzz_check(att_seq2seq_config_check(fuzz_context(), &c) == ATT_OK, "what was read could not be read again");
+}
+
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
     static bool made;
@@ -102,5 +120,6 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
     check_bert();
     check_modules();
     check_marian();
+    check_seq2seq();
     return 0;
 }

@@ -3,6 +3,7 @@
 #include "context.h"
 #include "fail_alloc.h"
 #include "marian_files.h"
+#include "model/encoder_decoder.h"
 
 enum { POSITIONS = 24, KINDS = 8 };
 
@@ -264,6 +265,53 @@ static void a_failing_allocation_anywhere_is_an_error_and_leaks_nothing(void **s
     }
 }
 
+/* A new model by settings and a file of more, of either architecture, learns a pair and is written. */
+static att_status new_model(att_ctx *c, const char *settings, const char *path)
+{
+    static const int32_t ids[] = {1, 2, 0};
+    static const int64_t offsets[] = {0, 3};
+    const att_pairs pair = {.n = 1, .source = ids, .source_offsets = offsets, .target = ids, .target_offsets = offsets};
+    att_encoder_decoder *m = NULL;
+    att_tape *t = NULL;
+    att_status s = att_encoder_decoder_new(c, settings, path, 5, 1, &m);
+    s = s ? s : att_tape_new(c, ATT_OPTIONS(att_tape_config, .record = true), &t);
+    att_var *loss = s ? NULL : att_encoder_decoder_loss(t, m, &pair, &(const att_learning){0});
+    s = s ? s : att_tape_backward(t, loss, NULL);
+    att_tape_free(t);
+    s = s ? s : att_encoder_decoder_write(m, folder.path, NULL);
+    att_encoder_decoder_free(m);
+    return s;
+}
+
+static void a_new_model_is_made_and_written_or_leaks_nothing(void **state)
+{
+    (void)state;
+    static const char *const given[][2] = {
+        {"{\"model_type\": \"attend-seq2seq\", \"embedding_size\": 4, \"num_layers\": 2}", "{\"hidden_size\": 6}"},
+        {"{\"d_model\": 8, \"encoder_layers\": 1, \"decoder_layers\": 1}",
+         "{\"encoder_ffn_dim\": 6, \"decoder_ffn_dim\": 6}"}};
+    char path[256];
+    snprintf(path, sizeof path, "%s/sizes.json", folder.path);
+    for (int i = 0; i < 2; i++) {
+        att_status s = ATT_ERR_MEMORY;
+        folder_write(&folder, "sizes.json", given[i][1]);
+        for (long at = 1; s; at++) {
+            fail_alloc f = {0};
+            att_ctx *c = fail_open(&f);
+            f.fail_at = f.calls + at;
+            s = new_model(c, given[i][0], path);
+            if (s && s != ATT_ERR_MEMORY)
+                fail_msg("failing at %ld: %s", at, att_error(c));
+            att_close(c);
+            assert_int_equal(f.live, 0);
+            assert_true(at < 2000);
+        }
+        att_encoder_decoder *m;
+        assert_int_equal(att_encoder_decoder_open(ctx, folder.path, true, &m), ATT_OK);
+        att_encoder_decoder_free(m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +320,7 @@ int main(void)
         cmocka_unit_test(a_model_says_what_it_is),
         cmocka_unit_test(rows_of_an_alignment_sum_to_one_and_do_not_see_what_comes_later),
         cmocka_unit_test(what_cannot_be_is_named),
+        cmocka_unit_test(a_new_model_is_made_and_written_or_leaks_nothing),
         cmocka_unit_test(a_failing_allocation_anywhere_is_an_error_and_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
