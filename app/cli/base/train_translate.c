@@ -257,12 +257,13 @@ const cli_command train_translate = {
     .details = "A Transformer (Vaswani et al. 2017) in the layout of MarianMTModel, which\n"
                "transformers and CTranslate2 open as well; or, with --arch rnn, gated recurrent\n"
                "units (Cho et al. 2014) with the attention of Bahdanau et al. 2015 or of Luong et\n"
-               "al. 2015, or with none. Prints how it is getting on to standard\n"
-               "error, and writes FOLDER/log.jsonl. Ctrl-C saves; a training that was killed loses\n"
-               "the steps since its last checkpoint.",
+               "al. 2015, or with none.\n\n"
+               "Prints how it is getting on to standard error, and writes FOLDER/log.jsonl. Ctrl-C\n"
+               "saves; a training that was killed loses the steps since its last checkpoint.",
     .examples = "attend train translate --src train.de --tgt train.en --valid-src val.de \\\n"
                 "    --valid-tgt val.en --minutes 60 -o de-en\n"
-                "attend plot de-en/log.jsonl -o learning.svg",
+                "attend plot de-en/log.jsonl -o learning.svg\n"
+                "attend train translate --src train.de --tgt train.en --arch rnn --attention none -o fixed",
     .options = options,
     .run = run,
 };
