@@ -225,7 +225,7 @@ static void a_training_that_goes_on_later_has_the_same_bits(void **state)
                                          RNN("\"attention\": \"general\", \"cell\": \"lstm\", \"num_layers\": 2")};
     for (int i = 0; i < 4; i++) {
         size_t bytes, bytes2;
-        char all[16], parts[16];
+        char all[24], parts[24];
         snprintf(all, sizeof all, "whole%d", i);
         snprintf(parts, sizeof parts, "parts%d", i);
         att_ctx *ctx = check_open(NULL, 2);
