@@ -83,7 +83,11 @@ static inline void drop_problem(problem *p)
 static inline float slope(int64_t i) { return check_uniform(99, (uint64_t)i); }
 
 /* Of large leaves only some numbers. */
-static inline int64_t stride_of(const leaf *l) { return count_of(l) > 300 ? count_of(l) / 150 : 1; }
+static inline int64_t stride_of(const leaf *l)
+{
+    const int64_t some = 150 / check_step(10);
+    return count_of(l) > 2 * some ? count_of(l) / some : 1;
+}
 
 static inline void differences(problem *p, int64_t n_y)
 {

@@ -1,4 +1,5 @@
 /* Each subcommand does what it says: on a tiny model, and on the real one where it is. */
+// labels: long
 #include "tool.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* Attention backward: the reference against finite differences, the kernels against the reference, exact properties. */
+// labels: long
 #include "attention_reference.h"
 
 /* Gradients of an operands, batched and dense. */

@@ -1,5 +1,6 @@
 /* Scores with parameters, or with rows that are prepared: forward and backward against the definition in double, on
  * every instruction set, and wrong parameters. What must hold exactly is in attention_scores_exact.c. */
+// labels: long
 #include "attention_reference.h"
 #include "attention_score.h"
 

@@ -1,5 +1,6 @@
 /* Every stage with every other one: score x modifiers x masks x type x instruction set x shape x place. Of all
  * combinations as many are drawn as it takes for every pair of two factors to occur, and that some times. */
+// labels: long
 #include "attention_trial.h"
 
 /* ---- how far rounding may lead, to first order
@@ -359,7 +360,7 @@ static void check_trial(att_ctx *ctx, trial *t)
 
 /* ---- drawing combinations until every pair has occurred */
 
-enum { TIMES = 4 };
+enum { TIMES = 4 }; /* or once, where there shall be less */
 static unsigned seen[FACTORS][MOST_LEVELS][FACTORS][MOST_LEVELS];
 
 static int new_pairs(const choice *c, bool mark)
@@ -368,7 +369,7 @@ static int new_pairs(const choice *c, bool mark)
     for (int f = 0; f < FACTORS; f++)
         for (int g = f + 1; g < FACTORS; g++) {
             unsigned *s = &seen[f][c->of[f]][g][c->of[g]];
-            n += *s < TIMES;
+            n += *s < TIMES / (unsigned)check_step(TIMES);
             *s += mark;
         }
     return n;
@@ -381,7 +382,7 @@ static bool next_pair(choice *c, int *factor, int *other)
         for (int g = f + 1; g < FACTORS; g++)
             for (int i = 0; i < levels(f); i++)
                 for (int j = 0; j < levels(g); j++)
-                    if (seen[f][i][g][j] < TIMES && !(is_sink(f, i) && is_sink(g, j))) {
+                    if (seen[f][i][g][j] < TIMES / (unsigned)check_step(TIMES) && !(is_sink(f, i) && is_sink(g, j))) {
                         c->of[ *factor = f] = i;
                         c->of[ *other = g] = j;
                         return true;
@@ -436,8 +437,8 @@ static void every_pair_of_stages_agrees_with_the_reference_forward_and_backward(
     print_message(
         "%d combinations of %.3g have all %d pairs %d times: %d scores, %d modifiers, %d masks, %d types, %d sets, "
         "%d shapes\n",
-        done, all, pairs, TIMES, COUNT(scores), COUNT(modifiers) - 1, COUNT(masks) - 1, COUNT(types), levels(SET),
-        COUNT(shapes));
+        done, all, pairs, TIMES / check_step(TIMES), COUNT(scores), COUNT(modifiers) - 1, COUNT(masks) - 1,
+        COUNT(types), levels(SET), COUNT(shapes));
     for (int i = 0; i < levels(SET); i++)
         att_close(ctx[i]);
 }

@@ -1,4 +1,5 @@
 /* Texts to translations: as transformers has them, in any company; settings, options and texts that are wrong. */
+// labels: long
 #include "check.h"
 #include "fail_alloc.h"
 #include "fail_malloc.h"
@@ -519,7 +520,7 @@ static void a_failing_allocation_of_the_context_anywhere_is_an_error_and_leaks_n
     (void)state;
     char text[256];
     att_status s = ATT_ERR_MEMORY;
-    for (long at = 1; s; at++) {
+    for (long at = 1; s; at += check_step(7)) {
         fail_alloc a = {.fail_at = at};
         s = everything(ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(&a)), text);
         assert_true(s == ATT_ERR_MEMORY || (s == ATT_OK && a.calls < at));

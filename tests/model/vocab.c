@@ -1,4 +1,5 @@
 /* Learning a vocabulary: which pieces, in which order, and that the `sentencepiece` package reads them as we do. */
+// labels: long
 #include "check.h"
 #include "fail_alloc.h"
 #include "model/text_lines.h"
@@ -181,7 +182,7 @@ static void the_package_reads_what_is_learnt_and_gives_the_same_ids(void **state
         fail_msg("snippets: not as in tests/golden/vocab.txt");
     att_tokenizer_free(t);
     t = learn_golden(true, &lines);
-    for (unsigned i = 0; i < ROWS - 1; i += (unsigned)check_step(7)) {
+    for (unsigned i = 0; i < ROWS - 1; i += (unsigned)check_step(29)) {
         h = HASH_START;
         for (unsigned k = 0; k < 10; k++) {
             text_line(&lines, 10 * i + k);
@@ -216,7 +217,7 @@ static void characters_and_decomposed_ones_become_their_nfkc(void **state)
     att_vocab *v = learn(OPTIONS(.pieces = 100), LINES("a"), &r);
     assert_int_equal(att_sentencepiece_parse(&m, ctx, "what was learnt", (att_slice){r.model, r.bytes}), ATT_OK);
     m.add_prefix = m.remove_spaces = m.escape_spaces = false;
-    for (uint32_t c = 0x20; c <= 0x10FFFF; c += (uint32_t)check_step(7)) {
+    for (uint32_t c = 0x20; c <= 0x10FFFF; c += (uint32_t)check_step(41)) {
         const utf8proc_category_t category = utf8proc_category((utf8proc_int32_t)c);
         if (category == UTF8PROC_CATEGORY_CN || category == UTF8PROC_CATEGORY_CS || category == UTF8PROC_CATEGORY_CC ||
             category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP || c == 0x1680 || c == 0x200B ||
@@ -299,7 +300,7 @@ static void every_failing_allocation_gives_an_error_and_leaks_nothing(void **sta
     static text_lines lines;
     text_lines_init(&lines);
     att_status s = ATT_ERR_MEMORY;
-    for (long n = 2; s != ATT_OK; n += check_step(3)) { /* the first is the context's own */
+    for (long n = 2; s != ATT_OK; n += check_step(17)) { /* the first is the context's own */
         fail_alloc f = {.fail_at = n};
         att_ctx *failing;
         if (att_open(&failing, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(&f))) != ATT_OK)
