@@ -359,13 +359,15 @@ typedef struct att_train_report {
     size_t size;
     int64_t step, epoch;                  /* how many steps were taken, and epochs were begun */
     int64_t steps_left;                   /* of this epoch */
-    int64_t pairs, empty, longer;         /* of the files: learnt, and left out */
+    int64_t pairs;                        /* of the files: learnt, */
+    int64_t empty, invalid, longer;       /* and left out: with an empty side, not UTF-8, too long */
     int64_t source_tokens, target_tokens; /* of the step */
     double loss;                          /* of a target token, in the mean, smoothed and dropped as it was learnt */
     double norm, rate;
 } att_train_report;
 /* One step: a batch, or several, then the optimizer. The same bits for any number of threads, and whether or not it was
- * interrupted. Errors: gradients that are not finite: nothing has changed then. */
+ * interrupted. Errors: a loss or gradients that are not finite; the sentence names the step and the operation that made
+ * the first such number (see att_tape_config.finite). Nothing has changed then. */
 ATT_API att_status att_trainer_step(att_trainer *t, att_train_report *report);
 /* The loss of a target token of other files, in the mean, neither smoothed nor dropped. */
 ATT_API att_status att_trainer_validate(att_trainer *t, const char *source, const char *target, double *loss);

@@ -1,4 +1,5 @@
 #include "train/pairs.h"
+#include "text/utf8.h"
 #include "train/text_lines.h"
 
 #include <stdlib.h>
@@ -50,6 +51,12 @@ static att_status allocate(att_pair_set *s, int64_t n, const int64_t tokens[2])
     return s->source && s->target && s->source_offsets && s->target_offsets && s->line ? ATT_OK : ATT_ERR_MEMORY;
 }
 
+static bool valid(const job *j, int64_t k)
+{
+    return att_utf8_valid(j->side[0]->text[k], j->side[0]->bytes[k]) &&
+           att_utf8_valid(j->side[1]->text[k], j->side[1]->bytes[k]);
+}
+
 static att_status gather(const job *j, int64_t max_tokens, att_pair_set *s)
 {
     const int64_t n = j->side[0]->n;
@@ -61,9 +68,11 @@ static att_status gather(const job *j, int64_t max_tokens, att_pair_set *s)
     for (int64_t k = 0; !e && k < n; k++) {
         const att_tokens *x = &j->tokens[0][k], *y = &j->tokens[1][k];
         const bool empty = x->count == 0 || y->count == 0, longer = x->count > max_tokens || y->count > max_tokens;
+        const bool invalid = !empty && !valid(j, k);
         s->empty += empty;
-        s->longer += !empty && longer;
-        if (empty || longer)
+        s->invalid += invalid;
+        s->longer += !empty && !invalid && longer;
+        if (empty || invalid || longer)
             continue;
         memcpy(s->source + s->source_offsets[s->n], x->ids, (size_t)x->count * sizeof *x->ids);
         memcpy(s->target + s->target_offsets[s->n], y->ids, (size_t)y->count * sizeof *y->ids);
@@ -102,10 +111,10 @@ att_status att_pair_set_read(att_ctx *ctx, const att_tokenizer *t, const char *s
     }
     if (!e && out->n == 0)
         e = att_fail(ctx, ATT_ERR_FORMAT,
-                     "%s, %s: none of %lld pairs can be used (%lld are empty, %lld longer than "
+                     "%s, %s: none of %lld pairs can be used (%lld are empty, %lld not UTF-8, %lld longer than "
                      "%lld tokens)",
-                     source, target, (long long)n, (long long)out->empty, (long long)out->longer,
-                     (long long)max_tokens);
+                     source, target, (long long)n, (long long)out->empty, (long long)out->invalid,
+                     (long long)out->longer, (long long)max_tokens);
     for (int i = 0; i < 2; i++) {
         for (int64_t k = 0; j.tokens[i] && k < n; k++)
             att_tokens_free(t, &j.tokens[i][k]);

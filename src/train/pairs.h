@@ -10,11 +10,11 @@ typedef struct att_pair_set {
     int32_t *source, *target;                 /* all one after the other, */
     int64_t *source_offsets, *target_offsets; /* [n + 1] */
     int64_t *line;                            /* [n] of the files, counted from 0 */
-    int64_t empty, longer;                    /* pairs that were left out */
+    int64_t empty, invalid, longer;           /* pairs that were left out */
 } att_pair_set;
 
-/* Line i of one file is a translation of line i of the other. Left out: pairs with an empty side, and those with more
- * than max_tokens on a side. Errors name the files. */
+/* Line i of one file is a translation of line i of the other. Left out: pairs with an empty side, those that are not
+ * UTF-8, and those with more than max_tokens on a side. Errors name the files. */
 att_status att_pair_set_read(att_ctx *ctx, const att_tokenizer *t, const char *source, const char *target,
                              int64_t max_tokens, att_pair_set *out);
 void att_pair_set_free(att_pair_set *s);

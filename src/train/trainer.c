@@ -1,6 +1,9 @@
 /* A step of learning: batches, their losses, backward, the optimizer. */
 #include "train/trainer.h"
 
+#include <math.h>
+#include <stdio.h>
+
 /* ---- made and freed */
 
 static att_status add_params(att_trainer *t)
@@ -113,6 +116,14 @@ static att_status learn_batch(att_trainer *t, int64_t part, att_train_report *r,
     return e;
 }
 
+static att_status learn_batches(att_trainer *t, att_train_report *r, int64_t *counted)
+{
+    att_status e = ATT_OK;
+    for (int64_t i = 0; !e && i < t->config.accumulate; i++)
+        e = learn_batch(t, i, r, counted);
+    return e;
+}
+
 /* A step that has failed, or was cancelled, was none. */
 static void take_back(att_trainer *t, int64_t epochs, int64_t batch)
 {
@@ -123,21 +134,46 @@ static void take_back(att_trainer *t, int64_t epochs, int64_t batch)
     t->batch = batch;
 }
 
+/* The loss or the gradients of a step that was taken back are not finite: it has the same bits once more, on a tape
+ * that looks at what each operation makes. */
+static att_status name_cause(att_trainer *t, const att_train_report *was)
+{
+    const int64_t epochs = t->epochs, batch = t->batch;
+    char cause[512] = "";
+    int64_t counted = 0;
+    att_train_report r = {0};
+    att_tape *const plain = t->tape;
+    att_status e = att_tape_new(t->ctx, ATT_OPTIONS(att_tape_config, .record = true, .finite = true), &t->tape);
+    if (!e) {
+        e = learn_batches(t, &r, &counted);
+        att_tape_free(t->tape);
+        take_back(t, epochs, batch);
+    }
+    t->tape = plain;
+    if (e == ATT_ERR_MEMORY || e == ATT_ERR_CANCELLED)
+        return e;
+    if (e)
+        snprintf(cause, sizeof cause, "; first, %s", att_error(t->ctx));
+    const bool loss = !isfinite(was->loss);
+    return att_fail(t->ctx, ATT_ERR_ARGUMENT, "step %lld is not taken: its %s is %g%s", (long long)t->step + 1,
+                    loss ? "loss" : "gradients' norm", fabs(loss ? was->loss : was->norm), cause);
+}
+
 att_status att_trainer_step(att_trainer *t, att_train_report *report)
 {
     const int64_t epochs = t->epochs, batch = t->batch, parts = t->config.accumulate;
     int64_t counted = 0;
     att_train_report r = {0};
-    att_status e = ATT_OK;
-    for (int64_t i = 0; !e && i < parts; i++)
-        e = learn_batch(t, i, &r, &counted);
+    att_status e = learn_batches(t, &r, &counted);
+    if (!e && !isfinite(r.loss))
+        e = ATT_ERR_ARGUMENT; /* name_cause says it */
     e = e ? e : att_schedule_rate(&t->config.schedule, t->step + 1, &r.rate);
     const att_update update = {
         .size = sizeof update, .rate = r.rate, .scale = 1.0 / (double)(counted ? counted : 1), .clip = t->config.clip};
     e = e ? e : att_optimizer_step(t->optimizer, &update, &r.norm);
     if (e) {
         take_back(t, epochs, batch);
-        return e;
+        return isfinite(r.loss) && isfinite(r.norm) ? e : name_cause(t, &r);
     }
     r.step = ++t->step;
     r.epoch = t->epochs;

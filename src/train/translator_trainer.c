@@ -63,6 +63,7 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
     att_var *y = att_encoder_decoder_loss(tape, t->model, pairs, &l);
     r->pairs = t->set.n;
     r->empty = t->set.empty;
+    r->invalid = t->set.invalid;
     r->longer = t->set.longer;
     r->source_tokens += pairs->source_offsets[pairs->n];
     r->target_tokens += *count;

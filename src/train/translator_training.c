@@ -4,6 +4,8 @@
 #include "train/text_lines.h"
 #include "train/training.h"
 
+#include <stdio.h>
+
 typedef struct translator {
     att_ctx *ctx;
     att_training_options options;
@@ -23,6 +25,14 @@ static att_status count_words(const translator *t, att_vocab *v, const char *pat
     return e;
 }
 
+/* What is wrong with both together. */
+static att_status name_files(const translator *t, att_status e)
+{
+    char what[512];
+    snprintf(what, sizeof what, "%s", att_error(t->ctx));
+    return att_fail(t->ctx, e, "%s, %s: %s", t->options.learn.source, t->options.learn.target, what);
+}
+
 /* Both languages' pieces, in one model for both. */
 static att_status learn_vocabulary(const translator *t, const char *folder)
 {
@@ -33,6 +43,8 @@ static att_status learn_vocabulary(const translator *t, const char *folder)
     e = e ? e : count_words(t, v, t->options.learn.source);
     e = e ? e : count_words(t, v, t->options.learn.target);
     e = e ? e : att_vocab_learn(v, &r);
+    if (e == ATT_ERR_ARGUMENT)
+        e = name_files(t, e);
     e = e ? e
           : att_marian_text_write(t->ctx, folder,
                                   ATT_OPTIONS(att_marian_text, .source = r.model, .source_bytes = r.bytes), NULL);

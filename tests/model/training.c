@@ -413,14 +413,15 @@ static void files_that_are_no_pairs_are_named(void **state)
     static const struct {
         const char *source, *target, *says;
     } cases[] = {{"a\nb\nc\n", "a\nb\n", "has 3 lines but"},
-                 {"\n \n", "a\nb\n", "none of 2 pairs can be used (2 are empty, 0 longer than 3 tokens)"},
-                 {"eins zwei drei vier rot blau\n", "one\n", "(0 are empty, 1 longer than 3 tokens)"}};
+                 {"\n \n", "a\nb\n", "none of 2 pairs can be used (2 are empty, 0 not UTF-8, 0 longer than 3 tokens)"},
+                 {"eins zwei drei vier rot blau\n", "one\n", "(0 are empty, 0 not UTF-8, 1 longer than 3 tokens)"},
+                 {"eins\xfc\n", "one\n", "(0 are empty, 1 not UTF-8, 0 longer than 3 tokens)"}};
     char path[256], source[256], target[256];
     att_ctx *ctx = check_open(NULL, 1);
     att_tokenizer *tokenizer;
     att_pair_set s;
     assert_int_equal(att_tokenizer_open(ctx, path_of("", path), &tokenizer), ATT_OK);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         folder_write(&folder, "odd.de", cases[i].source);
         folder_write(&folder, "odd.en", cases[i].target);
         assert_int_equal(att_pair_set_read(ctx, tokenizer, path_of("odd.de", source), path_of("odd.en", target), 3, &s),
@@ -429,15 +430,45 @@ static void files_that_are_no_pairs_are_named(void **state)
         if (!strstr(att_error(ctx), cases[i].says))
             fail_msg("%s", att_error(ctx));
     }
-    folder_write(&folder, "odd.de", "eins\r\n\nzwei"); /* of Windows, a line that is empty, and no end */
-    folder_write(&folder, "odd.en", "one\n\ntwo\n");
+    /* an end of Windows, a line that is empty, one that is no text, one without an end */
+    folder_write(&folder, "odd.de", "eins\r\n\n\xc3\nzwei");
+    folder_write(&folder, "odd.en", "one\n\nthree\ntwo\n");
     assert_int_equal(att_pair_set_read(ctx, tokenizer, path_of("odd.de", source), path_of("odd.en", target), 9, &s),
                      ATT_OK);
     assert_int_equal(s.n, 2);
     assert_int_equal(s.empty, 1);
-    assert_int_equal(s.line[1], 2);
+    assert_int_equal(s.invalid, 1);
+    assert_int_equal(s.line[1], 3);
     att_pair_set_free(&s);
     att_tokenizer_free(tokenizer);
+    att_close(ctx);
+}
+
+/* A weight is not a number: the step says so, and where it met it; with the weight as it was, nothing has happened. */
+static void a_step_of_numbers_that_are_not_finite_is_none_and_names_the_operation(void **state)
+{
+    (void)state;
+    training t, calm;
+    att_ctx *ctx = check_open(NULL, 2);
+    att_train_report r = {.size = sizeof r};
+    assert_int_equal(start(&t, ctx, 1e-2, 0.1f, 2), ATT_OK);
+    assert_int_equal(start(&calm, ctx, 1e-2, 0.1f, 2), ATT_OK);
+    one_step(&t), one_step(&calm);
+    const char *name = "";
+    att_param *p = NULL;
+    for (int64_t i = 0; strcmp(name, "decoder.1.feed_forward.inner.bias"); i++)
+        assert_non_null(p = att_encoder_decoder_param(att_transformer_base(t.model), i, &name));
+    float *x = att_param_value(p)->data;
+    const float was = x[3];
+    x[3] = NAN;
+    att_param_touch(p);
+    assert_int_equal(att_trainer_step(t.trainer, &r), ATT_ERR_ARGUMENT);
+    check_says(ctx, "step 2 is not taken: its loss is nan; first, decoder/layer.1/feed_forward: linear was given nan: "
+                    "number 3 of its parameter 1, [64]");
+    x[3] = was;
+    att_param_touch(p);
+    assert_true(one_step(&t).loss == one_step(&calm).loss);
+    stop(&t), stop(&calm);
     att_close(ctx);
 }
 
@@ -478,6 +509,7 @@ int main(void)
         cmocka_unit_test(what_was_learnt_is_a_folder_of_a_translator),
         cmocka_unit_test(an_epoch_has_each_pair_once_in_batches_that_follow_from_the_seed),
         cmocka_unit_test(files_that_are_no_pairs_are_named),
+        cmocka_unit_test(a_step_of_numbers_that_are_not_finite_is_none_and_names_the_operation),
         cmocka_unit_test(running_out_of_memory_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

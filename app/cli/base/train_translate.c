@@ -131,9 +131,10 @@ static int validate(void *user, cli_validation *v)
 
 static void say_left_out(const att_train_report *r)
 {
-    if (r->empty + r->longer > 0)
-        cli_note("%lld pairs are learnt; left out: %lld with an empty side, %lld that are too long",
-                 (long long)r->pairs, (long long)r->empty, (long long)r->longer);
+    if (r->empty + r->invalid + r->longer > 0)
+        cli_note("%lld pairs are learnt; left out: %lld with an empty side, %lld that are not UTF-8, %lld that are too "
+                 "long",
+                 (long long)r->pairs, (long long)r->empty, (long long)r->invalid, (long long)r->longer);
 }
 
 /* As a config.json has them, and what the words of --attention are. */
