@@ -1,0 +1,110 @@
+/* What reading, tokenising and batching cost beside learning, one JSON line with --json.
+ *
+ *   bench_data FOLDER SOURCE TARGET [--json]
+ *
+ * FOLDER has a MarianMTModel and its text, line i of TARGET is the translation of line i of SOURCE. A training reads
+ * and tokenises its files once; here one epoch pays for that, so it is the most that a step can have of it. */
+#include "attend_model.h"
+#include "train/pairs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { THREADS = 2, STEPS = 4, BATCH_TOKENS = 4096, MAX_TOKENS = 128 };
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void check(att_ctx *ctx, att_status s)
+{
+    if (s == ATT_OK)
+        return;
+    fprintf(stderr, "bench_data: %s\n", att_error(ctx));
+    exit(1);
+}
+
+/* Seconds, of all batches of an epoch together but for those of a step. */
+typedef struct times {
+    int64_t pairs, batches;
+    double read, order, take, step;
+} times;
+
+static void measure_data(att_ctx *ctx, const att_tokenizer *text, const char *source, const char *target, times *t)
+{
+    att_pair_set set;
+    att_epoch epoch;
+    double start = seconds();
+    check(ctx, att_pair_set_read(ctx, text, source, target, MAX_TOKENS, &set));
+    t->read = seconds() - start;
+    start = seconds();
+    check(ctx, att_epoch_make(&set, 1, 0, BATCH_TOKENS, &epoch));
+    t->order = seconds() - start;
+    t->pairs = set.n;
+    t->batches = epoch.n;
+    start = seconds();
+    for (int64_t i = 0; i < epoch.n; i++) {
+        att_batch b;
+        check(ctx, att_batch_take(&set, &epoch, i, &b));
+        att_batch_free(ctx, &b);
+    }
+    t->take = seconds() - start;
+    att_epoch_free(&epoch);
+    att_pair_set_free(&set);
+}
+
+/* The best of some: with what it takes of the data. */
+static void measure_steps(att_ctx *ctx, att_transformer *m, const att_tokenizer *text, const char *source,
+                          const char *target, times *t)
+{
+    att_trainer *trainer;
+    att_train_report r = {.size = sizeof r};
+    check(ctx,
+          att_trainer_new(att_transformer_base(m), text,
+                          ATT_OPTIONS(att_trainer_options, .source = source, .target = target, .max_tokens = MAX_TOKENS,
+                                      .batch_tokens = BATCH_TOKENS, .dropout = 0.1f, .smoothing = 0.1f, .clip = 1,
+                                      .seed = 1, .schedule = {.size = sizeof(att_schedule), .peak = 1e-4}),
+                          &trainer));
+    t->step = INFINITY;
+    for (int i = 0; i < STEPS; i++) {
+        const double start = seconds();
+        check(ctx, att_trainer_step(trainer, &r));
+        t->step = fmin(t->step, seconds() - start);
+    }
+    att_trainer_free(trainer);
+}
+
+int main(int argc, char **argv)
+{
+    const bool json = argc == 5 && strcmp(argv[4], "--json") == 0;
+    if (argc != 4 && !json) {
+        fprintf(stderr, "usage: bench_data FOLDER SOURCE TARGET [--json]\n");
+        return 1;
+    }
+    att_ctx *ctx;
+    att_transformer *m;
+    att_tokenizer *text;
+    times t = {0};
+    check(NULL, att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = THREADS)));
+    check(ctx, att_transformer_learn(ctx, argv[1], &m));
+    check(ctx, att_tokenizer_open(ctx, argv[1], &text));
+    measure_data(ctx, text, argv[2], argv[3], &t);
+    measure_steps(ctx, m, text, argv[2], argv[3], &t);
+    const double n = (double)t.batches, all = n * t.step;
+    printf(json ? "{\"pairs\":%lld,\"batches\":%lld,\"step_ms\":%.3f,\"read_ms\":%.3f,\"batch_ms\":%.3f,"
+                  "\"share\":%.5f,\"share_of_first_epoch\":%.5f}\n"
+                : "%lld pairs in %lld batches: %.1f ms a step; %.1f ms to read and tokenise them all, once, %.3f ms to "
+                  "lay out and take a batch: %.4f of a step, %.4f in the first epoch\n",
+           (long long)t.pairs, (long long)t.batches, 1e3 * t.step, 1e3 * t.read, 1e3 * (t.order + t.take) / n,
+           (t.order + t.take) / all, (t.read + t.order + t.take) / all);
+    att_tokenizer_free(text);
+    att_transformer_free(m);
+    att_close(ctx);
+    return 0;
+}
