@@ -84,6 +84,16 @@ static void it_is_told_in_japanese_and_no_line_is_too_long(void **state)
     assert_string_equal(tool_out, "");
 }
 
+static void the_translator_that_comes_along_is_the_default(void **state)
+{
+    (void)state;
+    if (tool("$A info | grep -q tatoeba-de-en"))
+        skip(); /* not in this tree */
+    assert_int_equal(tool("$A explain three-uses >page"), 0);
+    assert_int_equal(lines("Kannst du mir helfen, diesen Satz zu"), 1);
+    assert_int_equal(lines("▁sentence → ▁Satz"), 1);
+}
+
 static void what_does_not_fit_is_refused(void **state)
 {
     (void)state;
@@ -102,6 +112,7 @@ int main(void)
         cmocka_unit_test(what_it_says_is_what_was_computed),
         cmocka_unit_test(the_alignment_is_that_of_translations),
         cmocka_unit_test(it_is_told_in_japanese_and_no_line_is_too_long),
+        cmocka_unit_test(the_translator_that_comes_along_is_the_default),
         cmocka_unit_test(what_does_not_fit_is_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tool_teardown);
