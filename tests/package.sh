@@ -43,3 +43,9 @@ cmake -S "$root/examples" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/usr" -DCMA
 for name in attention attention_static embed embed_static; do
     expect "$name, CMake package" "$work/build/example_$name"
 done
+
+# The tool finds the models that come with it, wherever the tree was moved to.
+mv "$work/usr" "$work/moved"
+echo "Guten Morgen!" | LD_LIBRARY_PATH= "$work/moved/bin/attend" translate >"$work/out"
+grep -q '^Good morning' "$work/out" || { echo "the installed tool says:"; cat "$work/out"; exit 1; }
+echo "tool: translates from where it was installed, and moved"

@@ -216,6 +216,13 @@ static void a_translation_stays_on_its_line(void **state)
     assert_int_equal(count(tool_out, "\n"), 1);
 }
 
+static void the_model_that_comes_along_translates(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("echo 'Kannst du mir helfen, diesen Satz zu übersetzen?' | $A translate"), 0);
+    assert_string_equal(tool_out, "Can you help me translate this sentence?\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +236,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_read_or_written_is_named),
         cmocka_unit_test(an_interrupted_run_leaves_no_file),
         cmocka_unit_test(a_translation_stays_on_its_line),
+        cmocka_unit_test(the_model_that_comes_along_translates),
     };
     return cmocka_run_group_tests(tests, set_up, tool_teardown);
 }
