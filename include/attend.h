@@ -421,6 +421,7 @@ typedef struct att_vectors {
     void (*add)(int64_t n, const float *a, const float *b, float *y);
     void (*mul)(int64_t n, const float *a, const float *b, float *y);
     void (*scale)(int64_t n, float s, const float *x, float *y);
+    void (*sub)(int64_t n, const float *a, const float *b, float *y); /* a - b */
 } att_vectors;
 
 /* Queries [q, q + queries) by keys [k, k + keys). Tiles lie transposed: s[j * stride + i] is of query q + i and key

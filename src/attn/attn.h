@@ -123,7 +123,7 @@ size_t att_plan_scratch(const att_plan *plan, bool copies);
 size_t att_backward_workspace(const att_call *call);
 
 /* Blocks of keys, [*first, *last), outside of which masks leave nothing of a block of queries. */
-void att_span(const att_plan *plan, const att_site *site, int64_t q0, int queries, int64_t *first, int64_t *last);
+void att_span(const att_plan *plan, const att_site *site, int64_t q0, int64_t queries, int64_t *first, int64_t *last);
 
 /* What masks leave of a block of queries by a block of at most ATT_KEY_BLOCK keys. */
 typedef struct att_cut {

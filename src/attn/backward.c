@@ -423,6 +423,14 @@ static void point_params(work *x, int64_t head_in_group)
     att_params_point(j->call, j->grads, &x->site.place, head_in_group, part, x->score_param, x->modifier_param);
 }
 
+/* Does the block have no key for queries before q0? */
+static bool is_done(const work *x, int64_t q0)
+{
+    int64_t first, last;
+    att_span(x->plan, &x->site, 0, q0 < x->site.place.tq ? q0 : x->site.place.tq, &first, &last);
+    return x->task->k0 < first || x->task->k0 >= last;
+}
+
 /* What tiles would make of each key, of a block that all queries meet. */
 static void make_ready(const work *x)
 {
@@ -451,8 +459,11 @@ static void one_head(work *x, int64_t head_in_group, int64_t group)
     point_params(x, head_in_group);
     /* From the last queries on: these have something to do with every block of keys where attention is causal, and the
      * next task, which follows a step behind, begins at once. */
-    for (int64_t q0 = att_whole(x->site.place.tq, PANELS * panel); q0 > 0; q0 -= PANELS * panel)
+    for (int64_t q0 = att_whole(x->site.place.tq, PANELS * panel); q0 > 0; q0 -= PANELS * panel) {
+        if (head_in_group == group - 1 && is_done(x, q0) && att_tasks_leave(&x->job->tasks, x->task, x->step))
+            break;
         one_step(x, q0 - PANELS * panel);
+    }
     if (x->task->last && !j->rows.add_dq)
         att_rows_clear(&x->dq, x->site.place.tq, x->site.rows, x->plan->q_dim);
 }

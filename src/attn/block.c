@@ -53,7 +53,7 @@ static att_cover look(const att_plan *plan, const att_site *at, int64_t q0, int 
     return c != ATT_PARTIAL ? c : !some ? ATT_EMPTY : every == all ? ATT_FULL : ATT_PARTIAL;
 }
 
-void att_span(const att_plan *plan, const att_site *at, int64_t q0, int queries, int64_t *first, int64_t *last)
+void att_span(const att_plan *plan, const att_site *at, int64_t q0, int64_t queries, int64_t *first, int64_t *last)
 {
     *first = 0;
     *last = at->place.tk;

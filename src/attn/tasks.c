@@ -135,10 +135,21 @@ void att_tasks_free(att_ctx *ctx, att_tasks *t)
     *t = (att_tasks){0};
 }
 
+/* Has a task passed so many steps? One that has left the rest out has when the one before it has. */
+static bool has_passed(const att_tasks *t, int64_t task, int64_t steps)
+{
+    for (; task >= 0; task = t->task[task].before) {
+        const int64_t passed = atomic_load_explicit(&t->passed[task], memory_order_acquire);
+        if (passed >= 0 || ~passed >= steps)
+            return passed < 0 || passed >= steps;
+    }
+    return true;
+}
+
 /* Others compute meanwhile, or are not being run: a look now and then costs little. */
 static void await(const att_tasks *t, int64_t task, int64_t steps)
 {
-    for (int looks = 0; task >= 0 && atomic_load_explicit(&t->passed[task], memory_order_acquire) < steps; looks++)
+    for (int looks = 0; !has_passed(t, task, steps); looks++)
         if (looks < 1000)
             att_relax();
         else
@@ -162,9 +173,18 @@ void att_tasks_pass(const att_tasks *t, const att_task *task, int64_t steps)
     atomic_store_explicit(&t->passed[task->index], steps, memory_order_release);
 }
 
+bool att_tasks_leave(const att_tasks *t, const att_task *task, int64_t steps)
+{
+    if (t->whole || task->last || task->k0 == 0)
+        return false;
+    att_tasks_pass(t, task, ~steps);
+    return true;
+}
+
 void att_tasks_end(const att_tasks *t, const att_task *task)
 {
     if (t->whole) /* it may have had no step to wait at */
         await(t, task->before, INT64_MAX);
-    att_tasks_pass(t, task, INT64_MAX);
+    if (atomic_load_explicit(&t->passed[task->index], memory_order_relaxed) >= 0)
+        att_tasks_pass(t, task, INT64_MAX);
 }

@@ -31,7 +31,7 @@ typedef struct att_tasks {
     int64_t count, slots;
     att_task *task;          /* [count], by sequence, key head, keys */
     int64_t *order;          /* [count] in which they begin */
-    _Atomic int64_t *passed; /* [count] steps */
+    _Atomic int64_t *passed; /* [count] steps; ~steps: and no others will be */
     bool whole;              /* wait for the end of the task before, not for its step */
 } att_tasks;
 
@@ -46,6 +46,10 @@ size_t att_tasks_bytes(const att_call *call);
 const att_task *att_tasks_begin(const att_tasks *t, int i);
 void att_tasks_await(const att_tasks *t, const att_task *task, int64_t step);
 void att_tasks_pass(const att_tasks *t, const att_task *task, int64_t steps);
+/* After so many steps the task has nothing to add in those that are left, and need not wait for its turn in them: the
+ * ones behind it wait for the one before it instead. False: it must go on, as it is the first, or the last, of its
+ * head, or others wait for its end. */
+bool att_tasks_leave(const att_tasks *t, const att_task *task, int64_t steps);
 void att_tasks_end(const att_tasks *t, const att_task *task);
 
 #endif

@@ -141,6 +141,7 @@ typedef struct att_kernels {
 
     /* vector.c: on n numbers; y may be an input of the same type */
     void (*add)(int64_t n, const float *a, const float *b, float *y);
+    void (*sub)(int64_t n, const float *a, const float *b, float *y); /* a - b */
     void (*mul)(int64_t n, const float *a, const float *b, float *y);
     void (*max)(int64_t n, const float *a, const float *b, float *y);
     void (*scale)(int64_t n, float s, const float *x, float *y);

@@ -20,6 +20,7 @@ ATT_INLINE void map2(int64_t n, const float *a, const float *b, float *y, vf (*f
 ATT_INLINE vf larger(vf a, vf b) { return v_select(v_is_nan(a), a, v_max(a, b)); }
 
 static void add(int64_t n, const float *a, const float *b, float *y) { map2(n, a, b, y, v_add); }
+static void sub(int64_t n, const float *a, const float *b, float *y) { map2(n, a, b, y, v_sub); }
 static void mul(int64_t n, const float *a, const float *b, float *y) { map2(n, a, b, y, v_mul); }
 static void max(int64_t n, const float *a, const float *b, float *y) { map2(n, a, b, y, larger); }
 
@@ -107,6 +108,7 @@ void ATT_ISA(att_kernel_vector)(att_kernels *k);
 void ATT_ISA(att_kernel_vector)(att_kernels *k)
 {
     k->add = add;
+    k->sub = sub;
     k->mul = mul;
     k->max = max;
     k->scale = scale;

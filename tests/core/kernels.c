@@ -408,6 +408,9 @@ static void vector_sizes(int isa, const att_kernels *k)
         k->add(n, a, b, y);
         for (int64_t i = 0; i < n; i++)
             assert_true(y[i] == a[i] + b[i]);
+        k->sub(n, a, b, y);
+        for (int64_t i = 0; i < n; i++)
+            assert_true(y[i] == a[i] - b[i]);
         k->max(n, a, b, y);
         for (int64_t i = 0; i < n; i++)
             assert_true(y[i] == (a[i] > b[i] ? a[i] : b[i]));
