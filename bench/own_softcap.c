@@ -42,8 +42,7 @@ static void tile_back(const att_tile *t)
         t->vectors->tanh(t->columns, y, y);
         t->vectors->mul(t->columns, y, y, y); /* ds -= ds y^2 */
         t->vectors->mul(t->columns, ds, y, y);
-        t->vectors->scale(t->columns, -1, y, y);
-        t->vectors->add(t->columns, ds, y, ds);
+        t->vectors->sub(t->columns, ds, y, ds);
     }
 }
 
