@@ -216,7 +216,7 @@ static float *weights_of(const att_training *t, size_t *bytes)
     return all;
 }
 
-enum { STEPS = 40 }; /* several epochs */
+static int steps(void) { return 40 / check_step(2); } /* of several epochs */
 
 static void a_training_that_goes_on_later_has_the_same_bits(void **state)
 {
@@ -232,21 +232,21 @@ static void a_training_that_goes_on_later_has_the_same_bits(void **state)
         att_ctx *ctx = check_open(NULL, 2);
         att_training *t = open_other(ctx, all, false, 3, models[i], 0.1f);
         assert_non_null(t);
-        take_steps(t, STEPS);
+        take_steps(t, steps());
         float *whole = weights_of(t, &bytes);
         att_training_close(t);
-        for (int done = 0, next; done < STEPS; done = next) {
-            next = done + 13 < STEPS ? done + 13 : STEPS;
+        for (int done = 0, next; done < steps(); done = next) {
+            next = done + 13 < steps() ? done + 13 : steps();
             t = open_other(ctx, parts, done > 0, 3, models[i], 0.1f);
             assert_non_null(t);
             take_steps(t, next - done);
             assert_int_equal(att_training_save(t), ATT_OK);
-            if (next < STEPS)
+            if (next < steps())
                 take_steps(t, 2); /* which are lost */
             float *part = weights_of(t, &bytes2);
             att_training_close(t);
             assert_int_equal(bytes, bytes2);
-            if (next == STEPS)
+            if (next == steps())
                 assert_memory_equal(whole, part, bytes);
             free(part);
         }
