@@ -6,7 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAF_LABEL = 0, BLOCK = 256, MAX_UNITS = 1 << 21 /* an offset has 21 bits */ };
+enum {
+    LEAF_LABEL = 0,
+    BLOCK = 256,
+    OPEN = 16 * BLOCK,  /* places are looked for among so many at the end: those before are nearly all taken */
+    MAX_UNITS = 1 << 21 /* an offset has 21 bits */
+};
 enum { TAKEN = 1, BASE = 2 };
 
 static const uint32_t leaf = 1u << 31, ends_key = 1u << 8;
@@ -53,6 +58,8 @@ static bool failed(const builder *b) { return b->units.status || b->state.status
 static uint32_t find_base(builder *b, const att_trie_node *node)
 {
     const uint32_t label = node->id != ATT_NO_ID ? LEAF_LABEL : b->trie.node[node->first].byte;
+    if (b->first_free + OPEN < b->state.count)
+        b->first_free = (uint32_t)b->state.count - OPEN;
     while (b->first_free < b->state.count && !is_free(b, b->first_free))
         b->first_free++;
     for (uint32_t place = b->first_free; !failed(b); place++) {
