@@ -12,7 +12,6 @@ import argparse
 import json
 import math
 import os
-import resource
 import sys
 import time
 
@@ -36,7 +35,9 @@ def parse():
 # ---- PyTorch: one process
 
 def peak_mb():
-    return 1.024e-3 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    """Of this process alone: getrusage has that of the one that started it as well, where that was larger."""
+    with open("/proc/self/status", encoding="utf-8") as f:
+        return next(1.024e-3 * int(line.split()[1]) for line in f if line.startswith("VmHWM:"))
 
 
 def pytorch(hidden, tuned):
