@@ -4,6 +4,7 @@
  *
  * FOLDER has a MarianMTModel and its text, line i of TARGET is the translation of line i of SOURCE. A training reads
  * and tokenises its files once; here one epoch pays for that, so it is the most that a step can have of it. */
+#include "bench.h"
 #include "attend_model.h"
 #include "train/pairs.h"
 
@@ -11,24 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { THREADS = 2, STEPS = 4, BATCH_TOKENS = 4096, MAX_TOKENS = 128 };
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void check(att_ctx *ctx, att_status s)
-{
-    if (s == ATT_OK)
-        return;
-    fprintf(stderr, "bench_data: %s\n", att_error(ctx));
-    exit(1);
-}
 
 /* Seconds, of all batches of an epoch together but for those of a step. */
 typedef struct times {

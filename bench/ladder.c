@@ -1,12 +1,12 @@
 /* From three loops to the library, a step at a time: the same attention, each step held against plain sums in double
  * and then timed, turn and turn about, best of all rounds. Prints a table. A number: rounds. */
+#include "bench.h"
 #include <attend.h>
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { HEADS = 4, TIME = 1024, DIM = 64, HEAD = TIME * DIM, NUMBERS = HEADS * HEAD };
 static const float scale = 0.125f; /* 1 / sqrt(DIM) */
@@ -147,14 +147,6 @@ enum { STEPS = sizeof steps / sizeof *steps };
 static float numbers[4][NUMBERS]; /* q, k, v, out */
 static att_attention_args args = {.size = sizeof args};
 
-static void check(att_ctx *ctx, att_status s)
-{
-    if (s == ATT_OK)
-        return;
-    fprintf(stderr, "bench_ladder: %s\n", att_error(ctx));
-    exit(1);
-}
-
 static void run(const step *s)
 {
     if (s->plan)
@@ -192,13 +184,6 @@ static void verify(const step *s)
     }
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 int main(int argc, char **argv)
 {
     const int rounds = argc > 1 && atoi(argv[1]) > 0 ? atoi(argv[1]) : 5;
@@ -225,9 +210,9 @@ int main(int argc, char **argv)
             s->peak = fmax(s->peak, found);
             peak = s->threads == 1 ? fmax(peak, found) : peak;
             for (int i = 0; usable(s) && i < (s->head ? 1 : 10); i++) { /* the first one wakes threads and clock */
-                const double start = now();
+                const double start = seconds();
                 run(s);
-                s->seconds = fmin(s->seconds, now() - start);
+                s->seconds = fmin(s->seconds, seconds() - start);
             }
         }
     puts("| | step | ms | times as fast as the step before | share of the peak | of that set's own |");

@@ -1,12 +1,12 @@
 /* A caller's own softcap beside the built-in one: the same attention, turn and turn about, best of all rounds.
  * Prints "built-in 12.3 ms, own 12.5 ms: 98.4 %" for each pass, or with --json one object a line. A number: rounds. */
+#include "bench.h"
 #include <attend.h>
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- The caller's modifier: c tanh(s / c) ------------------------------------ */
 
@@ -58,21 +58,6 @@ static const att_modifier own_softcap = {.name = "own softcap",
 enum { HEADS = 12, TIME = 1024, DIM = 64, NUMBERS = HEADS * TIME * DIM };
 enum { Q, K, V, OUT, DOUT, DQ, DK, DV, TENSORS };
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void check(att_ctx *ctx, att_status s)
-{
-    if (s == ATT_OK)
-        return;
-    fprintf(stderr, "bench_own_softcap: %s\n", att_error(ctx));
-    exit(1);
-}
-
 int main(int argc, char **argv)
 {
     const att_modifier *const side[] = {&att_modifier_softcap, &own_softcap};
@@ -106,12 +91,12 @@ int main(int argc, char **argv)
     double best[2][2] = {{INFINITY, INFINITY}, {INFINITY, INFINITY}}; /* [pass][side], seconds */
     for (int r = 0; r < rounds; r++)
         for (int s = 0; s < 2; s++) {
-            const double start = now();
+            const double start = seconds();
             check(ctx, att_forward(plan[s], &args));
-            const double middle = now();
+            const double middle = seconds();
             check(ctx, att_backward(plan[s], &args, &grads));
             best[0][s] = fmin(best[0][s], middle - start);
-            best[1][s] = fmin(best[1][s], now() - middle);
+            best[1][s] = fmin(best[1][s], seconds() - middle);
         }
     for (int pass = 0; pass < 2; pass++) {
         const char *name = pass ? "bwd" : "fwd";

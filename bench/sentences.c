@@ -4,12 +4,12 @@
  *
  * Embeds all lines of FILE, best of two passes; and the first line alone, best and median of 200. OUT.f32 receives the
  * embeddings [lines, dim], so that a peer's can be compared. */
+#include "bench.h"
 #include "attend_model.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { PASSES = 2, CALLS = 200 };
 
@@ -18,13 +18,6 @@ typedef struct lines {
     const char **line;
     int64_t n;
 } lines;
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static int fail(const char *sentence)
 {

@@ -4,30 +4,15 @@
  *
  * FOLDER has a MarianMTModel. A step is the loss of 128 pairs with dropout and label smoothing, its gradients, and
  * Adam; sources have 8 to 16 tokens, targets 16, one after the other without padding. */
+#include "bench.h"
 #include "attend_model.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { PAIRS = 128, LONGEST = 16, STEPS = 6, THREADS = 2 };
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void check(att_ctx *ctx, att_status s)
-{
-    if (s == ATT_OK)
-        return;
-    fprintf(stderr, "bench_train: %s\n", att_error(ctx));
-    exit(1);
-}
 
 /* ---- pairs of texts by chance */
 

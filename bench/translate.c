@@ -4,22 +4,15 @@
  *
  * Lines of FILE to exactly 30 tokens: the first line alone, all of them, all of them with a beam of 4, each the best of
  * two. OUT receives the translations of the last but one, a line each, so that a peer's can be compared. */
+#include "bench.h"
 #include "attend_model.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { PASSES = 2, TOKENS = 30, MOST = 256 };
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static int fail(const char *sentence)
 {

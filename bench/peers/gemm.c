@@ -5,6 +5,7 @@
  * y [m, n] = x [m, k] w [n, k]^T with weights that stay: attend packs its parameter once, oneDNN's matmul gets its
  * weights in the layout that it asks for, OpenBLAS's sgemm takes them as they lie. Every result is verified before
  * anything is timed. Best time of all rounds; between two libraries a pause lets the other's threads fall asleep. */
+#include "../bench.h"
 #include "attend_learn.h"
 
 #include <cblas.h>
@@ -15,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 typedef struct problem {
     int64_t m, n, k;
@@ -30,19 +30,12 @@ typedef struct library {
     void (*close)(void *self);
 } library;
 
-static void check(bool good, const char *what)
+static void must(bool good, const char *what)
 {
     if (good)
         return;
     fprintf(stderr, "bench_peers_gemm: %s\n", what);
     exit(1);
-}
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* ---- attend: a parameter and the linear operation, as layers use them */
@@ -59,10 +52,10 @@ static void *ours_open(const problem *p, int threads)
     ours *o = calloc(1, sizeof *o);
     att_tensor w;
     o->p = p;
-    check(!att_open(&o->ctx, ATT_OPTIONS(att_config, .n_threads = threads)), att_error(NULL));
-    check(!att_wrap(&w, p->w, ATT_F32, ATT_DIMS(p->n, p->k), NULL), "att_wrap");
-    check(!att_param_new(o->ctx, &w, &o->w), att_error(o->ctx));
-    check(!att_tape_new(o->ctx, NULL, &o->tape), att_error(o->ctx));
+    must(!att_open(&o->ctx, ATT_OPTIONS(att_config, .n_threads = threads)), att_error(NULL));
+    must(!att_wrap(&w, p->w, ATT_F32, ATT_DIMS(p->n, p->k), NULL), "att_wrap");
+    must(!att_param_new(o->ctx, &w, &o->w), att_error(o->ctx));
+    must(!att_tape_new(o->ctx, NULL, &o->tape), att_error(o->ctx));
     return o;
 }
 
@@ -72,7 +65,7 @@ static att_tensor ours_run(const ours *o)
     att_tape_reset(o->tape);
     att_wrap(&x, o->p->x, ATT_F32, ATT_DIMS(o->p->m, o->p->k), NULL);
     att_var *v = att_linear(o->tape, att_input(o->tape, &x), o->w, NULL, ATT_IDENTITY, NULL);
-    check(!att_read(o->tape, v, &y), att_error(o->ctx));
+    must(!att_read(o->tape, v, &y), att_error(o->ctx));
     return y;
 }
 
@@ -116,7 +109,7 @@ typedef struct onednn {
     dnnl_memory_t x, w, y;
 } onednn;
 
-static void dn(dnnl_status_t s) { check(s == dnnl_success, "oneDNN failed"); }
+static void dn(dnnl_status_t s) { must(s == dnnl_success, "oneDNN failed"); }
 
 static void *onednn_open(const problem *p, int threads)
 {
@@ -187,7 +180,7 @@ enum { N_LIBRARIES = sizeof libraries / sizeof libraries[0] };
 static float *numbers(int64_t n)
 {
     float *p = aligned_alloc(64, ((size_t)n * sizeof *p + 63) / 64 * 64);
-    check(p != NULL, "out of memory");
+    must(p != NULL, "out of memory");
     for (int64_t i = 0; i < n; i++)
         p[i] = (float)rand() / (float)RAND_MAX - 0.5f;
     return p;
@@ -202,7 +195,7 @@ static void verify(const problem *p, const char *name)
         for (int64_t q = 0; q < p->k; q++)
             sum += (double)p->x[i * p->k + q] * p->w[j * p->k + q];
         if (!(fabs(sum - p->y[i * p->n + j]) <= 0x1p-24 * (double)p->k * 0.25))
-            check(false, name);
+            must(false, name);
     }
 }
 
@@ -241,10 +234,10 @@ static void measure(int64_t m, int64_t n, int64_t k, int threads, int rounds, bo
         self[i] = libraries[i].open(&p, threads);
     }
     att_ctx *ctx;
-    check(!att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = threads)), att_error(NULL));
+    must(!att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = threads)), att_error(NULL));
     for (int round = 0; round < rounds; round++) {
         double now;
-        check(!att_measure_peak(ctx, &now), att_error(ctx));
+        must(!att_measure_peak(ctx, &now), att_error(ctx));
         peak = now > peak ? now : peak;
         for (int i = 0; i < N_LIBRARIES; i++) {
             pause_for(0.02);
