@@ -34,24 +34,44 @@ static void fill(float *w /* [n, n] */, int64_t n)
     }
 }
 
-static char *draw(const char *const *labels, int64_t n, const float *w, int colors)
+static char *draw_map(const heatmap *h, int colors)
 {
     memory m;
     FILE *f = memory_open(&m);
-    const heatmap h = heatmap_square(labels, n, w);
-    assert_int_equal(heatmap_terminal(f, &h, colors), 0);
+    assert_int_equal(heatmap_terminal(f, h, colors), 0);
     fclose(f);
     return m.text;
 }
 
-static char *draw_svg(const char *title, const char *const *labels, int64_t n, const float *w)
+static char *draw_map_svg(const char *title, const heatmap *h)
 {
     memory m;
     FILE *f = memory_open(&m);
-    const heatmap h = heatmap_square(labels, n, w);
-    assert_int_equal(heatmap_svg(f, title, &h), 0);
+    assert_int_equal(heatmap_svg(f, title, h), 0);
     fclose(f);
     return m.text;
+}
+
+static char *draw(const char *const *labels, int64_t n, const float *w, int colors)
+{
+    const heatmap h = heatmap_square(labels, n, w);
+    return draw_map(&h, colors);
+}
+
+static char *draw_svg(const char *title, const char *const *labels, int64_t n, const float *w)
+{
+    const heatmap h = heatmap_square(labels, n, w);
+    return draw_map_svg(title, &h);
+}
+
+/* On a terminal of so many columns. */
+static void assert_drawn(const heatmap *h, const char *columns, const char *expected)
+{
+    setenv("COLUMNS", columns, 1);
+    char *text = draw_map(h, 0);
+    unsetenv("COLUMNS");
+    assert_string_equal(text, expected);
+    free(text);
 }
 
 static int lines(const char *s)
@@ -177,35 +197,23 @@ static void rows_and_columns_may_be_different(void **state)
     static const char *const row[] = {"two", "cats"}, *const column[] = {"ni", "hiki", "no", "neko", "desu"};
     static const float w[10] = {0.25f, 0.5f, 0, 0.25f, 0, 0.125f, 0, 0, 0.75f, 0.125f};
     const heatmap h = {row, column, 2, 5, w, "English", "Japanese", "e j"};
-    memory m;
     (void)state;
-    setenv("COLUMNS", "80", 1);
-    FILE *f = memory_open(&m);
-    assert_int_equal(heatmap_terminal(f, &h, 0), 0);
-    fclose(f);
-    assert_string_equal(m.text, "e j       ni  hiki    no  neko  desu\n"
-                                "   two  0.25  0.50  0.00  0.25  0.00\n"
-                                "  cats  0.12  0.00  0.00  0.75  0.12\n");
-    free(m.text);
-    setenv("COLUMNS", "30", 1);
-    f = memory_open(&m);
-    assert_int_equal(heatmap_terminal(f, &h, 0), 0);
-    fclose(f);
-    unsetenv("COLUMNS");
-    assert_string_equal(m.text, "0 ni  1 hiki  2 no  3 neko\n4 desu\n\n"
-                                "e j        0  1  2  3  4\n"
-                                "0 two     25 50  · 25  ·\n"
-                                "1 cats    12  ·  · 75 12\n"
-                                "          25 = 0.25   · < 0.005\n");
-    free(m.text);
-    f = memory_open(&m);
-    assert_int_equal(heatmap_svg(f, "t", &h), 0);
-    fclose(f);
-    assert_non_null(strstr(m.text, ">English</text>"));
-    assert_non_null(strstr(m.text, ">Japanese</text>"));
-    assert_non_null(strstr(m.text, "cats → neko: 0.7500"));
-    assert_null(strstr(m.text, "cats → cats"));
-    free(m.text);
+    assert_drawn(&h, "80",
+                 "e j       ni  hiki    no  neko  desu\n"
+                 "   two  0.25  0.50  0.00  0.25  0.00\n"
+                 "  cats  0.12  0.00  0.00  0.75  0.12\n");
+    assert_drawn(&h, "30",
+                 "0 ni  1 hiki  2 no  3 neko\n4 desu\n\n"
+                 "e j        0  1  2  3  4\n"
+                 "0 two     25 50  · 25  ·\n"
+                 "1 cats    12  ·  · 75 12\n"
+                 "          25 = 0.25   · < 0.005\n");
+    char *svg = draw_map_svg("t", &h);
+    assert_non_null(strstr(svg, ">English</text>"));
+    assert_non_null(strstr(svg, ">Japanese</text>"));
+    assert_non_null(strstr(svg, "cats → neko: 0.7500"));
+    assert_null(strstr(svg, "cats → cats"));
+    free(svg);
 }
 
 static void columns_without_labels_are_numbers(void **state)
@@ -213,32 +221,20 @@ static void columns_without_labels_are_numbers(void **state)
     static const char *const row[] = {"odd", "even"};
     static const float w[6] = {0, 1, 0, 1, 0, 1};
     const heatmap h = {row, NULL, 2, 3, w, "kind", "number", "k n"};
-    memory m;
     (void)state;
-    setenv("COLUMNS", "80", 1);
-    FILE *f = memory_open(&m);
-    assert_int_equal(heatmap_terminal(f, &h, 0), 0);
-    fclose(f);
-    assert_string_equal(m.text, "k n        0     1     2\n"
-                                "   odd  0.00  1.00  0.00\n"
-                                "  even  1.00  0.00  1.00\n");
-    free(m.text);
-    setenv("COLUMNS", "22", 1);
-    f = memory_open(&m);
-    assert_int_equal(heatmap_terminal(f, &h, 0), 0);
-    fclose(f);
-    unsetenv("COLUMNS");
-    assert_string_equal(m.text, "k n        0  1  2\n"
-                                "0 odd      ·100  ·\n"
-                                "1 even   100  ·100\n"
-                                "          25 = 0.25   · < 0.005\n");
-    free(m.text);
-    f = memory_open(&m);
-    assert_int_equal(heatmap_svg(f, "t", &h), 0);
-    fclose(f);
-    assert_non_null(strstr(m.text, ">2</text>"));
-    assert_non_null(strstr(m.text, "even → 2: 1.0000"));
-    free(m.text);
+    assert_drawn(&h, "80",
+                 "k n        0     1     2\n"
+                 "   odd  0.00  1.00  0.00\n"
+                 "  even  1.00  0.00  1.00\n");
+    assert_drawn(&h, "22",
+                 "k n        0  1  2\n"
+                 "0 odd      ·100  ·\n"
+                 "1 even   100  ·100\n"
+                 "          25 = 0.25   · < 0.005\n");
+    char *svg = draw_map_svg("t", &h);
+    assert_non_null(strstr(svg, ">2</text>"));
+    assert_non_null(strstr(svg, "even → 2: 1.0000"));
+    free(svg);
 }
 
 static void colours_appear_only_when_asked_for(void **state)

@@ -1,23 +1,7 @@
 /* attend explain three-uses: what it says of a tiny translator, and what it refuses. */
-#include "tiny_marian.h"
-#include "tool.h"
+#include "translator_tool.h"
 
 #include <math.h>
-
-/* The model's folder, in that of tool.h: $T */
-static int set_up(void **state)
-{
-    att_ctx *ctx;
-    test_folder f;
-    assert_int_equal(tool_setup(state), 0);
-    assert_int_equal(att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 1)), ATT_OK);
-    snprintf(f.path, sizeof f.path, "%.40s/de-en", tool_model.path);
-    assert_int_equal(mkdir(f.path, 0777), 0);
-    write_translator(ctx, &f);
-    att_close(ctx);
-    setenv("T", f.path, 1);
-    return 0;
-}
 
 /* How often a line of the chapter has this text in it, white space aside. */
 static int lines(const char *part)
@@ -115,5 +99,5 @@ int main(void)
         cmocka_unit_test(the_translator_that_comes_along_is_the_default),
         cmocka_unit_test(what_does_not_fit_is_refused),
     };
-    return cmocka_run_group_tests(tests, set_up, tool_teardown);
+    return cmocka_run_group_tests(tests, translator_setup, tool_teardown);
 }

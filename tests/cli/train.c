@@ -1,15 +1,11 @@
 /* attend train translate: from two files to a model that translates, killed on the way or not. */
 // labels: long
-#include "check.h"
-#include "tool.h"
+#include "stopped.h"
 #include "toy_texts.h"
 
 #define TRAIN                                                                                                          \
     "$A train translate --src train.de --tgt train.en -p tiny --vocabulary 70 --batch-tokens 150 "                     \
     "--steps $((3 * ROUND)) --save-every 3 --warmup 10 --threads 2 "
-
-/* From where it is, or from the beginning. */
-#define GO_ON "r=; ls killed/checkpoint-*.safetensors >/dev/null 2>&1 && r=--resume; " TRAIN "-o killed $r "
 
 static int steps(void) { return check_step(3) > 1 ? 9 : 30; } /* of TRAIN */
 
@@ -107,33 +103,17 @@ static void recurrent_layers_learn_too(void **state)
 #undef TRAIN_RNN
 }
 
-/* Killed at any moment, a training goes on from its last checkpoint and ends with the same bits. */
 static void a_training_that_is_killed_again_and_again_has_the_same_result(void **state)
 {
     (void)state;
-    enum { KILLS = 20 };
-    assert_int_equal(tool(TRAIN "-o calm"), 0);
-    for (int i = 0; i < KILLS; i += check_step(7)) { /* in time to take some steps, or not; it may be done before */
-        char line[512];
-        const int milliseconds = 20 + (int)(check_bits(9, (uint64_t)i) % 400);
-        snprintf(line, sizeof line, GO_ON "& sleep 0.%03d; kill -KILL $! 2>/dev/null; wait $!", milliseconds);
-        const int code = tool(line);
-        if (code != 0 && code != 137)
-            fail_msg("exit code %d: %s", code, tool_err);
-    }
-    assert_int_equal(tool(GO_ON), 0);
-    assert_int_equal(tool("cmp calm/model.safetensors killed/model.safetensors"), 0);
+    assert_kills_change_nothing(TRAIN, check_step(7), 9, 20, 400);
 }
 
 static void an_interrupt_saves_and_says_how_to_go_on(void **state)
 {
     (void)state;
-    const int code = tool("$A train translate --src train.de --tgt train.en -p tiny --vocabulary 70 --threads 2 "
-                          "--save-every 1 -o interrupted & while ! ls interrupted/checkpoint-* >/dev/null 2>&1; do "
-                          "sleep 0.05; done; kill -TERM $!; wait $!");
-    if (code != 143)
-        fail_msg("exit code %d: %s", code, tool_err);
-    assert_has(tool_err, "--resume goes on from here");
+    assert_interrupt_saves("$A train translate --src train.de --tgt train.en -p tiny --vocabulary 70 --threads 2 "
+                           "--save-every 1");
 }
 
 static void what_cannot_be_learnt_is_named(void **state)

@@ -1,14 +1,9 @@
 /* attend train embed: from pairs with scores to a sentence model, killed on the way or not. */
-#include "check.h"
-#include "tool.h"
+#include "stopped.h"
 
 #define TRAIN                                                                                                          \
     "$A train embed -m . --pairs pairs.tsv --epochs 6 --batch 4 --rate 1e-3 --save-every 3 --validate-every 4 "        \
     "--threads 2 "
-
-/* From where it is, or from the beginning. */
-#define GO_ON                                                                                                          \
-    "r=; ls killed/checkpoint-*.safetensors >/dev/null 2>&1 && r=--resume; " TRAIN "--valid valid.tsv -o killed $r "
 
 /* Two words of letters; they are the more alike the more letters they share. */
 static void write_pairs(const char *name, int n, uint64_t seed)
@@ -81,33 +76,16 @@ static void without_a_validation_the_model_is_the_last(void **state)
     assert_int_equal(tool("echo a b c | $A embed -m last"), 0);
 }
 
-/* Killed at any moment, a training goes on from its last checkpoint and ends with the same bits. */
 static void a_training_that_is_killed_again_and_again_has_the_same_result(void **state)
 {
     (void)state;
-    enum { KILLS = 20 };
-    assert_int_equal(tool(TRAIN "--valid valid.tsv -o calm"), 0);
-    for (int i = 0; i < KILLS; i++) { /* in time to take some steps, or not; it may be done before */
-        char line[512];
-        const int milliseconds = 5 + (int)(check_bits(7, (uint64_t)i) % 100);
-        snprintf(line, sizeof line, GO_ON "& sleep 0.%03d; kill -KILL $! 2>/dev/null; wait $!", milliseconds);
-        const int code = tool(line);
-        if (code != 0 && code != 137)
-            fail_msg("exit code %d: %s", code, tool_err);
-    }
-    assert_int_equal(tool(GO_ON), 0);
-    assert_int_equal(tool("cmp calm/model.safetensors killed/model.safetensors"), 0);
+    assert_kills_change_nothing(TRAIN "--valid valid.tsv", 1, 7, 5, 100);
 }
 
 static void an_interrupt_saves_and_says_how_to_go_on(void **state)
 {
     (void)state;
-    const int code = tool(TRAIN "--epochs 100000 --save-every 1 -o interrupted & while ! ls "
-                                "interrupted/checkpoint-* >/dev/null 2>&1; do sleep 0.05; done; kill -TERM $!; "
-                                "wait $!");
-    if (code != 143)
-        fail_msg("exit code %d: %s", code, tool_err);
-    assert_has(tool_err, "--resume goes on from here");
+    assert_interrupt_saves(TRAIN "--epochs 100000 --save-every 1");
 }
 
 static void what_cannot_be_learnt_is_named(void **state)

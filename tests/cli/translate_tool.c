@@ -1,25 +1,9 @@
 /* attend translate: a line for each line, what it says of it, and what is wrong. */
 // labels: long
 #include "check.h"
-#include "tiny_marian.h"
-#include "tool.h"
+#include "translator_tool.h"
 
 #include <math.h>
-
-/* The model's folder, in that of tool.h: $T */
-static int set_up(void **state)
-{
-    att_ctx *ctx;
-    test_folder f;
-    assert_int_equal(tool_setup(state), 0);
-    assert_int_equal(att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 1)), ATT_OK);
-    snprintf(f.path, sizeof f.path, "%.40s/de-en", tool_model.path);
-    assert_int_equal(mkdir(f.path, 0777), 0);
-    write_translator(ctx, &f);
-    att_close(ctx);
-    setenv("T", f.path, 1);
-    return 0;
-}
 
 static void each_line_becomes_a_line_in_its_place(void **state)
 {
@@ -238,5 +222,5 @@ int main(void)
         cmocka_unit_test(a_translation_stays_on_its_line),
         cmocka_unit_test(the_model_that_comes_along_translates),
     };
-    return cmocka_run_group_tests(tests, set_up, tool_teardown);
+    return cmocka_run_group_tests(tests, translator_setup, tool_teardown);
 }
