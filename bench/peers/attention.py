@@ -22,8 +22,8 @@ from torch.nn.functional import scaled_dot_product_attention
 from common import PAUSE, Attend, Refused, bandwidth, best_time, table
 
 
-def shape(name, batch, heads, q_len, k_len, dim, only_forward=False, **fields):
-    return {"name": name, "batch": batch, "heads": heads, "q_len": q_len, "k_len": k_len, "dim": dim,
+def shape(name, batch, heads, tq, tk, dim, only_forward=False, **fields):
+    return {"name": name, "batch": batch, "heads": heads, "tq": tq, "tk": tk, "dim": dim,
             "only_forward": only_forward, **fields}
 
 
@@ -51,7 +51,7 @@ SHAPES = [
     shape("D256", 1, 4, 1024, 1024, 256),
     shape("bias", 1, 12, 1024, 1024, 64, modifier="bias"),
     shape("dropout", 1, 12, 1024, 1024, 64, dropout=0.1),
-    shape("values of 128", 1, 12, 1024, 1024, 64, value_dim=128),
+    shape("values of 128", 1, 12, 1024, 1024, 64, vdim=128),
     causal("grouped 32/8 causal", 1, 32, 1024, 1024, 128, kv_heads=8),
     shape("bf16", 1, 12, 1024, 1024, 64, dtype="bf16"),
     shape("f16", 1, 12, 1024, 1024, 64, dtype="f16"),
@@ -71,7 +71,7 @@ SHAPES = [
     shape("window of 256, causal", 1, 4, 4096, 4096, 64, mask="causal,window=256"),
     shape("[batch, time, heads, dim]", 1, 12, 1024, 1024, 64, layout="bthd"),
     # Bahdanau's, Luong's
-    *(shape(f"additive, {b} x {q} x {k} x {a}", b, 1, q, k, a, value_dim=d, score="additive")
+    *(shape(f"additive, {b} x {q} x {k} x {a}", b, 1, q, k, a, vdim=d, score="additive")
       for b, q, k, a, d in [(32, 1, 50, 512, 512), (32, 50, 50, 512, 512), (8, 256, 256, 256, 256),
                             (1, 1024, 1024, 128, 128)]),
     *(shape(f"general, {b} x {q} x {k} x {d}", b, 1, q, k, d, score="general")
@@ -91,7 +91,7 @@ def numbers(fields, heads, time_, dim):
 
 def mask_of(fields):
     """What scaled_dot_product_attention is given as attn_mask."""
-    b, h, q, k = (fields[x] for x in ("batch", "heads", "q_len", "k_len"))
+    b, h, q, k = (fields[x] for x in ("batch", "heads", "tq", "tk"))
     word, _, value = fields.get("mask", "").rpartition(",")[2].partition("=")
     if word == "lengths":
         mask = torch.ones(b, 1, 1, k, dtype=torch.bool)
@@ -116,9 +116,9 @@ def general(q, k, v, w):
 def formula(fields):
     """The function and its operands."""
     heads, kv_heads, dim = fields["heads"], fields.get("kv_heads", fields["heads"]), fields["dim"]
-    q = numbers(fields, heads, fields["q_len"], dim)
-    k = numbers(fields, kv_heads, fields["k_len"], dim)
-    v = numbers(fields, kv_heads, fields["k_len"], fields.get("value_dim", dim))
+    q = numbers(fields, heads, fields["tq"], dim)
+    k = numbers(fields, kv_heads, fields["tk"], dim)
+    v = numbers(fields, kv_heads, fields["tk"], fields.get("vdim", dim))
     if fields.get("score") == "additive":
         return additive, [q[:, 0], k[:, 0], v[:, 0], torch.randn(dim)]
     if fields.get("score") == "general":
@@ -152,17 +152,17 @@ class Job:
         self.fields = {k: v for k, v in fields.items() if k != "only_forward"}
         self.backward = backward
         f = self.fields
-        kv_heads, vdim = f.get("kv_heads", f["heads"]), f.get("value_dim", f["dim"])
+        kv_heads, vdim = f.get("kv_heads", f["heads"]), f.get("vdim", f["dim"])
         self.text = f"B{f['batch']} H{f['heads']}" + (f"/{kv_heads}" if kv_heads != f["heads"] else "")
-        self.text += f" {f['q_len']}x{f['k_len']} D{f['dim']}" + (f"/{vdim}" if vdim != f["dim"] else "")
-        self.kv_bytes = 4 * f["batch"] * kv_heads * f["k_len"] * (f["dim"] + vdim)
+        self.text += f" {f['tq']}x{f['tk']} D{f['dim']}" + (f"/{vdim}" if vdim != f["dim"] else "")
+        self.kv_bytes = 4 * f["batch"] * kv_heads * f["tk"] * (f["dim"] + vdim)
         self.ours = self.theirs = float("inf")
         self.shares = {"": [], "torch_": []}  # of the read bandwidth, of each round
         self.found, self.refused = {}, None
 
     def measure(self, attend, seconds, verify, threads):
         f = self.fields
-        decodes = f["q_len"] == 1 and "score" not in f
+        decodes = f["tq"] == 1 and "score" not in f
         before = bandwidth(threads) if decodes else 0
         ours, theirs = self.measure_both(attend, seconds, verify)
         self.ours, self.theirs = min(self.ours, ours), min(self.theirs, theirs)
@@ -173,7 +173,7 @@ class Job:
 
     def measure_both(self, attend, seconds, verify):
         f, ours = self.fields, float("inf")
-        verify = verify and f["batch"] * f["heads"] * f["q_len"] * f["k_len"] <= REFERENCE_LIMIT
+        verify = verify and f["batch"] * f["heads"] * f["tq"] * f["tk"] <= REFERENCE_LIMIT
         if not self.refused:
             try:
                 self.found = attend.measure(**f, seconds=seconds, no_verify=not verify,

@@ -33,6 +33,7 @@ static void each_pass_is_verified_with_each_mask_modifier_and_layout(void **stat
     (void)state;
     static const char *const masks[] = {"''",
                                         "causal",
+                                        "bool --causal bottom-right",
                                         "lengths=0.5",
                                         "lengths=9:0:40",
                                         "bool",
@@ -45,20 +46,20 @@ static void each_pass_is_verified_with_each_mask_modifier_and_layout(void **stat
                                         "documents=10,causal,lengths=0.8"};
     static const char *const others[] = {"",
                                          "--modifier bias",
-                                         "--layout bthd --value-dim 24 --modifier scale=0.5,softcap=2",
+                                         "--layout bthd --vdim 24 --modifier scale=0.5,softcap=2",
                                          "--kv-heads 2 -t 2 --dropout 0.3 --score dot --modifier alibi",
                                          "--dtype f16 --modifier relative=20,sink",
                                          "--dtype bf16 --layout bthd --modifier softcap=3,relative_causal=30,bias",
-                                         "--score general --key-dim 20 --modifier softcap=4",
+                                         "--score general --kdim 20 --modifier softcap=4",
                                          "--score additive --kv-heads 1",
                                          "--score cosine --dtype bf16",
-                                         "--score additive --score-dim 10 --key-dim 7"};
+                                         "--score additive --score-dim 10 --kdim 7"};
     enum { MASKS = sizeof masks / sizeof *masks, OTHERS = sizeof others / sizeof *others };
     for (int i = 0; i < 2 * MASKS; i += check_step(3)) {
         const int mask = i / 2, other = (i + i / OTHERS) % OTHERS; /* each of the others with other masks each time */
         char line[256];
         snprintf(line, sizeof line,
-                 "$A bench attention --batch 3 --heads 4 --q-len 33 --k-len 40 --dim 16 -r 1 -t 1 --mask %s %s "
+                 "$A bench attention --batch 3 --heads 4 --tq 33 --tk 40 --dim 16 -r 1 -t 1 --mask %s %s "
                  "--pass %s --align %s --json",
                  masks[mask], others[other], i & 1 ? "bwd" : "fwd", i & 2 ? "top-left" : "bottom-right");
         assert_int_equal(tool(line), 0);
@@ -71,9 +72,9 @@ static void keys_and_values_are_measured_from_a_cache(void **state)
     (void)state;
     static const char *const lines[] = {"-q 1 -k 300 -H 4 --kv-heads 2 --batch 2 --align bottom-right --mask causal",
                                         "-q 3 -k 300 --dtype f16 --mask lengths=250:30 --batch 2 --layout bthd -t 2",
-                                        "-q 2 -k 90 --dtype bf16 --modifier bias --mask bool,lengths=0.5 --value-dim 9",
+                                        "-q 2 -k 90 --dtype bf16 --modifier bias --mask bool,lengths=0.5 --vdim 9",
                                         "-q 70 -k 90 --mask documents=20,lengths=0.7 --modifier softcap=3",
-                                        "-q 70 -k 90 --score general --key-dim 20 --modifier sink"};
+                                        "-q 70 -k 90 --score general --kdim 20 --modifier sink"};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         char line[256];
         snprintf(line, sizeof line, "$A bench attention --cache -r 1 %s --json", lines[i]);
@@ -91,14 +92,14 @@ static void keys_and_values_are_measured_from_a_cache(void **state)
 static void what_was_measured_is_said(void **state)
 {
     (void)state;
-    assert_measures("$A bench attention --name x --batch 2 --heads 4 --kv-heads 2 --q-len 600 --dim 24 --value-dim 40 "
+    assert_measures("$A bench attention --name x --batch 2 --heads 4 --kv-heads 2 --tq 600 --dim 24 --vdim 40 "
                     "--mask causal --pass bwd -t 2 --repeat 3 --json");
     json_t *v = line_json(0);
     static const struct {
         const char *key;
         double value;
-    } numbers[] = {{"batch", 2}, {"heads", 4},      {"kv_heads", 2}, {"q_len", 600}, {"k_len", 600},
-                   {"dim", 24},  {"value_dim", 40}, {"threads", 2},  {"repeat", 3}};
+    } numbers[] = {{"batch", 2}, {"heads", 4}, {"kv_heads", 2}, {"tq", 600},  {"tk", 600},
+                   {"dim", 24},  {"vdim", 40}, {"threads", 2},  {"repeat", 3}};
     static const char *const words[][2] = {{"name", "x"},        {"bench", "attention"}, {"mask", "causal"},
                                            {"pass", "bwd"},      {"dtype", "f32"},       {"layout", "bhtd"},
                                            {"align", "top-left"}};
@@ -117,7 +118,7 @@ static void what_was_measured_is_said(void **state)
     assert_true(number(v, "tensor_bytes") == 4 * 2 * 600 * (2 * 4 * 24 + 2 * 2 * 24 + 2 * 2 * 40 + 2 * 4 * 40 + 4));
     assert_true(number(v, "process_peak_bytes") > number(v, "tensor_bytes"));
     json_decref(v);
-    assert_int_equal(tool("$A bench attention --q-len 20 --mask causal --pass bwd -r 1"), 0);
+    assert_int_equal(tool("$A bench attention --tq 20 --mask causal --pass bwd -r 1"), 0);
     assert_has(tool_out, "attention backward, B1 H12 20x20 D64, mask causal, f32, ");
     assert_has(tool_out, "  verified: ");
     assert_has(tool_out, "% of them skipped, workspace ");
@@ -146,16 +147,16 @@ static void each_pass_names_the_kernel_that_ran(void **state)
 static void shapes_are_measured_line_by_line(void **state)
 {
     (void)state;
-    assert_int_equal(tool("printf '%s\\n' '{\"name\": \"a\", \"q_len\": 20}' '' "
-                          "'{\"q_len\": 21, \"k_len\": 30, \"pass\": \"bwd\", \"no_verify\": true}' '{}' >shapes; "
-                          "$A bench attention --shapes shapes --heads 2 --q-len 7 -r 2 --json"),
+    assert_int_equal(tool("printf '%s\\n' '{\"name\": \"a\", \"tq\": 20}' '' "
+                          "'{\"tq\": 21, \"tk\": 30, \"pass\": \"bwd\", \"no_verify\": true}' '{}' >shapes; "
+                          "$A bench attention --shapes shapes --heads 2 --tq 7 -r 2 --json"),
                      0);
     static const double q[] = {20, 21, 7}, k[] = {20, 30, 7};
     static const char *const name[] = {"a", NULL, NULL};
     assert_int_equal(count(tool_out, "\n"), 3);
     for (int i = 0; i < 3; i++) {
         json_t *v = line_json(i);
-        assert_true(number(v, "q_len") == q[i] && number(v, "k_len") == k[i] && number(v, "heads") == 2);
+        assert_true(number(v, "tq") == q[i] && number(v, "tk") == k[i] && number(v, "heads") == 2);
         assert_true(json_is_true(json_object_get(v, "verified")) == (i != 1));
         assert_string_equal(json_string_value(json_object_get(v, "pass")), i == 1 ? "bwd" : "fwd");
         assert_true(name[i] ? strcmp(json_string_value(json_object_get(v, "name")), name[i]) == 0
@@ -170,11 +171,11 @@ static void what_a_line_says_is_an_input_of_the_next(void **state)
 {
     (void)state;
     assert_int_equal(tool("$A bench attention -q 40 -r 1 --mask lengths=0.5 --json >first && "
-                          "grep -o '\"q_len.*\"layout\": \"[a-z]*\"' first | sed 's/.*/{&}/' >again && "
+                          "grep -o '\"tq.*\"layout\": \"[a-z]*\"' first | sed 's/.*/{&}/' >again && "
                           "$A bench attention --shapes again -r 1 --json"),
                      0);
     json_t *v = line_json(0);
-    assert_true(number(v, "q_len") == 40);
+    assert_true(number(v, "tq") == 40);
     assert_string_equal(json_string_value(json_object_get(v, "mask")), "lengths=0.5");
     json_decref(v);
 }
@@ -183,8 +184,8 @@ static void a_bad_line_is_named_with_its_field(void **state)
 {
     (void)state;
     static const char *const bad[][2] = {
-        {"{\"q_lem\": 3}", "shapes: line 2: there is no field \"q_lem\"; the nearest is \"q_len\""},
-        {"{\"q-len\": 3}", "shapes: line 2: there is no field \"q-len\"; the nearest is \"q_len\""},
+        {"{\"kv_heds\": 3}", "shapes: line 2: there is no field \"kv_heds\"; the nearest is \"kv_heads\""},
+        {"{\"kv-heads\": 3}", "shapes: line 2: there is no field \"kv-heads\"; the nearest is \"kv_heads\""},
         {"{\"shapes\": \"x\"}", "shapes: line 2: there is no field \"shapes\""},
         {"{\"json\": true}", "shapes: line 2: there is no field \"json\""},
         {"[]", "shapes: line 2: is no JSON object"},
@@ -199,7 +200,7 @@ static void a_bad_line_is_named_with_its_field(void **state)
         {"{\"mask\": \"bol\"}", "shapes: line 2: mask: there is no \"bol\"; the nearest is \"bool\""},
         {"{\"heads\": 3, \"kv_heads\": 2}", "shapes: line 2: kv-heads: 2 does not divide the 3 heads"},
         {"{\"dim\": 100000}", "shapes: line 2: spec.head_dim is 100000"},
-        {"{\"k_len\": 8, \"mask\": \"causal\"}", "shapes: line 2: spec.align is not given"},
+        {"{\"tk\": 8, \"mask\": \"causal\"}", "shapes: line 2: spec.align is not given"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char line[256];
@@ -243,7 +244,9 @@ static void wrong_lists_are_refused(void **state)
     assert_refused("$A bench attention --dropout 1", 2, "--dropout: \"1\" is not a number from 0 to 0.999");
     assert_refused("$A bench attention --pass backward", 2, "--pass: \"backward\" is none of fwd|bwd");
     assert_refused("$A bench attention --heads 3 --kv-heads 2", 2, "--kv-heads: 2 does not divide the 3 heads");
-    assert_refused("$A bench attention --q-len 4 --k-len 8 --mask causal", 1, "spec.align is not given");
+    assert_refused("$A bench attention --tq 4 --tk 8 --mask causal", 1, "spec.align is not given");
+    assert_refused("$A bench attention --causal top-left --align bottom-right", 2, "--causal: align says otherwise");
+    assert_refused("$A bench attention --causal top-left --mask causal", 2, "--mask: causal is there twice");
 }
 
 int main(void)

@@ -18,14 +18,13 @@ static const cli_option options[] = {
     {"heads", 'H', "N", .integer = &now.heads, .min = 1, .max = 1e6, .help = "heads of the queries"},
     {"kv-heads", 0, "N", .integer = &now.kv_heads, .max = 1e6, .quiet = true,
      .help = "heads of the keys and values; default: as many as of the queries"},
-    {"q-len", 'q', "N", .integer = &now.q_len, .min = 1, .max = 1e9, .help = "queries of each sequence"},
-    {"k-len", 'k', "N", .integer = &now.k_len, .max = 1e9, .quiet = true,
+    {"tq", 'q', "N", .integer = &now.q_len, .min = 1, .max = 1e9, .help = "queries of each sequence"},
+    {"tk", 'k', "N", .integer = &now.k_len, .max = 1e9, .quiet = true,
      .help = "keys of each sequence; default: as many as queries"},
     {"dim", 'd', "N", .integer = &now.dim, .min = 1, .max = 1e6, .help = "numbers of a query and a key"},
-    {"key-dim", 0, "N", .integer = &now.key_dim, .max = 1e6, .quiet = true,
+    {"kdim", 0, "N", .integer = &now.key_dim, .max = 1e6, .quiet = true,
      .help = "numbers of a key, for scores whose queries and keys differ; default: dim"},
-    {"value-dim", 0, "N", .integer = &now.value_dim, .max = 1e6, .quiet = true,
-     .help = "numbers of a value; default: dim"},
+    {"vdim", 0, "N", .integer = &now.value_dim, .max = 1e6, .quiet = true, .help = "numbers of a value; default: dim"},
     {"score", 0, "NAME", .text = &now.score, .quiet = true, .help = "how a query and a key make a score (scaled-dot)"},
     {"score-dim", 0, "N", .integer = &now.score_dim, .max = 1e6, .quiet = true,
      .help = "what additive projects queries and keys to; default: 0, nothing"},
@@ -33,6 +32,8 @@ static const cli_option options[] = {
     {"modifier", 0, "LIST", .text = &now.modifier, .help = "what changes the scores: see above"},
     {"dropout", 0, "P", .number = &now.dropout, .max = 0.999, .quiet = true,
      .help = "probability of a weight to be dropped; default: 0"},
+    {"causal", 0, "no|top-left|bottom-right", .choice = &now.causal,
+     .help = "--mask causal and --align in one: what comes after a query is not seen"},
     {"align", 0, "unset|top-left|bottom-right", .choice = &now.align, .quiet = true,
      .help = "where the queries stand among the keys; needed by some masks where their numbers differ"},
     {"pass", 0, "fwd|bwd", .choice = &now.pass,
@@ -46,7 +47,8 @@ static const cli_option options[] = {
     BENCH_SECONDS(&now.seconds),
     BENCH_NO_VERIFY(&now.no_verify),
     {"shapes", 0, "FILE", .text = &shapes,
-     .help = "measure each line: a JSON object of these options, \"q_len\" for --q-len; what is not in it is as on the "
+     .help = "measure each line: a JSON object of these options, \"kv_heads\" for --kv-heads; what is not in it is as "
+             "on the "
              "command line; \"-\": standard input"},
     CLI_JSON(&json),
     {0},
@@ -122,6 +124,8 @@ static void title_of(const attention_case *c, char *text, size_t size)
         add(text, size, ", score %s", s->score);
     if (s->modifier)
         add(text, size, ", modifier %s", s->modifier);
+    if (s->causal)
+        add(text, size, ", causal");
     if (s->mask)
         add(text, size, ", mask %s", s->mask);
     if (s->dropout > 0)
@@ -281,11 +285,11 @@ const cli_command bench_attention = {
                "window=256:0; lengths=0.8, that share of the keys, or lengths=30:17, of each sequence in turn;\n"
                "documents=1000, of that length; bool=0.75, so many of the pairs at random.\n"
                "\n"
-               "Floating-point operations are 2 (dim + value-dim) for each pair that attends, backward\n"
-               "2 (3 dim + 2 value-dim); causal counts as half of all pairs. A sample of the results\n"
+               "Floating-point operations are 2 (dim + vdim) for each pair that attends, backward\n"
+               "2 (3 dim + 2 vdim); causal counts as half of all pairs. A sample of the results\n"
                "is compared with plain loops in double before anything is timed.",
-    .examples = "attend bench attention --batch 8 --heads 12 --q-len 128 --dim 64\n"
-                "attend bench attention --q-len 4096 --mask causal --pass bwd --threads 1 --json\n"
+    .examples = "attend bench attention --batch 8 --heads 12 --tq 128 --dim 64\n"
+                "attend bench attention --tq 4096 --mask causal --pass bwd --threads 1 --json\n"
                 "attend bench attention --shapes shapes.jsonl --json",
     .options = options,
     .run = run,

@@ -12,8 +12,8 @@ typedef struct attention_settings {
     const char *name;
     int64_t batch, heads, kv_heads, q_len, k_len, dim, key_dim, value_dim, score_dim;
     const char *score;
-    const char *mask, *modifier; /* lists: "causal,lengths=0.8" */
-    int pass, align, dtype, layout;
+    const char *mask, *modifier;            /* lists: "causal,lengths=0.8" */
+    int pass, causal, align, dtype, layout; /* causal: an att_align, or 0 */
     int64_t threads, repeat;
     double dropout, seconds;
     bool cache, no_verify;

@@ -179,6 +179,9 @@ static int take_settings(attention_case *c, const attention_settings *set)
     if (s->heads % s->kv_heads)
         return cli_misuse("%skv-heads: %lld does not divide the %lld heads", c->where, (long long)s->kv_heads,
                           (long long)s->heads);
+    if (s->causal && s->align && s->causal != s->align)
+        return cli_misuse("%scausal: align says otherwise; one of them is enough", c->where);
+    s->align = s->causal ? s->causal : s->align;
     if (!s->align && s->q_len == s->k_len)
         s->align = ATT_ALIGN_TOP_LEFT; /* the same as bottom-right */
     c->spec = (att_attention_spec){
@@ -244,7 +247,7 @@ double attention_flops(const attention_case *c)
 {
     const attention_settings *s = &c->set;
     double pairs = 0, d = (double)s->dim, dv = (double)s->value_dim;
-    if (s->mask && strcmp(s->mask, "causal") == 0 && s->q_len == s->k_len)
+    if (s->q_len == s->k_len && (s->causal ? !s->mask : s->mask && strcmp(s->mask, "causal") == 0))
         pairs = 0.5 * (double)s->batch * (double)s->q_len * (double)s->k_len;
     else
         for (int64_t b = 0; b < s->batch; b++)

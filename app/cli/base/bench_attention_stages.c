@@ -312,6 +312,8 @@ int attention_take_stages(attention_case *c)
     int code = take_score(c);
     if (!code)
         code = take_list(c, c->set.modifier, take_modifier);
+    if (!code && c->set.causal)
+        code = take_mask(c, "causal", NULL);
     if (!code)
         code = take_list(c, c->set.mask, take_mask);
     if (!code && c->document_length)
