@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 
 #if defined(__x86_64__)
-#include <immintrin.h>
+#include <xmmintrin.h>
 #else
 #include <fenv.h>
 #endif
