@@ -227,8 +227,9 @@ typedef struct att_attend_params {
 ATT_API att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, att_var *v,
                             const att_attention_args *args, const att_attend_params *params);
 /* Attention of new tokens, as many to each sequence of a cache, which they join first: q [sequences * n, heads,
- * head_dim], k and v alike -> [sequences * n, heads, value_dim]. args NULL, or masks and parameters, as for a call with
- * a cache. After an error the cache is as it was. Nothing for a tape that records. */
+ * head_dim], k and v alike -> [sequences * n, heads, value_dim]. k and v NULL: to what is there, and none joins. args
+ * NULL, or masks and parameters, as for a call with a cache. After an error the cache is as it was. Nothing for a tape
+ * that records. */
 ATT_API att_var *att_attend_cached(att_tape *t, const att_plan *plan, att_var *q, att_var *k, att_var *v,
                                    att_cache *cache, const att_attention_args *args);
 /* States of n sequences, [n, units]; cells: those of an LSTM. */

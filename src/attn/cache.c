@@ -1,8 +1,9 @@
 /* Keys and values of sequences that grow, for decoding.
  *
  * A page has ATT_KEY_BLOCK tokens: of each head the keys, packed in panels as kernel/few.c reads them, and behind them
- * the rows of values. A sequence is a list of pages. Sequences that were made of one share their pages until one of
- * them is added to: beam search copies what is on one page, not a past.
+ * the rows of values. A sequence is a list of pages, and one that is short has a single one with room for fewer tokens.
+ * Sequences that were made of one share their pages until one of them is added to: beam search copies what is on one
+ * page, not a past.
  *
  * Memory is fastest where it is read in long stretches. So pages are made four at a time, [kv_heads][4 pages], and
  * handed out in order: tokens that come together lie so that a head's keys and values are one stretch for a segment. */
@@ -11,19 +12,24 @@
 
 #include <string.h>
 
-enum { SLAB = ATT_KEY_SEGMENT / ATT_KEY_BLOCK }; /* pages that are made together */
+enum {
+    SLAB = ATT_KEY_SEGMENT / ATT_KEY_BLOCK, /* pages that are made together */
+    SIZES = 4                               /* of pages: ATT_KEY_BLOCK tokens, half as many, ... */
+};
 
-/* Of head h, at + h SLAB head_bytes: keys [ATT_KEY_BLOCK / panel][key_dim][panel], values [ATT_KEY_BLOCK][value_dim] */
+/* Of head h, at + h SLAB head_bytes: keys [tokens / panel][key_dim][panel], values [tokens][value_dim] */
 struct att_page {
     char *at;
     att_page *next; /* of those that are not used */
     int64_t users;  /* sequences that it is part of */
+    int size;       /* it has room for ATT_KEY_BLOCK >> size tokens */
 };
 
-/* A sequence. */
+/* A sequence. Several pages are all of size 0. */
 typedef struct held {
     att_page **page; /* [room], of which `pages` are in use: as many as `length` needs */
     int64_t pages, room, length;
+    att_page *past; /* what its last page is yet to become a copy of, or NULL */
 } held;
 
 struct att_cache {
@@ -31,38 +37,49 @@ struct att_cache {
     const att_kernels *kernels;
     att_dtype dtype;
     int64_t kv_heads, key_dim, value_dim, sequences;
-    size_t keys_bytes, head_bytes; /* in a page: a head's keys; with its values */
-    att_arena memory;              /* of slabs */
-    att_page *spare;
+    size_t key_bytes, value_bytes; /* of a token, for each head */
+    att_arena slabs, pages;        /* what pages have, and their structs: who fills a page is who first touches it */
+    att_page *spare[SIZES];
     held *sequence;
 };
 
 /* ---- pages */
 
-static char *head_of(const att_cache *c, const att_page *p, int64_t head)
+/* In a page: a head's keys, with its values, and where the head begins. */
+static size_t keys_bytes(const att_cache *c, int size) { return c->key_bytes * (ATT_KEY_BLOCK >> size); }
+static size_t head_bytes(const att_cache *c, int size)
 {
-    return p->at + (size_t)head * SLAB * c->head_bytes;
+    return keys_bytes(c, size) + c->value_bytes * (ATT_KEY_BLOCK >> size);
 }
+static size_t head_at(const att_cache *c, int64_t head, int size) { return (size_t)head * SLAB * head_bytes(c, size); }
 
 static int64_t pages_for(int64_t length) { return (length + ATT_KEY_BLOCK - 1) / ATT_KEY_BLOCK; }
 
-/* New pages, in the order in which they lie; NULL: out of memory. */
-static att_page *make_pages(att_cache *c)
+/* The smallest pages, of whole panels, one of which holds so many tokens; else those of many. */
+static int size_for(const att_cache *c, int64_t length)
 {
-    att_page *p = att_arena_alloc(&c->memory, SLAB * sizeof *p);
-    char *at = p ? att_arena_alloc(&c->memory, SLAB * (size_t)c->kv_heads * c->head_bytes) : NULL;
+    int size = SIZES - 1;
+    while (size > 0 && (ATT_KEY_BLOCK >> size < length || ATT_KEY_BLOCK >> size < c->kernels->panel))
+        size--;
+    return size;
+}
+
+/* New pages, in the order in which they lie; NULL: out of memory. */
+static att_page *make_pages(att_cache *c, int size)
+{
+    att_page *p = att_arena_alloc(&c->pages, SLAB * sizeof *p);
+    char *at = p ? att_arena_alloc(&c->slabs, head_at(c, c->kv_heads, size)) : NULL;
     for (int i = 0; at && i < SLAB; i++)
-        p[i] = (att_page){.at = at + (size_t)i * c->head_bytes, .next = i + 1 < SLAB ? &p[i + 1] : NULL};
+        p[i] = (att_page){
+            .at = at + (size_t)i * head_bytes(c, size), .next = i + 1 < SLAB ? &p[i + 1] : NULL, .size = size};
     return at ? p : NULL;
 }
 
-static att_page *take_page(att_cache *c)
+static att_page *take_page(att_cache *c, int size)
 {
-    if (!c->spare)
-        c->spare = make_pages(c);
-    att_page *p = c->spare;
+    att_page **spare = &c->spare[size], *p = *spare ? *spare : make_pages(c, size);
     if (p) {
-        c->spare = p->next;
+        *spare = p->next;
         p->users = 1;
     }
     return p;
@@ -72,8 +89,8 @@ static void drop_page(att_cache *c, att_page *p)
 {
     if (--p->users > 0)
         return;
-    p->next = c->spare;
-    c->spare = p;
+    p->next = c->spare[p->size];
+    c->spare[p->size] = p;
 }
 
 /* Drops the pages that a sequence's length does not need. */
@@ -99,32 +116,68 @@ static att_status make_list(att_cache *c, held *h, int64_t room)
 /* The first `rows` of a page: those keys' panels, and their values. */
 static void copy_page(const att_cache *c, const att_page *from, const att_page *to, int64_t rows)
 {
-    const int64_t panels = att_whole(rows, c->kernels->panel);
+    const size_t panels = (size_t)att_whole(rows, c->kernels->panel);
     for (int64_t head = 0; head < c->kv_heads; head++) {
-        const char *x = head_of(c, from, head);
-        char *y = head_of(c, to, head);
-        memcpy(y, x, c->keys_bytes / ATT_KEY_BLOCK * (size_t)panels);
-        memcpy(y + c->keys_bytes, x + c->keys_bytes, (c->head_bytes - c->keys_bytes) / ATT_KEY_BLOCK * (size_t)rows);
+        const char *x = from->at + head_at(c, head, from->size);
+        char *y = to->at + head_at(c, head, to->size);
+        memcpy(y, x, c->key_bytes * panels);
+        memcpy(y + keys_bytes(c, to->size), x + keys_bytes(c, from->size), c->value_bytes * (size_t)rows);
     }
 }
 
-/* Pages for n more tokens; the one that the first of them goes to is this sequence's alone. */
+/* In sequences [first, first + n). */
+typedef struct copies {
+    att_cache *cache;
+    int64_t first;
+} copies;
+
+static void copy_past(void *arg, int i)
+{
+    const copies *j = arg;
+    held *h = &j->cache->sequence[j->first + i];
+    if (h->past)
+        copy_page(j->cache, h->past, h->page[h->pages - 1], h->length % ATT_KEY_BLOCK);
+    h->past = NULL;
+}
+
+/* The pages that tokens of sequences [first, last) will go to become theirs alone; those that cannot stay shared. */
+static att_status part(att_cache *c, int64_t first, int64_t last)
+{
+    att_status e = ATT_OK;
+    for (int64_t b = first; !e && b < last; b++) {
+        held *h = &c->sequence[b];
+        att_page *shared = h->length % ATT_KEY_BLOCK ? h->page[h->pages - 1] : NULL;
+        if (!shared || shared->users == 1)
+            continue;
+        att_page *own = take_page(c, shared->size);
+        if (own) {
+            h->page[h->pages - 1] = own;
+            h->past = shared;
+            shared->users--;
+        }
+        e = own ? ATT_OK : ATT_ERR_MEMORY;
+    }
+    att_parallel_for(c->ctx, (int)(last - first), copy_past, &(copies){c, first});
+    return e;
+}
+
+/* Pages for n more tokens: one for all that is larger than before, or more of them. */
 static att_status make_room(att_cache *c, held *h, int64_t n)
 {
-    const int64_t need = pages_for(h->length + n), twice = 2 * h->room + 4;
+    const int64_t length = h->length + n, need = pages_for(length), twice = 2 * h->room + 4;
+    const int size = size_for(c, length);
     if (need > h->room && make_list(c, h, need > twice ? need : twice))
         return ATT_ERR_MEMORY;
-    att_page *last = h->pages && n ? h->page[h->pages - 1] : NULL;
-    if (last && last->users > 1 && h->length % ATT_KEY_BLOCK) {
-        att_page *own = take_page(c);
-        if (!own)
+    if (h->pages && h->page[0]->size > size) {
+        att_page *larger = take_page(c, size);
+        if (!larger)
             return ATT_ERR_MEMORY;
-        copy_page(c, last, own, h->length % ATT_KEY_BLOCK);
-        drop_page(c, last);
-        h->page[h->pages - 1] = own;
+        copy_page(c, h->page[0], larger, h->length);
+        drop_page(c, h->page[0]);
+        h->page[0] = larger;
     }
     for (; h->pages < need; h->pages++)
-        if (!(h->page[h->pages] = take_page(c)))
+        if (!(h->page[h->pages] = take_page(c, size)))
             return ATT_ERR_MEMORY;
     return ATT_OK;
 }
@@ -158,7 +211,6 @@ att_status att_cache_new(const att_plan *plan, int64_t sequences, att_cache **ou
         return ATT_ERR_MEMORY;
     }
     const att_attention_spec *s = &plan->spec;
-    const size_t row = ATT_KEY_BLOCK * att_dtype_size(s->dtype);
     *c = (att_cache){.ctx = plan->ctx,
                      .kernels = plan->kernels,
                      .dtype = s->dtype,
@@ -166,11 +218,12 @@ att_status att_cache_new(const att_plan *plan, int64_t sequences, att_cache **ou
                      .key_dim = s->key_dim,
                      .value_dim = s->value_dim,
                      .sequences = sequences,
-                     .keys_bytes = row * (size_t)s->key_dim,
-                     .head_bytes = row * (size_t)(s->key_dim + s->value_dim),
+                     .key_bytes = (size_t)s->key_dim * att_dtype_size(s->dtype),
+                     .value_bytes = (size_t)s->value_dim * att_dtype_size(s->dtype),
                      .sequence = h};
     memset(h, 0, (size_t)sequences * sizeof *h);
-    att_arena_init(&c->memory, plan->ctx);
+    att_arena_init(&c->slabs, plan->ctx);
+    att_arena_init(&c->pages, plan->ctx);
     *out = c;
     return ATT_OK;
 }
@@ -187,7 +240,8 @@ void att_cache_free(att_cache *c)
     if (!c)
         return;
     free_lists(c->ctx, c->sequence, c->sequences);
-    att_arena_free(&c->memory);
+    att_arena_free(&c->slabs);
+    att_arena_free(&c->pages);
     att_free(c->ctx, c);
 }
 
@@ -262,15 +316,15 @@ static void add_head(const addition *a, int64_t sequence, int64_t head)
 {
     const att_cache *c = a->cache;
     const held *h = &c->sequence[a->first + sequence];
-    const size_t row = (size_t)c->value_dim * att_dtype_size(c->dtype);
     for (int64_t done = 0, count; done < a->n; done += count) {
         const int64_t at = (h->length + done) % ATT_KEY_BLOCK, left = ATT_KEY_BLOCK - at;
-        char *keys = head_of(c, h->page[(h->length + done) / ATT_KEY_BLOCK], head);
-        char *values = keys + c->keys_bytes + (size_t)at * row;
+        const att_page *page = h->page[(h->length + done) / ATT_KEY_BLOCK];
+        char *keys = page->at + head_at(c, head, page->size);
+        char *values = keys + keys_bytes(c, page->size) + (size_t)at * c->value_bytes;
         count = a->n - done < left ? a->n - done : left;
         for (int64_t i = 0; i < count; i++) {
             pack_key(c, at + i, row_of(a->k, sequence, head, done + i), keys);
-            memcpy(values + (size_t)i * row, row_of(a->v, sequence, head, done + i), row);
+            memcpy(values + (size_t)i * c->value_bytes, row_of(a->v, sequence, head, done + i), c->value_bytes);
         }
     }
 }
@@ -295,6 +349,7 @@ att_status att_cache_append(att_cache *c, int64_t sequence, const att_tensor *k,
     if (e)
         return e;
     addition a = {.cache = c, .k = k, .v = v, .first = first, .n = k->dim[k->rank - 2]};
+    e = a.n ? part(c, first, last) : ATT_OK;
     for (int64_t b = first; !e && b < last; b++)
         e = make_room(c, &c->sequence[b], a.n);
     for (int64_t b = first; e && b < last; b++)
@@ -421,11 +476,13 @@ att_status att_cache_check(att_call *call)
 void att_cache_view(const att_cache *c, int64_t sequence, int64_t head, att_site *site)
 {
     const held *h = &c->sequence[sequence];
-    const size_t keys = (size_t)head * SLAB * c->head_bytes;
+    const int size = h->pages ? h->page[0]->size : 0;
+    const size_t keys = head_at(c, head, size);
     site->k_rows = h->length;
     site->k = (att_rows){
         .stride = c->key_dim, .dtype = c->dtype, .panel = c->kernels->panel, .page = h->page, .offset = keys};
-    site->v = (att_rows){.stride = c->value_dim, .dtype = c->dtype, .page = h->page, .offset = keys + c->keys_bytes};
+    site->v =
+        (att_rows){.stride = c->value_dim, .dtype = c->dtype, .page = h->page, .offset = keys + keys_bytes(c, size)};
     site->k_row = site->k;
 }
 

@@ -241,18 +241,6 @@ static void soften(const group *g, const att_cut *cut, int64_t k0, const scratch
 
 /* ---- a segment of keys */
 
-/* The heads that share keys and values. */
-static void take_group(const att_call *call, int64_t sequence, int64_t kv_head, group *g)
-{
-    const att_attention_spec *s = &call->plan->spec;
-    g->plan = call->plan;
-    g->heads = (int)(s->heads / s->kv_heads);
-    for (int h = 0; h < g->heads; h++)
-        att_call_site(call, sequence, kv_head * g->heads + h, &g->site[h]);
-    g->tq = (int)g->site[0].place.tq;
-    g->columns = g->heads * g->tq;
-}
-
 /* Queries times the scale, for products. */
 static void read_queries(const group *g, const scratch *w)
 {
@@ -353,34 +341,38 @@ static spot find(const job *j, int64_t item)
     return (spot){sequence, local / segments, local % segments, segments};
 }
 
-/* The first key of an item, to be fetched before it begins. */
-static const void *begin_of(const job *j, int64_t item)
+/* The heads that share keys and values. */
+static void take_group(const att_call *call, spot at, group *g)
 {
-    const att_plan *plan = j->call->plan;
-    const spot at = find(j, item);
-    att_site site;
-    int64_t first, last;
-    att_call_site(j->call, at.sequence, at.kv_head * (plan->spec.heads / plan->spec.kv_heads), &site);
-    if (site.place.tq == 0)
-        return NULL;
-    att_span(plan, &site, 0, (int)site.place.tq, &first, &last);
-    first = first > at.segment * ATT_KEY_SEGMENT ? first : at.segment * ATT_KEY_SEGMENT;
-    return first < site.place.tk ? att_rows_block(&site.k_row, first).at : NULL;
+    const att_attention_spec *s = &call->plan->spec;
+    g->plan = call->plan;
+    g->heads = (int)(s->heads / s->kv_heads);
+    for (int h = 0; h < g->heads; h++)
+        att_call_site(call, at.sequence, at.kv_head * g->heads + h, &g->site[h]);
+    g->tq = (int)g->site[0].place.tq;
+    g->columns = g->heads * g->tq;
 }
 
-static void run_item(job *j, int64_t item, const scratch *w, const void *then)
+/* The first key of an item, to be fetched before it begins. */
+static const void *begin_of(const group *g, spot at)
 {
-    const att_call *call = j->call;
-    const spot at = find(j, item);
-    group g;
-    take_group(call, at.sequence, at.kv_head, &g);
-    const int64_t first = at.segment * ATT_KEY_SEGMENT, tk = g.site[0].place.tk;
-    read_queries(&g, w);
-    if (g.columns > 0)
-        attend_segment(j, &g, first, tk - first < ATT_KEY_SEGMENT ? tk : first + ATT_KEY_SEGMENT, w,
-                       partial_of(j, item), then);
-    if (atomic_fetch_sub(&j->unfinished[at.sequence * call->plan->spec.kv_heads + at.kv_head], 1) == 1)
-        finish(j, &g, item - at.segment, at.segments, w);
+    int64_t first, last;
+    if (g->tq == 0)
+        return NULL;
+    att_span(g->plan, &g->site[0], 0, g->tq, &first, &last);
+    first = first > at.segment * ATT_KEY_SEGMENT ? first : at.segment * ATT_KEY_SEGMENT;
+    return first < g->site[0].place.tk ? att_rows_block(&g->site[0].k_row, first).at : NULL;
+}
+
+static void run_item(job *j, int64_t item, spot at, const group *g, const scratch *w, const void *then)
+{
+    const int64_t first = at.segment * ATT_KEY_SEGMENT, tk = g->site[0].place.tk;
+    read_queries(g, w);
+    if (g->columns > 0)
+        attend_segment(j, g, first, tk - first < ATT_KEY_SEGMENT ? tk : first + ATT_KEY_SEGMENT, w, partial_of(j, item),
+                       then);
+    if (atomic_fetch_sub(&j->unfinished[at.sequence * g->plan->spec.kv_heads + at.kv_head], 1) == 1)
+        finish(j, g, item - at.segment, at.segments, w);
 }
 
 static void run_task(void *arg, int i, int thread)
@@ -389,9 +381,20 @@ static void run_task(void *arg, int i, int thread)
     const att_plan *plan = j->call->plan;
     scratch w;
     lay_out(j->call, j->columns, j->memory + (size_t)thread * j->scratch_count, &w);
+    int64_t item = j->items * i / j->tasks;
     const int64_t last = j->items * (i + 1) / j->tasks;
-    for (int64_t item = j->items * i / j->tasks; item < last && !att_cancelled(plan->ctx); item++)
-        run_item(j, item, &w, begin_of(j, item + 1 < last ? item + 1 : item));
+    group both[2], *now = &both[0], *next = &both[1];
+    spot at = find(j, item);
+    take_group(j->call, at, now);
+    for (; item < last && !att_cancelled(plan->ctx); item++) {
+        const bool more = item + 1 < last;
+        const spot then = more ? find(j, item + 1) : at;
+        if (more)
+            take_group(j->call, then, next);
+        run_item(j, item, at, now, &w, begin_of(more ? next : now, then));
+        group *const done = now;
+        now = next, next = done, at = then;
+    }
 }
 
 static int64_t segments_of(int64_t tk) { return tk > 0 ? (tk + ATT_KEY_SEGMENT - 1) / ATT_KEY_SEGMENT : 1; }

@@ -47,14 +47,15 @@ typedef struct decided {
     json_t *all, *fixed;
 } decided;
 
-/* Those that follow from the vocabulary, and the architecture */
-static bool begin(decided *d, json_t *defaults)
+/* The architecture, and those that follow from the vocabulary, where it is known. */
+static bool begin(decided *d, json_t *defaults, bool known)
 {
     static const char *const keys[] = {"model_type",   "vocab_size",   "decoder_vocab_size",
                                        "pad_token_id", "eos_token_id", "decoder_start_token_id"};
+    const size_t n = known ? sizeof keys / sizeof keys[0] : 1;
     int failed = 0;
     *d = (decided){defaults, json_object()};
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+    for (size_t i = 0; i < n; i++)
         failed |= json_object_set(d->fixed, keys[i], json_object_get(d->all, keys[i]));
     return !failed;
 }
@@ -78,6 +79,16 @@ static void decide(decided *d, att_settings *given)
         att_settings_fail(given, ATT_ERR_MEMORY, "out of memory");
 }
 
+/* Before a vocabulary is known: what is given, or any. */
+static int64_t presumed_vocabulary(const att_settings given[2])
+{
+    double n = 0;
+    for (int i = 0; i < 2; i++)
+        if (att_settings_has(&given[i], "vocab_size"))
+            n = json_number_value(att_settings_get(&given[i], "vocab_size"));
+    return n >= 1 && n < INT32_MAX ? (int64_t)n : 8000;
+}
+
 /* given [2]: the caller's, and a file's */
 static att_status make(att_ctx *ctx, att_settings given[2], int64_t vocabulary, uint64_t seed,
                        att_encoder_decoder **out)
@@ -91,7 +102,8 @@ static att_status make(att_ctx *ctx, att_settings given[2], int64_t vocabulary, 
         return e;
     decided d;
     att_settings s;
-    if (!begin(&d, a->defaults(vocabulary)))
+    const bool known = vocabulary > 0;
+    if (!begin(&d, a->defaults(known ? vocabulary : presumed_vocabulary(given)), known))
         e = att_fail(ctx, ATT_ERR_MEMORY, "out of memory for the settings of a model");
     for (int i = 0; !e && i < 2; i++) {
         decide(&d, &given[i]);
@@ -113,7 +125,8 @@ att_status att_encoder_decoder_new(att_ctx *ctx, const char *settings, const cha
     static const char name[] = "the model's settings";
     att_settings given[2];
     att_text_file f = {0};
-    *out = NULL;
+    if (out)
+        *out = NULL;
     const char *text = settings ? settings : "{}";
     att_status e = path ? att_text_file_open(&f, ctx, path, true) : ATT_OK;
     if (e)

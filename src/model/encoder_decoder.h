@@ -15,7 +15,7 @@ typedef struct att_architecture {
      * which is <pad>; NULL: memory ran out. */
     json_t *(*settings)(const att_encoder_decoder *m);
     json_t *(*defaults)(int64_t vocabulary);
-    /* A new one by such settings, that learns, its weights by chance. */
+    /* A new one by such settings, that learns, its weights by chance; out NULL: only says what is wrong with them. */
     att_status (*make)(att_ctx *ctx, att_settings *s, uint64_t seed, att_encoder_decoder **out);
     void (*free)(att_encoder_decoder *m);
     att_var *(*logits)(att_tape *t, const att_encoder_decoder *m, const att_pairs *p, const att_learning *l);
@@ -41,7 +41,8 @@ struct att_encoder_decoder {
 att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, bool learn, att_encoder_decoder **out);
 /* A new one that learns, its weights by chance, for a vocabulary as above: by default a Transformer of 3 + 3 layers of
  * 256, but for what `settings` says, as in a config.json, and for what the file `path` says alike; each may be NULL.
- * Errors name the file and the setting: it is not known; it contradicts the settings or the vocabulary; its value. */
+ * Errors name the file and the setting: it is not known; it contradicts the settings or the vocabulary; its value.
+ * vocabulary 0 and out NULL: makes none, but says what is wrong whatever the vocabulary will be. */
 att_status att_encoder_decoder_new(att_ctx *ctx, const char *settings, const char *path, int64_t vocabulary,
                                    uint64_t seed, att_encoder_decoder **out);
 /* FOLDER/config.json and FOLDER/generation_config.json; the folder is made if it is not there. */

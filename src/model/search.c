@@ -79,29 +79,58 @@ static int64_t insert(way *ways, int64_t n, int64_t count, way w)
 
 static bool must_end(const state *s) { return s->search->force_end && s->steps + 1 == s->search->max_tokens; }
 
+enum { STRIDE = 32 }; /* logits that are compared together: hardly any is among the best */
+
+static bool any_above(const float x[STRIDE], float least)
+{
+    int any = 0;
+    for (int i = 0; i < STRIDE; i++)
+        any |= x[i] > least;
+    return any;
+}
+
+/* The best of a row so far. */
+typedef struct ranking {
+    int64_t row, count;
+    way *ways;
+    float least; /* those above it are among the best */
+    top best;
+} ranking;
+
+static void rank_token(const state *s, ranking *r, int32_t token, float logit)
+{
+    const int64_t n = width(s->search);
+    if (logit > r->best.logit)
+        r->best = (top){token, logit};
+    if (!allowed(s, token))
+        return;
+    r->count = insert(r->ways, n, r->count, (way){r->row, token, (double)logit});
+    if (r->count == n)
+        r->least = (float)r->ways[n - 1].log_probability;
+}
+
 /* Tokens by their logits */
-static void rank_row(void *arg, int r)
+static void rank_row(void *arg, int row)
 {
     const state *s = arg;
     const int64_t n = width(s->search), vocabulary = must_end(s) ? 0 : s->search->vocabulary;
-    float *x = s->logits + r * s->search->vocabulary;
-    way *ways = s->ways + r * n;
-    int64_t count = must_end(s) ? insert(ways, n, 0, (way){r, s->search->end, 0}) : 0;
-    double least = -INFINITY;
-    top best = {NO_ROW, -INFINITY};
+    float *x = s->logits + row * s->search->vocabulary;
+    ranking r = {.row = row, .ways = s->ways + row * n, .least = -INFINITY, .best = {NO_ROW, -INFINITY}};
+    if (must_end(s))
+        r.count = insert(r.ways, n, 0, (way){row, s->search->end, 0});
     if (s->search->renormalize)
         forbid(s, x);
-    for (int64_t v = 0; v < vocabulary; v++)
-        if ((double)x[v] > least) {
-            best = x[v] > best.logit ? (top){(int32_t)v, x[v]} : best;
-            if (!allowed(s, (int32_t)v))
-                continue;
-            count = insert(ways, n, count, (way){r, (int32_t)v, (double)x[v]});
-            least = count == n ? ways[n - 1].log_probability : -INFINITY;
-        }
-    for (; count < n; count++)
-        ways[count].row = NO_ROW;
-    s->top[r] = best;
+    for (int64_t first = 0, last; first < vocabulary; first = last) {
+        last = first + STRIDE < vocabulary ? first + STRIDE : vocabulary;
+        if (last - first == STRIDE && !any_above(x + first, r.least))
+            continue;
+        for (int64_t v = first; v < last; v++)
+            if (x[v] > r.least)
+                rank_token(s, &r, (int32_t)v, x[v]);
+    }
+    for (; r.count < n; r.count++)
+        r.ways[r.count].row = NO_ROW;
+    s->top[row] = r.best;
 }
 
 /* Logits of the ways to log probabilities of the texts; s->logits are probabilities now. An end that is forced costs

@@ -416,7 +416,9 @@ static att_status make_any(att_ctx *ctx, att_settings *s, uint64_t seed, att_enc
     att_seq2seq_config c = {.size = sizeof c};
     att_seq2seq *m = NULL;
     att_seq2seq_config_take(s, &c);
-    const att_status e = s->status ? s->status : open_or_make(ctx, NULL, true, &c, seed, &m);
+    if (s->status || !out)
+        return s->status;
+    const att_status e = open_or_make(ctx, NULL, true, &c, seed, &m);
     *out = e ? NULL : &m->base;
     return e;
 }

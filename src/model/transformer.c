@@ -321,15 +321,13 @@ static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, co
 
 /* ---- token by token */
 
-/* Translations that grow. Each row is one; rows of one sentence lie together, in the order of sentences. */
+/* Translations that grow. Each row is one; rows of one sentence lie together, and look at its source together. */
 struct att_transformer_state {
     const att_transformer *model;
-    att_tape *tape; /* of what the source became */
-    int64_t sentences, rows, length;
-    int64_t *source_offsets, *row_offsets; /* [sentences + 1] */
-    int64_t *sentence;                     /* [rows] of each row */
-    att_nn_memory *memory;                 /* [layers] */
-    att_cache **cache;                     /* [layers] */
+    int64_t rows, length;
+    int64_t together;   /* rows that look at one sequence of memory */
+    att_cache **memory; /* [layers] of the sources: rows / together sequences */
+    att_cache **cache;  /* [layers] of the rows */
 };
 
 void att_transformer_state_free(att_transformer_state *s)
@@ -337,41 +335,32 @@ void att_transformer_state_free(att_transformer_state *s)
     if (!s)
         return;
     att_ctx *ctx = s->model->base.ctx;
-    for (int64_t i = 0; s->cache && i < s->model->config.decoder.layers; i++)
+    for (int64_t i = 0; s->memory && s->cache && i < s->model->config.decoder.layers; i++) {
+        att_cache_free(s->memory[i]);
         att_cache_free(s->cache[i]);
-    att_tape_free(s->tape);
-    att_free(ctx, s->source_offsets);
-    att_free(ctx, s->row_offsets);
-    att_free(ctx, s->sentence);
+    }
     att_free(ctx, s->memory);
     att_free(ctx, s->cache);
     att_free(ctx, s);
-}
-
-/* Row b is of sentence[b]: where each one's rows begin. */
-static void count_rows(att_transformer_state *s)
-{
-    memset(s->row_offsets, 0, (size_t)(s->sentences + 1) * sizeof *s->row_offsets);
-    for (int64_t b = 0; b < s->rows; b++)
-        s->row_offsets[s->sentence[b] + 1]++;
-    for (int64_t i = 0; i < s->sentences; i++)
-        s->row_offsets[i + 1] += s->row_offsets[i];
 }
 
 /* The source, as all layers will look at it. */
 static att_status read_source(att_transformer_state *s, const int32_t *ids, const int64_t *offsets)
 {
     const att_transformer *m = s->model;
-    att_status e = att_tape_new(m->base.ctx, NULL, &s->tape);
+    att_tape *t;
+    att_status e = att_tape_new(m->base.ctx, NULL, &t);
     if (e)
         return e;
-    att_var *source = att_transformer_encode(s->tape, m, ids, offsets, s->sentences);
-    att_tensor read;
-    for (int64_t i = 0; i < m->config.decoder.layers; i++) {
-        s->memory[i] = att_nn_attention_remember(s->tape, &m->decoder[i].cross, source);
-        e = e ? e : att_read(s->tape, s->memory[i].value, &read);
-        e = e ? e : att_cache_new(m->decoder_plan, s->sentences, &s->cache[i]);
+    att_var *source = att_transformer_encode(t, m, ids, offsets, s->rows);
+    for (int64_t i = 0; !e && i < m->config.decoder.layers; i++) {
+        att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
+        e = att_cache_new(m->decoder_plan, s->rows, &s->cache[i]);
+        e = e ? e : att_cache_new(m->cross_plan, s->rows, &s->memory[i]);
+        e = e ? e : att_nn_attention_remember(t, &m->decoder[i].cross, source, offsets, s->memory[i]);
+        att_scope_end(t, layer, NULL);
     }
+    att_tape_free(t);
     return e;
 }
 
@@ -379,27 +368,16 @@ att_status att_transformer_start(const att_transformer *m, const int32_t *ids, c
                                  att_transformer_state **out)
 {
     *out = NULL;
-    const size_t layers = (size_t)m->config.decoder.layers, count = (size_t)n;
+    const size_t layers = (size_t)m->config.decoder.layers;
     att_transformer_state *s = att_calloc(m->base.ctx, 1, sizeof *s);
     if (!s)
         return ATT_ERR_MEMORY;
     *s = (att_transformer_state){.model = m,
-                                 .sentences = n,
                                  .rows = n,
-                                 .source_offsets = att_alloc(m->base.ctx, count + 1, sizeof *s->source_offsets),
-                                 .row_offsets = att_alloc(m->base.ctx, count + 1, sizeof *s->row_offsets),
-                                 .sentence = att_alloc(m->base.ctx, count + 1, sizeof *s->sentence),
-                                 .memory = att_calloc(m->base.ctx, layers, sizeof *s->memory),
+                                 .together = 1,
+                                 .memory = att_calloc(m->base.ctx, layers, sizeof(att_cache *)),
                                  .cache = att_calloc(m->base.ctx, layers, sizeof(att_cache *))};
-    const bool memory = s->source_offsets && s->row_offsets && s->sentence && s->memory && s->cache;
-    att_status e = memory ? ATT_OK : ATT_ERR_MEMORY;
-    if (!e) {
-        memcpy(s->source_offsets, offsets, (count + 1) * sizeof *offsets);
-        for (int64_t b = 0; b < n; b++)
-            s->sentence[b] = b;
-        count_rows(s);
-        e = read_source(s, ids, offsets);
-    }
+    const att_status e = s->memory && s->cache ? read_source(s, ids, offsets) : ATT_ERR_MEMORY;
     if (e)
         att_transformer_state_free(s);
     else
@@ -410,8 +388,6 @@ att_status att_transformer_start(const att_transformer *m, const int32_t *ids, c
 att_var *att_transformer_step(att_transformer_state *s, att_tape *t, const int32_t *ids)
 {
     const att_transformer *m = s->model;
-    const att_attention_args cross = {
-        .size = sizeof cross, .n_sequences = s->sentences, .q_offsets = s->row_offsets, .k_offsets = s->source_offsets};
     int64_t *each = att_alloc(m->base.ctx, (size_t)s->rows, sizeof *each);
     if (!each)
         return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(m->base.ctx));
@@ -420,34 +396,46 @@ att_var *att_transformer_step(att_transformer_state *s, att_tape *t, const int32
     const att_positions at = {.size = sizeof at, .each = each};
     att_scope scope = att_scope_begin(t, "decoder");
     att_var *x = embed(t, m, &m->target, ids, s->rows, &at, NULL);
-    for (int64_t i = 0; i < m->config.decoder.layers; i++) {
-        att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
-        x = att_nn_decoder_layer_step(t, &m->decoder[i], x, s->cache[i], &s->memory[i], &cross);
-        x = att_scope_keep(t, scope, att_scope_end(t, layer, x));
-    }
+    for (int64_t i = 0; i < m->config.decoder.layers; i++)
+        x = att_scope_keep(t, scope, att_nn_decoder_layer_step(t, &m->decoder[i], x, s->cache[i], s->memory[i]));
     att_free(m->base.ctx, each);
     s->length++;
-    return att_scope_end(t, scope, logits(t, m, x));
+    return logits(t, m, att_scope_end(t, scope, x)); /* they are large: nothing moves them out of a scope */
+}
+
+/* Of each row the sequence of memory, source [n], becomes that of all that look together: as many rows at each where
+ * neighbours allow it, else each row by itself. Returns how many that are. */
+static int64_t put_together(int64_t n, int64_t *source)
+{
+    int64_t together = 0;
+    for (int64_t first = 0, last; first < n; first = last) {
+        for (last = first; last < n && source[last] == source[first];)
+            last++;
+        together = together == 0 || together == last - first ? last - first : 1;
+    }
+    for (int64_t i = 0; i < n / together; i++)
+        source[i] = source[i * together];
+    return together;
 }
 
 att_status att_transformer_select(att_transformer_state *s, int64_t n, const int64_t *from)
 {
     att_ctx *ctx = s->model->base.ctx;
-    int64_t *sentence = att_alloc(ctx, (size_t)n, sizeof *sentence);
-    att_status e = sentence ? ATT_OK : ATT_ERR_MEMORY;
-    for (int64_t i = 0; !e && i < s->model->config.decoder.layers; i++)
-        e = att_cache_select(s->cache[i], n, from);
-    if (e) {
-        att_free(ctx, sentence);
-        return e;
-    }
+    const int64_t layers = s->model->config.decoder.layers;
+    int64_t *source = att_alloc(ctx, (size_t)n, sizeof *source);
+    if (!source)
+        return ATT_ERR_MEMORY;
     for (int64_t b = 0; b < n; b++)
-        sentence[b] = s->sentence[from[b]];
-    att_free(ctx, s->sentence);
-    s->sentence = sentence;
+        source[b] = from[b] / s->together;
+    s->together = put_together(n, source);
     s->rows = n;
-    count_rows(s);
-    return ATT_OK;
+    att_status e = ATT_OK;
+    for (int64_t i = 0; !e && i < layers; i++) {
+        e = att_cache_select(s->cache[i], n, from);
+        e = e ? e : att_cache_select(s->memory[i], n / s->together, source);
+    }
+    att_free(ctx, source);
+    return e;
 }
 
 /* ---- as others are */
@@ -473,7 +461,9 @@ static att_status make_any(att_ctx *ctx, att_settings *s, uint64_t seed, att_enc
     att_marian_config c = {0};
     att_transformer *m = NULL;
     att_marian_config_take(s, &c);
-    const att_status e = s->status ? s->status : open_or_make(ctx, NULL, true, &c, seed, &m);
+    if (s->status || !out)
+        return s->status;
+    const att_status e = open_or_make(ctx, NULL, true, &c, seed, &m);
     *out = e ? NULL : &m->base;
     return e;
 }

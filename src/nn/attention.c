@@ -27,19 +27,45 @@ static att_var *join(att_tape *t, const att_nn_attention *l, att_var *heads, att
     return att_nn_linear_drop(t, &l->output, att_merge_heads(t, heads), residual, dropout, l->place);
 }
 
-att_nn_memory att_nn_attention_remember(att_tape *t, const att_nn_attention *l, att_var *source)
+/* [tokens, heads, dim] of a source, or of what a layer looks at */
+typedef struct looked_at {
+    att_var *key, *value;
+} looked_at;
+
+static looked_at look_at(att_tape *t, const att_nn_attention *l, att_var *source)
 {
     att_var *key = heads_of(t, l, &l->key, source);
-    return (att_nn_memory){key, heads_of(t, l, &l->value, source)};
+    return (looked_at){key, heads_of(t, l, &l->value, source)};
 }
 
-att_var *att_nn_attention_recall(att_tape *t, const att_nn_attention *l, att_var *x, const att_nn_memory *memory,
-                                 att_var *residual, const att_attention_args *args)
+/* Tokens [first, last) of x [tokens, heads, dim] as [heads, last - first, dim] */
+static att_tensor part(const att_tensor *x, int64_t first, int64_t last)
 {
-    att_scope s = att_scope_begin(t, l->name);
+    const int64_t heads = x->dim[1], dim = x->dim[2], stride[] = {dim, heads * dim, 1};
+    att_tensor y;
+    att_wrap(&y, (float *)x->data + first * heads * dim, ATT_F32, ATT_DIMS(heads, last - first, dim), stride);
+    return y;
+}
+
+att_status att_nn_attention_remember(att_tape *t, const att_nn_attention *l, att_var *source, const int64_t *offsets,
+                                     att_cache *memory)
+{
+    const looked_at at = look_at(t, l, source);
+    att_tensor key, value;
+    att_status e = att_read(t, at.key, &key);
+    e = e ? e : att_read(t, at.value, &value);
+    for (int64_t b = 0; !e && b < att_cache_sequences(memory); b++) {
+        const att_tensor k = part(&key, offsets[b], offsets[b + 1]), v = part(&value, offsets[b], offsets[b + 1]);
+        e = att_cache_append(memory, b, &k, &v);
+    }
+    return e;
+}
+
+att_var *att_nn_attention_recall(att_tape *t, const att_nn_attention *l, att_var *x, att_cache *memory,
+                                 att_var *residual)
+{
     att_var *q = heads_of(t, l, &l->query, x);
-    att_var *heads = att_attend(t, l->plan, q, memory->key, memory->value, args, NULL);
-    return att_scope_end(t, s, join(t, l, heads, residual, NULL));
+    return join(t, l, att_attend_cached(t, l->plan, q, NULL, NULL, memory, NULL), residual, NULL);
 }
 
 att_var *att_nn_attention_apply(att_tape *t, const att_nn_attention *l, att_var *x, att_var *source, att_var *residual,
@@ -47,16 +73,14 @@ att_var *att_nn_attention_apply(att_tape *t, const att_nn_attention *l, att_var 
 {
     att_scope s = att_scope_begin(t, l->name);
     att_var *q = heads_of(t, l, &l->query, x);
-    const att_nn_memory m = att_nn_attention_remember(t, l, source);
-    att_var *heads = att_attend(t, l->plan, q, m.key, m.value, args, NULL);
+    const looked_at at = look_at(t, l, source);
+    att_var *heads = att_attend(t, l->plan, q, at.key, at.value, args, NULL);
     return att_scope_end(t, s, join(t, l, heads, residual, dropout));
 }
 
 att_var *att_nn_attention_step(att_tape *t, const att_nn_attention *l, att_var *x, att_cache *cache, att_var *residual)
 {
-    att_scope s = att_scope_begin(t, l->name);
     att_var *q = heads_of(t, l, &l->query, x);
-    const att_nn_memory m = att_nn_attention_remember(t, l, x);
-    att_var *heads = att_attend_cached(t, l->plan, q, m.key, m.value, cache, NULL);
-    return att_scope_end(t, s, join(t, l, heads, residual, NULL));
+    const looked_at at = look_at(t, l, x);
+    return join(t, l, att_attend_cached(t, l->plan, q, at.key, at.value, cache, NULL), residual, NULL);
 }

@@ -34,12 +34,12 @@ att_var *att_nn_decoder_layer_apply(att_tape *t, const att_nn_decoder_layer *l, 
 }
 
 att_var *att_nn_decoder_layer_step(att_tape *t, const att_nn_decoder_layer *l, att_var *x, att_cache *cache,
-                                   const att_nn_memory *memory, const att_attention_args *cross)
+                                   att_cache *memory)
 {
     const bool first = l->norm_first;
     att_var *y = att_nn_norm_if(t, first, &l->attention_norm, x);
     x = att_nn_norm_if(t, !first, &l->attention_norm, att_nn_attention_step(t, &l->attention, y, cache, x));
     y = att_nn_norm_if(t, first, &l->cross_norm, x);
-    x = att_nn_norm_if(t, !first, &l->cross_norm, att_nn_attention_recall(t, &l->cross, y, memory, x, cross));
+    x = att_nn_norm_if(t, !first, &l->cross_norm, att_nn_attention_recall(t, &l->cross, y, memory, x));
     return feed_forward(t, l, x, NULL);
 }

@@ -102,13 +102,12 @@ att_nn_attention att_nn_attention_load(att_nn_source *s, const char *prefix, con
  * what x looks at (Vaswani et al. 2017, 3.2.2) */
 att_var *att_nn_attention_apply(att_tape *t, const att_nn_attention *l, att_var *x, att_var *source, att_var *residual,
                                 const att_attention_args *args, const att_nn_dropout *dropout);
-/* The same with keys and values [tokens, heads, dim] that were made of the source before. */
-typedef struct att_nn_memory {
-    att_var *key, *value;
-} att_nn_memory;
-att_nn_memory att_nn_attention_remember(att_tape *t, const att_nn_attention *l, att_var *source);
-att_var *att_nn_attention_recall(att_tape *t, const att_nn_attention *l, att_var *x, const att_nn_memory *memory,
-                                 att_var *residual, const att_attention_args *args);
+/* The same with keys and values that were made of the source before: a new cache, whose sequence b receives those of
+ * tokens [offsets[b], offsets[b + 1]). As many of x look at each sequence. */
+att_status att_nn_attention_remember(att_tape *t, const att_nn_attention *l, att_var *source, const int64_t *offsets,
+                                     att_cache *memory);
+att_var *att_nn_attention_recall(att_tape *t, const att_nn_attention *l, att_var *x, att_cache *memory,
+                                 att_var *residual);
 /* The same of new tokens to those in a cache, which they join. */
 att_var *att_nn_attention_step(att_tape *t, const att_nn_attention *l, att_var *x, att_cache *cache, att_var *residual);
 
@@ -148,7 +147,7 @@ att_var *att_nn_decoder_layer_apply(att_tape *t, const att_nn_decoder_layer *l, 
                                     const att_nn_dropout *dropout);
 /* The next tokens: the earlier ones are in the cache, the source in memory. */
 att_var *att_nn_decoder_layer_step(att_tape *t, const att_nn_decoder_layer *l, att_var *x, att_cache *cache,
-                                   const att_nn_memory *memory, const att_attention_args *cross);
+                                   att_cache *memory);
 
 /* Recurrent layers, each on the outputs of the one below, in one direction or in both. */
 typedef struct att_nn_recurrent_config {

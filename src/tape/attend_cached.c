@@ -1,5 +1,6 @@
-/* Attention of new tokens to a cache, which they join first: decoding. Nothing of it is recorded. */
+/* Attention of new tokens to a cache, which they may join first: decoding. Nothing of it is recorded. */
 #include "tape/tape.h"
+#include "attn/attn.h"
 
 /* [sequences * n, heads, dim] -> [sequences, heads, n, dim] */
 static att_tensor batched(const att_tensor *x, int64_t sequences)
@@ -18,10 +19,13 @@ static bool check(att_tape *t, const att_plan *plan, const att_var *const in[3],
     const int64_t sequences = att_cache_sequences(cache);
     if (!plan || !cache)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "attend_cached: %s is NULL", plan ? "cache" : "plan");
+    if (!in[1] != !in[2])
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "attend_cached: %s is NULL, but not %s", names[in[1] ? 2 : 1],
+                             names[in[1] ? 1 : 2]);
     if (t->record)
         return att_tape_fail(t, ATT_ERR_UNSUPPORTED,
                              "attend_cached: the tape records, but through a cache there is no backward");
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3 && in[i]; i++) {
         const att_tensor *x = &in[i]->value;
         if (x->rank != 3)
             return att_tape_fail(t, ATT_ERR_SHAPE, "attend_cached: %s is %s, not [tokens, heads, dim]", names[i],
@@ -37,23 +41,25 @@ static bool check(att_tape *t, const att_plan *plan, const att_var *const in[3],
 att_var *att_attend_cached(att_tape *t, const att_plan *plan, att_var *q, att_var *k, att_var *v, att_cache *cache,
                            const att_attention_args *args)
 {
-    if (!q || !k || !v || !att_tape_ready(t) || !check(t, plan, (const att_var *[]){q, k, v}, cache))
+    if (!q || !att_tape_ready(t) || !check(t, plan, (const att_var *[]){q, k, v}, cache))
         return NULL;
     att_attention_args a;
     att_status s = att_take_options(&a, sizeof a, args, "att_attention_args");
     if (s)
         return att_tape_fail(t, s, "attend_cached: %s", att_error(t->ctx));
-    att_var *out = att_tape_var(t, 3, (const int64_t[]){q->value.dim[0], q->value.dim[1], v->value.dim[2]});
+    att_var *out = att_tape_var(t, 3, (const int64_t[]){q->value.dim[0], q->value.dim[1], plan->spec.value_dim});
     if (!out)
         return NULL;
     const int64_t sequences = att_cache_sequences(cache);
-    const att_tensor keys = batched(&k->value, sequences), values = batched(&v->value, sequences);
     a.q = batched(&q->value, sequences);
     a.out = batched(&out->value, sequences);
     a.cache = cache;
-    s = att_cache_append(cache, ATT_ALL_SEQUENCES, &keys, &values);
+    if (k) {
+        const att_tensor keys = batched(&k->value, sequences), values = batched(&v->value, sequences);
+        s = att_cache_append(cache, ATT_ALL_SEQUENCES, &keys, &values);
+    }
     if (!s && (s = att_forward(plan, &a)))
-        for (int64_t b = 0; b < sequences; b++) /* as if they had not come */
-            att_cache_truncate(cache, b, att_cache_length(cache, b) - keys.dim[2]);
+        for (int64_t b = 0; k && b < sequences; b++) /* as if they had not come */
+            att_cache_truncate(cache, b, att_cache_length(cache, b) - k->value.dim[0] / sequences);
     return s ? att_tape_fail(t, s, "attend_cached: %s", att_error(t->ctx)) : out;
 }

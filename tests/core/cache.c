@@ -384,6 +384,27 @@ static void what_sequences_have_in_common_is_kept_once(void **state)
     drop(&o);
 }
 
+/* They are many where beams are: each takes the memory of some tokens, not of a page of 256. */
+static void short_sequences_take_little_memory(void **state)
+{
+    (void)state;
+    enum { SEQUENCES = 64, TOKENS = 20, ROOM = 32 /* tokens, of the smallest page */ };
+    fail_alloc f = {0};
+    att_ctx *ctx = fail_open(&f);
+    const shape n = {SEQUENCES, 4, 4, 1, TOKENS, 32, 32};
+    operands o = make(n);
+    const att_attention_spec s = spec_of(n);
+    att_plan *plan = plan_of(ctx, &s);
+    const long before = f.bytes, pages = SEQUENCES * ROOM * 4 * (32 + 32) * (long)sizeof(float);
+    att_cache *c = cache_of(ctx, plan, SEQUENCES);
+    append(ctx, c, &o.args, 0, TOKENS);
+    assert_true(f.bytes - before <= 2 * pages + (1 << 18)); /* arenas double; lists and the smallest blocks */
+    att_cache_free(c);
+    att_plan_free(plan);
+    att_close(ctx);
+    drop(&o);
+}
+
 /* ---- any strides */
 
 static void rows_may_lie_as_they_like(void **state)
@@ -453,6 +474,7 @@ int main(void)
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
         cmocka_unit_test(sequences_are_what_was_added_taken_off_and_moved_to_them),
         cmocka_unit_test(what_sequences_have_in_common_is_kept_once),
+        cmocka_unit_test(short_sequences_take_little_memory),
         cmocka_unit_test(rows_may_lie_as_they_like),
         cmocka_unit_test(what_is_not_finite_behind_the_length_or_masked_reaches_nothing),
     };

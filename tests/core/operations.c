@@ -337,11 +337,25 @@ static void tokens_that_join_a_cache_get_what_they_get_all_at_once(void **state)
             free(part[x]);
     }
     assert_int_equal(att_cache_length(cache, 1), LENGTH);
+    float last[2 * HEADS * DIM]; /* asks again, and nothing joins */
+    for (int64_t b = 0; b < 2; b++)
+        memcpy(last + b * HEADS * DIM, q + (b * LENGTH + LENGTH - 1) * HEADS * DIM, HEADS * DIM * sizeof *q);
+    const float *again =
+        read_floats(t, att_attend_cached(t, plan, input(t, last, ATT_DIMS(2, HEADS, DIM)), NULL, NULL, cache, NULL));
+    for (int64_t b = 0; b < 2; b++)
+        assert_memory_equal(again + b * HEADS * DIM, all + (b * LENGTH + LENGTH - 1) * HEADS * DIM,
+                            HEADS * DIM * sizeof *q);
+    assert_int_equal(att_cache_length(cache, 1), LENGTH);
     att_var *three = input(t, q, ATT_DIMS(3, 1, DIM));
     assert_null(att_attend_cached(t, plan, three, three, three, cache, NULL));
     att_tensor none;
     assert_int_equal(att_read(t, NULL, &none), ATT_ERR_SHAPE);
     assert_non_null(strstr(att_error(ctx), "q has 3 tokens, which 2 sequences cannot have equally many of"));
+    att_tape_reset(t);
+    att_var *two = input(t, q, ATT_DIMS(2, 1, DIM));
+    assert_null(att_attend_cached(t, plan, two, two, NULL, cache, NULL));
+    assert_int_equal(att_read(t, NULL, &none), ATT_ERR_ARGUMENT);
+    assert_non_null(strstr(att_error(ctx), "v is NULL, but not k"));
     att_tape_free(t);
     att_cache_free(cache);
     att_plan_free(plan);
