@@ -346,8 +346,9 @@ typedef struct att_trainer_options {
     int64_t accumulate;          /* batches of a step; 0: 1 */
     att_schedule schedule;       /* of learning rates */
     float smoothing, dropout;
-    double clip;   /* the greatest norm of a step's gradients; 0: none */
-    uint64_t seed; /* of dropout and of the order */
+    double clip;                             /* the greatest norm of a step's gradients; 0: none */
+    uint64_t seed;                           /* of dropout and of the order */
+    const char *valid_source, *valid_target; /* files to validate by, or NULL */
 } att_trainer_options;
 /* The model (which learns) and the tokenizer must outlive it. Errors name the files. */
 ATT_API att_status att_trainer_new(att_encoder_decoder *m, const att_tokenizer *t, const att_trainer_options *options,
@@ -369,8 +370,8 @@ typedef struct att_train_report {
  * interrupted. Errors: a loss or gradients that are not finite; the sentence names the step and the operation that made
  * the first such number (see att_tape_config.finite). Nothing has changed then. */
 ATT_API att_status att_trainer_step(att_trainer *t, att_train_report *report);
-/* The loss of a target token of other files, in the mean, neither smoothed nor dropped. */
-ATT_API att_status att_trainer_validate(att_trainer *t, const char *source, const char *target, double *loss);
+/* The loss of a target token of the files to validate by, in the mean, neither smoothed nor dropped. */
+ATT_API att_status att_trainer_validate(att_trainer *t, double *loss);
 
 /* The same as a run in a folder of its own, which becomes a model's folder: with its vocabulary, made of the files, its
  * settings, checkpoints, and in the end its weights. */
@@ -414,15 +415,14 @@ ATT_API att_status att_training_finish(att_training *t, int64_t n, att_dtype dty
 typedef struct att_sentence_trainer_options {
     size_t size;
     int64_t pairs;
-    const char *const
-        *texts;            /* [2 pairs]: the first and the second of each; needed until att_sentence_trainer_new is */
-    const size_t *bytes;   /* [2 pairs]; NULL: zero-terminated                                               done */
-    const double *scores;  /* [pairs]: cosines that are wanted, from -1 to 1 */
-    int64_t batch;         /* pairs; 0: 16 */
-    att_schedule schedule; /* of learning rates */
-    double decay;          /* of weights that are matrices */
-    double clip;           /* the greatest norm of a step's gradients; 0: none */
-    uint64_t seed;         /* of dropout and of the order */
+    const char *const *texts; /* [2 pairs], UTF-8: the first and the second of each; needed until a trainer is made */
+    const size_t *bytes;      /* [2 pairs]; NULL: zero-terminated */
+    const double *scores;     /* [pairs]: cosines that are wanted, from -1 to 1 */
+    int64_t batch;            /* pairs; 0: 16 */
+    att_schedule schedule;    /* of learning rates */
+    double decay;             /* of weights that are matrices */
+    double clip;              /* the greatest norm of a step's gradients; 0: none */
+    uint64_t seed;            /* of dropout and of the order */
 } att_sentence_trainer_options;
 /* The model, from att_sentence_learn, must outlive it. Its reports' tokens are those of first and second sentences,
  * `longer` counts pairs with a sentence that was cut, and the loss is a pair's. */
@@ -435,7 +435,9 @@ typedef struct att_sentence_training_options {
     att_sentence_trainer_options learn;
     const char *model; /* the folder to begin with */
     bool resume;
-    int64_t keep; /* checkpoints that stay; 0: 2 */
+    int64_t keep;      /* checkpoints that stay; 0: 2 */
+    int64_t judged_by; /* a number that stands for what att_training_judge is told of, as a checksum of texts: a
+                        * checkpoint of another one is refused */
 } att_sentence_training_options;
 ATT_API att_status att_sentence_training_open(att_ctx *ctx, const char *folder,
                                               const att_sentence_training_options *options, att_training **out);

@@ -1,6 +1,7 @@
 /* What a sentence model learns: how alike two sentences are. The loss of a pair is (cos(u, v) - score)^2 (Reimers,
  * Gurevych 2019, 3.1). */
 #include "model/sentence.h"
+#include "text/utf8.h"
 #include "train/pairs.h"
 #include "train/trainer.h"
 
@@ -115,6 +116,11 @@ static const att_task task = {.name = "how alike sentences are",
 
 /* ---- made */
 
+static size_t text_bytes(const att_sentence_trainer_options *o, int64_t i)
+{
+    return o->bytes ? o->bytes[i] : strlen(o->texts[i]);
+}
+
 static att_status check(att_ctx *ctx, const att_sentence *m, const att_sentence_trainer_options *o)
 {
     if (att_bert_params(att_sentence_bert(m)) == 0)
@@ -129,6 +135,9 @@ static att_status check(att_ctx *ctx, const att_sentence *m, const att_sentence_
         if (!(o->scores[i] >= -1 && o->scores[i] <= 1))
             return att_fail(ctx, ATT_ERR_ARGUMENT, "options.scores[%lld] is %g, which is no cosine, from -1 to 1",
                             (long long)i, o->scores[i]);
+    for (int64_t i = 0; i < 2 * o->pairs; i++)
+        if (!att_utf8_valid(o->texts[i], text_bytes(o, i)))
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "options.texts[%lld] is not UTF-8", (long long)i);
     return ATT_OK;
 }
 
@@ -150,8 +159,7 @@ static att_status read_texts(similarity *t)
     const int64_t most = att_sentence_modules(t->model)->max_tokens;
     att_status e = ATT_OK;
     for (int64_t i = 0; !e && i < 2 * o->pairs; i++) {
-        const size_t bytes = o->bytes ? o->bytes[i] : strlen(o->texts[i]);
-        e = att_encode(att_sentence_tokenizer(t->model), o->texts[i], bytes,
+        e = att_encode(att_sentence_tokenizer(t->model), o->texts[i], text_bytes(o, i),
                        ATT_OPTIONS(att_encode_options, .max_tokens = most), &t->tokens[i]);
         t->texts = checksum(t->texts, t->tokens[i].ids, e ? 0 : t->tokens[i].count);
     }

@@ -40,7 +40,9 @@ static void free_learner(void *self)
     att_free(t->ctx, t);
 }
 
-static const att_training_kind kind = {.begin = begin, .write = write, .free = free_learner, .judged = true};
+static int64_t judged_by(const void *self) { return ((const learner *)self)->options.judged_by; }
+
+static const att_training_kind kind = {.begin = begin, .write = write, .free = free_learner, .judged_by = judged_by};
 
 att_status att_sentence_training_open(att_ctx *ctx, const char *folder, const att_sentence_training_options *options,
                                       att_training **out)

@@ -57,7 +57,8 @@ static att_status state_make(att_training *t, state *s)
     }
     add_tensor(s, "", "steps", att_optimizer_steps(t->trainer->optimizer));
     att_trainer_facts(t->trainer, &s->facts);
-    if (t->kind->judged) {
+    if (t->kind->judged_by) {
+        att_facts_whole(&s->facts, "judged_by", t->kind->judged_by(t->self));
         att_facts_add(&s->facts, "judged", ATT_FACT_WHOLE, &t->judged);
         att_facts_add(&s->facts, "best_step", ATT_FACT_WHOLE, &t->best_step);
         att_facts_add(&s->facts, "best", ATT_FACT_NUMBER, &t->best);
@@ -167,7 +168,7 @@ att_status att_training_describe(const att_training *t, att_training_info *info)
 
 att_status att_training_judge(att_training *t, double score, att_dtype dtype)
 {
-    if (!t->kind->judged)
+    if (!t->kind->judged_by)
         return att_fail(t->ctx, ATT_ERR_ARGUMENT, "a training of %s is not judged", t->trainer->task->name);
     const bool better = score > t->best;
     const att_status e = better ? t->kind->write(t->self, t->folder, dtype) : ATT_OK;

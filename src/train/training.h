@@ -11,7 +11,9 @@ typedef struct att_training_kind {
     /* The model, as it is now. */
     att_status (*write)(const void *self, const char *folder, att_dtype dtype);
     void (*free)(void *self);
-    bool judged; /* checkpoints know what att_training_judge was told */
+    /* A number that stands for what models are judged by: checkpoints have it, and know what att_training_judge was
+     * told. NULL: they are not judged. */
+    int64_t (*judged_by)(const void *self);
 } att_training_kind;
 
 struct att_training {

@@ -11,8 +11,8 @@ typedef struct translation {
     const att_tokenizer *tokenizer;
     att_trainer_options options;
     json_t *config; /* what the model's config.json has */
-    att_pair_set set;
-    att_epoch epoch;
+    att_pair_set set, valid;
+    att_epoch epoch, valid_batches;
     att_batch batch;
 } translation;
 
@@ -95,7 +95,9 @@ static void free_translation(void *self)
     translation *t = self;
     att_batch_free(t->ctx, &t->batch);
     att_epoch_free(&t->epoch);
+    att_epoch_free(&t->valid_batches);
     att_pair_set_free(&t->set);
+    att_pair_set_free(&t->valid);
     json_decref(t->config);
     att_free(t->ctx, t);
 }
@@ -119,12 +121,26 @@ static att_status check(const att_encoder_decoder *m, const att_trainer_options 
     } counts[] = {{"max_tokens", o->max_tokens}, {"batch_tokens", o->batch_tokens}, {"accumulate", o->accumulate}};
     if (!o->source || !o->target)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is NULL", o->source ? "target" : "source");
+    if (!o->valid_source != !o->valid_target)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.valid_%s is NULL, but options.valid_%s is not",
+                        o->valid_source ? "target" : "source", o->valid_source ? "source" : "target");
     if (att_encoder_decoder_params(m) == 0)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "the model does not learn: it was opened to be used");
     for (int i = 0; i < 3; i++)
         if (counts[i].value < 0)
             return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is %lld", counts[i].name, (long long)counts[i].value);
     return ATT_OK;
+}
+
+static att_status read_pairs(translation *t)
+{
+    const att_trainer_options *o = &t->options;
+    att_status e = att_pair_set_read(t->ctx, t->tokenizer, o->source, o->target, o->max_tokens, &t->set);
+    if (e || !o->valid_source)
+        return e;
+    e = att_pair_set_read(t->ctx, t->tokenizer, o->valid_source, o->valid_target, t->model->info.max_positions,
+                          &t->valid);
+    return e ? e : att_epoch_make(&t->valid, 0, 0, o->batch_tokens, &t->valid_batches);
 }
 
 att_status att_trainer_new(att_encoder_decoder *m, const att_tokenizer *tokenizer, const att_trainer_options *options,
@@ -151,7 +167,7 @@ att_status att_trainer_new(att_encoder_decoder *m, const att_tokenizer *tokenize
         .seed = o.seed};
     if (!t->config)
         e = att_fail(ctx, ATT_ERR_MEMORY, "out of memory for the settings of a model");
-    e = e ? e : att_pair_set_read(ctx, tokenizer, o.source, o.target, o.max_tokens, &t->set);
+    e = e ? e : read_pairs(t);
     if (e)
         free_translation(t);
     return e ? e : att_trainer_make(ctx, &task, t, &config, out);
@@ -160,13 +176,12 @@ att_status att_trainer_new(att_encoder_decoder *m, const att_tokenizer *tokenize
 /* ---- validation */
 
 /* Adds the loss of a batch and its tokens. */
-static att_status add_loss(const translation *t, att_tape *tape, const att_pair_set *set, const att_epoch *all,
-                           int64_t i, double *sum, int64_t *tokens)
+static att_status add_loss(const translation *t, att_tape *tape, int64_t i, double *sum, int64_t *tokens)
 {
     att_batch b;
     int64_t count = 0;
     att_tensor y;
-    att_status e = att_batch_take(set, all, i, &b);
+    att_status e = att_batch_take(&t->valid, &t->valid_batches, i, &b);
     if (e)
         return e;
     const att_learning l = {.sum = true, .count = &count};
@@ -178,24 +193,20 @@ static att_status add_loss(const translation *t, att_tape *tape, const att_pair_
     return e;
 }
 
-att_status att_trainer_validate(att_trainer *trainer, const char *source, const char *target, double *loss)
+att_status att_trainer_validate(att_trainer *trainer, double *loss)
 {
     if (trainer->task != &task)
         return att_fail(trainer->ctx, ATT_ERR_ARGUMENT, "the trainer learns %s, not translation", trainer->task->name);
     const translation *t = trainer->self;
-    att_pair_set set = {0};
-    att_epoch all = {0};
+    if (!t->options.valid_source)
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "the trainer has no files to validate by");
     att_tape *tape = NULL;
     double sum = 0;
     int64_t tokens = 0;
-    att_status e = att_pair_set_read(t->ctx, t->tokenizer, source, target, t->model->info.max_positions, &set);
-    e = e ? e : att_epoch_make(&set, 0, 0, t->options.batch_tokens, &all);
-    e = e ? e : att_tape_new(t->ctx, NULL, &tape);
-    for (int64_t i = 0; !e && i < all.n; i++)
-        e = add_loss(t, tape, &set, &all, i, &sum, &tokens);
+    att_status e = att_tape_new(t->ctx, NULL, &tape);
+    for (int64_t i = 0; !e && i < t->valid_batches.n; i++)
+        e = add_loss(t, tape, i, &sum, &tokens);
     *loss = tokens ? sum / (double)tokens : 0;
     att_tape_free(tape);
-    att_epoch_free(&all);
-    att_pair_set_free(&set);
     return e;
 }

@@ -98,7 +98,9 @@ static att_status make_model(translator *t, const char *folder)
 static att_status begin(void *self, const char *folder, bool resume, att_trainer **out)
 {
     translator *t = self;
-    att_status e = resume ? ATT_OK : make_vocabulary(t, folder);
+    att_status e = att_encoder_decoder_new(t->ctx, t->options.settings, t->options.config, 0, 0, NULL);
+    if (!e && !resume) /* which may take long */
+        e = make_vocabulary(t, folder);
     e = e ? e : att_tokenizer_open(t->ctx, folder, &t->tokenizer);
     e = e ? e : make_model(t, folder);
     return e ? e : att_trainer_new(t->model, t->tokenizer, &t->options.learn, out);

@@ -52,7 +52,7 @@ static void pieces_that_there_are_are_taken(void **state)
         0);
 }
 
-/* After warm-up: rate * sqrt(warmup / step), or the rate itself. */
+/* After warm-up: rate * sqrt(warmup / step), or the rate itself, or half a cosine down to 0. */
 static void rates_fall_where_that_is_asked_for(void **state)
 {
     (void)state;
@@ -62,6 +62,12 @@ static void rates_fall_where_that_is_asked_for(void **state)
                      0);
     assert_has(tool_out, "\"rate\": 0.005}\n");
     assert_has(tool_out, "\"rate\": 0.01}\n");
+    assert_int_equal(tool(TRAIN "--steps 20 --validate-every 10 --schedule cosine --rate 0.01 --warmup 0 -o cosine && "
+                                "cat cosine/log.jsonl"),
+                     0);
+    assert_has(tool_out, "\"rate\": 0.005}\n");
+    assert_has(tool_out, "\"rate\": 0}\n");
+    assert_refused(TRAIN "--steps 0 --schedule linear -o linear", 2, "--steps is missing: there --schedule falls to 0");
 }
 
 static void a_training_that_is_done_takes_no_more_steps(void **state)
@@ -132,6 +138,8 @@ static void what_cannot_be_learnt_is_named(void **state)
         {"$A train translate --src train.de --tgt train.en -o x -p tiny --config c", "--preset does not go with", 2},
         {"echo '{\"d_modell\": 1}' > c; $A train translate --src train.de --tgt train.en -o x --vocabulary 70 --config "
          "c",
+         "c: \"d_modell\" is not a setting", 1},
+        {": >no.de; $A train translate --src no.de --tgt no.de -o x --config c", /* before a vocabulary is learnt */
          "c: \"d_modell\" is not a setting", 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

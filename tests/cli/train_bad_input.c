@@ -39,6 +39,9 @@ static void files_without_a_pair_are_refused(void **state)
     assert_refused("printf '\\374ber\\n' >no.de; echo over >no.en; " TRAIN "--src no.de --tgt no.en -o no", 1,
                    "no.de, no.en: none of 1 pairs can be used (0 are empty, 1 not UTF-8, 0 longer than 128 tokens)");
     assert_refused(TRAIN "--src . --tgt train.en -o no", 1, ". is not a file");
+    assert_refused(TRAIN FILES "--valid-src no.de --valid-tgt no.en --validate-every 1 -o judge", 1,
+                   "no.de, no.en: none of 1 pairs can be used (0 are empty, 1 not UTF-8");
+    assert_int_equal(tool("cat judge/log.jsonl"), 1); /* before the first step */
     assert_refused(TRAIN FILES "-o train.de", 1, "train.de: lock: Not a directory");
 }
 

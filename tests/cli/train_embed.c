@@ -116,9 +116,36 @@ static void what_cannot_be_learnt_is_named(void **state)
             fail_msg("%s: exit code %d: %s", line, code, tool_err);
         assert_has(tool_err, cases[i].says);
     }
-    /* Bytes that are no UTF-8 read as U+FFFD, as everywhere. */
-    assert_int_equal(tool("printf '\\377a\\tb\\t1\\nc\\td\\t2\\n' > bytes.tsv; $A train embed -m . --pairs bytes.tsv "
-                          "--epochs 1 -o bytes"),
+}
+
+/* As attend train translate does it. A U+FFFD that stands there is text. */
+static void pairs_that_are_not_utf_8_are_left_out_and_counted(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        tool("printf 'a\\tb\\t1\\nc\\td\\t2\\n\\357\\277\\275 e\\tf\\t3\\n' >clean.tsv; "
+             "{ printf '\\377a\\tb\\t4\\n'; cat clean.tsv; printf 'a\\tb\\303\\t5\\n'; } >bytes.tsv; "
+             "for name in clean bytes; do $A train embed -m . --pairs $name.tsv --epochs 2 --batch 2 -o $name; done; "
+             "cmp clean/model.safetensors bytes/model.safetensors"),
+        0);
+    assert_has(tool_err, "attend: bytes.tsv: 3 pairs; left out: 2 that are not UTF-8\n");
+    assert_null(strstr(tool_err, "clean.tsv"));
+    assert_refused("printf '\\377a\\tb\\t4\\n' >none.tsv; $A train embed -m . --pairs none.tsv -o none", 1,
+                   "none.tsv: none of 1 pairs is UTF-8");
+}
+
+/* The best model so far is the best by what it was judged by. */
+static void a_training_that_is_judged_by_something_else_is_not_gone_on_with(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("{ cat valid.tsv; printf 'a b\\tb c\\t1\\n'; } >other.tsv; " TRAIN
+                          "--valid valid.tsv -o judged && " TRAIN "-o not-judged && cat judged/checkpoint-* >before"),
+                     0);
+    assert_refused(TRAIN "--resume --valid other.tsv -o judged", 1, "\"judged_by\" is ");
+    assert_refused(TRAIN "--resume -o judged", 1, " but here it is 0");
+    assert_refused(TRAIN "--resume --valid valid.tsv -o not-judged", 1, "\"judged_by\" is 0 but here it is ");
+    assert_int_equal(tool("cat judged/checkpoint-* | cmp before - && cp valid.tsv same.tsv && " TRAIN
+                          "--resume --valid same.tsv -o judged"),
                      0);
 }
 
@@ -130,6 +157,8 @@ int main(void)
         cmocka_unit_test(a_training_that_is_killed_again_and_again_has_the_same_result),
         cmocka_unit_test(an_interrupt_saves_and_says_how_to_go_on),
         cmocka_unit_test(what_cannot_be_learnt_is_named),
+        cmocka_unit_test(pairs_that_are_not_utf_8_are_left_out_and_counted),
+        cmocka_unit_test(a_training_that_is_judged_by_something_else_is_not_gone_on_with),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -86,6 +86,7 @@ typedef struct how {
     int64_t seed, batch;
     const double *scores;
     const char *model;
+    int64_t judged_by;
 } how;
 
 static att_training *open_training(att_ctx *ctx, const char *name, const how *h)
@@ -96,6 +97,7 @@ static att_training *open_training(att_ctx *ctx, const char *name, const how *h)
         .size = sizeof o,
         .model = h->model ? h->model : model.path,
         .resume = h->resume,
+        .judged_by = h->judged_by,
         .learn = {.size = sizeof o.learn,
                   .pairs = PAIRS,
                   .texts = texts,
@@ -163,7 +165,8 @@ static void a_training_is_refused_where_it_would_spoil_another(void **state)
                  {{.seed = 2, .resume = true}, "\"seed\" is 1 but here it is 2"},
                  {{.seed = 1, .resume = true, .batch = 3}, "\"batch_pairs\" is 4 but here it is 3"},
                  {{.seed = 1, .resume = true, .scores = others}, "\"texts\" is"},
-                 {{.seed = 1, .resume = true, .model = other.path}, "\"model\" is"}};
+                 {{.seed = 1, .resume = true, .model = other.path}, "\"model\" is"},
+                 {{.seed = 1, .resume = true, .judged_by = 7}, "\"judged_by\" is 0 but here it is 7"}};
     att_ctx *ctx = check_open(NULL, 1);
     att_training *t = open_training(ctx, "one", &(how){.seed = 1});
     assert_non_null(t);
@@ -229,6 +232,7 @@ static void the_folder_has_the_best_model_and_is_whole(void **state)
 static void what_cannot_be_learnt_is_named(void **state)
 {
     (void)state;
+    static const char *const bytes[2 * PAIRS] = {"a", "b", "c", "d", "e", "\xC3", "", "", "", "", "", ""};
     static const double above[PAIRS] = {0.9, 0.1, 1.5, 0.75, 1.0, 0.5}, none[PAIRS] = {NAN};
     static const struct {
         att_sentence_trainer_options o;
@@ -241,6 +245,7 @@ static void what_cannot_be_learnt_is_named(void **state)
         {{.pairs = PAIRS, .texts = texts, .scores = above},
          "options.scores[2] is 1.5, which is no cosine, from -1 to 1"},
         {{.pairs = PAIRS, .texts = texts, .scores = none}, "options.scores[0] is nan"},
+        {{.pairs = PAIRS, .texts = bytes, .scores = scores}, "options.texts[5] is not UTF-8"},
     };
     att_ctx *ctx = check_open(NULL, 1);
     att_sentence *m, *fixed;

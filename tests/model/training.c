@@ -64,7 +64,7 @@ typedef struct training {
 
 static att_status start(training *t, att_ctx *ctx, double rate, float dropout, int64_t accumulate)
 {
-    char path[256], source[256], target[256];
+    char path[256], source[256], target[256], valid_source[256], valid_target[256];
     *t = (training){.ctx = ctx};
     att_status e = att_tokenizer_open(ctx, path_of("", path), &t->tokenizer);
     if (e)
@@ -84,13 +84,14 @@ static att_status start(training *t, att_ctx *ctx, double rate, float dropout, i
                                  .start = vocabulary - 1};
     e = att_transformer_new(ctx, &c, 7, &t->model);
     return e ? e
-             : att_trainer_new(att_transformer_base(t->model), t->tokenizer,
-                               ATT_OPTIONS(att_trainer_options, .source = path_of("train.de", source),
-                                           .target = path_of("train.en", target), .batch_tokens = 200,
-                                           .accumulate = accumulate, .dropout = dropout, .smoothing = 0.1f, .clip = 1,
-                                           .seed = 3,
-                                           .schedule = {.size = sizeof(att_schedule), .peak = rate, .warmup = 20}),
-                               &t->trainer);
+             : att_trainer_new(
+                   att_transformer_base(t->model), t->tokenizer,
+                   ATT_OPTIONS(att_trainer_options, .source = path_of("train.de", source),
+                               .target = path_of("train.en", target), .valid_source = path_of("valid.de", valid_source),
+                               .valid_target = path_of("valid.en", valid_target), .batch_tokens = 200,
+                               .accumulate = accumulate, .dropout = dropout, .smoothing = 0.1f, .clip = 1, .seed = 3,
+                               .schedule = {.size = sizeof(att_schedule), .peak = rate, .warmup = 20}),
+                   &t->trainer);
 }
 
 static void stop(training *t)
@@ -110,10 +111,8 @@ static att_train_report one_step(training *t)
 
 static double validate(training *t)
 {
-    char source[256], target[256];
     double loss;
-    assert_int_equal(att_trainer_validate(t->trainer, path_of("valid.de", source), path_of("valid.en", target), &loss),
-                     ATT_OK);
+    assert_int_equal(att_trainer_validate(t->trainer, &loss), ATT_OK);
     return loss;
 }
 
@@ -265,6 +264,9 @@ static void a_training_is_refused_where_it_would_spoil_another(void **state)
     assert_non_null(t);
     assert_null(open_training(ctx, "one", false, 3));
     assert_non_null(strstr(att_error(ctx), "another training"));
+    double loss;
+    assert_int_equal(att_trainer_validate(att_training_trainer(t), &loss), ATT_ERR_ARGUMENT);
+    check_says(ctx, "the trainer has no files to validate by");
     take_steps(t, 1);
     assert_int_equal(att_training_save(t), ATT_OK);
     att_training_close(t);
@@ -317,7 +319,15 @@ static void settings_of_a_model_that_cannot_be_are_named(void **state)
                                             1, &m) != ATT_OK);
         assert_null(m);
         check_says(ctx, cases[i].says);
+        const att_status early =
+            att_encoder_decoder_new(ctx, cases[i].settings, cases[i].file ? path_of("config", path) : NULL, 0, 0, NULL);
+        assert_int_equal(early == ATT_OK, strstr(cases[i].says, "but here it is 7") != NULL);
+        if (early)
+            check_says(ctx, cases[i].says);
     }
+    folder_write(&folder, "config", "{\"vocab_size\": 9, \"pad_token_id\": 9}");
+    assert_int_equal(att_encoder_decoder_new(ctx, NULL, path_of("config", path), 0, 0, NULL), ATT_ERR_FORMAT);
+    check_says(ctx, "config: \"pad_token_id\" is 9");
     assert_int_equal(att_encoder_decoder_new(ctx, NULL, path_of("nowhere", path), 7, 1, &m), ATT_ERR_IO);
     folder_write(&folder, "config", "{\"vocab_size\": 7, \"hidden_size\": 6, \"tie_word_embeddings\": false}");
     att_encoder_decoder_info info = {.size = sizeof info};

@@ -1,6 +1,7 @@
 /* attend train embed: a sentence model from pairs of sentences that people have compared. */
 #include "pairs.h"
 #include "train.h"
+#include "utf8.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -43,6 +44,7 @@ static const cli_option options[] = {
 
 typedef struct scored {
     int64_t n, room;
+    int64_t invalid;   /* left out: not UTF-8 */
     const char **text; /* [2 n], malloc'd each */
     size_t *bytes;     /* [2 n] */
     double *score;     /* [n], from 0 to 1 */
@@ -75,7 +77,11 @@ static int add(scored *s, const cli_pairs *p, int64_t i)
     const double gold = p->gold[i];
     if (!(gold >= 0 && gold <= highest))
         return cli_fail("%s: pair %lld: the score is %g, but must be from 0 to %g (--highest)", p->path,
-                        (long long)s->n + 1, gold, highest);
+                        (long long)(s->n + s->invalid) + 1, gold, highest);
+    if (!utf8_valid(p->text[2 * i], p->bytes[2 * i]) || !utf8_valid(p->text[2 * i + 1], p->bytes[2 * i + 1])) {
+        s->invalid++;
+        return CLI_DONE;
+    }
     if (s->n == s->room && grow(s))
         return CLI_FAILED;
     char *both[2];
@@ -105,7 +111,31 @@ static int read_scored(scored *s, const char *path)
             code = add(s, &p, i);
     } while (!code && p.count > 0);
     cli_pairs_close(&p);
-    return code || s->n > 0 ? code : cli_fail("%s: has no pairs", path);
+    if (!code && s->n == 0)
+        return s->invalid ? cli_fail("%s: none of %lld pairs is UTF-8", path, (long long)s->invalid)
+                          : cli_fail("%s: has no pairs", path);
+    if (!code && s->invalid)
+        cli_note("%s: %lld pairs; left out: %lld that are not UTF-8", path, (long long)s->n, (long long)s->invalid);
+    return code;
+}
+
+static uint64_t add_bytes(uint64_t sum, const void *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        sum = (sum ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
+    return sum;
+}
+
+/* FNV-1a (Fowler, Noll, Vo) of all of it; 0 of nothing. */
+static int64_t checksum(const scored *s)
+{
+    uint64_t sum = 0;
+    for (int64_t i = 0; i < s->n; i++) {
+        for (int k = 0; k < 2; k++)
+            sum = add_bytes(sum, s->text[2 * i + k], s->bytes[2 * i + k] + 1);
+        sum = add_bytes(sum, &s->score[i], sizeof s->score[i]);
+    }
+    return (int64_t)sum;
 }
 
 /* ---- validation */
@@ -156,17 +186,18 @@ static int open_training(learner *l)
                                 .steps = l->all.steps};
     char *path = NULL;
     int code = cli_model_find(model_name, &path);
-    const att_sentence_training_options *o = ATT_OPTIONS(att_sentence_training_options, .model = path, .resume = resume,
-                                                         .learn = {.size = sizeof(att_sentence_trainer_options),
-                                                                   .pairs = l->pairs.n,
-                                                                   .texts = l->pairs.text,
-                                                                   .bytes = l->pairs.bytes,
-                                                                   .scores = l->pairs.score,
-                                                                   .batch = batch,
-                                                                   .schedule = rates,
-                                                                   .decay = decay,
-                                                                   .clip = clip,
-                                                                   .seed = (uint64_t)seed});
+    const att_sentence_training_options *o =
+        ATT_OPTIONS(att_sentence_training_options, .model = path, .resume = resume, .judged_by = checksum(&l->valid),
+                    .learn = {.size = sizeof(att_sentence_trainer_options),
+                              .pairs = l->pairs.n,
+                              .texts = l->pairs.text,
+                              .bytes = l->pairs.bytes,
+                              .scores = l->pairs.score,
+                              .batch = batch,
+                              .schedule = rates,
+                              .decay = decay,
+                              .clip = clip,
+                              .seed = (uint64_t)seed});
     if (!code)
         code = cli_status(l->all.ctx, att_sentence_training_open(l->all.ctx, folder, o, &l->all.training));
     free(path);

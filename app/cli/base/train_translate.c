@@ -44,7 +44,8 @@ static const cli_option options[] = {
      .help = "stop after so many validations that were no better; 0: do not"},
     {"batch-tokens", 0, "N", .integer = &batch_tokens, .min = 1, .max = 1 << 24, .help = "of translations, in a batch"},
     {"accumulate", 0, "N", .integer = &accumulate, .min = 1, .max = 1 << 16, .help = "batches in a step"},
-    {"schedule", 0, "constant|inverse-sqrt", .choice = &schedule, .help = "of learning rates, after the warm-up"},
+    {"schedule", 0, "constant|inverse-sqrt|cosine|linear", .choice = &schedule,
+     .help = "of learning rates, after the warm-up; the last two fall to 0 at --steps"},
     {"rate", 0, "RATE", .number = &rate, .max = 10, .help = "the highest learning rate"},
     {"warmup", 0, "N", .integer = &warmup, .max = 1 << 30, .help = "steps until then"},
     {"dropout", 0, "SHARE", .number = &dropout, .max = 0.99, .help = "of what layers add, dropped while it learns"},
@@ -115,8 +116,7 @@ static int validate(void *user, cli_validation *v)
 {
     const learner *t = user;
     double loss, bleu = NAN;
-    int code = cli_status(
-        t->all.ctx, att_trainer_validate(att_training_trainer(t->all.training), valid_source, valid_target, &loss));
+    int code = cli_status(t->all.ctx, att_trainer_validate(att_training_trainer(t->all.training), &loss));
     if (!code)
         code = measure_bleu(t, &bleu);
     if (code)
@@ -157,6 +157,8 @@ static const char *const sizes[][3] = {
 };
 static const char *const model_types[] = {[TRANSFORMER] = "marian", [RNN] = "attend-seq2seq"};
 static const char *const attentions[] = {"none", "additive", "dot", "general"};
+/* Words of --schedule are in the order of att_schedule_kind. */
+static bool schedule_ends(int kind) { return kind == ATT_COSINE || kind == ATT_LINEAR; }
 
 enum { SETTINGS = 512 };
 
@@ -181,14 +183,19 @@ static int choose_model(char text[SETTINGS])
 
 static int open_training(learner *t, const char *settings)
 {
-    const att_schedule rates = {
-        .size = sizeof rates, .kind = schedule == 0 ? ATT_CONSTANT : ATT_INVERSE_SQRT, .peak = rate, .warmup = warmup};
+    const att_schedule rates = {.size = sizeof rates,
+                                .kind = (att_schedule_kind)schedule,
+                                .peak = rate,
+                                .warmup = warmup,
+                                .steps = schedule_ends(schedule) ? steps : 0};
     const att_training_options *o =
         ATT_OPTIONS(att_training_options, .tokenizer = tokenizer, .vocabulary = vocabulary, .settings = settings,
                     .config = config, .resume = resume, .keep = average > 1 ? average : 1,
                     .learn = {.size = sizeof(att_trainer_options),
                               .source = source,
                               .target = target,
+                              .valid_source = valid_source,
+                              .valid_target = valid_target,
                               .schedule = rates,
                               .batch_tokens = batch_tokens,
                               .accumulate = accumulate,
@@ -232,6 +239,8 @@ static int run(int n, char **arguments)
     int code = choose_model(settings);
     if (code)
         return code;
+    if (schedule_ends(schedule) && !steps)
+        return cli_misuse("--steps is missing: there --schedule falls to 0");
     if (!valid_source != !valid_target)
         return cli_misuse("--valid-%s is missing: both sides are needed", valid_source ? "tgt" : "src");
     code = cli_open(&t.all.ctx, threads);

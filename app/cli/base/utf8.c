@@ -1,7 +1,5 @@
 #include "utf8.h"
 
-#include <stddef.h>
-
 typedef struct range {
     uint32_t first, last;
 } range;
@@ -57,6 +55,16 @@ uint32_t utf8_next(const char **s)
         return 0xFFFD;
     *s += more;
     return code;
+}
+
+int utf8_valid(const char *s, size_t bytes)
+{
+    for (const char *end = s + bytes; s < end;) {
+        const char *first = s;
+        if (utf8_next(&s) == 0xFFFD && s == first + 1) /* not one that stands there */
+            return 0;
+    }
+    return 1;
 }
 
 static uint32_t visible(uint32_t code) { return code < 0x20 || (code >= 0x7F && code < 0xA0) ? 0xFFFD : code; }

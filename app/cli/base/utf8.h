@@ -2,11 +2,14 @@
 #ifndef CLI_UTF8_H
 #define CLI_UTF8_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
 /* The code point at *s (zero-terminated), which moves behind it; U+FFFD for a byte that is not UTF-8. */
 uint32_t utf8_next(const char **s);
+/* Whether s [bytes], zero-terminated, is UTF-8. */
+int utf8_valid(const char *s, size_t bytes);
 /* Columns of one code point: 0 (combining), 1, or 2 (East Asian wide, emoji). */
 int utf8_columns(uint32_t code);
 /* Columns of a string; a control character counts as the one U+FFFD that is shown for it. */
