@@ -22,3 +22,14 @@ file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/explain_chapters.h @ONLY CON
 "/* Written by the build from the contents of app/cli/explain. */
 #define CHAPTER_LIST(X)@chapter_list@
 ")
+
+# The figures of the chapter fixed-context: each object of runs/compare.jsonl, a line each, as an initialiser in C.
+set(compare_file ${CMAKE_SOURCE_DIR}/runs/compare.jsonl)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${compare_file})
+file(READ ${compare_file} compare_rows)
+string(REGEX REPLACE "\"([a-z_]+)\": " ".\\1 = " compare_rows "${compare_rows}")
+string(REPLACE "}\n" "}, \\\n    " compare_rows "${compare_rows}")
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/compare_rows.h @ONLY CONTENT
+"/* Written by the build from runs/compare.jsonl. */
+#define COMPARE_ROWS @compare_rows@
+")

@@ -19,3 +19,11 @@ learn() {
     "$attend" train "$what" "$@" "${go_on[@]}" -o "$folder"
     : >"$folder/done"
 }
+
+# limit NAME MINUTES: how long that one learns. On a machine that does other work meanwhile minutes are not fair:
+# STEPS="NAME=1800 OTHER=3000" gives so many steps instead.
+limit() {
+    local pair
+    for pair in ${STEPS:-}; do [ "${pair%=*}" != "$1" ] || { echo "--steps ${pair#*=}"; return; }; done
+    echo "--minutes ${MINUTES:-$2}"
+}

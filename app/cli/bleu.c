@@ -242,7 +242,8 @@ static void print_json_row(const result *r, int64_t from, int64_t to)
     printf("{\"length\": %.10g, \"from\": %lld", r->length, (long long)from);
     if (to < INT64_MAX)
         printf(", \"to\": %lld", (long long)to);
-    printf(", \"lines\": %lld", (long long)r->lines);
+    printf(", \"lines\": %lld, \"words\": %lld, \"reference_words\": %lld", (long long)r->lines,
+           (long long)r->sum.words, (long long)r->sum.reference_words);
     print_json_scores(r);
     puts("}");
 }

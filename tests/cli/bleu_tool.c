@@ -47,6 +47,8 @@ static void a_table_has_a_row_for_each_length(void **state)
         assert_true(number(v, "length") == rows[i][0] && number(v, "from") == rows[i][1]);
         assert_true(i == 3 ? !json_object_get(v, "to") : number(v, "to") == rows[i][2]);
         assert_true(number(v, "lines") == rows[i][3] && fabs(number(v, "bleu") - 100) < 1e-7);
+        assert_true(number(v, "words") == rows[i][0] * rows[i][3] &&
+                    number(v, "reference_words") == number(v, "words"));
         json_decref(v);
     }
     assert_int_equal(tool("$A bleu --source s r r | tail -4"), 0);

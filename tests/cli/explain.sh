@@ -33,6 +33,15 @@ for text in "$work"/*.??.txt; do
 done
 [ "$(ls "$golden" | grep -c '\...\.txt$')" = "$(ls "$work" | grep -c '\...\.txt$')" ] || fail "golden texts without chapter"
 
+# The chapter on the fixed context shows each row of the measured figures, rounded.
+sed -nE 's/.*"seed": ([0-9]+), .*"from": ([0-9]+),.*"lines": ([0-9]+), .*"bleu": ([0-9.]+).*/\1 \2 \3 \4/p' \
+    "$(dirname "$0")/../../runs/compare.jsonl" >"$work/measured"
+[ "$(wc -l <"$work/measured")" -ge 6 ] || fail "runs/compare.jsonl has hardly any rows"
+while read -r seed from lines bleu; do
+    grep -qE "^ +$seed +$from-[0-9]* +$lines .* $(printf %.1f "$bleu") " "$work/fixed-context.en.txt" ||
+        fail "fixed-context does not show BLEU $bleu on $lines lines of $from words and more, seed $seed"
+done <"$work/measured"
+
 # 2. One's own vectors: every separator, labels or none, comments, a byte order mark, CRLF.
 printf '\357\273\277# three\r\nsea 1 0\r\nlake,0.8,\t0.1 # wet\r\n\r\n日本 0;1e0\r\n' >"$work/good.txt"
 "$attend" explain softmax --input "$work/good.txt" >"$work/own" || fail "own vectors end with $?"
@@ -52,6 +61,10 @@ printf 'a -1 0\nb 1 1\n' | "$attend" explain softmax --input - | grep -q 'negati
 "$attend" explain positions --svg "$work/waves.svg" >/dev/null || fail "positions with a picture ends with $?"
 grep -q '<title>Positions, in waves</title>' "$work/waves.svg" || fail "the picture has another title"
 grep -q 'sin 0 → 1: 0\.9207' "$work/waves.svg" || fail "the picture is not that of the waves"
+"$attend" explain fixed-context --svg "$work/bleu.svg" >/dev/null || fail "fixed-context with a picture ends with $?"
+grep -q '>BLEU, joined</text>' "$work/bleu.svg" || fail "the picture is not that of BLEU by length"
+points=$(awk 'NR == 1 { seed = $1 } $1 == seed' "$work/measured" | wc -l) # seeds share them
+[ "$(grep -c '<circle ' "$work/bleu.svg")" = "$points" ] || fail "the plot has other points"
 
 # 3. Bad files and wrong usage: one sentence, and the code.
 # says CODE SENTENCE ARGUMENTS... with the last `file` on standard input

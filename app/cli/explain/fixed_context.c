@@ -1,5 +1,6 @@
 /* Why a recurrent network forgets: the influence of each word on one fixed context, and on one that attention makes. */
 // order: 90
+#include "fixed_context.h"
 #include "layer.h"
 
 #include <inttypes.h>
@@ -342,23 +343,6 @@ static void attention(page *p, const lesson *l)
     picture(p, l, attended);
 }
 
-static void measured(page *p)
-{
-    page_step(p, (text){"On translators", "翻訳モデルで"});
-    page_say(
-        p, (text){"That is why it can forget. How much a translator that has learned does forget is a question "
-                  "for a measurement: train one without attention and one with it on the same sentences, and "
-                  "compare them by the length of what they translate.",
-                  "これが、忘れてしまいうる理由です。学習した翻訳モデルが実際にどれだけ忘れるかは、測ってみなければ"
-                  "わかりません。同じ文で、注意のないモデルとあるモデルを学習させ、原文の長さごとに訳文を比べます。"});
-    page_line(p, "attend train translate --arch rnn --attention none     -o fixed ...");
-    page_line(p, "attend train translate --arch rnn --attention additive -o looks ...");
-    page_line(p, "attend translate -m fixed test.de > fixed.en");
-    page_line(p, "attend translate -m looks test.de > looks.en");
-    page_line(p, "attend bleu fixed.en test.en --source test.de --confidence");
-    page_line(p, "attend bleu looks.en test.en --source test.de --confidence");
-}
-
 /* ---- the chapter */
 
 /* Weights in nn.GRU's order, then the words, where they are not the user's. */
@@ -408,7 +392,7 @@ static att_status run(page *p)
     other_word(p, &l);
     gates(p, &l);
     attention(p, &l);
-    measured(p);
+    fixed_context_measured(p);
     att_tape_free(l.tape);
     for (int i = 0; i < PARAMETERS; i++)
         att_param_free(l.param[i]);

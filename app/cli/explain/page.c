@@ -1,5 +1,6 @@
 #include "page.h"
 
+#include "../base/cli.h"
 #include "../base/color.h"
 #include "../base/output.h"
 #include "../base/utf8.h"
@@ -294,21 +295,40 @@ void page_table(page *p, const char *const *rows, int64_t m, const char *const *
     }
 }
 
+/* A picture has been printed: the file that --svg names has it as well. Exactly one of h and c is there. */
+static void picture_svg(page *p, const heatmap *h, const chart *c)
+{
+    cli_output out;
+    p->pictures++;
+    if (!p->svg || p->code)
+        return;
+    p->code = cli_output_open(&out, p->svg);
+    if (p->code)
+        return;
+    if (h)
+        heatmap_svg(out.file, p->title, h);
+    else if (chart_svg(out.file, c))
+        p->code = cli_fail_memory();
+    p->code = cli_output_close(&out, p->code);
+}
+
 void page_picture(page *p, const heatmap *h)
 {
     if (p->status != ATT_OK)
         return;
     begin(p, PAGE_FIGURES);
     heatmap_terminal(p->out, h, p->colors);
-    p->pictures++;
-    if (p->svg && !p->code) {
-        cli_output out;
-        p->code = cli_output_open(&out, p->svg);
-        if (!p->code) {
-            heatmap_svg(out.file, p->title, h);
-            p->code = cli_output_close(&out, 0);
-        }
-    }
+    picture_svg(p, h, NULL);
+}
+
+void page_chart(page *p, const char *x_name, const chart_panel *panel, int n)
+{
+    if (p->status != ATT_OK)
+        return;
+    const chart c = {.title = p->title, .x_name = x_name, .panel = panel, .n = n};
+    begin(p, PAGE_FIGURES);
+    chart_terminal(p->out, &c, p->colors);
+    picture_svg(p, NULL, &c);
 }
 
 void page_heatmap(page *p, const char *const *labels, int64_t n, const float *weights)

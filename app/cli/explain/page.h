@@ -7,6 +7,7 @@
 #ifndef EXPLAIN_PAGE_H
 #define EXPLAIN_PAGE_H
 
+#include "../base/chart.h"
 #include "../base/heatmap.h"
 #include "vectors.h"
 
@@ -67,7 +68,8 @@ void page_code(page *p, const char *code);                         /* C, from #:
 /* a [m, n] with row labels [m] and column labels [n] (NULL: none), four decimals, folded where too wide. */
 void page_table(page *p, const char *const *rows, int64_t m, const char *const *columns, int64_t n, const float *a);
 void page_heatmap(page *p, const char *const *labels, int64_t n, const float *weights);
-void page_picture(page *p, const heatmap *h); /* weights not negative */
+void page_picture(page *p, const heatmap *h);                                  /* weights not negative */
+void page_chart(page *p, const char *x_name, const chart_panel *panel, int n); /* n panels, one below the other */
 /* Says whether a and b [count] agree to six digits of the largest number. */
 void page_agree(page *p, text what, const float *a, const float *b, int64_t count);
 /* The answer of a call that may fail: its status, and the sentence. */

@@ -1,0 +1,10 @@
+/* The parts of chapter fixed-context. */
+#ifndef EXPLAIN_FIXED_CONTEXT_H
+#define EXPLAIN_FIXED_CONTEXT_H
+
+#include "page.h"
+
+/* A step: translators with and without attention, compared by the length of what they translate. */
+void fixed_context_measured(page *p);
+
+#endif
