@@ -274,15 +274,17 @@ att_status att_call_check_grads(const att_call *c, const att_attention_grads *gr
 
 /* ---- one head of one sequence */
 
+/* The stride of a single row may be any number, and so may be that of the tokens before an empty sequence: no address
+ * is made of them. */
 att_rows att_call_rows(const att_call *c, const att_tensor *t, int64_t sequence, int64_t head, bool of_keys)
 {
     const att_attention_args *a = &c->args;
     const axes *x = axes_of(c);
     const int64_t *offsets = of_keys && a->k_offsets ? a->k_offsets : a->q_offsets;
-    const int64_t first = c->ragged ? offsets[sequence] * t->stride[0] : sequence * t->stride[0];
-    const int64_t start = first + head * t->stride[x->head];
+    const int64_t first = !c->ragged ? sequence : offsets[sequence] < t->dim[0] ? offsets[sequence] : 0;
+    const int64_t start = first * t->stride[0] + head * t->stride[x->head];
     return (att_rows){.at = t->data ? (char *)t->data + start * (int64_t)att_dtype_size(t->dtype) : NULL,
-                      .stride = t->stride[x->time],
+                      .stride = t->dim[x->time] > 1 ? t->stride[x->time] : 0,
                       .dtype = t->dtype};
 }
 

@@ -124,6 +124,27 @@ static void ragged_and_alone_give_the_same_bits_as_a_padded_batch(void **state)
     att_close(ctx);
 }
 
+/* One token, and behind it a sequence without any, whose address would be a stride away: no stride of a dimension of
+ * one element counts. */
+static void a_sequence_without_tokens_is_nowhere(void **state)
+{
+    (void)state;
+    att_ctx *ctx = check_open(NULL, 1);
+    const shape n = {1, 1, 1, 1, 1, 3, 3};
+    operands o = make(n);
+    const att_attention_spec s = spec_of(n);
+    const int64_t offsets[3] = {0, 1, 1}, far[] = {INT64_MAX, INT64_MAX, 1};
+    att_attention_args a = {.size = sizeof a, .n_sequences = 2, .q_offsets = offsets};
+    att_wrap(&a.q, o.q, ATT_F32, ATT_DIMS(1, 1, 3), far);
+    att_wrap(&a.k, o.k, ATT_F32, ATT_DIMS(1, 1, 3), far);
+    att_wrap(&a.v, o.v, ATT_F32, ATT_DIMS(1, 1, 3), far);
+    att_wrap(&a.out, o.out, ATT_F32, ATT_DIMS(1, 1, 3), far);
+    run(ctx, &s, &a);
+    assert_same_bits(o.out, o.v, 3);
+    drop(&o);
+    att_close(ctx);
+}
+
 /* time: of few queries keys are read where they are, for many they are copied. */
 static void check_strides(int64_t time)
 {
@@ -492,6 +513,7 @@ int main(void)
         cmocka_unit_test(every_combination_agrees_with_the_definition),
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
         cmocka_unit_test(ragged_and_alone_give_the_same_bits_as_a_padded_batch),
+        cmocka_unit_test(a_sequence_without_tokens_is_nowhere),
         cmocka_unit_test(strides_change_nothing),
         cmocka_unit_test(the_future_cannot_change_the_causal_past),
         cmocka_unit_test(a_chunk_of_queries_at_its_start_equals_the_full_pass),
