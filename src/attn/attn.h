@@ -33,6 +33,7 @@ struct att_plan {
 typedef struct att_call {
     const att_plan *plan;
     att_attention_args args; /* whatever the caller's size of it */
+    bool outputs;            /* v, out and lse have been checked, too */
     bool ragged;
     int64_t sequences, max_tq, max_tk;
     bool documents_ascend;             /* in each sequence */

@@ -181,7 +181,7 @@ att_status att_call_check(const att_plan *plan, const att_attention_args *args, 
     att_ctx *ctx = plan->ctx;
     if (!args)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "args is NULL");
-    *call = (att_call){.plan = plan, .last_head = plan->spec.heads};
+    *call = (att_call){.plan = plan, .outputs = outputs, .last_head = plan->spec.heads};
     att_status e = att_take_options(&call->args, sizeof call->args, args, "att_attention_args");
     if (e)
         return e;
@@ -281,9 +281,11 @@ att_rows att_call_rows(const att_call *c, const att_tensor *t, int64_t sequence,
     const att_attention_args *a = &c->args;
     const axes *x = axes_of(c);
     const int64_t *offsets = of_keys && a->k_offsets ? a->k_offsets : a->q_offsets;
+    if (!t->data)
+        return (att_rows){.dtype = t->dtype};
     const int64_t first = !c->ragged ? sequence : offsets[sequence] < t->dim[0] ? offsets[sequence] : 0;
     const int64_t start = first * t->stride[0] + head * t->stride[x->head];
-    return (att_rows){.at = t->data ? (char *)t->data + start * (int64_t)att_dtype_size(t->dtype) : NULL,
+    return (att_rows){.at = (char *)t->data + start * (int64_t)att_dtype_size(t->dtype),
                       .stride = t->dim[x->time] > 1 ? t->stride[x->time] : 0,
                       .dtype = t->dtype};
 }
@@ -313,7 +315,9 @@ static int64_t position_of(const att_call *c, int64_t sequence, int64_t tq, int6
 
 void att_call_site(const att_call *c, int64_t b, int64_t h, att_site *site)
 {
+    static const att_tensor none;
     const att_attention_args *a = &c->args;
+    const att_tensor *v = c->outputs ? &a->v : &none, *out = c->outputs ? &a->out : &none;
     const att_attention_spec *s = &c->plan->spec;
     const int64_t *k_offsets = a->k_offsets ? a->k_offsets : a->q_offsets;
     const int64_t q_first = c->ragged ? a->q_offsets[b] : 0, k_first = c->ragged ? k_offsets[b] : 0;
@@ -329,14 +333,14 @@ void att_call_site(const att_call *c, int64_t b, int64_t h, att_site *site)
     } else {
         site->k_rows = c->ragged ? k_offsets[b + 1] - k_first : c->max_tk;
         site->k = att_call_rows(c, &a->k, b, kv_head, true);
-        site->v = att_call_rows(c, &a->v, b, kv_head, true);
+        site->v = att_call_rows(c, v, b, kv_head, true);
         site->k_row = att_call_rows(c, &c->k_rows, b, c->prepared[1] && c->keys_per_head ? h : kv_head, true);
         site->k_row.copy = site->v.copy = att_call_copies(c);
     }
     at->tk = a->k_lengths ? a->k_lengths[b] : site->k_rows;
     at->position = position_of(c, b, at->tq, at->tk);
-    site->out = att_call_rows(c, &a->out, b, h, false);
-    const att_rows lse = att_call_rows(c, &a->lse, b, h, false);
+    site->out = att_call_rows(c, out, b, h, false);
+    const att_rows lse = att_call_rows(c, c->outputs ? &a->lse : &none, b, h, false);
     site->lse = lse.at;
     site->lse_stride = lse.stride;
     site->dropout = att_dropout_of(c, b, h);

@@ -246,7 +246,7 @@ static void count(const att_call *call, double *done, double *all, double *bytes
                 }
             }
             *all += (double)at.place.tq * (double)at.place.tk;
-            *bytes += (double)at.place.tq * ((double)(s->head_dim + s->value_dim) * element + (at.lse ? 4 : 0));
+            *bytes += (double)at.place.tq * ((double)(s->head_dim + s->value_dim) * element + (call->args.lse.data ? 4 : 0));
             if (h < s->kv_heads)
                 *bytes += (double)at.place.tk * (double)(s->key_dim + s->value_dim) * element;
         }

@@ -145,6 +145,28 @@ static void a_sequence_without_tokens_is_nowhere(void **state)
     att_close(ctx);
 }
 
+static void weights_and_a_description_do_not_look_at_outputs(void **state)
+{
+    (void)state;
+    att_ctx *ctx = check_open(NULL, 1);
+    const shape n = {2, 1, 1, 1, 2, 3, 3};
+    operands o = make(n);
+    const att_attention_spec s = spec_of(n);
+    att_attention_args a = o.args;
+    att_plan *plan;
+    att_plan_info info = {.size = sizeof info};
+    float weights[2];
+    for (int i = 0; i < 3; i++)
+        a.v.stride[i] = a.out.stride[i] = a.lse.stride[i] = INT64_MAX;
+    assert_int_equal(att_plan_new(ctx, &s, &plan), ATT_OK);
+    assert_int_equal(att_plan_describe(plan, &a, &info), ATT_OK);
+    assert_int_equal(att_weights(plan, &a, 1, 0, 0, 1, weights), ATT_OK);
+    assert_float_equal(weights[0] + weights[1], 1, 1e-6);
+    att_plan_free(plan);
+    drop(&o);
+    att_close(ctx);
+}
+
 /* time: of few queries keys are read where they are, for many they are copied. */
 static void check_strides(int64_t time)
 {
@@ -514,6 +536,7 @@ int main(void)
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
         cmocka_unit_test(ragged_and_alone_give_the_same_bits_as_a_padded_batch),
         cmocka_unit_test(a_sequence_without_tokens_is_nowhere),
+        cmocka_unit_test(weights_and_a_description_do_not_look_at_outputs),
         cmocka_unit_test(strides_change_nothing),
         cmocka_unit_test(the_future_cannot_change_the_causal_past),
         cmocka_unit_test(a_chunk_of_queries_at_its_start_equals_the_full_pass),
