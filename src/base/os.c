@@ -117,11 +117,10 @@ int att_os_cpu_count(void)
     return (int)smaller_limit(att_os_cpu_quota(""), n);
 }
 
-size_t att_os_cache(void)
+size_t att_os_cache(int level)
 {
-    const long second = sysconf(_SC_LEVEL2_CACHE_SIZE), third = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    const long largest = third > second ? third : second;
-    return largest > 0 ? (size_t)largest : 0;
+    const long bytes = sysconf(level == 2 ? _SC_LEVEL2_CACHE_SIZE : _SC_LEVEL3_CACHE_SIZE);
+    return bytes > 0 ? (size_t)bytes : 0;
 }
 
 /* ---- time */

@@ -11,6 +11,7 @@ typedef struct job {
     const att_epilogue *e;
     int64_t rows, row_tasks;  /* of one task, and how many such there are */
     int64_t n_panels, groups; /* of the weights, and tasks that they are dealt to */
+    int64_t unit, n_units;    /* panels that stay together */
     /* packing */
     const float *b;
     int64_t stride_n, stride_k;
@@ -18,6 +19,7 @@ typedef struct job {
 } job;
 
 static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t blocks(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
 size_t att_gemm_packed_count(const att_ctx *ctx, int64_t n, int64_t k)
@@ -49,7 +51,8 @@ static void gemm_task(void *arg, int64_t i, int thread)
     (void)thread;
     const job *j = arg;
     const int64_t row = i % j->row_tasks * j->rows, group = i / j->row_tasks;
-    const int64_t first = j->n_panels * group / j->groups, last = j->n_panels * (group + 1) / j->groups;
+    const int64_t first = j->n_units * group / j->groups * j->unit;
+    const int64_t last = min(j->n_units * (group + 1) / j->groups * j->unit, j->n_panels);
     att_epilogue e = {0};
     if (j->e) {
         e = *j->e;
@@ -60,15 +63,29 @@ static void gemm_task(void *arg, int64_t i, int thread)
                      j->c + row * j->ldc, j->ldc, j->e ? &e : NULL);
 }
 
-/* Tasks are some rows by some panels, a few for each thread: fewer and a slow thread is waited for, more and the
- * same panels are read more often. */
+/* Rows and panels of a task. One thread takes rows that stay in its cache, and all panels. Several take few rows by
+ * some panels each, a few tasks for each thread: fewer and a slow thread is waited for, more and the same panels are
+ * read more often; and no more panels than stay in the cache while they meet all rows. */
+static void deal(const att_ctx *ctx, job *j)
+{
+    enum { FEW_ROWS = 96, TASKS_PER_THREAD = 32 };
+    const int64_t threads = att_threads(ctx), panel = j->kernels->panel;
+    const int64_t fit = ctx->cached * 3 / 8 / (j->k < 1 ? 1 : min(j->k, ATT_GEMM_DEPTH));
+    j->row_tasks = blocks(j->m, threads == 1 ? max(fit, FEW_ROWS) : FEW_ROWS);
+    j->rows = blocks(blocks(j->m, j->row_tasks), j->kernels->rows) * j->kernels->rows; /* even, and whole tiles */
+    j->row_tasks = blocks(j->m, j->rows);
+    j->n_panels = blocks(j->n, panel);
+    j->unit = j->kernels->gemm_panels(min(j->rows, j->m));
+    j->n_units = blocks(j->n_panels, j->unit);
+    const int64_t tasks = threads == 1 ? 1 : blocks(threads * TASKS_PER_THREAD, j->row_tasks);
+    const int64_t cached = blocks(j->n_panels * panel * j->k, ctx->cached * 3 / 4);
+    j->groups = min(blocks(max(tasks, cached), threads) * threads, j->n_units); /* each thread as many of them */
+}
+
 void att_gemm(att_ctx *ctx, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed, float *c,
               int64_t ldc, const att_epilogue *e)
 {
-    enum { ROWS_PER_TASK = 96, TASKS_PER_THREAD = 32 };
-    const att_kernels *kernels = att_kernels_of(ctx->isa);
-    const int threads = att_threads(ctx);
-    job j = {.kernels = kernels,
+    job j = {.kernels = att_kernels_of(ctx->isa),
              .m = m,
              .n = n,
              .k = k,
@@ -77,15 +94,9 @@ void att_gemm(att_ctx *ctx, int64_t m, int64_t n, int64_t k, const float *a, int
              .packed = packed,
              .c = c,
              .ldc = ldc,
-             .e = e,
-             .n_panels = blocks(n, kernels->panel)};
+             .e = e};
     if (m == 0 || n == 0)
         return;
-    j.row_tasks = threads == 1 ? 1 : blocks(m, ROWS_PER_TASK);
-    j.rows = blocks(blocks(m, j.row_tasks), kernels->rows) * kernels->rows; /* even, and whole tiles */
-    j.row_tasks = blocks(m, j.rows);
-    /* as many groups of panels as give each thread its tasks, and each thread as many of them */
-    j.groups = threads == 1 ? 1 : blocks(blocks((int64_t)threads * TASKS_PER_THREAD, j.row_tasks), threads) * threads;
-    j.groups = min(j.groups, j.n_panels);
+    deal(ctx, &j);
     att_parallel_shares(ctx, j.row_tasks * j.groups, gemm_task, &j);
 }

@@ -10,11 +10,6 @@
 #include "kernel/tile.h"
 #include "attend.h"
 
-enum {
-    K_BLOCK = 2048, /* a panel of this depth stays in the second-level cache */
-    ROW_BLOCK = 96  /* rows of A that do so beside it */
-};
-
 static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 
@@ -38,17 +33,22 @@ static void pack(int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t
     }
 }
 
-/* Few rows take several panels at once: there must be enough chains to hide the latency of an addition. */
-static int panels_for(int rows) { return rows == 1 ? 4 : rows == 2 ? 2 : 1; }
+/* Panels that one tile takes. Of few rows several: there must be enough chains to hide the latency of an addition. Of
+ * more as many as need the fewest loads; but panels are read only once where the rows are those of one tile. */
+static int panels_for(int64_t rows)
+{
+    const bool once = rows > ATT_WIDE_ROWS && rows <= ROWS;
+    return rows == 1 ? 4 : rows == 2 || (ATT_WIDE_ROWS > 2 && !once) ? 2 : 1;
+}
 
 ATT_INLINE void tile_from(const tile_start start, int rows, int panels, const tile_args *t)
 {
     if (panels == 1)
         tile_rows(rows, ATT_PANEL_VECTORS, false, start, t);
-    else if (rows == 1)
-        tile_of(1, 4 * ATT_PANEL_VECTORS, false, start, t);
+    else if (panels == 2)
+        tile_rows(rows, 2 * ATT_PANEL_VECTORS, false, start, t);
     else
-        tile_of(2, 2 * ATT_PANEL_VECTORS, false, start, t);
+        tile_of(1, 4 * ATT_PANEL_VECTORS, false, start, t);
 }
 
 static void tile(int rows, int panels, bool add, const tile_args *t)
@@ -155,17 +155,15 @@ static void gemm(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, c
                  int64_t last, float *c, int64_t ldc, const att_epilogue *e)
 {
     const product g = {m, n, k, a, lda, packed, c, ldc, e};
-    for (int64_t i0 = 0; i0 < m; i0 += ROW_BLOCK)
-        for (int64_t k0 = 0; k0 == 0 || k0 < k; k0 += K_BLOCK) {
-            const int64_t i1 = min(i0 + ROW_BLOCK, m), depth = min(K_BLOCK, k - k0);
-            const int64_t whole = min(last, n / PANEL); /* panels without unused columns */
-            for (int64_t q = first, panels; q < last; q += panels) {
-                panels = i1 - i0 <= 2 && q + panels_for((int)(i1 - i0)) <= whole ? panels_for((int)(i1 - i0)) : 1;
-                int64_t tiles = (i1 - i0 + ROWS - 1) / ROWS;
-                for (int64_t i = i0, rows; tiles > 0; tiles--, i += rows) {
-                    rows = tile_share(i1 - i, tiles);
-                    product_tile(&g, i, (int)rows, q, (int)panels, k0, depth);
-                }
+    const int64_t whole = min(last, n / PANEL); /* panels without unused columns */
+    for (int64_t k0 = 0; k0 == 0 || k0 < k; k0 += ATT_GEMM_DEPTH)
+        for (int64_t q = first, panels; q < last; q += panels) {
+            panels = q + panels_for(m) <= whole ? panels_for(m) : 1;
+            const int64_t most = panels == 2 ? ATT_WIDE_ROWS : ROWS;
+            int64_t tiles = (m + most - 1) / most;
+            for (int64_t i = 0, rows; tiles > 0; tiles--, i += rows) {
+                rows = tile_share(m - i, tiles);
+                product_tile(&g, i, (int)rows, q, (int)panels, k0, min(ATT_GEMM_DEPTH, k - k0));
             }
         }
 }
@@ -176,6 +174,7 @@ void ATT_ISA(att_kernel_gemm)(att_kernels *k)
     k->lanes = ATT_LANES;
     k->panel = PANEL;
     k->rows = ROWS;
+    k->gemm_panels = panels_for;
     k->gemm_pack = pack;
     k->gemm = gemm;
 }

@@ -45,6 +45,9 @@ typedef struct att_sgd {
     float scale, l2, momentum, rate;
 } att_sgd;
 
+/* A product goes to so many of the sums at a time: so much of a panel stays in the second-level cache. */
+enum { ATT_GEMM_DEPTH = 2048 };
+
 #define ATT_LOG2_E 1.4426950408889634
 
 typedef struct att_kernels {
@@ -52,6 +55,8 @@ typedef struct att_kernels {
 
     /* gemm.c: panel = columns of one packed panel, rows = rows of one tile */
     int panel, rows;
+    /* Panels that a tile takes at once where A has so many rows */
+    int (*gemm_panels)(int64_t rows);
     /* B [n, k] with element strides (row: n, column: k) -> panels [ceil(n / panel)][k][panel], zero-padded;
      * only panels [first, last) are written. */
     void (*gemm_pack)(int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t stride_k, int64_t first,

@@ -108,6 +108,8 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
 ATT_INLINE void tile_rows(int rows, const int vectors, const bool transposed, const tile_start start,
                           const tile_args *t)
 {
+    if (rows > (vectors > ATT_PANEL_VECTORS ? ATT_WIDE_ROWS : ROWS))
+        __builtin_unreachable(); /* not to be compiled */
     switch (rows) {
     case 1:
         tile_of(1, vectors, transposed, start, t);

@@ -83,7 +83,8 @@ att_status att_measure_bandwidth(att_ctx *ctx, double *bytes_per_second)
 {
     /* Far more than caches hold, but no more than a quarter of the memory that is free. */
     static const size_t item = ITEM_FLOATS * sizeof(float), usual = (size_t)256 << 20;
-    const size_t caches = 8 * att_os_cache(), quarter = att_os_memory("") / 4;
+    const size_t second = att_os_cache(2), third = att_os_cache(3), caches = 8 * (second > third ? second : third);
+    const size_t quarter = att_os_memory("") / 4;
     const size_t wanted = caches > usual ? caches : usual;
     const int n = (int)((quarter && quarter < wanted ? quarter : wanted) / item) + 1;
     *bytes_per_second = 0;
