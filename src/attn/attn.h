@@ -119,8 +119,9 @@ bool att_decode_suits(const att_call *call);
 att_status att_decode(const att_call *call);
 size_t att_decode_workspace(const att_call *call); /* bytes, over all threads */
 
-/* Floats of scratch that one thread needs in forward; bytes that all of a backward call takes. */
-size_t att_plan_scratch(const att_plan *plan, bool copies);
+/* Floats of scratch that one thread needs in forward, where the longest sequence has tk keys; bytes that all of a
+ * backward call takes. */
+size_t att_plan_scratch(const att_plan *plan, bool copies, int64_t tk);
 size_t att_backward_workspace(const att_call *call);
 
 /* Blocks of keys, [*first, *last), outside of which masks leave nothing of a block of queries. */

@@ -43,17 +43,18 @@ typedef struct job {
 
 /* ---- memory */
 
-/* Panels of queries that share a block of keys, at most: many where it is copied, as long as they stay in the second
- * cache. */
-static int most_in_group(const att_plan *plan, bool copies)
+/* Panels of queries that share a block of keys, at most: many where it is copied, or where the keys and values of a
+ * head do not stay in the second cache, as long as these panels do. */
+static int most_in_group(const att_plan *plan, bool copies, int64_t tk)
 {
     enum { CACHED_FLOATS = 1 << 17 };
+    const bool shared = copies || tk * (plan->k_dim + plan->spec.value_dim) > plan->ctx->cached / 2;
     const int64_t fit = CACHED_FLOATS / (plan->kernels->panel * (plan->q_dim + plan->spec.value_dim));
-    return !copies || fit < 1 ? 1 : fit < ATT_MAX_GROUP ? (int)fit : ATT_MAX_GROUP;
+    return !shared || fit < 1 ? 1 : fit < ATT_MAX_GROUP ? (int)fit : ATT_MAX_GROUP;
 }
 
 /* Lays scratch memory out from p on and returns how many floats that takes. */
-static size_t lay_out(const att_plan *plan, bool copies, float *p, scratch *w)
+static size_t lay_out(const att_plan *plan, bool copies, int64_t tk, float *p, scratch *w)
 {
     const att_attention_spec *s = &plan->spec;
     const int64_t panel = plan->kernels->panel, longest = plan->q_dim > s->value_dim ? plan->q_dim : s->value_dim;
@@ -65,7 +66,7 @@ static size_t lay_out(const att_plan *plan, bool copies, float *p, scratch *w)
                                              {&w->value_words, plan->words * ATT_KEY_BLOCK / 2 * s->value_dim},
                                              {&w->weight_words, plan->words * ATT_KEY_BLOCK / 2 * panel}};
     int n = 6;
-    for (strip *t = w->strip; t < w->strip + most_in_group(plan, copies); t++) {
+    for (strip *t = w->strip; t < w->strip + most_in_group(plan, copies, tk); t++) {
         parts[n].at = &t->q, parts[n++].count = !att_takes_rows(plan) * plan->q_dim * panel;
         parts[n].at = &t->rows, parts[n++].count = converted * longest * panel;
         for (int i = 0; i < 2; i++) {
@@ -78,10 +79,10 @@ static size_t lay_out(const att_plan *plan, bool copies, float *p, scratch *w)
     return att_lay_out(p, n, parts);
 }
 
-size_t att_plan_scratch(const att_plan *plan, bool copies)
+size_t att_plan_scratch(const att_plan *plan, bool copies, int64_t tk)
 {
     scratch w;
-    return lay_out(plan, copies, NULL, &w);
+    return lay_out(plan, copies, tk, NULL, &w);
 }
 
 /* ---- one strip of queries */
@@ -314,7 +315,8 @@ static void run_task(void *arg, int64_t i, int thread)
 {
     const job *j = arg;
     scratch w;
-    lay_out(j->call->plan, att_call_copies(j->call), j->memory + (size_t)thread * j->scratch_count, &w);
+    lay_out(j->call->plan, att_call_copies(j->call), j->call->max_tk, j->memory + (size_t)thread * j->scratch_count,
+            &w);
     /* the last queries of causal attention have the most keys, and what takes long should not begin last */
     const int64_t task = j->tasks - 1 - i, last = j->items * (task + 1) / j->tasks;
     for (int64_t item = j->items * task / j->tasks; item < last && !att_cancelled(j->call->plan->ctx); item++)
@@ -331,7 +333,7 @@ static void deal(job *j)
     double flops = 0;
     const int64_t panels = call->max_tq * call->sequences * s->heads / call->plan->kernels->panel;
     const int64_t group = panels / ((int64_t)GROUPS_PER_THREAD * threads);
-    const int most = most_in_group(call->plan, att_call_copies(call));
+    const int most = most_in_group(call->plan, att_call_copies(call), call->max_tk);
     j->group = group < 1 ? 1 : group < most ? (int)group : most;
     const int64_t each = (int64_t)j->group * call->plan->kernels->panel;
     for (int64_t b = 0; b < call->sequences; b++) {
@@ -350,7 +352,7 @@ static att_status attend(const att_call *call)
 {
     const att_plan *plan = call->plan;
     att_ctx *ctx = plan->ctx;
-    job j = {.call = call, .scratch_count = att_plan_scratch(plan, att_call_copies(call))};
+    job j = {.call = call, .scratch_count = att_plan_scratch(plan, att_call_copies(call), call->max_tk)};
     j.first = att_alloc(ctx, (size_t)call->sequences + 1, sizeof *j.first);
     j.memory = att_scratch_take(plan, att_size_mul(j.scratch_count, (size_t)att_threads(ctx)));
     const bool memory = j.first && j.memory;

@@ -246,7 +246,8 @@ static void count(const att_call *call, double *done, double *all, double *bytes
                 }
             }
             *all += (double)at.place.tq * (double)at.place.tk;
-            *bytes += (double)at.place.tq * ((double)(s->head_dim + s->value_dim) * element + (call->args.lse.data ? 4 : 0));
+            *bytes +=
+                (double)at.place.tq * ((double)(s->head_dim + s->value_dim) * element + (call->args.lse.data ? 4 : 0));
             if (h < s->kv_heads)
                 *bytes += (double)at.place.tk * (double)(s->key_dim + s->value_dim) * element;
         }
@@ -281,11 +282,11 @@ static const char *say_floats(const att_plan *plan, bool copies)
                                        : "f32 in place";
 }
 
-static void describe_tiles(const att_plan *plan, bool cached, bool copies, att_plan_info *d)
+static void describe_tiles(const att_plan *plan, bool cached, bool copies, int64_t tk, att_plan_info *d)
 {
     d->kernel = "flash-forward";
     d->q_block = plan->kernels->panel;
-    d->workspace = att_plan_scratch(plan, copies) * sizeof(float) * (size_t)att_threads(plan->ctx);
+    d->workspace = att_plan_scratch(plan, copies, tk) * sizeof(float) * (size_t)att_threads(plan->ctx);
     say_tiles(plan, false,
               cached && plan->words ? "cache unpacked to pairs of bf16"
               : cached              ? "cache unpacked block by block"
@@ -323,7 +324,7 @@ static void describe_call(const att_call *call, att_plan_info *d)
     if (att_decode_suits(call))
         describe_decode(call, d);
     else
-        describe_tiles(plan, call->args.cache, copies, d);
+        describe_tiles(plan, call->args.cache, copies, call->max_tk, d);
     count(call, &done, &all, &d->bytes);
     d->flops = 2 * (key + value) * done;
     d->skipped = all > 0 ? 1 - done / all : 0;
@@ -345,7 +346,7 @@ att_status att_plan_describe(const att_plan *plan, const att_attention_args *arg
             return e;
         describe_call(&call, &d);
     } else {
-        describe_tiles(plan, false, plan->spec.dtype != ATT_F32, &d);
+        describe_tiles(plan, false, plan->spec.dtype != ATT_F32, 0, &d);
         describe_backward(plan, false, &d);
     }
     return att_give_info(info, &d, sizeof d, "att_plan_info");
