@@ -85,7 +85,7 @@ static void check_weights(call *c, const att_plan *plan)
 
 static void run(call *c, const att_plan *plan, int set, bool failing)
 {
-    enum { LONG = 100000000 }; /* rows that are one and the same make calls of any size */
+    enum { LONG = 10000000 }; /* rows that are one and the same make calls of any size */
     att_plan_info info = {.size = sizeof info};
     check_error(att_plan_describe(plan, NULL, &info));
     check_error(att_plan_describe(plan, &c->args, &info));
