@@ -71,10 +71,11 @@ static void soften_back(int64_t keys, float *s, float *dp, int64_t stride, const
         ATT_UNROLL (v, ATT_PANEL_VECTORS) {
             const int64_t at = k * stride + v * ATT_LANES;
             const vf x = v_load(s + at), base = v_load(lse + v * ATT_LANES);
-            const vf p = v_exp2(v_fma(x, log2e, v_sub(v_set(0), base)));
-            const vf ds = v_mul(p, v_sub(v_load(dp + at), v_load(delta + v * ATT_LANES)));
             const vm forbidden = v_lt(x, v_set(-FLT_MAX));
-            v_store(s + at, v_select(forbidden, v_set(0), p));
+            /* 0 before it is multiplied: times 2^-126 many a number is denormal, which takes some processors long */
+            const vf p = v_select(forbidden, v_set(0), v_exp2(v_fma(x, log2e, v_sub(v_set(0), base))));
+            const vf ds = v_mul(p, v_sub(v_load(dp + at), v_load(delta + v * ATT_LANES)));
+            v_store(s + at, p);
             v_store(dp + at, v_select(forbidden, v_set(0), ds));
         }
 }
