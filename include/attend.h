@@ -95,7 +95,8 @@ typedef void (*att_parallel_fn)(void *user, int n, void (*body)(void *arg, int i
 typedef struct att_config {
     size_t size;                  /* sizeof(att_config); ATT_OPTIONS fills it */
     int n_threads;                /* 0: what the process may use (affinity, cgroup quota) */
-    const char *isa;              /* NULL: $ATT_ISA, else the best here; "scalar" "avx2" "avx512" "avx512bf16" "neon" */
+    const char *isa;              /* NULL: $ATT_ISA, else the best here; "scalar" "avx2" "avx512"
+                                   * "avx512bf16" "amx" "neon" */
     att_allocator allocator;      /* all zero: the C library's */
     att_parallel_fn parallel_for; /* NULL: the context's own pool of n_threads */
     void *parallel_user;
@@ -226,7 +227,7 @@ typedef struct att_attention_spec {
     int64_t value_dim; /* of v and out; 0 = head_dim */
     int64_t score_dim; /* of what att_score_additive makes of queries and keys; 0: they are given projected */
     att_dtype dtype;   /* of q, k, v, out and their gradients: ATT_F32, ATT_F16 or ATT_BF16; sums are in f32. On
-                          avx512bf16, the forward of more than a few queries rounds weights of bf16 to bf16 */
+                          avx512bf16 and amx, the forward of more than a few queries rounds weights of bf16 to bf16 */
     const att_score *score;                       /* NULL = att_score_dot */
     float scale;                                  /* of the score; 0 = 1 / sqrt(head_dim) for dot, 1 for others */
     const att_modifier *modifier[ATT_MAX_STAGES]; /* applied in this order, up to the first NULL */

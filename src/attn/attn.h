@@ -23,6 +23,7 @@ struct att_plan {
     unsigned flags; /* of all stages together */
     bool fold;      /* the scale is in the turned queries */
     bool words;     /* bf16 is multiplied in pairs, forward */
+    bool late;      /* and then the scale is part of the softmax */
     bool plain;     /* no stage has a parameter or asks for one, so sites need no view of them */
     int sink;       /* which modifier is the sink, or -1 */
     /* Scratch memory that earlier calls have left, as many as may run at once. */

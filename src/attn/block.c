@@ -144,7 +144,7 @@ static void score(const att_block *b, att_tile *t)
         plan->score->tile(t);
     else
         att_score_pairs(b, t);
-    if ((b->words || !plan->fold) && plan->spec.scale != 1)
+    if (!(b->words ? plan->late : plan->fold) && plan->spec.scale != 1)
         plan->kernels->rescale_tile(t->keys, plan->spec.scale, t->s, t->stride);
 }
 

@@ -185,8 +185,8 @@ static void attend_block(const att_plan *plan, const att_site *at, const strip *
                          .modifier_param = at->modifier_param};
     uint64_t keep[ATT_KEY_BLOCK];
     att_score_block(&b);
-    kernels->soften(t->queries, cut->partial || plan->n_modifiers || !(plan->score->flags & ATT_DOT), cut->n_runs,
-                    cut->run, w->s, p->max, p->sum, w->rescale);
+    kernels->soften(t->queries, cut->partial || plan->n_modifiers || !(plan->score->flags & ATT_DOT),
+                    plan->late ? plan->spec.scale : 1, cut->n_runs, cut->run, w->s, p->max, p->sum, w->rescale);
     att_keep_block(&b, keep);
     att_drop_block(&b, keep, w->s);
     weigh(plan, t, cut, m, w);

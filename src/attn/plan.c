@@ -197,6 +197,7 @@ att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan *
     e = e ? e : check_window(ctx, p);
     e = e ? e : check_align(ctx, p);
     p->words = !e && att_words_usable(p);
+    p->late = p->words && p->n_modifiers == 0 && p->spec.scale > 0;
     p->plain = !e && p->n_modifiers == 0 && p->score->tile && !p->score->param[0].name &&
                (p->score->tile_back || (p->score->flags & ATT_DOT));
     if (e) {
@@ -264,6 +265,12 @@ static const char *say_pairs(const att_plan *plan, bool back)
     return pairs ? " (some pair by pair)" : "";
 }
 
+static const char *say_scale(const att_plan *plan, bool back)
+{
+    const bool words = plan->words && !back;
+    return words && plan->late ? ", scale in the softmax" : plan->fold && !words ? ", scale in the queries" : "";
+}
+
 /* How the score is computed in tiles, forward or back, and what becomes of the rows. */
 static void say_tiles(const att_plan *plan, bool back, const char *rows, char *why, size_t size)
 {
@@ -272,7 +279,7 @@ static void say_tiles(const att_plan *plan, bool back, const char *rows, char *w
              !s->tile                                         ? " pair by pair, as it has only a formula"
              : back && !s->tile_back && !(s->flags & ATT_DOT) ? ", back pair by pair"
                                                               : "",
-             plan->fold ? ", scale in the queries" : "", plan->n_modifiers, say_pairs(plan, back), plan->n_masks, rows);
+             say_scale(plan, back), plan->n_modifiers, say_pairs(plan, back), plan->n_masks, rows);
 }
 
 static const char *say_floats(const att_plan *plan, bool copies)
@@ -290,7 +297,7 @@ static void describe_tiles(const att_plan *plan, bool cached, bool copies, int64
     say_tiles(plan, false,
               cached && plan->words ? "cache unpacked to pairs of bf16"
               : cached              ? "cache unpacked block by block"
-              : plan->words         ? "bf16 in pairs"
+              : plan->words         ? plan->kernels->turn_values ? "pairs of bf16 in tiles" : "bf16 in pairs"
                                     : say_floats(plan, copies),
               d->why, sizeof d->why);
 }

@@ -9,7 +9,7 @@ bool att_words_usable(const att_plan *plan)
                   plan->score->tile && !plan->prologue;
     for (int i = 0; i < plan->n_modifiers; i++) /* pair by pair, rows are read as floats */
         usable = usable && (plan->modifier[i]->tile || !plan->modifier[i]->formula);
-    return usable;
+    return usable && (!plan->kernels->turn_values || att_os_allow_tiles());
 }
 
 int64_t att_words_in(int64_t dim) { return (dim + 1) / 2; }
@@ -70,4 +70,6 @@ void att_words_of_values(const att_plan *plan, const att_rows *v, int64_t first,
             }
         plan->kernels->words_of_rows(dim, row[0], row[1], words + k / 2 * dim);
     }
+    if (plan->kernels->turn_values)
+        plan->kernels->turn_values(keys, dim, words);
 }

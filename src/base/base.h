@@ -78,6 +78,7 @@ int64_t att_os_cpu_quota(const char *root);
 /* The same for bytes that can still be had, by the system's free memory and cgroup limits; 0: unknown. */
 size_t att_os_memory(const char *root);
 size_t att_os_cache(int level);                     /* bytes of the cache of level 2 or 3; 0: unknown */
+bool att_os_allow_tiles(void);                      /* AMX: this process may use them from now on */
 double att_os_seconds(void);                        /* monotonic */
 void *att_os_alloc(size_t bytes, size_t alignment); /* large ones ask for huge pages; NULL on failure */
 void att_os_free(void *p);

@@ -123,6 +123,19 @@ size_t att_os_cache(int level)
     return bytes > 0 ? (size_t)bytes : 0;
 }
 
+/* ---- registers */
+
+/* Linux saves tiles only of a process that has asked for them, as they make what it saves larger. */
+bool att_os_allow_tiles(void)
+{
+#if defined(__x86_64__) && defined(SYS_arch_prctl)
+    enum { REQUEST_STATE = 0x1023, TILES = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA: of Linux 5.16 */
+    return syscall(SYS_arch_prctl, REQUEST_STATE, TILES) == 0;
+#else
+    return false;
+#endif
+}
+
 /* ---- time */
 
 double att_os_seconds(void)

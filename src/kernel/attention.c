@@ -54,10 +54,10 @@ static void forbid(int64_t keys, const uint64_t *bits, float value, float *s, in
         }
 }
 
-ATT_INLINE void soften_as(const int vectors, const bool holes, int n_runs, const att_run *run, float *s, float *max,
-                          float *sum, float *rescale)
+ATT_INLINE void soften_as(const int vectors, const bool holes, float scale, int n_runs, const att_run *run, float *s,
+                          float *max, float *sum, float *rescale)
 {
-    const vf log2e = v_set((float)ATT_LOG2_E);
+    const vf log2e = v_set((float)ATT_LOG2_E * scale);
     vf top[ATT_PANEL_VECTORS], odd[ATT_PANEL_VECTORS], base[ATT_PANEL_VECTORS], total[ATT_PANEL_VECTORS];
     ATT_UNROLL (v, vectors)
         top[v] = odd[v] = nothing();
@@ -97,17 +97,18 @@ ATT_INLINE void soften_as(const int vectors, const bool holes, int n_runs, const
     }
 }
 
-/* One block of scores s [keys][PANEL] to weights 2^(s log2 e - max), with the running maximum and sum of each column;
- * rescale [PANEL] is what everything from earlier blocks must be multiplied with (Milakov, Gimelshein 2018). */
-static void soften(int columns, bool holes, int n_runs, const att_run *run, float *s, float *max, float *sum,
-                   float *rescale)
+/* One block of scores s [keys][PANEL], times scale > 0, to weights 2^(s scale log2 e - max), with the running maximum
+ * and sum of each column; rescale [PANEL] is what everything from earlier blocks must be multiplied with (Milakov,
+ * Gimelshein 2018). */
+static void soften(int columns, bool holes, float scale, int n_runs, const att_run *run, float *s, float *max,
+                   float *sum, float *rescale)
 {
     if (columns <= ATT_LANES)
-        soften_as(1, true, n_runs, run, s, max, sum, rescale);
+        soften_as(1, true, scale, n_runs, run, s, max, sum, rescale);
     else if (holes)
-        soften_as(ATT_PANEL_VECTORS, true, n_runs, run, s, max, sum, rescale);
+        soften_as(ATT_PANEL_VECTORS, true, scale, n_runs, run, s, max, sum, rescale);
     else
-        soften_as(ATT_PANEL_VECTORS, false, n_runs, run, s, max, sum, rescale);
+        soften_as(ATT_PANEL_VECTORS, false, scale, n_runs, run, s, max, sum, rescale);
 }
 
 ATT_INLINE void weigh_as(const int vectors, int n_runs, const att_run *run, int64_t dim, const float *v, int64_t stride,

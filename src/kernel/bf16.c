@@ -3,7 +3,7 @@
  * Two numbers are kept in a word and words go the way of floats: moved, turned and broadcast alike, only that a
  * multiply-add is that of two pairs. Words of queries and keys are neighbours in a row; words of values and of weights,
  * which are rounded to bf16, are of two keys that follow each other. */
-// also: avx512bf16
+// also: avx512bf16 amx
 #include "kernel/kernel.h"
 #include "simd/simd.h"
 
@@ -15,14 +15,6 @@
 static void turn_words(int64_t rows, int64_t words, const float *x, int64_t stride, float *y)
 {
     tile_turn_as(false, rows, words, x, stride, 1, y);
-}
-
-/* s [keys][PANEL] = k [keys, words] times turned q [words][PANEL] */
-static void word_scores(int64_t keys, int64_t queries, int64_t words, const float *k, int64_t stride, const float *q,
-                        float *s, int64_t s_stride)
-{
-    const tile_args t = {.k = words, .a = k, .lda = stride, .b = q, .c = s, .ldc = s_stride};
-    tile_columns((int)queries, keys, t);
 }
 
 /* y [n] words of two rows of bf16 [n]; NULL: zeros. Are all of them finite? */
@@ -48,8 +40,19 @@ static void words_of_weights(int64_t first, int64_t last, const float *p, float 
         ATT_UNROLL (v, ATT_PANEL_VECTORS) {
             const float *at = p + k * PANEL + v * ATT_LANES;
             const vf next = k + 1 < last ? v_load(at + PANEL) : v_set(0);
-            v_store(words + k / 2 * PANEL + v * ATT_LANES, v_words(v_round_bf16(v_load(at)), v_round_bf16(next)));
+            v_store(words + k / 2 * PANEL + v * ATT_LANES, v_words_of(v_load(at), next));
         }
+}
+
+#ifdef ATT_TILES_BF16
+#include "kernel/bf16_tiles.h"
+#else
+/* s [keys][PANEL] = k [keys, words] times turned q [words][PANEL] */
+static void word_scores(int64_t keys, int64_t queries, int64_t words, const float *k, int64_t stride, const float *q,
+                        float *s, int64_t s_stride)
+{
+    const tile_args t = {.k = words, .a = k, .lda = stride, .b = q, .c = s, .ldc = s_stride};
+    tile_columns((int)queries, keys, t);
 }
 
 /* As weigh, on words: v [pairs of keys][dim], p rounded into p_words [pairs of keys][PANEL]. */
@@ -70,6 +73,7 @@ static void word_weigh(int n_runs, const att_run *run, int64_t dim, const float 
     }
 }
 #endif
+#endif
 
 void ATT_ISA(att_kernel_bf16)(att_kernels *k);
 void ATT_ISA(att_kernel_bf16)(att_kernels *k)
@@ -80,5 +84,8 @@ void ATT_ISA(att_kernel_bf16)(att_kernels *k)
     k->word_scores = word_scores;
     k->words_of_rows = words_of_rows;
     k->word_weigh = word_weigh;
+#endif
+#ifdef ATT_TILES_BF16
+    k->turn_values = turn_values;
 #endif
 }

@@ -70,8 +70,8 @@ typedef struct att_kernels {
     void (*turn_out)(int64_t rows, int64_t n, const float *x, const float *scale, float *y, int64_t stride);
     void (*rescale_tile)(int64_t keys, float factor, float *s, int64_t stride);
     void (*forbid)(int64_t keys, const uint64_t *bits, float value, float *s, int64_t stride);
-    void (*soften)(int columns, bool holes, int n_runs, const att_run *run, float *s, float *max, float *sum,
-                   float *rescale);
+    void (*soften)(int columns, bool holes, float scale, int n_runs, const att_run *run, float *s, float *max,
+                   float *sum, float *rescale);
     void (*weigh)(int columns, int n_runs, const att_run *run, int64_t dim, const float *v, int64_t stride,
                   const float *p, const float *rescale, float *o);
     void (*close_rows)(const float *max, const float *sum, float *inverse, float *lse);
@@ -95,6 +95,9 @@ typedef struct att_kernels {
     bool (*words_of_rows)(int64_t n, const uint16_t *even, const uint16_t *odd, float *y);
     void (*word_weigh)(int n_runs, const att_run *run, int64_t dim, const float *v, const float *p, float *p_words,
                        const float *rescale, float *o);
+    /* bf16_tiles.h: words of the values of a block as word_weigh reads them; NULL where that is as they are. Who
+     * has it multiplies in tiles, which the system must allow (att_os_allow_tiles). */
+    void (*turn_values)(int64_t keys, int64_t dim, float *words);
 
     /* attention_backward.c: see there */
     void (*panel_rows)(int64_t rows, int64_t all, int64_t n, const float *x, int64_t stride, float scale, float *y);

@@ -25,5 +25,11 @@ static inline vf v_words(__m512i low, __m512i high)
     return _mm512_castsi512_ps(_mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
 }
 /* Rounded to the nearest, to even between two; denormals become 0. */
-static inline __m512i v_round_bf16(vf x) { return _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(x)); }
+static inline vf v_words_of(vf low, vf high)
+{
+    static const uint16_t order[2 * ATT_LANES] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+                                                  8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+    const __m512i halves = (__m512i)_mm512_cvtne2ps_pbh(high, low); /* all of low, then all of high */
+    return _mm512_castsi512_ps(_mm512_permutexvar_epi16(_mm512_loadu_si512(order), halves));
+}
 #endif

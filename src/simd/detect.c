@@ -7,7 +7,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
-enum { ATT_STATE_YMM = 0x06, ATT_STATE_ZMM = 0xe6 }; /* XCR0: SSE|AVX, and opmask|ZMM beside them */
+/* XCR0: SSE|AVX, opmask|ZMM beside them, and AMX's configuration and tiles */
+enum { ATT_STATE_YMM = 0x06, ATT_STATE_ZMM = 0xe6, ATT_STATE_TILES = 0x600e6 };
 
 /* The OS saves these registers when it switches threads; the CPU having them is not enough. */
 static bool att_cpu_saves(uint32_t state)

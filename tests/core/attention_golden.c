@@ -239,7 +239,7 @@ static double tolerance(const golden_case *c, double rows)
 /* Where bf16 is multiplied in pairs, weights are rounded to it: the output is off by as much of the largest value. */
 static double paired(const att_ctx *ctx, const golden_case *c)
 {
-    return c->dtype == ATT_BF16 && strcmp(att_isa(ctx), "avx512bf16") == 0 ? rounding(ATT_BF16) : 0;
+    return c->dtype == ATT_BF16 && att_kernels_of(ctx->isa)->word_scores ? rounding(ATT_BF16) : 0;
 }
 
 /* An output that is off by so much, and by being stored, changes delta = dout . out by DIM times as much, and gradients

@@ -1,0 +1,160 @@
+/* The two products of words (bf16.c) in tiles of 16 rows of 16 words. What is left of rows or of words is multiplied in
+ * vectors; which that is depends on where they lie in the block alone, so no row's bits depend on others. */
+
+/* c [rows][PANEL] = 0, or c where begun, + a [rows, 16 n words] b [16 n words][PANEL]; distances in floats. */
+typedef struct squares {
+    bool begun;
+    int64_t n;
+    const float *a;
+    int64_t a_row, a_tile, a_next; /* from row to row, from 16 of them to the next, from 16 words to the next */
+    const float *b;
+    float *c;
+    int64_t c_row;
+} squares;
+
+enum { EDGE = ATT_TILE_EDGE };
+
+/* 16 rows, or twice as many, by 16 columns, or twice as many: tiles 0 to 3 are c, 4 and 5 a, 6 and 7 b. */
+ATT_INLINE void square(const bool two_rows, const bool two_columns, const squares *s)
+{
+    const size_t a_row = (size_t)s->a_row * sizeof(float), b_row = PANEL * sizeof(float);
+    const size_t c_row = (size_t)s->c_row * sizeof(float);
+    const float *a = s->a, *b = s->b;
+    float *const low = s->c + EDGE * s->c_row;
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    if (s->begun) {
+        _tile_loadd(0, s->c, c_row);
+        if (two_columns)
+            _tile_loadd(1, s->c + EDGE, c_row);
+        if (two_rows)
+            _tile_loadd(2, low, c_row);
+        if (two_rows && two_columns)
+            _tile_loadd(3, low + EDGE, c_row);
+    }
+    for (int64_t i = 0; i < s->n; i++, a += s->a_next, b += EDGE * PANEL) {
+        _tile_loadd(4, a, a_row);
+        _tile_loadd(6, b, b_row);
+        _tile_dpbf16ps(0, 4, 6);
+        if (two_columns) {
+            _tile_loadd(7, b + EDGE, b_row);
+            _tile_dpbf16ps(1, 4, 7);
+        }
+        if (two_rows) {
+            _tile_loadd(5, a + s->a_tile, a_row);
+            _tile_dpbf16ps(2, 5, 6);
+        }
+        if (two_rows && two_columns)
+            _tile_dpbf16ps(3, 5, 7);
+    }
+    _tile_stored(0, s->c, c_row);
+    if (two_columns)
+        _tile_stored(1, s->c + EDGE, c_row);
+    if (two_rows)
+        _tile_stored(2, low, c_row);
+    if (two_rows && two_columns)
+        _tile_stored(3, low + EDGE, c_row);
+}
+
+/* All of `rows` rows, which are whole tiles */
+ATT_INLINE void all_squares(int64_t rows, const bool two_columns, squares s)
+{
+    v_tiles_begin();
+    for (; rows >= 2 * EDGE; rows -= 2 * EDGE, s.a += 2 * s.a_tile, s.c += 2 * EDGE * s.c_row)
+        square(true, two_columns, &s);
+    if (rows > 0)
+        square(false, two_columns, &s);
+    v_tiles_end();
+}
+
+/* s [keys][PANEL] = k [keys, words] times turned q [words][PANEL] */
+static void word_scores(int64_t keys, int64_t queries, int64_t words, const float *k, int64_t stride, const float *q,
+                        float *s, int64_t s_stride)
+{
+    const int64_t in_tiles = words / EDGE * EDGE, rows = in_tiles ? keys / EDGE * EDGE : 0;
+    const squares whole = {.n = in_tiles / EDGE,
+                           .a = k,
+                           .a_row = stride,
+                           .a_tile = EDGE * stride,
+                           .a_next = EDGE,
+                           .b = q,
+                           .c = s,
+                           .c_row = s_stride};
+    if (queries > EDGE)
+        all_squares(rows, true, whole);
+    else
+        all_squares(rows, false, whole);
+    const tile_args words_left = {
+        .k = words - in_tiles, .a = k + in_tiles, .lda = stride, .b = q + in_tiles * PANEL, .c = s, .ldc = s_stride};
+    if (words_left.k > 0)
+        tile_all(rows, ATT_PANEL_VECTORS, false, START_C, words_left);
+    const tile_args rows_left = {
+        .k = words, .a = k + rows * stride, .lda = stride, .b = q, .c = s + rows * s_stride, .ldc = s_stride};
+    tile_columns((int)queries, keys - rows, rows_left);
+}
+
+/* Words of values [pairs of keys][dim] for word_weigh: squares of 16 pairs by 16 are turned where they lie. */
+static void turn_values(int64_t keys, int64_t dim, float *words)
+{
+    for (int64_t pair = 0; pair + EDGE <= keys / 2; pair += EDGE)
+        for (int64_t d = 0; d + EDGE <= dim; d += EDGE) {
+            vf t[ATT_LANES];
+            ATT_UNROLL (i, ATT_LANES)
+                t[i] = v_load(words + (pair + i) * dim + d);
+            v_transpose(t);
+            ATT_UNROLL (i, ATT_LANES)
+                v_store(words + (pair + i) * dim + d, t[i]);
+        }
+}
+
+static void scale_rows(int64_t rows, const float *scale, float *o)
+{
+    for (int64_t i = 0; i < rows; i++)
+        ATT_UNROLL (v, ATT_PANEL_VECTORS) {
+            float *at = o + i * PANEL + v * ATT_LANES;
+            v_store(at, v_mul(v_load(at), v_load(scale + v * ATT_LANES)));
+        }
+}
+
+/* As weigh, on words: v [pairs of keys][dim] with turned squares, p rounded into p_words [pairs of keys][PANEL]. Runs
+ * begin with a square (att_cut_block). */
+static void word_weigh(int n_runs, const att_run *run, int64_t dim, const float *v, const float *p, float *p_words,
+                       const float *rescale, float *o)
+{
+    const int64_t in_tiles = dim / EDGE * EDGE;
+    if (rescale)
+        scale_rows(dim, rescale, o);
+    for (int r = 0; r < n_runs; r++) {
+        const int64_t pair = run[r].first / 2, pairs = (run[r].last - run[r].first + 1) / 2;
+        const int64_t turned = (run[r].last - run[r].first) / (2 * EDGE) * EDGE;
+        const bool begun = r > 0 || rescale;
+        words_of_weights(run[r].first, run[r].last, p, p_words);
+        all_squares(turned ? in_tiles : 0, true,
+                    (squares){.begun = begun,
+                              .n = turned / EDGE,
+                              .a = v + pair * dim,
+                              .a_row = dim,
+                              .a_tile = EDGE,
+                              .a_next = EDGE * dim,
+                              .b = p_words + pair * PANEL,
+                              .c = o,
+                              .c_row = PANEL});
+        tile_args t = {.k = pairs - turned,
+                       .a = v + (pair + turned) * dim,
+                       .lda = dim,
+                       .b = p_words + (pair + turned) * PANEL,
+                       .c = o,
+                       .ldc = PANEL};
+        if (t.k > 0)
+            tile_onto(begun || turned, in_tiles, ATT_PANEL_VECTORS, t);
+        t = (tile_args){.k = pairs,
+                        .a = v + pair * dim + in_tiles,
+                        .lda = dim,
+                        .b = p_words + pair * PANEL,
+                        .c = o + in_tiles * PANEL,
+                        .ldc = PANEL};
+        tile_onto(begun, dim - in_tiles, ATT_PANEL_VECTORS, t);
+    }
+}
