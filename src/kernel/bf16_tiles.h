@@ -92,7 +92,7 @@ static void word_scores(int64_t keys, int64_t queries, int64_t words, const floa
         tile_all(rows, ATT_PANEL_VECTORS, false, START_C, words_left);
     const tile_args rows_left = {
         .k = words, .a = k + rows * stride, .lda = stride, .b = q, .c = s + rows * s_stride, .ldc = s_stride};
-    tile_columns((int)queries, keys - rows, rows_left);
+    tile_all(keys - rows, ATT_PANEL_VECTORS, false, START_ZERO, rows_left);
 }
 
 /* Words of values [pairs of keys][dim] for word_weigh: squares of 16 pairs by 16 are turned where they lie. */
@@ -109,12 +109,13 @@ static void turn_values(int64_t keys, int64_t dim, float *words)
         }
 }
 
-static void scale_rows(int64_t rows, const float *scale, float *o)
+/* Rows [first, rows) of o [rows][PANEL] times scale [PANEL], or 0 without that */
+static void begin_rows(int64_t first, int64_t rows, const float *scale, float *o)
 {
-    for (int64_t i = 0; i < rows; i++)
+    for (int64_t i = first; i < rows; i++)
         ATT_UNROLL (v, ATT_PANEL_VECTORS) {
             float *at = o + i * PANEL + v * ATT_LANES;
-            v_store(at, v_mul(v_load(at), v_load(scale + v * ATT_LANES)));
+            v_store(at, scale ? v_mul(v_load(at), v_load(scale + v * ATT_LANES)) : v_set(0));
         }
 }
 
@@ -124,12 +125,12 @@ static void word_weigh(int n_runs, const att_run *run, int64_t dim, const float 
                        const float *rescale, float *o)
 {
     const int64_t in_tiles = dim / EDGE * EDGE;
-    if (rescale)
-        scale_rows(dim, rescale, o);
     for (int r = 0; r < n_runs; r++) {
         const int64_t pair = run[r].first / 2, pairs = (run[r].last - run[r].first + 1) / 2;
         const int64_t turned = (run[r].last - run[r].first) / (2 * EDGE) * EDGE;
         const bool begun = r > 0 || rescale;
+        if (r == 0) /* but for what tiles begin */
+            begin_rows(begun || !turned ? 0 : in_tiles, dim, rescale, o);
         words_of_weights(run[r].first, run[r].last, p, p_words);
         all_squares(turned ? in_tiles : 0, true,
                     (squares){.begun = begun,
@@ -148,13 +149,13 @@ static void word_weigh(int n_runs, const att_run *run, int64_t dim, const float 
                        .c = o,
                        .ldc = PANEL};
         if (t.k > 0)
-            tile_onto(begun || turned, in_tiles, ATT_PANEL_VECTORS, t);
+            tile_all(in_tiles, ATT_PANEL_VECTORS, true, START_C, t);
         t = (tile_args){.k = pairs,
                         .a = v + pair * dim + in_tiles,
                         .lda = dim,
                         .b = p_words + pair * PANEL,
                         .c = o + in_tiles * PANEL,
                         .ldc = PANEL};
-        tile_onto(begun, dim - in_tiles, ATT_PANEL_VECTORS, t);
+        tile_all(dim - in_tiles, ATT_PANEL_VECTORS, true, START_C, t);
     }
 }
