@@ -47,9 +47,8 @@ static const cli_option options[] = {
     BENCH_SECONDS(&now.seconds),
     BENCH_NO_VERIFY(&now.no_verify),
     {"shapes", 0, "FILE", .text = &shapes,
-     .help = "measure each line: a JSON object of these options, \"kv_heads\" for --kv-heads; what is not in it is as "
-             "on the "
-             "command line; \"-\": standard input"},
+     .help = "measure each line: a JSON object of these options, \"kv_heads\" for --kv-heads; what is not in it is "
+             "as on the command line; \"-\": standard input"},
     CLI_JSON(&json),
     {0},
 };
