@@ -131,8 +131,16 @@ typedef struct product {
     const att_epilogue *e;
 } product;
 
+/* What tile number `tile` of two panels fetches for the next two: of the first four, each half a panel. */
+static const float *soon_of(const product *g, int64_t tile, int64_t q, int64_t k0, int64_t depth)
+{
+    const int64_t panel = q + 2 + tile / 2, at = k0 + tile % 2 * (depth / 2);
+    return tile < 4 && panel * PANEL < g->n ? g->packed + (panel * g->k + at) * PANEL : NULL;
+}
+
 /* Rows [i, i + rows) by panels from q on, over [k0, k0 + depth). */
-static void product_tile(const product *g, int64_t i, int rows, int64_t q, int panels, int64_t k0, int64_t depth)
+static void product_tile(const product *g, int64_t i, int rows, int64_t q, int panels, int64_t k0, int64_t depth,
+                         const float *soon)
 {
     const int64_t columns = min(panels * PANEL, g->n - q * PANEL);
     const bool add = k0 > 0 || (g->e && g->e->add);
@@ -142,7 +150,8 @@ static void product_tile(const product *g, int64_t i, int rows, int64_t q, int p
                          .b = g->packed + (q * g->k + k0) * PANEL,
                          .ldb = g->k * PANEL,
                          .c = g->c + i * g->ldc + q * PANEL,
-                         .ldc = g->ldc};
+                         .ldc = g->ldc,
+                         .soon = soon};
     if (columns < panels * PANEL)
         edge_tile(rows, columns, add, &t);
     else
@@ -160,10 +169,11 @@ static void gemm(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, c
         for (int64_t q = first, panels; q < last; q += panels) {
             panels = q + panels_for(m) <= whole ? panels_for(m) : 1;
             const int64_t most = panels == 2 ? ATT_WIDE_ROWS : ROWS;
-            int64_t tiles = (m + most - 1) / most;
-            for (int64_t i = 0, rows; tiles > 0; tiles--, i += rows) {
-                rows = tile_share(m - i, tiles);
-                product_tile(&g, i, (int)rows, q, (int)panels, k0, min(ATT_GEMM_DEPTH, k - k0));
+            const int64_t tiles = (m + most - 1) / most, depth = min(ATT_GEMM_DEPTH, k - k0);
+            for (int64_t tile = 0, i = 0, rows; tile < tiles; tile++, i += rows) {
+                rows = tile_share(m - i, tiles - tile);
+                product_tile(&g, i, (int)rows, q, (int)panels, k0, depth,
+                             panels == 2 ? soon_of(&g, tile, q, k0, depth) : NULL);
             }
         }
 }

@@ -27,6 +27,7 @@ typedef struct tile_args {
     float *c; /* [rows, vectors * LANES] */
     int64_t ldc;
     const float *scale; /* START_SCALED: start = c[r][j] scale[j] */
+    const float *soon;  /* of tiles across several panels: k vectors that are fetched for later, or NULL */
 } tile_args;
 
 /* A file that multiplies something else than floats says so before (bf16.c: pairs). */
@@ -74,7 +75,9 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
 {
     const int64_t lda = t->lda, ldb = t->ldb, row_step = transposed ? 1 : lda, k_step = transposed ? lda : 1;
     const int64_t b_step = t->b_step ? t->b_step : PANEL;
-    const float *a = t->a, *b = t->b;
+    const bool ahead = vectors > ATT_PANEL_VECTORS && rows > 2; /* else reading is all there is to do */
+    const float *a = t->a, *b = t->b, *soon = t->soon ? t->soon : t->c;
+    const int64_t soon_step = t->soon ? ATT_LANES : 0;
     vf acc[MAX_ROWS][MAX_VECTORS];
 
     ATT_UNROLL (r, rows)
@@ -90,6 +93,10 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
 
     for (int64_t p = 0; p < t->k; p++, b += b_step, a += k_step) {
         vf x[MAX_VECTORS];
+        if (ahead) {
+            __builtin_prefetch(soon, 0, 2);
+            soon += soon_step;
+        }
         ATT_UNROLL (v, vectors)
             x[v] = v_keep(v_load(b + v / ATT_PANEL_VECTORS * ldb + v % ATT_PANEL_VECTORS * ATT_LANES));
         ATT_UNROLL (r, rows) {
