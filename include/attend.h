@@ -100,7 +100,8 @@ typedef struct att_config {
     att_allocator allocator;      /* all zero: the C library's */
     att_parallel_fn parallel_for; /* NULL: the context's own pool of n_threads */
     void *parallel_user;
-    const volatile int *cancel; /* NULL or a flag: non-zero makes long calls return ATT_ERR_CANCELLED */
+    const volatile int *cancel; /* NULL or a flag: non-zero makes long calls return ATT_ERR_CANCELLED. It
+                                 * is read atomically, by other threads as well */
 } att_config;
 
 /* Opens a context; cfg NULL means all defaults. */

@@ -110,4 +110,4 @@ void att_close(att_ctx *ctx)
 int att_threads(const att_ctx *ctx) { return ctx->n_threads; }
 const char *att_isa(const att_ctx *ctx) { return att_isa_name(ctx->isa); }
 const char *att_version(void) { return ATT_VERSION; }
-bool att_cancelled(const att_ctx *ctx) { return ctx->cancel && *ctx->cancel; }
+bool att_cancelled(const att_ctx *ctx) { return ctx->cancel && __atomic_load_n(ctx->cancel, __ATOMIC_RELAXED); }

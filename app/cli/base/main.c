@@ -12,7 +12,8 @@ CLI_COMMAND_LIST(CLI_DECLARE)
 #define CLI_ADDRESS(name) &cli_##name,
 const cli_command *const cli_commands[] = {CLI_COMMAND_LIST(CLI_ADDRESS) NULL};
 
-static void on_signal(int number) { cli_signal = number; }
+/* Atomically, as other threads look at it (att_config.cancel). */
+static void on_signal(int number) { __atomic_store_n(&cli_signal, number, __ATOMIC_RELAXED); }
 
 /* The first signal asks for a clean end, the second one ends. A closed pipe ends as it does other tools. */
 static void take_signals(void)
