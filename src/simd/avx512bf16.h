@@ -24,7 +24,7 @@ static inline vf v_words(__m512i low, __m512i high)
 {
     return _mm512_castsi512_ps(_mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
 }
-/* Rounded to the nearest, to even between two; denormals become 0. */
+/* Words of two vectors, rounded to the nearest, to even between two; denormals become 0. */
 static inline vf v_words_of(vf low, vf high)
 {
     static const uint16_t order[2 * ATT_LANES] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
