@@ -34,12 +34,8 @@ static void pack(int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t
 }
 
 /* Panels that one tile takes. Of few rows several: there must be enough chains to hide the latency of an addition. Of
- * more as many as need the fewest loads; but panels are read only once where the rows are those of one tile. */
-static int panels_for(int64_t rows)
-{
-    const bool once = rows > ATT_WIDE_ROWS && rows <= ROWS;
-    return rows == 1 ? 4 : rows == 2 || (ATT_WIDE_ROWS > 2 && !once) ? 2 : 1;
-}
+ * more as many as need the fewest loads. */
+static int panels_for(int64_t rows) { return rows == 1 ? 4 : rows == 2 || ATT_WIDE_ROWS > 2 ? 2 : 1; }
 
 ATT_INLINE void tile_from(const tile_start start, int rows, int panels, const tile_args *t)
 {
@@ -131,33 +127,72 @@ typedef struct product {
     const att_epilogue *e;
 } product;
 
-/* What tile number `tile` of two panels fetches for the next two: of the first four, each half a panel. */
-static const float *soon_of(const product *g, int64_t tile, int64_t q, int64_t k0, int64_t depth)
+/* Some panels over some of k, which all rows meet before the next. */
+typedef struct block {
+    int64_t q, panels, k0, depth;
+} block;
+
+/* Where several tiles meet a block across two panels they fetch the next one meanwhile; one tile could not keep up. */
+static bool fetches(const product *g, int64_t panels) { return panels == 2 && g->m > ATT_WIDE_ROWS; }
+
+/* Of few rows short blocks: the first one is waited for, and others are then read from the first-level cache. */
+static int64_t depth_for(const product *g, int64_t panels)
 {
-    const int64_t panel = q + 2 + tile / 2, at = k0 + tile % 2 * (depth / 2);
-    return tile < 4 && panel * PANEL < g->n ? g->packed + (panel * g->k + at) * PANEL : NULL;
+    enum { SHORT = 128, LONG = 512 };
+    return !fetches(g, panels) ? ATT_GEMM_DEPTH : g->m <= 2 * ATT_WIDE_ROWS ? SHORT : LONG;
 }
 
-/* Rows [i, i + rows) by panels from q on, over [k0, k0 + depth). */
-static void product_tile(const product *g, int64_t i, int rows, int64_t q, int panels, int64_t k0, int64_t depth,
-                         const float *soon)
+/* Rows [i, i + rows) by a block; t has what the tile is to fetch. */
+static void product_tile(const product *g, int64_t i, int rows, const block *b, tile_args t)
 {
-    const int64_t columns = min(panels * PANEL, g->n - q * PANEL);
-    const bool add = k0 > 0 || (g->e && g->e->add);
-    const tile_args t = {.k = depth,
-                         .a = g->a + i * g->lda + k0,
-                         .lda = g->lda,
-                         .b = g->packed + (q * g->k + k0) * PANEL,
-                         .ldb = g->k * PANEL,
-                         .c = g->c + i * g->ldc + q * PANEL,
-                         .ldc = g->ldc,
-                         .soon = soon};
-    if (columns < panels * PANEL)
+    const int64_t columns = min(b->panels * PANEL, g->n - b->q * PANEL);
+    const bool add = b->k0 > 0 || (g->e && g->e->add);
+    t.k = b->depth;
+    t.a = g->a + i * g->lda + b->k0;
+    t.lda = g->lda;
+    t.b = g->packed + (b->q * g->k + b->k0) * PANEL;
+    t.ldb = g->k * PANEL;
+    t.c = g->c + i * g->ldc + b->q * PANEL;
+    t.ldc = g->ldc;
+    if (columns < b->panels * PANEL)
         edge_tile(rows, columns, add, &t);
     else
-        tile(rows, panels, add, &t);
-    if (g->e && k0 + depth >= g->k)
-        finish(rows, columns, t.c, t.ldc, g->e, i, q * PANEL);
+        tile(rows, (int)b->panels, add, &t);
+    if (g->e && b->k0 + b->depth >= g->k)
+        finish(rows, columns, t.c, t.ldc, g->e, i, b->q * PANEL);
+}
+
+/* All rows by a block. next NULL: nothing is fetched; else each tile has its share of that. */
+static void product_rows(const product *g, const block *b, const block *next)
+{
+    const int64_t most = b->panels == 2 ? ATT_WIDE_ROWS : ROWS;
+    const int64_t tiles = (g->m + most - 1) / most, panel = next ? next->depth * PANEL : 0;
+    const int64_t step = tiles == 2 ? PANEL : min((2 * PANEL + tiles - 1) / tiles, ATT_LANES);
+    for (int64_t tile = 0, i = 0, rows; tile < tiles; tile++, i += rows) {
+        const int64_t at = tile * step * b->depth; /* in the next block */
+        tile_args t = {.soon = NULL};
+        if (next && at < 2 * panel) {
+            t.soon = g->packed + ((next->q + at / panel) * g->k + next->k0) * PANEL + at % panel;
+            t.soon_step = step;
+        }
+        rows = tile_share(g->m - i, tiles - tile);
+        product_tile(g, i, (int)rows, b, t);
+    }
+}
+
+/* Panels from q on over [k0, end), block by block. */
+static void product_panels(const product *g, int64_t q, int64_t panels, int64_t k0, int64_t end)
+{
+    const int64_t most = depth_for(g, panels);
+    int64_t p = k0;
+    do {
+        const block b = {q, panels, p, min(most, end - p)};
+        p += b.depth;
+        const block next =
+            p < end ? (block){q, panels, p, min(most, end - p)} : (block){q + panels, panels, k0, min(most, end - k0)};
+        const bool fetch = fetches(g, panels) && (next.q + panels) * PANEL <= g->n;
+        product_rows(g, &b, fetch ? &next : NULL);
+    } while (p < end);
 }
 
 static void gemm(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed, int64_t first,
@@ -165,16 +200,10 @@ static void gemm(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, c
 {
     const product g = {m, n, k, a, lda, packed, c, ldc, e};
     const int64_t whole = min(last, n / PANEL); /* panels without unused columns */
-    for (int64_t k0 = 0; k0 == 0 || k0 < k; k0 += ATT_GEMM_DEPTH)
+    for (int64_t k0 = 0; m > 0 && (k0 == 0 || k0 < k); k0 += ATT_GEMM_DEPTH)
         for (int64_t q = first, panels; q < last; q += panels) {
             panels = q + panels_for(m) <= whole ? panels_for(m) : 1;
-            const int64_t most = panels == 2 ? ATT_WIDE_ROWS : ROWS;
-            const int64_t tiles = (m + most - 1) / most, depth = min(ATT_GEMM_DEPTH, k - k0);
-            for (int64_t tile = 0, i = 0, rows; tile < tiles; tile++, i += rows) {
-                rows = tile_share(m - i, tiles - tile);
-                product_tile(&g, i, (int)rows, q, (int)panels, k0, depth,
-                             panels == 2 ? soon_of(&g, tile, q, k0, depth) : NULL);
-            }
+            product_panels(&g, q, panels, k0, min(k, k0 + ATT_GEMM_DEPTH));
         }
 }
 

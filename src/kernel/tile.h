@@ -27,7 +27,8 @@ typedef struct tile_args {
     float *c; /* [rows, vectors * LANES] */
     int64_t ldc;
     const float *scale; /* START_SCALED: start = c[r][j] scale[j] */
-    const float *soon;  /* of tiles across several panels: k vectors that are fetched for later, or NULL */
+    const float *soon;  /* of tiles across several panels: fetched for later, a line for each of k; or NULL */
+    int64_t soon_step;  /* from line to line */
 } tile_args;
 
 /* A file that multiplies something else than floats says so before (bf16.c: pairs). */
@@ -75,9 +76,9 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
 {
     const int64_t lda = t->lda, ldb = t->ldb, row_step = transposed ? 1 : lda, k_step = transposed ? lda : 1;
     const int64_t b_step = t->b_step ? t->b_step : PANEL;
-    const bool ahead = vectors > ATT_PANEL_VECTORS && rows > 2; /* else reading is all there is to do */
+    const bool ahead = vectors == 2 * ATT_PANEL_VECTORS && rows > 2; /* else reading is all there is to do */
     const float *a = t->a, *b = t->b, *soon = t->soon ? t->soon : t->c;
-    const int64_t soon_step = t->soon ? ATT_LANES : 0;
+    const int64_t soon_step = t->soon ? t->soon_step : 0;
     vf acc[MAX_ROWS][MAX_VECTORS];
 
     ATT_UNROLL (r, rows)
@@ -95,6 +96,8 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
         vf x[MAX_VECTORS];
         if (ahead) {
             __builtin_prefetch(soon, 0, 2);
+            if (rows <= 4) /* there is room */
+                __builtin_prefetch(soon + soon_step / 2, 0, 2);
             soon += soon_step;
         }
         ATT_UNROLL (v, vectors)
