@@ -37,12 +37,44 @@ static void pack(int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t
  * more as many as need the fewest loads. */
 static int panels_for(int64_t rows) { return rows == 1 ? 4 : rows == 2 || ATT_WIDE_ROWS > 2 ? 2 : 1; }
 
+/* Rows of a tile, at most: of one across two panels where that is the better one */
+enum { MOST_ROWS = ATT_WIDE_ROWS > 2 ? ATT_WIDE_ROWS : ROWS };
+
+/* A tile of a row count known at run time */
+ATT_INLINE void tile_rows(int rows, const int vectors, const tile_start start, const tile_args *t)
+{
+    if (rows > (vectors > ATT_PANEL_VECTORS ? ATT_WIDE_ROWS : MOST_ROWS))
+        __builtin_unreachable(); /* not to be compiled */
+    switch (rows) {
+    case 1:
+        tile_of(1, vectors, false, start, t);
+        break;
+    case 2:
+        tile_of(2, vectors, false, start, t);
+        break;
+    case 3:
+        tile_of(3, vectors, false, start, t);
+        break;
+    case 4:
+        tile_of(4, vectors, false, start, t);
+        break;
+#if ATT_TILE_ROWS > 4
+    case 5:
+        tile_of(5, vectors, false, start, t);
+        break;
+    case 6:
+        tile_of(6, vectors, false, start, t);
+        break;
+#endif
+    }
+}
+
 ATT_INLINE void tile_from(const tile_start start, int rows, int panels, const tile_args *t)
 {
     if (panels == 1)
-        tile_rows(rows, ATT_PANEL_VECTORS, false, start, t);
+        tile_rows(rows, ATT_PANEL_VECTORS, start, t);
     else if (panels == 2)
-        tile_rows(rows, 2 * ATT_PANEL_VECTORS, false, start, t);
+        tile_rows(rows, 2 * ATT_PANEL_VECTORS, start, t);
     else
         tile_of(1, 4 * ATT_PANEL_VECTORS, false, start, t);
 }
@@ -103,7 +135,7 @@ static void finish(int rows, int64_t n, float *c, int64_t ldc, const att_epilogu
 /* A tile whose columns end within its panel: computed beside C, then the used columns are copied. */
 static void edge_tile(int rows, int64_t used, bool add, const tile_args *t)
 {
-    float whole[MAX_ROWS * PANEL] = {0};
+    float whole[MOST_ROWS * PANEL] = {0};
     tile_args inner = *t;
     inner.c = whole;
     inner.ldc = PANEL;
@@ -165,7 +197,7 @@ static void product_tile(const product *g, int64_t i, int rows, const block *b, 
 /* All rows by a block. next NULL: nothing is fetched; else each tile has its share of that. */
 static void product_rows(const product *g, const block *b, const block *next)
 {
-    const int64_t most = b->panels == 2 ? ATT_WIDE_ROWS : ROWS;
+    const int64_t most = b->panels == 2 ? ATT_WIDE_ROWS : MOST_ROWS;
     const int64_t tiles = (g->m + most - 1) / most, panel = next ? next->depth * PANEL : 0;
     const int64_t step = tiles == 2 ? PANEL : min((2 * PANEL + tiles - 1) / tiles, ATT_LANES);
     for (int64_t tile = 0, i = 0, rows; tile < tiles; tile++, i += rows) {
@@ -175,7 +207,7 @@ static void product_rows(const product *g, const block *b, const block *next)
             t.soon = g->packed + ((next->q + at / panel) * g->k + next->k0) * PANEL + at % panel;
             t.soon_step = step;
         }
-        rows = tile_share(g->m - i, tiles - tile);
+        rows = (g->m - i + tiles - tile - 1) / (tiles - tile); /* as even as they can be */
         product_tile(g, i, (int)rows, b, t);
     }
 }
@@ -212,7 +244,7 @@ void ATT_ISA(att_kernel_gemm)(att_kernels *k)
 {
     k->lanes = ATT_LANES;
     k->panel = PANEL;
-    k->rows = ROWS;
+    k->rows = MOST_ROWS;
     k->gemm_panels = panels_for;
     k->gemm_pack = pack;
     k->gemm = gemm;

@@ -92,6 +92,7 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
         ATT_UNROLL (v, vectors)
             __builtin_prefetch(t->c + r * t->ldc + v * ATT_LANES, 1, 3); /* written at the end */
 
+#pragma GCC unroll 4
     for (int64_t p = 0; p < t->k; p++, b += b_step, a += k_step) {
         vf x[MAX_VECTORS];
         if (ahead) {
@@ -114,57 +115,23 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
             v_store(t->c + r * t->ldc + v * ATT_LANES, acc[r][v]);
 }
 
-/* One tile of a row count known at run time. */
-ATT_INLINE void tile_rows(int rows, const int vectors, const bool transposed, const tile_start start,
-                          const tile_args *t)
-{
-    if (rows > (vectors > ATT_PANEL_VECTORS ? ATT_WIDE_ROWS : ROWS))
-        __builtin_unreachable(); /* not to be compiled */
-    switch (rows) {
-    case 1:
-        tile_of(1, vectors, transposed, start, t);
-        break;
-    case 2:
-        tile_of(2, vectors, transposed, start, t);
-        break;
-    case 3:
-        tile_of(3, vectors, transposed, start, t);
-        break;
-    case 4:
-        tile_of(4, vectors, transposed, start, t);
-        break;
-#if ATT_TILE_ROWS > 4
-    case 5:
-        tile_of(5, vectors, transposed, start, t);
-        break;
-    case 6:
-        tile_of(6, vectors, transposed, start, t);
-        break;
-#endif
-#if ATT_TILE_ROWS > 6
-    case 7:
-        tile_of(7, vectors, transposed, start, t);
-        break;
-    case 8:
-        tile_of(8, vectors, transposed, start, t);
-        break;
-#endif
-    }
-}
-
-/* The rows of the next tile when `left` rows are left in `tiles` tiles: as even as they can be. */
-ATT_INLINE int tile_share(int64_t left, int64_t tiles) { return (int)((left + tiles - 1) / tiles); }
-
-/* All m rows, tile by tile. */
+/* All m rows: whole tiles, and what is left in halves of them. Each further size would be compiled as often as this. */
 ATT_INLINE void tile_all(int64_t m, const int vectors, const bool transposed, const tile_start start, tile_args t)
 {
-    for (int64_t left = m, tiles = (m + ROWS - 1) / ROWS; tiles > 0; tiles--) {
-        const int rows = tile_share(left, tiles);
-        tile_rows(rows, vectors, transposed, start, &t);
-        t.a += rows * (transposed ? 1 : t.lda);
-        t.c += rows * t.ldc;
-        left -= rows;
+    const int64_t a_row = transposed ? 1 : t.lda;
+    int64_t left = m;
+    for (; left >= ROWS; left -= ROWS, t.a += ROWS * a_row, t.c += ROWS * t.ldc)
+        tile_of(ROWS, vectors, transposed, start, &t);
+    if (ROWS > 4 && left >= 4) {
+        tile_of(4, vectors, transposed, start, &t);
+        left -= 4, t.a += 4 * a_row, t.c += 4 * t.ldc;
     }
+    if (left >= 2) {
+        tile_of(2, vectors, transposed, start, &t);
+        left -= 2, t.a += 2 * a_row, t.c += 2 * t.ldc;
+    }
+    if (left > 0)
+        tile_of(1, vectors, transposed, start, &t);
 }
 
 /* c [m][PANEL] = a b, the columns in use. */
