@@ -329,8 +329,9 @@ static void add_head(const addition *a, int64_t sequence, int64_t head)
     }
 }
 
-static void add_task(void *arg, int i)
+static void add_task(void *arg, int64_t i, int thread)
 {
+    (void)thread;
     const addition *a = arg;
     const int64_t heads = a->cache->kv_heads;
     for (int64_t item = a->items * i / a->tasks; item < a->items * (i + 1) / a->tasks; item++)
@@ -339,7 +340,7 @@ static void add_task(void *arg, int i)
 
 att_status att_cache_append(att_cache *c, int64_t sequence, const att_tensor *k, const att_tensor *v)
 {
-    enum { TASK_NUMBERS = 100000 }; /* fewer are not worth waking a thread for */
+    enum { TASK_NUMBERS = 4096 }; /* fewer are not worth waking a thread for: each of a key is in a line of its own */
     const bool all = sequence == ATT_ALL_SEQUENCES;
     int64_t first, last;
     att_status e = find(c, sequence, &first, &last);
@@ -359,7 +360,7 @@ att_status att_cache_append(att_cache *c, int64_t sequence, const att_tensor *k,
     a.items = (last - first) * c->kv_heads;
     const double worth = (double)a.n * (double)(c->key_dim + c->value_dim) * (double)a.items / TASK_NUMBERS + 1;
     a.tasks = worth < (double)a.items ? (int64_t)worth : a.items;
-    att_parallel_for(c->ctx, (int)a.tasks, add_task, &a);
+    att_parallel_shares(c->ctx, a.tasks, add_task, &a);
     for (int64_t b = first; b < last; b++)
         c->sequence[b].length += a.n;
     return ATT_OK;

@@ -375,7 +375,7 @@ static void run_item(job *j, int64_t item, spot at, const group *g, const scratc
         finish(j, g, item - at.segment, at.segments, w);
 }
 
-static void run_task(void *arg, int i, int thread)
+static void run_task(void *arg, int64_t i, int thread)
 {
     job *j = arg;
     const att_plan *plan = j->call->plan;
@@ -460,7 +460,7 @@ att_status att_decode(const att_call *call)
         if (j.memory) {
             j.partials = j.memory + fixed;
             if (j.tasks > 0)
-                att_parallel(ctx, (int)j.tasks, run_task, &j);
+                att_parallel_shares(ctx, j.tasks, run_task, &j);
             e = ATT_OK;
         }
     }
