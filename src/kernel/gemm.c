@@ -194,18 +194,35 @@ static void product_tile(const product *g, int64_t i, int rows, const block *b, 
         finish(rows, columns, t.c, t.ldc, g->e, i, b->q * PANEL);
 }
 
-/* All rows by a block. next NULL: nothing is fetched; else each tile has its share of that. */
+/* What a tile fetches of a block across two panels: an even share, of which it takes `step` floats for each of k. */
+typedef struct share {
+    const float *from; /* the block's first panel; NULL: nothing */
+    int64_t panel, from_next, step, floats;
+} share;
+
+static share share_of(const product *g, const block *next, int64_t tiles, int64_t depth)
+{
+    const int64_t panel = next->depth * PANEL, even = (2 * panel + tiles * depth - 1) / (tiles * depth);
+    const int64_t step = min(even, tiles == 2 ? PANEL : ATT_LANES);
+    const bool fits = step * depth <= 2 * panel;
+    return (share){.from = fits ? g->packed + (next->q * g->k + next->k0) * PANEL : NULL,
+                   .panel = panel,
+                   .from_next = g->k * PANEL,
+                   .step = step,
+                   .floats = step * depth};
+}
+
+/* All rows by a block. next NULL: nothing is fetched. */
 static void product_rows(const product *g, const block *b, const block *next)
 {
-    const int64_t most = b->panels == 2 ? ATT_WIDE_ROWS : MOST_ROWS;
-    const int64_t tiles = (g->m + most - 1) / most, panel = next ? next->depth * PANEL : 0;
-    const int64_t step = tiles == 2 ? PANEL : min((2 * PANEL + tiles - 1) / tiles, ATT_LANES);
+    const int64_t most = b->panels == 2 ? ATT_WIDE_ROWS : MOST_ROWS, tiles = (g->m + most - 1) / most;
+    const share s = next && b->depth > 0 ? share_of(g, next, tiles, b->depth) : (share){.from = NULL};
     for (int64_t tile = 0, i = 0, rows; tile < tiles; tile++, i += rows) {
-        const int64_t at = tile * step * b->depth; /* in the next block */
         tile_args t = {.soon = NULL};
-        if (next && at < 2 * panel) {
-            t.soon = g->packed + ((next->q + at / panel) * g->k + next->k0) * PANEL + at % panel;
-            t.soon_step = step;
+        if (s.from) {
+            const int64_t at = min(tile * s.floats, 2 * s.panel - s.floats);
+            t.soon = s.from + at / s.panel * s.from_next + at % s.panel;
+            t.soon_step = s.step;
         }
         rows = (g->m - i + tiles - tile - 1) / (tiles - tile); /* as even as they can be */
         product_tile(g, i, (int)rows, b, t);
