@@ -59,15 +59,19 @@ ATT_INLINE void square(const bool two_rows, const bool two_columns, const square
 }
 
 /* All of `rows` rows, which are whole tiles */
-ATT_INLINE void all_squares(int64_t rows, const bool two_columns, squares s)
+ATT_INLINE void all_squares(int64_t rows, const bool two_columns, squares *s)
 {
     v_tiles_begin();
-    for (; rows >= 2 * EDGE; rows -= 2 * EDGE, s.a += 2 * s.a_tile, s.c += 2 * EDGE * s.c_row)
-        square(true, two_columns, &s);
+    for (; rows >= 2 * EDGE; rows -= 2 * EDGE, s->a += 2 * s->a_tile, s->c += 2 * EDGE * s->c_row)
+        square(true, two_columns, s);
     if (rows > 0)
-        square(false, two_columns, &s);
+        square(false, two_columns, s);
     v_tiles_end();
 }
+
+/* Functions of their own: their loops need all registers that there are. */
+static void wide_squares(int64_t rows, squares s) { all_squares(rows, true, &s); }
+static void narrow_squares(int64_t rows, squares s) { all_squares(rows, false, &s); }
 
 /* s [keys][PANEL] = k [keys, words] times turned q [words][PANEL] */
 static void word_scores(int64_t keys, int64_t queries, int64_t words, const float *k, int64_t stride, const float *q,
@@ -83,9 +87,9 @@ static void word_scores(int64_t keys, int64_t queries, int64_t words, const floa
                            .c = s,
                            .c_row = s_stride};
     if (queries > EDGE)
-        all_squares(rows, true, whole);
+        wide_squares(rows, whole);
     else
-        all_squares(rows, false, whole);
+        narrow_squares(rows, whole);
     const tile_args words_left = {
         .k = words - in_tiles, .a = k + in_tiles, .lda = stride, .b = q + in_tiles * PANEL, .c = s, .ldc = s_stride};
     if (words_left.k > 0)
@@ -132,16 +136,15 @@ static void word_weigh(int n_runs, const att_run *run, int64_t dim, const float 
         if (r == 0) /* but for what tiles begin */
             begin_rows(begun || !turned ? 0 : in_tiles, dim, rescale, o);
         words_of_weights(run[r].first, run[r].last, p, p_words);
-        all_squares(turned ? in_tiles : 0, true,
-                    (squares){.begun = begun,
-                              .n = turned / EDGE,
-                              .a = v + pair * dim,
-                              .a_row = dim,
-                              .a_tile = EDGE,
-                              .a_next = EDGE * dim,
-                              .b = p_words + pair * PANEL,
-                              .c = o,
-                              .c_row = PANEL});
+        wide_squares(turned ? in_tiles : 0, (squares){.begun = begun,
+                                                      .n = turned / EDGE,
+                                                      .a = v + pair * dim,
+                                                      .a_row = dim,
+                                                      .a_tile = EDGE,
+                                                      .a_next = EDGE * dim,
+                                                      .b = p_words + pair * PANEL,
+                                                      .c = o,
+                                                      .c_row = PANEL});
         tile_args t = {.k = pairs - turned,
                        .a = v + (pair + turned) * dim,
                        .lda = dim,
