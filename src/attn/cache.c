@@ -144,6 +144,7 @@ static void copy_past(void *arg, int i)
 static att_status part(att_cache *c, int64_t first, int64_t last)
 {
     att_status e = ATT_OK;
+    bool any = false;
     for (int64_t b = first; !e && b < last; b++) {
         held *h = &c->sequence[b];
         att_page *shared = h->length % ATT_KEY_BLOCK ? h->page[h->pages - 1] : NULL;
@@ -154,10 +155,12 @@ static att_status part(att_cache *c, int64_t first, int64_t last)
             h->page[h->pages - 1] = own;
             h->past = shared;
             shared->users--;
+            any = true;
         }
         e = own ? ATT_OK : ATT_ERR_MEMORY;
     }
-    att_parallel_for(c->ctx, (int)(last - first), copy_past, &(copies){c, first});
+    if (any)
+        att_parallel_for(c->ctx, (int)(last - first), copy_past, &(copies){c, first});
     return e;
 }
 
