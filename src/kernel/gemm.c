@@ -194,36 +194,26 @@ static void product_tile(const product *g, int64_t i, int rows, const block *b, 
         finish(rows, columns, t.c, t.ldc, g->e, i, b->q * PANEL);
 }
 
-/* What a tile fetches of a block across two panels: an even share, of which it takes `step` floats for each of k. */
-typedef struct share {
-    const float *from; /* the block's first panel; NULL: nothing */
-    int64_t panel, from_next, step, floats;
-} share;
-
-static share share_of(const product *g, const block *next, int64_t tiles, int64_t depth)
+/* Gives a tile its even share of the next block to fetch: so many floats of its two panels for each of k. */
+static void share_next(const product *g, const block *next, int64_t tile, int64_t tiles, int64_t depth, tile_args *t)
 {
     const int64_t panel = next->depth * PANEL, even = (2 * panel + tiles * depth - 1) / (tiles * depth);
-    const int64_t step = min(even, tiles == 2 ? PANEL : ATT_LANES);
-    const bool fits = step * depth <= 2 * panel;
-    return (share){.from = fits ? g->packed + (next->q * g->k + next->k0) * PANEL : NULL,
-                   .panel = panel,
-                   .from_next = g->k * PANEL,
-                   .step = step,
-                   .floats = step * depth};
+    const int64_t step = min(even, tiles == 2 ? PANEL : ATT_LANES), floats = step * depth;
+    const int64_t at = min(tile * floats, 2 * panel - floats), second = at >= panel;
+    if (at < 0)
+        return; /* the next block is too short for it */
+    t->soon = g->packed + ((next->q + second) * g->k + next->k0) * PANEL + at - second * panel;
+    t->soon_step = step;
 }
 
 /* All rows by a block. next NULL: nothing is fetched. */
 static void product_rows(const product *g, const block *b, const block *next)
 {
     const int64_t most = b->panels == 2 ? ATT_WIDE_ROWS : MOST_ROWS, tiles = (g->m + most - 1) / most;
-    const share s = next && b->depth > 0 ? share_of(g, next, tiles, b->depth) : (share){.from = NULL};
     for (int64_t tile = 0, i = 0, rows; tile < tiles; tile++, i += rows) {
         tile_args t = {.soon = NULL};
-        if (s.from) {
-            const int64_t at = min(tile * s.floats, 2 * s.panel - s.floats);
-            t.soon = s.from + at / s.panel * s.from_next + at % s.panel;
-            t.soon_step = s.step;
-        }
+        if (next)
+            share_next(g, next, tile, tiles, b->depth, &t);
         rows = (g->m - i + tiles - tile - 1) / (tiles - tile); /* as even as they can be */
         product_tile(g, i, (int)rows, b, t);
     }
@@ -239,7 +229,7 @@ static void product_panels(const product *g, int64_t q, int64_t panels, int64_t 
         p += b.depth;
         const block next =
             p < end ? (block){q, panels, p, min(most, end - p)} : (block){q + panels, panels, k0, min(most, end - k0)};
-        const bool fetch = fetches(g, panels) && (next.q + panels) * PANEL <= g->n;
+        const bool fetch = fetches(g, panels) && b.depth > 0 && (next.q + panels) * PANEL <= g->n;
         product_rows(g, &b, fetch ? &next : NULL);
     } while (p < end);
 }

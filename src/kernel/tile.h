@@ -28,7 +28,7 @@ typedef struct tile_args {
     int64_t ldc;
     const float *scale; /* START_SCALED: start = c[r][j] scale[j] */
     const float *soon;  /* of tiles across several panels: fetched for later, a line for each of k; or NULL */
-    int64_t soon_step;  /* from line to line */
+    int64_t soon_step;  /* from line to line, or 0 */
 } tile_args;
 
 /* A file that multiplies something else than floats says so before (bf16.c: pairs). */
@@ -78,7 +78,6 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
     const int64_t b_step = t->b_step ? t->b_step : PANEL;
     const bool ahead = vectors == 2 * ATT_PANEL_VECTORS && rows > 2; /* else reading is all there is to do */
     const float *a = t->a, *b = t->b, *soon = t->soon ? t->soon : t->c;
-    const int64_t soon_step = t->soon ? t->soon_step : 0;
     vf acc[MAX_ROWS][MAX_VECTORS];
 
     ATT_UNROLL (r, rows)
@@ -98,8 +97,8 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
         if (ahead) {
             __builtin_prefetch(soon, 0, 2);
             if (rows <= 4) /* there is room */
-                __builtin_prefetch(soon + soon_step / 2, 0, 2);
-            soon += soon_step;
+                __builtin_prefetch(soon + t->soon_step / 2, 0, 2);
+            soon += t->soon_step;
         }
         ATT_UNROLL (v, vectors)
             x[v] = v_keep(v_load(b + v / ATT_PANEL_VECTORS * ldb + v % ATT_PANEL_VECTORS * ATT_LANES));
@@ -115,23 +114,26 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
             v_store(t->c + r * t->ldc + v * ATT_LANES, acc[r][v]);
 }
 
+/* One tile, and on to what is below it. */
+ATT_INLINE void tile_next(const int rows, const int vectors, const bool transposed, const tile_start start,
+                          tile_args *t)
+{
+    tile_of(rows, vectors, transposed, start, t);
+    t->a += rows * (transposed ? 1 : t->lda);
+    t->c += rows * t->ldc;
+}
+
 /* All m rows: whole tiles, and what is left in halves of them. Each further size would be compiled as often as this. */
 ATT_INLINE void tile_all(int64_t m, const int vectors, const bool transposed, const tile_start start, tile_args t)
 {
-    const int64_t a_row = transposed ? 1 : t.lda;
-    int64_t left = m;
-    for (; left >= ROWS; left -= ROWS, t.a += ROWS * a_row, t.c += ROWS * t.ldc)
-        tile_of(ROWS, vectors, transposed, start, &t);
-    if (ROWS > 4 && left >= 4) {
-        tile_of(4, vectors, transposed, start, &t);
-        left -= 4, t.a += 4 * a_row, t.c += 4 * t.ldc;
-    }
-    if (left >= 2) {
-        tile_of(2, vectors, transposed, start, &t);
-        left -= 2, t.a += 2 * a_row, t.c += 2 * t.ldc;
-    }
-    if (left > 0)
-        tile_of(1, vectors, transposed, start, &t);
+    for (; m >= ROWS; m -= ROWS)
+        tile_next(ROWS, vectors, transposed, start, &t);
+    if (ROWS > 4 && m & 4)
+        tile_next(4, vectors, transposed, start, &t);
+    if (m & 2)
+        tile_next(2, vectors, transposed, start, &t);
+    if (m & 1)
+        tile_next(1, vectors, transposed, start, &t);
 }
 
 /* c [m][PANEL] = a b, the columns in use. */
