@@ -51,7 +51,7 @@ static int write_lines(const char *path, const att_translation *t, int64_t n)
 static int measure(att_ctx *ctx, const att_translator *m, const lines *in, int64_t n, int64_t beam, const char *out)
 {
     const att_translate_options options = {
-        .size = sizeof options, .beam = beam, .min_tokens = TOKENS, .max_tokens = TOKENS};
+        .size = sizeof options, .beam = beam, .min_tokens = TOKENS, .max_tokens = TOKENS, .no_scores = true};
     static att_translation found[MOST];
     double best = INFINITY;
     int bad = 0;

@@ -142,6 +142,27 @@ typedef enum att_pooling { ATT_POOL_MEAN = 0, ATT_POOL_CLS, ATT_POOL_MAX } att_p
  * residual [rows, out] or NULL -> [rows, out]. Each row's bits depend on that row alone. */
 ATT_API att_var *att_linear(att_tape *t, att_var *x, att_param *weight, att_param *bias, att_activation act,
                             att_var *residual);
+/* The largest numbers in each row of x weight^T + bias, x [rows, in], weight [out, in], bias [out] or NULL: what a
+ * search asks of a vocabulary. They are the numbers that att_linear gives, to the last bit, and of equals those of the
+ * first columns. Nothing is recorded. Errors: shapes; a column in except that is not there; memory. */
+typedef struct att_largest {
+    int64_t column; /* -1: there is none above -inf */
+    float value;    /* then -inf */
+} att_largest;
+/* Columns that are not among them */
+typedef struct att_except {
+    const int32_t *column; /* [n] */
+    int64_t n;
+    bool counted; /* in log_sum, all the same */
+} att_except;
+/* The largest of each row, out [rows]. A byte of each weight is read, which gives bounds of all numbers; only those
+ * that may be the largest are computed. value: NaN where one that was computed is NaN. */
+ATT_API att_status att_linear_argmax(att_tape *t, att_var *x, att_param *weight, att_param *bias,
+                                     const att_except *except, att_largest *out);
+/* The n largest of each row, out [rows][n], and the logarithm of the sum of e^x over the row, log_sum [rows]: NaN where
+ * a number is NaN or +inf. The whole [rows, out] is never held. */
+ATT_API att_status att_linear_top(att_tape *t, att_var *x, att_param *weight, att_param *bias, const att_except *except,
+                                  int64_t n, att_largest *out, double *log_sum);
 /* Rows of table [n, features] by ids[count], each in [0, n) -> [count, features]. */
 ATT_API att_var *att_embedding(att_tape *t, att_param *table, const int32_t *ids, int64_t count);
 /* a x b of matrices [m, k] and [k, n], stored [k, m] and [n, k] where transposed -> [m, n]. */

@@ -464,6 +464,8 @@ typedef struct att_translate_options {
     const float *length_penalty; /* score = log probability / tokens ^ this; NULL: what the settings say, or 1 */
     bool split; /* texts that are longer than the model's positions are cut, at sentences where that can be, and their
                  * parts translated; false: an error */
+    bool no_scores; /* scores are not asked for: they are NaN. With a beam of 1 the same tokens are then found from a
+                     * quarter of the vocabulary's bytes (att_linear_argmax) */
 } att_translate_options;
 
 typedef struct att_translation {

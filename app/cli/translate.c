@@ -117,9 +117,9 @@ static int find_long(const cli_translator *m, const cli_lines *in, int64_t befor
 static int translate(const cli_translator *m, const cli_lines *in, int64_t before, att_translation *t)
 {
     const float penalty = (float)length_penalty;
-    const att_translate_options *o =
-        ATT_OPTIONS(att_translate_options, .beam = beam, .max_tokens = max_length, .min_tokens = min_length,
-                    .n_best = n_best, .length_penalty = isnan(length_penalty) ? NULL : &penalty, .split = split);
+    const att_translate_options *o = ATT_OPTIONS(
+        att_translate_options, .beam = beam, .max_tokens = max_length, .min_tokens = min_length, .n_best = n_best,
+        .length_penalty = isnan(length_penalty) ? NULL : &penalty, .split = split, .no_scores = !scores && !json);
     const att_status s = att_translate(m->translator, in->count, in->text, in->bytes, o, t);
     const int code = s == ATT_ERR_ARGUMENT ? find_long(m, in, before) : CLI_DONE;
     return code ? code : cli_status(m->ctx, s);

@@ -31,6 +31,15 @@ typedef struct att_dropout {
     uint32_t threshold; /* round(p 2^32) */
 } att_dropout;
 
+/* Whole numbers of one side of such products are in [-63, 63], moved up by 64; of the other in [-127, 127]. */
+enum { ATT_BYTES_LEFT = 63, ATT_BYTES_SHIFT = 64, ATT_BYTES_RIGHT = 127, ATT_BYTES_MOST = 1 << 17 /* of k */ };
+
+/* A row x of k numbers that is kept as k whole numbers y, each a byte: x is near step y. Norms are rounded up. */
+typedef struct att_byte_row {
+    float step, norm, rest; /* rest: of x - step y; norm and rest are not finite where a number of x is not */
+    int32_t sum;            /* of y */
+} att_byte_row;
+
 /* A step of Adam: what is the same for all numbers. */
 typedef struct att_adam {
     float scale, l2;    /* the slope is scale g + l2 x */
@@ -64,6 +73,13 @@ typedef struct att_kernels {
     /* c [m, n] = epilogue(a [m, k] times panels [first, last)): one ascending chain over k for each element. */
     void (*gemm)(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed, int64_t first,
                  int64_t last, float *c, int64_t ldc, const att_epilogue *e);
+
+    /* bytes.c: bounds of products from a byte of each number; see there */
+    int bytes_behind; /* rows of a panel behind its words */
+    att_byte_row (*bytes_of)(int levels, int shift, int64_t k, const float *x, int8_t *y);
+    void (*bytes_panel)(int64_t words, const float *x, const att_byte_row *of, float *panel);
+    void (*bytes_bounds)(int64_t m, int64_t words, const float *x, const att_byte_row *of, int columns,
+                         const float *panel, const float *bias, float *upper, int64_t stride, float *best);
 
     /* attention.c: queries are the columns of a panel, keys its rows; see there */
     void (*turn_in)(int64_t rows, int64_t n, const float *x, int64_t stride, float scale, float *y);
@@ -132,6 +148,10 @@ typedef struct att_kernels {
     /* From y and dy, adds to dx; all [n] */
     void (*softmax_back)(int64_t n, const float *y, const float *dy, float *dx);
     float (*log_sum_exp)(int64_t n, const float *x); /* -inf where all are */
+    /* The largest, and the sum of e^(x - largest): 0 where all are -inf, NaN where one is */
+    void (*sum_exp)(int64_t n, const float *x, float *largest, float *sum);
+    /* The first i from `from` on with x[i] >= least, or NaN; n: there is none */
+    int64_t (*next_of)(int64_t n, const float *x, float least, int64_t from);
     float (*sum)(int64_t n, const float *x);
     /* dx [n] = factor (e^(x - lse) - share); dx may be x */
     void (*cross_entropy_back)(int64_t n, const float *x, float lse, float share, float factor, float *dx);

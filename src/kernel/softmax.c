@@ -64,15 +64,36 @@ ATT_INLINE vf v_term_weight(vf sum, vf a, vf b, vf s)
     return v_add(sum, weight(v_sub(a, s)));
 }
 
+static void sum_exp(int64_t n, const float *x, float *top, float *sum)
+{
+    *top = largest(n, x);
+    *sum = v_sum_over(n, x, x, v_set(*top == -INFINITY ? 0 : *top), v_term_weight);
+}
+
 static float log_sum_exp(int64_t n, const float *x)
 {
-    const float top = largest(n, x);
+    float top, sum; /* 1 or more, or NaN */
+    sum_exp(n, x, &top, &sum);
     if (top == -INFINITY)
         return top;
-    const float sum = v_sum_over(n, x, x, v_set(top), v_term_weight); /* 1 or more, or NaN */
     float log2_sum[ATT_LANES];
     v_store(log2_sum, v_log2(v_set(sum)));
     return sum >= 1 ? top + 0.693147181f * log2_sum[0] : sum;
+}
+
+static int64_t next_of(int64_t n, const float *x, float least, int64_t from)
+{
+    enum { STRIDE = 4 * ATT_LANES };
+    for (; from + STRIDE <= n; from += STRIDE) {
+        vf any = v_set(0);
+        ATT_UNROLL (v, 4)
+            any = v_max(any, v_select(v_lt(v_load(x + from + v * ATT_LANES), v_set(least)), v_set(0), v_set(1)));
+        if (v_top(any) > 0)
+            break;
+    }
+    while (from < n && x[from] < least)
+        from++;
+    return from;
 }
 
 static float sum(int64_t n, const float *x) { return v_sum_over(n, x, x, v_set(0), v_term_value); }
@@ -95,6 +116,8 @@ void ATT_ISA(att_kernel_softmax)(att_kernels *k)
     k->softmax = softmax;
     k->softmax_back = softmax_back;
     k->log_sum_exp = log_sum_exp;
+    k->sum_exp = sum_exp;
+    k->next_of = next_of;
     k->sum = sum;
     k->cross_entropy_back = cross_entropy_back;
 }

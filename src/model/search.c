@@ -18,12 +18,6 @@ typedef struct link {
     int32_t token;
 } link;
 
-/* The likeliest token of a row, banned or not. */
-typedef struct top {
-    int32_t token; /* NO_ROW: there is none */
-    float logit;
-} top;
-
 typedef struct state {
     att_ctx *ctx;
     const att_search *search;
@@ -35,10 +29,11 @@ typedef struct state {
     int64_t *from;     /* [most_rows] */
     way *ways;         /* [most_rows][width]: of a row, the best first */
     way *next;         /* [most_rows] */
-    top *top;          /* [most_rows] */
+    att_largest *best; /* [most_rows][width]: tokens by their logits */
+    double *log_sum;   /* [most_rows]: of e to the logits */
+    int32_t *except;   /* [n_banned + 1] */
     att_found *found;  /* [sentences][beam], the best first; ids of what is not there are NULL */
     int64_t *n_found;  /* [sentences] */
-    float *logits;     /* [rows, vocabulary] of this step, then probabilities */
 } state;
 
 /* Continuations that are looked at: ends among them leave `beam` that go on. */
@@ -47,23 +42,6 @@ static int64_t width(const att_search *s) { return s->beam == 1 ? 1 : 2 * s->bea
 /* ---- the best tokens of a row */
 
 static bool may_end(const state *s) { return s->steps + 1 >= s->search->min_tokens; }
-
-static bool allowed(const state *s, int32_t token)
-{
-    bool good = token != s->search->end || may_end(s);
-    for (int64_t i = 0; good && i < s->search->n_banned; i++)
-        good = token != s->search->banned[i];
-    return good;
-}
-
-/* What is not allowed gets no probability. */
-static void forbid(const state *s, float *x)
-{
-    for (int64_t i = 0; i < s->search->n_banned; i++)
-        x[s->search->banned[i]] = -INFINITY;
-    if (!may_end(s))
-        x[s->search->end] = -INFINITY;
-}
 
 /* Into ways [n] of `count`, the best first and the first of equals first; returns the count after it. */
 static int64_t insert(way *ways, int64_t n, int64_t count, way w)
@@ -79,85 +57,50 @@ static int64_t insert(way *ways, int64_t n, int64_t count, way w)
 
 static bool must_end(const state *s) { return s->search->force_end && s->steps + 1 == s->search->max_tokens; }
 
-enum { STRIDE = 32 }; /* logits that are compared together: hardly any is among the best */
-
-static bool any_above(const float x[STRIDE], float least)
+/* What may not follow */
+static att_except except(const state *s)
 {
-    int any = 0;
-    for (int i = 0; i < STRIDE; i++)
-        any |= x[i] > least;
-    return any;
+    att_except e = {.column = s->except, .n = s->search->n_banned, .counted = !s->search->renormalize};
+    if (e.n)
+        memcpy(s->except, s->search->banned, (size_t)e.n * sizeof *s->except);
+    if (!may_end(s))
+        s->except[e.n++] = s->search->end;
+    return e;
 }
 
-/* The best of a row so far. */
-typedef struct ranking {
-    int64_t row, count;
-    way *ways;
-    float least; /* those above it are among the best */
-    top best;
-} ranking;
+/* s->best and s->log_sum, of rows x that the model makes logits of. Greedy search needs the largest logits alone where
+ * nobody asks for probabilities. */
+static att_status find_best(state *s, att_tape *t, att_var *x, const att_nn_linear *output)
+{
+    const att_except without = except(s), *e = without.n ? &without : NULL;
+    if (s->search->beam > 1 || !s->search->texts_alone)
+        return att_linear_top(t, x, output->weight, output->bias, e, width(s->search), s->best, s->log_sum);
+    for (int64_t r = 0; r < s->rows; r++)
+        s->log_sum[r] = 0;
+    return att_linear_argmax(t, x, output->weight, output->bias, e, s->best);
+}
 
-static void rank_token(const state *s, ranking *r, int32_t token, float logit)
+/* The best first. An end that is forced costs nothing. */
+static att_status rank_rows(state *s, att_tape *t, att_var *x, const att_nn_linear *output)
 {
     const int64_t n = width(s->search);
-    if (logit > r->best.logit)
-        r->best = (top){token, logit};
-    if (!allowed(s, token))
-        return;
-    r->count = insert(r->ways, n, r->count, (way){r->row, token, (double)logit});
-    if (r->count == n)
-        r->least = (float)r->ways[n - 1].log_probability;
-}
-
-/* Tokens by their logits */
-static void rank_row(void *arg, int row)
-{
-    const state *s = arg;
-    const int64_t n = width(s->search), vocabulary = must_end(s) ? 0 : s->search->vocabulary;
-    float *x = s->logits + row * s->search->vocabulary;
-    ranking r = {.row = row, .ways = s->ways + row * n, .least = -INFINITY, .best = {NO_ROW, -INFINITY}};
-    if (must_end(s))
-        r.count = insert(r.ways, n, 0, (way){row, s->search->end, 0});
-    if (s->search->renormalize)
-        forbid(s, x);
-    for (int64_t first = 0, last; first < vocabulary; first = last) {
-        last = first + STRIDE < vocabulary ? first + STRIDE : vocabulary;
-        if (last - first == STRIDE && !any_above(x + first, r.least))
-            continue;
-        for (int64_t v = first; v < last; v++)
-            if (x[v] > r.least)
-                rank_token(s, &r, (int32_t)v, x[v]);
-    }
-    for (; r.count < n; r.count++)
-        r.ways[r.count].row = NO_ROW;
-    s->top[row] = r.best;
-}
-
-/* Logits of the ways to log probabilities of the texts; s->logits are probabilities now. An end that is forced costs
- * nothing. */
-static att_status weigh_ways(state *s)
-{
-    const int64_t n = width(s->search), vocabulary = s->search->vocabulary;
-    for (int64_t r = 0; r < s->rows; r++) {
+    att_tensor value;
+    att_status e = att_read(t, x, &value);
+    e = e || must_end(s) ? e : find_best(s, t, x, output);
+    for (int64_t r = 0; !e && r < s->rows; r++) {
+        const att_largest *best = s->best + r * n;
         way *ways = s->ways + r * n;
-        const top *t = &s->top[r]; /* its probability is no less than 1 / vocabulary */
-        const float p = s->logits[r * vocabulary + (t->token == NO_ROW ? 0 : t->token)];
-        const double log_sum = must_end(s) || t->token == NO_ROW ? 0 : (double)t->logit - log((double)p);
-        if (!must_end(s) && (isnan(p) || !isfinite(log_sum)))
+        if (!must_end(s) && (isnan(s->log_sum[r]) || isnan(best->value) || best->value == INFINITY))
             return att_fail(s->ctx, ATT_ERR_FORMAT, "the model's logits after %lld tokens are not numbers",
                             (long long)s->steps);
-        for (int64_t i = 0; i < n && ways[i].row != NO_ROW; i++)
-            ways[i].log_probability += s->score[r] - log_sum;
+        for (int64_t i = 0; i < n; i++)
+            if (must_end(s))
+                ways[i] = (way){i == 0 ? r : NO_ROW, s->search->end, s->score[r]};
+            else
+                ways[i] = (way){best[i].column < 0 ? NO_ROW : r, (int32_t)best[i].column,
+                                s->score[r] + (double)best[i].value - s->log_sum[r]};
     }
-    return ATT_OK;
-}
-
-static att_status rank_rows(state *s, const att_tensor *logits)
-{
-    s->logits = logits->data;
-    att_parallel_for(s->ctx, (int)s->rows, rank_row, s);
-    const att_status e = att_softmax(s->ctx, logits, -1, logits);
-    return e ? e : weigh_ways(s);
+    return e;
 }
 
 /* ---- what has ended */
@@ -276,10 +219,8 @@ static att_status take_rows(state *s, const att_generator *model, int64_t n)
 
 static att_status step(state *s, const att_generator *model, att_tape *t)
 {
-    att_tensor logits;
     int64_t n;
-    att_status e = att_read(t, model->step(model->user, t, s->ids), &logits);
-    e = e ? e : rank_rows(s, &logits);
+    att_status e = rank_rows(s, t, model->step(model->user, t, s->ids), model->output);
     e = e ? e : go_on_all(s, &n);
     e = e ? e : take_rows(s, model, n);
     att_tape_reset(t);
@@ -299,11 +240,13 @@ static att_status allocate(state *s)
     s->from = att_alloc(s->ctx, rows, sizeof *s->from);
     s->ways = att_alloc(s->ctx, rows * (size_t)width(o), sizeof *s->ways);
     s->next = att_alloc(s->ctx, rows, sizeof *s->next);
-    s->top = att_alloc(s->ctx, rows, sizeof *s->top);
+    s->best = att_alloc(s->ctx, rows * (size_t)width(o), sizeof *s->best);
+    s->log_sum = att_alloc(s->ctx, rows, sizeof *s->log_sum);
+    s->except = att_alloc(s->ctx, (size_t)o->n_banned + 1, sizeof *s->except);
     s->found = att_calloc(s->ctx, rows, sizeof *s->found);
     s->n_found = att_calloc(s->ctx, (size_t)s->sentences, sizeof *s->n_found);
-    return s->links && s->sentence && s->score && s->ids && s->from && s->ways && s->next && s->top && s->found &&
-                   s->n_found
+    return s->links && s->sentence && s->score && s->ids && s->from && s->ways && s->next && s->best && s->log_sum &&
+                   s->except && s->found && s->n_found
                ? ATT_OK
                : ATT_ERR_MEMORY;
 }
@@ -312,8 +255,8 @@ static void clean(state *s)
 {
     for (int64_t i = 0; s->found && i < s->most_rows; i++)
         att_free(s->ctx, s->found[i].ids);
-    void *const all[] = {s->links, s->sentence, s->score, s->ids,   s->from,
-                         s->ways,  s->next,     s->top,   s->found, s->n_found};
+    void *const all[] = {s->links, s->sentence, s->score,   s->ids,    s->from,  s->ways,
+                         s->next,  s->best,     s->log_sum, s->except, s->found, s->n_found};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         att_free(s->ctx, all[i]);
 }

@@ -3,12 +3,14 @@
 #define ATT_MODEL_SEARCH_H
 
 #include "attend_model.h"
+#include "nn/nn.h"
 
 /* A model in the middle of some sentences. It has rows, texts that grow: one a sentence to begin with. */
 typedef struct att_generator {
     void *user;
-    /* ids [rows], with which each row goes on -> logits of what follows, [rows, vocabulary] */
+    /* ids [rows], with which each row goes on -> what `output` makes the logits of what follows of, [rows, hidden] */
     att_var *(*step)(void *user, att_tape *t, const int32_t *ids);
+    const att_nn_linear *output;
     /* There are now n rows, of which b is what row from[b] was, from [n], in the order of sentences. */
     att_status (*select)(void *user, int64_t n, const int64_t *from);
     void (*free)(void *user); /* whoever made it calls this */
@@ -19,6 +21,7 @@ typedef struct att_search {
     int64_t beam, n_best, min_tokens, max_tokens;
     double length_penalty;
     int32_t start, end;
+    bool texts_alone;      /* probabilities are not asked for: those of what is found mean nothing */
     bool early_stopping;   /* as soon as `beam` texts have ended */
     bool force_end;        /* as the last of max_tokens, whatever its probability */
     bool renormalize;      /* the probabilities of what may follow add up to 1, without those of what is banned */

@@ -136,7 +136,8 @@ att_status att_seq2seq_start(const att_seq2seq *m, const int32_t *ids, const int
     return e;
 }
 
-att_var *att_seq2seq_step(att_seq2seq_state *s, att_tape *t, const int32_t *ids)
+/* Where the rows are after ids: what logits are made of */
+static att_var *advance(att_seq2seq_state *s, att_tape *t, const int32_t *ids)
 {
     const att_seq2seq *m = s->model;
     const att_seq2seq_texts x = {
@@ -145,8 +146,12 @@ att_var *att_seq2seq_step(att_seq2seq_state *s, att_tape *t, const int32_t *ids)
     recall(m, t, state, &s->rows);
     att_var *y = att_seq2seq_embed(t, m, &m->target, ids, s->rows.n);
     att_var *h = att_seq2seq_decode(t, m, &s->source, &x, y, state);
-    att_var *logits = att_nn_linear_apply(t, &m->output, h, ATT_IDENTITY, NULL);
-    return logits && !store(m, t, state, &s->rows) ? logits : NULL;
+    return h && !store(m, t, state, &s->rows) ? h : NULL;
+}
+
+att_var *att_seq2seq_step(att_seq2seq_state *s, att_tape *t, const int32_t *ids)
+{
+    return att_nn_linear_apply(t, &s->model->output, advance(s, t, ids), ATT_IDENTITY, NULL);
 }
 
 att_status att_seq2seq_select(att_seq2seq_state *s, int64_t n, const int64_t *from)
@@ -168,7 +173,7 @@ att_status att_seq2seq_select(att_seq2seq_state *s, int64_t n, const int64_t *fr
 
 /* ---- as others are */
 
-static att_var *step(void *user, att_tape *t, const int32_t *ids) { return att_seq2seq_step(user, t, ids); }
+static att_var *step(void *user, att_tape *t, const int32_t *ids) { return advance(user, t, ids); }
 static att_status select_rows(void *user, int64_t n, const int64_t *from) { return att_seq2seq_select(user, n, from); }
 static void free_state(void *user) { att_seq2seq_state_free(user); }
 
@@ -176,7 +181,9 @@ att_status att_seq2seq_start_any(const att_encoder_decoder *m, const int32_t *id
                                  att_generator *out)
 {
     att_seq2seq_state *state;
-    const att_status s = att_seq2seq_start((const att_seq2seq *)m, ids, offsets, n, &state);
-    *out = (att_generator){.user = state, .step = step, .select = select_rows, .free = free_state};
+    const att_seq2seq *of = (const att_seq2seq *)m;
+    const att_status s = att_seq2seq_start(of, ids, offsets, n, &state);
+    *out =
+        (att_generator){.user = state, .step = step, .output = &of->output, .select = select_rows, .free = free_state};
     return s;
 }

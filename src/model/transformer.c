@@ -385,7 +385,8 @@ att_status att_transformer_start(const att_transformer *m, const int32_t *ids, c
     return e;
 }
 
-att_var *att_transformer_step(att_transformer_state *s, att_tape *t, const int32_t *ids)
+/* Where the rows are after ids: what logits are made of */
+static att_var *advance(att_transformer_state *s, att_tape *t, const int32_t *ids)
 {
     const att_transformer *m = s->model;
     int64_t *each = att_alloc(m->base.ctx, (size_t)s->rows, sizeof *each);
@@ -400,7 +401,12 @@ att_var *att_transformer_step(att_transformer_state *s, att_tape *t, const int32
         x = att_scope_keep(t, scope, att_nn_decoder_layer_step(t, &m->decoder[i], x, s->cache[i], s->memory[i]));
     att_free(m->base.ctx, each);
     s->length++;
-    return logits(t, m, att_scope_end(t, scope, x)); /* they are large: nothing moves them out of a scope */
+    return att_scope_end(t, scope, x);
+}
+
+att_var *att_transformer_step(att_transformer_state *s, att_tape *t, const int32_t *ids)
+{
+    return logits(t, s->model, advance(s, t, ids));
 }
 
 /* Of each row the sequence of memory, source [n], becomes that of all that look together: as many rows at each where
@@ -470,7 +476,7 @@ static att_status make_any(att_ctx *ctx, att_settings *s, uint64_t seed, att_enc
 
 static void free_any(att_encoder_decoder *m) { att_transformer_free((att_transformer *)m); }
 
-static att_var *step(void *user, att_tape *t, const int32_t *ids) { return att_transformer_step(user, t, ids); }
+static att_var *step(void *user, att_tape *t, const int32_t *ids) { return advance(user, t, ids); }
 static att_status select_rows(void *user, int64_t n, const int64_t *from)
 {
     return att_transformer_select(user, n, from);
@@ -481,8 +487,10 @@ static att_status start_any(const att_encoder_decoder *m, const int32_t *ids, co
                             att_generator *out)
 {
     att_transformer_state *state;
-    const att_status s = att_transformer_start((const att_transformer *)m, ids, offsets, n, &state);
-    *out = (att_generator){.user = state, .step = step, .select = select_rows, .free = free_state};
+    const att_transformer *of = (const att_transformer *)m;
+    const att_status s = att_transformer_start(of, ids, offsets, n, &state);
+    *out =
+        (att_generator){.user = state, .step = step, .output = &of->output, .select = select_rows, .free = free_state};
     return s;
 }
 

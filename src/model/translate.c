@@ -172,7 +172,9 @@ static att_status join(const job *j, int64_t first, int64_t last, int64_t k, att
         memcpy(out->tokens.ids + out->tokens.count, f->ids, (size_t)f->count * sizeof *f->ids);
         out->tokens.count += f->count;
     }
-    out->score = steps > 0 ? (float)(log_probability / pow((double)steps, j->search.length_penalty)) : 0;
+    out->score = j->search.texts_alone ? NAN
+                 : steps > 0           ? (float)(log_probability / pow((double)steps, j->search.length_penalty))
+                                       : 0;
     return att_detokenize(j->m->tokenizer, out->tokens.ids, out->tokens.count, &out->text);
 }
 
@@ -212,6 +214,7 @@ static att_status set_options(const att_translator *m, const att_translate_optio
     search->max_tokens = search->max_tokens < positions ? search->max_tokens : positions;
     search->min_tokens = o->min_tokens ? o->min_tokens : search->min_tokens;
     search->n_best = o->n_best ? o->n_best : 1;
+    search->texts_alone = o->no_scores;
     search->length_penalty = o->length_penalty ? (double)*o->length_penalty : search->length_penalty;
     if (!isfinite(search->length_penalty))
         return att_fail(m->ctx, ATT_ERR_ARGUMENT, "att_translate: options.length_penalty is %g, not a number",

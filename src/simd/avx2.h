@@ -32,6 +32,13 @@ static inline vf v_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
 static inline vf v_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
 static inline vf v_div(vf a, vf b) { return _mm256_div_ps(a, b); }
 static inline vf v_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
+static inline vf v_dot4(vf a, vf b, vf sum) /* see scalar.h */
+{
+    const __m256i pairs = _mm256_maddubs_epi16(_mm256_castps_si256(a), _mm256_castps_si256(b)); /* below 2^15 */
+    const __m256i fours = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+    return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(sum), fours));
+}
+static inline vf v_from_whole(vf a) { return _mm256_cvtepi32_ps(_mm256_castps_si256(a)); }
 static inline vm v_lt(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
 static inline vm v_is_nan(vf a) { return _mm256_cmp_ps(a, a, _CMP_UNORD_Q); }
 static inline vf v_select(vm m, vf a, vf b) { return _mm256_blendv_ps(b, a, m); }

@@ -29,6 +29,18 @@ static inline vf v_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
 static inline vf v_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
 static inline vf v_div(vf a, vf b) { return _mm512_div_ps(a, b); }
 static inline vf v_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
+static inline vf v_dot4(vf a, vf b, vf sum) /* see scalar.h */
+{
+#ifdef __AVX512VNNI__
+    return _mm512_castsi512_ps(
+        _mm512_dpbusd_epi32(_mm512_castps_si512(sum), _mm512_castps_si512(a), _mm512_castps_si512(b)));
+#else
+    const __m512i pairs = _mm512_maddubs_epi16(_mm512_castps_si512(a), _mm512_castps_si512(b)); /* below 2^15 */
+    const __m512i fours = _mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
+    return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(sum), fours));
+#endif
+}
+static inline vf v_from_whole(vf a) { return _mm512_cvtepi32_ps(_mm512_castps_si512(a)); }
 static inline vm v_lt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
 static inline vm v_is_nan(vf a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
 static inline vf v_select(vm m, vf a, vf b) { return _mm512_mask_blend_ps(m, b, a); }

@@ -2,9 +2,12 @@
 // rank: 3
 // arch: x86_64
 // extends: avx512
-// flags: -mavx512bf16
+// flags: -mavx512bf16 -mavx512vnni
 #ifdef ATT_SIMD_DETECT
-static bool att_detect_avx512bf16(void) { return att_detect_avx512() && __builtin_cpu_supports("avx512bf16"); }
+static bool att_detect_avx512bf16(void)
+{
+    return att_detect_avx512() && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni");
+}
 #else
 #include "simd/avx512.h"
 #define ATT_DOT2_BF16 /* has what is below */

@@ -55,6 +55,13 @@ static inline vf v_sub(vf a, vf b) { return vsubq_f32(a, b); }
 static inline vf v_mul(vf a, vf b) { return vmulq_f32(a, b); }
 static inline vf v_div(vf a, vf b) { return vdivq_f32(a, b); }
 static inline vf v_fma(vf a, vf b, vf c) { return vfmaq_f32(c, a, b); }
+static inline vf v_dot4(vf a, vf b, vf sum) /* see scalar.h */
+{
+    const int8x16_t x = vreinterpretq_s8_f32(a), y = vreinterpretq_s8_f32(b);
+    const int16x8_t low = vmull_s8(vget_low_s8(x), vget_low_s8(y)), high = vmull_high_s8(x, y);
+    return vreinterpretq_f32_s32(vpadalq_s16(vreinterpretq_s32_f32(sum), vpaddq_s16(low, high)));
+}
+static inline vf v_from_whole(vf a) { return vcvtq_f32_s32(vreinterpretq_s32_f32(a)); }
 static inline vm v_lt(vf a, vf b) { return vcltq_f32(a, b); }
 static inline vm v_is_nan(vf a) { return vmvnq_u32(vceqq_f32(a, a)); }
 static inline vf v_select(vm m, vf a, vf b) { return vbslq_f32(m, a, b); }

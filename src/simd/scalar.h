@@ -40,6 +40,19 @@ static inline vf v_fma(vf a, vf b, vf c)
 {
     return a * b + c;
 } /* rounds twice here, once where there is an instruction */
+/* Words, four bytes in the place of a float: sum, a whole number, + a0 b0 + a1 b1 + a2 b2 + a3 b3, also whole. Bytes of
+ * a are from 0 to 127, of b from -127 to 127. */
+static inline vf v_dot4(vf a, vf b, vf sum)
+{
+    typedef int8_t v_bytes __attribute__((vector_size(16)));
+    const v_bytes x = (v_bytes)a, y = (v_bytes)b;
+    vm total = (vm)sum;
+    for (int i = 0; i < ATT_LANES; i++)
+        for (int j = 0; j < 4; j++)
+            total[i] += x[4 * i + j] * y[4 * i + j];
+    return (vf)total;
+}
+static inline vf v_from_whole(vf a) { return __builtin_convertvector((vm)a, vf); } /* whole numbers -> floats */
 static inline vm v_lt(vf a, vf b) { return a < b; }
 static inline vm v_is_nan(vf a) { return a != a; }
 static inline vf v_select(vm m, vf a, vf b) { return (vf)((m & (vm)a) | (~m & (vm)b)); }

@@ -1,5 +1,6 @@
 /* Parameters: the caller's numbers, and the copies that the kernels want, made at first use. */
 #include "tape/tape.h"
+#include "gemm/bytes.h"
 #include "gemm/gemm.h"
 
 #include <pthread.h>
@@ -17,7 +18,7 @@ struct att_param {
     att_tensor value;
     size_t generation;    /* from 1: copies start at 0, older than any value */
     pthread_mutex_t lock; /* of those who make a copy */
-    copy packed, floats;
+    copy packed, floats, bytes;
     /* The gradient, as value. What a backward adds to it is made in the first of these where that has none yet, else in
      * the second: a backward that fails changes nothing. */
     float *grad, *more;
@@ -56,6 +57,7 @@ void att_param_free(att_param *p)
     pthread_mutex_destroy(&p->lock);
     att_free(p->ctx, p->packed.data);
     att_free(p->ctx, p->floats.data);
+    att_free(p->ctx, p->bytes.data);
     att_free(p->ctx, p->grad);
     att_free(p->ctx, p->more);
     att_free(p->ctx, p);
@@ -156,6 +158,18 @@ const float *att_param_floats(att_param *p)
     if (p->value.dtype == ATT_F32 && att_is_dense(&p->value))
         return p->value.data;
     return get(p, &p->floats, (size_t)att_count(&p->value), make_floats);
+}
+
+static void give_row(const void *p, int64_t i, float *y) { att_param_row(p, i, y); }
+
+static bool make_bytes(const att_param *p, float *y)
+{
+    return att_bytes_pack(p->ctx, p->value.dim[0], p->value.dim[1], give_row, p, y);
+}
+
+const float *att_param_bytes(att_param *p)
+{
+    return get(p, &p->bytes, att_bytes_count(p->ctx, p->value.dim[0], p->value.dim[1]), make_bytes);
 }
 
 /* ---- the gradient */

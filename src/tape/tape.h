@@ -164,6 +164,10 @@ att_status att_tape_product(att_tape *t, int64_t m, int64_t n, int64_t k, att_ma
 /* y = the sum of x [n], in ascending order and in double, / divisor */
 void att_tape_total(att_ctx *ctx, int64_t n, const float *x, int64_t divisor, float *y);
 
+/* For the largest of x weight^T + bias (top.c): what x is, or false: the tape has failed, or will say so. */
+bool att_tape_check_top(att_tape *t, const char *op, att_var *x, const att_param *weight, const att_param *bias,
+                        const att_except *except, att_tensor *value);
+
 /* ---- windows on images (window.c) */
 
 /* Of each: down, right */
@@ -215,6 +219,8 @@ const float *att_param_packed(att_param *p);
 /* The same, into y [att_param_packed_count]; false: error set */
 size_t att_param_packed_count(const att_param *p);
 bool att_param_pack(const att_param *p, float *y);
+/* value [n, k] as gemm/bytes.h has it: a copy that stays */
+const float *att_param_bytes(att_param *p);
 /* value as dense f32: itself where it is that, else a copy */
 const float *att_param_floats(att_param *p);
 /* One row of value [..., features], counted through all dimensions before, as f32 -> y [features] */

@@ -13,8 +13,12 @@ typedef struct model {
     int64_t rows, sentence[MOST_ROWS], step;
     int64_t selects;
     int64_t fail_step, fail_select; /* this call fails; 0: none */
-    float read[MOST_ROWS * MOST_TOKENS];
+    att_ctx *ctx;
+    att_nn_linear output;
 } model;
+
+/* Of the model that is being searched: unit vectors, so that the logits of a row are a column of the weights */
+static float unit[MOST_ROWS * MOST_ROWS], weight[MOST_TOKENS * MOST_ROWS];
 
 /* Of what may follow `before` in a sentence, as step number `step`. */
 static float logit(const model *m, int64_t sentence, int64_t step, int32_t before, int64_t token)
@@ -28,11 +32,24 @@ static att_var *step(void *user, att_tape *t, const int32_t *ids)
     att_tensor x;
     if (m->step + 1 == m->fail_step)
         return att_tape_fail(t, ATT_ERR_IO, "step %d fails", (int)m->step);
-    for (int64_t b = 0; b < m->rows; b++)
+    /* Zeros times what is not finite would reach all rows: where all have the same logits one weight makes them. */
+    const int64_t k = m->sentence[m->rows - 1] == 0 && !memcmp(m->logits[m->step][0], m->logits[m->step][1],
+                                                               (MOST_TOKENS - 1) * sizeof m->logits[0][0])
+                          ? 1
+                          : m->rows;
+    memset(unit, 0, (size_t)(m->rows * k) * sizeof *unit);
+    for (int64_t b = 0; b < m->rows; b++) {
+        unit[b * k + b % k] = 1;
         for (int64_t v = 0; v < m->vocabulary; v++)
-            m->read[b * m->vocabulary + v] = logit(m, m->sentence[b], m->step, ids[b], v);
+            weight[v * k + b % k] = logit(m, m->sentence[b], m->step, ids[b], v);
+    }
     m->step++;
-    assert_int_equal(att_wrap(&x, m->read, ATT_F32, 2, (const int64_t[]){m->rows, m->vocabulary}, NULL), ATT_OK);
+    att_param_free(m->output.weight);
+    m->output.weight = NULL;
+    assert_int_equal(att_wrap(&x, weight, ATT_F32, 2, (const int64_t[]){m->vocabulary, k}, NULL), ATT_OK);
+    if (att_param_new(m->ctx, &x, &m->output.weight))
+        return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(m->ctx));
+    assert_int_equal(att_wrap(&x, unit, ATT_F32, 2, (const int64_t[]){m->rows, k}, NULL), ATT_OK);
     return att_input(t, &x);
 }
 
@@ -55,7 +72,7 @@ static att_status select_rows(void *user, int64_t n, const int64_t *from)
 
 static att_status run(att_ctx *c, model *m, att_search *how, int64_t sentences, att_found *found)
 {
-    const att_generator g = {.user = m, .step = step, .select = select_rows};
+    const att_generator g = {.user = m, .step = step, .output = &m->output, .select = select_rows};
     how->vocabulary = m->vocabulary;
     how->start = START;
     how->end = END;
@@ -63,7 +80,11 @@ static att_status run(att_ctx *c, model *m, att_search *how, int64_t sentences, 
     m->rows = sentences;
     for (int64_t i = 0; i < sentences; i++)
         m->sentence[i] = i;
-    return att_search_run(c, how, &g, sentences, found);
+    m->ctx = c;
+    m->output = (att_nn_linear){0};
+    const att_status e = att_search_run(c, how, &g, sentences, found);
+    att_param_free(m->output.weight);
+    return e;
 }
 
 static void free_found(att_ctx *c, att_found *found, int64_t n)
@@ -183,6 +204,33 @@ static void sentences_do_not_change_each_other(void **state)
             free_found(ctx, alone, BEST);
         }
         free_found(ctx, together, SENTENCES * BEST);
+    }
+}
+
+/* Without probabilities greedy search goes another way to the same texts. */
+static void texts_alone_are_the_same_texts(void **state)
+{
+    (void)state;
+    enum { SENTENCES = 4 };
+    static model m;
+    const int32_t banned[] = {2, 4};
+    for (uint64_t seed = 0; seed < 100; seed++) {
+        att_search how = {.beam = 1, .n_best = 1, .max_tokens = 1 + (int64_t)seed % MOST_STEPS, .length_penalty = 1};
+        how.banned = banned;
+        how.n_banned = (int64_t)seed % 3;
+        how.min_tokens = (int64_t)seed % 5;
+        how.force_end = seed % 2;
+        att_found with[SENTENCES], without[SENTENCES];
+        m = random_model(6, seed);
+        assert_int_equal(run(ctx, &m, &how, SENTENCES, with), ATT_OK);
+        how.texts_alone = true;
+        assert_int_equal(run(ctx, &m, &how, SENTENCES, without), ATT_OK);
+        for (int i = 0; i < SENTENCES; i++) {
+            assert_true(with[i].count == without[i].count && with[i].steps == without[i].steps);
+            assert_memory_equal(with[i].ids, without[i].ids, (size_t)with[i].count * sizeof *with[i].ids);
+        }
+        free_found(ctx, with, SENTENCES);
+        free_found(ctx, without, SENTENCES);
     }
 }
 
@@ -334,9 +382,11 @@ static void logits_that_are_no_numbers_are_refused(void **state)
     };
     static model m;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        for (int beam = 1; beam <= 3; beam += 2) {
+        for (int how_many = 0; how_many <= 3; how_many += how_many ? 2 : 1) { /* 0: one, and no probabilities */
+            const int beam = how_many ? how_many : 1;
             att_found found[3] = {{0}};
-            att_search how = {.beam = beam, .n_best = beam, .max_tokens = 5, .length_penalty = 1};
+            att_search how = {
+                .beam = beam, .n_best = beam, .max_tokens = 5, .length_penalty = 1, .texts_alone = !how_many};
             m = plain_model(3, (const float[]){-9, 1, 2});
             for (int a = 0; a < MOST_TOKENS; a++)
                 memcpy(m.logits[2][a], wrong[i].logits, sizeof wrong[i].logits);
@@ -391,28 +441,35 @@ static void a_model_that_fails_ends_the_search(void **state)
     }
 }
 
+/* Does the search succeed where allocation number `at` fails? A beam of 1: without probabilities */
+static bool survives(model *m, int beam, long at)
+{
+    fail_alloc a = {.fail_at = at};
+    att_ctx *c = NULL;
+    att_found found[9] = {{0}};
+    att_search how = {
+        .beam = beam, .n_best = beam, .max_tokens = MOST_STEPS, .length_penalty = 1, .texts_alone = beam == 1};
+    att_status s = att_open(&c, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(&a)));
+    s = s ? s : run(c, m, &how, 3, found);
+    assert_true(s == ATT_ERR_MEMORY || (s == ATT_OK && a.calls < at));
+    assert_true(s || found[0].ids);
+    for (int i = 0; s && i < 9; i++)
+        assert_null(found[i].ids);
+    if (c)
+        free_found(c, found, 9);
+    att_close(c);
+    assert_int_equal(a.live, 0);
+    return s == ATT_OK;
+}
+
 static void a_failing_allocation_anywhere_is_an_error_and_leaks_nothing(void **state)
 {
     (void)state;
     static model m;
-    att_status s = ATT_ERR_MEMORY;
     m = random_model(5, 2);
-    for (long at = 1; s; at++) {
-        fail_alloc a = {.fail_at = at};
-        att_ctx *c = NULL;
-        att_found found[9] = {{0}};
-        att_search how = {.beam = 3, .n_best = 3, .max_tokens = MOST_STEPS, .length_penalty = 1};
-        s = att_open(&c, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(&a)));
-        s = s ? s : run(c, &m, &how, 3, found);
-        assert_true(s == ATT_ERR_MEMORY || (s == ATT_OK && a.calls < at));
-        assert_true(s || found[0].ids);
-        for (int i = 0; s && i < 9; i++)
-            assert_null(found[i].ids);
-        if (c)
-            free_found(c, found, 9);
-        att_close(c);
-        assert_int_equal(a.live, 0);
-    }
+    for (int beam = 1; beam <= 3; beam += 2)
+        for (long at = 1; !survives(&m, beam, at);)
+            at++;
 }
 
 int main(void)
@@ -420,6 +477,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_beam_that_is_wide_enough_finds_all_texts_in_order),
         cmocka_unit_test(sentences_do_not_change_each_other),
+        cmocka_unit_test(texts_alone_are_the_same_texts),
         cmocka_unit_test(the_first_of_equals_comes_first),
         cmocka_unit_test(more_beams_than_tokens_find_what_there_is),
         cmocka_unit_test(lengths_are_kept),

@@ -105,12 +105,6 @@ static void check_logits(const att_transformer *m, const json_t *line)
     }
 }
 
-static att_var *step(void *user, att_tape *t, const int32_t *ids) { return att_transformer_step(user, t, ids); }
-static att_status select_rows(void *user, int64_t n, const int64_t *from)
-{
-    return att_transformer_select(user, n, from);
-}
-
 /* Sources [first, last) -> found [last - first][n_best]; frees nothing. */
 static att_status search(att_ctx *c, const att_transformer *m, const att_search *how, int first, int last,
                          att_found *found)
@@ -118,11 +112,11 @@ static att_status search(att_ctx *c, const att_transformer *m, const att_search 
     int64_t from[N + 1];
     for (int i = first; i <= last; i++)
         from[i - first] = source_offsets[i] - source_offsets[first];
-    att_transformer_state *s;
-    att_status e = att_transformer_start(m, sources + source_offsets[first], from, last - first, &s);
-    const att_generator g = {.user = s, .step = step, .select = select_rows};
+    att_generator g;
+    att_status e = att_transformer_architecture.start((const att_encoder_decoder *)m, sources + source_offsets[first],
+                                                      from, last - first, &g);
     e = e ? e : att_search_run(c, how, &g, last - first, found);
-    att_transformer_state_free(s);
+    g.free(g.user);
     return e;
 }
 

@@ -41,13 +41,17 @@ static void texts_are_translated_as_transformers_does(void **state)
     json_array_foreach(texts, i, text)
     {
         const char *source = json_string_value(json_object_get(text, "source"));
-        att_translation greedy, beam;
+        att_translation greedy, beam, text_alone;
         translate(m, 1, &source, ATT_OPTIONS(att_translate_options, .beam = 1), &greedy);
+        translate(m, 1, &source, ATT_OPTIONS(att_translate_options, .beam = 1, .no_scores = true), &text_alone);
         translate(m, 1, &source, NULL, &beam); /* four, by generation_config.json */
         assert_string_equal(greedy.text.text, json_string_value(json_object_get(text, "greedy")));
         assert_string_equal(beam.text.text, json_string_value(json_object_get(text, "beam")));
+        assert_string_equal(text_alone.text.text, greedy.text.text);
+        assert_true(isfinite(greedy.score) && isnan(text_alone.score));
         free_all(m, &greedy, 1);
         free_all(m, &beam, 1);
+        free_all(m, &text_alone, 1);
     }
     assert_int_equal(i, 4);
     json_decref(line);

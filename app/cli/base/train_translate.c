@@ -89,7 +89,8 @@ static int measure_bleu(const learner *t, double *bleu)
     att_bleu_counts all = {0}, one;
     att_bleu_info info = {.size = sizeof info};
     int code = cli_status(ctx, att_translator_of(att_training_model(training), att_training_tokenizer(training), &m));
-    const att_translate_options *o = ATT_OPTIONS(att_translate_options, .beam = 1, .max_tokens = 128, .split = true);
+    const att_translate_options *o =
+        ATT_OPTIONS(att_translate_options, .beam = 1, .max_tokens = 128, .split = true, .no_scores = true);
     if (!code)
         code = cli_status(ctx, att_translate(m, n, (const char *const *)t->texts.text, t->texts.bytes, o, out));
     for (int64_t i = 0; !code && i < n; i++) {

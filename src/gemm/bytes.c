@@ -1,0 +1,132 @@
+#include "gemm/bytes.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct job {
+    att_ctx *ctx;
+    const att_kernels *kernels;
+    int64_t n, k, words, panels, groups;
+    void (*row)(const void *of, int64_t i, float *y);
+    const void *of;
+    float *out;
+    char *scratch; /* [threads][scratch_bytes] */
+    size_t scratch_bytes;
+    /* bounds */
+    int64_t m;
+    const float *a, *packed, *bias;
+    float *bytes;       /* [m][words] */
+    att_byte_row *left; /* [m] */
+    float *upper;       /* [m, n] */
+    float *best;        /* [groups][m] */
+} job;
+
+static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t blocks(int64_t n, int64_t size) { return (n + size - 1) / size; }
+
+static job job_of(att_ctx *ctx, int64_t n, int64_t k)
+{
+    const att_kernels *kernels = att_kernels_of(ctx->isa);
+    job j = {.ctx = ctx, .kernels = kernels, .n = n, .k = k, .words = blocks(k, 4)};
+    j.panels = blocks(n, kernels->panel);
+    j.groups = min(j.panels, 8 * att_threads(ctx));
+    return j;
+}
+
+static int64_t panel_floats(const job *j) { return (j->words + j->kernels->bytes_behind) * j->kernels->panel; }
+
+size_t att_bytes_count(const att_ctx *ctx, int64_t n, int64_t k)
+{
+    const att_kernels *kernels = att_kernels_of(ctx->isa);
+    return att_size_mul((size_t)(blocks(n, kernels->panel) * kernels->panel),
+                        (size_t)(blocks(k, 4) + kernels->bytes_behind));
+}
+
+static int64_t first_of(const job *j, int64_t group) { return j->panels * group / j->groups; }
+
+static void pack_task(void *arg, int group, int thread)
+{
+    const job *j = arg;
+    const int64_t panel = j->kernels->panel;
+    att_byte_row *of = (att_byte_row *)(void *)(j->scratch + (size_t)thread * j->scratch_bytes);
+    float *bytes = (float *)(of + panel), *row = bytes + panel * j->words;
+    for (int64_t q = first_of(j, group); q < first_of(j, group + 1); q++) {
+        memset(bytes, 0, (size_t)(panel * j->words) * sizeof *bytes);
+        for (int64_t i = 0; i < panel; i++) {
+            of[i] = (att_byte_row){.rest = INFINITY}; /* of a column that there is not, no bound counts */
+            if (q * panel + i >= j->n)
+                continue;
+            j->row(j->of, q * panel + i, row);
+            of[i] = j->kernels->bytes_of(ATT_BYTES_RIGHT, 0, j->k, row, (int8_t *)(bytes + i * j->words));
+        }
+        j->kernels->bytes_panel(j->words, bytes, of, j->out + q * panel_floats(j));
+    }
+}
+
+bool att_bytes_pack(att_ctx *ctx, int64_t n, int64_t k, void (*row)(const void *of, int64_t i, float *y),
+                    const void *of, float *packed)
+{
+    job j = job_of(ctx, n, k);
+    j.row = row;
+    j.of = of;
+    j.out = packed;
+    j.scratch_bytes =
+        (size_t)j.kernels->panel * (sizeof(att_byte_row) + (size_t)j.words * 4) + (size_t)k * sizeof(float);
+    j.scratch = att_alloc(ctx, (size_t)att_threads(ctx), j.scratch_bytes);
+    if (!j.scratch)
+        return false;
+    att_parallel(ctx, (int)j.groups, pack_task, &j);
+    att_free(ctx, j.scratch);
+    return true;
+}
+
+static void bounds_task(void *arg, int group, int thread)
+{
+    (void)thread;
+    const job *j = arg;
+    const int64_t panel = j->kernels->panel;
+    float *best = j->best + group * j->m;
+    for (int64_t i = 0; i < j->m; i++)
+        best[i] = -INFINITY;
+    for (int64_t q = first_of(j, group); q < first_of(j, group + 1); q++)
+        j->kernels->bytes_bounds(j->m, j->words, j->bytes, j->left, (int)min(panel, j->n - q * panel),
+                                 j->packed + q * panel_floats(j), j->bias ? j->bias + q * panel : NULL,
+                                 j->upper + q * panel, j->n, best);
+}
+
+/* The rows of A, as bytes of the left. */
+static void left_bytes(job *j)
+{
+    memset(j->bytes, 0, (size_t)(j->m * j->words) * sizeof *j->bytes);
+    for (int64_t i = 0; i < j->m; i++)
+        j->left[i] = j->kernels->bytes_of(ATT_BYTES_LEFT, ATT_BYTES_SHIFT, j->k, j->a + i * j->k,
+                                          (int8_t *)(j->bytes + i * j->words));
+}
+
+bool att_bytes_bounds(att_ctx *ctx, int64_t m, int64_t n, int64_t k, const float *a, const float *packed,
+                      const float *bias, float *upper, float *best)
+{
+    job j = job_of(ctx, n, k);
+    j.m = m;
+    j.a = a;
+    j.packed = packed;
+    j.bias = bias;
+    j.upper = upper;
+    j.bytes = att_alloc(ctx, (size_t)(m * j.words), sizeof *j.bytes);
+    j.left = att_alloc(ctx, (size_t)m, sizeof *j.left);
+    j.best = att_alloc(ctx, (size_t)(j.groups * m), sizeof *j.best);
+    const bool good = j.bytes && j.left && j.best;
+    if (good) {
+        left_bytes(&j);
+        att_parallel(ctx, (int)j.groups, bounds_task, &j);
+        for (int64_t i = 0; i < m; i++) {
+            best[i] = -INFINITY;
+            for (int64_t g = 0; g < j.groups; g++)
+                best[i] = j.best[g * m + i] > best[i] ? j.best[g * m + i] : best[i];
+        }
+    }
+    att_free(ctx, j.bytes);
+    att_free(ctx, j.left);
+    att_free(ctx, j.best);
+    return good;
+}

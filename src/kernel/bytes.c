@@ -1,0 +1,130 @@
+/* Bounds of many products from a quarter of what there is to read.
+ *
+ * Rows are kept as whole numbers of a byte: x = s p + f and w = t q + e, where f and e are what is left. Then
+ *
+ *   x . w = s t (p . q) + f . (t q) + x . e,   |f . (t q)| <= |f| (|w| + |e|),   |x . e| <= |x| |e|
+ *
+ * by the inequality of Cauchy and Schwarz. p . q has no rounding, the norms are known: whoever looks for the largest of
+ * many products has to compute those alone whose upper bound reaches the best of the lower bounds.
+ *
+ * Four whole numbers are kept in a word, and words go the way of floats (tile.h): a panel of columns is
+ * [words][PANEL], and behind it are, each [PANEL], what a sum starts from, steps, norms and rests. */
+// also: avx512bf16
+#include "kernel/kernel.h"
+#include "simd/simd.h"
+
+#define TILE_MULTIPLY_ADD v_dot4
+#include "kernel/tile.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+enum { START, STEP, NORM, REST, BEHIND }; /* rows behind a panel's words */
+
+static float largest(int64_t k, const float *x)
+{
+    vf most = v_set(0);
+    for (int64_t i = 0; i < k; i += ATT_LANES)
+        most = v_max(v_abs(v_load_n(x + i, k - i < ATT_LANES ? (int)(k - i) : ATT_LANES)), most);
+    return v_top(most);
+}
+
+/* Numbers beyond the least ones of f32 count as 0, so their squares are taken of x / largest. */
+static att_byte_row bytes_of(int levels, int shift, int64_t k, const float *x, int8_t *y)
+{
+    const float most = largest(k, x), scale = most >= FLT_MIN ? 1 / most : 0;
+    const vf up = v_set((float)levels), down = v_set(1 / (float)levels), low = v_set(-(float)levels);
+    vf squares = v_set(0), rests = v_set(0);
+    int32_t sum = 0;
+    for (int64_t i = 0; i < k; i += ATT_LANES) {
+        const int used = k - i < ATT_LANES ? (int)(k - i) : ATT_LANES;
+        const vf z = v_mul(v_load_n(x + i, used), v_set(scale));
+        const vf whole = v_min(v_max(v_round(v_mul(z, up)), low), up); /* NaN, too, becomes one of them */
+        const vf rest = v_sub(z, v_mul(whole, down));
+        float numbers[ATT_LANES];
+        squares = v_fma(z, z, squares);
+        rests = v_fma(rest, rest, rests);
+        v_store(numbers, whole);
+        for (int j = 0; j < used; j++) {
+            sum += (int32_t)numbers[j];
+            y[i + j] = (int8_t)((int32_t)numbers[j] + shift);
+        }
+    }
+    const float count = (float)k, round = 1 + (count + 16) * FLT_EPSILON; /* of sums, roots and products */
+    if (scale == 0) { /* next to nothing, or not finite: the squares' sum is then NaN */
+        const float bound = count * FLT_MIN + v_sum(squares);
+        return (att_byte_row){.norm = bound, .rest = bound};
+    }
+    return (att_byte_row){.step = most / (float)levels,
+                          .norm = most * sqrtf(v_sum(squares)) * round,
+                          .rest = most * (sqrtf(v_sum(rests)) * round + sqrtf(count) * 4 * FLT_EPSILON),
+                          .sum = sum};
+}
+
+/* x [PANEL][words] and what is known of these columns -> a panel */
+static void bytes_panel(int64_t words, const float *x, const att_byte_row *of, float *panel)
+{
+    const float chain = (float)(4 * words + 16) * FLT_EPSILON; /* what a product of f32 may be wrong by, of |x| |w| */
+    float *behind = panel + words * PANEL;
+    tile_turn_as(false, PANEL, words, x, words, 1, panel);
+    for (int j = 0; j < PANEL; j++) {
+        const int32_t start = -ATT_BYTES_SHIFT * of[j].sum;
+        memcpy(behind + START * PANEL + j, &start, sizeof start);
+        behind[STEP * PANEL + j] = of[j].step;
+        behind[NORM * PANEL + j] = of[j].norm + of[j].rest;
+        behind[REST * PANEL + j] = of[j].rest + chain * of[j].norm;
+    }
+}
+
+/* Of one row: upper [columns], and the largest lower bound, if that is above *best. */
+static void bounds_of(const att_byte_row *row, int columns, const float *sums, const float *behind, const float *bias,
+                      float *upper, float *best)
+{
+    const vf step = v_set(row->step), norm = v_set(row->norm), rest = v_set(row->rest);
+    const vf loose = v_set(8 * FLT_EPSILON), least = v_set(8 * FLT_MIN); /* the roundings of all this */
+    vf most = v_set(*best);
+    for (int j = 0; j < columns; j += ATT_LANES) {
+        const int used = columns - j < ATT_LANES ? columns - j : ATT_LANES;
+        const vf product = v_mul(v_from_whole(v_load(sums + j)), v_mul(v_load(behind + STEP * PANEL + j), step));
+        const vf b = bias ? v_load_n(bias + j, used) : v_set(0), near = v_add(product, b);
+        vf reach = v_fma(loose, v_add(v_abs(product), v_abs(b)), least);
+        reach = v_fma(rest, v_load(behind + NORM * PANEL + j), reach);
+        reach = v_fma(norm, v_load(behind + REST * PANEL + j), reach);
+        v_store_n(upper + j, v_add(near, reach), used);
+        most = v_max(v_sub(near, reach), most);
+    }
+    *best = v_top(most);
+}
+
+/* Rows x [m][words], of which `of` [m] is known, by a panel of columns, bias [columns] or NULL: upper bounds [m,
+ * columns] and best [m], as bounds_of has them. A bound that is not a number is none. */
+static void bytes_bounds(int64_t m, int64_t words, const float *x, const att_byte_row *of, int columns,
+                         const float *panel, const float *bias, float *upper, int64_t stride, float *best)
+{
+    enum { LINE = 16 };
+    const float *behind = panel + words * PANEL;
+    const int64_t lines = (words + BEHIND) * PANEL / LINE;
+    for (int64_t i = 0; i < m; i += ROWS) {
+        const int rows = m - i < ROWS ? (int)(m - i) : ROWS;
+        float sums[ROWS * PANEL];
+        for (int r = 0; r < rows; r++)
+            memcpy(sums + r * PANEL, behind + START * PANEL, PANEL * sizeof *sums);
+        const tile_args t = {.k = words, .a = x + i * words, .lda = words, .b = panel, .c = sums, .ldc = PANEL};
+        tile_all(rows, ATT_PANEL_VECTORS, false, START_C, t);
+        for (int r = 0; r < rows; r++) {
+            for (int64_t line = (i + r) * lines / m; m > 1 && line < (i + r + 1) * lines / m; line++)
+                __builtin_prefetch(behind + line * LINE, 0, 2); /* of the next panel */
+            bounds_of(&of[i + r], columns, sums + r * PANEL, behind, bias, upper + (i + r) * stride, best + i + r);
+        }
+    }
+}
+
+void ATT_ISA(att_kernel_bytes)(att_kernels *k);
+void ATT_ISA(att_kernel_bytes)(att_kernels *k)
+{
+    k->bytes_behind = BEHIND;
+    k->bytes_of = bytes_of;
+    k->bytes_panel = bytes_panel;
+    k->bytes_bounds = bytes_bounds;
+}

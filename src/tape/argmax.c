@@ -1,0 +1,159 @@
+/* The largest of each row of x weight^T + bias: what greedy search asks of a vocabulary.
+ *
+ * Bounds of all (kernel/bytes.c) leave few columns that may be the largest; those are computed as att_linear does. */
+#include "tape/tape.h"
+#include "gemm/bytes.h"
+#include "gemm/gemm.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    ROWS = 64,       /* at a time */
+    MOST_PANEL = 64, /* of any set */
+    ONE_IN = 16      /* of more columns than one in so many all are computed */
+};
+
+typedef struct job {
+    att_ctx *ctx;
+    const att_kernels *kernels;
+    int64_t m, n, k;
+    const float *x; /* [m, k] */
+    const att_param *weight;
+    const float *bias;  /* [n], -inf: not this one; or NULL */
+    const float *upper; /* [m, n] bounds */
+    const float *lower; /* [m] the best of the other bounds */
+    float *scratch;     /* [threads][scratch_floats] */
+    size_t scratch_floats;
+    bool *all; /* [m] there are too many columns */
+    att_largest *out;
+} job;
+
+/* Columns in ascending order; NaN stays. */
+static void take(att_largest *best, int64_t column, float value)
+{
+    if (!isnan(best->value) && !(value <= best->value))
+        *best = (att_largest){column, value};
+}
+
+/* Columns [count] of row i, at most a panel of them, exact. Of a panel that is not full the others are nobody's. */
+static void compute(const job *j, int64_t i, const int64_t *column, int64_t count, float *scratch)
+{
+    const int64_t k = j->k, panel = j->kernels->panel;
+    float *rows = scratch, *packed = rows + panel * k, *bias = packed + panel * k, *z = bias + panel;
+    for (int64_t c = 0; c < count; c++) {
+        att_param_row(j->weight, column[c], rows + c * k);
+        bias[c] = j->bias ? j->bias[column[c]] : 0;
+    }
+    j->kernels->gemm_pack(panel, k, rows, k, 1, 0, 1, packed);
+    j->kernels->gemm(1, panel, k, j->x + i * k, k, packed, 0, 1, z, panel,
+                     &(const att_epilogue){.bias = j->bias ? bias : NULL});
+    for (int64_t c = 0; c < count; c++)
+        take(&j->out[i], column[c], z[c]);
+}
+
+static void row_task(void *arg, int i, int thread)
+{
+    const job *j = arg;
+    const float *upper = j->upper + i * j->n, lower = j->lower[i];
+    float *scratch = j->scratch + (size_t)thread * j->scratch_floats;
+    int64_t column[MOST_PANEL], count = 0, found = 0;
+    for (int64_t c = 0; (c = j->kernels->next_of(j->n, upper, lower, c)) < j->n && found * ONE_IN <= j->n; c++) {
+        column[count++] = c;
+        found++;
+        if (count == j->kernels->panel) {
+            compute(j, i, column, count, scratch);
+            count = 0;
+        }
+    }
+    compute(j, i, column, count, scratch);
+    j->all[i] = found * ONE_IN > j->n;
+}
+
+/* Row i, all columns */
+static att_status compute_all(const job *j, att_param *weight, int64_t i, float *z)
+{
+    const float *packed = att_param_packed(weight);
+    if (!packed)
+        return ATT_ERR_MEMORY;
+    att_gemm(j->ctx, 1, j->n, j->k, j->x + i * j->k, j->k, packed, z, j->n, &(const att_epilogue){.bias = j->bias});
+    j->out[i] = (att_largest){-1, -INFINITY};
+    for (int64_t c = 0; c < j->n; c++)
+        take(&j->out[i], c, z[c]);
+    return ATT_OK;
+}
+
+/* j's m rows; upper [m, n], lower [m] */
+static att_status search(job *j, att_param *weight, float *upper, float *lower)
+{
+    const float *bytes = j->k <= ATT_BYTES_MOST ? att_param_bytes(weight) : NULL;
+    for (int64_t i = 0; i < j->m; i++) {
+        j->out[i] = (att_largest){-1, -INFINITY};
+        j->all[i] = true;
+    }
+    if (j->k <= ATT_BYTES_MOST) {
+        if (!bytes || !att_bytes_bounds(j->ctx, j->m, j->n, j->k, j->x, bytes, j->bias, upper, lower))
+            return ATT_ERR_MEMORY;
+        att_parallel(j->ctx, (int)j->m, row_task, j);
+    }
+    att_status e = ATT_OK;
+    for (int64_t i = 0; !e && i < j->m; i++)
+        e = j->all[i] ? compute_all(j, weight, i, upper) : ATT_OK;
+    return e;
+}
+
+/* y [n]: the bias, and -inf for columns that are left out */
+static void bias_without(int64_t n, const float *bias, const att_except *except, float *y)
+{
+    if (bias)
+        memcpy(y, bias, (size_t)n * sizeof *y);
+    else
+        memset(y, 0, (size_t)n * sizeof *y);
+    for (int64_t i = 0; i < except->n; i++)
+        y[except->column[i]] = -INFINITY;
+}
+
+/* All rows of x, ROWS at a time */
+static void largest(att_tape *t, const att_tensor *x, att_param *weight, const float *bias, att_largest *out)
+{
+    const int64_t m = x->dim[0], n = att_param_value(weight)->dim[0], k = x->dim[1], most = m < ROWS ? m : ROWS;
+    bool all[ROWS];
+    float lower[ROWS];
+    job j = {.ctx = t->ctx, .kernels = att_kernels_of(t->ctx->isa), .n = n, .k = k, .weight = weight, .bias = bias};
+    j.scratch_floats = (size_t)j.kernels->panel * (size_t)(2 * k + 2);
+    j.scratch = att_tape_scratch(t, att_size_mul((size_t)att_threads(t->ctx), j.scratch_floats));
+    float *upper = att_tape_scratch(t, att_size_mul((size_t)most, (size_t)n));
+    j.upper = upper;
+    j.lower = lower;
+    j.all = all;
+    att_status e = j.scratch && upper ? ATT_OK : ATT_ERR_MEMORY;
+    for (int64_t first = 0; !e && first < m; first += ROWS) {
+        j.m = m - first < ROWS ? m - first : ROWS;
+        j.x = (const float *)x->data + first * k;
+        j.out = out + first;
+        e = search(&j, weight, upper, lower);
+    }
+    if (e)
+        att_tape_fail(t, e, "argmax: %s", att_error(t->ctx));
+}
+
+att_status att_linear_argmax(att_tape *t, att_var *x, att_param *weight, att_param *bias, const att_except *except,
+                             att_largest *out)
+{
+    att_tensor value;
+    if (!att_tape_check_top(t, "argmax", x, weight, bias, except, &value))
+        return att_read(t, NULL, &value);
+    const size_t mark = att_arena_mark(&t->arena);
+    const int64_t n = att_param_value(weight)->dim[0];
+    const float *b = bias ? att_param_floats(bias) : NULL;
+    float *without = except ? att_tape_scratch(t, (size_t)n) : NULL;
+    if ((bias && !b) || (except && !without)) {
+        att_tape_fail(t, ATT_ERR_MEMORY, "argmax: %s", att_error(t->ctx));
+    } else {
+        if (except)
+            bias_without(n, b, except, without);
+        largest(t, &value, weight, except ? without : b, out);
+    }
+    att_arena_release(&t->arena, mark);
+    return t->status ? att_read(t, NULL, &value) : ATT_OK;
+}

@@ -1,0 +1,178 @@
+/* The n largest of each row of x weight^T + bias, and the log-sum-exp of each row: what beam search asks of a
+ * vocabulary.
+ *
+ * A task has some columns of all rows: their numbers are looked at as soon as they are there, while they are in the
+ * cache, and then forgotten. Sums are of columns [i SEGMENT, (i + 1) SEGMENT), put together in that order. */
+#include "tape/tape.h"
+#include "gemm/gemm.h"
+
+#include <math.h>
+
+enum { ROWS = 128, SEGMENT = 512 }; /* at a time; SEGMENT is so many whole panels of any set */
+
+typedef struct job {
+    const att_kernels *kernels;
+    int64_t m, n, k, count; /* the count largest of n */
+    const float *x;         /* [m, k] */
+    const float *packed, *bias;
+    const att_except *except; /* or NULL */
+    int64_t segments, threads;
+    float *numbers;     /* [threads][ROWS][SEGMENT] */
+    att_largest *found; /* [threads][m][count] what each thread has come by, the best first */
+    float *top, *sum;   /* [segments][m] */
+    att_largest *out;   /* [m][count] */
+    double *log_sum;    /* [m] */
+} job;
+
+static bool better(const att_largest *a, const att_largest *b)
+{
+    return a->value > b->value || (a->value == b->value && a->column < b->column);
+}
+
+/* Into the best [count] */
+static void insert(att_largest *best, int64_t count, att_largest one)
+{
+    int64_t at = count - 1;
+    if (!better(&one, &best[at]))
+        return;
+    for (; at > 0 && better(&one, &best[at - 1]); at--)
+        best[at] = best[at - 1];
+    best[at] = one;
+}
+
+static void leave_out(const job *j, int64_t first, int64_t columns, float *x)
+{
+    for (int64_t i = 0; i < j->except->n; i++)
+        if (j->except->column[i] >= first && j->except->column[i] < first + columns)
+            x[j->except->column[i] - first] = -INFINITY;
+}
+
+/* Columns [first, first + columns) of a row: x */
+static void rank(const job *j, int64_t first, int64_t columns, const float *x, att_largest *best)
+{
+    const att_largest *last = &best[j->count - 1];
+    for (int64_t i = 0; (i = j->kernels->next_of(columns, x, last->value, i)) < columns; i++)
+        if (x[i] > last->value) /* columns come to a thread in ascending order */
+            insert(best, j->count, (att_largest){first + i, x[i]});
+}
+
+static void segment_task(void *arg, int s, int thread)
+{
+    const job *j = arg;
+    const int64_t first = (int64_t)s * SEGMENT, columns = j->n - first < SEGMENT ? j->n - first : SEGMENT;
+    const int64_t panels = (columns + j->kernels->panel - 1) / j->kernels->panel;
+    float *numbers = j->numbers + (int64_t)thread * ROWS * SEGMENT;
+    j->kernels->gemm(j->m, columns, j->k, j->x, j->k, j->packed + first * j->k, 0, panels, numbers, SEGMENT,
+                     &(const att_epilogue){.bias = j->bias ? j->bias + first : NULL});
+    for (int64_t i = 0; i < j->m; i++) {
+        float *x = numbers + i * SEGMENT;
+        if (j->except && !j->except->counted)
+            leave_out(j, first, columns, x);
+        j->kernels->sum_exp(columns, x, &j->top[s * j->m + i], &j->sum[s * j->m + i]);
+        if (j->except && j->except->counted)
+            leave_out(j, first, columns, x);
+        rank(j, first, columns, x, j->found + (thread * j->m + i) * j->count);
+    }
+}
+
+/* Of row i, what all threads and segments have */
+static void row_task(void *arg, int i, int thread)
+{
+    (void)thread;
+    const job *j = arg;
+    att_largest *best = j->out + i * j->count;
+    double top = (double)-INFINITY, sum = 0;
+    for (int64_t r = 0; r < j->count; r++)
+        best[r] = (att_largest){-1, -INFINITY};
+    for (int64_t at = 0; at < j->threads * j->count; at++) {
+        const att_largest *one = &j->found[(at / j->count * j->m + i) * j->count + at % j->count];
+        if (one->column >= 0)
+            insert(best, j->count, *one);
+    }
+    for (int64_t s = 0; s < j->segments; s++)
+        top = fmax(top, (double)j->top[s * j->m + i]);
+    for (int64_t s = 0; s < j->segments; s++) {
+        const float x = j->top[s * j->m + i], part = j->sum[s * j->m + i];
+        sum += x == -INFINITY ? (double)part : (double)part * exp((double)x - top);
+    }
+    j->log_sum[i] = top + log(sum);
+}
+
+bool att_tape_check_top(att_tape *t, const char *op, att_var *x, const att_param *weight, const att_param *bias,
+                        const att_except *except, att_tensor *value)
+{
+    const att_tensor *w = weight ? att_param_value(weight) : NULL, *b = bias ? att_param_value(bias) : NULL;
+    if (!x || !att_tape_ready(t))
+        return false;
+    *value = x->value;
+    if (!w)
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: weight is NULL", op);
+    if (w->rank != 2 || value->rank != 2 || value->dim[1] != w->dim[1])
+        return att_tape_fail(t, ATT_ERR_SHAPE, "%s: x is %s but weight is %s", op, att_shape_of(value).text,
+                             att_shape_of(w).text);
+    if (b && (b->rank != 1 || b->dim[0] != w->dim[0]))
+        return att_tape_fail(t, ATT_ERR_SHAPE, "%s: bias is %s but weight is %s", op, att_shape_of(b).text,
+                             att_shape_of(w).text);
+    for (int64_t i = 0; except && i < except->n; i++)
+        if (except->column[i] < 0 || except->column[i] >= w->dim[0])
+            return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: except.column[%lld] is %d, but weight is %s", op,
+                                 (long long)i, except->column[i], att_shape_of(w).text);
+    return true;
+}
+
+/* j's rows; false: error set */
+static bool search(att_tape *t, job *j)
+{
+    const size_t m = (size_t)j->m, found = (size_t)j->threads * m * (size_t)j->count;
+    const size_t mark = att_arena_mark(&t->arena);
+    j->found = att_arena_alloc(&t->arena, att_size_mul(found, sizeof *j->found));
+    j->top = att_tape_scratch(t, (size_t)j->segments * m);
+    j->sum = att_tape_scratch(t, (size_t)j->segments * m);
+    if (j->found && j->top && j->sum) {
+        for (size_t i = 0; i < found; i++)
+            j->found[i] = (att_largest){-1, -INFINITY};
+        att_parallel(t->ctx, (int)j->segments, segment_task, j);
+        att_parallel(t->ctx, (int)j->m, row_task, j);
+    }
+    att_arena_release(&t->arena, mark);
+    return j->found && j->top && j->sum;
+}
+
+/* All rows of x, ROWS at a time; false: error set */
+static bool search_all(att_tape *t, const att_tensor *x, att_param *weight, job j, att_largest *out, double *log_sum)
+{
+    j.threads = att_threads(t->ctx);
+    j.segments = (j.n + SEGMENT - 1) / SEGMENT;
+    j.packed = att_param_packed(weight);
+    j.numbers = att_tape_scratch(t, att_size_mul((size_t)j.threads, (size_t)ROWS * SEGMENT));
+    bool good = j.packed && j.numbers;
+    for (int64_t first = 0; good && first < x->dim[0]; first += ROWS) {
+        j.m = x->dim[0] - first < ROWS ? x->dim[0] - first : ROWS;
+        j.x = (const float *)x->data + first * j.k;
+        j.out = out + first * j.count;
+        j.log_sum = log_sum + first;
+        good = search(t, &j);
+    }
+    return good;
+}
+
+att_status att_linear_top(att_tape *t, att_var *x, att_param *weight, att_param *bias, const att_except *except,
+                          int64_t n, att_largest *out, double *log_sum)
+{
+    att_tensor value;
+    if (!att_tape_check_top(t, "top", x, weight, bias, except, &value))
+        return att_read(t, NULL, &value);
+    if (n < 1)
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "top: n is %lld, expected at least 1", (long long)n);
+    const size_t mark = att_arena_mark(&t->arena);
+    const job j = {.kernels = att_kernels_of(t->ctx->isa),
+                   .n = att_param_value(weight)->dim[0],
+                   .k = value.dim[1],
+                   .count = n,
+                   .bias = bias ? att_param_floats(bias) : NULL,
+                   .except = except};
+    if (!t->status && ((bias && !j.bias) || !search_all(t, &value, weight, j, out, log_sum)))
+        att_tape_fail(t, ATT_ERR_MEMORY, "top: %s", att_error(t->ctx));
+    att_arena_release(&t->arena, mark);
+    return t->status ? att_read(t, NULL, &value) : ATT_OK;
+}
