@@ -75,6 +75,12 @@ static inline void *att_row_at(const att_rows *r, int64_t row)
 {
     return (char *)r->at + row * r->stride * (int64_t)att_dtype_size(r->dtype);
 }
+/* How many of the first n rows of a block are packed */
+static inline int64_t att_rows_packed(const att_rows *block, int64_t n)
+{
+    const int64_t packed = block->panel && block->packed > 0 ? block->packed : 0;
+    return packed < n ? packed : n;
+}
 /* Rows from `first` on, in a cache those of one page, where `first` begins one (rows.c). */
 att_rows att_rows_block(const att_rows *r, int64_t first);
 /* Rows [first, first + n) of dim numbers as floats: in place, or converted into buffer [n, dim]. In a cache `first`

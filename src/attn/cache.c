@@ -1,9 +1,9 @@
 /* Keys and values of sequences that grow, for decoding.
  *
  * A page has ATT_KEY_BLOCK tokens: of each head the keys, packed in panels as kernel/few.c reads them, and behind them
- * the rows of values. A sequence is a list of pages, and one that is short has a single one with room for fewer tokens.
- * Sequences that were made of one share their pages until one of them is added to: beam search copies what is on one
- * page, not a past.
+ * the rows of values. Keys of a panel that is not full lie as rows: in a panel each number would be in a line of its
+ * own. A sequence is a list of pages, and one that is short has a single one with room for fewer tokens. Sequences that
+ * were made of one share their pages until one of them is added to: beam search copies what is on one page, not a past.
  *
  * Memory is fastest where it is read in long stretches. So pages are made four at a time, [kv_heads][4 pages], and
  * handed out in order: tokens that come together lie so that a head's keys and values are one stretch for a segment. */
@@ -29,6 +29,7 @@ struct att_page {
 typedef struct held {
     att_page **page; /* [room], of which `pages` are in use: as many as `length` needs */
     int64_t pages, room, length;
+    bool loose;     /* keys of a panel that is not full are rows; it may be an older one, which was full */
     att_page *past; /* what its last page is yet to become a copy of, or NULL */
 } held;
 
@@ -113,14 +114,20 @@ static att_status make_list(att_cache *c, held *h, int64_t room)
     return ATT_OK;
 }
 
-/* The first `rows` of a page: those keys' panels, and their values. */
-static void copy_page(const att_cache *c, const att_page *from, const att_page *to, int64_t rows)
+/* Keys of a sequence that are packed. */
+static int64_t packed_keys(const att_cache *c, const held *h)
 {
-    const size_t panels = (size_t)att_whole(rows, c->kernels->panel);
+    return h->loose ? h->length / c->kernels->panel * c->kernels->panel : h->length;
+}
+
+/* The first `rows` of a page of a sequence: those keys, or their panels, and their values. */
+static void copy_page(const att_cache *c, const held *h, const att_page *from, const att_page *to, int64_t rows)
+{
+    const size_t keys = (size_t)(h->loose ? rows : att_whole(rows, c->kernels->panel));
     for (int64_t head = 0; head < c->kv_heads; head++) {
         const char *x = from->at + head_at(c, head, from->size);
         char *y = to->at + head_at(c, head, to->size);
-        memcpy(y, x, c->key_bytes * panels);
+        memcpy(y, x, c->key_bytes * keys);
         memcpy(y + keys_bytes(c, to->size), x + keys_bytes(c, from->size), c->value_bytes * (size_t)rows);
     }
 }
@@ -136,7 +143,7 @@ static void copy_past(void *arg, int i)
     const copies *j = arg;
     held *h = &j->cache->sequence[j->first + i];
     if (h->past)
-        copy_page(j->cache, h->past, h->page[h->pages - 1], h->length % ATT_KEY_BLOCK);
+        copy_page(j->cache, h, h->past, h->page[h->pages - 1], h->length % ATT_KEY_BLOCK);
     h->past = NULL;
 }
 
@@ -175,7 +182,7 @@ static att_status make_room(att_cache *c, held *h, int64_t n)
         att_page *larger = take_page(c, size);
         if (!larger)
             return ATT_ERR_MEMORY;
-        copy_page(c, h->page[0], larger, h->length);
+        copy_page(c, h, h->page[0], larger, h->length);
         drop_page(c, h->page[0]);
         h->page[0] = larger;
     }
@@ -224,7 +231,8 @@ att_status att_cache_new(const att_plan *plan, int64_t sequences, att_cache **ou
                      .key_bytes = (size_t)s->key_dim * att_dtype_size(s->dtype),
                      .value_bytes = (size_t)s->value_dim * att_dtype_size(s->dtype),
                      .sequence = h};
-    memset(h, 0, (size_t)sequences * sizeof *h);
+    for (int64_t b = 0; b < sequences; b++)
+        h[b] = (held){.loose = true};
     att_arena_init(&c->slabs, plan->ctx);
     att_arena_init(&c->pages, plan->ctx);
     *out = c;
@@ -289,6 +297,8 @@ typedef struct addition {
     const att_tensor *k, *v;
     int64_t first, n; /* sequence, tokens */
     int64_t items, tasks;
+    char *spare; /* [threads][spare_bytes] or NULL */
+    size_t spare_bytes;
 } addition;
 
 /* Of one head: rows from the addition's i-th on. */
@@ -299,51 +309,65 @@ static const char *row_of(const att_tensor *t, int64_t sequence, int64_t head, i
     return (const char *)t->data + element * (int64_t)att_dtype_size(t->dtype);
 }
 
-/* Key [key_dim] becomes a column of its panel; the first of a panel clears the others. */
-static void pack_key(const att_cache *c, int64_t at, const void *key, char *packed)
+/* A panel's keys as rows [panel][key_dim] to columns [key_dim][panel], or back, where they lie */
+static void turn_panel(const att_cache *c, bool back, void *keys, void *spare)
 {
-    const int64_t panel = c->kernels->panel, lane = at % panel, dim = c->key_dim;
-    const size_t element = att_dtype_size(c->dtype);
-    char *to = packed + (size_t)((at - lane) * dim) * element;
-    if (lane == 0)
-        memset(to, 0, (size_t)(panel * dim) * element);
-    if (c->dtype == ATT_F32)
-        for (int64_t d = 0; d < dim; d++)
-            ((float *)(void *)to)[d * panel + lane] = ((const float *)key)[d];
-    else
-        for (int64_t d = 0; d < dim; d++)
-            ((uint16_t *)(void *)to)[d * panel + lane] = ((const uint16_t *)key)[d];
+    const int64_t rows = back ? c->key_dim : c->kernels->panel, columns = back ? c->kernels->panel : c->key_dim;
+    memcpy(spare, keys, c->key_bytes * (size_t)c->kernels->panel);
+    if (c->dtype == ATT_F32) {
+        c->kernels->transpose(rows, columns, spare, columns, keys, rows);
+        return;
+    }
+    const uint16_t *x = spare;
+    uint16_t *y = keys;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++)
+            y[j * rows + i] = x[i * columns + j];
 }
 
-static void add_head(const addition *a, int64_t sequence, int64_t head)
+static void add_head(const addition *a, int64_t sequence, int64_t head, void *spare)
 {
     const att_cache *c = a->cache;
     const held *h = &c->sequence[a->first + sequence];
-    for (int64_t done = 0, count; done < a->n; done += count) {
-        const int64_t at = (h->length + done) % ATT_KEY_BLOCK, left = ATT_KEY_BLOCK - at;
+    const int64_t panel = c->kernels->panel;
+    for (int64_t done = 0; done < a->n; done++) {
+        const int64_t at = (h->length + done) % ATT_KEY_BLOCK;
         const att_page *page = h->page[(h->length + done) / ATT_KEY_BLOCK];
-        char *keys = page->at + head_at(c, head, page->size);
-        char *values = keys + keys_bytes(c, page->size) + (size_t)at * c->value_bytes;
-        count = a->n - done < left ? a->n - done : left;
-        for (int64_t i = 0; i < count; i++) {
-            pack_key(c, at + i, row_of(a->k, sequence, head, done + i), keys);
-            memcpy(values + (size_t)i * c->value_bytes, row_of(a->v, sequence, head, done + i), c->value_bytes);
-        }
+        char *keys = page->at + head_at(c, head, page->size), *values = keys + keys_bytes(c, page->size);
+        char *now = keys + (size_t)(at - at % panel) * c->key_bytes;
+        if (done == 0 && !h->loose)
+            turn_panel(c, true, now, spare);
+        memcpy(keys + (size_t)at * c->key_bytes, row_of(a->k, sequence, head, done), c->key_bytes);
+        memcpy(values + (size_t)at * c->value_bytes, row_of(a->v, sequence, head, done), c->value_bytes);
+        if ((at + 1) % panel == 0)
+            turn_panel(c, false, now, spare);
     }
 }
 
 static void add_task(void *arg, int64_t i, int thread)
 {
-    (void)thread;
     const addition *a = arg;
     const int64_t heads = a->cache->kv_heads;
+    void *spare = a->spare ? a->spare + (size_t)thread * a->spare_bytes : NULL;
     for (int64_t item = a->items * i / a->tasks; item < a->items * (i + 1) / a->tasks; item++)
-        add_head(a, item / heads, item % heads);
+        add_head(a, item / heads, item % heads, spare);
+}
+
+/* Where panels become full, or one is taken apart, there is a spare one for each thread. */
+static att_status make_spare(addition *a, int64_t last)
+{
+    const att_cache *c = a->cache;
+    bool turns = false;
+    for (int64_t b = a->first; b < last; b++)
+        turns = turns || !c->sequence[b].loose || c->sequence[b].length % c->kernels->panel + a->n >= c->kernels->panel;
+    a->spare_bytes = c->key_bytes * (size_t)c->kernels->panel;
+    a->spare = turns ? att_alloc(c->ctx, (size_t)att_threads(c->ctx), a->spare_bytes) : NULL;
+    return turns && !a->spare ? ATT_ERR_MEMORY : ATT_OK;
 }
 
 att_status att_cache_append(att_cache *c, int64_t sequence, const att_tensor *k, const att_tensor *v)
 {
-    enum { TASK_NUMBERS = 4096 }; /* fewer are not worth waking a thread for: each of a key is in a line of its own */
+    enum { TASK_NUMBERS = 16384 }; /* fewer are not worth waking a thread for */
     const bool all = sequence == ATT_ALL_SEQUENCES;
     int64_t first, last;
     att_status e = find(c, sequence, &first, &last);
@@ -353,19 +377,27 @@ att_status att_cache_append(att_cache *c, int64_t sequence, const att_tensor *k,
     if (e)
         return e;
     addition a = {.cache = c, .k = k, .v = v, .first = first, .n = k->dim[k->rank - 2]};
-    e = a.n ? part(c, first, last) : ATT_OK;
+    if (a.n == 0)
+        return ATT_OK;
+    e = make_spare(&a, last);
+    e = e ? e : part(c, first, last);
     for (int64_t b = first; !e && b < last; b++)
         e = make_room(c, &c->sequence[b], a.n);
-    for (int64_t b = first; e && b < last; b++)
-        trim(c, &c->sequence[b]);
-    if (e)
+    if (e) {
+        for (int64_t b = first; b < last; b++)
+            trim(c, &c->sequence[b]);
+        att_free(c->ctx, a.spare);
         return e;
+    }
     a.items = (last - first) * c->kv_heads;
     const double worth = (double)a.n * (double)(c->key_dim + c->value_dim) * (double)a.items / TASK_NUMBERS + 1;
     a.tasks = worth < (double)a.items ? (int64_t)worth : a.items;
     att_parallel_shares(c->ctx, a.tasks, add_task, &a);
-    for (int64_t b = first; b < last; b++)
+    att_free(c->ctx, a.spare);
+    for (int64_t b = first; b < last; b++) {
         c->sequence[b].length += a.n;
+        c->sequence[b].loose = true;
+    }
     return ATT_OK;
 }
 
@@ -378,8 +410,10 @@ att_status att_cache_truncate(att_cache *c, int64_t sequence, int64_t length)
             return att_fail(c->ctx, ATT_ERR_ARGUMENT, "length is %lld, but sequence %lld has %lld", (long long)length,
                             (long long)b, (long long)c->sequence[b].length);
     for (int64_t b = first; !e && b < last; b++) {
-        c->sequence[b].length = length;
-        trim(c, &c->sequence[b]);
+        held *h = &c->sequence[b];
+        h->loose = length % c->kernels->panel == 0 || length > packed_keys(c, h);
+        h->length = length;
+        trim(c, h);
     }
     return e;
 }
@@ -392,6 +426,7 @@ static att_status share(att_cache *c, const held *h, held *next)
         memcpy(next->page, h->page, (size_t)h->pages * sizeof *h->page);
     next->pages = h->pages;
     next->length = h->length;
+    next->loose = h->loose;
     return e;
 }
 
@@ -483,8 +518,12 @@ void att_cache_view(const att_cache *c, int64_t sequence, int64_t head, att_site
     const int size = h->pages ? h->page[0]->size : 0;
     const size_t keys = head_at(c, head, size);
     site->k_rows = h->length;
-    site->k = (att_rows){
-        .stride = c->key_dim, .dtype = c->dtype, .panel = c->kernels->panel, .page = h->page, .offset = keys};
+    site->k = (att_rows){.stride = c->key_dim,
+                         .packed = packed_keys(c, h),
+                         .dtype = c->dtype,
+                         .panel = c->kernels->panel,
+                         .page = h->page,
+                         .offset = keys};
     site->v =
         (att_rows){.stride = c->value_dim, .dtype = c->dtype, .page = h->page, .offset = keys + keys_bytes(c, size)};
     site->k_row = site->k;

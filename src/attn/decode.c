@@ -217,17 +217,27 @@ static void weigh(const group *g, const att_cut *cut, int64_t k0, int keys, bool
     add_unclean(g, cut, &clean, value, w->s, o, o_stride);
 }
 
+/* Of keys [first, last) of a block, which begin a panel. then: what is read after them. */
+static void score(const group *g, const att_rows *k, bool packed, int64_t first, int64_t last, const scratch *w,
+                  const void *then)
+{
+    g->plan->kernels->few_scores((int)k->dtype, g->columns, packed, last - first, g->plan->q_dim, att_row_at(k, first),
+                                 packed ? 0 : k->stride, w->q, g->plan->q_dim, w->s + first, ATT_KEY_BLOCK, then);
+}
+
 static void multiply(const group *g, const att_cut *cut, int64_t k0, const scratch *w)
 {
     const att_rows k = att_rows_block(&g->site[0].k_row, k0), v = att_rows_block(&g->site[0].v, k0);
-    const int64_t dim = g->plan->q_dim;
     for (int r = 0; r < cut->n_runs; r++) {
-        const int64_t first = cut->run[r].first; /* begins a panel */
+        const int64_t first = cut->run[r].first;
         const void *then =
             r + 1 < cut->n_runs ? att_row_at(&k, cut->run[r + 1].first) : att_row_at(&v, cut->run[0].first);
-        g->plan->kernels->few_scores((int)k.dtype, g->columns, k.panel > 0, cut->run[r].last - first, dim,
-                                     att_row_at(&k, first), k.panel ? 0 : k.stride, w->q, dim, w->s + first,
-                                     ATT_KEY_BLOCK, then);
+        const int64_t last = cut->run[r].last, packed = att_rows_packed(&k, last),
+                      loose = first > packed ? first : packed;
+        if (first < packed)
+            score(g, &k, true, first, packed, w, loose < last ? att_row_at(&k, loose) : then);
+        if (loose < last)
+            score(g, &k, false, loose, last, w, then);
     }
 }
 

@@ -10,11 +10,21 @@ att_rows att_rows_block(const att_rows *r, int64_t first)
 {
     att_rows block = *r;
     block.page = NULL;
+    block.packed = r->packed - first;
     block.at = r->page ? att_page_at(r->page[first / ATT_KEY_BLOCK], r->offset) : att_row_at(r, first);
     return block;
 }
 
-/* y [n, dim] = the first n keys of a block that is packed, some numbers of a panel at a time */
+static void copy_rows(const att_kernels *k, const att_rows *block, int64_t first, int64_t n, int64_t dim, float *y)
+{
+    for (int64_t i = first; i < n; i++)
+        if (block->dtype == ATT_F32)
+            memcpy(y + i * dim, att_row_at(block, i), (size_t)dim * sizeof *y);
+        else
+            conversion(k, block->dtype)(dim, att_row_at(block, i), y + i * dim);
+}
+
+/* y [n, dim] = the first n keys of a block, all of them packed, some numbers of a panel at a time */
 static void unpack(const att_kernels *k, const att_rows *block, int64_t n, int64_t dim, float *y)
 {
     enum { CHUNK = 64 };
@@ -36,17 +46,11 @@ static void unpack(const att_kernels *k, const att_rows *block, int64_t n, int64
 att_floats att_rows_read(const att_kernels *k, const att_rows *r, int64_t first, int64_t n, int64_t dim, float *buffer)
 {
     const att_rows block = att_rows_block(r, first);
-    if (block.panel) {
-        unpack(k, &block, n, dim, buffer);
-        return (att_floats){buffer, dim};
-    }
-    if (block.dtype == ATT_F32 && !block.copy)
+    const int64_t packed = att_rows_packed(&block, n);
+    if (!block.panel && block.dtype == ATT_F32 && !block.copy)
         return (att_floats){block.at, block.stride};
-    for (int64_t i = 0; i < n; i++)
-        if (block.dtype == ATT_F32)
-            memcpy(buffer + i * dim, att_row_at(&block, i), (size_t)dim * sizeof *buffer);
-        else
-            conversion(k, block.dtype)(dim, att_row_at(&block, i), buffer + i * dim);
+    unpack(k, &block, packed, dim, buffer);
+    copy_rows(k, &block, packed, n, dim, buffer);
     return (att_floats){buffer, dim};
 }
 

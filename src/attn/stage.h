@@ -31,9 +31,10 @@ typedef struct att_page att_page; /* of a cache (cache.c) */
 typedef struct att_rows {
     void *at;
     int64_t stride; /* elements from row to row; packed, of a row */
+    int64_t packed; /* rows before this one are packed in panels, the others lie as rows */
     att_dtype dtype;
     bool copy;             /* they are read as a copy, f32 too */
-    int panel;             /* 0, or rows are packed in panels of so many, [dim][panel] */
+    int panel;             /* 0, or rows may be packed in panels of so many, [dim][panel] */
     att_page *const *page; /* NULL, or instead of `at`; the rows begin at this offset of each, in bytes */
     size_t offset;
 } att_rows;

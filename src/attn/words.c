@@ -36,9 +36,11 @@ att_floats att_words_of_rows(const att_kernels *k, const att_rows *r, int64_t fi
 {
     const int64_t words = att_words_in(dim);
     const att_rows block = att_rows_block(r, first);
-    for (int64_t i = 0; block.panel && i < n; i += block.panel)
-        turn_panel(k, att_row_at(&block, i), n - i < block.panel ? n - i : block.panel, dim, buffer + i * words);
-    for (int64_t i = 0; !block.panel && i < n; i++) {
+    const int64_t packed = att_rows_packed(&block, n);
+    for (int64_t i = 0; i < packed; i += block.panel)
+        turn_panel(k, att_row_at(&block, i), packed - i < block.panel ? packed - i : block.panel, dim,
+                   buffer + i * words);
+    for (int64_t i = packed; i < n; i++) {
         buffer[i * words + words - 1] = 0; /* where dim is odd, half of it stays */
         memcpy(buffer + i * words, att_row_at(&block, i), (size_t)dim * sizeof(uint16_t));
     }

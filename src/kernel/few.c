@@ -43,9 +43,10 @@ static feed feed_of(int64_t rows, int64_t bytes, const void *x, int64_t stride, 
               .then = (uintptr_t)then,
               .share = (share + passes - 1) / passes};
     const int64_t lead = LEAD + ahead + piece * (passes - 1) / passes, skip = lead / bytes;
-    f.row = skip < rows ? (uintptr_t)x + (uintptr_t)(skip * stride) : f.then + (uintptr_t)((skip - rows) * stride);
+    f.row =
+        skip < rows ? (uintptr_t)x + (uintptr_t)(skip * stride) : f.then; /* of few rows nobody fetched what follows */
     f.rows = skip < rows ? rows - skip : INT64_MAX;
-    f.line = f.row + (uintptr_t)(lead % bytes / LINE * LINE);
+    f.line = f.row + (skip < rows ? (uintptr_t)(lead % bytes / LINE * LINE) : 0);
     return f;
 }
 
@@ -118,8 +119,11 @@ ATT_INLINE void score_rows(const int n, bool more, int rows, int64_t dim, const 
                     fetch(&next, next.share);
             }
         } else {
-            ATT_UNROLL (r, ATT_LANES)
+            ATT_UNROLL (r, ATT_LANES) {
                 x[r] = r < rows ? load(k + r * stride + d, columns) : v_set(0);
+                if (r < rows && r * ATT_LANES * (int)sizeof *k % (4 * LINE) == 0)
+                    fetch(&next, next.share);
+            }
         }
         v_transpose(x);
         ATT_UNROLL (c, ATT_LANES)

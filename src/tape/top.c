@@ -52,26 +52,31 @@ static void rank(const job *j, int64_t first, int64_t columns, const float *x, a
 {
     const att_largest *last = &best[j->count - 1];
     for (int64_t i = 0; (i = j->kernels->next_of(columns, x, last->value, i)) < columns; i++)
-        if (x[i] > last->value) /* columns come to a thread in ascending order */
+        if (x[i] >= last->value)
             insert(best, j->count, (att_largest){first + i, x[i]});
 }
 
-static void segment_task(void *arg, int s, int thread)
+static void segment_task(void *arg, int64_t s, int thread)
 {
     const job *j = arg;
-    const int64_t first = (int64_t)s * SEGMENT, columns = j->n - first < SEGMENT ? j->n - first : SEGMENT;
+    const int64_t first = s * SEGMENT, columns = j->n - first < SEGMENT ? j->n - first : SEGMENT;
     const int64_t panels = (columns + j->kernels->panel - 1) / j->kernels->panel;
     float *numbers = j->numbers + (int64_t)thread * ROWS * SEGMENT;
-    j->kernels->gemm(j->m, columns, j->k, j->x, j->k, j->packed + first * j->k, 0, panels, numbers, SEGMENT,
+    /* Not to the end: what is behind the segment's panels is fetched for the next one. */
+    j->kernels->gemm(j->m, j->n - first, j->k, j->x, j->k, j->packed + first * j->k, 0, panels, numbers, SEGMENT,
                      &(const att_epilogue){.bias = j->bias ? j->bias + first : NULL});
     for (int64_t i = 0; i < j->m; i++) {
         float *x = numbers + i * SEGMENT;
         if (j->except && !j->except->counted)
             leave_out(j, first, columns, x);
-        j->kernels->sum_exp(columns, x, &j->top[s * j->m + i], &j->sum[s * j->m + i]);
+        float *top = &j->top[s * j->m + i];
+        att_largest *best = j->found + (thread * j->m + i) * j->count;
+        j->kernels->sum_exp(columns, x, top, &j->sum[s * j->m + i]);
+        if (*top < best[j->count - 1].value) /* as most are */
+            continue;
         if (j->except && j->except->counted)
             leave_out(j, first, columns, x);
-        rank(j, first, columns, x, j->found + (thread * j->m + i) * j->count);
+        rank(j, first, columns, x, best);
     }
 }
 
@@ -131,7 +136,7 @@ static bool search(att_tape *t, job *j)
     if (j->found && j->top && j->sum) {
         for (size_t i = 0; i < found; i++)
             j->found[i] = (att_largest){-1, -INFINITY};
-        att_parallel(t->ctx, (int)j->segments, segment_task, j);
+        att_parallel_shares(t->ctx, j->segments, segment_task, j);
         att_parallel(t->ctx, (int)j->m, row_task, j);
     }
     att_arena_release(&t->arena, mark);
