@@ -94,13 +94,14 @@ static void bounds_task(void *arg, int group, int thread)
                                  j->upper + q * panel, j->n, best);
 }
 
-/* The rows of A, as bytes of the left. */
-static void left_bytes(job *j)
+/* Row i of A, as bytes of the left */
+static void left_task(void *arg, int i, int thread)
 {
-    memset(j->bytes, 0, (size_t)(j->m * j->words) * sizeof *j->bytes);
-    for (int64_t i = 0; i < j->m; i++)
-        j->left[i] = j->kernels->bytes_of(ATT_BYTES_LEFT, ATT_BYTES_SHIFT, j->k, j->a + i * j->k,
-                                          (int8_t *)(j->bytes + i * j->words));
+    (void)thread;
+    const job *j = arg;
+    float *y = j->bytes + i * j->words;
+    memset(y, 0, (size_t)j->words * sizeof *y);
+    j->left[i] = j->kernels->bytes_of(ATT_BYTES_LEFT, ATT_BYTES_SHIFT, j->k, j->a + i * j->k, (int8_t *)y);
 }
 
 bool att_bytes_bounds(att_ctx *ctx, int64_t m, int64_t n, int64_t k, const float *a, const float *packed,
@@ -117,7 +118,7 @@ bool att_bytes_bounds(att_ctx *ctx, int64_t m, int64_t n, int64_t k, const float
     j.best = att_alloc(ctx, (size_t)(j.groups * m), sizeof *j.best);
     const bool good = j.bytes && j.left && j.best;
     if (good) {
-        left_bytes(&j);
+        att_parallel(ctx, (int)m, left_task, &j);
         att_parallel(ctx, (int)j.groups, bounds_task, &j);
         for (int64_t i = 0; i < m; i++) {
             best[i] = -INFINITY;

@@ -20,7 +20,8 @@ typedef struct job {
     int64_t m, n, k;
     const float *x; /* [m, k] */
     const att_param *weight;
-    const float *bias;  /* [n], -inf: not this one; or NULL */
+    const float *bias;  /* [n] or NULL */
+    const float *from;  /* [n] the same, or -inf: not this one; or NULL */
     const float *upper; /* [m, n] bounds */
     const float *lower; /* [m] the best of the other bounds */
     float *scratch;     /* [threads][scratch_floats] */
@@ -35,6 +36,8 @@ static void take(att_largest *best, int64_t column, float value)
     if (!isnan(best->value) && !(value <= best->value))
         *best = (att_largest){column, value};
 }
+
+static bool left_out(const job *j, int64_t column) { return j->from && j->from[column] == -INFINITY; }
 
 /* Columns [count] of row i, at most a panel of them, exact. Of a panel that is not full the others are nobody's. */
 static void compute(const job *j, int64_t i, const int64_t *column, int64_t count, float *scratch)
@@ -59,6 +62,8 @@ static void row_task(void *arg, int i, int thread)
     float *scratch = j->scratch + (size_t)thread * j->scratch_floats;
     int64_t column[MOST_PANEL], count = 0, found = 0;
     for (int64_t c = 0; (c = j->kernels->next_of(j->n, upper, lower, c)) < j->n && found * ONE_IN <= j->n; c++) {
+        if (left_out(j, c))
+            continue;
         column[count++] = c;
         found++;
         if (count == j->kernels->panel) {
@@ -66,7 +71,8 @@ static void row_task(void *arg, int i, int thread)
             count = 0;
         }
     }
-    compute(j, i, column, count, scratch);
+    if (count > 0)
+        compute(j, i, column, count, scratch);
     j->all[i] = found * ONE_IN > j->n;
 }
 
@@ -79,7 +85,8 @@ static att_status compute_all(const job *j, att_param *weight, int64_t i, float 
     att_gemm(j->ctx, 1, j->n, j->k, j->x + i * j->k, j->k, packed, z, j->n, &(const att_epilogue){.bias = j->bias});
     j->out[i] = (att_largest){-1, -INFINITY};
     for (int64_t c = 0; c < j->n; c++)
-        take(&j->out[i], c, z[c]);
+        if (!left_out(j, c))
+            take(&j->out[i], c, z[c]);
     return ATT_OK;
 }
 
@@ -92,7 +99,7 @@ static att_status search(job *j, att_param *weight, float *upper, float *lower)
         j->all[i] = true;
     }
     if (j->k <= ATT_BYTES_MOST) {
-        if (!bytes || !att_bytes_bounds(j->ctx, j->m, j->n, j->k, j->x, bytes, j->bias, upper, lower))
+        if (!bytes || !att_bytes_bounds(j->ctx, j->m, j->n, j->k, j->x, bytes, j->from, upper, lower))
             return ATT_ERR_MEMORY;
         att_parallel(j->ctx, (int)j->m, row_task, j);
     }
@@ -114,12 +121,19 @@ static void bias_without(int64_t n, const float *bias, const att_except *except,
 }
 
 /* All rows of x, ROWS at a time */
-static void largest(att_tape *t, const att_tensor *x, att_param *weight, const float *bias, att_largest *out)
+static void largest(att_tape *t, const att_tensor *x, att_param *weight, const float *bias, const float *from,
+                    att_largest *out)
 {
     const int64_t m = x->dim[0], n = att_param_value(weight)->dim[0], k = x->dim[1], most = m < ROWS ? m : ROWS;
     bool all[ROWS];
     float lower[ROWS];
-    job j = {.ctx = t->ctx, .kernels = att_kernels_of(t->ctx->isa), .n = n, .k = k, .weight = weight, .bias = bias};
+    job j = {.ctx = t->ctx,
+             .kernels = att_kernels_of(t->ctx->isa),
+             .n = n,
+             .k = k,
+             .weight = weight,
+             .bias = bias,
+             .from = from};
     j.scratch_floats = (size_t)j.kernels->panel * (size_t)(2 * k + 2);
     j.scratch = att_tape_scratch(t, att_size_mul((size_t)att_threads(t->ctx), j.scratch_floats));
     float *upper = att_tape_scratch(t, att_size_mul((size_t)most, (size_t)n));
@@ -152,7 +166,7 @@ att_status att_linear_argmax(att_tape *t, att_var *x, att_param *weight, att_par
     } else {
         if (except)
             bias_without(n, b, except, without);
-        largest(t, &value, weight, except ? without : b, out);
+        largest(t, &value, weight, b, except ? without : b, out);
     }
     att_arena_release(&t->arena, mark);
     return t->status ? att_read(t, NULL, &value) : ATT_OK;
