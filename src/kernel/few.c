@@ -107,23 +107,21 @@ ATT_INLINE void score_rows(const int n, bool more, int rows, int64_t dim, const 
 {
     feed next = *f;
     vf acc[QUERIES];
+    float square[ATT_LANES * ATT_LANES]; /* where rows or columns are missing */
     ATT_UNROLL (i, n)
         acc[i] = more ? v_load(s + i * s_stride) : v_set(0);
     for (int64_t d = 0; d < dim; d += ATT_LANES) {
         const int columns = dim - d < ATT_LANES ? (int)(dim - d) : ATT_LANES;
+        const bool whole = rows == ATT_LANES && columns == ATT_LANES;
+        const float *from = whole ? k + d : square;
+        const int64_t step = whole ? stride : ATT_LANES;
         vf x[ATT_LANES];
-        if (rows == ATT_LANES && columns == ATT_LANES) {
-            ATT_UNROLL (r, ATT_LANES) {
-                x[r] = v_load(k + r * stride + d);
-                if ((r + 1) * ATT_LANES * (int)sizeof *k % (4 * LINE) == 0)
-                    fetch(&next, next.share);
-            }
-        } else {
-            ATT_UNROLL (r, ATT_LANES) {
-                x[r] = r < rows ? load(k + r * stride + d, columns) : v_set(0);
-                if (r < rows && r * ATT_LANES * (int)sizeof *k % (4 * LINE) == 0)
-                    fetch(&next, next.share);
-            }
+        for (int r = 0; !whole && r < ATT_LANES; r++)
+            v_store(square + r * ATT_LANES, r < rows ? load(k + r * stride + d, columns) : v_set(0));
+        ATT_UNROLL (r, ATT_LANES) {
+            x[r] = v_load(from + r * step);
+            if ((r + 1) * ATT_LANES * (int)sizeof *k % (4 * LINE) == 0)
+                fetch(&next, next.share);
         }
         v_transpose(x);
         ATT_UNROLL (c, ATT_LANES)
