@@ -5,7 +5,8 @@ and turn about.
 The model is a MarianMTModel with random weights; both sides open the same folder. Texts are 20 tokens by chance, and
 translations get exactly 30: one text, 32 texts, 32 texts with a beam of 4. attend is timed from text to text,
 CTranslate2 from tokens to tokens, with each library for matrix products that it can be told to take, of which the best
-counts. Scores are asked of neither. Greedy translations of both are compared. Each side runs as a process of its own each round.
+counts. Scores are asked of neither. Greedy translations of both are compared. Each side runs as a process of its own
+each round.
 """
 import argparse
 import json

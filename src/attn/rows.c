@@ -46,9 +46,9 @@ static void unpack(const att_kernels *k, const att_rows *block, int64_t n, int64
 att_floats att_rows_read(const att_kernels *k, const att_rows *r, int64_t first, int64_t n, int64_t dim, float *buffer)
 {
     const att_rows block = att_rows_block(r, first);
-    const int64_t packed = att_rows_packed(&block, n);
     if (!block.panel && block.dtype == ATT_F32 && !block.copy)
         return (att_floats){block.at, block.stride};
+    const int64_t packed = att_rows_packed(&block, n);
     unpack(k, &block, packed, dim, buffer);
     copy_rows(k, &block, packed, n, dim, buffer);
     return (att_floats){buffer, dim};

@@ -30,7 +30,7 @@ static float largest(int64_t k, const float *x)
     return v_top(most);
 }
 
-/* Numbers beyond the least ones of f32 count as 0, so their squares are taken of x / largest. */
+/* x [k] -> y [k], moved up by `shift`. Squares of small numbers would be lost: they are taken of x / largest. */
 static att_byte_row bytes_of(int levels, int shift, int64_t k, const float *x, int8_t *y)
 {
     const float most = largest(k, x), scale = most >= FLT_MIN ? 1 / most : 0;

@@ -31,7 +31,8 @@ typedef struct att_dropout {
     uint32_t threshold; /* round(p 2^32) */
 } att_dropout;
 
-/* Whole numbers of one side of such products are in [-63, 63], moved up by 64; of the other in [-127, 127]. */
+/* Products of whole numbers (bytes.c): those of one side are in [-63, 63], moved up by 64, of the other in [-127, 127].
+ */
 enum { ATT_BYTES_LEFT = 63, ATT_BYTES_SHIFT = 64, ATT_BYTES_RIGHT = 127, ATT_BYTES_MOST = 1 << 17 /* of k */ };
 
 /* A row x of k numbers that is kept as k whole numbers y, each a byte: x is near step y. Norms are rounded up. */

@@ -137,8 +137,9 @@ att_status att_seq2seq_start(const att_seq2seq *m, const int32_t *ids, const int
 }
 
 /* Where the rows are after ids: what logits are made of */
-static att_var *advance(att_seq2seq_state *s, att_tape *t, const int32_t *ids)
+static att_var *advance(void *user, att_tape *t, const int32_t *ids)
 {
+    att_seq2seq_state *s = user;
     const att_seq2seq *m = s->model;
     const att_seq2seq_texts x = {
         .rows = s->rows.n, .offsets = s->rows.one_each, .of_source = s->of_source, .sources = s->rows.sentence};
@@ -173,7 +174,6 @@ att_status att_seq2seq_select(att_seq2seq_state *s, int64_t n, const int64_t *fr
 
 /* ---- as others are */
 
-static att_var *step(void *user, att_tape *t, const int32_t *ids) { return advance(user, t, ids); }
 static att_status select_rows(void *user, int64_t n, const int64_t *from) { return att_seq2seq_select(user, n, from); }
 static void free_state(void *user) { att_seq2seq_state_free(user); }
 
@@ -183,7 +183,7 @@ att_status att_seq2seq_start_any(const att_encoder_decoder *m, const int32_t *id
     att_seq2seq_state *state;
     const att_seq2seq *of = (const att_seq2seq *)m;
     const att_status s = att_seq2seq_start(of, ids, offsets, n, &state);
-    *out =
-        (att_generator){.user = state, .step = step, .output = &of->output, .select = select_rows, .free = free_state};
+    *out = (att_generator){
+        .user = state, .step = advance, .output = &of->output, .select = select_rows, .free = free_state};
     return s;
 }

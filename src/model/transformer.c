@@ -386,8 +386,9 @@ att_status att_transformer_start(const att_transformer *m, const int32_t *ids, c
 }
 
 /* Where the rows are after ids: what logits are made of */
-static att_var *advance(att_transformer_state *s, att_tape *t, const int32_t *ids)
+static att_var *advance(void *user, att_tape *t, const int32_t *ids)
 {
+    att_transformer_state *s = user;
     const att_transformer *m = s->model;
     int64_t *each = att_alloc(m->base.ctx, (size_t)s->rows, sizeof *each);
     if (!each)
@@ -476,7 +477,6 @@ static att_status make_any(att_ctx *ctx, att_settings *s, uint64_t seed, att_enc
 
 static void free_any(att_encoder_decoder *m) { att_transformer_free((att_transformer *)m); }
 
-static att_var *step(void *user, att_tape *t, const int32_t *ids) { return advance(user, t, ids); }
 static att_status select_rows(void *user, int64_t n, const int64_t *from)
 {
     return att_transformer_select(user, n, from);
@@ -489,8 +489,8 @@ static att_status start_any(const att_encoder_decoder *m, const int32_t *ids, co
     att_transformer_state *state;
     const att_transformer *of = (const att_transformer *)m;
     const att_status s = att_transformer_start(of, ids, offsets, n, &state);
-    *out =
-        (att_generator){.user = state, .step = step, .output = &of->output, .select = select_rows, .free = free_state};
+    *out = (att_generator){
+        .user = state, .step = advance, .output = &of->output, .select = select_rows, .free = free_state};
     return s;
 }
 
