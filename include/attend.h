@@ -362,8 +362,10 @@ ATT_API att_status att_plan_describe(const att_plan *plan, const att_attention_a
 
 /* ---- 5 Look ------------------------------------------------------------- */
 
-/* The machine's own limits, measured now (a few tenths of a second), with the context's threads. */
-ATT_API att_status att_measure_peak(att_ctx *ctx, double *flops_per_second); /* multiply-adds in registers, each 2 */
+/* The machine's own limits, measured now (a few tenths of a second), with the context's threads: the best of several
+ * runs. Multiply-adds in registers count 2 operations each; their runs take `seconds`, from 0.003 to 0.1, which should
+ * be about as long as the work that is compared with them: what else a machine does leaves few milliseconds alone. */
+ATT_API att_status att_measure_peak(att_ctx *ctx, double seconds, double *flops_per_second);
 ATT_API att_status att_measure_bandwidth(att_ctx *ctx, double *bytes_per_second); /* reading memory */
 
 /* ---- 6 Extend ----------------------------------------------------------- */

@@ -4,10 +4,10 @@
 Each round gives both sides each shape once: attend through `attend bench attention --shapes -` (which verifies its
 result before it times it, in the first round), PyTorch in this process: scaled_dot_product_attention; for additive
 attention the formula with tanh over [Tq, Tk, A]; for general attention matrix products. Best time of all rounds on both
-sides; the peak is the highest that attend measured in the whole run. One query reads keys and values from a cache, as a
-decoder has them, and PyTorch reads tensors; memory that others use too changes its speed within seconds, so the share of
-the read bandwidth is the median over the rounds, each of what was measured right before and after. Causal work counts
-as half. A shape that attend refuses is listed with what it said.
+sides; the peak is the highest of all rounds, over runs as long as the attention's. One query reads keys and values from
+a cache, as a decoder has them, and PyTorch reads tensors; memory that others use too changes its speed within seconds,
+so the share of the read bandwidth is the median over the rounds, each of what was measured right before and after.
+Causal work counts as half. A shape that attend refuses is listed with what it said.
 """
 import argparse
 import json
@@ -146,7 +146,6 @@ def torch_ms(fields, backward, seconds):
 
 class Job:
     """A shape and a pass, and what was found."""
-    peak = 0.0  # GFLOP/s, of all of them together
 
     def __init__(self, fields, backward):
         self.fields = {k: v for k, v in fields.items() if k != "only_forward"}
@@ -158,6 +157,7 @@ class Job:
         self.kv_bytes = 4 * f["batch"] * kv_heads * f["tk"] * (f["dim"] + vdim)
         self.ours = self.theirs = float("inf")
         self.shares = {"": [], "torch_": []}  # of the read bandwidth, of each round
+        self.peak = 0.0  # GFLOP/s, over runs as long as attend's
         self.found, self.refused = {}, None
 
     def measure(self, attend, seconds, verify, threads):
@@ -179,7 +179,7 @@ class Job:
                 self.found = attend.measure(**f, seconds=seconds, no_verify=not verify,
                                             **{"pass": "bwd" if self.backward else "fwd"})
                 ours = self.found["ms"]
-                Job.peak = max(Job.peak, self.found["peak_gflops"])
+                self.peak = max(self.peak, self.found["peak_gflops"])
             except Refused as said:
                 self.refused = str(said)
         time.sleep(PAUSE)
@@ -195,10 +195,10 @@ class Job:
         if self.refused:
             return {**out, "not_measured": self.refused}
         flops = self.found["gflops"] * self.found["ms"] * 1e6
-        share = lambda ms: round(flops / (ms * 1e6) / Job.peak, 4)
+        share = lambda ms: round(flops / (ms * 1e6) / self.peak, 4)
         out.update({"ms": round(self.ours, 4), "ratio": round(self.theirs / self.ours, 3),
                     "peak_share": share(self.ours), "torch_peak_share": share(self.theirs),
-                    "peak_gflops": round(Job.peak, 2)})
+                    "peak_gflops": round(self.peak, 2)})
         out.update((k, self.found[k]) for k in ("isa", "kernel", "skipped", "workspace_bytes"))
         out.update((f"{side}bandwidth_share", round(statistics.median(shares), 4))
                    for side, shares in self.shares.items() if shares)

@@ -236,9 +236,6 @@ static void measure(int64_t m, int64_t n, int64_t k, int threads, int rounds, bo
     att_ctx *ctx;
     must(!att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = threads)), att_error(NULL));
     for (int round = 0; round < rounds; round++) {
-        double now;
-        must(!att_measure_peak(ctx, &now), att_error(ctx));
-        peak = now > peak ? now : peak;
         for (int i = 0; i < N_LIBRARIES; i++) {
             pause_for(0.02);
             openblas_set_num_threads(threads);
@@ -246,6 +243,10 @@ static void measure(int64_t m, int64_t n, int64_t k, int threads, int rounds, bo
             const double took = best_of(&libraries[i], self[i], flops);
             best[i] = took < best[i] ? took : best[i];
         }
+        double now;
+        pause_for(0.02);
+        must(!att_measure_peak(ctx, best[0], &now), att_error(ctx));
+        peak = now > peak ? now : peak;
     }
     att_close(ctx);
     printf(json ? "{\"m\":%lld,\"n\":%lld,\"k\":%lld,\"threads\":%d" : "%5lld x %4lld x %4lld, threads %d",

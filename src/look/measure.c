@@ -1,5 +1,5 @@
 /* The machine's own limits, measured: what all other speeds are compared with.
- * Both take the best of several short runs: what disturbs a run only makes it slower. */
+ * Both take the best of several runs: what disturbs a run only makes it slower. */
 #include "base/base.h"
 #include "kernel/kernel.h"
 
@@ -38,18 +38,29 @@ static void run_peak(void *arg, int i)
     j->kernels->peak(j->repeats, &flops);
 }
 
-att_status att_measure_peak(att_ctx *ctx, double *flops_per_second)
+/* Repeats of the kernel that take so many seconds where nothing disturbs them. */
+static int64_t repeats_for(const att_kernels *kernels, double seconds)
 {
-    static const double item_seconds = 2e-4;
-    peak_job j = {att_kernels_of(ctx->isa), 256};
-    double flops, seconds = 0;
-    *flops_per_second = 0;
-    while (seconds < item_seconds) {
-        j.repeats *= 2;
+    enum { ENOUGH = 1 << 12 }; /* some hundred microseconds */
+    double flops, best = 1e30;
+    for (int i = 0; i < MOST_RUNS; i++) {
         const double start = att_os_seconds();
-        j.kernels->peak(j.repeats, &flops);
-        seconds = att_os_seconds() - start;
+        kernels->peak(ENOUGH, &flops);
+        const double took = att_os_seconds() - start;
+        best = took < best ? took : best;
     }
+    return 1 + (int64_t)(seconds / best * ENOUGH);
+}
+
+att_status att_measure_peak(att_ctx *ctx, double seconds, double *flops_per_second)
+{
+    static const double least = 3e-3, most = 0.1; /* less than that, and waking the threads would count */
+    seconds = !(seconds > least) ? least : seconds < most ? seconds : most;
+    const att_kernels *kernels = att_kernels_of(ctx->isa);
+    peak_job j = {kernels, repeats_for(kernels, seconds / ITEMS_PER_THREAD)};
+    double flops;
+    *flops_per_second = 0;
+    kernels->peak(j.repeats, &flops);
     const int n = att_threads(ctx) * ITEMS_PER_THREAD;
     const double best = best_seconds(ctx, n, run_peak, &j);
     if (att_cancelled(ctx))

@@ -40,13 +40,13 @@ static void peak_and_bandwidth_are_plausible_and_can_be_cancelled(void **state)
     att_ctx *ctx;
     assert_int_equal(att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 2, .cancel = &cancel)), ATT_OK);
     double flops, bytes;
-    assert_int_equal(att_measure_peak(ctx, &flops), ATT_OK);
+    assert_int_equal(att_measure_peak(ctx, 0.01, &flops), ATT_OK);
     assert_true(flops > 1e7 &&
                 flops < 1e14); /* two threads of anything from a valgrind to a server of the next decade */
     assert_int_equal(att_measure_bandwidth(ctx, &bytes), ATT_OK);
     assert_true(bytes > 1e6 && bytes < 1e13);
     cancel = 1;
-    assert_int_equal(att_measure_peak(ctx, &flops), ATT_ERR_CANCELLED);
+    assert_int_equal(att_measure_peak(ctx, 0.01, &flops), ATT_ERR_CANCELLED);
     assert_int_equal(att_measure_bandwidth(ctx, &bytes), ATT_ERR_CANCELLED);
     att_close(ctx);
 }

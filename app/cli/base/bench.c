@@ -34,10 +34,10 @@ int bench_measure(att_ctx *ctx, int64_t repeat, double seconds, int (*once)(void
 {
     enum { MOST = 100000, LEAST = 5 };
     int64_t most = repeat ? repeat : MOST, n = 0;
-    double *times = malloc((size_t)most * sizeof *times), peak = 0;
+    double *times = malloc((size_t)most * sizeof *times), peak = 0, warm = cli_seconds();
     int code = times ? once(arg) : cli_fail_memory();
     if (!code)
-        code = cli_status(ctx, att_measure_peak(ctx, &out->peak));
+        code = cli_status(ctx, att_measure_peak(ctx, cli_seconds() - warm, &out->peak));
     for (double begin = cli_seconds(), now = begin; !code && n < most; n++) {
         if (!repeat && n >= LEAST && now - begin > seconds)
             break;
@@ -46,10 +46,11 @@ int bench_measure(att_ctx *ctx, int64_t repeat, double seconds, int (*once)(void
         times[n] = end - now;
         now = end;
     }
-    if (!code)
-        code = cli_status(ctx, att_measure_peak(ctx, &peak));
     if (!code) {
         qsort(times, (size_t)n, sizeof *times, ascending);
+        code = cli_status(ctx, att_measure_peak(ctx, times[0], &peak));
+    }
+    if (!code) {
         out->best = times[0];
         out->median = n % 2 ? times[n / 2] : 0.5 * (times[n / 2 - 1] + times[n / 2]);
         out->repeat = n;
