@@ -63,15 +63,15 @@ static void gemm_task(void *arg, int64_t i, int thread)
                      j->c + row * j->ldc, j->ldc, j->e ? &e : NULL);
 }
 
-/* Rows and panels of a task. One thread takes rows that stay in its cache, and all panels. Several take few rows by
- * some panels each, a few tasks for each thread: fewer and a slow thread is waited for, more and the same panels are
- * read more often; and no more panels than stay in the cache while they meet all rows. */
+/* Rows and panels of a task. One thread takes rows that stay in its cache beside what is written, and all panels.
+ * Several take few rows by some panels each, a few tasks for each thread: fewer and a slow thread is waited for, more
+ * and the same panels are read more often; and no more panels than stay in the cache while they meet all rows. */
 static void deal(const att_ctx *ctx, job *j)
 {
-    enum { FEW_ROWS = 96, TASKS_PER_THREAD = 32 };
+    enum { FEW_ROWS = 96, MANY_ROWS = 256, TASKS_PER_THREAD = 32 };
     const int64_t threads = att_threads(ctx), panel = j->kernels->panel;
     const int64_t fit = ctx->cached * 3 / 8 / (j->k < 1 ? 1 : min(j->k, ATT_GEMM_DEPTH));
-    j->row_tasks = blocks(j->m, threads == 1 ? max(fit, FEW_ROWS) : FEW_ROWS);
+    j->row_tasks = blocks(j->m, threads == 1 ? max(min(fit, MANY_ROWS), FEW_ROWS) : FEW_ROWS);
     j->rows = blocks(blocks(j->m, j->row_tasks), j->kernels->rows) * j->kernels->rows; /* even, and whole tiles */
     j->row_tasks = blocks(j->m, j->rows);
     j->n_panels = blocks(j->n, panel);
