@@ -33,7 +33,7 @@ typedef struct tile_args {
 
 /* A file that multiplies something else than floats says so before (bf16.c: pairs). */
 #ifndef TILE_MULTIPLY_ADD
-#define TILE_MULTIPLY_ADD v_fma
+#define TILE_MULTIPLY_ADD v_fma_onto
 #endif
 
 ATT_INLINE vf tile_scale(const bool scaled, vf x, vf factor) { return scaled ? v_mul(x, factor) : x; }
@@ -70,48 +70,85 @@ static inline void tile_turn(int64_t rows, int64_t n, const float *x, int64_t st
     tile_turn_as(true, rows, n, x, stride, scale, y);
 }
 
+/* Where a tile reads on. Rows of A lie at (r % 3) times a stride from one of few addresses: so they need few registers,
+ * as an address may have a stride or its double added. */
+enum { NEAR = 3, MAX_NEAR = (MAX_ROWS + NEAR - 1) / NEAR };
+typedef struct tile_at {
+    const float *a[MAX_NEAR], *b[MAX_VECTORS / ATT_PANEL_VECTORS];
+    int64_t row_step;
+} tile_at;
+
+/* An address as it is, whatever it was computed from. */
+ATT_INLINE const float *tile_keep(const float *p)
+{
+    __asm__("" : "+r"(p));
+    return p;
+}
+
+/* acc += the column of A times the row of B that `at` is at, and on to the next ones */
+ATT_INLINE void tile_step(const int rows, const int vectors, int64_t a_step, int64_t b_step, tile_at *at,
+                          vf acc[MAX_ROWS][MAX_VECTORS])
+{
+    vf x[MAX_VECTORS];
+    ATT_UNROLL (v, vectors)
+        x[v] = v_keep(v_load(at->b[v / ATT_PANEL_VECTORS] + v % ATT_PANEL_VECTORS * ATT_LANES));
+    ATT_UNROLL (r, rows) {
+        const vf y = v_keep(v_set(at->a[r / NEAR][r % NEAR * at->row_step]));
+        ATT_UNROLL (v, vectors)
+            acc[r][v] = TILE_MULTIPLY_ADD(y, x[v], acc[r][v]);
+    }
+    ATT_UNROLL (i, (rows + NEAR - 1) / NEAR)
+        at->a[i] += a_step;
+    ATT_UNROLL (i, (vectors + ATT_PANEL_VECTORS - 1) / ATT_PANEL_VECTORS)
+        at->b[i] += b_step;
+}
+
 /* rows and vectors are constants where this is inlined. */
 ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed, const tile_start start,
                         const tile_args *t)
 {
-    const int64_t lda = t->lda, ldb = t->ldb, row_step = transposed ? 1 : lda, k_step = transposed ? lda : 1;
-    const int64_t b_step = t->b_step ? t->b_step : PANEL;
+    enum { STEPS = 4 };
+    const int64_t ldc = t->ldc, b_step = vectors <= ATT_PANEL_VECTORS && t->b_step ? t->b_step : PANEL;
+    const int64_t k_step = transposed ? t->lda : 1, soon_step = t->soon_step;
     const bool ahead = vectors == 2 * ATT_PANEL_VECTORS && rows > 2; /* else reading is all there is to do */
-    const float *a = t->a, *b = t->b, *soon = t->soon ? t->soon : t->c;
+    float *const c = t->c;
+    const float *soon = t->soon ? t->soon : c;
+    tile_at at = {.row_step = transposed ? 1 : t->lda};
     vf acc[MAX_ROWS][MAX_VECTORS];
 
     ATT_UNROLL (r, rows)
         ATT_UNROLL (v, vectors) {
-            acc[r][v] = start == START_ZERO ? v_set(0) : v_load(t->c + r * t->ldc + v * ATT_LANES);
+            acc[r][v] = start == START_ZERO ? v_set(0) : v_load(c + r * ldc + v * ATT_LANES);
             if (start == START_SCALED)
                 acc[r][v] = v_mul(acc[r][v], v_load(t->scale + v * ATT_LANES));
         }
-
     ATT_UNROLL (r, rows)
         ATT_UNROLL (v, vectors)
-            __builtin_prefetch(t->c + r * t->ldc + v * ATT_LANES, 1, 3); /* written at the end */
+            __builtin_prefetch(c + r * ldc + v * ATT_LANES, 1, 3); /* written at the end */
+    ATT_UNROLL (i, (rows + NEAR - 1) / NEAR)
+        at.a[i] = tile_keep(t->a + i * NEAR * at.row_step);
+    ATT_UNROLL (i, (vectors + ATT_PANEL_VECTORS - 1) / ATT_PANEL_VECTORS)
+        at.b[i] = tile_keep(t->b + i * t->ldb);
 
-#pragma GCC unroll 4
-    for (int64_t p = 0; p < t->k; p++, b += b_step, a += k_step) {
-        vf x[MAX_VECTORS];
-        if (ahead) {
-            __builtin_prefetch(soon, 0, 2);
-            if (rows <= 4) /* there is room */
-                __builtin_prefetch(soon + t->soon_step / 2, 0, 2);
-            soon += t->soon_step;
-        }
-        ATT_UNROLL (v, vectors)
-            x[v] = v_keep(v_load(b + v / ATT_PANEL_VECTORS * ldb + v % ATT_PANEL_VECTORS * ATT_LANES));
-        ATT_UNROLL (r, rows) {
-            const vf y = v_keep(v_set(a[r * row_step]));
-            ATT_UNROLL (v, vectors)
-                acc[r][v] = TILE_MULTIPLY_ADD(y, x[v], acc[r][v]);
+    int64_t left = t->k;
+    for (; left >= STEPS; left -= STEPS) {
+        ATT_UNROLL (u, STEPS) {
+            if (ahead) {
+                __builtin_prefetch(soon, 0, 2);
+                if (rows <= 4) /* there is room */
+                    __builtin_prefetch(soon + soon_step / 2, 0, 2);
+                soon += soon_step;
+            }
+            tile_step(rows, vectors, k_step, b_step, &at, acc);
         }
     }
+#pragma GCC unroll 1
+    for (; left > 0; left--)
+        tile_step(rows, vectors, k_step, b_step, &at, acc);
 
     ATT_UNROLL (r, rows)
         ATT_UNROLL (v, vectors)
-            v_store(t->c + r * t->ldc + v * ATT_LANES, acc[r][v]);
+            v_store(c + r * ldc + v * ATT_LANES, acc[r][v]);
 }
 
 /* One tile, and on to what is below it. */

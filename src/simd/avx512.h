@@ -29,6 +29,11 @@ static inline vf v_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
 static inline vf v_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
 static inline vf v_div(vf a, vf b) { return _mm512_div_ps(a, b); }
 static inline vf v_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
+static inline vf v_fma_onto(vf a, vf b, vf sum) /* see scalar.h */
+{
+    __asm__("vfmadd231ps %1, %2, %0" : "+v"(sum) : "v"(a), "v"(b));
+    return sum;
+}
 static inline vf v_dot4(vf a, vf b, vf sum) /* see scalar.h */
 {
 #ifdef __AVX512VNNI__

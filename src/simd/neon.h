@@ -55,6 +55,7 @@ static inline vf v_sub(vf a, vf b) { return vsubq_f32(a, b); }
 static inline vf v_mul(vf a, vf b) { return vmulq_f32(a, b); }
 static inline vf v_div(vf a, vf b) { return vdivq_f32(a, b); }
 static inline vf v_fma(vf a, vf b, vf c) { return vfmaq_f32(c, a, b); }
+static inline vf v_fma_onto(vf a, vf b, vf sum) { return v_fma(a, b, sum); }
 static inline vf v_dot4(vf a, vf b, vf sum) /* see scalar.h */
 {
     const int8x16_t x = vreinterpretq_s8_f32(a), y = vreinterpretq_s8_f32(b);

@@ -40,6 +40,8 @@ static inline vf v_fma(vf a, vf b, vf c)
 {
     return a * b + c;
 } /* rounds twice here, once where there is an instruction */
+/* The same in the register of the sum: where it may choose, a compiler moves sums about, or out of registers. */
+static inline vf v_fma_onto(vf a, vf b, vf sum) { return v_fma(a, b, sum); }
 /* Words, four bytes in the place of a float: sum, a whole number, + a0 b0 + a1 b1 + a2 b2 + a3 b3, also whole. Bytes of
  * a are from 0 to 127, of b from -127 to 127. */
 static inline vf v_dot4(vf a, vf b, vf sum)
