@@ -54,6 +54,7 @@ static inline vf v_min(vf a, vf b) { return _mm512_min_ps(a, b); }
 static inline vf v_abs(vf a) { return _mm512_abs_ps(a); }
 static inline vf v_sign_of(vf mag, vf sign) { return _mm512_or_ps(v_abs(mag), _mm512_and_ps(v_set(-0.0f), sign)); }
 static inline vf v_round(vf a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+static inline vf v_rest(vf a) { return _mm512_reduce_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 static inline vf v_ldexp(vf a, vf n) { return _mm512_scalef_ps(a, n); } /* a 2^n, n whole, -126 <= n <= 127 */
 /* a = m 2^n with m from sqrt(1/2) to sqrt(2); gives m. a is normal, > 0. */
 static inline vf v_split(vf a, vf *n)

@@ -22,8 +22,8 @@ ATT_INLINE vf v_exp2_normal(vf x)
 {
     static const float c[] = {
         1, 0x1.62e43p-1f, 0x1.ebfbdcp-3f, 0x1.c6af7cp-5f, 0x1.3b2dep-7f, 0x1.5f082ep-10f, 0x1.416b5ep-13f};
-    const vf n = v_round(x);
-    return v_ldexp(v_polynomial(c, 6, v_sub(x, n)), n);
+    const vf rest = v_rest(x);
+    return v_ldexp(v_polynomial(c, 6, rest), v_sub(x, rest));
 }
 
 /* 2^x for x < 127.5. There are no denormal results: what is below -126, -inf too, gives 2^-126, so who needs an
