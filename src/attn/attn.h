@@ -139,12 +139,21 @@ typedef struct att_cut {
     int n_runs;
     att_run run[ATT_KEY_BLOCK / ATT_SUB_TILE]; /* keys, counted from k0, where anything attends; ascending */
     bool partial;                              /* some pairs in the runs do not attend: */
-    uint64_t bits[ATT_KEY_BLOCK];              /* bit i: query q0 + i attends to the key */
+    att_run holes;                             /* all of those are among these keys */
+    uint64_t bits[ATT_KEY_BLOCK];              /* of these keys: att_cut_bits */
 } att_cut;
+/* Of a key in the runs, bit i: query q0 + i attends to it. */
+static inline uint64_t att_cut_bits(const att_cut *cut, int64_t key)
+{
+    const bool hole = cut->partial && cut->holes.first <= key && key < cut->holes.last;
+    return hole ? cut->bits[key] : ~UINT64_C(0);
+}
+/* The keys of run r among which all its holes are. */
+att_run att_cut_holes(const att_cut *cut, int r);
 void att_cut_block(const att_plan *plan, const att_site *site, int64_t q0, int queries, int64_t k0, int keys,
                    att_cut *cut);
-/* Appends keys, to the last run where they follow it. */
-void att_cut_add(att_cut *cut, int64_t first, int64_t last);
+/* Appends keys, to the last run where they follow it; partial: not all pairs of them attend. */
+void att_cut_add(att_cut *cut, int64_t first, int64_t last, bool partial);
 /* 0 x NaN is NaN: a row of keys or values that is not finite must not meet the weight 0 of a query that does not attend
  * to it. Such keys leave the runs, and are added afterwards to the queries that do attend. */
 typedef struct att_clean {

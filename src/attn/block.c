@@ -32,16 +32,19 @@ static void bits_of(const att_mask *m, const att_place *at, int64_t q0, int quer
     }
 }
 
-/* The same of a small block with a look at its pairs, where that is not decided. */
+/* The same of a small block with a look at its pairs, where that is not decided: bits are set if the answer is
+ * ATT_PARTIAL. */
 static att_cover look(const att_plan *plan, const att_site *at, int64_t q0, int queries, int64_t k0, int keys,
                       uint64_t *bits)
 {
     const uint64_t all = att_low_bits(queries);
     const att_cover c = cover(plan, at, q0, queries, k0, keys);
     uint64_t some = 0, every = all, of_mask[ATT_SUB_TILE];
+    if (c != ATT_PARTIAL)
+        return c;
     for (int j = 0; j < keys; j++)
         bits[j] = ~UINT64_C(0);
-    for (int i = 0; c == ATT_PARTIAL && i < plan->n_masks; i++) {
+    for (int i = 0; i < plan->n_masks; i++) {
         bits_of(plan->mask[i], &at->place, q0, queries, k0, keys, of_mask);
         for (int j = 0; j < keys; j++)
             bits[j] &= of_mask[j];
@@ -50,7 +53,7 @@ static att_cover look(const att_plan *plan, const att_site *at, int64_t q0, int 
         some |= bits[j] & all;
         every &= bits[j];
     }
-    return c != ATT_PARTIAL ? c : !some ? ATT_EMPTY : every == all ? ATT_FULL : ATT_PARTIAL;
+    return !some ? ATT_EMPTY : every == all ? ATT_FULL : ATT_PARTIAL;
 }
 
 void att_span(const att_plan *plan, const att_site *at, int64_t q0, int64_t queries, int64_t *first, int64_t *last)
@@ -69,8 +72,11 @@ void att_span(const att_plan *plan, const att_site *at, int64_t q0, int64_t quer
     *last = end < at->place.tk ? end : at->place.tk;
 }
 
-void att_cut_add(att_cut *cut, int64_t first, int64_t last)
+void att_cut_add(att_cut *cut, int64_t first, int64_t last, bool partial)
 {
+    if (partial)
+        cut->holes = (att_run){cut->partial ? cut->holes.first : first, last};
+    cut->partial = cut->partial || partial;
     if (cut->n_runs && cut->run[cut->n_runs - 1].last == first)
         cut->run[cut->n_runs - 1].last = last;
     else
@@ -84,15 +90,23 @@ void att_cut_block(const att_plan *plan, const att_site *at, int64_t q0, int que
     cut->partial = false;
     const att_cover whole = cover(plan, at, q0, queries, k0, keys);
     if (whole == ATT_FULL)
-        att_cut_add(cut, 0, keys);
+        att_cut_add(cut, 0, keys, false);
     for (int first = 0; whole == ATT_PARTIAL && first < keys; first += ATT_SUB_TILE) {
         const int n = keys - first < ATT_SUB_TILE ? keys - first : ATT_SUB_TILE;
         const att_cover c = look(plan, at, q0, queries, k0 + first, n, cut->bits + first);
-        if (c == ATT_EMPTY)
-            continue;
-        att_cut_add(cut, first, first + n);
-        cut->partial = cut->partial || c == ATT_PARTIAL;
+        if (c == ATT_FULL && cut->partial) /* perhaps between holes */
+            memset(cut->bits + first, 0xff, (size_t)n * sizeof *cut->bits);
+        if (c != ATT_EMPTY)
+            att_cut_add(cut, first, first + n, c == ATT_PARTIAL);
     }
+}
+
+att_run att_cut_holes(const att_cut *cut, int r)
+{
+    const att_run run = cut->run[r], holes = cut->holes;
+    if (!cut->partial || holes.first >= run.last || holes.last <= run.first)
+        return (att_run){run.first, run.first};
+    return (att_run){run.first > holes.first ? run.first : holes.first, run.last < holes.last ? run.last : holes.last};
 }
 
 /* ---- stages */
@@ -179,14 +193,21 @@ static void modify_all(const att_block *b, int r, const att_tile *t)
         modify(b, r, i, t);
 }
 
+/* Sets tile x (s or ds of run r) where a pair does not attend. */
+static void forbid(const att_block *b, int r, float value, float *x, int64_t stride)
+{
+    const att_run holes = att_cut_holes(b->cut, r);
+    b->plan->kernels->forbid(holes.last - holes.first, b->cut->bits + holes.first, value,
+                             x + (holes.first - b->cut->run[r].first) * stride, stride);
+}
+
 void att_score_block(const att_block *b)
 {
     for (int r = 0; r < b->cut->n_runs; r++) {
         att_tile t = tile_of(b, r);
         score(b, &t);
         modify_all(b, r, &t);
-        if (b->cut->partial)
-            b->plan->kernels->forbid(t.keys, b->cut->bits + b->cut->run[r].first, -INFINITY, t.s, t.stride);
+        forbid(b, r, -INFINITY, t.s, t.stride);
     }
 }
 
@@ -207,8 +228,8 @@ static void modify_back(const att_block *b, int r, int i, const att_tile *tile)
         m->tile_back(&t);
     else if (m->derivative)
         att_modify_pairs_back(b, m, &t);
-    if (b->cut->partial && b->saved[i]) /* 0 times the derivative at NaN */
-        b->plan->kernels->forbid(t.keys, b->cut->bits + b->cut->run[r].first, 0, t.ds, t.stride);
+    if (b->saved[i]) /* 0 times the derivative at NaN */
+        forbid(b, r, 0, t.ds, t.stride);
 }
 
 static void score_back(const att_block *b, att_tile *t)
@@ -244,8 +265,11 @@ void att_cut_clean(const att_plan *plan, const att_cut *cut, int queries, const 
     const uint64_t all = att_low_bits(queries);
     clean->n_runs = clean->n_unclean = 0;
     for (int r = 0; r < cut->n_runs; r++) {
+        const att_run holes = att_cut_holes(cut, r);
         clean->run[clean->n_runs++] = cut->run[r];
-        for (int64_t key = cut->run[r].first; cut->partial && key < cut->run[r].last; key++) {
+        if (stride == dim && plan->kernels->all_finite((holes.last - holes.first) * dim, x + holes.first * stride))
+            continue;
+        for (int64_t key = holes.first; key < holes.last; key++) {
             if (!(~cut->bits[key] & all) || plan->kernels->all_finite(dim, x + key * stride))
                 continue;
             clean->unclean[clean->n_unclean++] = key;
@@ -261,7 +285,7 @@ void att_add_unclean(const att_plan *plan, const att_cut *cut, const att_clean *
     for (int n = 0; n < clean->n_unclean; n++) {
         const int64_t key = clean->unclean[n];
         for (int i = 0; i < queries; i++)
-            for (int64_t d = 0; (!cut->partial || (cut->bits[key] >> i & 1)) && d < dim; d++)
+            for (int64_t d = 0; (att_cut_bits(cut, key) >> i & 1) && d < dim; d++)
                 o[d * plan->kernels->panel + i] += w[key * w_stride + i] * x[key * stride + d];
     }
 }

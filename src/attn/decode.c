@@ -95,7 +95,7 @@ static void merge_cuts(const group *g, int keys, const att_cut *head, att_cut *a
     for (int h = 0; h < g->heads; h++)
         for (int r = 0; r < head[h].n_runs; r++)
             for (int64_t k = head[h].run[r].first; k < head[h].run[r].last; k++)
-                bits[k] |= ((head[h].partial ? head[h].bits[k] : one) & one) << (h * g->tq);
+                bits[k] |= (att_cut_bits(&head[h], k) & one) << (h * g->tq);
     all->n_runs = 0;
     all->partial = false;
     for (int first = 0; first < keys; first += ATT_SUB_TILE) {
@@ -105,10 +105,8 @@ static void merge_cuts(const group *g, int keys, const att_cut *head, att_cut *a
             some |= bits[k];
             common &= bits[k];
         }
-        if (some == 0)
-            continue;
-        att_cut_add(all, first, last);
-        all->partial = all->partial || common != every;
+        if (some)
+            att_cut_add(all, first, last, common != every);
     }
 }
 
@@ -162,11 +160,13 @@ static void pass_tiles(const group *g, const cuts *c, int64_t k0, int keys, cons
 
 static void forbid(const group *g, const att_cut *cut, float *s)
 {
-    for (int r = 0; cut->partial && r < cut->n_runs; r++)
-        for (int64_t k = cut->run[r].first; k < cut->run[r].last; k++)
+    for (int r = 0; r < cut->n_runs; r++) {
+        const att_run holes = att_cut_holes(cut, r);
+        for (int64_t k = holes.first; k < holes.last; k++)
             for (int i = 0; i < g->columns; i++)
                 if (!(cut->bits[k] >> i & 1))
                     s[i * ATT_KEY_BLOCK + k] = -INFINITY;
+    }
 }
 
 /* Weights that are dropped become 0, the others more. */

@@ -17,7 +17,7 @@ static bool move(const att_block *b, const att_tile *t, int i, int j, att_pair *
     p->k = t->k + j;
     p->query = t->query ? b->query.at + (p->q - b->q0) * b->query.stride : NULL; /* of a score */
     p->key = t->key ? b->key.at + (p->k - b->k0) * b->key.stride : NULL;
-    return !b->cut->partial || (b->cut->bits[p->k - b->k0] >> i & 1);
+    return att_cut_bits(b->cut, p->k - b->k0) >> i & 1;
 }
 
 void att_score_pairs(const att_block *b, const att_tile *t)

@@ -54,43 +54,66 @@ static void forbid(int64_t keys, const uint64_t *bits, float value, float *s, in
         }
 }
 
-ATT_INLINE void soften_as(const int vectors, const bool holes, float scale, int n_runs, const att_run *run, float *s,
+/* Four at a time: a maximum waits for the one before it. */
+ATT_INLINE void largest(const int vectors, int n_runs, const att_run *run, const float *s, vf *top)
+{
+    enum { CHAINS = 4 };
+    vf most[CHAINS][ATT_PANEL_VECTORS];
+    ATT_UNROLL (c, CHAINS)
+        ATT_UNROLL (v, vectors)
+            most[c][v] = nothing();
+    for (int r = 0; r < n_runs; r++) {
+        int64_t k = run[r].first;
+        for (; k + CHAINS <= run[r].last; k += CHAINS)
+            ATT_UNROLL (c, CHAINS)
+                ATT_UNROLL (v, vectors)
+                    most[c][v] = v_max(v_load(s + (k + c) * PANEL + v * ATT_LANES), most[c][v]);
+        for (; k < run[r].last; k++)
+            ATT_UNROLL (v, vectors)
+                most[0][v] = v_max(v_load(s + k * PANEL + v * ATT_LANES), most[0][v]);
+    }
+    ATT_UNROLL (v, vectors)
+        top[v] = v_max(v_max(most[0][v], most[1][v]), v_max(most[2][v], most[3][v]));
+}
+
+/* Scores of keys [first, last) to weights, added to total. */
+ATT_INLINE void weights(const int vectors, const bool holes, int64_t first, int64_t last, float *s, vf log2e,
+                        const vf *base, vf *total)
+{
+    for (int64_t k = first; k < last; k++)
+        ATT_UNROLL (v, vectors) {
+            float *at = s + k * PANEL + v * ATT_LANES;
+            const vf x = v_load(at);
+            vf p = v_exp2(v_fma(x, log2e, v_sub(v_set(0), base[v])));
+            if (holes)
+                p = v_select(v_lt(x, v_set(-FLT_MAX)), v_set(0), p);
+            total[v] = v_add(total[v], p);
+            v_store(at, p);
+        }
+}
+
+ATT_INLINE void soften_as(const int vectors, att_run holes, float scale, int n_runs, const att_run *run, float *s,
                           float *max, float *sum, float *rescale)
 {
     const vf log2e = v_set((float)ATT_LOG2_E * scale);
-    vf top[ATT_PANEL_VECTORS], odd[ATT_PANEL_VECTORS], base[ATT_PANEL_VECTORS], total[ATT_PANEL_VECTORS];
-    ATT_UNROLL (v, vectors)
-        top[v] = odd[v] = nothing();
-    for (int r = 0; r < n_runs; r++) { /* two at a time: a maximum waits for the one before it */
-        int64_t k = run[r].first;
-        for (; k + 1 < run[r].last; k += 2)
-            ATT_UNROLL (v, vectors) {
-                top[v] = v_max(v_load(s + k * PANEL + v * ATT_LANES), top[v]);
-                odd[v] = v_max(v_load(s + (k + 1) * PANEL + v * ATT_LANES), odd[v]);
-            }
-        for (; k < run[r].last; k++)
-            ATT_UNROLL (v, vectors)
-                top[v] = v_max(v_load(s + k * PANEL + v * ATT_LANES), top[v]);
-    }
+    vf top[ATT_PANEL_VECTORS], base[ATT_PANEL_VECTORS], total[ATT_PANEL_VECTORS];
+    largest(vectors, n_runs, run, s, top);
     ATT_UNROLL (v, vectors) {
-        top[v] = v_max(v_mul(v_max(odd[v], top[v]), log2e), v_load(max + v * ATT_LANES));
+        top[v] = v_max(v_mul(top[v], log2e), v_load(max + v * ATT_LANES));
         /* nothing attended yet: any finite base will do */
         base[v] = v_select(v_lt(top[v], v_set(-FLT_MAX)), v_set(0), top[v]);
         v_store(rescale + v * ATT_LANES, v_exp2(v_sub(v_load(max + v * ATT_LANES), base[v])));
         v_store(max + v * ATT_LANES, top[v]);
         total[v] = v_set(0);
     }
-    for (int r = 0; r < n_runs; r++)
-        for (int64_t k = run[r].first; k < run[r].last; k++)
-            ATT_UNROLL (v, vectors) {
-                float *at = s + k * PANEL + v * ATT_LANES;
-                const vf x = v_load(at);
-                vf p = v_exp2(v_fma(x, log2e, v_sub(v_set(0), base[v])));
-                if (holes)
-                    p = v_select(v_lt(x, v_set(-FLT_MAX)), v_set(0), p);
-                total[v] = v_add(total[v], p);
-                v_store(at, p);
-            }
+    for (int r = 0; r < n_runs; r++) {
+        const int64_t first = run[r].first, last = run[r].last;
+        const int64_t low = holes.first < first ? first : holes.first < last ? holes.first : last;
+        const int64_t high = holes.last < low ? low : holes.last < last ? holes.last : last;
+        weights(vectors, false, first, low, s, log2e, base, total);
+        weights(vectors, true, low, high, s, log2e, base, total);
+        weights(vectors, false, high, last, s, log2e, base, total);
+    }
     ATT_UNROLL (v, vectors) {
         const vf before = v_load(sum + v * ATT_LANES);
         v_store(sum + v * ATT_LANES, v_fma(before, v_load(rescale + v * ATT_LANES), total[v]));
@@ -99,16 +122,15 @@ ATT_INLINE void soften_as(const int vectors, const bool holes, float scale, int 
 
 /* One block of scores s [keys][PANEL], times scale > 0, to weights 2^(s scale log2 e - max), with the running maximum
  * and sum of each column; rescale [PANEL] is what everything from earlier blocks must be multiplied with (Milakov,
- * Gimelshein 2018). */
-static void soften(int columns, bool holes, float scale, int n_runs, const att_run *run, float *s, float *max,
+ * Gimelshein 2018). Scores of -inf are among the keys `holes`, if any. */
+static void soften(int columns, const att_run *holes, float scale, int n_runs, const att_run *run, float *s, float *max,
                    float *sum, float *rescale)
 {
+    const att_run none = {0, 0};
     if (columns <= ATT_LANES)
-        soften_as(1, true, scale, n_runs, run, s, max, sum, rescale);
-    else if (holes)
-        soften_as(ATT_PANEL_VECTORS, true, scale, n_runs, run, s, max, sum, rescale);
+        soften_as(1, holes ? *holes : none, scale, n_runs, run, s, max, sum, rescale);
     else
-        soften_as(ATT_PANEL_VECTORS, false, scale, n_runs, run, s, max, sum, rescale);
+        soften_as(ATT_PANEL_VECTORS, holes ? *holes : none, scale, n_runs, run, s, max, sum, rescale);
 }
 
 ATT_INLINE void weigh_as(const int vectors, int n_runs, const att_run *run, int64_t dim, const float *v, int64_t stride,
