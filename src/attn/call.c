@@ -275,19 +275,28 @@ att_status att_call_check_grads(const att_call *c, const att_attention_grads *gr
 /* ---- one head of one sequence */
 
 /* The stride of a single row may be any number, and so may be that of the tokens before an empty sequence: no address
- * is made of them. */
-att_rows att_call_rows(const att_call *c, const att_tensor *t, int64_t sequence, int64_t head, bool of_keys)
+ * is made of them. Rows are written where they stay: a copy of what was just written would wait until all that was
+ * written before it, the output of the queries before, has reached the cache. */
+static void set_rows(const att_call *c, const att_tensor *t, int64_t sequence, int64_t head, bool of_keys,
+                     att_rows *rows)
 {
     const att_attention_args *a = &c->args;
     const axes *x = axes_of(c);
     const int64_t *offsets = of_keys && a->k_offsets ? a->k_offsets : a->q_offsets;
+    *rows = (att_rows){.dtype = t->dtype};
     if (!t->data)
-        return (att_rows){.dtype = t->dtype};
+        return;
     const int64_t first = !c->ragged ? sequence : offsets[sequence] < t->dim[0] ? offsets[sequence] : 0;
     const int64_t start = first * t->stride[0] + head * t->stride[x->head];
-    return (att_rows){.at = (char *)t->data + start * (int64_t)att_dtype_size(t->dtype),
-                      .stride = t->dim[x->time] > 1 ? t->stride[x->time] : 0,
-                      .dtype = t->dtype};
+    rows->at = (char *)t->data + start * (int64_t)att_dtype_size(t->dtype);
+    rows->stride = t->dim[x->time] > 1 ? t->stride[x->time] : 0;
+}
+
+att_rows att_call_rows(const att_call *c, const att_tensor *t, int64_t sequence, int64_t head, bool of_keys)
+{
+    att_rows rows;
+    set_rows(c, t, sequence, head, of_keys, &rows);
+    return rows;
 }
 
 bool att_call_copies(const att_call *c)
@@ -326,21 +335,22 @@ void att_call_site(const att_call *c, int64_t b, int64_t h, att_site *site)
     *at = (att_place){.sequence = b, .head = h};
     site->rows = c->ragged ? a->q_offsets[b + 1] - q_first : c->max_tq;
     at->tq = a->q_lengths ? a->q_lengths[b] : site->rows;
-    site->q = att_call_rows(c, &a->q, b, h, false);
-    site->q_row = att_call_rows(c, &c->q_rows, b, h, false);
+    set_rows(c, &a->q, b, h, false, &site->q);
+    set_rows(c, &c->q_rows, b, h, false, &site->q_row);
     if (a->cache) {
         att_cache_view(a->cache, b, kv_head, site);
     } else {
         site->k_rows = c->ragged ? k_offsets[b + 1] - k_first : c->max_tk;
-        site->k = att_call_rows(c, &a->k, b, kv_head, true);
-        site->v = att_call_rows(c, v, b, kv_head, true);
-        site->k_row = att_call_rows(c, &c->k_rows, b, c->prepared[1] && c->keys_per_head ? h : kv_head, true);
+        set_rows(c, &a->k, b, kv_head, true, &site->k);
+        set_rows(c, v, b, kv_head, true, &site->v);
+        set_rows(c, &c->k_rows, b, c->prepared[1] && c->keys_per_head ? h : kv_head, true, &site->k_row);
         site->k_row.copy = site->v.copy = att_call_copies(c);
     }
     at->tk = a->k_lengths ? a->k_lengths[b] : site->k_rows;
     at->position = position_of(c, b, at->tq, at->tk);
-    site->out = att_call_rows(c, out, b, h, false);
-    const att_rows lse = att_call_rows(c, c->outputs ? &a->lse : &none, b, h, false);
+    set_rows(c, out, b, h, false, &site->out);
+    att_rows lse;
+    set_rows(c, c->outputs ? &a->lse : &none, b, h, false, &lse);
     site->lse = lse.at;
     site->lse_stride = lse.stride;
     site->dropout = att_dropout_of(c, b, h);

@@ -107,6 +107,7 @@ static void begin(const att_plan *plan, const att_site *at, strip *t)
         att_turn_queries(plan, t->query, t->queries, t->q);
     }
     clear(&t->total, plan->kernels->panel);
+    att_rows_expect(&at->out, t->q0, t->queries, plan->spec.value_dim);
 }
 
 static void open_segment(strip *t, int panel)

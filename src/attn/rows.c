@@ -71,6 +71,16 @@ void att_rows_write(const att_kernels *k, const float *x, int64_t stride, const 
     }
 }
 
+void att_rows_expect(const att_rows *y, int64_t first, int64_t n, int64_t dim)
+{
+    enum { LINE = 64 };
+    const int64_t size = (int64_t)att_dtype_size(y->dtype), bytes = dim * size, step = y->stride * size;
+    const char *row = att_row_at(y, first);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t at = 0; at < bytes; at += LINE)
+            __builtin_prefetch(row + i * step + at, 1, 2);
+}
+
 void att_rows_clear(const att_rows *y, int64_t first, int64_t last, int64_t dim)
 {
     for (int64_t i = first; y->at && i < last; i++)

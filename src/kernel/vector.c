@@ -61,16 +61,12 @@ static void transpose(int64_t rows, int64_t columns, const float *x, int64_t x_s
 }
 
 /* 0 x is 0 but for Inf and NaN, where it is NaN, and a sum keeps that. */
-static bool all_finite(int64_t n, const float *x)
+ATT_INLINE vf term_times_0(vf sum, vf a, vf b, vf zero)
 {
-    vf zero = v_set(0);
-    int64_t i = 0;
-    for (; i + ATT_LANES <= n; i += ATT_LANES)
-        zero = v_fma(v_load(x + i), v_set(0), zero);
-    if (i < n)
-        zero = v_fma(v_load_n(x + i, (int)(n - i)), v_set(0), zero);
-    return v_sum(zero) == 0;
+    (void)b;
+    return v_fma(a, zero, sum);
 }
+static bool all_finite(int64_t n, const float *x) { return v_sum_over(n, x, x, v_set(0), term_times_0) == 0; }
 
 /* y [n] = the numbers that x [n] encodes */
 ATT_INLINE void decode(int64_t n, const uint16_t *x, float *y, vf (*f)(const uint16_t *))
