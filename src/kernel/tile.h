@@ -131,18 +131,19 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
         at.b[i] = tile_keep(t->b + i * t->ldb);
 
     int64_t left = t->k;
-    for (; left >= STEPS; left -= STEPS) {
+    for (; ahead && left >= STEPS; left -= STEPS) {
         ATT_UNROLL (u, STEPS) {
-            if (ahead) {
-                __builtin_prefetch(soon, 0, 2);
-                if (rows <= 4) /* there is room */
-                    __builtin_prefetch(soon + soon_step / 2, 0, 2);
-                soon += soon_step;
-            }
+            __builtin_prefetch(soon, 0, 2);
+            if (rows <= 4) /* there is room */
+                __builtin_prefetch(soon + soon_step / 2, 0, 2);
+            soon += soon_step;
             tile_step(rows, vectors, k_step, b_step, &at, acc);
         }
     }
-#pragma GCC unroll 1
+#pragma GCC unroll 1 /* it would take registers */
+    for (; ahead && left > 0; left--)
+        tile_step(rows, vectors, k_step, b_step, &at, acc);
+#pragma GCC unroll 4
     for (; left > 0; left--)
         tile_step(rows, vectors, k_step, b_step, &at, acc);
 
