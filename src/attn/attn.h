@@ -140,16 +140,15 @@ void att_span(const att_plan *plan, const att_site *site, int64_t q0, int64_t qu
 typedef struct att_cut {
     int n_runs;
     att_run run[ATT_KEY_BLOCK / ATT_SUB_TILE]; /* keys, counted from k0, where anything attends; ascending */
-    bool partial;                              /* some pairs in the runs do not attend: */
-    att_run holes;                             /* all of those are among these keys */
+    att_run holes;                             /* keys among which are all pairs of the runs that do not attend */
     uint64_t bits[ATT_KEY_BLOCK];              /* of these keys: att_cut_bits */
 } att_cut;
 /* Of a key in the runs, bit i: query q0 + i attends to it. */
 static inline uint64_t att_cut_bits(const att_cut *cut, int64_t key)
 {
-    const bool hole = cut->partial && cut->holes.first <= key && key < cut->holes.last;
-    return hole ? cut->bits[key] : ~UINT64_C(0);
+    return cut->holes.first <= key && key < cut->holes.last ? cut->bits[key] : ~UINT64_C(0);
 }
+static inline bool att_cut_partial(const att_cut *cut) { return cut->holes.first < cut->holes.last; }
 /* The keys of run r among which all its holes are. */
 att_run att_cut_holes(const att_cut *cut, int r);
 void att_cut_block(const att_plan *plan, const att_site *site, int64_t q0, int queries, int64_t k0, int keys,

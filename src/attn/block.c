@@ -75,8 +75,7 @@ void att_span(const att_plan *plan, const att_site *at, int64_t q0, int64_t quer
 void att_cut_add(att_cut *cut, int64_t first, int64_t last, bool partial)
 {
     if (partial)
-        cut->holes = (att_run){cut->partial ? cut->holes.first : first, last};
-    cut->partial = cut->partial || partial;
+        cut->holes = (att_run){att_cut_partial(cut) ? cut->holes.first : first, last};
     if (cut->n_runs && cut->run[cut->n_runs - 1].last == first)
         cut->run[cut->n_runs - 1].last = last;
     else
@@ -87,14 +86,14 @@ void att_cut_block(const att_plan *plan, const att_site *at, int64_t q0, int que
                    att_cut *cut)
 {
     cut->n_runs = 0;
-    cut->partial = false;
+    cut->holes = (att_run){0, 0};
     const att_cover whole = cover(plan, at, q0, queries, k0, keys);
     if (whole == ATT_FULL)
         att_cut_add(cut, 0, keys, false);
     for (int first = 0; whole == ATT_PARTIAL && first < keys; first += ATT_SUB_TILE) {
         const int n = keys - first < ATT_SUB_TILE ? keys - first : ATT_SUB_TILE;
         const att_cover c = look(plan, at, q0, queries, k0 + first, n, cut->bits + first);
-        if (c == ATT_FULL && cut->partial) /* perhaps between holes */
+        if (c == ATT_FULL && att_cut_partial(cut)) /* perhaps between holes */
             memset(cut->bits + first, 0xff, (size_t)n * sizeof *cut->bits);
         if (c != ATT_EMPTY)
             att_cut_add(cut, first, first + n, c == ATT_PARTIAL);
@@ -104,7 +103,7 @@ void att_cut_block(const att_plan *plan, const att_site *at, int64_t q0, int que
 att_run att_cut_holes(const att_cut *cut, int r)
 {
     const att_run run = cut->run[r], holes = cut->holes;
-    if (!cut->partial || holes.first >= run.last || holes.last <= run.first)
+    if (holes.first >= run.last || holes.last <= run.first)
         return (att_run){run.first, run.first};
     return (att_run){run.first > holes.first ? run.first : holes.first, run.last < holes.last ? run.last : holes.last};
 }

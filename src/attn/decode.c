@@ -97,7 +97,7 @@ static void merge_cuts(const group *g, int keys, const att_cut *head, att_cut *a
             for (int64_t k = head[h].run[r].first; k < head[h].run[r].last; k++)
                 bits[k] |= (att_cut_bits(&head[h], k) & one) << (h * g->tq);
     all->n_runs = 0;
-    all->partial = false;
+    all->holes = (att_run){0, 0};
     for (int first = 0; first < keys; first += ATT_SUB_TILE) {
         const int last = keys - first < ATT_SUB_TILE ? keys : first + ATT_SUB_TILE;
         uint64_t some = 0, common = every;
@@ -204,7 +204,7 @@ static void weigh(const group *g, const att_cut *cut, int64_t k0, int keys, bool
     const int64_t dim = g->plan->spec.value_dim;
     const att_rows v = att_rows_block(&g->site[0].v, k0);
     const float *rescale = touched ? w->rescale : NULL;
-    if (!cut->partial) {
+    if (!att_cut_partial(cut)) {
         kernels->few_weigh((int)v.dtype, g->columns, cut->n_runs, cut->run, dim, v.at, v.stride, w->s, ATT_KEY_BLOCK,
                            rescale, o, o_stride, then);
         return;

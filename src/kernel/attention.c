@@ -122,15 +122,14 @@ ATT_INLINE void soften_as(const int vectors, att_run holes, float scale, int n_r
 
 /* One block of scores s [keys][PANEL], times scale > 0, to weights 2^(s scale log2 e - max), with the running maximum
  * and sum of each column; rescale [PANEL] is what everything from earlier blocks must be multiplied with (Milakov,
- * Gimelshein 2018). Scores of -inf are among the keys `holes`, if any. */
-static void soften(int columns, const att_run *holes, float scale, int n_runs, const att_run *run, float *s, float *max,
+ * Gimelshein 2018). Scores of -inf are among the keys `holes`. */
+static void soften(int columns, att_run holes, float scale, int n_runs, const att_run *run, float *s, float *max,
                    float *sum, float *rescale)
 {
-    const att_run none = {0, 0};
     if (columns <= ATT_LANES)
-        soften_as(1, holes ? *holes : none, scale, n_runs, run, s, max, sum, rescale);
+        soften_as(1, holes, scale, n_runs, run, s, max, sum, rescale);
     else
-        soften_as(ATT_PANEL_VECTORS, holes ? *holes : none, scale, n_runs, run, s, max, sum, rescale);
+        soften_as(ATT_PANEL_VECTORS, holes, scale, n_runs, run, s, max, sum, rescale);
 }
 
 ATT_INLINE void weigh_as(const int vectors, int n_runs, const att_run *run, int64_t dim, const float *v, int64_t stride,
