@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+
 /* Softmax and output so far of one panel of queries: [panel], [panel], [value_dim][panel]. */
 typedef struct partial {
     float *max, *sum, *o;
@@ -23,12 +25,15 @@ typedef struct strip {
     partial total, segment, *into; /* into: what this segment's keys go to, total where it is the first */
 } strip;
 
+enum { MOST_SOON = 4 }; /* out, and q, k and v of others */
+
 /* What one thread works in. */
 typedef struct scratch {
     float *s, *rescale;   /* [keys of a block][panel], [panel] */
     float *keys, *values; /* [ATT_KEY_BLOCK][k_dim] and [value_dim], where they are copied */
     float *value_words,
         *weight_words; /* [ATT_KEY_BLOCK / 2][value_dim] and [panel], where bf16 is multiplied in pairs */
+    att_soon soon[MOST_SOON + 1], *next_soon; /* what the next items need, and how far that is fetched */
     strip strip[ATT_MAX_GROUP];
 } scratch;
 
@@ -97,7 +102,7 @@ static void clear(partial *p, int panel)
     p->touched = false;
 }
 
-static void begin(const att_plan *plan, const att_site *at, strip *t)
+static void begin(const att_plan *plan, const att_site *at, bool expects, strip *t)
 {
     if (plan->words) {
         t->query = att_words_of_rows(plan->kernels, &at->q_row, t->q0, t->queries, plan->q_dim, t->rows);
@@ -107,7 +112,8 @@ static void begin(const att_plan *plan, const att_site *at, strip *t)
         att_turn_queries(plan, t->query, t->queries, t->q);
     }
     clear(&t->total, plan->kernels->panel);
-    att_rows_expect(&at->out, t->q0, t->queries, plan->spec.value_dim);
+    if (expects)
+        att_rows_expect(&at->out, t->q0, t->queries, plan->spec.value_dim);
 }
 
 static void open_segment(strip *t, int panel)
@@ -142,7 +148,7 @@ static void meet(const att_plan *plan, const att_site *at, const scratch *w, met
 }
 
 /* o += V'P', where 0 x NaN must not count. */
-static void weigh(const att_plan *plan, const strip *t, const att_cut *cut, const met *m, const scratch *w)
+static void weigh(const att_plan *plan, const strip *t, const att_cut *cut, const met *m, scratch *w)
 {
     const att_kernels *kernels = plan->kernels;
     const int64_t value_dim = plan->spec.value_dim;
@@ -159,14 +165,14 @@ static void weigh(const att_plan *plan, const strip *t, const att_cut *cut, cons
     } else {
         att_cut_clean(plan, cut, t->queries, m->value.at, m->value.stride, value_dim, &clean);
         kernels->weigh(t->queries, clean.n_runs, clean.run, value_dim, m->value.at, m->value.stride, w->s, rescale,
-                       t->into->o);
+                       t->into->o, &w->next_soon);
     }
     att_add_unclean(plan, cut, &clean, t->queries, m->value.at, m->value.stride, value_dim, w->s, kernels->panel,
                     t->into->o);
 }
 
 static void attend_block(const att_plan *plan, const att_site *at, const strip *t, const att_cut *cut, const met *m,
-                         const scratch *w)
+                         scratch *w)
 {
     partial *p = t->into;
     const att_kernels *kernels = plan->kernels;
@@ -275,7 +281,7 @@ static void attend_queries(const att_plan *plan, const att_site *at, int64_t q0,
         strip *t = &w->strip[n_strips];
         t->q0 = q0 + done;
         t->queries = queries - done < kernels->panel ? queries - done : kernels->panel;
-        begin(plan, at, t);
+        begin(plan, at, w->soon[0].rows == 0, t);
     }
     int64_t first, last;
     att_span(plan, at, q0, queries, &first, &last);
@@ -297,19 +303,67 @@ static void attend_queries(const att_plan *plan, const att_site *at, int64_t q0,
 
 /* ---- the call */
 
-static void run_item(const job *j, int64_t item, scratch *w)
+/* Where an item of a job is: some queries of a head of a sequence. */
+typedef struct place {
+    int64_t sequence, head, q0, part, parts; /* the part of so many that make up a head */
+} place;
+
+static place place_of(const job *j, int64_t item)
+{
+    place p = {.sequence = att_find(j->first, j->call->sequences, item)};
+    const int64_t local = item - j->first[p.sequence];
+    p.parts = (j->first[p.sequence + 1] - j->first[p.sequence]) / j->call->plan->spec.heads;
+    p.head = local / p.parts;
+    p.part = local % p.parts;
+    p.q0 = p.part * j->call->plan->kernels->panel * j->group;
+    return p;
+}
+
+/* Lists what is to be fetched while an item is computed, of one strip: its own output, the queries of the next item,
+ * and its share of the keys and values of the next head, which is the one before it, as tasks are taken from the last.
+ */
+static void look_ahead(const job *j, int64_t item, int64_t next, const place *p, const att_site *at, scratch *w)
+{
+    enum { FEW_KEYS = 128 };
+    const att_plan *plan = j->call->plan;
+    const int64_t each = plan->kernels->panel * j->group, head_begin = item - p->part;
+    att_site other;
+    w->soon[0].rows = 0;
+    w->next_soon = w->soon;
+    if (plan->words || j->group > 1 || at->place.tk < FEW_KEYS)
+        return; /* nobody would do it, or it would be too early or too late */
+    att_soon_add(w->soon, &at->out, p->q0, min(each, at->rows - p->q0), plan->spec.value_dim);
+    if (next >= 0) {
+        const place of = place_of(j, next);
+        const bool same = of.sequence == p->sequence && of.head == p->head;
+        if (!same)
+            att_call_site(j->call, of.sequence, of.head, &other);
+        const att_site *site = same ? at : &other;
+        att_soon_add(w->soon, &site->q_row, of.q0, min(each, site->rows - of.q0), plan->q_dim);
+    }
+    if (head_begin == 0 || 2 * at->place.tk * (plan->k_dim + plan->spec.value_dim) > plan->ctx->cached)
+        return;
+    const place of = place_of(j, head_begin - 1);
+    att_call_site(j->call, of.sequence, of.head, &other);
+    const int64_t from = other.place.tk * p->part / p->parts, n = other.place.tk * (p->part + 1) / p->parts - from;
+    if (other.k_row.at == at->k_row.at)
+        return;
+    att_soon_add(w->soon, &other.k_row, from, n, plan->k_dim);
+    att_soon_add(w->soon, &other.v, from, n, plan->spec.value_dim);
+}
+
+static void run_item(const job *j, int64_t item, int64_t next, scratch *w)
 {
     const att_call *call = j->call;
     const int each = call->plan->kernels->panel * j->group;
-    const int64_t low = att_find(j->first, call->sequences, item);
-    const int64_t blocks = (j->first[low + 1] - j->first[low]) / call->plan->spec.heads;
-    const int64_t local = item - j->first[low], q0 = local % blocks * each;
+    const place p = place_of(j, item);
     att_site at;
-    att_call_site(call, low, local / blocks, &at);
-    const int64_t last = at.rows - q0 < each ? at.rows : q0 + each;
-    const int64_t used = at.place.tq < q0 ? q0 : at.place.tq < last ? at.place.tq : last;
-    if (used > q0)
-        attend_queries(call->plan, &at, q0, (int)(used - q0), w);
+    att_call_site(call, p.sequence, p.head, &at);
+    const int64_t last = at.rows - p.q0 < each ? at.rows : p.q0 + each;
+    const int64_t used = at.place.tq < p.q0 ? p.q0 : at.place.tq < last ? at.place.tq : last;
+    look_ahead(j, item, next, &p, &at, w);
+    if (used > p.q0)
+        attend_queries(call->plan, &at, p.q0, (int)(used - p.q0), w);
     att_site_clear(call->plan, &at, used, last);
 }
 
@@ -321,8 +375,9 @@ static void run_task(void *arg, int64_t i, int thread)
             &w);
     /* the last queries of causal attention have the most keys, and what takes long should not begin last */
     const int64_t task = j->tasks - 1 - i, last = j->items * (task + 1) / j->tasks;
+    const int64_t before = task > 0 ? j->items * (task - 1) / j->tasks : -1;
     for (int64_t item = j->items * task / j->tasks; item < last && !att_cancelled(j->call->plan->ctx); item++)
-        run_item(j, item, &w);
+        run_item(j, item, item + 1 < last ? item + 1 : before, &w);
 }
 
 /* Deals blocks of queries to tasks. */

@@ -81,6 +81,20 @@ void att_rows_expect(const att_rows *y, int64_t first, int64_t n, int64_t dim)
             __builtin_prefetch(row + i * step + at, 1, 2);
 }
 
+void att_soon_add(att_soon *list, const att_rows *y, int64_t first, int64_t n, int64_t dim)
+{
+    enum { LINE = 64 };
+    const int64_t size = (int64_t)att_dtype_size(y->dtype);
+    if (!y->at || n <= 0 || dim == 0)
+        return;
+    const int64_t rows = y->stride == dim ? 1 : n, lines = (dim * size * (n / rows) + LINE - 1) / LINE;
+    while (list->rows)
+        list++;
+    list[0] = (att_soon){(uintptr_t)att_row_at(y, first), lines, lines,
+                         (uintptr_t)y->stride * (uintptr_t)size - (uintptr_t)(lines * LINE), rows};
+    list[1].rows = 0;
+}
+
 void att_rows_clear(const att_rows *y, int64_t first, int64_t last, int64_t dim)
 {
     for (int64_t i = first; y->at && i < last; i++)

@@ -133,7 +133,7 @@ static void soften(int columns, att_run holes, float scale, int n_runs, const at
 }
 
 ATT_INLINE void weigh_as(const int vectors, int n_runs, const att_run *run, int64_t dim, const float *v, int64_t stride,
-                         const float *p, const float *rescale, float *o)
+                         const float *p, const float *rescale, float *o, att_soon **soon)
 {
     for (int r = 0; r < n_runs; r++) {
         const tile_args t = {.k = run[r].last - run[r].first,
@@ -142,19 +142,21 @@ ATT_INLINE void weigh_as(const int vectors, int n_runs, const att_run *run, int6
                              .b = p + run[r].first * PANEL,
                              .c = o,
                              .ldc = PANEL,
-                             .scale = rescale};
+                             .scale = rescale,
+                             .rows_soon = soon};
         tile_onto(r > 0, dim, vectors, t);
     }
 }
 
-/* o [dim][PANEL] = rescale o + v [keys, dim]^T p [keys][PANEL], over the runs of keys; rescale NULL: o starts at 0. */
+/* o [dim][PANEL] = rescale o + v [keys, dim]^T p [keys][PANEL], over the runs of keys; rescale NULL: o starts at 0.
+ * soon: the next rows to fetch; moves on. */
 static void weigh(int columns, int n_runs, const att_run *run, int64_t dim, const float *v, int64_t stride,
-                  const float *p, const float *rescale, float *o)
+                  const float *p, const float *rescale, float *o, att_soon **soon)
 {
     if (columns <= ATT_LANES)
-        weigh_as(1, n_runs, run, dim, v, stride, p, rescale, o);
+        weigh_as(1, n_runs, run, dim, v, stride, p, rescale, o, soon);
     else
-        weigh_as(ATT_PANEL_VECTORS, n_runs, run, dim, v, stride, p, rescale, o);
+        weigh_as(ATT_PANEL_VECTORS, n_runs, run, dim, v, stride, p, rescale, o, soon);
 }
 
 /* Adds the second partial result to the first: each is maximum [PANEL], sum [PANEL] and o [dim][PANEL]. */

@@ -198,7 +198,7 @@ static void product_tile(const product *g, int64_t i, int rows, const block *b, 
 static void share_next(const product *g, const block *next, int64_t tile, int64_t tiles, int64_t depth, tile_args *t)
 {
     const int64_t panel = next->depth * PANEL, even = (2 * panel + tiles * depth - 1) / (tiles * depth);
-    const int64_t step = min(even, tiles == 2 ? PANEL : ATT_LANES), floats = step * depth;
+    const int64_t step = min(even, PANEL), floats = step * depth;
     const int64_t at = min(tile * floats, 2 * panel - floats), second = at >= panel;
     if (at < 0)
         return; /* the next block is too short for it */

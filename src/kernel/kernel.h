@@ -23,6 +23,14 @@ typedef struct att_epilogue {
 typedef struct att_run {
     int64_t first, last;
 } att_run;
+/* Rows that are read or written next, brought to the cache line by line while something else is computed: so nobody
+ * waits for them, nor for the many that a burst would have under way. A list of them ends with one that has no rows. */
+typedef struct att_soon {
+    uintptr_t line;      /* where the next one is */
+    int64_t lines, left; /* of a row, and of this row */
+    uintptr_t jump;      /* bytes from the end of a row's lines to the next row */
+    int64_t rows;        /* left */
+} att_soon;
 
 /* Which weights of one head of one sequence are dropped; see att_dropout_keep. */
 typedef struct att_dropout {
@@ -90,7 +98,7 @@ typedef struct att_kernels {
     void (*soften)(int columns, att_run holes, float scale, int n_runs, const att_run *run, float *s, float *max,
                    float *sum, float *rescale);
     void (*weigh)(int columns, int n_runs, const att_run *run, int64_t dim, const float *v, int64_t stride,
-                  const float *p, const float *rescale, float *o);
+                  const float *p, const float *rescale, float *o, att_soon **soon);
     void (*close_rows)(const float *max, const float *sum, float *inverse, float *lse);
     void (*merge)(int64_t dim, float *max, float *sum, float *o, const float *max2, const float *sum2, const float *o2);
 

@@ -7,6 +7,7 @@
 #ifndef ATT_KERNEL_TILE_H
 #define ATT_KERNEL_TILE_H
 
+#include "kernel/kernel.h"
 #include "simd/simd.h"
 
 enum {
@@ -26,9 +27,10 @@ typedef struct tile_args {
     int64_t ldb, b_step;
     float *c; /* [rows, vectors * LANES] */
     int64_t ldc;
-    const float *scale; /* START_SCALED: start = c[r][j] scale[j] */
-    const float *soon;  /* of tiles across several panels: fetched for later, a line for each of k; or NULL */
-    int64_t soon_step;  /* from line to line, or 0 */
+    const float *scale;   /* START_SCALED: start = c[r][j] scale[j] */
+    const float *soon;    /* of tiles across several panels: fetched for later, a line for each of k; or NULL */
+    int64_t soon_step;    /* from line to line, or 0 */
+    att_soon **rows_soon; /* of transposed tiles: the next rows to fetch, or NULL */
 } tile_args;
 
 /* A file that multiplies something else than floats says so before (bf16.c: pairs). */
@@ -103,6 +105,22 @@ ATT_INLINE void tile_step(const int rows, const int vectors, int64_t a_step, int
         at->b[i] += b_step;
 }
 
+/* Fetches a line of what is read or written next. */
+ATT_INLINE void tile_fetch(att_soon **soon)
+{
+    enum { LINE = 64 };
+    att_soon *s = *soon;
+    if (s->rows == 0)
+        return;
+    __builtin_prefetch((const void *)s->line, 0, 2);
+    s->line += LINE;
+    if (--s->left > 0)
+        return;
+    s->left = s->lines;
+    s->line += s->jump;
+    *soon += --s->rows == 0;
+}
+
 /* rows and vectors are constants where this is inlined. */
 ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed, const tile_start start,
                         const tile_args *t)
@@ -111,6 +129,7 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
     const int64_t ldc = t->ldc, b_step = vectors <= ATT_PANEL_VECTORS && t->b_step ? t->b_step : PANEL;
     const int64_t k_step = transposed ? t->lda : 1, soon_step = t->soon_step;
     const bool ahead = vectors == 2 * ATT_PANEL_VECTORS && rows > 2; /* else reading is all there is to do */
+    const bool grouped = ahead || transposed;
     float *const c = t->c;
     const float *soon = t->soon ? t->soon : c;
     tile_at at = {.row_step = transposed ? 1 : t->lda};
@@ -124,24 +143,32 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
         }
     ATT_UNROLL (r, rows)
         ATT_UNROLL (v, vectors)
-            __builtin_prefetch(c + r * ldc + v * ATT_LANES, 1, 3); /* written at the end */
+            if (!ahead)
+                __builtin_prefetch(c + r * ldc + v * ATT_LANES, 1, 3); /* written at the end */
     ATT_UNROLL (i, (rows + NEAR - 1) / NEAR)
         at.a[i] = tile_keep(t->a + i * NEAR * at.row_step);
     ATT_UNROLL (i, (vectors + ATT_PANEL_VECTORS - 1) / ATT_PANEL_VECTORS)
         at.b[i] = tile_keep(t->b + i * t->ldb);
 
     int64_t left = t->k;
-    for (; ahead && left >= STEPS; left -= STEPS) {
+    const float *written = c, *const last = c + (rows - 1) * ldc;
+    for (; grouped && left >= STEPS; left -= STEPS) {
+        if (transposed && t->rows_soon)
+            tile_fetch(t->rows_soon);
         ATT_UNROLL (u, STEPS) {
-            __builtin_prefetch(soon, 0, 2);
-            if (rows <= 4) /* there is room */
-                __builtin_prefetch(soon + soon_step / 2, 0, 2);
-            soon += soon_step;
+            if (ahead) {
+                __builtin_prefetch(written + u * ATT_LANES, 1, 3);
+                __builtin_prefetch(soon, 0, 2);
+                if (rows <= 4) /* there is room */
+                    __builtin_prefetch(soon + soon_step / 2, 0, 2);
+                soon += soon_step;
+            }
             tile_step(rows, vectors, k_step, b_step, &at, acc);
         }
+        written += written == last ? 0 : ldc; /* a row in each turn: all at once would be waited for */
     }
 #pragma GCC unroll 1 /* it would take registers */
-    for (; ahead && left > 0; left--)
+    for (; grouped && left > 0; left--)
         tile_step(rows, vectors, k_step, b_step, &at, acc);
 #pragma GCC unroll 4
     for (; left > 0; left--)
