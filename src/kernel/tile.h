@@ -30,7 +30,7 @@ typedef struct tile_args {
     const float *scale;   /* START_SCALED: start = c[r][j] scale[j] */
     const float *soon;    /* of tiles across several panels: fetched for later, a line for each of k; or NULL */
     int64_t soon_step;    /* from line to line, or 0 */
-    att_soon **rows_soon; /* of transposed tiles: the next rows to fetch, or NULL */
+    att_soon **rows_soon; /* of whole transposed tiles: the next rows to fetch, or NULL */
 } tile_args;
 
 /* A file that multiplies something else than floats says so before (bf16.c: pairs). */
@@ -129,7 +129,7 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
     const int64_t ldc = t->ldc, b_step = vectors <= ATT_PANEL_VECTORS && t->b_step ? t->b_step : PANEL;
     const int64_t k_step = transposed ? t->lda : 1, soon_step = t->soon_step;
     const bool ahead = vectors == 2 * ATT_PANEL_VECTORS && rows > 2; /* else reading is all there is to do */
-    const bool grouped = ahead || transposed;
+    const bool fetches = transposed && rows == ROWS, grouped = ahead || fetches;
     float *const c = t->c;
     const float *soon = t->soon ? t->soon : c;
     tile_at at = {.row_step = transposed ? 1 : t->lda};
@@ -153,7 +153,7 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
     int64_t left = t->k;
     const float *written = c, *const last = c + (rows - 1) * ldc;
     for (; grouped && left >= STEPS; left -= STEPS) {
-        if (transposed && t->rows_soon)
+        if (fetches && t->rows_soon)
             tile_fetch(t->rows_soon);
         ATT_UNROLL (u, STEPS) {
             if (ahead) {
