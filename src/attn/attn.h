@@ -91,7 +91,7 @@ void att_rows_write(const att_kernels *k, const float *x, int64_t stride, const 
                     int64_t dim, bool add, float *buffer);
 /* n rows will be written: memory brings them to the cache meanwhile, and nobody waits for it then. */
 void att_rows_expect(const att_rows *y, int64_t first, int64_t n, int64_t dim);
-/* The same of rows that are read or written later, line by line: to the end of a list. Those of a cache are left out. */
+/* The same of rows that are read or written later, line by line: to the end of a list. Not of those of a cache. */
 void att_soon_add(att_soon *list, const att_rows *y, int64_t first, int64_t n, int64_t dim);
 /* Rows [first, last) become 0. */
 void att_rows_clear(const att_rows *y, int64_t first, int64_t last, int64_t dim);
