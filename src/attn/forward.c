@@ -319,35 +319,34 @@ static place place_of(const job *j, int64_t item)
     return p;
 }
 
-/* Lists what is to be fetched while an item is computed, of one strip: its own output, the queries of the next item,
- * and its share of the keys and values of the next head, which is the one before it, as tasks are taken from the last.
- */
+/* Lists what is to be fetched while an item of one strip is computed: its own output, the queries of the next item, and
+ * its share of the keys and values of the next head, the one before it: tasks are taken from the last. */
 static void look_ahead(const job *j, int64_t item, int64_t next, const place *p, const att_site *at, scratch *w)
 {
     enum { FEW_KEYS = 128 };
     const att_plan *plan = j->call->plan;
-    const int64_t each = plan->kernels->panel * j->group, head_begin = item - p->part;
+    const int64_t panel = plan->kernels->panel, head_begin = item - p->part;
     att_site other;
     w->soon[0].rows = 0;
     w->next_soon = w->soon;
     if (plan->words || j->group > 1 || at->place.tk < FEW_KEYS)
         return; /* nobody would do it, or it would be too early or too late */
-    att_soon_add(w->soon, &at->out, p->q0, min(each, at->rows - p->q0), plan->spec.value_dim);
+    att_soon_add(w->soon, &at->out, p->q0, min(panel, at->rows - p->q0), plan->spec.value_dim);
     if (next >= 0) {
         const place of = place_of(j, next);
         const bool same = of.sequence == p->sequence && of.head == p->head;
         if (!same)
             att_call_site(j->call, of.sequence, of.head, &other);
         const att_site *site = same ? at : &other;
-        att_soon_add(w->soon, &site->q_row, of.q0, min(each, site->rows - of.q0), plan->q_dim);
+        att_soon_add(w->soon, &site->q_row, of.q0, min(panel, site->rows - of.q0), plan->q_dim);
     }
     if (head_begin == 0 || 2 * at->place.tk * (plan->k_dim + plan->spec.value_dim) > plan->ctx->cached)
         return;
     const place of = place_of(j, head_begin - 1);
     att_call_site(j->call, of.sequence, of.head, &other);
-    const int64_t from = other.place.tk * p->part / p->parts, n = other.place.tk * (p->part + 1) / p->parts - from;
     if (other.k_row.at == at->k_row.at)
         return;
+    const int64_t from = other.place.tk * p->part / p->parts, n = other.place.tk * (p->part + 1) / p->parts - from;
     att_soon_add(w->soon, &other.k_row, from, n, plan->k_dim);
     att_soon_add(w->soon, &other.v, from, n, plan->spec.value_dim);
 }
