@@ -167,11 +167,17 @@ typedef struct block {
 /* Where several tiles meet a block across two panels they fetch the next one meanwhile; one tile could not keep up. */
 static bool fetches(const product *g, int64_t panels) { return panels == 2 && g->m > ATT_WIDE_ROWS; }
 
-/* Of few rows short blocks: the first one is waited for, and others are then read from the first-level cache. */
-static int64_t depth_for(const product *g, int64_t panels)
+/* How deep blocks of so much of k are. Of few rows short ones: the first is waited for, and others are then read from
+ * the first-level cache. Else one, so that sums stay in registers, as long as the second-level cache has room for it
+ * and the next; then even ones, as a short one could not fetch a long one. */
+static int64_t depth_for(const product *g, int64_t panels, int64_t k)
 {
-    enum { SHORT = 128, LONG = 512 };
-    return !fetches(g, panels) ? ATT_GEMM_DEPTH : g->m <= 2 * ATT_WIDE_ROWS ? SHORT : LONG;
+    enum { SHORT = 128, LONG = 512, WHOLE = 1024 };
+    if (!fetches(g, panels))
+        return ATT_GEMM_DEPTH;
+    const int64_t most = g->m <= 2 * ATT_WIDE_ROWS ? SHORT : k > WHOLE ? LONG : WHOLE;
+    const int64_t parts = max(1, (k + most - 1) / most);
+    return (k + parts - 1) / parts;
 }
 
 /* Rows [i, i + rows) by a block; t has what the tile is to fetch. */
@@ -222,7 +228,7 @@ static void product_rows(const product *g, const block *b, const block *next)
 /* Panels from q on over [k0, end), block by block. */
 static void product_panels(const product *g, int64_t q, int64_t panels, int64_t k0, int64_t end)
 {
-    const int64_t most = depth_for(g, panels);
+    const int64_t most = depth_for(g, panels, end - k0);
     int64_t p = k0;
     do {
         const block b = {q, panels, p, min(most, end - p)};
