@@ -56,13 +56,13 @@ static void pieces_that_there_are_are_taken(void **state)
 static void rates_fall_where_that_is_asked_for(void **state)
 {
     (void)state;
-    assert_int_equal(tool(TRAIN "--steps 20 --schedule inverse-sqrt --rate 0.01 --warmup 5 -o falling && "
+    assert_int_equal(tool(TRAIN "--steps 8 --schedule inverse-sqrt --rate 0.01 --warmup 2 -o falling && "
                                 "head -1 falling/log.jsonl && " TRAIN
-                                "--steps 20 --rate 0.01 --warmup 5 -o level && head -1 level/log.jsonl"),
+                                "--steps 8 --rate 0.01 --warmup 2 -o level && head -1 level/log.jsonl"),
                      0);
     assert_has(tool_out, "\"rate\": 0.005}\n");
     assert_has(tool_out, "\"rate\": 0.01}\n");
-    assert_int_equal(tool(TRAIN "--steps 20 --validate-every 10 --schedule cosine --rate 0.01 --warmup 0 -o cosine && "
+    assert_int_equal(tool(TRAIN "--steps 8 --validate-every 4 --schedule cosine --rate 0.01 --warmup 0 -o cosine && "
                                 "cat cosine/log.jsonl"),
                      0);
     assert_has(tool_out, "\"rate\": 0.005}\n");
@@ -89,11 +89,11 @@ static void recurrent_layers_learn_too(void **state)
     (void)state;
 #define TRAIN_RNN "$A train translate --src train.de --tgt train.en --vocabulary 70 --batch-tokens 150 --threads 2 "
     assert_int_equal(tool("echo '{\"embedding_size\": 16, \"hidden_size\": 16}' > sizes.json; " TRAIN_RNN
-                          "--arch rnn --config sizes.json --steps 12 --save-every 6 --half -o rnn"),
+                          "--arch rnn --config sizes.json --steps 8 --save-every 4 --half -o rnn"),
                      0);
     assert_int_equal(tool(TRAIN_RNN
-                          "--arch rnn --config sizes.json --steps 6 --save-every 6 --average 0 -o paused && " TRAIN_RNN
-                          "--arch rnn --config sizes.json --steps 12 --save-every 6 --half "
+                          "--arch rnn --config sizes.json --steps 4 --save-every 4 --average 0 -o paused && " TRAIN_RNN
+                          "--arch rnn --config sizes.json --steps 8 --save-every 4 --half "
                           "--resume -o paused && cmp rnn/model.safetensors paused/model.safetensors"),
                      0);
     assert_int_equal(tool("echo 'eins rot Haus' | $A translate -m rnn --beam 2 --nbest 2 --alignment -"), 0);
