@@ -108,6 +108,10 @@ static void products_of_depths_beyond_a_block(void **state)
     (void)state;
     for (int64_t k = 2046; k <= K_MAX; k++)
         each_set(&(shape){.m = 14, .n = 33, .k = k, .add = k % 2}, ATT_GELU_ERF, true, true, false);
+    static const int64_t ks[] = {513, 1023, 1024, 1025, 1537, K_MAX}; /* one block, even ones, across two panels */
+    for (size_t i = 0; i < sizeof ks / sizeof ks[0]; i += (size_t)check_step(2))
+        for (int64_t m = 12; m <= 13; m++)
+            each_set(&(shape){.m = m, .n = N_MAX, .k = ks[i], .add = m % 2}, ATT_RELU, true, false, false);
 }
 
 static void products_with_strides_and_a_transposed_b(void **state)
