@@ -190,11 +190,10 @@ static void attend_block(const att_plan *plan, const att_site *at, const strip *
                          .stride = kernels->panel,
                          .score_param = at->score_param,
                          .modifier_param = at->modifier_param};
-    const bool any = plan->n_modifiers || !(plan->score->flags & ATT_DOT); /* of the scores may be -inf */
     uint64_t keep[ATT_KEY_BLOCK];
     att_score_block(&b);
-    kernels->soften(t->queries, any ? (att_run){0, m->keys} : cut->holes, plan->late ? plan->spec.scale : 1,
-                    cut->n_runs, cut->run, w->s, p->max, p->sum, w->rescale);
+    kernels->soften(t->queries, plan->late ? plan->spec.scale : 1, cut->n_runs, cut->run, w->s, p->max, p->sum,
+                    w->rescale);
     att_keep_block(&b, keep);
     att_drop_block(&b, keep, w->s);
     weigh(plan, t, cut, m, w);

@@ -131,7 +131,7 @@ static void activate_back(int activation, int64_t n, const float *x, const float
 
 /* ---- elementary functions */
 
-/* v_exp2 for any x: the result is made near 1 and then scaled into the denormals or to infinity. */
+/* v_exp2_normal for any x: the result is made near 1 and then scaled into the denormals or to infinity. */
 ATT_INLINE vf exp2_any(vf x)
 {
     x = v_min(v_set(191), v_max(v_set(-190), x));

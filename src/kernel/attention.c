@@ -77,24 +77,21 @@ ATT_INLINE void largest(const int vectors, int n_runs, const att_run *run, const
 }
 
 /* Scores of keys [first, last) to weights, added to total. */
-ATT_INLINE void weights(const int vectors, const bool holes, int64_t first, int64_t last, float *s, vf log2e,
-                        const vf *base, vf *total)
+ATT_INLINE void weights(const int vectors, att_run keys, float *s, vf log2e, const vf *base, vf *total)
 {
-    for (int64_t k = first; k < last; k++)
+    for (int64_t k = keys.first; k < keys.last; k++)
         ATT_UNROLL (v, vectors) {
             float *at = s + k * PANEL + v * ATT_LANES;
-            const vf x = v_load(at);
-            vf p = v_exp2(v_fma(x, log2e, v_sub(v_set(0), base[v])));
-            if (holes)
-                p = v_select(v_lt(x, v_set(-FLT_MAX)), v_set(0), p);
+            const vf p = v_exp2(v_fma(v_load(at), log2e, v_sub(v_set(0), base[v])));
             total[v] = v_add(total[v], p);
             v_store(at, p);
         }
 }
 
-ATT_INLINE void soften_as(const int vectors, att_run holes, float scale, int n_runs, const att_run *run, float *s,
-                          float *max, float *sum, float *rescale)
+ATT_INLINE void soften_as(const int vectors, float scale, int n_runs, const att_run *run, float *s, float *max,
+                          float *sum, float *rescale)
 {
+    const unsigned flushed = v_flush_begin();
     const vf log2e = v_set((float)ATT_LOG2_E * scale);
     vf top[ATT_PANEL_VECTORS], base[ATT_PANEL_VECTORS], total[ATT_PANEL_VECTORS];
     largest(vectors, n_runs, run, s, top);
@@ -106,30 +103,23 @@ ATT_INLINE void soften_as(const int vectors, att_run holes, float scale, int n_r
         v_store(max + v * ATT_LANES, top[v]);
         total[v] = v_set(0);
     }
-    for (int r = 0; r < n_runs; r++) {
-        const int64_t first = run[r].first, last = run[r].last;
-        const int64_t low = holes.first < first ? first : holes.first < last ? holes.first : last;
-        const int64_t high = holes.last < low ? low : holes.last < last ? holes.last : last;
-        weights(vectors, false, first, low, s, log2e, base, total);
-        weights(vectors, true, low, high, s, log2e, base, total);
-        weights(vectors, false, high, last, s, log2e, base, total);
-    }
-    ATT_UNROLL (v, vectors) {
-        const vf before = v_load(sum + v * ATT_LANES);
-        v_store(sum + v * ATT_LANES, v_fma(before, v_load(rescale + v * ATT_LANES), total[v]));
-    }
+    for (int r = 0; r < n_runs; r++)
+        weights(vectors, run[r], s, log2e, base, total);
+    ATT_UNROLL (v, vectors)
+        v_store(sum + v * ATT_LANES, v_fma(v_load(sum + v * ATT_LANES), v_load(rescale + v * ATT_LANES), total[v]));
+    v_flush_end(flushed);
 }
 
 /* One block of scores s [keys][PANEL], times scale > 0, to weights 2^(s scale log2 e - max), with the running maximum
  * and sum of each column; rescale [PANEL] is what everything from earlier blocks must be multiplied with (Milakov,
- * Gimelshein 2018). Scores of -inf are among the keys `holes`. */
-static void soften(int columns, att_run holes, float scale, int n_runs, const att_run *run, float *s, float *max,
-                   float *sum, float *rescale)
+ * Gimelshein 2018). */
+static void soften(int columns, float scale, int n_runs, const att_run *run, float *s, float *max, float *sum,
+                   float *rescale)
 {
     if (columns <= ATT_LANES)
-        soften_as(1, holes, scale, n_runs, run, s, max, sum, rescale);
+        soften_as(1, scale, n_runs, run, s, max, sum, rescale);
     else
-        soften_as(ATT_PANEL_VECTORS, holes, scale, n_runs, run, s, max, sum, rescale);
+        soften_as(ATT_PANEL_VECTORS, scale, n_runs, run, s, max, sum, rescale);
 }
 
 ATT_INLINE void weigh_as(const int vectors, int n_runs, const att_run *run, int64_t dim, const float *v, int64_t stride,
@@ -162,6 +152,7 @@ static void weigh(int columns, int n_runs, const att_run *run, int64_t dim, cons
 /* Adds the second partial result to the first: each is maximum [PANEL], sum [PANEL] and o [dim][PANEL]. */
 static void merge(int64_t dim, float *max, float *sum, float *o, const float *max2, const float *sum2, const float *o2)
 {
+    const unsigned flushed = v_flush_begin();
     for (int v = 0; v < PANEL; v += ATT_LANES) {
         const vf m = v_max(v_load(max + v), v_load(max2 + v));
         const vf base = v_select(v_lt(m, v_set(-FLT_MAX)), v_set(0), m);
@@ -173,6 +164,7 @@ static void merge(int64_t dim, float *max, float *sum, float *o, const float *ma
             v_store(at, v_fma(v_load(at), w, v_mul(v_load(o2 + d * PANEL + v), w2)));
         }
     }
+    v_flush_end(flushed);
 }
 
 /* From maxima and sums [PANEL]: 1 / sum, and the log-sum-exp; of a column with nothing to attend 0 and -inf. */

@@ -67,17 +67,17 @@ static void over_queries(bool begun, int64_t keys, int64_t queries, const float 
 static void soften_back(int64_t keys, float *s, float *dp, int64_t stride, const float *lse, const float *delta)
 {
     const vf log2e = v_set((float)ATT_LOG2_E);
+    const unsigned flushed = v_flush_begin();
     for (int64_t k = 0; k < keys; k++)
         ATT_UNROLL (v, ATT_PANEL_VECTORS) {
             const int64_t at = k * stride + v * ATT_LANES;
             const vf x = v_load(s + at), base = v_load(lse + v * ATT_LANES);
-            const vm forbidden = v_lt(x, v_set(-FLT_MAX));
-            /* 0 before it is multiplied: times 2^-126 many a number is denormal, which takes some processors long */
-            const vf p = v_select(forbidden, v_set(0), v_exp2(v_fma(x, log2e, v_sub(v_set(0), base))));
+            const vf p = v_exp2(v_fma(x, log2e, v_sub(v_set(0), base)));
             const vf ds = v_mul(p, v_sub(v_load(dp + at), v_load(delta + v * ATT_LANES)));
             v_store(s + at, p);
-            v_store(dp + at, v_select(forbidden, v_set(0), ds));
+            v_store(dp + at, v_select(v_lt(x, v_set(-FLT_MAX)), v_set(0), ds)); /* 0 x NaN */
         }
+    v_flush_end(flushed);
 }
 
 void ATT_ISA(att_kernel_attention_backward)(att_kernels *k);

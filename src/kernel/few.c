@@ -228,6 +228,7 @@ static float first_lane(vf x)
 static void soften_row(int n_runs, const att_run *run, float *s, float *max, vf *factor)
 {
     const vf log2e = v_set((float)ATT_LOG2_E), nothing = v_set(-__builtin_inff()), before = v_set(*max);
+    const unsigned flushed = v_flush_begin();
     vf top = nothing;
     for (int r = 0; r < n_runs; r++)
         for (int64_t k = run[r].first; k < run[r].last; k += ATT_LANES) {
@@ -240,13 +241,13 @@ static void soften_row(int n_runs, const att_run *run, float *s, float *max, vf 
     *factor = v_exp2(v_sub(before, base));
     for (int r = 0; r < n_runs; r++)
         for (int64_t k = run[r].first; k < run[r].last; k += ATT_LANES) {
-            const vf x = v_load(s + k), e = v_exp2(v_fma(x, log2e, v_sub(v_set(0), base)));
-            const vf p = v_select(v_lt(x, v_set(-FLT_MAX)), v_set(0), e);
+            const vf p = v_exp2(v_fma(v_load(s + k), log2e, v_sub(v_set(0), base)));
             if (run[r].last - k < ATT_LANES)
                 v_store_n(s + k, p, (int)(run[r].last - k));
             else
                 v_store(s + k, p);
         }
+    v_flush_end(flushed);
 }
 
 /* total [n]: chains of single numbers, which go side by side. Meanwhile memory in [soon, end) is fetched, a line for
@@ -405,6 +406,7 @@ static void few_weigh(int type, int n, int n_runs, const att_run *run, int64_t d
 /* merge of attention.c for one query: adds the second partial result, maximum, sum and o [dim], to the first. */
 static void few_merge(int64_t dim, float *max, float *sum, float *o, float max2, float sum2, const float *o2)
 {
+    const unsigned flushed = v_flush_begin();
     const vf first = v_set(*max), second = v_set(max2), m = v_max(first, second);
     const vf base = v_select(v_lt(m, v_set(-FLT_MAX)), v_set(0), m);
     const vf w = v_exp2(v_sub(first, base)), w2 = v_exp2(v_sub(second, base));
@@ -412,6 +414,7 @@ static void few_merge(int64_t dim, float *max, float *sum, float *o, float max2,
     *sum = first_lane(v_fma(v_set(*sum), w, v_mul(v_set(sum2), w2)));
     for (int64_t d = 0; d < dim; d += ATT_LANES)
         v_store(o + d, v_fma(v_load(o + d), w, v_mul(v_load(o2 + d), w2)));
+    v_flush_end(flushed);
 }
 
 /* o [dim] times 1 / sum, to a whole vector; as turn_out does it. */

@@ -52,7 +52,9 @@ static inline vf v_min(vf a, vf b) { return _mm256_min_ps(a, b); }
 static inline vf v_abs(vf a) { return _mm256_andnot_ps(v_set(-0.0f), a); }
 static inline vf v_sign_of(vf mag, vf sign) { return _mm256_or_ps(v_abs(mag), _mm256_and_ps(v_set(-0.0f), sign)); }
 static inline vf v_round(vf a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+static inline vf v_floor(vf a) { return _mm256_floor_ps(a); }
 static inline vf v_rest(vf a) { return v_sub(a, v_round(a)); }
+static inline vf v_fraction(vf a) { return v_sub(a, v_floor(a)); }
 static inline vf v_ldexp(vf a, vf n) /* a 2^n, n whole, -126 <= n <= 127 */
 {
     const __m256i e = _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23);

@@ -55,7 +55,23 @@ static inline vf v_abs(vf a) { return _mm512_abs_ps(a); }
 static inline vf v_sign_of(vf mag, vf sign) { return _mm512_or_ps(v_abs(mag), _mm512_and_ps(v_set(-0.0f), sign)); }
 static inline vf v_round(vf a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 static inline vf v_rest(vf a) { return _mm512_reduce_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+static inline vf v_fraction(vf a) { return _mm512_reduce_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
 static inline vf v_ldexp(vf a, vf n) { return _mm512_scalef_ps(a, n); } /* a 2^n, n whole, -126 <= n <= 127 */
+#define ATT_FLUSHES /* in hardware: see simd.h */
+static inline unsigned v_flush_begin(void)
+{
+    enum { FLUSH_TO_ZERO = 0x8000 };
+    const unsigned before = _mm_getcsr();
+    _mm_setcsr(before | FLUSH_TO_ZERO);
+    __asm__ volatile("" ::: "memory"); /* what follows is computed from what is loaded after this */
+    return before;
+}
+static inline void v_flush_end(unsigned before)
+{
+    __asm__ volatile("" ::: "memory");
+    _mm_setcsr(before);
+}
+static inline vf v_ldexp_flushed(vf a, vf x) { return _mm512_scalef_ps(a, x); }
 /* a = m 2^n with m from sqrt(1/2) to sqrt(2); gives m. a is normal, > 0. */
 static inline vf v_split(vf a, vf *n)
 {

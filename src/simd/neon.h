@@ -72,7 +72,9 @@ static inline vf v_min(vf a, vf b) { return v_select(vcltq_f32(a, b), a, b); }
 static inline vf v_abs(vf a) { return vabsq_f32(a); }
 static inline vf v_sign_of(vf mag, vf sign) { return v_select(vdupq_n_u32(0x80000000), sign, mag); }
 static inline vf v_round(vf a) { return vrndnq_f32(a); }
+static inline vf v_floor(vf a) { return vrndmq_f32(a); }
 static inline vf v_rest(vf a) { return v_sub(a, v_round(a)); }
+static inline vf v_fraction(vf a) { return v_sub(a, v_floor(a)); }
 static inline vf v_ldexp(vf a, vf n) /* a 2^n, n whole, -126 <= n <= 127 */
 {
     const int32x4_t e = vshlq_n_s32(vaddq_s32(vcvtq_s32_f32(n), vdupq_n_s32(127)), 23);

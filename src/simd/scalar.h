@@ -68,8 +68,14 @@ static inline vf v_round(vf a) /* to nearest even, |a| < 2^22 */
     const vf big = v_set(12582912.0f);
     return (a + big) - big;
 }
-/* What v_round takes off. */
+static inline vf v_floor(vf a) /* |a| < 2^22 */
+{
+    const vf near = v_round(a);
+    return near - v_select(near > a, v_set(1), v_set(0));
+}
+/* What v_round takes off, and v_floor. */
 static inline vf v_rest(vf a) { return v_sub(a, v_round(a)); }
+static inline vf v_fraction(vf a) { return v_sub(a, v_floor(a)); }
 static inline vf v_ldexp(vf a, vf n) /* a 2^n, n whole, -126 <= n <= 127 */
 {
     const vf magic = v_set(12582912.0f + 127.0f);

@@ -25,4 +25,15 @@
 #define ATT_SIMD_TEXT(x) ATT_SIMD_TEXT2(x)
 #include ATT_SIMD_TEXT(ATT_SIMD_NAME.h)
 
+/* v_ldexp_flushed is a 2^floor(x), but 0 where x < -126, between v_flush_begin and v_flush_end, which gets what the
+ * former returned. Anything else below 2^-126 may be 0 there as well. */
+#if !defined(ATT_SIMD_DETECT) && !defined(ATT_FLUSHES)
+static inline unsigned v_flush_begin(void) { return 0; }
+static inline void v_flush_end(unsigned before) { (void)before; }
+static inline vf v_ldexp_flushed(vf a, vf x)
+{
+    return v_select(v_lt(x, v_set(-126)), v_set(0), v_ldexp(a, v_floor(x)));
+}
+#endif
+
 #endif

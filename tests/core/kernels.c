@@ -41,6 +41,12 @@ static double gelu_tanh_reference(double x) { return att_ref_activate(ATT_GELU_T
 static double silu_reference(double x) { return att_ref_activate(ATT_SILU, x); }
 static double sigmoid_reference(double x) { return att_ref_activate(ATT_SIGMOID, x); }
 static double tanh_reference(double x) { return att_ref_activate(ATT_TANH, x); }
+/* e to the power of x, at most 0, from the float that x log2 e rounds to; below 2^-126 it is 0. */
+static double weight_reference(double x)
+{
+    const float power = (float)x * (float)ATT_LOG2_E;
+    return power > 0 ? 1 : power < -126 ? 0 : exp2((double)power);
+}
 
 static void identity_run(const att_kernels *k, int64_t n, const float *x, float *y)
 {
@@ -65,6 +71,19 @@ static void sigmoid_run(const att_kernels *k, int64_t n, const float *x, float *
     k->activate(ATT_SIGMOID, n, x, y);
 }
 static void exp2_run(const att_kernels *k, int64_t n, const float *x, float *y) { k->exp2(n, x, y); }
+/* A weight of attention, of a score that is at most the largest, 0. */
+static void weight_run(const att_kernels *k, int64_t n, const float *x, float *y)
+{
+    const float zero[64] = {0};
+    for (int64_t i = 0; i < n; i += k->panel) {
+        float p[64] = {0}, ds[64] = {0};
+        const int64_t some = n - i < k->panel ? n - i : k->panel;
+        for (int64_t j = 0; j < some; j++)
+            p[j] = x[i + j] > 0 ? 0 : x[i + j];
+        k->soften_back(1, p, ds, k->panel, zero, zero);
+        memcpy(y + i, p, (size_t)some * sizeof *p);
+    }
+}
 static void exp_run(const att_kernels *k, int64_t n, const float *x, float *y) { k->exp(n, x, y); }
 static void log2_run(const att_kernels *k, int64_t n, const float *x, float *y) { k->log2(n, x, y); }
 static void erf_run(const att_kernels *k, int64_t n, const float *x, float *y) { k->erf(n, x, y); }
@@ -79,6 +98,13 @@ static double exact(double x, double expected, bool fused)
 static double exp2_tolerance(double x, double expected, bool fused)
 {
     return check_unit(expected) * ((fused ? 1 : 1.25) + (x < -126 ? 0.5 : 0));
+}
+/* Half a unit for the polynomial's last step, a quarter and an eighth for those before it, and three quarters as x, a
+ * little below 0, is cut off to a unit of 1 when 1 is added (log 2 of one; half of that where it is rounded). */
+static double weight_tolerance(double x, double expected, bool fused)
+{
+    (void)x, (void)fused;
+    return check_unit(expected) * 1.625;
 }
 /* As exp2, and a quarter more for the argument's reduction. */
 static double exp_tolerance(double x, double expected, bool fused)
@@ -129,6 +155,7 @@ static const function functions[] = {
     {"silu", silu_reference, silu_tolerance, silu_run},
     {"sigmoid", sigmoid_reference, sigmoid_tolerance, sigmoid_run},
     {"exp2", exp2, exp2_tolerance, exp2_run},
+    {"weight", weight_reference, weight_tolerance, weight_run},
     {"exp", exp, exp_tolerance, exp_run},
     {"log2", log2, two_units, log2_run},
     {"erf", erf, two_units, erf_run},
