@@ -148,15 +148,15 @@ static void meet(const att_plan *plan, const att_site *at, const scratch *w, met
 }
 
 /* o += V'P', where 0 x NaN must not count. */
-static void weigh(const att_plan *plan, const strip *t, const att_cut *cut, const met *m, scratch *w)
+static void weigh(const att_plan *plan, const strip *t, const att_cut *cut, const met *m, bool rounded, scratch *w)
 {
     const att_kernels *kernels = plan->kernels;
     const int64_t value_dim = plan->spec.value_dim;
     const float *rescale = t->into->touched ? w->rescale : NULL;
     att_clean clean;
     if (plan->words) {
-        kernels->word_weigh(cut->n_runs, cut->run, value_dim, w->value_words, w->s, w->weight_words, rescale,
-                            t->into->o);
+        kernels->word_weigh(cut->n_runs, cut->run, value_dim, w->value_words, rounded ? NULL : w->s, w->weight_words,
+                            rescale, t->into->o);
         clean.n_unclean = 0;
         for (int i = 0; i < m->unclean.n_unclean; i++)
             for (int r = 0; r < cut->n_runs; r++)
@@ -190,13 +190,18 @@ static void attend_block(const att_plan *plan, const att_site *at, const strip *
                          .stride = kernels->panel,
                          .score_param = at->score_param,
                          .modifier_param = at->modifier_param};
+    const float scale = plan->late ? plan->spec.scale : 1;
+    const bool rounded = plan->words && !at->dropout.threshold && !m->unclean.n_unclean; /* nobody needs floats */
     uint64_t keep[ATT_KEY_BLOCK];
     att_score_block(&b);
-    kernels->soften(t->queries, plan->late ? plan->spec.scale : 1, cut->n_runs, cut->run, w->s, p->max, p->sum,
-                    w->rescale);
+    if (rounded)
+        kernels->word_soften(t->queries, scale, cut->n_runs, cut->run, w->s, p->max, p->sum, w->rescale,
+                             w->weight_words);
+    else
+        kernels->soften(t->queries, scale, cut->n_runs, cut->run, w->s, p->max, p->sum, w->rescale);
     att_keep_block(&b, keep);
     att_drop_block(&b, keep, w->s);
-    weigh(plan, t, cut, m, w);
+    weigh(plan, t, cut, m, rounded, w);
     p->touched = true;
 }
 
@@ -374,8 +379,14 @@ static void run_task(void *arg, int64_t i, int thread)
     /* the last queries of causal attention have the most keys, and what takes long should not begin last */
     const int64_t task = j->tasks - 1 - i, last = j->items * (task + 1) / j->tasks;
     const int64_t before = task > 0 ? j->items * (task - 1) / j->tasks : -1;
-    for (int64_t item = j->items * task / j->tasks; item < last && !att_cancelled(j->call->plan->ctx); item++)
+    const att_plan *plan = j->call->plan;
+    const bool tiles = plan->words && plan->kernels->tiles_begin;
+    if (tiles)
+        plan->kernels->tiles_begin();
+    for (int64_t item = j->items * task / j->tasks; item < last && !att_cancelled(plan->ctx); item++)
         run_item(j, item, item + 1 < last ? item + 1 : before, &w);
+    if (tiles)
+        plan->kernels->tiles_end();
 }
 
 /* Deals blocks of queries to tasks. */

@@ -4,13 +4,7 @@
  *
  * exp(x) = 2^(x log2 e): scores are what they are, running maxima are kept in units of log2, and the factor is part of
  * the multiply-add that takes the maximum away. */
-#include "kernel/kernel.h"
-#include "kernel/tile.h"
-#include "simd/math.h"
-
-#include <float.h>
-
-static vf nothing(void) { return v_set(-__builtin_inff()); }
+#include "kernel/soften.h"
 
 /* x [n][PANEL] -> y [rows, n], row i times scale[i]. The 0 that is added makes -0 to 0. */
 static void turn_out(int64_t rows, int64_t n, const float *x, const float *scale, float *y, int64_t stride)
@@ -54,60 +48,21 @@ static void forbid(int64_t keys, const uint64_t *bits, float value, float *s, in
         }
 }
 
-/* Four at a time: a maximum waits for the one before it. */
-ATT_INLINE void largest(const int vectors, int n_runs, const att_run *run, const float *s, vf *top)
-{
-    enum { CHAINS = 4 };
-    vf most[CHAINS][ATT_PANEL_VECTORS];
-    ATT_UNROLL (c, CHAINS)
-        ATT_UNROLL (v, vectors)
-            most[c][v] = nothing();
-    for (int r = 0; r < n_runs; r++) {
-        int64_t k = run[r].first;
-        for (; k + CHAINS <= run[r].last; k += CHAINS)
-            ATT_UNROLL (c, CHAINS)
-                ATT_UNROLL (v, vectors)
-                    most[c][v] = v_max(v_load(s + (k + c) * PANEL + v * ATT_LANES), most[c][v]);
-        for (; k < run[r].last; k++)
-            ATT_UNROLL (v, vectors)
-                most[0][v] = v_max(v_load(s + k * PANEL + v * ATT_LANES), most[0][v]);
-    }
-    ATT_UNROLL (v, vectors)
-        top[v] = v_max(v_max(most[0][v], most[1][v]), v_max(most[2][v], most[3][v]));
-}
-
-/* Scores of keys [first, last) to weights, added to total. */
-ATT_INLINE void weights(const int vectors, att_run keys, float *s, vf log2e, const vf *base, vf *total)
-{
-    for (int64_t k = keys.first; k < keys.last; k++)
-        ATT_UNROLL (v, vectors) {
-            float *at = s + k * PANEL + v * ATT_LANES;
-            const vf p = v_exp2(v_fma(v_load(at), log2e, v_sub(v_set(0), base[v])));
-            total[v] = v_add(total[v], p);
-            v_store(at, p);
-        }
-}
-
 ATT_INLINE void soften_as(const int vectors, float scale, int n_runs, const att_run *run, float *s, float *max,
                           float *sum, float *rescale)
 {
-    const unsigned flushed = v_flush_begin();
-    const vf log2e = v_set((float)ATT_LOG2_E * scale);
-    vf top[ATT_PANEL_VECTORS], base[ATT_PANEL_VECTORS], total[ATT_PANEL_VECTORS];
-    largest(vectors, n_runs, run, s, top);
-    ATT_UNROLL (v, vectors) {
-        top[v] = v_max(v_mul(top[v], log2e), v_load(max + v * ATT_LANES));
-        /* nothing attended yet: any finite base will do */
-        base[v] = v_select(v_lt(top[v], v_set(-FLT_MAX)), v_set(0), top[v]);
-        v_store(rescale + v * ATT_LANES, v_exp2(v_sub(v_load(max + v * ATT_LANES), base[v])));
-        v_store(max + v * ATT_LANES, top[v]);
-        total[v] = v_set(0);
+    softening w = soften_begin(vectors, scale, n_runs, run, s, max, rescale);
+    for (int r = 0; r < n_runs; r++) {
+        const att_run keys = run[r];
+        for (int64_t k = keys.first; k < keys.last; k++)
+            ATT_UNROLL (v, vectors) {
+                float *at = s + k * PANEL + v * ATT_LANES;
+                const vf p = soften_weight(&w, v, at);
+                w.total[v] = v_add(w.total[v], p);
+                v_store(at, p);
+            }
     }
-    for (int r = 0; r < n_runs; r++)
-        weights(vectors, run[r], s, log2e, base, total);
-    ATT_UNROLL (v, vectors)
-        v_store(sum + v * ATT_LANES, v_fma(v_load(sum + v * ATT_LANES), v_load(rescale + v * ATT_LANES), total[v]));
-    v_flush_end(flushed);
+    soften_end(vectors, &w, rescale, sum);
 }
 
 /* One block of scores s [keys][PANEL], times scale > 0, to weights 2^(s scale log2 e - max), with the running maximum

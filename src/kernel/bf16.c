@@ -9,7 +9,7 @@
 
 #ifdef ATT_DOT2_BF16
 #define TILE_MULTIPLY_ADD v_dot2_words
-#include "kernel/tile.h"
+#include "kernel/soften.h"
 
 /* x [rows, words] -> y [words][PANEL] */
 static void turn_words(int64_t rows, int64_t words, const float *x, int64_t stride, float *y)
@@ -44,6 +44,34 @@ static void words_of_weights(int64_t first, int64_t last, const float *p, float 
         }
 }
 
+ATT_INLINE void word_soften_as(const int vectors, float scale, int n_runs, const att_run *run, const float *s,
+                               float *max, float *sum, float *rescale, float *words)
+{
+    softening w = soften_begin(vectors, scale, n_runs, run, s, max, rescale);
+    for (int r = 0; r < n_runs; r++) {
+        const att_run keys = run[r];
+        for (int64_t k = keys.first; k < keys.last; k += 2)
+            ATT_UNROLL (v, vectors) {
+                const float *at = s + k * PANEL + v * ATT_LANES;
+                const vf p = soften_weight(&w, v, at);
+                const vf next = k + 1 < keys.last ? soften_weight(&w, v, at + PANEL) : v_set(0);
+                w.total[v] = v_add(v_add(w.total[v], p), next);
+                v_store(words + k / 2 * PANEL + v * ATT_LANES, v_words_of(p, next));
+            }
+    }
+    soften_end(vectors, &w, rescale, sum);
+}
+
+/* As soften, but the weights are rounded, to words [pairs of keys][PANEL]. The first key of a run is even. */
+static void word_soften(int columns, float scale, int n_runs, const att_run *run, const float *s, float *max,
+                        float *sum, float *rescale, float *words)
+{
+    if (columns <= ATT_LANES)
+        word_soften_as(1, scale, n_runs, run, s, max, sum, rescale, words);
+    else
+        word_soften_as(ATT_PANEL_VECTORS, scale, n_runs, run, s, max, sum, rescale, words);
+}
+
 #ifdef ATT_TILES_BF16
 #include "kernel/bf16_tiles.h"
 #else
@@ -55,13 +83,15 @@ static void word_scores(int64_t keys, int64_t queries, int64_t words, const floa
     tile_columns((int)queries, keys, t);
 }
 
-/* As weigh, on words: v [pairs of keys][dim], p rounded into p_words [pairs of keys][PANEL]. */
+/* As weigh, on words: v [pairs of keys][dim], p rounded into p_words [pairs of keys][PANEL], or NULL where it
+ * has been. */
 static void word_weigh(int n_runs, const att_run *run, int64_t dim, const float *v, const float *p, float *p_words,
                        const float *rescale, float *o)
 {
     for (int r = 0; r < n_runs; r++) {
         const int64_t pair = run[r].first / 2;
-        words_of_weights(run[r].first, run[r].last, p, p_words);
+        if (p)
+            words_of_weights(run[r].first, run[r].last, p, p_words);
         const tile_args t = {.k = (run[r].last - run[r].first + 1) / 2,
                              .a = v + pair * dim,
                              .lda = dim,
@@ -83,9 +113,12 @@ void ATT_ISA(att_kernel_bf16)(att_kernels *k)
     k->turn_words = turn_words;
     k->word_scores = word_scores;
     k->words_of_rows = words_of_rows;
+    k->word_soften = word_soften;
     k->word_weigh = word_weigh;
 #endif
 #ifdef ATT_TILES_BF16
     k->turn_values = turn_values;
+    k->tiles_begin = v_tiles_begin;
+    k->tiles_end = v_tiles_end;
 #endif
 }

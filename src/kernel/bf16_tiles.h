@@ -61,12 +61,10 @@ ATT_INLINE void square(const bool two_rows, const bool two_columns, const square
 /* All of `rows` rows, which are whole tiles */
 ATT_INLINE void all_squares(int64_t rows, const bool two_columns, squares *s)
 {
-    v_tiles_begin();
     for (; rows >= 2 * EDGE; rows -= 2 * EDGE, s->a += 2 * s->a_tile, s->c += 2 * EDGE * s->c_row)
         square(true, two_columns, s);
     if (rows > 0)
         square(false, two_columns, s);
-    v_tiles_end();
 }
 
 /* Functions of their own: their loops need all registers that there are. */
@@ -123,8 +121,8 @@ static void begin_rows(int64_t first, int64_t rows, const float *scale, float *o
         }
 }
 
-/* As weigh, on words: v [pairs of keys][dim] with turned squares, p rounded into p_words [pairs of keys][PANEL]. Runs
- * begin with a square (att_cut_block). */
+/* As weigh, on words: v [pairs of keys][dim] with turned squares, p rounded into p_words [pairs of keys][PANEL], or
+ * NULL where it has been. Runs begin with a square (att_cut_block). */
 static void word_weigh(int n_runs, const att_run *run, int64_t dim, const float *v, const float *p, float *p_words,
                        const float *rescale, float *o)
 {
@@ -135,7 +133,8 @@ static void word_weigh(int n_runs, const att_run *run, int64_t dim, const float 
         const bool begun = r > 0 || rescale;
         if (r == 0) /* but for what tiles begin */
             begin_rows(begun || !turned ? 0 : in_tiles, dim, rescale, o);
-        words_of_weights(run[r].first, run[r].last, p, p_words);
+        if (p)
+            words_of_weights(run[r].first, run[r].last, p, p_words);
         wide_squares(turned ? in_tiles : 0, (squares){.begun = begun,
                                                       .n = turned / EDGE,
                                                       .a = v + pair * dim,

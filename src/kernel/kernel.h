@@ -118,11 +118,14 @@ typedef struct att_kernels {
     void (*word_scores)(int64_t keys, int64_t queries, int64_t words, const float *k, int64_t stride, const float *q,
                         float *s, int64_t s_stride);
     bool (*words_of_rows)(int64_t n, const uint16_t *even, const uint16_t *odd, float *y);
+    void (*word_soften)(int columns, float scale, int n_runs, const att_run *run, const float *s, float *max,
+                        float *sum, float *rescale, float *words);
     void (*word_weigh)(int n_runs, const att_run *run, int64_t dim, const float *v, const float *p, float *p_words,
                        const float *rescale, float *o);
     /* bf16_tiles.h: words of the values of a block as word_weigh reads them; NULL where that is as they are. Who
      * has it multiplies in tiles, which the system must allow (att_os_allow_tiles). */
     void (*turn_values)(int64_t keys, int64_t dim, float *words);
+    void (*tiles_begin)(void), (*tiles_end)(void); /* of a thread: before word_scores and word_weigh, and after them */
 
     /* attention_backward.c: see there */
     void (*panel_rows)(int64_t rows, int64_t all, int64_t n, const float *x, int64_t stride, float scale, float *y);

@@ -20,7 +20,7 @@ static bool att_detect_amx(void)
  * compiler's own, _tile_loadd and such, as a tile's number must be a constant. */
 enum { ATT_TILE_EDGE = 16 };
 
-ATT_INLINE void v_tiles_begin(void)
+static inline void v_tiles_begin(void)
 {
     static const struct {
         uint8_t palette, start_row, reserved[14];
@@ -30,7 +30,7 @@ ATT_INLINE void v_tiles_begin(void)
     _tile_loadconfig(&all);
     __asm__ volatile("" ::: "memory"); /* what tiles read has been written */
 }
-ATT_INLINE void v_tiles_end(void)
+static inline void v_tiles_end(void)
 {
     __asm__ volatile("" ::: "memory");
     _tile_release();

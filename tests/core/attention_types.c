@@ -133,7 +133,7 @@ static void check_type(att_ctx *ctx, att_dtype type, shape n, unsigned stages, b
 
 static const shape shapes[] = {
     {1, 1, 1, 1, 1, 1, 1},        {2, 4, 2, 33, 31, 17, 8},     {1, 2, 2, 130, 265, 45, 51},
-    {2, 1, 1, 300, 1100, 33, 80}, {3, 16, 16, 200, 40, 64, 64},
+    {2, 1, 1, 300, 1100, 33, 80}, {3, 16, 16, 200, 40, 64, 64}, {1, 2, 1, 70, 304, 64, 32},
 };
 
 static void short_types_equal_the_floats_that_they_encode(void **state)
@@ -177,11 +177,57 @@ static void weights_on_demand_read_short_types(void **state)
     att_close(ctx);
 }
 
+/* The rows of t at another address: some numbers behind the start of y, so many apart. */
+static void displace(att_tensor *t, uint16_t *y, int64_t behind, int64_t apart)
+{
+    const int64_t rows = t->dim[0] * t->dim[1] * t->dim[2], dim = t->dim[3];
+    for (int64_t i = 0; i < rows; i++)
+        memcpy(y + behind + i * apart, (const uint16_t *)t->data + i * dim, (size_t)dim * sizeof *y);
+    t->data = y + behind;
+    t->stride[2] = apart;
+    t->stride[1] = t->dim[2] * apart;
+    t->stride[0] = t->dim[1] * t->stride[1];
+}
+
+/* Some are read where they lie, some cannot be. */
+static void rows_of_short_numbers_may_lie_anywhere(void **state)
+{
+    (void)state;
+    const shape n = {1, 2, 2, 96, 304, 64, 32};
+    const int64_t places[][2] = {{0, 64}, {1, 64}, {0, 65}, {2, 66}, {3, 69}, {32, 96}};
+    uint16_t *room = malloc((size_t)(2 * n.tk * 96 + 64) * sizeof *room);
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);) {
+        calls c = make_calls(att_kernels_of(ctx->isa), ATT_BF16, n);
+        att_attention_spec s = spec_of(n);
+        s.dtype = ATT_BF16;
+        const size_t bytes = (size_t)c.count[OUT] * sizeof *room;
+        uint16_t *want = malloc(bytes);
+        att_plan *plan = plan_of(ctx, &s);
+        assert_int_equal(att_forward(plan, &c.a), ATT_OK);
+        memcpy(want, c.narrow[OUT], bytes);
+        att_tensor *const tensors[] = {&c.a.q, &c.a.k};
+        for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+            for (int t = 0; t < 2; t++) {
+                const att_tensor before = *tensors[t];
+                displace(tensors[t], room, places[i][0], places[i][1]);
+                memset(c.narrow[OUT], 0, bytes);
+                assert_int_equal(att_forward(plan, &c.a), ATT_OK);
+                assert_memory_equal(want, c.narrow[OUT], bytes);
+                *tensors[t] = before;
+            }
+        att_plan_free(plan);
+        free(want);
+        drop_calls(&c);
+    }
+    free(room);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(short_types_equal_the_floats_that_they_encode),
         cmocka_unit_test(weights_on_demand_read_short_types),
+        cmocka_unit_test(rows_of_short_numbers_may_lie_anywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
