@@ -194,6 +194,16 @@ static inline void check_threads(int step, const att_attention_spec *s, const at
         free(first[i]);
 }
 
+/* Rounding, in units of 2^-24, for numbers up to 1: a weight is off by twice its score's sqrt(head_dim) + 2 roundings
+ * of at most head_dim^0.5 (as in the forward), dS by that and the chain over value_dim of dP; all of it enters sums
+ * of at most `terms` weighted terms, whose weights sum to one (dQ) or to at most tq (dK, dV). Dropout makes P and dP,
+ * with their errors, 1 / (1 - p) times as much. */
+static inline double gradient_tolerance(shape n, double dropout, double terms)
+{
+    const double score = 2 * (sqrt((double)n.head_dim) + 2) * (sqrt((double)n.head_dim) + 1);
+    return 0x1p-24 * (score + 2 * (double)n.value_dim + 4 + 2 * sqrt((double)n.tk)) * 2 * (1 + terms) / (1 - dropout);
+}
+
 static inline int64_t out_count(shape n) { return n.batch * n.heads * n.tq * n.value_dim; }
 
 #endif

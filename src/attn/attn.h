@@ -22,7 +22,7 @@ struct att_plan {
     const att_mask *mask[ATT_MAX_STAGES];
     unsigned flags; /* of all stages together */
     bool fold;      /* the scale is in the turned queries */
-    bool words;     /* bf16 is multiplied in pairs, forward */
+    bool words;     /* bf16 is multiplied in pairs: forward all of it, backward what S and dP are made of */
     bool late;      /* and then the scale is part of the softmax */
     bool plain;     /* no stage has a parameter or asks for one, so sites need no view of them */
     int sink;       /* which modifier is the sink, or -1 */
@@ -211,6 +211,18 @@ att_floats att_words_of_rows(const att_kernels *k, const att_rows *r, int64_t fi
                              float *buffer);
 void att_words_of_values(const att_plan *plan, const att_rows *v, int64_t first, int keys, float *words,
                          att_clean *unclean);
+
+/* Around what a thread multiplies in words. */
+static inline void att_tiles_begin(const att_plan *p)
+{
+    if (p->words && p->kernels->tiles_begin)
+        p->kernels->tiles_begin();
+}
+static inline void att_tiles_end(const att_plan *p)
+{
+    if (p->words && p->kernels->tiles_end)
+        p->kernels->tiles_end();
+}
 
 /* Scores, modified and masked, of the cut's runs. */
 void att_score_block(const att_block *b);

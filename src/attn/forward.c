@@ -380,13 +380,10 @@ static void run_task(void *arg, int64_t i, int thread)
     const int64_t task = j->tasks - 1 - i, last = j->items * (task + 1) / j->tasks;
     const int64_t before = task > 0 ? j->items * (task - 1) / j->tasks : -1;
     const att_plan *plan = j->call->plan;
-    const bool tiles = plan->words && plan->kernels->tiles_begin;
-    if (tiles)
-        plan->kernels->tiles_begin();
+    att_tiles_begin(plan);
     for (int64_t item = j->items * task / j->tasks; item < last && !att_cancelled(plan->ctx); item++)
         run_item(j, item, item + 1 < last ? item + 1 : before, &w);
-    if (tiles)
-        plan->kernels->tiles_end();
+    att_tiles_end(plan);
 }
 
 /* Deals blocks of queries to tasks. */

@@ -265,10 +265,9 @@ static const char *say_pairs(const att_plan *plan, bool back)
     return pairs ? " (some pair by pair)" : "";
 }
 
-static const char *say_scale(const att_plan *plan, bool back)
+static const char *say_scale(const att_plan *plan)
 {
-    const bool words = plan->words && !back;
-    return words && plan->late ? ", scale in the softmax" : plan->fold && !words ? ", scale in the queries" : "";
+    return plan->late ? ", scale in the softmax" : plan->fold && !plan->words ? ", scale in the queries" : "";
 }
 
 /* How the score is computed in tiles, forward or back, and what becomes of the rows. */
@@ -279,7 +278,7 @@ static void say_tiles(const att_plan *plan, bool back, const char *rows, char *w
              !s->tile                                         ? " pair by pair, as it has only a formula"
              : back && !s->tile_back && !(s->flags & ATT_DOT) ? ", back pair by pair"
                                                               : "",
-             say_scale(plan, back), plan->n_modifiers, say_pairs(plan, back), plan->n_masks, rows);
+             say_scale(plan), plan->n_modifiers, say_pairs(plan, back), plan->n_masks, rows);
 }
 
 static const char *say_floats(const att_plan *plan, bool copies)
@@ -319,7 +318,11 @@ static void describe_backward(const att_plan *plan, bool copies, att_plan_info *
 {
     d->backward_kernel = "flash-backward";
     d->backward_q_block = plan->kernels->panel;
-    say_tiles(plan, true, say_floats(plan, copies), d->backward_why, sizeof d->backward_why);
+    say_tiles(plan, true,
+              plan->words ? plan->kernels->turn_values ? "S and dP from pairs of bf16 in tiles, else converted to f32"
+                                                       : "S and dP from pairs of bf16, else converted to f32"
+                          : say_floats(plan, copies),
+              d->backward_why, sizeof d->backward_why);
 }
 
 static void describe_call(const att_call *call, att_plan_info *d)

@@ -63,10 +63,11 @@ static void over_queries(bool begun, int64_t keys, int64_t queries, const float 
     }
 }
 
-/* s and dp [keys][panel]: s becomes p = exp(s - lse), dp becomes p (dp - delta); lse in units of log2. */
-static void soften_back(int64_t keys, float *s, float *dp, int64_t stride, const float *lse, const float *delta)
+/* s and dp [keys][panel]: s becomes p = exp(scale s - lse), dp becomes p (dp - delta); lse in units of log2. */
+static void soften_back(int64_t keys, float scale, float *s, float *dp, int64_t stride, const float *lse,
+                        const float *delta)
 {
-    const vf log2e = v_set((float)ATT_LOG2_E);
+    const vf log2e = v_set((float)ATT_LOG2_E * scale);
     const unsigned flushed = v_flush_begin();
     for (int64_t k = 0; k < keys; k++)
         ATT_UNROLL (v, ATT_PANEL_VECTORS) {

@@ -134,7 +134,8 @@ typedef struct att_kernels {
     void (*over_keys)(int64_t m, int64_t keys, const float *a, int64_t lda, const float *ds, int64_t b_step, float *c);
     void (*over_queries)(bool begun, int64_t keys, int64_t queries, const float *p, int64_t ldp, const float *x,
                          int64_t x_rows, int64_t n, float *c, int64_t ldc);
-    void (*soften_back)(int64_t keys, float *s, float *dp, int64_t stride, const float *lse, const float *delta);
+    void (*soften_back)(int64_t keys, float scale, float *s, float *dp, int64_t stride, const float *lse,
+                        const float *delta);
 
     /* dropout.c: bits [keys, in whole fours] of the pairs that are kept, and s = kept ? scale s : 0; see there */
     void (*keep_bits)(const att_dropout *d, int queries, uint32_t q0, uint32_t k0, int64_t keys, uint64_t *bits);

@@ -72,16 +72,6 @@ static void the_reference_agrees_with_finite_differences(void **state)
 
 /* ---- the kernels */
 
-/* Rounding, in units of 2^-24, for numbers up to 1: a weight is off by twice its score's sqrt(head_dim) + 2 roundings
- * of at most head_dim^0.5 (as in the forward), dS by that and the chain over value_dim of dP; all of it enters sums
- * of at most `terms` weighted terms, whose weights sum to one (dQ) or to at most tq (dK, dV). Dropout makes P and dP,
- * with their errors, 1 / (1 - p) times as much. */
-static double tolerance(shape n, double dropout, double terms)
-{
-    const double score = 2 * (sqrt((double)n.head_dim) + 2) * (sqrt((double)n.head_dim) + 1);
-    return 0x1p-24 * (score + 2 * (double)n.value_dim + 4 + 2 * sqrt((double)n.tk)) * 2 * (1 + terms) / (1 - dropout);
-}
-
 static void check_all(att_ctx *ctx, const att_attention_spec *s, const operands *o, const gradients *r)
 {
     const shape n = o->n;
@@ -89,11 +79,11 @@ static void check_all(att_ctx *ctx, const att_attention_spec *s, const operands 
     att_plan *plan = plan_of(ctx, s);
     reference want = reference_of(plan, &o->args, &r->g);
     const double queries = (double)(n.tq * n.heads / n.kv_heads), p = (double)s->dropout;
-    check_tensor(plan, "dot", "dq", &r->g.dq, want.dq, tolerance(n, p, 1));
-    check_tensor(plan, "dot", "dk", &r->g.dk, want.dk, tolerance(n, p, sqrt(queries)));
-    check_tensor(plan, "dot", "dv", &r->g.dv, want.dv, tolerance(n, p, sqrt(queries)));
+    check_tensor(plan, "dot", "dq", &r->g.dq, want.dq, gradient_tolerance(n, p, 1));
+    check_tensor(plan, "dot", "dk", &r->g.dk, want.dk, gradient_tolerance(n, p, sqrt(queries)));
+    check_tensor(plan, "dot", "dv", &r->g.dv, want.dv, gradient_tolerance(n, p, sqrt(queries)));
     check_tensor(plan, "dot", "dbias", &r->g.dmodifier_param[0], want.dmodifier_param[0],
-                 tolerance(n, p, sqrt((double)n.batch)));
+                 gradient_tolerance(n, p, sqrt((double)n.batch)));
     drop_reference(&want);
     att_plan_free(plan);
 }

@@ -80,7 +80,7 @@ static void weight_run(const att_kernels *k, int64_t n, const float *x, float *y
         const int64_t some = n - i < k->panel ? n - i : k->panel;
         for (int64_t j = 0; j < some; j++)
             p[j] = x[i + j] > 0 ? 0 : x[i + j];
-        k->soften_back(1, p, ds, k->panel, zero, zero);
+        k->soften_back(1, 1, p, ds, k->panel, zero, zero);
         memcpy(y + i, p, (size_t)some * sizeof *p);
     }
 }
