@@ -124,7 +124,7 @@ static void what_was_measured_is_said(void **state)
     assert_has(tool_out, "% of them skipped, workspace ");
 }
 
-/* Few queries have a kernel of their own, but only forward; bf16 is multiplied in pairs, but only forward. */
+/* Few queries have a kernel of their own, but only forward. */
 static void each_pass_names_the_kernel_that_ran(void **state)
 {
     (void)state;
@@ -133,7 +133,7 @@ static void each_pass_names_the_kernel_that_ran(void **state)
         {"-q 9 --pass bwd", "  flash-backward, tiles of "},
         {"-q 1 -k 40", "  decode, tiles of "},
         {"-q 1 -k 40 --pass bwd", "  flash-backward, tiles of "},
-        {"-q 9 --dtype bf16 --pass bwd", "; converted to f32 block by block"},
+        {"-q 9 --dtype f16 --pass bwd", "; converted to f32 block by block"},
         {"-q 9 --score additive --pass bwd", "\n  additive in tiles; "},
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
