@@ -1,7 +1,8 @@
 # Compiles the kernels once per instruction set and writes the lists of what there is.
 # A set is a header src/simd/NAME.h with comment lines "// rank:", "// arch:" and "// flags:". With "// extends: OTHER" it
 # has the words and flags of a lower one and some more; compiled for it are only the files that use those, which say so
-# in a line "// also: NAME", and whatever else it needs is the other set's.
+# in a line "// also: NAME", and whatever else it needs is the other set's. A file with "// only: NAMES" is for these sets
+# and for those that extend them.
 
 file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/simd/*.h)
 set(ranked "")
@@ -19,14 +20,19 @@ list(SORT ranked)
 list(TRANSFORM ranked REPLACE "^.*:" "" OUTPUT_VARIABLE sets)
 
 # The set whose version of a file another set uses: itself where the file is compiled for it, else the one it extends.
+# Empty where the file is not for it.
 function(version_of file set out)
-  file(STRINGS ${file} also REGEX "^// also:.* ${set}( |$)")
-  if(extends_${set} STREQUAL "" OR NOT also STREQUAL "")
-    set(${out} ${set} PARENT_SCOPE)
+  file(STRINGS ${file} sets REGEX "^// (also|only): ")
+  if(sets MATCHES " ${set}( |$)")
+    set(version ${set})
+  elseif(NOT extends_${set} STREQUAL "")
+    version_of(${file} ${extends_${set}} version)
+  elseif(sets MATCHES "^// only:")
+    set(version "")
   else()
-    version_of(${file} ${extends_${set}} other)
-    set(${out} ${other} PARENT_SCOPE)
+    set(version ${set})
   endif()
+  set(${out} "${version}" PARENT_SCOPE)
 endfunction()
 
 # What is compiled per set: the kernels, and the stages of attention.
@@ -44,7 +50,9 @@ foreach(set IN LISTS sets)
   foreach(file IN LISTS kernel_files)
     get_filename_component(name ${file} NAME_WE)
     version_of(${file} ${set} version)
-    string(APPEND kernel_lists " \\\n    X(${name}, ${version})")
+    if(version)
+      string(APPEND kernel_lists " \\\n    X(${name}, ${version})")
+    endif()
     if(version STREQUAL set)
       list(APPEND files_${set} ${file})
     endif()

@@ -113,7 +113,7 @@ typedef struct att_kernels {
     void (*few_close)(int64_t dim, float inverse, float *o);
     void (*few_merge)(int64_t dim, float *max, float *sum, float *o, float max2, float sum2, const float *o2);
 
-    /* bf16.c: see there; NULL where pairs of bf16 cannot be multiplied */
+    /* bf16.c, bf16_products.c: see there; NULL where pairs of bf16 cannot be multiplied */
     void (*turn_words)(int64_t rows, int64_t words, const float *x, int64_t stride, float *y);
     void (*word_scores)(int64_t keys, int64_t queries, int64_t words, const float *k, int64_t stride, const float *q,
                         float *s, int64_t s_stride);

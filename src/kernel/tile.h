@@ -33,7 +33,7 @@ typedef struct tile_args {
     att_soon **rows_soon; /* of whole transposed tiles: the next rows to fetch, or NULL */
 } tile_args;
 
-/* A file that multiplies something else than floats says so before (bf16.c: pairs). */
+/* A file that multiplies something else than floats says so before (bf16_products.c: pairs). */
 #ifndef TILE_MULTIPLY_ADD
 #define TILE_MULTIPLY_ADD v_fma_onto
 #endif

@@ -10,7 +10,6 @@ static bool att_detect_avx512bf16(void)
 }
 #else
 #include "simd/avx512.h"
-#define ATT_DOT2_BF16 /* has what is below */
 
 typedef __m512bh vbf16; /* 2 ATT_LANES numbers of bf16 */
 
