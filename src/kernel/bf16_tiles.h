@@ -1,5 +1,6 @@
-/* The two products of words (bf16_products.c) in tiles of 16 rows of 16 words. What is left of rows or of words is multiplied in
- * vectors; which that is depends on where they lie in the block alone, so no row's bits depend on others. */
+/* The two products of words (bf16_products.c) in tiles of 16 rows of 16 words. What is left of rows or of words is
+ * multiplied in vectors; which that is depends on where they lie in the block alone, so no row's bits depend on others.
+ */
 
 /* c [rows][PANEL] = 0, or c where begun, + a [rows, 16 n words] b [16 n words][PANEL]; distances in floats. */
 typedef struct squares {
