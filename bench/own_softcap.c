@@ -37,12 +37,9 @@ static void tile(const att_tile *t)
 static void tile_back(const att_tile *t)
 {
     for (int j = 0; j < t->keys; j++) {
-        float *y = t->s + j * t->stride, *ds = t->ds + j * t->stride;
-        t->vectors->scale(t->columns, 1 / t->value, y, y);
-        t->vectors->tanh(t->columns, y, y);
-        t->vectors->mul(t->columns, y, y, y); /* ds -= ds y^2 */
-        t->vectors->mul(t->columns, ds, y, y);
-        t->vectors->sub(t->columns, ds, y, ds);
+        float *s = t->s + j * t->stride, *ds = t->ds + j * t->stride;
+        t->vectors->scale(t->columns, 1 / t->value, s, s);
+        t->vectors->tanh_back(t->columns, s, ds, ds);
     }
 }
 

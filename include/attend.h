@@ -426,6 +426,8 @@ typedef struct att_vectors {
     void (*mul)(int64_t n, const float *a, const float *b, float *y);
     void (*scale)(int64_t n, float s, const float *x, float *y);
     void (*sub)(int64_t n, const float *a, const float *b, float *y); /* a - b */
+    /* dx = dy (1 - tanh^2 x); dx may be dy */
+    void (*tanh_back)(int64_t n, const float *x, const float *dy, float *dx);
 } att_vectors;
 
 /* Queries [q, q + queries) by keys [k, k + keys). Tiles lie transposed: s[j * stride + i] is of query q + i and key

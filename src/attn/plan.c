@@ -175,7 +175,7 @@ static att_status check_align(att_ctx *ctx, const att_plan *p)
 
 att_vectors att_vectors_of(const att_kernels *k)
 {
-    return (att_vectors){k->exp, k->tanh, k->erf, k->add, k->mul, k->scale, k->sub};
+    return (att_vectors){k->exp, k->tanh, k->erf, k->add, k->mul, k->scale, k->sub, k->tanh_back};
 }
 
 att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan **out)

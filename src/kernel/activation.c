@@ -103,6 +103,8 @@ ATT_INLINE void map2(int64_t n, const float *x, const float *dy, float *dx, vf (
     }
 }
 
+static void tanh_back(int64_t n, const float *x, const float *dy, float *dx) { map2(n, x, dy, dx, back_tanh); }
+
 static void activate_back(int activation, int64_t n, const float *x, const float *dy, float *dx)
 {
     switch (activation) {
@@ -116,7 +118,7 @@ static void activate_back(int activation, int64_t n, const float *x, const float
         map2(n, x, dy, dx, back_gelu_tanh);
         break;
     case ATT_TANH:
-        map2(n, x, dy, dx, back_tanh);
+        tanh_back(n, x, dy, dx);
         break;
     case ATT_SILU:
         map2(n, x, dy, dx, back_silu);
@@ -198,4 +200,5 @@ void ATT_ISA(att_kernel_activation)(att_kernels *k)
     k->log2 = log2_n;
     k->erf = erf_n;
     k->tanh = tanh_n;
+    k->tanh_back = tanh_back;
 }

@@ -147,6 +147,7 @@ typedef struct att_kernels {
     void (*activate)(int activation, int64_t n, const float *x, float *y);
     /* dx [n] = dy [n] f'(x [n]); dx may be dy */
     void (*activate_back)(int activation, int64_t n, const float *x, const float *dy, float *dx);
+    void (*tanh_back)(int64_t n, const float *x, const float *dy, float *dx);
     /* Of a logit x and a target t, both [n]: log(1 + e^x) - x t, and its derivative by x; 0 where t < 0 */
     void (*logistic)(int64_t n, const float *x, const float *t, float *y);
     void (*logistic_back)(int64_t n, const float *x, const float *t, float *dx);

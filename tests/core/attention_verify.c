@@ -169,6 +169,58 @@ static const att_modifier good_modifier = {.name = "good",
                                            .derivative = square,
                                            .tile = cube_tile,
                                            .tile_back = square_tile};
+
+/* The same on every machine, in its vectors: c tanh s + erf s - e^(-s^2) */
+static double waves(const att_pair *p, double s) { return p->value * tanh(s) + erf(s) - exp(-s * s); }
+static double waves_slope(const att_pair *p, double s, double ds, double *dparam)
+{
+    (void)ds, (void)dparam;
+    return p->value * (1 - tanh(s) * tanh(s)) + (2 / sqrt(acos(-1)) + 2 * s) * exp(-s * s);
+}
+enum { MOST_COLUMNS = 64 };
+static void bell_of(const att_tile *t, const float *s, float *y)
+{
+    assert_true(t->columns <= MOST_COLUMNS);
+    t->vectors->mul(t->columns, s, s, y);
+    t->vectors->scale(t->columns, -1, y, y);
+    t->vectors->exp(t->columns, y, y);
+}
+static void waves_tile(const att_tile *t)
+{
+    float bell[MOST_COLUMNS], wave[MOST_COLUMNS];
+    for (int j = 0; j < t->keys; j++) {
+        float *s = t->s + j * t->stride;
+        bell_of(t, s, bell);
+        t->vectors->tanh(t->columns, s, wave);
+        t->vectors->scale(t->columns, t->value, wave, wave);
+        t->vectors->erf(t->columns, s, s);
+        t->vectors->add(t->columns, s, wave, s);
+        t->vectors->sub(t->columns, s, bell, s);
+    }
+}
+static void waves_back(const att_tile *t)
+{
+    float bell[MOST_COLUMNS], wave[MOST_COLUMNS], by_bell[MOST_COLUMNS];
+    for (int j = 0; j < t->keys; j++) {
+        const float *s = t->s + j * t->stride;
+        float *ds = t->ds + j * t->stride;
+        bell_of(t, s, bell);
+        t->vectors->mul(t->columns, bell, ds, bell);
+        t->vectors->mul(t->columns, bell, s, by_bell);
+        t->vectors->add(t->columns, by_bell, by_bell, by_bell);
+        t->vectors->scale(t->columns, (float)(2 / sqrt(acos(-1))), bell, bell);
+        t->vectors->tanh_back(t->columns, s, ds, wave);
+        t->vectors->scale(t->columns, t->value, wave, wave);
+        t->vectors->add(t->columns, bell, by_bell, bell);
+        t->vectors->add(t->columns, wave, bell, ds);
+    }
+}
+static const att_modifier in_vectors = {.name = "in vectors",
+                                        .flags = ATT_HAS_VALUE,
+                                        .formula = waves,
+                                        .derivative = waves_slope,
+                                        .tile = waves_tile,
+                                        .tile_back = waves_back};
 static const att_modifier wrong_slope = {.name = "a", .formula = cube, .derivative = twice};
 static const att_modifier wrong_formula = {.name = "b", .formula = cube, .tile = cube_without_value};
 static const att_modifier wrong_back = {
@@ -214,6 +266,7 @@ static void each_function_that_disagrees_is_named(void **state)
         const att_mask *mask;
     } wrongs[] = {
         {NULL, &good_score, &good_modifier, NULL},
+        {NULL, NULL, &in_vectors, NULL},
         {"\"1\" (scalar)|derivative gives 0 for|by key[18], but differences of formula", &wrong_derivative, NULL, NULL},
         {"\"2\" (scalar)|tile gives|key 77, but formula", &wrong_tile, NULL, NULL},
         {"\"3\" (scalar)|tile_back gives|dquery[0], but derivatives", &wrong_query, NULL, NULL},
