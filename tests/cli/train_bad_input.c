@@ -4,8 +4,9 @@
 #include "toy_texts.h"
 
 #define FILES "--src train.de --tgt train.en "
-#define SMALL "-p tiny --vocabulary 70 --batch-tokens 150 --threads 2 --average 1 "
-#define TRAIN "$A train translate " SMALL
+#define SMALL "-p tiny --batch-tokens 150 --threads 2 --average 1 "
+#define LEARN "$A train translate --vocabulary 70 " SMALL
+#define TRAIN "$A train translate --tokenizer pieces.spm " SMALL
 
 static int set_up(void **state)
 {
@@ -13,6 +14,7 @@ static int set_up(void **state)
     setenv("A", ATTEND_TOOL, 1);
     tool_model = folder_new();
     toy_write(&tool_model, "train.de", "train.en", 1, 200);
+    assert_int_equal(tool("$A vocab --size 70 -n identity -o pieces.spm train.de train.en"), 0);
     return 0;
 }
 
@@ -22,7 +24,7 @@ static void lines_that_are_empty_or_no_text_or_too_long_are_left_out_and_counted
     (void)state;
     assert_int_equal(
         tool("{ printf '\\n \\neins\\nbl\\374\\n'; yes eins | head -c 1000000 | tr '\\n' ' '; echo; "
-             "cat train.de; } >odd.de; { printf 'one\\n\\n\\nblue\\none\\n'; cat train.en; } >odd.en; " TRAIN
+             "cat train.de; } >odd.de; { printf 'one\\n\\n\\nblue\\none\\n'; cat train.en; } >odd.en; " LEARN
              "--src odd.de --tgt odd.en --steps 1 -o odd"),
         0);
     assert_has(tool_err, "200 pairs are learnt; left out: 3 with an empty side, 1 that are not UTF-8, 1 that are too "
@@ -32,7 +34,7 @@ static void lines_that_are_empty_or_no_text_or_too_long_are_left_out_and_counted
 static void files_without_a_pair_are_refused(void **state)
 {
     (void)state;
-    assert_refused(": >no.de; : >no.en; " TRAIN "--src no.de --tgt no.en -o no", 1,
+    assert_refused(": >no.de; : >no.en; " LEARN "--src no.de --tgt no.en -o no", 1,
                    "no.de, no.en: there is no text to learn a vocabulary from");
     assert_refused("printf '\\n\\n' >no.de; printf 'one\\ntwo\\n' >no.en; " TRAIN "--src no.de --tgt no.en -o no", 1,
                    "no.de, no.en: none of 2 pairs can be used (2 are empty, 0 not UTF-8, 0 longer than 128 tokens)");
