@@ -33,7 +33,10 @@ static void strand(void *arg, int i, int thread)
 
 void att_parallel_shares(att_ctx *ctx, int64_t n, void (*body)(void *arg, int64_t i, int thread), void *arg)
 {
-    job j = {.body = body, .arg = arg, .shares = att_threads(ctx) < MAX_SHARES ? att_threads(ctx) : MAX_SHARES};
+    job j; /* only as many shares are set as there are */
+    j.body = body;
+    j.arg = arg;
+    j.shares = att_threads(ctx) < MAX_SHARES ? att_threads(ctx) : MAX_SHARES;
     if (j.shares > n)
         j.shares = (int)n;
     for (int i = 0; i < j.shares; i++) {
