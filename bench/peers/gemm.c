@@ -205,16 +205,18 @@ static void pause_for(double s)
     nanosleep(&t, NULL);
 }
 
-static double best_of(const library *l, void *self, double flops)
+static double best_of(const library *l, void *self)
 {
-    const int calls = 5 + (int)(2e9 / flops); /* some tens of milliseconds */
-    double best = 1e9;
+    static const double some = 0.03; /* seconds, as the peak is measured for */
+    enum { FEWEST = 5 };
     l->multiply(self);
-    for (int i = 0; i < calls; i++) {
-        const double start = seconds();
+    double best = 1e9, start = seconds();
+    const double stop = start + some;
+    for (int i = 0; i < FEWEST || start < stop; i++) {
         l->multiply(self);
-        const double took = seconds() - start;
-        best = took < best ? took : best;
+        const double end = seconds();
+        best = end - start < best ? end - start : best;
+        start = end;
     }
     return best;
 }
@@ -240,7 +242,7 @@ static void measure(int64_t m, int64_t n, int64_t k, int threads, int rounds, bo
             pause_for(0.02);
             openblas_set_num_threads(threads);
             omp_set_num_threads(threads);
-            const double took = best_of(&libraries[i], self[i], flops);
+            const double took = best_of(&libraries[i], self[i]);
             best[i] = took < best[i] ? took : best[i];
         }
         double now;
