@@ -150,7 +150,7 @@ double att_os_seconds(void)
 void *att_os_alloc(size_t bytes, size_t alignment)
 {
     const size_t huge_page = (size_t)2 << 20;
-    const bool large = bytes >= 2 * huge_page;
+    const bool large = bytes >= huge_page;
     void *p;
     if (posix_memalign(&p, large && alignment < huge_page ? huge_page : alignment, bytes))
         return NULL;
