@@ -4,7 +4,9 @@
  *
  * y [m, n] = x [m, k] w [n, k]^T with weights that stay: attend packs its parameter once, oneDNN's matmul gets its
  * weights in the layout that it asks for, OpenBLAS's sgemm takes them as they lie. Every result is verified before
- * anything is timed. Best time of all rounds; between two libraries a pause lets the other's threads fall asleep. */
+ * anything is timed. Between two libraries a pause lets the other's threads fall asleep. Each round takes the best time
+ * of each, and compares them; of these ratios the middle one counts, as the processor's frequency differs from second
+ * to second by more than the libraries do. */
 #include "../bench.h"
 #include "attend_learn.h"
 
@@ -13,6 +15,7 @@
 #include <omp.h>
 
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +114,22 @@ typedef struct onednn {
 
 static void dn(dnnl_status_t s) { must(s == dnnl_success, "oneDNN failed"); }
 
+/* The calling thread to one of the processors that the process may use; which < 0: to all of them. */
+static void pin(int which)
+{
+    static cpu_set_t all;
+    static bool known;
+    if (!known)
+        must(!sched_getaffinity(0, sizeof all, &all), "sched_getaffinity");
+    known = true;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    for (int cpu = 0, n = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &all) && n++ == which)
+            CPU_SET(cpu, &one);
+    must(!sched_setaffinity(0, sizeof one, which < 0 ? &all : &one), "sched_setaffinity");
+}
+
 static void *onednn_open(const problem *p, int threads)
 {
     onednn *o = calloc(1, sizeof *o);
@@ -122,6 +141,9 @@ static void *onednn_open(const problem *p, int threads)
     dnnl_memory_t plain;
     o->threads = threads;
     omp_set_num_threads(threads);
+#pragma omp parallel
+    pin(omp_get_thread_num()); /* two that wait for each other on one processor were seen to stay there */
+    pin(-1);
     dn(dnnl_engine_create(&o->engine, dnnl_cpu, 0));
     dn(dnnl_stream_create(&o->stream, o->engine, dnnl_stream_default_flags));
     dn(dnnl_memory_desc_init_by_tag(&x, 2, xs, dnnl_f32, dnnl_ab));
@@ -221,14 +243,44 @@ static double best_of(const library *l, void *self)
     return best;
 }
 
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The middle one of the ratios of x to y [rounds]: what a round compares was measured within a second. */
+static double middle(int rounds, const double *x, const double *y)
+{
+    double *ratio = malloc((size_t)rounds * sizeof *ratio);
+    must(ratio != NULL, "out of memory");
+    for (int i = 0; i < rounds; i++)
+        ratio[i] = x[i] / y[i];
+    qsort(ratio, (size_t)rounds, sizeof *ratio, ascending);
+    const double m = (ratio[(rounds - 1) / 2] + ratio[rounds / 2]) / 2;
+    free(ratio);
+    return m;
+}
+
+/* Everything once, and GFLOP/s of each library, and of multiply-adds in registers. */
+static void run_round(att_ctx *ctx, void *const *self, int threads, double flops, double *peak,
+                      double *const rate[N_LIBRARIES])
+{
+    for (int i = 0; i < N_LIBRARIES; i++) {
+        pause_for(0.03);
+        openblas_set_num_threads(threads);
+        omp_set_num_threads(threads);
+        *rate[i] = flops / best_of(&libraries[i], self[i]);
+    }
+    pause_for(0.03);
+    must(!att_measure_peak(ctx, flops / *rate[0], peak), att_error(ctx));
+}
+
 static void measure(int64_t m, int64_t n, int64_t k, int threads, int rounds, bool json)
 {
     problem p = {m, n, k, numbers(m * k), numbers(n * k), numbers(m * n)};
-    const double flops = 2.0 * (double)m * (double)n * (double)k;
-    double best[N_LIBRARIES], peak = 0;
     void *self[N_LIBRARIES];
     for (int i = 0; i < N_LIBRARIES; i++) {
-        best[i] = 1e9;
         void *once = libraries[i].open(&p, threads);
         libraries[i].multiply(once);
         libraries[i].close(once);
@@ -237,28 +289,29 @@ static void measure(int64_t m, int64_t n, int64_t k, int threads, int rounds, bo
     }
     att_ctx *ctx;
     must(!att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = threads)), att_error(NULL));
+    double *peak = calloc((size_t)(1 + N_LIBRARIES) * (size_t)rounds, sizeof *peak);
+    must(peak != NULL, "out of memory");
+    double *rate[N_LIBRARIES];
+    pin(0);
     for (int round = 0; round < rounds; round++) {
-        for (int i = 0; i < N_LIBRARIES; i++) {
-            pause_for(0.02);
-            openblas_set_num_threads(threads);
-            omp_set_num_threads(threads);
-            const double took = best_of(&libraries[i], self[i]);
-            best[i] = took < best[i] ? took : best[i];
-        }
-        double now;
-        pause_for(0.02);
-        must(!att_measure_peak(ctx, best[0], &now), att_error(ctx));
-        peak = now > peak ? now : peak;
+        for (int i = 0; i < N_LIBRARIES; i++)
+            rate[i] = peak + (1 + i) * rounds + round;
+        run_round(ctx, self, threads, 2.0 * (double)m * (double)n * (double)k, peak + round, rate);
     }
+    pin(-1);
     att_close(ctx);
     printf(json ? "{\"m\":%lld,\"n\":%lld,\"k\":%lld,\"threads\":%d" : "%5lld x %4lld x %4lld, threads %d",
            (long long)m, (long long)n, (long long)k, threads);
+    const double *ours = peak + rounds;
     for (int i = 0; i < N_LIBRARIES; i++) {
-        printf(json ? ",\"%s\":%.2f" : "   %s %6.1f GFLOP/s", libraries[i].name, flops / best[i] / 1e9);
+        const double *theirs = peak + (1 + i) * rounds;
+        printf(json ? ",\"%s\":{\"of_peak\":%.4f,\"ratio\":%.4f}" : "   %s %5.1f %% of peak (%.3f x)",
+               libraries[i].name, (json ? 1 : 100) * middle(rounds, theirs, peak), middle(rounds, ours, theirs));
         libraries[i].close(self[i]);
     }
-    printf(json ? ",\"peak\":%.2f}\n" : "   peak %.1f\n", peak / 1e9);
+    printf(json ? "}\n" : "\n");
     fflush(stdout);
+    free(peak);
     free(p.x);
     free(p.w);
     free(p.y);
