@@ -8,6 +8,7 @@
 #include "kernel/activation.h"
 #include "kernel/kernel.h"
 #include "kernel/tile.h"
+#include "simd/isa.h"
 #include "attend.h"
 
 static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -150,6 +151,7 @@ static void edge_tile(int rows, int64_t used, bool add, const tile_args *t)
 
 /* What one call works on. */
 typedef struct product {
+    bool fetching; /* what is read and written next */
     int64_t m, n, k;
     const float *a;
     int64_t lda;
@@ -164,18 +166,18 @@ typedef struct block {
     int64_t q, panels, k0, depth;
 } block;
 
-/* Where several tiles meet a block across two panels they fetch the next one meanwhile; one tile could not keep up. */
-static bool fetches(const product *g, int64_t panels) { return panels == 2 && g->m > ATT_WIDE_ROWS; }
+/* Several tiles meet a block across two panels, and can fetch the next one meanwhile; one tile could not keep up. */
+static bool in_blocks(const product *g, int64_t panels) { return panels == 2 && g->m > ATT_WIDE_ROWS; }
 
-/* How deep blocks of so much of k are. Of few rows short ones: the first is waited for, and others are then read from
- * the first-level cache. Else one, so that sums stay in registers, as long as the second-level cache has room for it
- * and the next; then even ones, as a short one could not fetch a long one. */
+/* How deep blocks of so much of k are. Of few rows short ones where they are fetched: the first is waited for, and
+ * others are then read from the first-level cache. Else one, so that sums stay in registers, as long as the
+ * second-level cache has room for it and the next; then even ones, as a short one could not fetch a long one. */
 static int64_t depth_for(const product *g, int64_t panels, int64_t k)
 {
     enum { SHORT = 128, LONG = 512, WHOLE = 1024 };
-    if (!fetches(g, panels))
+    if (!in_blocks(g, panels))
         return ATT_GEMM_DEPTH;
-    const int64_t most = g->m <= 2 * ATT_WIDE_ROWS ? SHORT : k > WHOLE ? LONG : WHOLE;
+    const int64_t most = g->fetching && g->m <= 2 * ATT_WIDE_ROWS ? SHORT : k > WHOLE ? LONG : WHOLE;
     const int64_t parts = max(1, (k + most - 1) / most);
     return (k + parts - 1) / parts;
 }
@@ -192,6 +194,8 @@ static void product_tile(const product *g, int64_t i, int rows, const block *b, 
     t.ldb = g->k * PANEL;
     t.c = g->c + i * g->ldc + b->q * PANEL;
     t.ldc = g->ldc;
+    if (g->fetching && !t.soon)
+        t.soon = t.c; /* again and again */
     if (columns < b->panels * PANEL)
         edge_tile(rows, columns, add, &t);
     else
@@ -235,21 +239,31 @@ static void product_panels(const product *g, int64_t q, int64_t panels, int64_t 
         p += b.depth;
         const block next =
             p < end ? (block){q, panels, p, min(most, end - p)} : (block){q + panels, panels, k0, min(most, end - k0)};
-        const bool fetch = fetches(g, panels) && b.depth > 0 && (next.q + panels) * PANEL <= g->n;
+        const bool fetch = g->fetching && in_blocks(g, panels) && b.depth > 0 && (next.q + panels) * PANEL <= g->n;
         product_rows(g, &b, fetch ? &next : NULL);
     } while (p < end);
 }
 
-static void gemm(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed, int64_t first,
-                 int64_t last, float *c, int64_t ldc, const att_epilogue *e)
+static void multiply(const product *g, int64_t first, int64_t last)
 {
-    const product g = {m, n, k, a, lda, packed, c, ldc, e};
-    const int64_t whole = min(last, n / PANEL); /* panels without unused columns */
-    for (int64_t k0 = 0; m > 0 && (k0 == 0 || k0 < k); k0 += ATT_GEMM_DEPTH)
+    const int64_t whole = min(last, g->n / PANEL); /* panels without unused columns */
+    for (int64_t k0 = 0; g->m > 0 && (k0 == 0 || k0 < g->k); k0 += ATT_GEMM_DEPTH)
         for (int64_t q = first, panels; q < last; q += panels) {
-            panels = q + panels_for(m) <= whole ? panels_for(m) : 1;
-            product_panels(&g, q, panels, k0, min(k, k0 + ATT_GEMM_DEPTH));
+            panels = q + panels_for(g->m) <= whole ? panels_for(g->m) : 1;
+            product_panels(g, q, panels, k0, min(g->k, k0 + ATT_GEMM_DEPTH));
         }
+}
+
+static void gemm_plain(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed, int64_t first,
+                       int64_t last, float *c, int64_t ldc, const att_epilogue *e)
+{
+    multiply(&(product){false, m, n, k, a, lda, packed, c, ldc, e}, first, last);
+}
+
+static void gemm_fetching(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed,
+                          int64_t first, int64_t last, float *c, int64_t ldc, const att_epilogue *e)
+{
+    multiply(&(product){true, m, n, k, a, lda, packed, c, ldc, e}, first, last);
 }
 
 void ATT_ISA(att_kernel_gemm)(att_kernels *k);
@@ -260,5 +274,7 @@ void ATT_ISA(att_kernel_gemm)(att_kernels *k)
     k->rows = MOST_ROWS;
     k->gemm_panels = panels_for;
     k->gemm_pack = pack;
-    k->gemm = gemm;
+    k->gemm_plain = gemm_plain;
+    k->gemm_fetching = gemm_fetching;
+    k->gemm = att_cpu_prefetches() ? gemm_plain : gemm_fetching;
 }

@@ -28,7 +28,7 @@ typedef struct tile_args {
     float *c; /* [rows, vectors * LANES] */
     int64_t ldc;
     const float *scale;   /* START_SCALED: start = c[r][j] scale[j] */
-    const float *soon;    /* of tiles across several panels: fetched for later, a line for each of k; or NULL */
+    const float *soon;    /* of tiles across several panels: fetched, a line for each of k, and so is C; or NULL */
     int64_t soon_step;    /* from line to line, or 0 */
     att_soon **rows_soon; /* of whole transposed tiles: the next rows to fetch, or NULL */
 } tile_args;
@@ -129,9 +129,9 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
     const int64_t ldc = t->ldc, b_step = vectors <= ATT_PANEL_VECTORS && t->b_step ? t->b_step : PANEL;
     const int64_t k_step = transposed ? t->lda : 1, soon_step = t->soon_step;
     const bool ahead = vectors == 2 * ATT_PANEL_VECTORS && rows > 2; /* else reading is all there is to do */
-    const bool fetches = transposed && rows == ROWS, grouped = ahead || fetches;
+    const bool fetches = transposed && rows == ROWS;
     float *const c = t->c;
-    const float *soon = t->soon ? t->soon : c;
+    const float *soon = t->soon;
     tile_at at = {.row_step = transposed ? 1 : t->lda};
     vf acc[MAX_ROWS][MAX_VECTORS];
 
@@ -152,7 +152,7 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
 
     int64_t left = t->k;
     const float *written = c, *const last = c + (rows - 1) * ldc;
-    for (; grouped && left >= STEPS; left -= STEPS) {
+    for (; (fetches || (ahead && soon)) && left >= STEPS; left -= STEPS) {
         if (fetches && t->rows_soon)
             tile_fetch(t->rows_soon);
         ATT_UNROLL (u, STEPS) {
@@ -168,7 +168,7 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
         written += written == last ? 0 : ldc; /* a row in each turn: all at once would be waited for */
     }
 #pragma GCC unroll 1 /* it would take registers */
-    for (; grouped && left > 0; left--)
+    for (; fetches && left > 0; left--)
         tile_step(rows, vectors, k_step, b_step, &at, acc);
 #pragma GCC unroll 4
     for (; left > 0; left--)
