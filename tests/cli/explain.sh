@@ -29,7 +29,7 @@ for text in "$work"/*.??.txt; do
     name=$(basename "$text")
     [ -z "${UPDATE:-}" ] || cp "$text" "$golden/$name"
     diff -u "$golden/$name" "$text" || fail "$name differs from its golden text"
-    awk '{ gsub(/[\200-\277]/, "") } length > 80 { exit 1 }' "$text" || fail "$name has a line that is too long"
+    LC_ALL=C awk '{ gsub(/[\200-\277]/, "") } length > 80 { exit 1 }' "$text" || fail "$name has a line that is too long"
 done
 [ "$(ls "$golden" | grep -c '\...\.txt$')" = "$(ls "$work" | grep -c '\...\.txt$')" ] || fail "golden texts without chapter"
 
