@@ -276,5 +276,6 @@ void ATT_ISA(att_kernel_gemm)(att_kernels *k)
     k->gemm_pack = pack;
     k->gemm_plain = gemm_plain;
     k->gemm_fetching = gemm_fetching;
-    k->gemm = att_cpu_prefetches() ? gemm_plain : gemm_fetching;
+    /* Sets without wide tiles have nothing to fetch, and the question takes microseconds on a virtual machine. */
+    k->gemm = ATT_WIDE_ROWS > 2 && !att_cpu_prefetches() ? gemm_fetching : gemm_plain;
 }

@@ -26,8 +26,10 @@ bool att_cpu_prefetches(void)
 #if defined(__x86_64__)
     enum { ZEN5 = 0x1a };
     uint32_t a, b, c, d;
-    return __get_cpuid(0, &a, &b, &c, &d) && b == signature_AMD_ebx && __get_cpuid(1, &a, &b, &c, &d) &&
-           ((a >> 8) & 0xf) + ((a >> 20) & 0xff) >= ZEN5;
+    if (!__builtin_cpu_is("amd"))
+        return false;
+    __cpuid(1, a, b, c, d);
+    return ((a >> 8) & 0xf) + ((a >> 20) & 0xff) >= ZEN5;
 #else
     return false;
 #endif
