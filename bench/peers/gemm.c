@@ -114,14 +114,11 @@ typedef struct onednn {
 
 static void dn(dnnl_status_t s) { must(s == dnnl_success, "oneDNN failed"); }
 
-/* The calling thread to one of the processors that the process may use; which < 0: to all of them. */
+static cpu_set_t all; /* the processors that the process may use */
+
+/* The calling thread to one of them; which < 0: to all. */
 static void pin(int which)
 {
-    static cpu_set_t all;
-    static bool known;
-    if (!known)
-        must(!sched_getaffinity(0, sizeof all, &all), "sched_getaffinity");
-    known = true;
     cpu_set_t one;
     CPU_ZERO(&one);
     for (int cpu = 0, n = 0; cpu < CPU_SETSIZE; cpu++)
@@ -323,6 +320,7 @@ int main(int argc, char **argv)
         {1024, 1024, 1024}, {512, 1536, 384}, {16, 1536, 384}, {512, 384, 1536}, {1, 1536, 384}};
     const bool json = argc > 1 && !strcmp(argv[1], "--json");
     const int rounds = argc > 1 + json ? atoi(argv[1 + json]) : 10;
+    must(!sched_getaffinity(0, sizeof all, &all), "sched_getaffinity");
     for (int threads = 1; threads <= 2; threads++)
         for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
             measure(shapes[i][0], shapes[i][1], shapes[i][2], threads, rounds, json);
