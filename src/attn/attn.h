@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-enum { ATT_MAX_SPARES = 8, ATT_MAX_GROUP = 16 };
+enum { ATT_MAX_SPARES = 8, ATT_MAX_GROUP = 32 };
 
 typedef struct att_spare att_spare;
 struct att_plan {

@@ -49,14 +49,18 @@ typedef struct job {
 /* ---- memory */
 
 /* Panels of queries that share a block of keys, at most: many where it is copied, or where the keys and values of a
- * head do not stay in the second cache, as long as these panels do. */
+ * head do not stay in the second cache, as long as these panels do; and for scores that are no dot products, whose
+ * memory is the same for any number of keys. */
 static int most_in_group(const att_plan *plan, bool copies, int64_t tk)
 {
-    enum { CACHED_FLOATS = 1 << 17 };
-    const bool shared = copies || tk * (plan->k_dim + plan->spec.value_dim) > plan->ctx->cached / 2;
-    const int64_t fit = CACHED_FLOATS / (plan->kernels->panel * (plan->q_dim + plan->spec.value_dim));
+    const int64_t cached = plan->ctx->cached, numbers = plan->k_dim + plan->spec.value_dim;
+    const bool shared = copies || !(plan->score->flags & ATT_DOT) || tk * numbers > cached / 2;
+    const int64_t fit = cached / (plan->kernels->panel * (plan->q_dim + plan->spec.value_dim));
     return !shared || fit < 1 ? 1 : fit < ATT_MAX_GROUP ? (int)fit : ATT_MAX_GROUP;
 }
+
+/* Does the first cache hold a line of each key that a tile of scores reads side by side, wherever keys lie? */
+static bool keys_stay(const att_plan *plan) { return plan->ctx->ways > plan->kernels->rows; }
 
 /* Lays scratch memory out from p on and returns how many floats that takes. */
 static size_t lay_out(const att_plan *plan, bool copies, int64_t tk, float *p, scratch *w)
@@ -362,6 +366,7 @@ static void run_item(const job *j, int64_t item, int64_t next, scratch *w)
     const place p = place_of(j, item);
     att_site at;
     att_call_site(call, p.sequence, p.head, &at);
+    at.k_row.copy = at.k_row.copy && !keys_stay(call->plan);
     const int64_t last = at.rows - p.q0 < each ? at.rows : p.q0 + each;
     const int64_t used = at.place.tq < p.q0 ? p.q0 : at.place.tq < last ? at.place.tq : last;
     look_ahead(j, item, next, &p, &at, w);
@@ -389,7 +394,7 @@ static void run_task(void *arg, int64_t i, int thread)
 /* Deals blocks of queries to tasks. */
 static void deal(job *j)
 {
-    enum { TASKS_PER_THREAD = 32, TASK_FLOPS = 200000, GROUPS_PER_THREAD = 16 };
+    enum { TASKS_PER_THREAD = 32, TASK_FLOPS = 200000, GROUPS_PER_THREAD = 8 };
     const att_call *call = j->call;
     const att_attention_spec *s = &call->plan->spec;
     const int threads = att_threads(call->plan->ctx);

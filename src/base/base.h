@@ -12,6 +12,7 @@ struct att_ctx {
     int isa; /* index into the kernel tables */
     int n_threads;
     int64_t cached; /* floats that a thread's second-level cache has room for */
+    int ways;       /* lines of addresses a page apart that the first-level cache holds together; 0: unknown */
     att_allocator allocator;
     att_parallel_fn parallel_for; /* the caller's, or NULL: the pool's */
     void *parallel_user;
@@ -77,7 +78,7 @@ int att_os_cpu_count(void); /* by affinity and cgroup (v1, v2) quota, at least 1
 int64_t att_os_cpu_quota(const char *root);
 /* The same for bytes that can still be had, by the system's free memory and cgroup limits; 0: unknown. */
 size_t att_os_memory(const char *root);
-size_t att_os_cache(int level);                     /* bytes of the cache of level 2 or 3; 0: unknown */
+size_t att_os_cache(int level);                     /* bytes of the data cache of level 1 to 3; 0: unknown */
 bool att_os_allow_tiles(void);                      /* AMX: this process may use them from now on */
 double att_os_seconds(void);                        /* monotonic */
 void *att_os_alloc(size_t bytes, size_t alignment); /* large ones ask for huge pages; NULL on failure */

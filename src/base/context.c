@@ -82,8 +82,10 @@ att_status att_open(att_ctx **out, const att_config *cfg)
     draft.parallel_for = c.parallel_for;
     draft.parallel_user = c.parallel_user;
     draft.cancel = c.cancel;
+    enum { PAGE = 4096 }; /* a way of a first-level cache is no larger */
     const size_t usual = (size_t)1 << 20, second = att_os_cache(2);
     draft.cached = (int64_t)((second ? second : usual) / sizeof(float));
+    draft.ways = (int)(att_os_cache(1) / PAGE);
 
     att_ctx *ctx = att_alloc(&draft, 1, sizeof *ctx);
     if (!ctx)

@@ -119,7 +119,8 @@ int att_os_cpu_count(void)
 
 size_t att_os_cache(int level)
 {
-    const long bytes = sysconf(level == 2 ? _SC_LEVEL2_CACHE_SIZE : _SC_LEVEL3_CACHE_SIZE);
+    static const int name[] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE};
+    const long bytes = sysconf(name[level - 1]);
     return bytes > 0 ? (size_t)bytes : 0;
 }
 
