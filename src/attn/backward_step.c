@@ -272,8 +272,9 @@ static void store_queries(const att_back_work *x, int64_t q0, int queries)
 static void in_turn(const att_back_work *x, int64_t q0, int queries, const att_cut *cut, int n_panels)
 {
     const int64_t panel = x->plan->kernels->panel, dim = x->plan->q_dim;
+    const int64_t rows = att_takes_rows(x->plan) ? queries : n_panels * panel;
     if (x->task->k0 == 0)
-        memset(x->dq_sum + q0 * dim, 0, (size_t)(n_panels * panel * dim) * sizeof *x->dq_sum);
+        memset(x->dq_sum + q0 * dim, 0, (size_t)(rows * dim) * sizeof *x->dq_sum);
     for (int i = 0; i < n_panels; i++) {
         if (cut[i].n_runs == 0)
             continue;
