@@ -10,7 +10,7 @@
  * at most 1/4, by 1.25u; the sum, the division and the products of the group add at most 10 u r. So a tanh is off by
  * less than 23u, usually by 3u; the one of simd/math.h is by 2u.
  *
- * The factors are neither 0 nor infinite up to |q|, |k| < LIMIT. Other rows, also those that are not finite, take the
+ * The factors are neither 0 nor infinite up to |q|, |k| < LIMIT. Other rows, also infinite ones, take the
  * exponential of the sum, pair by pair. A chunk of the features of a pair goes one way or the other by itself, and
  * features are the lanes of vectors: so a score's bits depend on its query and its key alone, and few queries are as
  * fast as many. */
@@ -87,31 +87,47 @@ static int piece_of(const att_tile *t, int64_t first)
     return t->dim - first < most ? (int)(t->dim - first) : most;
 }
 
-/* e^2x for |x| < LIMIT, as v_exp: 2^n e^2r, whose coefficients are those of e^r times powers of 2 */
-ATT_INLINE vf exp_twice(vf x)
+/* x = e^2x of `vectors` vectors, 1 or GROUP, side by side, |x| < LIMIT; as v_exp: 2^n e^2r, whose coefficients are
+ * those of e^r times powers of 2 */
+ATT_INLINE void exp_twice(const int vectors, vf *x)
 {
+    enum { DEGREE = 6 };
     static const float c[] = {1, 2, 0x1.fffffcp0f, 0x1.555494p0f, 0x1.5558bep-1f, 0x1.123856p-2f, 0x1.6a3d0ep-4f};
-    const vf n = v_round(v_mul(x, v_set(0x1.715476p1f)));
-    const vf r = v_fma(n, v_set(-0x1.7f7d1cp-21f), v_fma(n, v_set(-0x1.62e4p-2f), x));
-    return v_ldexp(v_polynomial(c, 6, r), n);
+    vf n[GROUP], r[GROUP];
+    ATT_UNROLL (i, vectors) {
+        n[i] = v_round(v_mul(x[i], v_set(0x1.715476p1f)));
+        r[i] = v_fma(n[i], v_set(-0x1.7f7d1cp-21f), v_fma(n[i], v_set(-0x1.62e4p-2f), x[i]));
+        x[i] = v_set(c[DEGREE]);
+    }
+    ATT_UNROLL (j, DEGREE)
+        ATT_UNROLL (i, vectors)
+            x[i] = v_fma(x[i], r[i], v_set(c[DEGREE - 1 - j]));
+    ATT_UNROLL (i, vectors)
+        x[i] = v_ldexp(x[i], n[i]);
 }
 
-/* y = e^2x of n numbers, behind them that of 0, in whole vectors; is some |x| not below LIMIT? */
+/* y = e^2x of n numbers, behind them that of 0, in whole vectors; is some |x| not below LIMIT? NaN makes NaN of a score
+ * either way. */
 ATT_INLINE bool exponentials(int n, const float *x, float *y)
 {
-    vf top = v_set(0);
+    vf top = v_set(0), b[GROUP];
     int a = 0;
-    for (; a + ATT_LANES <= n; a += ATT_LANES) {
-        const vf b = v_load(x + a);
-        top = v_select(v_lt(v_abs(b), v_set(LIMIT)), top, v_set(1));
-        v_store(y + a, exp_twice(b));
+    for (; a + GROUP * ATT_LANES <= n; a += GROUP * ATT_LANES) {
+        ATT_UNROLL (i, GROUP) {
+            b[i] = v_load(x + a + i * ATT_LANES);
+            top = v_max(v_abs(b[i]), top);
+        }
+        exp_twice(GROUP, b);
+        ATT_UNROLL (i, GROUP)
+            v_store(y + a + i * ATT_LANES, b[i]);
     }
-    if (a < n) {
-        const vf b = v_load_n(x + a, n - a);
-        top = v_select(v_lt(v_abs(b), v_set(LIMIT)), top, v_set(1));
-        v_store(y + a, exp_twice(b));
+    for (; a < n; a += ATT_LANES) {
+        b[0] = v_load_n(x + a, n - a < ATT_LANES ? n - a : ATT_LANES);
+        top = v_max(v_abs(b[0]), top);
+        exp_twice(1, b);
+        v_store(y + a, b[0]);
     }
-    return v_top(top) > 0;
+    return v_top(top) >= LIMIT;
 }
 
 /* x [n] to y, behind n zeros up to a whole vector */
@@ -192,15 +208,13 @@ ATT_INLINE vf denominator(const bool wide, vf q, vf k)
 
 /* ---- forward */
 
-/* acc + sum of v tanh over `vectors` vectors of features, 1 or GROUP; v_sum: the sum of these v */
-ATT_INLINE vf add_group(const int vectors, const bool wide, const float *q, const float *k, const float *v, vf v_sum,
-                        vf acc)
+/* acc + sum of v tanh over `vectors` vectors of features, 1 or GROUP, of these denominators; v_sum: the sum of these
+ * v */
+ATT_INLINE vf add_group(const int vectors, const vf *d, const float *v, vf v_sum, vf acc)
 {
-    vf d[GROUP], w[GROUP];
-    ATT_UNROLL (i, vectors) {
-        d[i] = denominator(wide, v_load(q + i * ATT_LANES), v_load(k + i * ATT_LANES));
+    vf w[GROUP];
+    ATT_UNROLL (i, vectors)
         w[i] = v_load(v + i * ATT_LANES);
-    }
     vf above = w[0], below = d[0];
     if (vectors == GROUP) { /* w0/d0 + w1/d1 = (w0 d1 + w1 d0) / (d0 d1), and so on */
         const vf b01 = v_mul(d[0], d[1]), b23 = v_mul(d[2], d[3]);
@@ -230,12 +244,35 @@ static void load_weights(const att_tile *t, int64_t a0, int n, weights *w)
 /* Of a chunk; v and its groups' sums. */
 ATT_INLINE float score(const bool wide, int n, const float *q, const float *k, const float *v, const float *sum)
 {
-    vf acc = v_set(0);
+    vf acc = v_set(0), d[GROUP];
     int a = 0;
-    for (; a + GROUP * ATT_LANES <= n; a += GROUP * ATT_LANES)
-        acc = add_group(GROUP, wide, q + a, k + a, v + a, v_load(sum + a / GROUP), acc);
-    for (; a < n; a += ATT_LANES)
-        acc = add_group(1, wide, q + a, k + a, v + a, v_load(v + a), acc);
+    for (; a + GROUP * ATT_LANES <= n; a += GROUP * ATT_LANES) {
+        ATT_UNROLL (i, GROUP)
+            d[i] = denominator(wide, v_load(q + a + i * ATT_LANES), v_load(k + a + i * ATT_LANES));
+        acc = add_group(GROUP, d, v + a, v_load(sum + a / GROUP), acc);
+    }
+    for (; a < n; a += ATT_LANES) {
+        d[0] = denominator(wide, v_load(q + a), v_load(k + a));
+        acc = add_group(1, d, v + a, v_load(v + a), acc);
+    }
+    return v_sum(acc);
+}
+
+/* The same of whole groups of a key x that only one query asks for: its exponentials stay in registers. top: the
+ * largest |x|. */
+ATT_INLINE float score_once(int n, const float *q, const float *x, const float *v, const float *sum, vf *top)
+{
+    vf acc = v_set(0), k[GROUP], d[GROUP];
+    for (int a = 0; a < n; a += GROUP * ATT_LANES) {
+        ATT_UNROLL (i, GROUP) {
+            k[i] = v_load(x + a + i * ATT_LANES);
+            *top = v_max(v_abs(k[i]), *top);
+        }
+        exp_twice(GROUP, k);
+        ATT_UNROLL (i, GROUP)
+            d[i] = denominator(false, v_load(q + a + i * ATT_LANES), k[i]);
+        acc = add_group(GROUP, d, v + a, v_load(sum + a / GROUP), acc);
+    }
     return v_sum(acc);
 }
 
@@ -273,6 +310,31 @@ static void score_piece(const att_tile *t, int64_t a0, int n, const exponents *q
     }
 }
 
+/* The same of a single query and whole groups: keys with nothing wide at once. */
+static void score_single(const att_tile *t, int64_t a0, int n, const exponents *q, const weights *w)
+{
+    bool wide = false;
+    for (int c = 0; c < chunks_in(n); c++)
+        wide = wide || q->wide[c];
+    for (int j = 0; j < t->keys; j++) {
+        att_tile one = *t;
+        one.keys = 1;
+        one.key += j * t->key_stride;
+        one.s += j * t->stride;
+        vf top = v_set(0);
+        float s = a0 ? one.s[0] : 0;
+        for (int c = 0; !wide && c < chunks_in(n); c++) {
+            const int a = c * CHUNK;
+            const float of = score_once(in_chunk(n, c), q->e + a, one.key + a0 + a, w->v + a, w->sum + a / GROUP, &top);
+            s = a0 + a ? s + of : of;
+        }
+        if (wide || v_top(top) >= LIMIT)
+            score_piece(&one, a0, n, q, w);
+        else
+            one.s[0] = s;
+    }
+}
+
 static void tile(const att_tile *t)
 {
     exponents q;
@@ -280,7 +342,8 @@ static void tile(const att_tile *t)
     for (int64_t a0 = 0; a0 < t->dim; a0 += piece_of(t, a0)) {
         load_weights(t, a0, piece_of(t, a0), &w);
         load_queries(t, a0, piece_of(t, a0), &q);
-        score_piece(t, a0, piece_of(t, a0), &q, &w);
+        const bool single = t->queries == 1 && !t->ready && piece_of(t, a0) % (GROUP * ATT_LANES) == 0;
+        (single ? score_single : score_piece)(t, a0, piece_of(t, a0), &q, &w);
     }
 }
 
