@@ -5,7 +5,8 @@
 
 enum {
     PANELS = ATT_BACK_PANELS,
-    FEW = 4 /* queries in a panel for which dP has keys as its lanes */
+    FEW = 4,  /* queries in a panel for which dP has keys as its lanes */
+    AHEAD = 8 /* rows of the output, of which each is read once, and only to be met with its gradient */
 };
 
 /* ---- queries */
@@ -73,11 +74,14 @@ static void prepare_queries(att_back_work *x, int64_t q0, int queries)
     if (att_back_is_dot(plan))
         k->panel_rows(queries, PANELS * k->panel, dim, q.at, q.stride, att_query_scale(plan), x->w.q_rows);
     k->panel_rows(queries, PANELS * k->panel, value_dim, d.at, d.stride, 1, x->w.dout_rows);
-    for (int i = 0; i < queries; i++)
+    for (int i = 0; i < queries; i++) {
+        if (i + AHEAD < queries)
+            att_row_fetch(&at->out, q0 + i + AHEAD, value_dim);
         if (attends(at, q0 + i))
             prepare_row(x, q0, i);
         else
             forget_query(x, i);
+    }
 }
 
 /* dsink = sum of -p delta, p = exp(sink - lse) being the sink's own weight. */
