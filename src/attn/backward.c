@@ -126,18 +126,24 @@ static void one_head(att_back_work *x, int64_t head_in_group, int64_t group)
         att_rows_clear(&x->dq, x->site.place.tq, x->site.rows, x->plan->q_dim);
 }
 
-/* In place, where whole panels of floats side by side may be written there; else in scratch memory. */
+/* In place, where whole panels of floats may be written there, and lie side by side, or no other step adds to them;
+ * else in scratch memory. */
 static att_gathered begin_keys(const att_back_work *x, const att_tensor *to, int64_t head, int64_t dim, bool add,
                                float *room)
 {
     const int64_t panel = x->plan->kernels->panel;
     att_gathered g = {.to = att_call_rows(x->job->call, to, x->task->sequence, head, true),
                       .dim = dim,
+                      .whole = att_whole(dim, panel),
                       .stride = att_whole(dim, panel),
                       .from = room,
                       .add = add};
-    if (g.to.at && g.to.dtype == ATT_F32 && g.to.stride == dim && dim % panel == 0 && !add)
+    const bool once = x->job->call->max_tq <= PANELS * panel;
+    const bool fits = g.to.stride == dim || (once && g.to.stride > dim);
+    if (g.to.at && g.to.dtype == ATT_F32 && fits && g.whole == dim && !add) {
         g.from = att_row_at(&g.to, x->task->k0);
+        g.stride = g.to.stride;
+    }
     return g;
 }
 

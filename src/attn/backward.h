@@ -44,7 +44,7 @@ typedef struct att_back_job {
  * what is there. */
 typedef struct att_gathered {
     att_rows to;
-    int64_t dim, stride;
+    int64_t dim, whole, stride; /* numbers of a row, in whole panels; from row to row */
     float *from;
     bool add;
     bool begun; /* from has numbers */
@@ -72,8 +72,9 @@ static inline bool att_back_is_dot(const att_plan *plan) { return plan->score->f
 /* Keys [first, last) of the block have no part in what is begun. */
 static inline void att_begin_empty(att_gathered *g, int first, int last)
 {
-    if (!g->begun)
-        memset(g->from + first * g->stride, 0, (size_t)((last - first) * g->stride) * sizeof *g->from);
+    const int64_t rows = g->stride > g->whole ? 1 : last - first; /* at once */
+    for (int64_t key = first; !g->begun && key < last; key += rows)
+        memset(g->from + key * g->stride, 0, (size_t)(rows * g->whole) * sizeof *g->from);
 }
 
 /* The block of keys by the queries from q0 on, so many panels; adds to dQ when the task's turn has come. */
