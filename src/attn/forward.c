@@ -27,6 +27,12 @@ typedef struct strip {
 
 enum { MOST_SOON = 4 }; /* out, and q, k and v of others */
 
+/* What is computed after a group: queries of a head, none where it is the last. */
+typedef struct next_item {
+    att_site site;
+    int64_t q0, queries;
+} next_item;
+
 /* What one thread works in. */
 typedef struct scratch {
     float *s, *rescale;   /* [keys of a block][panel], [panel] */
@@ -34,6 +40,8 @@ typedef struct scratch {
     float *value_words,
         *weight_words; /* [ATT_KEY_BLOCK / 2][value_dim] and [panel], where bf16 is multiplied in pairs */
     att_soon soon[MOST_SOON + 1], *next_soon; /* what the next items need, and how far that is fetched */
+    next_item next;
+    int64_t queries, end; /* of a group, and of the keys that they meet */
     strip strip[ATT_MAX_GROUP];
 } scratch;
 
@@ -258,6 +266,26 @@ static void finish(const att_plan *plan, const att_site *at, const strip *t, con
 
 /* ---- a group of strips, which meets each block of keys together */
 
+/* Lists what is to be fetched while a group meets a block of keys: the values of the next block, where they will be
+ * copied; with the last one the group's output, and what the next item begins with. */
+static void look_on(const att_plan *plan, const att_site *at, const met *m, scratch *w)
+{
+    const int64_t value_dim = plan->spec.value_dim, next = m->k0 + m->keys, q0 = w->strip[0].q0;
+    const next_item *other = &w->next;
+    w->soon[0].rows = 0;
+    w->next_soon = w->soon;
+    if (next < w->end) {
+        att_soon_add(w->soon, &at->v, next, at->v.copy ? min(ATT_KEY_BLOCK, w->end - next) : 0, value_dim);
+        return;
+    }
+    att_soon_add(w->soon, &at->out, q0, w->queries, value_dim);
+    if (other->queries == 0)
+        return;
+    const int64_t keys = min(ATT_KEY_BLOCK, other->site.place.tk);
+    att_soon_add(w->soon, &other->site.q_row, other->q0, other->queries, plan->q_dim);
+    att_soon_add(w->soon, &other->site.v, 0, other->site.v.copy ? keys : 0, value_dim);
+}
+
 /* Keys [first, last), a segment. */
 static void attend_segment(const att_plan *plan, const att_site *at, int n_strips, int64_t first, int64_t last,
                            scratch *w)
@@ -274,6 +302,8 @@ static void attend_segment(const att_plan *plan, const att_site *at, int n_strip
                 continue;
             if (!is_met)
                 meet(plan, at, w, &m);
+            if (!is_met && n_strips > 1)
+                look_on(plan, at, &m, w);
             is_met = true;
             attend_block(plan, at, t, &cut, &m, w);
         }
@@ -289,10 +319,12 @@ static void attend_queries(const att_plan *plan, const att_site *at, int64_t q0,
         strip *t = &w->strip[n_strips];
         t->q0 = q0 + done;
         t->queries = queries - done < kernels->panel ? queries - done : kernels->panel;
-        begin(plan, at, w->soon[0].rows == 0, t);
+        begin(plan, at, w->soon[0].rows == 0 && queries <= kernels->panel, t);
     }
     int64_t first, last;
     att_span(plan, at, q0, queries, &first, &last);
+    w->end = last;
+    w->queries = queries;
     for (int64_t k = first, end; k < last; k = end) {
         end = k / ATT_KEY_SEGMENT * ATT_KEY_SEGMENT + ATT_KEY_SEGMENT;
         for (int i = 0; i < n_strips; i++)
@@ -359,6 +391,18 @@ static void look_ahead(const job *j, int64_t item, int64_t next, const place *p,
     att_soon_add(w->soon, &other.v, from, n, plan->spec.value_dim);
 }
 
+/* What look_on needs to know of the next item. */
+static void look_past(const job *j, int64_t next, scratch *w)
+{
+    w->next.queries = 0;
+    if (j->group == 1 || next < 0)
+        return;
+    const place of = place_of(j, next);
+    att_call_site(j->call, of.sequence, of.head, &w->next.site);
+    w->next.q0 = of.q0;
+    w->next.queries = min(j->group * j->call->plan->kernels->panel, w->next.site.rows - of.q0);
+}
+
 static void run_item(const job *j, int64_t item, int64_t next, scratch *w)
 {
     const att_call *call = j->call;
@@ -370,6 +414,7 @@ static void run_item(const job *j, int64_t item, int64_t next, scratch *w)
     const int64_t last = at.rows - p.q0 < each ? at.rows : p.q0 + each;
     const int64_t used = at.place.tq < p.q0 ? p.q0 : at.place.tq < last ? at.place.tq : last;
     look_ahead(j, item, next, &p, &at, w);
+    look_past(j, next, w);
     if (used > p.q0)
         attend_queries(call->plan, &at, p.q0, (int)(used - p.q0), w);
     att_site_clear(call->plan, &at, used, last);
