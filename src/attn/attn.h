@@ -91,8 +91,6 @@ void att_rows_write(const att_kernels *k, const float *x, int64_t stride, const 
                     int64_t dim, bool add, float *buffer);
 /* n rows will be written: memory brings them to the cache meanwhile, and nobody waits for it then. */
 void att_rows_expect(const att_rows *y, int64_t first, int64_t n, int64_t dim);
-/* A row that is read soon. */
-void att_row_fetch(const att_rows *x, int64_t row, int64_t dim);
 /* The same of rows that are read or written later, line by line: to the end of a list. Not of those of a cache. */
 void att_soon_add(att_soon *list, const att_rows *y, int64_t first, int64_t n, int64_t dim);
 /* Rows [first, last) become 0. */

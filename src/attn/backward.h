@@ -62,8 +62,9 @@ typedef struct att_back_work {
     att_floats query, dout_rows; /* of the step */
     att_gathered dk, dv;
     att_back_scratch w;
-    float *dq_sum; /* [panels][q_dim][panel] */
-    int64_t step;  /* of the task: blocks of queries of all its heads, counted */
+    att_soon soon[3 + 1], *next_soon; /* rows of the next step's queries, and how far they are fetched */
+    float *dq_sum;                    /* [panels][q_dim][panel] */
+    int64_t step;                     /* of the task: blocks of queries of all its heads, counted */
     att_operand score_param[ATT_MAX_PARAMS], modifier_param[ATT_MAX_STAGES];
 } att_back_work;
 

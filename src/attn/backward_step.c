@@ -5,8 +5,7 @@
 
 enum {
     PANELS = ATT_BACK_PANELS,
-    FEW = 4,  /* queries in a panel for which dP has keys as its lanes */
-    AHEAD = 8 /* rows of the output, of which each is read once, and only to be met with its gradient */
+    FEW = 4 /* queries in a panel for which dP has keys as its lanes */
 };
 
 /* ---- queries */
@@ -75,8 +74,6 @@ static void prepare_queries(att_back_work *x, int64_t q0, int queries)
         k->panel_rows(queries, PANELS * k->panel, dim, q.at, q.stride, att_query_scale(plan), x->w.q_rows);
     k->panel_rows(queries, PANELS * k->panel, value_dim, d.at, d.stride, 1, x->w.dout_rows);
     for (int i = 0; i < queries; i++) {
-        if (i + AHEAD < queries)
-            att_row_fetch(&at->out, q0 + i + AHEAD, value_dim);
         if (attends(at, q0 + i))
             prepare_row(x, q0, i);
         else
@@ -178,7 +175,7 @@ static void weights_and_slopes(const att_back_work *x, const att_block *b, int p
 }
 
 /* dQ += dS K of one panel. */
-static void over_keys(const att_back_work *x, const att_block *b)
+static void over_keys(att_back_work *x, const att_block *b)
 {
     const att_plan *plan = x->plan;
     const int64_t dim = plan->q_dim;
@@ -187,7 +184,7 @@ static void over_keys(const att_back_work *x, const att_block *b)
     att_cut_clean(plan, b->cut, b->queries, key.at, key.stride, dim, &clean);
     for (int r = 0; r < clean.n_runs; r++)
         plan->kernels->over_keys(dim, clean.run[r].last - clean.run[r].first, key.at + clean.run[r].first * key.stride,
-                                 key.stride, b->ds + clean.run[r].first * b->stride, b->stride, b->dq);
+                                 key.stride, b->ds + clean.run[r].first * b->stride, b->stride, b->dq, &x->next_soon);
     att_add_unclean(plan, b->cut, &clean, b->queries, key.at, key.stride, dim, b->ds, b->stride, b->dq);
 }
 
@@ -273,7 +270,7 @@ static void store_queries(const att_back_work *x, int64_t q0, int queries)
 }
 
 /* Its turn has come: all that earlier tasks add to what is shared by several is there. */
-static void in_turn(const att_back_work *x, int64_t q0, int queries, const att_cut *cut, int n_panels)
+static void in_turn(att_back_work *x, int64_t q0, int queries, const att_cut *cut, int n_panels)
 {
     const int64_t panel = x->plan->kernels->panel, dim = x->plan->q_dim;
     const int64_t rows = att_takes_rows(x->plan) ? queries : n_panels * panel;
@@ -289,6 +286,17 @@ static void in_turn(const att_back_work *x, int64_t q0, int queries, const att_c
     }
     if (x->task->last)
         store_queries(x, q0, queries);
+}
+
+/* Lists the rows of queries of the next step, those before q0, which are fetched while this one sums dQ. */
+static void look_ahead(att_back_work *x, int64_t q0)
+{
+    const int64_t n = q0 > 0 ? PANELS * x->plan->kernels->panel : 0, value_dim = x->plan->spec.value_dim;
+    x->soon[0].rows = 0;
+    x->next_soon = x->soon;
+    att_soon_add(x->soon, &x->site.q_row, q0 - n, n, x->plan->q_dim);
+    att_soon_add(x->soon, &x->dout, q0 - n, n, value_dim);
+    att_soon_add(x->soon, &x->site.out, q0 - n, n, value_dim);
 }
 
 void att_back_step(att_back_work *x, int64_t q0)
@@ -318,6 +326,7 @@ void att_back_step(att_back_work *x, int64_t q0)
         const att_block b = block_of(x, q0 + i * panel, in_panel(queries, i, panel), i, &cut[i]);
         weights_and_slopes(x, &b, i);
     }
+    look_ahead(x, q0);
     att_tasks_await(&x->job->tasks, x->task, x->step);
     in_turn(x, q0, queries, cut, n_panels);
     att_tasks_pass(&x->job->tasks, x->task, ++x->step);

@@ -81,15 +81,6 @@ void att_rows_expect(const att_rows *y, int64_t first, int64_t n, int64_t dim)
             __builtin_prefetch(row + i * step + at, 1, 2);
 }
 
-void att_row_fetch(const att_rows *x, int64_t row, int64_t dim)
-{
-    enum { LINE = 64 };
-    const int64_t bytes = dim * (int64_t)att_dtype_size(x->dtype);
-    const char *from = att_row_at(x, row);
-    for (int64_t at = 0; at < bytes; at += LINE)
-        __builtin_prefetch(from + at);
-}
-
 void att_soon_add(att_soon *list, const att_rows *y, int64_t first, int64_t n, int64_t dim)
 {
     enum { LINE = 64 };

@@ -28,10 +28,12 @@ static void over_columns(int columns, int64_t m, int64_t k, const float *a, int6
 }
 
 /* c [m][panel] += a [keys, m]^T times ds [keys][panel], rows of ds b_step apart: dQ^T += K^T dS^T */
-static void over_keys(int64_t m, int64_t keys, const float *a, int64_t lda, const float *ds, int64_t b_step, float *c)
+static void over_keys(int64_t m, int64_t keys, const float *a, int64_t lda, const float *ds, int64_t b_step, float *c,
+                      att_soon **soon)
 {
-    tile_all(m, ATT_PANEL_VECTORS, true, START_C,
-             (tile_args){.k = keys, .a = a, .lda = lda, .b = ds, .b_step = b_step, .c = c, .ldc = PANEL});
+    const tile_args t = {
+        .k = keys, .a = a, .lda = lda, .b = ds, .b_step = b_step, .c = c, .ldc = PANEL, .rows_soon = soon};
+    tile_all(m, ATT_PANEL_VECTORS, true, START_C, t);
 }
 
 ATT_INLINE void over_queries_as(const tile_start start, int64_t keys, int64_t queries, const float *p, int64_t ldp,
