@@ -99,7 +99,7 @@ void att_rows_clear(const att_rows *y, int64_t first, int64_t last, int64_t dim)
 /* Rows [first, last) of out and lse, which attend to nothing. */
 void att_site_clear(const att_plan *plan, const att_site *site, int64_t first, int64_t last);
 /* What has no value joins the softmax of rows that attend to something, maximum and sum [rows]; left [rows]: what
- * remains of their o. Without a sink, all. */
+ * remains of their o. Of a plan with a sink. */
 void att_add_sink(const att_plan *plan, const att_site *site, int rows, float *max, float *sum, float *left);
 /* What the turned queries were multiplied with. */
 static inline float att_query_scale(const att_plan *plan) { return plan->fold ? plan->spec.scale : 1; }

@@ -324,7 +324,9 @@ static void finish(const job *j, const group *g, int64_t first, int64_t segments
         max[i] = total.max[i];
         sum[i] = total.sum[i];
     }
-    for (int h = 0; h < g->heads; h++)
+    for (int i = 0; i < g->columns; i++)
+        left[i] = 1;
+    for (int h = 0; g->plan->sink >= 0 && h < g->heads; h++)
         att_add_sink(g->plan, &g->site[h], g->tq, max + h * g->tq, sum + h * g->tq, left + h * g->tq);
     kernels->close_rows(max, sum, w->rescale, lse);
     for (int i = 0; i < g->columns; i++) {

@@ -6,6 +6,7 @@
 #include "attn/prologue.h"
 
 #include <math.h>
+#include <string.h>
 
 static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -40,7 +41,9 @@ typedef struct scratch {
     float *value_words,
         *weight_words; /* [ATT_KEY_BLOCK / 2][value_dim] and [panel], where bf16 is multiplied in pairs */
     att_soon soon[MOST_SOON + 1], *next_soon; /* what the next items need, and how far that is fetched */
+    bool expects;                             /* the output is fetched first of all */
     next_item next;
+    att_block block;      /* what all blocks have in common; of an item: site and its parameters */
     int64_t queries, end; /* of a group, and of the keys that they meet */
     strip strip[ATT_MAX_GROUP];
 } scratch;
@@ -50,6 +53,7 @@ typedef struct job {
     float *memory;
     size_t scratch_count; /* floats of one thread */
     int group;            /* panels of queries in an item */
+    bool far;             /* the tensors are too large for any cache */
     int64_t items, tasks; /* groups of queries of all heads and sequences, and the tasks they are dealt to */
     int64_t *first;       /* [sequences + 1] each sequence's first item */
 } job;
@@ -107,10 +111,9 @@ size_t att_plan_scratch(const att_plan *plan, bool copies, int64_t tk)
 /* Its o is written when the first keys are. */
 static void clear(partial *p, int panel)
 {
-    for (int i = 0; i < panel; i++) {
-        p->max[i] = -INFINITY;
-        p->sum[i] = 0;
-    }
+    static const float nothing[ATT_MAX_PANEL] = {[0 ... ATT_MAX_PANEL - 1] = -INFINITY};
+    memcpy(p->max, nothing, (size_t)panel * sizeof *p->max);
+    memset(p->sum, 0, (size_t)panel * sizeof *p->sum);
     p->touched = false;
 }
 
@@ -188,31 +191,25 @@ static void attend_block(const att_plan *plan, const att_site *at, const strip *
 {
     partial *p = t->into;
     const att_kernels *kernels = plan->kernels;
-    const att_block b = {.plan = plan,
-                         .site = at,
-                         .cut = cut,
-                         .q0 = t->q0,
-                         .k0 = m->k0,
-                         .queries = t->queries,
-                         .query = t->query,
-                         .key = m->key,
-                         .q = t->q,
-                         .words = plan->words,
-                         .s = w->s,
-                         .stride = kernels->panel,
-                         .score_param = at->score_param,
-                         .modifier_param = at->modifier_param};
+    att_block *b = &w->block;
+    b->cut = cut;
+    b->q0 = t->q0;
+    b->k0 = m->k0;
+    b->queries = t->queries;
+    b->query = t->query;
+    b->key = m->key;
+    b->q = t->q;
     const float scale = plan->late ? plan->spec.scale : 1;
     const bool rounded = plan->words && !at->dropout.threshold && !m->unclean.n_unclean; /* nobody needs floats */
     uint64_t keep[ATT_KEY_BLOCK];
-    att_score_block(&b);
+    att_score_block(b);
     if (rounded)
         kernels->word_soften(t->queries, scale, cut->n_runs, cut->run, w->s, p->max, p->sum, w->rescale,
                              w->weight_words);
     else
         kernels->soften(t->queries, scale, cut->n_runs, cut->run, w->s, p->max, p->sum, w->rescale);
-    att_keep_block(&b, keep);
-    att_drop_block(&b, keep, w->s);
+    att_keep_block(b, keep);
+    att_drop_block(b, keep, w->s);
     weigh(plan, t, cut, m, rounded, w);
     p->touched = true;
 }
@@ -228,7 +225,7 @@ void att_add_sink(const att_plan *plan, const att_site *at, int rows, float *max
 {
     for (int i = 0; i < rows; i++) {
         left[i] = 1;
-        if (plan->sink < 0 || sum[i] == 0)
+        if (sum[i] == 0)
             continue;
         const double sink = (double)at->modifier_param[plan->sink].data[0] * ATT_LOG2_E;
         const double before = max[i], after = fmax(before, sink);
@@ -249,9 +246,10 @@ static void finish(const att_plan *plan, const att_site *at, const strip *t, con
         return;
     }
     float lse[ATT_MAX_PANEL], left[ATT_MAX_PANEL];
-    att_add_sink(plan, at, t->queries, p->max, p->sum, left);
-    kernels->close_rows(p->max, p->sum, w->rescale, lse);
-    for (int i = 0; i < t->queries; i++)
+    if (plan->sink >= 0)
+        att_add_sink(plan, at, t->queries, p->max, p->sum, left);
+    kernels->close_rows(p->max, p->sum, w->rescale, at->lse ? lse : NULL);
+    for (int i = 0; plan->sink >= 0 && i < t->queries; i++)
         w->rescale[i] *= left[i];
     if (at->out.dtype == ATT_F32) {
         kernels->turn_out(t->queries, value_dim, p->o, w->rescale, (float *)at->out.at + t->q0 * at->out.stride,
@@ -319,7 +317,7 @@ static void attend_queries(const att_plan *plan, const att_site *at, int64_t q0,
         strip *t = &w->strip[n_strips];
         t->q0 = q0 + done;
         t->queries = queries - done < kernels->panel ? queries - done : kernels->panel;
-        begin(plan, at, w->soon[0].rows == 0 && queries <= kernels->panel, t);
+        begin(plan, at, w->expects && queries <= kernels->panel, t);
     }
     int64_t first, last;
     att_span(plan, at, q0, queries, &first, &last);
@@ -367,9 +365,11 @@ static void look_ahead(const job *j, int64_t item, int64_t next, const place *p,
     const att_plan *plan = j->call->plan;
     const int64_t panel = plan->kernels->panel, head_begin = item - p->part;
     att_site other;
+    const bool few = at->place.tk < FEW_KEYS;
     w->soon[0].rows = 0;
     w->next_soon = w->soon;
-    if (plan->words || j->group > 1 || at->place.tk < FEW_KEYS)
+    w->expects = few ? j->far : plan->words;
+    if (plan->words || j->group > 1 || few)
         return; /* nobody would do it, or it would be too early or too late */
     att_soon_add(w->soon, &at->out, p->q0, min(panel, at->rows - p->q0), plan->spec.value_dim);
     if (next >= 0) {
@@ -413,6 +413,9 @@ static void run_item(const job *j, int64_t item, int64_t next, scratch *w)
     at.k_row.copy = at.k_row.copy && !keys_stay(call->plan);
     const int64_t last = at.rows - p.q0 < each ? at.rows : p.q0 + each;
     const int64_t used = at.place.tq < p.q0 ? p.q0 : at.place.tq < last ? at.place.tq : last;
+    w->block.site = &at;
+    w->block.score_param = at.score_param;
+    w->block.modifier_param = at.modifier_param;
     look_ahead(j, item, next, &p, &at, w);
     look_past(j, next, w);
     if (used > p.q0)
@@ -430,6 +433,7 @@ static void run_task(void *arg, int64_t i, int thread)
     const int64_t task = j->tasks - 1 - i, last = j->items * (task + 1) / j->tasks;
     const int64_t before = task > 0 ? j->items * (task - 1) / j->tasks : -1;
     const att_plan *plan = j->call->plan;
+    w.block = (att_block){.plan = plan, .words = plan->words, .s = w.s, .stride = plan->kernels->panel};
     att_tiles_begin(plan);
     for (int64_t item = j->items * task / j->tasks; item < last && !att_cancelled(plan->ctx); item++)
         run_item(j, item, item + 1 < last ? item + 1 : before, &w);
@@ -440,10 +444,11 @@ static void run_task(void *arg, int64_t i, int thread)
 static void deal(job *j)
 {
     enum { TASKS_PER_THREAD = 32, TASK_FLOPS = 200000, GROUPS_PER_THREAD = 8 };
+    enum { THIRD_LEVEL = 16 }; /* times as large as the second: systems do not always know */
     const att_call *call = j->call;
     const att_attention_spec *s = &call->plan->spec;
     const int threads = att_threads(call->plan->ctx);
-    double flops = 0;
+    double flops = 0, numbers = 0;
     const int64_t panels = call->max_tq * call->sequences * s->heads / call->plan->kernels->panel;
     const int64_t group = panels / ((int64_t)GROUPS_PER_THREAD * threads);
     const int most = most_in_group(call->plan, att_call_copies(call), call->max_tk);
@@ -456,7 +461,9 @@ static void deal(job *j)
         j->items += (at.rows + each - 1) / each * s->heads;
         flops +=
             2.0 * (double)at.place.tq * (double)at.place.tk * (double)(s->head_dim + s->value_dim) * (double)s->heads;
+        numbers += (double)(at.rows * s->heads + at.place.tk * s->kv_heads) * (double)(s->head_dim + s->value_dim);
     }
+    j->far = numbers > THIRD_LEVEL * (double)call->plan->ctx->cached;
     j->first[call->sequences] = j->items;
     j->tasks = att_task_count(call->plan->ctx, j->items, flops, TASK_FLOPS, TASKS_PER_THREAD);
 }

@@ -45,8 +45,11 @@ static void unpack(const att_kernels *k, const att_rows *block, int64_t n, int64
 
 att_floats att_rows_read(const att_kernels *k, const att_rows *r, int64_t first, int64_t n, int64_t dim, float *buffer)
 {
+    const bool in_place = r->dtype == ATT_F32 && !r->panel && !r->copy;
+    if (in_place && !r->page)
+        return (att_floats){att_row_at(r, first), r->stride};
     const att_rows block = att_rows_block(r, first);
-    if (!block.panel && block.dtype == ATT_F32 && !block.copy)
+    if (in_place)
         return (att_floats){block.at, block.stride};
     const int64_t packed = att_rows_packed(&block, n);
     unpack(k, &block, packed, dim, buffer);

@@ -72,6 +72,9 @@ int64_t att_task_count(att_ctx *ctx, int64_t items, double work, double work_of_
 int64_t att_find(const int64_t *first, int64_t n, int64_t item)
 {
     int64_t low = 0, high = n;
+    const int64_t even = (int64_t)((double)item / (double)first[n] * (double)n); /* right where all are alike */
+    if (even < n && first[even] <= item && item < first[even + 1])
+        return even;
     while (high - low > 1) {
         const int64_t middle = low + (high - low) / 2;
         *(first[middle] <= item ? &low : &high) = middle;

@@ -122,14 +122,18 @@ static void merge(int64_t dim, float *max, float *sum, float *o, const float *ma
     v_flush_end(flushed);
 }
 
-/* From maxima and sums [PANEL]: 1 / sum, and the log-sum-exp; of a column with nothing to attend 0 and -inf. */
+/* From maxima and sums [PANEL]: 1 / sum, and the log-sum-exp unless that is NULL; of a column with nothing to attend 0
+ * and -inf. */
 static void close_rows(const float *max, const float *sum, float *inverse, float *lse)
 {
     ATT_UNROLL (v, ATT_PANEL_VECTORS) {
-        const vf total = v_load(sum + v * ATT_LANES), log = v_select(v_is_nan(total), total, v_log2(total));
+        const vf total = v_load(sum + v * ATT_LANES);
         const vm none = v_lt(total, v_set(0.5f)); /* the largest weight of the others is 1 */
-        const vf all = v_mul(v_add(v_load(max + v * ATT_LANES), log), v_set((float)(1 / ATT_LOG2_E)));
         v_store(inverse + v * ATT_LANES, v_select(none, v_set(0), v_div(v_set(1), total)));
+        if (!lse)
+            continue;
+        const vf log = v_select(v_is_nan(total), total, v_log2(total));
+        const vf all = v_mul(v_add(v_load(max + v * ATT_LANES), log), v_set((float)(1 / ATT_LOG2_E)));
         v_store(lse + v * ATT_LANES, v_select(none, nothing(), all));
     }
 }

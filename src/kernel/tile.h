@@ -13,7 +13,8 @@
 enum {
     PANEL = ATT_PANEL_VECTORS * ATT_LANES, /* columns that lie together in B */
     ROWS = ATT_TILE_ROWS,
-    MAX_ROWS = 8, /* of any set */
+    TALL_ROWS = ATT_TALL_ROWS,
+    MAX_ROWS = 12, /* of any set */
     MAX_VECTORS = 4 * ATT_PANEL_VECTORS
 };
 
@@ -141,10 +142,6 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
             if (start == START_SCALED)
                 acc[r][v] = v_mul(acc[r][v], v_load(t->scale + v * ATT_LANES));
         }
-    ATT_UNROLL (r, rows)
-        ATT_UNROLL (v, vectors)
-            if (!ahead)
-                __builtin_prefetch(c + r * ldc + v * ATT_LANES, 1, 3); /* written at the end */
     ATT_UNROLL (i, (rows + NEAR - 1) / NEAR)
         at.a[i] = tile_keep(t->a + i * NEAR * at.row_step);
     ATT_UNROLL (i, (vectors + ATT_PANEL_VECTORS - 1) / ATT_PANEL_VECTORS)
@@ -201,13 +198,18 @@ ATT_INLINE void tile_all(int64_t m, const int vectors, const bool transposed, co
         tile_next(1, vectors, transposed, start, &t);
 }
 
-/* c [m][PANEL] = a b, the columns in use. */
+/* c [m][PANEL] = a b, the columns in use. Short rows side by side are taken by tall tiles, as each costs some time to
+ * begin and end; rows apart may share too few sets of the first-level cache for so many at once. */
 ATT_INLINE void tile_columns(int columns, int64_t m, tile_args t)
 {
-    if (columns <= ATT_LANES)
+    enum { SHORT = 64 };
+    if (columns <= ATT_LANES) {
         tile_all(m, 1, false, START_ZERO, t);
-    else
-        tile_all(m, ATT_PANEL_VECTORS, false, START_ZERO, t);
+        return;
+    }
+    for (; TALL_ROWS > ROWS && m >= TALL_ROWS && t.k <= SHORT && t.lda == t.k; m -= TALL_ROWS)
+        tile_next(TALL_ROWS, ATT_PANEL_VECTORS, false, START_ZERO, &t);
+    tile_all(m, ATT_PANEL_VECTORS, false, START_ZERO, t);
 }
 
 /* c = start + a^T b: start is c where that has been begun, or else c times its scale where it has one, or else 0. */

@@ -13,6 +13,7 @@ static bool att_detect_avx2(void)
 #define ATT_LANES 8
 #define ATT_PANEL_VECTORS 2
 #define ATT_TILE_ROWS 6
+#define ATT_TALL_ROWS ATT_TILE_ROWS
 #define ATT_WIDE_ROWS 2
 
 typedef __m256 vf;

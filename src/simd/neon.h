@@ -9,6 +9,7 @@ static bool att_detect_neon(void) { return true; }
 #define ATT_LANES 4
 #define ATT_PANEL_VECTORS 4 /* six rows of four: 29 of 32 registers, and the fewest loads for a multiply-add */
 #define ATT_TILE_ROWS 6
+#define ATT_TALL_ROWS ATT_TILE_ROWS
 #define ATT_WIDE_ROWS 2
 
 typedef float32x4_t vf;
