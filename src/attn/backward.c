@@ -115,6 +115,7 @@ static void one_head(att_back_work *x, int64_t head_in_group, int64_t group)
     if (head_in_group == 0 || c->keys_per_head)
         make_ready(x);
     point_params(x, head_in_group);
+    att_back_begin(x);
     /* From the last queries on: these have something to do with every block of keys where attention is causal, and the
      * next task, which follows a step behind, begins at once. */
     for (int64_t q0 = att_whole(x->site.place.tq, PANELS * panel); q0 > 0; q0 -= PANELS * panel) {

@@ -62,10 +62,11 @@ typedef struct att_back_work {
     att_floats query, dout_rows; /* of the step */
     att_gathered dk, dv;
     att_back_scratch w;
-    att_soon soon[3 + 1], *next_soon; /* rows of the next step's queries, and how far they are fetched */
+    att_soon soon[4 + 1], *next_soon; /* what this step stores and the next one reads, and how far it is fetched */
     float *dq_sum;                    /* [panels][q_dim][panel] */
     int64_t step;                     /* of the task: blocks of queries of all its heads, counted */
     att_operand score_param[ATT_MAX_PARAMS], modifier_param[ATT_MAX_STAGES];
+    att_block block; /* as the panel of queries that is computed meets it */
 } att_back_work;
 
 static inline bool att_back_is_dot(const att_plan *plan) { return plan->score->flags & ATT_DOT; }
@@ -78,6 +79,8 @@ static inline void att_begin_empty(att_gathered *g, int first, int last)
         memset(g->from + key * g->stride, 0, (size_t)(rows * g->whole) * sizeof *g->from);
 }
 
+/* Before the first step of a head: what its blocks have in common. */
+void att_back_begin(att_back_work *x);
 /* The block of keys by the queries from q0 on, so many panels; adds to dQ when the task's turn has come. */
 void att_back_step(att_back_work *x, int64_t q0);
 

@@ -93,31 +93,38 @@ static void sink_back(const att_back_work *x, int queries)
 
 /* ---- a block of keys by some panels of queries */
 
-static att_block block_of(const att_back_work *x, int64_t q0, int queries, int panel_number, const att_cut *cut)
+void att_back_begin(att_back_work *x)
 {
     const att_plan *plan = x->plan;
-    const int64_t panel = plan->kernels->panel, dim = plan->q_dim;
-    att_block b = {.plan = plan,
-                   .site = &x->site,
-                   .cut = cut,
-                   .q0 = q0,
-                   .k0 = x->task->k0,
-                   .queries = queries,
-                   .query = {x->query.at + panel_number * panel * x->query.stride, x->query.stride},
-                   .key = x->key,
-                   .q = att_takes_rows(plan) ? NULL : x->w.q_turned + panel_number * dim * panel,
-                   .ready = att_ready_count(plan) ? x->w.ready : NULL,
-                   .s = x->w.p + panel_number * panel,
-                   .ds = x->w.ds + panel_number * panel,
-                   .stride = PANELS * panel,
-                   .dq = x->dq_sum + q0 * dim,
-                   .dk = x->dk.from,
-                   .dk_stride = x->dk.stride,
-                   .pair = x->w.pair,
-                   .score_param = x->score_param,
-                   .modifier_param = x->modifier_param};
+    x->block = (att_block){.plan = plan,
+                           .site = &x->site,
+                           .k0 = x->task->k0,
+                           .key = x->key,
+                           .ready = att_ready_count(plan) ? x->w.ready : NULL,
+                           .stride = PANELS * plan->kernels->panel,
+                           .dk = x->dk.from,
+                           .dk_stride = x->dk.stride,
+                           .pair = x->w.pair,
+                           .score_param = x->score_param,
+                           .modifier_param = x->modifier_param};
+}
+
+/* The block as a panel of queries meets it; one at a time. */
+static att_block *block_of(att_back_work *x, int64_t q0, int queries, int panel_number, const att_cut *cut)
+{
+    const att_plan *plan = x->plan;
+    const int64_t first = panel_number * plan->kernels->panel;
+    att_block *b = &x->block;
+    b->cut = cut;
+    b->q0 = q0;
+    b->queries = queries;
+    b->query = (att_floats){x->query.at + first * x->query.stride, x->query.stride};
+    b->q = att_takes_rows(plan) ? NULL : x->w.q_turned + first * plan->q_dim;
+    b->s = x->w.p + first;
+    b->ds = x->w.ds + first;
+    b->dq = x->dq_sum + q0 * plan->q_dim;
     for (int i = 0; i < plan->n_modifiers; i++)
-        b.saved[i] = x->w.saved[i] ? x->w.saved[i] + panel_number * panel : NULL;
+        b->saved[i] = x->w.saved[i] ? x->w.saved[i] + first : NULL;
     return b;
 }
 
@@ -153,15 +160,16 @@ static void slopes(const att_back_work *x, const att_block *b, int panel_number,
 }
 
 /* One panel: P and dS, before the stages are walked back. */
-static void weights_and_slopes(const att_back_work *x, const att_block *b, int panel_number)
+static void weights_and_slopes(const att_back_work *x, att_block *b, int panel_number)
 {
     const att_plan *plan = x->plan;
     const att_kernels *k = plan->kernels;
     uint64_t keep[ATT_KEY_BLOCK];
-    att_block scored = *b;
-    scored.words = plan->words;
-    scored.key = plan->words ? x->key_words : b->key;
-    att_score_block(&scored);
+    b->words = plan->words; /* for scores alone */
+    b->key = plan->words ? x->key_words : x->key;
+    att_score_block(b);
+    b->words = false;
+    b->key = x->key;
     for (int r = 0; r < b->cut->n_runs; r++)
         slopes(x, b, panel_number, b->cut->run[r].first, b->cut->run[r].last - b->cut->run[r].first);
     att_keep_block(b, keep);
@@ -264,8 +272,13 @@ static void store_queries(const att_back_work *x, int64_t q0, int queries)
         scale[i] = att_query_scale(plan);
     for (int i = 0; x->dq.at && i < queries; i += k->panel) {
         const int n = queries - i < k->panel ? queries - i : k->panel;
-        k->turn_out(n, dim, x->dq_sum + (q0 + i) * dim, scale, x->w.dq_rows, dim);
-        att_rows_write(k, x->w.dq_rows, dim, &x->dq, q0 + i, n, dim, x->job->rows.add_dq, x->w.row);
+        const float *from = x->dq_sum + (q0 + i) * dim;
+        if (x->dq.dtype == ATT_F32 && !x->job->rows.add_dq) {
+            k->turn_out(n, dim, from, scale, att_row_at(&x->dq, q0 + i), x->dq.stride);
+        } else {
+            k->turn_out(n, dim, from, scale, x->w.dq_rows, dim);
+            att_rows_write(k, x->w.dq_rows, dim, &x->dq, q0 + i, n, dim, x->job->rows.add_dq, x->w.row);
+        }
     }
 }
 
@@ -279,21 +292,23 @@ static void in_turn(att_back_work *x, int64_t q0, int queries, const att_cut *cu
     for (int i = 0; i < n_panels; i++) {
         if (cut[i].n_runs == 0)
             continue;
-        const att_block b = block_of(x, q0 + i * panel, in_panel(queries, i, (int)panel), i, &cut[i]);
-        att_score_block_back(&b);
+        const att_block *b = block_of(x, q0 + i * panel, in_panel(queries, i, (int)panel), i, &cut[i]);
+        att_score_block_back(b);
         if (att_back_is_dot(x->plan))
-            over_keys(x, &b);
+            over_keys(x, b);
     }
     if (x->task->last)
         store_queries(x, q0, queries);
 }
 
-/* Lists the rows of queries of the next step, those before q0, which are fetched while this one sums dQ. */
-static void look_ahead(att_back_work *x, int64_t q0)
+/* Lists what is fetched while this step sums dQ: where dQ is stored, if it is then complete, and rows of queries of the
+ * next step, those before q0. */
+static void look_ahead(att_back_work *x, int64_t q0, int queries)
 {
     const int64_t n = q0 > 0 ? PANELS * x->plan->kernels->panel : 0, value_dim = x->plan->spec.value_dim;
     x->soon[0].rows = 0;
     x->next_soon = x->soon;
+    att_soon_add(x->soon, &x->dq, q0, x->task->last ? queries : 0, x->plan->q_dim);
     att_soon_add(x->soon, &x->site.q_row, q0 - n, n, x->plan->q_dim);
     att_soon_add(x->soon, &x->dout, q0 - n, n, value_dim);
     att_soon_add(x->soon, &x->site.out, q0 - n, n, value_dim);
@@ -322,11 +337,9 @@ void att_back_step(att_back_work *x, int64_t q0)
         prepare_queries(x, q0, queries);
     if (has_sink)
         sink_back(x, queries);
-    for (int i = 0; any && i < n_panels; i++) {
-        const att_block b = block_of(x, q0 + i * panel, in_panel(queries, i, panel), i, &cut[i]);
-        weights_and_slopes(x, &b, i);
-    }
-    look_ahead(x, q0);
+    for (int i = 0; any && i < n_panels; i++)
+        weights_and_slopes(x, block_of(x, q0 + i * panel, in_panel(queries, i, panel), i, &cut[i]), i);
+    look_ahead(x, q0, queries);
     att_tasks_await(&x->job->tasks, x->task, x->step);
     in_turn(x, q0, queries, cut, n_panels);
     att_tasks_pass(&x->job->tasks, x->task, ++x->step);

@@ -39,9 +39,21 @@ static void over_keys(int64_t m, int64_t keys, const float *a, int64_t lda, cons
 ATT_INLINE void over_queries_as(const tile_start start, int64_t keys, int64_t queries, const float *p, int64_t ldp,
                                 const float *x, int64_t x_rows, int64_t n, float *c, int64_t ldc)
 {
+    enum { HALF_MORE = ATT_PANEL_VECTORS + 1 }; /* vectors: a panel and half of the next, where registers suffice */
     for (int64_t j = 0; j < n; j += PANEL) {
-        const tile_args t = {.k = queries, .a = p, .lda = ldp, .b = x + j * x_rows, .c = c + j, .ldc = ldc};
-        if (n - j > ATT_LANES)
+        const tile_args t = {.k = queries,
+                             .a = p,
+                             .lda = ldp,
+                             .b = x + j * x_rows,
+                             .ldb = x_rows * PANEL,
+                             .c = c + j,
+                             .ldc = ldc};
+        const int64_t left = n - j;
+        if (ATT_WIDE_ROWS > 2 && left > PANEL && left <= HALF_MORE * ATT_LANES) {
+            tile_all(keys, HALF_MORE, false, start, t);
+            return;
+        }
+        if (left > ATT_LANES)
             tile_all(keys, ATT_PANEL_VECTORS, false, start, t);
         else
             tile_all(keys, 1, false, start, t);
