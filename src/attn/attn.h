@@ -182,6 +182,7 @@ typedef struct att_block {
     att_floats key;     /* [keys, k_dim] from k0 on */
     const float *q;     /* [q_dim][panel], turned by att_turn_queries; not read where the score takes rows */
     const float *ready; /* [keys, k_dim's att_ready_count] from k0 on, or NULL */
+    float *kept;        /* the same, of a single query's scores for their backward */
     bool words;         /* query, key and q are in words of two numbers */
     float *s;           /* [keys][panel], rows stride apart: scores; in backward then the weights */
     float *ds;          /* backward: the same, gradients */

@@ -112,7 +112,7 @@ static void one_head(att_back_work *x, int64_t head_in_group, int64_t group)
     if (x->plan->words)
         x->key_words = att_words_of_rows(x->plan->kernels, &x->site.k_row, x->task->k0, x->task->keys, x->plan->k_dim,
                                          x->w.key_words);
-    if (head_in_group == 0 || c->keys_per_head)
+    if (!x->once && (head_in_group == 0 || c->keys_per_head))
         make_ready(x);
     point_params(x, head_in_group);
     att_back_begin(x);
@@ -152,9 +152,10 @@ static att_gathered begin_keys(const att_back_work *x, const att_tensor *to, int
 static void begin_dk(att_back_work *x, int64_t head)
 {
     x->dk = begin_keys(x, &x->job->rows.dk, head, x->plan->k_dim, x->job->rows.add_dk, x->w.dk);
-    if (!att_back_is_dot(x->plan))
+    const bool kept = x->once && att_ready_count(x->plan) > 0;
+    if (!att_back_is_dot(x->plan) && !kept)
         att_begin_empty(&x->dk, 0, x->task->keys);
-    x->dk.begun = !att_back_is_dot(x->plan);
+    x->dk.begun = !att_back_is_dot(x->plan) && !kept;
 }
 
 static void end_keys(const att_back_work *x, att_gathered *g)
@@ -177,6 +178,8 @@ static void run_task(void *arg, int i, int thread)
     att_back_work x = {.job = j, .plan = plan, .task = att_tasks_begin(&j->tasks, i)};
     const att_task *t = x.task;
     lay_out(c, j->memory + (size_t)thread * j->scratch_count, &x.w);
+    att_call_site(c, t->sequence, t->kv_head * group, &x.site);
+    x.once = x.site.place.tq == 1 && (group == 1 || c->keys_per_head);
     const int64_t head = c->keys_per_head ? t->kv_head * group : t->kv_head;
     x.dv = begin_keys(&x, &j->grads->dv, t->kv_head, s->value_dim, j->grads->accumulate, x.w.dv);
     begin_dk(&x, head);

@@ -14,7 +14,7 @@ static bool att_detect_avx512(void)
 #define ATT_PANEL_VECTORS 2
 #define ATT_TILE_ROWS 8
 #define ATT_TALL_ROWS 12 /* of tiles of scores, where a row is short */
-#define ATT_WIDE_ROWS 6 /* ten loads for 24 multiply-adds, where eight rows of one panel need ten for 16 */
+#define ATT_WIDE_ROWS 6  /* ten loads for 24 multiply-adds, where eight rows of one panel need ten for 16 */
 
 typedef __m512 vf;
 typedef __mmask16 vm;

@@ -12,7 +12,7 @@ static bool att_detect_scalar(void) { return true; }
 #define ATT_PANEL_VECTORS 2 /* vectors across one GEMM panel or one block of queries */
 #define ATT_TILE_ROWS 4     /* rows of a register tile beside them */
 #define ATT_TALL_ROWS ATT_TILE_ROWS
-#define ATT_WIDE_ROWS 2     /* and of one across two panels */
+#define ATT_WIDE_ROWS 2 /* and of one across two panels */
 
 typedef float vf __attribute__((vector_size(16)));
 typedef int32_t vm __attribute__((vector_size(16))); /* a mask: all bits of a lane, or none */

@@ -180,6 +180,28 @@ static void additive_is_right_for_large_rows(void **state)
     }
 }
 
+/* A single query leaves for its backward what it has made of each key: of whole vectors of features or not, of large
+ * ones among them, and not of keys that it does not attend to. */
+static void additive_of_one_query_is_right(void **state)
+{
+    (void)state;
+    static const int64_t dims[] = {150, 192, 5};
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 1);)
+        for (int i = 0; i < 3; i++) {
+            const int64_t dim = dims[i];
+            test_call c = make_call(&kinds[0], (sizes){2, 2, 2, 1, 300, dim, dim, 0, 12}, true);
+            uint8_t mask[300];
+            for (int k = 0; k < 300; k++)
+                mask[k] = k % 3 > 0 && (k < 64 || k >= 128);
+            c.spec.mask[0] = &att_mask_boolean;
+            att_wrap(&c.args.mask, mask, ATT_BOOL, ATT_DIMS(1, 1, 1, 300), NULL);
+            for (int64_t k = 0; k < 300; k += 7)
+                floats(&c.args.k)[k * dim + 37 * k % dim] *= 50;
+            check_call(ctx, &c);
+            drop_call(&c);
+        }
+}
+
 static void wrong_parameters_are_named(void **state)
 {
     (void)state;
@@ -252,6 +274,7 @@ int main(void)
         cmocka_unit_test(the_reference_agrees_with_finite_differences),
         cmocka_unit_test(weights_are_those_of_the_definition),
         cmocka_unit_test(additive_is_right_for_large_rows),
+        cmocka_unit_test(additive_of_one_query_is_right),
         cmocka_unit_test(wrong_parameters_are_named),
         cmocka_unit_test(wrong_dimensions_are_named),
     };

@@ -97,16 +97,17 @@ static void a_masked_key_that_is_nan_reaches_nothing(void **state)
 {
     (void)state;
     for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);)
-        for (int k = 0; k < N_KINDS; k++) {
-            const sizes n = {1, 2, 2, 33, 40, 36, 36, 24, 12};
+        for (int i = 0; i < 2 * N_KINDS; i++) {
+            const int k = i / 2;
+            const sizes n = {1, 2, 2, i % 2 ? 1 : 33, 40, 36, 36, 24, 12};
             test_call clean = make_call(&kinds[k], n, true), c = make_call(&kinds[k], n, true);
             uint8_t mask[40];
             memset(mask, 1, sizeof mask);
             mask[39] = 0;
             test_call *const calls[] = {&clean, &c};
-            for (int i = 0; i < 2; i++) {
-                calls[i]->spec.mask[0] = &att_mask_boolean;
-                att_wrap(&calls[i]->args.mask, mask, ATT_BOOL, ATT_DIMS(1, 1, 1, 40), NULL);
+            for (int j = 0; j < 2; j++) {
+                calls[j]->spec.mask[0] = &att_mask_boolean;
+                att_wrap(&calls[j]->args.mask, mask, ATT_BOOL, ATT_DIMS(1, 1, 1, 40), NULL);
             }
             for (int64_t h = 0; h < 2; h++)
                 for (int64_t d = 0; d < 36; d++)

@@ -14,9 +14,7 @@
  * exponential of the sum, pair by pair. A chunk of the features of a pair goes one way or the other by itself, and
  * features are the lanes of vectors: so a score's bits depend on its query and its key alone, and few queries are as
  * fast as many. */
-#include "attn/stage.h"
-#include "kernel/tile.h"
-#include "simd/math.h"
+#include "attn/score/additive.h"
 
 #include <math.h>
 #include <string.h>
@@ -65,145 +63,6 @@ static void derivative(const att_pair *p, double ds, double *dq, double *dk, dou
         if (dparam[0])
             dparam[0][a] += ds * t;
     }
-}
-
-enum {
-    GROUP = 4,             /* vectors that share a division */
-    CHUNK = 128,           /* features that go one way or the other together */
-    PIECE = PANEL * CHUNK, /* features of all queries at a time: they stay in the first-level cache */
-    LIMIT = 43             /* e^(2 LIMIT) < 2^127 */
-};
-#define LARGEST 0x1p30f /* that 1 + e^2x may be, so that a group's product is finite; tanh x is 1 by then */
-
-/* Features [first, first + n) of a row, chunk after chunk; n is a multiple of CHUNK but for the last. */
-static int in_chunk(int n, int chunk) { return n - chunk * CHUNK < CHUNK ? n - chunk * CHUNK : CHUNK; }
-
-static int chunks_in(int n) { return (n + CHUNK - 1) / CHUNK; }
-
-/* How many features of each query are a piece. */
-static int piece_of(const att_tile *t, int64_t first)
-{
-    const int most = PANEL / t->queries * CHUNK;
-    return t->dim - first < most ? (int)(t->dim - first) : most;
-}
-
-/* x = e^2x of `vectors` vectors, 1 or GROUP, side by side, |x| < LIMIT; as v_exp: 2^n e^2r, whose coefficients are
- * those of e^r times powers of 2 */
-ATT_INLINE void exp_twice(const int vectors, vf *x)
-{
-    enum { DEGREE = 6 };
-    static const float c[] = {1, 2, 0x1.fffffcp0f, 0x1.555494p0f, 0x1.5558bep-1f, 0x1.123856p-2f, 0x1.6a3d0ep-4f};
-    vf n[GROUP], r[GROUP];
-    ATT_UNROLL (i, vectors) {
-        n[i] = v_round(v_mul(x[i], v_set(0x1.715476p1f)));
-        r[i] = v_fma(n[i], v_set(-0x1.7f7d1cp-21f), v_fma(n[i], v_set(-0x1.62e4p-2f), x[i]));
-        x[i] = v_set(c[DEGREE]);
-    }
-    ATT_UNROLL (j, DEGREE)
-        ATT_UNROLL (i, vectors)
-            x[i] = v_fma(x[i], r[i], v_set(c[DEGREE - 1 - j]));
-    ATT_UNROLL (i, vectors)
-        x[i] = v_ldexp(x[i], n[i]);
-}
-
-/* y = e^2x of n numbers, behind them that of 0, in whole vectors; is some |x| not below LIMIT? NaN makes NaN of a score
- * either way. */
-ATT_INLINE bool exponentials(int n, const float *x, float *y)
-{
-    vf top = v_set(0), b[GROUP];
-    int a = 0;
-    for (; a + GROUP * ATT_LANES <= n; a += GROUP * ATT_LANES) {
-        ATT_UNROLL (i, GROUP) {
-            b[i] = v_load(x + a + i * ATT_LANES);
-            top = v_max(v_abs(b[i]), top);
-        }
-        exp_twice(GROUP, b);
-        ATT_UNROLL (i, GROUP)
-            v_store(y + a + i * ATT_LANES, b[i]);
-    }
-    for (; a < n; a += ATT_LANES) {
-        b[0] = v_load_n(x + a, n - a < ATT_LANES ? n - a : ATT_LANES);
-        top = v_max(v_abs(b[0]), top);
-        exp_twice(1, b);
-        v_store(y + a, b[0]);
-    }
-    return v_top(top) >= LIMIT;
-}
-
-/* x [n] to y, behind n zeros up to a whole vector */
-static void load(int n, const float *x, float *y)
-{
-    for (int a = 0; a < n; a += ATT_LANES)
-        v_store(y + a, v_load_n(x + a, n - a < ATT_LANES ? n - a : ATT_LANES));
-}
-
-/* e^2x of a piece, of up to PANEL chunks; wide: some |x| is not below LIMIT. */
-typedef struct exponents {
-    _Alignas(64) float e[PIECE]; /* of vectors that cross no line of the cache */
-    bool wide[PANEL];
-} exponents;
-
-/* Chunk number `at` of p. */
-static void load_chunk(int n, const float *x, int at, exponents *p)
-{
-    p->wide[at] = exponentials(n, x, p->e + at * CHUNK);
-}
-
-/* Chunk after chunk, of each all queries. */
-static void load_queries(const att_tile *t, int64_t a0, int n, exponents *q)
-{
-    for (int c = 0; c * CHUNK < n; c++)
-        for (int i = 0; i < t->queries; i++)
-            load_chunk(in_chunk(n, c), t->query + i * t->query_stride + a0 + c * CHUNK, c * t->queries + i, q);
-}
-
-/* Of a key that is made ready: e^2x, and behind that, for each chunk, whether it is wide; both in whole lines of the
- * cache. */
-static int64_t in_lines(int64_t n) { return (n + 15) / 16 * 16; }
-static int64_t ready_wide(int64_t dim) { return in_lines(dim); }
-static int64_t ready_count(int64_t dim) { return ready_wide(dim) + in_lines((dim + CHUNK - 1) / CHUNK); }
-
-static void make_ready(int64_t dim, const float *x, float *y)
-{
-    for (int64_t a = 0; a < dim; a += CHUNK)
-        y[ready_wide(dim) + a / CHUNK] = exponentials(dim - a < CHUNK ? (int)(dim - a) : CHUNK, x + a, y + a);
-}
-
-/* Keys at a time: as many as fit, so that none waits for what has just been written. */
-static int keys_of(int n) { return PANEL / chunks_in(n); }
-
-/* Key after key, of each all chunks, from key `first` on; none where they are ready. */
-static void load_keys(const att_tile *t, int64_t a0, int n, int first, exponents *k)
-{
-    const int chunks = chunks_in(n);
-    for (int j = first; !t->ready && j < t->keys && j < first + keys_of(n); j++)
-        for (int c = 0; c < chunks; c++)
-            load_chunk(in_chunk(n, c), t->key + j * t->key_stride + a0 + c * CHUNK, (j - first) * chunks + c, k);
-}
-
-/* A chunk of a key. */
-typedef struct chunk {
-    const float *x, *e;
-    bool wide;
-} chunk;
-
-/* Features from a on of key j, which are ready or else chunk number `at` of k. */
-static chunk chunk_of(const att_tile *t, int64_t a, int j, const exponents *k, int at)
-{
-    const float *x = t->key + j * t->key_stride + a;
-    if (!t->ready)
-        return (chunk){x, k->e + at * CHUNK, k->wide[at]};
-    const float *ready = t->ready + j * t->ready_stride;
-    return (chunk){x, ready + a, ready[ready_wide(t->dim) + a / CHUNK] > 0};
-}
-
-/* 1 + e^2(q + k), of q and k themselves (wide) or of their exponentials */
-ATT_INLINE vf denominator(const bool wide, vf q, vf k)
-{
-    if (!wide)
-        return v_min(v_set(LARGEST), v_fma(q, k, v_set(1)));
-    const vf x = v_add(q, k);
-    return v_add(v_exp(v_min(v_set(20.8f), v_add(x, x))), v_set(1)); /* NaN stays */
 }
 
 /* ---- forward */
@@ -258,9 +117,10 @@ ATT_INLINE float score(const bool wide, int n, const float *q, const float *k, c
     return v_sum(acc);
 }
 
-/* The same of whole groups of a key x that only one query asks for: its exponentials stay in registers. top: the
- * largest |x|. */
-ATT_INLINE float score_once(int n, const float *q, const float *x, const float *v, const float *sum, vf *top)
+/* The same as score of whole groups of a key x that only one query asks for: its exponentials stay in registers. top:
+ * the largest |x|. keep: kept [n] gets r, and dkey [n] is fetched for the backward. */
+ATT_INLINE float score_once(const bool keep, int n, const float *q, const float *x, const float *v, const float *sum,
+                            vf *top, float *kept, const float *dkey)
 {
     vf acc = v_set(0), k[GROUP], d[GROUP];
     for (int a = 0; a < n; a += GROUP * ATT_LANES) {
@@ -272,6 +132,14 @@ ATT_INLINE float score_once(int n, const float *q, const float *x, const float *
         ATT_UNROLL (i, GROUP)
             d[i] = denominator(false, v_load(q + a + i * ATT_LANES), k[i]);
         acc = add_group(GROUP, d, v + a, v_load(sum + a / GROUP), acc);
+        if (!keep)
+            continue;
+        vf r[GROUP];
+        reciprocals(GROUP, d, r);
+        ATT_UNROLL (i, GROUP)
+            v_store(kept + a + i * ATT_LANES, r[i]);
+        ATT_UNROLL (i, GROUP)
+            __builtin_prefetch(dkey + a + i * ATT_LANES, 1, 2);
     }
     return v_sum(acc);
 }
@@ -310,8 +178,40 @@ static void score_piece(const att_tile *t, int64_t a0, int n, const exponents *q
     }
 }
 
+/* Where a single query leaves r of key j for its backward, or NULL. */
+static float *kept_at(const att_tile *t, int64_t a0, int j)
+{
+    return t->kept ? t->kept + j * t->ready_stride + a0 : NULL;
+}
+
+/* Leaves r of key j, chunk by chunk. */
+static void keep_key(const att_tile *t, int64_t a0, int n, int j, const exponents *q)
+{
+    exponents k;
+    for (int c = 0; c * CHUNK < n; c++) {
+        const int64_t first = a0 + c * CHUNK;
+        const float *x = t->key + j * t->key_stride + first;
+        load_chunk(in_chunk(n, c), x, 0, &k);
+        const bool wide = k.wide[0] || q->wide[c];
+        float query[CHUNK];
+        load(in_chunk(n, c), wide ? t->query + first : q->e + c * CHUNK, query);
+        if (wide)
+            load(in_chunk(n, c), x, k.e);
+        for (int a = 0; a < in_chunk(n, c); a += ATT_LANES)
+            v_store(kept_at(t, first + a, j), v_div(v_set(1), denominator(wide, v_load(query + a), v_load(k.e + a))));
+    }
+}
+
+static void score_single_by_piece(const att_tile *t, int64_t a0, int n, const exponents *q, const weights *w)
+{
+    score_piece(t, a0, n, q, w);
+    for (int j = 0; t->kept && j < t->keys; j++)
+        keep_key(t, a0, n, j, q);
+}
+
 /* The same of a single query and whole groups: keys with nothing wide at once. */
-static void score_single(const att_tile *t, int64_t a0, int n, const exponents *q, const weights *w)
+ATT_INLINE void score_single_as(const bool keep, const att_tile *t, int64_t a0, int n, const exponents *q,
+                                const weights *w)
 {
     bool wide = false;
     for (int c = 0; c < chunks_in(n); c++)
@@ -321,18 +221,29 @@ static void score_single(const att_tile *t, int64_t a0, int n, const exponents *
         one.keys = 1;
         one.key += j * t->key_stride;
         one.s += j * t->stride;
+        one.kept = kept_at(t, 0, j);
         vf top = v_set(0);
         float s = a0 ? one.s[0] : 0;
         for (int c = 0; !wide && c < chunks_in(n); c++) {
             const int a = c * CHUNK;
-            const float of = score_once(in_chunk(n, c), q->e + a, one.key + a0 + a, w->v + a, w->sum + a / GROUP, &top);
+            const float of =
+                score_once(keep, in_chunk(n, c), q->e + a, one.key + a0 + a, w->v + a, w->sum + a / GROUP, &top,
+                           kept_at(&one, a0 + a, 0), keep ? t->dkey + j * t->dkey_stride + a0 + a : NULL);
             s = a0 + a ? s + of : of;
         }
         if (wide || v_top(top) >= LIMIT)
-            score_piece(&one, a0, n, q, w);
+            score_single_by_piece(&one, a0, n, q, w);
         else
             one.s[0] = s;
     }
+}
+
+static void score_single(const att_tile *t, int64_t a0, int n, const exponents *q, const weights *w)
+{
+    if (t->kept)
+        score_single_as(true, t, a0, n, q, w);
+    else
+        score_single_as(false, t, a0, n, q, w);
 }
 
 static void tile(const att_tile *t)
@@ -340,29 +251,17 @@ static void tile(const att_tile *t)
     exponents q;
     weights w;
     for (int64_t a0 = 0; a0 < t->dim; a0 += piece_of(t, a0)) {
-        load_weights(t, a0, piece_of(t, a0), &w);
-        load_queries(t, a0, piece_of(t, a0), &q);
-        const bool single = t->queries == 1 && !t->ready && piece_of(t, a0) % (GROUP * ATT_LANES) == 0;
-        (single ? score_single : score_piece)(t, a0, piece_of(t, a0), &q, &w);
+        const int n = piece_of(t, a0);
+        load_weights(t, a0, n, &w);
+        load_queries(t, a0, n, &q);
+        if (t->queries > 1 || t->ready)
+            score_piece(t, a0, n, &q, &w);
+        else
+            (n % (GROUP * ATT_LANES) ? score_single_by_piece : score_single)(t, a0, n, &q, &w);
     }
 }
 
 /* ---- backward: with r = (1 - t) / 2, ds v (1 - t^2) = 4 v ds r (1 - r) and ds t = ds - 2 ds r */
-
-/* r = 1 / d of `vectors` vectors, by one division */
-ATT_INLINE void reciprocals(const int vectors, const vf *d, vf *r)
-{
-    if (vectors == 1) {
-        r[0] = v_div(v_set(1), d[0]);
-        return;
-    }
-    const vf b01 = v_mul(d[0], d[1]), b23 = v_mul(d[2], d[3]), all = v_div(v_set(1), v_mul(b01, b23));
-    const vf r01 = v_mul(all, b23), r23 = v_mul(all, b01);
-    r[0] = v_mul(r01, d[1]);
-    r[1] = v_mul(r01, d[0]);
-    r[2] = v_mul(r23, d[3]);
-    r[3] = v_mul(r23, d[2]);
-}
 
 /* Queries that have a gradient to pass on to a key. */
 typedef struct active {
@@ -448,8 +347,10 @@ static void back_wide(const active *list, const float *x, int64_t stride, const 
 
 /* A run of key j, from chunk number c of the piece and feature a of the row on; pairs without a gradient are left out,
  * whatever they are. */
-static void back_key(const att_tile *t, int64_t a, int c, int n, int j, const exponents *q, const chunk *k,
-                     const float *v, sums *to)
+__attribute__((noinline)) /* it would take back_group's registers */
+static void
+back_key(const att_tile *t, int64_t a, int c, int n, int j, const exponents *q, const chunk *k, const float *v,
+         sums *to)
 {
     const int first = c * t->queries;
     const slope s = {.n = n,
@@ -466,22 +367,10 @@ static void back_key(const att_tile *t, int64_t a, int c, int n, int j, const ex
         list->query[list->count] = (uint8_t)i;
         list->count += s.ds[i] != 0;
     }
-    if (narrow.count == 1)
-        back_list(false, 1, &narrow, &s);
-    else if (narrow.count)
+    if (narrow.count)
         back_list(false, narrow.count, &narrow, &s);
     if (wide.count)
         back_wide(&wide, t->query + a, t->query_stride, k, &s);
-}
-
-/* Features of key j that are done at once: a chunk, or the piece of a single query where nothing is wide, since that
- * lies in one row; `at` is the key's first chunk in k. */
-static int run_of(const att_tile *t, int64_t a0, int n, int j, const exponents *q, const exponents *k, int at)
-{
-    bool narrow = t->queries == 1;
-    for (int c = 0; narrow && c < chunks_in(n); c++)
-        narrow = !q->wide[c] && !chunk_of(t, a0 + c * CHUNK, j, k, at + c).wide;
-    return narrow ? n : CHUNK;
 }
 
 static void back_piece(const att_tile *t, int64_t a0, int n, const exponents *q, const float *v, sums *to)
@@ -490,12 +379,48 @@ static void back_piece(const att_tile *t, int64_t a0, int n, const exponents *q,
     for (int j = 0, first = 0; j < t->keys; j++) {
         if (j % keys_of(n) == 0)
             load_keys(t, a0, n, first = j, &k);
-        const int at = (j - first) * chunks_in(n), run = run_of(t, a0, n, j, q, &k, at);
-        for (int a = 0; a < n; a += run) {
-            const chunk of = chunk_of(t, a0 + a, j, &k, at + a / CHUNK);
-            back_key(t, a0 + a, a / CHUNK, n - a < run ? n - a : run, j, q, &of, v, to);
+        for (int c = 0, at = (j - first) * chunks_in(n); c * CHUNK < n; c++, at++) {
+            const chunk of = chunk_of(t, a0 + c * CHUNK, j, &k, at);
+            back_key(t, a0 + c * CHUNK, c, in_chunk(n, c), j, q, &of, v, to);
         }
     }
+}
+
+/* `vectors` vectors of features from a on, of which n are left, of a single query and all keys, of which it has kept
+ * r; rows of dkey begin here. */
+ATT_INLINE void back_kept(const int vectors, const att_tile *t, int64_t a, int n, const float *v, float *query,
+                          float *all)
+{
+    vf to_query[GROUP], to_all[GROUP];
+    ATT_UNROLL (i, vectors)
+        to_query[i] = to_all[i] = v_set(0);
+    for (int j = 0; j < t->keys; j++) {
+        const float ds = t->ds[j * t->stride], *kept = kept_at(t, a, j);
+        float *dkey = t->dkey + j * t->dkey_stride + a;
+        ATT_UNROLL (i, vectors) { /* without a gradient it is 0, whatever r is */
+            const vf r = ds == 0 ? v_set(0) : v_load(kept + i * ATT_LANES), h = v_mul(v_set(ds), r);
+            const vf g = v_fma(v_sub(v_set(0), h), r, h), dk = v_mul(v_mul(v_set(4), v_load(v + i * ATT_LANES)), g);
+            to_query[i] = v_add(to_query[i], g);
+            to_all[i] = v_add(to_all[i], h);
+            if (vectors > 1 || n >= ATT_LANES)
+                v_store(dkey + i * ATT_LANES, dk);
+            else
+                v_store_n(dkey, dk, n);
+        }
+    }
+    ATT_UNROLL (i, vectors) {
+        v_store(query + i * ATT_LANES, to_query[i]);
+        v_store(all + i * ATT_LANES, to_all[i]);
+    }
+}
+
+static void back_single(const att_tile *t, int64_t a0, int n, const float *v, sums *to)
+{
+    int a = 0;
+    for (; a + GROUP * ATT_LANES <= n; a += GROUP * ATT_LANES)
+        back_kept(GROUP, t, a0 + a, n - a, v + a, to->query + a, to->all + a);
+    for (; a < n; a += ATT_LANES)
+        back_kept(1, t, a0 + a, n - a, v + a, to->query + a, to->all + a);
 }
 
 /* What a piece has gathered for the queries and for v; all: the sum of ds. */
@@ -534,10 +459,14 @@ static void tile_back(const att_tile *t)
     for (int64_t a0 = 0, n; a0 < t->dim; a0 += n) {
         n = piece_of(t, a0);
         load((int)n, t->param[0].data + a0, v);
-        load_queries(t, a0, (int)n, &q);
-        memset(to.query, 0, (size_t)(t->queries * chunks_in((int)n) * CHUNK) * sizeof *to.query);
-        memset(to.all, 0, (size_t)(chunks_in((int)n) * CHUNK) * sizeof *to.all);
-        back_piece(t, a0, (int)n, &q, v, &to);
+        if (t->kept) {
+            back_single(t, a0, (int)n, v, &to);
+        } else {
+            load_queries(t, a0, (int)n, &q);
+            memset(to.query, 0, (size_t)(t->queries * chunks_in((int)n) * CHUNK) * sizeof *to.query);
+            memset(to.all, 0, (size_t)(chunks_in((int)n) * CHUNK) * sizeof *to.all);
+            back_piece(t, a0, (int)n, &q, v, &to);
+        }
         add_sums(t, a0, (int)n, v, &to, all);
     }
 }
