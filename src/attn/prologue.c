@@ -197,7 +197,7 @@ static att_status make_rows(const att_call *c, const att_tensor *like, int64_t h
 {
     const int64_t times = like->dim[c->ragged ? 0 : 2], batch = c->ragged ? 1 : like->dim[0];
     const size_t rows = att_size_mul((size_t)(batch * times), (size_t)(heads * step));
-    *memory = att_alloc(c->plan->ctx, rows, sizeof **memory);
+    *memory = att_scratch_take(c->plan, rows);
     if (!*memory)
         return ATT_ERR_MEMORY;
     const int64_t ragged[] = {heads * step, step, 1}, batched[] = {times * heads * step, step, heads * step, 1};
@@ -247,7 +247,7 @@ static att_status prepare(att_call *c, const side *x, bool of_keys)
     att_status e = to_floats(c, x, of_keys);
     e = e ? e : make_wanted(c, x->rows, x->heads, x->out, &c->prepared[of_keys], to, &first, &last);
     const bool project = x->how->kind == ATT_ROW_PROJECTED;
-    float *packed = e || !project ? NULL : att_alloc(ctx, att_gemm_packed_count(ctx, x->out, x->in), sizeof *packed);
+    float *packed = e || !project ? NULL : att_scratch_take(c->plan, att_gemm_packed_count(ctx, x->out, x->in));
     if (e || (project && !packed))
         return ATT_ERR_MEMORY;
     for (int64_t h = first; h < last; h++) {
@@ -260,7 +260,7 @@ static att_status prepare(att_call *c, const side *x, bool of_keys)
             each_row(c, to_unit, x->out, a, a, b);
         }
     }
-    att_free(ctx, packed);
+    att_scratch_give(c->plan, packed);
     return ATT_OK;
 }
 
@@ -279,8 +279,8 @@ att_status att_prologue_begin(att_call *c)
 void att_prologue_end(att_call *c)
 {
     for (int i = 0; i < 2; i++) {
-        att_free(c->plan->ctx, c->prepared[i]);
-        att_free(c->plan->ctx, c->converted[i]);
+        att_scratch_give(c->plan, c->prepared[i]);
+        att_scratch_give(c->plan, c->converted[i]);
     }
 }
 
@@ -355,7 +355,6 @@ size_t att_prologue_bytes_back(const att_call *c)
 
 att_status att_prologue_begin_back(const att_call *c, const att_attention_grads *g, att_row_grads *r)
 {
-    att_ctx *ctx = c->plan->ctx;
     size_t packed = 0, spare = 0;
     att_status e = ATT_OK;
     *r = (att_row_grads){.dq = g->dq, .dk = g->dk, .add_dq = g->accumulate, .add_dk = g->accumulate};
@@ -370,17 +369,17 @@ att_status att_prologue_begin_back(const att_call *c, const att_attention_grads 
         if (!e && att_given(to))
             need_back(c, &x, of_keys, g->accumulate, &packed, &spare);
     }
-    r->packed = e ? NULL : att_alloc(ctx, packed, sizeof *r->packed);
-    r->spare = e ? NULL : att_alloc(ctx, spare, sizeof *r->spare);
+    r->packed = e ? NULL : att_scratch_take(c->plan, packed);
+    r->spare = e ? NULL : att_scratch_take(c->plan, spare);
     return r->packed && r->spare ? ATT_OK : ATT_ERR_MEMORY;
 }
 
 void att_prologue_end_back(const att_call *c, att_row_grads *r)
 {
-    att_free(c->plan->ctx, r->memory[0]);
-    att_free(c->plan->ctx, r->memory[1]);
-    att_free(c->plan->ctx, r->packed);
-    att_free(c->plan->ctx, r->spare);
+    att_scratch_give(c->plan, r->memory[0]);
+    att_scratch_give(c->plan, r->memory[1]);
+    att_scratch_give(c->plan, r->packed);
+    att_scratch_give(c->plan, r->spare);
 }
 
 /* dx = W^T dx' of projected rows, summed over the heads that were made of the same ones */
