@@ -458,6 +458,7 @@ typedef struct att_tile {
     const float *ready;
     int64_t ready_stride; /* of both */
     float *kept;
+    float *top; /* dot products: [columns] the largest score of each, which those of the tile join, or NULL */
 } att_tile;
 
 enum {

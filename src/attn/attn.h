@@ -116,6 +116,7 @@ size_t att_lay_out(float *p, int n, const att_part *part);
 /* Scratch memory of a call, 64-byte aligned; NULL: error set. A plan keeps what its calls give back, unless it is
  * large, so that most calls allocate none: what the system gives anew costs small calls more time than their
  * arithmetic. */
+enum { ATT_SPARE_BYTES = 64 }; /* beside the floats, of each that is taken */
 float *att_scratch_take(const att_plan *plan, size_t count);
 void att_scratch_give(const att_plan *plan, float *p);
 void att_scratch_free(att_plan *plan); /* all that it keeps */
@@ -185,6 +186,7 @@ typedef struct att_block {
     float *kept;        /* the same, of a single query's scores for their backward */
     bool words;         /* query, key and q are in words of two numbers */
     float *s;           /* [keys][panel], rows stride apart: scores; in backward then the weights */
+    float *top;         /* [panel] their maxima, from -inf on, or NULL: see att_tops_known */
     float *ds;          /* backward: the same, gradients */
     int64_t stride;
     float *saved[ATT_MAX_STAGES]; /* backward: what modifier i was given, laid as s; NULL where it is additive */
@@ -201,6 +203,12 @@ static inline int64_t att_ready_count(const att_plan *p)
 {
     const att_prologue *o = p->score->prologue;
     return o && o->ready_count ? o->ready_count(p->k_dim) : 0;
+}
+/* Do tiles of scores tell the largest ones, and nothing changes these after them? */
+static inline bool att_tops_known(const att_plan *p, const att_cut *cut)
+{
+    const bool as_they_are = p->n_modifiers == 0 && !p->words && (p->fold || p->spec.scale == 1);
+    return as_they_are && (p->score->flags & ATT_DOT) && !att_cut_partial(cut);
 }
 /* Queries turned, the scale in them where it belongs there; nothing where the score takes rows. */
 void att_turn_queries(const att_plan *plan, att_floats query, int queries, float *q);

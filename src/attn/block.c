@@ -135,6 +135,7 @@ static att_tile tile_of(const att_block *b, int r)
                       .key_stride = b->key.stride,
                       .s = b->s + first * b->stride,
                       .ds = b->ds ? b->ds + first * b->stride : NULL,
+                      .top = b->top,
                       .stride = b->stride,
                       .dquery = b->dq,
                       .dquery_stride = rows ? b->plan->q_dim : 0,

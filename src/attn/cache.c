@@ -518,15 +518,14 @@ void att_cache_view(const att_cache *c, int64_t sequence, int64_t head, att_site
     const int size = h->pages ? h->page[0]->size : 0;
     const size_t keys = head_at(c, head, size);
     site->k_rows = h->length;
-    site->k = (att_rows){.stride = c->key_dim,
-                         .packed = packed_keys(c, h),
-                         .dtype = c->dtype,
-                         .panel = c->kernels->panel,
-                         .page = h->page,
-                         .offset = keys};
+    site->k_row = (att_rows){.stride = c->key_dim,
+                             .packed = packed_keys(c, h),
+                             .dtype = c->dtype,
+                             .panel = c->kernels->panel,
+                             .page = h->page,
+                             .offset = keys};
     site->v =
         (att_rows){.stride = c->value_dim, .dtype = c->dtype, .page = h->page, .offset = keys + keys_bytes(c, size)};
-    site->k_row = site->k;
 }
 
 void *att_page_at(const att_page *page, size_t offset) { return page->at + offset; }

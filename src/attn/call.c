@@ -335,13 +335,11 @@ void att_call_site(const att_call *c, int64_t b, int64_t h, att_site *site)
     *at = (att_place){.sequence = b, .head = h};
     site->rows = c->ragged ? a->q_offsets[b + 1] - q_first : c->max_tq;
     at->tq = a->q_lengths ? a->q_lengths[b] : site->rows;
-    set_rows(c, &a->q, b, h, false, &site->q);
     set_rows(c, &c->q_rows, b, h, false, &site->q_row);
     if (a->cache) {
         att_cache_view(a->cache, b, kv_head, site);
     } else {
         site->k_rows = c->ragged ? k_offsets[b + 1] - k_first : c->max_tk;
-        set_rows(c, &a->k, b, kv_head, true, &site->k);
         set_rows(c, v, b, kv_head, true, &site->v);
         set_rows(c, &c->k_rows, b, c->prepared[1] && c->keys_per_head ? h : kv_head, true, &site->k_row);
         site->k_row.copy = site->v.copy = att_call_copies(c);

@@ -37,6 +37,7 @@ typedef struct next_item {
 /* What one thread works in. */
 typedef struct scratch {
     float *s, *rescale;   /* [keys of a block][panel], [panel] */
+    float *top;           /* [panel] */
     float *keys, *values; /* [ATT_KEY_BLOCK][k_dim] and [value_dim], where they are copied */
     float *value_words,
         *weight_words; /* [ATT_KEY_BLOCK / 2][value_dim] and [panel], where bf16 is multiplied in pairs */
@@ -80,13 +81,14 @@ static size_t lay_out(const att_plan *plan, bool copies, int64_t tk, float *p, s
     const att_attention_spec *s = &plan->spec;
     const int64_t panel = plan->kernels->panel, longest = plan->q_dim > s->value_dim ? plan->q_dim : s->value_dim;
     const int64_t converted = s->dtype == ATT_F32 ? 0 : 1;
-    att_part parts[6 + 8 * ATT_MAX_GROUP] = {{&w->s, ATT_KEY_BLOCK * panel},
+    att_part parts[7 + 8 * ATT_MAX_GROUP] = {{&w->s, ATT_KEY_BLOCK * panel},
                                              {&w->rescale, panel},
+                                             {&w->top, panel},
                                              {&w->keys, copies * ATT_KEY_BLOCK * plan->k_dim},
                                              {&w->values, copies * ATT_KEY_BLOCK * s->value_dim},
                                              {&w->value_words, plan->words * ATT_KEY_BLOCK / 2 * s->value_dim},
                                              {&w->weight_words, plan->words * ATT_KEY_BLOCK / 2 * panel}};
-    int n = 6;
+    int n = 7;
     for (strip *t = w->strip; t < w->strip + most_in_group(plan, copies, tk); t++) {
         parts[n].at = &t->q, parts[n++].count = !att_takes_rows(plan) * plan->q_dim * panel;
         parts[n].at = &t->rows, parts[n++].count = converted * longest * panel;
@@ -108,10 +110,11 @@ size_t att_plan_scratch(const att_plan *plan, bool copies, int64_t tk)
 
 /* ---- one strip of queries */
 
+static const float nothing[ATT_MAX_PANEL] = {[0 ... ATT_MAX_PANEL - 1] = -INFINITY};
+
 /* Its o is written when the first keys are. */
 static void clear(partial *p, int panel)
 {
-    static const float nothing[ATT_MAX_PANEL] = {[0 ... ATT_MAX_PANEL - 1] = -INFINITY};
     memcpy(p->max, nothing, (size_t)panel * sizeof *p->max);
     memset(p->sum, 0, (size_t)panel * sizeof *p->sum);
     p->touched = false;
@@ -199,6 +202,7 @@ static void attend_block(const att_plan *plan, const att_site *at, const strip *
     b->query = t->query;
     b->key = m->key;
     b->q = t->q;
+    b->top = att_tops_known(plan, cut) ? memcpy(w->top, nothing, (size_t)kernels->panel * sizeof *nothing) : NULL;
     const float scale = plan->late ? plan->spec.scale : 1;
     const bool rounded = plan->words && !at->dropout.threshold && !m->unclean.n_unclean; /* nobody needs floats */
     uint64_t keep[ATT_KEY_BLOCK];
@@ -207,7 +211,7 @@ static void attend_block(const att_plan *plan, const att_site *at, const strip *
         kernels->word_soften(t->queries, scale, cut->n_runs, cut->run, w->s, p->max, p->sum, w->rescale,
                              w->weight_words);
     else
-        kernels->soften(t->queries, scale, cut->n_runs, cut->run, w->s, p->max, p->sum, w->rescale);
+        kernels->soften(t->queries, scale, cut->n_runs, cut->run, w->s, b->top, p->max, p->sum, w->rescale);
     att_keep_block(b, keep);
     att_drop_block(b, keep, w->s);
     weigh(plan, t, cut, m, rounded, w);
@@ -351,8 +355,8 @@ static place place_of(const job *j, int64_t item)
     place p = {.sequence = att_find(j->first, j->call->sequences, item)};
     const int64_t local = item - j->first[p.sequence];
     p.parts = (j->first[p.sequence + 1] - j->first[p.sequence]) / j->call->plan->spec.heads;
-    p.head = local / p.parts;
-    p.part = local % p.parts;
+    p.head = p.parts == 1 ? local : local / p.parts; /* a division takes as long as some key of short sequences */
+    p.part = local - p.head * p.parts;
     p.q0 = p.part * j->call->plan->kernels->panel * j->group;
     return p;
 }

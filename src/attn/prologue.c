@@ -247,7 +247,7 @@ static att_status prepare(att_call *c, const side *x, bool of_keys)
     att_status e = to_floats(c, x, of_keys);
     e = e ? e : make_wanted(c, x->rows, x->heads, x->out, &c->prepared[of_keys], to, &first, &last);
     const bool project = x->how->kind == ATT_ROW_PROJECTED;
-    float *packed = e || !project ? NULL : att_scratch_take(c->plan, att_gemm_packed_count(ctx, x->out, x->in));
+    float *packed = e || !project ? NULL : att_alloc(ctx, att_gemm_packed_count(ctx, x->out, x->in), sizeof *packed);
     if (e || (project && !packed))
         return ATT_ERR_MEMORY;
     for (int64_t h = first; h < last; h++) {
@@ -260,7 +260,7 @@ static att_status prepare(att_call *c, const side *x, bool of_keys)
             each_row(c, to_unit, x->out, a, a, b);
         }
     }
-    att_scratch_give(c->plan, packed);
+    att_free(ctx, packed);
     return ATT_OK;
 }
 
@@ -302,14 +302,16 @@ static int64_t count_of(const att_call *c, bool of_keys)
 
 size_t att_prologue_bytes(const att_call *c)
 {
-    size_t floats = 0;
+    size_t floats = 0, spares = 0;
     for (int of_keys = 0; c->plan->prologue && of_keys < 2; of_keys++) {
         const side x = side_of(c, of_keys);
         const int64_t converted = rows_of(c, of_keys)->dtype == ATT_F32 ? 0 : x.heads / x.group * x.in;
-        if (x.how->kind != ATT_ROW_AS_IT_IS)
-            floats += (size_t)(count_of(c, of_keys) * (x.heads * x.out + converted));
+        if (x.how->kind == ATT_ROW_AS_IT_IS)
+            continue;
+        floats += (size_t)(count_of(c, of_keys) * (x.heads * x.out + converted));
+        spares += converted ? 2 : 1;
     }
-    return floats * sizeof(float);
+    return floats * sizeof(float) + spares * ATT_SPARE_BYTES;
 }
 
 /* ---- backward */
@@ -342,15 +344,16 @@ static void need_back(const att_call *c, const side *x, bool of_keys, bool accum
 
 size_t att_prologue_bytes_back(const att_call *c)
 {
-    size_t floats = 0, packed = 0, spare = 0;
+    size_t floats = 0, spares = 0, packed = 0, spare = 0;
     for (int of_keys = 0; c->plan->prologue && of_keys < 2; of_keys++) {
         const side x = side_of(c, of_keys);
         if (x.how->kind == ATT_ROW_AS_IT_IS)
             continue;
         floats += (size_t)(count_of(c, of_keys) * x.heads * att_whole(x.out, c->plan->kernels->panel));
+        spares++;
         need_back(c, &x, of_keys, false, &packed, &spare);
     }
-    return (floats + packed + spare) * sizeof(float);
+    return (floats + packed + spare) * sizeof(float) + spares * ATT_SPARE_BYTES;
 }
 
 att_status att_prologue_begin_back(const att_call *c, const att_attention_grads *g, att_row_grads *r)
@@ -369,8 +372,8 @@ att_status att_prologue_begin_back(const att_call *c, const att_attention_grads 
         if (!e && att_given(to))
             need_back(c, &x, of_keys, g->accumulate, &packed, &spare);
     }
-    r->packed = e ? NULL : att_scratch_take(c->plan, packed);
-    r->spare = e ? NULL : att_scratch_take(c->plan, spare);
+    r->packed = e ? NULL : att_alloc(c->plan->ctx, packed, sizeof *r->packed);
+    r->spare = e ? NULL : att_alloc(c->plan->ctx, spare, sizeof *r->spare);
     return r->packed && r->spare ? ATT_OK : ATT_ERR_MEMORY;
 }
 
@@ -378,8 +381,8 @@ void att_prologue_end_back(const att_call *c, att_row_grads *r)
 {
     att_scratch_give(c->plan, r->memory[0]);
     att_scratch_give(c->plan, r->memory[1]);
-    att_scratch_give(c->plan, r->packed);
-    att_scratch_give(c->plan, r->spare);
+    att_free(c->plan->ctx, r->packed);
+    att_free(c->plan->ctx, r->spare);
 }
 
 /* dx = W^T dx' of projected rows, summed over the heads that were made of the same ones */

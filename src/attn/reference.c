@@ -12,7 +12,7 @@ static bool keep(const att_plan *plan, const att_site *at, int64_t q, int64_t k)
     return true;
 }
 
-/* The pair as the score sees it. */
+/* The pair as the score sees it; of a call whose rows have not been prepared. */
 static att_pair pair_of(const att_plan *plan, const att_site *at, int64_t q, int64_t k)
 {
     return (att_pair){.at = &at->place,
@@ -20,8 +20,8 @@ static att_pair pair_of(const att_plan *plan, const att_site *at, int64_t q, int
                       .param = at->score_param,
                       .q = q,
                       .k = k,
-                      .query = (const float *)at->q.at + q * at->q.stride,
-                      .key = (const float *)at->k.at + k * at->k.stride,
+                      .query = (const float *)at->q_row.at + q * at->q_row.stride,
+                      .key = (const float *)at->k_row.at + k * at->k_row.stride,
                       .dim = plan->spec.head_dim,
                       .key_dim = plan->spec.key_dim};
 }

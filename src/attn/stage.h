@@ -68,9 +68,8 @@ typedef struct att_prologue {
 /* One head of one sequence. */
 typedef struct att_site {
     att_place place;
-    att_rows q, k, v;      /* [tq, head_dim] [tk, key_dim] [tk, value_dim] */
-    att_rows q_row, k_row; /* what tiles see of q and k: [tq, q_dim] [tk, k_dim], the same or prepared */
-    att_rows out;          /* [tq, value_dim] */
+    att_rows q_row, k_row; /* what tiles see of q and k: [tq, q_dim] [tk, k_dim], the caller's or prepared */
+    att_rows v, out;       /* [tk, value_dim] [tq, value_dim] */
     float *lse;            /* [tq] or NULL */
     int64_t lse_stride;
     int64_t rows;        /* of out and lse; those from tq on become 0 and -inf */

@@ -14,8 +14,9 @@ size_t att_lay_out(float *p, int n, const att_part *part)
 
 struct att_spare {
     size_t count;
-    _Alignas(64) float data[];
+    _Alignas(ATT_SPARE_BYTES) float data[];
 };
+_Static_assert(offsetof(att_spare, data) == ATT_SPARE_BYTES, "one line of the cache");
 
 /* Puts it in the place of another, which it returns, or of none. */
 static att_spare *swap(const att_plan *plan, int place, att_spare *s)

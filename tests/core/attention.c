@@ -10,8 +10,8 @@ static double tolerance(const att_plan *plan, const att_site *at, int64_t q)
     for (int64_t k = 0; k < at->place.tk; k++) {
         double s = 0;
         for (int64_t d = 0; d < plan->spec.head_dim; d++)
-            s += fabs((double)((const float *)at->q.at)[q * at->q.stride + d] *
-                      ((const float *)at->k.at)[k * at->k.stride + d]);
+            s += fabs((double)((const float *)at->q_row.at)[q * at->q_row.stride + d] *
+                      ((const float *)at->k_row.at)[k * at->k_row.stride + d]);
         most = fmax(most, s * plan->spec.scale + 1);
     }
     const double units = 4 + 2 * (sqrt((double)plan->spec.head_dim) + 2) * most + 2 * sqrt((double)at->place.tk);

@@ -265,7 +265,10 @@ static void a_plan_says_beforehand_what_a_call_takes(void **state)
         memset(c.grads.dmodifier_param, 0, sizeof c.grads.dmodifier_param);
         succeeds(k->name, ctx, att_plan_new(ctx, &c.spec, &plan));
         succeeds(k->name, ctx, att_plan_describe(plan, &c.args, &info));
-        const long forward = taken_by(ctx, &f, plan, &c, false), backward = taken_by(ctx, &f, plan, &c, true);
+        const long forward = taken_by(ctx, &f, plan, &c, false);
+        att_plan_free(plan); /* it has kept what forward has worked in */
+        succeeds(k->name, ctx, att_plan_new(ctx, &c.spec, &plan));
+        const long backward = taken_by(ctx, &f, plan, &c, true);
         if (forward < (long)info.workspace || forward > (long)info.workspace + LITTLE)
             fail_msg("%s, %d queries: forward takes %ld bytes, the plan said %zu", k->name, i % 2 ? 4 : 700, forward,
                      info.workspace);

@@ -6,8 +6,8 @@
 
 static att_pair pair_of(const test_call *c, const att_site *at, int64_t q, int64_t k)
 {
-    return (att_pair){.query = (const float *)at->q.at + q * at->q.stride,
-                      .key = (const float *)at->k.at + k * at->k.stride,
+    return (att_pair){.query = (const float *)at->q_row.at + q * at->q_row.stride,
+                      .key = (const float *)at->k_row.at + k * at->k_row.stride,
                       .dim = c->n.head_dim,
                       .key_dim = c->n.key_dim,
                       .param = at->score_param};

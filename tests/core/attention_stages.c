@@ -61,8 +61,8 @@ static att_pair pair_at(const work *w, const att_site *at, int64_t q, int64_t k)
     return (att_pair){.at = &at->place,
                       .q = q,
                       .k = k,
-                      .query = (const float *)at->q.at + q * at->q.stride,
-                      .key = (const float *)at->k.at + k * at->k.stride,
+                      .query = (const float *)at->q_row.at + q * at->q_row.stride,
+                      .key = (const float *)at->k_row.at + k * at->k_row.stride,
                       .dim = w->plan->spec.head_dim,
                       .key_dim = w->plan->spec.key_dim};
 }
