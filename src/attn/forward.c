@@ -81,15 +81,18 @@ static size_t lay_out(const att_plan *plan, bool copies, int64_t tk, float *p, s
     const att_attention_spec *s = &plan->spec;
     const int64_t panel = plan->kernels->panel, longest = plan->q_dim > s->value_dim ? plan->q_dim : s->value_dim;
     const int64_t converted = s->dtype == ATT_F32 ? 0 : 1;
-    att_part parts[7 + 8 * ATT_MAX_GROUP] = {{&w->s, ATT_KEY_BLOCK * panel},
-                                             {&w->rescale, panel},
-                                             {&w->top, panel},
-                                             {&w->keys, copies * ATT_KEY_BLOCK * plan->k_dim},
-                                             {&w->values, copies * ATT_KEY_BLOCK * s->value_dim},
-                                             {&w->value_words, plan->words * ATT_KEY_BLOCK / 2 * s->value_dim},
-                                             {&w->weight_words, plan->words * ATT_KEY_BLOCK / 2 * panel}};
-    int n = 7;
-    for (strip *t = w->strip; t < w->strip + most_in_group(plan, copies, tk); t++) {
+    const att_part shared[] = {{&w->s, ATT_KEY_BLOCK * panel},
+                               {&w->rescale, panel},
+                               {&w->top, panel},
+                               {&w->keys, copies * ATT_KEY_BLOCK * plan->k_dim},
+                               {&w->values, copies * ATT_KEY_BLOCK * s->value_dim},
+                               {&w->value_words, plan->words * ATT_KEY_BLOCK / 2 * s->value_dim},
+                               {&w->weight_words, plan->words * ATT_KEY_BLOCK / 2 * panel}};
+    att_part parts[sizeof shared / sizeof *shared + 8 * ATT_MAX_GROUP]; /* few are used, and clearing all takes time */
+    int n = sizeof shared / sizeof *shared;
+    memcpy(parts, shared, sizeof shared);
+    const strip *end = w->strip + most_in_group(plan, copies, tk);
+    for (strip *t = w->strip; t < end; t++) {
         parts[n].at = &t->q, parts[n++].count = !att_takes_rows(plan) * plan->q_dim * panel;
         parts[n].at = &t->rows, parts[n++].count = converted * longest * panel;
         for (int i = 0; i < 2; i++) {
