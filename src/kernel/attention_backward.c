@@ -41,13 +41,8 @@ ATT_INLINE void over_queries_as(const tile_start start, int64_t keys, int64_t qu
 {
     enum { HALF_MORE = ATT_PANEL_VECTORS + 1 }; /* vectors: a panel and half of the next, where registers suffice */
     for (int64_t j = 0; j < n; j += PANEL) {
-        const tile_args t = {.k = queries,
-                             .a = p,
-                             .lda = ldp,
-                             .b = x + j * x_rows,
-                             .ldb = x_rows * PANEL,
-                             .c = c + j,
-                             .ldc = ldc};
+        const tile_args t = {
+            .k = queries, .a = p, .lda = ldp, .b = x + j * x_rows, .ldb = x_rows * PANEL, .c = c + j, .ldc = ldc};
         const int64_t left = n - j;
         if (ATT_WIDE_ROWS > 2 && left > PANEL && left <= HALF_MORE * ATT_LANES) {
             tile_all(keys, HALF_MORE, false, start, t);
