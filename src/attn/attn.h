@@ -116,10 +116,10 @@ size_t att_lay_out(float *p, int n, const att_part *part);
 /* Scratch memory of a call, 64-byte aligned; NULL: error set. A plan keeps what its calls give back, unless it is
  * large, so that most calls allocate none: what the system gives anew costs small calls more time than their
  * arithmetic. */
-enum { ATT_SPARE_BYTES = 64 }; /* beside the floats, of each that is taken */
 float *att_scratch_take(const att_plan *plan, size_t count);
 void att_scratch_give(const att_plan *plan, float *p);
 void att_scratch_free(att_plan *plan); /* all that it keeps */
+enum { ATT_SPARE_BYTES = 64 };         /* beside the floats, of each that is taken */
 /* To how many tasks a call's items are dealt: enough to share the work evenly, large enough to be worth waking for. */
 int64_t att_task_count(att_ctx *ctx, int64_t items, double work, double work_of_task, int tasks_per_thread);
 /* i with first[i] <= item < first[i + 1]; first [n + 1] ascends. */

@@ -112,7 +112,7 @@ static void one_head(att_back_work *x, int64_t head_in_group, int64_t group)
     if (x->plan->words)
         x->key_words = att_words_of_rows(x->plan->kernels, &x->site.k_row, x->task->k0, x->task->keys, x->plan->k_dim,
                                          x->w.key_words);
-    if (!x->once && (head_in_group == 0 || c->keys_per_head))
+    if (!x->keeps && (head_in_group == 0 || c->keys_per_head))
         make_ready(x);
     point_params(x, head_in_group);
     att_back_begin(x);
@@ -148,14 +148,15 @@ static att_gathered begin_keys(const att_back_work *x, const att_tensor *to, int
     return g;
 }
 
-/* dK of a query head, or of all that share the keys. Scores that are no dot products add to it themselves. */
+/* dK of a query head, or of all that share the keys. Scores that are no dot products add to it themselves, or
+ * write it where they have kept something. */
 static void begin_dk(att_back_work *x, int64_t head)
 {
     x->dk = begin_keys(x, &x->job->rows.dk, head, x->plan->k_dim, x->job->rows.add_dk, x->w.dk);
-    const bool kept = x->once && att_ready_count(x->plan) > 0;
-    if (!att_back_is_dot(x->plan) && !kept)
+    const bool adds = !att_back_is_dot(x->plan) && !x->keeps;
+    if (adds)
         att_begin_empty(&x->dk, 0, x->task->keys);
-    x->dk.begun = !att_back_is_dot(x->plan) && !kept;
+    x->dk.begun = adds;
 }
 
 static void end_keys(const att_back_work *x, att_gathered *g)
@@ -179,7 +180,7 @@ static void run_task(void *arg, int i, int thread)
     const att_task *t = x.task;
     lay_out(c, j->memory + (size_t)thread * j->scratch_count, &x.w);
     att_call_site(c, t->sequence, t->kv_head * group, &x.site);
-    x.once = x.site.place.tq == 1 && (group == 1 || c->keys_per_head);
+    x.keeps = att_ready_count(plan) > 0 && x.site.place.tq == 1 && (group == 1 || c->keys_per_head);
     const int64_t head = c->keys_per_head ? t->kv_head * group : t->kv_head;
     x.dv = begin_keys(&x, &j->grads->dv, t->kv_head, s->value_dim, j->grads->accumulate, x.w.dv);
     begin_dk(&x, head);

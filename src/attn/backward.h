@@ -55,7 +55,7 @@ typedef struct att_back_work {
     const att_back_job *job;
     const att_plan *plan;
     const att_task *task;
-    bool once; /* each key meets a single query */
+    bool keeps; /* each key meets a single query, and its scores leave something for their backward */
     att_site site;
     att_rows dout, dq, dlse;
     att_floats key, value; /* of the block; values in words where those are multiplied */

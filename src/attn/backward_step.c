@@ -96,13 +96,12 @@ static void sink_back(const att_back_work *x, int queries)
 void att_back_begin(att_back_work *x)
 {
     const att_plan *plan = x->plan;
-    const int64_t count = att_ready_count(plan);
     x->block = (att_block){.plan = plan,
                            .site = &x->site,
                            .k0 = x->task->k0,
                            .key = x->key,
-                           .ready = count && !x->once ? x->w.ready : NULL,
-                           .kept = count && x->once ? x->w.ready : NULL,
+                           .ready = att_ready_count(plan) && !x->keeps ? x->w.ready : NULL,
+                           .kept = x->keeps ? x->w.ready : NULL,
                            .stride = PANELS * plan->kernels->panel,
                            .dk = x->dk.from,
                            .dk_stride = x->dk.stride,

@@ -274,7 +274,7 @@ typedef struct sums {
     _Alignas(64) float query[PIECE], all[PIECE];
 } sums;
 
-/* What a run is given, and adds to: numbers [queries][CHUNK], of one query [n], or [n]. */
+/* What a chunk is given, and adds to: numbers [queries][CHUNK], of one query [n], or [n]. */
 typedef struct slope {
     int n;
     const float *q, *k, *v, *ds;
@@ -345,7 +345,7 @@ static void back_wide(const active *list, const float *x, int64_t stride, const 
     back_list(true, list->count, list, &of);
 }
 
-/* A run of key j, from chunk number c of the piece and feature a of the row on; pairs without a gradient are left out,
+/* Chunk number c of the piece, of key j, from feature a of the row on; pairs without a gradient are left out,
  * whatever they are. */
 __attribute__((noinline)) /* it would take back_group's registers */
 static void
