@@ -10,6 +10,8 @@
 #include "kernel/kernel.h"
 #include "simd/simd.h"
 
+#include <string.h>
+
 enum {
     PANEL = ATT_PANEL_VECTORS * ATT_LANES, /* columns that lie together in B */
     ROWS = ATT_TILE_ROWS,
@@ -18,7 +20,12 @@ enum {
     MAX_VECTORS = 4 * ATT_PANEL_VECTORS
 };
 
-typedef enum tile_start { START_ZERO, START_C, START_SCALED } tile_start;
+typedef enum tile_start {
+    START_ZERO,
+    START_PRODUCT, /* the first product, k > 0: as from 0, but that -0 stays; and faster, as clearing takes time */
+    START_C,
+    START_SCALED
+} tile_start;
 
 typedef struct tile_args {
     int64_t k;
@@ -29,7 +36,7 @@ typedef struct tile_args {
     float *c; /* [rows, vectors * LANES] */
     int64_t ldc;
     const float *scale;   /* START_SCALED: start = c[r][j] scale[j] */
-    float *top;           /* of scores, START_ZERO: [PANEL] largest of each column, which those of c join; or NULL */
+    float *top;           /* of scores, START_PRODUCT: [PANEL] largest of each column, which those of c join; or NULL */
     const float *soon;    /* of tiles across several panels: fetched, a line for each of k, and so is C; or NULL */
     int64_t soon_step;    /* from line to line, or 0 */
     att_soon **rows_soon; /* of whole transposed tiles: the next rows to fetch, or NULL */
@@ -38,6 +45,9 @@ typedef struct tile_args {
 /* A file that multiplies something else than floats says so before (bf16_products.c: pairs). */
 #ifndef TILE_MULTIPLY_ADD
 #define TILE_MULTIPLY_ADD v_fma_onto
+#define TILE_MULTIPLY(a, b) v_mul(a, b)
+#else
+#define TILE_MULTIPLY(a, b) TILE_MULTIPLY_ADD(a, b, v_set(0))
 #endif
 
 ATT_INLINE vf tile_scale(const bool scaled, vf x, vf factor) { return scaled ? v_mul(x, factor) : x; }
@@ -89,9 +99,9 @@ ATT_INLINE const float *tile_keep(const float *p)
     return p;
 }
 
-/* acc += the column of A times the row of B that `at` is at, and on to the next ones */
-ATT_INLINE void tile_step(const int rows, const int vectors, int64_t a_step, int64_t b_step, tile_at *at,
-                          vf acc[MAX_ROWS][MAX_VECTORS])
+/* acc += the column of A times the row of B that `at` is at, and on to the next ones; first: acc is that product */
+ATT_INLINE void tile_step(const int rows, const int vectors, const bool first, int64_t a_step, int64_t b_step,
+                          tile_at *at, vf acc[MAX_ROWS][MAX_VECTORS])
 {
     vf x[MAX_VECTORS];
     ATT_UNROLL (v, vectors)
@@ -99,7 +109,7 @@ ATT_INLINE void tile_step(const int rows, const int vectors, int64_t a_step, int
     ATT_UNROLL (r, rows) {
         const vf y = v_keep(v_set(at->a[r / NEAR][r % NEAR * at->row_step]));
         ATT_UNROLL (v, vectors)
-            acc[r][v] = TILE_MULTIPLY_ADD(y, x[v], acc[r][v]);
+            acc[r][v] = first ? TILE_MULTIPLY(y, x[v]) : TILE_MULTIPLY_ADD(y, x[v], acc[r][v]);
     }
     ATT_UNROLL (i, (rows + NEAR - 1) / NEAR)
         at->a[i] += a_step;
@@ -139,7 +149,7 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
 
     ATT_UNROLL (r, rows)
         ATT_UNROLL (v, vectors) {
-            acc[r][v] = start == START_ZERO ? v_set(0) : v_load(c + r * ldc + v * ATT_LANES);
+            acc[r][v] = start <= START_PRODUCT ? v_set(0) : v_load(c + r * ldc + v * ATT_LANES);
             if (start == START_SCALED)
                 acc[r][v] = v_mul(acc[r][v], v_load(t->scale + v * ATT_LANES));
         }
@@ -149,6 +159,9 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
         at.b[i] = tile_keep(t->b + i * t->ldb);
 
     int64_t left = t->k;
+    if (start == START_PRODUCT)
+        tile_step(rows, vectors, true, k_step, b_step, &at, acc);
+    left -= start == START_PRODUCT;
     const float *written = c, *const last = c + (rows - 1) * ldc;
     for (; (fetches || (ahead && soon)) && left >= STEPS; left -= STEPS) {
         if (fetches && t->rows_soon)
@@ -161,21 +174,21 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
                     __builtin_prefetch(soon + soon_step / 2, 0, 2);
                 soon += soon_step;
             }
-            tile_step(rows, vectors, k_step, b_step, &at, acc);
+            tile_step(rows, vectors, false, k_step, b_step, &at, acc);
         }
         written += written == last ? 0 : ldc; /* a row in each turn: all at once would be waited for */
     }
 #pragma GCC unroll 1 /* it would take registers */
     for (; fetches && left > 0; left--)
-        tile_step(rows, vectors, k_step, b_step, &at, acc);
+        tile_step(rows, vectors, false, k_step, b_step, &at, acc);
 #pragma GCC unroll 4
     for (; left > 0; left--)
-        tile_step(rows, vectors, k_step, b_step, &at, acc);
+        tile_step(rows, vectors, false, k_step, b_step, &at, acc);
 
     ATT_UNROLL (r, rows)
         ATT_UNROLL (v, vectors)
             v_store(c + r * ldc + v * ATT_LANES, acc[r][v]);
-    if (start != START_ZERO || transposed || !t->top)
+    if (start != START_PRODUCT || transposed || !t->top)
         return;
     ATT_UNROLL (v, vectors) {
         vf top = v_load(t->top + v * ATT_LANES);
@@ -212,13 +225,17 @@ ATT_INLINE void tile_all(int64_t m, const int vectors, const bool transposed, co
 ATT_INLINE void tile_columns(int columns, int64_t m, tile_args t)
 {
     enum { SHORT = 64 };
+    for (int64_t i = 0; t.k == 0 && i < m; i++)
+        memset(t.c + i * t.ldc, 0, (columns <= ATT_LANES ? ATT_LANES : PANEL) * sizeof *t.c);
+    if (t.k == 0)
+        return;
     if (columns <= ATT_LANES) {
-        tile_all(m, 1, false, START_ZERO, t);
+        tile_all(m, 1, false, START_PRODUCT, t);
         return;
     }
     for (; TALL_ROWS > ROWS && m >= TALL_ROWS && t.k <= SHORT && t.lda == t.k; m -= TALL_ROWS)
-        tile_next(TALL_ROWS, ATT_PANEL_VECTORS, false, START_ZERO, &t);
-    tile_all(m, ATT_PANEL_VECTORS, false, START_ZERO, t);
+        tile_next(TALL_ROWS, ATT_PANEL_VECTORS, false, START_PRODUCT, &t);
+    tile_all(m, ATT_PANEL_VECTORS, false, START_PRODUCT, t);
 }
 
 /* c = start + a^T b: start is c where that has been begun, or else c times its scale where it has one, or else 0. */
