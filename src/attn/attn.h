@@ -145,6 +145,7 @@ typedef struct att_cut {
     att_run run[ATT_KEY_BLOCK / ATT_SUB_TILE]; /* keys, counted from k0, where anything attends; ascending */
     att_run holes;                             /* keys among which are all pairs of the runs that do not attend */
     uint64_t bits[ATT_KEY_BLOCK];              /* of these keys: att_cut_bits */
+    int second; /* key of the last run from which on only the second half of a panel of queries attends: at a diagonal */
 } att_cut;
 /* Of a key in the runs, bit i: query q0 + i attends to it. */
 static inline uint64_t att_cut_bits(const att_cut *cut, int64_t key)
@@ -152,6 +153,11 @@ static inline uint64_t att_cut_bits(const att_cut *cut, int64_t key)
     return cut->holes.first <= key && key < cut->holes.last ? cut->bits[key] : ~UINT64_C(0);
 }
 static inline bool att_cut_partial(const att_cut *cut) { return cut->holes.first < cut->holes.last; }
+/* The first key of run r that is behind those to which the first half of the queries attends. */
+static inline int64_t att_cut_second(const att_cut *cut, int r)
+{
+    return r == cut->n_runs - 1 ? cut->second : cut->run[r].last;
+}
 /* The keys of run r among which all its holes are. */
 att_run att_cut_holes(const att_cut *cut, int r);
 void att_cut_block(const att_plan *plan, const att_site *site, int64_t q0, int queries, int64_t k0, int keys,

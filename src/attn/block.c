@@ -82,6 +82,21 @@ void att_cut_add(att_cut *cut, int64_t first, int64_t last, bool partial)
         cut->run[cut->n_runs++] = (att_run){first, last};
 }
 
+/* In steps of half a sub-tile. */
+static int find_second(const att_plan *plan, const att_cut *cut, int queries)
+{
+    enum { STEP = ATT_SUB_TILE / 2 };
+    const att_run run = cut->run[cut->n_runs - 1], holes = cut->holes;
+    const int64_t begin = run.first > holes.first ? run.first : holes.first, half = plan->kernels->panel / 2;
+    int64_t second = run.last;
+    if (holes.last != run.last || queries <= half)
+        return (int)second;
+    while (second > begin && !(cut->bits[second - 1] & att_low_bits((int)half)))
+        second--;
+    second = att_whole(second, STEP);
+    return (int)(second < run.last ? second : run.last);
+}
+
 void att_cut_block(const att_plan *plan, const att_site *at, int64_t q0, int queries, int64_t k0, int keys,
                    att_cut *cut)
 {
@@ -98,6 +113,7 @@ void att_cut_block(const att_plan *plan, const att_site *at, int64_t q0, int que
         if (c != ATT_EMPTY)
             att_cut_add(cut, first, first + n, c == ATT_PARTIAL);
     }
+    cut->second = cut->n_runs ? find_second(plan, cut, queries) : 0;
 }
 
 att_run att_cut_holes(const att_cut *cut, int r)
@@ -147,7 +163,25 @@ static att_tile tile_of(const att_block *b, int r)
                       .vectors = &b->plan->vectors};
 }
 
-static void score(const att_block *b, att_tile *t)
+/* Dot products of run r of keys; the first half of the queries has none with the last ones. */
+static void dot(const att_block *b, int r, att_tile *t)
+{
+    const int keys = t->keys, half = t->columns / 2, both = (int)(att_cut_second(b->cut, r) - b->cut->run[r].first);
+    t->keys = both;
+    b->plan->score->tile(t);
+    t->keys = keys;
+    if (both == keys)
+        return;
+    att_tile rest = *t;
+    rest.keys = keys - both;
+    rest.key += both * t->key_stride;
+    rest.s += both * t->stride + half;
+    rest.query += half;
+    rest.queries -= half;
+    b->plan->score->tile(&rest);
+}
+
+static void score(const att_block *b, int r, att_tile *t)
 {
     const att_plan *plan = b->plan;
     t->user = plan->score->user;
@@ -155,6 +189,8 @@ static void score(const att_block *b, att_tile *t)
     if (b->words)
         plan->kernels->word_scores(t->keys, t->queries, att_words_in(t->dim), t->key, t->key_stride, t->query, t->s,
                                    t->stride);
+    else if (plan->score->flags & ATT_DOT)
+        dot(b, r, t);
     else if (plan->score->tile)
         plan->score->tile(t);
     else
@@ -206,7 +242,7 @@ void att_score_block(const att_block *b)
 {
     for (int r = 0; r < b->cut->n_runs; r++) {
         att_tile t = tile_of(b, r);
-        score(b, &t);
+        score(b, r, &t);
         modify_all(b, r, &t);
         forbid(b, r, -INFINITY, t.s, t.stride);
     }

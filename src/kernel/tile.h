@@ -220,17 +220,19 @@ ATT_INLINE void tile_all(int64_t m, const int vectors, const bool transposed, co
         tile_next(1, vectors, transposed, start, &t);
 }
 
-/* c [m][PANEL] = a b, the columns in use. Short rows side by side are taken by tall tiles, as each costs some time to
- * begin and end; rows apart may share too few sets of the first-level cache for so many at once. */
+/* c [m][PANEL] = a b, the columns in use, or just the first half of a panel. Short rows side by side are taken by tall
+ * tiles, as each costs some time to begin and end; rows apart may share too few sets of the first-level cache for so
+ * many at once. */
 ATT_INLINE void tile_columns(int columns, int64_t m, tile_args t)
 {
-    enum { SHORT = 64 };
+    enum { SHORT = 64, HALF = ATT_PANEL_VECTORS / 2 };
+    const bool few = columns <= HALF * ATT_LANES;
     for (int64_t i = 0; t.k == 0 && i < m; i++)
-        memset(t.c + i * t.ldc, 0, (columns <= ATT_LANES ? ATT_LANES : PANEL) * sizeof *t.c);
+        memset(t.c + i * t.ldc, 0, (few ? HALF * ATT_LANES : PANEL) * sizeof *t.c);
     if (t.k == 0)
         return;
-    if (columns <= ATT_LANES) {
-        tile_all(m, 1, false, START_PRODUCT, t);
+    if (few) {
+        tile_all(m, HALF, false, START_PRODUCT, t);
         return;
     }
     for (; TALL_ROWS > ROWS && m >= TALL_ROWS && t.k <= SHORT && t.lda == t.k; m -= TALL_ROWS)
