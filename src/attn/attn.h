@@ -145,7 +145,8 @@ typedef struct att_cut {
     att_run run[ATT_KEY_BLOCK / ATT_SUB_TILE]; /* keys, counted from k0, where anything attends; ascending */
     att_run holes;                             /* keys among which are all pairs of the runs that do not attend */
     uint64_t bits[ATT_KEY_BLOCK];              /* of these keys: att_cut_bits */
-    int second; /* key of the last run from which on only the second half of a panel of queries attends: at a diagonal */
+    int second; /* key of the last run from which on only the second half of a panel of queries attends: at a diagonal
+                 */
 } att_cut;
 /* Of a key in the runs, bit i: query q0 + i attends to it. */
 static inline uint64_t att_cut_bits(const att_cut *cut, int64_t key)

@@ -4,8 +4,9 @@
  *   P = exp(S - lse)    dV = P^T dO    dP = dO V^T    dS = P (dP - delta), delta = rowsum(dO O) - dlse
  *   dQ = scale dS K     dK = scale dS^T Q                                     (where the score is a dot product)
  *
- * A task is a block of keys of one key head, which owns its dK and dV: they gather over the queries of all the query
- * heads that share it. dQ is summed over blocks of keys in ascending order, whoever computes them: see in_turn. */
+ * A task is some blocks of keys of one key head, and owns their dK and dV: these gather over the queries of all the
+ * query heads that share them. dQ is summed over blocks of keys in ascending order, whoever computes them: see in_turn.
+ */
 #include "attn/backward.h"
 #include "tensor/tensor.h"
 
@@ -17,11 +18,11 @@ enum { PANELS = ATT_BACK_PANELS };
 /* ---- memory */
 
 /* Lays scratch memory out from p on and returns how many floats that takes. */
-static size_t lay_out(const att_call *c, float *p, att_back_scratch *w)
+static size_t lay_out(const att_call *c, int64_t blocks, float *p, att_back_scratch *w)
 {
     const att_plan *plan = c->plan;
     const att_attention_spec *s = &plan->spec;
-    const int64_t panel = plan->kernels->panel, tile = ATT_KEY_BLOCK * PANELS * panel;
+    const int64_t panel = plan->kernels->panel, tile = ATT_KEY_BLOCK * PANELS * panel, keys = blocks * ATT_KEY_BLOCK;
     const int64_t converted = s->dtype == ATT_F32 ? 0 : 1, copies = att_call_copies(c) ? 1 : 0;
     const int64_t dims = plan->q_dim + plan->k_dim + s->value_dim;
     float *pair = NULL;
@@ -35,17 +36,17 @@ static size_t lay_out(const att_call *c, float *p, att_back_scratch *w)
                               {&w->dout_rows, PANELS * panel * dv_stride},
                               {&w->p, tile},
                               {&w->ds, tile},
-                              {&w->dk, ATT_KEY_BLOCK * dk_stride},
-                              {&w->dv, ATT_KEY_BLOCK * dv_stride},
+                              {&w->dk, keys * dk_stride},
+                              {&w->dv, keys * dv_stride},
                               {&w->dq_rows, panel * plan->q_dim},
                               {&w->query, converted * PANELS * panel * plan->q_dim},
                               {&w->dout, converted * PANELS * panel * s->value_dim},
-                              {&w->key, copies * ATT_KEY_BLOCK * plan->k_dim},
-                              {&w->value, copies * ATT_KEY_BLOCK * s->value_dim},
+                              {&w->key, copies * keys * plan->k_dim},
+                              {&w->value, copies * keys * s->value_dim},
                               {&w->words[0], plan->words * PANELS * panel * att_words_in(plan->q_dim)},
                               {&w->words[1], plan->words * PANELS * panel * att_words_in(s->value_dim)},
-                              {&w->key_words, plan->words * ATT_KEY_BLOCK * att_words_in(plan->k_dim)},
-                              {&w->ready, ATT_KEY_BLOCK * att_ready_count(plan)},
+                              {&w->key_words, plan->words * keys * att_words_in(plan->k_dim)},
+                              {&w->ready, keys * att_ready_count(plan)},
                               {&w->row, dims},
                               {&pair, att_whole((int64_t)(att_pair_scratch(c) * sizeof(double) / sizeof(float)), 16)}};
     size_t count = att_lay_out(p, sizeof parts / sizeof parts[0], parts);
@@ -70,30 +71,37 @@ static void point_params(att_back_work *x, int64_t head_in_group)
     att_params_point(j->call, j->grads, &x->site.place, head_in_group, part, x->score_param, x->modifier_param);
 }
 
-/* Does the block have no key for queries before q0? */
+/* Do its keys have no part in queries before q0? */
 static bool is_done(const att_back_work *x, int64_t q0)
 {
     int64_t first, last;
     att_span(x->plan, &x->site, 0, q0 < x->site.place.tq ? q0 : x->site.place.tq, &first, &last);
-    return x->task->k0 < first || x->task->k0 >= last;
+    return x->task->k0 + x->task->keys <= first || x->task->k0 >= last;
 }
 
 /* What tiles would make of each key, of a block that all queries meet. */
-static void make_ready(const att_back_work *x)
+static void make_ready(const att_plan *plan, const att_back_keys *b)
 {
-    const att_plan *plan = x->plan;
     const int64_t count = att_ready_count(plan);
-    for (int j = 0; count && j < x->task->keys; j++)
-        plan->score->prologue->make_ready(plan->k_dim, x->key.at + j * x->key.stride, x->w.ready + j * count);
+    for (int j = 0; count && j < b->keys; j++)
+        plan->score->prologue->make_ready(plan->k_dim, b->key.at + j * b->key.stride, b->ready + j * count);
 }
 
-/* In words where those are multiplied. */
-static att_floats read_values(const att_back_work *x, float *room)
+/* The block's keys and values of the query head that is computed, in words where those are multiplied. */
+static void read_keys(const att_back_work *x, int i, att_back_keys *b)
 {
-    const att_kernels *k = x->plan->kernels;
-    const int64_t dim = x->plan->spec.value_dim;
-    return x->plan->words ? att_words_of_rows(k, &x->site.v, x->task->k0, x->task->keys, dim, room)
-                          : att_rows_read(k, &x->site.v, x->task->k0, x->task->keys, dim, room);
+    const att_plan *plan = x->plan;
+    const att_kernels *k = plan->kernels;
+    const int64_t first = (int64_t)i * ATT_KEY_BLOCK, dim = plan->spec.value_dim;
+    float *value = x->w.value + first * dim;
+    b->key = att_rows_read(k, &x->site.k_row, b->k0, b->keys, plan->k_dim, x->w.key + first * plan->k_dim);
+    if (plan->words) {
+        float *words = x->w.key_words + first * att_words_in(plan->k_dim);
+        b->key_words = att_words_of_rows(k, &x->site.k_row, b->k0, b->keys, plan->k_dim, words);
+        b->value = att_words_of_rows(k, &x->site.v, b->k0, b->keys, dim, value);
+    } else {
+        b->value = att_rows_read(k, &x->site.v, b->k0, b->keys, dim, value);
+    }
 }
 
 static void one_head(att_back_work *x, int64_t head_in_group, int64_t group)
@@ -107,13 +115,11 @@ static void one_head(att_back_work *x, int64_t head_in_group, int64_t group)
     x->dlse = att_call_rows(c, &j->grads->dlse, sequence, head, false);
     x->dq = att_call_rows(c, &j->rows.dq, sequence, head, false);
     x->dq_sum = j->dq + (x->task->slot * group + head_in_group) * j->dq_count;
-    x->key = att_rows_read(x->plan->kernels, &x->site.k_row, x->task->k0, x->task->keys, x->plan->k_dim, x->w.key);
-    x->value = read_values(x, x->w.value);
-    if (x->plan->words)
-        x->key_words = att_words_of_rows(x->plan->kernels, &x->site.k_row, x->task->k0, x->task->keys, x->plan->k_dim,
-                                         x->w.key_words);
-    if (!x->keeps && (head_in_group == 0 || c->keys_per_head))
-        make_ready(x);
+    for (int i = 0; i < x->n_blocks; i++) {
+        read_keys(x, i, &x->blocks[i]);
+        if (!x->keeps && (head_in_group == 0 || c->keys_per_head))
+            make_ready(x->plan, &x->blocks[i]);
+    }
     point_params(x, head_in_group);
     att_back_begin(x);
     /* From the last queries on: these have something to do with every block of keys where attention is causal, and the
@@ -129,44 +135,63 @@ static void one_head(att_back_work *x, int64_t head_in_group, int64_t group)
 
 /* In place, where whole panels of floats may be written there, and lie side by side, or no other step adds to them;
  * else in scratch memory. */
-static att_gathered begin_keys(const att_back_work *x, const att_tensor *to, int64_t head, int64_t dim, bool add,
-                               float *room)
+static att_gathered begin_keys(const att_back_work *x, const att_back_keys *b, const att_tensor *to, int64_t head,
+                               int64_t dim, bool add, float *room)
 {
     const int64_t panel = x->plan->kernels->panel;
     att_gathered g = {.to = att_call_rows(x->job->call, to, x->task->sequence, head, true),
                       .dim = dim,
                       .whole = att_whole(dim, panel),
                       .stride = att_whole(dim, panel),
-                      .from = room,
                       .add = add};
     const bool once = x->job->call->max_tq <= PANELS * panel;
     const bool fits = g.to.stride == dim || (once && g.to.stride > dim);
+    g.from = room + (b->k0 - x->task->k0) * g.stride;
     if (g.to.at && g.to.dtype == ATT_F32 && fits && g.whole == dim && !add) {
-        g.from = att_row_at(&g.to, x->task->k0);
+        g.from = att_row_at(&g.to, b->k0);
         g.stride = g.to.stride;
     }
     return g;
 }
 
-/* dK of a query head, or of all that share the keys. Scores that are no dot products add to it themselves, or
+/* dV, and dK of a query head, or of all that share the keys. Scores that are no dot products add to dK themselves, or
  * write it where they have kept something. */
-static void begin_dk(att_back_work *x, int64_t head)
+static void begin_dv(const att_back_work *x, att_back_keys *b)
 {
-    x->dk = begin_keys(x, &x->job->rows.dk, head, x->plan->k_dim, x->job->rows.add_dk, x->w.dk);
-    const bool adds = !att_back_is_dot(x->plan) && !x->keeps;
-    if (adds)
-        att_begin_empty(&x->dk, 0, x->task->keys);
-    x->dk.begun = adds;
+    const att_back_job *j = x->job;
+    b->dv = begin_keys(x, b, &j->grads->dv, x->task->kv_head, x->plan->spec.value_dim, j->grads->accumulate, x->w.dv);
 }
 
-static void end_keys(const att_back_work *x, att_gathered *g)
+static void begin_dk(const att_back_work *x, int64_t head, att_back_keys *b)
+{
+    b->dk = begin_keys(x, b, &x->job->rows.dk, head, x->plan->k_dim, x->job->rows.add_dk, x->w.dk);
+    const bool adds = !att_back_is_dot(x->plan) && !x->keeps;
+    if (adds)
+        att_begin_empty(&b->dk, 0, b->keys);
+    b->dk.begun = adds;
+}
+
+static void end_keys(const att_back_work *x, const att_back_keys *b, att_gathered *g)
+{
+    att_begin_empty(g, 0, b->keys);
+    if (g->to.at && g->from != att_row_at(&g->to, b->k0))
+        att_rows_write(x->plan->kernels, g->from, g->stride, &g->to, b->k0, b->keys, g->dim, g->add, x->w.row);
+    if (x->task->last && b == &x->blocks[x->n_blocks - 1] && !g->add)
+        att_rows_clear(&g->to, b->k0 + b->keys, x->task->k_rows, g->dim);
+}
+
+/* The task's keys in blocks; without keys there is one of none. */
+static void begin_blocks(att_back_work *x)
 {
     const att_task *t = x->task;
-    att_begin_empty(g, 0, t->keys);
-    if (g->to.at && g->from != att_row_at(&g->to, t->k0))
-        att_rows_write(x->plan->kernels, g->from, g->stride, &g->to, t->k0, t->keys, g->dim, g->add, x->w.row);
-    if (t->last && !g->add)
-        att_rows_clear(&g->to, t->k0 + t->keys, t->k_rows, g->dim);
+    do {
+        const int64_t done = x->n_blocks * ATT_KEY_BLOCK, left = t->keys - done;
+        att_back_keys *b = &x->blocks[x->n_blocks++];
+        b->k0 = t->k0 + done;
+        b->keys = (int)(left < ATT_KEY_BLOCK ? left : ATT_KEY_BLOCK);
+        b->ready = x->w.ready + done * att_ready_count(x->plan);
+        begin_dv(x, b);
+    } while (x->n_blocks * ATT_KEY_BLOCK < t->keys);
 }
 
 static void run_task(void *arg, int i, int thread)
@@ -178,25 +203,28 @@ static void run_task(void *arg, int i, int thread)
     const int64_t group = s->heads / s->kv_heads;
     att_back_work x = {.job = j, .plan = plan, .task = att_tasks_begin(&j->tasks, i)};
     const att_task *t = x.task;
-    lay_out(c, j->memory + (size_t)thread * j->scratch_count, &x.w);
+    lay_out(c, j->tasks.blocks, j->memory + (size_t)thread * j->scratch_count, &x.w);
     att_call_site(c, t->sequence, t->kv_head * group, &x.site);
     x.keeps = att_ready_count(plan) > 0 && x.site.place.tq == 1 && (group == 1 || c->keys_per_head);
     const int64_t head = c->keys_per_head ? t->kv_head * group : t->kv_head;
-    x.dv = begin_keys(&x, &j->grads->dv, t->kv_head, s->value_dim, j->grads->accumulate, x.w.dv);
-    begin_dk(&x, head);
+    begin_blocks(&x);
+    for (int b = 0; b < x.n_blocks; b++)
+        begin_dk(&x, head, &x.blocks[b]);
     memset(j->params + t->index * j->params_count, 0, (size_t)j->params_count * sizeof *j->params);
     att_tiles_begin(plan);
     for (int64_t g = 0; g < group && !att_cancelled(plan->ctx); g++) {
-        if (g > 0 && c->keys_per_head) {
-            end_keys(&x, &x.dk);
-            begin_dk(&x, head + g);
+        for (int b = 0; b < x.n_blocks && g > 0 && c->keys_per_head; b++) {
+            end_keys(&x, &x.blocks[b], &x.blocks[b].dk);
+            begin_dk(&x, head + g, &x.blocks[b]);
         }
         one_head(&x, g, group);
     }
     att_tiles_end(plan);
     att_tasks_end(&j->tasks, t);
-    end_keys(&x, &x.dk);
-    end_keys(&x, &x.dv);
+    for (int b = 0; b < x.n_blocks; b++) {
+        end_keys(&x, &x.blocks[b], &x.blocks[b].dk);
+        end_keys(&x, &x.blocks[b], &x.blocks[b].dv);
+    }
 }
 
 /* ---- the call */
@@ -213,9 +241,8 @@ static bool allocate(att_back_job *j)
     const att_plan *plan = j->call->plan;
     const att_attention_spec *s = &plan->spec;
     att_back_scratch w;
-    j->scratch_count = lay_out(j->call, NULL, &w);
+    j->scratch_count = lay_out(j->call, j->tasks.blocks, NULL, &w);
     j->dq_count = att_whole(j->call->max_tq, plan->kernels->panel) * plan->q_dim;
-    j->params_count = att_params_count(j->call, j->grads);
     const att_part parts[] = {
         {&j->memory, product(j->scratch_count, att_threads(plan->ctx))},
         {&j->dq, product((size_t)j->dq_count, j->tasks.slots * s->heads / s->kv_heads)},
@@ -235,7 +262,8 @@ size_t att_backward_workspace(const att_call *c)
     att_back_scratch w;
     const size_t dq =
         (size_t)(att_tasks_slots(c) * (s->heads / s->kv_heads) * att_whole(c->max_tq, panel)) * (size_t)c->plan->q_dim;
-    return (lay_out(c, NULL, &w) * (size_t)att_threads(c->plan->ctx) + dq) * sizeof(float) + att_tasks_bytes(c);
+    return (lay_out(c, att_tasks_blocks(c), NULL, &w) * (size_t)att_threads(c->plan->ctx) + dq) * sizeof(float) +
+           att_tasks_bytes(c);
 }
 
 /* Parts of parameters' gradients to their sum. */
@@ -260,7 +288,10 @@ att_status att_backward(const att_plan *plan, const att_attention_args *args, co
     if (e)
         return e;
     e = att_prologue_begin_back(&call, &g, &j.rows);
-    e = e ? e : att_tasks_make(&call, att_params_order(&call, &g), &j.tasks);
+    const att_order order = att_params_order(&call, &g);
+    j.params_count = att_params_count(&call, &g);
+    const int64_t blocks = order || j.params_count ? 1 : att_tasks_blocks(&call); /* else bits would depend on it */
+    e = e ? e : att_tasks_make(&call, order, blocks, &j.tasks);
     if (!e && !allocate(&j))
         e = ATT_ERR_MEMORY;
     if (!e) {

@@ -1,5 +1,5 @@
-/* What the backward's files share: backward.c deals blocks of keys to tasks, and backward_step.c takes a task's block
- * through some panels of queries. */
+/* What the backward's files share: backward.c deals keys to tasks, and backward_step.c takes a task's keys through some
+ * panels of queries. */
 #ifndef ATT_ATTN_BACKWARD_H
 #define ATT_ATTN_BACKWARD_H
 
@@ -16,12 +16,12 @@ typedef struct att_back_scratch {
     float *q_rows, *dout_rows;     /* [panels of dim][ATT_BACK_PANELS * panel][panel] */
     float *p, *ds;                 /* [ATT_KEY_BLOCK][ATT_BACK_PANELS * panel] */
     float *saved[ATT_MAX_STAGES];  /* the same, of modifiers that are not additive */
-    float *dk, *dv;                /* [ATT_KEY_BLOCK][dim, whole panels] */
+    float *dk, *dv;                /* [blocks of a task][ATT_KEY_BLOCK][dim, whole panels] */
     float *dq_rows;                /* [panel][q_dim] */
     float *query, *dout;           /* [ATT_BACK_PANELS * panel][dim], where they are not f32 */
-    float *key, *value;            /* [ATT_KEY_BLOCK][dim], where they are copied */
+    float *key, *value;            /* [blocks][ATT_KEY_BLOCK][dim], where they are copied */
     float *words[2], *key_words;   /* rows of queries and dout, and of keys, where bf16 is multiplied in pairs */
-    float *ready;                  /* [ATT_KEY_BLOCK][att_ready_count] */
+    float *ready;                  /* [blocks][ATT_KEY_BLOCK][att_ready_count] */
     float *row;                    /* [the longest of the dims] */
     double *pair;
 } att_back_scratch;
@@ -40,8 +40,8 @@ typedef struct att_back_job {
     double *sums; /* [att_params_sums] */
 } att_back_job;
 
-/* The task's rows of dK or dV, those of one head of the tensor: where they are gathered, and whether to add them to
- * what is there. */
+/* Rows of dK or dV of a block of keys, those of one head of the tensor: where they are gathered, and whether to add
+ * them to what is there. */
 typedef struct att_gathered {
     att_rows to;
     int64_t dim, whole, stride; /* numbers of a row, in whole panels; from row to row */
@@ -50,7 +50,17 @@ typedef struct att_gathered {
     bool begun; /* from has numbers */
 } att_gathered;
 
-/* One query head against a block of keys, in one task. */
+/* A block of the task's keys. */
+typedef struct att_back_keys {
+    int64_t k0;
+    int keys;
+    att_floats key, value; /* values in words where those are multiplied */
+    att_floats key_words;
+    float *ready; /* [keys][att_ready_count] */
+    att_gathered dk, dv;
+} att_back_keys;
+
+/* One query head against the keys of one task. */
 typedef struct att_back_work {
     const att_back_job *job;
     const att_plan *plan;
@@ -58,10 +68,9 @@ typedef struct att_back_work {
     bool keeps; /* each key meets a single query, and its scores leave something for their backward */
     att_site site;
     att_rows dout, dq, dlse;
-    att_floats key, value; /* of the block; values in words where those are multiplied */
-    att_floats key_words;
+    att_back_keys blocks[ATT_TASK_BLOCKS], *keys; /* and the one that is computed */
+    int n_blocks;
     att_floats query, dout_rows; /* of the step */
-    att_gathered dk, dv;
     att_back_scratch w;
     att_soon soon[4 + 1], *next_soon; /* what this step stores and the next one reads, and how far it is fetched */
     float *dq_sum;                    /* [panels][q_dim][panel] */
@@ -82,7 +91,7 @@ static inline void att_begin_empty(att_gathered *g, int first, int last)
 
 /* Before the first step of a head: what its blocks have in common. */
 void att_back_begin(att_back_work *x);
-/* The block of keys by the queries from q0 on, so many panels; adds to dQ when the task's turn has come. */
+/* The task's keys by the queries from q0 on, ATT_BACK_PANELS; adds to dQ when the task's turn has come. */
 void att_back_step(att_back_work *x, int64_t q0);
 
 #endif

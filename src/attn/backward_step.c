@@ -1,4 +1,4 @@
-/* Attention backward, one step: a block of keys by some panels of queries (see backward.c for the formulas). */
+/* Attention backward, one step: a task's keys by some panels of queries (see backward.c for the formulas). */
 #include "attn/backward.h"
 
 #include <math.h>
@@ -98,16 +98,23 @@ void att_back_begin(att_back_work *x)
     const att_plan *plan = x->plan;
     x->block = (att_block){.plan = plan,
                            .site = &x->site,
-                           .k0 = x->task->k0,
-                           .key = x->key,
-                           .ready = att_ready_count(plan) && !x->keeps ? x->w.ready : NULL,
-                           .kept = x->keeps ? x->w.ready : NULL,
                            .stride = PANELS * plan->kernels->panel,
-                           .dk = x->dk.from,
-                           .dk_stride = x->dk.stride,
                            .pair = x->w.pair,
                            .score_param = x->score_param,
                            .modifier_param = x->modifier_param};
+}
+
+/* On to a block of keys. */
+static void take_keys(att_back_work *x, att_back_keys *keys)
+{
+    att_block *b = &x->block;
+    x->keys = keys;
+    b->k0 = keys->k0;
+    b->key = keys->key;
+    b->ready = att_ready_count(x->plan) && !x->keeps ? keys->ready : NULL;
+    b->kept = x->keeps ? keys->ready : NULL;
+    b->dk = keys->dk.from;
+    b->dk_stride = keys->dk.stride;
 }
 
 /* The block as a panel of queries meets it; one at a time. */
@@ -134,30 +141,41 @@ static void few_over_columns(const att_back_work *x, const att_block *b, int pan
 {
     const att_plan *plan = x->plan;
     const int64_t dim = plan->spec.value_dim;
-    const float *v = x->value.at + first * x->value.stride;
+    const float *v = x->keys->value.at + first * x->keys->value.stride;
     const att_floats d = x->dout_rows;
     float s[FEW * ATT_KEY_BLOCK];
-    plan->kernels->few_scores(ATT_F32, b->queries, false, keys, dim, v, x->value.stride,
+    plan->kernels->few_scores(ATT_F32, b->queries, false, keys, dim, v, x->keys->value.stride,
                               d.at + panel_number * plan->kernels->panel * d.stride, d.stride, s, ATT_KEY_BLOCK,
-                              x->key.at);
+                              x->keys->key.at);
     for (int i = 0; i < b->queries; i++)
         for (int64_t k = 0; k < keys; k++)
             b->ds[(first + k) * b->stride + i] = attends(&x->site, b->q0 + i) ? s[i * ATT_KEY_BLOCK + k] : 0;
 }
 
-/* dP of a run of keys: dP^T = V dO^T. */
-static void slopes(const att_back_work *x, const att_block *b, int panel_number, int64_t first, int64_t keys)
+/* dP of keys [first, last) and the panel's queries from `from` on: dP^T = V dO^T. */
+static void slopes(const att_back_work *x, const att_block *b, int panel_number, int64_t first, int64_t last, int from)
 {
     const att_kernels *k = x->plan->kernels;
-    const int64_t dim = x->plan->spec.value_dim, stride = x->value.stride;
-    const float *v = x->value.at + first * stride, *dout = x->w.dout_turned + panel_number * dim * k->panel;
-    float *to = b->ds + first * b->stride;
+    const int64_t dim = x->plan->spec.value_dim, stride = x->keys->value.stride;
+    const float *v = x->keys->value.at + first * stride,
+                *dout = x->w.dout_turned + panel_number * dim * k->panel + from;
+    float *to = b->ds + first * b->stride + from;
     if (x->plan->words)
-        k->word_scores(keys, b->queries, att_words_in(dim), v, stride, dout, to, b->stride);
+        k->word_scores(last - first, b->queries, att_words_in(dim), v, stride, dout, to, b->stride);
     else if (b->queries <= FEW)
-        few_over_columns(x, b, panel_number, first, keys);
+        few_over_columns(x, b, panel_number, first, last - first);
     else
-        k->over_columns(b->queries, keys, dim, v, stride, dout, to, b->stride);
+        k->over_columns(b->queries - from, last - first, dim, v, stride, dout, to, b->stride);
+}
+
+/* dP of run r. */
+static void run_slopes(const att_back_work *x, const att_block *b, int panel_number, int r)
+{
+    const att_run run = b->cut->run[r];
+    const int64_t second = x->plan->words ? run.last : att_cut_second(b->cut, r);
+    slopes(x, b, panel_number, run.first, second, 0);
+    if (second < run.last)
+        slopes(x, b, panel_number, second, run.last, x->plan->kernels->panel / 2);
 }
 
 /* One panel: P and dS, before the stages are walked back. */
@@ -167,12 +185,12 @@ static void weights_and_slopes(const att_back_work *x, att_block *b, int panel_n
     const att_kernels *k = plan->kernels;
     uint64_t keep[ATT_KEY_BLOCK];
     b->words = plan->words; /* for scores alone */
-    b->key = plan->words ? x->key_words : x->key;
+    b->key = plan->words ? x->keys->key_words : x->keys->key;
     att_score_block(b);
     b->words = false;
-    b->key = x->key;
+    b->key = x->keys->key;
     for (int r = 0; r < b->cut->n_runs; r++)
-        slopes(x, b, panel_number, b->cut->run[r].first, b->cut->run[r].last - b->cut->run[r].first);
+        run_slopes(x, b, panel_number, r);
     att_keep_block(b, keep);
     att_drop_block(b, keep, b->ds);
     for (int r = 0; r < b->cut->n_runs; r++) {
@@ -183,7 +201,7 @@ static void weights_and_slopes(const att_back_work *x, att_block *b, int panel_n
     att_drop_block(b, keep, b->s);
 }
 
-/* dQ += dS K of one panel. */
+/* dQ += dS K of one panel; the first block of keys begins it. */
 static void over_keys(att_back_work *x, const att_block *b)
 {
     const att_plan *plan = x->plan;
@@ -192,32 +210,34 @@ static void over_keys(att_back_work *x, const att_block *b)
     att_clean clean;
     att_cut_clean(plan, b->cut, b->queries, key.at, key.stride, dim, &clean);
     for (int r = 0; r < clean.n_runs; r++)
-        plan->kernels->over_keys(dim, clean.run[r].last - clean.run[r].first, key.at + clean.run[r].first * key.stride,
-                                 key.stride, b->ds + clean.run[r].first * b->stride, b->stride, b->dq, &x->next_soon);
+        plan->kernels->over_keys(b->k0 > 0 || r > 0, dim, clean.run[r].last - clean.run[r].first,
+                                 key.at + clean.run[r].first * key.stride, key.stride,
+                                 b->ds + clean.run[r].first * b->stride, b->stride, b->dq, &x->next_soon);
     att_add_unclean(plan, b->cut, &clean, b->queries, key.at, key.stride, dim, b->ds, b->stride, b->dq);
 }
 
-/* Bit p: does panel p attend to anything in the sub-tile of keys that begins at `key`? */
-static unsigned panels_of(const att_cut *cut, int n_panels, int key)
+/* Bit 2 p + h: does half h of panel p attend to anything among the keys from `key` on, half a sub-tile of them? */
+static unsigned halves_of(const att_cut *cut, int n_panels, int key)
 {
-    unsigned panels = 0;
+    unsigned halves = 0;
     for (int p = 0; p < n_panels; p++)
         for (int r = 0; r < cut[p].n_runs; r++)
             if (cut[p].run[r].first <= key && key < cut[p].run[r].last)
-                panels |= 1u << p;
-    return panels;
+                halves |= (key < att_cut_second(&cut[p], r) ? 3u : 2u) << 2 * p;
+    return halves;
 }
 
-/* dV += P^T dO and dK += dS^T Q for keys [first, last), over panels [begin, end) of queries; or begins them, unless
- * they are met again. */
+/* dV += P^T dO and dK += dS^T Q for keys [first, last), over half panels [begin, end) of queries; or begins them,
+ * unless they are met again. */
 static void gather(const att_back_work *x, int queries, int first, int last, int begin, int end, bool again)
 {
     const att_plan *plan = x->plan;
     const att_kernels *k = plan->kernels;
     const att_back_scratch *w = &x->w;
-    const att_gathered *dk = &x->dk, *dv = &x->dv;
-    const int64_t stride = PANELS * k->panel, q = begin * k->panel;
-    const int64_t count = (end * k->panel < queries ? end * k->panel : queries) - q;
+    const att_gathered *dk = &x->keys->dk, *dv = &x->keys->dv;
+    const int half = k->panel / 2;
+    const int64_t stride = PANELS * k->panel, q = begin * half;
+    const int64_t count = (end * half < queries ? end * half : queries) - q;
     k->over_queries(dv->begun || again, last - first, count, w->p + first * stride + q, stride,
                     w->dout_rows + q * k->panel, stride, dv->dim, dv->from + first * dv->stride, dv->stride);
     if (att_back_is_dot(plan))
@@ -225,28 +245,29 @@ static void gather(const att_back_work *x, int queries, int first, int last, int
                         w->q_rows + q * k->panel, stride, dk->dim, dk->from + first * dk->stride, dk->stride);
 }
 
-/* The same for the whole block, where it is not empty: keys that the same panels attend to go together. */
+/* The same for the whole block, where it is not empty: keys to which the same queries attend go together. */
 static void gather_block(att_back_work *x, int queries, const att_cut *cut, int n_panels)
 {
-    const int keys = x->task->keys;
+    enum { STEP = ATT_SUB_TILE / 2 };
+    const int keys = x->keys->keys, n = 2 * n_panels;
     for (int first = 0, last; first < keys; first = last) {
-        const unsigned panels = panels_of(cut, n_panels, first);
+        const unsigned halves = halves_of(cut, n_panels, first);
         bool again = false;
-        for (last = first; last < keys && panels_of(cut, n_panels, last) == panels;)
-            last = last + ATT_SUB_TILE < keys ? last + ATT_SUB_TILE : keys;
-        for (int begin = 0, end; begin < n_panels; begin = end + 1) {
-            for (end = begin; end < n_panels && (panels >> end & 1); end++)
+        for (last = first; last < keys && halves_of(cut, n_panels, last) == halves;)
+            last = last + STEP < keys ? last + STEP : keys;
+        for (int begin = 0, end; begin < n; begin = end + 1) {
+            for (end = begin; end < n && (halves >> end & 1); end++)
                 ;
             if (end > begin)
                 gather(x, queries, first, last, begin, end, again);
             again = again || end > begin;
         }
         if (!again) {
-            att_begin_empty(&x->dk, first, last);
-            att_begin_empty(&x->dv, first, last);
+            att_begin_empty(&x->keys->dk, first, last);
+            att_begin_empty(&x->keys->dv, first, last);
         }
     }
-    x->dk.begun = x->dv.begun = true;
+    x->keys->dk.begun = x->keys->dv.begun = true;
 }
 
 /* ---- one step: some panels of queries */
@@ -287,19 +308,18 @@ static void store_queries(const att_back_work *x, int64_t q0, int queries)
 static void in_turn(att_back_work *x, int64_t q0, int queries, const att_cut *cut, int n_panels)
 {
     const int64_t panel = x->plan->kernels->panel, dim = x->plan->q_dim;
-    const int64_t rows = att_takes_rows(x->plan) ? queries : n_panels * panel;
-    if (x->task->k0 == 0)
-        memset(x->dq_sum + q0 * dim, 0, (size_t)(rows * dim) * sizeof *x->dq_sum);
+    const bool dot = att_back_is_dot(x->plan);
     for (int i = 0; i < n_panels; i++) {
+        const int64_t rows = att_takes_rows(x->plan) ? in_panel(queries, i, (int)panel) : panel;
+        if (x->keys->k0 == 0 && (!dot || cut[i].n_runs == 0))
+            memset(x->dq_sum + (q0 + i * panel) * dim, 0, (size_t)(rows * dim) * sizeof *x->dq_sum);
         if (cut[i].n_runs == 0)
             continue;
         const att_block *b = block_of(x, q0 + i * panel, in_panel(queries, i, (int)panel), i, &cut[i]);
         att_score_block_back(b);
-        if (att_back_is_dot(x->plan))
+        if (dot)
             over_keys(x, b);
     }
-    if (x->task->last)
-        store_queries(x, q0, queries);
 }
 
 /* Lists what is fetched while this step sums dQ: where dQ is stored, if it is then complete, and rows of queries of the
@@ -307,43 +327,68 @@ static void in_turn(att_back_work *x, int64_t q0, int queries, const att_cut *cu
 static void look_ahead(att_back_work *x, int64_t q0, int queries)
 {
     const int64_t n = q0 > 0 ? PANELS * x->plan->kernels->panel : 0, value_dim = x->plan->spec.value_dim;
-    x->soon[0].rows = 0;
-    x->next_soon = x->soon;
     att_soon_add(x->soon, &x->dq, q0, x->task->last ? queries : 0, x->plan->q_dim);
     att_soon_add(x->soon, &x->site.q_row, q0 - n, n, x->plan->q_dim);
     att_soon_add(x->soon, &x->dout, q0 - n, n, value_dim);
     att_soon_add(x->soon, &x->site.out, q0 - n, n, value_dim);
 }
 
-void att_back_step(att_back_work *x, int64_t q0)
+/* What masks leave of the block; gives how many runs. */
+static int cut_block(const att_back_work *x, int64_t q0, int queries, att_cut *cut)
 {
     const att_plan *plan = x->plan;
     const int panel = plan->kernels->panel;
-    const int64_t left = x->site.place.tq - q0;
-    const int queries = (int)(left < PANELS * panel ? left : PANELS * panel), n_panels = (queries + panel - 1) / panel;
-    const bool has_sink = plan->sink >= 0 && x->modifier_param[plan->sink].grad && x->task->k0 == 0;
-    const int64_t k0 = x->task->k0;
+    const int64_t k0 = x->keys->k0;
     int64_t first, last;
-    att_cut cut[PANELS];
-    int any = 0;
+    int runs = 0;
     att_span(plan, &x->site, q0, queries, &first, &last);
-    for (int i = 0; i < n_panels; i++) {
+    for (int i = 0; i * panel < queries; i++) {
         if (first <= k0 && k0 < last)
-            att_cut_block(plan, &x->site, q0 + i * panel, in_panel(queries, i, panel), k0, x->task->keys, &cut[i]);
+            att_cut_block(plan, &x->site, q0 + i * panel, in_panel(queries, i, panel), k0, x->keys->keys, &cut[i]);
         else
             cut[i].n_runs = 0;
-        any += cut[i].n_runs;
+        runs += cut[i].n_runs;
     }
-    if (any || has_sink)
+    return runs;
+}
+
+/* A block of the task's keys by the queries of the step; gives whether these had to be prepared. */
+static bool meet(att_back_work *x, att_back_keys *keys, int64_t q0, int queries, bool prepared)
+{
+    const int panel = x->plan->kernels->panel, n_panels = (queries + panel - 1) / panel;
+    const bool first = keys == x->blocks, last = keys == &x->blocks[x->n_blocks - 1];
+    att_cut cut[PANELS];
+    take_keys(x, keys);
+    const bool any = cut_block(x, q0, queries, cut) > 0;
+    if (any && !prepared)
         prepare_queries(x, q0, queries);
-    if (has_sink)
-        sink_back(x, queries);
     for (int i = 0; any && i < n_panels; i++)
         weights_and_slopes(x, block_of(x, q0 + i * panel, in_panel(queries, i, panel), i, &cut[i]), i);
-    look_ahead(x, q0, queries);
-    att_tasks_await(&x->job->tasks, x->task, x->step);
+    if (last)
+        look_ahead(x, q0, queries);
+    if (first)
+        att_tasks_await(&x->job->tasks, x->task, x->step);
     in_turn(x, q0, queries, cut, n_panels);
-    att_tasks_pass(&x->job->tasks, x->task, ++x->step);
+    if (last && x->task->last)
+        store_queries(x, q0, queries);
+    if (last)
+        att_tasks_pass(&x->job->tasks, x->task, ++x->step);
     if (any)
         gather_block(x, queries, cut, n_panels);
+    return any;
+}
+
+void att_back_step(att_back_work *x, int64_t q0)
+{
+    const int64_t most = PANELS * x->plan->kernels->panel, left = x->site.place.tq - q0;
+    const int queries = (int)(left < most ? left : most), sink = x->plan->sink;
+    bool prepared = sink >= 0 && x->modifier_param[sink].grad && x->task->k0 == 0;
+    x->soon[0].rows = 0;
+    x->next_soon = x->soon;
+    if (prepared) {
+        prepare_queries(x, q0, queries);
+        sink_back(x, queries);
+    }
+    for (int n = 0; n < x->n_blocks; n++)
+        prepared = meet(x, &x->blocks[n], q0, queries, prepared) || prepared;
 }

@@ -436,7 +436,8 @@ static void add_lines(const att_kernels *k, int64_t n, lines x, int64_t m, lines
             for (last = first; last < x.inner; last++)
                 if (left_out(k, n, a + last * x.step, m, b + last * slope.step))
                     break;
-            k->over_keys(n, last - first, a + first * x.step, x.step, b + first * slope.step, slope.step, c, NULL);
+            k->over_keys(true, n, last - first, a + first * x.step, x.step, b + first * slope.step, slope.step, c,
+                         NULL);
         }
     }
 }

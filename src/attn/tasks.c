@@ -3,25 +3,26 @@
 
 #include <limits.h>
 
-static int64_t blocks_of(int64_t tk) { return tk ? (tk + ATT_KEY_BLOCK - 1) / ATT_KEY_BLOCK : 1; }
+/* Tasks of so many keys, of a head that has tk. */
+static int64_t parts_of(int64_t tk, int64_t keys) { return tk ? (tk + keys - 1) / keys : 1; }
 
 static void fill(const att_call *c, att_tasks *t, att_order order)
 {
-    const int64_t kv_heads = c->plan->spec.kv_heads;
+    const int64_t kv_heads = c->plan->spec.kv_heads, keys = t->blocks * ATT_KEY_BLOCK;
     int64_t n = 0;
     for (int64_t b = 0; b < c->sequences; b++) {
         att_site at;
         att_call_site(c, b, 0, &at);
-        const int64_t blocks = blocks_of(at.place.tk);
+        const int64_t parts = parts_of(at.place.tk, keys);
         for (int64_t h = 0; h < kv_heads; h++)
-            for (int64_t k = 0; k < blocks; k++, n++) {
-                const int64_t left = at.place.tk - k * ATT_KEY_BLOCK;
+            for (int64_t k = 0; k < parts; k++, n++) {
+                const int64_t left = at.place.tk - k * keys;
                 t->task[n] = (att_task){.index = n,
                                         .sequence = b,
                                         .kv_head = h,
-                                        .k0 = k * ATT_KEY_BLOCK,
-                                        .keys = (int)(left < ATT_KEY_BLOCK ? left : ATT_KEY_BLOCK),
-                                        .last = k == blocks - 1,
+                                        .k0 = k * keys,
+                                        .keys = left < keys ? left : keys,
+                                        .last = k == parts - 1,
                                         .k_rows = at.k_rows,
                                         .before = k || order ? n - 1 : -1,
                                         .slot_owner = -1};
@@ -54,7 +55,7 @@ static void arrange(att_tasks *t, int64_t wave)
         }
         for (int64_t k = 0; k < longest; k++)
             for (int64_t i = first; i < end; i++)
-                if (t->task[i].k0 == k * ATT_KEY_BLOCK)
+                if (t->task[i].k0 == k * t->blocks * ATT_KEY_BLOCK)
                     t->order[n++] = i;
     }
 }
@@ -70,13 +71,13 @@ static void chain_slots(att_tasks *t)
             }
 }
 
-static int64_t count_of(const att_call *c)
+static int64_t count_of(const att_call *c, int64_t blocks)
 {
     int64_t count = 0;
     for (int64_t b = 0; b < c->sequences; b++) {
         att_site at;
         att_call_site(c, b, 0, &at);
-        count += blocks_of(at.place.tk) * c->plan->spec.kv_heads;
+        count += parts_of(at.place.tk, blocks * ATT_KEY_BLOCK) * c->plan->spec.kv_heads;
     }
     return count;
 }
@@ -98,17 +99,34 @@ int64_t att_tasks_slots(const att_call *c)
     return slots < heads ? slots : heads;
 }
 
+/* Can all threads be kept at work with so many tasks? */
+static bool suffice(int64_t tasks, int64_t threads)
+{
+    return tasks >= 8 * threads || (tasks >= 4 * threads && tasks % threads == 0);
+}
+
+int64_t att_tasks_blocks(const att_call *c)
+{
+    enum { CACHED = 2 << 20 };
+    const att_plan *p = c->plan;
+    const int64_t block = 2 * (int64_t)sizeof(float) * ATT_KEY_BLOCK * (p->k_dim + p->spec.value_dim);
+    int64_t blocks = ATT_TASK_BLOCKS;
+    while (blocks > 1 && (blocks * block > CACHED || !suffice(count_of(c, blocks), att_threads(p->ctx))))
+        blocks /= 2;
+    return blocks;
+}
+
 size_t att_tasks_bytes(const att_call *c)
 {
     const att_tasks *t = NULL;
-    return (size_t)count_of(c) * (sizeof *t->task + sizeof *t->order + sizeof *t->passed);
+    return (size_t)count_of(c, 1) * (sizeof *t->task + sizeof *t->order + sizeof *t->passed);
 }
 
-att_status att_tasks_make(const att_call *c, att_order order, att_tasks *t)
+att_status att_tasks_make(const att_call *c, att_order order, int64_t blocks, att_tasks *t)
 {
     att_ctx *ctx = c->plan->ctx;
     const att_attention_spec *s = &c->plan->spec;
-    *t = (att_tasks){.count = count_of(c), .slots = att_tasks_slots(c)};
+    *t = (att_tasks){.count = count_of(c, blocks), .blocks = blocks, .slots = att_tasks_slots(c)};
     if (t->count > INT_MAX)
         return att_fail(ctx, ATT_ERR_SHAPE, "%lld blocks of keys of all heads and sequences are more than %d",
                         (long long)t->count, INT_MAX);

@@ -9,6 +9,8 @@
 
 #include "attn/attn.h"
 
+enum { ATT_TASK_BLOCKS = 4 }; /* of keys, at most */
+
 /* Tasks that add to the same place wait for each other. */
 typedef enum att_order {
     ATT_ORDER_NONE,    /* there is none */
@@ -18,9 +20,8 @@ typedef enum att_order {
 
 typedef struct att_task {
     int64_t index, sequence, kv_head;
-    int64_t k0;
-    int keys;
-    bool last;          /* block of keys of its head */
+    int64_t k0, keys;
+    bool last;          /* of its head */
     int64_t k_rows;     /* of k and v */
     int64_t slot;       /* of memory for dQ, one for each key head in work */
     int64_t before;     /* the task to wait for at each step, -1: none */
@@ -29,15 +30,19 @@ typedef struct att_task {
 
 typedef struct att_tasks {
     int64_t count, slots;
+    int64_t blocks;          /* of keys of a task, at most */
     att_task *task;          /* [count], by sequence, key head, keys */
     int64_t *order;          /* [count] in which they begin */
     _Atomic int64_t *passed; /* [count] steps; ~steps: and no others will be */
     bool whole;              /* wait for the end of the task before, not for its step */
 } att_tasks;
 
-/* order: of what all tasks add to beside dQ. */
-att_status att_tasks_make(const att_call *call, att_order order, att_tasks *t);
+/* order: of what all tasks add to beside dQ; blocks: of keys for a task. */
+att_status att_tasks_make(const att_call *call, att_order order, int64_t blocks, att_tasks *t);
 void att_tasks_free(att_ctx *ctx, att_tasks *t);
+/* How many blocks of keys a task may have: what is made of queries is made once for all of them. Several where keys,
+ * values and their gradients then stay in the caches, and tasks remain for all threads. */
+int64_t att_tasks_blocks(const att_call *call);
 /* Beforehand: for how many key heads there is memory for dQ, more than are in work together where that is little, so
  * that no thread waits for another's head to end; and the bytes that the lists of tasks take. */
 int64_t att_tasks_slots(const att_call *call);

@@ -27,13 +27,14 @@ static void over_columns(int columns, int64_t m, int64_t k, const float *a, int6
     tile_columns(columns, m, t);
 }
 
-/* c [m][panel] += a [keys, m]^T times ds [keys][panel], rows of ds b_step apart: dQ^T += K^T dS^T */
-static void over_keys(int64_t m, int64_t keys, const float *a, int64_t lda, const float *ds, int64_t b_step, float *c,
-                      att_soon **soon)
+/* c [m][panel], or 0 where that has not been begun, + a [keys, m]^T times ds [keys][panel], rows of ds b_step apart:
+ * dQ^T += K^T dS^T */
+static void over_keys(bool begun, int64_t m, int64_t keys, const float *a, int64_t lda, const float *ds, int64_t b_step,
+                      float *c, att_soon **soon)
 {
     const tile_args t = {
         .k = keys, .a = a, .lda = lda, .b = ds, .b_step = b_step, .c = c, .ldc = PANEL, .rows_soon = soon};
-    tile_all(m, ATT_PANEL_VECTORS, true, START_C, t);
+    tile_onto(begun, m, ATT_PANEL_VECTORS, t);
 }
 
 ATT_INLINE void over_queries_as(const tile_start start, int64_t keys, int64_t queries, const float *p, int64_t ldp,
@@ -78,12 +79,16 @@ static void soften_back(int64_t keys, float scale, float *s, float *dp, int64_t 
 {
     const vf log2e = v_set((float)ATT_LOG2_E * scale);
     const unsigned flushed = v_flush_begin();
+    vf base[ATT_PANEL_VECTORS], mean[ATT_PANEL_VECTORS];
+    ATT_UNROLL (v, ATT_PANEL_VECTORS) {
+        base[v] = v_sub(v_set(0), v_load(lse + v * ATT_LANES));
+        mean[v] = v_load(delta + v * ATT_LANES);
+    }
     for (int64_t k = 0; k < keys; k++)
         ATT_UNROLL (v, ATT_PANEL_VECTORS) {
             const int64_t at = k * stride + v * ATT_LANES;
-            const vf x = v_load(s + at), base = v_load(lse + v * ATT_LANES);
-            const vf p = v_exp2(v_fma(x, log2e, v_sub(v_set(0), base)));
-            const vf ds = v_mul(p, v_sub(v_load(dp + at), v_load(delta + v * ATT_LANES)));
+            const vf x = v_load(s + at), p = v_exp2(v_fma(x, log2e, base[v]));
+            const vf ds = v_mul(p, v_sub(v_load(dp + at), mean[v]));
             v_store(s + at, p);
             v_store(dp + at, v_select(v_lt(x, v_set(-FLT_MAX)), v_set(0), ds)); /* 0 x NaN */
         }

@@ -134,8 +134,8 @@ typedef struct att_kernels {
     void (*panel_rows)(int64_t rows, int64_t all, int64_t n, const float *x, int64_t stride, float scale, float *y);
     void (*over_columns)(int columns, int64_t m, int64_t k, const float *a, int64_t lda, const float *b, float *c,
                          int64_t ldc);
-    void (*over_keys)(int64_t m, int64_t keys, const float *a, int64_t lda, const float *ds, int64_t b_step, float *c,
-                      att_soon **soon);
+    void (*over_keys)(bool begun, int64_t m, int64_t keys, const float *a, int64_t lda, const float *ds, int64_t b_step,
+                      float *c, att_soon **soon);
     void (*over_queries)(bool begun, int64_t keys, int64_t queries, const float *p, int64_t ldp, const float *x,
                          int64_t x_rows, int64_t n, float *c, int64_t ldc);
     void (*soften_back)(int64_t keys, float scale, float *s, float *dp, int64_t stride, const float *lse,

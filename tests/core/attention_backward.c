@@ -92,6 +92,7 @@ static const shape shapes[] = {
     {1, 1, 1, 1, 1, 1, 1},      {1, 1, 1, 7, 5, 3, 2},       {2, 2, 1, 33, 31, 16, 8},    {1, 2, 2, 130, 65, 45, 51},
     {1, 4, 2, 17, 257, 64, 64}, {1, 1, 1, 129, 300, 33, 80}, {1, 1, 1, 200, 17, 96, 128}, {2, 2, 2, 19, 0, 8, 8},
     {2, 1, 1, 0, 9, 8, 8},      {1, 1, 1, 33, 40, 256, 256}, {1, 2, 1, 5, 40, 1000, 700}, {1, 1, 1, 9, 3, 5000, 1},
+    {2, 4, 4, 70, 600, 9, 20}, /* two blocks of keys in each task */
 };
 enum { N_SHAPES = sizeof shapes / sizeof shapes[0] };
 
@@ -128,6 +129,22 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     want_bias(&r, &o);
     check_threads(check_step(5), &s, &o.args, &r.g);
     drop_gradients(&r), drop(&o);
+}
+
+/* With one thread a task takes four blocks of keys, with sixteen one. */
+static void however_many_keys_a_task_has_the_bits_are_the_same(void **state)
+{
+    (void)state;
+    static const unsigned stages[] = {0, CAUSAL, CAUSAL | BOOLEAN | BIAS | LENGTHS | DROPOUT};
+    for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
+        operands o = make((shape){2, 8, 4, 150, 1100, 16, 24});
+        gradients r = make_gradients(&o);
+        att_attention_spec s = spec_of(o.n);
+        int64_t lengths[2];
+        choose(stages[i], &o, &s, lengths);
+        check_threads(check_step(5), &s, &o.args, &r.g);
+        drop_gradients(&r), drop(&o);
+    }
 }
 
 /* Of each block of queries, of which there are several on every instruction set, something is added to the same place,
@@ -306,6 +323,7 @@ int main(void)
         cmocka_unit_test(the_reference_agrees_with_finite_differences),
         cmocka_unit_test(every_combination_agrees_with_the_reference),
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
+        cmocka_unit_test(however_many_keys_a_task_has_the_bits_are_the_same),
         cmocka_unit_test(a_bias_that_queries_share_has_the_same_gradient_with_any_number_of_threads),
         cmocka_unit_test(keys_that_lie_apart_have_the_same_gradients),
         cmocka_unit_test(accumulating_adds_to_what_is_there),
