@@ -6,8 +6,9 @@ result before it times it, in the first round), PyTorch in this process: scaled_
 attention the formula with tanh over [Tq, Tk, A]; for general attention matrix products. Best time of all rounds on both
 sides; the peak is the highest of all rounds, over runs as long as the attention's. One query reads keys and values from
 a cache, as a decoder has them, and PyTorch reads tensors; memory that others use too changes its speed within seconds,
-so the share of the read bandwidth is the median over some pairs of each round, a pair being the attention and what was
-measured right before and after it. Causal work counts as half. A shape that attend refuses is listed with what it said.
+so attend measures its share of the read bandwidth by turns with a pass over memory, which also means that keys and
+values are in no cache then, and PyTorch's best time is held against the rate of those passes. Causal work counts as
+half. A shape that attend refuses is listed with what it said.
 """
 import argparse
 import json
@@ -19,7 +20,7 @@ import time
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from common import PAUSE, Attend, Refused, bandwidth, best_time, table
+from common import PAUSE, Attend, Refused, best_time, table
 
 
 def shape(name, batch, heads, tq, tk, dim, only_forward=False, **fields):
@@ -147,8 +148,6 @@ def torch_ms(fields, backward, seconds):
 class Job:
     """A shape and a pass, and what was found."""
 
-    PAIRS = 5  # of attention and the read bandwidth, a round
-
     def __init__(self, fields, backward):
         self.fields = {k: v for k, v in fields.items() if k != "only_forward"}
         self.backward = backward
@@ -162,19 +161,7 @@ class Job:
         self.peak = 0.0  # GFLOP/s, over runs as long as attend's
         self.found, self.refused = {}, None
 
-    def measure(self, attend, seconds, verify, threads):
-        f = self.fields
-        decodes = f["tq"] == 1 and "score" not in f
-        pairs = self.PAIRS if decodes else 1
-        for pair in range(pairs):
-            before = bandwidth(threads) if decodes else 0
-            ours, theirs = self.measure_both(attend, seconds / pairs, verify and pair == 0)
-            self.ours, self.theirs = min(self.ours, ours), min(self.theirs, theirs)
-            fastest = max(before, bandwidth(threads)) if decodes else 0
-            for side, ms in (("", ours), ("torch_", theirs)) if decodes else ():
-                self.shares[side].append(self.kv_bytes / (ms * 1e-3) / fastest)
-
-    def measure_both(self, attend, seconds, verify):
+    def measure(self, attend, seconds, verify):
         f, ours = self.fields, float("inf")
         verify = verify and f["batch"] * f["heads"] * f["tq"] * f["tk"] <= REFERENCE_LIMIT
         if not self.refused:
@@ -188,7 +175,11 @@ class Job:
         time.sleep(PAUSE)
         theirs = torch_ms(f, self.backward, seconds)
         time.sleep(PAUSE)
-        return ours, theirs
+        self.ours, self.theirs = min(self.ours, ours), min(self.theirs, theirs)
+        if "bandwidth_share" in self.found:
+            read = 1e9 * self.found["read_gbytes_per_second"]
+            self.shares[""].append(self.found["bandwidth_share"])
+            self.shares["torch_"].append(self.kv_bytes / (theirs * 1e-3) / read)
 
     def object(self, threads):
         f = self.fields
@@ -237,7 +228,7 @@ def main():
     attend = Attend(args.threads)
     for turn in range(args.rounds):
         for job in jobs:
-            job.measure(attend, args.seconds, turn == 0, args.threads)
+            job.measure(attend, args.seconds, turn == 0)
     attend.close()
     found = [job.object(args.threads) for job in jobs]
     if args.json:

@@ -78,12 +78,6 @@ class Attend:
             self.process = None
 
 
-def bandwidth(threads):
-    """Bytes a second that as many threads read from memory."""
-    [found] = run_json(BUILD / "attend", "bench", "bandwidth", "--threads", threads, "--repeat", 3, "--json")
-    return 1e9 * found["gbytes_per_second"]
-
-
 def best_time(f, seconds, least=3):
     """Calls f for so long, at least so often: the best time of a call."""
     best, n, end = float("inf"), 0, time.perf_counter() + seconds

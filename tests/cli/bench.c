@@ -87,8 +87,13 @@ static void keys_and_values_are_measured_from_a_cache(void **state)
         assert_has(tool_out, "\"cache\": true");
         assert_has(tool_out, " cache");
     }
+    assert_int_equal(tool("$A bench attention --cache -q 1 -k 300 -r 2 --json"), 0);
+    assert_has(tool_out, "\"bandwidth_share\": ");
+    assert_int_equal(tool("$A bench attention --cache -q 1 -k 300 -r 2"), 0);
+    assert_has(tool_out, "GB/s at which memory is");
     assert_int_equal(tool("echo '{\"cache\": true}' | $A bench attention --shapes - -q 7 -r 1"), 0);
     assert_has(tool_out, "D64, f32, cache, ");
+    assert_null(strstr(tool_out, "GB/s"));
     assert_refused("$A bench attention --cache --pass bwd -q 7", 1, "there is no backward through args.cache");
     assert_refused("$A bench attention --cache --score cosine -q 7", 1, "\"cosine\" prepares keys");
 }

@@ -39,6 +39,16 @@ typedef struct bench_times {
 /* Runs once(arg) for warmth, then measures it: so often, or, where repeat is 0, for so long and at least five times. */
 int bench_measure(att_ctx *ctx, int64_t repeat, double seconds, int (*once)(void *arg), void *arg, bench_times *out);
 
+typedef struct bench_reading {
+    double share; /* of the rate at which memory is read, by what is measured; median */
+    double rate;  /* that one, bytes a second; median */
+} bench_reading;
+
+/* Runs once(arg), which reads so many bytes, by turns with a pass over memory that caches do not hold; as often as
+ * bench_measure. What it reads lies in memory then, too. */
+int bench_read(att_ctx *ctx, int64_t repeat, double seconds, int (*once)(void *arg), void *arg, double bytes,
+               bench_reading *out);
+
 /* The report: text under `title`, or one line of JSON with the members of `row`, which is taken over. error: the
  * largest one found, relative to what rounding allows; negative: not verified. */
 int bench_report(const att_ctx *ctx, const char *name, const char *title, json_t *row, double flops,

@@ -146,7 +146,7 @@ static double peak_bytes(void)
     return 1024 * (double)kib;
 }
 
-static int report(const attention_case *c, const bench_times *times, double error)
+static int report(const attention_case *c, const bench_times *times, const bench_reading *reading, double error)
 {
     const att_plan_info *info = &c->info;
     const bool back = c->set.pass == PASS_BACKWARD;
@@ -163,11 +163,18 @@ static int report(const attention_case *c, const bench_times *times, double erro
     json_object_set_new(row, "workspace_bytes", json_integer((json_int_t)workspace));
     json_object_set_new(row, "tensor_bytes", json_integer((json_int_t)c->bytes));
     json_object_set_new(row, "process_peak_bytes", json_integer((json_int_t)peak_bytes()));
+    if (reading->rate > 0) {
+        json_object_set_new(row, "bandwidth_share", json_real(reading->share));
+        json_object_set_new(row, "read_gbytes_per_second", json_real(1e-9 * reading->rate));
+    }
     title_of(c, title, sizeof title);
     int code = bench_report(c->ctx, "attention", title, row, attention_flops(c), times, error, json);
     if (!code && !json)
         printf("  %s, tiles of %d queries by %d keys, %.1f %% of them skipped, workspace %.3g MB\n  %s\n", kernel,
                q_block, info->k_block, 100 * info->skipped, 1e-6 * (double)workspace, why);
+    if (!code && !json && reading->rate > 0)
+        printf("  keys and values read at %.1f %% of the %.1f GB/s at which memory is\n", 100 * reading->share,
+               1e-9 * reading->rate);
     return code;
 }
 
@@ -177,14 +184,17 @@ static int measure(const char *line)
 {
     attention_case c;
     bench_times times;
+    bench_reading reading = {0};
     double error = -1;
     int code = attention_open(&c, &now, line);
     if (!code && !now.no_verify)
         code = attention_verify(&c, &error);
     if (!code)
         code = bench_measure(c.ctx, now.repeat, now.seconds, attention_once, &c, &times);
+    if (!code && attention_reads(&c) > 0)
+        code = bench_read(c.ctx, now.repeat, now.seconds, attention_once, &c, attention_reads(&c), &reading);
     if (!code)
-        code = report(&c, &times, error);
+        code = report(&c, &times, &reading, error);
     attention_close(&c);
     return code;
 }

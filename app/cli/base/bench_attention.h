@@ -61,6 +61,8 @@ void attention_read(const att_tensor *x, int64_t b, int64_t head, int64_t i, dou
 /* Floating-point operations of the pass: 2 (dim + value_dim) forward and 2 (3 dim + 2 value_dim) backward for each pair
  * that attends. Causal attention of as many keys as queries counts as half. */
 double attention_flops(const attention_case *c);
+/* Bytes of keys and values, where reading them is what a pass has to do: that of one query for each head. Else 0. */
+double attention_reads(const attention_case *c);
 
 /* ---- bench_attention_stages.c: score, modifiers and masks by name ---- */
 

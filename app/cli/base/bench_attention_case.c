@@ -262,3 +262,13 @@ double attention_flops(const attention_case *c)
             }
     return 2 * (double)s->heads * pairs * (s->pass == PASS_BACKWARD ? 3 * d + 2 * dv : d + dv);
 }
+
+double attention_reads(const attention_case *c)
+{
+    const attention_settings *s = &c->set;
+    const bool dot = strcmp(s->score, "dot") == 0 || strcmp(s->score, "scaled-dot") == 0;
+    if (s->q_len != 1 || s->pass == PASS_BACKWARD || !dot || s->mask)
+        return 0;
+    return (double)(s->batch * s->kv_heads * s->k_len * (s->dim + s->value_dim)) *
+           (double)att_dtype_size(c->spec.dtype);
+}

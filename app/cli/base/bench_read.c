@@ -1,0 +1,70 @@
+/* How fast memory is read, by turns with what is measured: other users of a machine change that within a second. */
+#include "bench.h"
+#include "progress.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ITEM = 1 << 20, ITEMS = 64 }; /* floats, together more than caches hold */
+
+typedef struct memory {
+    float *x;                  /* [ITEMS, ITEM] */
+    volatile float sum[ITEMS]; /* so that it is read */
+} memory;
+
+static void fill(void *arg, int i)
+{
+    const memory *m = arg;
+    memset(m->x + (size_t)i * ITEM, 0, ITEM * sizeof *m->x);
+}
+
+/* A number of each line is enough to have all of it brought near. */
+static void read(void *arg, int i)
+{
+    enum { LINE = 16, LINES = 4, AHEAD = 1024 };
+    memory *m = arg;
+    const float *x = m->x + (size_t)i * ITEM;
+    float sum[LINES] = {0};
+    for (int j = 0; j < ITEM; j += LINES * LINE)
+        for (int l = 0; l < LINES; l++) {
+            __builtin_prefetch((const void *)((uintptr_t)(x + j + l * LINE) + AHEAD * sizeof *x));
+            sum[l] += x[j + l * LINE];
+        }
+    m->sum[i] = sum[0] + sum[1] + sum[2] + sum[3];
+}
+
+static int descending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x < y) - (x > y);
+}
+
+int bench_read(att_ctx *ctx, int64_t repeat, double seconds, int (*once)(void *arg), void *arg, double bytes,
+               bench_reading *out)
+{
+    enum { MOST = 10000, LEAST = 5 };
+    const int64_t most = repeat && repeat < MOST ? repeat : MOST;
+    memory m = {.x = att_alloc(ctx, ITEMS, ITEM * sizeof *m.x)};
+    double *share = malloc(MOST * sizeof *share), *rate = malloc(MOST * sizeof *rate);
+    int code = m.x && share && rate ? CLI_DONE : cli_fail_memory(), n = 0;
+    if (!code)
+        att_parallel_for(ctx, ITEMS, fill, &m);
+    const double begin = cli_seconds();
+    for (; !code && n < most && (repeat || n < LEAST || cli_seconds() - begin < seconds); n++) {
+        const double start = cli_seconds();
+        code = cli_signal ? CLI_INTERRUPTED : once(arg);
+        const double between = cli_seconds();
+        att_parallel_for(ctx, ITEMS, read, &m);
+        rate[n] = ITEMS * ITEM * sizeof *m.x / (cli_seconds() - between);
+        share[n] = bytes / (between - start) / rate[n];
+    }
+    if (!code) {
+        qsort(share, (size_t)n, sizeof *share, descending);
+        qsort(rate, (size_t)n, sizeof *rate, descending);
+        *out = (bench_reading){.share = share[n / 2], .rate = rate[n / 2]};
+    }
+    free(share), free(rate);
+    att_free(ctx, m.x);
+    return code;
+}
