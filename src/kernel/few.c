@@ -21,7 +21,7 @@ enum {
     WIDE = ROWS > 6 ? 8 : 4, /* vectors; of more queries, over half as many */
     MOST = 8,                /* queries whose scores are softened together */
     PIECE = 8192,            /* bytes of values that stay in the first-level cache for all queries and columns */
-    LEAD = 6144,             /* bytes: how long before they are used lines are fetched */
+    LEAD = 1536,             /* bytes for each of up to QUERIES: how long before they are used lines are fetched */
     LINE = 64,               /* bytes */
     CHUNK = 128              /* numbers of rows of another type, of PANEL keys, that are converted together */
 };
@@ -33,16 +33,18 @@ typedef struct feed {
     int64_t share; /* bytes to fetch in each step of a kernel */
 } feed;
 
-/* ahead: bytes that are used out of order, and so must be there before. share: for one pass over the rows, where
- * `passes` go over pieces of them. Fetching is spread over all passes, so the first must have more lines in advance. */
-static feed feed_of(int64_t rows, int64_t bytes, const void *x, int64_t stride, const void *then, int64_t ahead,
+/* n: queries; with few of them, of floats, the processor looks ahead by itself, and more only disturbs it. ahead:
+ * bytes that are used out of order, and so must be there before. share: for one pass over the rows, where `passes` go
+ * over pieces of them. Fetching is spread over all passes, so the first must have more lines in advance. */
+static feed feed_of(int n, int64_t rows, int64_t bytes, const void *x, int64_t stride, const void *then, int64_t ahead,
                     int64_t share, int64_t piece, int64_t passes)
 {
     feed f = {.bytes = (uintptr_t)bytes,
               .stride = (uintptr_t)stride,
               .then = (uintptr_t)then,
               .share = (share + passes - 1) / passes};
-    const int64_t lead = LEAD + ahead + piece * (passes - 1) / passes, skip = lead / bytes;
+    const int64_t lead = LEAD * (n < QUERIES ? n : QUERIES) + ahead + piece * (passes - 1) / passes,
+                  skip = lead / bytes;
     f.row =
         skip < rows ? (uintptr_t)x + (uintptr_t)(skip * stride) : f.then; /* of few rows nobody fetched what follows */
     f.rows = skip < rows ? rows - skip : INT64_MAX;
@@ -53,7 +55,8 @@ static feed feed_of(int64_t rows, int64_t bytes, const void *x, int64_t stride, 
 ATT_INLINE void fetch(feed *f, int64_t bytes)
 {
     for (int64_t b = 0; b < bytes; b += LINE)
-        __builtin_prefetch((const void *)(f->line + (uintptr_t)b), 0, 3);
+        __builtin_prefetch((const void *)(f->line + (uintptr_t)b), 0,
+                           2); /* the first level has fewer misses under way */
     f->line += (uintptr_t)bytes;
     if (f->line >= f->row + f->bytes) {
         f->row = --f->rows ? f->row + f->stride : f->then;
@@ -195,9 +198,9 @@ static void few_scores(int type, int n, bool packed, int64_t keys, int64_t dim, 
     const int passes = (n + QUERIES - 1) / QUERIES;
     const int64_t row = bytes_of(type, packed ? (keys + PANEL - 1) / PANEL * PANEL * dim : dim);
     const int64_t step = bytes_of(type, packed ? PANEL : 4 * LINE / (int)sizeof(float));
-    feed f =
-        feed_of(packed ? 1 : keys, row, k, bytes_of(type, stride), then, packed ? 0 : bytes_of(type, ATT_LANES * dim),
-                floats ? step : step / 2, bytes_of(type, PANEL * dim), passes);
+    feed f = feed_of(floats ? n : QUERIES, packed ? 1 : keys, row, k, bytes_of(type, stride), then,
+                     packed ? 0 : bytes_of(type, ATT_LANES * dim), floats ? step : step / 2,
+                     bytes_of(type, PANEL * dim), passes);
     for (int64_t j = 0; j < keys; j += PANEL) {
         const int rows = keys - j < PANEL ? (int)(keys - j) : PANEL;
         const char *from = (const char *)k + bytes_of(type, j * (packed ? dim : stride));
@@ -384,8 +387,8 @@ static void few_weigh(int type, int n, int n_runs, const att_run *run, int64_t d
     const int64_t passes = n / QUERIES * passes_for(QUERIES, dim) + n % QUERIES / PAIR * passes_for(PAIR, dim) +
                            n % PAIR * passes_for(1, dim);
     const int64_t some = !floats ? PANEL : passes == 1 ? end - begin : PIECE / row + 1;
-    feed f = feed_of(end - begin, row, (const char *)v + bytes_of(type, begin * stride), bytes_of(type, stride), then,
-                     0, floats ? row : row / 2, some * row, passes);
+    feed f = feed_of(floats ? n : QUERIES, end - begin, row, (const char *)v + bytes_of(type, begin * stride),
+                     bytes_of(type, stride), then, 0, floats ? row : row / 2, some * row, passes);
     for (int i = 0; i < n; i++)
         for (int64_t d = 0; d < dim; d += ATT_LANES) {
             float *x = o + i * o_stride + d;
