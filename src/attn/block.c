@@ -102,6 +102,7 @@ void att_cut_block(const att_plan *plan, const att_site *at, int64_t q0, int que
 {
     cut->n_runs = 0;
     cut->holes = (att_run){0, 0};
+    cut->second = keys;
     const att_cover whole = cover(plan, at, q0, queries, k0, keys);
     if (whole == ATT_FULL)
         att_cut_add(cut, 0, keys, false);
@@ -113,7 +114,8 @@ void att_cut_block(const att_plan *plan, const att_site *at, int64_t q0, int que
         if (c != ATT_EMPTY)
             att_cut_add(cut, first, first + n, c == ATT_PARTIAL);
     }
-    cut->second = cut->n_runs ? find_second(plan, cut, queries) : 0;
+    if (whole == ATT_PARTIAL && cut->n_runs)
+        cut->second = find_second(plan, cut, queries);
 }
 
 att_run att_cut_holes(const att_cut *cut, int r)
@@ -189,7 +191,7 @@ static void score(const att_block *b, int r, att_tile *t)
     if (b->words)
         plan->kernels->word_scores(t->keys, t->queries, att_words_in(t->dim), t->key, t->key_stride, t->query, t->s,
                                    t->stride);
-    else if (plan->score->flags & ATT_DOT)
+    else if ((plan->score->flags & ATT_DOT) && att_cut_partial(b->cut))
         dot(b, r, t);
     else if (plan->score->tile)
         plan->score->tile(t);
