@@ -333,17 +333,15 @@ static void look_ahead(att_back_work *x, int64_t q0, int queries)
     att_soon_add(x->soon, &x->site.out, q0 - n, n, value_dim);
 }
 
-/* What masks leave of the block; gives how many runs. */
-static int cut_block(const att_back_work *x, int64_t q0, int queries, att_cut *cut)
+/* What masks leave of the block, if it is among the keys `attended`; gives how many runs. */
+static int cut_block(const att_back_work *x, int64_t q0, int queries, att_run attended, att_cut *cut)
 {
     const att_plan *plan = x->plan;
     const int panel = plan->kernels->panel;
     const int64_t k0 = x->keys->k0;
-    int64_t first, last;
     int runs = 0;
-    att_span(plan, &x->site, q0, queries, &first, &last);
     for (int i = 0; i * panel < queries; i++) {
-        if (first <= k0 && k0 < last)
+        if (attended.first <= k0 && k0 < attended.last)
             att_cut_block(plan, &x->site, q0 + i * panel, in_panel(queries, i, panel), k0, x->keys->keys, &cut[i]);
         else
             cut[i].n_runs = 0;
@@ -353,13 +351,13 @@ static int cut_block(const att_back_work *x, int64_t q0, int queries, att_cut *c
 }
 
 /* A block of the task's keys by the queries of the step; gives whether these had to be prepared. */
-static bool meet(att_back_work *x, att_back_keys *keys, int64_t q0, int queries, bool prepared)
+static bool meet(att_back_work *x, att_back_keys *keys, int64_t q0, int queries, att_run attended, bool prepared)
 {
     const int panel = x->plan->kernels->panel, n_panels = (queries + panel - 1) / panel;
     const bool first = keys == x->blocks, last = keys == &x->blocks[x->n_blocks - 1];
     att_cut cut[PANELS];
     take_keys(x, keys);
-    const bool any = cut_block(x, q0, queries, cut) > 0;
+    const bool any = cut_block(x, q0, queries, attended, cut) > 0;
     if (any && !prepared)
         prepare_queries(x, q0, queries);
     for (int i = 0; any && i < n_panels; i++)
@@ -383,6 +381,8 @@ void att_back_step(att_back_work *x, int64_t q0)
     const int64_t most = PANELS * x->plan->kernels->panel, left = x->site.place.tq - q0;
     const int queries = (int)(left < most ? left : most), sink = x->plan->sink;
     bool prepared = sink >= 0 && x->modifier_param[sink].grad && x->task->k0 == 0;
+    att_run attended;
+    att_span(x->plan, &x->site, q0, queries, &attended.first, &attended.last);
     x->soon[0].rows = 0;
     x->next_soon = x->soon;
     if (prepared) {
@@ -390,5 +390,5 @@ void att_back_step(att_back_work *x, int64_t q0)
         sink_back(x, queries);
     }
     for (int n = 0; n < x->n_blocks; n++)
-        prepared = meet(x, &x->blocks[n], q0, queries, prepared) || prepared;
+        prepared = meet(x, &x->blocks[n], q0, queries, attended, prepared) || prepared;
 }

@@ -52,11 +52,11 @@ static feed feed_of(int n, int64_t rows, int64_t bytes, const void *x, int64_t s
     return f;
 }
 
+/* Into the second-level cache, which may have more misses under way than the first. */
 ATT_INLINE void fetch(feed *f, int64_t bytes)
 {
     for (int64_t b = 0; b < bytes; b += LINE)
-        __builtin_prefetch((const void *)(f->line + (uintptr_t)b), 0,
-                           2); /* the first level has fewer misses under way */
+        __builtin_prefetch((const void *)(f->line + (uintptr_t)b), 0, 2);
     f->line += (uintptr_t)bytes;
     if (f->line >= f->row + f->bytes) {
         f->row = --f->rows ? f->row + f->stride : f->then;

@@ -30,6 +30,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+void bench_sort(double *x, int64_t n) { qsort(x, (size_t)n, sizeof *x, ascending); }
+
 int bench_measure(att_ctx *ctx, int64_t repeat, double seconds, int (*once)(void *arg), void *arg, bench_times *out)
 {
     enum { MOST = 100000, LEAST = 5 };
@@ -47,7 +49,7 @@ int bench_measure(att_ctx *ctx, int64_t repeat, double seconds, int (*once)(void
         now = end;
     }
     if (!code) {
-        qsort(times, (size_t)n, sizeof *times, ascending);
+        bench_sort(times, n);
         code = cli_status(ctx, att_measure_peak(ctx, times[0], &peak));
     }
     if (!code) {

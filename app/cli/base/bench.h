@@ -36,6 +36,9 @@ typedef struct bench_times {
     double peak; /* FLOP/s, multiply-adds in registers, the best of before and after */
 } bench_times;
 
+/* Smallest first. */
+void bench_sort(double *x, int64_t n);
+
 /* Runs once(arg) for warmth, then measures it: so often, or, where repeat is 0, for so long and at least five times. */
 int bench_measure(att_ctx *ctx, int64_t repeat, double seconds, int (*once)(void *arg), void *arg, bench_times *out);
 

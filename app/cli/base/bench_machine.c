@@ -13,12 +13,6 @@ static const cli_option options[] = {
     {0},
 };
 
-static int descending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x < y) - (x > y);
-}
-
 /* The best and the median of what `measure` finds, in 1e9 `unit` a second. */
 static int run(const char *name, const char *unit, const char *key, att_status (*measure)(att_ctx *, double *))
 {
@@ -28,8 +22,8 @@ static int run(const char *name, const char *unit, const char *key, att_status (
     for (int64_t i = 0; !code && i < repeat; i++)
         code = cli_signal ? CLI_INTERRUPTED : cli_status(ctx, measure(ctx, &found[i]));
     if (!code) {
-        qsort(found, (size_t)repeat, sizeof *found, descending);
-        double best = 1e-9 * found[0], median = 1e-9 * found[repeat / 2];
+        bench_sort(found, repeat);
+        double best = 1e-9 * found[repeat - 1], median = 1e-9 * found[(repeat - 1) / 2];
         if (json)
             printf("{\"bench\": \"%s\", \"threads\": %d, \"isa\": \"%s\", \"repeat\": %lld, \"%s\": %.6g, "
                    "\"median_%s\": %.6g}\n",

@@ -34,12 +34,6 @@ static void read(void *arg, int i)
     m->sum[i] = sum[0] + sum[1] + sum[2] + sum[3];
 }
 
-static int descending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x < y) - (x > y);
-}
-
 int bench_read(att_ctx *ctx, int64_t repeat, double seconds, int (*once)(void *arg), void *arg, double bytes,
                bench_reading *out)
 {
@@ -60,9 +54,9 @@ int bench_read(att_ctx *ctx, int64_t repeat, double seconds, int (*once)(void *a
         share[n] = bytes / (between - start) / rate[n];
     }
     if (!code) {
-        qsort(share, (size_t)n, sizeof *share, descending);
-        qsort(rate, (size_t)n, sizeof *rate, descending);
-        *out = (bench_reading){.share = share[n / 2], .rate = rate[n / 2]};
+        bench_sort(share, n);
+        bench_sort(rate, n);
+        *out = (bench_reading){.share = share[(n - 1) / 2], .rate = rate[(n - 1) / 2]};
     }
     free(share), free(rate);
     att_free(ctx, m.x);
