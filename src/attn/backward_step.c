@@ -13,14 +13,22 @@ enum {
 /* A row with nothing to attend has no gradient, whatever its output's is. */
 static bool attends(const att_site *at, int64_t q) { return at->lse[q * at->lse_stride] != -INFINITY; }
 
-/* The output gradient of query i of the panels counts as 0. */
+/* Row i [dim] of y [panels of dim][ATT_BACK_PANELS * panel][panel] becomes 0. */
+static void clear_row(int64_t panel, int i, int64_t dim, float *y)
+{
+    for (int64_t d = 0; d < dim; d++)
+        y[(d / panel * PANELS * panel + i) * panel + d % panel] = 0;
+}
+
+/* Query i of the panels counts as 0 for all keys, and so does its output gradient. */
 static void forget_query(const att_back_work *x, int i)
 {
     const int64_t panel = x->plan->kernels->panel, value_dim = x->plan->spec.value_dim;
-    for (int64_t d = 0; d < value_dim; d++) {
+    for (int64_t d = 0; d < value_dim; d++)
         x->w.dout_turned[i / panel * value_dim * panel + d * panel + i % panel] = 0;
-        x->w.dout_rows[(d / panel * PANELS * panel + i) * panel + d % panel] = 0;
-    }
+    clear_row(panel, i, value_dim, x->w.dout_rows);
+    if (att_back_is_dot(x->plan))
+        clear_row(panel, i, x->plan->q_dim, x->w.q_rows);
     x->w.lse[i] = x->w.delta[i] = 0;
 }
 
