@@ -113,6 +113,7 @@ typedef struct att_part {
     int64_t count;
 } att_part;
 size_t att_lay_out(float *p, int n, const att_part *part);
+int64_t att_part_count(size_t a, int64_t b); /* a * b, or more than there can be */
 /* Scratch memory of a call, 64-byte aligned; NULL: error set. A plan keeps what its calls give back, unless it is
  * large, so that most calls allocate none: what the system gives anew costs small calls more time than their
  * arithmetic. */

@@ -229,13 +229,6 @@ static void run_task(void *arg, int i, int thread)
 
 /* ---- the call */
 
-/* a * b, or more than there can be. */
-static int64_t product(size_t a, int64_t b)
-{
-    const size_t n = att_size_mul(a, (size_t)b);
-    return n < INT64_MAX / 8 ? (int64_t)n : INT64_MAX / 8;
-}
-
 static bool allocate(att_back_job *j)
 {
     const att_plan *plan = j->call->plan;
@@ -244,9 +237,9 @@ static bool allocate(att_back_job *j)
     j->scratch_count = lay_out(j->call, j->tasks.blocks, NULL, &w);
     j->dq_count = att_whole(j->call->max_tq, plan->kernels->panel) * plan->q_dim;
     const att_part parts[] = {
-        {&j->memory, product(j->scratch_count, att_threads(plan->ctx))},
-        {&j->dq, product((size_t)j->dq_count, j->tasks.slots * s->heads / s->kv_heads)},
-        {&j->params, product((size_t)j->params_count, j->tasks.count)},
+        {&j->memory, att_part_count(j->scratch_count, att_threads(plan->ctx))},
+        {&j->dq, att_part_count((size_t)j->dq_count, j->tasks.slots * s->heads / s->kv_heads)},
+        {&j->params, att_part_count((size_t)j->params_count, j->tasks.count)},
     };
     const int n = sizeof parts / sizeof parts[0];
     float *p = att_scratch_take(plan, att_lay_out(NULL, n, parts));
@@ -284,7 +277,7 @@ att_status att_backward(const att_plan *plan, const att_attention_args *args, co
     if (e)
         return e;
     att_back_job j = {.call = &call, .grads = &g};
-    e = att_prologue_begin(&call);
+    e = att_prologue_begin(&call, true);
     if (e)
         return e;
     e = att_prologue_begin_back(&call, &g, &j.rows);

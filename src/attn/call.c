@@ -1,5 +1,6 @@
 /* From a call's arguments, checked, to one head of one sequence. */
 #include "attn/params.h"
+#include "attn/prologue.h"
 #include "tensor/tensor.h"
 
 #include <math.h>
@@ -82,6 +83,7 @@ static const group of_args[] = {
     {{"q_documents", "k_documents"}, offsetof(att_attention_args, q_documents), 2},
     {{"score_param"}, offsetof(att_attention_args, score_param), ATT_MAX_PARAMS},
     {{"modifier_param"}, offsetof(att_attention_args, modifier_param), ATT_MAX_STAGES},
+    {{"q_prepared", "k_prepared"}, offsetof(att_attention_args, q_prepared), 2},
     {{NULL}, 0, 0},
 };
 static const group of_grads[] = {
@@ -176,6 +178,56 @@ static bool keys_per_head(const att_call *c)
            c->args.score_param[p->prologue->k.param].dim[0] > 1;
 }
 
+static const char *const PREPARED[] = {"q_prepared", "k_prepared"};
+
+/* The shape of prepared rows, dense; rank 0: there are none. */
+static void prepared_shape(const att_call *c, bool of_keys, att_tensor *t)
+{
+    const axes *x = axes_of(c);
+    int64_t dim[4], heads;
+    const int64_t numbers = att_prologue_makes(c, of_keys, &heads);
+    *t = (att_tensor){0};
+    if (!numbers)
+        return;
+    for (int i = 0; i < x->rank; i++)
+        dim[i] = (of_keys ? &c->args.k : &c->args.q)->dim[i];
+    dim[x->head] = heads;
+    dim[x->dim] = numbers;
+    att_wrap(t, NULL, ATT_F32, x->rank, dim, NULL);
+}
+
+static att_status check_prepared(const att_call *c, bool of_keys)
+{
+    att_ctx *ctx = c->plan->ctx;
+    const char *name = PREPARED[of_keys];
+    const att_tensor *t = of_keys ? &c->args.k_prepared : &c->args.q_prepared;
+    att_tensor shape;
+    if (!att_given(t))
+        return ATT_OK;
+    prepared_shape(c, of_keys, &shape);
+    if (!shape.rank)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s is given, but \"%s\" takes %s as they are", name,
+                        c->plan->score->name, of_keys ? "keys" : "queries");
+    att_status e = att_check_output(ctx, name, t, ATT_F32, shape.rank);
+    e = e ? e : att_check_contiguous(ctx, name, t);
+    for (int i = 0; !e && i < shape.rank; i++)
+        e = att_check_dim(ctx, name, t, i, "what att_prepared_shapes tells", shape.dim[i]);
+    return e ? e : check_apart(ctx, name, t, &c->args, of_args);
+}
+
+att_status att_prepared_shapes(const att_plan *plan, const att_attention_args *args, att_tensor *q, att_tensor *k)
+{
+    att_call call;
+    const att_status e = att_call_check(plan, args, false, &call);
+    if (e)
+        return e;
+    if (q)
+        prepared_shape(&call, false, q);
+    if (k)
+        prepared_shape(&call, true, k);
+    return ATT_OK;
+}
+
 att_status att_call_check(const att_plan *plan, const att_attention_args *args, bool outputs, att_call *call)
 {
     att_ctx *ctx = plan->ctx;
@@ -204,9 +256,11 @@ att_status att_call_check(const att_plan *plan, const att_attention_args *args, 
             e = att_fail(ctx, ATT_ERR_ARGUMENT, "q_starts[%lld] = %lld is not a position", (long long)b,
                          (long long)args->q_starts[b]);
     e = e ? e : att_params_check(call);
+    call->keys_per_head = !e && keys_per_head(call);
     if (!e && outputs)
         e = check_outputs_apart(call);
-    call->keys_per_head = !e && keys_per_head(call);
+    for (int of_keys = 0; !e && outputs && of_keys < 2; of_keys++)
+        e = check_prepared(call, of_keys);
     return e;
 }
 
@@ -341,7 +395,7 @@ void att_call_site(const att_call *c, int64_t b, int64_t h, att_site *site)
     } else {
         site->k_rows = c->ragged ? k_offsets[b + 1] - k_first : c->max_tk;
         set_rows(c, v, b, kv_head, true, &site->v);
-        set_rows(c, &c->k_rows, b, c->prepared[1] && c->keys_per_head ? h : kv_head, true, &site->k_row);
+        set_rows(c, &c->k_rows, b, c->keys_per_head && c->k_rows.data != a->k.data ? h : kv_head, true, &site->k_row);
         site->k_row.copy = site->v.copy = att_call_copies(c);
     }
     at->tk = a->k_lengths ? a->k_lengths[b] : site->k_rows;

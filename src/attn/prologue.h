@@ -10,15 +10,19 @@ bool att_prologue_has(const att_plan *plan, int n);
 size_t att_prologue_bytes(const att_call *call);
 size_t att_prologue_bytes_back(const att_call *call);
 
-/* Prepares the rows of a call where its score says so: call->q_rows and k_rows. */
-att_status att_prologue_begin(att_call *call);
+/* What a score makes of rows of queries, or of keys, and how many numbers each becomes; none: they stay as they are. */
+int64_t att_prologue_makes(const att_call *call, bool of_keys, int64_t *heads);
+
+/* Prepares the rows of a call where its score says so: call->q_rows and k_rows. made: the caller's q_prepared and
+ * k_prepared, where they are given, are a forward's. */
+att_status att_prologue_begin(att_call *call, bool made);
 void att_prologue_end(att_call *call);
 
 /* Where the gradients of the rows that tiles see go: the caller's, or memory from which they go on. */
 typedef struct att_row_grads {
     att_tensor dq, dk; /* zero: not wanted */
     bool add_dq, add_dk;
-    float *memory[2], *packed, *spare;
+    float *memory[3], *packed, *spare, *param;
 } att_row_grads;
 /* On failure, too, att_prologue_end_back is due. */
 att_status att_prologue_begin_back(const att_call *call, const att_attention_grads *g, att_row_grads *rows);

@@ -12,6 +12,12 @@ size_t att_lay_out(float *p, int n, const att_part *part)
     return count;
 }
 
+int64_t att_part_count(size_t a, int64_t b)
+{
+    const size_t n = att_size_mul(a, (size_t)b);
+    return n < INT64_MAX / 8 ? (int64_t)n : INT64_MAX / 8;
+}
+
 struct att_spare {
     size_t count;
     _Alignas(ATT_SPARE_BYTES) float data[];

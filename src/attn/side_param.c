@@ -1,0 +1,171 @@
+/* The gradient of a parameter that rows were multiplied with: y [m, n] = sum of a^T b, over all rows and over the heads
+ * that share it, where a are rows and b gradients of prepared ones, or, for a parameter [out, in], the other way round.
+ * A task has some of m by some panels of n; rows that follow each other are turned, or packed, for its product. */
+#include "attn/side.h"
+#include "tensor/tensor.h"
+
+#include <string.h>
+
+enum {
+    DEPTH = 256,         /* rows of a product */
+    STRIDE = DEPTH + 16, /* of turned ones: not a multiple of 4,096 bytes, which would be one set of the cache */
+    MOST = 256           /* rows and columns of a task */
+};
+
+typedef struct param_job {
+    const att_call *call;
+    const att_side *side;
+    const att_tensor *slopes, *gradient;
+    bool add;
+    int64_t m, n, rows, columns; /* of one head's gradient, and of a task */
+    int64_t blocks, groups;      /* tasks of a head */
+    float *memory;
+} param_job;
+
+/* Rows side by side, of one head of one sequence. */
+typedef struct run {
+    const float *a, *b; /* where their parts that a task needs begin */
+    int64_t a_step, b_step, count;
+} run;
+
+/* What a task has done, and what it has to do. */
+typedef struct part {
+    const param_job *job;
+    int64_t i, j, m, n;                    /* of the gradient */
+    int64_t head, last_head, outer, inner; /* next rows */
+    int n_runs;
+    run run[DEPTH];
+} part;
+
+/* How many rows of a run come before one that is left out: one whose gradient is 0 counts as 0, whatever is in it. */
+static int64_t clean_rows(const att_kernels *k, int64_t rows, int64_t in, const float *x, int64_t x_step, int64_t out,
+                          const float *slope, int64_t slope_step)
+{
+    for (int64_t r = 0; r < rows; r++)
+        if (!k->all_finite(in, x + r * x_step) && att_is_zero(out, slope + r * slope_step))
+            return r;
+    return rows;
+}
+
+/* Of the next rows, all of one head and sequence, at most so many; moves on. */
+static run next_run(part *p, int64_t most)
+{
+    const param_job *j = p->job;
+    const bool out_first = j->side->how->out_first;
+    const att_lines x = att_lines_of(j->call, j->side->rows, p->head / j->side->group);
+    const att_lines slope = att_lines_of(j->call, j->slopes, p->head);
+    run r = {.a_step = out_first ? slope.step : x.step, .b_step = out_first ? x.step : slope.step};
+    if (p->outer < x.outer && p->inner < x.inner) {
+        const int64_t left = x.inner - p->inner, rows = left < most ? left : most;
+        const float *from = att_line_at(&x, p->outer * x.outer_step + p->inner * x.step);
+        const float *slopes = att_line_at(&slope, p->outer * slope.outer_step + p->inner * slope.step);
+        r.a = (out_first ? slopes : from) + p->i;
+        r.b = (out_first ? from : slopes) + p->j;
+        r.count = clean_rows(j->call->plan->kernels, rows, out_first ? p->n : p->m, out_first ? r.b : r.a, x.step,
+                             j->side->out, slopes, slope.step);
+        p->inner += r.count + (r.count < rows);
+    }
+    if (p->inner >= x.inner) {
+        p->inner = 0;
+        p->outer++;
+    }
+    if (p->outer >= x.outer) {
+        p->outer = 0;
+        p->head++;
+    }
+    return r;
+}
+
+/* The next runs, of up to DEPTH rows together: how many rows. */
+static int64_t next_runs(part *p)
+{
+    int64_t rows = 0;
+    for (p->n_runs = 0; p->head < p->last_head && rows<DEPTH; p->n_runs += p->run[p->n_runs].count> 0)
+        rows += (p->run[p->n_runs] = next_run(p, DEPTH - rows)).count;
+    return rows;
+}
+
+/* b [rows, n] -> packed [panels][rows][panel], zeros behind n, from row `first` of `depth` on */
+static void pack(const part *p, const run *r, int64_t first, int64_t depth, float *packed)
+{
+    const int64_t panel = p->job->call->plan->kernels->panel;
+    for (int64_t i = 0; i < r->count; i++)
+        for (int64_t j = 0; j < p->n; j += panel) {
+            const int64_t n = p->n - j < panel ? p->n - j : panel;
+            float *to = packed + j * depth + (first + i) * panel;
+            memcpy(to, r->b + i * r->b_step + j, (size_t)n * sizeof *to);
+            memset(to + n, 0, (size_t)(panel - n) * sizeof *to);
+        }
+}
+
+static int64_t parts(int64_t n, int64_t size) { return (n + size - 1) / size; }
+
+static size_t floats_of_thread(const param_job *j)
+{
+    return (size_t)(j->rows * STRIDE + DEPTH * j->columns + j->rows * j->columns);
+}
+
+static void param_task(void *arg, int task, int thread)
+{
+    const param_job *j = arg;
+    const att_kernels *k = j->call->plan->kernels;
+    const int64_t of_head = j->blocks * j->groups, head = task / of_head;
+    const bool shared = att_side_shares(j->side);
+    part p = {.job = j, .i = task % j->blocks * j->rows, .j = task % of_head / j->blocks * j->columns};
+    p.m = j->m - p.i < j->rows ? j->m - p.i : j->rows;
+    p.n = j->n - p.j < j->columns ? j->n - p.j : j->columns;
+    p.head = shared ? 0 : head;
+    p.last_head = shared ? j->side->heads : head + 1;
+    float *turned = j->memory + (size_t)thread * floats_of_thread(j), *packed = turned + j->rows * STRIDE,
+          *sum = packed + DEPTH * j->columns;
+    bool begun = false;
+    do {
+        const int64_t depth = next_runs(&p);
+        for (int64_t i = 0, first = 0; i < p.n_runs; first += p.run[i++].count) {
+            k->transpose(p.run[i].count, p.m, p.run[i].a, p.run[i].a_step, turned + first, STRIDE);
+            pack(&p, &p.run[i], first, depth, packed);
+        }
+        k->gemm(p.m, p.n, depth, turned, STRIDE, packed, 0, parts(p.n, k->panel), sum, j->columns,
+                &(const att_epilogue){.add = begun});
+        begun = true;
+    } while (p.head < p.last_head);
+    float *to = (float *)j->gradient->data + head * j->gradient->stride[0] + p.i * j->n + p.j;
+    for (int64_t i = 0; i < p.m; i++, to += j->n)
+        if (j->add)
+            k->add(p.n, to, sum + i * j->columns, to);
+        else
+            memcpy(to, sum + i * j->columns, (size_t)p.n * sizeof *to);
+}
+
+/* Large tasks copy least for what they multiply; enough for all threads. */
+static void deal(param_job *j)
+{
+    const int64_t panel = j->call->plan->kernels->panel, heads = j->side->param->dim[0];
+    const int64_t enough = 2 * att_threads(j->call->plan->ctx);
+    j->m = j->side->how->out_first ? j->side->out : j->side->in;
+    j->n = j->side->how->out_first ? j->side->in : j->side->out;
+    j->rows = j->m < MOST ? j->m : MOST;
+    j->columns = j->n < MOST ? att_whole(j->n, panel) : MOST;
+    while (heads * parts(j->m, j->rows) * parts(j->n, j->columns) < enough && (j->rows >= 64 || j->columns > panel))
+        if (j->rows >= 64)
+            j->rows = parts(j->rows, 2);
+        else
+            j->columns = att_whole(parts(j->columns, 2), panel);
+    j->blocks = parts(j->m, j->rows);
+    j->groups = parts(j->n, j->columns);
+}
+
+size_t att_side_param_count(const att_call *c, const att_side *x)
+{
+    param_job j = {.call = c, .side = x};
+    deal(&j);
+    return att_size_mul(floats_of_thread(&j), (size_t)att_threads(c->plan->ctx));
+}
+
+void att_side_param_back(const att_call *c, const att_side *x, const att_tensor *slopes, const att_tensor *gradient,
+                         bool add, float *memory)
+{
+    param_job j = {.call = c, .side = x, .slopes = slopes, .gradient = gradient, .add = add, .memory = memory};
+    deal(&j);
+    att_parallel(c->plan->ctx, (int)(gradient->dim[0] * j.blocks * j.groups), param_task, &j);
+}
