@@ -89,6 +89,8 @@ c, e = polynomial(lambda x: mp.mpf(2) ** x, range(7), -0.5, 0.5, lambda x: mp.mp
 show("2^x, |x| <= 1/2, relative", e, c)
 c, e = polynomial(lambda x: mp.mpf(2) ** x, range(7), 0, 1, lambda x: mp.mpf(2) ** -x, {0: mp.mpf(1)}.items())
 show("2^x, 0 <= x <= 1, relative", e, c)
+c, e = polynomial(lambda x: mp.mpf(2) ** x, range(4), 0, mp.mpf(1) / 16, lambda x: mp.mpf(2) ** -x, {0: mp.mpf(1)}.items())
+show("2^x, 0 <= x <= 1/16, relative", e, c)
 c, e = polynomial(mp.exp, range(7), -ln2 / 2, ln2 / 2, lambda x: mp.exp(-x), {0: mp.mpf(1), 1: mp.mpf(1)}.items())
 show("e^x, |x| <= ln 2 / 2, relative", e, c)
 log2_e = mp.mpf(float(np.float32(float(1 / ln2)))) # of log2 (1 + x); c[0] is what rounding took from it
