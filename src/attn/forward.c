@@ -20,13 +20,17 @@ typedef struct partial {
 typedef struct strip {
     int64_t q0;
     int queries;
+    bool done;                     /* its output is written */
     float *q;                      /* [q_dim][panel], turned */
     float *rows;                   /* [panel, q_dim or value_dim], where they are not f32 */
     att_floats query;              /* [queries, q_dim] */
     partial total, segment, *into; /* into: what this segment's keys go to, total where it is the first */
 } strip;
 
-enum { MOST_SOON = 4 }; /* out, and q, k and v of others */
+enum {
+    MOST_SOON = 4, /* out, and q, k and v of others */
+    FEW_KEYS = 127 /* too few for what is fetched while they are computed */
+};
 
 /* What is computed after a group: queries of a head, none where it is the last. */
 typedef struct next_item {
@@ -46,6 +50,7 @@ typedef struct scratch {
     next_item next;
     att_block block;      /* what all blocks have in common; of an item: site and its parameters */
     int64_t queries, end; /* of a group, and of the keys that they meet */
+    bool once;            /* these keys are a single block */
     strip strip[ATT_MAX_GROUP];
 } scratch;
 
@@ -134,7 +139,7 @@ static void begin(const att_plan *plan, const att_site *at, bool expects, strip 
     }
     clear(&t->total, plan->kernels->panel);
     if (expects)
-        att_rows_expect(&at->out, t->q0, t->queries, plan->spec.value_dim);
+        att_rows_expect(&at->out, t->q0, t->queries, plan->spec.value_dim, true);
 }
 
 static void open_segment(strip *t, int panel)
@@ -168,31 +173,68 @@ static void meet(const att_plan *plan, const att_site *at, const scratch *w, met
     }
 }
 
-/* o += V'P', where 0 x NaN must not count. */
-static void weigh(const att_plan *plan, const strip *t, const att_cut *cut, const met *m, bool rounded, scratch *w)
+/* From maxima and sums: what o is multiplied with, into rescale, and the log-sum-exp. */
+static void close_strip(const att_plan *plan, const att_site *at, const strip *t, const scratch *w)
 {
-    const att_kernels *kernels = plan->kernels;
-    const int64_t value_dim = plan->spec.value_dim;
-    const float *rescale = t->into->touched ? w->rescale : NULL;
-    att_clean clean;
-    if (plan->words) {
-        kernels->word_weigh(cut->n_runs, cut->run, value_dim, w->value_words, rounded ? NULL : w->s, w->weight_words,
-                            rescale, t->into->o);
-        clean.n_unclean = 0;
-        for (int i = 0; i < m->unclean.n_unclean; i++)
-            for (int r = 0; r < cut->n_runs; r++)
-                if (cut->run[r].first <= m->unclean.unclean[i] && m->unclean.unclean[i] < cut->run[r].last)
-                    clean.unclean[clean.n_unclean++] = m->unclean.unclean[i];
-    } else {
-        att_cut_clean(plan, cut, t->queries, m->value.at, m->value.stride, value_dim, &clean);
-        kernels->weigh(t->queries, clean.n_runs, clean.run, value_dim, m->value.at, m->value.stride, w->s, rescale,
-                       t->into->o, &w->next_soon);
-    }
-    att_add_unclean(plan, cut, &clean, t->queries, m->value.at, m->value.stride, value_dim, w->s, kernels->panel,
-                    t->into->o);
+    const partial *p = &t->total;
+    float lse[ATT_MAX_PANEL], left[ATT_MAX_PANEL];
+    if (plan->sink >= 0)
+        att_add_sink(plan, at, t->queries, p->max, p->sum, left);
+    plan->kernels->close_rows(p->max, p->sum, w->rescale, at->lse ? lse : NULL);
+    for (int i = 0; plan->sink >= 0 && i < t->queries; i++)
+        w->rescale[i] *= left[i];
+    for (int i = 0; at->lse && i < t->queries; i++)
+        at->lse[(t->q0 + i) * at->lse_stride] = lse[i];
 }
 
-static void attend_block(const att_plan *plan, const att_site *at, const strip *t, const att_cut *cut, const met *m,
+/* Where a single run of keys is all that there is, the output is computed in its rows: values are read by whole panels,
+ * and nothing is left to turn. */
+static bool suits_rows(const att_plan *plan, const att_rows *out, const att_clean *clean, const met *m,
+                       const scratch *w)
+{
+    const bool whole = plan->spec.value_dim % plan->kernels->panel == 0 && m->value.stride != 0;
+    return w->once && out->dtype == ATT_F32 && whole && clean->n_runs == 1 && clean->n_unclean == 0;
+}
+
+/* o += V'P' in words; unclean: values that counted as 0 there. */
+static void weigh_words(const att_plan *plan, const strip *t, const att_cut *cut, const met *m, bool rounded,
+                        const scratch *w, att_clean *unclean)
+{
+    plan->kernels->word_weigh(cut->n_runs, cut->run, plan->spec.value_dim, w->value_words, rounded ? NULL : w->s,
+                              w->weight_words, t->into->touched ? w->rescale : NULL, t->into->o);
+    unclean->n_unclean = 0;
+    for (int i = 0; i < m->unclean.n_unclean; i++)
+        for (int r = 0; r < cut->n_runs; r++)
+            if (cut->run[r].first <= m->unclean.unclean[i] && m->unclean.unclean[i] < cut->run[r].last)
+                unclean->unclean[unclean->n_unclean++] = m->unclean.unclean[i];
+}
+
+/* o += V'P', where 0 x NaN must not count. */
+static void weigh(const att_plan *plan, const att_site *at, strip *t, const att_cut *cut, const met *m, bool rounded,
+                  scratch *w)
+{
+    const att_kernels *kernels = plan->kernels;
+    const int64_t dim = plan->spec.value_dim;
+    const att_floats v = m->value;
+    att_clean clean;
+    if (plan->words) {
+        weigh_words(plan, t, cut, m, rounded, w, &clean);
+    } else {
+        att_cut_clean(plan, cut, t->queries, v.at, v.stride, dim, &clean);
+        t->done = suits_rows(plan, &at->out, &clean, m, w);
+        if (t->done) {
+            close_strip(plan, at, t, w);
+            kernels->weigh_rows(t->queries, clean.run[0], dim, v.at, v.stride, w->s, w->rescale,
+                                att_row_at(&at->out, t->q0), at->out.stride, &w->next_soon);
+            return;
+        }
+        kernels->weigh(t->queries, clean.n_runs, clean.run, dim, v.at, v.stride, w->s,
+                       t->into->touched ? w->rescale : NULL, t->into->o, &w->next_soon);
+    }
+    att_add_unclean(plan, cut, &clean, t->queries, v.at, v.stride, dim, w->s, kernels->panel, t->into->o);
+}
+
+static void attend_block(const att_plan *plan, const att_site *at, strip *t, const att_cut *cut, const met *m,
                          scratch *w)
 {
     partial *p = t->into;
@@ -217,7 +259,7 @@ static void attend_block(const att_plan *plan, const att_site *at, const strip *
         kernels->soften(t->queries, scale, cut->n_runs, cut->run, w->s, b->top, p->max, p->sum, w->rescale);
     att_keep_block(b, keep);
     att_drop_block(b, keep, w->s);
-    weigh(plan, t, cut, m, rounded, w);
+    weigh(plan, at, t, cut, m, rounded, w);
     p->touched = true;
 }
 
@@ -248,25 +290,19 @@ static void finish(const att_plan *plan, const att_site *at, const strip *t, con
     const att_kernels *kernels = plan->kernels;
     const partial *p = &t->total;
     const int64_t value_dim = plan->spec.value_dim;
+    if (t->done)
+        return;
     if (!p->touched) {
         att_site_clear(plan, at, t->q0, t->q0 + t->queries);
         return;
     }
-    float lse[ATT_MAX_PANEL], left[ATT_MAX_PANEL];
-    if (plan->sink >= 0)
-        att_add_sink(plan, at, t->queries, p->max, p->sum, left);
-    kernels->close_rows(p->max, p->sum, w->rescale, at->lse ? lse : NULL);
-    for (int i = 0; plan->sink >= 0 && i < t->queries; i++)
-        w->rescale[i] *= left[i];
+    close_strip(plan, at, t, w);
     if (at->out.dtype == ATT_F32) {
-        kernels->turn_out(t->queries, value_dim, p->o, w->rescale, (float *)at->out.at + t->q0 * at->out.stride,
-                          at->out.stride);
+        kernels->turn_out(t->queries, value_dim, p->o, w->rescale, att_row_at(&at->out, t->q0), at->out.stride);
     } else {
         kernels->turn_out(t->queries, value_dim, p->o, w->rescale, t->rows, value_dim);
         att_rows_write(kernels, t->rows, value_dim, &at->out, t->q0, t->queries, value_dim, false, NULL);
     }
-    for (int i = 0; at->lse && i < t->queries; i++)
-        at->lse[(t->q0 + i) * at->lse_stride] = lse[i];
 }
 
 /* ---- a group of strips, which meets each block of keys together */
@@ -291,6 +327,12 @@ static void look_on(const att_plan *plan, const att_site *at, const met *m, scra
     att_soon_add(w->soon, &other->site.v, 0, other->site.v.copy ? keys : 0, value_dim);
 }
 
+/* The first queries of a short sequence read values where nobody has been before; these come while scores are made. */
+static bool expects_values(const att_site *at, const met *m, const scratch *w)
+{
+    return w->once && m->keys <= FEW_KEYS && m->value.at == att_row_at(&at->v, m->k0);
+}
+
 /* Keys [first, last), a segment. */
 static void attend_segment(const att_plan *plan, const att_site *at, int n_strips, int64_t first, int64_t last,
                            scratch *w)
@@ -309,6 +351,8 @@ static void attend_segment(const att_plan *plan, const att_site *at, int n_strip
                 meet(plan, at, w, &m);
             if (!is_met && n_strips > 1)
                 look_on(plan, at, &m, w);
+            if (!is_met && t->q0 == 0 && expects_values(at, &m, w))
+                att_rows_expect(&at->v, m.k0, m.keys, plan->spec.value_dim, false);
             is_met = true;
             attend_block(plan, at, t, &cut, &m, w);
         }
@@ -323,12 +367,14 @@ static void attend_queries(const att_plan *plan, const att_site *at, int64_t q0,
     for (int done = 0; done < queries; done += kernels->panel, n_strips++) {
         strip *t = &w->strip[n_strips];
         t->q0 = q0 + done;
+        t->done = false;
         t->queries = queries - done < kernels->panel ? queries - done : kernels->panel;
         begin(plan, at, w->expects && queries <= kernels->panel, t);
     }
     int64_t first, last;
     att_span(plan, at, q0, queries, &first, &last);
     w->end = last;
+    w->once = last - first <= ATT_KEY_BLOCK && first / ATT_KEY_SEGMENT == (last - 1) / ATT_KEY_SEGMENT;
     w->queries = queries;
     for (int64_t k = first, end; k < last; k = end) {
         end = k / ATT_KEY_SEGMENT * ATT_KEY_SEGMENT + ATT_KEY_SEGMENT;
@@ -368,11 +414,10 @@ static place place_of(const job *j, int64_t item)
  * its share of the keys and values of the next head, the one before it: tasks are taken from the last. */
 static void look_ahead(const job *j, int64_t item, int64_t next, const place *p, const att_site *at, scratch *w)
 {
-    enum { FEW_KEYS = 128 };
     const att_plan *plan = j->call->plan;
     const int64_t panel = plan->kernels->panel, head_begin = item - p->part;
     att_site other;
-    const bool few = at->place.tk < FEW_KEYS;
+    const bool few = at->place.tk <= FEW_KEYS;
     w->soon[0].rows = 0;
     w->next_soon = w->soon;
     w->expects = few ? j->far : plan->words;

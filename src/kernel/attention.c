@@ -104,6 +104,25 @@ static void weigh(int columns, int n_runs, const att_run *run, int64_t dim, cons
         weigh_as(ATT_PANEL_VECTORS, n_runs, run, dim, v, stride, p, rescale, o, soon);
 }
 
+/* y [queries, dim] = p [keys][PANEL]^T v [keys, dim], row i times scale[i], over one run of keys; dim is a multiple of
+ * PANEL. All there is of some queries, so there is no o to turn; each sum is the same chain as there. */
+static void weigh_rows(int queries, att_run run, int64_t dim, const float *v, int64_t stride, const float *p,
+                       const float *scale, float *y, int64_t y_stride, att_soon **soon)
+{
+    for (int64_t j = 0; j < dim; j += PANEL) {
+        const tile_args t = {.k = run.last - run.first,
+                             .a = p + run.first * PANEL,
+                             .lda = PANEL,
+                             .b = v + run.first * stride + j,
+                             .b_step = stride,
+                             .c = y + j,
+                             .ldc = y_stride,
+                             .row_scale = scale,
+                             .rows_soon = soon};
+        tile_all(queries, ATT_PANEL_VECTORS, true, START_PRODUCT, t);
+    }
+}
+
 /* Adds the second partial result to the first: each is maximum [PANEL], sum [PANEL] and o [dim][PANEL]. */
 static void merge(int64_t dim, float *max, float *sum, float *o, const float *max2, const float *sum2, const float *o2)
 {
@@ -147,6 +166,7 @@ void ATT_ISA(att_kernel_attention)(att_kernels *k)
     k->forbid = forbid;
     k->soften = soften;
     k->weigh = weigh;
+    k->weigh_rows = weigh_rows;
     k->merge = merge;
     k->close_rows = close_rows;
 }

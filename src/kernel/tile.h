@@ -35,7 +35,8 @@ typedef struct tile_args {
     int64_t ldb, b_step;
     float *c; /* [rows, vectors * LANES] */
     int64_t ldc;
-    const float *scale;   /* START_SCALED: start = c[r][j] scale[j] */
+    const float *scale;     /* START_SCALED: start = c[r][j] scale[j] */
+    const float *row_scale; /* of transposed tiles, START_PRODUCT: c[r][j] = the sum times row_scale[r] + 0; or NULL */
     float *top;           /* of scores, START_PRODUCT: [PANEL] largest of each column, which those of c join; or NULL */
     const float *soon;    /* of tiles across several panels: fetched, a line for each of k, and so is C; or NULL */
     int64_t soon_step;    /* from line to line, or 0 */
@@ -185,6 +186,10 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
     for (; left > 0; left--)
         tile_step(rows, vectors, false, k_step, b_step, &at, acc);
 
+    if (start == START_PRODUCT && transposed && t->row_scale)
+        ATT_UNROLL (r, rows)
+            ATT_UNROLL (v, vectors)
+                acc[r][v] = v_fma(acc[r][v], v_set(t->row_scale[r]), v_set(0)); /* -0 becomes 0 */
     ATT_UNROLL (r, rows)
         ATT_UNROLL (v, vectors)
             v_store(c + r * ldc + v * ATT_LANES, acc[r][v]);
@@ -205,6 +210,7 @@ ATT_INLINE void tile_next(const int rows, const int vectors, const bool transpos
     tile_of(rows, vectors, transposed, start, t);
     t->a += rows * (transposed ? 1 : t->lda);
     t->c += rows * t->ldc;
+    t->row_scale += t->row_scale ? rows : 0;
 }
 
 /* All m rows: whole tiles, and what is left in halves of them. Each further size would be compiled as often as this. */
@@ -240,15 +246,19 @@ ATT_INLINE void tile_columns(int columns, int64_t m, tile_args t)
     tile_all(m, ATT_PANEL_VECTORS, false, START_PRODUCT, t);
 }
 
-/* c = start + a^T b: start is c where that has been begun, or else c times its scale where it has one, or else 0. */
+/* c = start + a^T b: start is c where that has been begun, or else c times its scale where it has one, or else 0. A sum
+ * that was begun as a product may be -0; who writes it out adds 0 (attention.c, turn_out). */
 ATT_INLINE void tile_onto(bool begun, int64_t m, const int vectors, tile_args t)
 {
     if (begun)
         tile_all(m, vectors, true, START_C, t);
     else if (t.scale)
         tile_all(m, vectors, true, START_SCALED, t);
+    else if (t.k > 0)
+        tile_all(m, vectors, true, START_PRODUCT, t);
     else
-        tile_all(m, vectors, true, START_ZERO, t);
+        for (int64_t i = 0; i < m; i++)
+            memset(t.c + i * t.ldc, 0, (size_t)vectors * ATT_LANES * sizeof *t.c);
 }
 
 #endif
