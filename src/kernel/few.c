@@ -17,9 +17,10 @@
 
 enum {
     QUERIES = 4,             /* whose scores are made together */
-    PAIR = 2,                /* whose values are weighted together, over: */
-    WIDE = ROWS > 6 ? 8 : 4, /* vectors; of more queries, over half as many */
+    PAIR = 2,                /* or one, whose o is in registers while values are weighted: */
+    WIDE = ROWS > 6 ? 8 : 4, /* vectors of it */
     MOST = 8,                /* queries whose scores are softened together */
+    KEYS = 4,                /* that QUERIES weight together */
     PIECE = 8192,            /* bytes of values that stay in the first-level cache for all queries and columns */
     LEAD = 1536,             /* bytes for each of up to QUERIES: how long before they are used lines are fetched */
     LINE = 64,               /* bytes */
@@ -304,7 +305,7 @@ ATT_INLINE void weigh_tile(const int n, const int vectors, int columns, feed *f,
                            const float *v, int64_t stride, const float *p, int64_t p_stride, float *o, int64_t o_stride)
 {
     feed next = *f;
-    vf acc[QUERIES][WIDE];
+    vf acc[PAIR][WIDE];
     ATT_UNROLL (i, n)
         ATT_UNROLL (c, vectors)
             acc[i][c] = v_load(o + i * o_stride + c * ATT_LANES);
@@ -326,41 +327,75 @@ ATT_INLINE void weigh_tile(const int n, const int vectors, int columns, feed *f,
     *f = next;
 }
 
-/* Vectors of a value that n queries meet together: what registers hold. */
-ATT_INLINE int wide_for(const int n) { return n > PAIR ? WIDE / 2 : WIDE; }
+/* QUERIES over whole values: what is in registers are the weights of some keys. So values are read once, as they lie,
+ * which processors foresee; o stays in the first-level cache. A step of the feed is a vector of each key. */
+ATT_INLINE void weigh_keys(const int keys, feed *f, int64_t first, int64_t last, int64_t dim, const float *v,
+                           int64_t stride, const float *p, int64_t p_stride, float *o, int64_t o_stride)
+{
+    feed next = *f;
+    const int64_t share = next.share * keys * ATT_LANES / dim;
+    for (int64_t k = first; k < last; k += keys) {
+        vf y[QUERIES][KEYS];
+        ATT_UNROLL (i, QUERIES)
+            ATT_UNROLL (j, keys)
+                y[i][j] = v_set(p[i * p_stride + k + j]);
+        for (int64_t d = 0; d < dim; d += ATT_LANES) {
+            const int columns = dim - d < ATT_LANES ? (int)(dim - d) : ATT_LANES;
+            vf x[KEYS];
+            ATT_UNROLL (j, keys)
+                x[j] = load(v + (k + j) * stride + d, columns);
+            fetch(&next, share);
+            ATT_UNROLL (i, QUERIES) {
+                float *to = o + i * o_stride + d;
+                vf acc = v_load(to);
+                ATT_UNROLL (j, keys)
+                    acc = v_fma(x[j], y[i][j], acc);
+                v_store(to, acc);
+            }
+        }
+    }
+    *f = next;
+}
 
 ATT_INLINE void weigh_queries(const int n, feed *f, int64_t first, int64_t last, int64_t dim, const float *v,
                               int64_t stride, const float *p, int64_t p_stride, float *o, int64_t o_stride)
 {
-    const int wide = wide_for(n) * ATT_LANES, half = WIDE / 2 * ATT_LANES;
+    const int wide = WIDE * ATT_LANES, half = WIDE / 2 * ATT_LANES;
     int64_t d = 0;
     for (; d + wide <= dim; d += wide)
-        weigh_tile(n, wide_for(n), ATT_LANES, f, first, last, v + d, stride, p, p_stride, o + d, o_stride);
-    for (; wide > half && d + half <= dim; d += half)
+        weigh_tile(n, WIDE, ATT_LANES, f, first, last, v + d, stride, p, p_stride, o + d, o_stride);
+    for (; d + half <= dim; d += half)
         weigh_tile(n, WIDE / 2, ATT_LANES, f, first, last, v + d, stride, p, p_stride, o + d, o_stride);
     for (; d < dim; d += ATT_LANES)
         weigh_tile(n, 1, dim - d < ATT_LANES ? (int)(dim - d) : ATT_LANES, f, first, last, v + d, stride, p, p_stride,
                    o + d, o_stride);
 }
 
-/* How often it goes over a row. */
-static int64_t passes_for(int n, int64_t dim)
+/* How often n queries go over a row. */
+static int64_t passes_for(int64_t n, int64_t dim)
 {
-    const int64_t wide = wide_for(n) * ATT_LANES, half = WIDE / 2 * ATT_LANES, rest = dim % wide;
-    return dim / wide + rest / half + (rest % half + ATT_LANES - 1) / ATT_LANES;
+    const int64_t wide = WIDE * ATT_LANES, half = WIDE / 2 * ATT_LANES, rest = dim % wide;
+    const int64_t narrow = dim / wide + rest / half + (rest % half + ATT_LANES - 1) / ATT_LANES;
+    return n / QUERIES + (n % QUERIES / PAIR + n % PAIR) * narrow;
 }
 
-/* Keys [first, last) by all queries. */
-static void weigh_floats(int n, feed *f, int64_t first, int64_t last, int64_t dim, const float *v, int64_t stride,
-                         const float *p, int64_t p_stride, float *o, int64_t o_stride)
+/* Keys [first, last) by all queries. once: nobody has read these values before, nor will again; then two keys at a
+ * time, as processors foresee few streams. */
+static void weigh_floats(int n, bool once, feed *f, int64_t first, int64_t last, int64_t dim, const float *v,
+                         int64_t stride, const float *p, int64_t p_stride, float *o, int64_t o_stride)
 {
-    int i = 0;
-    for (; i + QUERIES <= n; i += QUERIES)
-        weigh_queries(QUERIES, f, first, last, dim, v, stride, p + i * p_stride, p_stride, o + i * o_stride, o_stride);
-    for (; i + PAIR <= n; i += PAIR)
-        weigh_queries(PAIR, f, first, last, dim, v, stride, p + i * p_stride, p_stride, o + i * o_stride, o_stride);
-    if (i < n)
-        weigh_queries(1, f, first, last, dim, v, stride, p + i * p_stride, p_stride, o + i * o_stride, o_stride);
+    const int64_t some = once ? 2 : KEYS, whole = first + (last - first) / some * some;
+    for (; n >= QUERIES; n -= QUERIES, p += QUERIES * p_stride, o += QUERIES * o_stride) {
+        if (once)
+            weigh_keys(2, f, first, whole, dim, v, stride, p, p_stride, o, o_stride);
+        else
+            weigh_keys(KEYS, f, first, whole, dim, v, stride, p, p_stride, o, o_stride);
+        weigh_keys(1, f, whole, last, dim, v, stride, p, p_stride, o, o_stride);
+    }
+    for (; n >= PAIR; n -= PAIR, p += PAIR * p_stride, o += PAIR * o_stride)
+        weigh_queries(PAIR, f, first, last, dim, v, stride, p, p_stride, o, o_stride);
+    if (n)
+        weigh_queries(1, f, first, last, dim, v, stride, p, p_stride, o, o_stride);
 }
 
 /* Keys [first, last) of another type. */
@@ -372,7 +407,7 @@ static void weigh_short(int type, int n, feed *f, int64_t first, int64_t last, i
         const int64_t numbers = dim - d < CHUNK ? dim - d : CHUNK;
         convert(type, last - first, numbers, (const char *)v + bytes_of(type, first * stride + d), stride, f, piece,
                 CHUNK);
-        weigh_floats(n, f, 0, last - first, numbers, piece, CHUNK, p + first, p_stride, o + d, o_stride);
+        weigh_floats(n, false, f, 0, last - first, numbers, piece, CHUNK, p + first, p_stride, o + d, o_stride);
     }
 }
 
@@ -384,9 +419,8 @@ static void few_weigh(int type, int n, int n_runs, const att_run *run, int64_t d
 {
     const bool floats = type == ATT_F32;
     const int64_t row = bytes_of(type, dim), begin = n_runs ? run[0].first : 0, end = n_runs ? run[n_runs - 1].last : 0;
-    const int64_t passes = n / QUERIES * passes_for(QUERIES, dim) + n % QUERIES / PAIR * passes_for(PAIR, dim) +
-                           n % PAIR * passes_for(1, dim);
-    const int64_t some = !floats ? PANEL : passes == 1 ? end - begin : PIECE / row + 1;
+    const int64_t passes = passes_for(n, dim);
+    const int64_t some = !floats ? PANEL : passes == 1 ? end - begin : (PIECE / row / KEYS + 1) * KEYS;
     feed f = feed_of(floats ? n : QUERIES, end - begin, row, (const char *)v + bytes_of(type, begin * stride),
                      bytes_of(type, stride), then, 0, floats ? row : row / 2, some * row, passes);
     for (int i = 0; i < n; i++)
@@ -398,7 +432,7 @@ static void few_weigh(int type, int n, int n_runs, const att_run *run, int64_t d
         for (int64_t k = run[r].first, last; k < run[r].last; k = last) {
             last = run[r].last - k < some ? run[r].last : k + some;
             if (floats)
-                weigh_floats(n, &f, k, last, dim, v, stride, p, p_stride, o, o_stride);
+                weigh_floats(n, passes == 1, &f, k, last, dim, v, stride, p, p_stride, o, o_stride);
             else
                 weigh_short(type, n, &f, k, last, dim, v, stride, p, p_stride, o, o_stride);
         }
