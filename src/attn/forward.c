@@ -193,7 +193,8 @@ static bool suits_rows(const att_plan *plan, const att_rows *out, const att_clea
                        const scratch *w)
 {
     const bool whole = plan->spec.value_dim % plan->kernels->panel == 0 && m->value.stride != 0;
-    return w->once && out->dtype == ATT_F32 && whole && clean->n_runs == 1 && clean->n_unclean == 0;
+    const bool single = w->once && clean->n_runs == 1 && clean->n_unclean == 0;
+    return plan->kernels->weigh_rows && single && whole && out->dtype == ATT_F32;
 }
 
 /* o += V'P' in words; unclean: values that counted as 0 there. */

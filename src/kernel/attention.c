@@ -166,7 +166,7 @@ void ATT_ISA(att_kernel_attention)(att_kernels *k)
     k->forbid = forbid;
     k->soften = soften;
     k->weigh = weigh;
-    k->weigh_rows = weigh_rows;
+    k->weigh_rows = PANEL > 16 ? weigh_rows : NULL; /* a row of values is met once for each panel */
     k->merge = merge;
     k->close_rows = close_rows;
 }

@@ -102,6 +102,7 @@ typedef struct att_kernels {
                    float *sum, float *rescale);
     void (*weigh)(int columns, int n_runs, const att_run *run, int64_t dim, const float *v, int64_t stride,
                   const float *p, const float *rescale, float *o, att_soon **soon);
+    /* NULL where it is no faster */
     void (*weigh_rows)(int queries, att_run run, int64_t dim, const float *v, int64_t stride, const float *p,
                        const float *scale, float *y, int64_t y_stride, att_soon **soon);
     void (*close_rows)(const float *max, const float *sum, float *inverse, float *lse);
