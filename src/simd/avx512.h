@@ -1,7 +1,7 @@
 /* The vocabulary on AVX-512 (F, DQ, BW, VL). */
 // rank: 2
 // arch: x86_64
-// flags: -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma -mf16c -mprefer-vector-width=512
+// flags: -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma -mf16c -mprefer-vector-width=512 -falign-functions=64
 #ifdef ATT_SIMD_DETECT
 static bool att_detect_avx512(void)
 {
