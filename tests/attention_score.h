@@ -144,6 +144,14 @@ static inline void drop_call(test_call *c)
 
 static inline void run_call(att_ctx *ctx, const test_call *c) { run_both(ctx, &c->spec, &c->args, &c->grads); }
 
+static inline void assert_same_written(const test_call *a, const test_call *b)
+{
+    for (int i = 0; i < WRITTEN; i++) {
+        const att_tensor *x = written(&a->args, &a->grads, i), *y = written(&b->args, &b->grads, i);
+        assert_same_bits(x->data, y->data, check_count(x));
+    }
+}
+
 static inline float *floats(const att_tensor *t) { return t->data; }
 
 #endif

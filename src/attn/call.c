@@ -178,8 +178,6 @@ static bool keys_per_head(const att_call *c)
            c->args.score_param[p->prologue->k.param].dim[0] > 1;
 }
 
-static const char *const PREPARED[] = {"q_prepared", "k_prepared"};
-
 /* The shape of prepared rows, dense; rank 0: there are none. */
 static void prepared_shape(const att_call *c, bool of_keys, att_tensor *t)
 {
@@ -199,10 +197,10 @@ static void prepared_shape(const att_call *c, bool of_keys, att_tensor *t)
 static att_status check_prepared(const att_call *c, bool of_keys)
 {
     att_ctx *ctx = c->plan->ctx;
-    const char *name = PREPARED[of_keys];
-    const att_tensor *t = of_keys ? &c->args.k_prepared : &c->args.q_prepared;
+    const char *name = of_keys ? "k_prepared" : "q_prepared";
+    const att_tensor *t = att_prologue_given(c, of_keys);
     att_tensor shape;
-    if (!att_given(t))
+    if (!t)
         return ATT_OK;
     prepared_shape(c, of_keys, &shape);
     if (!shape.rank)

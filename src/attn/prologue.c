@@ -104,13 +104,6 @@ static att_status make_rows(const att_call *c, const att_tensor *like, int64_t h
 
 /* ---- forward */
 
-/* The caller's memory for prepared rows, where a call has outputs, or none. */
-static const att_tensor *given(const att_call *c, bool of_keys)
-{
-    const att_tensor *t = of_keys ? &c->args.k_prepared : &c->args.q_prepared;
-    return c->outputs && att_given(t) ? t : NULL;
-}
-
 /* Which of so many heads of q, or of k, are wanted, and rows for them: for one only, which is then found under every
  * number, or for all. */
 static att_status make_wanted(const att_call *c, const att_tensor *like, int64_t heads, int64_t dim, float **memory,
@@ -146,13 +139,14 @@ static att_status prepare(att_call *c, const att_side *x, bool of_keys, bool mad
     att_tensor *to = of_keys ? &c->k_rows : &c->q_rows;
     if (x->how->kind == ATT_ROW_AS_IT_IS)
         return ATT_OK;
+    const att_tensor *given = c->outputs ? att_prologue_given(c, of_keys) : NULL;
     int64_t first = 0, last = x->heads;
     att_status e = to_floats(c, x, of_keys);
-    if (given(c, of_keys))
-        *to = *given(c, of_keys);
+    if (given)
+        *to = *given;
     else
         e = e ? e : make_wanted(c, x->rows, x->heads, x->out, &c->prepared[of_keys], to, &first, &last);
-    if (given(c, of_keys) && made)
+    if (given && made)
         return e;
     const bool project = x->how->kind == ATT_ROW_PROJECTED;
     float *packed = e || !project ? NULL : att_alloc(ctx, att_gemm_packed_count(ctx, x->out, x->in), sizeof *packed);
@@ -223,7 +217,7 @@ size_t att_prologue_bytes(const att_call *c)
     for (int of_keys = 0; c->plan->prologue && of_keys < 2; of_keys++) {
         const att_side x = att_side_of(c, of_keys);
         const int64_t converted = rows_of(c, of_keys)->dtype == ATT_F32 ? 0 : x.heads / x.group * x.in;
-        const int64_t prepared = att_given(of_keys ? &c->args.k_prepared : &c->args.q_prepared) ? 0 : x.heads * x.out;
+        const int64_t prepared = att_prologue_given(c, of_keys) ? 0 : x.heads * x.out;
         if (x.how->kind == ATT_ROW_AS_IT_IS)
             continue;
         floats += (size_t)(count_of(c, of_keys) * (prepared + converted));

@@ -80,22 +80,14 @@ static run next_run(part *p, int64_t most)
 static int64_t next_runs(part *p)
 {
     int64_t rows = 0;
-    for (p->n_runs = 0; p->head < p->last_head && rows<DEPTH; p->n_runs += p->run[p->n_runs].count> 0)
-        rows += (p->run[p->n_runs] = next_run(p, DEPTH - rows)).count;
+    p->n_runs = 0;
+    while (p->head < p->last_head && rows < DEPTH) {
+        const run r = next_run(p, DEPTH - rows);
+        rows += r.count;
+        if (r.count)
+            p->run[p->n_runs++] = r;
+    }
     return rows;
-}
-
-/* b [rows, n] -> packed [panels][rows][panel], zeros behind n, from row `first` of `depth` on */
-static void pack(const part *p, const run *r, int64_t first, int64_t depth, float *packed)
-{
-    const int64_t panel = p->job->call->plan->kernels->panel;
-    for (int64_t i = 0; i < r->count; i++)
-        for (int64_t j = 0; j < p->n; j += panel) {
-            const int64_t n = p->n - j < panel ? p->n - j : panel;
-            float *to = packed + j * depth + (first + i) * panel;
-            memcpy(to, r->b + i * r->b_step + j, (size_t)n * sizeof *to);
-            memset(to + n, 0, (size_t)(panel - n) * sizeof *to);
-        }
 }
 
 static int64_t parts(int64_t n, int64_t size) { return (n + size - 1) / size; }
@@ -121,9 +113,12 @@ static void param_task(void *arg, int task, int thread)
     bool begun = false;
     do {
         const int64_t depth = next_runs(&p);
-        for (int64_t i = 0, first = 0; i < p.n_runs; first += p.run[i++].count) {
-            k->transpose(p.run[i].count, p.m, p.run[i].a, p.run[i].a_step, turned + first, STRIDE);
-            pack(&p, &p.run[i], first, depth, packed);
+        int64_t first = 0;
+        for (int i = 0; i < p.n_runs; i++) {
+            const run *r = &p.run[i];
+            k->transpose(r->count, p.m, r->a, r->a_step, turned + first, STRIDE);
+            k->panel_rows(r->count, depth, p.n, r->b, r->b_step, 1, packed + first * k->panel);
+            first += r->count;
         }
         k->gemm(p.m, p.n, depth, turned, STRIDE, packed, 0, parts(p.n, k->panel), sum, j->columns,
                 &(const att_epilogue){.add = begun});

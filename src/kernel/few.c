@@ -20,7 +20,8 @@ enum {
     PAIR = 2,                /* or one, whose o is in registers while values are weighted: */
     WIDE = ROWS > 6 ? 8 : 4, /* vectors of it */
     MOST = 8,                /* queries whose scores are softened together */
-    KEYS = 4,                /* that QUERIES weight together */
+    KEYS = 4,                /* that QUERIES weight together, or, of values that are read once: */
+    KEYS_ONCE = 2,           /* as processors foresee few streams */
     PIECE = 8192,            /* bytes of values that stay in the first-level cache for all queries and columns */
     LEAD = 1536,             /* bytes for each of up to QUERIES: how long before they are used lines are fetched */
     LINE = 64,               /* bytes */
@@ -379,15 +380,14 @@ static int64_t passes_for(int64_t n, int64_t dim)
     return n / QUERIES + (n % QUERIES / PAIR + n % PAIR) * narrow;
 }
 
-/* Keys [first, last) by all queries. once: nobody has read these values before, nor will again; then two keys at a
- * time, as processors foresee few streams. */
+/* Keys [first, last) by all queries. once: nobody has read these values before, nor will again. */
 static void weigh_floats(int n, bool once, feed *f, int64_t first, int64_t last, int64_t dim, const float *v,
                          int64_t stride, const float *p, int64_t p_stride, float *o, int64_t o_stride)
 {
-    const int64_t some = once ? 2 : KEYS, whole = first + (last - first) / some * some;
+    const int64_t some = once ? KEYS_ONCE : KEYS, whole = first + (last - first) / some * some;
     for (; n >= QUERIES; n -= QUERIES, p += QUERIES * p_stride, o += QUERIES * o_stride) {
         if (once)
-            weigh_keys(2, f, first, whole, dim, v, stride, p, p_stride, o, o_stride);
+            weigh_keys(KEYS_ONCE, f, first, whole, dim, v, stride, p, p_stride, o, o_stride);
         else
             weigh_keys(KEYS, f, first, whole, dim, v, stride, p, p_stride, o, o_stride);
         weigh_keys(1, f, whole, last, dim, v, stride, p, p_stride, o, o_stride);

@@ -226,6 +226,13 @@ ATT_INLINE void tile_all(int64_t m, const int vectors, const bool transposed, co
         tile_next(1, vectors, transposed, start, &t);
 }
 
+/* c [m, vectors] = 0: a sum over nothing */
+ATT_INLINE void tile_clear(int64_t m, const int vectors, const tile_args *t)
+{
+    for (int64_t i = 0; i < m; i++)
+        memset(t->c + i * t->ldc, 0, (size_t)vectors * ATT_LANES * sizeof *t->c);
+}
+
 /* c [m][PANEL] = a b, the columns in use, or just the first half of a panel. Short rows side by side are taken by tall
  * tiles, as each costs some time to begin and end; rows apart may share too few sets of the first-level cache for so
  * many at once. */
@@ -233,10 +240,10 @@ ATT_INLINE void tile_columns(int columns, int64_t m, tile_args t)
 {
     enum { SHORT = 64, HALF = ATT_PANEL_VECTORS / 2 };
     const bool few = columns <= HALF * ATT_LANES;
-    for (int64_t i = 0; t.k == 0 && i < m; i++)
-        memset(t.c + i * t.ldc, 0, (few ? HALF * ATT_LANES : PANEL) * sizeof *t.c);
-    if (t.k == 0)
+    if (t.k == 0) {
+        tile_clear(m, few ? HALF : ATT_PANEL_VECTORS, &t);
         return;
+    }
     if (few) {
         tile_all(m, HALF, false, START_PRODUCT, t);
         return;
@@ -257,8 +264,7 @@ ATT_INLINE void tile_onto(bool begun, int64_t m, const int vectors, tile_args t)
     else if (t.k > 0)
         tile_all(m, vectors, true, START_PRODUCT, t);
     else
-        for (int64_t i = 0; i < m; i++)
-            memset(t.c + i * t.ldc, 0, (size_t)vectors * ATT_LANES * sizeof *t.c);
+        tile_clear(m, vectors, &t);
 }
 
 #endif

@@ -56,9 +56,8 @@ static inline vf v_abs(vf a) { return _mm512_abs_ps(a); }
 static inline vf v_sign_of(vf mag, vf sign) { return _mm512_or_ps(v_abs(mag), _mm512_and_ps(v_set(-0.0f), sign)); }
 static inline vf v_round(vf a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 static inline vf v_rest(vf a) { return _mm512_reduce_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
-static inline vf v_fraction(vf a) { return _mm512_reduce_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
 static inline vf v_ldexp(vf a, vf n) { return _mm512_scalef_ps(a, n); } /* a 2^n, n whole, -126 <= n <= 127 */
-#define ATT_FLUSHES    /* in hardware: see simd.h */
+#define ATT_FLUSHES /* in hardware: see simd.h */
 static inline unsigned v_flush_begin(void)
 {
     enum { FLUSH_TO_ZERO = 0x8000 };
@@ -73,8 +72,9 @@ static inline void v_flush_end(unsigned before)
     _mm_setcsr(before);
 }
 static inline vf v_ldexp_flushed(vf a, vf x) { return _mm512_scalef_ps(a, x); }
-#define ATT_SIXTEENTHS /* a table of sixteen numbers is in a register: see math.h */
-/* a less the sixteenth at or below it, and the table's number for that sixteenth's fraction */
+/* A table of sixteen numbers is in a register (math.h): a less the sixteenth at or below it, and the table's number for
+ * that sixteenth's fraction */
+#define ATT_SIXTEENTHS
 static inline vf v_sixteenth(vf a) { return _mm512_reduce_ps(a, 4 << 4 | _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
 static inline vf v_of_sixteenth(const float table[16], vf a)
 {

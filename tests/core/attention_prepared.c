@@ -18,14 +18,6 @@ static void make_prepared(const att_plan *plan, test_call *c)
     }
 }
 
-static void assert_same_written(const test_call *a, const test_call *b)
-{
-    for (int i = 0; i < WRITTEN; i++) {
-        const att_tensor *x = written(&a->args, &a->grads, i), *y = written(&b->args, &b->grads, i);
-        assert_same_bits(x->data, y->data, check_count(x));
-    }
-}
-
 static void with_rows_handed_on_the_bits_are_the_same(void **state)
 {
     (void)state;

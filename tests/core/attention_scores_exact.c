@@ -3,14 +3,6 @@
 #include "attn/attn.h"
 #include "fail_alloc.h"
 
-static void assert_same_written(const test_call *a, const test_call *b)
-{
-    for (int i = 0; i < WRITTEN; i++) {
-        const att_tensor *x = written(&a->args, &a->grads, i), *y = written(&b->args, &b->grads, i);
-        assert_same_bits(x->data, y->data, check_count(x));
-    }
-}
-
 static void any_number_of_threads_gives_the_same_bits(void **state)
 {
     (void)state;

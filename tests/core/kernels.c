@@ -554,28 +554,6 @@ static void numbers_round_to_the_nearest_short_one(void **state)
     on_each_set(short_formats_back);
 }
 
-/* avx512bf16 only adds to avx512, and amx to that: what is in f32 is the same code. */
-static void a_set_that_extends_another_shares_its_kernels(void **state)
-{
-    (void)state;
-    static const char *const names[] = {"avx512", "avx512bf16", "amx"};
-    const int base = att_isa_find(names[0]);
-    if (base < 0)
-        skip(); /* not on this processor */
-    const att_kernels *k = att_kernels_of(base);
-    assert_true(!k->word_scores);
-    for (int i = 1; i < 3; i++) {
-        const int more = att_isa_find(names[i]);
-        const att_kernels *l = att_kernels_of(more);
-        assert_true(more == base + i);
-        if (!att_isa_usable(more))
-            continue;
-        assert_true(k->lanes == l->lanes && k->panel == l->panel);
-        assert_true(k->gemm == l->gemm && k->soften == l->soften && k->softmax == l->softmax && k->dot == l->dot);
-        assert_true(l->word_scores && l->word_weigh && !l->turn_values == (i == 1));
-    }
-}
-
 /* ---- */
 
 static int set_up(void **state)
@@ -611,7 +589,6 @@ int main(void)
         cmocka_unit_test(vector_arithmetic_is_exact_and_max_keeps_nan),
         cmocka_unit_test(numbers_round_to_the_nearest_short_one),
         cmocka_unit_test(short_formats_are_read_exactly),
-        cmocka_unit_test(a_set_that_extends_another_shares_its_kernels),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
