@@ -328,10 +328,11 @@ static void look_on(const att_plan *plan, const att_site *at, const met *m, scra
     att_soon_add(w->soon, &other->site.v, 0, other->site.v.copy ? keys : 0, value_dim);
 }
 
-/* The first queries of a short sequence read values where nobody has been before; these come while scores are made. */
+/* The first queries of a short sequence read values where nobody has been before; these come while scores are made.
+ * Those of a cache lie in pages: they have no one address. */
 static bool expects_values(const att_site *at, const met *m, const scratch *w)
 {
-    return w->once && m->keys <= FEW_KEYS && m->value.at == att_row_at(&at->v, m->k0);
+    return w->once && m->keys <= FEW_KEYS && at->v.at && m->value.at == att_row_at(&at->v, m->k0);
 }
 
 /* Keys [first, last), a segment. */
