@@ -1,13 +1,14 @@
 /* How a call's work is laid out: scratch memory, and tasks. */
 #include "attn/attn.h"
 
+/* Parts are powers of two, mostly: without a gap they would all begin in the same set of the first cache. */
 size_t att_lay_out(float *p, int n, const att_part *part)
 {
-    enum { LINE = 16 };
+    enum { LINE = 16, GAP = 11 * LINE };
     size_t count = 0;
     for (int i = 0; i < n; i++) {
         *part[i].at = p ? p + count : NULL;
-        count += (size_t)att_whole(part[i].count, LINE);
+        count += part[i].count ? (size_t)att_whole(part[i].count, LINE) + GAP : 0;
     }
     return count;
 }
