@@ -229,34 +229,33 @@ static void run_task(void *arg, int i, int thread)
 
 /* ---- the call */
 
-static bool allocate(att_back_job *j)
+/* What the call works in, from p on, of the tasks' blocks and slots: how many floats that takes. */
+static size_t lay_out_job(att_back_job *j, float *p)
 {
     const att_plan *plan = j->call->plan;
-    const att_attention_spec *s = &plan->spec;
     att_back_scratch w;
     j->scratch_count = lay_out(j->call, j->tasks.blocks, NULL, &w);
     j->dq_count = att_whole(j->call->max_tq, plan->kernels->panel) * plan->q_dim;
     const att_part parts[] = {
         {&j->memory, att_part_count(j->scratch_count, att_threads(plan->ctx))},
-        {&j->dq, att_part_count((size_t)j->dq_count, j->tasks.slots * s->heads / s->kv_heads)},
+        {&j->dq, att_part_count((size_t)j->dq_count, j->tasks.slots * plan->spec.heads / plan->spec.kv_heads)},
         {&j->params, att_part_count((size_t)j->params_count, j->tasks.count)},
     };
-    const int n = sizeof parts / sizeof parts[0];
-    float *p = att_scratch_take(plan, att_lay_out(NULL, n, parts));
-    att_lay_out(p, n, parts);
-    j->sums = att_alloc(plan->ctx, (size_t)att_params_sums(j->call, j->grads), sizeof *j->sums);
+    return att_lay_out(p, sizeof parts / sizeof parts[0], parts);
+}
+
+static bool allocate(att_back_job *j)
+{
+    float *p = att_scratch_take(j->call->plan, lay_out_job(j, NULL));
+    lay_out_job(j, p);
+    j->sums = att_alloc(j->call->plan->ctx, (size_t)att_params_sums(j->call, j->grads), sizeof *j->sums);
     return p && j->sums;
 }
 
 size_t att_backward_workspace(const att_call *c)
 {
-    const att_attention_spec *s = &c->plan->spec;
-    const int64_t panel = c->plan->kernels->panel;
-    att_back_scratch w;
-    const size_t dq =
-        (size_t)(att_tasks_slots(c) * (s->heads / s->kv_heads) * att_whole(c->max_tq, panel)) * (size_t)c->plan->q_dim;
-    return (lay_out(c, att_tasks_blocks(c), NULL, &w) * (size_t)att_threads(c->plan->ctx) + dq) * sizeof(float) +
-           att_tasks_bytes(c);
+    att_back_job j = {.call = c, .tasks = {.blocks = att_tasks_blocks(c), .slots = att_tasks_slots(c)}};
+    return lay_out_job(&j, NULL) * sizeof(float) + att_tasks_bytes(c);
 }
 
 /* Parts of parameters' gradients to their sum. */

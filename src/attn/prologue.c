@@ -255,9 +255,19 @@ static void need_back(const att_call *c, const att_side *x, bool of_keys, bool a
     *spare = rows > *spare ? rows : *spare;
 }
 
+/* A packed matrix, rows to add up in, and what parameters' gradients are gathered in, from p on: how many floats. */
+static size_t lay_out_back(float *p, size_t packed, size_t spare, size_t param, att_row_grads *r)
+{
+    const att_part parts[] = {{&r->packed, att_part_count(packed, 1)},
+                              {&r->spare, att_part_count(spare, 1)},
+                              {&r->param, att_part_count(param, 1)}};
+    return att_lay_out(p, sizeof parts / sizeof parts[0], parts);
+}
+
 size_t att_prologue_bytes_back(const att_call *c)
 {
     size_t floats = 0, spares = 0, packed = 0, spare = 0;
+    att_row_grads r;
     for (int of_keys = 0; c->plan->prologue && of_keys < 2; of_keys++) {
         const att_side x = att_side_of(c, of_keys);
         if (x.how->kind == ATT_ROW_AS_IT_IS)
@@ -266,7 +276,7 @@ size_t att_prologue_bytes_back(const att_call *c)
         spares += 2;
         need_back(c, &x, of_keys, false, &packed, &spare);
     }
-    return (floats + packed + spare) * sizeof(float) + spares * ATT_SPARE_BYTES;
+    return (floats + lay_out_back(NULL, packed, spare, 0, &r)) * sizeof(float) + spares * ATT_SPARE_BYTES;
 }
 
 att_status att_prologue_begin_back(const att_call *c, const att_attention_grads *g, att_row_grads *r)
@@ -287,12 +297,8 @@ att_status att_prologue_begin_back(const att_call *c, const att_attention_grads 
         const size_t count = param_gradient(&x, g) ? att_side_param_count(c, &x) : 0;
         param = count > param ? count : param;
     }
-    const att_part parts[] = {{&r->packed, att_part_count(packed, 1)},
-                              {&r->spare, att_part_count(spare, 1)},
-                              {&r->param, att_part_count(param, 1)}};
-    const int n = sizeof parts / sizeof parts[0];
-    r->memory[2] = e ? NULL : att_scratch_take(c->plan, att_lay_out(NULL, n, parts));
-    att_lay_out(r->memory[2], n, parts);
+    r->memory[2] = e ? NULL : att_scratch_take(c->plan, lay_out_back(NULL, packed, spare, param, r));
+    lay_out_back(r->memory[2], packed, spare, param, r);
     return r->memory[2] ? ATT_OK : ATT_ERR_MEMORY;
 }
 

@@ -1,15 +1,14 @@
 /* The gradient of a parameter that rows were multiplied with: y [m, n] = sum of a^T b, over all rows and over the heads
  * that share it, where a are rows and b gradients of prepared ones, or, for a parameter [out, in], the other way round.
- * A task has some of m by some panels of n; rows that follow each other are turned, or packed, for its product. */
+ * A task has some of m by some panels of n; rows are multiplied where they lie. */
 #include "attn/side.h"
 #include "tensor/tensor.h"
 
 #include <string.h>
 
 enum {
-    DEPTH = 256,         /* rows of a product */
-    STRIDE = DEPTH + 16, /* of turned ones: not a multiple of 4,096 bytes, which would be one set of the cache */
-    MOST = 256           /* rows and columns of a task */
+    DEPTH = 256, /* rows of a product */
+    MOST = 256   /* rows and columns of a task */
 };
 
 typedef struct param_job {
@@ -33,8 +32,6 @@ typedef struct part {
     const param_job *job;
     int64_t i, j, m, n;                    /* of the gradient */
     int64_t head, last_head, outer, inner; /* next rows */
-    int n_runs;
-    run run[DEPTH];
 } part;
 
 /* How many rows of a run come before one that is left out: one whose gradient is 0 counts as 0, whatever is in it. */
@@ -47,16 +44,17 @@ static int64_t clean_rows(const att_kernels *k, int64_t rows, int64_t in, const 
     return rows;
 }
 
-/* Of the next rows, all of one head and sequence, at most so many; moves on. */
-static run next_run(part *p, int64_t most)
+/* The next rows, at most DEPTH; moves on. */
+static run next_run(part *p)
 {
     const param_job *j = p->job;
     const bool out_first = j->side->how->out_first;
-    const att_lines x = att_lines_of(j->call, j->side->rows, p->head / j->side->group);
-    const att_lines slope = att_lines_of(j->call, j->slopes, p->head);
+    att_lines x = att_lines_of(j->call, j->side->rows, p->head / j->side->group);
+    att_lines slope = att_lines_of(j->call, j->slopes, p->head);
+    att_lines_join(&x, &slope);
     run r = {.a_step = out_first ? slope.step : x.step, .b_step = out_first ? x.step : slope.step};
     if (p->outer < x.outer && p->inner < x.inner) {
-        const int64_t left = x.inner - p->inner, rows = left < most ? left : most;
+        const int64_t left = x.inner - p->inner, rows = left < DEPTH ? left : DEPTH;
         const float *from = att_line_at(&x, p->outer * x.outer_step + p->inner * x.step);
         const float *slopes = att_line_at(&slope, p->outer * slope.outer_step + p->inner * slope.step);
         r.a = (out_first ? slopes : from) + p->i;
@@ -76,31 +74,45 @@ static run next_run(part *p, int64_t most)
     return r;
 }
 
-/* The next runs, of up to DEPTH rows together: how many rows. */
-static int64_t next_runs(part *p)
-{
-    int64_t rows = 0;
-    p->n_runs = 0;
-    while (p->head < p->last_head && rows < DEPTH) {
-        const run r = next_run(p, DEPTH - rows);
-        rows += r.count;
-        if (r.count)
-            p->run[p->n_runs++] = r;
-    }
-    return rows;
-}
-
 static int64_t parts(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
 static size_t floats_of_thread(const param_job *j)
 {
-    return (size_t)(j->rows * STRIDE + DEPTH * j->columns + j->rows * j->columns);
+    return (size_t)(j->rows * j->columns + DEPTH * j->call->plan->kernels->panel);
+}
+
+/* sum [panels of n][m][panel], or 0 where that has not been begun, += a^T b; packed [DEPTH][panel] */
+static void add_product(const part *p, const run *r, bool begun, float *sum, float *packed)
+{
+    const att_kernels *k = p->job->call->plan->kernels;
+    for (int64_t j = 0; j < p->n; j += k->panel, sum += p->m * k->panel) {
+        att_soon nothing = {0}, *soon = &nothing;
+        const bool whole = p->n - j >= k->panel;
+        if (!whole)
+            k->panel_rows(r->count, r->count, p->n - j, r->b + j, r->b_step, 1, packed);
+        k->over_keys(begun, p->m, r->count, r->a, r->a_step, whole ? r->b + j : packed, whole ? r->b_step : k->panel,
+                     sum, &soon);
+    }
+}
+
+/* A task's part of one head's gradient. */
+static void store(const part *p, const float *sum, float *to)
+{
+    const att_kernels *k = p->job->call->plan->kernels;
+    const int64_t n = p->job->n;
+    for (int64_t j = 0; j < p->n; j += k->panel, to += k->panel)
+        for (int64_t i = 0; i < p->m; i++, sum += k->panel) {
+            const int64_t columns = p->n - j < k->panel ? p->n - j : k->panel;
+            if (p->job->add)
+                k->add(columns, to + i * n, sum, to + i * n);
+            else
+                memcpy(to + i * n, sum, (size_t)columns * sizeof *to);
+        }
 }
 
 static void param_task(void *arg, int task, int thread)
 {
     const param_job *j = arg;
-    const att_kernels *k = j->call->plan->kernels;
     const int64_t of_head = j->blocks * j->groups, head = task / of_head;
     const bool shared = att_side_shares(j->side);
     part p = {.job = j, .i = task % j->blocks * j->rows, .j = task % of_head / j->blocks * j->columns};
@@ -108,35 +120,24 @@ static void param_task(void *arg, int task, int thread)
     p.n = j->n - p.j < j->columns ? j->n - p.j : j->columns;
     p.head = shared ? 0 : head;
     p.last_head = shared ? j->side->heads : head + 1;
-    float *turned = j->memory + (size_t)thread * floats_of_thread(j), *packed = turned + j->rows * STRIDE,
-          *sum = packed + DEPTH * j->columns;
+    float *sum = j->memory + (size_t)thread * floats_of_thread(j), *packed = sum + j->rows * j->columns;
     bool begun = false;
-    do {
-        const int64_t depth = next_runs(&p);
-        int64_t first = 0;
-        for (int i = 0; i < p.n_runs; i++) {
-            const run *r = &p.run[i];
-            k->transpose(r->count, p.m, r->a, r->a_step, turned + first, STRIDE);
-            k->panel_rows(r->count, depth, p.n, r->b, r->b_step, 1, packed + first * k->panel);
-            first += r->count;
-        }
-        k->gemm(p.m, p.n, depth, turned, STRIDE, packed, 0, parts(p.n, k->panel), sum, j->columns,
-                &(const att_epilogue){.add = begun});
-        begun = true;
-    } while (p.head < p.last_head);
-    float *to = (float *)j->gradient->data + head * j->gradient->stride[0] + p.i * j->n + p.j;
-    for (int64_t i = 0; i < p.m; i++, to += j->n)
-        if (j->add)
-            k->add(p.n, to, sum + i * j->columns, to);
-        else
-            memcpy(to, sum + i * j->columns, (size_t)p.n * sizeof *to);
+    while (p.head < p.last_head) {
+        const run r = next_run(&p);
+        if (r.count)
+            add_product(&p, &r, begun, sum, packed);
+        begun = begun || r.count;
+    }
+    if (!begun)
+        memset(sum, 0, (size_t)(j->rows * j->columns) * sizeof *sum);
+    store(&p, sum, (float *)j->gradient->data + head * j->gradient->stride[0] + p.i * j->n + p.j);
 }
 
-/* Large tasks copy least for what they multiply; enough for all threads. */
+/* Large tasks read least for what they multiply; enough for all threads. */
 static void deal(param_job *j)
 {
     const int64_t panel = j->call->plan->kernels->panel, heads = j->side->param->dim[0];
-    const int64_t enough = 2 * att_threads(j->call->plan->ctx);
+    const int64_t enough = att_threads(j->call->plan->ctx);
     j->m = j->side->how->out_first ? j->side->out : j->side->in;
     j->n = j->side->how->out_first ? j->side->in : j->side->out;
     j->rows = j->m < MOST ? j->m : MOST;
