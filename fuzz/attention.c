@@ -67,7 +67,8 @@ static void check_weights(call *c, const att_plan *plan)
         return;
     }
     const int64_t *offsets = a->k_offsets ? a->k_offsets : a->q_offsets;
-    const int64_t tk = offsets ? offsets[b + 1] - offsets[b] : a->k_lengths ? a->k_lengths[b] : a->k.dim[2];
+    const uint64_t apart = offsets ? (uint64_t)offsets[b + 1] - (uint64_t)offsets[b] : 0; /* any, where spoiled */
+    const int64_t tk = offsets ? (int64_t)apart : a->k_lengths ? a->k_lengths[b] : a->k.dim[2];
     if (tk < 0 || tk > 2000)
         return;
     const int64_t rows = count > 0 && count < 4096 ? count : 0;
