@@ -51,11 +51,12 @@ static size_t lay_out(const att_call *c, int64_t blocks, float *p, att_back_scra
                               {&pair, att_whole((int64_t)(att_pair_scratch(c) * sizeof(double) / sizeof(float)), 16)}};
     size_t count = att_lay_out(p, sizeof parts / sizeof parts[0], parts);
     w->pair = (void *)pair;
+    att_part saved[ATT_MAX_STAGES];
+    int n = 0;
     for (int i = 0; i < plan->n_modifiers; i++)
-        if (!(plan->modifier[i]->flags & (ATT_ADDITIVE | ATT_SINK))) {
-            w->saved[i] = p ? p + count : NULL;
-            count += (size_t)tile;
-        }
+        if (!(plan->modifier[i]->flags & (ATT_ADDITIVE | ATT_SINK)))
+            saved[n++] = (att_part){&w->saved[i], tile};
+    count += att_lay_out(p ? p + count : NULL, n, saved);
     return count;
 }
 

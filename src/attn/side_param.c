@@ -19,9 +19,10 @@ typedef struct param_job {
     int64_t m, n, rows, columns; /* of one head's gradient, and of a task */
     int64_t blocks, groups;      /* tasks of a head */
     float *memory;
+    size_t of_thread; /* floats of it */
 } param_job;
 
-/* Rows side by side, of one head of one sequence. */
+/* Rows a step apart, of one head. */
 typedef struct run {
     const float *a, *b; /* where their parts that a task needs begin */
     int64_t a_step, b_step, count;
@@ -76,9 +77,11 @@ static run next_run(part *p)
 
 static int64_t parts(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
-static size_t floats_of_thread(const param_job *j)
+/* What a thread works in, from p on: how many floats that takes. */
+static size_t lay_out(const param_job *j, float *p, float **sum, float **packed)
 {
-    return (size_t)(j->rows * j->columns + DEPTH * j->call->plan->kernels->panel);
+    const att_part parts[] = {{sum, j->rows * j->columns}, {packed, DEPTH * j->call->plan->kernels->panel}};
+    return att_lay_out(p, sizeof parts / sizeof parts[0], parts);
 }
 
 /* sum [panels of n][m][panel], or 0 where that has not been begun, += a^T b; packed [DEPTH][panel] */
@@ -120,7 +123,8 @@ static void param_task(void *arg, int task, int thread)
     p.n = j->n - p.j < j->columns ? j->n - p.j : j->columns;
     p.head = shared ? 0 : head;
     p.last_head = shared ? j->side->heads : head + 1;
-    float *sum = j->memory + (size_t)thread * floats_of_thread(j), *packed = sum + j->rows * j->columns;
+    float *sum, *packed;
+    lay_out(j, j->memory + (size_t)thread * j->of_thread, &sum, &packed);
     bool begun = false;
     while (p.head < p.last_head) {
         const run r = next_run(&p);
@@ -149,13 +153,14 @@ static void deal(param_job *j)
             j->columns = att_whole(parts(j->columns, 2), panel);
     j->blocks = parts(j->m, j->rows);
     j->groups = parts(j->n, j->columns);
+    j->of_thread = lay_out(j, NULL, &(float *){NULL}, &(float *){NULL});
 }
 
 size_t att_side_param_count(const att_call *c, const att_side *x)
 {
     param_job j = {.call = c, .side = x};
     deal(&j);
-    return att_size_mul(floats_of_thread(&j), (size_t)att_threads(c->plan->ctx));
+    return att_size_mul(j.of_thread, (size_t)att_threads(c->plan->ctx));
 }
 
 void att_side_param_back(const att_call *c, const att_side *x, const att_tensor *slopes, const att_tensor *gradient,
