@@ -73,6 +73,10 @@ typedef struct att_encode_options {
     int64_t max_tokens; /* 0 = no limit; special tokens count */
     bool no_special;    /* without [CLS] and [SEP] */
     bool target;        /* the text is a translation, which Marian cuts in another way; else no difference */
+    /* Called with what becomes the unknown token, text [bytes] in UTF-8 as it was normalised: a character at a time, or
+     * a word whose characters the vocabulary has, but not together; or NULL. */
+    void (*unknown)(void *user, const char *text, size_t bytes);
+    void *user;
 } att_encode_options;
 
 typedef struct att_tokens {
@@ -114,9 +118,12 @@ typedef struct att_vocab_options {
     size_t size;
     int64_t pieces;            /* of the vocabulary in all, at least 4; there may be fewer, see att_vocab_result */
     double character_coverage; /* 0: 0.9995; the share of the text whose characters become pieces, at most 1 */
+    int64_t max_characters;    /* the most characters that become pieces, the most frequent ones; 0: no limit */
+    int64_t min_count;         /* characters that occur fewer times become no piece; 0: 1 */
     int64_t max_length;        /* 0: 16; characters of a piece, at most 64 */
     bool keep_text;            /* nothing is normalised but spaces; else NFKC, white space and control characters are */
     bool byte_fallback;        /* 256 pieces more: other characters are spelt in bytes, not unknown */
+    bool split_digits;         /* no piece has a digit and another character: a number is one piece a digit */
     const char *const *symbols; /* [n_symbols]: kept whole wherever they are in a text, each a piece */
     int64_t n_symbols;
     const char *const *control; /* [n_control]: pieces that no text has, behind <unk>, <s> and </s>, as "<pad>" */
@@ -131,6 +138,8 @@ typedef struct att_vocab_result {
     size_t bytes;
     int64_t pieces, characters; /* of the vocabulary; fewer pieces than asked for: no two more are neighbours twice */
     int64_t words;              /* different ones that there were */
+    int64_t left_out;           /* characters of the texts that are no piece, and */
+    const char *left_out_text;  /* [zero-terminated] these in UTF-8, the most frequent first, until att_vocab_free */
 } att_vocab_result;
 
 ATT_API att_status att_vocab_new(att_ctx *ctx, const att_vocab_options *opt, att_vocab **out);
@@ -381,7 +390,10 @@ typedef struct att_training_options {
     att_trainer_options learn;
     const char *tokenizer; /* a folder with source.spm, target.spm and vocab.json, or a SentencePiece model that makes
                             * them; NULL: they are made of the files */
-    int64_t vocabulary;    /* pieces of that, of both languages together; 0: 8000 */
+    int64_t vocabulary;    /* pieces of that, of both languages together; 0: 8000. Each digit is one, and each of the
+                            * 4,000 most frequent characters that the files have three times or more. */
+    double character_coverage; /* of that, as in att_vocab_options; 0: 1 */
+    bool byte_fallback;        /* the same */
     const char *settings;  /* of the model, as a config.json has them: {"model_type": "attend-seq2seq", "attention":
                             * "dot"}; what is left out, or NULL: those of a Transformer of 3 + 3 layers of 256, or of
                             * recurrent layers about as large. What follows from the vocabulary need not be there. */

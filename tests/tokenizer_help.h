@@ -101,6 +101,26 @@ static inline const char *tokens_of(const att_tokenizer *t, const char *text, si
     return out;
 }
 
+static inline void add_unknown(void *user, const char *text, size_t bytes)
+{
+    char *list = user;
+    const size_t n = strlen(list);
+    snprintf(list + n, 256 - n, "%s%.*s", n ? " " : "", (int)bytes, text);
+}
+
+/* What becomes the unknown token, with a space between. */
+static inline const char *unknown_of(const att_tokenizer *t, const char *text)
+{
+    static char list[256];
+    att_tokens tokens;
+    list[0] = 0;
+    assert_int_equal(att_encode(t, text, strlen(text),
+                                ATT_OPTIONS(att_encode_options, .unknown = add_unknown, .user = list), &tokens),
+                     ATT_OK);
+    att_tokens_free(t, &tokens);
+    return list;
+}
+
 #define PLAIN ATT_OPTIONS(att_encode_options, .no_special = true)
 
 #endif

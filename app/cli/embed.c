@@ -4,6 +4,7 @@
 #include "npy.h"
 #include "output.h"
 #include "progress.h"
+#include "unknown.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -47,6 +48,7 @@ static int stream(const cli_model *m, cli_lines *in, cli_output *out, int64_t *r
 {
     float *vectors = malloc(BLOCK * (size_t)m->info.dim * sizeof *vectors);
     int64_t cut = 0;
+    cli_unknown unknown = {0};
     int code = vectors ? CLI_DONE : cli_fail_memory();
     cli_progress progress;
     cli_progress_begin(&progress);
@@ -61,13 +63,16 @@ static int stream(const cli_model *m, cli_lines *in, cli_output *out, int64_t *r
         write_block(out->file, in, vectors, m->info.dim);
         *rows += in->count;
         cut += cut_here;
-        code = cli_output_flush(out);
+        code = cli_unknown_look(&unknown, m->ctx, att_sentence_tokenizer(m->sentence), in, m->info.max_tokens);
+        if (!code)
+            code = cli_output_flush(out);
         cli_progress_show(&progress, *rows, "lines", in->total > 0 ? in->done / in->total : 0);
     }
     cli_progress_end(&progress);
     if (cut)
         cli_note("%lld of %lld lines are longer than %lld tokens; what is behind them was not looked at",
                  (long long)cut, (long long)*rows, (long long)m->info.max_tokens);
+    cli_unknown_say(&unknown);
     free(vectors);
     return code;
 }

@@ -2,6 +2,7 @@
 #include "cli.h"
 #include "lines.h"
 #include "output.h"
+#include "unknown.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -46,17 +47,20 @@ static int run(int n, char **arguments)
     if (!code)
         code = cli_output_open(&out, NULL);
     const att_tokenizer *t = m.tokenizer;
-    const att_encode_options *limit = ATT_OPTIONS(att_encode_options, .no_special = no_special,
-                                                  .max_tokens = no_truncate ? 0 : m.max_tokens, .target = target);
+    cli_unknown unknown = {0};
+    const att_encode_options *o =
+        ATT_OPTIONS(att_encode_options, .no_special = no_special, .max_tokens = no_truncate ? 0 : m.max_tokens,
+                    .target = target, .unknown = cli_unknown_take, .user = &unknown);
     while (!code) {
         code = cli_lines_next(&in, BLOCK);
         if (code || in.count == 0)
             break;
         for (int64_t i = 0; !code && i < in.count; i++) {
             att_tokens tokens = {0};
-            code = cli_status(m.ctx, att_encode(t, in.text[i], in.bytes[i], limit, &tokens));
+            code = cli_status(m.ctx, att_encode(t, in.text[i], in.bytes[i], o, &tokens));
             if (!code)
                 print(t, &tokens);
+            cli_unknown_end_line(&unknown);
             att_tokens_free(t, &tokens);
             if (cli_signal)
                 code = CLI_INTERRUPTED;
@@ -65,6 +69,7 @@ static int run(int n, char **arguments)
             code = cli_output_flush(&out);
     }
     code = cli_output_close(&out, code);
+    cli_unknown_say(&unknown);
     cli_tokenizer_close(&m);
     cli_lines_close(&in);
     return code;

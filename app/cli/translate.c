@@ -4,6 +4,7 @@
 #include "lines.h"
 #include "output.h"
 #include "progress.h"
+#include "unknown.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -130,6 +131,7 @@ static int stream(const cli_translator *m, cli_lines *in, cli_output *out)
     att_translation *t = malloc((size_t)(BLOCK * n_best) * sizeof *t);
     int64_t rows = 0;
     int code = t ? CLI_DONE : cli_fail_memory();
+    cli_unknown unknown = {0};
     cli_progress progress;
     cli_progress_begin(&progress);
     while (!code) {
@@ -144,10 +146,13 @@ static int stream(const cli_translator *m, cli_lines *in, cli_output *out)
             att_translation_free(m->translator, &t[i]);
         rows += in->count;
         if (!code)
+            code = cli_unknown_look(&unknown, m->ctx, att_translator_tokenizer(m->translator), in, 0);
+        if (!code)
             code = cli_output_flush(out);
         cli_progress_show(&progress, rows, "lines", in->total > 0 ? in->done / in->total : 0);
     }
     cli_progress_end(&progress);
+    cli_unknown_say(&unknown);
     free(t);
     return code;
 }

@@ -3,6 +3,8 @@
 #include "lines.h"
 #include "output.h"
 #include "progress.h"
+#include "unknown.h"
+#include "utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +13,10 @@ enum { BLOCK = 4096, MAX_LIST = 1024 };
 enum normalization { NFKC, IDENTITY };
 
 static const char *output_path, *symbols, *control;
-static int64_t size = 8000, max_length = 16;
+static int64_t size = 8000, max_length = 16, min_count = 1;
 static double coverage = 0.9995;
 static int normalization = NFKC;
-static bool byte_fallback;
+static bool byte_fallback, split_digits;
 
 static const cli_option options[] = {
     {"size", 's', "N", .integer = &size, .min = 4, .max = 1 << 22, .help = "pieces of the vocabulary in all"},
@@ -22,8 +24,11 @@ static const cli_option options[] = {
      .help = "the SentencePiece model to write; it appears when it is complete"},
     {"character-coverage", 'c', "SHARE", .number = &coverage, .min = 0.5, .max = 1,
      .help = "the share of the text whose characters become pieces; the rarest are unknown"},
+    {"min-count", 0, "N", .integer = &min_count, .min = 1, .max = 1e18,
+     .help = "characters that occur fewer times are unknown"},
     {"byte-fallback", 'b', NULL, .flag = &byte_fallback,
      .help = "spell unknown characters in bytes, which are 256 pieces"},
+    {"split-digits", 0, NULL, .flag = &split_digits, .help = "each digit of a number is a piece of its own"},
     {"max-length", 'l', "N", .integer = &max_length, .min = 1, .max = 64, .help = "characters of the longest piece"},
     {"normalization", 'n', "nfkc|identity", .choice = &normalization, .help = "what texts go through before all else"},
     {"symbols", 0, "LIST", .text = &symbols,
@@ -76,6 +81,22 @@ static void show_learning(void *user, double share)
     cli_progress_show(user, (int64_t)(100 * share), "% learnt", share);
 }
 
+/* Which characters became no piece. */
+static void say_left_out(const att_vocab_result *r)
+{
+    cli_unknown left_out = {0};
+    char list[CLI_UNKNOWN_LIST];
+    for (const char *s = r->left_out_text, *begin = s; *s && !left_out.more; begin = s) {
+        utf8_next(&s);
+        cli_unknown_take(&left_out, begin, (size_t)(s - begin));
+    }
+    cli_unknown_list(&left_out, list);
+    if (r->left_out > 0)
+        cli_note("%lld %s too rare for the vocabulary%s: %s", (long long)r->left_out,
+                 r->left_out == 1 ? "character is" : "characters are",
+                 byte_fallback ? " and spelt in bytes" : "; --character-coverage 1 takes all", list);
+}
+
 static int learn(const att_ctx *ctx, att_vocab *v, cli_progress *progress, const cli_output *out)
 {
     att_vocab_result r = {.size = sizeof r};
@@ -88,6 +109,7 @@ static int learn(const att_ctx *ctx, att_vocab *v, cli_progress *progress, const
     if (r.pieces < size)
         cli_note("the vocabulary has %lld pieces, not %lld: no two more are neighbours twice", (long long)r.pieces,
                  (long long)size);
+    say_left_out(&r);
     return CLI_DONE;
 }
 
@@ -110,9 +132,9 @@ static int run(int n, char **arguments)
         code = cli_open(&ctx, 1);
     const att_vocab_options *o =
         ATT_OPTIONS(att_vocab_options, .pieces = size, .character_coverage = coverage, .max_length = max_length,
-                    .keep_text = normalization == IDENTITY, .byte_fallback = byte_fallback, .symbols = symbol_list,
-                    .n_symbols = n_symbols, .control = control_list, .n_control = n_control, .progress = show_learning,
-                    .user = &progress);
+                    .min_count = min_count, .keep_text = normalization == IDENTITY, .byte_fallback = byte_fallback,
+                    .split_digits = split_digits, .symbols = symbol_list, .n_symbols = n_symbols,
+                    .control = control_list, .n_control = n_control, .progress = show_learning, .user = &progress);
     if (!code)
         code = cli_status(ctx, att_vocab_new(ctx, o, &v));
     if (!code)

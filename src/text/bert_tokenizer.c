@@ -1,4 +1,5 @@
 #include "text/bert_tokenizer.h"
+#include "text/sentencepiece.h"
 
 typedef struct encoder {
     const att_bert_tokenizer *t;
@@ -13,6 +14,21 @@ static void add(encoder *e, const int32_t *ids, int64_t n)
     e->words.cut |= e->sink->cut;
 }
 
+/* Those of a word's characters that no piece has, or the word where each is in one. */
+static void report_unknown(const encoder *e, const char *word, size_t bytes)
+{
+    bool all_known = true;
+    for (size_t i = 0, n; i < bytes; i += n) {
+        n = att_piece_char(word + i, bytes - i);
+        if (att_wordpiece_has(&e->t->vocabulary, word + i, n))
+            continue;
+        att_token_sink_unknown(e->sink, word + i, n, false);
+        all_known = false;
+    }
+    if (all_known)
+        att_token_sink_unknown(e->sink, word, bytes, false);
+}
+
 static void on_word(void *user, const char *word, size_t bytes, bool too_long)
 {
     encoder *e = user;
@@ -22,6 +38,8 @@ static void on_word(void *user, const char *word, size_t bytes, bool too_long)
         ids[0] = e->t->vocabulary.unknown;
     else
         n = att_wordpiece(&e->t->vocabulary, word, bytes, ids);
+    if (n == 1 && ids[0] == e->t->vocabulary.unknown)
+        report_unknown(e, word, bytes);
     add(e, ids, n);
 }
 

@@ -47,7 +47,11 @@ static void add(encoder *e, int32_t token)
 static void take(void *user, int32_t id, const char *text, size_t bytes)
 {
     encoder *e = user;
-    add(e, id == e->side->model.unknown ? att_vocabulary_find(&e->t->vocabulary, text, bytes) : e->side->token_of[id]);
+    const bool unknown = id == e->side->model.unknown;
+    const int32_t token = unknown ? att_vocabulary_find(&e->t->vocabulary, text, bytes) : e->side->token_of[id];
+    if (token == ATT_NO_TOKEN)
+        att_token_sink_unknown(e->sink, text, bytes, unknown && e->side->model.model != ATT_PIECES_WORD);
+    add(e, token);
 }
 
 /* Bytes of the language code that a text begins with, as ">>de<<". */

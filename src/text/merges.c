@@ -48,6 +48,7 @@ typedef struct learner {
     att_vocabulary *symbols;
     symbol *info; /* [symbols->size] */
     int64_t n_symbols, max_length;
+    bool split_digits;
     const att_word *words;
     att_bytes places, pairs, visits, heap, touched; /* place, pair, visit, waiting, int32_t */
     int32_t *slots;                                 /* [mask + 1]: pairs by their symbols */
@@ -95,7 +96,8 @@ static symbol joined(const learner *l, int32_t left, int32_t right)
     if (left < 0 || right < 0)
         return (symbol){0};
     const symbol a = l->info[left], b = l->info[right];
-    const bool fits = a.length + b.length <= l->max_length && (a.class == ANY || a.class == b.class);
+    const bool fits = a.length + b.length <= l->max_length && (a.class == ANY || a.class == b.class) &&
+                      !(l->split_digits && b.class == DIGITS);
     return fits ? (symbol){a.length + b.length, b.class} : (symbol){0};
 }
 
@@ -352,7 +354,12 @@ att_status att_merges_learn(att_vocabulary *symbols, int64_t *n, const att_word 
                             const att_merge_options *opt)
 {
     att_ctx *ctx = symbols->ctx;
-    learner l = {.ctx = ctx, .symbols = symbols, .n_symbols = *n, .max_length = opt->max_length, .words = words};
+    learner l = {.ctx = ctx,
+                 .symbols = symbols,
+                 .n_symbols = *n,
+                 .max_length = opt->max_length,
+                 .split_digits = opt->split_digits,
+                 .words = words};
     l.places.ctx = l.pairs.ctx = l.visits.ctx = l.heap.ctx = l.touched.ctx = ctx;
     att_status s = set_up(&l, n_words);
     if (!s)

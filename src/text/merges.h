@@ -15,6 +15,7 @@ typedef struct att_word {
 
 typedef struct att_merge_options {
     int64_t max_length; /* characters of a symbol, at most ATT_MAX_SYMBOL */
+    bool split_digits;  /* a digit is never merged, neither with another digit nor with the mark */
     void (*progress)(void *user, double share);
     void *user;
 } att_merge_options;

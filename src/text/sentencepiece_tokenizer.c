@@ -20,7 +20,9 @@ typedef struct encoder {
 static void take(void *user, int32_t id, const char *text, size_t bytes)
 {
     encoder *e = user;
-    (void)text, (void)bytes;
+    const att_sentencepiece *m = model_of(e->sink->t);
+    if (id == m->unknown)
+        att_token_sink_unknown(e->sink, text, bytes, m->model != ATT_PIECES_WORD);
     att_token_sink_add(e->sink, &id, 1);
     e->taker.enough = e->sink->cut;
 }

@@ -13,13 +13,17 @@ typedef struct att_token_sink {
     int64_t limit, capacity;
     att_tokens tokens;
     att_status status;
-    bool target; /* the text is of the target language */
-    bool full;   /* no further token has room */
-    bool cut;    /* one had none, or there was a failure: the rest of the text need not be looked at */
+    bool target;                                                 /* the text is of the target language */
+    void (*unknown)(void *user, const char *text, size_t bytes); /* as in att_encode_options */
+    void *user;
+    bool full; /* no further token has room */
+    bool cut;  /* one had none, or there was a failure: the rest of the text need not be looked at */
 } att_token_sink;
 
 /* Tokens of the text. */
 void att_token_sink_add(att_token_sink *sink, const int32_t *ids, int64_t n);
+/* Reports text [bytes] that becomes the unknown token: characters one by one, or the whole. */
+void att_token_sink_unknown(const att_token_sink *sink, const char *text, size_t bytes, bool by_characters);
 /* What failed, and has its sentence, is what att_encode gives. */
 void att_token_sink_fail(att_token_sink *sink, att_status status);
 

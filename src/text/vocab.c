@@ -30,6 +30,8 @@ struct att_vocab {
     uint32_t mask;
     att_bytes normal; /* scratch */
     att_bytes result;
+    int64_t n_left_out; /* characters that are no piece, */
+    att_bytes left_out; /* and their text, UTF-8, zero-terminated */
 };
 
 static word *word_at(const att_vocab *v, size_t i) { return (word *)(void *)v->words.data + i; }
@@ -64,7 +66,7 @@ static void put_special(att_vocab *v, const char *text, att_piece_type type)
 /* The fields of TrainerSpec and NormalizerSpec that are not as by default. */
 static void put_settings(att_vocab *v)
 {
-    enum { NAME = 1, MAP = 2, TYPE = 3, COVERAGE = 10, LENGTH = 20, BY_SCRIPT = 21, FALLBACK = 35 };
+    enum { NAME = 1, MAP = 2, TYPE = 3, COVERAGE = 10, LENGTH = 20, BY_SCRIPT = 21, DIGITS = 25, FALLBACK = 35 };
     const att_vocab_options *o = &v->options;
     const char *name = o->keep_text ? "identity" : "nfkc";
     att_bytes trainer = {.ctx = v->ctx}, normalizer = {.ctx = v->ctx}, map = {.ctx = v->ctx};
@@ -72,6 +74,7 @@ static void put_settings(att_vocab *v)
     att_proto_put_float(&trainer, COVERAGE, (float)o->character_coverage);
     att_proto_put_int(&trainer, LENGTH, (uint64_t)o->max_length);
     att_proto_put_int(&trainer, BY_SCRIPT, false);
+    att_proto_put_int(&trainer, DIGITS, o->split_digits);
     att_proto_put_int(&trainer, FALLBACK, o->byte_fallback);
     put_message(&v->meta, 2, &trainer);
     att_proto_put_bytes(&normalizer, NAME, name, strlen(name));
@@ -113,6 +116,10 @@ static att_status check_options(att_ctx *ctx, att_vocab_options *o)
                         ATT_MAX_PIECES);
     if (!(o->character_coverage > 0 && o->character_coverage <= 1))
         return att_fail(ctx, ATT_ERR_ARGUMENT, "character_coverage is %g, not in (0, 1]", o->character_coverage);
+    if (o->max_characters < 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "max_characters is %lld, less than 0", (long long)o->max_characters);
+    if (o->min_count < 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "min_count is %lld, less than 0", (long long)o->min_count);
     if (o->max_length < 1 || o->max_length > ATT_MAX_SYMBOL)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "max_length is %lld, not in [1, %d]", (long long)o->max_length,
                         ATT_MAX_SYMBOL);
@@ -151,7 +158,7 @@ att_status att_vocab_new(att_ctx *ctx, const att_vocab_options *opt, att_vocab *
     if (!v)
         return ATT_ERR_MEMORY;
     *v = (att_vocab){.ctx = ctx, .options = o, .model = att_sentencepiece_empty(ctx), .special.ctx = ctx};
-    v->meta.ctx = v->texts.ctx = v->words.ctx = v->normal.ctx = v->result.ctx = ctx;
+    v->meta.ctx = v->texts.ctx = v->words.ctx = v->normal.ctx = v->result.ctx = v->left_out.ctx = ctx;
     put_meta(v);
     s = v->meta.status;
     if (!s)
@@ -177,6 +184,7 @@ void att_vocab_free(att_vocab *v)
     att_bytes_free(&v->words);
     att_bytes_free(&v->normal);
     att_bytes_free(&v->result);
+    att_bytes_free(&v->left_out);
     att_free(v->ctx, v->slots);
     att_free(v->ctx, v);
 }
@@ -303,6 +311,29 @@ static int64_t count_characters(const att_vocab *v, character *c, int64_t *all)
     return different;
 }
 
+/* How many of c [different], which lie by their counts, become pieces. */
+static int64_t characters_that_become_pieces(const att_vocab_options *o, const character *c, int64_t different,
+                                             int64_t all)
+{
+    const int64_t most = o->max_characters > 0 && o->max_characters < different ? o->max_characters : different;
+    int64_t n = 0, covered = 0;
+    while (n < most && c[n].count >= o->min_count && (double)covered < o->character_coverage * (double)all)
+        covered += c[n++].count;
+    return n;
+}
+
+/* Keeps the text of c [n] for the result. */
+static att_status keep_left_out(att_vocab *v, const character *c, int64_t n)
+{
+    v->left_out.count = 0;
+    for (int64_t i = 0; i < n; i++) {
+        char text[4];
+        att_bytes_add(&v->left_out, text, att_utf8_encode(c[i].code, text));
+    }
+    att_bytes_add(&v->left_out, "", 1);
+    return v->left_out.status;
+}
+
 /* Puts those that cover enough of the text into `symbols`, which are made; *n: how many. */
 static att_status choose_characters(att_vocab *v, att_vocabulary *symbols, int64_t *n)
 {
@@ -310,12 +341,14 @@ static att_status choose_characters(att_vocab *v, att_vocabulary *symbols, int64
     character *c = att_alloc(v->ctx, CODES, sizeof *c);
     if (!c)
         return ATT_ERR_MEMORY;
-    int64_t all, covered = 0;
+    int64_t all;
     const int64_t different = count_characters(v, c, &all);
-    for (*n = 0; *n < different && (double)covered < v->options.character_coverage * (double)all; ++*n)
-        covered += c[*n].count;
-    att_status s = ATT_OK;
-    if (different == 0)
+    *n = characters_that_become_pieces(&v->options, c, different, all);
+    v->n_left_out = different - *n;
+    att_status s = keep_left_out(v, c + *n, v->n_left_out);
+    if (s)
+        *n = 0;
+    else if (different == 0)
         s = att_fail(v->ctx, ATT_ERR_ARGUMENT, "there is no text to learn a vocabulary from");
     else if (*n > room)
         s = att_fail(v->ctx, ATT_ERR_ARGUMENT,
@@ -337,7 +370,10 @@ static att_status choose_characters(att_vocab *v, att_vocabulary *symbols, int64
 
 static att_status learn_merges(att_vocab *v, att_vocabulary *symbols, int64_t *n)
 {
-    const att_merge_options opt = {v->options.max_length, v->options.progress, v->options.user};
+    const att_merge_options opt = {.max_length = v->options.max_length,
+                                   .split_digits = v->options.split_digits,
+                                   .progress = v->options.progress,
+                                   .user = v->options.user};
     att_word *words = att_alloc(v->ctx, n_words(v), sizeof *words);
     if (!words)
         return ATT_ERR_MEMORY;
@@ -386,5 +422,7 @@ att_status att_vocab_learn(att_vocab *v, att_vocab_result *result)
     r.pieces = v->n_meta + n;
     r.characters = n_characters;
     r.words = (int64_t)n_words(v);
+    r.left_out = v->n_left_out;
+    r.left_out_text = v->left_out.data;
     return att_give_info(result, &r, sizeof r, "att_vocab_result");
 }

@@ -118,6 +118,13 @@ static int32_t longest_piece(const att_vocabulary *v, const char *prefix, size_t
     return ATT_NO_TOKEN;
 }
 
+bool att_wordpiece_has(const att_vocabulary *v, const char *text, size_t bytes)
+{
+    const uint32_t inside = hash_bytes(hash_bytes(HASH_START, v->prefix, v->prefix_bytes), text, bytes);
+    return att_vocabulary_find(v, text, bytes) != ATT_NO_TOKEN ||
+           find(v, inside, v->prefix, v->prefix_bytes, text, bytes) != ATT_NO_TOKEN;
+}
+
 int att_wordpiece(const att_vocabulary *v, const char *word, size_t bytes, int32_t *ids)
 {
     int n = 0;

@@ -49,6 +49,9 @@ const char *att_vocabulary_get(const att_vocabulary *v, int64_t id);
 /* The id of a token that was added, else ATT_NO_TOKEN. */
 int32_t att_vocabulary_find(const att_vocabulary *v, const char *token, size_t bytes);
 
+/* Is there a token of this text, at the beginning of a word or inside one? */
+bool att_wordpiece_has(const att_vocabulary *v, const char *text, size_t bytes);
+
 /* Cuts word[bytes], UTF-8 of at most ATT_MAX_WORD characters, into ids[bytes at most]; returns how many. */
 int att_wordpiece(const att_vocabulary *v, const char *word, size_t bytes, int32_t *ids);
 

@@ -33,13 +33,19 @@ static att_status name_files(const translator *t, att_status e)
     return att_fail(t->ctx, e, "%s, %s: %s", t->options.learn.source, t->options.learn.target, what);
 }
 
-/* Both languages' pieces, in one model for both. */
+/* Both languages' pieces, in one model for both. A number is copied digit by digit. A character that is hardly there is
+ * no piece, as its embedding would not be learnt: it is unknown, which is learnt. */
 static att_status learn_vocabulary(const translator *t, const char *folder)
 {
-    const int64_t pieces = t->options.vocabulary ? t->options.vocabulary : 8000;
+    enum { PIECES = 8000, MAX_CHARACTERS = 4000, MIN_COUNT = 3 };
+    const att_training_options *o = &t->options;
+    const att_vocab_options *options = ATT_OPTIONS(
+        att_vocab_options, .pieces = o->vocabulary ? o->vocabulary : PIECES,
+        .character_coverage = o->character_coverage ? o->character_coverage : 1, .max_characters = MAX_CHARACTERS,
+        .min_count = MIN_COUNT, .byte_fallback = o->byte_fallback, .split_digits = true);
     att_vocab *v = NULL;
     att_vocab_result r = {.size = sizeof r};
-    att_status e = att_vocab_new(t->ctx, ATT_OPTIONS(att_vocab_options, .pieces = pieces), &v);
+    att_status e = att_vocab_new(t->ctx, options, &v);
     e = e ? e : count_words(t, v, t->options.learn.source);
     e = e ? e : count_words(t, v, t->options.learn.target);
     e = e ? e : att_vocab_learn(v, &r);

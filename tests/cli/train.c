@@ -60,6 +60,28 @@ static void pieces_that_there_are_are_taken(void **state)
 }
 
 /* After warm-up: rate * sqrt(warmup / step), or the rate itself, or half a cosine down to 0. */
+static void rare_characters_are_in_the_vocabulary_but_those_that_are_hardly_there(void **state)
+{
+    (void)state;
+    /* 4, 5 and ! are three times in 24,000 characters, 9 is there twice. */
+    assert_int_equal(tool("for i in 1 2 3 4 5 6; do cat train.de; done >rare.de; "
+                          "for i in 1 2 3 4 5 6; do cat train.en; done >rare.en; "
+                          "for i in 1 2 3; do echo '45!' | tee -a rare.de >>rare.en; done; "
+                          "echo 9 | tee -a rare.de >>rare.en; $A train translate --src rare.de --tgt rare.en "
+                          "-p tiny --vocabulary 70 --batch-tokens 150 --steps 1 -o rare && echo '4 54! 9' | "
+                          "$A tokenize -m rare"),
+                     0);
+    assert_string_equal(tool_out, "\xE2\x96\x81 4 \xE2\x96\x81 5 4 ! \xE2\x96\x81 <unk> </s>\n");
+    assert_has(tool_err, "attend: 1 line has characters that the model does not know: 9\n");
+    assert_int_equal(tool("$A train translate --src rare.de --tgt rare.en --character-coverage 0.999 --byte-fallback "
+                          "-p tiny --vocabulary 320 --batch-tokens 150 --steps 1 -o bytes && echo '!9' | "
+                          "$A tokenize -m bytes"),
+                     0);
+    assert_string_equal(tool_out, "\xE2\x96\x81 <0x21> <0x39> </s>\n");
+    assert_refused("$A train translate --src rare.de --tgt rare.en --byte-fallback --tokenizer pieces.spm -o no", 2,
+                   "--byte-fallback is for a vocabulary that is learnt, not for that of --tokenizer");
+}
+
 static void rates_fall_where_that_is_asked_for(void **state)
 {
     (void)state;
@@ -163,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_training_makes_a_model_and_a_log),
         cmocka_unit_test(pieces_that_there_are_are_taken),
+        cmocka_unit_test(rare_characters_are_in_the_vocabulary_but_those_that_are_hardly_there),
         cmocka_unit_test(rates_fall_where_that_is_asked_for),
         cmocka_unit_test(a_training_that_is_done_takes_no_more_steps),
         cmocka_unit_test(recurrent_layers_learn_too),

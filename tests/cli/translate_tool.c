@@ -139,6 +139,32 @@ static void long_lines_are_refused_or_split(void **state)
     assert_int_equal(count(tool_out, "\n"), 2);
 }
 
+static void what_the_model_cannot_read_is_said_once(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("printf 'a\\n\\342\\230\\203 Ein Hund\\n\\342\\230\\204\\342\\230\\203\\n' >snow; "
+                          "$A translate -m $T -b 1 --max-length 3 snow"),
+                     0);
+    assert_int_equal(count(tool_out, "\n"), 3);
+    assert_string_equal(tool_err, "attend: 2 lines have characters that the model does not know: \xE2\x98\x83 "
+                                  "\xE2\x98\x84\n");
+    assert_int_equal(tool("$A tokenize -m $T snow >/dev/null; $A tokenize -m $T snow --json >/dev/null"), 0);
+    assert_int_equal(count(tool_err, "2 lines have characters that the model does not know: \xE2\x98\x83 "), 2);
+    assert_int_equal(tool("$A embed -m $D snow | wc -l"), 0);
+    assert_string_equal(tool_out, "3\n");
+    assert_has(tool_err, "2 lines have characters that the model does not know: \xE2\x98\x83");
+    /* more than can be shown, and what does not show */
+    FILE *f = folder_open(&tool_model, "many");
+    for (int i = 0; i < 30; i++)
+        fprintf(f, "\xE2\x98%c\n", 0x80 + i);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(tool("$A translate -m $T -b 1 --max-length 3 many"), 0);
+    assert_has(tool_err, "attend: 30 lines have characters that the model does not know: \xE2\x98\x80 ");
+    assert_has(tool_err, " and others\n");
+    assert_int_equal(tool("printf 'a\\342\\200\\213b\\000\\n' | $A tokenize -m $T"), 0);
+    assert_has(tool_err, "1 line has characters that the model does not know: U+");
+}
+
 static void wrong_usage_is_named(void **state)
 {
     (void)state;
@@ -216,6 +242,7 @@ int main(void)
         cmocka_unit_test(lengths_and_penalties_are_followed),
         cmocka_unit_test(alignments_are_written_as_they_are_asked_for),
         cmocka_unit_test(long_lines_are_refused_or_split),
+        cmocka_unit_test(what_the_model_cannot_read_is_said_once),
         cmocka_unit_test(wrong_usage_is_named),
         cmocka_unit_test(what_cannot_be_read_or_written_is_named),
         cmocka_unit_test(an_interrupted_run_leaves_no_file),

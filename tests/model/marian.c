@@ -151,6 +151,8 @@ static void special_tokens_codes_and_unknown_pieces_get_their_ids(void **state)
     att_tokenizer *t = open_folder();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_string_equal(tokens_of(t, cases[i][0], strlen(cases[i][0]), NULL), cases[i][1]);
+    assert_string_equal(unknown_of(t, "a c"), "");
+    assert_string_equal(unknown_of(t, ">>de<< axb"), "x b");
     assert_string_equal(tokens_of(t, "a", 1, PLAIN), ATT_WORD_MARK "a");
     assert_string_equal(tokens_of(t, "a</s>a", 6, ATT_OPTIONS(att_encode_options, .max_tokens = 2)),
                         ATT_WORD_MARK "a </s>");

@@ -75,6 +75,20 @@ static void unknown_neighbours_are_one_token(void **state)
     }
 }
 
+static void unknown_characters_are_reported_one_by_one(void **state)
+{
+    (void)state;
+    for (int model = ATT_PIECES_UNIGRAM; model <= ATT_PIECES_CHAR; model++) {
+        begin_model((att_piece_model)model);
+        PIECES("a", MARK "a", MARK);
+        att_tokenizer *t = open_model();
+        assert_string_equal(unknown_of(t, "a"), "");
+        assert_string_equal(unknown_of(t, "a x\xE6\x97\xA5"),
+                            model == ATT_PIECES_WORD ? MARK "x\xE6\x97\xA5" : "x \xE6\x97\xA5");
+        att_tokenizer_free(t);
+    }
+}
+
 static void what_is_unknown_is_spelt_in_bytes(void **state)
 {
     (void)state;
@@ -185,6 +199,7 @@ int main(void)
         cmocka_unit_test(unigram_takes_the_pieces_of_the_best_sum),
         cmocka_unit_test(bpe_merges_the_best_pair_and_of_equal_ones_the_leftmost),
         cmocka_unit_test(unknown_neighbours_are_one_token),
+        cmocka_unit_test(unknown_characters_are_reported_one_by_one),
         cmocka_unit_test(what_is_unknown_is_spelt_in_bytes),
         cmocka_unit_test(pieces_of_the_user_are_kept_whole_and_control_symbols_are_not_found),
         cmocka_unit_test(white_space_is_kept_or_dropped_as_the_model_says),

@@ -136,6 +136,22 @@ static void a_word_is_unknown_from_its_hundred_and_first_character(void **state)
     att_tokenizer_free(t);
 }
 
+static void what_is_unknown_is_reported(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"hello unaffable", ""},
+        {"x hello xay", "x x y"}, /* the characters that no token has */
+        {"hellob \xE2\x98\x83", "\xE2\x98\x83"},
+        {"sa", "sa"},        /* a word whose characters are in tokens, but do not make it up */
+        {"[UNK] hello", ""}, /* it was asked for */
+    };
+    att_tokenizer *t = open_text(SMALL);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_string_equal(unknown_of(t, cases[i][0]), cases[i][1]);
+    att_tokenizer_free(t);
+}
+
 static void settings_of_the_normalizer_are_honoured(void **state)
 {
     (void)state;
@@ -363,6 +379,7 @@ int main(void)
         cmocka_unit_test(special_tokens_are_found_as_they_are_written),
         cmocka_unit_test(the_longest_special_token_that_is_there_is_taken),
         cmocka_unit_test(a_word_is_unknown_from_its_hundred_and_first_character),
+        cmocka_unit_test(what_is_unknown_is_reported),
         cmocka_unit_test(settings_of_the_normalizer_are_honoured),
         cmocka_unit_test(the_post_processor_says_what_is_put_around),
         cmocka_unit_test(ids_without_a_token_give_null),

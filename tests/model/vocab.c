@@ -82,6 +82,48 @@ static void rare_characters_are_no_pieces(void **state)
                         "aa aaaa " MARK "aaaa " MARK "aaaaaaaa a " MARK);
 }
 
+static void a_digit_is_a_piece_of_its_own_where_that_is_asked_for(void **state)
+{
+    (void)state;
+    assert_string_equal(pieces_of(KEEPING(.pieces = 100), LINES("12 a12 12 12")), "12 " MARK "12 1 2 " MARK " a");
+    att_vocab_result r;
+    att_vocab *v = learn(KEEPING(.pieces = 100, .split_digits = true),
+                         LINES("12 a12 12 12", "12:30, 12:30", "\xEF\xBC\x91\xEF\xBC\x91\xEF\xBC\x91 ab ab"), &r);
+    set_model(r.model, r.bytes);
+    att_tokenizer *t = open_model();
+    assert_string_equal(tokens_of(t, "12 ab 12:30, \xEF\xBC\x91\xEF\xBC\x91", 19, NULL),
+                        MARK " 1 2 " MARK "ab " MARK " 1 2 : 3 0 , " MARK " \xEF\xBC\x91 \xEF\xBC\x91");
+    att_tokenizer_free(t);
+    att_vocab_free(v);
+}
+
+static void characters_that_are_left_out_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        att_vocab_options opt;
+        const char *left_out;
+    } cases[] = {
+        {{.character_coverage = 1}, ""},
+        {{.character_coverage = 0.5}, MARK "c\xC3\xA4z"},
+        {{.character_coverage = 1, .min_count = 3}, "\xC3\xA4z"},
+        {{.character_coverage = 1, .min_count = 2}, "z"},
+        {{.character_coverage = 1, .max_characters = 3}, "c\xC3\xA4z"},
+        {{.character_coverage = 1, .max_characters = 5, .min_count = 3}, "\xC3\xA4z"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        att_vocab_options opt = cases[i].opt;
+        att_vocab_result r;
+        opt.size = sizeof opt;
+        opt.pieces = 100;
+        opt.keep_text = true;
+        att_vocab *v = learn(&opt, LINES("aaaaaaaa", "bbbb ccc", "\xC3\xA4\xC3\xA4z"), &r);
+        assert_string_equal(r.left_out_text, cases[i].left_out);
+        assert_int_equal(r.left_out, 6 - r.characters);
+        att_vocab_free(v);
+    }
+}
+
 static void special_pieces_part_words(void **state)
 {
     (void)state;
@@ -258,6 +300,8 @@ static void wrong_options_and_calls_are_refused_with_a_sentence(void **state)
         {{.pieces = 3}, "pieces is 3, not in [4, 4194304]"},
         {{.pieces = (1 << 22) + 1}, "pieces is 4194305"},
         {{.pieces = 100, .character_coverage = 1.5}, "character_coverage is 1.5, not in (0, 1]"},
+        {{.pieces = 100, .max_characters = -1}, "max_characters is -1, less than 0"},
+        {{.pieces = 100, .min_count = -1}, "min_count is -1, less than 0"},
         {{.pieces = 100, .max_length = 65}, "max_length is 65, not in [1, 64]"},
         {{.pieces = 100, .symbols = twice, .n_symbols = 2}, "\"pieces\" 3 and 4 are both \"x\""},
         {{.pieces = 100, .control = empty, .n_control = 1}, "\"pieces\" 3 is empty"},
@@ -328,6 +372,8 @@ int main(void)
         cmocka_unit_test(no_piece_is_made_of_neighbours_that_are_there_once),
         cmocka_unit_test(a_piece_has_letters_or_digits_or_neither),
         cmocka_unit_test(rare_characters_are_no_pieces),
+        cmocka_unit_test(a_digit_is_a_piece_of_its_own_where_that_is_asked_for),
+        cmocka_unit_test(characters_that_are_left_out_are_named),
         cmocka_unit_test(special_pieces_part_words),
         cmocka_unit_test(the_model_is_the_same_in_any_order_of_the_lines),
         cmocka_unit_test(the_package_reads_what_is_learnt_and_gives_the_same_ids),

@@ -13,8 +13,8 @@ static const char *source, *target, *valid_source, *valid_target, *folder, *toke
 static int architecture = -1, attention = -1, preset = -1, schedule = 0;
 static int64_t vocabulary = 8000, batch_tokens = 4096, accumulate = 1, warmup = 1000, steps, seed = 1, threads,
                validate_every = 500, save_every = 500, average = 5, patience;
-static double rate = 1e-3, dropout = 0.1, smoothing = 0.1, clip = 1, minutes;
-static bool resume, half;
+static double coverage = 1, rate = 1e-3, dropout = 0.1, smoothing = 0.1, clip = 1, minutes;
+static bool resume, half, byte_fallback;
 
 static const cli_option options[] = {
     {"src", 0, "FILE", .text = &source, .required = true, .help = "texts, one a line"},
@@ -35,6 +35,12 @@ static const cli_option options[] = {
      .help = "sizes and all else from there, as a model's config.json has them; what it leaves out is as by default"},
     {"vocabulary", 0, "N", .integer = &vocabulary, .min = 64, .max = 1 << 20,
      .help = "pieces of words, of both languages together"},
+    {"character-coverage", 0, "SHARE", .number = &coverage, .min = 0.5, .max = 1,
+     .help =
+         "the share of the texts whose characters are in the vocabulary, 4,000 of them at most; others are unknown, "
+         "as are those that occur fewer than three times"},
+    {"byte-fallback", 0, NULL, .flag = &byte_fallback,
+     .help = "spell unknown characters in bytes, which are 256 pieces of the vocabulary"},
     {"tokenizer", 0, "FOLDER|FILE", .text = &tokenizer,
      .help = "take source.spm, target.spm and vocab.json from there, or a SentencePiece model for both languages, as "
              "\"attend vocab\" makes it, and learn none"},
@@ -190,7 +196,8 @@ static int open_training(learner *t, const char *settings)
                                 .warmup = warmup,
                                 .steps = schedule_ends(schedule) ? steps : 0};
     const att_training_options *o =
-        ATT_OPTIONS(att_training_options, .tokenizer = tokenizer, .vocabulary = vocabulary, .settings = settings,
+        ATT_OPTIONS(att_training_options, .tokenizer = tokenizer, .vocabulary = vocabulary,
+                    .character_coverage = coverage, .byte_fallback = byte_fallback, .settings = settings,
                     .config = config, .resume = resume, .keep = average > 1 ? average : 1,
                     .learn = {.size = sizeof(att_trainer_options),
                               .source = source,
@@ -242,6 +249,9 @@ static int run(int n, char **arguments)
         return code;
     if (schedule_ends(schedule) && !steps)
         return cli_misuse("--steps is missing: there --schedule falls to 0");
+    if (tokenizer && (coverage < 1 || byte_fallback))
+        return cli_misuse("--%s is for a vocabulary that is learnt, not for that of --tokenizer",
+                          byte_fallback ? "byte-fallback" : "character-coverage");
     if (!valid_source != !valid_target)
         return cli_misuse("--valid-%s is missing: both sides are needed", valid_source ? "tgt" : "src");
     code = cli_open(&t.all.ctx, threads);

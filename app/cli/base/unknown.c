@@ -1,0 +1,81 @@
+#include "unknown.h"
+#include "cli.h"
+#include "utf8.h"
+
+#include <string.h>
+
+void cli_unknown_take(void *user, const char *text, size_t bytes)
+{
+    cli_unknown *u = user;
+    u->in_line = true;
+    char shown[CLI_UNKNOWN_BYTES] = "U+0000"; /* a zero byte is a character, too */
+    if (bytes > 1 || *text)
+        snprintf(shown, sizeof shown, "%.*s", (int)(bytes < sizeof shown ? bytes : sizeof shown - 1), text);
+    for (int i = 0; i < u->n; i++)
+        if (!strcmp(u->text[i], shown))
+            return;
+    if (u->n == CLI_UNKNOWN_SHOWN)
+        u->more = true;
+    else
+        memcpy(u->text[u->n++], shown, sizeof shown);
+}
+
+void cli_unknown_end_line(cli_unknown *u)
+{
+    u->lines += u->in_line;
+    u->in_line = false;
+}
+
+int cli_unknown_look(cli_unknown *u, const att_ctx *ctx, const att_tokenizer *t, const cli_lines *in,
+                     int64_t max_tokens)
+{
+    const att_encode_options *o =
+        ATT_OPTIONS(att_encode_options, .max_tokens = max_tokens, .unknown = cli_unknown_take, .user = u);
+    int code = CLI_DONE;
+    for (int64_t i = 0; !code && i < in->count; i++) {
+        att_tokens tokens;
+        code = cli_status(ctx, att_encode(t, in->text[i], in->bytes[i], o, &tokens));
+        if (code)
+            break;
+        att_tokens_free(t, &tokens);
+        cli_unknown_end_line(u);
+    }
+    return code;
+}
+
+/* Appends a text, characters that do not show by their numbers, if it fits: where it ends. */
+static size_t append(char *list, size_t size, size_t end, const char *text)
+{
+    for (const char *s = text; *s;) {
+        const char *begin = s;
+        const uint32_t code = utf8_next(&s);
+        const bool shows = code >= ' ' && code != 0x7F && utf8_columns(code) > 0;
+        const int n = shows ? snprintf(list + end, size - end, "%.*s", (int)(s - begin), begin)
+                            : snprintf(list + end, size - end, "U+%04X", (unsigned)code);
+        if (n < 0 || (size_t)n >= size - end)
+            return end;
+        end += (size_t)n;
+    }
+    return end;
+}
+
+void cli_unknown_list(const cli_unknown *u, char list[CLI_UNKNOWN_LIST])
+{
+    size_t end = 0;
+    list[0] = 0;
+    for (int i = 0; i < u->n; i++) {
+        end = append(list, CLI_UNKNOWN_LIST, end, i ? " " : "");
+        end = append(list, CLI_UNKNOWN_LIST, end, u->text[i]);
+    }
+    if (u->more)
+        append(list, CLI_UNKNOWN_LIST, end, " and others");
+}
+
+void cli_unknown_say(const cli_unknown *u)
+{
+    char list[CLI_UNKNOWN_LIST];
+    cli_unknown_list(u, list);
+    if (u->lines > 0)
+        cli_note("%lld %s characters that the model does not know: %s", (long long)u->lines,
+                 u->lines == 1 ? "line has" : "lines have", list);
+}
