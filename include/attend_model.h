@@ -47,9 +47,11 @@ typedef struct att_safetensors_options {
     int64_t n_metadata;
 } att_safetensors_options;
 /* Writes tensors [n] by these names [n], of any strides, the larger types first and each type by name. The file at path
- * is replaced when all of the new one is on the disk; until then, and after any error, it is as it was. Needs no memory
- * for numbers but one piece of a few MB. options NULL = defaults. Errors: a name that is NULL, no UTF-8, there twice or
- * "__metadata__"; an unsound tensor; what the reader would refuse; the disk. */
+ * is replaced when all of the new one is on the disk; until then, and after any error, it is as it was (only where the
+ * disk fails just after that, the sentence says that the file is the new one). Where a symbolic link is at path, what it
+ * leads to is replaced. Needs no memory for numbers but one piece of a few MB. options NULL = defaults. Errors: a name
+ * that is NULL, no UTF-8, there twice or "__metadata__"; an unsound tensor; what the reader would refuse; a folder, a
+ * device or a link to nothing at path; the disk. */
 ATT_API att_status att_safetensors_write(att_ctx *ctx, const char *path, int64_t n, const char *const *names,
                                          const att_tensor *tensors, const att_safetensors_options *options);
 

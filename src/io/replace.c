@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,26 +22,71 @@ static void fail_errno(att_replace *r)
 
 /* ---- the file beside it */
 
-/* A name that no other process and no other thread has taken. */
-static void open_beside(att_replace *r)
+void att_remove_unfinished(const char *path)
 {
-    enum { MOST = 1000 };
-    for (int i = 0; r->fd < 0 && i < MOST; i++) {
-        const int n =
-            snprintf(r->unfinished, sizeof r->unfinished, "%s.%ld-%d" ATT_UNFINISHED, r->path, (long)getpid(), i);
-        if (n >= (int)sizeof r->unfinished) {
-            att_replace_fail(r, ATT_ERR_IO, strerror(ENAMETOOLONG));
-            return;
-        }
-        r->fd = open(r->unfinished, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (r->fd < 0 && errno != EEXIST)
-            break;
+    struct stat is;
+    const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    /* Who writes it has it locked. One that has no name any more was finished or removed between both calls. */
+    if (!flock(fd, LOCK_EX | LOCK_NB) && !fstat(fd, &is) && S_ISREG(is.st_mode) && is.st_nlink == 1)
+        unlink(path);
+    close(fd);
+}
+
+/* A new file, locked: a descriptor, or -1. EEXIST: another one writes there. */
+static int open_unfinished(const char *path, mode_t mode)
+{
+    struct stat is;
+    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (fd < 0)
+        return -1;
+    /* File systems without locks: then nobody removes it either. */
+    const bool lost = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+    if (!lost && !fstat(fd, &is) && is.st_nlink > 0)
+        return fd;
+    close(fd);
+    errno = EEXIST;
+    return -1;
+}
+
+/* The i-th name for it. A name of the most bytes that file systems allow is cut, so that there is room behind it. */
+static bool name_beside(att_replace *r, int i)
+{
+    const char *slash = strrchr(r->target, '/'), *name = slash ? slash + 1 : r->target;
+    return snprintf(r->unfinished, sizeof r->unfinished, "%.*s%.200s" ATT_UNFINISHED "%d", (int)(name - r->target),
+                    r->target, name, i) < (int)sizeof r->unfinished;
+}
+
+/* Opens one of a few names, after removing those that processes left which are no more. */
+static void open_beside(att_replace *r, mode_t mode)
+{
+    enum { MOST = 64 }; /* that write the same file at the same time */
+    for (int i = 0; i < MOST; i++)
+        if (name_beside(r, i))
+            att_remove_unfinished(r->unfinished);
+    errno = EEXIST;
+    for (int i = 0; r->fd < 0 && errno == EEXIST && i < MOST; i++) {
+        if (name_beside(r, i))
+            r->fd = open_unfinished(r->unfinished, mode);
+        else
+            errno = ENAMETOOLONG;
     }
     if (r->fd < 0)
         fail_errno(r);
 }
 
-void att_replace_open(att_replace *r, att_ctx *ctx, const char *path)
+/* r->target: the path, or where it leads to over symbolic links. */
+static bool find_target(att_replace *r, bool follow)
+{
+    struct stat is;
+    if (follow && !lstat(r->path, &is) && S_ISLNK(is.st_mode))
+        return realpath(r->path, r->target) != NULL;
+    memcpy(r->target, r->path, sizeof r->target);
+    return true;
+}
+
+void att_replace_open(att_replace *r, att_ctx *ctx, const char *path, bool follow)
 {
     struct stat old;
     *r = (att_replace){.ctx = ctx, .fd = -1};
@@ -47,13 +94,18 @@ void att_replace_open(att_replace *r, att_ctx *ctx, const char *path)
         att_replace_fail(r, ATT_ERR_IO, strerror(ENAMETOOLONG));
         return;
     }
-    const bool there = stat(path, &old) == 0;
-    if (there && !S_ISREG(old.st_mode)) {
+    const bool found = find_target(r, follow), there = found && lstat(r->target, &old) == 0;
+    if (!found || (!there && errno != ENOENT)) {
+        fail_errno(r);
+        return;
+    }
+    if (there && !S_ISREG(old.st_mode) && !S_ISLNK(old.st_mode)) {
         att_replace_fail(r, ATT_ERR_IO, S_ISDIR(old.st_mode) ? "it is a folder" : "it is not a file");
         return;
     }
-    open_beside(r);
-    if (!r->status && there && fchmod(r->fd, old.st_mode & 0777))
+    const bool keep = there && S_ISREG(old.st_mode);
+    open_beside(r, keep ? old.st_mode & 0777 : 0666);
+    if (!r->status && keep && fchmod(r->fd, old.st_mode & 0777))
         fail_errno(r);
 }
 
@@ -73,33 +125,44 @@ void att_replace_write(att_replace *r, const void *data, size_t bytes)
 
 /* ---- in its place */
 
-/* A name is on the disk when its folder is. */
-static void flush_folder(att_replace *r)
+/* A name is on the disk when its folder is. -1 without an error: the folder may be written but not read. */
+static int open_folder(att_replace *r)
 {
     char folder[ATT_MAX_PATH];
-    memcpy(folder, r->path, sizeof folder);
+    memcpy(folder, r->target, sizeof folder);
     char *slash = strrchr(folder, '/');
     if (slash)
         slash[slash == folder] = 0; /* of "/name", the root */
     const int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 || (fsync(fd) && errno != EINVAL)) /* a file system that cannot do this says so */
+    if (fd < 0 && errno != EACCES)
         fail_errno(r);
-    if (fd >= 0)
-        close(fd);
+    return fd;
+}
+
+/* The file has its new name: now that is made to last, where there is no folder by the whole file system. */
+static void flush_name(att_replace *r, int folder)
+{
+    const int failed = folder >= 0 ? fsync(folder) : syncfs(r->fd);
+    if (failed && errno != EINVAL) /* a file system that cannot do this says so */
+        r->status = att_fail(r->ctx, ATT_ERR_IO, "%s is the new file, but may not be so after a power failure: %s",
+                             r->path, strerror(errno));
 }
 
 att_status att_replace_commit(att_replace *r)
 {
     if (!r->status && fsync(r->fd))
         fail_errno(r);
-    if (r->fd >= 0 && close(r->fd))
-        fail_errno(r);
-    if (!r->status && rename(r->unfinished, r->path))
+    const int folder = r->status ? -1 : open_folder(r);
+    if (!r->status && rename(r->unfinished, r->target))
         fail_errno(r);
     if (!r->status)
-        flush_folder(r);
+        flush_name(r, folder);
     else if (r->fd >= 0)
         unlink(r->unfinished);
+    if (folder >= 0)
+        close(folder);
+    if (r->fd >= 0)
+        close(r->fd); /* and unlocked: all of it is on the disk */
     r->fd = -1;
     return r->status;
 }
@@ -107,7 +170,7 @@ att_status att_replace_commit(att_replace *r)
 att_status att_write_file(att_ctx *ctx, const char *path, const void *data, size_t bytes)
 {
     att_replace r;
-    att_replace_open(&r, ctx, path);
+    att_replace_open(&r, ctx, path, false);
     att_replace_write(&r, data, bytes);
     return att_replace_commit(&r);
 }

@@ -20,6 +20,7 @@ typedef struct entry {
 typedef struct writer {
     att_ctx *ctx;
     const char *path;
+    bool follow;  /* a symbolic link */
     entry *entry; /* [n] in the file's order */
     int64_t n;
     att_bytes header;
@@ -199,7 +200,7 @@ static att_status write_all(writer *w)
     unsigned char length[8];
     for (int i = 0; i < 8; i++)
         length[i] = (unsigned char)((uint64_t)w->header.count >> (8 * i));
-    att_replace_open(&w->file, w->ctx, w->path);
+    att_replace_open(&w->file, w->ctx, w->path, w->follow);
     att_replace_write(&w->file, length, sizeof length);
     att_replace_write(&w->file, w->header.data, w->header.count);
     for (int64_t i = 0; i < w->n; i++)
@@ -228,15 +229,15 @@ static att_status check_arguments(att_ctx *ctx, const char *path, int64_t n, con
     return ATT_OK;
 }
 
-att_status att_safetensors_write(att_ctx *ctx, const char *path, int64_t n, const char *const *names,
-                                 const att_tensor *tensors, const att_safetensors_options *options)
+static att_status write_file(att_ctx *ctx, const char *path, bool follow, int64_t n, const char *const *names,
+                             const att_tensor *tensors, const att_safetensors_options *options)
 {
     att_safetensors_options o;
     att_status s = att_take_options(&o, sizeof o, options, "att_safetensors_options");
     s = s ? s : check_arguments(ctx, path, n, names, tensors, &o);
     if (s)
         return s;
-    writer w = {.ctx = ctx, .path = path, .n = n, .header = {.ctx = ctx}};
+    writer w = {.ctx = ctx, .path = path, .follow = follow, .n = n, .header = {.ctx = ctx}};
     w.entry = att_alloc(ctx, (size_t)n, sizeof *w.entry);
     w.piece = att_alloc(ctx, PIECE, 1);
     s = w.entry && w.piece ? ATT_OK : ATT_ERR_MEMORY;
@@ -247,4 +248,16 @@ att_status att_safetensors_write(att_ctx *ctx, const char *path, int64_t n, cons
     att_free(ctx, w.piece);
     att_free(ctx, w.entry);
     return s;
+}
+
+att_status att_safetensors_write(att_ctx *ctx, const char *path, int64_t n, const char *const *names,
+                                 const att_tensor *tensors, const att_safetensors_options *options)
+{
+    return write_file(ctx, path, true, n, names, tensors, options);
+}
+
+att_status att_safetensors_write_in_folder(att_ctx *ctx, const char *path, int64_t n, const char *const *names,
+                                           const att_tensor *tensors, const att_safetensors_options *options)
+{
+    return write_file(ctx, path, false, n, names, tensors, options);
 }

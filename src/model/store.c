@@ -1,4 +1,5 @@
 #include "model/store.h"
+#include "io/safetensors.h"
 #include "io/text_file.h"
 
 #include <math.h>
@@ -169,7 +170,7 @@ att_status att_store_write(const att_store *s, const char *folder, att_dtype dty
     }
     e = e ? e : att_join_path(s->ctx, folder, "model.safetensors", path);
     e = e ? e
-          : att_safetensors_write(
+          : att_safetensors_write_in_folder(
                 s->ctx, path, (int64_t)all, name, tensor,
                 ATT_OPTIONS(att_safetensors_options, .dtype = dtype, .metadata = metadata, .n_metadata = 1));
     att_free(s->ctx, tensor);

@@ -1,6 +1,7 @@
 #include "train/run_state.h"
 #include "attend_model.h"
 #include "io/replace.h"
+#include "io/safetensors.h"
 #include "io/shape.h"
 
 #include <dirent.h>
@@ -317,7 +318,7 @@ static att_status write_file(const att_run *run, const char *path, const att_run
         metadata[2 * i] = state->facts[i].name;
         metadata[2 * i + 1] = fact_text(&state->facts[i], numbers[i]);
     }
-    return att_safetensors_write(
+    return att_safetensors_write_in_folder(
         run->ctx, path, state->n, state->names, state->tensors,
         ATT_OPTIONS(att_safetensors_options, .metadata = metadata, .n_metadata = state->n_facts));
 }

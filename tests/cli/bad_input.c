@@ -94,7 +94,7 @@ static void a_full_disk_is_said_and_leaves_no_file(void **state)
     assert_refused("$A help >/dev/full", 1, "standard output: No space left");
     assert_refused("$A embed -m $D -o /dev/full many", 1, "/dev/full: No space left");
     assert_refused("echo old >there; trap '' XFSZ; ulimit -f 8; $A embed -m $D -o there many", 1, "there: ");
-    assert_int_equal(tool("cat there; ls -A | grep -c .attend-"), 1);
+    assert_int_equal(tool("cat there; ls -A | grep -c .unfinished-"), 1);
     assert_string_equal(tool_out, "old\n0\n");
     assert_refused("$A embed -m $D -o none/there many", 1, "none/there: No such file");
     assert_refused("$A embed -m $D -o . many", 1, ".: is a folder");
@@ -105,7 +105,8 @@ static void a_failed_run_keeps_the_old_output(void **state)
 {
     (void)state;
     assert_int_equal(tool("echo old >there; chmod 640 there; ln -s there link; $A embed -m $D -o link missing"), 1);
-    assert_int_equal(tool("cat there; echo a | $A embed -m $D -o link; stat -c %a there; ls -A | grep -c .attend-"), 1);
+    assert_int_equal(tool("cat there; echo a | $A embed -m $D -o link; stat -c %a there; ls -A | grep -c .unfinished-"),
+                     1);
     assert_string_equal(tool_out, "old\n640\n0\n");
     assert_int_equal(tool("test -L link && grep -q embedding there"), 0);
 }
@@ -117,7 +118,7 @@ static void an_interrupted_run_leaves_no_file(void **state)
     assert_string_equal(tool_err, "");
     assert_int_equal(tool("{ echo a; sleep 2; } | timeout --preserve-status -s TERM 0.5 $A embed -m $D -o there2"),
                      143);
-    assert_int_equal(tool("ls -A | grep -c -e there2 -e .attend-"), 1);
+    assert_int_equal(tool("ls -A | grep -c -e there2 -e .unfinished-"), 1);
     assert_string_equal(tool_out, "0\n");
 }
 
@@ -149,6 +150,36 @@ static void odd_lines_have_vectors(void **state)
                         "attend: 1 of 2 lines are longer than 12 tokens; what is behind them was not looked at\n");
 }
 
+/* The next command that writes the file removes what is left of one that was killed, not what another one is writing.
+ */
+static void what_a_killed_command_left_is_removed_by_the_next(void **state)
+{
+    (void)state;
+#define BEGIN                                                                                                          \
+    "mkfifo in$1; $A embed -m $D -o killed <in$1 & exec 3>in$1; while ! test -e killed.unfinished-0; do :; done; "
+    assert_int_equal(tool("echo old >killed; set -- 1; " BEGIN
+                          "kill -KILL $!; wait $!; exec 3>&-; ls killed*; cat killed; "
+                          "echo a | $A embed -m $D -o killed >/dev/null && ls killed*"),
+                     0);
+    assert_string_equal(tool_out, "killed\nkilled.unfinished-0\nold\nkilled\n");
+    assert_int_equal(tool("set -- 2; " BEGIN "echo a | $A embed -m $D -o killed && ls killed* && rm killed && "
+                          "echo b >&3 && exec 3>&- && wait $! && ls killed* && cat killed"),
+                     0);
+    assert_has(tool_out, "killed\nkilled.unfinished-0\nkilled\n{\"text\": \"b\"");
+#undef BEGIN
+}
+
+static void a_link_to_nothing_is_refused_and_a_folder_that_cannot_be_read_is_written(void **state)
+{
+    (void)state;
+    assert_refused("ln -s nothing dangling; $A embed -m $D -o dangling many", 1, "dangling: No such file");
+    assert_int_equal(tool("test -e nothing; echo $?; readlink dangling"), 0);
+    assert_string_equal(tool_out, "1\nnothing\n");
+    assert_int_equal(
+        tool("mkdir -m 333 blind; echo a | $A embed -m $D -o blind/there && chmod 755 blind && ls -A blind"), 0);
+    assert_string_equal(tool_out, "there\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +193,8 @@ int main(void)
         cmocka_unit_test(an_interrupted_run_leaves_no_file),
         cmocka_unit_test(a_closed_pipe_ends_quietly),
         cmocka_unit_test(odd_lines_have_vectors),
+        cmocka_unit_test(what_a_killed_command_left_is_removed_by_the_next),
+        cmocka_unit_test(a_link_to_nothing_is_refused_and_a_folder_that_cannot_be_read_is_written),
     };
     return cmocka_run_group_tests(tests, tool_setup, tool_teardown);
 }

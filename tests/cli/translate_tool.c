@@ -200,7 +200,7 @@ static void an_interrupted_run_leaves_no_file(void **state)
     assert_int_equal(tool("{ echo a; sleep 2; } | timeout --preserve-status -s INT 1 $A translate -m $T -a half.json"),
                      130);
     assert_string_equal(tool_err, "");
-    assert_int_equal(tool("ls -A | grep -c -e half -e .attend-"), 1);
+    assert_int_equal(tool("ls -A | grep -c -e half -e .unfinished-"), 1);
     assert_string_equal(tool_out, "0\n");
     assert_int_equal(tool("{ $A translate -m $T many; echo $? >code; } | head -1 >/dev/null; cat code"), 0);
 }

@@ -6,32 +6,107 @@
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A new file beside the target, with the rights that the target has or would get. */
-static int open_temporary(cli_output *o, const struct stat *old)
+/* ---- A new file beside the target ------------------------------------------- */
+
+/* The libraries write theirs in the same way, under the same names: src/io/replace.c says why. */
+
+/* The i-th name, to be freed; a long one is cut, so that there is room behind it. NULL: out of memory. */
+static char *name_beside(const char *target, int i)
 {
-    char *folder = strdup(o->target);
-    if (!folder || asprintf(&o->temporary, "%s/.attend-XXXXXX", dirname(folder)) < 0)
-        o->temporary = NULL;
-    free(folder);
-    if (!o->temporary)
-        return cli_fail_memory();
-    int fd = mkostemp(o->temporary, O_CLOEXEC);
-    if (fd < 0) {
-        free(o->temporary);
-        o->temporary = NULL;
-        return cli_fail_errno(o->path);
+    const char *slash = strrchr(target, '/'), *name = slash ? slash + 1 : target;
+    char *path = NULL;
+    return asprintf(&path, "%.*s%.200s.unfinished-%d", (int)(name - target), target, name, i) < 0 ? NULL : path;
+}
+
+/* Removes what a process left that was killed: who is writing has it locked. */
+static void remove_unfinished(const char *path)
+{
+    struct stat s;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (!flock(fd, LOCK_EX | LOCK_NB) && !fstat(fd, &s) && S_ISREG(s.st_mode) && s.st_nlink == 1)
+        unlink(path);
+    close(fd);
+}
+
+/* A new file, locked: a descriptor, or -1. EEXIST: another one writes there. */
+static int open_unfinished(const char *path, mode_t mode)
+{
+    struct stat s;
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (fd < 0)
+        return -1;
+    bool lost = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+    if (!lost && !fstat(fd, &s) && s.st_nlink > 0)
+        return fd;
+    close(fd);
+    errno = EEXIST;
+    return -1;
+}
+
+/* With the rights that the target has or would get. */
+static int open_beside(cli_output *o, const struct stat *old)
+{
+    enum { MOST = 64 }; /* that write the same file at the same time */
+    int fd = -1;
+    for (int i = 0; i < MOST; i++) {
+        char *path = name_beside(o->target, i);
+        if (!path)
+            return cli_fail_memory();
+        remove_unfinished(path);
+        free(path);
     }
-    mode_t mask = umask(0);
-    umask(mask);
-    if (fchmod(fd, old ? old->st_mode & 07777 : 0666 & ~mask)) {
+    errno = EEXIST;
+    for (int i = 0; fd < 0 && errno == EEXIST && i < MOST; i++) {
+        free(o->unfinished);
+        o->unfinished = name_beside(o->target, i);
+        if (!o->unfinished)
+            return cli_fail_memory();
+        fd = open_unfinished(o->unfinished, old ? old->st_mode & 0777 : 0666);
+    }
+    if (fd < 0) {
+        int code = cli_fail_errno(o->path);
+        free(o->unfinished);
+        o->unfinished = NULL;
+        return code;
+    }
+    if (old && fchmod(fd, old->st_mode & 0777)) {
         /* a file system without rights: the file is as good as it gets */
     }
-    o->file = fdopen(fd, "wb");
+    o->file = fdopen(fd, "w+b");
     return o->file ? CLI_DONE : cli_fail_errno(o->path);
 }
+
+/* Makes it the target, and that last: a name is on the disk when its folder is, or, where that cannot be read, all of
+ * the file system. */
+static int take_place(const cli_output *o)
+{
+    char *copy = strdup(o->target);
+    if (!copy)
+        return cli_fail_memory();
+    int folder = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    free(copy);
+    if ((folder < 0 && errno != EACCES) || rename(o->unfinished, o->target)) {
+        int code = cli_fail_errno(o->path);
+        if (folder >= 0)
+            close(folder);
+        unlink(o->unfinished);
+        return code;
+    }
+    int code = CLI_DONE;
+    if ((folder >= 0 ? fsync(folder) : syncfs(fileno(o->file))) && errno != EINVAL)
+        code = cli_fail("%s: is the new file, but may not be so after a power failure: %s", o->path, strerror(errno));
+    if (folder >= 0)
+        close(folder);
+    return code;
+}
+
+/* ---- Opening and closing ----------------------------------------------------- */
 
 int cli_output_open(cli_output *o, const char *path)
 {
@@ -41,15 +116,15 @@ int cli_output_open(cli_output *o, const char *path)
         return CLI_DONE;
     }
     struct stat s;
-    bool exists = stat(path, &s) == 0;
+    bool is_link = lstat(path, &s) == 0 && S_ISLNK(s.st_mode), exists = stat(path, &s) == 0;
     if (exists && S_ISDIR(s.st_mode))
         return cli_fail("%s: is a folder, not a file", path);
     if (exists && !S_ISREG(s.st_mode)) {
         o->file = fopen(path, "wb");
         return o->file ? CLI_DONE : cli_fail_errno(path);
     }
-    o->target = exists ? realpath(path, NULL) : strdup(path); /* a link stays a link */
-    int code = o->target ? open_temporary(o, exists ? &s : NULL) : cli_fail_errno(path);
+    o->target = is_link ? realpath(path, NULL) : strdup(path); /* a link stays a link; one to nothing is refused */
+    int code = o->target ? open_beside(o, exists ? &s : NULL) : cli_fail_errno(path);
     return code ? cli_output_close(o, code) : code;
 }
 
@@ -63,21 +138,20 @@ int cli_output_flush(cli_output *o)
 
 int cli_output_close(cli_output *o, int code)
 {
+    const bool own = o->file && o->file != stdout;
     if (o->file && !code)
         code = cli_output_flush(o);
-    if (o->file && o->file != stdout) {
-        if (!code && o->temporary && fsync(fileno(o->file)))
-            code = cli_fail_errno(o->path);
-        if (fclose(o->file) && !code)
-            code = cli_fail_errno(o->path);
-    }
+    if (o->unfinished && !code && fsync(fileno(o->file)))
+        code = cli_fail_errno(o->path);
     if (!code && cli_signal)
         code = CLI_INTERRUPTED;
-    if (o->temporary && !code && rename(o->temporary, o->target))
+    if (o->unfinished && !code)
+        code = take_place(o);
+    else if (o->unfinished)
+        unlink(o->unfinished);
+    if (own && fclose(o->file) && !code) /* and unlocked */
         code = cli_fail_errno(o->path);
-    if (o->temporary && code)
-        unlink(o->temporary);
-    free(o->temporary);
+    free(o->unfinished);
     free(o->target);
     *o = (cli_output){0};
     return code;

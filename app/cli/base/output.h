@@ -8,11 +8,12 @@
 
 typedef struct cli_output {
     FILE *file;
-    const char *path;         /* for sentences */
-    char *target, *temporary; /* NULL: written directly (standard output, a device, a pipe) */
+    const char *path;          /* for sentences */
+    char *target, *unfinished; /* NULL: written directly (standard output, a device, a pipe) */
 } cli_output;
 
-/* path NULL or "-": standard output. */
+/* path NULL or "-": standard output. A symbolic link stays, and the file that it leads to is replaced. What a killed
+ * process left of an earlier try is removed. */
 int cli_output_open(cli_output *o, const char *path);
 /* Sends off what was written; says what went wrong. */
 int cli_output_flush(cli_output *o);
