@@ -48,10 +48,10 @@ typedef struct att_safetensors_options {
 } att_safetensors_options;
 /* Writes tensors [n] by these names [n], of any strides, the larger types first and each type by name. The file at path
  * is replaced when all of the new one is on the disk; until then, and after any error, it is as it was (only where the
- * disk fails just after that, the sentence says that the file is the new one). Where a symbolic link is at path, what it
- * leads to is replaced. Needs no memory for numbers but one piece of a few MB. options NULL = defaults. Errors: a name
- * that is NULL, no UTF-8, there twice or "__metadata__"; an unsound tensor; what the reader would refuse; a folder, a
- * device or a link to nothing at path; the disk. */
+ * disk fails just after that, the sentence says that the file is the new one). Where a symbolic link is at path, what
+ * it leads to is replaced. Needs no memory for numbers but one piece of a few MB. options NULL = defaults. Errors: a
+ * name that is NULL, no UTF-8, there twice or "__metadata__"; an unsound tensor; what the reader would refuse; a
+ * folder, a device or a link to nothing at path; the disk. */
 ATT_API att_status att_safetensors_write(att_ctx *ctx, const char *path, int64_t n, const char *const *names,
                                          const att_tensor *tensors, const att_safetensors_options *options);
 
@@ -402,9 +402,13 @@ typedef struct att_training_options {
     const char *config;    /* a file that has such settings, too; NULL: none. They must not contradict each other. */
     bool resume;           /* go on from the newest checkpoint: the same bits as without a pause */
     int64_t keep;          /* checkpoints that stay; 0: 5 */
+    char *note; /* [note_bytes], zero-terminated: a text of the caller's, which each checkpoint has as it then
+                 * is; resume: it becomes that of the checkpoint, where that has one. NULL: none. */
+    size_t note_bytes;
 } att_training_options;
 /* Errors: another training runs in the folder; it has checkpoints and options.resume is false, or none and it is true;
- * a checkpoint of other options. */
+ * a checkpoint of other options, or one that no training has made: damaged, of another step than its name's, with
+ * numbers that are not finite; a symbolic link where the folder's lock or a checkpoint should be. */
 ATT_API att_status att_training_open(att_ctx *ctx, const char *folder, const att_training_options *options,
                                      att_training **out);
 ATT_API void att_training_close(att_training *t); /* NULL is allowed */
@@ -418,8 +422,14 @@ typedef struct att_training_info {
     double best;               /* -INFINITY: none */
 } att_training_info;
 ATT_API att_status att_training_describe(const att_training *t, att_training_info *info);
-/* A checkpoint of now: weights, moments, and where in the files it is. It is whole or is not there. */
+/* A checkpoint of now: weights, moments, and where in the files it is. It is whole or is not there. Errors: numbers
+ * that are not finite, which the sentence names; the disk. After each of them the checkpoints before are there as they
+ * were.
+ */
 ATT_API att_status att_training_save(att_training *t);
+/* The same where a run stops for a while: the next checkpoint takes its place, so that averages are those of a run that
+ * has not stopped. */
+ATT_API att_status att_training_pause(att_training *t);
 /* model.safetensors: the mean of the weights of the newest n checkpoints (n = 0: those of now), as dtype. The folder is
  * then one for att_translator_open. */
 ATT_API att_status att_training_finish(att_training *t, int64_t n, att_dtype dtype);
@@ -452,6 +462,8 @@ typedef struct att_sentence_training_options {
     int64_t keep;      /* checkpoints that stay; 0: 2 */
     int64_t judged_by; /* a number that stands for what att_training_judge is told of, as a checksum of texts: a
                         * checkpoint of another one is refused */
+    char *note;        /* as that of att_training_options */
+    size_t note_bytes;
 } att_sentence_training_options;
 ATT_API att_status att_sentence_training_open(att_ctx *ctx, const char *folder,
                                               const att_sentence_training_options *options, att_training **out);

@@ -259,7 +259,7 @@ static void update(void *arg, int i)
 
 static att_status check_update(const att_optimizer *o, const att_update *u)
 {
-    if (o->steps < 0)
+    if (o->steps < 0 || o->steps == INT64_MAX)
         return att_fail(o->ctx, ATT_ERR_ARGUMENT, "step: %lld were taken before", (long long)o->steps);
     if (!(u->rate >= 0 && u->rate <= (double)FLT_MAX))
         return att_fail(o->ctx, ATT_ERR_ARGUMENT, "step: rate is %g, not a rate", u->rate);

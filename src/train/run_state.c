@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct att_run {
@@ -27,20 +28,31 @@ typedef struct file_name {
     char text[64];
 } file_name;
 
-static file_name name_of(int64_t step)
+/* A checkpoint that there is. */
+typedef struct saved {
+    int64_t step;
+    bool pause;
+} saved;
+
+static file_name name_of(saved c)
 {
     file_name name;
-    snprintf(name.text, sizeof name.text, "checkpoint-%010" PRId64 ".safetensors", step);
+    snprintf(name.text, sizeof name.text, "checkpoint-%010" PRId64 "%s.safetensors", c.step, c.pause ? "-pause" : "");
     return name;
 }
 
-/* Of a checkpoint's file; -1: it is another file. */
-static int64_t step_of(const char *name)
+/* False: the file is no checkpoint. */
+static bool read_name(const char *name, saved *c)
 {
     long long step;
     if (sscanf(name, "checkpoint-%18lld", &step) != 1 || step < 0)
-        return -1;
-    return strcmp(name, name_of(step).text) ? -1 : (int64_t)step;
+        return false;
+    for (int pause = 0; pause < 2; pause++) {
+        *c = (saved){step, pause};
+        if (!strcmp(name, name_of(*c).text))
+            return true;
+    }
+    return false;
 }
 
 static att_status refused(const att_run *run, const char *what)
@@ -72,64 +84,108 @@ static att_status remove_file(const att_run *run, const char *name)
     return s ? s : unlink(path) && errno != ENOENT ? refused(run, name) : ATT_OK;
 }
 
-/* What a process that was killed left: only this one writes checkpoints now. */
+/* What a process that was killed left: a name with ATT_UNFINISHED and digits behind it. */
 static att_status remove_unfinished(void *user, const att_run *run, const char *name)
 {
     (void)user;
-    const size_t bytes = strlen(name), end = strlen(ATT_UNFINISHED);
-    const bool is = !strncmp(name, "checkpoint-", 11) && bytes > end && !strcmp(name + bytes - end, ATT_UNFINISHED);
-    return is ? remove_file(run, name) : ATT_OK;
+    char path[ATT_MAX_PATH];
+    const char *number = strstr(name, ATT_UNFINISHED);
+    number = number ? number + strlen(ATT_UNFINISHED) : "";
+    if (!*number || number[strspn(number, "0123456789")])
+        return ATT_OK;
+    const att_status s = att_join_path(run->ctx, run->folder, name, path);
+    if (!s)
+        att_remove_unfinished(path);
+    return s;
 }
 
-typedef struct step_list {
-    int64_t *step;
+typedef struct saved_list {
+    saved *c;
     int64_t n, room;
-} step_list;
+} saved_list;
 
-static att_status add_step(void *user, const att_run *run, const char *name)
+static att_status add_saved(void *user, const att_run *run, const char *name)
 {
-    step_list *l = user;
-    const int64_t step = step_of(name);
-    if (step < 0)
+    saved_list *l = user;
+    saved c;
+    if (!read_name(name, &c))
         return ATT_OK;
     if (l->n == l->room) {
         const int64_t room = 2 * l->room + 16;
-        int64_t *more = att_alloc(run->ctx, (size_t)room, sizeof *more);
+        saved *more = att_alloc(run->ctx, (size_t)room, sizeof *more);
         if (!more)
             return ATT_ERR_MEMORY;
-        memcpy(more, l->step, (size_t)l->n * sizeof *more);
-        att_free(run->ctx, l->step);
-        l->step = more;
+        if (l->n > 0)
+            memcpy(more, l->c, (size_t)l->n * sizeof *more);
+        att_free(run->ctx, l->c);
+        l->c = more;
         l->room = room;
     }
-    l->step[l->n++] = step;
+    l->c[l->n++] = c;
     return ATT_OK;
 }
 
+/* By their steps; of two of the same step the pause is the older one. */
 static int ascending(const void *a, const void *b)
 {
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
+    const saved *x = a, *y = b;
+    return x->step != y->step ? (x->step > y->step) - (x->step < y->step) : y->pause - x->pause;
 }
+
+/* All checkpoints, ascending; on ATT_OK to be freed. */
+static att_status list_saved(const att_run *run, saved_list *l)
+{
+    *l = (saved_list){0};
+    const att_status s = for_each_file(run, add_saved, l);
+    if (s)
+        att_free(run->ctx, l->c);
+    else if (l->n > 0)
+        qsort(l->c, (size_t)l->n, sizeof *l->c, ascending);
+    return s;
+}
+
+/* Of a pause nothing stays when there is a newer checkpoint. */
+static bool counts(const saved_list *l, int64_t i) { return !l->c[i].pause || i == l->n - 1; }
 
 att_status att_run_steps(const att_run *run, int64_t **steps, int64_t *n)
 {
-    step_list l = {.step = att_alloc(run->ctx, 16, sizeof *l.step), .room = 16};
-    const att_status s = l.step ? for_each_file(run, add_step, &l) : ATT_ERR_MEMORY;
-    if (s) {
-        att_free(run->ctx, l.step);
-        l = (step_list){0};
-    } else {
-        qsort(l.step, (size_t)l.n, sizeof *l.step, ascending);
-    }
-    *steps = l.step;
-    *n = l.n;
-    return s;
+    saved_list l;
+    *steps = NULL;
+    *n = 0;
+    const att_status s = list_saved(run, &l);
+    if (s)
+        return s;
+    *steps = att_alloc(run->ctx, (size_t)l.n + 1, sizeof **steps);
+    for (int64_t i = 0; *steps && i < l.n; i++)
+        if (counts(&l, i))
+            (*steps)[(*n)++] = l.c[i].step;
+    att_free(run->ctx, l.c);
+    return *steps ? ATT_OK : ATT_ERR_MEMORY;
 }
 
 att_status att_run_path(const att_run *run, int64_t step, char path[ATT_MAX_PATH])
 {
-    return att_join_path(run->ctx, run->folder, name_of(step).text, path);
+    char pause[ATT_MAX_PATH];
+    struct stat is;
+    att_status s = att_join_path(run->ctx, run->folder, name_of((saved){step, false}).text, path);
+    s = s ? s : att_join_path(run->ctx, run->folder, name_of((saved){step, true}).text, pause);
+    if (!s && lstat(path, &is) && !lstat(pause, &is))
+        memcpy(path, pause, sizeof pause);
+    return s;
+}
+
+att_status att_run_checkpoint(const att_run *run, int64_t step, att_safetensors **out)
+{
+    char path[ATT_MAX_PATH];
+    struct stat is;
+    *out = NULL;
+    const att_status s = att_run_path(run, step, path);
+    if (s)
+        return s;
+    if (lstat(path, &is) == 0 && !S_ISREG(is.st_mode))
+        return att_fail(run->ctx, ATT_ERR_IO, "%s: is not a file but %s", path,
+                        S_ISLNK(is.st_mode) ? "a symbolic link" : "something else");
+    return att_safetensors_open(run->ctx, path, out);
 }
 
 /* ---- the lock */
@@ -143,15 +199,33 @@ static att_status taken(const att_run *run)
                     *process ? ", process " : "", process);
 }
 
+/* What is emptied below is a file that a training has made: of this name only, with at most a process's number. */
+static bool is_lock(const att_run *run)
+{
+    struct stat is;
+    char text[24];
+    if (fstat(run->lock, &is) || !S_ISREG(is.st_mode) || is.st_nlink > 1 || is.st_size >= (off_t)sizeof text)
+        return false;
+    const ssize_t n = pread(run->lock, text, sizeof text - 1, 0);
+    if (n < 0)
+        return false;
+    text[n] = 0;
+    const char *end = text + strspn(text, "0123456789");
+    return end + (*end == '\n') == text + n;
+}
+
 static att_status take_lock(att_run *run)
 {
     char path[ATT_MAX_PATH];
     const att_status s = att_join_path(run->ctx, run->folder, "lock", path);
     if (s)
         return s;
-    run->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (run->lock < 0)
+    run->lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+    if (run->lock < 0 && errno != ELOOP)
         return refused(run, "lock");
+    if (run->lock < 0 || !is_lock(run))
+        return att_fail(run->ctx, ATT_ERR_IO, "%s: lock is %s, not a file that a training has made", run->folder,
+                        run->lock < 0 ? "a symbolic link" : "something else");
     if (flock(run->lock, LOCK_EX | LOCK_NB))
         return errno == EWOULDBLOCK ? taken(run) : refused(run, "lock");
     if (ftruncate(run->lock, 0) || dprintf(run->lock, "%ld\n", (long)getpid()) < 0) /* for errors of others */
@@ -198,6 +272,13 @@ static att_fact *next_fact(att_facts *l, const char *name, att_fact_kind kind, v
 }
 
 void att_facts_add(att_facts *l, const char *name, att_fact_kind kind, void *value) { next_fact(l, name, kind, value); }
+
+void att_facts_note(att_facts *l, const char *name, char *text, size_t room)
+{
+    att_fact *f = next_fact(l, name, ATT_FACT_TEXT, text);
+    f->room = room;
+    f->optional = true;
+}
 
 void att_facts_whole(att_facts *l, const char *name, int64_t value)
 {
@@ -261,6 +342,8 @@ static att_status check_fact(const att_run *run, const char *path, const att_saf
     char number[FACT_BYTES], is[64], here[64];
     uint64_t bits;
     const char *text = att_safetensors_metadata(file, f->name);
+    if (!text && f->optional)
+        return ATT_OK;
     if (!text)
         return att_fail(run->ctx, ATT_ERR_FORMAT, "%s: there is no \"%s\"", path, f->name);
     if (f->setting && strcmp(text, fact_text(f, number)) != 0)
@@ -278,7 +361,7 @@ static void take_fact(const att_safetensors *file, const att_fact *f)
 {
     uint64_t bits;
     const char *text = att_safetensors_metadata(file, f->name);
-    if (f->setting)
+    if (f->setting || !text)
         return;
     if (f->kind == ATT_FACT_TEXT)
         memcpy(f->value, text, strlen(text) + 1);
@@ -288,14 +371,18 @@ static void take_fact(const att_safetensors *file, const att_fact *f)
 
 /* ---- saving */
 
-/* Checkpoints that are older than the newest `keep`. */
+/* Those of pauses, and those that are older than the newest `keep`. */
 static att_status remove_old(const att_run *run)
 {
-    int64_t *steps, n;
-    att_status s = att_run_steps(run, &steps, &n);
-    for (int64_t i = 0; !s && i < n - run->keep; i++)
-        s = remove_file(run, name_of(steps[i]).text);
-    att_free(run->ctx, steps);
+    saved_list l;
+    int64_t stay = 0;
+    att_status s = list_saved(run, &l);
+    if (s)
+        return s;
+    for (int64_t i = l.n - 1; !s && i >= 0; i--)
+        if (!counts(&l, i) || stay++ >= run->keep)
+            s = remove_file(run, name_of(l.c[i]).text);
+    att_free(run->ctx, l.c);
     return s;
 }
 
@@ -323,7 +410,7 @@ static att_status write_file(const att_run *run, const char *path, const att_run
         ATT_OPTIONS(att_safetensors_options, .metadata = metadata, .n_metadata = state->n_facts));
 }
 
-att_status att_run_save(const att_run *run, int64_t step, const att_run_state *state)
+att_status att_run_save(const att_run *run, int64_t step, bool pause, const att_run_state *state)
 {
     char path[ATT_MAX_PATH];
     const char **metadata = att_alloc(run->ctx, 2 * (size_t)state->n_facts, sizeof *metadata);
@@ -331,7 +418,7 @@ att_status att_run_save(const att_run *run, int64_t step, const att_run_state *s
     att_status s = metadata && numbers ? ATT_OK : ATT_ERR_MEMORY;
     s = s ? s : check_newest(run, step);
     s = s ? s : remove_old(run); /* which a process that was killed had no time to remove */
-    s = s ? s : att_run_path(run, step, path);
+    s = s ? s : att_join_path(run->ctx, run->folder, name_of((saved){step, pause}).text, path);
     s = s ? s : write_file(run, path, state, metadata, numbers);
     s = s ? s : remove_old(run);
     att_free(run->ctx, numbers);
@@ -402,7 +489,7 @@ att_status att_run_load(const att_run *run, int64_t step, const att_run_state *s
     att_safetensors *file = NULL;
     att_status s = step == ATT_RUN_NEWEST ? find_newest(run, &step) : ATT_OK;
     s = s ? s : att_run_path(run, step, path);
-    s = s ? s : att_safetensors_open(run->ctx, path, &file);
+    s = s ? s : att_run_checkpoint(run, step, &file);
     s = s ? s : check_all(run, path, file, state);
     s = s ? s : take_all(run, file, state);
     att_safetensors_close(file);

@@ -2,11 +2,15 @@
  *
  * A checkpoint is one file, checkpoint-0000001200.safetensors, of tensors and of a few facts, all by their names. It
  * appears when all of it is on the disk, so the newest is the one of the highest step, whenever a process was killed.
+ * One that is made where a training stops for a while has "-pause" in its name. Nothing is read or written through
+ * symbolic links in the folder, which itself may be one.
  */
 #ifndef ATT_TRAIN_RUN_STATE_H
 #define ATT_TRAIN_RUN_STATE_H
 
 #include "io/text_file.h"
+
+#include "attend_model.h"
 
 typedef enum att_fact_kind {
     ATT_FACT_WHOLE,  /* int64_t */
@@ -19,8 +23,9 @@ typedef struct att_fact {
     const char *name;
     att_fact_kind kind;
     void *value;
-    size_t room;  /* of a text */
-    bool setting; /* it is not loaded: a checkpoint where it is another one is of another training, and refused */
+    size_t room;   /* of a text */
+    bool setting;  /* it is not loaded: a checkpoint where it is another one is of another training, and refused */
+    bool optional; /* it stays as it is where a checkpoint does not have it */
 } att_fact;
 
 /* A list of them, which stays where it is: copies of settings are in it. */
@@ -35,6 +40,8 @@ typedef struct att_facts {
 void att_facts_add(att_facts *l, const char *name, att_fact_kind kind, void *value);
 void att_facts_whole(att_facts *l, const char *name, int64_t value);
 void att_facts_number(att_facts *l, const char *name, double value);
+/* A text [room] that is loaded where a checkpoint has it. */
+void att_facts_note(att_facts *l, const char *name, char *text, size_t room);
 /* value stays where it is. */
 void att_facts_text(att_facts *l, const char *name, const char *value);
 
@@ -48,18 +55,22 @@ typedef struct att_run_state {
 
 typedef struct att_run att_run;
 /* Makes the folder, if it is not there, and takes it until att_run_close or the end of the process, however it ends.
- * keep: so many checkpoints stay, at least 1. Error: another training runs there. */
+ * keep: so many checkpoints stay, at least 1. Errors: another training runs there; its file
+ * "lock" is a link or someone else's. Files that killed processes left unfinished are removed. */
 att_status att_run_open(att_ctx *ctx, const char *folder, int64_t keep, att_run **out);
 void att_run_close(att_run *run); /* NULL is allowed */
 
 enum { ATT_RUN_NEWEST = -1 };
-/* The steps that have a checkpoint, ascending: steps [n], for att_free. */
+/* The steps that have a checkpoint, ascending: steps [n], for att_free. Pauses count only as the newest. */
 att_status att_run_steps(const att_run *run, int64_t **steps, int64_t *n);
-/* The file of a step, for att_safetensors_open (averages). */
+/* The file of a step. */
 att_status att_run_path(const att_run *run, int64_t step, char path[ATT_MAX_PATH]);
-/* Then removes all checkpoints but the newest `keep`; there is never more than one above that. Errors: the disk; there
- * is a checkpoint of a higher step, which would be taken for the newest. After an error the newest are as they were. */
-att_status att_run_save(const att_run *run, int64_t step, const att_run_state *state);
+/* That, opened (for averages). Errors: it is a symbolic link or the like, which none is made as; it is damaged. */
+att_status att_run_checkpoint(const att_run *run, int64_t step, att_safetensors **out);
+/* pause: the next checkpoint takes its place, as if the training had not stopped there. Then removes all checkpoints
+ * but the newest `keep`; there is never more than one above that. Errors: the disk; there is a checkpoint of a higher
+ * step, which would be taken for the newest. After an error the newest are as they were. */
+att_status att_run_save(const att_run *run, int64_t step, bool pause, const att_run_state *state);
 /* Reads the checkpoint of `step` or the newest (*loaded, NULL allowed: its step) to where state's tensors and facts
  * are. Everything is checked before anything is written. Errors name the file, the tensor or fact, and both values:
  * none is there; it is damaged; a setting, a name, a type or a shape is not what it is here. */

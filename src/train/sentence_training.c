@@ -55,10 +55,13 @@ att_status att_sentence_training_open(att_ctx *ctx, const char *folder, const at
     att_status e = att_take_options(&t->options, sizeof t->options, options, "att_sentence_training_options");
     if (!e && !t->options.model)
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "options.model is NULL");
-    if (e)
+    if (e) {
         free_learner(t);
-    return e ? e
-             : att_training_make(ctx, folder, t->options.resume, t->options.keep ? t->options.keep : 2, &kind, t, out);
+        return e;
+    }
+    const att_sentence_training_options *o = &t->options;
+    const att_training_start start = {o->resume, o->keep ? o->keep : 2, o->note, o->note_bytes};
+    return att_training_make(ctx, folder, &start, &kind, t, out);
 }
 
 const att_sentence *att_training_sentence(const att_training *t)

@@ -66,6 +66,23 @@ void att_trainer_facts(att_trainer *t, att_facts *facts)
     t->task->settings(t->self, facts);
 }
 
+att_status att_trainer_check(const att_trainer *t, const char *path)
+{
+    const int64_t steps = *(const int64_t *)att_optimizer_steps(t->optimizer)->data;
+    int64_t batches = 0; /* that were learnt, each of an epoch */
+    const bool can_be =
+        t->step >= 0 && t->step < INT64_MAX && !__builtin_mul_overflow(t->step + 1, t->config.accumulate, &batches);
+    batches -= t->config.accumulate;
+    if (!can_be || steps != t->step)
+        return att_fail(t->ctx, ATT_ERR_FORMAT, "%s: \"step\" is %lld and the optimizer's \"steps\" %lld", path,
+                        (long long)t->step, (long long)steps);
+    if (t->epochs < 0 || t->epochs > batches || t->batch < 0 || t->batch > batches ||
+        (t->epochs == 0) != (batches == 0))
+        return att_fail(t->ctx, ATT_ERR_FORMAT, "%s: \"epochs\" is %lld and \"batch\" %lld, after %lld batches", path,
+                        (long long)t->epochs, (long long)t->batch, (long long)batches);
+    return ATT_OK;
+}
+
 /* ---- a step */
 
 static att_status lay_out(att_trainer *t, int64_t epoch)
@@ -97,7 +114,7 @@ static att_status find_batch(att_trainer *t)
 /* Adds the gradients of the next batch, of the sum over what is counted. */
 static att_status learn_batch(att_trainer *t, int64_t part, att_train_report *r, int64_t *counted)
 {
-    const uint64_t number = (uint64_t)(t->step * t->config.accumulate + part + 1);
+    const uint64_t number = (uint64_t)t->step * (uint64_t)t->config.accumulate + (uint64_t)part + 1;
     int64_t count = 0;
     att_tensor loss;
     att_status e = find_batch(t);
@@ -177,7 +194,7 @@ att_status att_trainer_step(att_trainer *t, att_train_report *report)
     }
     r.step = ++t->step;
     r.epoch = t->epochs;
-    r.steps_left = (t->batches - t->batch + parts - 1) / parts;
+    r.steps_left = (t->batches - t->batch) / parts + ((t->batches - t->batch) % parts > 0);
     r.loss /= (double)(counted ? counted : 1);
     return att_give_info(report, &r, sizeof r, "att_train_report");
 }

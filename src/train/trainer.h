@@ -47,5 +47,7 @@ att_status att_trainer_make(att_ctx *ctx, const att_task *task, void *self, cons
                             att_trainer **out);
 /* Where it is, which is loaded, and its settings and the task's. */
 void att_trainer_facts(att_trainer *t, att_facts *facts);
+/* After loading: where it is, is where a training can be. Errors name the file. */
+att_status att_trainer_check(const att_trainer *t, const char *path);
 
 #endif

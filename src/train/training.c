@@ -1,10 +1,13 @@
 /* A training in a folder of its own: made or gone on with, saved, and finished as a model. */
 #include "train/training.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { MOMENTS = 2, LARGEST_NAME = 112 };
+static const char *const kinds[MOMENTS] = {"moment1.", "moment2."};
 
 /* ---- the state of a run, as run_state.h wants it */
 
@@ -38,7 +41,6 @@ static void state_free(const att_training *t, state *s)
 
 static att_status state_make(att_training *t, state *s)
 {
-    static const char *const kinds[MOMENTS] = {"moment1.", "moment2."};
     const int64_t n = t->trainer->params;
     const size_t most = (size_t)(n * (1 + MOMENTS) + 1);
     *s = (state){.names = att_alloc(t->ctx, most, sizeof *s->names),
@@ -63,6 +65,8 @@ static att_status state_make(att_training *t, state *s)
         att_facts_add(&s->facts, "best_step", ATT_FACT_WHOLE, &t->best_step);
         att_facts_add(&s->facts, "best", ATT_FACT_NUMBER, &t->best);
     }
+    if (t->note)
+        att_facts_note(&s->facts, "note", t->note, t->note_bytes);
     s->all.names = s->name;
     s->all.tensors = s->tensor;
     s->all.n_facts = s->facts.n;
@@ -70,24 +74,91 @@ static att_status state_make(att_training *t, state *s)
     return ATT_OK;
 }
 
-att_status att_training_save(att_training *t)
+/* Numbers that nothing can be learnt from any more: kind of a state's tensors, all f32 and dense. */
+static const float *find_bad(const att_tensor *x, float least)
+{
+    const float *p = x->data;
+    int64_t n = 1, bad = 0;
+    for (int i = 0; i < x->rank; i++)
+        n *= x->dim[i];
+    for (int64_t i = 0; i < n; i++)
+        bad += !(p[i] >= least && p[i] <= FLT_MAX);
+    while (bad && *p >= least && *p <= FLT_MAX)
+        p++;
+    return bad ? p : NULL;
+}
+
+/* All numbers are finite, and means of squares not below 0. `what` begins the sentence. */
+static att_status check_numbers(const att_training *t, const state *s, att_status status, const char *what)
+{
+    for (int64_t i = 0; i < s->all.n; i++) {
+        const att_tensor *x = &s->tensor[i];
+        const float least = !strncmp(s->name[i], kinds[1], strlen(kinds[1])) ? 0 : -FLT_MAX;
+        const float *bad = x->dtype == ATT_F32 ? find_bad(x, least) : NULL;
+        if (bad)
+            return att_fail(t->ctx, status, "%s: \"%s\" has %g at %lld", what, s->name[i], (double)*bad,
+                            (long long)(bad - (const float *)x->data));
+    }
+    return ATT_OK;
+}
+
+/* The parameters alone, before they are written as a model. */
+static att_status check_params(const att_training *t)
+{
+    for (int64_t i = 0; i < t->trainer->params; i++) {
+        const char *name;
+        const att_tensor *x = att_param_value(param(t, i, &name));
+        const float *bad = find_bad(x, -FLT_MAX);
+        if (bad)
+            return att_fail(t->ctx, ATT_ERR_ARGUMENT,
+                            "%s: the model of step %lld is not written: \"%s\" has %g at %lld", t->folder,
+                            (long long)t->trainer->step, name, (double)*bad, (long long)(bad - (const float *)x->data));
+    }
+    return ATT_OK;
+}
+
+static att_status save(att_training *t, bool pause)
 {
     state s;
+    char what[ATT_MAX_PATH + 64];
     att_status e = state_make(t, &s);
     if (e)
         return e;
-    e = att_run_save(t->run, t->trainer->step, &s.all);
+    snprintf(what, sizeof what, "%s: step %lld is not saved", t->folder, (long long)t->trainer->step);
+    e = check_numbers(t, &s, ATT_ERR_ARGUMENT, what);
+    e = e ? e : att_run_save(t->run, t->trainer->step, pause, &s.all);
     state_free(t, &s);
     return e;
+}
+
+att_status att_training_save(att_training *t) { return save(t, false); }
+
+att_status att_training_pause(att_training *t) { return save(t, true); }
+
+/* What no training saves. */
+static att_status check_loaded(const att_training *t, const state *s, int64_t step)
+{
+    char path[ATT_MAX_PATH];
+    att_status e = att_run_path(t->run, step, path);
+    if (!e && t->trainer->step != step)
+        e = att_fail(t->ctx, ATT_ERR_FORMAT, "%s: \"step\" is %lld, not that of the file's name", path,
+                     (long long)t->trainer->step);
+    e = e ? e : att_trainer_check(t->trainer, path);
+    if (!e && (t->judged < 0 || t->judged > step || t->best_step < 0 || t->best_step > t->judged || isnan(t->best)))
+        e = att_fail(t->ctx, ATT_ERR_FORMAT, "%s: \"judged\" is %lld, \"best_step\" %lld and \"best\" %g", path,
+                     (long long)t->judged, (long long)t->best_step, t->best);
+    return e ? e : check_numbers(t, s, ATT_ERR_FORMAT, path);
 }
 
 static att_status load_newest(att_training *t)
 {
     state s;
+    int64_t step;
     att_status e = state_make(t, &s);
     if (e)
         return e;
-    e = att_run_load(t->run, ATT_RUN_NEWEST, &s.all, NULL);
+    e = att_run_load(t->run, ATT_RUN_NEWEST, &s.all, &step);
+    e = e ? e : check_loaded(t, &s, step);
     state_free(t, &s);
     for (int64_t i = 0; !e && i < t->trainer->params; i++) {
         const char *name;
@@ -112,16 +183,16 @@ static att_status look(const att_training *t, bool resume)
                     t->folder);
 }
 
-static att_status begin(att_training *t, bool resume, int64_t keep)
+static att_status begin(att_training *t, const att_training_start *start)
 {
-    att_status e = att_run_open(t->ctx, t->folder, keep ? keep : 5, &t->run);
-    e = e ? e : look(t, resume);
-    e = e ? e : t->kind->begin(t->self, t->folder, resume, &t->trainer);
-    return e || !resume ? e : load_newest(t);
+    att_status e = att_run_open(t->ctx, t->folder, start->keep ? start->keep : 5, &t->run);
+    e = e ? e : look(t, start->resume);
+    e = e ? e : t->kind->begin(t->self, t->folder, start->resume, &t->trainer);
+    return e || !start->resume ? e : load_newest(t);
 }
 
-att_status att_training_make(att_ctx *ctx, const char *folder, bool resume, int64_t keep, const att_training_kind *kind,
-                             void *self, att_training **out)
+att_status att_training_make(att_ctx *ctx, const char *folder, const att_training_start *start,
+                             const att_training_kind *kind, void *self, att_training **out)
 {
     *out = NULL;
     att_training *t = att_calloc(ctx, 1, sizeof *t);
@@ -133,12 +204,16 @@ att_status att_training_make(att_ctx *ctx, const char *folder, bool resume, int6
     t->kind = kind;
     t->self = self;
     t->best = -INFINITY;
+    t->note = start->note;
+    t->note_bytes = start->note_bytes;
     att_status e = ATT_OK;
     if (!folder)
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "folder is NULL");
     else if (snprintf(t->folder, sizeof t->folder, "%s", folder) >= (int)sizeof t->folder)
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "folder is longer than %d bytes", (int)sizeof t->folder - 1);
-    e = e ? e : begin(t, resume, keep);
+    else if (start->note && start->note_bytes == 0)
+        e = att_fail(ctx, ATT_ERR_ARGUMENT, "options.note has no room: options.note_bytes is 0");
+    e = e ? e : begin(t, start);
     if (e)
         att_training_close(t);
     else
@@ -171,7 +246,8 @@ att_status att_training_judge(att_training *t, double score, att_dtype dtype)
     if (!t->kind->judged_by)
         return att_fail(t->ctx, ATT_ERR_ARGUMENT, "a training of %s is not judged", t->trainer->task->name);
     const bool better = score > t->best;
-    const att_status e = better ? t->kind->write(t->self, t->folder, dtype) : ATT_OK;
+    att_status e = better ? check_params(t) : ATT_OK;
+    e = e || !better ? e : t->kind->write(t->self, t->folder, dtype);
     if (e)
         return e;
     t->judged = t->trainer->step;
@@ -186,11 +262,8 @@ static att_status average(att_training *t, const int64_t *steps, int64_t n)
     att_safetensors **file = att_calloc(t->ctx, (size_t)n, sizeof *file);
     att_tensor *x = att_alloc(t->ctx, (size_t)n, sizeof *x);
     att_status e = file && x ? ATT_OK : ATT_ERR_MEMORY;
-    for (int64_t k = 0; !e && k < n; k++) {
-        char path[ATT_MAX_PATH];
-        e = att_run_path(t->run, steps[k], path);
-        e = e ? e : att_safetensors_open(t->ctx, path, &file[k]);
-    }
+    for (int64_t k = 0; !e && k < n; k++)
+        e = att_run_checkpoint(t->run, steps[k], &file[k]);
     for (int64_t i = 0; !e && i < t->trainer->params; i++) {
         const char *name;
         att_param *p = param(t, i, &name);
@@ -214,5 +287,6 @@ att_status att_training_finish(att_training *t, int64_t n, att_dtype dtype)
     if (!e && used > 0)
         e = average(t, steps + count - used, used);
     att_free(t->ctx, steps);
+    e = e ? e : check_params(t);
     return e ? e : t->kind->write(t->self, t->folder, dtype);
 }

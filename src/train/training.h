@@ -25,10 +25,19 @@ struct att_training {
     att_trainer *trainer;
     int64_t judged, best_step; /* the last step that was judged, and the best */
     double best;
+    char *note; /* [note_bytes] of the caller's; NULL: none */
+    size_t note_bytes;
 };
 
-/* self is the training's from here on, after an error too. keep: checkpoints that stay; 0: 5. */
-att_status att_training_make(att_ctx *ctx, const char *folder, bool resume, int64_t keep, const att_training_kind *kind,
-                             void *self, att_training **out);
+/* What all of them are told. */
+typedef struct att_training_start {
+    bool resume;
+    int64_t keep; /* checkpoints that stay; 0: 5 */
+    char *note;
+    size_t note_bytes;
+} att_training_start;
+/* self is the training's from here on, after an error too. */
+att_status att_training_make(att_ctx *ctx, const char *folder, const att_training_start *start,
+                             const att_training_kind *kind, void *self, att_training **out);
 
 #endif

@@ -139,9 +139,13 @@ att_status att_training_open(att_ctx *ctx, const char *folder, const att_trainin
     att_status e = att_take_options(&t->options, sizeof t->options, options, "att_training_options");
     if (!e && (!t->options.learn.source || !t->options.learn.target))
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "options.learn.%s is NULL", t->options.learn.source ? "target" : "source");
-    if (e)
+    if (e) {
         free_translator(t);
-    return e ? e : att_training_make(ctx, folder, t->options.resume, t->options.keep, &kind, t, out);
+        return e;
+    }
+    const att_training_options *o = &t->options;
+    const att_training_start start = {o->resume, o->keep, o->note, o->note_bytes};
+    return att_training_make(ctx, folder, &start, &kind, t, out);
 }
 
 static const translator *translator_of(const att_training *t) { return t->kind == &kind ? t->self : NULL; }

@@ -35,11 +35,11 @@ static void fill(training *t, int value)
 
 static void init(training *t, int value)
 {
-    const att_fact facts[FACTS] = {{"position", ATT_FACT_WHOLE, &t->position, 0, false},
-                                   {"best", ATT_FACT_NUMBER, &t->best, 0, false},
-                                   {"order", ATT_FACT_TEXT, t->order, sizeof t->order, false},
-                                   {"hidden", ATT_FACT_WHOLE, &t->hidden, 0, true},
-                                   {"rate", ATT_FACT_NUMBER, &t->rate, 0, true}};
+    const att_fact facts[FACTS] = {{"position", ATT_FACT_WHOLE, &t->position, 0, false, false},
+                                   {"best", ATT_FACT_NUMBER, &t->best, 0, false, false},
+                                   {"order", ATT_FACT_TEXT, t->order, sizeof t->order, false, false},
+                                   {"hidden", ATT_FACT_WHOLE, &t->hidden, 0, true, false},
+                                   {"rate", ATT_FACT_NUMBER, &t->rate, 0, true, false}};
     memset(t, 0, sizeof *t);
     memcpy(t->facts, facts, sizeof facts);
     att_wrap(&t->tensors[0], t->weight, ATT_F32, ATT_DIMS(ROWS, COLUMNS), NULL);
@@ -71,7 +71,7 @@ static att_run *open_run(att_ctx *ctx, const char *folder, int64_t keep)
 
 static void save(att_ctx *ctx, att_run *run, int64_t step, training *t)
 {
-    if (att_run_save(run, step, &t->state))
+    if (att_run_save(run, step, false, &t->state))
         fail_msg("%s", att_error(ctx));
 }
 
@@ -117,10 +117,10 @@ static void only_the_newest_checkpoints_stay(void **state)
     att_ctx *ctx = check_open(NULL, 1);
     const test_folder f = folder_new();
     static const char *const others[] = {"model.safetensors", "checkpoint-0000000001.safetensors.old",
-                                         "checkpoint-1.safetensors", ("log.jsonl.77-0" ATT_UNFINISHED)};
+                                         "checkpoint-1.safetensors", ("log.jsonl" ATT_UNFINISHED)};
     for (int i = 0; i < 4; i++)
         folder_write(&f, others[i], "someone else's");
-    folder_write(&f, "checkpoint-0000000002.safetensors.77-0" ATT_UNFINISHED, "killed");
+    folder_write(&f, "checkpoint-0000000002.safetensors" ATT_UNFINISHED "0", "killed");
     att_run *run = open_run(ctx, f.path, 3);
     assert_int_equal(files_in(&f), 5); /* the lock, too */
     assert_int_equal(att_run_load(run, ATT_RUN_NEWEST, &t.state, NULL), ATT_ERR_IO);
@@ -131,7 +131,7 @@ static void only_the_newest_checkpoints_stay(void **state)
     }
     save(ctx, run, 13, &t); /* again */
     expect_steps(ctx, run, 11, 3);
-    assert_int_equal(att_run_save(run, 12, &t.state), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_run_save(run, 12, false, &t.state), ATT_ERR_ARGUMENT);
     check_says(ctx, "a checkpoint of step 12 would not be the newest: there is one of step 13");
     assert_int_equal(att_run_load(run, 9, &t.state, NULL), ATT_ERR_IO);
     check_says(ctx, "checkpoint-0000000009.safetensors: No such file");
@@ -247,7 +247,7 @@ static void a_full_disk_leaves_the_checkpoints(void **state)
     init(&b, 2);
     for (long most = 0; most < 500; most += 100) {
         limit_files(most);
-        const att_status s = att_run_save(run, 2, &b.state);
+        const att_status s = att_run_save(run, 2, false, &b.state);
         limit_files(-1);
         assert_int_equal(s, ATT_ERR_IO);
         check_says(ctx, "checkpoint-0000000002.safetensors cannot be written: File too large");
@@ -283,7 +283,7 @@ static void every_failing_allocation_leaves_all_as_it_was(void **state)
         } else {
             s = att_run_load(run, ATT_RUN_NEWEST, &b.state, NULL);
             are_same(&b, s ? &before : &a);
-            s = s ? s : att_run_save(run, 2, &before.state);
+            s = s ? s : att_run_save(run, 2, false, &before.state);
         }
         assert_true(s == ATT_OK || s == ATT_ERR_MEMORY);
         att_run_close(run);
