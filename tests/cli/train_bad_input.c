@@ -89,7 +89,7 @@ static void a_disk_that_is_full_ends_a_training_and_leaves_its_checkpoints(void 
 static void a_checkpoint_that_is_damaged_or_of_another_training_is_refused(void **state)
 {
     (void)state;
-    assert_int_equal(tool(TRAIN FILES "--steps 2 -o one && cp one/checkpoint-* before"), 0);
+    assert_int_equal(tool(TRAIN FILES "--steps 2 --save-every 2 -o one && cp one/checkpoint-* before"), 0);
     assert_refused(TRAIN FILES "--steps 4 -o one", 1, "one: has checkpoints of a training already");
     assert_refused(TRAIN FILES "--steps 4 -o one --resume -p small", 1, "one/checkpoint-0000000002.safetensors: ");
     assert_refused(TRAIN FILES "--steps 4 -o one --resume --rate 0.5", 1, "\"rate\" is 0.001 but here it is 0.5");

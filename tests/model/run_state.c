@@ -336,6 +336,94 @@ static void a_folder_is_of_one_process_until_that_ends(void **state)
     att_close(ctx);
 }
 
+/* What others may have put in the place of the lock: nothing of it is read for long, changed or emptied. */
+static void a_lock_that_no_training_has_made_is_refused_and_stays(void **state)
+{
+    (void)state;
+    static const char precious[] = "precious";
+    att_ctx *ctx = check_open("scalar", 1);
+    const test_folder f = folder_new();
+    att_run *run;
+    assert_int_equal(mkdir(path_in(&f, "run"), 0777), 0);
+    folder_write(&f, "precious", precious);
+    folder_write(&f, "number", "77\n");
+    assert_int_equal(symlink("run", path_in(&f, "other")), 0); /* the folder may be one */
+    for (int i = 0; i < 7; i++) {
+        const char *lock = path_in(&f, "run/lock");
+        static const char *const says[] = {": lock is a symbolic link, not a file that a training has made",
+                                           ": lock is a symbolic link, not",
+                                           ": lock is something else, not",
+                                           ": lock is something else, not",
+                                           ": lock is something else, not",
+                                           ": lock is something else, not",
+                                           ": lock: Is a directory"};
+        assert_int_equal(i == 0   ? symlink("../precious", lock)
+                         : i == 1 ? symlink("../none", lock)
+                         : i == 2 ? link(path_in(&f, "precious"), lock)
+                         : i == 3 ? link(path_in(&f, "number"), lock)
+                         : i == 4 ? mkfifo(lock, 0666)
+                         : i == 5 ? (folder_write(&f, "run/lock", precious), 0)
+                                  : mkdir(lock, 0777),
+                         0);
+        assert_int_equal(att_run_open(ctx, path_in(&f, "run"), 1, &run), ATT_ERR_IO);
+        check_says(ctx, says[i]);
+        assert_null(run);
+        if (i == 5)
+            file_has(&f, "run/lock", precious, sizeof precious - 1);
+        assert_int_equal(remove(path_in(&f, "run/lock")), 0);
+        file_has(&f, "precious", precious, sizeof precious - 1);
+        file_has(&f, "number", "77\n", 3);
+        assert_int_equal(files_in(&f), 4);
+    }
+    folder_write(&f, "run/lock", "4194304\n"); /* of a training that has ended */
+    att_run_close(open_run(ctx, path_in(&f, "other"), 1));
+    folder_write(&f, "run/lock", "41"); /* at a power cut */
+    att_run_close(open_run(ctx, path_in(&f, "other"), 1));
+    folder_remove(&f);
+    att_close(ctx);
+}
+
+/* A checkpoint of a pause is the newest until the next is there, and then as if it had not been: `keep` others stay. */
+static void pauses_leave_the_checkpoints_of_a_run_without_them(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t step;
+        bool pause;
+        int64_t n, steps[3]; /* that there are then */
+    } saves[] = {{2, false, 1, {2}},         {3, true, 2, {2, 3}},      {4, false, 2, {2, 4}},
+                 {6, false, 3, {2, 4, 6}},   {7, true, 3, {4, 6, 7}},   {7, true, 3, {4, 6, 7}},
+                 {9, true, 3, {4, 6, 9}},    {10, true, 3, {4, 6, 10}}, {10, false, 3, {4, 6, 10}},
+                 {12, false, 3, {6, 10, 12}}};
+    att_ctx *ctx = check_open("scalar", 1);
+    const test_folder f = folder_new();
+    att_run *run = open_run(ctx, f.path, 3);
+    for (size_t i = 0; i < sizeof saves / sizeof saves[0]; i++) {
+        training a, b;
+        int64_t *steps, n, step;
+        init(&a, (int)i);
+        init(&b, 77);
+        assert_int_equal(att_run_save(run, saves[i].step, saves[i].pause, &a.state), ATT_OK);
+        assert_int_equal(att_run_steps(run, &steps, &n), ATT_OK);
+        assert_int_equal(n, saves[i].n);
+        assert_memory_equal(steps, saves[i].steps, (size_t)n * sizeof *steps);
+        att_free(ctx, steps);
+        assert_int_equal(files_in(&f), n + 1);
+        assert_int_equal(att_run_load(run, ATT_RUN_NEWEST, &b.state, &step), ATT_OK);
+        assert_int_equal(step, saves[i].step);
+        are_same(&a, &b);
+    }
+    folder_write(&f, "checkpoint-0000000011-pause.safetensors", "of a process that was killed before it removed it");
+    int64_t *steps, n;
+    assert_int_equal(att_run_steps(run, &steps, &n), ATT_OK);
+    assert_int_equal(n, 3);
+    assert_int_equal(steps[1], 10);
+    att_free(ctx, steps);
+    att_run_close(run);
+    folder_remove(&f);
+    att_close(ctx);
+}
+
 /* Goes on from the newest checkpoint, or from none. */
 static void train(void *folder)
 {
@@ -393,6 +481,8 @@ int main(void)
         cmocka_unit_test(a_full_disk_leaves_the_checkpoints),
         cmocka_unit_test(every_failing_allocation_leaves_all_as_it_was),
         cmocka_unit_test(a_folder_is_of_one_process_until_that_ends),
+        cmocka_unit_test(a_lock_that_no_training_has_made_is_refused_and_stays),
+        cmocka_unit_test(pauses_leave_the_checkpoints_of_a_run_without_them),
         cmocka_unit_test(a_killed_training_goes_on_from_a_whole_checkpoint),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

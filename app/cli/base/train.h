@@ -3,6 +3,7 @@
 #define CLI_TRAIN_H
 
 #include "cli.h"
+#include "train_log.h"
 
 /* What a validation has found. */
 typedef struct cli_validation {
@@ -10,6 +11,15 @@ typedef struct cli_validation {
     char shown[256]; /* the same for who looks: ", BLEU 31.02" */
     double score;    /* greater is better */
 } cli_validation;
+
+/* What a training knows of its steps since the last validation, and of all validations. */
+typedef struct cli_training_so_far {
+    double loss; /* the sum of n steps */
+    double norm, rate;
+    double best; /* score */
+    int64_t n, epoch;
+    int64_t worse; /* validations since the best */
+} cli_training_so_far;
 
 typedef struct cli_training {
     att_ctx *ctx;
@@ -20,17 +30,16 @@ typedef struct cli_training {
     double minutes;   /* as steps: 0 is no limit */
     bool resume;
     bool both;                                      /* sides are counted, as tokens */
-    bool judged;                                    /* validate calls att_training_judge */
     int (*validate)(void *user, cli_validation *v); /* NULL: there is nothing to validate by */
     void (*begun)(const att_train_report *r);       /* NULL, or called after the first step of all */
     void *user;
+    char note[256]; /* for options.note of what opens the training */
     /* private */
-    FILE *log;
-    double best;
-    int64_t worse; /* validations since the best */
+    cli_log log;
+    cli_training_so_far so_far;
 } cli_training;
 /* Learns until a limit or a signal; then the newest checkpoint has all of it. Says how it is getting on, on standard
- * error and in FOLDER/log.jsonl. */
+ * error and in FOLDER/log.jsonl, which has the same lines whether or not the training was stopped or killed. */
 int cli_learn(cli_training *t);
 
 extern const cli_command train_embed, train_translate;

@@ -188,6 +188,7 @@ static int open_training(learner *l)
     int code = cli_model_find(model_name, &path);
     const att_sentence_training_options *o =
         ATT_OPTIONS(att_sentence_training_options, .model = path, .resume = resume, .judged_by = checksum(&l->valid),
+                    .note = l->all.note, .note_bytes = sizeof l->all.note,
                     .learn = {.size = sizeof(att_sentence_trainer_options),
                               .pairs = l->pairs.n,
                               .texts = l->pairs.text,
@@ -241,7 +242,6 @@ static int run(int n, char **arguments)
                          .validate_every = validate_every,
                          .resume = resume,
                          .both = true,
-                         .judged = valid_path,
                          .validate = valid_path ? validate : NULL,
                          .begun = say_cut,
                          .user = &l}};

@@ -4,48 +4,70 @@
 
 #include <math.h>
 
-/* Of what has been learnt since the last validation. */
-typedef struct mean {
-    double sum;
-    int64_t n;
-} mean;
+/* ---- what a training knows between two validations: checkpoints have it as a text */
 
-static int64_t judged(const cli_training *t)
+#define NOTE "loss %la over %lld, epoch %lld, norm %la, rate %la; best %la, worse since %lld"
+
+static void write_note(cli_training *t)
 {
-    att_training_info info = {.size = sizeof info};
-    att_training_describe(t->training, &info);
-    return info.judged;
+    const cli_training_so_far *s = &t->so_far;
+    snprintf(t->note, sizeof t->note, NOTE, s->loss, (long long)s->n, (long long)s->epoch, s->norm, s->rate, s->best,
+             (long long)s->worse);
 }
 
-static int save(const cli_training *t) { return cli_status(t->ctx, att_training_save(t->training)); }
+/* Begins anew where there is none, or none that can be. */
+static void read_note(cli_training *t)
+{
+    double loss, norm, rate, best;
+    long long n, epoch, worse;
+    t->so_far = (cli_training_so_far){.best = -INFINITY};
+    if (sscanf(t->note, NOTE, &loss, &n, &epoch, &norm, &rate, &best, &worse) == 7 && n >= 0 && n < INT64_MAX &&
+        isfinite(loss) && worse >= 0 && worse < INT64_MAX && !isnan(best))
+        t->so_far = (cli_training_so_far){loss, norm, rate, best, n, epoch, worse};
+}
+
+static void count(cli_training *t, const att_train_report *r)
+{
+    cli_training_so_far *s = &t->so_far;
+    s->loss += r->loss;
+    s->n++;
+    s->epoch = r->epoch;
+    s->norm = r->norm;
+    s->rate = r->rate;
+}
+
+/* ---- saved and validated */
+
+/* A checkpoint: the log's lines are on the disk before it, so that one that goes on from it has them. */
+static int save(cli_training *t, att_status (*how)(att_training *))
+{
+    const int code = cli_log_flush(&t->log);
+    write_note(t);
+    return code ? code : cli_status(t->ctx, how(t->training));
+}
 
 /* A line of the log, and one for who looks. */
-static void note(const cli_training *t, const att_train_report *r, const mean *loss, const cli_validation *v)
+static int note(cli_training *t, int64_t step, const cli_validation *v)
 {
-    const double mean_loss = loss->sum / (double)loss->n;
-    fprintf(t->log, "{\"step\": %lld", (long long)r->step);
-    fprintf(stderr, "step %lld", (long long)r->step);
-    if (loss->n > 0) { /* else a training goes on with the validation that it was stopped at */
-        fprintf(t->log, ", \"epoch\": %lld, \"loss\": %.6g, \"norm\": %.4g, \"rate\": %.6g", (long long)r->epoch,
-                mean_loss, r->norm, r->rate);
-        fprintf(stderr, ", epoch %lld: loss %.4f", (long long)r->epoch, mean_loss);
-    }
-    fprintf(t->log, "%s}\n", v->log);
-    fflush(t->log);
-    fprintf(stderr, "%s\n", v->shown);
+    char line[512];
+    const cli_training_so_far *s = &t->so_far;
+    const double loss = s->loss / (double)s->n;
+    snprintf(line, sizeof line, "{\"step\": %lld, \"epoch\": %lld, \"loss\": %.6g, \"norm\": %.4g, \"rate\": %.6g%s}\n",
+             (long long)step, (long long)s->epoch, loss, s->norm, s->rate, v->log);
+    fprintf(stderr, "step %lld, epoch %lld: loss %.4f%s\n", (long long)step, (long long)s->epoch, loss, v->shown);
+    return cli_log_add(&t->log, line);
 }
 
-static int validate(cli_training *t, const att_train_report *r, mean *loss)
+static int validate(cli_training *t, int64_t step)
 {
     cli_validation v = {.score = NAN};
-    const int code = t->validate ? t->validate(t->user, &v) : CLI_DONE;
+    int code = t->validate ? t->validate(t->user, &v) : CLI_DONE;
+    code = code ? code : note(t, step, &v);
     if (code)
         return code;
-    note(t, r, loss, &v);
-    *loss = (mean){0};
-    const bool better = v.score > t->best;
-    t->best = better ? v.score : t->best;
-    t->worse = better ? 0 : t->worse + 1;
+    cli_training_so_far *s = &t->so_far;
+    const bool better = v.score > s->best;
+    *s = (cli_training_so_far){.best = better ? v.score : s->best, .worse = better ? 0 : s->worse + 1};
     return CLI_DONE;
 }
 
@@ -57,59 +79,76 @@ static double share_of(const cli_training *t, int64_t step, double begin)
     return fmin(1, fmax(steps, minutes));
 }
 
+/* As many validations as are allowed were no better. */
+static bool is_hopeless(const cli_training *t) { return t->patience > 0 && t->so_far.worse >= t->patience; }
+
+static bool is_due(const cli_training *t, int64_t step, bool done)
+{
+    return t->so_far.n > 0 && (done || step % t->validate_every == 0);
+}
+
+/* Validates and saves where that is due. */
+static int look_after(cli_training *t, int64_t step, bool done, bool *unsaved)
+{
+    int code = is_due(t, step, done) ? validate(t, step) : CLI_DONE;
+    if (!code && step % t->save_every == 0) {
+        code = save(t, att_training_save);
+        *unsaved = code != CLI_DONE;
+    }
+    return code;
+}
+
 /* Until one of the limits, or a signal. */
 static int learn(cli_training *t)
 {
     const double begin = cli_seconds();
-    mean loss = {0};
-    int64_t tokens = 0;
-    cli_progress progress;
-    const att_train_report so_far = {.step = att_trainer_steps(att_training_trainer(t->training))};
-    bool saved = t->resume, done = share_of(t, so_far.step, begin) >= 1;
+    int64_t tokens = 0, step = att_trainer_steps(att_training_trainer(t->training));
+    bool unsaved = !t->resume, done = share_of(t, step, begin) >= 1 || is_hopeless(t);
     int code = CLI_DONE;
-    const bool due = done || so_far.step % t->validate_every == 0;
-    if (t->judged && due && judged(t) < so_far.step) /* a signal came before */
-        code = validate(t, &so_far, &loss);
+    if (t->resume && is_due(t, step, done)) { /* a signal came before that */
+        unsaved = true;
+        code = look_after(t, step, done, &unsaved);
+    }
+    cli_progress progress;
     cli_progress_begin(&progress);
     while (!code && !done && !cli_signal) {
         att_train_report r = {.size = sizeof r};
         code = cli_status(t->ctx, att_trainer_step(att_training_trainer(t->training), &r));
-        if (code)
+        if (code) { /* it was no step; what is not due to a signal would happen again */
+            unsaved &= code == CLI_INTERRUPTED;
             break;
-        loss.sum += r.loss;
-        loss.n++;
+        }
+        step = r.step;
+        unsaved = true;
+        count(t, &r);
         tokens += r.target_tokens + (t->both ? r.source_tokens : 0);
-        if (r.step == 1 && t->begun)
+        if (step == 1 && t->begun)
             t->begun(&r);
-        const double share = share_of(t, r.step, begin);
+        const double share = share_of(t, step, begin);
         cli_progress_show(&progress, tokens, "tokens", share);
         done = share >= 1;
-        saved = r.step % t->save_every == 0;
-        code = saved ? save(t) : CLI_DONE;
-        if (!code && (r.step % t->validate_every == 0 || done)) {
+        if (is_due(t, step, done))
             cli_progress_end(&progress);
-            saved = saved && !t->judged;
-            code = validate(t, &r, &loss);
-            done = done || (t->patience > 0 && t->worse >= t->patience);
-        }
+        code = look_after(t, step, done, &unsaved);
+        done = done || is_hopeless(t);
     }
     cli_progress_end(&progress);
     if (code == CLI_INTERRUPTED) /* amid a step, which was none then, or amid a validation */
         code = CLI_DONE;
-    return code || saved ? code : save(t);
+    if (unsaved && code)
+        att_training_pause(t->training); /* if that is possible; what went wrong first has been said */
+    else if (unsaved)
+        code = save(t, att_training_pause);
+    return code;
 }
 
 int cli_learn(cli_training *t)
 {
-    char path[4200];
-    snprintf(path, sizeof path, "%s/log.jsonl", t->folder);
-    t->log = fopen(path, "a");
-    if (!t->log)
-        return cli_fail_errno(path);
-    t->best = -INFINITY;
-    int code = learn(t);
-    if (fclose(t->log) && !code)
-        code = cli_fail_errno(path);
+    read_note(t);
+    int code = cli_log_open(&t->log, t->folder, att_trainer_steps(att_training_trainer(t->training)));
+    if (code)
+        return code;
+    code = cli_log_close(&t->log, learn(t));
     if (!code && cli_signal) {
         cli_note("stopped; the same command with --resume goes on from here");
         code = CLI_INTERRUPTED;

@@ -195,22 +195,22 @@ static int open_training(learner *t, const char *settings)
                                 .peak = rate,
                                 .warmup = warmup,
                                 .steps = schedule_ends(schedule) ? steps : 0};
-    const att_training_options *o =
-        ATT_OPTIONS(att_training_options, .tokenizer = tokenizer, .vocabulary = vocabulary,
-                    .character_coverage = coverage, .byte_fallback = byte_fallback, .settings = settings,
-                    .config = config, .resume = resume, .keep = average > 1 ? average : 1,
-                    .learn = {.size = sizeof(att_trainer_options),
-                              .source = source,
-                              .target = target,
-                              .valid_source = valid_source,
-                              .valid_target = valid_target,
-                              .schedule = rates,
-                              .batch_tokens = batch_tokens,
-                              .accumulate = accumulate,
-                              .smoothing = (float)smoothing,
-                              .dropout = (float)dropout,
-                              .clip = clip,
-                              .seed = (uint64_t)seed});
+    const att_training_options *o = ATT_OPTIONS(
+        att_training_options, .tokenizer = tokenizer, .vocabulary = vocabulary, .character_coverage = coverage,
+        .byte_fallback = byte_fallback, .settings = settings, .config = config, .resume = resume,
+        .keep = average > 1 ? average : 1, .note = t->all.note, .note_bytes = sizeof t->all.note,
+        .learn = {.size = sizeof(att_trainer_options),
+                  .source = source,
+                  .target = target,
+                  .valid_source = valid_source,
+                  .valid_target = valid_target,
+                  .schedule = rates,
+                  .batch_tokens = batch_tokens,
+                  .accumulate = accumulate,
+                  .smoothing = (float)smoothing,
+                  .dropout = (float)dropout,
+                  .clip = clip,
+                  .seed = (uint64_t)seed});
     return cli_status(t->all.ctx, att_training_open(t->all.ctx, folder, o, &t->all.training));
 }
 
