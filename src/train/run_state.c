@@ -371,8 +371,7 @@ static void take_fact(const att_safetensors *file, const att_fact *f)
 
 /* ---- saving */
 
-/* Those of pauses, and those that are older than the newest `keep`. */
-static att_status remove_old(const att_run *run)
+att_status att_run_remove_old(const att_run *run)
 {
     saved_list l;
     int64_t stay = 0;
@@ -417,10 +416,10 @@ att_status att_run_save(const att_run *run, int64_t step, bool pause, const att_
     char(*numbers)[FACT_BYTES] = att_alloc(run->ctx, (size_t)state->n_facts, sizeof *numbers);
     att_status s = metadata && numbers ? ATT_OK : ATT_ERR_MEMORY;
     s = s ? s : check_newest(run, step);
-    s = s ? s : remove_old(run); /* which a process that was killed had no time to remove */
+    s = s ? s : att_run_remove_old(run); /* which a process that was killed had no time to remove */
     s = s ? s : att_join_path(run->ctx, run->folder, name_of((saved){step, pause}).text, path);
     s = s ? s : write_file(run, path, state, metadata, numbers);
-    s = s ? s : remove_old(run);
+    s = s ? s : att_run_remove_old(run);
     att_free(run->ctx, numbers);
     att_free(run->ctx, metadata);
     return s;

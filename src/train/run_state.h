@@ -67,8 +67,10 @@ att_status att_run_steps(const att_run *run, int64_t **steps, int64_t *n);
 att_status att_run_path(const att_run *run, int64_t step, char path[ATT_MAX_PATH]);
 /* That, opened (for averages). Errors: it is a symbolic link or the like, which none is made as; it is damaged. */
 att_status att_run_checkpoint(const att_run *run, int64_t step, att_safetensors **out);
-/* pause: the next checkpoint takes its place, as if the training had not stopped there. Then removes all checkpoints
- * but the newest `keep`; there is never more than one above that. Errors: the disk; there is a checkpoint of a higher
+/* Removes all checkpoints but the newest `keep` of those: a process that was killed may have had no time to. */
+att_status att_run_remove_old(const att_run *run);
+/* pause: the next checkpoint takes its place, as if the training had not stopped there. Then removes old
+ * ones; there is never more than one above `keep`. Errors: the disk; there is a checkpoint of a higher
  * step, which would be taken for the newest. After an error the newest are as they were. */
 att_status att_run_save(const att_run *run, int64_t step, bool pause, const att_run_state *state);
 /* Reads the checkpoint of `step` or the newest (*loaded, NULL allowed: its step) to where state's tensors and facts

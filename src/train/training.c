@@ -159,6 +159,7 @@ static att_status load_newest(att_training *t)
         return e;
     e = att_run_load(t->run, ATT_RUN_NEWEST, &s.all, &step);
     e = e ? e : check_loaded(t, &s, step);
+    e = e ? e : att_run_remove_old(t->run);
     state_free(t, &s);
     for (int64_t i = 0; !e && i < t->trainer->params; i++) {
         const char *name;

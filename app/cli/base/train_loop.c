@@ -135,9 +135,10 @@ static int learn(cli_training *t)
     cli_progress_end(&progress);
     if (code == CLI_INTERRUPTED) /* amid a step, which was none then, or amid a validation */
         code = CLI_DONE;
-    if (unsaved && code)
-        att_training_pause(t->training); /* if that is possible; what went wrong first has been said */
-    else if (unsaved)
+    if (unsaved && code) { /* if that is possible; what went wrong first has been said */
+        write_note(t);
+        att_training_pause(t->training);
+    } else if (unsaved)
         code = save(t, att_training_pause);
     return code;
 }
