@@ -226,8 +226,9 @@ static double in_range(att_settings *s, const char *key, const json_t *value, do
 
 int64_t att_settings_whole(att_settings *s, const char *key, int64_t least, int64_t most)
 {
+    const double exact = 0x1p53 - 1; /* above it a double may stand for several whole numbers */
     const json_t *value = typed(s, key, true, is_whole, "a whole number");
-    return (int64_t)in_range(s, key, value, (double)least, (double)most);
+    return (int64_t)in_range(s, key, value, fmax((double)least, -exact), fmin((double)most, exact));
 }
 
 double att_settings_number(att_settings *s, const char *key, double least, double most)
