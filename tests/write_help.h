@@ -14,7 +14,7 @@
 /* FOLDER/NAME, until the next call but three. */
 static inline const char *path_in(const test_folder *f, const char *name)
 {
-    static char path[4][320];
+    static char path[4][400];
     static int next;
     char *p = path[next++ % 4];
     snprintf(p, sizeof path[0], "%s/%s", f->path, name);
