@@ -1,126 +1,227 @@
 #include "train/pairs.h"
 #include "text/utf8.h"
-#include "train/text_lines.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-/* ---- lines to ids */
+/* ---- a block of lines, looked at by all threads */
 
-enum { LINES_A_STEP = 256 }; /* tokenised by one thread before it asks for more */
+enum { BLOCK_PAIRS = 1 << 14, PAIRS_A_STEP = 64 }; /* the latter by one thread before it asks for more */
+enum { OFFSET_BITS = 48 };                         /* of an att_text_pair */
 
-typedef struct job {
-    att_ctx *ctx;
-    const att_tokenizer *tokenizer;
-    const att_text_lines *side[2];
-    att_tokens *tokens[2]; /* [n] each */
+typedef enum verdict { USABLE, EMPTY, INVALID, LONGER } verdict;
+
+typedef struct seen {
+    verdict verdict;
+    uint32_t tokens[2];
+} seen;
+
+typedef struct block {
+    const att_pair_set *set;
+    int64_t max_tokens, n;
+    att_text_line *line[2]; /* [BLOCK_PAIRS] each */
+    seen *seen;             /* [BLOCK_PAIRS] */
     _Atomic int status;
-} job;
+} block;
 
-static bool blank(const char *s, size_t n)
+static bool blank(const att_text_line *l)
 {
-    while (n > 0 && (*s == ' ' || *s == '\t'))
-        s++, n--;
-    return n == 0;
+    size_t i = 0;
+    while (i < l->bytes && (l->text[i] == ' ' || l->text[i] == '\t'))
+        i++;
+    return i == l->bytes;
 }
 
-static void tokenize_some(void *arg, int i)
+att_status att_pair_encode(const att_pair_set *s, int side, const att_text_line *l, att_tokens *out)
 {
-    job *j = arg;
-    const int64_t first = (int64_t)i * LINES_A_STEP, all = j->side[0]->n;
-    const int64_t last = all - first < LINES_A_STEP ? all : first + LINES_A_STEP;
-    for (int64_t k = first; k < last && !j->status; k++)
-        for (int s = 0; s < 2; s++) {
-            const att_text_lines *l = j->side[s];
-            if (blank(l->text[k], l->bytes[k]))
-                continue;
-            const att_status e = att_encode(j->tokenizer, l->text[k], l->bytes[k],
-                                            ATT_OPTIONS(att_encode_options, .target = s == 1), &j->tokens[s][k]);
-            if (e)
-                j->status = (int)e;
-        }
+    return att_encode(s->tokenizer, l->text, l->bytes, ATT_OPTIONS(att_encode_options, .target = side == 1), out);
 }
 
-static att_status allocate(att_pair_set *s, int64_t n, const int64_t tokens[2])
+static att_status count_tokens(const att_pair_set *s, int side, const att_text_line *l, int64_t *count)
 {
-    s->source = att_alloc(s->ctx, (size_t)tokens[0] + 1, sizeof *s->source);
-    s->target = att_alloc(s->ctx, (size_t)tokens[1] + 1, sizeof *s->target);
-    s->source_offsets = att_calloc(s->ctx, (size_t)n + 1, sizeof *s->source_offsets);
-    s->target_offsets = att_calloc(s->ctx, (size_t)n + 1, sizeof *s->target_offsets);
-    s->line = att_alloc(s->ctx, (size_t)n + 1, sizeof *s->line);
-    return s->source && s->target && s->source_offsets && s->target_offsets && s->line ? ATT_OK : ATT_ERR_MEMORY;
+    att_tokens x = {0};
+    const att_status e = blank(l) ? ATT_OK : att_pair_encode(s, side, l, &x);
+    *count = x.count;
+    att_tokens_free(s->tokenizer, &x);
+    return e;
 }
 
-static bool valid(const job *j, int64_t k)
+static att_status look_at(const block *b, int64_t k, seen *out)
 {
-    return att_utf8_valid(j->side[0]->text[k], j->side[0]->bytes[k]) &&
-           att_utf8_valid(j->side[1]->text[k], j->side[1]->bytes[k]);
+    const att_text_line *x = &b->line[0][k], *y = &b->line[1][k];
+    int64_t count[2];
+    att_status e = count_tokens(b->set, 0, x, &count[0]);
+    e = e ? e : count_tokens(b->set, 1, y, &count[1]);
+    if (e)
+        return e;
+    const bool valid = att_utf8_valid(x->text, x->bytes) && att_utf8_valid(y->text, y->bytes);
+    const bool empty = count[0] == 0 || count[1] == 0;
+    const bool longer = count[0] > b->max_tokens || count[1] > b->max_tokens;
+    *out = (seen){empty    ? EMPTY
+                  : !valid ? INVALID
+                  : longer ? LONGER
+                           : USABLE,
+                  {(uint32_t)count[0], (uint32_t)count[1]}};
+    return ATT_OK;
 }
 
-static att_status gather(const job *j, int64_t max_tokens, att_pair_set *s)
+static void look_at_some(void *arg, int i)
 {
-    const int64_t n = j->side[0]->n;
-    int64_t tokens[2] = {0, 0};
-    for (int64_t k = 0; k < n; k++)
-        for (int i = 0; i < 2; i++)
-            tokens[i] += j->tokens[i][k].count;
-    const att_status e = allocate(s, n, tokens);
-    for (int64_t k = 0; !e && k < n; k++) {
-        const att_tokens *x = &j->tokens[0][k], *y = &j->tokens[1][k];
-        const bool empty = x->count == 0 || y->count == 0, longer = x->count > max_tokens || y->count > max_tokens;
-        const bool invalid = !empty && !valid(j, k);
-        s->empty += empty;
-        s->invalid += invalid;
-        s->longer += !empty && !invalid && longer;
-        if (empty || invalid || longer)
-            continue;
-        memcpy(s->source + s->source_offsets[s->n], x->ids, (size_t)x->count * sizeof *x->ids);
-        memcpy(s->target + s->target_offsets[s->n], y->ids, (size_t)y->count * sizeof *y->ids);
-        s->source_offsets[s->n + 1] = s->source_offsets[s->n] + x->count;
-        s->target_offsets[s->n + 1] = s->target_offsets[s->n] + y->count;
-        s->line[s->n++] = k;
+    block *b = arg;
+    const int64_t first = (int64_t)i * PAIRS_A_STEP, left = b->n - first;
+    const int64_t last = first + (left < PAIRS_A_STEP ? left : PAIRS_A_STEP);
+    for (int64_t k = first; k < last && !b->status; k++) {
+        const att_status e = look_at(b, k, &b->seen[k]);
+        if (e)
+            b->status = (int)e;
+    }
+}
+
+/* ---- pairs that are kept */
+
+/* One more block of pairs. */
+static att_status add_block(att_pair_set *s)
+{
+    const int64_t n = s->n / ATT_PAIRS_A_BLOCK;
+    if (n == s->block_room) {
+        const int64_t room = 2 * n + 16;
+        att_text_pair **more = att_calloc(s->ctx, (size_t)room, sizeof *more);
+        if (!more)
+            return ATT_ERR_MEMORY;
+        if (n > 0)
+            memcpy(more, s->blocks, (size_t)n * sizeof *more);
+        att_free(s->ctx, s->blocks);
+        s->blocks = more;
+        s->block_room = room;
+    }
+    s->blocks[n] = att_alloc(s->ctx, ATT_PAIRS_A_BLOCK, sizeof **s->blocks);
+    return s->blocks[n] ? ATT_OK : ATT_ERR_MEMORY;
+}
+
+static att_status keep(att_pair_set *s, const block *b, int64_t k)
+{
+    const seen *x = &b->seen[k];
+    if (s->n == UINT32_MAX)
+        return att_fail(s->ctx, ATT_ERR_UNSUPPORTED, "%s, %s: more than %lld pairs cannot be learnt", s->file[0].path,
+                        s->file[1].path, (long long)UINT32_MAX);
+    const att_status e = s->n % ATT_PAIRS_A_BLOCK == 0 ? add_block(s) : ATT_OK;
+    if (e)
+        return e;
+    att_text_pair *p = &s->blocks[s->n / ATT_PAIRS_A_BLOCK][s->n % ATT_PAIRS_A_BLOCK];
+    for (int i = 0; i < 2; i++) {
+        const uint64_t offset = (uint64_t)b->line[i][k].offset;
+        p->tokens[i] = x->tokens[i];
+        p->low[i] = (uint32_t)offset;
+        p->high[i] = (uint16_t)(offset >> 32);
+    }
+    s->target_tokens += x->tokens[1];
+    s->n++;
+    return ATT_OK;
+}
+
+/* Tokenises the pairs of the block, and keeps those that can be used. */
+static att_status take_block(att_pair_set *s, block *b)
+{
+    att_parallel_for(s->ctx, (int)((b->n + PAIRS_A_STEP - 1) / PAIRS_A_STEP), look_at_some, b);
+    att_status e = b->status ? att_fail(s->ctx, (att_status)b->status, "%s, %s: a line cannot be tokenised",
+                                        s->file[0].path, s->file[1].path)
+                             : ATT_OK;
+    for (int64_t k = 0; !e && k < b->n; k++) {
+        s->empty += b->seen[k].verdict == EMPTY;
+        s->invalid += b->seen[k].verdict == INVALID;
+        s->longer += b->seen[k].verdict == LONGER;
+        e = b->seen[k].verdict == USABLE ? keep(s, b, k) : ATT_OK;
     }
     return e;
 }
 
-static att_status read_lines(att_ctx *ctx, const char *source, const char *target, att_text_lines side[2])
+/* ---- files to pairs */
+
+att_status att_lines_differ(att_ctx *ctx, const char *source, int64_t source_lines, const char *target,
+                            int64_t target_lines)
 {
-    att_status e = att_text_lines_read(ctx, source, &side[0]);
-    e = e ? e : att_text_lines_read(ctx, target, &side[1]);
-    if (!e && side[0].n != side[1].n)
-        e = att_fail(ctx, ATT_ERR_FORMAT, "%s has %lld lines but %s has %lld", source, (long long)side[0].n, target,
-                     (long long)side[1].n);
+    return att_fail(ctx, ATT_ERR_FORMAT, "%s has %lld lines but %s has %lld", source, (long long)source_lines, target,
+                    (long long)target_lines);
+}
+
+/* Line i of one file and of the other, as far as the blocks of both reach. */
+static void take_lines(att_pair_set *s, block *b)
+{
+    for (b->n = 0; b->n < BLOCK_PAIRS; b->n++) {
+        if (!att_text_lines_take(&s->file[0], &b->line[0][b->n]))
+            return;
+        if (!att_text_lines_take(&s->file[1], &b->line[1][b->n])) {
+            att_text_lines_back(&s->file[0], &b->line[0][b->n]);
+            return;
+        }
+    }
+}
+
+/* To the end of the shorter file. */
+static att_status read_pairs(att_pair_set *s, block *b)
+{
+    att_status e;
+    do {
+        e = att_text_lines_fill(&s->file[0]);
+        e = e ? e : att_text_lines_fill(&s->file[1]);
+        if (!e)
+            take_lines(s, b);
+        e = e ? e : take_block(s, b);
+        if (!e && att_cancelled(s->ctx))
+            e = att_fail(s->ctx, ATT_ERR_CANCELLED, "cancelled");
+    } while (!e && b->n > 0);
     return e;
+}
+
+/* That both files have ended, and are as they were when they were opened. */
+static att_status end_files(att_pair_set *s)
+{
+    att_status e = ATT_OK;
+    for (int i = 0; !e && i < 2; i++) {
+        e = att_text_lines_skip(&s->file[i]);
+        e = e ? e : att_text_lines_check(&s->file[i]);
+        att_text_lines_done(&s->file[i]);
+    }
+    if (!e && s->file[0].lines != s->file[1].lines)
+        e = att_lines_differ(s->ctx, s->file[0].path, s->file[0].lines, s->file[1].path, s->file[1].lines);
+    return e;
+}
+
+static att_status open_files(att_pair_set *s, const char *const paths[2])
+{
+    att_status e = ATT_OK;
+    for (int i = 0; !e && i < 2; i++) {
+        e = att_text_lines_open(&s->file[i], s->ctx, paths[i]);
+        if (!e && s->file[i].bytes >> OFFSET_BITS)
+            e = att_fail(s->ctx, ATT_ERR_UNSUPPORTED, "%s has %lld bytes, the most is 2^%d", paths[i],
+                         (long long)s->file[i].bytes, OFFSET_BITS);
+    }
+    return e;
+}
+
+static att_status read_files(att_pair_set *s, int64_t max_tokens)
+{
+    block b = {.set = s, .max_tokens = max_tokens, .seen = att_alloc(s->ctx, BLOCK_PAIRS, sizeof *b.seen)};
+    for (int i = 0; i < 2; i++)
+        b.line[i] = att_alloc(s->ctx, BLOCK_PAIRS, sizeof *b.line[i]);
+    att_status e = b.seen && b.line[0] && b.line[1] ? read_pairs(s, &b) : ATT_ERR_MEMORY;
+    att_free(s->ctx, b.seen);
+    for (int i = 0; i < 2; i++)
+        att_free(s->ctx, b.line[i]);
+    return e ? e : end_files(s);
 }
 
 att_status att_pair_set_read(att_ctx *ctx, const att_tokenizer *t, const char *source, const char *target,
                              int64_t max_tokens, att_pair_set *out)
 {
-    att_text_lines side[2] = {0};
-    job j = {.ctx = ctx, .tokenizer = t, .side = {&side[0], &side[1]}};
-    *out = (att_pair_set){.ctx = ctx};
-    att_status e = read_lines(ctx, source, target, side);
-    const int64_t n = side[0].n;
-    for (int i = 0; !e && i < 2; i++)
-        if (!(j.tokens[i] = att_calloc(ctx, (size_t)n + 1, sizeof *j.tokens[i])))
-            e = ATT_ERR_MEMORY;
-    if (!e) {
-        att_parallel_for(ctx, (int)((n + LINES_A_STEP - 1) / LINES_A_STEP), tokenize_some, &j);
-        e = j.status ? att_fail(ctx, (att_status)j.status, "%s, %s: a line cannot be tokenised", source, target)
-                     : gather(&j, max_tokens, out);
-    }
+    *out = (att_pair_set){.ctx = ctx, .tokenizer = t};
+    att_status e = open_files(out, (const char *const[]){source, target});
+    e = e ? e : read_files(out, max_tokens);
     if (!e && out->n == 0)
         e = att_fail(ctx, ATT_ERR_FORMAT,
                      "%s, %s: none of %lld pairs can be used (%lld are empty, %lld not UTF-8, %lld longer than "
                      "%lld tokens)",
-                     source, target, (long long)n, (long long)out->empty, (long long)out->invalid,
+                     source, target, (long long)out->file[0].lines, (long long)out->empty, (long long)out->invalid,
                      (long long)out->longer, (long long)max_tokens);
-    for (int i = 0; i < 2; i++) {
-        for (int64_t k = 0; j.tokens[i] && k < n; k++)
-            att_tokens_free(t, &j.tokens[i][k]);
-        att_free(ctx, j.tokens[i]);
-        att_text_lines_free(ctx, &side[i]);
-    }
     if (e)
         att_pair_set_free(out);
     return e;
@@ -130,10 +231,10 @@ void att_pair_set_free(att_pair_set *s)
 {
     if (!s->ctx)
         return;
-    att_free(s->ctx, s->source);
-    att_free(s->ctx, s->target);
-    att_free(s->ctx, s->source_offsets);
-    att_free(s->ctx, s->target_offsets);
-    att_free(s->ctx, s->line);
+    for (int64_t i = 0; i * ATT_PAIRS_A_BLOCK < s->n; i++)
+        att_free(s->ctx, s->blocks[i]);
+    att_free(s->ctx, s->blocks);
+    for (int i = 0; i < 2; i++)
+        att_text_lines_close(&s->file[i]);
     *s = (att_pair_set){0};
 }

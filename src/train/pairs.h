@@ -1,34 +1,61 @@
-/* Pairs of texts as ids, and the order in which an epoch learns them. */
+/* Pairs of texts as ids, and the order in which an epoch learns them. The texts stay in their files: kept is where they
+ * are and how many tokens they have, 20 bytes a pair, and an epoch's order, at most 12. */
 #ifndef ATT_TRAIN_PAIRS_H
 #define ATT_TRAIN_PAIRS_H
 
+#include "train/text_lines.h"
+
 #include "attend_model.h"
+
+/* Two texts: [0] the source, [1] its translation. */
+typedef struct att_text_pair {
+    uint32_t tokens[2];
+    uint32_t low[2]; /* where the lines begin in their files, of 48 bits */
+    uint16_t high[2];
+} att_text_pair;
+
+enum { ATT_PAIRS_A_BLOCK = 1 << 16 };
 
 typedef struct att_pair_set {
     att_ctx *ctx;
+    const att_tokenizer *tokenizer;
+    att_text_lines file[2]; /* open */
     int64_t n;
-    int32_t *source, *target;                 /* all one after the other, */
-    int64_t *source_offsets, *target_offsets; /* [n + 1] */
-    int64_t *line;                            /* [n] of the files, counted from 0 */
-    int64_t empty, invalid, longer;           /* pairs that were left out */
+    att_text_pair **blocks; /* [block_room]: of ATT_PAIRS_A_BLOCK pairs, so that none is copied when there are more */
+    int64_t block_room;
+    int64_t target_tokens;          /* of all */
+    int64_t empty, invalid, longer; /* pairs that were left out */
 } att_pair_set;
 
 /* Line i of one file is a translation of line i of the other. Left out: pairs with an empty side, those that are not
- * UTF-8, and those with more than max_tokens on a side. Errors name the files. */
+ * UTF-8, and those with more than max_tokens (which fit 32 bits) on a side. The files stay open, and the tokenizer is
+ * needed, until att_pair_set_free. Errors name the files. */
 att_status att_pair_set_read(att_ctx *ctx, const att_tokenizer *t, const char *source, const char *target,
                              int64_t max_tokens, att_pair_set *out);
 void att_pair_set_free(att_pair_set *s);
+static inline const att_text_pair *att_pair_at(const att_pair_set *s, int64_t i)
+{
+    return &s->blocks[i / ATT_PAIRS_A_BLOCK][i % ATT_PAIRS_A_BLOCK];
+}
+
+/* A line of file `side` to ids. */
+att_status att_pair_encode(const att_pair_set *s, int side, const att_text_line *l, att_tokens *out);
+
+/* That two files have not the same number of lines. */
+att_status att_lines_differ(att_ctx *ctx, const char *source, int64_t source_lines, const char *target,
+                            int64_t target_lines);
 
 /* x [n] in an order by chance (Fisher, Yates), of which a seed has many: streams, each with numbers. */
-void att_shuffle(uint64_t seed, uint32_t stream, int64_t number, int64_t n, int64_t *x);
+void att_shuffle(uint64_t seed, uint32_t stream, int64_t number, int64_t n, uint32_t *x);
 
 /* Batches of an epoch: pairs of like lengths, of at most so many target tokens, or a single pair. It follows from the
  * seed and the epoch's number, so that one who goes on later goes on with the same. */
 typedef struct att_epoch {
     att_ctx *ctx;
     int64_t n;
-    int64_t *order; /* pairs, batch after batch */
-    int64_t *first; /* [n + 1] where in order each batch begins */
+    uint32_t *order; /* pairs, those of a batch one after the other */
+    uint32_t *first; /* [n + 1] where in order each group of them begins, */
+    uint32_t *group; /* [n] and which of these each batch is */
 } att_epoch;
 att_status att_epoch_make(const att_pair_set *s, uint64_t seed, int64_t number, int64_t batch_tokens, att_epoch *out);
 void att_epoch_free(att_epoch *e);
@@ -39,6 +66,7 @@ typedef struct att_batch {
     uint32_t *ids; /* [pairs.n] for dropout: their numbers in the set */
     void *memory;
 } att_batch;
+/* Reads and tokenises the lines of batch i, by all threads. Errors: a file is not as it was when the set was read. */
 att_status att_batch_take(const att_pair_set *s, const att_epoch *e, int64_t i, att_batch *out);
 void att_batch_free(att_ctx *ctx, att_batch *b);
 

@@ -14,7 +14,7 @@ typedef struct similarity {
     att_sentence_trainer_options options;
     att_tokens *tokens;    /* [2 n]: the first and the second of each pair */
     float *score;          /* [n] */
-    int64_t *order;        /* [n]: pairs, batch after batch */
+    uint32_t *order;       /* [n]: pairs, batch after batch */
     int64_t cut;           /* pairs of which a sentence was too long */
     uint64_t start, texts; /* what the weights were at the start, and what is learnt: checksums */
     /* Of a batch, first sentences before second ones: */
@@ -40,17 +40,17 @@ static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t
     similarity *t = self;
     const int64_t n = t->options.pairs;
     for (int64_t i = 0; i < n; i++)
-        t->order[i] = i;
+        t->order[i] = (uint32_t)i;
     att_shuffle(seed, 0, number, n, t->order);
     *batches = (n + t->options.batch - 1) / t->options.batch;
     return ATT_OK;
 }
 
 /* Sentence `which` of the n pairs, from place i of the batch on. */
-static void take_side(similarity *t, const int64_t *pairs, int64_t n, int which, int64_t i)
+static void take_side(similarity *t, const uint32_t *pairs, int64_t n, int which, int64_t i)
 {
     for (int64_t k = 0; k < n; k++, i++) {
-        const int64_t sentence = 2 * pairs[k] + which;
+        const int64_t sentence = 2 * (int64_t)pairs[k] + which;
         const att_tokens *x = &t->tokens[sentence];
         memcpy(t->ids + t->offsets[i], x->ids, (size_t)x->count * sizeof *x->ids);
         t->offsets[i + 1] = t->offsets[i] + x->count;

@@ -1,33 +1,149 @@
 #include "train/text_lines.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-att_status att_text_lines_read(att_ctx *ctx, const char *path, att_text_lines *l)
+enum { BLOCK = 2 * ATT_LONGEST_LINE };
+
+static att_status refused(const att_text_lines *l)
 {
-    att_status e = att_text_file_open(&l->file, ctx, path, true);
-    if (e)
-        return e;
-    const char *end = l->file.text + l->file.bytes;
-    int64_t n = 0;
-    for (const char *c = l->file.text; c < end; c++)
-        n += *c == '\n' || c + 1 == end;
-    l->text = att_alloc(ctx, (size_t)n + 1, sizeof *l->text);
-    l->bytes = att_alloc(ctx, (size_t)n + 1, sizeof *l->bytes);
-    if (!l->text || !l->bytes)
-        return ATT_ERR_MEMORY;
-    for (const char *c = l->file.text, *next; c < end; c = next + 1) {
-        next = memchr(c, '\n', (size_t)(end - c));
-        next = next ? next : end;
-        const size_t bytes = (size_t)(next - c);
-        l->text[l->n] = c;
-        l->bytes[l->n++] = bytes - (bytes > 0 && c[bytes - 1] == '\r');
+    return att_fail(l->ctx, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "%s: %s", l->path, strerror(errno));
+}
+
+att_status att_text_lines_open(att_text_lines *l, att_ctx *ctx, const char *path)
+{
+    struct stat st;
+    *l = (att_text_lines){.ctx = ctx, .file = -1};
+    if (snprintf(l->path, sizeof l->path, "%s", path) >= (int)sizeof l->path)
+        return att_fail(ctx, ATT_ERR_IO, "the path %.80s... is longer than %zu bytes", path, sizeof l->path - 1);
+    l->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for who fills a pipe */
+    if (l->file < 0 || fstat(l->file, &st))
+        return refused(l);
+    if (!S_ISREG(st.st_mode))
+        return att_fail(ctx, ATT_ERR_IO, "%s is not a file: texts are read more than once, which only a file can be",
+                        path);
+    l->bytes = st.st_size;
+    l->seconds = st.st_mtim.tv_sec;
+    l->nanoseconds = st.st_mtim.tv_nsec;
+    l->block = att_alloc(ctx, BLOCK, 1);
+    return l->block ? ATT_OK : ATT_ERR_MEMORY;
+}
+
+void att_text_lines_done(att_text_lines *l)
+{
+    att_free(l->ctx, l->block);
+    l->block = NULL;
+}
+
+void att_text_lines_close(att_text_lines *l)
+{
+    if (!l->ctx)
+        return;
+    att_text_lines_done(l);
+    if (l->file >= 0)
+        close(l->file);
+    *l = (att_text_lines){0};
+}
+
+/* Bytes of the file from `offset` on, as many as there are up to `bytes`; -1: errno says why. */
+static ssize_t read_at(const att_text_lines *l, int64_t offset, char *to, size_t bytes)
+{
+    size_t used = 0;
+    for (ssize_t n = 1; n != 0 && used < bytes;) {
+        n = pread(l->file, to + used, bytes - used, offset + (int64_t)used);
+        if (n < 0 && errno != EINTR)
+            return -1;
+        used += n > 0 ? (size_t)n : 0;
     }
+    return (ssize_t)used;
+}
+
+/* The line that a text [bytes] begins with, where `end` says whether the file ends behind it. Returns the line's bytes
+ * with its end; 0: it goes on behind the text, or there is none. */
+static size_t first_line(const char *text, size_t bytes, bool end, att_text_line *line)
+{
+    const char *feed = memchr(text, '\n', bytes);
+    const size_t n = feed ? (size_t)(feed - text) : end ? bytes : 0;
+    line->text = text;
+    line->bytes = n - (n > 0 && text[n - 1] == '\r');
+    return n + (feed != NULL);
+}
+
+att_status att_text_lines_fill(att_text_lines *l)
+{
+    att_text_line line;
+    memmove(l->block, l->block + l->at, l->used - l->at);
+    l->offset += (int64_t)l->at;
+    l->used -= l->at;
+    l->at = 0;
+    const ssize_t n = read_at(l, l->offset + (int64_t)l->used, l->block + l->used, BLOCK - l->used);
+    if (n < 0)
+        return refused(l);
+    l->used += (size_t)n;
+    l->end = l->used < BLOCK;
+    const size_t n_line = first_line(l->block, l->used, l->end, &line);
+    if ((n_line > 0 || l->used == 0) && line.bytes <= ATT_LONGEST_LINE)
+        return ATT_OK;
+    return att_fail(l->ctx, ATT_ERR_UNSUPPORTED, "%s: line %lld has more than %d bytes, which no text to learn has",
+                    l->path, (long long)l->lines + 1, ATT_LONGEST_LINE);
+}
+
+bool att_text_lines_take(att_text_lines *l, att_text_line *line)
+{
+    const size_t n = first_line(l->block + l->at, l->used - l->at, l->end, line);
+    if (n == 0 || line->bytes > ATT_LONGEST_LINE) /* which the next fill refuses */
+        return false;
+    line->offset = l->offset + (int64_t)l->at;
+    l->at += n;
+    l->lines++;
+    return true;
+}
+
+void att_text_lines_back(att_text_lines *l, const att_text_line *line)
+{
+    l->at = (size_t)(line->offset - l->offset);
+    l->lines--;
+}
+
+att_status att_text_lines_skip(att_text_lines *l)
+{
+    att_text_line line;
+    int64_t before;
+    att_status e;
+    do {
+        before = l->lines;
+        e = att_text_lines_fill(l);
+        while (!e && att_text_lines_take(l, &line)) {
+        }
+    } while (!e && l->lines > before);
+    return e;
+}
+
+att_status att_text_lines_at(const att_text_lines *l, int64_t offset, char *buffer, size_t room, att_text_line *line,
+                             bool *fits)
+{
+    const ssize_t n = read_at(l, offset, buffer, room);
+    if (n < 0)
+        return refused(l);
+    *fits = first_line(buffer, (size_t)n, (size_t)n < room, line) > 0;
+    line->offset = offset;
     return ATT_OK;
 }
 
-void att_text_lines_free(att_ctx *ctx, att_text_lines *l)
+att_status att_text_lines_check(const att_text_lines *l)
 {
-    att_free(ctx, l->text);
-    att_free(ctx, l->bytes);
-    att_text_file_free(&l->file);
+    struct stat st;
+    if (fstat(l->file, &st))
+        return refused(l);
+    const bool written = st.st_mtim.tv_sec != l->seconds || st.st_mtim.tv_nsec != l->nanoseconds;
+    if (st.st_size == l->bytes && !written)
+        return ATT_OK;
+    return att_fail(l->ctx, ATT_ERR_IO,
+                    "%s was changed while it was learnt from (it had %lld bytes and has %lld): texts are read again in "
+                    "each epoch and have to stay as they are",
+                    l->path, (long long)l->bytes, (long long)st.st_size);
 }

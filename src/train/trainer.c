@@ -88,7 +88,7 @@ att_status att_trainer_check(const att_trainer *t, const char *path)
 static att_status lay_out(att_trainer *t, int64_t epoch)
 {
     const att_status e = t->task->begin_epoch(t->self, t->config.seed, epoch - 1, &t->batches);
-    t->laid_out = e ? t->laid_out : epoch;
+    t->laid_out = e ? 0 : epoch;
     return e;
 }
 
@@ -194,7 +194,8 @@ att_status att_trainer_step(att_trainer *t, att_train_report *report)
     }
     r.step = ++t->step;
     r.epoch = t->epochs;
-    r.steps_left = (t->batches - t->batch) / parts + ((t->batches - t->batch) % parts > 0);
+    const int64_t left = t->batches - t->batch;
+    r.steps_left = left / parts + (left % parts > 0);
     r.loss /= (double)(counted ? counted : 1);
     return att_give_info(report, &r, sizeof r, "att_train_report");
 }

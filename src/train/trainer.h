@@ -12,7 +12,8 @@ typedef struct att_task {
     /* The i-th parameter and its name, NULL beyond the last; and how it learns. */
     att_param *(*param)(const void *self, int64_t i, const char **name);
     att_learn_options (*rule)(const void *self, const char *name, const att_tensor *value);
-    /* Lays out the epoch of this number, counted from 0: *batches. After an error the one before is as it was. */
+    /* Lays out the epoch of this number, counted from 0, instead of the one before: *batches. After an error there is
+     * none. */
     att_status (*begin_epoch)(void *self, uint64_t seed, int64_t number, int64_t *batches);
     /* The loss of a batch of the epoch, summed -> [1], and of how many; adds to the report's tokens, and says what it
      * knows of the files. seed: of dropout. What the tape reads stays until the next call. */

@@ -36,14 +36,10 @@ static att_learn_options rule(const void *self, const char *name, const att_tens
 static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t *batches)
 {
     translation *t = self;
-    att_epoch next;
-    const att_status e = att_epoch_make(&t->set, seed, number, t->options.batch_tokens, &next);
-    if (e)
-        return e;
-    att_epoch_free(&t->epoch);
-    t->epoch = next;
-    *batches = next.n;
-    return ATT_OK;
+    att_epoch_free(&t->epoch); /* first: of millions of pairs there is no room for two */
+    const att_status e = att_epoch_make(&t->set, seed, number, t->options.batch_tokens, &t->epoch);
+    *batches = t->epoch.n;
+    return e;
 }
 
 static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, att_train_report *r, int64_t *count)

@@ -1,7 +1,7 @@
 /* The training of a translator in a folder: its vocabulary, its model, its files. */
 #include "io/replace.h"
 #include "model/encoder_decoder.h"
-#include "train/text_lines.h"
+#include "train/pairs.h"
 #include "train/training.h"
 
 #include <stdio.h>
@@ -15,14 +15,35 @@ typedef struct translator {
 
 /* ---- the vocabulary */
 
-static att_status count_words(const translator *t, att_vocab *v, const char *path)
+/* The words of a file, and its *lines. */
+static att_status count_words(const translator *t, att_vocab *v, const char *path, int64_t *lines)
 {
-    att_text_lines l = {0};
-    att_status e = att_text_lines_read(t->ctx, path, &l);
-    for (int64_t i = 0; !e && i < l.n; i++)
-        e = att_vocab_add(v, l.text[i], l.bytes[i]);
-    att_text_lines_free(t->ctx, &l);
+    att_text_lines l;
+    att_text_line line;
+    int64_t before;
+    att_status e = att_text_lines_open(&l, t->ctx, path);
+    do {
+        before = l.lines;
+        e = e ? e : att_text_lines_fill(&l);
+        while (!e && att_text_lines_take(&l, &line))
+            e = att_vocab_add(v, line.text, line.bytes);
+        if (!e && att_cancelled(t->ctx))
+            e = att_fail(t->ctx, ATT_ERR_CANCELLED, "cancelled");
+    } while (!e && l.lines > before);
+    *lines = l.lines;
+    att_text_lines_close(&l);
     return e;
+}
+
+/* Of both files, which have as many lines. */
+static att_status count_all_words(const translator *t, att_vocab *v)
+{
+    const char *const paths[] = {t->options.learn.source, t->options.learn.target};
+    int64_t lines[2];
+    att_status e = ATT_OK;
+    for (int i = 0; !e && i < 2; i++)
+        e = count_words(t, v, paths[i], &lines[i]);
+    return e || lines[0] == lines[1] ? e : att_lines_differ(t->ctx, paths[0], lines[0], paths[1], lines[1]);
 }
 
 /* What is wrong with both together. */
@@ -46,8 +67,7 @@ static att_status learn_vocabulary(const translator *t, const char *folder)
     att_vocab *v = NULL;
     att_vocab_result r = {.size = sizeof r};
     att_status e = att_vocab_new(t->ctx, options, &v);
-    e = e ? e : count_words(t, v, t->options.learn.source);
-    e = e ? e : count_words(t, v, t->options.learn.target);
+    e = e ? e : count_all_words(t, v);
     e = e ? e : att_vocab_learn(v, &r);
     if (e == ATT_ERR_ARGUMENT)
         e = name_files(t, e);

@@ -376,6 +376,24 @@ static void what_was_learnt_is_a_folder_of_a_translator(void **state)
     check_what_was_learnt("fixed", RNN("\"attention\": \"none\""));
 }
 
+/* Line `pair` of a file gives ids [offsets[0], offsets[1]). */
+static void check_side(const att_tokenizer *t, int side, uint32_t pair, const int32_t *ids, const int64_t *offsets)
+{
+    static const char *const names[] = {"train.de", "train.en"};
+    char path[256], line[256];
+    FILE *f = fopen(path_of(names[side], path), "r");
+    assert_non_null(f);
+    for (uint32_t i = 0; i <= pair; i++)
+        assert_non_null(fgets(line, sizeof line, f));
+    fclose(f);
+    att_tokens x;
+    assert_int_equal(att_encode(t, line, strcspn(line, "\n"), ATT_OPTIONS(att_encode_options, .target = side == 1), &x),
+                     ATT_OK);
+    assert_int_equal(offsets[1] - offsets[0], x.count);
+    assert_memory_equal(ids + offsets[0], x.ids, (size_t)x.count * sizeof *ids);
+    att_tokens_free(t, &x);
+}
+
 static void an_epoch_has_each_pair_once_in_batches_that_follow_from_the_seed(void **state)
 {
     (void)state;
@@ -399,19 +417,72 @@ static void an_epoch_has_each_pair_once_in_batches_that_follow_from_the_seed(voi
             const uint32_t pair = batch.ids[i];
             assert_false(seen[pair]);
             seen[pair] = true;
-            const int64_t length = s.target_offsets[pair + 1] - s.target_offsets[pair];
-            assert_int_equal(batch.pairs.target_offsets[i + 1] - batch.pairs.target_offsets[i], length);
-            assert_memory_equal(batch.pairs.target + batch.pairs.target_offsets[i], s.target + s.target_offsets[pair],
-                                (size_t)length * sizeof *s.target);
+            check_side(tokenizer, 0, pair, batch.pairs.source, batch.pairs.source_offsets + i);
+            check_side(tokenizer, 1, pair, batch.pairs.target, batch.pairs.target_offsets + i);
         }
         att_batch_free(ctx, &batch);
     }
     for (int i = 0; i < LINES; i++)
         assert_true(seen[i]);
     assert_memory_equal(e[0].order, e[1].order, LINES * sizeof *e[0].order);
-    assert_memory_not_equal(e[0].order, e[2].order, LINES * sizeof *e[0].order);
+    assert_memory_equal(e[0].group, e[1].group, (size_t)e[0].n * sizeof *e[0].group);
+    assert_memory_not_equal(e[0].group, e[2].group, (size_t)e[0].n * sizeof *e[0].group);
     for (int i = 0; i < 3; i++)
         att_epoch_free(&e[i]);
+    att_pair_set_free(&s);
+    att_tokenizer_free(tokenizer);
+    att_close(ctx);
+}
+
+/* Of all numbers of the batches of two epochs: FNV-1a (Fowler, Noll, Vo) by words. */
+static uint64_t hash_epochs(const att_pair_set *s, int64_t batch_tokens)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (int64_t number = 0; number < 2; number++) {
+        att_epoch e;
+        att_batch b;
+        assert_int_equal(att_epoch_make(s, 5, number, batch_tokens, &e), ATT_OK);
+        for (int64_t i = 0; i < e.n; i++) {
+            assert_int_equal(att_batch_take(s, &e, i, &b), ATT_OK);
+            const att_pairs *p = &b.pairs;
+            h = (h ^ (uint64_t)p->n) * UINT64_C(0x100000001b3);
+            for (int64_t k = 0; k < p->n; k++)
+                h = (h ^ b.ids[k]) * UINT64_C(0x100000001b3);
+            for (int64_t k = 0; k < p->source_offsets[p->n]; k++)
+                h = (h ^ (uint32_t)p->source[k]) * UINT64_C(0x100000001b3);
+            for (int64_t k = 0; k < p->target_offsets[p->n]; k++)
+                h = (h ^ (uint32_t)p->target[k]) * UINT64_C(0x100000001b3);
+            att_batch_free(s->ctx, &b);
+        }
+        att_epoch_free(&e);
+    }
+    return h;
+}
+
+/* As they have always been: a training that was begun by an older version goes on to the same bits. Batches of a pair
+ * each, several windows; one batch of all, in one window, also where products of its size would overflow. */
+static void batches_are_the_same_as_ever(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t batch_tokens;
+        uint64_t hash;
+    } cases[] = {{1, 0x2dbfef46d9befa17},
+                 {9, 0xe26a5eb6de98e251},
+                 {60, 0xa130d6f6d469cb93},
+                 {100000, 0xa36250658cf98bad},
+                 {650000000000000000, 0xa36250658cf98bad},
+                 {INT64_MAX / 3, 0xa36250658cf98bad},
+                 {INT64_MAX, 0xa36250658cf98bad}};
+    char path[256], source[256], target[256];
+    att_ctx *ctx = check_open(NULL, 2);
+    att_tokenizer *tokenizer;
+    att_pair_set s;
+    assert_int_equal(att_tokenizer_open(ctx, path_of("", path), &tokenizer), ATT_OK);
+    assert_int_equal(
+        att_pair_set_read(ctx, tokenizer, path_of("train.de", source), path_of("train.en", target), 100, &s), ATT_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_int_equal(hash_epochs(&s, cases[i].batch_tokens), cases[i].hash);
     att_pair_set_free(&s);
     att_tokenizer_free(tokenizer);
     att_close(ctx);
@@ -448,7 +519,8 @@ static void files_that_are_no_pairs_are_named(void **state)
     assert_int_equal(s.n, 2);
     assert_int_equal(s.empty, 1);
     assert_int_equal(s.invalid, 1);
-    assert_int_equal(s.line[1], 3);
+    assert_int_equal(att_pair_at(&s, 1)->low[0], 9); /* where the fourth lines begin */
+    assert_int_equal(att_pair_at(&s, 1)->low[1], 11);
     att_pair_set_free(&s);
     att_tokenizer_free(tokenizer);
     att_close(ctx);
@@ -518,6 +590,7 @@ int main(void)
         cmocka_unit_test(settings_of_a_model_that_cannot_be_are_named),
         cmocka_unit_test(what_was_learnt_is_a_folder_of_a_translator),
         cmocka_unit_test(an_epoch_has_each_pair_once_in_batches_that_follow_from_the_seed),
+        cmocka_unit_test(batches_are_the_same_as_ever),
         cmocka_unit_test(files_that_are_no_pairs_are_named),
         cmocka_unit_test(a_step_of_numbers_that_are_not_finite_is_none_and_names_the_operation),
         cmocka_unit_test(running_out_of_memory_leaks_nothing),
