@@ -27,30 +27,11 @@ static const cli_option options[] = {
 
 /* ---- Files, line by line beside each other --------------------------------- */
 
-typedef struct reader {
-    cli_lines in;
-    int64_t at;    /* the current line of the block */
-    int64_t lines; /* so far */
-} reader;
-
-/* Moves on; *there: there was a line. */
-static int next_line(reader *r, bool *there)
-{
-    int code = CLI_DONE;
-    if (++r->at >= r->in.count) {
-        code = cli_lines_next(&r->in, BLOCK);
-        r->at = 0;
-    }
-    *there = !code && r->at < r->in.count;
-    r->lines += *there;
-    return code;
-}
-
 typedef struct corpus {
     att_ctx *ctx;
     char *const *paths; /* [n]: the translation, its references, and the source if there is one */
     int n, references;
-    reader *reader;         /* [n] */
+    cli_reader *reader;     /* [n] */
     att_bleu_counts *count; /* [lines] */
     int64_t *length;        /* [lines]: by which they are put together */
     int64_t lines, room;
@@ -85,7 +66,7 @@ static int take_lines(corpus *c, const char **text /* [n] */, size_t *bytes)
     if (code)
         return code;
     for (int i = 0; i < c->n; i++) {
-        const reader *r = &c->reader[i];
+        const cli_reader *r = &c->reader[i];
         text[i] = r->in.text[r->at];
         bytes[i] = r->in.bytes[r->at];
     }
@@ -105,7 +86,7 @@ static int unequal(corpus *c, int ended, int more)
     bool there = true;
     int code = CLI_DONE;
     while (!code && there)
-        code = next_line(&c->reader[more], &there);
+        code = cli_reader_next(&c->reader[more], &there);
     return code ? code
                 : cli_fail("%s has %lld lines, but %s has %lld", c->paths[ended], (long long)c->reader[ended].lines,
                            c->paths[more], (long long)c->reader[more].lines);
@@ -120,7 +101,7 @@ static int read_all(corpus *c)
         int ended = -1, goes_on = -1;
         for (int i = 0; !code && i < c->n; i++) {
             bool there;
-            code = next_line(&c->reader[i], &there);
+            code = cli_reader_next(&c->reader[i], &there);
             *(there ? &goes_on : &ended) = i;
         }
         more = goes_on >= 0;

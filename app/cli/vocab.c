@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 4096, MAX_LIST = 1024 };
+enum { BLOCK = 4096, PART = 1 << 20, MAX_LIST = 1024 };
 enum normalization { NFKC, IDENTITY };
 
 static const char *output_path, *symbols, *control;
@@ -128,6 +128,7 @@ static int run(int n, char **arguments)
         code = split(control, "control", &control_text, control_list, &n_control);
     if (!code)
         code = cli_lines_open(&in, n, arguments);
+    in.part = PART;
     if (!code)
         code = cli_open(&ctx, 1);
     const att_vocab_options *o =
@@ -163,7 +164,9 @@ const cli_command cli_vocab = {
                "programs read as well; always the same for the same texts. Files of two languages\n"
                "give a vocabulary for both. A piece has letters, digits or neither.\n\n"
                "nfkc is Unicode's NFKC; all white space becomes a space, and other control\n"
-               "characters go. With identity only spaces at both ends and repeated ones go.",
+               "characters go. With identity only spaces at both ends and repeated ones go.\n\n"
+               "Texts may have any size: memory grows with the number of different words, of which\n"
+               "none may be longer than a MiB.",
     .examples = "attend vocab --size 8000 -o joint.spm train.de train.en\n"
                 "attend tokenize -m joint.spm < test.de",
     .options = options,

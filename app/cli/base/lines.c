@@ -74,8 +74,10 @@ static bool must_wait(int fd)
 /* Reads more behind `used`, with a byte to spare; *end: there is no more. */
 static int read_more(cli_lines *l, bool *end)
 {
-    if (l->used - l->start > longest_line)
-        return cli_fail("%s: line %lld has more than %zu bytes", l->path, (long long)l->line + 1, longest_line);
+    const size_t most = l->part ? l->part : longest_line;
+    if (l->used - l->start > most)
+        return cli_fail("%s: line %lld has more than %zu bytes%s", l->path, (long long)l->line + 1, most,
+                        l->part ? " without a space" : "");
     if (l->capacity < l->used + READ_BYTES + 1) {
         size_t capacity = l->capacity + l->capacity / 2 + READ_BYTES + 1;
         char *data = realloc(l->data, capacity);
@@ -113,20 +115,21 @@ static int grow(cli_lines *l)
     return CLI_DONE;
 }
 
-/* The line from start to the line feed at `end` joins the block. */
+/* The line from start to the line feed or space at `end` joins the block. */
 static int take_line(cli_lines *l, size_t end)
 {
     int code = l->count == l->room ? grow(l) : CLI_DONE;
     if (code)
         return code;
     size_t n = end - l->start;
-    if (n && l->data[end - 1] == '\r')
+    const bool whole = l->data[end] == '\n';
+    if (n && whole && l->data[end - 1] == '\r')
         n--;
     l->data[l->start + n] = '\0';
     l->begin[l->count] = l->start;
     l->bytes[l->count++] = n;
     l->start = end + 1;
-    l->line++;
+    l->line += whole;
     return CLI_DONE;
 }
 
@@ -141,6 +144,8 @@ int cli_lines_next(cli_lines *l, int64_t most)
     size_t seen = 0; /* no line feed in [start, seen) */
     while (!code && l->count < most && l->start < BLOCK_BYTES) {
         const char *end = l->used > seen ? memchr(l->data + seen, '\n', l->used - seen) : NULL;
+        if (!end && l->part && l->used - l->start > l->part)
+            end = memrchr(l->data + l->start, ' ', l->used - l->start);
         if (end) {
             code = take_line(l, (size_t)(end - l->data));
             seen = l->start;
@@ -169,4 +174,111 @@ int cli_lines_next(cli_lines *l, int64_t most)
     for (int64_t i = 0; i < l->count; i++)
         l->text[i] = l->data + l->begin[i]; /* only now data stays where it is */
     return code;
+}
+
+int cli_reader_next(cli_reader *r, bool *there)
+{
+    enum { LINES = 1024 };
+    int code = CLI_DONE;
+    if (++r->at >= r->in.count) {
+        code = cli_lines_next(&r->in, LINES);
+        r->at = 0;
+    }
+    *there = !code && r->at < r->in.count;
+    r->lines += *there;
+    return code;
+}
+
+int cli_lines_count(const char *path, int64_t *n)
+{
+    cli_lines l;
+    int code = cli_lines_open(&l, 1, (char *const *)&path);
+    *n = 0;
+    do {
+        code = code ? code : cli_lines_next(&l, INT64_MAX);
+        *n += l.count;
+    } while (!code && l.count > 0);
+    cli_lines_close(&l);
+    return code;
+}
+
+/* ---- pipes to files */
+
+static const char *temporary_folder(void)
+{
+    const char *folder = getenv("TMPDIR");
+    return folder && *folder ? folder : "/tmp";
+}
+
+static int refuse_copy(const char *path)
+{
+    return cli_fail("%s is a pipe, and what comes out of it cannot be put into a file in %s (TMPDIR): %s", path,
+                    temporary_folder(), strerror(errno));
+}
+
+/* A file in the temporary folder that has no name any more. */
+static int open_nameless(const char *path, int *file)
+{
+    char *name;
+    if (asprintf(&name, "%s/attend-XXXXXX", temporary_folder()) < 0)
+        return cli_fail_memory();
+    *file = mkostemp(name, O_CLOEXEC);
+    const int code = *file < 0 ? refuse_copy(path) : CLI_DONE;
+    if (!code)
+        unlink(name);
+    free(name);
+    return code;
+}
+
+/* All that comes. */
+static int copy_bytes(const char *path, int from, int to)
+{
+    static char data[READ_BYTES];
+    for (ssize_t n = 1; n != 0;) {
+        if (cli_signal)
+            return CLI_INTERRUPTED;
+        n = read(from, data, sizeof data);
+        if (n < 0 && errno != EINTR)
+            return cli_fail_errno(path);
+        for (ssize_t done = 0; done < n;) {
+            const ssize_t written = write(to, data + done, (size_t)(n - done));
+            if (written < 0 && errno != EINTR)
+                return refuse_copy(path);
+            done += written > 0 ? written : 0;
+        }
+    }
+    return CLI_DONE;
+}
+
+/* The path of a copy: of a pipe that has a descriptor ("/dev/fd/63") the same, as the copy takes its place. */
+static int name_copy(const char **path, cli_copy *copy)
+{
+    int descriptor;
+    char more;
+    if (sscanf(*path, "/dev/fd/%d%c", &descriptor, &more) == 1) {
+        if (dup3(copy->file, descriptor, O_CLOEXEC) < 0)
+            return cli_fail_errno(*path);
+        close(copy->file);
+        copy->file = descriptor;
+        return CLI_DONE;
+    }
+    snprintf(copy->path, sizeof copy->path, "/dev/fd/%d", copy->file);
+    cli_note("%s is a pipe: what came out of it is %s now", *path, copy->path);
+    *path = copy->path;
+    return CLI_DONE;
+}
+
+int cli_copy_pipe(const char **path, cli_copy *copy)
+{
+    struct stat s;
+    copy->file = -1;
+    if (!*path || stat(*path, &s) || !(S_ISFIFO(s.st_mode) || S_ISSOCK(s.st_mode)))
+        return CLI_DONE;
+    const int from = open(*path, O_RDONLY | O_CLOEXEC);
+    int code = from < 0 ? cli_fail_errno(*path) : open_nameless(*path, &copy->file);
+    if (!code)
+        code = copy_bytes(*path, from, copy->file);
+    if (from >= 0)
+        close(from);
+    return code ? code : name_copy(path, copy);
 }

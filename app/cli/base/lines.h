@@ -2,6 +2,7 @@
 #ifndef CLI_LINES_H
 #define CLI_LINES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -10,6 +11,7 @@ typedef struct cli_lines {
     int64_t count;
     const char **text;  /* [count] */
     size_t *bytes;      /* [count] */
+    size_t part;        /* 0, or so many bytes: a line that is longer comes in parts, cut at spaces */
     double done, total; /* bytes up to the end of the block; of all files, 0 where unknown */
     /* private */
     char *const *paths;
@@ -29,7 +31,26 @@ int cli_lines_open(cli_lines *l, int n, char *const *paths);
 int cli_lines_next(cli_lines *l, int64_t most);
 void cli_lines_close(cli_lines *l);
 
+/* Lines one by one: `in` is opened and closed as any. */
+typedef struct cli_reader {
+    cli_lines in;
+    int64_t at;    /* the current line of the block */
+    int64_t lines; /* so far */
+} cli_reader;
+/* Moves on; *there: there was a line. */
+int cli_reader_next(cli_reader *r, bool *there);
+
+int cli_lines_count(const char *path, int64_t *n);
+
 /* Is there a file to read? *bytes: its size, -1 where it has none (a pipe). "-": standard input. */
 int cli_file_check(const char *path, double *bytes);
+
+/* A pipe can be read once only: what comes out of one is copied to a file without a name, in $TMPDIR or /tmp, and *path
+ * becomes one by which that can be opened, as long as copy->file is open. */
+typedef struct cli_copy {
+    int file;      /* to be closed; -1: *path is no pipe, and stays */
+    char path[24]; /* what *path may point to */
+} cli_copy;
+int cli_copy_pipe(const char **path, cli_copy *copy);
 
 #endif

@@ -42,6 +42,10 @@ typedef struct cli_training {
  * error and in FOLDER/log.jsonl, which has the same lines whether or not the training was stopped or killed. */
 int cli_learn(cli_training *t);
 
+/* Greedy translations of the lines of a file by the model as it is, and their BLEU against those of another; prints a
+ * few of them. */
+int cli_train_bleu(const cli_training *t, const char *texts, const char *references, double *bleu);
+
 extern const cli_command train_embed, train_translate;
 
 #endif

@@ -3,8 +3,7 @@
 #include "train.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include <unistd.h>
 
 enum architecture { TRANSFORMER, RNN };
 enum preset { TINY, SMALL, BASE };
@@ -67,65 +66,15 @@ static const cli_option options[] = {
     {0},
 };
 
-typedef struct learner {
-    cli_training all;
-    cli_lines texts, references; /* of the validation */
-} learner;
-
 /* ---- validation */
-
-static int read_all(cli_lines *l, const char *path)
-{
-    char *arguments[] = {(char *)path};
-    const int code = cli_lines_open(l, 1, arguments);
-    return code ? code : cli_lines_next(l, INT64_MAX / 64);
-}
-
-/* BLEU of greedy translations of the validation texts; prints a few of them. */
-static int measure_bleu(const learner *t, double *bleu)
-{
-    enum { SAMPLES = 3 };
-    att_ctx *ctx = t->all.ctx;
-    const att_training *training = t->all.training;
-    att_translator *m = NULL;
-    const int64_t n = t->texts.count;
-    att_translation *out = calloc((size_t)n + 1, sizeof *out);
-    if (!out)
-        return cli_fail_memory();
-    att_bleu_counts all = {0}, one;
-    att_bleu_info info = {.size = sizeof info};
-    int code = cli_status(ctx, att_translator_of(att_training_model(training), att_training_tokenizer(training), &m));
-    const att_translate_options *o =
-        ATT_OPTIONS(att_translate_options, .beam = 1, .max_tokens = 128, .split = true, .no_scores = true);
-    if (!code)
-        code = cli_status(ctx, att_translate(m, n, (const char *const *)t->texts.text, t->texts.bytes, o, out));
-    for (int64_t i = 0; !code && i < n; i++) {
-        const char *reference[] = {t->references.text[i]};
-        code = cli_status(ctx, att_bleu_count(ctx, ATT_BLEU_13A, out[i].text.text, out[i].text.bytes, reference,
-                                              &t->references.bytes[i], 1, &one));
-        if (!code)
-            att_bleu_add(&all, &one);
-        if (!code && i < SAMPLES)
-            fprintf(stderr, "  %.*s\n    %.*s\n", (int)t->texts.bytes[i], t->texts.text[i], (int)out[i].text.bytes,
-                    out[i].text.text);
-    }
-    if (!code)
-        code = cli_status(ctx, att_bleu_describe(&all, false, &info));
-    *bleu = info.bleu;
-    for (int64_t i = 0; m && i < n; i++)
-        att_translation_free(m, &out[i]);
-    att_translator_free(m);
-    free(out);
-    return code;
-}
 
 static int validate(void *user, cli_validation *v)
 {
-    const learner *t = user;
+    const cli_training *t = user;
     double loss, bleu = NAN;
-    int code = cli_status(t->all.ctx, att_trainer_validate(att_training_trainer(t->all.training), &loss));
+    int code = cli_status(t->ctx, att_trainer_validate(att_training_trainer(t->training), &loss));
     if (!code)
-        code = measure_bleu(t, &bleu);
+        code = cli_train_bleu(t, valid_source, valid_target, &bleu);
     if (code)
         return code;
     v->score = -loss;
@@ -188,7 +137,7 @@ static int choose_model(char text[SETTINGS])
     return CLI_DONE;
 }
 
-static int open_training(learner *t, const char *settings)
+static int open_training(cli_training *t, const char *settings)
 {
     const att_schedule rates = {.size = sizeof rates,
                                 .kind = (att_schedule_kind)schedule,
@@ -198,7 +147,7 @@ static int open_training(learner *t, const char *settings)
     const att_training_options *o = ATT_OPTIONS(
         att_training_options, .tokenizer = tokenizer, .vocabulary = vocabulary, .character_coverage = coverage,
         .byte_fallback = byte_fallback, .settings = settings, .config = config, .resume = resume,
-        .keep = average > 1 ? average : 1, .note = t->all.note, .note_bytes = sizeof t->all.note,
+        .keep = average > 1 ? average : 1, .note = t->note, .note_bytes = sizeof t->note,
         .learn = {.size = sizeof(att_trainer_options),
                   .source = source,
                   .target = target,
@@ -211,38 +160,47 @@ static int open_training(learner *t, const char *settings)
                   .dropout = (float)dropout,
                   .clip = clip,
                   .seed = (uint64_t)seed});
-    return cli_status(t->all.ctx, att_training_open(t->all.ctx, folder, o, &t->all.training));
+    return cli_status(t->ctx, att_training_open(t->ctx, folder, o, &t->training));
 }
 
-/* The texts to validate by, if there are any. */
-static int read_valid(learner *t)
+/* Texts are read more than once. */
+enum { FILES = 4 };
+static int copy_pipes(cli_copy copies[FILES])
 {
-    if (!valid_source)
-        return CLI_DONE;
-    int code = read_all(&t->texts, valid_source);
-    if (!code)
-        code = read_all(&t->references, valid_target);
-    if (!code && t->texts.count != t->references.count)
-        code = cli_fail("%s has %lld lines but %s has %lld", valid_source, (long long)t->texts.count, valid_target,
-                        (long long)t->references.count);
+    static const char **const paths[FILES] = {&source, &target, &valid_source, &valid_target};
+    int code = CLI_DONE;
+    for (int i = 0; !code && i < FILES; i++)
+        code = cli_copy_pipe(paths[i], &copies[i]);
+    return code;
+}
+
+/* That texts to validate by are there, before anything is learnt. */
+static int check_valid(void)
+{
+    int64_t texts = 0, references = 0;
+    int code = valid_source ? cli_lines_count(valid_source, &texts) : CLI_DONE;
+    if (!code && valid_source)
+        code = cli_lines_count(valid_target, &references);
+    if (!code && texts != references)
+        code = cli_fail("%s has %lld lines but %s has %lld", valid_source, (long long)texts, valid_target,
+                        (long long)references);
     return code;
 }
 
 static int run(int n, char **arguments)
 {
     (void)n, (void)arguments;
-    learner t = {.all = {.folder = folder,
-                         .steps = steps,
-                         .minutes = minutes,
-                         .patience = patience,
-                         .save_every = save_every,
-                         .validate_every = validate_every,
-                         .resume = resume,
-                         .validate = valid_source ? validate : NULL,
-                         .begun = say_left_out,
-                         .user = &t},
-                 .texts = {.fd = -1},
-                 .references = {.fd = -1}};
+    cli_training t = {.folder = folder,
+                      .steps = steps,
+                      .minutes = minutes,
+                      .patience = patience,
+                      .save_every = save_every,
+                      .validate_every = validate_every,
+                      .resume = resume,
+                      .validate = valid_source ? validate : NULL,
+                      .begun = say_left_out,
+                      .user = &t};
+    cli_copy copies[FILES] = {{.file = -1}, {.file = -1}, {.file = -1}, {.file = -1}};
     char settings[SETTINGS];
     int code = choose_model(settings);
     if (code)
@@ -254,21 +212,24 @@ static int run(int n, char **arguments)
                           byte_fallback ? "byte-fallback" : "character-coverage");
     if (!valid_source != !valid_target)
         return cli_misuse("--valid-%s is missing: both sides are needed", valid_source ? "tgt" : "src");
-    code = cli_open(&t.all.ctx, threads);
+    code = cli_open(&t.ctx, threads);
     if (!code)
-        code = read_valid(&t);
+        code = copy_pipes(copies);
+    if (!code)
+        code = check_valid();
     if (!code)
         code = open_training(&t, settings);
     if (!code)
-        code = cli_learn(&t.all);
+        code = cli_learn(&t);
     if (!code)
-        code = cli_status(t.all.ctx, att_training_finish(t.all.training, average, half ? ATT_F16 : ATT_F32));
+        code = cli_status(t.ctx, att_training_finish(t.training, average, half ? ATT_F16 : ATT_F32));
     if (!code)
         cli_note("%s is a model now: attend translate -m %s", folder, folder);
-    att_training_close(t.all.training);
-    cli_lines_close(&t.texts);
-    cli_lines_close(&t.references);
-    att_close(t.all.ctx);
+    att_training_close(t.training);
+    for (int i = 0; i < FILES; i++)
+        if (copies[i].file >= 0)
+            close(copies[i].file);
+    att_close(t.ctx);
     return code;
 }
 
