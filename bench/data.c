@@ -3,7 +3,8 @@
  *   bench_data FOLDER SOURCE TARGET [--json]
  *
  * FOLDER has a MarianMTModel and its text, line i of TARGET is the translation of line i of SOURCE. A training reads
- * and tokenises its files once; here one epoch pays for that, so it is the most that a step can have of it. */
+ * and tokenises all of its files once, and the lines of each batch again; here one epoch pays for the former, so it is
+ * the most that a step can have of it. */
 #include "bench.h"
 #include "attend_model.h"
 #include "train/pairs.h"

@@ -146,7 +146,8 @@ typedef struct att_vocab_result {
 
 ATT_API att_status att_vocab_new(att_ctx *ctx, const att_vocab_options *opt, att_vocab **out);
 ATT_API void att_vocab_free(att_vocab *v);
-/* Counts the words of a text, a line for instance. Memory grows with the number of different words. */
+/* Counts the words of a text, a line for instance. Memory grows with the number of different words and with the
+ * longest text. */
 ATT_API att_status att_vocab_add(att_vocab *v, const char *text, size_t bytes);
 /* Once, after all texts. Errors: no text; characters and special pieces are more than `pieces` already. */
 ATT_API att_status att_vocab_learn(att_vocab *v, att_vocab_result *result);
@@ -347,13 +348,16 @@ ATT_API att_status att_seq2seq_describe(const att_seq2seq *m, att_seq2seq_config
  * and on what logits are made of. No text is empty. */
 ATT_API att_encoder_decoder *att_seq2seq_base(att_seq2seq *m);
 
-/* Learning from two files, of which line i of one is a translation of line i of the other. */
+/* Learning from two files, of which line i of one is a translation of line i of the other. They may have any size: kept
+ * is where their lines are, at most 16 bytes a line, and each batch is read when its turn comes. So they have to be
+ * regular files and to stay as they are while there is a trainer: one that was changed is an error of the next step.
+ * No line may have more than a MiB. Pairs that are left out: see att_train_report. */
 typedef struct att_trainer att_trainer;
 typedef struct att_trainer_options {
     size_t size;
     const char *source, *target; /* files */
     int64_t max_tokens;          /* of a text; longer pairs are left out; 0: 128 */
-    int64_t batch_tokens;        /* of the targets of a batch, at most; 0: 2048 */
+    int64_t batch_tokens;        /* of the targets of a batch, at most, or a single pair; 0: 2048 */
     int64_t accumulate;          /* batches of a step; 0: 1 */
     att_schedule schedule;       /* of learning rates */
     float smoothing, dropout;

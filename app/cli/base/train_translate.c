@@ -240,6 +240,9 @@ const cli_command train_translate = {
                "transformers and CTranslate2 open as well; or, with --arch rnn, gated recurrent\n"
                "units (Cho et al. 2014) with the attention of Bahdanau et al. 2015 or of Luong et\n"
                "al. 2015, or with none.\n\n"
+               "Files may have any size: their lines are read when their turn comes, so they have\n"
+               "to stay as they are. A pipe is copied to a file in $TMPDIR first. No line may\n"
+               "have more than a MiB.\n\n"
                "Prints how it is getting on to standard error, and writes FOLDER/log.jsonl. Ctrl-C\n"
                "saves; a training that was killed loses the steps since its last checkpoint.",
     .examples = "attend train translate --src train.de --tgt train.en --valid-src val.de \\\n"
