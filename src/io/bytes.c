@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static bool reserve(att_bytes *b, size_t more)
+bool att_bytes_reserve(att_bytes *b, size_t more)
 {
     if (more <= b->capacity - b->count)
         return true;
@@ -24,7 +24,7 @@ static bool reserve(att_bytes *b, size_t more)
 
 void att_bytes_add(att_bytes *b, const void *data, size_t bytes)
 {
-    if (b->status || bytes == 0 || !reserve(b, bytes))
+    if (b->status || bytes == 0 || !att_bytes_reserve(b, bytes))
         return;
     memcpy(b->data + b->count, data, bytes);
     b->count += bytes;

@@ -18,6 +18,8 @@ typedef struct att_bytes {
 } att_bytes;
 
 void att_bytes_add(att_bytes *b, const void *data, size_t bytes);
+/* Sees to it that so many bytes more are added without moving those that there are; false: memory, as status says. */
+bool att_bytes_reserve(att_bytes *b, size_t more);
 void att_bytes_free(att_bytes *b);
 
 #endif

@@ -1,7 +1,7 @@
-/* All words lie in one row of places, each with its symbol and its neighbours. Of each pair of symbols is known how
- * often they are neighbours and where they have been; a heap has the pairs, the most frequent first. A merge looks at
- * the places of its pair only. Counts in the heap may be too high, as merges take neighbours away: such a pair goes
- * back when it comes up. */
+/* All words lie in one row of places, one for each character; the first and the last place of a symbol say which it is,
+ * so its neighbours are found from its length. Of each pair of symbols is known how often they are neighbours and where
+ * they have been; a heap has the pairs, the most frequent first. A merge looks at the places of its pair only. Counts
+ * in the heap may be too high, as merges take neighbours away: such a pair goes back when it comes up. */
 #include "text/merges.h"
 
 #include <string.h>
@@ -20,8 +20,7 @@ typedef struct symbol {
 } symbol;
 
 typedef struct place {
-    int32_t symbol;        /* or NONE: it was merged into the one before, or is not learnt from */
-    int32_t before, after; /* places, or NONE */
+    int32_t symbol; /* or NONE: it is amid a symbol, or is not learnt from */
     uint32_t word;
 } place;
 
@@ -51,6 +50,7 @@ typedef struct learner {
     bool split_digits;
     const att_word *words;
     att_bytes places, pairs, visits, heap, touched; /* place, pair, visit, waiting, int32_t */
+    int32_t free;                                   /* the first visit of those that are over, or NONE */
     int32_t *slots;                                 /* [mask + 1]: pairs by their symbols */
     uint32_t mask;
 } learner;
@@ -101,20 +101,62 @@ static symbol joined(const learner *l, int32_t left, int32_t right)
     return fits ? (symbol){a.length + b.length, b.class} : (symbol){0};
 }
 
+/* ---- neighbours */
+
+static int32_t length_of(const learner *l, int32_t symbol) { return symbol == NONE ? 1 : l->info[symbol].length; }
+
+/* The place in the same word, or NONE. */
+static int32_t in_word(const learner *l, int32_t at, uint32_t word)
+{
+    const int32_t n = (int32_t)(l->places.count / sizeof(place));
+    return at >= 0 && at < n && place_at(l, at)->word == word ? at : NONE;
+}
+
+/* The first place of the symbol behind the one that begins at `at`; or of the one before it. NONE: the word ends. */
+static int32_t after(const learner *l, int32_t at)
+{
+    const place *p = place_at(l, at);
+    return in_word(l, at + length_of(l, p->symbol), p->word);
+}
+
+static int32_t before(const learner *l, int32_t at)
+{
+    const int32_t last = in_word(l, at - 1, place_at(l, at)->word);
+    return last == NONE ? NONE : last + 1 - length_of(l, place_at(l, last)->symbol);
+}
+
+static int32_t symbol_after(const learner *l, int32_t at)
+{
+    const int32_t next = after(l, at);
+    return next == NONE ? NONE : place_at(l, next)->symbol;
+}
+
 /* ---- counting */
+
+/* A visit of a place, in the room of one that is over where there is one. */
+static int32_t add_visit(learner *l, int32_t at)
+{
+    const int32_t v = l->free;
+    if (v == NONE) {
+        att_bytes_add(&l->visits, &(visit){at, NONE}, sizeof(visit));
+        return (int32_t)(l->visits.count / sizeof(visit)) - 1;
+    }
+    l->free = visit_at(l, v)->next;
+    *visit_at(l, v) = (visit){at, NONE};
+    return v;
+}
 
 static void add_pair(learner *l, int32_t at)
 {
     const place *p = place_at(l, at);
-    const int32_t right = p->after < 0 ? NONE : place_at(l, p->after)->symbol;
+    const int32_t right = symbol_after(l, at);
     if (!joined(l, p->symbol, right).length)
         return;
     int32_t *slot = slot_of(l, p->symbol, right);
     const int32_t i = *slot == NONE ? (int32_t)(l->pairs.count / sizeof(pair)) : *slot;
-    const int32_t v = (int32_t)(l->visits.count / sizeof(visit));
     if (*slot == NONE)
         att_bytes_add(&l->pairs, &(pair){p->symbol, right, 0, NONE, NONE, false}, sizeof(pair));
-    att_bytes_add(&l->visits, &(visit){at, NONE}, sizeof(visit));
+    const int32_t v = add_visit(l, at);
     if (l->pairs.status || l->visits.status)
         return;
     *slot = i;
@@ -135,7 +177,7 @@ static void add_pair(learner *l, int32_t at)
 static void drop_pair(learner *l, int32_t at)
 {
     const place *p = place_at(l, at);
-    const int32_t right = p->after < 0 ? NONE : place_at(l, p->after)->symbol;
+    const int32_t right = symbol_after(l, at);
     const int32_t i = joined(l, p->symbol, right).length ? *slot_of(l, p->symbol, right) : NONE;
     if (i != NONE)
         pair_at(l, i)->count -= l->words[p->word].count;
@@ -236,13 +278,10 @@ static int32_t class_of(const char *s, size_t bytes)
 static void add_word(learner *l, uint32_t word)
 {
     const att_slice text = l->words[word].text;
-    int32_t at = (int32_t)(l->places.count / sizeof(place)), before = NONE;
     for (size_t i = 0; i < text.bytes;) {
         const size_t n = att_piece_char(text.data + i, text.bytes - i);
-        const int32_t symbol = att_vocabulary_find(l->symbols, text.data + i, n);
+        att_bytes_add(&l->places, &(place){att_vocabulary_find(l->symbols, text.data + i, n), word}, sizeof(place));
         i += n;
-        att_bytes_add(&l->places, &(place){symbol, before, i < text.bytes ? at + 1 : NONE, word}, sizeof(place));
-        before = at++;
     }
 }
 
@@ -255,13 +294,14 @@ static att_status set_up(learner *l, size_t n_words)
         return att_fail(l->ctx, ATT_ERR_UNSUPPORTED, "the different words have %zu bytes in all, more than %d", bytes,
                         MAX_BYTES);
     l->info = att_alloc(l->ctx, (size_t)l->symbols->size, sizeof *l->info);
-    if (!l->info || more_slots(l) != ATT_OK)
+    if (!l->info || more_slots(l) != ATT_OK || !att_bytes_reserve(&l->places, bytes * sizeof(place)))
         return ATT_ERR_MEMORY;
     for (int64_t i = 0; i < l->n_symbols; i++)
         l->info[i] = (symbol){1, class_of(att_vocabulary_get(l->symbols, i), l->symbols->tokens[i].bytes)};
     for (size_t i = 0; i < n_words; i++)
         add_word(l, (uint32_t)i);
     const int32_t n = first_failure(l) ? 0 : (int32_t)(l->places.count / sizeof(place));
+    att_bytes_reserve(&l->visits, (size_t)n * sizeof(visit));
     for (int32_t i = 0; i < n && !first_failure(l); i++)
         add_pair(l, i);
     push_touched(l);
@@ -289,18 +329,14 @@ static int32_t make_symbol(learner *l, const pair *p)
 /* Makes one symbol of the pair at `at` and the place behind. */
 static void merge_at(learner *l, int32_t at, int32_t symbol)
 {
-    place *p = place_at(l, at), *q = place_at(l, p->after);
-    const int32_t before = p->before;
-    if (before >= 0)
-        drop_pair(l, before);
-    drop_pair(l, p->after);
-    p->symbol = symbol;
-    p->after = q->after;
-    if (q->after >= 0)
-        place_at(l, q->after)->before = at;
-    q->symbol = NONE;
-    if (before >= 0)
-        add_pair(l, before);
+    const int32_t second = after(l, at), first = before(l, at);
+    if (first != NONE)
+        drop_pair(l, first);
+    drop_pair(l, second);
+    place_at(l, second - 1)->symbol = place_at(l, second)->symbol = NONE;
+    place_at(l, at)->symbol = place_at(l, at + l->info[symbol].length - 1)->symbol = symbol;
+    if (first != NONE)
+        add_pair(l, first);
     add_pair(l, at);
 }
 
@@ -310,11 +346,13 @@ static att_status merge(learner *l, int32_t i)
     const int32_t symbol = make_symbol(l, &p);
     if (symbol == NONE)
         return att_fail(l->ctx, ATT_ERR_UNSUPPORTED, "more than %d symbols collide, as if made for it", ATT_MAX_PROBES);
-    for (int32_t v = p.first; v != NONE && !first_failure(l); v = visit_at(l, v)->next) {
+    for (int32_t v = p.first, next; v != NONE && !first_failure(l); v = next) {
         const int32_t at = visit_at(l, v)->place;
-        const place *left = place_at(l, at);
-        if (left->symbol == p.left && left->after >= 0 && place_at(l, left->after)->symbol == p.right)
+        if (place_at(l, at)->symbol == p.left && symbol_after(l, at) == p.right)
             merge_at(l, at, symbol);
+        next = visit_at(l, v)->next;
+        visit_at(l, v)->next = l->free;
+        l->free = v;
     }
     pair *q = pair_at(l, i);
     q->count = 0;
@@ -359,7 +397,8 @@ att_status att_merges_learn(att_vocabulary *symbols, int64_t *n, const att_word 
                  .n_symbols = *n,
                  .max_length = opt->max_length,
                  .split_digits = opt->split_digits,
-                 .words = words};
+                 .words = words,
+                 .free = NONE};
     l.places.ctx = l.pairs.ctx = l.visits.ctx = l.heap.ctx = l.touched.ctx = ctx;
     att_status s = set_up(&l, n_words);
     if (!s)
