@@ -107,8 +107,6 @@ static int read_all(corpus *c)
         more = goes_on >= 0;
         if (!code && more)
             code = ended >= 0 ? unequal(c, ended, goes_on) : take_lines(c, text, bytes);
-        if (!code && cli_signal)
-            code = CLI_INTERRUPTED;
     }
     if (!code && c->lines == 0)
         code = cli_fail("%s: no lines", c->paths[0]);

@@ -62,8 +62,6 @@ static int run(int n, char **arguments)
                 print(t, &tokens);
             cli_unknown_end_line(&unknown);
             att_tokens_free(t, &tokens);
-            if (cli_signal)
-                code = CLI_INTERRUPTED;
         }
         if (!code)
             code = cli_output_flush(&out);

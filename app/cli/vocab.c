@@ -67,8 +67,6 @@ static int read_lines(const att_ctx *ctx, att_vocab *v, cli_lines *in)
             break;
         for (int64_t i = 0; !code && i < in->count; i++)
             code = cli_status(ctx, att_vocab_add(v, in->text[i], in->bytes[i]));
-        if (cli_signal)
-            code = CLI_INTERRUPTED;
         count += in->count;
         cli_progress_show(&progress, count, "lines", in->total > 0 ? in->done / in->total : 0);
     }

@@ -192,8 +192,11 @@ size_t att_os_memory(const char *root)
 
 bool att_os_thread(pthread_t *thread, void *(*run)(void *), void *arg)
 {
+    static const int faults[] = {SIGBUS, SIGFPE, SIGILL, SIGSEGV};
     sigset_t all, before;
     sigfillset(&all);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        sigdelset(&all, faults[i]); /* of the thread's own making: a handler of the host's must see them here */
     if (pthread_sigmask(SIG_SETMASK, &all, &before)) /* the new thread inherits it: signals go to the host's threads */
         return false;
     const bool started = !pthread_create(thread, NULL, run, arg);

@@ -43,7 +43,7 @@ int bench_measure(att_ctx *ctx, int64_t repeat, double seconds, int (*once)(void
     for (double begin = cli_seconds(), now = begin; !code && n < most; n++) {
         if (!repeat && n >= LEAST && now - begin > seconds)
             break;
-        code = cli_signal ? CLI_INTERRUPTED : once(arg);
+        code = once(arg);
         double end = cli_seconds();
         times[n] = end - now;
         now = end;

@@ -59,8 +59,6 @@ static int verify(job *j, double *worst)
                                 (double)out[i * n + c], sum);
             *worst = fmax(*worst, e);
         }
-        if (cli_signal)
-            return CLI_INTERRUPTED;
     }
     return code;
 }

@@ -20,7 +20,7 @@ static int run(const char *name, const char *unit, const char *key, att_status (
     double *found = malloc((size_t)repeat * sizeof *found);
     int code = found ? cli_open(&ctx, threads) : cli_fail_memory();
     for (int64_t i = 0; !code && i < repeat; i++)
-        code = cli_signal ? CLI_INTERRUPTED : cli_status(ctx, measure(ctx, &found[i]));
+        code = cli_status(ctx, measure(ctx, &found[i]));
     if (!code) {
         bench_sort(found, repeat);
         double best = 1e-9 * found[repeat - 1], median = 1e-9 * found[(repeat - 1) / 2];

@@ -47,7 +47,7 @@ int bench_read(att_ctx *ctx, int64_t repeat, double seconds, int (*once)(void *a
     const double begin = cli_seconds();
     for (; !code && n < most && (repeat || n < LEAST || cli_seconds() - begin < seconds); n++) {
         const double start = cli_seconds();
-        code = cli_signal ? CLI_INTERRUPTED : once(arg);
+        code = once(arg);
         const double between = cli_seconds();
         att_parallel_for(ctx, ITEMS, read, &m);
         rate[n] = ITEMS * ITEM * sizeof *m.x / (cli_seconds() - between);

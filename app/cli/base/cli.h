@@ -14,7 +14,7 @@
 /* ---- Commands and options ------------------------------------------------ */
 
 /* What the process returns; also what most functions here return that can fail: 0, or a code after one sentence
- * on standard error. */
+ * on standard error. CLI_INTERRUPTED: work was cancelled after cli_end_later; the process then ends by the signal. */
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_MISUSE = 2, CLI_INTERRUPTED = 130 };
 
 /* An option writes to one of the variables it points to; what stands there before is the default. */
@@ -92,7 +92,7 @@ int cli_fail_errno(const char *path);                     /* "attend: PATH: No s
 int cli_fail_memory(void);
 int cli_status(const att_ctx *ctx, att_status s); /* 0; or the library's sentence and a code */
 
-/* The signal that asked the process to end, or 0. Long work stops soon after; nothing half-written stays. */
+/* The signal that asked the process to end after cli_end_later, or 0. */
 extern volatile int cli_signal;
 
 /* ---- Contexts and models ------------------------------------------------- */

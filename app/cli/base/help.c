@@ -113,6 +113,6 @@ void cli_print_overview(FILE *f)
     fputs("attend: attention and Transformers\n\nusage: attend COMMAND [OPTION...] [ARGUMENT...]\n\n", f);
     print_commands(f, cli_commands);
     fputs("\n\"attend help COMMAND\" says more. Exit codes: 0 done, 1 failed on data or files,\n"
-          "2 wrong usage, 130 interrupted.\n",
+          "2 wrong usage. A signal ends it as other programs: 128 + its number in a shell.\n",
           f);
 }

@@ -87,11 +87,9 @@ static int read_more(cli_lines *l, bool *end)
         l->capacity = capacity;
     }
     ssize_t n;
-    do {
-        if (cli_signal)
-            return CLI_INTERRUPTED;
+    do
         n = read(l->fd, l->data + l->used, READ_BYTES);
-    } while (n < 0 && errno == EINTR);
+    while (n < 0 && errno == EINTR);
     if (n < 0)
         return cli_fail_errno(l->path);
     l->used += (size_t)n;

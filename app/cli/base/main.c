@@ -1,33 +1,16 @@
 /* attend: the tool. */
 #include "cli.h"
 #include "cli_list.h" /* written by the build: the commands in this folder's parent */
+#include "end.h"
 
 #include <errno.h>
 #include <locale.h>
-#include <signal.h>
 #include <string.h>
 
 #define CLI_DECLARE(name) extern const cli_command cli_##name;
 CLI_COMMAND_LIST(CLI_DECLARE)
 #define CLI_ADDRESS(name) &cli_##name,
 const cli_command *const cli_commands[] = {CLI_COMMAND_LIST(CLI_ADDRESS) NULL};
-
-/* Atomically, as other threads look at it (att_config.cancel). */
-static void on_signal(int number) { __atomic_store_n(&cli_signal, number, __ATOMIC_RELAXED); }
-
-/* The first signal asks for a clean end, the second one ends. A closed pipe ends as it does other tools. */
-static void take_signals(void)
-{
-    const int clean[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
-    for (size_t i = 0; i < sizeof clean / sizeof *clean; i++) {
-        struct sigaction old;
-        sigaction(clean[i], NULL, &old);
-        if (old.sa_handler != SIG_IGN) /* nohup */
-            sigaction(clean[i], &a, NULL);
-    }
-    signal(SIGPIPE, SIG_DFL);
-}
 
 /* Whether all that was printed has arrived. */
 static int close_output(int code)
@@ -64,8 +47,10 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    cli_end_prepare();
     setlocale(LC_CTYPE, ""); /* numbers keep their point */
-    take_signals();
-    int code = close_output(run(argc, argv));
-    return cli_signal ? 128 + cli_signal : code;
+    const int code = close_output(run(argc, argv));
+    if (cli_signal)
+        cli_end_by_signal(cli_signal);
+    return code;
 }

@@ -96,7 +96,9 @@ static const char around[] =
     ".TP\n\\fB0\\fR\nDone.\n"
     ".TP\n\\fB1\\fR\nFailed on data or files; one sentence on standard error says why.\n"
     ".TP\n\\fB2\\fR\nWrong usage.\n"
-    ".TP\n\\fB130\\fR\nInterrupted; 143 terminated. No output file is left half\\-written.\n"
+    ".TP\n\\fB128\\fR + N\nIn a shell: ended by signal N, as 130 by Ctrl\\-C (SIGINT), 143 by SIGTERM, 129 by SIGHUP. "
+    "The "
+    "first one ends\nit; output files are whole or not there, and a training saves first.\n"
     ".PP\nWhere the reader of standard output goes away (\\fB| head\\fR), attend ends quietly by SIGPIPE, as other "
     "tools do.\n";
 

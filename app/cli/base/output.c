@@ -1,5 +1,6 @@
 #include "output.h"
 #include "cli.h"
+#include "end.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,16 +35,17 @@ static void remove_unfinished(const char *path)
     close(fd);
 }
 
-/* A new file, locked: a descriptor, or -1. EEXIST: another one writes there. */
-static int open_unfinished(const char *path, mode_t mode)
+/* A new file, locked, which goes if the process ends early: a descriptor, or -1. EEXIST: another one writes there. */
+static int open_unfinished(char *path, mode_t mode)
 {
     struct stat s;
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    int fd = cli_end_create(path, mode);
     if (fd < 0)
         return -1;
     bool lost = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
     if (!lost && !fstat(fd, &s) && s.st_nlink > 0)
         return fd;
+    cli_end_keeps(path);
     close(fd);
     errno = EEXIST;
     return -1;
@@ -151,6 +153,7 @@ int cli_output_close(cli_output *o, int code)
         unlink(o->unfinished);
     if (own && fclose(o->file) && !code) /* and unlocked */
         code = cli_fail_errno(o->path);
+    cli_end_keeps(o->unfinished);
     free(o->unfinished);
     free(o->target);
     *o = (cli_output){0};

@@ -1,8 +1,12 @@
 #include "progress.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
+
+static volatile sig_atomic_t on_screen;
+static const char clear_line[] = "\r\033[K";
 
 double cli_seconds(void)
 {
@@ -24,6 +28,7 @@ void cli_progress_show(cli_progress *p, int64_t count, const char *things, doubl
     if (!p->on || now - p->shown < 0.2)
         return;
     p->shown = now;
+    on_screen = 1;
     fprintf(stderr, "\r\033[K%lld %s, %.0f/s", (long long)count, things, (double)count / spent);
     if (share > 0) {
         int filled = (int)(share * BAR), left = (int)(spent / share * (1 - share));
@@ -35,7 +40,12 @@ void cli_progress_show(cli_progress *p, int64_t count, const char *things, doubl
 
 void cli_progress_end(cli_progress *p)
 {
-    if (p->on && p->shown > p->begin)
-        fputs("\r\033[K", stderr);
+    cli_progress_clear();
     p->on = false;
+}
+
+void cli_progress_clear(void)
+{
+    if (on_screen && write(STDERR_FILENO, clear_line, sizeof clear_line - 1) > 0) /* stderr has no buffer */
+        on_screen = 0;
 }

@@ -15,5 +15,7 @@ void cli_progress_begin(cli_progress *p);
 /* `count` things are done; `share` of all in [0, 1], 0 where unknown. */
 void cli_progress_show(cli_progress *p, int64_t count, const char *things, double share);
 void cli_progress_end(cli_progress *p);
+/* Clears the line if it is shown; a signal handler may call it. */
+void cli_progress_clear(void);
 
 #endif

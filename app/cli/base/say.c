@@ -1,11 +1,9 @@
-/* One sentence on standard error, and why work ends. */
+/* One sentence on standard error. */
 #include "cli.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
-
-volatile int cli_signal;
 
 static void say(const char *format, va_list list)
 {

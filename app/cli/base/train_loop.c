@@ -1,4 +1,5 @@
 /* What all trainings have in common: steps until a limit or a signal, checkpoints, validations, a log. */
+#include "end.h"
 #include "progress.h"
 #include "train.h"
 
@@ -149,6 +150,7 @@ int cli_learn(cli_training *t)
     int code = cli_log_open(&t->log, t->folder, att_trainer_steps(att_training_trainer(t->training)));
     if (code)
         return code;
+    cli_end_later();
     code = cli_log_close(&t->log, learn(t));
     if (!code && cli_signal) {
         cli_note("stopped; the same command with --resume goes on from here");

@@ -1,0 +1,205 @@
+#include "end.h"
+#include "cli.h"
+#include "progress.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+volatile int cli_signal;
+static volatile sig_atomic_t later;
+
+/* ---- files that were begun */
+
+enum { MOST_BEGUN = 8 }; /* a command writes two at most */
+static char *volatile begun[MOST_BEGUN];
+
+static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+enum { ENDS = sizeof ends / sizeof *ends };
+
+static sigset_t all_ends(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (int i = 0; i < ENDS; i++)
+        sigaddset(&set, ends[i]);
+    return set;
+}
+
+int cli_end_create(char *path, mode_t mode)
+{
+    const sigset_t set = all_ends();
+    sigset_t before;
+    int free_place = 0;
+    while (free_place < MOST_BEGUN && begun[free_place])
+        free_place++;
+    if (free_place == MOST_BEGUN) {
+        errno = EMFILE;
+        return -1;
+    }
+    sigprocmask(SIG_BLOCK, &set, &before); /* no signal comes between the file and its place in the list */
+    const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode), why = errno;
+    if (fd >= 0)
+        begun[free_place] = path;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    errno = why;
+    return fd;
+}
+
+void cli_end_keeps(const char *path)
+{
+    for (int i = 0; path && i < MOST_BEGUN; i++)
+        if (begun[i] == path)
+            begun[i] = NULL;
+}
+
+/* What a signal handler may do. */
+static void clean_up(void)
+{
+    for (int i = 0; i < MOST_BEGUN; i++)
+        if (begun[i])
+            unlink(begun[i]);
+    cli_progress_clear();
+}
+
+/* ---- signals */
+
+void cli_end_by_signal(int number)
+{
+    sigset_t one;
+    signal(number, SIG_DFL);
+    sigemptyset(&one);
+    sigaddset(&one, number);
+    sigprocmask(SIG_UNBLOCK, &one, NULL);
+    raise(number);
+}
+
+/* The flag is set atomically, as other threads look at it (att_config.cancel). */
+static void on_signal(int number)
+{
+    if (later && !cli_signal && number != SIGPIPE) {
+        __atomic_store_n(&cli_signal, number, __ATOMIC_RELAXED);
+        return;
+    }
+    clean_up();
+    cli_end_by_signal(number);
+}
+
+void cli_end_later(void) { later = 1; }
+
+/* ---- mapped files */
+
+/* What `put` writes goes to standard error, with nothing that a signal handler may not do. */
+static void put(const char *text)
+{
+    if (write(STDERR_FILENO, text, strlen(text)) < 0)
+        return; /* there is nobody to tell */
+}
+
+/* Reads the lines of /proc/self/maps, "5581a000-5581c000 r--p 00000000 08:01 1234    /path": the path of the file that
+ * is mapped at `at`, cut to fit; false where there is none. */
+static bool mapped_file(uintptr_t at, char *path, size_t size)
+{
+    enum { FIRST, LAST, REST, PATH } part = FIRST;
+    char text[1024];
+    uintptr_t bound[2] = {0, 0};
+    size_t used = 0;
+    const int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    for (ssize_t n; fd >= 0 && (n = read(fd, text, sizeof text)) > 0;)
+        for (ssize_t i = 0; i < n; i++) {
+            const char c = text[i];
+            if (c == '\n') {
+                if (used > 0 && bound[0] <= at && at < bound[1]) {
+                    path[used] = '\0';
+                    return true;
+                }
+                part = FIRST;
+                bound[0] = bound[1] = used = 0;
+            } else if (part < REST) {
+                if (c == '-' || c == ' ')
+                    part++;
+                else
+                    bound[part] = 16 * bound[part] + (uintptr_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+            } else if (part == PATH || c == '/') {
+                part = PATH;
+                if (used < size - 1)
+                    path[used++] = c;
+            }
+        }
+    return false;
+}
+
+/* Somebody reads where a mapped file has no bytes any more. Any thread may, several at once: the first one says so. */
+static void on_bus_error(int number, siginfo_t *info, void *context)
+{
+    static volatile int told;
+    char path[1024];
+    (void)context;
+    if (info->si_code != BUS_ADRERR) { /* memory that is broken, for instance */
+        clean_up();
+        signal(number, SIG_DFL); /* and comes again */
+        return;
+    }
+    if (!mapped_file((uintptr_t)info->si_addr, path, sizeof path))
+        strcpy(path, "a file that is mapped into memory");
+    if (__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED))
+        for (;;)
+            pause();
+    clean_up();
+    put("attend: ");
+    put(path);
+    put(": was cut short while it was in use, or cannot be read any more\n");
+    _exit(CLI_FAILED);
+}
+
+/* ---- memory */
+
+/* Memory for jansson, which does not go on where there is none: its reader does not notice that a token could not grow
+ * (load.c, lex_save), loses characters, and writes behind its memory where the closing quote is among them. */
+static void *allocate(size_t bytes)
+{
+    void *p = malloc(bytes);
+    if (p)
+        return p;
+    clean_up();
+    cli_fail_memory();
+    _exit(CLI_FAILED);
+}
+
+/* ---- at the start */
+
+/* What is closed is opened so that using it still fails: files that are opened later do not get its number, and with
+ * that what is meant for a terminal. */
+static void reserve_descriptors(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0 &&
+            open("/", O_RDONLY) < 0)
+            _exit(CLI_FAILED);
+}
+
+static void take_signals(void)
+{
+    const struct sigaction a = {.sa_handler = on_signal, .sa_mask = all_ends()},
+                           bus = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
+    const sigset_t set = all_ends();
+    for (int i = 0; i < ENDS; i++) {
+        struct sigaction old;
+        sigaction(ends[i], NULL, &old);
+        if (old.sa_handler != SIG_IGN || ends[i] == SIGPIPE) /* nohup */
+            sigaction(ends[i], &a, NULL);
+    }
+    sigaction(SIGBUS, &bus, NULL);
+    sigprocmask(SIG_UNBLOCK, &set, NULL); /* whatever our parent did */
+}
+
+void cli_end_prepare(void)
+{
+    reserve_descriptors();
+    take_signals();
+    json_set_alloc_funcs(allocate, free);
+}
