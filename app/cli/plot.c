@@ -30,9 +30,15 @@ typedef struct series {
     int64_t n, room;
 } series;
 
+/* Lines of one log. */
+typedef struct log_lines {
+    int64_t all, objects, broken, first_broken;
+} log_lines;
+
 typedef struct plot {
     char *const *paths; /* [logs] */
     int logs, fields;
+    log_lines lines[MOST_LOGS];
     const char *field[MOST_FIELDS];
     char *field_text;      /* what --y gives, cut at its commas */
     series *series;        /* [logs, fields] */
@@ -118,27 +124,40 @@ static int take_object(plot *p, int log, int64_t line, json_t *object)
     return code;
 }
 
-/* A line that is no JSON is wrong, but the last of a log that is being written may be cut short. */
-static int take_block(plot *p, int log, const cli_lines *in, int64_t before, int64_t *broken)
+/* Lines that are no objects are counted: a disk was full, or a process was killed amid a line. */
+static int take_block(plot *p, int log, const cli_lines *in)
 {
+    log_lines *lines = &p->lines[log];
     int code = CLI_DONE;
     for (int64_t i = 0; !code && i < in->count; i++) {
-        const int64_t line = before + i + 1;
-        json_error_t e;
+        lines->all++;
         if (in->bytes[i] == 0)
             continue;
-        if (*broken)
-            return cli_fail("%s: line %lld is no JSON", p->paths[log], (long long)*broken);
-        json_t *v = json_loadb(in->text[i], in->bytes[i], JSON_ALLOW_NUL, &e);
-        if (!v)
-            *broken = line;
-        else if (!json_is_object(v))
-            code = cli_fail("%s: line %lld is no object: \"%.40s\"", p->paths[log], (long long)line, in->text[i]);
-        else
-            code = take_object(p, log, line, v);
+        json_t *v = json_loadb(in->text[i], in->bytes[i], JSON_ALLOW_NUL, NULL);
+        if (json_is_object(v)) {
+            lines->objects++;
+            code = take_object(p, log, lines->all, v);
+        } else if (lines->broken++ == 0) {
+            lines->first_broken = lines->all;
+        }
         json_decref(v);
     }
     return code;
+}
+
+static void tell_broken(const plot *p)
+{
+    for (int log = 0; log < p->logs; log++) {
+        const log_lines *lines = &p->lines[log];
+        const long long n = lines->broken, first = lines->first_broken;
+        if (n == 1 && first == lines->all)
+            cli_note("%s: line %lld, the last, is cut short and left out", p->paths[log], first);
+        else if (n == 1)
+            cli_note("%s: line %lld is no JSON object and left out", p->paths[log], first);
+        else if (n > 1)
+            cli_note("%s: %lld lines are no JSON objects and left out, the first is line %lld", p->paths[log], n,
+                     first);
+    }
 }
 
 static int by_x(const void *a, const void *b)
@@ -152,20 +171,17 @@ static int by_x(const void *a, const void *b)
 static int read_log(plot *p, int log)
 {
     cli_lines in;
-    int64_t lines = 0, broken = 0;
     int code = cli_lines_open(&in, 1, &p->paths[log]);
     while (!code) {
         code = cli_lines_next(&in, BLOCK);
         if (code || in.count == 0)
             break;
-        code = take_block(p, log, &in, lines, &broken);
-        lines += in.count;
+        code = take_block(p, log, &in);
     }
     cli_lines_close(&in);
-    if (!code && broken && lines <= 1)
-        code = cli_fail("%s: line %lld is no JSON", p->paths[log], (long long)broken);
-    else if (!code && broken)
-        cli_note("%s: line %lld, the last, is cut short and left out", p->paths[log], (long long)broken);
+    const log_lines *lines = &p->lines[log];
+    if (!code && lines->broken && lines->objects == 0)
+        code = cli_fail("%s: line %lld is no JSON object", p->paths[log], (long long)lines->first_broken);
     for (int i = 0; !code && i < p->fields; i++) {
         series *s = &p->series[log * p->fields + i];
         if (s->n)
@@ -328,6 +344,8 @@ static int run(int n, char **arguments)
     bool any = false;
     for (int i = 0; !code && i < p.fields; i++)
         any = any || occurs(&p, i);
+    if (any)
+        tell_broken(&p);
     if (!code)
         code = any ? draw(&p) : nothing_to_draw(&p);
     for (int i = 0; p.series && i < p.logs * p.fields; i++)
@@ -346,8 +364,9 @@ const cli_command cli_plot = {
     .min_arguments = 1,
     .max_arguments = MOST_LOGS,
     .details = "Reads objects of JSON, one a line, as trainings and \"attend bleu --json --by-length\"\n"
-               "write them; lines that do not have the number --x are passed over. Several logs are\n"
-               "several curves. Numbers that end in the same word, as loss and valid_loss, share a\n"
+               "write them; lines that do not have the number --x are passed over, and so are, with a\n"
+               "note, lines that are no objects. Several logs are several curves. Numbers that end in the same word, "
+               "as loss and valid_loss, share a\n"
                "panel. Where NAME_low and NAME_high stand beside NAME, they are drawn as an interval.",
     .examples = "attend plot run/log.jsonl\n"
                 "attend plot -x length -y bleu -o lengths.svg rnn.jsonl transformer.jsonl",

@@ -1,4 +1,5 @@
 /* attend plot draws what logs say, and says what is wrong with them. */
+#include "check.h"
 #include "tool.h"
 
 static const char make_logs[] = "{ echo '{\"event\": \"begin\", \"seed\": 1}'; i=1; while [ $i -le 50 ]; do "
@@ -54,9 +55,9 @@ static void intervals_of_bleu_are_drawn(void **state)
 static void lines_that_are_no_numbers_are_told(void **state)
 {
     (void)state;
-    assert_refused("printf '{\"step\": 1}\\n{\"step\"\\n{}\\n' >x; $A plot x", 1, "x: line 2 is no JSON");
-    assert_refused("printf '\\n[1]\\n' >x; $A plot x", 1, "x: line 2 is no object: \"[1]\"");
-    assert_refused("echo nothing >x; $A plot x", 1, "x: line 1 is no JSON");
+    assert_refused("printf '\\n[1]\\n' >x; $A plot x", 1, "x: line 2 is no JSON object");
+    assert_refused("echo nothing >x; $A plot x", 1, "x: line 1 is no JSON object");
+    assert_refused("printf '{\"a\": 1}\\nno' >x; $A plot x", 1, "x: no line has the number \"step\"");
     assert_refused("$A plot /dev/null", 1, "/dev/null: no line has the number \"step\" (--x); the numbers there: none");
     assert_refused("$A plot -x epoch a.jsonl", 1,
                    "no line has the number \"epoch\" (--x); the numbers there: \"seed\", ");
@@ -78,6 +79,83 @@ static void a_log_that_is_being_written_is_drawn(void **state)
     assert_has(tool_err, "attend: cut: line 12, the last, is cut short and left out\n");
 }
 
+/* A disk that was full, a process that was killed amid a line, a program that writes NaN. */
+static void lines_that_are_broken_are_left_out_and_told_once(void **state)
+{
+    (void)state;
+    static const char *const broken[] = {"{\"step\": 3, \"lo",
+                                         "0}",
+                                         "[3]",
+                                         "NaN",
+                                         "{\"step\": 3, \"loss\": NaN}",
+                                         "\\377",
+                                         "{\"step\": 3, \"loss\": 1e999}"};
+    char line[512];
+    assert_int_equal(tool("$A plot a.jsonl -o calm.svg"), 0);
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        snprintf(line, sizeof line,
+                 "{ head -n 9 a.jsonl; printf '%s\\n'; tail -n +10 a.jsonl; } >x; "
+                 "$A plot x -o x.svg && cmp x.svg calm.svg",
+                 broken[i]);
+        assert_int_equal(tool(line), 0);
+        assert_string_equal(tool_err, "attend: x: line 10 is no JSON object and left out\n");
+    }
+    assert_int_equal(tool("{ echo '{'; cat a.jsonl; echo 1; echo '{'; } >x; $A plot x a.jsonl -o x.svg"), 0);
+    assert_string_equal(tool_err, "attend: x: 3 lines are no JSON objects and left out, the first is line 1\n");
+}
+
+/* ---- numbers of any size */
+
+static const char *const extremes[] = {"5e-324",
+                                       "1e-323",
+                                       "-5e-324",
+                                       "2.2250738585072014e-308",
+                                       "1e-300",
+                                       "1e-101",
+                                       "1e-100",
+                                       "-1e-100",
+                                       "1e99",
+                                       "-1e99",
+                                       "9.99e99",
+                                       "-9.99e99",
+                                       "0",
+                                       "-0.0",
+                                       "1e-9",
+                                       "1",
+                                       "1.0000000001",
+                                       "9007199254740993",
+                                       "9223372036854775807",
+                                       "-9223372036854775808",
+                                       "1e-50",
+                                       "3e50",
+                                       "123456789.123",
+                                       "1E+5",
+                                       "1e-400"};
+enum { EXTREMES = sizeof extremes / sizeof *extremes };
+
+static const char *extreme(uint64_t seed, int i) { return extremes[check_bits(seed, (uint64_t)i) % EXTREMES]; }
+
+/* 200 logs of some such numbers, as a sketch and as a picture: all are drawn, within a second each, in numbers. */
+static void numbers_of_any_size_are_drawn(void **state)
+{
+    (void)state;
+    static const int lengths[] = {1, 2, 3, 5, 50};
+    char command[256];
+    for (int log = 0; log < 200; log += check_step(10)) {
+        const int n = lengths[log % 5];
+        FILE *f = folder_open(&tool_model, "extreme.jsonl");
+        for (int i = 0; i < n; i++)
+            fprintf(f, "{\"step\": %s, \"loss\": %s, \"loss_low\": %s, \"loss_high\": %s}\n",
+                    extreme((uint64_t)log, 4 * i), extreme((uint64_t)log, 4 * i + 1), extreme((uint64_t)log, 4 * i + 2),
+                    extreme((uint64_t)log, 4 * i + 3));
+        fclose(f);
+        snprintf(command, sizeof command, "timeout -s KILL 20 $A plot extreme.jsonl %s", log % 2 ? "-o -" : "");
+        const int code = tool(command);
+        if (code || strstr(tool_out, "nan") || strstr(tool_out, "inf"))
+            fail_msg("log %d: exit code %d: %s", log, code, tool_err);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -86,6 +164,8 @@ int main(void)
         cmocka_unit_test(intervals_of_bleu_are_drawn),
         cmocka_unit_test(lines_that_are_no_numbers_are_told),
         cmocka_unit_test(a_log_that_is_being_written_is_drawn),
+        cmocka_unit_test(lines_that_are_broken_are_left_out_and_told_once),
+        cmocka_unit_test(numbers_of_any_size_are_drawn),
     };
     return cmocka_run_group_tests(tests, tool_setup, tool_teardown);
 }

@@ -24,8 +24,8 @@ static double round_step(double least)
 chart_axis chart_axis_over(double low, double high, int ticks)
 {
     const double size = fmax(fabs(low), fabs(high));
-    if (!(high - low > 1e-9 * size)) { /* one value: in the middle */
-        const double room = size > 0 ? 0.1 * size : 1;
+    if (!(high - low > fmax(1e-9 * size, CHART_LEAST))) { /* one value: in the middle */
+        const double room = size > CHART_LEAST ? 0.1 * size : 1;
         low -= room;
         high += room;
     }

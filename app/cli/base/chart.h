@@ -32,6 +32,7 @@ typedef struct chart {
 } chart;
 
 #define CHART_MOST 1e100
+#define CHART_LEAST 1e-100 /* numbers that are no further apart are drawn as one */
 
 /* Self-contained, for light and dark pages. Returns 0, or -1 where memory ran out. */
 int chart_svg(FILE *f, const chart *c);
