@@ -3,8 +3,10 @@
 #include "lines.h"
 #include "npy.h"
 #include "output.h"
+#include "pairs.h"
 #include "progress.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,35 +47,37 @@ static void corpus_free(corpus *c)
     cli_npy_close(&c->index);
 }
 
-/* Grows the array at *p to `count` elements; at least by half. */
-static int grow(void *p, size_t count, size_t size)
+/* `array` with room for `count` elements, or NULL; then it stays as it is. */
+static void *grow(void *array, size_t count, size_t size)
 {
-    void **array = p;
-    void *larger = count <= SIZE_MAX / 2 / size ? realloc(*array, count * size) : NULL;
-    if (!larger)
-        return cli_fail_memory();
-    *array = larger;
-    return CLI_DONE;
+    return count <= SIZE_MAX / 2 / size ? realloc(array, count * size) : NULL;
 }
 
+/* For the lines of a block, and half as many more. */
 static int make_room(corpus *c, const cli_lines *block, int64_t dim)
 {
     size_t bytes = c->count ? c->begin[c->count] : 0;
-    int code = CLI_DONE;
     if (c->count + block->count > c->room) {
-        c->room = c->count + block->count + c->count / 2;
-        code = grow(&c->begin, (size_t)c->room + 1, sizeof *c->begin);
-        if (!code && !index_path)
-            code = grow(&c->own, (size_t)(c->room * dim), sizeof *c->own);
+        const int64_t room = c->count + block->count + c->count / 2;
+        size_t *begin = grow(c->begin, (size_t)room + 1, sizeof *begin);
+        c->begin = begin ? begin : c->begin;
+        float *own = index_path ? NULL : grow(c->own, (size_t)(room * dim), sizeof *own);
+        c->own = own ? own : c->own;
+        if (!begin || (!index_path && !own))
+            return cli_fail_memory();
         c->begin[0] = 0;
+        c->room = room;
     }
     for (int64_t i = 0; i < block->count; i++)
         bytes += block->bytes[i] + 1;
-    if (!code && bytes > c->capacity) {
+    if (bytes > c->capacity) {
+        char *data = grow(c->data, bytes + bytes / 2, 1);
+        if (!data)
+            return cli_fail_memory();
+        c->data = data;
         c->capacity = bytes + bytes / 2;
-        code = grow(&c->data, c->capacity, 1);
     }
-    return code;
+    return CLI_DONE;
 }
 
 static int corpus_read(corpus *c, const cli_model *m)
@@ -104,6 +108,39 @@ static int corpus_read(corpus *c, const cli_model *m)
     return code;
 }
 
+/* What row i of the index is the vector of, embedded again: the cosine of both, which says nothing of their lengths.
+ * Numbers of 8 bits (bf16, or int8 with a scale a row) are off by 2^-9 of their size, and in a model that computes with
+ * them some hundred such errors add up, at random: by 2^-9 sqrt(100) = 0.02 of the vector's length. Twice that is
+ * allowed, 1 - 0.04^2 / 2. Sentences that differ in one full stop are five times as far apart. */
+static int check_index(const corpus *c, const cli_model *m)
+{
+    enum { SOME = 5 };
+    const double least = 0.9992;
+    const int64_t dim = m->info.dim, n = c->count < SOME ? c->count : SOME;
+    const char *text[SOME];
+    size_t bytes[SOME];
+    int64_t line[SOME];
+    for (int64_t i = 0; i < n; i++) {
+        line[i] = n > 1 ? i * (c->count - 1) / (n - 1) : 0; /* the first and the last among them */
+        text[i] = c->data + c->begin[line[i]];
+        bytes[i] = c->begin[line[i] + 1] - c->begin[line[i]] - 1;
+    }
+    float *again = malloc((size_t)(n * dim) * sizeof *again);
+    int code =
+        again ? cli_status(m->ctx, att_sentence_encode(m->sentence, n, text, bytes, again, NULL)) : cli_fail_memory();
+    for (int64_t i = 0; !code && i < n; i++) {
+        const double cosine = cli_cosine(again + i * dim, c->index.data + line[i] * dim, dim);
+        if (!(cosine >= least))
+            code =
+                cli_fail("%s: row %lld is not the vector of line %lld of %s by %s, their cosine is %.4f: the text or "
+                         "the model is another; \"attend embed -m %s -f npy -o %s %s\" makes the index anew",
+                         index_path, (long long)line[i] + 1, (long long)line[i] + 1, corpus_path, m->name, cosine,
+                         m->name, index_path, corpus_path);
+    }
+    free(again);
+    return code;
+}
+
 static int corpus_open(corpus *c, const cli_model *m)
 {
     int code = index_path ? cli_npy_open(&c->index, index_path) : CLI_DONE;
@@ -115,6 +152,8 @@ static int corpus_open(corpus *c, const cli_model *m)
     if (!code && index_path && c->index.rows != c->count)
         code = cli_fail("%s: has %lld rows, but %s has %lld lines", index_path, (long long)c->index.rows, corpus_path,
                         (long long)c->count);
+    if (!code && index_path)
+        code = check_index(c, m);
     c->vectors = index_path ? c->index.data : c->own;
     return code;
 }
@@ -160,10 +199,13 @@ static int nearest(const cli_model *m, const corpus *c, const float *queries, in
         if (code)
             return code;
         for (int64_t i = 0; i < n; i++)
-            for (int64_t j = 0; j < some; j++)
-                offer(best + i * k, &counts[i], k, (hit){scores[i * some + j], first + j});
-        if (cli_signal)
-            return CLI_INTERRUPTED;
+            for (int64_t j = 0; j < some; j++) {
+                const float score = scores[i * some + j];
+                if (isnan(score))
+                    return cli_fail("%s: its vector of a query or of line %lld of %s has numbers that are not finite",
+                                    m->name, (long long)(first + j) + 1, corpus_path);
+                offer(best + i * k, &counts[i], k, (hit){cli_clamp_cosine(score), first + j});
+            }
     }
     return CLI_DONE;
 }

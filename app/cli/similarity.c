@@ -82,6 +82,8 @@ static int run_matrix(const cli_model *m, int n, char **texts)
         att_wrap(&a, vectors, ATT_F32, ATT_DIMS(n, dim), NULL);
         att_wrap(&c, cosine, ATT_F32, ATT_DIMS(n, n), NULL);
         code = cli_status(m->ctx, att_cosine(m->ctx, &a, &a, &c));
+        for (int64_t i = 0; !code && i < (int64_t)n * n; i++)
+            cosine[i] = cli_clamp_cosine(cosine[i]);
     }
     if (cut)
         cli_note("%lld of %d sentences are longer than %lld tokens; what is behind them was not looked at",
@@ -125,7 +127,7 @@ static int print_pair(const cli_pairs *p, int64_t i, double score, history *h)
         cli_write_json(stdout, p->text[2 * i], p->bytes[2 * i]);
         fputs(", \"b\": ", stdout);
         cli_write_json(stdout, p->text[2 * i + 1], p->bytes[2 * i + 1]);
-        printf(", \"score\": %.6f", score);
+        printf(isfinite(score) ? ", \"score\": %.6f" : ", \"score\": null", score);
         if (gold)
             printf(", \"gold\": %.9g", p->gold[i]);
         puts("}");
@@ -176,9 +178,12 @@ static int run_pairs(const cli_model *m)
     if (code)
         return code;
     code = stream(m, &p, &h);
+    double spearman = NAN;
+    if (!code && gold)
+        code = cli_spearman(h.score, h.gold, h.count, &spearman);
     if (!code && gold) {
-        double spearman = 100 * cli_spearman(h.score, h.gold, h.count);
-        double pearson = 100 * cli_pearson(h.score, h.gold, h.count);
+        const double pearson = 100 * cli_pearson(h.score, h.gold, h.count);
+        spearman *= 100;
         if (json)
             printf(isfinite(spearman + pearson) ? "{\"pairs\": %lld, \"spearman\": %.4f, \"pearson\": %.4f}\n"
                                                 : "{\"pairs\": %lld, \"spearman\": null, \"pearson\": null}\n",

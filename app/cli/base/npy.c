@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -85,11 +86,20 @@ static int check(cli_npy *a, const char *path)
     return code;
 }
 
+static int check_numbers(const cli_npy *a, const char *path)
+{
+    for (int64_t i = 0; i < a->rows * a->columns; i++)
+        if (!isfinite(a->data[i]))
+            return cli_fail("%s: row %lld has a number that is %s", path, (long long)(i / a->columns) + 1,
+                            isnan(a->data[i]) ? "NaN" : "infinite");
+    return CLI_DONE;
+}
+
 int cli_npy_open(cli_npy *a, const char *path)
 {
     *a = (cli_npy){0};
     struct stat s;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* which does not wait for a pipe's writer */
     if (fd < 0 || fstat(fd, &s)) {
         int code = cli_fail_errno(path);
         if (fd >= 0)
@@ -110,6 +120,8 @@ int cli_npy_open(cli_npy *a, const char *path)
     close(fd);
     if (!code)
         code = check(a, path);
+    if (!code)
+        code = check_numbers(a, path);
     if (code)
         cli_npy_close(a);
     return code;

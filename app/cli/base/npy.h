@@ -16,7 +16,7 @@ typedef struct cli_npy {
     size_t bytes;
 } cli_npy;
 
-/* Maps a file and checks all of its header; what does not fit is one sentence. */
+/* Maps a file and checks all of its header, and that all numbers are finite; what does not fit is one sentence. */
 int cli_npy_open(cli_npy *a, const char *path);
 void cli_npy_close(cli_npy *a);
 

@@ -162,8 +162,6 @@ int cli_pairs_next(cli_pairs *p)
     while (!code && p->count < p->most) {
         errno = 0;
         int c = getc_unlocked(p->file);
-        if (cli_signal)
-            return CLI_INTERRUPTED;
         if (c == EOF)
             break;
         ungetc(c, p->file);
@@ -186,8 +184,10 @@ double cli_cosine(const float *a, const float *b, int64_t dim)
         aa += (double)a[i] * a[i];
         bb += (double)b[i] * b[i];
     }
-    return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : 0;
+    return aa == 0 || bb == 0 ? 0 : ab / sqrt(aa * bb);
 }
+
+float cli_clamp_cosine(float x) { return x > 1 ? 1 : x < -1 ? -1 : x; }
 
 double cli_pearson(const double *a, const double *b, int64_t n)
 {
@@ -224,16 +224,20 @@ static void rank_all(const double *a, int64_t n, double *rank, const double **or
     }
 }
 
-double cli_spearman(const double *a, const double *b, int64_t n)
+int cli_spearman(const double *a, const double *b, int64_t n, double *correlation)
 {
-    double *rank = malloc(2 * (size_t)n * sizeof *rank + 1), result = NAN;
+    double *rank = malloc(2 * (size_t)n * sizeof *rank + 1);
     const double **order = malloc((size_t)n * sizeof *order + 1);
-    if (rank && order) {
+    const int code = rank && order ? CLI_DONE : cli_fail_memory();
+    if (!code) {
         rank_all(a, n, rank, order);
         rank_all(b, n, rank + n, order);
-        result = cli_pearson(rank, rank + n, n);
+        *correlation = cli_pearson(rank, rank + n, n);
+        for (int64_t i = 0; i < n; i++)
+            if (isnan(a[i]) || isnan(b[i])) /* which has no rank */
+                *correlation = NAN;
     }
     free(rank);
     free(order);
-    return result;
+    return code;
 }

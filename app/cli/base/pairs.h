@@ -34,9 +34,11 @@ void cli_pairs_close(cli_pairs *p);
 
 /* The cosine of a [dim] and b [dim]; 0 where one of them is 0. */
 double cli_cosine(const float *a, const float *b, int64_t dim);
+/* x, or the end of [-1, 1] that it lies beyond: cosines do, by rounding. NaN stays. */
+float cli_clamp_cosine(float x);
 /* Pearson's correlation of a[n] and b[n]; NaN where one of them is constant. */
 double cli_pearson(const double *a, const double *b, int64_t n);
-/* Spearman's: Pearson's of the ranks, equal values sharing the mean of theirs. NaN also where memory runs out. */
-double cli_spearman(const double *a, const double *b, int64_t n);
+/* Spearman's: Pearson's of the ranks, equal values sharing the mean of theirs; NaN where a value is. */
+int cli_spearman(const double *a, const double *b, int64_t n, double *correlation);
 
 #endif

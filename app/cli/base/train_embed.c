@@ -152,13 +152,16 @@ static int validate(void *user, cli_validation *v)
 {
     learner *l = user;
     const scored *s = &l->valid;
-    const int code = cli_status(l->all.ctx, att_sentence_encode(att_training_sentence(l->all.training), 2 * s->n,
-                                                                s->text, s->bytes, l->vectors, NULL));
+    int code = cli_status(l->all.ctx, att_sentence_encode(att_training_sentence(l->all.training), 2 * s->n, s->text,
+                                                          s->bytes, l->vectors, NULL));
     if (code)
         return code;
     for (int64_t i = 0; i < s->n; i++)
         l->cosine[i] = cli_cosine(l->vectors + 2 * i * l->dim, l->vectors + (2 * i + 1) * l->dim, l->dim);
-    v->score = 100 * cli_spearman(l->cosine, s->score, s->n);
+    code = cli_spearman(l->cosine, s->score, s->n, &v->score);
+    if (code)
+        return code;
+    v->score *= 100;
     const double pearson = 100 * cli_pearson(l->cosine, s->score, s->n);
     if (isfinite(v->score + pearson))
         snprintf(v->log, sizeof v->log, ", \"spearman\": %.4f, \"pearson\": %.4f", v->score, pearson);
