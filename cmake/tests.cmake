@@ -26,6 +26,12 @@ function(att_test_programs room)
 endfunction()
 
 function(att_test_tool)
+  if(NOT CMAKE_C_FLAGS MATCHES -fsanitize) # a sanitizer has its own malloc
+    add_library(fail_malloc MODULE tests/preload/fail_malloc.c)
+    set_target_properties(fail_malloc PROPERTIES C_VISIBILITY_PRESET default)
+    target_compile_definitions(test_out_of_memory PRIVATE FAIL_MALLOC="$<TARGET_FILE:fail_malloc>")
+    add_dependencies(test_out_of_memory fail_malloc)
+  endif()
   file(GLOB scripts CONFIGURE_DEPENDS tests/cli/*.sh)
   foreach(file IN LISTS scripts)
     get_filename_component(name ${file} NAME_WE)

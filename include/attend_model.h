@@ -7,6 +7,13 @@
  * checked completely before any of their content is used.
  *
  * Threads: what is opened here is read-only and serves many threads at once.
+ *
+ * What belongs to the process is the program's to set, and these libraries set none of it:
+ *   Memory for JSON is jansson's. Its reader (2.15 and before) does not survive an allocation that fails amid a file: it
+ *     loses characters or writes beyond its memory. A program that must survive that gives it, before all else, an
+ *     allocator that never returns NULL (json_set_alloc_funcs), but ends the process or has a reserve.
+ *   SIGBUS ends the process where a mapped file is cut short while it is in use (att_safetensors_open). A handler of the
+ *     program's may say so; it runs in any thread, those of the library among them.
  */
 #ifndef ATTEND_MODEL_H
 #define ATTEND_MODEL_H

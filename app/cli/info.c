@@ -1,7 +1,8 @@
 /* attend info: the version, the machine and the models that are there. */
 #include "cli.h"
 
-#include <jansson.h>
+#include "output.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,29 +11,81 @@ static int64_t threads;
 
 static const cli_option options[] = {CLI_THREADS(&threads), CLI_JSON(&json), {0}};
 
-static void add_model(void *list, const char *name) { json_array_append_new(list, json_string(name)); }
-
-/* The instruction sets of this build that a context opens with here. */
-static json_t *usable_sets(void)
+static void print_value(const char *value)
 {
-    char names[] = CLI_INSTRUCTION_SETS, *rest = names;
-    json_t *list = json_array();
-    for (const char *name; (name = strsep(&rest, " "));) {
-        att_ctx *ctx;
-        if (att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 1, .isa = name)) == ATT_OK) {
-            json_array_append_new(list, json_string(name));
-            att_close(ctx);
-        }
-    }
-    return list;
+    if (json)
+        cli_write_json(stdout, value, strlen(value));
+    else
+        fputs(value, stdout);
 }
 
-static void print_list(const char *title, const json_t *list)
+/* *arg, a bool: another name stands before. */
+static void print_name(void *arg, const char *name)
 {
-    printf("%-20s", title);
-    for (size_t i = 0; i < json_array_size(list); i++)
-        printf("%s%s", i ? ", " : "", json_string_value(json_array_get(list, i)));
-    puts(json_array_size(list) ? "" : "none");
+    bool *more = arg;
+    fputs(*more ? ", " : "", stdout);
+    *more = true;
+    print_value(name);
+}
+
+/* The instruction sets of this build that a context opens with here. */
+static int print_sets(void)
+{
+    char names[] = CLI_INSTRUCTION_SETS, *rest = names;
+    bool more = false;
+    int code = CLI_DONE;
+    for (const char *name; !code && (name = strsep(&rest, " "));) {
+        att_ctx *ctx;
+        const att_status s = att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 1, .isa = name));
+        if (s == ATT_OK) {
+            print_name(&more, name);
+            att_close(ctx);
+        } else if (s == ATT_ERR_MEMORY) {
+            code = cli_fail_memory();
+        }
+    }
+    return code;
+}
+
+static int print_models(void)
+{
+    bool more = false;
+    const int code = cli_models_list(print_name, &more);
+    if (!more && !json)
+        fputs("none", stdout);
+    return code;
+}
+
+static void begin(const char *key, const char *title)
+{
+    static bool more;
+    if (json)
+        printf("%s\"%s\": ", more ? ",\n  " : "{\n  ", key);
+    else
+        printf("%s%-20s", more ? "\n" : "", title);
+    more = true;
+}
+
+static int print_all(const att_ctx *ctx, const char *folder)
+{
+    begin("version", "version");
+    print_value(att_version());
+    begin("isa", "instruction set");
+    print_value(att_isa(ctx));
+    begin("isas", "usable here");
+    fputs(json ? "[" : "", stdout);
+    int code = print_sets();
+    fputs(json ? "]" : "", stdout);
+    begin("threads", "threads");
+    printf("%d", att_threads(ctx));
+    begin("models_folder", "models folder");
+    print_value(folder);
+    begin("models", "models");
+    fputs(json ? "[" : "", stdout);
+    if (!code)
+        code = print_models();
+    puts(json ? "]\n}" : "");
+    return code;
 }
 
 static int run(int n, char **arguments)
@@ -44,23 +97,7 @@ static int run(int n, char **arguments)
     if (code)
         return code;
     char *folder = cli_models_folder();
-    json_t *models = json_array();
-    cli_models_list(add_model, models);
-    json_t *all =
-        json_pack("{s:s, s:s, s:o, s:i, s:s, s:o}", "version", att_version(), "isa", att_isa(ctx), "isas",
-                  usable_sets(), "threads", att_threads(ctx), "models_folder", folder ? folder : "", "models", models);
-    if (!all)
-        code = cli_fail_memory();
-    else if (json) {
-        json_dumpf(all, stdout, JSON_INDENT(2));
-        putchar('\n');
-    } else {
-        printf("%-20s%s\n%-20s%s\n", "version", att_version(), "instruction set", att_isa(ctx));
-        print_list("usable here", json_object_get(all, "isas"));
-        printf("%-20s%d\n%-20s%s\n", "threads", att_threads(ctx), "models folder", folder);
-        print_list("models", models);
-    }
-    json_decref(all);
+    code = folder ? print_all(ctx, folder) : cli_fail_memory();
     free(folder);
     att_close(ctx);
     return code;

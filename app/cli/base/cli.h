@@ -132,6 +132,6 @@ void cli_tokenizer_close(cli_tokenizer *t);
 /* $ATTEND_MODELS, else $XDG_DATA_HOME/attend/models, else ~/.local/share/attend/models; malloc'd, NULL: no memory. */
 char *cli_models_folder(void);
 /* Calls each(arg, name) for the models there, then for those that come with the program, in alphabetical order. */
-void cli_models_list(void (*each)(void *arg, const char *name), void *arg);
+int cli_models_list(void (*each)(void *arg, const char *name), void *arg);
 
 #endif

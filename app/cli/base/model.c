@@ -33,32 +33,47 @@ static bool is_folder(const char *path)
     return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
 }
 
-/* Where the program itself stands says where its models are, wherever the tree was moved to. */
-static char *models_shipped(void)
+/* Where the program itself stands says where its models are, wherever the tree was moved to; malloc'd, NULL where there
+ * are none. */
+static int models_shipped(char **folder)
 {
     static const char *const from_program[] = {CLI_DATA_FROM_PROGRAM "/attend/models",
                                                "models"}; /* installed; as built */
     char program[4096];
     const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    *folder = NULL;
     if (n < 0)
-        return NULL;
+        return CLI_DONE;
     program[n] = 0;
     *strrchr(program, '/') = 0;
     for (size_t i = 0; i < sizeof from_program / sizeof from_program[0]; i++) {
-        char *folder;
-        if (asprintf(&folder, "%s/%s", program, from_program[i]) < 0)
-            return NULL;
-        if (is_folder(folder))
-            return folder;
-        free(folder);
+        if (asprintf(folder, "%s/%s", program, from_program[i]) < 0) {
+            *folder = NULL;
+            return cli_fail_memory();
+        }
+        if (is_folder(*folder))
+            return CLI_DONE;
+        free(*folder);
+        *folder = NULL;
     }
-    return NULL;
+    return CLI_DONE;
 }
 
-static void list_folder(const char *folder, void (*each)(void *arg, const char *name), void *arg)
+/* Where models are looked for by name; free both. */
+static int models_folders(char **own, char **shipped)
+{
+    *own = cli_models_folder();
+    *shipped = NULL;
+    return *own ? models_shipped(shipped) : cli_fail_memory();
+}
+
+static int list_folder(const char *folder, void (*each)(void *arg, const char *name), void *arg)
 {
     struct dirent **entries;
+    errno = 0;
     int n = folder ? scandir(folder, &entries, NULL, alphasort) : -1;
+    if (n < 0)
+        return errno == ENOMEM ? cli_fail_memory() : CLI_DONE;
     for (int i = 0; i < n; i++) {
         char path[4096];
         snprintf(path, sizeof path, "%s/%s/config.json", folder, entries[i]->d_name);
@@ -67,17 +82,21 @@ static void list_folder(const char *folder, void (*each)(void *arg, const char *
             each(arg, entries[i]->d_name);
         free(entries[i]);
     }
-    if (n >= 0)
-        free(entries);
+    free(entries);
+    return CLI_DONE;
 }
 
-void cli_models_list(void (*each)(void *arg, const char *name), void *arg)
+int cli_models_list(void (*each)(void *arg, const char *name), void *arg)
 {
-    char *own = cli_models_folder(), *shipped = models_shipped();
-    list_folder(own, each, arg);
-    list_folder(shipped, each, arg);
+    char *own, *shipped;
+    int code = models_folders(&own, &shipped);
+    if (!code)
+        code = list_folder(own, each, arg);
+    if (!code)
+        code = list_folder(shipped, each, arg);
     free(own);
     free(shipped);
+    return code;
 }
 
 static void append_name(void *arg, const char *name)
@@ -90,7 +109,9 @@ static void append_name(void *arg, const char *name)
 static int not_found(const char *name, const char *folder)
 {
     char list[512] = "";
-    cli_models_list(append_name, list);
+    const int code = cli_models_list(append_name, list);
+    if (code)
+        return code;
     return cli_fail("\"%s\" is no folder and no model in %s, and none that comes with attend; there are: %s%s", name,
                     folder, *list ? list : "none",
                     strstr(list, "MiniLM") ? "" : "; \"./dev demo\" fetches all-MiniLM-L6-v2");
@@ -98,16 +119,17 @@ static int not_found(const char *name, const char *folder)
 
 int cli_model_find(const char *name, char **path)
 {
-    char *own = cli_models_folder(), *shipped = models_shipped();
+    char *own, *shipped;
+    int code = models_folders(&own, &shipped);
     const char *const folders[] = {"", own, shipped};
-    int code = own ? CLI_DONE : cli_fail_memory();
     *path = NULL;
     for (int i = 0; !code && !*path && *name && i < 3; i++) {
         if (!folders[i])
             continue;
-        if (asprintf(path, "%s%s%s", folders[i], *folders[i] ? "/" : "", name) < 0)
+        if (asprintf(path, "%s%s%s", folders[i], *folders[i] ? "/" : "", name) < 0) {
+            *path = NULL;
             code = cli_fail_memory();
-        else if (!is_folder(*path)) {
+        } else if (!is_folder(*path)) {
             free(*path);
             *path = NULL;
         }

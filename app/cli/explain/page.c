@@ -158,11 +158,15 @@ void page_say(page *p, text format, ...)
 {
     char *s = NULL;
     va_list arguments;
+    if (p->status != ATT_OK)
+        return;
     va_start(arguments, format);
-    if (p->status == ATT_OK && vasprintf(&s, choose(p, format), arguments) >= 0) {
+    if (vasprintf(&s, choose(p, format), arguments) >= 0) {
         begin(p, PAGE_PROSE);
         print_wrapped(p, s, PROSE);
         free(s);
+    } else {
+        p->status = att_fail(p->ctx, ATT_ERR_MEMORY, "out of memory");
     }
     va_end(arguments);
 }
@@ -353,6 +357,8 @@ void page_agree(page *p, text what, const float *a, const float *b, int64_t coun
 
 void page_answer(page *p, att_status s)
 {
+    if (s == ATT_ERR_MEMORY && p->status == ATT_OK)
+        p->status = s;
     if (p->status != ATT_OK)
         return;
     p->last = PAGE_FIGURES; /* close to its call */

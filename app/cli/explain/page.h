@@ -72,14 +72,15 @@ void page_picture(page *p, const heatmap *h);                                  /
 void page_chart(page *p, const char *x_name, const chart_panel *panel, int n); /* n panels, one below the other */
 /* Says whether a and b [count] agree to six digits of the largest number. */
 void page_agree(page *p, text what, const float *a, const float *b, int64_t count);
-/* The answer of a call that may fail: its status, and the sentence. */
+/* The answer of a call that may fail: its status, and the sentence. Memory that runs out is no answer but an error. */
 void page_answer(page *p, att_status s);
 
 /* Prints the call, makes it, keeps the first error. */
 #define CALL(p, ...)                                                                                                   \
     ((p)->status = (page_code((p), #__VA_ARGS__ ";"), (p)->status == ATT_OK) ? (__VA_ARGS__) : (p)->status)
 /* Prints the call, makes it, prints its answer: errors are what is to be seen. */
-#define ANSWER(p, ...) (page_code((p), #__VA_ARGS__ ";"), page_answer((p), (__VA_ARGS__)))
+#define ANSWER(p, ...)                                                                                                 \
+    ((p)->status == ATT_OK ? (page_code((p), #__VA_ARGS__ ";"), page_answer((p), (__VA_ARGS__))) : (void)0)
 /* Prints statements and runs them. */
 #define LOOP(p, ...)                                                                                                   \
     do {                                                                                                               \

@@ -103,6 +103,8 @@ static att_status read_lines(reader *r, FILE *f)
     }
     if (s == ATT_OK && ferror(f))
         s = att_fail(r->ctx, ATT_ERR_IO, "%s: %s", r->path, strerror(errno));
+    else if (s == ATT_OK && !feof(f)) /* getline has no memory for a line */
+        s = out_of_memory(r);
     if (s == ATT_OK && r->n == 0)
         s = att_fail(r->ctx, ATT_ERR_FORMAT, "%s: no vectors in it", r->path);
     free(line);

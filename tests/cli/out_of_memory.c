@@ -1,0 +1,116 @@
+/* Whichever allocation fails, of the tool's own, its libraries' or jansson's: one sentence and exit code 1, or the
+ * result is as it is always. Never a crash, and no part of a result for all of it. */
+// labels: long
+#include "check.h"
+#include "translator_tool.h"
+
+#ifdef FAIL_MALLOC /* tests/preload/fail_malloc.c, built; not with a sanitizer, which has its own malloc */
+#define PRELOAD "LD_PRELOAD=" FAIL_MALLOC " FAIL_MALLOC_HIT=hit FAIL_MALLOC_AT=%ld "
+#else
+#define PRELOAD "%ld"
+#endif
+
+static int set_up(void **state)
+{
+    return translator_setup(state) ||
+           tool("printf 'a b\\nc d e\\n\\nf\\n' >in; printf 'a\\tb c\\t1\\nd e\\tf\\t2\\na\\te\\t0.5\\n' >pairs; "
+                "printf 'Ein Hund\\nthe table\\n' >lines; printf 'sea 1 0\\nlake 0.8 0.1\\nstone 0 1\\n' >words; "
+                "$A embed -m $D -f npy -o i.npy in; i=0; while [ $i -lt 8 ]; do "
+                "echo '{\"step\": '$i', \"loss\": 1.23456789012345678901234, \"a_long_name_for_a_number\": \"x\"}'; "
+                "i=$((i+1)); done >log");
+}
+
+/* The path of a file in the tool's folder. */
+static const char *path_of(const char *name)
+{
+    static char path[128];
+    snprintf(path, sizeof path, "%s/%s", tool_model.path, name);
+    return path;
+}
+
+/* Runs `command`, which may write a file `o`, with its n-th allocation failing; *hit: it had as many. */
+static int run_failing(const char *command, long n, bool *hit)
+{
+    char line[512];
+    unlink(path_of("hit"));
+    unlink(path_of("o"));
+    snprintf(line, sizeof line, PRELOAD "%s", n, command);
+    const int code = tool(line);
+    if (access(path_of("o"), F_OK) == 0)
+        tool_bytes = tool_read(path_of("o"), tool_out, sizeof tool_out);
+    *hit = access(path_of("hit"), F_OK) == 0;
+    return code;
+}
+
+/* As a calm run: the same output. Else a sentence that says why, and no file o: `out` and `code` are those of a calm
+ * run. */
+static void check(const char *command, long n, int code, int calm_code, const char *out)
+{
+    const bool same = code == calm_code && strcmp(tool_out, out) == 0;
+    const bool told = code == 1 && strncmp(tool_err, "attend: ", 8) == 0 && count(tool_err, "\n") == 1 &&
+                      (strstr(tool_err, "memory") || strstr(tool_err, "the system gave only"));
+    if (!same && (!told || access(path_of("o"), F_OK) == 0))
+        fail_msg("%s, allocation %ld: exit code %d, \"%s\", %zu bytes of output", command, n, code, tool_err,
+                 tool_bytes);
+}
+
+/* Every step-th allocation of the first ones up to `first`, then each. */
+static void check_all(const char *command, long first, int step)
+{
+#ifndef FAIL_MALLOC
+    skip();
+#endif
+    static char calm[sizeof tool_out];
+    bool hit;
+    const int code = run_failing(command, 0, &hit);
+    assert_false(hit);
+    strcpy(calm, tool_out);
+    long n = 1;
+    do {
+        check(command, n, run_failing(command, n, &hit), code, calm);
+        n += n < first ? step : 1;
+    } while (hit);
+    assert_true(n > 20);
+}
+
+static void a_model_is_opened_or_not(void **state)
+{
+    (void)state;
+    check_all("$A embed -m $D -t 1 in", 1100, 9);
+    check_all("$A translate -m $T -t 1 -b 2 --json -a o lines", 3100, 61);
+}
+
+/* What comes behind opening the model. */
+static void work_on_a_model_is_done_or_not(void **state)
+{
+    (void)state;
+    check_all("$A embed -m $D -t 1 -f npy -o o in", 1120, 200);
+    check_all("$A search -m $D -t 1 -c in -k 2 a", 1120, 200);
+    check_all("$A search -m $D -t 1 -c in -i i.npy --json a", 1130, 200);
+    check_all("$A similarity -m $D -t 1 a 'b c'", 1120, 200);
+    check_all("$A similarity -m $D -t 1 -p pairs --gold --json", 1120, 200);
+    check_all("$A tokenize -m $D in", 1110, 200);
+    check_all("$A attention -m $D -t 1 --svg o 'a b'", 1120, 200);
+}
+
+static void work_without_a_model_is_done_or_not(void **state)
+{
+    (void)state;
+    check_all("$A vocab -s 30 -o o --symbols x,y in", 100, 3);
+    check_all("$A bleu --by-length --json in in", 100, 3);
+    check_all("$A plot log", 60, 2);
+    check_all("$A plot log -o o", 100, 5);
+    check_all("$A explain softmax --input words", 0, 1);
+    check_all("$A info -t 1 --json", 0, 1);
+    check_all("$A embed -m nix", 20, 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_model_is_opened_or_not),
+        cmocka_unit_test(work_on_a_model_is_done_or_not),
+        cmocka_unit_test(work_without_a_model_is_done_or_not),
+    };
+    return cmocka_run_group_tests(tests, set_up, tool_teardown);
+}
