@@ -70,9 +70,10 @@ int bench_report(const att_ctx *ctx, const char *name, const char *title, json_t
     if (json) {
         json_t *all = json_pack("{s:s}", "bench", name);
         json_t *times =
-            json_pack("{s:i, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:b}", "threads", att_threads(ctx), "isa", att_isa(ctx),
-                      "repeat", (json_int_t)t->repeat, "ms", 1e3 * t->best, "median_ms", 1e3 * t->median, "gflops",
-                      1e-9 * rate, "peak_gflops", 1e-9 * t->peak, "peak_share", share, "verified", error >= 0);
+            json_pack("{s:i, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:b}", "threads", att_threads(ctx), "isa", att_isa(ctx),
+                      "repeat", (json_int_t)t->repeat, "ms", bench_real(1e3 * t->best), "median_ms",
+                      bench_real(1e3 * t->median), "gflops", bench_real(1e-9 * rate), "peak_gflops",
+                      bench_real(1e-9 * t->peak), "peak_share", bench_real(share), "verified", error >= 0);
         if (!row || json_object_update(all, row) || json_object_update(all, times))
             code = cli_fail_memory();
         else if (json_dumpf(all, stdout, JSON_REAL_PRECISION(7)) == 0)
@@ -90,6 +91,8 @@ int bench_report(const att_ctx *ctx, const char *name, const char *title, json_t
     json_decref(row);
     return code;
 }
+
+json_t *bench_real(double x) { return isfinite(x) ? json_real(x) : json_null(); }
 
 double bench_error(double x, double reference, double bound)
 {

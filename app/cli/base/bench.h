@@ -57,6 +57,9 @@ int bench_read(att_ctx *ctx, int64_t repeat, double seconds, int (*once)(void *a
 int bench_report(const att_ctx *ctx, const char *name, const char *title, json_t *row, double flops,
                  const bench_times *t, double error, bool json);
 
+/* x, or null: JSON has no NaN and no infinity. */
+json_t *bench_real(double x);
+
 /* How far `x` is from `reference`, in units of `bound`; more than 1 is wrong. */
 double bench_error(double x, double reference, double bound);
 

@@ -159,13 +159,13 @@ static int report(const attention_case *c, const bench_times *times, const bench
     json_object_set_new(row, "why", json_string(why));
     json_object_set_new(row, "q_block", json_integer(q_block));
     json_object_set_new(row, "k_block", json_integer(info->k_block));
-    json_object_set_new(row, "skipped", json_real(info->skipped));
+    json_object_set_new(row, "skipped", bench_real(info->skipped));
     json_object_set_new(row, "workspace_bytes", json_integer((json_int_t)workspace));
     json_object_set_new(row, "tensor_bytes", json_integer((json_int_t)c->bytes));
     json_object_set_new(row, "process_peak_bytes", json_integer((json_int_t)peak_bytes()));
     if (reading->rate > 0) {
-        json_object_set_new(row, "bandwidth_share", json_real(reading->share));
-        json_object_set_new(row, "read_gbytes_per_second", json_real(1e-9 * reading->rate));
+        json_object_set_new(row, "bandwidth_share", bench_real(reading->share));
+        json_object_set_new(row, "read_gbytes_per_second", bench_real(1e-9 * reading->rate));
     }
     title_of(c, title, sizeof title);
     int code = bench_report(c->ctx, "attention", title, row, attention_flops(c), times, error, json);

@@ -64,8 +64,8 @@ int terminal_columns(FILE *f)
     if (isatty(fileno(f)) && ioctl(fileno(f), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
         return size.ws_col;
     const char *columns = getenv("COLUMNS");
-    int n = columns ? atoi(columns) : 0;
-    return n >= 20 && n <= 10000 ? n : 80;
+    const long n = columns ? strtol(columns, NULL, 10) : 0;
+    return n >= 20 && n <= 10000 ? (int)n : 80;
 }
 
 /* Nearest of the six levels 0, 95, 135, 175, 215, 255 of the 256-colour cube. */
