@@ -20,7 +20,8 @@ static const cli_option options[] = {
     CLI_MODEL(&model_name),
     {"corpus", 'c', "FILE", .text = &corpus_path, .required = true, .help = "the lines to search in"},
     {"index", 'i', "FILE", .text = &index_path,
-     .help = "their vectors, as \"attend embed --format npy\" writes them; else they are computed now"},
+     .help = "their vectors, as \"attend embed --format npy\" writes them, of which five are checked; else they are "
+             "computed now"},
     {"top", 'k', "N", .integer = &k, .min = 1, .max = 1000000, .help = "how many lines to print for each query"},
     CLI_THREADS(&threads),
     CLI_JSON(&json),
