@@ -31,7 +31,7 @@ static void assert_all_end(const char *const *commands, size_t n)
                              "(S=%s; K=\"timeout --preserve-status -k 20 -s $S 0.5 env --default-signal=$S\"; %s; "
                              "echo $S $? >code.$S) & ",
                              signals[s].name, commands[i]);
-        snprintf(line + used, sizeof line - (size_t)used, "wait; cat code.*; ls -A | grep -c .attend-");
+        snprintf(line + used, sizeof line - (size_t)used, "wait; cat code.*; ls -A | grep -c unfinished");
         tool(line);
         for (size_t s = 0; s < 3; s++) {
             char expected[32];
