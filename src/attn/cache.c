@@ -138,8 +138,9 @@ typedef struct copies {
     int64_t first;
 } copies;
 
-static void copy_past(void *arg, int i)
+static void copy_past(void *arg, int64_t i, int thread)
 {
+    (void)thread;
     const copies *j = arg;
     held *h = &j->cache->sequence[j->first + i];
     if (h->past)
@@ -167,7 +168,7 @@ static att_status part(att_cache *c, int64_t first, int64_t last)
         e = own ? ATT_OK : ATT_ERR_MEMORY;
     }
     if (any)
-        att_parallel_for(c->ctx, (int)(last - first), copy_past, &(copies){c, first});
+        att_parallel_shares(c->ctx, last - first, copy_past, &(copies){c, first});
     return e;
 }
 

@@ -1,6 +1,6 @@
-/* Tasks dealt to threads. Each thread has a share of its own and then takes what others have left of theirs: so from
- * task to task, and from call to call, it meets what lies together and what its cache has, and yet nobody waits for a
- * slow one. */
+/* Tasks dealt to threads. Each thread begins with a share of its own, of which there are so many, and then takes what
+ * others have left of theirs: so from task to task, and from call to call, it meets what lies together and what its
+ * cache has, and yet nobody waits for a slow one. More threads than shares have one together. */
 #include "base/base.h"
 
 #include <stdatomic.h>
@@ -36,12 +36,11 @@ void att_parallel_shares(att_ctx *ctx, int64_t n, void (*body)(void *arg, int64_
     job j; /* only as many shares are set as there are */
     j.body = body;
     j.arg = arg;
-    j.shares = att_threads(ctx) < MAX_SHARES ? att_threads(ctx) : MAX_SHARES;
-    if (j.shares > n)
-        j.shares = (int)n;
+    const int strands = att_threads(ctx) < n ? att_threads(ctx) : (int)n;
+    j.shares = strands < MAX_SHARES ? strands : MAX_SHARES;
     for (int i = 0; i < j.shares; i++) {
         atomic_init(&j.share[i].next, n * i / j.shares);
         j.share[i].end = n * (i + 1) / j.shares;
     }
-    att_parallel(ctx, j.shares, strand, &j);
+    att_parallel(ctx, strands, strand, &j);
 }
