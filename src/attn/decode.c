@@ -173,7 +173,7 @@ static void forbid(const group *g, const att_cut *cut, float *s)
 static void drop(const group *g, const att_cut *cut, int64_t k0, float *s)
 {
     const float scale = att_keep_scale(g->plan);
-    for (int h = 0; g->plan->spec.dropout > 0 && h < g->heads; h++) {
+    for (int h = 0; h < g->heads && g->site[h].dropout.threshold; h++) {
         uint64_t keep[ATT_KEY_BLOCK];
         att_keep_block(&(att_block){.plan = g->plan, .site = &g->site[h], .cut = cut, .k0 = k0, .queries = g->tq},
                        keep);

@@ -18,7 +18,7 @@ att_dropout att_dropout_of(const att_call *c, int64_t sequence, int64_t head)
     return (att_dropout){.seed = c->args.dropout_seed,
                          .sequence = c->args.sequence_ids ? c->args.sequence_ids[sequence] : 0,
                          .head = (uint32_t)head,
-                         .threshold = (uint32_t)((double)c->plan->spec.dropout * 0x1p32 + 0.5)};
+                         .threshold = att_dropout_threshold(c->plan->spec.dropout)};
 }
 
 void att_keep_block(const att_block *b, uint64_t *keep)

@@ -60,7 +60,7 @@ static double score(const att_plan *plan, const att_site *at, int64_t q, int64_t
 /* Dropout's factor of a weight. */
 static double dropout(const att_plan *plan, const att_site *at, int64_t q, int64_t k)
 {
-    if (plan->spec.dropout == 0)
+    if (at->dropout.threshold == 0)
         return 1;
     const bool keep = att_dropout_keep(&at->dropout, (uint32_t)(at->place.position + q), (uint32_t)k);
     return keep ? 1 / (1 - (double)plan->spec.dropout) : 0;

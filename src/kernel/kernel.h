@@ -36,8 +36,9 @@ typedef struct att_soon {
 typedef struct att_dropout {
     uint64_t seed;
     uint32_t sequence, head;
-    uint32_t threshold; /* round(p 2^32) */
+    uint32_t threshold; /* round(p 2^32); 0: nothing is dropped, however much more than 0 p is */
 } att_dropout;
+static inline uint32_t att_dropout_threshold(float p) { return (uint32_t)((double)p * 0x1p32 + 0.5); }
 
 /* Products of whole numbers (bytes.c): those of one side are in [-63, 63], moved up by 64, of the other in [-127, 127].
  */

@@ -101,7 +101,7 @@ static kept keep(att_tape *t, float p, uint64_t seed, const att_positions *at, c
     const size_t n = (size_t)at->n;
     return (kept){.p = p,
                   .seed = seed,
-                  .threshold = (uint32_t)((double)p * 0x1p32 + 0.5),
+                  .threshold = att_dropout_threshold(p),
                   .n = at->n,
                   .offsets = att_tape_keep(t, at->offsets, (n + 1) * sizeof *at->offsets),
                   .starts = at->starts ? att_tape_keep(t, at->starts, n * sizeof *at->starts) : NULL,
@@ -119,7 +119,7 @@ att_var *att_tape_dropout(att_tape *t, att_var *x, att_var *residual, float p, u
         return att_tape_fail(t, s, "dropout: %s", att_error(t->ctx));
     if (!check(t, &x->value, residual ? &residual->value : NULL, p, &rows, sequence_ids))
         return NULL;
-    if (p == 0)
+    if (att_dropout_threshold(p) == 0)
         return residual ? att_add(t, x, residual) : x;
     const kept how = keep(t, p, seed, &rows, sequence_ids);
     att_var *y = att_tape_var(t, 2, x->value.dim);

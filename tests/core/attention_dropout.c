@@ -1,6 +1,6 @@
 /* Attention with dropout: which weights are dropped, of what that is a matter and of what it is not, and what it leaves
  * on average. That values and gradients are right is tested with all other stages. */
-#include "attention_help.h"
+#include "cache_help.h"
 #include "attn/attn.h"
 
 #include <math.h>
@@ -131,6 +131,39 @@ static void what_is_not_dropped_from_stays(void **state)
     att_close(ctx);
 }
 
+/* A probability is kept as round(p 2^32): one that becomes 0 drops nothing, in a full pass, in decoding and from a
+ * cache, and scales nothing. */
+static void a_probability_that_rounds_to_nothing_drops_nothing(void **state)
+{
+    (void)state;
+    static const float rates[] = {FLT_TRUE_MIN, 1e-11f, 0x1.fffffep-34f};
+    static const int64_t queries[] = {1, 2, 70};
+    static const uint32_t ids[3] = {1, 2, 3};
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);)
+        for (int i = 0; i < 9; i++) {
+            const shape n = {3, 4, 2, queries[i % 3], 300, 8, 8};
+            operands plain = make(n), o = make(n);
+            att_attention_spec s = spec_of(n);
+            o.args.sequence_ids = ids;
+            o.args.dropout_seed = SEED;
+            run(ctx, &s, &plain.args);
+            s.dropout = rates[i / 3];
+            run(ctx, &s, &o.args);
+            assert_same_bits(plain.out, o.out, out_count(n));
+            assert_same_bits(plain.lse, o.lse, n.batch * n.heads * n.tq);
+            memset(o.out, 0, (size_t)out_count(n) * sizeof *o.out);
+            att_plan *plan = plan_of(ctx, &s);
+            att_cache *c = cache_of(ctx, plan, n.batch);
+            append(ctx, c, &o.args, 0, n.tk);
+            const att_attention_args cached = with_cache(o.args, c);
+            must(ctx, att_forward(plan, &cached));
+            assert_same_bits(plain.out, o.out, out_count(n));
+            att_cache_free(c);
+            att_plan_free(plan);
+            drop(&plain), drop(&o);
+        }
+}
+
 /* An output element is a sum of independent terms w v x / (1 - p), x = 1 with probability 1 - p: its variance is
  * p / (1 - p) times the sum of (w v)^2, that of a mean over N seeds 1 / N of it. Six deviations are exceeded once in
  * 5e8. Rounding adds 2^-20 at most. */
@@ -206,6 +239,7 @@ int main(void)
         cmocka_unit_test(each_set_drops_what_the_definition_says),
         cmocka_unit_test(a_sequence_drops_the_same_alone_and_in_parts),
         cmocka_unit_test(what_is_not_dropped_from_stays),
+        cmocka_unit_test(a_probability_that_rounds_to_nothing_drops_nothing),
         cmocka_unit_test(the_expected_output_is_that_without_dropout),
         cmocka_unit_test(backward_drops_the_same_weights),
     };
