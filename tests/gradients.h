@@ -3,6 +3,7 @@
 #ifndef GRADIENTS_H
 #define GRADIENTS_H
 
+#include "fail_alloc.h"
 #include "tape_help.h"
 
 /* Numbers are multiples of this, so that x + STEP and x - STEP are floats. The references are of order 1 to 100 and
@@ -110,8 +111,8 @@ static inline void differences(problem *p, int64_t n_y)
     free(above), free(below);
 }
 
-/* Its variables and parameters on a tape, and what is made of them. */
-static inline att_var *build(att_ctx *ctx, att_tape *t, problem *p)
+/* Its variables and parameters on a tape */
+static inline void give_leaves(att_ctx *ctx, att_tape *t, problem *p)
 {
     for (int i = 0; i < MOST && p->leaf[i].rank; i++) {
         const att_tensor x = view_of(&p->leaf[i]);
@@ -120,6 +121,12 @@ static inline att_var *build(att_ctx *ctx, att_tape *t, problem *p)
         else
             p->var[i] = att_input(t, &x);
     }
+}
+
+/* and what is made of them. */
+static inline att_var *build(att_ctx *ctx, att_tape *t, problem *p)
+{
+    give_leaves(ctx, t, p);
     return p->build(t, p);
 }
 
@@ -201,6 +208,46 @@ static inline void check_gradients(att_ctx *ctx, problem *p, int times, const ch
     free(dy.data);
 }
 
+/* Forward and backward where the n-th allocation from the operation's first on fails. */
+static inline att_status without_memory(problem *p, long n, const char *what)
+{
+    fail_alloc f = {0};
+    att_ctx *ctx = fail_open(&f);
+    att_plan *plan = NULL;
+    att_tape *t = recording_tape(ctx);
+    att_tensor y;
+    if (p->spec)
+        assert_int_equal(att_plan_new(ctx, p->spec, &plan), ATT_OK);
+    p->plan = plan;
+    t->arena.tight = true;
+    give_leaves(ctx, t, p);
+    f.fail_at = f.calls + n;
+    att_var *v = p->build(t, p);
+    att_status s = att_read(t, v, &y);
+    s = s ? s : att_tape_backward(t, v, NULL);
+    if (s && s != ATT_ERR_MEMORY)
+        fail_msg("%s, allocation %ld: %s", what, n, att_error(ctx));
+    for (int i = 0; s && i < MOST && p->leaf[i].rank; i++)
+        assert_true(!p->leaf[i].param || !att_param_grad(p->weight[i])->data);
+    drop_params(p);
+    att_tape_free(t);
+    att_plan_free(plan);
+    att_close(ctx);
+    assert_int_equal(f.live, 0);
+    return s;
+}
+
+/* Whichever fails, it is an error, no parameter has a gradient, and all is given back. */
+static inline void check_without_memory(problem *p, const char *what)
+{
+    enum { SMALL = 500 };
+    for (int i = 0; i < MOST && p->leaf[i].rank; i++)
+        if (count_of(&p->leaf[i]) > SMALL)
+            return;
+    for (long n = 1; without_memory(p, n, what); n++)
+        ;
+}
+
 static inline void check_on(att_ctx *ctx, problem *p, const char *what, bool first)
 {
     att_tape *t = recording_tape(ctx);
@@ -227,6 +274,7 @@ static inline void check_problem(problem p, const char *what)
     bool first = true; /* the reference is the same for all sets */
     for (att_ctx *ctx = NULL; check_next_context(&ctx, 2); first = false)
         check_on(ctx, &p, what, first);
+    check_without_memory(&p, what);
     drop_problem(&p);
 }
 

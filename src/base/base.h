@@ -34,6 +34,7 @@ typedef struct att_arena {
     att_arena_block *first, *current;
     size_t used; /* total bytes handed out: the mark */
     size_t most; /* that there ever were */
+    bool tight;  /* for tests of a lack of memory: a block has room for the allocation that it is made for, no more */
 } att_arena;
 void att_arena_init(att_arena *a, att_ctx *ctx);
 void *att_arena_alloc(att_arena *a, size_t bytes); /* NULL: error set */

@@ -71,7 +71,7 @@ static att_arena_block *append(att_arena *a, size_t bytes)
     for (; *end; end = &(*end)->next)
         total += (*end)->size;
     size = total > size ? total : size;
-    size = bytes > size ? bytes : size;
+    size = bytes > size || a->tight ? bytes : size;
     att_arena_block *b = take(a->ctx, sizeof *b + size);
     if (!b)
         return NULL;

@@ -83,9 +83,10 @@ bool att_tape_ready(att_tape *t)
 
 /* ---- variables */
 
+/* NULL as well once the tape has failed: what an operation takes last is there only if all before it is. */
 static void *take(att_tape *t, size_t bytes, size_t *made)
 {
-    void *p = att_arena_alloc(&t->arena, bytes);
+    void *p = t->status ? NULL : att_arena_alloc(&t->arena, bytes);
     if (!p)
         att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(t->ctx));
     *made = att_arena_mark(&t->arena);
