@@ -95,7 +95,7 @@ static void bounds_task(void *arg, int group, int thread)
 }
 
 /* Row i of A, as bytes of the left */
-static void left_task(void *arg, int64_t i, int thread)
+static void left_task(void *arg, int i, int thread)
 {
     (void)thread;
     const job *j = arg;
@@ -118,7 +118,7 @@ bool att_bytes_bounds(att_ctx *ctx, int64_t m, int64_t n, int64_t k, const float
     j.best = att_alloc(ctx, (size_t)(j.groups * m), sizeof *j.best);
     const bool good = j.bytes && j.left && j.best;
     if (good) {
-        att_parallel_shares(ctx, m, left_task, &j);
+        att_parallel(ctx, (int)m, left_task, &j);
         att_parallel(ctx, (int)j.groups, bounds_task, &j);
         for (int64_t i = 0; i < m; i++) {
             best[i] = -INFINITY;

@@ -55,7 +55,7 @@ static void compute(const job *j, int64_t i, const int64_t *column, int64_t coun
         take(&j->out[i], column[c], z[c]);
 }
 
-static void row_task(void *arg, int64_t i, int thread)
+static void row_task(void *arg, int i, int thread)
 {
     const job *j = arg;
     const float *upper = j->upper + i * j->n, lower = j->lower[i];
@@ -101,7 +101,7 @@ static att_status search(job *j, att_param *weight, float *upper, float *lower)
     if (j->k <= ATT_BYTES_MOST) {
         if (!bytes || !att_bytes_bounds(j->ctx, j->m, j->n, j->k, j->x, bytes, j->from, upper, lower))
             return ATT_ERR_MEMORY;
-        att_parallel_shares(j->ctx, j->m, row_task, j);
+        att_parallel(j->ctx, (int)j->m, row_task, j);
     }
     att_status e = ATT_OK;
     for (int64_t i = 0; !e && i < j->m; i++)

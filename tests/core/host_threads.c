@@ -4,7 +4,7 @@
 #include "cache_help.h"
 #include "tape_help.h"
 
-enum { THREADS = 128, HEADS = 256, KEYS = 1024, DIM = 16, SIDE = 1024 };
+enum { FEATURES = 8, THREADS = 128, HEADS = 256, KEYS = 1024, DIM = 16, SIDE = 1024, WORDS = SIDE * SIDE / FEATURES };
 
 /* Notes the most bodies that it was asked for. */
 static void host_for(void *user, int n, void (*body)(void *, int), void *arg)
@@ -18,9 +18,9 @@ static void host_for(void *user, int n, void (*body)(void *, int), void *arg)
 typedef struct fixture {
     att_ctx *ctx;
     att_tape *t;
-    float *x, *y;      /* [SIDE, SIDE] */
-    att_tensor xs, ys; /* of them */
-    att_param *w;      /* of y */
+    float *x, *y;              /* [SIDE, SIDE] */
+    att_tensor xs, ys;         /* of them */
+    att_param *w, *vocabulary; /* of y; [WORDS, FEATURES] */
     operands many, few;
     att_plan *plan;
     att_cache *cache;
@@ -58,23 +58,19 @@ static void cache_append(fixture *f) { append(f->ctx, f->cache, &f->many.args, 0
 
 static void linear(fixture *f) { read_floats(f->t, att_linear(f->t, att_input(f->t, &f->xs), f->w, NULL, 0, NULL)); }
 
+/* The largest of few rows: what is dealt is the vocabulary. */
 static void argmax(fixture *f)
 {
-    static att_largest best[SIDE];
-    must(f->ctx, att_linear_argmax(f->t, att_input(f->t, &f->xs), f->w, NULL, NULL, best));
+    att_largest best;
+    must(f->ctx, att_linear_argmax(f->t, input(f->t, f->x, ATT_DIMS(1, FEATURES)), f->vocabulary, NULL, NULL, &best));
 }
 
-/* A vocabulary has so many words: it is dealt by parts of its own. */
 static void top(fixture *f)
 {
-    enum { WORDS = 80000, FEATURES = 4 };
-    float *words = check_numbers(WORDS * FEATURES, 5);
     att_largest best[2];
     double sum;
-    att_param *w = param(f->ctx, words, ATT_F32, ATT_DIMS(WORDS, FEATURES));
-    must(f->ctx, att_linear_top(f->t, input(f->t, f->x, ATT_DIMS(1, FEATURES)), w, NULL, NULL, 2, best, &sum));
-    att_param_free(w);
-    free(words);
+    must(f->ctx,
+         att_linear_top(f->t, input(f->t, f->x, ATT_DIMS(1, FEATURES)), f->vocabulary, NULL, NULL, 2, best, &sum));
 }
 
 static const struct {
@@ -103,6 +99,7 @@ static void each_computation_asks_for_all_threads(void **state)
     f.x = check_numbers((int64_t)SIDE * SIDE, 1), f.y = check_numbers((int64_t)SIDE * SIDE, 2);
     f.xs = view(f.x, ATT_F32, ATT_DIMS(SIDE, SIDE)), f.ys = view(f.y, ATT_F32, ATT_DIMS(SIDE, SIDE));
     f.w = param(f.ctx, f.y, ATT_F32, ATT_DIMS(SIDE, SIDE));
+    f.vocabulary = param(f.ctx, f.y, ATT_F32, ATT_DIMS(WORDS, FEATURES));
     f.t = new_tape(f.ctx);
     f.many = make(many), f.few = make(few);
     f.plan = plan_of(f.ctx, &s);
@@ -118,6 +115,7 @@ static void each_computation_asks_for_all_threads(void **state)
     drop(&f.many), drop(&f.few);
     att_tape_free(f.t);
     att_param_free(f.w);
+    att_param_free(f.vocabulary);
     free(f.x), free(f.y);
     att_close(f.ctx);
 }
