@@ -118,12 +118,18 @@ size_t att_plan_scratch(const att_plan *plan, bool copies, int64_t tk)
 
 /* ---- one strip of queries */
 
-static const float nothing[ATT_MAX_PANEL] = {[0 ... ATT_MAX_PANEL - 1] = -INFINITY};
+/* max [panel]: of no scores */
+static float *no_max(float *max, int panel)
+{
+    for (int i = 0; i < panel; i++)
+        max[i] = -INFINITY;
+    return max;
+}
 
 /* Its o is written when the first keys are. */
 static void clear(partial *p, int panel)
 {
-    memcpy(p->max, nothing, (size_t)panel * sizeof *p->max);
+    no_max(p->max, panel);
     memset(p->sum, 0, (size_t)panel * sizeof *p->sum);
     p->touched = false;
 }
@@ -248,7 +254,7 @@ static void attend_block(const att_plan *plan, const att_site *at, strip *t, con
     b->query = t->query;
     b->key = m->key;
     b->q = t->q;
-    b->top = att_tops_known(plan, cut) ? memcpy(w->top, nothing, (size_t)kernels->panel * sizeof *nothing) : NULL;
+    b->top = att_tops_known(plan, cut) ? no_max(w->top, kernels->panel) : NULL;
     const float scale = plan->late ? plan->spec.scale : 1;
     const bool rounded = plan->words && !at->dropout.threshold && !m->unclean.n_unclean; /* nobody needs floats */
     uint64_t keep[ATT_KEY_BLOCK];

@@ -30,45 +30,38 @@ static void fill(const att_call *c, att_tasks *t, att_order order)
     }
 }
 
-/* One past the last task of the head that begins with task `first`. */
-static int64_t end_of_head(const att_tasks *t, int64_t first)
-{
-    while (!t->task[first++].last)
-        ;
-    return first;
-}
-
 /* `wave` key heads are in work together, block of keys by block of keys, so that threads keep to a head of their own
  * where there are enough. */
 static void arrange(att_tasks *t, int64_t wave)
 {
     int64_t n = 0, head = 0;
     for (int64_t first = 0, end; first < t->count; first = end) {
-        int64_t longest = 0;
+        int64_t done = n; /* of order [n]: tasks of which the next of their head is there too */
         end = first;
         for (int64_t h = 0; h < wave && end < t->count; h++, head++) {
-            const int64_t begin = end;
-            end = end_of_head(t, begin);
-            longest = end - begin > longest ? end - begin : longest;
-            for (int64_t i = begin; i < end; i++)
-                t->task[i].slot = head % t->slots;
+            t->order[n++] = end;
+            do
+                t->task[end].slot = head % t->slots;
+            while (!t->task[end++].last);
         }
-        for (int64_t k = 0; k < longest; k++)
-            for (int64_t i = first; i < end; i++)
-                if (t->task[i].k0 == k * t->blocks * ATT_KEY_BLOCK)
-                    t->order[n++] = i;
+        for (; done < n; done++)
+            if (!t->task[t->order[done]].last)
+                t->order[n++] = t->order[done] + 1;
     }
 }
 
-/* A slot's next head begins when its last one has ended. */
+/* A slot's next head, which is `slots` heads later, begins when its last one has ended. */
 static void chain_slots(att_tasks *t)
 {
-    for (int64_t i = 0; i < t->count; i++)
-        for (int64_t j = i - 1; t->task[i].k0 == 0 && j >= 0; j--)
-            if (t->task[j].slot == t->task[i].slot && t->task[j].last) {
-                t->task[i].slot_owner = j;
-                break;
-            }
+    int64_t heads = 0, ended = -1; /* ended: the last task of the head that had the slot */
+    for (int64_t i = 0; i < t->count; i++) {
+        if (t->task[i].k0 > 0 || heads++ < t->slots)
+            continue;
+        do
+            ended++;
+        while (!t->task[ended].last);
+        t->task[i].slot_owner = ended;
+    }
 }
 
 static int64_t count_of(const att_call *c, int64_t blocks)
