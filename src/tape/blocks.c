@@ -38,9 +38,11 @@ int att_tape_dim(const att_tensor *x, int dim, int64_t *before, int64_t *behind)
 {
     dim = dim < 0 ? dim + x->rank : dim;
     *before = *behind = 1;
+    if (dim < 0 || dim >= x->rank)
+        return -1;
     for (int i = 0; i < dim; i++)
         *before *= x->dim[i];
     for (int i = dim + 1; i < x->rank; i++)
         *behind *= x->dim[i];
-    return dim >= 0 && dim < x->rank ? dim : -1;
+    return dim;
 }

@@ -173,12 +173,12 @@ att_var *att_conv2d(att_tape *t, att_var *x, att_param *weight, att_param *bias,
     if (!check(t, &x->value, weight, bias, &o, &w))
         return NULL;
     const int64_t n = att_param_value(weight)->dim[0], k = w.channels * w.kernel[0] * w.kernel[1];
-    const int64_t all = w.images * w.out[0] * w.out[1], most = patches_at_once(&w, k);
     const float *packed = att_param_packed(weight), *b = bias ? att_param_floats(bias) : NULL;
     att_var *y = att_tape_var(t, 4, (const int64_t[]){w.images, w.out[0], w.out[1], n});
     if (!y)
         return NULL;
     const size_t mark = att_arena_mark(&t->arena);
+    const int64_t all = w.images * w.out[0] * w.out[1], most = patches_at_once(&w, k);
     patches p = {.w = w, .x = x->value.data, .length = k};
     p.rows = att_tape_scratch(t, att_size_mul((size_t)most, (size_t)k));
     if (!packed || (bias && !b) || !p.rows)

@@ -92,7 +92,7 @@ static bool check(att_tape *t, const att_tensor *x, const att_tensor *residual, 
     else if (at->n > 0 && !ids)
         att_tape_fail(t, ATT_ERR_ARGUMENT, "dropout: sequence_ids is NULL, but each of the %lld sequences needs an id",
                       (long long)at->n);
-    return !t->status && att_tape_check_offsets(t, "dropout", x, at->offsets, at->n);
+    return !t->status && att_tape_check_positions(t, "dropout", x, at);
 }
 
 /* What is needed again, in the tape's own memory. */

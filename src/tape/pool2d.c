@@ -115,6 +115,13 @@ const att_operation att_operation_pool2d = {.name = "pool2d", .backward = backwa
 
 /* ---- forward */
 
+/* Numbers that a line of windows has, padding too: no more than are worth a thread in any case. */
+static int64_t work_of_line(const att_window *w)
+{
+    const double n = (double)w->out[1] * (double)w->channels * (double)w->kernel[0] * (double)w->kernel[1];
+    return n < 0x1p31 ? (int64_t)n : INT32_MAX;
+}
+
 att_var *att_pool2d(att_tape *t, att_var *x, att_pooling kind, const att_pool_options *options)
 {
     if (!x || !att_tape_ready(t))
@@ -135,8 +142,7 @@ att_var *att_pool2d(att_tape *t, att_var *x, att_pooling kind, const att_pool_op
     if (!y)
         return NULL;
     const job j = {.of = kept, .k = att_kernels_of(t->ctx->isa), .x = x->value.data, .y = y->value.data};
-    att_tape_for_rows(t->ctx, w->images * w->out[0], w->out[1] * w->channels * w->kernel[0] * w->kernel[1], pool_lines,
-                      &j);
+    att_tape_for_rows(t->ctx, w->images * w->out[0], work_of_line(w), pool_lines, &j);
     const att_step step = {
         .op = &att_operation_pool2d, .y = y, .in = &x, .n_in = 1, .kept = &kept, .kept_bytes = sizeof kept};
     return att_tape_done(t, &step, NULL, NULL);

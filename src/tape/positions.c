@@ -5,7 +5,7 @@
 
 /* ---- positions */
 
-static bool check(att_tape *t, const char *op, const att_tensor *x, const att_positions *p)
+bool att_tape_check_positions(att_tape *t, const char *op, const att_tensor *x, const att_positions *p)
 {
     const int64_t tokens = x->dim[0];
     if (!p->each == !p->offsets)
@@ -31,7 +31,7 @@ const int64_t *att_tape_positions(att_tape *t, const char *op, const att_tensor 
     const att_status s = att_take_options(&p, sizeof p, at, "att_positions");
     if (s)
         att_tape_fail(t, s, "%s: %s", op, att_error(t->ctx));
-    if (s || !check(t, op, x, &p))
+    if (s || !att_tape_check_positions(t, op, x, &p))
         return NULL;
     int64_t *position = att_arena_alloc(&t->arena, att_size_mul((size_t)tokens, sizeof *position));
     if (!position) {

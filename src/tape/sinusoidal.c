@@ -64,8 +64,9 @@ static bool check(att_tape *t, const att_tensor *x, const att_sinusoids *s)
 {
     if (x->rank != 2)
         att_tape_fail(t, ATT_ERR_SHAPE, "sinusoidal: x is %s, not [tokens, features]", att_shape_of(x).text);
-    else if (s->append < 0)
-        att_tape_fail(t, ATT_ERR_ARGUMENT, "sinusoidal: append = %lld is less than 0", (long long)s->append);
+    else if (s->append < 0 || s->append > INT64_MAX - x->dim[1])
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "sinusoidal: append = %lld features cannot be behind those of x, %s",
+                      (long long)s->append, att_shape_of(x).text);
     else if (!(s->base > 0 && isfinite(s->base)))
         att_tape_fail(t, ATT_ERR_ARGUMENT, "sinusoidal: base is %g, not above 0", s->base);
     return !t->status;

@@ -130,6 +130,7 @@ void att_tape_for_columns(att_ctx *ctx, int64_t columns, void (*body)(const void
 
 /* ---- positions (positions.c); NULL: the tape has failed */
 
+bool att_tape_check_positions(att_tape *t, const char *op, const att_tensor *x, const att_positions *at);
 /* The position of each of x's rows, [tokens] */
 const int64_t *att_tape_positions(att_tape *t, const char *op, const att_tensor *x, const att_positions *at);
 

@@ -118,6 +118,9 @@ bool att_tape_check_top(att_tape *t, const char *op, att_var *x, const att_param
     if (b && (b->rank != 1 || b->dim[0] != w->dim[0]))
         return att_tape_fail(t, ATT_ERR_SHAPE, "%s: bias is %s but weight is %s", op, att_shape_of(b).text,
                              att_shape_of(w).text);
+    if (except && (except->n < 0 || (except->n > 0 && !except->column)))
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: except.n is %lld with %s except.column", op,
+                             (long long)except->n, except->column ? "this" : "no");
     for (int64_t i = 0; except && i < except->n; i++)
         if (except->column[i] < 0 || except->column[i] >= w->dim[0])
             return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: except.column[%lld] is %d, but weight is %s", op,
@@ -128,7 +131,7 @@ bool att_tape_check_top(att_tape *t, const char *op, att_var *x, const att_param
 /* j's rows; false: error set */
 static bool search(att_tape *t, job *j)
 {
-    const size_t m = (size_t)j->m, found = (size_t)j->threads * m * (size_t)j->count;
+    const size_t m = (size_t)j->m, found = att_size_mul((size_t)j->threads * m, (size_t)j->count);
     const size_t mark = att_arena_mark(&t->arena);
     j->found = att_arena_alloc(&t->arena, att_size_mul(found, sizeof *j->found));
     j->top = att_tape_scratch(t, (size_t)j->segments * m);

@@ -4,14 +4,15 @@
 static bool check_way(att_tape *t, const char *op, const char *way, const att_tensor *x, int64_t size, int64_t kernel,
                       int64_t stride, int64_t padding)
 {
-    if (kernel < 1)
-        att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: %s: kernel is %lld, less than 1", op, way, (long long)kernel);
+    if (kernel < 1 || kernel > INT32_MAX) /* what windows and padding add up to then has room in 64 bits */
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: %s: kernel is %lld, not from 1 to %d", op, way, (long long)kernel,
+                      INT32_MAX);
     else if (stride < 1)
         att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: %s: stride is %lld, less than 1", op, way, (long long)stride);
     else if (padding < 0 || padding >= kernel)
         att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: %s: padding is %lld, not from 0 to below the kernel's %lld", op, way,
                       (long long)padding, (long long)kernel);
-    else if (size < 1 || size + 2 * padding < kernel)
+    else if (size < 1 || size < kernel - 2 * padding)
         att_tape_fail(t, ATT_ERR_SHAPE, "%s: %s: a kernel of %lld is larger than x, %s, with a padding of %lld", op,
                       way, (long long)kernel, att_shape_of(x).text, (long long)padding);
     return !t->status;

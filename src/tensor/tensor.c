@@ -211,7 +211,7 @@ att_status att_wrap(att_tensor *out, void *data, att_dtype dtype, int rank, cons
         return att_fail(NULL, ATT_ERR_ARGUMENT, "att_wrap: dim is NULL but rank = %d", rank);
     att_tensor t = {.data = data, .dtype = dtype, .device = ATT_CPU, .rank = rank};
     int64_t dense = 1;
-    for (int i = rank <= ATT_MAX_RANK ? rank - 1 : -1; i >= 0; i--) {
+    for (int i = has_rank(&t) ? rank - 1 : -1; i >= 0; i--) {
         t.dim[i] = dim[i];
         t.stride[i] = stride ? stride[i] : dense;
         if (__builtin_mul_overflow(dense, dim[i] > 1 ? dim[i] : 1, &dense))
