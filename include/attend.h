@@ -26,6 +26,12 @@
  * error text belongs to the calling thread. Closing or freeing must not overlap
  * with use.
  *
+ * fork: in the child, what the parent has made can be used and freed, also where
+ * other threads of the parent were computing. Its contexts' threads are not in the
+ * child, where calls run on the calling thread alone; a context that the child
+ * opens has threads of its own. What a call of another thread was about to write
+ * when the process forked is half-written there.
+ *
  * On one instruction set a result has the same bits for any number of threads,
  * and a sequence's result does not depend on what else is in its batch.
  */

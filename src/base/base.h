@@ -90,5 +90,19 @@ bool att_os_thread(pthread_t *thread, void *(*run)(void *), void *arg);
 void att_os_wait(_Atomic uint32_t *word, uint32_t value);
 void att_os_wake(_Atomic uint32_t *word, int count);
 void att_os_yield(void); /* lets other threads run */
+/* The process that asks first; a child that it forks is another one, and has its memory but none of its threads. */
+typedef struct att_os_process {
+    int id;
+    const volatile bool *here; /* a page that is empty in a child; NULL: the system has none */
+} att_os_process;
+att_os_process att_os_process_here(void);
+void att_os_process_forget(att_os_process *p);
+bool att_os_process_is(const att_os_process *p); /* Is it the one that runs? Some nanoseconds, mostly */
+/* For what is rare; 0: free. One that was held where fork was called is free in the child: its holder is not there. */
+typedef struct att_lock {
+    _Atomic uint32_t holder; /* a process */
+} att_lock;
+void att_lock_take(att_lock *l);
+void att_lock_give(att_lock *l);
 
 #endif

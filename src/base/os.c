@@ -5,6 +5,7 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,3 +216,50 @@ void att_os_wake(_Atomic uint32_t *word, int count)
 }
 
 void att_os_yield(void) { sched_yield(); }
+
+/* ---- processes */
+
+/* Asking for the id enters the system, which takes as long as a small call computes; reading a page does not. */
+att_os_process att_os_process_here(void)
+{
+    att_os_process p = {.id = getpid()};
+#ifdef MADV_WIPEONFORK /* Linux 4.14 */
+    bool *page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return p;
+    *page = true;
+    p.here = page;
+    if (madvise(page, (size_t)sysconf(_SC_PAGESIZE), MADV_WIPEONFORK))
+        att_os_process_forget(&p);
+#endif
+    return p;
+}
+
+void att_os_process_forget(att_os_process *p)
+{
+    if (p->here)
+        munmap((void *)(uintptr_t)p->here, (size_t)sysconf(_SC_PAGESIZE));
+    p->here = NULL;
+}
+
+bool att_os_process_is(const att_os_process *p) { return p->here ? *p->here : p->id == getpid(); }
+
+/* ---- locks, which have the id of the process of who holds them */
+
+void att_lock_take(att_lock *l)
+{
+    const uint32_t mine = (uint32_t)getpid();
+    uint32_t holder = 0;
+    while (
+        !atomic_compare_exchange_strong_explicit(&l->holder, &holder, mine, memory_order_acquire, memory_order_relaxed))
+        if (holder == mine) { /* another thread; a holder of another process is gone, and gives way */
+            att_os_wait(&l->holder, mine);
+            holder = 0;
+        }
+}
+
+void att_lock_give(att_lock *l)
+{
+    atomic_store_explicit(&l->holder, 0, memory_order_release);
+    att_os_wake(&l->holder, 1);
+}

@@ -1,6 +1,7 @@
 /* The thread pool. Threads wait for a call to be announced, enter through a gate that the caller opens and closes, and
  * take the next index from a counter until none is left. The caller works as well, and waits only for
- * threads that have entered: one that still sleeps, or that the system has put aside, delays nobody.
+ * threads that have entered: one that still sleeps, or that the system has put aside, delays nobody. In a child that
+ * the process forks there are no threads, and what the pool's words say is of the parent's: callers work alone.
  *
  *     caller   job, gate open, announce | work ............ | gate shut, wait until empty
  *     thread        spin or sleep       | enter, work, leave
@@ -30,6 +31,7 @@ typedef struct job {
 } job;
 
 struct att_thread_pool {
+    att_os_process process; /* the threads are in */
     int n_workers;
     double spin_seconds;
     atomic_bool quit;  /* set before the last announcement */
@@ -184,6 +186,7 @@ att_status att_pool_open(att_ctx *ctx, int n_threads, att_thread_pool **out)
     att_thread_pool *p = att_calloc(ctx, 1, sizeof *p + (size_t)(n_threads - 1) * sizeof p->worker[0]);
     if (!p)
         return ATT_ERR_MEMORY;
+    p->process = att_os_process_here();
     /* With more threads than processors, one that spins only keeps another from working. */
     p->spin_seconds = n_threads <= att_os_cpu_count() ? SPIN_SECONDS : 0;
     for (int i = 0; i < n_threads - 1; i++) {
@@ -203,10 +206,13 @@ void att_pool_close(att_ctx *ctx, att_thread_pool *p)
 {
     if (!p)
         return;
-    p->quit = true;
-    announce(p, INT_MAX);
-    for (int i = 0; i < p->n_workers; i++)
-        pthread_join(p->worker[i].thread, NULL);
+    if (att_os_process_is(&p->process)) {
+        p->quit = true;
+        announce(p, INT_MAX);
+        for (int i = 0; i < p->n_workers; i++)
+            pthread_join(p->worker[i].thread, NULL);
+    }
+    att_os_process_forget(&p->process);
     att_free(ctx, p);
 }
 
@@ -237,7 +243,8 @@ void att_parallel(att_ctx *ctx, int n, void (*body)(void *arg, int i, int thread
             body(arg, i, 0);
     } else if (ctx->parallel_for) {
         ctx->parallel_for(ctx->parallel_user, n < ctx->n_threads ? n : ctx->n_threads, host_strand, &j);
-    } else if (atomic_exchange_explicit(&ctx->pool->taken, true, memory_order_acquire)) {
+    } else if (!att_os_process_is(&ctx->pool->process) ||
+               atomic_exchange_explicit(&ctx->pool->taken, true, memory_order_acquire)) {
         strand(&j, 0);
     } else {
         pool_run(ctx->pool, &j);

@@ -3,7 +3,6 @@
 #include "gemm/bytes.h"
 #include "gemm/gemm.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -16,8 +15,8 @@ typedef struct copy {
 struct att_param {
     att_ctx *ctx;
     att_tensor value;
-    size_t generation;    /* from 1: copies start at 0, older than any value */
-    pthread_mutex_t lock; /* of those who make a copy */
+    size_t generation; /* from 1: copies start at 0, older than any value */
+    att_lock lock;     /* of those who make a copy */
     copy packed, floats, bytes;
     /* The gradient, as value. What a backward adds to it is made in the first of these where that has none yet, else in
      * the second: a backward that fails changes nothing. */
@@ -45,7 +44,6 @@ att_status att_param_new(att_ctx *ctx, const att_tensor *value, att_param **out)
     p->value = *value;
     p->generation = 1;
     att_wrap(&p->grad_view, NULL, ATT_F32, value->rank, value->dim, NULL); /* sizes that value has, too */
-    pthread_mutex_init(&p->lock, NULL);
     *out = p;
     return ATT_OK;
 }
@@ -54,7 +52,6 @@ void att_param_free(att_param *p)
 {
     if (!p)
         return;
-    pthread_mutex_destroy(&p->lock);
     att_free(p->ctx, p->packed.data);
     att_free(p->ctx, p->floats.data);
     att_free(p->ctx, p->bytes.data);
@@ -138,7 +135,7 @@ static const float *get(att_param *p, copy *c, size_t count, bool (*make)(const 
 {
     if (atomic_load_explicit(&c->generation, memory_order_acquire) == p->generation)
         return c->data;
-    pthread_mutex_lock(&p->lock);
+    att_lock_take(&p->lock);
     bool good = atomic_load_explicit(&c->generation, memory_order_relaxed) == p->generation;
     if (!good) {
         if (!c->data)
@@ -147,7 +144,7 @@ static const float *get(att_param *p, copy *c, size_t count, bool (*make)(const 
         if (good)
             atomic_store_explicit(&c->generation, p->generation, memory_order_release);
     }
-    pthread_mutex_unlock(&p->lock);
+    att_lock_give(&p->lock);
     return good ? c->data : NULL;
 }
 

@@ -1,0 +1,158 @@
+/* A child that a process forks has its memory and none of its threads, whatever those were doing: calls compute there,
+ * contexts can be closed, and nothing waits for who is not there. */
+// labels: threads
+#include "cache_help.h"
+#include "tape_help.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+
+enum { SIDE = 40, FORKS = 1000, AT_ONCE = 8, IN_TIME = 60 /* seconds, of a child */ };
+static const shape n = {2, 4, 2, 9, 20, 8, 8};
+
+typedef struct results {
+    float product[SIDE * SIDE], linear[SIDE * SIDE];
+    float out[2 * 4 * 9 * 8], dq[2 * 4 * 9 * 8];
+} results;
+
+/* What a parent has: threads, a plan, and a weight that is packed anew again and again. */
+typedef struct fixture {
+    att_ctx *ctx;
+    att_plan *plan;
+    att_param *w;
+    operands o;
+    float *x;
+    results expected;
+    atomic_bool stop;
+} fixture;
+
+static att_status compute(fixture *f, att_ctx *ctx, results *r)
+{
+    const att_tensor x = view(f->x, ATT_F32, ATT_DIMS(SIDE, SIDE)), y = view(r->product, ATT_F32, ATT_DIMS(SIDE, SIDE));
+    att_attention_args a = f->o.args;
+    operands g = make(n);
+    att_tape *t = NULL;
+    att_tensor z;
+    a.out.data = r->out;
+    const att_attention_grads grads = {
+        .size = sizeof grads, .dout = f->o.args.out, .dq = g.args.q, .dk = g.args.k, .dv = g.args.v};
+    att_status s = att_matmul(ctx, &x, &x, true, &y);
+    s = s ? s : att_forward(f->plan, &a);
+    s = s ? s : att_backward(f->plan, &a, &grads);
+    s = s ? s : att_tape_new(ctx, NULL, &t);
+    s = s ? s : att_read(t, att_linear(t, att_input(t, &x), f->w, NULL, ATT_IDENTITY, NULL), &z);
+    if (!s) {
+        memcpy(r->dq, g.q, sizeof r->dq);
+        memcpy(r->linear, z.data, sizeof r->linear);
+    }
+    att_tape_free(t);
+    drop(&g);
+    return s;
+}
+
+/* Computes until it is told to stop, so that locks and threads are in any state when the process forks. */
+static void *compute_on(void *arg)
+{
+    fixture *f = arg;
+    static results r;
+    while (!f->stop) {
+        att_param_touch(f->w);
+        if (compute(f, f->ctx, &r))
+            return "failed";
+    }
+    return NULL;
+}
+
+static bool own_threads(void)
+{
+#if defined(__SANITIZE_THREAD__)
+    return false; /* it knows no threads of a child */
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+    return false;
+#endif
+#endif
+    return true;
+}
+
+/* The child's exit code. */
+static int child(fixture *f, bool first)
+{
+    static results r;
+    alarm(IN_TIME); /* ends one that waits for ever */
+    if (compute(f, f->ctx, &r))
+        return 1;
+    if (memcmp(&r, &f->expected, sizeof r))
+        return 2;
+    if (first && own_threads()) {
+        att_ctx *own;
+        if (att_open(&own, ATT_OPTIONS(att_config, .n_threads = 3)) || compute(f, own, &r))
+            return 3;
+        att_close(own);
+        if (memcmp(&r, &f->expected, sizeof r))
+            return 4;
+    }
+    att_param_free(f->w);
+    att_plan_free(f->plan);
+    att_close(f->ctx);
+    return 0;
+}
+
+static void await(pid_t p)
+{
+    int status;
+    assert_int_equal(waitpid(p, &status, 0), p);
+    if (status)
+        fail_msg("a child: %s %d", WIFSIGNALED(status) ? "signal" : "exit code",
+                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+}
+
+static void fork_often(fixture *f, int forks)
+{
+    pid_t p[AT_ONCE] = {0};
+    for (int i = 0; i < forks + AT_ONCE; i++) {
+        if (p[i % AT_ONCE])
+            await(p[i % AT_ONCE]);
+        p[i % AT_ONCE] = i < forks ? fork() : -1;
+        if (p[i % AT_ONCE] == 0)
+            _exit(child(f, i % 50 == 0));
+        assert_true(p[i % AT_ONCE] > 0 || i >= forks);
+    }
+}
+
+static void a_child_computes_what_its_parent_does_and_closes(void **state)
+{
+    (void)state;
+    static fixture f;
+    const att_attention_spec s = spec_of(n);
+    f.ctx = check_open(NULL, 3);
+    f.plan = plan_of(f.ctx, &s);
+    f.x = check_numbers(SIDE * SIDE, 1);
+    f.w = param(f.ctx, f.x, ATT_F32, ATT_DIMS(SIDE, SIDE));
+    f.o = make(n);
+    must(f.ctx, compute(&f, f.ctx, &f.expected));
+    fork_often(&f, 20); /* its threads sleep, or wait to */
+
+    pthread_t other;
+    void *wrong;
+    results after;
+    assert_int_equal(pthread_create(&other, NULL, compute_on, &f), 0);
+    fork_often(&f, FORKS / check_step(10));
+    f.stop = true;
+    pthread_join(other, &wrong);
+    assert_null(wrong);
+    must(f.ctx, compute(&f, f.ctx, &after)); /* and the parent goes on with its threads */
+    assert_memory_equal(&after, &f.expected, sizeof after);
+    att_param_free(f.w);
+    att_plan_free(f.plan);
+    drop(&f.o);
+    free(f.x);
+    att_close(f.ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_child_computes_what_its_parent_does_and_closes)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
