@@ -11,6 +11,9 @@ enum { MOST_KEYS = 37, ANY_EXTENT = 13, SAMPLES = 24 };
 
 /* A version for tiles may be off by this share of the tile's largest number. */
 static const double PART = 0x1p-12;
+/* What there is already where a gradient is added to; a number that has been written over shows. */
+static const double BEFORE = 3;
+static const float STEP = 0x1p-10f; /* of differences */
 
 /* One stage on one instruction set: its operands, what the version for tiles gives, and what it should give. */
 typedef struct check {
@@ -171,29 +174,20 @@ static att_status differ(const check *c, const char *what, const char *where, do
                     c->isa, c->queries, c->q0, c->keys, c->k0, what, got, where, than, want);
 }
 
-static bool agree(double got, double want, double limit)
+/* got [n], of which every other number was `before`, against want; the sentence says which it is: `where` has the
+ * index. */
+static att_status compare(const check *c, const char *name, int64_t n, const float *got, double before,
+                          const double *want)
 {
-    return got == want || fabs(got - want) <= limit || (isnan(got) && isnan(want));
-}
-
-static double largest(int64_t n, const double *x)
-{
-    double most = 0;
-    for (int64_t i = 0; i < n; i++)
-        most = isfinite(x[i]) ? fmax(most, fabs(x[i])) : most;
-    return most;
-}
-
-/* got [n] against want, and the sentence says which it is: `where` has the index. */
-static att_status compare(const check *c, const char *what, const char *name, int64_t n, const float *got,
-                          const char *than, const double *want)
-{
-    const double limit = PART * largest(n, want);
+    const double limit = PART * fmax(att_verify_largest(n, want), before);
     char where[64];
     for (int64_t i = 0; i < n; i++)
-        if (!agree(got[i], want[i], limit)) {
+        if (!att_verify_agree(got[i] - before, want[i], limit)) {
             snprintf(where, sizeof where, "%s[%lld]", name, (long long)i);
-            return differ(c, what, where, got[i], than, want[i]);
+            const char *what = att_verify_agree(got[i], want[i], limit)
+                                   ? "tile_back, which writes over what it should add to,"
+                                   : "tile_back";
+            return differ(c, what, where, got[i], "but derivatives", before + want[i]);
         }
     return ATT_OK;
 }
@@ -202,25 +196,15 @@ static att_status compare(const check *c, const char *what, const char *name, in
 static att_status compare_tile(const check *c, const char *what, const float *got, const char *than, const double *want,
                                bool zeros)
 {
-    const double limit = PART * largest(MOST_KEYS * c->stride, want);
+    const double limit = PART * att_verify_largest(MOST_KEYS * c->stride, want);
     char where[64];
     for (spot p = BEFORE_FIRST; next_spot(c, &p);)
-        if (!agree(got[p.at], want[p.at], limit) && (zeros || want[p.at] != 0)) {
+        if (!att_verify_agree(got[p.at], want[p.at], limit) && (zeros || want[p.at] != 0)) {
             snprintf(where, sizeof where, "query %d and key %d", c->q0 + p.i, c->k0 + p.j);
             return differ(c, what, where, got[p.at], than, want[p.at]);
         }
     return ATT_OK;
 }
-
-/* A derivative is between the differences to the left and to the right, also where there is a bend; to first order in
- * the step, and as far as the formula's own rounding, in f32 perhaps, lets one see. */
-static bool is_slope(double slope, double left, double right, double f)
-{
-    const double most = fmax(fabs(slope), fmax(fabs(left), fabs(right))),
-                 limit = 0x1p-9 * most + 0x1p-13 * fabs(f) + 0x1p-20;
-    return slope >= fmin(left, right) - limit && slope <= fmax(left, right) + limit;
-}
-static const float STEP = 0x1p-10f;
 
 /* ---- derivatives */
 
@@ -229,12 +213,41 @@ static double value_of(const check *c, const att_pair *p, double s)
     return c->score ? c->score->formula(p) : c->modifier->formula(p, s);
 }
 
+static void add(int64_t n, double x, double *y)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] += x;
+}
+
+/* To all that a pair's derivative adds to. */
+static void add_to_pair(const check *c, double x)
+{
+    add(c->spec->head_dim, x, c->dq);
+    add(c->spec->key_dim, x, c->dk);
+    for (int i = 0; i < ATT_MAX_PARAMS && c->dparam[i]; i++)
+        add(c->param[i].count, x, c->dparam[i]);
+}
+
 static void clear_pair(const check *c)
 {
     memset(c->dq, 0, (size_t)c->spec->head_dim * sizeof *c->dq);
     memset(c->dk, 0, (size_t)c->spec->key_dim * sizeof *c->dk);
     for (int i = 0; i < ATT_MAX_PARAMS && c->dparam[i]; i++)
         memset(c->dparam[i], 0, (size_t)c->param[i].count * sizeof(double));
+}
+
+/* The pair's derivatives, as what they add to other numbers; returns a modifier's slope. */
+static double take_derivatives(const check *c, const att_pair *p, double s)
+{
+    double slope = 0;
+    clear_pair(c);
+    add_to_pair(c, BEFORE);
+    if (c->score)
+        c->score->derivative(p, 1, c->dq, c->dk, c->dparam);
+    else
+        slope = c->modifier->derivative(p, s, 1, c->dparam[0]);
+    add_to_pair(c, -BEFORE);
+    return slope;
 }
 
 /* gradient [n] says how the formula depends on x [n], which the pair is made of: is it so, for some of them? */
@@ -250,10 +263,12 @@ static att_status check_slopes(const check *c, const att_pair *p, double s, cons
         x[i] = down;
         const double left = (f - value_of(c, p, s)) / ((double)before - (double)down);
         x[i] = before;
-        if (!is_slope(gradient[i], left, right, f)) {
+        if (!att_verify_is_slope(gradient[i], left, right, f)) {
             snprintf(where, sizeof where, "query %lld and key %lld by %s[%lld]", (long long)p->q, (long long)p->k, by,
                      (long long)i);
-            return differ(c, "derivative", where, gradient[i], "but differences of formula", (left + right) / 2);
+            const bool over = att_verify_is_slope(gradient[i] + BEFORE, left, right, f);
+            return differ(c, over ? "derivative, which writes over what it should add to," : "derivative", where,
+                          gradient[i], "but differences of formula", (left + right) / 2);
         }
     }
     return ATT_OK;
@@ -272,6 +287,27 @@ static att_status check_param_slopes(const check *c, const att_pair *p, double s
     return e;
 }
 
+/* Who does not say that it uses positions gives the same at all of them. */
+static att_status check_positions(const check *c, unsigned flags)
+{
+    att_place other = c->at;
+    char where[128];
+    other.position = 0;
+    for (spot p = BEFORE_FIRST; !(flags & ATT_NEEDS_ALIGN) && next_spot(c, &p);) {
+        const double s = c->score ? 0 : (double)c->given[p.at];
+        const att_pair here = pair_at(c, c->q0 + p.i, c->k0 + p.j);
+        att_pair there = here;
+        there.at = &other;
+        const double got = value_of(c, &here, s), want = value_of(c, &there, s);
+        if (!att_verify_agree(got, want, 0)) {
+            snprintf(where, sizeof where, "query %d and key %d at position %lld, without ATT_NEEDS_ALIGN", c->q0 + p.i,
+                     c->k0 + p.j, (long long)c->at.position);
+            return differ(c, "formula", where, got, "but at position 0", want);
+        }
+    }
+    return ATT_OK;
+}
+
 /* ---- scores */
 
 static att_status check_score_derivative(const check *c)
@@ -280,8 +316,7 @@ static att_status check_score_derivative(const check *c)
     att_status e = ATT_OK;
     for (int i = 0; !e && i < PAIRS; i++) {
         const att_pair p = pair_at(c, 7 + 31 * i, 3 + 97 * i);
-        clear_pair(c);
-        c->score->derivative(&p, 1, c->dq, c->dk, c->dparam);
+        take_derivatives(c, &p, 0);
         e = check_slopes(c, &p, 0, "query", p.dim, c->query + p.q * p.dim, c->dq);
         e = e ? e : check_slopes(c, &p, 0, "key", p.key_dim, c->key + p.k * p.key_dim, c->dk);
         e = e ? e : check_param_slopes(c, &p, 0);
@@ -296,6 +331,7 @@ static att_status check_score_tile(const check *c)
         const att_pair pair = pair_at(c, c->q0 + p.i, c->k0 + p.j);
         c->want_s[p.at] = (double)c->scale * c->score->formula(&pair);
     }
+    att_verify_fill(MOST_KEYS * c->stride, (double)NAN, c->s); /* which is written, whatever is there */
     c->score->tile(&t);
     return compare_tile(c, "tile", c->s, c->scale == 1 ? "but formula" : "which is bilinear, but formula, scaled,",
                         c->want_s, true);
@@ -330,20 +366,31 @@ static void draw_slopes(check *c, bool spoil_key)
         c->key[(c->k0 + c->keys / 2) * c->spec->key_dim + d] = NAN;
 }
 
+/* Added to what was `before`. */
+static att_status check_score_sums(const check *c, double before)
+{
+    const int64_t dim = c->spec->head_dim, key_dim = c->spec->key_dim, panel = c->kernels->panel;
+    const att_tile t = tile_of(c);
+    att_verify_fill(dim * panel, before, c->dquery);
+    att_verify_fill(c->keys * key_dim, before, c->dkey);
+    for (int i = 0; i < ATT_MAX_PARAMS && c->dparam[i]; i++)
+        att_verify_fill(c->param[i].count, before, c->param[i].grad);
+    c->score->tile_back(&t);
+    for (int64_t d = 0; d < dim; d++) /* columns behind the queries may be given any value */
+        att_verify_fill(panel - c->queries, before, c->dquery + d * panel + c->queries);
+    att_status e = compare(c, "dquery", dim * panel, c->dquery, before, c->want_dquery);
+    e = e ? e : compare(c, "dkey", c->keys * key_dim, c->dkey, before, c->want_dkey);
+    for (int i = 0; !e && i < ATT_MAX_PARAMS && c->dparam[i]; i++)
+        e = compare(c, c->score->param[i].name, c->param[i].count, c->param[i].grad, before, c->want_grad[i]);
+    return e;
+}
+
 static att_status check_score_back(check *c)
 {
-    const int64_t key_dim = c->spec->key_dim;
-    const att_tile t = tile_of(c);
     draw_slopes(c, true);
     add_up(c);
-    c->score->tile_back(&t);
-    att_status e = compare(c, "tile_back", "dquery", c->spec->head_dim * c->kernels->panel, c->dquery,
-                           "but derivatives", c->want_dquery);
-    e = e ? e : compare(c, "tile_back", "dkey", c->keys * key_dim, c->dkey, "but derivatives", c->want_dkey);
-    for (int i = 0; !e && i < ATT_MAX_PARAMS && c->dparam[i]; i++)
-        e = compare(c, "tile_back", c->score->param[i].name, c->param[i].count, c->param[i].grad, "but derivatives",
-                    c->want_grad[i]);
-    return e;
+    const att_status e = check_score_sums(c, 0);
+    return e ? e : check_score_sums(c, BEFORE);
 }
 
 /* The tiles of one with a prologue see other rows than its formula. */
@@ -360,7 +407,8 @@ static att_status check_score(check *c, const att_score *s)
         return ATT_ERR_MEMORY;
     const int64_t dim = c->spec->head_dim;
     c->kernels->turn_in(c->queries, dim, c->query + c->q0 * dim, dim, c->scale, c->turned);
-    att_status e = s->tile && !s->prologue ? check_score_tile(c) : ATT_OK;
+    att_status e = check_positions(c, s->flags);
+    e = e || !s->tile || s->prologue ? e : check_score_tile(c);
     if (!e && s->derivative)
         e = check_score_derivative(c);
     return e || !s->derivative || !s->tile_back || s->prologue ? e : check_score_back(c);
@@ -378,14 +426,14 @@ static att_status check_modifier_derivative(const check *c)
         const att_pair pair = pair_at(c, c->q0 + p.i, c->k0 + p.j);
         const double f = m->formula(&pair, s), right = (m->formula(&pair, s + (double)STEP) - f) / (double)STEP;
         const double left = (f - m->formula(&pair, s - (double)STEP)) / (double)STEP;
-        clear_pair(c);
-        const double slope = m->derivative(&pair, s, 1, c->dparam[0]);
+        const bool params = p.i == p.j;
+        const double slope = params ? take_derivatives(c, &pair, s) : m->derivative(&pair, s, 1, NULL);
         snprintf(where, sizeof where, "query %lld and key %lld", (long long)pair.q, (long long)pair.k);
-        if (!is_slope(slope, left, right, f))
+        if (!att_verify_is_slope(slope, left, right, f))
             return differ(c, "derivative", where, slope, "but differences of formula", (left + right) / 2);
         if ((m->flags & ATT_ADDITIVE) && slope != 1)
             return differ(c, "derivative", where, slope, "but ATT_ADDITIVE says", 1);
-        if (p.i == p.j)
+        if (params)
             e = check_param_slopes(c, &pair, s);
     }
     return e;
@@ -402,13 +450,31 @@ static att_status check_modifier_tile(const check *c)
     return compare_tile(c, "tile", c->s, "but formula", c->want_s, true);
 }
 
-static att_status check_modifier_back(check *c)
+/* From these slopes, its parameter's gradient added to what was `before`. */
+static att_status check_modifier_sums(const check *c, const float *slopes, double before)
 {
     const att_modifier *m = c->modifier;
     const bool additive = m->flags & ATT_ADDITIVE;
     att_tile t = tile_of(c);
     t.s = additive ? NULL : c->given;
+    memcpy(c->ds, slopes, (size_t)(MOST_KEYS * c->stride) * sizeof *slopes);
+    if (c->param[0].grad)
+        att_verify_fill(c->param[0].count, before, c->param[0].grad);
+    m->tile_back(&t);
+    const att_status e = compare_tile(c, "tile_back", c->ds, "but derivative", c->want_ds, additive);
+    return e || !c->param[0].grad
+               ? e
+               : compare(c, m->param.name, c->param[0].count, c->param[0].grad, before, c->want_grad[0]);
+}
+
+static att_status check_modifier_back(check *c)
+{
+    const att_modifier *m = c->modifier;
+    float *slopes = floats(c, MOST_KEYS * c->stride);
+    if (!slopes)
+        return ATT_ERR_MEMORY;
     draw_slopes(c, false);
+    memcpy(slopes, c->ds, (size_t)(MOST_KEYS * c->stride) * sizeof *slopes);
     for (spot p = BEFORE_FIRST; next_spot(c, &p);) {
         const att_pair pair = pair_at(c, c->q0 + p.i, c->k0 + p.j);
         if (c->ds[p.at] != 0)
@@ -417,11 +483,8 @@ static att_status check_modifier_back(check *c)
         else
             c->given[p.at] = NAN; /* of a pair that does not attend */
     }
-    m->tile_back(&t);
-    const att_status e = compare_tile(c, "tile_back", c->ds, "but derivative", c->want_ds, additive);
-    return e || !c->param[0].grad ? e
-                                  : compare(c, "tile_back", m->param.name, c->param[0].count, c->param[0].grad,
-                                            "but derivatives", c->want_grad[0]);
+    const att_status e = check_modifier_sums(c, slopes, 0);
+    return e ? e : check_modifier_sums(c, slopes, BEFORE);
 }
 
 static att_status check_modifier(check *c, const att_modifier *m, float value)
@@ -438,7 +501,8 @@ static att_status check_modifier(check *c, const att_modifier *m, float value)
         return ATT_ERR_MEMORY;
     for (spot p = BEFORE_FIRST; next_spot(c, &p);)
         c->s[p.at] = c->given[p.at] = 4 * uniform(c);
-    att_status e = m->tile ? check_modifier_tile(c) : ATT_OK;
+    att_status e = check_positions(c, m->flags);
+    e = e || !m->tile ? e : check_modifier_tile(c);
     if (!e && m->derivative)
         e = check_modifier_derivative(c);
     return e || !m->derivative || !m->tile_back ? e : check_modifier_back(c);

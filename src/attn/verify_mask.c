@@ -66,6 +66,22 @@ static att_status check_span(const check *c, int64_t q0, int64_t queries)
     return ATT_OK;
 }
 
+/* Who does not say that it uses positions keeps the same pairs at all of them. */
+static att_status check_positions(const check *c)
+{
+    check other = {.at = c->at, .mask = c->mask};
+    other.at.position = 0;
+    for (int64_t q = 0; q < c->at.tq && !(c->mask->flags & ATT_NEEDS_ALIGN); q++)
+        for (int64_t k = 0; k < c->at.tk; k++)
+            if (keeps(&other, q, k) != keeps(c, q, k)) {
+                char what[96];
+                snprintf(what, sizeof what, "without ATT_NEEDS_ALIGN, at position 0 instead of %lld keep says %s",
+                         (long long)c->at.position, keeps(c, q, k) ? "false" : "true");
+                return differ(c, what, q, k);
+            }
+    return ATT_OK;
+}
+
 /* Blocks of queries by blocks of keys, from every few on. */
 static att_status check_blocks(const check *c, int64_t queries, int64_t keys)
 {
@@ -114,6 +130,7 @@ att_status att_verify_mask(att_ctx *ctx, const att_attention_spec *spec, const a
     for (int round = 0; round < 2; round++) {
         c->at = att_verify_place(spec, round);
         fill_tables(c, round);
+        e = e ? e : check_positions(c);
         for (int i = 0; !e && i < 3; i++)
             for (int j = 0; !e && j < 3; j++)
                 e = check_blocks(c, queries[i], keys[j]);

@@ -105,6 +105,50 @@ static void meets_nan(const att_tile *t)
     for (int64_t d = 0; d < t->dim; d++)
         t->dquery[d * t->columns] += 0 * t->key[t->keys / 2 * t->key_stride + d];
 }
+/* Those that forget what others have added before them */
+static void over_query(const att_tile *t)
+{
+    for (int64_t d = 0; d < t->dim; d++)
+        memset(t->dquery + d * t->columns, 0, (size_t)t->queries * sizeof *t->dquery);
+    product_back(t);
+}
+static void over_key(const att_tile *t)
+{
+    for (int64_t j = 0; j < t->keys; j++)
+        memset(t->dkey + j * t->dkey_stride, 0, (size_t)t->dim * sizeof *t->dkey);
+    product_back(t);
+}
+static void over_weights(const att_tile *t)
+{
+    if (t->param[0].grad)
+        t->param[0].grad[t->dim - 1] = 0;
+    product_back(t);
+}
+static void over_dq(const att_pair *p, double ds, double *dq, double *dk, double *const *dparam)
+{
+    memset(dq, 0, (size_t)p->dim * sizeof *dq);
+    product_derivative(p, ds, dq, dk, dparam);
+}
+static void over_dk(const att_pair *p, double ds, double *dq, double *dk, double *const *dparam)
+{
+    memset(dk, 0, (size_t)p->dim * sizeof *dk);
+    product_derivative(p, ds, dq, dk, dparam);
+}
+static void over_dparam(const att_pair *p, double ds, double *dq, double *dk, double *const *dparam)
+{
+    if (dparam[0])
+        memset(dparam[0], 0, (size_t)p->dim * sizeof *dparam[0]);
+    product_derivative(p, ds, dq, dk, dparam);
+}
+static void adds_scores(const att_tile *t)
+{
+    for (int j = 0; j < t->keys; j++)
+        for (int64_t i = 0; i < t->columns; i++)
+            for (int64_t d = 0; d < t->dim; d++)
+                t->s[j * t->stride + i] +=
+                    t->query[d * t->columns + i] * t->key[j * t->key_stride + d] * t->param[0].data[d];
+}
+static double nearer(const att_pair *p) { return product(p) / (1 + fabs((double)(p->at->position + p->q - p->k))); }
 #define SCORE_PARAM .param = {{.name = "weights", .extent = {ATT_HEAD_DIM}}}
 static const att_score good_score = {.name = "good",
                                      .flags = ATT_BILINEAR,
@@ -124,6 +168,19 @@ static const att_score wrong_param = {
     .name = "5", SCORE_PARAM, .formula = product, .derivative = product_derivative, .tile_back = more_of_weights};
 static const att_score wrong_nan = {
     .name = "6", SCORE_PARAM, .formula = product, .derivative = product_derivative, .tile_back = meets_nan};
+#define OVER(number, ...)                                                                                              \
+    {                                                                                                                  \
+        .name = number, SCORE_PARAM, .formula = product, __VA_ARGS__                                                   \
+    }
+static const att_score over_scores[] = {OVER("8", .derivative = product_derivative, .tile_back = over_query),
+                                        OVER("9", .derivative = product_derivative, .tile_back = over_key),
+                                        OVER("10", .derivative = product_derivative, .tile_back = over_weights),
+                                        OVER("11", .derivative = over_dq),
+                                        OVER("12", .derivative = over_dk),
+                                        OVER("13", .derivative = over_dparam),
+                                        OVER("14", .tile = adds_scores)};
+#undef OVER
+static const att_score hidden_positions = {.name = "15", SCORE_PARAM, .formula = nearer};
 static const att_score not_bilinear = {.name = "7",
                                        .flags = ATT_BILINEAR,
                                        .param = {{.name = "gains", .extent = {ATT_HEAD_DIM}}},
@@ -227,6 +284,40 @@ static const att_modifier wrong_back = {
     .name = "c", .formula = cube, .derivative = square, .tile_back = only_one_query};
 static const att_modifier not_additive = {.name = "d", .flags = ATT_ADDITIVE, .formula = cube, .derivative = square};
 
+static double shift(const att_pair *p, double s) { return s + (double)p->param->data[0]; }
+static double one(const att_pair *p, double s, double ds, double *dparam)
+{
+    (void)p, (void)s;
+    if (dparam)
+        *dparam += ds;
+    return 1;
+}
+static double over_one(const att_pair *p, double s, double ds, double *dparam)
+{
+    (void)p, (void)s;
+    if (dparam)
+        *dparam = ds;
+    return 1;
+}
+static void sum_of_slopes(const att_tile *t)
+{
+    for (int j = 0; t->param->grad && j < t->keys; j++)
+        for (int i = 0; i < t->queries; i++)
+            t->param->grad[0] += t->ds[j * t->stride + i];
+}
+static void over_sum(const att_tile *t)
+{
+    if (t->param->grad)
+        t->param->grad[0] = 0;
+    sum_of_slopes(t);
+}
+static double by_distance(const att_pair *p, double s) { return s - (double)llabs(p->at->position + p->q - p->k); }
+#define SHIFT .param = {.name = "shift", .extent = {ATT_NONE}}, .formula = shift, .flags = ATT_ADDITIVE
+static const att_modifier good_shift = {.name = "good", SHIFT, .derivative = one, .tile_back = sum_of_slopes};
+static const att_modifier over_derivative = {.name = "e", SHIFT, .derivative = over_one};
+static const att_modifier over_back = {.name = "f", SHIFT, .derivative = one, .tile_back = over_sum};
+static const att_modifier hidden_distance = {.name = "g", .formula = by_distance};
+
 static bool diagonal(const att_place *at, const void *user, int64_t q, int64_t k)
 {
     (void)user;
@@ -252,9 +343,10 @@ static void too_short(const att_place *at, const void *user, int64_t q, int64_t 
     *first = q + at->position;
     *last = q + at->position + queries - 1;
 }
-static const att_mask wrong_cover = {.name = "x", .keep = diagonal, .cover = says_empty};
-static const att_mask wrong_bits = {.name = "y", .keep = diagonal, .bits = one_late};
-static const att_mask wrong_span = {.name = "z", .keep = diagonal, .span = too_short};
+static const att_mask wrong_cover = {.name = "x", .flags = ATT_NEEDS_ALIGN, .keep = diagonal, .cover = says_empty};
+static const att_mask wrong_bits = {.name = "y", .flags = ATT_NEEDS_ALIGN, .keep = diagonal, .bits = one_late};
+static const att_mask wrong_span = {.name = "z", .flags = ATT_NEEDS_ALIGN, .keep = diagonal, .span = too_short};
+static const att_mask hidden_diagonal = {.name = "u", .keep = diagonal};
 
 static void each_function_that_disagrees_is_named(void **state)
 {
@@ -273,6 +365,19 @@ static void each_function_that_disagrees_is_named(void **state)
         {"\"4\" (scalar)|tile_back gives 0 for dkey[0]", &wrong_key, NULL, NULL},
         {"\"5\" (scalar)|tile_back gives|weights[", &wrong_param, NULL, NULL},
         {"\"6\" (scalar)|tile_back gives nan for dquery[0]", &wrong_nan, NULL, NULL},
+        {NULL, NULL, &good_shift, NULL},
+        {"\"8\" (scalar)|tile_back, which writes over what it should add to|dquery[0]", &over_scores[0], NULL, NULL},
+        {"\"9\" (scalar)|tile_back, which writes over what it should add to|dkey[0]", &over_scores[1], NULL, NULL},
+        {"\"10\" (scalar)|tile_back, which writes over what it should add to|weights[18]", &over_scores[2], NULL, NULL},
+        {"\"11\" (scalar)|derivative, which writes over what it should|by query[0]", &over_scores[3], NULL, NULL},
+        {"\"12\" (scalar)|derivative, which writes over what it should|by key[0]", &over_scores[4], NULL, NULL},
+        {"\"13\" (scalar)|derivative, which writes over what it should|by weights[0]", &over_scores[5], NULL, NULL},
+        {"\"14\" (scalar)|tile gives nan", &over_scores[6], NULL, NULL},
+        {"\"15\" (scalar)|at position 17, without ATT_NEEDS_ALIGN|but at position 0", &hidden_positions, NULL, NULL},
+        {"\"e\" (scalar)|derivative, which writes over what it should|by shift[0]", NULL, &over_derivative, NULL},
+        {"\"f\" (scalar)|tile_back, which writes over what it should|shift[0]", NULL, &over_back, NULL},
+        {"\"g\" (scalar)|at position 17, without ATT_NEEDS_ALIGN|but at position 0", NULL, &hidden_distance, NULL},
+        {"\"u\": without ATT_NEEDS_ALIGN, at position 0 instead of 17 keep says", NULL, NULL, &hidden_diagonal},
         {"\"7\" (scalar)|which is bilinear, but formula, scaled", &not_bilinear, NULL, NULL},
         {"\"a\" (scalar)|derivative gives|but differences of formula", NULL, &wrong_slope, NULL},
         {"\"b\" (scalar)|tile gives|but formula", NULL, &wrong_formula, NULL},
