@@ -79,11 +79,14 @@ static void show_learning(void *user, double share)
     cli_progress_show(user, (int64_t)(100 * share), "% learnt", share);
 }
 
-/* Which characters became no piece. */
-static void say_left_out(const att_vocab_result *r)
+/* What the vocabulary lacks. */
+static void say_what_is_missing(const att_vocab_result *r)
 {
     cli_unknown left_out = {0};
     char list[CLI_UNKNOWN_LIST];
+    if (r->pieces < size)
+        cli_note("the vocabulary has %lld pieces, not %lld: no two more are neighbours twice", (long long)r->pieces,
+                 (long long)size);
     for (const char *s = r->left_out_text, *begin = s; *s && !left_out.more; begin = s) {
         utf8_next(&s);
         cli_unknown_take(&left_out, begin, (size_t)(s - begin));
@@ -92,23 +95,20 @@ static void say_left_out(const att_vocab_result *r)
     if (r->left_out > 0)
         cli_note("%lld %s too rare for the vocabulary%s: %s", (long long)r->left_out,
                  r->left_out == 1 ? "character is" : "characters are",
-                 byte_fallback ? " and spelt in bytes" : "; --character-coverage 1 takes all", list);
+                 byte_fallback  ? " and spelt in bytes"
+                 : coverage < 1 ? "; --character-coverage 1 takes all"
+                                : "",
+                 list);
 }
 
-static int learn(const att_ctx *ctx, att_vocab *v, cli_progress *progress, const cli_output *out)
+static int learn(const att_ctx *ctx, att_vocab *v, cli_progress *progress, const cli_output *out, att_vocab_result *r)
 {
-    att_vocab_result r = {.size = sizeof r};
     cli_progress_begin(progress);
-    int code = cli_status(ctx, att_vocab_learn(v, &r));
+    const int code = cli_status(ctx, att_vocab_learn(v, r));
     cli_progress_end(progress);
-    if (code)
-        return code;
-    fwrite(r.model, 1, r.bytes, out->file);
-    if (r.pieces < size)
-        cli_note("the vocabulary has %lld pieces, not %lld: no two more are neighbours twice", (long long)r.pieces,
-                 (long long)size);
-    say_left_out(&r);
-    return CLI_DONE;
+    if (!code)
+        fwrite(r->model, 1, r->bytes, out->file);
+    return code;
 }
 
 static int run(int n, char **arguments)
@@ -121,6 +121,7 @@ static int run(int n, char **arguments)
     att_vocab *v = NULL;
     cli_lines in = {.fd = -1};
     cli_output out = {0};
+    att_vocab_result result = {.size = sizeof result};
     int code = split(symbols, "symbols", &symbol_text, symbol_list, &n_symbols);
     if (!code)
         code = split(control, "control", &control_text, control_list, &n_control);
@@ -141,8 +142,10 @@ static int run(int n, char **arguments)
     if (!code)
         code = read_lines(ctx, v, &in);
     if (!code)
-        code = learn(ctx, v, &progress, &out);
+        code = learn(ctx, v, &progress, &out, &result);
     code = cli_output_close(&out, code);
+    if (!code)
+        say_what_is_missing(&result);
     att_vocab_free(v);
     att_close(ctx);
     cli_lines_close(&in);

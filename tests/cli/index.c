@@ -23,7 +23,7 @@ static int set_up(void **state)
 }
 
 /* w.npy of these numbers. */
-static void write_index(const float (*x)[DIM], int rows)
+static void write_index(float (*x)[DIM], int rows)
 {
     FILE *f = folder_open(&tool_model, "w.npy");
     char header[119];
