@@ -135,7 +135,7 @@ static void a_training_that_is_killed_before_any_change_of_a_file_has_the_same_r
 static void a_training_that_is_told_to_stop_at_any_step_has_the_same_result(void **state)
 {
     (void)state;
-    stop_and_go_on(SELDOM, "seldom", SIGTERM, check_step(3) * 4);
+    stop_and_go_on(SELDOM, "seldom", SIGTERM, check_step(2) * 8);
 }
 
 /* One that a limit has stopped, too. */
