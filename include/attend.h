@@ -11,6 +11,12 @@
  * - A call that can fail returns att_status; att_error() then has one sentence
  *   that names the argument and both values. Nothing is written before all
  *   arguments have been checked. The library never exits, prints or aborts.
+ * - A pointer may be NULL where the comment says so, as in "cfg or NULL: ..." or
+ *   "bias [out] or NULL", and an array of n where n is 0. Any other that is NULL
+ *   is an error: an att_status is ATT_ERR_ARGUMENT and the sentence names the
+ *   pointer; a call that returns a pointer returns NULL, one that counts 0, or -1
+ *   for what is not there; one that returns nothing does nothing, so what frees
+ *   takes NULL. What a call should have made (*out) is NULL after any error.
  * - Option structs start with their size and take zero as the sensible default:
  *       att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 2));
  *   In C++: att_config cfg = {}; cfg.size = sizeof cfg; cfg.n_threads = 2;
@@ -101,23 +107,24 @@ typedef void (*att_parallel_fn)(void *user, int n, void (*body)(void *arg, int i
 typedef struct att_config {
     size_t size;                  /* sizeof(att_config); ATT_OPTIONS fills it */
     int n_threads;                /* 0: what the process may use (affinity, cgroup quota) */
-    const char *isa;              /* NULL: $ATT_ISA, else the best here; "scalar" "avx2" "avx512"
+    const char *isa;              /* or NULL: $ATT_ISA, else the best here; "scalar" "avx2" "avx512"
                                    * "avx512bf16" "amx" "neon" */
     att_allocator allocator;      /* all zero: the C library's */
-    att_parallel_fn parallel_for; /* NULL: the context's own pool of n_threads */
+    att_parallel_fn parallel_for; /* or NULL: the context's own pool of n_threads */
     void *parallel_user;
-    const volatile int *cancel; /* NULL or a flag: non-zero makes long calls return ATT_ERR_CANCELLED. It
+    const volatile int *cancel; /* or NULL, a flag: non-zero makes long calls return ATT_ERR_CANCELLED. It
                                  * is read atomically, by other threads as well */
 } att_config;
 
-/* Opens a context; cfg NULL means all defaults. */
+/* Opens a context; cfg or NULL: all defaults. */
 ATT_API att_status att_open(att_ctx **out, const att_config *cfg);
-/* Closes it and joins its threads. All that was made with it must be freed before. NULL is allowed. */
+/* Closes it and joins its threads. All that was made with it must be freed before. */
 ATT_API void att_close(att_ctx *ctx);
-/* The calling thread's last error sentence, "" before the first. ctx may be NULL (after a failed att_open). */
+/* The calling thread's last error sentence, "" before the first. ctx or NULL (after a failed att_open). */
 ATT_API const char *att_error(const att_ctx *ctx);
+/* How many threads it uses, and its instruction set, "avx512". */
 ATT_API int att_threads(const att_ctx *ctx);
-ATT_API const char *att_isa(const att_ctx *ctx); /* "avx512" */
+ATT_API const char *att_isa(const att_ctx *ctx);
 
 /* ---- 2 Tensors ---------------------------------------------------------- */
 
@@ -147,7 +154,7 @@ typedef struct att_tensor {
 ATT_API const char *att_dtype_name(att_dtype t); /* "f32" */
 ATT_API size_t att_dtype_size(att_dtype t);      /* bytes of one element, 0 if t is no dtype */
 
-/* Makes a view. stride NULL: dense, last dimension contiguous.
+/* Makes a view. stride or NULL: dense, last dimension contiguous. data or NULL: only its shape.
  * Errors: rank not in [0, ATT_MAX_RANK], negative dimension, sizes that overflow. */
 ATT_API att_status att_wrap(att_tensor *out, void *data, att_dtype dtype, int rank, const int64_t *dim,
                             const int64_t *stride);
@@ -235,7 +242,7 @@ typedef struct att_attention_spec {
     int64_t score_dim; /* of what att_score_additive makes of queries and keys; 0: they are given projected */
     att_dtype dtype;   /* of q, k, v, out and their gradients: ATT_F32, ATT_F16 or ATT_BF16; sums are in f32. On
                           avx512bf16 and amx, the forward of more than a few queries rounds weights of bf16 to bf16 */
-    const att_score *score;                       /* NULL = att_score_dot */
+    const att_score *score;                       /* or NULL: att_score_dot */
     float scale;                                  /* of the score; 0 = 1 / sqrt(head_dim) for dot, 1 for others */
     const att_modifier *modifier[ATT_MAX_STAGES]; /* applied in this order, up to the first NULL */
     float modifier_value[ATT_MAX_STAGES];         /* of modifiers that have one: see each */
@@ -258,9 +265,9 @@ typedef struct att_attention_args {
     int64_t n_sequences; /* ragged: B; batched: 0 */
     const int64_t
         *q_offsets; /* ragged: [B + 1], ascending from 0: sequence b is rows [q_offsets[b], q_offsets[b + 1]) */
-    const int64_t *k_offsets; /* ragged: [B + 1]; NULL = q_offsets */
-    const int64_t *q_lengths; /* batched, optional: [B], rows used of Tq; the rows behind them become 0 */
-    const int64_t *k_lengths; /* batched, optional: [B], keys used of Tk */
+    const int64_t *k_offsets; /* ragged: [B + 1], or NULL: q_offsets */
+    const int64_t *q_lengths; /* batched: [B] or NULL, rows used of Tq; the rows behind them become 0 */
+    const int64_t *k_lengths; /* batched: [B] or NULL, keys used of Tk */
     const int64_t *q_starts;  /* [B] for ATT_ALIGN_STARTS */
     att_tensor mask;          /* bool, for att_mask_boolean: each dimension 1 or that of [B, heads, Tq, Tk] */
     /* i32, for att_mask_document: batched [B or 1, Tq] and [B or 1, Tk], ragged [tokens]; ids that ascend are faster.
@@ -284,7 +291,7 @@ typedef struct att_attention_args {
     att_tensor q_prepared, k_prepared;
 } att_attention_args;
 
-/* Makes a plan; errors name the field of the spec. Free it with att_plan_free (NULL is allowed). */
+/* Makes a plan; errors name the field of the spec. Free it with att_plan_free. */
 ATT_API att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan **out);
 ATT_API void att_plan_free(att_plan *plan);
 
@@ -292,7 +299,8 @@ ATT_API void att_plan_free(att_plan *plan);
 ATT_API att_status att_forward(const att_plan *plan, const att_attention_args *args);
 
 /* The shapes of args.q_prepared and k_prepared, as contiguous tensors without data, by the shapes of q, k and the
- * score's parameters in args; rank 0 where the score takes these rows as they are. */
+ * score's parameters in args; rank 0 where the score takes these rows as they are. q or
+ * NULL, k or NULL: not asked for. */
 ATT_API att_status att_prepared_shapes(const att_plan *plan, const att_attention_args *args, att_tensor *q,
                                        att_tensor *k);
 
@@ -342,7 +350,7 @@ ATT_API att_status att_merge(att_ctx *ctx, const att_tensor *out, const att_tens
 enum { ATT_ALL_SEQUENCES = -1 };
 /* For calls of this plan, and of others of its context that have the same kv_heads, dimensions and dtype. */
 ATT_API att_status att_cache_new(const att_plan *plan, int64_t sequences, att_cache **out);
-ATT_API void att_cache_free(att_cache *cache); /* NULL is allowed */
+ATT_API void att_cache_free(att_cache *cache);
 /* Adds n tokens to ATT_ALL_SEQUENCES, k [B, kv_heads, n, key_dim] and v [B, kv_heads, n, value_dim], or to one, k
  * [kv_heads, n, key_dim] and v [kv_heads, n, value_dim], of spec.dtype. The last dimension is contiguous, other strides
  * are free. After an error, out of memory too, the cache is as it was. */
@@ -373,6 +381,7 @@ typedef struct att_plan_info {
     int backward_q_block;        /* its tile has as many keys as the forward's */
     char backward_why[128];
 } att_plan_info;
+/* args or NULL: of no call, see above. */
 ATT_API att_status att_plan_describe(const att_plan *plan, const att_attention_args *args, att_plan_info *info);
 
 /* ---- 5 Look ------------------------------------------------------------- */
@@ -560,17 +569,28 @@ ATT_API att_status att_verify(att_ctx *ctx, const att_attention_spec *spec);
 
 /* For libraries on top. */
 
-/* Copies the caller's option struct src, which may be of an older or newer header, to dst [dst_size], ours; src NULL:
- * all defaults. What src does not have becomes 0; dst's first field, size_t size, becomes dst_size. Errors: a size that
- * cannot be one; bytes behind dst_size that are not 0. */
+/* Copies the caller's option struct src, which may be of an older or newer header, to dst [dst_size], ours; src or
+ * NULL: all defaults. What src does not have becomes 0; dst's first field, size_t size, becomes dst_size. Errors: a
+ * size that cannot be one; bytes behind dst_size that are not 0. */
 ATT_API att_status att_take_options(void *dst, size_t dst_size, const void *src, const char *type_name);
 /* The way back: fills the caller's dst, whose first field is its size, from src [src_size], ours. What src does not
  * have becomes 0. Error: a size that cannot be one, and nothing is written. */
 ATT_API att_status att_give_info(void *dst, const void *src, size_t src_size, const char *type_name);
-/* Sets the calling thread's error sentence and returns s: return att_fail(ctx, ATT_ERR_FORMAT, "%s: ...", file). */
+/* A pointer by its name */
+typedef struct att_named {
+    const char *name;
+    const void *pointer;
+} att_named;
+/* Some of them and their number in one: att_require(__func__, ATT_NAMED({"ctx", ctx}, {"out", out})). */
+#define ATT_NAMED(...)                                                                                                 \
+    ((const att_named[]){__VA_ARGS__}), (sizeof((const att_named[]){__VA_ARGS__}) / sizeof(att_named))
+/* ATT_ERR_ARGUMENT where one of given [n] is NULL: the sentence names the function and the first such pointer. */
+ATT_API att_status att_require(const char *function, const att_named *given, size_t n);
+/* Sets the calling thread's error sentence and returns s: return att_fail(ctx, ATT_ERR_FORMAT, "%s: ...", file). ctx or
+ * NULL. */
 ATT_API att_status att_fail(att_ctx *ctx, att_status s, const char *format, ...) ATT_PRINTF(3, 4);
 /* Memory from the context's allocator, aligned to 64 bytes; NULL (error set) on failure and where count times
- * element_size overflows. 0 bytes give memory as well, to be freed. att_free(ctx, NULL) is allowed. */
+ * element_size overflows. 0 bytes give memory as well, to be freed. att_free takes p or NULL. */
 ATT_API void *att_alloc(att_ctx *ctx, size_t count, size_t element_size);
 /* The same, all zero. */
 ATT_API void *att_calloc(att_ctx *ctx, size_t count, size_t element_size);

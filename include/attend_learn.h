@@ -8,7 +8,8 @@
  * Chapters: 1 Parameters, 2 Tapes, 3 Gradients, 4 Operations, 5 Optimizers, 6 Look and extend.
  *
  * An operation computes at once. When one fails it returns NULL; operations given NULL return NULL, and
- * att_read says what went wrong first: so layers are written without a check in every line.
+ * att_read says what went wrong first: so layers are written without a check in every line. What may be
+ * NULL is said as in attend.h; any other NULL is itself an error of the tape.
  *
  *     att_var *h = att_linear(t, x, w1, b1, ATT_GELU_ERF, NULL);
  *     att_var *y = att_linear(t, h, w2, b2, ATT_IDENTITY, x);       // + residual x
@@ -59,7 +60,7 @@ ATT_API void att_param_clear_grad(att_param *p);
 typedef struct att_event att_event;
 typedef struct att_tape_config {
     size_t size;
-    void (*watch)(void *user, const att_event *event); /* NULL, or called after each operation: see Look */
+    void (*watch)(void *user, const att_event *event); /* called after each operation, or NULL: see Look */
     void *watch_user;
     bool record; /* keep what att_tape_backward needs until the reset, whatever scopes end */
     /* Look at what each operation makes, its backward too: the first number that is not finite is an error, whose
@@ -67,12 +68,13 @@ typedef struct att_tape_config {
     bool finite;
 } att_tape_config;
 
+/* cfg or NULL: defaults. */
 ATT_API att_status att_tape_new(att_ctx *ctx, const att_tape_config *cfg, att_tape **out);
 ATT_API void att_tape_free(att_tape *t);
 /* Forgets all variables and the error; the next run gets its memory in one piece. */
 ATT_API void att_tape_reset(att_tape *t);
 
-/* A scope has a name (for att_event) and frees at its end all variables made in it but the one given:
+/* A scope has a name (for att_event) and frees at its end all variables made in it but the one given, keep or NULL:
  *     att_scope s = att_scope_begin(t, "layer.0");  ...  return att_scope_end(t, s, y);   */
 typedef struct att_scope {
     size_t mark;
@@ -80,7 +82,8 @@ typedef struct att_scope {
 } att_scope;
 ATT_API att_scope att_scope_begin(att_tape *t, const char *name);
 ATT_API att_var *att_scope_end(att_tape *t, att_scope s, att_var *keep);
-/* Frees the same of the innermost scope, which stays open: for (...) x = att_scope_keep(t, s, layer(t, x)); */
+/* Frees the same of the innermost scope, which stays open: for (...) x = att_scope_keep(t, s, layer(t, x)); keep or
+ * NULL, as there. */
 ATT_API att_var *att_scope_keep(att_tape *t, att_scope s, att_var *keep);
 
 /* A variable of the caller's numbers (not copied). A constant has no gradient, and nothing is spent on what it would
@@ -96,9 +99,9 @@ ATT_API att_status att_read(att_tape *t, const att_var *v, att_tensor *out);
 /* ---- 3 Gradients -------------------------------------------------------- */
 
 /* Gradients of sum(dv * v), by the variables that v was made of and, added to what is there, by each parameter. dv:
- * f32, dense, in v's shape; NULL: ones. Once between two resets. Parameters, the numbers of att_input and att_constant
- * and tensors in the args of att_attend must be there still, unchanged; ids, offsets and other arrays need not, an
- * operation that records copies them. Errors: t does not record, or has failed; v is NULL or none of its variables; the
+ * f32, dense, in v's shape; dv or NULL: ones. Once between two resets. Parameters, the numbers of att_input and
+ * att_constant and tensors in the args of att_attend must be there still, unchanged; ids, offsets and other arrays need
+ * not, an operation that records copies them. Errors: t does not record, or has failed; v is none of its variables; the
  * shape of dv; a second time. After one, out of memory or cancelled too, all gradients are as they were, and it may be
  * called again.
  */
@@ -155,12 +158,13 @@ typedef struct att_except {
     int64_t n;
     bool counted; /* in log_sum, all the same */
 } att_except;
-/* The largest of each row, out [rows]. A byte of each weight is read, which gives bounds of all numbers; only those
- * that may be the largest are computed. value: NaN where one that was computed is NaN. */
+/* The largest of each row, out [rows]; bias or NULL, except or NULL. A byte of each weight is read, which gives
+ * bounds of all numbers; only those that may be the largest are computed. value: NaN where one that was computed is
+ * NaN. */
 ATT_API att_status att_linear_argmax(att_tape *t, att_var *x, att_param *weight, att_param *bias,
                                      const att_except *except, att_largest *out);
 /* The n largest of each row, out [rows][n], and the logarithm of the sum of e^x over the row, log_sum [rows]: NaN where
- * a number is NaN or +inf. The whole [rows, out] is never held. */
+ * a number is NaN or +inf; bias or NULL, except or NULL. The whole [rows, out] is never held. */
 ATT_API att_status att_linear_top(att_tape *t, att_var *x, att_param *weight, att_param *bias, const att_except *except,
                                   int64_t n, att_largest *out, double *log_sum);
 /* Rows of table [n, features] by ids[count], each in [0, n) -> [count, features]. */
@@ -194,13 +198,13 @@ ATT_API att_var *att_merge_heads(att_tape *t, att_var *x);
 /* Where tokens stand in their sequences. */
 typedef struct att_positions {
     size_t size;
-    const int64_t *each;    /* [tokens]: one by one; or NULL, and */
+    const int64_t *each;    /* [tokens], or NULL: one by one; else by */
     const int64_t *offsets; /* [n + 1], ascending from 0: sequence b is rows [offsets[b], offsets[b + 1]) */
     int64_t n;
-    const int64_t *starts; /* [n]: positions of their first tokens; NULL: 0 */
+    const int64_t *starts; /* [n]: positions of their first tokens; or NULL: 0 */
 } att_positions;
 
-/* x [tokens, features] dropped, + residual (NULL: 0): a number becomes 0 with probability p, else 1 / (1 - p) times as
+/* x [tokens, features] dropped, + residual or NULL: a number becomes 0 with probability p, else 1 / (1 - p) times as
  * much (Srivastava et al. 2014). Which ones depends on the seed, the sequence's id, position and feature alone: as in
  * attention, see att_attention_args.dropout_seed, Philox4x32-10 with
  *     key (low, high word of the seed), counter (feature, position / 4, 2^32 - 1, sequence id)
@@ -217,7 +221,7 @@ typedef struct att_sinusoids {
     int64_t append;   /* so many features are put behind x's; 0: they are added to x's */
     double base;      /* 0: 10000 */
 } att_sinusoids;
-/* x [tokens, features] + sinusoids, or [tokens, features + append]. */
+/* x [tokens, features] + sinusoids, or [tokens, features + append]. options or NULL: defaults. */
 ATT_API att_var *att_sinusoidal(att_tape *t, att_var *x, const att_positions *at, const att_sinusoids *options);
 /* x [tokens, features] + rows of table [most positions, features] (Gehring et al. 2017). */
 ATT_API att_var *att_learned_positions(att_tape *t, att_var *x, att_param *table, const att_positions *at);
@@ -229,7 +233,7 @@ typedef struct att_rotary_options {
     int64_t dims;     /* even: so many numbers of a head are turned, from the first; 0: all */
     double base;      /* 0: 10000 */
 } att_rotary_options;
-/* x [tokens, heads, dim], turned. */
+/* x [tokens, heads, dim], turned. options or NULL: defaults. */
 ATT_API att_var *att_rotary(att_tape *t, att_var *x, const att_positions *at, const att_rotary_options *options);
 
 /* Parameters of a plan's stages that are to have gradients: variables, in the shapes of the args' of the same names,
@@ -241,7 +245,7 @@ typedef struct att_attend_params {
 } att_attend_params;
 /* Attention, ragged, by a plan in f32: q [tokens, heads, head_dim], k and v alike -> [tokens, heads, value_dim]. args
  * gives all else that the plan needs: offsets, masks, parameters, seed; its q, k, v, out and lse are left zero. What of
- * it shall learn is in params; NULL: nothing. The plan must outlive the tape's variables.
+ * it shall learn is in params or NULL: nothing. The plan must outlive the tape's variables.
  *
  *     att_attend(t, plan, q, k, v, &args, ATT_OPTIONS(att_attend_params, .score_param = {att_use(t, w)}));
  */
@@ -249,7 +253,7 @@ ATT_API att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_v
                             const att_attention_args *args, const att_attend_params *params);
 /* Attention of new tokens, as many to each sequence of a cache, which they join first: q [sequences * n, heads,
  * head_dim], k and v alike -> [sequences * n, heads, value_dim]. k and v NULL: to what is there, and none joins. args
- * NULL, or masks and parameters, as for a call with a cache. After an error the cache is as it was. Nothing for a tape
+ * or NULL: masks and parameters, as for a call with a cache. After an error the cache is as it was. Nothing for a tape
  * that records. */
 ATT_API att_var *att_attend_cached(att_tape *t, const att_plan *plan, att_var *q, att_var *k, att_var *v,
                                    att_cache *cache, const att_attention_args *args);
@@ -268,7 +272,7 @@ typedef struct att_recurrent {
     att_states start;                 /* before the first step; NULL: zeros */
 } att_recurrent;
 /* The hidden state after each token of sequences, x [tokens, features], offsets [n + 1] -> [tokens, units]; and in
- * last, if not NULL, the states after the last step, which of an empty sequence are its start. A sequence has the same
+ * last or NULL the states after the last step, which of an empty sequence are its start. A sequence has the same
  * bits alone, in any batch, and in parts, of which the next one starts where the last one has ended.
  *
  *     r = sigmoid(W_r x + b_r + U_r h + c_r), z alike, n = tanh(W_n x + b_n + r (U_n h + c_n))
@@ -290,15 +294,15 @@ typedef struct att_cross_entropy_options {
     float smoothing; /* so much of each target, below 1, is shared out evenly to all classes (Szegedy et al. 2016) */
     int64_t classes; /* only the first so many of a row take part; 0: all */
     bool sum;        /* of rows; false: their mean */
-    int64_t *count;  /* NULL, or becomes the number of rows with a target */
+    int64_t *count;  /* becomes the number of rows with a target; or NULL */
 } att_cross_entropy_options;
 /* -log softmax(logits)[target], summed or averaged over the rows that have a target -> [1]. logits [rows, classes];
  * targets [rows], one below 0: the row does not count. The gradient may be made in the place of the logits, whose
- * numbers are then gone after a backward. */
+ * numbers are then gone after a backward. options or NULL: defaults. */
 ATT_API att_var *att_cross_entropy(att_tape *t, att_var *logits, const int32_t *targets,
                                    const att_cross_entropy_options *options);
 /* -t log s - (1 - t) log(1 - s) with s = sigmoid(logit), summed or averaged -> [1]. targets as the logits, from 0 to 1;
- * one below 0 does not count. count: NULL, or becomes the number of those that do. */
+ * one below 0 does not count. count or NULL: becomes the number of those that do. */
 ATT_API att_var *att_binary_cross_entropy(att_tape *t, att_var *logits, const float *targets, bool sum, int64_t *count);
 
 /* Images are [images, height, width, channels]. */
@@ -310,7 +314,7 @@ typedef struct att_conv_options {
 /* y[i, line, column] = bias + the sum of weight [out, in, height, width] times the part of x that begins at line
  * stride[0] line - padding[0] and column stride[1] column - padding[1] (LeCun et al. 1989; as PyTorch's Conv2d):
  * x [images, .., .., in] -> [images, (height of x + 2 padding[0] - height) / stride[0] + 1, the same of widths, out].
- * bias [out] or NULL. */
+ * bias [out] or NULL; options or NULL: defaults. */
 ATT_API att_var *att_conv2d(att_tape *t, att_var *x, att_param *weight, att_param *bias,
                             const att_conv_options *options);
 typedef struct att_pool_options {
@@ -364,11 +368,12 @@ typedef struct att_learn_options {
     int64_t n_frozen_rows;
 } att_learn_options;
 
-/* Errors name the field. Moments are zeros. */
+/* Errors name the field. Moments are zeros. config or NULL: defaults. */
 ATT_API att_status att_optimizer_new(att_ctx *ctx, const att_optimizer_config *config, att_optimizer **out);
-ATT_API void att_optimizer_free(att_optimizer *o); /* NULL is allowed */
+ATT_API void att_optimizer_free(att_optimizer *o);
 /* Adds a parameter, which must outlive o: f32, dense, of numbers that may be written. They are counted from 0 in the
- * order of these calls. Errors: another type, strides, one that was added before, rows that it does not have. */
+ * order of these calls. options or NULL: defaults. Errors: another type, strides, one that was added before, rows that
+ * it does not have. */
 ATT_API att_status att_optimizer_add(att_optimizer *o, att_param *param, const att_learn_options *options);
 
 typedef struct att_update {
@@ -378,7 +383,7 @@ typedef struct att_update {
     double clip;  /* the greatest norm; longer gradients are made that long (Pascanu et al. 2013); 0: none */
 } att_update;
 /* One step of all parameters that have a gradient; then gradients are cleared and what was packed is packed again.
- * norm (may be NULL): the Euclidean one of all scaled gradients together, before it is clipped. The bits are the same
+ * norm or NULL: the Euclidean one of all scaled gradients together, before it is clipped. The bits are the same
  * for any number of threads. Errors: a rate that is none; no gradient; one that is not finite, which the sentence names
  * (norm then is not finite either): nothing was changed then, gradients neither. */
 ATT_API att_status att_optimizer_step(att_optimizer *o, const att_update *update, double *norm);

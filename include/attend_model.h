@@ -4,16 +4,17 @@
  *
  * A model is a folder as the ecosystem publishes it. Settings are read, never
  * assumed: one that is not supported is an error that names it. Files are
- * checked completely before any of their content is used.
+ * checked completely before any of their content is used. What may be NULL is
+ * said as in attend.h.
  *
  * Threads: what is opened here is read-only and serves many threads at once.
  *
  * What belongs to the process is the program's to set, and these libraries set none of it:
- *   Memory for JSON is jansson's. Its reader (2.15 and before) does not survive an allocation that fails amid a file: it
- *     loses characters or writes beyond its memory. A program that must survive that gives it, before all else, an
+ *   Memory for JSON is jansson's. Its reader (2.15 and before) does not survive an allocation that fails amid a file:
+ * it loses characters or writes beyond its memory. A program that must survive that gives it, before all else, an
  *     allocator that never returns NULL (json_set_alloc_funcs), but ends the process or has a reserve.
- *   SIGBUS ends the process where a mapped file is cut short while it is in use (att_safetensors_open). A handler of the
- *     program's may say so; it runs in any thread, those of the library among them.
+ *   SIGBUS ends the process where a mapped file is cut short while it is in use (att_safetensors_open). A handler of
+ * the program's may say so; it runs in any thread, those of the library among them.
  */
 #ifndef ATTEND_MODEL_H
 #define ATTEND_MODEL_H
@@ -56,7 +57,7 @@ typedef struct att_safetensors_options {
 /* Writes tensors [n] by these names [n], of any strides, the larger types first and each type by name. The file at path
  * is replaced when all of the new one is on the disk; until then, and after any error, it is as it was (only where the
  * disk fails just after that, the sentence says that the file is the new one). Where a symbolic link is at path, what
- * it leads to is replaced. Needs no memory for numbers but one piece of a few MB. options NULL = defaults. Errors: a
+ * it leads to is replaced. Needs no memory for numbers but one piece of a few MB. options or NULL: defaults. Errors: a
  * name that is NULL, no UTF-8, there twice or "__metadata__"; an unsound tensor; what the reader would refuse; a
  * folder, a device or a link to nothing at path; the disk. */
 ATT_API att_status att_safetensors_write(att_ctx *ctx, const char *path, int64_t n, const char *const *names,
@@ -102,7 +103,7 @@ typedef struct att_tokens {
  *     not UTF-8 reads as one U+FFFD; time for n bytes is n (unigram) or n log n (BPE), memory n.
  *   Marian: the ids of the class MarianTokenizer: SentencePiece, then "</s>". Special tokens typed in the text ("</s>",
  *     "<pad>", "<unk>") are found; a language code at the start (">>de<<") is one token.
- * opt NULL = defaults. Errors: max_tokens negative or less than the special tokens; memory; with BPE a word of more
+ * opt or NULL: defaults. Errors: max_tokens negative or less than the special tokens; memory; with BPE a word of more
  * than 2 GiB. */
 ATT_API att_status att_encode(const att_tokenizer *t, const char *text, size_t bytes, const att_encode_options *opt,
                               att_tokens *out);
@@ -162,12 +163,12 @@ ATT_API att_status att_vocab_learn(att_vocab *v, att_vocab_result *result);
 typedef struct att_marian_text {
     size_t size;
     const void *source; /* [source_bytes]: the content of a .spm file, as att_vocab_learn makes it */
-    const void *target; /* [target_bytes]; NULL: the source's */
+    const void *target; /* [target_bytes], or NULL: the source's */
     size_t source_bytes, target_bytes;
     const char *source_language, *target_language; /* "de", or NULL; for the settings alone */
 } att_marian_text;
 /* Writes the text files of a Marian folder, which is made if it is not there: source.spm, target.spm, vocab.json with
- * "</s>", "<unk>", the pieces of both models, each once, and "<pad>", and tokenizer_config.json. *size (NULL allowed):
+ * "</s>", "<unk>", the pieces of both models, each once, and "<pad>", and tokenizer_config.json. size or NULL:
  * tokens of vocab.json. */
 ATT_API att_status att_marian_text_write(att_ctx *ctx, const char *folder, const att_marian_text *text, int64_t *size);
 
@@ -190,6 +191,8 @@ ATT_API att_var *att_bert_apply(att_tape *t, const att_bert *m, const int32_t *i
 
 /* A folder with weights that learn: f32 numbers of its own, as those of att_transformer_learn below. */
 ATT_API att_status att_bert_learn(att_ctx *ctx, const char *folder, att_bert **out);
+/* How many parameters, and the i-th in [0, that) with its name (name or NULL); NULL outside, or where they do not
+ * learn. */
 ATT_API int64_t att_bert_params(const att_bert *m);
 ATT_API att_param *att_bert_param(const att_bert *m, int64_t i, const char **name);
 /* Hidden states as it learns: of embeddings and of what each half of a layer adds hidden_dropout_prob is dropped, of
@@ -217,8 +220,8 @@ ATT_API void att_sentence_free(att_sentence *m);
 ATT_API att_status att_sentence_describe(const att_sentence *m, att_sentence_info *info);
 ATT_API const att_tokenizer *att_sentence_tokenizer(const att_sentence *m);
 
-/* One embedding a sentence: texts [n] with bytes [n] (NULL: zero-terminated) -> out [n, dim], in the given order,
- * the same bits whatever else is in the call. n_truncated (NULL allowed): how many sentences were cut. */
+/* One embedding a sentence: texts [n] with bytes [n] or NULL (zero-terminated) -> out [n, dim], in the given order,
+ * the same bits whatever else is in the call. n_truncated or NULL: how many sentences were cut. */
 ATT_API att_status att_sentence_encode(const att_sentence *m, int64_t n, const char *const *texts, const size_t *bytes,
                                        float *out, int64_t *n_truncated);
 
@@ -251,8 +254,8 @@ typedef struct att_encoder_decoder_info {
 } att_encoder_decoder_info;
 
 ATT_API att_status att_encoder_decoder_describe(const att_encoder_decoder *m, att_encoder_decoder_info *info);
-/* Weights that learn: how many parameters, and the i-th in [0, that) with its name; NULL outside, or where they do not
- * learn. */
+/* Weights that learn: how many parameters, and the i-th in [0, that) with its name (name or NULL); NULL outside, or
+ * where they do not learn. */
 ATT_API int64_t att_encoder_decoder_params(const att_encoder_decoder *m);
 ATT_API att_param *att_encoder_decoder_param(const att_encoder_decoder *m, int64_t i, const char **name);
 
@@ -270,13 +273,13 @@ typedef struct att_learning {
     uint64_t seed;                /* of dropout: another one each step */
     const uint32_t *sequence_ids; /* [n], where dropout > 0: pairs are told apart by these */
     bool sum;                     /* of all tokens; false: their mean */
-    int64_t *count;               /* NULL, or becomes the number of target tokens */
+    int64_t *count;               /* becomes the number of target tokens; or NULL */
 } att_learning;
 /* Logits of each target token by those before it -> [target_offsets[n], target_vocabulary]; of learning only the
- * dropout counts, NULL: none. NULL on error, as all operations. */
+ * dropout counts, learning or NULL: none. NULL on error, as all operations. */
 ATT_API att_var *att_encoder_decoder_logits(att_tape *t, const att_encoder_decoder *m, const att_pairs *pairs,
                                             const att_learning *learning);
-/* Their cross entropy -> [1]. */
+/* Their cross entropy -> [1]. learning or NULL: as it is in use, in the mean. */
 ATT_API att_var *att_encoder_decoder_loss(att_tape *t, const att_encoder_decoder *m, const att_pairs *pairs,
                                           const att_learning *learning);
 
@@ -287,7 +290,7 @@ typedef struct att_encoder_decoder_write_options {
 } att_encoder_decoder_write_options;
 /* Writes a model that learns: config.json, generation_config.json and model.safetensors, each of which is the old one
  * or the new one at any time; a Transformer as the class MarianMTModel. The folder is made if it is not there. options
- * NULL = defaults. */
+ * or NULL: defaults. */
 ATT_API att_status att_encoder_decoder_write(const att_encoder_decoder *m, const char *folder,
                                              const att_encoder_decoder_write_options *options);
 
@@ -370,7 +373,7 @@ typedef struct att_trainer_options {
     float smoothing, dropout;
     double clip;                             /* the greatest norm of a step's gradients; 0: none */
     uint64_t seed;                           /* of dropout and of the order */
-    const char *valid_source, *valid_target; /* files to validate by, or NULL */
+    const char *valid_source, *valid_target; /* files to validate by; none: both NULL */
 } att_trainer_options;
 /* The model (which learns) and the tokenizer must outlive it. Errors name the files. */
 ATT_API att_status att_trainer_new(att_encoder_decoder *m, const att_tokenizer *t, const att_trainer_options *options,
@@ -402,7 +405,7 @@ typedef struct att_training_options {
     size_t size;
     att_trainer_options learn;
     const char *tokenizer; /* a folder with source.spm, target.spm and vocab.json, or a SentencePiece model that makes
-                            * them; NULL: they are made of the files */
+                            * them; or NULL: they are made of the files */
     int64_t vocabulary;    /* pieces of that, of both languages together; 0: 8000. Each digit is one, and each of the
                             * 4,000 most frequent characters that the files have three times or more. */
     double character_coverage; /* of that, as in att_vocab_options; 0: 1 */
@@ -410,11 +413,11 @@ typedef struct att_training_options {
     const char *settings;      /* of the model, as a config.json has them: {"model_type": "attend-seq2seq", "attention":
                                 * "dot"}; what is left out, or NULL: those of a Transformer of 3 + 3 layers of 256, or of
                                 * recurrent layers about as large. What follows from the vocabulary need not be there. */
-    const char *config; /* a file that has such settings, too; NULL: none. They must not contradict each other. */
-    bool resume;        /* go on from the newest checkpoint: the same bits as without a pause */
-    int64_t keep;       /* checkpoints that stay; 0: 5 */
-    char *note;         /* [note_bytes], zero-terminated: a text of the caller's, which each checkpoint has as it then
-                         * is; resume: it becomes that of the checkpoint, where that has one. NULL: none. */
+    const char *config;        /* a file that has such settings, too; or NULL. They must not contradict each other. */
+    bool resume;               /* go on from the newest checkpoint: the same bits as without a pause */
+    int64_t keep;              /* checkpoints that stay; 0: 5 */
+    char *note; /* [note_bytes], zero-terminated: a text of the caller's, which each checkpoint has as it then
+                 * is; resume: it becomes that of the checkpoint, where that has one; or NULL. */
     size_t note_bytes;
 } att_training_options;
 /* Errors: another training runs in the folder; it has checkpoints and options.resume is false, or none and it is true;
@@ -422,7 +425,7 @@ typedef struct att_training_options {
  * numbers that are not finite; a symbolic link where the folder's lock or a checkpoint should be. */
 ATT_API att_status att_training_open(att_ctx *ctx, const char *folder, const att_training_options *options,
                                      att_training **out);
-ATT_API void att_training_close(att_training *t); /* NULL is allowed */
+ATT_API void att_training_close(att_training *t);
 ATT_API att_trainer *att_training_trainer(const att_training *t);
 ATT_API const att_encoder_decoder *att_training_model(const att_training *t);
 ATT_API const att_tokenizer *att_training_tokenizer(const att_training *t);
@@ -451,7 +454,7 @@ typedef struct att_sentence_trainer_options {
     size_t size;
     int64_t pairs;
     const char *const *texts; /* [2 pairs], UTF-8: the first and the second of each; needed until a trainer is made */
-    const size_t *bytes;      /* [2 pairs]; NULL: zero-terminated */
+    const size_t *bytes;      /* [2 pairs], or NULL: zero-terminated */
     const double *scores;     /* [pairs]: cosines that are wanted, from -1 to 1 */
     int64_t batch;            /* pairs; 0: 16 */
     att_schedule schedule;    /* of learning rates */
@@ -498,7 +501,7 @@ typedef struct att_translate_options {
     int64_t max_tokens; /* of a translation, the end among them; 0: the settings, or as many as the model's positions */
     int64_t min_tokens; /* the same: it does not end before; 0: the settings, or 1 */
     int64_t n_best;     /* the best of each text, at most beam; 0: 1 */
-    const float *length_penalty; /* score = log probability / tokens ^ this; NULL: what the settings say, or 1 */
+    const float *length_penalty; /* score = log probability / tokens ^ this; or NULL: what the settings say, or 1 */
     bool split; /* texts that are longer than the model's positions are cut, at sentences where that can be, and their
                  * parts translated; false: an error */
     bool no_scores; /* scores are not asked for: they are NaN. With a beam of 1 the same tokens are then found from a
@@ -510,12 +513,12 @@ typedef struct att_translation {
     att_tokens tokens; /* the end not among them */
     float score;       /* log probability / tokens ^ length penalty, the end counted */
 } att_translation;
-/* texts [n] with bytes [n] (NULL: zero-terminated) -> out [n][n_best], in the given order and the best first, the same
- * bits whatever else is in the call; free each with att_translation_free. Where less than n_best was found text.text is
- * NULL. Nothing, or white space, is translated to nothing. Settings are those of generation_config.json; one that is
- * not supported is an error of att_translator_open. beam 1: the likeliest token each time. Else beam search as the
- * class GenerationMixin has it. Errors: options out of range; a text that is NULL or too long; logits that are not
- * numbers; memory; cancelled. */
+/* texts [n] with bytes [n] or NULL (zero-terminated) -> out [n][n_best], in the given order and the best first, the
+ * same bits whatever else is in the call; free each with att_translation_free. Where less than n_best was found
+ * text.text is NULL. Nothing, or white space, is translated to nothing. Settings are those of generation_config.json;
+ * one that is not supported is an error of att_translator_open. options or NULL: defaults. beam 1: the likeliest token
+ * each time. Else beam search as the class GenerationMixin has it. Errors: options out of range; a text that is NULL or
+ * too long; logits that are not numbers; memory; cancelled. */
 ATT_API att_status att_translate(const att_translator *m, int64_t n, const char *const *texts, const size_t *bytes,
                                  const att_translate_options *options, att_translation *out);
 ATT_API void att_translation_free(const att_translator *m, att_translation *t);
@@ -554,7 +557,7 @@ typedef struct att_bleu_counts {
     int64_t n_letters[ATT_CHRF_ORDER], reference_letters[ATT_CHRF_ORDER], letters_shared[ATT_CHRF_ORDER];
 } att_bleu_counts;
 
-/* Counts of one sentence: text [bytes] against its references [n] with reference_bytes [n] (NULL: zero-terminated).
+/* Counts of one sentence: text [bytes] against its references [n] with reference_bytes [n] or NULL (zero-terminated).
  * Any bytes will do: each maximal invalid subpart of UTF-8 reads as one U+FFFD. Time is that of sorting the words and
  * the characters. n 0: its own words alone. Errors: more than 2^31 - 1 bytes in all; memory. */
 ATT_API att_status att_bleu_count(att_ctx *ctx, att_bleu_words words, const char *text, size_t bytes,
@@ -587,7 +590,7 @@ typedef struct att_interval {
 
 /* How far the scores are due to the sentences that happened to be there: those of as many sentences drawn from c [n]
  * with replacement, again and again (Koehn 2004). Resample r draws sentence i by word i % 4 of att_random(seed, {i / 4,
- * r}), times n, divided by 2^32. opt NULL = defaults. Errors: n or resamples not in [1, 2^31); memory; cancelled. */
+ * r}), times n, divided by 2^32. opt or NULL: defaults. Errors: n or resamples not in [1, 2^31); memory; cancelled. */
 ATT_API att_status att_bleu_intervals(att_ctx *ctx, const att_bleu_counts *c, int64_t n, const att_bleu_resampling *opt,
                                       att_interval *bleu, att_interval *chrf);
 

@@ -269,6 +269,8 @@ static void sum_params(void *arg, int task)
 
 att_status att_backward(const att_plan *plan, const att_attention_args *args, const att_attention_grads *grads)
 {
+    if (att_require(__func__, ATT_NAMED({"plan", plan})))
+        return ATT_ERR_ARGUMENT;
     att_ctx *ctx = plan->ctx;
     att_call call;
     att_attention_grads g;

@@ -208,9 +208,10 @@ static att_status refuse_prepared(const att_plan *p)
 
 att_status att_cache_new(const att_plan *plan, int64_t sequences, att_cache **out)
 {
-    *out = NULL;
-    if (!plan)
-        return att_fail(NULL, ATT_ERR_ARGUMENT, "plan is NULL");
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"plan", plan}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
     if (prepares_keys(plan))
         return refuse_prepared(plan);
     if (sequences < 1)
@@ -433,8 +434,8 @@ static att_status share(att_cache *c, const held *h, held *next)
 
 att_status att_cache_select(att_cache *c, int64_t n, const int64_t *from)
 {
-    if (!c || !from)
-        return att_fail(c ? c->ctx : NULL, ATT_ERR_ARGUMENT, "%s is NULL", c ? "from" : "cache");
+    if (att_require(__func__, ATT_NAMED({"cache", c}, {"from", from})))
+        return ATT_ERR_ARGUMENT;
     if (n < 1)
         return att_fail(c->ctx, ATT_ERR_ARGUMENT, "n is %lld, expected at least 1", (long long)n);
     for (int64_t b = 0; b < n; b++)

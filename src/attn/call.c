@@ -151,9 +151,6 @@ static att_status check_sequences(att_call *c)
     if (!c->ragged) {
         c->max_tq = a->q.dim[2];
         c->max_tk = a->k.dim[2];
-        if (a->n_sequences || a->k_offsets)
-            return att_fail(ctx, ATT_ERR_ARGUMENT, "args.%s is given without args.q_offsets",
-                            a->n_sequences ? "n_sequences" : "k_offsets");
         const att_status e = check_lengths(ctx, "q_lengths", a->q_lengths, c->sequences, c->max_tq);
         return e ? e : check_lengths(ctx, "k_lengths", a->k_lengths, c->sequences, c->max_tk);
     }
@@ -228,9 +225,9 @@ att_status att_prepared_shapes(const att_plan *plan, const att_attention_args *a
 
 att_status att_call_check(const att_plan *plan, const att_attention_args *args, bool outputs, att_call *call)
 {
+    if (!plan || !args)
+        return att_fail(NULL, ATT_ERR_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
     att_ctx *ctx = plan->ctx;
-    if (!args)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "args is NULL");
     *call = (att_call){.plan = plan, .outputs = outputs, .last_head = plan->spec.heads};
     att_status e = att_take_options(&call->args, sizeof call->args, args, "att_attention_args");
     if (e)
@@ -238,6 +235,9 @@ att_status att_call_check(const att_plan *plan, const att_attention_args *args, 
     args = &call->args;
     e = args->cache ? att_cache_check(call) : ATT_OK;
     call->ragged = args->q_offsets != NULL;
+    if (!e && !call->ragged && (args->n_sequences || args->k_offsets))
+        e = att_fail(ctx, ATT_ERR_ARGUMENT, "args.%s is given without args.q_offsets",
+                     args->n_sequences ? "n_sequences" : "k_offsets");
     e = e ? e : check_shapes(call, outputs);
     if (e)
         return e;

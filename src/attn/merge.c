@@ -58,7 +58,8 @@ static att_status check_pair(att_ctx *ctx, const char *out_name, const att_tenso
 att_status att_merge(att_ctx *ctx, const att_tensor *out, const att_tensor *lse, const att_tensor *out2,
                      const att_tensor *lse2)
 {
-    att_status e = check_pair(ctx, "out", out, "lse", lse, true);
+    att_status e = att_require(__func__, ATT_NAMED({"ctx", ctx}));
+    e = e ? e : check_pair(ctx, "out", out, "lse", lse, true);
     e = e ? e : check_pair(ctx, "out2", out2, "lse2", lse2, false);
     e = e ? e : att_check_same_shape(ctx, "out2", out2, "out", out);
     e = e ? e : att_check_apart(ctx, "out", out, "out2", out2);

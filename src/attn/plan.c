@@ -180,9 +180,10 @@ att_vectors att_vectors_of(const att_kernels *k)
 
 att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan **out)
 {
-    *out = NULL;
-    if (!spec)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "spec is NULL");
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"spec", spec}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
     att_plan *p = att_calloc(ctx, 1, sizeof *p);
     if (!p)
         return ATT_ERR_MEMORY;
@@ -348,6 +349,8 @@ static void describe_call(const att_call *call, att_plan_info *d)
 
 att_status att_plan_describe(const att_plan *plan, const att_attention_args *args, att_plan_info *info)
 {
+    if (att_require(__func__, ATT_NAMED({"plan", plan}, {"info", info})))
+        return ATT_ERR_ARGUMENT;
     att_plan_info d = {.isa = att_isa(plan->ctx), .k_block = ATT_KEY_BLOCK};
     if (args) {
         att_call call;

@@ -83,6 +83,8 @@ static void weights_of_queries(void *arg, int task)
 att_status att_weights(const att_plan *plan, const att_attention_args *args, int64_t sequence, int64_t head,
                        int64_t q_first, int64_t q_count, float *weights)
 {
+    if (att_require(__func__, ATT_NAMED({"plan", plan})))
+        return ATT_ERR_ARGUMENT;
     att_ctx *ctx = plan->ctx;
     att_call call;
     const att_status e = att_call_check(plan, args, false, &call);

@@ -68,8 +68,8 @@ static att_status take_isa(att_ctx *ctx, const char *name)
 
 att_status att_open(att_ctx **out, const att_config *cfg)
 {
-    if (!out)
-        return att_fail(NULL, ATT_ERR_ARGUMENT, "att_open: out is NULL");
+    if (att_require(__func__, ATT_NAMED({"out", out})))
+        return ATT_ERR_ARGUMENT;
     *out = NULL;
     att_config c;
     att_ctx draft = {0};
@@ -109,7 +109,7 @@ void att_close(att_ctx *ctx)
     last.allocator.free(last.allocator.user, ctx);
 }
 
-int att_threads(const att_ctx *ctx) { return ctx->n_threads; }
-const char *att_isa(const att_ctx *ctx) { return att_isa_name(ctx->isa); }
+int att_threads(const att_ctx *ctx) { return ctx ? ctx->n_threads : 0; }
+const char *att_isa(const att_ctx *ctx) { return ctx ? att_isa_name(ctx->isa) : NULL; }
 const char *att_version(void) { return ATT_VERSION; }
-bool att_cancelled(const att_ctx *ctx) { return ctx->cancel && __atomic_load_n(ctx->cancel, __ATOMIC_RELAXED); }
+bool att_cancelled(const att_ctx *ctx) { return ctx && ctx->cancel && __atomic_load_n(ctx->cancel, __ATOMIC_RELAXED); }

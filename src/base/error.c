@@ -57,9 +57,20 @@ static void replace_controls(char *text)
     }
 }
 
+att_status att_require(const char *function, const att_named *given, size_t n)
+{
+    if (!function || (!given && n > 0))
+        return att_fail(NULL, ATT_ERR_ARGUMENT, "att_require: %s is NULL", function ? "given" : "function");
+    for (size_t i = 0; i < n; i++)
+        if (!given[i].pointer)
+            return att_fail(NULL, ATT_ERR_ARGUMENT, "%s: %s is NULL", function, given[i].name);
+    return ATT_OK;
+}
+
 att_status att_fail(att_ctx *ctx, att_status s, const char *format, ...)
 {
-    (void)ctx;
+    if (!format)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_fail: format is NULL");
     char text[SENTENCE]; /* not in place: an argument may be the last sentence */
     va_list args;
     va_start(args, format);
@@ -86,6 +97,8 @@ static att_status read_size(const void *of, const char *type_name, size_t *size)
 
 att_status att_take_options(void *dst, size_t dst_size, const void *src, const char *type_name)
 {
+    if (att_require(__func__, ATT_NAMED({"dst", dst}, {"type_name", type_name})))
+        return ATT_ERR_ARGUMENT;
     size_t size = dst_size;
     const att_status s = src ? read_size(src, type_name, &size) : ATT_OK;
     if (s)
@@ -105,6 +118,8 @@ att_status att_take_options(void *dst, size_t dst_size, const void *src, const c
 
 att_status att_give_info(void *dst, const void *src, size_t src_size, const char *type_name)
 {
+    if (att_require(__func__, ATT_NAMED({"dst", dst}, {"src", src}, {"type_name", type_name})))
+        return ATT_ERR_ARGUMENT;
     size_t size;
     const att_status s = read_size(dst, type_name, &size);
     if (s)

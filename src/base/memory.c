@@ -13,6 +13,8 @@ size_t att_size_mul(size_t a, size_t b)
 
 static void *take(att_ctx *ctx, size_t bytes)
 {
+    if (att_require("att_alloc", ATT_NAMED({"ctx", ctx})))
+        return NULL;
     void *p = bytes > SIZE_MAX / 2 ? NULL : ctx->allocator.alloc(ctx->allocator.user, bytes ? bytes : 1, ALIGNMENT);
     if (!p && bytes == SIZE_MAX)
         att_fail(ctx, ATT_ERR_MEMORY, "out of memory: more bytes asked for than an address can count");
@@ -34,7 +36,7 @@ void *att_calloc(att_ctx *ctx, size_t count, size_t element_size)
 
 void att_free(att_ctx *ctx, void *p)
 {
-    if (p)
+    if (ctx && p)
         ctx->allocator.free(ctx->allocator.user, p);
 }
 

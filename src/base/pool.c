@@ -267,5 +267,6 @@ static void run_plain(void *arg, int i, int thread)
 
 void att_parallel_for(att_ctx *ctx, int n, void (*body)(void *arg, int i), void *arg)
 {
-    att_parallel(ctx, n, run_plain, &(plain){body, arg});
+    if (ctx && body)
+        att_parallel(ctx, n, run_plain, &(plain){body, arg});
 }

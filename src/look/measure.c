@@ -54,6 +54,8 @@ static int64_t repeats_for(const att_kernels *kernels, double seconds)
 
 att_status att_measure_peak(att_ctx *ctx, double seconds, double *flops_per_second)
 {
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"flops_per_second", flops_per_second})))
+        return ATT_ERR_ARGUMENT;
     static const double least = 3e-3, most = 0.1; /* less than that, and waking the threads would count */
     seconds = !(seconds > least) ? least : seconds < most ? seconds : most;
     const att_kernels *kernels = att_kernels_of(ctx->isa);
@@ -92,6 +94,8 @@ static void run_read(void *arg, int i)
 
 att_status att_measure_bandwidth(att_ctx *ctx, double *bytes_per_second)
 {
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"bytes_per_second", bytes_per_second})))
+        return ATT_ERR_ARGUMENT;
     /* Far more than caches hold, but no more than a quarter of the memory that is free. */
     static const size_t item = ITEM_FLOATS * sizeof(float), usual = (size_t)256 << 20;
     const size_t second = att_os_cache(2), third = att_os_cache(3), caches = 8 * (second > third ? second : third);

@@ -43,8 +43,8 @@ static void average(void *arg, int i)
 
 static att_status check(att_ctx *ctx, const att_tensor *x, int64_t n, const att_tensor *out)
 {
-    if (n < 1 || !x)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "average: n = %lld with %s x", (long long)n, x ? "this" : "no");
+    if (n < 1)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "average: n = %lld, less than 1", (long long)n);
     att_status s = att_check_view(ctx, "average: out", out);
     s = s ? s : att_check_output(ctx, "average: out", out, ATT_F32, out->rank);
     if (!s && !att_is_dense(out))
@@ -66,7 +66,8 @@ static att_status check(att_ctx *ctx, const att_tensor *x, int64_t n, const att_
 
 att_status att_average(att_ctx *ctx, const att_tensor *x, int64_t n, const att_tensor *out)
 {
-    const att_status s = check(ctx, x, n, out);
+    att_status s = att_require(__func__, ATT_NAMED({"ctx", ctx}, {"x", x}));
+    s = s ? s : check(ctx, x, n, out);
     if (s)
         return s;
     job j = {att_kernels_of(ctx->isa), x, n, att_count(out), out->data};

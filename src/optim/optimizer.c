@@ -45,7 +45,10 @@ static att_status in_range(att_ctx *ctx, const char *name, double x, double leas
 
 att_status att_optimizer_new(att_ctx *ctx, const att_optimizer_config *config, att_optimizer **out)
 {
-    *out = NULL;
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
     att_optimizer_config c;
     att_status s = att_take_options(&c, sizeof c, config, "att_optimizer_config");
     if (s)
@@ -106,8 +109,6 @@ static att_status check_rows(att_ctx *ctx, const att_learn_options *l, int64_t r
 
 static att_status check_param(const att_optimizer *o, const att_param *p)
 {
-    if (!p)
-        return att_fail(o->ctx, ATT_ERR_ARGUMENT, "optimizer: parameter %lld is NULL", (long long)o->n_learners);
     const att_tensor *x = att_param_value(p);
     if (x->dtype != ATT_F32)
         return att_fail(o->ctx, ATT_ERR_DTYPE, "optimizer: parameter %lld is %s, not f32", (long long)o->n_learners,
@@ -167,6 +168,8 @@ static att_status make_moments(att_optimizer *o, learner *l, const att_tensor *v
 
 att_status att_optimizer_add(att_optimizer *o, att_param *param, const att_learn_options *options)
 {
+    if (att_require(__func__, ATT_NAMED({"o", o}, {"param", param})))
+        return ATT_ERR_ARGUMENT;
     att_learn_options l;
     att_status s = att_take_options(&l, sizeof l, options, "att_learn_options");
     s = s ? s : check_param(o, param);
@@ -309,6 +312,8 @@ static void prepare(step_job *j, double scale)
 
 att_status att_optimizer_step(att_optimizer *o, const att_update *options, double *norm)
 {
+    if (att_require(__func__, ATT_NAMED({"o", o}, {"update", options})))
+        return ATT_ERR_ARGUMENT;
     att_update u;
     att_status s = att_take_options(&u, sizeof u, options, "att_update");
     u.scale = !s && u.scale == 0 ? 1 : u.scale;
@@ -337,11 +342,11 @@ att_status att_optimizer_step(att_optimizer *o, const att_update *options, doubl
 
 /* ---- its state */
 
-att_tensor *att_optimizer_steps(att_optimizer *o) { return &o->steps_view; }
+att_tensor *att_optimizer_steps(att_optimizer *o) { return o ? &o->steps_view : NULL; }
 
 att_tensor *att_optimizer_moment(att_optimizer *o, int64_t param, int k)
 {
-    if (param < 0 || param >= o->n_learners || k < 0 || k >= MOMENTS || !o->learner[param].moment[k].data)
+    if (!o || param < 0 || param >= o->n_learners || k < 0 || k >= MOMENTS || !o->learner[param].moment[k].data)
         return NULL;
     return &o->learner[param].moment[k];
 }

@@ -155,7 +155,7 @@ att_status att_linear_argmax(att_tape *t, att_var *x, att_param *weight, att_par
                              att_largest *out)
 {
     att_tensor value;
-    if (!att_tape_check_top(t, "argmax", x, weight, bias, except, &value))
+    if (!att_tape_check_top(t, "argmax", x, weight, bias, except, out, &value))
         return att_read(t, NULL, &value);
     const size_t mark = att_arena_mark(&t->arena);
     const int64_t n = att_param_value(weight)->dim[0];

@@ -121,8 +121,8 @@ att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, a
 {
     if (!q || !k || !v || !att_tape_ready(t))
         return NULL;
-    if (!plan)
-        return att_tape_fail(t, ATT_ERR_ARGUMENT, "attend: plan is NULL");
+    if (!plan || !args)
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "attend: %s is NULL", plan ? "args" : "plan");
     if (q->value.rank != 3 || k->value.rank != 3 || v->value.rank != 3)
         return att_tape_fail(t, ATT_ERR_SHAPE, "attend: q is %s, k is %s, v is %s, not [tokens, heads, dim]",
                              att_shape_of(&q->value).text, att_shape_of(&k->value).text, att_shape_of(&v->value).text);

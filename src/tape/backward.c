@@ -88,13 +88,15 @@ static att_var *find(const att_tape *t, const att_var *v)
 
 static att_status check(const att_tape *t, const char *call, const att_var *v)
 {
+    if (att_require(call, ATT_NAMED({"t", t})))
+        return ATT_ERR_ARGUMENT;
     if (!t->record)
         return att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: the tape does not record: att_tape_config.record is false",
                         call);
     if (t->status)
         return att_fail(t->ctx, t->status, "%s", t->error);
     if (!v)
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: the variable is NULL but no operation has failed", call);
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: v is NULL, but no operation has failed", call);
     if (!find(t, v))
         return att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: the variable is none of this tape's since its last reset", call);
     return ATT_OK;
@@ -292,6 +294,8 @@ att_status att_tape_backward(att_tape *t, const att_var *v, const att_tensor *dv
 
 att_var *att_keep_grad(att_tape *t, att_var *v)
 {
+    if (att_require("keep_grad", ATT_NAMED({"t", t})))
+        return NULL;
     if (v && t->record)
         v->learns = v->keeps_grad = true;
     if (v && v->base)
@@ -301,7 +305,8 @@ att_var *att_keep_grad(att_tape *t, att_var *v)
 
 att_status att_grad(att_tape *t, const att_var *v, att_tensor *out)
 {
-    const att_status s = check(t, "grad", v);
+    att_status s = check(t, "grad", v);
+    s = s ? s : att_require("grad", ATT_NAMED({"out", out}));
     if (s)
         return s;
     if (!v->grad)

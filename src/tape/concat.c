@@ -52,7 +52,8 @@ att_var *att_concat(att_tape *t, int n, att_var *const *x, int dim)
     if (!att_tape_ready(t))
         return NULL;
     if (n < 1 || !x)
-        return att_tape_fail(t, ATT_ERR_ARGUMENT, "concat: n = %d with %s variables", n, x ? "these" : "no");
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, x ? "concat: n is %d, less than 1" : "concat: x is NULL, but n is %d",
+                             n);
     for (int i = 0; i < n; i++)
         if (!x[i])
             return NULL;

@@ -113,6 +113,8 @@ att_var *att_tape_dropout(att_tape *t, att_var *x, att_var *residual, float p, u
 {
     if (!x || !att_tape_ready(t))
         return NULL;
+    if (!at)
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "dropout: at is NULL");
     att_positions rows;
     const att_status s = att_take_options(&rows, sizeof rows, at, "att_positions");
     if (s)

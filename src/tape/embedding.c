@@ -26,8 +26,9 @@ static void rows(const void *arg, int64_t first, int64_t last)
 static bool check(att_tape *t, const char *name, const char *of, int64_t n, const int32_t *ids, int64_t count)
 {
     if (count < 0 || (count > 0 && !ids))
-        att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: count = %lld with %s ids", name, (long long)count,
-                      ids ? "these" : "no");
+        att_tape_fail(t, ATT_ERR_ARGUMENT,
+                      count < 0 ? "%s: count is %lld, less than 0" : "%s: ids is NULL, but count is %lld", name,
+                      (long long)count);
     else
         for (int64_t i = 0; i < count; i++)
             if (ids[i] < 0 || ids[i] >= n) {

@@ -29,7 +29,10 @@ struct att_param {
 
 att_status att_param_new(att_ctx *ctx, const att_tensor *value, att_param **out)
 {
-    *out = NULL;
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"value", value}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
     const att_status s = att_check_view(ctx, "value", value);
     if (s)
         return s;
@@ -60,9 +63,13 @@ void att_param_free(att_param *p)
     att_free(p->ctx, p);
 }
 
-const att_tensor *att_param_value(const att_param *p) { return &p->value; }
+const att_tensor *att_param_value(const att_param *p) { return p ? &p->value : NULL; }
 
-void att_param_touch(att_param *p) { p->generation++; }
+void att_param_touch(att_param *p)
+{
+    if (p)
+        p->generation++;
+}
 
 /* n numbers of x from element `at` on, next to each other, as f32. */
 static void convert(const att_param *p, int64_t at, int64_t n, float *y)
@@ -171,9 +178,13 @@ const float *att_param_bytes(att_param *p)
 
 /* ---- the gradient */
 
-const att_tensor *att_param_grad(const att_param *p) { return &p->grad_view; }
+const att_tensor *att_param_grad(const att_param *p) { return p ? &p->grad_view : NULL; }
 
-void att_param_clear_grad(att_param *p) { p->grad_view.data = NULL; }
+void att_param_clear_grad(att_param *p)
+{
+    if (p)
+        p->grad_view.data = NULL;
+}
 
 att_status att_param_grad_begin(att_param *p, att_param **list)
 {

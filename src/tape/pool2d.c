@@ -133,6 +133,8 @@ att_var *att_pool2d(att_tape *t, att_var *x, att_pooling kind, const att_pool_op
         return att_tape_fail(t, e, "pool2d: %s", att_error(t->ctx));
     if (kind != ATT_POOL_MAX && kind != ATT_POOL_MEAN)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "pool2d: %d is neither ATT_POOL_MAX nor ATT_POOL_MEAN", (int)kind);
+    if (!options)
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "pool2d: options is NULL, but options.kernel is needed");
     for (int i = 0; i < 2; i++)
         o.stride[i] = o.stride[i] == 0 ? o.kernel[i] : o.stride[i];
     if (!att_tape_window(t, "pool2d", &x->value, o.kernel, o.stride, o.padding, &kept.w))

@@ -28,6 +28,10 @@ const int64_t *att_tape_positions(att_tape *t, const char *op, const att_tensor 
 {
     const int64_t tokens = x->dim[0];
     att_positions p;
+    if (!at) {
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: at is NULL", op);
+        return NULL;
+    }
     const att_status s = att_take_options(&p, sizeof p, at, "att_positions");
     if (s)
         att_tape_fail(t, s, "%s: %s", op, att_error(t->ctx));

@@ -67,12 +67,16 @@ const att_operation att_operation_recompute = {.name = "recompute", .backward = 
 
 /* ---- forward */
 
-static bool check(att_tape *t, att_recompute_fn apply, att_var *const *x, int n)
+static bool check(att_tape *t, att_recompute_fn apply, const void *user, size_t user_bytes, att_var *const *x, int n)
 {
     if (!att_tape_ready(t))
         return false;
-    if (!apply || n < 1 || !x)
-        att_tape_fail(t, ATT_ERR_ARGUMENT, "recompute: %s function of %d variables", apply ? "a" : "no", n);
+    if (!apply || !x)
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "recompute: %s is NULL", x ? "apply" : "x");
+    else if (n < 1)
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "recompute: n is %d, less than 1", n);
+    else if (!user && user_bytes > 0)
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "recompute: user is NULL, but user_bytes is %zu", user_bytes);
     for (int i = 0; !t->status && i < n; i++)
         if (!x[i])
             return false;
@@ -82,7 +86,7 @@ static bool check(att_tape *t, att_recompute_fn apply, att_var *const *x, int n)
 att_var *att_recompute(att_tape *t, att_recompute_fn apply, const void *user, size_t user_bytes, att_var *const *x,
                        int n)
 {
-    if (!check(t, apply, x, n))
+    if (!check(t, apply, user, user_bytes, x, n))
         return NULL;
     const bool record = t->record;
     const kept kept = {apply, att_tape_keep(t, user, user_bytes), t->scope};

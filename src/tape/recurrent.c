@@ -358,6 +358,8 @@ att_var *att_recurrent_apply(att_tape *t, const att_cell *cell, att_var *x, cons
         *last = (att_states){0};
     if (!x || !att_tape_ready(t))
         return NULL;
+    if (!options)
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: options is NULL", cell->op->name);
     const att_status s = att_take_options(&o, sizeof o, options, "att_recurrent");
     if (s)
         return att_tape_fail(t, s, "%s: %s", cell->op->name, att_error(t->ctx));

@@ -21,7 +21,10 @@ static size_t bytes_of(const att_tensor *x) { return (size_t)att_count(x) * size
 
 att_status att_tape_new(att_ctx *ctx, const att_tape_config *cfg, att_tape **out)
 {
-    *out = NULL;
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
     att_tape_config c;
     att_status s = att_take_options(&c, sizeof c, cfg, "att_tape_config");
     if (s)
@@ -49,6 +52,8 @@ void att_tape_free(att_tape *t)
 
 void att_tape_reset(att_tape *t)
 {
+    if (!t)
+        return;
     att_arena_reset(&t->arena);
     t->scope = NULL;
     t->status = ATT_OK;
@@ -60,8 +65,10 @@ void att_tape_reset(att_tape *t)
 
 att_var *att_tape_fail(att_tape *t, att_status s, const char *format, ...)
 {
-    if (t->status)
+    if (att_require("tape_fail", ATT_NAMED({"t", t})) || t->status)
         return NULL;
+    if (!format)
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "tape_fail: format is NULL");
     const char *path = path_of(t);
     int n = *path ? snprintf(t->error, sizeof t->error, "%s: ", path) : 0;
     if (n >= (int)sizeof t->error)
@@ -76,6 +83,8 @@ att_var *att_tape_fail(att_tape *t, att_status s, const char *format, ...)
 
 bool att_tape_ready(att_tape *t)
 {
+    if (att_require("tape", ATT_NAMED({"t", t})))
+        return false;
     if (!t->status && att_cancelled(t->ctx))
         att_tape_fail(t, ATT_ERR_CANCELLED, "cancelled");
     return !t->status;
@@ -173,7 +182,9 @@ att_var *att_constant(att_tape *t, const att_tensor *x)
 {
     if (!att_tape_ready(t))
         return NULL;
-    if (!x || x->rank < 1 || x->rank > ATT_MAX_RANK)
+    if (!x)
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "input: x is NULL");
+    if (x->rank < 1 || x->rank > ATT_MAX_RANK)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "input: x is not a tensor of rank 1 to %d", ATT_MAX_RANK);
     if (x->dtype != ATT_F32)
         return att_tape_fail(t, ATT_ERR_DTYPE, "input: x is %s, not f32", att_dtype_name(x->dtype));
@@ -200,10 +211,14 @@ att_var *att_input(att_tape *t, const att_tensor *x)
 
 att_status att_read(att_tape *t, const att_var *v, att_tensor *out)
 {
+    if (att_require("read", ATT_NAMED({"t", t})))
+        return ATT_ERR_ARGUMENT;
     if (t->status)
         return att_fail(t->ctx, t->status, "%s", t->error);
     if (!v)
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "read: the variable is NULL but no operation has failed");
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "read: v is NULL, but no operation has failed");
+    if (att_require("read", ATT_NAMED({"out", out})))
+        return ATT_ERR_ARGUMENT;
     *out = v->value;
     return ATT_OK;
 }
@@ -275,8 +290,12 @@ att_var *att_tape_done(att_tape *t, const att_step *step, const att_plan *plan, 
 
 att_scope att_scope_begin(att_tape *t, const char *name)
 {
+    if (!t)
+        return (att_scope){0};
     const att_scope s = {.mark = att_arena_mark(&t->arena), .depth = depth_of(t)};
-    if (!att_tape_ready(t))
+    if (att_tape_ready(t) && !name)
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "scope_begin: name is NULL");
+    if (t->status)
         return s;
     const char *parent = path_of(t);
     const size_t bytes = strlen(parent) + strlen(name) + 2; /* "/" and the end */
@@ -327,6 +346,8 @@ att_var *att_tape_release(att_tape *t, size_t mark, att_var *keep)
 
 att_var *att_scope_end(att_tape *t, att_scope s, att_var *keep)
 {
+    if (att_require("scope_end", ATT_NAMED({"t", t})))
+        return NULL;
     if (!t->status && depth_of(t) <= s.depth)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "scope_end: this scope has ended already");
     while (depth_of(t) > s.depth)
@@ -336,6 +357,8 @@ att_var *att_scope_end(att_tape *t, att_scope s, att_var *keep)
 
 att_var *att_scope_keep(att_tape *t, att_scope s, att_var *keep)
 {
+    if (att_require("scope_keep", ATT_NAMED({"t", t})))
+        return NULL;
     if (!t->status && depth_of(t) != s.depth + 1)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "scope_keep: this scope is not the innermost one that is open");
     return t->status ? NULL : att_tape_release(t, t->scope->made, keep);
@@ -369,7 +392,8 @@ att_shape att_shape_of(const att_tensor *x)
 bool att_tape_check_offsets(att_tape *t, const char *op, const att_tensor *x, const int64_t *offsets, int64_t n)
 {
     if (n < 0 || !offsets)
-        att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: n = %lld with %s offsets", op, (long long)n, offsets ? "these" : "no");
+        att_tape_fail(t, ATT_ERR_ARGUMENT,
+                      offsets ? "%s: n is %lld, less than 0" : "%s: offsets is NULL, but n is %lld", op, (long long)n);
     else if (offsets[0] != 0 || offsets[n] != x->dim[0])
         att_tape_fail(t, ATT_ERR_SHAPE, "%s: offsets go from %lld to %lld but x is %s", op, (long long)offsets[0],
                       (long long)offsets[n], att_shape_of(x).text);

@@ -85,7 +85,7 @@ struct att_tape {
     size_t own;             /* in a function of att_recompute: what it may use was made above this mark; else 0 */
 };
 
-/* False when an operation need not start: the tape has failed, or the caller has cancelled. */
+/* False when an operation need not start: the tape has failed or is NULL, or the caller has cancelled. */
 bool att_tape_ready(att_tape *t);
 /* A new variable with numbers of its own, not yet written. */
 att_var *att_tape_var(att_tape *t, int rank, const int64_t *dim);
@@ -167,7 +167,7 @@ void att_tape_total(att_ctx *ctx, int64_t n, const float *x, int64_t divisor, fl
 
 /* For the largest of x weight^T + bias (top.c): what x is, or false: the tape has failed, or will say so. */
 bool att_tape_check_top(att_tape *t, const char *op, att_var *x, const att_param *weight, const att_param *bias,
-                        const att_except *except, att_tensor *value);
+                        const att_except *except, const att_largest *out, att_tensor *value);
 
 /* ---- windows on images (window.c) */
 

@@ -104,14 +104,14 @@ static void row_task(void *arg, int i, int thread)
 }
 
 bool att_tape_check_top(att_tape *t, const char *op, att_var *x, const att_param *weight, const att_param *bias,
-                        const att_except *except, att_tensor *value)
+                        const att_except *except, const att_largest *out, att_tensor *value)
 {
     const att_tensor *w = weight ? att_param_value(weight) : NULL, *b = bias ? att_param_value(bias) : NULL;
     if (!x || !att_tape_ready(t))
         return false;
     *value = x->value;
-    if (!w)
-        return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: weight is NULL", op);
+    if (!w || !out)
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: %s is NULL", op, w ? "out" : "weight");
     if (w->rank != 2 || value->rank != 2 || value->dim[1] != w->dim[1])
         return att_tape_fail(t, ATT_ERR_SHAPE, "%s: x is %s but weight is %s", op, att_shape_of(value).text,
                              att_shape_of(w).text);
@@ -168,9 +168,11 @@ att_status att_linear_top(att_tape *t, att_var *x, att_param *weight, att_param 
                           int64_t n, att_largest *out, double *log_sum)
 {
     att_tensor value;
-    if (!att_tape_check_top(t, "top", x, weight, bias, except, &value))
+    if (!att_tape_check_top(t, "top", x, weight, bias, except, out, &value))
         return att_read(t, NULL, &value);
-    if (n < 1)
+    if (!log_sum)
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "top: log_sum is NULL");
+    else if (n < 1)
         att_tape_fail(t, ATT_ERR_ARGUMENT, "top: n is %lld, expected at least 1", (long long)n);
     const size_t mark = att_arena_mark(&t->arena);
     const job j = {.kernels = att_kernels_of(t->ctx->isa),

@@ -18,7 +18,7 @@ att_var *att_use(att_tape *t, att_param *p)
     if (!att_tape_ready(t))
         return NULL;
     if (!p)
-        return att_tape_fail(t, ATT_ERR_ARGUMENT, "use: the parameter is NULL");
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "use: p is NULL");
     const att_tensor *value = att_param_value(p);
     const float *x = att_param_floats(p);
     if (!x && att_count(value) > 0)

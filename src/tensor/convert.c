@@ -91,7 +91,8 @@ static bool is_float(att_dtype t) { return t == ATT_F32 || t == ATT_F16 || t == 
 
 att_status att_convert(att_ctx *ctx, const att_tensor *x, const att_tensor *out)
 {
-    att_status s = att_check_view(ctx, "x", x);
+    att_status s = att_require(__func__, ATT_NAMED({"ctx", ctx}));
+    s = s ? s : att_check_view(ctx, "x", x);
     s = s ? s : att_check_view(ctx, "out", out);
     s = s ? s : att_check_output(ctx, "out", out, out->dtype, out->rank);
     s = s ? s : att_check_same_shape(ctx, "out", out, "x", x);

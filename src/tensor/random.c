@@ -2,4 +2,8 @@
 #include "attend.h"
 #include "kernel/philox.h"
 
-void att_random(uint64_t seed, const uint32_t counter[4], uint32_t words[4]) { att_philox(seed, counter, words); }
+void att_random(uint64_t seed, const uint32_t counter[4], uint32_t words[4])
+{
+    if (counter && words)
+        att_philox(seed, counter, words);
+}

@@ -90,7 +90,8 @@ static att_status product(att_ctx *ctx, int64_t m, int64_t n, int64_t k, matrix 
 att_status att_matmul(att_ctx *ctx, const att_tensor *a, const att_tensor *b, bool transpose_b, const att_tensor *out)
 {
     const int n_of_b = transpose_b ? 0 : 1, k_of_b = 1 - n_of_b;
-    att_status s = att_check(ctx, "a", a, ATT_F32, 2);
+    att_status s = att_require(__func__, ATT_NAMED({"ctx", ctx}));
+    s = s ? s : att_check(ctx, "a", a, ATT_F32, 2);
     s = s ? s : att_check(ctx, "b", b, ATT_F32, 2);
     s = s ? s : att_check_output(ctx, "out", out, ATT_F32, 2);
     s = s ? s : att_check_dim(ctx, "b", b, k_of_b, "a.dim[1]", a->dim[1]);
@@ -176,7 +177,8 @@ static bool same_view(const att_tensor *a, const att_tensor *b)
 
 att_status att_softmax(att_ctx *ctx, const att_tensor *x, int dim, const att_tensor *out)
 {
-    att_status s = att_check_view(ctx, "x", x);
+    att_status s = att_require(__func__, ATT_NAMED({"ctx", ctx}));
+    s = s ? s : att_check_view(ctx, "x", x);
     s = s ? s : att_check(ctx, "x", x, ATT_F32, x->rank);
     s = s ? s : att_check_output(ctx, "out", out, ATT_F32, x->rank);
     s = s ? s : att_check_same_shape(ctx, "out", out, "x", x);
@@ -230,7 +232,8 @@ static void to_unit_rows(att_ctx *ctx, const att_tensor *t, float *to)
 
 att_status att_cosine(att_ctx *ctx, const att_tensor *a, const att_tensor *b, const att_tensor *out)
 {
-    att_status s = att_check(ctx, "a", a, ATT_F32, 2);
+    att_status s = att_require(__func__, ATT_NAMED({"ctx", ctx}));
+    s = s ? s : att_check(ctx, "a", a, ATT_F32, 2);
     s = s ? s : att_check(ctx, "b", b, ATT_F32, 2);
     s = s ? s : att_check_output(ctx, "out", out, ATT_F32, 2);
     s = s ? s : att_check_dim(ctx, "b", b, 1, "a.dim[1]", a->dim[1]);

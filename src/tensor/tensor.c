@@ -205,8 +205,8 @@ att_status att_check_apart(att_ctx *ctx, const char *name, const att_tensor *t, 
 
 att_status att_wrap(att_tensor *out, void *data, att_dtype dtype, int rank, const int64_t *dim, const int64_t *stride)
 {
-    if (!out)
-        return att_fail(NULL, ATT_ERR_ARGUMENT, "att_wrap: out is NULL");
+    if (att_require(__func__, ATT_NAMED({"out", out})))
+        return ATT_ERR_ARGUMENT;
     if (rank > 0 && !dim)
         return att_fail(NULL, ATT_ERR_ARGUMENT, "att_wrap: dim is NULL but rank = %d", rank);
     att_tensor t = {.data = data, .dtype = dtype, .device = ATT_CPU, .rank = rank};

@@ -268,7 +268,7 @@ static void without_arguments_gradients_or_the_log_sum_exp_there_is_no_backward(
     call c = everything();
     att_plan *plan;
     assert_int_equal(att_plan_new(ctx, NULL, &plan), ATT_ERR_ARGUMENT);
-    assert_string_equal(att_error(ctx), "spec is NULL");
+    assert_string_equal(att_error(ctx), "att_plan_new: spec is NULL");
     assert_null(plan);
     plan = plan_of(ctx, &c.spec);
     assert_int_equal(att_backward(plan, NULL, &c.grads), ATT_ERR_ARGUMENT);

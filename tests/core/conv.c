@@ -242,8 +242,8 @@ static void wrong_calls_are_named(void **state)
     REFUSED(att_pool2d(t, IMAGE, ATT_POOL_CLS, NULL), ATT_ERR_ARGUMENT,
             "pool2d: 1 is neither ATT_POOL_MAX nor ATT_POOL_MEAN");
     REFUSED(POOL(.kernel = {0, 1}), ATT_ERR_ARGUMENT, "pool2d: height: kernel is 0, not from 1 to 2147483647");
-    REFUSED(att_pool2d(t, input(t, x, ATT_DIMS(5, 4)), ATT_POOL_MAX, NULL), ATT_ERR_SHAPE,
-            "pool2d: x is [5, 4], not [images, height, width, channels]");
+    REFUSED(att_pool2d(t, input(t, x, ATT_DIMS(5, 4)), ATT_POOL_MAX, ATT_OPTIONS(att_pool_options, .kernel = {1, 1})),
+            ATT_ERR_SHAPE, "pool2d: x is [5, 4], not [images, height, width, channels]");
 #undef IMAGE
 #undef REFUSED
 #undef CONV

@@ -61,8 +61,8 @@ static void parts_must_be_there(void **state)
             "concat: x[0] is [2, 3] but x[1] is [3, 4]: only dimension 0 may differ");
     REFUSED(att_concat(f->t, 2, PAIR, 2), ATT_ERR_ARGUMENT, "concat: dim = 2 but x[0] is [2, 3]");
     REFUSED(att_concat(f->t, 2, PAIR, -3), ATT_ERR_ARGUMENT, "concat: dim = -3 but x[0] is [2, 3]");
-    REFUSED(att_concat(f->t, 0, PAIR, 0), ATT_ERR_ARGUMENT, "concat: n = 0 with these variables");
-    REFUSED(att_concat(f->t, 2, NULL, 0), ATT_ERR_ARGUMENT, "concat: n = 2 with no variables");
+    REFUSED(att_concat(f->t, 0, PAIR, 0), ATT_ERR_ARGUMENT, "concat: n is 0, less than 1");
+    REFUSED(att_concat(f->t, 2, NULL, 0), ATT_ERR_ARGUMENT, "concat: x is NULL, but n is 2");
 #undef PAIR
     REFUSED(att_tape_slice(f->t, f->a, 2, 0, 1), ATT_ERR_ARGUMENT, "slice: dim = 2 but x is [2, 3]");
     REFUSED(att_tape_slice(f->t, f->a, -1, 2, 2), ATT_ERR_ARGUMENT,
@@ -71,7 +71,7 @@ static void parts_must_be_there(void **state)
             "slice: 1 from -1 on of dimension 0, but x is [2, 3]");
     static const int32_t ids[] = {0, 2};
     REFUSED(att_gather(f->t, f->a, ids, 2), ATT_ERR_ARGUMENT, "gather: ids[1] = 2 but x has 2 rows");
-    REFUSED(att_gather(f->t, f->a, NULL, 2), ATT_ERR_ARGUMENT, "gather: count = 2 with no ids");
+    REFUSED(att_gather(f->t, f->a, NULL, 2), ATT_ERR_ARGUMENT, "gather: ids is NULL, but count is 2");
 }
 
 static void losses_and_dropout_need_what_they_are_given(void **state)

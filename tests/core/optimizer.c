@@ -461,7 +461,7 @@ static void wrong_parameters_and_steps_are_named(void **state)
     assert_int_equal(att_param_new(ctx, &turned, &q), ATT_OK);
     att_optimizer *o = optimizer(ctx, NULL);
 #define ROWS(list, n) ATT_OPTIONS(att_learn_options, .frozen_rows = list, .n_frozen_rows = n)
-    refused(ctx, att_optimizer_add(o, NULL, NULL), ATT_ERR_ARGUMENT, "optimizer: parameter 0 is NULL");
+    refused(ctx, att_optimizer_add(o, NULL, NULL), ATT_ERR_ARGUMENT, "att_optimizer_add: param is NULL");
     refused(ctx, att_optimizer_add(o, half, NULL), ATT_ERR_DTYPE, "optimizer: parameter 0 is f16, not f32");
     refused(ctx, att_optimizer_add(o, q, NULL), ATT_ERR_SHAPE, "optimizer: parameter 0, [2, 3], is not dense");
     refused(ctx, att_optimizer_add(o, p, ROWS(outside, 2)), ATT_ERR_ARGUMENT,

@@ -310,9 +310,9 @@ static void wrong_functions_are_named(void **state)
 #define REFUSED(in, function, user, bytes, n, sentence)                                                                \
     (assert_error(t, att_recompute(t, function, user, bytes, &in, n), ATT_ERR_ARGUMENT, sentence), att_tape_reset(t))
         att_var *in = input(t, x, ATT_DIMS(2, 3));
-        REFUSED(in, NULL, NULL, 0, 1, "recompute: no function of 1 variables");
+        REFUSED(in, NULL, NULL, 0, 1, "recompute: apply is NULL");
         in = input(t, x, ATT_DIMS(2, 3));
-        REFUSED(in, identity, NULL, 0, 0, "recompute: a function of 0 variables");
+        REFUSED(in, identity, NULL, 0, 0, "recompute: n is 0, less than 1");
         in = input(t, x, ATT_DIMS(2, 3));
         REFUSED(in, nothing, NULL, 0, 1, "recompute: the function gave NULL");
         in = input(t, x, ATT_DIMS(2, 3));

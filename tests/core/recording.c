@@ -341,8 +341,7 @@ static void wrong_calls_are_named(void **state)
     (assert_int_equal(call, status), assert_string_equal(att_error(f->ctx), sentence))
     REFUSED(att_tape_backward(plain, input(plain, f->x, ATT_DIMS(6)), NULL), ATT_ERR_ARGUMENT,
             "backward: the tape does not record: att_tape_config.record is false");
-    REFUSED(att_tape_backward(f->t, NULL, NULL), ATT_ERR_ARGUMENT,
-            "backward: the variable is NULL but no operation has failed");
+    REFUSED(att_tape_backward(f->t, NULL, NULL), ATT_ERR_ARGUMENT, "backward: v is NULL, but no operation has failed");
     REFUSED(att_tape_backward(f->t, theirs, NULL), ATT_ERR_ARGUMENT,
             "backward: the variable is none of this tape's since its last reset");
     REFUSED(att_tape_backward(f->t, f->y, &dv), ATT_ERR_SHAPE, "backward: dv is [3, 2] but the variable is [2, 3]");

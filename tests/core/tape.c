@@ -178,7 +178,7 @@ static void the_first_error_stays_with_its_scope_and_the_rest_is_null(void **sta
     assert_error(t, y, ATT_ERR_SHAPE, "encoder/layer.3: linear: x has 5 features but weight is [3, 4]");
     att_tape_reset(t);
     assert_non_null(input(t, f->x, ATT_DIMS(2, 4)));
-    assert_error(t, NULL, ATT_ERR_ARGUMENT, "read: the variable is NULL but no operation has failed");
+    assert_error(t, NULL, ATT_ERR_ARGUMENT, "read: v is NULL, but no operation has failed");
 }
 
 static void each_operation_names_what_does_not_fit(void **state)
@@ -236,7 +236,7 @@ static void each_operation_names_what_does_not_fit(void **state)
     FRESH;
     assert_error(t, att_attend(t, NULL, cube, cube, cube, NULL, NULL), ATT_ERR_ARGUMENT, "attend: plan is NULL");
     FRESH;
-    assert_error(t, att_use(t, NULL), ATT_ERR_ARGUMENT, "use: the parameter is NULL");
+    assert_error(t, att_use(t, NULL), ATT_ERR_ARGUMENT, "use: p is NULL");
 #undef FRESH
 }
 
