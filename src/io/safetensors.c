@@ -319,9 +319,10 @@ static att_status finish(att_safetensors *f, att_status s, att_safetensors **out
 
 att_status att_safetensors_open(att_ctx *ctx, const char *path, att_safetensors **out)
 {
-    if (!out || !path)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_safetensors_open: %s is NULL", out ? "path" : "out");
-    *out = NULL;
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"path", path}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
     att_safetensors *f = new_file(ctx, path);
     return f ? finish(f, map(f), out) : ATT_ERR_MEMORY;
 }
@@ -329,12 +330,12 @@ att_status att_safetensors_open(att_ctx *ctx, const char *path, att_safetensors 
 att_status att_safetensors_from_memory(att_ctx *ctx, const char *label, const void *data, size_t bytes,
                                        att_safetensors **out)
 {
-    if (!out || !label || (!data && bytes > 0))
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_safetensors_from_memory: %s is NULL",
-                        !out     ? "out"
-                        : !label ? "label"
-                                 : "data");
-    *out = NULL;
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"label", label}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    if (!data && bytes > 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_safetensors_from_memory: data is NULL, but bytes is %zu", bytes);
     if ((uintptr_t)data % 8 != 0)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "att_safetensors_from_memory: %s: data is not 8-byte aligned", label);
     att_safetensors *f = new_file(ctx, label);
@@ -362,16 +363,16 @@ void att_safetensors_close(att_safetensors *f)
 
 /* ---- asking */
 
-int64_t att_safetensors_count(const att_safetensors *f) { return f->count; }
+int64_t att_safetensors_count(const att_safetensors *f) { return f ? f->count : 0; }
 
 const char *att_safetensors_name(const att_safetensors *f, int64_t i)
 {
-    return i >= 0 && i < f->count ? f->entry[i].name : NULL;
+    return f && i >= 0 && i < f->count ? f->entry[i].name : NULL;
 }
 
 const char *att_safetensors_metadata(const att_safetensors *f, const char *key)
 {
-    return key ? json_string_value(json_object_get(f->metadata, key)) : NULL;
+    return f && key ? json_string_value(json_object_get(f->metadata, key)) : NULL;
 }
 
 static const entry *find(const att_safetensors *f, const char *name)
@@ -389,14 +390,14 @@ static const entry *find(const att_safetensors *f, const char *name)
 
 int64_t att_safetensors_find(const att_safetensors *f, const char *name)
 {
-    const entry *e = name ? find(f, name) : NULL;
+    const entry *e = f && name ? find(f, name) : NULL;
     return e ? e - f->entry : -1;
 }
 
 att_status att_safetensors_get(const att_safetensors *f, const char *name, att_tensor *out)
 {
-    if (!name || !out)
-        return att_fail(f->ctx, ATT_ERR_ARGUMENT, "att_safetensors_get: %s is NULL", name ? "out" : "name");
+    if (att_require(__func__, ATT_NAMED({"f", f}, {"name", name}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
     const entry *e = find(f, name);
     if (!e)
         return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: there is no tensor \"%.80s\" among its %lld", f->label, name,

@@ -208,15 +208,14 @@ static att_status write_all(writer *w)
     return att_replace_commit(&w->file);
 }
 
-static att_status check_arguments(att_ctx *ctx, const char *path, int64_t n, const char *const *names,
-                                  const att_tensor *tensors, const att_safetensors_options *o)
+static att_status check_arguments(att_ctx *ctx, int64_t n, const char *const *names, const att_tensor *tensors,
+                                  const att_safetensors_options *o)
 {
     const struct {
         const char *name;
         bool missing;
-    } needed[] = {{"path", !path},
-                  {"names", !names && n > 0},
-                  {"tensor names", !tensors && n > 0},
+    } needed[] = {{"names", !names && n > 0},
+                  {"tensors", !tensors && n > 0},
                   {"options.metadata", !o->metadata && o->n_metadata > 0}};
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
         if (needed[i].missing)
@@ -232,9 +231,11 @@ static att_status check_arguments(att_ctx *ctx, const char *path, int64_t n, con
 static att_status write_file(att_ctx *ctx, const char *path, bool follow, int64_t n, const char *const *names,
                              const att_tensor *tensors, const att_safetensors_options *options)
 {
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"path", path})))
+        return ATT_ERR_ARGUMENT;
     att_safetensors_options o;
     att_status s = att_take_options(&o, sizeof o, options, "att_safetensors_options");
-    s = s ? s : check_arguments(ctx, path, n, names, tensors, &o);
+    s = s ? s : check_arguments(ctx, n, names, tensors, &o);
     if (s)
         return s;
     writer w = {.ctx = ctx, .path = path, .follow = follow, .n = n, .header = {.ctx = ctx}};

@@ -48,7 +48,10 @@ static att_status check(const att_translator *m, const int32_t *ids, int64_t n, 
 {
     const att_encoder_decoder_info *i = &m->model->info;
     if (n < 0 || (n > 0 && !ids))
-        return att_fail(m->ctx, ATT_ERR_ARGUMENT, "att_translate_alignment: n = %lld needs ids", (long long)n);
+        return att_fail(m->ctx, ATT_ERR_ARGUMENT,
+                        n < 0 ? "att_translate_alignment: n is %lld, less than 0"
+                              : "att_translate_alignment: ids is NULL, but n is %lld",
+                        (long long)n);
     if (i->attention_layers == 0)
         return att_fail(m->ctx, ATT_ERR_UNSUPPORTED,
                         "there is no alignment: the model has no attention, but one fixed context of a text");
@@ -81,6 +84,8 @@ static att_status weigh(const att_translator *m, int64_t layer, int64_t head, at
 att_status att_translate_alignment(const att_translator *m, const char *text, size_t bytes, const int32_t *ids,
                                    int64_t n, int64_t layer, int64_t head, att_alignment *out)
 {
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
     att_alignment a = {0};
     *out = a;
     att_status s = check(m, ids, n, layer, head);
@@ -105,6 +110,8 @@ att_status att_translate_alignment(const att_translator *m, const char *text, si
 
 void att_alignment_free(const att_translator *m, att_alignment *a)
 {
+    if (!m || !a)
+        return;
     att_tokens_free(m->tokenizer, &a->source);
     att_tokens_free(m->tokenizer, &a->target);
     att_free(m->ctx, a->weights);

@@ -113,9 +113,10 @@ static att_status load(att_bert *m, const char *folder, bool learn)
 
 static att_status open_bert(att_ctx *ctx, const char *name, const char *folder, bool learn, att_bert **out)
 {
-    if (!folder || !out)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: %s is NULL", name, folder ? "out" : "folder");
-    *out = NULL;
+    if (out)
+        *out = NULL;
+    if (att_require(name, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
     att_bert *m = att_alloc(ctx, 1, sizeof *m);
     if (!m)
         return ATT_ERR_MEMORY;
@@ -138,11 +139,11 @@ att_status att_bert_learn(att_ctx *ctx, const char *folder, att_bert **out)
     return open_bert(ctx, "att_bert_learn", folder, true, out);
 }
 
-int64_t att_bert_params(const att_bert *m) { return att_store_params(m->store); }
+int64_t att_bert_params(const att_bert *m) { return m ? att_store_params(m->store) : 0; }
 
 att_param *att_bert_param(const att_bert *m, int64_t i, const char **name)
 {
-    return att_store_param(m->store, i, name);
+    return att_store_param(m ? m->store : NULL, i, name);
 }
 
 void att_bert_free(att_bert *m)
@@ -159,6 +160,8 @@ void att_bert_free(att_bert *m)
 
 att_status att_bert_describe(const att_bert *m, att_bert_info *info)
 {
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"info", info})))
+        return ATT_ERR_ARGUMENT;
     const att_bert_config *c = &m->config;
     const att_bert_info all = {.vocabulary = c->vocabulary,
                                .hidden = c->hidden,
@@ -229,12 +232,14 @@ static att_var *apply(att_tape *t, const att_bert *m, const int32_t *ids, const 
 
 att_var *att_bert_apply(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets, int64_t n)
 {
-    return apply(t, m, ids, offsets, n, NULL);
+    return att_nn_given(t, "bert", ATT_NAMED({"m", m})) ? apply(t, m, ids, offsets, n, NULL) : NULL;
 }
 
 att_var *att_bert_apply_dropped(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets, int64_t n,
                                 uint64_t seed, const uint32_t *sequence_ids)
 {
+    if (!att_nn_given(t, "bert", ATT_NAMED({"m", m})))
+        return NULL;
     if (!m->store)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "bert: the model does not learn: it comes from att_bert_open");
     const att_positions at = {.size = sizeof at, .offsets = offsets, .n = n};

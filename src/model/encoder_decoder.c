@@ -5,6 +5,7 @@
 #include "model/seq2seq.h"
 #include "model/teacher.h"
 #include "model/transformer.h"
+#include "nn/nn.h"
 
 #include <string.h>
 
@@ -144,28 +145,48 @@ att_status att_encoder_decoder_new(att_ctx *ctx, const char *settings, const cha
 
 att_status att_encoder_decoder_describe(const att_encoder_decoder *m, att_encoder_decoder_info *info)
 {
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"info", info})))
+        return ATT_ERR_ARGUMENT;
     return att_give_info(info, &m->info, sizeof m->info, "att_encoder_decoder_info");
 }
 
-int64_t att_encoder_decoder_params(const att_encoder_decoder *m) { return att_store_params(m->store); }
+int64_t att_encoder_decoder_params(const att_encoder_decoder *m) { return m ? att_store_params(m->store) : 0; }
 
 att_param *att_encoder_decoder_param(const att_encoder_decoder *m, int64_t i, const char **name)
 {
-    return att_store_param(m->store, i, name);
+    return att_store_param(m ? m->store : NULL, i, name);
 }
 
 /* ---- learning */
 
+static const att_learning no_learning = {0};
+
+/* Are all arrays of the pairs there? If not the tape fails. */
+static bool given(att_tape *t, const att_encoder_decoder *m, const att_pairs *p)
+{
+    static const char what[] = "encoder_decoder";
+    if (!att_nn_given(t, what, ATT_NAMED({"m", m}, {"pairs", p})) ||
+        !att_nn_given(
+            t, what,
+            ATT_NAMED({"pairs.source_offsets", p->source_offsets}, {"pairs.target_offsets", p->target_offsets})))
+        return false;
+    if (p->n < 0)
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: pairs.n is %lld, less than 0", what, (long long)p->n);
+    return (p->source_offsets[p->n] == 0 || att_nn_given(t, what, ATT_NAMED({"pairs.source", p->source}))) &&
+           (p->target_offsets[p->n] == 0 || att_nn_given(t, what, ATT_NAMED({"pairs.target", p->target})));
+}
+
 att_var *att_encoder_decoder_logits(att_tape *t, const att_encoder_decoder *m, const att_pairs *p,
                                     const att_learning *l)
 {
-    static const att_learning none = {0};
-    return m->architecture->logits(t, m, p, l ? l : &none);
+    return given(t, m, p) ? m->architecture->logits(t, m, p, l ? l : &no_learning) : NULL;
 }
 
 att_var *att_encoder_decoder_loss(att_tape *t, const att_encoder_decoder *m, const att_pairs *p, const att_learning *l)
 {
-    return att_teacher_loss(t, att_encoder_decoder_logits(t, m, p, l), p, l, m->info.target_vocabulary, m->info.pad);
+    l = l ? l : &no_learning;
+    att_var *logits = att_encoder_decoder_logits(t, m, p, l);
+    return logits ? att_teacher_loss(t, logits, p, l, m->info.target_vocabulary, m->info.pad) : NULL;
 }
 
 /* ---- writing */
@@ -180,11 +201,13 @@ att_status att_encoder_decoder_write_settings(const att_encoder_decoder *m, cons
 att_status att_encoder_decoder_write(const att_encoder_decoder *m, const char *folder,
                                      const att_encoder_decoder_write_options *options)
 {
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"folder", folder})))
+        return ATT_ERR_ARGUMENT;
     att_encoder_decoder_write_options o;
     att_status s = att_take_options(&o, sizeof o, options, "att_encoder_decoder_write_options");
-    if (!s && (!folder || !m->store))
-        s = att_fail(m->ctx, ATT_ERR_ARGUMENT, "att_encoder_decoder_write: %s",
-                     folder ? "the model was opened to be used, and does not learn" : "folder is NULL");
+    if (!s && !m->store)
+        s = att_fail(m->ctx, ATT_ERR_ARGUMENT,
+                     "att_encoder_decoder_write: the model was opened to be used, and does not learn");
     if (!s && o.beam < 0)
         s = att_fail(m->ctx, ATT_ERR_ARGUMENT, "options.beam is %lld, expected 1 or more", (long long)o.beam);
     if (s)

@@ -1,5 +1,6 @@
 /* Sentences to vectors: Transformer, Pooling, Normalize (Reimers, Gurevych 2019). */
 #include "model/sentence.h"
+#include "io/texts.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -74,9 +75,10 @@ static att_status load(att_sentence *m, const char *folder, bool learn)
 
 static att_status open_model(att_ctx *ctx, const char *name, const char *folder, bool learn, att_sentence **out)
 {
-    if (!folder || !out)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: %s is NULL", name, folder ? "out" : "folder");
-    *out = NULL;
+    if (out)
+        *out = NULL;
+    if (att_require(name, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
     att_sentence *m = att_alloc(ctx, 1, sizeof *m);
     if (!m)
         return ATT_ERR_MEMORY;
@@ -115,6 +117,8 @@ void att_sentence_free(att_sentence *m)
 
 att_status att_sentence_describe(const att_sentence *m, att_sentence_info *info)
 {
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"info", info})))
+        return ATT_ERR_ARGUMENT;
     const att_sentence_info all = {.dim = m->info.hidden,
                                    .max_tokens = m->modules.max_tokens,
                                    .layers = m->info.layers,
@@ -124,7 +128,7 @@ att_status att_sentence_describe(const att_sentence *m, att_sentence_info *info)
     return att_give_info(info, &all, sizeof all, "att_sentence_info");
 }
 
-const att_tokenizer *att_sentence_tokenizer(const att_sentence *m) { return m->tokenizer; }
+const att_tokenizer *att_sentence_tokenizer(const att_sentence *m) { return m ? m->tokenizer : NULL; }
 att_ctx *att_sentence_ctx(const att_sentence *m) { return m->ctx; }
 const att_bert *att_sentence_bert(const att_sentence *m) { return m->bert; }
 const att_modules *att_sentence_modules(const att_sentence *m) { return &m->modules; }
@@ -303,12 +307,13 @@ static void run(job *j)
 
 static att_status check(const att_sentence *m, int64_t n, const char *const *texts, const float *out)
 {
-    if (n < 0 || n > (int64_t)1 << 31 || (n > 0 && (!texts || !out)))
-        return att_fail(m->ctx, ATT_ERR_ARGUMENT, "sentence_encode: n = %lld needs texts and out", (long long)n);
-    for (int64_t i = 0; i < n; i++)
-        if (!texts[i])
-            return att_fail(m->ctx, ATT_ERR_ARGUMENT, "sentence_encode: texts[%lld] is NULL", (long long)i);
-    return ATT_OK;
+    if (att_require("att_sentence_encode", ATT_NAMED({"m", m})))
+        return ATT_ERR_ARGUMENT;
+    if (n < 0 || n > (int64_t)1 << 31)
+        return att_fail(m->ctx, ATT_ERR_ARGUMENT, "att_sentence_encode: n is %lld, not in [0, 2^31]", (long long)n);
+    if (n > 0 && att_require("att_sentence_encode", ATT_NAMED({"out", out})))
+        return ATT_ERR_ARGUMENT;
+    return att_check_texts(m->ctx, "att_sentence_encode: texts", texts, n);
 }
 
 att_status att_sentence_encode(const att_sentence *m, int64_t n, const char *const *texts, const size_t *bytes,
@@ -372,6 +377,8 @@ static att_status weights_of(const att_sentence *m, const att_tokens *tokens, lo
 att_status att_sentence_attention(const att_sentence *m, const char *text, size_t bytes, int64_t layer, int64_t head,
                                   att_attention_map *out)
 {
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
     *out = (att_attention_map){0};
     if (layer < 0 || layer >= m->info.layers)
         return att_fail(m->ctx, ATT_ERR_ARGUMENT, "layer %lld, but the model's are 0 to %lld", (long long)layer,
@@ -397,6 +404,8 @@ att_status att_sentence_attention(const att_sentence *m, const char *text, size_
 
 void att_attention_map_free(const att_sentence *m, att_attention_map *map)
 {
+    if (!m || !map)
+        return;
     att_tokens_free(m->tokenizer, &map->tokens);
     att_free(m->ctx, map->weights);
     *map = (att_attention_map){0};

@@ -23,12 +23,14 @@ static att_status copy_module(const att_sentence *m, const char *folder, int i, 
 
 att_status att_sentence_write(const att_sentence *m, const char *folder, att_dtype dtype)
 {
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"folder", folder})))
+        return ATT_ERR_ARGUMENT;
     const att_modules *p = att_sentence_modules(m);
     att_ctx *ctx = att_sentence_ctx(m);
     char to[ATT_MAX_PATH];
-    if (!folder || att_bert_params(att_sentence_bert(m)) == 0)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_sentence_write: %s",
-                        folder ? "the model comes from att_sentence_open, and does not learn" : "folder is NULL");
+    if (att_bert_params(att_sentence_bert(m)) == 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT,
+                        "att_sentence_write: the model comes from att_sentence_open, and does not learn");
     att_status s = att_copy_files(ctx, p->folder, folder, of_all, 1);
     for (int i = p->n - 1; !s && i >= 0; i--)
         s = copy_module(m, folder, i, to);

@@ -138,22 +138,28 @@ static att_status open_or_make(att_ctx *ctx, const char *folder, bool learn, con
 
 att_status att_seq2seq_open(att_ctx *ctx, const char *folder, att_seq2seq **out)
 {
-    if (!folder || !out)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_seq2seq_open: %s is NULL", folder ? "out" : "folder");
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
     return open_or_make(ctx, folder, false, NULL, 0, out);
 }
 
 att_status att_seq2seq_learn(att_ctx *ctx, const char *folder, att_seq2seq **out)
 {
-    if (!folder || !out)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_seq2seq_learn: %s is NULL", folder ? "out" : "folder");
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
     return open_or_make(ctx, folder, true, NULL, 0, out);
 }
 
 att_status att_seq2seq_new(att_ctx *ctx, const att_seq2seq_config *config, uint64_t seed, att_seq2seq **out)
 {
-    if (!config || !out)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_seq2seq_new: %s is NULL", config ? "out" : "config");
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"config", config}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
     return open_or_make(ctx, NULL, true, config, seed, out);
 }
 
@@ -169,6 +175,8 @@ void att_seq2seq_free(att_seq2seq *m)
 
 att_status att_seq2seq_describe(const att_seq2seq *m, att_seq2seq_config *config)
 {
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"config", config})))
+        return ATT_ERR_ARGUMENT;
     return att_give_info(config, &m->config, sizeof m->config, "att_seq2seq_config");
 }
 
@@ -395,7 +403,7 @@ static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, co
 
 /* ---- as others are */
 
-att_encoder_decoder *att_seq2seq_base(att_seq2seq *m) { return &m->base; }
+att_encoder_decoder *att_seq2seq_base(att_seq2seq *m) { return m ? &m->base : NULL; }
 
 static att_status open_any(att_ctx *ctx, const char *folder, bool learn, att_encoder_decoder **out)
 {

@@ -138,7 +138,8 @@ int64_t att_store_params(const att_store *s) { return s ? s->count : 0; }
 att_param *att_store_param(const att_store *s, int64_t i, const char **name)
 {
     const bool there = i >= 0 && i < att_store_params(s);
-    *name = there ? s->stored[i].name : NULL;
+    if (name)
+        *name = there ? s->stored[i].name : NULL;
     return there ? s->stored[i].param : NULL;
 }
 

@@ -185,15 +185,19 @@ static att_status open_or_make(att_ctx *ctx, const char *folder, bool learn, con
 
 att_status att_transformer_open(att_ctx *ctx, const char *folder, att_transformer **out)
 {
-    if (!folder || !out)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_transformer_open: %s is NULL", folder ? "out" : "folder");
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
     return open_or_make(ctx, folder, false, NULL, 0, out);
 }
 
 att_status att_transformer_learn(att_ctx *ctx, const char *folder, att_transformer **out)
 {
-    if (!folder || !out)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_transformer_learn: %s is NULL", folder ? "out" : "folder");
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
     return open_or_make(ctx, folder, true, NULL, 0, out);
 }
 
@@ -218,6 +222,8 @@ void att_transformer_free(att_transformer *m)
 
 att_status att_transformer_describe(const att_transformer *m, att_transformer_info *info)
 {
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"info", info})))
+        return ATT_ERR_ARGUMENT;
     const att_marian_config *c = &m->config;
     const att_transformer_info all = {.source_vocabulary = c->source_vocabulary,
                                       .target_vocabulary = c->target_vocabulary,
@@ -292,13 +298,15 @@ static att_var *decode(att_tape *t, const att_transformer *m, att_var *source, c
 att_var *att_transformer_encode(att_tape *t, const att_transformer *m, const int32_t *ids, const int64_t *offsets,
                                 int64_t n)
 {
-    return encode(t, m, ids, offsets, n, NULL);
+    return att_nn_given(t, "source", ATT_NAMED({"m", m})) ? encode(t, m, ids, offsets, n, NULL) : NULL;
 }
 
 att_var *att_transformer_decode(att_tape *t, const att_transformer *m, att_var *source, const int64_t *source_offsets,
                                 const int32_t *ids, const int64_t *offsets, int64_t n)
 {
-    return decode(t, m, source, source_offsets, ids, offsets, n, NULL);
+    return att_nn_given(t, "target", ATT_NAMED({"m", m}, {"source", source}, {"source_offsets", source_offsets}))
+               ? decode(t, m, source, source_offsets, ids, offsets, n, NULL)
+               : NULL;
 }
 
 /* ---- learning */
@@ -447,7 +455,7 @@ att_status att_transformer_select(att_transformer_state *s, int64_t n, const int
 
 /* ---- as others are */
 
-att_encoder_decoder *att_transformer_base(att_transformer *m) { return &m->base; }
+att_encoder_decoder *att_transformer_base(att_transformer *m) { return m ? &m->base : NULL; }
 
 static att_status open_any(att_ctx *ctx, const char *folder, bool learn, att_encoder_decoder **out)
 {

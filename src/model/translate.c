@@ -1,4 +1,5 @@
 /* Texts to translations: tokenize, sort by length, search in batches, put back in order. */
+#include "io/texts.h"
 #include "model/parts.h"
 #include "model/translator.h"
 
@@ -30,9 +31,10 @@ static att_status open_all(att_translator *m, const char *folder)
 
 att_status att_translator_open(att_ctx *ctx, const char *folder, att_translator **out)
 {
-    if (!folder || !out)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_translator_open: %s is NULL", folder ? "out" : "folder");
-    *out = NULL;
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
     att_translator *m = att_calloc(ctx, 1, sizeof *m);
     if (!m)
         return ATT_ERR_MEMORY;
@@ -47,6 +49,10 @@ att_status att_translator_open(att_ctx *ctx, const char *folder, att_translator 
 
 att_status att_translator_of(const att_encoder_decoder *model, const att_tokenizer *tokenizer, att_translator **out)
 {
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"m", model}, {"t", tokenizer}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
     att_translator *m = att_calloc(model->ctx, 1, sizeof *m);
     *out = m;
     if (!m)
@@ -70,8 +76,8 @@ void att_translator_free(att_translator *m)
     att_free(m->ctx, m);
 }
 
-const att_encoder_decoder *att_translator_model(const att_translator *m) { return m->model; }
-const att_tokenizer *att_translator_tokenizer(const att_translator *m) { return m->tokenizer; }
+const att_encoder_decoder *att_translator_model(const att_translator *m) { return m ? m->model : NULL; }
+const att_tokenizer *att_translator_tokenizer(const att_translator *m) { return m ? m->tokenizer : NULL; }
 
 /* ---- a batch */
 
@@ -224,17 +230,18 @@ static att_status set_options(const att_translator *m, const att_translate_optio
 
 static att_status check(const att_translator *m, int64_t n, const char *const *texts, const att_translation *out)
 {
-    if (n < 0 || n > (int64_t)1 << 31 || (n > 0 && (!texts || !out)))
-        return att_fail(m->ctx, ATT_ERR_ARGUMENT, "att_translate: n = %lld needs texts and out", (long long)n);
-    for (int64_t i = 0; i < n; i++)
-        if (!texts[i])
-            return att_fail(m->ctx, ATT_ERR_ARGUMENT, "att_translate: texts[%lld] is NULL", (long long)i);
-    return ATT_OK;
+    if (n < 0 || n > (int64_t)1 << 31)
+        return att_fail(m->ctx, ATT_ERR_ARGUMENT, "att_translate: n is %lld, not in [0, 2^31]", (long long)n);
+    if (n > 0 && att_require("att_translate", ATT_NAMED({"out", out})))
+        return ATT_ERR_ARGUMENT;
+    return att_check_texts(m->ctx, "att_translate: texts", texts, n);
 }
 
 att_status att_translate(const att_translator *m, int64_t n, const char *const *texts, const size_t *bytes,
                          const att_translate_options *options, att_translation *out)
 {
+    if (att_require(__func__, ATT_NAMED({"m", m})))
+        return ATT_ERR_ARGUMENT;
     att_translate_options o;
     job j = {.m = m};
     att_status e = att_take_options(&o, sizeof o, options, "att_translate_options");
@@ -263,6 +270,8 @@ att_status att_translate(const att_translator *m, int64_t n, const char *const *
 
 void att_translation_free(const att_translator *m, att_translation *t)
 {
+    if (!m || !t)
+        return;
     att_text_free(m->tokenizer, &t->text);
     att_free(m->ctx, t->tokens.ids);
     *t = (att_translation){0};

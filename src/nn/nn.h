@@ -45,6 +45,10 @@ uint64_t att_nn_place(const char *prefix, const char *name);
 
 /* ---- sequences, one after the other */
 
+/* As att_require for a function that gives a variable: false where t or one of given [n] is NULL, and the tape fails.
+ */
+bool att_nn_given(att_tape *t, const char *what, const att_named *given, size_t n);
+
 /* Are there n sequences of ids [offsets[n]], offsets [n + 1] ascending from 0, each of at most max_positions tokens? If
  * not the tape fails with a sentence that calls them `what`. */
 bool att_nn_sequences_fit(att_tape *t, const char *what, const int32_t *ids, const int64_t *offsets, int64_t n,

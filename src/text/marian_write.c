@@ -75,10 +75,11 @@ static att_status write_all(const writer *w, const att_marian_text *t)
 
 att_status att_marian_text_write(att_ctx *ctx, const char *folder, const att_marian_text *text, int64_t *size)
 {
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"text", text})))
+        return ATT_ERR_ARGUMENT;
     att_marian_text t;
     att_status s = att_take_options(&t, sizeof t, text, "att_marian_text");
-    if (!s && (!folder || !t.source))
-        s = att_fail(ctx, ATT_ERR_ARGUMENT, "att_marian_text_write: %s is NULL", folder ? "text.source" : "folder");
+    s = s ? s : att_require(__func__, ATT_NAMED({"text.source", t.source}));
     if (s)
         return s;
     if (!t.target) {

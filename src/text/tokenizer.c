@@ -8,9 +8,10 @@
 
 att_status att_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **out)
 {
-    if (!path || !out)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_tokenizer_open: %s is NULL", path ? "out" : "path");
-    *out = NULL;
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"path", path}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
     if (att_is_file(path))
         return att_sentencepiece_tokenizer_open(ctx, path, out);
     char source[ATT_MAX_PATH];
@@ -26,9 +27,9 @@ void att_tokenizer_free(att_tokenizer *t)
         t->kind->free(t);
 }
 
-int64_t att_tokenizer_size(const att_tokenizer *t) { return t->size; }
+int64_t att_tokenizer_size(const att_tokenizer *t) { return t ? t->size : 0; }
 
-const char *att_tokenizer_token(const att_tokenizer *t, int32_t id) { return t->kind->token(t, id); }
+const char *att_tokenizer_token(const att_tokenizer *t, int32_t id) { return t ? t->kind->token(t, id) : NULL; }
 
 /* ---- encoding */
 
@@ -89,6 +90,8 @@ void att_token_sink_add(att_token_sink *s, const int32_t *ids, int64_t n)
 att_status att_encode(const att_tokenizer *t, const char *text, size_t bytes, const att_encode_options *opt,
                       att_tokens *out)
 {
+    if (att_require(__func__, ATT_NAMED({"t", t}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
     att_encode_options o;
     *out = (att_tokens){0};
     const att_status status = att_take_options(&o, sizeof o, opt, "att_encode_options");
@@ -128,6 +131,8 @@ att_status att_encode(const att_tokenizer *t, const char *text, size_t bytes, co
 
 void att_tokens_free(const att_tokenizer *t, att_tokens *tokens)
 {
+    if (!t || !tokens)
+        return;
     att_free(t->ctx, tokens->ids);
     *tokens = (att_tokens){0};
 }
@@ -136,7 +141,11 @@ void att_tokens_free(const att_tokenizer *t, att_tokens *tokens)
 
 att_status att_detokenize(const att_tokenizer *t, const int32_t *ids, int64_t n, att_text *out)
 {
+    if (att_require(__func__, ATT_NAMED({"t", t}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
     *out = (att_text){0};
+    if (n > 0 && !ids)
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "att_detokenize: ids is NULL, but n is %lld", (long long)n);
     if (!t->kind->decode)
         return att_fail(t->ctx, ATT_ERR_UNSUPPORTED, "att_detokenize: this tokenizer does not keep what its text was");
     for (int64_t i = 0; i < n; i++)
@@ -156,6 +165,8 @@ att_status att_detokenize(const att_tokenizer *t, const int32_t *ids, int64_t n,
 
 void att_text_free(const att_tokenizer *t, att_text *text)
 {
+    if (!t || !text)
+        return;
     att_free(t->ctx, text->text);
     *text = (att_text){0};
 }

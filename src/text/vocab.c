@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/texts.h"
 #include "text/merges.h"
 #include "text/nfkc.h"
 #include "text/sentencepiece.h"
@@ -123,7 +124,8 @@ static att_status check_options(att_ctx *ctx, att_vocab_options *o)
     if (o->max_length < 1 || o->max_length > ATT_MAX_SYMBOL)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "max_length is %lld, not in [1, %d]", (long long)o->max_length,
                         ATT_MAX_SYMBOL);
-    return ATT_OK;
+    const att_status s = att_check_texts(ctx, "att_vocab_new: options.symbols", o->symbols, o->n_symbols);
+    return s ? s : att_check_texts(ctx, "att_vocab_new: options.control", o->control, o->n_control);
 }
 
 static int by_text(const void *x, const void *y)
@@ -147,8 +149,11 @@ static att_status make_trie(att_vocab *v)
 
 att_status att_vocab_new(att_ctx *ctx, const att_vocab_options *opt, att_vocab **out)
 {
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"opt", opt}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
     att_vocab_options o;
-    *out = NULL;
     att_status s = att_take_options(&o, sizeof o, opt, "att_vocab_options");
     if (!s)
         s = check_options(ctx, &o);
@@ -258,6 +263,8 @@ static att_status count_between(att_vocab *v, const char *s, size_t bytes)
 
 att_status att_vocab_add(att_vocab *v, const char *text, size_t bytes)
 {
+    if (att_require(__func__, ATT_NAMED({"v", v})))
+        return ATT_ERR_ARGUMENT;
     if (!text && bytes > 0)
         return att_fail(v->ctx, ATT_ERR_ARGUMENT, "att_vocab_add: text is NULL, but bytes is %zu", bytes);
     if (v->result.count > 0)
@@ -403,6 +410,8 @@ static att_status write_model(att_vocab *v, const att_vocabulary *symbols, int64
 
 att_status att_vocab_learn(att_vocab *v, att_vocab_result *result)
 {
+    if (att_require(__func__, ATT_NAMED({"v", v}, {"result", result})))
+        return ATT_ERR_ARGUMENT;
     att_vocab_result r = {.size = sizeof r};
     att_vocabulary symbols = {.ctx = v->ctx};
     int64_t n = 0, n_characters = 0;

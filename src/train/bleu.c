@@ -1,4 +1,5 @@
 /* What a translation shares with its references: n-grams of words for BLEU, of characters for chrF. */
+#include "io/texts.h"
 #include "train/words.h"
 
 #include <stdlib.h>
@@ -297,6 +298,8 @@ static att_status gather(sentence *s, const char **text, size_t *bytes, const ch
 att_status att_bleu_count(att_ctx *ctx, att_bleu_words words, const char *text, size_t bytes,
                           const char *const *references, const size_t *reference_bytes, int64_t n, att_bleu_counts *out)
 {
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
     if ((unsigned)words > ATT_BLEU_NONE)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "att_bleu_count: words is %d, but must be 0 to %d", (int)words,
                         ATT_BLEU_NONE);
@@ -305,6 +308,8 @@ att_status att_bleu_count(att_ctx *ctx, att_bleu_words words, const char *text, 
     if (n < 0 || n > INT32_MAX)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "att_bleu_count: n is %lld, but must be 0 to %d", (long long)n,
                         INT32_MAX);
+    if (att_check_texts(ctx, "att_bleu_count: references", references, n))
+        return ATT_ERR_ARGUMENT;
     sentence s = {.ctx = ctx, .n = n + 1, .letters = att_alloc(ctx, (size_t)n + 1, sizeof *s.letters)};
     const char **texts = att_alloc(ctx, (size_t)n + 1, sizeof *texts);
     size_t *sizes = att_alloc(ctx, (size_t)n + 1, sizeof *sizes);

@@ -13,6 +13,8 @@ static void add(int64_t *a, const int64_t *b, int n)
 
 void att_bleu_add(att_bleu_counts *sum, const att_bleu_counts *c)
 {
+    if (!sum || !c)
+        return;
     sum->words += c->words;
     sum->reference_words += c->reference_words;
     add(sum->n_words, c->n_words, ATT_BLEU_ORDER);
@@ -73,6 +75,8 @@ static double chrf(const att_bleu_counts *c)
 
 att_status att_bleu_describe(const att_bleu_counts *c, bool effective_order, att_bleu_info *info)
 {
+    if (att_require(__func__, ATT_NAMED({"c", c}, {"info", info})))
+        return ATT_ERR_ARGUMENT;
     att_bleu_info all = {.chrf = chrf(c), .brevity = brevity(c)};
     all.bleu = bleu(c, effective_order, all.precision);
     return att_give_info(info, &all, sizeof all, "att_bleu_info");
@@ -123,6 +127,8 @@ static att_interval interval(double *score, int64_t n)
 att_status att_bleu_intervals(att_ctx *ctx, const att_bleu_counts *c, int64_t n, const att_bleu_resampling *opt,
                               att_interval *bleu, att_interval *chrf)
 {
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"c", c}, {"bleu", bleu}, {"chrf", chrf})))
+        return ATT_ERR_ARGUMENT;
     att_bleu_resampling o;
     const att_status s = att_take_options(&o, sizeof o, opt, "att_bleu_resampling");
     if (s)

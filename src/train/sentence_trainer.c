@@ -1,5 +1,6 @@
 /* What a sentence model learns: how alike two sentences are. The loss of a pair is (cos(u, v) - score)^2 (Reimers,
  * Gurevych 2019, 3.1). */
+#include "io/texts.h"
 #include "model/sentence.h"
 #include "text/utf8.h"
 #include "train/pairs.h"
@@ -127,8 +128,10 @@ static att_status check(att_ctx *ctx, const att_sentence *m, const att_sentence_
         return att_fail(ctx, ATT_ERR_ARGUMENT, "the model does not learn: it comes from att_sentence_open");
     if (o->pairs < 1 || o->pairs > INT32_MAX)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.pairs is %lld, expected 1 or more", (long long)o->pairs);
-    if (!o->texts || !o->scores)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is NULL", o->texts ? "scores" : "texts");
+    if (!o->scores)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.scores is NULL");
+    if (att_check_texts(ctx, "options.texts", o->texts, 2 * o->pairs))
+        return ATT_ERR_ARGUMENT;
     if (o->batch < 0)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.batch is %lld", (long long)o->batch);
     for (int64_t i = 0; i < o->pairs; i++)
@@ -194,7 +197,10 @@ static att_status begin(similarity *t)
 
 att_status att_sentence_trainer_new(att_sentence *m, const att_sentence_trainer_options *options, att_trainer **out)
 {
-    *out = NULL;
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"options", options}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
     att_ctx *ctx = att_sentence_ctx(m);
     att_sentence_trainer_options o;
     att_status e = att_take_options(&o, sizeof o, options, "att_sentence_trainer_options");

@@ -47,7 +47,10 @@ static const att_training_kind kind = {.begin = begin, .write = write, .free = f
 att_status att_sentence_training_open(att_ctx *ctx, const char *folder, const att_sentence_training_options *options,
                                       att_training **out)
 {
-    *out = NULL;
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"options", options}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
     learner *t = att_calloc(ctx, 1, sizeof *t);
     if (!t)
         return ATT_ERR_MEMORY;
@@ -66,5 +69,5 @@ att_status att_sentence_training_open(att_ctx *ctx, const char *folder, const at
 
 const att_sentence *att_training_sentence(const att_training *t)
 {
-    return t->kind == &kind ? ((const learner *)t->self)->model : NULL;
+    return t && t->kind == &kind ? ((const learner *)t->self)->model : NULL;
 }

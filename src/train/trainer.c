@@ -37,7 +37,7 @@ att_status att_trainer_make(att_ctx *ctx, const att_task *task, void *self, cons
     return e;
 }
 
-int64_t att_trainer_steps(const att_trainer *t) { return t->step; }
+int64_t att_trainer_steps(const att_trainer *t) { return t ? t->step : 0; }
 
 void att_trainer_free(att_trainer *t)
 {
@@ -178,6 +178,8 @@ static att_status name_cause(att_trainer *t, const att_train_report *was)
 
 att_status att_trainer_step(att_trainer *t, att_train_report *report)
 {
+    if (att_require(__func__, ATT_NAMED({"t", t}, {"report", report})))
+        return ATT_ERR_ARGUMENT;
     const int64_t epochs = t->epochs, batch = t->batch, parts = t->config.accumulate;
     int64_t counted = 0;
     att_train_report r = {0};

@@ -119,6 +119,8 @@ static att_status check_params(const att_training *t)
 
 static att_status save(att_training *t, bool pause)
 {
+    if (att_require(__func__, ATT_NAMED({"t", t})))
+        return ATT_ERR_ARGUMENT;
     state s;
     char what[ATT_MAX_PATH + 64];
     att_status e = state_make(t, &s);
@@ -208,9 +210,7 @@ att_status att_training_make(att_ctx *ctx, const char *folder, const att_trainin
     t->note = start->note;
     t->note_bytes = start->note_bytes;
     att_status e = ATT_OK;
-    if (!folder)
-        e = att_fail(ctx, ATT_ERR_ARGUMENT, "folder is NULL");
-    else if (snprintf(t->folder, sizeof t->folder, "%s", folder) >= (int)sizeof t->folder)
+    if (snprintf(t->folder, sizeof t->folder, "%s", folder) >= (int)sizeof t->folder)
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "folder is longer than %d bytes", (int)sizeof t->folder - 1);
     else if (start->note && start->note_bytes == 0)
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "options.note has no room: options.note_bytes is 0");
@@ -232,10 +232,12 @@ void att_training_close(att_training *t)
     att_free(t->ctx, t);
 }
 
-att_trainer *att_training_trainer(const att_training *t) { return t->trainer; }
+att_trainer *att_training_trainer(const att_training *t) { return t ? t->trainer : NULL; }
 
 att_status att_training_describe(const att_training *t, att_training_info *info)
 {
+    if (att_require(__func__, ATT_NAMED({"t", t}, {"info", info})))
+        return ATT_ERR_ARGUMENT;
     const att_training_info all = {.judged = t->judged, .best_step = t->best_step, .best = t->best};
     return att_give_info(info, &all, sizeof all, "att_training_info");
 }
@@ -244,6 +246,8 @@ att_status att_training_describe(const att_training *t, att_training_info *info)
 
 att_status att_training_judge(att_training *t, double score, att_dtype dtype)
 {
+    if (att_require(__func__, ATT_NAMED({"t", t})))
+        return ATT_ERR_ARGUMENT;
     if (!t->kind->judged_by)
         return att_fail(t->ctx, ATT_ERR_ARGUMENT, "a training of %s is not judged", t->trainer->task->name);
     const bool better = score > t->best;
@@ -282,6 +286,8 @@ static att_status average(att_training *t, const int64_t *steps, int64_t n)
 
 att_status att_training_finish(att_training *t, int64_t n, att_dtype dtype)
 {
+    if (att_require(__func__, ATT_NAMED({"t", t})))
+        return ATT_ERR_ARGUMENT;
     int64_t *steps = NULL, count = 0;
     att_status e = n > 0 ? att_run_steps(t->run, &steps, &count) : ATT_OK;
     const int64_t used = n < count ? n : count;

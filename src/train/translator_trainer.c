@@ -142,7 +142,10 @@ static att_status read_pairs(translation *t)
 att_status att_trainer_new(att_encoder_decoder *m, const att_tokenizer *tokenizer, const att_trainer_options *options,
                            att_trainer **out)
 {
-    *out = NULL;
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"t", tokenizer}, {"options", options}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
     att_ctx *ctx = m->ctx;
     att_trainer_options o;
     att_status e = att_take_options(&o, sizeof o, options, "att_trainer_options");
@@ -191,6 +194,8 @@ static att_status add_loss(const translation *t, att_tape *tape, int64_t i, doub
 
 att_status att_trainer_validate(att_trainer *trainer, double *loss)
 {
+    if (att_require(__func__, ATT_NAMED({"t", trainer}, {"loss", loss})))
+        return ATT_ERR_ARGUMENT;
     if (trainer->task != &task)
         return att_fail(trainer->ctx, ATT_ERR_ARGUMENT, "the trainer learns %s, not translation", trainer->task->name);
     const translation *t = trainer->self;

@@ -151,7 +151,10 @@ static const att_training_kind kind = {.begin = begin, .write = write, .free = f
 
 att_status att_training_open(att_ctx *ctx, const char *folder, const att_training_options *options, att_training **out)
 {
-    *out = NULL;
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"options", options}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
     translator *t = att_calloc(ctx, 1, sizeof *t);
     if (!t)
         return ATT_ERR_MEMORY;
@@ -168,7 +171,7 @@ att_status att_training_open(att_ctx *ctx, const char *folder, const att_trainin
     return att_training_make(ctx, folder, &start, &kind, t, out);
 }
 
-static const translator *translator_of(const att_training *t) { return t->kind == &kind ? t->self : NULL; }
+static const translator *translator_of(const att_training *t) { return t && t->kind == &kind ? t->self : NULL; }
 
 const att_encoder_decoder *att_training_model(const att_training *t)
 {

@@ -76,7 +76,7 @@ static void alignments_that_cannot_be_are_named(void **state)
         {"a", 0, 3, 0, "layer 3, but the decoder's are 0 to 2"},
         {"a", 0, -2, 0, "layer -2, but the decoder's are 0 to 2"},
         {"a", 0, 0, 4, "head 4, but the decoder's are 0 to 3"},
-        {"a", -1, 0, 0, "att_translate_alignment: n = -1 needs ids"},
+        {"a", -1, 0, 0, "att_translate_alignment: n is -1, less than 0"},
         {"a", 16, 0, 0, "target: sequence 0 has 17 tokens but the model has 16 positions"},
         {"a", 1, 0, 0, "decoder/embeddings: embedding: ids[1] = -1"},
         {"a b c d e f g h i j k l m n o p", 0, 0, 0, " tokens but the model has 16 positions"},

@@ -417,7 +417,7 @@ static void a_text_or_a_folder_that_is_null_is_named(void **state)
     att_sentence *m = open_sentence(ctx, f.path);
     float y[2 * TINY_HIDDEN];
     assert_int_equal(att_sentence_encode(m, 2, (const char *[]){"a", NULL}, NULL, y, NULL), ATT_ERR_ARGUMENT);
-    assert_string_equal(att_error(ctx), "sentence_encode: texts[1] is NULL");
+    assert_string_equal(att_error(ctx), "att_sentence_encode: texts[1] is NULL");
     assert_int_equal(att_sentence_encode(m, -1, NULL, NULL, y, NULL), ATT_ERR_ARGUMENT);
     att_sentence_free(m);
     assert_int_equal(att_sentence_open(ctx, NULL, &m), ATT_ERR_ARGUMENT);

@@ -374,11 +374,11 @@ static void wrong_pairs_are_named(void **state)
         p = pairs();                                                                                                   \
     } while (0)
     p.n = -1;
-    REFUSED("target: n = -1 sequences need ids, and offsets from 0");
+    REFUSED("encoder_decoder: pairs.n is -1, less than 0");
     p.n = 0;
     REFUSED("target: there is no sequence");
     p.target = NULL;
-    REFUSED("target: n = 3 sequences need ids, and offsets from 0");
+    REFUSED("encoder_decoder: pairs.target is NULL");
     p.target_offsets = empty;
     REFUSED("target: sequence 1 has no tokens");
     source[6] = SOURCE_WORDS;
