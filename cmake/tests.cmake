@@ -25,6 +25,16 @@ function(att_test_programs room)
   endforeach()
 endfunction()
 
+# What tests/model/null.c calls: all that the public headers declare.
+function(att_test_null)
+  set(headers ${CMAKE_SOURCE_DIR}/include/attend.h ${CMAKE_SOURCE_DIR}/include/attend_learn.h
+              ${CMAKE_SOURCE_DIR}/include/attend_model.h)
+  set(list ${CMAKE_BINARY_DIR}/generated/prototypes.h)
+  set(script ${CMAKE_SOURCE_DIR}/cmake/prototypes.awk)
+  add_custom_command(OUTPUT ${list} COMMAND awk -f ${script} ${headers} > ${list} DEPENDS ${script} ${headers} VERBATIM)
+  target_sources(test_null PRIVATE ${list})
+endfunction()
+
 function(att_test_tool)
   if(NOT CMAKE_C_FLAGS MATCHES -fsanitize) # a sanitizer has its own malloc
     add_library(fail_malloc MODULE tests/preload/fail_malloc.c)
