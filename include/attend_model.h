@@ -11,10 +11,10 @@
  *
  * What belongs to the process is the program's to set, and these libraries set none of it:
  *   Memory for JSON is jansson's. Its reader (2.15 and before) does not survive an allocation that fails amid a file:
- * it loses characters or writes beyond its memory. A program that must survive that gives it, before all else, an
+ *     it loses characters or writes beyond its memory. A program that must survive that gives it, before all else, an
  *     allocator that never returns NULL (json_set_alloc_funcs), but ends the process or has a reserve.
  *   SIGBUS ends the process where a mapped file is cut short while it is in use (att_safetensors_open). A handler of
- * the program's may say so; it runs in any thread, those of the library among them.
+ *     the program's may say so; it runs in any thread, those of the library among them.
  */
 #ifndef ATTEND_MODEL_H
 #define ATTEND_MODEL_H
@@ -410,12 +410,12 @@ typedef struct att_training_options {
                             * 4,000 most frequent characters that the files have three times or more. */
     double character_coverage; /* of that, as in att_vocab_options; 0: 1 */
     bool byte_fallback;        /* the same */
-    const char *settings;      /* of the model, as a config.json has them: {"model_type": "attend-seq2seq", "attention":
-                                * "dot"}; what is left out, or NULL: those of a Transformer of 3 + 3 layers of 256, or of
-                                * recurrent layers about as large. What follows from the vocabulary need not be there. */
-    const char *config;        /* a file that has such settings, too; or NULL. They must not contradict each other. */
-    bool resume;               /* go on from the newest checkpoint: the same bits as without a pause */
-    int64_t keep;              /* checkpoints that stay; 0: 5 */
+    const char *settings;  /* of the model, as a config.json has them: {"model_type": "attend-seq2seq", "attention":
+                            * "dot"}; what is left out, or NULL: those of a Transformer of 3 + 3 layers of 256, or of
+                            * recurrent layers about as large. What follows from the vocabulary need not be there. */
+    const char *config;    /* a file that has such settings, too; or NULL. They must not contradict each other. */
+    bool resume;           /* go on from the newest checkpoint: the same bits as without a pause */
+    int64_t keep;          /* checkpoints that stay; 0: 5 */
     char *note; /* [note_bytes], zero-terminated: a text of the caller's, which each checkpoint has as it then
                  * is; resume: it becomes that of the checkpoint, where that has one; or NULL. */
     size_t note_bytes;
