@@ -143,7 +143,7 @@ function prototype(s, comment,    call, kind, n, i, arguments, parameters, or_nu
     else arguments = "r->pointer = " call "(" arguments ")"
     print "static void call_" call "(void **a, struct result *r)\n{\n    (void)a, (void)r;\n    " arguments ";\n}\n"
     n_functions++
-    functions = functions "\n    {\"" call "\", " kind ", call_" call ", " i - 1 ", {" parameters "}},"
+    functions = functions "\n    {\"" call "\", " kind ", call_" call ", " i - 1 ", {" (parameters ? parameters : "{0}") "}},"
 }
 
 # Of a struct's members, those that are a pointer

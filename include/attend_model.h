@@ -410,12 +410,12 @@ typedef struct att_training_options {
                             * 4,000 most frequent characters that the files have three times or more. */
     double character_coverage; /* of that, as in att_vocab_options; 0: 1 */
     bool byte_fallback;        /* the same */
-    const char *settings;  /* of the model, as a config.json has them: {"model_type": "attend-seq2seq", "attention":
-                            * "dot"}; what is left out, or NULL: those of a Transformer of 3 + 3 layers of 256, or of
-                            * recurrent layers about as large. What follows from the vocabulary need not be there. */
-    const char *config;    /* a file that has such settings, too; or NULL. They must not contradict each other. */
-    bool resume;           /* go on from the newest checkpoint: the same bits as without a pause */
-    int64_t keep;          /* checkpoints that stay; 0: 5 */
+    const char *settings;      /* of the model, as a config.json has them: {"model_type": "attend-seq2seq", "attention":
+                                * "dot"}; what is left out, or NULL: those of a Transformer of 3 + 3 layers of 256, or of
+                                * recurrent layers about as large. What follows from the vocabulary need not be there. */
+    const char *config;        /* a file that has such settings, too; or NULL. They must not contradict each other. */
+    bool resume;               /* go on from the newest checkpoint: the same bits as without a pause */
+    int64_t keep;              /* checkpoints that stay; 0: 5 */
     char *note; /* [note_bytes], zero-terminated: a text of the caller's, which each checkpoint has as it then
                  * is; resume: it becomes that of the checkpoint, where that has one; or NULL. */
     size_t note_bytes;
