@@ -1,5 +1,6 @@
 /* Attention backward, one step: a task's keys by some panels of queries (see backward.c for the formulas). */
 #include "attn/backward.h"
+#include "base/math.h"
 
 #include <math.h>
 
@@ -95,7 +96,7 @@ static void sink_back(const att_back_work *x, int queries)
     const att_operand *sink = &x->modifier_param[x->plan->sink];
     double sum = 0;
     for (int i = 0; i < queries; i++)
-        sum -= exp2(sink->data[0] * ATT_LOG2_E - (double)x->w.lse[i]) * (double)x->w.delta[i];
+        sum -= att_exp2(sink->data[0] * ATT_LOG2_E - (double)x->w.lse[i]) * (double)x->w.delta[i];
     sink->grad[0] += (float)sum;
 }
 

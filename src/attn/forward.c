@@ -4,6 +4,7 @@
  * output so far is rescaled when the maximum grows (Milakov, Gimelshein 2018; Dao et al. 2022). A segment of keys has
  * a partial result of its own, merged with the one before it by their log-sum-exp. */
 #include "attn/prologue.h"
+#include "base/math.h"
 
 #include <math.h>
 #include <string.h>
@@ -284,9 +285,9 @@ void att_add_sink(const att_plan *plan, const att_site *at, int rows, float *max
         if (sum[i] == 0)
             continue;
         const double sink = (double)at->modifier_param[plan->sink].data[0] * ATT_LOG2_E;
-        const double before = max[i], after = fmax(before, sink);
-        left[i] = (float)exp2(before - after);
-        sum[i] = sum[i] * left[i] + (float)exp2(sink - after);
+        const double before = max[i], after = att_max(before, sink);
+        left[i] = (float)att_exp2(before - after);
+        sum[i] = sum[i] * left[i] + (float)att_exp2(sink - after);
         max[i] = (float)after;
     }
 }

@@ -1,6 +1,7 @@
 /* Optimizers: what learns, cut into pieces for the threads, and one step of it. */
 #include "kernel/kernel.h"
 #include "tape/tape.h"
+#include "base/math.h"
 
 #include <float.h>
 #include <math.h>
@@ -305,9 +306,9 @@ static void prepare(step_job *j, double scale)
                          .rest1 = (float)(1 - c->beta1),
                          .beta2 = (float)c->beta2,
                          .rest2 = (float)(1 - c->beta2),
-                         .unbias = (float)(1 / sqrt(1 - pow(c->beta2, t))),
+                         .unbias = (float)(1 / sqrt(1 - att_power(c->beta2, t, 1))),
                          .eps = (float)c->eps,
-                         .rate = (float)(j->rate / (1 - pow(c->beta1, t)))};
+                         .rate = (float)(j->rate / (1 - att_power(c->beta1, t, 1)))};
 }
 
 att_status att_optimizer_step(att_optimizer *o, const att_update *options, double *norm)

@@ -1,5 +1,6 @@
 /* Learning rates, by the step. */
 #include "attend_learn.h"
+#include "base/math.h"
 
 #include <math.h>
 
@@ -12,19 +13,21 @@ static double constant(const att_schedule *s, int64_t step)
 static double inverse_sqrt(const att_schedule *s, int64_t step)
 {
     const double from = s->warmup > 0 ? (double)s->warmup : 1;
-    return s->peak * sqrt(from / fmax(from, (double)step));
+    return s->peak * sqrt(from / att_max(from, (double)step));
 }
 
 /* How much of the way from `warmup` to `steps` is done, at most 1. */
 static double done(const att_schedule *s, int64_t step)
 {
-    return fmin(1, (double)(step - s->warmup) / (double)(s->steps - s->warmup));
+    return att_min(1, (double)(step - s->warmup) / (double)(s->steps - s->warmup));
 }
 
-static double cosine(const att_schedule *s, int64_t step)
+static double half_cosine(const att_schedule *s, int64_t step)
 {
     static const double pi = 3.14159265358979323846;
-    return s->least + (s->peak - s->least) / 2 * (1 + cos(pi * done(s, step)));
+    double sine, cosine;
+    att_sin_cos(pi * done(s, step), &sine, &cosine);
+    return s->least + (s->peak - s->least) / 2 * (1 + cosine);
 }
 
 static double linear(const att_schedule *s, int64_t step)
@@ -38,7 +41,7 @@ static const struct {
     bool ends;
 } kinds[] = {[ATT_CONSTANT] = {constant, false},
              [ATT_INVERSE_SQRT] = {inverse_sqrt, false},
-             [ATT_COSINE] = {cosine, true},
+             [ATT_COSINE] = {half_cosine, true},
              [ATT_LINEAR] = {linear, true}};
 
 static att_status check(const att_schedule *s, int64_t step)

@@ -1,7 +1,6 @@
 /* Positions of tokens, and sines and cosines of angles that grow with them. */
 #include "tape/tape.h"
-
-#include <math.h>
+#include "base/math.h"
 
 /* ---- positions */
 
@@ -67,8 +66,10 @@ static void fill_rows(const void *arg, int64_t from, int64_t to)
         const double position = (double)(j->position ? j->position[r] : j->first + r);
         float *sine = j->table + r * 2 * j->pairs, *cosine = sine + j->cosine_at;
         for (int64_t i = 0; i < j->pairs; i++) {
-            sine[i * j->sine_step] = (float)sin(position * j->frequency[i]);
-            cosine[i * j->sine_step] = (float)cos(position * j->frequency[i]);
+            double s, c;
+            att_sin_cos(position * j->frequency[i], &s, &c);
+            sine[i * j->sine_step] = (float)s;
+            cosine[i * j->sine_step] = (float)c;
         }
     }
 }
@@ -94,7 +95,7 @@ const float *const *att_tape_waves(att_tape *t, const char *op, const int64_t *p
         return NULL;
     }
     for (int64_t i = 0; i < pairs; i++)
-        frequency[i] = pow(w->base, -2 * (double)i / (double)w->features);
+        frequency[i] = att_power(w->base, -2 * (double)i, (double)w->features);
     for (int64_t i = 0; i < tokens; i++)
         row[i] = table + 2 * pairs * (range ? position[i] - first : i);
     const job j = {.position = range ? NULL : position,

@@ -4,6 +4,7 @@
  * A task has some columns of all rows: their numbers are looked at as soon as they are there, while they are in the
  * cache, and then forgotten. Sums are of columns [i SEGMENT, (i + 1) SEGMENT), put together in that order. */
 #include "tape/tape.h"
+#include "base/math.h"
 #include "gemm/gemm.h"
 
 #include <math.h>
@@ -95,12 +96,12 @@ static void row_task(void *arg, int i, int thread)
             insert(best, j->count, *one);
     }
     for (int64_t s = 0; s < j->segments; s++)
-        top = fmax(top, (double)j->top[s * j->m + i]);
+        top = att_max(top, (double)j->top[s * j->m + i]);
     for (int64_t s = 0; s < j->segments; s++) {
         const float x = j->top[s * j->m + i], part = j->sum[s * j->m + i];
-        sum += x == -INFINITY ? (double)part : (double)part * exp((double)x - top);
+        sum += x == -INFINITY ? (double)part : (double)part * att_exp((double)x - top);
     }
-    j->log_sum[i] = top + log(sum);
+    j->log_sum[i] = top + att_log(sum);
 }
 
 bool att_tape_check_top(att_tape *t, const char *op, att_var *x, const att_param *weight, const att_param *bias,

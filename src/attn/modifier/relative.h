@@ -6,8 +6,7 @@
  * Included by each kind, which says first what it is: RELATIVE, the stage, and BOTH: half of all buckets are for keys
  * ahead of the query; otherwise those are all in bucket 0, with the query's own position. */
 #include "attn/modifier/distance.h"
-
-#include <math.h>
+#include "base/math.h"
 
 /* As T5's own code computes it, in f32, where that decides. */
 static int bucket_of(int64_t buckets, float greatest, int64_t distance)
@@ -16,9 +15,9 @@ static int bucket_of(int64_t buckets, float greatest, int64_t distance)
     const int64_t far = distance < 0 ? -distance : BOTH ? distance : 0;
     if (far < exact)
         return (int)(ahead + far);
-    const float range = (float)log((double)((float)far / (float)exact));
-    const float share = range / (float)log((double)greatest / (double)exact) * (float)(n - exact);
-    return (int)(ahead + exact + (int64_t)fminf(share, (float)(n - exact - 1)));
+    const float range = (float)att_log((double)((float)far / (float)exact)), last = (float)(n - exact - 1);
+    const float share = range / (float)att_log((double)greatest / (double)exact) * (float)(n - exact);
+    return (int)(ahead + exact + (int64_t)(share < last ? share : last));
 }
 
 /* Buckets between two that are known: all the same where those are, because buckets ascend with the distance. */
