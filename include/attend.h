@@ -32,6 +32,10 @@
  * error text belongs to the calling thread. Closing or freeing must not overlap
  * with use.
  *
+ * Stacks: a call takes less than 96 KiB of the calling thread's, with the additive
+ * score or bf16 less than 256 KiB; so do bodies on the threads of a host's
+ * parallel_for. A context's own threads have enough, whatever the process's limit.
+ *
  * fork: in the child, what the parent has made can be used and freed, also where
  * other threads of the parent were computing. Its contexts' threads are not in the
  * child, where calls run on the calling thread alone; a context that the child

@@ -8,6 +8,20 @@
 #include <math.h>
 #include <string.h>
 
+/* One segment of keys for all columns. */
+typedef struct group {
+    const att_plan *plan;
+    int heads, tq, columns;
+    att_site site[ATT_FEW]; /* of each head */
+} group;
+
+/* What masks leave of a block: for each head, without masks only for the first; and for all columns, where bit i of a
+ * key is column i, the head's own cut or one that is merged. */
+typedef struct cuts {
+    att_cut head[ATT_FEW], merged;
+    const att_cut *all;
+} cuts;
+
 /* What one thread works in: columns are the queries of a head, head after head. */
 typedef struct scratch {
     float *q;             /* [columns][q_dim], scaled */
@@ -16,6 +30,7 @@ typedef struct scratch {
     float *tile, *turned; /* stages on tiles: [ATT_KEY_BLOCK][panel], [q_dim][panel] */
     float *keys, *values; /* [ATT_KEY_BLOCK][dim], converted */
     float *rows;          /* [tq, q_dim], converted */
+    float *group, *cuts;  /* two of the one, one of the other: too large for small stacks */
 } scratch;
 
 typedef struct job {
@@ -28,13 +43,6 @@ typedef struct job {
     int64_t items, tasks, o_stride;
     int columns; /* at most */
 } job;
-
-/* One segment of keys for all columns. */
-typedef struct group {
-    const att_plan *plan;
-    int heads, tq, columns;
-    att_site site[ATT_FEW]; /* of each head */
-} group;
 
 typedef struct partial {
     float *max, *sum, *o;
@@ -66,7 +74,9 @@ static size_t lay_out(const att_call *call, int columns, float *p, scratch *w)
         {&w->turned, !(is_dot(plan) || att_takes_rows(plan)) * plan->q_dim * panel},
         {&w->keys, !is_dot(plan) * copied * ATT_KEY_BLOCK * plan->k_dim},
         {&w->values, converted * ATT_KEY_BLOCK * s->value_dim},
-        {&w->rows, converted * columns * (plan->q_dim > s->value_dim ? plan->q_dim : s->value_dim)}};
+        {&w->rows, converted * columns * (plan->q_dim > s->value_dim ? plan->q_dim : s->value_dim)},
+        {&w->group, 2 * sizeof(group) / sizeof(float)},
+        {&w->cuts, sizeof(cuts) / sizeof(float)}};
     return att_lay_out(p, sizeof parts / sizeof parts[0], parts);
 }
 
@@ -77,13 +87,6 @@ static partial partial_of(const job *j, int64_t item)
 }
 
 /* ---- a block of keys */
-
-/* What masks leave of a block: for each head, without masks only for the first; and for all columns, where bit i of a
- * key is column i, the head's own cut or one that is merged. */
-typedef struct cuts {
-    att_cut head[ATT_FEW], merged;
-    const att_cut *all;
-} cuts;
 
 static const att_cut *cut_of(const group *g, const cuts *c, int head) { return &c->head[g->plan->n_masks ? head : 0]; }
 
@@ -282,6 +285,7 @@ static void attend_segment(const job *j, const group *g, int64_t first, int64_t 
                            const void *then)
 {
     bool touched = false;
+    cuts *c = (cuts *)w->cuts;
     for (int i = 0; i < g->columns; i++) {
         p.max[i] = -INFINITY;
         p.sum[i] = 0;
@@ -289,18 +293,17 @@ static void attend_segment(const job *j, const group *g, int64_t first, int64_t 
     narrow(g, &first, &last);
     for (int64_t k0 = first; k0 < last; k0 += ATT_KEY_BLOCK) {
         const int keys = (int)(last - k0 < ATT_KEY_BLOCK ? last - k0 : ATT_KEY_BLOCK);
-        cuts c;
-        cut_columns(g, k0, keys, &c);
-        if (c.all->n_runs == 0)
+        cut_columns(g, k0, keys, c);
+        if (c->all->n_runs == 0)
             continue;
         if (is_dot(g->plan))
-            multiply(g, c.all, k0, w);
+            multiply(g, c->all, k0, w);
         if (uses_tiles(g->plan))
-            pass_tiles(g, &c, k0, keys, w);
-        forbid(g, c.all, w->s);
-        soften(g, c.all, k0, w, &p);
-        drop(g, c.all, k0, w->s);
-        weigh(g, c.all, k0, keys, touched, w, p.o, j->o_stride,
+            pass_tiles(g, c, k0, keys, w);
+        forbid(g, c->all, w->s);
+        soften(g, c->all, k0, w, &p);
+        drop(g, c->all, k0, w->s);
+        weigh(g, c->all, k0, keys, touched, w, p.o, j->o_stride,
               k0 + keys < last ? att_rows_block(&g->site[0].k_row, k0 + keys).at : then);
         touched = true;
     }
@@ -395,7 +398,7 @@ static void run_task(void *arg, int64_t i, int thread)
     lay_out(j->call, j->columns, j->memory + (size_t)thread * j->scratch_count, &w);
     int64_t item = j->items * i / j->tasks;
     const int64_t last = j->items * (i + 1) / j->tasks;
-    group both[2], *now = &both[0], *next = &both[1];
+    group *now = (group *)w.group, *next = now + 1;
     spot at = find(j, item);
     take_group(j->call, at, now);
     for (; item < last && !att_cancelled(plan->ctx); item++) {

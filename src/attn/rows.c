@@ -27,7 +27,7 @@ static void copy_rows(const att_kernels *k, const att_rows *block, int64_t first
 /* y [n, dim] = the first n keys of a block, all of them packed, some numbers of a panel at a time */
 static void unpack(const att_kernels *k, const att_rows *block, int64_t n, int64_t dim, float *y)
 {
-    enum { CHUNK = 64 };
+    enum { CHUNK = 32 };
     const int64_t panel = k->panel;
     float piece[CHUNK * ATT_MAX_PANEL], ones[ATT_MAX_PANEL];
     for (int i = 0; i < ATT_MAX_PANEL; i++)

@@ -69,11 +69,11 @@ static att_status check_span(const check *c, int64_t q0, int64_t queries)
 /* Who does not say that it uses positions keeps the same pairs at all of them. */
 static att_status check_positions(const check *c)
 {
-    check other = {.at = c->at, .mask = c->mask};
-    other.at.position = 0;
+    att_place other = c->at;
+    other.position = 0;
     for (int64_t q = 0; q < c->at.tq && !(c->mask->flags & ATT_NEEDS_ALIGN); q++)
         for (int64_t k = 0; k < c->at.tk; k++)
-            if (keeps(&other, q, k) != keeps(c, q, k)) {
+            if (c->mask->keep(&other, c->mask->user, q, k) != keeps(c, q, k)) {
                 char what[96];
                 snprintf(what, sizeof what, "without ATT_NEEDS_ALIGN, at position 0 instead of %lld keep says %s",
                          (long long)c->at.position, keeps(c, q, k) ? "false" : "true");

@@ -193,15 +193,24 @@ size_t att_os_memory(const char *root)
 
 bool att_os_thread(pthread_t *thread, void *(*run)(void *), void *arg)
 {
+    enum { STACK = 1 << 20 }; /* bodies take a fifth at most, but what the process may have can be less than that */
     static const int faults[] = {SIGBUS, SIGFPE, SIGILL, SIGSEGV};
+    size_t usual;
     sigset_t all, before;
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes))
+        return false;
     sigfillset(&all);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         sigdelset(&all, faults[i]); /* of the thread's own making: a handler of the host's must see them here */
-    if (pthread_sigmask(SIG_SETMASK, &all, &before)) /* the new thread inherits it: signals go to the host's threads */
-        return false;
-    const bool started = !pthread_create(thread, NULL, run, arg);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    bool started = !pthread_attr_getstacksize(&attributes, &usual) &&
+                   (usual >= STACK || !pthread_attr_setstacksize(&attributes, STACK)) &&
+                   !pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (started) { /* the new thread inherits the mask: signals go to the host's threads */
+        started = !pthread_create(thread, &attributes, run, arg);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    pthread_attr_destroy(&attributes);
     return started;
 }
 
