@@ -447,9 +447,11 @@ static void a_killed_training_goes_on_from_a_whole_checkpoint(void **state)
     int64_t last = 0;
     test_folder f = folder_new();
     const int slow = check_step(20); /* there everything takes longer */
-    for (uint64_t i = 0; i<20; i += slow> 1 ? 5 : 1) {
+    const uint64_t step_of_i = slow > 1 ? 5 : 1;
+    for (uint64_t i = 0; i < 20 || (last == 0 && i < 1000); i += step_of_i) { /* longer where nothing was saved yet */
         training t, expected;
-        run_and_kill(train, &f, (useconds_t)slow * (useconds_t)(10000 + check_bits(2, i) % 30000));
+        const useconds_t time = (useconds_t)(10000 + check_bits(2, i) % 30000);
+        run_and_kill(train, &f, (useconds_t)slow * time * (useconds_t)(1 + i / 20));
         att_ctx *ctx = check_open("scalar", 1);
         att_run *run = open_run(ctx, f.path, 2);
         int64_t *steps, n, step = 0;
