@@ -22,8 +22,8 @@ static void a_picture_has_a_panel_for_each_quantity(void **state)
     assert_has(tool_out, "<title>T &amp; t</title>");
     assert_has(tool_out, ">b: loss</text>");
     assert_has(tool_out, ">b</text>"); /* the panel has bleu alone */
-    assert_int_equal(tool("mkdir c; cp a.jsonl c; $A plot -y lr c/a.jsonl a.jsonl -o - && ls -A | grep -c .unfinished-"),
-                     1);
+    assert_int_equal(
+        tool("mkdir c; cp a.jsonl c; $A plot -y lr c/a.jsonl a.jsonl -o - && ls -A | grep -c .unfinished-"), 1);
     assert_has(tool_out, ">c/a</text>");
     assert_has(tool_out, ">a</text>");
     assert_has(tool_out, "\n0\n");

@@ -15,8 +15,8 @@ void cli_end_later(void);
 /* Ends the process as this signal does by default; whoever waits for it sees which one it was. */
 void cli_end_by_signal(int number);
 
-/* Makes a new file, which is removed if the process ends early; `path` lives until cli_end_keeps. Returns its descriptor,
- * or -1 and errno. */
+/* Makes a new file, which is removed if the process ends early; `path` lives until cli_end_keeps. Returns its
+ * descriptor, or -1 and errno. */
 int cli_end_create(char *path, mode_t mode);
 /* It is not removed any more; NULL is allowed. */
 void cli_end_keeps(const char *path);
