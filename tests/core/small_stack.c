@@ -1,5 +1,5 @@
-/* Calls on threads with the stacks that attend.h says suffice: attention, forward and backward, decoding, caches,
- * layers and the checks of stages. One that takes more faults. */
+/* Calls on threads with stacks that are smaller than those that attend.h says suffice: attention, forward and backward,
+ * decoding, caches, layers and the checks of stages. One that takes more faults. */
 // labels: threads
 #include "attention_trial.h"
 #include "tape_help.h"
