@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 """More pairs with numbers, times, prices and names, for a corpus that has few of them.
 
-    runs/multiply.py HELD_OUT <train.tsv >more.tsv
+    runs/multiply.py TESTED <train.tsv >more.tsv
 
 Reads and writes lines "English TAB German". Where both sides of a pair have the same numbers, as digits or as words, or
-the same names, they become others, alike on both sides, so that a translator learns to copy what it has never seen.
-Always the same for the same lines. The names of HELD_OUT, the second column of a file of sentences that the
-translator is tested by, are never put in; nor is any pair whose German is one of these sentences.
+the same names, they become others, alike on both sides, so that a translator learns to copy what it has never seen:
+half of the names are invented. Always the same for the same lines. TESTED: sentences that the translator is tested by,
+the first column of a file; no pair has one of them.
 """
 import random
 import re
 import sys
 
-NUMBERS, NAMES = 26000, 14000  # pairs that are made
+NUMBERS, NAMES = 26000, 40000  # pairs that are made
 
 ONES_DE = "null ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn " \
     "siebzehn achtzehn neunzehn".split()
@@ -35,35 +35,56 @@ NUMBER = [re.compile(r"(?<![\w.,:])(?:(?P<time>\d{1,2}%s\d\d)%s|(?P<digits>\d{1,
           for form, words in zip(((":", "", ",", r"\.", "st|nd|rd|th"), ("[:.]", r"(?= Uhr)", r"\.", ",", r"\.(?= )")),
                                  WORDS)]
 
-# Names that English and German write alike.
-MEN = """Adam Albert Alexander Alfred Andreas Axel Ben Benjamin Bernd Boris Bruno Carl Christian Daniel Dieter Dominik
-Edgar Edward Elias Emil Erik Ernst Eugen Finn Florian Frank Fritz George Georg Gerald Gregor Günter Gustav Harald Harry
-Hans Heinrich Henry Hermann Holger Hugo Ivan Jack Jakob James Jan Jason Jens Joachim Johannes Josef Julian Karl Kevin
-Klaus Konrad Kurt Leo Leon Leonard Linus Ludwig Manfred Marcel Marco Mario Mark Matthias Max Maximilian Michael Moritz
-Nick Nico Niklas Noah Norbert Oliver Oscar Otto Patrick Peter Ralf Richard Roland Rolf Rudolf Sam Samuel Sebastian
-Stefan Sven Theo Theodor Thomas Tim Timo Tobias Toni Udo Ulrich Uwe Victor Viktor Walter Werner Wilhelm William Wolfgang
-Yusuf Ali Ahmed Mehmet Hiroshi Kenji Takeshi Pedro Luis Juan Carlos Pierre Jean Giovanni Luca""".split()
-WOMEN = """Alexandra Alice Alina Amelie Andrea Angela Anja Anke Anna Antonia Astrid Barbara Beate Bettina Birgit
-Brigitte Carla Carolin Charlotte Christina Claudia Clara Daniela Diana Doris Edith Elena Elisabeth Ella Elsa Emily Emma
-Erika Eva Fiona Franziska Frida Gabriele Gerda Gisela Hanna Heidi Heike Helga Ida Inge Ingrid Irene Isabel Jana Jasmin
-Jessica Johanna Judith Jutta Karin Karolina Katharina Katja Klara Kerstin Laura Lara Lea Leonie Linda Lisa Luise Luisa
-Manuela Mara Margarete Maria Marie Marlene Martha Martina Melanie Mia Michelle Mira Monika Nadine Natalie Nicole Nora
-Olga Olivia Paula Petra Pia Rebecca Regina Renate Ronja Rosa Ruth Sabine Sabrina Sandra Sara Sarah Silke Simone Sofia
-Sonja Stefanie Susanne Svenja Sylvia Tanja Teresa Theresa Ulrike Ute Vanessa Vera Verena Victoria Yvonne Yuki Fatima
-Aylin Carmen Lucia Giulia""".split()
-FAMILIES = """Müller Schmidt Fischer Weber Meyer Wagner Schulz Hoffmann Schäfer Koch Bauer Richter Klein Wolf Schröder
-Neumann Schwarz Zimmermann Braun Krüger Hofmann Hartmann Lange Schmitt Werner Krause Meier Lehmann Schmid Schulze Maier
-Köhler Herrmann König Walter Mayer Huber Kaiser Fuchs Peters Lang Scholz Möller Weiß Jung Hahn Schubert Friedrich Keller
-Günther Frank Berger Winkler Roth Beck Lorenz Baumann Franke Albrecht Schuster Simon Ludwig Böhm Winter Kraus Schumacher
-Krämer Vogt Stein Jäger Otto Sommer Groß Seidel Heinrich Brandt Haas Schreiber Graf Schulte Dietrich Ziegler Kuhn Kühn
-Pohl Engel Horn Busch Bergmann Thomas Voigt Sauer Arnold Wolff Pfeiffer Smith Johnson Brown Jones Miller Taylor Tanaka
-Suzuki Sato Nguyen Garcia Rossi Yilmaz Novak Jansen Andersen""".split()
-PLACES = """Berlin Hamburg Frankfurt Stuttgart Leipzig Dortmund Essen Bremen Dresden Düsseldorf Duisburg Bochum Wuppertal
-Bielefeld Bonn Karlsruhe Mannheim Augsburg Wiesbaden Aachen Kiel Lübeck Rostock Magdeburg Erfurt Mainz Freiburg Kassel
-Potsdam Heidelberg Ulm Trier Jena Weimar Bamberg Bayreuth Konstanz Salzburg Graz Linz Innsbruck Bern Basel Luzern
-London Paris Madrid Barcelona Valencia Amsterdam Rotterdam Stockholm Oslo Helsinki Dublin Manchester Liverpool Oxford
-Cambridge Lyon Marseille Toulouse Budapest Istanbul Ankara Boston Chicago Seattle Denver Dallas Houston Miami Toronto
-Montreal Vancouver Sydney Melbourne Bangkok Osaka Kyoto Nagoya Sapporo Lima Bogotá Santiago Nairobi Dakar""".split()
+# Names that English and German write alike: common ones, as anybody would list them.
+MEN = """
+Aaron Adam Adrian Albert Alexander Alfred Ali Ahmed Andreas Anton Armin Arne Arthur Axel Ben Benedikt Benjamin Bernd
+Bernhard Boris Bruno Carl Carlos Christian Christoph Clemens Daniel David Dennis Detlef Dieter Dirk Dominik Edgar
+Eduard Edward Elias Emil Enrico Erich Erik Ernst Eugen Fabian Felix Ferdinand Finn Florian Frank Franz Friedrich Fritz
+Georg George Gerald Gerd Gerhard Giovanni Gregor Günter Gustav Hannes Hans Harald Harry Heiko Heinrich Heinz Helmut
+Hendrik Henry Herbert Hermann Hiroshi Holger Horst Hubert Hugo Ingo Ivan Jack Jakob James Jan Jannik Jason Jens Jean
+Jim Joachim Jochen Johann Johannes Jonas Jonathan Jörg Josef Joshua Juan Julian Julius Jürgen Karl Kenji Kevin Klaus
+Konrad Konstantin Kurt Lars Leo Leon Leonard Levin Linus Lothar Luca Ludwig Luis Lukas Magnus Malte Manfred Manuel
+Marcel Marco Marcus Mario Mark Markus Martin Matthias Max Maximilian Mehmet Michael Mike Milan Mohammed Moritz Nick
+Nico Niklas Nils Noah Norbert Olaf Oliver Oscar Oskar Otto Pascal Patrick Paul Pedro Peter Philipp Pierre Rainer Ralf
+Raphael Reinhard Richard Robert Robin Roland Rolf Roman Rudolf Rüdiger Samuel Sebastian Siegfried Simon Stefan Steffen
+Stephan Sven Takeshi Theo Theodor Thomas Thorsten Till Tim Timo Tobias Toni Torben Udo Ulf Ulrich Uwe Valentin Victor
+Viktor Vincent Volker Walter Werner Wilhelm William Wolfgang Yusuf"""
+WOMEN = """
+Agnes Alexandra Alice Alina Alma Amelie Andrea Anette Angela Angelika Anita Anja Anke Anna Anne Annika Antje Antonia
+Astrid Aylin Barbara Beate Bettina Bianca Birgit Brigitte Britta Carla Carmen Carolin Charlotte Christiane Christina
+Clara Claudia Cornelia Dagmar Daniela Diana Dorothea Doris Edith Elena Elfriede Elisabeth Elke Ella Elsa Emilia Emily
+Emma Erika Esther Eva Fatima Fiona Franziska Frida Gabriele Gerda Gertrud Gisela Giulia Greta Gudrun Hanna Hannah
+Hedwig Heidi Heike Helena Helga Hilde Ida Ilse Ina Inge Ingeborg Ingrid Irene Irina Iris Isabel Jacqueline Jana Janine
+Jasmin Jessica Johanna Josephine Judith Julia Juliane Jutta Karin Karla Karolina Katharina Kathrin Katja Kerstin Klara
+Lara Laura Lea Lena Leonie Lieselotte Lilly Lina Linda Lisa Lotte Lucia Luisa Luise Lydia Magdalena Maja Manuela Mara
+Margarete Margot Maria Marianne Marie Marina Marion Marlene Martha Martina Mathilda Melanie Mia Michaela Michelle Mira
+Miriam Monika Nadine Nadja Natalie Nele Nicole Nina Nora Olga Olivia Paula Pauline Petra Pia Rebecca Regina Renate
+Ricarda Rita Ronja Rosa Rosemarie Ruth Sabine Sabrina Sandra Sara Sarah Saskia Selma Sigrid Silke Silvia Simone Sofia
+Sonja Sophia Sophie Stefanie Susanne Svenja Sylvia Tamara Tanja Tatjana Teresa Theresa Tina Ulrike Ursula Ute Valerie
+Vanessa Vera Verena Veronika Victoria Viktoria Waltraud Yuki Yvonne"""
+FAMILIES = """
+Müller Schmidt Schneider Fischer Weber Meyer Wagner Becker Schulz Hoffmann Schäfer Koch Bauer Richter Klein Wolf
+Schröder Neumann Schwarz Zimmermann Braun Krüger Hofmann Hartmann Lange Schmitt Werner Krause Meier Lehmann Schmid
+Schulze Maier Köhler Herrmann König Walter Mayer Huber Kaiser Fuchs Peters Lang Scholz Möller Weiß Jung Hahn Schubert
+Vogel Friedrich Keller Günther Frank Berger Winkler Roth Beck Lorenz Baumann Franke Albrecht Schuster Simon Ludwig
+Böhm Winter Kraus Martin Schumacher Krämer Vogt Stein Jäger Otto Sommer Groß Seidel Heinrich Brandt Haas Schreiber
+Graf Schulte Dietrich Ziegler Kuhn Kühn Pohl Engel Horn Busch Bergmann Thomas Voigt Sauer Arnold Wolff Pfeiffer Ernst
+Lindner Hübner Kramer Franz Beyer Peter Jansen Kern Barth Wenzel Hein Lutz Fink Bock Ott Riedel Fiedler Hermann
+Kirchner Schwab Marx Renner Vetter Bender Stark Nagel Reuter Held Thiel Ritter Rieger Göbel Ebert Kunze Steiner Smith
+Johnson Brown Jones Miller Davis Taylor Wilson Clark Tanaka Suzuki Sato Yamada Ito Nguyen Garcia Lopez Martinez Rossi
+Ferrari Yilmaz Kaya Demir Novak Kowalski Andersen Nielsen"""
+PLACES = """
+Berlin Hamburg Frankfurt Stuttgart Leipzig Dortmund Essen Bremen Dresden Düsseldorf Duisburg Bochum Wuppertal
+Bielefeld Bonn Mannheim Karlsruhe Augsburg Wiesbaden Aachen Kiel Lübeck Rostock Magdeburg Halle Erfurt Mainz Freiburg
+Kassel Potsdam Saarbrücken Hagen Oldenburg Heidelberg Darmstadt Regensburg Würzburg Ingolstadt Göttingen Wolfsburg Ulm
+Heilbronn Offenbach Pforzheim Bamberg Bayreuth Trier Jena Weimar Dessau Cottbus Schwerin Greifswald Stralsund
+Flensburg Konstanz Passau Salzburg Graz Linz Innsbruck Klagenfurt Bregenz Bern Basel Luzern Lausanne Zug London Paris
+Madrid Barcelona Valencia Sevilla Porto Amsterdam Rotterdam Utrecht Stockholm Göteborg Oslo Bergen Helsinki Tampere
+Riga Vilnius Tallinn Dublin Manchester Liverpool Oxford Cambridge Bristol Leeds Glasgow Edinburgh Lyon Marseille
+Toulouse Bordeaux Lille Nantes Budapest Bratislava Zagreb Ljubljana Split Istanbul Ankara Izmir Boston Chicago Seattle
+Denver Dallas Houston Miami Atlanta Detroit Phoenix Portland Toronto Montreal Vancouver Ottawa Sydney Melbourne
+Brisbane Perth Auckland Bangkok Hanoi Jakarta Manila Osaka Kyoto Nagoya Sapporo Kobe Lima Bogotá Santiago Caracas
+Nairobi Dakar Lagos Casablanca Tunis Beirut Teheran Karachi Delhi Mumbai"""
 
 
 def rank(n):
@@ -160,73 +181,83 @@ def other_numbers(en, de, r):
     return signs(en, de, r)
 
 
-def invented(r):
-    """A name that nobody has seen."""
-    n = r.choice((2, 2, 2, 3))
-    first = "B Br C Ch D Dr F Fr G Gr H J K Kl L M N P Ph Q R S Sch St T Th Tr V W X Y Z".split()
-    middle = "b d f g k l ll lm ln m n nd nn ng r rd rt rl s ss st t th tt v w x z ck ch".split()
-    vowels = "a e i o u a e i o ä ö ü y ie ei au ou ee".split()
-    name = r.choice(first) if r.random() < 0.8 else ""
-    for i in range(n):
-        name += r.choice(vowels) + (r.choice(middle) if i + 1 < n or r.random() < 0.5 else "")
-    return name[0].upper() + name[1:]
+class Names:
+    """Names of a kind: those that there are, and as many invented ones, whose letters follow three others as in those
+    (a Markov chain)."""
+
+    def __init__(self, text):
+        self.names, self.next = text.split(), {}
+        for name in self.names:
+            marked = "^^^" + name + "$"
+            for i in range(3, len(marked)):
+                self.next.setdefault(marked[i - 3:i], []).append(marked[i])
+
+    def invent(self, r):
+        while True:
+            marked = "^^^"
+            while marked[-1] != "$" and len(marked) < 16:
+                marked += r.choice(self.next[marked[-3:]])
+            if marked[-1] == "$" and len(marked) > 6:
+                return marked[3:-1]
+
+    def draw(self, r):
+        return self.invent(r) if r.random() < 0.5 else r.choice(self.names)
 
 
-def name_of(pool, r):
-    return invented(r) if r.random() < 0.4 else r.choice(pool)
+KINDS = {"men": Names(MEN), "women": Names(WOMEN), "places": Names(PLACES), "families": Names(FAMILIES)}
+NAMES_IN_TEXTS = (("Tom", "Tom", "men"), ("Mary", "Maria", "women"), ("John", "John", "men"), ("Boston", "Boston", "places"),
+                  ("London", "London", "places"), ("Paris", "Paris", "places"), ("Berlin", "Berlin", "places"))
+TITLED = [re.compile(titles + r"([A-ZÄÖÜ]\w+)") for titles in
+          (r"\b(?:Mr|Mrs|Ms|Miss|Dr)\.? ", r"\b(?:Herrn?|Frau|Fräulein|Dr\.|Doktor) ")]
 
 
-TITLE_EN, TITLE_DE = r"(?:Mr|Mrs|Ms|Miss|Dr)\.? ", r"(?:Herrn?|Frau|Fräulein|Dr\.|Doktor) "
+def names_of(en, de):
+    """Names that both sides have, as often: [(kind, where in English, where in German)]."""
+    found = []
+    x, y = list(TITLED[0].finditer(en)), list(TITLED[1].finditer(de))
+    if len(x) == len(y) == 1 and x[0][1] == y[0][1]:
+        found.append(("families", [x[0].span(1)], [y[0].span(1)]))
+    for name_en, name_de, kind in NAMES_IN_TEXTS:
+        x = [m.span() for m in re.finditer(rf"\b{name_en}\b", en)]
+        y = [m.span() for m in re.finditer(rf"\b{name_de}(?=s?\b)", de)]
+        if x and len(x) == len(y) and not found[:1] == [("families", x, y)]:
+            found.append((kind, x, y))
+    return found
 
 
-def other_names(en, de, pools, r):
-    """People and towns that both sides have once each become others; None: there are none."""
-    a, b = [], []
-    for who_en, who_de, pool in (("Tom", "Tom", "men"), ("Mary", "Maria", "women"), ("John", "John", "men"),
-                                 ("Boston", "Boston", "places"), ("London", "London", "places"),
-                                 ("Paris", "Paris", "places"), ("Berlin", "Berlin", "places")):
-        x = list(re.finditer(rf"\b{who_en}\b", en))
-        y = list(re.finditer(rf"\b{who_de}(?=s?\b)", de))
-        if len(x) != len(y) or not x:
-            continue
-        name = name_of(pools[pool], r)
-        if name[-1] in "sxzß" and re.search(rf"\b{who_de}s\b", de):
+def other_names(en, de, r):
+    """The pair with other names; None where it has none."""
+    spans = [], []
+    for kind, *where in names_of(en, de):
+        name = KINDS[kind].draw(r)
+        if name[-1] in "sxzß" and any(de[end:end + 1] == "s" for _, end in where[1]):
             continue  # its genitive is written otherwise
-        a += [(m.start(), m.end(), name) for m in x]
-        b += [(m.start(), m.end(), name) for m in y]
-    x, y = list(re.finditer(rf"{TITLE_EN}([A-Z]\w+)", en)), list(re.finditer(rf"{TITLE_DE}([A-Z]\w+)", de))
-    if len(x) == len(y) == 1 and x[0][1] == y[0][1] and not a:
-        name = name_of(pools["families"], r)
-        a.append((*x[0].span(1), name))
-        b.append((*y[0].span(1), name))
-    return (replace(en, a), replace(de, b)) if a else None
+        for side, places in zip(spans, where):
+            side.extend((begin, end, name) for begin, end in places)
+    return (replace(en, spans[0]), replace(de, spans[1])) if spans[0] else None
 
 
 def main():
-    held_out = [line.rstrip("\n").split("\t") for line in open(sys.argv[1], encoding="utf-8")]
-    never = {name for line in held_out for name in line[1].split()}
-    taken = {line[0] for line in held_out}
-    pools = {key: sorted(set(pool) - never) for key, pool in
-             (("men", MEN), ("women", WOMEN), ("families", FAMILIES), ("places", PLACES))}
+    tested = {line.split("\t")[0] for line in open(sys.argv[1], encoding="utf-8")}
     pairs = [line.rstrip("\n").split("\t")[:2] for line in sys.stdin.buffer.read().decode("utf-8").split("\n") if line]
-    r = random.Random(1)
     with_numbers = [p for p in pairs if matched(*p)]
     with_digits = [p for p in with_numbers if re.search(r"\d", p[0]) and re.search(r"\d", p[1])]
     with_times = [p for p in with_digits if any(de.kind == "time" for _, de in matched(*p))]
     sources = [with_times, with_digits, with_numbers, with_numbers]
-    with_names = [p for p in pairs if other_names(*p, pools, r)]
+    with_names = {kind: [p for p in pairs if any(n[0] == kind for n in names_of(*p))] for kind in KINDS}
+    r = random.Random(1)
 
     def write(made):
-        if made and made[1] not in taken and not never & set(re.findall(r"\w+", " ".join(made))):
+        if made and made[1] not in tested:
             print(*made, sep="\t")
 
     for i in range(NUMBERS):
         en, de = r.choice(sources[i % len(sources)])
         if r.random() < 0.5:
-            en, de = other_names(en, de, pools, r) or (en, de)
+            en, de = other_names(en, de, r) or (en, de)
         write(other_numbers(en, de, r))
-    for _ in range(NAMES):
-        write(other_names(*r.choice(with_names), pools, r))
+    for i in range(NAMES):
+        write(other_names(*r.choice(with_names[("men", "women", "places", "families")[i % 4]]), r))
 
 
 main()

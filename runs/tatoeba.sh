@@ -18,13 +18,14 @@ cat "$out/test.tsv" "$out/valid.tsv" |
     awk -F '\t' 'NR == FNR { english[$1]; german[$2]; next } !($1 in english) && !($2 in german)' - "$out/deu.txt" \
         >"$out/train.tsv"
 
-# Few of these sentences have numbers, and most names are Tom and Maria: more pairs, with others in their places. The
-# sentences that tests translate are not among what is learnt.
-held_out=tests/golden/numbers_and_names.tsv
-cp "$out/train.tsv" "$out/own.tsv"
-runs/multiply.py $held_out <"$out/own.tsv" >"$out/more.tsv"
+# Few of these sentences have numbers, and most names are Tom and Maria: more pairs, with others in their places. Most
+# translations of a sentence with an exclamation mark end with a full stop: what is learnt keeps the mark. The sentences
+# that tests translate are not learnt.
+tested=tests/golden/numbers_and_names.tsv
+awk -F '\t' -v OFS='\t' '$2 ~ /!$/ { sub(/[.]$/, "!", $1) } { print $1, $2 }' "$out/train.tsv" >"$out/own.tsv"
+runs/multiply.py $tested <"$out/own.tsv" >"$out/more.tsv"
 cat "$out/own.tsv" "$out/more.tsv" >"$out/train.tsv"
-cut -f 1 $held_out | awk -F '\t' 'NR == FNR { never[$0]; next } $2 in never { print "learnt: " $2; found = 1 }
+cut -f 1 $tested | awk -F '\t' 'NR == FNR { never[$0]; next } $2 in never { print "learnt: " $2; found = 1 }
     END { exit found }' - "$out/train.tsv"
 for part in train valid test; do
     cut -f 1 "$out/$part.tsv" >"$out/$part.en"
