@@ -1,6 +1,6 @@
 /* attend vocab and attend train translate on texts of any size, from files and from pipes: what they have in memory,
  * and that it changes nothing. */
-// labels: long
+// labels: long slow
 #include "check.h"
 #include "tool.h"
 #include "toy_texts.h"

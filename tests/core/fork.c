@@ -1,6 +1,6 @@
 /* A child that a process forks has its memory and none of its threads, whatever those were doing: calls compute there,
  * contexts can be closed, and nothing waits for who is not there. */
-// labels: threads
+// labels: threads native
 #include "cache_help.h"
 #include "tape_help.h"
 

@@ -1,6 +1,6 @@
 /* A host's parallel_for is asked for as many bodies at once as the configuration says, by all that has work for them.
  */
-// labels: threads
+// labels: threads native
 #include "cache_help.h"
 #include "tape_help.h"
 

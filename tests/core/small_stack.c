@@ -1,6 +1,6 @@
 /* Calls on threads with stacks that are smaller than those that attend.h says suffice: attention, forward and backward,
  * decoding, caches, layers and the checks of stages. One that takes more faults. */
-// labels: threads
+// labels: threads native
 #include "attention_trial.h"
 #include "tape_help.h"
 
@@ -135,12 +135,14 @@ static void *learn(void *arg)
     return NULL;
 }
 
+/* Or on the smallest that the system has, where that is larger. */
 static void on_stack(int kib, void *(*run)(void *), task *j)
 {
+    const size_t least = (size_t)sysconf(_SC_THREAD_STACK_MIN), wanted = (size_t)kib * KIB;
     pthread_t thread;
     pthread_attr_t a;
     assert_int_equal(pthread_attr_init(&a), 0);
-    assert_int_equal(pthread_attr_setstacksize(&a, (size_t)kib * KIB), 0);
+    assert_int_equal(pthread_attr_setstacksize(&a, wanted < least ? least : wanted), 0);
     assert_int_equal(pthread_create(&thread, &a, run, j), 0);
     pthread_join(thread, NULL);
     pthread_attr_destroy(&a);

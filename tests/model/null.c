@@ -1,4 +1,5 @@
 /* One rule for NULL: each public function, as the headers declare them, with each pointer NULL in turn. */
+// labels: forks
 #include "null_fixtures.h"
 #include "write_help.h"
 
