@@ -43,7 +43,8 @@ static int open_unfinished(const char *path, mode_t mode)
         return -1;
     /* File systems without locks: then nobody removes it either. */
     const bool lost = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
-    if (!lost && !fstat(fd, &is) && is.st_nlink > 0)
+    const bool removed = !lost && !fstat(fd, &is) && is.st_nlink == 0; /* before it was locked */
+    if (!lost && !removed)
         return fd;
     close(fd);
     errno = EEXIST;

@@ -43,7 +43,8 @@ static int open_unfinished(char *path, mode_t mode)
     if (fd < 0)
         return -1;
     bool lost = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
-    if (!lost && !fstat(fd, &s) && s.st_nlink > 0)
+    bool removed = !lost && !fstat(fd, &s) && s.st_nlink == 0; /* before it was locked */
+    if (!lost && !removed)
         return fd;
     cli_end_keeps(path);
     close(fd);
