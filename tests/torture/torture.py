@@ -130,7 +130,7 @@ COMMANDS = [(line.split(), reads.split(), writes.split()) for line, reads, write
      "--validate-every 2 --valid-src t.de --valid-tgt t.en -o new", "t.de t.en small.json", "new/"),
     ("train translate --src t.de --tgt t.en --config small.json --tokenizer p.spm --steps 4 --save-every 1 "
      "--average 2 --resume -o going",
-     "t.de going/checkpoint-2.safetensors going/log.jsonl going/vocab.json", "going/"),
+     "t.de going/checkpoint-0000000002.safetensors going/log.jsonl going/vocab.json", "going/"),
     ("train embed -m m --pairs scored.tsv --batch 2 --epochs 1 -o newm", "scored.tsv m/config.json", "newm/"),
 )]
 
@@ -347,6 +347,9 @@ class Torture:
         if code in (1, 2) and re.search(rb"Sanitizer|Assertion|\(null\)", err):
             return "a sentence that is none"
         leftovers = [f for f in files if f not in calm_files and f not in before and "unfinished" in f]
+        # The next training in a folder removes what a signal left in it; other files go with the signal.
+        if run.kind == "signal":
+            leftovers = [f for f in leftovers if not any(w.endswith("/") and f.startswith(w) for w in writes)]
         if leftovers and not (run.kind == "call" and run.value[0].startswith("unlink")):
             return f"left behind: {leftovers}"
         if spoilt is None:
@@ -357,7 +360,8 @@ class Torture:
                 return f"{name} has changed"
         if spoilt:
             return self.wrong_output(run, code, files)
-        if code == 0 and run.kind != "closed" and run.kind != "full" and out != calm_out:
+        forgiven = run.kind == "call" and command[0] == "info"  # it tells what it can find out of the machine and models
+        if code == 0 and run.kind != "closed" and run.kind != "full" and out != calm_out and not forgiven:
             return "exit code 0 with another output"
         if code == 0 and (run.kind == "full" and calm_out or
                           run.kind == "closed" and 1 in run.value and calm_out):
@@ -405,7 +409,6 @@ CALLS = {"openat": ("EMFILE", "EACCES", "EIO"), "write": ("ENOSPC", "EIO"), "pwr
          "rename,renameat,renameat2": ("ENOSPC", "EACCES"), "unlink,unlinkat": ("EACCES",), "mkdir": ("ENOSPC",),
          "ftruncate": ("EIO",), "lseek": ("EIO",), "clone,clone3": ("EAGAIN",), "flock,fcntl": ("ENOLCK",),
          "linkat": ("EACCES",)}
-ALLOWED = {("info", "fstat,newfstatat")}  # it lists the models that it can look at
 NUMBERS = "0 -0 -1 1 2147483647 2147483648 4294967296 9223372036854775807 9223372036854775808 -9223372036854775808 " \
     "1e308 -1e308 1e309 5e-324 1e-320 nan inf -inf 0x10 1e 1.5 99999999999999999999999 --".split() + ["", " 1", "1 "]
 
@@ -425,13 +428,13 @@ def count_mallocs(torture, i, folder):
     return low - 1
 
 
-def count_calls(torture, i):
+def count_calls(torture, i, *options):
     """How often a command makes each call."""
     place = Place(torture.original)
     counts = collections.Counter()
     with tempfile.NamedTemporaryFile("r") as trace:
-        torture.finish(torture.start(COMMANDS[i][0], place.folder,
-                                     ["strace", "-f", "-qqq", "-o", trace.name, "-e", "trace=" + ",".join(CALLS)]))
+        torture.finish(torture.start(COMMANDS[i][0], place.folder, [
+            "strace", *options, "-f", "-qqq", "-o", trace.name, "-e", "trace=" + ",".join(CALLS)]))
         for line in trace:
             match = re.match(r"\d+ +(\w+)\(", line)
             for calls in CALLS:
@@ -439,7 +442,7 @@ def count_calls(torture, i):
     shutil.rmtree(place.folder)
     if not counts["openat"]:
         sys.exit("strace cannot watch a process here: calls cannot be made to fail")
-    return {calls: n for calls, n in counts.items() if (COMMANDS[i][0][0], calls) not in ALLOWED}
+    return counts
 
 
 def numeric_options(tool, command):
@@ -450,11 +453,13 @@ def numeric_options(tool, command):
 
 def all_runs(torture, r):
     runs = []
+    loader = count_calls(torture, 0, "-E", "LD_TRACE_LOADED_OBJECTS=1")  # the system's, before the tool begins
     for i, (command, reads, writes) in enumerate(COMMANDS):
         add = lambda kind, values: runs.extend(Run(i, kind, v) for v in values)
         add("malloc", range(1, count_mallocs(torture, i, None) + 1))
         for calls, n in count_calls(torture, i).items():
-            add("call", [(calls, error, k) for error in CALLS[calls] for k in range(1, n + 1)])
+            first = 1 if calls == "write" else loader.get(calls, 0) + 1
+            add("call", [(calls, error, k) for error in CALLS[calls] for k in range(first, n + 1)])
         add("closed", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)])
         add("limit", [("RLIMIT_FSIZE", n) for n in (0, 1, 100, 1000, 4096, 10000)] +
             [("RLIMIT_NOFILE", n) for n in range(3, 12)] + [("RLIMIT_AS", n << 20) for n in (8, 16, 32, 64, 128)] +
