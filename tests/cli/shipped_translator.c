@@ -1,0 +1,121 @@
+/* The translator that comes with attend: numbers, names and end marks of sentences that it has never learnt. */
+// labels: long
+#include "check.h"
+#include "tool.h"
+
+#include <ctype.h>
+
+enum { SENTENCES = 50, LINE = 512 };
+
+static int set_up(void **state)
+{
+    static const char *const paths[][2] = {{"SHIPPED", "models/tatoeba-de-en"},
+                                           {"GOLDEN", "tests/golden/numbers_and_names.tsv"}};
+    for (int i = 0; i < 2; i++) {
+        char *path = realpath(paths[i][1], NULL);
+        assert_non_null(path);
+        setenv(paths[i][0], path, 1);
+        free(path);
+    }
+    return tool_setup(state);
+}
+
+/* The next run of digits from *s on, which moves behind it; its length, 0: none. */
+static size_t next_number(const char **s, const char **number)
+{
+    while (**s && !isdigit((unsigned char)**s))
+        ++*s;
+    for (*number = *s; isdigit((unsigned char)**s);)
+        ++*s;
+    return (size_t)(*s - *number);
+}
+
+/* Do both have the same digits in the same numbers, in any order? Of dates months come first in one language. */
+static bool same_numbers(const char *source, const char *translation)
+{
+    const char *s = source, *number, *other;
+    int n = 0, m = 0;
+    for (size_t digits; (digits = next_number(&s, &number)) > 0; n++) {
+        const char *t = translation;
+        size_t found;
+        while ((found = next_number(&t, &other)) > 0 && (found != digits || strncmp(number, other, digits) != 0))
+            ;
+        if (found == 0)
+            return false;
+    }
+    for (const char *t = translation; next_number(&t, &other) > 0;)
+        m++;
+    return n == m;
+}
+
+/* names: of the translation, a space between them. */
+static bool has_names(const char *translation, const char *names)
+{
+    char copy[LINE], *rest = copy;
+    snprintf(copy, sizeof copy, "%s", names);
+    for (char *name; (name = strsep(&rest, " "));)
+        if (!strstr(translation, name))
+            return false;
+    return true;
+}
+
+/* A model that was made before runs/multiply.py has no pieces for digits, and is not held to this. */
+static void need_digits(void)
+{
+    assert_int_equal(tool("echo 4 | $A tokenize -m $SHIPPED"), 0);
+    if (*tool_err) {
+        print_message("models/tatoeba-de-en has no pieces for digits: runs/tatoeba.sh has to make it anew\n");
+        skip();
+    }
+}
+
+static void numbers_names_and_end_marks_come_out_right(void **state)
+{
+    (void)state;
+    need_digits();
+    int numbers = 0, names = 0, marks = 0, n = 0;
+    assert_int_equal(tool("cut -f 1 $GOLDEN | $A translate -m $SHIPPED >en && paste $GOLDEN en"), 0);
+    assert_string_equal(tool_err, "");
+    for (char *line, *rest = tool_out; (line = strsep(&rest, "\n")) && *line; n++) {
+        const char *source = strsep(&line, "\t"), *wanted = strsep(&line, "\t"), *translation = line;
+        assert_non_null(translation);
+        const bool number = same_numbers(source, translation), name = has_names(translation, wanted),
+                   mark = *translation && source[strlen(source) - 1] == translation[strlen(translation) - 1];
+        if (!number || !name || !mark)
+            print_message("%s%s%s: %s | %s\n", number ? "" : "number ", name ? "" : "name ", mark ? "" : "mark ",
+                          source, translation);
+        numbers += number;
+        names += name;
+        marks += mark;
+    }
+    assert_int_equal(n, SENTENCES);
+    assert_in_range(numbers, 47, SENTENCES);
+    assert_in_range(names, 45, SENTENCES);
+    assert_int_equal(marks, SENTENCES);
+}
+
+static void what_users_tried_first_is_translated(void **state)
+{
+    (void)state;
+    need_digits();
+    static const char *const pairs[][2] = {
+        {"Ich bin 45 Jahre alt.", "I'm 45 years old."},
+        {"Es kostet 69 Euro!", "It costs 69 euros!"},
+        {"Um 7:48 Uhr?", "At 7:48?"},
+        {"Ich heiße Anna und komme aus Berlin.", "My name is Anna and I'm from Berlin."},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        setenv("TEXT", pairs[i][0], 1);
+        assert_int_equal(tool("printf '%s\\n' \"$TEXT\" | $A translate -m $SHIPPED | tr -d '\\n'"), 0);
+        assert_string_equal(tool_out, pairs[i][1]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_names_and_end_marks_come_out_right),
+        cmocka_unit_test(what_users_tried_first_is_translated),
+    };
+    return cmocka_run_group_tests(tests, set_up, tool_teardown);
+}
