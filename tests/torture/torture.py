@@ -441,7 +441,7 @@ def count_calls(torture, i, *options):
                 counts[calls] += bool(match) and match[1] in calls.split(",")
     shutil.rmtree(place.folder)
     if not counts["openat"]:
-        sys.exit("strace cannot watch a process here: calls cannot be made to fail")
+        print("strace cannot watch a process here: calls to the system are not made to fail", flush=True)
     return counts
 
 
@@ -457,7 +457,7 @@ def all_runs(torture, r):
     for i, (command, reads, writes) in enumerate(COMMANDS):
         add = lambda kind, values: runs.extend(Run(i, kind, v) for v in values)
         add("malloc", range(1, count_mallocs(torture, i, None) + 1))
-        for calls, n in count_calls(torture, i).items():
+        for calls, n in (count_calls(torture, i) if loader["openat"] else loader).items():
             first = 1 if calls == "write" else loader.get(calls, 0) + 1
             add("call", [(calls, error, k) for error in CALLS[calls] for k in range(first, n + 1)])
         add("closed", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)])
