@@ -233,8 +233,6 @@ static int copy_bytes(const char *path, int from, int to)
 {
     static char data[READ_BYTES];
     for (ssize_t n = 1; n != 0;) {
-        if (cli_signal)
-            return CLI_INTERRUPTED;
         n = read(from, data, sizeof data);
         if (n < 0 && errno != EINTR)
             return cli_fail_errno(path);

@@ -146,8 +146,6 @@ int cli_output_close(cli_output *o, int code)
         code = cli_output_flush(o);
     if (o->unfinished && !code && fsync(fileno(o->file)))
         code = cli_fail_errno(o->path);
-    if (!code && cli_signal)
-        code = CLI_INTERRUPTED;
     if (o->unfinished && !code)
         code = take_place(o);
     else if (o->unfinished)
