@@ -479,14 +479,11 @@ typedef struct att_tile {
     float *dkey;    /* and [keys, key_dim], rows dkey_stride apart; both are added to */
     int64_t dkey_stride;
     const att_vectors *vectors;
-    /* Built-in scores: query and dquery are rows, so far apart, where they are not turned; what has been made of each
-     * key, or NULL; and where a single query leaves something of each key for its backward, or NULL: then dkey is
-     * written, not added to. */
+    /* Built-in scores: query and dquery are rows, so far apart, where they are not turned; and what has been made of
+     * each key, or NULL. */
     int64_t query_stride, dquery_stride;
     const float *ready;
-    int64_t ready_stride; /* of both */
-    float *kept;
-    float *top; /* dot products: [columns] the largest score of each, which those of the tile join, or NULL */
+    int64_t ready_stride;
 } att_tile;
 
 enum {

@@ -192,10 +192,8 @@ typedef struct att_block {
     att_floats key;     /* [keys, k_dim] from k0 on */
     const float *q;     /* [q_dim][panel], turned by att_turn_queries; not read where the score takes rows */
     const float *ready; /* [keys, k_dim's att_ready_count] from k0 on, or NULL */
-    float *kept;        /* the same, of a single query's scores for their backward */
     bool words;         /* query, key and q are in words of two numbers */
     float *s;           /* [keys][panel], rows stride apart: scores; in backward then the weights */
-    float *top;         /* [panel] their maxima, from -inf on, or NULL: see att_tops_known */
     float *ds;          /* backward: the same, gradients */
     int64_t stride;
     float *saved[ATT_MAX_STAGES]; /* backward: what modifier i was given, laid as s; NULL where it is additive */
@@ -212,12 +210,6 @@ static inline int64_t att_ready_count(const att_plan *p)
 {
     const att_prologue *o = p->score->prologue;
     return o && o->ready_count ? o->ready_count(p->k_dim) : 0;
-}
-/* Do tiles of scores tell the largest ones, and nothing changes these after them? */
-static inline bool att_tops_known(const att_plan *p, const att_cut *cut)
-{
-    const bool as_they_are = p->n_modifiers == 0 && !p->words && (p->fold || p->spec.scale == 1);
-    return as_they_are && (p->score->flags & ATT_DOT) && !att_cut_partial(cut);
 }
 /* Queries turned, the scale in them where it belongs there; nothing where the score takes rows. */
 void att_turn_queries(const att_plan *plan, att_floats query, int queries, float *q);

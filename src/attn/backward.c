@@ -118,7 +118,7 @@ static void one_head(att_back_work *x, int64_t head_in_group, int64_t group)
     x->dq_sum = j->dq + (x->task->slot * group + head_in_group) * j->dq_count;
     for (int i = 0; i < x->n_blocks; i++) {
         read_keys(x, i, &x->blocks[i]);
-        if (!x->keeps && (head_in_group == 0 || c->keys_per_head))
+        if (head_in_group == 0 || c->keys_per_head)
             make_ready(x->plan, &x->blocks[i]);
     }
     point_params(x, head_in_group);
@@ -155,8 +155,7 @@ static att_gathered begin_keys(const att_back_work *x, const att_back_keys *b, c
     return g;
 }
 
-/* dV, and dK of a query head, or of all that share the keys. Scores that are no dot products add to dK themselves, or
- * write it where they have kept something. */
+/* dV, and dK of a query head, or of all that share the keys. Scores that are no dot products add to dK themselves. */
 static void begin_dv(const att_back_work *x, att_back_keys *b)
 {
     const att_back_job *j = x->job;
@@ -166,7 +165,7 @@ static void begin_dv(const att_back_work *x, att_back_keys *b)
 static void begin_dk(const att_back_work *x, int64_t head, att_back_keys *b)
 {
     b->dk = begin_keys(x, b, &x->job->rows.dk, head, x->plan->k_dim, x->job->rows.add_dk, x->w.dk);
-    const bool adds = !att_back_is_dot(x->plan) && !x->keeps;
+    const bool adds = !att_back_is_dot(x->plan);
     if (adds)
         att_begin_empty(&b->dk, 0, b->keys);
     b->dk.begun = adds;
@@ -206,7 +205,6 @@ static void run_task(void *arg, int i, int thread)
     const att_task *t = x.task;
     lay_out(c, j->tasks.blocks, j->memory + (size_t)thread * j->scratch_count, &x.w);
     att_call_site(c, t->sequence, t->kv_head * group, &x.site);
-    x.keeps = att_ready_count(plan) > 0 && x.site.place.tq == 1 && (group == 1 || c->keys_per_head);
     const int64_t head = c->keys_per_head ? t->kv_head * group : t->kv_head;
     begin_blocks(&x);
     for (int b = 0; b < x.n_blocks; b++)

@@ -65,7 +65,6 @@ typedef struct att_back_work {
     const att_back_job *job;
     const att_plan *plan;
     const att_task *task;
-    bool keeps; /* each key meets a single query, and its scores leave something for their backward */
     att_site site;
     att_rows dout, dq, dlse;
     att_back_keys blocks[ATT_TASK_BLOCKS], *keys; /* and the one that is computed */

@@ -120,8 +120,7 @@ static void take_keys(att_back_work *x, att_back_keys *keys)
     x->keys = keys;
     b->k0 = keys->k0;
     b->key = keys->key;
-    b->ready = att_ready_count(x->plan) && !x->keeps ? keys->ready : NULL;
-    b->kept = x->keeps ? keys->ready : NULL;
+    b->ready = att_ready_count(x->plan) ? keys->ready : NULL;
     b->dk = keys->dk.from;
     b->dk_stride = keys->dk.stride;
 }

@@ -137,7 +137,7 @@ void att_turn_queries(const att_plan *plan, att_floats query, int queries, float
 /* Run r of the block's keys, as stages see it. */
 static att_tile tile_of(const att_block *b, int r)
 {
-    const int64_t first = b->cut->run[r].first, ready_count = b->ready || b->kept ? att_ready_count(b->plan) : 0;
+    const int64_t first = b->cut->run[r].first, ready_count = b->ready ? att_ready_count(b->plan) : 0;
     const bool rows = att_takes_rows(b->plan);
     return (att_tile){.at = &b->site->place,
                       .q = b->q0,
@@ -153,13 +153,11 @@ static att_tile tile_of(const att_block *b, int r)
                       .key_stride = b->key.stride,
                       .s = b->s + first * b->stride,
                       .ds = b->ds ? b->ds + first * b->stride : NULL,
-                      .top = b->top,
                       .stride = b->stride,
                       .dquery = b->dq,
                       .dquery_stride = rows ? b->plan->q_dim : 0,
                       .ready = b->ready ? b->ready + first * ready_count : NULL,
                       .ready_stride = ready_count,
-                      .kept = b->kept ? b->kept + first * ready_count : NULL,
                       .dkey = b->dk ? b->dk + first * b->dk_stride : NULL,
                       .dkey_stride = b->dk_stride,
                       .vectors = &b->plan->vectors};

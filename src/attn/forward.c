@@ -42,7 +42,6 @@ typedef struct next_item {
 /* What one thread works in. */
 typedef struct scratch {
     float *s, *rescale;   /* [keys of a block][panel], [panel] */
-    float *top;           /* [panel] */
     float *keys, *values; /* [ATT_KEY_BLOCK][k_dim] and [value_dim], where they are copied */
     float *value_words,
         *weight_words; /* [ATT_KEY_BLOCK / 2][value_dim] and [panel], where bf16 is multiplied in pairs */
@@ -89,7 +88,6 @@ static size_t lay_out(const att_plan *plan, bool copies, int64_t tk, float *p, s
     const int64_t converted = s->dtype == ATT_F32 ? 0 : 1;
     const att_part shared[] = {{&w->s, ATT_KEY_BLOCK * panel},
                                {&w->rescale, panel},
-                               {&w->top, panel},
                                {&w->keys, copies * ATT_KEY_BLOCK * plan->k_dim},
                                {&w->values, copies * ATT_KEY_BLOCK * s->value_dim},
                                {&w->value_words, plan->words * ATT_KEY_BLOCK / 2 * s->value_dim},
@@ -119,18 +117,11 @@ size_t att_plan_scratch(const att_plan *plan, bool copies, int64_t tk)
 
 /* ---- one strip of queries */
 
-/* max [panel]: of no scores */
-static float *no_max(float *max, int panel)
-{
-    for (int i = 0; i < panel; i++)
-        max[i] = -INFINITY;
-    return max;
-}
-
 /* Its o is written when the first keys are. */
 static void clear(partial *p, int panel)
 {
-    no_max(p->max, panel);
+    for (int i = 0; i < panel; i++)
+        p->max[i] = -INFINITY;
     memset(p->sum, 0, (size_t)panel * sizeof *p->sum);
     p->touched = false;
 }
@@ -255,7 +246,6 @@ static void attend_block(const att_plan *plan, const att_site *at, strip *t, con
     b->query = t->query;
     b->key = m->key;
     b->q = t->q;
-    b->top = att_tops_known(plan, cut) ? no_max(w->top, kernels->panel) : NULL;
     const float scale = plan->late ? plan->spec.scale : 1;
     const bool rounded = plan->words && !at->dropout.threshold && !m->unclean.n_unclean; /* nobody needs floats */
     uint64_t keep[ATT_KEY_BLOCK];
@@ -264,7 +254,7 @@ static void attend_block(const att_plan *plan, const att_site *at, strip *t, con
         kernels->word_soften(t->queries, scale, cut->n_runs, cut->run, w->s, p->max, p->sum, w->rescale,
                              w->weight_words);
     else
-        kernels->soften(t->queries, scale, cut->n_runs, cut->run, w->s, b->top, p->max, p->sum, w->rescale);
+        kernels->soften(t->queries, scale, cut->n_runs, cut->run, w->s, p->max, p->sum, w->rescale);
     att_keep_block(b, keep);
     att_drop_block(b, keep, w->s);
     weigh(plan, at, t, cut, m, rounded, w);

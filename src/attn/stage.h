@@ -59,8 +59,8 @@ typedef struct att_prologue {
     att_preparation q, k;
     bool optional; /* only with spec.score_dim */
     bool rows;     /* tiles read queries as rows [queries, dim], and add to their gradients so */
-    /* What every tile would make of a row of keys [dim], made once where many tiles meet it: so many floats. NULL:
-     * nothing. Where a key meets a single query, tiles of scores leave as much for their backward instead. */
+    /* What every tile would make of a row of keys [dim], made once for all of them: so many floats. NULL:
+     * nothing. */
     int64_t (*ready_count)(int64_t dim);
     void (*make_ready)(int64_t dim, const float *x, float *y);
 } att_prologue;

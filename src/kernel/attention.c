@@ -48,10 +48,10 @@ static void forbid(int64_t keys, const uint64_t *bits, float value, float *s, in
         }
 }
 
-ATT_INLINE void soften_as(const int vectors, float scale, int n_runs, const att_run *run, float *s, const float *tops,
-                          float *max, float *sum, float *rescale)
+ATT_INLINE void soften_as(const int vectors, float scale, int n_runs, const att_run *run, float *s, float *max,
+                          float *sum, float *rescale)
 {
-    softening w = soften_begin(vectors, scale, n_runs, run, s, tops, max, rescale);
+    softening w = soften_begin(vectors, scale, n_runs, run, s, max, rescale);
     for (int r = 0; r < n_runs; r++) {
         const att_run keys = run[r];
         for (int64_t k = keys.first; k < keys.last; k++)
@@ -67,14 +67,14 @@ ATT_INLINE void soften_as(const int vectors, float scale, int n_runs, const att_
 
 /* One block of scores s [keys][PANEL], times scale > 0, to weights 2^(s scale log2 e - max), with the running maximum
  * and sum of each column; rescale [PANEL] is what everything from earlier blocks must be multiplied with (Milakov,
- * Gimelshein 2018). tops [PANEL]: the block's largest scores, where they are known, else NULL. */
-static void soften(int columns, float scale, int n_runs, const att_run *run, float *s, const float *tops, float *max,
-                   float *sum, float *rescale)
+ * Gimelshein 2018). */
+static void soften(int columns, float scale, int n_runs, const att_run *run, float *s, float *max, float *sum,
+                   float *rescale)
 {
     if (columns <= ATT_LANES)
-        soften_as(1, scale, n_runs, run, s, tops, max, sum, rescale);
+        soften_as(1, scale, n_runs, run, s, max, sum, rescale);
     else
-        soften_as(ATT_PANEL_VECTORS, scale, n_runs, run, s, tops, max, sum, rescale);
+        soften_as(ATT_PANEL_VECTORS, scale, n_runs, run, s, max, sum, rescale);
 }
 
 ATT_INLINE void weigh_as(const int vectors, int n_runs, const att_run *run, int64_t dim, const float *v, int64_t stride,

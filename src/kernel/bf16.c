@@ -32,7 +32,7 @@ static bool words_of_rows(int64_t n, const uint16_t *even, const uint16_t *odd, 
 ATT_INLINE void word_soften_as(const int vectors, float scale, int n_runs, const att_run *run, const float *s,
                                float *max, float *sum, float *rescale, float *words)
 {
-    softening w = soften_begin(vectors, scale, n_runs, run, s, NULL, max, rescale);
+    softening w = soften_begin(vectors, scale, n_runs, run, s, max, rescale);
     for (int r = 0; r < n_runs; r++) {
         const att_run keys = run[r];
         for (int64_t k = keys.first; k < keys.last; k += 2)

@@ -99,8 +99,8 @@ typedef struct att_kernels {
     void (*turn_out)(int64_t rows, int64_t n, const float *x, const float *scale, float *y, int64_t stride);
     void (*rescale_tile)(int64_t keys, float factor, float *s, int64_t stride);
     void (*forbid)(int64_t keys, const uint64_t *bits, float value, float *s, int64_t stride);
-    void (*soften)(int columns, float scale, int n_runs, const att_run *run, float *s, const float *tops, float *max,
-                   float *sum, float *rescale);
+    void (*soften)(int columns, float scale, int n_runs, const att_run *run, float *s, float *max, float *sum,
+                   float *rescale);
     void (*weigh)(int columns, int n_runs, const att_run *run, int64_t dim, const float *v, int64_t stride,
                   const float *p, const float *rescale, float *o, att_soon **soon);
     /* NULL where it is no faster */

@@ -38,18 +38,14 @@ typedef struct softening {
     unsigned flushed;
 } softening;
 
-/* The running maxima, and rescale; from here to soften_end small results are 0. tops [PANEL]: the largest scores, where
- * they are known, else NULL. */
+/* The running maxima, and rescale; from here to soften_end small results are 0. */
 ATT_INLINE softening soften_begin(const int vectors, float scale, int n_runs, const att_run *run, const float *s,
-                                  const float *tops, float *max, float *rescale)
+                                  float *max, float *rescale)
 {
     softening w = {.log2e = v_set((float)ATT_LOG2_E * scale), .flushed = v_flush_begin()};
     vf top[ATT_PANEL_VECTORS];
-    if (!tops)
-        largest(vectors, n_runs, run, s, top);
+    largest(vectors, n_runs, run, s, top);
     ATT_UNROLL (v, vectors) {
-        if (tops)
-            top[v] = v_load(tops + v * ATT_LANES);
         top[v] = v_max(v_mul(top[v], w.log2e), v_load(max + v * ATT_LANES));
         /* nothing attended yet: any finite base will do */
         w.base[v] = v_select(v_lt(top[v], v_set(-FLT_MAX)), v_set(0), top[v]);

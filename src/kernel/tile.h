@@ -37,10 +37,9 @@ typedef struct tile_args {
     int64_t ldc;
     const float *scale;     /* START_SCALED: start = c[r][j] scale[j] */
     const float *row_scale; /* of transposed tiles, START_PRODUCT: c[r][j] = the sum times row_scale[r] + 0; or NULL */
-    float *top;           /* of scores, START_PRODUCT: [PANEL] largest of each column, which those of c join; or NULL */
-    const float *soon;    /* of tiles across several panels: fetched, a line for each of k, and so is C; or NULL */
-    int64_t soon_step;    /* from line to line, or 0 */
-    att_soon **rows_soon; /* of whole transposed tiles: the next rows to fetch, or NULL */
+    const float *soon;      /* of tiles across several panels: fetched, a line for each of k, and so is C; or NULL */
+    int64_t soon_step;      /* from line to line, or 0 */
+    att_soon **rows_soon;   /* of whole transposed tiles: the next rows to fetch, or NULL */
 } tile_args;
 
 /* A file that multiplies something else than floats says so before (bf16_products.c: pairs). */
@@ -193,14 +192,6 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
     ATT_UNROLL (r, rows)
         ATT_UNROLL (v, vectors)
             v_store(c + r * ldc + v * ATT_LANES, acc[r][v]);
-    if (start != START_PRODUCT || transposed || !t->top)
-        return;
-    ATT_UNROLL (v, vectors) {
-        vf top = v_load(t->top + v * ATT_LANES);
-        ATT_UNROLL (r, rows)
-            top = v_max(acc[r][v], top);
-        v_store(t->top + v * ATT_LANES, top);
-    }
 }
 
 /* One tile, and on to what is below it. */

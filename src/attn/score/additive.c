@@ -118,9 +118,8 @@ ATT_INLINE float score(const bool wide, int n, const float *q, const float *k, c
 }
 
 /* The same as score of whole groups of a key x that only one query asks for: its exponentials stay in registers. top:
- * the largest |x|. keep: kept [n] gets r, and dkey [n] is fetched for the backward. */
-ATT_INLINE float score_once(const bool keep, int n, const float *q, const float *x, const float *v, const float *sum,
-                            vf *top, float *kept, const float *dkey)
+ * the largest |x|. */
+static float score_once(int n, const float *q, const float *x, const float *v, const float *sum, vf *top)
 {
     vf acc = v_set(0), k[GROUP], d[GROUP];
     for (int a = 0; a < n; a += GROUP * ATT_LANES) {
@@ -132,14 +131,6 @@ ATT_INLINE float score_once(const bool keep, int n, const float *q, const float 
         ATT_UNROLL (i, GROUP)
             d[i] = denominator(false, v_load(q + a + i * ATT_LANES), k[i]);
         acc = add_group(GROUP, d, v + a, v_load(sum + a / GROUP), acc);
-        if (!keep)
-            continue;
-        vf r[GROUP];
-        reciprocals(GROUP, d, r);
-        ATT_UNROLL (i, GROUP)
-            v_store(kept + a + i * ATT_LANES, r[i]);
-        ATT_UNROLL (i, GROUP)
-            __builtin_prefetch(dkey + a + i * ATT_LANES, 1, 2);
     }
     return v_sum(acc);
 }
@@ -178,40 +169,8 @@ static void score_piece(const att_tile *t, int64_t a0, int n, const exponents *q
     }
 }
 
-/* Where a single query leaves r of key j for its backward, or NULL. */
-static float *kept_at(const att_tile *t, int64_t a0, int j)
-{
-    return t->kept ? t->kept + j * t->ready_stride + a0 : NULL;
-}
-
-/* Leaves r of key j, chunk by chunk. */
-static void keep_key(const att_tile *t, int64_t a0, int n, int j, const exponents *q)
-{
-    exponents k;
-    for (int c = 0; c * CHUNK < n; c++) {
-        const int64_t first = a0 + c * CHUNK;
-        const float *x = t->key + j * t->key_stride + first;
-        load_chunk(in_chunk(n, c), x, 0, &k);
-        const bool wide = k.wide[0] || q->wide[c];
-        float query[CHUNK];
-        load(in_chunk(n, c), wide ? t->query + first : q->e + c * CHUNK, query);
-        if (wide)
-            load(in_chunk(n, c), x, k.e);
-        for (int a = 0; a < in_chunk(n, c); a += ATT_LANES)
-            v_store(kept_at(t, first + a, j), v_div(v_set(1), denominator(wide, v_load(query + a), v_load(k.e + a))));
-    }
-}
-
-static void score_single_by_piece(const att_tile *t, int64_t a0, int n, const exponents *q, const weights *w)
-{
-    score_piece(t, a0, n, q, w);
-    for (int j = 0; t->kept && j < t->keys; j++)
-        keep_key(t, a0, n, j, q);
-}
-
 /* The same of a single query and whole groups: keys with nothing wide at once. */
-ATT_INLINE void score_single_as(const bool keep, const att_tile *t, int64_t a0, int n, const exponents *q,
-                                const weights *w)
+static void score_single(const att_tile *t, int64_t a0, int n, const exponents *q, const weights *w)
 {
     bool wide = false;
     for (int c = 0; c < chunks_in(n); c++)
@@ -221,29 +180,18 @@ ATT_INLINE void score_single_as(const bool keep, const att_tile *t, int64_t a0, 
         one.keys = 1;
         one.key += j * t->key_stride;
         one.s += j * t->stride;
-        one.kept = kept_at(t, 0, j);
         vf top = v_set(0);
         float s = a0 ? one.s[0] : 0;
         for (int c = 0; !wide && c < chunks_in(n); c++) {
             const int a = c * CHUNK;
-            const float of =
-                score_once(keep, in_chunk(n, c), q->e + a, one.key + a0 + a, w->v + a, w->sum + a / GROUP, &top,
-                           kept_at(&one, a0 + a, 0), keep ? t->dkey + j * t->dkey_stride + a0 + a : NULL);
+            const float of = score_once(in_chunk(n, c), q->e + a, one.key + a0 + a, w->v + a, w->sum + a / GROUP, &top);
             s = a0 + a ? s + of : of;
         }
         if (wide || v_top(top) >= LIMIT)
-            score_single_by_piece(&one, a0, n, q, w);
+            score_piece(&one, a0, n, q, w);
         else
             one.s[0] = s;
     }
-}
-
-static void score_single(const att_tile *t, int64_t a0, int n, const exponents *q, const weights *w)
-{
-    if (t->kept)
-        score_single_as(true, t, a0, n, q, w);
-    else
-        score_single_as(false, t, a0, n, q, w);
 }
 
 static void tile(const att_tile *t)
@@ -254,10 +202,10 @@ static void tile(const att_tile *t)
         const int n = piece_of(t, a0);
         load_weights(t, a0, n, &w);
         load_queries(t, a0, n, &q);
-        if (t->queries > 1 || t->ready)
+        if (t->queries > 1 || t->ready || n % (GROUP * ATT_LANES))
             score_piece(t, a0, n, &q, &w);
         else
-            (n % (GROUP * ATT_LANES) ? score_single_by_piece : score_single)(t, a0, n, &q, &w);
+            score_single(t, a0, n, &q, &w);
     }
 }
 
@@ -386,43 +334,6 @@ static void back_piece(const att_tile *t, int64_t a0, int n, const exponents *q,
     }
 }
 
-/* `vectors` vectors of features from a on, of which n are left, of a single query and all keys, of which it has kept
- * r; rows of dkey begin here. */
-ATT_INLINE void back_kept(const int vectors, const att_tile *t, int64_t a, int n, const float *v, float *query,
-                          float *all)
-{
-    vf to_query[GROUP], to_all[GROUP];
-    ATT_UNROLL (i, vectors)
-        to_query[i] = to_all[i] = v_set(0);
-    for (int j = 0; j < t->keys; j++) {
-        const float ds = t->ds[j * t->stride], *kept = kept_at(t, a, j);
-        float *dkey = t->dkey + j * t->dkey_stride + a;
-        ATT_UNROLL (i, vectors) { /* without a gradient it is 0, whatever r is */
-            const vf r = ds == 0 ? v_set(0) : v_load(kept + i * ATT_LANES), h = v_mul(v_set(ds), r);
-            const vf g = v_fma(v_sub(v_set(0), h), r, h), dk = v_mul(v_mul(v_set(4), v_load(v + i * ATT_LANES)), g);
-            to_query[i] = v_add(to_query[i], g);
-            to_all[i] = v_add(to_all[i], h);
-            if (vectors > 1 || n >= ATT_LANES)
-                v_store(dkey + i * ATT_LANES, dk);
-            else
-                v_store_n(dkey, dk, n);
-        }
-    }
-    ATT_UNROLL (i, vectors) {
-        v_store(query + i * ATT_LANES, to_query[i]);
-        v_store(all + i * ATT_LANES, to_all[i]);
-    }
-}
-
-static void back_single(const att_tile *t, int64_t a0, int n, const float *v, sums *to)
-{
-    int a = 0;
-    for (; a + GROUP * ATT_LANES <= n; a += GROUP * ATT_LANES)
-        back_kept(GROUP, t, a0 + a, n - a, v + a, to->query + a, to->all + a);
-    for (; a < n; a += ATT_LANES)
-        back_kept(1, t, a0 + a, n - a, v + a, to->query + a, to->all + a);
-}
-
 /* What a piece has gathered for the queries and for v; all: the sum of ds. */
 static void add_sums(const att_tile *t, int64_t a0, int n, const float *v, const sums *from, float all)
 {
@@ -459,14 +370,10 @@ static void tile_back(const att_tile *t)
     for (int64_t a0 = 0, n; a0 < t->dim; a0 += n) {
         n = piece_of(t, a0);
         load((int)n, t->param[0].data + a0, v);
-        if (t->kept) {
-            back_single(t, a0, (int)n, v, &to);
-        } else {
-            load_queries(t, a0, (int)n, &q);
-            memset(to.query, 0, (size_t)(t->queries * chunks_in((int)n) * CHUNK) * sizeof *to.query);
-            memset(to.all, 0, (size_t)(chunks_in((int)n) * CHUNK) * sizeof *to.all);
-            back_piece(t, a0, (int)n, &q, v, &to);
-        }
+        load_queries(t, a0, (int)n, &q);
+        memset(to.query, 0, (size_t)(t->queries * chunks_in((int)n) * CHUNK) * sizeof *to.query);
+        memset(to.all, 0, (size_t)(chunks_in((int)n) * CHUNK) * sizeof *to.all);
+        back_piece(t, a0, (int)n, &q, v, &to);
         add_sums(t, a0, (int)n, v, &to, all);
     }
 }

@@ -22,8 +22,7 @@ static void derivative(const att_pair *p, double ds, double *dq, double *dk, dou
 /* S^T = K (scale Q)^T */
 void ATT_ISA(att_dot_tile)(const att_tile *t)
 {
-    const tile_args a = {
-        .k = t->dim, .a = t->key, .lda = t->key_stride, .b = t->query, .c = t->s, .ldc = t->stride, .top = t->top};
+    const tile_args a = {.k = t->dim, .a = t->key, .lda = t->key_stride, .b = t->query, .c = t->s, .ldc = t->stride};
     tile_columns(t->queries, t->keys, a);
 }
 
