@@ -156,7 +156,6 @@ typedef struct array {
     unsigned char *element; /* [bytes] 1: belongs to an element; NULL where the view is not sound */
     bool forward, backward; /* written by it */
     bool left_out;
-    bool working; /* after an error it may hold anything */
 } array;
 
 typedef struct call {
@@ -330,25 +329,6 @@ static void param(call *c, att_tensor *t, att_tensor *grad, const att_param_shap
         view(c, grad, ATT_F32, rank, dim, false, true);
 }
 
-/* Memory for prepared rows; now and then where the score prepares none. */
-static void choose_prepared(call *c)
-{
-    const att_attention_spec *s = &c->spec;
-    const int which = pick(c->in, 16);
-    const bool general = s->score == &att_score_general, per_head = which & 4;
-    const int64_t dim = general ? s->key_dim : s->score_dim ? s->score_dim : s->head_dim;
-    const att_dtype dtype = s->dtype;
-    c->spec.dtype = ATT_F32;
-    const int first = c->n_arrays;
-    if (which & 1 && (general || s->score == &att_score_cosine || s->score_dim || which == 1))
-        operand(c, &c->args.q_prepared, s->heads, false, dim, true, false);
-    if (which & 2 && (s->score == &att_score_cosine || s->score_dim || which == 2))
-        operand(c, &c->args.k_prepared, per_head ? s->heads : s->kv_heads, true, dim, true, false);
-    c->spec.dtype = dtype;
-    for (int i = first; i < c->n_arrays; i++)
-        c->arrays[i].working = true;
-}
-
 static void choose_operands(call *c)
 {
     const att_attention_spec *s = &c->spec;
@@ -381,7 +361,6 @@ static void choose_operands(call *c)
         if (modifier_of(s, i)->param.name)
             param(c, &a->modifier_param[i], &g->dmodifier_param[i], &modifier_of(s, i)->param,
                   modifier_of(s, i)->flags);
-    choose_prepared(c);
     operand(c, &c->out2, s->heads, false, s->value_dim, false, false);
     operand(c, &c->lse2, s->heads, false, 0, false, false);
 }

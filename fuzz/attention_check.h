@@ -32,7 +32,7 @@ static void check_untouched(const call *c, const copies *before, bool backward, 
 {
     for (int i = 0; i < c->n_arrays; i++) {
         const array *a = &c->arrays[i];
-        const bool written = (backward ? a->backward : a->forward) && (!failed || a->working);
+        const bool written = (backward ? a->backward : a->forward) && !failed;
         for (size_t j = 0; j < a->bytes; j++)
             if (!(written && a->element && a->element[j]))
                 fuzz_check(a->memory[j] == before->of[i][j], failed ? "refused, but written" : "written beside it");

@@ -224,7 +224,7 @@ static void check_last(const trial *t, const call *c)
         if (modifier_of(&t->spec, i)->flags & ATT_PAIRS)
             one_row(&one.modifier_param[i], 2, last);
     att_wrap(&one.out, out, ATT_F32, ATT_DIMS(t->sequences, heads, 1, dim), NULL);
-    one.lse = one.q_prepared = one.k_prepared = (att_tensor){0};
+    one.lse = (att_tensor){0};
     fuzz_check(!att_forward(t->plan, &one), "the last query alone is refused");
     one_row(&whole, 2, last);
     for (int64_t b = 0; b < t->sequences; b++)

@@ -289,10 +289,6 @@ typedef struct att_attention_args {
     uint64_t dropout_seed;
     const uint32_t *sequence_ids; /* [B], needed where p > 0: sequences are told apart by these, not by their order */
     const att_cache *cache; /* batched: keys, values and their lengths; k, v and k_lengths are left zero. See below */
-    /* Optional, f32, in the shapes that att_prepared_shapes tells: what the score makes of each row by itself (general:
-     * q W; additive with score_dim: Wq q and Wk k; cosine: unit rows). att_forward writes them; an att_backward that is
-     * given them does not make them again. They overlap nothing else. After an error they may hold anything. */
-    att_tensor q_prepared, k_prepared;
 } att_attention_args;
 
 /* Makes a plan; errors name the field of the spec. Free it with att_plan_free. */
@@ -301,12 +297,6 @@ ATT_API void att_plan_free(att_plan *plan);
 
 /* out (and lse) of all queries. A row with nothing to attend gives 0 and -inf. */
 ATT_API att_status att_forward(const att_plan *plan, const att_attention_args *args);
-
-/* The shapes of args.q_prepared and k_prepared, as contiguous tensors without data, by the shapes of q, k and the
- * score's parameters in args; rank 0 where the score takes these rows as they are. q or
- * NULL, k or NULL: not asked for. */
-ATT_API att_status att_prepared_shapes(const att_plan *plan, const att_attention_args *args, att_tensor *q,
-                                       att_tensor *k);
 
 /* Gradients of sum(dout * out) + sum(dlse * lse): dout is given, the others are written, in the shapes of what they are
  * of (strides of their own; last dimension contiguous). One left zero is not wanted. They overlap nothing else. */

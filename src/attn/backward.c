@@ -277,7 +277,7 @@ att_status att_backward(const att_plan *plan, const att_attention_args *args, co
     if (e)
         return e;
     att_back_job j = {.call = &call, .grads = &g};
-    e = att_prologue_begin(&call, true);
+    e = att_prologue_begin(&call);
     if (e)
         return e;
     e = att_prologue_begin_back(&call, &g, &j.rows);

@@ -83,7 +83,6 @@ static const group of_args[] = {
     {{"q_documents", "k_documents"}, offsetof(att_attention_args, q_documents), 2},
     {{"score_param"}, offsetof(att_attention_args, score_param), ATT_MAX_PARAMS},
     {{"modifier_param"}, offsetof(att_attention_args, modifier_param), ATT_MAX_STAGES},
-    {{"q_prepared", "k_prepared"}, offsetof(att_attention_args, q_prepared), 2},
     {{NULL}, 0, 0},
 };
 static const group of_grads[] = {
@@ -175,54 +174,6 @@ static bool keys_per_head(const att_call *c)
            c->args.score_param[p->prologue->k.param].dim[0] > 1;
 }
 
-/* The shape of prepared rows, dense; rank 0: there are none. */
-static void prepared_shape(const att_call *c, bool of_keys, att_tensor *t)
-{
-    const axes *x = axes_of(c);
-    int64_t dim[4], heads;
-    const int64_t numbers = att_prologue_makes(c, of_keys, &heads);
-    *t = (att_tensor){0};
-    if (!numbers)
-        return;
-    for (int i = 0; i < x->rank; i++)
-        dim[i] = (of_keys ? &c->args.k : &c->args.q)->dim[i];
-    dim[x->head] = heads;
-    dim[x->dim] = numbers;
-    att_wrap(t, NULL, ATT_F32, x->rank, dim, NULL);
-}
-
-static att_status check_prepared(const att_call *c, bool of_keys)
-{
-    att_ctx *ctx = c->plan->ctx;
-    const char *name = of_keys ? "k_prepared" : "q_prepared";
-    const att_tensor *t = att_prologue_given(c, of_keys);
-    att_tensor shape;
-    if (!t)
-        return ATT_OK;
-    prepared_shape(c, of_keys, &shape);
-    if (!shape.rank)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s is given, but \"%s\" takes %s as they are", name,
-                        c->plan->score->name, of_keys ? "keys" : "queries");
-    att_status e = att_check_output(ctx, name, t, ATT_F32, shape.rank);
-    e = e ? e : att_check_contiguous(ctx, name, t);
-    for (int i = 0; !e && i < shape.rank; i++)
-        e = att_check_dim(ctx, name, t, i, "what att_prepared_shapes tells", shape.dim[i]);
-    return e ? e : check_apart(ctx, name, t, &c->args, of_args);
-}
-
-att_status att_prepared_shapes(const att_plan *plan, const att_attention_args *args, att_tensor *q, att_tensor *k)
-{
-    att_call call;
-    const att_status e = att_call_check(plan, args, false, &call);
-    if (e)
-        return e;
-    if (q)
-        prepared_shape(&call, false, q);
-    if (k)
-        prepared_shape(&call, true, k);
-    return ATT_OK;
-}
-
 att_status att_call_check(const att_plan *plan, const att_attention_args *args, bool outputs, att_call *call)
 {
     if (!plan || !args)
@@ -257,8 +208,6 @@ att_status att_call_check(const att_plan *plan, const att_attention_args *args, 
     call->keys_per_head = !e && keys_per_head(call);
     if (!e && outputs)
         e = check_outputs_apart(call);
-    for (int of_keys = 0; !e && outputs && of_keys < 2; of_keys++)
-        e = check_prepared(call, of_keys);
     return e;
 }
 

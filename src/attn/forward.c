@@ -541,7 +541,7 @@ att_status att_forward(const att_plan *plan, const att_attention_args *args)
 {
     att_call call;
     att_status e = att_call_check(plan, args, true, &call);
-    e = e ? e : att_prologue_begin(&call, false);
+    e = e ? e : att_prologue_begin(&call);
     if (e)
         return e;
     e = att_decode_suits(&call) ? att_decode(&call) : attend(&call);

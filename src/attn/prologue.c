@@ -133,21 +133,15 @@ static att_status to_floats(att_call *c, const att_side *x, bool of_keys)
     return e;
 }
 
-static att_status prepare(att_call *c, const att_side *x, bool of_keys, bool made)
+static att_status prepare(att_call *c, const att_side *x, bool of_keys)
 {
     att_ctx *ctx = c->plan->ctx;
     att_tensor *to = of_keys ? &c->k_rows : &c->q_rows;
     if (x->how->kind == ATT_ROW_AS_IT_IS)
         return ATT_OK;
-    const att_tensor *given = c->outputs ? att_prologue_given(c, of_keys) : NULL;
     int64_t first = 0, last = x->heads;
     att_status e = to_floats(c, x, of_keys);
-    if (given)
-        *to = *given;
-    else
-        e = e ? e : make_wanted(c, x->rows, x->heads, x->out, &c->prepared[of_keys], to, &first, &last);
-    if (given && made)
-        return e;
+    e = e ? e : make_wanted(c, x->rows, x->heads, x->out, &c->prepared[of_keys], to, &first, &last);
     const bool project = x->how->kind == ATT_ROW_PROJECTED;
     float *packed = e || !project ? NULL : att_alloc(ctx, att_gemm_packed_count(ctx, x->out, x->in), sizeof *packed);
     if (e || (project && !packed))
@@ -166,21 +160,12 @@ static att_status prepare(att_call *c, const att_side *x, bool of_keys, bool mad
     return ATT_OK;
 }
 
-int64_t att_prologue_makes(const att_call *c, bool of_keys, int64_t *heads)
-{
-    if (!c->plan->prologue)
-        return 0;
-    const att_side x = att_side_of(c, of_keys);
-    *heads = x.heads;
-    return x.how->kind == ATT_ROW_AS_IT_IS ? 0 : x.out;
-}
-
-att_status att_prologue_begin(att_call *c, bool made)
+att_status att_prologue_begin(att_call *c)
 {
     att_status e = ATT_OK;
     for (int of_keys = 0; !e && c->plan->prologue && of_keys < 2; of_keys++) {
         const att_side x = att_side_of(c, of_keys);
-        e = prepare(c, &x, of_keys, made);
+        e = prepare(c, &x, of_keys);
     }
     if (e)
         att_prologue_end(c);
@@ -217,11 +202,10 @@ size_t att_prologue_bytes(const att_call *c)
     for (int of_keys = 0; c->plan->prologue && of_keys < 2; of_keys++) {
         const att_side x = att_side_of(c, of_keys);
         const int64_t converted = rows_of(c, of_keys)->dtype == ATT_F32 ? 0 : x.heads / x.group * x.in;
-        const int64_t prepared = att_prologue_given(c, of_keys) ? 0 : x.heads * x.out;
         if (x.how->kind == ATT_ROW_AS_IT_IS)
             continue;
-        floats += (size_t)(count_of(c, of_keys) * (prepared + converted));
-        spares += (size_t)((converted > 0) + (prepared > 0));
+        floats += (size_t)(count_of(c, of_keys) * (x.heads * x.out + converted));
+        spares += (size_t)(1 + (converted > 0));
     }
     return floats * sizeof(float) + spares * ATT_SPARE_BYTES;
 }

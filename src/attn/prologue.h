@@ -10,19 +10,8 @@ bool att_prologue_has(const att_plan *plan, int n);
 size_t att_prologue_bytes(const att_call *call);
 size_t att_prologue_bytes_back(const att_call *call);
 
-/* What a score makes of rows of queries, or of keys, and how many numbers each becomes; none: they stay as they are. */
-int64_t att_prologue_makes(const att_call *call, bool of_keys, int64_t *heads);
-
-/* The caller's memory for prepared rows, or NULL. */
-static inline const att_tensor *att_prologue_given(const att_call *c, bool of_keys)
-{
-    const att_tensor *t = of_keys ? &c->args.k_prepared : &c->args.q_prepared;
-    return att_given(t) ? t : NULL;
-}
-
-/* Prepares the rows of a call where its score says so: call->q_rows and k_rows. made: the caller's q_prepared and
- * k_prepared, where they are given, are a forward's. */
-att_status att_prologue_begin(att_call *call, bool made);
+/* Prepares the rows of a call where its score says so: call->q_rows and k_rows. */
+att_status att_prologue_begin(att_call *call);
 void att_prologue_end(att_call *call);
 
 /* Where the gradients of the rows that tiles see go: the caller's, or memory from which they go on. */

@@ -110,7 +110,7 @@ att_status att_weights(const att_plan *plan, const att_attention_args *args, int
     scratch w = {.q = att_alloc(ctx,
                                 (size_t)((2 * dim + ATT_KEY_BLOCK) * panel + ATT_KEY_BLOCK * key_dim + at.place.tk + 1),
                                 sizeof *w.q)};
-    if (!w.q || att_prologue_begin(&call, false)) {
+    if (!w.q || att_prologue_begin(&call)) {
         att_free(ctx, w.q);
         return ATT_ERR_MEMORY;
     }

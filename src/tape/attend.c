@@ -100,22 +100,6 @@ static att_status take_params(att_tape *t, const att_attend_params *params, att_
     return s;
 }
 
-/* What the score makes of rows stays for the backward, in the tape's memory where the caller has none. */
-static att_status keep_prepared(att_tape *t, const att_plan *plan, att_attention_args *a)
-{
-    att_tensor shape[2], *const to[2] = {&a->q_prepared, &a->k_prepared};
-    const att_status s = att_prepared_shapes(plan, a, &shape[0], &shape[1]);
-    for (int i = 0; !s && i < 2; i++) {
-        if (!shape[i].rank || to[i]->rank)
-            continue;
-        const att_var *v = att_tape_var(t, shape[i].rank, shape[i].dim);
-        if (!v)
-            return ATT_ERR_MEMORY;
-        *to[i] = v->value;
-    }
-    return s;
-}
-
 att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, att_var *v,
                     const att_attention_args *args, const att_attend_params *params)
 {
@@ -144,8 +128,7 @@ att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, a
     a.v = v->value;
     a.out = out->value;
     a.lse = lse ? lse->value : (att_tensor){0};
-    s = t->record ? keep_prepared(t, plan, &a) : ATT_OK;
-    s = s ? s : att_forward(plan, &a);
+    s = att_forward(plan, &a);
     if (s)
         return att_tape_fail(t, s, "attend: %s", att_error(t->ctx));
     kept kept = {plan, a};

@@ -158,7 +158,6 @@ static bool depends(const struct function *f, const char *name)
     static const char *const either[] = {"att_scope_end.keep",
                                          "att_scope_keep.keep",      /* which they return */
                                          "att_weights.sequence_ids", /* of dropout, which these do not do */
-                                         "att_prepared_shapes.sequence_ids",
                                          "att_plan_describe.sequence_ids",
                                          "att_require.name",
                                          "att_require.pointer"};

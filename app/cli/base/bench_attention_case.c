@@ -149,18 +149,6 @@ static int fill_cache(attention_case *c)
     return code;
 }
 
-/* What a forward hands on to the backward, as when a model learns. */
-static int make_prepared(attention_case *c)
-{
-    att_attention_args *a = &c->args;
-    att_tensor shape[2], *const to[] = {&a->q_prepared, &a->k_prepared};
-    int code = attention_status(c, att_prepared_shapes(c->plan, a, &shape[0], &shape[1]));
-    for (int i = 0; !code && i < 2; i++)
-        if (shape[i].rank)
-            code = attention_tensor(c, to[i], ATT_F32, shape[i].rank, shape[i].dim);
-    return code;
-}
-
 /* ---- The case ----------------------------------------------------------------- */
 
 int attention_status(const attention_case *c, att_status s)
@@ -234,8 +222,6 @@ int attention_open(attention_case *c, const attention_settings *set, const char 
         code = attention_status(c, att_plan_new(c->ctx, &c->spec, &c->plan));
     if (!code)
         code = make_tensors(c);
-    if (!code && c->set.pass == PASS_BACKWARD)
-        code = make_prepared(c);
     c->call = c->args;
     if (!code && set->cache)
         code = fill_cache(c);
