@@ -89,10 +89,7 @@ att_floats att_rows_read(const att_kernels *k, const att_rows *r, int64_t first,
 /* y = or += x [n, dim], rounded to y's type; buffer [dim]. Does nothing where y is not given. */
 void att_rows_write(const att_kernels *k, const float *x, int64_t stride, const att_rows *y, int64_t first, int64_t n,
                     int64_t dim, bool add, float *buffer);
-/* n rows will be written, or read: they are brought to the second cache, or to the first, and nobody waits for it then.
- */
-void att_rows_expect(const att_rows *y, int64_t first, int64_t n, int64_t dim, bool written);
-/* The same of rows that are read or written later, line by line: to the end of a list. Not of those of a cache. */
+/* Rows that are read or written later, line by line: to the end of a list. Not of those of a cache. */
 void att_soon_add(att_soon *list, const att_rows *y, int64_t first, int64_t n, int64_t dim);
 /* Rows [first, last) become 0. */
 void att_rows_clear(const att_rows *y, int64_t first, int64_t last, int64_t dim);

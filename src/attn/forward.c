@@ -28,16 +28,7 @@ typedef struct strip {
     partial total, segment, *into; /* into: what this segment's keys go to, total where it is the first */
 } strip;
 
-enum {
-    MOST_SOON = 4, /* out, and q, k and v of others */
-    FEW_KEYS = 127 /* too few for what is fetched while they are computed */
-};
-
-/* What is computed after a group: queries of a head, none where it is the last. */
-typedef struct next_item {
-    att_site site;
-    int64_t q0, queries;
-} next_item;
+enum { MOST_SOON = 4 }; /* out, and q, k and v of others */
 
 /* What one thread works in. */
 typedef struct scratch {
@@ -46,11 +37,8 @@ typedef struct scratch {
     float *value_words,
         *weight_words; /* [ATT_KEY_BLOCK / 2][value_dim] and [panel], where bf16 is multiplied in pairs */
     att_soon soon[MOST_SOON + 1], *next_soon; /* what the next items need, and how far that is fetched */
-    bool expects;                             /* the output is fetched first of all */
-    next_item next;
-    att_block block;      /* what all blocks have in common; of an item: site and its parameters */
-    int64_t queries, end; /* of a group, and of the keys that they meet */
-    bool once;            /* these keys are a single block */
+    att_block block;                          /* what all blocks have in common; of an item: site and its parameters */
+    bool once;                                /* the keys of its queries are a single block */
     strip strip[ATT_MAX_GROUP];
 } scratch;
 
@@ -59,7 +47,6 @@ typedef struct job {
     float *memory;
     size_t scratch_count; /* floats of one thread */
     int group;            /* panels of queries in an item */
-    bool far;             /* the tensors are too large for any cache */
     int64_t items, tasks; /* groups of queries of all heads and sequences, and the tasks they are dealt to */
     int64_t *first;       /* [sequences + 1] each sequence's first item */
 } job;
@@ -126,7 +113,7 @@ static void clear(partial *p, int panel)
     p->touched = false;
 }
 
-static void begin(const att_plan *plan, const att_site *at, bool expects, strip *t)
+static void begin(const att_plan *plan, const att_site *at, strip *t)
 {
     if (plan->words) {
         t->query = att_words_of_rows(plan->kernels, &at->q_row, t->q0, t->queries, plan->q_dim, t->rows);
@@ -136,8 +123,6 @@ static void begin(const att_plan *plan, const att_site *at, bool expects, strip 
         att_turn_queries(plan, t->query, t->queries, t->q);
     }
     clear(&t->total, plan->kernels->panel);
-    if (expects)
-        att_rows_expect(&at->out, t->q0, t->queries, plan->spec.value_dim, true);
 }
 
 static void open_segment(strip *t, int panel)
@@ -305,33 +290,6 @@ static void finish(const att_plan *plan, const att_site *at, const strip *t, con
 
 /* ---- a group of strips, which meets each block of keys together */
 
-/* Lists what is to be fetched while a group meets a block of keys: the values of the next block, where they will be
- * copied; with the last one the group's output, and what the next item begins with. */
-static void look_on(const att_plan *plan, const att_site *at, const met *m, scratch *w)
-{
-    const int64_t value_dim = plan->spec.value_dim, next = m->k0 + m->keys, q0 = w->strip[0].q0;
-    const next_item *other = &w->next;
-    w->soon[0].rows = 0;
-    w->next_soon = w->soon;
-    if (next < w->end) {
-        att_soon_add(w->soon, &at->v, next, at->v.copy ? min(ATT_KEY_BLOCK, w->end - next) : 0, value_dim);
-        return;
-    }
-    att_soon_add(w->soon, &at->out, q0, w->queries, value_dim);
-    if (other->queries == 0)
-        return;
-    const int64_t keys = min(ATT_KEY_BLOCK, other->site.place.tk);
-    att_soon_add(w->soon, &other->site.q_row, other->q0, other->queries, plan->q_dim);
-    att_soon_add(w->soon, &other->site.v, 0, other->site.v.copy ? keys : 0, value_dim);
-}
-
-/* The first queries of a short sequence read values where nobody has been before; these come while scores are made.
- * Those of a cache lie in pages: they have no one address. */
-static bool expects_values(const att_site *at, const met *m, const scratch *w)
-{
-    return w->once && m->keys <= FEW_KEYS && at->v.at && m->value.at == att_row_at(&at->v, m->k0);
-}
-
 /* Keys [first, last), a segment. */
 static void attend_segment(const att_plan *plan, const att_site *at, int n_strips, int64_t first, int64_t last,
                            scratch *w)
@@ -348,10 +306,6 @@ static void attend_segment(const att_plan *plan, const att_site *at, int n_strip
                 continue;
             if (!is_met)
                 meet(plan, at, w, &m);
-            if (!is_met && n_strips > 1)
-                look_on(plan, at, &m, w);
-            if (!is_met && t->q0 == 0 && expects_values(at, &m, w))
-                att_rows_expect(&at->v, m.k0, m.keys, plan->spec.value_dim, false);
             is_met = true;
             attend_block(plan, at, t, &cut, &m, w);
         }
@@ -368,13 +322,11 @@ static void attend_queries(const att_plan *plan, const att_site *at, int64_t q0,
         t->q0 = q0 + done;
         t->done = false;
         t->queries = queries - done < kernels->panel ? queries - done : kernels->panel;
-        begin(plan, at, w->expects && queries <= kernels->panel, t);
+        begin(plan, at, t);
     }
     int64_t first, last;
     att_span(plan, at, q0, queries, &first, &last);
-    w->end = last;
     w->once = last - first <= ATT_KEY_BLOCK && first / ATT_KEY_SEGMENT == (last - 1) / ATT_KEY_SEGMENT;
-    w->queries = queries;
     for (int64_t k = first, end; k < last; k = end) {
         end = k / ATT_KEY_SEGMENT * ATT_KEY_SEGMENT + ATT_KEY_SEGMENT;
         for (int i = 0; i < n_strips; i++)
@@ -409,27 +361,23 @@ static place place_of(const job *j, int64_t item)
     return p;
 }
 
-/* Lists what is to be fetched while an item of one strip is computed: its own output, the queries of the next item, and
- * its share of the keys and values of the next head, the one before it: tasks are taken from the last. */
+/* Lists what is fetched while an item is computed: its own output, the queries of the next item, and its share of the
+ * keys and values of the next head, the one before it: tasks are taken from the last. Of short sequences nothing: the
+ * list would take longer than it saves. */
 static void look_ahead(const job *j, int64_t item, int64_t next, const place *p, const att_site *at, scratch *w)
 {
     const att_plan *plan = j->call->plan;
-    const int64_t panel = plan->kernels->panel, head_begin = item - p->part;
+    const int64_t each = plan->kernels->panel * j->group, head_begin = item - p->part;
     att_site other;
-    const bool few = at->place.tk <= FEW_KEYS;
     w->soon[0].rows = 0;
     w->next_soon = w->soon;
-    w->expects = few ? j->far : plan->words;
-    if (plan->words || j->group > 1 || few)
-        return; /* nobody would do it, or it would be too early or too late */
-    att_soon_add(w->soon, &at->out, p->q0, min(panel, at->rows - p->q0), plan->spec.value_dim);
+    if (plan->words || at->place.tk < ATT_KEY_BLOCK / 2)
+        return;
+    att_soon_add(w->soon, &at->out, p->q0, min(each, at->rows - p->q0), plan->spec.value_dim);
     if (next >= 0) {
         const place of = place_of(j, next);
-        const bool same = of.sequence == p->sequence && of.head == p->head;
-        if (!same)
-            att_call_site(j->call, of.sequence, of.head, &other);
-        const att_site *site = same ? at : &other;
-        att_soon_add(w->soon, &site->q_row, of.q0, min(panel, site->rows - of.q0), plan->q_dim);
+        att_call_site(j->call, of.sequence, of.head, &other);
+        att_soon_add(w->soon, &other.q_row, of.q0, min(each, other.rows - of.q0), plan->q_dim);
     }
     if (head_begin == 0 || 2 * at->place.tk * (plan->k_dim + plan->spec.value_dim) > plan->ctx->cached)
         return;
@@ -440,18 +388,6 @@ static void look_ahead(const job *j, int64_t item, int64_t next, const place *p,
     const int64_t from = other.place.tk * p->part / p->parts, n = other.place.tk * (p->part + 1) / p->parts - from;
     att_soon_add(w->soon, &other.k_row, from, n, plan->k_dim);
     att_soon_add(w->soon, &other.v, from, n, plan->spec.value_dim);
-}
-
-/* What look_on needs to know of the next item. */
-static void look_past(const job *j, int64_t next, scratch *w)
-{
-    w->next.queries = 0;
-    if (j->group == 1 || next < 0)
-        return;
-    const place of = place_of(j, next);
-    att_call_site(j->call, of.sequence, of.head, &w->next.site);
-    w->next.q0 = of.q0;
-    w->next.queries = min(j->group * j->call->plan->kernels->panel, w->next.site.rows - of.q0);
 }
 
 static void run_item(const job *j, int64_t item, int64_t next, scratch *w)
@@ -468,7 +404,6 @@ static void run_item(const job *j, int64_t item, int64_t next, scratch *w)
     w->block.score_param = at.score_param;
     w->block.modifier_param = at.modifier_param;
     look_ahead(j, item, next, &p, &at, w);
-    look_past(j, next, w);
     if (used > p.q0)
         attend_queries(call->plan, &at, p.q0, (int)(used - p.q0), w);
     att_site_clear(call->plan, &at, used, last);
@@ -495,11 +430,10 @@ static void run_task(void *arg, int64_t i, int thread)
 static void deal(job *j)
 {
     enum { TASKS_PER_THREAD = 32, TASK_FLOPS = 200000, GROUPS_PER_THREAD = 8 };
-    enum { THIRD_LEVEL = 16 }; /* times as large as the second: systems do not always know */
     const att_call *call = j->call;
     const att_attention_spec *s = &call->plan->spec;
     const int threads = att_threads(call->plan->ctx);
-    double flops = 0, numbers = 0;
+    double flops = 0;
     const int64_t panels = call->max_tq * call->sequences * s->heads / call->plan->kernels->panel;
     const int64_t group = panels / ((int64_t)GROUPS_PER_THREAD * threads);
     const int most = most_in_group(call->plan, att_call_copies(call), call->max_tk);
@@ -512,9 +446,7 @@ static void deal(job *j)
         j->items += (at.rows + each - 1) / each * s->heads;
         flops +=
             2.0 * (double)at.place.tq * (double)at.place.tk * (double)(s->head_dim + s->value_dim) * (double)s->heads;
-        numbers += (double)(at.rows * s->heads + at.place.tk * s->kv_heads) * (double)(s->head_dim + s->value_dim);
     }
-    j->far = numbers > THIRD_LEVEL * (double)call->plan->ctx->cached;
     j->first[call->sequences] = j->items;
     j->tasks = att_task_count(call->plan->ctx, j->items, flops, TASK_FLOPS, TASKS_PER_THREAD);
 }

@@ -74,20 +74,6 @@ void att_rows_write(const att_kernels *k, const float *x, int64_t stride, const 
     }
 }
 
-void att_rows_expect(const att_rows *y, int64_t first, int64_t n, int64_t dim, bool written)
-{
-    enum { LINE = 64 };
-    const int64_t size = (int64_t)att_dtype_size(y->dtype), step = y->stride * size;
-    const int64_t rows = y->stride == dim ? 1 : n, bytes = dim * size * (y->stride == dim ? n : 1);
-    const char *row = att_row_at(y, first);
-    for (int64_t i = 0; written && i < rows; i++)
-        for (int64_t at = 0; at < bytes; at += LINE)
-            __builtin_prefetch(row + i * step + at, 1, 2);
-    for (int64_t i = 0; !written && i < rows; i++)
-        for (int64_t at = 0; at < bytes; at += LINE)
-            __builtin_prefetch(row + i * step + at, 0, 3);
-}
-
 void att_soon_add(att_soon *list, const att_rows *y, int64_t first, int64_t n, int64_t dim)
 {
     enum { LINE = 64 };
