@@ -89,8 +89,8 @@ att_floats att_rows_read(const att_kernels *k, const att_rows *r, int64_t first,
 /* y = or += x [n, dim], rounded to y's type; buffer [dim]. Does nothing where y is not given. */
 void att_rows_write(const att_kernels *k, const float *x, int64_t stride, const att_rows *y, int64_t first, int64_t n,
                     int64_t dim, bool add, float *buffer);
-/* Rows that are read or written later, line by line: to the end of a list. Not of those of a cache. */
-void att_soon_add(att_soon *list, const att_rows *y, int64_t first, int64_t n, int64_t dim);
+/* Appends rows to a list of what is prefetched; not those of a cache. */
+void att_rows_prefetch(att_prefetch *list, const att_rows *y, int64_t first, int64_t n, int64_t dim);
 /* Rows [first, last) become 0. */
 void att_rows_clear(const att_rows *y, int64_t first, int64_t last, int64_t dim);
 

@@ -71,9 +71,9 @@ typedef struct att_back_work {
     int n_blocks;
     att_floats query, dout_rows; /* of the step */
     att_back_scratch w;
-    att_soon soon[4 + 1], *next_soon; /* what this step stores and the next one reads, and how far it is fetched */
-    float *dq_sum;                    /* [panels][q_dim][panel] */
-    int64_t step;                     /* of the task: blocks of queries of all its heads, counted */
+    att_prefetch prefetch; /* what this step stores and the next one reads */
+    float *dq_sum;         /* [panels][q_dim][panel] */
+    int64_t step;          /* of the task: blocks of queries of all its heads, counted */
     att_operand score_param[ATT_MAX_PARAMS], modifier_param[ATT_MAX_STAGES];
     att_block block; /* as the panel of queries that is computed meets it */
 } att_back_work;

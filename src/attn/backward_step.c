@@ -220,7 +220,7 @@ static void over_keys(att_back_work *x, const att_block *b)
     for (int r = 0; r < clean.n_runs; r++)
         plan->kernels->over_keys(b->k0 > 0 || r > 0, dim, clean.run[r].last - clean.run[r].first,
                                  key.at + clean.run[r].first * key.stride, key.stride,
-                                 b->ds + clean.run[r].first * b->stride, b->stride, b->dq, &x->next_soon);
+                                 b->ds + clean.run[r].first * b->stride, b->stride, b->dq, &x->prefetch);
     att_add_unclean(plan, b->cut, &clean, b->queries, key.at, key.stride, dim, b->ds, b->stride, b->dq);
 }
 
@@ -335,10 +335,10 @@ static void in_turn(att_back_work *x, int64_t q0, int queries, const att_cut *cu
 static void look_ahead(att_back_work *x, int64_t q0, int queries)
 {
     const int64_t n = q0 > 0 ? PANELS * x->plan->kernels->panel : 0, value_dim = x->plan->spec.value_dim;
-    att_soon_add(x->soon, &x->dq, q0, x->task->last ? queries : 0, x->plan->q_dim);
-    att_soon_add(x->soon, &x->site.q_row, q0 - n, n, x->plan->q_dim);
-    att_soon_add(x->soon, &x->dout, q0 - n, n, value_dim);
-    att_soon_add(x->soon, &x->site.out, q0 - n, n, value_dim);
+    att_rows_prefetch(&x->prefetch, &x->dq, q0, x->task->last ? queries : 0, x->plan->q_dim);
+    att_rows_prefetch(&x->prefetch, &x->site.q_row, q0 - n, n, x->plan->q_dim);
+    att_rows_prefetch(&x->prefetch, &x->dout, q0 - n, n, value_dim);
+    att_rows_prefetch(&x->prefetch, &x->site.out, q0 - n, n, value_dim);
 }
 
 /* What masks leave of the block, if it is among the keys `attended`; gives how many runs. */
@@ -391,8 +391,7 @@ void att_back_step(att_back_work *x, int64_t q0)
     bool prepared = sink >= 0 && x->modifier_param[sink].grad && x->task->k0 == 0;
     att_run attended;
     att_span(x->plan, &x->site, q0, queries, &attended.first, &attended.last);
-    x->soon[0].rows = 0;
-    x->next_soon = x->soon;
+    x->prefetch.next = x->prefetch.count = 0;
     if (prepared) {
         prepare_queries(x, q0, queries);
         sink_back(x, queries);

@@ -28,17 +28,15 @@ typedef struct strip {
     partial total, segment, *into; /* into: what this segment's keys go to, total where it is the first */
 } strip;
 
-enum { MOST_SOON = 4 }; /* out, and q, k and v of others */
-
 /* What one thread works in. */
 typedef struct scratch {
     float *s, *rescale;   /* [keys of a block][panel], [panel] */
     float *keys, *values; /* [ATT_KEY_BLOCK][k_dim] and [value_dim], where they are copied */
     float *value_words,
-        *weight_words; /* [ATT_KEY_BLOCK / 2][value_dim] and [panel], where bf16 is multiplied in pairs */
-    att_soon soon[MOST_SOON + 1], *next_soon; /* what the next items need, and how far that is fetched */
-    att_block block;                          /* what all blocks have in common; of an item: site and its parameters */
-    bool once;                                /* the keys of its queries are a single block */
+        *weight_words;     /* [ATT_KEY_BLOCK / 2][value_dim] and [panel], where bf16 is multiplied in pairs */
+    att_prefetch prefetch; /* what the next items need */
+    att_block block;       /* what all blocks have in common; of an item: site and its parameters */
+    bool once;             /* the keys of its queries are a single block */
     strip strip[ATT_MAX_GROUP];
 } scratch;
 
@@ -209,11 +207,11 @@ static void weigh(const att_plan *plan, const att_site *at, strip *t, const att_
         if (t->done) {
             close_strip(plan, at, t, w);
             kernels->weigh_rows(t->queries, clean.run[0], dim, v.at, v.stride, w->s, w->rescale,
-                                att_row_at(&at->out, t->q0), at->out.stride, &w->next_soon);
+                                att_row_at(&at->out, t->q0), at->out.stride, &w->prefetch);
             return;
         }
         kernels->weigh(t->queries, clean.n_runs, clean.run, dim, v.at, v.stride, w->s,
-                       t->into->touched ? w->rescale : NULL, t->into->o, &w->next_soon);
+                       t->into->touched ? w->rescale : NULL, t->into->o, &w->prefetch);
     }
     att_add_unclean(plan, cut, &clean, t->queries, v.at, v.stride, dim, w->s, kernels->panel, t->into->o);
 }
@@ -369,15 +367,14 @@ static void look_ahead(const job *j, int64_t item, int64_t next, const place *p,
     const att_plan *plan = j->call->plan;
     const int64_t each = plan->kernels->panel * j->group, head_begin = item - p->part;
     att_site other;
-    w->soon[0].rows = 0;
-    w->next_soon = w->soon;
+    w->prefetch.next = w->prefetch.count = 0;
     if (plan->words || at->place.tk < ATT_KEY_BLOCK / 2)
         return;
-    att_soon_add(w->soon, &at->out, p->q0, min(each, at->rows - p->q0), plan->spec.value_dim);
+    att_rows_prefetch(&w->prefetch, &at->out, p->q0, min(each, at->rows - p->q0), plan->spec.value_dim);
     if (next >= 0) {
         const place of = place_of(j, next);
         att_call_site(j->call, of.sequence, of.head, &other);
-        att_soon_add(w->soon, &other.q_row, of.q0, min(each, other.rows - of.q0), plan->q_dim);
+        att_rows_prefetch(&w->prefetch, &other.q_row, of.q0, min(each, other.rows - of.q0), plan->q_dim);
     }
     if (head_begin == 0 || 2 * at->place.tk * (plan->k_dim + plan->spec.value_dim) > plan->ctx->cached)
         return;
@@ -386,8 +383,8 @@ static void look_ahead(const job *j, int64_t item, int64_t next, const place *p,
     if (other.k_row.at == at->k_row.at)
         return;
     const int64_t from = other.place.tk * p->part / p->parts, n = other.place.tk * (p->part + 1) / p->parts - from;
-    att_soon_add(w->soon, &other.k_row, from, n, plan->k_dim);
-    att_soon_add(w->soon, &other.v, from, n, plan->spec.value_dim);
+    att_rows_prefetch(&w->prefetch, &other.k_row, from, n, plan->k_dim);
+    att_rows_prefetch(&w->prefetch, &other.v, from, n, plan->spec.value_dim);
 }
 
 static void run_item(const job *j, int64_t item, int64_t next, scratch *w)

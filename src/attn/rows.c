@@ -74,18 +74,11 @@ void att_rows_write(const att_kernels *k, const float *x, int64_t stride, const 
     }
 }
 
-void att_soon_add(att_soon *list, const att_rows *y, int64_t first, int64_t n, int64_t dim)
+void att_rows_prefetch(att_prefetch *list, const att_rows *y, int64_t first, int64_t n, int64_t dim)
 {
-    enum { LINE = 64 };
     const int64_t size = (int64_t)att_dtype_size(y->dtype);
-    if (!y->at || n <= 0 || dim == 0)
-        return;
-    const int64_t rows = y->stride == dim ? 1 : n, lines = (dim * size * (n / rows) + LINE - 1) / LINE;
-    while (list->rows)
-        list++;
-    list[0] = (att_soon){(uintptr_t)att_row_at(y, first), lines, lines,
-                         (uintptr_t)y->stride * (uintptr_t)size - (uintptr_t)(lines * LINE), rows};
-    list[1].rows = 0;
+    if (y->at)
+        att_prefetch_add(list, att_row_at(y, first), dim * size, y->stride * size, n);
 }
 
 void att_rows_clear(const att_rows *y, int64_t first, int64_t last, int64_t dim)

@@ -89,12 +89,11 @@ static void add_product(const part *p, const run *r, bool begun, float *sum, flo
 {
     const att_kernels *k = p->job->call->plan->kernels;
     for (int64_t j = 0; j < p->n; j += k->panel, sum += p->m * k->panel) {
-        att_soon nothing = {0}, *soon = &nothing;
         const bool whole = p->n - j >= k->panel;
         if (!whole)
             k->panel_rows(r->count, r->count, p->n - j, r->b + j, r->b_step, 1, packed);
         k->over_keys(begun, p->m, r->count, r->a, r->a_step, whole ? r->b + j : packed, whole ? r->b_step : k->panel,
-                     sum, &soon);
+                     sum, NULL);
     }
 }
 

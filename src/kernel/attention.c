@@ -78,7 +78,7 @@ static void soften(int columns, float scale, int n_runs, const att_run *run, flo
 }
 
 ATT_INLINE void weigh_as(const int vectors, int n_runs, const att_run *run, int64_t dim, const float *v, int64_t stride,
-                         const float *p, const float *rescale, float *o, att_soon **soon)
+                         const float *p, const float *rescale, float *o, att_prefetch *prefetch)
 {
     for (int r = 0; r < n_runs; r++) {
         const tile_args t = {.k = run[r].last - run[r].first,
@@ -88,26 +88,26 @@ ATT_INLINE void weigh_as(const int vectors, int n_runs, const att_run *run, int6
                              .c = o,
                              .ldc = PANEL,
                              .scale = rescale,
-                             .rows_soon = soon};
+                             .prefetch = prefetch};
         tile_onto(r > 0, dim, vectors, t);
     }
 }
 
 /* o [dim][PANEL] = rescale o + v [keys, dim]^T p [keys][PANEL], over the runs of keys; rescale NULL: o starts at 0.
- * soon: the next rows to fetch; moves on. */
+ * prefetch: the next rows to fetch; moves on. */
 static void weigh(int columns, int n_runs, const att_run *run, int64_t dim, const float *v, int64_t stride,
-                  const float *p, const float *rescale, float *o, att_soon **soon)
+                  const float *p, const float *rescale, float *o, att_prefetch *prefetch)
 {
     if (columns <= ATT_LANES)
-        weigh_as(1, n_runs, run, dim, v, stride, p, rescale, o, soon);
+        weigh_as(1, n_runs, run, dim, v, stride, p, rescale, o, prefetch);
     else
-        weigh_as(ATT_PANEL_VECTORS, n_runs, run, dim, v, stride, p, rescale, o, soon);
+        weigh_as(ATT_PANEL_VECTORS, n_runs, run, dim, v, stride, p, rescale, o, prefetch);
 }
 
 /* y [queries, dim] = p [keys][PANEL]^T v [keys, dim], row i times scale[i], over one run of keys; dim is a multiple of
  * PANEL. All there is of some queries, so there is no o to turn; each sum is the same chain as there. */
 static void weigh_rows(int queries, att_run run, int64_t dim, const float *v, int64_t stride, const float *p,
-                       const float *scale, float *y, int64_t y_stride, att_soon **soon)
+                       const float *scale, float *y, int64_t y_stride, att_prefetch *prefetch)
 {
     for (int64_t j = 0; j < dim; j += PANEL) {
         const tile_args t = {.k = run.last - run.first,
@@ -118,7 +118,7 @@ static void weigh_rows(int queries, att_run run, int64_t dim, const float *v, in
                              .c = y + j,
                              .ldc = y_stride,
                              .row_scale = scale,
-                             .rows_soon = soon};
+                             .prefetch = prefetch};
         tile_all(queries, ATT_PANEL_VECTORS, true, START_PRODUCT, t);
     }
 }

@@ -30,10 +30,10 @@ static void over_columns(int columns, int64_t m, int64_t k, const float *a, int6
 /* c [m][panel], or 0 where that has not been begun, + a [keys, m]^T times ds [keys][panel], rows of ds b_step apart:
  * dQ^T += K^T dS^T, and the gradient of W (side_param.c) */
 static void over_keys(bool begun, int64_t m, int64_t keys, const float *a, int64_t lda, const float *ds, int64_t b_step,
-                      float *c, att_soon **soon)
+                      float *c, att_prefetch *prefetch)
 {
     const tile_args t = {
-        .k = keys, .a = a, .lda = lda, .b = ds, .b_step = b_step, .c = c, .ldc = PANEL, .rows_soon = soon};
+        .k = keys, .a = a, .lda = lda, .b = ds, .b_step = b_step, .c = c, .ldc = PANEL, .prefetch = prefetch};
     tile_onto(begun, m, ATT_PANEL_VECTORS, t);
 }
 

@@ -151,7 +151,6 @@ static void edge_tile(int rows, int64_t used, bool add, const tile_args *t)
 
 /* What one call works on. */
 typedef struct product {
-    bool fetching; /* what is read and written next */
     int64_t m, n, k;
     const float *a;
     int64_t lda;
@@ -166,7 +165,9 @@ typedef struct block {
     int64_t q, panels, k0, depth;
 } block;
 
-/* Several tiles meet a block across two panels, and can fetch the next one meanwhile; one tile could not keep up. */
+static const float *panel_of(const product *g, const block *b) { return g->packed + (b->q * g->k + b->k0) * PANEL; }
+
+/* Blocked only if several tiles read the block: prefetching the next block needs that much arithmetic. */
 static bool in_blocks(const product *g, int64_t panels) { return panels == 2 && g->m > ATT_WIDE_ROWS; }
 
 /* How deep blocks of so much of k are. Of few rows short ones where they are fetched: the first is waited for, and
@@ -177,25 +178,24 @@ static int64_t depth_for(const product *g, int64_t panels, int64_t k)
     enum { SHORT = 128, LONG = 512, WHOLE = 1024 };
     if (!in_blocks(g, panels))
         return ATT_GEMM_DEPTH;
-    const int64_t most = g->fetching && g->m <= 2 * ATT_WIDE_ROWS ? SHORT : k > WHOLE ? LONG : WHOLE;
+    const int64_t most = g->m <= 2 * ATT_WIDE_ROWS ? SHORT : k > WHOLE ? LONG : WHOLE;
     const int64_t parts = max(1, (k + most - 1) / most);
     return (k + parts - 1) / parts;
 }
 
-/* Rows [i, i + rows) by a block; t has what the tile is to fetch. */
-static void product_tile(const product *g, int64_t i, int rows, const block *b, tile_args t)
+/* Rows [i, i + rows) by a block. */
+static void product_tile(const product *g, int64_t i, int rows, const block *b, att_prefetch *prefetch)
 {
     const int64_t columns = min(b->panels * PANEL, g->n - b->q * PANEL);
     const bool add = b->k0 > 0 || (g->e && g->e->add);
-    t.k = b->depth;
-    t.a = g->a + i * g->lda + b->k0;
-    t.lda = g->lda;
-    t.b = g->packed + (b->q * g->k + b->k0) * PANEL;
-    t.ldb = g->k * PANEL;
-    t.c = g->c + i * g->ldc + b->q * PANEL;
-    t.ldc = g->ldc;
-    if (g->fetching && !t.soon)
-        t.soon = t.c; /* again and again */
+    const tile_args t = {.k = b->depth,
+                         .a = g->a + i * g->lda + b->k0,
+                         .lda = g->lda,
+                         .b = panel_of(g, b),
+                         .ldb = g->k * PANEL,
+                         .c = g->c + i * g->ldc + b->q * PANEL,
+                         .ldc = g->ldc,
+                         .prefetch = prefetch};
     if (columns < b->panels * PANEL)
         edge_tile(rows, columns, add, &t);
     else
@@ -204,28 +204,18 @@ static void product_tile(const product *g, int64_t i, int rows, const block *b, 
         finish(rows, columns, t.c, t.ldc, g->e, i, b->q * PANEL);
 }
 
-/* Gives a tile its even share of the next block to fetch: so many floats of its two panels for each of k. */
-static void share_next(const product *g, const block *next, int64_t tile, int64_t tiles, int64_t depth, tile_args *t)
-{
-    const int64_t panel = next->depth * PANEL, even = (2 * panel + tiles * depth - 1) / (tiles * depth);
-    const int64_t step = min(even, PANEL), floats = step * depth;
-    const int64_t at = min(tile * floats, 2 * panel - floats), second = at >= panel;
-    if (at < 0)
-        return; /* the next block is too short for it */
-    t->soon = g->packed + ((next->q + second) * g->k + next->k0) * PANEL + at - second * panel;
-    t->soon_step = step;
-}
-
-/* All rows by a block. next NULL: nothing is fetched. */
+/* All rows by a block, while the next one is prefetched; next NULL: there is none. */
 static void product_rows(const product *g, const block *b, const block *next)
 {
+    enum { LINE = ATT_CACHE_LINE / sizeof(float) };
     const int64_t most = b->panels == 2 ? ATT_WIDE_ROWS : MOST_ROWS, tiles = (g->m + most - 1) / most;
+    att_prefetch list = {.share = next ? (next->panels * next->depth * PANEL / LINE + tiles - 1) / tiles : 0};
+    if (next)
+        att_prefetch_add(&list, panel_of(g, next), next->depth * PANEL * (int64_t)sizeof(float),
+                         g->k * PANEL * (int64_t)sizeof(float), next->panels);
     for (int64_t tile = 0, i = 0, rows; tile < tiles; tile++, i += rows) {
-        tile_args t = {.soon = NULL};
-        if (next)
-            share_next(g, next, tile, tiles, b->depth, &t);
         rows = (g->m - i + tiles - tile - 1) / (tiles - tile); /* as even as they can be */
-        product_tile(g, i, (int)rows, b, t);
+        product_tile(g, i, (int)rows, b, next ? &list : NULL);
     }
 }
 
@@ -239,7 +229,7 @@ static void product_panels(const product *g, int64_t q, int64_t panels, int64_t 
         p += b.depth;
         const block next =
             p < end ? (block){q, panels, p, min(most, end - p)} : (block){q + panels, panels, k0, min(most, end - k0)};
-        const bool fetch = g->fetching && in_blocks(g, panels) && b.depth > 0 && (next.q + panels) * PANEL <= g->n;
+        const bool fetch = in_blocks(g, panels) && b.depth > 0 && (next.q + panels) * PANEL <= g->n;
         product_rows(g, &b, fetch ? &next : NULL);
     } while (p < end);
 }
@@ -254,16 +244,10 @@ static void multiply(const product *g, int64_t first, int64_t last)
         }
 }
 
-static void gemm_plain(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed, int64_t first,
-                       int64_t last, float *c, int64_t ldc, const att_epilogue *e)
+static void gemm(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed, int64_t first,
+                 int64_t last, float *c, int64_t ldc, const att_epilogue *e)
 {
-    multiply(&(product){false, m, n, k, a, lda, packed, c, ldc, e}, first, last);
-}
-
-static void gemm_fetching(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed,
-                          int64_t first, int64_t last, float *c, int64_t ldc, const att_epilogue *e)
-{
-    multiply(&(product){true, m, n, k, a, lda, packed, c, ldc, e}, first, last);
+    multiply(&(product){m, n, k, a, lda, packed, c, ldc, e}, first, last);
 }
 
 void ATT_ISA(att_kernel_gemm)(att_kernels *k);
@@ -274,8 +258,5 @@ void ATT_ISA(att_kernel_gemm)(att_kernels *k)
     k->rows = MOST_ROWS;
     k->gemm_panels = panels_for;
     k->gemm_pack = pack;
-    k->gemm_plain = gemm_plain;
-    k->gemm_fetching = gemm_fetching;
-    /* Sets without wide tiles have nothing to fetch, and the question takes microseconds on a virtual machine. */
-    k->gemm = ATT_WIDE_ROWS > 2 && !att_cpu_prefetches() ? gemm_fetching : gemm_plain;
+    k->gemm = gemm;
 }

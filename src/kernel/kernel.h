@@ -6,6 +6,8 @@
 #ifndef ATT_KERNEL_H
 #define ATT_KERNEL_H
 
+#include "kernel/prefetch.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,15 +25,6 @@ typedef struct att_epilogue {
 typedef struct att_run {
     int64_t first, last;
 } att_run;
-/* Rows that are read or written next, brought to the cache line by line while something else is computed: so nobody
- * waits for them, nor for the many that a burst would have under way. A list of them ends with one that has no rows. */
-typedef struct att_soon {
-    uintptr_t line;      /* where the next one is */
-    int64_t lines, left; /* of a row, and of this row */
-    uintptr_t jump;      /* bytes from the end of a row's lines to the next row */
-    int64_t rows;        /* left */
-} att_soon;
-
 /* Which weights of one head of one sequence are dropped; see att_dropout_keep. */
 typedef struct att_dropout {
     uint64_t seed;
@@ -84,8 +77,7 @@ typedef struct att_kernels {
      * only panels [first, last) are written. */
     void (*gemm_pack)(int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t stride_k, int64_t first,
                       int64_t last, float *packed);
-    att_gemm_kernel *gemm; /* of these two the one that suits the processor; their bits are the same */
-    att_gemm_kernel *gemm_plain, *gemm_fetching;
+    att_gemm_kernel *gemm;
 
     /* bytes.c: bounds of products from a byte of each number; see there */
     int bytes_behind; /* rows of a panel behind its words */
@@ -102,10 +94,10 @@ typedef struct att_kernels {
     void (*soften)(int columns, float scale, int n_runs, const att_run *run, float *s, float *max, float *sum,
                    float *rescale);
     void (*weigh)(int columns, int n_runs, const att_run *run, int64_t dim, const float *v, int64_t stride,
-                  const float *p, const float *rescale, float *o, att_soon **soon);
+                  const float *p, const float *rescale, float *o, att_prefetch *prefetch);
     /* NULL where it is no faster */
     void (*weigh_rows)(int queries, att_run run, int64_t dim, const float *v, int64_t stride, const float *p,
-                       const float *scale, float *y, int64_t y_stride, att_soon **soon);
+                       const float *scale, float *y, int64_t y_stride, att_prefetch *prefetch);
     void (*close_rows)(const float *max, const float *sum, float *inverse, float *lse);
     void (*merge)(int64_t dim, float *max, float *sum, float *o, const float *max2, const float *sum2, const float *o2);
 
@@ -113,7 +105,7 @@ typedef struct att_kernels {
     void (*few_scores)(int type, int n, bool packed, int64_t keys, int64_t dim, const void *k, int64_t stride,
                        const float *q, int64_t q_stride, float *s, int64_t s_stride, const void *then);
     void (*few_soften)(int n, int n_runs, const att_run *run, float *s, int64_t stride, float *max, float *sum,
-                       float *rescale, const void *soon, int64_t bytes);
+                       float *rescale, const void *prefetch, int64_t bytes);
     void (*few_weigh)(int type, int n, int n_runs, const att_run *run, int64_t dim, const void *v, int64_t stride,
                       const float *p, int64_t p_stride, const float *rescale, float *o, int64_t o_stride,
                       const void *then);
@@ -139,7 +131,7 @@ typedef struct att_kernels {
     void (*over_columns)(int columns, int64_t m, int64_t k, const float *a, int64_t lda, const float *b, float *c,
                          int64_t ldc);
     void (*over_keys)(bool begun, int64_t m, int64_t keys, const float *a, int64_t lda, const float *ds, int64_t b_step,
-                      float *c, att_soon **soon);
+                      float *c, att_prefetch *prefetch);
     void (*over_queries)(bool begun, int64_t keys, int64_t queries, const float *p, int64_t ldp, const float *x,
                          int64_t x_rows, int64_t n, float *c, int64_t ldc);
     void (*soften_back)(int64_t keys, float scale, float *s, float *dp, int64_t stride, const float *lse,

@@ -36,10 +36,8 @@ typedef struct tile_args {
     float *c; /* [rows, vectors * LANES] */
     int64_t ldc;
     const float *scale;     /* START_SCALED: start = c[r][j] scale[j] */
-    const float *row_scale; /* of transposed tiles, START_PRODUCT: c[r][j] = the sum times row_scale[r] + 0; or NULL */
-    const float *soon;      /* of tiles across several panels: fetched, a line for each of k, and so is C; or NULL */
-    int64_t soon_step;      /* from line to line, or 0 */
-    att_soon **rows_soon;   /* of whole transposed tiles: the next rows to fetch, or NULL */
+    const float *row_scale; /* transposed, START_PRODUCT: c[r][j] = the sum times row_scale[r] + 0; or NULL */
+    att_prefetch *prefetch; /* or NULL: by whole transposed tiles, and by tiles across two panels */
 } tile_args;
 
 /* A file that multiplies something else than floats says so before (bf16_products.c: pairs). */
@@ -89,7 +87,7 @@ static inline void tile_turn(int64_t rows, int64_t n, const float *x, int64_t st
 enum { NEAR = 3, MAX_NEAR = (MAX_ROWS + NEAR - 1) / NEAR };
 typedef struct tile_at {
     const float *a[MAX_NEAR], *b[MAX_VECTORS / ATT_PANEL_VECTORS];
-    int64_t row_step;
+    int64_t row_step, a_step, b_step; /* from row to row of A, and from product to product */
 } tile_at;
 
 /* An address as it is, whatever it was computed from. */
@@ -100,8 +98,8 @@ ATT_INLINE const float *tile_keep(const float *p)
 }
 
 /* acc += the column of A times the row of B that `at` is at, and on to the next ones; first: acc is that product */
-ATT_INLINE void tile_step(const int rows, const int vectors, const bool first, int64_t a_step, int64_t b_step,
-                          tile_at *at, vf acc[MAX_ROWS][MAX_VECTORS])
+ATT_INLINE void tile_step(const int rows, const int vectors, const bool first, tile_at *at,
+                          vf acc[MAX_ROWS][MAX_VECTORS])
 {
     vf x[MAX_VECTORS];
     ATT_UNROLL (v, vectors)
@@ -112,39 +110,49 @@ ATT_INLINE void tile_step(const int rows, const int vectors, const bool first, i
             acc[r][v] = first ? TILE_MULTIPLY(y, x[v]) : TILE_MULTIPLY_ADD(y, x[v], acc[r][v]);
     }
     ATT_UNROLL (i, (rows + NEAR - 1) / NEAR)
-        at->a[i] += a_step;
+        at->a[i] += at->a_step;
     ATT_UNROLL (i, (vectors + ATT_PANEL_VECTORS - 1) / ATT_PANEL_VECTORS)
-        at->b[i] += b_step;
+        at->b[i] += at->b_step;
 }
 
-/* Fetches a line of what is read or written next. */
-ATT_INLINE void tile_fetch(att_soon **soon)
+/* Up to k products while lines of a list are prefetched: across two panels a share of them evenly over all products,
+ * else, which is rows of attention, one in each turn. Gives how many products are left. */
+ATT_INLINE int64_t tile_steps_prefetching(const int rows, const int vectors, int64_t k, att_prefetch *list, tile_at *at,
+                                          vf acc[MAX_ROWS][MAX_VECTORS])
 {
-    enum { LINE = 64 };
-    att_soon *s = *soon;
-    if (s->rows == 0)
-        return;
-    __builtin_prefetch((const void *)s->line, 0, 2);
-    s->line += LINE;
-    if (--s->left > 0)
-        return;
-    s->left = s->lines;
-    s->line += s->jump;
-    *soon += --s->rows == 0;
+    enum { STEPS = 4 };
+    const bool wide = vectors > ATT_PANEL_VECTORS;
+    const int64_t turns = k / STEPS;
+    int64_t lines;
+    const char *line = att_prefetch_take(list, wide ? 2 * k : turns, &lines);
+    const int64_t step = !wide ? ATT_CACHE_LINE : turns ? lines * ATT_CACHE_LINE / (turns * STEPS) : 0; /* bytes */
+    for (int64_t turn = 0; turn < (wide && lines ? turns : lines); turn++, k -= STEPS) {
+        if (!wide)
+            att_prefetch_line(line), line += step;
+        ATT_UNROLL (u, STEPS) {
+            if (wide) {
+                att_prefetch_line(line);
+                if (rows <= 4) /* there is room */
+                    att_prefetch_line(line + step / 2);
+                line += step;
+            }
+            tile_step(rows, vectors, false, at, acc);
+        }
+    }
+    return k;
 }
 
 /* rows and vectors are constants where this is inlined. */
 ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed, const tile_start start,
                         const tile_args *t)
 {
-    enum { STEPS = 4 };
-    const int64_t ldc = t->ldc, b_step = vectors <= ATT_PANEL_VECTORS && t->b_step ? t->b_step : PANEL;
-    const int64_t k_step = transposed ? t->lda : 1, soon_step = t->soon_step;
-    const bool ahead = vectors == 2 * ATT_PANEL_VECTORS && rows > 2; /* else reading is all there is to do */
-    const bool fetches = transposed && rows == ROWS;
+    const bool wide = vectors == 2 * ATT_PANEL_VECTORS && rows > 2; /* else reading is all there is to do */
+    const bool whole = transposed && rows == ROWS;
+    const int64_t ldc = t->ldc;
     float *const c = t->c;
-    const float *soon = t->soon;
-    tile_at at = {.row_step = transposed ? 1 : t->lda};
+    tile_at at = {.row_step = transposed ? 1 : t->lda,
+                  .a_step = transposed ? t->lda : 1,
+                  .b_step = vectors <= ATT_PANEL_VECTORS && t->b_step ? t->b_step : PANEL};
     vf acc[MAX_ROWS][MAX_VECTORS];
 
     ATT_UNROLL (r, rows)
@@ -160,30 +168,16 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
 
     int64_t left = t->k;
     if (start == START_PRODUCT)
-        tile_step(rows, vectors, true, k_step, b_step, &at, acc);
+        tile_step(rows, vectors, true, &at, acc);
     left -= start == START_PRODUCT;
-    const float *written = c, *const last = c + (rows - 1) * ldc;
-    for (; (fetches || (ahead && soon)) && left >= STEPS; left -= STEPS) {
-        if (fetches && t->rows_soon)
-            tile_fetch(t->rows_soon);
-        ATT_UNROLL (u, STEPS) {
-            if (ahead) {
-                __builtin_prefetch(written + u * ATT_LANES, 1, 3);
-                __builtin_prefetch(soon, 0, 2);
-                if (rows <= 4) /* there is room */
-                    __builtin_prefetch(soon + soon_step / 2, 0, 2);
-                soon += soon_step;
-            }
-            tile_step(rows, vectors, false, k_step, b_step, &at, acc);
-        }
-        written += written == last ? 0 : ldc; /* a row in each turn: all at once would be waited for */
-    }
+    if (wide || whole)
+        left = tile_steps_prefetching(rows, vectors, left, t->prefetch, &at, acc);
 #pragma GCC unroll 1 /* it would take registers */
-    for (; fetches && left > 0; left--)
-        tile_step(rows, vectors, false, k_step, b_step, &at, acc);
+    for (; whole && left > 0; left--)
+        tile_step(rows, vectors, false, &at, acc);
 #pragma GCC unroll 4
     for (; left > 0; left--)
-        tile_step(rows, vectors, false, k_step, b_step, &at, acc);
+        tile_step(rows, vectors, false, &at, acc);
 
     if (start == START_PRODUCT && transposed && t->row_scale)
         ATT_UNROLL (r, rows)

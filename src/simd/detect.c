@@ -21,20 +21,6 @@ static bool att_cpu_saves(uint32_t state)
 }
 #endif
 
-bool att_cpu_prefetches(void)
-{
-#if defined(__x86_64__)
-    enum { ZEN5 = 0x1a };
-    uint32_t a, b, c, d;
-    if (!__builtin_cpu_is("amd"))
-        return false;
-    __cpuid(1, a, b, c, d);
-    return ((a >> 8) & 0xf) + ((a >> 20) & 0xff) >= ZEN5;
-#else
-    return false;
-#endif
-}
-
 #define ATT_SIMD_DETECT
 #include "att_detect.h"
 

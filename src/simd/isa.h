@@ -11,8 +11,4 @@ bool att_isa_usable(int isa); /* by the CPU and by what the OS saves */
 int att_isa_best(void);
 int att_isa_find(const char *name); /* -1: no such set in this build */
 
-/* The processor fetches early enough by itself what a product reads next, and being told to costs more than it brings:
- * AMD's family 1Ah and later, measured. Others gain from it. */
-bool att_cpu_prefetches(void);
-
 #endif

@@ -49,8 +49,8 @@ static void check_product(int isa, const att_kernels *k, const shape *s, int act
     const int64_t half = panels / 2; /* as two threads would do it */
     k->gemm_pack(s->n, s->k, b, stride_n, stride_k, 0, half, packed);
     k->gemm_pack(s->n, s->k, b, stride_n, stride_k, half, panels, packed);
-    k->gemm_plain(s->m, s->n, s->k, a, lda, packed, half, panels, c, ldc, e);
-    k->gemm_plain(s->m, s->n, s->k, a, lda, packed, 0, half, c, ldc, e);
+    k->gemm(s->m, s->n, s->k, a, lda, packed, half, panels, c, ldc, e);
+    k->gemm(s->m, s->n, s->k, a, lda, packed, 0, half, c, ldc, e);
     check_untouched(&packed_memory, "gemm_pack");
     check_untouched(&c_memory, "gemm");
     att_ref_gemm(s->m, s->n, s->k, a, lda, b, stride_n, stride_k, e, expected, s->n);
@@ -69,7 +69,7 @@ static void check_product(int isa, const att_kernels *k, const shape *s, int act
             assert_int_equal(check_float_bits(c[i * ldc + j]), CHECK_CANARY * 0x01010101u);
     }
 
-    /* Alone, in twos, in fives and all together, fetched or not, rows have the same bits. */
+    /* Alone, in twos, in fives and all together, rows have the same bits. */
     float *again = calloc((size_t)((5 + s->m) * ldc), sizeof *again);
     const int64_t together[] = {1, 2, 5, s->m};
     for (int way = 0; way < 4; way++) {
@@ -79,7 +79,7 @@ static void check_product(int isa, const att_kernels *k, const shape *s, int act
             from_row.residual = residual ? residual_values + i * ldc : NULL;
             for (int64_t at = 0; at < rows * s->n && s->add; at++)
                 again[at / s->n * ldc + at % s->n] = before(i + at / s->n, at % s->n);
-            k->gemm_fetching(rows, s->n, s->k, a + i * lda, lda, packed, 0, panels, again, ldc, e ? &from_row : NULL);
+            k->gemm(rows, s->n, s->k, a + i * lda, lda, packed, 0, panels, again, ldc, e ? &from_row : NULL);
             for (int64_t r = 0; r < rows; r++)
                 assert_memory_equal(again + r * ldc, c + (i + r) * ldc, (size_t)s->n * sizeof *c);
         }
