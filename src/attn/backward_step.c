@@ -153,8 +153,7 @@ static void few_over_columns(const att_back_work *x, const att_block *b, int pan
     const att_floats d = x->dout_rows;
     float s[FEW * ATT_KEY_BLOCK];
     plan->kernels->few_scores(ATT_F32, b->queries, false, keys, dim, v, x->keys->value.stride,
-                              d.at + panel_number * plan->kernels->panel * d.stride, d.stride, s, ATT_KEY_BLOCK,
-                              x->keys->key.at);
+                              d.at + panel_number * plan->kernels->panel * d.stride, d.stride, s, ATT_KEY_BLOCK, NULL);
     for (int i = 0; i < b->queries; i++)
         for (int64_t k = 0; k < keys; k++)
             b->ds[(first + k) * b->stride + i] = attends(&x->site, b->q0 + i) ? s[i * ATT_KEY_BLOCK + k] : 0;

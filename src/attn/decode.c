@@ -31,6 +31,7 @@ typedef struct scratch {
     float *keys, *values; /* [ATT_KEY_BLOCK][dim], converted */
     float *rows;          /* [tq, q_dim], converted */
     float *group, *cuts;  /* two of the one, one of the other: too large for small stacks */
+    att_prefetch prefetch;
 } scratch;
 
 typedef struct job {
@@ -198,10 +199,9 @@ static void add_unclean(const group *g, const att_cut *cut, const att_clean *cle
     }
 }
 
-/* o += p v; where only some columns attend to a key, what is not finite in its value must not reach the others. then:
- * what is read after it. */
-static void weigh(const group *g, const att_cut *cut, int64_t k0, int keys, bool touched, const scratch *w, float *o,
-                  int64_t o_stride, const void *then)
+/* o += p v; where only some columns attend to a key, what is not finite in its value must not reach the others. */
+static void weigh(const group *g, const att_cut *cut, int64_t k0, int keys, bool touched, scratch *w, float *o,
+                  int64_t o_stride)
 {
     const att_kernels *kernels = g->plan->kernels;
     const int64_t dim = g->plan->spec.value_dim;
@@ -209,47 +209,59 @@ static void weigh(const group *g, const att_cut *cut, int64_t k0, int keys, bool
     const float *rescale = touched ? w->rescale : NULL;
     if (!att_cut_partial(cut)) {
         kernels->few_weigh((int)v.dtype, g->columns, cut->n_runs, cut->run, dim, v.at, v.stride, w->s, ATT_KEY_BLOCK,
-                           rescale, o, o_stride, then);
+                           rescale, o, o_stride, &w->prefetch);
         return;
     }
     const att_floats value = att_rows_read(kernels, &v, 0, keys, dim, w->values);
     att_clean clean;
     att_cut_clean(g->plan, cut, g->columns, value.at, value.stride, dim, &clean);
     kernels->few_weigh(ATT_F32, g->columns, clean.n_runs, clean.run, dim, value.at, value.stride, w->s, ATT_KEY_BLOCK,
-                       rescale, o, o_stride, then);
+                       rescale, o, o_stride, &w->prefetch);
     add_unclean(g, cut, &clean, value, w->s, o, o_stride);
 }
 
-/* Of keys [first, last) of a block, which begin a panel. then: what is read after them. */
-static void score(const group *g, const att_rows *k, bool packed, int64_t first, int64_t last, const scratch *w,
-                  const void *then)
+/* Of keys [first, last) of a block, which begin a panel. */
+static void score(const group *g, const att_rows *k, bool packed, int64_t first, int64_t last, scratch *w)
 {
     g->plan->kernels->few_scores((int)k->dtype, g->columns, packed, last - first, g->plan->q_dim, att_row_at(k, first),
-                                 packed ? 0 : k->stride, w->q, g->plan->q_dim, w->s + first, ATT_KEY_BLOCK, then);
+                                 packed ? 0 : k->stride, w->q, g->plan->q_dim, w->s + first, ATT_KEY_BLOCK,
+                                 &w->prefetch);
 }
 
-static void multiply(const group *g, const att_cut *cut, int64_t k0, const scratch *w)
+/* Scores of a block, while its values are prefetched. */
+static void multiply(const group *g, const att_cut *cut, int64_t k0, scratch *w)
 {
     const att_rows k = att_rows_block(&g->site[0].k_row, k0), v = att_rows_block(&g->site[0].v, k0);
+    const int64_t from = cut->run[0].first, end = cut->run[cut->n_runs - 1].last;
+    w->prefetch = (att_prefetch){0};
+    att_rows_prefetch(&w->prefetch, &v, from, end - from, g->plan->spec.value_dim);
     for (int r = 0; r < cut->n_runs; r++) {
-        const int64_t first = cut->run[r].first;
-        const void *then =
-            r + 1 < cut->n_runs ? att_row_at(&k, cut->run[r + 1].first) : att_row_at(&v, cut->run[0].first);
-        const int64_t last = cut->run[r].last, packed = att_rows_packed(&k, last),
-                      loose = first > packed ? first : packed;
+        const int64_t first = cut->run[r].first, last = cut->run[r].last, packed = att_rows_packed(&k, last);
+        const int64_t loose = first > packed ? first : packed;
         if (first < packed)
-            score(g, &k, true, first, packed, w, loose < last ? att_row_at(&k, loose) : then);
+            score(g, &k, true, first, packed, w);
         if (loose < last)
-            score(g, &k, false, loose, last, w, then);
+            score(g, &k, false, loose, last, w);
     }
 }
 
-static void soften(const group *g, const att_cut *cut, int64_t k0, const scratch *w, const partial *p)
+static void soften(const group *g, const att_cut *cut, const scratch *w, const partial *p)
 {
-    const att_rows v = att_rows_block(&g->site[0].v, k0);
-    const int64_t dim = g->plan->spec.value_dim, keys = v.stride == dim ? cut->run[0].last - cut->run[0].first : 0;
-    g->plan->kernels->few_soften(g->columns, cut->n_runs, cut->run, w->s, ATT_KEY_BLOCK, p->max, p->sum, w->rescale,
-                                 att_row_at(&v, cut->run[0].first), keys * dim * (int64_t)att_dtype_size(v.dtype));
+    g->plan->kernels->few_soften(g->columns, cut->n_runs, cut->run, w->s, ATT_KEY_BLOCK, p->max, p->sum, w->rescale);
+}
+
+/* The keys that are read next: a block of k0 on, of the group's heads. */
+static void prefetch_keys(const group *g, int64_t k0, att_prefetch *list)
+{
+    const int64_t left = g->site[0].place.tk - k0, keys = left < ATT_KEY_BLOCK ? left : ATT_KEY_BLOCK;
+    *list = (att_prefetch){0};
+    if (g->tq == 0 || keys <= 0)
+        return;
+    const att_rows k = att_rows_block(&g->site[0].k_row, k0);
+    const int64_t packed = att_rows_packed(&k, keys), size = (int64_t)att_dtype_size(k.dtype);
+    att_prefetch_add(list, k.at, packed * g->plan->q_dim * size, 0, 1);
+    if (packed < keys)
+        att_rows_prefetch(list, &k, packed, keys - packed, g->plan->q_dim);
 }
 
 /* ---- a segment of keys */
@@ -279,10 +291,10 @@ static void narrow(const group *g, int64_t *first, int64_t *last)
     *last = to < *last ? to : *last;
 }
 
-/* Keys [first, last) into a partial result; a maximum of -inf and a sum of 0 where none attends. then: what is read
- * after them. */
-static void attend_segment(const job *j, const group *g, int64_t first, int64_t last, const scratch *w, partial p,
-                           const void *then)
+/* Keys [first, last) into a partial result; a maximum of -inf and a sum of 0 where none attends. next: the group whose
+ * keys, from next_key on, are read after them. */
+static void attend_segment(const job *j, const group *g, int64_t first, int64_t last, scratch *w, partial p,
+                           const group *next, int64_t next_key)
 {
     bool touched = false;
     cuts *c = (cuts *)w->cuts;
@@ -301,10 +313,11 @@ static void attend_segment(const job *j, const group *g, int64_t first, int64_t 
         if (uses_tiles(g->plan))
             pass_tiles(g, c, k0, keys, w);
         forbid(g, c->all, w->s);
-        soften(g, c->all, k0, w, &p);
+        soften(g, c->all, w, &p);
         drop(g, c->all, k0, w->s);
-        weigh(g, c->all, k0, keys, touched, w, p.o, j->o_stride,
-              k0 + keys < last ? att_rows_block(&g->site[0].k_row, k0 + keys).at : then);
+        const bool more = k0 + keys < last;
+        prefetch_keys(more ? g : next, more ? k0 + keys : next_key, &w->prefetch);
+        weigh(g, c->all, k0, keys, touched, w, p.o, j->o_stride);
         touched = true;
     }
     if (!touched)
@@ -368,24 +381,21 @@ static void take_group(const att_call *call, spot at, group *g)
     g->columns = g->heads * g->tq;
 }
 
-/* The first key of an item, to be fetched before it begins. */
-static const void *begin_of(const group *g, spot at)
+/* The block in which the first key of an item is. */
+static int64_t begin_of(const group *g, spot at)
 {
     int64_t first, last;
-    if (g->tq == 0)
-        return NULL;
     att_span(g->plan, &g->site[0], 0, g->tq, &first, &last);
-    first = first > at.segment * ATT_KEY_SEGMENT ? first : at.segment * ATT_KEY_SEGMENT;
-    return first < g->site[0].place.tk ? att_rows_block(&g->site[0].k_row, first).at : NULL;
+    return first > at.segment * ATT_KEY_SEGMENT ? first : at.segment * ATT_KEY_SEGMENT;
 }
 
-static void run_item(job *j, int64_t item, spot at, const group *g, const scratch *w, const void *then)
+static void run_item(job *j, int64_t item, spot at, const group *g, scratch *w, const group *next, int64_t next_key)
 {
     const int64_t first = at.segment * ATT_KEY_SEGMENT, tk = g->site[0].place.tk;
     read_queries(g, w);
     if (g->columns > 0)
         attend_segment(j, g, first, tk - first < ATT_KEY_SEGMENT ? tk : first + ATT_KEY_SEGMENT, w, partial_of(j, item),
-                       then);
+                       next, next_key);
     if (atomic_fetch_sub(&j->unfinished[at.sequence * g->plan->spec.kv_heads + at.kv_head], 1) == 1)
         finish(j, g, item - at.segment, at.segments, w);
 }
@@ -406,7 +416,7 @@ static void run_task(void *arg, int64_t i, int thread)
         const spot then = more ? find(j, item + 1) : at;
         if (more)
             take_group(j->call, then, next);
-        run_item(j, item, at, now, &w, begin_of(more ? next : now, then));
+        run_item(j, item, at, now, &w, more ? next : now, more ? begin_of(next, then) : INT64_MAX);
         group *const done = now;
         now = next, next = done, at = then;
     }

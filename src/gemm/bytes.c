@@ -88,10 +88,15 @@ static void bounds_task(void *arg, int group, int thread)
     float *best = j->best + group * j->m;
     for (int64_t i = 0; i < j->m; i++)
         best[i] = -INFINITY;
-    for (int64_t q = first_of(j, group); q < first_of(j, group + 1); q++)
+    for (int64_t q = first_of(j, group); q < first_of(j, group + 1); q++) {
+        att_prefetch next = {0};
+        if (q + 1 < j->panels)
+            att_prefetch_add(&next, j->packed + (q + 1) * panel_floats(j), panel_floats(j) * (int64_t)sizeof(float), 0,
+                             1);
         j->kernels->bytes_bounds(j->m, j->words, j->bytes, j->left, (int)min(panel, j->n - q * panel),
                                  j->packed + q * panel_floats(j), j->bias ? j->bias + q * panel : NULL,
-                                 j->upper + q * panel, j->n, best);
+                                 j->upper + q * panel, j->n, best, &next);
+    }
 }
 
 /* Row i of A, as bytes of the left */

@@ -98,13 +98,15 @@ static void bounds_of(const att_byte_row *row, int columns, const float *sums, c
 }
 
 /* Rows x [m][words], of which `of` [m] is known, by a panel of columns, bias [columns] or NULL: upper bounds [m,
- * columns] and best [m], as bounds_of has them. A bound that is not a number is none. */
+ * columns] and best [m], as bounds_of has them. A bound that is not a number is none.
+ * next: the next panel, which is prefetched, or NULL. */
 static void bytes_bounds(int64_t m, int64_t words, const float *x, const att_byte_row *of, int columns,
-                         const float *panel, const float *bias, float *upper, int64_t stride, float *best)
+                         const float *panel, const float *bias, float *upper, int64_t stride, float *best,
+                         att_prefetch *next)
 {
-    enum { LINE = 16 };
     const float *behind = panel + words * PANEL;
-    const int64_t lines = (words + BEHIND) * PANEL / LINE;
+    att_prefetch_lines lines = att_prefetch_begin(next, m > 1 ? INT64_MAX : 0);
+    const int64_t each = (lines.left + m - 1) / m;
     for (int64_t i = 0; i < m; i += ROWS) {
         const int rows = m - i < ROWS ? (int)(m - i) : ROWS;
         float sums[ROWS * PANEL];
@@ -113,8 +115,7 @@ static void bytes_bounds(int64_t m, int64_t words, const float *x, const att_byt
         const tile_args t = {.k = words, .a = x + i * words, .lda = words, .b = panel, .c = sums, .ldc = PANEL};
         tile_all(rows, ATT_PANEL_VECTORS, false, START_C, t);
         for (int r = 0; r < rows; r++) {
-            for (int64_t line = (i + r) * lines / m; m > 1 && line < (i + r + 1) * lines / m; line++)
-                __builtin_prefetch(behind + line * LINE, 0, 2); /* of the next panel */
+            att_prefetch_some(&lines, each);
             bounds_of(&of[i + r], columns, sums + r * PANEL, behind, bias, upper + (i + r) * stride, best + i + r);
         }
     }

@@ -5,8 +5,8 @@
  * Scores lie in rows, s [queries][keys]. Keys and values are f32, f16 or bf16; keys are rows, or packed in panels,
  * [ceil(keys / PANEL)][dim][PANEL].
  *
- * Memory must never be idle. So lines are fetched ahead in the order in which they lie, evenly over all that is
- * computed meanwhile, and on into what is read next: values after keys, keys after values. */
+ * Memory must never be idle. So what is read next is prefetched at the rate at which memory is read: values while keys
+ * are, the next keys while values are. */
 #include "attend.h"
 #include "kernel/kernel.h"
 #include "kernel/tile.h"
@@ -23,60 +23,22 @@ enum {
     KEYS = 4,                /* that QUERIES weight together, or, of values that are read once: */
     KEYS_ONCE = 2,           /* as processors foresee few streams */
     PIECE = 8192,            /* bytes of values that stay in the first-level cache for all queries and columns */
-    LEAD = 1536,             /* bytes for each of up to QUERIES: how long before they are used lines are fetched */
-    LINE = 64,               /* bytes */
-    CHUNK = 128              /* numbers of rows of another type, of PANEL keys, that are converted together */
+    LINE = ATT_CACHE_LINE,
+    CHUNK = 128 /* numbers of rows of another type, of PANEL keys, that are converted together */
 };
-
-/* What is read next: rows of `bytes`, a stride apart, and after them others. Addresses behind the memory do no harm. */
-typedef struct feed {
-    uintptr_t row, line, bytes, stride, then;
-    int64_t rows;  /* until then */
-    int64_t share; /* bytes to fetch in each step of a kernel */
-} feed;
-
-/* n: queries; with few of them, of floats, the processor looks ahead by itself, and more only disturbs it. ahead:
- * bytes that are used out of order, and so must be there before. share: for one pass over the rows, where `passes` go
- * over pieces of them. Fetching is spread over all passes, so the first must have more lines in advance. */
-static feed feed_of(int n, int64_t rows, int64_t bytes, const void *x, int64_t stride, const void *then, int64_t ahead,
-                    int64_t share, int64_t piece, int64_t passes)
-{
-    feed f = {.bytes = (uintptr_t)bytes,
-              .stride = (uintptr_t)stride,
-              .then = (uintptr_t)then,
-              .share = (share + passes - 1) / passes};
-    const int64_t lead = LEAD * (n < QUERIES ? n : QUERIES) + ahead + piece * (passes - 1) / passes,
-                  skip = lead / bytes;
-    f.row =
-        skip < rows ? (uintptr_t)x + (uintptr_t)(skip * stride) : f.then; /* of few rows nobody fetched what follows */
-    f.rows = skip < rows ? rows - skip : INT64_MAX;
-    f.line = f.row + (skip < rows ? (uintptr_t)(lead % bytes / LINE * LINE) : 0);
-    return f;
-}
-
-/* Into the second-level cache, which may have more misses under way than the first. */
-ATT_INLINE void fetch(feed *f, int64_t bytes)
-{
-    for (int64_t b = 0; b < bytes; b += LINE)
-        __builtin_prefetch((const void *)(f->line + (uintptr_t)b), 0, 2);
-    f->line += (uintptr_t)bytes;
-    if (f->line >= f->row + f->bytes) {
-        f->row = --f->rows ? f->row + f->stride : f->then;
-        f->line = f->row;
-    }
-}
 
 /* n numbers, at most a vector of them; 0 behind. */
 ATT_INLINE vf load(const float *x, int n) { return n == ATT_LANES ? v_load(x) : v_load_n(x, n); }
 
 /* What is not f32 is converted piece by piece, into memory that stays in the first-level cache. */
 static int64_t bytes_of(int type, int64_t n) { return n * (type == ATT_F32 ? 4 : 2); }
-ATT_INLINE void convert_as(const int type, int64_t n, const uint16_t *x, feed *f, float *y)
+ATT_INLINE void convert_as(const int type, int64_t n, const uint16_t *x, att_prefetch *next, float *y)
 {
-    feed next = *f; /* in registers */
+    att_prefetch_lines lines = att_prefetch_begin(next, n * (int64_t)sizeof *x / LINE);
     int64_t i = 0;
     for (; i + 2 * ATT_LANES <= n; i += 2 * ATT_LANES) {
-        fetch(&next, ATT_LANES * (int64_t)sizeof *x); /* half as much as is read here; the rest is fetched later */
+        if (i * (int64_t)sizeof *x % LINE == 0)
+            att_prefetch_some(&lines, 1);
         v_store(y + i, type == ATT_F16 ? v_from_f16(x + i) : v_from_bf16(x + i));
         v_store(y + i + ATT_LANES, type == ATT_F16 ? v_from_f16(x + i + ATT_LANES) : v_from_bf16(x + i + ATT_LANES));
     }
@@ -86,10 +48,9 @@ ATT_INLINE void convert_as(const int type, int64_t n, const uint16_t *x, feed *f
         memcpy(rest, x + i, (size_t)count * sizeof *x);
         v_store_n(y + i, type == ATT_F16 ? v_from_f16(rest) : v_from_bf16(rest), count);
     }
-    *f = next;
 }
 /* rows [rows, n] of x, a stride apart, to y [rows][y_stride] */
-static void convert(int type, int64_t rows, int64_t n, const void *x, int64_t stride, feed *f, float *y,
+static void convert(int type, int64_t rows, int64_t n, const void *x, int64_t stride, att_prefetch *next, float *y,
                     int64_t y_stride)
 {
     if (stride == n && y_stride == n) {
@@ -98,21 +59,21 @@ static void convert(int type, int64_t rows, int64_t n, const void *x, int64_t st
     }
     for (int64_t i = 0; i < rows; i++)
         if (type == ATT_F16)
-            convert_as(ATT_F16, n, (const uint16_t *)x + i * stride, f, y + i * y_stride);
+            convert_as(ATT_F16, n, (const uint16_t *)x + i * stride, next, y + i * y_stride);
         else
-            convert_as(ATT_BF16, n, (const uint16_t *)x + i * stride, f, y + i * y_stride);
+            convert_as(ATT_BF16, n, (const uint16_t *)x + i * stride, next, y + i * y_stride);
 }
 
 /* ---- scores */
 
 /* A vector of keys, [rows, dim], by n queries: squares of keys are turned on the way. n is a constant where this is
- * inlined. more: s has the sums of earlier numbers. A step of the feed is four LINEs of floats. */
-ATT_INLINE void score_rows(const int n, bool more, int rows, int64_t dim, const float *k, int64_t stride, feed *f,
-                           const float *q, int64_t q_stride, float *s, int64_t s_stride)
+ * inlined. more: s has the sums of earlier numbers. */
+ATT_INLINE void score_rows(const int n, bool more, int rows, int64_t dim, const float *k, int64_t stride,
+                           att_prefetch *next, const float *q, int64_t q_stride, float *s, int64_t s_stride)
 {
-    feed next = *f;
     vf acc[QUERIES];
     float square[ATT_LANES * ATT_LANES]; /* where rows or columns are missing */
+    att_prefetch_lines lines = att_prefetch_begin(next, ATT_LANES * dim * (int64_t)sizeof *k / LINE);
     ATT_UNROLL (i, n)
         acc[i] = more ? v_load(s + i * s_stride) : v_set(0);
     for (int64_t d = 0; d < dim; d += ATT_LANES) {
@@ -126,7 +87,7 @@ ATT_INLINE void score_rows(const int n, bool more, int rows, int64_t dim, const 
         ATT_UNROLL (r, ATT_LANES) {
             x[r] = v_load(from + r * step);
             if ((r + 1) * ATT_LANES * (int)sizeof *k % (4 * LINE) == 0)
-                fetch(&next, next.share);
+                att_prefetch_some(&lines, 4);
         }
         v_transpose(x);
         ATT_UNROLL (c, ATT_LANES)
@@ -136,14 +97,14 @@ ATT_INLINE void score_rows(const int n, bool more, int rows, int64_t dim, const 
     }
     ATT_UNROLL (i, n)
         v_store(s + i * s_stride, acc[i]);
-    *f = next;
 }
 
-/* A panel of keys by n queries. A step of the feed is a row of the panel. */
-ATT_INLINE void score_panel(const int n, bool more, int64_t dim, const float *k, feed *f, const float *q,
+/* A panel of keys by n queries. */
+ATT_INLINE void score_panel(const int n, bool more, int64_t dim, const float *k, att_prefetch *next, const float *q,
                             int64_t q_stride, float *s, int64_t s_stride)
 {
-    feed next = *f;
+    enum { PANEL_LINES = PANEL * sizeof *k / LINE };
+    att_prefetch_lines lines = att_prefetch_begin(next, dim * PANEL_LINES);
     vf acc[QUERIES][ATT_PANEL_VECTORS];
     ATT_UNROLL (i, n)
         ATT_UNROLL (v, ATT_PANEL_VECTORS)
@@ -152,7 +113,7 @@ ATT_INLINE void score_panel(const int n, bool more, int64_t dim, const float *k,
         vf x[ATT_PANEL_VECTORS];
         ATT_UNROLL (v, ATT_PANEL_VECTORS)
             x[v] = v_keep(v_load(k + d * PANEL + v * ATT_LANES));
-        fetch(&next, next.share);
+        att_prefetch_some(&lines, PANEL_LINES);
         ATT_UNROLL (i, n) {
             const vf y = v_set(q[i * q_stride + d]);
             ATT_UNROLL (v, ATT_PANEL_VECTORS)
@@ -162,60 +123,53 @@ ATT_INLINE void score_panel(const int n, bool more, int64_t dim, const float *k,
     ATT_UNROLL (i, n)
         ATT_UNROLL (v, ATT_PANEL_VECTORS)
             v_store(s + i * s_stride + v * ATT_LANES, acc[i][v]);
-    *f = next;
 }
 
 /* A panel of keys, packed or `rows` of them a stride apart, by n queries. */
 ATT_INLINE void score_queries(const int n, bool packed, bool more, int rows, int64_t dim, const float *k,
-                              int64_t stride, feed *f, const float *q, int64_t q_stride, float *s, int64_t s_stride)
+                              int64_t stride, att_prefetch *next, const float *q, int64_t q_stride, float *s,
+                              int64_t s_stride)
 {
     if (packed)
-        score_panel(n, more, dim, k, f, q, q_stride, s, s_stride);
+        score_panel(n, more, dim, k, next, q, q_stride, s, s_stride);
     else
         for (int j = 0; j < rows; j += ATT_LANES)
-            score_rows(n, more, rows - j < ATT_LANES ? rows - j : ATT_LANES, dim, k + j * stride, stride, f, q,
+            score_rows(n, more, rows - j < ATT_LANES ? rows - j : ATT_LANES, dim, k + j * stride, stride, next, q,
                        q_stride, s + j, s_stride);
 }
 
-static void score_floats(int n, bool packed, bool more, int rows, int64_t dim, const float *k, int64_t stride, feed *f,
-                         const float *q, int64_t q_stride, float *s, int64_t s_stride)
+static void score_floats(int n, bool packed, bool more, int rows, int64_t dim, const float *k, int64_t stride,
+                         att_prefetch *next, const float *q, int64_t q_stride, float *s, int64_t s_stride)
 {
     for (; n >= QUERIES; n -= QUERIES, q += QUERIES * q_stride, s += QUERIES * s_stride)
-        score_queries(QUERIES, packed, more, rows, dim, k, stride, f, q, q_stride, s, s_stride);
+        score_queries(QUERIES, packed, more, rows, dim, k, stride, next, q, q_stride, s, s_stride);
     if (n == 3)
-        score_queries(3, packed, more, rows, dim, k, stride, f, q, q_stride, s, s_stride);
+        score_queries(3, packed, more, rows, dim, k, stride, next, q, q_stride, s, s_stride);
     else if (n == 2)
-        score_queries(2, packed, more, rows, dim, k, stride, f, q, q_stride, s, s_stride);
+        score_queries(2, packed, more, rows, dim, k, stride, next, q, q_stride, s, s_stride);
     else if (n == 1)
-        score_queries(1, packed, more, rows, dim, k, stride, f, q, q_stride, s, s_stride);
+        score_queries(1, packed, more, rows, dim, k, stride, next, q, q_stride, s, s_stride);
 }
 
-/* s [n][keys] = q [n, dim] k^T, written to a whole panel; k [keys, dim], or packed and stride is not used. then: what
- * is read after it. */
+/* s [n][keys] = q [n, dim] k^T, written to a whole panel; k [keys, dim], or packed and stride is not used. */
 static void few_scores(int type, int n, bool packed, int64_t keys, int64_t dim, const void *k, int64_t stride,
-                       const float *q, int64_t q_stride, float *s, int64_t s_stride, const void *then)
+                       const float *q, int64_t q_stride, float *s, int64_t s_stride, att_prefetch *next)
 {
     float piece[PANEL * CHUNK];
     const bool floats = type == ATT_F32;
-    const int passes = (n + QUERIES - 1) / QUERIES;
-    const int64_t row = bytes_of(type, packed ? (keys + PANEL - 1) / PANEL * PANEL * dim : dim);
-    const int64_t step = bytes_of(type, packed ? PANEL : 4 * LINE / (int)sizeof(float));
-    feed f = feed_of(floats ? n : QUERIES, packed ? 1 : keys, row, k, bytes_of(type, stride), then,
-                     packed ? 0 : bytes_of(type, ATT_LANES * dim), floats ? step : step / 2,
-                     bytes_of(type, PANEL * dim), passes);
     for (int64_t j = 0; j < keys; j += PANEL) {
         const int rows = keys - j < PANEL ? (int)(keys - j) : PANEL;
         const char *from = (const char *)k + bytes_of(type, j * (packed ? dim : stride));
         if (floats)
-            score_floats(n, packed, false, rows, dim, (const float *)(const void *)from, stride, &f, q, q_stride, s + j,
-                         s_stride);
+            score_floats(n, packed, false, rows, dim, (const float *)(const void *)from, stride, next, q, q_stride,
+                         s + j, s_stride);
         for (int64_t d = 0; !floats && d < dim; d += CHUNK) {
             const int64_t numbers = dim - d < CHUNK ? dim - d : CHUNK;
             if (packed)
-                convert(type, numbers, PANEL, from + bytes_of(type, d * PANEL), PANEL, &f, piece, PANEL);
+                convert(type, numbers, PANEL, from + bytes_of(type, d * PANEL), PANEL, next, piece, PANEL);
             else
-                convert(type, rows, numbers, from + bytes_of(type, d), stride, &f, piece, CHUNK);
-            score_floats(n, packed, d > 0, rows, numbers, piece, CHUNK, &f, q + d, q_stride, s + j, s_stride);
+                convert(type, rows, numbers, from + bytes_of(type, d), stride, next, piece, CHUNK);
+            score_floats(n, packed, d > 0, rows, numbers, piece, CHUNK, NULL, q + d, q_stride, s + j, s_stride);
         }
     }
 }
@@ -255,29 +209,23 @@ static void soften_row(int n_runs, const att_run *run, float *s, float *max, vf 
     v_flush_end(flushed);
 }
 
-/* total [n]: chains of single numbers, which go side by side. Meanwhile memory in [soon, end) is fetched, a line for
- * each key. */
-ATT_INLINE void sum_rows(const int n, int n_runs, const att_run *run, const float *s, int64_t stride, uintptr_t soon,
-                         uintptr_t end, float *total)
+/* total [n]: chains of single numbers, which go side by side. */
+ATT_INLINE void sum_rows(const int n, int n_runs, const att_run *run, const float *s, int64_t stride, float *total)
 {
     float sum[MOST] = {0};
     for (int r = 0; r < n_runs; r++)
-        for (int64_t k = run[r].first; k < run[r].last; k++, soon += LINE) {
-            if (soon < end)
-                __builtin_prefetch((const void *)soon, 0, 3);
+        for (int64_t k = run[r].first; k < run[r].last; k++)
             ATT_UNROLL (i, n)
                 sum[i] += s[i * stride + k];
-        }
     ATT_UNROLL (i, n)
         total[i] = sum[i];
 }
 
 /* Scores s [n][keys] to weights, with the running maximum and sum of each row; rescale [n] is what everything from
- * earlier blocks must be multiplied with. soon: what is read after it, so many bytes line after line. */
+ * earlier blocks must be multiplied with. */
 static void few_soften(int n, int n_runs, const att_run *run, float *s, int64_t stride, float *max, float *sum,
-                       float *rescale, const void *soon, int64_t bytes)
+                       float *rescale)
 {
-    const uintptr_t from = (uintptr_t)soon + LEAD, end = (uintptr_t)soon + (uintptr_t)bytes;
     for (int done = 0, some; done < n; done += some) {
         float total[MOST], *rows = s + done * stride;
         vf factor[MOST];
@@ -286,11 +234,11 @@ static void few_soften(int n, int n_runs, const att_run *run, float *s, int64_t 
             soften_row(n_runs, run, rows + i * stride, max + done + i, &factor[i]);
         int i = 0;
         for (; i + MOST <= some; i += MOST)
-            sum_rows(MOST, n_runs, run, rows + i * stride, stride, from, end, total + i);
+            sum_rows(MOST, n_runs, run, rows + i * stride, stride, total + i);
         for (; i + QUERIES <= some; i += QUERIES)
-            sum_rows(QUERIES, n_runs, run, rows + i * stride, stride, from, end, total + i);
+            sum_rows(QUERIES, n_runs, run, rows + i * stride, stride, total + i);
         for (; i < some; i++)
-            sum_rows(1, n_runs, run, rows + i * stride, stride, from, end, total + i);
+            sum_rows(1, n_runs, run, rows + i * stride, stride, total + i);
         for (i = 0; i < some; i++) {
             sum[done + i] = first_lane(v_fma(v_set(sum[done + i]), factor[i], v_set(total[i])));
             rescale[done + i] = first_lane(factor[i]);
@@ -300,12 +248,12 @@ static void few_soften(int n, int n_runs, const att_run *run, float *s, int64_t 
 
 /* ---- weighted values */
 
-/* Keys [first, last): n queries by some vectors of the values, or by one vector of `columns` numbers. A step of the
- * feed is a key. */
-ATT_INLINE void weigh_tile(const int n, const int vectors, int columns, feed *f, int64_t first, int64_t last,
+/* Keys [first, last): n queries by some vectors of the values, or by one vector of `columns` numbers. */
+ATT_INLINE void weigh_tile(const int n, const int vectors, int columns, att_prefetch *next, int64_t first, int64_t last,
                            const float *v, int64_t stride, const float *p, int64_t p_stride, float *o, int64_t o_stride)
 {
-    feed next = *f;
+    const int64_t each = (vectors * ATT_LANES * (int)sizeof *v + LINE - 1) / LINE;
+    att_prefetch_lines lines = att_prefetch_begin(next, (last - first) * each);
     vf acc[PAIR][WIDE];
     ATT_UNROLL (i, n)
         ATT_UNROLL (c, vectors)
@@ -315,7 +263,7 @@ ATT_INLINE void weigh_tile(const int n, const int vectors, int columns, feed *f,
         vf x[WIDE];
         ATT_UNROLL (c, vectors)
             x[c] = v_keep(load(row + c * ATT_LANES, columns));
-        fetch(&next, next.share);
+        att_prefetch_some(&lines, each);
         ATT_UNROLL (i, n) {
             const vf y = v_set(p[i * p_stride + k]);
             ATT_UNROLL (c, vectors)
@@ -325,16 +273,15 @@ ATT_INLINE void weigh_tile(const int n, const int vectors, int columns, feed *f,
     ATT_UNROLL (i, n)
         ATT_UNROLL (c, vectors)
             v_store(o + i * o_stride + c * ATT_LANES, acc[i][c]);
-    *f = next;
 }
 
 /* QUERIES over whole values: what is in registers are the weights of some keys. So values are read once, as they lie,
- * which processors foresee; o stays in the first-level cache. A step of the feed is a vector of each key. */
-ATT_INLINE void weigh_keys(const int keys, feed *f, int64_t first, int64_t last, int64_t dim, const float *v,
+ * which processors foresee; o stays in the first-level cache. */
+ATT_INLINE void weigh_keys(const int keys, att_prefetch *next, int64_t first, int64_t last, int64_t dim, const float *v,
                            int64_t stride, const float *p, int64_t p_stride, float *o, int64_t o_stride)
 {
-    feed next = *f;
-    const int64_t share = next.share * keys * ATT_LANES / dim;
+    const int64_t each = (keys * ATT_LANES * (int)sizeof *v + LINE - 1) / LINE;
+    att_prefetch_lines lines = att_prefetch_begin(next, (last - first) * dim * (int64_t)sizeof *v / LINE);
     for (int64_t k = first; k < last; k += keys) {
         vf y[QUERIES][KEYS];
         ATT_UNROLL (i, QUERIES)
@@ -345,7 +292,7 @@ ATT_INLINE void weigh_keys(const int keys, feed *f, int64_t first, int64_t last,
             vf x[KEYS];
             ATT_UNROLL (j, keys)
                 x[j] = load(v + (k + j) * stride + d, columns);
-            fetch(&next, share);
+            att_prefetch_some(&lines, each);
             ATT_UNROLL (i, QUERIES) {
                 float *to = o + i * o_stride + d;
                 vf acc = v_load(to);
@@ -355,21 +302,20 @@ ATT_INLINE void weigh_keys(const int keys, feed *f, int64_t first, int64_t last,
             }
         }
     }
-    *f = next;
 }
 
-ATT_INLINE void weigh_queries(const int n, feed *f, int64_t first, int64_t last, int64_t dim, const float *v,
+ATT_INLINE void weigh_queries(const int n, att_prefetch *next, int64_t first, int64_t last, int64_t dim, const float *v,
                               int64_t stride, const float *p, int64_t p_stride, float *o, int64_t o_stride)
 {
     const int wide = WIDE * ATT_LANES, half = WIDE / 2 * ATT_LANES;
     int64_t d = 0;
     for (; d + wide <= dim; d += wide)
-        weigh_tile(n, WIDE, ATT_LANES, f, first, last, v + d, stride, p, p_stride, o + d, o_stride);
+        weigh_tile(n, WIDE, ATT_LANES, next, first, last, v + d, stride, p, p_stride, o + d, o_stride);
     for (; d + half <= dim; d += half)
-        weigh_tile(n, WIDE / 2, ATT_LANES, f, first, last, v + d, stride, p, p_stride, o + d, o_stride);
+        weigh_tile(n, WIDE / 2, ATT_LANES, next, first, last, v + d, stride, p, p_stride, o + d, o_stride);
     for (; d < dim; d += ATT_LANES)
-        weigh_tile(n, 1, dim - d < ATT_LANES ? (int)(dim - d) : ATT_LANES, f, first, last, v + d, stride, p, p_stride,
-                   o + d, o_stride);
+        weigh_tile(n, 1, dim - d < ATT_LANES ? (int)(dim - d) : ATT_LANES, next, first, last, v + d, stride, p,
+                   p_stride, o + d, o_stride);
 }
 
 /* How often n queries go over a row. */
@@ -381,48 +327,46 @@ static int64_t passes_for(int64_t n, int64_t dim)
 }
 
 /* Keys [first, last) by all queries. once: nobody has read these values before, nor will again. */
-static void weigh_floats(int n, bool once, feed *f, int64_t first, int64_t last, int64_t dim, const float *v,
+static void weigh_floats(int n, bool once, att_prefetch *next, int64_t first, int64_t last, int64_t dim, const float *v,
                          int64_t stride, const float *p, int64_t p_stride, float *o, int64_t o_stride)
 {
     const int64_t some = once ? KEYS_ONCE : KEYS, whole = first + (last - first) / some * some;
     for (; n >= QUERIES; n -= QUERIES, p += QUERIES * p_stride, o += QUERIES * o_stride) {
         if (once)
-            weigh_keys(KEYS_ONCE, f, first, whole, dim, v, stride, p, p_stride, o, o_stride);
+            weigh_keys(KEYS_ONCE, next, first, whole, dim, v, stride, p, p_stride, o, o_stride);
         else
-            weigh_keys(KEYS, f, first, whole, dim, v, stride, p, p_stride, o, o_stride);
-        weigh_keys(1, f, whole, last, dim, v, stride, p, p_stride, o, o_stride);
+            weigh_keys(KEYS, next, first, whole, dim, v, stride, p, p_stride, o, o_stride);
+        weigh_keys(1, next, whole, last, dim, v, stride, p, p_stride, o, o_stride);
     }
     for (; n >= PAIR; n -= PAIR, p += PAIR * p_stride, o += PAIR * o_stride)
-        weigh_queries(PAIR, f, first, last, dim, v, stride, p, p_stride, o, o_stride);
+        weigh_queries(PAIR, next, first, last, dim, v, stride, p, p_stride, o, o_stride);
     if (n)
-        weigh_queries(1, f, first, last, dim, v, stride, p, p_stride, o, o_stride);
+        weigh_queries(1, next, first, last, dim, v, stride, p, p_stride, o, o_stride);
 }
 
 /* Keys [first, last) of another type. */
-static void weigh_short(int type, int n, feed *f, int64_t first, int64_t last, int64_t dim, const void *v,
+static void weigh_short(int type, int n, att_prefetch *next, int64_t first, int64_t last, int64_t dim, const void *v,
                         int64_t stride, const float *p, int64_t p_stride, float *o, int64_t o_stride)
 {
     float piece[PANEL * CHUNK];
     for (int64_t d = 0; d < dim; d += CHUNK) {
         const int64_t numbers = dim - d < CHUNK ? dim - d : CHUNK;
-        convert(type, last - first, numbers, (const char *)v + bytes_of(type, first * stride + d), stride, f, piece,
+        convert(type, last - first, numbers, (const char *)v + bytes_of(type, first * stride + d), stride, next, piece,
                 CHUNK);
-        weigh_floats(n, false, f, 0, last - first, numbers, piece, CHUNK, p + first, p_stride, o + d, o_stride);
+        weigh_floats(n, false, NULL, 0, last - first, numbers, piece, CHUNK, p + first, p_stride, o + d, o_stride);
     }
 }
 
 /* o [n, dim] = rescale o + p [n][keys] v [keys, dim], over the runs of keys; rescale NULL: o starts at 0. Rows of o are
- * written to a whole vector. then: what is read after it. */
+ * written to a whole vector. */
 static void few_weigh(int type, int n, int n_runs, const att_run *run, int64_t dim, const void *v, int64_t stride,
                       const float *p, int64_t p_stride, const float *rescale, float *o, int64_t o_stride,
-                      const void *then)
+                      att_prefetch *next)
 {
     const bool floats = type == ATT_F32;
     const int64_t row = bytes_of(type, dim), begin = n_runs ? run[0].first : 0, end = n_runs ? run[n_runs - 1].last : 0;
     const int64_t passes = passes_for(n, dim);
     const int64_t some = !floats ? PANEL : passes == 1 ? end - begin : (PIECE / row / KEYS + 1) * KEYS;
-    feed f = feed_of(floats ? n : QUERIES, end - begin, row, (const char *)v + bytes_of(type, begin * stride),
-                     bytes_of(type, stride), then, 0, floats ? row : row / 2, some * row, passes);
     for (int i = 0; i < n; i++)
         for (int64_t d = 0; d < dim; d += ATT_LANES) {
             float *x = o + i * o_stride + d;
@@ -432,9 +376,9 @@ static void few_weigh(int type, int n, int n_runs, const att_run *run, int64_t d
         for (int64_t k = run[r].first, last; k < run[r].last; k = last) {
             last = run[r].last - k < some ? run[r].last : k + some;
             if (floats)
-                weigh_floats(n, passes == 1, &f, k, last, dim, v, stride, p, p_stride, o, o_stride);
+                weigh_floats(n, passes == 1, next, k, last, dim, v, stride, p, p_stride, o, o_stride);
             else
-                weigh_short(type, n, &f, k, last, dim, v, stride, p, p_stride, o, o_stride);
+                weigh_short(type, n, next, k, last, dim, v, stride, p, p_stride, o, o_stride);
         }
 }
 

@@ -84,7 +84,8 @@ typedef struct att_kernels {
     att_byte_row (*bytes_of)(int levels, int shift, int64_t k, const float *x, int8_t *y);
     void (*bytes_panel)(int64_t words, const float *x, const att_byte_row *of, float *panel);
     void (*bytes_bounds)(int64_t m, int64_t words, const float *x, const att_byte_row *of, int columns,
-                         const float *panel, const float *bias, float *upper, int64_t stride, float *best);
+                         const float *panel, const float *bias, float *upper, int64_t stride, float *best,
+                         att_prefetch *next);
 
     /* attention.c: queries are the columns of a panel, keys its rows; see there */
     void (*turn_in)(int64_t rows, int64_t n, const float *x, int64_t stride, float scale, float *y);
@@ -103,12 +104,12 @@ typedef struct att_kernels {
 
     /* few.c: attention of a few queries; type is an att_dtype, of k and v; see there */
     void (*few_scores)(int type, int n, bool packed, int64_t keys, int64_t dim, const void *k, int64_t stride,
-                       const float *q, int64_t q_stride, float *s, int64_t s_stride, const void *then);
+                       const float *q, int64_t q_stride, float *s, int64_t s_stride, att_prefetch *next);
     void (*few_soften)(int n, int n_runs, const att_run *run, float *s, int64_t stride, float *max, float *sum,
-                       float *rescale, const void *prefetch, int64_t bytes);
+                       float *rescale);
     void (*few_weigh)(int type, int n, int n_runs, const att_run *run, int64_t dim, const void *v, int64_t stride,
                       const float *p, int64_t p_stride, const float *rescale, float *o, int64_t o_stride,
-                      const void *then);
+                      att_prefetch *next);
     void (*few_close)(int64_t dim, float inverse, float *o);
     void (*few_merge)(int64_t dim, float *max, float *sum, float *o, float max2, float sum2, const float *o2);
 

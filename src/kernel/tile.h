@@ -115,29 +115,40 @@ ATT_INLINE void tile_step(const int rows, const int vectors, const bool first, t
         at->b[i] += at->b_step;
 }
 
-/* Up to k products while lines of a list are prefetched: across two panels a share of them evenly over all products,
- * else, which is rows of attention, one in each turn. Gives how many products are left. */
-ATT_INLINE int64_t tile_steps_prefetching(const int rows, const int vectors, int64_t k, att_prefetch *list, tile_at *at,
+/* Up to k products, across two panels, while a share of a list is prefetched evenly. Gives how many are left. */
+ATT_INLINE int64_t tile_prefetching_share(const int rows, const int vectors, int64_t k, att_prefetch *list, tile_at *at,
                                           vf acc[MAX_ROWS][MAX_VECTORS])
 {
     enum { STEPS = 4 };
-    const bool wide = vectors > ATT_PANEL_VECTORS;
-    const int64_t turns = k / STEPS;
     int64_t lines;
-    const char *line = att_prefetch_take(list, wide ? 2 * k : turns, &lines);
-    const int64_t step = !wide ? ATT_CACHE_LINE : turns ? lines * ATT_CACHE_LINE / (turns * STEPS) : 0; /* bytes */
-    for (int64_t turn = 0; turn < (wide && lines ? turns : lines); turn++, k -= STEPS) {
-        if (!wide)
-            att_prefetch_line(line), line += step;
+    const char *line = att_prefetch_take(list, 2 * k, &lines);
+    const int64_t turns = lines ? k / STEPS : 0,
+                  step = turns ? lines * ATT_CACHE_LINE / (turns * STEPS) : 0; /* bytes */
+    for (int64_t turn = 0; turn < turns; turn++)
         ATT_UNROLL (u, STEPS) {
-            if (wide) {
-                att_prefetch_line(line);
-                if (rows <= 4) /* there is room */
-                    att_prefetch_line(line + step / 2);
-                line += step;
-            }
+            att_prefetch_line(line);
+            if (rows <= 4) /* there is room */
+                att_prefetch_line(line + step / 2);
+            line += step;
             tile_step(rows, vectors, false, at, acc);
         }
+    return k - turns * STEPS;
+}
+
+/* The same of a tile of attention, one line in each turn, as long as the list has any. */
+ATT_INLINE int64_t tile_prefetching_rows(const int rows, const int vectors, int64_t k, att_prefetch *list, tile_at *at,
+                                         vf acc[MAX_ROWS][MAX_VECTORS])
+{
+    enum { STEPS = 4 };
+    att_prefetch_lines lines = {NULL, 0};
+    for (; k >= STEPS; k -= STEPS) {
+        if (lines.left == 0)
+            lines = att_prefetch_begin(list, k / STEPS);
+        if (lines.left == 0)
+            break;
+        att_prefetch_some(&lines, 1);
+        ATT_UNROLL (u, STEPS)
+            tile_step(rows, vectors, false, at, acc);
     }
     return k;
 }
@@ -170,8 +181,10 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
     if (start == START_PRODUCT)
         tile_step(rows, vectors, true, &at, acc);
     left -= start == START_PRODUCT;
-    if (wide || whole)
-        left = tile_steps_prefetching(rows, vectors, left, t->prefetch, &at, acc);
+    if (wide)
+        left = tile_prefetching_share(rows, vectors, left, t->prefetch, &at, acc);
+    if (whole)
+        left = tile_prefetching_rows(rows, vectors, left, t->prefetch, &at, acc);
 #pragma GCC unroll 1 /* it would take registers */
     for (; whole && left > 0; left--)
         tile_step(rows, vectors, false, &at, acc);

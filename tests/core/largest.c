@@ -291,7 +291,7 @@ static void check_bounds(int isa, int round)
         bias[j] = (float)j / 16;
     }
     kernels->bytes_panel(WORDS, words, of, packed);
-    kernels->bytes_bounds(1, WORDS, left.words, &left.of, columns, packed, bias, upper, 0, &best);
+    kernels->bytes_bounds(1, WORDS, left.words, &left.of, columns, packed, bias, upper, 0, &best, NULL);
     double largest = (double)-INFINITY;
     for (int j = 0; j < columns; j++) {
         double norms;
