@@ -1,5 +1,6 @@
 # awk -f cmake/layers.awk LAYERS FILE...: does each file include only what LAYERS allows its room?
-# A file's room is the folder below src/ or app/; headers of rooms are included as "room/name.h".
+# A room is a folder that LAYERS names by its path below src/ or app/; a folder that it does not name belongs to the one
+# above. Headers of other rooms are included as "room/name.h".
 
 FILENAME == ARGV[1] {
     sub(/#.*/, "")
@@ -20,23 +21,31 @@ FILENAME == ARGV[1] {
 }
 
 FNR == 1 {
-    split(FILENAME, path, "/")
-    top = path[1]
-    room = path[2]
+    top = FILENAME
+    sub(/\/.*/, "", top)
     folder = FILENAME
     sub(/[^\/]*$/, "", folder)
-    if (!(room in above)) fail(FILENAME ": LAYERS has no room " room)
+    room = room_of(FILENAME)
+    if (!room) fail(FILENAME ": LAYERS has no room for it")
 }
 
 /^[ \t]*#[ \t]*include[ \t]*["<]/ {
     split($0, part, /["<>]/)
     name = part[2]
-    split(name, path, "/")
+    included = room_of(!/</ && exists(folder name) ? resolved(folder name) : top "/" name)
     if (name in limited) ok = (room, name) in header
-    else if (!/</ && exists(folder name)) ok = index(resolved(folder name), top "/" room "/") == 1 # its own
-    else if (path[1] in above) ok = (room, path[1]) in allowed
+    else if (included) ok = (room, included) in allowed
     else ok = name !~ /\// || /</ # generated, or libc's
     if (!ok) fail(FILENAME ":" FNR ": " room " may not include " name)
+}
+
+# The longest of the folders above a file that is a room, or "".
+function room_of(file)
+{
+    sub(/^[^\/]*\//, "", file) # src/ or app/
+    while (sub(/\/[^\/]*$/, "", file))
+        if (file in above) return file
+    return ""
 }
 
 function resolved(file)

@@ -1,8 +1,8 @@
 /* attend attention: what a head looks at. */
-#include "cli.h"
-#include "color.h"
-#include "heatmap.h"
-#include "output.h"
+#include "cli/base/cli.h"
+#include "cli/base/output.h"
+#include "cli/draw/color.h"
+#include "cli/draw/heatmap.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* attend bench: how fast this machine computes what models are made of. */
-#include "bench.h"
+#include "cli/bench/bench.h"
 
 static const cli_command *const commands[] = {&bench_attention, &bench_bandwidth, &bench_gemm, &bench_peak, NULL};
 

@@ -1,7 +1,7 @@
 /* attend bleu: how near translations are to references. */
-#include "cli.h"
-#include "lines.h"
-#include "output.h"
+#include "cli/base/cli.h"
+#include "cli/base/lines.h"
+#include "cli/base/output.h"
 
 #include <math.h>
 #include <stdlib.h>

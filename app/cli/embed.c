@@ -1,10 +1,10 @@
 /* attend embed: lines to vectors. */
-#include "cli.h"
-#include "lines.h"
-#include "npy.h"
-#include "output.h"
-#include "progress.h"
-#include "unknown.h"
+#include "cli/base/cli.h"
+#include "cli/base/lines.h"
+#include "cli/base/npy.h"
+#include "cli/base/output.h"
+#include "cli/base/progress.h"
+#include "cli/base/unknown.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* attend explain: attention step by step, on small numbers. */
-#include "cli.h"
-#include "color.h"
-#include "explain/page.h"
+#include "cli/base/cli.h"
+#include "cli/draw/color.h"
+#include "cli/explain/page.h"
 #include "explain_chapters.h" /* written by the build: CHAPTER_LIST */
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* attend info: the version, the machine and the models that are there. */
-#include "cli.h"
+#include "cli/base/cli.h"
 
-#include "output.h"
+#include "cli/base/output.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* attend plot: curves of the numbers in logs. */
-#include "chart.h"
-#include "cli.h"
-#include "lines.h"
-#include "output.h"
+#include "cli/base/cli.h"
+#include "cli/base/lines.h"
+#include "cli/base/output.h"
+#include "cli/draw/chart.h"
 
 #include <jansson.h>
 #include <math.h>

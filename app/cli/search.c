@@ -1,10 +1,10 @@
 /* attend search: the nearest lines of a text, by meaning. */
-#include "cli.h"
-#include "lines.h"
-#include "npy.h"
-#include "output.h"
-#include "pairs.h"
-#include "progress.h"
+#include "cli/base/cli.h"
+#include "cli/base/lines.h"
+#include "cli/base/npy.h"
+#include "cli/base/output.h"
+#include "cli/base/pairs.h"
+#include "cli/base/progress.h"
 
 #include <math.h>
 #include <stdlib.h>

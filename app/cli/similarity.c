@@ -1,10 +1,10 @@
 /* attend similarity: how alike sentences are, as the cosine of their vectors. */
-#include "cli.h"
-#include "color.h"
-#include "output.h"
-#include "pairs.h"
-#include "progress.h"
-#include "utf8.h"
+#include "cli/base/cli.h"
+#include "cli/draw/color.h"
+#include "cli/base/output.h"
+#include "cli/base/pairs.h"
+#include "cli/base/progress.h"
+#include "cli/base/utf8.h"
 
 #include <math.h>
 #include <stdlib.h>

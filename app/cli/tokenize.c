@@ -1,8 +1,8 @@
 /* attend tokenize: lines to the model's tokens. */
-#include "cli.h"
-#include "lines.h"
-#include "output.h"
-#include "unknown.h"
+#include "cli/base/cli.h"
+#include "cli/base/lines.h"
+#include "cli/base/output.h"
+#include "cli/base/unknown.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* attend train: models learn from the user's own texts. */
-#include "train.h"
+#include "cli/train/train.h"
 
 static const cli_command *const commands[] = {&train_embed, &train_translate, NULL};
 

@@ -1,10 +1,10 @@
 /* attend vocab: texts to a vocabulary of pieces. */
-#include "cli.h"
-#include "lines.h"
-#include "output.h"
-#include "progress.h"
-#include "unknown.h"
-#include "utf8.h"
+#include "cli/base/cli.h"
+#include "cli/base/lines.h"
+#include "cli/base/output.h"
+#include "cli/base/progress.h"
+#include "cli/base/unknown.h"
+#include "cli/base/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* Heat maps and curves on a terminal and as SVG, colours, widths of text. */
-#include "chart.h"
-#include "color.h"
-#include "heatmap.h"
-#include "svg.h"
-#include "utf8.h"
+#include "cli/base/utf8.h"
+#include "cli/draw/chart.h"
+#include "cli/draw/color.h"
+#include "cli/draw/heatmap.h"
+#include "cli/draw/svg.h"
 
 #include <math.h>
 #include <setjmp.h>

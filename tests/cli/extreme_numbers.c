@@ -1,5 +1,5 @@
 /* Every reader of numbers takes the smallest and the largest ones, or refuses them with a sentence. */
-#include "cli.h"
+#include "cli/base/cli.h"
 #include "tool.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* What the subcommands stand on: lines, numbers as text, tables, correlation. */
-#include "cli.h"
-#include "lines.h"
-#include "output.h"
-#include "pairs.h"
+#include "cli/base/cli.h"
+#include "cli/base/lines.h"
+#include "cli/base/output.h"
+#include "cli/base/pairs.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,9 +1,9 @@
 #include "page.h"
 
-#include "../base/cli.h"
-#include "../base/color.h"
-#include "../base/output.h"
-#include "../base/utf8.h"
+#include "cli/base/cli.h"
+#include "cli/base/output.h"
+#include "cli/base/utf8.h"
+#include "cli/draw/color.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -7,8 +7,8 @@
 #ifndef EXPLAIN_PAGE_H
 #define EXPLAIN_PAGE_H
 
-#include "../base/chart.h"
-#include "../base/heatmap.h"
+#include "cli/draw/chart.h"
+#include "cli/draw/heatmap.h"
 #include "vectors.h"
 
 #include <attend_model.h>

@@ -2,7 +2,7 @@
 // order: 10
 #include "page.h"
 
-#include "../base/utf8.h"
+#include "cli/base/utf8.h"
 
 #include <math.h>
 

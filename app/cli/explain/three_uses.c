@@ -2,7 +2,7 @@
 // order: 100
 #include "page.h"
 
-#include "../base/utf8.h"
+#include "cli/base/utf8.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -7,7 +7,7 @@
  *   ds = p (dp - delta) slope by twice that and (value_dim + 3) u + 2 h, times p (|dout| |v| + |delta|);
  *   what is summed of them by n u more; and what is stored by h;
  *   parameters, which all pairs add to, by 2 sqrt(n) u: the roundings of a sum that long are independent. */
-#include "bench_attention.h"
+#include "attention.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-#include "train_log.h"
-#include "cli.h"
+#include "log.h"
+#include "cli/base/cli.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,8 +2,8 @@
 #ifndef CLI_ALIGNMENT_H
 #define CLI_ALIGNMENT_H
 
-#include "cli.h"
-#include "output.h"
+#include "cli/base/cli.h"
+#include "cli/base/output.h"
 
 typedef struct cli_alignment {
     const char *path;    /* FILE.svg: a picture of the first text. "-": one below each translation, on standard output.

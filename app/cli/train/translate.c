@@ -1,5 +1,5 @@
 /* attend train translate: a translator from two files. */
-#include "lines.h"
+#include "cli/base/lines.h"
 #include "train.h"
 
 #include <math.h>

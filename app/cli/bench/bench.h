@@ -2,7 +2,7 @@
 #ifndef CLI_BENCH_H
 #define CLI_BENCH_H
 
-#include "cli.h"
+#include "cli/base/cli.h"
 
 #include <jansson.h>
 

@@ -2,8 +2,8 @@
 #ifndef CLI_TRAIN_H
 #define CLI_TRAIN_H
 
-#include "cli.h"
-#include "train_log.h"
+#include "cli/base/cli.h"
+#include "log.h"
 
 /* What a validation has found. */
 typedef struct cli_validation {

@@ -1,8 +1,8 @@
 #include "heatmap.h"
 
+#include "cli/base/utf8.h"
 #include "color.h"
 #include "svg.h"
-#include "utf8.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* attend bench attention: score, modifiers and masks, from their names to what the plan is given. */
-#include "bench_attention.h"
+#include "attention.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 #include "bench.h"
-#include "progress.h"
+#include "cli/base/progress.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #include "chart.h"
 
+#include "cli/base/utf8.h"
 #include "svg.h"
-#include "utf8.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* How fast memory is read, by turns with what is measured: other users of a machine change that within a second. */
+#include "cli/base/progress.h"
 #include "bench.h"
-#include "progress.h"
 
 #include <stdint.h>
 #include <stdlib.h>

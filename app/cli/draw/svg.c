@@ -1,6 +1,6 @@
 #include "svg.h"
 
-#include "utf8.h"
+#include "cli/base/utf8.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* attend bench attention: the command: options, lines of --shapes, the report. */
-#include "bench_attention.h"
-#include "lines.h"
+#include "attention.h"
+#include "cli/base/lines.h"
 
 #include <jansson.h>
 #include <stdarg.h>

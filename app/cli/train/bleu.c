@@ -1,5 +1,5 @@
 /* How good a translator is that is being trained: BLEU on texts that it does not learn. */
-#include "lines.h"
+#include "cli/base/lines.h"
 #include "train.h"
 
 #include <stdlib.h>

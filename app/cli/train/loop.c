@@ -1,6 +1,6 @@
 /* What all trainings have in common: steps until a limit or a signal, checkpoints, validations, a log. */
-#include "end.h"
-#include "progress.h"
+#include "cli/base/end.h"
+#include "cli/base/progress.h"
 #include "train.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* attend bench attention: the tensors, the plan, and one pass of it. */
-#include "bench_attention.h"
+#include "attention.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* attend train embed: a sentence model from pairs of sentences that people have compared. */
-#include "pairs.h"
+#include "cli/base/pairs.h"
 #include "train.h"
-#include "utf8.h"
+#include "cli/base/utf8.h"
 
 #include <math.h>
 #include <stdlib.h>
