@@ -1,9 +1,9 @@
 /* attend search: the nearest lines of a text, by meaning. */
 #include "cli/base/cli.h"
+#include "cli/base/correlation.h"
 #include "cli/base/lines.h"
 #include "cli/base/npy.h"
 #include "cli/base/output.h"
-#include "cli/base/pairs.h"
 #include "cli/base/progress.h"
 
 #include <math.h>

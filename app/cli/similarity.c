@@ -1,10 +1,11 @@
 /* attend similarity: how alike sentences are, as the cosine of their vectors. */
 #include "cli/base/cli.h"
-#include "cli/draw/color.h"
+#include "cli/base/correlation.h"
 #include "cli/base/output.h"
 #include "cli/base/pairs.h"
 #include "cli/base/progress.h"
 #include "cli/base/utf8.h"
+#include "cli/draw/color.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* What the subcommands stand on: lines, numbers as text, tables, correlation. */
 #include "cli/base/cli.h"
+#include "cli/base/correlation.h"
 #include "cli/base/lines.h"
 #include "cli/base/output.h"
 #include "cli/base/pairs.h"

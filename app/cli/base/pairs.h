@@ -32,13 +32,4 @@ int cli_pairs_open(cli_pairs *p, const char *path, int format, bool want_gold, i
 int cli_pairs_next(cli_pairs *p); /* count 0: no more */
 void cli_pairs_close(cli_pairs *p);
 
-/* The cosine of a [dim] and b [dim]; 0 where one of them is 0. */
-double cli_cosine(const float *a, const float *b, int64_t dim);
-/* x, or the end of [-1, 1] that it lies beyond: cosines do, by rounding. NaN stays. */
-float cli_clamp_cosine(float x);
-/* Pearson's correlation of a[n] and b[n]; NaN where one of them is constant. */
-double cli_pearson(const double *a, const double *b, int64_t n);
-/* Spearman's: Pearson's of the ranks, equal values sharing the mean of theirs; NaN where a value is. */
-int cli_spearman(const double *a, const double *b, int64_t n, double *correlation);
-
 #endif

@@ -1,7 +1,8 @@
 /* attend train embed: a sentence model from pairs of sentences that people have compared. */
+#include "cli/base/correlation.h"
 #include "cli/base/pairs.h"
-#include "train.h"
 #include "cli/base/utf8.h"
+#include "train.h"
 
 #include <math.h>
 #include <stdlib.h>
