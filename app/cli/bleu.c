@@ -1,4 +1,5 @@
 /* attend bleu: how near translations are to references. */
+#include "cli/base/array.h"
 #include "cli/base/cli.h"
 #include "cli/base/lines.h"
 #include "cli/base/output.h"
@@ -34,21 +35,9 @@ typedef struct corpus {
     cli_reader *reader;     /* [n] */
     att_bleu_counts *count; /* [lines] */
     int64_t *length;        /* [lines]: by which they are put together */
-    int64_t lines, room;
+    int64_t lines;
+    size_t room; /* of count and length */
 } corpus;
-
-static int grow(corpus *c)
-{
-    const size_t room = c->room ? 2 * (size_t)c->room : BLOCK;
-    att_bleu_counts *count = realloc(c->count, room * sizeof *count);
-    c->count = count ? count : c->count;
-    int64_t *length = realloc(c->length, room * sizeof *length);
-    c->length = length ? length : c->length;
-    if (!count || !length)
-        return cli_fail_memory();
-    c->room = (int64_t)room;
-    return CLI_DONE;
-}
 
 /* How many words a line has. */
 static int count_own(const corpus *c, const char *text, size_t bytes, int64_t *length)
@@ -62,17 +51,17 @@ static int count_own(const corpus *c, const char *text, size_t bytes, int64_t *l
 
 static int take_lines(corpus *c, const char **text /* [n] */, size_t *bytes)
 {
-    int code = c->lines == c->room ? grow(c) : CLI_DONE;
-    if (code)
-        return code;
+    const cli_array arrays[] = {{&c->count, sizeof *c->count}, {&c->length, sizeof *c->length}};
+    if (!cli_reserve(&c->room, (size_t)c->lines + 1, arrays, 2))
+        return cli_fail_memory();
     for (int i = 0; i < c->n; i++) {
         const cli_reader *r = &c->reader[i];
         text[i] = r->in.text[r->at];
         bytes[i] = r->in.bytes[r->at];
     }
     att_bleu_counts *count = &c->count[c->lines];
-    code = cli_status(c->ctx, att_bleu_count(c->ctx, (att_bleu_words)words, text[0], bytes[0], text + 1, bytes + 1,
-                                             c->references, count));
+    int code = cli_status(c->ctx, att_bleu_count(c->ctx, (att_bleu_words)words, text[0], bytes[0], text + 1, bytes + 1,
+                                                 c->references, count));
     const int longs = source_path ? c->n - 1 : 1;
     if (!code && by_length)
         code = count_own(c, text[longs], bytes[longs], &c->length[c->lines]);

@@ -1,4 +1,5 @@
 /* attend plot: curves of the numbers in logs. */
+#include "cli/base/array.h"
 #include "cli/base/cli.h"
 #include "cli/base/lines.h"
 #include "cli/base/output.h"
@@ -27,7 +28,8 @@ static const cli_option options[] = {
 /* The points of one number in one log. */
 typedef struct series {
     chart_point *point;
-    int64_t n, room;
+    int64_t n;
+    size_t room;
 } series;
 
 /* Lines of one log. */
@@ -65,14 +67,8 @@ static int choose_fields(plot *p)
 
 static int add_point(series *s, chart_point point)
 {
-    if (s->n == s->room) {
-        const size_t room = s->room ? 2 * (size_t)s->room : 256;
-        chart_point *more = realloc(s->point, room * sizeof *more);
-        if (!more)
-            return cli_fail_memory();
-        s->point = more;
-        s->room = (int64_t)room;
-    }
+    if (!cli_reserve(&s->room, (size_t)s->n + 1, &(cli_array){&s->point, sizeof *s->point}, 1))
+        return cli_fail_memory();
     s->point[s->n++] = point;
     return CLI_DONE;
 }

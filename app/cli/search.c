@@ -1,4 +1,5 @@
 /* attend search: the nearest lines of a text, by meaning. */
+#include "cli/base/array.h"
 #include "cli/base/cli.h"
 #include "cli/base/correlation.h"
 #include "cli/base/lines.h"
@@ -31,11 +32,12 @@ static const cli_option options[] = {
 /* ---- The corpus ------------------------------------------------------------- */
 
 typedef struct corpus {
-    int64_t count, room;
+    int64_t count;
     size_t *begin; /* [count + 1]: of the lines in data, each with a zero behind it */
+    float *own;    /* [count, dim]; NULL with an index */
+    size_t room;   /* of begin and own */
     char *data;
-    size_t capacity;
-    float *own;           /* [room, dim] or NULL */
+    size_t capacity;      /* of data */
     const float *vectors; /* [count, dim]: own, or those of the index */
     cli_npy index;
 } corpus;
@@ -48,37 +50,17 @@ static void corpus_free(corpus *c)
     cli_npy_close(&c->index);
 }
 
-/* `array` with room for `count` elements, or NULL; then it stays as it is. */
-static void *grow(void *array, size_t count, size_t size)
-{
-    return count <= SIZE_MAX / 2 / size ? realloc(array, count * size) : NULL;
-}
-
-/* For the lines of a block, and half as many more. */
+/* Makes room for the lines of a block. */
 static int make_room(corpus *c, const cli_lines *block, int64_t dim)
 {
-    size_t bytes = c->count ? c->begin[c->count] : 0;
-    if (c->count + block->count > c->room) {
-        const int64_t room = c->count + block->count + c->count / 2;
-        size_t *begin = grow(c->begin, (size_t)room + 1, sizeof *begin);
-        c->begin = begin ? begin : c->begin;
-        float *own = index_path ? NULL : grow(c->own, (size_t)(room * dim), sizeof *own);
-        c->own = own ? own : c->own;
-        if (!begin || (!index_path && !own))
-            return cli_fail_memory();
-        c->begin[0] = 0;
-        c->room = room;
-    }
+    const cli_array arrays[] = {{&c->begin, sizeof *c->begin}, {&c->own, (size_t)dim * sizeof *c->own}};
+    if (!cli_reserve(&c->room, (size_t)(c->count + block->count) + 1, arrays, index_path ? 1 : 2))
+        return cli_fail_memory();
+    c->begin[0] = 0;
+    size_t bytes = c->begin[c->count];
     for (int64_t i = 0; i < block->count; i++)
         bytes += block->bytes[i] + 1;
-    if (bytes > c->capacity) {
-        char *data = grow(c->data, bytes + bytes / 2, 1);
-        if (!data)
-            return cli_fail_memory();
-        c->data = data;
-        c->capacity = bytes + bytes / 2;
-    }
-    return CLI_DONE;
+    return cli_reserve(&c->capacity, bytes, &(cli_array){&c->data, 1}, 1) ? CLI_DONE : cli_fail_memory();
 }
 
 static int corpus_read(corpus *c, const cli_model *m)

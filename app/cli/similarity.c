@@ -1,4 +1,5 @@
 /* attend similarity: how alike sentences are, as the cosine of their vectors. */
+#include "cli/base/array.h"
 #include "cli/base/cli.h"
 #include "cli/base/correlation.h"
 #include "cli/base/output.h"
@@ -101,21 +102,15 @@ static int run_matrix(const cli_model *m, int n, char **texts)
 /* All scores so far beside what people gave. */
 typedef struct history {
     double *score, *gold; /* [room] */
-    int64_t count, room;
+    int64_t count;
+    size_t room;
 } history;
 
 static int remember(history *h, double score, double gold_score)
 {
-    if (h->count == h->room) {
-        size_t room = h->room ? 2 * (size_t)h->room : 4096;
-        double *a = realloc(h->score, room * sizeof *a);
-        h->score = a ? a : h->score;
-        double *b = realloc(h->gold, room * sizeof *b);
-        h->gold = b ? b : h->gold;
-        if (!a || !b)
-            return cli_fail_memory();
-        h->room = (int64_t)room;
-    }
+    const cli_array arrays[] = {{&h->score, sizeof *h->score}, {&h->gold, sizeof *h->gold}};
+    if (!cli_reserve(&h->room, (size_t)h->count + 1, arrays, 2))
+        return cli_fail_memory();
     h->score[h->count] = score;
     h->gold[h->count++] = gold_score;
     return CLI_DONE;

@@ -1,4 +1,5 @@
-/* What the subcommands stand on: lines, numbers as text, tables, correlation. */
+/* What the subcommands stand on: arrays, lines, numbers as text, tables, correlation. */
+#include "cli/base/array.h"
 #include "cli/base/cli.h"
 #include "cli/base/correlation.h"
 #include "cli/base/lines.h"
@@ -179,6 +180,28 @@ static void json_text_is_unicode(void **state)
     }
 }
 
+static void arrays_grow_together_and_keep_what_they_have(void **state)
+{
+    (void)state;
+    size_t room = 0;
+    double *a = NULL;
+    char *b = NULL;
+    const cli_array arrays[] = {{&a, sizeof *a}, {&b, 3 * sizeof *b}};
+    for (size_t i = 0; i < 5000; i++) {
+        assert_true(cli_reserve(&room, i + 1, arrays, 2) && room > i);
+        a[i] = (double)i;
+        memset(b + 3 * i, (int)(i % 100), 3);
+    }
+    const size_t before = room;
+    assert_false(cli_reserve(&room, SIZE_MAX / sizeof *a + 2, arrays, 2)); /* 8 bytes, if that overflowed */
+    assert_false(cli_reserve(&room, SIZE_MAX / 2, arrays + 1, 1));
+    assert_int_equal(room, before);
+    for (size_t i = 0; i < 5000; i++)
+        assert_true(a[i] == (double)i && b[3 * i] == (char)(i % 100) && b[3 * i + 2] == b[3 * i]);
+    free(a);
+    free(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +212,7 @@ int main(void)
         cmocka_unit_test(correlations_are_those_of_the_textbook),
         cmocka_unit_test(the_nearest_word_is_near),
         cmocka_unit_test(json_text_is_unicode),
+        cmocka_unit_test(arrays_grow_together_and_keep_what_they_have),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

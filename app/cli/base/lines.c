@@ -1,4 +1,5 @@
 #include "lines.h"
+#include "array.h"
 #include "cli.h"
 
 #include <errno.h>
@@ -78,14 +79,8 @@ static int read_more(cli_lines *l, bool *end)
     if (l->used - l->start > most)
         return cli_fail("%s: line %lld has more than %zu bytes%s", l->path, (long long)l->line + 1, most,
                         l->part ? " without a space" : "");
-    if (l->capacity < l->used + READ_BYTES + 1) {
-        size_t capacity = l->capacity + l->capacity / 2 + READ_BYTES + 1;
-        char *data = realloc(l->data, capacity);
-        if (!data)
-            return cli_fail_memory();
-        l->data = data;
-        l->capacity = capacity;
-    }
+    if (!cli_reserve(&l->capacity, l->used + READ_BYTES + 1, &(cli_array){&l->data, 1}, 1))
+        return cli_fail_memory();
     ssize_t n;
     do
         n = read(l->fd, l->data + l->used, READ_BYTES);
@@ -98,27 +93,13 @@ static int read_more(cli_lines *l, bool *end)
     return CLI_DONE;
 }
 
-static int grow(cli_lines *l)
-{
-    size_t room = l->room ? 2 * (size_t)l->room : 1024;
-    const char **text = realloc(l->text, room * sizeof *text);
-    l->text = text ? text : l->text;
-    size_t *bytes = realloc(l->bytes, room * sizeof *bytes);
-    l->bytes = bytes ? bytes : l->bytes;
-    size_t *begin = realloc(l->begin, room * sizeof *begin);
-    l->begin = begin ? begin : l->begin;
-    if (!text || !bytes || !begin)
-        return cli_fail_memory();
-    l->room = (int64_t)room;
-    return CLI_DONE;
-}
-
 /* The line from start to the line feed or space at `end` joins the block. */
 static int take_line(cli_lines *l, size_t end)
 {
-    int code = l->count == l->room ? grow(l) : CLI_DONE;
-    if (code)
-        return code;
+    const cli_array arrays[] = {
+        {&l->text, sizeof *l->text}, {&l->bytes, sizeof *l->bytes}, {&l->begin, sizeof *l->begin}};
+    if (!cli_reserve(&l->room, (size_t)l->count + 1, arrays, 3))
+        return cli_fail_memory();
     size_t n = end - l->start;
     const bool whole = l->data[end] == '\n';
     if (n && whole && l->data[end - 1] == '\r')

@@ -22,7 +22,7 @@ typedef struct cli_lines {
     char *data;   /* [capacity]: used bytes, of which those before start are in the block */
     size_t capacity, used, start;
     size_t *begin; /* [count]: of the lines, in data */
-    int64_t room;  /* of text, bytes and begin */
+    size_t room;   /* of text, bytes and begin */
 } cli_lines;
 
 /* No paths: standard input, as for the path "-". Sees to it that the files are there. */

@@ -1,4 +1,5 @@
 #include "pairs.h"
+#include "array.h"
 #include "cli.h"
 #include "lines.h"
 
@@ -50,14 +51,10 @@ static int wrong(const cli_pairs *p, const char *what)
 
 static int put(cli_pairs *p, int c)
 {
-    if (p->used == p->capacity) {
-        size_t capacity = p->capacity ? 2 * p->capacity : 1 << 16;
-        char *data = capacity <= (size_t)1 << 31 ? realloc(p->data, capacity) : NULL;
-        if (!data)
-            return cli_fail_memory();
-        p->data = data;
-        p->capacity = capacity;
-    }
+    static const size_t most = (size_t)1 << 31;
+    if (p->used == p->capacity &&
+        (p->used >= most || !cli_reserve(&p->capacity, p->used + 1, &(cli_array){&p->data, 1}, 1)))
+        return cli_fail_memory();
     p->data[p->used++] = (char)c;
     return CLI_DONE;
 }

@@ -1,4 +1,5 @@
 #include "vectors.h"
+#include "cli/base/array.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,9 +15,10 @@ typedef struct reader {
     att_ctx *ctx;
     const char *path;
     int64_t line, first_line; /* now; of the first vector */
-    int64_t n, dim, room;     /* vectors; numbers in each; floats that x holds */
+    int64_t n, dim;           /* vectors; numbers in each */
     char **labels;
     float *x;
+    size_t room; /* of x */
 } reader;
 
 static att_status out_of_memory(reader *r) { return att_fail(r->ctx, ATT_ERR_MEMORY, "%s: out of memory", r->path); }
@@ -33,15 +35,9 @@ static att_status add_number(reader *r, int64_t count, const char *word)
     if (count >= VECTORS_MAX_DIM)
         return att_fail(r->ctx, ATT_ERR_FORMAT, "%s:%" PRId64 ": more than %d numbers in a vector", r->path, r->line,
                         VECTORS_MAX_DIM);
-    int64_t at = r->n * r->dim + count;
-    if (at >= r->room) {
-        int64_t room = 2 * r->room + 64;
-        float *x = realloc(r->x, (size_t)room * sizeof *x);
-        if (!x)
-            return out_of_memory(r);
-        r->x = x;
-        r->room = room;
-    }
+    const int64_t at = r->n * r->dim + count;
+    if (!cli_reserve(&r->room, (size_t)at + 1, &(cli_array){&r->x, sizeof *r->x}, 1))
+        return out_of_memory(r);
     r->x[at] = v;
     return ATT_OK;
 }

@@ -1,4 +1,5 @@
 /* attend train embed: a sentence model from pairs of sentences that people have compared. */
+#include "cli/base/array.h"
 #include "cli/base/correlation.h"
 #include "cli/base/pairs.h"
 #include "cli/base/utf8.h"
@@ -44,11 +45,12 @@ static const cli_option options[] = {
 /* ---- pairs, all of a file */
 
 typedef struct scored {
-    int64_t n, room;
+    int64_t n;
     int64_t invalid;   /* left out: not UTF-8 */
     const char **text; /* [2 n], malloc'd each */
     size_t *bytes;     /* [2 n] */
     double *score;     /* [n], from 0 to 1 */
+    size_t room;       /* pairs that text, bytes and score have room for */
 } scored;
 
 static void free_scored(scored *s)
@@ -58,19 +60,6 @@ static void free_scored(scored *s)
     free(s->text);
     free(s->bytes);
     free(s->score);
-}
-
-static int grow(scored *s)
-{
-    const size_t room = 2 * (size_t)s->room + BLOCK;
-    const char **text = realloc(s->text, 2 * room * sizeof *text);
-    s->text = text ? text : s->text;
-    size_t *bytes = realloc(s->bytes, 2 * room * sizeof *bytes);
-    s->bytes = bytes ? bytes : s->bytes;
-    double *score = realloc(s->score, room * sizeof *score);
-    s->score = score ? score : s->score;
-    s->room = (int64_t)room;
-    return text && bytes && score ? CLI_DONE : cli_fail_memory();
 }
 
 static int add(scored *s, const cli_pairs *p, int64_t i)
@@ -83,8 +72,10 @@ static int add(scored *s, const cli_pairs *p, int64_t i)
         s->invalid++;
         return CLI_DONE;
     }
-    if (s->n == s->room && grow(s))
-        return CLI_FAILED;
+    const cli_array arrays[] = {
+        {&s->text, 2 * sizeof *s->text}, {&s->bytes, 2 * sizeof *s->bytes}, {&s->score, sizeof *s->score}};
+    if (!cli_reserve(&s->room, (size_t)s->n + 1, arrays, 3))
+        return cli_fail_memory();
     char *both[2];
     for (int k = 0; k < 2; k++) {
         both[k] = malloc(p->bytes[2 * i + k] + 1);
