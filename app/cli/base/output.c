@@ -1,6 +1,7 @@
 #include "output.h"
 #include "cli.h"
 #include "end.h"
+#include "utf8.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -216,35 +217,12 @@ void cli_write_row(FILE *f, const float *row, int64_t n, char between)
 
 /* ---- JSON text ------------------------------------------------------------- */
 
-/* Bytes of the UTF-8 character at p [n], or minus the bytes that make one U+FFFD: those that could begin a character
- * (Unicode, "maximal subpart"). */
-static int character(const unsigned char *p, size_t n)
-{
-    static const struct {
-        unsigned char first, last, low, high; /* lead byte in [first, last], second byte in [low, high] */
-        int bytes;
-    } form[] = {{0x00, 0x7F, 0, 0, 1},       {0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3},
-                {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
-                {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4}};
-    for (size_t i = 0; i < sizeof form / sizeof *form; i++) {
-        if (*p < form[i].first || *p > form[i].last)
-            continue;
-        for (int k = 1; k < form[i].bytes; k++) {
-            unsigned char low = k == 1 ? form[i].low : 0x80, high = k == 1 ? form[i].high : 0xBF;
-            if ((size_t)k == n || p[k] < low || p[k] > high)
-                return -k;
-        }
-        return form[i].bytes;
-    }
-    return -1;
-}
-
 void cli_write_json(FILE *f, const char *text, size_t bytes)
 {
-    const unsigned char *p = (const unsigned char *)text, *end = p + bytes, *plain = p; /* not yet written */
+    const char *p = text, *end = p + bytes, *plain = p; /* from plain on nothing is written yet */
     fputc('"', f);
     while (p < end) {
-        int n = character(p, (size_t)(end - p));
+        const int n = utf8_length(p, (size_t)(end - p));
         if (n > 1 || (n == 1 && *p >= 0x20 && *p != '"' && *p != '\\' && *p != 0x7F)) {
             p += n;
             continue;

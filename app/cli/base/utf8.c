@@ -33,37 +33,49 @@ static int in(const range *list, size_t count, uint32_t code)
     return 0;
 }
 
+/* Unicode, table 3-7 "Well-Formed UTF-8 Byte Sequences". */
+static const struct {
+    unsigned char first, last, low, high; /* lead byte in [first, last], second byte in [low, high] */
+    int bytes;
+} forms[] = {{0x00, 0x7F, 0, 0, 1},       {0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3},
+             {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
+             {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4}};
+enum { MAX_BYTES = 4 };
+
+int utf8_length(const char *s, size_t bytes)
+{
+    const unsigned char *p = (const unsigned char *)s;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        if (*p < forms[i].first || *p > forms[i].last)
+            continue;
+        for (int k = 1; k < forms[i].bytes; k++) {
+            const unsigned char low = k == 1 ? forms[i].low : 0x80, high = k == 1 ? forms[i].high : 0xBF;
+            if ((size_t)k == bytes || p[k] < low || p[k] > high)
+                return -k;
+        }
+        return forms[i].bytes;
+    }
+    return -1;
+}
+
 uint32_t utf8_next(const char **s)
 {
-    static const uint32_t least[] = {0, 0x80, 0x800, 0x10000}; /* a longer form of a smaller code is invalid */
     const unsigned char *p = (const unsigned char *)*s;
-    int more = p[0] < 0x80                   ? 0
-               : p[0] >= 0xC2 && p[0] < 0xE0 ? 1
-               : p[0] >= 0xE0 && p[0] < 0xF0 ? 2
-               : p[0] >= 0xF0 && p[0] < 0xF5 ? 3
-                                             : -1;
-    uint32_t code = more <= 0 ? p[0] : p[0] & (0x3Fu >> more);
-    *s += 1;
-    if (more < 0)
+    const int n = utf8_length(*s, MAX_BYTES); /* no character goes on behind the terminating zero */
+    *s += n > 0 ? n : 1;
+    if (n < 0)
         return 0xFFFD;
-    for (int i = 1; i <= more; i++) {
-        if ((p[i] & 0xC0) != 0x80) /* also stops at the terminating zero */
-            return 0xFFFD;
+    uint32_t code = n == 1 ? p[0] : p[0] & (0x7Fu >> n);
+    for (int i = 1; i < n; i++)
         code = code << 6 | (p[i] & 0x3F);
-    }
-    if (code < least[more] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
-        return 0xFFFD;
-    *s += more;
     return code;
 }
 
 int utf8_valid(const char *s, size_t bytes)
 {
-    for (const char *end = s + bytes; s < end;) {
-        const char *first = s;
-        if (utf8_next(&s) == 0xFFFD && s == first + 1) /* not one that stands there */
+    for (int n; bytes > 0; s += n, bytes -= (size_t)n)
+        if ((n = utf8_length(s, bytes)) < 0)
             return 0;
-    }
     return 1;
 }
 

@@ -6,9 +6,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The code point at *s (zero-terminated), which moves behind it; U+FFFD for a byte that is not UTF-8. */
+/* How many bytes the character at s [bytes > 0] has; where it is not UTF-8 minus the number of bytes that together are
+ * replaced by one U+FFFD: those that could begin a character (Unicode, "maximal subpart"). */
+int utf8_length(const char *s, size_t bytes);
+/* The code point at *s (zero-terminated), which moves behind it; U+FFFD for a single byte that is not UTF-8. */
 uint32_t utf8_next(const char **s);
-/* Whether s [bytes], zero-terminated, is UTF-8. */
+/* Whether s [bytes] is UTF-8. */
 int utf8_valid(const char *s, size_t bytes);
 /* Columns of one code point: 0 (combining), 1, or 2 (East Asian wide, emoji). */
 int utf8_columns(uint32_t code);
