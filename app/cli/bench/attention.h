@@ -57,7 +57,7 @@ int attention_status(const attention_case *c, att_status s);
 /* A tensor of random numbers, which the case frees: like(B, H, T, D) in the case's layout for rank 4, else dense. */
 int attention_tensor(attention_case *c, att_tensor *out, att_dtype dtype, int rank, const int64_t *dim);
 /* Row [dim[3]] of a tensor of rank 4, or the number of one of rank 3; dimensions of 1 are broadcast. */
-void attention_read(const att_tensor *x, int64_t b, int64_t head, int64_t i, double *row);
+void attention_read(const attention_case *c, const att_tensor *x, int64_t b, int64_t head, int64_t i, double *row);
 /* Floating-point operations of the pass: 2 (dim + value_dim) forward and 2 (3 dim + 2 value_dim) backward for each pair
  * that attends. Causal attention of as many keys as queries counts as half. */
 double attention_flops(const attention_case *c);

@@ -7,51 +7,46 @@
 
 /* ---- Numbers in f32, f16, bf16 ------------------------------------------------ */
 
-/* The bits of x, a multiple of 1/128 in [-1, 1), which both half types hold exactly. */
-static uint16_t half_bits(att_dtype dtype, float x)
+enum { RUN = 256 }; /* numbers that are converted at a time */
+
+/* n contiguous numbers, from one type to another. */
+static void convert(att_ctx *ctx, int64_t n, void *from, att_dtype from_type, void *to, att_dtype to_type)
 {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    if (dtype == ATT_BF16 || x == 0)
-        return (uint16_t)(bits >> 16);
-    return (uint16_t)((bits >> 16 & 0x8000) | ((bits >> 23 & 0xff) - 112) << 10 | (bits >> 13 & 0x3ff));
+    att_tensor x, out;
+    att_wrap(&x, from, from_type, ATT_DIMS(n), NULL);
+    att_wrap(&out, to, to_type, ATT_DIMS(n), NULL);
+    att_convert(ctx, &x, &out);
 }
 
-static double half_value(att_dtype dtype, uint16_t bits)
+/* Numbers in [-1, 1), the same ones for the same seed; in half types multiples of 1/128, which f16 and bf16 hold
+ * exactly. */
+static void fill(att_ctx *ctx, void *data, att_dtype dtype, int64_t n, uint64_t seed)
 {
-    if (dtype == ATT_BF16) {
-        uint32_t wide = (uint32_t)bits << 16;
-        float x;
-        memcpy(&x, &wide, sizeof x);
-        return (double)x;
-    }
-    int exponent = bits >> 10 & 31, fraction = bits & 0x3ff;
-    double size = exponent == 31 ? (fraction ? NAN : INFINITY)
-                                 : ldexp(exponent ? fraction + 0x400 : fraction, (exponent ? exponent : 1) - 25);
-    return bits >> 15 ? -size : size;
-}
-
-/* Numbers in [-1, 1), the same ones for the same seed. */
-static void fill(void *data, att_dtype dtype, int64_t n, uint64_t seed)
-{
-    for (int64_t i = 0; i < n; i++) {
-        double x = bench_random(&seed);
-        if (dtype == ATT_F32)
-            ((float *)data)[i] = (float)x;
-        else
-            ((uint16_t *)data)[i] = half_bits(dtype, (float)(floor(x * 128) / 128));
+    float run[RUN];
+    for (int64_t first = 0; first < n; first += RUN) {
+        const int64_t some = n - first < RUN ? n - first : RUN;
+        for (int64_t i = 0; i < some; i++) {
+            const double x = bench_random(&seed);
+            run[i] = (float)(dtype == ATT_F32 ? x : floor(x * 128) / 128);
+        }
+        convert(ctx, some, run, ATT_F32, (char *)data + (size_t)first * att_dtype_size(dtype), dtype);
     }
 }
 
-void attention_read(const att_tensor *x, int64_t b, int64_t head, int64_t i, double *row)
+void attention_read(const attention_case *c, const att_tensor *x, int64_t b, int64_t head, int64_t i, double *row)
 {
     const int64_t at[] = {b, head, i}, n = x->rank == 4 ? x->dim[3] : 1;
-    int64_t offset = 0;
+    const int64_t size = (int64_t)att_dtype_size(x->dtype);
+    float run[RUN];
+    char *data = x->data;
     for (int d = 0; d < 3; d++)
-        offset += x->dim[d] == 1 ? 0 : at[d] * x->stride[d];
-    for (int64_t d = 0; d < n; d++)
-        row[d] = x->dtype == ATT_F32 ? (double)((const float *)x->data)[offset + d]
-                                     : half_value(x->dtype, ((const uint16_t *)x->data)[offset + d]);
+        data += x->dim[d] == 1 ? 0 : at[d] * x->stride[d] * size;
+    for (int64_t first = 0; first < n; first += RUN) {
+        const int64_t some = n - first < RUN ? n - first : RUN;
+        convert(c->ctx, some, data + first * size, x->dtype, run, ATT_F32);
+        for (int64_t d = 0; d < some; d++)
+            row[first + d] = (double)run[d];
+    }
 }
 
 /* ---- Tensors ------------------------------------------------------------------ */
@@ -69,7 +64,7 @@ int attention_tensor(attention_case *c, att_tensor *out, att_dtype dtype, int ra
     c->memory[c->n_memory++] = out->data;
     c->bytes += (double)n * (double)att_dtype_size(dtype);
     if (dtype <= ATT_BF16)
-        fill(out->data, dtype, n, (uint64_t)c->n_memory);
+        fill(c->ctx, out->data, dtype, n, (uint64_t)c->n_memory);
     return CLI_DONE;
 }
 

@@ -163,28 +163,17 @@ static double sink(const reference *r, int64_t head)
 
 /* ---- Dropout: as attend.h lays it out ------------------------------------------- */
 
-/* Philox4x32-10 (Salmon et al. 2011): x becomes ten rounds of it. */
-static void philox(uint32_t x[4], uint32_t low, uint32_t high)
-{
-    for (int round = 0; round < 10; round++, low += 0x9e3779b9, high += 0xbb67ae85) {
-        const uint64_t a = UINT64_C(0xd2511f53) * x[0], b = UINT64_C(0xcd9e8d57) * x[2];
-        const uint32_t y[] = {(uint32_t)(b >> 32) ^ x[1] ^ low, (uint32_t)b, (uint32_t)(a >> 32) ^ x[3] ^ high,
-                              (uint32_t)a};
-        memcpy(x, y, sizeof y);
-    }
-}
-
 /* By what the pair's weight is multiplied. */
 static double dropped(const attention_case *c, const pair *p)
 {
     const double share = (double)c->spec.dropout;
-    const uint64_t seed = c->args.dropout_seed;
-    uint32_t x[] = {(uint32_t)attention_position(c, p->batch, p->q), (uint32_t)p->k / 4, (uint32_t)p->head,
-                    c->ids[p->batch]};
+    const uint32_t counter[] = {(uint32_t)attention_position(c, p->batch, p->q), (uint32_t)p->k / 4, (uint32_t)p->head,
+                                c->ids[p->batch]};
+    uint32_t words[4];
     if (share <= 0)
         return 1;
-    philox(x, (uint32_t)seed, (uint32_t)(seed >> 32));
-    return x[p->k % 4] >= (uint32_t)(share * 0x1p32 + 0.5) ? 1 / (1 - share) : 0;
+    att_random(c->args.dropout_seed, counter, words);
+    return words[p->k % 4] >= (uint32_t)(share * 0x1p32 + 0.5) ? 1 / (1 - share) : 0;
 }
 
 /* ---- Rows of the results -------------------------------------------------------- */
@@ -193,15 +182,15 @@ static void read_key(reference *r, const pair *p)
 {
     const attention_settings *s = &r->c->set;
     const int64_t head = p->head / (s->heads / s->kv_heads);
-    attention_read(&r->c->args.k, p->batch, head, p->k, r->k);
-    attention_read(&r->c->args.v, p->batch, head, p->k, r->v);
+    attention_read(r->c, &r->c->args.k, p->batch, head, p->k, r->k);
+    attention_read(r->c, &r->c->args.v, p->batch, head, p->k, r->v);
 }
 
 /* Compares row [n] of the library's tensor with r->sum, within r->bound and the rounding to the tensor's type. */
 static int compare(reference *r, const char *name, const att_tensor *x, int64_t b, int64_t head, int64_t i, int64_t n)
 {
     double *row = r->out;
-    attention_read(x, b, head, i, row);
+    attention_read(r->c, x, b, head, i, row);
     for (int64_t d = 0; d < n; d++) {
         double e = bench_error(row[d], r->sum[d], r->bound[d] + (r->half + unit) * fabs(r->sum[d]));
         if (e > 1)
@@ -219,7 +208,7 @@ static double weights(reference *r, pair p, int64_t *first, int64_t *last)
     double most = extra, slope;
     r->error = 0;
     attention_keys(r->c, p.batch, p.q, first, last);
-    attention_read(&r->c->args.q, p.batch, p.head, p.q, r->q);
+    attention_read(r->c, &r->c->args.q, p.batch, p.head, p.q, r->q);
     for (p.k = *first; p.k < *last; p.k++) {
         r->weight[p.k] = -INFINITY;
         if (!attention_allows(r->c, p.q, p.k))
@@ -266,7 +255,7 @@ static void each_slope(reference *r, pair p, double chain, take_slope *take)
     int64_t first, last;
     const double relative = weights(r, p, &first, &last);
     double delta = 0, delta_size = 0;
-    attention_read(&r->c->grads.dout, p.batch, p.head, p.q, r->dout);
+    attention_read(r->c, &r->c->grads.dout, p.batch, p.head, p.q, r->dout);
     for (p.k = first; p.k < last; p.k++) {
         double size = 0;
         if (r->weight[p.k] == 0)
@@ -310,9 +299,9 @@ static void add_query(reference *r, const pair *p, bool value)
 {
     const attention_settings *s = &r->c->set;
     double lse, slope, size = 0, delta_size = 0;
-    attention_read(&r->c->args.lse, p->batch, p->head, p->q, &lse);
-    attention_read(&r->c->args.q, p->batch, p->head, p->q, r->q);
-    attention_read(&r->c->grads.dout, p->batch, p->head, p->q, r->dout);
+    attention_read(r->c, &r->c->args.lse, p->batch, p->head, p->q, &lse);
+    attention_read(r->c, &r->c->args.q, p->batch, p->head, p->q, r->q);
+    attention_read(r->c, &r->c->grads.dout, p->batch, p->head, p->q, r->dout);
     r->error = 0;
     const double weight = exp(score(r, p, &slope) - lse);
     const double relative =
@@ -325,7 +314,7 @@ static void add_query(reference *r, const pair *p, bool value)
         }
         return;
     }
-    attention_read(&r->c->args.out, p->batch, p->head, p->q, r->out);
+    attention_read(r->c, &r->c->args.out, p->batch, p->head, p->q, r->out);
     const double dp = kept * dot(s->value_dim, r->dout, r->v, &size);
     const double delta = dot(s->value_dim, r->dout, r->out, &delta_size);
     add_slope(r, p, slope * weight * (dp - delta),
