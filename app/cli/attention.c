@@ -37,19 +37,12 @@ static int choose(const att_sentence_info *info)
 
 static void print_json(const char *const *labels, const att_attention_map *map)
 {
-    int64_t n = map->tokens.count;
-    printf("{\"layer\": %lld, \"head\": %lld, \"tokens\": [", (long long)layer, (long long)head);
-    for (int64_t i = 0; i < n; i++) {
-        fputs(i ? ", " : "", stdout);
-        cli_write_json(stdout, labels[i], strlen(labels[i]));
-    }
-    fputs("], \"weights\": [", stdout);
-    for (int64_t i = 0; i < n; i++) {
-        fputs(i ? ", [" : "[", stdout);
-        cli_write_row(stdout, map->weights + i * n, n, ',');
-        putchar(']');
-    }
-    puts("]}");
+    const int64_t n = map->tokens.count;
+    printf("{\"layer\": %lld, \"head\": %lld, \"tokens\": ", (long long)layer, (long long)head);
+    cli_write_json_texts(stdout, labels, n);
+    fputs(", \"weights\": ", stdout);
+    cli_write_json_matrix(stdout, map->weights, n, n);
+    puts("}");
 }
 
 static int draw_svg(const char *text, const char *const *labels, const att_attention_map *map)

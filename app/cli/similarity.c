@@ -56,18 +56,11 @@ static void print_matrix(char *const *texts, int n, const float *cosine /* [n, n
 
 static void print_json_matrix(char *const *texts, int n, const float *cosine)
 {
-    fputs("{\"texts\": [", stdout);
-    for (int i = 0; i < n; i++) {
-        fputs(i ? ", " : "", stdout);
-        cli_write_json(stdout, texts[i], strlen(texts[i]));
-    }
-    fputs("], \"similarity\": [", stdout);
-    for (int i = 0; i < n; i++) {
-        fputs(i ? ", [" : "[", stdout);
-        cli_write_row(stdout, cosine + i * n, n, ',');
-        putchar(']');
-    }
-    puts("]}");
+    fputs("{\"texts\": ", stdout);
+    cli_write_json_texts(stdout, (const char *const *)texts, n);
+    fputs(", \"similarity\": ", stdout);
+    cli_write_json_matrix(stdout, cosine, n, n);
+    puts("}");
 }
 
 static int run_matrix(const cli_model *m, int n, char **texts)

@@ -215,7 +215,7 @@ void cli_write_row(FILE *f, const float *row, int64_t n, char between)
     fwrite(text, 1, used, f);
 }
 
-/* ---- JSON text ------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------ */
 
 void cli_write_json(FILE *f, const char *text, size_t bytes)
 {
@@ -239,4 +239,25 @@ void cli_write_json(FILE *f, const char *text, size_t bytes)
     }
     fwrite(plain, 1, (size_t)(p - plain), f);
     fputc('"', f);
+}
+
+void cli_write_json_texts(FILE *f, const char *const *texts, int64_t n)
+{
+    fputc('[', f);
+    for (int64_t i = 0; i < n; i++) {
+        fputs(i ? ", " : "", f);
+        cli_write_json(f, texts[i], strlen(texts[i]));
+    }
+    fputc(']', f);
+}
+
+void cli_write_json_matrix(FILE *f, const float *x, int64_t rows, int64_t columns)
+{
+    fputc('[', f);
+    for (int64_t i = 0; i < rows; i++) {
+        fputs(i ? ", [" : "[", f);
+        cli_write_row(f, x + i * columns, columns, ',');
+        fputc(']', f);
+    }
+    fputc(']', f);
 }

@@ -29,5 +29,8 @@ size_t cli_put_float(char *to, float x);
 void cli_write_row(FILE *f, const float *row, int64_t n, char between);
 /* A JSON string; bytes that are not UTF-8 become U+FFFD. */
 void cli_write_json(FILE *f, const char *text, size_t bytes);
+/* texts [n] as a JSON array of strings; x [rows, columns] as one of arrays. */
+void cli_write_json_texts(FILE *f, const char *const *texts, int64_t n);
+void cli_write_json_matrix(FILE *f, const float *x, int64_t rows, int64_t columns);
 
 #endif

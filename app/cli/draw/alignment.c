@@ -49,31 +49,19 @@ static const char **labels_of(const cli_alignment *a, const att_tokens *tokens)
     return labels;
 }
 
-static void write_labels(FILE *f, const char *name, const char *const *labels, int64_t n)
-{
-    fprintf(f, "\"%s\": [", name);
-    for (int64_t i = 0; i < n; i++) {
-        fputs(i ? ", " : "", f);
-        cli_write_json(f, labels[i], strlen(labels[i]));
-    }
-    fputs("], ", f);
-}
-
 static void write_json(const cli_alignment *a, const heatmap *h)
 {
     FILE *f = a->out.file;
     fprintf(f, "{\"layer\": %lld, ", (long long)a->layer);
     if (a->head >= 0)
         fprintf(f, "\"head\": %lld, ", (long long)a->head);
-    write_labels(f, "source", h->column, h->columns);
-    write_labels(f, "target", h->row, h->rows);
-    fputs("\"weights\": [", f);
-    for (int64_t i = 0; i < h->rows; i++) {
-        fputs(i ? ", [" : "[", f);
-        cli_write_row(f, h->weights + i * h->columns, h->columns, ',');
-        fputs("]", f);
-    }
-    fputs("]}\n", f);
+    fputs("\"source\": ", f);
+    cli_write_json_texts(f, h->column, h->columns);
+    fputs(", \"target\": ", f);
+    cli_write_json_texts(f, h->row, h->rows);
+    fputs(", \"weights\": ", f);
+    cli_write_json_matrix(f, h->weights, h->rows, h->columns);
+    fputs("}\n", f);
 }
 
 static void draw(const cli_alignment *a, const heatmap *h, const char *text, size_t bytes)
