@@ -1,4 +1,4 @@
-/* attend train embed: a sentence model from pairs of sentences that people have compared. */
+/* attend train embed: trains a sentence model on pairs of sentences with scores of similarity. */
 #include "cli/base/array.h"
 #include "cli/base/correlation.h"
 #include "cli/base/pairs.h"
@@ -42,7 +42,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* ---- pairs, all of a file */
+/* ---- all pairs of a file */
 
 typedef struct scored {
     int64_t n;
@@ -118,7 +118,7 @@ static uint64_t add_bytes(uint64_t sum, const void *bytes, size_t n)
     return sum;
 }
 
-/* FNV-1a (Fowler, Noll, Vo) of all of it; 0 of nothing. */
+/* FNV-1a (Fowler, Noll, Vo) of all texts and scores, from 0 on: no pairs give 0. */
 static int64_t checksum(const scored *s)
 {
     uint64_t sum = 0;
@@ -132,33 +132,33 @@ static int64_t checksum(const scored *s)
 
 /* ---- validation */
 
-typedef struct learner {
-    cli_training all;
+typedef struct embed_training {
+    cli_training common;
     scored pairs, valid;
     double *cosine; /* [valid.n] */
     float *vectors; /* [2 valid.n, dim] */
     int64_t dim;
-} learner;
+} embed_training;
 
 static int validate(void *user, cli_validation *v)
 {
-    learner *l = user;
-    const scored *s = &l->valid;
-    int code = cli_status(l->all.ctx, att_sentence_encode(att_training_sentence(l->all.training), 2 * s->n, s->text,
-                                                          s->bytes, l->vectors, NULL));
+    embed_training *t = user;
+    const scored *s = &t->valid;
+    int code = cli_status(t->common.ctx, att_sentence_encode(att_training_sentence(t->common.training), 2 * s->n,
+                                                             s->text, s->bytes, t->vectors, NULL));
     if (code)
         return code;
     for (int64_t i = 0; i < s->n; i++)
-        l->cosine[i] = cli_cosine(l->vectors + 2 * i * l->dim, l->vectors + (2 * i + 1) * l->dim, l->dim);
-    code = cli_spearman(l->cosine, s->score, s->n, &v->score);
+        t->cosine[i] = cli_cosine(t->vectors + 2 * i * t->dim, t->vectors + (2 * i + 1) * t->dim, t->dim);
+    code = cli_spearman(t->cosine, s->score, s->n, &v->score);
     if (code)
         return code;
     v->score *= 100;
-    const double pearson = 100 * cli_pearson(l->cosine, s->score, s->n);
+    const double pearson = 100 * cli_pearson(t->cosine, s->score, s->n);
     if (isfinite(v->score + pearson))
         snprintf(v->log, sizeof v->log, ", \"spearman\": %.4f, \"pearson\": %.4f", v->score, pearson);
     snprintf(v->shown, sizeof v->shown, ", on validation Spearman %.2f, Pearson %.2f", v->score, pearson);
-    return cli_status(l->all.ctx, att_training_judge(l->all.training, v->score, ATT_F32));
+    return cli_status(t->common.ctx, att_training_judge(t->common.training, v->score, ATT_F32));
 }
 
 /* ---- the run */
@@ -170,55 +170,55 @@ static void say_cut(const att_train_report *r)
                  (long long)r->longer, (long long)r->pairs);
 }
 
-static int open_training(learner *l)
+static int open_training(embed_training *t)
 {
-    const double batches = ceil((double)l->pairs.n / (double)batch);
-    l->all.steps = (int64_t)ceil(epochs * batches);
+    const double batches = ceil((double)t->pairs.n / (double)batch);
+    t->common.steps = (int64_t)ceil(epochs * batches);
     const att_schedule rates = {.size = sizeof rates,
                                 .kind = ATT_LINEAR,
                                 .peak = rate,
-                                .warmup = (int64_t)(warmup * (double)l->all.steps),
-                                .steps = l->all.steps};
+                                .warmup = (int64_t)(warmup * (double)t->common.steps),
+                                .steps = t->common.steps};
     char *path = NULL;
     int code = cli_model_find(model_name, &path);
     const att_sentence_training_options *o =
-        ATT_OPTIONS(att_sentence_training_options, .model = path, .resume = resume, .judged_by = checksum(&l->valid),
-                    .note = l->all.note, .note_bytes = sizeof l->all.note,
+        ATT_OPTIONS(att_sentence_training_options, .model = path, .resume = resume, .judged_by = checksum(&t->valid),
+                    .note = t->common.note, .note_bytes = sizeof t->common.note,
                     .learn = {.size = sizeof(att_sentence_trainer_options),
-                              .pairs = l->pairs.n,
-                              .texts = l->pairs.text,
-                              .bytes = l->pairs.bytes,
-                              .scores = l->pairs.score,
+                              .pairs = t->pairs.n,
+                              .texts = t->pairs.text,
+                              .bytes = t->pairs.bytes,
+                              .scores = t->pairs.score,
                               .batch = batch,
                               .schedule = rates,
                               .decay = decay,
                               .clip = clip,
                               .seed = (uint64_t)seed});
     if (!code)
-        code = cli_status(l->all.ctx, att_sentence_training_open(l->all.ctx, folder, o, &l->all.training));
+        code = cli_status(t->common.ctx, att_sentence_training_open(t->common.ctx, folder, o, &t->common.training));
     free(path);
     return code;
 }
 
-static int make_room(learner *l)
+static int allocate_validation(embed_training *t)
 {
     att_sentence_info info = {.size = sizeof info};
-    int code = cli_status(l->all.ctx, att_sentence_describe(att_training_sentence(l->all.training), &info));
-    l->dim = info.dim;
-    l->cosine = malloc((size_t)l->valid.n * sizeof *l->cosine);
-    l->vectors = malloc(2 * (size_t)(l->valid.n * l->dim) * sizeof *l->vectors);
-    if (!code && (!l->cosine || !l->vectors))
+    int code = cli_status(t->common.ctx, att_sentence_describe(att_training_sentence(t->common.training), &info));
+    t->dim = info.dim;
+    t->cosine = malloc((size_t)t->valid.n * sizeof *t->cosine);
+    t->vectors = malloc(2 * (size_t)(t->valid.n * t->dim) * sizeof *t->vectors);
+    if (!code && (!t->cosine || !t->vectors))
         code = cli_fail_memory();
     return code;
 }
 
-/* The best model is there already, or else what was learnt last is written. */
-static int finish(const learner *l)
+/* With validation the best model has been written already; without, the last one is now. */
+static int finish(const embed_training *t)
 {
     att_training_info info = {.size = sizeof info};
-    int code = cli_status(l->all.ctx, att_training_describe(l->all.training, &info));
+    int code = cli_status(t->common.ctx, att_training_describe(t->common.training, &info));
     if (!code && !valid_path)
-        code = cli_status(l->all.ctx, att_training_finish(l->all.training, 0, ATT_F32));
+        code = cli_status(t->common.ctx, att_training_finish(t->common.training, 0, ATT_F32));
     if (!code && valid_path && info.best_step == 0)
         return cli_fail("%s: no validation has a correlation: cosines or scores are all the same", valid_path);
     if (!code && valid_path)
@@ -232,33 +232,33 @@ static int finish(const learner *l)
 static int run(int n, char **arguments)
 {
     (void)n, (void)arguments;
-    learner l = {.all = {.folder = folder,
-                         .save_every = save_every,
-                         .validate_every = validate_every,
-                         .resume = resume,
-                         .both = true,
-                         .validate = valid_path ? validate : NULL,
-                         .begun = say_cut,
-                         .user = &l}};
-    int code = cli_open(&l.all.ctx, threads);
+    embed_training t = {.common = {.folder = folder,
+                                   .save_every = save_every,
+                                   .validate_every = validate_every,
+                                   .resume = resume,
+                                   .both = true,
+                                   .validate = valid_path ? validate : NULL,
+                                   .begun = say_cut,
+                                   .user = &t}};
+    int code = cli_open(&t.common.ctx, threads);
     if (!code)
-        code = read_scored(&l.pairs, pairs_path);
+        code = read_scored(&t.pairs, pairs_path);
     if (!code && valid_path)
-        code = read_scored(&l.valid, valid_path);
+        code = read_scored(&t.valid, valid_path);
     if (!code)
-        code = open_training(&l);
+        code = open_training(&t);
     if (!code && valid_path)
-        code = make_room(&l);
+        code = allocate_validation(&t);
     if (!code)
-        code = cli_learn(&l.all);
+        code = cli_training_run(&t.common);
     if (!code)
-        code = finish(&l);
-    att_training_close(l.all.training);
-    free_scored(&l.pairs);
-    free_scored(&l.valid);
-    free(l.cosine);
-    free(l.vectors);
-    att_close(l.all.ctx);
+        code = finish(&t);
+    att_training_close(t.common.training);
+    free_scored(&t.pairs);
+    free_scored(&t.valid);
+    free(t.cosine);
+    free(t.vectors);
+    att_close(t.common.ctx);
     return code;
 }
 

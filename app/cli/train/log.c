@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Others may have put something else in its place, which stays as it is. */
+/* Refuses whatever others may have put in the place of the log. */
 static int check_file(const cli_log *l)
 {
     struct stat s;
@@ -23,8 +23,8 @@ static int check_file(const cli_log *l)
     return CLI_DONE;
 }
 
-/* Counts the bytes that stay: whole lines, to the first of a later step. */
-static int measure(cli_log *l, int64_t step)
+/* Counts the bytes to keep: whole lines, up to the first of a later step than `step`. */
+static int count_kept(cli_log *l, int64_t step)
 {
     const int fd = dup(l->fd);
     FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
@@ -36,9 +36,9 @@ static int measure(cli_log *l, int64_t step)
     }
     char *line = NULL;
     size_t room = 0;
-    long long of;
+    long long its_step;
     for (ssize_t n; (n = getline(&line, &room, f)) > 0 && line[n - 1] == '\n'; l->bytes += n)
-        if (sscanf(line, "{\"step\": %18lld", &of) == 1 && of > step)
+        if (sscanf(line, "{\"step\": %18lld", &its_step) == 1 && its_step > step)
             break;
     const int code = ferror(f) ? cli_fail_errno(l->path) : CLI_DONE;
     free(line);
@@ -55,7 +55,7 @@ int cli_log_open(cli_log *l, const char *folder, int64_t step)
     struct stat s;
     int code = check_file(l);
     if (!code)
-        code = measure(l, step);
+        code = count_kept(l, step);
     if (!code && (fstat(l->fd, &s) || (s.st_size > l->bytes && ftruncate(l->fd, l->bytes))))
         code = cli_fail_errno(l->path);
     return code ? cli_log_close(l, code) : code;
@@ -69,7 +69,7 @@ int cli_log_add(cli_log *l, const char *line)
         if (n < 0 && errno != EINTR) {
             const int code = cli_fail_errno(l->path);
             if (done > 0 && ftruncate(l->fd, l->bytes)) {
-                /* the next one that goes on cuts it */
+                /* the training that resumes cuts it */
             }
             return code;
         }

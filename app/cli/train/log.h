@@ -10,13 +10,13 @@ typedef struct cli_log {
     char path[4200];
 } cli_log;
 
-/* Opens it, or makes it. What a training that goes on from `step` writes once more is cut off: lines of later steps,
- * and a last one that has no end. A link, or what is no file, is refused. */
+/* Opens or creates it. Lines of steps after `step`, from which the training goes on, are cut off, as it writes them
+ * again; so is a last line without an end. Refuses a symbolic link and whatever is not a regular file. */
 int cli_log_open(cli_log *l, const char *folder, int64_t step);
-/* Adds a line, which ends with '\n'; all of it, or else nothing and a sentence. */
+/* Appends a line, which ends with '\n': all of it, or nothing where that fails. */
 int cli_log_add(cli_log *l, const char *line);
-/* All lines are on the disk. */
+/* Returns when all lines are on the disk. */
 int cli_log_flush(const cli_log *l);
-int cli_log_close(cli_log *l, int code); /* code, or what goes wrong now */
+int cli_log_close(cli_log *l, int code); /* returns code, or CLI_FAILED */
 
 #endif

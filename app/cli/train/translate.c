@@ -74,7 +74,7 @@ static int validate(void *user, cli_validation *v)
     double loss, bleu = NAN;
     int code = cli_status(t->ctx, att_trainer_validate(att_training_trainer(t->training), &loss));
     if (!code)
-        code = cli_train_bleu(t, valid_source, valid_target, &bleu);
+        code = cli_training_bleu(t, valid_source, valid_target, &bleu);
     if (code)
         return code;
     v->score = -loss;
@@ -93,7 +93,7 @@ static void say_left_out(const att_train_report *r)
                  (long long)r->pairs, (long long)r->empty, (long long)r->invalid, (long long)r->longer);
 }
 
-/* As a config.json has them, and what the words of --attention are. */
+/* Members of a config.json, and the words of --attention. */
 static const char *const sizes[][3] = {
     [TRANSFORMER] =
         {
@@ -118,7 +118,7 @@ static bool schedule_ends(int kind) { return kind == ATT_COSINE || kind == ATT_L
 
 enum { SETTINGS = 512 };
 
-/* With a file, only what the command line says. */
+/* The settings of the model as JSON: those of --preset, or, with --config, what the command line says beside it. */
 static int choose_model(char text[SETTINGS])
 {
     if (config && preset >= 0)
@@ -163,8 +163,8 @@ static int open_training(cli_training *t, const char *settings)
     return cli_status(t->ctx, att_training_open(t->ctx, folder, o, &t->training));
 }
 
-/* Texts are read more than once. */
 enum { FILES = 4 };
+/* Replaces pipes by files, as texts are read more than once. */
 static int copy_pipes(cli_copy copies[FILES])
 {
     static const char **const paths[FILES] = {&source, &target, &valid_source, &valid_target};
@@ -174,7 +174,7 @@ static int copy_pipes(cli_copy copies[FILES])
     return code;
 }
 
-/* That texts to validate by are there, before anything is learnt. */
+/* Checks before the training that both validation files have the same number of lines. */
 static int check_valid(void)
 {
     int64_t texts = 0, references = 0;
@@ -220,7 +220,7 @@ static int run(int n, char **arguments)
     if (!code)
         code = open_training(&t, settings);
     if (!code)
-        code = cli_learn(&t);
+        code = cli_training_run(&t);
     if (!code)
         code = cli_status(t.ctx, att_training_finish(t.training, average, half ? ATT_F16 : ATT_F32));
     if (!code)
