@@ -1,4 +1,4 @@
-/* attend bench attention: the command: options, lines of --shapes, the report. */
+/* attend bench attention: the options, the lines of --shapes, the report. */
 #include "attention.h"
 #include "cli/base/lines.h"
 
@@ -10,7 +10,7 @@ static attention_settings now = {.batch = 1, .heads = 12, .q_len = 1024, .dim = 
 static const char *shapes;
 static bool json;
 
-enum { NAME = 32, NO_FIELDS = 2 }; /* the last options are none of a line */
+enum { NAME = 32, NO_FIELDS = 2 }; /* --shapes and --json are not for a line of --shapes */
 
 static const cli_option options[] = {
     {"name", 0, "TEXT", .text = &now.name, .help = "what the report calls it"},
@@ -53,7 +53,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* A field's name: the option's with "_" for "-". */
+/* The name of an option's field in a line of --shapes: with "_" for "-". */
 static const char *field_name(const cli_option *o, char *name, size_t size)
 {
     snprintf(name, size, "%s", o->name);
@@ -74,7 +74,7 @@ static const char *word_of(const cli_option *o, int choice, char *words, size_t 
     return word;
 }
 
-/* The settings under the names that a line of --shapes has for them. */
+/* The settings as JSON, named as in a line of --shapes. */
 static json_t *fields_of(const attention_settings *set)
 {
     json_t *row = json_object();
@@ -133,7 +133,7 @@ static void title_of(const attention_case *c, char *text, size_t size)
         s->cache ? ", cache" : "");
 }
 
-/* Bytes that the process had in memory at its peak; 0 where the system does not tell. */
+/* The most bytes that the process has had in memory; 0 where the system does not say. */
 static double peak_bytes(void)
 {
     char line[128];
@@ -146,7 +146,7 @@ static double peak_bytes(void)
     return 1024 * (double)kib;
 }
 
-static int report(const attention_case *c, const bench_times *times, const bench_reading *reading, double error)
+static int report(const attention_case *c, const bench_times *times, const bench_bandwidths *bandwidths, double error)
 {
     const att_plan_info *info = &c->info;
     const bool back = c->set.pass == PASS_BACKWARD;
@@ -163,18 +163,18 @@ static int report(const attention_case *c, const bench_times *times, const bench
     json_object_set_new(row, "workspace_bytes", json_integer((json_int_t)workspace));
     json_object_set_new(row, "tensor_bytes", json_integer((json_int_t)c->bytes));
     json_object_set_new(row, "process_peak_bytes", json_integer((json_int_t)peak_bytes()));
-    if (reading->rate > 0) {
-        json_object_set_new(row, "bandwidth_share", bench_real(reading->share));
-        json_object_set_new(row, "read_gbytes_per_second", bench_real(1e-9 * reading->rate));
+    if (bandwidths->memory > 0) {
+        json_object_set_new(row, "bandwidth_share", bench_real(bandwidths->share));
+        json_object_set_new(row, "read_gbytes_per_second", bench_real(1e-9 * bandwidths->memory));
     }
     title_of(c, title, sizeof title);
     int code = bench_report(c->ctx, "attention", title, row, attention_flops(c), times, error, json);
     if (!code && !json)
         printf("  %s, tiles of %d queries by %d keys, %.1f %% of them skipped, workspace %.3g MB\n  %s\n", kernel,
                q_block, info->k_block, 100 * info->skipped, 1e-6 * (double)workspace, why);
-    if (!code && !json && reading->rate > 0)
-        printf("  keys and values read at %.1f %% of the %.1f GB/s at which memory is\n", 100 * reading->share,
-               1e-9 * reading->rate);
+    if (!code && !json && bandwidths->memory > 0)
+        printf("  keys and values read at %.1f %% of the %.1f GB/s at which memory is\n", 100 * bandwidths->share,
+               1e-9 * bandwidths->memory);
     return code;
 }
 
@@ -184,7 +184,7 @@ static int measure(const char *line)
 {
     attention_case c;
     bench_times times;
-    bench_reading reading = {0};
+    bench_bandwidths bandwidths = {0};
     double error = -1;
     int code = attention_open(&c, &now, line);
     if (!code && !now.no_verify)
@@ -192,14 +192,15 @@ static int measure(const char *line)
     if (!code)
         code = bench_measure(c.ctx, now.repeat, now.seconds, attention_once, &c, &times);
     if (!code && attention_reads(&c) > 0)
-        code = bench_read(c.ctx, now.repeat, now.seconds, attention_once, &c, attention_reads(&c), &reading);
+        code = bench_measure_bandwidth(c.ctx, now.repeat, now.seconds, attention_once, &c, attention_reads(&c),
+                                       &bandwidths);
     if (!code)
-        code = report(&c, &times, &reading, error);
+        code = report(&c, &times, &bandwidths, error);
     attention_close(&c);
     return code;
 }
 
-/* The option of that name in a line, or NULL after a sentence. */
+/* The option of a field in a line of --shapes, or NULL after an error message. */
 static const cli_option *find(const char *where, const char *field)
 {
     enum { FIELDS = sizeof options / sizeof *options - 1 - NO_FIELDS };
@@ -255,7 +256,7 @@ static int measure_line(const char *where, const char *text, size_t bytes)
     json_object_foreach(line, name, value) if (!code) code = take_field(where, name, value);
     if (!code)
         code = measure(where);
-    fflush(stdout); /* somebody may be waiting for it */
+    fflush(stdout); /* whoever reads a pipe gets each result at once */
     now = given;
     json_decref(line);
     return code ? (code == CLI_MISUSE ? CLI_FAILED : code) : CLI_DONE;

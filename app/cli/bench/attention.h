@@ -1,4 +1,4 @@
-/* attend bench attention: one attention to measure, from its description to the numbers that it is given. */
+/* attend bench attention: one attention to measure, from its options to its tensors. */
 #ifndef CLI_BENCH_ATTENTION_H
 #define CLI_BENCH_ATTENTION_H
 
@@ -7,7 +7,7 @@
 enum { PASS_FORWARD, PASS_BACKWARD };
 enum { LAYOUT_BHTD, LAYOUT_BTHD };
 
-/* What options and the fields of a line of --shapes set. 0 and NULL: the default, which attention_open puts in. */
+/* What options and the fields of a line of --shapes set. 0 and NULL: the default, which attention_open fills in. */
 typedef struct attention_settings {
     const char *name;
     int64_t batch, heads, kv_heads, q_len, k_len, dim, key_dim, value_dim, score_dim;
@@ -23,16 +23,17 @@ typedef struct attention_settings {
  * layout. */
 typedef struct attention_case {
     attention_settings set;
-    const char *line;  /* where the settings come from, for sentences: "", or "shapes.jsonl: line 3: " */
-    const char *where; /* the same before a setting's name: "--", or "shapes.jsonl: line 3: " */
+    const char *line;  /* begins error messages: "", or "shapes.jsonl: line 3: " */
+    const char *where; /* begins those about a setting, before its name: "--", or "shapes.jsonl: line 3: " */
     att_ctx *ctx;
     att_plan *plan;
     att_attention_spec spec;
-    att_attention_args args, call; /* call: what is run, args with the cache where there is one */
-    att_attention_grads grads;     /* backward only */
+    att_attention_args args,
+        call; /* call: what is run: args, with the cache instead of keys and values where there is one */
+    att_attention_grads grads; /* backward only */
     att_cache *cache;
     att_plan_info info;
-    /* the spec's, as the scalar instruction set has them: what they are, and their formulas */
+    /* those of the spec as the scalar instruction set has them, with flags, parameters and formulas */
     const att_score *score;
     const att_modifier *modifier[ATT_MAX_STAGES];
     bool causal, windowed;
@@ -46,27 +47,28 @@ typedef struct attention_case {
 
 /* ---- bench_attention_case.c ---- */
 
-/* Makes the case that `set` describes; in the backward pass out and lse are filled. To be closed after a failure, too.
- */
+/* Makes the case that `set` describes; for the backward pass it runs the forward, which fills out and lse. To be closed
+ * after a failure, too. */
 int attention_open(attention_case *c, const attention_settings *set, const char *line);
 void attention_close(attention_case *c);
 /* One pass; arg is the case. */
 int attention_once(void *arg);
-/* 0, or a code after the library's sentence. */
+/* 0, or a code after the library's error message. */
 int attention_status(const attention_case *c, att_status s);
-/* A tensor of random numbers, which the case frees: like(B, H, T, D) in the case's layout for rank 4, else dense. */
+/* A dense tensor [dim[0], ...], which the case frees, of random numbers if dtype is f32, f16 or bf16. */
 int attention_tensor(attention_case *c, att_tensor *out, att_dtype dtype, int rank, const int64_t *dim);
-/* Row [dim[3]] of a tensor of rank 4, or the number of one of rank 3; dimensions of 1 are broadcast. */
+/* Reads row x[b, head, i], as doubles: [dim[3]] of a tensor of rank 4, one number of rank 3. Dimensions of 1 are
+ * broadcast. */
 void attention_read(const attention_case *c, const att_tensor *x, int64_t b, int64_t head, int64_t i, double *row);
 /* Floating-point operations of the pass: 2 (dim + value_dim) forward and 2 (3 dim + 2 value_dim) backward for each pair
  * that attends. Causal attention of as many keys as queries counts as half. */
 double attention_flops(const attention_case *c);
-/* Bytes of keys and values, where reading them is what a pass has to do: that of one query for each head. Else 0. */
+/* Bytes of keys and values where the pass is bound by reading them: one query for each head. Else 0. */
 double attention_reads(const attention_case *c);
 
 /* ---- bench_attention_stages.c: score, modifiers and masks by name ---- */
 
-/* Into the spec, and what they need into the args. */
+/* Puts them into the spec, and what they need into the args. */
 int attention_take_stages(attention_case *c);
 /* How many keys sequence b has, and where its query i stands among them. */
 int64_t attention_key_count(const attention_case *c, int64_t b);

@@ -109,14 +109,14 @@ static int make_tensors(attention_case *c)
 
 /* ---- The cache ---------------------------------------------------------------- */
 
-/* What is there for each key, for fewer of them. */
+/* Where dimension `dim` of t is that of the keys: cuts it to `keys`. */
 static void shorten(const attention_case *c, att_tensor *t, int dim, int64_t keys)
 {
     if (t->rank > dim && t->dim[dim] == c->set.k_len)
         t->dim[dim] = keys;
 }
 
-/* Each sequence's keys and values, moved to a cache for the calls. */
+/* Puts the keys and values of each sequence into a cache, which the call then has instead. */
 static int fill_cache(attention_case *c)
 {
     att_attention_args *a = &c->call;

@@ -1,11 +1,12 @@
-/* attend bench attention: a sample of the results against plain loops in double, with each stage's own formula.
+/* attend bench attention: checks a sample of the results against plain loops in double, with each stage's own formula.
  *
  * With u = 2^-24 and h the rounding unit of a half type (0 in f32), to which a kernel may round what it multiplies:
- *   a score is off by n u + 2 h times what its formula makes of the absolute values, n the numbers that go into it and
- *   some more, and 4 u a modifier; call that e;
+ *   a score is off by n u + 2 h times its formula on absolute values, where n is how many numbers go into it and some
+ *   more, and by 4 u for each modifier; call that e;
  *   a weight by the factor 2 e + (2 keys + 16) u + h: exp, rescaling, and the chains of the sum and of the products;
- *   ds = p (dp - delta) slope by twice that and (value_dim + 3) u + 2 h, times p (|dout| |v| + |delta|);
- *   what is summed of them by n u more; and what is stored by h;
+ *   ds = p (dp - delta) m', m' the derivative of the modifiers, by twice that and (value_dim + 3) u + 2 h, times
+ *   p (|dout| |v| + |delta|);
+ *   a sum of n of them by n u more; and what is stored by h;
  *   parameters, which all pairs add to, by 2 sqrt(n) u: the roundings of a sum that long are independent. */
 #include "attention.h"
 
@@ -13,13 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the numbers of one head: a pair's slope, that of absolute values; the sum of all pairs, and its bound. */
-typedef struct param_sum {
+/* The numbers of a parameter of one head, [count] each: the derivatives of a pair's score by them, the same of absolute
+ * values; their gradients, summed over all pairs, and the bounds of the errors of these. */
+typedef struct param_gradient {
     int64_t count;
-    double *slope, *size, *sum, *bound;
-} param_sum;
+    double *derivative, *magnitude, *sum, *bound;
+} param_gradient;
 
-/* Rows are double; formulas take float, which f32, f16 and bf16 are without rounding. Memory is in one piece. */
+/* Rows are double; formulas take float, which holds f32, f16 and bf16 without rounding. Memory is in one piece. */
 typedef struct reference {
     attention_case *c;
     double half, scale, terms; /* h, of scores, n */
@@ -27,24 +29,26 @@ typedef struct reference {
     double worst;
     double *q, *k, *v, *dout, *out; /* a row each */
     double *weight, *dp;            /* [k_len] */
-    double *slope, *size; /* [dim, key_dim]: of a score by its query, behind it by its key; of absolute values */
-    double *sum, *bound;  /* the row that is checked, the longest there can be */
-    float *pair[2];       /* [dim, key_dim]: query and key; absolute values */
-    float *param[ATT_MAX_PARAMS];       /* absolute values of all of it */
-    param_sum of_param[ATT_MAX_PARAMS]; /* where the gradients of one head's parameters are added up */
+    /* [dim + key_dim]: the derivatives of a score by its query, then by its key; the same of absolute values */
+    double *derivative, *magnitude;
+    double *sum, *bound;          /* the row that is checked: what it must be, and by how much it may be off */
+    float *pair[2];               /* [dim + key_dim]: query and key; absolute values */
+    float *param[ATT_MAX_PARAMS]; /* its absolute values, of all heads */
+    param_gradient gradient[ATT_MAX_PARAMS];
 } reference;
 
 static const double unit = 0x1p-24;
 
-/* Of a weight; one below 2^-126 may be any number there: kernels keep off denormals. */
+/* The absolute error of a weight. Below 2^-126 it may have any value of that magnitude, as kernels avoid denormals. */
 static double error_of(double weight, double relative) { return relative * weight + 0x1p-125; }
 
-static double dot(int64_t n, const double *a, const double *b, double *size)
+/* The dot product; adds that of absolute values to *magnitude. */
+static double dot(int64_t n, const double *a, const double *b, double *magnitude)
 {
     double sum = 0;
     for (int64_t d = 0; d < n; d++) {
         sum += a[d] * b[d];
-        *size += fabs(a[d] * b[d]);
+        *magnitude += fabs(a[d] * b[d]);
     }
     return sum;
 }
@@ -55,7 +59,7 @@ typedef struct pair {
     int64_t batch, head, q, k;
 } pair;
 
-/* What a formula sees of a parameter [heads or 1, ...], or of one that is broadcast over pairs. */
+/* One head of a parameter [heads or 1, ...], or of one that is broadcast over pairs, as formulas see it. */
 static att_operand operand_of(const att_tensor *t, const float *data, bool pairs, int64_t head)
 {
     att_operand o = {0};
@@ -70,8 +74,9 @@ static att_operand operand_of(const att_tensor *t, const float *data, bool pairs
     return o;
 }
 
-/* The pair as formulas see it: r->q and r->k, or their absolute values with those of the parameters. */
-static void show(const reference *r, const pair *p, bool absolute, att_place *at, att_operand *param, att_pair *out)
+/* The pair as formulas see it: of r->q and r->k, or of their absolute values and those of the parameters. */
+static void view_pair(const reference *r, const pair *p, bool absolute, att_place *at, att_operand *param,
+                      att_pair *out)
 {
     const attention_case *c = r->c;
     const int64_t dim = c->set.dim, key_dim = c->set.key_dim;
@@ -100,60 +105,62 @@ static void show(const reference *r, const pair *p, bool absolute, att_place *at
                       .param = param};
 }
 
-/* The score of r->q and r->k as softmax gets it, and the modifiers' slope. */
-static double score(reference *r, const pair *p, double *slope)
+/* The score of r->q and r->k as softmax gets it, and the derivative of the modifiers. */
+static double score(reference *r, const pair *p, double *derivative)
 {
     const attention_case *c = r->c;
     att_operand param[ATT_MAX_PARAMS];
     att_place at;
-    att_pair shown;
-    show(r, p, true, &at, param, &shown);
-    double e = r->scale * fabs(c->score->formula(&shown)) * (r->terms * unit + 2 * r->half);
-    show(r, p, false, &at, param, &shown);
-    double s = r->scale * c->score->formula(&shown);
-    *slope = 1;
+    att_pair view;
+    view_pair(r, p, true, &at, param, &view);
+    double e = r->scale * fabs(c->score->formula(&view)) * (r->terms * unit + 2 * r->half);
+    view_pair(r, p, false, &at, param, &view);
+    double s = r->scale * c->score->formula(&view);
+    *derivative = 1;
     for (int i = 0; i < ATT_MAX_STAGES && c->modifier[i]; i++) {
         const att_modifier *m = c->modifier[i];
         const att_tensor *t = &c->args.modifier_param[i];
         if (m->flags & ATT_SINK)
             continue;
         param[0] = operand_of(t, t->data, m->flags & ATT_PAIRS, p->head);
-        shown.user = m->user;
-        shown.value = c->spec.modifier_value[i];
+        view.user = m->user;
+        view.value = c->spec.modifier_value[i];
         if (c->set.pass == PASS_BACKWARD)
-            *slope *= m->derivative(&shown, s, 0, NULL);
+            *derivative *= m->derivative(&view, s, 0, NULL);
         e += 4 * unit * fabs(s);
-        s = m->formula(&shown, s);
+        s = m->formula(&view, s);
         e += 4 * unit * fabs(s);
     }
     r->error = fmax(r->error, e);
     return s;
 }
 
-/* Adds ds times the score's derivatives by the query to r->sum, or by the key. */
-static void add_slope(reference *r, const pair *p, double ds, double error, bool by_key)
+/* Adds ds times the score's derivatives, by the query or by the key, to r->sum. */
+static void add_score_gradient(reference *r, const pair *p, double ds, double error, bool by_key)
 {
     const attention_case *c = r->c;
     const int64_t dim = c->set.dim, n = by_key ? c->set.key_dim : dim;
-    const double *slope = r->slope + (by_key ? dim : 0), *size = r->size + (by_key ? dim : 0);
+    const double *derivative = r->derivative + (by_key ? dim : 0), *magnitude = r->magnitude + (by_key ? dim : 0);
     att_operand param[ATT_MAX_PARAMS];
     att_place at;
-    att_pair shown;
-    double *none[ATT_MAX_PARAMS] = {NULL}, most = 0;
-    memset(r->slope, 0, (size_t)(2 * (dim + c->set.key_dim)) * sizeof *r->slope); /* and r->size behind it */
-    show(r, p, true, &at, param, &shown);
-    c->score->derivative(&shown, r->scale, r->size, r->size + dim, none);
-    show(r, p, false, &at, param, &shown);
-    c->score->derivative(&shown, r->scale, r->slope, r->slope + dim, none);
+    att_pair view;
+    double *none[ATT_MAX_PARAMS] = {NULL}, max = 0;
+    /* and r->magnitude, which lies behind it */
+    memset(r->derivative, 0, (size_t)(2 * (dim + c->set.key_dim)) * sizeof *r->derivative);
+    view_pair(r, p, true, &at, param, &view);
+    c->score->derivative(&view, r->scale, r->magnitude, r->magnitude + dim, none);
+    view_pair(r, p, false, &at, param, &view);
+    c->score->derivative(&view, r->scale, r->derivative, r->derivative + dim, none);
     for (int64_t d = 0; d < n; d++)
-        most = fmax(most, fmax(fabs(size[d]), fabs(slope[d])));
+        max = fmax(max, fmax(fabs(magnitude[d]), fabs(derivative[d])));
     for (int64_t d = 0; d < n; d++) {
-        r->sum[d] += ds * slope[d];
-        r->bound[d] += error * fmax(fabs(size[d]), fabs(slope[d])) + r->terms * unit * fabs(ds) * most;
+        r->sum[d] += ds * derivative[d];
+        r->bound[d] += error * fmax(fabs(magnitude[d]), fabs(derivative[d])) + r->terms * unit * fabs(ds) * max;
     }
 }
 
-static double sink(const reference *r, int64_t head)
+/* -INFINITY: there is none. */
+static double sink_score(const reference *r, int64_t head)
 {
     for (int i = 0; i < ATT_MAX_STAGES && r->c->modifier[i]; i++)
         if (r->c->modifier[i]->flags & ATT_SINK)
@@ -163,8 +170,8 @@ static double sink(const reference *r, int64_t head)
 
 /* ---- Dropout: as attend.h lays it out ------------------------------------------- */
 
-/* By what the pair's weight is multiplied. */
-static double dropped(const attention_case *c, const pair *p)
+/* The factor of the pair's weight: 0, or 1 / (1 - p). */
+static double dropout_factor(const attention_case *c, const pair *p)
 {
     const double share = (double)c->spec.dropout;
     const uint32_t counter[] = {(uint32_t)attention_position(c, p->batch, p->q), (uint32_t)p->k / 4, (uint32_t)p->head,
@@ -201,11 +208,12 @@ static int compare(reference *r, const char *name, const att_tensor *x, int64_t 
     return CLI_DONE;
 }
 
-/* r->weight: the weights of a query, 0 where it does not attend. The relative error that rounding allows them. */
+/* Computes r->weight, the weights of a query, 0 where it does not attend; returns the relative error that rounding
+ * allows them. */
 static double weights(reference *r, pair p, int64_t *first, int64_t *last)
 {
-    const double extra = sink(r, p.head);
-    double most = extra, slope;
+    const double extra = sink_score(r, p.head);
+    double max = extra, derivative;
     r->error = 0;
     attention_keys(r->c, p.batch, p.q, first, last);
     attention_read(r->c, &r->c->args.q, p.batch, p.head, p.q, r->q);
@@ -214,12 +222,12 @@ static double weights(reference *r, pair p, int64_t *first, int64_t *last)
         if (!attention_allows(r->c, p.q, p.k))
             continue;
         read_key(r, &p);
-        r->weight[p.k] = score(r, &p, &slope);
-        most = fmax(most, r->weight[p.k]);
+        r->weight[p.k] = score(r, &p, &derivative);
+        max = fmax(max, r->weight[p.k]);
     }
-    double sum = isinf(extra) ? 0 : exp(extra - most);
+    double sum = isinf(extra) ? 0 : exp(extra - max);
     for (int64_t j = *first; j < *last; j++)
-        sum += r->weight[j] = isinf(r->weight[j]) ? 0 : exp(r->weight[j] - most);
+        sum += r->weight[j] = isinf(r->weight[j]) ? 0 : exp(r->weight[j] - max);
     for (int64_t j = *first; j < *last; j++)
         r->weight[j] /= sum > 0 ? sum : 1;
     return 2 * r->error + (2 * (double)(*last - *first) + 16) * unit + r->half;
@@ -233,10 +241,10 @@ static int check_out(reference *r, pair p)
     memset(r->sum, 0, (size_t)n * sizeof *r->sum);
     memset(r->bound, 0, (size_t)n * sizeof *r->bound);
     for (p.k = first; p.k < last; p.k++) {
-        if (r->weight[p.k] == 0) /* what does not attend counts for nothing, whatever its value is */
+        if (r->weight[p.k] == 0) /* values that are not attended to may be NaN */
             continue;
         read_key(r, &p);
-        const double weight = r->weight[p.k] * dropped(r->c, &p);
+        const double weight = r->weight[p.k] * dropout_factor(r->c, &p);
         for (int64_t d = 0; d < n; d++) {
             r->sum[d] += weight * r->v[d];
             r->bound[d] += error_of(weight, relative) * fabs(r->v[d]);
@@ -245,42 +253,45 @@ static int check_out(reference *r, pair p)
     return compare(r, "out", &r->c->args.out, p.batch, p.head, p.q, n);
 }
 
-typedef void take_slope(reference *r, const pair *p, double ds, double error);
+typedef void add_gradient(reference *r, const pair *p, double ds, double error);
 
-/* Calls `take` for each key that query p.q attends to: ds is the gradient of the pair's score, and error how far it may
- * be off, in a sum that adds `chain` to that. */
-static void each_slope(reference *r, pair p, double chain, take_slope *take)
+/* Calls add(r, pair, ds, error) for each key that query p.q attends to: ds is the gradient of the pair's score, error
+ * the bound of its error; `chain` is the relative error of the sum that it is added to. */
+static void each_score_gradient(reference *r, pair p, double chain, add_gradient *add)
 {
     const attention_settings *s = &r->c->set;
     int64_t first, last;
     const double relative = weights(r, p, &first, &last);
-    double delta = 0, delta_size = 0;
+    double delta = 0, delta_magnitude = 0;
     attention_read(r->c, &r->c->grads.dout, p.batch, p.head, p.q, r->dout);
     for (p.k = first; p.k < last; p.k++) {
-        double size = 0;
+        double magnitude = 0;
         if (r->weight[p.k] == 0)
             continue;
         read_key(r, &p);
-        const double kept = dropped(r->c, &p);
-        r->dp[p.k] = kept * dot(s->value_dim, r->dout, r->v, &size);
+        const double kept = dropout_factor(r->c, &p);
+        r->dp[p.k] = kept * dot(s->value_dim, r->dout, r->v, &magnitude);
         delta += r->weight[p.k] * r->dp[p.k];
-        delta_size += r->weight[p.k] * kept * size;
+        delta_magnitude += r->weight[p.k] * kept * magnitude;
     }
     for (p.k = first; p.k < last; p.k++) {
-        double slope, size = 0;
+        double derivative, magnitude = 0;
         if (r->weight[p.k] == 0)
             continue;
         read_key(r, &p);
-        score(r, &p, &slope);
-        dot(s->value_dim, r->dout, r->v, &size);
-        size *= dropped(r->c, &p);
+        score(r, &p, &derivative);
+        dot(s->value_dim, r->dout, r->v, &magnitude);
+        magnitude *= dropout_factor(r->c, &p);
         const double products = 2 * relative + (double)(s->value_dim + 3) * unit + 2 * r->half;
-        take(r, &p, slope * r->weight[p.k] * (r->dp[p.k] - delta),
-             error_of(r->weight[p.k], products + chain) * (size + delta_size));
+        add(r, &p, derivative * r->weight[p.k] * (r->dp[p.k] - delta),
+            error_of(r->weight[p.k], products + chain) * (magnitude + delta_magnitude));
     }
 }
 
-static void to_query(reference *r, const pair *p, double ds, double error) { add_slope(r, p, ds, error, false); }
+static void add_to_dq(reference *r, const pair *p, double ds, double error)
+{
+    add_score_gradient(r, p, ds, error, false);
+}
 
 static int check_dq(reference *r, pair p)
 {
@@ -289,24 +300,24 @@ static int check_dq(reference *r, pair p)
     attention_keys(r->c, p.batch, p.q, &first, &last);
     memset(r->sum, 0, (size_t)dim * sizeof *r->sum);
     memset(r->bound, 0, (size_t)dim * sizeof *r->bound);
-    each_slope(r, p, (double)(last - first + 3) * unit, to_query);
+    each_score_gradient(r, p, (double)(last - first + 3) * unit, add_to_dq);
     return compare(r, "dq", &r->c->grads.dq, p.batch, p.head, p.q, dim);
 }
 
-/* What query p.q of head p.head adds to dk, or to dv, of key p.k: from the library's lse and out, which are checked
- * beforehand. r->k and r->v are the key's. */
+/* Adds to r->sum what query p.q of head p.head contributes to dv, or to dk, of key p.k, whose rows are r->k and r->v:
+ * from the library's lse and out, which have been checked. */
 static void add_query(reference *r, const pair *p, bool value)
 {
     const attention_settings *s = &r->c->set;
-    double lse, slope, size = 0, delta_size = 0;
+    double lse, derivative, magnitude = 0, delta_magnitude = 0;
     attention_read(r->c, &r->c->args.lse, p->batch, p->head, p->q, &lse);
     attention_read(r->c, &r->c->args.q, p->batch, p->head, p->q, r->q);
     attention_read(r->c, &r->c->grads.dout, p->batch, p->head, p->q, r->dout);
     r->error = 0;
-    const double weight = exp(score(r, p, &slope) - lse);
+    const double weight = exp(score(r, p, &derivative) - lse);
     const double relative =
         2 * r->error + (2 * (double)s->k_len + 16 + 2 * fabs(lse)) * unit + r->half + (double)s->q_len * unit;
-    const double kept = dropped(r->c, p);
+    const double kept = dropout_factor(r->c, p);
     if (value) {
         for (int64_t d = 0; d < s->value_dim; d++) {
             r->sum[d] += weight * kept * r->dout[d];
@@ -315,15 +326,15 @@ static void add_query(reference *r, const pair *p, bool value)
         return;
     }
     attention_read(r->c, &r->c->args.out, p->batch, p->head, p->q, r->out);
-    const double dp = kept * dot(s->value_dim, r->dout, r->v, &size);
-    const double delta = dot(s->value_dim, r->dout, r->out, &delta_size);
-    add_slope(r, p, slope * weight * (dp - delta),
-              error_of(weight, 2 * relative + (double)(s->value_dim + 3) * unit + 2 * r->half) *
-                  (kept * size + delta_size),
-              true);
+    const double dp = kept * dot(s->value_dim, r->dout, r->v, &magnitude);
+    const double delta = dot(s->value_dim, r->dout, r->out, &delta_magnitude);
+    add_score_gradient(r, p, derivative * weight * (dp - delta),
+                       error_of(weight, 2 * relative + (double)(s->value_dim + 3) * unit + 2 * r->half) *
+                           (kept * magnitude + delta_magnitude),
+                       true);
 }
 
-/* p.head is a head of the keys. */
+/* Checks a row of dv, or of dk; p.head is a head of the keys. */
 static int check_key(reference *r, pair p, bool value)
 {
     const attention_settings *s = &r->c->set;
@@ -345,10 +356,10 @@ static int check_key(reference *r, pair p, bool value)
 static int check_dk(reference *r, pair p) { return check_key(r, p, false); }
 static int check_dv(reference *r, pair p) { return check_key(r, p, true); }
 
-/* Up to `most` of the rows [batch, heads, time], spread evenly, the first and the last among them. */
-static int sample(reference *r, int64_t most, int64_t heads, int64_t time, int (*check)(reference *, pair))
+/* Checks up to `max_rows` of the rows [batch, heads, time], spread evenly, the first and the last among them. */
+static int sample(reference *r, int64_t max_rows, int64_t heads, int64_t time, int (*check)(reference *, pair))
 {
-    const int64_t all = r->c->set.batch * heads * time, rows = all < most ? all : most;
+    const int64_t all = r->c->set.batch * heads * time, rows = all < max_rows ? all : max_rows;
     int code = CLI_DONE;
     for (int64_t i = 0; !code && i < rows; i++) {
         int64_t at = rows > 1 ? (int64_t)((double)i * (double)(all - 1) / (double)(rows - 1)) : 0;
@@ -359,44 +370,45 @@ static int sample(reference *r, int64_t most, int64_t heads, int64_t time, int (
 
 /* ---- Gradients of the score's parameters: of a call with fewer queries, since all pairs add to each ------- */
 
-static void to_params(reference *r, const pair *p, double ds, double error)
+static void add_to_params(reference *r, const pair *p, double ds, double error)
 {
     const attention_case *c = r->c;
     att_operand param[ATT_MAX_PARAMS];
     att_place at;
-    att_pair shown;
-    double *slope[ATT_MAX_PARAMS], *size[ATT_MAX_PARAMS];
+    att_pair view;
+    double *derivative[ATT_MAX_PARAMS], *magnitude[ATT_MAX_PARAMS];
     for (int i = 0; i < ATT_MAX_PARAMS; i++) {
-        const param_sum *o = &r->of_param[i];
-        slope[i] = o->count ? memset(o->slope, 0, (size_t)o->count * sizeof *o->slope) : NULL;
-        size[i] = o->count ? memset(o->size, 0, (size_t)o->count * sizeof *o->size) : NULL;
+        const param_gradient *o = &r->gradient[i];
+        derivative[i] = o->count ? memset(o->derivative, 0, (size_t)o->count * sizeof *o->derivative) : NULL;
+        magnitude[i] = o->count ? memset(o->magnitude, 0, (size_t)o->count * sizeof *o->magnitude) : NULL;
     }
-    show(r, p, true, &at, param, &shown);
-    c->score->derivative(&shown, r->scale, r->slope, r->slope + c->set.dim, size);
-    show(r, p, false, &at, param, &shown);
-    c->score->derivative(&shown, r->scale, r->slope, r->slope + c->set.dim, slope);
+    view_pair(r, p, true, &at, param, &view);
+    c->score->derivative(&view, r->scale, r->derivative, r->derivative + c->set.dim, magnitude);
+    view_pair(r, p, false, &at, param, &view);
+    c->score->derivative(&view, r->scale, r->derivative, r->derivative + c->set.dim, derivative);
     for (int i = 0; i < ATT_MAX_PARAMS; i++) {
-        const param_sum *o = &r->of_param[i];
-        double most = 0;
+        const param_gradient *o = &r->gradient[i];
+        double max = 0;
         for (int64_t e = 0; e < o->count; e++)
-            most = fmax(most, fmax(fabs(o->size[e]), fabs(o->slope[e])));
+            max = fmax(max, fmax(fabs(o->magnitude[e]), fabs(o->derivative[e])));
         for (int64_t e = 0; e < o->count; e++) {
-            o->sum[e] += ds * o->slope[e];
-            o->bound[e] += error * fmax(fabs(o->size[e]), fabs(o->slope[e])) + r->terms * unit * fabs(ds) * most;
+            o->sum[e] += ds * o->derivative[e];
+            o->bound[e] +=
+                error * fmax(fabs(o->magnitude[e]), fabs(o->derivative[e])) + r->terms * unit * fabs(ds) * max;
         }
     }
 }
 
-/* Of the last head. */
+/* Checks the gradients of the last head's parameters. */
 static int check_params(reference *r)
 {
     const attention_settings *s = &r->c->set;
     const int64_t head = s->heads - 1;
     const double chain = (2 * sqrt((double)s->q_len * (double)s->k_len) + 8) * unit;
     for (int64_t q = 0; q < s->q_len; q++)
-        each_slope(r, (pair){.head = head, .q = q}, chain, to_params);
+        each_score_gradient(r, (pair){.head = head, .q = q}, chain, add_to_params);
     for (int i = 0; i < ATT_MAX_PARAMS; i++) {
-        const param_sum *o = &r->of_param[i];
+        const param_gradient *o = &r->gradient[i];
         const float *row = (const float *)r->c->grads.dscore_param[i].data + head * o->count;
         for (int64_t e = 0; e < o->count; e++) {
             const double off = bench_error((double)row[e], o->sum[e], o->bound[e] + unit * fabs(o->sum[e]));
@@ -411,36 +423,36 @@ static int check_params(reference *r)
     return CLI_DONE;
 }
 
-/* Lays out the rows; memory is for free() then. */
+/* Lays out the rows in *memory, which the caller frees. */
 static int open_reference(reference *r, double **memory)
 {
     const attention_case *c = r->c;
     const attention_settings *s = &c->set;
     const size_t dim = (size_t)s->dim, key_dim = (size_t)s->key_dim, vdim = (size_t)s->value_dim;
-    const size_t k_len = (size_t)s->k_len, both = dim + key_dim, most = both + vdim;
+    const size_t k_len = (size_t)s->k_len, both = dim + key_dim, longest = both + vdim;
     size_t count[ATT_MAX_PARAMS] = {0}, params = 0;
     for (int i = 0; i < ATT_MAX_PARAMS; i++) {
         const att_tensor *t = &c->args.score_param[i];
         count[i] = t->data ? 1 : 0;
         for (int n = 0; n < t->rank; n++)
             count[i] *= (size_t)t->dim[n];
-        r->of_param[i].count = t->data ? (int64_t)count[i] / t->dim[0] : 0;
-        params += count[i] + 4 * (size_t)r->of_param[i].count;
+        r->gradient[i].count = t->data ? (int64_t)count[i] / t->dim[0] : 0;
+        params += count[i] + 4 * (size_t)r->gradient[i].count;
     }
-    double *at = *memory = calloc(3 * both + 2 * vdim + 2 * k_len + 3 * most + both + params, sizeof *at);
+    double *at = *memory = calloc(3 * both + 2 * vdim + 2 * k_len + 3 * longest + both + params, sizeof *at);
     if (!at)
         return cli_fail_memory();
     struct {
         double **row;
         size_t n;
-    } rows[] = {{&r->q, dim},        {&r->k, key_dim}, {&r->v, vdim},     {&r->dout, vdim},
-                {&r->weight, k_len}, {&r->dp, k_len},  {&r->slope, both}, {&r->size, both},
-                {&r->out, most},     {&r->sum, most},  {&r->bound, most}};
+    } rows[] = {{&r->q, dim},        {&r->k, key_dim},   {&r->v, vdim},          {&r->dout, vdim},
+                {&r->weight, k_len}, {&r->dp, k_len},    {&r->derivative, both}, {&r->magnitude, both},
+                {&r->out, longest},  {&r->sum, longest}, {&r->bound, longest}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; at += rows[i++].n)
         *rows[i].row = at;
     for (int i = 0; i < ATT_MAX_PARAMS; i++) {
-        param_sum *o = &r->of_param[i];
-        double **const part[] = {&o->slope, &o->size, &o->sum, &o->bound};
+        param_gradient *o = &r->gradient[i];
+        double **const part[] = {&o->derivative, &o->magnitude, &o->sum, &o->bound};
         for (int n = 0; n < 4; n++, at += o->count)
             *part[n] = at;
     }
@@ -455,7 +467,7 @@ static int open_reference(reference *r, double **memory)
     return CLI_DONE;
 }
 
-/* As the case's, without memory. */
+/* The scale and the rounding units of the case; no memory yet. */
 static reference reference_of(attention_case *c)
 {
     const attention_settings *s = &c->set;
@@ -472,8 +484,8 @@ static reference reference_of(attention_case *c)
     };
 }
 
-/* One sequence, few of its queries and some blocks of its keys: so that an error is not lost in the sum. Lengths may
- * need all keys. */
+/* Checks the gradients of parameters on one sequence with few queries and some blocks of keys, so that an error is not
+ * lost in the sum; with all keys where the mask has lengths. */
 static int verify_params(const attention_case *whole, double *worst)
 {
     enum { QUERIES = 4, KEYS = 600 };

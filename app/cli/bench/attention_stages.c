@@ -7,14 +7,14 @@
 
 /* ---- Lists: "causal,lengths=0.8" --------------------------------------------- */
 
-/* The number behind "="; option and name are for the sentence. */
-static int take_number(const attention_case *c, const char *option, const char *name, const char *text, double min,
-                       double max, double *out)
+/* The number behind "="; option and name are for the error message. */
+static int take_number(const attention_case *c, const char *option, const char *name, const char *text, double low,
+                       double high, double *out)
 {
     char *end;
     *out = strtod(text, &end);
-    if (end == text || *end || !(*out >= min && *out <= max))
-        return cli_misuse("%s%s: %s=%s is not a number from %g to %g", c->where, option, name, text, min, max);
+    if (end == text || *end || !(*out >= low && *out <= high))
+        return cli_misuse("%s%s: %s=%s is not a number from %g to %g", c->where, option, name, text, low, high);
     return CLI_DONE;
 }
 
@@ -47,8 +47,8 @@ static int unknown(const attention_case *c, const char *option, const char *name
                       nearest ? nearest : "", nearest ? "\"" : "");
 }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t floor_divide(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
 /* ---- Masks ------------------------------------------------------------------ */
@@ -59,7 +59,7 @@ static int take_causal(attention_case *c, const char *value)
     return value ? cli_misuse("%smask: causal takes no value", c->where) : CLI_DONE;
 }
 
-/* "0.8": that share of the keys; "30:17:25": lengths, taken in turn. */
+/* "0.8": that share of the keys; "30:17:25": lengths, cyclically. */
 static int take_lengths(attention_case *c, const char *value)
 {
     const attention_settings *s = &c->set;
@@ -80,7 +80,7 @@ static int take_lengths(attention_case *c, const char *value)
     return CLI_DONE;
 }
 
-/* "256": so many keys before and behind the query's position; "256:0": before, behind. */
+/* "256": that many keys before and behind the query's position; "256:0": before, behind. */
 static int take_window(attention_case *c, const char *value)
 {
     att_attention_spec *spec = &c->spec;
@@ -98,7 +98,7 @@ static int take_window(attention_case *c, const char *value)
     return CLI_DONE;
 }
 
-/* "1000": documents of so many tokens, one behind the other from the position 0 on. */
+/* "1000": documents of 1000 tokens each, one after the other from position 0 on. */
 static int take_documents(attention_case *c, const char *value)
 {
     const attention_settings *s = &c->set;
@@ -114,7 +114,7 @@ static int take_documents(attention_case *c, const char *value)
     return code;
 }
 
-/* Ids, when all masks are known, which positions depend on. */
+/* Fills the ids of documents: after all masks are read, since positions depend on lengths. */
 static void fill_documents(attention_case *c)
 {
     const attention_settings *s = &c->set;
@@ -127,7 +127,7 @@ static void fill_documents(attention_case *c)
     }
 }
 
-/* "0.75": so many of the pairs attend. */
+/* "0.75": that share of the pairs attends. */
 static int take_bool(attention_case *c, const char *value)
 {
     const attention_settings *s = &c->set;
@@ -190,17 +190,17 @@ void attention_keys(const attention_case *c, int64_t b, int64_t i, int64_t *firs
     *first = 0;
     *last = attention_key_count(c, b);
     if (c->causal)
-        *last = least(*last, position + 1);
+        *last = min(*last, position + 1);
     if (c->windowed) {
-        *first = most(*first, position - c->spec.window_left);
-        *last = least(*last, position + c->spec.window_right + 1);
+        *first = max(*first, position - c->spec.window_left);
+        *last = min(*last, position + c->spec.window_right + 1);
     }
     if (c->document_length) {
         const int64_t document = floor_divide(position, c->document_length);
-        *first = most(*first, document * c->document_length);
-        *last = least(*last, (document + 1) * c->document_length);
+        *first = max(*first, document * c->document_length);
+        *last = min(*last, (document + 1) * c->document_length);
     }
-    *last = most(*first, *last);
+    *last = max(*first, *last);
 }
 
 bool attention_allows(const attention_case *c, int64_t i, int64_t j)
@@ -210,7 +210,7 @@ bool attention_allows(const attention_case *c, int64_t i, int64_t j)
 
 /* ---- Scores and modifiers ------------------------------------------------------ */
 
-/* A stage's parameter, [heads, extents...], small enough that scores stay so; `any`: of the extent that is free. */
+/* Makes a stage's parameter [heads, extents...], small enough that scores stay small; any: the size of ATT_ANY. */
 static int make_param(attention_case *c, att_tensor *out, const att_param_shape *shape, int64_t any)
 {
     const attention_settings *s = &c->set;

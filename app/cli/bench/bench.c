@@ -34,14 +34,15 @@ void bench_sort(double *x, int64_t n) { qsort(x, (size_t)n, sizeof *x, ascending
 
 int bench_measure(att_ctx *ctx, int64_t repeat, double seconds, int (*once)(void *arg), void *arg, bench_times *out)
 {
-    enum { MOST = 100000, LEAST = 5 };
-    int64_t most = repeat ? repeat : MOST, n = 0;
-    double *times = malloc((size_t)most * sizeof *times), peak = 0, warm = cli_seconds();
+    enum { MAX = 100000, MIN = 5 };
+    const int64_t max = repeat ? repeat : MAX;
+    int64_t n = 0;
+    double *times = malloc((size_t)max * sizeof *times), peak = 0, warm = cli_seconds();
     int code = times ? once(arg) : cli_fail_memory();
     if (!code)
         code = cli_status(ctx, att_measure_peak(ctx, cli_seconds() - warm, &out->peak));
-    for (double begin = cli_seconds(), now = begin; !code && n < most; n++) {
-        if (!repeat && n >= LEAST && now - begin > seconds)
+    for (double begin = cli_seconds(), now = begin; !code && n < max; n++) {
+        if (!repeat && n >= MIN && now - begin > seconds)
             break;
         code = once(arg);
         double end = cli_seconds();

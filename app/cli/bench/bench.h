@@ -25,42 +25,43 @@ typedef struct bench_options {
      .help = "do not compare with plain loops in double first"}
 /* clang-format on */
 
-/* A number in [-1, 1); *seed goes on. */
+/* The next number in [-1, 1) of the generator whose state is *seed. */
 double bench_random(uint64_t *seed);
-/* n numbers in [-1, 1), the same ones for the same seed; their count is the product of dim[rank]. */
+/* Allocates the product of dim [rank] numbers in [-1, 1), the same ones for the same seed. */
 int bench_numbers(att_ctx *ctx, float **out, uint64_t seed, int rank, const int64_t *dim);
 
 typedef struct bench_times {
     double best, median; /* seconds */
     int64_t repeat;
-    double peak; /* FLOP/s, multiply-adds in registers, the best of before and after */
+    double peak; /* FLOP/s of multiply-adds in registers, the better one of a run before and a run after */
 } bench_times;
 
-/* Smallest first. */
+/* Sorts x [n] in ascending order. */
 void bench_sort(double *x, int64_t n);
 
-/* Runs once(arg) for warmth, then measures it: so often, or, where repeat is 0, for so long and at least five times. */
+/* Runs once(arg) to warm up, then times it: `repeat` times, or, where that is 0, for `seconds` and at least five times.
+ */
 int bench_measure(att_ctx *ctx, int64_t repeat, double seconds, int (*once)(void *arg), void *arg, bench_times *out);
 
-typedef struct bench_reading {
-    double share; /* of the rate at which memory is read, by what is measured; median */
-    double rate;  /* that one, bytes a second; median */
-} bench_reading;
+typedef struct bench_bandwidths {
+    double memory; /* bytes a second that a pass over memory reads; median */
+    double share;  /* what once() reads a second, relative to that; median */
+} bench_bandwidths;
 
-/* Runs once(arg), which reads so many bytes, by turns with a pass over memory that caches do not hold; as often as
- * bench_measure. What it reads lies in memory then, too. */
-int bench_read(att_ctx *ctx, int64_t repeat, double seconds, int (*once)(void *arg), void *arg, double bytes,
-               bench_reading *out);
+/* Runs once(arg), which reads `bytes` bytes, alternating with a pass over memory larger than the caches, so that once()
+ * has to read from memory, too; repeat and seconds as for bench_measure. */
+int bench_measure_bandwidth(att_ctx *ctx, int64_t repeat, double seconds, int (*once)(void *arg), void *arg,
+                            double bytes, bench_bandwidths *out);
 
-/* The report: text under `title`, or one line of JSON with the members of `row`, which is taken over. error: the
- * largest one found, relative to what rounding allows; negative: not verified. */
+/* Prints the report: text under `title`, or one line of JSON with the members of `row`, whose reference is taken over.
+ * error: the largest one found, relative to what rounding allows; negative: not verified. */
 int bench_report(const att_ctx *ctx, const char *name, const char *title, json_t *row, double flops,
                  const bench_times *t, double error, bool json);
 
-/* x, or null: JSON has no NaN and no infinity. */
+/* x as JSON: null where it is NaN or infinite. */
 json_t *bench_real(double x);
 
-/* How far `x` is from `reference`, in units of `bound`; more than 1 is wrong. */
+/* |x - reference| / bound: more than 1 is wrong. */
 double bench_error(double x, double reference, double bound);
 
 #endif

@@ -18,25 +18,25 @@ static const cli_option options[] = {
     {0},
 };
 
-typedef struct job {
+typedef struct gemm_job {
     att_ctx *ctx;
     att_tape *tape;
     att_tensor x;      /* [m, k] */
     att_param *weight; /* [n, k] */
     att_tensor out;    /* [m, n], after once() */
-} job;
+} gemm_job;
 
 static int once(void *arg)
 {
-    job *j = arg;
+    gemm_job *j = arg;
     att_tape_reset(j->tape);
     att_var *y = att_linear(j->tape, att_input(j->tape, &j->x), j->weight, NULL, ATT_IDENTITY, NULL);
     return cli_status(j->ctx, att_read(j->tape, y, &j->out));
 }
 
-/* Up to 16 rows, the first and the last among them, against sums in double. A chain of k products and sums in float
- * is off by at most k u / (1 - k u) times the sum of absolute products (Higham 2002, 3.5), u = 2^-24. */
-static int verify(job *j, double *worst)
+/* Checks up to 16 rows, the first and the last among them, against sums in double. A chain of k products and sums in
+ * float is off by at most k u / (1 - k u) times the sum of absolute products (Higham 2002, 3.5), u = 2^-24. */
+static int verify(gemm_job *j, double *worst)
 {
     enum { ROWS = 16 };
     int code = once(j);
@@ -67,7 +67,7 @@ static int run(int argc, char **arguments)
 {
     (void)argc;
     (void)arguments;
-    job j = {0};
+    gemm_job j = {0};
     float *x = NULL, *w = NULL;
     bench_times times;
     double error = -1;

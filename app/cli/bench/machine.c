@@ -13,7 +13,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* The best and the median of what `measure` finds, in 1e9 `unit` a second. */
+/* Prints the best and the median of the rates that `measure` gives, in 1e9 `unit` a second. */
 static int run(const char *name, const char *unit, const char *key, att_status (*measure)(att_ctx *, double *))
 {
     att_ctx *ctx = NULL;

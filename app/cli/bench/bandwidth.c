@@ -1,4 +1,5 @@
-/* How fast memory is read, by turns with what is measured: other users of a machine change that within a second. */
+/* The bandwidth of memory, measured in alternation with a benchmark: other users of a machine change it within a
+ * second. */
 #include "cli/base/progress.h"
 #include "bench.h"
 
@@ -10,7 +11,7 @@ enum { ITEM = 1 << 20, ITEMS = 64 }; /* floats, together more than caches hold *
 
 typedef struct memory {
     float *x;                  /* [ITEMS, ITEM] */
-    volatile float sum[ITEMS]; /* so that it is read */
+    volatile float sum[ITEMS]; /* volatile, so that x is read */
 } memory;
 
 static void fill(void *arg, int i)
@@ -19,7 +20,7 @@ static void fill(void *arg, int i)
     memset(m->x + (size_t)i * ITEM, 0, ITEM * sizeof *m->x);
 }
 
-/* A number of each line is enough to have all of it brought near. */
+/* One number of each cache line is read: that brings the whole line in. */
 static void read(void *arg, int i)
 {
     enum { LINE = 16, LINES = 4, AHEAD = 1024 };
@@ -34,18 +35,18 @@ static void read(void *arg, int i)
     m->sum[i] = sum[0] + sum[1] + sum[2] + sum[3];
 }
 
-int bench_read(att_ctx *ctx, int64_t repeat, double seconds, int (*once)(void *arg), void *arg, double bytes,
-               bench_reading *out)
+int bench_measure_bandwidth(att_ctx *ctx, int64_t repeat, double seconds, int (*once)(void *arg), void *arg,
+                            double bytes, bench_bandwidths *out)
 {
-    enum { MOST = 10000, LEAST = 5 };
-    const int64_t most = repeat && repeat < MOST ? repeat : MOST;
+    enum { MAX = 10000, MIN = 5 };
+    const int64_t max = repeat && repeat < MAX ? repeat : MAX;
     memory m = {.x = att_alloc(ctx, ITEMS, ITEM * sizeof *m.x)};
-    double *share = malloc(MOST * sizeof *share), *rate = malloc(MOST * sizeof *rate);
+    double *share = malloc(MAX * sizeof *share), *rate = malloc(MAX * sizeof *rate);
     int code = m.x && share && rate ? CLI_DONE : cli_fail_memory(), n = 0;
     if (!code)
         att_parallel_for(ctx, ITEMS, fill, &m);
     const double begin = cli_seconds();
-    for (; !code && n < most && (repeat || n < LEAST || cli_seconds() - begin < seconds); n++) {
+    for (; !code && n < max && (repeat || n < MIN || cli_seconds() - begin < seconds); n++) {
         const double start = cli_seconds();
         code = once(arg);
         const double between = cli_seconds();
@@ -56,7 +57,7 @@ int bench_read(att_ctx *ctx, int64_t repeat, double seconds, int (*once)(void *a
     if (!code) {
         bench_sort(share, n);
         bench_sort(rate, n);
-        *out = (bench_reading){.share = share[(n - 1) / 2], .rate = rate[(n - 1) / 2]};
+        *out = (bench_bandwidths){.memory = rate[(n - 1) / 2], .share = share[(n - 1) / 2]};
     }
     free(share), free(rate);
     att_free(ctx, m.x);
