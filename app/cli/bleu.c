@@ -34,7 +34,7 @@ typedef struct corpus {
     int n, references;
     cli_reader *reader;     /* [n] */
     att_bleu_counts *count; /* [lines] */
-    int64_t *length;        /* [lines]: by which they are put together */
+    int64_t *length;        /* [lines], by which --by-length groups them */
     int64_t lines;
     size_t room; /* of count and length */
 } corpus;

@@ -63,7 +63,7 @@ static int stream(const cli_model *m, cli_lines *in, cli_output *out, int64_t *r
         write_block(out->file, in, vectors, m->info.dim);
         *rows += in->count;
         cut += cut_here;
-        code = cli_unknown_look(&unknown, m->ctx, att_sentence_tokenizer(m->sentence), in, m->info.max_tokens);
+        code = cli_unknown_scan(&unknown, m->ctx, att_sentence_tokenizer(m->sentence), in, m->info.max_tokens);
         if (!code)
             code = cli_output_flush(out);
         cli_progress_show(&progress, *rows, "lines", in->total > 0 ? in->done / in->total : 0);
@@ -72,7 +72,7 @@ static int stream(const cli_model *m, cli_lines *in, cli_output *out, int64_t *r
     if (cut)
         cli_note("%lld of %lld lines are longer than %lld tokens; what is behind them was not looked at",
                  (long long)cut, (long long)*rows, (long long)m->info.max_tokens);
-    cli_unknown_say(&unknown);
+    cli_unknown_report(&unknown);
     free(vectors);
     return code;
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 1024, MOST_FIELDS = 16, MOST_LOGS = 64, MOST_SEEN = 12 };
+enum { BLOCK = 1024, MAX_FIELDS = 16, MAX_LOGS = 64, MAX_SEEN = 12 };
 
 static const char *x_name = "step", *y_names, *output_path, *title;
 
@@ -40,11 +40,11 @@ typedef struct log_lines {
 typedef struct plot {
     char *const *paths; /* [logs] */
     int logs, fields;
-    log_lines lines[MOST_LOGS];
-    const char *field[MOST_FIELDS];
-    char *field_text;      /* what --y gives, cut at its commas */
-    series *series;        /* [logs, fields] */
-    char *seen[MOST_SEEN]; /* names of numbers in the logs, for sentences */
+    log_lines lines[MAX_LOGS];
+    const char *field[MAX_FIELDS];
+    char *field_text;     /* what --y gives, cut at its commas */
+    series *series;       /* [logs, fields] */
+    char *seen[MAX_SEEN]; /* names of numbers in the logs, for error messages */
     int n_seen;
     int64_t with_x; /* lines */
 } plot;
@@ -57,8 +57,8 @@ static int choose_fields(plot *p)
     for (const char *name; (name = strsep(&rest, ","));) {
         if (!*name)
             return cli_misuse("--y: \"%s\" has a name of no letters", y_names);
-        if (p->fields == MOST_FIELDS)
-            return cli_misuse("--y: more than %d names", MOST_FIELDS);
+        if (p->fields == MAX_FIELDS)
+            return cli_misuse("--y: more than %d names", MAX_FIELDS);
         p->field[p->fields++] = name;
     }
     p->series = calloc((size_t)p->logs * (size_t)p->fields, sizeof *p->series);
@@ -73,7 +73,7 @@ static int add_point(series *s, chart_point point)
     return CLI_DONE;
 }
 
-/* The number of this name, or NAN. `end` is put behind the name. */
+/* The number called `name` followed by `end`, or NAN. */
 static double get(const json_t *object, const char *name, const char *end)
 {
     char key[256];
@@ -82,14 +82,14 @@ static double get(const json_t *object, const char *name, const char *end)
     return json_is_number(v) ? json_number_value(v) : NAN;
 }
 
-/* Numbers are remembered by name while there is room, so that a wrong one can be told. */
+/* Remembers the names of numbers, up to MAX_SEEN, so that an error message can list them. */
 static int remember(plot *p, json_t *object)
 {
     const char *name;
     json_t *value;
     json_object_foreach(object, name, value)
     {
-        bool known = !json_is_number(value) || p->n_seen == MOST_SEEN;
+        bool known = !json_is_number(value) || p->n_seen == MAX_SEEN;
         for (int i = 0; !known && i < p->n_seen; i++)
             known = strcmp(p->seen[i], name) == 0;
         if (!known && !(p->seen[p->n_seen++] = strdup(name)))
@@ -112,15 +112,15 @@ static int take_object(plot *p, int log, int64_t line, json_t *object)
             continue;
         if (!(q.low <= q.y && q.y <= q.high))
             q.low = q.high = q.y;
-        if (fmax(fmax(fabs(x), fabs(q.y)), fmax(-q.low, q.high)) >= CHART_MOST)
+        if (fmax(fmax(fabs(x), fabs(q.y)), fmax(-q.low, q.high)) >= CHART_MAX)
             return cli_fail("%s: line %lld: a number is %g or more, too large to draw", p->paths[log], (long long)line,
-                            CHART_MOST);
+                            CHART_MAX);
         code = add_point(&p->series[log * p->fields + i], q);
     }
     return code;
 }
 
-/* Lines that are no objects are counted: a disk was full, or a process was killed amid a line. */
+/* Lines that are no objects are only counted: a disk was full, or a process was killed in the middle of a line. */
 static int take_block(plot *p, int log, const cli_lines *in)
 {
     log_lines *lines = &p->lines[log];
@@ -308,10 +308,10 @@ static void make_title(const chart *c, char *text, size_t size)
 
 static int draw(const plot *p)
 {
-    const size_t most = (size_t)p->logs * (size_t)p->fields;
-    chart_curve *curve = malloc(most * sizeof *curve);
-    char(*name)[NAME_BYTES] = malloc(most * sizeof *name), text[NAME_BYTES];
-    chart_panel panel[MOST_FIELDS];
+    const size_t curves = (size_t)p->logs * (size_t)p->fields;
+    chart_curve *curve = malloc(curves * sizeof *curve);
+    char(*name)[NAME_BYTES] = malloc(curves * sizeof *name), text[NAME_BYTES];
+    chart_panel panel[MAX_FIELDS];
     cli_output out = {0};
     int code = curve && name ? cli_output_open(&out, output_path) : cli_fail_memory();
     if (!code) {
@@ -358,7 +358,7 @@ const cli_command cli_plot = {
     .summary = "curves of the numbers in logs, as an SVG or on the terminal",
     .arguments = "LOG...",
     .min_arguments = 1,
-    .max_arguments = MOST_LOGS,
+    .max_arguments = MAX_LOGS,
     .details = "Reads objects of JSON, one a line, as trainings and \"attend bleu --json --by-length\"\n"
                "write them; lines that do not have the number --x are passed over, and so are, with a\n"
                "note, lines that are no objects. Several logs are several curves. Numbers that end in the same word, "

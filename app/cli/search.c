@@ -91,14 +91,15 @@ static int corpus_read(corpus *c, const cli_model *m)
     return code;
 }
 
-/* What row i of the index is the vector of, embedded again: the cosine of both, which says nothing of their lengths.
- * Numbers of 8 bits (bf16, or int8 with a scale a row) are off by 2^-9 of their size, and in a model that computes with
- * them some hundred such errors add up, at random: by 2^-9 sqrt(100) = 0.02 of the vector's length. Twice that is
- * allowed, 1 - 0.04^2 / 2. Sentences that differ in one full stop are five times as far apart. */
+/* Embeds some of the lines again and compares them with their rows of the index, by the cosine, which ignores lengths.
+ * Numbers of 8 bits (bf16, or int8 with a scale for each row) are off by 2^-9 of their size, and in a model that
+ * computes with them about a hundred such errors add up at random, to 2^-9 sqrt(100) = 0.02 of the vector's length.
+ * Twice that is allowed: a cosine of 1 - 0.04^2 / 2. Sentences that differ in one full stop are five times as far
+ * apart. */
 static int check_index(const corpus *c, const cli_model *m)
 {
     enum { SOME = 5 };
-    const double least = 0.9992;
+    const double min_cosine = 0.9992;
     const int64_t dim = m->info.dim, n = c->count < SOME ? c->count : SOME;
     const char *text[SOME];
     size_t bytes[SOME];
@@ -113,7 +114,7 @@ static int check_index(const corpus *c, const cli_model *m)
         again ? cli_status(m->ctx, att_sentence_encode(m->sentence, n, text, bytes, again, NULL)) : cli_fail_memory();
     for (int64_t i = 0; !code && i < n; i++) {
         const double cosine = cli_cosine(again + i * dim, c->index.data + line[i] * dim, dim);
-        if (!(cosine >= least))
+        if (!(cosine >= min_cosine))
             code =
                 cli_fail("%s: row %lld is not the vector of line %lld of %s by %s, their cosine is %.4f: the text or "
                          "the model is another; \"attend embed -m %s -f npy -o %s %s\" makes the index anew",
@@ -148,12 +149,12 @@ typedef struct hit {
     int64_t line; /* from 0 */
 } hit;
 
-/* best [*count <= most], highest score first, of equal ones the first line. */
-static void offer(hit *best, int64_t *count, int64_t most, hit h)
+/* Inserts h into best [*count <= max], highest score first, equal ones by line, unless it is worse than all of max. */
+static void insert(hit *best, int64_t *count, int64_t max, hit h)
 {
-    if (*count == most && !(h.score > best[most - 1].score))
+    if (*count == max && !(h.score > best[max - 1].score))
         return;
-    int64_t low = 0, high = *count; /* behind all that are no worse */
+    int64_t low = 0, high = *count; /* the place behind all that are no worse */
     while (low < high) {
         int64_t middle = (low + high) / 2;
         if (best[middle].score >= h.score)
@@ -161,12 +162,12 @@ static void offer(hit *best, int64_t *count, int64_t most, hit h)
         else
             high = middle;
     }
-    *count += *count < most;
+    *count += *count < max;
     memmove(best + low + 1, best + low, (size_t)(*count - low - 1) * sizeof *best);
     best[low] = h;
 }
 
-/* best [n, k], each query's nearest lines; scores [QUERIES, ROWS] is scratch. */
+/* Finds the nearest lines of queries [n, dim]: best [n, k], counts [n]; scores [QUERIES, ROWS] is scratch. */
 static int nearest(const cli_model *m, const corpus *c, const float *queries, int64_t n, hit *best, int64_t *counts,
                    float *scores)
 {
@@ -187,7 +188,7 @@ static int nearest(const cli_model *m, const corpus *c, const float *queries, in
                 if (isnan(score))
                     return cli_fail("%s: its vector of a query or of line %lld of %s has numbers that are not finite",
                                     m->name, (long long)(first + j) + 1, corpus_path);
-                offer(best + i * k, &counts[i], k, (hit){cli_clamp_cosine(score), first + j});
+                insert(best + i * k, &counts[i], k, (hit){cli_clamp_cosine(score), first + j});
             }
     }
     return CLI_DONE;

@@ -92,7 +92,7 @@ static int run_matrix(const cli_model *m, int n, char **texts)
 
 /* ---- Pairs ----------------------------------------------------------------- */
 
-/* All scores so far beside what people gave. */
+/* All scores so far, and those that people gave, for the correlation. */
 typedef struct history {
     double *score, *gold; /* [room] */
     int64_t count;

@@ -50,7 +50,7 @@ static int run(int n, char **arguments)
     cli_unknown unknown = {0};
     const att_encode_options *o =
         ATT_OPTIONS(att_encode_options, .no_special = no_special, .max_tokens = no_truncate ? 0 : m.max_tokens,
-                    .target = target, .unknown = cli_unknown_take, .user = &unknown);
+                    .target = target, .unknown = cli_unknown_add, .user = &unknown);
     while (!code) {
         code = cli_lines_next(&in, BLOCK);
         if (code || in.count == 0)
@@ -67,7 +67,7 @@ static int run(int n, char **arguments)
             code = cli_output_flush(&out);
     }
     code = cli_output_close(&out, code);
-    cli_unknown_say(&unknown);
+    cli_unknown_report(&unknown);
     cli_tokenizer_close(&m);
     cli_lines_close(&in);
     return code;

@@ -146,13 +146,13 @@ static int stream(const cli_translator *m, cli_lines *in, cli_output *out)
             att_translation_free(m->translator, &t[i]);
         rows += in->count;
         if (!code)
-            code = cli_unknown_look(&unknown, m->ctx, att_translator_tokenizer(m->translator), in, 0);
+            code = cli_unknown_scan(&unknown, m->ctx, att_translator_tokenizer(m->translator), in, 0);
         if (!code)
             code = cli_output_flush(out);
         cli_progress_show(&progress, rows, "lines", in->total > 0 ? in->done / in->total : 0);
     }
     cli_progress_end(&progress);
-    cli_unknown_say(&unknown);
+    cli_unknown_report(&unknown);
     free(t);
     return code;
 }

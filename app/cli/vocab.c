@@ -74,7 +74,7 @@ static int read_lines(const att_ctx *ctx, att_vocab *v, cli_lines *in)
     return code;
 }
 
-static void show_learning(void *user, double share)
+static void show_progress(void *user, double share)
 {
     cli_progress_show(user, (int64_t)(100 * share), "% learnt", share);
 }
@@ -89,7 +89,7 @@ static void say_what_is_missing(const att_vocab_result *r)
                  (long long)size);
     for (const char *s = r->left_out_text, *begin = s; *s && !left_out.more; begin = s) {
         utf8_next(&s);
-        cli_unknown_take(&left_out, begin, (size_t)(s - begin));
+        cli_unknown_add(&left_out, begin, (size_t)(s - begin));
     }
     cli_unknown_list(&left_out, list);
     if (r->left_out > 0)
@@ -101,7 +101,7 @@ static void say_what_is_missing(const att_vocab_result *r)
                  list);
 }
 
-static int learn(const att_ctx *ctx, att_vocab *v, cli_progress *progress, const cli_output *out, att_vocab_result *r)
+static int train(const att_ctx *ctx, att_vocab *v, cli_progress *progress, const cli_output *out, att_vocab_result *r)
 {
     cli_progress_begin(progress);
     const int code = cli_status(ctx, att_vocab_learn(v, r));
@@ -134,7 +134,7 @@ static int run(int n, char **arguments)
         ATT_OPTIONS(att_vocab_options, .pieces = size, .character_coverage = coverage, .max_length = max_length,
                     .min_count = min_count, .keep_text = normalization == IDENTITY, .byte_fallback = byte_fallback,
                     .split_digits = split_digits, .symbols = symbol_list, .n_symbols = n_symbols,
-                    .control = control_list, .n_control = n_control, .progress = show_learning, .user = &progress);
+                    .control = control_list, .n_control = n_control, .progress = show_progress, .user = &progress);
     if (!code)
         code = cli_status(ctx, att_vocab_new(ctx, o, &v));
     if (!code)
@@ -142,7 +142,7 @@ static int run(int n, char **arguments)
     if (!code)
         code = read_lines(ctx, v, &in);
     if (!code)
-        code = learn(ctx, v, &progress, &out, &result);
+        code = train(ctx, v, &progress, &out, &result);
     code = cli_output_close(&out, code);
     if (!code)
         say_what_is_missing(&result);

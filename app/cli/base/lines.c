@@ -72,12 +72,12 @@ static bool must_wait(int fd)
     return poll(&p, 1, 0) == 0;
 }
 
-/* Reads more behind `used`, with a byte to spare; *end: there is no more. */
+/* Reads more to the end of data, and leaves room for one byte; *end: there was no more. */
 static int read_more(cli_lines *l, bool *end)
 {
-    const size_t most = l->part ? l->part : longest_line;
-    if (l->used - l->start > most)
-        return cli_fail("%s: line %lld has more than %zu bytes%s", l->path, (long long)l->line + 1, most,
+    const size_t max = l->part ? l->part : longest_line;
+    if (l->used - l->start > max)
+        return cli_fail("%s: line %lld has more than %zu bytes%s", l->path, (long long)l->line + 1, max,
                         l->part ? " without a space" : "");
     if (!cli_reserve(&l->capacity, l->used + READ_BYTES + 1, &(cli_array){&l->data, 1}, 1))
         return cli_fail_memory();
@@ -93,7 +93,7 @@ static int read_more(cli_lines *l, bool *end)
     return CLI_DONE;
 }
 
-/* The line from start to the line feed or space at `end` joins the block. */
+/* Adds the line from start to the line feed or space at `end` to the block. */
 static int take_line(cli_lines *l, size_t end)
 {
     const cli_array arrays[] = {
@@ -112,7 +112,7 @@ static int take_line(cli_lines *l, size_t end)
     return CLI_DONE;
 }
 
-int cli_lines_next(cli_lines *l, int64_t most)
+int cli_lines_next(cli_lines *l, int64_t max_count)
 {
     int code = CLI_DONE;
     l->count = 0;
@@ -121,7 +121,7 @@ int cli_lines_next(cli_lines *l, int64_t most)
     l->used -= l->start;
     l->start = 0;
     size_t seen = 0; /* no line feed in [start, seen) */
-    while (!code && l->count < most && l->start < BLOCK_BYTES) {
+    while (!code && l->count < max_count && l->start < BLOCK_BYTES) {
         const char *end = l->used > seen ? memchr(l->data + seen, '\n', l->used - seen) : NULL;
         if (!end && l->part && l->used - l->start > l->part)
             end = memrchr(l->data + l->start, ' ', l->used - l->start);
@@ -151,7 +151,7 @@ int cli_lines_next(cli_lines *l, int64_t most)
     }
     l->done = l->read - (double)(l->used - l->start);
     for (int64_t i = 0; i < l->count; i++)
-        l->text[i] = l->data + l->begin[i]; /* only now data stays where it is */
+        l->text[i] = l->data + l->begin[i]; /* only now, since data may move while it grows */
     return code;
 }
 

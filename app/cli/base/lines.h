@@ -11,7 +11,7 @@ typedef struct cli_lines {
     int64_t count;
     const char **text;  /* [count] */
     size_t *bytes;      /* [count] */
-    size_t part;        /* 0, or so many bytes: a line that is longer comes in parts, cut at spaces */
+    size_t part;        /* 0, or the most bytes of a text: a longer line comes in parts, cut at spaces */
     double done, total; /* bytes up to the end of the block; of all files, 0 where unknown */
     /* private */
     char *const *paths;
@@ -25,28 +25,29 @@ typedef struct cli_lines {
     size_t room;   /* of text, bytes and begin */
 } cli_lines;
 
-/* No paths: standard input, as for the path "-". Sees to it that the files are there. */
+/* No paths: standard input, as for the path "-". Fails where one of the files is not there. */
 int cli_lines_open(cli_lines *l, int n, char *const *paths);
-/* The next block of at most `most` lines; count 0: no more. A block ends early where the input makes us wait. */
-int cli_lines_next(cli_lines *l, int64_t most);
+/* Reads the next block, of at most max_count lines; count 0: there are no more. A block ends early rather than wait for
+ * input. */
+int cli_lines_next(cli_lines *l, int64_t max_count);
 void cli_lines_close(cli_lines *l);
 
-/* Lines one by one: `in` is opened and closed as any. */
+/* Reads line by line; the caller opens and closes `in`. */
 typedef struct cli_reader {
     cli_lines in;
     int64_t at;    /* the current line of the block */
     int64_t lines; /* so far */
 } cli_reader;
-/* Moves on; *there: there was a line. */
+/* Moves to the next line; *there: is there one? */
 int cli_reader_next(cli_reader *r, bool *there);
 
 int cli_lines_count(const char *path, int64_t *n);
 
-/* Is there a file to read? *bytes: its size, -1 where it has none (a pipe). "-": standard input. */
+/* Fails where there is no file to read. *bytes: its size, -1 where it has none (a pipe). "-": standard input. */
 int cli_file_check(const char *path, double *bytes);
 
-/* A pipe can be read once only: what comes out of one is copied to a file without a name, in $TMPDIR or /tmp, and *path
- * becomes one by which that can be opened, as long as copy->file is open. */
+/* Where *path is a pipe, which can be read only once: copies it to a file without a name, in $TMPDIR or /tmp, and sets
+ * *path to one that opens this file, as long as copy->file is open. */
 typedef struct cli_copy {
     int file;      /* to be closed; -1: *path is no pipe, and stays */
     char path[24]; /* what *path may point to */

@@ -12,12 +12,12 @@ typedef struct cli_output {
     char *target, *unfinished; /* NULL: written directly (standard output, a device, a pipe) */
 } cli_output;
 
-/* path NULL or "-": standard output. A symbolic link stays, and the file that it leads to is replaced. What a killed
- * process left of an earlier try is removed. */
+/* path NULL or "-": standard output. A symbolic link stays, and the file that it leads to is replaced. Removes the
+ * unfinished file of an earlier process that was killed. */
 int cli_output_open(cli_output *o, const char *path);
-/* Sends off what was written; says what went wrong. */
+/* Flushes what was written. */
 int cli_output_flush(cli_output *o);
-/* code 0: makes the file what `path` names; else removes it. Returns code, or CLI_FAILED. */
+/* code 0: moves the file to `path`; else removes it. Returns code, or CLI_FAILED. */
 int cli_output_close(cli_output *o, int code);
 
 /* ---- What is written ------------------------------------------------------- */

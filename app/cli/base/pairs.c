@@ -9,20 +9,20 @@
 #include <string.h>
 #include <strings.h>
 
-int cli_pairs_open(cli_pairs *p, const char *path, int format, bool want_gold, int64_t most)
+int cli_pairs_open(cli_pairs *p, const char *path, int format, bool want_gold, int64_t max_count)
 {
     const size_t n = strlen(path);
     const bool named = n > 4 && strcasecmp(path + n - 4, ".csv") == 0;
     const bool csv = format == CLI_PAIRS_BY_NAME ? named : format == CLI_PAIRS_CSV;
-    *p = (cli_pairs){.path = path, .csv = csv, .want_gold = want_gold, .most = most, .next_line = 1};
+    *p = (cli_pairs){.path = path, .csv = csv, .want_gold = want_gold, .max_count = max_count, .next_line = 1};
     int code = cli_file_check(path, &p->total);
     if (code)
         return code;
     p->file = strcmp(path, "-") ? fopen(path, "rb") : stdin;
-    p->text = malloc(2 * (size_t)most * sizeof *p->text);
-    p->bytes = malloc(2 * (size_t)most * sizeof *p->bytes);
-    p->begin = malloc(2 * (size_t)most * sizeof *p->begin);
-    p->gold = malloc((size_t)most * sizeof *p->gold);
+    p->text = malloc(2 * (size_t)max_count * sizeof *p->text);
+    p->bytes = malloc(2 * (size_t)max_count * sizeof *p->bytes);
+    p->begin = malloc(2 * (size_t)max_count * sizeof *p->begin);
+    p->gold = malloc((size_t)max_count * sizeof *p->gold);
     if (!p->file)
         code = cli_fail_errno(path);
     else if (!p->text || !p->bytes || !p->begin || !p->gold)
@@ -51,9 +51,9 @@ static int wrong(const cli_pairs *p, const char *what)
 
 static int put(cli_pairs *p, int c)
 {
-    static const size_t most = (size_t)1 << 31;
+    static const size_t max = (size_t)1 << 31;
     if (p->used == p->capacity &&
-        (p->used >= most || !cli_reserve(&p->capacity, p->used + 1, &(cli_array){&p->data, 1}, 1)))
+        (p->used >= max || !cli_reserve(&p->capacity, p->used + 1, &(cli_array){&p->data, 1}, 1)))
         return cli_fail_memory();
     p->data[p->used++] = (char)c;
     return CLI_DONE;
@@ -156,7 +156,7 @@ int cli_pairs_next(cli_pairs *p)
     int code = CLI_DONE;
     p->count = 0;
     p->used = 0;
-    while (!code && p->count < p->most) {
+    while (!code && p->count < p->max_count) {
         errno = 0;
         int c = getc_unlocked(p->file);
         if (c == EOF)

@@ -21,15 +21,15 @@ typedef struct cli_pairs {
     int64_t next_line;
     char *data; /* [capacity]: the fields of the block */
     size_t capacity, used;
-    size_t *begin; /* [2 most]: of the texts in data */
-    int64_t most;
+    size_t *begin; /* [2 max_count]: of the texts in data */
+    int64_t max_count;
 } cli_pairs;
 
 /* The fields of a line, as an option "tsv|csv" has them. */
 enum { CLI_PAIRS_BY_NAME = -1, CLI_PAIRS_TSV, CLI_PAIRS_CSV }; /* the first: by how the file's name ends */
-/* Blocks will have at most `most` pairs. want_gold: the third column must be a number. */
-int cli_pairs_open(cli_pairs *p, const char *path, int format, bool want_gold, int64_t most);
-int cli_pairs_next(cli_pairs *p); /* count 0: no more */
+/* Blocks will have at most max_count pairs. want_gold: the third column must be a number. */
+int cli_pairs_open(cli_pairs *p, const char *path, int format, bool want_gold, int64_t max_count);
+int cli_pairs_next(cli_pairs *p); /* reads the next block; count 0: there are no more */
 void cli_pairs_close(cli_pairs *p);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-void cli_unknown_take(void *user, const char *text, size_t bytes)
+void cli_unknown_add(void *user, const char *text, size_t bytes)
 {
     cli_unknown *u = user;
     u->in_line = true;
@@ -26,11 +26,11 @@ void cli_unknown_end_line(cli_unknown *u)
     u->in_line = false;
 }
 
-int cli_unknown_look(cli_unknown *u, const att_ctx *ctx, const att_tokenizer *t, const cli_lines *in,
+int cli_unknown_scan(cli_unknown *u, const att_ctx *ctx, const att_tokenizer *t, const cli_lines *in,
                      int64_t max_tokens)
 {
     const att_encode_options *o =
-        ATT_OPTIONS(att_encode_options, .max_tokens = max_tokens, .unknown = cli_unknown_take, .user = u);
+        ATT_OPTIONS(att_encode_options, .max_tokens = max_tokens, .unknown = cli_unknown_add, .user = u);
     int code = CLI_DONE;
     for (int64_t i = 0; !code && i < in->count; i++) {
         att_tokens tokens;
@@ -43,7 +43,7 @@ int cli_unknown_look(cli_unknown *u, const att_ctx *ctx, const att_tokenizer *t,
     return code;
 }
 
-/* Appends a text, characters that do not show by their numbers, if it fits: where it ends. */
+/* Appends a text, with invisible characters by their numbers, as far as it fits; returns the new end of the list. */
 static size_t append(char *list, size_t size, size_t end, const char *text)
 {
     for (const char *s = text; *s;) {
@@ -71,7 +71,7 @@ void cli_unknown_list(const cli_unknown *u, char list[CLI_UNKNOWN_LIST])
         append(list, CLI_UNKNOWN_LIST, end, " and others");
 }
 
-void cli_unknown_say(const cli_unknown *u)
+void cli_unknown_report(const cli_unknown *u)
 {
     char list[CLI_UNKNOWN_LIST];
     cli_unknown_list(u, list);

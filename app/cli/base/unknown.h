@@ -1,4 +1,4 @@
-/* What the lines of an input have that a model does not know: said once, at the end. */
+/* Collects the texts of an input that a model does not know, and reports them once, at the end. */
 #ifndef CLI_UNKNOWN_H
 #define CLI_UNKNOWN_H
 
@@ -9,23 +9,23 @@
 enum { CLI_UNKNOWN_SHOWN = 20, CLI_UNKNOWN_BYTES = 64, CLI_UNKNOWN_LIST = 4096 };
 
 typedef struct cli_unknown {
-    int64_t lines; /* that have something unknown */
+    int64_t lines; /* with unknown texts */
     int n;         /* different texts in text, characters mostly */
     char text[CLI_UNKNOWN_SHOWN][CLI_UNKNOWN_BYTES];
-    bool more;    /* there are others, which have no place in text */
-    bool in_line; /* of the line that is being read */
+    bool more;    /* there are others, for which text has no room */
+    bool in_line; /* the current line has some */
 } cli_unknown;
 
 /* For att_encode_options.unknown; user: a cli_unknown. */
-void cli_unknown_take(void *user, const char *text, size_t bytes);
-/* Ends a line whose unknown texts were taken. */
+void cli_unknown_add(void *user, const char *text, size_t bytes);
+/* Ends a line whose unknown texts were added. */
 void cli_unknown_end_line(cli_unknown *u);
-/* Takes the lines of a block, each up to max_tokens (0: all of it). */
-int cli_unknown_look(cli_unknown *u, const att_ctx *ctx, const att_tokenizer *t, const cli_lines *in,
+/* Adds those of the lines of a block, each up to max_tokens (0: all of it). */
+int cli_unknown_scan(cli_unknown *u, const att_ctx *ctx, const att_tokenizer *t, const cli_lines *in,
                      int64_t max_tokens);
-/* The texts that were taken, a space between them; characters that do not show by their numbers, as U+200B. */
+/* The texts that were added, a space between them; invisible characters by their numbers, as U+200B. */
 void cli_unknown_list(const cli_unknown *u, char list[CLI_UNKNOWN_LIST]);
-/* "3 lines have characters that the model does not know: 4 5 %", if there are any. */
-void cli_unknown_say(const cli_unknown *u);
+/* Prints "3 lines have characters that the model does not know: 4 5 %", if there are any. */
+void cli_unknown_report(const cli_unknown *u);
 
 #endif

@@ -37,7 +37,7 @@ int cli_alignment_open(cli_alignment *a, const cli_translator *m)
 
 /* ---- one text */
 
-/* [n] labels of tokens, malloc'd */
+/* The tokens as texts [count]; free it. */
 static const char **labels_of(const cli_alignment *a, const att_tokens *tokens)
 {
     const att_tokenizer *t = att_translator_tokenizer(a->m->translator);

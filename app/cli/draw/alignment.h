@@ -1,4 +1,4 @@
-/* What translations look at, drawn or as JSON. */
+/* What translations attend to, as pictures or as JSON. */
 #ifndef CLI_ALIGNMENT_H
 #define CLI_ALIGNMENT_H
 

@@ -10,13 +10,13 @@
 
 /* ---- axes */
 
-/* The smallest of 1, 2, 5, 10 times a power of ten that is at least this. */
-static double round_step(double least)
+/* The smallest number of at least min that is 1, 2 or 5 times a power of ten. */
+static double round_step(double min)
 {
-    const double power = pow(10, floor(log10(least)));
+    const double power = pow(10, floor(log10(min)));
     static const double of[] = {1, 2, 5};
     for (int i = 0; i < 3; i++)
-        if (of[i] * power >= least * (1 - 1e-9))
+        if (of[i] * power >= min * (1 - 1e-9))
             return of[i] * power;
     return 10 * power;
 }
@@ -24,8 +24,8 @@ static double round_step(double least)
 chart_axis chart_axis_over(double low, double high, int ticks)
 {
     const double size = fmax(fabs(low), fabs(high));
-    if (!(high - low > fmax(1e-9 * size, CHART_LEAST))) { /* one value: in the middle */
-        const double room = size > CHART_LEAST ? 0.1 * size : 1;
+    if (!(high - low > fmax(1e-9 * size, CHART_MIN))) { /* one value: in the middle */
+        const double room = size > CHART_MIN ? 0.1 * size : 1;
         low -= room;
         high += room;
     }
@@ -60,7 +60,7 @@ void chart_tick(const chart_axis *a, double value, char *text, size_t size)
 /* Where a value lies on the axis, from 0 to 1. */
 static double place(const chart_axis *a, double value) { return (value - a->low) / (a->high - a->low); }
 
-/* With some room at both ends, but not below zero where no value is; where there is no value, from 0 to 1. */
+/* With some room at both ends, but not below zero unless a value is; without values, from 0 to 1. */
 static chart_axis roomy_axis(double low, double high, int ticks)
 {
     if (!(low <= high))
@@ -98,8 +98,7 @@ static chart_axis y_axis(const chart_panel *p, int ticks)
 
 /* ---- SVG */
 
-/* Of middling lightness, so that they can be told from white and from black; no two neighbours of like lightness and
- * hue. */
+/* Of medium lightness, so that they stand out from white and from black; neighbours differ in lightness or hue. */
 static const color palette[] = {{0x2f, 0x6f, 0xde}, {0xd9, 0x73, 0x0d}, {0x1a, 0x98, 0x50}, {0xd6, 0x33, 0x6c},
                                 {0x82, 0x50, 0xdf}, {0x0a, 0x93, 0x96}, {0x9c, 0x6b, 0x30}, {0x6e, 0x77, 0x81}};
 enum { N_COLORS = sizeof palette / sizeof *palette };
@@ -149,7 +148,8 @@ static void draw_axes(const frame *r, bool last)
     }
 }
 
-/* Of all points that fall on one column of pixels, the first, lowest, highest and last draw the same line. */
+/* The points of a curve in pixels. Of all that fall on one column it keeps the first, the lowest, the highest and the
+ * last, which draw the same line. Returns how many. */
 static int64_t thin(const frame *r, const chart_curve *v, double *x /* [n] */, double *y)
 {
     int64_t kept = 0;
@@ -187,7 +187,7 @@ static void draw_point(const frame *r, const chart *c, const chart_panel *p, con
     svg_circle(r->f, x, y, 3, paint, tip);
 }
 
-/* Few points are marked each. */
+/* Where there are few points, each has a mark. */
 static int draw_curve(const frame *r, const chart *c, const chart_panel *p, const chart_curve *v)
 {
     enum { FEW = 40 };
@@ -202,7 +202,7 @@ static int draw_curve(const frame *r, const chart *c, const chart_panel *p, cons
     return code;
 }
 
-/* A single curve that is called as its axis needs no legend. */
+/* A single curve with the name of its axis needs no legend. */
 static bool has_legend(const chart_panel *p) { return p->n > 1 || (p->n == 1 && strcmp(p->curve->name, p->name)); }
 
 /* The legend's names from left to right, in as many rows as it takes; f NULL: not drawn. Returns the rows. */
@@ -290,13 +290,13 @@ int chart_svg(FILE *f, const chart *c)
 
 /* ---- terminal */
 
-enum { ROWS = 12, MOST_COLUMNS = 200, LABEL = 10 /* columns of the ticks */ };
+enum { ROWS = 12, MAX_COLUMNS = 200, LABEL = 10 /* columns of the ticks */ };
 static const char marks[] = "*+ox#@%&";
 
 static char mark_of(int k) { return marks[k % (int)(sizeof marks - 1)]; }
 
-/* The curve's height at the column of these x: the mean of the points there, else on the line between neighbours. NAN
- * where the curve is not. *from: the first point that may count, for the next column. */
+/* The curve's height in the column [low, high) of x: the mean of its points there, else interpolated between
+ * neighbours; NAN where the curve is not. *from: the first point to look at, updated for the next column. */
 static double height_at(const chart_curve *v, double low, double high, int64_t *from)
 {
     double sum = 0;
@@ -316,7 +316,7 @@ static double height_at(const chart_curve *v, double low, double high, int64_t *
 
 /* Characters of a panel; cell [ROWS][columns] has the number of the curve there, -1: none. */
 static void sketch(const chart_panel *p, const chart_axis *x, const chart_axis *y, int columns,
-                   int (*cell)[MOST_COLUMNS])
+                   int (*cell)[MAX_COLUMNS])
 {
     memset(cell, -1, ROWS * sizeof *cell);
     const double width = (x->high - x->low) / columns;
@@ -340,7 +340,7 @@ static void row_label(const chart_axis *y, int row, char *text, size_t size)
             chart_tick(y, k * y->step, text, size);
 }
 
-/* Ticks of x below each other's place, where there is room. */
+/* Prints the ticks of x, those that do not overlap. */
 static void print_x_labels(FILE *f, const chart *c, const chart_axis *x, int indent, int columns)
 {
     int column = fprintf(f, "%*s", indent, "");
@@ -377,7 +377,7 @@ static void print_legend(FILE *f, const chart_panel *p, int indent, int colors)
 /* The panel's rows, behind their ticks, and the line below them. */
 static void print_rows(FILE *f, const chart_panel *p, const chart_axis *x, int columns, int colors)
 {
-    static int cell[ROWS][MOST_COLUMNS];
+    static int cell[ROWS][MAX_COLUMNS];
     const chart_axis y = y_axis(p, 5);
     sketch(p, x, &y, columns, cell);
     for (int row = 0; row < ROWS; row++) {
@@ -405,7 +405,7 @@ static void print_rows(FILE *f, const chart_panel *p, const chart_axis *x, int c
 void chart_terminal(FILE *f, const chart *c, int colors)
 {
     int columns = terminal_columns(f) - LABEL - 2 - 2 - utf8_width(c->x_name);
-    columns = columns < 20 ? 20 : columns > MOST_COLUMNS ? MOST_COLUMNS : columns;
+    columns = columns < 20 ? 20 : columns > MAX_COLUMNS ? MAX_COLUMNS : columns;
     const chart_axis x = x_axis(c, columns / 12 + 1);
     for (int i = 0; i < c->n; i++) {
         const chart_panel *p = &c->panel[i];

@@ -9,12 +9,12 @@
 
 typedef struct chart_point {
     double x, y;
-    double low, high; /* an interval around y; both y: none */
+    double low, high; /* an interval around y; both equal to y: none */
 } chart_point;
 
 typedef struct chart_curve {
     const char *name;
-    const chart_point *point; /* [n], x ascending; all numbers finite, of a magnitude below CHART_MOST */
+    const chart_point *point; /* [n], x ascending; all numbers finite, of a magnitude below CHART_MAX */
     int64_t n;
     int color, dash; /* any numbers; equal ones look alike */
 } chart_curve;
@@ -31,8 +31,8 @@ typedef struct chart {
     int n;
 } chart;
 
-#define CHART_MOST 1e100
-#define CHART_LEAST 1e-100 /* numbers that are no further apart are drawn as one */
+#define CHART_MAX 1e100
+#define CHART_MIN 1e-100 /* numbers that are no further apart are drawn as one */
 
 /* Self-contained, for light and dark pages. Returns 0, or -1 where memory ran out. */
 int chart_svg(FILE *f, const chart *c);

@@ -55,8 +55,8 @@ typedef struct grid {
 static grid choose(FILE *f, const heatmap *h, int colors)
 {
     int columns = terminal_columns(f), label = short_label(h->row, h->rows), head = short_label(h->column, h->columns);
-    int64_t most = h->rows > h->columns ? h->rows : h->columns;
-    int number = snprintf(NULL, 0, "%" PRId64, most - 1), value = (head < 5 ? 5 : head) + 1;
+    int64_t longest = h->rows > h->columns ? h->rows : h->columns;
+    int number = snprintf(NULL, 0, "%" PRId64, longest - 1), value = (head < 5 ? 5 : head) + 1;
     grid g = {.f = f, .colors = colors, .label = label < 6 ? 6 : label};
     if (g.label + h->columns * value <= columns) {
         g.kind = CELL_VALUE, g.cell = value;
@@ -137,7 +137,7 @@ static void print_row(const grid *g, const heatmap *h, int64_t i, int64_t first,
     fputc('\n', g->f);
 }
 
-/* What each column is, where its head is only a number and no row says it. */
+/* Lists the labels of the columns, where their heads are only numbers and the rows have other labels. */
 static void print_columns(const grid *g, const heatmap *h)
 {
     if (g->kind == CELL_VALUE || !h->column || h->column == h->row)

@@ -22,7 +22,7 @@ static void child_title(FILE *f, const char *text)
     fputs("</title>", f);
 }
 
-/* Behind the attributes of a shape that may have a tooltip. */
+/* Ends the element of a shape, behind its attributes. */
 static void end_shape(FILE *f, const char *name, const char *tooltip)
 {
     if (!tooltip) {

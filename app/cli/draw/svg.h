@@ -14,9 +14,9 @@ typedef struct svg_font {
     int bold;
 } svg_font;
 
-/* The picture's title is what a browser shows and a screen reader says. */
+/* title: what a browser shows and a screen reader says. */
 void svg_begin(FILE *f, double width, double height, const char *title);
-/* Where pages are dark, what is painted light[i] shall be dark[i]. Both [n]. */
+/* On dark pages the colour light[i] is shown as dark[i]. Both [n]. */
 void svg_dark(FILE *f, const color *light, const color *dark, int n);
 void svg_end(FILE *f);
 /* tooltip NULL: none. */
