@@ -117,24 +117,6 @@ ATT_INLINE float score(const bool wide, int n, const float *q, const float *k, c
     return v_sum(acc);
 }
 
-/* The same as score of whole groups of a key x that only one query asks for: its exponentials stay in registers. top:
- * the largest |x|. */
-static float score_once(int n, const float *q, const float *x, const float *v, const float *sum, vf *top)
-{
-    vf acc = v_set(0), k[GROUP], d[GROUP];
-    for (int a = 0; a < n; a += GROUP * ATT_LANES) {
-        ATT_UNROLL (i, GROUP) {
-            k[i] = v_load(x + a + i * ATT_LANES);
-            *top = v_max(v_abs(k[i]), *top);
-        }
-        exp_twice(GROUP, k);
-        ATT_UNROLL (i, GROUP)
-            d[i] = denominator(false, v_load(q + a + i * ATT_LANES), k[i]);
-        acc = add_group(GROUP, d, v + a, v_load(sum + a / GROUP), acc);
-    }
-    return v_sum(acc);
-}
-
 static float wide_score(int n, const float *q, const float *k, const float *v, const float *sum)
 {
     float x[CHUNK], y[CHUNK];
@@ -169,31 +151,6 @@ static void score_piece(const att_tile *t, int64_t a0, int n, const exponents *q
     }
 }
 
-/* The same of a single query and whole groups: keys with nothing wide at once. */
-static void score_single(const att_tile *t, int64_t a0, int n, const exponents *q, const weights *w)
-{
-    bool wide = false;
-    for (int c = 0; c < chunks_in(n); c++)
-        wide = wide || q->wide[c];
-    for (int j = 0; j < t->keys; j++) {
-        att_tile one = *t;
-        one.keys = 1;
-        one.key += j * t->key_stride;
-        one.s += j * t->stride;
-        vf top = v_set(0);
-        float s = a0 ? one.s[0] : 0;
-        for (int c = 0; !wide && c < chunks_in(n); c++) {
-            const int a = c * CHUNK;
-            const float of = score_once(in_chunk(n, c), q->e + a, one.key + a0 + a, w->v + a, w->sum + a / GROUP, &top);
-            s = a0 + a ? s + of : of;
-        }
-        if (wide || v_top(top) >= LIMIT)
-            score_piece(&one, a0, n, q, w);
-        else
-            one.s[0] = s;
-    }
-}
-
 static void tile(const att_tile *t)
 {
     exponents q;
@@ -202,10 +159,7 @@ static void tile(const att_tile *t)
         const int n = piece_of(t, a0);
         load_weights(t, a0, n, &w);
         load_queries(t, a0, n, &q);
-        if (t->queries > 1 || t->ready || n % (GROUP * ATT_LANES))
-            score_piece(t, a0, n, &q, &w);
-        else
-            score_single(t, a0, n, &q, &w);
+        score_piece(t, a0, n, &q, &w);
     }
 }
 
