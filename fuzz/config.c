@@ -24,13 +24,21 @@ enum { N_FILES = 8 };
 
 static void clean(void) { fuzz_remove(files); }
 
+static att_settings read_settings(void)
+{
+    att_settings s;
+    att_settings_read(&s, fuzz_context(), fuzz_folder(), "config.json", true);
+    return s;
+}
+
 static void check_bert(void)
 {
     att_bert_config c = {0};
-    if (att_bert_config_read(fuzz_context(), fuzz_folder(), &c)) {
-        fuzz_check(c.hidden == 0, "a config was refused, but written");
+    att_settings s = read_settings();
+    att_bert_config_take(&s, &c);
+    att_settings_close(&s);
+    if (s.status)
         return;
-    }
     fuzz_check(c.heads > 0 && c.hidden > 0 && c.hidden % c.heads == 0, "heads do not divide hidden");
     fuzz_check(c.layers > 0 && c.vocabulary > 0 && c.types > 0 && c.max_positions > 0 && c.intermediate > 0 &&
                    c.eps >= 0 && c.eps <= 1,
@@ -72,10 +80,11 @@ static void check_generation(const att_marian_config *config)
 static void check_marian(void)
 {
     att_marian_config c = {0};
-    if (att_marian_config_read(fuzz_context(), fuzz_folder(), &c)) {
-        fuzz_check(c.hidden == 0, "a config was refused, but written");
+    att_settings s = read_settings();
+    att_marian_config_take(&s, &c);
+    att_settings_close(&s);
+    if (s.status)
         return;
-    }
     fuzz_check(c.encoder.heads > 0 && c.hidden % c.encoder.heads == 0 && c.decoder.heads > 0 &&
                    c.hidden % c.decoder.heads == 0 && c.hidden % 2 == 0,
                "heads do not divide hidden");
@@ -91,18 +100,22 @@ static void check_marian(void)
 
 static void check_seq2seq(void)
 {
-    att_seq2seq_config c = {0};
-    if (att_seq2seq_config_read(fuzz_context(), fuzz_folder(), &c)) {
-        fuzz_check(c.units == 0, "a config was refused, but written");
+    att_seq2seq_config c = {0}, same = {0};
+    att_settings s = read_settings();
+    att_seq2seq_config_take(&s, &c);
+    att_settings_close(&s);
+    if (s.status)
         return;
-    }
     fuzz_check(c.embedding > 0 && c.units > 0 && c.layers > 0 && c.max_positions > 0 && c.source_vocabulary > 0 &&
                    c.target_vocabulary > 0 && (!c.bidirectional || c.units % 2 == 0),
                "a size is out of range");
     fuzz_check(c.pad >= 0 && c.pad < c.target_vocabulary && c.eos >= 0 && c.eos < c.target_vocabulary && c.start >= 0 &&
                    c.start < c.target_vocabulary,
                "a special token is none of the model's");
-    fuzz_check(att_seq2seq_config_check(fuzz_context(), &c) == ATT_OK, "what was read could not be read again");
+    att_settings_made(&s, fuzz_context(), "seq2seq", att_seq2seq_config_json(&c));
+    att_seq2seq_config_take(&s, &same);
+    att_settings_close(&s);
+    fuzz_check(s.status == ATT_OK, "what was read could not be read again");
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)

@@ -68,7 +68,8 @@ static att_status check(const att_translator *m, const int32_t *ids, int64_t n, 
 static att_status weigh(const att_translator *m, int64_t layer, int64_t head, att_alignment *out)
 {
     const att_encoder_decoder_info *i = &m->model->info;
-    const att_nn_name scope = m->model->architecture->scope_of_attention(layer < 0 ? i->attention_layers - 1 : layer);
+    const att_nn_name scope =
+        att_architecture_of(m->model)->scope_of_attention(layer < 0 ? i->attention_layers - 1 : layer);
     look l = {.scope = scope.text,
               .first_head = head < 0 ? 0 : head,
               .heads = head < 0 ? i->attention_heads : 1,

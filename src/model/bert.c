@@ -2,17 +2,14 @@
 #include "model/bert.h"
 #include "io/text_file.h"
 #include "model/bert_config.h"
-#include "model/store.h"
-#include "nn/nn.h"
+#include "model/model.h"
 
 #include <string.h>
 
 struct att_bert {
-    att_ctx *ctx;
+    att_model model;
     att_bert_config config;
-    att_checkpoint *checkpoint; /* owns all parameters, or, where they learn, */
-    att_store *store;           /* does */
-    att_plan *plan, *dropping;  /* attention of one layer; while it learns */
+    att_plan *plan, *dropping; /* attention of one layer; while it learns */
     att_nn_embedding word, position, type;
     att_nn_layer_norm norm;
     att_nn_encoder_layer *layer; /* [config.layers] */
@@ -52,7 +49,9 @@ static const att_checkpoint_name names[] = {
 /* In many checkpoints, and not needed for hidden states. */
 static const char *const unused[] = {"embeddings.position_ids", "pooler.", "cls.", NULL};
 
-/* ---- load */
+/* ---- open */
+
+static void configure(att_model *m, att_settings *s) { att_bert_config_take(s, &((att_bert *)m)->config); }
 
 static void load_embeddings(att_bert *m, att_nn_source *s)
 {
@@ -76,18 +75,22 @@ static void load_layers(att_bert *m, att_nn_source *s)
         m->layer[i] = att_nn_encoder_layer_load(s, att_nn_number("layer", i).text, &layer);
 }
 
-static att_status make_plans(att_bert *m, bool learn)
+static att_status make_plans(att_bert *m)
 {
     const att_bert_config *c = &m->config;
     att_attention_spec spec = {.size = sizeof spec, .heads = c->heads, .head_dim = c->hidden / c->heads};
-    const att_status s = att_plan_new(m->ctx, &spec, &m->plan);
+    const att_status s = att_plan_new(m->model.ctx, &spec, &m->plan);
     spec.dropout = c->attention_dropout;
-    return s || !learn ? s : att_plan_new(m->ctx, &spec, &m->dropping);
+    return s || !m->model.learns ? s : att_plan_new(m->model.ctx, &spec, &m->dropping);
 }
 
-static att_status load_from(att_bert *m, att_nn_source *source)
+static att_status build(att_model *base, att_nn_source *source)
 {
-    m->layer = att_alloc(m->ctx, (size_t)m->config.layers, sizeof *m->layer);
+    att_bert *m = (att_bert *)base;
+    const att_status s = make_plans(m);
+    if (s)
+        return s;
+    m->layer = att_alloc(base->ctx, (size_t)m->config.layers, sizeof *m->layer);
     if (!m->layer)
         return ATT_ERR_MEMORY;
     load_embeddings(m, source);
@@ -95,67 +98,39 @@ static att_status load_from(att_bert *m, att_nn_source *source)
     return source->status;
 }
 
-static att_status load(att_bert *m, const char *folder, bool learn)
+static void free_bert(att_model *base)
 {
-    att_checkpoint *c = NULL;
-    att_status s = att_bert_config_read(m->ctx, folder, &m->config);
-    s = s ? s : make_plans(m, learn);
-    s = s ? s : att_checkpoint_open(m->ctx, folder, names, "bert.", &c);
-    if (!s && learn)
-        s = att_store_new(m->ctx, 0, c, &m->store);
-    m->checkpoint = m->store ? NULL : c; /* the store's, else */
-    s = s ? s : load_from(m, learn ? &m->store->source : &c->source);
-    s = s ? s : att_checkpoint_all_used(c, unused);
-    if (!s && m->store)
-        att_store_filled(m->store);
-    return s;
+    att_bert *m = (att_bert *)base;
+    att_plan_free(m->plan);
+    att_plan_free(m->dropping);
+    att_free(base->ctx, m->layer);
 }
 
-static att_status open_bert(att_ctx *ctx, const char *name, const char *folder, bool learn, att_bert **out)
-{
-    if (out)
-        *out = NULL;
-    if (att_require(name, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
-        return ATT_ERR_ARGUMENT;
-    att_bert *m = att_alloc(ctx, 1, sizeof *m);
-    if (!m)
-        return ATT_ERR_MEMORY;
-    *m = (att_bert){.ctx = ctx};
-    const att_status s = load(m, folder, learn);
-    if (s)
-        att_bert_free(m);
-    else
-        *out = m;
-    return s;
-}
+static const att_model_kind kind = {.bytes = sizeof(att_bert),
+                                    .configure = configure,
+                                    .build = build,
+                                    .names = names,
+                                    .prefix = "bert.",
+                                    .unused = unused,
+                                    .free = free_bert};
 
 att_status att_bert_open(att_ctx *ctx, const char *folder, att_bert **out)
 {
-    return open_bert(ctx, "att_bert_open", folder, false, out);
+    return att_model_open(ctx, __func__, &kind, folder, false, out);
 }
 
 att_status att_bert_learn(att_ctx *ctx, const char *folder, att_bert **out)
 {
-    return open_bert(ctx, "att_bert_learn", folder, true, out);
+    return att_model_open(ctx, __func__, &kind, folder, true, out);
 }
 
-int64_t att_bert_params(const att_bert *m) { return m ? att_store_params(m->store) : 0; }
+void att_bert_free(att_bert *m) { att_model_free(m); }
+
+int64_t att_bert_params(const att_bert *m) { return m ? att_store_params(m->model.store) : 0; }
 
 att_param *att_bert_param(const att_bert *m, int64_t i, const char **name)
 {
-    return att_store_param(m ? m->store : NULL, i, name);
-}
-
-void att_bert_free(att_bert *m)
-{
-    if (!m)
-        return;
-    att_checkpoint_close(m->checkpoint);
-    att_store_free(m->store);
-    att_plan_free(m->plan);
-    att_plan_free(m->dropping);
-    att_free(m->ctx, m->layer);
-    att_free(m->ctx, m);
+    return att_store_param(m ? m->model.store : NULL, i, name);
 }
 
 att_status att_bert_describe(const att_bert *m, att_bert_info *info)
@@ -179,12 +154,12 @@ static att_var *embed(att_tape *t, const att_bert *m, const int32_t *ids, const 
                       const att_nn_dropout *dropout)
 {
     const int64_t tokens = offsets[n];
-    int32_t *positions = att_alloc(m->ctx, (size_t)tokens + 1, sizeof *positions);
-    int32_t *types = att_alloc(m->ctx, (size_t)tokens + 1, sizeof *types);
+    int32_t *positions = att_alloc(m->model.ctx, (size_t)tokens + 1, sizeof *positions);
+    int32_t *types = att_alloc(m->model.ctx, (size_t)tokens + 1, sizeof *types);
     if (!positions || !types) {
-        att_free(m->ctx, positions);
-        att_free(m->ctx, types);
-        return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(m->ctx));
+        att_free(m->model.ctx, positions);
+        att_free(m->model.ctx, types);
+        return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(m->model.ctx));
     }
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = offsets[i]; j < offsets[i + 1]; j++) {
@@ -196,8 +171,8 @@ static att_var *embed(att_tape *t, const att_bert *m, const int32_t *ids, const 
     att_var *position = att_nn_embedding_apply(t, &m->position, positions, tokens);
     att_var *type = att_nn_embedding_apply(t, &m->type, types, tokens);
     att_var *x = att_nn_layer_norm_apply(t, &m->norm, att_add(t, att_add(t, word, type), position));
-    att_free(m->ctx, positions);
-    att_free(m->ctx, types);
+    att_free(m->model.ctx, positions);
+    att_free(m->model.ctx, types);
     return att_scope_end(t, s, att_nn_drop(t, dropout, att_nn_place("embeddings", ""), x, NULL));
 }
 
@@ -240,7 +215,7 @@ att_var *att_bert_apply_dropped(att_tape *t, const att_bert *m, const int32_t *i
 {
     if (!att_nn_given(t, "bert", ATT_NAMED({"m", m})))
         return NULL;
-    if (!m->store)
+    if (!m->model.learns)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "bert: the model does not learn: it comes from att_bert_open");
     const att_positions at = {.size = sizeof at, .offsets = offsets, .n = n};
     const att_nn_dropout dropout = {m->config.hidden_dropout, seed, &at, sequence_ids};
@@ -264,15 +239,15 @@ att_status att_bert_write_weights(const att_bert *m, const char *from, const cha
     const char *name[2];
     att_tensor beside[2];
     int64_t n = 0;
-    att_status s = att_join_path(m->ctx, from, "model.safetensors", path);
-    s = s ? s : att_safetensors_open(m->ctx, path, &file);
+    att_status s = att_join_path(m->model.ctx, from, "model.safetensors", path);
+    s = s ? s : att_safetensors_open(m->model.ctx, path, &file);
     for (int i = 0; !s && i < 4; i++) {
         if (att_safetensors_find(file, pooler[i / 2][i % 2]) < 0)
             continue;
         name[n] = pooler[i / 2][0];
         s = att_safetensors_get(file, pooler[i / 2][i % 2], &beside[n++]);
     }
-    s = s ? s : att_store_write(m->store, folder, dtype, name_tensor, n, name, beside);
+    s = s ? s : att_store_write(m->model.store, folder, dtype, name_tensor, n, name, beside);
     att_safetensors_close(file);
     return s;
 }

@@ -1,5 +1,4 @@
 #include "model/bert_config.h"
-#include "io/settings.h"
 
 #include <string.h>
 
@@ -27,7 +26,7 @@ static float dropout(att_settings *s, const char *key)
     return att_settings_has(s, key) ? (float)att_settings_number(s, key, 0, 0.99) : 0.1f;
 }
 
-static void read(att_settings *s, att_bert_config *c)
+void att_bert_config_take(att_settings *s, att_bert_config *c)
 {
     att_settings_need(s, "model_type");
     att_settings_only_text(s, "model_type", "bert");
@@ -51,16 +50,4 @@ static void read(att_settings *s, att_bert_config *c)
     if (!s->status && c->hidden % c->heads != 0)
         att_settings_fail(s, ATT_ERR_FORMAT, "\"num_attention_heads\" is %d, which does not divide \"hidden_size\", %d",
                           (int)c->heads, (int)c->hidden);
-}
-
-att_status att_bert_config_read(att_ctx *ctx, const char *folder, att_bert_config *out)
-{
-    att_settings s;
-    att_bert_config c = {0};
-    att_settings_read(&s, ctx, folder, "config.json", true);
-    read(&s, &c);
-    att_settings_close(&s);
-    if (!s.status)
-        *out = c;
-    return s.status;
 }

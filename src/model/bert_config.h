@@ -3,6 +3,7 @@
 #define ATT_MODEL_BERT_CONFIG_H
 
 #include "attend_model.h"
+#include "io/settings.h"
 
 typedef struct att_bert_config {
     int64_t vocabulary, hidden, layers, heads, intermediate, max_positions, types;
@@ -11,7 +12,7 @@ typedef struct att_bert_config {
     float hidden_dropout, attention_dropout; /* while it learns */
 } att_bert_config;
 
-/* FOLDER/config.json. Errors name the file, the setting and its value. */
-att_status att_bert_config_read(att_ctx *ctx, const char *folder, att_bert_config *out);
+/* From settings, as a config.json has them. Errors name the file, the setting and its value. */
+void att_bert_config_take(att_settings *s, att_bert_config *c);
 
 #endif

@@ -12,7 +12,7 @@
 static const att_architecture *const architectures[] = {&att_transformer_architecture, &att_seq2seq_architecture};
 enum { N_ARCHITECTURES = sizeof architectures / sizeof architectures[0] };
 
-/* ---- open and close */
+/* ---- open */
 
 static const att_architecture *architecture_of(att_settings *s)
 {
@@ -32,13 +32,7 @@ att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, bool learn
     att_settings_need(&s, "model_type");
     const att_architecture *a = architecture_of(&s);
     att_settings_close(&s);
-    return s.status ? s.status : a->open(ctx, folder, learn, out);
-}
-
-void att_encoder_decoder_free(att_encoder_decoder *m)
-{
-    if (m)
-        m->architecture->free(m);
+    return s.status ? s.status : att_model_open(ctx, __func__, &a->kind, folder, learn, out);
 }
 
 /* ---- a new one */
@@ -112,7 +106,7 @@ static att_status make(att_ctx *ctx, att_settings given[2], int64_t vocabulary, 
     }
     if (!e) {
         att_settings_made(&s, ctx, given[1].path, json_incref(d.all));
-        e = a->make(ctx, &s, seed, out);
+        e = att_model_new(ctx, &a->kind, &s, seed, out);
         att_settings_close(&s);
     }
     json_decref(d.fixed);
@@ -150,11 +144,11 @@ att_status att_encoder_decoder_describe(const att_encoder_decoder *m, att_encode
     return att_give_info(info, &m->info, sizeof m->info, "att_encoder_decoder_info");
 }
 
-int64_t att_encoder_decoder_params(const att_encoder_decoder *m) { return m ? att_store_params(m->store) : 0; }
+int64_t att_encoder_decoder_params(const att_encoder_decoder *m) { return m ? att_store_params(m->model.store) : 0; }
 
 att_param *att_encoder_decoder_param(const att_encoder_decoder *m, int64_t i, const char **name)
 {
-    return att_store_param(m ? m->store : NULL, i, name);
+    return att_store_param(m ? m->model.store : NULL, i, name);
 }
 
 /* ---- learning */
@@ -179,7 +173,7 @@ static bool given(att_tape *t, const att_encoder_decoder *m, const att_pairs *p)
 att_var *att_encoder_decoder_logits(att_tape *t, const att_encoder_decoder *m, const att_pairs *p,
                                     const att_learning *l)
 {
-    return given(t, m, p) ? m->architecture->logits(t, m, p, l ? l : &no_learning) : NULL;
+    return given(t, m, p) ? att_architecture_of(m)->logits(t, m, p, l ? l : &no_learning) : NULL;
 }
 
 att_var *att_encoder_decoder_loss(att_tape *t, const att_encoder_decoder *m, const att_pairs *p, const att_learning *l)
@@ -193,9 +187,10 @@ att_var *att_encoder_decoder_loss(att_tape *t, const att_encoder_decoder *m, con
 
 att_status att_encoder_decoder_write_settings(const att_encoder_decoder *m, const char *folder, int64_t beam)
 {
-    att_status s = att_make_folder(m->ctx, folder);
-    s = s ? s : att_settings_write(m->ctx, folder, "config.json", m->architecture->settings(m));
-    return s ? s : att_generation_write(m->ctx, folder, &m->info, beam);
+    att_ctx *ctx = m->model.ctx;
+    att_status s = att_make_folder(ctx, folder);
+    s = s ? s : att_settings_write(ctx, folder, "config.json", att_architecture_of(m)->settings(m));
+    return s ? s : att_generation_write(ctx, folder, &m->info, beam);
 }
 
 att_status att_encoder_decoder_write(const att_encoder_decoder *m, const char *folder,
@@ -205,13 +200,13 @@ att_status att_encoder_decoder_write(const att_encoder_decoder *m, const char *f
         return ATT_ERR_ARGUMENT;
     att_encoder_decoder_write_options o;
     att_status s = att_take_options(&o, sizeof o, options, "att_encoder_decoder_write_options");
-    if (!s && !m->store)
-        s = att_fail(m->ctx, ATT_ERR_ARGUMENT,
+    if (!s && !m->model.learns)
+        s = att_fail(m->model.ctx, ATT_ERR_ARGUMENT,
                      "att_encoder_decoder_write: the model was opened to be used, and does not learn");
     if (!s && o.beam < 0)
-        s = att_fail(m->ctx, ATT_ERR_ARGUMENT, "options.beam is %lld, expected 1 or more", (long long)o.beam);
+        s = att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "options.beam is %lld, expected 1 or more", (long long)o.beam);
     if (s)
         return s;
     s = att_encoder_decoder_write_settings(m, folder, o.beam ? o.beam : 4);
-    return s ? s : att_store_write(m->store, folder, o.dtype, m->architecture->in_file, 0, NULL, NULL);
+    return s ? s : att_store_write(m->model.store, folder, o.dtype, att_architecture_of(m)->in_file, 0, NULL, NULL);
 }

@@ -3,21 +3,17 @@
 #ifndef ATT_MODEL_ENCODER_DECODER_H
 #define ATT_MODEL_ENCODER_DECODER_H
 
-#include "io/settings.h"
+#include "model/model.h"
 #include "model/search.h"
-#include "model/store.h"
 
 typedef struct att_architecture {
+    att_model_kind kind;    /* first */
     const char *name;       /* that of att_encoder_decoder_info */
     const char *model_type; /* in config.json */
-    att_status (*open)(att_ctx *ctx, const char *folder, bool learn, att_encoder_decoder **out);
     /* What config.json has of a model, and of a new one by default, for one vocabulary of both languages, the last of
      * which is <pad>; NULL: memory ran out. */
     json_t *(*settings)(const att_encoder_decoder *m);
     json_t *(*defaults)(int64_t vocabulary);
-    /* A new one by such settings, that learns, its weights by chance; out NULL: only says what is wrong with them. */
-    att_status (*make)(att_ctx *ctx, att_settings *s, uint64_t seed, att_encoder_decoder **out);
-    void (*free)(att_encoder_decoder *m);
     att_var *(*logits)(att_tape *t, const att_encoder_decoder *m, const att_pairs *p, const att_learning *l);
     /* The sources, all one after the other: ids [offsets[n]], offsets [n + 1] -> translations that grow, a row each */
     att_status (*start)(const att_encoder_decoder *m, const int32_t *ids, const int64_t *offsets, int64_t n,
@@ -30,12 +26,13 @@ typedef struct att_architecture {
 
 /* The first member of each model. */
 struct att_encoder_decoder {
-    const att_architecture *architecture;
-    att_ctx *ctx;
+    att_model model;
     att_encoder_decoder_info info;
-    att_checkpoint *checkpoint; /* owns all parameters, or, where they learn, */
-    att_store *store;           /* does */
 };
+static inline const att_architecture *att_architecture_of(const att_encoder_decoder *m)
+{
+    return (const att_architecture *)m->model.kind;
+}
 
 /* By "model_type" of FOLDER/config.json. */
 att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, bool learn, att_encoder_decoder **out);
@@ -47,7 +44,5 @@ att_status att_encoder_decoder_new(att_ctx *ctx, const char *settings, const cha
                                    uint64_t seed, att_encoder_decoder **out);
 /* FOLDER/config.json and FOLDER/generation_config.json; the folder is made if it is not there. */
 att_status att_encoder_decoder_write_settings(const att_encoder_decoder *m, const char *folder, int64_t beam);
-/* NULL is allowed. */
-void att_encoder_decoder_free(att_encoder_decoder *m);
 
 #endif

@@ -78,18 +78,6 @@ void att_marian_config_take(att_settings *s, att_marian_config *c)
                           (int)c->source_vocabulary, (int)c->target_vocabulary);
 }
 
-att_status att_marian_config_read(att_ctx *ctx, const char *folder, att_marian_config *out)
-{
-    att_settings s;
-    att_marian_config c = {0};
-    att_settings_read(&s, ctx, folder, "config.json", true);
-    att_marian_config_take(&s, &c);
-    att_settings_close(&s);
-    if (!s.status)
-        *out = c;
-    return s.status;
-}
-
 /* ---- writing */
 
 static const char *activation_name(att_activation a)
@@ -132,16 +120,6 @@ json_t *att_marian_config_json(const att_marian_config *c)
         return root;
     json_decref(root);
     return NULL;
-}
-
-att_status att_marian_config_check(att_ctx *ctx, const att_marian_config *c)
-{
-    att_settings s;
-    att_marian_config same;
-    att_settings_made(&s, ctx, "transformer", att_marian_config_json(c));
-    att_marian_config_take(&s, &same);
-    att_settings_close(&s);
-    return s.status;
 }
 
 att_marian_config att_marian_config_default(int64_t vocabulary)

@@ -17,11 +17,7 @@ typedef struct att_marian_config {
     int64_t pad, eos, start;
 } att_marian_config;
 
-/* FOLDER/config.json. Errors name the file, the setting and its value. */
-att_status att_marian_config_read(att_ctx *ctx, const char *folder, att_marian_config *out);
-/* A configuration made by a program, by the same rules. */
-att_status att_marian_config_check(att_ctx *ctx, const att_marian_config *c);
-/* From settings that are read already. */
+/* From settings, as a config.json has them. Errors name the file, the setting and its value. */
 void att_marian_config_take(att_settings *s, att_marian_config *c);
 /* A Transformer of 3 + 3 layers of 256 for one vocabulary of both languages, the last of which is <pad>. */
 att_marian_config att_marian_config_default(int64_t vocabulary);

@@ -1,6 +1,7 @@
 /* Sentences to vectors: Transformer, Pooling, Normalize (Reimers, Gurevych 2019). */
 #include "model/sentence.h"
 #include "io/texts.h"
+#include "model/model.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@ enum {
 };
 
 struct att_sentence {
-    att_ctx *ctx;
+    att_model model; /* whose parameters are those of bert */
     att_modules modules;
     att_tokenizer *tokenizer;
     att_bert *bert;
@@ -36,7 +37,7 @@ static att_status check_lower_case(const att_sentence *m, const char *folder)
         s = att_encode(m->tokenizer, "a", 1, opt, &lower);
     if (!s &&
         (upper.count != lower.count || memcmp(upper.ids, lower.ids, (size_t)upper.count * sizeof *upper.ids) != 0))
-        s = att_fail(m->ctx, ATT_ERR_UNSUPPORTED,
+        s = att_fail(m->model.ctx, ATT_ERR_UNSUPPORTED,
                      "%s/sentence_bert_config.json: \"do_lower_case\" is true, but the tokenizer does not lower",
                      folder);
     att_tokens_free(m->tokenizer, &upper);
@@ -50,70 +51,52 @@ static att_status check_parts(att_sentence *m, const char *folder)
     att_modules *p = &m->modules;
     const att_bert_info *b = &m->info;
     if (p->dim != b->hidden)
-        return att_fail(m->ctx, ATT_ERR_FORMAT, "%s: the pooling is for %lld features but hidden_size is %lld", folder,
-                        (long long)p->dim, (long long)b->hidden);
+        return att_fail(m->model.ctx, ATT_ERR_FORMAT, "%s: the pooling is for %lld features but hidden_size is %lld",
+                        folder, (long long)p->dim, (long long)b->hidden);
     if (att_tokenizer_size(m->tokenizer) != b->vocabulary) /* ids would mean other words */
-        return att_fail(m->ctx, ATT_ERR_FORMAT, "%s: the tokenizer has %lld tokens but vocab_size is %lld", folder,
-                        (long long)att_tokenizer_size(m->tokenizer), (long long)b->vocabulary);
+        return att_fail(m->model.ctx, ATT_ERR_FORMAT, "%s: the tokenizer has %lld tokens but vocab_size is %lld",
+                        folder, (long long)att_tokenizer_size(m->tokenizer), (long long)b->vocabulary);
     if (p->max_tokens == 0 || p->max_tokens > b->max_positions)
         p->max_tokens = b->max_positions;
     return p->lower_case ? check_lower_case(m, folder) : ATT_OK;
 }
 
-static att_status load(att_sentence *m, const char *folder, bool learn)
+static att_status load(att_model *base, const char *folder)
 {
-    att_status s = att_modules_read(m->ctx, folder, &m->modules);
-    if (!s)
-        s = att_tokenizer_open(m->ctx, m->modules.transformer, &m->tokenizer);
-    if (!s)
-        s = (learn ? att_bert_learn : att_bert_open)(m->ctx, m->modules.transformer, &m->bert);
+    att_sentence *m = (att_sentence *)base;
+    pthread_mutex_init(&m->lock, NULL);
+    att_status s = att_modules_read(base->ctx, folder, &m->modules);
+    s = s ? s : att_tokenizer_open(base->ctx, m->modules.transformer, &m->tokenizer);
+    s = s ? s : (base->learns ? att_bert_learn : att_bert_open)(base->ctx, m->modules.transformer, &m->bert);
     m->info.size = sizeof m->info;
-    if (!s)
-        s = att_bert_describe(m->bert, &m->info);
+    s = s ? s : att_bert_describe(m->bert, &m->info);
     return s ? s : check_parts(m, folder);
 }
 
-static att_status open_model(att_ctx *ctx, const char *name, const char *folder, bool learn, att_sentence **out)
+static void free_sentence(att_model *base)
 {
-    if (out)
-        *out = NULL;
-    if (att_require(name, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
-        return ATT_ERR_ARGUMENT;
-    att_sentence *m = att_alloc(ctx, 1, sizeof *m);
-    if (!m)
-        return ATT_ERR_MEMORY;
-    *m = (att_sentence){.ctx = ctx};
-    pthread_mutex_init(&m->lock, NULL);
-    const att_status s = load(m, folder, learn);
-    if (s)
-        att_sentence_free(m);
-    else
-        *out = m;
-    return s;
-}
-
-att_status att_sentence_open(att_ctx *ctx, const char *folder, att_sentence **out)
-{
-    return open_model(ctx, "att_sentence_open", folder, false, out);
-}
-
-att_status att_sentence_learn(att_ctx *ctx, const char *folder, att_sentence **out)
-{
-    return open_model(ctx, "att_sentence_learn", folder, true, out);
-}
-
-void att_sentence_free(att_sentence *m)
-{
-    if (!m)
-        return;
+    att_sentence *m = (att_sentence *)base;
     for (int i = 0; i < m->n_idle; i++)
         att_tape_free(m->idle[i]);
     pthread_mutex_destroy(&m->lock);
     att_bert_free(m->bert);
     att_tokenizer_free(m->tokenizer);
-    att_modules_free(m->ctx, &m->modules);
-    att_free(m->ctx, m);
+    att_modules_free(base->ctx, &m->modules);
 }
+
+static const att_model_kind kind = {.bytes = sizeof(att_sentence), .load = load, .free = free_sentence};
+
+att_status att_sentence_open(att_ctx *ctx, const char *folder, att_sentence **out)
+{
+    return att_model_open(ctx, __func__, &kind, folder, false, out);
+}
+
+att_status att_sentence_learn(att_ctx *ctx, const char *folder, att_sentence **out)
+{
+    return att_model_open(ctx, __func__, &kind, folder, true, out);
+}
+
+void att_sentence_free(att_sentence *m) { att_model_free(m); }
 
 att_status att_sentence_describe(const att_sentence *m, att_sentence_info *info)
 {
@@ -129,7 +112,7 @@ att_status att_sentence_describe(const att_sentence *m, att_sentence_info *info)
 }
 
 const att_tokenizer *att_sentence_tokenizer(const att_sentence *m) { return m ? m->tokenizer : NULL; }
-att_ctx *att_sentence_ctx(const att_sentence *m) { return m->ctx; }
+att_ctx *att_sentence_ctx(const att_sentence *m) { return m->model.ctx; }
 const att_bert *att_sentence_bert(const att_sentence *m) { return m->bert; }
 const att_modules *att_sentence_modules(const att_sentence *m) { return &m->modules; }
 
@@ -143,7 +126,7 @@ static att_status take_tape(const att_sentence *m, att_tape **out)
     if (pool->n_idle > 0)
         *out = pool->idle[--pool->n_idle];
     pthread_mutex_unlock(&pool->lock);
-    return *out ? ATT_OK : att_tape_new(m->ctx, NULL, out);
+    return *out ? ATT_OK : att_tape_new(m->model.ctx, NULL, out);
 }
 
 static void give_tape(const att_sentence *m, att_tape *t)
@@ -183,7 +166,7 @@ static void note_failure(job *j, att_status s)
     pthread_mutex_lock(&j->lock);
     if (!j->status) {
         j->status = s;
-        snprintf(j->error, sizeof j->error, "%s", att_error(j->m->ctx));
+        snprintf(j->error, sizeof j->error, "%s", att_error(j->m->model.ctx));
     }
     pthread_mutex_unlock(&j->lock);
 }
@@ -216,7 +199,7 @@ static int longest_first(const void *a, const void *b, void *arg)
 /* Cuts the order into batches of about as many tokens each, as many for each thread. */
 static void cut(job *j)
 {
-    const int threads = att_threads(j->m->ctx);
+    const int threads = att_threads(j->m->model.ctx);
     int64_t total = 0;
     for (int64_t i = 0; i < j->n; i++)
         total += j->tokens[i].count;
@@ -242,7 +225,7 @@ static int64_t *gather(const job *j, const int64_t *order, int64_t n, int32_t **
     int64_t total = 0;
     for (int64_t i = 0; i < n; i++)
         total += j->tokens[order[i]].count;
-    int64_t *offsets = att_alloc(j->m->ctx, (size_t)(n + 1 + total), sizeof *offsets);
+    int64_t *offsets = att_alloc(j->m->model.ctx, (size_t)(n + 1 + total), sizeof *offsets);
     if (!offsets)
         return NULL;
     *ids = (int32_t *)(offsets + n + 1);
@@ -277,7 +260,7 @@ static att_status encode_batch(const job *j, const int64_t *order, int64_t n)
             memcpy(j->out + (size_t)order[i] * dim, (const float *)y.data + (size_t)i * dim, dim * sizeof(float));
         give_tape(j->m, t);
     }
-    att_free(j->m->ctx, offsets);
+    att_free(j->m->model.ctx, offsets);
     return s;
 }
 
@@ -291,7 +274,7 @@ static void run_batch(void *arg, int b)
 
 static void run(job *j)
 {
-    att_ctx *ctx = j->m->ctx;
+    att_ctx *ctx = j->m->model.ctx;
     att_parallel_for(ctx, (int)((j->n + TEXTS_A_STEP - 1) / TEXTS_A_STEP), tokenize_some, j);
     if (j->status)
         return;
@@ -310,10 +293,11 @@ static att_status check(const att_sentence *m, int64_t n, const char *const *tex
     if (att_require("att_sentence_encode", ATT_NAMED({"m", m})))
         return ATT_ERR_ARGUMENT;
     if (n < 0 || n > (int64_t)1 << 31)
-        return att_fail(m->ctx, ATT_ERR_ARGUMENT, "att_sentence_encode: n is %lld, not in [0, 2^31]", (long long)n);
+        return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "att_sentence_encode: n is %lld, not in [0, 2^31]",
+                        (long long)n);
     if (n > 0 && att_require("att_sentence_encode", ATT_NAMED({"out", out})))
         return ATT_ERR_ARGUMENT;
-    return att_check_texts(m->ctx, "att_sentence_encode: texts", texts, n);
+    return att_check_texts(m->model.ctx, "att_sentence_encode: texts", texts, n);
 }
 
 att_status att_sentence_encode(const att_sentence *m, int64_t n, const char *const *texts, const size_t *bytes,
@@ -323,9 +307,9 @@ att_status att_sentence_encode(const att_sentence *m, int64_t n, const char *con
     if (s)
         return s;
     job j = {.m = m, .n = n, .texts = texts, .bytes = bytes, .out = out, .lock = PTHREAD_MUTEX_INITIALIZER};
-    j.tokens = att_alloc(m->ctx, (size_t)n + 1, sizeof *j.tokens);
-    j.order = att_alloc(m->ctx, (size_t)n + 1, sizeof *j.order);
-    j.batch = att_alloc(m->ctx, (size_t)n + 1, sizeof *j.batch);
+    j.tokens = att_alloc(m->model.ctx, (size_t)n + 1, sizeof *j.tokens);
+    j.order = att_alloc(m->model.ctx, (size_t)n + 1, sizeof *j.order);
+    j.batch = att_alloc(m->model.ctx, (size_t)n + 1, sizeof *j.batch);
     int64_t truncated = 0;
     if (!j.tokens || !j.order || !j.batch) {
         note_failure(&j, ATT_ERR_MEMORY);
@@ -337,12 +321,12 @@ att_status att_sentence_encode(const att_sentence *m, int64_t n, const char *con
             att_tokens_free(m->tokenizer, &j.tokens[i]);
         }
     }
-    att_free(m->ctx, j.tokens);
-    att_free(m->ctx, j.order);
-    att_free(m->ctx, j.batch);
+    att_free(m->model.ctx, j.tokens);
+    att_free(m->model.ctx, j.order);
+    att_free(m->model.ctx, j.batch);
     if (n_truncated)
         *n_truncated = truncated;
-    return j.status ? att_fail(m->ctx, j.status, "%s", j.error) : ATT_OK;
+    return j.status ? att_fail(m->model.ctx, j.status, "%s", j.error) : ATT_OK;
 }
 
 /* ---- look */
@@ -365,7 +349,7 @@ static void watch(void *user, const att_event *event)
 static att_status weights_of(const att_sentence *m, const att_tokens *tokens, look *l)
 {
     att_tape *t;
-    att_status s = att_tape_new(m->ctx, ATT_OPTIONS(att_tape_config, .watch = watch, .watch_user = l), &t);
+    att_status s = att_tape_new(m->model.ctx, ATT_OPTIONS(att_tape_config, .watch = watch, .watch_user = l), &t);
     if (s)
         return s;
     att_tensor y;
@@ -381,10 +365,10 @@ att_status att_sentence_attention(const att_sentence *m, const char *text, size_
         return ATT_ERR_ARGUMENT;
     *out = (att_attention_map){0};
     if (layer < 0 || layer >= m->info.layers)
-        return att_fail(m->ctx, ATT_ERR_ARGUMENT, "layer %lld, but the model's are 0 to %lld", (long long)layer,
+        return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "layer %lld, but the model's are 0 to %lld", (long long)layer,
                         (long long)m->info.layers - 1);
     if (head < 0 || head >= m->info.heads)
-        return att_fail(m->ctx, ATT_ERR_ARGUMENT, "head %lld, but the model's are 0 to %lld", (long long)head,
+        return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "head %lld, but the model's are 0 to %lld", (long long)head,
                         (long long)m->info.heads - 1);
     att_attention_map map = {0};
     att_status s = att_encode(m->tokenizer, text, bytes,
@@ -392,7 +376,7 @@ att_status att_sentence_attention(const att_sentence *m, const char *text, size_
     if (s)
         return s;
     const size_t count = (size_t)map.tokens.count;
-    map.weights = att_alloc(m->ctx, count * count + 1, sizeof *map.weights);
+    map.weights = att_alloc(m->model.ctx, count * count + 1, sizeof *map.weights);
     look l = {.layer = layer, .head = head, .weights = map.weights, .count = map.tokens.count};
     s = map.weights ? weights_of(m, &map.tokens, &l) : ATT_ERR_MEMORY;
     if (s)
@@ -407,6 +391,6 @@ void att_attention_map_free(const att_sentence *m, att_attention_map *map)
     if (!m || !map)
         return;
     att_tokens_free(m->tokenizer, &map->tokens);
-    att_free(m->ctx, map->weights);
+    att_free(m->model.ctx, map->weights);
     *map = (att_attention_map){0};
 }

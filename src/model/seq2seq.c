@@ -19,7 +19,7 @@
 /* The scope in which the decoder looks at the source */
 #define ATTENTION "attention"
 
-/* ---- load */
+/* ---- open */
 
 /* Is the context known before the decoder's layers, and read by them? */
 static bool context_first(const att_seq2seq_config *c) { return c->attention <= ATT_SEQ2SEQ_ADDITIVE; }
@@ -36,7 +36,7 @@ static void load_attention(att_seq2seq *m, att_nn_source *s)
         m->score = att_nn_param(s, "attention", "score", 3, (const int64_t[]){1, units, units});
 }
 
-static att_status load_layers(att_seq2seq *m, att_nn_source *s)
+static void load_layers(att_seq2seq *m, att_nn_source *s)
 {
     const att_seq2seq_config *c = &m->config;
     att_nn_recurrent (*const load)(att_nn_source *, const char *, const att_nn_recurrent_config *) =
@@ -58,7 +58,9 @@ static att_status load_layers(att_seq2seq *m, att_nn_source *s)
     m->readout = att_nn_linear_load(s, "readout", 2 * c->units, out);
     m->output.weight = c->tie ? m->target.weight : att_nn_matrix(s, "output", "weight", c->target_vocabulary, out);
     m->output.bias = att_nn_vector(s, "output", "bias", c->target_vocabulary);
-    return s->status;
+    att_store_table(m->base.model.store, m->source.weight, c->pad);
+    if (!c->share)
+        att_store_table(m->base.model.store, m->target.weight, c->pad);
 }
 
 static att_status make_plan(att_seq2seq *m)
@@ -68,39 +70,17 @@ static att_status make_plan(att_seq2seq *m)
                                               [ATT_SEQ2SEQ_GENERAL] = &att_score_general};
     if (m->config.attention == ATT_SEQ2SEQ_NONE)
         return ATT_OK;
-    return att_plan_new(m->base.ctx,
+    return att_plan_new(m->base.model.ctx,
                         ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = m->config.units,
                                     .score = scores[m->config.attention], .scale = 1),
                         &m->plan);
 }
 
-static att_status load(att_seq2seq *m, const char *folder, bool learn)
+static att_status build(att_model *base, att_nn_source *source)
 {
-    att_checkpoint *c = NULL;
-    att_status s = att_seq2seq_config_read(m->base.ctx, folder, &m->config);
-    s = s ? s : att_checkpoint_open(m->base.ctx, folder, NULL, "", &c);
-    if (!s && learn)
-        s = att_store_new(m->base.ctx, 0, c, &m->base.store);
-    m->base.checkpoint = m->base.store ? NULL : c;
-    s = s ? s : load_layers(m, learn ? &m->base.store->source : &c->source);
-    s = s ? s : att_checkpoint_all_used(c, (const char *const[]){NULL});
-    if (!s && m->base.store)
-        att_store_filled(m->base.store);
-    return s;
-}
-
-static att_status make(att_seq2seq *m, const att_seq2seq_config *config, uint64_t seed)
-{
-    att_status s = att_take_options(&m->config, sizeof m->config, config, "att_seq2seq_config");
-    s = s ? s : att_seq2seq_config_check(m->base.ctx, &m->config);
-    s = s ? s : att_store_new(m->base.ctx, seed, NULL, &m->base.store);
-    s = s ? s : load_layers(m, &m->base.store->source);
-    if (s)
-        return s;
-    att_store_table(m->base.store, m->source.weight, m->config.pad);
-    if (!m->config.share)
-        att_store_table(m->base.store, m->target.weight, m->config.pad);
-    return ATT_OK;
+    att_seq2seq *m = (att_seq2seq *)base;
+    load_layers(m, source);
+    return source->status ? source->status : make_plan(m);
 }
 
 static att_encoder_decoder_info info_of(const att_seq2seq_config *c)
@@ -117,61 +97,46 @@ static att_encoder_decoder_info info_of(const att_seq2seq_config *c)
                                       .start = c->start};
 }
 
-/* folder NULL: a new one, by config and seed */
-static att_status open_or_make(att_ctx *ctx, const char *folder, bool learn, const att_seq2seq_config *config,
-                               uint64_t seed, att_seq2seq **out)
+static void configure(att_model *base, att_settings *s)
 {
-    *out = NULL;
-    att_seq2seq *m = att_alloc(ctx, 1, sizeof *m);
-    if (!m)
-        return ATT_ERR_MEMORY;
-    *m = (att_seq2seq){.base = {.architecture = &att_seq2seq_architecture, .ctx = ctx}};
-    att_status s = folder ? load(m, folder, learn) : make(m, config, seed);
-    s = s ? s : make_plan(m);
+    att_seq2seq *m = (att_seq2seq *)base;
+    m->config.size = sizeof m->config;
+    att_seq2seq_config_take(s, &m->config);
     m->base.info = info_of(&m->config);
-    if (s)
-        att_seq2seq_free(m);
-    else
-        *out = m;
-    return s;
 }
+
+static void free_seq2seq(att_model *base) { att_plan_free(((att_seq2seq *)base)->plan); }
 
 att_status att_seq2seq_open(att_ctx *ctx, const char *folder, att_seq2seq **out)
 {
-    if (out)
-        *out = NULL;
-    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
-        return ATT_ERR_ARGUMENT;
-    return open_or_make(ctx, folder, false, NULL, 0, out);
+    return att_model_open(ctx, __func__, &att_seq2seq_architecture.kind, folder, false, out);
 }
 
 att_status att_seq2seq_learn(att_ctx *ctx, const char *folder, att_seq2seq **out)
 {
-    if (out)
-        *out = NULL;
-    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
-        return ATT_ERR_ARGUMENT;
-    return open_or_make(ctx, folder, true, NULL, 0, out);
+    return att_model_open(ctx, __func__, &att_seq2seq_architecture.kind, folder, true, out);
 }
 
 att_status att_seq2seq_new(att_ctx *ctx, const att_seq2seq_config *config, uint64_t seed, att_seq2seq **out)
 {
+    att_settings s;
+    att_seq2seq_config c;
     if (out)
         *out = NULL;
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"config", config}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    return open_or_make(ctx, NULL, true, config, seed, out);
+    att_status e = att_take_options(&c, sizeof c, config, "att_seq2seq_config");
+    if (!e && (unsigned)c.attention > ATT_SEQ2SEQ_GENERAL)
+        e = att_fail(ctx, ATT_ERR_ARGUMENT, "seq2seq: %d is no attention", (int)c.attention);
+    if (e)
+        return e;
+    att_settings_made(&s, ctx, "seq2seq", att_seq2seq_config_json(&c));
+    e = att_model_new(ctx, &att_seq2seq_architecture.kind, &s, seed, out);
+    att_settings_close(&s);
+    return e;
 }
 
-void att_seq2seq_free(att_seq2seq *m)
-{
-    if (!m)
-        return;
-    att_plan_free(m->plan);
-    att_checkpoint_close(m->base.checkpoint);
-    att_store_free(m->base.store);
-    att_free(m->base.ctx, m);
-}
+void att_seq2seq_free(att_seq2seq *m) { att_model_free(m); }
 
 att_status att_seq2seq_describe(const att_seq2seq *m, att_seq2seq_config *config)
 {
@@ -373,13 +338,13 @@ static att_var *decode_all(att_tape *t, const att_seq2seq *m, const int32_t *bef
     steps s = {0};
     att_var *h = NULL, *y = att_seq2seq_embed(t, m, &m->target, before, offsets[n]);
     y = att_nn_drop(t, dropout, OF_TARGET, y, NULL);
-    if (y && steps_new(t, m->base.ctx, offsets, n, &s)) {
+    if (y && steps_new(t, m->base.model.ctx, offsets, n, &s)) {
         const att_seq2seq_texts all = {
             .rows = n, .offsets = offsets, .of_source = offsets, .sources = s.sources, .dropout = dropout};
         h = m->config.attention == ATT_SEQ2SEQ_ADDITIVE ? decode_in_steps(t, m, source, &s, y, dropout, source->first)
                                                         : att_seq2seq_decode(t, m, source, &all, y, source->first);
     }
-    steps_free(m->base.ctx, &s);
+    steps_free(m->base.model.ctx, &s);
     return att_nn_drop(t, dropout, OF_READOUT, h, NULL);
 }
 
@@ -392,12 +357,12 @@ static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, co
     const att_positions targets = {.size = sizeof targets, .offsets = p->target_offsets, .n = p->n};
     const att_nn_dropout of_source = {l->dropout, l->seed, &sources, l->sequence_ids};
     const att_nn_dropout of_target = {l->dropout, l->seed, &targets, l->sequence_ids};
-    int32_t *before = att_teacher_before(base->ctx, p, m->config.start);
+    int32_t *before = att_teacher_before(base->model.ctx, p, m->config.start);
     if (!before)
-        return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(base->ctx));
+        return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(base->model.ctx));
     att_seq2seq_memory source = att_seq2seq_encode(t, m, p->source, p->source_offsets, p->n, &of_source);
     att_var *h = decode_all(t, m, before, &source, &of_target);
-    att_free(base->ctx, before);
+    att_free(base->model.ctx, before);
     return att_nn_linear_apply(t, &m->output, h, ATT_IDENTITY, NULL);
 }
 
@@ -405,33 +370,11 @@ static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, co
 
 att_encoder_decoder *att_seq2seq_base(att_seq2seq *m) { return m ? &m->base : NULL; }
 
-static att_status open_any(att_ctx *ctx, const char *folder, bool learn, att_encoder_decoder **out)
-{
-    att_seq2seq *m;
-    const att_status s = open_or_make(ctx, folder, learn, NULL, 0, &m);
-    *out = s ? NULL : &m->base;
-    return s;
-}
-
 static json_t *defaults(int64_t vocabulary)
 {
     const att_seq2seq_config c = att_seq2seq_config_default(vocabulary);
     return att_seq2seq_config_json(&c);
 }
-
-static att_status make_any(att_ctx *ctx, att_settings *s, uint64_t seed, att_encoder_decoder **out)
-{
-    att_seq2seq_config c = {.size = sizeof c};
-    att_seq2seq *m = NULL;
-    att_seq2seq_config_take(s, &c);
-    if (s->status || !out)
-        return s->status;
-    const att_status e = open_or_make(ctx, NULL, true, &c, seed, &m);
-    *out = e ? NULL : &m->base;
-    return e;
-}
-
-static void free_any(att_encoder_decoder *m) { att_seq2seq_free((att_seq2seq *)m); }
 
 static att_nn_name scope_of_attention(int64_t layer)
 {
@@ -444,13 +387,16 @@ static json_t *settings(const att_encoder_decoder *m)
     return att_seq2seq_config_json(&((const att_seq2seq *)m)->config);
 }
 
-const att_architecture att_seq2seq_architecture = {.name = "rnn",
+const att_architecture att_seq2seq_architecture = {.kind = {.bytes = sizeof(att_seq2seq),
+                                                            .configure = configure,
+                                                            .build = build,
+                                                            .prefix = "",
+                                                            .unused = (const char *const[]){NULL},
+                                                            .free = free_seq2seq},
+                                                   .name = "rnn",
                                                    .model_type = ATT_SEQ2SEQ_TYPE,
-                                                   .open = open_any,
                                                    .settings = settings,
                                                    .defaults = defaults,
-                                                   .make = make_any,
-                                                   .free = free_any,
                                                    .logits = logits_of_pairs,
                                                    .start = att_seq2seq_start_any,
                                                    .scope_of_attention = scope_of_attention};

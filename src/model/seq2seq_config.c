@@ -88,18 +88,6 @@ void att_seq2seq_config_take(att_settings *s, att_seq2seq_config *c)
     check_together(s, c);
 }
 
-att_status att_seq2seq_config_read(att_ctx *ctx, const char *folder, att_seq2seq_config *out)
-{
-    att_settings s;
-    att_seq2seq_config c = {.size = sizeof c};
-    att_settings_read(&s, ctx, folder, "config.json", true);
-    att_seq2seq_config_take(&s, &c);
-    att_settings_close(&s);
-    if (!s.status)
-        *out = c;
-    return s.status;
-}
-
 json_t *att_seq2seq_config_json(const att_seq2seq_config *config)
 {
     att_seq2seq_config c = *config;
@@ -114,19 +102,6 @@ json_t *att_seq2seq_config_json(const att_seq2seq_config *config)
         return root;
     json_decref(root);
     return NULL;
-}
-
-/* What is written must be what can be read. */
-att_status att_seq2seq_config_check(att_ctx *ctx, const att_seq2seq_config *c)
-{
-    att_settings s;
-    att_seq2seq_config same = {0};
-    if ((unsigned)c->attention >= N_ATTENTIONS)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "seq2seq: %d is no attention", (int)c->attention);
-    att_settings_made(&s, ctx, "seq2seq", att_seq2seq_config_json(c));
-    att_seq2seq_config_take(&s, &same);
-    att_settings_close(&s);
-    return s.status;
 }
 
 att_seq2seq_config att_seq2seq_config_default(int64_t vocabulary)

@@ -8,11 +8,7 @@
 /* "model_type" of config.json */
 #define ATT_SEQ2SEQ_TYPE "attend-seq2seq"
 
-/* FOLDER/config.json. Errors name the file, the setting and its value. */
-att_status att_seq2seq_config_read(att_ctx *ctx, const char *folder, att_seq2seq_config *out);
-/* A configuration made by a program, by the same rules. */
-att_status att_seq2seq_config_check(att_ctx *ctx, const att_seq2seq_config *c);
-/* From settings that are read already. */
+/* From settings, as a config.json has them. Errors name the file, the setting and its value. */
 void att_seq2seq_config_take(att_settings *s, att_seq2seq_config *c);
 /* One layer of GRUs with additive attention, about as large as the default Transformer, for one vocabulary of both
  * languages, the last of which is <pad>. */

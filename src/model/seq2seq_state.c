@@ -30,13 +30,13 @@ static void rows_free(att_ctx *ctx, row_states *r)
 
 static att_status rows_new(const att_seq2seq *m, int64_t n, row_states *r)
 {
-    *r = (row_states){.n = n,
-                      .one_each = att_alloc(m->base.ctx, (size_t)n + 1, sizeof *r->one_each),
-                      .sentence = att_alloc(m->base.ctx, (size_t)n, sizeof *r->sentence),
-                      .numbers =
-                          att_alloc(m->base.ctx, (size_t)(n * n_states(m) * m->config.units), sizeof *r->numbers)};
+    *r = (row_states){
+        .n = n,
+        .one_each = att_alloc(m->base.model.ctx, (size_t)n + 1, sizeof *r->one_each),
+        .sentence = att_alloc(m->base.model.ctx, (size_t)n, sizeof *r->sentence),
+        .numbers = att_alloc(m->base.model.ctx, (size_t)(n * n_states(m) * m->config.units), sizeof *r->numbers)};
     if (!r->one_each || !r->sentence || !r->numbers) {
-        rows_free(m->base.ctx, r);
+        rows_free(m->base.model.ctx, r);
         return ATT_ERR_MEMORY;
     }
     for (int64_t b = 0; b <= n; b++)
@@ -47,7 +47,7 @@ static att_status rows_new(const att_seq2seq *m, int64_t n, row_states *r)
 /* In place of those that there are. */
 static void rows_set(att_seq2seq_state *s, const row_states *r)
 {
-    rows_free(s->model->base.ctx, &s->rows);
+    rows_free(s->model->base.model.ctx, &s->rows);
     s->rows = *r;
     memset(s->of_source, 0, (size_t)(s->source.n + 1) * sizeof *s->of_source);
     for (int64_t b = 0; b < r->n; b++)
@@ -92,9 +92,9 @@ static att_status read_source(att_seq2seq_state *s, const int32_t *ids, const in
 {
     const att_seq2seq *m = s->model;
     row_states r;
-    att_status e = att_tape_new(m->base.ctx, NULL, &s->tape);
-    s->source_offsets = att_alloc(m->base.ctx, (size_t)n + 1, sizeof *s->source_offsets);
-    s->of_source = att_alloc(m->base.ctx, (size_t)n + 1, sizeof *s->of_source);
+    att_status e = att_tape_new(m->base.model.ctx, NULL, &s->tape);
+    s->source_offsets = att_alloc(m->base.model.ctx, (size_t)n + 1, sizeof *s->source_offsets);
+    s->of_source = att_alloc(m->base.model.ctx, (size_t)n + 1, sizeof *s->of_source);
     if (!e && (!s->source_offsets || !s->of_source))
         e = ATT_ERR_MEMORY;
     e = e ? e : rows_new(m, n, &r);
@@ -112,7 +112,7 @@ void att_seq2seq_state_free(att_seq2seq_state *s)
 {
     if (!s)
         return;
-    att_ctx *ctx = s->model->base.ctx;
+    att_ctx *ctx = s->model->base.model.ctx;
     rows_free(ctx, &s->rows);
     att_tape_free(s->tape);
     att_free(ctx, s->source_offsets);
@@ -124,7 +124,7 @@ att_status att_seq2seq_start(const att_seq2seq *m, const int32_t *ids, const int
                              att_seq2seq_state **out)
 {
     *out = NULL;
-    att_seq2seq_state *s = att_alloc(m->base.ctx, 1, sizeof *s);
+    att_seq2seq_state *s = att_alloc(m->base.model.ctx, 1, sizeof *s);
     if (!s)
         return ATT_ERR_MEMORY;
     *s = (att_seq2seq_state){.model = m};

@@ -45,7 +45,7 @@ static double normal(uint64_t seed, uint64_t stream, int64_t i)
 
 void att_store_table(att_store *s, att_param *table, int64_t pad)
 {
-    for (int64_t p = 0; p < s->count; p++) {
+    for (int64_t p = 0; s && !s->from && p < s->count; p++) {
         const att_stored *it = &s->stored[p];
         if (it->param != table)
             continue;

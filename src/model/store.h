@@ -36,8 +36,9 @@ att_status att_store_write(const att_store *s, const char *folder, att_dtype dty
                            const char *const *names, const att_tensor *tensors);
 /* Frees the parameters too. NULL is allowed. */
 void att_store_free(att_store *s);
-/* The parameter becomes a table of embeddings [n, features]: normally distributed, of mean 0 and deviation
- * 1 / sqrt(features); but 0 in row `pad`, if it has that, which says nothing. */
+/* The parameter of a new model becomes a table of embeddings [n, features]: normally distributed, of mean 0 and
+ * deviation 1 / sqrt(features); but 0 in row `pad`, if it has that, which says nothing. s NULL, or numbers that are
+ * those of a checkpoint: nothing is done. */
 void att_store_table(att_store *s, att_param *table, int64_t pad);
 
 #endif

@@ -59,7 +59,7 @@ static const char *const unused[] = {"encoder.embed_positions.",
                                      "lm_head.",
                                      NULL};
 
-/* ---- load */
+/* ---- open */
 
 static void load_layers(att_transformer *m, att_nn_source *s)
 {
@@ -81,73 +81,46 @@ static void load_tables(att_transformer *m, att_nn_source *s)
     m->target = c->share ? m->source : att_nn_embedding_load(s, "target", c->target_vocabulary, c->hidden);
     m->output.weight =
         c->tie ? m->target.weight : att_nn_matrix(s, "output", "weight", c->target_vocabulary, c->hidden);
-    if (!m->base.checkpoint || att_checkpoint_has(m->base.checkpoint, "output.bias"))
+    if (att_model_has(&m->base.model, "output.bias"))
         m->output.bias = att_nn_vector(s, "output", "bias", c->target_vocabulary);
+    /* Of a new model: numbers that have the deviation 1 when they are scaled by sqrt(hidden). */
+    att_store_table(m->base.model.store, m->source.weight, c->pad);
+    if (!c->share)
+        att_store_table(m->base.model.store, m->target.weight, c->pad);
 }
 
 static att_status make_plans(att_transformer *m)
 {
     const att_marian_config *c = &m->config;
     const int64_t encoder = c->encoder.heads, decoder = c->decoder.heads;
-    att_status s =
-        att_plan_new(m->base.ctx, ATT_OPTIONS(att_attention_spec, .heads = encoder, .head_dim = c->hidden / encoder),
-                     &m->encoder_plan);
+    att_status s = att_plan_new(m->base.model.ctx,
+                                ATT_OPTIONS(att_attention_spec, .heads = encoder, .head_dim = c->hidden / encoder),
+                                &m->encoder_plan);
     s = s ? s
-          : att_plan_new(m->base.ctx,
+          : att_plan_new(m->base.model.ctx,
                          ATT_OPTIONS(att_attention_spec, .heads = decoder, .head_dim = c->hidden / decoder,
                                      .mask = {&att_mask_causal}, .align = ATT_ALIGN_BOTTOM_RIGHT),
                          &m->decoder_plan);
     return s ? s
-             : att_plan_new(m->base.ctx,
+             : att_plan_new(m->base.model.ctx,
                             ATT_OPTIONS(att_attention_spec, .heads = decoder, .head_dim = c->hidden / decoder),
                             &m->cross_plan);
 }
 
-/* All of it, by m->config. */
-static att_status load_from(att_transformer *m, att_nn_source *source)
+static att_status build(att_model *base, att_nn_source *source)
 {
+    att_transformer *m = (att_transformer *)base;
     const att_marian_config *c = &m->config;
     const att_status s = make_plans(m);
     if (s)
         return s;
-    m->encoder = att_alloc(m->base.ctx, (size_t)c->encoder.layers, sizeof *m->encoder);
-    m->decoder = att_alloc(m->base.ctx, (size_t)c->decoder.layers, sizeof *m->decoder);
+    m->encoder = att_alloc(base->ctx, (size_t)c->encoder.layers, sizeof *m->encoder);
+    m->decoder = att_alloc(base->ctx, (size_t)c->decoder.layers, sizeof *m->decoder);
     if (!m->encoder || !m->decoder)
         return ATT_ERR_MEMORY;
     load_tables(m, source);
     load_layers(m, source);
     return source->status;
-}
-
-static att_status load(att_transformer *m, const char *folder, bool learn)
-{
-    att_checkpoint *c = NULL;
-    att_status s = att_marian_config_read(m->base.ctx, folder, &m->config);
-    s = s ? s : att_checkpoint_open(m->base.ctx, folder, names, "model.", &c);
-    m->base.checkpoint = c; /* for a look whether there is a bias */
-    if (!s && learn)
-        s = att_store_new(m->base.ctx, 0, c, &m->base.store);
-    s = s ? s : load_from(m, learn ? &m->base.store->source : &c->source);
-    s = s ? s : att_checkpoint_all_used(c, unused);
-    m->base.checkpoint = m->base.store ? NULL : c; /* the store's, else */
-    if (!s && m->base.store)
-        att_store_filled(m->base.store);
-    return s;
-}
-
-/* A new one. Tables' numbers, scaled by sqrt(hidden), have the deviation 1. */
-static att_status make(att_transformer *m, uint64_t seed)
-{
-    const att_marian_config *c = &m->config;
-    att_status s = att_marian_config_check(m->base.ctx, c);
-    s = s ? s : att_store_new(m->base.ctx, seed, NULL, &m->base.store);
-    s = s ? s : load_from(m, &m->base.store->source);
-    if (s)
-        return s;
-    att_store_table(m->base.store, m->source.weight, c->pad);
-    if (!c->share)
-        att_store_table(m->base.store, m->target.weight, c->pad);
-    return ATT_OK;
 }
 
 static att_encoder_decoder_info info_of(const att_marian_config *c)
@@ -163,62 +136,47 @@ static att_encoder_decoder_info info_of(const att_marian_config *c)
                                       .start = c->start};
 }
 
-/* folder NULL: a new one, by config and seed. */
-static att_status open_or_make(att_ctx *ctx, const char *folder, bool learn, const att_marian_config *config,
-                               uint64_t seed, att_transformer **out)
+static void configure(att_model *base, att_settings *s)
 {
-    *out = NULL;
-    att_transformer *m = att_calloc(ctx, 1, sizeof *m);
-    if (!m)
-        return ATT_ERR_MEMORY;
-    m->base = (att_encoder_decoder){.architecture = &att_transformer_architecture, .ctx = ctx};
-    if (config)
-        m->config = *config;
-    const att_status s = folder ? load(m, folder, learn) : make(m, seed);
+    att_transformer *m = (att_transformer *)base;
+    att_marian_config_take(s, &m->config);
     m->base.info = info_of(&m->config);
-    if (s)
-        att_transformer_free(m);
-    else
-        *out = m;
-    return s;
+}
+
+static void free_transformer(att_model *base)
+{
+    att_transformer *m = (att_transformer *)base;
+    att_plan_free(m->encoder_plan);
+    att_plan_free(m->decoder_plan);
+    att_plan_free(m->cross_plan);
+    att_free(base->ctx, m->encoder);
+    att_free(base->ctx, m->decoder);
 }
 
 att_status att_transformer_open(att_ctx *ctx, const char *folder, att_transformer **out)
 {
-    if (out)
-        *out = NULL;
-    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
-        return ATT_ERR_ARGUMENT;
-    return open_or_make(ctx, folder, false, NULL, 0, out);
+    return att_model_open(ctx, __func__, &att_transformer_architecture.kind, folder, false, out);
 }
 
 att_status att_transformer_learn(att_ctx *ctx, const char *folder, att_transformer **out)
 {
-    if (out)
-        *out = NULL;
-    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
-        return ATT_ERR_ARGUMENT;
-    return open_or_make(ctx, folder, true, NULL, 0, out);
+    return att_model_open(ctx, __func__, &att_transformer_architecture.kind, folder, true, out);
 }
 
 att_status att_transformer_new(att_ctx *ctx, const att_marian_config *config, uint64_t seed, att_transformer **out)
 {
-    return open_or_make(ctx, NULL, true, config, seed, out);
+    att_settings s;
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"config", config}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    att_settings_made(&s, ctx, "transformer", att_marian_config_json(config));
+    const att_status e = att_model_new(ctx, &att_transformer_architecture.kind, &s, seed, out);
+    att_settings_close(&s);
+    return e;
 }
 
-void att_transformer_free(att_transformer *m)
-{
-    if (!m)
-        return;
-    att_checkpoint_close(m->base.checkpoint);
-    att_store_free(m->base.store);
-    att_plan_free(m->encoder_plan);
-    att_plan_free(m->decoder_plan);
-    att_plan_free(m->cross_plan);
-    att_free(m->base.ctx, m->encoder);
-    att_free(m->base.ctx, m->decoder);
-    att_free(m->base.ctx, m);
-}
+void att_transformer_free(att_transformer *m) { att_model_free(m); }
 
 att_status att_transformer_describe(const att_transformer *m, att_transformer_info *info)
 {
@@ -237,8 +195,6 @@ att_status att_transformer_describe(const att_transformer *m, att_transformer_in
                                       .decoder_intermediate = c->decoder.intermediate};
     return att_give_info(info, &all, sizeof all, "att_transformer_info");
 }
-
-const att_marian_config *att_transformer_config(const att_transformer *m) { return &m->config; }
 
 /* ---- apply */
 
@@ -318,12 +274,12 @@ static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, co
     const att_positions targets = {.size = sizeof targets, .offsets = p->target_offsets, .n = p->n};
     const att_nn_dropout of_source = {l->dropout, l->seed, &sources, l->sequence_ids};
     const att_nn_dropout of_target = {l->dropout, l->seed, &targets, l->sequence_ids};
-    int32_t *before = att_teacher_before(base->ctx, p, m->config.start);
+    int32_t *before = att_teacher_before(base->model.ctx, p, m->config.start);
     if (!before)
-        return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(base->ctx));
+        return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(base->model.ctx));
     att_var *x = encode(t, m, p->source, p->source_offsets, p->n, &of_source);
     x = decode(t, m, x, p->source_offsets, before, p->target_offsets, p->n, &of_target);
-    att_free(base->ctx, before);
+    att_free(base->model.ctx, before);
     return x;
 }
 
@@ -342,7 +298,7 @@ void att_transformer_state_free(att_transformer_state *s)
 {
     if (!s)
         return;
-    att_ctx *ctx = s->model->base.ctx;
+    att_ctx *ctx = s->model->base.model.ctx;
     for (int64_t i = 0; s->memory && s->cache && i < s->model->config.decoder.layers; i++) {
         att_cache_free(s->memory[i]);
         att_cache_free(s->cache[i]);
@@ -357,7 +313,7 @@ static att_status read_source(att_transformer_state *s, const int32_t *ids, cons
 {
     const att_transformer *m = s->model;
     att_tape *t;
-    att_status e = att_tape_new(m->base.ctx, NULL, &t);
+    att_status e = att_tape_new(m->base.model.ctx, NULL, &t);
     if (e)
         return e;
     att_var *source = att_transformer_encode(t, m, ids, offsets, s->rows);
@@ -377,14 +333,14 @@ att_status att_transformer_start(const att_transformer *m, const int32_t *ids, c
 {
     *out = NULL;
     const size_t layers = (size_t)m->config.decoder.layers;
-    att_transformer_state *s = att_calloc(m->base.ctx, 1, sizeof *s);
+    att_transformer_state *s = att_calloc(m->base.model.ctx, 1, sizeof *s);
     if (!s)
         return ATT_ERR_MEMORY;
     *s = (att_transformer_state){.model = m,
                                  .rows = n,
                                  .together = 1,
-                                 .memory = att_calloc(m->base.ctx, layers, sizeof(att_cache *)),
-                                 .cache = att_calloc(m->base.ctx, layers, sizeof(att_cache *))};
+                                 .memory = att_calloc(m->base.model.ctx, layers, sizeof(att_cache *)),
+                                 .cache = att_calloc(m->base.model.ctx, layers, sizeof(att_cache *))};
     const att_status e = s->memory && s->cache ? read_source(s, ids, offsets) : ATT_ERR_MEMORY;
     if (e)
         att_transformer_state_free(s);
@@ -398,9 +354,9 @@ static att_var *advance(void *user, att_tape *t, const int32_t *ids)
 {
     att_transformer_state *s = user;
     const att_transformer *m = s->model;
-    int64_t *each = att_alloc(m->base.ctx, (size_t)s->rows, sizeof *each);
+    int64_t *each = att_alloc(m->base.model.ctx, (size_t)s->rows, sizeof *each);
     if (!each)
-        return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(m->base.ctx));
+        return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(m->base.model.ctx));
     for (int64_t b = 0; b < s->rows; b++)
         each[b] = s->length;
     const att_positions at = {.size = sizeof at, .each = each};
@@ -408,7 +364,7 @@ static att_var *advance(void *user, att_tape *t, const int32_t *ids)
     att_var *x = embed(t, m, &m->target, ids, s->rows, &at, NULL);
     for (int64_t i = 0; i < m->config.decoder.layers; i++)
         x = att_scope_keep(t, scope, att_nn_decoder_layer_step(t, &m->decoder[i], x, s->cache[i], s->memory[i]));
-    att_free(m->base.ctx, each);
+    att_free(m->base.model.ctx, each);
     s->length++;
     return att_scope_end(t, scope, x);
 }
@@ -435,7 +391,7 @@ static int64_t put_together(int64_t n, int64_t *source)
 
 att_status att_transformer_select(att_transformer_state *s, int64_t n, const int64_t *from)
 {
-    att_ctx *ctx = s->model->base.ctx;
+    att_ctx *ctx = s->model->base.model.ctx;
     const int64_t layers = s->model->config.decoder.layers;
     int64_t *source = att_alloc(ctx, (size_t)n, sizeof *source);
     if (!source)
@@ -457,33 +413,11 @@ att_status att_transformer_select(att_transformer_state *s, int64_t n, const int
 
 att_encoder_decoder *att_transformer_base(att_transformer *m) { return m ? &m->base : NULL; }
 
-static att_status open_any(att_ctx *ctx, const char *folder, bool learn, att_encoder_decoder **out)
-{
-    att_transformer *m;
-    const att_status s = open_or_make(ctx, folder, learn, NULL, 0, &m);
-    *out = s ? NULL : &m->base;
-    return s;
-}
-
 static json_t *defaults(int64_t vocabulary)
 {
     const att_marian_config c = att_marian_config_default(vocabulary);
     return att_marian_config_json(&c);
 }
-
-static att_status make_any(att_ctx *ctx, att_settings *s, uint64_t seed, att_encoder_decoder **out)
-{
-    att_marian_config c = {0};
-    att_transformer *m = NULL;
-    att_marian_config_take(s, &c);
-    if (s->status || !out)
-        return s->status;
-    const att_status e = open_or_make(ctx, NULL, true, &c, seed, &m);
-    *out = e ? NULL : &m->base;
-    return e;
-}
-
-static void free_any(att_encoder_decoder *m) { att_transformer_free((att_transformer *)m); }
 
 static att_status select_rows(void *user, int64_t n, const int64_t *from)
 {
@@ -523,13 +457,17 @@ static void in_file(const att_stored *w, char name[ATT_CHECKPOINT_NAME], att_ten
         att_wrap(value, w->value.data, ATT_F32, ATT_DIMS(1, w->value.dim[0]), NULL);
 }
 
-const att_architecture att_transformer_architecture = {.name = "transformer",
+const att_architecture att_transformer_architecture = {.kind = {.bytes = sizeof(att_transformer),
+                                                                .configure = configure,
+                                                                .build = build,
+                                                                .names = names,
+                                                                .prefix = "model.",
+                                                                .unused = unused,
+                                                                .free = free_transformer},
+                                                       .name = "transformer",
                                                        .model_type = "marian",
-                                                       .open = open_any,
                                                        .settings = settings,
                                                        .defaults = defaults,
-                                                       .make = make_any,
-                                                       .free = free_any,
                                                        .logits = logits_of_pairs,
                                                        .start = start_any,
                                                        .scope_of_attention = scope_of_attention,

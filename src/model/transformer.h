@@ -7,8 +7,7 @@
 
 extern const att_architecture att_transformer_architecture;
 
-const att_marian_config *att_transformer_config(const att_transformer *m);
-/* A new one that learns, its weights by chance. */
+/* A new one that learns, its weights by chance. Errors: ctx, config or out is NULL; those of its config.json. */
 att_status att_transformer_new(att_ctx *ctx, const att_marian_config *config, uint64_t seed, att_transformer **out);
 
 /* Token by token. A state has rows, translations that grow: one a sentence to begin with. It is of one thread, the

@@ -53,11 +53,11 @@ att_status att_translator_of(const att_encoder_decoder *model, const att_tokeniz
         *out = NULL;
     if (att_require(__func__, ATT_NAMED({"m", model}, {"t", tokenizer}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    att_translator *m = att_calloc(model->ctx, 1, sizeof *m);
+    att_translator *m = att_calloc(model->model.ctx, 1, sizeof *m);
     *out = m;
     if (!m)
         return ATT_ERR_MEMORY;
-    *m = (att_translator){.ctx = model->ctx,
+    *m = (att_translator){.ctx = model->model.ctx,
                           .model = (att_encoder_decoder *)model, /* only read */
                           .tokenizer = (att_tokenizer *)tokenizer,
                           .borrowed = true};
@@ -70,7 +70,7 @@ void att_translator_free(att_translator *m)
     if (!m)
         return;
     if (!m->borrowed) {
-        att_encoder_decoder_free(m->model);
+        att_model_free(m->model);
         att_tokenizer_free(m->tokenizer);
     }
     att_free(m->ctx, m);
@@ -108,7 +108,7 @@ static att_status translate_batch(const job *j, int64_t first, int64_t last)
         const att_tokens *s = &j->parts.part[j->order[first + i]].tokens;
         memcpy(ids + offsets[i], s->ids, (size_t)s->count * sizeof *ids);
     }
-    e = e ? e : j->m->model->architecture->start(j->m->model, ids, offsets, n, &model);
+    e = e ? e : att_architecture_of(j->m->model)->start(j->m->model, ids, offsets, n, &model);
     e = e ? e : att_search_run(ctx, &j->search, &model, n, found);
     for (int64_t i = 0; !e && i < n; i++)
         memcpy(j->found + j->order[first + i] * best, found + i * best, (size_t)best * sizeof *found);

@@ -110,7 +110,7 @@ static const att_task task = {.name = "translation",
 
 static att_status check(const att_encoder_decoder *m, const att_trainer_options *o)
 {
-    att_ctx *ctx = m->ctx;
+    att_ctx *ctx = m->model.ctx;
     const struct {
         const char *name;
         int64_t value;
@@ -146,7 +146,7 @@ att_status att_trainer_new(att_encoder_decoder *m, const att_tokenizer *tokenize
         *out = NULL;
     if (att_require(__func__, ATT_NAMED({"m", m}, {"t", tokenizer}, {"options", options}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    att_ctx *ctx = m->ctx;
+    att_ctx *ctx = m->model.ctx;
     att_trainer_options o;
     att_status e = att_take_options(&o, sizeof o, options, "att_trainer_options");
     e = e ? e : check(m, &o);
@@ -157,7 +157,7 @@ att_status att_trainer_new(att_encoder_decoder *m, const att_tokenizer *tokenize
     o.max_tokens = most < positions ? most : positions;
     o.batch_tokens = o.batch_tokens ? o.batch_tokens : 2048;
     *t = (translation){
-        .ctx = ctx, .model = m, .tokenizer = tokenizer, .options = o, .config = m->architecture->settings(m)};
+        .ctx = ctx, .model = m, .tokenizer = tokenizer, .options = o, .config = att_architecture_of(m)->settings(m)};
     const att_trainer_config config = {
         .optimizer = {.size = sizeof config.optimizer, .method = ATT_ADAM, .beta2 = 0.98, .eps = 1e-9},
         .schedule = o.schedule,

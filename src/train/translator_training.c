@@ -142,7 +142,7 @@ static att_status write(const void *self, const char *folder, att_dtype dtype)
 static void free_translator(void *self)
 {
     translator *t = self;
-    att_encoder_decoder_free(t->model);
+    att_model_free(t->model);
     att_tokenizer_free(t->tokenizer);
     att_free(t->ctx, t);
 }

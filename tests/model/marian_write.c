@@ -93,7 +93,11 @@ static void settings_are_read_again(void **state)
         c.share = c.tie = i & 2;
         c.target_vocabulary += c.share ? 0 : 3;
         write_settings(ctx, &f, &c, 1);
-        assert_int_equal(att_marian_config_read(ctx, f.path, &is), ATT_OK);
+        att_settings s;
+        att_settings_read(&s, ctx, f.path, "config.json", true);
+        att_marian_config_take(&s, &is);
+        att_settings_close(&s);
+        assert_int_equal(s.status, ATT_OK);
         assert_int_equal(is.activation, c.activation);
         assert_int_equal(is.scale_embedding, c.scale_embedding);
         assert_int_equal(is.share, c.share);
@@ -124,6 +128,28 @@ static void a_model_of_settings_that_could_not_be_read_again_is_not_made(void **
     assert_int_equal(att_transformer_new(ctx, &c, 1, &m), ATT_ERR_UNSUPPORTED);
     check_says(ctx, "\"activation_function\" is \"none\"");
     assert_null(m);
+    att_close(ctx);
+}
+
+static void a_new_model_wants_a_context_settings_and_a_place_to_be(void **state)
+{
+    (void)state;
+    att_ctx *ctx = check_open(NULL, 1);
+    static const struct {
+        bool ctx, config, out;
+        const char *says;
+    } cases[] = {{false, true, true, "att_transformer_new: ctx is NULL"},
+                 {true, false, true, "att_transformer_new: config is NULL"},
+                 {true, true, false, "att_transformer_new: out is NULL"}};
+    for (int i = 0; i < 3; i++) {
+        att_transformer *m = make(ctx, &small), *was = m;
+        assert_int_equal(att_transformer_new(cases[i].ctx ? ctx : NULL, cases[i].config ? &small : NULL, 1,
+                                             cases[i].out ? &m : NULL),
+                         ATT_ERR_ARGUMENT);
+        check_says(ctx, cases[i].says);
+        assert_ptr_equal(m, cases[i].out ? NULL : was);
+        att_transformer_free(was);
+    }
     att_close(ctx);
 }
 
@@ -373,6 +399,7 @@ int main(void)
         cmocka_unit_test(settings_are_those_of_the_class),
         cmocka_unit_test(settings_are_read_again),
         cmocka_unit_test(a_model_of_settings_that_could_not_be_read_again_is_not_made),
+        cmocka_unit_test(a_new_model_wants_a_context_settings_and_a_place_to_be),
         cmocka_unit_test(a_model_is_the_same_when_it_is_read_again),
         cmocka_unit_test(weights_have_the_names_and_shapes_of_the_class),
         cmocka_unit_test(a_vocabulary_has_the_pieces_of_both_models_once),

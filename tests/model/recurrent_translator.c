@@ -279,7 +279,7 @@ static att_status new_model(att_ctx *c, const char *settings, const char *path)
     s = s ? s : att_tape_backward(t, loss, NULL);
     att_tape_free(t);
     s = s ? s : att_encoder_decoder_write(m, folder.path, NULL);
-    att_encoder_decoder_free(m);
+    att_model_free(m);
     return s;
 }
 
@@ -308,7 +308,7 @@ static void a_new_model_is_made_and_written_or_leaks_nothing(void **state)
         }
         att_encoder_decoder *m;
         assert_int_equal(att_encoder_decoder_open(ctx, folder.path, true, &m), ATT_OK);
-        att_encoder_decoder_free(m);
+        att_model_free(m);
     }
 }
 

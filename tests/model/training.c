@@ -283,10 +283,11 @@ static void a_training_is_refused_where_it_would_spoil_another(void **state)
     t = open_training(ctx, "one", true, 3);
     assert_non_null(t);
     att_training_close(t);
-    att_marian_config c; /* as it was */
+    att_settings s; /* as they were */
     char path[256];
-    assert_int_equal(att_marian_config_read(ctx, path_of("one", path), &c), ATT_OK);
-    assert_int_equal(c.hidden, 16);
+    att_settings_read(&s, ctx, path_of("one", path), "config.json", true);
+    assert_int_equal(att_settings_whole(&s, "d_model", 1, 1000), 16);
+    att_settings_close(&s);
     att_close(ctx);
 }
 
@@ -336,7 +337,7 @@ static void settings_of_a_model_that_cannot_be_are_named(void **state)
         ATT_OK);
     assert_int_equal(att_encoder_decoder_describe(m, &info), ATT_OK);
     assert_true(info.target_vocabulary == 7 && info.pad == 6 && info.attention_heads == 1);
-    att_encoder_decoder_free(m);
+    att_model_free(m);
     att_close(ctx);
 }
 
