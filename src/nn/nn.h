@@ -60,9 +60,17 @@ typedef struct att_nn_linear {
     att_param *weight; /* [out, in] */
     att_param *bias;   /* [out] */
 } att_nn_linear;
-att_nn_linear att_nn_linear_load(att_nn_source *s, const char *prefix, int64_t in, int64_t out);
+static inline att_nn_linear att_nn_linear_load(att_nn_source *s, const char *prefix, int64_t in, int64_t out)
+{
+    att_param *weight = att_nn_matrix(s, prefix, "weight", out, in);
+    return (att_nn_linear){weight, att_nn_vector(s, prefix, "bias", out)};
+}
 /* f(x W^T + b) + residual; residual may be NULL */
-att_var *att_nn_linear_apply(att_tape *t, const att_nn_linear *l, att_var *x, att_activation f, att_var *residual);
+static inline att_var *att_nn_linear_apply(att_tape *t, const att_nn_linear *l, att_var *x, att_activation f,
+                                           att_var *residual)
+{
+    return att_linear(t, x, l->weight, l->bias, f, residual);
+}
 /* dropout(x W^T + b) + residual */
 att_var *att_nn_linear_drop(att_tape *t, const att_nn_linear *l, att_var *x, att_var *residual,
                             const att_nn_dropout *dropout, uint64_t place);
@@ -70,18 +78,35 @@ att_var *att_nn_linear_drop(att_tape *t, const att_nn_linear *l, att_var *x, att
 typedef struct att_nn_embedding {
     att_param *weight; /* [n, features] */
 } att_nn_embedding;
-att_nn_embedding att_nn_embedding_load(att_nn_source *s, const char *prefix, int64_t n, int64_t features);
+static inline att_nn_embedding att_nn_embedding_load(att_nn_source *s, const char *prefix, int64_t n, int64_t features)
+{
+    return (att_nn_embedding){att_nn_matrix(s, prefix, "weight", n, features)};
+}
 /* ids [count] -> [count, features] */
-att_var *att_nn_embedding_apply(att_tape *t, const att_nn_embedding *l, const int32_t *ids, int64_t count);
+static inline att_var *att_nn_embedding_apply(att_tape *t, const att_nn_embedding *l, const int32_t *ids, int64_t count)
+{
+    return att_embedding(t, l->weight, ids, count);
+}
 
 typedef struct att_nn_layer_norm {
     att_param *gamma, *beta; /* [features] */
     float eps;
 } att_nn_layer_norm;
-att_nn_layer_norm att_nn_layer_norm_load(att_nn_source *s, const char *prefix, int64_t features, float eps);
-att_var *att_nn_layer_norm_apply(att_tape *t, const att_nn_layer_norm *l, att_var *x);
-/* Only if; else x itself. */
-att_var *att_nn_norm_if(att_tape *t, bool norm, const att_nn_layer_norm *l, att_var *x);
+static inline att_nn_layer_norm att_nn_layer_norm_load(att_nn_source *s, const char *prefix, int64_t features,
+                                                       float eps)
+{
+    att_param *gamma = att_nn_vector(s, prefix, "gamma", features);
+    return (att_nn_layer_norm){gamma, att_nn_vector(s, prefix, "beta", features), eps};
+}
+static inline att_var *att_nn_layer_norm_apply(att_tape *t, const att_nn_layer_norm *l, att_var *x)
+{
+    return att_layer_norm(t, x, l->gamma, l->beta, l->eps);
+}
+/* LayerNorm(x) if norm, else x */
+static inline att_var *att_nn_norm_if(att_tape *t, bool norm, const att_nn_layer_norm *l, att_var *x)
+{
+    return norm ? att_nn_layer_norm_apply(t, l, x) : x;
+}
 
 /* Sizes and choices of one layer. */
 typedef struct att_nn_layer_config {
