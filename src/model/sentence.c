@@ -1,28 +1,14 @@
 /* Sentences to vectors: Transformer, Pooling, Normalize (Reimers, Gurevych 2019). */
 #include "model/sentence.h"
 #include "io/texts.h"
-#include "model/model.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     BATCH_TOKENS = 256, /* of one batch: its activations stay in the second-level cache */
-    TEXTS_A_STEP = 64,  /* tokenised by one thread before it asks for more */
-    MAX_IDLE_TAPES = 16
-};
-
-struct att_sentence {
-    att_model model; /* whose parameters are those of bert */
-    att_modules modules;
-    att_tokenizer *tokenizer;
-    att_bert *bert;
-    att_bert_info info;
-    pthread_mutex_t lock; /* of the idle tapes: they keep their memory from call to call */
-    att_tape *idle[MAX_IDLE_TAPES];
-    int n_idle;
+    TEXTS_A_STEP = 64   /* tokenised by one thread before it asks for more */
 };
 
 /* ---- open and close */
@@ -112,9 +98,6 @@ att_status att_sentence_describe(const att_sentence *m, att_sentence_info *info)
 }
 
 const att_tokenizer *att_sentence_tokenizer(const att_sentence *m) { return m ? m->tokenizer : NULL; }
-att_ctx *att_sentence_ctx(const att_sentence *m) { return m->model.ctx; }
-const att_bert *att_sentence_bert(const att_sentence *m) { return m->bert; }
-const att_modules *att_sentence_modules(const att_sentence *m) { return &m->modules; }
 
 /* ---- tapes */
 
@@ -134,7 +117,7 @@ static void give_tape(const att_sentence *m, att_tape *t)
     att_sentence *pool = (att_sentence *)m;
     att_tape_reset(t);
     pthread_mutex_lock(&pool->lock);
-    const bool keep = pool->n_idle < MAX_IDLE_TAPES;
+    const bool keep = pool->n_idle < ATT_MOST_IDLE_TAPES;
     if (keep)
         pool->idle[pool->n_idle++] = t;
     pthread_mutex_unlock(&pool->lock);

@@ -2,10 +2,21 @@
 #ifndef ATT_MODEL_SENTENCE_H
 #define ATT_MODEL_SENTENCE_H
 
+#include "model/model.h"
 #include "model/modules.h"
 
-att_ctx *att_sentence_ctx(const att_sentence *m);
-const att_bert *att_sentence_bert(const att_sentence *m);
-const att_modules *att_sentence_modules(const att_sentence *m);
+#include <pthread.h>
+
+enum { ATT_MOST_IDLE_TAPES = 16 };
+struct att_sentence {
+    att_model model; /* whose parameters are those of bert */
+    att_modules modules;
+    att_tokenizer *tokenizer;
+    att_bert *bert;
+    att_bert_info info;
+    pthread_mutex_t lock; /* of the idle tapes: they keep their memory from call to call */
+    att_tape *idle[ATT_MOST_IDLE_TAPES];
+    int n_idle;
+};
 
 #endif

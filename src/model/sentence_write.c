@@ -13,8 +13,8 @@ static const char *const of_module[] = {"config.json", NULL};
 /* Module i's files; to: becomes its folder */
 static att_status copy_module(const att_sentence *m, const char *folder, int i, char to[ATT_MAX_PATH])
 {
-    const att_modules *p = att_sentence_modules(m);
-    att_ctx *ctx = att_sentence_ctx(m);
+    const att_modules *p = &m->modules;
+    att_ctx *ctx = m->model.ctx;
     char from[ATT_MAX_PATH];
     att_status s = att_join_path(ctx, p->folder, p->path[i], from);
     s = s ? s : att_join_path(ctx, folder, p->path[i], to);
@@ -25,14 +25,14 @@ att_status att_sentence_write(const att_sentence *m, const char *folder, att_dty
 {
     if (att_require(__func__, ATT_NAMED({"m", m}, {"folder", folder})))
         return ATT_ERR_ARGUMENT;
-    const att_modules *p = att_sentence_modules(m);
-    att_ctx *ctx = att_sentence_ctx(m);
+    const att_modules *p = &m->modules;
+    att_ctx *ctx = m->model.ctx;
     char to[ATT_MAX_PATH];
-    if (att_bert_params(att_sentence_bert(m)) == 0)
+    if (att_bert_params(m->bert) == 0)
         return att_fail(ctx, ATT_ERR_ARGUMENT,
                         "att_sentence_write: the model comes from att_sentence_open, and does not learn");
     att_status s = att_copy_files(ctx, p->folder, folder, of_all, 1);
     for (int i = p->n - 1; !s && i >= 0; i--)
         s = copy_module(m, folder, i, to);
-    return s ? s : att_bert_write_weights(att_sentence_bert(m), p->transformer, to, dtype == ATT_F32 ? 0 : dtype);
+    return s ? s : att_bert_write_weights(m->bert, p->transformer, to, dtype == ATT_F32 ? 0 : dtype);
 }

@@ -366,7 +366,7 @@ static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, co
     return att_nn_linear_apply(t, &m->output, h, ATT_IDENTITY, NULL);
 }
 
-/* ---- as others are */
+/* ---- the architecture */
 
 att_encoder_decoder *att_seq2seq_base(att_seq2seq *m) { return m ? &m->base : NULL; }
 
@@ -398,5 +398,5 @@ const att_architecture att_seq2seq_architecture = {.kind = {.bytes = sizeof(att_
                                                    .settings = settings,
                                                    .defaults = defaults,
                                                    .logits = logits_of_pairs,
-                                                   .start = att_seq2seq_start_any,
+                                                   .start = att_seq2seq_start,
                                                    .scope_of_attention = scope_of_attention};

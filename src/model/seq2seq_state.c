@@ -11,13 +11,13 @@ typedef struct row_states {
     float *numbers;    /* [states][n, units]: of each layer, hidden states and then cells */
 } row_states;
 
-struct att_seq2seq_state {
+typedef struct generation {
     const att_seq2seq *model;
     att_tape *tape; /* of what the source became */
     att_seq2seq_memory source;
     int64_t *source_offsets, *of_source; /* [sentences + 1]: tokens, and rows, of each sentence */
     row_states rows;
-};
+} generation;
 
 static int64_t n_states(const att_seq2seq *m) { return m->config.layers * (m->config.lstm ? 2 : 1); }
 
@@ -45,7 +45,7 @@ static att_status rows_new(const att_seq2seq *m, int64_t n, row_states *r)
 }
 
 /* In place of those that there are. */
-static void rows_set(att_seq2seq_state *s, const row_states *r)
+static void rows_set(generation *s, const row_states *r)
 {
     rows_free(s->model->base.model.ctx, &s->rows);
     s->rows = *r;
@@ -88,7 +88,7 @@ static void recall(const att_seq2seq *m, att_tape *t, att_states *state, const r
     }
 }
 
-static att_status read_source(att_seq2seq_state *s, const int32_t *ids, const int64_t *offsets, int64_t n)
+static att_status read_source(generation *s, const int32_t *ids, const int64_t *offsets, int64_t n)
 {
     const att_seq2seq *m = s->model;
     row_states r;
@@ -108,10 +108,9 @@ static att_status read_source(att_seq2seq_state *s, const int32_t *ids, const in
     return store(m, s->tape, s->source.first, &r);
 }
 
-void att_seq2seq_state_free(att_seq2seq_state *s)
+static void free_generation(void *user)
 {
-    if (!s)
-        return;
+    generation *s = user;
     att_ctx *ctx = s->model->base.model.ctx;
     rows_free(ctx, &s->rows);
     att_tape_free(s->tape);
@@ -120,26 +119,10 @@ void att_seq2seq_state_free(att_seq2seq_state *s)
     att_free(ctx, s);
 }
 
-att_status att_seq2seq_start(const att_seq2seq *m, const int32_t *ids, const int64_t *offsets, int64_t n,
-                             att_seq2seq_state **out)
-{
-    *out = NULL;
-    att_seq2seq_state *s = att_alloc(m->base.model.ctx, 1, sizeof *s);
-    if (!s)
-        return ATT_ERR_MEMORY;
-    *s = (att_seq2seq_state){.model = m};
-    const att_status e = read_source(s, ids, offsets, n);
-    if (e)
-        att_seq2seq_state_free(s);
-    else
-        *out = s;
-    return e;
-}
-
 /* Where the rows are after ids: what logits are made of */
 static att_var *advance(void *user, att_tape *t, const int32_t *ids)
 {
-    att_seq2seq_state *s = user;
+    generation *s = user;
     const att_seq2seq *m = s->model;
     const att_seq2seq_texts x = {
         .rows = s->rows.n, .offsets = s->rows.one_each, .of_source = s->of_source, .sources = s->rows.sentence};
@@ -150,13 +133,9 @@ static att_var *advance(void *user, att_tape *t, const int32_t *ids)
     return h && !store(m, t, state, &s->rows) ? h : NULL;
 }
 
-att_var *att_seq2seq_step(att_seq2seq_state *s, att_tape *t, const int32_t *ids)
+static att_status select_rows(void *user, int64_t n, const int64_t *from)
 {
-    return att_nn_linear_apply(t, &s->model->output, advance(s, t, ids), ATT_IDENTITY, NULL);
-}
-
-att_status att_seq2seq_select(att_seq2seq_state *s, int64_t n, const int64_t *from)
-{
+    generation *s = user;
     const int64_t units = s->model->config.units;
     row_states r;
     const att_status e = rows_new(s->model, n, &r);
@@ -172,18 +151,20 @@ att_status att_seq2seq_select(att_seq2seq_state *s, int64_t n, const int64_t *fr
     return ATT_OK;
 }
 
-/* ---- as others are */
-
-static att_status select_rows(void *user, int64_t n, const int64_t *from) { return att_seq2seq_select(user, n, from); }
-static void free_state(void *user) { att_seq2seq_state_free(user); }
-
-att_status att_seq2seq_start_any(const att_encoder_decoder *m, const int32_t *ids, const int64_t *offsets, int64_t n,
-                                 att_generator *out)
+att_status att_seq2seq_start(const att_encoder_decoder *base, const int32_t *ids, const int64_t *offsets, int64_t n,
+                             att_generator *out)
 {
-    att_seq2seq_state *state;
-    const att_seq2seq *of = (const att_seq2seq *)m;
-    const att_status s = att_seq2seq_start(of, ids, offsets, n, &state);
-    *out = (att_generator){
-        .user = state, .step = advance, .output = &of->output, .select = select_rows, .free = free_state};
-    return s;
+    const att_seq2seq *m = (const att_seq2seq *)base;
+    *out = (att_generator){0};
+    generation *s = att_alloc(base->model.ctx, 1, sizeof *s);
+    if (!s)
+        return ATT_ERR_MEMORY;
+    *s = (generation){.model = m};
+    const att_status e = read_source(s, ids, offsets, n);
+    if (e)
+        free_generation(s);
+    else
+        *out = (att_generator){
+            .user = s, .step = advance, .output = &m->output, .select = select_rows, .free = free_generation};
+    return e;
 }

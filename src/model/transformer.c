@@ -286,18 +286,17 @@ static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, co
 /* ---- token by token */
 
 /* Translations that grow. Each row is one; rows of one sentence lie together, and look at its source together. */
-struct att_transformer_state {
+typedef struct generation {
     const att_transformer *model;
     int64_t rows, length;
     int64_t together;   /* rows that look at one sequence of memory */
     att_cache **memory; /* [layers] of the sources: rows / together sequences */
     att_cache **cache;  /* [layers] of the rows */
-};
+} generation;
 
-void att_transformer_state_free(att_transformer_state *s)
+static void free_generation(void *user)
 {
-    if (!s)
-        return;
+    generation *s = user;
     att_ctx *ctx = s->model->base.model.ctx;
     for (int64_t i = 0; s->memory && s->cache && i < s->model->config.decoder.layers; i++) {
         att_cache_free(s->memory[i]);
@@ -309,7 +308,7 @@ void att_transformer_state_free(att_transformer_state *s)
 }
 
 /* The source, as all layers will look at it. */
-static att_status read_source(att_transformer_state *s, const int32_t *ids, const int64_t *offsets)
+static att_status read_source(generation *s, const int32_t *ids, const int64_t *offsets)
 {
     const att_transformer *m = s->model;
     att_tape *t;
@@ -328,31 +327,10 @@ static att_status read_source(att_transformer_state *s, const int32_t *ids, cons
     return e;
 }
 
-att_status att_transformer_start(const att_transformer *m, const int32_t *ids, const int64_t *offsets, int64_t n,
-                                 att_transformer_state **out)
-{
-    *out = NULL;
-    const size_t layers = (size_t)m->config.decoder.layers;
-    att_transformer_state *s = att_calloc(m->base.model.ctx, 1, sizeof *s);
-    if (!s)
-        return ATT_ERR_MEMORY;
-    *s = (att_transformer_state){.model = m,
-                                 .rows = n,
-                                 .together = 1,
-                                 .memory = att_calloc(m->base.model.ctx, layers, sizeof(att_cache *)),
-                                 .cache = att_calloc(m->base.model.ctx, layers, sizeof(att_cache *))};
-    const att_status e = s->memory && s->cache ? read_source(s, ids, offsets) : ATT_ERR_MEMORY;
-    if (e)
-        att_transformer_state_free(s);
-    else
-        *out = s;
-    return e;
-}
-
 /* Where the rows are after ids: what logits are made of */
 static att_var *advance(void *user, att_tape *t, const int32_t *ids)
 {
-    att_transformer_state *s = user;
+    generation *s = user;
     const att_transformer *m = s->model;
     int64_t *each = att_alloc(m->base.model.ctx, (size_t)s->rows, sizeof *each);
     if (!each)
@@ -367,11 +345,6 @@ static att_var *advance(void *user, att_tape *t, const int32_t *ids)
     att_free(m->base.model.ctx, each);
     s->length++;
     return att_scope_end(t, scope, x);
-}
-
-att_var *att_transformer_step(att_transformer_state *s, att_tape *t, const int32_t *ids)
-{
-    return logits(t, s->model, advance(s, t, ids));
 }
 
 /* Of each row the sequence of memory, source [n], becomes that of all that look together: as many rows at each where
@@ -389,8 +362,9 @@ static int64_t put_together(int64_t n, int64_t *source)
     return together;
 }
 
-att_status att_transformer_select(att_transformer_state *s, int64_t n, const int64_t *from)
+static att_status select_rows(void *user, int64_t n, const int64_t *from)
 {
+    generation *s = user;
     att_ctx *ctx = s->model->base.model.ctx;
     const int64_t layers = s->model->config.decoder.layers;
     int64_t *source = att_alloc(ctx, (size_t)n, sizeof *source);
@@ -409,7 +383,31 @@ att_status att_transformer_select(att_transformer_state *s, int64_t n, const int
     return e;
 }
 
-/* ---- as others are */
+static att_status start(const att_encoder_decoder *base, const int32_t *ids, const int64_t *offsets, int64_t n,
+                        att_generator *out)
+{
+    const att_transformer *m = (const att_transformer *)base;
+    att_ctx *ctx = base->model.ctx;
+    const size_t layers = (size_t)m->config.decoder.layers;
+    *out = (att_generator){0};
+    generation *s = att_alloc(ctx, 1, sizeof *s);
+    if (!s)
+        return ATT_ERR_MEMORY;
+    *s = (generation){.model = m,
+                      .rows = n,
+                      .together = 1,
+                      .memory = att_calloc(ctx, layers, sizeof(att_cache *)),
+                      .cache = att_calloc(ctx, layers, sizeof(att_cache *))};
+    const att_status e = s->memory && s->cache ? read_source(s, ids, offsets) : ATT_ERR_MEMORY;
+    if (e)
+        free_generation(s);
+    else
+        *out = (att_generator){
+            .user = s, .step = advance, .output = &m->output, .select = select_rows, .free = free_generation};
+    return e;
+}
+
+/* ---- the architecture */
 
 att_encoder_decoder *att_transformer_base(att_transformer *m) { return m ? &m->base : NULL; }
 
@@ -417,23 +415,6 @@ static json_t *defaults(int64_t vocabulary)
 {
     const att_marian_config c = att_marian_config_default(vocabulary);
     return att_marian_config_json(&c);
-}
-
-static att_status select_rows(void *user, int64_t n, const int64_t *from)
-{
-    return att_transformer_select(user, n, from);
-}
-static void free_state(void *user) { att_transformer_state_free(user); }
-
-static att_status start_any(const att_encoder_decoder *m, const int32_t *ids, const int64_t *offsets, int64_t n,
-                            att_generator *out)
-{
-    att_transformer_state *state;
-    const att_transformer *of = (const att_transformer *)m;
-    const att_status s = att_transformer_start(of, ids, offsets, n, &state);
-    *out = (att_generator){
-        .user = state, .step = advance, .output = &of->output, .select = select_rows, .free = free_state};
-    return s;
 }
 
 static att_nn_name scope_of_attention(int64_t layer)
@@ -469,6 +450,6 @@ const att_architecture att_transformer_architecture = {.kind = {.bytes = sizeof(
                                                        .settings = settings,
                                                        .defaults = defaults,
                                                        .logits = logits_of_pairs,
-                                                       .start = start_any,
+                                                       .start = start,
                                                        .scope_of_attention = scope_of_attention,
                                                        .in_file = in_file};

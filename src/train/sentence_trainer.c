@@ -27,7 +27,7 @@ typedef struct similarity {
 
 static att_param *param(const void *self, int64_t i, const char **name)
 {
-    return att_bert_param(att_sentence_bert(((const similarity *)self)->model), i, name);
+    return att_bert_param(((const similarity *)self)->model->bert, i, name);
 }
 
 static att_learn_options rule(const void *self, const char *name, const att_tensor *value)
@@ -63,7 +63,6 @@ static void take_side(similarity *t, const uint32_t *pairs, int64_t n, int which
 static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, att_train_report *r, int64_t *count)
 {
     similarity *t = self;
-    const att_modules *p = att_sentence_modules(t->model);
     const int64_t first = batch * t->options.batch, rest = t->options.pairs - first;
     const int64_t n = rest < t->options.batch ? rest : t->options.batch;
     att_tensor wanted;
@@ -77,9 +76,8 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
     r->source_tokens += t->offsets[n];
     r->target_tokens += t->offsets[2 * n] - t->offsets[n];
 
-    att_var *x =
-        att_bert_apply_dropped(tape, att_sentence_bert(t->model), t->ids, t->offsets, 2 * n, seed, t->sequence_ids);
-    x = att_normalize(tape, att_pool(tape, x, t->offsets, 2 * n, p->pooling), 1e-12f);
+    att_var *x = att_bert_apply_dropped(tape, t->model->bert, t->ids, t->offsets, 2 * n, seed, t->sequence_ids);
+    x = att_normalize(tape, att_pool(tape, x, t->offsets, 2 * n, t->model->modules.pooling), 1e-12f);
     att_var *cosine = att_tape_dot(tape, att_tape_slice(tape, x, 0, 0, n), att_tape_slice(tape, x, 0, n, n));
     att_var *error = att_add(tape, cosine, att_constant(tape, &wanted));
     return att_tape_dot(tape, error, error);
@@ -98,9 +96,8 @@ static void settings(const void *self, att_facts *facts)
 static void free_similarity(void *self)
 {
     similarity *t = self;
-    const att_tokenizer *tokenizer = att_sentence_tokenizer(t->model);
     for (int64_t i = 0; t->tokens && i < 2 * t->options.pairs; i++)
-        att_tokens_free(tokenizer, &t->tokens[i]);
+        att_tokens_free(t->model->tokenizer, &t->tokens[i]);
     void *const all[] = {t->tokens, t->score, t->order, t->ids, t->offsets, t->sequence_ids, t->wanted};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         att_free(t->ctx, all[i]);
@@ -124,7 +121,7 @@ static size_t text_bytes(const att_sentence_trainer_options *o, int64_t i)
 
 static att_status check(att_ctx *ctx, const att_sentence *m, const att_sentence_trainer_options *o)
 {
-    if (att_bert_params(att_sentence_bert(m)) == 0)
+    if (att_bert_params(m->bert) == 0)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "the model does not learn: it comes from att_sentence_open");
     if (o->pairs < 1 || o->pairs > INT32_MAX)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.pairs is %lld, expected 1 or more", (long long)o->pairs);
@@ -159,10 +156,10 @@ static uint64_t checksum(uint64_t sum, const void *words, int64_t n)
 static att_status read_texts(similarity *t)
 {
     const att_sentence_trainer_options *o = &t->options;
-    const int64_t most = att_sentence_modules(t->model)->max_tokens;
+    const int64_t most = t->model->modules.max_tokens;
     att_status e = ATT_OK;
     for (int64_t i = 0; !e && i < 2 * o->pairs; i++) {
-        e = att_encode(att_sentence_tokenizer(t->model), o->texts[i], text_bytes(o, i),
+        e = att_encode(t->model->tokenizer, o->texts[i], text_bytes(o, i),
                        ATT_OPTIONS(att_encode_options, .max_tokens = most), &t->tokens[i]);
         t->texts = checksum(t->texts, t->tokens[i].ids, e ? 0 : t->tokens[i].count);
     }
@@ -180,7 +177,7 @@ static att_status begin(similarity *t)
     t->tokens = att_calloc(t->ctx, 2 * n, sizeof *t->tokens);
     t->score = att_alloc(t->ctx, n, sizeof *t->score);
     t->order = att_alloc(t->ctx, n, sizeof *t->order);
-    t->ids = att_alloc(t->ctx, 2 * batch * (size_t)att_sentence_modules(t->model)->max_tokens, sizeof *t->ids);
+    t->ids = att_alloc(t->ctx, 2 * batch * (size_t)t->model->modules.max_tokens, sizeof *t->ids);
     t->offsets = att_alloc(t->ctx, 2 * batch + 1, sizeof *t->offsets);
     t->sequence_ids = att_alloc(t->ctx, 2 * batch, sizeof *t->sequence_ids);
     t->wanted = att_alloc(t->ctx, batch, sizeof *t->wanted);
@@ -201,7 +198,7 @@ att_status att_sentence_trainer_new(att_sentence *m, const att_sentence_trainer_
         *out = NULL;
     if (att_require(__func__, ATT_NAMED({"m", m}, {"options", options}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    att_ctx *ctx = att_sentence_ctx(m);
+    att_ctx *ctx = m->model.ctx;
     att_sentence_trainer_options o;
     att_status e = att_take_options(&o, sizeof o, options, "att_sentence_trainer_options");
     e = e ? e : check(ctx, m, &o);

@@ -152,19 +152,25 @@ static void twenty_steps_have_the_losses_of_pytorch(void **state)
 
 /* ---- the same bits */
 
+/* Logits of what follows ids [rows]. */
+static att_var *next_logits(const att_generator *g, att_tape *t, const int32_t *ids)
+{
+    return att_nn_linear_apply(t, g->output, g->step(g->user, t, ids), ATT_IDENTITY, NULL);
+}
+
 /* Logits of the target's tokens one by one, of all sentences that still have some: `each` row is a sentence. */
 static void check_steps(att_seq2seq *m, const float *at_once)
 {
     const att_pairs p = pairs();
-    att_seq2seq_state *s;
+    att_generator s;
     att_tape *t = tape(ctx, false);
     int64_t each[N] = {0, 1, 2}, from[N], rows = N;
     int32_t ids[N] = {PAD, PAD, PAD};
-    if (att_seq2seq_start(m, p.source, p.source_offsets, N, &s))
+    if (att_seq2seq_start(att_seq2seq_base(m), p.source, p.source_offsets, N, &s))
         fail_msg("%s", att_error(ctx));
     for (int64_t i = 0; rows > 0; i++) {
         att_tape_reset(t);
-        const float *y = floats(t, att_seq2seq_step(s, t, ids), rows * WORDS);
+        const float *y = floats(t, next_logits(&s, t, ids), rows * WORDS);
         int64_t left = 0;
         for (int64_t b = 0; b < rows; b++) {
             const int64_t token = p.target_offsets[each[b]] + i;
@@ -175,10 +181,10 @@ static void check_steps(att_seq2seq *m, const float *at_once)
             from[left] = b;
             each[left++] = each[b];
         }
-        assert_int_equal(att_seq2seq_select(s, left, from), ATT_OK);
+        assert_int_equal(s.select(s.user, left, from), ATT_OK);
         rows = left;
     }
-    att_seq2seq_state_free(s);
+    s.free(s.user);
     att_tape_free(t);
 }
 
@@ -225,24 +231,24 @@ static void rows_may_be_copied_and_change_places(void **state)
         const att_pairs p = pairs();
         att_seq2seq *m = model(ctx, &config);
         att_tape *t = tape(ctx, false), *u = tape(ctx, false);
-        att_seq2seq_state *s, *r;
-        assert_int_equal(att_seq2seq_start(m, p.source, p.source_offsets, N, &s), ATT_OK);
-        assert_int_equal(att_seq2seq_start(m, p.source, p.source_offsets, N, &r), ATT_OK);
-        floats(t, att_seq2seq_step(s, t, (const int32_t[]){PAD, PAD, PAD}), N * WORDS);
-        floats(u, att_seq2seq_step(r, u, (const int32_t[]){PAD, PAD, PAD}), N * WORDS);
-        assert_int_equal(att_seq2seq_select(s, 4, (const int64_t[]){0, 0, 2, 2}), ATT_OK);
-        const float *y = floats(t, att_seq2seq_step(s, t, (const int32_t[]){3, 4, 5, 6}), 4 * WORDS);
-        const float *x = floats(u, att_seq2seq_step(r, u, (const int32_t[]){4, 1, 5}), N * WORDS);
+        att_generator s, r;
+        assert_int_equal(att_seq2seq_start(att_seq2seq_base(m), p.source, p.source_offsets, N, &s), ATT_OK);
+        assert_int_equal(att_seq2seq_start(att_seq2seq_base(m), p.source, p.source_offsets, N, &r), ATT_OK);
+        floats(t, next_logits(&s, t, (const int32_t[]){PAD, PAD, PAD}), N * WORDS);
+        floats(u, next_logits(&r, u, (const int32_t[]){PAD, PAD, PAD}), N * WORDS);
+        assert_int_equal(s.select(s.user, 4, (const int64_t[]){0, 0, 2, 2}), ATT_OK);
+        const float *y = floats(t, next_logits(&s, t, (const int32_t[]){3, 4, 5, 6}), 4 * WORDS);
+        const float *x = floats(u, next_logits(&r, u, (const int32_t[]){4, 1, 5}), N * WORDS);
         assert_memory_equal(y + WORDS, x, WORDS * sizeof *y);
         assert_memory_equal(y + 2 * WORDS, x + 2 * WORDS, WORDS * sizeof *y);
         assert_true(memcmp(y, x, WORDS * sizeof *y) && memcmp(y + 3 * WORDS, x + 2 * WORDS, WORDS * sizeof *y));
-        assert_int_equal(att_seq2seq_select(s, 2, (const int64_t[]){1, 2}), ATT_OK);
-        assert_int_equal(att_seq2seq_select(r, 2, (const int64_t[]){0, 2}), ATT_OK);
-        y = floats(t, att_seq2seq_step(s, t, (const int32_t[]){0, 7}), 2 * WORDS);
-        x = floats(u, att_seq2seq_step(r, u, (const int32_t[]){0, 7}), 2 * WORDS);
+        assert_int_equal(s.select(s.user, 2, (const int64_t[]){1, 2}), ATT_OK);
+        assert_int_equal(r.select(r.user, 2, (const int64_t[]){0, 2}), ATT_OK);
+        y = floats(t, next_logits(&s, t, (const int32_t[]){0, 7}), 2 * WORDS);
+        x = floats(u, next_logits(&r, u, (const int32_t[]){0, 7}), 2 * WORDS);
         assert_memory_equal(y, x, 2 * WORDS * sizeof *y);
-        att_seq2seq_state_free(s);
-        att_seq2seq_state_free(r);
+        s.free(s.user);
+        r.free(r.user);
         att_tape_free(t);
         att_tape_free(u);
         att_seq2seq_free(m);
@@ -401,18 +407,19 @@ static void a_failing_allocation_is_an_error_and_leaks_nothing(void **state)
         att_tape *t = tape(c, true);
         att_tensor x;
         att_seq2seq *m = NULL;
-        att_seq2seq_state *s = NULL;
+        att_generator s = {0};
         f.fail_at = f.calls + at;
         e = att_seq2seq_new(c, &config, 1, &m);
         att_var *loss = e ? NULL : att_encoder_decoder_loss(t, att_seq2seq_base(m), &p, &(const att_learning){0});
         e = e ? e : att_read(t, loss, &x);
         e = e ? e : att_tape_backward(t, loss, NULL);
-        e = e ? e : att_seq2seq_start(m, p.source, p.source_offsets, N, &s);
-        e = e ? e : att_seq2seq_select(s, 2, (const int64_t[]){1, 1});
+        e = e ? e : att_seq2seq_start(att_seq2seq_base(m), p.source, p.source_offsets, N, &s);
+        e = e ? e : s.select(s.user, 2, (const int64_t[]){1, 1});
         if (!e)
-            e = att_read(t, att_seq2seq_step(s, t, (const int32_t[]){1, 2}), &x);
+            e = att_read(t, next_logits(&s, t, (const int32_t[]){1, 2}), &x);
         assert_true(e == ATT_OK || e == ATT_ERR_MEMORY);
-        att_seq2seq_state_free(s);
+        if (s.free)
+            s.free(s.user);
         att_tape_free(t);
         att_seq2seq_free(m);
         att_close(c);

@@ -116,7 +116,8 @@ static att_status search(att_ctx *c, const att_transformer *m, const att_search 
     att_status e = att_transformer_architecture.start((const att_encoder_decoder *)m, sources + source_offsets[first],
                                                       from, last - first, &g);
     e = e ? e : att_search_run(c, how, &g, last - first, found);
-    g.free(g.user);
+    if (g.free)
+        g.free(g.user);
     return e;
 }
 
@@ -210,6 +211,12 @@ static void logits_and_searches_are_those_of_transformers(void **state)
 
 /* ---- the same bits, whatever way */
 
+/* Logits of what follows ids [rows]. */
+static att_var *next_logits(const att_generator *g, att_tape *t, const int32_t *ids)
+{
+    return att_nn_linear_apply(t, g->output, g->step(g->user, t, ids), ATT_IDENTITY, NULL);
+}
+
 static void token_by_token_gives_the_bits_of_all_at_once(void **state)
 {
     (void)state;
@@ -220,9 +227,10 @@ static void token_by_token_gives_the_bits_of_all_at_once(void **state)
     float expected[TARGETS * V];
     fill_targets(m, ids);
     decode(ctx, m, 0, N, expected);
-    att_transformer_state *s;
+    att_generator s;
     att_tape *t;
-    assert_int_equal(att_transformer_start(m, sources, source_offsets, N, &s), ATT_OK);
+    assert_int_equal(att_transformer_architecture.start(att_transformer_base(m), sources, source_offsets, N, &s),
+                     ATT_OK);
     assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
     int64_t sequence[2 * N] = {0, 1, 2}, rows = N; /* which each row is of */
     for (int64_t at = 0; rows > 0; at++) {
@@ -231,7 +239,7 @@ static void token_by_token_gives_the_bits_of_all_at_once(void **state)
         att_tensor x;
         for (int64_t b = 0; b < rows; b++)
             next[b] = ids[target_offsets[sequence[b]] + at];
-        assert_int_equal(att_read(t, att_transformer_step(s, t, next), &x), ATT_OK);
+        assert_int_equal(att_read(t, next_logits(&s, t, next), &x), ATT_OK);
         assert_int_equal(x.dim[0], rows);
         for (int64_t b = 0; b < rows; b++)
             assert_memory_equal((const float *)x.data + b * V, expected + (target_offsets[sequence[b]] + at) * V,
@@ -246,11 +254,11 @@ static void token_by_token_gives_the_bits_of_all_at_once(void **state)
         if (n > rows)
             for (int64_t b = n; b-- > 0;)
                 sequence[b] = b / 2;
-        assert_int_equal(n > 0 ? att_transformer_select(s, n, from) : ATT_OK, ATT_OK);
+        assert_int_equal(n > 0 ? s.select(s.user, n, from) : ATT_OK, ATT_OK);
         rows = n;
     }
     att_tape_free(t);
-    att_transformer_state_free(s);
+    s.free(s.user);
     att_transformer_free(m);
     folder_remove(&f);
 }
