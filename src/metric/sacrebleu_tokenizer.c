@@ -1,4 +1,4 @@
-#include "train/words.h"
+#include "metric/sacrebleu_tokenizer.h"
 
 #include "text/utf8.h"
 

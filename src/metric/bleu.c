@@ -1,6 +1,6 @@
 /* What a translation shares with its references: n-grams of words for BLEU, of characters for chrF. */
 #include "io/texts.h"
-#include "train/words.h"
+#include "metric/sacrebleu_tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* The words of a text as sacreBLEU cuts it, for metrics of translations. */
-#ifndef ATT_TRAIN_WORDS_H
-#define ATT_TRAIN_WORDS_H
+/* The tokenizer "13a" of sacreBLEU, on code points; for metrics of translations. */
+#ifndef ATT_METRIC_SACREBLEU_TOKENIZER_H
+#define ATT_METRIC_SACREBLEU_TOKENIZER_H
 
 #include "attend_model.h"
 
