@@ -2,6 +2,7 @@
  * size, since larger types come first. */
 #include "io/replace.h"
 #include "io/safetensors.h"
+#include "io/util.h"
 #include "io/settings.h"
 
 #include <errno.h>
@@ -187,7 +188,7 @@ static void write_tensor(writer *w, att_tensor t, att_dtype dtype, int64_t bytes
         memmove(part.stride, t.stride + 1, (size_t)part.rank * sizeof *part.stride);
     }
     for (int64_t r = 0; r < rows; r += most) {
-        const int64_t n = rows - r < most ? rows - r : most;
+        const int64_t n = att_min(rows - r, most);
         part.data = (char *)t.data + r * t.stride[0] * (int64_t)att_dtype_size(t.dtype);
         if (each <= PIECE)
             part.dim[0] = n;

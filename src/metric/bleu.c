@@ -1,5 +1,6 @@
 /* What a translation shares with its references: n-grams of words for BLEU, of characters for chrF. */
 #include "io/texts.h"
+#include "io/util.h"
 #include "metric/sacrebleu_tokenizer.h"
 
 #include <stdlib.h>
@@ -58,11 +59,11 @@ static void add_one(grams *g, const gram *same, size_t count, uint32_t number, t
     }
     int64_t most = 0;
     for (int64_t t = 1; t < g->n; t++) {
-        most = g->times[t] > most ? g->times[t] : most;
+        most = att_max(most, g->times[t]);
         sum->reference += g->times[t];
     }
     sum->found += g->times[0];
-    sum->shared += g->times[0] < most ? g->times[0] : most;
+    sum->shared += att_min(g->times[0], most);
 }
 
 static tally tally_order(grams *g, size_t order)

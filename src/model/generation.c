@@ -1,5 +1,6 @@
 #include "model/generation.h"
 #include "io/settings.h"
+#include "io/util.h"
 
 enum { MOST_TOKENS = 1 << 20 };
 
@@ -61,7 +62,7 @@ static void read(att_settings *s, const att_encoder_decoder_info *m, att_generat
     o->beam = whole(s, "num_beams", 1, ATT_MOST_BEAMS, 1);
     o->n_best = 1;
     o->max_tokens = whole(s, "max_new_tokens", 1, MOST_TOKENS, most - 1);
-    o->min_tokens = least > least_new ? least : least_new;
+    o->min_tokens = att_max(least, least_new);
     o->start = (int32_t)whole(s, "decoder_start_token_id", 0, last, m->start);
     o->end = (int32_t)whole(s, "eos_token_id", 0, last, m->eos);
     o->force_end = att_settings_has(s, "forced_eos_token_id");

@@ -1,4 +1,5 @@
 #include "model/parts.h"
+#include "io/util.h"
 #include "text/utf8.h"
 
 #include <string.h>
@@ -45,24 +46,10 @@ static size_t find_cut(const char *text, size_t bytes)
 
 /* ---- parts */
 
-static att_status grow(att_parts *p)
-{
-    const int64_t room = p->room ? 2 * p->room : 64;
-    att_part *part = att_alloc(p->ctx, (size_t)room, sizeof *part);
-    if (!part)
-        return ATT_ERR_MEMORY;
-    if (p->count > 0)
-        memcpy(part, p->part, (size_t)p->count * sizeof *part);
-    att_free(p->ctx, p->part);
-    p->part = part;
-    p->room = room;
-    return ATT_OK;
-}
-
 /* Tokens become the next part, behind the language code if there is one. */
 static att_status take(att_parts *p, int64_t number, int32_t code, att_tokens *tokens)
 {
-    att_status e = p->count == p->room ? grow(p) : ATT_OK;
+    att_status e = att_grow(p->ctx, &p->part, sizeof *p->part, (size_t)p->count, 1, &p->room);
     if (!e && code != NO_CODE) {
         int32_t *ids = att_alloc(p->ctx, (size_t)tokens->count + 1, sizeof *ids);
         if (!ids)
@@ -121,5 +108,6 @@ void att_parts_free(att_parts *p)
         att_tokens_free(p->tokenizer, &p->part[i].tokens);
     att_free(p->ctx, p->part);
     p->part = NULL;
-    p->count = p->room = 0;
+    p->count = 0;
+    p->room = 0;
 }

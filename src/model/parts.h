@@ -15,7 +15,8 @@ typedef struct att_parts {
     int64_t most_tokens; /* of a part */
     bool split;          /* a longer text is cut; else it is an error */
     att_part *part;      /* [count], as they stand in the texts */
-    int64_t count, room;
+    int64_t count;
+    size_t room;
 } att_parts;
 
 /* The next text, which is called number `number`, as parts; none where it has no tokens but a language code and the

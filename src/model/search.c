@@ -1,4 +1,5 @@
 #include "model/search.h"
+#include "io/util.h"
 
 #include <math.h>
 #include <string.h>
@@ -46,13 +47,13 @@ static bool may_end(const state *s) { return s->steps + 1 >= s->search->min_toke
 /* Into ways [n] of `count`, the best first and the first of equals first; returns the count after it. */
 static int64_t insert(way *ways, int64_t n, int64_t count, way w)
 {
-    int64_t at = count < n ? count : n;
+    int64_t at = att_min(count, n);
     for (; at > 0 && ways[at - 1].log_probability < w.log_probability; at--)
         if (at < n)
             ways[at] = ways[at - 1];
     if (at < n)
         ways[at] = w;
-    return count < n ? count + 1 : n;
+    return att_min(count + 1, n);
 }
 
 static bool must_end(const state *s) { return s->search->force_end && s->steps + 1 == s->search->max_tokens; }

@@ -1,6 +1,7 @@
 /* Sentences to vectors: Transformer, Pooling, Normalize (Reimers, Gurevych 2019). */
 #include "model/sentence.h"
 #include "io/texts.h"
+#include "io/util.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,8 +159,7 @@ static void tokenize_some(void *arg, int step)
 {
     job *j = arg;
     const att_encode_options *opt = ATT_OPTIONS(att_encode_options, .max_tokens = j->m->modules.max_tokens);
-    const int64_t first = (int64_t)step * TEXTS_A_STEP,
-                  last = first + TEXTS_A_STEP < j->n ? first + TEXTS_A_STEP : j->n;
+    const int64_t first = (int64_t)step * TEXTS_A_STEP, last = att_min(first + TEXTS_A_STEP, j->n);
     for (int64_t i = first; i < last; i++) {
         const size_t bytes = j->bytes ? j->bytes[i] : strlen(j->texts[i]);
         const att_status s = att_encode(j->m->tokenizer, j->texts[i], bytes, opt, &j->tokens[i]);
@@ -186,10 +186,10 @@ static void cut(job *j)
     int64_t total = 0;
     for (int64_t i = 0; i < j->n; i++)
         total += j->tokens[i].count;
-    int64_t batches = (total + BATCH_TOKENS - 1) / BATCH_TOKENS;
+    int64_t batches = att_ceil_div(total, BATCH_TOKENS);
     if (batches > 1)
-        batches = (batches + threads - 1) / threads * threads;
-    const int64_t limit = batches > 0 ? (total + batches - 1) / batches : total;
+        batches = att_ceil_div(batches, threads) * threads;
+    const int64_t limit = batches > 0 ? att_ceil_div(total, batches) : total;
     int64_t in_batch = 0;
     j->n_batches = 0;
     j->batch[0] = 0;
@@ -258,7 +258,7 @@ static void run_batch(void *arg, int b)
 static void run(job *j)
 {
     att_ctx *ctx = j->m->model.ctx;
-    att_parallel_for(ctx, (int)((j->n + TEXTS_A_STEP - 1) / TEXTS_A_STEP), tokenize_some, j);
+    att_parallel_for(ctx, (int)att_ceil_div(j->n, TEXTS_A_STEP), tokenize_some, j);
     if (j->status)
         return;
     for (int64_t i = 0; i < j->n; i++)

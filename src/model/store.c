@@ -1,6 +1,7 @@
 #include "model/store.h"
 #include "io/safetensors.h"
 #include "io/text_file.h"
+#include "io/util.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -69,23 +70,6 @@ static att_stored *find(const att_store *s, const char *name)
     return NULL;
 }
 
-/* Room for one more. */
-static att_status grow(att_store *s)
-{
-    if (s->count < s->room)
-        return ATT_OK;
-    const int64_t room = 2 * s->room + 64;
-    att_stored *more = att_alloc(s->ctx, (size_t)room, sizeof *more);
-    if (!more)
-        return ATT_ERR_MEMORY;
-    if (s->count)
-        memcpy(more, s->stored, (size_t)s->count * sizeof *more);
-    att_free(s->ctx, s->stored);
-    s->stored = more;
-    s->room = room;
-    return ATT_OK;
-}
-
 static att_status get(att_nn_source *source, const char *name, int rank, const int64_t *dim, att_param **out)
 {
     att_store *s = (att_store *)source;
@@ -96,7 +80,7 @@ static att_status get(att_nn_source *source, const char *name, int rank, const i
     }
     att_param *given = NULL;
     att_status e = s->from ? s->from->source.get(&s->from->source, name, rank, dim, &given) : ATT_OK;
-    e = e ? e : grow(s);
+    e = e ? e : att_grow(s->ctx, &s->stored, sizeof *s->stored, (size_t)s->count, 1, &s->room);
     if (e)
         return e;
     size_t count = 1;

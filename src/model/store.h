@@ -16,7 +16,8 @@ typedef struct att_store {
     att_checkpoint *from; /* NULL: by chance */
     uint64_t seed;
     att_stored *stored; /* [count], in the order in which they were asked for */
-    int64_t count, room;
+    int64_t count;
+    size_t room;
 } att_store;
 
 /* Numbers are those of the checkpoint (which the store then owns, until att_store_filled), or: gamma 1, beta and bias

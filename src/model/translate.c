@@ -1,5 +1,6 @@
 /* Texts to translations: tokenize, sort by length, search in batches, put back in order. */
 #include "io/texts.h"
+#include "io/util.h"
 #include "model/parts.h"
 #include "model/translator.h"
 
@@ -131,7 +132,7 @@ static int by_length(const void *a, const void *b, void *arg)
 
 static att_status translate_parts(job *j)
 {
-    const int64_t n = j->parts.count, rows = BATCH_ROWS > j->search.beam ? BATCH_ROWS / j->search.beam : 1;
+    const int64_t n = j->parts.count, rows = att_max(BATCH_ROWS / j->search.beam, 1);
     j->order = att_alloc(j->m->ctx, (size_t)n + 1, sizeof *j->order);
     j->found = att_calloc(j->m->ctx, (size_t)(n * j->search.n_best) + 1, sizeof *j->found);
     att_status e = j->order && j->found ? ATT_OK : ATT_ERR_MEMORY;
@@ -217,7 +218,7 @@ static att_status set_options(const att_translator *m, const att_translate_optio
                             (long long)limits[i].most);
     search->beam = o->beam ? o->beam : search->beam;
     search->max_tokens = o->max_tokens ? o->max_tokens : search->max_tokens;
-    search->max_tokens = search->max_tokens < positions ? search->max_tokens : positions;
+    search->max_tokens = att_min(search->max_tokens, positions);
     search->min_tokens = o->min_tokens ? o->min_tokens : search->min_tokens;
     search->n_best = o->n_best ? o->n_best : 1;
     search->texts_alone = o->no_scores;

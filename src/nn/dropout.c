@@ -1,13 +1,14 @@
 /* Dropout, by places */
 #include "nn/nn.h"
+#include "io/util.h"
 
-/* FNV-1a (Fowler, Noll, Vo): places of one model are few. */
+/* Places of one model are few: their hashes differ. */
 uint64_t att_nn_place(const char *prefix, const char *name)
 {
     const att_nn_name whole = att_nn_join(prefix, name);
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = ATT_FNV64_OFFSET;
     for (const char *c = whole.text; *c; c++)
-        hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+        hash = att_fnv64(hash, (unsigned char)*c);
     return hash;
 }
 

@@ -1,4 +1,5 @@
 /* Reads a SentencePiece model, ModelProto in the terms of the `sentencepiece` package. */
+#include "io/util.h"
 #include "text/sentencepiece.h"
 
 #include <float.h>
@@ -28,19 +29,9 @@ typedef struct contents {
 
 static void add_entry(att_proto *p, contents *c, entry e)
 {
-    if (c->count == c->capacity) {
-        const size_t capacity = c->capacity ? 2 * c->capacity : 1 << 12;
-        entry *grown = att_alloc(p->ctx, capacity, sizeof *grown);
-        if (!grown) {
-            p->status = ATT_ERR_MEMORY;
-            return;
-        }
-        if (c->count > 0)
-            memcpy(grown, c->entry, c->count * sizeof *grown);
-        att_free(p->ctx, c->entry);
-        c->entry = grown;
-        c->capacity = capacity;
-    }
+    p->status = att_grow(p->ctx, &c->entry, sizeof e, c->count, 1, &c->capacity);
+    if (p->status)
+        return;
     c->entry[c->count++] = e;
     c->text_bytes += e.text.bytes + 1;
 }

@@ -1,23 +1,15 @@
 /* From tokens as files have them to a vocabulary. */
 #include <string.h>
 
+#include "io/util.h"
 #include "text/tokenizer_file.h"
 
 att_status att_token_list_add(att_token_list *list, att_token_entry entry)
 {
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity ? 2 * list->capacity : 1 << 15;
-        att_token_entry *grown = att_alloc(list->ctx, capacity, sizeof *grown);
-        if (!grown)
-            return ATT_ERR_MEMORY;
-        if (list->count > 0)
-            memcpy(grown, list->entry, list->count * sizeof *grown);
-        att_free(list->ctx, list->entry);
-        list->entry = grown;
-        list->capacity = capacity;
-    }
-    list->entry[list->count++] = entry;
-    return ATT_OK;
+    const att_status s = att_grow(list->ctx, &list->entry, sizeof entry, list->count, 1, &list->capacity);
+    if (!s)
+        list->entry[list->count++] = entry;
+    return s;
 }
 
 void att_token_list_free(att_token_list *list)

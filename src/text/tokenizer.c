@@ -1,6 +1,7 @@
 #include "text/tokenizer.h"
 
 #include "io/text_file.h"
+#include "io/util.h"
 #include "text/sentencepiece.h"
 
 #include <stdio.h>
@@ -53,21 +54,11 @@ void att_token_sink_unknown(const att_token_sink *s, const char *text, size_t by
 /* Makes room for `more` tokens. */
 static bool reserve(att_token_sink *s, int64_t more)
 {
-    int64_t need = s->tokens.count + more;
-    if (need <= s->capacity)
-        return true;
-    int64_t capacity = need < 32 ? 64 : 2 * need;
-    int32_t *ids = att_alloc(s->t->ctx, (size_t)capacity, sizeof *ids);
-    if (!ids) {
+    att_tokens *t = &s->tokens;
+    const bool fits = !att_grow(s->t->ctx, &t->ids, sizeof *t->ids, (size_t)t->count, (size_t)more, &s->capacity);
+    if (!fits)
         att_token_sink_fail(s, ATT_ERR_MEMORY);
-        return false;
-    }
-    if (s->tokens.count > 0)
-        memcpy(ids, s->tokens.ids, (size_t)s->tokens.count * sizeof *ids);
-    att_free(s->t->ctx, s->tokens.ids);
-    s->tokens.ids = ids;
-    s->capacity = capacity;
-    return true;
+    return fits;
 }
 
 static void append(att_token_sink *s, const int32_t *ids, int64_t n)
@@ -83,7 +74,7 @@ void att_token_sink_add(att_token_sink *s, const int32_t *ids, int64_t n)
     int64_t room = s->limit - s->tokens.count;
     if (n > room)
         s->cut = true;
-    append(s, ids, n < room ? n : room);
+    append(s, ids, att_min(n, room));
     s->full = s->tokens.count == s->limit;
 }
 

@@ -10,7 +10,8 @@
 /* Where the tokens of a text go, up to a limit. */
 typedef struct att_token_sink {
     const att_tokenizer *t;
-    int64_t limit, capacity;
+    int64_t limit;
+    size_t capacity;
     att_tokens tokens;
     att_status status;
     bool target;                                                 /* the text is of the target language */

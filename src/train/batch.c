@@ -1,4 +1,5 @@
 /* A batch: its lines are read from the files and tokenised once more. */
+#include "io/util.h"
 #include "train/pairs.h"
 
 #include <string.h>
@@ -35,8 +36,7 @@ static att_status read_line(const att_pair_set *s, int side, const att_text_pair
 static void read_some(void *arg, int i)
 {
     reading *r = arg;
-    const int64_t first = (int64_t)i * PAIRS_A_STEP, left = r->n - first;
-    const int64_t last = first + (left < PAIRS_A_STEP ? left : PAIRS_A_STEP);
+    const int64_t first = (int64_t)i * PAIRS_A_STEP, last = att_min(first + PAIRS_A_STEP, r->n);
     for (int64_t k = first; k < last; k++)
         for (int side = 0; side < 2 && !r->status; side++) {
             const att_text_pair *p = att_pair_at(r->set, r->pairs[k]);
@@ -53,7 +53,7 @@ static void read_some(void *arg, int i)
 static att_status read_all(reading *r)
 {
     const att_pair_set *s = r->set;
-    att_parallel_for(s->ctx, (int)((r->n + PAIRS_A_STEP - 1) / PAIRS_A_STEP), read_some, r);
+    att_parallel_for(s->ctx, (int)att_ceil_div(r->n, PAIRS_A_STEP), read_some, r);
     att_status e = att_text_lines_check(&s->file[0]);
     e = e ? e : att_text_lines_check(&s->file[1]);
     if (!e && r->status)

@@ -1,4 +1,5 @@
 /* The order of an epoch, and where its batches are. */
+#include "io/util.h"
 #include "train/pairs.h"
 
 #include <stdlib.h>
@@ -65,7 +66,7 @@ att_status att_epoch_make(const att_pair_set *s, uint64_t seed, int64_t number, 
         const int64_t window = window_of(s, batch_tokens);
         att_shuffle(seed, 0, number, s->n, e.order);
         for (int64_t begin = 0, end; begin < s->n; begin = end) {
-            end = s->n - begin < window ? s->n : begin + window;
+            end = att_min(begin + window, s->n);
             qsort_r(e.order + begin, (size_t)(end - begin), sizeof *e.order, by_length, (void *)s);
             cut(s, &e, begin, end, batch_tokens);
         }

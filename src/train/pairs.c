@@ -1,4 +1,5 @@
 #include "train/pairs.h"
+#include "io/util.h"
 #include "text/utf8.h"
 
 #include <string.h>
@@ -67,8 +68,7 @@ static att_status look_at(const block *b, int64_t k, seen *out)
 static void look_at_some(void *arg, int i)
 {
     block *b = arg;
-    const int64_t first = (int64_t)i * PAIRS_A_STEP, left = b->n - first;
-    const int64_t last = first + (left < PAIRS_A_STEP ? left : PAIRS_A_STEP);
+    const int64_t first = (int64_t)i * PAIRS_A_STEP, last = att_min(first + PAIRS_A_STEP, b->n);
     for (int64_t k = first; k < last && !b->status; k++) {
         const att_status e = look_at(b, k, &b->seen[k]);
         if (e)
@@ -82,17 +82,9 @@ static void look_at_some(void *arg, int i)
 static att_status add_block(att_pair_set *s)
 {
     const int64_t n = s->n / ATT_PAIRS_A_BLOCK;
-    if (n == s->block_room) {
-        const int64_t room = 2 * n + 16;
-        att_text_pair **more = att_calloc(s->ctx, (size_t)room, sizeof *more);
-        if (!more)
-            return ATT_ERR_MEMORY;
-        if (n > 0)
-            memcpy(more, s->blocks, (size_t)n * sizeof *more);
-        att_free(s->ctx, s->blocks);
-        s->blocks = more;
-        s->block_room = room;
-    }
+    const att_status e = att_grow(s->ctx, &s->blocks, sizeof *s->blocks, (size_t)n, 1, &s->block_room);
+    if (e)
+        return e;
     s->blocks[n] = att_alloc(s->ctx, ATT_PAIRS_A_BLOCK, sizeof **s->blocks);
     return s->blocks[n] ? ATT_OK : ATT_ERR_MEMORY;
 }
@@ -121,7 +113,7 @@ static att_status keep(att_pair_set *s, const block *b, int64_t k)
 /* Tokenises the pairs of the block, and keeps those that can be used. */
 static att_status take_block(att_pair_set *s, block *b)
 {
-    att_parallel_for(s->ctx, (int)((b->n + PAIRS_A_STEP - 1) / PAIRS_A_STEP), look_at_some, b);
+    att_parallel_for(s->ctx, (int)att_ceil_div(b->n, PAIRS_A_STEP), look_at_some, b);
     att_status e = b->status ? att_fail(s->ctx, (att_status)b->status, "%s, %s: a line cannot be tokenised",
                                         s->file[0].path, s->file[1].path)
                              : ATT_OK;

@@ -22,7 +22,7 @@ typedef struct att_pair_set {
     att_text_lines file[2]; /* open */
     int64_t n;
     att_text_pair **blocks; /* [block_room]: of ATT_PAIRS_A_BLOCK pairs, so that none is copied when there are more */
-    int64_t block_room;
+    size_t block_room;
     int64_t target_tokens;          /* of all */
     int64_t empty, invalid, longer; /* pairs that were left out */
 } att_pair_set;

@@ -3,6 +3,7 @@
 #include "io/replace.h"
 #include "io/safetensors.h"
 #include "io/shape.h"
+#include "io/util.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -101,7 +102,8 @@ static att_status remove_unfinished(void *user, const att_run *run, const char *
 
 typedef struct saved_list {
     saved *c;
-    int64_t n, room;
+    int64_t n;
+    size_t room;
 } saved_list;
 
 static att_status add_saved(void *user, const att_run *run, const char *name)
@@ -110,19 +112,10 @@ static att_status add_saved(void *user, const att_run *run, const char *name)
     saved c;
     if (!read_name(name, &c))
         return ATT_OK;
-    if (l->n == l->room) {
-        const int64_t room = 2 * l->room + 16;
-        saved *more = att_alloc(run->ctx, (size_t)room, sizeof *more);
-        if (!more)
-            return ATT_ERR_MEMORY;
-        if (l->n > 0)
-            memcpy(more, l->c, (size_t)l->n * sizeof *more);
-        att_free(run->ctx, l->c);
-        l->c = more;
-        l->room = room;
-    }
-    l->c[l->n++] = c;
-    return ATT_OK;
+    const att_status s = att_grow(run->ctx, &l->c, sizeof c, (size_t)l->n, 1, &l->room);
+    if (!s)
+        l->c[l->n++] = c;
+    return s;
 }
 
 /* By their steps; of two of the same step the pause is the older one. */

@@ -1,6 +1,7 @@
 /* What a sentence model learns: how alike two sentences are. The loss of a pair is (cos(u, v) - score)^2 (Reimers,
  * Gurevych 2019, 3.1). */
 #include "io/texts.h"
+#include "io/util.h"
 #include "model/sentence.h"
 #include "text/utf8.h"
 #include "train/pairs.h"
@@ -43,7 +44,7 @@ static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t
     for (int64_t i = 0; i < n; i++)
         t->order[i] = (uint32_t)i;
     att_shuffle(seed, 0, number, n, t->order);
-    *batches = (n + t->options.batch - 1) / t->options.batch;
+    *batches = att_ceil_div(n, t->options.batch);
     return ATT_OK;
 }
 
@@ -64,7 +65,7 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
 {
     similarity *t = self;
     const int64_t first = batch * t->options.batch, rest = t->options.pairs - first;
-    const int64_t n = rest < t->options.batch ? rest : t->options.batch;
+    const int64_t n = att_min(rest, t->options.batch);
     att_tensor wanted;
     t->offsets[0] = 0;
     take_side(t, t->order + first, n, 0, 0);
@@ -141,14 +142,14 @@ static att_status check(att_ctx *ctx, const att_sentence *m, const att_sentence_
     return ATT_OK;
 }
 
-/* FNV-1a (Fowler, Noll, Vo) by words of 32 bits. */
+/* Of n words of 32 bits. */
 static uint64_t checksum(uint64_t sum, const void *words, int64_t n)
 {
     const char *x = words;
     for (int64_t i = 0; i < n; i++) {
         uint32_t word;
         memcpy(&word, x + 4 * i, sizeof word);
-        sum = (sum ^ word) * UINT64_C(0x100000001b3);
+        sum = att_fnv64(sum, word);
     }
     return sum;
 }
@@ -206,7 +207,7 @@ att_status att_sentence_trainer_new(att_sentence *m, const att_sentence_trainer_
     if (!t)
         return e ? e : ATT_ERR_MEMORY;
     o.batch = o.batch ? o.batch : 16;
-    o.batch = o.batch < o.pairs ? o.batch : o.pairs;
+    o.batch = att_min(o.batch, o.pairs);
     *t = (similarity){.ctx = ctx, .model = m, .options = o};
     const att_trainer_config config = {
         .optimizer = {.size = sizeof config.optimizer, .method = ATT_ADAMW, .decay = o.decay},

@@ -1,4 +1,5 @@
 /* A step of learning: batches, their losses, backward, the optimizer. */
+#include "io/util.h"
 #include "train/trainer.h"
 
 #include <math.h>
@@ -196,8 +197,7 @@ att_status att_trainer_step(att_trainer *t, att_train_report *report)
     }
     r.step = ++t->step;
     r.epoch = t->epochs;
-    const int64_t left = t->batches - t->batch;
-    r.steps_left = left / parts + (left % parts > 0);
+    r.steps_left = att_ceil_div(t->batches - t->batch, parts);
     r.loss /= (double)(counted ? counted : 1);
     return att_give_info(report, &r, sizeof r, "att_train_report");
 }

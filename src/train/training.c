@@ -1,4 +1,5 @@
 /* A training in a folder of its own: made or gone on with, saved, and finished as a model. */
+#include "io/util.h"
 #include "train/training.h"
 
 #include <float.h>
@@ -290,7 +291,7 @@ att_status att_training_finish(att_training *t, int64_t n, att_dtype dtype)
         return ATT_ERR_ARGUMENT;
     int64_t *steps = NULL, count = 0;
     att_status e = n > 0 ? att_run_steps(t->run, &steps, &count) : ATT_OK;
-    const int64_t used = n < count ? n : count;
+    const int64_t used = att_min(n, count);
     if (!e && used > 0)
         e = average(t, steps + count - used, used);
     att_free(t->ctx, steps);

@@ -1,4 +1,5 @@
 /* What a translator learns: pairs of texts, by the cross entropy of each target token; and its loss on others. */
+#include "io/util.h"
 #include "model/encoder_decoder.h"
 #include "train/pairs.h"
 #include "train/trainer.h"
@@ -154,7 +155,7 @@ att_status att_trainer_new(att_encoder_decoder *m, const att_tokenizer *tokenize
     if (!t)
         return e ? e : ATT_ERR_MEMORY;
     const int64_t positions = m->info.max_positions, most = o.max_tokens ? o.max_tokens : 128;
-    o.max_tokens = most < positions ? most : positions;
+    o.max_tokens = att_min(most, positions);
     o.batch_tokens = o.batch_tokens ? o.batch_tokens : 2048;
     *t = (translation){
         .ctx = ctx, .model = m, .tokenizer = tokenizer, .options = o, .config = att_architecture_of(m)->settings(m)};
