@@ -10,7 +10,7 @@
 #include "text/sentencepiece.h"
 #include "text/utf8.h"
 
-enum { NONE = -1 };
+enum { NONE = ATT_NO_ITEM };
 enum { MAX_BYTES = INT32_MAX / 4 };    /* of words: of each place there are three visits at most */
 enum { ANY, LETTERS, DIGITS, OTHERS }; /* what a symbol is made of; ANY: the mark for a space */
 
@@ -51,8 +51,7 @@ typedef struct learner {
     const att_word *words;
     att_bytes places, pairs, visits, heap, touched; /* place, pair, visit, waiting, int32_t */
     int32_t free;                                   /* the first visit of those that are over, or NONE */
-    int32_t *slots;                                 /* [mask + 1]: pairs by their symbols */
-    uint32_t mask;
+    att_hash_table by_symbols;                      /* pairs */
 } learner;
 
 static place *place_at(const learner *l, int32_t i) { return (place *)(void *)l->places.data + i; }
@@ -62,32 +61,21 @@ static waiting *waiting_at(const learner *l, size_t i) { return (waiting *)(void
 
 /* ---- pairs by their symbols */
 
-static int32_t *slot_of(const learner *l, int32_t left, int32_t right)
+static uint32_t hash_of(int32_t left, int32_t right) /* Fibonacci hashing (Knuth) */
 {
     const uint64_t key = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
-    for (uint32_t at = (uint32_t)(key * 0x9E3779B97F4A7C15u >> 32);; at++) { /* Fibonacci hashing (Knuth) */
-        int32_t *slot = &l->slots[at & l->mask];
-        if (*slot == NONE || (pair_at(l, *slot)->left == left && pair_at(l, *slot)->right == right))
-            return slot;
-    }
+    return (uint32_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> 32);
 }
 
-/* Twice as many slots, as half are taken. */
-static att_status more_slots(learner *l)
+static att_hash_slot *slot_of(const learner *l, int32_t left, int32_t right)
 {
-    const uint32_t n = l->mask ? 2 * (l->mask + 1) : 1u << 12;
-    const int32_t n_pairs = (int32_t)(l->pairs.count / sizeof(pair));
-    int32_t *slots = att_alloc(l->ctx, n, sizeof *slots);
-    if (!slots)
-        return ATT_ERR_MEMORY;
-    att_free(l->ctx, l->slots);
-    l->slots = slots;
-    l->mask = n - 1;
-    for (uint32_t i = 0; i < n; i++)
-        slots[i] = NONE;
-    for (int32_t i = 0; i < n_pairs; i++)
-        *slot_of(l, pair_at(l, i)->left, pair_at(l, i)->right) = i;
-    return ATT_OK;
+    const uint32_t hash = hash_of(left, right);
+    for (uint32_t i = 0;; i++) {
+        att_hash_slot *slot = att_hash_slot_at(&l->by_symbols, hash, i);
+        if (slot->item == NONE ||
+            (slot->hash == hash && pair_at(l, slot->item)->left == left && pair_at(l, slot->item)->right == right))
+            return slot;
+    }
 }
 
 /* The symbol that two make; length 0: they may not. */
@@ -152,14 +140,16 @@ static void add_pair(learner *l, int32_t at)
     const int32_t right = symbol_after(l, at);
     if (!joined(l, p->symbol, right).length)
         return;
-    int32_t *slot = slot_of(l, p->symbol, right);
-    const int32_t i = *slot == NONE ? (int32_t)(l->pairs.count / sizeof(pair)) : *slot;
-    if (*slot == NONE)
+    att_hash_slot *slot = slot_of(l, p->symbol, right);
+    const bool first = slot->item == NONE;
+    const int32_t i = first ? (int32_t)(l->pairs.count / sizeof(pair)) : slot->item;
+    if (first)
         att_bytes_add(&l->pairs, &(pair){p->symbol, right, 0, NONE, NONE, false}, sizeof(pair));
     const int32_t v = add_visit(l, at);
     if (l->pairs.status || l->visits.status)
         return;
-    *slot = i;
+    if (first)
+        att_hash_take(&l->by_symbols, slot, hash_of(p->symbol, right), i);
     pair *q = pair_at(l, i);
     q->count += l->words[p->word].count;
     if (q->last == NONE)
@@ -170,15 +160,15 @@ static void add_pair(learner *l, int32_t at)
     if (!q->touched)
         att_bytes_add(&l->touched, &i, sizeof i);
     q->touched = true;
-    if (2 * (uint64_t)i > l->mask)
-        l->pairs.status = more_slots(l);
+    if (first)
+        l->pairs.status = att_hash_reserve(&l->by_symbols, l->by_symbols.count + 1);
 }
 
 static void drop_pair(learner *l, int32_t at)
 {
     const place *p = place_at(l, at);
     const int32_t right = symbol_after(l, at);
-    const int32_t i = joined(l, p->symbol, right).length ? *slot_of(l, p->symbol, right) : NONE;
+    const int32_t i = joined(l, p->symbol, right).length ? slot_of(l, p->symbol, right)->item : NONE;
     if (i != NONE)
         pair_at(l, i)->count -= l->words[p->word].count;
 }
@@ -294,7 +284,7 @@ static att_status set_up(learner *l, size_t n_words)
         return att_fail(l->ctx, ATT_ERR_UNSUPPORTED, "the different words have %zu bytes in all, more than %d", bytes,
                         MAX_BYTES);
     l->info = att_alloc(l->ctx, (size_t)l->symbols->size, sizeof *l->info);
-    if (!l->info || more_slots(l) != ATT_OK || !att_bytes_reserve(&l->places, bytes * sizeof(place)))
+    if (!l->info || att_hash_reserve(&l->by_symbols, 1) || !att_bytes_reserve(&l->places, bytes * sizeof(place)))
         return ATT_ERR_MEMORY;
     for (int64_t i = 0; i < l->n_symbols; i++)
         l->info[i] = (symbol){1, class_of(att_vocabulary_get(l->symbols, i), l->symbols->tokens[i].bytes)};
@@ -399,13 +389,13 @@ att_status att_merges_learn(att_vocabulary *symbols, int64_t *n, const att_word 
                  .split_digits = opt->split_digits,
                  .words = words,
                  .free = NONE};
-    l.places.ctx = l.pairs.ctx = l.visits.ctx = l.heap.ctx = l.touched.ctx = ctx;
+    l.by_symbols.ctx = l.places.ctx = l.pairs.ctx = l.visits.ctx = l.heap.ctx = l.touched.ctx = ctx;
     att_status s = set_up(&l, n_words);
     if (!s)
         s = learn(&l, opt);
     *n = l.n_symbols;
     att_free(ctx, l.info);
-    att_free(ctx, l.slots);
+    att_hash_free(&l.by_symbols);
     att_bytes_free(&l.places);
     att_bytes_free(&l.pairs);
     att_bytes_free(&l.visits);

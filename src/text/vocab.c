@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "io/texts.h"
+#include "io/util.h"
 #include "text/merges.h"
 #include "text/nfkc.h"
 #include "text/sentencepiece.h"
@@ -16,7 +17,6 @@ enum { LEAST_PIECES = 4, MAX_LENGTH = 16, N_SPECIAL = 3 };
 typedef struct word {
     size_t begin, bytes; /* in texts */
     int64_t count;
-    uint32_t hash;
 } word;
 
 struct att_vocab {
@@ -27,9 +27,8 @@ struct att_vocab {
     att_sentencepiece model; /* of these: it normalises */
     att_trie special;        /* their texts, which part words */
     att_bytes texts, words;  /* word */
-    uint32_t *slots;         /* [mask + 1]: words by their text, from 1; 0: free */
-    uint32_t mask;
-    att_bytes normal; /* scratch */
+    att_hash_table by_text;  /* words */
+    att_bytes normal;        /* scratch */
     att_bytes result;
     int64_t n_left_out; /* characters that are no piece, */
     att_bytes left_out; /* and their text, UTF-8, zero-terminated */
@@ -163,7 +162,7 @@ att_status att_vocab_new(att_ctx *ctx, const att_vocab_options *opt, att_vocab *
     if (!v)
         return ATT_ERR_MEMORY;
     *v = (att_vocab){.ctx = ctx, .options = o, .model = att_sentencepiece_empty(ctx), .special.ctx = ctx};
-    v->meta.ctx = v->texts.ctx = v->words.ctx = v->normal.ctx = v->result.ctx = v->left_out.ctx = ctx;
+    v->by_text.ctx = v->meta.ctx = v->texts.ctx = v->words.ctx = v->normal.ctx = v->result.ctx = v->left_out.ctx = ctx;
     put_meta(v);
     s = v->meta.status;
     if (!s)
@@ -190,60 +189,41 @@ void att_vocab_free(att_vocab *v)
     att_bytes_free(&v->normal);
     att_bytes_free(&v->result);
     att_bytes_free(&v->left_out);
-    att_free(v->ctx, v->slots);
+    att_hash_free(&v->by_text);
     att_free(v->ctx, v);
 }
 
 /* ---- counting words */
 
-static uint32_t *slot_of(const att_vocab *v, uint32_t hash, const char *s, size_t bytes)
+static att_hash_slot *slot_of(const att_vocab *v, uint32_t hash, const char *s, size_t bytes)
 {
-    for (uint32_t at = hash;; at++) {
-        uint32_t *slot = &v->slots[at & v->mask];
-        const word *w = *slot ? word_at(v, *slot - 1) : NULL;
-        if (!w || (w->hash == hash && w->bytes == bytes && memcmp(v->texts.data + w->begin, s, bytes) == 0))
+    for (uint32_t i = 0;; i++) {
+        att_hash_slot *slot = att_hash_slot_at(&v->by_text, hash, i);
+        if (slot->item == ATT_NO_ITEM)
+            return slot;
+        const word *w = word_at(v, (size_t)slot->item);
+        if (slot->hash == hash && w->bytes == bytes && memcmp(v->texts.data + w->begin, s, bytes) == 0)
             return slot;
     }
 }
 
-static att_status more_slots(att_vocab *v)
-{
-    const uint32_t n = v->mask ? 2 * (v->mask + 1) : 1u << 12;
-    uint32_t *slots = att_alloc(v->ctx, n, sizeof *slots);
-    if (!slots)
-        return ATT_ERR_MEMORY;
-    att_free(v->ctx, v->slots);
-    v->slots = slots;
-    v->mask = n - 1;
-    memset(slots, 0, n * sizeof *slots);
-    for (size_t i = 0; i < n_words(v); i++) {
-        uint32_t at = word_at(v, i)->hash;
-        while (slots[at & v->mask])
-            at++;
-        slots[at & v->mask] = (uint32_t)i + 1;
-    }
-    return ATT_OK;
-}
-
 static att_status count_word(att_vocab *v, const char *s, size_t bytes)
 {
-    uint32_t hash = 2166136261u; /* FNV-1a */
-    for (size_t i = 0; i < bytes; i++)
-        hash = (hash ^ (unsigned char)s[i]) * 16777619u;
-    if (2 * n_words(v) >= v->mask && more_slots(v) != ATT_OK)
+    const uint32_t hash = att_fnv32_bytes(ATT_FNV32_OFFSET, s, bytes);
+    if (att_hash_reserve(&v->by_text, v->by_text.count + 1))
         return ATT_ERR_MEMORY;
-    uint32_t *slot = slot_of(v, hash, s, bytes);
-    if (*slot) {
-        word_at(v, *slot - 1)->count++;
+    att_hash_slot *slot = slot_of(v, hash, s, bytes);
+    if (slot->item != ATT_NO_ITEM) {
+        word_at(v, (size_t)slot->item)->count++;
         return ATT_OK;
     }
-    const word w = {v->texts.count, bytes, 1, hash};
+    const word w = {v->texts.count, bytes, 1};
     att_bytes_add(&v->texts, s, bytes);
     if (!v->texts.status)
         att_bytes_add(&v->words, &w, sizeof w);
     if (v->texts.status || v->words.status)
         return ATT_ERR_MEMORY;
-    *slot = (uint32_t)n_words(v);
+    att_hash_take(&v->by_text, slot, hash, (int32_t)n_words(v) - 1);
     return ATT_OK;
 }
 
@@ -322,7 +302,7 @@ static int64_t count_characters(const att_vocab *v, character *c, int64_t *all)
 static int64_t characters_that_become_pieces(const att_vocab_options *o, const character *c, int64_t different,
                                              int64_t all)
 {
-    const int64_t most = o->max_characters > 0 && o->max_characters < different ? o->max_characters : different;
+    const int64_t most = o->max_characters > 0 ? att_min(o->max_characters, different) : different;
     int64_t n = 0, covered = 0;
     while (n < most && c[n].count >= o->min_count && (double)covered < o->character_coverage * (double)all)
         covered += c[n++].count;

@@ -1,34 +1,18 @@
 #include "text/wordpiece.h"
+#include "io/util.h"
 
 #include <string.h>
 
-/* FNV-1a, which can be continued byte by byte: so all prefixes of a word are hashed in one pass. */
-#define HASH_START 2166136261u
-static uint32_t hash_byte(uint32_t h, char c) { return (h ^ (unsigned char)c) * 16777619u; }
-
-static uint32_t hash_bytes(uint32_t h, const char *s, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        h = hash_byte(h, s[i]);
-    return h;
-}
-
 att_status att_vocabulary_init(att_vocabulary *v, att_ctx *ctx, int64_t size, size_t text_bytes)
 {
-    uint32_t slots = 16;
-    while (slots < 2 * (uint64_t)size)
-        slots *= 2;
-    *v = (att_vocabulary){.ctx = ctx, .size = size, .mask = slots - 1, .unknown = ATT_NO_TOKEN};
+    *v = (att_vocabulary){.ctx = ctx, .size = size, .ids.ctx = ctx, .unknown = ATT_NO_TOKEN};
     v->tokens = att_alloc(ctx, (size_t)size, sizeof *v->tokens);
     v->text = att_alloc(ctx, text_bytes + (size_t)size, 1);
-    v->slots = att_alloc(ctx, slots, sizeof *v->slots);
-    if (!v->tokens || !v->text || !v->slots) {
+    if (!v->tokens || !v->text || att_hash_reserve(&v->ids, (uint32_t)size)) {
         att_vocabulary_free(v);
         return ATT_ERR_MEMORY;
     }
     memset(v->tokens, 0, (size_t)size * sizeof *v->tokens);
-    for (uint32_t i = 0; i < slots; i++)
-        v->slots[i].id = ATT_NO_TOKEN;
     return ATT_OK;
 }
 
@@ -36,8 +20,8 @@ void att_vocabulary_free(att_vocabulary *v)
 {
     att_free(v->ctx, v->tokens);
     att_free(v->ctx, v->text);
-    att_free(v->ctx, v->slots);
-    *v = (att_vocabulary){.ctx = v->ctx};
+    att_hash_free(&v->ids);
+    *v = (att_vocabulary){.ctx = v->ctx, .ids.ctx = v->ctx};
 }
 
 const char *att_vocabulary_get(const att_vocabulary *v, int64_t id)
@@ -47,17 +31,16 @@ const char *att_vocabulary_get(const att_vocabulary *v, int64_t id)
 
 /* The slot of the token head[head_bytes] tail[tail_bytes], whose hash is given, or the free slot where it would be;
  * NULL: it is not there and has no room. */
-static att_vocabulary_slot *find_slot(const att_vocabulary *v, uint32_t hash, const char *head, size_t head_bytes,
-                                      const char *tail, size_t tail_bytes)
+static att_hash_slot *find_slot(const att_vocabulary *v, uint32_t hash, const char *head, size_t head_bytes,
+                                const char *tail, size_t tail_bytes)
 {
-    const uint32_t place = hash ^ hash >> 15;
     for (uint32_t i = 0; i < ATT_MAX_PROBES; i++) {
-        att_vocabulary_slot *slot = &v->slots[(place + i) & v->mask];
-        if (slot->id == ATT_NO_TOKEN)
+        att_hash_slot *slot = att_hash_slot_at(&v->ids, hash, i);
+        if (slot->item == ATT_NO_TOKEN)
             return slot;
-        if (slot->hash != hash || v->tokens[slot->id].bytes != head_bytes + tail_bytes)
+        if (slot->hash != hash || v->tokens[slot->item].bytes != head_bytes + tail_bytes)
             continue;
-        const char *token = v->text + v->tokens[slot->id].start;
+        const char *token = v->text + v->tokens[slot->item].start;
         if (memcmp(token, head, head_bytes) == 0 && memcmp(token + head_bytes, tail, tail_bytes) == 0)
             return slot;
     }
@@ -67,13 +50,13 @@ static att_vocabulary_slot *find_slot(const att_vocabulary *v, uint32_t hash, co
 static int32_t find(const att_vocabulary *v, uint32_t hash, const char *head, size_t head_bytes, const char *tail,
                     size_t tail_bytes)
 {
-    const att_vocabulary_slot *slot = find_slot(v, hash, head, head_bytes, tail, tail_bytes);
-    return slot ? slot->id : ATT_NO_TOKEN;
+    const att_hash_slot *slot = find_slot(v, hash, head, head_bytes, tail, tail_bytes);
+    return slot ? slot->item : ATT_NO_TOKEN;
 }
 
 int32_t att_vocabulary_find(const att_vocabulary *v, const char *token, size_t bytes)
 {
-    return find(v, hash_bytes(HASH_START, token, bytes), "", 0, token, bytes);
+    return find(v, att_fnv32_bytes(ATT_FNV32_OFFSET, token, bytes), "", 0, token, bytes);
 }
 
 void att_vocabulary_set(att_vocabulary *v, int32_t id, const char *token, size_t bytes)
@@ -86,26 +69,26 @@ void att_vocabulary_set(att_vocabulary *v, int32_t id, const char *token, size_t
 
 bool att_vocabulary_add(att_vocabulary *v, int32_t id, const char *token, size_t bytes)
 {
-    const uint32_t hash = hash_bytes(HASH_START, token, bytes);
-    att_vocabulary_slot *slot = find_slot(v, hash, "", 0, token, bytes);
+    const uint32_t hash = att_fnv32_bytes(ATT_FNV32_OFFSET, token, bytes);
+    att_hash_slot *slot = find_slot(v, hash, "", 0, token, bytes);
     if (!slot)
         return false;
-    *slot = (att_vocabulary_slot){hash, id};
+    att_hash_take(&v->ids, slot, hash, id);
     att_vocabulary_set(v, id, token, bytes);
     if (bytes > v->longest)
         v->longest = bytes;
     return true;
 }
 
-/* The longest piece at the start of word[bytes]; sets its length. */
+/* The longest piece at the start of word[bytes]; sets its length. All prefixes are hashed in one pass. */
 static int32_t longest_piece(const att_vocabulary *v, const char *prefix, size_t prefix_bytes, const char *word,
                              size_t bytes, size_t *length)
 {
     uint32_t hash[4 * ATT_MAX_WORD]; /* of each prefix */
     size_t end = bytes < v->longest ? bytes : v->longest;
-    uint32_t h = hash_bytes(HASH_START, prefix, prefix_bytes);
+    uint32_t h = att_fnv32_bytes(ATT_FNV32_OFFSET, prefix, prefix_bytes);
     for (size_t i = 0; i < end; i++)
-        hash[i] = h = hash_byte(h, word[i]);
+        hash[i] = h = att_fnv32(h, (unsigned char)word[i]);
     for (; end > 0; end--) {
         if (end < bytes && ((unsigned char)word[end] & 0xC0) == 0x80)
             continue; /* not the end of a character */
@@ -120,7 +103,7 @@ static int32_t longest_piece(const att_vocabulary *v, const char *prefix, size_t
 
 bool att_wordpiece_has(const att_vocabulary *v, const char *text, size_t bytes)
 {
-    const uint32_t inside = hash_bytes(hash_bytes(HASH_START, v->prefix, v->prefix_bytes), text, bytes);
+    const uint32_t inside = att_fnv32_bytes(att_fnv32_bytes(ATT_FNV32_OFFSET, v->prefix, v->prefix_bytes), text, bytes);
     return att_vocabulary_find(v, text, bytes) != ATT_NO_TOKEN ||
            find(v, inside, v->prefix, v->prefix_bytes, text, bytes) != ATT_NO_TOKEN;
 }

@@ -2,22 +2,17 @@
 #ifndef ATT_WORDPIECE_H
 #define ATT_WORDPIECE_H
 
-#include "attend.h"
+#include "text/hash_table.h"
 
 #define ATT_MAX_WORD 1000 /* characters of the longest word that is looked at */
 #define ATT_MAX_PREFIX 32
-#define ATT_NO_TOKEN (-1)
+#define ATT_NO_TOKEN ATT_NO_ITEM
 #define ATT_MAX_VOCABULARY (1 << 22)
 #define ATT_MAX_PROBES 256 /* the real vocabularies need 20 at most */
 
 typedef struct att_vocabulary_token {
     uint32_t start, bytes; /* in att_vocabulary.text */
 } att_vocabulary_token;
-
-typedef struct att_vocabulary_slot {
-    uint32_t hash;
-    int32_t id; /* ATT_NO_TOKEN: free */
-} att_vocabulary_slot;
 
 /* Tokens by id, and a hash table to find the id. An id may have no token. */
 typedef struct att_vocabulary {
@@ -26,9 +21,7 @@ typedef struct att_vocabulary {
     att_vocabulary_token *tokens; /* [size]; bytes 0: no token has this id */
     char *text;                   /* [used]: all tokens, each followed by a zero byte */
     size_t used;
-    att_vocabulary_slot
-        *slots; /* [mask + 1], at most half full; a token lies at most ATT_MAX_PROBES behind its place */
-    uint32_t mask;
+    att_hash_table ids;          /* of tokens, each in one of the first ATT_MAX_PROBES slots of its hash */
     size_t longest;              /* bytes of the longest token */
     char prefix[ATT_MAX_PREFIX]; /* of pieces that continue a word: "##" */
     size_t prefix_bytes;
