@@ -49,21 +49,21 @@ static void measure_data(att_ctx *ctx, const att_tokenizer *text, const char *so
 static void measure_steps(att_ctx *ctx, att_transformer *m, const att_tokenizer *text, const char *source,
                           const char *target, times *t)
 {
-    att_trainer *trainer;
+    att_training *training;
     att_train_report r = {.size = sizeof r};
-    check(ctx,
-          att_trainer_new(att_transformer_base(m), text,
-                          ATT_OPTIONS(att_trainer_options, .source = source, .target = target, .max_tokens = MAX_TOKENS,
-                                      .batch_tokens = BATCH_TOKENS, .dropout = 0.1f, .smoothing = 0.1f, .clip = 1,
-                                      .seed = 1, .schedule = {.size = sizeof(att_schedule), .peak = 1e-4}),
-                          &trainer));
+    check(ctx, att_training_new(att_transformer_base(m), text,
+                                ATT_OPTIONS(att_training_options, .source = source, .target = target,
+                                            .max_tokens = MAX_TOKENS, .batch_tokens = BATCH_TOKENS, .dropout = 0.1f,
+                                            .smoothing = 0.1f, .clip = 1, .seed = 1,
+                                            .schedule = {.size = sizeof(att_schedule), .peak = 1e-4}),
+                                &training));
     t->step = INFINITY;
     for (int i = 0; i < STEPS; i++) {
         const double start = seconds();
-        check(ctx, att_trainer_step(trainer, &r));
+        check(ctx, att_training_step(training, &r));
         t->step = fmin(t->step, seconds() - start);
     }
-    att_trainer_free(trainer);
+    att_training_close(training);
 }
 
 int main(int argc, char **argv)

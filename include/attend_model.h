@@ -358,12 +358,15 @@ ATT_API att_status att_seq2seq_describe(const att_seq2seq *m, att_seq2seq_config
  * and on what logits are made of. No text is empty. */
 ATT_API att_encoder_decoder *att_seq2seq_base(att_seq2seq *m);
 
-/* Learning from two files, of which line i of one is a translation of line i of the other. They may have any size: kept
- * is where their lines are, at most 16 bytes a line, and each batch is read when its turn comes. So they have to be
- * regular files and to stay as they are while there is a trainer: one that was changed is an error of the next step.
- * No line may have more than a MiB. Pairs that are left out: see att_train_report. */
-typedef struct att_trainer att_trainer;
-typedef struct att_trainer_options {
+/* A training: steps of an optimizer on a model that learns, in memory or as a run in a folder of its own, which becomes
+ * a model's folder: with its settings, checkpoints, and in the end its weights. */
+typedef struct att_training att_training;
+
+/* Of a translator, from two files, of which line i of one is a translation of line i of the other. They may have any
+ * size: kept is where their lines are, at most 16 bytes a line, and each batch is read when its turn comes. So they
+ * have to be regular files and to stay as they are while there is the training: one that was changed is an error of the
+ * next step. No line may have more than a MiB. Pairs that are left out: see att_train_report. */
+typedef struct att_training_options {
     size_t size;
     const char *source, *target; /* files */
     int64_t max_tokens;          /* of a text; longer pairs are left out; 0: 128 */
@@ -374,36 +377,7 @@ typedef struct att_trainer_options {
     double clip;                             /* the greatest norm of a step's gradients; 0: none */
     uint64_t seed;                           /* of dropout and of the order */
     const char *valid_source, *valid_target; /* files to validate by; none: both NULL */
-} att_trainer_options;
-/* The model (which learns) and the tokenizer must outlive it. Errors name the files. */
-ATT_API att_status att_trainer_new(att_encoder_decoder *m, const att_tokenizer *t, const att_trainer_options *options,
-                                   att_trainer **out);
-ATT_API void att_trainer_free(att_trainer *t);
-ATT_API int64_t att_trainer_steps(const att_trainer *t); /* that were taken */
-
-typedef struct att_train_report {
-    size_t size;
-    int64_t step, epoch;                  /* how many steps were taken, and epochs were begun */
-    int64_t steps_left;                   /* of this epoch */
-    int64_t pairs;                        /* of the files: learnt, */
-    int64_t empty, invalid, longer;       /* and left out: with an empty side, not UTF-8, too long */
-    int64_t source_tokens, target_tokens; /* of the step */
-    double loss;                          /* of a target token, in the mean, smoothed and dropped as it was learnt */
-    double norm, rate;
-} att_train_report;
-/* One step: a batch, or several, then the optimizer. The same bits for any number of threads, and whether or not it was
- * interrupted. Errors: a loss or gradients that are not finite; the sentence names the step and the operation that made
- * the first such number (see att_tape_config.finite). Nothing has changed then. */
-ATT_API att_status att_trainer_step(att_trainer *t, att_train_report *report);
-/* The loss of a target token of the files to validate by, in the mean, neither smoothed nor dropped. */
-ATT_API att_status att_trainer_validate(att_trainer *t, double *loss);
-
-/* The same as a run in a folder of its own, which becomes a model's folder: with its vocabulary, made of the files, its
- * settings, checkpoints, and in the end its weights. */
-typedef struct att_training att_training;
-typedef struct att_training_options {
-    size_t size;
-    att_trainer_options learn;
+    /* The rest is for att_training_open alone. */
     const char *tokenizer; /* a folder with source.spm, target.spm and vocab.json, or a SentencePiece model that makes
                             * them; or NULL: they are made of the files */
     int64_t vocabulary;    /* pieces of that, of both languages together; 0: 8000. Each digit is one, and each of the
@@ -420,40 +394,27 @@ typedef struct att_training_options {
                  * is; resume: it becomes that of the checkpoint, where that has one; or NULL. */
     size_t note_bytes;
 } att_training_options;
-/* Errors: another training runs in the folder; it has checkpoints and options.resume is false, or none and it is true;
- * a checkpoint of other options, or one that no training has made: damaged, of another step than its name's, with
- * numbers that are not finite; a symbolic link where the folder's lock or a checkpoint should be. */
+/* In memory. The model (which learns) and the tokenizer must outlive it. Errors name the files. */
+ATT_API att_status att_training_new(att_encoder_decoder *m, const att_tokenizer *t, const att_training_options *options,
+                                    att_training **out);
+/* In a folder, with a vocabulary and a model that are made by the options. Errors: another training runs in the folder;
+ * it has checkpoints and options.resume is false, or none and it is true; a checkpoint of other options, or one that no
+ * training has made: damaged, of another step than its name's, with numbers that are not finite; a symbolic link where
+ * the folder's lock or a checkpoint should be. */
 ATT_API att_status att_training_open(att_ctx *ctx, const char *folder, const att_training_options *options,
                                      att_training **out);
 ATT_API void att_training_close(att_training *t);
-ATT_API att_trainer *att_training_trainer(const att_training *t);
+/* What a translator's training has; NULL: it is another kind of training. */
 ATT_API const att_encoder_decoder *att_training_model(const att_training *t);
 ATT_API const att_tokenizer *att_training_tokenizer(const att_training *t);
-/* What att_training_judge was told. */
-typedef struct att_training_info {
-    size_t size;
-    int64_t judged, best_step; /* the last step, and that of the best score; 0: none */
-    double best;               /* -INFINITY: none */
-} att_training_info;
-ATT_API att_status att_training_describe(const att_training *t, att_training_info *info);
-/* A checkpoint of now: weights, moments, and where in the files it is. It is whole or is not there. Errors: numbers
- * that are not finite, which the sentence names; the disk. After each of them the checkpoints before are there as they
- * were.
- */
-ATT_API att_status att_training_save(att_training *t);
-/* The same where a run stops for a while: the next checkpoint takes its place, so that averages are those of a run that
- * has not stopped. */
-ATT_API att_status att_training_pause(att_training *t);
-/* model.safetensors: the mean of the weights of the newest n checkpoints (n = 0: those of now), as dtype. The folder is
- * then one for att_translator_open. */
-ATT_API att_status att_training_finish(att_training *t, int64_t n, att_dtype dtype);
 
-/* Learning how alike sentences are: the mean of (cos(u, v) - score)^2 over pairs becomes small, as Sentence-BERT learns
- * it (Reimers, Gurevych 2019, 3.1), by AdamW. */
-typedef struct att_sentence_trainer_options {
+/* Of a sentence model, which learns how alike sentences are: the mean of (cos(u, v) - score)^2 over pairs becomes
+ * small, as Sentence-BERT learns it (Reimers, Gurevych 2019, 3.1), by AdamW. Reports' tokens are those of first and
+ * second sentences, `longer` counts pairs with a sentence that was cut, and the loss is a pair's. */
+typedef struct att_sentence_training_options {
     size_t size;
     int64_t pairs;
-    const char *const *texts; /* [2 pairs], UTF-8: the first and the second of each; needed until a trainer is made */
+    const char *const *texts; /* [2 pairs], UTF-8: the first and the second of each; needed until it is made */
     const size_t *bytes;      /* [2 pairs], or NULL: zero-terminated */
     const double *scores;     /* [pairs]: cosines that are wanted, from -1 to 1 */
     int64_t batch;            /* pairs; 0: 16 */
@@ -461,16 +422,7 @@ typedef struct att_sentence_trainer_options {
     double decay;             /* of weights that are matrices */
     double clip;              /* the greatest norm of a step's gradients; 0: none */
     uint64_t seed;            /* of dropout and of the order */
-} att_sentence_trainer_options;
-/* The model, from att_sentence_learn, must outlive it. Its reports' tokens are those of first and second sentences,
- * `longer` counts pairs with a sentence that was cut, and the loss is a pair's. */
-ATT_API att_status att_sentence_trainer_new(att_sentence *m, const att_sentence_trainer_options *options,
-                                            att_trainer **out);
-
-/* The same as a run in a folder of its own, which is not the model's and becomes a sentence-transformers folder. */
-typedef struct att_sentence_training_options {
-    size_t size;
-    att_sentence_trainer_options learn;
+    /* The rest is for att_sentence_training_open alone. */
     const char *model; /* the folder to begin with */
     bool resume;
     int64_t keep;      /* checkpoints that stay; 0: 2 */
@@ -479,12 +431,55 @@ typedef struct att_sentence_training_options {
     char *note;        /* as that of att_training_options */
     size_t note_bytes;
 } att_sentence_training_options;
+/* In memory: the model, from att_sentence_learn, must outlive it. In a folder, which is not the model's and becomes a
+ * sentence-transformers folder. */
+ATT_API att_status att_sentence_training_new(att_sentence *m, const att_sentence_training_options *options,
+                                             att_training **out);
 ATT_API att_status att_sentence_training_open(att_ctx *ctx, const char *folder,
                                               const att_sentence_training_options *options, att_training **out);
 ATT_API const att_sentence *att_training_sentence(const att_training *t); /* NULL: it is another kind of training */
-/* The model of this step has that score on what is not learnt. The highest so far, in steps before a pause too: the
- * model is written to the folder, as att_training_finish(t, 0, dtype) does. */
+
+typedef struct att_train_report {
+    size_t size;
+    int64_t step, epoch;                  /* how many steps were taken, and epochs were begun */
+    int64_t steps_left;                   /* of this epoch */
+    int64_t pairs;                        /* of the files: learnt, */
+    int64_t empty, invalid, longer;       /* and left out: with an empty side, not UTF-8, too long */
+    int64_t source_tokens, target_tokens; /* of the step */
+    double loss;                          /* of a target token, in the mean, smoothed and dropped as it was learnt */
+    double norm, rate;
+} att_train_report;
+/* One step: a batch, or several, then the optimizer. The same bits for any number of threads, and whether or not it was
+ * interrupted. Errors: a loss or gradients that are not finite; the sentence names the step and the operation that made
+ * the first such number (see att_tape_config.finite). Nothing has changed then. */
+ATT_API att_status att_training_step(att_training *t, att_train_report *report);
+ATT_API int64_t att_training_steps(const att_training *t); /* that were taken */
+/* A translator's loss of a target token of the files to validate by, in the mean, neither smoothed nor dropped. */
+ATT_API att_status att_training_validate(att_training *t, double *loss);
+
+/* The rest is for a training in a folder. */
+
+/* A checkpoint of now: weights, moments, and where in the files it is. It is whole or is not there. Errors: numbers
+ * that are not finite, which the sentence names; the disk. After each of them the checkpoints before are there as they
+ * were.
+ */
+ATT_API att_status att_training_save(att_training *t);
+/* The same where a run stops for a while: the next checkpoint takes its place, so that averages are those of a run that
+ * has not stopped. */
+ATT_API att_status att_training_pause(att_training *t);
+/* Of a sentence model: the model of this step has that score on what is not learnt. The highest so far, in steps before
+ * a pause too: the model is written to the folder, as att_training_finish(t, 0, dtype) does. */
 ATT_API att_status att_training_judge(att_training *t, double score, att_dtype dtype);
+/* What att_training_judge was told. */
+typedef struct att_training_info {
+    size_t size;
+    int64_t judged, best_step; /* the last step, and that of the best score; 0: none */
+    double best;               /* -INFINITY: none */
+} att_training_info;
+ATT_API att_status att_training_describe(const att_training *t, att_training_info *info);
+/* model.safetensors: the mean of the weights of the newest n checkpoints (n = 0: those of now), as dtype. The folder is
+ * then one for att_translator_open, or att_sentence_open. */
+ATT_API att_status att_training_finish(att_training *t, int64_t n, att_dtype dtype);
 
 /* A folder with the model and its text: source.spm, target.spm, vocab.json. It serves many threads at once. */
 typedef struct att_translator att_translator;

@@ -376,21 +376,21 @@ static void give_safetensors(void)
 
 static void give_bert(const char *folder)
 {
-    static att_sentence_trainer_options options = {.size = sizeof options,
-                                                   .pairs = 1,
-                                                   .texts = texts,
-                                                   .bytes = bytes_of_texts,
-                                                   .scores = scores,
-                                                   .schedule = {.size = sizeof(att_schedule), .peak = 0.01}};
-    static att_sentence_training_options training = {.size = sizeof training};
+    static att_sentence_training_options options = {.size = sizeof options,
+                                                    .pairs = 1,
+                                                    .texts = texts,
+                                                    .bytes = bytes_of_texts,
+                                                    .scores = scores,
+                                                    .schedule = {.size = sizeof(att_schedule), .peak = 0.01}};
+    static att_sentence_training_options in_folder;
     att_bert *bert;
     att_sentence *sentence;
     att_training *t;
-    training.learn = options;
-    training.model = folder;
+    in_folder = options;
+    in_folder.model = folder;
     need(att_bert_learn(ctx, folder, &bert));
     need(att_sentence_learn(ctx, folder, &sentence));
-    need(att_sentence_training_open(ctx, path_in_made("learns"), &training, &t));
+    need(att_sentence_training_open(ctx, path_in_made("learns"), &in_folder, &t));
     static const char *const folders[] = {"att_bert_open.folder", "att_bert_learn.folder", "att_sentence_open.folder",
                                           "att_sentence_learn.folder"};
     for (size_t i = 0; i < 4; i++)
@@ -399,8 +399,8 @@ static void give_bert(const char *folder)
     give("att_bert *", bert);
     give("const att_sentence *", sentence);
     give("att_sentence *", sentence);
-    give("const att_sentence_trainer_options *", &options);
-    give("const att_sentence_training_options *", &training);
+    give("att_sentence_training_new.options", &options);
+    give("const att_sentence_training_options *", &in_folder);
     give("att_training_sentence.t", t);
     give("att_training_judge.t", t);
     static att_attention_map map;
@@ -458,32 +458,29 @@ static void give_encoder_decoders(void)
          att_transformer_encode(t, transformer, (const int32_t[]){1, 0}, two_offsets, 1));
 }
 
-/* A trainer of tiny files, and a training in a folder. */
+/* A training of tiny files, in memory, and one in a folder. */
 static void give_trainings(void)
 {
-    static att_trainer_options options = {.size = sizeof options,
-                                          .max_tokens = 8,
-                                          .dropout = 0.1f,
-                                          .schedule = {.size = sizeof(att_schedule), .peak = 0.01}};
-    static att_training_options training = {.size = sizeof training, .vocabulary = 70};
+    static att_training_options options = {.size = sizeof options,
+                                           .max_tokens = 8,
+                                           .dropout = 0.1f,
+                                           .schedule = {.size = sizeof(att_schedule), .peak = 0.01}};
+    static att_training_options in_folder;
     att_tokenizer *tokenizer;
     att_transformer *model;
-    att_trainer *trainer;
     att_training *t;
     toy_write(&made, "train.de", "train.en", 1, 40);
     options.source = options.valid_source = path_in_made("train.de");
     options.target = options.valid_target = path_in_made("train.en");
-    training.learn = options;
-    training.settings = "{\"d_model\": 16, \"encoder_layers\": 1, \"decoder_layers\": 1, \"encoder_ffn_dim\": 32, "
-                        "\"decoder_ffn_dim\": 32, \"encoder_attention_heads\": 2, \"decoder_attention_heads\": 2}";
+    in_folder = options;
+    in_folder.vocabulary = 70;
+    in_folder.settings = "{\"d_model\": 16, \"encoder_layers\": 1, \"decoder_layers\": 1, \"encoder_ffn_dim\": 32, "
+                         "\"decoder_ffn_dim\": 32, \"encoder_attention_heads\": 2, \"decoder_attention_heads\": 2}";
     need(att_tokenizer_open(ctx, made.path, &tokenizer));
     need(att_transformer_learn(ctx, made.path, &model));
-    need(att_trainer_new(att_transformer_base(model), tokenizer, &options, &trainer));
-    need(att_training_open(ctx, path_in_made("training"), &training, &t));
-    give("const att_trainer_options *", &options);
-    give("const att_training_options *", &training);
-    give("att_trainer *", trainer);
-    give("const att_trainer *", trainer);
+    need(att_training_open(ctx, path_in_made("training"), &in_folder, &t));
+    give("att_training_new.options", &options);
+    give("const att_training_options *", &in_folder);
     give("const att_training *", t);
     give("att_training *", t);
 }

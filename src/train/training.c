@@ -1,175 +1,11 @@
-/* A training in a folder of its own: made or gone on with, saved, and finished as a model. */
-#include "io/util.h"
+/* A training: made, or gone on with in its folder, and finished as a model. */
 #include "train/training.h"
+#include "io/util.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { MOMENTS = 2, LARGEST_NAME = 112 };
-static const char *const kinds[MOMENTS] = {"moment1.", "moment2."};
-
-/* ---- the state of a run, as run_state.h wants it */
-
-typedef struct state {
-    att_run_state all;
-    char (*names)[LARGEST_NAME];
-    const char **name;
-    att_tensor *tensor;
-    att_facts facts;
-} state;
-
-static att_param *param(const att_training *t, int64_t i, const char **name)
-{
-    return t->trainer->task->param(t->trainer->self, i, name);
-}
-
-static void add_tensor(state *s, const char *kind, const char *name, const att_tensor *value)
-{
-    const int64_t i = s->all.n++;
-    snprintf(s->names[i], LARGEST_NAME, "%s%s", kind, name);
-    s->name[i] = s->names[i];
-    s->tensor[i] = *value;
-}
-
-static void state_free(const att_training *t, state *s)
-{
-    att_free(t->ctx, s->names);
-    att_free(t->ctx, s->name);
-    att_free(t->ctx, s->tensor);
-}
-
-static att_status state_make(att_training *t, state *s)
-{
-    const int64_t n = t->trainer->params;
-    const size_t most = (size_t)(n * (1 + MOMENTS) + 1);
-    *s = (state){.names = att_alloc(t->ctx, most, sizeof *s->names),
-                 .name = att_alloc(t->ctx, most, sizeof *s->name),
-                 .tensor = att_alloc(t->ctx, most, sizeof *s->tensor)};
-    if (!s->names || !s->name || !s->tensor) {
-        state_free(t, s);
-        return ATT_ERR_MEMORY;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        const char *name;
-        const att_param *p = param(t, i, &name);
-        add_tensor(s, "", name, att_param_value(p));
-        for (int k = 0; k < MOMENTS; k++)
-            add_tensor(s, kinds[k], name, att_optimizer_moment(t->trainer->optimizer, i, k));
-    }
-    add_tensor(s, "", "steps", att_optimizer_steps(t->trainer->optimizer));
-    att_trainer_facts(t->trainer, &s->facts);
-    if (t->kind->judged_by) {
-        att_facts_whole(&s->facts, "judged_by", t->kind->judged_by(t->self));
-        att_facts_add(&s->facts, "judged", ATT_FACT_WHOLE, &t->judged);
-        att_facts_add(&s->facts, "best_step", ATT_FACT_WHOLE, &t->best_step);
-        att_facts_add(&s->facts, "best", ATT_FACT_NUMBER, &t->best);
-    }
-    if (t->note)
-        att_facts_note(&s->facts, "note", t->note, t->note_bytes);
-    s->all.names = s->name;
-    s->all.tensors = s->tensor;
-    s->all.n_facts = s->facts.n;
-    s->all.facts = s->facts.fact;
-    return ATT_OK;
-}
-
-/* Numbers that nothing can be learnt from any more: kind of a state's tensors, all f32 and dense. */
-static const float *find_bad(const att_tensor *x, float least)
-{
-    const float *p = x->data;
-    int64_t n = 1, bad = 0;
-    for (int i = 0; i < x->rank; i++)
-        n *= x->dim[i];
-    for (int64_t i = 0; i < n; i++)
-        bad += !(p[i] >= least && p[i] <= FLT_MAX);
-    while (bad && *p >= least && *p <= FLT_MAX)
-        p++;
-    return bad ? p : NULL;
-}
-
-/* All numbers are finite, and means of squares not below 0. `what` begins the sentence. */
-static att_status check_numbers(const att_training *t, const state *s, att_status status, const char *what)
-{
-    for (int64_t i = 0; i < s->all.n; i++) {
-        const att_tensor *x = &s->tensor[i];
-        const float least = !strncmp(s->name[i], kinds[1], strlen(kinds[1])) ? 0 : -FLT_MAX;
-        const float *bad = x->dtype == ATT_F32 ? find_bad(x, least) : NULL;
-        if (bad)
-            return att_fail(t->ctx, status, "%s: \"%s\" has %g at %lld", what, s->name[i], (double)*bad,
-                            (long long)(bad - (const float *)x->data));
-    }
-    return ATT_OK;
-}
-
-/* The parameters alone, before they are written as a model. */
-static att_status check_params(const att_training *t)
-{
-    for (int64_t i = 0; i < t->trainer->params; i++) {
-        const char *name;
-        const att_tensor *x = att_param_value(param(t, i, &name));
-        const float *bad = find_bad(x, -FLT_MAX);
-        if (bad)
-            return att_fail(t->ctx, ATT_ERR_ARGUMENT,
-                            "%s: the model of step %lld is not written: \"%s\" has %g at %lld", t->folder,
-                            (long long)t->trainer->step, name, (double)*bad, (long long)(bad - (const float *)x->data));
-    }
-    return ATT_OK;
-}
-
-static att_status save(att_training *t, bool pause)
-{
-    if (att_require(__func__, ATT_NAMED({"t", t})))
-        return ATT_ERR_ARGUMENT;
-    state s;
-    char what[ATT_MAX_PATH + 64];
-    att_status e = state_make(t, &s);
-    if (e)
-        return e;
-    snprintf(what, sizeof what, "%s: step %lld is not saved", t->folder, (long long)t->trainer->step);
-    e = check_numbers(t, &s, ATT_ERR_ARGUMENT, what);
-    e = e ? e : att_run_save(t->run, t->trainer->step, pause, &s.all);
-    state_free(t, &s);
-    return e;
-}
-
-att_status att_training_save(att_training *t) { return save(t, false); }
-
-att_status att_training_pause(att_training *t) { return save(t, true); }
-
-/* What no training saves. */
-static att_status check_loaded(const att_training *t, const state *s, int64_t step)
-{
-    char path[ATT_MAX_PATH];
-    att_status e = att_run_path(t->run, step, path);
-    if (!e && t->trainer->step != step)
-        e = att_fail(t->ctx, ATT_ERR_FORMAT, "%s: \"step\" is %lld, not that of the file's name", path,
-                     (long long)t->trainer->step);
-    e = e ? e : att_trainer_check(t->trainer, path);
-    if (!e && (t->judged < 0 || t->judged > step || t->best_step < 0 || t->best_step > t->judged || isnan(t->best)))
-        e = att_fail(t->ctx, ATT_ERR_FORMAT, "%s: \"judged\" is %lld, \"best_step\" %lld and \"best\" %g", path,
-                     (long long)t->judged, (long long)t->best_step, t->best);
-    return e ? e : check_numbers(t, s, ATT_ERR_FORMAT, path);
-}
-
-static att_status load_newest(att_training *t)
-{
-    state s;
-    int64_t step;
-    att_status e = state_make(t, &s);
-    if (e)
-        return e;
-    e = att_run_load(t->run, ATT_RUN_NEWEST, &s.all, &step);
-    e = e ? e : check_loaded(t, &s, step);
-    e = e ? e : att_run_remove_old(t->run);
-    state_free(t, &s);
-    for (int64_t i = 0; !e && i < t->trainer->params; i++) {
-        const char *name;
-        att_param_touch(param(t, i, &name));
-    }
-    return e;
-}
 
 /* ---- made, or gone on with */
 
@@ -187,16 +23,50 @@ static att_status look(const att_training *t, bool resume)
                     t->folder);
 }
 
-static att_status begin(att_training *t, const att_training_start *start)
+static att_status add_params(att_training *t)
 {
-    att_status e = att_run_open(t->ctx, t->folder, start->keep ? start->keep : 5, &t->run);
-    e = e ? e : look(t, start->resume);
-    e = e ? e : t->kind->begin(t->self, t->folder, start->resume, &t->trainer);
-    return e || !start->resume ? e : load_newest(t);
+    att_status e = ATT_OK;
+    const char *name;
+    for (att_param *p; !e && (p = att_training_param(t, t->params, &name)); t->params++) {
+        const att_learn_options how = t->kind->rule(t->self, name, att_param_value(p));
+        e = att_optimizer_add(t->optimizer, p, &how);
+    }
+    return e;
 }
 
-att_status att_training_make(att_ctx *ctx, const char *folder, const att_training_start *start,
-                             const att_training_kind *kind, void *self, att_training **out)
+static att_status begin(att_training *t)
+{
+    const att_training_config *c = &t->config;
+    att_status e = c->folder ? att_run_open(t->ctx, t->folder, c->keep ? c->keep : t->kind->keep, &t->run) : ATT_OK;
+    if (!e && c->folder)
+        e = look(t, c->resume);
+    e = e ? e : t->kind->open(t->self, c->folder, c->resume);
+    e = e ? e : att_tape_new(t->ctx, ATT_OPTIONS(att_tape_config, .record = true), &t->tape);
+    e = e ? e : att_optimizer_new(t->ctx, &c->optimizer, &t->optimizer);
+    e = e ? e : add_params(t);
+    return e || !c->resume ? e : att_training_load(t);
+}
+
+static att_status check_config(att_training *t)
+{
+    att_training_config *c = &t->config;
+    const struct {
+        const char *name;
+        bool set;
+    } of_folders[] = {{"resume", c->resume}, {"keep", c->keep != 0}, {"note", c->note != NULL}};
+    for (int i = 0; !c->folder && i < 3; i++)
+        if (of_folders[i].set)
+            return att_fail(t->ctx, ATT_ERR_ARGUMENT, "options.%s is for a training in a folder", of_folders[i].name);
+    if (c->note && c->note_bytes == 0)
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "options.note has no room: options.note_bytes is 0");
+    if (c->folder && snprintf(t->folder, sizeof t->folder, "%s", c->folder) >= (int)sizeof t->folder)
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "folder is longer than %d bytes", (int)sizeof t->folder - 1);
+    c->folder = c->folder ? t->folder : NULL;
+    return ATT_OK;
+}
+
+att_status att_training_make(att_ctx *ctx, const att_training_kind *kind, void *self, const att_training_config *config,
+                             att_training **out)
 {
     *out = NULL;
     att_training *t = att_calloc(ctx, 1, sizeof *t);
@@ -207,15 +77,10 @@ att_status att_training_make(att_ctx *ctx, const char *folder, const att_trainin
     t->ctx = ctx;
     t->kind = kind;
     t->self = self;
+    t->config = *config;
     t->best = -INFINITY;
-    t->note = start->note;
-    t->note_bytes = start->note_bytes;
-    att_status e = ATT_OK;
-    if (snprintf(t->folder, sizeof t->folder, "%s", folder) >= (int)sizeof t->folder)
-        e = att_fail(ctx, ATT_ERR_ARGUMENT, "folder is longer than %d bytes", (int)sizeof t->folder - 1);
-    else if (start->note && start->note_bytes == 0)
-        e = att_fail(ctx, ATT_ERR_ARGUMENT, "options.note has no room: options.note_bytes is 0");
-    e = e ? e : begin(t, start);
+    att_status e = check_config(t);
+    e = e ? e : begin(t);
     if (e)
         att_training_close(t);
     else
@@ -227,13 +92,21 @@ void att_training_close(att_training *t)
 {
     if (!t)
         return;
-    att_trainer_free(t->trainer);
+    att_optimizer_free(t->optimizer);
+    att_tape_free(t->tape);
     t->kind->free(t->self);
     att_run_close(t->run);
     att_free(t->ctx, t);
 }
 
-att_trainer *att_training_trainer(const att_training *t) { return t ? t->trainer : NULL; }
+att_status att_training_in_folder(const att_training *t, const char *caller)
+{
+    if (att_require(caller, ATT_NAMED({"t", t})))
+        return ATT_ERR_ARGUMENT;
+    return t->run ? ATT_OK : att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: the training has no folder", caller);
+}
+
+int64_t att_training_steps(const att_training *t) { return t ? t->step : 0; }
 
 att_status att_training_describe(const att_training *t, att_training_info *info)
 {
@@ -243,20 +116,43 @@ att_status att_training_describe(const att_training *t, att_training_info *info)
     return att_give_info(info, &all, sizeof all, "att_training_info");
 }
 
-/* ---- judged, finished */
+/* ---- validated, judged, finished */
+
+att_status att_training_validate(att_training *t, double *loss)
+{
+    if (att_require(__func__, ATT_NAMED({"t", t}, {"loss", loss})))
+        return ATT_ERR_ARGUMENT;
+    if (!t->kind->validate)
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "a training of %s has nothing to validate by", t->kind->name);
+    return t->kind->validate(t->self, loss);
+}
+
+/* The parameters alone, before they are written as a model. */
+static att_status check_params(const att_training *t)
+{
+    for (int64_t i = 0; i < t->params; i++) {
+        const char *name;
+        const att_tensor *x = att_param_value(att_training_param(t, i, &name));
+        const float *bad = att_training_find_bad(x, -FLT_MAX);
+        if (bad)
+            return att_fail(t->ctx, ATT_ERR_ARGUMENT,
+                            "%s: the model of step %lld is not written: \"%s\" has %g at %lld", t->folder,
+                            (long long)t->step, name, (double)*bad, (long long)(bad - (const float *)x->data));
+    }
+    return ATT_OK;
+}
 
 att_status att_training_judge(att_training *t, double score, att_dtype dtype)
 {
-    if (att_require(__func__, ATT_NAMED({"t", t})))
-        return ATT_ERR_ARGUMENT;
-    if (!t->kind->judged_by)
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "a training of %s is not judged", t->trainer->task->name);
-    const bool better = score > t->best;
-    att_status e = better ? check_params(t) : ATT_OK;
+    att_status e = att_training_in_folder(t, __func__);
+    if (!e && !t->config.judged)
+        e = att_fail(t->ctx, ATT_ERR_ARGUMENT, "a training of %s is not judged", t->kind->name);
+    const bool better = !e && score > t->best;
+    e = better ? check_params(t) : e;
     e = e || !better ? e : t->kind->write(t->self, t->folder, dtype);
     if (e)
         return e;
-    t->judged = t->trainer->step;
+    t->judged = t->step;
     t->best_step = better ? t->judged : t->best_step;
     t->best = better ? score : t->best;
     return ATT_OK;
@@ -270,9 +166,9 @@ static att_status average(att_training *t, const int64_t *steps, int64_t n)
     att_status e = file && x ? ATT_OK : ATT_ERR_MEMORY;
     for (int64_t k = 0; !e && k < n; k++)
         e = att_run_checkpoint(t->run, steps[k], &file[k]);
-    for (int64_t i = 0; !e && i < t->trainer->params; i++) {
+    for (int64_t i = 0; !e && i < t->params; i++) {
         const char *name;
-        att_param *p = param(t, i, &name);
+        att_param *p = att_training_param(t, i, &name);
         for (int64_t k = 0; !e && k < n; k++)
             e = att_safetensors_get(file[k], name, &x[k]);
         e = e ? e : att_average(t->ctx, x, n, att_param_value(p));
@@ -287,14 +183,15 @@ static att_status average(att_training *t, const int64_t *steps, int64_t n)
 
 att_status att_training_finish(att_training *t, int64_t n, att_dtype dtype)
 {
-    if (att_require(__func__, ATT_NAMED({"t", t})))
-        return ATT_ERR_ARGUMENT;
     int64_t *steps = NULL, count = 0;
-    att_status e = n > 0 ? att_run_steps(t->run, &steps, &count) : ATT_OK;
+    att_status e = att_training_in_folder(t, __func__);
+    if (!e && n > 0)
+        e = att_run_steps(t->run, &steps, &count);
     const int64_t used = att_min(n, count);
     if (!e && used > 0)
         e = average(t, steps + count - used, used);
-    att_free(t->ctx, steps);
+    if (steps)
+        att_free(t->ctx, steps);
     e = e ? e : check_params(t);
     return e ? e : t->kind->write(t->self, t->folder, dtype);
 }

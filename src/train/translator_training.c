@@ -1,153 +1,276 @@
-/* The training of a translator in a folder: its vocabulary, its model, its files. */
-#include "io/replace.h"
+/* Training a translator: pairs of texts, by the cross entropy of each target token; and its loss on others. */
+#include "io/util.h"
 #include "model/encoder_decoder.h"
 #include "train/pairs.h"
 #include "train/training.h"
 
-#include <stdio.h>
+#include <string.h>
 
-typedef struct translator {
+typedef struct translation {
     att_ctx *ctx;
     att_training_options options;
-    att_tokenizer *tokenizer;
     att_encoder_decoder *model;
-} translator;
+    att_tokenizer *tokenizer;
+    bool borrowed;  /* both are the caller's */
+    json_t *config; /* what the model's config.json has */
+    att_pair_set set, valid;
+    att_epoch epoch, valid_batches;
+    att_batch batch;
+} translation;
 
-/* ---- the vocabulary */
+/* ---- opened */
 
-/* The words of a file, and its *lines. */
-static att_status count_words(const translator *t, att_vocab *v, const char *path, int64_t *lines)
-{
-    att_text_lines l;
-    att_text_line line;
-    int64_t before;
-    att_status e = att_text_lines_open(&l, t->ctx, path);
-    do {
-        before = l.lines;
-        e = e ? e : att_text_lines_fill(&l);
-        while (!e && att_text_lines_take(&l, &line))
-            e = att_vocab_add(v, line.text, line.bytes);
-        if (!e && att_cancelled(t->ctx))
-            e = att_fail(t->ctx, ATT_ERR_CANCELLED, "cancelled");
-    } while (!e && l.lines > before);
-    *lines = l.lines;
-    att_text_lines_close(&l);
-    return e;
-}
-
-/* Of both files, which have as many lines. */
-static att_status count_all_words(const translator *t, att_vocab *v)
-{
-    const char *const paths[] = {t->options.learn.source, t->options.learn.target};
-    int64_t lines[2];
-    att_status e = ATT_OK;
-    for (int i = 0; !e && i < 2; i++)
-        e = count_words(t, v, paths[i], &lines[i]);
-    return e || lines[0] == lines[1] ? e : att_lines_differ(t->ctx, paths[0], lines[0], paths[1], lines[1]);
-}
-
-/* What is wrong with both together. */
-static att_status name_files(const translator *t, att_status e)
-{
-    char what[512];
-    snprintf(what, sizeof what, "%s", att_error(t->ctx));
-    return att_fail(t->ctx, e, "%s, %s: %s", t->options.learn.source, t->options.learn.target, what);
-}
-
-/* Both languages' pieces, in one model for both. A number is copied digit by digit. A character that is hardly there is
- * no piece, as its embedding would not be learnt: it is unknown, which is learnt. */
-static att_status learn_vocabulary(const translator *t, const char *folder)
-{
-    enum { PIECES = 8000, MAX_CHARACTERS = 4000, MIN_COUNT = 3 };
-    const att_training_options *o = &t->options;
-    const att_vocab_options *options = ATT_OPTIONS(
-        att_vocab_options, .pieces = o->vocabulary ? o->vocabulary : PIECES,
-        .character_coverage = o->character_coverage ? o->character_coverage : 1, .max_characters = MAX_CHARACTERS,
-        .min_count = MIN_COUNT, .byte_fallback = o->byte_fallback, .split_digits = true);
-    att_vocab *v = NULL;
-    att_vocab_result r = {.size = sizeof r};
-    att_status e = att_vocab_new(t->ctx, options, &v);
-    e = e ? e : count_all_words(t, v);
-    e = e ? e : att_vocab_learn(v, &r);
-    if (e == ATT_ERR_ARGUMENT)
-        e = name_files(t, e);
-    e = e ? e
-          : att_marian_text_write(t->ctx, folder,
-                                  ATT_OPTIONS(att_marian_text, .source = r.model, .source_bytes = r.bytes), NULL);
-    att_vocab_free(v);
-    return e;
-}
-
-/* From a SentencePiece model. */
-static att_status take_pieces(const translator *t, const char *folder)
-{
-    att_text_file f = {0};
-    att_status e = att_text_file_open(&f, t->ctx, t->options.tokenizer, true);
-    e = e ? e
-          : att_marian_text_write(t->ctx, folder,
-                                  ATT_OPTIONS(att_marian_text, .source = f.text, .source_bytes = f.bytes), NULL);
-    att_text_file_free(&f);
-    return e;
-}
-
-/* From a folder that has them. */
-static att_status copy_vocabulary(const translator *t, const char *folder)
-{
-    static const char *const names[] = {
-        "source.spm", "target.spm", "vocab.json", "tokenizer_config.json", "special_tokens_map.json", NULL};
-    return att_copy_files(t->ctx, t->options.tokenizer, folder, names, 3);
-}
-
-static att_status make_vocabulary(const translator *t, const char *folder)
-{
-    const char *ready = t->options.tokenizer;
-    return !ready               ? learn_vocabulary(t, folder)
-           : att_is_file(ready) ? take_pieces(t, folder)
-                                : copy_vocabulary(t, folder);
-}
-
-/* ---- the model */
-
-static att_status make_model(translator *t, const char *folder)
+static att_status open_model(translation *t, const char *folder, bool resume)
 {
     const att_training_options *o = &t->options;
-    const att_status e = att_encoder_decoder_new(t->ctx, o->settings, o->config, att_tokenizer_size(t->tokenizer),
-                                                 o->learn.seed, &t->model);
+    att_status e = att_encoder_decoder_new(t->ctx, o->settings, o->config, 0, 0, NULL);
+    if (!e && !resume) /* which may take long */
+        e = att_training_vocabulary(t->ctx, o, folder);
+    e = e ? e : att_tokenizer_open(t->ctx, folder, &t->tokenizer);
+    const int64_t vocabulary = att_tokenizer_size(t->tokenizer);
+    e = e ? e : att_encoder_decoder_new(t->ctx, o->settings, o->config, vocabulary, o->seed, &t->model);
+    /* One that goes on has its settings already: other options are found out by its checkpoint, and spoil nothing. */
+    return e || resume ? e : att_encoder_decoder_write_settings(t->model, folder, 4);
+}
+
+static att_status read_pairs(translation *t)
+{
+    const att_training_options *o = &t->options;
+    const int64_t positions = t->model->info.max_positions;
+    att_status e = att_pair_set_read(t->ctx, t->tokenizer, o->source, o->target, o->max_tokens, &t->set);
+    if (e || !o->valid_source)
+        return e;
+    e = att_pair_set_read(t->ctx, t->tokenizer, o->valid_source, o->valid_target, positions, &t->valid);
+    return e ? e : att_epoch_make(&t->valid, 0, 0, o->batch_tokens, &t->valid_batches);
+}
+
+static att_status open_translation(void *self, const char *folder, bool resume)
+{
+    translation *t = self;
+    const att_status e = folder ? open_model(t, folder, resume) : ATT_OK;
     if (e)
         return e;
-    /* One that goes on has its settings already: other options are found out by its checkpoint, and spoil nothing. */
-    return o->resume ? ATT_OK : att_encoder_decoder_write_settings(t->model, folder, 4);
+    t->options.max_tokens = att_min(t->options.max_tokens, t->model->info.max_positions);
+    t->config = att_architecture_of(t->model)->settings(t->model);
+    return t->config ? read_pairs(t) : att_fail(t->ctx, ATT_ERR_MEMORY, "out of memory for the settings of a model");
 }
 
-/* ---- what a training asks for */
-
-static att_status begin(void *self, const char *folder, bool resume, att_trainer **out)
+static void free_translation(void *self)
 {
-    translator *t = self;
-    att_status e = att_encoder_decoder_new(t->ctx, t->options.settings, t->options.config, 0, 0, NULL);
-    if (!e && !resume) /* which may take long */
-        e = make_vocabulary(t, folder);
-    e = e ? e : att_tokenizer_open(t->ctx, folder, &t->tokenizer);
-    e = e ? e : make_model(t, folder);
-    return e ? e : att_trainer_new(t->model, t->tokenizer, &t->options.learn, out);
-}
-
-static att_status write(const void *self, const char *folder, att_dtype dtype)
-{
-    return att_encoder_decoder_write(
-        ((const translator *)self)->model, folder,
-        ATT_OPTIONS(att_encoder_decoder_write_options, .dtype = dtype == ATT_F32 ? 0 : dtype));
-}
-
-static void free_translator(void *self)
-{
-    translator *t = self;
-    att_model_free(t->model);
-    att_tokenizer_free(t->tokenizer);
+    translation *t = self;
+    att_batch_free(t->ctx, &t->batch);
+    att_epoch_free(&t->epoch);
+    att_epoch_free(&t->valid_batches);
+    att_pair_set_free(&t->set);
+    att_pair_set_free(&t->valid);
+    json_decref(t->config);
+    if (!t->borrowed) {
+        att_model_free(t->model);
+        att_tokenizer_free(t->tokenizer);
+    }
     att_free(t->ctx, t);
 }
 
-static const att_training_kind kind = {.begin = begin, .write = write, .free = free_translator};
+/* ---- learnt */
+
+static att_param *param(const void *self, int64_t i, const char **name)
+{
+    return att_encoder_decoder_param(((const translation *)self)->model, i, name);
+}
+
+/* The table's row of <pad> says nothing and stays so: others begin their translations with a vector of zeros. */
+static att_learn_options rule(const void *self, const char *name, const att_tensor *value)
+{
+    const int64_t *pad = &((const translation *)self)->model->info.pad;
+    const bool table = !strcmp(name, "shared.weight") || !strcmp(name, "target.weight");
+    const bool frozen = table && *pad < value->dim[0];
+    return (att_learn_options){.size = sizeof(att_learn_options),
+                               .no_decay = value->rank == 1,
+                               .frozen_rows = frozen ? pad : NULL,
+                               .n_frozen_rows = frozen};
+}
+
+static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t *batches)
+{
+    translation *t = self;
+    att_epoch_free(&t->epoch); /* first: of millions of pairs there is no room for two */
+    const att_status e = att_epoch_make(&t->set, seed, number, t->options.batch_tokens, &t->epoch);
+    *batches = t->epoch.n;
+    return e;
+}
+
+static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, att_train_report *r, int64_t *count)
+{
+    translation *t = self;
+    att_batch_free(t->ctx, &t->batch);
+    const att_status e = att_batch_take(&t->set, &t->epoch, batch, &t->batch);
+    if (e)
+        return att_tape_fail(tape, e, "%s", att_error(t->ctx));
+    const att_pairs *pairs = &t->batch.pairs;
+    const att_learning l = {.smoothing = t->options.smoothing,
+                            .dropout = t->options.dropout,
+                            .seed = seed,
+                            .sequence_ids = t->batch.ids,
+                            .sum = true,
+                            .count = count};
+    att_var *y = att_encoder_decoder_loss(tape, t->model, pairs, &l);
+    r->pairs = t->set.n;
+    r->empty = t->set.empty;
+    r->invalid = t->set.invalid;
+    r->longer = t->set.longer;
+    r->source_tokens += pairs->source_offsets[pairs->n];
+    r->target_tokens += *count;
+    return y;
+}
+
+/* ---- validated */
+
+/* Adds the loss of a batch and its tokens. */
+static att_status add_loss(const translation *t, att_tape *tape, int64_t i, double *sum, int64_t *tokens)
+{
+    att_batch b;
+    int64_t count = 0;
+    att_tensor y;
+    att_status e = att_batch_take(&t->valid, &t->valid_batches, i, &b);
+    if (e)
+        return e;
+    const att_learning l = {.sum = true, .count = &count};
+    e = att_read(tape, att_encoder_decoder_loss(tape, t->model, &b.pairs, &l), &y);
+    *sum += e ? 0 : (double)*(const float *)y.data;
+    *tokens += count;
+    att_tape_reset(tape);
+    att_batch_free(t->ctx, &b);
+    return e;
+}
+
+static att_status validate(const void *self, double *loss)
+{
+    const translation *t = self;
+    if (!t->options.valid_source)
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "the training has no files to validate by");
+    att_tape *tape = NULL;
+    double sum = 0;
+    int64_t tokens = 0;
+    att_status e = att_tape_new(t->ctx, NULL, &tape);
+    for (int64_t i = 0; !e && i < t->valid_batches.n; i++)
+        e = add_loss(t, tape, i, &sum, &tokens);
+    *loss = tokens ? sum / (double)tokens : 0;
+    att_tape_free(tape);
+    return e;
+}
+
+/* ---- saved */
+
+static void settings(const void *self, att_facts *facts)
+{
+    const translation *t = self;
+    const att_training_options *o = &t->options;
+    const char *key;
+    json_t *value;
+    json_object_foreach(t->config, key, value)
+    {
+        if (json_is_string(value))
+            att_facts_text(facts, key, json_string_value(value));
+        else if (json_is_integer(value) || json_is_boolean(value))
+            att_facts_whole(facts, key, json_is_true(value) ? 1 : json_integer_value(value));
+    }
+    att_facts_whole(facts, "batch_tokens", o->batch_tokens);
+    att_facts_whole(facts, "max_tokens", o->max_tokens);
+    att_facts_whole(facts, "pairs", t->set.n);
+    att_facts_number(facts, "dropout", (double)o->dropout);
+    att_facts_number(facts, "smoothing", (double)o->smoothing);
+}
+
+static att_status write_model(const void *self, const char *folder, att_dtype dtype)
+{
+    return att_encoder_decoder_write(
+        ((const translation *)self)->model, folder,
+        ATT_OPTIONS(att_encoder_decoder_write_options, .dtype = dtype == ATT_F32 ? 0 : dtype));
+}
+
+static const att_training_kind kind = {.name = "translation",
+                                       .keep = 5,
+                                       .open = open_translation,
+                                       .param = param,
+                                       .rule = rule,
+                                       .begin_epoch = begin_epoch,
+                                       .loss = loss,
+                                       .validate = validate,
+                                       .settings = settings,
+                                       .write = write_model,
+                                       .free = free_translation};
+
+/* ---- made */
+
+static att_status check(att_ctx *ctx, const char *folder, const att_training_options *o)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+    } counts[] = {{"max_tokens", o->max_tokens}, {"batch_tokens", o->batch_tokens}, {"accumulate", o->accumulate}};
+    const struct {
+        const char *name;
+        bool set;
+    } of_folders[] = {{"tokenizer", o->tokenizer != NULL},
+                      {"vocabulary", o->vocabulary != 0},
+                      {"character_coverage", o->character_coverage != 0},
+                      {"byte_fallback", o->byte_fallback},
+                      {"settings", o->settings != NULL},
+                      {"config", o->config != NULL}};
+    if (!o->source || !o->target)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is NULL", o->source ? "target" : "source");
+    if (!o->valid_source != !o->valid_target)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.valid_%s is NULL, but options.valid_%s is not",
+                        o->valid_source ? "target" : "source", o->valid_source ? "source" : "target");
+    for (int i = 0; i < 3; i++)
+        if (counts[i].value < 0)
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is %lld", counts[i].name, (long long)counts[i].value);
+    for (int i = 0; !folder && i < 6; i++)
+        if (of_folders[i].set)
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is for a training in a folder", of_folders[i].name);
+    return ATT_OK;
+}
+
+/* given: the model and the tokenizer, if they are */
+static att_status make(translation given, const char *folder, const att_training_options *options, att_training **out)
+{
+    att_ctx *ctx = given.ctx;
+    att_status e = att_take_options(&given.options, sizeof given.options, options, "att_training_options");
+    e = e ? e : check(ctx, folder, &given.options);
+    translation *t = e ? NULL : att_alloc(ctx, 1, sizeof *t);
+    if (!t)
+        return e ? e : ATT_ERR_MEMORY;
+    *t = given;
+    att_training_options *o = &t->options;
+    o->max_tokens = o->max_tokens ? o->max_tokens : 128;
+    o->batch_tokens = o->batch_tokens ? o->batch_tokens : 2048;
+    const att_training_config config = {
+        .folder = folder,
+        .resume = o->resume,
+        .keep = o->keep,
+        .note = o->note,
+        .note_bytes = o->note_bytes,
+        .optimizer = {.size = sizeof config.optimizer, .method = ATT_ADAM, .beta2 = 0.98, .eps = 1e-9},
+        .schedule = o->schedule,
+        .clip = o->clip,
+        .accumulate = o->accumulate ? o->accumulate : 1,
+        .seed = o->seed};
+    return att_training_make(ctx, &kind, t, &config, out);
+}
+
+att_status att_training_new(att_encoder_decoder *m, const att_tokenizer *tokenizer, const att_training_options *options,
+                            att_training **out)
+{
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"t", tokenizer}, {"options", options}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    if (!m->model.learns)
+        return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "the model does not learn: it was opened to be used");
+    const translation given = {
+        .ctx = m->model.ctx, .model = m, .tokenizer = (att_tokenizer *)tokenizer, .borrowed = true};
+    return make(given, NULL, options, out);
+}
 
 att_status att_training_open(att_ctx *ctx, const char *folder, const att_training_options *options, att_training **out)
 {
@@ -155,32 +278,19 @@ att_status att_training_open(att_ctx *ctx, const char *folder, const att_trainin
         *out = NULL;
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"options", options}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    translator *t = att_calloc(ctx, 1, sizeof *t);
-    if (!t)
-        return ATT_ERR_MEMORY;
-    t->ctx = ctx;
-    att_status e = att_take_options(&t->options, sizeof t->options, options, "att_training_options");
-    if (!e && (!t->options.learn.source || !t->options.learn.target))
-        e = att_fail(ctx, ATT_ERR_ARGUMENT, "options.learn.%s is NULL", t->options.learn.source ? "target" : "source");
-    if (e) {
-        free_translator(t);
-        return e;
-    }
-    const att_training_options *o = &t->options;
-    const att_training_start start = {o->resume, o->keep, o->note, o->note_bytes};
-    return att_training_make(ctx, folder, &start, &kind, t, out);
+    return make((translation){.ctx = ctx}, folder, options, out);
 }
 
-static const translator *translator_of(const att_training *t) { return t && t->kind == &kind ? t->self : NULL; }
+static const translation *translation_of(const att_training *t) { return t && t->kind == &kind ? t->self : NULL; }
 
 const att_encoder_decoder *att_training_model(const att_training *t)
 {
-    const translator *x = translator_of(t);
+    const translation *x = translation_of(t);
     return x ? x->model : NULL;
 }
 
 const att_tokenizer *att_training_tokenizer(const att_training *t)
 {
-    const translator *x = translator_of(t);
+    const translation *x = translation_of(t);
     return x ? x->tokenizer : NULL;
 }

@@ -38,12 +38,11 @@ static att_training *open_training(att_ctx *ctx, const char *name, bool resume)
                                              .keep = 1,
                                              .note = note,
                                              .note_bytes = sizeof note,
-                                             .learn = {.size = sizeof o.learn,
-                                                       .pairs = PAIRS,
-                                                       .texts = texts,
-                                                       .scores = scores,
-                                                       .batch = 2,
-                                                       .schedule = {.size = sizeof(att_schedule), .peak = 1e-2}}};
+                                             .pairs = PAIRS,
+                                             .texts = texts,
+                                             .scores = scores,
+                                             .batch = 2,
+                                             .schedule = {.size = sizeof(att_schedule), .peak = 1e-2}};
     if (att_sentence_training_open(ctx, path_in(&model, name), &o, &t))
         assert_null(t);
     return t;
@@ -53,7 +52,7 @@ static void take_steps(att_training *t, int n)
 {
     att_train_report r = {.size = sizeof r};
     for (int i = 0; i < n; i++)
-        assert_int_equal(att_trainer_step(att_training_trainer(t), &r), ATT_OK);
+        assert_int_equal(att_training_step(t, &r), ATT_OK);
 }
 
 /* ---- a checkpoint, changed */
@@ -259,7 +258,7 @@ static void numbers_that_are_not_finite_are_not_saved_and_the_checkpoint_before_
         take_steps(t, 1);
         assert_int_equal(att_training_save(t), ATT_OK);
         read_checkpoint(&before, path_in(&model, saved));
-        ((float *)att_optimizer_moment(t->trainer->optimizer, 0, 1)->data)[0] = bad[i];
+        ((float *)att_optimizer_moment(t->optimizer, 0, 1)->data)[0] = bad[i];
         take_steps(t, 1);
         assert_int_equal(att_training_save(t), ATT_ERR_ARGUMENT);
         check_says(ctx, ": step 2 is not saved: \"");

@@ -50,9 +50,9 @@ static void learning_has_the_losses_of_pytorch(void **state)
     assert_int_equal(golden_line("tests/golden/similarity_steps.txt", "losses", expected, STEPS), STEPS);
     for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);) {
         att_sentence *m;
-        att_trainer *t;
+        att_training *t;
         assert_int_equal(att_sentence_learn(ctx, calm.path, &m), ATT_OK);
-        const att_sentence_trainer_options o = {
+        const att_sentence_training_options o = {
             .size = sizeof o,
             .pairs = PAIRS,
             .texts = texts,
@@ -60,14 +60,14 @@ static void learning_has_the_losses_of_pytorch(void **state)
             .decay = 0.1,
             .clip = 1,
             .schedule = {.size = sizeof(att_schedule), .kind = ATT_LINEAR, .peak = 0.01, .warmup = 2, .steps = STEPS}};
-        if (att_sentence_trainer_new(m, &o, &t))
+        if (att_sentence_training_new(m, &o, &t))
             fail_msg("%s", att_error(ctx));
         for (int i = 0; i < STEPS; i++) {
             att_train_report r = {.size = sizeof r};
-            assert_int_equal(att_trainer_step(t, &r), ATT_OK);
+            assert_int_equal(att_training_step(t, &r), ATT_OK);
             check_near(expected[i], r.loss, tolerance * expected[i], "%s: step %d", att_isa(ctx), i + 1);
         }
-        att_trainer_free(t);
+        att_training_close(t);
         att_sentence_free(m);
     }
     folder_remove(&calm);
@@ -93,18 +93,16 @@ static att_training *open_training(att_ctx *ctx, const char *name, const how *h)
 {
     char path[320];
     att_training *t = NULL;
-    const att_sentence_training_options o = {
-        .size = sizeof o,
-        .model = h->model ? h->model : model.path,
-        .resume = h->resume,
-        .judged_by = h->judged_by,
-        .learn = {.size = sizeof o.learn,
-                  .pairs = PAIRS,
-                  .texts = texts,
-                  .scores = h->scores ? h->scores : scores,
-                  .batch = h->batch ? h->batch : 4,
-                  .seed = (uint64_t)h->seed,
-                  .schedule = {.size = sizeof(att_schedule), .peak = 1e-2, .warmup = 3}}};
+    const att_sentence_training_options o = {.size = sizeof o,
+                                             .model = h->model ? h->model : model.path,
+                                             .resume = h->resume,
+                                             .judged_by = h->judged_by,
+                                             .pairs = PAIRS,
+                                             .texts = texts,
+                                             .scores = h->scores ? h->scores : scores,
+                                             .batch = h->batch ? h->batch : 4,
+                                             .seed = (uint64_t)h->seed,
+                                             .schedule = {.size = sizeof(att_schedule), .peak = 1e-2, .warmup = 3}};
     if (att_sentence_training_open(ctx, path_of(name, path), &o, &t))
         assert_null(t);
     return t;
@@ -114,7 +112,7 @@ static void take_steps(att_training *t, int n)
 {
     att_train_report r = {.size = sizeof r};
     for (int i = 0; i < n; i++)
-        assert_int_equal(att_trainer_step(att_training_trainer(t), &r), ATT_OK);
+        assert_int_equal(att_training_step(t, &r), ATT_OK);
 }
 
 /* What the model makes of the texts, as it is now. */
@@ -235,7 +233,7 @@ static void what_cannot_be_learnt_is_named(void **state)
     static const char *const bytes[2 * PAIRS] = {"a", "b", "c", "d", "e", "\xC3", "", "", "", "", "", ""};
     static const double above[PAIRS] = {0.9, 0.1, 1.5, 0.75, 1.0, 0.5}, none[PAIRS] = {NAN};
     static const struct {
-        att_sentence_trainer_options o;
+        att_sentence_training_options o;
         const char *says;
     } cases[] = {
         {{.pairs = 0, .texts = texts, .scores = scores}, "options.pairs is 0, expected 1 or more"},
@@ -246,23 +244,32 @@ static void what_cannot_be_learnt_is_named(void **state)
          "options.scores[2] is 1.5, which is no cosine, from -1 to 1"},
         {{.pairs = PAIRS, .texts = texts, .scores = none}, "options.scores[0] is nan"},
         {{.pairs = PAIRS, .texts = bytes, .scores = scores}, "options.texts[5] is not UTF-8"},
+        {{.pairs = PAIRS, .texts = texts, .scores = scores, .model = "."}, "options.model is for a training in a f"},
+        {{.pairs = PAIRS, .texts = texts, .scores = scores, .judged_by = 1}, "options.judged_by is for a training"},
     };
     att_ctx *ctx = check_open(NULL, 1);
     att_sentence *m, *fixed;
-    att_trainer *t;
+    att_training *t;
     assert_int_equal(att_sentence_learn(ctx, model.path, &m), ATT_OK);
     assert_int_equal(att_sentence_open(ctx, model.path, &fixed), ATT_OK);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        att_sentence_trainer_options o = cases[i].o;
+        att_sentence_training_options o = cases[i].o;
         o.size = sizeof o;
-        assert_int_equal(att_sentence_trainer_new(m, &o, &t), ATT_ERR_ARGUMENT);
+        assert_int_equal(att_sentence_training_new(m, &o, &t), ATT_ERR_ARGUMENT);
         assert_null(t);
         if (!strstr(att_error(ctx), cases[i].says))
             fail_msg("%s: %s", cases[i].says, att_error(ctx));
     }
-    const att_sentence_trainer_options good = {.size = sizeof good, .pairs = PAIRS, .texts = texts, .scores = scores};
-    assert_int_equal(att_sentence_trainer_new(fixed, &good, &t), ATT_ERR_ARGUMENT);
+    const att_sentence_training_options good = {.size = sizeof good, .pairs = PAIRS, .texts = texts, .scores = scores};
+    assert_int_equal(att_sentence_training_new(fixed, &good, &t), ATT_ERR_ARGUMENT);
     assert_non_null(strstr(att_error(ctx), "the model does not learn"));
+    double loss;
+    assert_int_equal(att_sentence_training_new(m, &good, &t), ATT_OK);
+    assert_int_equal(att_training_validate(t, &loss), ATT_ERR_ARGUMENT);
+    check_says(ctx, "a training of how alike sentences are has nothing to validate by");
+    assert_int_equal(att_training_judge(t, 1, ATT_F32), ATT_ERR_ARGUMENT);
+    check_says(ctx, "att_training_judge: the training has no folder");
+    att_training_close(t);
     assert_int_equal(att_sentence_write(fixed, model.path, ATT_F32), ATT_ERR_ARGUMENT);
     att_sentence_free(m);
     att_sentence_free(fixed);
@@ -285,7 +292,7 @@ static void running_out_of_memory_leaks_nothing(void **state)
         snprintf(name, sizeof name, "memory%ld", n);
         att_training *t = open_training(ctx, name, &(how){.seed = 1});
         att_train_report r = {.size = sizeof r};
-        att_status e = t ? att_trainer_step(att_training_trainer(t), &r) : ATT_ERR_MEMORY;
+        att_status e = t ? att_training_step(t, &r) : ATT_ERR_MEMORY;
         e = e ? e : att_training_judge(t, 1, ATT_F32);
         e = e ? e : att_training_save(t);
         if (e) {

@@ -59,7 +59,7 @@ typedef struct training {
     att_ctx *ctx;
     att_tokenizer *tokenizer;
     att_transformer *model;
-    att_trainer *trainer;
+    att_training *training;
 } training;
 
 static att_status start(training *t, att_ctx *ctx, double rate, float dropout, int64_t accumulate)
@@ -84,19 +84,19 @@ static att_status start(training *t, att_ctx *ctx, double rate, float dropout, i
                                  .start = vocabulary - 1};
     e = att_transformer_new(ctx, &c, 7, &t->model);
     return e ? e
-             : att_trainer_new(
+             : att_training_new(
                    att_transformer_base(t->model), t->tokenizer,
-                   ATT_OPTIONS(att_trainer_options, .source = path_of("train.de", source),
+                   ATT_OPTIONS(att_training_options, .source = path_of("train.de", source),
                                .target = path_of("train.en", target), .valid_source = path_of("valid.de", valid_source),
                                .valid_target = path_of("valid.en", valid_target), .batch_tokens = 200,
                                .accumulate = accumulate, .dropout = dropout, .smoothing = 0.1f, .clip = 1, .seed = 3,
                                .schedule = {.size = sizeof(att_schedule), .peak = rate, .warmup = 20}),
-                   &t->trainer);
+                   &t->training);
 }
 
 static void stop(training *t)
 {
-    att_trainer_free(t->trainer);
+    att_training_close(t->training);
     att_transformer_free(t->model);
     att_tokenizer_free(t->tokenizer);
 }
@@ -104,7 +104,7 @@ static void stop(training *t)
 static att_train_report one_step(training *t)
 {
     att_train_report r = {.size = sizeof r};
-    if (att_trainer_step(t->trainer, &r))
+    if (att_training_step(t->training, &r))
         fail_msg("%s", att_error(t->ctx));
     return r;
 }
@@ -112,7 +112,7 @@ static att_train_report one_step(training *t)
 static double validate(training *t)
 {
     double loss;
-    assert_int_equal(att_trainer_validate(t->trainer, &loss), ATT_OK);
+    assert_int_equal(att_training_validate(t->training, &loss), ATT_OK);
     return loss;
 }
 
@@ -175,13 +175,9 @@ static att_training *open_other(att_ctx *ctx, const char *name, bool resume, int
     att_training *t = NULL;
     const att_training_options *o =
         ATT_OPTIONS(att_training_options, .vocabulary = 70, .settings = settings, .resume = resume, .keep = 3,
-                    .learn = {.size = sizeof(att_trainer_options),
-                              .source = path_of("train.de", source),
-                              .target = path_of("train.en", target),
-                              .batch_tokens = 150,
-                              .dropout = dropout,
-                              .seed = (uint64_t)seed,
-                              .schedule = {.size = sizeof(att_schedule), .peak = 1e-2, .warmup = 3}});
+                    .source = path_of("train.de", source), .target = path_of("train.en", target), .batch_tokens = 150,
+                    .dropout = dropout, .seed = (uint64_t)seed,
+                    .schedule = {.size = sizeof(att_schedule), .peak = 1e-2, .warmup = 3});
     if (att_training_open(ctx, path_of(name, path), o, &t))
         assert_null(t);
     return t;
@@ -196,7 +192,7 @@ static void take_steps(att_training *t, int n)
 {
     att_train_report r = {.size = sizeof r};
     for (int i = 0; i < n; i++)
-        assert_int_equal(att_trainer_step(att_training_trainer(t), &r), ATT_OK);
+        assert_int_equal(att_training_step(t, &r), ATT_OK);
 }
 
 /* All numbers of a model, one after the other. */
@@ -265,8 +261,8 @@ static void a_training_is_refused_where_it_would_spoil_another(void **state)
     assert_null(open_training(ctx, "one", false, 3));
     assert_non_null(strstr(att_error(ctx), "another training"));
     double loss;
-    assert_int_equal(att_trainer_validate(att_training_trainer(t), &loss), ATT_ERR_ARGUMENT);
-    check_says(ctx, "the trainer has no files to validate by");
+    assert_int_equal(att_training_validate(t, &loss), ATT_ERR_ARGUMENT);
+    check_says(ctx, "the training has no files to validate by");
     take_steps(t, 1);
     assert_int_equal(att_training_save(t), ATT_OK);
     att_training_close(t);
@@ -545,13 +541,56 @@ static void a_step_of_numbers_that_are_not_finite_is_none_and_names_the_operatio
     const float was = x[3];
     x[3] = NAN;
     att_param_touch(p);
-    assert_int_equal(att_trainer_step(t.trainer, &r), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_training_step(t.training, &r), ATT_ERR_ARGUMENT);
     check_says(ctx, "step 2 is not taken: its loss is nan; first, decoder/layer.1/feed_forward: linear was given nan: "
                     "number 3 of its parameter 1, [64]");
     x[3] = was;
     att_param_touch(p);
     assert_true(one_step(&t).loss == one_step(&calm).loss);
     stop(&t), stop(&calm);
+    att_close(ctx);
+}
+
+static void a_training_in_memory_has_no_folder(void **state)
+{
+    (void)state;
+    static char note[8];
+    static const struct {
+        att_training_options o;
+        const char *says;
+    } cases[] = {{{.resume = true}, "options.resume"},
+                 {{.keep = 1}, "options.keep"},
+                 {{.note = note}, "options.note"},
+                 {{.tokenizer = "."}, "options.tokenizer"},
+                 {{.vocabulary = 70}, "options.vocabulary"},
+                 {{.character_coverage = 1}, "options.character_coverage"},
+                 {{.byte_fallback = 1}, "options.byte_fallback"},
+                 {{.settings = "{}"}, "options.settings"},
+                 {{.config = "c"}, "options.config"}};
+    char source[256], target[256], says[80];
+    training t;
+    att_ctx *ctx = check_open(NULL, 1);
+    assert_int_equal(start(&t, ctx, 1e-2, 0, 1), ATT_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        att_training *other;
+        att_training_options o = cases[i].o;
+        o.size = sizeof o;
+        o.source = path_of("train.de", source);
+        o.target = path_of("train.en", target);
+        snprintf(says, sizeof says, "%s is for a training in a folder", cases[i].says);
+        assert_int_equal(att_training_new(att_transformer_base(t.model), t.tokenizer, &o, &other), ATT_ERR_ARGUMENT);
+        check_says(ctx, says);
+        assert_null(other);
+    }
+    assert_int_equal(att_training_save(t.training), ATT_ERR_ARGUMENT);
+    check_says(ctx, "att_training_save: the training has no folder");
+    assert_int_equal(att_training_pause(t.training), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_training_finish(t.training, 0, ATT_F32), ATT_ERR_ARGUMENT);
+    check_says(ctx, "att_training_finish: the training has no folder");
+    assert_ptr_equal(att_training_model(t.training), att_transformer_base(t.model));
+    one_step(&t);
+    assert_int_equal(att_training_steps(t.training), 1);
+    stop(&t);
     att_close(ctx);
 }
 
@@ -570,7 +609,7 @@ static void running_out_of_memory_leaks_nothing(void **state)
         training t;
         att_train_report r = {.size = sizeof r};
         att_status e = start(&t, ctx, 1e-2, 0, 1);
-        e = e ? e : att_trainer_step(t.trainer, &r);
+        e = e ? e : att_training_step(t.training, &r);
         if (e) {
             assert_int_equal(e, ATT_ERR_MEMORY);
             done = false;
@@ -594,6 +633,7 @@ int main(void)
         cmocka_unit_test(batches_are_the_same_as_ever),
         cmocka_unit_test(files_that_are_no_pairs_are_named),
         cmocka_unit_test(a_step_of_numbers_that_are_not_finite_is_none_and_names_the_operation),
+        cmocka_unit_test(a_training_in_memory_has_no_folder),
         cmocka_unit_test(running_out_of_memory_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

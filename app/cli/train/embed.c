@@ -183,17 +183,9 @@ static int open_training(embed_training *t)
     int code = cli_model_find(model_name, &path);
     const att_sentence_training_options *o =
         ATT_OPTIONS(att_sentence_training_options, .model = path, .resume = resume, .judged_by = checksum(&t->valid),
-                    .note = t->common.note, .note_bytes = sizeof t->common.note,
-                    .learn = {.size = sizeof(att_sentence_trainer_options),
-                              .pairs = t->pairs.n,
-                              .texts = t->pairs.text,
-                              .bytes = t->pairs.bytes,
-                              .scores = t->pairs.score,
-                              .batch = batch,
-                              .schedule = rates,
-                              .decay = decay,
-                              .clip = clip,
-                              .seed = (uint64_t)seed});
+                    .note = t->common.note, .note_bytes = sizeof t->common.note, .pairs = t->pairs.n,
+                    .texts = t->pairs.text, .bytes = t->pairs.bytes, .scores = t->pairs.score, .batch = batch,
+                    .schedule = rates, .decay = decay, .clip = clip, .seed = (uint64_t)seed);
     if (!code)
         code = cli_status(t->common.ctx, att_sentence_training_open(t->common.ctx, folder, o, &t->common.training));
     free(path);

@@ -103,7 +103,7 @@ static int validate_and_save(cli_training *t, int64_t step, bool done, bool *uns
 static int run_steps(cli_training *t)
 {
     const double begin = cli_seconds();
-    int64_t tokens = 0, step = att_trainer_steps(att_training_trainer(t->training));
+    int64_t tokens = 0, step = att_training_steps(t->training);
     bool unsaved = !t->resume, done = share_of(t, step, begin) >= 1 || is_out_of_patience(t);
     int code = CLI_DONE;
     if (t->resume && is_due(t, step, done)) { /* the signal came before that validation */
@@ -114,7 +114,7 @@ static int run_steps(cli_training *t)
     cli_progress_begin(&progress);
     while (!code && !done && !cli_signal) {
         att_train_report r = {.size = sizeof r};
-        code = cli_status(t->ctx, att_trainer_step(att_training_trainer(t->training), &r));
+        code = cli_status(t->ctx, att_training_step(t->training, &r));
         if (code) { /* no step was made; saving helps only after a signal, as an error would occur again */
             unsaved &= code == CLI_INTERRUPTED;
             break;
@@ -147,7 +147,7 @@ static int run_steps(cli_training *t)
 int cli_training_run(cli_training *t)
 {
     read_note(t);
-    int code = cli_log_open(&t->log, t->folder, att_trainer_steps(att_training_trainer(t->training)));
+    int code = cli_log_open(&t->log, t->folder, att_training_steps(t->training));
     if (code)
         return code;
     cli_end_later();

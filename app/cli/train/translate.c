@@ -72,7 +72,7 @@ static int validate(void *user, cli_validation *v)
 {
     const cli_training *t = user;
     double loss, bleu = NAN;
-    int code = cli_status(t->ctx, att_trainer_validate(att_training_trainer(t->training), &loss));
+    int code = cli_status(t->ctx, att_training_validate(t->training, &loss));
     if (!code)
         code = cli_training_bleu(t, valid_source, valid_target, &bleu);
     if (code)
@@ -147,19 +147,10 @@ static int open_training(cli_training *t, const char *settings)
     const att_training_options *o = ATT_OPTIONS(
         att_training_options, .tokenizer = tokenizer, .vocabulary = vocabulary, .character_coverage = coverage,
         .byte_fallback = byte_fallback, .settings = settings, .config = config, .resume = resume,
-        .keep = average > 1 ? average : 1, .note = t->note, .note_bytes = sizeof t->note,
-        .learn = {.size = sizeof(att_trainer_options),
-                  .source = source,
-                  .target = target,
-                  .valid_source = valid_source,
-                  .valid_target = valid_target,
-                  .schedule = rates,
-                  .batch_tokens = batch_tokens,
-                  .accumulate = accumulate,
-                  .smoothing = (float)smoothing,
-                  .dropout = (float)dropout,
-                  .clip = clip,
-                  .seed = (uint64_t)seed});
+        .keep = average > 1 ? average : 1, .note = t->note, .note_bytes = sizeof t->note, .source = source,
+        .target = target, .valid_source = valid_source, .valid_target = valid_target, .schedule = rates,
+        .batch_tokens = batch_tokens, .accumulate = accumulate, .smoothing = (float)smoothing,
+        .dropout = (float)dropout, .clip = clip, .seed = (uint64_t)seed);
     return cli_status(t->ctx, att_training_open(t->ctx, folder, o, &t->training));
 }
 

@@ -1,0 +1,187 @@
+/* Checkpoints of a training: its state, saved and loaded. */
+#include "train/training.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOMENTS = 2, LARGEST_NAME = 112 };
+static const char *const kinds[MOMENTS] = {"moment1.", "moment2."};
+
+/* ---- the state of a run, as run_state.h wants it */
+
+typedef struct state {
+    att_run_state all;
+    char (*names)[LARGEST_NAME];
+    const char **name;
+    att_tensor *tensor;
+    att_facts facts;
+} state;
+
+static void add_tensor(state *s, const char *kind, const char *name, const att_tensor *value)
+{
+    const int64_t i = s->all.n++;
+    snprintf(s->names[i], LARGEST_NAME, "%s%s", kind, name);
+    s->name[i] = s->names[i];
+    s->tensor[i] = *value;
+}
+
+static void state_free(const att_training *t, state *s)
+{
+    att_free(t->ctx, s->names);
+    att_free(t->ctx, s->name);
+    att_free(t->ctx, s->tensor);
+}
+
+/* Where it is, which is loaded, and what would make other bits. */
+static void add_facts(att_training *t, att_facts *facts)
+{
+    const att_training_config *c = &t->config;
+    att_facts_add(facts, "epochs", ATT_FACT_WHOLE, &t->epochs);
+    att_facts_add(facts, "batch", ATT_FACT_WHOLE, &t->batch);
+    att_facts_add(facts, "step", ATT_FACT_WHOLE, &t->step);
+    att_facts_whole(facts, "accumulate", c->accumulate);
+    att_facts_whole(facts, "seed", (int64_t)c->seed);
+    att_facts_whole(facts, "schedule", c->schedule.kind);
+    att_facts_whole(facts, "warmup", c->schedule.warmup);
+    att_facts_whole(facts, "schedule_steps", c->schedule.steps);
+    att_facts_number(facts, "rate", c->schedule.peak);
+    att_facts_number(facts, "least_rate", c->schedule.least);
+    att_facts_number(facts, "clip", c->clip);
+    t->kind->settings(t->self, facts);
+    if (c->judged) {
+        att_facts_whole(facts, "judged_by", c->judged_by);
+        att_facts_add(facts, "judged", ATT_FACT_WHOLE, &t->judged);
+        att_facts_add(facts, "best_step", ATT_FACT_WHOLE, &t->best_step);
+        att_facts_add(facts, "best", ATT_FACT_NUMBER, &t->best);
+    }
+    if (c->note)
+        att_facts_note(facts, "note", c->note, c->note_bytes);
+}
+
+static att_status state_make(att_training *t, state *s)
+{
+    const int64_t n = t->params;
+    const size_t most = (size_t)(n * (1 + MOMENTS) + 1);
+    *s = (state){.names = att_alloc(t->ctx, most, sizeof *s->names),
+                 .name = att_alloc(t->ctx, most, sizeof *s->name),
+                 .tensor = att_alloc(t->ctx, most, sizeof *s->tensor)};
+    if (!s->names || !s->name || !s->tensor) {
+        state_free(t, s);
+        return ATT_ERR_MEMORY;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        const char *name;
+        const att_param *p = att_training_param(t, i, &name);
+        add_tensor(s, "", name, att_param_value(p));
+        for (int k = 0; k < MOMENTS; k++)
+            add_tensor(s, kinds[k], name, att_optimizer_moment(t->optimizer, i, k));
+    }
+    add_tensor(s, "", "steps", att_optimizer_steps(t->optimizer));
+    add_facts(t, &s->facts);
+    s->all.names = s->name;
+    s->all.tensors = s->tensor;
+    s->all.n_facts = s->facts.n;
+    s->all.facts = s->facts.fact;
+    return ATT_OK;
+}
+
+const float *att_training_find_bad(const att_tensor *x, float least)
+{
+    const float *p = x->data;
+    int64_t n = 1, bad = 0;
+    for (int i = 0; i < x->rank; i++)
+        n *= x->dim[i];
+    for (int64_t i = 0; i < n; i++)
+        bad += !(p[i] >= least && p[i] <= FLT_MAX);
+    while (bad && *p >= least && *p <= FLT_MAX)
+        p++;
+    return bad ? p : NULL;
+}
+
+/* All numbers are finite, and means of squares not below 0. `what` begins the sentence. */
+static att_status check_numbers(const att_training *t, const state *s, att_status status, const char *what)
+{
+    for (int64_t i = 0; i < s->all.n; i++) {
+        const att_tensor *x = &s->tensor[i];
+        const float least = !strncmp(s->name[i], kinds[1], strlen(kinds[1])) ? 0 : -FLT_MAX;
+        const float *bad = x->dtype == ATT_F32 ? att_training_find_bad(x, least) : NULL;
+        if (bad)
+            return att_fail(t->ctx, status, "%s: \"%s\" has %g at %lld", what, s->name[i], (double)*bad,
+                            (long long)(bad - (const float *)x->data));
+    }
+    return ATT_OK;
+}
+
+static att_status save(att_training *t, const char *caller, bool pause)
+{
+    state s;
+    char what[ATT_MAX_PATH + 64];
+    att_status e = att_training_in_folder(t, caller);
+    e = e ? e : state_make(t, &s);
+    if (e)
+        return e;
+    snprintf(what, sizeof what, "%s: step %lld is not saved", t->folder, (long long)t->step);
+    e = check_numbers(t, &s, ATT_ERR_ARGUMENT, what);
+    e = e ? e : att_run_save(t->run, t->step, pause, &s.all);
+    state_free(t, &s);
+    return e;
+}
+
+att_status att_training_save(att_training *t) { return save(t, __func__, false); }
+
+att_status att_training_pause(att_training *t) { return save(t, __func__, true); }
+
+/* ---- loaded */
+
+/* Where it is, is where a training can be. */
+static att_status check_position(const att_training *t, const char *path)
+{
+    const int64_t steps = *(const int64_t *)att_optimizer_steps(t->optimizer)->data;
+    int64_t batches = 0; /* that were learnt, each of an epoch */
+    const bool can_be =
+        t->step >= 0 && t->step < INT64_MAX && !__builtin_mul_overflow(t->step + 1, t->config.accumulate, &batches);
+    batches -= t->config.accumulate;
+    if (!can_be || steps != t->step)
+        return att_fail(t->ctx, ATT_ERR_FORMAT, "%s: \"step\" is %lld and the optimizer's \"steps\" %lld", path,
+                        (long long)t->step, (long long)steps);
+    if (t->epochs < 0 || t->epochs > batches || t->batch < 0 || t->batch > batches ||
+        (t->epochs == 0) != (batches == 0))
+        return att_fail(t->ctx, ATT_ERR_FORMAT, "%s: \"epochs\" is %lld and \"batch\" %lld, after %lld batches", path,
+                        (long long)t->epochs, (long long)t->batch, (long long)batches);
+    return ATT_OK;
+}
+
+/* What no training saves. */
+static att_status check_loaded(const att_training *t, const state *s, int64_t step)
+{
+    char path[ATT_MAX_PATH];
+    att_status e = att_run_path(t->run, step, path);
+    if (!e && t->step != step)
+        e = att_fail(t->ctx, ATT_ERR_FORMAT, "%s: \"step\" is %lld, not that of the file's name", path,
+                     (long long)t->step);
+    e = e ? e : check_position(t, path);
+    if (!e && (t->judged < 0 || t->judged > step || t->best_step < 0 || t->best_step > t->judged || isnan(t->best)))
+        e = att_fail(t->ctx, ATT_ERR_FORMAT, "%s: \"judged\" is %lld, \"best_step\" %lld and \"best\" %g", path,
+                     (long long)t->judged, (long long)t->best_step, t->best);
+    return e ? e : check_numbers(t, s, ATT_ERR_FORMAT, path);
+}
+
+att_status att_training_load(att_training *t)
+{
+    state s;
+    int64_t step;
+    att_status e = state_make(t, &s);
+    if (e)
+        return e;
+    e = att_run_load(t->run, ATT_RUN_NEWEST, &s.all, &step);
+    e = e ? e : check_loaded(t, &s, step);
+    e = e ? e : att_run_remove_old(t->run);
+    state_free(t, &s);
+    for (int64_t i = 0; !e && i < t->params; i++) {
+        const char *name;
+        att_param_touch(att_training_param(t, i, &name));
+    }
+    return e;
+}

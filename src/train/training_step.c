@@ -1,0 +1,122 @@
+/* A step of training: batches, their losses, backward, the optimizer. */
+#include "io/util.h"
+#include "train/training.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static att_status lay_out(att_training *t, int64_t epoch)
+{
+    const att_status e = t->kind->begin_epoch(t->self, t->config.seed, epoch - 1, &t->batches);
+    t->laid_out = e ? 0 : epoch;
+    return e;
+}
+
+/* The next batch is one of the epoch that is laid out. */
+static att_status find_batch(att_training *t)
+{
+    att_status e = ATT_OK;
+    if (t->epochs > 0 && t->laid_out != t->epochs)
+        e = lay_out(t, t->epochs);
+    if (!e && (t->epochs < 0 || t->batch < 0 || (t->epochs > 0 && t->batch > t->batches)))
+        e = att_fail(t->ctx, ATT_ERR_FORMAT, "epoch %lld has %lld batches, but the checkpoint goes on from batch %lld",
+                     (long long)t->epochs, (long long)t->batches, (long long)t->batch);
+    if (e || (t->epochs > 0 && t->batch < t->batches))
+        return e;
+    e = lay_out(t, t->epochs + 1);
+    if (!e) {
+        t->epochs++;
+        t->batch = 0;
+    }
+    return e;
+}
+
+/* Adds the gradients of the next batch, of the sum over what is counted. */
+static att_status learn_batch(att_training *t, int64_t part, att_train_report *r, int64_t *counted)
+{
+    const uint64_t number = (uint64_t)t->step * (uint64_t)t->config.accumulate + (uint64_t)part + 1;
+    int64_t count = 0;
+    att_tensor loss;
+    att_status e = find_batch(t);
+    if (e)
+        return e;
+    att_var *y =
+        t->kind->loss(t->self, t->tape, t->batch, t->config.seed + number * UINT64_C(0x9e3779b97f4a7c15), r, &count);
+    e = att_read(t->tape, y, &loss);
+    if (!e) {
+        r->loss += (double)*(const float *)loss.data;
+        *counted += count;
+        e = att_tape_backward(t->tape, y, NULL);
+    }
+    att_tape_reset(t->tape);
+    t->batch += !e;
+    return e;
+}
+
+static att_status learn_batches(att_training *t, att_train_report *r, int64_t *counted)
+{
+    att_status e = ATT_OK;
+    for (int64_t i = 0; !e && i < t->config.accumulate; i++)
+        e = learn_batch(t, i, r, counted);
+    return e;
+}
+
+/* A step that has failed, or was cancelled, was none. */
+static void take_back(att_training *t, int64_t epochs, int64_t batch)
+{
+    const char *name;
+    for (int64_t i = 0; i < t->params; i++)
+        att_param_clear_grad(att_training_param(t, i, &name));
+    t->epochs = epochs;
+    t->batch = batch;
+}
+
+/* The loss or the gradients of a step that was taken back are not finite: it has the same bits once more, on a tape
+ * that looks at what each operation makes. */
+static att_status name_cause(att_training *t, const att_train_report *was)
+{
+    const int64_t epochs = t->epochs, batch = t->batch;
+    char cause[512] = "";
+    int64_t counted = 0;
+    att_train_report r = {0};
+    att_tape *const plain = t->tape;
+    att_status e = att_tape_new(t->ctx, ATT_OPTIONS(att_tape_config, .record = true, .finite = true), &t->tape);
+    if (!e) {
+        e = learn_batches(t, &r, &counted);
+        att_tape_free(t->tape);
+        take_back(t, epochs, batch);
+    }
+    t->tape = plain;
+    if (e == ATT_ERR_MEMORY || e == ATT_ERR_CANCELLED)
+        return e;
+    if (e)
+        snprintf(cause, sizeof cause, "; first, %s", att_error(t->ctx));
+    const bool loss = !isfinite(was->loss);
+    return att_fail(t->ctx, ATT_ERR_ARGUMENT, "step %lld is not taken: its %s is %g%s", (long long)t->step + 1,
+                    loss ? "loss" : "gradients' norm", fabs(loss ? was->loss : was->norm), cause);
+}
+
+att_status att_training_step(att_training *t, att_train_report *report)
+{
+    if (att_require(__func__, ATT_NAMED({"t", t}, {"report", report})))
+        return ATT_ERR_ARGUMENT;
+    const int64_t epochs = t->epochs, batch = t->batch, parts = t->config.accumulate;
+    int64_t counted = 0;
+    att_train_report r = {0};
+    att_status e = learn_batches(t, &r, &counted);
+    if (!e && !isfinite(r.loss))
+        e = ATT_ERR_ARGUMENT; /* name_cause says it */
+    e = e ? e : att_schedule_rate(&t->config.schedule, t->step + 1, &r.rate);
+    const att_update update = {
+        .size = sizeof update, .rate = r.rate, .scale = 1.0 / (double)(counted ? counted : 1), .clip = t->config.clip};
+    e = e ? e : att_optimizer_step(t->optimizer, &update, &r.norm);
+    if (e) {
+        take_back(t, epochs, batch);
+        return isfinite(r.loss) && isfinite(r.norm) ? e : name_cause(t, &r);
+    }
+    r.step = ++t->step;
+    r.epoch = t->epochs;
+    r.steps_left = att_ceil_div(t->batches - t->batch, parts);
+    r.loss /= (double)(counted ? counted : 1);
+    return att_give_info(report, &r, sizeof r, "att_train_report");
+}

@@ -1,0 +1,103 @@
+/* The vocabulary of a translator, as its training's folder has it: learnt from the texts, or taken from elsewhere. */
+#include "io/replace.h"
+#include "train/pairs.h"
+#include "train/training.h"
+
+#include <stdio.h>
+
+typedef struct making {
+    att_ctx *ctx;
+    const att_training_options *options;
+} making;
+
+/* The words of a file, and its *lines. */
+static att_status count_words(const making *m, att_vocab *v, const char *path, int64_t *lines)
+{
+    att_text_lines l;
+    att_text_line line;
+    int64_t before;
+    att_status e = att_text_lines_open(&l, m->ctx, path);
+    do {
+        before = l.lines;
+        e = e ? e : att_text_lines_fill(&l);
+        while (!e && att_text_lines_take(&l, &line))
+            e = att_vocab_add(v, line.text, line.bytes);
+        if (!e && att_cancelled(m->ctx))
+            e = att_fail(m->ctx, ATT_ERR_CANCELLED, "cancelled");
+    } while (!e && l.lines > before);
+    *lines = l.lines;
+    att_text_lines_close(&l);
+    return e;
+}
+
+/* Of both files, which have as many lines. */
+static att_status count_all_words(const making *m, att_vocab *v)
+{
+    const char *const paths[] = {m->options->source, m->options->target};
+    int64_t lines[2];
+    att_status e = ATT_OK;
+    for (int i = 0; !e && i < 2; i++)
+        e = count_words(m, v, paths[i], &lines[i]);
+    return e || lines[0] == lines[1] ? e : att_lines_differ(m->ctx, paths[0], lines[0], paths[1], lines[1]);
+}
+
+/* What is wrong with both together. */
+static att_status name_files(const making *m, att_status e)
+{
+    char what[512];
+    snprintf(what, sizeof what, "%s", att_error(m->ctx));
+    return att_fail(m->ctx, e, "%s, %s: %s", m->options->source, m->options->target, what);
+}
+
+/* Both languages' pieces, in one model for both. A number is copied digit by digit. A character that is hardly there is
+ * no piece, as its embedding would not be learnt: it is unknown, which is learnt. */
+static att_status learn_vocabulary(const making *m, const char *folder)
+{
+    enum { PIECES = 8000, MAX_CHARACTERS = 4000, MIN_COUNT = 3 };
+    const att_training_options *o = m->options;
+    const att_vocab_options *options = ATT_OPTIONS(
+        att_vocab_options, .pieces = o->vocabulary ? o->vocabulary : PIECES,
+        .character_coverage = o->character_coverage ? o->character_coverage : 1, .max_characters = MAX_CHARACTERS,
+        .min_count = MIN_COUNT, .byte_fallback = o->byte_fallback, .split_digits = true);
+    att_vocab *v = NULL;
+    att_vocab_result r = {.size = sizeof r};
+    att_status e = att_vocab_new(m->ctx, options, &v);
+    e = e ? e : count_all_words(m, v);
+    e = e ? e : att_vocab_learn(v, &r);
+    if (e == ATT_ERR_ARGUMENT)
+        e = name_files(m, e);
+    e = e ? e
+          : att_marian_text_write(m->ctx, folder,
+                                  ATT_OPTIONS(att_marian_text, .source = r.model, .source_bytes = r.bytes), NULL);
+    att_vocab_free(v);
+    return e;
+}
+
+/* From a SentencePiece model. */
+static att_status take_pieces(const making *m, const char *folder)
+{
+    att_text_file f = {0};
+    att_status e = att_text_file_open(&f, m->ctx, m->options->tokenizer, true);
+    e = e ? e
+          : att_marian_text_write(m->ctx, folder,
+                                  ATT_OPTIONS(att_marian_text, .source = f.text, .source_bytes = f.bytes), NULL);
+    att_text_file_free(&f);
+    return e;
+}
+
+/* From a folder that has them. */
+static att_status copy_vocabulary(const making *m, const char *folder)
+{
+    static const char *const names[] = {
+        "source.spm", "target.spm", "vocab.json", "tokenizer_config.json", "special_tokens_map.json", NULL};
+    return att_copy_files(m->ctx, m->options->tokenizer, folder, names, 3);
+}
+
+att_status att_training_vocabulary(att_ctx *ctx, const att_training_options *options, const char *folder)
+{
+    const making m = {ctx, options};
+    const char *ready = options->tokenizer;
+    return !ready               ? learn_vocabulary(&m, folder)
+           : att_is_file(ready) ? take_pieces(&m, folder)
+                                : copy_vocabulary(&m, folder);
+}
