@@ -4,7 +4,7 @@
 #define ATT_MODEL_ENCODER_DECODER_H
 
 #include "model/model.h"
-#include "model/search.h"
+#include "model/beam_search.h"
 
 typedef struct att_architecture {
     att_model_kind kind;    /* first */

@@ -2,7 +2,7 @@
 #ifndef ATT_MODEL_GENERATION_H
 #define ATT_MODEL_GENERATION_H
 
-#include "model/search.h"
+#include "model/beam_search.h"
 
 enum { ATT_MOST_BEAMS = 1024, ATT_MOST_BANNED = 64 };
 

@@ -85,9 +85,9 @@ const att_tokenizer *att_translator_tokenizer(const att_translator *m) { return 
 typedef struct job {
     const att_translator *m;
     att_search search;
-    att_parts parts;  /* of all texts */
-    int64_t *order;   /* [parts.count] the longest first */
-    att_found *found; /* [parts.count][n_best] */
+    att_parts parts;        /* of all texts */
+    int64_t *order;         /* [parts.count] the longest first */
+    att_finished *finished; /* [parts.count][n_best] */
 } job;
 
 /* Parts order[first, last) */
@@ -102,20 +102,20 @@ static att_status translate_batch(const job *j, int64_t first, int64_t last)
     for (int64_t i = 0; i < n; i++)
         offsets[i + 1] = offsets[i] + j->parts.part[j->order[first + i]].tokens.count;
     int32_t *ids = att_alloc(ctx, (size_t)offsets[n] + 1, sizeof *ids);
-    att_found *found = att_calloc(ctx, (size_t)(n * best), sizeof *found);
+    att_finished *finished = att_calloc(ctx, (size_t)(n * best), sizeof *finished);
     att_generator model = {0};
-    att_status e = ids && found ? ATT_OK : ATT_ERR_MEMORY;
+    att_status e = ids && finished ? ATT_OK : ATT_ERR_MEMORY;
     for (int64_t i = 0; !e && i < n; i++) {
         const att_tokens *s = &j->parts.part[j->order[first + i]].tokens;
         memcpy(ids + offsets[i], s->ids, (size_t)s->count * sizeof *ids);
     }
     e = e ? e : att_architecture_of(j->m->model)->start(j->m->model, ids, offsets, n, &model);
-    e = e ? e : att_search_run(ctx, &j->search, &model, n, found);
+    e = e ? e : att_search_run(ctx, &j->search, &model, n, finished);
     for (int64_t i = 0; !e && i < n; i++)
-        memcpy(j->found + j->order[first + i] * best, found + i * best, (size_t)best * sizeof *found);
+        memcpy(j->finished + j->order[first + i] * best, finished + i * best, (size_t)best * sizeof *finished);
     if (model.free)
         model.free(model.user);
-    att_free(ctx, found);
+    att_free(ctx, finished);
     att_free(ctx, ids);
     att_free(ctx, offsets);
     return e;
@@ -134,8 +134,8 @@ static att_status translate_parts(job *j)
 {
     const int64_t n = j->parts.count, rows = att_max(BATCH_ROWS / j->search.beam, 1);
     j->order = att_alloc(j->m->ctx, (size_t)n + 1, sizeof *j->order);
-    j->found = att_calloc(j->m->ctx, (size_t)(n * j->search.n_best) + 1, sizeof *j->found);
-    att_status e = j->order && j->found ? ATT_OK : ATT_ERR_MEMORY;
+    j->finished = att_calloc(j->m->ctx, (size_t)(n * j->search.n_best) + 1, sizeof *j->finished);
+    att_status e = j->order && j->finished ? ATT_OK : ATT_ERR_MEMORY;
     for (int64_t i = 0; !e && i < n; i++)
         j->order[i] = i;
     if (!e && n > 0)
@@ -152,17 +152,17 @@ static att_status translate_parts(job *j)
     return e;
 }
 
-/* ---- what was found, as texts */
+/* ---- finished hypotheses, as texts */
 
 /* The k-th best of parts [first, last), which are one text: their tokens one after the other, as if the whole had been
- * found. Nothing where one of them has no k-th. */
+ * one. Nothing where one of them has no k-th. */
 static att_status join(const job *j, int64_t first, int64_t last, int64_t k, att_translation *out)
 {
     const int64_t best = j->search.n_best;
     int64_t count = 0, steps = 0;
     double log_probability = 0;
     for (int64_t i = first; i < last; i++) {
-        const att_found *f = &j->found[i * best + k];
+        const att_finished *f = &j->finished[i * best + k];
         if (!f->ids)
             return ATT_OK;
         count += f->count;
@@ -175,7 +175,7 @@ static att_status join(const job *j, int64_t first, int64_t last, int64_t k, att
     if (!out->tokens.ids)
         return ATT_ERR_MEMORY;
     for (int64_t i = first; i < last; i++) {
-        const att_found *f = &j->found[i * best + k];
+        const att_finished *f = &j->finished[i * best + k];
         memcpy(out->tokens.ids + out->tokens.count, f->ids, (size_t)f->count * sizeof *f->ids);
         out->tokens.count += f->count;
     }
@@ -261,9 +261,9 @@ att_status att_translate(const att_translator *m, int64_t n, const char *const *
     e = e ? e : write_out(&j, n, out);
     for (int64_t i = 0; e && i < count; i++)
         att_translation_free(m, &out[i]);
-    for (int64_t i = 0; j.found && i < j.parts.count * j.search.n_best; i++)
-        att_free(m->ctx, j.found[i].ids);
-    att_free(m->ctx, j.found);
+    for (int64_t i = 0; j.finished && i < j.parts.count * j.search.n_best; i++)
+        att_free(m->ctx, j.finished[i].ids);
+    att_free(m->ctx, j.finished);
     att_free(m->ctx, j.order);
     att_parts_free(&j.parts);
     return e;

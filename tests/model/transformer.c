@@ -3,7 +3,7 @@
 #include "check.h"
 #include "context.h"
 #include "fail_alloc.h"
-#include "model/search.h"
+#include "model/beam_search.h"
 #include "model/transformer.h"
 #include "tiny_marian.h"
 
@@ -107,7 +107,7 @@ static void check_logits(const att_transformer *m, const json_t *line)
 
 /* Sources [first, last) -> found [last - first][n_best]; frees nothing. */
 static att_status search(att_ctx *c, const att_transformer *m, const att_search *how, int first, int last,
-                         att_found *found)
+                         att_finished *found)
 {
     int64_t from[N + 1];
     for (int i = first; i <= last; i++)
@@ -121,7 +121,7 @@ static att_status search(att_ctx *c, const att_transformer *m, const att_search 
     return e;
 }
 
-static void free_found(att_ctx *c, att_found *found, int64_t n)
+static void free_found(att_ctx *c, att_finished *found, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         att_free(c, found[i].ids);
@@ -149,7 +149,7 @@ static att_search golden_search(const att_transformer *m, const json_t *how, int
                         .n_banned = (int64_t)json_array_size(list)};
 }
 
-static void check_found(const att_found *f, const json_t *expected, const char *what)
+static void check_found(const att_finished *f, const json_t *expected, const char *what)
 {
     const json_t *ids = json_object_get(expected, "ids"), *score = json_object_get(expected, "score");
     if (!expected) { /* there is no more */
@@ -172,7 +172,7 @@ static void check_searches(const att_transformer *m, const json_t *line)
     size_t i;
     json_array_foreach(searches, i, one)
     {
-        att_found found[N * MOST_BEST] = {{0}};
+        att_finished found[N * MOST_BEST] = {{0}};
         int32_t banned[MOST_BANNED];
         const json_t *how = json_object_get(one, "how"), *expected = json_object_get(one, "found");
         const att_search s = golden_search(m, how, banned);
@@ -276,7 +276,7 @@ static void any_threads_and_any_company_give_the_same_bits(void **state)
                             .start = V - 1,
                             .force_end = true};
     float expected[TARGETS * V], y[TARGETS * V];
-    att_found best[N * 3] = {{0}}, found[N * 3] = {{0}};
+    att_finished best[N * 3] = {{0}}, found[N * 3] = {{0}};
     att_ctx *first;
     assert_int_equal(att_open(&first, ATT_OPTIONS(att_config, .n_threads = 1)), ATT_OK);
     att_transformer *model = open_model(first, &f);
@@ -294,7 +294,7 @@ static void any_threads_and_any_company_give_the_same_bits(void **state)
                                 (size_t)(target_offsets[i + 1] - target_offsets[i]) * V * sizeof *y);
             assert_int_equal(search(c, m, &how, i, i + 1, found), ATT_OK);
             for (int k = 0; k < 3; k++) {
-                const att_found *b = &best[i * 3 + k];
+                const att_finished *b = &best[i * 3 + k];
                 assert_int_equal(found[k].count, b->count);
                 assert_memory_equal(found[k].ids, b->ids, (size_t)b->count * sizeof *b->ids);
                 assert_true(found[k].score == b->score);
@@ -319,7 +319,7 @@ static void a_score_is_what_the_logits_say(void **state)
     att_transformer *m = open_model(ctx, &f);
     const att_search how = {
         .vocabulary = V, .beam = 1, .n_best = 1, .max_tokens = 12, .length_penalty = 0.5, .start = V - 1};
-    att_found found;
+    att_finished found;
     assert_int_equal(search(ctx, m, &how, 2, 3, &found), ATT_OK);
     int32_t ids[12] = {V - 1};
     memcpy(ids + 1, found.ids, (size_t)found.count * sizeof *ids);
@@ -395,7 +395,7 @@ static att_status everything(const att_config *cfg, const char *folder)
                             .force_end = true};
     att_ctx *c = NULL;
     att_transformer *m = NULL;
-    att_found found[N * 2] = {{0}};
+    att_finished found[N * 2] = {{0}};
     att_status s = att_open(&c, cfg);
     s = s ? s : att_transformer_open(c, folder, &m);
     s = s ? s : search(c, m, &how, 0, N, found);

@@ -1,5 +1,5 @@
 /* Searching for texts, of a made-up model: what follows a token is a row of a table. */
-#include "model/search.h"
+#include "model/beam_search.h"
 #include "check.h"
 #include "context.h"
 #include "fail_alloc.h"
@@ -70,7 +70,7 @@ static att_status select_rows(void *user, int64_t n, const int64_t *from)
     return ATT_OK;
 }
 
-static att_status run(att_ctx *c, model *m, att_search *how, int64_t sentences, att_found *found)
+static att_status run(att_ctx *c, model *m, att_search *how, int64_t sentences, att_finished *finished)
 {
     const att_generator g = {.user = m, .step = step, .output = &m->output, .select = select_rows};
     how->vocabulary = m->vocabulary;
@@ -82,18 +82,18 @@ static att_status run(att_ctx *c, model *m, att_search *how, int64_t sentences, 
         m->sentence[i] = i;
     m->ctx = c;
     m->output = (att_nn_linear){0};
-    const att_status e = att_search_run(c, how, &g, sentences, found);
+    const att_status e = att_search_run(c, how, &g, sentences, finished);
     att_param_free(m->output.weight);
     return e;
 }
 
-static void free_found(att_ctx *c, att_found *found, int64_t n)
+static void free_finished(att_ctx *c, att_finished *finished, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
-        att_free(c, found[i].ids);
+        att_free(c, finished[i].ids);
 }
 
-static void assert_found(const att_found *f, const char *digits)
+static void assert_finished(const att_finished *f, const char *digits)
 {
     char text[MOST_STEPS + 1] = "";
     assert_non_null(f->ids);
@@ -159,7 +159,7 @@ static void a_beam_that_is_wide_enough_finds_all_texts_in_order(void **state)
     (void)state;
     static model m;
     static all_texts all;
-    static att_found found[128];
+    static att_finished finished[128];
     for (uint64_t seed = 0; seed < 20; seed++) {
         att_search how = {.beam = 128, .n_best = 128, .max_tokens = 4, .length_penalty = (double)(seed % 4) - 1};
         m = random_model(4, seed);
@@ -167,14 +167,15 @@ static void a_beam_that_is_wide_enough_finds_all_texts_in_order(void **state)
         add_texts(&all, (text){"", 0}, 0, START, 0);
         assert_int_equal(all.n, 1 + 3 + 9 + 27 + 81);
         qsort(all.text, (size_t)all.n, sizeof *all.text, best_first);
-        assert_int_equal(run(ctx, &m, &how, 1, found), ATT_OK);
+        assert_int_equal(run(ctx, &m, &how, 1, finished), ATT_OK);
         for (int i = 0; i < all.n; i++) { /* log probabilities are sums of f32's logs */
-            assert_found(&found[i], all.text[i].digits);
-            check_near((float)found[i].score, all.text[i].score, 1e-5 * fmax(1, fabs(all.text[i].score)), "text %d", i);
+            assert_finished(&finished[i], all.text[i].digits);
+            check_near((float)finished[i].score, all.text[i].score, 1e-5 * fmax(1, fabs(all.text[i].score)), "text %d",
+                       i);
         }
         for (int i = all.n; i < 128; i++)
-            assert_null(found[i].ids);
-        free_found(ctx, found, 128);
+            assert_null(finished[i].ids);
+        free_finished(ctx, finished, 128);
     }
 }
 
@@ -185,7 +186,7 @@ static void sentences_do_not_change_each_other(void **state)
     static model m;
     for (uint64_t seed = 0; seed < 50; seed++) {
         att_search how = {.beam = BEST, .n_best = BEST, .max_tokens = MOST_STEPS, .length_penalty = 1};
-        att_found together[SENTENCES * BEST], alone[BEST];
+        att_finished together[SENTENCES * BEST], alone[BEST];
         m = random_model(5, seed);
         assert_int_equal(run(ctx, &m, &how, SENTENCES, together), ATT_OK);
         for (int i = 0; i < SENTENCES; i++) {
@@ -196,14 +197,14 @@ static void sentences_do_not_change_each_other(void **state)
                         one.logits[s][a][v] = logit(&m, i, s, a, v);
             assert_int_equal(run(ctx, &one, &how, 1, alone), ATT_OK);
             for (int k = 0; k < BEST; k++) {
-                const att_found *f = &together[i * BEST + k];
+                const att_finished *f = &together[i * BEST + k];
                 assert_true(!f->ids == !alone[k].ids && f->count == alone[k].count && f->score == alone[k].score);
                 if (f->ids)
                     assert_memory_equal(f->ids, alone[k].ids, (size_t)f->count * sizeof *f->ids);
             }
-            free_found(ctx, alone, BEST);
+            free_finished(ctx, alone, BEST);
         }
-        free_found(ctx, together, SENTENCES * BEST);
+        free_finished(ctx, together, SENTENCES * BEST);
     }
 }
 
@@ -220,7 +221,7 @@ static void texts_alone_are_the_same_texts(void **state)
         how.n_banned = (int64_t)seed % 3;
         how.min_tokens = (int64_t)seed % 5;
         how.force_end = seed % 2;
-        att_found with[SENTENCES], without[SENTENCES];
+        att_finished with[SENTENCES], without[SENTENCES];
         m = random_model(6, seed);
         assert_int_equal(run(ctx, &m, &how, SENTENCES, with), ATT_OK);
         how.texts_alone = true;
@@ -229,8 +230,8 @@ static void texts_alone_are_the_same_texts(void **state)
             assert_true(with[i].count == without[i].count && with[i].steps == without[i].steps);
             assert_memory_equal(with[i].ids, without[i].ids, (size_t)with[i].count * sizeof *with[i].ids);
         }
-        free_found(ctx, with, SENTENCES);
-        free_found(ctx, without, SENTENCES);
+        free_finished(ctx, with, SENTENCES);
+        free_finished(ctx, without, SENTENCES);
     }
 }
 
@@ -250,39 +251,39 @@ static void the_first_of_equals_comes_first(void **state)
 {
     (void)state;
     static model m;
-    att_found found[4];
+    att_finished finished[4];
     m = plain_model(4, (const float[]){0, 2, 2, 2});
     att_search how = {.beam = 1, .n_best = 1, .max_tokens = 3, .length_penalty = 1};
-    assert_int_equal(run(ctx, &m, &how, 1, found), ATT_OK);
-    assert_found(&found[0], "111");
-    free_found(ctx, found, 1);
+    assert_int_equal(run(ctx, &m, &how, 1, finished), ATT_OK);
+    assert_finished(&finished[0], "111");
+    free_finished(ctx, finished, 1);
     how.beam = how.n_best = 4;
-    assert_int_equal(run(ctx, &m, &how, 1, found), ATT_OK);
+    assert_int_equal(run(ctx, &m, &how, 1, finished), ATT_OK);
     static const char *const expected[] = {"111", "112", "113", "121"};
     for (int i = 0; i < 4; i++)
-        assert_found(&found[i], expected[i]);
-    free_found(ctx, found, 4);
+        assert_finished(&finished[i], expected[i]);
+    free_finished(ctx, finished, 4);
 }
 
 static void more_beams_than_tokens_find_what_there_is(void **state)
 {
     (void)state;
     static model m;
-    att_found found[10];
+    att_finished finished[10];
     m = plain_model(2, (const float[]){0, 1});
     att_search how = {.beam = 10, .n_best = 10, .max_tokens = 3, .length_penalty = 0};
-    assert_int_equal(run(ctx, &m, &how, 1, found), ATT_OK);
+    assert_int_equal(run(ctx, &m, &how, 1, finished), ATT_OK);
     static const char *const expected[] = {"111", "", "1", "11"};
     for (int i = 0; i < 4; i++)
-        assert_found(&found[i], expected[i]);
+        assert_finished(&finished[i], expected[i]);
     for (int i = 4; i < 10; i++)
-        assert_null(found[i].ids);
-    free_found(ctx, found, 10);
+        assert_null(finished[i].ids);
+    free_finished(ctx, finished, 10);
     m = plain_model(1, (const float[]){0}); /* the end alone; it starts with what is no token of it */
-    assert_int_equal(run(ctx, &m, &how, 1, found), ATT_OK);
-    assert_found(&found[0], "");
-    assert_null(found[1].ids);
-    free_found(ctx, found, 10);
+    assert_int_equal(run(ctx, &m, &how, 1, finished), ATT_OK);
+    assert_finished(&finished[0], "");
+    assert_null(finished[1].ids);
+    free_finished(ctx, finished, 10);
 }
 
 static void lengths_are_kept(void **state)
@@ -291,7 +292,7 @@ static void lengths_are_kept(void **state)
     static const struct {
         int64_t min_tokens, max_tokens;
         bool force_end;
-        const char *found;
+        const char *finished;
         int64_t steps;
     } cases[] = {
         {0, 8, false, "", 1},
@@ -308,17 +309,17 @@ static void lengths_are_kept(void **state)
     m = plain_model(3, (const float[]){3, 1, 2});
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (int beam = 1; beam <= 2; beam++) {
-            att_found found;
+            att_finished finished;
             att_search how = {.beam = beam,
                               .n_best = 1,
                               .min_tokens = cases[i].min_tokens,
                               .max_tokens = cases[i].max_tokens,
                               .force_end = cases[i].force_end,
                               .length_penalty = 0};
-            assert_int_equal(run(ctx, &m, &how, 1, &found), ATT_OK);
-            assert_found(&found, cases[i].found);
-            assert_int_equal(found.steps, cases[i].steps);
-            free_found(ctx, &found, 1);
+            assert_int_equal(run(ctx, &m, &how, 1, &finished), ATT_OK);
+            assert_finished(&finished, cases[i].finished);
+            assert_int_equal(finished.steps, cases[i].steps);
+            free_finished(ctx, &finished, 1);
         }
 }
 
@@ -327,43 +328,43 @@ static void early_stopping_stops_as_soon_as_enough_have_ended(void **state)
 {
     (void)state;
     static model m;
-    att_found found[2];
+    att_finished finished[2];
     m = plain_model(3, (const float[]){0, -8, 1});
     att_search how = {.beam = 2, .n_best = 2, .max_tokens = MOST_STEPS, .length_penalty = 2, .early_stopping = true};
-    assert_int_equal(run(ctx, &m, &how, 1, found), ATT_OK);
-    assert_found(&found[0], "2");
-    assert_found(&found[1], "");
+    assert_int_equal(run(ctx, &m, &how, 1, finished), ATT_OK);
+    assert_finished(&finished[0], "2");
+    assert_finished(&finished[1], "");
     assert_int_equal(m.step, 2);
-    free_found(ctx, found, 2);
+    free_finished(ctx, finished, 2);
     how.early_stopping = false;
-    assert_int_equal(run(ctx, &m, &how, 1, found), ATT_OK);
-    assert_found(&found[0], "22222222");
+    assert_int_equal(run(ctx, &m, &how, 1, finished), ATT_OK);
+    assert_finished(&finished[0], "22222222");
     assert_int_equal(m.step, MOST_STEPS);
-    free_found(ctx, found, 2);
+    free_finished(ctx, finished, 2);
 }
 
 static void what_is_banned_is_not_found(void **state)
 {
     (void)state;
     static model m;
-    att_found found;
+    att_finished finished;
     const int32_t banned[] = {3, 2};
     m = plain_model(5, (const float[]){0, 1, 2, 300, 1.5f});
     att_search how = {.beam = 1, .n_best = 1, .max_tokens = 2, .length_penalty = 0, .banned = banned, .n_banned = 2};
-    assert_int_equal(run(ctx, &m, &how, 1, &found), ATT_OK);
-    assert_found(&found, "44");
-    assert_true(found.score == 2 * (1.5 - 300)); /* what is banned has its part of the probability, here all of it */
-    free_found(ctx, &found, 1);
+    assert_int_equal(run(ctx, &m, &how, 1, &finished), ATT_OK);
+    assert_finished(&finished, "44");
+    assert_true(finished.score == 2 * (1.5 - 300)); /* what is banned has its part of the probability, here all of it */
+    free_finished(ctx, &finished, 1);
     how.renormalize = true;
-    assert_int_equal(run(ctx, &m, &how, 1, &found), ATT_OK);
-    assert_found(&found, "44");
-    check_near((float)found.score, 2 * (1.5 - log(exp(0) + exp(1) + exp(1.5))), 1e-6, "score");
-    free_found(ctx, &found, 1);
+    assert_int_equal(run(ctx, &m, &how, 1, &finished), ATT_OK);
+    assert_finished(&finished, "44");
+    check_near((float)finished.score, 2 * (1.5 - log(exp(0) + exp(1) + exp(1.5))), 1e-6, "score");
+    free_finished(ctx, &finished, 1);
     how.min_tokens = 2; /* the end is banned, too */
     how.max_tokens = 1;
-    assert_int_equal(run(ctx, &m, &how, 1, &found), ATT_OK);
-    check_near((float)found.score, 1.5 - log(exp(1) + exp(1.5)), 1e-6, "score");
-    free_found(ctx, &found, 1);
+    assert_int_equal(run(ctx, &m, &how, 1, &finished), ATT_OK);
+    check_near((float)finished.score, 1.5 - log(exp(1) + exp(1.5)), 1e-6, "score");
+    free_finished(ctx, &finished, 1);
 }
 
 /* ---- errors */
@@ -384,19 +385,19 @@ static void logits_that_are_no_numbers_are_refused(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         for (int how_many = 0; how_many <= 3; how_many += how_many ? 2 : 1) { /* 0: one, and no probabilities */
             const int beam = how_many ? how_many : 1;
-            att_found found[3] = {{0}};
+            att_finished finished[3] = {{0}};
             att_search how = {
                 .beam = beam, .n_best = beam, .max_tokens = 5, .length_penalty = 1, .texts_alone = !how_many};
             m = plain_model(3, (const float[]){-9, 1, 2});
             for (int a = 0; a < MOST_TOKENS; a++)
                 memcpy(m.logits[2][a], wrong[i].logits, sizeof wrong[i].logits);
-            assert_int_equal(run(ctx, &m, &how, 1, found), ATT_ERR_FORMAT);
+            assert_int_equal(run(ctx, &m, &how, 1, finished), ATT_ERR_FORMAT);
             assert_string_equal(att_error(ctx), wrong[i].words);
-            assert_null(found[0].ids);
+            assert_null(finished[0].ids);
         }
     const int32_t banned[] = {1, 2};
     for (int renormalize = 0; renormalize < 2; renormalize++) {
-        att_found found = {0};
+        att_finished finished = {0};
         att_search how = {.beam = 2,
                           .n_best = 1,
                           .min_tokens = 2,
@@ -405,7 +406,7 @@ static void logits_that_are_no_numbers_are_refused(void **state)
                           .n_banned = 2,
                           .renormalize = renormalize};
         m = plain_model(3, (const float[]){1, 2, 3});
-        assert_int_equal(run(ctx, &m, &how, 1, &found), ATT_ERR_FORMAT);
+        assert_int_equal(run(ctx, &m, &how, 1, &finished), ATT_ERR_FORMAT);
         assert_string_equal(att_error(ctx), "after 0 tokens none may follow: all 3 are banned");
     }
 }
@@ -414,14 +415,14 @@ static void logits_without_bound_below_are_none(void **state)
 {
     (void)state;
     static model m;
-    att_found found[2];
+    att_finished finished[2];
     m = plain_model(3, (const float[]){0, -INFINITY, -INFINITY});
     att_search how = {.beam = 2, .n_best = 2, .max_tokens = 5, .length_penalty = 1};
-    assert_int_equal(run(ctx, &m, &how, 1, found), ATT_OK);
-    assert_found(&found[0], "");
-    assert_true(found[0].score == 0);
-    assert_null(found[1].ids);
-    free_found(ctx, found, 2);
+    assert_int_equal(run(ctx, &m, &how, 1, finished), ATT_OK);
+    assert_finished(&finished[0], "");
+    assert_true(finished[0].score == 0);
+    assert_null(finished[1].ids);
+    free_finished(ctx, finished, 2);
 }
 
 static void a_model_that_fails_ends_the_search(void **state)
@@ -429,15 +430,15 @@ static void a_model_that_fails_ends_the_search(void **state)
     (void)state;
     static model m;
     for (int i = 1; i <= 4; i++) {
-        att_found found[4] = {{0}};
+        att_finished finished[4] = {{0}};
         att_search how = {.beam = 2, .n_best = 2, .max_tokens = MOST_STEPS, .length_penalty = 1};
         m = random_model(5, 1);
         m.fail_step = i % 2 ? i : 0;
         m.fail_select = i % 2 ? 0 : i / 2;
-        assert_int_equal(run(ctx, &m, &how, 2, found), ATT_ERR_IO);
+        assert_int_equal(run(ctx, &m, &how, 2, finished), ATT_ERR_IO);
         check_says(ctx, "fails");
         for (int k = 0; k < 4; k++)
-            assert_null(found[k].ids);
+            assert_null(finished[k].ids);
     }
 }
 
@@ -446,17 +447,17 @@ static bool survives(model *m, int beam, long at)
 {
     fail_alloc a = {.fail_at = at};
     att_ctx *c = NULL;
-    att_found found[9] = {{0}};
+    att_finished finished[9] = {{0}};
     att_search how = {
         .beam = beam, .n_best = beam, .max_tokens = MOST_STEPS, .length_penalty = 1, .texts_alone = beam == 1};
     att_status s = att_open(&c, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(&a)));
-    s = s ? s : run(c, m, &how, 3, found);
+    s = s ? s : run(c, m, &how, 3, finished);
     assert_true(s == ATT_ERR_MEMORY || (s == ATT_OK && a.calls < at));
-    assert_true(s || found[0].ids);
+    assert_true(s || finished[0].ids);
     for (int i = 0; s && i < 9; i++)
-        assert_null(found[i].ids);
+        assert_null(finished[i].ids);
     if (c)
-        free_found(c, found, 9);
+        free_finished(c, finished, 9);
     att_close(c);
     assert_int_equal(a.live, 0);
     return s == ATT_OK;

@@ -1,4 +1,4 @@
-#include "model/search.h"
+#include "model/beam_search.h"
 #include "io/util.h"
 
 #include <math.h>
@@ -6,53 +6,54 @@
 
 enum { NO_ROW = -1 };
 
-/* A way on: a row goes on with a token. */
-typedef struct way {
+/* A row, continued by a token. */
+typedef struct hypothesis {
     int64_t row;
     int32_t token;
     double log_probability; /* of the whole text */
-} way;
+} hypothesis;
 
-/* What a row has come by, a step ago. */
-typedef struct link {
+/* The row of the step before that a row continues, and by which token. */
+typedef struct back_pointer {
     int64_t row;
     int32_t token;
-} link;
+} back_pointer;
 
 typedef struct state {
     att_ctx *ctx;
     const att_search *search;
-    int64_t sentences, most_rows, rows, steps;
-    link *links;       /* [max_tokens][most_rows] */
-    int64_t *sentence; /* [most_rows] */
-    double *score;     /* [most_rows] log probabilities */
-    int32_t *ids;      /* [most_rows] */
-    int64_t *from;     /* [most_rows] */
-    way *ways;         /* [most_rows][width]: of a row, the best first */
-    way *next;         /* [most_rows] */
-    att_largest *best; /* [most_rows][width]: tokens by their logits */
-    double *log_sum;   /* [most_rows]: of e to the logits */
-    int32_t *except;   /* [n_banned + 1] */
-    att_found *found;  /* [sentences][beam], the best first; ids of what is not there are NULL */
-    int64_t *n_found;  /* [sentences] */
+    int64_t sentences, max_rows, rows, steps;
+    back_pointer *back_pointers; /* [max_tokens][max_rows] */
+    int64_t *sentence;           /* [max_rows] */
+    double *score;               /* [max_rows] log probabilities */
+    int32_t *ids;                /* [max_rows] the last token of each row */
+    int64_t *from;               /* [max_rows] */
+    hypothesis *hypotheses;      /* [max_rows][width]: of a row, the best first */
+    hypothesis *next;            /* [max_rows] */
+    att_largest *best;           /* [max_rows][width]: tokens by their logits */
+    double *log_sum;             /* [max_rows]: of e to the logits */
+    int32_t *except;             /* [n_banned + 1] */
+    att_finished *finished;      /* [sentences][beam], the best first; ids of what is not there are NULL */
+    int64_t *n_finished;         /* [sentences] */
 } state;
 
-/* Continuations that are looked at: ends among them leave `beam` that go on. */
+/* Hypotheses of a sentence in each step: of twice the beam, `beam` are left when ends are taken out. */
 static int64_t width(const att_search *s) { return s->beam == 1 ? 1 : 2 * s->beam; }
 
 /* ---- the best tokens of a row */
 
 static bool may_end(const state *s) { return s->steps + 1 >= s->search->min_tokens; }
 
-/* Into ways [n] of `count`, the best first and the first of equals first; returns the count after it. */
-static int64_t insert(way *ways, int64_t n, int64_t count, way w)
+/* Inserts h into hypotheses [n] of `count`, sorted by probability, of equal ones the first first. Returns the count
+ * after it. */
+static int64_t insert(hypothesis *hypotheses, int64_t n, int64_t count, hypothesis h)
 {
     int64_t at = att_min(count, n);
-    for (; at > 0 && ways[at - 1].log_probability < w.log_probability; at--)
+    for (; at > 0 && hypotheses[at - 1].log_probability < h.log_probability; at--)
         if (at < n)
-            ways[at] = ways[at - 1];
+            hypotheses[at] = hypotheses[at - 1];
     if (at < n)
-        ways[at] = w;
+        hypotheses[at] = h;
     return att_min(count + 1, n);
 }
 
@@ -90,110 +91,110 @@ static att_status rank_rows(state *s, att_tape *t, att_var *x, const att_nn_line
     e = e || must_end(s) ? e : find_best(s, t, x, output);
     for (int64_t r = 0; !e && r < s->rows; r++) {
         const att_largest *best = s->best + r * n;
-        way *ways = s->ways + r * n;
+        hypothesis *hypotheses = s->hypotheses + r * n;
         if (!must_end(s) && (isnan(s->log_sum[r]) || isnan(best->value) || best->value == INFINITY))
             return att_fail(s->ctx, ATT_ERR_FORMAT, "the model's logits after %lld tokens are not numbers",
                             (long long)s->steps);
         for (int64_t i = 0; i < n; i++)
             if (must_end(s))
-                ways[i] = (way){i == 0 ? r : NO_ROW, s->search->end, s->score[r]};
+                hypotheses[i] = (hypothesis){i == 0 ? r : NO_ROW, s->search->end, s->score[r]};
             else
-                ways[i] = (way){best[i].column < 0 ? NO_ROW : r, (int32_t)best[i].column,
-                                s->score[r] + (double)best[i].value - s->log_sum[r]};
+                hypotheses[i] = (hypothesis){best[i].column < 0 ? NO_ROW : r, (int32_t)best[i].column,
+                                             s->score[r] + (double)best[i].value - s->log_sum[r]};
     }
     return e;
 }
 
-/* ---- what has ended */
+/* ---- finished hypotheses */
 
-/* The tokens of a row, last links first, and one more. */
-static int32_t *spell(const state *s, const way *w, int64_t *count)
+/* The tokens of a hypothesis, from the last back pointer to the first. */
+static int32_t *trace_back(const state *s, const hypothesis *h, int64_t *count)
 {
-    const bool ends = w->token == s->search->end;
+    const bool ends = h->token == s->search->end;
     *count = s->steps + !ends;
     int32_t *ids = att_alloc(s->ctx, (size_t)*count + 1, sizeof *ids);
-    int64_t row = w->row;
+    int64_t row = h->row;
     if (ids && !ends)
-        ids[s->steps] = w->token;
+        ids[s->steps] = h->token;
     for (int64_t i = s->steps; ids && i > 0; i--) {
-        const link *l = &s->links[(i - 1) * s->most_rows + row];
+        const back_pointer *l = &s->back_pointers[(i - 1) * s->max_rows + row];
         ids[i - 1] = l->token;
         row = l->row;
     }
     return ids;
 }
 
-/* Keeps a text that has ended, if it is one of the best. */
-static att_status keep(state *s, int64_t sentence, const way *w)
+/* Keeps a hypothesis that has ended, if it is one of the best. */
+static att_status keep_finished(state *s, int64_t sentence, const hypothesis *h)
 {
     const int64_t beam = s->search->beam;
-    att_found *best = s->found + sentence * beam;
-    att_found f = {.steps = s->steps + 1, .log_probability = w->log_probability};
-    f.score = w->log_probability / pow((double)f.steps, s->search->length_penalty);
-    int64_t at = s->n_found[sentence];
+    att_finished *best = s->finished + sentence * beam;
+    att_finished f = {.steps = s->steps + 1, .log_probability = h->log_probability};
+    f.score = h->log_probability / pow((double)f.steps, s->search->length_penalty);
+    int64_t at = s->n_finished[sentence];
     while (at > 0 && best[at - 1].score < f.score)
         at--;
     if (at == beam)
         return ATT_OK;
-    f.ids = spell(s, w, &f.count);
+    f.ids = trace_back(s, h, &f.count);
     if (!f.ids)
         return ATT_ERR_MEMORY;
-    const int64_t last = s->n_found[sentence] < beam ? s->n_found[sentence]++ : beam - 1;
+    const int64_t last = s->n_finished[sentence] < beam ? s->n_finished[sentence]++ : beam - 1;
     att_free(s->ctx, best[last].ids);
     memmove(best + at + 1, best + at, (size_t)(last - at) * sizeof *best);
     best[at] = f;
     return ATT_OK;
 }
 
-/* Can what goes on with this log probability, at best, be no longer among the best? */
-static bool decided(const state *s, int64_t sentence, double log_probability)
+/* Is a sentence done: can no hypothesis that continues one of this log probability be among the best any more? */
+static bool is_done(const state *s, int64_t sentence, double log_probability)
 {
     const int64_t beam = s->search->beam;
-    if (s->n_found[sentence] < beam)
+    if (s->n_finished[sentence] < beam)
         return false;
     return beam == 1 || s->search->early_stopping ||
            log_probability / pow((double)(s->steps + 1), s->search->length_penalty) <=
-               s->found[sentence * beam + beam - 1].score;
+               s->finished[sentence * beam + beam - 1].score;
 }
 
 /* ---- one step */
 
 /* The next rows of a sentence, of which rows [first, last) are now: into next, from `count` on. */
-static att_status go_on(state *s, int64_t first, int64_t last, int64_t *count)
+static att_status extend(state *s, int64_t first, int64_t last, int64_t *count)
 {
     const att_search *o = s->search;
     const int64_t n = width(o), sentence = s->sentence[first], begin = *count;
-    way *best = s->ways + first * n; /* rows' ways one after the other: merged into the first's place */
-    int64_t found = n;
-    while (found > 0 && best[found - 1].row == NO_ROW)
-        found--;
+    hypothesis *best = s->hypotheses + first * n; /* of all rows, one row after the other: merged into the first's */
+    int64_t n_best = n;
+    while (n_best > 0 && best[n_best - 1].row == NO_ROW)
+        n_best--;
     for (int64_t i = n; i < (last - first) * n; i++)
         if (best[i].row != NO_ROW)
-            found = insert(best, n, found, best[i]);
-    if (found == 0)
+            n_best = insert(best, n, n_best, best[i]);
+    if (n_best == 0)
         return att_fail(s->ctx, ATT_ERR_FORMAT, "after %lld tokens none may follow: all %lld are banned",
                         (long long)s->steps, (long long)o->vocabulary);
-    for (int64_t i = 0; i < found; i++)
+    for (int64_t i = 0; i < n_best; i++)
         if (best[i].token != o->end && s->steps + 1 < o->max_tokens) {
             if (*count - begin < o->beam)
                 s->next[(*count)++] = best[i];
-        } else if (i < o->beam && keep(s, sentence, &best[i])) {
+        } else if (i < o->beam && keep_finished(s, sentence, &best[i])) {
             return ATT_ERR_MEMORY;
         }
-    if (*count > begin && decided(s, sentence, s->next[begin].log_probability))
+    if (*count > begin && is_done(s, sentence, s->next[begin].log_probability))
         *count = begin;
     return ATT_OK;
 }
 
 /* All sentences; s->next are then the next rows, n of them. */
-static att_status go_on_all(state *s, int64_t *n)
+static att_status extend_all(state *s, int64_t *n)
 {
     att_status e = ATT_OK;
     *n = 0;
     for (int64_t first = 0, last; !e && first < s->rows; first = last) {
         for (last = first; last < s->rows && s->sentence[last] == s->sentence[first];)
             last++;
-        e = go_on(s, first, last, n);
+        e = extend(s, first, last, n);
     }
     return e;
 }
@@ -202,12 +203,12 @@ static att_status take_rows(state *s, const att_generator *model, int64_t n)
 {
     bool same = n == s->rows;
     for (int64_t b = 0; b < n; b++) {
-        const way *w = &s->next[b];
-        s->from[b] = w->row;
-        s->links[s->steps * s->most_rows + b] = (link){w->row, w->token};
-        s->score[b] = w->log_probability;
-        s->ids[b] = w->token;
-        same = same && w->row == b;
+        const hypothesis *h = &s->next[b];
+        s->from[b] = h->row;
+        s->back_pointers[s->steps * s->max_rows + b] = (back_pointer){h->row, h->token};
+        s->score[b] = h->log_probability;
+        s->ids[b] = h->token;
+        same = same && h->row == b;
     }
     for (int64_t b = 0; b < n; b++) /* from[b] may be below b */
         s->next[b].row = s->sentence[s->from[b]];
@@ -222,7 +223,7 @@ static att_status step(state *s, const att_generator *model, att_tape *t)
 {
     int64_t n;
     att_status e = rank_rows(s, t, model->step(model->user, t, s->ids), model->output);
-    e = e ? e : go_on_all(s, &n);
+    e = e ? e : extend_all(s, &n);
     e = e ? e : take_rows(s, model, n);
     att_tape_reset(t);
     return e;
@@ -233,50 +234,50 @@ static att_status step(state *s, const att_generator *model, att_tape *t)
 static att_status allocate(state *s)
 {
     const att_search *o = s->search;
-    const size_t rows = (size_t)s->most_rows;
-    s->links = att_alloc(s->ctx, (size_t)o->max_tokens * rows, sizeof *s->links);
+    const size_t rows = (size_t)s->max_rows;
+    s->back_pointers = att_alloc(s->ctx, (size_t)o->max_tokens * rows, sizeof *s->back_pointers);
     s->sentence = att_alloc(s->ctx, rows, sizeof *s->sentence);
     s->score = att_alloc(s->ctx, rows, sizeof *s->score);
     s->ids = att_alloc(s->ctx, rows, sizeof *s->ids);
     s->from = att_alloc(s->ctx, rows, sizeof *s->from);
-    s->ways = att_alloc(s->ctx, rows * (size_t)width(o), sizeof *s->ways);
+    s->hypotheses = att_alloc(s->ctx, rows * (size_t)width(o), sizeof *s->hypotheses);
     s->next = att_alloc(s->ctx, rows, sizeof *s->next);
     s->best = att_alloc(s->ctx, rows * (size_t)width(o), sizeof *s->best);
     s->log_sum = att_alloc(s->ctx, rows, sizeof *s->log_sum);
     s->except = att_alloc(s->ctx, (size_t)o->n_banned + 1, sizeof *s->except);
-    s->found = att_calloc(s->ctx, rows, sizeof *s->found);
-    s->n_found = att_calloc(s->ctx, (size_t)s->sentences, sizeof *s->n_found);
-    return s->links && s->sentence && s->score && s->ids && s->from && s->ways && s->next && s->best && s->log_sum &&
-                   s->except && s->found && s->n_found
+    s->finished = att_calloc(s->ctx, rows, sizeof *s->finished);
+    s->n_finished = att_calloc(s->ctx, (size_t)s->sentences, sizeof *s->n_finished);
+    return s->back_pointers && s->sentence && s->score && s->ids && s->from && s->hypotheses && s->next && s->best &&
+                   s->log_sum && s->except && s->finished && s->n_finished
                ? ATT_OK
                : ATT_ERR_MEMORY;
 }
 
 static void clean(state *s)
 {
-    for (int64_t i = 0; s->found && i < s->most_rows; i++)
-        att_free(s->ctx, s->found[i].ids);
-    void *const all[] = {s->links, s->sentence, s->score,   s->ids,    s->from,  s->ways,
-                         s->next,  s->best,     s->log_sum, s->except, s->found, s->n_found};
+    for (int64_t i = 0; s->finished && i < s->max_rows; i++)
+        att_free(s->ctx, s->finished[i].ids);
+    void *const all[] = {s->back_pointers, s->sentence, s->score,   s->ids,    s->from,     s->hypotheses,
+                         s->next,          s->best,     s->log_sum, s->except, s->finished, s->n_finished};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         att_free(s->ctx, all[i]);
 }
 
-static void hand_over(state *s, att_found *out)
+static void hand_over(state *s, att_finished *out)
 {
     const att_search *o = s->search;
     for (int64_t i = 0; i < s->sentences; i++)
         for (int64_t k = 0; k < o->n_best; k++) {
-            out[i * o->n_best + k] = s->found[i * o->beam + k];
-            s->found[i * o->beam + k].ids = NULL;
+            out[i * o->n_best + k] = s->finished[i * o->beam + k];
+            s->finished[i * o->beam + k].ids = NULL;
         }
 }
 
 att_status att_search_run(att_ctx *ctx, const att_search *search, const att_generator *model, int64_t sentences,
-                          att_found *out)
+                          att_finished *out)
 {
     state s = {
-        .ctx = ctx, .search = search, .sentences = sentences, .rows = sentences, .most_rows = sentences * search->beam};
+        .ctx = ctx, .search = search, .sentences = sentences, .rows = sentences, .max_rows = sentences * search->beam};
     att_tape *t = NULL;
     att_status e = allocate(&s);
     e = e ? e : att_tape_new(ctx, NULL, &t);
