@@ -498,7 +498,7 @@ typedef struct att_translate_options {
     int64_t n_best;     /* the best of each text, at most beam; 0: 1 */
     const float *length_penalty; /* score = log probability / tokens ^ this; or NULL: what the settings say, or 1 */
     bool split; /* texts that are longer than the model's positions are cut, at sentences where that can be, and their
-                 * parts translated; false: an error */
+                 * segments translated; false: an error */
     bool no_scores; /* scores are not asked for: they are NaN. With a beam of 1 the same tokens are then found from a
                      * quarter of the vocabulary's bytes (att_linear_argmax) */
 } att_translate_options;

@@ -3,7 +3,7 @@
 #include "io/replace.h"
 #include "model/generation.h"
 #include "model/seq2seq.h"
-#include "model/teacher.h"
+#include "model/teacher_forcing.h"
 #include "model/transformer.h"
 #include "nn/nn.h"
 
@@ -180,7 +180,7 @@ att_var *att_encoder_decoder_loss(att_tape *t, const att_encoder_decoder *m, con
 {
     l = l ? l : &no_learning;
     att_var *logits = att_encoder_decoder_logits(t, m, p, l);
-    return logits ? att_teacher_loss(t, logits, p, l, m->info.target_vocabulary, m->info.pad) : NULL;
+    return logits ? att_target_loss(t, logits, p, l, m->info.target_vocabulary, m->info.pad) : NULL;
 }
 
 /* ---- writing */

@@ -12,7 +12,7 @@
  * Luong's input feeding is left out. So all of them but the additive one go through all tokens of a target at once. */
 #include "model/seq2seq.h"
 #include "model/seq2seq_config.h"
-#include "model/teacher.h"
+#include "model/teacher_forcing.h"
 
 #include <math.h>
 
@@ -330,13 +330,13 @@ static att_var *decode_in_steps(att_tape *t, const att_seq2seq *m, const att_seq
     return att_gather(t, att_concat(t, (int)i, s->results, 0), s->order, done);
 }
 
-/* What logits are made of: of all target tokens, before [target_offsets[n]] being what stands before each. */
-static att_var *decode_all(att_tape *t, const att_seq2seq *m, const int32_t *before, att_seq2seq_memory *source,
+/* What logits are made of, of all target tokens: inputs [target_offsets[n]] of the decoder */
+static att_var *decode_all(att_tape *t, const att_seq2seq *m, const int32_t *inputs, att_seq2seq_memory *source,
                            const att_nn_dropout *dropout)
 {
     const int64_t n = dropout->at->n, *offsets = dropout->at->offsets;
     steps s = {0};
-    att_var *h = NULL, *y = att_seq2seq_embed(t, m, &m->target, before, offsets[n]);
+    att_var *h = NULL, *y = att_seq2seq_embed(t, m, &m->target, inputs, offsets[n]);
     y = att_nn_drop(t, dropout, OF_TARGET, y, NULL);
     if (y && steps_new(t, m->base.model.ctx, offsets, n, &s)) {
         const att_seq2seq_texts all = {
@@ -357,12 +357,12 @@ static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, co
     const att_positions targets = {.size = sizeof targets, .offsets = p->target_offsets, .n = p->n};
     const att_nn_dropout of_source = {l->dropout, l->seed, &sources, l->sequence_ids};
     const att_nn_dropout of_target = {l->dropout, l->seed, &targets, l->sequence_ids};
-    int32_t *before = att_teacher_before(base->model.ctx, p, m->config.start);
-    if (!before)
+    int32_t *inputs = att_decoder_inputs(base->model.ctx, p, m->config.start);
+    if (!inputs)
         return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(base->model.ctx));
     att_seq2seq_memory source = att_seq2seq_encode(t, m, p->source, p->source_offsets, p->n, &of_source);
-    att_var *h = decode_all(t, m, before, &source, &of_target);
-    att_free(base->model.ctx, before);
+    att_var *h = decode_all(t, m, inputs, &source, &of_target);
+    att_free(base->model.ctx, inputs);
     return att_nn_linear_apply(t, &m->output, h, ATT_IDENTITY, NULL);
 }
 

@@ -1,6 +1,6 @@
 /* The Transformer of Vaswani et al. 2017, encoder and decoder, in the layout of the class MarianMTModel. */
 #include "model/transformer.h"
-#include "model/teacher.h"
+#include "model/teacher_forcing.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -274,12 +274,12 @@ static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, co
     const att_positions targets = {.size = sizeof targets, .offsets = p->target_offsets, .n = p->n};
     const att_nn_dropout of_source = {l->dropout, l->seed, &sources, l->sequence_ids};
     const att_nn_dropout of_target = {l->dropout, l->seed, &targets, l->sequence_ids};
-    int32_t *before = att_teacher_before(base->model.ctx, p, m->config.start);
-    if (!before)
+    int32_t *inputs = att_decoder_inputs(base->model.ctx, p, m->config.start);
+    if (!inputs)
         return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(base->model.ctx));
     att_var *x = encode(t, m, p->source, p->source_offsets, p->n, &of_source);
-    x = decode(t, m, x, p->source_offsets, before, p->target_offsets, p->n, &of_target);
-    att_free(base->model.ctx, before);
+    x = decode(t, m, x, p->source_offsets, inputs, p->target_offsets, p->n, &of_target);
+    att_free(base->model.ctx, inputs);
     return x;
 }
 

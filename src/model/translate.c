@@ -1,7 +1,7 @@
 /* Texts to translations: tokenize, sort by length, search in batches, put back in order. */
 #include "io/texts.h"
 #include "io/util.h"
-#include "model/parts.h"
+#include "model/text_segments.h"
 #include "model/translator.h"
 
 #include <math.h>
@@ -85,9 +85,9 @@ const att_tokenizer *att_translator_tokenizer(const att_translator *m) { return 
 typedef struct job {
     const att_translator *m;
     att_search search;
-    att_parts parts;        /* of all texts */
-    int64_t *order;         /* [parts.count] the longest first */
-    att_finished *finished; /* [parts.count][n_best] */
+    att_text_segments segments; /* of all texts */
+    int64_t *order;             /* [segments.count] the longest first */
+    att_finished *finished;     /* [segments.count][n_best] */
 } job;
 
 /* Parts order[first, last) */
@@ -100,13 +100,13 @@ static att_status translate_batch(const job *j, int64_t first, int64_t last)
         return ATT_ERR_MEMORY;
     offsets[0] = 0;
     for (int64_t i = 0; i < n; i++)
-        offsets[i + 1] = offsets[i] + j->parts.part[j->order[first + i]].tokens.count;
+        offsets[i + 1] = offsets[i] + j->segments.segment[j->order[first + i]].tokens.count;
     int32_t *ids = att_alloc(ctx, (size_t)offsets[n] + 1, sizeof *ids);
     att_finished *finished = att_calloc(ctx, (size_t)(n * best), sizeof *finished);
     att_generator model = {0};
     att_status e = ids && finished ? ATT_OK : ATT_ERR_MEMORY;
     for (int64_t i = 0; !e && i < n; i++) {
-        const att_tokens *s = &j->parts.part[j->order[first + i]].tokens;
+        const att_tokens *s = &j->segments.segment[j->order[first + i]].tokens;
         memcpy(ids + offsets[i], s->ids, (size_t)s->count * sizeof *ids);
     }
     e = e ? e : att_architecture_of(j->m->model)->start(j->m->model, ids, offsets, n, &model);
@@ -124,26 +124,26 @@ static att_status translate_batch(const job *j, int64_t first, int64_t last)
 /* Longest first, so that a batch is of like lengths; stable. */
 static int by_length(const void *a, const void *b, void *arg)
 {
-    const att_part *part = arg;
+    const att_text_segment *segment = arg;
     const int64_t i = *(const int64_t *)a, k = *(const int64_t *)b;
-    const int64_t x = part[i].tokens.count, y = part[k].tokens.count;
+    const int64_t x = segment[i].tokens.count, y = segment[k].tokens.count;
     return x != y ? (x > y ? -1 : 1) : i < k ? -1 : 1;
 }
 
-static att_status translate_parts(job *j)
+static att_status translate_segments(job *j)
 {
-    const int64_t n = j->parts.count, rows = att_max(BATCH_ROWS / j->search.beam, 1);
+    const int64_t n = j->segments.count, rows = att_max(BATCH_ROWS / j->search.beam, 1);
     j->order = att_alloc(j->m->ctx, (size_t)n + 1, sizeof *j->order);
     j->finished = att_calloc(j->m->ctx, (size_t)(n * j->search.n_best) + 1, sizeof *j->finished);
     att_status e = j->order && j->finished ? ATT_OK : ATT_ERR_MEMORY;
     for (int64_t i = 0; !e && i < n; i++)
         j->order[i] = i;
     if (!e && n > 0)
-        qsort_r(j->order, (size_t)n, sizeof *j->order, by_length, j->parts.part);
+        qsort_r(j->order, (size_t)n, sizeof *j->order, by_length, j->segments.segment);
     for (int64_t first = 0, last; !e && first < n; first = last) {
         int64_t tokens = 0;
         for (last = first; last < n && last - first < rows; last++) {
-            tokens += j->parts.part[j->order[last]].tokens.count;
+            tokens += j->segments.segment[j->order[last]].tokens.count;
             if (last > first && tokens > BATCH_TOKENS)
                 break;
         }
@@ -154,8 +154,8 @@ static att_status translate_parts(job *j)
 
 /* ---- finished hypotheses, as texts */
 
-/* The k-th best of parts [first, last), which are one text: their tokens one after the other, as if the whole had been
- * one. Nothing where one of them has no k-th. */
+/* The k-th best of segments [first, last), which are one text: their tokens one after the other, as if the whole had
+ * been one. Nothing where one of them has no k-th. */
 static att_status join(const job *j, int64_t first, int64_t last, int64_t k, att_translation *out)
 {
     const int64_t best = j->search.n_best;
@@ -190,7 +190,7 @@ static att_status write_out(const job *j, int64_t n, att_translation *out)
     const int64_t best = j->search.n_best;
     att_status e = ATT_OK;
     for (int64_t i = 0, first = 0, last; !e && i < n; i++, first = last) {
-        for (last = first; last < j->parts.count && j->parts.part[last].text == i;)
+        for (last = first; last < j->segments.count && j->segments.segment[last].text == i;)
             last++;
         for (int64_t k = 0; !e && k < best; k++)
             e = join(j, first, last, k, &out[i * best + k]);
@@ -253,19 +253,19 @@ att_status att_translate(const att_translator *m, int64_t n, const char *const *
     const int64_t count = n * j.search.n_best;
     for (int64_t i = 0; i < count; i++)
         out[i] = (att_translation){0};
-    j.parts = (att_parts){
-        .ctx = m->ctx, .tokenizer = m->tokenizer, .most_tokens = m->model->info.max_positions, .split = o.split};
+    j.segments = (att_text_segments){
+        .ctx = m->ctx, .tokenizer = m->tokenizer, .max_tokens = m->model->info.max_positions, .split = o.split};
     for (int64_t i = 0; !e && i < n; i++)
-        e = att_parts_add(&j.parts, i, texts[i], bytes ? bytes[i] : strlen(texts[i]));
-    e = e ? e : translate_parts(&j);
+        e = att_text_segments_add(&j.segments, i, texts[i], bytes ? bytes[i] : strlen(texts[i]));
+    e = e ? e : translate_segments(&j);
     e = e ? e : write_out(&j, n, out);
     for (int64_t i = 0; e && i < count; i++)
         att_translation_free(m, &out[i]);
-    for (int64_t i = 0; j.finished && i < j.parts.count * j.search.n_best; i++)
+    for (int64_t i = 0; j.finished && i < j.segments.count * j.search.n_best; i++)
         att_free(m->ctx, j.finished[i].ids);
     att_free(m->ctx, j.finished);
     att_free(m->ctx, j.order);
-    att_parts_free(&j.parts);
+    att_text_segments_free(&j.segments);
     return e;
 }
 

@@ -3,7 +3,7 @@
 #include "check.h"
 #include "fail_alloc.h"
 #include "fail_malloc.h"
-#include "model/parts.h"
+#include "model/text_segments.h"
 #include "translator_help.h"
 
 #include <pthread.h>
@@ -194,24 +194,24 @@ static void options_are_followed(void **state)
 
 /* ---- long texts */
 
-/* The parts of a text of at most `most` tokens are these, each as it is cut alone. */
-static void check_parts(const att_tokenizer *t, int64_t most, const char *text, const char *const *expected)
+/* The segments of a text of at most `most` tokens are these, each as it is cut alone. */
+static void check_segments(const att_tokenizer *t, int64_t most, const char *text, const char *const *expected)
 {
-    att_parts p = {.ctx = ctx, .tokenizer = t, .most_tokens = most, .split = true};
-    assert_int_equal(att_parts_add(&p, 7, text, strlen(text)), ATT_OK);
+    att_text_segments p = {.ctx = ctx, .tokenizer = t, .max_tokens = most, .split = true};
+    assert_int_equal(att_text_segments_add(&p, 7, text, strlen(text)), ATT_OK);
     int64_t n = 0;
     for (; expected[n]; n++) {
         att_tokens alone;
         assert_in_range(n, 0, p.count - 1);
         assert_int_equal(att_encode(t, expected[n], strlen(expected[n]), NULL, &alone), ATT_OK);
-        assert_int_equal(p.part[n].text, 7);
-        if (p.part[n].tokens.count != alone.count ||
-            memcmp(p.part[n].tokens.ids, alone.ids, (size_t)alone.count * sizeof *alone.ids) != 0)
-            fail_msg("part %d of \"%s\" is not \"%s\"", (int)n, text, expected[n]);
+        assert_int_equal(p.segment[n].text, 7);
+        if (p.segment[n].tokens.count != alone.count ||
+            memcmp(p.segment[n].tokens.ids, alone.ids, (size_t)alone.count * sizeof *alone.ids) != 0)
+            fail_msg("segment %d of \"%s\" is not \"%s\"", (int)n, text, expected[n]);
         att_tokens_free(t, &alone);
     }
     assert_int_equal(p.count, n);
-    att_parts_free(&p);
+    att_text_segments_free(&p);
 }
 
 static void long_texts_are_cut_behind_sentences_at_spaces_or_anywhere(void **state)
@@ -219,7 +219,7 @@ static void long_texts_are_cut_behind_sentences_at_spaces_or_anywhere(void **sta
     (void)state;
     static const struct {
         int64_t most;
-        const char *text, *parts[5];
+        const char *text, *segments[5];
     } cases[] = {
         {8, "One. Two.", {"One. Two."}},
         {10, "The table. And snow, too.", {"The table.", " And snow, too."}},
@@ -235,17 +235,17 @@ static void long_texts_are_cut_behind_sentences_at_spaces_or_anywhere(void **sta
     };
     att_translator *m = open_translator(ctx);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        check_parts(att_translator_tokenizer(m), cases[i].most, cases[i].text, cases[i].parts);
+        check_segments(att_translator_tokenizer(m), cases[i].most, cases[i].text, cases[i].segments);
     att_translator_free(m);
 }
 
-static void a_long_text_is_an_error_or_translated_in_parts(void **state)
+static void a_long_text_is_an_error_or_translated_in_segments(void **state)
 {
     (void)state;
     static const char *const long_text = "The snow is in the table. A Hund is running in China.";
     static const char *const texts[] = {"The snow is in the table.", " A Hund is running in China."};
     att_translator *m = open_translator(ctx);
-    att_translation whole[2] = {{.score = 1}, {.score = 1}}, parts[4];
+    att_translation whole[2] = {{.score = 1}, {.score = 1}}, segments[4];
     const att_translate_options *o =
         ATT_OPTIONS(att_translate_options, .beam = 2, .n_best = 2, .max_tokens = 6, .split = true);
     assert_int_equal(att_translate(m, 1, &long_text, NULL, NULL, whole), ATT_ERR_ARGUMENT);
@@ -253,22 +253,22 @@ static void a_long_text_is_an_error_or_translated_in_parts(void **state)
     check_says(ctx, " tokens but the model has 16 positions");
     assert_null(whole[0].text.text);
     translate(m, 1, &long_text, o, whole);
-    translate(m, 2, texts, o, parts);
+    translate(m, 2, texts, o, segments);
     for (int k = 0; k < 2; k++) {
-        const att_tokens *a = &parts[k].tokens, *b = &parts[2 + k].tokens;
+        const att_tokens *a = &segments[k].tokens, *b = &segments[2 + k].tokens;
         assert_int_equal(whole[k].tokens.count, a->count + b->count);
         assert_memory_equal(whole[k].tokens.ids, a->ids, (size_t)a->count * sizeof *a->ids);
         assert_memory_equal(whole[k].tokens.ids + a->count, b->ids, (size_t)b->count * sizeof *b->ids);
         const double sum =
-            (double)parts[k].score * (double)(a->count + 1) + (double)parts[2 + k].score * (double)(b->count + 1);
+            (double)segments[k].score * (double)(a->count + 1) + (double)segments[2 + k].score * (double)(b->count + 1);
         check_near(whole[k].score, sum / (double)(a->count + b->count + 2), 1e-5, "score"); /* of log probabilities */
     }
     free_all(m, whole, 2);
-    free_all(m, parts, 4);
+    free_all(m, segments, 4);
     att_translator_free(m);
 }
 
-static void a_megabyte_is_translated_in_parts(void **state)
+static void a_megabyte_is_translated_in_segments(void **state)
 {
     (void)state;
     enum { BYTES = 1 << 20 };
@@ -277,12 +277,12 @@ static void a_megabyte_is_translated_in_parts(void **state)
         text[i] = "ab c.d\xff"[(i * 7 + i / 11) % 7];
     text[BYTES] = 0;
     att_translator *m = open_translator(ctx);
-    att_parts p = {.ctx = ctx, .tokenizer = att_translator_tokenizer(m), .most_tokens = 16, .split = true};
-    assert_int_equal(att_parts_add(&p, 0, text, BYTES), ATT_OK);
+    att_text_segments p = {.ctx = ctx, .tokenizer = att_translator_tokenizer(m), .max_tokens = 16, .split = true};
+    assert_int_equal(att_text_segments_add(&p, 0, text, BYTES), ATT_OK);
     assert_in_range(p.count, BYTES / 100, BYTES);
     for (int64_t i = 0; i < p.count; i++)
-        assert_in_range(p.part[i].tokens.count, 2, 16);
-    att_parts_free(&p);
+        assert_in_range(p.segment[i].tokens.count, 2, 16);
+    att_text_segments_free(&p);
     att_translator_free(m);
     free(text);
 }
@@ -565,8 +565,8 @@ int main(void)
         cmocka_unit_test(nothing_is_translated_to_nothing),
         cmocka_unit_test(options_are_followed),
         cmocka_unit_test(long_texts_are_cut_behind_sentences_at_spaces_or_anywhere),
-        cmocka_unit_test(a_long_text_is_an_error_or_translated_in_parts),
-        cmocka_unit_test(a_megabyte_is_translated_in_parts),
+        cmocka_unit_test(a_long_text_is_an_error_or_translated_in_segments),
+        cmocka_unit_test(a_megabyte_is_translated_in_segments),
         cmocka_unit_test(settings_are_those_of_the_folder),
         cmocka_unit_test(what_is_banned_is_not_in_a_translation),
         cmocka_unit_test(an_older_folder_has_all_settings_in_one_file),

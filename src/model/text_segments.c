@@ -1,4 +1,4 @@
-#include "model/parts.h"
+#include "model/text_segments.h"
 #include "io/util.h"
 #include "text/utf8.h"
 
@@ -44,12 +44,12 @@ static size_t find_cut(const char *text, size_t bytes)
     return best;
 }
 
-/* ---- parts */
+/* ---- segments */
 
-/* Tokens become the next part, behind the language code if there is one. */
-static att_status take(att_parts *p, int64_t number, int32_t code, att_tokens *tokens)
+/* Tokens become the next segment, behind the language code if there is one. */
+static att_status take(att_text_segments *p, int64_t number, int32_t code, att_tokens *tokens)
 {
-    att_status e = att_grow(p->ctx, &p->part, sizeof *p->part, (size_t)p->count, 1, &p->room);
+    att_status e = att_grow(p->ctx, &p->segment, sizeof *p->segment, (size_t)p->count, 1, &p->room);
     if (!e && code != NO_CODE) {
         int32_t *ids = att_alloc(p->ctx, (size_t)tokens->count + 1, sizeof *ids);
         if (!ids)
@@ -61,22 +61,22 @@ static att_status take(att_parts *p, int64_t number, int32_t code, att_tokens *t
         tokens->count++;
     }
     if (!e) {
-        p->part[p->count++] = (att_part){*tokens, number};
+        p->segment[p->count++] = (att_text_segment){*tokens, number};
         *tokens = (att_tokens){0};
     }
     return e;
 }
 
 /* The code that tokens begin with. */
-static int32_t code_of(const att_parts *p, const att_tokens *tokens)
+static int32_t code_of(const att_text_segments *p, const att_tokens *tokens)
 {
     const char *first = tokens->count > 0 ? att_tokenizer_token(p->tokenizer, tokens->ids[0]) : NULL;
     const size_t n = first ? strlen(first) : 0;
     return n >= 4 && !strncmp(first, ">>", 2) && !strcmp(first + n - 2, "<<") ? tokens->ids[0] : NO_CODE;
 }
 
-/* A text, or a part of one whose code stands before it. */
-static att_status add(att_parts *p, int64_t number, int32_t code, const char *text, size_t bytes)
+/* A text, or a segment of one whose code stands before it. */
+static att_status add(att_text_segments *p, int64_t number, int32_t code, const char *text, size_t bytes)
 {
     att_tokens tokens;
     att_status e = att_encode(p->tokenizer, text, bytes, NULL, &tokens);
@@ -84,30 +84,30 @@ static att_status add(att_parts *p, int64_t number, int32_t code, const char *te
         return e;
     const int32_t own_code = code_of(p, &tokens), next_code = code != NO_CODE ? code : own_code;
     const int64_t count = tokens.count + (code != NO_CODE), nothing = 1 + (own_code != NO_CODE);
-    if (count <= p->most_tokens && tokens.count > nothing)
+    if (count <= p->max_tokens && tokens.count > nothing)
         e = take(p, number, code, &tokens);
     att_tokens_free(p->tokenizer, &tokens);
-    if (e || count <= p->most_tokens)
+    if (e || count <= p->max_tokens)
         return e;
     const size_t cut = p->split ? find_cut(text, bytes) : 0;
     if (cut == 0)
         return att_fail(p->ctx, ATT_ERR_ARGUMENT, "text %lld has %lld tokens but the model has %lld positions",
-                        (long long)number, (long long)count, (long long)p->most_tokens);
+                        (long long)number, (long long)count, (long long)p->max_tokens);
     e = add(p, number, code, text, cut);
     return e ? e : add(p, number, next_code, text + cut, bytes - cut);
 }
 
-att_status att_parts_add(att_parts *p, int64_t number, const char *text, size_t bytes)
+att_status att_text_segments_add(att_text_segments *p, int64_t number, const char *text, size_t bytes)
 {
     return add(p, number, NO_CODE, text, bytes);
 }
 
-void att_parts_free(att_parts *p)
+void att_text_segments_free(att_text_segments *p)
 {
     for (int64_t i = 0; i < p->count; i++)
-        att_tokens_free(p->tokenizer, &p->part[i].tokens);
-    att_free(p->ctx, p->part);
-    p->part = NULL;
+        att_tokens_free(p->tokenizer, &p->segment[i].tokens);
+    att_free(p->ctx, p->segment);
+    p->segment = NULL;
     p->count = 0;
     p->room = 0;
 }
