@@ -348,7 +348,7 @@ typedef struct att_seq2seq_config {
 } att_seq2seq_config;
 
 /* A folder with config.json ("model_type": "attend-seq2seq") and model.safetensors; the same to learn, with f32 numbers
- * of its own; and a new one that learns, its weights by chance. Errors name the setting and its value. */
+ * of its own; and a new one that learns, with random weights. Errors name the setting and its value. */
 ATT_API att_status att_seq2seq_open(att_ctx *ctx, const char *folder, att_seq2seq **out);
 ATT_API att_status att_seq2seq_learn(att_ctx *ctx, const char *folder, att_seq2seq **out);
 ATT_API att_status att_seq2seq_new(att_ctx *ctx, const att_seq2seq_config *config, uint64_t seed, att_seq2seq **out);

@@ -53,7 +53,7 @@ static const char *const unused[] = {"embeddings.position_ids", "pooler.", "cls.
 
 static void configure(att_model *m, att_settings *s) { att_bert_config_take(s, &((att_bert *)m)->config); }
 
-static void load_embeddings(att_bert *m, att_nn_source *s)
+static void load_embeddings(att_bert *m, att_nn_loader *s)
 {
     const att_bert_config *c = &m->config;
     m->word = att_nn_embedding_load(s, "embeddings.word", c->vocabulary, c->hidden);
@@ -62,7 +62,7 @@ static void load_embeddings(att_bert *m, att_nn_source *s)
     m->norm = att_nn_layer_norm_load(s, "embeddings.norm", c->hidden, c->eps);
 }
 
-static void load_layers(att_bert *m, att_nn_source *s)
+static void load_layers(att_bert *m, att_nn_loader *s)
 {
     const att_bert_config *c = &m->config;
     const att_nn_layer_config layer = {.hidden = c->hidden,
@@ -84,7 +84,7 @@ static att_status make_plans(att_bert *m)
     return s || !m->model.learns ? s : att_plan_new(m->model.ctx, &spec, &m->dropping);
 }
 
-static att_status build(att_model *base, att_nn_source *source)
+static att_status build(att_model *base, att_nn_loader *loader)
 {
     att_bert *m = (att_bert *)base;
     const att_status s = make_plans(m);
@@ -93,9 +93,9 @@ static att_status build(att_model *base, att_nn_source *source)
     m->layer = att_alloc(base->ctx, (size_t)m->config.layers, sizeof *m->layer);
     if (!m->layer)
         return ATT_ERR_MEMORY;
-    load_embeddings(m, source);
-    load_layers(m, source);
-    return source->status;
+    load_embeddings(m, loader);
+    load_layers(m, loader);
+    return loader->status;
 }
 
 static void free_bert(att_model *base)
@@ -126,11 +126,11 @@ att_status att_bert_learn(att_ctx *ctx, const char *folder, att_bert **out)
 
 void att_bert_free(att_bert *m) { att_model_free(m); }
 
-int64_t att_bert_params(const att_bert *m) { return m ? att_store_params(m->model.store) : 0; }
+int64_t att_bert_params(const att_bert *m) { return m ? att_parameter_store_count(m->model.store) : 0; }
 
 att_param *att_bert_param(const att_bert *m, int64_t i, const char **name)
 {
-    return att_store_param(m ? m->model.store : NULL, i, name);
+    return att_parameter_store_get(m ? m->model.store : NULL, i, name);
 }
 
 att_status att_bert_describe(const att_bert *m, att_bert_info *info)
@@ -224,7 +224,7 @@ att_var *att_bert_apply_dropped(att_tape *t, const att_bert *m, const int32_t *i
 
 /* ---- write */
 
-static void name_tensor(const att_stored *w, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value)
+static void name_tensor(const att_stored_parameter *w, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value)
 {
     (void)value;
     att_checkpoint_translate(names, "", w->name, theirs);
@@ -247,7 +247,7 @@ att_status att_bert_write_weights(const att_bert *m, const char *from, const cha
         name[n] = pooler[i / 2][0];
         s = att_safetensors_get(file, pooler[i / 2][i % 2], &beside[n++]);
     }
-    s = s ? s : att_store_write(m->model.store, folder, dtype, name_tensor, n, name, beside);
+    s = s ? s : att_parameter_store_write(m->model.store, folder, dtype, name_tensor, n, name, beside);
     att_safetensors_close(file);
     return s;
 }

@@ -58,9 +58,9 @@ static int64_t find_ours(const att_checkpoint *c, const char *name, char theirs[
     return found;
 }
 
-/* ---- the source */
+/* ---- the loader */
 
-static att_status get(att_nn_source *s, const char *name, int rank, const int64_t *dim, att_param **out)
+static att_status get(att_nn_loader *s, const char *name, int rank, const int64_t *dim, att_param **out)
 {
     att_checkpoint *c = (att_checkpoint *)s;
     char theirs[NAME_SIZE];
@@ -139,7 +139,7 @@ att_status att_checkpoint_open(att_ctx *ctx, const char *folder, const att_check
     att_checkpoint *c = att_alloc(ctx, 1, sizeof *c);
     if (!c)
         return ATT_ERR_MEMORY;
-    *c = (att_checkpoint){.source = {.get = get}, .ctx = ctx, .names = names, .prefix = prefix};
+    *c = (att_checkpoint){.loader = {.get = get}, .ctx = ctx, .names = names, .prefix = prefix};
     const att_status s = open_file(c, folder);
     if (s)
         att_checkpoint_close(c);

@@ -17,7 +17,7 @@ bool att_checkpoint_translate(const att_checkpoint_name *names, const char *pref
                               char theirs[ATT_CHECKPOINT_NAME]);
 
 typedef struct att_checkpoint {
-    att_nn_source source; /* first: layers load from &checkpoint.source */
+    att_nn_loader loader; /* first: layers load from &checkpoint.loader */
     att_ctx *ctx;
     char *path;
     att_safetensors *file;

@@ -144,11 +144,14 @@ att_status att_encoder_decoder_describe(const att_encoder_decoder *m, att_encode
     return att_give_info(info, &m->info, sizeof m->info, "att_encoder_decoder_info");
 }
 
-int64_t att_encoder_decoder_params(const att_encoder_decoder *m) { return m ? att_store_params(m->model.store) : 0; }
+int64_t att_encoder_decoder_params(const att_encoder_decoder *m)
+{
+    return m ? att_parameter_store_count(m->model.store) : 0;
+}
 
 att_param *att_encoder_decoder_param(const att_encoder_decoder *m, int64_t i, const char **name)
 {
-    return att_store_param(m ? m->model.store : NULL, i, name);
+    return att_parameter_store_get(m ? m->model.store : NULL, i, name);
 }
 
 /* ---- learning */
@@ -208,5 +211,7 @@ att_status att_encoder_decoder_write(const att_encoder_decoder *m, const char *f
     if (s)
         return s;
     s = att_encoder_decoder_write_settings(m, folder, o.beam ? o.beam : 4);
-    return s ? s : att_store_write(m->model.store, folder, o.dtype, att_architecture_of(m)->in_file, 0, NULL, NULL);
+    return s ? s
+             : att_parameter_store_write(m->model.store, folder, o.dtype, att_architecture_of(m)->in_file, 0, NULL,
+                                         NULL);
 }

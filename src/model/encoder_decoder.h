@@ -22,7 +22,7 @@ typedef struct att_architecture {
     /* The scope in which a layer of the decoder looks at the source. */
     att_nn_name (*scope_of_attention)(int64_t layer);
     /* What a file calls a parameter and how it has it, where that is not our way; else NULL. */
-    att_store_naming in_file;
+    att_parameter_naming in_file;
 } att_architecture;
 
 /* The first member of each model. */
@@ -37,7 +37,7 @@ static inline const att_architecture *att_architecture_of(const att_encoder_deco
 
 /* By "model_type" of FOLDER/config.json. */
 att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, bool learn, att_encoder_decoder **out);
-/* A new one that learns, its weights by chance, for a vocabulary as above: by default a Transformer of 3 + 3 layers of
+/* A new one that learns, with random weights, for a vocabulary as above: by default a Transformer of 3 + 3 layers of
  * 256, but for what `settings` says, as in a config.json, and for what the file `path` says alike; each may be NULL.
  * Errors name the file and the setting: it is not known; it contradicts the settings or the vocabulary; its value.
  * vocabulary 0 and out NULL: makes none, but says what is wrong whatever the vocabulary will be. */

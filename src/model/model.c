@@ -2,20 +2,20 @@
 
 #include <string.h>
 
-/* Builds a model that is configured: from FOLDER/model.safetensors, or by chance where folder is NULL. */
+/* Builds a model that is configured: from FOLDER/model.safetensors, or with random weights where folder is NULL. */
 static att_status build(att_model *m, const char *folder, uint64_t seed)
 {
     const att_model_kind *k = m->kind;
     att_checkpoint *c = NULL;
     att_status s = folder ? att_checkpoint_open(m->ctx, folder, k->names, k->prefix, &c) : ATT_OK;
     if (!s && m->learns)
-        s = att_store_new(m->ctx, seed, c, &m->store);
+        s = att_parameter_store_new(m->ctx, seed, c, &m->store);
     m->checkpoint = m->store ? NULL : c; /* the store's, else */
-    s = s ? s : k->build(m, m->store ? &m->store->source : &c->source);
+    s = s ? s : k->build(m, m->store ? &m->store->loader : &c->loader);
     if (!s && c)
         s = att_checkpoint_all_used(c, k->unused);
     if (!s && m->store)
-        att_store_filled(m->store);
+        att_parameter_store_close_checkpoint(m->store);
     return s;
 }
 
@@ -82,7 +82,7 @@ void att_model_free(void *model)
         return;
     m->kind->free(m);
     att_checkpoint_close(m->checkpoint);
-    att_store_free(m->store);
+    att_parameter_store_free(m->store);
     att_free(m->ctx, m);
 }
 

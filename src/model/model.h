@@ -4,16 +4,16 @@
 #define ATT_MODEL_MODEL_H
 
 #include "io/settings.h"
-#include "model/store.h"
+#include "model/parameter_store.h"
 
 typedef struct att_model att_model;
 
 typedef struct att_model_kind {
     size_t bytes; /* of the model's struct */
     /* Of a model with parameters of its own: its configuration, from settings as FOLDER/config.json has them; then its
-     * layers by that, with parameters from the source. */
+     * layers by that, with parameters from the loader. */
     void (*configure)(att_model *m, att_settings *s);
-    att_status (*build)(att_model *m, att_nn_source *source);
+    att_status (*build)(att_model *m, att_nn_loader *loader);
     const att_checkpoint_name *names; /* of parameters in model.safetensors; NULL: they are ours */
     const char *prefix;               /* which all of them may have */
     const char *const *unused;        /* beginnings of names of tensors that are not needed; ends with NULL */
@@ -28,14 +28,14 @@ struct att_model {
     att_ctx *ctx;
     bool learns;
     att_checkpoint *checkpoint; /* owns all parameters, or, where they learn, */
-    att_store *store;           /* does */
+    att_parameter_store *store; /* does */
 };
 
 /* The model of FOLDER: to use it, or to train it, with f32 numbers of its own. `caller` is for errors. out: a pointer
  * to a pointer to the model's struct; *out is NULL after an error. Errors: ctx, folder or out is NULL. */
 att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder, bool learn,
                           void *out);
-/* A new one that learns, its weights by chance. out NULL: makes none, but says what is wrong with the settings. */
+/* A new one that learns, with random weights. out NULL: makes none, but says what is wrong with the settings. */
 att_status att_model_new(att_ctx *ctx, const att_model_kind *kind, att_settings *settings, uint64_t seed, void *out);
 /* model: its struct, or NULL. */
 void att_model_free(void *model);

@@ -24,7 +24,7 @@
 /* Is the context known before the decoder's layers, and read by them? */
 static bool context_first(const att_seq2seq_config *c) { return c->attention <= ATT_SEQ2SEQ_ADDITIVE; }
 
-static void load_attention(att_seq2seq *m, att_nn_source *s)
+static void load_attention(att_seq2seq *m, att_nn_loader *s)
 {
     const int64_t units = m->config.units;
     if (m->config.attention == ATT_SEQ2SEQ_ADDITIVE) {
@@ -36,10 +36,10 @@ static void load_attention(att_seq2seq *m, att_nn_source *s)
         m->score = att_nn_param(s, "attention", "score", 3, (const int64_t[]){1, units, units});
 }
 
-static void load_layers(att_seq2seq *m, att_nn_source *s)
+static void load_layers(att_seq2seq *m, att_nn_loader *s)
 {
     const att_seq2seq_config *c = &m->config;
-    att_nn_recurrent (*const load)(att_nn_source *, const char *, const att_nn_recurrent_config *) =
+    att_nn_recurrent (*const load)(att_nn_loader *, const char *, const att_nn_recurrent_config *) =
         c->lstm ? att_nn_lstm_load : att_nn_gru_load;
     att_nn_recurrent_config layers = {.in = c->embedding,
                                       .units = c->bidirectional ? c->units / 2 : c->units,
@@ -58,9 +58,9 @@ static void load_layers(att_seq2seq *m, att_nn_source *s)
     m->readout = att_nn_linear_load(s, "readout", 2 * c->units, out);
     m->output.weight = c->tie ? m->target.weight : att_nn_matrix(s, "output", "weight", c->target_vocabulary, out);
     m->output.bias = att_nn_vector(s, "output", "bias", c->target_vocabulary);
-    att_store_table(m->base.model.store, m->source.weight, c->pad);
+    att_parameter_store_init_embedding(m->base.model.store, m->source.weight, c->pad);
     if (!c->share)
-        att_store_table(m->base.model.store, m->target.weight, c->pad);
+        att_parameter_store_init_embedding(m->base.model.store, m->target.weight, c->pad);
 }
 
 static att_status make_plan(att_seq2seq *m)
@@ -76,11 +76,11 @@ static att_status make_plan(att_seq2seq *m)
                         &m->plan);
 }
 
-static att_status build(att_model *base, att_nn_source *source)
+static att_status build(att_model *base, att_nn_loader *loader)
 {
     att_seq2seq *m = (att_seq2seq *)base;
-    load_layers(m, source);
-    return source->status ? source->status : make_plan(m);
+    load_layers(m, loader);
+    return loader->status ? loader->status : make_plan(m);
 }
 
 static att_encoder_decoder_info info_of(const att_seq2seq_config *c)

@@ -61,7 +61,7 @@ static const char *const unused[] = {"encoder.embed_positions.",
 
 /* ---- open */
 
-static void load_layers(att_transformer *m, att_nn_source *s)
+static void load_layers(att_transformer *m, att_nn_loader *s)
 {
     const att_marian_config *c = &m->config;
     att_nn_layer_config layer = {.hidden = c->hidden, .activation = c->activation, .eps = 1e-5f};
@@ -74,7 +74,7 @@ static void load_layers(att_transformer *m, att_nn_source *s)
         m->decoder[i] = att_nn_decoder_layer_load(s, att_nn_number("decoder", i).text, &layer);
 }
 
-static void load_tables(att_transformer *m, att_nn_source *s)
+static void load_tables(att_transformer *m, att_nn_loader *s)
 {
     const att_marian_config *c = &m->config;
     m->source = att_nn_embedding_load(s, c->share ? "shared" : "source", c->source_vocabulary, c->hidden);
@@ -84,9 +84,9 @@ static void load_tables(att_transformer *m, att_nn_source *s)
     if (att_model_has(&m->base.model, "output.bias"))
         m->output.bias = att_nn_vector(s, "output", "bias", c->target_vocabulary);
     /* Of a new model: numbers that have the deviation 1 when they are scaled by sqrt(hidden). */
-    att_store_table(m->base.model.store, m->source.weight, c->pad);
+    att_parameter_store_init_embedding(m->base.model.store, m->source.weight, c->pad);
     if (!c->share)
-        att_store_table(m->base.model.store, m->target.weight, c->pad);
+        att_parameter_store_init_embedding(m->base.model.store, m->target.weight, c->pad);
 }
 
 static att_status make_plans(att_transformer *m)
@@ -107,7 +107,7 @@ static att_status make_plans(att_transformer *m)
                             &m->cross_plan);
 }
 
-static att_status build(att_model *base, att_nn_source *source)
+static att_status build(att_model *base, att_nn_loader *loader)
 {
     att_transformer *m = (att_transformer *)base;
     const att_marian_config *c = &m->config;
@@ -118,9 +118,9 @@ static att_status build(att_model *base, att_nn_source *source)
     m->decoder = att_alloc(base->ctx, (size_t)c->decoder.layers, sizeof *m->decoder);
     if (!m->encoder || !m->decoder)
         return ATT_ERR_MEMORY;
-    load_tables(m, source);
-    load_layers(m, source);
-    return source->status;
+    load_tables(m, loader);
+    load_layers(m, loader);
+    return loader->status;
 }
 
 static att_encoder_decoder_info info_of(const att_marian_config *c)
@@ -430,7 +430,7 @@ static json_t *settings(const att_encoder_decoder *m)
 }
 
 /* The class has all but the output within "model", and a row of biases. */
-static void in_file(const att_stored *w, char name[ATT_CHECKPOINT_NAME], att_tensor *value)
+static void in_file(const att_stored_parameter *w, char name[ATT_CHECKPOINT_NAME], att_tensor *value)
 {
     const bool output = !strncmp(w->name, "output.", 7);
     att_checkpoint_translate(names, output ? "" : "model.", w->name, name);

@@ -1,7 +1,7 @@
 /* Multi-head attention: of tokens to themselves, to a source, to those before them */
 #include "nn/nn.h"
 
-att_nn_attention att_nn_attention_load(att_nn_source *s, const char *prefix, const char *name,
+att_nn_attention att_nn_attention_load(att_nn_loader *s, const char *prefix, const char *name,
                                        const att_nn_layer_config *c, const att_plan *plan)
 {
     const att_nn_name in = att_nn_join(prefix, name);

@@ -1,7 +1,7 @@
 /* One layer of a Transformer's decoder */
 #include "nn/nn.h"
 
-att_nn_decoder_layer att_nn_decoder_layer_load(att_nn_source *s, const char *prefix, const att_nn_layer_config *c)
+att_nn_decoder_layer att_nn_decoder_layer_load(att_nn_loader *s, const char *prefix, const att_nn_layer_config *c)
 {
     const int64_t n = c->hidden;
     return (att_nn_decoder_layer){

@@ -1,7 +1,7 @@
 /* One layer of a Transformer's encoder */
 #include "nn/nn.h"
 
-att_nn_encoder_layer att_nn_encoder_layer_load(att_nn_source *s, const char *prefix, const att_nn_layer_config *c)
+att_nn_encoder_layer att_nn_encoder_layer_load(att_nn_loader *s, const char *prefix, const att_nn_layer_config *c)
 {
     const int64_t n = c->hidden;
     return (att_nn_encoder_layer){

@@ -1,7 +1,7 @@
 /* Two linear layers, the inner one wide, on each token alone */
 #include "nn/nn.h"
 
-att_nn_feed_forward att_nn_feed_forward_load(att_nn_source *s, const char *prefix, const att_nn_layer_config *c)
+att_nn_feed_forward att_nn_feed_forward_load(att_nn_loader *s, const char *prefix, const att_nn_layer_config *c)
 {
     return (att_nn_feed_forward){
         .inner = att_nn_linear_load(s, att_nn_join(prefix, "inner").text, c->hidden, c->intermediate),

@@ -1,7 +1,7 @@
 /* Layers: plain structs of parameters, each with an apply that reads like its formula.
  *
- * A load asks a source for its parameters by name; a source owns what it gave. As on the tape, the first failure
- * stays in the source and everything after it is NULL, so loads have no checks. */
+ * A layer asks a loader for its parameters by name; the loader owns what it gave. As on the tape, the first failure
+ * stays in the loader and everything after it is NULL, so that loading has no checks. */
 #ifndef ATT_NN_H
 #define ATT_NN_H
 
@@ -9,11 +9,11 @@
 
 /* ---- where parameters come from */
 
-typedef struct att_nn_source att_nn_source;
-struct att_nn_source {
+typedef struct att_nn_loader att_nn_loader;
+struct att_nn_loader {
     att_status status; /* the first failure; its sentence is att_error's */
-    /* The parameter of that name and shape, owned by the source. */
-    att_status (*get)(att_nn_source *s, const char *name, int rank, const int64_t *dim, att_param **out);
+    /* The parameter of that name and shape, owned by the loader. */
+    att_status (*get)(att_nn_loader *s, const char *name, int rank, const int64_t *dim, att_param **out);
 };
 
 /* "layer.3" and "attention" -> "layer.3.attention" */
@@ -25,10 +25,10 @@ att_nn_name att_nn_join(const char *prefix, const char *name);
 att_nn_name att_nn_number(const char *name, int64_t i);
 
 /* prefix.name, of n or of rows x columns numbers; NULL after a failure */
-att_param *att_nn_vector(att_nn_source *s, const char *prefix, const char *name, int64_t n);
-att_param *att_nn_matrix(att_nn_source *s, const char *prefix, const char *name, int64_t rows, int64_t columns);
+att_param *att_nn_vector(att_nn_loader *s, const char *prefix, const char *name, int64_t n);
+att_param *att_nn_matrix(att_nn_loader *s, const char *prefix, const char *name, int64_t rows, int64_t columns);
 /* prefix.name of any shape */
-att_param *att_nn_param(att_nn_source *s, const char *prefix, const char *name, int rank, const int64_t *dim);
+att_param *att_nn_param(att_nn_loader *s, const char *prefix, const char *name, int rank, const int64_t *dim);
 
 /* Dropout while a model learns (Srivastava et al. 2014): which numbers of a place of the model it takes follows from
  * the seed and the place, a sequence's id and the position. */
@@ -60,7 +60,7 @@ typedef struct att_nn_linear {
     att_param *weight; /* [out, in] */
     att_param *bias;   /* [out] */
 } att_nn_linear;
-static inline att_nn_linear att_nn_linear_load(att_nn_source *s, const char *prefix, int64_t in, int64_t out)
+static inline att_nn_linear att_nn_linear_load(att_nn_loader *s, const char *prefix, int64_t in, int64_t out)
 {
     att_param *weight = att_nn_matrix(s, prefix, "weight", out, in);
     return (att_nn_linear){weight, att_nn_vector(s, prefix, "bias", out)};
@@ -78,7 +78,7 @@ att_var *att_nn_linear_drop(att_tape *t, const att_nn_linear *l, att_var *x, att
 typedef struct att_nn_embedding {
     att_param *weight; /* [n, features] */
 } att_nn_embedding;
-static inline att_nn_embedding att_nn_embedding_load(att_nn_source *s, const char *prefix, int64_t n, int64_t features)
+static inline att_nn_embedding att_nn_embedding_load(att_nn_loader *s, const char *prefix, int64_t n, int64_t features)
 {
     return (att_nn_embedding){att_nn_matrix(s, prefix, "weight", n, features)};
 }
@@ -92,7 +92,7 @@ typedef struct att_nn_layer_norm {
     att_param *gamma, *beta; /* [features] */
     float eps;
 } att_nn_layer_norm;
-static inline att_nn_layer_norm att_nn_layer_norm_load(att_nn_source *s, const char *prefix, int64_t features,
+static inline att_nn_layer_norm att_nn_layer_norm_load(att_nn_loader *s, const char *prefix, int64_t features,
                                                        float eps)
 {
     att_param *gamma = att_nn_vector(s, prefix, "gamma", features);
@@ -125,7 +125,7 @@ typedef struct att_nn_attention {
     const char *name; /* of its scope */
     uint64_t place;
 } att_nn_attention;
-att_nn_attention att_nn_attention_load(att_nn_source *s, const char *prefix, const char *name,
+att_nn_attention att_nn_attention_load(att_nn_loader *s, const char *prefix, const char *name,
                                        const att_nn_layer_config *c, const att_plan *plan);
 /* Concat(head_1, ..., head_h) W^O + residual, head_i = Attention(x W_i^Q, source W_i^K, source W_i^V), source = x or
  * what x looks at (Vaswani et al. 2017, 3.2.2) */
@@ -145,7 +145,7 @@ typedef struct att_nn_feed_forward {
     att_activation activation;
     uint64_t place;
 } att_nn_feed_forward;
-att_nn_feed_forward att_nn_feed_forward_load(att_nn_source *s, const char *prefix, const att_nn_layer_config *c);
+att_nn_feed_forward att_nn_feed_forward_load(att_nn_loader *s, const char *prefix, const att_nn_layer_config *c);
 /* f(x W_1 + b_1) W_2 + b_2 + residual   (the same, 3.3) */
 att_var *att_nn_feed_forward_apply(att_tape *t, const att_nn_feed_forward *l, att_var *x, att_var *residual,
                                    const att_nn_dropout *dropout);
@@ -157,7 +157,7 @@ typedef struct att_nn_encoder_layer {
     att_nn_layer_norm feed_forward_norm;
     bool norm_first;
 } att_nn_encoder_layer;
-att_nn_encoder_layer att_nn_encoder_layer_load(att_nn_source *s, const char *prefix, const att_nn_layer_config *c);
+att_nn_encoder_layer att_nn_encoder_layer_load(att_nn_loader *s, const char *prefix, const att_nn_layer_config *c);
 /* dropout of what each half adds; NULL: none */
 att_var *att_nn_encoder_layer_apply(att_tape *t, const att_nn_encoder_layer *l, att_var *x,
                                     const att_attention_args *args, const att_nn_dropout *dropout);
@@ -169,7 +169,7 @@ typedef struct att_nn_decoder_layer {
     att_nn_layer_norm feed_forward_norm;
     bool norm_first;
 } att_nn_decoder_layer;
-att_nn_decoder_layer att_nn_decoder_layer_load(att_nn_source *s, const char *prefix, const att_nn_layer_config *c);
+att_nn_decoder_layer att_nn_decoder_layer_load(att_nn_loader *s, const char *prefix, const att_nn_layer_config *c);
 /* All tokens at once: args say which belong together, cross which of them look at which of the source. */
 att_var *att_nn_decoder_layer_apply(att_tape *t, const att_nn_decoder_layer *l, att_var *x, att_var *source,
                                     const att_attention_args *args, const att_attention_args *cross,
@@ -193,8 +193,8 @@ typedef struct att_nn_recurrent {
     uint64_t place;
 } att_nn_recurrent;
 /* Names are PyTorch's: prefix.weight_ih_l0, prefix.bias_hh_l1_reverse. */
-att_nn_recurrent att_nn_gru_load(att_nn_source *s, const char *prefix, const att_nn_recurrent_config *c);
-att_nn_recurrent att_nn_lstm_load(att_nn_source *s, const char *prefix, const att_nn_recurrent_config *c);
+att_nn_recurrent att_nn_gru_load(att_nn_loader *s, const char *prefix, const att_nn_recurrent_config *c);
+att_nn_recurrent att_nn_lstm_load(att_nn_loader *s, const char *prefix, const att_nn_recurrent_config *c);
 /* x [tokens, in], offsets [n + 1] -> outputs of the last layer [tokens, directions * units], forwards beside backwards.
  * start and last [layers * directions]: states before the first steps and after the last; NULL: zeros, not wanted. They
  * may be one array. dropout between layers; NULL: none. There is no scope in it, which last would not outlive. */

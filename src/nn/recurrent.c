@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-static att_recurrent load_one(att_nn_source *s, const char *prefix, int64_t gates, int64_t in, int64_t units,
+static att_recurrent load_one(att_nn_loader *s, const char *prefix, int64_t gates, int64_t in, int64_t units,
                               int64_t layer, bool reverse)
 {
     static const char *const names[] = {"weight_ih", "weight_hh", "bias_ih", "bias_hh"};
@@ -22,7 +22,7 @@ static att_recurrent load_one(att_nn_source *s, const char *prefix, int64_t gate
                            .reverse = reverse};
 }
 
-static att_nn_recurrent load(att_nn_source *s, const char *prefix, const att_nn_recurrent_config *c, int64_t gates)
+static att_nn_recurrent load(att_nn_loader *s, const char *prefix, const att_nn_recurrent_config *c, int64_t gates)
 {
     att_nn_recurrent l = {
         .layers = c->layers, .directions = c->bidirectional ? 2 : 1, .place = att_nn_place(prefix, "layer")};
@@ -33,14 +33,14 @@ static att_nn_recurrent load(att_nn_source *s, const char *prefix, const att_nn_
     return l;
 }
 
-att_nn_recurrent att_nn_gru_load(att_nn_source *s, const char *prefix, const att_nn_recurrent_config *c)
+att_nn_recurrent att_nn_gru_load(att_nn_loader *s, const char *prefix, const att_nn_recurrent_config *c)
 {
     att_nn_recurrent l = load(s, prefix, c, 3);
     l.cell = att_gru;
     return l;
 }
 
-att_nn_recurrent att_nn_lstm_load(att_nn_source *s, const char *prefix, const att_nn_recurrent_config *c)
+att_nn_recurrent att_nn_lstm_load(att_nn_loader *s, const char *prefix, const att_nn_recurrent_config *c)
 {
     att_nn_recurrent l = load(s, prefix, c, 4);
     l.cell = att_lstm;

@@ -45,7 +45,7 @@ att_status att_pair_encode(const att_pair_set *s, int side, const att_text_line 
 att_status att_lines_differ(att_ctx *ctx, const char *source, int64_t source_lines, const char *target,
                             int64_t target_lines);
 
-/* x [n] in an order by chance (Fisher, Yates), of which a seed has many: streams, each with numbers. */
+/* Shuffles x [n] (Fisher, Yates). A seed has many orders: streams, each with numbers. */
 void att_shuffle(uint64_t seed, uint32_t stream, int64_t number, int64_t n, uint32_t *x);
 
 /* Batches of an epoch: pairs of like lengths, of at most so many target tokens, or a single pair. It follows from the

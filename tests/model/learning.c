@@ -7,17 +7,17 @@ enum { LAYERS = 2, HIDDEN = 12, PER_LAYER = 16, PARAMS = LAYERS * PER_LAYER, TOK
 static const int64_t offsets[] = {0, 5, 5, TOKENS};
 
 /* Parameters by the order in which layers ask for them. */
-typedef struct source {
-    att_nn_source base;
+typedef struct loader {
+    att_nn_loader base;
     int n;
     att_param *p[PARAMS];
     float *x[PARAMS];
     int64_t count[PARAMS];
-} source;
+} loader;
 
-static att_status make(att_nn_source *base, const char *name, int rank, const int64_t *dim, att_param **out)
+static att_status make(att_nn_loader *base, const char *name, int rank, const int64_t *dim, att_param **out)
 {
-    source *s = (source *)base;
+    loader *s = (loader *)base;
     const bool norm = strstr(name, "_norm.gamma");
     att_tensor v;
     assert_true(s->n < PARAMS);
@@ -31,7 +31,7 @@ static att_status make(att_nn_source *base, const char *name, int rank, const in
 }
 
 typedef struct encoder {
-    source source;
+    loader loader;
     att_plan *plan;
     att_nn_encoder_layer layer[LAYERS];
     float *x; /* [TOKENS, HIDDEN] */
@@ -39,22 +39,22 @@ typedef struct encoder {
 
 static void encoder_open(encoder *e)
 {
-    *e = (encoder){.source.base.get = make, .x = check_numbers(TOKENS * HIDDEN, 77)};
+    *e = (encoder){.loader.base.get = make, .x = check_numbers(TOKENS * HIDDEN, 77)};
     assert_int_equal(att_plan_new(ctx, ATT_OPTIONS(att_attention_spec, .heads = 3, .head_dim = HIDDEN / 3), &e->plan),
                      ATT_OK);
     const att_nn_layer_config c = {
         .hidden = HIDDEN, .heads = 3, .intermediate = 20, .activation = ATT_GELU_ERF, .eps = 1e-5f, .plan = e->plan};
     for (int i = 0; i < LAYERS; i++)
-        e->layer[i] = att_nn_encoder_layer_load(&e->source.base, "layer", &c);
-    assert_int_equal(e->source.base.status, ATT_OK);
-    assert_int_equal(e->source.n, PARAMS);
+        e->layer[i] = att_nn_encoder_layer_load(&e->loader.base, "layer", &c);
+    assert_int_equal(e->loader.base.status, ATT_OK);
+    assert_int_equal(e->loader.n, PARAMS);
 }
 
 static void encoder_close(encoder *e)
 {
     for (int i = 0; i < PARAMS; i++) {
-        att_param_free(e->source.p[i]);
-        free(e->source.x[i]);
+        att_param_free(e->loader.p[i]);
+        free(e->loader.x[i]);
     }
     att_plan_free(e->plan);
     free(e->x);
@@ -119,9 +119,9 @@ static double loss_at(att_tape *t, const encoder *e, att_param *p, float *x, int
 static void check_direction(att_tape *t, const encoder *e, int leaf, const float *grad, const float *d)
 {
     static const double STEP = 0x1p-6;
-    att_param *p = leaf < PARAMS ? e->source.p[leaf] : NULL;
-    float *x = leaf < PARAMS ? e->source.x[leaf] : e->x;
-    const int64_t n = leaf < PARAMS ? e->source.count[leaf] : TOKENS * HIDDEN;
+    att_param *p = leaf < PARAMS ? e->loader.p[leaf] : NULL;
+    float *x = leaf < PARAMS ? e->loader.x[leaf] : e->x;
+    const int64_t n = leaf < PARAMS ? e->loader.count[leaf] : TOKENS * HIDDEN;
     double expected = 0;
     for (int64_t i = 0; i < n; i++)
         expected += (double)grad[i] * (double)d[i];
@@ -154,9 +154,9 @@ static void gradients_of_two_encoder_layers_are_those_of_differences(void **stat
     dy.data = slopes;
     assert_int_equal(att_tape_backward(t, y, &dy), ATT_OK);
     for (int leaf = 0; leaf <= PARAMS; leaf++) {
-        const int64_t n = leaf < PARAMS ? e.source.count[leaf] : TOKENS * HIDDEN;
+        const int64_t n = leaf < PARAMS ? e.loader.count[leaf] : TOKENS * HIDDEN;
         if (leaf < PARAMS)
-            grad = *att_param_grad(e.source.p[leaf]);
+            grad = *att_param_grad(e.loader.p[leaf]);
         else
             assert_int_equal(att_grad(t, in, &grad), ATT_OK);
         float *d = check_numbers(n, (uint64_t)leaf + 200);

@@ -10,17 +10,17 @@
 enum { IN = 2, UNITS = 3, LAYERS = 2, SEQUENCES = 4, TOKENS = 12, PARAMS = 16, STATES = 2 * LAYERS, MOST = 128 };
 static const int64_t offsets[] = {0, 3, 8, 9, TOKENS};
 
-typedef struct source {
-    att_nn_source base;
+typedef struct loader {
+    att_nn_loader base;
     int n;
     att_param *p[PARAMS];
     float *x[PARAMS];
-} source;
+} loader;
 
-static att_status get(att_nn_source *base, const char *name, int rank, const int64_t *dim, att_param **out)
+static att_status get(att_nn_loader *base, const char *name, int rank, const int64_t *dim, att_param **out)
 {
     static const char *const names[] = {"weight_ih", "weight_hh", "bias_ih", "bias_hh"};
-    source *s = (source *)base;
+    loader *s = (loader *)base;
     char expected[64];
     att_tensor v;
     assert_true(s->n < PARAMS);
@@ -57,7 +57,7 @@ static void check_rows(att_tape *t, att_var *x, const char *name, int64_t first,
 static void check_kind(bool lstm)
 {
     const att_nn_recurrent_config c = {.in = IN, .units = UNITS, .layers = LAYERS, .bidirectional = true};
-    source s = {.base.get = get};
+    loader s = {.base.get = get};
     const att_nn_recurrent l = (lstm ? att_nn_lstm_load : att_nn_gru_load)(&s.base, "rnn", &c);
     assert_int_equal(s.base.status, ATT_OK);
     assert_int_equal(s.n, PARAMS);

@@ -1,6 +1,6 @@
 /* Learning: twenty steps of models small enough for a test give the losses that PyTorch gives. */
 #include "golden_text.h"
-#include "model/store.h"
+#include "model/parameter_store.h"
 #include "model/transformer.h"
 #include "tape_help.h"
 
@@ -81,7 +81,7 @@ static texts targets(int step)
 
 typedef struct model {
     att_transformer *transformer; /* or a language model, whose parameters the store owns */
-    att_store *store;
+    att_parameter_store *store;
     att_nn_embedding table;
     att_nn_recurrent rnn;
     att_nn_linear output;
@@ -143,11 +143,11 @@ static model make_model(att_ctx *ctx, const char *kind)
     if (!strcmp(kind, "transformer")) {
         assert_int_equal(att_transformer_new(ctx, &c, 1, &m.transformer), ATT_OK);
     } else {
-        assert_int_equal(att_store_new(ctx, 1, NULL, &m.store), ATT_OK);
-        m.table = att_nn_embedding_load(&m.store->source, "table", TOKENS, HIDDEN);
-        m.rnn = (strcmp(kind, "gru") ? att_nn_lstm_load : att_nn_gru_load)(&m.store->source, "rnn", &rnn);
-        m.output = att_nn_linear_load(&m.store->source, "output", HIDDEN, TOKENS);
-        assert_int_equal(m.store->source.status, ATT_OK);
+        assert_int_equal(att_parameter_store_new(ctx, 1, NULL, &m.store), ATT_OK);
+        m.table = att_nn_embedding_load(&m.store->loader, "table", TOKENS, HIDDEN);
+        m.rnn = (strcmp(kind, "gru") ? att_nn_lstm_load : att_nn_gru_load)(&m.store->loader, "rnn", &rnn);
+        m.output = att_nn_linear_load(&m.store->loader, "output", HIDDEN, TOKENS);
+        assert_int_equal(m.store->loader.status, ATT_OK);
     }
     fill(&m);
     return m;
@@ -156,7 +156,7 @@ static model make_model(att_ctx *ctx, const char *kind)
 static void free_model(model *m)
 {
     att_transformer_free(m->transformer);
-    att_store_free(m->store);
+    att_parameter_store_free(m->store);
 }
 
 /* Of each text of a batch what follows after each token. */

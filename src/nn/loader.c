@@ -1,4 +1,4 @@
-/* Names of parameters, and the first failure of a source. */
+/* Names of parameters, and the first failure of a loader. */
 #include "nn/nn.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ att_nn_name att_nn_number(const char *name, int64_t i)
     return n;
 }
 
-att_param *att_nn_param(att_nn_source *s, const char *prefix, const char *name, int rank, const int64_t *dim)
+att_param *att_nn_param(att_nn_loader *s, const char *prefix, const char *name, int rank, const int64_t *dim)
 {
     att_param *p = NULL;
     if (!s->status)
@@ -25,12 +25,12 @@ att_param *att_nn_param(att_nn_source *s, const char *prefix, const char *name, 
     return p;
 }
 
-att_param *att_nn_vector(att_nn_source *s, const char *prefix, const char *name, int64_t n)
+att_param *att_nn_vector(att_nn_loader *s, const char *prefix, const char *name, int64_t n)
 {
     return att_nn_param(s, prefix, name, 1, &n);
 }
 
-att_param *att_nn_matrix(att_nn_source *s, const char *prefix, const char *name, int64_t rows, int64_t columns)
+att_param *att_nn_matrix(att_nn_loader *s, const char *prefix, const char *name, int64_t rows, int64_t columns)
 {
     return att_nn_param(s, prefix, name, 2, (const int64_t[]){rows, columns});
 }

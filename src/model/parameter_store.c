@@ -1,4 +1,4 @@
-#include "model/store.h"
+#include "model/parameter_store.h"
 #include "io/safetensors.h"
 #include "io/text_file.h"
 #include "io/util.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- numbers by chance */
+/* ---- random numbers */
 
 /* In (0, 1), the i-th of a stream. */
 static double uniform(uint64_t seed, uint64_t stream, int64_t i)
@@ -24,7 +24,7 @@ static bool ends(const char *name, const char *with)
     return n >= m && !strcmp(name + n - m, with);
 }
 
-static void make_numbers(const att_store *s, const char *name, const att_tensor *value)
+static void initialize(const att_parameter_store *s, const char *name, const att_tensor *value)
 {
     float *x = value->data;
     int64_t count = 1;
@@ -44,10 +44,10 @@ static double normal(uint64_t seed, uint64_t stream, int64_t i)
     return radius * cos(2 * 3.14159265358979323846 * uniform(seed, stream, 2 * i + 1));
 }
 
-void att_store_table(att_store *s, att_param *table, int64_t pad)
+void att_parameter_store_init_embedding(att_parameter_store *s, att_param *table, int64_t pad)
 {
     for (int64_t p = 0; s && !s->from && p < s->count; p++) {
-        const att_stored *it = &s->stored[p];
+        const att_stored_parameter *it = &s->stored[p];
         if (it->param != table)
             continue;
         float *x = it->value.data;
@@ -60,9 +60,9 @@ void att_store_table(att_store *s, att_param *table, int64_t pad)
     }
 }
 
-/* ---- the source */
+/* ---- the loader */
 
-static att_stored *find(const att_store *s, const char *name)
+static att_stored_parameter *find(const att_parameter_store *s, const char *name)
 {
     for (int64_t i = 0; i < s->count; i++)
         if (!strcmp(s->stored[i].name, name))
@@ -70,23 +70,23 @@ static att_stored *find(const att_store *s, const char *name)
     return NULL;
 }
 
-static att_status get(att_nn_source *source, const char *name, int rank, const int64_t *dim, att_param **out)
+static att_status get(att_nn_loader *loader, const char *name, int rank, const int64_t *dim, att_param **out)
 {
-    att_store *s = (att_store *)source;
-    const att_stored *known = find(s, name);
+    att_parameter_store *s = (att_parameter_store *)loader;
+    const att_stored_parameter *known = find(s, name);
     if (known) {
         *out = known->param;
         return ATT_OK;
     }
     att_param *given = NULL;
-    att_status e = s->from ? s->from->source.get(&s->from->source, name, rank, dim, &given) : ATT_OK;
+    att_status e = s->from ? s->from->loader.get(&s->from->loader, name, rank, dim, &given) : ATT_OK;
     e = e ? e : att_grow(s->ctx, &s->stored, sizeof *s->stored, (size_t)s->count, 1, &s->room);
     if (e)
         return e;
     size_t count = 1;
     for (int i = 0; i < rank; i++)
         count *= (size_t)dim[i];
-    att_stored *it = &s->stored[s->count];
+    att_stored_parameter *it = &s->stored[s->count];
     float *numbers = att_alloc(s->ctx, count, sizeof *numbers);
     if (!numbers)
         return ATT_ERR_MEMORY;
@@ -95,7 +95,7 @@ static att_status get(att_nn_source *source, const char *name, int rank, const i
     if (!e && given)
         e = att_average(s->ctx, att_param_value(given), 1, &it->value);
     else if (!e)
-        make_numbers(s, name, &it->value);
+        initialize(s, name, &it->value);
     e = e ? e : att_param_new(s->ctx, &it->value, &it->param);
     if (e) {
         att_free(s->ctx, numbers);
@@ -106,22 +106,22 @@ static att_status get(att_nn_source *source, const char *name, int rank, const i
     return ATT_OK;
 }
 
-att_status att_store_new(att_ctx *ctx, uint64_t seed, att_checkpoint *from, att_store **out)
+att_status att_parameter_store_new(att_ctx *ctx, uint64_t seed, att_checkpoint *from, att_parameter_store **out)
 {
     *out = NULL;
-    att_store *s = att_calloc(ctx, 1, sizeof *s);
+    att_parameter_store *s = att_calloc(ctx, 1, sizeof *s);
     if (!s)
         return ATT_ERR_MEMORY;
-    *s = (att_store){.source = {.get = get}, .ctx = ctx, .from = from, .seed = seed};
+    *s = (att_parameter_store){.loader = {.get = get}, .ctx = ctx, .from = from, .seed = seed};
     *out = s;
     return ATT_OK;
 }
 
-int64_t att_store_params(const att_store *s) { return s ? s->count : 0; }
+int64_t att_parameter_store_count(const att_parameter_store *s) { return s ? s->count : 0; }
 
-att_param *att_store_param(const att_store *s, int64_t i, const char **name)
+att_param *att_parameter_store_get(const att_parameter_store *s, int64_t i, const char **name)
 {
-    const bool there = i >= 0 && i < att_store_params(s);
+    const bool there = i >= 0 && i < att_parameter_store_count(s);
     if (name)
         *name = there ? s->stored[i].name : NULL;
     return there ? s->stored[i].param : NULL;
@@ -133,8 +133,9 @@ typedef struct their_name {
     char text[ATT_CHECKPOINT_NAME];
 } their_name;
 
-att_status att_store_write(const att_store *s, const char *folder, att_dtype dtype, att_store_naming naming, int64_t n,
-                           const char *const *names, const att_tensor *tensors)
+att_status att_parameter_store_write(const att_parameter_store *s, const char *folder, att_dtype dtype,
+                                     att_parameter_naming naming, int64_t n, const char *const *names,
+                                     const att_tensor *tensors)
 {
     static const char *const metadata[] = {"format", "pt"};
     const size_t all = (size_t)(s->count + n);
@@ -164,17 +165,17 @@ att_status att_store_write(const att_store *s, const char *folder, att_dtype dty
     return e;
 }
 
-void att_store_filled(att_store *s)
+void att_parameter_store_close_checkpoint(att_parameter_store *s)
 {
     att_checkpoint_close(s->from);
     s->from = NULL;
 }
 
-void att_store_free(att_store *s)
+void att_parameter_store_free(att_parameter_store *s)
 {
     if (!s)
         return;
-    att_store_filled(s);
+    att_parameter_store_close_checkpoint(s);
     for (int64_t i = 0; i < s->count; i++) {
         att_param_free(s->stored[i].param);
         att_free(s->ctx, s->stored[i].value.data);
