@@ -51,7 +51,7 @@ static void measure_steps(att_ctx *ctx, att_transformer *m, const att_tokenizer 
 {
     att_training *training;
     att_train_report r = {.size = sizeof r};
-    check(ctx, att_training_new(att_transformer_base(m), text,
+    check(ctx, att_training_new(att_transformer_as_encoder_decoder(m), text,
                                 ATT_OPTIONS(att_training_options, .source = source, .target = target,
                                             .max_tokens = MAX_TOKENS, .batch_tokens = BATCH_TOKENS, .dropout = 0.1f,
                                             .smoothing = 0.1f, .clip = 1, .seed = 1,
@@ -78,7 +78,7 @@ int main(int argc, char **argv)
     att_tokenizer *text;
     times t = {0};
     check(NULL, att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = THREADS)));
-    check(ctx, att_transformer_learn(ctx, argv[1], &m));
+    check(ctx, att_transformer_open_for_training(ctx, argv[1], &m));
     check(ctx, att_tokenizer_open(ctx, argv[1], &text));
     measure_data(ctx, text, argv[2], argv[3], &t);
     measure_steps(ctx, m, text, argv[2], argv[3], &t);

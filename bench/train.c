@@ -50,13 +50,13 @@ static void open_learner(learner *l, const char *folder)
     att_transformer_info info = {.size = sizeof info};
     const char *name;
     check(NULL, att_open(&l->ctx, ATT_OPTIONS(att_config, .n_threads = THREADS)));
-    check(l->ctx, att_transformer_learn(l->ctx, folder, &l->model));
+    check(l->ctx, att_transformer_open_for_training(l->ctx, folder, &l->model));
     check(l->ctx, att_transformer_describe(l->model, &info));
     check(l->ctx,
           att_optimizer_new(l->ctx, ATT_OPTIONS(att_optimizer_config, .method = ATT_ADAM, .beta2 = 0.98, .eps = 1e-9),
                             &l->optimizer));
-    for (int64_t i = 0; i < att_encoder_decoder_params(att_transformer_base(l->model)); i++) {
-        att_param *p = att_encoder_decoder_param(att_transformer_base(l->model), i, &name);
+    for (int64_t i = 0; i < att_encoder_decoder_params(att_transformer_as_encoder_decoder(l->model)); i++) {
+        att_param *p = att_encoder_decoder_param(att_transformer_as_encoder_decoder(l->model), i, &name);
         const att_tensor *value = att_param_value(p);
         check(l->ctx, att_optimizer_add(l->optimizer, p, NULL));
         int64_t count = 1;
@@ -84,7 +84,7 @@ static float take_step(learner *l, uint64_t number)
 {
     const att_pairs pairs = {PAIRS, l->source.ids, l->source.offsets, l->target.ids, l->target.offsets};
     const att_learning how = {.smoothing = 0.1f, .dropout = 0.1f, .seed = number, .sequence_ids = l->ids};
-    att_var *y = att_encoder_decoder_loss(l->tape, att_transformer_base(l->model), &pairs, &how);
+    att_var *y = att_encoder_decoder_loss(l->tape, att_transformer_as_encoder_decoder(l->model), &pairs, &how);
     att_tensor read;
     check(l->ctx, att_read(l->tape, y, &read));
     const float loss = *(const float *)read.data;

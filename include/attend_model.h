@@ -189,17 +189,17 @@ ATT_API att_status att_bert_describe(const att_bert *m, att_bert_info *info);
  * ids [offsets[n]], offsets [n + 1] ascending from 0 -> [offsets[n], hidden]. NULL on error, as all operations. */
 ATT_API att_var *att_bert_apply(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets, int64_t n);
 
-/* A folder with weights that learn: f32 numbers of its own, as those of att_transformer_learn below. */
-ATT_API att_status att_bert_learn(att_ctx *ctx, const char *folder, att_bert **out);
-/* How many parameters, and the i-th in [0, that) with its name (name or NULL); NULL outside, or where they do not
- * learn. */
+/* Opens it for training: with f32 weights of its own. */
+ATT_API att_status att_bert_open_for_training(att_ctx *ctx, const char *folder, att_bert **out);
+/* Of a model that was opened for training: how many parameters, and the i-th in [0, that) with its name (name or NULL).
+ * NULL outside, and of other models. */
 ATT_API int64_t att_bert_params(const att_bert *m);
 ATT_API att_param *att_bert_param(const att_bert *m, int64_t i, const char **name);
-/* Hidden states as it learns: of embeddings and of what each half of a layer adds hidden_dropout_prob is dropped, of
- * attention weights attention_probs_dropout_prob. seed: another one each step; sequence_ids [n]: sequences are told
+/* Hidden states in training: hidden_dropout_prob of embeddings and of what each half of a layer adds is dropped, and
+ * attention_probs_dropout_prob of attention weights. seed: another one each step; sequence_ids [n]: sequences are told
  * apart by these. */
-ATT_API att_var *att_bert_apply_dropped(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets,
-                                        int64_t n, uint64_t seed, const uint32_t *sequence_ids);
+ATT_API att_var *att_bert_apply_with_dropout(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets,
+                                             int64_t n, uint64_t seed, const uint32_t *sequence_ids);
 
 /* ---- 4 Sentences -------------------------------------------------------- */
 
@@ -225,9 +225,10 @@ ATT_API const att_tokenizer *att_sentence_tokenizer(const att_sentence *m);
 ATT_API att_status att_sentence_encode(const att_sentence *m, int64_t n, const char *const *texts, const size_t *bytes,
                                        float *out, int64_t *n_truncated);
 
-/* The same with weights that learn, which are those of its BERT; and the folder of one that has learnt, made if it is
- * not there: all files that the model's own folder has for it, and model.safetensors. dtype: of weights; 0: f32. */
-ATT_API att_status att_sentence_learn(att_ctx *ctx, const char *folder, att_sentence **out);
+/* Opens it for training: its parameters are those of its BERT. att_sentence_write writes the folder of one that was
+ * trained, made if it is not there: all files that the model's own folder has for it, and model.safetensors. dtype: of
+ * weights; 0: f32. */
+ATT_API att_status att_sentence_open_for_training(att_ctx *ctx, const char *folder, att_sentence **out);
 ATT_API att_status att_sentence_write(const att_sentence *m, const char *folder, att_dtype dtype);
 
 /* Attention weights of one layer and head over one sentence. */
@@ -254,8 +255,8 @@ typedef struct att_encoder_decoder_info {
 } att_encoder_decoder_info;
 
 ATT_API att_status att_encoder_decoder_describe(const att_encoder_decoder *m, att_encoder_decoder_info *info);
-/* Weights that learn: how many parameters, and the i-th in [0, that) with its name (name or NULL); NULL outside, or
- * where they do not learn. */
+/* Of a model that was opened for training: how many parameters, and the i-th in [0, that) with its name (name or NULL).
+ * NULL outside, and of other models. */
 ATT_API int64_t att_encoder_decoder_params(const att_encoder_decoder *m);
 ATT_API att_param *att_encoder_decoder_param(const att_encoder_decoder *m, int64_t i, const char **name);
 
@@ -288,9 +289,9 @@ typedef struct att_encoder_decoder_write_options {
     att_dtype dtype; /* of the weights: ATT_F16, ATT_BF16; 0: as they are, f32 */
     int64_t beam;    /* that translators of the folder use unless told otherwise; 0: 4 */
 } att_encoder_decoder_write_options;
-/* Writes a model that learns: config.json, generation_config.json and model.safetensors, each of which is the old one
- * or the new one at any time; a Transformer as the class MarianMTModel. The folder is made if it is not there. options
- * or NULL: defaults. */
+/* Writes a model that was opened for training: config.json, generation_config.json and model.safetensors, each of which
+ * is the old one or the new one at any time; a Transformer as the class MarianMTModel. The folder is made if it is not
+ * there. options or NULL: defaults. */
 ATT_API att_status att_encoder_decoder_write(const att_encoder_decoder *m, const char *folder,
                                              const att_encoder_decoder_write_options *options);
 
@@ -317,10 +318,10 @@ ATT_API att_var *att_transformer_decode(att_tape *t, const att_transformer *m, a
                                         const int64_t *source_offsets, const int32_t *ids, const int64_t *offsets,
                                         int64_t n);
 
-/* The same with weights that learn: f32 numbers of its own. */
-ATT_API att_status att_transformer_learn(att_ctx *ctx, const char *folder, att_transformer **out);
+/* Opens it for training: with f32 weights of its own. */
+ATT_API att_status att_transformer_open_for_training(att_ctx *ctx, const char *folder, att_transformer **out);
 /* What it is as any other; it lives as long as m. */
-ATT_API att_encoder_decoder *att_transformer_base(att_transformer *m);
+ATT_API att_encoder_decoder *att_transformer_as_encoder_decoder(att_transformer *m);
 
 /* Recurrent layers that read a source and write a target (Cho et al. 2014, Sutskever et al. 2014), and look back at the
  * source for each token (Bahdanau et al. 2015, Luong et al. 2015). */
@@ -347,18 +348,18 @@ typedef struct att_seq2seq_config {
     att_seq2seq_attention attention;
 } att_seq2seq_config;
 
-/* A folder with config.json ("model_type": "attend-seq2seq") and model.safetensors; the same to learn, with f32 numbers
- * of its own; and a new one that learns, with random weights. Errors name the setting and its value. */
+/* A folder with config.json ("model_type": "attend-seq2seq") and model.safetensors; the same to train, with f32 weights
+ * of its own; and a new one to train, with random weights. Errors name the setting and its value. */
 ATT_API att_status att_seq2seq_open(att_ctx *ctx, const char *folder, att_seq2seq **out);
-ATT_API att_status att_seq2seq_learn(att_ctx *ctx, const char *folder, att_seq2seq **out);
+ATT_API att_status att_seq2seq_open_for_training(att_ctx *ctx, const char *folder, att_seq2seq **out);
 ATT_API att_status att_seq2seq_new(att_ctx *ctx, const att_seq2seq_config *config, uint64_t seed, att_seq2seq **out);
 ATT_API void att_seq2seq_free(att_seq2seq *m);
 ATT_API att_status att_seq2seq_describe(const att_seq2seq *m, att_seq2seq_config *config);
 /* What it is as any other; it lives as long as m. Dropout is on embeddings, between layers, on the encoder's outputs
  * and on what logits are made of. No text is empty. */
-ATT_API att_encoder_decoder *att_seq2seq_base(att_seq2seq *m);
+ATT_API att_encoder_decoder *att_seq2seq_as_encoder_decoder(att_seq2seq *m);
 
-/* A training: steps of an optimizer on a model that learns, in memory or as a run in a folder of its own, which becomes
+/* A training: steps of an optimizer on a model, in memory or as a run in a folder of its own, which becomes
  * a model's folder: with its settings, checkpoints, and in the end its weights. */
 typedef struct att_training att_training;
 
@@ -394,7 +395,7 @@ typedef struct att_training_options {
                  * is; resume: it becomes that of the checkpoint, where that has one; or NULL. */
     size_t note_bytes;
 } att_training_options;
-/* In memory. The model (which learns) and the tokenizer must outlive it. Errors name the files. */
+/* In memory. The model, opened for training, and the tokenizer must outlive it. Errors name the files. */
 ATT_API att_status att_training_new(att_encoder_decoder *m, const att_tokenizer *t, const att_training_options *options,
                                     att_training **out);
 /* In a folder, with a vocabulary and a model that are made by the options. Errors: another training runs in the folder;
@@ -431,7 +432,7 @@ typedef struct att_sentence_training_options {
     char *note;        /* as that of att_training_options */
     size_t note_bytes;
 } att_sentence_training_options;
-/* In memory: the model, from att_sentence_learn, must outlive it. In a folder, which is not the model's and becomes a
+/* In memory: the model, opened for training, must outlive it. In a folder, which is not the model's and becomes a
  * sentence-transformers folder. */
 ATT_API att_status att_sentence_training_new(att_sentence *m, const att_sentence_training_options *options,
                                              att_training **out);

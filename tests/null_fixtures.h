@@ -388,11 +388,11 @@ static void give_bert(const char *folder)
     att_training *t;
     in_folder = options;
     in_folder.model = folder;
-    need(att_bert_learn(ctx, folder, &bert));
-    need(att_sentence_learn(ctx, folder, &sentence));
+    need(att_bert_open_for_training(ctx, folder, &bert));
+    need(att_sentence_open_for_training(ctx, folder, &sentence));
     need(att_sentence_training_open(ctx, path_in_made("learns"), &in_folder, &t));
-    static const char *const folders[] = {"att_bert_open.folder", "att_bert_learn.folder", "att_sentence_open.folder",
-                                          "att_sentence_learn.folder"};
+    static const char *const folders[] = {"att_bert_open.folder", "att_bert_open_for_training.folder",
+                                          "att_sentence_open.folder", "att_sentence_open_for_training.folder"};
     for (size_t i = 0; i < 4; i++)
         give(folders[i], folder);
     give("const att_bert *", bert);
@@ -438,21 +438,21 @@ static void give_encoder_decoders(void)
     att_transformer *transformer;
     att_seq2seq *rnn;
     att_tape *t;
-    need(att_transformer_learn(ctx, made.path, &transformer));
+    need(att_transformer_open_for_training(ctx, made.path, &transformer));
     need(att_seq2seq_new(ctx, &config, 1, &rnn));
-    need(att_encoder_decoder_write(att_seq2seq_base(rnn), folder, NULL));
+    need(att_encoder_decoder_write(att_seq2seq_as_encoder_decoder(rnn), folder, NULL));
     need(att_tape_new(ctx, NULL, &t));
     give("att_transformer_open.folder", made.path);
-    give("att_transformer_learn.folder", made.path);
+    give("att_transformer_open_for_training.folder", made.path);
     give("att_seq2seq_open.folder", folder);
-    give("att_seq2seq_learn.folder", folder);
+    give("att_seq2seq_open_for_training.folder", folder);
     give("const att_seq2seq_config *", &config);
     give("const att_seq2seq *", rnn);
     give("att_seq2seq *", rnn);
     give("const att_transformer *", transformer);
     give("att_transformer *", transformer);
-    give("const att_encoder_decoder *", att_transformer_base(transformer));
-    give("att_encoder_decoder *", att_transformer_base(transformer));
+    give("const att_encoder_decoder *", att_transformer_as_encoder_decoder(transformer));
+    give("att_encoder_decoder *", att_transformer_as_encoder_decoder(transformer));
     give("att_transformer_decode.t", t);
     give("att_transformer_decode.source",
          att_transformer_encode(t, transformer, (const int32_t[]){1, 0}, two_offsets, 1));
@@ -477,7 +477,7 @@ static void give_trainings(void)
     in_folder.settings = "{\"d_model\": 16, \"encoder_layers\": 1, \"decoder_layers\": 1, \"encoder_ffn_dim\": 32, "
                          "\"decoder_ffn_dim\": 32, \"encoder_attention_heads\": 2, \"decoder_attention_heads\": 2}";
     need(att_tokenizer_open(ctx, made.path, &tokenizer));
-    need(att_transformer_learn(ctx, made.path, &model));
+    need(att_transformer_open_for_training(ctx, made.path, &model));
     need(att_training_open(ctx, path_in_made("training"), &in_folder, &t));
     give("att_training_new.options", &options);
     give("const att_training_options *", &in_folder);

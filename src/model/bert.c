@@ -9,7 +9,7 @@
 struct att_bert {
     att_model model;
     att_bert_config config;
-    att_plan *plan, *dropping; /* attention of one layer; while it learns */
+    att_plan *plan, *dropout_plan; /* attention of one layer; in training */
     att_nn_embedding word, position, type;
     att_nn_layer_norm norm;
     att_nn_encoder_layer *layer; /* [config.layers] */
@@ -81,7 +81,7 @@ static att_status make_plans(att_bert *m)
     att_attention_spec spec = {.size = sizeof spec, .heads = c->heads, .head_dim = c->hidden / c->heads};
     const att_status s = att_plan_new(m->model.ctx, &spec, &m->plan);
     spec.dropout = c->attention_dropout;
-    return s || !m->model.learns ? s : att_plan_new(m->model.ctx, &spec, &m->dropping);
+    return s || !m->model.trainable ? s : att_plan_new(m->model.ctx, &spec, &m->dropout_plan);
 }
 
 static att_status build(att_model *base, att_nn_loader *loader)
@@ -102,7 +102,7 @@ static void free_bert(att_model *base)
 {
     att_bert *m = (att_bert *)base;
     att_plan_free(m->plan);
-    att_plan_free(m->dropping);
+    att_plan_free(m->dropout_plan);
     att_free(base->ctx, m->layer);
 }
 
@@ -119,7 +119,7 @@ att_status att_bert_open(att_ctx *ctx, const char *folder, att_bert **out)
     return att_model_open(ctx, __func__, &kind, folder, false, out);
 }
 
-att_status att_bert_learn(att_ctx *ctx, const char *folder, att_bert **out)
+att_status att_bert_open_for_training(att_ctx *ctx, const char *folder, att_bert **out)
 {
     return att_model_open(ctx, __func__, &kind, folder, true, out);
 }
@@ -184,7 +184,7 @@ static att_var *apply_layer(att_tape *t, const att_bert *m, int64_t i, att_var *
     att_nn_encoder_layer layer = m->layer[i];
     att_attention_args a = *args;
     if (dropout) { /* of attention weights, too */
-        layer.attention.plan = m->dropping;
+        layer.attention.plan = m->dropout_plan;
         a.dropout_seed = dropout->seed ^ att_nn_place(name.text, "weights");
         a.sequence_ids = dropout->sequence_ids;
     }
@@ -210,12 +210,12 @@ att_var *att_bert_apply(att_tape *t, const att_bert *m, const int32_t *ids, cons
     return att_nn_given(t, "bert", ATT_NAMED({"m", m})) ? apply(t, m, ids, offsets, n, NULL) : NULL;
 }
 
-att_var *att_bert_apply_dropped(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets, int64_t n,
-                                uint64_t seed, const uint32_t *sequence_ids)
+att_var *att_bert_apply_with_dropout(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets,
+                                     int64_t n, uint64_t seed, const uint32_t *sequence_ids)
 {
     if (!att_nn_given(t, "bert", ATT_NAMED({"m", m})))
         return NULL;
-    if (!m->model.learns)
+    if (!m->model.trainable)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "bert: the model does not learn: it comes from att_bert_open");
     const att_positions at = {.size = sizeof at, .offsets = offsets, .n = n};
     const att_nn_dropout dropout = {m->config.hidden_dropout, seed, &at, sequence_ids};

@@ -9,7 +9,7 @@ typedef struct att_bert_config {
     int64_t vocabulary, hidden, layers, heads, intermediate, max_positions, types;
     att_activation activation;
     float eps;
-    float hidden_dropout, attention_dropout; /* while it learns */
+    float hidden_dropout, attention_dropout; /* in training */
 } att_bert_config;
 
 /* From settings, as a config.json has them. Errors name the file, the setting and its value. */

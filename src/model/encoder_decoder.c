@@ -24,7 +24,7 @@ static const att_architecture *architecture_of(att_settings *s)
     return NULL;
 }
 
-att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, bool learn, att_encoder_decoder **out)
+att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, bool trainable, att_encoder_decoder **out)
 {
     att_settings s;
     *out = NULL;
@@ -32,7 +32,7 @@ att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, bool learn
     att_settings_need(&s, "model_type");
     const att_architecture *a = architecture_of(&s);
     att_settings_close(&s);
-    return s.status ? s.status : att_model_open(ctx, __func__, &a->kind, folder, learn, out);
+    return s.status ? s.status : att_model_open(ctx, __func__, &a->kind, folder, trainable, out);
 }
 
 /* ---- a new one */
@@ -203,7 +203,7 @@ att_status att_encoder_decoder_write(const att_encoder_decoder *m, const char *f
         return ATT_ERR_ARGUMENT;
     att_encoder_decoder_write_options o;
     att_status s = att_take_options(&o, sizeof o, options, "att_encoder_decoder_write_options");
-    if (!s && !m->model.learns)
+    if (!s && !m->model.trainable)
         s = att_fail(m->model.ctx, ATT_ERR_ARGUMENT,
                      "att_encoder_decoder_write: the model was opened to be used, and does not learn");
     if (!s && o.beam < 0)

@@ -36,8 +36,8 @@ static inline const att_architecture *att_architecture_of(const att_encoder_deco
 }
 
 /* By "model_type" of FOLDER/config.json. */
-att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, bool learn, att_encoder_decoder **out);
-/* A new one that learns, with random weights, for a vocabulary as above: by default a Transformer of 3 + 3 layers of
+att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, bool trainable, att_encoder_decoder **out);
+/* A new one to train, with random weights, for a vocabulary as above: by default a Transformer of 3 + 3 layers of
  * 256, but for what `settings` says, as in a config.json, and for what the file `path` says alike; each may be NULL.
  * Errors name the file and the setting: it is not known; it contradicts the settings or the vocabulary; its value.
  * vocabulary 0 and out NULL: makes none, but says what is wrong whatever the vocabulary will be. */

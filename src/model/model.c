@@ -8,7 +8,7 @@ static att_status build(att_model *m, const char *folder, uint64_t seed)
     const att_model_kind *k = m->kind;
     att_checkpoint *c = NULL;
     att_status s = folder ? att_checkpoint_open(m->ctx, folder, k->names, k->prefix, &c) : ATT_OK;
-    if (!s && m->learns)
+    if (!s && m->trainable)
         s = att_parameter_store_new(m->ctx, seed, c, &m->store);
     m->checkpoint = m->store ? NULL : c; /* the store's, else */
     s = s ? s : k->build(m, m->store ? &m->store->loader : &c->loader);
@@ -30,25 +30,25 @@ static att_status load(att_model *m, const char *folder)
     return s.status ? s.status : build(m, folder, 0);
 }
 
-static att_model *begin(att_ctx *ctx, const att_model_kind *kind, bool learn)
+static att_model *begin(att_ctx *ctx, const att_model_kind *kind, bool trainable)
 {
     att_model *m = att_calloc(ctx, 1, kind->bytes);
     if (m)
-        *m = (att_model){.kind = kind, .ctx = ctx, .learns = learn};
+        *m = (att_model){.kind = kind, .ctx = ctx, .trainable = trainable};
     return m;
 }
 
 /* Pointers to structs of any type have one representation. */
 static void give(att_model *m, void *out) { memcpy(out, &m, sizeof m); }
 
-att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder, bool learn,
-                          void *out)
+att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
+                          bool trainable, void *out)
 {
     if (out)
         give(NULL, out);
     if (att_require(caller, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    att_model *m = begin(ctx, kind, learn);
+    att_model *m = begin(ctx, kind, trainable);
     const att_status s = m ? load(m, folder) : ATT_ERR_MEMORY;
     if (s)
         att_model_free(m);

@@ -26,16 +26,16 @@ typedef struct att_model_kind {
 struct att_model {
     const att_model_kind *kind;
     att_ctx *ctx;
-    bool learns;
-    att_checkpoint *checkpoint; /* owns all parameters, or, where they learn, */
+    bool trainable;
+    att_checkpoint *checkpoint; /* owns all parameters, or, where it is trainable, */
     att_parameter_store *store; /* does */
 };
 
 /* The model of FOLDER: to use it, or to train it, with f32 numbers of its own. `caller` is for errors. out: a pointer
  * to a pointer to the model's struct; *out is NULL after an error. Errors: ctx, folder or out is NULL. */
-att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder, bool learn,
-                          void *out);
-/* A new one that learns, with random weights. out NULL: makes none, but says what is wrong with the settings. */
+att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
+                          bool trainable, void *out);
+/* A new one to train, with random weights. out NULL: makes none, but says what is wrong with the settings. */
 att_status att_model_new(att_ctx *ctx, const att_model_kind *kind, att_settings *settings, uint64_t seed, void *out);
 /* model: its struct, or NULL. */
 void att_model_free(void *model);

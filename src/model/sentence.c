@@ -54,7 +54,8 @@ static att_status load(att_model *base, const char *folder)
     pthread_mutex_init(&m->lock, NULL);
     att_status s = att_modules_read(base->ctx, folder, &m->modules);
     s = s ? s : att_tokenizer_open(base->ctx, m->modules.transformer, &m->tokenizer);
-    s = s ? s : (base->learns ? att_bert_learn : att_bert_open)(base->ctx, m->modules.transformer, &m->bert);
+    s = s ? s
+          : (base->trainable ? att_bert_open_for_training : att_bert_open)(base->ctx, m->modules.transformer, &m->bert);
     m->info.size = sizeof m->info;
     s = s ? s : att_bert_describe(m->bert, &m->info);
     return s ? s : check_parts(m, folder);
@@ -78,7 +79,7 @@ att_status att_sentence_open(att_ctx *ctx, const char *folder, att_sentence **ou
     return att_model_open(ctx, __func__, &kind, folder, false, out);
 }
 
-att_status att_sentence_learn(att_ctx *ctx, const char *folder, att_sentence **out)
+att_status att_sentence_open_for_training(att_ctx *ctx, const char *folder, att_sentence **out)
 {
     return att_model_open(ctx, __func__, &kind, folder, true, out);
 }

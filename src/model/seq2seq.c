@@ -112,7 +112,7 @@ att_status att_seq2seq_open(att_ctx *ctx, const char *folder, att_seq2seq **out)
     return att_model_open(ctx, __func__, &att_seq2seq_architecture.kind, folder, false, out);
 }
 
-att_status att_seq2seq_learn(att_ctx *ctx, const char *folder, att_seq2seq **out)
+att_status att_seq2seq_open_for_training(att_ctx *ctx, const char *folder, att_seq2seq **out)
 {
     return att_model_open(ctx, __func__, &att_seq2seq_architecture.kind, folder, true, out);
 }
@@ -368,7 +368,7 @@ static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, co
 
 /* ---- the architecture */
 
-att_encoder_decoder *att_seq2seq_base(att_seq2seq *m) { return m ? &m->base : NULL; }
+att_encoder_decoder *att_seq2seq_as_encoder_decoder(att_seq2seq *m) { return m ? &m->base : NULL; }
 
 static json_t *defaults(int64_t vocabulary)
 {

@@ -158,7 +158,7 @@ att_status att_transformer_open(att_ctx *ctx, const char *folder, att_transforme
     return att_model_open(ctx, __func__, &att_transformer_architecture.kind, folder, false, out);
 }
 
-att_status att_transformer_learn(att_ctx *ctx, const char *folder, att_transformer **out)
+att_status att_transformer_open_for_training(att_ctx *ctx, const char *folder, att_transformer **out)
 {
     return att_model_open(ctx, __func__, &att_transformer_architecture.kind, folder, true, out);
 }
@@ -409,7 +409,7 @@ static att_status start(const att_encoder_decoder *base, const int32_t *ids, con
 
 /* ---- the architecture */
 
-att_encoder_decoder *att_transformer_base(att_transformer *m) { return m ? &m->base : NULL; }
+att_encoder_decoder *att_transformer_as_encoder_decoder(att_transformer *m) { return m ? &m->base : NULL; }
 
 static json_t *defaults(int64_t vocabulary)
 {

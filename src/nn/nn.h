@@ -30,7 +30,7 @@ att_param *att_nn_matrix(att_nn_loader *s, const char *prefix, const char *name,
 /* prefix.name of any shape */
 att_param *att_nn_param(att_nn_loader *s, const char *prefix, const char *name, int rank, const int64_t *dim);
 
-/* Dropout while a model learns (Srivastava et al. 2014): which numbers of a place of the model it takes follows from
+/* Dropout in training (Srivastava et al. 2014): which numbers of a place of the model it takes follows from
  * the seed and the place, a sequence's id and the position. */
 typedef struct att_nn_dropout {
     float p;

@@ -98,7 +98,7 @@ static att_status open_model(similarity *t, const char *folder)
     if (same_folder(t->options.model, folder))
         return att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: is the model's own folder; a training needs another one",
                         folder);
-    return att_sentence_learn(t->ctx, t->options.model, &t->model);
+    return att_sentence_open_for_training(t->ctx, t->options.model, &t->model);
 }
 
 static att_status open_similarity(void *self, const char *folder, bool resume)
@@ -179,7 +179,7 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
     r->source_tokens += t->offsets[n];
     r->target_tokens += t->offsets[2 * n] - t->offsets[n];
 
-    att_var *x = att_bert_apply_dropped(tape, t->model->bert, t->ids, t->offsets, 2 * n, seed, t->sequence_ids);
+    att_var *x = att_bert_apply_with_dropout(tape, t->model->bert, t->ids, t->offsets, 2 * n, seed, t->sequence_ids);
     x = att_normalize(tape, att_pool(tape, x, t->offsets, 2 * n, t->model->modules.pooling), 1e-12f);
     att_var *cosine = att_tape_dot(tape, att_tape_slice(tape, x, 0, 0, n), att_tape_slice(tape, x, 0, n, n));
     att_var *error = att_add(tape, cosine, att_constant(tape, &wanted));
@@ -276,7 +276,7 @@ att_status att_sentence_training_new(att_sentence *m, const att_sentence_trainin
         *out = NULL;
     if (att_require(__func__, ATT_NAMED({"m", m}, {"options", options}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    if (!m->model.learns)
+    if (!m->model.trainable)
         return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "the model does not learn: it comes from att_sentence_open");
     return make((similarity){.ctx = m->model.ctx, .model = m, .borrowed = true}, NULL, options, out);
 }

@@ -265,7 +265,7 @@ att_status att_training_new(att_encoder_decoder *m, const att_tokenizer *tokeniz
         *out = NULL;
     if (att_require(__func__, ATT_NAMED({"m", m}, {"t", tokenizer}, {"options", options}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    if (!m->model.learns)
+    if (!m->model.trainable)
         return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "the model does not learn: it was opened to be used");
     const translation given = {
         .ctx = m->model.ctx, .model = m, .tokenizer = (att_tokenizer *)tokenizer, .borrowed = true};

@@ -42,7 +42,7 @@ static json_t *json_in(const test_folder *f, const char *name)
 static void write_settings(att_ctx *ctx, const test_folder *f, const att_marian_config *c, int64_t beam)
 {
     att_transformer *m = make(ctx, c);
-    assert_int_equal(att_encoder_decoder_write_settings(att_transformer_base(m), f->path, beam), ATT_OK);
+    assert_int_equal(att_encoder_decoder_write_settings(att_transformer_as_encoder_decoder(m), f->path, beam), ATT_OK);
     att_transformer_free(m);
 }
 
@@ -181,23 +181,25 @@ static void a_model_is_the_same_when_it_is_read_again(void **state)
         att_marian_config c = small;
         c.share = c.tie = !apart;
         att_transformer *m = make(ctx, &c), *again, *learning;
-        for (int64_t i = 0; i < att_encoder_decoder_params(att_transformer_base(m));
+        for (int64_t i = 0; i < att_encoder_decoder_params(att_transformer_as_encoder_decoder(m));
              i++) { /* biases, too, are then not all the same */
             const char *name;
-            const att_tensor *value = att_param_value(att_encoder_decoder_param(att_transformer_base(m), i, &name));
+            const att_tensor *value =
+                att_param_value(att_encoder_decoder_param(att_transformer_as_encoder_decoder(m), i, &name));
             if (value->rank == 1)
                 check_fill(value->data, value->dim[0], (uint64_t)i, 0.5f, 0.25f);
         }
-        assert_int_equal(att_encoder_decoder_write(att_transformer_base(m), path_in(&f, "new/model"), NULL), ATT_OK);
+        assert_int_equal(
+            att_encoder_decoder_write(att_transformer_as_encoder_decoder(m), path_in(&f, "new/model"), NULL), ATT_OK);
         if (att_transformer_open(ctx, path_in(&f, "new/model"), &again))
             fail_msg("%s", att_error(ctx));
         float *x = logits(ctx, m), *y = logits(ctx, again);
         assert_memory_equal(x, y, 80 * sizeof *x);
         free(y);
         att_transformer_free(again);
-        assert_int_equal(att_transformer_learn(ctx, path_in(&f, "new/model"), &learning), ATT_OK);
-        assert_int_equal(att_encoder_decoder_params(att_transformer_base(learning)),
-                         att_encoder_decoder_params(att_transformer_base(m)));
+        assert_int_equal(att_transformer_open_for_training(ctx, path_in(&f, "new/model"), &learning), ATT_OK);
+        assert_int_equal(att_encoder_decoder_params(att_transformer_as_encoder_decoder(learning)),
+                         att_encoder_decoder_params(att_transformer_as_encoder_decoder(m)));
         y = logits(ctx, learning);
         assert_memory_equal(x, y, 80 * sizeof *x);
         free(y);
@@ -227,7 +229,7 @@ static void weights_have_the_names_and_shapes_of_the_class(void **state)
     att_transformer *m = make(ctx, &small), *again;
     att_safetensors *file;
     assert_int_equal(
-        att_encoder_decoder_write(att_transformer_base(m), f.path,
+        att_encoder_decoder_write(att_transformer_as_encoder_decoder(m), f.path,
                                   ATT_OPTIONS(att_encoder_decoder_write_options, .dtype = ATT_F16, .beam = 2)),
         ATT_OK);
     assert_int_equal(att_safetensors_open(ctx, path_in(&f, "model.safetensors"), &file), ATT_OK);
@@ -246,10 +248,11 @@ static void weights_have_the_names_and_shapes_of_the_class(void **state)
     assert_int_equal(json_integer_value(json_object_get(search, "num_beams")), 2);
     json_decref(search);
     assert_int_equal(att_transformer_open(ctx, f.path, &again), ATT_OK);
-    assert_int_equal(att_encoder_decoder_write(att_transformer_base(again), f.path, NULL), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_encoder_decoder_write(att_transformer_as_encoder_decoder(again), f.path, NULL),
+                     ATT_ERR_ARGUMENT);
     check_says(ctx, "does not learn");
-    assert_int_equal(att_encoder_decoder_write(att_transformer_base(m), NULL, NULL), ATT_ERR_ARGUMENT);
-    assert_int_equal(att_encoder_decoder_write(att_transformer_base(m), f.path,
+    assert_int_equal(att_encoder_decoder_write(att_transformer_as_encoder_decoder(m), NULL, NULL), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_encoder_decoder_write(att_transformer_as_encoder_decoder(m), f.path,
                                                ATT_OPTIONS(att_encoder_decoder_write_options, .beam = -1)),
                      ATT_ERR_ARGUMENT);
     att_transformer_free(again);
@@ -374,7 +377,7 @@ static void every_failing_allocation_leaves_whole_files(void **state)
         const long live = a.live;
         a.fail_at = a.calls + n;
         s = att_marian_text_write(ctx, f.path, &text, NULL);
-        s = s ? s : att_encoder_decoder_write(att_transformer_base(m), f.path, NULL);
+        s = s ? s : att_encoder_decoder_write(att_transformer_as_encoder_decoder(m), f.path, NULL);
         assert_true(s == ATT_OK || s == ATT_ERR_MEMORY);
         assert_int_equal(a.live, live);
         a.fail_at = 0;

@@ -51,15 +51,15 @@ static att_seq2seq *write_model(int kind, att_dtype dtype)
     att_seq2seq *m;
     if (att_seq2seq_new(ctx, &config, 1, &m))
         fail_msg("%s", att_error(ctx));
-    for (int64_t i = 0; i < att_encoder_decoder_params(att_seq2seq_base(m)); i++) {
+    for (int64_t i = 0; i < att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(m)); i++) {
         const char *name;
-        att_param *p = att_encoder_decoder_param(att_seq2seq_base(m), i, &name);
+        att_param *p = att_encoder_decoder_param(att_seq2seq_as_encoder_decoder(m), i, &name);
         check_fill(att_param_value(p)->data, att_count(att_param_value(p)), (uint64_t)(40 * kind + i), 0, 1.5f);
         att_param_touch(p);
     }
     const att_encoder_decoder_write_options *o =
         ATT_OPTIONS(att_encoder_decoder_write_options, .dtype = dtype, .beam = 2);
-    assert_int_equal(att_encoder_decoder_write(att_seq2seq_base(m), folder.path, o), ATT_OK);
+    assert_int_equal(att_encoder_decoder_write(att_seq2seq_as_encoder_decoder(m), folder.path, o), ATT_OK);
     return m;
 }
 

@@ -51,7 +51,7 @@ static void learning_has_the_losses_of_pytorch(void **state)
     for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);) {
         att_sentence *m;
         att_training *t;
-        assert_int_equal(att_sentence_learn(ctx, calm.path, &m), ATT_OK);
+        assert_int_equal(att_sentence_open_for_training(ctx, calm.path, &m), ATT_OK);
         const att_sentence_training_options o = {
             .size = sizeof o,
             .pairs = PAIRS,
@@ -250,7 +250,7 @@ static void what_cannot_be_learnt_is_named(void **state)
     att_ctx *ctx = check_open(NULL, 1);
     att_sentence *m, *fixed;
     att_training *t;
-    assert_int_equal(att_sentence_learn(ctx, model.path, &m), ATT_OK);
+    assert_int_equal(att_sentence_open_for_training(ctx, model.path, &m), ATT_OK);
     assert_int_equal(att_sentence_open(ctx, model.path, &fixed), ATT_OK);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         att_sentence_training_options o = cases[i].o;

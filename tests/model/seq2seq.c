@@ -64,9 +64,9 @@ static att_seq2seq *model(att_ctx *c, const att_seq2seq_config *config)
     att_seq2seq *m;
     if (att_seq2seq_new(c, config, 1, &m))
         fail_msg("%s", att_error(c));
-    for (int64_t i = 0; i < att_encoder_decoder_params(att_seq2seq_base(m)); i++) {
+    for (int64_t i = 0; i < att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(m)); i++) {
         const char *name;
-        att_param *p = att_encoder_decoder_param(att_seq2seq_base(m), i, &name);
+        att_param *p = att_encoder_decoder_param(att_seq2seq_as_encoder_decoder(m), i, &name);
         const att_tensor *value = att_param_value(p);
         check_fill(value->data, att_count(value), 100 + (uint64_t)i, 0, 0.5f);
         att_param_touch(p);
@@ -106,7 +106,8 @@ static void logits_are_those_of_pytorch(void **state)
             att_tape *t = tape(c, false);
             snprintf(name, sizeof name, "logits_%d", i);
             assert_int_equal(golden_line(GOLDEN, name, expected, TARGET * WORDS), TARGET * WORDS);
-            const float *y = floats(t, att_encoder_decoder_logits(t, att_seq2seq_base(m), &p, NULL), TARGET * WORDS);
+            const float *y =
+                floats(t, att_encoder_decoder_logits(t, att_seq2seq_as_encoder_decoder(m), &p, NULL), TARGET * WORDS);
             for (int j = 0; j < TARGET * WORDS; j++)
                 check_near(expected[j], y[j], 10 * 20 * FLT_EPSILON / 2, "%s %s [%d]", att_isa(c), name, j);
             att_tape_free(t);
@@ -130,13 +131,14 @@ static void twenty_steps_have_the_losses_of_pytorch(void **state)
         assert_int_equal(
             att_optimizer_new(ctx, ATT_OPTIONS(att_optimizer_config, .beta2 = 0.98, .eps = 1e-9, .decay = 0.01), &o),
             ATT_OK);
-        for (int64_t k = 0; k < att_encoder_decoder_params(att_seq2seq_base(m)); k++)
+        for (int64_t k = 0; k < att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(m)); k++)
             assert_int_equal(
-                att_optimizer_add(o, att_encoder_decoder_param(att_seq2seq_base(m), k, &(const char *){NULL}), NULL),
+                att_optimizer_add(
+                    o, att_encoder_decoder_param(att_seq2seq_as_encoder_decoder(m), k, &(const char *){NULL}), NULL),
                 ATT_OK);
         for (int step = 0; step < STEPS; step++) {
-            att_var *loss =
-                att_encoder_decoder_loss(t, att_seq2seq_base(m), &p, &(const att_learning){.smoothing = 0.1f});
+            att_var *loss = att_encoder_decoder_loss(t, att_seq2seq_as_encoder_decoder(m), &p,
+                                                     &(const att_learning){.smoothing = 0.1f});
             /* logits are off by 1.2e-5 at most, as above; Adam's steps follow the direction of gradients, whatever
              * their size, so that weights drift apart by some such errors: ten of them are allowed */
             check_near(expected[step], *floats(t, loss, 1), 1.2e-4, "%s [%d]", name, step);
@@ -166,7 +168,7 @@ static void check_steps(att_seq2seq *m, const float *at_once)
     att_tape *t = tape(ctx, false);
     int64_t each[N] = {0, 1, 2}, from[N], rows = N;
     int32_t ids[N] = {PAD, PAD, PAD};
-    if (att_seq2seq_start(att_seq2seq_base(m), p.source, p.source_offsets, N, &s))
+    if (att_seq2seq_start(att_seq2seq_as_encoder_decoder(m), p.source, p.source_offsets, N, &s))
         fail_msg("%s", att_error(ctx));
     for (int64_t i = 0; rows > 0; i++) {
         att_tape_reset(t);
@@ -200,8 +202,9 @@ static void check_alone(att_seq2seq *m, const float *together)
                                .target = all.target + first,
                                .target_offsets = targets};
         att_tape *t = tape(ctx, true);
-        assert_memory_equal(floats(t, att_encoder_decoder_logits(t, att_seq2seq_base(m), &one, NULL), n * WORDS),
-                            together + first * WORDS, (size_t)(n * WORDS) * sizeof(float));
+        assert_memory_equal(
+            floats(t, att_encoder_decoder_logits(t, att_seq2seq_as_encoder_decoder(m), &one, NULL), n * WORDS),
+            together + first * WORDS, (size_t)(n * WORDS) * sizeof(float));
         att_tape_free(t);
     }
 }
@@ -214,7 +217,8 @@ static void a_sentence_alone_and_token_by_token_has_the_same_bits(void **state)
         const att_seq2seq_config config = case_of(i);
         att_seq2seq *m = model(ctx, &config);
         att_tape *t = tape(ctx, false);
-        const float *y = floats(t, att_encoder_decoder_logits(t, att_seq2seq_base(m), &p, NULL), TARGET * WORDS);
+        const float *y =
+            floats(t, att_encoder_decoder_logits(t, att_seq2seq_as_encoder_decoder(m), &p, NULL), TARGET * WORDS);
         check_steps(m, y);
         check_alone(m, y);
         att_tape_free(t);
@@ -232,8 +236,10 @@ static void rows_may_be_copied_and_change_places(void **state)
         att_seq2seq *m = model(ctx, &config);
         att_tape *t = tape(ctx, false), *u = tape(ctx, false);
         att_generator s, r;
-        assert_int_equal(att_seq2seq_start(att_seq2seq_base(m), p.source, p.source_offsets, N, &s), ATT_OK);
-        assert_int_equal(att_seq2seq_start(att_seq2seq_base(m), p.source, p.source_offsets, N, &r), ATT_OK);
+        assert_int_equal(att_seq2seq_start(att_seq2seq_as_encoder_decoder(m), p.source, p.source_offsets, N, &s),
+                         ATT_OK);
+        assert_int_equal(att_seq2seq_start(att_seq2seq_as_encoder_decoder(m), p.source, p.source_offsets, N, &r),
+                         ATT_OK);
         floats(t, next_logits(&s, t, (const int32_t[]){PAD, PAD, PAD}), N * WORDS);
         floats(u, next_logits(&r, u, (const int32_t[]){PAD, PAD, PAD}), N * WORDS);
         assert_int_equal(s.select(s.user, 4, (const int64_t[]){0, 0, 2, 2}), ATT_OK);
@@ -265,12 +271,15 @@ static void dropout_follows_from_seed_and_sequence(void **state)
         att_seq2seq *m = model(ctx, &config);
         att_tape *t = tape(ctx, true);
         att_learning l = {.dropout = 0.3f, .seed = 5, .sequence_ids = ids};
-        const float *y = floats(t, att_encoder_decoder_logits(t, att_seq2seq_base(m), &p, &l), TARGET * WORDS);
-        assert_memory_equal(floats(t, att_encoder_decoder_logits(t, att_seq2seq_base(m), &p, &l), TARGET * WORDS), y,
-                            TARGET * WORDS * sizeof *y);
+        const float *y =
+            floats(t, att_encoder_decoder_logits(t, att_seq2seq_as_encoder_decoder(m), &p, &l), TARGET * WORDS);
+        assert_memory_equal(
+            floats(t, att_encoder_decoder_logits(t, att_seq2seq_as_encoder_decoder(m), &p, &l), TARGET * WORDS), y,
+            TARGET * WORDS * sizeof *y);
         l.seed = 6;
-        assert_true(memcmp(floats(t, att_encoder_decoder_logits(t, att_seq2seq_base(m), &p, &l), TARGET * WORDS), y,
-                           TARGET * WORDS * sizeof *y));
+        assert_true(
+            memcmp(floats(t, att_encoder_decoder_logits(t, att_seq2seq_as_encoder_decoder(m), &p, &l), TARGET * WORDS),
+                   y, TARGET * WORDS * sizeof *y));
         att_tape_free(t);
         att_seq2seq_free(m);
     }
@@ -286,18 +295,18 @@ static void a_seed_makes_the_same_model_again(void **state)
     for (int i = 0; i < 3; i++)
         assert_int_equal(att_seq2seq_new(ctx, &config, i < 2 ? 7 : 8, &m[i]), ATT_OK);
     int64_t same = 0, other = 0;
-    for (int64_t k = 0; k < att_encoder_decoder_params(att_seq2seq_base(m[0])); k++) {
+    for (int64_t k = 0; k < att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(m[0])); k++) {
         const char *name;
         const att_tensor *x[3];
         for (int i = 0; i < 3; i++)
-            x[i] = att_param_value(att_encoder_decoder_param(att_seq2seq_base(m[i]), k, &name));
+            x[i] = att_param_value(att_encoder_decoder_param(att_seq2seq_as_encoder_decoder(m[i]), k, &name));
         const size_t bytes = (size_t)att_count(x[0]) * sizeof(float);
         same += !memcmp(x[0]->data, x[1]->data, bytes);
         other += memcmp(x[0]->data, x[2]->data, bytes) != 0;
     }
-    assert_int_equal(same, att_encoder_decoder_params(att_seq2seq_base(m[0])));
+    assert_int_equal(same, att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(m[0])));
     assert_true(other > same / 3); /* biases begin at 0 */
-    assert_null(att_encoder_decoder_param(att_seq2seq_base(m[0]), same, &(const char *){NULL}));
+    assert_null(att_encoder_decoder_param(att_seq2seq_as_encoder_decoder(m[0]), same, &(const char *){NULL}));
     for (int i = 0; i < 3; i++)
         att_seq2seq_free(m[i]);
 }
@@ -310,22 +319,24 @@ static void a_folder_gives_the_model_that_was_written(void **state)
     for (int i = 0; i < CASES; i++) {
         att_seq2seq_config config = case_of(i), read = {.size = sizeof read};
         att_seq2seq *m = model(ctx, &config), *again[2];
-        assert_int_equal(att_encoder_decoder_write(att_seq2seq_base(m), f.path, NULL), ATT_OK);
-        if (att_seq2seq_open(ctx, f.path, &again[0]) || att_seq2seq_learn(ctx, f.path, &again[1]))
+        assert_int_equal(att_encoder_decoder_write(att_seq2seq_as_encoder_decoder(m), f.path, NULL), ATT_OK);
+        if (att_seq2seq_open(ctx, f.path, &again[0]) || att_seq2seq_open_for_training(ctx, f.path, &again[1]))
             fail_msg("%s", att_error(ctx));
-        assert_int_equal(att_encoder_decoder_params(att_seq2seq_base(again[0])), 0);
-        assert_int_equal(att_encoder_decoder_params(att_seq2seq_base(again[1])),
-                         att_encoder_decoder_params(att_seq2seq_base(m)));
+        assert_int_equal(att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(again[0])), 0);
+        assert_int_equal(att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(again[1])),
+                         att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(m)));
         assert_int_equal(att_seq2seq_describe(again[0], &read), ATT_OK);
         assert_true(read.lstm == config.lstm && read.bidirectional == config.bidirectional);
         assert_true(read.attention == config.attention && read.layers == config.layers && read.start == PAD);
         assert_true(read.tie == config.tie && read.scale_embedding == config.scale_embedding && !read.share);
         att_tape *t = tape(ctx, false);
-        const float *y = floats(t, att_encoder_decoder_logits(t, att_seq2seq_base(m), &p, NULL), TARGET * WORDS);
+        const float *y =
+            floats(t, att_encoder_decoder_logits(t, att_seq2seq_as_encoder_decoder(m), &p, NULL), TARGET * WORDS);
         for (int k = 0; k < 2; k++) {
             assert_memory_equal(
-                floats(t, att_encoder_decoder_logits(t, att_seq2seq_base(again[k]), &p, NULL), TARGET * WORDS), y,
-                TARGET * WORDS * sizeof *y);
+                floats(t, att_encoder_decoder_logits(t, att_seq2seq_as_encoder_decoder(again[k]), &p, NULL),
+                       TARGET * WORDS),
+                y, TARGET * WORDS * sizeof *y);
             att_seq2seq_free(again[k]);
         }
         att_tape_free(t);
@@ -374,7 +385,7 @@ static void wrong_pairs_are_named(void **state)
 #define REFUSED(sentence)                                                                                              \
     do {                                                                                                               \
         att_tape_reset(t);                                                                                             \
-        assert_int_equal(att_read(t, att_encoder_decoder_logits(t, att_seq2seq_base(m), &p, NULL), &x),                \
+        assert_int_equal(att_read(t, att_encoder_decoder_logits(t, att_seq2seq_as_encoder_decoder(m), &p, NULL), &x),  \
                          ATT_ERR_ARGUMENT);                                                                            \
         assert_string_equal(att_error(ctx), sentence);                                                                 \
         p = pairs();                                                                                                   \
@@ -410,10 +421,11 @@ static void a_failing_allocation_is_an_error_and_leaks_nothing(void **state)
         att_generator s = {0};
         f.fail_at = f.calls + at;
         e = att_seq2seq_new(c, &config, 1, &m);
-        att_var *loss = e ? NULL : att_encoder_decoder_loss(t, att_seq2seq_base(m), &p, &(const att_learning){0});
+        att_var *loss =
+            e ? NULL : att_encoder_decoder_loss(t, att_seq2seq_as_encoder_decoder(m), &p, &(const att_learning){0});
         e = e ? e : att_read(t, loss, &x);
         e = e ? e : att_tape_backward(t, loss, NULL);
-        e = e ? e : att_seq2seq_start(att_seq2seq_base(m), p.source, p.source_offsets, N, &s);
+        e = e ? e : att_seq2seq_start(att_seq2seq_as_encoder_decoder(m), p.source, p.source_offsets, N, &s);
         e = e ? e : s.select(s.user, 2, (const int64_t[]){1, 1});
         if (!e)
             e = att_read(t, next_logits(&s, t, (const int32_t[]){1, 2}), &x);

@@ -89,13 +89,14 @@ typedef struct model {
 
 static int64_t count_params(const model *m)
 {
-    return m->transformer ? att_encoder_decoder_params(att_transformer_base(m->transformer)) : m->store->count;
+    return m->transformer ? att_encoder_decoder_params(att_transformer_as_encoder_decoder(m->transformer))
+                          : m->store->count;
 }
 
 static att_param *get_param(const model *m, int64_t i, const char **name)
 {
     if (m->transformer)
-        return att_encoder_decoder_param(att_transformer_base(m->transformer), i, name);
+        return att_encoder_decoder_param(att_transformer_as_encoder_decoder(m->transformer), i, name);
     *name = m->store->stored[i].name;
     return m->store->stored[i].param;
 }
@@ -178,8 +179,9 @@ static att_var *loss_of_step(att_tape *t, const model *m, int step)
     const texts x = sources(step), y = targets(step);
     const att_pairs pairs = {PAIRS, x.ids, x.offsets, y.ids, y.offsets};
     const att_learning learning = {.smoothing = SMOOTHING};
-    return m->transformer ? att_encoder_decoder_loss(t, att_transformer_base(m->transformer), &pairs, &learning)
-                          : loss_of_language(t, m, &x);
+    return m->transformer
+               ? att_encoder_decoder_loss(t, att_transformer_as_encoder_decoder(m->transformer), &pairs, &learning)
+               : loss_of_language(t, m, &x);
 }
 
 /* ---- learning */

@@ -85,7 +85,7 @@ static att_status start(training *t, att_ctx *ctx, double rate, float dropout, i
     e = att_transformer_new(ctx, &c, 7, &t->model);
     return e ? e
              : att_training_new(
-                   att_transformer_base(t->model), t->tokenizer,
+                   att_transformer_as_encoder_decoder(t->model), t->tokenizer,
                    ATT_OPTIONS(att_training_options, .source = path_of("train.de", source),
                                .target = path_of("train.en", target), .valid_source = path_of("valid.de", valid_source),
                                .valid_target = path_of("valid.en", valid_target), .batch_tokens = 200,
@@ -146,7 +146,8 @@ static void any_number_of_threads_learns_the_same_bits(void **state)
         for (int i = 0; i < 4; i++)
             one_step(&t);
         const char *name;
-        const att_tensor *w = att_param_value(att_encoder_decoder_param(att_transformer_base(t.model), 0, &name));
+        const att_tensor *w =
+            att_param_value(att_encoder_decoder_param(att_transformer_as_encoder_decoder(t.model), 0, &name));
         const size_t bytes = (size_t)check_count(w) * sizeof(float);
         if (n == 0)
             first = memcpy(malloc(bytes), w->data, bytes);
@@ -536,7 +537,7 @@ static void a_step_of_numbers_that_are_not_finite_is_none_and_names_the_operatio
     const char *name = "";
     att_param *p = NULL;
     for (int64_t i = 0; strcmp(name, "decoder.1.feed_forward.inner.bias"); i++)
-        assert_non_null(p = att_encoder_decoder_param(att_transformer_base(t.model), i, &name));
+        assert_non_null(p = att_encoder_decoder_param(att_transformer_as_encoder_decoder(t.model), i, &name));
     float *x = att_param_value(p)->data;
     const float was = x[3];
     x[3] = NAN;
@@ -578,7 +579,8 @@ static void a_training_in_memory_has_no_folder(void **state)
         o.source = path_of("train.de", source);
         o.target = path_of("train.en", target);
         snprintf(says, sizeof says, "%s is for a training in a folder", cases[i].says);
-        assert_int_equal(att_training_new(att_transformer_base(t.model), t.tokenizer, &o, &other), ATT_ERR_ARGUMENT);
+        assert_int_equal(att_training_new(att_transformer_as_encoder_decoder(t.model), t.tokenizer, &o, &other),
+                         ATT_ERR_ARGUMENT);
         check_says(ctx, says);
         assert_null(other);
     }
@@ -587,7 +589,7 @@ static void a_training_in_memory_has_no_folder(void **state)
     assert_int_equal(att_training_pause(t.training), ATT_ERR_ARGUMENT);
     assert_int_equal(att_training_finish(t.training, 0, ATT_F32), ATT_ERR_ARGUMENT);
     check_says(ctx, "att_training_finish: the training has no folder");
-    assert_ptr_equal(att_training_model(t.training), att_transformer_base(t.model));
+    assert_ptr_equal(att_training_model(t.training), att_transformer_as_encoder_decoder(t.model));
     one_step(&t);
     assert_int_equal(att_training_steps(t.training), 1);
     stop(&t);

@@ -229,8 +229,9 @@ static void token_by_token_gives_the_bits_of_all_at_once(void **state)
     decode(ctx, m, 0, N, expected);
     att_generator s;
     att_tape *t;
-    assert_int_equal(att_transformer_architecture.start(att_transformer_base(m), sources, source_offsets, N, &s),
-                     ATT_OK);
+    assert_int_equal(
+        att_transformer_architecture.start(att_transformer_as_encoder_decoder(m), sources, source_offsets, N, &s),
+        ATT_OK);
     assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
     int64_t sequence[2 * N] = {0, 1, 2}, rows = N; /* which each row is of */
     for (int64_t at = 0; rows > 0; at++) {

@@ -143,9 +143,9 @@ static void sequences_that_do_not_fit_are_named(void **state)
         assert_int_equal(att_read(t, y, &x), ATT_ERR_ARGUMENT);
         assert_string_equal(att_error(ctx), wrong[i].source);
         att_generator g = {.user = &g};
-        assert_int_equal(
-            att_transformer_architecture.start(att_transformer_base(m), wrong[i].ids, wrong[i].offsets, wrong[i].n, &g),
-            ATT_ERR_ARGUMENT);
+        assert_int_equal(att_transformer_architecture.start(att_transformer_as_encoder_decoder(m), wrong[i].ids,
+                                                            wrong[i].offsets, wrong[i].n, &g),
+                         ATT_ERR_ARGUMENT);
         assert_true(!g.user && !g.free);
         att_tape_reset(t);
         y = att_transformer_encode(t, m, sources, (const int64_t[]){0, 5, 5}, wrong[i].n);
