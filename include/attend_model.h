@@ -426,10 +426,10 @@ typedef struct att_sentence_training_options {
     /* The rest is for att_sentence_training_open alone. */
     const char *model; /* the folder to begin with */
     bool resume;
-    int64_t keep;      /* checkpoints that stay; 0: 2 */
-    int64_t judged_by; /* a number that stands for what att_training_judge is told of, as a checksum of texts: a
-                        * checkpoint of another one is refused */
-    char *note;        /* as that of att_training_options */
+    int64_t keep;         /* checkpoints that stay; 0: 2 */
+    int64_t evaluated_by; /* a number that stands for what scores are of, as a checksum of texts: a
+                           * checkpoint of another one is refused */
+    char *note;           /* as that of att_training_options */
     size_t note_bytes;
 } att_sentence_training_options;
 /* In memory: the model, opened for training, must outlive it. In a folder, which is not the model's and becomes a
@@ -468,14 +468,14 @@ ATT_API att_status att_training_save(att_training *t);
 /* The same where a run stops for a while: the next checkpoint takes its place, so that averages are those of a run that
  * has not stopped. */
 ATT_API att_status att_training_pause(att_training *t);
-/* Of a sentence model: the model of this step has that score on what is not learnt. The highest so far, in steps before
- * a pause too: the model is written to the folder, as att_training_finish(t, 0, dtype) does. */
-ATT_API att_status att_training_judge(att_training *t, double score, att_dtype dtype);
-/* What att_training_judge was told. */
+/* Of a sentence model: evaluated on what is not learnt, the model of this step has that score. If it is the highest so
+ * far, in steps before a pause too, the model is written to the folder, as att_training_finish(t, 0, dtype) does. */
+ATT_API att_status att_training_keep_best(att_training *t, double score, att_dtype dtype);
+/* What att_training_keep_best was given. */
 typedef struct att_training_info {
     size_t size;
-    int64_t judged, best_step; /* the last step, and that of the best score; 0: none */
-    double best;               /* -INFINITY: none */
+    int64_t evaluated, best_step; /* the last step, and that of the best score; 0: none */
+    double best;                  /* -INFINITY: none */
 } att_training_info;
 ATT_API att_status att_training_describe(const att_training *t, att_training_info *info);
 /* model.safetensors: the mean of the weights of the newest n checkpoints (n = 0: those of now), as dtype. The folder is

@@ -402,7 +402,7 @@ static void give_bert(const char *folder)
     give("att_sentence_training_new.options", &options);
     give("const att_sentence_training_options *", &in_folder);
     give("att_training_sentence.t", t);
-    give("att_training_judge.t", t);
+    give("att_training_keep_best.t", t);
     static att_attention_map map;
     need(att_sentence_attention(sentence, "a b", 3, 0, 0, &map));
     give("att_attention_map_free.map", &map);

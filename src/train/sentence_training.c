@@ -221,8 +221,8 @@ static att_status check(att_ctx *ctx, const char *folder, const att_sentence_tra
     if (!o->model != !folder)
         return att_fail(ctx, ATT_ERR_ARGUMENT,
                         folder ? "options.model is NULL" : "options.model is for a training in a folder");
-    if (!folder && o->judged_by)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.judged_by is for a training in a folder");
+    if (!folder && o->evaluated_by)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.evaluated_by is for a training in a folder");
     if (o->pairs < 1 || o->pairs > INT32_MAX)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.pairs is %lld, expected 1 or more", (long long)o->pairs);
     if (!o->scores)
@@ -260,8 +260,8 @@ static att_status make(similarity given, const char *folder, const att_sentence_
         .keep = o->keep,
         .note = o->note,
         .note_bytes = o->note_bytes,
-        .judged = true,
-        .judged_by = o->judged_by,
+        .keeps_best = true,
+        .evaluated_by = o->evaluated_by,
         .optimizer = {.size = sizeof config.optimizer, .method = ATT_ADAMW, .decay = o->decay},
         .schedule = o->schedule,
         .clip = o->clip,

@@ -112,11 +112,11 @@ att_status att_training_describe(const att_training *t, att_training_info *info)
 {
     if (att_require(__func__, ATT_NAMED({"t", t}, {"info", info})))
         return ATT_ERR_ARGUMENT;
-    const att_training_info all = {.judged = t->judged, .best_step = t->best_step, .best = t->best};
+    const att_training_info all = {.evaluated = t->evaluated, .best_step = t->best_step, .best = t->best};
     return att_give_info(info, &all, sizeof all, "att_training_info");
 }
 
-/* ---- validated, judged, finished */
+/* ---- evaluated, finished */
 
 att_status att_training_validate(att_training *t, double *loss)
 {
@@ -142,18 +142,18 @@ static att_status check_params(const att_training *t)
     return ATT_OK;
 }
 
-att_status att_training_judge(att_training *t, double score, att_dtype dtype)
+att_status att_training_keep_best(att_training *t, double score, att_dtype dtype)
 {
     att_status e = att_training_in_folder(t, __func__);
-    if (!e && !t->config.judged)
-        e = att_fail(t->ctx, ATT_ERR_ARGUMENT, "a training of %s is not judged", t->kind->name);
+    if (!e && !t->config.keeps_best)
+        e = att_fail(t->ctx, ATT_ERR_ARGUMENT, "a training of %s keeps no best model", t->kind->name);
     const bool better = !e && score > t->best;
     e = better ? check_params(t) : e;
     e = e || !better ? e : t->kind->write(t->self, t->folder, dtype);
     if (e)
         return e;
-    t->judged = t->step;
-    t->best_step = better ? t->judged : t->best_step;
+    t->evaluated = t->step;
+    t->best_step = better ? t->evaluated : t->best_step;
     t->best = better ? score : t->best;
     return ATT_OK;
 }

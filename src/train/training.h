@@ -37,8 +37,8 @@ typedef struct att_training_config {
     int64_t keep; /* checkpoints that stay; 0: as many as of its kind */
     char *note;   /* [note_bytes] of the caller's; NULL: none */
     size_t note_bytes;
-    bool judged;       /* the best model is kept, as att_training_judge says; */
-    int64_t judged_by; /* a number that stands for what models are judged by */
+    bool keeps_best;      /* the best model is kept, as att_training_keep_best says; */
+    int64_t evaluated_by; /* a number that stands for what models are evaluated by */
     att_optimizer_config optimizer;
     att_schedule schedule;
     double clip;
@@ -56,9 +56,9 @@ struct att_training {
     att_optimizer *optimizer;
     att_tape *tape;
     int64_t params;
-    int64_t step, epochs, batch; /* taken; begun; the next of this epoch */
-    int64_t laid_out, batches;   /* the epoch of which self has the order, counted from 1; its batches */
-    int64_t judged, best_step;   /* the last step that was judged, and the best */
+    int64_t step, epochs, batch;  /* taken; begun; the next of this epoch */
+    int64_t laid_out, batches;    /* the epoch of which self has the order, counted from 1; its batches */
+    int64_t evaluated, best_step; /* the last step that was evaluated, and the best */
     double best;
 };
 

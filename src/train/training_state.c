@@ -50,9 +50,9 @@ static void add_facts(att_training *t, att_facts *facts)
     att_facts_number(facts, "least_rate", c->schedule.least);
     att_facts_number(facts, "clip", c->clip);
     t->kind->settings(t->self, facts);
-    if (c->judged) {
-        att_facts_whole(facts, "judged_by", c->judged_by);
-        att_facts_add(facts, "judged", ATT_FACT_WHOLE, &t->judged);
+    if (c->keeps_best) { /* "judged" is what files call it */
+        att_facts_whole(facts, "judged_by", c->evaluated_by);
+        att_facts_add(facts, "judged", ATT_FACT_WHOLE, &t->evaluated);
         att_facts_add(facts, "best_step", ATT_FACT_WHOLE, &t->best_step);
         att_facts_add(facts, "best", ATT_FACT_NUMBER, &t->best);
     }
@@ -162,9 +162,10 @@ static att_status check_loaded(const att_training *t, const state *s, int64_t st
         e = att_fail(t->ctx, ATT_ERR_FORMAT, "%s: \"step\" is %lld, not that of the file's name", path,
                      (long long)t->step);
     e = e ? e : check_position(t, path);
-    if (!e && (t->judged < 0 || t->judged > step || t->best_step < 0 || t->best_step > t->judged || isnan(t->best)))
+    if (!e &&
+        (t->evaluated < 0 || t->evaluated > step || t->best_step < 0 || t->best_step > t->evaluated || isnan(t->best)))
         e = att_fail(t->ctx, ATT_ERR_FORMAT, "%s: \"judged\" is %lld, \"best_step\" %lld and \"best\" %g", path,
-                     (long long)t->judged, (long long)t->best_step, t->best);
+                     (long long)t->evaluated, (long long)t->best_step, t->best);
     return e ? e : check_numbers(t, s, ATT_ERR_FORMAT, path);
 }
 

@@ -266,7 +266,7 @@ static void numbers_that_are_not_finite_are_not_saved_and_the_checkpoint_before_
         if (i != 1) { /* where the mean of squares is infinite, the weight stays */
             assert_int_equal(att_training_finish(t, 0, ATT_F32), ATT_ERR_ARGUMENT);
             check_says(ctx, ": the model of step 2 is not written: \"");
-            assert_int_equal(att_training_judge(t, 1, ATT_F32), ATT_ERR_ARGUMENT);
+            assert_int_equal(att_training_keep_best(t, 1, ATT_F32), ATT_ERR_ARGUMENT);
             assert_int_equal(access(path_in(&model, "nan0/model.safetensors"), F_OK), -1);
         }
         att_training_close(t);

@@ -86,7 +86,7 @@ typedef struct how {
     int64_t seed, batch;
     const double *scores;
     const char *model;
-    int64_t judged_by;
+    int64_t evaluated_by;
 } how;
 
 static att_training *open_training(att_ctx *ctx, const char *name, const how *h)
@@ -96,7 +96,7 @@ static att_training *open_training(att_ctx *ctx, const char *name, const how *h)
     const att_sentence_training_options o = {.size = sizeof o,
                                              .model = h->model ? h->model : model.path,
                                              .resume = h->resume,
-                                             .judged_by = h->judged_by,
+                                             .evaluated_by = h->evaluated_by,
                                              .pairs = PAIRS,
                                              .texts = texts,
                                              .scores = h->scores ? h->scores : scores,
@@ -164,7 +164,7 @@ static void a_training_is_refused_where_it_would_spoil_another(void **state)
                  {{.seed = 1, .resume = true, .batch = 3}, "\"batch_pairs\" is 4 but here it is 3"},
                  {{.seed = 1, .resume = true, .scores = others}, "\"texts\" is"},
                  {{.seed = 1, .resume = true, .model = other.path}, "\"model\" is"},
-                 {{.seed = 1, .resume = true, .judged_by = 7}, "\"judged_by\" is 0 but here it is 7"}};
+                 {{.seed = 1, .resume = true, .evaluated_by = 7}, "\"judged_by\" is 0 but here it is 7"}};
     att_ctx *ctx = check_open(NULL, 1);
     att_training *t = open_training(ctx, "one", &(how){.seed = 1});
     assert_non_null(t);
@@ -186,7 +186,7 @@ static void a_training_is_refused_where_it_would_spoil_another(void **state)
 static void the_folder_has_the_best_model_and_is_whole(void **state)
 {
     (void)state;
-    static const double judged[] = {0.5, 0.7, NAN, 0.6, 0.7};
+    static const double evaluated[] = {0.5, 0.7, NAN, 0.6, 0.7};
     float best[2 * PAIRS * TINY_HIDDEN], y[2 * PAIRS * TINY_HIDDEN];
     char path[320];
     att_ctx *ctx = check_open(NULL, 2);
@@ -195,7 +195,7 @@ static void the_folder_has_the_best_model_and_is_whole(void **state)
     assert_non_null(t);
     for (int i = 0; i < 5; i++) {
         take_steps(t, 1);
-        assert_int_equal(att_training_judge(t, judged[i], ATT_F32), ATT_OK);
+        assert_int_equal(att_training_keep_best(t, evaluated[i], ATT_F32), ATT_OK);
         if (i == 1)
             embed(att_training_sentence(t), best);
         if (i == 2) {
@@ -207,7 +207,7 @@ static void the_folder_has_the_best_model_and_is_whole(void **state)
     }
     att_training_info info = {.size = sizeof info};
     assert_int_equal(att_training_describe(t, &info), ATT_OK);
-    assert_int_equal(info.judged, 5);
+    assert_int_equal(info.evaluated, 5);
     assert_int_equal(info.best_step, 2);
     assert_true(info.best == 0.7);
     att_training_close(t);
@@ -245,7 +245,7 @@ static void what_cannot_be_learnt_is_named(void **state)
         {{.pairs = PAIRS, .texts = texts, .scores = none}, "options.scores[0] is nan"},
         {{.pairs = PAIRS, .texts = bytes, .scores = scores}, "options.texts[5] is not UTF-8"},
         {{.pairs = PAIRS, .texts = texts, .scores = scores, .model = "."}, "options.model is for a training in a f"},
-        {{.pairs = PAIRS, .texts = texts, .scores = scores, .judged_by = 1}, "options.judged_by is for a training"},
+        {{.pairs = PAIRS, .texts = texts, .scores = scores, .evaluated_by = 1}, "options.evaluated_by is for a train"},
     };
     att_ctx *ctx = check_open(NULL, 1);
     att_sentence *m, *fixed;
@@ -267,8 +267,8 @@ static void what_cannot_be_learnt_is_named(void **state)
     assert_int_equal(att_sentence_training_new(m, &good, &t), ATT_OK);
     assert_int_equal(att_training_validate(t, &loss), ATT_ERR_ARGUMENT);
     check_says(ctx, "a training of how alike sentences are has nothing to validate by");
-    assert_int_equal(att_training_judge(t, 1, ATT_F32), ATT_ERR_ARGUMENT);
-    check_says(ctx, "att_training_judge: the training has no folder");
+    assert_int_equal(att_training_keep_best(t, 1, ATT_F32), ATT_ERR_ARGUMENT);
+    check_says(ctx, "att_training_keep_best: the training has no folder");
     att_training_close(t);
     assert_int_equal(att_sentence_write(fixed, model.path, ATT_F32), ATT_ERR_ARGUMENT);
     att_sentence_free(m);
@@ -293,7 +293,7 @@ static void running_out_of_memory_leaks_nothing(void **state)
         att_training *t = open_training(ctx, name, &(how){.seed = 1});
         att_train_report r = {.size = sizeof r};
         att_status e = t ? att_training_step(t, &r) : ATT_ERR_MEMORY;
-        e = e ? e : att_training_judge(t, 1, ATT_F32);
+        e = e ? e : att_training_keep_best(t, 1, ATT_F32);
         e = e ? e : att_training_save(t);
         if (e) {
             assert_int_equal(e, ATT_ERR_MEMORY);

@@ -158,7 +158,7 @@ static int validate(void *user, cli_validation *v)
     if (isfinite(v->score + pearson))
         snprintf(v->log, sizeof v->log, ", \"spearman\": %.4f, \"pearson\": %.4f", v->score, pearson);
     snprintf(v->shown, sizeof v->shown, ", on validation Spearman %.2f, Pearson %.2f", v->score, pearson);
-    return cli_status(t->common.ctx, att_training_judge(t->common.training, v->score, ATT_F32));
+    return cli_status(t->common.ctx, att_training_keep_best(t->common.training, v->score, ATT_F32));
 }
 
 /* ---- the run */
@@ -182,7 +182,7 @@ static int open_training(embed_training *t)
     char *path = NULL;
     int code = cli_model_find(model_name, &path);
     const att_sentence_training_options *o =
-        ATT_OPTIONS(att_sentence_training_options, .model = path, .resume = resume, .judged_by = checksum(&t->valid),
+        ATT_OPTIONS(att_sentence_training_options, .model = path, .resume = resume, .evaluated_by = checksum(&t->valid),
                     .note = t->common.note, .note_bytes = sizeof t->common.note, .pairs = t->pairs.n,
                     .texts = t->pairs.text, .bytes = t->pairs.bytes, .scores = t->pairs.score, .batch = batch,
                     .schedule = rates, .decay = decay, .clip = clip, .seed = (uint64_t)seed);
