@@ -3,7 +3,7 @@
 
 enum { MOST = 4 };
 
-static att_bleu_counts count(att_bleu_words words, fuzz_section text, const fuzz_section *reference, int n)
+static att_bleu_counts count(att_bleu_tokenizer words, fuzz_section text, const fuzz_section *reference, int n)
 {
     const char *texts[MOST];
     size_t bytes[MOST];
@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
     if (size == 0)
         return 0;
-    const att_bleu_words words = (att_bleu_words)(data[0] % 3);
+    const att_bleu_tokenizer words = (att_bleu_tokenizer)(data[0] % 3);
     fuzz_section rest = {data + 1, size - 1}, reference[MOST];
     const fuzz_section text = fuzz_next(&rest);
     int n = 0;
@@ -38,11 +38,12 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
     const att_bleu_counts c = count(words, text, reference, n), own = count(words, text, &text, 1);
     scores(&c);
     const att_bleu_info best = scores(&own);
-    fuzz_check(own.words == c.words && own.words == own.reference_words, "words are not the same again");
+    fuzz_check(own.tokens == c.tokens && own.tokens == own.reference_tokens, "words are not the same again");
     for (int i = 0; i < ATT_BLEU_ORDER; i++) {
-        fuzz_check(c.words_shared[i] <= c.n_words[i], "more is shared than is there");
-        fuzz_check(own.words_shared[i] == own.n_words[i] && own.n_words[i] == c.n_words[i], "not all its own words");
+        fuzz_check(c.token_matches[i] <= c.token_ngrams[i], "more is shared than is there");
+        fuzz_check(own.token_matches[i] == own.token_ngrams[i] && own.token_ngrams[i] == c.token_ngrams[i],
+                   "not all its own words");
     }
-    fuzz_check(own.words == 0 || (best.bleu > 99.999 && best.chrf > 99.999), "a text is not its own translation");
+    fuzz_check(own.tokens == 0 || (best.bleu > 99.999 && best.chrf > 99.999), "a text is not its own translation");
     return 0;
 }

@@ -534,29 +534,31 @@ ATT_API void att_alignment_free(const att_translator *m, att_alignment *a);
 /* ---- 6 Translations, measured ------------------------------------------- */
 
 /* BLEU (Papineni et al. 2002) and chrF (Popovic 2015), as the program sacreBLEU has them by default (Post 2018): the
- * same words, exponential smoothing, chrF2 of characters without spaces. Case counts. */
+ * same tokens, exponential smoothing, chrF2 of characters without spaces. Case counts. */
 
-typedef enum att_bleu_words {
+typedef enum att_bleu_tokenizer {
     ATT_BLEU_13A = 0,  /* as mteval-v13a cuts them: punctuation is cut off, "&quot;" and the like are read */
     ATT_BLEU_CHAR = 1, /* each character but white space: for texts without spaces between words */
     ATT_BLEU_NONE = 2  /* what stands between white space */
-} att_bleu_words;
+} att_bleu_tokenizer;
 
 enum { ATT_BLEU_ORDER = 4, ATT_CHRF_ORDER = 6 };
 
 /* What a translation shares with its references. The counts of several sentences, added up, are those of all. Arrays
- * are by order: [0] has single words or characters, [1] two in a row, ... Of several references, reference_words is of
- * the one that is nearest in length, and characters are of the one that gives the best chrF. */
+ * are by order: [0] has single tokens or characters, [1] n-grams of two, ... A match is one that is in a reference,
+ * too. Of several references, reference_tokens is of the one that is nearest in length, and characters are of the one
+ * that gives the best chrF. */
 typedef struct att_bleu_counts {
-    int64_t words, reference_words;
-    int64_t n_words[ATT_BLEU_ORDER], words_shared[ATT_BLEU_ORDER];
-    int64_t n_letters[ATT_CHRF_ORDER], reference_letters[ATT_CHRF_ORDER], letters_shared[ATT_CHRF_ORDER];
+    int64_t tokens, reference_tokens;
+    int64_t token_ngrams[ATT_BLEU_ORDER], token_matches[ATT_BLEU_ORDER];
+    int64_t character_ngrams[ATT_CHRF_ORDER], reference_character_ngrams[ATT_CHRF_ORDER],
+        character_matches[ATT_CHRF_ORDER];
 } att_bleu_counts;
 
 /* Counts of one sentence: text [bytes] against its references [n] with reference_bytes [n] or NULL (zero-terminated).
- * Any bytes will do: each maximal invalid subpart of UTF-8 reads as one U+FFFD. Time is that of sorting the words and
- * the characters. n 0: its own words alone. Errors: more than 2^31 - 1 bytes in all; memory. */
-ATT_API att_status att_bleu_count(att_ctx *ctx, att_bleu_words words, const char *text, size_t bytes,
+ * Any bytes will do: each maximal invalid subpart of UTF-8 reads as one U+FFFD. Time is that of sorting the tokens and
+ * the characters. n 0: its own tokens alone. Errors: more than 2^31 - 1 bytes in all; memory. */
+ATT_API att_status att_bleu_count(att_ctx *ctx, att_bleu_tokenizer tokenizer, const char *text, size_t bytes,
                                   const char *const *references, const size_t *reference_bytes, int64_t n,
                                   att_bleu_counts *out);
 /* sum += c */

@@ -29,7 +29,7 @@ static const fixture constants[] = {
     {"att_dtype", &(att_dtype){ATT_F32}},
     {"att_activation", &(att_activation){ATT_TANH}},
     {"att_pooling", &(att_pooling){ATT_POOL_MEAN}},
-    {"att_bleu_words", &(att_bleu_words){ATT_BLEU_13A}},
+    {"att_bleu_tokenizer", &(att_bleu_tokenizer){ATT_BLEU_13A}},
     {"bool", &(bool){false}},
     {"int dim", &(int){0}},
     {"int rank", &(int){2}},

@@ -44,8 +44,8 @@ static int count_own(const corpus *c, const char *text, size_t bytes, int64_t *l
 {
     att_bleu_counts own;
     const int code =
-        cli_status(c->ctx, att_bleu_count(c->ctx, (att_bleu_words)words, text, bytes, NULL, NULL, 0, &own));
-    *length = code ? 0 : own.words;
+        cli_status(c->ctx, att_bleu_count(c->ctx, (att_bleu_tokenizer)words, text, bytes, NULL, NULL, 0, &own));
+    *length = code ? 0 : own.tokens;
     return code;
 }
 
@@ -60,8 +60,8 @@ static int take_lines(corpus *c, const char **text /* [n] */, size_t *bytes)
         bytes[i] = r->in.bytes[r->at];
     }
     att_bleu_counts *count = &c->count[c->lines];
-    int code = cli_status(c->ctx, att_bleu_count(c->ctx, (att_bleu_words)words, text[0], bytes[0], text + 1, bytes + 1,
-                                                 c->references, count));
+    int code = cli_status(c->ctx, att_bleu_count(c->ctx, (att_bleu_tokenizer)words, text[0], bytes[0], text + 1,
+                                                 bytes + 1, c->references, count));
     const int longs = source_path ? c->n - 1 : 1;
     if (!code && by_length)
         code = count_own(c, text[longs], bytes[longs], &c->length[c->lines]);
@@ -169,7 +169,7 @@ static void print_all(const corpus *c, const result *r)
     print_score("BLEU", r->score.bleu, r->sampled ? &r->bleu : NULL);
     const double *p = r->score.precision;
     printf("  %.1f/%.1f/%.1f/%.1f, brevity %.3f: %lld words, references %lld\n", p[0], p[1], p[2], p[3],
-           r->score.brevity, (long long)r->sum.words, (long long)r->sum.reference_words);
+           r->score.brevity, (long long)r->sum.tokens, (long long)r->sum.reference_tokens);
     print_score("chrF2", r->score.chrf, r->sampled ? &r->chrf : NULL);
     printf("\n%lld lines, %d reference%s, words by %s\n", (long long)c->lines, c->references,
            c->references > 1 ? "s" : "", names[words]);
@@ -198,7 +198,7 @@ static void print_json_all(const corpus *c, const result *r)
     print_json_scores(r);
     printf(", \"precisions\": [%.10g, %.10g, %.10g, %.10g], \"brevity\": %.10g, \"words\": %lld, "
            "\"reference_words\": %lld}\n",
-           p[0], p[1], p[2], p[3], r->score.brevity, (long long)r->sum.words, (long long)r->sum.reference_words);
+           p[0], p[1], p[2], p[3], r->score.brevity, (long long)r->sum.tokens, (long long)r->sum.reference_tokens);
 }
 
 /* Lines of at most so many words, and more than the row before. */
@@ -211,7 +211,7 @@ static void print_json_row(const result *r, int64_t from, int64_t to)
     if (to < INT64_MAX)
         printf(", \"to\": %lld", (long long)to);
     printf(", \"lines\": %lld, \"words\": %lld, \"reference_words\": %lld", (long long)r->lines,
-           (long long)r->sum.words, (long long)r->sum.reference_words);
+           (long long)r->sum.tokens, (long long)r->sum.reference_tokens);
     print_json_scores(r);
     puts("}");
 }

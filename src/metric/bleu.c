@@ -1,4 +1,4 @@
-/* What a translation shares with its references: n-grams of words for BLEU, of characters for chrF. */
+/* What a translation shares with its references: n-grams of tokens for BLEU, of characters for chrF. */
 #include "io/texts.h"
 #include "io/util.h"
 #include "metric/sacrebleu_tokenizer.h"
@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- n-grams of some texts, the first of which is the translation; items are words or characters as numbers */
+/* ---- n-grams of some texts, the first of which is the translation; items are tokens or characters as numbers */
 
 typedef struct tally {
-    int64_t found, reference, shared; /* in the translation, in all references, in both: at most as often as in one */
+    int64_t hypothesis, reference,
+        matches; /* in the translation, in all references, in both: at most as often as in one */
 } tally;
 
 /* An n-gram: the number of what it begins with, one shorter, and its last item. Equal ones have equal keys. */
@@ -19,7 +20,7 @@ typedef struct gram {
 } gram;
 
 typedef struct grams {
-    const att_letters *text; /* [n] */
+    const att_code_points *text; /* [n] */
     int64_t n;
     uint32_t *number; /* [all items]: of the n-gram that begins here; at first 0 */
     gram *gram;       /* [all items] */
@@ -37,7 +38,7 @@ static size_t collect(grams *g, size_t order)
 {
     size_t count = 0, begin = 0;
     for (int64_t t = 0; t < g->n; begin += g->text[t++].n) {
-        const att_letters *text = &g->text[t];
+        const att_code_points *text = &g->text[t];
         for (size_t i = 0; i + order <= text->n; i++)
             g->gram[count++] =
                 (gram){(uint64_t)g->number[begin + i] << 32 | text->c[i + order - 1], (uint32_t)(begin + i)};
@@ -62,8 +63,8 @@ static void add_one(grams *g, const gram *same, size_t count, uint32_t number, t
         most = att_max(most, g->times[t]);
         sum->reference += g->times[t];
     }
-    sum->found += g->times[0];
-    sum->shared += att_min(g->times[0], most);
+    sum->hypothesis += g->times[0];
+    sum->matches += att_min(g->times[0], most);
 }
 
 static tally tally_order(grams *g, size_t order)
@@ -81,7 +82,7 @@ static tally tally_order(grams *g, size_t order)
 }
 
 /* Of text [n] to out [orders]. */
-static att_status tally_all(att_ctx *ctx, const att_letters *text, int64_t n, int orders, tally *out)
+static att_status tally_all(att_ctx *ctx, const att_code_points *text, int64_t n, int orders, tally *out)
 {
     size_t all = 0;
     for (int64_t t = 0; t < n; t++)
@@ -103,25 +104,25 @@ static att_status tally_all(att_ctx *ctx, const att_letters *text, int64_t n, in
     return enough ? ATT_OK : ATT_ERR_MEMORY;
 }
 
-/* ---- words as numbers */
+/* ---- tokens as numbers */
 
-typedef struct word {
+typedef struct token {
     const uint32_t *c; /* [n] */
     size_t n;
-    uint32_t text, at; /* word `at` of this text */
+    uint32_t text, at; /* token `at` of this text */
     uint32_t number;
-} word;
+} token;
 
-static int by_letters(const void *x, const void *y)
+static int by_code_points(const void *x, const void *y)
 {
-    const word *a = x, *b = y;
+    const token *a = x, *b = y;
     if (a->n != b->n)
         return a->n < b->n ? -1 : 1;
     return memcmp(a->c, b->c, a->n * sizeof *a->c);
 }
 
-/* The words of text number t, which becomes that short, to w; returns how many. */
-static size_t split(att_letters *text, uint32_t t, word *w)
+/* The tokens of text number t, which becomes that short, to w; returns how many. */
+static size_t split(att_code_points *text, uint32_t t, token *w)
 {
     size_t count = 0;
     for (size_t i = 0, end; i < text->n; i = end) {
@@ -130,7 +131,7 @@ static size_t split(att_letters *text, uint32_t t, word *w)
         for (end = i; end < text->n && !att_is_space(text->c[end]);)
             end++;
         if (end > i) {
-            w[count] = (word){text->c + i, end - i, t, (uint32_t)count, 0};
+            w[count] = (token){text->c + i, end - i, t, (uint32_t)count, 0};
             count++;
         }
     }
@@ -138,27 +139,27 @@ static size_t split(att_letters *text, uint32_t t, word *w)
     return count;
 }
 
-/* Makes each word of text [n] one item, equal words equal ones. */
-static att_status number_words(att_ctx *ctx, att_letters *text, int64_t n)
+/* Makes each token of text [n] one item, equal tokens equal ones. */
+static att_status number_tokens(att_ctx *ctx, att_code_points *text, int64_t n)
 {
     size_t most = 0, count = 0;
     for (int64_t t = 0; t < n; t++)
         most += text[t].n / 2 + 1;
-    word *w = att_alloc(ctx, most, sizeof *w);
+    token *w = att_alloc(ctx, most, sizeof *w);
     if (!w)
         return ATT_ERR_MEMORY;
     for (int64_t t = 0; t < n; t++)
         count += split(&text[t], (uint32_t)t, w + count);
-    qsort(w, count, sizeof *w, by_letters);
+    qsort(w, count, sizeof *w, by_code_points);
     for (size_t i = 1; i < count; i++)
-        w[i].number = w[i - 1].number + (by_letters(&w[i - 1], &w[i]) != 0);
-    for (size_t i = 0; i < count; i++) /* only now letters may go */
+        w[i].number = w[i - 1].number + (by_code_points(&w[i - 1], &w[i]) != 0);
+    for (size_t i = 0; i < count; i++) /* only now code points may go */
         text[w[i].text].c[w[i].at] = w[i].number;
     att_free(ctx, w);
     return ATT_OK;
 }
 
-static void drop_spaces(att_letters *text)
+static void remove_spaces(att_code_points *text)
 {
     size_t kept = 0;
     for (size_t i = 0; i < text->n; i++)
@@ -174,43 +175,43 @@ typedef struct sentence {
     const char *const *text; /* [n]: the translation, then its references */
     const size_t *bytes;     /* [n] */
     int64_t n;
-    att_letters *letters; /* [n] */
+    att_code_points *code_points; /* [n] */
 } sentence;
 
-static att_status read_letters(sentence *s)
+static att_status read_code_points(sentence *s)
 {
     att_status e = ATT_OK;
     for (int64_t t = 0; !e && t < s->n; t++)
-        e = att_letters_read(s->ctx, s->text[t], s->bytes[t], &s->letters[t]);
+        e = att_code_points_read(s->ctx, s->text[t], s->bytes[t], &s->code_points[t]);
     return e;
 }
 
-static void free_letters(sentence *s)
+static void free_code_points(sentence *s)
 {
     for (int64_t t = 0; t < s->n; t++) {
-        att_free(s->ctx, s->letters[t].c);
-        s->letters[t] = (att_letters){0};
+        att_free(s->ctx, s->code_points[t].c);
+        s->code_points[t] = (att_code_points){0};
     }
 }
 
-static att_status make_words(sentence *s, att_bleu_words words)
+static att_status tokenize(sentence *s, att_bleu_tokenizer tokenizer)
 {
     att_status e = ATT_OK;
     for (int64_t t = 0; !e && t < s->n; t++) {
-        if (words == ATT_BLEU_13A)
-            e = att_letters_13a(s->ctx, &s->letters[t]);
-        else if (words == ATT_BLEU_CHAR)
-            drop_spaces(&s->letters[t]);
+        if (tokenizer == ATT_BLEU_13A)
+            e = att_tokenize_13a(s->ctx, &s->code_points[t]);
+        else if (tokenizer == ATT_BLEU_CHAR)
+            remove_spaces(&s->code_points[t]);
     }
-    return e || words == ATT_BLEU_CHAR ? e : number_words(s->ctx, s->letters, s->n);
+    return e || tokenizer == ATT_BLEU_CHAR ? e : number_tokens(s->ctx, s->code_points, s->n);
 }
 
 /* Of the nearest, of two the shorter. */
 static int64_t nearest_length(const sentence *s)
 {
-    int64_t words = (int64_t)s->letters[0].n, best = 0, least = INT64_MAX;
+    int64_t tokens = (int64_t)s->code_points[0].n, best = 0, least = INT64_MAX;
     for (int64_t t = 1; t < s->n; t++) {
-        const int64_t length = (int64_t)s->letters[t].n, off = llabs(length - words);
+        const int64_t length = (int64_t)s->code_points[t].n, off = llabs(length - tokens);
         if (off < least || (off == least && length < best)) {
             least = off;
             best = length;
@@ -219,21 +220,21 @@ static int64_t nearest_length(const sentence *s)
     return best;
 }
 
-static att_status count_words(sentence *s, att_bleu_words words, att_bleu_counts *out)
+static att_status count_tokens(sentence *s, att_bleu_tokenizer tokenizer, att_bleu_counts *out)
 {
-    tally found[ATT_BLEU_ORDER] = {0};
-    att_status e = read_letters(s);
+    tally counts[ATT_BLEU_ORDER] = {0};
+    att_status e = read_code_points(s);
     if (!e)
-        e = make_words(s, words);
+        e = tokenize(s, tokenizer);
     if (!e)
-        e = tally_all(s->ctx, s->letters, s->n, ATT_BLEU_ORDER, found);
-    out->words = (int64_t)s->letters[0].n;
-    out->reference_words = nearest_length(s);
+        e = tally_all(s->ctx, s->code_points, s->n, ATT_BLEU_ORDER, counts);
+    out->tokens = (int64_t)s->code_points[0].n;
+    out->reference_tokens = nearest_length(s);
     for (int i = 0; i < ATT_BLEU_ORDER; i++) {
-        out->n_words[i] = found[i].found;
-        out->words_shared[i] = found[i].shared;
+        out->token_ngrams[i] = counts[i].hypothesis;
+        out->token_matches[i] = counts[i].matches;
     }
-    free_letters(s);
+    free_code_points(s);
     return e;
 }
 
@@ -245,35 +246,35 @@ static double chrf_of(const att_bleu_counts *c)
 }
 
 /* Against reference t alone. Orders for which that is too short are no fault of the translation. */
-static att_status count_letters_of(sentence *s, int64_t t, att_bleu_counts *c)
+static att_status count_characters_of(sentence *s, int64_t t, att_bleu_counts *c)
 {
-    tally found[ATT_CHRF_ORDER] = {0};
-    const att_letters pair[] = {s->letters[0], s->letters[t]};
-    const att_status e = tally_all(s->ctx, pair, 2, ATT_CHRF_ORDER, found);
+    tally counts[ATT_CHRF_ORDER] = {0};
+    const att_code_points pair[] = {s->code_points[0], s->code_points[t]};
+    const att_status e = tally_all(s->ctx, pair, 2, ATT_CHRF_ORDER, counts);
     for (int i = 0; i < ATT_CHRF_ORDER; i++) {
-        c->n_letters[i] = found[i].reference ? found[i].found : 0;
-        c->reference_letters[i] = found[i].reference;
-        c->letters_shared[i] = found[i].shared;
+        c->character_ngrams[i] = counts[i].reference ? counts[i].hypothesis : 0;
+        c->reference_character_ngrams[i] = counts[i].reference;
+        c->character_matches[i] = counts[i].matches;
     }
     return e;
 }
 
-static att_status count_letters(sentence *s, att_bleu_counts *out)
+static att_status count_characters(sentence *s, att_bleu_counts *out)
 {
-    att_status e = read_letters(s);
+    att_status e = read_code_points(s);
     for (int64_t t = 0; !e && t < s->n; t++)
-        drop_spaces(&s->letters[t]);
+        remove_spaces(&s->code_points[t]);
     double best = -1;
     for (int64_t t = 1; !e && t < s->n; t++) {
         att_bleu_counts c = *out;
-        e = count_letters_of(s, t, &c);
+        e = count_characters_of(s, t, &c);
         const double chrf = chrf_of(&c);
         if (!e && chrf > best) {
             best = chrf;
             *out = c;
         }
     }
-    free_letters(s);
+    free_code_points(s);
     return e;
 }
 
@@ -292,17 +293,17 @@ static att_status gather(sentence *s, const char **text, size_t *bytes, const ch
     if (all > INT32_MAX)
         return att_fail(s->ctx, ATT_ERR_UNSUPPORTED, "a translation and its references have %zu bytes, the most is %d",
                         all, INT32_MAX);
-    memset(s->letters, 0, (size_t)s->n * sizeof *s->letters);
+    memset(s->code_points, 0, (size_t)s->n * sizeof *s->code_points);
     return ATT_OK;
 }
 
-att_status att_bleu_count(att_ctx *ctx, att_bleu_words words, const char *text, size_t bytes,
+att_status att_bleu_count(att_ctx *ctx, att_bleu_tokenizer tokenizer, const char *text, size_t bytes,
                           const char *const *references, const size_t *reference_bytes, int64_t n, att_bleu_counts *out)
 {
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    if ((unsigned)words > ATT_BLEU_NONE)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_bleu_count: words is %d, but must be 0 to %d", (int)words,
+    if ((unsigned)tokenizer > ATT_BLEU_NONE)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_bleu_count: tokenizer is %d, but must be 0 to %d", (int)tokenizer,
                         ATT_BLEU_NONE);
     if (!text && bytes > 0)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "att_bleu_count: text is NULL, but bytes is %zu", bytes);
@@ -311,21 +312,21 @@ att_status att_bleu_count(att_ctx *ctx, att_bleu_words words, const char *text, 
                         INT32_MAX);
     if (att_check_texts(ctx, "att_bleu_count: references", references, n))
         return ATT_ERR_ARGUMENT;
-    sentence s = {.ctx = ctx, .n = n + 1, .letters = att_alloc(ctx, (size_t)n + 1, sizeof *s.letters)};
+    sentence s = {.ctx = ctx, .n = n + 1, .code_points = att_alloc(ctx, (size_t)n + 1, sizeof *s.code_points)};
     const char **texts = att_alloc(ctx, (size_t)n + 1, sizeof *texts);
     size_t *sizes = att_alloc(ctx, (size_t)n + 1, sizeof *sizes);
     att_bleu_counts c = {0};
-    att_status e = s.letters && texts && sizes ? ATT_OK : ATT_ERR_MEMORY;
+    att_status e = s.code_points && texts && sizes ? ATT_OK : ATT_ERR_MEMORY;
     if (!e) {
         texts[0] = text;
         sizes[0] = bytes;
         e = gather(&s, texts, sizes, references, reference_bytes);
     }
     if (!e)
-        e = count_words(&s, words, &c);
+        e = count_tokens(&s, tokenizer, &c);
     if (!e)
-        e = count_letters(&s, &c);
-    att_free(ctx, s.letters);
+        e = count_characters(&s, &c);
+    att_free(ctx, s.code_points);
     att_free(ctx, texts);
     att_free(ctx, sizes);
     if (!e)

@@ -15,20 +15,20 @@ void att_bleu_add(att_bleu_counts *sum, const att_bleu_counts *c)
 {
     if (!sum || !c)
         return;
-    sum->words += c->words;
-    sum->reference_words += c->reference_words;
-    add(sum->n_words, c->n_words, ATT_BLEU_ORDER);
-    add(sum->words_shared, c->words_shared, ATT_BLEU_ORDER);
-    add(sum->n_letters, c->n_letters, ATT_CHRF_ORDER);
-    add(sum->reference_letters, c->reference_letters, ATT_CHRF_ORDER);
-    add(sum->letters_shared, c->letters_shared, ATT_CHRF_ORDER);
+    sum->tokens += c->tokens;
+    sum->reference_tokens += c->reference_tokens;
+    add(sum->token_ngrams, c->token_ngrams, ATT_BLEU_ORDER);
+    add(sum->token_matches, c->token_matches, ATT_BLEU_ORDER);
+    add(sum->character_ngrams, c->character_ngrams, ATT_CHRF_ORDER);
+    add(sum->reference_character_ngrams, c->reference_character_ngrams, ATT_CHRF_ORDER);
+    add(sum->character_matches, c->character_matches, ATT_CHRF_ORDER);
 }
 
 static double brevity(const att_bleu_counts *c)
 {
-    if (c->words >= c->reference_words)
+    if (c->tokens >= c->reference_tokens)
         return 1;
-    return c->words > 0 ? exp(1 - (double)c->reference_words / (double)c->words) : 0;
+    return c->tokens > 0 ? exp(1 - (double)c->reference_tokens / (double)c->tokens) : 0;
 }
 
 /* BLEU, and precision [ATT_BLEU_ORDER] of each order in percent. The k-th order without a match counts as if it had
@@ -39,13 +39,13 @@ static double bleu(const att_bleu_counts *c, bool effective_order, double *preci
     int orders = 0;
     for (int i = 0; i < ATT_BLEU_ORDER; i++)
         precision[i] = 0;
-    if (c->words_shared[0] == 0)
+    if (c->token_matches[0] == 0)
         return 0;
-    for (; orders < ATT_BLEU_ORDER && c->n_words[orders] > 0; orders++) {
-        if (c->words_shared[orders] == 0)
+    for (; orders < ATT_BLEU_ORDER && c->token_ngrams[orders] > 0; orders++) {
+        if (c->token_matches[orders] == 0)
             match /= 2;
-        const double shared = c->words_shared[orders] > 0 ? (double)c->words_shared[orders] : match;
-        precision[orders] = 100 * shared / (double)c->n_words[orders];
+        const double shared = c->token_matches[orders] > 0 ? (double)c->token_matches[orders] : match;
+        precision[orders] = 100 * shared / (double)c->token_ngrams[orders];
         logs += log(precision[orders]);
     }
     if (orders < ATT_BLEU_ORDER && !effective_order)
@@ -60,10 +60,10 @@ static double chrf(const att_bleu_counts *c)
     double precision = 0, recall = 0;
     int orders = 0;
     for (int i = 0; i < ATT_CHRF_ORDER; i++) {
-        if (c->n_letters[i] == 0 || c->reference_letters[i] == 0)
+        if (c->character_ngrams[i] == 0 || c->reference_character_ngrams[i] == 0)
             continue;
-        precision += (double)c->letters_shared[i] / (double)c->n_letters[i];
-        recall += (double)c->letters_shared[i] / (double)c->reference_letters[i];
+        precision += (double)c->character_matches[i] / (double)c->character_ngrams[i];
+        recall += (double)c->character_matches[i] / (double)c->reference_character_ngrams[i];
         orders++;
     }
     if (precision + recall == 0)

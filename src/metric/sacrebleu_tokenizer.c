@@ -13,10 +13,10 @@ bool att_is_space(uint32_t c)
            p->bidi_class == UTF8PROC_BIDI_CLASS_B || p->bidi_class == UTF8PROC_BIDI_CLASS_S;
 }
 
-att_status att_letters_read(att_ctx *ctx, const char *text, size_t bytes, att_letters *out)
+att_status att_code_points_read(att_ctx *ctx, const char *text, size_t bytes, att_code_points *out)
 {
     const unsigned char *s = (const unsigned char *)text;
-    *out = (att_letters){.c = att_alloc(ctx, bytes, sizeof *out->c)};
+    *out = (att_code_points){.c = att_alloc(ctx, bytes, sizeof *out->c)};
     if (!out->c)
         return ATT_ERR_MEMORY;
     for (size_t i = 0; i < bytes; out->n++)
@@ -35,7 +35,7 @@ static bool begins(const uint32_t *c, size_t n, const char *word)
 }
 
 /* `to` is the shorter one. */
-static void replace(att_letters *t, const char *from, const char *to)
+static void replace(att_code_points *t, const char *from, const char *to)
 {
     size_t kept = 0;
     for (size_t i = 0; i < t->n;) {
@@ -50,7 +50,7 @@ static void replace(att_letters *t, const char *from, const char *to)
     t->n = kept;
 }
 
-static void unescape(att_letters *t)
+static void unescape(att_code_points *t)
 {
     static const char *const pairs[][2] = {{"<skipped>", ""}, {"-\n", ""},   {"\n", " "},  {"&quot;", "\""},
                                            {"&amp;", "&"},    {"&lt;", "<"}, {"&gt;", ">"}};
@@ -109,7 +109,7 @@ static size_t separate(const pass *p, const uint32_t *from, size_t n, uint32_t *
     return (size_t)(end - to);
 }
 
-att_status att_letters_13a(att_ctx *ctx, att_letters *t)
+att_status att_tokenize_13a(att_ctx *ctx, att_code_points *t)
 {
     while (t->n > 0 && att_is_space(t->c[t->n - 1]))
         t->n--;
@@ -132,6 +132,6 @@ att_status att_letters_13a(att_ctx *ctx, att_letters *t)
     }
     att_free(ctx, t->c);
     att_free(ctx, b);
-    *t = (att_letters){a, n};
+    *t = (att_code_points){a, n};
     return ATT_OK;
 }

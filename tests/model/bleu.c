@@ -10,11 +10,11 @@
 static const char *const word_names[] = {"13a", "char", "none"};
 enum { N_WORDS = 3, N_COUNTS = sizeof(att_bleu_counts) / sizeof(int64_t) };
 
-static att_bleu_words words_named(const char *name)
+static att_bleu_tokenizer words_named(const char *name)
 {
     for (int i = 0; i < N_WORDS; i++)
         if (strcmp(name, word_names[i]) == 0)
-            return (att_bleu_words)i;
+            return (att_bleu_tokenizer)i;
     fail_msg("no words \"%s\"", name);
     return 0;
 }
@@ -30,7 +30,7 @@ static const char *text_of(const json_t *list, size_t index, size_t *bytes)
 }
 
 /* Counts of sentence i of a case. */
-static att_bleu_counts count_sentence(const json_t *row, size_t i, att_bleu_words words)
+static att_bleu_counts count_sentence(const json_t *row, size_t i, att_bleu_tokenizer words)
 {
     const json_t *references = json_object_get(row, "references");
     const size_t n = json_array_size(references);
@@ -57,7 +57,7 @@ static void check_score(const json_t *golden, const char *key, double found, con
 static void check_result(const json_t *row, const json_t *golden)
 {
     const char *name = json_string_value(json_object_get(row, "name"));
-    const att_bleu_words words = words_named(json_string_value(json_object_get(golden, "words")));
+    const att_bleu_tokenizer words = words_named(json_string_value(json_object_get(golden, "words")));
     att_bleu_counts sum = {0};
     for (size_t i = 0; i < json_array_size(json_object_get(row, "translation")); i++) {
         const att_bleu_counts c = count_sentence(row, i, words);
@@ -124,7 +124,7 @@ static char *join(text_lines *t, unsigned first, unsigned second)
     return both;
 }
 
-static uint32_t hash_counts(uint32_t h, text_lines *t, unsigned i, att_bleu_words words)
+static uint32_t hash_counts(uint32_t h, text_lines *t, unsigned i, att_bleu_tokenizer words)
 {
     att_bleu_counts c;
     int64_t field[N_COUNTS];
@@ -156,7 +156,7 @@ static void counts_of_ten_thousand_lines_equal_the_reference(void **state)
         for (int words = 0; words < N_WORDS; words++) {
             uint32_t h = HASH_START;
             for (unsigned i = 100 * block; i < 100 * block + 100; i++)
-                h = hash_counts(h, &t, i, (att_bleu_words)words);
+                h = hash_counts(h, &t, i, (att_bleu_tokenizer)words);
             if (h != strtoul(expected, &expected, 16))
                 fail_msg("lines %u to %u, %s: not as in tests/golden/bleu_lines.txt", 100 * block, 100 * block + 99,
                          word_names[words]);
@@ -184,8 +184,8 @@ static void white_space_is_that_of_python(void **state)
         text[n] = 'b';
         att_bleu_counts counts;
         assert_int_equal(att_bleu_count(ctx, ATT_BLEU_NONE, text, n + 1, NULL, NULL, 0, &counts), ATT_OK);
-        if (counts.words != 1 + space)
-            fail_msg("U+%04X: %d words", c, (int)counts.words);
+        if (counts.tokens != 1 + space)
+            fail_msg("U+%04X: %d words", c, (int)counts.tokens);
     }
 }
 
@@ -263,10 +263,10 @@ static void a_single_sentence_has_no_interval(void **state)
 static void wrong_arguments_are_named(void **state)
 {
     (void)state;
-    att_bleu_counts c = {.words = 7};
+    att_bleu_counts c = {.tokens = 7};
     att_interval i;
-    assert_int_equal(att_bleu_count(ctx, (att_bleu_words)3, "", 0, NULL, NULL, 0, &c), ATT_ERR_ARGUMENT);
-    check_says(ctx, "words is 3, but must be 0 to 2");
+    assert_int_equal(att_bleu_count(ctx, (att_bleu_tokenizer)3, "", 0, NULL, NULL, 0, &c), ATT_ERR_ARGUMENT);
+    check_says(ctx, "tokenizer is 3, but must be 0 to 2");
     assert_int_equal(att_bleu_count(ctx, ATT_BLEU_13A, "", 0, NULL, NULL, -1, &c), ATT_ERR_ARGUMENT);
     check_says(ctx, "n is -1");
     assert_int_equal(att_bleu_count(ctx, ATT_BLEU_13A, NULL, 1, NULL, NULL, 0, &c), ATT_ERR_ARGUMENT);
@@ -274,7 +274,7 @@ static void wrong_arguments_are_named(void **state)
     assert_int_equal(att_bleu_count(ctx, ATT_BLEU_13A, "", (size_t)INT32_MAX + 1, NULL, NULL, 0, &c),
                      ATT_ERR_UNSUPPORTED);
     check_says(ctx, "2147483648 bytes, the most is 2147483647");
-    assert_true(c.words == 7);
+    assert_true(c.tokens == 7);
     assert_int_equal(att_bleu_intervals(ctx, &c, 0, NULL, &i, &i), ATT_ERR_ARGUMENT);
     check_says(ctx, "n is 0");
     assert_int_equal(att_bleu_intervals(ctx, &c, 1, ATT_OPTIONS(att_bleu_resampling, .resamples = -1), &i, &i),
@@ -290,11 +290,11 @@ static void a_failed_allocation_leaves_nothing(void **state)
         fail_alloc f = {0};
         att_ctx *failing = fail_open(&f);
         const long before = f.calls;
-        att_bleu_counts c = {.words = 7};
+        att_bleu_counts c = {.tokens = 7};
         f.fail_at = before + n;
         e = att_bleu_count(failing, ATT_BLEU_13A, "a b.", 4, (const char *const[]){"a b", "b c"}, NULL, 2, &c);
         assert_int_equal(e, f.calls >= f.fail_at ? ATT_ERR_MEMORY : ATT_OK);
-        assert_int_equal(c.words, e ? 7 : 3);
+        assert_int_equal(c.tokens, e ? 7 : 3);
         f.fail_at = f.calls + 1;
         att_interval bleu = {.mean = -1}, chrf;
         assert_int_equal(att_bleu_intervals(failing, &c, 1, NULL, &bleu, &chrf), ATT_ERR_MEMORY);
@@ -319,9 +319,9 @@ static void a_line_of_a_megabyte_is_counted(void **state)
     assert_int_equal(att_bleu_count(ctx, ATT_BLEU_13A, text, bytes, (const char *const[]){reference},
                                     (const size_t[]){bytes}, 1, &c),
                      ATT_OK);
-    assert_int_equal(c.words, bytes / 2);
-    assert_int_equal(c.reference_words, 1);
-    assert_int_equal(c.reference_letters[5], bytes - 5);
+    assert_int_equal(c.tokens, bytes / 2);
+    assert_int_equal(c.reference_tokens, 1);
+    assert_int_equal(c.reference_character_ngrams[5], bytes - 5);
     free(text);
     free(reference);
 }
