@@ -180,15 +180,15 @@ static void write_tensor(writer *w, att_tensor t, att_dtype dtype, int64_t bytes
         write_piece(w, &t, dtype, bytes);
         return;
     }
-    const int64_t rows = t.dim[0], each = bytes / rows, most = each <= PIECE ? PIECE / each : 1;
+    const int64_t rows = t.dim[0], each = bytes / rows, max = each <= PIECE ? PIECE / each : 1;
     att_tensor part = t;
     if (each > PIECE) { /* one row */
         part.rank--;
         memmove(part.dim, t.dim + 1, (size_t)part.rank * sizeof *part.dim);
         memmove(part.stride, t.stride + 1, (size_t)part.rank * sizeof *part.stride);
     }
-    for (int64_t r = 0; r < rows; r += most) {
-        const int64_t n = att_min(rows - r, most);
+    for (int64_t r = 0; r < rows; r += max) {
+        const int64_t n = att_min(rows - r, max);
         part.data = (char *)t.data + r * t.stride[0] * (int64_t)att_dtype_size(t.dtype);
         if (each <= PIECE)
             part.dim[0] = n;

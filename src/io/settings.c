@@ -215,25 +215,25 @@ static bool is_text(const json_t *v) { return json_is_string(v); }
 static bool is_list(const json_t *v) { return json_is_array(v); }
 static bool is_object(const json_t *v) { return json_is_object(v); }
 
-static double in_range(att_settings *s, const char *key, const json_t *value, double least, double most)
+static double in_range(att_settings *s, const char *key, const json_t *value, double min, double max)
 {
     const double x = json_number_value(value);
-    if (!value || (x >= least && x <= most))
+    if (!value || (x >= min && x <= max))
         return value ? x : 0;
-    att_settings_fail(s, ATT_ERR_FORMAT, "\"%s%s\" is %.12g, not in [%.12g, %.12g]", s->within, key, x, least, most);
+    att_settings_fail(s, ATT_ERR_FORMAT, "\"%s%s\" is %.12g, not in [%.12g, %.12g]", s->within, key, x, min, max);
     return 0;
 }
 
-int64_t att_settings_whole(att_settings *s, const char *key, int64_t least, int64_t most)
+int64_t att_settings_whole(att_settings *s, const char *key, int64_t min, int64_t max)
 {
     const double exact = 0x1p53 - 1; /* above it a double may stand for several whole numbers */
     const json_t *value = typed(s, key, true, is_whole, "a whole number");
-    return (int64_t)in_range(s, key, value, fmax((double)least, -exact), fmin((double)most, exact));
+    return (int64_t)in_range(s, key, value, fmax((double)min, -exact), fmin((double)max, exact));
 }
 
-double att_settings_number(att_settings *s, const char *key, double least, double most)
+double att_settings_number(att_settings *s, const char *key, double min, double max)
 {
-    return in_range(s, key, typed(s, key, true, is_number, "a number"), least, most);
+    return in_range(s, key, typed(s, key, true, is_number, "a number"), min, max);
 }
 
 bool att_settings_bool(att_settings *s, const char *key, bool otherwise)

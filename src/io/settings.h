@@ -41,9 +41,9 @@ const json_t *att_settings_get(const att_settings *s, const char *key);
 bool att_settings_has(const att_settings *s, const char *key);
 /* Fails where it is not there. */
 void att_settings_need(att_settings *s, const char *key);
-/* Required, in [least, most]. */
-int64_t att_settings_whole(att_settings *s, const char *key, int64_t least, int64_t most);
-double att_settings_number(att_settings *s, const char *key, double least, double most);
+/* Required, in [min, max]. */
+int64_t att_settings_whole(att_settings *s, const char *key, int64_t min, int64_t max);
+double att_settings_number(att_settings *s, const char *key, double min, double max);
 /* `otherwise` where it is not there; a text is required where `otherwise` is NULL. */
 bool att_settings_bool(att_settings *s, const char *key, bool otherwise);
 const char *att_settings_text(att_settings *s, const char *key, const char *otherwise);

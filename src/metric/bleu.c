@@ -58,13 +58,13 @@ static void add_one(grams *g, const gram *same, size_t count, uint32_t number, t
         g->times[t]++;
         g->number[same[i].at] = number;
     }
-    int64_t most = 0;
+    int64_t max = 0;
     for (int64_t t = 1; t < g->n; t++) {
-        most = att_max(most, g->times[t]);
+        max = att_max(max, g->times[t]);
         sum->reference += g->times[t];
     }
     sum->hypothesis += g->times[0];
-    sum->matches += att_min(g->times[0], most);
+    sum->matches += att_min(g->times[0], max);
 }
 
 static tally tally_order(grams *g, size_t order)
@@ -142,10 +142,10 @@ static size_t split(att_code_points *text, uint32_t t, token *w)
 /* Makes each token of text [n] one item, equal tokens equal ones. */
 static att_status number_tokens(att_ctx *ctx, att_code_points *text, int64_t n)
 {
-    size_t most = 0, count = 0;
+    size_t max = 0, count = 0;
     for (int64_t t = 0; t < n; t++)
-        most += text[t].n / 2 + 1;
-    token *w = att_alloc(ctx, most, sizeof *w);
+        max += text[t].n / 2 + 1;
+    token *w = att_alloc(ctx, max, sizeof *w);
     if (!w)
         return ATT_ERR_MEMORY;
     for (int64_t t = 0; t < n; t++)
@@ -209,11 +209,11 @@ static att_status tokenize(sentence *s, att_bleu_tokenizer tokenizer)
 /* Of the nearest, of two the shorter. */
 static int64_t nearest_length(const sentence *s)
 {
-    int64_t tokens = (int64_t)s->code_points[0].n, best = 0, least = INT64_MAX;
+    int64_t tokens = (int64_t)s->code_points[0].n, best = 0, min = INT64_MAX;
     for (int64_t t = 1; t < s->n; t++) {
         const int64_t length = (int64_t)s->code_points[t].n, off = llabs(length - tokens);
-        if (off < least || (off == least && length < best)) {
-            least = off;
+        if (off < min || (off == min && length < best)) {
+            min = off;
             best = length;
         }
     }

@@ -85,7 +85,7 @@ static const pass passes[] = {
     {is_digit, is_dash, 1},
 };
 /* Around one character a pass puts two spaces, and at most two of the passes do so. */
-enum { MOST_GROWTH = 5 };
+enum { MAX_GROWTH = 5 };
 
 /* from [n] to `to`; returns how many. What a match has taken, the next does not see. */
 static size_t separate(const pass *p, const uint32_t *from, size_t n, uint32_t *to)
@@ -114,7 +114,7 @@ att_status att_tokenize_13a(att_ctx *ctx, att_code_points *t)
     while (t->n > 0 && att_is_space(t->c[t->n - 1]))
         t->n--;
     unescape(t);
-    const size_t room = MOST_GROWTH * (t->n + 2);
+    const size_t room = MAX_GROWTH * (t->n + 2);
     uint32_t *a = att_alloc(ctx, room, sizeof *a), *b = att_alloc(ctx, room, sizeof *b);
     if (!a || !b) {
         att_free(ctx, a);

@@ -3,20 +3,20 @@
 
 #include <string.h>
 
-/* Waits for one decoder layer's attention to the source, of all rows at once or of some after others, and adds up the
- * weights of its heads. */
-typedef struct look {
+/* Records one decoder layer's attention weights to the source, of all rows at once or of some after others: the mean of
+ * its heads. */
+typedef struct recorder {
     const char *scope;
     int64_t first_head, heads, columns;
     int64_t rows;   /* that have been seen */
     float *head;    /* [rows, columns] of one */
     float *weights; /* [all rows, columns] their mean */
     att_status status;
-} look;
+} recorder;
 
-static void watch(void *user, const att_event *event)
+static void record(void *user, const att_event *event)
 {
-    look *l = user;
+    recorder *l = user;
     if (!event->plan || strcmp(event->scope, l->scope) != 0)
         return;
     const int64_t rows = event->args->q.dim[0];
@@ -29,14 +29,14 @@ static void watch(void *user, const att_event *event)
     l->rows += rows;
 }
 
-static att_status decode(const att_translator *m, const att_alignment *a, look *l)
+static att_status decode(const att_translator *m, const att_alignment *a, recorder *l)
 {
     const int64_t from[] = {0, a->source.count}, to[] = {0, a->target.count};
     const att_pairs pair = {
         .n = 1, .source = a->source.ids, .source_offsets = from, .target = a->target.ids, .target_offsets = to};
     att_tape *t;
     att_tensor y;
-    att_status s = att_tape_new(m->ctx, ATT_OPTIONS(att_tape_config, .watch = watch, .watch_user = l), &t);
+    att_status s = att_tape_new(m->ctx, ATT_OPTIONS(att_tape_config, .watch = record, .watch_user = l), &t);
     if (s)
         return s;
     s = att_read(t, att_encoder_decoder_logits(t, m->model, &pair, NULL), &y);
@@ -70,10 +70,10 @@ static att_status weigh(const att_translator *m, int64_t layer, int64_t head, at
     const att_encoder_decoder_info *i = &m->model->info;
     const att_nn_name scope =
         att_architecture_of(m->model)->scope_of_attention(layer < 0 ? i->attention_layers - 1 : layer);
-    look l = {.scope = scope.text,
-              .first_head = head < 0 ? 0 : head,
-              .heads = head < 0 ? i->attention_heads : 1,
-              .columns = out->source.count};
+    recorder l = {.scope = scope.text,
+                  .first_head = head < 0 ? 0 : head,
+                  .heads = head < 0 ? i->attention_heads : 1,
+                  .columns = out->source.count};
     const size_t count = (size_t)(out->target.count * l.columns);
     l.head = att_alloc(m->ctx, count, sizeof *l.head);
     l.weights = out->weights = att_calloc(m->ctx, count, sizeof *out->weights);

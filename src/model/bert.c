@@ -173,7 +173,7 @@ static att_var *embed(att_tape *t, const att_bert *m, const int32_t *ids, const 
     att_var *x = att_nn_layer_norm_apply(t, &m->norm, att_add(t, att_add(t, word, type), position));
     att_free(m->model.ctx, positions);
     att_free(m->model.ctx, types);
-    return att_scope_end(t, s, att_nn_drop(t, dropout, att_nn_place("embeddings", ""), x, NULL));
+    return att_scope_end(t, s, att_nn_dropout_apply(t, dropout, att_nn_place("embeddings", ""), x, NULL));
 }
 
 /* Layer i; dropout NULL: none */

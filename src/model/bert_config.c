@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* Beyond these a size is damage, not a model. */
-enum { MOST_FEATURES = 65536, MOST_LAYERS = 1024, MOST_POSITIONS = 1 << 20, MOST_TOKENS = 1 << 27, MOST_TYPES = 65536 };
+enum { MAX_FEATURES = 65536, MAX_LAYERS = 1024, MAX_POSITIONS = 1 << 20, MAX_TOKENS = 1 << 27, MAX_TYPES = 65536 };
 
 static att_activation activation(att_settings *s)
 {
@@ -36,13 +36,13 @@ void att_bert_config_take(att_settings *s, att_bert_config *c)
     att_settings_only_bool(s, "is_encoder_decoder", false);
     att_settings_only_empty(s, "pruned_heads");
     att_settings_only_empty(s, "quantization_config");
-    c->vocabulary = att_settings_whole(s, "vocab_size", 1, MOST_TOKENS);
-    c->hidden = att_settings_whole(s, "hidden_size", 1, MOST_FEATURES);
-    c->layers = att_settings_whole(s, "num_hidden_layers", 1, MOST_LAYERS);
-    c->heads = att_settings_whole(s, "num_attention_heads", 1, MOST_FEATURES);
-    c->intermediate = att_settings_whole(s, "intermediate_size", 1, 8 * MOST_FEATURES);
-    c->max_positions = att_settings_whole(s, "max_position_embeddings", 1, MOST_POSITIONS);
-    c->types = att_settings_whole(s, "type_vocab_size", 1, MOST_TYPES);
+    c->vocabulary = att_settings_whole(s, "vocab_size", 1, MAX_TOKENS);
+    c->hidden = att_settings_whole(s, "hidden_size", 1, MAX_FEATURES);
+    c->layers = att_settings_whole(s, "num_hidden_layers", 1, MAX_LAYERS);
+    c->heads = att_settings_whole(s, "num_attention_heads", 1, MAX_FEATURES);
+    c->intermediate = att_settings_whole(s, "intermediate_size", 1, 8 * MAX_FEATURES);
+    c->max_positions = att_settings_whole(s, "max_position_embeddings", 1, MAX_POSITIONS);
+    c->types = att_settings_whole(s, "type_vocab_size", 1, MAX_TYPES);
     c->eps = (float)att_settings_number(s, "layer_norm_eps", 0, 1);
     c->hidden_dropout = dropout(s, "hidden_dropout_prob");
     c->attention_dropout = dropout(s, "attention_probs_dropout_prob");

@@ -135,7 +135,7 @@ att_status att_encoder_decoder_new(att_ctx *ctx, const char *settings, const cha
     return e;
 }
 
-/* ---- looking at it */
+/* ---- described */
 
 att_status att_encoder_decoder_describe(const att_encoder_decoder *m, att_encoder_decoder_info *info)
 {

@@ -2,11 +2,11 @@
 #include "io/settings.h"
 #include "io/util.h"
 
-enum { MOST_TOKENS = 1 << 20 };
+enum { MAX_TOKENS = 1 << 20 };
 
-static int64_t whole(att_settings *s, const char *key, int64_t least, int64_t most, int64_t otherwise)
+static int64_t whole(att_settings *s, const char *key, int64_t min, int64_t max, int64_t otherwise)
 {
-    return att_settings_has(s, key) ? att_settings_whole(s, key, least, most) : otherwise;
+    return att_settings_has(s, key) ? att_settings_whole(s, key, min, max) : otherwise;
 }
 
 static void read_banned(att_settings *s, att_generation *g)
@@ -17,7 +17,7 @@ static void read_banned(att_settings *s, att_generation *g)
     json_array_foreach(list, i, word)
     {
         const double id = json_array_size(word) == 1 ? json_number_value(json_array_get(word, 0)) : 0;
-        if (json_array_size(word) != 1 || !json_is_number(json_array_get(word, 0)) || o->n_banned == ATT_MOST_BANNED) {
+        if (json_array_size(word) != 1 || !json_is_number(json_array_get(word, 0)) || o->n_banned == ATT_MAX_BANNED) {
             att_settings_unsupported(s, "bad_words_ids", "a list of at most 64 tokens, each in brackets");
             return;
         }
@@ -55,14 +55,14 @@ static void read(att_settings *s, const att_encoder_decoder_info *m, att_generat
 {
     att_search *o = &g->search;
     const int64_t last = m->target_vocabulary - 1;
-    const int64_t most = whole(s, "max_length", 2, MOST_TOKENS, m->max_positions); /* counts the start, too */
-    const int64_t least = whole(s, "min_length", 0, MOST_TOKENS, 0);               /* the start, but not the end */
-    const int64_t least_new = whole(s, "min_new_tokens", 0, MOST_TOKENS, -1) + 1;  /* not the end */
+    const int64_t max = whole(s, "max_length", 2, MAX_TOKENS, m->max_positions); /* counts the start, too */
+    const int64_t min = whole(s, "min_length", 0, MAX_TOKENS, 0);                /* the start, but not the end */
+    const int64_t min_new = whole(s, "min_new_tokens", 0, MAX_TOKENS, -1) + 1;   /* not the end */
     o->vocabulary = m->target_vocabulary;
-    o->beam = whole(s, "num_beams", 1, ATT_MOST_BEAMS, 1);
+    o->beam = whole(s, "num_beams", 1, ATT_MAX_BEAMS, 1);
     o->n_best = 1;
-    o->max_tokens = whole(s, "max_new_tokens", 1, MOST_TOKENS, most - 1);
-    o->min_tokens = att_max(least, least_new);
+    o->max_tokens = whole(s, "max_new_tokens", 1, MAX_TOKENS, max - 1);
+    o->min_tokens = att_max(min, min_new);
     o->start = (int32_t)whole(s, "decoder_start_token_id", 0, last, m->start);
     o->end = (int32_t)whole(s, "eos_token_id", 0, last, m->eos);
     o->force_end = att_settings_has(s, "forced_eos_token_id");

@@ -4,11 +4,11 @@
 
 #include "model/beam_search.h"
 
-enum { ATT_MOST_BEAMS = 1024, ATT_MOST_BANNED = 64 };
+enum { ATT_MAX_BEAMS = 1024, ATT_MAX_BANNED = 64 };
 
 typedef struct att_generation {
     att_search search; /* its banned are these; n_best is 1 */
-    int32_t banned[ATT_MOST_BANNED];
+    int32_t banned[ATT_MAX_BANNED];
 } att_generation;
 
 /* FOLDER/generation_config.json, or config.json where there is none, as in older folders, for the model m. out stays

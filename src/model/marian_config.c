@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* Beyond these a size is damage, not a model. */
-enum { MOST_FEATURES = 65536, MOST_LAYERS = 1024, MOST_POSITIONS = 1 << 20, MOST_TOKENS = 1 << 27 };
+enum { MAX_FEATURES = 65536, MAX_LAYERS = 1024, MAX_POSITIONS = 1 << 20, MAX_TOKENS = 1 << 27 };
 
 /* The first name of each is the one that is written. */
 static const struct {
@@ -30,13 +30,13 @@ static void read_side(att_settings *s, const char *side, int64_t hidden, int64_t
     char key[64];
     const struct {
         const char *name;
-        int64_t *to, most;
-    } sizes[] = {{"layers", layers, MOST_LAYERS},
-                 {"attention_heads", heads, MOST_FEATURES},
-                 {"ffn_dim", intermediate, 8 * MOST_FEATURES}};
+        int64_t *to, max;
+    } sizes[] = {{"layers", layers, MAX_LAYERS},
+                 {"attention_heads", heads, MAX_FEATURES},
+                 {"ffn_dim", intermediate, 8 * MAX_FEATURES}};
     for (int i = 0; i < 3; i++) {
         snprintf(key, sizeof key, "%s_%s", side, sizes[i].name);
-        *sizes[i].to = att_settings_whole(s, key, 1, sizes[i].most);
+        *sizes[i].to = att_settings_whole(s, key, 1, sizes[i].max);
     }
     if (!s->status && hidden % *heads != 0)
         att_settings_fail(s, ATT_ERR_FORMAT, "\"%s_attention_heads\" is %d, which does not divide \"d_model\", %d",
@@ -53,12 +53,12 @@ void att_marian_config_take(att_settings *s, att_marian_config *c)
     att_settings_only_bool(s, "add_final_layer_norm", false);
     att_settings_only_bool(s, "static_position_embeddings", true);
     att_settings_only_empty(s, "quantization_config");
-    c->source_vocabulary = att_settings_whole(s, "vocab_size", 1, MOST_TOKENS);
+    c->source_vocabulary = att_settings_whole(s, "vocab_size", 1, MAX_TOKENS);
     c->target_vocabulary = c->source_vocabulary;
     if (att_settings_has(s, "decoder_vocab_size"))
-        c->target_vocabulary = att_settings_whole(s, "decoder_vocab_size", 1, MOST_TOKENS);
-    c->hidden = att_settings_whole(s, "d_model", 2, MOST_FEATURES);
-    c->max_positions = att_settings_whole(s, "max_position_embeddings", 1, MOST_POSITIONS);
+        c->target_vocabulary = att_settings_whole(s, "decoder_vocab_size", 1, MAX_TOKENS);
+    c->hidden = att_settings_whole(s, "d_model", 2, MAX_FEATURES);
+    c->max_positions = att_settings_whole(s, "max_position_embeddings", 1, MAX_POSITIONS);
     read_side(s, "encoder", c->hidden, &c->encoder.layers, &c->encoder.heads, &c->encoder.intermediate);
     read_side(s, "decoder", c->hidden, &c->decoder.layers, &c->decoder.heads, &c->decoder.intermediate);
     c->activation = activation(s);

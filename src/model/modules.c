@@ -198,9 +198,9 @@ static att_status read_normalize_folder(att_ctx *ctx, const char *folder, att_mo
 static const struct {
     const char *type; /* the last part of its class */
     att_status (*read)(att_ctx *ctx, const char *folder, att_modules *out);
-} chain[ATT_MOST_MODULES] = {
+} chain[ATT_MAX_MODULES] = {
     {"Transformer", read_transformer_folder}, {"Pooling", read_pooling_folder}, {"Normalize", read_normalize_folder}};
-enum { N_CHAIN = ATT_MOST_MODULES };
+enum { N_CHAIN = ATT_MAX_MODULES };
 
 /* Whether a path leads to nothing outside of the folder that it begins in. */
 static bool stays_inside(const char *path)

@@ -4,10 +4,10 @@
 
 #include "attend_model.h"
 
-enum { ATT_MOST_MODULES = 3 };
+enum { ATT_MAX_MODULES = 3 };
 typedef struct att_modules {
     char *folder;
-    char *path[ATT_MOST_MODULES]; /* [n] of the modules, within it; the first is */
+    char *path[ATT_MAX_MODULES]; /* [n] of the modules, within it; the first is */
     int n;
     char *transformer;  /* the Transformer's: the folder */
     int64_t max_tokens; /* 0: not said */

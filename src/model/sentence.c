@@ -119,7 +119,7 @@ static void give_tape(const att_sentence *m, att_tape *t)
     att_sentence *pool = (att_sentence *)m;
     att_tape_reset(t);
     pthread_mutex_lock(&pool->lock);
-    const bool keep = pool->n_idle < ATT_MOST_IDLE_TAPES;
+    const bool keep = pool->n_idle < ATT_MAX_IDLE_TAPES;
     if (keep)
         pool->idle[pool->n_idle++] = t;
     pthread_mutex_unlock(&pool->lock);
@@ -313,27 +313,27 @@ att_status att_sentence_encode(const att_sentence *m, int64_t n, const char *con
     return j.status ? att_fail(m->model.ctx, j.status, "%s", j.error) : ATT_OK;
 }
 
-/* ---- look */
+/* ---- attention weights */
 
-/* Waits for one layer's attention and takes one head's weights. */
-typedef struct look {
+/* Records the attention weights of one head of one layer. */
+typedef struct recorder {
     int64_t layer, head; /* layer counts down */
     float *weights;      /* [count, count] */
     int64_t count;
     att_status status;
-} look;
+} recorder;
 
-static void watch(void *user, const att_event *event)
+static void record(void *user, const att_event *event)
 {
-    look *l = user;
+    recorder *l = user;
     if (event->plan && l->layer-- == 0)
         l->status = att_weights(event->plan, event->args, 0, l->head, 0, l->count, l->weights);
 }
 
-static att_status weights_of(const att_sentence *m, const att_tokens *tokens, look *l)
+static att_status weights_of(const att_sentence *m, const att_tokens *tokens, recorder *l)
 {
     att_tape *t;
-    att_status s = att_tape_new(m->model.ctx, ATT_OPTIONS(att_tape_config, .watch = watch, .watch_user = l), &t);
+    att_status s = att_tape_new(m->model.ctx, ATT_OPTIONS(att_tape_config, .watch = record, .watch_user = l), &t);
     if (s)
         return s;
     att_tensor y;
@@ -361,7 +361,7 @@ att_status att_sentence_attention(const att_sentence *m, const char *text, size_
         return s;
     const size_t count = (size_t)map.tokens.count;
     map.weights = att_alloc(m->model.ctx, count * count + 1, sizeof *map.weights);
-    look l = {.layer = layer, .head = head, .weights = map.weights, .count = map.tokens.count};
+    recorder l = {.layer = layer, .head = head, .weights = map.weights, .count = map.tokens.count};
     s = map.weights ? weights_of(m, &map.tokens, &l) : ATT_ERR_MEMORY;
     if (s)
         att_attention_map_free(m, &map);

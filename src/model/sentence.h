@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-enum { ATT_MOST_IDLE_TAPES = 16 };
+enum { ATT_MAX_IDLE_TAPES = 16 };
 struct att_sentence {
     att_model model; /* whose parameters are those of bert */
     att_modules modules;
@@ -15,7 +15,7 @@ struct att_sentence {
     att_bert *bert;
     att_bert_info info;
     pthread_mutex_t lock; /* of the idle tapes: they keep their memory from call to call */
-    att_tape *idle[ATT_MOST_IDLE_TAPES];
+    att_tape *idle[ATT_MAX_IDLE_TAPES];
     int n_idle;
 };
 

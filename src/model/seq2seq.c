@@ -189,9 +189,9 @@ att_seq2seq_memory att_seq2seq_encode(att_tape *t, const att_seq2seq *m, const i
     if (!check(t, "source", ids, offsets, n, m->config.max_positions))
         return y;
     att_var *x = att_seq2seq_embed(t, m, &m->source, ids, offsets[n]);
-    x = att_nn_drop(t, dropout, OF_SOURCE, x, NULL);
+    x = att_nn_dropout_apply(t, dropout, OF_SOURCE, x, NULL);
     att_var *h = att_nn_recurrent_apply(t, &m->encoder, x, offsets, n, NULL, last, dropout);
-    h = att_nn_drop(t, dropout, OF_OUTPUTS, h, NULL);
+    h = att_nn_dropout_apply(t, dropout, OF_OUTPUTS, h, NULL);
     for (int64_t i = 0; i < layers; i++) {
         const att_states *forward = &last[i * directions], *backward = forward + directions - 1;
         y.context = joined(t, directions, forward->hidden, backward->hidden); /* of the last layer, at the end */
@@ -210,8 +210,8 @@ att_seq2seq_memory att_seq2seq_encode(att_tape *t, const att_seq2seq *m, const i
 /* ---- the target */
 
 /* c = sum_j softmax(score(query, h_j))_j h_j, [tokens, units] */
-static att_var *look(att_tape *t, const att_seq2seq *m, const att_seq2seq_memory *source, const att_seq2seq_texts *x,
-                     att_var *query)
+static att_var *attend(att_tape *t, const att_seq2seq *m, const att_seq2seq_memory *source, const att_seq2seq_texts *x,
+                       att_var *query)
 {
     const att_attention_args args = {
         .size = sizeof args, .n_sequences = source->n, .q_offsets = x->of_source, .k_offsets = source->offsets};
@@ -228,13 +228,13 @@ att_var *att_seq2seq_decode(att_tape *t, const att_seq2seq *m, const att_seq2seq
     if (!m->plan)
         c = att_gather(t, source->context, x->sources, x->offsets[x->rows]);
     else if (context_first(&m->config))
-        c = look(t, m, source, x,
-                 att_nn_linear_apply(t, &m->query, state[m->config.layers - 1].hidden, ATT_IDENTITY, NULL));
+        c = attend(t, m, source, x,
+                   att_nn_linear_apply(t, &m->query, state[m->config.layers - 1].hidden, ATT_IDENTITY, NULL));
     if (c)
         y = att_concat(t, 2, (att_var *[]){y, c}, 1);
     att_var *s = att_nn_recurrent_apply(t, &m->decoder, y, x->offsets, x->rows, state, state, x->dropout);
     if (!context_first(&m->config))
-        c = look(t, m, source, x, s);
+        c = attend(t, m, source, x, s);
     return att_nn_linear_apply(t, &m->readout, att_concat(t, 2, (att_var *[]){c, s}, 1), ATT_TANH, NULL);
 }
 
@@ -337,7 +337,7 @@ static att_var *decode_all(att_tape *t, const att_seq2seq *m, const int32_t *inp
     const int64_t n = dropout->at->n, *offsets = dropout->at->offsets;
     steps s = {0};
     att_var *h = NULL, *y = att_seq2seq_embed(t, m, &m->target, inputs, offsets[n]);
-    y = att_nn_drop(t, dropout, OF_TARGET, y, NULL);
+    y = att_nn_dropout_apply(t, dropout, OF_TARGET, y, NULL);
     if (y && steps_new(t, m->base.model.ctx, offsets, n, &s)) {
         const att_seq2seq_texts all = {
             .rows = n, .offsets = offsets, .of_source = offsets, .sources = s.sources, .dropout = dropout};
@@ -345,7 +345,7 @@ static att_var *decode_all(att_tape *t, const att_seq2seq *m, const int32_t *inp
                                                         : att_seq2seq_decode(t, m, source, &all, y, source->first);
     }
     steps_free(m->base.model.ctx, &s);
-    return att_nn_drop(t, dropout, OF_READOUT, h, NULL);
+    return att_nn_dropout_apply(t, dropout, OF_READOUT, h, NULL);
 }
 
 static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, const att_pairs *p, const att_learning *l)

@@ -4,22 +4,22 @@
 #include <string.h>
 
 /* Beyond these a size is damage, not a model. */
-enum { MOST_FEATURES = 65536, MOST_POSITIONS = 1 << 20, MOST_TOKENS = 1 << 27 };
+enum { MAX_FEATURES = 65536, MAX_POSITIONS = 1 << 20, MAX_TOKENS = 1 << 27 };
 
 static const struct {
     const char *key;
     size_t offset; /* of the int64_t in the configuration */
-    int64_t least, most;
+    int64_t min, max;
 } wholes[] = {
-    {"vocab_size", offsetof(att_seq2seq_config, source_vocabulary), 1, MOST_TOKENS},
-    {"decoder_vocab_size", offsetof(att_seq2seq_config, target_vocabulary), 1, MOST_TOKENS},
-    {"embedding_size", offsetof(att_seq2seq_config, embedding), 1, MOST_FEATURES},
-    {"hidden_size", offsetof(att_seq2seq_config, units), 1, MOST_FEATURES},
+    {"vocab_size", offsetof(att_seq2seq_config, source_vocabulary), 1, MAX_TOKENS},
+    {"decoder_vocab_size", offsetof(att_seq2seq_config, target_vocabulary), 1, MAX_TOKENS},
+    {"embedding_size", offsetof(att_seq2seq_config, embedding), 1, MAX_FEATURES},
+    {"hidden_size", offsetof(att_seq2seq_config, units), 1, MAX_FEATURES},
     {"num_layers", offsetof(att_seq2seq_config, layers), 1, ATT_NN_MAX_RECURRENT},
-    {"max_positions", offsetof(att_seq2seq_config, max_positions), 1, MOST_POSITIONS},
-    {"pad_token_id", offsetof(att_seq2seq_config, pad), 0, MOST_TOKENS},
-    {"eos_token_id", offsetof(att_seq2seq_config, eos), 0, MOST_TOKENS},
-    {"decoder_start_token_id", offsetof(att_seq2seq_config, start), 0, MOST_TOKENS},
+    {"max_positions", offsetof(att_seq2seq_config, max_positions), 1, MAX_POSITIONS},
+    {"pad_token_id", offsetof(att_seq2seq_config, pad), 0, MAX_TOKENS},
+    {"eos_token_id", offsetof(att_seq2seq_config, eos), 0, MAX_TOKENS},
+    {"decoder_start_token_id", offsetof(att_seq2seq_config, start), 0, MAX_TOKENS},
 };
 enum { N_WHOLES = sizeof wholes / sizeof wholes[0] };
 
@@ -79,7 +79,7 @@ void att_seq2seq_config_take(att_settings *s, att_seq2seq_config *c)
     att_settings_need(s, "model_type");
     att_settings_only_text(s, "model_type", ATT_SEQ2SEQ_TYPE);
     for (int i = 0; i < N_WHOLES; i++)
-        *whole(c, i) = att_settings_whole(s, wholes[i].key, wholes[i].least, wholes[i].most);
+        *whole(c, i) = att_settings_whole(s, wholes[i].key, wholes[i].min, wholes[i].max);
     c->lstm = named(s, "cell", cells, 2, "gru or lstm");
     c->attention = (att_seq2seq_attention)named(s, "attention", attentions, N_ATTENTIONS,
                                                 "one of none, additive, dot and general");

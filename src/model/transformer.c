@@ -207,7 +207,7 @@ static att_var *embed(att_tape *t, const att_transformer *m, const att_nn_embedd
     if (m->config.scale_embedding)
         x = att_scale(t, x, sqrtf((float)m->config.hidden));
     x = att_sinusoidal(t, x, at, NULL);
-    return att_scope_end(t, s, att_nn_drop(t, dropout, table == &m->source ? 1 : 2, x, NULL));
+    return att_scope_end(t, s, att_nn_dropout_apply(t, dropout, table == &m->source ? 1 : 2, x, NULL));
 }
 
 static att_var *encode(att_tape *t, const att_transformer *m, const int32_t *ids, const int64_t *offsets, int64_t n,

@@ -206,16 +206,16 @@ static att_status set_options(const att_translator *m, const att_translate_optio
     *search = m->generation.search;
     const struct {
         const char *name;
-        int64_t value, least, most;
-    } limits[] = {{"beam", o->beam, 0, ATT_MOST_BEAMS},
+        int64_t value, min, max;
+    } limits[] = {{"beam", o->beam, 0, ATT_MAX_BEAMS},
                   {"max_tokens", o->max_tokens, 0, positions},
                   {"min_tokens", o->min_tokens, 0, positions},
                   {"n_best", o->n_best, 0, o->beam ? o->beam : search->beam}};
     for (int i = 0; i < 4; i++)
-        if (limits[i].value < limits[i].least || limits[i].value > limits[i].most)
+        if (limits[i].value < limits[i].min || limits[i].value > limits[i].max)
             return att_fail(m->ctx, ATT_ERR_ARGUMENT, "att_translate: options.%s is %lld, not in [%lld, %lld]",
-                            limits[i].name, (long long)limits[i].value, (long long)limits[i].least,
-                            (long long)limits[i].most);
+                            limits[i].name, (long long)limits[i].value, (long long)limits[i].min,
+                            (long long)limits[i].max);
     search->beam = o->beam ? o->beam : search->beam;
     search->max_tokens = o->max_tokens ? o->max_tokens : search->max_tokens;
     search->max_tokens = att_min(search->max_tokens, positions);

@@ -24,18 +24,18 @@ static att_var *heads_of(att_tape *t, const att_nn_attention *l, const att_nn_li
 static att_var *join(att_tape *t, const att_nn_attention *l, att_var *heads, att_var *residual,
                      const att_nn_dropout *dropout)
 {
-    return att_nn_linear_drop(t, &l->output, att_merge_heads(t, heads), residual, dropout, l->place);
+    return att_nn_linear_dropout(t, &l->output, att_merge_heads(t, heads), residual, dropout, l->place);
 }
 
-/* [tokens, heads, dim] of a source, or of what a layer looks at */
-typedef struct looked_at {
+/* Of what is attended to, [tokens, heads, dim] each */
+typedef struct key_value {
     att_var *key, *value;
-} looked_at;
+} key_value;
 
-static looked_at look_at(att_tape *t, const att_nn_attention *l, att_var *source)
+static key_value keys_and_values(att_tape *t, const att_nn_attention *l, att_var *source)
 {
     att_var *key = heads_of(t, l, &l->key, source);
-    return (looked_at){key, heads_of(t, l, &l->value, source)};
+    return (key_value){key, heads_of(t, l, &l->value, source)};
 }
 
 /* Tokens [first, last) of x [tokens, heads, dim] as [heads, last - first, dim] */
@@ -50,7 +50,7 @@ static att_tensor part(const att_tensor *x, int64_t first, int64_t last)
 att_status att_nn_attention_remember(att_tape *t, const att_nn_attention *l, att_var *source, const int64_t *offsets,
                                      att_cache *memory)
 {
-    const looked_at at = look_at(t, l, source);
+    const key_value at = keys_and_values(t, l, source);
     att_tensor key, value;
     att_status e = att_read(t, at.key, &key);
     e = e ? e : att_read(t, at.value, &value);
@@ -73,7 +73,7 @@ att_var *att_nn_attention_apply(att_tape *t, const att_nn_attention *l, att_var 
 {
     att_scope s = att_scope_begin(t, l->name);
     att_var *q = heads_of(t, l, &l->query, x);
-    const looked_at at = look_at(t, l, source);
+    const key_value at = keys_and_values(t, l, source);
     att_var *heads = att_attend(t, l->plan, q, at.key, at.value, args, NULL);
     return att_scope_end(t, s, join(t, l, heads, residual, dropout));
 }
@@ -81,6 +81,6 @@ att_var *att_nn_attention_apply(att_tape *t, const att_nn_attention *l, att_var 
 att_var *att_nn_attention_step(att_tape *t, const att_nn_attention *l, att_var *x, att_cache *cache, att_var *residual)
 {
     att_var *q = heads_of(t, l, &l->query, x);
-    const looked_at at = look_at(t, l, x);
+    const key_value at = keys_and_values(t, l, x);
     return join(t, l, att_attend_cached(t, l->plan, q, at.key, at.value, cache, NULL), residual, NULL);
 }

@@ -12,17 +12,17 @@ uint64_t att_nn_place(const char *prefix, const char *name)
     return hash;
 }
 
-att_var *att_nn_drop(att_tape *t, const att_nn_dropout *d, uint64_t place, att_var *x, att_var *residual)
+att_var *att_nn_dropout_apply(att_tape *t, const att_nn_dropout *d, uint64_t place, att_var *x, att_var *residual)
 {
     if (d && d->p > 0)
         return att_tape_dropout(t, x, residual, d->p, d->seed ^ place, d->at, d->sequence_ids);
     return residual ? att_add(t, x, residual) : x;
 }
 
-att_var *att_nn_linear_drop(att_tape *t, const att_nn_linear *l, att_var *x, att_var *residual,
-                            const att_nn_dropout *dropout, uint64_t place)
+att_var *att_nn_linear_dropout(att_tape *t, const att_nn_linear *l, att_var *x, att_var *residual,
+                               const att_nn_dropout *dropout, uint64_t place)
 {
     if (!dropout || dropout->p == 0)
         return att_nn_linear_apply(t, l, x, ATT_IDENTITY, residual);
-    return att_nn_drop(t, dropout, place, att_nn_linear_apply(t, l, x, ATT_IDENTITY, NULL), residual);
+    return att_nn_dropout_apply(t, dropout, place, att_nn_linear_apply(t, l, x, ATT_IDENTITY, NULL), residual);
 }

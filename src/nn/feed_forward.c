@@ -15,5 +15,5 @@ att_var *att_nn_feed_forward_apply(att_tape *t, const att_nn_feed_forward *l, at
 {
     att_scope s = att_scope_begin(t, "feed_forward");
     att_var *h = att_nn_linear_apply(t, &l->inner, x, l->activation, NULL);
-    return att_scope_end(t, s, att_nn_linear_drop(t, &l->outer, h, residual, dropout, l->place));
+    return att_scope_end(t, s, att_nn_linear_dropout(t, &l->outer, h, residual, dropout, l->place));
 }

@@ -39,7 +39,8 @@ typedef struct att_nn_dropout {
     const uint32_t *sequence_ids; /* [at->n] */
 } att_nn_dropout;
 /* x with some of it dropped, + residual (NULL: 0); dropout NULL or of p = 0: nothing is dropped. */
-att_var *att_nn_drop(att_tape *t, const att_nn_dropout *dropout, uint64_t place, att_var *x, att_var *residual);
+att_var *att_nn_dropout_apply(att_tape *t, const att_nn_dropout *dropout, uint64_t place, att_var *x,
+                              att_var *residual);
 /* The number of a place, from its name. */
 uint64_t att_nn_place(const char *prefix, const char *name);
 
@@ -72,8 +73,8 @@ static inline att_var *att_nn_linear_apply(att_tape *t, const att_nn_linear *l, 
     return att_linear(t, x, l->weight, l->bias, f, residual);
 }
 /* dropout(x W^T + b) + residual */
-att_var *att_nn_linear_drop(att_tape *t, const att_nn_linear *l, att_var *x, att_var *residual,
-                            const att_nn_dropout *dropout, uint64_t place);
+att_var *att_nn_linear_dropout(att_tape *t, const att_nn_linear *l, att_var *x, att_var *residual,
+                               const att_nn_dropout *dropout, uint64_t place);
 
 typedef struct att_nn_embedding {
     att_param *weight; /* [n, features] */

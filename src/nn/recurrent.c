@@ -53,7 +53,7 @@ att_var *att_nn_recurrent_apply(att_tape *t, const att_nn_recurrent *l, att_var 
     for (int64_t i = 0; i < l->layers * l->directions; i += l->directions) {
         att_var *y[2];
         if (i > 0)
-            x = att_nn_drop(t, dropout, l->place + (uint64_t)i, x, NULL);
+            x = att_nn_dropout_apply(t, dropout, l->place + (uint64_t)i, x, NULL);
         for (int64_t way = 0; way < l->directions; way++) {
             att_recurrent layer = l->layer[i + way];
             if (start)

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-att_status att_added_tokens_init(att_added_tokens *a, att_ctx *ctx, size_t most)
+att_status att_added_tokens_init(att_added_tokens *a, att_ctx *ctx, size_t max)
 {
     *a = (att_added_tokens){.ctx = ctx};
-    if (most == 0)
+    if (max == 0)
         return ATT_OK;
-    a->token = att_alloc(ctx, most, sizeof *a->token);
+    a->token = att_alloc(ctx, max, sizeof *a->token);
     return a->token ? ATT_OK : ATT_ERR_MEMORY;
 }
 

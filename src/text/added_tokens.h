@@ -18,7 +18,7 @@ typedef struct att_added_tokens {
 } att_added_tokens;
 
 /* Room for so many. */
-att_status att_added_tokens_init(att_added_tokens *a, att_ctx *ctx, size_t most);
+att_status att_added_tokens_init(att_added_tokens *a, att_ctx *ctx, size_t max);
 void att_added_tokens_free(att_added_tokens *a);
 /* Adds one, not empty, whose text stays where it is. */
 void att_added_tokens_add(att_added_tokens *a, att_added_token token);

@@ -83,9 +83,9 @@ size_t att_charsmap_find(const att_charsmap *m, const char *s, size_t bytes, con
     size_t longest = 0;
     if (m->units == 0)
         return 0;
-    const size_t most = bytes < ATT_MAX_RULE ? bytes : ATT_MAX_RULE;
+    const size_t max = bytes < ATT_MAX_RULE ? bytes : ATT_MAX_RULE;
     uint32_t base = base_of(0, m->unit[0]);
-    for (size_t i = 0; i < most; i++) {
+    for (size_t i = 0; i < max; i++) {
         const uint32_t byte = (unsigned char)s[i], place = base ^ byte, unit = m->unit[place];
         if (is_leaf(unit) || (unit & 0xFF) != byte)
             break;

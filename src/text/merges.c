@@ -164,7 +164,7 @@ static void add_pair(learner *l, int32_t at)
         l->pairs.status = att_hash_reserve(&l->by_symbols, l->by_symbols.count + 1);
 }
 
-static void drop_pair(learner *l, int32_t at)
+static void remove_pair(learner *l, int32_t at)
 {
     const place *p = place_at(l, at);
     const int32_t right = symbol_after(l, at);
@@ -321,8 +321,8 @@ static void merge_at(learner *l, int32_t at, int32_t symbol)
 {
     const int32_t second = after(l, at), first = before(l, at);
     if (first != NONE)
-        drop_pair(l, first);
-    drop_pair(l, second);
+        remove_pair(l, first);
+    remove_pair(l, second);
     place_at(l, second - 1)->symbol = place_at(l, second)->symbol = NONE;
     place_at(l, at)->symbol = place_at(l, at + l->info[symbol].length - 1)->symbol = symbol;
     if (first != NONE)

@@ -120,17 +120,17 @@ static void cut(merger *g, const char *s, size_t bytes, att_piece_taker *taker)
 
 att_status att_cut_bpe(const att_sentencepiece *m, const char *s, size_t bytes, att_piece_taker *taker)
 {
-    size_t most = m->words_apart ? 0 : bytes;
+    size_t max = m->words_apart ? 0 : bytes;
     for (size_t at = 0, n; m->words_apart && at < bytes; at += n) {
         n = att_piece_word(s + at, bytes - at);
-        most = n > most ? n : most;
+        max = n > max ? n : max;
     }
-    if (most > INT32_MAX)
-        return att_fail(m->ctx, ATT_ERR_UNSUPPORTED, "a text of %zu bytes cannot be merged: more than %d", most,
+    if (max > INT32_MAX)
+        return att_fail(m->ctx, ATT_ERR_UNSUPPORTED, "a text of %zu bytes cannot be merged: more than %d", max,
                         INT32_MAX);
     merger g = {.m = m};
-    g.part = att_alloc(m->ctx, most, sizeof *g.part);
-    g.heap = att_alloc(m->ctx, 3 * most, sizeof *g.heap);
+    g.part = att_alloc(m->ctx, max, sizeof *g.part);
+    g.heap = att_alloc(m->ctx, 3 * max, sizeof *g.heap);
     for (size_t at = 0, n; g.part && g.heap && at < bytes && !taker->enough; at += n) {
         n = m->words_apart ? att_piece_word(s + at, bytes - at) : bytes;
         cut(&g, s + at, n, taker);

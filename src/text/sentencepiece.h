@@ -48,7 +48,7 @@ typedef struct att_sentencepiece {
     bool words_apart;   /* no piece has U+2581 behind another character, so words are cut one by one */
     int32_t unknown;    /* id */
     int32_t byte[256];  /* ids, with byte_fallback */
-    float least;        /* score of the normal pieces */
+    float min;          /* score of the normal pieces */
     char *unknown_text; /* what decoding gives for an unknown piece */
 } att_sentencepiece;
 

@@ -40,7 +40,7 @@ static void offer_pieces(const att_sentencepiece *m, const char *s, size_t bytes
         has_one |= length == one;
     }
     if (!has_one) {
-        const float unknown = m->least - UNKNOWN_PENALTY;
+        const float unknown = m->min - UNKNOWN_PENALTY;
         offer(&w[from + one], from, unknown + before, m->unknown);
     }
 }

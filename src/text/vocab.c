@@ -302,9 +302,9 @@ static int64_t count_characters(const att_vocab *v, character *c, int64_t *all)
 static int64_t characters_that_become_pieces(const att_vocab_options *o, const character *c, int64_t different,
                                              int64_t all)
 {
-    const int64_t most = o->max_characters > 0 ? att_min(o->max_characters, different) : different;
+    const int64_t max = o->max_characters > 0 ? att_min(o->max_characters, different) : different;
     int64_t n = 0, covered = 0;
-    while (n < most && c[n].count >= o->min_count && (double)covered < o->character_coverage * (double)all)
+    while (n < max && c[n].count >= o->min_count && (double)covered < o->character_coverage * (double)all)
         covered += c[n++].count;
     return n;
 }

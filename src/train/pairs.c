@@ -46,7 +46,7 @@ static att_status count_tokens(const att_pair_set *s, int side, const att_text_l
     return e;
 }
 
-static att_status look_at(const block *b, int64_t k, seen *out)
+static att_status tokenize_pair(const block *b, int64_t k, seen *out)
 {
     const att_text_line *x = &b->line[0][k], *y = &b->line[1][k];
     int64_t count[2];
@@ -65,12 +65,12 @@ static att_status look_at(const block *b, int64_t k, seen *out)
     return ATT_OK;
 }
 
-static void look_at_some(void *arg, int i)
+static void tokenize_some(void *arg, int i)
 {
     block *b = arg;
     const int64_t first = (int64_t)i * PAIRS_A_STEP, last = att_min(first + PAIRS_A_STEP, b->n);
     for (int64_t k = first; k < last && !b->status; k++) {
-        const att_status e = look_at(b, k, &b->seen[k]);
+        const att_status e = tokenize_pair(b, k, &b->seen[k]);
         if (e)
             b->status = (int)e;
     }
@@ -113,7 +113,7 @@ static att_status keep(att_pair_set *s, const block *b, int64_t k)
 /* Tokenises the pairs of the block, and keeps those that can be used. */
 static att_status take_block(att_pair_set *s, block *b)
 {
-    att_parallel_for(s->ctx, (int)att_ceil_div(b->n, PAIRS_A_STEP), look_at_some, b);
+    att_parallel_for(s->ctx, (int)att_ceil_div(b->n, PAIRS_A_STEP), tokenize_some, b);
     att_status e = b->status ? att_fail(s->ctx, (att_status)b->status, "%s, %s: a line cannot be tokenised",
                                         s->file[0].path, s->file[1].path)
                              : ATT_OK;

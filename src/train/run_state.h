@@ -29,12 +29,12 @@ typedef struct att_fact {
 } att_fact;
 
 /* A list of them, which stays where it is: copies of settings are in it. */
-enum { ATT_MOST_FACTS = 64 };
+enum { ATT_MAX_FACTS = 64 };
 typedef struct att_facts {
     int64_t n;
-    att_fact fact[ATT_MOST_FACTS];
-    int64_t whole[ATT_MOST_FACTS];
-    double number[ATT_MOST_FACTS];
+    att_fact fact[ATT_MAX_FACTS];
+    int64_t whole[ATT_MAX_FACTS];
+    double number[ATT_MAX_FACTS];
 } att_facts;
 /* One that is loaded, to *value; and settings. */
 void att_facts_add(att_facts *l, const char *name, att_fact_kind kind, void *value);

@@ -57,11 +57,11 @@ static uint64_t checksum(uint64_t sum, const void *words, int64_t n)
 static att_status read_texts(similarity *t)
 {
     const att_sentence_training_options *o = &t->options;
-    const int64_t most = t->model->modules.max_tokens;
+    const int64_t max = t->model->modules.max_tokens;
     att_status e = ATT_OK;
     for (int64_t i = 0; !e && i < 2 * o->pairs; i++) {
         e = att_encode(t->model->tokenizer, o->texts[i], text_bytes(o, i),
-                       ATT_OPTIONS(att_encode_options, .max_tokens = most), &t->tokens[i]);
+                       ATT_OPTIONS(att_encode_options, .max_tokens = max), &t->tokens[i]);
         t->texts = checksum(t->texts, t->tokens[i].ids, e ? 0 : t->tokens[i].count);
     }
     for (int64_t i = 0; !e && i < o->pairs; i++) {

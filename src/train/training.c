@@ -10,7 +10,7 @@
 /* ---- made, or gone on with */
 
 /* A run without checkpoints is one that has not begun. */
-static att_status look(const att_training *t, bool resume)
+static att_status check_checkpoints(const att_training *t, bool resume)
 {
     int64_t *steps = NULL, n = 0;
     const att_status e = att_run_steps(t->run, &steps, &n);
@@ -39,7 +39,7 @@ static att_status begin(att_training *t)
     const att_training_config *c = &t->config;
     att_status e = c->folder ? att_run_open(t->ctx, t->folder, c->keep ? c->keep : t->kind->keep, &t->run) : ATT_OK;
     if (!e && c->folder)
-        e = look(t, c->resume);
+        e = check_checkpoints(t, c->resume);
     e = e ? e : t->kind->open(t->self, c->folder, c->resume);
     e = e ? e : att_tape_new(t->ctx, ATT_OPTIONS(att_tape_config, .record = true), &t->tape);
     e = e ? e : att_optimizer_new(t->ctx, &c->optimizer, &t->optimizer);

@@ -73,8 +73,8 @@ static inline att_param *att_training_param(const att_training *t, int64_t i, co
 {
     return t->kind->param(t->self, i, name);
 }
-/* The first number of x, f32 and dense, that is not finite or below `least`; NULL: there is none. */
-const float *att_training_find_bad(const att_tensor *x, float least);
+/* The first number of x, f32 and dense, that is not finite or below `min`; NULL: there is none. */
+const float *att_training_find_bad(const att_tensor *x, float min);
 
 /* Makes source.spm, target.spm and vocab.json of a translator's training in its folder. */
 att_status att_training_vocabulary(att_ctx *ctx, const att_training_options *options, const char *folder);

@@ -63,10 +63,10 @@ static void add_facts(att_training *t, att_facts *facts)
 static att_status state_make(att_training *t, state *s)
 {
     const int64_t n = t->params;
-    const size_t most = (size_t)(n * (1 + MOMENTS) + 1);
-    *s = (state){.names = att_alloc(t->ctx, most, sizeof *s->names),
-                 .name = att_alloc(t->ctx, most, sizeof *s->name),
-                 .tensor = att_alloc(t->ctx, most, sizeof *s->tensor)};
+    const size_t max = (size_t)(n * (1 + MOMENTS) + 1);
+    *s = (state){.names = att_alloc(t->ctx, max, sizeof *s->names),
+                 .name = att_alloc(t->ctx, max, sizeof *s->name),
+                 .tensor = att_alloc(t->ctx, max, sizeof *s->tensor)};
     if (!s->names || !s->name || !s->tensor) {
         state_free(t, s);
         return ATT_ERR_MEMORY;
@@ -87,15 +87,15 @@ static att_status state_make(att_training *t, state *s)
     return ATT_OK;
 }
 
-const float *att_training_find_bad(const att_tensor *x, float least)
+const float *att_training_find_bad(const att_tensor *x, float min)
 {
     const float *p = x->data;
     int64_t n = 1, bad = 0;
     for (int i = 0; i < x->rank; i++)
         n *= x->dim[i];
     for (int64_t i = 0; i < n; i++)
-        bad += !(p[i] >= least && p[i] <= FLT_MAX);
-    while (bad && *p >= least && *p <= FLT_MAX)
+        bad += !(p[i] >= min && p[i] <= FLT_MAX);
+    while (bad && *p >= min && *p <= FLT_MAX)
         p++;
     return bad ? p : NULL;
 }
@@ -105,8 +105,8 @@ static att_status check_numbers(const att_training *t, const state *s, att_statu
 {
     for (int64_t i = 0; i < s->all.n; i++) {
         const att_tensor *x = &s->tensor[i];
-        const float least = !strncmp(s->name[i], kinds[1], strlen(kinds[1])) ? 0 : -FLT_MAX;
-        const float *bad = x->dtype == ATT_F32 ? att_training_find_bad(x, least) : NULL;
+        const float min = !strncmp(s->name[i], kinds[1], strlen(kinds[1])) ? 0 : -FLT_MAX;
+        const float *bad = x->dtype == ATT_F32 ? att_training_find_bad(x, min) : NULL;
         if (bad)
             return att_fail(t->ctx, status, "%s: \"%s\" has %g at %lld", what, s->name[i], (double)*bad,
                             (long long)(bad - (const float *)x->data));
