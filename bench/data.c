@@ -7,7 +7,7 @@
  * the most that a step can have of it. */
 #include "bench.h"
 #include "attend_model.h"
-#include "train/pairs.h"
+#include "train/parallel_corpus.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,10 +24,10 @@ typedef struct times {
 
 static void measure_data(att_ctx *ctx, const att_tokenizer *text, const char *source, const char *target, times *t)
 {
-    att_pair_set set;
+    att_parallel_corpus set;
     att_epoch epoch;
     double start = seconds();
-    check(ctx, att_pair_set_read(ctx, text, source, target, MAX_TOKENS, &set));
+    check(ctx, att_parallel_corpus_read(ctx, text, source, target, MAX_TOKENS, &set));
     t->read = seconds() - start;
     start = seconds();
     check(ctx, att_epoch_make(&set, 1, 0, BATCH_TOKENS, &epoch));
@@ -42,7 +42,7 @@ static void measure_data(att_ctx *ctx, const att_tokenizer *text, const char *so
     }
     t->take = seconds() - start;
     att_epoch_free(&epoch);
-    att_pair_set_free(&set);
+    att_parallel_corpus_free(&set);
 }
 
 /* The best of some: with what it takes of the data. */

@@ -1,13 +1,13 @@
 /* A batch: its lines are read from the files and tokenised once more. */
 #include "io/util.h"
-#include "train/pairs.h"
+#include "train/parallel_corpus.h"
 
 #include <string.h>
 
 enum { PAIRS_A_STEP = 8 }; /* by one thread before it asks for more */
 
 typedef struct reading {
-    const att_pair_set *set;
+    const att_parallel_corpus *corpus;
     const uint32_t *pairs; /* [n] */
     int64_t n;
     att_tokens *tokens[2]; /* [n] each */
@@ -15,7 +15,7 @@ typedef struct reading {
 } reading;
 
 /* A line to ids, by way of a buffer that most lines fit. */
-static att_status read_line(const att_pair_set *s, int side, const att_text_pair *p, att_tokens *out)
+static att_status read_line(const att_parallel_corpus *s, int side, const att_text_pair *p, att_tokens *out)
 {
     enum { SHORT = 4096, LONG = ATT_LONGEST_LINE + 2 };
     char near[SHORT], *far = NULL;
@@ -39,9 +39,9 @@ static void read_some(void *arg, int i)
     const int64_t first = (int64_t)i * PAIRS_A_STEP, last = att_min(first + PAIRS_A_STEP, r->n);
     for (int64_t k = first; k < last; k++)
         for (int side = 0; side < 2 && !r->status; side++) {
-            const att_text_pair *p = att_pair_at(r->set, r->pairs[k]);
+            const att_text_pair *p = att_pair_at(r->corpus, r->pairs[k]);
             att_tokens *x = &r->tokens[side][k];
-            const att_status e = read_line(r->set, side, p, x);
+            const att_status e = read_line(r->corpus, side, p, x);
             if (e)
                 r->status = (int)e;
             else if (x->count != p->tokens[side])
@@ -52,7 +52,7 @@ static void read_some(void *arg, int i)
 /* Reads all lines. What went wrong, if anything, is first of all that a file is another one now. */
 static att_status read_all(reading *r)
 {
-    const att_pair_set *s = r->set;
+    const att_parallel_corpus *s = r->corpus;
     att_parallel_for(s->ctx, (int)att_ceil_div(r->n, PAIRS_A_STEP), read_some, r);
     att_status e = att_text_lines_check(&s->file[0]);
     e = e ? e : att_text_lines_check(&s->file[1]);
@@ -83,7 +83,7 @@ static att_status lay_out(const reading *r, att_batch *out)
         for (int side = 0; side < 2; side++)
             tokens[side] += (size_t)r->tokens[side][k].count;
     char *memory =
-        att_alloc(r->set->ctx, 2 * (n + 1) * sizeof(int64_t) + (tokens[0] + tokens[1] + n) * sizeof(int32_t), 1);
+        att_alloc(r->corpus->ctx, 2 * (n + 1) * sizeof(int64_t) + (tokens[0] + tokens[1] + n) * sizeof(int32_t), 1);
     *out = (att_batch){.memory = memory};
     if (!memory)
         return ATT_ERR_MEMORY;
@@ -97,7 +97,7 @@ static att_status lay_out(const reading *r, att_batch *out)
     return ATT_OK;
 }
 
-att_status att_batch_take(const att_pair_set *s, const att_epoch *e, int64_t i, att_batch *out)
+att_status att_batch_take(const att_parallel_corpus *s, const att_epoch *e, int64_t i, att_batch *out)
 {
     const uint32_t *first = e->first + e->group[i];
     const int64_t n = first[1] - first[0];
@@ -105,7 +105,7 @@ att_status att_batch_take(const att_pair_set *s, const att_epoch *e, int64_t i, 
     *out = (att_batch){0};
     if (!tokens)
         return ATT_ERR_MEMORY;
-    reading r = {.set = s, .pairs = e->order + first[0], .n = n, .tokens = {tokens, tokens + n}};
+    reading r = {.corpus = s, .pairs = e->order + first[0], .n = n, .tokens = {tokens, tokens + n}};
     att_status status = read_all(&r);
     status = status ? status : lay_out(&r, out);
     for (int64_t k = 0; k < 2 * n; k++)

@@ -1,6 +1,6 @@
 /* The order of an epoch, and where its batches are. */
 #include "io/util.h"
-#include "train/pairs.h"
+#include "train/parallel_corpus.h"
 
 #include <stdlib.h>
 
@@ -19,10 +19,10 @@ void att_shuffle(uint64_t seed, uint32_t stream, int64_t number, int64_t n, uint
     }
 }
 
-static int by_length(const void *a, const void *b, void *set)
+static int by_length(const void *a, const void *b, void *corpus)
 {
     const uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-    const att_text_pair *x = att_pair_at(set, i), *y = att_pair_at(set, k);
+    const att_text_pair *x = att_pair_at(corpus, i), *y = att_pair_at(corpus, k);
     for (int side = 1; side >= 0; side--)
         if (x->tokens[side] != y->tokens[side])
             return x->tokens[side] < y->tokens[side] ? -1 : 1;
@@ -30,7 +30,7 @@ static int by_length(const void *a, const void *b, void *set)
 }
 
 /* Groups of the window order[begin, end), from first[e->n] on. */
-static void cut(const att_pair_set *s, att_epoch *e, int64_t begin, int64_t end, int64_t batch_tokens)
+static void cut(const att_parallel_corpus *s, att_epoch *e, int64_t begin, int64_t end, int64_t batch_tokens)
 {
     int64_t tokens = 0;
     for (int64_t i = begin; i < end; i++) {
@@ -44,7 +44,7 @@ static void cut(const att_pair_set *s, att_epoch *e, int64_t begin, int64_t end,
 }
 
 /* Pairs of a window: all where there are no more. */
-static int64_t window_of(const att_pair_set *s, int64_t batch_tokens)
+static int64_t window_of(const att_parallel_corpus *s, int64_t batch_tokens)
 {
     const int64_t mean = s->target_tokens / s->n + 1, pairs = batch_tokens / mean;
     return pairs < s->n / WINDOW ? WINDOW * (pairs + 1) : s->n;
@@ -58,7 +58,8 @@ static uint32_t *count_up(att_ctx *ctx, int64_t n)
     return x;
 }
 
-att_status att_epoch_make(const att_pair_set *s, uint64_t seed, int64_t number, int64_t batch_tokens, att_epoch *out)
+att_status att_epoch_make(const att_parallel_corpus *s, uint64_t seed, int64_t number, int64_t batch_tokens,
+                          att_epoch *out)
 {
     att_epoch e = {
         .ctx = s->ctx, .order = count_up(s->ctx, s->n), .first = att_alloc(s->ctx, (size_t)s->n + 1, sizeof *e.first)};

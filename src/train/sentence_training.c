@@ -4,7 +4,7 @@
 #include "io/util.h"
 #include "model/sentence.h"
 #include "text/utf8.h"
-#include "train/pairs.h"
+#include "train/parallel_corpus.h"
 #include "train/training.h"
 
 #include <math.h>

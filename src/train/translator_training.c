@@ -1,7 +1,7 @@
 /* Training a translator: pairs of texts, by the cross entropy of each target token; and its loss on others. */
 #include "io/util.h"
 #include "model/encoder_decoder.h"
-#include "train/pairs.h"
+#include "train/parallel_corpus.h"
 #include "train/training.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ typedef struct translation {
     att_tokenizer *tokenizer;
     bool borrowed;  /* both are the caller's */
     json_t *config; /* what the model's config.json has */
-    att_pair_set set, valid;
+    att_parallel_corpus corpus, valid;
     att_epoch epoch, valid_batches;
     att_batch batch;
 } translation;
@@ -37,10 +37,10 @@ static att_status read_pairs(translation *t)
 {
     const att_training_options *o = &t->options;
     const int64_t positions = t->model->info.max_positions;
-    att_status e = att_pair_set_read(t->ctx, t->tokenizer, o->source, o->target, o->max_tokens, &t->set);
+    att_status e = att_parallel_corpus_read(t->ctx, t->tokenizer, o->source, o->target, o->max_tokens, &t->corpus);
     if (e || !o->valid_source)
         return e;
-    e = att_pair_set_read(t->ctx, t->tokenizer, o->valid_source, o->valid_target, positions, &t->valid);
+    e = att_parallel_corpus_read(t->ctx, t->tokenizer, o->valid_source, o->valid_target, positions, &t->valid);
     return e ? e : att_epoch_make(&t->valid, 0, 0, o->batch_tokens, &t->valid_batches);
 }
 
@@ -61,8 +61,8 @@ static void free_translation(void *self)
     att_batch_free(t->ctx, &t->batch);
     att_epoch_free(&t->epoch);
     att_epoch_free(&t->valid_batches);
-    att_pair_set_free(&t->set);
-    att_pair_set_free(&t->valid);
+    att_parallel_corpus_free(&t->corpus);
+    att_parallel_corpus_free(&t->valid);
     json_decref(t->config);
     if (!t->borrowed) {
         att_model_free(t->model);
@@ -94,7 +94,7 @@ static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t
 {
     translation *t = self;
     att_epoch_free(&t->epoch); /* first: of millions of pairs there is no room for two */
-    const att_status e = att_epoch_make(&t->set, seed, number, t->options.batch_tokens, &t->epoch);
+    const att_status e = att_epoch_make(&t->corpus, seed, number, t->options.batch_tokens, &t->epoch);
     *batches = t->epoch.n;
     return e;
 }
@@ -103,7 +103,7 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
 {
     translation *t = self;
     att_batch_free(t->ctx, &t->batch);
-    const att_status e = att_batch_take(&t->set, &t->epoch, batch, &t->batch);
+    const att_status e = att_batch_take(&t->corpus, &t->epoch, batch, &t->batch);
     if (e)
         return att_tape_fail(tape, e, "%s", att_error(t->ctx));
     const att_pairs *pairs = &t->batch.pairs;
@@ -114,10 +114,10 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
                             .sum = true,
                             .count = count};
     att_var *y = att_encoder_decoder_loss(tape, t->model, pairs, &l);
-    r->pairs = t->set.n;
-    r->empty = t->set.empty;
-    r->invalid = t->set.invalid;
-    r->longer = t->set.longer;
+    r->pairs = t->corpus.n;
+    r->empty = t->corpus.empty;
+    r->invalid = t->corpus.invalid;
+    r->longer = t->corpus.longer;
     r->source_tokens += pairs->source_offsets[pairs->n];
     r->target_tokens += *count;
     return y;
@@ -176,7 +176,7 @@ static void settings(const void *self, att_facts *facts)
     }
     att_facts_whole(facts, "batch_tokens", o->batch_tokens);
     att_facts_whole(facts, "max_tokens", o->max_tokens);
-    att_facts_whole(facts, "pairs", t->set.n);
+    att_facts_whole(facts, "pairs", t->corpus.n);
     att_facts_number(facts, "dropout", (double)o->dropout);
     att_facts_number(facts, "smoothing", (double)o->smoothing);
 }

@@ -1,6 +1,6 @@
 /* The vocabulary of a translator, as its training's folder has it: learnt from the texts, or taken from elsewhere. */
 #include "io/replace.h"
-#include "train/pairs.h"
+#include "train/parallel_corpus.h"
 #include "train/training.h"
 
 #include <stdio.h>

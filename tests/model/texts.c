@@ -3,7 +3,7 @@
 #include "check.h"
 #include "fail_alloc.h"
 #include "toy_texts.h"
-#include "train/pairs.h"
+#include "train/parallel_corpus.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -48,7 +48,7 @@ static int tear_down(void **state)
 typedef struct opened {
     att_ctx *ctx;
     att_tokenizer *tokenizer;
-    att_pair_set set;
+    att_parallel_corpus set;
 } opened;
 
 static att_status open_pairs(opened *o, att_ctx *ctx)
@@ -56,12 +56,12 @@ static att_status open_pairs(opened *o, att_ctx *ctx)
     *o = (opened){.ctx = ctx};
     if (att_tokenizer_open(ctx, folder.path, &o->tokenizer))
         fail_msg("%s", att_error(ctx));
-    return att_pair_set_read(ctx, o->tokenizer, source, target, 100, &o->set);
+    return att_parallel_corpus_read(ctx, o->tokenizer, source, target, 100, &o->set);
 }
 
 static void close_pairs(opened *o)
 {
-    att_pair_set_free(&o->set);
+    att_parallel_corpus_free(&o->set);
     att_tokenizer_free(o->tokenizer);
     att_close(o->ctx);
 }

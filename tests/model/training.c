@@ -5,7 +5,7 @@
 #include "fail_alloc.h"
 #include "model/transformer.h"
 #include "toy_texts.h"
-#include "train/pairs.h"
+#include "train/parallel_corpus.h"
 
 enum { LINES = 240 };
 
@@ -398,11 +398,12 @@ static void an_epoch_has_each_pair_once_in_batches_that_follow_from_the_seed(voi
     char path[256], source[256], target[256];
     att_ctx *ctx = check_open(NULL, 2);
     att_tokenizer *tokenizer;
-    att_pair_set s;
+    att_parallel_corpus s;
     att_epoch e[3];
     assert_int_equal(att_tokenizer_open(ctx, path_of("", path), &tokenizer), ATT_OK);
     assert_int_equal(
-        att_pair_set_read(ctx, tokenizer, path_of("train.de", source), path_of("train.en", target), 100, &s), ATT_OK);
+        att_parallel_corpus_read(ctx, tokenizer, path_of("train.de", source), path_of("train.en", target), 100, &s),
+        ATT_OK);
     assert_int_equal(s.n, LINES);
     for (int i = 0; i < 3; i++)
         assert_int_equal(att_epoch_make(&s, 5, i / 2, 60, &e[i]), ATT_OK); /* twice the same, and another */
@@ -427,13 +428,13 @@ static void an_epoch_has_each_pair_once_in_batches_that_follow_from_the_seed(voi
     assert_memory_not_equal(e[0].group, e[2].group, (size_t)e[0].n * sizeof *e[0].group);
     for (int i = 0; i < 3; i++)
         att_epoch_free(&e[i]);
-    att_pair_set_free(&s);
+    att_parallel_corpus_free(&s);
     att_tokenizer_free(tokenizer);
     att_close(ctx);
 }
 
 /* Of all numbers of the batches of two epochs: FNV-1a (Fowler, Noll, Vo) by words. */
-static uint64_t hash_epochs(const att_pair_set *s, int64_t batch_tokens)
+static uint64_t hash_epochs(const att_parallel_corpus *s, int64_t batch_tokens)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
     for (int64_t number = 0; number < 2; number++) {
@@ -475,13 +476,14 @@ static void batches_are_the_same_as_ever(void **state)
     char path[256], source[256], target[256];
     att_ctx *ctx = check_open(NULL, 2);
     att_tokenizer *tokenizer;
-    att_pair_set s;
+    att_parallel_corpus s;
     assert_int_equal(att_tokenizer_open(ctx, path_of("", path), &tokenizer), ATT_OK);
     assert_int_equal(
-        att_pair_set_read(ctx, tokenizer, path_of("train.de", source), path_of("train.en", target), 100, &s), ATT_OK);
+        att_parallel_corpus_read(ctx, tokenizer, path_of("train.de", source), path_of("train.en", target), 100, &s),
+        ATT_OK);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_int_equal(hash_epochs(&s, cases[i].batch_tokens), cases[i].hash);
-    att_pair_set_free(&s);
+    att_parallel_corpus_free(&s);
     att_tokenizer_free(tokenizer);
     att_close(ctx);
 }
@@ -498,13 +500,14 @@ static void files_that_are_no_pairs_are_named(void **state)
     char path[256], source[256], target[256];
     att_ctx *ctx = check_open(NULL, 1);
     att_tokenizer *tokenizer;
-    att_pair_set s;
+    att_parallel_corpus s;
     assert_int_equal(att_tokenizer_open(ctx, path_of("", path), &tokenizer), ATT_OK);
     for (int i = 0; i < 4; i++) {
         folder_write(&folder, "odd.de", cases[i].source);
         folder_write(&folder, "odd.en", cases[i].target);
-        assert_int_equal(att_pair_set_read(ctx, tokenizer, path_of("odd.de", source), path_of("odd.en", target), 3, &s),
-                         ATT_ERR_FORMAT);
+        assert_int_equal(
+            att_parallel_corpus_read(ctx, tokenizer, path_of("odd.de", source), path_of("odd.en", target), 3, &s),
+            ATT_ERR_FORMAT);
         assert_non_null(strstr(att_error(ctx), source));
         if (!strstr(att_error(ctx), cases[i].says))
             fail_msg("%s", att_error(ctx));
@@ -512,14 +515,14 @@ static void files_that_are_no_pairs_are_named(void **state)
     /* an end of Windows, a line that is empty, one that is no text, one without an end */
     folder_write(&folder, "odd.de", "eins\r\n\n\xc3\nzwei");
     folder_write(&folder, "odd.en", "one\n\nthree\ntwo\n");
-    assert_int_equal(att_pair_set_read(ctx, tokenizer, path_of("odd.de", source), path_of("odd.en", target), 9, &s),
-                     ATT_OK);
+    assert_int_equal(
+        att_parallel_corpus_read(ctx, tokenizer, path_of("odd.de", source), path_of("odd.en", target), 9, &s), ATT_OK);
     assert_int_equal(s.n, 2);
     assert_int_equal(s.empty, 1);
     assert_int_equal(s.invalid, 1);
     assert_int_equal(att_pair_at(&s, 1)->low[0], 9); /* where the fourth lines begin */
     assert_int_equal(att_pair_at(&s, 1)->low[1], 11);
-    att_pair_set_free(&s);
+    att_parallel_corpus_free(&s);
     att_tokenizer_free(tokenizer);
     att_close(ctx);
 }

@@ -1,4 +1,4 @@
-#include "train/pairs.h"
+#include "train/parallel_corpus.h"
 #include "io/util.h"
 #include "text/utf8.h"
 
@@ -17,7 +17,7 @@ typedef struct seen {
 } seen;
 
 typedef struct block {
-    const att_pair_set *set;
+    const att_parallel_corpus *corpus;
     int64_t max_tokens, n;
     att_text_line *line[2]; /* [BLOCK_PAIRS] each */
     seen *seen;             /* [BLOCK_PAIRS] */
@@ -32,12 +32,12 @@ static bool blank(const att_text_line *l)
     return i == l->bytes;
 }
 
-att_status att_pair_encode(const att_pair_set *s, int side, const att_text_line *l, att_tokens *out)
+att_status att_pair_encode(const att_parallel_corpus *s, int side, const att_text_line *l, att_tokens *out)
 {
     return att_encode(s->tokenizer, l->text, l->bytes, ATT_OPTIONS(att_encode_options, .target = side == 1), out);
 }
 
-static att_status count_tokens(const att_pair_set *s, int side, const att_text_line *l, int64_t *count)
+static att_status count_tokens(const att_parallel_corpus *s, int side, const att_text_line *l, int64_t *count)
 {
     att_tokens x = {0};
     const att_status e = blank(l) ? ATT_OK : att_pair_encode(s, side, l, &x);
@@ -50,8 +50,8 @@ static att_status tokenize_pair(const block *b, int64_t k, seen *out)
 {
     const att_text_line *x = &b->line[0][k], *y = &b->line[1][k];
     int64_t count[2];
-    att_status e = count_tokens(b->set, 0, x, &count[0]);
-    e = e ? e : count_tokens(b->set, 1, y, &count[1]);
+    att_status e = count_tokens(b->corpus, 0, x, &count[0]);
+    e = e ? e : count_tokens(b->corpus, 1, y, &count[1]);
     if (e)
         return e;
     const bool valid = att_utf8_valid(x->text, x->bytes) && att_utf8_valid(y->text, y->bytes);
@@ -79,7 +79,7 @@ static void tokenize_some(void *arg, int i)
 /* ---- pairs that are kept */
 
 /* One more block of pairs. */
-static att_status add_block(att_pair_set *s)
+static att_status add_block(att_parallel_corpus *s)
 {
     const int64_t n = s->n / ATT_PAIRS_A_BLOCK;
     const att_status e = att_grow(s->ctx, &s->blocks, sizeof *s->blocks, (size_t)n, 1, &s->block_room);
@@ -89,7 +89,7 @@ static att_status add_block(att_pair_set *s)
     return s->blocks[n] ? ATT_OK : ATT_ERR_MEMORY;
 }
 
-static att_status keep(att_pair_set *s, const block *b, int64_t k)
+static att_status keep(att_parallel_corpus *s, const block *b, int64_t k)
 {
     const seen *x = &b->seen[k];
     if (s->n == UINT32_MAX)
@@ -111,7 +111,7 @@ static att_status keep(att_pair_set *s, const block *b, int64_t k)
 }
 
 /* Tokenises the pairs of the block, and keeps those that can be used. */
-static att_status take_block(att_pair_set *s, block *b)
+static att_status take_block(att_parallel_corpus *s, block *b)
 {
     att_parallel_for(s->ctx, (int)att_ceil_div(b->n, PAIRS_A_STEP), tokenize_some, b);
     att_status e = b->status ? att_fail(s->ctx, (att_status)b->status, "%s, %s: a line cannot be tokenised",
@@ -136,7 +136,7 @@ att_status att_lines_differ(att_ctx *ctx, const char *source, int64_t source_lin
 }
 
 /* Line i of one file and of the other, as far as the blocks of both reach. */
-static void take_lines(att_pair_set *s, block *b)
+static void take_lines(att_parallel_corpus *s, block *b)
 {
     for (b->n = 0; b->n < BLOCK_PAIRS; b->n++) {
         if (!att_text_lines_take(&s->file[0], &b->line[0][b->n]))
@@ -149,7 +149,7 @@ static void take_lines(att_pair_set *s, block *b)
 }
 
 /* To the end of the shorter file. */
-static att_status read_pairs(att_pair_set *s, block *b)
+static att_status read_pairs(att_parallel_corpus *s, block *b)
 {
     att_status e;
     do {
@@ -165,7 +165,7 @@ static att_status read_pairs(att_pair_set *s, block *b)
 }
 
 /* That both files have ended, and are as they were when they were opened. */
-static att_status end_files(att_pair_set *s)
+static att_status end_files(att_parallel_corpus *s)
 {
     att_status e = ATT_OK;
     for (int i = 0; !e && i < 2; i++) {
@@ -178,7 +178,7 @@ static att_status end_files(att_pair_set *s)
     return e;
 }
 
-static att_status open_files(att_pair_set *s, const char *const paths[2])
+static att_status open_files(att_parallel_corpus *s, const char *const paths[2])
 {
     att_status e = ATT_OK;
     for (int i = 0; !e && i < 2; i++) {
@@ -190,9 +190,9 @@ static att_status open_files(att_pair_set *s, const char *const paths[2])
     return e;
 }
 
-static att_status read_files(att_pair_set *s, int64_t max_tokens)
+static att_status read_files(att_parallel_corpus *s, int64_t max_tokens)
 {
-    block b = {.set = s, .max_tokens = max_tokens, .seen = att_alloc(s->ctx, BLOCK_PAIRS, sizeof *b.seen)};
+    block b = {.corpus = s, .max_tokens = max_tokens, .seen = att_alloc(s->ctx, BLOCK_PAIRS, sizeof *b.seen)};
     for (int i = 0; i < 2; i++)
         b.line[i] = att_alloc(s->ctx, BLOCK_PAIRS, sizeof *b.line[i]);
     att_status e = b.seen && b.line[0] && b.line[1] ? read_pairs(s, &b) : ATT_ERR_MEMORY;
@@ -202,10 +202,10 @@ static att_status read_files(att_pair_set *s, int64_t max_tokens)
     return e ? e : end_files(s);
 }
 
-att_status att_pair_set_read(att_ctx *ctx, const att_tokenizer *t, const char *source, const char *target,
-                             int64_t max_tokens, att_pair_set *out)
+att_status att_parallel_corpus_read(att_ctx *ctx, const att_tokenizer *t, const char *source, const char *target,
+                                    int64_t max_tokens, att_parallel_corpus *out)
 {
-    *out = (att_pair_set){.ctx = ctx, .tokenizer = t};
+    *out = (att_parallel_corpus){.ctx = ctx, .tokenizer = t};
     att_status e = open_files(out, (const char *const[]){source, target});
     e = e ? e : read_files(out, max_tokens);
     if (!e && out->n == 0)
@@ -215,11 +215,11 @@ att_status att_pair_set_read(att_ctx *ctx, const att_tokenizer *t, const char *s
                      source, target, (long long)out->file[0].lines, (long long)out->empty, (long long)out->invalid,
                      (long long)out->longer, (long long)max_tokens);
     if (e)
-        att_pair_set_free(out);
+        att_parallel_corpus_free(out);
     return e;
 }
 
-void att_pair_set_free(att_pair_set *s)
+void att_parallel_corpus_free(att_parallel_corpus *s)
 {
     if (!s->ctx)
         return;
@@ -228,5 +228,5 @@ void att_pair_set_free(att_pair_set *s)
     att_free(s->ctx, s->blocks);
     for (int i = 0; i < 2; i++)
         att_text_lines_close(&s->file[i]);
-    *s = (att_pair_set){0};
+    *s = (att_parallel_corpus){0};
 }
