@@ -5,14 +5,15 @@
 
 Reads and writes lines "English TAB German". Where both sides of a pair have the same numbers, as digits or as words, or
 the same names, they become others, alike on both sides, so that a translator learns to copy what it has never seen:
-half of the names are invented. Always the same for the same lines. TESTED: sentences that the translator is tested by,
+half of the names are invented. Some become parts of sentences ("Um 7:48 Uhr?"), or two that are joined ("Ich heiße ...
+und komme aus ..."). Always the same for the same lines. TESTED: sentences that the translator is tested by,
 the first column of a file; no pair has one of them.
 """
 import random
 import re
 import sys
 
-NUMBERS, NAMES = 26000, 40000  # pairs that are made
+NUMBERS, NAMES, PARTS, JOINED = 26000, 40000, 3000, 6000  # pairs that are made
 
 ONES_DE = "null ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn " \
     "siebzehn achtzehn neunzehn".split()
@@ -237,6 +238,30 @@ def other_names(en, de, r):
     return (replace(en, spans[0]), replace(de, spans[1])) if spans[0] else None
 
 
+# Parts of sentences that can stand alone: a time with its preposition, an amount.
+PREPOSITIONS = {"um": "at", "vor": "before", "nach": "after", "bis": "until", "gegen": "around", "seit": "since"}
+AMOUNT = r"\d[\d.,]*"
+PARTS_OF = [(re.compile(rf"\b{de} (\d+[:.]\d\d|\d+) Uhr\b"),
+             re.compile(rf"\b{en} (\d+:\d\d|\d+)(?: o'clock)?(?![:\d])")) for de, en in PREPOSITIONS.items()]
+PARTS_OF += [(re.compile(rf"{AMOUNT} {de}\b"), re.compile(rf"{AMOUNT} {en}\b")) for de, en in
+             (("Euro", "euros"), ("Dollar", "dollars"), ("Jahre", "years"), ("Minuten", "minutes"), ("Stunden", "hours"))]
+
+
+def part_of(en, de, r):
+    """A part of a pair that can stand alone, with an end mark; None where it has none."""
+    for of_de, of_en in PARTS_OF:
+        x, y = of_en.search(en), of_de.search(de)
+        if x and y:
+            mark = r.choice(".?!")
+            return tuple(t[0].upper() + t[1:] + mark for t in (x[0].rstrip(".,"), y[0].rstrip(".,")))
+    return None
+
+
+def joined(first, second):
+    """Two sentences of one speaker in one, whose subject German says once."""
+    return f"{first[0][:-1]} and {second[0]}", f"{first[1][:-1]} und {second[1][len('Ich '):]}"
+
+
 def main():
     tested = {line.split("\t")[0] for line in open(sys.argv[1], encoding="utf-8")}
     pairs = [line.rstrip("\n").split("\t")[:2] for line in sys.stdin.buffer.read().decode("utf-8").split("\n") if line]
@@ -245,6 +270,13 @@ def main():
     with_times = [p for p in with_digits if any(de.kind == "time" for _, de in matched(*p))]
     sources = [with_times, with_digits, with_numbers, with_numbers]
     with_names = {kind: [p for p in pairs if any(n[0] == kind for n in names_of(*p))] for kind in KINDS}
+    with_parts = [p for p in with_digits if part_of(*p, random.Random(0))]
+    # What stands behind a comma, or behind "und ich", may have another subject.
+    of_one = [p for p in pairs if re.fullmatch(r"Ich (?!.*\bund ich\b)[^,]{5,40}\.", p[1])
+              and re.fullmatch(r"(I|My)\b[^,]*\.", p[0])]
+    second = [p for p in of_one if p[0].startswith("I") and len(p[1].split()) > 2]
+    named = [p for p in of_one if names_of(*p)], [p for p in second if names_of(*p)]
+    introduced = [p for p in named[0] if p[1].startswith("Ich heiße ")]
     r = random.Random(1)
 
     def write(made):
@@ -258,6 +290,12 @@ def main():
         write(other_numbers(en, de, r))
     for i in range(NAMES):
         write(other_names(*r.choice(with_names[("men", "women", "places", "families")[i % 4]]), r))
+    for _ in range(PARTS):
+        made = other_numbers(*r.choice(with_parts), r)
+        write(made and part_of(*made, r))
+    for i in range(JOINED):
+        made = joined(r.choice((introduced, named[0], of_one)[i % 3]), r.choice(named[1] if i % 2 else second))
+        write(other_names(*made, r) or made)
 
 
 main()

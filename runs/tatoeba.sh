@@ -1,5 +1,5 @@
 #!/bin/bash
-# models/tatoeba-de-en, the translator that comes with attend: everyday sentences from Tatoeba, in less than fifty
+# models/tatoeba-de-en, the translator that comes with attend: everyday sentences from Tatoeba, in about 100
 # minutes.
 # The file is English TAB German and has an English sentence again with each of its translations. 2,000 English sentences
 # are for the test and 1,000 for validation, with all their translations; pairs of which the German sentence is there
@@ -27,16 +27,17 @@ runs/multiply.py $tested <"$out/own.tsv" >"$out/more.tsv"
 cat "$out/own.tsv" "$out/more.tsv" >"$out/train.tsv"
 cut -f 1 $tested | awk -F '\t' 'NR == FNR { never[$0]; next } $2 in never { print "learnt: " $2; found = 1 }
     END { exit found }' - "$out/train.tsv"
-for part in train valid test; do
+for part in own train valid test; do
     cut -f 1 "$out/$part.tsv" >"$out/$part.en"
     cut -f 2 "$out/$part.tsv" >"$out/$part.de"
 done
 wc -l "$out"/{own,more,train,valid,test}.tsv
 
-# Each digit is a piece, and each character but those that are too rare to be learnt. Rules of normalisation would be a
+# Each digit is a piece, and each character but those that are too rare to be learnt. Pieces are those of people's
+# sentences: invented names would take the places of words. Rules of normalisation would be a
 # third of a megabyte, twice; these texts need none.
 "$attend" vocab --size 6000 --split-digits --character-coverage 1 --min-count 3 -n identity -o "$out/joint.spm" \
-    "$out/train.de" "$out/train.en"
+    "$out/own.de" "$out/own.en"
 learn translate "$out/model" --src "$out/train.de" --tgt "$out/train.en" \
     --valid-src "$out/valid.de" --valid-tgt "$out/valid.en" --tokenizer "$out/joint.spm" --batch-tokens 2048 \
     --schedule inverse-sqrt --rate 0.001 --warmup 1000 --half --steps 13000
