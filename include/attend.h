@@ -4,7 +4,7 @@
  *   att_tensor  a view of the caller's numbers: dtype, dimensions, strides
  *   att_plan    attention with its score, modifiers and masks chosen
  *
- * Chapters: 1 Context, 2 Tensors, 3 Simple, 4 Plan, 5 Look, 6 Extend.
+ * Chapters: 1 Context, 2 Tensors, 3 Simple, 4 Plan, 5 Measure, 6 Extend.
  * attend_learn.h has what stands on it: variables, parameters, operations with gradients.
  *
  * Conventions
@@ -378,7 +378,7 @@ typedef struct att_plan_info {
 /* args or NULL: of no call, see above. */
 ATT_API att_status att_plan_describe(const att_plan *plan, const att_attention_args *args, att_plan_info *info);
 
-/* ---- 5 Look ------------------------------------------------------------- */
+/* ---- 5 Measure ---------------------------------------------------------- */
 
 /* The machine's own limits, measured now (a few tenths of a second), with the context's threads: the best of several
  * runs. Multiply-adds in registers count 2 operations each; their runs take `seconds`, from 0.003 to 0.1, which should

@@ -103,8 +103,6 @@ void att_add_sink(const att_plan *plan, const att_site *site, int rows, float *m
 static inline float att_query_scale(const att_plan *plan) { return plan->fold ? plan->spec.scale : 1; }
 bool att_plan_uses(const att_plan *plan, const att_mask *mask);
 
-/* n rounded up to whole ones of so many. */
-static inline int64_t att_whole(int64_t n, int64_t of) { return (n + of - 1) / of * of; }
 /* Scratch memory from p on, part after part, each in cache lines of its own (work.c): how many floats that takes. */
 typedef struct att_part {
     float **at;

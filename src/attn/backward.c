@@ -26,29 +26,30 @@ static size_t lay_out(const att_call *c, int64_t blocks, float *p, att_back_scra
     const int64_t converted = s->dtype == ATT_F32 ? 0 : 1, copies = att_call_copies(c) ? 1 : 0;
     const int64_t dims = plan->q_dim + plan->k_dim + s->value_dim;
     float *pair = NULL;
-    const int64_t dk_stride = att_whole(plan->k_dim, panel), dv_stride = att_whole(s->value_dim, panel);
+    const int64_t dk_stride = att_round_up(plan->k_dim, panel), dv_stride = att_round_up(s->value_dim, panel);
     *w = (att_back_scratch){0};
-    const att_part parts[] = {{&w->lse, PANELS * panel},
-                              {&w->delta, PANELS * panel},
-                              {&w->q_turned, !att_takes_rows(plan) * PANELS * plan->q_dim * panel},
-                              {&w->dout_turned, PANELS * s->value_dim * panel},
-                              {&w->q_rows, att_back_is_dot(plan) * PANELS * panel * att_whole(plan->q_dim, panel)},
-                              {&w->dout_rows, PANELS * panel * dv_stride},
-                              {&w->p, tile},
-                              {&w->ds, tile},
-                              {&w->dk, keys * dk_stride},
-                              {&w->dv, keys * dv_stride},
-                              {&w->dq_rows, panel * plan->q_dim},
-                              {&w->query, converted * PANELS * panel * plan->q_dim},
-                              {&w->dout, converted * PANELS * panel * s->value_dim},
-                              {&w->key, copies * keys * plan->k_dim},
-                              {&w->value, copies * keys * s->value_dim},
-                              {&w->words[0], plan->words * PANELS * panel * att_words_in(plan->q_dim)},
-                              {&w->words[1], plan->words * PANELS * panel * att_words_in(s->value_dim)},
-                              {&w->key_words, plan->words * keys * att_words_in(plan->k_dim)},
-                              {&w->ready, keys * att_ready_count(plan)},
-                              {&w->row, dims},
-                              {&pair, att_whole((int64_t)(att_pair_scratch(c) * sizeof(double) / sizeof(float)), 16)}};
+    const att_part parts[] = {
+        {&w->lse, PANELS * panel},
+        {&w->delta, PANELS * panel},
+        {&w->q_turned, !att_takes_rows(plan) * PANELS * plan->q_dim * panel},
+        {&w->dout_turned, PANELS * s->value_dim * panel},
+        {&w->q_rows, att_back_is_dot(plan) * PANELS * panel * att_round_up(plan->q_dim, panel)},
+        {&w->dout_rows, PANELS * panel * dv_stride},
+        {&w->p, tile},
+        {&w->ds, tile},
+        {&w->dk, keys * dk_stride},
+        {&w->dv, keys * dv_stride},
+        {&w->dq_rows, panel * plan->q_dim},
+        {&w->query, converted * PANELS * panel * plan->q_dim},
+        {&w->dout, converted * PANELS * panel * s->value_dim},
+        {&w->key, copies * keys * plan->k_dim},
+        {&w->value, copies * keys * s->value_dim},
+        {&w->words[0], plan->words * PANELS * panel * att_words_in(plan->q_dim)},
+        {&w->words[1], plan->words * PANELS * panel * att_words_in(s->value_dim)},
+        {&w->key_words, plan->words * keys * att_words_in(plan->k_dim)},
+        {&w->ready, keys * att_ready_count(plan)},
+        {&w->row, dims},
+        {&pair, att_round_up((int64_t)(att_pair_scratch(c) * sizeof(double) / sizeof(float)), 16)}};
     size_t count = att_lay_out(p, sizeof parts / sizeof parts[0], parts);
     w->pair = (void *)pair;
     att_part saved[ATT_MAX_STAGES];
@@ -125,7 +126,7 @@ static void one_head(att_back_work *x, int64_t head_in_group, int64_t group)
     att_back_begin(x);
     /* From the last queries on: these have something to do with every block of keys where attention is causal, and the
      * next task, which follows a step behind, begins at once. */
-    for (int64_t q0 = att_whole(x->site.place.tq, PANELS * panel); q0 > 0; q0 -= PANELS * panel) {
+    for (int64_t q0 = att_round_up(x->site.place.tq, PANELS * panel); q0 > 0; q0 -= PANELS * panel) {
         if (head_in_group == group - 1 && is_done(x, q0) && att_tasks_leave(&x->job->tasks, x->task, x->step))
             break;
         att_back_step(x, q0 - PANELS * panel);
@@ -142,8 +143,8 @@ static att_gathered begin_keys(const att_back_work *x, const att_back_keys *b, c
     const int64_t panel = x->plan->kernels->panel;
     att_gathered g = {.to = att_call_rows(x->job->call, to, x->task->sequence, head, true),
                       .dim = dim,
-                      .whole = att_whole(dim, panel),
-                      .stride = att_whole(dim, panel),
+                      .whole = att_round_up(dim, panel),
+                      .stride = att_round_up(dim, panel),
                       .add = add};
     const bool once = x->job->call->max_tq <= PANELS * panel;
     const bool fits = g.to.stride == dim || (once && g.to.stride > dim);
@@ -234,7 +235,7 @@ static size_t lay_out_job(att_back_job *j, float *p)
     const att_plan *plan = j->call->plan;
     att_back_scratch w;
     j->scratch_count = lay_out(j->call, j->tasks.blocks, NULL, &w);
-    j->dq_count = att_whole(j->call->max_tq, plan->kernels->panel) * plan->q_dim;
+    j->dq_count = att_round_up(j->call->max_tq, plan->kernels->panel) * plan->q_dim;
     const att_part parts[] = {
         {&j->memory, att_part_count(j->scratch_count, att_threads(plan->ctx))},
         {&j->dq, att_part_count((size_t)j->dq_count, j->tasks.slots * plan->spec.heads / plan->spec.kv_heads)},

@@ -93,7 +93,7 @@ static int find_second(const att_plan *plan, const att_cut *cut, int queries)
         return (int)second;
     while (second > begin && !(cut->bits[second - 1] & att_low_bits((int)half)))
         second--;
-    second = att_whole(second, STEP);
+    second = att_round_up(second, STEP);
     return (int)(second < run.last ? second : run.last);
 }
 

@@ -123,7 +123,7 @@ static int64_t packed_keys(const att_cache *c, const held *h)
 /* The first `rows` of a page of a sequence: those keys, or their panels, and their values. */
 static void copy_page(const att_cache *c, const held *h, const att_page *from, const att_page *to, int64_t rows)
 {
-    const size_t keys = (size_t)(h->loose ? rows : att_whole(rows, c->kernels->panel));
+    const size_t keys = (size_t)(h->loose ? rows : att_round_up(rows, c->kernels->panel));
     for (int64_t head = 0; head < c->kv_heads; head++) {
         const char *x = from->at + head_at(c, head, from->size);
         char *y = to->at + head_at(c, head, to->size);

@@ -430,7 +430,7 @@ static job job_of(const att_call *call)
     const att_attention_spec *s = &call->plan->spec;
     scratch w;
     job j = {.call = call, .columns = (int)(call->max_tq * (s->heads / s->kv_heads))};
-    j.o_stride = att_whole(s->value_dim, 16);
+    j.o_stride = att_round_up(s->value_dim, 16);
     j.scratch_count = lay_out(call, j.columns, NULL, &w);
     j.partial_count = (size_t)(2 * ATT_FEW + j.columns * j.o_stride);
     return j;

@@ -9,8 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* Softmax and output so far of one panel of queries: [panel], [panel], [value_dim][panel]. */
 typedef struct partial {
     float *max, *sum, *o;
@@ -258,7 +256,7 @@ void att_add_sink(const att_plan *plan, const att_site *at, int rows, float *max
         if (sum[i] == 0)
             continue;
         const double sink = (double)at->modifier_param[plan->sink].data[0] * ATT_LOG2_E;
-        const double before = max[i], after = att_max(before, sink);
+        const double before = max[i], after = att_fmax(before, sink);
         left[i] = (float)att_exp2(before - after);
         sum[i] = sum[i] * left[i] + (float)att_exp2(sink - after);
         max[i] = (float)after;
@@ -370,11 +368,11 @@ static void look_ahead(const job *j, int64_t item, int64_t next, const place *p,
     w->prefetch.next = w->prefetch.count = 0;
     if (plan->words || at->place.tk < ATT_KEY_BLOCK / 2)
         return;
-    att_rows_prefetch(&w->prefetch, &at->out, p->q0, min(each, at->rows - p->q0), plan->spec.value_dim);
+    att_rows_prefetch(&w->prefetch, &at->out, p->q0, att_min(each, at->rows - p->q0), plan->spec.value_dim);
     if (next >= 0) {
         const place of = place_of(j, next);
         att_call_site(j->call, of.sequence, of.head, &other);
-        att_rows_prefetch(&w->prefetch, &other.q_row, of.q0, min(each, other.rows - of.q0), plan->q_dim);
+        att_rows_prefetch(&w->prefetch, &other.q_row, of.q0, att_min(each, other.rows - of.q0), plan->q_dim);
     }
     if (head_begin == 0 || 2 * at->place.tk * (plan->k_dim + plan->spec.value_dim) > plan->ctx->cached)
         return;

@@ -256,7 +256,7 @@ size_t att_prologue_bytes_back(const att_call *c)
         const att_side x = att_side_of(c, of_keys);
         if (x.how->kind == ATT_ROW_AS_IT_IS)
             continue;
-        floats += (size_t)(count_of(c, of_keys) * x.heads * att_whole(x.out, c->plan->kernels->panel));
+        floats += (size_t)(count_of(c, of_keys) * x.heads * att_round_up(x.out, c->plan->kernels->panel));
         spares += 2;
         need_back(c, &x, of_keys, false, &packed, &spare);
     }
@@ -275,7 +275,7 @@ att_status att_prologue_begin_back(const att_call *c, const att_attention_grads 
         if (x.how->kind == ATT_ROW_AS_IT_IS || !(att_given(to) || param_gradient(&x, g)))
             continue;
         *(of_keys ? &r->add_dk : &r->add_dq) = false;
-        e = make_rows(c, x.rows, x.heads, x.out, att_whole(x.out, c->plan->kernels->panel), &r->memory[of_keys], t);
+        e = make_rows(c, x.rows, x.heads, x.out, att_round_up(x.out, c->plan->kernels->panel), &r->memory[of_keys], t);
         if (!e && att_given(to))
             need_back(c, &x, of_keys, g->accumulate, &packed, &spare);
         const size_t count = param_gradient(&x, g) ? att_side_param_count(c, &x) : 0;

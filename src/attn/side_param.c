@@ -75,8 +75,6 @@ static run next_run(part *p)
     return r;
 }
 
-static int64_t parts(int64_t n, int64_t size) { return (n + size - 1) / size; }
-
 /* What a thread works in, from p on: how many floats that takes. */
 static size_t lay_out(const param_job *j, float *p, float **sum, float **packed)
 {
@@ -144,14 +142,15 @@ static void deal(param_job *j)
     j->m = j->side->how->out_first ? j->side->out : j->side->in;
     j->n = j->side->how->out_first ? j->side->in : j->side->out;
     j->rows = j->m < MOST ? j->m : MOST;
-    j->columns = j->n < MOST ? att_whole(j->n, panel) : MOST;
-    while (heads * parts(j->m, j->rows) * parts(j->n, j->columns) < enough && (j->rows >= 64 || j->columns > panel))
+    j->columns = j->n < MOST ? att_round_up(j->n, panel) : MOST;
+    while (heads * att_ceil_div(j->m, j->rows) * att_ceil_div(j->n, j->columns) < enough &&
+           (j->rows >= 64 || j->columns > panel))
         if (j->rows >= 64)
-            j->rows = parts(j->rows, 2);
+            j->rows = att_ceil_div(j->rows, 2);
         else
-            j->columns = att_whole(parts(j->columns, 2), panel);
-    j->blocks = parts(j->m, j->rows);
-    j->groups = parts(j->n, j->columns);
+            j->columns = att_round_up(att_ceil_div(j->columns, 2), panel);
+    j->blocks = att_ceil_div(j->m, j->rows);
+    j->groups = att_ceil_div(j->n, j->columns);
     j->of_thread = lay_out(j, NULL, &(float *){NULL}, &(float *){NULL});
 }
 

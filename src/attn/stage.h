@@ -13,6 +13,7 @@
 
 #include "base/base.h"
 #include "kernel/kernel.h"
+#include "util/util.h"
 
 /* Constants, so that results depend on neither caches nor threads: keys are counted from the sequence's start, a
  * block of them is softened at once, and a segment's partial result is merged with those before it. */

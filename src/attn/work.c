@@ -8,7 +8,7 @@ size_t att_lay_out(float *p, int n, const att_part *part)
     size_t count = 0;
     for (int i = 0; i < n; i++) {
         *part[i].at = p ? p + count : NULL;
-        count += part[i].count ? (size_t)att_whole(part[i].count, LINE) + GAP : 0;
+        count += part[i].count ? (size_t)att_round_up(part[i].count, LINE) + GAP : 0;
     }
     return count;
 }

@@ -11,7 +11,7 @@ double att_power(double base, double p, double q);
 /* |x| above 2^100, where neighbours are many turns apart, counts as 0; NaN of an infinite one */
 void att_sin_cos(double x, double *sine, double *cosine);
 
-static inline double att_max(double a, double b) { return a > b ? a : b; } /* b where either is NaN */
-static inline double att_min(double a, double b) { return a < b ? a : b; }
+static inline double att_fmax(double a, double b) { return a > b ? a : b; } /* b where either is NaN */
+static inline double att_fmin(double a, double b) { return a < b ? a : b; }
 
 #endif

@@ -21,15 +21,12 @@ typedef struct job {
     float *best;        /* [groups][m] */
 } job;
 
-static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t blocks(int64_t n, int64_t size) { return (n + size - 1) / size; }
-
 static job job_of(att_ctx *ctx, int64_t n, int64_t k)
 {
     const att_kernels *kernels = att_kernels_of(ctx->isa);
-    job j = {.ctx = ctx, .kernels = kernels, .n = n, .k = k, .words = blocks(k, 4)};
-    j.panels = blocks(n, kernels->panel);
-    j.groups = min(j.panels, 8 * att_threads(ctx));
+    job j = {.ctx = ctx, .kernels = kernels, .n = n, .k = k, .words = att_ceil_div(k, 4)};
+    j.panels = att_ceil_div(n, kernels->panel);
+    j.groups = att_min(j.panels, 8 * att_threads(ctx));
     return j;
 }
 
@@ -38,8 +35,8 @@ static int64_t panel_floats(const job *j) { return (j->words + j->kernels->bytes
 size_t att_bytes_count(const att_ctx *ctx, int64_t n, int64_t k)
 {
     const att_kernels *kernels = att_kernels_of(ctx->isa);
-    return att_size_mul((size_t)(blocks(n, kernels->panel) * kernels->panel),
-                        (size_t)(blocks(k, 4) + kernels->bytes_behind));
+    return att_size_mul((size_t)(att_ceil_div(n, kernels->panel) * kernels->panel),
+                        (size_t)(att_ceil_div(k, 4) + kernels->bytes_behind));
 }
 
 static int64_t first_of(const job *j, int64_t group) { return j->panels * group / j->groups; }
@@ -93,7 +90,7 @@ static void bounds_task(void *arg, int group, int thread)
         if (q + 1 < j->panels)
             att_prefetch_add(&next, j->packed + (q + 1) * panel_floats(j), panel_floats(j) * (int64_t)sizeof(float), 0,
                              1);
-        j->kernels->bytes_bounds(j->m, j->words, j->bytes, j->left, (int)min(panel, j->n - q * panel),
+        j->kernels->bytes_bounds(j->m, j->words, j->bytes, j->left, (int)att_min(panel, j->n - q * panel),
                                  j->packed + q * panel_floats(j), j->bias ? j->bias + q * panel : NULL,
                                  j->upper + q * panel, j->n, best, &next);
     }

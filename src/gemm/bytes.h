@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "kernel/kernel.h"
+#include "util/util.h"
 
 /* Floats that B [n, k] takes so, k at most ATT_BYTES_MOST (SIZE_MAX: overflow). */
 size_t att_bytes_count(const att_ctx *ctx, int64_t n, int64_t k);

@@ -18,14 +18,10 @@ typedef struct job {
     float *out;
 } job;
 
-static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t blocks(int64_t n, int64_t size) { return (n + size - 1) / size; }
-
 size_t att_gemm_packed_count(const att_ctx *ctx, int64_t n, int64_t k)
 {
     const int64_t panel = att_kernels_of(ctx->isa)->panel;
-    return att_size_mul((size_t)(blocks(n, panel) * panel), (size_t)k);
+    return att_size_mul((size_t)(att_ceil_div(n, panel) * panel), (size_t)k);
 }
 
 static void pack_task(void *arg, int i, int thread)
@@ -41,8 +37,8 @@ void att_gemm_pack(att_ctx *ctx, int64_t n, int64_t k, const float *b, int64_t s
 {
     const att_kernels *kernels = att_kernels_of(ctx->isa);
     job j = {.kernels = kernels, .n = n, .k = k, .b = b, .stride_n = stride_n, .stride_k = stride_k, .out = packed};
-    j.n_panels = blocks(n, kernels->panel);
-    j.groups = min(j.n_panels, 4 * att_threads(ctx));
+    j.n_panels = att_ceil_div(n, kernels->panel);
+    j.groups = att_min(j.n_panels, 4 * att_threads(ctx));
     att_parallel(ctx, (int)j.groups, pack_task, &j);
 }
 
@@ -52,14 +48,14 @@ static void gemm_task(void *arg, int64_t i, int thread)
     const job *j = arg;
     const int64_t row = i % j->row_tasks * j->rows, group = i / j->row_tasks;
     const int64_t first = j->n_units * group / j->groups * j->unit;
-    const int64_t last = min(j->n_units * (group + 1) / j->groups * j->unit, j->n_panels);
+    const int64_t last = att_min(j->n_units * (group + 1) / j->groups * j->unit, j->n_panels);
     att_epilogue e = {0};
     if (j->e) {
         e = *j->e;
         if (e.residual)
             e.residual += row * e.residual_stride;
     }
-    j->kernels->gemm(min(j->rows, j->m - row), j->n, j->k, j->a + row * j->lda, j->lda, j->packed, first, last,
+    j->kernels->gemm(att_min(j->rows, j->m - row), j->n, j->k, j->a + row * j->lda, j->lda, j->packed, first, last,
                      j->c + row * j->ldc, j->ldc, j->e ? &e : NULL);
 }
 
@@ -70,16 +66,18 @@ static void deal(const att_ctx *ctx, job *j)
 {
     enum { FEW_ROWS = 96, MANY_ROWS = 256, TASKS_PER_THREAD = 32 };
     const int64_t threads = att_threads(ctx), panel = j->kernels->panel;
-    const int64_t fit = ctx->cached * 3 / 8 / (j->k < 1 ? 1 : min(j->k, ATT_GEMM_DEPTH));
-    j->row_tasks = blocks(j->m, threads == 1 ? max(min(fit, MANY_ROWS), FEW_ROWS) : FEW_ROWS);
-    j->rows = blocks(blocks(j->m, j->row_tasks), j->kernels->rows) * j->kernels->rows; /* even, and whole tiles */
-    j->row_tasks = blocks(j->m, j->rows);
-    j->n_panels = blocks(j->n, panel);
-    j->unit = j->kernels->gemm_panels(min(j->rows, j->m));
-    j->n_units = blocks(j->n_panels, j->unit);
-    const int64_t tasks = threads == 1 ? 1 : blocks(threads * TASKS_PER_THREAD, j->row_tasks);
-    const int64_t cached = blocks(j->n_panels * panel * j->k, ctx->cached * 3 / 4);
-    j->groups = min(blocks(max(tasks, cached), threads) * threads, j->n_units); /* each thread as many of them */
+    const int64_t fit = ctx->cached * 3 / 8 / (j->k < 1 ? 1 : att_min(j->k, ATT_GEMM_DEPTH));
+    j->row_tasks = att_ceil_div(j->m, threads == 1 ? att_max(att_min(fit, MANY_ROWS), FEW_ROWS) : FEW_ROWS);
+    j->rows =
+        att_ceil_div(att_ceil_div(j->m, j->row_tasks), j->kernels->rows) * j->kernels->rows; /* even, and whole tiles */
+    j->row_tasks = att_ceil_div(j->m, j->rows);
+    j->n_panels = att_ceil_div(j->n, panel);
+    j->unit = j->kernels->gemm_panels(att_min(j->rows, j->m));
+    j->n_units = att_ceil_div(j->n_panels, j->unit);
+    const int64_t tasks = threads == 1 ? 1 : att_ceil_div(threads * TASKS_PER_THREAD, j->row_tasks);
+    const int64_t cached = att_ceil_div(j->n_panels * panel * j->k, ctx->cached * 3 / 4);
+    j->groups =
+        att_min(att_ceil_div(att_max(tasks, cached), threads) * threads, j->n_units); /* each thread as many of them */
 }
 
 void att_gemm(att_ctx *ctx, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed, float *c,

@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "kernel/kernel.h"
+#include "util/util.h"
 
 /* Floats that B [n, k] takes when packed into panels for the context's instruction set (SIZE_MAX: overflow). */
 size_t att_gemm_packed_count(const att_ctx *ctx, int64_t n, int64_t k);

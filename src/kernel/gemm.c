@@ -9,10 +9,8 @@
 #include "kernel/kernel.h"
 #include "kernel/tile.h"
 #include "simd/isa.h"
+#include "util/util.h"
 #include "attend.h"
-
-static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static void pack(int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t stride_k, int64_t first, int64_t last,
                  float *packed)
@@ -20,14 +18,15 @@ static void pack(int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t
     for (int64_t q = first; q < last; q++) {
         float *out = packed + q * k * PANEL;
         const float *in = b + q * PANEL * stride_n;
-        const int64_t used = min(n - q * PANEL, PANEL);
+        const int64_t used = att_min(n - q * PANEL, PANEL);
         if (stride_k == 1 && used == PANEL) {
             tile_turn(PANEL, k, in, stride_n, 1, out);
             continue;
         }
         for (int64_t p = 0; p < k && stride_n == 1; p++)
             for (int64_t j = 0; j < PANEL; j += ATT_LANES)
-                v_store(out + p * PANEL + j, v_load_n(in + p * stride_k + j, (int)max(0, min(used - j, ATT_LANES))));
+                v_store(out + p * PANEL + j,
+                        v_load_n(in + p * stride_k + j, (int)att_max(0, att_min(used - j, ATT_LANES))));
         for (int64_t p = 0; p < k && stride_n != 1; p++)
             for (int64_t j = 0; j < PANEL; j++)
                 out[p * PANEL + j] = j < used ? in[j * stride_n + p * stride_k] : 0.0f;
@@ -94,7 +93,7 @@ ATT_INLINE void finish_as(const int activation, int rows, int64_t n, float *c, i
 {
     for (int r = 0; r < rows; r++)
         for (int64_t v = 0; v < n; v += ATT_LANES) {
-            const int used = (int)min(n - v, ATT_LANES);
+            const int used = (int)att_min(n - v, ATT_LANES);
             vf x = v_load_n(c + r * ldc + v, used);
             if (e->bias)
                 x = v_add(x, v_load_n(e->bias + j + v, used));
@@ -179,14 +178,14 @@ static int64_t depth_for(const product *g, int64_t panels, int64_t k)
     if (!in_blocks(g, panels))
         return ATT_GEMM_DEPTH;
     const int64_t most = g->m <= 2 * ATT_WIDE_ROWS ? SHORT : k > WHOLE ? LONG : WHOLE;
-    const int64_t parts = max(1, (k + most - 1) / most);
+    const int64_t parts = att_max(1, (k + most - 1) / most);
     return (k + parts - 1) / parts;
 }
 
 /* Rows [i, i + rows) by a block. */
 static void product_tile(const product *g, int64_t i, int rows, const block *b, att_prefetch *prefetch)
 {
-    const int64_t columns = min(b->panels * PANEL, g->n - b->q * PANEL);
+    const int64_t columns = att_min(b->panels * PANEL, g->n - b->q * PANEL);
     const bool add = b->k0 > 0 || (g->e && g->e->add);
     const tile_args t = {.k = b->depth,
                          .a = g->a + i * g->lda + b->k0,
@@ -225,10 +224,10 @@ static void product_panels(const product *g, int64_t q, int64_t panels, int64_t 
     const int64_t most = depth_for(g, panels, end - k0);
     int64_t p = k0;
     do {
-        const block b = {q, panels, p, min(most, end - p)};
+        const block b = {q, panels, p, att_min(most, end - p)};
         p += b.depth;
-        const block next =
-            p < end ? (block){q, panels, p, min(most, end - p)} : (block){q + panels, panels, k0, min(most, end - k0)};
+        const block next = p < end ? (block){q, panels, p, att_min(most, end - p)}
+                                   : (block){q + panels, panels, k0, att_min(most, end - k0)};
         const bool fetch = in_blocks(g, panels) && b.depth > 0 && (next.q + panels) * PANEL <= g->n;
         product_rows(g, &b, fetch ? &next : NULL);
     } while (p < end);
@@ -236,11 +235,11 @@ static void product_panels(const product *g, int64_t q, int64_t panels, int64_t 
 
 static void multiply(const product *g, int64_t first, int64_t last)
 {
-    const int64_t whole = min(last, g->n / PANEL); /* panels without unused columns */
+    const int64_t whole = att_min(last, g->n / PANEL); /* panels without unused columns */
     for (int64_t k0 = 0; g->m > 0 && (k0 == 0 || k0 < g->k); k0 += ATT_GEMM_DEPTH)
         for (int64_t q = first, panels; q < last; q += panels) {
             panels = q + panels_for(g->m) <= whole ? panels_for(g->m) : 1;
-            product_panels(g, q, panels, k0, min(g->k, k0 + ATT_GEMM_DEPTH));
+            product_panels(g, q, panels, k0, att_min(g->k, k0 + ATT_GEMM_DEPTH));
         }
 }
 

@@ -13,13 +13,13 @@ static double constant(const att_schedule *s, int64_t step)
 static double inverse_sqrt(const att_schedule *s, int64_t step)
 {
     const double from = s->warmup > 0 ? (double)s->warmup : 1;
-    return s->peak * sqrt(from / att_max(from, (double)step));
+    return s->peak * sqrt(from / att_fmax(from, (double)step));
 }
 
 /* How much of the way from `warmup` to `steps` is done, at most 1. */
 static double done(const att_schedule *s, int64_t step)
 {
-    return att_min(1, (double)(step - s->warmup) / (double)(s->steps - s->warmup));
+    return att_fmin(1, (double)(step - s->warmup) / (double)(s->steps - s->warmup));
 }
 
 static double half_cosine(const att_schedule *s, int64_t step)

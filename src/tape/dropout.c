@@ -1,6 +1,7 @@
 /* Numbers dropped at random, and those that are kept scaled up; what is kept follows from the seed, sequence, position
  * and feature, so that a backward drops the same again */
 #include "tape/tape.h"
+#include "util/util.h"
 
 typedef struct kept {
     float p;
@@ -19,8 +20,6 @@ typedef struct job {
     int64_t features;
 } job;
 
-static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* Rows [first, last) of sequence b, at most BLOCK. Bits come in fours of positions, from a multiple of 4 on. */
 enum { BLOCK = 64 };
 
@@ -30,7 +29,7 @@ static void drop_block(const job *j, int64_t b, int64_t first, int64_t last)
     const float scale = (float)(1 / (1 - (double)h->p)); /* of what is kept */
     const uint32_t position = (uint32_t)((h->starts ? h->starts[b] : 0) + first - h->offsets[b]), before = position % 4;
     for (int64_t f = 0; f < j->features; f += j->k->panel) {
-        const int columns = (int)min(j->features - f, j->k->panel);
+        const int columns = (int)att_min(j->features - f, j->k->panel);
         const att_dropout d = {.seed = h->seed, .sequence = h->ids[b], .head = UINT32_MAX, .threshold = h->threshold};
         const int64_t at = first * j->features + f;
         uint64_t bits[BLOCK + 8];
@@ -48,7 +47,7 @@ static void drop(const void *arg, int64_t first, int64_t last)
     while (first < last) {
         while (offsets[b + 1] <= first)
             b++;
-        const int64_t end = min(min(last, offsets[b + 1]), first + BLOCK);
+        const int64_t end = att_min(att_min(last, offsets[b + 1]), first + BLOCK);
         drop_block(j, b, first, end);
         first = end;
     }

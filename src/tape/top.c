@@ -96,7 +96,7 @@ static void row_task(void *arg, int i, int thread)
             insert(best, j->count, *one);
     }
     for (int64_t s = 0; s < j->segments; s++)
-        top = att_max(top, (double)j->top[s * j->m + i]);
+        top = att_fmax(top, (double)j->top[s * j->m + i]);
     for (int64_t s = 0; s < j->segments; s++) {
         const float x = j->top[s * j->m + i], part = j->sum[s * j->m + i];
         sum += x == -INFINITY ? (double)part : (double)part * att_exp((double)x - top);
