@@ -3,16 +3,15 @@
 #ifndef ATT_KERNEL_PREFETCH_H
 #define ATT_KERNEL_PREFETCH_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 enum { ATT_CACHE_LINE = 64, ATT_PREFETCH_RUNS = 4 }; /* bytes of a line; runs of rows in a list */
 
 /* Rows that are some bytes apart. */
 typedef struct att_prefetch_run {
-    const char *line;    /* the next one to fetch */
+    uintptr_t line;      /* the next one to fetch; no pointer, as it may go past the last row */
     int64_t left, lines; /* of this row, and of each */
-    int64_t jump;        /* bytes from the end of a row's lines to the next row */
+    uintptr_t jump;      /* bytes from the end of a row's lines to the next row */
     int64_t rows;        /* behind this one */
 } att_prefetch_run;
 
@@ -33,20 +32,21 @@ static inline void att_prefetch_add(att_prefetch *list, const void *row, int64_t
         rows = 1;
     }
     const int64_t lines = (bytes + ATT_CACHE_LINE - 1) / ATT_CACHE_LINE;
-    list->run[list->count++] = (att_prefetch_run){row, lines, lines, stride - lines * ATT_CACHE_LINE, rows - 1};
+    list->run[list->count++] = (att_prefetch_run){(uintptr_t)row, lines, lines,
+                                                  (uintptr_t)stride - (uintptr_t)(lines * ATT_CACHE_LINE), rows - 1};
 }
 
 /* Takes the next lines off a list, at most so many, which lie side by side: where they begin, and how many. */
-static inline const char *att_prefetch_take(att_prefetch *list, int64_t most, int64_t *lines)
+static inline uintptr_t att_prefetch_take(att_prefetch *list, int64_t most, int64_t *lines)
 {
     *lines = 0;
     if (!list || list->next == list->count)
-        return NULL;
+        return 0;
     att_prefetch_run *run = &list->run[list->next];
-    const char *from = run->line;
+    const uintptr_t from = run->line;
     most = list->share && list->share < most ? list->share : most;
     *lines = run->left < most ? run->left : most;
-    run->line += *lines * ATT_CACHE_LINE;
+    run->line += (uintptr_t)(*lines * ATT_CACHE_LINE);
     run->left -= *lines;
     if (run->left == 0) {
         run->line += run->jump;
@@ -56,11 +56,11 @@ static inline const char *att_prefetch_take(att_prefetch *list, int64_t most, in
     return from;
 }
 
-static inline void att_prefetch_line(const char *line) { __builtin_prefetch(line, 0, 2); }
+static inline void att_prefetch_line(uintptr_t line) { __builtin_prefetch((const void *)line, 0, 2); }
 
 /* Lines that a loop fetches some at a time. */
 typedef struct att_prefetch_lines {
-    const char *line;
+    uintptr_t line;
     int64_t left;
 } att_prefetch_lines;
 static inline att_prefetch_lines att_prefetch_begin(att_prefetch *list, int64_t most)
@@ -74,8 +74,8 @@ static inline void att_prefetch_some(att_prefetch_lines *x, int64_t n)
     if (x->left < n)
         return;
     for (int64_t i = 0; i < n; i++)
-        att_prefetch_line(x->line + i * ATT_CACHE_LINE);
-    x->line += n * ATT_CACHE_LINE;
+        att_prefetch_line(x->line + (uintptr_t)(i * ATT_CACHE_LINE));
+    x->line += (uintptr_t)(n * ATT_CACHE_LINE);
     x->left -= n;
 }
 

@@ -121,9 +121,9 @@ ATT_INLINE int64_t tile_prefetching_share(const int rows, const int vectors, int
 {
     enum { STEPS = 4 };
     int64_t lines;
-    const char *line = att_prefetch_take(list, 2 * k, &lines);
-    const int64_t turns = lines ? k / STEPS : 0,
-                  step = turns ? lines * ATT_CACHE_LINE / (turns * STEPS) : 0; /* bytes */
+    uintptr_t line = att_prefetch_take(list, 2 * k, &lines);
+    const int64_t turns = lines ? k / STEPS : 0; /* and bytes from product to product: */
+    const uintptr_t step = turns ? (uintptr_t)(lines * ATT_CACHE_LINE / (turns * STEPS)) : 0;
     for (int64_t turn = 0; turn < turns; turn++)
         ATT_UNROLL (u, STEPS) {
             att_prefetch_line(line);
@@ -140,7 +140,7 @@ ATT_INLINE int64_t tile_prefetching_rows(const int rows, const int vectors, int6
                                          vf acc[MAX_ROWS][MAX_VECTORS])
 {
     enum { STEPS = 4 };
-    att_prefetch_lines lines = {NULL, 0};
+    att_prefetch_lines lines = {0, 0};
     for (; k >= STEPS; k -= STEPS) {
         if (lines.left == 0)
             lines = att_prefetch_begin(list, k / STEPS);
