@@ -255,7 +255,7 @@ static void prefetch_keys(const group *g, int64_t k0, att_prefetch *list)
 {
     const int64_t left = g->site[0].place.tk - k0, keys = left < ATT_KEY_BLOCK ? left : ATT_KEY_BLOCK;
     *list = (att_prefetch){0};
-    if (g->tq == 0 || keys <= 0)
+    if (keys <= 0)
         return;
     const att_rows k = att_rows_block(&g->site[0].k_row, k0);
     const int64_t packed = att_rows_packed(&k, keys), size = (int64_t)att_dtype_size(k.dtype);
@@ -381,12 +381,14 @@ static void take_group(const att_call *call, spot at, group *g)
     g->columns = g->heads * g->tq;
 }
 
-/* The block in which the first key of an item is. */
+/* The block in which the first key of an item is; of no queries there is none. */
 static int64_t begin_of(const group *g, spot at)
 {
     int64_t first, last;
+    if (g->tq == 0)
+        return INT64_MAX;
     att_span(g->plan, &g->site[0], 0, g->tq, &first, &last);
-    return first > at.segment * ATT_KEY_SEGMENT ? first : at.segment * ATT_KEY_SEGMENT;
+    return att_max(first, at.segment * ATT_KEY_SEGMENT);
 }
 
 static void run_item(job *j, int64_t item, spot at, const group *g, scratch *w, const group *next, int64_t next_key)
