@@ -469,8 +469,7 @@ typedef struct att_tile {
     float *dkey;    /* and [keys, key_dim], rows dkey_stride apart; both are added to */
     int64_t dkey_stride;
     const att_vectors *vectors;
-    /* Built-in scores: query and dquery are rows, so far apart, where they are not turned; and what has been made of
-     * each key, or NULL. */
+    /* Built-in scores: strides of queries that lie in rows, else 0; and what has been made of each key, or NULL. */
     int64_t query_stride, dquery_stride;
     const float *ready;
     int64_t ready_stride;

@@ -1,13 +1,10 @@
-/* Small helpers of all rooms: numbers, hashes, arrays that grow. */
+/* Small helpers of all rooms of the models library: hashes, arrays that grow; numbers are in util/util.h. */
 #ifndef ATT_IO_UTIL_H
 #define ATT_IO_UTIL_H
 
-#include "attend.h"
+#include "util/util.h"
 
-static inline int64_t att_min(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t att_max(int64_t a, int64_t b) { return a > b ? a : b; }
-/* a / b, rounded up; a >= 0, b > 0 */
-static inline int64_t att_ceil_div(int64_t a, int64_t b) { return a / b + (a % b > 0); }
+#include "attend.h"
 
 /* FNV-1a (Fowler, Noll, Vo), of 64 and of 32 bits: a step by one byte, or by a word. A hash begins with the offset. */
 #define ATT_FNV64_OFFSET UINT64_C(0xcbf29ce484222325)

@@ -105,8 +105,8 @@ static void bytes_bounds(int64_t m, int64_t words, const float *x, const att_byt
                          att_prefetch *next)
 {
     const float *behind = panel + words * PANEL;
-    att_prefetch_lines lines = att_prefetch_begin(next, m > 1 ? INT64_MAX : 0);
-    const int64_t each = (lines.left + m - 1) / m;
+    att_prefetch_lines lines = att_prefetch_take(next, m > 1 ? INT64_MAX : 0);
+    const int64_t each = att_ceil_div(lines.left, m);
     for (int64_t i = 0; i < m; i += ROWS) {
         const int rows = m - i < ROWS ? (int)(m - i) : ROWS;
         float sums[ROWS * PANEL];

@@ -34,7 +34,7 @@ ATT_INLINE vf load(const float *x, int n) { return n == ATT_LANES ? v_load(x) : 
 static int64_t bytes_of(int type, int64_t n) { return n * (type == ATT_F32 ? 4 : 2); }
 ATT_INLINE void convert_as(const int type, int64_t n, const uint16_t *x, att_prefetch *next, float *y)
 {
-    att_prefetch_lines lines = att_prefetch_begin(next, n * (int64_t)sizeof *x / LINE);
+    att_prefetch_lines lines = att_prefetch_take(next, n * (int64_t)sizeof *x / LINE);
     int64_t i = 0;
     for (; i + 2 * ATT_LANES <= n; i += 2 * ATT_LANES) {
         if (i * (int64_t)sizeof *x % LINE == 0)
@@ -73,7 +73,7 @@ ATT_INLINE void score_rows(const int n, bool more, int rows, int64_t dim, const 
 {
     vf acc[QUERIES];
     float square[ATT_LANES * ATT_LANES]; /* where rows or columns are missing */
-    att_prefetch_lines lines = att_prefetch_begin(next, ATT_LANES * dim * (int64_t)sizeof *k / LINE);
+    att_prefetch_lines lines = att_prefetch_take(next, ATT_LANES * dim * (int64_t)sizeof *k / LINE);
     ATT_UNROLL (i, n)
         acc[i] = more ? v_load(s + i * s_stride) : v_set(0);
     for (int64_t d = 0; d < dim; d += ATT_LANES) {
@@ -104,7 +104,7 @@ ATT_INLINE void score_panel(const int n, bool more, int64_t dim, const float *k,
                             int64_t q_stride, float *s, int64_t s_stride)
 {
     enum { PANEL_LINES = PANEL * sizeof *k / LINE };
-    att_prefetch_lines lines = att_prefetch_begin(next, dim * PANEL_LINES);
+    att_prefetch_lines lines = att_prefetch_take(next, dim * PANEL_LINES);
     vf acc[QUERIES][ATT_PANEL_VECTORS];
     ATT_UNROLL (i, n)
         ATT_UNROLL (v, ATT_PANEL_VECTORS)
@@ -253,7 +253,7 @@ ATT_INLINE void weigh_tile(const int n, const int vectors, int columns, att_pref
                            const float *v, int64_t stride, const float *p, int64_t p_stride, float *o, int64_t o_stride)
 {
     const int64_t each = (vectors * ATT_LANES * (int)sizeof *v + LINE - 1) / LINE;
-    att_prefetch_lines lines = att_prefetch_begin(next, (last - first) * each);
+    att_prefetch_lines lines = att_prefetch_take(next, (last - first) * each);
     vf acc[PAIR][WIDE];
     ATT_UNROLL (i, n)
         ATT_UNROLL (c, vectors)
@@ -281,7 +281,7 @@ ATT_INLINE void weigh_keys(const int keys, att_prefetch *next, int64_t first, in
                            int64_t stride, const float *p, int64_t p_stride, float *o, int64_t o_stride)
 {
     const int64_t each = (keys * ATT_LANES * (int)sizeof *v + LINE - 1) / LINE;
-    att_prefetch_lines lines = att_prefetch_begin(next, (last - first) * dim * (int64_t)sizeof *v / LINE);
+    att_prefetch_lines lines = att_prefetch_take(next, (last - first) * dim * (int64_t)sizeof *v / LINE);
     for (int64_t k = first; k < last; k += keys) {
         vf y[QUERIES][KEYS];
         ATT_UNROLL (i, QUERIES)

@@ -178,8 +178,8 @@ static int64_t depth_for(const product *g, int64_t panels, int64_t k)
     if (!in_blocks(g, panels))
         return ATT_GEMM_DEPTH;
     const int64_t most = g->m <= 2 * ATT_WIDE_ROWS ? SHORT : k > WHOLE ? LONG : WHOLE;
-    const int64_t parts = att_max(1, (k + most - 1) / most);
-    return (k + parts - 1) / parts;
+    const int64_t parts = att_max(1, att_ceil_div(k, most));
+    return att_ceil_div(k, parts);
 }
 
 /* Rows [i, i + rows) by a block. */
@@ -206,15 +206,16 @@ static void product_tile(const product *g, int64_t i, int rows, const block *b, 
 /* All rows by a block, while the next one is prefetched; next NULL: there is none. */
 static void product_rows(const product *g, const block *b, const block *next)
 {
-    enum { LINE = ATT_CACHE_LINE / sizeof(float) };
-    const int64_t most = b->panels == 2 ? ATT_WIDE_ROWS : MOST_ROWS, tiles = (g->m + most - 1) / most;
-    att_prefetch list = {.share = next ? (next->panels * next->depth * PANEL / LINE + tiles - 1) / tiles : 0};
-    if (next)
-        att_prefetch_add(&list, panel_of(g, next), next->depth * PANEL * (int64_t)sizeof(float),
-                         g->k * PANEL * (int64_t)sizeof(float), next->panels);
+    const int64_t most = b->panels == 2 ? ATT_WIDE_ROWS : MOST_ROWS, tiles = att_ceil_div(g->m, most);
+    att_prefetch list = {0};
+    if (next) {
+        const int64_t panel = next->depth * PANEL * (int64_t)sizeof(float);
+        att_prefetch_add(&list, panel_of(g, next), panel, g->k * PANEL * (int64_t)sizeof(float), next->panels);
+        list.share = att_ceil_div(next->panels * panel, ATT_CACHE_LINE * tiles);
+    }
     for (int64_t tile = 0, i = 0, rows; tile < tiles; tile++, i += rows) {
         rows = (g->m - i + tiles - tile - 1) / (tiles - tile); /* as even as they can be */
-        product_tile(g, i, (int)rows, b, next ? &list : NULL);
+        product_tile(g, i, (int)rows, b, &list);
     }
 }
 

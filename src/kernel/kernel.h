@@ -62,10 +62,6 @@ enum { ATT_GEMM_DEPTH = 2048 };
 
 #define ATT_LOG2_E 1.4426950408889634
 
-/* c [m, n] = epilogue(a [m, k] times panels [first, last)): one ascending chain over k for each element. */
-typedef void att_gemm_kernel(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed,
-                             int64_t first, int64_t last, float *c, int64_t ldc, const att_epilogue *e);
-
 typedef struct att_kernels {
     int lanes; /* floats in a vector */
 
@@ -77,7 +73,9 @@ typedef struct att_kernels {
      * only panels [first, last) are written. */
     void (*gemm_pack)(int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t stride_k, int64_t first,
                       int64_t last, float *packed);
-    att_gemm_kernel *gemm;
+    /* c [m, n] = epilogue(a [m, k] times panels [first, last)): one ascending chain over k for each element. */
+    void (*gemm)(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed, int64_t first,
+                 int64_t last, float *c, int64_t ldc, const att_epilogue *e);
 
     /* bytes.c: bounds of products from a byte of each number; see there */
     int bytes_behind; /* rows of a panel behind its words */

@@ -3,7 +3,7 @@
 #ifndef ATT_KERNEL_PREFETCH_H
 #define ATT_KERNEL_PREFETCH_H
 
-#include <stdint.h>
+#include "util/util.h"
 
 enum { ATT_CACHE_LINE = 64, ATT_PREFETCH_RUNS = 4 }; /* bytes of a line; runs of rows in a list */
 
@@ -31,44 +31,38 @@ static inline void att_prefetch_add(att_prefetch *list, const void *row, int64_t
         bytes *= rows;
         rows = 1;
     }
-    const int64_t lines = (bytes + ATT_CACHE_LINE - 1) / ATT_CACHE_LINE;
+    const int64_t lines = att_ceil_div(bytes, ATT_CACHE_LINE);
     list->run[list->count++] = (att_prefetch_run){(uintptr_t)row, lines, lines,
                                                   (uintptr_t)stride - (uintptr_t)(lines * ATT_CACHE_LINE), rows - 1};
 }
 
-/* Takes the next lines off a list, at most so many, which lie side by side: where they begin, and how many. */
-static inline uintptr_t att_prefetch_take(att_prefetch *list, int64_t most, int64_t *lines)
+/* Lines side by side, which a loop fetches some at a time. */
+typedef struct att_prefetch_lines {
+    uintptr_t line;
+    int64_t left;
+} att_prefetch_lines;
+
+/* Takes the next lines off a list, at most so many; left 0: there are none. */
+static inline att_prefetch_lines att_prefetch_take(att_prefetch *list, int64_t most)
 {
-    *lines = 0;
     if (!list || list->next == list->count)
-        return 0;
+        return (att_prefetch_lines){0, 0};
     att_prefetch_run *run = &list->run[list->next];
-    const uintptr_t from = run->line;
     most = list->share && list->share < most ? list->share : most;
-    *lines = run->left < most ? run->left : most;
-    run->line += (uintptr_t)(*lines * ATT_CACHE_LINE);
-    run->left -= *lines;
+    const att_prefetch_lines lines = {run->line, run->left < most ? run->left : most};
+    run->line += (uintptr_t)(lines.left * ATT_CACHE_LINE);
+    run->left -= lines.left;
     if (run->left == 0) {
         run->line += run->jump;
         run->left = run->lines;
         list->next += run->rows-- == 0;
     }
-    return from;
+    return lines;
 }
 
 static inline void att_prefetch_line(uintptr_t line) { __builtin_prefetch((const void *)line, 0, 2); }
 
-/* Lines that a loop fetches some at a time. */
-typedef struct att_prefetch_lines {
-    uintptr_t line;
-    int64_t left;
-} att_prefetch_lines;
-static inline att_prefetch_lines att_prefetch_begin(att_prefetch *list, int64_t most)
-{
-    att_prefetch_lines x;
-    x.line = att_prefetch_take(list, most, &x.left);
-    return x;
-}
+/* Fetches n of them; none where fewer are left. */
 static inline void att_prefetch_some(att_prefetch_lines *x, int64_t n)
 {
     if (x->left < n)

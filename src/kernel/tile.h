@@ -120,10 +120,10 @@ ATT_INLINE int64_t tile_prefetching_share(const int rows, const int vectors, int
                                           vf acc[MAX_ROWS][MAX_VECTORS])
 {
     enum { STEPS = 4 };
-    int64_t lines;
-    uintptr_t line = att_prefetch_take(list, 2 * k, &lines);
-    const int64_t turns = lines ? k / STEPS : 0; /* and bytes from product to product: */
-    const uintptr_t step = turns ? (uintptr_t)(lines * ATT_CACHE_LINE / (turns * STEPS)) : 0;
+    const att_prefetch_lines lines = att_prefetch_take(list, 2 * k);
+    const int64_t turns = lines.left ? k / STEPS : 0; /* and bytes from product to product: */
+    const uintptr_t step = turns ? (uintptr_t)(lines.left * ATT_CACHE_LINE / (turns * STEPS)) : 0;
+    uintptr_t line = lines.line;
     for (int64_t turn = 0; turn < turns; turn++)
         ATT_UNROLL (u, STEPS) {
             att_prefetch_line(line);
@@ -143,7 +143,7 @@ ATT_INLINE int64_t tile_prefetching_rows(const int rows, const int vectors, int6
     att_prefetch_lines lines = {0, 0};
     for (; k >= STEPS; k -= STEPS) {
         if (lines.left == 0)
-            lines = att_prefetch_begin(list, k / STEPS);
+            lines = att_prefetch_take(list, k / STEPS);
         if (lines.left == 0)
             break;
         att_prefetch_some(&lines, 1);
