@@ -390,7 +390,7 @@ void att_back_step(att_back_work *x, int64_t q0)
     bool prepared = sink >= 0 && x->modifier_param[sink].grad && x->task->k0 == 0;
     att_run attended;
     att_span(x->plan, &x->site, q0, queries, &attended.first, &attended.last);
-    x->prefetch.next = x->prefetch.count = 0;
+    att_prefetch_clear(&x->prefetch);
     if (prepared) {
         prepare_queries(x, q0, queries);
         sink_back(x, queries);

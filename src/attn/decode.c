@@ -233,7 +233,7 @@ static void multiply(const group *g, const att_cut *cut, int64_t k0, scratch *w)
 {
     const att_rows k = att_rows_block(&g->site[0].k_row, k0), v = att_rows_block(&g->site[0].v, k0);
     const int64_t from = cut->run[0].first, end = cut->run[cut->n_runs - 1].last;
-    w->prefetch = (att_prefetch){0};
+    att_prefetch_clear(&w->prefetch);
     att_rows_prefetch(&w->prefetch, &v, from, end - from, g->plan->spec.value_dim);
     for (int r = 0; r < cut->n_runs; r++) {
         const int64_t first = cut->run[r].first, last = cut->run[r].last, packed = att_rows_packed(&k, last);
@@ -254,7 +254,7 @@ static void soften(const group *g, const att_cut *cut, const scratch *w, const p
 static void prefetch_keys(const group *g, int64_t k0, att_prefetch *list)
 {
     const int64_t left = g->site[0].place.tk - k0, keys = left < ATT_KEY_BLOCK ? left : ATT_KEY_BLOCK;
-    *list = (att_prefetch){0};
+    att_prefetch_clear(list);
     if (keys <= 0)
         return;
     const att_rows k = att_rows_block(&g->site[0].k_row, k0);

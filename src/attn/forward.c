@@ -365,7 +365,7 @@ static void look_ahead(const job *j, int64_t item, int64_t next, const place *p,
     const att_plan *plan = j->call->plan;
     const int64_t each = plan->kernels->panel * j->group, head_begin = item - p->part;
     att_site other;
-    w->prefetch.next = w->prefetch.count = 0;
+    att_prefetch_clear(&w->prefetch);
     if (plan->words || at->place.tk < ATT_KEY_BLOCK / 2)
         return;
     att_rows_prefetch(&w->prefetch, &at->out, p->q0, att_min(each, at->rows - p->q0), plan->spec.value_dim);

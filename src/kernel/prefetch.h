@@ -22,6 +22,13 @@ typedef struct att_prefetch {
     att_prefetch_run run[ATT_PREFETCH_RUNS];
 } att_prefetch;
 
+/* An empty list; the runs stay as they are, as writing them takes time. */
+static inline void att_prefetch_clear(att_prefetch *list)
+{
+    list->share = 0;
+    list->next = list->count = 0;
+}
+
 /* Appends `rows` rows of `bytes`, `stride` bytes apart. Rows without a gap are one. */
 static inline void att_prefetch_add(att_prefetch *list, const void *row, int64_t bytes, int64_t stride, int64_t rows)
 {
