@@ -86,22 +86,18 @@ static void numbers_names_and_end_marks_come_out_right(void **state)
 static void what_users_tried_first_is_translated(void **state)
 {
     (void)state;
-    /* NULL: the wording is not right yet; the numbers, names and the end mark must be. */
     static const struct {
-        const char *source, *expected, *names;
+        const char *source, *expected;
     } of[] = {
-        {"Ich bin 45 Jahre alt.", "I'm 45 years old.", ""},
-        {"Es kostet 69 Euro!", "It costs 69 euros!", ""},
-        {"Um 7:48 Uhr?", NULL, ""},
-        {"Ich heiße Anna und komme aus Berlin.", NULL, "Anna Berlin"},
+        {"Ich bin 45 Jahre alt.", "I'm 45 years old."},
+        {"Es kostet 69 Euro!", "It costs 69 euros!"},
+        {"Um 7:48 Uhr?", "At 7:48?"},
+        {"Ich heiße Anna und komme aus Berlin.", "My name's Anna and I'm from Berlin."},
     };
     for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
         setenv("TEXT", of[i].source, 1);
         assert_int_equal(tool("printf '%s\\n' \"$TEXT\" | $A translate -m $SHIPPED | tr -d '\\n'"), 0);
-        if (of[i].expected)
-            assert_string_equal(tool_out, of[i].expected);
-        assert_true(same_numbers(of[i].source, tool_out) && has_names(tool_out, of[i].names));
-        assert_int_equal(tool_out[strlen(tool_out) - 1], of[i].source[strlen(of[i].source) - 1]);
+        assert_string_equal(tool_out, of[i].expected);
     }
 }
 
