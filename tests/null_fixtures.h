@@ -466,8 +466,6 @@ static void give_trainings(void)
                                            .dropout = 0.1f,
                                            .schedule = {.size = sizeof(att_schedule), .peak = 0.01}};
     static att_training_options in_folder;
-    att_tokenizer *tokenizer;
-    att_transformer *model;
     att_training *t;
     toy_write(&made, "train.de", "train.en", 1, 40);
     options.source = options.valid_source = path_in_made("train.de");
@@ -476,8 +474,6 @@ static void give_trainings(void)
     in_folder.vocabulary = 70;
     in_folder.settings = "{\"d_model\": 16, \"encoder_layers\": 1, \"decoder_layers\": 1, \"encoder_ffn_dim\": 32, "
                          "\"decoder_ffn_dim\": 32, \"encoder_attention_heads\": 2, \"decoder_attention_heads\": 2}";
-    need(att_tokenizer_open(ctx, made.path, &tokenizer));
-    need(att_transformer_open_for_training(ctx, made.path, &model));
     need(att_training_open(ctx, path_in_made("training"), &in_folder, &t));
     give("att_training_new.options", &options);
     give("const att_training_options *", &in_folder);
