@@ -3,6 +3,7 @@
 #ifndef TEST_TOY_CORPUS_H
 #define TEST_TOY_CORPUS_H
 
+#include "attend_model.h"
 #include "check.h"
 #include "toy_texts.h"
 

@@ -207,7 +207,8 @@ static void product_tile(const product *g, int64_t i, int rows, const block *b, 
 static void product_rows(const product *g, const block *b, const block *next)
 {
     const int64_t most = b->panels == 2 ? ATT_WIDE_ROWS : MOST_ROWS, tiles = att_ceil_div(g->m, most);
-    att_prefetch list = {0};
+    att_prefetch list;
+    att_prefetch_clear(&list);
     if (next) {
         const int64_t panel = next->depth * PANEL * (int64_t)sizeof(float);
         att_prefetch_add(&list, panel_of(g, next), panel, g->k * PANEL * (int64_t)sizeof(float), next->panels);

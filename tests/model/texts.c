@@ -1,47 +1,21 @@
 /* Texts to learn from, of any size: they stay in their files, and what is kept of a line is counted here; files that
  * change meanwhile are named. */
-#include "check.h"
 #include "fail_alloc.h"
-#include "toy_texts.h"
+#include "toy_corpus.h"
 #include "train/parallel_corpus.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static test_folder folder;
-static char source[128], target[128];
+static char source[256], target[256];
 
-static int set_up(void **state)
+static int set_up_texts(void **state)
 {
-    (void)state;
-    folder = folder_new();
-    snprintf(source, sizeof source, "%s/a.de", folder.path);
-    snprintf(target, sizeof target, "%s/a.en", folder.path);
-    att_ctx *ctx = check_open(NULL, 1);
-    att_vocab *v;
-    att_vocab_result r = {.size = sizeof r};
-    assert_int_equal(att_vocab_new(ctx, ATT_OPTIONS(att_vocab_options, .pieces = 70, .keep_text = true), &v), ATT_OK);
-    for (int i = 0; i < 2 * TOY_WORDS; i++)
-        for (int k = 0; k < 3; k++)
-            assert_int_equal(att_vocab_add(v, toy_words[i / TOY_WORDS][i % TOY_WORDS],
-                                           strlen(toy_words[i / TOY_WORDS][i % TOY_WORDS])),
-                             ATT_OK);
-    assert_int_equal(att_vocab_learn(v, &r), ATT_OK);
-    assert_int_equal(att_marian_text_write(ctx, folder.path,
-                                           ATT_OPTIONS(att_marian_text, .source = r.model, .source_bytes = r.bytes),
-                                           NULL),
-                     ATT_OK);
-    att_vocab_free(v);
-    att_close(ctx);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    folder_remove(&folder);
-    return 0;
+    const int failed = set_up(state);
+    path_of("a.de", source);
+    path_of("a.en", target);
+    return failed;
 }
 
 /* The pairs of both files, as they are. */
@@ -251,5 +225,5 @@ int main(void)
         cmocka_unit_test(a_file_that_changes_is_named_and_gives_no_other_batch),
         cmocka_unit_test(what_is_no_file_is_refused),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up_texts, tear_down);
 }
