@@ -4,7 +4,7 @@
  *   att_tensor  a view of the caller's numbers: dtype, dimensions, strides
  *   att_plan    attention with its score, modifiers and masks chosen
  *
- * Chapters: 1 Context, 2 Tensors, 3 Simple, 4 Plan, 5 Measure, 6 Extend.
+ * Chapters: 1 Context, 2 Tensors, 3 Operations on tensors, 4 Plan, 5 Measure, 6 Extend.
  * attend_learn.h has what stands on it: variables, parameters, operations with gradients.
  *
  * Conventions
@@ -166,19 +166,19 @@ ATT_API att_status att_wrap(att_tensor *out, void *data, att_dtype dtype, int ra
 #define ATT_DIMS(...)                                                                                                  \
     ((int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))), ((const int64_t[]){__VA_ARGS__})
 
-/* ---- 3 Simple ----------------------------------------------------------- */
+/* ---- 3 Operations on tensors -------------------------------------------- */
 
 /* out[M, N] = a[M, K] times b[K, N]; with transpose_b, b is [N, K]. f32; any strides, no overlap. */
-ATT_API att_status att_matmul(att_ctx *ctx, const att_tensor *a, const att_tensor *b, bool transpose_b,
-                              const att_tensor *out);
+ATT_API att_status att_tensor_matmul(att_ctx *ctx, const att_tensor *a, const att_tensor *b, bool transpose_b,
+                                     const att_tensor *out);
 /* out = softmax of x over dimension `dim` (negative counts from the end), maximum subtracted first.
  * f32, same shapes; out may be x. A slice that is all -inf gives zeros. */
-ATT_API att_status att_softmax(att_ctx *ctx, const att_tensor *x, int dim, const att_tensor *out);
+ATT_API att_status att_tensor_softmax(att_ctx *ctx, const att_tensor *x, int dim, const att_tensor *out);
 /* out[M, N]: cosine of each row of a[M, D] with each row of b[N, D]; a zero row gives 0. f32. */
-ATT_API att_status att_cosine(att_ctx *ctx, const att_tensor *a, const att_tensor *b, const att_tensor *out);
+ATT_API att_status att_tensor_cosine(att_ctx *ctx, const att_tensor *a, const att_tensor *b, const att_tensor *out);
 /* out = x, in out's type: f32, f16 and bf16 become one another, rounded to nearest even; other types stay. Same shapes;
  * any strides, no overlap. */
-ATT_API att_status att_convert(att_ctx *ctx, const att_tensor *x, const att_tensor *out);
+ATT_API att_status att_tensor_convert(att_ctx *ctx, const att_tensor *x, const att_tensor *out);
 
 /* ---- 4 Plan: attention -------------------------------------------------- */
 /* out = softmax(modifiers(score(q, k)), masked) v            (Vaswani et al. 2017, eq. 1)

@@ -170,26 +170,26 @@ ATT_API att_status att_linear_top(att_tape *t, att_var *x, att_param *weight, at
 /* Rows of table [n, features] by ids[count], each in [0, n) -> [count, features]. */
 ATT_API att_var *att_embedding(att_tape *t, att_param *table, const int32_t *ids, int64_t count);
 /* a x b of matrices [m, k] and [k, n], stored [k, m] and [n, k] where transposed -> [m, n]. */
-ATT_API att_var *att_tape_matmul(att_tape *t, att_var *a, att_var *b, bool transpose_a, bool transpose_b);
+ATT_API att_var *att_matmul(att_tape *t, att_var *a, att_var *b, bool transpose_a, bool transpose_b);
 /* a + b, same shapes, or b's dimensions are the last of a's: a bias, say, added to each row. */
 ATT_API att_var *att_add(att_tape *t, att_var *a, att_var *b);
 /* a times b, number by number, same shapes. */
 ATT_API att_var *att_mul(att_tape *t, att_var *a, att_var *b);
 /* The sum of that over the last dimension: the dot products of rows, [rows, features] -> [rows]; of a vector: [1]. */
-ATT_API att_var *att_tape_dot(att_tape *t, att_var *a, att_var *b);
+ATT_API att_var *att_dot(att_tape *t, att_var *a, att_var *b);
 ATT_API att_var *att_scale(att_tape *t, att_var *x, float factor);
 /* n variables behind each other along dimension dim (negative: from the end), where alone they may differ. */
 ATT_API att_var *att_concat(att_tape *t, int n, att_var *const *x, int dim);
 /* [first, first + count) of dimension dim (negative: from the end). */
-ATT_API att_var *att_tape_slice(att_tape *t, att_var *x, int dim, int64_t first, int64_t count);
+ATT_API att_var *att_slice(att_tape *t, att_var *x, int dim, int64_t first, int64_t count);
 /* x [n, ...] at ids[count], each in [0, n), which may repeat -> [count, ...]. */
 ATT_API att_var *att_gather(att_tape *t, att_var *x, const int32_t *ids, int64_t count);
 /* (x - mean) / sqrt(variance + eps) * gamma + beta over the last dimension (Ba et al. 2016). */
 ATT_API att_var *att_layer_norm(att_tape *t, att_var *x, att_param *gamma, att_param *beta, float eps);
 /* x / sqrt(mean of the squares + eps) * gamma over the last dimension (Zhang, Sennrich 2019). */
 ATT_API att_var *att_rms_norm(att_tape *t, att_var *x, att_param *gamma, float eps);
-/* Softmax over the last dimension, as att_softmax. */
-ATT_API att_var *att_tape_softmax(att_tape *t, att_var *x);
+/* Softmax over the last dimension, as att_tensor_softmax. */
+ATT_API att_var *att_softmax(att_tape *t, att_var *x);
 /* An activation alone. */
 ATT_API att_var *att_activate(att_tape *t, att_var *x, att_activation act);
 /* [tokens, heads * dim] -> [tokens, heads, dim], and back. Views: no copy. */
@@ -210,8 +210,8 @@ typedef struct att_positions {
  *     key (low, high word of the seed), counter (feature, position / 4, 2^32 - 1, sequence id)
  * makes four words, and a number is kept where word position % 4 >= round(p 2^32). at: by offsets; ids [at->n]. Give
  * each place of a model a seed of its own. */
-ATT_API att_var *att_tape_dropout(att_tape *t, att_var *x, att_var *residual, float p, uint64_t seed,
-                                  const att_positions *at, const uint32_t *sequence_ids);
+ATT_API att_var *att_dropout(att_tape *t, att_var *x, att_var *residual, float p, uint64_t seed,
+                             const att_positions *at, const uint32_t *sequence_ids);
 
 /* Pair i of sinusoidal positions is sin and cos of position / base^(2 i / features), to the last bit of a float or two
  * at any position (Vaswani et al. 2017, section 3.5). */

@@ -33,7 +33,7 @@ static void gradients_of_rms_norm(void **state)
 
 /* ---- softmax */
 
-static att_var *softmax(att_tape *t, const problem *p) { return att_tape_softmax(t, p->var[0]); }
+static att_var *softmax(att_tape *t, const problem *p) { return att_softmax(t, p->var[0]); }
 
 static void softmax_reference(const problem *p, double *y)
 {
@@ -69,7 +69,7 @@ static const att_positions dropout_at = {
 
 static att_var *dropout(att_tape *t, const problem *p)
 {
-    return att_tape_dropout(t, p->var[0], p->var[1], DROPOUT_P, DROPOUT_SEED, &dropout_at, dropout_ids);
+    return att_dropout(t, p->var[0], p->var[1], DROPOUT_P, DROPOUT_SEED, &dropout_at, dropout_ids);
 }
 
 static void dropout_reference(const problem *p, double *y)
@@ -78,7 +78,8 @@ static void dropout_reference(const problem *p, double *y)
     for (int64_t b = 0; b < 3; b++)
         for (int64_t i = dropout_offsets[b]; i < dropout_offsets[b + 1]; i++)
             for (int64_t d = 0; d < f; d++) {
-                const att_dropout keep = {DROPOUT_SEED, dropout_ids[b], UINT32_MAX, (uint32_t)(DROPOUT_P * 0x1p32f)};
+                const att_dropout_mask keep = {DROPOUT_SEED, dropout_ids[b], UINT32_MAX,
+                                               (uint32_t)(DROPOUT_P * 0x1p32f)};
                 const uint32_t position = (uint32_t)(dropout_starts[b] + i - dropout_offsets[b]);
                 const int64_t at = i * f + d;
                 y[at] = att_dropout_keep(&keep, (uint32_t)d, position) ? (double)p->leaf[0].x[at] / 0.75 : 0;

@@ -62,8 +62,8 @@ static void gradients_of_mul(void **state)
 
 /* ---- dot */
 
-static att_var *dot(att_tape *t, const problem *p) { return att_tape_dot(t, p->var[0], p->var[1]); }
-static att_var *squares(att_tape *t, const problem *p) { return att_tape_dot(t, p->var[0], p->var[0]); }
+static att_var *dot(att_tape *t, const problem *p) { return att_dot(t, p->var[0], p->var[1]); }
+static att_var *squares(att_tape *t, const problem *p) { return att_dot(t, p->var[0], p->var[0]); }
 
 static void dot_reference(const problem *p, double *y)
 {
@@ -121,9 +121,9 @@ static void gradients_of_scale(void **state)
 
 static att_var *matmul(att_tape *t, const problem *p)
 {
-    return att_tape_matmul(t, p->var[0], p->var[1], p->turned[0], p->turned[1]);
+    return att_matmul(t, p->var[0], p->var[1], p->turned[0], p->turned[1]);
 }
-static att_var *gram(att_tape *t, const problem *p) { return att_tape_matmul(t, p->var[0], p->var[0], true, false); }
+static att_var *gram(att_tape *t, const problem *p) { return att_matmul(t, p->var[0], p->var[0], true, false); }
 
 static void matmul_reference(const problem *p, double *y)
 {
@@ -167,7 +167,7 @@ static void gradients_of_matmul(void **state)
 /* ---- concat, slice, gather: numbers at other places */
 
 static att_var *concat(att_tape *t, const problem *p) { return att_concat(t, 3, p->var, p->dim); }
-static att_var *slice_it(att_tape *t, const problem *p) { return att_tape_slice(t, p->var[0], p->dim, p->first, p->n); }
+static att_var *slice_it(att_tape *t, const problem *p) { return att_slice(t, p->var[0], p->dim, p->first, p->n); }
 static att_var *gather(att_tape *t, const problem *p) { return att_gather(t, p->var[0], p->ids, p->n); }
 
 /* The index in a tensor of that shape of its element (i, j, d). */

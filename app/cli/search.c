@@ -179,7 +179,7 @@ static int nearest(const cli_model *m, const corpus *c, const float *queries, in
         int64_t some = c->count - first < ROWS ? c->count - first : ROWS;
         att_wrap(&rows, (void *)(c->vectors + first * dim), ATT_F32, ATT_DIMS(some, dim), NULL);
         att_wrap(&out, scores, ATT_F32, ATT_DIMS(n, some), NULL);
-        int code = cli_status(m->ctx, att_cosine(m->ctx, &q, &rows, &out));
+        int code = cli_status(m->ctx, att_tensor_cosine(m->ctx, &q, &rows, &out));
         if (code)
             return code;
         for (int64_t i = 0; i < n; i++)

@@ -76,7 +76,7 @@ static int run_matrix(const cli_model *m, int n, char **texts)
         att_tensor a, c;
         att_wrap(&a, vectors, ATT_F32, ATT_DIMS(n, dim), NULL);
         att_wrap(&c, cosine, ATT_F32, ATT_DIMS(n, n), NULL);
-        code = cli_status(m->ctx, att_cosine(m->ctx, &a, &a, &c));
+        code = cli_status(m->ctx, att_tensor_cosine(m->ctx, &a, &a, &c));
         for (int64_t i = 0; !code && i < (int64_t)n * n; i++)
             cosine[i] = cli_clamp_cosine(cosine[i]);
     }

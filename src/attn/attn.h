@@ -240,7 +240,7 @@ void att_score_block_back(const att_block *b);
 /* Dropout (dropout.c): bit i of keep[key] says whether query q0 + i keeps its weight of the key, in the cut's runs; x
  * is laid as s. Without dropout they do nothing. */
 att_status att_dropout_check(const att_call *call);
-att_dropout att_dropout_of(const att_call *call, int64_t sequence, int64_t head);
+att_dropout_mask att_dropout_of(const att_call *call, int64_t sequence, int64_t head);
 void att_keep_block(const att_block *b, uint64_t *keep /* [ATT_KEY_BLOCK] */);
 void att_drop_block(const att_block *b, const uint64_t *keep, float *x);
 /* What weights that are kept are multiplied with. */

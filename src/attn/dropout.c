@@ -13,12 +13,12 @@ att_status att_dropout_check(const att_call *c)
     return ATT_OK;
 }
 
-att_dropout att_dropout_of(const att_call *c, int64_t sequence, int64_t head)
+att_dropout_mask att_dropout_of(const att_call *c, int64_t sequence, int64_t head)
 {
-    return (att_dropout){.seed = c->args.dropout_seed,
-                         .sequence = c->args.sequence_ids ? c->args.sequence_ids[sequence] : 0,
-                         .head = (uint32_t)head,
-                         .threshold = att_dropout_threshold(c->plan->spec.dropout)};
+    return (att_dropout_mask){.seed = c->args.dropout_seed,
+                              .sequence = c->args.sequence_ids ? c->args.sequence_ids[sequence] : 0,
+                              .head = (uint32_t)head,
+                              .threshold = att_dropout_threshold(c->plan->spec.dropout)};
 }
 
 void att_keep_block(const att_block *b, uint64_t *keep)

@@ -73,9 +73,9 @@ typedef struct att_site {
     att_rows v, out;       /* [tk, value_dim] [tq, value_dim] */
     float *lse;            /* [tq] or NULL */
     int64_t lse_stride;
-    int64_t rows;        /* of out and lse; those from tq on become 0 and -inf */
-    int64_t k_rows;      /* of k and v */
-    att_dropout dropout; /* threshold 0: none */
+    int64_t rows;             /* of out and lse; those from tq on become 0 and -inf */
+    int64_t k_rows;           /* of k and v */
+    att_dropout_mask dropout; /* threshold 0: none */
     att_operand score_param[ATT_MAX_PARAMS], modifier_param[ATT_MAX_STAGES];
 } att_site;
 

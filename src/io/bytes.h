@@ -5,10 +5,10 @@
 #include "attend.h"
 
 /* Bytes of someone else's. */
-typedef struct att_slice {
+typedef struct att_byte_view {
     const char *data;
     size_t bytes;
-} att_slice;
+} att_byte_view;
 
 typedef struct att_bytes {
     att_ctx *ctx;

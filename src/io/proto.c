@@ -53,21 +53,21 @@ static uint64_t take_varint(cursor *c)
     return 0;
 }
 
-static att_slice take_bytes(cursor *c, uint64_t bytes)
+static att_byte_view take_bytes(cursor *c, uint64_t bytes)
 {
     const size_t left = (size_t)(c->end - c->at);
     if (c->p->status)
-        return (att_slice){0};
+        return (att_byte_view){0};
     if (bytes > left) {
         att_proto_fail(c->p, ATT_ERR_FORMAT, "byte %zu: \"%s\" has %llu bytes, but only %zu are left",
                        (size_t)(c->at - c->p->start), c->name, (unsigned long long)bytes, left);
-        return (att_slice){0};
+        return (att_byte_view){0};
     }
     c->at += bytes;
-    return (att_slice){c->at - bytes, (size_t)bytes};
+    return (att_byte_view){c->at - bytes, (size_t)bytes};
 }
 
-static float float_of(att_slice four)
+static float float_of(att_byte_view four)
 {
     uint32_t bits = 0;
     for (size_t i = four.bytes; i > 0; i--)
@@ -78,7 +78,7 @@ static float float_of(att_slice four)
 }
 
 /* The value of a field, number or bytes. */
-static att_slice take_value(cursor *c, unsigned wire, uint64_t *number)
+static att_byte_view take_value(cursor *c, unsigned wire, uint64_t *number)
 {
     *number = 0;
     if (wire == VARINT)
@@ -90,10 +90,10 @@ static att_slice take_value(cursor *c, unsigned wire, uint64_t *number)
     else
         att_proto_fail(c->p, ATT_ERR_FORMAT, "byte %zu: \"%s\" has wire type %u, which there is not",
                        (size_t)(c->at - c->p->start), c->name, wire);
-    return (att_slice){0};
+    return (att_byte_view){0};
 }
 
-static void store(att_proto *p, const att_proto_field *f, att_slice bytes, uint64_t number, char *to)
+static void store(att_proto *p, const att_proto_field *f, att_byte_view bytes, uint64_t number, char *to)
 {
     switch (f->kind) {
     case ATT_PROTO_BOOL:
@@ -106,7 +106,7 @@ static void store(att_proto *p, const att_proto_field *f, att_slice bytes, uint6
         *(float *)(to + f->offset) = float_of(bytes);
         break;
     case ATT_PROTO_BYTES:
-        *(att_slice *)(to + f->offset) = bytes;
+        *(att_byte_view *)(to + f->offset) = bytes;
         break;
     case ATT_PROTO_MESSAGE:
         f->message(p, bytes, to);
@@ -114,7 +114,7 @@ static void store(att_proto *p, const att_proto_field *f, att_slice bytes, uint6
     }
 }
 
-void att_proto_read(att_proto *p, att_slice message, const att_proto_field *fields, void *to)
+void att_proto_read(att_proto *p, att_byte_view message, const att_proto_field *fields, void *to)
 {
     cursor c = {p, message.data, message.data + message.bytes, "a field"};
     while (!p->status && c.at < c.end) {
@@ -130,7 +130,7 @@ void att_proto_read(att_proto *p, att_slice message, const att_proto_field *fiel
             att_proto_fail(p, ATT_ERR_FORMAT, "byte %zu: \"%s\" has wire type %u, not %u", (size_t)(c.at - p->start),
                            f->name, wire, wire_of[f->kind]);
         uint64_t number;
-        const att_slice bytes = take_value(&c, wire, &number);
+        const att_byte_view bytes = take_value(&c, wire, &number);
         if (!p->status && f->number)
             store(p, f, bytes, number, to);
     }

@@ -19,7 +19,7 @@ typedef enum att_proto_kind {
     ATT_PROTO_BOOL,   /* bool */
     ATT_PROTO_INT32,  /* int32_t */
     ATT_PROTO_FLOAT,  /* float */
-    ATT_PROTO_BYTES,  /* att_slice of the file */
+    ATT_PROTO_BYTES,  /* att_byte_view of the file */
     ATT_PROTO_MESSAGE /* `message` is called for each */
 } att_proto_kind;
 
@@ -28,11 +28,11 @@ typedef struct att_proto_field {
     const char *name; /* for errors: "pieces.score" */
     att_proto_kind kind;
     size_t offset; /* in what is read into */
-    void (*message)(att_proto *p, att_slice message, void *to);
+    void (*message)(att_proto *p, att_byte_view message, void *to);
 } att_proto_field;
 
 /* Reads a message into the struct at `to`. A field that comes again replaces what came before. */
-void att_proto_read(att_proto *p, att_slice message, const att_proto_field *fields, void *to);
+void att_proto_read(att_proto *p, att_byte_view message, const att_proto_field *fields, void *to);
 /* Fails with "PATH: sentence". */
 void att_proto_fail(att_proto *p, att_status status, const char *format, ...) ATT_PRINTF(3, 4);
 

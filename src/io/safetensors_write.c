@@ -163,7 +163,7 @@ static void write_piece(writer *w, const att_tensor *t, att_dtype dtype, int64_t
 {
     att_tensor dense;
     att_wrap(&dense, w->piece, dtype, t->rank, t->dim, NULL);
-    const att_status s = att_convert(w->ctx, t, &dense);
+    const att_status s = att_tensor_convert(w->ctx, t, &dense);
     if (s && !w->file.status)
         w->file.status = s;
     for (int64_t i = 0; dtype == ATT_BOOL && i < bytes; i++)

@@ -31,7 +31,7 @@ typedef struct columns {
     vw x0[HALVES], x2[HALVES], x2_late[HALVES], x3[HALVES];
 } columns;
 
-ATT_INLINE void start_columns(const int halves, const att_dropout *d, const schedule *s, uint32_t q0, columns *c)
+ATT_INLINE void start_columns(const int halves, const att_dropout_mask *d, const schedule *s, uint32_t q0, columns *c)
 {
     const vw m0 = w_set(att_philox_multiplier[0]), m1 = w_set(att_philox_multiplier[1]);
     const uint64_t head = (uint64_t)att_philox_multiplier[1] * d->head;
@@ -53,8 +53,8 @@ ATT_INLINE void start_columns(const int halves, const att_dropout *d, const sche
 }
 
 /* Bits of the four keys of a group. */
-ATT_INLINE void keep_group(const int halves, const att_dropout *d, const schedule *s, const columns *c, uint32_t group,
-                           uint64_t bits[4])
+ATT_INLINE void keep_group(const int halves, const att_dropout_mask *d, const schedule *s, const columns *c,
+                           uint32_t group, uint64_t bits[4])
 {
     const vw m0 = w_set(att_philox_multiplier[0]), m1 = w_set(att_philox_multiplier[1]);
     const uint64_t head = (uint64_t)att_philox_multiplier[1] * d->head;
@@ -82,7 +82,8 @@ ATT_INLINE void keep_group(const int halves, const att_dropout *d, const schedul
     }
 }
 
-ATT_INLINE void keep_as(const int halves, const att_dropout *d, uint32_t q0, uint32_t k0, int64_t keys, uint64_t *bits)
+ATT_INLINE void keep_as(const int halves, const att_dropout_mask *d, uint32_t q0, uint32_t k0, int64_t keys,
+                        uint64_t *bits)
 {
     const schedule s = schedule_of(d->seed);
     columns c;
@@ -93,7 +94,7 @@ ATT_INLINE void keep_as(const int halves, const att_dropout *d, uint32_t q0, uin
 
 /* bits [keys, rounded up to whole fours]: bit i of bits[k] says whether query q0 + i keeps key k0 + k, for the first
  * queries of a panel; the bits behind them mean nothing. k0 is a multiple of 4. */
-static void keep_bits(const att_dropout *d, int queries, uint32_t q0, uint32_t k0, int64_t keys, uint64_t *bits)
+static void keep_bits(const att_dropout_mask *d, int queries, uint32_t q0, uint32_t k0, int64_t keys, uint64_t *bits)
 {
     if (queries <= ATT_LANES)
         keep_as(2, d, q0, k0, keys, bits);

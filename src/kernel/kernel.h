@@ -26,11 +26,11 @@ typedef struct att_run {
     int64_t first, last;
 } att_run;
 /* Which weights of one head of one sequence are dropped; see att_dropout_keep. */
-typedef struct att_dropout {
+typedef struct att_dropout_mask {
     uint64_t seed;
     uint32_t sequence, head;
     uint32_t threshold; /* round(p 2^32); 0: nothing is dropped, however much more than 0 p is */
-} att_dropout;
+} att_dropout_mask;
 static inline uint32_t att_dropout_threshold(float p) { return (uint32_t)((double)p * 0x1p32 + 0.5); }
 
 /* Products of whole numbers (bytes.c): those of one side are in [-63, 63], moved up by 64, of the other in [-127, 127].
@@ -137,7 +137,7 @@ typedef struct att_kernels {
                         const float *delta);
 
     /* dropout.c: bits [keys, in whole fours] of the pairs that are kept, and s = kept ? scale s : 0; see there */
-    void (*keep_bits)(const att_dropout *d, int queries, uint32_t q0, uint32_t k0, int64_t keys, uint64_t *bits);
+    void (*keep_bits)(const att_dropout_mask *d, int queries, uint32_t q0, uint32_t k0, int64_t keys, uint64_t *bits);
     void (*drop)(int64_t keys, const uint64_t *bits, float scale, float *s, int64_t stride);
     void (*drop_rows)(int columns, int64_t rows, const uint64_t *bits, float scale, const float *x,
                       const float *residual, float *y, int64_t stride);
@@ -226,7 +226,7 @@ void att_ref_gemm(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, 
 /* Whether dropout keeps the weight of query q and key k, which are counted by their absolute positions, modulo 2^32:
  *     Philox4x32-10, key = (low, high word of the seed), counter = (q, k / 4, head, sequence)
  * gives four words; the pair is kept where word k % 4 >= threshold. */
-bool att_dropout_keep(const att_dropout *d, uint32_t q, uint32_t k);
+bool att_dropout_keep(const att_dropout_mask *d, uint32_t q, uint32_t k);
 double att_ref_activate(int activation, double x);
 double att_ref_activate_slope(int activation, double x);
 double att_ref_logistic(double x, double t);

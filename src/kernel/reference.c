@@ -23,7 +23,7 @@ void att_ref_gemm(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, 
     }
 }
 
-bool att_dropout_keep(const att_dropout *d, uint32_t q, uint32_t k)
+bool att_dropout_keep(const att_dropout_mask *d, uint32_t q, uint32_t k)
 {
     uint32_t words[4];
     att_philox(d->seed, (const uint32_t[]){q, k / 4, d->head, d->sequence}, words);

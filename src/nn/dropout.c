@@ -15,7 +15,7 @@ uint64_t att_nn_place(const char *prefix, const char *name)
 att_var *att_nn_dropout_apply(att_tape *t, const att_nn_dropout *d, uint64_t place, att_var *x, att_var *residual)
 {
     if (d && d->p > 0)
-        return att_tape_dropout(t, x, residual, d->p, d->seed ^ place, d->at, d->sequence_ids);
+        return att_dropout(t, x, residual, d->p, d->seed ^ place, d->at, d->sequence_ids);
     return residual ? att_add(t, x, residual) : x;
 }
 

@@ -51,7 +51,7 @@ const att_operation att_operation_dot = {.name = "dot", .backward = backward, .f
 
 /* ---- forward */
 
-att_var *att_tape_dot(att_tape *t, att_var *a, att_var *b)
+att_var *att_dot(att_tape *t, att_var *a, att_var *b)
 {
     if (!a || !b || !att_tape_ready(t))
         return NULL;

@@ -30,7 +30,8 @@ static void drop_block(const job *j, int64_t b, int64_t first, int64_t last)
     const uint32_t position = (uint32_t)((h->starts ? h->starts[b] : 0) + first - h->offsets[b]), before = position % 4;
     for (int64_t f = 0; f < j->features; f += j->k->panel) {
         const int columns = (int)att_min(j->features - f, j->k->panel);
-        const att_dropout d = {.seed = h->seed, .sequence = h->ids[b], .head = UINT32_MAX, .threshold = h->threshold};
+        const att_dropout_mask d = {
+            .seed = h->seed, .sequence = h->ids[b], .head = UINT32_MAX, .threshold = h->threshold};
         const int64_t at = first * j->features + f;
         uint64_t bits[BLOCK + 8];
         j->k->keep_bits(&d, columns, (uint32_t)f, position - before, before + (last - first), bits);
@@ -107,8 +108,8 @@ static kept keep(att_tape *t, float p, uint64_t seed, const att_positions *at, c
                   .ids = att_tape_keep(t, ids, n * sizeof *ids)};
 }
 
-att_var *att_tape_dropout(att_tape *t, att_var *x, att_var *residual, float p, uint64_t seed, const att_positions *at,
-                          const uint32_t *sequence_ids)
+att_var *att_dropout(att_tape *t, att_var *x, att_var *residual, float p, uint64_t seed, const att_positions *at,
+                     const uint32_t *sequence_ids)
 {
     if (!x || !att_tape_ready(t))
         return NULL;

@@ -40,7 +40,7 @@ const att_operation att_operation_matmul = {.name = "matmul", .backward = backwa
 
 /* ---- forward */
 
-att_var *att_tape_matmul(att_tape *t, att_var *a, att_var *b, bool transpose_a, bool transpose_b)
+att_var *att_matmul(att_tape *t, att_var *a, att_var *b, bool transpose_a, bool transpose_b)
 {
     if (!a || !b || !att_tape_ready(t))
         return NULL;

@@ -19,7 +19,7 @@ const att_operation att_operation_slice = {.name = "slice", .backward = backward
 
 /* ---- forward */
 
-att_var *att_tape_slice(att_tape *t, att_var *x, int dim, int64_t first, int64_t count)
+att_var *att_slice(att_tape *t, att_var *x, int dim, int64_t first, int64_t count)
 {
     if (!x || !att_tape_ready(t))
         return NULL;

@@ -43,7 +43,7 @@ const att_operation att_operation_softmax = {.name = "softmax", .backward = back
 
 /* ---- forward */
 
-att_var *att_tape_softmax(att_tape *t, att_var *x)
+att_var *att_softmax(att_tape *t, att_var *x)
 {
     if (!x || !att_tape_ready(t))
         return NULL;

@@ -89,7 +89,7 @@ static void flatten(att_tensor *t)
 
 static bool is_float(att_dtype t) { return t == ATT_F32 || t == ATT_F16 || t == ATT_BF16; }
 
-att_status att_convert(att_ctx *ctx, const att_tensor *x, const att_tensor *out)
+att_status att_tensor_convert(att_ctx *ctx, const att_tensor *x, const att_tensor *out)
 {
     att_status s = att_require(__func__, ATT_NAMED({"ctx", ctx}));
     s = s ? s : att_check_view(ctx, "x", x);

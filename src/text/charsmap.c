@@ -43,7 +43,7 @@ static void check_unit(const att_charsmap *m, att_proto *p, uint32_t place)
                        value);
 }
 
-void att_charsmap_read(att_charsmap *m, att_proto *p, att_slice field)
+void att_charsmap_read(att_charsmap *m, att_proto *p, att_byte_view field)
 {
     *m = (att_charsmap){.ctx = p->ctx};
     if (p->status || field.bytes == 0)

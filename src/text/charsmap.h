@@ -25,14 +25,14 @@ typedef struct att_charsmap {
 } att_charsmap;
 
 /* From the field's bytes, of which nothing is kept; empty: no rules. No search goes out of bounds then. */
-void att_charsmap_read(att_charsmap *m, att_proto *p, att_slice field);
+void att_charsmap_read(att_charsmap *m, att_proto *p, att_byte_view field);
 void att_charsmap_free(att_charsmap *m);
 /* The length of the longest key at the start of s[bytes], and what it becomes; 0: there is none. */
 size_t att_charsmap_find(const att_charsmap *m, const char *s, size_t bytes, const char **to);
 
 /* A key, without zero bytes, and what it becomes. */
 typedef struct att_rule {
-    att_slice key, to;
+    att_byte_view key, to;
 } att_rule;
 
 /* Adds the field for the rules [n] to `out` (charsmap_write.c); of the same key twice, one stays. */

@@ -86,7 +86,7 @@ static void place_children(builder *b, uint32_t at)
     b->state.data[base] |= BASE;
     *unit_at(b, place) |= (place ^ base) << 10;
     if (node->id != ATT_NO_ID) {
-        const att_slice to = b->rules[node->id].to;
+        const att_byte_view to = b->rules[node->id].to;
         *unit_at(b, place) |= ends_key;
         put(b, base ^ LEAF_LABEL, leaf | (uint32_t)b->texts.count);
         att_bytes_add(&b->texts, to.data, to.bytes);

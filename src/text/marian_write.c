@@ -34,7 +34,7 @@ static void add_pieces(writer *w, const att_sentencepiece *m)
 /* The models are checked by taking their pieces, before anything is written. */
 static att_status take_models(writer *w, const att_marian_text *t)
 {
-    const att_slice models[] = {{t->source, t->source_bytes}, {t->target, t->target_bytes}};
+    const att_byte_view models[] = {{t->source, t->source_bytes}, {t->target, t->target_bytes}};
     static const char *const names[] = {"source.spm", "target.spm"};
     att_status s = ATT_OK;
     add_token(w, "</s>");

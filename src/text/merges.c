@@ -267,7 +267,7 @@ static int32_t class_of(const char *s, size_t bytes)
 /* The places of a word. */
 static void add_word(learner *l, uint32_t word)
 {
-    const att_slice text = l->words[word].text;
+    const att_byte_view text = l->words[word].text;
     for (size_t i = 0; i < text.bytes;) {
         const size_t n = att_piece_char(text.data + i, text.bytes - i);
         att_bytes_add(&l->places, &(place){att_vocabulary_find(l->symbols, text.data + i, n), word}, sizeof(place));

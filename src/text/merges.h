@@ -9,7 +9,7 @@
 #define ATT_MAX_SYMBOL 64 /* characters */
 
 typedef struct att_word {
-    att_slice text; /* UTF-8; the mark for a space, if there is one, is its first character */
+    att_byte_view text; /* UTF-8; the mark for a space, if there is one, is its first character */
     int64_t count;
 } att_word;
 

@@ -36,23 +36,23 @@ typedef struct normalizer {
 
 /* What the start of s[bytes], which is not empty, becomes: one of the user's pieces, the longest rule, else a
  * character, each byte that is none as U+FFFD. Returns how many bytes that was. */
-static size_t take_prefix(const att_sentencepiece *m, const char *s, size_t bytes, att_slice *to)
+static size_t take_prefix(const att_sentencepiece *m, const char *s, size_t bytes, att_byte_view *to)
 {
     static const char replacement[] = "\xEF\xBF\xBD";
     size_t n = att_piece_user(m, s, bytes);
-    *to = (att_slice){s, n};
+    *to = (att_byte_view){s, n};
     if (n > 0)
         return n;
     const char *replaced;
     n = att_charsmap_find(&m->charsmap, s, bytes, &replaced);
     if (n > 0) {
-        *to = (att_slice){replaced, strlen(replaced)};
+        *to = (att_byte_view){replaced, strlen(replaced)};
         return n;
     }
     uint32_t c;
     n = att_utf8_decode((const unsigned char *)s, bytes, &c);
     const bool valid = c != ATT_REPLACEMENT || (n == 3 && memcmp(s, replacement, 3) == 0);
-    *to = valid ? (att_slice){s, n} : (att_slice){replacement, sizeof replacement - 1};
+    *to = valid ? (att_byte_view){s, n} : (att_byte_view){replacement, sizeof replacement - 1};
     return valid ? n : 1;
 }
 
@@ -62,7 +62,7 @@ static void add_space(normalizer *z)
     att_bytes_add(z->out, space, strlen(space));
 }
 
-static void add(normalizer *z, att_slice text)
+static void add(normalizer *z, att_byte_view text)
 {
     if (z->after_space)
         for (; text.bytes > 0 && *text.data == ' '; text.bytes--)
@@ -87,7 +87,7 @@ static void drop_last_spaces(normalizer *z)
 static void normalize(normalizer *z, const char *s, size_t bytes)
 {
     const att_sentencepiece *m = z->m;
-    att_slice to;
+    att_byte_view to;
     size_t at = 0;
     for (size_t n; m->remove_spaces && at < bytes; at += n) {
         n = take_prefix(m, s + at, bytes - at, &to);

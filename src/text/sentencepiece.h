@@ -59,7 +59,7 @@ att_sentencepiece att_sentencepiece_empty(att_ctx *ctx);
 /* On failure nothing need be freed. */
 att_status att_sentencepiece_open(att_sentencepiece *m, att_ctx *ctx, const char *path);
 /* The same from the bytes of a file; `path` is for errors. */
-att_status att_sentencepiece_parse(att_sentencepiece *m, att_ctx *ctx, const char *path, att_slice file);
+att_status att_sentencepiece_parse(att_sentencepiece *m, att_ctx *ctx, const char *path, att_byte_view file);
 void att_sentencepiece_free(att_sentencepiece *m);
 
 /* ---- text to pieces */

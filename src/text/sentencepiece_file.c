@@ -11,7 +11,7 @@
 #include "text/utf8.h"
 
 typedef struct entry {
-    att_slice text; /* of the file */
+    att_byte_view text; /* of the file */
     float score;
     int32_t type;
 } entry;
@@ -20,7 +20,7 @@ typedef struct entry {
 typedef struct contents {
     int32_t model;
     bool space_is_suffix, byte_fallback, add_prefix, remove_spaces, escape_spaces;
-    att_slice unknown_text, charsmap, decoding_charsmap;
+    att_byte_view unknown_text, charsmap, decoding_charsmap;
     entry *entry; /* [count] */
     size_t count, capacity, text_bytes;
 } contents;
@@ -36,7 +36,7 @@ static void add_entry(att_proto *p, contents *c, entry e)
     c->text_bytes += e.text.bytes + 1;
 }
 
-static void read_piece(att_proto *p, att_slice message, void *to)
+static void read_piece(att_proto *p, att_byte_view message, void *to)
 {
     static const att_proto_field fields[] = {
         {1, "pieces.piece", ATT_PROTO_BYTES, offsetof(entry, text), NULL},
@@ -66,7 +66,7 @@ static void read_piece(att_proto *p, att_slice message, void *to)
         add_entry(p, c, e);
 }
 
-static void read_trainer(att_proto *p, att_slice message, void *to)
+static void read_trainer(att_proto *p, att_byte_view message, void *to)
 {
     static const att_proto_field fields[] = {
         {3, "trainer_spec.model_type", ATT_PROTO_INT32, offsetof(contents, model), NULL},
@@ -78,7 +78,7 @@ static void read_trainer(att_proto *p, att_slice message, void *to)
     att_proto_read(p, message, fields, to);
 }
 
-static void read_normalizer(att_proto *p, att_slice message, void *to)
+static void read_normalizer(att_proto *p, att_byte_view message, void *to)
 {
     static const att_proto_field fields[] = {
         {2, "normalizer_spec.precompiled_charsmap", ATT_PROTO_BYTES, offsetof(contents, charsmap), NULL},
@@ -90,7 +90,7 @@ static void read_normalizer(att_proto *p, att_slice message, void *to)
     att_proto_read(p, message, fields, to);
 }
 
-static void read_denormalizer(att_proto *p, att_slice message, void *to)
+static void read_denormalizer(att_proto *p, att_byte_view message, void *to)
 {
     static const att_proto_field fields[] = {
         {2, "denormalizer_spec.precompiled_charsmap", ATT_PROTO_BYTES, offsetof(contents, decoding_charsmap), NULL},
@@ -98,7 +98,7 @@ static void read_denormalizer(att_proto *p, att_slice message, void *to)
     att_proto_read(p, message, fields, to);
 }
 
-static void read_contents(att_proto *p, att_slice file, contents *c)
+static void read_contents(att_proto *p, att_byte_view file, contents *c)
 {
     static const att_proto_field fields[] = {
         {1, "pieces", ATT_PROTO_MESSAGE, 0, read_piece},
@@ -267,7 +267,7 @@ att_sentencepiece att_sentencepiece_empty(att_ctx *ctx)
     return (att_sentencepiece){.ctx = ctx, .charsmap.ctx = ctx, .trie.ctx = ctx};
 }
 
-att_status att_sentencepiece_parse(att_sentencepiece *m, att_ctx *ctx, const char *path, att_slice file)
+att_status att_sentencepiece_parse(att_sentencepiece *m, att_ctx *ctx, const char *path, att_byte_view file)
 {
     static const char unknown_text[] = " \xE2\x81\x87 "; /* the format's default, as the values of c */
     att_proto p = {.ctx = ctx, .path = path, .start = file.data};
@@ -292,7 +292,7 @@ att_status att_sentencepiece_open(att_sentencepiece *m, att_ctx *ctx, const char
     *m = att_sentencepiece_empty(ctx);
     att_status s = att_text_file_open(&f, ctx, path, true);
     if (!s)
-        s = att_sentencepiece_parse(m, ctx, f.path, (att_slice){f.text, f.bytes});
+        s = att_sentencepiece_parse(m, ctx, f.path, (att_byte_view){f.text, f.bytes});
     att_text_file_free(&f);
     return s;
 }

@@ -167,7 +167,7 @@ att_status att_vocab_new(att_ctx *ctx, const att_vocab_options *opt, att_vocab *
     s = v->meta.status;
     if (!s)
         s = att_sentencepiece_parse(&v->model, ctx, "the vocabulary's special pieces",
-                                    (att_slice){v->meta.data, v->meta.count});
+                                    (att_byte_view){v->meta.data, v->meta.count});
     if (!s)
         s = make_trie(v);
     if (s)

@@ -456,7 +456,7 @@ static att_status take_all(const att_run *run, const att_safetensors *file, cons
     att_status s = ATT_OK;
     for (int64_t i = 0; !s && i < state->n; i++) {
         s = att_safetensors_get(file, state->names[i], &from);
-        s = s ? s : att_convert(run->ctx, &from, &state->tensors[i]);
+        s = s ? s : att_tensor_convert(run->ctx, &from, &state->tensors[i]);
     }
     for (int64_t i = 0; !s && i < state->n_facts; i++)
         take_fact(file, &state->facts[i]);

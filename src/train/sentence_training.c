@@ -181,9 +181,9 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
 
     att_var *x = att_bert_apply_with_dropout(tape, t->model->bert, t->ids, t->offsets, 2 * n, seed, t->sequence_ids);
     x = att_normalize(tape, att_pool(tape, x, t->offsets, 2 * n, t->model->modules.pooling), 1e-12f);
-    att_var *cosine = att_tape_dot(tape, att_tape_slice(tape, x, 0, 0, n), att_tape_slice(tape, x, 0, n, n));
+    att_var *cosine = att_dot(tape, att_slice(tape, x, 0, 0, n), att_slice(tape, x, 0, n, n));
     att_var *error = att_add(tape, cosine, att_constant(tape, &wanted));
-    return att_tape_dot(tape, error, error);
+    return att_dot(tape, error, error);
 }
 
 /* ---- saved */

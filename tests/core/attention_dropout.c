@@ -26,7 +26,7 @@ static void check_dropped(const att_ctx *ctx, const operands *o, const int64_t *
     const uint32_t threshold = (uint32_t)llround((double)RATE * 0x1p32);
     for (int64_t i = 0; i < out_count(n); i++) {
         const int64_t k = i % n.value_dim, q = i / n.value_dim % n.tq, row = i / n.value_dim / n.tq;
-        const att_dropout d = {SEED, ids[row / n.heads], (uint32_t)(row % n.heads), threshold};
+        const att_dropout_mask d = {SEED, ids[row / n.heads], (uint32_t)(row % n.heads), threshold};
         const bool keep = att_dropout_keep(&d, (uint32_t)(starts[row / n.heads] + q), (uint32_t)k);
         const double expected = keep ? 1 / (1 - (double)RATE) / (double)n.tk : 0; /* sums of ones are exact */
         check_near(expected, o->out[i], 0x1p-22 * expected, "%s: row %d, query %d, key %d", att_isa(ctx), (int)row,

@@ -1,4 +1,4 @@
-/* att_convert: numbers of one view into another. */
+/* att_tensor_convert: numbers of one view into another. */
 #include "check.h"
 
 static void numbers_are_rounded_to_nearest_even(void **state)
@@ -26,11 +26,11 @@ static void numbers_are_rounded_to_nearest_even(void **state)
             x[i] = known[i].x;
         att_wrap(&from, x, ATT_F32, ATT_DIMS(N), NULL);
         att_wrap(&to, codes, ATT_F16, ATT_DIMS(N), NULL);
-        assert_int_equal(att_convert(ctx, &from, &to), ATT_OK);
+        assert_int_equal(att_tensor_convert(ctx, &from, &to), ATT_OK);
         for (int i = 0; i < N; i++)
             assert_int_equal(codes[i], known[i].f16);
         to.dtype = ATT_BF16;
-        assert_int_equal(att_convert(ctx, &from, &to), ATT_OK);
+        assert_int_equal(att_tensor_convert(ctx, &from, &to), ATT_OK);
         for (int i = 0; i < N; i++)
             assert_int_equal(codes[i], known[i].bf16);
     }
@@ -73,7 +73,7 @@ static void compare(att_ctx *ctx, att_dtype from, int from_layout, att_dtype to,
     }
     att_wrap(&in, at(x, from, from_layout, 0), from, ATT_DIMS(A, B, C), strides[from_layout]);
     att_wrap(&out, at(y, to, to_layout, 0), to, ATT_DIMS(A, B, C), strides[to_layout]);
-    assert_int_equal(att_convert(ctx, &in, &out), ATT_OK);
+    assert_int_equal(att_tensor_convert(ctx, &in, &out), ATT_OK);
     if (memcmp(y, expected, sizeof y) != 0)
         fail_msg("%s in layout %d to %s in layout %d", att_dtype_name(from), from_layout, att_dtype_name(to),
                  to_layout);
@@ -98,25 +98,25 @@ static void what_does_not_fit_is_refused(void **state)
     att_ctx *ctx = check_open("scalar", 1);
     att_wrap(&a, x, ATT_F32, ATT_DIMS(2, 3), NULL);
     att_wrap(&b, x + 6, ATT_F32, ATT_DIMS(3, 2), NULL);
-    assert_int_equal(att_convert(ctx, &a, &b), ATT_ERR_SHAPE);
+    assert_int_equal(att_tensor_convert(ctx, &a, &b), ATT_ERR_SHAPE);
     check_says(NULL, "out is [3, 2] but x is [2, 3]");
     att_wrap(&b, x + 6, ATT_I32, ATT_DIMS(2, 3), NULL);
-    assert_int_equal(att_convert(ctx, &a, &b), ATT_ERR_DTYPE);
+    assert_int_equal(att_tensor_convert(ctx, &a, &b), ATT_ERR_DTYPE);
     check_says(NULL, "x is f32 and out is i32");
     att_wrap(&b, x + 5, ATT_F16, ATT_DIMS(2, 3), NULL);
-    assert_int_equal(att_convert(ctx, &a, &b), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_tensor_convert(ctx, &a, &b), ATT_ERR_ARGUMENT);
     check_says(NULL, "overlap");
     att_wrap(&b, x + 6, ATT_F32, ATT_DIMS(2, 3), (const int64_t[]){0, 1});
-    assert_int_equal(att_convert(ctx, &a, &b), ATT_ERR_SHAPE);
-    assert_int_equal(att_convert(ctx, &b, &a), ATT_OK); /* what is only read may repeat */
-    assert_int_equal(att_convert(ctx, &a, NULL), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_tensor_convert(ctx, &a, &b), ATT_ERR_SHAPE);
+    assert_int_equal(att_tensor_convert(ctx, &b, &a), ATT_OK); /* what is only read may repeat */
+    assert_int_equal(att_tensor_convert(ctx, &a, NULL), ATT_ERR_ARGUMENT);
     att_wrap(&a, NULL, ATT_F32, ATT_DIMS(0, 3), NULL);
     att_wrap(&b, NULL, ATT_F16, ATT_DIMS(0, 3), NULL);
-    assert_int_equal(att_convert(ctx, &a, &b), ATT_OK);
+    assert_int_equal(att_tensor_convert(ctx, &a, &b), ATT_OK);
     att_wrap(&a, x, ATT_F32, 0, NULL, NULL);
     att_wrap(&b, x + 1, ATT_F32, 0, NULL, NULL);
     x[0] = 7;
-    assert_int_equal(att_convert(ctx, &a, &b), ATT_OK);
+    assert_int_equal(att_tensor_convert(ctx, &a, &b), ATT_OK);
     assert_true(x[1] == 7);
     att_close(ctx);
 }

@@ -39,12 +39,12 @@ static void words_belong_to_the_documented_pairs(void **state)
     att_philox(seed, (const uint32_t[]){q, group, head, sequence}, words);
     for (uint32_t i = 0; i < 4; i++)
         for (uint32_t more = 0; more < 2; more++) {
-            const att_dropout d = {seed, .sequence = sequence, .head = head, .threshold = words[i] + more};
+            const att_dropout_mask d = {seed, .sequence = sequence, .head = head, .threshold = words[i] + more};
             assert_int_equal(att_dropout_keep(&d, q, 4 * group + i), !more);
         }
 }
 
-static void check_block(int isa, const att_dropout *d, int queries, uint32_t q0, uint32_t k0, int keys)
+static void check_block(int isa, const att_dropout_mask *d, int queries, uint32_t q0, uint32_t k0, int keys)
 {
     uint64_t bits[KEYS + 1];
     bits[(keys + 3) / 4 * 4] = 0x123456789abcdef;
@@ -67,7 +67,7 @@ static void every_set_keeps_the_pairs_of_the_definition(void **state)
         assert_in_range(panel, 1, QUERIES);
         for (uint32_t i = 0; i < 35; i++) {
             const uint64_t noise = check_bits(1, i);
-            const att_dropout d = {check_bits(2, i), (uint32_t)(noise >> 32), (uint32_t)noise, thresholds[i % 7]};
+            const att_dropout_mask d = {check_bits(2, i), (uint32_t)(noise >> 32), (uint32_t)noise, thresholds[i % 7]};
             check_block(isa, &d, panel, starts[i % 5] + i % 3, starts[i % 5], KEYS);
             check_block(isa, &d, 1 + (int)i % panel, i, starts[(i + 2) % 5], 1 + (int)i);
         }
@@ -108,10 +108,10 @@ static void as_many_are_dropped_as_should_be_and_neighbours_are_independent(void
     static const double rates[] = {0.1, 0.5, 0.9};
     for (int i = 0; i < 3; i++) {
         const double p = rates[i], n = (double)N * N;
-        const att_dropout d = {1234, .sequence = 5, .head = 6, .threshold = (uint32_t)lround(p * 0x1p32)};
-        const att_dropout next_head = {1234, .sequence = 5, .head = 7, .threshold = d.threshold};
-        const att_dropout next_sequence = {1234, .sequence = 6, .head = 6, .threshold = d.threshold};
-        const att_dropout next_seed = {1235, .sequence = 5, .head = 6, .threshold = d.threshold};
+        const att_dropout_mask d = {1234, .sequence = 5, .head = 6, .threshold = (uint32_t)lround(p * 0x1p32)};
+        const att_dropout_mask next_head = {1234, .sequence = 5, .head = 7, .threshold = d.threshold};
+        const att_dropout_mask next_sequence = {1234, .sequence = 6, .head = 6, .threshold = d.threshold};
+        const att_dropout_mask next_seed = {1235, .sequence = 5, .head = 6, .threshold = d.threshold};
         long all = 0, with[5] = {0};
         for (uint32_t q = 0; q <= N; q++)
             for (uint32_t k = 0; k <= N; k++)

@@ -37,7 +37,7 @@ static att_status compute(fixture *f, att_ctx *ctx, results *r)
     a.out.data = r->out;
     const att_attention_grads grads = {
         .size = sizeof grads, .dout = f->o.args.out, .dq = g.args.q, .dk = g.args.k, .dv = g.args.v};
-    att_status s = att_matmul(ctx, &x, &x, true, &y);
+    att_status s = att_tensor_matmul(ctx, &x, &x, true, &y);
     s = s ? s : att_forward(f->plan, &a);
     s = s ? s : att_backward(f->plan, &a, &grads);
     s = s ? s : att_tape_new(ctx, NULL, &t);

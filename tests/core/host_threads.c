@@ -30,7 +30,7 @@ static void matmul(fixture *f)
 {
     float *out = check_numbers((int64_t)SIDE * SIDE, 3);
     const att_tensor o = view(out, ATT_F32, ATT_DIMS(SIDE, SIDE));
-    must(f->ctx, att_matmul(f->ctx, &f->xs, &f->ys, true, &o));
+    must(f->ctx, att_tensor_matmul(f->ctx, &f->xs, &f->ys, true, &o));
     free(out);
 }
 
@@ -38,7 +38,7 @@ static void softmax(fixture *f)
 {
     const att_tensor x = view(f->x, ATT_F32, ATT_DIMS(4 * SIDE, SIDE / 4)),
                      y = view(f->y, ATT_F32, ATT_DIMS(4 * SIDE, SIDE / 4));
-    must(f->ctx, att_softmax(f->ctx, &x, -1, &y));
+    must(f->ctx, att_tensor_softmax(f->ctx, &x, -1, &y));
 }
 
 static void forward(fixture *f) { must(f->ctx, att_forward(f->plan, &f->many.args)); }
@@ -76,15 +76,10 @@ static void top(fixture *f)
 static const struct {
     const char *name;
     void (*run)(fixture *f);
-} computations[] = {{"att_matmul", matmul},
-                    {"att_softmax", softmax},
-                    {"att_forward of many queries", forward},
-                    {"att_backward", backward},
-                    {"att_forward of few queries", decode},
-                    {"att_cache_append", cache_append},
-                    {"att_linear", linear},
-                    {"att_linear_argmax", argmax},
-                    {"att_linear_top", top}};
+} computations[] = {
+    {"att_tensor_matmul", matmul}, {"att_tensor_softmax", softmax},        {"att_forward of many queries", forward},
+    {"att_backward", backward},    {"att_forward of few queries", decode}, {"att_cache_append", cache_append},
+    {"att_linear", linear},        {"att_linear_argmax", argmax},          {"att_linear_top", top}};
 
 static void each_computation_asks_for_all_threads(void **state)
 {

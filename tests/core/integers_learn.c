@@ -38,10 +38,10 @@ static att_status concat_dim(fixture *f, int64_t n)
 }
 static att_status slice_dim(fixture *f, int64_t n)
 {
-    return read_out(f, att_tape_slice(f->t, input_of(f), as_int(n), 0, 1));
+    return read_out(f, att_slice(f->t, input_of(f), as_int(n), 0, 1));
 }
-static att_status slice_first(fixture *f, int64_t n) { return read_out(f, att_tape_slice(f->t, input_of(f), 0, n, 1)); }
-static att_status slice_count(fixture *f, int64_t n) { return read_out(f, att_tape_slice(f->t, input_of(f), 0, 1, n)); }
+static att_status slice_first(fixture *f, int64_t n) { return read_out(f, att_slice(f->t, input_of(f), 0, n, 1)); }
+static att_status slice_count(fixture *f, int64_t n) { return read_out(f, att_slice(f->t, input_of(f), 0, 1, n)); }
 static att_status split_heads(fixture *f, int64_t n) { return read_out(f, att_split_heads(f->t, input_of(f), n)); }
 
 static att_status sinusoidal(fixture *f, const att_positions *at, int64_t append)
@@ -77,7 +77,7 @@ static att_status sinusoids_append(fixture *f, int64_t n)
 static att_status dropout_start(fixture *f, int64_t n)
 {
     const att_positions at = {.size = sizeof at, .offsets = (const int64_t[]){0, ROWS}, .n = 1, .starts = &n};
-    return read_out(f, att_tape_dropout(f->t, input_of(f), NULL, 0.5f, 1, &at, (const uint32_t[]){1}));
+    return read_out(f, att_dropout(f->t, input_of(f), NULL, 0.5f, 1, &at, (const uint32_t[]){1}));
 }
 static att_status rotary_dims(fixture *f, int64_t n)
 {

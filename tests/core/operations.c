@@ -534,16 +534,16 @@ static void dropout_belongs_to_the_sequence_and_none_is_nothing(void **state)
             *alone = input(t, x + FIRST * FEATURES, ATT_DIMS(TOKENS - FIRST, FEATURES));
     const att_positions at = {.size = sizeof at, .offsets = offsets, .n = 2},
                         at_alone = {.size = sizeof at, .offsets = own, .n = 1};
-    const float *y = read_floats(t, att_tape_dropout(t, both, NULL, 0.3f, 1, &at, ids));
-    const float *z = read_floats(t, att_tape_dropout(t, alone, NULL, 0.3f, 1, &at_alone, ids + 1));
+    const float *y = read_floats(t, att_dropout(t, both, NULL, 0.3f, 1, &at, ids));
+    const float *z = read_floats(t, att_dropout(t, alone, NULL, 0.3f, 1, &at_alone, ids + 1));
     assert_memory_equal(y + FIRST * FEATURES, z, (TOKENS - FIRST) * FEATURES * sizeof *y);
     int dropped = 0;
     for (int i = 0; i < TOKENS * FEATURES; i++)
         dropped += y[i] == 0;
     /* six deviations of a sum of 10,500 */
     assert_true(fabs(dropped - 0.3 * TOKENS * FEATURES) < 6 * sqrt(0.21 * TOKENS * FEATURES));
-    assert_ptr_equal(att_tape_dropout(t, both, NULL, 0, 1, &at, ids), both);
-    const float *sum = read_floats(t, att_tape_dropout(t, both, both, 0, 1, &at, ids));
+    assert_ptr_equal(att_dropout(t, both, NULL, 0, 1, &at, ids), both);
+    const float *sum = read_floats(t, att_dropout(t, both, both, 0, 1, &at, ids));
     assert_true(sum[17] == 2 * x[17]);
     free(x);
     att_tape_free(t);

@@ -45,10 +45,10 @@ static void numbers_and_shapes_must_fit(void **state)
     REFUSED(att_add(f->t, f->a, f->b), ATT_ERR_SHAPE, "add: a is [2, 3] but b is [3, 4]");
     REFUSED(att_add(f->t, input(f->t, f->x, ATT_DIMS(3)), f->a), ATT_ERR_SHAPE, "add: a is [3] but b is [2, 3]");
     REFUSED(att_mul(f->t, f->a, f->b), ATT_ERR_SHAPE, "mul: a is [2, 3] but b is [3, 4]");
-    REFUSED(att_tape_matmul(f->t, f->b, f->a, false, false), ATT_ERR_SHAPE, "matmul: a is [3, 4] but b is [2, 3]");
-    REFUSED(att_tape_matmul(f->t, f->a, f->b, true, true), ATT_ERR_SHAPE,
+    REFUSED(att_matmul(f->t, f->b, f->a, false, false), ATT_ERR_SHAPE, "matmul: a is [3, 4] but b is [2, 3]");
+    REFUSED(att_matmul(f->t, f->a, f->b, true, true), ATT_ERR_SHAPE,
             "matmul: a, transposed, is [2, 3] but b, transposed, is [3, 4]");
-    REFUSED(att_tape_matmul(f->t, input(f->t, f->x, ATT_DIMS(3)), f->a, false, false), ATT_ERR_SHAPE,
+    REFUSED(att_matmul(f->t, input(f->t, f->x, ATT_DIMS(3)), f->a, false, false), ATT_ERR_SHAPE,
             "matmul: a is [3] and b is [2, 3], not matrices");
 }
 
@@ -64,11 +64,9 @@ static void parts_must_be_there(void **state)
     REFUSED(att_concat(f->t, 0, PAIR, 0), ATT_ERR_ARGUMENT, "concat: n is 0, less than 1");
     REFUSED(att_concat(f->t, 2, NULL, 0), ATT_ERR_ARGUMENT, "concat: x is NULL, but n is 2");
 #undef PAIR
-    REFUSED(att_tape_slice(f->t, f->a, 2, 0, 1), ATT_ERR_ARGUMENT, "slice: dim = 2 but x is [2, 3]");
-    REFUSED(att_tape_slice(f->t, f->a, -1, 2, 2), ATT_ERR_ARGUMENT,
-            "slice: 2 from 2 on of dimension 1, but x is [2, 3]");
-    REFUSED(att_tape_slice(f->t, f->a, 0, -1, 1), ATT_ERR_ARGUMENT,
-            "slice: 1 from -1 on of dimension 0, but x is [2, 3]");
+    REFUSED(att_slice(f->t, f->a, 2, 0, 1), ATT_ERR_ARGUMENT, "slice: dim = 2 but x is [2, 3]");
+    REFUSED(att_slice(f->t, f->a, -1, 2, 2), ATT_ERR_ARGUMENT, "slice: 2 from 2 on of dimension 1, but x is [2, 3]");
+    REFUSED(att_slice(f->t, f->a, 0, -1, 1), ATT_ERR_ARGUMENT, "slice: 1 from -1 on of dimension 0, but x is [2, 3]");
     static const int32_t ids[] = {0, 2};
     REFUSED(att_gather(f->t, f->a, ids, 2), ATT_ERR_ARGUMENT, "gather: ids[1] = 2 but x has 2 rows");
     REFUSED(att_gather(f->t, f->a, NULL, 2), ATT_ERR_ARGUMENT, "gather: ids is NULL, but count is 2");
@@ -96,7 +94,7 @@ static void losses_and_dropout_need_what_they_are_given(void **state)
     REFUSED(att_binary_cross_entropy(f->t, f->a, NULL, true, NULL), ATT_ERR_ARGUMENT,
             "binary_cross_entropy: targets is NULL");
 #define DROPOUT(p, residual, sequence_ids, ...)                                                                        \
-    att_tape_dropout(f->t, f->a, residual, p, 1, ATT_OPTIONS(att_positions, __VA_ARGS__), sequence_ids)
+    att_dropout(f->t, f->a, residual, p, 1, ATT_OPTIONS(att_positions, __VA_ARGS__), sequence_ids)
     REFUSED(DROPOUT(1, NULL, ids, .offsets = offsets, .n = 1), ATT_ERR_ARGUMENT, "dropout: p = 1 is not in [0, 1)");
     REFUSED(DROPOUT(0.5f, f->b, ids, .offsets = offsets, .n = 1), ATT_ERR_SHAPE,
             "dropout: x is [2, 3] but residual is [3, 4]");
@@ -116,9 +114,9 @@ static void what_was_not_made_gives_nothing(void **state)
     att_var *const two[] = {anew(f) ? f->a : NULL, NULL};
     assert_null(att_mul(f->t, f->a, f->none));
     assert_null(att_scale(f->t, f->none, 2));
-    assert_null(att_tape_matmul(f->t, f->none, f->a, false, false));
+    assert_null(att_matmul(f->t, f->none, f->a, false, false));
     assert_null(att_concat(f->t, 2, two, 0));
-    assert_null(att_tape_slice(f->t, f->none, 0, 0, 1));
+    assert_null(att_slice(f->t, f->none, 0, 0, 1));
     assert_null(att_gather(f->t, f->none, NULL, 0));
     assert_int_equal(f->t->status, ATT_OK); /* they are no errors: there must have been one before */
 }

@@ -48,7 +48,7 @@ static void net_close(net *n)
 /* [SEQUENCES, UNITS] of one layer and direction */
 static att_var *start_of(att_tape *t, const net *n, int kind, int64_t i)
 {
-    att_var *all = att_tape_slice(t, n->start_var[kind], 0, i * SEQUENCES, SEQUENCES);
+    att_var *all = att_slice(t, n->start_var[kind], 0, i * SEQUENCES, SEQUENCES);
     return kind == 0 || n->lstm ? all : NULL;
 }
 
@@ -112,7 +112,7 @@ static void check_torch(att_ctx *ctx, bool lstm)
     check_golden(kind, "y", -1, read_floats(t, y), TOKENS * 2 * UNITS, tolerance);
     float *dy = check_numbers(TOKENS * 2 * UNITS, 4), *dlast[2] = {NULL};
     y = weighted(t, y, dy);
-    att_var *loss[] = {att_tape_slice(t, y, 1, 0, UNITS), att_tape_slice(t, y, 1, UNITS, UNITS), NULL, NULL};
+    att_var *loss[] = {att_slice(t, y, 1, 0, UNITS), att_slice(t, y, 1, UNITS, UNITS), NULL, NULL};
     for (int i = 0; i < 1 + lstm; i++) {
         const int64_t count = att_count(&last[i]->value);
         check_golden(kind, "last", i, read_floats(t, last[i]), count, tolerance);

@@ -15,7 +15,7 @@ static void convert(att_ctx *ctx, int64_t n, void *from, att_dtype from_type, vo
     att_tensor x, out;
     att_wrap(&x, from, from_type, ATT_DIMS(n), NULL);
     att_wrap(&out, to, to_type, ATT_DIMS(n), NULL);
-    att_convert(ctx, &x, &out);
+    att_tensor_convert(ctx, &x, &out);
 }
 
 /* Numbers in [-1, 1), the same ones for the same seed; in half types multiples of 1/128, which f16 and bf16 hold

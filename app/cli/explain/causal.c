@@ -76,7 +76,7 @@ static void scores(page *p, lesson *l)
     page_step(p, (text){"Scores", "スコア"});
     page_say(p, (text){"Row = query, column = key. The future lies right of the diagonal.",
                        "行がクエリ、列がキーです。対角線より右が未来にあたります。"});
-    CALL(p, att_matmul(ctx, &Q, &K, true, &S));
+    CALL(p, att_tensor_matmul(ctx, &Q, &K, true, &S));
     if (p->status != ATT_OK)
         return;
     LOOP(p, for (int64_t i = 0; i < n * n; i++) s[i] /= sqrtf(2););
@@ -100,9 +100,9 @@ static void before_softmax(page *p, lesson *l)
     page_formula(p, "s_ij = -inf  for j > i");
     LOOP(p, for (int64_t i = 0; i < n; i++) for (int64_t j = i + 1; j < n; j++) s[i * n + j] = -INFINITY;);
     square(p, l, s);
-    CALL(p, att_softmax(ctx, &S, -1, &W));
+    CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     square_and_sums(p, l, l->w);
-    CALL(p, att_matmul(ctx, &W, &V, false, &C));
+    CALL(p, att_tensor_matmul(ctx, &W, &V, false, &C));
     page_table(p, of->words.labels, n, NULL, OUT, l->c);
     page_say(p, (text){"The first word can only look at itself: its context is its own value.",
                        "最初の単語が見ることができるのは自分だけなので、コンテキストは自分のバリューそのものです。"});
@@ -122,7 +122,7 @@ static void after_softmax(page *p, lesson *l)
                        "the future in it: the rows no longer sum to 1.",
                        "softmaxの後で重みをゼロにしても、未来は隠れます。しかしsoftmaxは、未来を含んだ合計で"
                        "すでに割ってしまっているので、行の合計は1になりません。"});
-    CALL(p, att_softmax(ctx, &S, -1, &W));
+    CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     LOOP(p, for (int64_t i = 0; i < n; i++) for (int64_t j = i + 1; j < n; j++) w[i * n + j] = 0;);
     square_and_sums(p, l, w);
     page_say(
@@ -153,7 +153,7 @@ static void leak(page *p, lesson *l)
                     "それでも、隠したはずのものが影響を及ぼしています。最後の単語だけを変えて、"
                     "ほかのすべての単語とのスコアが200になるようにしてみます。"});
     LOOP(p, for (int64_t i = 0; i + 1 < n; i++) s[i * n + n - 1] = 200;);
-    CALL(p, att_softmax(ctx, &S, -1, &W));
+    CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = i + 1; j < n; j++)
             w[i * n + j] = 0;
@@ -188,9 +188,9 @@ static void largest_number(page *p, lesson *l)
             "the weights. The contexts then are:",
             "公開されているコードには、もっと悪い例もあります。スコアに入れるはずの、floatで表せる最小の数-FLT_MAXを、"
             "重みのほうに入れてしまうのです。するとコンテキストは次のようになります。"});
-    CALL(p, att_softmax(ctx, &S, -1, &W));
+    CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     LOOP(p, for (int64_t i = 0; i < n; i++) for (int64_t j = i + 1; j < n; j++) w[i * n + j] = -FLT_MAX;);
-    CALL(p, att_matmul(ctx, &W, &V, false, &C));
+    CALL(p, att_tensor_matmul(ctx, &W, &V, false, &C));
     page_table(p, l->of.words.labels, n, NULL, OUT, c);
 }
 
@@ -211,7 +211,7 @@ static void zero_times_infinity(page *p, lesson *l)
          for (int64_t i = 0; i < n; i++) for (int64_t j = 0; j < n; j++) mask[i * n + j] = (float)(j > i) * -INFINITY;);
     square(p, l, mask);
     LOOP(p, for (int64_t i = 0; i < n * n; i++) s[i] += mask[i];);
-    CALL(p, att_softmax(ctx, &S, -1, &W));
+    CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     square(p, l, w);
     page_say(p, (text){"So a mask is filled in, not multiplied (masked_fill in PyTorch), or better: a yes or no that "
                        "no arithmetic touches. Mind which is which: in this library, and in PyTorch's "

@@ -48,8 +48,8 @@ static att_var *weights(const lesson *l, att_var *h)
     att_tape *t = l->tape;
     att_tensor Q = {0};
     att_wrap(&Q, (float *)l->query, ATT_F32, ATT_DIMS(1, UNITS), NULL);
-    att_var *s = att_tape_matmul(t, att_constant(t, &Q), att_normalize(t, h, 1e-12f), false, true);
-    return att_tape_softmax(t, att_scale(t, s, 50));
+    att_var *s = att_matmul(t, att_constant(t, &Q), att_normalize(t, h, 1e-12f), false, true);
+    return att_softmax(t, att_scale(t, s, 50));
 }
 
 static att_var *attended(const lesson *l, att_var *x, int64_t n)
@@ -57,7 +57,7 @@ static att_var *attended(const lesson *l, att_var *x, int64_t n)
     const int64_t offsets[] = {0, n};
     const att_recurrent options = gru(l);
     att_var *h = att_gru(l->tape, x, offsets, 1, &options, NULL);
-    return att_tape_matmul(l->tape, weights(l, h), h, false, false);
+    return att_matmul(l->tape, weights(l, h), h, false, false);
 }
 
 /* The influence of each of the first n words, out [n]: the root of the sum of the squares of all derivatives of the
@@ -326,8 +326,8 @@ static void attention(page *p, const lesson *l)
     if (p->status != ATT_OK)
         return;
     LOOP(p, h = att_gru(t, att_input(t, &X), offsets, 1, &gru_weights, NULL);
-         s = att_tape_matmul(t, att_constant(t, &Q), att_normalize(t, h, 1e-12f), false, true);
-         w = att_tape_softmax(t, att_scale(t, s, 50)); c = att_tape_matmul(t, w, h, false, false););
+         s = att_matmul(t, att_constant(t, &Q), att_normalize(t, h, 1e-12f), false, true);
+         w = att_softmax(t, att_scale(t, s, 50)); c = att_matmul(t, w, h, false, false););
     CALL(p, att_read(t, c, &C));
     if (p->status == ATT_OK)
         page_table(p, (const char *const[]){"c"}, 1, NULL, UNITS, C.data);

@@ -60,8 +60,8 @@ static void dot(page *p, lesson *l)
     page_say(p, (text){"All scores are one matrix product. Scale 1 leaves them as they are.",
                        "全スコアが一回の行列積で得られます。scaleを1にすると、そのまま使います。"});
     page_formula(p, "s = q · k");
-    CALL(p, att_matmul(ctx, &Q, &K, true, &S));
-    CALL(p, att_softmax(ctx, &S, -1, &W));
+    CALL(p, att_tensor_matmul(ctx, &Q, &K, true, &S));
+    CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     CALL(p, att_plan_new(
                 ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .score = &att_score_dot, .scale = 1),
                 &plan));
@@ -87,7 +87,7 @@ static void scaled_dot(page *p, lesson *l)
                        "このライブラリでも、指定しなければこれになります。"});
     page_formula(p, "s = q · k / √d");
     LOOP(p, for (int64_t i = 0; i < n * n; i++) s[i] /= sqrtf(2););
-    CALL(p, att_softmax(ctx, &S, -1, &W));
+    CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     CALL(p, att_plan_new(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2), &plan));
     CALL(p, att_weights(plan, &args, 0, 0, 0, n, w));
     conclude(p, l);
@@ -114,13 +114,13 @@ static void general(page *p, lesson *l)
                        "M = W_qᵀ W_kとすれば、単語そのものをx_i M x_jで比べることになり、二つの射影と同じ働きをします。"
                        "スコアは、最初の内積と同じです。"});
     page_formula(p, "s = q M k");
-    CALL(p, att_matmul(ctx, &W_qt, &W_k, false, &M));
+    CALL(p, att_tensor_matmul(ctx, &W_qt, &W_k, false, &M));
     static const char *const names[] = {"M 1", "M 2", "M 3"};
     if (dim <= 3)
         page_table(p, names, dim, NULL, dim, m);
-    CALL(p, att_matmul(ctx, &X, &M, false, &XM));
-    CALL(p, att_matmul(ctx, &XM, &X, true, &S));
-    CALL(p, att_softmax(ctx, &S, -1, &W));
+    CALL(p, att_tensor_matmul(ctx, &X, &M, false, &XM));
+    CALL(p, att_tensor_matmul(ctx, &XM, &X, true, &S));
+    CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     page_line(p, "args.score_param[0] = M [1, %" PRId64 ", %" PRId64 "]", dim, dim);
     CALL(p, att_plan_new(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = dim, .score = &att_score_general),
                          &plan));
@@ -182,7 +182,7 @@ static void additive(page *p, lesson *l)
     memset(s, 0, (size_t)(n * n) * sizeof *s);
     LOOP(p, for (int64_t i = 0; i < n; i++) for (int64_t j = 0; j < n; j++) for (int64_t c = 0; c < 2; c++)
                 s[i * n + j] += v[c] * tanhf(q[i * 2 + c] + k[j * 2 + c]););
-    CALL(p, att_softmax(ctx, &S, -1, &W));
+    CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     page_line(p, "args.score_param[0] = v [1, %d]", OUT);
     CALL(p, att_plan_new(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .score = &att_score_additive),
                          &plan));
@@ -231,7 +231,7 @@ static void own(page *p, lesson *l)
     CALL(p, att_weights(plan, &args, 0, 0, 0, n, w));
     for (int64_t i = 0; i < n * n && p->status == ATT_OK; i++)
         s[i] = -fabsf(q[i / n * OUT] - k[i % n * OUT]) - fabsf(q[i / n * OUT + 1] - k[i % n * OUT + 1]);
-    p->status = p->status == ATT_OK ? att_softmax(ctx, &S, -1, &W) : p->status;
+    p->status = p->status == ATT_OK ? att_tensor_softmax(ctx, &S, -1, &W) : p->status;
     conclude(p, l);
     att_plan_free(plan);
 }
@@ -276,11 +276,11 @@ static void random_scores(page *p, int64_t d)
     double figures[4] = {0};
     for (int scaled = 0; scaled < 2; scaled++) {
         if (scaled == 0)
-            p->status = att_matmul(p->ctx, &Q, &K, true, &S);
+            p->status = att_tensor_matmul(p->ctx, &Q, &K, true, &S);
         for (int i = 0; i < ROWS * ROWS && scaled; i++)
             s[i] /= sqrtf((float)d);
         if (p->status == ATT_OK)
-            p->status = att_softmax(p->ctx, &S, -1, &W);
+            p->status = att_tensor_softmax(p->ctx, &S, -1, &W);
         figures[scaled] = variance(s, ROWS * ROWS), figures[2 + scaled] = largest(w);
     }
     page_line(p, "%5" PRId64 "  %11.2f  %7.4f  %15.4f  %9.4f", d, figures[0], figures[2], figures[1], figures[3]);

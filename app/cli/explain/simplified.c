@@ -73,12 +73,12 @@ static void scores(page *p, lesson *l)
     page_step(p, (text){"Scores", "スコア"});
     page_say(p,
              (text){"The score of a word is the dot product of the query with it: multiply number by number, and add "
-                    "the products up. att_matmul makes all of them at once, Q [1, %lld] times X transposed.",
+                    "the products up. att_tensor_matmul makes all of them at once, Q [1, %lld] times X transposed.",
                     "単語のスコアは、クエリとその単語のドット積（内積）です。対応する数どうしを掛け、すべて足します。"
                     "att_matmulなら、Q [1, %lld]とXの転置との積として、全部を一度に計算できます。"},
              (long long)l->v.dim);
     page_formula(p, "s_j = q · x_j = Σ_c q_c x_jc");
-    CALL(p, att_matmul(ctx, &Q, &X, true, &S));
+    CALL(p, att_tensor_matmul(ctx, &Q, &X, true, &S));
     for (int64_t j = 0; j < l->v.n; j++)
         print_dot(p, l, j);
 }
@@ -94,7 +94,7 @@ static void weights(page *p, lesson *l)
                        "softmaxはスコアを、正の値で合計が1になる重みに変えます。"
                        "指数関数によって、高いスコアと低いスコアの差が広がります。"});
     page_formula(p, "w_j = exp(s_j) / Σ_k exp(s_k)");
-    CALL(p, att_softmax(ctx, &S, -1, &W));
+    CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     float *rows = page_floats(p, 3 * n);
     double sum = 0, weight = 0;
     for (int64_t j = 0; j < n && p->status == ATT_OK; j++) {
@@ -103,11 +103,13 @@ static void weights(page *p, lesson *l)
     }
     page_table(p, (const char *const[]){"s", "exp(s)", "w"}, 3, l->v.labels, n, rows);
     page_line(p, "Σ exp(s) = %.4f   Σ w = %.4f", sum, weight);
-    page_say(p,
-             (text){"att_softmax subtracts the largest score from all of them first. The weights are the same, and no "
-                    "exponential overflows: see `attend explain softmax`.",
-                    "att_softmaxは、まず全スコアから最大値を引きます。重みは同じで、指数関数がオーバーフローすることも"
-                    "ありません。くわしくは`attend explain softmax`を見てください。"});
+    page_say(
+        p,
+        (text){
+            "att_tensor_softmax subtracts the largest score from all of them first. The weights are the same, and no "
+            "exponential overflows: see `attend explain softmax`.",
+            "att_softmaxは、まず全スコアから最大値を引きます。重みは同じで、指数関数がオーバーフローすることも"
+            "ありません。くわしくは`attend explain softmax`を見てください。"});
 }
 
 static void context(page *p, lesson *l)
@@ -123,7 +125,7 @@ static void context(page *p, lesson *l)
                     "「%s」に、ほかの単語の情報が加わります。"},
              l->v.labels[l->q]);
     page_formula(p, "c = Σ_j w_j x_j");
-    CALL(p, att_matmul(ctx, &W, &X, false, &C));
+    CALL(p, att_tensor_matmul(ctx, &W, &X, false, &C));
     float *products = page_floats(p, n * dim);
     for (int64_t i = 0; i < n * dim && p->status == ATT_OK; i++)
         products[i] = l->w[i / dim] * l->v.x[i];

@@ -68,8 +68,8 @@ static void one_query(page *p, lesson *l)
         memcpy(loops, s, (size_t)n * sizeof *s);
     page_say(
         p, (text){"The same as one call, a row times a matrix:", "行と行列の積として、一度に計算することもできます。"});
-    CALL(p, att_matmul(ctx, &Q, &X, true, &S));
-    page_agree(p, (text){"Loops and att_matmul", "ループとatt_matmul"}, loops, s, n);
+    CALL(p, att_tensor_matmul(ctx, &Q, &X, true, &S));
+    page_agree(p, (text){"Loops and att_tensor_matmul", "ループとatt_matmul"}, loops, s, n);
     if (p->own || l->row != 1)
         return;
     float cut = 0; /* journey with itself, from digits cut off as the source has it */
@@ -143,7 +143,7 @@ static void two_softmaxes(page *p, lesson *l)
                     "全スコアから最大値mを引いても、exp(-m)が約分で消えるので結果は変わりません。"
                     "しかも、指数関数の値は1を超えなくなります。"});
     page_formula(p, "w_j = exp(s_j - m) / Σ_k exp(s_k - m),   m = max_k s_k");
-    CALL(p, att_softmax(ctx, &S, -1, &W));
+    CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     print_row(p, l, "w", l->w);
     print_sum(p, l->w, n);
     page_agree(p, (text){"As written, and without overflow", "定義どおりの計算とオーバーフローしない計算"}, written,
@@ -183,7 +183,7 @@ static void overflow(page *p, const lesson *l)
     naive(p, n, s, e, w);
     page_table(p, (const char *const[]){"s", "exp(s)", "w"}, 3, l->v.labels, n, s);
     page_say(p, (text){"The library, on the same scores:", "同じスコアを、ライブラリで計算すると次のようになります。"});
-    CALL(p, att_softmax(ctx, &S, -1, &W));
+    CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     print_row(p, l, "w", w);
     print_sum(p, w, n);
 }
@@ -204,8 +204,8 @@ static void context(page *p, lesson *l)
     LOOP(p, for (int64_t j = 0; j < n; j++) for (int64_t i = 0; i < dim; i++) c[i] += w[j] * x[j * dim + i];);
     page_table(p, (const char *const[]){"c"}, 1, NULL, dim, c);
     memcpy(loops, c, (size_t)dim * sizeof *c);
-    CALL(p, att_matmul(ctx, &W, &X, false, &C));
-    page_agree(p, (text){"Loops and att_matmul", "ループとatt_matmul"}, loops, c, dim);
+    CALL(p, att_tensor_matmul(ctx, &W, &X, false, &C));
+    page_agree(p, (text){"Loops and att_tensor_matmul", "ループとatt_matmul"}, loops, c, dim);
 }
 
 static void all_scores(page *p, lesson *l)
@@ -226,7 +226,7 @@ static void all_scores(page *p, lesson *l)
     page_table(p, l->v.labels, n, l->v.labels, n, s);
     page_say(p, (text){"Or one matrix product (GEMM), of X with X transposed:",
                        "あるいは、XとXの転置との行列積（GEMM）一回で済みます。"});
-    CALL(p, att_matmul(ctx, &X, &X, true, &S));
+    CALL(p, att_tensor_matmul(ctx, &X, &X, true, &S));
     page_table(p, l->v.labels, n, l->v.labels, n, l->ss);
     page_agree(p, (text){"Loops and GEMM", "ループとGEMM"}, s, l->ss, n * n);
 }
@@ -243,7 +243,7 @@ static void all_weights(page *p, lesson *l)
     page_say(p, (text){"Softmax of each row: dimension -1 is the last one, the keys.",
                        "各行でsoftmaxを計算します。次元-1は最後の次元、つまりキーの方向です。"});
     page_formula(p, "W = softmax(S)");
-    CALL(p, att_softmax(ctx, &S, -1, &W));
+    CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     page_table(p, l->v.labels, n, l->v.labels, n, l->ww);
     for (int64_t i = 0; i < n * n && p->status == ATT_OK; i++)
         sums[i / n] += l->ww[i];
@@ -268,7 +268,7 @@ static void all_contexts(page *p, lesson *l)
         return;
     page_step(p, (text){"All context vectors", "すべてのコンテキストベクトル"});
     page_formula(p, "C = W X");
-    CALL(p, att_matmul(ctx, &W, &X, false, &C));
+    CALL(p, att_tensor_matmul(ctx, &W, &X, false, &C));
     page_table(p, l->v.labels, n, NULL, dim, l->c);
     page_say(
         p,
@@ -308,15 +308,15 @@ static void wrong_dimension(page *p, lesson *l)
                     "which would become 0, when asked to: -Wfloat-conversion.)",
                     "Cでは関数プロトタイプにより、呼び出しの前に-1.0が-1に変換されるので、うまく動きます。"
                     "（0.5は0になってしまいますが、-Wfloat-conversionを付ければコンパイラが教えてくれます。）"});
-    ANSWER(p, att_softmax(ctx, &S, -1.0, &W));
+    ANSWER(p, att_tensor_softmax(ctx, &S, -1.0, &W));
     page_say(
         p,
         (text){"A dimension that is not there is an error, and says so; W is left as it was. So is a tensor that does "
                "not hold f32:",
                "存在しない次元を渡すとエラーになり、理由が示されます。Wは書き換えられません。"
                "f32でないテンソルも同様です。"});
-    ANSWER(p, att_softmax(ctx, &S, 2, &W));
-    ANSWER(p, att_softmax(ctx, &I, -1, &W));
+    ANSWER(p, att_tensor_softmax(ctx, &S, 2, &W));
+    ANSWER(p, att_tensor_softmax(ctx, &I, -1, &W));
     page_say(
         p,
         (text){
@@ -324,7 +324,7 @@ static void wrong_dimension(page *p, lesson *l)
             "The rows then sum to:",
             "誰も教えてくれない間違いもあります。次元0は存在するので計算は成功しますが、"
             "合計が1になるのは列のほうです。行の合計は次のようになってしまいます。"});
-    ANSWER(p, att_softmax(ctx, &S, 0, &W));
+    ANSWER(p, att_tensor_softmax(ctx, &S, 0, &W));
     for (int64_t i = 0; i < n * n; i++)
         sums[i / n] += columns[i];
     print_row(p, l, "Σ_j w_ij", sums);

@@ -87,7 +87,8 @@ static att_status product(att_ctx *ctx, int64_t m, int64_t n, int64_t k, matrix 
     return s;
 }
 
-att_status att_matmul(att_ctx *ctx, const att_tensor *a, const att_tensor *b, bool transpose_b, const att_tensor *out)
+att_status att_tensor_matmul(att_ctx *ctx, const att_tensor *a, const att_tensor *b, bool transpose_b,
+                             const att_tensor *out)
 {
     const int n_of_b = transpose_b ? 0 : 1, k_of_b = 1 - n_of_b;
     att_status s = att_require(__func__, ATT_NAMED({"ctx", ctx}));
@@ -103,7 +104,7 @@ att_status att_matmul(att_ctx *ctx, const att_tensor *a, const att_tensor *b, bo
         return s;
     const matrix by_n = {b->data, b->stride[n_of_b], b->stride[k_of_b]};
     s = product(ctx, out->dim[0], out->dim[1], a->dim[1], matrix_of(a), by_n, matrix_of(out));
-    return s ? s : finish(ctx, "att_matmul");
+    return s ? s : finish(ctx, "att_tensor_matmul");
 }
 
 /* ---- softmax */
@@ -175,7 +176,7 @@ static bool same_view(const att_tensor *a, const att_tensor *b)
     return same;
 }
 
-att_status att_softmax(att_ctx *ctx, const att_tensor *x, int dim, const att_tensor *out)
+att_status att_tensor_softmax(att_ctx *ctx, const att_tensor *x, int dim, const att_tensor *out)
 {
     att_status s = att_require(__func__, ATT_NAMED({"ctx", ctx}));
     s = s ? s : att_check_view(ctx, "x", x);
@@ -198,7 +199,7 @@ att_status att_softmax(att_ctx *ctx, const att_tensor *x, int dim, const att_ten
     }
     att_parallel(ctx, j.slices.n, softmax_slices, &j);
     att_free(ctx, j.scratch);
-    return finish(ctx, "att_softmax");
+    return finish(ctx, "att_tensor_softmax");
 }
 
 /* ---- cosine */
@@ -230,7 +231,7 @@ static void to_unit_rows(att_ctx *ctx, const att_tensor *t, float *to)
     att_parallel_for(ctx, j.rows.n, unit_rows, &j);
 }
 
-att_status att_cosine(att_ctx *ctx, const att_tensor *a, const att_tensor *b, const att_tensor *out)
+att_status att_tensor_cosine(att_ctx *ctx, const att_tensor *a, const att_tensor *b, const att_tensor *out)
 {
     att_status s = att_require(__func__, ATT_NAMED({"ctx", ctx}));
     s = s ? s : att_check(ctx, "a", a, ATT_F32, 2);
@@ -254,5 +255,5 @@ att_status att_cosine(att_ctx *ctx, const att_tensor *a, const att_tensor *b, co
     }
     att_free(ctx, rows_b);
     att_free(ctx, rows_a);
-    return s ? s : finish(ctx, "att_cosine");
+    return s ? s : finish(ctx, "att_tensor_cosine");
 }

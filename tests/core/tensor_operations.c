@@ -51,7 +51,7 @@ static void matmul_is_the_product_for_all_layouts(void **state)
                 wrap_as(&a, pa, m, k, layout / 2 % N_LAYOUTS);
                 wrap_as(&b, pb, transpose_b ? n : k, transpose_b ? k : n, layout / 2 / N_LAYOUTS % N_LAYOUTS);
                 wrap_as(&out, pc, m, n, layout / 2 / N_LAYOUTS / N_LAYOUTS);
-                assert_int_equal(att_matmul(ctx, &a, &b, transpose_b, &out), ATT_OK);
+                assert_int_equal(att_tensor_matmul(ctx, &a, &b, transpose_b, &out), ATT_OK);
                 compare_product(&a, &b, transpose_b, &out);
                 free(pa);
                 free(pb);
@@ -69,17 +69,17 @@ static void matmul_refuses_what_does_not_fit(void **state)
     att_wrap(&a, x, ATT_F32, ATT_DIMS(2, 3), NULL);
     att_wrap(&b, x + 6, ATT_F32, ATT_DIMS(4, 5), NULL);
     att_wrap(&out, x + 26, ATT_F32, ATT_DIMS(2, 5), NULL);
-    assert_int_equal(att_matmul(ctx, &a, &b, false, &out), ATT_ERR_SHAPE);
+    assert_int_equal(att_tensor_matmul(ctx, &a, &b, false, &out), ATT_ERR_SHAPE);
     check_says(NULL, "b.dim[0] = 4 but a.dim[1] = 3");
-    assert_int_equal(att_matmul(ctx, &a, &b, true, &out), ATT_ERR_SHAPE);
+    assert_int_equal(att_tensor_matmul(ctx, &a, &b, true, &out), ATT_ERR_SHAPE);
     check_says(NULL, "b.dim[1] = 5 but a.dim[1] = 3");
     att_wrap(&b, x + 6, ATT_F32, ATT_DIMS(3, 4), NULL);
-    assert_int_equal(att_matmul(ctx, &a, &b, false, &out), ATT_ERR_SHAPE);
+    assert_int_equal(att_tensor_matmul(ctx, &a, &b, false, &out), ATT_ERR_SHAPE);
     check_says(NULL, "out.dim[1] = 5 but b.dim[1] = 4");
     att_wrap(&out, x, ATT_F32, ATT_DIMS(2, 4), NULL);
-    assert_int_equal(att_matmul(ctx, &a, &b, false, &out), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_tensor_matmul(ctx, &a, &b, false, &out), ATT_ERR_ARGUMENT);
     check_says(NULL, "overlap");
-    assert_int_equal(att_matmul(ctx, &a, NULL, false, &out), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_tensor_matmul(ctx, &a, NULL, false, &out), ATT_ERR_ARGUMENT);
     att_close(ctx);
 }
 
@@ -109,14 +109,14 @@ static void softmax_works_along_any_dimension(void **state)
         for (int dim = -3; dim < 3; dim++) {
             const int d = (dim + 3) % 3;
             const int64_t stride = x.stride[d], n = x.dim[d];
-            assert_int_equal(att_softmax(ctx, &x, dim, &y), ATT_OK);
+            assert_int_equal(att_tensor_softmax(ctx, &x, dim, &y), ATT_OK);
             for (int64_t i = 0; i < ALL; i++)
                 if (i / stride % n == 0) /* the first of a slice */
                     compare_softmax(n, px + i, stride, py + i, stride);
             float in_place[ALL];
             memcpy(in_place, px, sizeof in_place);
             att_wrap(&y, in_place, ATT_F32, ATT_DIMS(A, B, C), NULL);
-            assert_int_equal(att_softmax(ctx, &y, dim, &y), ATT_OK);
+            assert_int_equal(att_tensor_softmax(ctx, &y, dim, &y), ATT_OK);
             assert_memory_equal(in_place, py, sizeof in_place);
             att_wrap(&y, py, ATT_F32, ATT_DIMS(A, B, C), NULL);
         }
@@ -132,14 +132,14 @@ static void softmax_of_nothing_but_minus_infinity_is_zero(void **state)
     att_ctx *ctx = check_open("scalar", 1);
     att_wrap(&x, px, ATT_F32, ATT_DIMS(3, 2), NULL);
     att_wrap(&y, py, ATT_F32, ATT_DIMS(3, 2), NULL);
-    assert_int_equal(att_softmax(ctx, &x, 0, &y), ATT_OK);
+    assert_int_equal(att_tensor_softmax(ctx, &x, 0, &y), ATT_OK);
     assert_true(py[0] == 0 && py[2] == 0 && py[4] == 0);
-    assert_int_equal(att_softmax(ctx, &x, 2, &y), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_tensor_softmax(ctx, &x, 2, &y), ATT_ERR_ARGUMENT);
     check_says(NULL, "dim = 2 but x has 2 dimensions");
     att_wrap(&y, px + 1, ATT_F32, ATT_DIMS(2, 2), NULL);
-    assert_int_equal(att_softmax(ctx, &x, 0, &y), ATT_ERR_SHAPE);
+    assert_int_equal(att_tensor_softmax(ctx, &x, 0, &y), ATT_ERR_SHAPE);
     att_wrap(&y, px, ATT_F32, ATT_DIMS(3, 2), (const int64_t[]){1, 3}); /* x, but turned */
-    assert_int_equal(att_softmax(ctx, &x, 0, &y), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_tensor_softmax(ctx, &x, 0, &y), ATT_ERR_ARGUMENT);
     att_close(ctx);
 }
 
@@ -157,7 +157,7 @@ static void cosine_does_not_depend_on_the_scale_of_a_row(void **state)
         att_wrap(&a, pa, ATT_F32, ATT_DIMS(M, D), NULL);
         att_wrap(&b, pb, ATT_F32, ATT_DIMS(N, D), NULL);
         att_wrap(&out, pc, ATT_F32, ATT_DIMS(M, N), NULL);
-        assert_int_equal(att_cosine(ctx, &a, &b, &out), ATT_OK);
+        assert_int_equal(att_tensor_cosine(ctx, &a, &b, &out), ATT_OK);
         for (int i = 0; i < M; i++) {
             double ab = 0, aa = 0;
             for (int p = 0; p < D; p++) {
@@ -182,11 +182,11 @@ static void compute_all(int isa, int n_threads, float *px, float *out)
     att_wrap(&a, px, ATT_F32, ATT_DIMS(M, N), NULL);
     att_wrap(&b, px + M * N, ATT_F32, ATT_DIMS(N, N), NULL);
     att_wrap(&y, out, ATT_F32, ATT_DIMS(M, N), NULL);
-    assert_int_equal(att_matmul(ctx, &a, &b, false, &y), ATT_OK);
+    assert_int_equal(att_tensor_matmul(ctx, &a, &b, false, &y), ATT_OK);
     att_wrap(&y, out + M * N, ATT_F32, ATT_DIMS(M, N), NULL);
-    assert_int_equal(att_softmax(ctx, &a, 0, &y), ATT_OK);
+    assert_int_equal(att_tensor_softmax(ctx, &a, 0, &y), ATT_OK);
     att_wrap(&y, out + 2 * M * N, ATT_F32, ATT_DIMS(M, N), NULL);
-    assert_int_equal(att_cosine(ctx, &a, &b, &y), ATT_OK);
+    assert_int_equal(att_tensor_cosine(ctx, &a, &b, &y), ATT_OK);
     att_close(ctx);
 }
 
@@ -227,9 +227,9 @@ static void simple_calls_survive_the_failure_of_any_allocation(void **state)
             assert_true(n < 20);
             f.fail_at = f.calls + n;
             memset(pz, 0x11, sizeof pz);
-            s = call == 0   ? att_matmul(ctx, &x, &y, false, &z)
-                : call == 1 ? att_softmax(ctx, &x, 1, &z)
-                            : att_cosine(ctx, &x, &y, &z);
+            s = call == 0   ? att_tensor_matmul(ctx, &x, &y, false, &z)
+                : call == 1 ? att_tensor_softmax(ctx, &x, 1, &z)
+                            : att_tensor_cosine(ctx, &x, &y, &z);
             assert_true(s == ATT_OK || s == ATT_ERR_MEMORY);
             for (size_t i = 0; s && i < sizeof pz; i++)
                 assert_int_equal(((unsigned char *)pz)[i], 0x11); /* outputs untouched */
