@@ -70,7 +70,7 @@ function(list_stages kind)
   set(stage_lists "${stage_lists}\n" PARENT_SCOPE)
 endfunction()
 foreach(kind score modifier)
-  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/attn/${kind}/*.c)
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/attn/stage/${kind}/*.c)
   list_stages(${kind} ${files})
   foreach(file IN LISTS files)
     get_filename_component(name ${file} NAME_WE)
@@ -88,7 +88,7 @@ foreach(kind score modifier)
 endforeach()
 
 # Masks are compiled once.
-file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/attn/mask/*.c)
+file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/attn/stage/mask/*.c)
 list_stages(mask ${files})
 
 # Operations of the tape: what their files define.

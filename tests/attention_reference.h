@@ -4,7 +4,7 @@
 #define ATTENTION_REFERENCE_H
 
 #include "attention_help.h"
-#include "attn/attn.h"
+#include "attn/reference.h"
 
 #include <math.h>
 

@@ -16,7 +16,7 @@ typedef struct kind {
     double (*error)(const att_pair *p); /* bound of a score's rounding errors, in units of 2^-24 */
 } kind;
 
-/* A tanh is off by 24 at most, see src/attn/score/additive.c; the sum is a chain of partial sums up to the whole. */
+/* A tanh is off by 24 at most, see src/attn/stage/score/additive.c; the sum is a chain of partial sums up to the whole. */
 static inline double additive_error(const att_pair *p)
 {
     double v = 0;

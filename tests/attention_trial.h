@@ -5,7 +5,7 @@
 
 #include "attention_help.h"
 #include "att_lists.h"
-#include "attn/attn.h"
+#include "attn/reference.h"
 #include "simd/isa.h"
 
 #include <math.h>

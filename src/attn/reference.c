@@ -1,5 +1,5 @@
 /* Attention as its formulas say, in double: no tiles, no tricks. */
-#include "attn/attn.h"
+#include "attn/reference.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef ATT_ATTN_VERIFY_H
 #define ATT_ATTN_VERIFY_H
 
-#include "attn/attn.h"
+#include "attn/block/block.h"
 
 #include <math.h>
 

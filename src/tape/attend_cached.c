@@ -1,6 +1,6 @@
 /* Attention of new tokens to a cache, which they may join first: decoding. Nothing of it is recorded. */
 #include "tape/tape.h"
-#include "attn/attn.h"
+#include "attn/call/call.h"
 
 /* [sequences * n, heads, dim] -> [sequences, heads, n, dim] */
 static att_tensor batched(const att_tensor *x, int64_t sequences)

@@ -1,6 +1,6 @@
 /* The order in which the tasks of a backward begin, and what making it costs. */
 #include "attention_reference.h"
-#include "attn/tasks.h"
+#include "attn/backward/tasks.h"
 
 #include <time.h>
 

@@ -1,6 +1,6 @@
 /* Attention on f16 and bf16: the same as on the floats that they encode, bit for bit, and then rounded. */
 #include "attention_help.h"
-#include "attn/attn.h"
+#include "attn/reference.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 // labels: long
 #include "attention_trial.h"
 #include "cache_help.h"
-#include "attn/attn.h"
+#include "attn/reference.h"
 #include "fail_alloc.h"
 
 /* Numbers in the shape of out and lse of o for n queries, and the arguments that write them. */

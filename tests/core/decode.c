@@ -1,7 +1,7 @@
 /* Few queries over many keys: the same bits as the full pass, with any stages, threads and instruction set. */
 // labels: long
 #include "attention_help.h"
-#include "attn/attn.h"
+#include "attn/reference.h"
 
 enum { QUERIES = 67 }; /* of the full pass: more than decoding takes */
 enum { SINK = ALL_STAGES + 1, SETS = 2 * SINK };

@@ -1,0 +1,96 @@
+/* The gradients that a backward call is given, checked. */
+#include "attn/backward/backward.h"
+#include "tensor/tensor.h"
+
+#include <stdio.h>
+
+/* The tensors of att_attention_grads, and what they are called. */
+static const att_tensor_group of_grads[] = {
+    {{"dout", "dlse"}, offsetof(att_attention_grads, dout), 2},
+    {{"dq", "dk", "dv"}, offsetof(att_attention_grads, dq), 3},
+    {{"dscore_param"}, offsetof(att_attention_grads, dscore_param), ATT_MAX_PARAMS},
+    {{"dmodifier_param"}, offsetof(att_attention_grads, dmodifier_param), ATT_MAX_STAGES},
+    {{NULL}, 0, 0},
+};
+
+/* A gradient has the shape of `like` and shares no memory with anything else of the call. */
+static att_status check_grad(const att_call *c, const char *name, const att_tensor *t, const char *like_name,
+                             const att_tensor *like, const att_attention_grads *g)
+{
+    att_ctx *ctx = c->plan->ctx;
+    if (!att_given(t))
+        return ATT_OK;
+    if (!att_given(like))
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "grads.%s is given, but args.%s is not", name, like_name);
+    att_status e = att_check_output(ctx, name, t, like->dtype, like->rank);
+    e = e ? e : att_check_same_shape(ctx, name, t, like_name, like);
+    e = e ? e : att_call_check_apart(c, name, t);
+    return e ? e : att_check_group_apart(ctx, name, t, g, of_grads);
+}
+
+static att_status check_params(const att_call *c, const att_attention_grads *g)
+{
+    const att_plan *p = c->plan;
+    char name[32];
+    att_status e = ATT_OK;
+    for (int i = 0; !e && i < ATT_MAX_PARAMS; i++) {
+        snprintf(name, sizeof name, "dscore_param[%d]", i);
+        const att_tensor *t = &g->dscore_param[i];
+        e = check_grad(c, name, t, name + 1, &c->args.score_param[i], g);
+        if (!e && att_given(t))
+            e = att_param_check(c, name, t, &p->score->param[i]);
+    }
+    for (int i = 0; !e && i < ATT_MAX_STAGES; i++) {
+        snprintf(name, sizeof name, "dmodifier_param[%d]", i);
+        const att_tensor *t = &g->dmodifier_param[i];
+        e = check_grad(c, name, t, name + 1, &c->args.modifier_param[i], g);
+        if (!e && att_given(t) && !(p->modifier[i]->flags & ATT_PAIRS))
+            e = att_param_check(c, name, t, &p->modifier[i]->param);
+    }
+    return e;
+}
+
+/* The first stage that has no derivative. */
+static const char *who_has_no_backward(const att_plan *p)
+{
+    if (!p->score->derivative)
+        return p->score->name;
+    for (int i = 0; i < p->n_modifiers; i++)
+        if (!p->modifier[i]->derivative && !(p->modifier[i]->flags & ATT_SINK))
+            return p->modifier[i]->name;
+    return NULL;
+}
+
+att_status att_backward_check(const att_call *c, const att_attention_grads *grads, att_attention_grads *g)
+{
+    att_ctx *ctx = c->plan->ctx;
+    const att_attention_args *a = &c->args;
+    if (!grads)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "grads is NULL");
+    if (a->cache)
+        return att_fail(ctx, ATT_ERR_UNSUPPORTED, "there is no backward through args.cache: give args.k and args.v");
+    if (who_has_no_backward(c->plan))
+        return att_fail(ctx, ATT_ERR_UNSUPPORTED, "\"%s\" has no derivative", who_has_no_backward(c->plan));
+    att_status e = att_take_options(g, sizeof *g, grads, "att_attention_grads");
+    if (!e && !att_given(&a->lse))
+        e = att_fail(ctx, ATT_ERR_ARGUMENT, "args.lse is not given: the backward needs that of the forward");
+    e = e ? e : att_check(ctx, "dout", &g->dout, a->out.dtype, att_call_rank(c));
+    e = e ? e : att_check_contiguous(ctx, "dout", &g->dout);
+    e = e ? e : att_check_same_shape(ctx, "dout", &g->dout, "out", &a->out);
+    if (!e && att_given(&g->dlse)) {
+        e = att_check(ctx, "dlse", &g->dlse, ATT_F32, att_call_rank(c) - 1);
+        e = e ? e : att_check_same_shape(ctx, "dlse", &g->dlse, "lse", &a->lse);
+    }
+    const struct {
+        const char *name;
+        const att_tensor *t, *like;
+    } outputs[] = {{"dq", &g->dq, &a->q}, {"dk", &g->dk, &a->k}, {"dv", &g->dv, &a->v}};
+    for (int i = 0; !e && i < 3; i++) {
+        if (att_given(outputs[i].t)) {
+            e = att_check(ctx, outputs[i].name, outputs[i].t, outputs[i].like->dtype, att_call_rank(c));
+            e = e ? e : att_check_contiguous(ctx, outputs[i].name, outputs[i].t);
+        }
+        e = e ? e : check_grad(c, outputs[i].name, outputs[i].t, outputs[i].name + 1, outputs[i].like, g);
+    }
+    return e ? e : check_params(c, g);
+}

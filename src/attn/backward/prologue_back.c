@@ -1,0 +1,165 @@
+/* From gradients of the rows that tiles see (call/prologue.c) to those of the caller's rows and, over all rows in
+ * ascending order, of the parameters. */
+#include "attn/backward/prologue_back.h"
+#include "attn/call/scratch.h"
+#include "gemm/gemm.h"
+
+/* to y of any type, some numbers at a time */
+static void add(const att_kernels *k, int64_t n, const att_rows *x, const att_rows *u, const att_rows *y)
+{
+    (void)u;
+    float some[256];
+    const int64_t size = (int64_t)att_dtype_size(y->dtype);
+    for (int64_t i = 0; i < n; i += 256) {
+        const att_rows part = {.at = (char *)y->at + i * size, .dtype = y->dtype};
+        att_rows_write(k, (const float *)x->at + i, 0, &part, 0, 1, n - i < 256 ? n - i : 256, true, some);
+    }
+}
+
+/* to y of any type */
+static void copy(const att_kernels *k, int64_t n, const att_rows *x, const att_rows *u, const att_rows *y)
+{
+    (void)u;
+    att_rows_write(k, x->at, 0, y, 0, 1, n, false, NULL);
+}
+
+/* y was the gradient of u = x / |x| and becomes that of x: (y - u (u . y)) / |x|, 0 where y is 0, or x. */
+static void unit_back(const att_kernels *k, int64_t n, const att_rows *x, const att_rows *u, const att_rows *y)
+{
+    const float *unit = u->at;
+    float *slope = y->at;
+    if (att_is_zero(n, slope))
+        return;
+    const float length = k->dot(n, x->at, unit), along = k->dot(n, unit, slope);
+    for (int64_t i = 0; i < n; i++)
+        slope[i] = length == 0 ? 0 : (slope[i] - unit[i] * along) / length;
+}
+
+static const att_tensor *param_gradient(const att_side *x, const att_attention_grads *g)
+{
+    const bool wanted = x->how->kind == ATT_ROW_PROJECTED && att_given(&g->dscore_param[x->how->param]);
+    return wanted ? &g->dscore_param[x->how->param] : NULL;
+}
+
+/* Can the gradient of rows be written where it belongs at once, or must it be added up, or rounded, afterwards? */
+static bool in_place(const att_side *x, const att_tensor *to, bool accumulate)
+{
+    return !accumulate && x->group == 1 && to->dtype == ATT_F32;
+}
+
+/* What one side needs to get from the gradients of prepared rows to those of rows: a matrix, packed, and rows to add up
+ * in, if not yet as many. */
+static void need_back(const att_call *c, const att_side *x, bool of_keys, bool accumulate, size_t *packed,
+                      size_t *spare)
+{
+    if (x->how->kind != ATT_ROW_PROJECTED)
+        return;
+    const size_t matrix = att_gemm_packed_count(c->plan->ctx, x->in, x->out);
+    const size_t rows = in_place(x, att_side_rows(c, of_keys), accumulate)
+                            ? 0
+                            : att_size_mul(2, att_size_mul((size_t)att_side_count(c, of_keys), (size_t)x->in));
+    *packed = matrix > *packed ? matrix : *packed;
+    *spare = rows > *spare ? rows : *spare;
+}
+
+/* A packed matrix, rows to add up in, and what parameters' gradients are gathered in, from p on: how many floats. */
+static size_t lay_out_back(float *p, size_t packed, size_t spare, size_t param, att_row_grads *r)
+{
+    const att_part parts[] = {{&r->packed, att_part_count(packed, 1)},
+                              {&r->spare, att_part_count(spare, 1)},
+                              {&r->param, att_part_count(param, 1)}};
+    return att_lay_out(p, sizeof parts / sizeof parts[0], parts);
+}
+
+size_t att_prologue_bytes_back(const att_call *c)
+{
+    size_t floats = 0, spares = 0, packed = 0, spare = 0;
+    att_row_grads r;
+    for (int of_keys = 0; c->plan->prologue && of_keys < 2; of_keys++) {
+        const att_side x = att_side_of(c, of_keys);
+        if (x.how->kind == ATT_ROW_AS_IT_IS)
+            continue;
+        floats += (size_t)(att_side_count(c, of_keys) * x.heads * att_round_up(x.out, c->plan->kernels->panel));
+        spares += 2;
+        need_back(c, &x, of_keys, false, &packed, &spare);
+    }
+    return (floats + lay_out_back(NULL, packed, spare, 0, &r)) * sizeof(float) + spares * ATT_SPARE_BYTES;
+}
+
+att_status att_prologue_begin_back(const att_call *c, const att_attention_grads *g, att_row_grads *r)
+{
+    size_t packed = 0, spare = 0, param = 0;
+    att_status e = ATT_OK;
+    *r = (att_row_grads){.dq = g->dq, .dk = g->dk, .add_dq = g->accumulate, .add_dk = g->accumulate};
+    for (int of_keys = 0; !e && c->plan->prologue && of_keys < 2; of_keys++) {
+        const att_side x = att_side_of(c, of_keys);
+        const att_tensor *to = of_keys ? &g->dk : &g->dq;
+        att_tensor *t = of_keys ? &r->dk : &r->dq;
+        if (x.how->kind == ATT_ROW_AS_IT_IS || !(att_given(to) || param_gradient(&x, g)))
+            continue;
+        *(of_keys ? &r->add_dk : &r->add_dq) = false;
+        e = att_side_make_rows(c, x.rows, x.heads, x.out, att_round_up(x.out, c->plan->kernels->panel),
+                               &r->memory[of_keys], t);
+        if (!e && att_given(to))
+            need_back(c, &x, of_keys, g->accumulate, &packed, &spare);
+        const size_t count = param_gradient(&x, g) ? att_side_param_count(c, &x) : 0;
+        param = count > param ? count : param;
+    }
+    r->memory[2] = e ? NULL : att_scratch_take(c->plan, lay_out_back(NULL, packed, spare, param, r));
+    lay_out_back(r->memory[2], packed, spare, param, r);
+    return r->memory[2] ? ATT_OK : ATT_ERR_MEMORY;
+}
+
+void att_prologue_end_back(const att_call *c, att_row_grads *r)
+{
+    for (int i = 0; i < 3; i++)
+        att_scratch_give(c->plan, r->memory[i]);
+}
+
+/* dx = W^T dx' of projected rows, summed over the heads that were made of the same ones */
+static void rows_back(const att_call *c, const att_side *x, const att_tensor *from, const att_tensor *to,
+                      bool accumulate, const att_row_grads *r)
+{
+    for (int64_t h = 0; h < x->heads; h++) {
+        const att_lines a = att_lines_of(c, from, h), b = att_lines_of(c, to, h / x->group);
+        const att_lines sum = {r->spare, ATT_F32, a.outer, a.inner * x->in, a.inner, x->in};
+        att_lines next = sum;
+        next.at = att_line_at(&sum, a.outer * a.inner * x->in);
+        if (h == 0 || !att_side_shares(x))
+            att_side_pack(c, x, h, true, r->packed);
+        if (in_place(x, to, accumulate)) {
+            att_side_multiply(c, a, b, x->in, x->out, r->packed);
+            continue;
+        }
+        const bool first = h % x->group == 0, last = (h + 1) % x->group == 0;
+        att_side_multiply(c, a, first ? sum : next, x->in, x->out, r->packed);
+        if (!first)
+            att_each_line(c, add, x->in, next, next, sum);
+        if (last)
+            att_each_line(c, accumulate ? add : copy, x->in, sum, sum, b);
+    }
+}
+
+static void unit_rows_back(const att_call *c, const att_side *x, const att_tensor *from, const att_tensor *to,
+                           bool accumulate)
+{
+    for (int64_t h = 0; h < x->heads; h++) {
+        const att_lines slopes = att_lines_of(c, from, h);
+        att_each_line(c, unit_back, x->in, att_lines_of(c, x->rows, h), att_lines_of(c, x->prepared, h), slopes);
+        att_each_line(c, accumulate ? add : copy, x->in, slopes, slopes, att_lines_of(c, to, h));
+    }
+}
+
+void att_prologue_back(const att_call *c, const att_attention_grads *g, const att_row_grads *r)
+{
+    for (int of_keys = 0; c->plan->prologue && of_keys < 2; of_keys++) {
+        const att_side x = att_side_of(c, of_keys);
+        const att_tensor *from = of_keys ? &r->dk : &r->dq, *to = of_keys ? &g->dk : &g->dq;
+        if (param_gradient(&x, g))
+            att_side_param_back(c, &x, from, param_gradient(&x, g), g->accumulate, r->param);
+        if (x.how->kind == ATT_ROW_PROJECTED && att_given(to))
+            rows_back(c, &x, from, to, g->accumulate, r);
+        if (x.how->kind == ATT_ROW_UNIT && att_given(to))
+            unit_rows_back(c, &x, from, to, g->accumulate);
+    }
+}

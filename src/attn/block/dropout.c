@@ -1,0 +1,23 @@
+/* Dropout of weights, between softmax and values: 0, or 1 / (1 - p) times as much, so that the expected output stays.
+ * Sums and log-sum-exp are those before it. Backward, the gradient of a weight is dropped and scaled as the weight was,
+ * and delta = rowsum(dO O) holds as it stands: it is the sum of P dP, whose dP this is. */
+#include "attn/block/block.h"
+
+void att_keep_block(const att_block *b, uint64_t *keep)
+{
+    const att_site *at = b->site;
+    for (int r = 0; at->dropout.threshold && r < b->cut->n_runs; r++) {
+        const int64_t first = b->cut->run[r].first; /* a multiple of ATT_SUB_TILE, as k0 is */
+        b->plan->kernels->keep_bits(&at->dropout, b->queries, (uint32_t)(at->place.position + b->q0),
+                                    (uint32_t)(b->k0 + first), b->cut->run[r].last - first, keep + first);
+    }
+}
+
+void att_drop_block(const att_block *b, const uint64_t *keep, float *x)
+{
+    const float scale = att_keep_scale(b->plan);
+    for (int r = 0; b->site->dropout.threshold && r < b->cut->n_runs; r++) {
+        const int64_t first = b->cut->run[r].first;
+        b->plan->kernels->drop(b->cut->run[r].last - first, keep + first, scale, x + first * b->stride, b->stride);
+    }
+}

@@ -1,0 +1,314 @@
+/* From a call's arguments, checked, to one head of one sequence. */
+#include "attn/call/params.h"
+#include "tensor/tensor.h"
+
+#include <math.h>
+
+/* Indices of a tensor's dimensions, batched or ragged. */
+typedef struct axes {
+    int rank, batch, head, time, dim;
+} axes;
+static const axes BATCHED = {4, 0, 1, 2, 3}, RAGGED = {3, -1, 1, 0, 2};
+
+static const axes *axes_of(const att_call *c) { return c->ragged ? &RAGGED : &BATCHED; }
+int att_call_rank(const att_call *c) { return axes_of(c)->rank; }
+
+static att_status check_operand(const att_call *c, const char *name, const att_tensor *t, int64_t heads,
+                                const char *heads_name, int64_t dim, const char *dim_name, bool output)
+{
+    att_ctx *ctx = c->plan->ctx;
+    const axes *x = axes_of(c);
+    const att_dtype dtype = c->plan->spec.dtype;
+    att_status e = output ? att_check_output(ctx, name, t, dtype, x->rank) : att_check(ctx, name, t, dtype, x->rank);
+    e = e ? e : att_check_dim(ctx, name, t, x->head, heads_name, heads);
+    e = e ? e : att_check_dim(ctx, name, t, x->dim, dim_name, dim);
+    return e ? e : att_check_contiguous(ctx, name, t);
+}
+
+/* The shapes of k and, for outputs, v, which fit those of q. */
+static att_status check_keys(const att_call *c, bool outputs)
+{
+    att_ctx *ctx = c->plan->ctx;
+    const att_attention_args *a = &c->args;
+    const att_attention_spec *s = &c->plan->spec;
+    const int time = axes_of(c)->time;
+    att_status e = check_operand(c, "k", &a->k, s->kv_heads, "spec.kv_heads", s->key_dim,
+                                 s->key_dim == s->head_dim ? "spec.head_dim" : "spec.key_dim", false);
+    if (!e && !c->ragged)
+        e = att_check_dim(ctx, "k", &a->k, 0, "q.dim[0]", a->q.dim[0]);
+    if (e || !outputs)
+        return e;
+    e = check_operand(c, "v", &a->v, s->kv_heads, "spec.kv_heads", s->value_dim, "spec.value_dim", false);
+    e = e ? e : att_check_dim(ctx, "v", &a->v, time, c->ragged ? "k.dim[0]" : "k.dim[2]", a->k.dim[time]);
+    if (!e && !c->ragged)
+        e = att_check_dim(ctx, "v", &a->v, 0, "q.dim[0]", a->q.dim[0]);
+    return e;
+}
+
+/* The shapes of q, k and, for outputs, v, out and lse. */
+static att_status check_shapes(const att_call *c, bool outputs)
+{
+    att_ctx *ctx = c->plan->ctx;
+    const att_attention_args *a = &c->args;
+    const att_attention_spec *s = &c->plan->spec;
+    const axes *x = axes_of(c);
+    att_status e = check_operand(c, "q", &a->q, s->heads, "spec.heads", s->head_dim, "spec.head_dim", false);
+    if (!e && a->cache)
+        e = att_check_dim(ctx, "q", &a->q, 0, "the number of the cache's sequences", a->k.dim[0]);
+    else if (!e)
+        e = check_keys(c, outputs);
+    if (e || !outputs)
+        return e;
+    e = check_operand(c, "out", &a->out, s->heads, "spec.heads", s->value_dim, "spec.value_dim", true);
+    e = e ? e : att_check_dim(ctx, "out", &a->out, x->time, c->ragged ? "q.dim[0]" : "q.dim[2]", a->q.dim[x->time]);
+    if (!e && !c->ragged)
+        e = att_check_dim(ctx, "out", &a->out, 0, "q.dim[0]", a->q.dim[0]);
+    if (!e && a->lse.data) {
+        e = att_check_output(ctx, "lse", &a->lse, ATT_F32, x->rank - 1);
+        for (int i = 0; !e && i < x->rank - 1; i++)
+            e = att_check_dim(ctx, "lse", &a->lse, i, "the same of q", a->q.dim[i]);
+    }
+    return e;
+}
+
+/* The tensors of att_attention_args, and what they are called. */
+static const att_tensor_group of_args[] = {
+    {{"q", "k", "v", "out", "lse"}, offsetof(att_attention_args, q), 5},
+    {{"mask"}, offsetof(att_attention_args, mask), 1},
+    {{"q_documents", "k_documents"}, offsetof(att_attention_args, q_documents), 2},
+    {{"score_param"}, offsetof(att_attention_args, score_param), ATT_MAX_PARAMS},
+    {{"modifier_param"}, offsetof(att_attention_args, modifier_param), ATT_MAX_STAGES},
+    {{NULL}, 0, 0},
+};
+
+att_status att_check_group_apart(att_ctx *ctx, const char *name, const att_tensor *t, const void *from,
+                                 const att_tensor_group *groups)
+{
+    att_status e = ATT_OK;
+    for (const att_tensor_group *g = groups; g->count; g++)
+        for (int i = 0; !e && i < g->count; i++) {
+            const att_tensor *other = (const att_tensor *)((const char *)from + g->at) + i;
+            if (other != t && other->data)
+                e = att_check_apart(ctx, name, t, g->name[i < 5 && g->name[i] ? i : 0], other);
+        }
+    return e;
+}
+
+att_status att_call_check_apart(const att_call *c, const char *name, const att_tensor *t)
+{
+    return att_check_group_apart(c->plan->ctx, name, t, &c->args, of_args);
+}
+
+static att_status check_outputs_apart(const att_call *c)
+{
+    const att_attention_args *a = &c->args;
+    const att_status e = att_call_check_apart(c, "out", &a->out);
+    return e || !a->lse.data ? e : att_call_check_apart(c, "lse", &a->lse);
+}
+
+/* offsets [n + 1] ascend from 0 to `tokens`; the longest sequence goes into *longest. */
+static att_status check_offsets(att_ctx *ctx, const char *name, const int64_t *offsets, int64_t n,
+                                const char *tokens_name, int64_t tokens, int64_t *longest)
+{
+    if (offsets[0] != 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s[0] = %lld, expected 0", name, (long long)offsets[0]);
+    *longest = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (offsets[i + 1] < offsets[i])
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "%s[%lld] = %lld is less than %s[%lld] = %lld", name,
+                            (long long)i + 1, (long long)offsets[i + 1], name, (long long)i, (long long)offsets[i]);
+        if (offsets[i + 1] - offsets[i] > *longest)
+            *longest = offsets[i + 1] - offsets[i];
+    }
+    if (offsets[n] != tokens)
+        return att_fail(ctx, ATT_ERR_SHAPE, "%s[%lld] = %lld but %s = %lld", name, (long long)n, (long long)offsets[n],
+                        tokens_name, (long long)tokens);
+    return ATT_OK;
+}
+
+static att_status check_lengths(att_ctx *ctx, const char *name, const int64_t *lengths, int64_t n, int64_t most)
+{
+    for (int64_t i = 0; lengths && i < n; i++)
+        if (lengths[i] < 0 || lengths[i] > most)
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "%s[%lld] = %lld, expected 0..%lld", name, (long long)i,
+                            (long long)lengths[i], (long long)most);
+    return ATT_OK;
+}
+
+static att_status check_sequences(att_call *c)
+{
+    att_ctx *ctx = c->plan->ctx;
+    const att_attention_args *a = &c->args;
+    if (!c->ragged) {
+        c->max_tq = a->q.dim[2];
+        c->max_tk = a->k.dim[2];
+        const att_status e = check_lengths(ctx, "q_lengths", a->q_lengths, c->sequences, c->max_tq);
+        return e ? e : check_lengths(ctx, "k_lengths", a->k_lengths, c->sequences, c->max_tk);
+    }
+    if (a->n_sequences < 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "args.n_sequences is %lld", (long long)a->n_sequences);
+    if (a->q_lengths || a->k_lengths)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "args.%s is given beside args.q_offsets, which say the lengths",
+                        a->q_lengths ? "q_lengths" : "k_lengths");
+    const int64_t *k_offsets = a->k_offsets ? a->k_offsets : a->q_offsets;
+    const att_status e =
+        check_offsets(ctx, "q_offsets", a->q_offsets, a->n_sequences, "q.dim[0]", a->q.dim[0], &c->max_tq);
+    return e ? e
+             : check_offsets(ctx, a->k_offsets ? "k_offsets" : "q_offsets", k_offsets, a->n_sequences, "k.dim[0]",
+                             a->k.dim[0], &c->max_tk);
+}
+
+/* A key head is projected for each of its query heads where each has a parameter of its own. */
+static bool keys_per_head(const att_call *c)
+{
+    const att_plan *p = c->plan;
+    return p->prologue && p->prologue->k.kind == ATT_ROW_PROJECTED && p->spec.heads > p->spec.kv_heads &&
+           c->args.score_param[p->prologue->k.param].dim[0] > 1;
+}
+
+att_status att_call_check(const att_plan *plan, const att_attention_args *args, bool outputs, att_call *call)
+{
+    if (!plan || !args)
+        return att_fail(NULL, ATT_ERR_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
+    att_ctx *ctx = plan->ctx;
+    *call = (att_call){.plan = plan, .outputs = outputs, .last_head = plan->spec.heads};
+    att_status e = att_take_options(&call->args, sizeof call->args, args, "att_attention_args");
+    if (e)
+        return e;
+    args = &call->args;
+    e = args->cache ? att_cache_check(call) : ATT_OK;
+    call->ragged = args->q_offsets != NULL;
+    if (!e && !call->ragged && (args->n_sequences || args->k_offsets))
+        e = att_fail(ctx, ATT_ERR_ARGUMENT, "args.%s is given without args.q_offsets",
+                     args->n_sequences ? "n_sequences" : "k_offsets");
+    e = e ? e : check_shapes(call, outputs);
+    if (e)
+        return e;
+    call->sequences = call->ragged ? args->n_sequences : args->q.dim[0];
+    call->q_rows = args->q;
+    call->k_rows = args->k;
+    e = check_sequences(call);
+    if (!e && outputs)
+        e = att_dropout_check(call);
+    if (!e && plan->spec.align == ATT_ALIGN_STARTS && !args->q_starts)
+        e = att_fail(ctx, ATT_ERR_ARGUMENT, "spec.align is ATT_ALIGN_STARTS but args.q_starts is NULL");
+    for (int64_t b = 0; !e && plan->spec.align == ATT_ALIGN_STARTS && b < call->sequences; b++)
+        if (args->q_starts[b] < -((int64_t)1 << 48) || args->q_starts[b] > (int64_t)1 << 48)
+            e = att_fail(ctx, ATT_ERR_ARGUMENT, "q_starts[%lld] = %lld is not a position", (long long)b,
+                         (long long)args->q_starts[b]);
+    e = e ? e : att_params_check(call);
+    call->keys_per_head = !e && keys_per_head(call);
+    if (!e && outputs)
+        e = check_outputs_apart(call);
+    return e;
+}
+
+/* ---- dropout */
+
+att_status att_dropout_check(const att_call *c)
+{
+    const float p = c->plan->spec.dropout;
+    if (p > 0 && !c->args.sequence_ids && c->sequences)
+        return att_fail(c->plan->ctx, ATT_ERR_ARGUMENT,
+                        "args.sequence_ids is NULL, but with spec.dropout = %g each of the %lld sequences needs an id",
+                        (double)p, (long long)c->sequences);
+    return ATT_OK;
+}
+
+att_dropout_mask att_dropout_of(const att_call *c, int64_t sequence, int64_t head)
+{
+    return (att_dropout_mask){.seed = c->args.dropout_seed,
+                              .sequence = c->args.sequence_ids ? c->args.sequence_ids[sequence] : 0,
+                              .head = (uint32_t)head,
+                              .threshold = att_dropout_threshold(c->plan->spec.dropout)};
+}
+
+/* ---- one head of one sequence */
+
+/* The stride of a single row may be any number, and so may be that of the tokens before an empty sequence: no address
+ * is made of them. Rows are written where they stay: a copy of what was just written would wait until all that was
+ * written before it, the output of the queries before, has reached the cache. */
+static void set_rows(const att_call *c, const att_tensor *t, int64_t sequence, int64_t head, bool of_keys,
+                     att_rows *rows)
+{
+    const att_attention_args *a = &c->args;
+    const axes *x = axes_of(c);
+    const int64_t *offsets = of_keys && a->k_offsets ? a->k_offsets : a->q_offsets;
+    *rows = (att_rows){.dtype = t->dtype};
+    if (!t->data)
+        return;
+    const int64_t first = !c->ragged ? sequence : offsets[sequence] < t->dim[0] ? offsets[sequence] : 0;
+    const int64_t start = first * t->stride[0] + head * t->stride[x->head];
+    rows->at = (char *)t->data + start * (int64_t)att_dtype_size(t->dtype);
+    rows->stride = t->dim[x->time] > 1 ? t->stride[x->time] : 0;
+}
+
+att_rows att_call_rows(const att_call *c, const att_tensor *t, int64_t sequence, int64_t head, bool of_keys)
+{
+    att_rows rows;
+    set_rows(c, t, sequence, head, of_keys, &rows);
+    return rows;
+}
+
+bool att_call_copies(const att_call *c)
+{
+    enum { MANY_QUERIES = 512 };
+    const att_attention_spec *s = &c->plan->spec;
+    const int time = axes_of(c)->time;
+    const bool given = !c->plan->prologue || c->plan->prologue->k.kind == ATT_ROW_AS_IT_IS;
+    const bool keys_apart = given && c->args.k.stride[time] != s->key_dim;
+    const bool values_apart = c->args.v.stride[time] != s->value_dim;
+    return s->dtype != ATT_F32 || c->args.cache || (c->max_tq >= MANY_QUERIES && (keys_apart || values_apart));
+}
+
+static int64_t position_of(const att_call *c, int64_t sequence, int64_t tq, int64_t tk)
+{
+    switch (c->plan->spec.align) {
+    case ATT_ALIGN_BOTTOM_RIGHT:
+        return tk - tq;
+    case ATT_ALIGN_STARTS:
+        return c->args.q_starts[sequence];
+    default:
+        return 0;
+    }
+}
+
+void att_call_site(const att_call *c, int64_t b, int64_t h, att_site *site)
+{
+    static const att_tensor none;
+    const att_attention_args *a = &c->args;
+    const att_tensor *v = c->outputs ? &a->v : &none, *out = c->outputs ? &a->out : &none;
+    const att_attention_spec *s = &c->plan->spec;
+    const int64_t *k_offsets = a->k_offsets ? a->k_offsets : a->q_offsets;
+    const int64_t q_first = c->ragged ? a->q_offsets[b] : 0, k_first = c->ragged ? k_offsets[b] : 0;
+    const int64_t kv_head = h / (s->heads / s->kv_heads);
+    att_place *at = &site->place;
+    *at = (att_place){.sequence = b, .head = h};
+    site->rows = c->ragged ? a->q_offsets[b + 1] - q_first : c->max_tq;
+    at->tq = a->q_lengths ? a->q_lengths[b] : site->rows;
+    set_rows(c, &c->q_rows, b, h, false, &site->q_row);
+    if (a->cache) {
+        att_cache_view(a->cache, b, kv_head, site);
+    } else {
+        site->k_rows = c->ragged ? k_offsets[b + 1] - k_first : c->max_tk;
+        set_rows(c, v, b, kv_head, true, &site->v);
+        set_rows(c, &c->k_rows, b, c->keys_per_head && c->k_rows.data != a->k.data ? h : kv_head, true, &site->k_row);
+        site->k_row.copy = site->v.copy = att_call_copies(c);
+    }
+    at->tk = a->k_lengths ? a->k_lengths[b] : site->k_rows;
+    at->position = position_of(c, b, at->tq, at->tk);
+    set_rows(c, out, b, h, false, &site->out);
+    att_rows lse;
+    set_rows(c, c->outputs ? &a->lse : &none, b, h, false, &lse);
+    site->lse = lse.at;
+    site->lse_stride = lse.stride;
+    site->dropout = att_dropout_of(c, b, h);
+    att_params_view(c, site);
+}
+
+void att_site_clear(const att_plan *plan, const att_site *at, int64_t first, int64_t last)
+{
+    att_rows_clear(&at->out, first, last, plan->spec.value_dim);
+    for (int64_t i = first; at->lse && i < last; i++)
+        at->lse[i * at->lse_stride] = -INFINITY;
+}

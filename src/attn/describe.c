@@ -1,0 +1,153 @@
+/* Attention in one call, and what a plan does and will cost before it runs. */
+#include "attn/backward/backward.h"
+#include "attn/forward/forward.h"
+
+#include <stdio.h>
+
+att_status att_attention(att_ctx *ctx, const att_attention_spec *spec, const att_attention_args *args)
+{
+    att_plan *plan;
+    att_status e = att_plan_new(ctx, spec, &plan);
+    e = e ? e : att_forward(plan, args);
+    att_plan_free(plan);
+    return e;
+}
+
+/* The pairs that masks leave, of all heads and sequences, and the bytes of their tensors. */
+static void count(const att_call *call, double *done, double *all, double *bytes)
+{
+    const att_attention_spec *s = &call->plan->spec;
+    const double element = (double)att_dtype_size(s->dtype);
+    const int panel = call->plan->kernels->panel;
+    att_cut cut;
+    for (int64_t b = 0; b < call->sequences; b++)
+        for (int64_t h = 0; h < call->plan->spec.heads; h++) {
+            att_site at;
+            att_call_site(call, b, h, &at);
+            for (int64_t q0 = 0; q0 < at.place.tq; q0 += panel) {
+                const int queries = (int)(at.place.tq - q0 < panel ? at.place.tq - q0 : panel);
+                int64_t k0, last;
+                for (att_span(call->plan, &at, q0, queries, &k0, &last); k0 < last; k0 += ATT_KEY_BLOCK) {
+                    const int keys = (int)(at.place.tk - k0 < ATT_KEY_BLOCK ? at.place.tk - k0 : ATT_KEY_BLOCK);
+                    att_cut_block(call->plan, &at, q0, queries, k0, keys, &cut);
+                    for (int r = 0; r < cut.n_runs; r++)
+                        *done += (double)queries * (double)(cut.run[r].last - cut.run[r].first);
+                }
+            }
+            *all += (double)at.place.tq * (double)at.place.tk;
+            *bytes +=
+                (double)at.place.tq * ((double)(s->head_dim + s->value_dim) * element + (call->args.lse.data ? 4 : 0));
+            if (h < s->kv_heads)
+                *bytes += (double)at.place.tk * (double)(s->key_dim + s->value_dim) * element;
+        }
+}
+
+/* Whether modifiers go pair by pair, for want of a version for tiles. */
+static const char *say_pairs(const att_plan *plan, bool back)
+{
+    bool pairs = false;
+    for (int i = 0; i < plan->n_modifiers; i++) {
+        const att_modifier *m = plan->modifier[i];
+        pairs = pairs || (!(back ? m->tile_back : m->tile) && !(m->flags & ATT_SINK));
+    }
+    return pairs ? " (some pair by pair)" : "";
+}
+
+static const char *say_scale(const att_plan *plan)
+{
+    return plan->late ? ", scale in the softmax" : plan->fold && !plan->words ? ", scale in the queries" : "";
+}
+
+/* How the score is computed in tiles, forward or back, and what becomes of the rows. */
+static void say_tiles(const att_plan *plan, bool back, const char *rows, char *why, size_t size)
+{
+    const att_score *s = plan->score;
+    snprintf(why, size, "%s in tiles%s%s; %d modifiers%s, %d masks; %s", s->name,
+             !s->tile                                         ? " pair by pair, as it has only a formula"
+             : back && !s->tile_back && !(s->flags & ATT_DOT) ? ", back pair by pair"
+                                                              : "",
+             say_scale(plan), plan->n_modifiers, say_pairs(plan, back), plan->n_masks, rows);
+}
+
+static const char *say_floats(const att_plan *plan, bool copies)
+{
+    return plan->spec.dtype != ATT_F32 ? "converted to f32 block by block"
+           : copies                    ? "copied block by block"
+                                       : "f32 in place";
+}
+
+static void describe_tiles(const att_plan *plan, bool cached, bool copies, int64_t tk, att_plan_info *d)
+{
+    d->kernel = "flash-forward";
+    d->q_block = plan->kernels->panel;
+    d->workspace = att_plan_scratch(plan, copies, tk) * sizeof(float) * (size_t)att_threads(plan->ctx);
+    say_tiles(plan, false,
+              cached && plan->words ? "cache unpacked to pairs of bf16"
+              : cached              ? "cache unpacked block by block"
+              : plan->words         ? plan->kernels->turn_values ? "pairs of bf16 in tiles" : "bf16 in pairs"
+                                    : say_floats(plan, copies),
+              d->why, sizeof d->why);
+}
+
+static void describe_decode(const att_call *call, att_plan_info *d)
+{
+    const att_plan *plan = call->plan;
+    d->kernel = "decode";
+    d->q_block = ATT_FEW;
+    d->workspace = att_decode_workspace(call);
+    snprintf(d->why, sizeof d->why, "%s%s, %d queries share keys%s, and up to %d are few; %d modifiers%s, %d masks",
+             plan->score->name, plan->score->tile ? "" : " pair by pair",
+             (int)(call->max_tq * (plan->spec.heads / plan->spec.kv_heads)), call->args.cache ? " of a cache" : "",
+             ATT_FEW, plan->n_modifiers, say_pairs(plan, false), plan->n_masks);
+}
+
+/* Few queries and bf16 are no other case here. */
+static void describe_backward(const att_plan *plan, bool copies, att_plan_info *d)
+{
+    d->backward_kernel = "flash-backward";
+    d->backward_q_block = plan->kernels->panel;
+    say_tiles(plan, true,
+              plan->words ? plan->kernels->turn_values ? "S and dP from pairs of bf16 in tiles, else converted to f32"
+                                                       : "S and dP from pairs of bf16, else converted to f32"
+                          : say_floats(plan, copies),
+              d->backward_why, sizeof d->backward_why);
+}
+
+static void describe_call(const att_call *call, att_plan_info *d)
+{
+    const att_plan *plan = call->plan;
+    const double key = (double)plan->q_dim, value = (double)plan->spec.value_dim;
+    const bool copies = att_call_copies(call);
+    double done = 0, all = 0;
+    if (att_decode_suits(call))
+        describe_decode(call, d);
+    else
+        describe_tiles(plan, call->args.cache, copies, call->max_tk, d);
+    count(call, &done, &all, &d->bytes);
+    d->flops = 2 * (key + value) * done;
+    d->skipped = all > 0 ? 1 - done / all : 0;
+    d->workspace += att_prologue_bytes(call);
+    if (call->args.cache)
+        return;
+    describe_backward(plan, copies, d);
+    d->backward_flops = (6 * key + 4 * value) * done;
+    d->backward_workspace = att_backward_workspace(call) + att_prologue_bytes(call) + att_prologue_bytes_back(call);
+}
+
+att_status att_plan_describe(const att_plan *plan, const att_attention_args *args, att_plan_info *info)
+{
+    if (att_require(__func__, ATT_NAMED({"plan", plan}, {"info", info})))
+        return ATT_ERR_ARGUMENT;
+    att_plan_info d = {.isa = att_isa(plan->ctx), .k_block = ATT_KEY_BLOCK};
+    if (args) {
+        att_call call;
+        const att_status e = att_call_check(plan, args, false, &call);
+        if (e)
+            return e;
+        describe_call(&call, &d);
+    } else {
+        describe_tiles(plan, false, plan->spec.dtype != ATT_F32, 0, &d);
+        describe_backward(plan, false, &d);
+    }
+    return att_give_info(info, &d, sizeof d, "att_plan_info");
+}

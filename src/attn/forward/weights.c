@@ -1,0 +1,128 @@
+/* Attention weights on demand, recomputed: looking never costs the forward pass anything. */
+#include "attn/block/block.h"
+#include "attn/call/prologue.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Softmax of one row of scores [tk], with the sink where there is one; row [tk + 1] is to work in. */
+static void soften_row(const att_plan *plan, const att_site *at, float *row, float *scores)
+{
+    const int64_t tk = at->place.tk;
+    bool any = false;
+    for (int64_t k = 0; k < tk; k++)
+        any = any || scores[k] != -INFINITY;
+    memcpy(row, scores, (size_t)tk * sizeof *row);
+    if (any && plan->sink >= 0)
+        row[tk] = at->modifier_param[plan->sink].data[0];
+    plan->kernels->softmax(any && plan->sink >= 0 ? tk + 1 : tk, row, row);
+    memcpy(scores, row, (size_t)tk * sizeof *row);
+}
+
+typedef struct scratch {
+    float *q, *s;        /* [q_dim][panel] [ATT_KEY_BLOCK][panel] */
+    float *query, *keys; /* [panel, q_dim] [ATT_KEY_BLOCK, k_dim], converted */
+    float *row;          /* [tk + 1] */
+} scratch;
+
+/* Weights of up to a panel of queries, [queries, tk]. */
+static void weights_of_block(const att_plan *plan, const att_site *at, int64_t q0, int queries, const scratch *w,
+                             float *weights)
+{
+    const att_kernels *kernels = plan->kernels;
+    const int panel = kernels->panel;
+    const int64_t tk = at->place.tk;
+    int64_t last;
+    att_cut cut;
+    att_block b = {.plan = plan,
+                   .site = at,
+                   .cut = &cut,
+                   .q0 = q0,
+                   .queries = queries,
+                   .q = w->q,
+                   .s = w->s,
+                   .query = att_rows_read(kernels, &at->q_row, q0, queries, plan->q_dim, w->query),
+                   .stride = panel,
+                   .score_param = at->score_param,
+                   .modifier_param = at->modifier_param};
+    att_turn_queries(plan, b.query, queries, w->q);
+    for (int64_t i = 0; i < queries * tk; i++)
+        weights[i] = -INFINITY;
+    att_span(plan, at, q0, queries, &b.k0, &last);
+    for (; b.k0 < last; b.k0 += ATT_KEY_BLOCK) {
+        const int keys = (int)(tk - b.k0 < ATT_KEY_BLOCK ? tk - b.k0 : ATT_KEY_BLOCK);
+        b.key = att_rows_read(kernels, &at->k_row, b.k0, keys, plan->k_dim, w->keys);
+        att_cut_block(plan, at, q0, queries, b.k0, keys, &cut);
+        att_score_block(&b);
+        for (int r = 0; r < cut.n_runs; r++)
+            for (int64_t k = cut.run[r].first; k < cut.run[r].last; k++)
+                for (int i = 0; i < queries; i++)
+                    weights[i * tk + b.k0 + k] = w->s[k * panel + i];
+    }
+    for (int i = 0; i < queries; i++)
+        soften_row(plan, at, w->row, weights + i * tk);
+}
+
+typedef struct job {
+    const att_plan *plan;
+    const att_site *at;
+    const scratch *w;
+    int64_t q_first, q_count;
+    float *weights; /* [q_count, tk] */
+} job;
+
+static void weights_of_queries(void *arg, int task)
+{
+    const job *j = arg;
+    const int64_t panel = j->plan->kernels->panel;
+    (void)task;
+    for (int64_t i = 0; i < j->q_count; i += panel)
+        weights_of_block(j->plan, j->at, j->q_first + i, (int)(j->q_count - i < panel ? j->q_count - i : panel), j->w,
+                         j->weights + i * j->at->place.tk);
+}
+
+att_status att_weights(const att_plan *plan, const att_attention_args *args, int64_t sequence, int64_t head,
+                       int64_t q_first, int64_t q_count, float *weights)
+{
+    if (att_require(__func__, ATT_NAMED({"plan", plan})))
+        return ATT_ERR_ARGUMENT;
+    att_ctx *ctx = plan->ctx;
+    att_call call;
+    const att_status e = att_call_check(plan, args, false, &call);
+    if (e)
+        return e;
+    if (sequence < 0 || sequence >= call.sequences)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "sequence is %lld, but there are %lld", (long long)sequence,
+                        (long long)call.sequences);
+    if (head < 0 || head >= plan->spec.heads)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "head is %lld, but there are %lld", (long long)head,
+                        (long long)plan->spec.heads);
+    call.first_head = head;
+    call.last_head = head + 1;
+    att_site at;
+    att_call_site(&call, sequence, head, &at);
+    if (q_first < 0 || q_count < 0 || q_count > at.place.tq || q_first > at.place.tq - q_count)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "queries from %lld, %lld of them, but the sequence has %lld",
+                        (long long)q_first, (long long)q_count, (long long)at.place.tq);
+    if (!weights && q_count > 0 && at.place.tk > 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "weights is NULL");
+    const int64_t panel = plan->kernels->panel;
+    const int64_t dim = plan->q_dim, key_dim = plan->k_dim;
+    scratch w = {.q = att_alloc(ctx,
+                                (size_t)((2 * dim + ATT_KEY_BLOCK) * panel + ATT_KEY_BLOCK * key_dim + at.place.tk + 1),
+                                sizeof *w.q)};
+    if (!w.q || att_prologue_begin(&call)) {
+        att_free(ctx, w.q);
+        return ATT_ERR_MEMORY;
+    }
+    att_call_site(&call, sequence, head, &at); /* with its rows prepared */
+    w.s = w.q + dim * panel;
+    w.query = w.s + ATT_KEY_BLOCK * panel;
+    w.keys = w.query + dim * panel;
+    w.row = w.keys + ATT_KEY_BLOCK * key_dim;
+    /* one task, but as all others it does not see what the host has set for its own numbers */
+    att_parallel_for(ctx, 1, weights_of_queries, &(job){plan, &at, &w, q_first, q_count, weights});
+    att_prologue_end(&call);
+    att_free(ctx, w.q);
+    return ATT_OK;
+}

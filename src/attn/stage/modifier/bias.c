@@ -1,0 +1,64 @@
+/* s + bias[q][k]: an additive bias of any broadcast shape. -inf forbids the pair. */
+#include "attn/stage/stage.h"
+#include "kernel/tile.h"
+
+static double formula(const att_pair *p, double s)
+{
+    return s + (double)p->param->data[p->q * p->param->stride[0] + p->k * p->param->stride[1]];
+}
+
+static double derivative(const att_pair *p, double s, double ds, double *dparam)
+{
+    (void)s;
+    if (dparam)
+        dparam[p->q * p->param->stride[0] + p->k * p->param->stride[1]] += ds;
+    return 1;
+}
+
+/* The biases of one query for some keys, at most a vector of them. */
+static vf biases(const att_operand *bias, int64_t q, int64_t k, int keys)
+{
+    const float *row = bias->data + q * bias->stride[0] + k * bias->stride[1];
+    if (bias->stride[1] == 1)
+        return v_load_n(row, keys);
+    float x[ATT_LANES] = {0};
+    for (int i = 0; i < keys; i++)
+        x[i] = row[i * bias->stride[1]];
+    return v_load(x);
+}
+
+/* Scores lie transposed, so squares of biases are turned on the way. */
+static void tile(const att_tile *t)
+{
+    for (int i = 0; i < t->queries; i += ATT_LANES)
+        for (int j = 0; j < t->keys; j += ATT_LANES) {
+            const int keys = t->keys - j < ATT_LANES ? t->keys - j : ATT_LANES;
+            vf x[ATT_LANES];
+            for (int r = 0; r < ATT_LANES; r++)
+                x[r] = i + r < t->queries ? biases(t->param, t->q + i + r, t->k + j, keys) : v_set(0);
+            v_transpose(x);
+            for (int c = 0; c < keys; c++) {
+                float *s = t->s + (j + c) * t->stride + i;
+                v_store(s, v_add(x[c], v_load(s)));
+            }
+        }
+}
+
+/* Keys in ascending order for each query, queries in ascending order for each key. */
+static void tile_back(const att_tile *t)
+{
+    const att_operand *bias = t->param;
+    for (int i = 0; bias->grad && i < t->queries; i++)
+        for (int j = 0; j < t->keys; j++)
+            bias->grad[(t->q + i) * bias->grad_stride[0] + (t->k + j) * bias->grad_stride[1]] +=
+                t->ds[j * t->stride + i];
+}
+
+extern const att_modifier ATT_ISA(att_modifier_bias);
+const att_modifier ATT_ISA(att_modifier_bias) = {.name = "bias",
+                                                 .flags = ATT_ADDITIVE | ATT_PAIRS,
+                                                 .param = {.name = "bias"},
+                                                 .formula = formula,
+                                                 .derivative = derivative,
+                                                 .tile = tile,
+                                                 .tile_back = tile_back};

@@ -1,0 +1,105 @@
+/* s + table[bucket(key position - query position)]: relative positions of T5 (Raffel et al. 2020).
+ *
+ * Half of the buckets are for single distances, half for ranges that grow logarithmically up to a greatest distance,
+ * from which on all share the last one.
+ *
+ * Included by each kind, which says first what it is: RELATIVE, the stage, and BOTH: half of all buckets are for keys
+ * ahead of the query; otherwise those are all in bucket 0, with the query's own position. */
+#include "attn/stage/modifier/distance.h"
+#include "base/math.h"
+
+/* As T5's own code computes it, in f32, where that decides. */
+static int bucket_of(int64_t buckets, float greatest, int64_t distance)
+{
+    const int64_t n = BOTH ? buckets / 2 : buckets, exact = n / 2, ahead = BOTH && distance > 0 ? n : 0;
+    const int64_t far = distance < 0 ? -distance : BOTH ? distance : 0;
+    if (far < exact)
+        return (int)(ahead + far);
+    const float range = (float)att_log((double)((float)far / (float)exact)), last = (float)(n - exact - 1);
+    const float share = range / (float)att_log((double)greatest / (double)exact) * (float)(n - exact);
+    return (int)(ahead + exact + (int64_t)(share < last ? share : last));
+}
+
+/* Buckets between two that are known: all the same where those are, because buckets ascend with the distance. */
+static void buckets_between(const att_tile *t, int first, int last, int *bucket)
+{
+    if (last - first < 2)
+        return;
+    const int middle = (first + last) / 2;
+    if (bucket[first] == bucket[last]) {
+        for (int n = first + 1; n < last; n++)
+            bucket[n] = bucket[first];
+        return;
+    }
+    bucket[middle] = bucket_of(t->param->count, t->value, first_distance(t) - middle);
+    buckets_between(t, first, middle, bucket);
+    buckets_between(t, middle, last, bucket);
+}
+
+/* bucket [all_diagonals] */
+static void all_buckets(const att_tile *t, int *bucket)
+{
+    const int last = all_diagonals(t) - 1;
+    bucket[0] = bucket_of(t->param->count, t->value, first_distance(t));
+    bucket[last] = bucket_of(t->param->count, t->value, first_distance(t) - last);
+    buckets_between(t, 0, last, bucket);
+}
+
+static double formula(const att_pair *p, double s)
+{
+    return s + (double)p->param->data[bucket_of(p->param->count, p->value, distance_of_pair(p))];
+}
+
+static double derivative(const att_pair *p, double s, double ds, double *dparam)
+{
+    (void)s;
+    if (dparam)
+        dparam[bucket_of(p->param->count, p->value, distance_of_pair(p))] += ds;
+    return 1;
+}
+
+static void tile(const att_tile *t)
+{
+    int bucket[MOST_DIAGONALS];
+    float x[MOST_DIAGONALS];
+    all_buckets(t, bucket);
+    for (int n = 0; n < all_diagonals(t); n++)
+        x[n] = t->param->data[bucket[n]];
+    add_diagonals(t, x);
+}
+
+static void tile_back(const att_tile *t)
+{
+    int bucket[MOST_DIAGONALS];
+    float y[MOST_DIAGONALS];
+    if (!t->param->grad)
+        return;
+    all_buckets(t, bucket);
+    sum_diagonals(t, y);
+    for (int n = 0; n < used_diagonals(t); n++)
+        t->param->grad[bucket[n]] += y[n];
+}
+
+static att_status check(att_ctx *ctx, float greatest, const att_tensor *table)
+{
+    const int64_t buckets = table->dim[1], least = BOTH ? 4 : 2, exact = BOTH ? buckets / 4 : buckets / 2;
+    if (buckets < least || buckets > INT32_MAX)
+        return att_fail(ctx, ATT_ERR_SHAPE, "the table of relative positions has %lld buckets, expected %lld or more",
+                        (long long)buckets, (long long)least);
+    if (!((double)greatest > (double)exact))
+        return att_fail(ctx, ATT_ERR_ARGUMENT,
+                        "the greatest distance, spec.modifier_value, is %g, but %lld buckets have distances up to %lld "
+                        "for themselves",
+                        (double)greatest, (long long)buckets, (long long)exact);
+    return ATT_OK;
+}
+
+extern const att_modifier ATT_ISA(RELATIVE);
+const att_modifier ATT_ISA(RELATIVE) = {.name = RELATIVE_NAME,
+                                        .flags = ATT_ADDITIVE | ATT_NEEDS_ALIGN | ATT_HAS_VALUE,
+                                        .param = {.name = "table", .extent = {ATT_ANY}},
+                                        .check = check,
+                                        .formula = formula,
+                                        .derivative = derivative,
+                                        .tile = tile,
+                                        .tile_back = tile_back};

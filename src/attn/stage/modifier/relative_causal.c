@@ -1,0 +1,5 @@
+/* Relative positions, buckets are for keys behind the query: T5's decoder. */
+#define RELATIVE att_modifier_relative_causal
+#define RELATIVE_NAME "relative_causal"
+enum { BOTH = 0 };
+#include "attn/stage/modifier/relative.h"

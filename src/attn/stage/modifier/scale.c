@@ -1,0 +1,29 @@
+/* s times spec.modifier_value. */
+#include "attn/stage/stage.h"
+#include "simd/simd.h"
+
+static double formula(const att_pair *p, double s) { return s * (double)p->value; }
+
+static double derivative(const att_pair *p, double s, double ds, double *dparam)
+{
+    (void)s, (void)ds, (void)dparam;
+    return p->value;
+}
+
+static void multiply(const att_tile *t, float *x)
+{
+    for (int j = 0; j < t->keys; j++)
+        for (int i = 0; i < t->queries; i += ATT_LANES)
+            v_store(x + j * t->stride + i, v_mul(v_load(x + j * t->stride + i), v_set(t->value)));
+}
+
+static void tile(const att_tile *t) { multiply(t, t->s); }
+static void tile_back(const att_tile *t) { multiply(t, t->ds); }
+
+extern const att_modifier ATT_ISA(att_modifier_scale);
+const att_modifier ATT_ISA(att_modifier_scale) = {.name = "scale",
+                                                  .flags = ATT_HAS_VALUE,
+                                                  .formula = formula,
+                                                  .derivative = derivative,
+                                                  .tile = tile,
+                                                  .tile_back = tile_back};

@@ -1,0 +1,164 @@
+/* The features of additive attention's rows: their exponentials, in pieces that stay in the first-level cache, and what
+ * a pair makes of them. See additive.c. */
+#ifndef ATT_ATTN_SCORE_ADDITIVE_H
+#define ATT_ATTN_SCORE_ADDITIVE_H
+
+#include "attn/stage/stage.h"
+#include "kernel/tile.h"
+#include "simd/math.h"
+
+enum {
+    GROUP = 4,             /* vectors that share a division */
+    CHUNK = 128,           /* features that go one way or the other together */
+    PIECE = PANEL * CHUNK, /* features of all queries at a time: they stay in the first-level cache */
+    LIMIT = 43             /* e^(2 LIMIT) < 2^127 */
+};
+#define LARGEST 0x1p30f /* that 1 + e^2x may be, so that a group's product is finite; tanh x is 1 by then */
+
+/* Features [first, first + n) of a row, chunk after chunk; n is a multiple of CHUNK but for the last. */
+static int in_chunk(int n, int chunk) { return n - chunk * CHUNK < CHUNK ? n - chunk * CHUNK : CHUNK; }
+
+static int chunks_in(int n) { return (n + CHUNK - 1) / CHUNK; }
+
+/* How many features of each query are a piece. */
+static int piece_of(const att_tile *t, int64_t first)
+{
+    const int most = PANEL / t->queries * CHUNK;
+    return t->dim - first < most ? (int)(t->dim - first) : most;
+}
+
+/* x = e^2x of `vectors` vectors, 1 or GROUP, side by side, |x| < LIMIT; as v_exp: 2^n e^2r, whose coefficients are
+ * those of e^r times powers of 2 */
+ATT_INLINE void exp_twice(const int vectors, vf *x)
+{
+    enum { DEGREE = 6 };
+    static const float c[] = {1, 2, 0x1.fffffcp0f, 0x1.555494p0f, 0x1.5558bep-1f, 0x1.123856p-2f, 0x1.6a3d0ep-4f};
+    vf n[GROUP], r[GROUP];
+    ATT_UNROLL (i, vectors) {
+        n[i] = v_round(v_mul(x[i], v_set(0x1.715476p1f)));
+        r[i] = v_fma(n[i], v_set(-0x1.7f7d1cp-21f), v_fma(n[i], v_set(-0x1.62e4p-2f), x[i]));
+        x[i] = v_set(c[DEGREE]);
+    }
+    ATT_UNROLL (j, DEGREE)
+        ATT_UNROLL (i, vectors)
+            x[i] = v_fma(x[i], r[i], v_set(c[DEGREE - 1 - j]));
+    ATT_UNROLL (i, vectors)
+        x[i] = v_ldexp(x[i], n[i]);
+}
+
+/* y = e^2x of n numbers, behind them that of 0, in whole vectors; is some |x| not below LIMIT? NaN makes NaN of a score
+ * either way. */
+ATT_INLINE bool exponentials(int n, const float *x, float *y)
+{
+    vf top = v_set(0), b[GROUP];
+    int a = 0;
+    for (; a + GROUP * ATT_LANES <= n; a += GROUP * ATT_LANES) {
+        ATT_UNROLL (i, GROUP) {
+            b[i] = v_load(x + a + i * ATT_LANES);
+            top = v_max(v_abs(b[i]), top);
+        }
+        exp_twice(GROUP, b);
+        ATT_UNROLL (i, GROUP)
+            v_store(y + a + i * ATT_LANES, b[i]);
+    }
+    for (; a < n; a += ATT_LANES) {
+        b[0] = v_load_n(x + a, n - a < ATT_LANES ? n - a : ATT_LANES);
+        top = v_max(v_abs(b[0]), top);
+        exp_twice(1, b);
+        v_store(y + a, b[0]);
+    }
+    return v_top(top) >= LIMIT;
+}
+
+/* x [n] to y, behind n zeros up to a whole vector */
+static void load(int n, const float *x, float *y)
+{
+    for (int a = 0; a < n; a += ATT_LANES)
+        v_store(y + a, v_load_n(x + a, n - a < ATT_LANES ? n - a : ATT_LANES));
+}
+
+/* e^2x of a piece, of up to PANEL chunks; wide: some |x| is not below LIMIT. */
+typedef struct exponents {
+    _Alignas(64) float e[PIECE]; /* of vectors that cross no line of the cache */
+    bool wide[PANEL];
+} exponents;
+
+/* Chunk number `at` of p. */
+static void load_chunk(int n, const float *x, int at, exponents *p)
+{
+    p->wide[at] = exponentials(n, x, p->e + at * CHUNK);
+}
+
+/* Chunk after chunk, of each all queries. */
+static void load_queries(const att_tile *t, int64_t a0, int n, exponents *q)
+{
+    for (int c = 0; c * CHUNK < n; c++)
+        for (int i = 0; i < t->queries; i++)
+            load_chunk(in_chunk(n, c), t->query + i * t->query_stride + a0 + c * CHUNK, c * t->queries + i, q);
+}
+
+/* Of a key that is made ready: e^2x, and behind that, for each chunk, whether it is wide; both in whole lines of the
+ * cache. */
+static int64_t in_lines(int64_t n) { return (n + 15) / 16 * 16; }
+static int64_t ready_wide(int64_t dim) { return in_lines(dim); }
+static int64_t ready_count(int64_t dim) { return ready_wide(dim) + in_lines((dim + CHUNK - 1) / CHUNK); }
+
+static void make_ready(int64_t dim, const float *x, float *y)
+{
+    for (int64_t a = 0; a < dim; a += CHUNK)
+        y[ready_wide(dim) + a / CHUNK] = exponentials(dim - a < CHUNK ? (int)(dim - a) : CHUNK, x + a, y + a);
+}
+
+/* Keys at a time: as many as fit, so that none waits for what has just been written. */
+static int keys_of(int n) { return PANEL / chunks_in(n); }
+
+/* Key after key, of each all chunks, from key `first` on; none where they are ready. */
+static void load_keys(const att_tile *t, int64_t a0, int n, int first, exponents *k)
+{
+    const int chunks = chunks_in(n);
+    for (int j = first; !t->ready && j < t->keys && j < first + keys_of(n); j++)
+        for (int c = 0; c < chunks; c++)
+            load_chunk(in_chunk(n, c), t->key + j * t->key_stride + a0 + c * CHUNK, (j - first) * chunks + c, k);
+}
+
+/* A chunk of a key. */
+typedef struct chunk {
+    const float *x, *e;
+    bool wide;
+} chunk;
+
+/* Features from a on of key j, which are ready or else chunk number `at` of k. */
+static chunk chunk_of(const att_tile *t, int64_t a, int j, const exponents *k, int at)
+{
+    const float *x = t->key + j * t->key_stride + a;
+    if (!t->ready)
+        return (chunk){x, k->e + at * CHUNK, k->wide[at]};
+    const float *ready = t->ready + j * t->ready_stride;
+    return (chunk){x, ready + a, ready[ready_wide(t->dim) + a / CHUNK] > 0};
+}
+
+/* 1 + e^2(q + k), of q and k themselves (wide) or of their exponentials */
+ATT_INLINE vf denominator(const bool wide, vf q, vf k)
+{
+    if (!wide)
+        return v_min(v_set(LARGEST), v_fma(q, k, v_set(1)));
+    const vf x = v_add(q, k);
+    return v_add(v_exp(v_min(v_set(20.8f), v_add(x, x))), v_set(1)); /* NaN stays */
+}
+
+/* r = 1 / d of `vectors` vectors, by one division */
+ATT_INLINE void reciprocals(const int vectors, const vf *d, vf *r)
+{
+    if (vectors == 1) {
+        r[0] = v_div(v_set(1), d[0]);
+        return;
+    }
+    const vf b01 = v_mul(d[0], d[1]), b23 = v_mul(d[2], d[3]), all = v_div(v_set(1), v_mul(b01, b23));
+    const vf r01 = v_mul(all, b23), r23 = v_mul(all, b01);
+    r[0] = v_mul(r01, d[1]);
+    r[1] = v_mul(r01, d[0]);
+    r[2] = v_mul(r23, d[3]);
+    r[3] = v_mul(r23, d[2]);
+}
+
+#endif

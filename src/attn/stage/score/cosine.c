@@ -1,0 +1,50 @@
+/* s(q, k) = q . k / (|q| |k|), 0 where either is 0; tiles see the product of rows of length 1. */
+#include "attn/stage/score/dot.h"
+
+#include <math.h>
+
+/* Lengths, and their product, which is 0 where either is. */
+typedef struct lengths {
+    double q, k, both, dot;
+} lengths;
+
+static lengths lengths_of(const att_pair *p)
+{
+    lengths l = {0};
+    for (int64_t d = 0; d < p->dim; d++) {
+        l.q += (double)p->query[d] * p->query[d];
+        l.k += (double)p->key[d] * p->key[d];
+        l.dot += (double)p->query[d] * p->key[d];
+    }
+    l.q = sqrt(l.q);
+    l.k = sqrt(l.k);
+    l.both = l.q * l.k;
+    return l;
+}
+
+static double formula(const att_pair *p)
+{
+    const lengths l = lengths_of(p);
+    return l.both == 0 ? 0 : l.dot / l.both;
+}
+
+/* (k/|k| - s q/|q|) / |q|, and the same the other way round. A row of zeros gets 0, and gives 0. */
+static void derivative(const att_pair *p, double ds, double *dq, double *dk, double *const *dparam)
+{
+    const lengths l = lengths_of(p);
+    (void)dparam;
+    for (int64_t d = 0; l.both != 0 && d < p->dim; d++) {
+        dq[d] += ds * (p->key[d] / l.both - l.dot / l.both * p->query[d] / (l.q * l.q));
+        dk[d] += ds * (p->query[d] / l.both - l.dot / l.both * p->key[d] / (l.k * l.k));
+    }
+}
+
+static const att_prologue prologue = {.q = {.kind = ATT_ROW_UNIT}, .k = {.kind = ATT_ROW_UNIT}};
+
+extern const att_score ATT_ISA(att_score_cosine);
+const att_score ATT_ISA(att_score_cosine) = {.name = "cosine",
+                                             .flags = ATT_BILINEAR | ATT_DOT,
+                                             .formula = formula,
+                                             .derivative = derivative,
+                                             .tile = ATT_ISA(att_dot_tile),
+                                             .prologue = &prologue};

@@ -1,0 +1,10 @@
+/* The tile of every score that is the dot product of its rows, once they are prepared. */
+#ifndef ATT_ATTN_SCORE_DOT_H
+#define ATT_ATTN_SCORE_DOT_H
+
+#include "attn/stage/stage.h"
+#include "simd/simd.h"
+
+void ATT_ISA(att_dot_tile)(const att_tile *t);
+
+#endif
