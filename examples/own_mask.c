@@ -5,13 +5,13 @@
 
 static const int64_t length = 3; /* a mask's `user` points to it */
 
-static bool keep(const att_place *at, const void *user, int64_t q, int64_t k)
+static bool keep(const att_head *at, const void *user, int64_t q, int64_t k)
 {
     (void)at;
     return q / *(const int64_t *)user == k / *(const int64_t *)user;
 }
 
-static att_cover cover(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys)
+static att_cover cover(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys)
 {
     const int64_t n = *(const int64_t *)user, first = q / n, last = (q + queries - 1) / n;
     (void)at;
@@ -20,7 +20,7 @@ static att_cover cover(const att_place *at, const void *user, int64_t q, int64_t
     return first == last && k / n == first && (k + keys - 1) / n == first ? ATT_FULL : ATT_PARTIAL;
 }
 
-static void bits(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys,
+static void bits(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys,
                  uint64_t *bits)
 {
     for (int64_t j = 0; j < keys; j++) {

@@ -125,7 +125,7 @@ static const att_modifier own_modifier = {
 static double negative(const att_pair *p, double s) { return p->value - s; }
 static const att_modifier without_derivative = {.name = "negative", .formula = negative};
 
-static bool scattered(const att_place *at, const void *user, int64_t q, int64_t k)
+static bool scattered(const att_head *at, const void *user, int64_t q, int64_t k)
 {
     (void)user;
     return ((at->position + q) * 7 + k * 4 + at->head) % 3 != 0;

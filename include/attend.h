@@ -401,7 +401,7 @@ ATT_API att_status att_measure_bandwidth(att_ctx *ctx, double *bytes_per_second)
  */
 
 /* One head of one sequence. */
-typedef struct att_place {
+typedef struct att_head {
     int64_t sequence, head;
     int64_t tq, tk;      /* lengths */
     int64_t position;    /* of query 0; key j is at position j */
@@ -411,26 +411,26 @@ typedef struct att_place {
     const int32_t *document[2]; /* [tq] and [tk] of att_mask_document, with these strides */
     int64_t document_stride[2];
     bool documents_ascend;
-} att_place;
+} att_head;
 
 /* One head's view of a parameter. */
-typedef struct att_operand {
+typedef struct att_param_view {
     const float *data;
     float *grad;       /* backward: where its gradient is added to, NULL where that is not wanted */
     int64_t count;     /* numbers of one head; of one that is broadcast over pairs, 0, and there are: */
     int64_t stride[2]; /* from query to query, from key to key; 0 repeats */
     int64_t grad_stride[2];
-} att_operand;
+} att_param_view;
 
 /* A query and a key, for formulas. */
 typedef struct att_pair {
-    const att_place *at;
+    const att_head *at;
     const void *user;         /* that of the stage */
     float value;              /* of a modifier: spec.modifier_value */
     int64_t q, k;             /* which; the query is at position at->position + q, the key at k */
     const float *query, *key; /* [dim] [key_dim]; a modifier sees the score and the positions alone: NULL and 0 */
     int64_t dim, key_dim;
-    const att_operand *param; /* [ATT_MAX_PARAMS] of a score, [1] of a modifier */
+    const att_param_view *param; /* [ATT_MAX_PARAMS] of a score, [1] of a modifier */
 } att_pair;
 
 /* Mathematics on arrays with the running instruction set, so that a file compiled for any machine is fast on this one.
@@ -451,7 +451,7 @@ typedef struct att_vectors {
 /* Queries [q, q + queries) by keys [k, k + keys). Tiles lie transposed: s[j * stride + i] is of query q + i and key
  * k + j. Columns behind `queries`, up to `columns`, exist and may be given any value. */
 typedef struct att_tile {
-    const att_place *at;
+    const att_head *at;
     const void *user;
     float value;
     int64_t q, k;
@@ -461,7 +461,7 @@ typedef struct att_tile {
     int64_t dim;
     const float *key; /* [keys, key_dim], rows key_stride apart; a modifier's: NULL */
     int64_t key_dim, key_stride;
-    const att_operand *param;
+    const att_param_view *param;
     float *s;       /* scores, rows `stride` apart; in a modifier's backward: what it was given, if not additive */
     float *ds;      /* backward: their gradient, laid as s */
     int64_t stride; /* of s and ds */
@@ -471,8 +471,8 @@ typedef struct att_tile {
     const att_vectors *vectors;
     /* Built-in scores: strides of queries that lie in rows, else 0; and what has been made of each key, or NULL. */
     int64_t query_stride, dquery_stride;
-    const float *ready;
-    int64_t ready_stride;
+    const float *precomputed;
+    int64_t precomputed_stride;
 } att_tile;
 
 enum {
@@ -513,7 +513,7 @@ struct att_score {
      * NULL: the derivative for each pair. */
     void (*tile_back)(const att_tile *t);
     /* Built-in ones: what is done to rows before the tiles see them, and a version for each instruction set. */
-    const struct att_prologue *prologue;
+    const struct att_row_transforms *transforms;
     const att_score *const *set;
 };
 
@@ -540,14 +540,14 @@ struct att_mask {
     const char *name;
     unsigned flags;
     const void *user;
-    bool (*keep)(const att_place *at, const void *user, int64_t q, int64_t k); /* true = attend */
+    bool (*keep)(const att_head *at, const void *user, int64_t q, int64_t k); /* true = attend */
     /* Keys [*first, *last) have all that queries [q, q + queries) attend to; less than 0 and more than tk are allowed.
      * What is outside costs nothing. NULL: all keys. */
-    void (*span)(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t *first, int64_t *last);
+    void (*span)(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t *first, int64_t *last);
     /* How many pairs of a block attend. PARTIAL is always allowed. NULL: small tiles are probed pair by pair. */
-    att_cover (*cover)(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys);
+    att_cover (*cover)(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys);
     /* Bit i of bits [keys][j]: does query q + i, of at most 64, attend to key k + j? NULL: keep for each pair. */
-    void (*bits)(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys,
+    void (*bits)(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys,
                  uint64_t *bits);
 };
 

@@ -20,18 +20,18 @@ static inline att_call call_of(const att_plan *plan, const att_attention_args *a
 }
 
 /* Every head of every sequence: for (int64_t i = 0; next_site(&call, &i, &at);) */
-static inline bool next_site(const att_call *call, int64_t *i, att_site *at)
+static inline bool next_site(const att_call *call, int64_t *i, att_head_view *at)
 {
     const int64_t heads = call->plan->spec.heads;
     if (*i >= call->sequences * heads)
         return false;
-    att_call_site(call, *i / heads, *i % heads, at);
+    att_call_head(call, *i / heads, *i % heads, at);
     ++*i;
     return true;
 }
 
 /* out and lse of one query. */
-static inline void check_row(const att_plan *plan, const att_site *at, int64_t q, double limit, const char *what)
+static inline void check_row(const att_plan *plan, const att_head_view *at, int64_t q, double limit, const char *what)
 {
     double out[MAX_VALUE_DIM];
     assert_true(plan->spec.value_dim <= MAX_VALUE_DIM);
@@ -65,16 +65,16 @@ static inline double *zeros_like(const att_tensor *t)
 }
 
 /* Where one head's part is in the gradient of a parameter. */
-static inline double *part_of(double *gradient, const att_operand *head, const att_tensor *param)
+static inline double *part_of(double *gradient, const att_param_view *head, const att_tensor *param)
 {
     return gradient ? gradient + (head->data - (const float *)param->data) : NULL;
 }
 
 static inline void add_row(const att_plan *plan, const att_attention_args *a, const att_attention_grads *g,
-                           const att_site *at, int64_t q, double *weights, const reference *r)
+                           const att_head_view *at, int64_t q, double *weights, const reference *r)
 {
     const att_attention_spec *s = &plan->spec;
-    const att_place *p = &at->place;
+    const att_head *p = &at->place;
     const int64_t row = (p->sequence * s->heads + p->head) * a->q.dim[2] + q, group = s->heads / s->kv_heads;
     const int64_t first_key = (p->sequence * s->kv_heads + p->head / group) * a->k.dim[2];
     double out[MAX_VALUE_DIM];
@@ -93,7 +93,7 @@ static inline void add_row(const att_plan *plan, const att_attention_args *a, co
 static inline reference reference_of(const att_plan *plan, const att_attention_args *a, const att_attention_grads *g)
 {
     const att_call call = call_of(plan, a);
-    att_site at;
+    att_head_view at;
     double *weights = calloc((size_t)a->k.dim[2] + 1, sizeof *weights);
     reference r = {.dq = zeros_like(&a->q), .dk = zeros_like(&a->k), .dv = zeros_like(&a->v)};
     for (int i = 0; i < ATT_MAX_PARAMS; i++)
@@ -120,7 +120,7 @@ static inline void drop_reference(reference *r)
 /* ---- the definition's gradients against differences */
 
 /* sum(dout * out) + sum(dlse * lse) of the only head there is */
-static inline double objective(const att_plan *plan, const att_site *at, const att_attention_grads *g)
+static inline double objective(const att_plan *plan, const att_head_view *at, const att_attention_grads *g)
 {
     const int64_t value_dim = plan->spec.value_dim;
     const float *dout = g->dout.data, *dlse = g->dlse.data;
@@ -137,7 +137,7 @@ static inline double objective(const att_plan *plan, const att_site *at, const a
 /* Central differences of step h are off by h^2 / 6 third derivatives, here up to some thousands, by 2^-24 second ones,
  * here up to a hundred, since x + h and x - h are floats, and by a rounding of 1e-16 / h in double: with h = 2^-14 that
  * is less than 1e-5. */
-static inline void agrees_with_differences(const att_plan *plan, const att_site *at, const att_attention_grads *g,
+static inline void agrees_with_differences(const att_plan *plan, const att_head_view *at, const att_attention_grads *g,
                                            const att_tensor *x, const double *gradient, const char *what)
 {
     const float h = 0x1p-14f;
@@ -162,10 +162,10 @@ static inline void check_reference(att_ctx *ctx, const att_attention_spec *s, co
     att_plan *plan = plan_of(ctx, s);
     const att_call call = call_of(plan, a);
     reference r = reference_of(plan, a, g);
-    att_site at;
+    att_head_view at;
     char what[400];
     assert_int_equal(call.sequences * s->heads, 1);
-    att_call_site(&call, 0, 0, &at);
+    att_call_head(&call, 0, 0, &at);
     snprintf(what, sizeof what, "%s: q, k or v", name);
     agrees_with_differences(plan, &at, g, &a->q, r.dq, what);
     agrees_with_differences(plan, &at, g, &a->k, r.dk, what);

@@ -86,7 +86,7 @@ static const att_modifier own_modifier = {
     .name = "wave", .param = {.name = "heights"}, .formula = wave, .derivative = wave_derivative};
 
 /* Scattered pairs; `user` says how many are left out. */
-static inline bool scattered(const att_place *at, const void *user, int64_t q, int64_t k)
+static inline bool scattered(const att_head *at, const void *user, int64_t q, int64_t k)
 {
     return (q * 7 + k * 3 + at->head) % *(const int *)user != 0;
 }
@@ -94,12 +94,12 @@ static const int one_of = 3;
 static const att_mask own_mask = {.name = "scattered", .user = &one_of, .keep = scattered};
 
 /* Every other `user` keys, and for whole tiles too. */
-static inline bool striped(const att_place *at, const void *user, int64_t q, int64_t k)
+static inline bool striped(const att_head *at, const void *user, int64_t q, int64_t k)
 {
     (void)at, (void)q;
     return k / *(const int *)user % 2 == 0;
 }
-static inline att_cover striped_cover(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k,
+static inline att_cover striped_cover(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k,
                                       int64_t keys)
 {
     (void)queries;
@@ -107,7 +107,7 @@ static inline att_cover striped_cover(const att_place *at, const void *user, int
         return ATT_PARTIAL;
     return striped(at, user, q, k) ? ATT_FULL : ATT_EMPTY;
 }
-static inline void striped_bits(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k,
+static inline void striped_bits(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k,
                                 int64_t keys, uint64_t *bits)
 {
     (void)queries;

@@ -19,19 +19,19 @@ static void count(const att_call *call, double *done, double *all, double *bytes
     const att_attention_spec *s = &call->plan->spec;
     const double element = (double)att_dtype_size(s->dtype);
     const int panel = call->plan->kernels->panel;
-    att_cut cut;
+    att_mask_tile mask_tile;
     for (int64_t b = 0; b < call->sequences; b++)
         for (int64_t h = 0; h < call->plan->spec.heads; h++) {
-            att_site at;
-            att_call_site(call, b, h, &at);
+            att_head_view at;
+            att_call_head(call, b, h, &at);
             for (int64_t q0 = 0; q0 < at.place.tq; q0 += panel) {
                 const int queries = (int)(at.place.tq - q0 < panel ? at.place.tq - q0 : panel);
                 int64_t k0, last;
                 for (att_span(call->plan, &at, q0, queries, &k0, &last); k0 < last; k0 += ATT_KEY_BLOCK) {
                     const int keys = (int)(at.place.tk - k0 < ATT_KEY_BLOCK ? at.place.tk - k0 : ATT_KEY_BLOCK);
-                    att_cut_block(call->plan, &at, q0, queries, k0, keys, &cut);
-                    for (int r = 0; r < cut.n_runs; r++)
-                        *done += (double)queries * (double)(cut.run[r].last - cut.run[r].first);
+                    att_mask_tile_make(call->plan, &at, q0, queries, k0, keys, &mask_tile);
+                    for (int r = 0; r < mask_tile.n_ranges; r++)
+                        *done += (double)queries * (double)(mask_tile.run[r].last - mask_tile.run[r].first);
                 }
             }
             *all += (double)at.place.tq * (double)at.place.tk;
@@ -43,7 +43,7 @@ static void count(const att_call *call, double *done, double *all, double *bytes
 }
 
 /* Whether modifiers go pair by pair, for want of a version for tiles. */
-static const char *say_pairs(const att_plan *plan, bool back)
+static const char *pairs_note(const att_plan *plan, bool back)
 {
     bool pairs = false;
     for (int i = 0; i < plan->n_modifiers; i++) {
@@ -53,23 +53,25 @@ static const char *say_pairs(const att_plan *plan, bool back)
     return pairs ? " (some pair by pair)" : "";
 }
 
-static const char *say_scale(const att_plan *plan)
+static const char *scale_note(const att_plan *plan)
 {
-    return plan->late ? ", scale in the softmax" : plan->fold && !plan->words ? ", scale in the queries" : "";
+    return plan->scale_in_softmax                   ? ", scale in the softmax"
+           : plan->scale_in_queries && !plan->words ? ", scale in the queries"
+                                                    : "";
 }
 
 /* How the score is computed in tiles, forward or back, and what becomes of the rows. */
-static void say_tiles(const att_plan *plan, bool back, const char *rows, char *why, size_t size)
+static void tiles_note(const att_plan *plan, bool back, const char *rows, char *why, size_t size)
 {
     const att_score *s = plan->score;
     snprintf(why, size, "%s in tiles%s%s; %d modifiers%s, %d masks; %s", s->name,
              !s->tile                                         ? " pair by pair, as it has only a formula"
              : back && !s->tile_back && !(s->flags & ATT_DOT) ? ", back pair by pair"
                                                               : "",
-             say_scale(plan), plan->n_modifiers, say_pairs(plan, back), plan->n_masks, rows);
+             scale_note(plan), plan->n_modifiers, pairs_note(plan, back), plan->n_masks, rows);
 }
 
-static const char *say_floats(const att_plan *plan, bool copies)
+static const char *rows_note(const att_plan *plan, bool copies)
 {
     return plan->spec.dtype != ATT_F32 ? "converted to f32 block by block"
            : copies                    ? "copied block by block"
@@ -80,25 +82,25 @@ static void describe_tiles(const att_plan *plan, bool cached, bool copies, int64
 {
     d->kernel = "flash-forward";
     d->q_block = plan->kernels->panel;
-    d->workspace = att_plan_scratch(plan, copies, tk) * sizeof(float) * (size_t)att_threads(plan->ctx);
-    say_tiles(plan, false,
-              cached && plan->words ? "cache unpacked to pairs of bf16"
-              : cached              ? "cache unpacked block by block"
-              : plan->words         ? plan->kernels->turn_values ? "pairs of bf16 in tiles" : "bf16 in pairs"
-                                    : say_floats(plan, copies),
-              d->why, sizeof d->why);
+    d->workspace = att_forward_scratch(plan, copies, tk) * sizeof(float) * (size_t)att_threads(plan->ctx);
+    tiles_note(plan, false,
+               cached && plan->words ? "cache unpacked to pairs of bf16"
+               : cached              ? "cache unpacked block by block"
+               : plan->words         ? plan->kernels->turn_values ? "pairs of bf16 in tiles" : "bf16 in pairs"
+                                     : rows_note(plan, copies),
+               d->why, sizeof d->why);
 }
 
 static void describe_decode(const att_call *call, att_plan_info *d)
 {
     const att_plan *plan = call->plan;
     d->kernel = "decode";
-    d->q_block = ATT_FEW;
+    d->q_block = ATT_DECODE_QUERIES;
     d->workspace = att_decode_workspace(call);
     snprintf(d->why, sizeof d->why, "%s%s, %d queries share keys%s, and up to %d are few; %d modifiers%s, %d masks",
              plan->score->name, plan->score->tile ? "" : " pair by pair",
              (int)(call->max_tq * (plan->spec.heads / plan->spec.kv_heads)), call->args.cache ? " of a cache" : "",
-             ATT_FEW, plan->n_modifiers, say_pairs(plan, false), plan->n_masks);
+             ATT_DECODE_QUERIES, plan->n_modifiers, pairs_note(plan, false), plan->n_masks);
 }
 
 /* Few queries and bf16 are no other case here. */
@@ -106,11 +108,11 @@ static void describe_backward(const att_plan *plan, bool copies, att_plan_info *
 {
     d->backward_kernel = "flash-backward";
     d->backward_q_block = plan->kernels->panel;
-    say_tiles(plan, true,
-              plan->words ? plan->kernels->turn_values ? "S and dP from pairs of bf16 in tiles, else converted to f32"
-                                                       : "S and dP from pairs of bf16, else converted to f32"
-                          : say_floats(plan, copies),
-              d->backward_why, sizeof d->backward_why);
+    tiles_note(plan, true,
+               plan->words ? plan->kernels->turn_values ? "S and dP from pairs of bf16 in tiles, else converted to f32"
+                                                        : "S and dP from pairs of bf16, else converted to f32"
+                           : rows_note(plan, copies),
+               d->backward_why, sizeof d->backward_why);
 }
 
 static void describe_call(const att_call *call, att_plan_info *d)
@@ -126,12 +128,13 @@ static void describe_call(const att_call *call, att_plan_info *d)
     count(call, &done, &all, &d->bytes);
     d->flops = 2 * (key + value) * done;
     d->skipped = all > 0 ? 1 - done / all : 0;
-    d->workspace += att_prologue_bytes(call);
+    d->workspace += att_transform_workspace(call);
     if (call->args.cache)
         return;
     describe_backward(plan, copies, d);
     d->backward_flops = (6 * key + 4 * value) * done;
-    d->backward_workspace = att_backward_workspace(call) + att_prologue_bytes(call) + att_prologue_bytes_back(call);
+    d->backward_workspace =
+        att_backward_workspace(call) + att_transform_workspace(call) + att_transform_back_workspace(call);
 }
 
 att_status att_plan_describe(const att_plan *plan, const att_attention_args *args, att_plan_info *info)

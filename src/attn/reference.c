@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-static bool keep(const att_plan *plan, const att_site *at, int64_t q, int64_t k)
+static bool keep(const att_plan *plan, const att_head_view *at, int64_t q, int64_t k)
 {
     for (int m = 0; m < plan->n_masks; m++)
         if (!plan->mask[m]->keep(&at->place, plan->mask[m]->user, q, k))
@@ -12,8 +12,8 @@ static bool keep(const att_plan *plan, const att_site *at, int64_t q, int64_t k)
     return true;
 }
 
-/* The pair as the score sees it; of a call whose rows have not been prepared. */
-static att_pair pair_of(const att_plan *plan, const att_site *at, int64_t q, int64_t k)
+/* The pair as the score sees it; of a call whose rows have not been transformed. */
+static att_pair pair_of(const att_plan *plan, const att_head_view *at, int64_t q, int64_t k)
 {
     return (att_pair){.at = &at->place,
                       .user = plan->score->user,
@@ -27,7 +27,7 @@ static att_pair pair_of(const att_plan *plan, const att_site *at, int64_t q, int
 }
 
 /* The pair as modifier m sees it: where it is, not what is in its query and key. */
-static att_pair seen_by(const att_plan *plan, const att_site *at, int m, int64_t q, int64_t k)
+static att_pair seen_by(const att_plan *plan, const att_head_view *at, int m, int64_t q, int64_t k)
 {
     return (att_pair){.at = &at->place,
                       .user = plan->modifier[m]->user,
@@ -38,7 +38,7 @@ static att_pair seen_by(const att_plan *plan, const att_site *at, int m, int64_t
 }
 
 /* s[0]: the score, scaled; s[m + 1]: what modifier m makes of s[m]. */
-static void scores(const att_plan *plan, const att_site *at, const att_pair *p, double *s)
+static void scores(const att_plan *plan, const att_head_view *at, const att_pair *p, double *s)
 {
     s[0] = plan->spec.scale * plan->score->formula(p);
     for (int m = 0; m < plan->n_modifiers; m++) {
@@ -47,7 +47,7 @@ static void scores(const att_plan *plan, const att_site *at, const att_pair *p, 
     }
 }
 
-static double score(const att_plan *plan, const att_site *at, int64_t q, int64_t k)
+static double score(const att_plan *plan, const att_head_view *at, int64_t q, int64_t k)
 {
     if (!keep(plan, at, q, k))
         return -INFINITY;
@@ -58,7 +58,7 @@ static double score(const att_plan *plan, const att_site *at, int64_t q, int64_t
 }
 
 /* Dropout's factor of a weight. */
-static double dropout(const att_plan *plan, const att_site *at, int64_t q, int64_t k)
+static double dropout(const att_plan *plan, const att_head_view *at, int64_t q, int64_t k)
 {
     if (at->dropout.threshold == 0)
         return 1;
@@ -66,7 +66,7 @@ static double dropout(const att_plan *plan, const att_site *at, int64_t q, int64
     return keep ? 1 / (1 - (double)plan->spec.dropout) : 0;
 }
 
-double att_ref_attention_row(const att_plan *plan, const att_site *at, int64_t q, double *weights, double *out)
+double att_ref_attention_row(const att_plan *plan, const att_head_view *at, int64_t q, double *weights, double *out)
 {
     const int64_t tk = at->place.tk;
     const float *value = at->v.at;
@@ -94,7 +94,7 @@ double att_ref_attention_row(const att_plan *plan, const att_site *at, int64_t q
 }
 
 /* ds is the gradient of a pair's score, modified: back through the stages. */
-static void pair_backward(const att_plan *plan, const att_site *at, int64_t q, int64_t k, double ds,
+static void pair_backward(const att_plan *plan, const att_head_view *at, int64_t q, int64_t k, double ds,
                           const att_ref_grads *g)
 {
     double s[ATT_MAX_STAGES + 1];
@@ -108,7 +108,7 @@ static void pair_backward(const att_plan *plan, const att_site *at, int64_t q, i
     plan->score->derivative(&p, plan->spec.scale * ds, g->dq, g->dk + k * plan->spec.key_dim, g->dscore_param);
 }
 
-void att_ref_attention_row_backward(const att_plan *plan, const att_site *at, int64_t q, const double *weights,
+void att_ref_attention_row_backward(const att_plan *plan, const att_head_view *at, int64_t q, const double *weights,
                                     const double *out, const float *dout, float dlse, const att_ref_grads *g)
 {
     const int64_t value_dim = plan->spec.value_dim;

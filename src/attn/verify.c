@@ -25,8 +25,8 @@ typedef struct check {
     const att_score *score;       /* one of both */
     const att_modifier *modifier; /* is NULL */
     const void *user;
-    float value, scale; /* scale: what is in the turned queries */
-    att_place at;
+    float value, scale; /* scale: what is in the packed_q queries */
+    att_head at;
     int64_t any; /* what ATT_ANY is */
     uint64_t random;
     att_arena memory;
@@ -36,8 +36,8 @@ typedef struct check {
 
     float *query, *key; /* [ATT_VERIFY_TQ, head_dim] [ATT_VERIFY_TK, key_dim] */
     float *numbers[ATT_MAX_PARAMS];
-    att_operand param[ATT_MAX_PARAMS];
-    float *turned, *s, *given, *ds, *dquery, *dkey;     /* as in att_tile; given: s before */
+    att_param_view param[ATT_MAX_PARAMS];
+    float *packed_q, *s, *given, *ds, *dquery, *dkey;   /* as in att_tile; given: s before */
     double *want_s, *want_ds, *want_dquery, *want_dkey; /* laid the same way */
     double *want_grad[ATT_MAX_PARAMS];                  /* as param[].grad */
     double *dq, *dk, *dparam[ATT_MAX_PARAMS];           /* one pair's */
@@ -80,11 +80,11 @@ static void make_param(check *c, int i, const att_param_shape *shape, unsigned f
     c->numbers[i] = uniforms(c, count);
     c->want_grad[i] = doubles(c, count);
     c->dparam[i] = doubles(c, count);
-    c->param[i] = (att_operand){.data = c->numbers[i],
-                                .grad = floats(c, count),
-                                .count = count,
-                                .stride = {ATT_VERIFY_TK, 1},
-                                .grad_stride = {ATT_VERIFY_TK, 1}};
+    c->param[i] = (att_param_view){.data = c->numbers[i],
+                                   .grad = floats(c, count),
+                                   .count = count,
+                                   .stride = {ATT_VERIFY_TK, 1},
+                                   .grad_stride = {ATT_VERIFY_TK, 1}};
 }
 
 static void make_operands(check *c)
@@ -93,7 +93,7 @@ static void make_operands(check *c)
     c->stride = 2 * panel;
     c->query = uniforms(c, ATT_VERIFY_TQ * dim);
     c->key = uniforms(c, ATT_VERIFY_TK * key_dim);
-    c->turned = floats(c, dim * panel);
+    c->packed_q = floats(c, dim * panel);
     c->s = floats(c, MOST_KEYS * c->stride);
     c->given = floats(c, MOST_KEYS * c->stride);
     c->ds = floats(c, MOST_KEYS * c->stride);
@@ -133,7 +133,7 @@ static att_tile tile_of(const check *c)
                       .queries = c->queries,
                       .keys = c->keys,
                       .columns = c->kernels->panel,
-                      .query = c->score ? c->turned : NULL,
+                      .query = c->score ? c->packed_q : NULL,
                       .dim = c->score ? c->spec->head_dim : 0,
                       .key = c->score ? c->key + c->k0 * c->spec->key_dim : NULL,
                       .key_dim = c->score ? c->spec->key_dim : 0,
@@ -149,12 +149,12 @@ static att_tile tile_of(const check *c)
 }
 
 /* A pair of the tile, in the order of its numbers. */
-typedef struct spot {
+typedef struct work_item {
     int i, j;
     int64_t at; /* in s and ds */
-} spot;
+} work_item;
 
-static bool next_spot(const check *c, spot *p)
+static bool next_spot(const check *c, work_item *p)
 {
     if (++p->i >= c->queries) {
         p->i = 0;
@@ -163,7 +163,7 @@ static bool next_spot(const check *c, spot *p)
     p->at = p->j * c->stride + p->i;
     return p->j < c->keys;
 }
-static const spot BEFORE_FIRST = {.i = -1};
+static const work_item BEFORE_FIRST = {.i = -1};
 
 /* ---- comparing */
 
@@ -198,7 +198,7 @@ static att_status compare_tile(const check *c, const char *what, const float *go
 {
     const double limit = PART * att_verify_largest(MOST_KEYS * c->stride, want);
     char where[64];
-    for (spot p = BEFORE_FIRST; next_spot(c, &p);)
+    for (work_item p = BEFORE_FIRST; next_spot(c, &p);)
         if (!att_verify_agree(got[p.at], want[p.at], limit) && (zeros || want[p.at] != 0)) {
             snprintf(where, sizeof where, "query %d and key %d", c->q0 + p.i, c->k0 + p.j);
             return differ(c, what, where, got[p.at], than, want[p.at]);
@@ -290,10 +290,10 @@ static att_status check_param_slopes(const check *c, const att_pair *p, double s
 /* Who does not say that it uses positions gives the same at all of them. */
 static att_status check_positions(const check *c, unsigned flags)
 {
-    att_place other = c->at;
+    att_head other = c->at;
     char where[128];
     other.position = 0;
-    for (spot p = BEFORE_FIRST; !(flags & ATT_NEEDS_ALIGN) && next_spot(c, &p);) {
+    for (work_item p = BEFORE_FIRST; !(flags & ATT_NEEDS_ALIGN) && next_spot(c, &p);) {
         const double s = c->score ? 0 : (double)c->given[p.at];
         const att_pair here = pair_at(c, c->q0 + p.i, c->k0 + p.j);
         att_pair there = here;
@@ -327,7 +327,7 @@ static att_status check_score_derivative(const check *c)
 static att_status check_score_tile(const check *c)
 {
     const att_tile t = tile_of(c);
-    for (spot p = BEFORE_FIRST; next_spot(c, &p);) {
+    for (work_item p = BEFORE_FIRST; next_spot(c, &p);) {
         const att_pair pair = pair_at(c, c->q0 + p.i, c->k0 + p.j);
         c->want_s[p.at] = (double)c->scale * c->score->formula(&pair);
     }
@@ -341,7 +341,7 @@ static att_status check_score_tile(const check *c)
 static void add_up(const check *c)
 {
     const int64_t dim = c->spec->head_dim, key_dim = c->spec->key_dim;
-    for (spot p = BEFORE_FIRST; next_spot(c, &p);) {
+    for (work_item p = BEFORE_FIRST; next_spot(c, &p);) {
         const att_pair pair = pair_at(c, c->q0 + p.i, c->k0 + p.j);
         if (c->ds[p.at] == 0)
             continue;
@@ -360,7 +360,7 @@ static void add_up(const check *c)
 /* Slopes of which some are 0, also all of one key, whose numbers are NaN. */
 static void draw_slopes(check *c, bool spoil_key)
 {
-    for (spot p = BEFORE_FIRST; next_spot(c, &p);)
+    for (work_item p = BEFORE_FIRST; next_spot(c, &p);)
         c->ds[p.at] = att_verify_random(&c->random) % 4 == 0 || (spoil_key && p.j == c->keys / 2) ? 0 : uniform(c);
     for (int64_t d = 0; spoil_key && d < c->spec->key_dim; d++)
         c->key[(c->k0 + c->keys / 2) * c->spec->key_dim + d] = NAN;
@@ -393,7 +393,7 @@ static att_status check_score_back(check *c)
     return e ? e : check_score_sums(c, BEFORE);
 }
 
-/* The tiles of one with a prologue see other rows than its formula. */
+/* The tiles of one with a transforms see other rows than its formula. */
 static att_status check_score(check *c, const att_score *s)
 {
     c->score = s;
@@ -406,12 +406,12 @@ static att_status check_score(check *c, const att_score *s)
     if (c->out_of_memory)
         return ATT_ERR_MEMORY;
     const int64_t dim = c->spec->head_dim;
-    c->kernels->turn_in(c->queries, dim, c->query + c->q0 * dim, dim, c->scale, c->turned);
+    c->kernels->turn_in(c->queries, dim, c->query + c->q0 * dim, dim, c->scale, c->packed_q);
     att_status e = check_positions(c, s->flags);
-    e = e || !s->tile || s->prologue ? e : check_score_tile(c);
+    e = e || !s->tile || s->transforms ? e : check_score_tile(c);
     if (!e && s->derivative)
         e = check_score_derivative(c);
-    return e || !s->derivative || !s->tile_back || s->prologue ? e : check_score_back(c);
+    return e || !s->derivative || !s->tile_back || s->transforms ? e : check_score_back(c);
 }
 
 /* ---- modifiers */
@@ -421,7 +421,7 @@ static att_status check_modifier_derivative(const check *c)
     const att_modifier *m = c->modifier;
     att_status e = ATT_OK;
     char where[64];
-    for (spot p = BEFORE_FIRST; !e && next_spot(c, &p);) {
+    for (work_item p = BEFORE_FIRST; !e && next_spot(c, &p);) {
         const double s = c->given[p.at];
         const att_pair pair = pair_at(c, c->q0 + p.i, c->k0 + p.j);
         const double f = m->formula(&pair, s), right = (m->formula(&pair, s + (double)STEP) - f) / (double)STEP;
@@ -442,7 +442,7 @@ static att_status check_modifier_derivative(const check *c)
 static att_status check_modifier_tile(const check *c)
 {
     const att_tile t = tile_of(c);
-    for (spot p = BEFORE_FIRST; next_spot(c, &p);) {
+    for (work_item p = BEFORE_FIRST; next_spot(c, &p);) {
         const att_pair pair = pair_at(c, c->q0 + p.i, c->k0 + p.j);
         c->want_s[p.at] = c->modifier->formula(&pair, (double)c->given[p.at]);
     }
@@ -450,14 +450,14 @@ static att_status check_modifier_tile(const check *c)
     return compare_tile(c, "tile", c->s, "but formula", c->want_s, true);
 }
 
-/* From these slopes, its parameter's gradient added to what was `before`. */
-static att_status check_modifier_sums(const check *c, const float *slopes, double before)
+/* From these gradients, its parameter's gradient added to what was `before`. */
+static att_status check_modifier_sums(const check *c, const float *grads, double before)
 {
     const att_modifier *m = c->modifier;
     const bool additive = m->flags & ATT_ADDITIVE;
     att_tile t = tile_of(c);
     t.s = additive ? NULL : c->given;
-    memcpy(c->ds, slopes, (size_t)(MOST_KEYS * c->stride) * sizeof *slopes);
+    memcpy(c->ds, grads, (size_t)(MOST_KEYS * c->stride) * sizeof *grads);
     if (c->param[0].grad)
         att_verify_fill(c->param[0].count, before, c->param[0].grad);
     m->tile_back(&t);
@@ -470,12 +470,12 @@ static att_status check_modifier_sums(const check *c, const float *slopes, doubl
 static att_status check_modifier_back(check *c)
 {
     const att_modifier *m = c->modifier;
-    float *slopes = floats(c, MOST_KEYS * c->stride);
-    if (!slopes)
+    float *grads = floats(c, MOST_KEYS * c->stride);
+    if (!grads)
         return ATT_ERR_MEMORY;
     draw_slopes(c, false);
-    memcpy(slopes, c->ds, (size_t)(MOST_KEYS * c->stride) * sizeof *slopes);
-    for (spot p = BEFORE_FIRST; next_spot(c, &p);) {
+    memcpy(grads, c->ds, (size_t)(MOST_KEYS * c->stride) * sizeof *grads);
+    for (work_item p = BEFORE_FIRST; next_spot(c, &p);) {
         const att_pair pair = pair_at(c, c->q0 + p.i, c->k0 + p.j);
         if (c->ds[p.at] != 0)
             c->want_ds[p.at] = (double)c->ds[p.at] *
@@ -483,8 +483,8 @@ static att_status check_modifier_back(check *c)
         else
             c->given[p.at] = NAN; /* of a pair that does not attend */
     }
-    const att_status e = check_modifier_sums(c, slopes, 0);
-    return e ? e : check_modifier_sums(c, slopes, BEFORE);
+    const att_status e = check_modifier_sums(c, grads, 0);
+    return e ? e : check_modifier_sums(c, grads, BEFORE);
 }
 
 static att_status check_modifier(check *c, const att_modifier *m, float value)
@@ -499,7 +499,7 @@ static att_status check_modifier(check *c, const att_modifier *m, float value)
     make_param(c, 0, &m->param, m->flags);
     if (c->out_of_memory)
         return ATT_ERR_MEMORY;
-    for (spot p = BEFORE_FIRST; next_spot(c, &p);)
+    for (work_item p = BEFORE_FIRST; next_spot(c, &p);)
         c->s[p.at] = c->given[p.at] = 4 * uniform(c);
     att_status e = check_positions(c, m->flags);
     e = e || !m->tile ? e : check_modifier_tile(c);

@@ -48,14 +48,14 @@ static inline bool att_verify_is_slope(double slope, double left, double right, 
 
 /* Where the head is whose tiles are looked at, in round 0 or 1: at a position that is not 0, even where spec.align does
  * not say which, as who does not say that it uses positions sees none of them. */
-static inline att_place att_verify_place(const att_attention_spec *s, int round)
+static inline att_head att_verify_place(const att_attention_spec *s, int round)
 {
-    return (att_place){.head = round ? s->heads - 1 : 0,
-                       .sequence = round,
-                       .tq = ATT_VERIFY_TQ,
-                       .tk = ATT_VERIFY_TK,
-                       .position = round ? ATT_VERIFY_TK - ATT_VERIFY_TQ : 17,
-                       .window = {s->window_left, s->window_right}};
+    return (att_head){.head = round ? s->heads - 1 : 0,
+                      .sequence = round,
+                      .tq = ATT_VERIFY_TQ,
+                      .tk = ATT_VERIFY_TK,
+                      .position = round ? ATT_VERIFY_TK - ATT_VERIFY_TQ : 17,
+                      .window = {s->window_left, s->window_right}};
 }
 
 att_status att_verify_mask(att_ctx *ctx, const att_attention_spec *spec, const att_mask *mask);

@@ -7,7 +7,7 @@
 typedef struct check {
     att_ctx *ctx;
     const att_mask *mask;
-    att_place at;
+    att_head at;
     uint8_t table[ATT_VERIFY_TQ * ATT_VERIFY_TK];
     int32_t id[2][ATT_VERIFY_TK];
 } check;
@@ -69,7 +69,7 @@ static att_status check_span(const check *c, int64_t q0, int64_t queries)
 /* Who does not say that it uses positions keeps the same pairs at all of them. */
 static att_status check_positions(const check *c)
 {
-    att_place other = c->at;
+    att_head other = c->at;
     other.position = 0;
     for (int64_t q = 0; q < c->at.tq && !(c->mask->flags & ATT_NEEDS_ALIGN); q++)
         for (int64_t k = 0; k < c->at.tk; k++)

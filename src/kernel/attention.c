@@ -48,12 +48,12 @@ static void forbid(int64_t keys, const uint64_t *bits, float value, float *s, in
         }
 }
 
-ATT_INLINE void soften_as(const int vectors, float scale, int n_runs, const att_run *run, float *s, float *max,
+ATT_INLINE void soften_as(const int vectors, float scale, int n_runs, const att_range *run, float *s, float *max,
                           float *sum, float *rescale)
 {
     softening w = soften_begin(vectors, scale, n_runs, run, s, max, rescale);
     for (int r = 0; r < n_runs; r++) {
-        const att_run keys = run[r];
+        const att_range keys = run[r];
         for (int64_t k = keys.first; k < keys.last; k++)
             ATT_UNROLL (v, vectors) {
                 float *at = s + k * PANEL + v * ATT_LANES;
@@ -68,7 +68,7 @@ ATT_INLINE void soften_as(const int vectors, float scale, int n_runs, const att_
 /* One block of scores s [keys][PANEL], times scale > 0, to weights 2^(s scale log2 e - max), with the running maximum
  * and sum of each column; rescale [PANEL] is what everything from earlier blocks must be multiplied with (Milakov,
  * Gimelshein 2018). */
-static void soften(int columns, float scale, int n_runs, const att_run *run, float *s, float *max, float *sum,
+static void soften(int columns, float scale, int n_runs, const att_range *run, float *s, float *max, float *sum,
                    float *rescale)
 {
     if (columns <= ATT_LANES)
@@ -77,8 +77,8 @@ static void soften(int columns, float scale, int n_runs, const att_run *run, flo
         soften_as(ATT_PANEL_VECTORS, scale, n_runs, run, s, max, sum, rescale);
 }
 
-ATT_INLINE void weigh_as(const int vectors, int n_runs, const att_run *run, int64_t dim, const float *v, int64_t stride,
-                         const float *p, const float *rescale, float *o, att_prefetch *prefetch)
+ATT_INLINE void weigh_as(const int vectors, int n_runs, const att_range *run, int64_t dim, const float *v,
+                         int64_t stride, const float *p, const float *rescale, float *o, att_prefetch *prefetch)
 {
     for (int r = 0; r < n_runs; r++) {
         const tile_args t = {.k = run[r].last - run[r].first,
@@ -95,7 +95,7 @@ ATT_INLINE void weigh_as(const int vectors, int n_runs, const att_run *run, int6
 
 /* o [dim][PANEL] = rescale o + v [keys, dim]^T p [keys][PANEL], over the runs of keys; rescale NULL: o starts at 0.
  * prefetch: the next rows to fetch; moves on. */
-static void weigh(int columns, int n_runs, const att_run *run, int64_t dim, const float *v, int64_t stride,
+static void weigh(int columns, int n_runs, const att_range *run, int64_t dim, const float *v, int64_t stride,
                   const float *p, const float *rescale, float *o, att_prefetch *prefetch)
 {
     if (columns <= ATT_LANES)
@@ -106,7 +106,7 @@ static void weigh(int columns, int n_runs, const att_run *run, int64_t dim, cons
 
 /* y [queries, dim] = p [keys][PANEL]^T v [keys, dim], row i times scale[i], over one run of keys; dim is a multiple of
  * PANEL. All there is of some queries, so there is no o to turn; each sum is the same chain as there. */
-static void weigh_rows(int queries, att_run run, int64_t dim, const float *v, int64_t stride, const float *p,
+static void weigh_rows(int queries, att_range run, int64_t dim, const float *v, int64_t stride, const float *p,
                        const float *scale, float *y, int64_t y_stride, att_prefetch *prefetch)
 {
     for (int64_t j = 0; j < dim; j += PANEL) {

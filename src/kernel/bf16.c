@@ -29,12 +29,12 @@ static bool words_of_rows(int64_t n, const uint16_t *even, const uint16_t *odd, 
     return endless == 0;
 }
 
-ATT_INLINE void word_soften_as(const int vectors, float scale, int n_runs, const att_run *run, const float *s,
+ATT_INLINE void word_soften_as(const int vectors, float scale, int n_runs, const att_range *run, const float *s,
                                float *max, float *sum, float *rescale, float *words)
 {
     softening w = soften_begin(vectors, scale, n_runs, run, s, max, rescale);
     for (int r = 0; r < n_runs; r++) {
-        const att_run keys = run[r];
+        const att_range keys = run[r];
         for (int64_t k = keys.first; k < keys.last; k += 2)
             ATT_UNROLL (v, vectors) {
                 const float *at = s + k * PANEL + v * ATT_LANES;
@@ -48,7 +48,7 @@ ATT_INLINE void word_soften_as(const int vectors, float scale, int n_runs, const
 }
 
 /* As soften, but the weights are rounded, to words [pairs of keys][PANEL]. The first key of a run is even. */
-static void word_soften(int columns, float scale, int n_runs, const att_run *run, const float *s, float *max,
+static void word_soften(int columns, float scale, int n_runs, const att_range *run, const float *s, float *max,
                         float *sum, float *rescale, float *words)
 {
     if (columns <= ATT_LANES)

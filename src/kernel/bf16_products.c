@@ -31,7 +31,7 @@ static void word_scores(int64_t keys, int64_t queries, int64_t words, const floa
 
 /* As weigh, on words: v [pairs of keys][dim], p rounded into p_words [pairs of keys][PANEL], or NULL where it
  * has been. */
-static void word_weigh(int n_runs, const att_run *run, int64_t dim, const float *v, const float *p, float *p_words,
+static void word_weigh(int n_runs, const att_range *run, int64_t dim, const float *v, const float *p, float *p_words,
                        const float *rescale, float *o)
 {
     for (int r = 0; r < n_runs; r++) {

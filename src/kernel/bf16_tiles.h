@@ -123,8 +123,8 @@ static void begin_rows(int64_t first, int64_t rows, const float *scale, float *o
 }
 
 /* As weigh, on words: v [pairs of keys][dim] with turned squares, p rounded into p_words [pairs of keys][PANEL], or
- * NULL where it has been. Runs begin with a square (att_cut_block). */
-static void word_weigh(int n_runs, const att_run *run, int64_t dim, const float *v, const float *p, float *p_words,
+ * NULL where it has been. Runs begin with a square (att_mask_tile_make). */
+static void word_weigh(int n_runs, const att_range *run, int64_t dim, const float *v, const float *p, float *p_words,
                        const float *rescale, float *o)
 {
     const int64_t in_tiles = dim / EDGE * EDGE;

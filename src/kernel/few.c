@@ -184,7 +184,7 @@ static float first_lane(vf x)
 }
 
 /* soften of attention.c for one query, whose scores are a row, but for their sum. */
-static void soften_row(int n_runs, const att_run *run, float *s, float *max, vf *factor)
+static void soften_row(int n_runs, const att_range *run, float *s, float *max, vf *factor)
 {
     const vf log2e = v_set((float)ATT_LOG2_E), nothing = v_set(-__builtin_inff()), before = v_set(*max);
     const unsigned flushed = v_flush_begin();
@@ -210,7 +210,7 @@ static void soften_row(int n_runs, const att_run *run, float *s, float *max, vf 
 }
 
 /* total [n]: chains of single numbers, which go side by side. */
-ATT_INLINE void sum_rows(const int n, int n_runs, const att_run *run, const float *s, int64_t stride, float *total)
+ATT_INLINE void sum_rows(const int n, int n_runs, const att_range *run, const float *s, int64_t stride, float *total)
 {
     float sum[MOST] = {0};
     for (int r = 0; r < n_runs; r++)
@@ -223,7 +223,7 @@ ATT_INLINE void sum_rows(const int n, int n_runs, const att_run *run, const floa
 
 /* Scores s [n][keys] to weights, with the running maximum and sum of each row; rescale [n] is what everything from
  * earlier blocks must be multiplied with. */
-static void few_soften(int n, int n_runs, const att_run *run, float *s, int64_t stride, float *max, float *sum,
+static void few_soften(int n, int n_runs, const att_range *run, float *s, int64_t stride, float *max, float *sum,
                        float *rescale)
 {
     for (int done = 0, some; done < n; done += some) {
@@ -359,7 +359,7 @@ static void weigh_short(int type, int n, att_prefetch *next, int64_t first, int6
 
 /* o [n, dim] = rescale o + p [n][keys] v [keys, dim], over the runs of keys; rescale NULL: o starts at 0. Rows of o are
  * written to a whole vector. */
-static void few_weigh(int type, int n, int n_runs, const att_run *run, int64_t dim, const void *v, int64_t stride,
+static void few_weigh(int type, int n, int n_runs, const att_range *run, int64_t dim, const void *v, int64_t stride,
                       const float *p, int64_t p_stride, const float *rescale, float *o, int64_t o_stride,
                       att_prefetch *next)
 {

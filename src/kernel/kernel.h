@@ -22,9 +22,9 @@ typedef struct att_epilogue {
 } att_epilogue;
 
 /* Keys [first, last) of a block. */
-typedef struct att_run {
+typedef struct att_range {
     int64_t first, last;
-} att_run;
+} att_range;
 /* Which weights of one head of one sequence are dropped; see att_dropout_keep. */
 typedef struct att_dropout_mask {
     uint64_t seed;
@@ -90,12 +90,12 @@ typedef struct att_kernels {
     void (*turn_out)(int64_t rows, int64_t n, const float *x, const float *scale, float *y, int64_t stride);
     void (*rescale_tile)(int64_t keys, float factor, float *s, int64_t stride);
     void (*forbid)(int64_t keys, const uint64_t *bits, float value, float *s, int64_t stride);
-    void (*soften)(int columns, float scale, int n_runs, const att_run *run, float *s, float *max, float *sum,
+    void (*soften)(int columns, float scale, int n_runs, const att_range *run, float *s, float *max, float *sum,
                    float *rescale);
-    void (*weigh)(int columns, int n_runs, const att_run *run, int64_t dim, const float *v, int64_t stride,
+    void (*weigh)(int columns, int n_runs, const att_range *run, int64_t dim, const float *v, int64_t stride,
                   const float *p, const float *rescale, float *o, att_prefetch *prefetch);
     /* NULL where it is no faster */
-    void (*weigh_rows)(int queries, att_run run, int64_t dim, const float *v, int64_t stride, const float *p,
+    void (*weigh_rows)(int queries, att_range run, int64_t dim, const float *v, int64_t stride, const float *p,
                        const float *scale, float *y, int64_t y_stride, att_prefetch *prefetch);
     void (*close_rows)(const float *max, const float *sum, float *inverse, float *lse);
     void (*merge)(int64_t dim, float *max, float *sum, float *o, const float *max2, const float *sum2, const float *o2);
@@ -103,9 +103,9 @@ typedef struct att_kernels {
     /* few.c: attention of a few queries; type is an att_dtype, of k and v; see there */
     void (*few_scores)(int type, int n, bool packed, int64_t keys, int64_t dim, const void *k, int64_t stride,
                        const float *q, int64_t q_stride, float *s, int64_t s_stride, att_prefetch *next);
-    void (*few_soften)(int n, int n_runs, const att_run *run, float *s, int64_t stride, float *max, float *sum,
+    void (*few_soften)(int n, int n_runs, const att_range *run, float *s, int64_t stride, float *max, float *sum,
                        float *rescale);
-    void (*few_weigh)(int type, int n, int n_runs, const att_run *run, int64_t dim, const void *v, int64_t stride,
+    void (*few_weigh)(int type, int n, int n_runs, const att_range *run, int64_t dim, const void *v, int64_t stride,
                       const float *p, int64_t p_stride, const float *rescale, float *o, int64_t o_stride,
                       att_prefetch *next);
     void (*few_close)(int64_t dim, float inverse, float *o);
@@ -116,9 +116,9 @@ typedef struct att_kernels {
     void (*word_scores)(int64_t keys, int64_t queries, int64_t words, const float *k, int64_t stride, const float *q,
                         float *s, int64_t s_stride);
     bool (*words_of_rows)(int64_t n, const uint16_t *even, const uint16_t *odd, float *y);
-    void (*word_soften)(int columns, float scale, int n_runs, const att_run *run, const float *s, float *max,
+    void (*word_soften)(int columns, float scale, int n_runs, const att_range *run, const float *s, float *max,
                         float *sum, float *rescale, float *words);
-    void (*word_weigh)(int n_runs, const att_run *run, int64_t dim, const float *v, const float *p, float *p_words,
+    void (*word_weigh)(int n_runs, const att_range *run, int64_t dim, const float *v, const float *p, float *p_words,
                        const float *rescale, float *o);
     /* bf16_tiles.h: words of the values of a block as word_weigh reads them; NULL where that is as they are. Who
      * has it multiplies in tiles, which the system must allow (att_os_allow_tiles). */

@@ -11,7 +11,7 @@
 static vf nothing(void) { return v_set(-__builtin_inff()); }
 
 /* Four at a time: a maximum waits for the one before it. */
-ATT_INLINE void largest(const int vectors, int n_runs, const att_run *run, const float *s, vf *top)
+ATT_INLINE void largest(const int vectors, int n_runs, const att_range *run, const float *s, vf *top)
 {
     enum { CHAINS = 4 };
     vf most[CHAINS][ATT_PANEL_VECTORS];
@@ -39,7 +39,7 @@ typedef struct softening {
 } softening;
 
 /* The running maxima, and rescale; from here to soften_end small results are 0. */
-ATT_INLINE softening soften_begin(const int vectors, float scale, int n_runs, const att_run *run, const float *s,
+ATT_INLINE softening soften_begin(const int vectors, float scale, int n_runs, const att_range *run, const float *s,
                                   float *max, float *rescale)
 {
     softening w = {.log2e = v_set((float)ATT_LOG2_E * scale), .flushed = v_flush_begin()};

@@ -4,7 +4,7 @@
 /* Rounding, in units of 2^-24: a score is a chain of head_dim products, off by sqrt(head_dim) + 2 of the sum of their
  * magnitudes; that is the relative error of a weight, and again of their sum; weighing is a chain of tk. Dropout makes
  * weights, with their errors, 1 / (1 - p) times as much. */
-static double tolerance(const att_plan *plan, const att_site *at, int64_t q)
+static double tolerance(const att_plan *plan, const att_head_view *at, int64_t q)
 {
     double most = 0;
     for (int64_t k = 0; k < at->place.tk; k++) {
@@ -24,7 +24,7 @@ static void check_all(att_ctx *ctx, const att_attention_spec *s, const operands 
     if (att_forward(plan, &o->args))
         fail_msg("%s", att_error(ctx));
     const att_call call = call_of(plan, &o->args);
-    att_site at;
+    att_head_view at;
     for (int64_t i = 0; next_site(&call, &i, &at);)
         for (int64_t q = 0; q < at.place.tq; q += 1 + at.place.tq / 13)
             check_row(plan, &at, q, tolerance(plan, &at, q), "dot");
@@ -433,10 +433,10 @@ static void weights_on_demand_agree_with_the_definition(void **state)
     int64_t lengths[4];
     choose(ALL_STAGES, &o, &s, lengths);
     att_call call;
-    att_site at;
+    att_head_view at;
     att_plan *plan = plan_of(ctx, &s);
     assert_int_equal(att_call_check(plan, &o.args, false, &call), ATT_OK);
-    att_call_site(&call, 1, 3, &at);
+    att_call_head(&call, 1, 3, &at);
     float *weights = check_numbers(60 * 300, 0);
     double expected[300];
     assert_int_equal(att_weights(plan, &o.args, 1, 3, 7, 60, weights), ATT_OK);

@@ -76,7 +76,7 @@ static void poison(const att_call *call, const att_tensor *rows, int64_t sequenc
     }
 }
 
-static bool attends(const att_plan *plan, const att_site *at, int64_t q, int64_t k)
+static bool attends(const att_plan *plan, const att_head_view *at, int64_t q, int64_t k)
 {
     for (int m = 0; m < plan->n_masks; m++)
         if (!plan->mask[m]->keep(&at->place, plan->mask[m]->user, q, k))
@@ -124,8 +124,8 @@ static bool check_key(att_ctx *ctx, trial *t, int64_t sequence, int64_t k, float
     assert_int_equal(att_plan_new(ctx, s, &plan), ATT_OK);
     assert_int_equal(att_call_check(plan, &t->args, true, &call), ATT_OK);
     for (int64_t h = 0; h < s->heads; h++) {
-        att_site at;
-        att_call_site(&call, sequence, h, &at);
+        att_head_view at;
+        att_call_head(&call, sequence, h, &at);
         const att_rows dout = att_call_rows(&call, &t->grads.dout, sequence, h, false);
         const att_rows dlse = att_call_rows(&call, &t->grads.dlse, sequence, h, false);
         for (int64_t q = 0; q < at.place.tq; q++)
@@ -142,8 +142,8 @@ static bool check_key(att_ctx *ctx, trial *t, int64_t sequence, int64_t k, float
     poison(&call, &t->args.v, sequence, k, s->value_dim, x);
     run_trial(ctx, t);
     for (int64_t h = 0; h < s->heads; h++) {
-        att_site at;
-        att_call_site(&call, sequence, h, &at);
+        att_head_view at;
+        att_call_head(&call, sequence, h, &at);
         const att_rows dq_rows = att_call_rows(&call, &t->grads.dq, sequence, h, false);
         const att_rows lse_rows = att_call_rows(&call, &t->args.lse, sequence, h, false);
         for (int64_t q = 0; q < at.place.tq; q++) {

@@ -205,7 +205,7 @@ static void eight_masks_are_the_table_of_pairs_that_all_of_them_keep(void **stat
         att_wrap(&o.args.k_documents, ids + QUERIES, ATT_I32, ATT_DIMS(1, KEYS), NULL);
         att_plan *plan = plan_of(ctx, &s);
         const att_call call = call_of(plan, &o.args);
-        att_site at;
+        att_head_view at;
         for (int64_t h = 0; next_site(&call, &h, &at);)
             for (int64_t i = 0; i < QUERIES * KEYS; i++) {
                 uint8_t *keep = &kept[at.place.head * QUERIES * KEYS + i];

@@ -160,7 +160,7 @@ static long peak_of(const kind *k, int64_t length)
  * What may not: each of two threads has tiles of 256 keys by four panels of 64 queries, 256 KB each, weights, slopes
  * and what a modifier was given; those of the forward are an eighth of that; rows of a block are less than 100 KB. */
 enum {
-    A_ROW = 4 * (DIM + 2 * DIM + 2 * DIM + 2 * ATT_MAX_PANEL + 2 * DIM) + (256 + 4 * PARAMS) / ATT_KEY_BLOCK + 1,
+    A_ROW = 4 * (DIM + 2 * DIM + 2 * DIM + 2 * ATT_MAX_Q_TILE + 2 * DIM) + (256 + 4 * PARAMS) / ATT_KEY_BLOCK + 1,
     FIXED = 2 * (3 * (256 << 10) + (32 << 10) + 3 * (100 << 10))
 };
 

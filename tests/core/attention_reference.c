@@ -66,8 +66,8 @@ static void relative_positions_have_the_buckets_of_t5(void **state)
         table[i] = (float)i;
     while (fscanf(f, "%7s %d %d", kind, &buckets, &greatest) == 3) {
         const att_modifier *m = strcmp(kind, "both") ? &att_modifier_relative_causal : &att_modifier_relative;
-        const att_operand param = {.data = table, .count = buckets};
-        const att_place at = {0};
+        const att_param_view param = {.data = table, .count = buckets};
+        const att_head at = {0};
         att_pair p = {.at = &at, .param = &param, .value = (float)greatest};
         for (int n = fscanf(f, " %d:%d", &from, &bucket), last, next; n == 2; from = last, bucket = next) {
             n = fscanf(f, " %d:%d", &last, &next);

@@ -4,7 +4,7 @@
 #include "attention_reference.h"
 #include "attention_score.h"
 
-static att_pair pair_of(const test_call *c, const att_site *at, int64_t q, int64_t k)
+static att_pair pair_of(const test_call *c, const att_head_view *at, int64_t q, int64_t k)
 {
     return (att_pair){.query = (const float *)at->q_row.at + q * at->q_row.stride,
                       .key = (const float *)at->k_row.at + k * at->k_row.stride,
@@ -25,7 +25,7 @@ static double steepest(const att_plan *plan, const att_pair *p)
 }
 
 /* The bound of all scores of a query. */
-static double score_error(const test_call *c, const att_site *at, int64_t q)
+static double score_error(const test_call *c, const att_head_view *at, int64_t q)
 {
     double error = 0;
     for (int64_t k = 0; k < at->place.tk; k++) {
@@ -38,7 +38,7 @@ static double score_error(const test_call *c, const att_site *at, int64_t q)
 static void check_forward(const att_plan *plan, const test_call *c)
 {
     const att_call call = call_of(plan, &c->args);
-    att_site at;
+    att_head_view at;
     for (int64_t i = 0; next_site(&call, &i, &at);)
         for (int64_t q = 0; q < at.place.tq; q++) {
             /* twice the score's error is a weight's, and again its sum's; weighing is a chain of tk */
@@ -55,7 +55,7 @@ typedef struct worst {
 static worst worst_of(const att_plan *plan, const test_call *c)
 {
     const att_call call = call_of(plan, &c->args);
-    att_site at;
+    att_head_view at;
     worst w = {0};
     for (int64_t i = 0; next_site(&call, &i, &at);)
         for (int64_t q = 0; q < at.place.tq; q++) {
@@ -148,11 +148,11 @@ static void weights_are_those_of_the_definition(void **state)
         test_call c = make_call(&kinds[k], (sizes){2, 4, 2, 40, 33, 20, 28, 18, 8}, i % 2);
         att_plan *plan = plan_of(ctx, &c.spec);
         const att_call call = call_of(plan, &c.args);
-        att_site at;
+        att_head_view at;
         float weights[5 * 33];
         double want[33];
         assert_int_equal(att_weights(plan, &c.args, 1, 3, 30, 5, weights), ATT_OK);
-        att_call_site(&call, 1, 3, &at);
+        att_call_head(&call, 1, 3, &at);
         for (int64_t q = 0; q < 5; q++) {
             const double limit = 0x1p-24 * (8 + 2 * score_error(&c, &at, 30 + q));
             att_ref_attention_row(plan, &at, 30 + q, want, NULL);

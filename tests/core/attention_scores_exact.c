@@ -1,5 +1,6 @@
 /* Scores with parameters, or with rows that are prepared: what must hold exactly, and what the preparation costs. */
 #include "attention_score.h"
+#include "attn/call/scratch.h"
 #include "attn/reference.h"
 #include "fail_alloc.h"
 
@@ -256,7 +257,7 @@ static void describing_counts_the_prepared_rows(void **state)
     assert_int_equal(att_plan_describe(plan, NULL, &before), ATT_OK);
     assert_int_equal(att_plan_describe(plan, &c.args, &info), ATT_OK);
     assert_int_equal(info.workspace - before.workspace,
-                     (2 * 3 * 10 + 2 * 1 * 20) * 32 * sizeof(float) + 2 * ATT_SPARE_BYTES);
+                     (2 * 3 * 10 + 2 * 1 * 20) * 32 * sizeof(float) + 2 * ATT_SCRATCH_HEADER);
     att_plan_free(plan);
     drop_call(&c);
     att_close(ctx);

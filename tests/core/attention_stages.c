@@ -56,7 +56,7 @@ static void clear(double *x, int64_t n)
         memset(x, 0, (size_t)n * sizeof *x);
 }
 
-static att_pair pair_at(const work *w, const att_site *at, int64_t q, int64_t k)
+static att_pair pair_at(const work *w, const att_head_view *at, int64_t q, int64_t k)
 {
     return (att_pair){.at = &at->place,
                       .q = q,
@@ -67,7 +67,7 @@ static att_pair pair_at(const work *w, const att_site *at, int64_t q, int64_t k)
                       .key_dim = w->plan->spec.key_dim};
 }
 
-static void walk_score(const work *w, const att_site *at, att_pair *p, walk *x)
+static void walk_score(const work *w, const att_head_view *at, att_pair *p, walk *x)
 {
     const att_plan *plan = w->plan;
     p->user = plan->score->user;
@@ -86,11 +86,11 @@ static void walk_score(const work *w, const att_site *at, att_pair *p, walk *x)
     x->spread = fmax(sum_of(p->dim, w->dq, NULL), sum_of(p->key_dim, w->dk, NULL));
 }
 
-static void walk_modifier(const work *w, const att_site *at, const att_pair *pair, int i, walk *x)
+static void walk_modifier(const work *w, const att_head_view *at, const att_pair *pair, int i, walk *x)
 {
     const att_modifier *m = w->plan->modifier[i];
     const double s = x->s[i], e = x->error[i];
-    const att_operand *param = &at->modifier_param[i];
+    const att_param_view *param = &at->modifier_param[i];
     const att_pair p = {.at = &at->place,
                         .user = m->user,
                         .value = w->plan->spec.modifier_value[i],
@@ -109,7 +109,7 @@ static void walk_modifier(const work *w, const att_site *at, const att_pair *pai
     x->error[i + 1] = x->slope[i] * e + 8 * UNIT * (fabs(x->s[i + 1]) + fabs(s) * x->slope[i] + shift);
 }
 
-static walk walk_pair(const work *w, const att_site *at, int64_t q, int64_t k)
+static walk walk_pair(const work *w, const att_head_view *at, int64_t q, int64_t k)
 {
     walk x;
     att_pair p = pair_at(w, at, q, k);
@@ -120,7 +120,7 @@ static walk walk_pair(const work *w, const att_site *at, int64_t q, int64_t k)
 }
 
 /* What dropout makes of a weight of 1. */
-static double factor_of(const work *w, const att_site *at, int64_t q, int64_t k)
+static double factor_of(const work *w, const att_head_view *at, int64_t q, int64_t k)
 {
     const double p = w->plan->spec.dropout;
     if (p == 0 || att_dropout_keep(&at->dropout, (uint32_t)(at->place.position + q), (uint32_t)k))
@@ -137,7 +137,7 @@ typedef struct row {
     double dlse, delta, delta_limit;
 } row;
 
-static void bound_row(const work *w, const att_site *at, row *r)
+static void bound_row(const work *w, const att_head_view *at, row *r)
 {
     const float *value = at->v.at;
     const int64_t tk = at->place.tk, value_dim = w->plan->spec.value_dim;
@@ -180,19 +180,19 @@ typedef struct limits {
 } limits;
 
 /* Where this head's part of a parameter is in its array of sums or limits. */
-static double *part_of(const work *w, const att_operand *o, int n, double *const *arrays)
+static double *part_of(const work *w, const att_param_view *o, int n, double *const *arrays)
 {
     return arrays[n] ? arrays[n] + (o->data - (const float *)param_of(&w->t->args, n)->data) : NULL;
 }
 
-static void bound_param(const work *w, const att_operand *o, int n, const double *magnitude, double ds, double error)
+static void bound_param(const work *w, const att_param_view *o, int n, const double *magnitude, double ds, double error)
 {
     double *limit = part_of(w, o, n, w->limits);
     for (int64_t i = 0; limit && magnitude && i < o->count; i++)
         limit[i] += fabs(magnitude[i]) * (error + 16 * UNIT * ds);
 }
 
-static void bound_pair(const work *w, const att_site *at, const row *r, int64_t k, const limits *l)
+static void bound_pair(const work *w, const att_head_view *at, const row *r, int64_t k, const limits *l)
 {
     const float *value = at->v.at;
     const att_plan *plan = w->plan;
@@ -210,7 +210,7 @@ static void bound_pair(const work *w, const att_site *at, const row *r, int64_t 
     double ds = r->weights[k] * fabs(dp - r->delta);
     double error = ds * (r->weight_error[k] + r->lse_limit + 4 * UNIT) + r->weights[k] * (dp_limit + r->delta_limit);
     for (int i = plan->n_modifiers - 1; i >= 0; i--) {
-        const att_operand *o = &at->modifier_param[i];
+        const att_param_view *o = &at->modifier_param[i];
         double *limit = part_of(w, o, ATT_MAX_PARAMS + i, w->limits);
         if (limit && (plan->modifier[i]->flags & ATT_PAIRS))
             limit[r->q * o->stride[0] + k * o->stride[1]] += error + l->chain * ds;
@@ -263,7 +263,7 @@ static att_rows row_of(att_rows x, int64_t i)
         .at = (char *)x.at + i * x.stride * (int64_t)att_dtype_size(x.dtype), .stride = x.stride, .dtype = x.dtype};
 }
 
-static void check_row(work *w, const att_site *at, row *r, double *dq, double *dk, double *dv, const limits *l)
+static void check_row(work *w, const att_head_view *at, row *r, double *dq, double *dk, double *dv, const limits *l)
 {
     const att_plan *plan = w->plan;
     r->lse = att_ref_attention_row(plan, at, r->q, r->weights, r->out);
@@ -295,8 +295,8 @@ static void check_key_head(work *w, int64_t sequence, int64_t kv_head)
     const att_attention_spec *s = &w->plan->spec;
     const int64_t group = s->heads / s->kv_heads;
     const int first_block = w->t->n_blocks;
-    att_site at;
-    att_call_site(&w->call, sequence, kv_head * group, &at);
+    att_head_view at;
+    att_call_head(&w->call, sequence, kv_head * group, &at);
     const int64_t tq = at.place.tq, tk = at.place.tk;
     double *dk = new_numbers(w->t, tk * s->key_dim), *dv = new_numbers(w->t, tk * s->value_dim);
     limits l = {.dk = new_numbers(w->t, tk * s->key_dim), .dv = new_numbers(w->t, tk * s->value_dim)};
@@ -307,7 +307,7 @@ static void check_key_head(work *w, int64_t sequence, int64_t kv_head)
              .out_limit = new_numbers(w->t, s->value_dim)};
     for (int64_t head = kv_head * group; head < (kv_head + 1) * group; head++) {
         double *dq = new_numbers(w->t, tq * s->head_dim), *dq_limit = new_numbers(w->t, tq * s->head_dim);
-        att_call_site(&w->call, sequence, head, &at);
+        att_call_head(&w->call, sequence, head, &at);
         att_tensor dout = w->t->exact.out;
         dout.data = w->t->dout;
         const att_rows douts = att_call_rows(&w->call, &dout, sequence, head, false);

@@ -22,7 +22,7 @@ static att_call call_with(const att_plan *plan, int64_t sequences, int64_t tk, c
 }
 
 /* Of `wave` heads after the other, all first tasks, all second ones, and so on. */
-static void check_order(const att_tasks *t, int64_t wave)
+static void check_order(const att_backward_tasks *t, int64_t wave)
 {
     int64_t n = 0;
     for (int64_t first = 0, end; first < t->count; first = end) {
@@ -39,7 +39,7 @@ static void check_order(const att_tasks *t, int64_t wave)
 }
 
 /* The last task of the newest head before it that has the same slot. */
-static void check_owners(const att_tasks *t)
+static void check_owners(const att_backward_tasks *t)
 {
     for (int64_t i = 0; i < t->count; i++) {
         int64_t owner = t->task[i].k0 == 0 ? i - 1 : -1;
@@ -57,18 +57,18 @@ static void tasks_begin_block_by_block_of_the_heads_in_work(void **state)
     static const int threads[] = {1, 2, 5, 16, 64};
     const shape n = {SEQUENCES, 2 * KV_HEADS, KV_HEADS, 1, 9000, 8, 8};
     for (int i = 0; i < 5; i++)
-        for (int order = ATT_ORDER_NONE; order <= ATT_ORDER_BY_TASK; order++)
-            for (int64_t blocks = 1; blocks <= ATT_TASK_BLOCKS; blocks *= 4) {
+        for (int order = ATT_ADD_UNORDERED; order <= ATT_ADD_BY_TASK; order++)
+            for (int64_t blocks = 1; blocks <= ATT_BACKWARD_TASK_BLOCKS; blocks *= 4) {
                 att_ctx *ctx = check_open(NULL, threads[i]);
                 const att_attention_spec s = spec_of(n);
                 att_plan *plan = plan_of(ctx, &s);
                 const att_call call = call_with(plan, SEQUENCES, n.tk, lengths);
                 const int64_t heads = SEQUENCES * KV_HEADS;
-                att_tasks t;
-                assert_int_equal(att_tasks_make(&call, (att_order)order, blocks, &t), ATT_OK);
+                att_backward_tasks t;
+                assert_int_equal(att_backward_tasks_make(&call, (att_add_order)order, blocks, &t), ATT_OK);
                 check_order(&t, order ? 1 : threads[i] < heads ? threads[i] : heads);
                 check_owners(&t);
-                att_tasks_free(ctx, &t);
+                att_backward_tasks_free(ctx, &t);
                 att_plan_free(plan);
                 att_close(ctx);
             }
@@ -80,11 +80,11 @@ static double seconds_for(const att_plan *plan, int64_t blocks)
     double least = INFINITY;
     const att_call call = call_with(plan, 1, blocks * ATT_KEY_BLOCK, NULL);
     for (int i = 0; i < 5; i++) {
-        att_tasks t;
+        att_backward_tasks t;
         const clock_t start = clock();
-        assert_int_equal(att_tasks_make(&call, ATT_ORDER_NONE, 1, &t), ATT_OK);
+        assert_int_equal(att_backward_tasks_make(&call, ATT_ADD_UNORDERED, 1, &t), ATT_OK);
         least = fmin(least, (double)(clock() - start) / CLOCKS_PER_SEC);
-        att_tasks_free(plan->ctx, &t);
+        att_backward_tasks_free(plan->ctx, &t);
     }
     return least;
 }

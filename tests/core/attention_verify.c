@@ -318,17 +318,17 @@ static const att_modifier over_derivative = {.name = "e", SHIFT, .derivative = o
 static const att_modifier over_back = {.name = "f", SHIFT, .derivative = one, .tile_back = over_sum};
 static const att_modifier hidden_distance = {.name = "g", .formula = by_distance};
 
-static bool diagonal(const att_place *at, const void *user, int64_t q, int64_t k)
+static bool diagonal(const att_head *at, const void *user, int64_t q, int64_t k)
 {
     (void)user;
     return k == q + at->position;
 }
-static att_cover says_empty(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys)
+static att_cover says_empty(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys)
 {
     (void)user, (void)keys, (void)queries;
     return k > q + at->position ? ATT_EMPTY : ATT_PARTIAL;
 }
-static void one_late(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys,
+static void one_late(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys,
                      uint64_t *bits)
 {
     (void)user, (void)queries;
@@ -337,7 +337,7 @@ static void one_late(const att_place *at, const void *user, int64_t q, int64_t q
         bits[j] = i >= 0 && i < 64 ? UINT64_C(1) << i : 0;
     }
 }
-static void too_short(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t *first, int64_t *last)
+static void too_short(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t *first, int64_t *last)
 {
     (void)user;
     *first = q + at->position;

@@ -1,6 +1,7 @@
 /* Few queries over many keys: the same bits as the full pass, with any stages, threads and instruction set. */
 // labels: long
 #include "attention_help.h"
+#include "attn/forward/forward.h"
 #include "attn/reference.h"
 
 enum { QUERIES = 67 }; /* of the full pass: more than decoding takes */
@@ -57,7 +58,7 @@ static void check_shape(att_ctx *ctx, shape m, att_dtype dtype, unsigned stages)
     store_as(ctx, dtype, &o, &s);
     run(ctx, &s, &o.args);
     const int64_t group = m.heads / m.kv_heads;
-    for (int64_t n = 1; n * group <= ATT_FEW; n += check_step(3)) {
+    for (int64_t n = 1; n * group <= ATT_DECODE_QUERIES; n += check_step(3)) {
         const int64_t first = (n * 13) % (m.tq - n + 1);
         float *out = check_numbers(m.batch * m.heads * n * m.value_dim, 8),
               *lse = check_numbers(m.batch * m.heads * n, 9);

@@ -326,7 +326,7 @@ static void attend_reference(const problem *p, double *y)
     a.out = view(out, ATT_F32, ATT_DIMS(tokens, heads, dim));
     a.lse = view(lse, ATT_F32, ATT_DIMS(tokens, heads));
     const att_call call = call_of(p->plan, &a);
-    att_site at;
+    att_head_view at;
     for (int64_t i = 0; next_site(&call, &i, &at);)
         for (int64_t q = 0; q < at.place.tq; q++)
             att_ref_attention_row(p->plan, &at, q, NULL,

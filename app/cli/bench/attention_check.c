@@ -60,13 +60,13 @@ typedef struct pair {
 } pair;
 
 /* One head of a parameter [heads or 1, ...], or of one that is broadcast over pairs, as formulas see it. */
-static att_operand operand_of(const att_tensor *t, const float *data, bool pairs, int64_t head)
+static att_param_view operand_of(const att_tensor *t, const float *data, bool pairs, int64_t head)
 {
-    att_operand o = {0};
+    att_param_view o = {0};
     if (!data)
         return o;
     if (pairs)
-        return (att_operand){.data = data + head * t->stride[1], .stride = {t->stride[2], t->stride[3]}};
+        return (att_param_view){.data = data + head * t->stride[1], .stride = {t->stride[2], t->stride[3]}};
     o.count = 1;
     for (int i = 1; i < t->rank; i++)
         o.count *= t->dim[i];
@@ -75,7 +75,7 @@ static att_operand operand_of(const att_tensor *t, const float *data, bool pairs
 }
 
 /* The pair as formulas see it: of r->q and r->k, or of their absolute values and those of the parameters. */
-static void view_pair(const reference *r, const pair *p, bool absolute, att_place *at, att_operand *param,
+static void view_pair(const reference *r, const pair *p, bool absolute, att_head *at, att_param_view *param,
                       att_pair *out)
 {
     const attention_case *c = r->c;
@@ -89,11 +89,11 @@ static void view_pair(const reference *r, const pair *p, bool absolute, att_plac
         const att_tensor *t = &c->args.score_param[i];
         param[i] = operand_of(t, absolute ? r->param[i] : t->data, false, p->head);
     }
-    *at = (att_place){.sequence = p->batch,
-                      .head = p->head,
-                      .tq = c->set.q_len,
-                      .tk = attention_key_count(c, p->batch),
-                      .position = attention_position(c, p->batch, 0)};
+    *at = (att_head){.sequence = p->batch,
+                     .head = p->head,
+                     .tq = c->set.q_len,
+                     .tk = attention_key_count(c, p->batch),
+                     .position = attention_position(c, p->batch, 0)};
     *out = (att_pair){.at = at,
                       .user = c->score->user,
                       .q = p->q,
@@ -109,8 +109,8 @@ static void view_pair(const reference *r, const pair *p, bool absolute, att_plac
 static double score(reference *r, const pair *p, double *derivative)
 {
     const attention_case *c = r->c;
-    att_operand param[ATT_MAX_PARAMS];
-    att_place at;
+    att_param_view param[ATT_MAX_PARAMS];
+    att_head at;
     att_pair view;
     view_pair(r, p, true, &at, param, &view);
     double e = r->scale * fabs(c->score->formula(&view)) * (r->terms * unit + 2 * r->half);
@@ -141,8 +141,8 @@ static void add_score_gradient(reference *r, const pair *p, double ds, double er
     const attention_case *c = r->c;
     const int64_t dim = c->set.dim, n = by_key ? c->set.key_dim : dim;
     const double *derivative = r->derivative + (by_key ? dim : 0), *magnitude = r->magnitude + (by_key ? dim : 0);
-    att_operand param[ATT_MAX_PARAMS];
-    att_place at;
+    att_param_view param[ATT_MAX_PARAMS];
+    att_head at;
     att_pair view;
     double *none[ATT_MAX_PARAMS] = {NULL}, max = 0;
     /* and r->magnitude, which lies behind it */
@@ -373,8 +373,8 @@ static int sample(reference *r, int64_t max_rows, int64_t heads, int64_t time, i
 static void add_to_params(reference *r, const pair *p, double ds, double error)
 {
     const attention_case *c = r->c;
-    att_operand param[ATT_MAX_PARAMS];
-    att_place at;
+    att_param_view param[ATT_MAX_PARAMS];
+    att_head at;
     att_pair view;
     double *derivative[ATT_MAX_PARAMS], *magnitude[ATT_MAX_PARAMS];
     for (int i = 0; i < ATT_MAX_PARAMS; i++) {

@@ -4,8 +4,9 @@
  *   P = exp(S - lse)    dV = P^T dO    dP = dO V^T    dS = P (dP - delta), delta = rowsum(dO O) - dlse
  *   dQ = scale dS K     dK = scale dS^T Q                                     (where the score is a dot product)
  *
- * A task is some blocks of keys of one key head, and owns their dK and dV: these gather over the queries of all the
- * query heads that share them. dQ is summed over blocks of keys in ascending order, whoever computes them: see in_turn.
+ * A task is some blocks of keys of one key head, and owns their dK and dV: these accumulate over the queries of all the
+ * query heads that share them. dQ is summed over blocks of keys in ascending order, whoever computes them: see
+ * add_in_turn.
  */
 #include "attn/backward/backward.h"
 #include "tensor/tensor.h"
@@ -13,12 +14,12 @@
 #include <limits.h>
 #include <string.h>
 
-enum { PANELS = ATT_BACK_PANELS };
+enum { PANELS = ATT_BACK_Q_TILES };
 
 /* ---- memory */
 
 /* Lays scratch memory out from p on and returns how many floats that takes. */
-static size_t lay_out(const att_call *c, int64_t blocks, float *p, att_back_scratch *w)
+static size_t lay_out(const att_call *c, int64_t blocks, float *p, att_backward_scratch *w)
 {
     const att_plan *plan = c->plan;
     const att_attention_spec *s = &plan->spec;
@@ -27,13 +28,13 @@ static size_t lay_out(const att_call *c, int64_t blocks, float *p, att_back_scra
     const int64_t dims = plan->q_dim + plan->k_dim + s->value_dim;
     float *pair = NULL;
     const int64_t dk_stride = att_round_up(plan->k_dim, panel), dv_stride = att_round_up(s->value_dim, panel);
-    *w = (att_back_scratch){0};
-    const att_part parts[] = {
+    *w = (att_backward_scratch){0};
+    const att_scratch_part parts[] = {
         {&w->lse, PANELS * panel},
         {&w->delta, PANELS * panel},
-        {&w->q_turned, !att_takes_rows(plan) * PANELS * plan->q_dim * panel},
-        {&w->dout_turned, PANELS * s->value_dim * panel},
-        {&w->q_rows, att_back_is_dot(plan) * PANELS * panel * att_round_up(plan->q_dim, panel)},
+        {&w->q_packed, !att_score_reads_query_rows(plan) * PANELS * plan->q_dim * panel},
+        {&w->dout_packed, PANELS * s->value_dim * panel},
+        {&w->q_rows, att_score_is_dot(plan) * PANELS * panel * att_round_up(plan->q_dim, panel)},
         {&w->dout_rows, PANELS * panel * dv_stride},
         {&w->p, tile},
         {&w->ds, tile},
@@ -44,53 +45,53 @@ static size_t lay_out(const att_call *c, int64_t blocks, float *p, att_back_scra
         {&w->dout, converted * PANELS * panel * s->value_dim},
         {&w->key, copies * keys * plan->k_dim},
         {&w->value, copies * keys * s->value_dim},
-        {&w->words[0], plan->words * PANELS * panel * att_words_in(plan->q_dim)},
-        {&w->words[1], plan->words * PANELS * panel * att_words_in(s->value_dim)},
-        {&w->key_words, plan->words * keys * att_words_in(plan->k_dim)},
-        {&w->ready, keys * att_ready_count(plan)},
+        {&w->words[0], plan->words * PANELS * panel * att_bf16_pairs_in(plan->q_dim)},
+        {&w->words[1], plan->words * PANELS * panel * att_bf16_pairs_in(s->value_dim)},
+        {&w->packed_keys, plan->words * keys * att_bf16_pairs_in(plan->k_dim)},
+        {&w->precomputed, keys * att_precomputed_count(plan)},
         {&w->row, dims},
         {&pair, att_round_up((int64_t)(att_pair_scratch(c) * sizeof(double) / sizeof(float)), 16)}};
-    size_t count = att_lay_out(p, sizeof parts / sizeof parts[0], parts);
+    size_t count = att_scratch_lay_out(p, sizeof parts / sizeof parts[0], parts);
     w->pair = (void *)pair;
-    att_part saved[ATT_MAX_STAGES];
+    att_scratch_part saved[ATT_MAX_STAGES];
     int n = 0;
     for (int i = 0; i < plan->n_modifiers; i++)
         if (!(plan->modifier[i]->flags & (ATT_ADDITIVE | ATT_SINK)))
-            saved[n++] = (att_part){&w->saved[i], tile};
-    count += att_lay_out(p ? p + count : NULL, n, saved);
+            saved[n++] = (att_scratch_part){&w->saved[i], tile};
+    count += att_scratch_lay_out(p ? p + count : NULL, n, saved);
     return count;
 }
 
 /* ---- one task */
 
 /* Where this task's part of the gradients of one head's parameters goes. */
-static void point_params(att_back_work *x, int64_t head_in_group)
+static void point_params(att_backward_work *x, int64_t head_in_group)
 {
-    const att_back_job *j = x->job;
+    const att_backward_job *j = x->job;
     float *part = j->params + x->task->index * j->params_count;
     memcpy(x->score_param, x->site.score_param, sizeof x->score_param);
     memcpy(x->modifier_param, x->site.modifier_param, sizeof x->modifier_param);
-    att_params_point(j->call, j->grads, &x->site.place, head_in_group, part, x->score_param, x->modifier_param);
+    att_params_back_view(j->call, j->grads, &x->site.place, head_in_group, part, x->score_param, x->modifier_param);
 }
 
 /* Do its keys have no part in queries before q0? */
-static bool is_done(const att_back_work *x, int64_t q0)
+static bool is_done(const att_backward_work *x, int64_t q0)
 {
     int64_t first, last;
     att_span(x->plan, &x->site, 0, q0 < x->site.place.tq ? q0 : x->site.place.tq, &first, &last);
     return x->task->k0 + x->task->keys <= first || x->task->k0 >= last;
 }
 
-/* What tiles would make of each key, of a block that all queries meet. */
-static void make_ready(const att_plan *plan, const att_back_keys *b)
+/* What tiles would make of each key, of a block that all queries load. */
+static void precompute(const att_plan *plan, const att_kv_block *b)
 {
-    const int64_t count = att_ready_count(plan);
+    const int64_t count = att_precomputed_count(plan);
     for (int j = 0; count && j < b->keys; j++)
-        plan->score->prologue->make_ready(plan->k_dim, b->key.at + j * b->key.stride, b->ready + j * count);
+        plan->score->transforms->precompute(plan->k_dim, b->key.at + j * b->key.stride, b->precomputed + j * count);
 }
 
 /* The block's keys and values of the query head that is computed, in words where those are multiplied. */
-static void read_keys(const att_back_work *x, int i, att_back_keys *b)
+static void read_keys(const att_backward_work *x, int i, att_kv_block *b)
 {
     const att_plan *plan = x->plan;
     const att_kernels *k = plan->kernels;
@@ -98,21 +99,21 @@ static void read_keys(const att_back_work *x, int i, att_back_keys *b)
     float *value = x->w.value + first * dim;
     b->key = att_rows_read(k, &x->site.k_row, b->k0, b->keys, plan->k_dim, x->w.key + first * plan->k_dim);
     if (plan->words) {
-        float *words = x->w.key_words + first * att_words_in(plan->k_dim);
-        b->key_words = att_words_of_rows(k, &x->site.k_row, b->k0, b->keys, plan->k_dim, words);
-        b->value = att_words_of_rows(k, &x->site.v, b->k0, b->keys, dim, value);
+        float *words = x->w.packed_keys + first * att_bf16_pairs_in(plan->k_dim);
+        b->packed_keys = att_bf16_pack_rows(k, &x->site.k_row, b->k0, b->keys, plan->k_dim, words);
+        b->value = att_bf16_pack_rows(k, &x->site.v, b->k0, b->keys, dim, value);
     } else {
         b->value = att_rows_read(k, &x->site.v, b->k0, b->keys, dim, value);
     }
 }
 
-static void one_head(att_back_work *x, int64_t head_in_group, int64_t group)
+static void backward_head(att_backward_work *x, int64_t head_in_group, int64_t group)
 {
-    const att_back_job *j = x->job;
+    const att_backward_job *j = x->job;
     const att_call *c = j->call;
     const int panel = x->plan->kernels->panel;
     const int64_t sequence = x->task->sequence, head = x->task->kv_head * group + head_in_group;
-    att_call_site(c, sequence, head, &x->site);
+    att_call_head(c, sequence, head, &x->site);
     x->dout = att_call_rows(c, &j->grads->dout, sequence, head, false);
     x->dlse = att_call_rows(c, &j->grads->dlse, sequence, head, false);
     x->dq = att_call_rows(c, &j->rows.dq, sequence, head, false);
@@ -120,16 +121,16 @@ static void one_head(att_back_work *x, int64_t head_in_group, int64_t group)
     for (int i = 0; i < x->n_blocks; i++) {
         read_keys(x, i, &x->blocks[i]);
         if (head_in_group == 0 || c->keys_per_head)
-            make_ready(x->plan, &x->blocks[i]);
+            precompute(x->plan, &x->blocks[i]);
     }
     point_params(x, head_in_group);
-    att_back_begin(x);
+    att_backward_begin(x);
     /* From the last queries on: these have something to do with every block of keys where attention is causal, and the
      * next task, which follows a step behind, begins at once. */
     for (int64_t q0 = att_round_up(x->site.place.tq, PANELS * panel); q0 > 0; q0 -= PANELS * panel) {
-        if (head_in_group == group - 1 && is_done(x, q0) && att_tasks_leave(&x->job->tasks, x->task, x->step))
+        if (head_in_group == group - 1 && is_done(x, q0) && att_ticket_leave(&x->job->tasks, x->task, x->step))
             break;
-        att_back_step(x, q0 - PANELS * panel);
+        att_backward_step(x, q0 - PANELS * panel);
     }
     if (x->task->last && !j->rows.add_dq)
         att_rows_clear(&x->dq, x->site.place.tq, x->site.rows, x->plan->q_dim);
@@ -137,19 +138,19 @@ static void one_head(att_back_work *x, int64_t head_in_group, int64_t group)
 
 /* In place, where whole panels of floats may be written there, and lie side by side, or no other step adds to them;
  * else in scratch memory. */
-static att_gathered begin_keys(const att_back_work *x, const att_back_keys *b, const att_tensor *to, int64_t head,
-                               int64_t dim, bool add, float *room)
+static att_grad_block begin_grad_block(const att_backward_work *x, const att_kv_block *b, const att_tensor *to,
+                                       int64_t head, int64_t dim, bool add, float *room)
 {
     const int64_t panel = x->plan->kernels->panel;
-    att_gathered g = {.to = att_call_rows(x->job->call, to, x->task->sequence, head, true),
-                      .dim = dim,
-                      .whole = att_round_up(dim, panel),
-                      .stride = att_round_up(dim, panel),
-                      .add = add};
-    const bool once = x->job->call->max_tq <= PANELS * panel;
-    const bool fits = g.to.stride == dim || (once && g.to.stride > dim);
+    att_grad_block g = {.to = att_call_rows(x->job->call, to, x->task->sequence, head, true),
+                        .dim = dim,
+                        .padded = att_round_up(dim, panel),
+                        .stride = att_round_up(dim, panel),
+                        .add = add};
+    const bool single_block = x->job->call->max_tq <= PANELS * panel;
+    const bool fits = g.to.stride == dim || (single_block && g.to.stride > dim);
     g.from = room + (b->k0 - x->task->k0) * g.stride;
-    if (g.to.at && g.to.dtype == ATT_F32 && fits && g.whole == dim && !add) {
+    if (g.to.at && g.to.dtype == ATT_F32 && fits && g.padded == dim && !add) {
         g.from = att_row_at(&g.to, b->k0);
         g.stride = g.to.stride;
     }
@@ -157,24 +158,25 @@ static att_gathered begin_keys(const att_back_work *x, const att_back_keys *b, c
 }
 
 /* dV, and dK of a query head, or of all that share the keys. Scores that are no dot products add to dK themselves. */
-static void begin_dv(const att_back_work *x, att_back_keys *b)
+static void begin_dv(const att_backward_work *x, att_kv_block *b)
 {
-    const att_back_job *j = x->job;
-    b->dv = begin_keys(x, b, &j->grads->dv, x->task->kv_head, x->plan->spec.value_dim, j->grads->accumulate, x->w.dv);
+    const att_backward_job *j = x->job;
+    b->dv =
+        begin_grad_block(x, b, &j->grads->dv, x->task->kv_head, x->plan->spec.value_dim, j->grads->accumulate, x->w.dv);
 }
 
-static void begin_dk(const att_back_work *x, int64_t head, att_back_keys *b)
+static void begin_dk(const att_backward_work *x, int64_t head, att_kv_block *b)
 {
-    b->dk = begin_keys(x, b, &x->job->rows.dk, head, x->plan->k_dim, x->job->rows.add_dk, x->w.dk);
-    const bool adds = !att_back_is_dot(x->plan);
+    b->dk = begin_grad_block(x, b, &x->job->rows.dk, head, x->plan->k_dim, x->job->rows.add_dk, x->w.dk);
+    const bool adds = !att_score_is_dot(x->plan);
     if (adds)
-        att_begin_empty(&b->dk, 0, b->keys);
+        att_grad_block_clear(&b->dk, 0, b->keys);
     b->dk.begun = adds;
 }
 
-static void end_keys(const att_back_work *x, const att_back_keys *b, att_gathered *g)
+static void end_grad_block(const att_backward_work *x, const att_kv_block *b, att_grad_block *g)
 {
-    att_begin_empty(g, 0, b->keys);
+    att_grad_block_clear(g, 0, b->keys);
     if (g->to.at && g->from != att_row_at(&g->to, b->k0))
         att_rows_write(x->plan->kernels, g->from, g->stride, &g->to, b->k0, b->keys, g->dim, g->add, x->w.row);
     if (x->task->last && b == &x->blocks[x->n_blocks - 1] && !g->add)
@@ -182,88 +184,89 @@ static void end_keys(const att_back_work *x, const att_back_keys *b, att_gathere
 }
 
 /* The task's keys in blocks; without keys there is one of none. */
-static void begin_blocks(att_back_work *x)
+static void begin_blocks(att_backward_work *x)
 {
-    const att_task *t = x->task;
+    const att_backward_task *t = x->task;
     do {
         const int64_t done = x->n_blocks * ATT_KEY_BLOCK, left = t->keys - done;
-        att_back_keys *b = &x->blocks[x->n_blocks++];
+        att_kv_block *b = &x->blocks[x->n_blocks++];
         b->k0 = t->k0 + done;
         b->keys = (int)(left < ATT_KEY_BLOCK ? left : ATT_KEY_BLOCK);
-        b->ready = x->w.ready + done * att_ready_count(x->plan);
+        b->precomputed = x->w.precomputed + done * att_precomputed_count(x->plan);
         begin_dv(x, b);
     } while (x->n_blocks * ATT_KEY_BLOCK < t->keys);
 }
 
 static void run_task(void *arg, int i, int thread)
 {
-    const att_back_job *j = arg;
+    const att_backward_job *j = arg;
     const att_call *c = j->call;
     const att_plan *plan = c->plan;
     const att_attention_spec *s = &plan->spec;
     const int64_t group = s->heads / s->kv_heads;
-    att_back_work x = {.job = j, .plan = plan, .task = att_tasks_begin(&j->tasks, i)};
-    const att_task *t = x.task;
+    att_backward_work x = {.job = j, .plan = plan, .task = att_backward_tasks_begin(&j->tasks, i)};
+    const att_backward_task *t = x.task;
     lay_out(c, j->tasks.blocks, j->memory + (size_t)thread * j->scratch_count, &x.w);
-    att_call_site(c, t->sequence, t->kv_head * group, &x.site);
+    att_call_head(c, t->sequence, t->kv_head * group, &x.site);
     const int64_t head = c->keys_per_head ? t->kv_head * group : t->kv_head;
     begin_blocks(&x);
     for (int b = 0; b < x.n_blocks; b++)
         begin_dk(&x, head, &x.blocks[b]);
     memset(j->params + t->index * j->params_count, 0, (size_t)j->params_count * sizeof *j->params);
-    att_tiles_begin(plan);
+    att_amx_begin(plan);
     for (int64_t g = 0; g < group && !att_cancelled(plan->ctx); g++) {
         for (int b = 0; b < x.n_blocks && g > 0 && c->keys_per_head; b++) {
-            end_keys(&x, &x.blocks[b], &x.blocks[b].dk);
+            end_grad_block(&x, &x.blocks[b], &x.blocks[b].dk);
             begin_dk(&x, head + g, &x.blocks[b]);
         }
-        one_head(&x, g, group);
+        backward_head(&x, g, group);
     }
-    att_tiles_end(plan);
-    att_tasks_end(&j->tasks, t);
+    att_amx_end(plan);
+    att_ticket_end(&j->tasks, t);
     for (int b = 0; b < x.n_blocks; b++) {
-        end_keys(&x, &x.blocks[b], &x.blocks[b].dk);
-        end_keys(&x, &x.blocks[b], &x.blocks[b].dv);
+        end_grad_block(&x, &x.blocks[b], &x.blocks[b].dk);
+        end_grad_block(&x, &x.blocks[b], &x.blocks[b].dv);
     }
 }
 
 /* ---- the call */
 
 /* What the call works in, from p on, of the tasks' blocks and slots: how many floats that takes. */
-static size_t lay_out_job(att_back_job *j, float *p)
+static size_t lay_out_job(att_backward_job *j, float *p)
 {
     const att_plan *plan = j->call->plan;
-    att_back_scratch w;
+    att_backward_scratch w;
     j->scratch_count = lay_out(j->call, j->tasks.blocks, NULL, &w);
     j->dq_count = att_round_up(j->call->max_tq, plan->kernels->panel) * plan->q_dim;
-    const att_part parts[] = {
-        {&j->memory, att_part_count(j->scratch_count, att_threads(plan->ctx))},
-        {&j->dq, att_part_count((size_t)j->dq_count, j->tasks.slots * plan->spec.heads / plan->spec.kv_heads)},
-        {&j->params, att_part_count((size_t)j->params_count, j->tasks.count)},
+    const att_scratch_part parts[] = {
+        {&j->memory, att_scratch_count(j->scratch_count, att_threads(plan->ctx))},
+        {&j->dq, att_scratch_count((size_t)j->dq_count, j->tasks.slots * plan->spec.heads / plan->spec.kv_heads)},
+        {&j->params, att_scratch_count((size_t)j->params_count, j->tasks.count)},
     };
-    return att_lay_out(p, sizeof parts / sizeof parts[0], parts);
+    return att_scratch_lay_out(p, sizeof parts / sizeof parts[0], parts);
 }
 
-static bool allocate(att_back_job *j)
+static bool allocate(att_backward_job *j)
 {
     float *p = att_scratch_take(j->call->plan, lay_out_job(j, NULL));
     lay_out_job(j, p);
-    j->sums = att_alloc(j->call->plan->ctx, (size_t)att_params_sums(j->call, j->grads), sizeof *j->sums);
+    j->sums = att_alloc(j->call->plan->ctx, (size_t)att_params_back_sums(j->call, j->grads), sizeof *j->sums);
     return p && j->sums;
 }
 
 size_t att_backward_workspace(const att_call *c)
 {
-    att_back_job j = {.call = c, .tasks = {.blocks = att_tasks_blocks(c), .slots = att_tasks_slots(c)}};
-    return lay_out_job(&j, NULL) * sizeof(float) + att_tasks_bytes(c);
+    att_backward_job j = {.call = c,
+                          .tasks = {.blocks = att_backward_tasks_blocks(c), .slots = att_backward_tasks_slots(c)}};
+    return lay_out_job(&j, NULL) * sizeof(float) + att_backward_tasks_bytes(c);
 }
 
 /* Parts of parameters' gradients to their sum. */
 static void sum_params(void *arg, int task)
 {
-    const att_back_job *j = arg;
+    const att_backward_job *j = arg;
     (void)task;
-    att_params_sum(j->call, j->grads, &j->tasks, j->params, j->params_count, j->sums);
+    att_params_back_sum(j->call, j->grads, &j->tasks, j->params, j->params_count, j->sums);
 }
 
 att_status att_backward(const att_plan *plan, const att_attention_args *args, const att_attention_grads *grads)
@@ -277,28 +280,29 @@ att_status att_backward(const att_plan *plan, const att_attention_args *args, co
     e = e ? e : att_backward_check(&call, grads, &g);
     if (e)
         return e;
-    att_back_job j = {.call = &call, .grads = &g};
-    e = att_prologue_begin(&call);
+    att_backward_job j = {.call = &call, .grads = &g};
+    e = att_transform_begin(&call);
     if (e)
         return e;
-    e = att_prologue_begin_back(&call, &g, &j.rows);
-    const att_order order = att_params_order(&call, &g);
-    j.params_count = att_params_count(&call, &g);
-    const int64_t blocks = order || j.params_count ? 1 : att_tasks_blocks(&call); /* else bits would depend on it */
-    e = e ? e : att_tasks_make(&call, order, blocks, &j.tasks);
+    e = att_transform_back_begin(&call, &g, &j.rows);
+    const att_add_order order = att_params_back_order(&call, &g);
+    j.params_count = att_params_back_count(&call, &g);
+    const int64_t blocks =
+        order || j.params_count ? 1 : att_backward_tasks_blocks(&call); /* else bits would depend on it */
+    e = e ? e : att_backward_tasks_make(&call, order, blocks, &j.tasks);
     if (!e && !allocate(&j))
         e = ATT_ERR_MEMORY;
     if (!e) {
-        att_params_clear(&call, &g);
+        att_params_back_clear(&call, &g);
         att_parallel(ctx, (int)j.tasks.count, run_task, &j);
         att_parallel_for(ctx, 1, sum_params, &j); /* rounded as in the tasks, whatever the host has set */
-        att_prologue_back(&call, &g, &j.rows);
+        att_transform_back(&call, &g, &j.rows);
     }
     att_free(ctx, j.sums);
     att_scratch_give(plan, j.memory);
-    att_tasks_free(ctx, &j.tasks);
-    att_prologue_end_back(&call, &j.rows);
-    att_prologue_end(&call);
+    att_backward_tasks_free(ctx, &j.tasks);
+    att_transform_back_end(&call, &j.rows);
+    att_transform_end(&call);
     if (e)
         return e;
     return att_cancelled(ctx) ? att_fail(ctx, ATT_ERR_CANCELLED, "attention was cancelled") : ATT_OK;

@@ -51,7 +51,7 @@ static att_status check_params(const att_call *c, const att_attention_grads *g)
 }
 
 /* The first stage that has no derivative. */
-static const char *who_has_no_backward(const att_plan *p)
+static const char *stage_without_backward(const att_plan *p)
 {
     if (!p->score->derivative)
         return p->score->name;
@@ -69,8 +69,8 @@ att_status att_backward_check(const att_call *c, const att_attention_grads *grad
         return att_fail(ctx, ATT_ERR_ARGUMENT, "grads is NULL");
     if (a->cache)
         return att_fail(ctx, ATT_ERR_UNSUPPORTED, "there is no backward through args.cache: give args.k and args.v");
-    if (who_has_no_backward(c->plan))
-        return att_fail(ctx, ATT_ERR_UNSUPPORTED, "\"%s\" has no derivative", who_has_no_backward(c->plan));
+    if (stage_without_backward(c->plan))
+        return att_fail(ctx, ATT_ERR_UNSUPPORTED, "\"%s\" has no derivative", stage_without_backward(c->plan));
     att_status e = att_take_options(g, sizeof *g, grads, "att_attention_grads");
     if (!e && !att_given(&a->lse))
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "args.lse is not given: the backward needs that of the forward");

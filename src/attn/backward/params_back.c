@@ -4,18 +4,18 @@
  * parts are added in ascending order. What is broadcast over pairs is too large for parts: its gradient is added to in
  * place, in order. */
 #include "attn/backward/params_back.h"
-#include "attn/call/prologue.h"
+#include "attn/call/transform.h"
 
 #include <string.h>
 
 enum { ALL_PARAMS = ATT_MAX_PARAMS + ATT_MAX_STAGES };
 
 /* The n-th gradient, of the score's parameters and then of the modifiers'; NULL where it is not wanted, or is not that
- * of tiles but of the prologue. */
+ * of tiles but of the transforms. */
 static const att_tensor *wanted(const att_call *c, const att_attention_grads *g, int n)
 {
     const att_tensor *t = n < ATT_MAX_PARAMS ? &g->dscore_param[n] : &g->dmodifier_param[n - ATT_MAX_PARAMS];
-    return att_given(t) && !(n < ATT_MAX_PARAMS && att_prologue_has(c->plan, n)) ? t : NULL;
+    return att_given(t) && !(n < ATT_MAX_PARAMS && att_transform_uses_param(c->plan, n)) ? t : NULL;
 }
 
 static bool over_pairs(const att_call *c, int n)
@@ -24,23 +24,23 @@ static bool over_pairs(const att_call *c, int n)
 }
 
 /* A gradient over pairs: do several tasks add to the same place, and in several steps? */
-static att_order order_of(const att_call *c, const att_tensor *t)
+static att_add_order order_of(const att_call *c, const att_tensor *t)
 {
     const bool shared = (t->dim[0] == 1 && c->sequences > 1) || (t->dim[1] == 1 && c->plan->spec.heads > 1) ||
                         (t->dim[3] == 1 && c->max_tk > ATT_KEY_BLOCK);
-    return !shared ? ATT_ORDER_NONE : t->dim[2] == 1 && c->max_tq > 1 ? ATT_ORDER_BY_TASK : ATT_ORDER_BY_STEP;
+    return !shared ? ATT_ADD_UNORDERED : t->dim[2] == 1 && c->max_tq > 1 ? ATT_ADD_BY_TASK : ATT_ADD_BY_STEP;
 }
 
-att_order att_params_order(const att_call *c, const att_attention_grads *g)
+att_add_order att_params_back_order(const att_call *c, const att_attention_grads *g)
 {
-    att_order order = ATT_ORDER_NONE;
+    att_add_order order = ATT_ADD_UNORDERED;
     for (int n = 0; n < ALL_PARAMS; n++)
         if (wanted(c, g, n) && over_pairs(c, n) && order_of(c, wanted(c, g, n)) > order)
             order = order_of(c, wanted(c, g, n));
     return order;
 }
 
-int64_t att_params_count(const att_call *c, const att_attention_grads *g)
+int64_t att_params_back_count(const att_call *c, const att_attention_grads *g)
 {
     int64_t count = 0;
     for (int n = 0; n < ALL_PARAMS; n++)
@@ -49,13 +49,13 @@ int64_t att_params_count(const att_call *c, const att_attention_grads *g)
     return count * (c->plan->spec.heads / c->plan->spec.kv_heads);
 }
 
-void att_params_point(const att_call *c, const att_attention_grads *g, const att_place *at, int64_t head_in_group,
-                      float *part, att_operand *score_param, att_operand *modifier_param)
+void att_params_back_view(const att_call *c, const att_attention_grads *g, const att_head *at, int64_t head_in_group,
+                          float *part, att_param_view *score_param, att_param_view *modifier_param)
 {
     const int64_t group = c->plan->spec.heads / c->plan->spec.kv_heads;
     for (int n = 0; n < ALL_PARAMS; n++) {
         const att_tensor *t = wanted(c, g, n);
-        att_operand *o = n < ATT_MAX_PARAMS ? &score_param[n] : &modifier_param[n - ATT_MAX_PARAMS];
+        att_param_view *o = n < ATT_MAX_PARAMS ? &score_param[n] : &modifier_param[n - ATT_MAX_PARAMS];
         if (!t)
             continue;
         if (over_pairs(c, n)) {
@@ -68,7 +68,7 @@ void att_params_point(const att_call *c, const att_attention_grads *g, const att
 }
 
 /* Numbers in which the parts of all parameters are added up. */
-int64_t att_params_sums(const att_call *c, const att_attention_grads *g)
+int64_t att_params_back_sums(const att_call *c, const att_attention_grads *g)
 {
     int64_t count = 0;
     for (int n = 0; n < ALL_PARAMS; n++)
@@ -95,18 +95,18 @@ static void for_each(const att_tensor *t, const double *x, void (*f)(float *y, d
 static void set(float *y, double x) { *y = (float)x; }
 static void add(float *y, double x) { *y += (float)x; }
 
-void att_params_clear(const att_call *c, const att_attention_grads *g)
+void att_params_back_clear(const att_call *c, const att_attention_grads *g)
 {
     for (int n = 0; n < ALL_PARAMS && !g->accumulate; n++)
         if (wanted(c, g, n) && over_pairs(c, n))
             for_each(wanted(c, g, n), NULL, set);
 }
 
-void att_params_sum(const att_call *c, const att_attention_grads *g, const att_tasks *tasks, const float *parts,
-                    int64_t parts_stride, double *sums)
+void att_params_back_sum(const att_call *c, const att_attention_grads *g, const att_backward_tasks *tasks,
+                         const float *parts, int64_t parts_stride, double *sums)
 {
     const int64_t group = c->plan->spec.heads / c->plan->spec.kv_heads;
-    memset(sums, 0, (size_t)att_params_sums(c, g) * sizeof *sums);
+    memset(sums, 0, (size_t)att_params_back_sums(c, g) * sizeof *sums);
     for (int n = 0; n < ALL_PARAMS; n++) {
         const att_tensor *t = wanted(c, g, n);
         if (!t || over_pairs(c, n))

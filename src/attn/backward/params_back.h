@@ -6,16 +6,16 @@
 #include "attn/call/params.h"
 
 /* In what order tasks add to what is broadcast over pairs. */
-att_order att_params_order(const att_call *call, const att_attention_grads *g);
+att_add_order att_params_back_order(const att_call *call, const att_attention_grads *g);
 /* Numbers of one task's part, and of the sum of all. */
-int64_t att_params_count(const att_call *call, const att_attention_grads *g);
-int64_t att_params_sums(const att_call *call, const att_attention_grads *g);
+int64_t att_params_back_count(const att_call *call, const att_attention_grads *g);
+int64_t att_params_back_sums(const att_call *call, const att_attention_grads *g);
 /* Lets one head's parameters add their gradients to the task's part, or in place. */
-void att_params_point(const att_call *call, const att_attention_grads *g, const att_place *at, int64_t head_in_group,
-                      float *part, att_operand *score_param, att_operand *modifier_param);
-/* Before the tasks, and after them: parts [tasks][parts_stride], sums [att_params_sums]. */
-void att_params_clear(const att_call *call, const att_attention_grads *g);
-void att_params_sum(const att_call *call, const att_attention_grads *g, const att_tasks *tasks, const float *parts,
-                    int64_t parts_stride, double *sums);
+void att_params_back_view(const att_call *call, const att_attention_grads *g, const att_head *at, int64_t head_in_group,
+                          float *part, att_param_view *score_param, att_param_view *modifier_param);
+/* Before the tasks, and after them: parts [tasks][parts_stride], sums [att_params_back_sums]. */
+void att_params_back_clear(const att_call *call, const att_attention_grads *g);
+void att_params_back_sum(const att_call *call, const att_attention_grads *g, const att_backward_tasks *tasks,
+                         const float *parts, int64_t parts_stride, double *sums);
 
 #endif

@@ -5,16 +5,16 @@
 #include <math.h>
 
 enum {
-    PANELS = ATT_BACK_PANELS,
+    PANELS = ATT_BACK_Q_TILES,
     FEW = 4 /* queries in a panel for which dP has keys as its lanes */
 };
 
 /* ---- queries */
 
 /* A row with nothing to attend has no gradient, whatever its output's is. */
-static bool attends(const att_site *at, int64_t q) { return at->lse[q * at->lse_stride] != -INFINITY; }
+static bool attends(const att_head_view *at, int64_t q) { return at->lse[q * at->lse_stride] != -INFINITY; }
 
-/* Row i [dim] of y [panels of dim][ATT_BACK_PANELS * panel][panel] becomes 0. */
+/* Row i [dim] of y [panels of dim][ATT_BACK_Q_TILES * panel][panel] becomes 0. */
 static void clear_row(int64_t panel, int i, int64_t dim, float *y)
 {
     for (int64_t d = 0; d < dim; d++)
@@ -22,21 +22,21 @@ static void clear_row(int64_t panel, int i, int64_t dim, float *y)
 }
 
 /* Query i of the panels counts as 0 for all keys, and so does its output gradient. */
-static void forget_query(const att_back_work *x, int i)
+static void clear_query(const att_backward_work *x, int i)
 {
     const int64_t panel = x->plan->kernels->panel, value_dim = x->plan->spec.value_dim;
     for (int64_t d = 0; d < value_dim; d++)
-        x->w.dout_turned[i / panel * value_dim * panel + d * panel + i % panel] = 0;
+        x->w.dout_packed[i / panel * value_dim * panel + d * panel + i % panel] = 0;
     clear_row(panel, i, value_dim, x->w.dout_rows);
-    if (att_back_is_dot(x->plan))
+    if (att_score_is_dot(x->plan))
         clear_row(panel, i, x->plan->q_dim, x->w.q_rows);
     x->w.lse[i] = x->w.delta[i] = 0;
 }
 
 /* delta and log-sum-exp of query q0 + i. */
-static void prepare_row(const att_back_work *x, int64_t q0, int i)
+static void prepare_row(const att_backward_work *x, int64_t q0, int i)
 {
-    const att_site *at = &x->site;
+    const att_head_view *at = &x->site;
     const att_kernels *k = x->plan->kernels;
     const int64_t dim = x->plan->spec.value_dim;
     const float *dout = x->dout_rows.at + i * x->dout_rows.stride;
@@ -46,22 +46,22 @@ static void prepare_row(const att_back_work *x, int64_t q0, int i)
     x->w.delta[i] = k->dot(dim, dout, out) - dlse;
 }
 
-/* Rows of words, turned panel by panel. */
-static void turn_words(const att_back_work *x, const att_rows *rows, int64_t q0, int queries, int64_t dim, float *words,
-                       float *y)
+/* Rows of words, packed_q panel by panel. */
+static void turn_words(const att_backward_work *x, const att_rows *rows, int64_t q0, int queries, int64_t dim,
+                       float *words, float *y)
 {
     const att_kernels *k = x->plan->kernels;
-    const att_floats from = att_words_of_rows(k, rows, q0, queries, dim, words);
+    const att_floats from = att_bf16_pack_rows(k, rows, q0, queries, dim, words);
     for (int i = 0; i < queries; i += k->panel)
-        k->turn_words(queries - i < k->panel ? queries - i : k->panel, att_words_in(dim), from.at + i * from.stride,
-                      from.stride, y + i * dim);
+        k->turn_words(queries - i < k->panel ? queries - i : k->panel, att_bf16_pairs_in(dim),
+                      from.at + i * from.stride, from.stride, y + i * dim);
 }
 
 /* Queries [q0, q0 + queries) and their output gradients, in both layouts. */
-static void prepare_queries(att_back_work *x, int64_t q0, int queries)
+static void prepare_queries(att_backward_work *x, int64_t q0, int queries)
 {
     const att_plan *plan = x->plan;
-    const att_site *at = &x->site;
+    const att_head_view *at = &x->site;
     const att_kernels *k = plan->kernels;
     const int64_t dim = plan->q_dim, value_dim = plan->spec.value_dim;
     const att_floats q = att_rows_read(k, &at->q_row, q0, queries, dim, x->w.query);
@@ -69,31 +69,31 @@ static void prepare_queries(att_back_work *x, int64_t q0, int queries)
     x->query = q;
     x->dout_rows = d;
     if (plan->words) {
-        turn_words(x, &at->q_row, q0, queries, dim, x->w.words[0], x->w.q_turned);
-        turn_words(x, &x->dout, q0, queries, value_dim, x->w.words[1], x->w.dout_turned);
+        turn_words(x, &at->q_row, q0, queries, dim, x->w.words[0], x->w.q_packed);
+        turn_words(x, &x->dout, q0, queries, value_dim, x->w.words[1], x->w.dout_packed);
     }
     for (int i = 0; !plan->words && i < queries; i += k->panel) {
         const int n = queries - i < k->panel ? queries - i : k->panel;
-        if (!att_takes_rows(plan))
-            att_turn_queries(plan, (att_floats){q.at + i * q.stride, q.stride}, n, x->w.q_turned + i * dim);
+        if (!att_score_reads_query_rows(plan))
+            att_pack_queries(plan, (att_floats){q.at + i * q.stride, q.stride}, n, x->w.q_packed + i * dim);
         if (n > FEW)
-            k->turn_in(n, value_dim, d.at + i * d.stride, d.stride, 1, x->w.dout_turned + i * value_dim);
+            k->turn_in(n, value_dim, d.at + i * d.stride, d.stride, 1, x->w.dout_packed + i * value_dim);
     }
-    if (att_back_is_dot(plan))
+    if (att_score_is_dot(plan))
         k->panel_rows(queries, PANELS * k->panel, dim, q.at, q.stride, att_query_scale(plan), x->w.q_rows);
     k->panel_rows(queries, PANELS * k->panel, value_dim, d.at, d.stride, 1, x->w.dout_rows);
     for (int i = 0; i < queries; i++) {
         if (attends(at, q0 + i))
             prepare_row(x, q0, i);
         else
-            forget_query(x, i);
+            clear_query(x, i);
     }
 }
 
 /* dsink = sum of -p delta, p = exp(sink - lse) being the sink's own weight. */
-static void sink_back(const att_back_work *x, int queries)
+static void sink_back(const att_backward_work *x, int queries)
 {
-    const att_operand *sink = &x->modifier_param[x->plan->sink];
+    const att_param_view *sink = &x->modifier_param[x->plan->sink];
     double sum = 0;
     for (int i = 0; i < queries; i++)
         sum -= att_exp2(sink->data[0] * ATT_LOG2_E - (double)x->w.lse[i]) * (double)x->w.delta[i];
@@ -102,7 +102,7 @@ static void sink_back(const att_back_work *x, int queries)
 
 /* ---- a block of keys by some panels of queries */
 
-void att_back_begin(att_back_work *x)
+void att_backward_begin(att_backward_work *x)
 {
     const att_plan *plan = x->plan;
     x->block = (att_block){.plan = plan,
@@ -114,28 +114,29 @@ void att_back_begin(att_back_work *x)
 }
 
 /* On to a block of keys. */
-static void take_keys(att_back_work *x, att_back_keys *keys)
+static void set_kv_block(att_backward_work *x, att_kv_block *keys)
 {
     att_block *b = &x->block;
     x->keys = keys;
     b->k0 = keys->k0;
     b->key = keys->key;
-    b->ready = att_ready_count(x->plan) ? keys->ready : NULL;
+    b->precomputed = att_precomputed_count(x->plan) ? keys->precomputed : NULL;
     b->dk = keys->dk.from;
     b->dk_stride = keys->dk.stride;
 }
 
 /* The block as a panel of queries meets it; one at a time. */
-static att_block *block_of(att_back_work *x, int64_t q0, int queries, int panel_number, const att_cut *cut)
+static att_block *block_of(att_backward_work *x, int64_t q0, int queries, int panel_number,
+                           const att_mask_tile *mask_tile)
 {
     const att_plan *plan = x->plan;
     const int64_t first = panel_number * plan->kernels->panel;
     att_block *b = &x->block;
-    b->cut = cut;
+    b->mask_tile = mask_tile;
     b->q0 = q0;
     b->queries = queries;
     b->query = (att_floats){x->query.at + first * x->query.stride, x->query.stride};
-    b->q = att_takes_rows(plan) ? NULL : x->w.q_turned + first * plan->q_dim;
+    b->q = att_score_reads_query_rows(plan) ? NULL : x->w.q_packed + first * plan->q_dim;
     b->s = x->w.p + first;
     b->ds = x->w.ds + first;
     b->dq = x->dq_sum + q0 * plan->q_dim;
@@ -145,7 +146,7 @@ static att_block *block_of(att_back_work *x, int64_t q0, int queries, int panel_
 }
 
 /* dP of a run of keys and a few queries, whose lanes are keys: the same chains, and no panel that is almost empty. */
-static void few_over_columns(const att_back_work *x, const att_block *b, int panel_number, int64_t first, int64_t keys)
+static void decode_dp(const att_backward_work *x, const att_block *b, int panel_number, int64_t first, int64_t keys)
 {
     const att_plan *plan = x->plan;
     const int64_t dim = plan->spec.value_dim;
@@ -160,118 +161,120 @@ static void few_over_columns(const att_back_work *x, const att_block *b, int pan
 }
 
 /* dP of keys [first, last) and the panel's queries from `from` on: dP^T = V dO^T. */
-static void slopes(const att_back_work *x, const att_block *b, int panel_number, int64_t first, int64_t last, int from)
+static void grads(const att_backward_work *x, const att_block *b, int panel_number, int64_t first, int64_t last,
+                  int from)
 {
     const att_kernels *k = x->plan->kernels;
     const int64_t dim = x->plan->spec.value_dim, stride = x->keys->value.stride;
     const float *v = x->keys->value.at + first * stride,
-                *dout = x->w.dout_turned + panel_number * dim * k->panel + from;
+                *dout = x->w.dout_packed + panel_number * dim * k->panel + from;
     float *to = b->ds + first * b->stride + from;
     if (x->plan->words)
-        k->word_scores(last - first, b->queries, att_words_in(dim), v, stride, dout, to, b->stride);
+        k->word_scores(last - first, b->queries, att_bf16_pairs_in(dim), v, stride, dout, to, b->stride);
     else if (b->queries <= FEW)
-        few_over_columns(x, b, panel_number, first, last - first);
+        decode_dp(x, b, panel_number, first, last - first);
     else
         k->over_columns(b->queries - from, last - first, dim, v, stride, dout, to, b->stride);
 }
 
 /* dP of run r. */
-static void run_slopes(const att_back_work *x, const att_block *b, int panel_number, int r)
+static void range_dp(const att_backward_work *x, const att_block *b, int panel_number, int r)
 {
-    const att_run run = b->cut->run[r];
-    const int64_t second = x->plan->words ? run.last : att_cut_second(b->cut, r);
-    slopes(x, b, panel_number, run.first, second, 0);
-    if (second < run.last)
-        slopes(x, b, panel_number, second, run.last, x->plan->kernels->panel / 2);
+    const att_range run = b->mask_tile->run[r];
+    const int64_t diagonal_split = x->plan->words ? run.last : att_mask_tile_split(b->mask_tile, r);
+    grads(x, b, panel_number, run.first, diagonal_split, 0);
+    if (diagonal_split < run.last)
+        grads(x, b, panel_number, diagonal_split, run.last, x->plan->kernels->panel / 2);
 }
 
 /* One panel: P and dS, before the stages are walked back. */
-static void weights_and_slopes(const att_back_work *x, att_block *b, int panel_number)
+static void p_and_ds(const att_backward_work *x, att_block *b, int panel_number)
 {
     const att_plan *plan = x->plan;
     const att_kernels *k = plan->kernels;
     uint64_t keep[ATT_KEY_BLOCK];
     b->words = plan->words; /* for scores alone */
-    b->key = plan->words ? x->keys->key_words : x->keys->key;
+    b->key = plan->words ? x->keys->packed_keys : x->keys->key;
     att_score_block(b);
     b->words = false;
     b->key = x->keys->key;
-    for (int r = 0; r < b->cut->n_runs; r++)
-        run_slopes(x, b, panel_number, r);
-    att_keep_block(b, keep);
-    att_drop_block(b, keep, b->ds);
-    for (int r = 0; r < b->cut->n_runs; r++) {
-        const int64_t first = b->cut->run[r].first, keys = b->cut->run[r].last - first;
-        k->soften_back(keys, plan->late ? plan->spec.scale : 1, b->s + first * b->stride, b->ds + first * b->stride,
-                       b->stride, x->w.lse + panel_number * k->panel, x->w.delta + panel_number * k->panel);
+    for (int r = 0; r < b->mask_tile->n_ranges; r++)
+        range_dp(x, b, panel_number, r);
+    att_dropout_mask_block(b, keep);
+    att_dropout_apply_block(b, keep, b->ds);
+    for (int r = 0; r < b->mask_tile->n_ranges; r++) {
+        const int64_t first = b->mask_tile->run[r].first, keys = b->mask_tile->run[r].last - first;
+        k->soften_back(keys, plan->scale_in_softmax ? plan->spec.scale : 1, b->s + first * b->stride,
+                       b->ds + first * b->stride, b->stride, x->w.lse + panel_number * k->panel,
+                       x->w.delta + panel_number * k->panel);
     }
-    att_drop_block(b, keep, b->s);
+    att_dropout_apply_block(b, keep, b->s);
 }
 
 /* dQ += dS K of one panel; the first block of keys begins it. */
-static void over_keys(att_back_work *x, const att_block *b)
+static void over_keys(att_backward_work *x, const att_block *b)
 {
     const att_plan *plan = x->plan;
     const int64_t dim = plan->q_dim;
     const att_floats key = b->key;
-    att_clean clean;
-    att_cut_clean(plan, b->cut, b->queries, key.at, key.stride, dim, &clean);
-    for (int r = 0; r < clean.n_runs; r++)
+    att_finite_ranges clean;
+    att_finite_ranges_of(plan, b->mask_tile, b->queries, key.at, key.stride, dim, &clean);
+    for (int r = 0; r < clean.n_ranges; r++)
         plan->kernels->over_keys(b->k0 > 0 || r > 0, dim, clean.run[r].last - clean.run[r].first,
                                  key.at + clean.run[r].first * key.stride, key.stride,
                                  b->ds + clean.run[r].first * b->stride, b->stride, b->dq, &x->prefetch);
-    att_add_unclean(plan, b->cut, &clean, b->queries, key.at, key.stride, dim, b->ds, b->stride, b->dq);
+    att_add_nonfinite(plan, b->mask_tile, &clean, b->queries, key.at, key.stride, dim, b->ds, b->stride, b->dq);
 }
 
 /* Bit 2 p + h: does half h of panel p attend to anything among the keys from `key` on, half a sub-tile of them? */
-static unsigned halves_of(const att_cut *cut, int n_panels, int key)
+static unsigned half_tiles_of(const att_mask_tile *mask_tile, int n_q_tiles, int key)
 {
     unsigned halves = 0;
-    for (int p = 0; p < n_panels; p++)
-        for (int r = 0; r < cut[p].n_runs; r++)
-            if (cut[p].run[r].first <= key && key < cut[p].run[r].last)
-                halves |= (key < att_cut_second(&cut[p], r) ? 3u : 2u) << 2 * p;
+    for (int p = 0; p < n_q_tiles; p++)
+        for (int r = 0; r < mask_tile[p].n_ranges; r++)
+            if (mask_tile[p].run[r].first <= key && key < mask_tile[p].run[r].last)
+                halves |= (key < att_mask_tile_split(&mask_tile[p], r) ? 3u : 2u) << 2 * p;
     return halves;
 }
 
 /* dV += P^T dO and dK += dS^T Q for keys [first, last), over half panels [begin, end) of queries; or begins them,
- * unless they are met again. */
-static void gather(const att_back_work *x, int queries, int first, int last, int begin, int end, bool again)
+ * unless they are K/V block again. */
+static void accumulate(const att_backward_work *x, int queries, int first, int last, int begin, int end, bool again)
 {
     const att_plan *plan = x->plan;
     const att_kernels *k = plan->kernels;
-    const att_back_scratch *w = &x->w;
-    const att_gathered *dk = &x->keys->dk, *dv = &x->keys->dv;
+    const att_backward_scratch *w = &x->w;
+    const att_grad_block *dk = &x->keys->dk, *dv = &x->keys->dv;
     const int half = k->panel / 2;
     const int64_t stride = PANELS * k->panel, q = begin * half;
     const int64_t count = (end * half < queries ? end * half : queries) - q;
     k->over_queries(dv->begun || again, last - first, count, w->p + first * stride + q, stride,
                     w->dout_rows + q * k->panel, stride, dv->dim, dv->from + first * dv->stride, dv->stride);
-    if (att_back_is_dot(plan))
+    if (att_score_is_dot(plan))
         k->over_queries(dk->begun || again, last - first, count, w->ds + first * stride + q, stride,
                         w->q_rows + q * k->panel, stride, dk->dim, dk->from + first * dk->stride, dk->stride);
 }
 
 /* The same for the whole block, where it is not empty: keys to which the same queries attend go together. */
-static void gather_block(att_back_work *x, int queries, const att_cut *cut, int n_panels)
+static void accumulate_block(att_backward_work *x, int queries, const att_mask_tile *mask_tile, int n_q_tiles)
 {
     enum { STEP = ATT_SUB_TILE / 2 };
-    const int keys = x->keys->keys, n = 2 * n_panels;
+    const int keys = x->keys->keys, n = 2 * n_q_tiles;
     for (int first = 0, last; first < keys; first = last) {
-        const unsigned halves = halves_of(cut, n_panels, first);
+        const unsigned halves = half_tiles_of(mask_tile, n_q_tiles, first);
         bool again = false;
-        for (last = first; last < keys && halves_of(cut, n_panels, last) == halves;)
+        for (last = first; last < keys && half_tiles_of(mask_tile, n_q_tiles, last) == halves;)
             last = last + STEP < keys ? last + STEP : keys;
         for (int begin = 0, end; begin < n; begin = end + 1) {
             for (end = begin; end < n && (halves >> end & 1); end++)
                 ;
             if (end > begin)
-                gather(x, queries, first, last, begin, end, again);
+                accumulate(x, queries, first, last, begin, end, again);
             again = again || end > begin;
         }
         if (!again) {
-            att_begin_empty(&x->keys->dk, first, last);
-            att_begin_empty(&x->keys->dv, first, last);
+            att_grad_block_clear(&x->keys->dk, first, last);
+            att_grad_block_clear(&x->keys->dv, first, last);
         }
     }
     x->keys->dk.begun = x->keys->dv.begun = true;
@@ -280,20 +283,20 @@ static void gather_block(att_back_work *x, int queries, const att_cut *cut, int 
 /* ---- one step: some panels of queries */
 
 /* How many of the queries are in panel p. */
-static int in_panel(int queries, int p, int panel)
+static int in_q_tile(int queries, int p, int panel)
 {
     const int left = queries - p * panel;
     return left < panel ? left : panel;
 }
 
-/* dQ of these queries is complete: turned back, where it is turned, and stored. */
-static void store_queries(const att_back_work *x, int64_t q0, int queries)
+/* dQ of these queries is complete: packed_q back, where it is packed_q, and stored. */
+static void write_dq(const att_backward_work *x, int64_t q0, int queries)
 {
     const att_plan *plan = x->plan;
     const att_kernels *k = plan->kernels;
     const int64_t dim = plan->q_dim;
-    float scale[ATT_MAX_PANEL];
-    if (att_takes_rows(plan)) {
+    float scale[ATT_MAX_Q_TILE];
+    if (att_score_reads_query_rows(plan)) {
         att_rows_write(k, x->dq_sum + q0 * dim, dim, &x->dq, q0, queries, dim, x->job->rows.add_dq, x->w.row);
         return;
     }
@@ -312,17 +315,17 @@ static void store_queries(const att_back_work *x, int64_t q0, int queries)
 }
 
 /* Its turn has come: all that earlier tasks add to what is shared by several is there. */
-static void in_turn(att_back_work *x, int64_t q0, int queries, const att_cut *cut, int n_panels)
+static void add_in_turn(att_backward_work *x, int64_t q0, int queries, const att_mask_tile *mask_tile, int n_q_tiles)
 {
     const int64_t panel = x->plan->kernels->panel, dim = x->plan->q_dim;
-    const bool dot = att_back_is_dot(x->plan);
-    for (int i = 0; i < n_panels; i++) {
-        const int64_t rows = att_takes_rows(x->plan) ? in_panel(queries, i, (int)panel) : panel;
-        if (x->keys->k0 == 0 && (!dot || cut[i].n_runs == 0))
+    const bool dot = att_score_is_dot(x->plan);
+    for (int i = 0; i < n_q_tiles; i++) {
+        const int64_t rows = att_score_reads_query_rows(x->plan) ? in_q_tile(queries, i, (int)panel) : panel;
+        if (x->keys->k0 == 0 && (!dot || mask_tile[i].n_ranges == 0))
             memset(x->dq_sum + (q0 + i * panel) * dim, 0, (size_t)(rows * dim) * sizeof *x->dq_sum);
-        if (cut[i].n_runs == 0)
+        if (mask_tile[i].n_ranges == 0)
             continue;
-        const att_block *b = block_of(x, q0 + i * panel, in_panel(queries, i, (int)panel), i, &cut[i]);
+        const att_block *b = block_of(x, q0 + i * panel, in_q_tile(queries, i, (int)panel), i, &mask_tile[i]);
         att_score_block_back(b);
         if (dot)
             over_keys(x, b);
@@ -331,7 +334,7 @@ static void in_turn(att_back_work *x, int64_t q0, int queries, const att_cut *cu
 
 /* Lists what is fetched while this step sums dQ: where dQ is stored, if it is then complete, and rows of queries of the
  * next step, those before q0. */
-static void look_ahead(att_back_work *x, int64_t q0, int queries)
+static void prefetch_next(att_backward_work *x, int64_t q0, int queries)
 {
     const int64_t n = q0 > 0 ? PANELS * x->plan->kernels->panel : 0, value_dim = x->plan->spec.value_dim;
     att_rows_prefetch(&x->prefetch, &x->dq, q0, x->task->last ? queries : 0, x->plan->q_dim);
@@ -341,7 +344,7 @@ static void look_ahead(att_back_work *x, int64_t q0, int queries)
 }
 
 /* What masks leave of the block, if it is among the keys `attended`; gives how many runs. */
-static int cut_block(const att_back_work *x, int64_t q0, int queries, att_run attended, att_cut *cut)
+static int cut_block(const att_backward_work *x, int64_t q0, int queries, att_range attended, att_mask_tile *mask_tile)
 {
     const att_plan *plan = x->plan;
     const int panel = plan->kernels->panel;
@@ -349,52 +352,54 @@ static int cut_block(const att_back_work *x, int64_t q0, int queries, att_run at
     int runs = 0;
     for (int i = 0; i * panel < queries; i++) {
         if (attended.first <= k0 && k0 < attended.last)
-            att_cut_block(plan, &x->site, q0 + i * panel, in_panel(queries, i, panel), k0, x->keys->keys, &cut[i]);
+            att_mask_tile_make(plan, &x->site, q0 + i * panel, in_q_tile(queries, i, panel), k0, x->keys->keys,
+                               &mask_tile[i]);
         else
-            cut[i].n_runs = 0;
-        runs += cut[i].n_runs;
+            mask_tile[i].n_ranges = 0;
+        runs += mask_tile[i].n_ranges;
     }
     return runs;
 }
 
-/* A block of the task's keys by the queries of the step; gives whether these had to be prepared. */
-static bool meet(att_back_work *x, att_back_keys *keys, int64_t q0, int queries, att_run attended, bool prepared)
+/* A block of the task's keys by the queries of the step; gives whether these had to be transformed. */
+static bool load_kv_block(att_backward_work *x, att_kv_block *keys, int64_t q0, int queries, att_range attended,
+                          bool transformed)
 {
-    const int panel = x->plan->kernels->panel, n_panels = (queries + panel - 1) / panel;
+    const int panel = x->plan->kernels->panel, n_q_tiles = (queries + panel - 1) / panel;
     const bool first = keys == x->blocks, last = keys == &x->blocks[x->n_blocks - 1];
-    att_cut cut[PANELS];
-    take_keys(x, keys);
-    const bool any = cut_block(x, q0, queries, attended, cut) > 0;
-    if (any && !prepared)
+    att_mask_tile mask_tile[PANELS];
+    set_kv_block(x, keys);
+    const bool any = cut_block(x, q0, queries, attended, mask_tile) > 0;
+    if (any && !transformed)
         prepare_queries(x, q0, queries);
-    for (int i = 0; any && i < n_panels; i++)
-        weights_and_slopes(x, block_of(x, q0 + i * panel, in_panel(queries, i, panel), i, &cut[i]), i);
+    for (int i = 0; any && i < n_q_tiles; i++)
+        p_and_ds(x, block_of(x, q0 + i * panel, in_q_tile(queries, i, panel), i, &mask_tile[i]), i);
     if (last)
-        look_ahead(x, q0, queries);
+        prefetch_next(x, q0, queries);
     if (first)
-        att_tasks_await(&x->job->tasks, x->task, x->step);
-    in_turn(x, q0, queries, cut, n_panels);
+        att_ticket_wait(&x->job->tasks, x->task, x->step);
+    add_in_turn(x, q0, queries, mask_tile, n_q_tiles);
     if (last && x->task->last)
-        store_queries(x, q0, queries);
+        write_dq(x, q0, queries);
     if (last)
-        att_tasks_pass(&x->job->tasks, x->task, ++x->step);
+        att_ticket_advance(&x->job->tasks, x->task, ++x->step);
     if (any)
-        gather_block(x, queries, cut, n_panels);
+        accumulate_block(x, queries, mask_tile, n_q_tiles);
     return any;
 }
 
-void att_back_step(att_back_work *x, int64_t q0)
+void att_backward_step(att_backward_work *x, int64_t q0)
 {
     const int64_t most = PANELS * x->plan->kernels->panel, left = x->site.place.tq - q0;
     const int queries = (int)(left < most ? left : most), sink = x->plan->sink;
-    bool prepared = sink >= 0 && x->modifier_param[sink].grad && x->task->k0 == 0;
-    att_run attended;
+    bool transformed = sink >= 0 && x->modifier_param[sink].grad && x->task->k0 == 0;
+    att_range attended;
     att_span(x->plan, &x->site, q0, queries, &attended.first, &attended.last);
     att_prefetch_clear(&x->prefetch);
-    if (prepared) {
+    if (transformed) {
         prepare_queries(x, q0, queries);
         sink_back(x, queries);
     }
     for (int n = 0; n < x->n_blocks; n++)
-        prepared = meet(x, &x->blocks[n], q0, queries, attended, prepared) || prepared;
+        transformed = load_kv_block(x, &x->blocks[n], q0, queries, attended, transformed) || transformed;
 }

@@ -7,33 +7,33 @@
 /* Tasks of so many keys, of a head that has tk. */
 static int64_t parts_of(int64_t tk, int64_t keys) { return tk ? (tk + keys - 1) / keys : 1; }
 
-static void fill(const att_call *c, att_tasks *t, att_order order)
+static void fill(const att_call *c, att_backward_tasks *t, att_add_order order)
 {
     const int64_t kv_heads = c->plan->spec.kv_heads, keys = t->blocks * ATT_KEY_BLOCK;
     int64_t n = 0;
     for (int64_t b = 0; b < c->sequences; b++) {
-        att_site at;
-        att_call_site(c, b, 0, &at);
+        att_head_view at;
+        att_call_head(c, b, 0, &at);
         const int64_t parts = parts_of(at.place.tk, keys);
         for (int64_t h = 0; h < kv_heads; h++)
             for (int64_t k = 0; k < parts; k++, n++) {
                 const int64_t left = at.place.tk - k * keys;
-                t->task[n] = (att_task){.index = n,
-                                        .sequence = b,
-                                        .kv_head = h,
-                                        .k0 = k * keys,
-                                        .keys = left < keys ? left : keys,
-                                        .last = k == parts - 1,
-                                        .k_rows = at.k_rows,
-                                        .before = k || order ? n - 1 : -1,
-                                        .slot_owner = -1};
+                t->task[n] = (att_backward_task){.index = n,
+                                                 .sequence = b,
+                                                 .kv_head = h,
+                                                 .k0 = k * keys,
+                                                 .keys = left < keys ? left : keys,
+                                                 .last = k == parts - 1,
+                                                 .k_rows = at.k_rows,
+                                                 .before = k || order ? n - 1 : -1,
+                                                 .slot_owner = -1};
             }
     }
 }
 
 /* `wave` key heads are in work together, block of keys by block of keys, so that threads keep to a head of their own
  * where there are enough. */
-static void arrange(att_tasks *t, int64_t wave)
+static void arrange(att_backward_tasks *t, int64_t wave)
 {
     int64_t n = 0, head = 0;
     for (int64_t first = 0, end; first < t->count; first = end) {
@@ -52,7 +52,7 @@ static void arrange(att_tasks *t, int64_t wave)
 }
 
 /* A slot's next head, which is `slots` heads later, begins when its last one has ended. */
-static void chain_slots(att_tasks *t)
+static void chain_slots(att_backward_tasks *t)
 {
     int64_t heads = 0, ended = -1; /* ended: the last task of the head that had the slot */
     for (int64_t i = 0; i < t->count; i++) {
@@ -69,8 +69,8 @@ static int64_t count_of(const att_call *c, int64_t blocks)
 {
     int64_t count = 0;
     for (int64_t b = 0; b < c->sequences; b++) {
-        att_site at;
-        att_call_site(c, b, 0, &at);
+        att_head_view at;
+        att_call_head(c, b, 0, &at);
         count += parts_of(at.place.tk, blocks * ATT_KEY_BLOCK) * c->plan->spec.kv_heads;
     }
     return count;
@@ -83,7 +83,7 @@ static int64_t wave_of(const att_call *c)
     return threads < heads ? threads : heads;
 }
 
-int64_t att_tasks_slots(const att_call *c)
+int64_t att_backward_tasks_slots(const att_call *c)
 {
     enum { WAVES = 4, FLOATS = 1 << 18 }; /* what waves that are ahead of others may take */
     const att_plan *p = c->plan;
@@ -99,38 +99,38 @@ static bool suffice(int64_t tasks, int64_t threads)
     return tasks >= 8 * threads || (tasks >= 4 * threads && tasks % threads == 0);
 }
 
-int64_t att_tasks_blocks(const att_call *c)
+int64_t att_backward_tasks_blocks(const att_call *c)
 {
     enum { CACHED = 2 << 20 };
     const att_plan *p = c->plan;
     const int64_t block = 2 * (int64_t)sizeof(float) * ATT_KEY_BLOCK * (p->k_dim + p->spec.value_dim);
-    int64_t blocks = ATT_TASK_BLOCKS;
+    int64_t blocks = ATT_BACKWARD_TASK_BLOCKS;
     while (blocks > 1 && (blocks * block > CACHED || !suffice(count_of(c, blocks), att_threads(p->ctx))))
         blocks /= 2;
     return blocks;
 }
 
-size_t att_tasks_bytes(const att_call *c)
+size_t att_backward_tasks_bytes(const att_call *c)
 {
-    const att_tasks *t = NULL;
+    const att_backward_tasks *t = NULL;
     return (size_t)count_of(c, 1) * (sizeof *t->task + sizeof *t->order + sizeof *t->passed);
 }
 
-att_status att_tasks_make(const att_call *c, att_order order, int64_t blocks, att_tasks *t)
+att_status att_backward_tasks_make(const att_call *c, att_add_order order, int64_t blocks, att_backward_tasks *t)
 {
     att_ctx *ctx = c->plan->ctx;
     const att_attention_spec *s = &c->plan->spec;
-    *t = (att_tasks){.count = count_of(c, blocks), .blocks = blocks, .slots = att_tasks_slots(c)};
+    *t = (att_backward_tasks){.count = count_of(c, blocks), .blocks = blocks, .slots = att_backward_tasks_slots(c)};
     if (t->count > INT_MAX)
         return att_fail(ctx, ATT_ERR_SHAPE, "%lld blocks of keys of all heads and sequences are more than %d",
                         (long long)t->count, INT_MAX);
     /* The n-th steps of two tasks are of the same queries where each has one query head, and both as many queries. */
-    t->whole = order == ATT_ORDER_BY_TASK || (order && (s->heads > s->kv_heads || c->ragged || c->args.q_lengths));
+    t->padded = order == ATT_ADD_BY_TASK || (order && (s->heads > s->kv_heads || c->ragged || c->args.q_lengths));
     t->task = att_calloc(ctx, (size_t)t->count, sizeof *t->task);
     t->order = att_calloc(ctx, (size_t)t->count, sizeof *t->order);
     t->passed = att_calloc(ctx, (size_t)t->count, sizeof *t->passed);
     if (!t->task || !t->order || !t->passed) {
-        att_tasks_free(ctx, t);
+        att_backward_tasks_free(ctx, t);
         return ATT_ERR_MEMORY;
     }
     fill(c, t, order);
@@ -139,16 +139,16 @@ att_status att_tasks_make(const att_call *c, att_order order, int64_t blocks, at
     return ATT_OK;
 }
 
-void att_tasks_free(att_ctx *ctx, att_tasks *t)
+void att_backward_tasks_free(att_ctx *ctx, att_backward_tasks *t)
 {
     att_free(ctx, t->task);
     att_free(ctx, t->order);
     att_free(ctx, (void *)t->passed);
-    *t = (att_tasks){0};
+    *t = (att_backward_tasks){0};
 }
 
 /* Has a task passed so many steps? One that has left the rest out has when the one before it has. */
-static bool has_passed(const att_tasks *t, int64_t task, int64_t steps)
+static bool has_passed(const att_backward_tasks *t, int64_t task, int64_t steps)
 {
     for (; task >= 0; task = t->task[task].before) {
         const int64_t passed = atomic_load_explicit(&t->passed[task], memory_order_acquire);
@@ -159,7 +159,7 @@ static bool has_passed(const att_tasks *t, int64_t task, int64_t steps)
 }
 
 /* Others compute meanwhile, or are not being run: a look now and then costs little. */
-static void await(const att_tasks *t, int64_t task, int64_t steps)
+static void await(const att_backward_tasks *t, int64_t task, int64_t steps)
 {
     for (int looks = 0; !has_passed(t, task, steps); looks++)
         if (looks < 1000)
@@ -168,35 +168,35 @@ static void await(const att_tasks *t, int64_t task, int64_t steps)
             att_os_yield();
 }
 
-const att_task *att_tasks_begin(const att_tasks *t, int i)
+const att_backward_task *att_backward_tasks_begin(const att_backward_tasks *t, int i)
 {
-    const att_task *task = &t->task[t->order[i]];
+    const att_backward_task *task = &t->task[t->order[i]];
     await(t, task->slot_owner, INT64_MAX);
     return task;
 }
 
-void att_tasks_await(const att_tasks *t, const att_task *task, int64_t step)
+void att_ticket_wait(const att_backward_tasks *t, const att_backward_task *task, int64_t step)
 {
-    await(t, task->before, t->whole ? INT64_MAX : step + 1);
+    await(t, task->before, t->padded ? INT64_MAX : step + 1);
 }
 
-void att_tasks_pass(const att_tasks *t, const att_task *task, int64_t steps)
+void att_ticket_advance(const att_backward_tasks *t, const att_backward_task *task, int64_t steps)
 {
     atomic_store_explicit(&t->passed[task->index], steps, memory_order_release);
 }
 
-bool att_tasks_leave(const att_tasks *t, const att_task *task, int64_t steps)
+bool att_ticket_leave(const att_backward_tasks *t, const att_backward_task *task, int64_t steps)
 {
-    if (t->whole || task->last || task->k0 == 0)
+    if (t->padded || task->last || task->k0 == 0)
         return false;
-    att_tasks_pass(t, task, ~steps);
+    att_ticket_advance(t, task, ~steps);
     return true;
 }
 
-void att_tasks_end(const att_tasks *t, const att_task *task)
+void att_ticket_end(const att_backward_tasks *t, const att_backward_task *task)
 {
-    if (t->whole) /* it may have had no step to wait at */
+    if (t->padded) /* it may have had no step to wait at */
         await(t, task->before, INT64_MAX);
     if (atomic_load_explicit(&t->passed[task->index], memory_order_relaxed) >= 0)
-        att_tasks_pass(t, task, INT64_MAX);
+        att_ticket_advance(t, task, INT64_MAX);
 }

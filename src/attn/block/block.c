@@ -7,7 +7,7 @@
 /* ---- masks */
 
 /* What masks say of a block without a look at its pairs. */
-static att_cover cover(const att_plan *plan, const att_site *at, int64_t q0, int queries, int64_t k0, int keys)
+static att_cover cover(const att_plan *plan, const att_head_view *at, int64_t q0, int queries, int64_t k0, int keys)
 {
     att_cover all = ATT_FULL;
     for (int i = 0; all != ATT_EMPTY && i < plan->n_masks; i++) {
@@ -18,7 +18,7 @@ static att_cover cover(const att_plan *plan, const att_site *at, int64_t q0, int
     return all;
 }
 
-static void bits_of(const att_mask *m, const att_place *at, int64_t q0, int queries, int64_t k0, int keys,
+static void bits_of(const att_mask *m, const att_head *at, int64_t q0, int queries, int64_t k0, int keys,
                     uint64_t *bits)
 {
     if (m->bits) {
@@ -34,7 +34,7 @@ static void bits_of(const att_mask *m, const att_place *at, int64_t q0, int quer
 
 /* The same of a small block with a look at its pairs, where that is not decided: bits are set if the answer is
  * ATT_PARTIAL. */
-static att_cover look(const att_plan *plan, const att_site *at, int64_t q0, int queries, int64_t k0, int keys,
+static att_cover look(const att_plan *plan, const att_head_view *at, int64_t q0, int queries, int64_t k0, int keys,
                       uint64_t *bits)
 {
     const uint64_t all = att_low_bits(queries);
@@ -56,7 +56,7 @@ static att_cover look(const att_plan *plan, const att_site *at, int64_t q0, int 
     return !some ? ATT_EMPTY : every == all ? ATT_FULL : ATT_PARTIAL;
 }
 
-void att_span(const att_plan *plan, const att_site *at, int64_t q0, int64_t queries, int64_t *first, int64_t *last)
+void att_span(const att_plan *plan, const att_head_view *at, int64_t q0, int64_t queries, int64_t *first, int64_t *last)
 {
     *first = 0;
     *last = at->place.tk;
@@ -72,78 +72,80 @@ void att_span(const att_plan *plan, const att_site *at, int64_t q0, int64_t quer
     *last = end < at->place.tk ? end : at->place.tk;
 }
 
-void att_cut_add(att_cut *cut, int64_t first, int64_t last, bool partial)
+void att_mask_tile_add(att_mask_tile *mask_tile, int64_t first, int64_t last, bool partial)
 {
     if (partial)
-        cut->holes = (att_run){att_cut_partial(cut) ? cut->holes.first : first, last};
-    if (cut->n_runs && cut->run[cut->n_runs - 1].last == first)
-        cut->run[cut->n_runs - 1].last = last;
+        mask_tile->partial = (att_range){att_mask_tile_is_partial(mask_tile) ? mask_tile->partial.first : first, last};
+    if (mask_tile->n_ranges && mask_tile->run[mask_tile->n_ranges - 1].last == first)
+        mask_tile->run[mask_tile->n_ranges - 1].last = last;
     else
-        cut->run[cut->n_runs++] = (att_run){first, last};
+        mask_tile->run[mask_tile->n_ranges++] = (att_range){first, last};
 }
 
 /* In steps of half a sub-tile. */
-static int find_second(const att_plan *plan, const att_cut *cut, int queries)
+static int find_diagonal_split(const att_plan *plan, const att_mask_tile *mask_tile, int queries)
 {
     enum { STEP = ATT_SUB_TILE / 2 };
-    const att_run run = cut->run[cut->n_runs - 1], holes = cut->holes;
-    const int64_t begin = run.first > holes.first ? run.first : holes.first, half = plan->kernels->panel / 2;
-    int64_t second = run.last;
-    if (holes.last != run.last || queries <= half)
-        return (int)second;
-    while (second > begin && !(cut->bits[second - 1] & att_low_bits((int)half)))
-        second--;
-    second = att_round_up(second, STEP);
-    return (int)(second < run.last ? second : run.last);
+    const att_range run = mask_tile->run[mask_tile->n_ranges - 1], partial = mask_tile->partial;
+    const int64_t begin = run.first > partial.first ? run.first : partial.first, half = plan->kernels->panel / 2;
+    int64_t diagonal_split = run.last;
+    if (partial.last != run.last || queries <= half)
+        return (int)diagonal_split;
+    while (diagonal_split > begin && !(mask_tile->bits[diagonal_split - 1] & att_low_bits((int)half)))
+        diagonal_split--;
+    diagonal_split = att_round_up(diagonal_split, STEP);
+    return (int)(diagonal_split < run.last ? diagonal_split : run.last);
 }
 
-void att_cut_block(const att_plan *plan, const att_site *at, int64_t q0, int queries, int64_t k0, int keys,
-                   att_cut *cut)
+void att_mask_tile_make(const att_plan *plan, const att_head_view *at, int64_t q0, int queries, int64_t k0, int keys,
+                        att_mask_tile *mask_tile)
 {
-    cut->n_runs = 0;
-    cut->holes = (att_run){0, 0};
-    cut->second = keys;
-    const att_cover whole = cover(plan, at, q0, queries, k0, keys);
-    if (whole == ATT_FULL)
-        att_cut_add(cut, 0, keys, false);
-    for (int first = 0; whole == ATT_PARTIAL && first < keys; first += ATT_SUB_TILE) {
+    mask_tile->n_ranges = 0;
+    mask_tile->partial = (att_range){0, 0};
+    mask_tile->diagonal_split = keys;
+    const att_cover padded = cover(plan, at, q0, queries, k0, keys);
+    if (padded == ATT_FULL)
+        att_mask_tile_add(mask_tile, 0, keys, false);
+    for (int first = 0; padded == ATT_PARTIAL && first < keys; first += ATT_SUB_TILE) {
         const int n = keys - first < ATT_SUB_TILE ? keys - first : ATT_SUB_TILE;
-        const att_cover c = look(plan, at, q0, queries, k0 + first, n, cut->bits + first);
-        if (c == ATT_FULL && att_cut_partial(cut)) /* perhaps between holes */
-            memset(cut->bits + first, 0xff, (size_t)n * sizeof *cut->bits);
+        const att_cover c = look(plan, at, q0, queries, k0 + first, n, mask_tile->bits + first);
+        if (c == ATT_FULL && att_mask_tile_is_partial(mask_tile)) /* perhaps between partial */
+            memset(mask_tile->bits + first, 0xff, (size_t)n * sizeof *mask_tile->bits);
         if (c != ATT_EMPTY)
-            att_cut_add(cut, first, first + n, c == ATT_PARTIAL);
+            att_mask_tile_add(mask_tile, first, first + n, c == ATT_PARTIAL);
     }
-    if (whole == ATT_PARTIAL && cut->n_runs)
-        cut->second = find_second(plan, cut, queries);
+    if (padded == ATT_PARTIAL && mask_tile->n_ranges)
+        mask_tile->diagonal_split = find_diagonal_split(plan, mask_tile, queries);
 }
 
-att_run att_cut_holes(const att_cut *cut, int r)
+att_range att_mask_tile_partial(const att_mask_tile *mask_tile, int r)
 {
-    const att_run run = cut->run[r], holes = cut->holes;
-    if (holes.first >= run.last || holes.last <= run.first)
-        return (att_run){run.first, run.first};
-    return (att_run){run.first > holes.first ? run.first : holes.first, run.last < holes.last ? run.last : holes.last};
+    const att_range run = mask_tile->run[r], partial = mask_tile->partial;
+    if (partial.first >= run.last || partial.last <= run.first)
+        return (att_range){run.first, run.first};
+    return (att_range){run.first > partial.first ? run.first : partial.first,
+                       run.last < partial.last ? run.last : partial.last};
 }
 
 /* ---- stages */
 
-void att_turn_queries(const att_plan *plan, att_floats query, int queries, float *q)
+void att_pack_queries(const att_plan *plan, att_floats query, int queries, float *q)
 {
-    if (!att_takes_rows(plan))
+    if (!att_score_reads_query_rows(plan))
         plan->kernels->turn_in(queries, plan->q_dim, query.at, query.stride, att_query_scale(plan), q);
 }
 
 /* Run r of the block's keys, as stages see it. */
 static att_tile tile_of(const att_block *b, int r)
 {
-    const int64_t first = b->cut->run[r].first, ready_count = b->ready ? att_ready_count(b->plan) : 0;
-    const bool rows = att_takes_rows(b->plan);
+    const int64_t first = b->mask_tile->run[r].first,
+                  precomputed_count = b->precomputed ? att_precomputed_count(b->plan) : 0;
+    const bool rows = att_score_reads_query_rows(b->plan);
     return (att_tile){.at = &b->site->place,
                       .q = b->q0,
                       .k = b->k0 + first,
                       .queries = b->queries,
-                      .keys = (int)(b->cut->run[r].last - first),
+                      .keys = (int)(b->mask_tile->run[r].last - first),
                       .columns = b->plan->kernels->panel,
                       .query = rows ? b->query.at : b->q,
                       .query_stride = rows ? b->query.stride : 0,
@@ -156,8 +158,8 @@ static att_tile tile_of(const att_block *b, int r)
                       .stride = b->stride,
                       .dquery = b->dq,
                       .dquery_stride = rows ? b->plan->q_dim : 0,
-                      .ready = b->ready ? b->ready + first * ready_count : NULL,
-                      .ready_stride = ready_count,
+                      .precomputed = b->precomputed ? b->precomputed + first * precomputed_count : NULL,
+                      .precomputed_stride = precomputed_count,
                       .dkey = b->dk ? b->dk + first * b->dk_stride : NULL,
                       .dkey_stride = b->dk_stride,
                       .vectors = &b->plan->vectors};
@@ -166,7 +168,8 @@ static att_tile tile_of(const att_block *b, int r)
 /* Dot products of run r of keys; the first half of the queries has none with the last ones. */
 static void dot(const att_block *b, int r, att_tile *t)
 {
-    const int keys = t->keys, half = t->columns / 2, both = (int)(att_cut_second(b->cut, r) - b->cut->run[r].first);
+    const int keys = t->keys, half = t->columns / 2,
+              both = (int)(att_mask_tile_split(b->mask_tile, r) - b->mask_tile->run[r].first);
     t->keys = both;
     b->plan->score->tile(t);
     t->keys = keys;
@@ -187,15 +190,15 @@ static void score(const att_block *b, int r, att_tile *t)
     t->user = plan->score->user;
     t->param = b->score_param;
     if (b->words)
-        plan->kernels->word_scores(t->keys, t->queries, att_words_in(t->dim), t->key, t->key_stride, t->query, t->s,
-                                   t->stride);
-    else if ((plan->score->flags & ATT_DOT) && att_cut_partial(b->cut))
+        plan->kernels->word_scores(t->keys, t->queries, att_bf16_pairs_in(t->dim), t->key, t->key_stride, t->query,
+                                   t->s, t->stride);
+    else if ((plan->score->flags & ATT_DOT) && att_mask_tile_is_partial(b->mask_tile))
         dot(b, r, t);
     else if (plan->score->tile)
         plan->score->tile(t);
     else
         att_score_pairs(b, t);
-    if (!(b->words ? plan->late : plan->fold) && plan->spec.scale != 1)
+    if (!(b->words ? plan->scale_in_softmax : plan->scale_in_queries) && plan->spec.scale != 1)
         plan->kernels->rescale_tile(t->keys, plan->spec.scale, t->s, t->stride);
 }
 
@@ -216,12 +219,12 @@ static void modify(const att_block *b, int r, int i, const att_tile *tile)
     const att_modifier *m = b->plan->modifier[i];
     const att_tile t = seen_by(b, i, tile);
     for (int j = 0; b->saved[i] && j < t.keys; j++)
-        memcpy(b->saved[i] + (b->cut->run[r].first + j) * b->stride, t.s + j * t.stride,
+        memcpy(b->saved[i] + (b->mask_tile->run[r].first + j) * b->stride, t.s + j * t.stride,
                (size_t)t.columns * sizeof *t.s);
     if (m->tile)
         m->tile(&t);
     else if (m->formula)
-        att_modify_pairs(b, m, &t);
+        att_modifier_pairs(b, m, &t);
 }
 
 static void modify_all(const att_block *b, int r, const att_tile *t)
@@ -233,14 +236,14 @@ static void modify_all(const att_block *b, int r, const att_tile *t)
 /* Sets tile x (s or ds of run r) where a pair does not attend. */
 static void forbid(const att_block *b, int r, float value, float *x, int64_t stride)
 {
-    const att_run holes = att_cut_holes(b->cut, r);
-    b->plan->kernels->forbid(holes.last - holes.first, b->cut->bits + holes.first, value,
-                             x + (holes.first - b->cut->run[r].first) * stride, stride);
+    const att_range partial = att_mask_tile_partial(b->mask_tile, r);
+    b->plan->kernels->forbid(partial.last - partial.first, b->mask_tile->bits + partial.first, value,
+                             x + (partial.first - b->mask_tile->run[r].first) * stride, stride);
 }
 
 void att_score_block(const att_block *b)
 {
-    for (int r = 0; r < b->cut->n_runs; r++) {
+    for (int r = 0; r < b->mask_tile->n_ranges; r++) {
         att_tile t = tile_of(b, r);
         score(b, r, &t);
         modify_all(b, r, &t);
@@ -248,9 +251,9 @@ void att_score_block(const att_block *b)
     }
 }
 
-void att_modify_block(const att_block *b)
+void att_modifiers_block(const att_block *b)
 {
-    for (int r = 0; r < b->cut->n_runs; r++) {
+    for (int r = 0; r < b->mask_tile->n_ranges; r++) {
         const att_tile t = tile_of(b, r);
         modify_all(b, r, &t);
     }
@@ -260,11 +263,11 @@ static void modify_back(const att_block *b, int r, int i, const att_tile *tile)
 {
     const att_modifier *m = b->plan->modifier[i];
     att_tile t = seen_by(b, i, tile);
-    t.s = b->saved[i] ? b->saved[i] + b->cut->run[r].first * b->stride : NULL;
+    t.s = b->saved[i] ? b->saved[i] + b->mask_tile->run[r].first * b->stride : NULL;
     if (m->tile_back)
         m->tile_back(&t);
     else if (m->derivative)
-        att_modify_pairs_back(b, m, &t);
+        att_modifier_pairs_back(b, m, &t);
     if (b->saved[i]) /* 0 times the derivative at NaN */
         forbid(b, r, 0, t.ds, t.stride);
 }
@@ -272,7 +275,7 @@ static void modify_back(const att_block *b, int r, int i, const att_tile *tile)
 static void score_back(const att_block *b, att_tile *t)
 {
     const att_plan *plan = b->plan;
-    if (!plan->fold && plan->spec.scale != 1)
+    if (!plan->scale_in_queries && plan->spec.scale != 1)
         plan->kernels->rescale_tile(t->keys, plan->spec.scale, t->ds, t->stride);
     t->user = plan->score->user;
     t->param = b->score_param;
@@ -286,7 +289,7 @@ static void score_back(const att_block *b, att_tile *t)
 
 void att_score_block_back(const att_block *b)
 {
-    for (int r = 0; r < b->cut->n_runs; r++) {
+    for (int r = 0; r < b->mask_tile->n_ranges; r++) {
         att_tile t = tile_of(b, r);
         for (int i = b->plan->n_modifiers - 1; i >= 0; i--)
             modify_back(b, r, i, &t);
@@ -296,33 +299,35 @@ void att_score_block_back(const att_block *b)
 
 /* ---- what is not finite */
 
-void att_cut_clean(const att_plan *plan, const att_cut *cut, int queries, const float *x, int64_t stride, int64_t dim,
-                   att_clean *clean)
+void att_finite_ranges_of(const att_plan *plan, const att_mask_tile *mask_tile, int queries, const float *x,
+                          int64_t stride, int64_t dim, att_finite_ranges *clean)
 {
     const uint64_t all = att_low_bits(queries);
-    clean->n_runs = clean->n_unclean = 0;
-    for (int r = 0; r < cut->n_runs; r++) {
-        const att_run holes = att_cut_holes(cut, r);
-        clean->run[clean->n_runs++] = cut->run[r];
-        if (stride == dim && plan->kernels->all_finite((holes.last - holes.first) * dim, x + holes.first * stride))
+    clean->n_ranges = clean->n_nonfinite = 0;
+    for (int r = 0; r < mask_tile->n_ranges; r++) {
+        const att_range partial = att_mask_tile_partial(mask_tile, r);
+        clean->run[clean->n_ranges++] = mask_tile->run[r];
+        if (stride == dim &&
+            plan->kernels->all_finite((partial.last - partial.first) * dim, x + partial.first * stride))
             continue;
-        for (int64_t key = holes.first; key < holes.last; key++) {
-            if (!(~cut->bits[key] & all) || plan->kernels->all_finite(dim, x + key * stride))
+        for (int64_t key = partial.first; key < partial.last; key++) {
+            if (!(~mask_tile->bits[key] & all) || plan->kernels->all_finite(dim, x + key * stride))
                 continue;
-            clean->unclean[clean->n_unclean++] = key;
-            clean->run[clean->n_runs - 1].last = key;
-            clean->run[clean->n_runs++] = (att_run){key + 1, cut->run[r].last};
+            clean->nonfinite[clean->n_nonfinite++] = key;
+            clean->run[clean->n_ranges - 1].last = key;
+            clean->run[clean->n_ranges++] = (att_range){key + 1, mask_tile->run[r].last};
         }
     }
 }
 
-void att_add_unclean(const att_plan *plan, const att_cut *cut, const att_clean *clean, int queries, const float *x,
-                     int64_t stride, int64_t dim, const float *w, int64_t w_stride, float *o)
+void att_add_nonfinite(const att_plan *plan, const att_mask_tile *mask_tile, const att_finite_ranges *clean,
+                       int queries, const float *x, int64_t stride, int64_t dim, const float *w, int64_t w_stride,
+                       float *o)
 {
-    for (int n = 0; n < clean->n_unclean; n++) {
-        const int64_t key = clean->unclean[n];
+    for (int n = 0; n < clean->n_nonfinite; n++) {
+        const int64_t key = clean->nonfinite[n];
         for (int i = 0; i < queries; i++)
-            for (int64_t d = 0; (att_cut_bits(cut, key) >> i & 1) && d < dim; d++)
+            for (int64_t d = 0; (att_mask_tile_bits(mask_tile, key) >> i & 1) && d < dim; d++)
                 o[d * plan->kernels->panel + i] += w[key * w_stride + i] * x[key * stride + d];
     }
 }

@@ -17,7 +17,7 @@ static bool move(const att_block *b, const att_tile *t, int i, int j, att_pair *
     p->k = t->k + j;
     p->query = t->query ? b->query.at + (p->q - b->q0) * b->query.stride : NULL; /* of a score */
     p->key = t->key ? b->key.at + (p->k - b->k0) * b->key.stride : NULL;
-    return att_cut_bits(b->cut, p->k - b->k0) >> i & 1;
+    return att_mask_tile_bits(b->mask_tile, p->k - b->k0) >> i & 1;
 }
 
 void att_score_pairs(const att_block *b, const att_tile *t)
@@ -28,7 +28,7 @@ void att_score_pairs(const att_block *b, const att_tile *t)
             t->s[j * t->stride + i] = move(b, t, i, j, &p) ? (float)b->plan->score->formula(&p) : 0;
 }
 
-void att_modify_pairs(const att_block *b, const att_modifier *m, const att_tile *t)
+void att_modifier_pairs(const att_block *b, const att_modifier *m, const att_tile *t)
 {
     att_pair p = pair_of(t);
     for (int j = 0; j < t->keys; j++)
@@ -88,7 +88,7 @@ void att_score_pairs_back(const att_block *b, const att_tile *t)
             flush(t->param[n].count, dparam[n], t->param[n].grad, 1);
 }
 
-void att_modify_pairs_back(const att_block *b, const att_modifier *m, const att_tile *t)
+void att_modifier_pairs_back(const att_block *b, const att_modifier *m, const att_tile *t)
 {
     att_pair p = pair_of(t);
     double *dparam = t->param->grad ? b->pair : NULL;

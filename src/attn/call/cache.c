@@ -40,7 +40,7 @@ struct att_cache {
     int64_t kv_heads, key_dim, value_dim, sequences;
     size_t key_bytes, value_bytes; /* of a token, for each head */
     att_arena slabs, pages;        /* what pages have, and their structs: who fills a page is who first touches it */
-    att_page *spare[SIZES];
+    att_page *scratch_blocks[SIZES];
     held *sequence;
 };
 
@@ -78,9 +78,9 @@ static att_page *make_pages(att_cache *c, int size)
 
 static att_page *take_page(att_cache *c, int size)
 {
-    att_page **spare = &c->spare[size], *p = *spare ? *spare : make_pages(c, size);
+    att_page **scratch_blocks = &c->scratch_blocks[size], *p = *scratch_blocks ? *scratch_blocks : make_pages(c, size);
     if (p) {
-        *spare = p->next;
+        *scratch_blocks = p->next;
         p->users = 1;
     }
     return p;
@@ -90,8 +90,8 @@ static void drop_page(att_cache *c, att_page *p)
 {
     if (--p->users > 0)
         return;
-    p->next = c->spare[p->size];
-    c->spare[p->size] = p;
+    p->next = c->scratch_blocks[p->size];
+    c->scratch_blocks[p->size] = p;
 }
 
 /* Drops the pages that a sequence's length does not need. */
@@ -195,7 +195,7 @@ static att_status make_room(att_cache *c, held *h, int64_t n)
 
 /* ---- made and freed */
 
-static bool prepares_keys(const att_plan *p) { return p->prologue && p->prologue->k.kind != ATT_ROW_AS_IT_IS; }
+static bool prepares_keys(const att_plan *p) { return p->transforms && p->transforms->k.kind != ATT_TRANSFORM_NONE; }
 
 static att_status refuse_prepared(const att_plan *p)
 {
@@ -299,7 +299,7 @@ typedef struct addition {
     const att_tensor *k, *v;
     int64_t first, n; /* sequence, tokens */
     int64_t items, tasks;
-    char *spare; /* [threads][spare_bytes] or NULL */
+    char *scratch_blocks; /* [threads][spare_bytes] or NULL */
     size_t spare_bytes;
 } addition;
 
@@ -312,22 +312,22 @@ static const char *row_of(const att_tensor *t, int64_t sequence, int64_t head, i
 }
 
 /* A panel's keys as rows [panel][key_dim] to columns [key_dim][panel], or back, where they lie */
-static void turn_panel(const att_cache *c, bool back, void *keys, void *spare)
+static void turn_panel(const att_cache *c, bool back, void *keys, void *scratch_blocks)
 {
     const int64_t rows = back ? c->key_dim : c->kernels->panel, columns = back ? c->kernels->panel : c->key_dim;
-    memcpy(spare, keys, c->key_bytes * (size_t)c->kernels->panel);
+    memcpy(scratch_blocks, keys, c->key_bytes * (size_t)c->kernels->panel);
     if (c->dtype == ATT_F32) {
-        c->kernels->transpose(rows, columns, spare, columns, keys, rows);
+        c->kernels->transpose(rows, columns, scratch_blocks, columns, keys, rows);
         return;
     }
-    const uint16_t *x = spare;
+    const uint16_t *x = scratch_blocks;
     uint16_t *y = keys;
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < columns; j++)
             y[j * rows + i] = x[i * columns + j];
 }
 
-static void add_head(const addition *a, int64_t sequence, int64_t head, void *spare)
+static void add_head(const addition *a, int64_t sequence, int64_t head, void *scratch_blocks)
 {
     const att_cache *c = a->cache;
     const held *h = &c->sequence[a->first + sequence];
@@ -338,11 +338,11 @@ static void add_head(const addition *a, int64_t sequence, int64_t head, void *sp
         char *keys = page->at + head_at(c, head, page->size), *values = keys + keys_bytes(c, page->size);
         char *now = keys + (size_t)(at - at % panel) * c->key_bytes;
         if (done == 0 && !h->loose)
-            turn_panel(c, true, now, spare);
+            turn_panel(c, true, now, scratch_blocks);
         memcpy(keys + (size_t)at * c->key_bytes, row_of(a->k, sequence, head, done), c->key_bytes);
         memcpy(values + (size_t)at * c->value_bytes, row_of(a->v, sequence, head, done), c->value_bytes);
         if ((at + 1) % panel == 0)
-            turn_panel(c, false, now, spare);
+            turn_panel(c, false, now, scratch_blocks);
     }
 }
 
@@ -350,9 +350,9 @@ static void add_task(void *arg, int64_t i, int thread)
 {
     const addition *a = arg;
     const int64_t heads = a->cache->kv_heads;
-    void *spare = a->spare ? a->spare + (size_t)thread * a->spare_bytes : NULL;
+    void *scratch_blocks = a->scratch_blocks ? a->scratch_blocks + (size_t)thread * a->spare_bytes : NULL;
     for (int64_t item = a->items * i / a->tasks; item < a->items * (i + 1) / a->tasks; item++)
-        add_head(a, item / heads, item % heads, spare);
+        add_head(a, item / heads, item % heads, scratch_blocks);
 }
 
 /* Where panels become full, or one is taken apart, there is a spare one for each thread. */
@@ -363,8 +363,8 @@ static att_status make_spare(addition *a, int64_t last)
     for (int64_t b = a->first; b < last; b++)
         turns = turns || !c->sequence[b].loose || c->sequence[b].length % c->kernels->panel + a->n >= c->kernels->panel;
     a->spare_bytes = c->key_bytes * (size_t)c->kernels->panel;
-    a->spare = turns ? att_alloc(c->ctx, (size_t)att_threads(c->ctx), a->spare_bytes) : NULL;
-    return turns && !a->spare ? ATT_ERR_MEMORY : ATT_OK;
+    a->scratch_blocks = turns ? att_alloc(c->ctx, (size_t)att_threads(c->ctx), a->spare_bytes) : NULL;
+    return turns && !a->scratch_blocks ? ATT_ERR_MEMORY : ATT_OK;
 }
 
 att_status att_cache_append(att_cache *c, int64_t sequence, const att_tensor *k, const att_tensor *v)
@@ -388,14 +388,14 @@ att_status att_cache_append(att_cache *c, int64_t sequence, const att_tensor *k,
     if (e) {
         for (int64_t b = first; b < last; b++)
             trim(c, &c->sequence[b]);
-        att_free(c->ctx, a.spare);
+        att_free(c->ctx, a.scratch_blocks);
         return e;
     }
     a.items = (last - first) * c->kv_heads;
     const double worth = (double)a.n * (double)(c->key_dim + c->value_dim) * (double)a.items / TASK_NUMBERS + 1;
     a.tasks = worth < (double)a.items ? (int64_t)worth : a.items;
     att_parallel_shares(c->ctx, a.tasks, add_task, &a);
-    att_free(c->ctx, a.spare);
+    att_free(c->ctx, a.scratch_blocks);
     for (int64_t b = first; b < last; b++) {
         c->sequence[b].length += a.n;
         c->sequence[b].loose = true;
@@ -514,7 +514,7 @@ att_status att_cache_check(att_call *call)
     return e;
 }
 
-void att_cache_view(const att_cache *c, int64_t sequence, int64_t head, att_site *site)
+void att_cache_view(const att_cache *c, int64_t sequence, int64_t head, att_head_view *site)
 {
     const held *h = &c->sequence[sequence];
     const int size = h->pages ? h->page[0]->size : 0;

@@ -162,8 +162,8 @@ static att_status check_sequences(att_call *c)
 static bool keys_per_head(const att_call *c)
 {
     const att_plan *p = c->plan;
-    return p->prologue && p->prologue->k.kind == ATT_ROW_PROJECTED && p->spec.heads > p->spec.kv_heads &&
-           c->args.score_param[p->prologue->k.param].dim[0] > 1;
+    return p->transforms && p->transforms->k.kind == ATT_TRANSFORM_PROJECT && p->spec.heads > p->spec.kv_heads &&
+           c->args.score_param[p->transforms->k.param].dim[0] > 1;
 }
 
 att_status att_call_check(const att_plan *plan, const att_attention_args *args, bool outputs, att_call *call)
@@ -255,7 +255,7 @@ bool att_call_copies(const att_call *c)
     enum { MANY_QUERIES = 512 };
     const att_attention_spec *s = &c->plan->spec;
     const int time = axes_of(c)->time;
-    const bool given = !c->plan->prologue || c->plan->prologue->k.kind == ATT_ROW_AS_IT_IS;
+    const bool given = !c->plan->transforms || c->plan->transforms->k.kind == ATT_TRANSFORM_NONE;
     const bool keys_apart = given && c->args.k.stride[time] != s->key_dim;
     const bool values_apart = c->args.v.stride[time] != s->value_dim;
     return s->dtype != ATT_F32 || c->args.cache || (c->max_tq >= MANY_QUERIES && (keys_apart || values_apart));
@@ -273,7 +273,7 @@ static int64_t position_of(const att_call *c, int64_t sequence, int64_t tq, int6
     }
 }
 
-void att_call_site(const att_call *c, int64_t b, int64_t h, att_site *site)
+void att_call_head(const att_call *c, int64_t b, int64_t h, att_head_view *site)
 {
     static const att_tensor none;
     const att_attention_args *a = &c->args;
@@ -282,8 +282,8 @@ void att_call_site(const att_call *c, int64_t b, int64_t h, att_site *site)
     const int64_t *k_offsets = a->k_offsets ? a->k_offsets : a->q_offsets;
     const int64_t q_first = c->ragged ? a->q_offsets[b] : 0, k_first = c->ragged ? k_offsets[b] : 0;
     const int64_t kv_head = h / (s->heads / s->kv_heads);
-    att_place *at = &site->place;
-    *at = (att_place){.sequence = b, .head = h};
+    att_head *at = &site->place;
+    *at = (att_head){.sequence = b, .head = h};
     site->rows = c->ragged ? a->q_offsets[b + 1] - q_first : c->max_tq;
     at->tq = a->q_lengths ? a->q_lengths[b] : site->rows;
     set_rows(c, &c->q_rows, b, h, false, &site->q_row);
@@ -306,7 +306,7 @@ void att_call_site(const att_call *c, int64_t b, int64_t h, att_site *site)
     att_params_view(c, site);
 }
 
-void att_site_clear(const att_plan *plan, const att_site *at, int64_t first, int64_t last)
+void att_head_clear(const att_plan *plan, const att_head_view *at, int64_t first, int64_t last)
 {
     att_rows_clear(&at->out, first, last, plan->spec.value_dim);
     for (int64_t i = first; at->lse && i < last; i++)

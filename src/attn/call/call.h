@@ -6,17 +6,17 @@
 #include "attn/call/rows.h"
 
 /* One head of one sequence. */
-typedef struct att_site {
-    att_place place;
-    att_rows q_row, k_row; /* what tiles see of q and k: [tq, q_dim] [tk, k_dim], the caller's or prepared */
+typedef struct att_head_view {
+    att_head place;
+    att_rows q_row, k_row; /* what tiles see of q and k: [tq, q_dim] [tk, k_dim], the caller's or transformed */
     att_rows v, out;       /* [tk, value_dim] [tq, value_dim] */
     float *lse;            /* [tq] or NULL */
     int64_t lse_stride;
     int64_t rows;             /* of out and lse; those from tq on become 0 and -inf */
     int64_t k_rows;           /* of k and v */
     att_dropout_mask dropout; /* threshold 0: none */
-    att_operand score_param[ATT_MAX_PARAMS], modifier_param[ATT_MAX_STAGES];
-} att_site;
+    att_param_view score_param[ATT_MAX_PARAMS], modifier_param[ATT_MAX_STAGES];
+} att_head_view;
 
 /* A call whose arguments have been checked. */
 typedef struct att_call {
@@ -25,12 +25,12 @@ typedef struct att_call {
     bool outputs;            /* v, out and lse have been checked, too */
     bool ragged;
     int64_t sequences, max_tq, max_tk;
-    bool documents_ascend;             /* in each sequence */
-    att_tensor q_rows, k_rows;         /* what the tiles see: args.q and k, or made of them by att_prologue_begin */
-    bool keys_per_head;                /* k_rows has a head for each of q's, not of k's */
-    int64_t first_head, last_head;     /* query heads whose rows are prepared */
-    att_tensor floats[2];              /* q and k in f32, where rows are made of them */
-    float *prepared[2], *converted[2]; /* memory of those that are not the caller's */
+    bool documents_ascend;                /* in each sequence */
+    att_tensor q_rows, k_rows;            /* what the tiles see: args.q and k, or made of them by att_transform_begin */
+    bool keys_per_head;                   /* k_rows has a head for each of q's, not of k's */
+    int64_t first_head, last_head;        /* query heads whose rows are transformed */
+    att_tensor floats[2];                 /* q and k in f32, where rows are made of them */
+    float *transformed[2], *converted[2]; /* memory of those that are not the caller's */
 } att_call;
 
 /* outputs: out and lse are used; without them only q and k are looked at. */
@@ -53,19 +53,19 @@ static inline bool att_given(const att_tensor *t) { return t->data || t->rank; }
 int64_t att_param_count(const att_tensor *t);
 /* One head of one sequence in a tensor of the layout of q (of_keys: of k). */
 att_rows att_call_rows(const att_call *call, const att_tensor *t, int64_t sequence, int64_t head, bool of_keys);
-/* Blocks of keys and values are met as copies: of another type, out of a cache, or where many queries read rows that do
- * not lie side by side: those share few sets of a processor's first cache, and each is a page of its own. */
+/* Blocks of keys and values are K/V block as copies: of another type, out of a cache, or where many queries read rows
+ * that do not lie side by side: those share few sets of a processor's first cache, and each is a page of its own. */
 bool att_call_copies(const att_call *call);
 /* One head of one sequence of the call. */
-void att_call_site(const att_call *call, int64_t sequence, int64_t head, att_site *site);
+void att_call_head(const att_call *call, int64_t sequence, int64_t head, att_head_view *site);
 
 /* Dropout: needs an id of each sequence. */
 att_status att_dropout_check(const att_call *call);
 att_dropout_mask att_dropout_of(const att_call *call, int64_t sequence, int64_t head);
 /* Rows [first, last) of out and lse, which attend to nothing. */
-void att_site_clear(const att_plan *plan, const att_site *site, int64_t first, int64_t last);
+void att_head_clear(const att_plan *plan, const att_head_view *site, int64_t first, int64_t last);
 /* Takes the place of a call's k and v, after a look whether it may (cache.c), and of one head's of a sequence. */
 att_status att_cache_check(att_call *call);
-void att_cache_view(const att_cache *cache, int64_t sequence, int64_t kv_head, att_site *site);
+void att_cache_view(const att_cache *cache, int64_t sequence, int64_t kv_head, att_head_view *site);
 
 #endif

@@ -1,6 +1,6 @@
 /* What the stages of a call are given beside q, k and v: parameters and tables. */
 #include "attn/call/params.h"
-#include "attn/call/prologue.h"
+#include "attn/call/transform.h"
 #include "tensor/tensor.h"
 
 #include <stdio.h>
@@ -60,7 +60,7 @@ static const int32_t *ids_of(const att_call *c, const att_tensor *t, int64_t seq
 }
 
 /* The ids of one sequence's queries and keys. */
-static void view_documents(const att_call *c, att_place *at)
+static void view_documents(const att_call *c, att_head *at)
 {
     const att_attention_args *a = &c->args;
     const int64_t *k_offsets = a->k_offsets ? a->k_offsets : a->q_offsets, b = at->sequence;
@@ -81,8 +81,8 @@ static bool ascend(int64_t n, const int32_t *id, int64_t stride)
 static bool documents_ascend(const att_call *c)
 {
     for (int64_t b = 0; b < c->sequences; b++) {
-        att_site at;
-        att_call_site(c, b, 0, &at);
+        att_head_view at;
+        att_call_head(c, b, 0, &at);
         if (!ascend(at.place.tq, at.place.document[0], at.place.document_stride[0]) ||
             !ascend(at.place.tk, at.place.document[1], at.place.document_stride[1]))
             return false;
@@ -155,7 +155,7 @@ static att_status check_stage_param(const att_call *c, const char *name, const a
 /* The score's n-th parameter; NULL: it has none, or does without in this plan. */
 static const att_param_shape *score_param(const att_plan *p, int n)
 {
-    const bool unused = att_prologue_has(p, n) && !p->prologue;
+    const bool unused = att_transform_uses_param(p, n) && !p->transforms;
     return unused ? NULL : &p->score->param[n];
 }
 
@@ -198,16 +198,16 @@ int64_t att_param_count(const att_tensor *t)
     return n;
 }
 
-int64_t att_pairs_start(const att_tensor *t, const att_place *at, int64_t stride[2])
+int64_t att_pairs_start(const att_tensor *t, const att_head *at, int64_t stride[2])
 {
     stride[0] = t->dim[2] == 1 ? 0 : t->stride[2];
     stride[1] = t->dim[3] == 1 ? 0 : t->stride[3];
     return (t->dim[0] == 1 ? 0 : at->sequence * t->stride[0]) + (t->dim[1] == 1 ? 0 : at->head * t->stride[1]);
 }
 
-static att_operand view(const att_tensor *t, unsigned flags, const att_place *at)
+static att_param_view view(const att_tensor *t, unsigned flags, const att_head *at)
 {
-    att_operand o = {0};
+    att_param_view o = {0};
     if (!att_given(t))
         return o;
     if (flags & ATT_PAIRS) {
@@ -219,17 +219,17 @@ static att_operand view(const att_tensor *t, unsigned flags, const att_place *at
     return o;
 }
 
-void att_params_view(const att_call *c, att_site *site)
+void att_params_view(const att_call *c, att_head_view *site)
 {
     const att_attention_args *a = &c->args;
-    att_place *at = &site->place;
+    att_head *at = &site->place;
     if (att_given(&a->mask))
         at->mask = (const uint8_t *)a->mask.data + att_pairs_start(&a->mask, at, at->mask_stride);
     if (att_given(&a->k_documents))
         view_documents(c, at);
     at->window[0] = c->plan->spec.window_left;
     at->window[1] = c->plan->spec.window_right;
-    for (int i = 0; i < ATT_MAX_PARAMS && !c->plan->plain; i++)
+    for (int i = 0; i < ATT_MAX_PARAMS && !c->plan->no_params; i++)
         site->score_param[i] = view(&a->score_param[i], 0, at);
     for (int i = 0; i < c->plan->n_modifiers; i++)
         site->modifier_param[i] = view(&a->modifier_param[i], c->plan->modifier[i]->flags, at);

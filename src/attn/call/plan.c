@@ -45,15 +45,16 @@ static att_status check_sizes(att_ctx *ctx, att_attention_spec *s)
 static att_status check_prologue(att_ctx *ctx, att_plan *p)
 {
     const att_attention_spec *s = &p->spec;
-    const att_prologue *o = p->score->prologue;
+    const att_row_transforms *o = p->score->transforms;
     if (s->score_dim && !(o && o->optional))
         return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.score_dim is %lld, but \"%s\" projects nothing to it",
                         (long long)s->score_dim, p->score->name);
     const att_status e = s->score_dim ? check_count(ctx, "score_dim", s->score_dim, MAX_DIM) : ATT_OK;
     if (e)
         return e;
-    p->prologue = o && (!o->optional || s->score_dim) ? o : NULL;
-    const bool q = p->prologue && o->q.kind == ATT_ROW_PROJECTED, k = p->prologue && o->k.kind == ATT_ROW_PROJECTED;
+    p->transforms = o && (!o->optional || s->score_dim) ? o : NULL;
+    const bool q = p->transforms && o->q.kind == ATT_TRANSFORM_PROJECT,
+               k = p->transforms && o->k.kind == ATT_TRANSFORM_PROJECT;
     p->q_dim = !q ? s->head_dim : s->score_dim ? s->score_dim : s->key_dim;
     p->k_dim = k ? s->score_dim : s->key_dim;
     if ((o || (p->score->flags & ATT_DOT)) && p->q_dim != p->k_dim)
@@ -82,7 +83,7 @@ static att_status check_score(att_ctx *ctx, att_plan *p)
     if (s->scale == 0 && score == &att_score_dot)
         att_parallel_for(ctx, 1, set_scale, s); /* rounded to nearest, whatever the host has set */
     s->scale = s->scale == 0 ? 1 : s->scale;
-    p->fold = (p->score->flags & ATT_BILINEAR) && p->score->tile;
+    p->scale_in_queries = (p->score->flags & ATT_BILINEAR) && p->score->tile;
     p->flags |= p->score->flags;
     return ATT_OK;
 }
@@ -146,7 +147,7 @@ static att_status check_window(att_ctx *ctx, const att_plan *p)
 }
 
 /* The first stage that needs to know where the queries stand. */
-static const char *who_needs_align(const att_plan *p)
+static const char *stage_that_needs_align(const att_plan *p)
 {
     if (p->score->flags & ATT_NEEDS_ALIGN)
         return p->score->name;
@@ -164,11 +165,11 @@ static att_status check_align(att_ctx *ctx, const att_plan *p)
     const att_align align = p->spec.align;
     if ((unsigned)align > ATT_ALIGN_STARTS)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.align is %d, expected an att_align", (int)align);
-    if (align == ATT_ALIGN_UNSET && who_needs_align(p))
+    if (align == ATT_ALIGN_UNSET && stage_that_needs_align(p))
         return att_fail(ctx, ATT_ERR_ARGUMENT,
                         "spec.align is not given, but \"%s\" depends on where the queries stand among the keys: "
                         "ATT_ALIGN_TOP_LEFT, ATT_ALIGN_BOTTOM_RIGHT or ATT_ALIGN_STARTS",
-                        who_needs_align(p));
+                        stage_that_needs_align(p));
     return ATT_OK;
 }
 
@@ -176,7 +177,7 @@ static att_status check_align(att_ctx *ctx, const att_plan *p)
 static bool words_usable(const att_plan *plan)
 {
     bool usable = plan->spec.dtype == ATT_BF16 && plan->kernels->word_scores && (plan->score->flags & ATT_DOT) &&
-                  plan->score->tile && !plan->prologue;
+                  plan->score->tile && !plan->transforms;
     for (int i = 0; i < plan->n_modifiers; i++) /* pair by pair, rows are read as floats */
         usable = usable && (plan->modifier[i]->tile || !plan->modifier[i]->formula);
     return usable && (!plan->kernels->turn_values || att_os_allow_tiles());
@@ -207,9 +208,9 @@ att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan *
     e = e ? e : check_window(ctx, p);
     e = e ? e : check_align(ctx, p);
     p->words = !e && words_usable(p);
-    p->late = p->words && p->n_modifiers == 0 && p->spec.scale > 0;
-    p->plain = !e && p->n_modifiers == 0 && p->score->tile && !p->score->param[0].name &&
-               (p->score->tile_back || (p->score->flags & ATT_DOT));
+    p->scale_in_softmax = p->words && p->n_modifiers == 0 && p->spec.scale > 0;
+    p->no_params = !e && p->n_modifiers == 0 && p->score->tile && !p->score->param[0].name &&
+                   (p->score->tile_back || (p->score->flags & ATT_DOT));
     if (e) {
         att_free(ctx, p);
         return e;

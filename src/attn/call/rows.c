@@ -29,8 +29,8 @@ static void unpack(const att_kernels *k, const att_rows *block, int64_t n, int64
 {
     enum { CHUNK = 32 };
     const int64_t panel = k->panel;
-    float piece[CHUNK * ATT_MAX_PANEL], ones[ATT_MAX_PANEL];
-    for (int i = 0; i < ATT_MAX_PANEL; i++)
+    float piece[CHUNK * ATT_MAX_Q_TILE], ones[ATT_MAX_Q_TILE];
+    for (int i = 0; i < ATT_MAX_Q_TILE; i++)
         ones[i] = 1;
     for (int64_t row = 0; row < n; row += panel)
         for (int64_t d = 0; d < dim; d += CHUNK) {

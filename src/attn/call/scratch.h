@@ -5,22 +5,22 @@
 #include "attn/call/plan.h"
 
 /* Scratch memory from p on, part after part, each in cache lines of its own (work.c): how many floats that takes. */
-typedef struct att_part {
+typedef struct att_scratch_part {
     float **at;
     int64_t count;
-} att_part;
-size_t att_lay_out(float *p, int n, const att_part *part);
-int64_t att_part_count(size_t a, int64_t b); /* a * b, or more than there can be */
+} att_scratch_part;
+size_t att_scratch_lay_out(float *p, int n, const att_scratch_part *part);
+int64_t att_scratch_count(size_t a, int64_t b); /* a * b, or more than there can be */
 /* Scratch memory of a call, 64-byte aligned; NULL: error set. A plan keeps what its calls give back, unless it is
  * large, so that most calls allocate none: what the system gives anew costs small calls more time than their
  * arithmetic. */
 float *att_scratch_take(const att_plan *plan, size_t count);
 void att_scratch_give(const att_plan *plan, float *p);
 void att_scratch_free(att_plan *plan); /* all that it keeps */
-enum { ATT_SPARE_BYTES = 64 };         /* beside the floats, of each that is taken */
+enum { ATT_SCRATCH_HEADER = 64 };      /* beside the floats, of each that is taken */
 /* To how many tasks a call's items are dealt: enough to share the work evenly, large enough to be worth waking for. */
 int64_t att_task_count(att_ctx *ctx, int64_t items, double work, double work_of_task, int tasks_per_thread);
 /* i with first[i] <= item < first[i + 1]; first [n + 1] ascends. */
-int64_t att_find(const int64_t *first, int64_t n, int64_t item);
+int64_t att_find_range(const int64_t *first, int64_t n, int64_t item);
 
 #endif

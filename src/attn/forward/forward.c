@@ -3,7 +3,7 @@
  * For a block of queries, block after block of keys: scores, then softmax with a running maximum and sum, and the
  * output so far is rescaled when the maximum grows (Milakov, Gimelshein 2018; Dao et al. 2022). A segment of keys has
  * a partial result of its own, merged with the one before it by their log-sum-exp. */
-#include "attn/call/prologue.h"
+#include "attn/call/transform.h"
 #include "attn/call/scratch.h"
 #include "attn/forward/forward.h"
 #include "base/math.h"
@@ -18,71 +18,72 @@ typedef struct partial {
 } partial;
 
 /* A panel of queries on its way. */
-typedef struct strip {
+typedef struct q_tile {
     int64_t q0;
     int queries;
     bool done;                     /* its output is written */
-    float *q;                      /* [q_dim][panel], turned */
+    float *q;                      /* [q_dim][panel], packed_q */
     float *rows;                   /* [panel, q_dim or value_dim], where they are not f32 */
     att_floats query;              /* [queries, q_dim] */
     partial total, segment, *into; /* into: what this segment's keys go to, total where it is the first */
-} strip;
+} q_tile;
 
 /* What one thread works in. */
-typedef struct scratch {
+typedef struct forward_scratch {
     float *s, *rescale;   /* [keys of a block][panel], [panel] */
     float *keys, *values; /* [ATT_KEY_BLOCK][k_dim] and [value_dim], where they are copied */
-    float *value_words,
-        *weight_words;     /* [ATT_KEY_BLOCK / 2][value_dim] and [panel], where bf16 is multiplied in pairs */
+    float *packed_values,
+        *packed_weights;   /* [ATT_KEY_BLOCK / 2][value_dim] and [panel], where bf16 is multiplied in pairs */
     att_prefetch prefetch; /* what the next items need */
     att_block block;       /* what all blocks have in common; of an item: site and its parameters */
-    bool once;             /* the keys of its queries are a single block */
-    strip strip[ATT_MAX_GROUP];
-} scratch;
+    bool single_block;     /* the keys of its queries are a single block */
+    q_tile q_tile[ATT_MAX_Q_TILES];
+} forward_scratch;
 
-typedef struct job {
+typedef struct forward_job {
     const att_call *call;
     float *memory;
     size_t scratch_count; /* floats of one thread */
     int group;            /* panels of queries in an item */
     int64_t items, tasks; /* groups of queries of all heads and sequences, and the tasks they are dealt to */
     int64_t *first;       /* [sequences + 1] each sequence's first item */
-} job;
+} forward_job;
 
 /* ---- memory */
 
 /* Panels of queries that share a block of keys, at most: many where it is copied, or where the keys and values of a
  * head do not stay in the second cache, as long as these panels do; and for scores that are no dot products, whose
  * memory is the same for any number of keys. */
-static int most_in_group(const att_plan *plan, bool copies, int64_t tk)
+static int max_q_tiles(const att_plan *plan, bool copies, int64_t tk)
 {
     const int64_t cached = plan->ctx->cached, numbers = plan->k_dim + plan->spec.value_dim;
     const bool shared = copies || !(plan->score->flags & ATT_DOT) || tk * numbers > cached / 2;
     const int64_t fit = cached / (plan->kernels->panel * (plan->q_dim + plan->spec.value_dim));
-    return !shared || fit < 1 ? 1 : fit < ATT_MAX_GROUP ? (int)fit : ATT_MAX_GROUP;
+    return !shared || fit < 1 ? 1 : fit < ATT_MAX_Q_TILES ? (int)fit : ATT_MAX_Q_TILES;
 }
 
 /* Does the first cache hold a line of each key that a tile of scores reads side by side, wherever keys lie? */
-static bool keys_stay(const att_plan *plan) { return plan->ctx->ways > plan->kernels->rows; }
+static bool l1_holds_key_rows(const att_plan *plan) { return plan->ctx->ways > plan->kernels->rows; }
 
 /* Lays scratch memory out from p on and returns how many floats that takes. */
-static size_t lay_out(const att_plan *plan, bool copies, int64_t tk, float *p, scratch *w)
+static size_t lay_out(const att_plan *plan, bool copies, int64_t tk, float *p, forward_scratch *w)
 {
     const att_attention_spec *s = &plan->spec;
     const int64_t panel = plan->kernels->panel, longest = plan->q_dim > s->value_dim ? plan->q_dim : s->value_dim;
     const int64_t converted = s->dtype == ATT_F32 ? 0 : 1;
-    const att_part shared[] = {{&w->s, ATT_KEY_BLOCK * panel},
-                               {&w->rescale, panel},
-                               {&w->keys, copies * ATT_KEY_BLOCK * plan->k_dim},
-                               {&w->values, copies * ATT_KEY_BLOCK * s->value_dim},
-                               {&w->value_words, plan->words * ATT_KEY_BLOCK / 2 * s->value_dim},
-                               {&w->weight_words, plan->words * ATT_KEY_BLOCK / 2 * panel}};
-    att_part parts[sizeof shared / sizeof *shared + 8 * ATT_MAX_GROUP]; /* few are used, and clearing all takes time */
+    const att_scratch_part shared[] = {{&w->s, ATT_KEY_BLOCK * panel},
+                                       {&w->rescale, panel},
+                                       {&w->keys, copies * ATT_KEY_BLOCK * plan->k_dim},
+                                       {&w->values, copies * ATT_KEY_BLOCK * s->value_dim},
+                                       {&w->packed_values, plan->words * ATT_KEY_BLOCK / 2 * s->value_dim},
+                                       {&w->packed_weights, plan->words * ATT_KEY_BLOCK / 2 * panel}};
+    att_scratch_part
+        parts[sizeof shared / sizeof *shared + 8 * ATT_MAX_Q_TILES]; /* few are used, and clearing all takes time */
     int n = sizeof shared / sizeof *shared;
     memcpy(parts, shared, sizeof shared);
-    const strip *end = w->strip + most_in_group(plan, copies, tk);
-    for (strip *t = w->strip; t < end; t++) {
-        parts[n].at = &t->q, parts[n++].count = !att_takes_rows(plan) * plan->q_dim * panel;
+    const q_tile *end = w->q_tile + max_q_tiles(plan, copies, tk);
+    for (q_tile *t = w->q_tile; t < end; t++) {
+        parts[n].at = &t->q, parts[n++].count = !att_score_reads_query_rows(plan) * plan->q_dim * panel;
         parts[n].at = &t->rows, parts[n++].count = converted * longest * panel;
         for (int i = 0; i < 2; i++) {
             partial *of = i ? &t->segment : &t->total;
@@ -91,16 +92,16 @@ static size_t lay_out(const att_plan *plan, bool copies, int64_t tk, float *p, s
             parts[n].at = &of->o, parts[n++].count = s->value_dim * panel;
         }
     }
-    return att_lay_out(p, n, parts);
+    return att_scratch_lay_out(p, n, parts);
 }
 
-size_t att_plan_scratch(const att_plan *plan, bool copies, int64_t tk)
+size_t att_forward_scratch(const att_plan *plan, bool copies, int64_t tk)
 {
-    scratch w;
+    forward_scratch w;
     return lay_out(plan, copies, tk, NULL, &w);
 }
 
-/* ---- one strip of queries */
+/* ---- one query tile of queries */
 
 /* Its o is written when the first keys are. */
 static void clear(partial *p, int panel)
@@ -111,19 +112,19 @@ static void clear(partial *p, int panel)
     p->touched = false;
 }
 
-static void begin(const att_plan *plan, const att_site *at, strip *t)
+static void begin(const att_plan *plan, const att_head_view *at, q_tile *t)
 {
     if (plan->words) {
-        t->query = att_words_of_rows(plan->kernels, &at->q_row, t->q0, t->queries, plan->q_dim, t->rows);
-        plan->kernels->turn_words(t->queries, att_words_in(plan->q_dim), t->query.at, t->query.stride, t->q);
+        t->query = att_bf16_pack_rows(plan->kernels, &at->q_row, t->q0, t->queries, plan->q_dim, t->rows);
+        plan->kernels->turn_words(t->queries, att_bf16_pairs_in(plan->q_dim), t->query.at, t->query.stride, t->q);
     } else {
         t->query = att_rows_read(plan->kernels, &at->q_row, t->q0, t->queries, plan->q_dim, t->rows);
-        att_turn_queries(plan, t->query, t->queries, t->q);
+        att_pack_queries(plan, t->query, t->queries, t->q);
     }
     clear(&t->total, plan->kernels->panel);
 }
 
-static void open_segment(strip *t, int panel)
+static void begin_segment(q_tile *t, int panel)
 {
     t->segment.touched = false;
     t->into = t->total.touched ? &t->segment : &t->total;
@@ -131,22 +132,22 @@ static void open_segment(strip *t, int panel)
         clear(&t->segment, panel);
 }
 
-/* A block of keys and values, from k0 on, as it is met by several strips. */
-typedef struct met {
+/* A block of keys and values, from k0 on, as it is K/V block by several strips. */
+typedef struct kv_block {
     int64_t k0;
     int keys;
     att_floats key, value;
-    att_clean unclean; /* of values in words */
-} met;
+    att_finite_ranges nonfinite; /* of values in words */
+} kv_block;
 
-static void meet(const att_plan *plan, const att_site *at, const scratch *w, met *m)
+static void load_kv_block(const att_plan *plan, const att_head_view *at, const forward_scratch *w, kv_block *m)
 {
     const att_kernels *kernels = plan->kernels;
     const int64_t value_dim = plan->spec.value_dim;
     if (plan->words) {
-        m->key = att_words_of_rows(kernels, &at->k_row, m->k0, m->keys, plan->k_dim, w->keys);
-        att_words_of_values(plan, &at->v, m->k0, m->keys, w->value_words, &m->unclean);
-        if (m->unclean.n_unclean)
+        m->key = att_bf16_pack_rows(kernels, &at->k_row, m->k0, m->keys, plan->k_dim, w->keys);
+        att_bf16_pack_values(plan, &at->v, m->k0, m->keys, w->packed_values, &m->nonfinite);
+        if (m->nonfinite.n_nonfinite)
             m->value = att_rows_read(kernels, &at->v, m->k0, m->keys, value_dim, w->values);
     } else {
         m->key = att_rows_read(kernels, &at->k_row, m->k0, m->keys, plan->k_dim, w->keys);
@@ -155,10 +156,10 @@ static void meet(const att_plan *plan, const att_site *at, const scratch *w, met
 }
 
 /* From maxima and sums: what o is multiplied with, into rescale, and the log-sum-exp. */
-static void close_strip(const att_plan *plan, const att_site *at, const strip *t, const scratch *w)
+static void normalizer(const att_plan *plan, const att_head_view *at, const q_tile *t, const forward_scratch *w)
 {
     const partial *p = &t->total;
-    float lse[ATT_MAX_PANEL], left[ATT_MAX_PANEL];
+    float lse[ATT_MAX_Q_TILE], left[ATT_MAX_Q_TILE];
     if (plan->sink >= 0)
         att_add_sink(plan, at, t->queries, p->max, p->sum, left);
     plan->kernels->close_rows(p->max, p->sum, w->rescale, at->lse ? lse : NULL);
@@ -170,81 +171,83 @@ static void close_strip(const att_plan *plan, const att_site *at, const strip *t
 
 /* Where a single run of keys is all that there is, the output is computed in its rows: values are read by whole panels,
  * and nothing is left to turn. */
-static bool suits_rows(const att_plan *plan, const att_rows *out, const att_clean *clean, const met *m,
-                       const scratch *w)
+static bool suits_rows(const att_plan *plan, const att_rows *out, const att_finite_ranges *clean, const kv_block *m,
+                       const forward_scratch *w)
 {
-    const bool whole = plan->spec.value_dim % plan->kernels->panel == 0 && m->value.stride != 0;
-    const bool single = w->once && clean->n_runs == 1 && clean->n_unclean == 0;
-    return plan->kernels->weigh_rows && single && whole && out->dtype == ATT_F32;
+    const bool padded = plan->spec.value_dim % plan->kernels->panel == 0 && m->value.stride != 0;
+    const bool single = w->single_block && clean->n_ranges == 1 && clean->n_nonfinite == 0;
+    return plan->kernels->weigh_rows && single && padded && out->dtype == ATT_F32;
 }
 
-/* o += V'P' in words; unclean: values that counted as 0 there. */
-static void weigh_words(const att_plan *plan, const strip *t, const att_cut *cut, const met *m, bool rounded,
-                        const scratch *w, att_clean *unclean)
+/* o += V'P' in words; nonfinite: values that counted as 0 there. */
+static void weigh_words(const att_plan *plan, const q_tile *t, const att_mask_tile *mask_tile, const kv_block *m,
+                        bool rounded, const forward_scratch *w, att_finite_ranges *nonfinite)
 {
-    plan->kernels->word_weigh(cut->n_runs, cut->run, plan->spec.value_dim, w->value_words, rounded ? NULL : w->s,
-                              w->weight_words, t->into->touched ? w->rescale : NULL, t->into->o);
-    unclean->n_unclean = 0;
-    for (int i = 0; i < m->unclean.n_unclean; i++)
-        for (int r = 0; r < cut->n_runs; r++)
-            if (cut->run[r].first <= m->unclean.unclean[i] && m->unclean.unclean[i] < cut->run[r].last)
-                unclean->unclean[unclean->n_unclean++] = m->unclean.unclean[i];
+    plan->kernels->word_weigh(mask_tile->n_ranges, mask_tile->run, plan->spec.value_dim, w->packed_values,
+                              rounded ? NULL : w->s, w->packed_weights, t->into->touched ? w->rescale : NULL,
+                              t->into->o);
+    nonfinite->n_nonfinite = 0;
+    for (int i = 0; i < m->nonfinite.n_nonfinite; i++)
+        for (int r = 0; r < mask_tile->n_ranges; r++)
+            if (mask_tile->run[r].first <= m->nonfinite.nonfinite[i] &&
+                m->nonfinite.nonfinite[i] < mask_tile->run[r].last)
+                nonfinite->nonfinite[nonfinite->n_nonfinite++] = m->nonfinite.nonfinite[i];
 }
 
 /* o += V'P', where 0 x NaN must not count. */
-static void weigh(const att_plan *plan, const att_site *at, strip *t, const att_cut *cut, const met *m, bool rounded,
-                  scratch *w)
+static void weigh(const att_plan *plan, const att_head_view *at, q_tile *t, const att_mask_tile *mask_tile,
+                  const kv_block *m, bool rounded, forward_scratch *w)
 {
     const att_kernels *kernels = plan->kernels;
     const int64_t dim = plan->spec.value_dim;
     const att_floats v = m->value;
-    att_clean clean;
+    att_finite_ranges clean;
     if (plan->words) {
-        weigh_words(plan, t, cut, m, rounded, w, &clean);
+        weigh_words(plan, t, mask_tile, m, rounded, w, &clean);
     } else {
-        att_cut_clean(plan, cut, t->queries, v.at, v.stride, dim, &clean);
+        att_finite_ranges_of(plan, mask_tile, t->queries, v.at, v.stride, dim, &clean);
         t->done = suits_rows(plan, &at->out, &clean, m, w);
         if (t->done) {
-            close_strip(plan, at, t, w);
+            normalizer(plan, at, t, w);
             kernels->weigh_rows(t->queries, clean.run[0], dim, v.at, v.stride, w->s, w->rescale,
                                 att_row_at(&at->out, t->q0), at->out.stride, &w->prefetch);
             return;
         }
-        kernels->weigh(t->queries, clean.n_runs, clean.run, dim, v.at, v.stride, w->s,
+        kernels->weigh(t->queries, clean.n_ranges, clean.run, dim, v.at, v.stride, w->s,
                        t->into->touched ? w->rescale : NULL, t->into->o, &w->prefetch);
     }
-    att_add_unclean(plan, cut, &clean, t->queries, v.at, v.stride, dim, w->s, kernels->panel, t->into->o);
+    att_add_nonfinite(plan, mask_tile, &clean, t->queries, v.at, v.stride, dim, w->s, kernels->panel, t->into->o);
 }
 
-static void attend_block(const att_plan *plan, const att_site *at, strip *t, const att_cut *cut, const met *m,
-                         scratch *w)
+static void attend_block(const att_plan *plan, const att_head_view *at, q_tile *t, const att_mask_tile *mask_tile,
+                         const kv_block *m, forward_scratch *w)
 {
     partial *p = t->into;
     const att_kernels *kernels = plan->kernels;
     att_block *b = &w->block;
-    b->cut = cut;
+    b->mask_tile = mask_tile;
     b->q0 = t->q0;
     b->k0 = m->k0;
     b->queries = t->queries;
     b->query = t->query;
     b->key = m->key;
     b->q = t->q;
-    const float scale = plan->late ? plan->spec.scale : 1;
-    const bool rounded = plan->words && !at->dropout.threshold && !m->unclean.n_unclean; /* nobody needs floats */
+    const float scale = plan->scale_in_softmax ? plan->spec.scale : 1;
+    const bool rounded = plan->words && !at->dropout.threshold && !m->nonfinite.n_nonfinite; /* nobody needs floats */
     uint64_t keep[ATT_KEY_BLOCK];
     att_score_block(b);
     if (rounded)
-        kernels->word_soften(t->queries, scale, cut->n_runs, cut->run, w->s, p->max, p->sum, w->rescale,
-                             w->weight_words);
+        kernels->word_soften(t->queries, scale, mask_tile->n_ranges, mask_tile->run, w->s, p->max, p->sum, w->rescale,
+                             w->packed_weights);
     else
-        kernels->soften(t->queries, scale, cut->n_runs, cut->run, w->s, p->max, p->sum, w->rescale);
-    att_keep_block(b, keep);
-    att_drop_block(b, keep, w->s);
-    weigh(plan, at, t, cut, m, rounded, w);
+        kernels->soften(t->queries, scale, mask_tile->n_ranges, mask_tile->run, w->s, p->max, p->sum, w->rescale);
+    att_dropout_mask_block(b, keep);
+    att_dropout_apply_block(b, keep, w->s);
+    weigh(plan, at, t, mask_tile, m, rounded, w);
     p->touched = true;
 }
 
-void att_add_sink(const att_plan *plan, const att_site *at, int rows, float *max, float *sum, float *left)
+void att_add_sink(const att_plan *plan, const att_head_view *at, int rows, float *max, float *sum, float *left)
 {
     for (int i = 0; i < rows; i++) {
         left[i] = 1;
@@ -259,7 +262,7 @@ void att_add_sink(const att_plan *plan, const att_site *at, int rows, float *max
 }
 
 /* o / sum, and the log-sum-exp; a row that attended to nothing gets 0 and -inf. */
-static void finish(const att_plan *plan, const att_site *at, const strip *t, const scratch *w)
+static void finish(const att_plan *plan, const att_head_view *at, const q_tile *t, const forward_scratch *w)
 {
     const att_kernels *kernels = plan->kernels;
     const partial *p = &t->total;
@@ -267,10 +270,10 @@ static void finish(const att_plan *plan, const att_site *at, const strip *t, con
     if (t->done)
         return;
     if (!p->touched) {
-        att_site_clear(plan, at, t->q0, t->q0 + t->queries);
+        att_head_clear(plan, at, t->q0, t->q0 + t->queries);
         return;
     }
-    close_strip(plan, at, t, w);
+    normalizer(plan, at, t, w);
     if (at->out.dtype == ATT_F32) {
         kernels->turn_out(t->queries, value_dim, p->o, w->rescale, att_row_at(&at->out, t->q0), at->out.stride);
     } else {
@@ -282,34 +285,34 @@ static void finish(const att_plan *plan, const att_site *at, const strip *t, con
 /* ---- a group of strips, which meets each block of keys together */
 
 /* Keys [first, last), a segment. */
-static void attend_segment(const att_plan *plan, const att_site *at, int n_strips, int64_t first, int64_t last,
-                           scratch *w)
+static void attend_segment(const att_plan *plan, const att_head_view *at, int n_q_tiles, int64_t first, int64_t last,
+                           forward_scratch *w)
 {
-    met m;
+    kv_block m;
     for (m.k0 = first; m.k0 < last; m.k0 += ATT_KEY_BLOCK) {
-        bool is_met = false;
+        bool is_loaded = false;
         m.keys = (int)(last - m.k0 < ATT_KEY_BLOCK ? last - m.k0 : ATT_KEY_BLOCK);
-        for (int i = 0; i < n_strips; i++) {
-            strip *t = &w->strip[i];
-            att_cut cut;
-            att_cut_block(plan, at, t->q0, t->queries, m.k0, m.keys, &cut);
-            if (cut.n_runs == 0)
+        for (int i = 0; i < n_q_tiles; i++) {
+            q_tile *t = &w->q_tile[i];
+            att_mask_tile mask_tile;
+            att_mask_tile_make(plan, at, t->q0, t->queries, m.k0, m.keys, &mask_tile);
+            if (mask_tile.n_ranges == 0)
                 continue;
-            if (!is_met)
-                meet(plan, at, w, &m);
-            is_met = true;
-            attend_block(plan, at, t, &cut, &m, w);
+            if (!is_loaded)
+                load_kv_block(plan, at, w, &m);
+            is_loaded = true;
+            attend_block(plan, at, t, &mask_tile, &m, w);
         }
     }
 }
 
 /* Queries [q0, q0 + queries) against all keys. */
-static void attend_queries(const att_plan *plan, const att_site *at, int64_t q0, int queries, scratch *w)
+static void attend_queries(const att_plan *plan, const att_head_view *at, int64_t q0, int queries, forward_scratch *w)
 {
     const att_kernels *kernels = plan->kernels;
-    int n_strips = 0;
-    for (int done = 0; done < queries; done += kernels->panel, n_strips++) {
-        strip *t = &w->strip[n_strips];
+    int n_q_tiles = 0;
+    for (int done = 0; done < queries; done += kernels->panel, n_q_tiles++) {
+        q_tile *t = &w->q_tile[n_q_tiles];
         t->q0 = q0 + done;
         t->done = false;
         t->queries = queries - done < kernels->panel ? queries - done : kernels->panel;
@@ -317,21 +320,21 @@ static void attend_queries(const att_plan *plan, const att_site *at, int64_t q0,
     }
     int64_t first, last;
     att_span(plan, at, q0, queries, &first, &last);
-    w->once = last - first <= ATT_KEY_BLOCK && first / ATT_KEY_SEGMENT == (last - 1) / ATT_KEY_SEGMENT;
+    w->single_block = last - first <= ATT_KEY_BLOCK && first / ATT_KEY_SEGMENT == (last - 1) / ATT_KEY_SEGMENT;
     for (int64_t k = first, end; k < last; k = end) {
         end = k / ATT_KEY_SEGMENT * ATT_KEY_SEGMENT + ATT_KEY_SEGMENT;
-        for (int i = 0; i < n_strips; i++)
-            open_segment(&w->strip[i], kernels->panel);
-        attend_segment(plan, at, n_strips, k, end < last ? end : last, w);
-        for (int i = 0; i < n_strips; i++) {
-            strip *t = &w->strip[i];
+        for (int i = 0; i < n_q_tiles; i++)
+            begin_segment(&w->q_tile[i], kernels->panel);
+        attend_segment(plan, at, n_q_tiles, k, end < last ? end : last, w);
+        for (int i = 0; i < n_q_tiles; i++) {
+            q_tile *t = &w->q_tile[i];
             if (t->segment.touched)
                 kernels->merge(plan->spec.value_dim, t->total.max, t->total.sum, t->total.o, t->segment.max,
                                t->segment.sum, t->segment.o);
         }
     }
-    for (int i = 0; i < n_strips; i++)
-        finish(plan, at, &w->strip[i], w);
+    for (int i = 0; i < n_q_tiles; i++)
+        finish(plan, at, &w->q_tile[i], w);
 }
 
 /* ---- the call */
@@ -341,9 +344,9 @@ typedef struct place {
     int64_t sequence, head, q0, part, parts; /* the part of so many that make up a head */
 } place;
 
-static place place_of(const job *j, int64_t item)
+static place work_item_of(const forward_job *j, int64_t item)
 {
-    place p = {.sequence = att_find(j->first, j->call->sequences, item)};
+    place p = {.sequence = att_find_range(j->first, j->call->sequences, item)};
     const int64_t local = item - j->first[p.sequence];
     p.parts = (j->first[p.sequence + 1] - j->first[p.sequence]) / j->call->plan->spec.heads;
     p.head = p.parts == 1 ? local : local / p.parts; /* a division takes as long as some key of short sequences */
@@ -355,24 +358,25 @@ static place place_of(const job *j, int64_t item)
 /* Lists what is fetched while an item is computed: its own output, the queries of the next item, and its share of the
  * keys and values of the next head, the one before it: tasks are taken from the last. Of short sequences nothing: the
  * list would take longer than it saves. */
-static void look_ahead(const job *j, int64_t item, int64_t next, const place *p, const att_site *at, scratch *w)
+static void prefetch_next(const forward_job *j, int64_t item, int64_t next, const place *p, const att_head_view *at,
+                          forward_scratch *w)
 {
     const att_plan *plan = j->call->plan;
     const int64_t each = plan->kernels->panel * j->group, head_begin = item - p->part;
-    att_site other;
+    att_head_view other;
     att_prefetch_clear(&w->prefetch);
     if (plan->words || at->place.tk < ATT_KEY_BLOCK / 2)
         return;
     att_rows_prefetch(&w->prefetch, &at->out, p->q0, att_min(each, at->rows - p->q0), plan->spec.value_dim);
     if (next >= 0) {
-        const place of = place_of(j, next);
-        att_call_site(j->call, of.sequence, of.head, &other);
+        const place of = work_item_of(j, next);
+        att_call_head(j->call, of.sequence, of.head, &other);
         att_rows_prefetch(&w->prefetch, &other.q_row, of.q0, att_min(each, other.rows - of.q0), plan->q_dim);
     }
     if (head_begin == 0 || 2 * at->place.tk * (plan->k_dim + plan->spec.value_dim) > plan->ctx->cached)
         return;
-    const place of = place_of(j, head_begin - 1);
-    att_call_site(j->call, of.sequence, of.head, &other);
+    const place of = work_item_of(j, head_begin - 1);
+    att_call_head(j->call, of.sequence, of.head, &other);
     if (other.k_row.at == at->k_row.at)
         return;
     const int64_t from = other.place.tk * p->part / p->parts, n = other.place.tk * (p->part + 1) / p->parts - from;
@@ -380,29 +384,29 @@ static void look_ahead(const job *j, int64_t item, int64_t next, const place *p,
     att_rows_prefetch(&w->prefetch, &other.v, from, n, plan->spec.value_dim);
 }
 
-static void run_item(const job *j, int64_t item, int64_t next, scratch *w)
+static void run_item(const forward_job *j, int64_t item, int64_t next, forward_scratch *w)
 {
     const att_call *call = j->call;
     const int each = call->plan->kernels->panel * j->group;
-    const place p = place_of(j, item);
-    att_site at;
-    att_call_site(call, p.sequence, p.head, &at);
-    at.k_row.copy = at.k_row.copy && !keys_stay(call->plan);
+    const place p = work_item_of(j, item);
+    att_head_view at;
+    att_call_head(call, p.sequence, p.head, &at);
+    at.k_row.copy = at.k_row.copy && !l1_holds_key_rows(call->plan);
     const int64_t last = at.rows - p.q0 < each ? at.rows : p.q0 + each;
     const int64_t used = at.place.tq < p.q0 ? p.q0 : at.place.tq < last ? at.place.tq : last;
     w->block.site = &at;
     w->block.score_param = at.score_param;
     w->block.modifier_param = at.modifier_param;
-    look_ahead(j, item, next, &p, &at, w);
+    prefetch_next(j, item, next, &p, &at, w);
     if (used > p.q0)
         attend_queries(call->plan, &at, p.q0, (int)(used - p.q0), w);
-    att_site_clear(call->plan, &at, used, last);
+    att_head_clear(call->plan, &at, used, last);
 }
 
 static void run_task(void *arg, int64_t i, int thread)
 {
-    const job *j = arg;
-    scratch w;
+    const forward_job *j = arg;
+    forward_scratch w;
     lay_out(j->call->plan, att_call_copies(j->call), j->call->max_tk, j->memory + (size_t)thread * j->scratch_count,
             &w);
     /* the last queries of causal attention have the most keys, and what takes long should not begin last */
@@ -410,14 +414,14 @@ static void run_task(void *arg, int64_t i, int thread)
     const int64_t before = task > 0 ? j->items * (task - 1) / j->tasks : -1;
     const att_plan *plan = j->call->plan;
     w.block = (att_block){.plan = plan, .words = plan->words, .s = w.s, .stride = plan->kernels->panel};
-    att_tiles_begin(plan);
+    att_amx_begin(plan);
     for (int64_t item = j->items * task / j->tasks; item < last && !att_cancelled(plan->ctx); item++)
         run_item(j, item, item + 1 < last ? item + 1 : before, &w);
-    att_tiles_end(plan);
+    att_amx_end(plan);
 }
 
 /* Deals blocks of queries to tasks. */
-static void deal(job *j)
+static void deal(forward_job *j)
 {
     enum { TASKS_PER_THREAD = 32, TASK_FLOPS = 200000, GROUPS_PER_THREAD = 8 };
     const att_call *call = j->call;
@@ -426,12 +430,12 @@ static void deal(job *j)
     double flops = 0;
     const int64_t panels = call->max_tq * call->sequences * s->heads / call->plan->kernels->panel;
     const int64_t group = panels / ((int64_t)GROUPS_PER_THREAD * threads);
-    const int most = most_in_group(call->plan, att_call_copies(call), call->max_tk);
+    const int most = max_q_tiles(call->plan, att_call_copies(call), call->max_tk);
     j->group = group < 1 ? 1 : group < most ? (int)group : most;
     const int64_t each = (int64_t)j->group * call->plan->kernels->panel;
     for (int64_t b = 0; b < call->sequences; b++) {
-        att_site at;
-        att_call_site(call, b, 0, &at);
+        att_head_view at;
+        att_call_head(call, b, 0, &at);
         j->first[b] = j->items;
         j->items += (at.rows + each - 1) / each * s->heads;
         flops +=
@@ -445,7 +449,7 @@ static att_status attend(const att_call *call)
 {
     const att_plan *plan = call->plan;
     att_ctx *ctx = plan->ctx;
-    job j = {.call = call, .scratch_count = att_plan_scratch(plan, att_call_copies(call), call->max_tk)};
+    forward_job j = {.call = call, .scratch_count = att_forward_scratch(plan, att_call_copies(call), call->max_tk)};
     j.first = att_alloc(ctx, (size_t)call->sequences + 1, sizeof *j.first);
     j.memory = att_scratch_take(plan, att_size_mul(j.scratch_count, (size_t)att_threads(ctx)));
     const bool memory = j.first && j.memory;
@@ -463,11 +467,11 @@ att_status att_forward(const att_plan *plan, const att_attention_args *args)
 {
     att_call call;
     att_status e = att_call_check(plan, args, true, &call);
-    e = e ? e : att_prologue_begin(&call);
+    e = e ? e : att_transform_begin(&call);
     if (e)
         return e;
     e = att_decode_suits(&call) ? att_decode(&call) : attend(&call);
-    att_prologue_end(&call);
+    att_transform_end(&call);
     if (!e && att_cancelled(plan->ctx))
         e = att_fail(plan->ctx, ATT_ERR_CANCELLED, "attention was cancelled");
     return e;

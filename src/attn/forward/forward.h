@@ -6,14 +6,14 @@
 
 /* What has no value joins the softmax of rows that attend to something, maximum and sum [rows]; left [rows]: what
  * remains of their o. Of a plan with a sink. */
-void att_add_sink(const att_plan *plan, const att_site *site, int rows, float *max, float *sum, float *left);
+void att_add_sink(const att_plan *plan, const att_head_view *site, int rows, float *max, float *sum, float *left);
 /* Few queries over many keys (decode.c): the same bits, another way. */
-enum { ATT_FEW = 8 }; /* queries of heads that share keys, together */
+enum { ATT_DECODE_QUERIES = 8 }; /* queries of heads that share keys, together */
 bool att_decode_suits(const att_call *call);
 att_status att_decode(const att_call *call);
 size_t att_decode_workspace(const att_call *call); /* bytes, over all threads */
 
 /* Floats of scratch that one thread needs in forward, where the longest sequence has tk keys. */
-size_t att_plan_scratch(const att_plan *plan, bool copies, int64_t tk);
+size_t att_forward_scratch(const att_plan *plan, bool copies, int64_t tk);
 
 #endif

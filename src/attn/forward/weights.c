@@ -1,12 +1,12 @@
 /* Attention weights on demand, recomputed: looking never costs the forward pass anything. */
 #include "attn/block/block.h"
-#include "attn/call/prologue.h"
+#include "attn/call/transform.h"
 
 #include <math.h>
 #include <string.h>
 
 /* Softmax of one row of scores [tk], with the sink where there is one; row [tk + 1] is to work in. */
-static void soften_row(const att_plan *plan, const att_site *at, float *row, float *scores)
+static void softmax_row(const att_plan *plan, const att_head_view *at, float *row, float *scores)
 {
     const int64_t tk = at->place.tk;
     bool any = false;
@@ -19,24 +19,24 @@ static void soften_row(const att_plan *plan, const att_site *at, float *row, flo
     memcpy(scores, row, (size_t)tk * sizeof *row);
 }
 
-typedef struct scratch {
+typedef struct weights_scratch {
     float *q, *s;        /* [q_dim][panel] [ATT_KEY_BLOCK][panel] */
     float *query, *keys; /* [panel, q_dim] [ATT_KEY_BLOCK, k_dim], converted */
     float *row;          /* [tk + 1] */
-} scratch;
+} weights_scratch;
 
 /* Weights of up to a panel of queries, [queries, tk]. */
-static void weights_of_block(const att_plan *plan, const att_site *at, int64_t q0, int queries, const scratch *w,
-                             float *weights)
+static void weights_of_block(const att_plan *plan, const att_head_view *at, int64_t q0, int queries,
+                             const weights_scratch *w, float *weights)
 {
     const att_kernels *kernels = plan->kernels;
     const int panel = kernels->panel;
     const int64_t tk = at->place.tk;
     int64_t last;
-    att_cut cut;
+    att_mask_tile mask_tile;
     att_block b = {.plan = plan,
                    .site = at,
-                   .cut = &cut,
+                   .mask_tile = &mask_tile,
                    .q0 = q0,
                    .queries = queries,
                    .q = w->q,
@@ -45,35 +45,35 @@ static void weights_of_block(const att_plan *plan, const att_site *at, int64_t q
                    .stride = panel,
                    .score_param = at->score_param,
                    .modifier_param = at->modifier_param};
-    att_turn_queries(plan, b.query, queries, w->q);
+    att_pack_queries(plan, b.query, queries, w->q);
     for (int64_t i = 0; i < queries * tk; i++)
         weights[i] = -INFINITY;
     att_span(plan, at, q0, queries, &b.k0, &last);
     for (; b.k0 < last; b.k0 += ATT_KEY_BLOCK) {
         const int keys = (int)(tk - b.k0 < ATT_KEY_BLOCK ? tk - b.k0 : ATT_KEY_BLOCK);
         b.key = att_rows_read(kernels, &at->k_row, b.k0, keys, plan->k_dim, w->keys);
-        att_cut_block(plan, at, q0, queries, b.k0, keys, &cut);
+        att_mask_tile_make(plan, at, q0, queries, b.k0, keys, &mask_tile);
         att_score_block(&b);
-        for (int r = 0; r < cut.n_runs; r++)
-            for (int64_t k = cut.run[r].first; k < cut.run[r].last; k++)
+        for (int r = 0; r < mask_tile.n_ranges; r++)
+            for (int64_t k = mask_tile.run[r].first; k < mask_tile.run[r].last; k++)
                 for (int i = 0; i < queries; i++)
                     weights[i * tk + b.k0 + k] = w->s[k * panel + i];
     }
     for (int i = 0; i < queries; i++)
-        soften_row(plan, at, w->row, weights + i * tk);
+        softmax_row(plan, at, w->row, weights + i * tk);
 }
 
-typedef struct job {
+typedef struct weights_job {
     const att_plan *plan;
-    const att_site *at;
-    const scratch *w;
+    const att_head_view *at;
+    const weights_scratch *w;
     int64_t q_first, q_count;
     float *weights; /* [q_count, tk] */
-} job;
+} weights_job;
 
 static void weights_of_queries(void *arg, int task)
 {
-    const job *j = arg;
+    const weights_job *j = arg;
     const int64_t panel = j->plan->kernels->panel;
     (void)task;
     for (int64_t i = 0; i < j->q_count; i += panel)
@@ -99,8 +99,8 @@ att_status att_weights(const att_plan *plan, const att_attention_args *args, int
                         (long long)plan->spec.heads);
     call.first_head = head;
     call.last_head = head + 1;
-    att_site at;
-    att_call_site(&call, sequence, head, &at);
+    att_head_view at;
+    att_call_head(&call, sequence, head, &at);
     if (q_first < 0 || q_count < 0 || q_count > at.place.tq || q_first > at.place.tq - q_count)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "queries from %lld, %lld of them, but the sequence has %lld",
                         (long long)q_first, (long long)q_count, (long long)at.place.tq);
@@ -108,21 +108,21 @@ att_status att_weights(const att_plan *plan, const att_attention_args *args, int
         return att_fail(ctx, ATT_ERR_ARGUMENT, "weights is NULL");
     const int64_t panel = plan->kernels->panel;
     const int64_t dim = plan->q_dim, key_dim = plan->k_dim;
-    scratch w = {.q = att_alloc(ctx,
-                                (size_t)((2 * dim + ATT_KEY_BLOCK) * panel + ATT_KEY_BLOCK * key_dim + at.place.tk + 1),
-                                sizeof *w.q)};
-    if (!w.q || att_prologue_begin(&call)) {
+    weights_scratch w = {
+        .q = att_alloc(ctx, (size_t)((2 * dim + ATT_KEY_BLOCK) * panel + ATT_KEY_BLOCK * key_dim + at.place.tk + 1),
+                       sizeof *w.q)};
+    if (!w.q || att_transform_begin(&call)) {
         att_free(ctx, w.q);
         return ATT_ERR_MEMORY;
     }
-    att_call_site(&call, sequence, head, &at); /* with its rows prepared */
+    att_call_head(&call, sequence, head, &at); /* with its rows transformed */
     w.s = w.q + dim * panel;
     w.query = w.s + ATT_KEY_BLOCK * panel;
     w.keys = w.query + dim * panel;
     w.row = w.keys + ATT_KEY_BLOCK * key_dim;
     /* one task, but as all others it does not see what the host has set for its own numbers */
-    att_parallel_for(ctx, 1, weights_of_queries, &(job){plan, &at, &w, q_first, q_count, weights});
-    att_prologue_end(&call);
+    att_parallel_for(ctx, 1, weights_of_queries, &(weights_job){plan, &at, &w, q_first, q_count, weights});
+    att_transform_end(&call);
     att_free(ctx, w.q);
     return ATT_OK;
 }

@@ -5,14 +5,14 @@
 
 enum { SIDE = 8 }; /* queries and keys that are looked at together: a word of bytes */
 
-static bool keep(const att_place *at, const void *user, int64_t q, int64_t k)
+static bool keep(const att_head *at, const void *user, int64_t q, int64_t k)
 {
     (void)user;
     return at->mask[q * at->mask_stride[0] + k * at->mask_stride[1]] != 0;
 }
 
 /* Byte j: 1 where query q attends to key k + j. */
-static uint64_t ones(const att_place *at, int64_t q, int64_t k, int64_t keys)
+static uint64_t ones(const att_head *at, int64_t q, int64_t k, int64_t keys)
 {
     const uint64_t low = UINT64_C(0x0101010101010101), rest = 0x7f * low;
     const uint8_t *row = at->mask + q * at->mask_stride[0] + k * at->mask_stride[1];
@@ -28,7 +28,7 @@ static uint64_t ones(const att_place *at, int64_t q, int64_t k, int64_t keys)
 }
 
 /* As many queries put their bits side by side into each key's byte. */
-static void bits(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys,
+static void bits(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys,
                  uint64_t *bits)
 {
     (void)user;

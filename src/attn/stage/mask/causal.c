@@ -1,20 +1,20 @@
 /* A query attends to the keys up to its own position. */
 #include "attn/stage/stage.h"
 
-static bool keep(const att_place *at, const void *user, int64_t q, int64_t k)
+static bool keep(const att_head *at, const void *user, int64_t q, int64_t k)
 {
     (void)user;
     return k <= at->position + q;
 }
 
-static void span(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t *first, int64_t *last)
+static void span(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t *first, int64_t *last)
 {
     (void)user;
     *first = 0;
     *last = at->position + q + queries;
 }
 
-static att_cover cover(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys)
+static att_cover cover(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys)
 {
     (void)user;
     if (k > at->position + q + queries - 1)
@@ -23,7 +23,7 @@ static att_cover cover(const att_place *at, const void *user, int64_t q, int64_t
 }
 
 /* Queries from the key's position on. */
-static void bits(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys,
+static void bits(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys,
                  uint64_t *bits)
 {
     (void)user, (void)queries;

@@ -2,17 +2,17 @@
  */
 #include "attn/stage/stage.h"
 
-static int32_t id_of_query(const att_place *at, int64_t q) { return at->document[0][q * at->document_stride[0]]; }
-static int32_t id_of_key(const att_place *at, int64_t k) { return at->document[1][k * at->document_stride[1]]; }
+static int32_t id_of_query(const att_head *at, int64_t q) { return at->document[0][q * at->document_stride[0]]; }
+static int32_t id_of_key(const att_head *at, int64_t k) { return at->document[1][k * at->document_stride[1]]; }
 
-static bool keep(const att_place *at, const void *user, int64_t q, int64_t k)
+static bool keep(const att_head *at, const void *user, int64_t q, int64_t k)
 {
     (void)user;
     return id_of_query(at, q) == id_of_key(at, k);
 }
 
 /* The first of the ascending keys [0, tk) whose id is not less than `id`. */
-static int64_t first_key_of(const att_place *at, int64_t id)
+static int64_t first_key_of(const att_head *at, int64_t id)
 {
     int64_t low = 0, high = at->tk;
     while (low < high) {
@@ -25,7 +25,7 @@ static int64_t first_key_of(const att_place *at, int64_t id)
     return low;
 }
 
-static void span(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t *first, int64_t *last)
+static void span(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t *first, int64_t *last)
 {
     (void)user;
     *first = 0;
@@ -51,7 +51,7 @@ static range range_of(const int32_t *id, int64_t stride, int64_t n, bool ascend)
     return r;
 }
 
-static att_cover cover(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys)
+static att_cover cover(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys)
 {
     (void)user;
     const int64_t *stride = at->document_stride;
@@ -62,7 +62,7 @@ static att_cover cover(const att_place *at, const void *user, int64_t q, int64_t
     return a.least == a.most && b.least == b.most ? ATT_FULL : ATT_PARTIAL;
 }
 
-static void bits(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys,
+static void bits(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys,
                  uint64_t *bits)
 {
     (void)user;

@@ -4,7 +4,7 @@
 /* What is unbounded is further than any position. */
 static int64_t reach(int64_t window) { return window < 0 ? INT64_C(1) << 60 : window; }
 
-static bool keep(const att_place *at, const void *user, int64_t q, int64_t k)
+static bool keep(const att_head *at, const void *user, int64_t q, int64_t k)
 {
     (void)user;
     const int64_t distance = k - at->position - q;
@@ -12,14 +12,14 @@ static bool keep(const att_place *at, const void *user, int64_t q, int64_t k)
 }
 
 /* The first key of the first query, and one past the last key of the last one. */
-static void span(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t *first, int64_t *last)
+static void span(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t *first, int64_t *last)
 {
     (void)user;
     *first = at->position + q - reach(at->window[0]);
     *last = at->position + q + queries + reach(at->window[1]);
 }
 
-static att_cover cover(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys)
+static att_cover cover(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys)
 {
     int64_t first, last;
     span(at, user, q, queries, &first, &last);
@@ -29,7 +29,7 @@ static att_cover cover(const att_place *at, const void *user, int64_t q, int64_t
 }
 
 /* Queries from `right` before the key to `left` behind it. */
-static void bits(const att_place *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys,
+static void bits(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys,
                  uint64_t *bits)
 {
     (void)user, (void)queries;

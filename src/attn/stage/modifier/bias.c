@@ -16,7 +16,7 @@ static double derivative(const att_pair *p, double s, double ds, double *dparam)
 }
 
 /* The biases of one query for some keys, at most a vector of them. */
-static vf biases(const att_operand *bias, int64_t q, int64_t k, int keys)
+static vf biases(const att_param_view *bias, int64_t q, int64_t k, int keys)
 {
     const float *row = bias->data + q * bias->stride[0] + k * bias->stride[1];
     if (bias->stride[1] == 1)
@@ -27,7 +27,7 @@ static vf biases(const att_operand *bias, int64_t q, int64_t k, int keys)
     return v_load(x);
 }
 
-/* Scores lie transposed, so squares of biases are turned on the way. */
+/* Scores lie transposed, so squares of biases are packed_q on the way. */
 static void tile(const att_tile *t)
 {
     for (int i = 0; i < t->queries; i += ATT_LANES)
@@ -47,7 +47,7 @@ static void tile(const att_tile *t)
 /* Keys in ascending order for each query, queries in ascending order for each key. */
 static void tile_back(const att_tile *t)
 {
-    const att_operand *bias = t->param;
+    const att_param_view *bias = t->param;
     for (int i = 0; bias->grad && i < t->queries; i++)
         for (int j = 0; j < t->keys; j++)
             bias->grad[(t->q + i) * bias->grad_stride[0] + (t->k + j) * bias->grad_stride[1]] +=

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { MOST_DIAGONALS = ATT_KEY_BLOCK + ATT_MAX_PANEL };
+enum { MOST_DIAGONALS = ATT_KEY_BLOCK + ATT_MAX_Q_TILE };
 
 static inline int64_t distance_of_pair(const att_pair *p) { return p->k - p->q - p->at->position; }
 

@@ -20,7 +20,7 @@
 #include <string.h>
 
 /* Number a of a row [dim], or of W [A, dim] times it. */
-static double projected(const att_operand *w, const float *x, int64_t dim, int64_t a)
+static double projected(const att_param_view *w, const float *x, int64_t dim, int64_t a)
 {
     double sum = 0;
     for (int64_t i = 0; w->data && i < dim; i++)
@@ -29,7 +29,7 @@ static double projected(const att_operand *w, const float *x, int64_t dim, int64
 }
 
 /* Its derivatives, times `slope`, are added to dx [dim] and dw [A, dim]. */
-static void projected_back(const att_operand *w, const float *x, int64_t dim, int64_t a, double slope, double *dx,
+static void projected_back(const att_param_view *w, const float *x, int64_t dim, int64_t a, double slope, double *dx,
                            double *dw)
 {
     if (!w->data)
@@ -263,14 +263,14 @@ back_key(const att_tile *t, int64_t a, int c, int n, int j, const exponents *q, 
                      .query = to->query + first * CHUNK,
                      .all = to->all + c * CHUNK,
                      .dkey = t->dkey + j * t->dkey_stride + a};
-    active narrow = {0}, wide = {0};
+    active intersect_span = {0}, wide = {0};
     for (int i = 0; i < t->queries; i++) {
-        active *list = k->wide || q->wide[first + i] ? &wide : &narrow;
+        active *list = k->wide || q->wide[first + i] ? &wide : &intersect_span;
         list->query[list->count] = (uint8_t)i;
         list->count += s.ds[i] != 0;
     }
-    if (narrow.count)
-        back_list(false, narrow.count, &narrow, &s);
+    if (intersect_span.count)
+        back_list(false, intersect_span.count, &intersect_span, &s);
     if (wide.count)
         back_wide(&wide, t->query + a, t->query_stride, k, &s);
 }
@@ -332,12 +332,12 @@ static void tile_back(const att_tile *t)
     }
 }
 
-static const att_prologue prologue = {.q = {.kind = ATT_ROW_PROJECTED, .param = 1, .out_first = true},
-                                      .k = {.kind = ATT_ROW_PROJECTED, .param = 2, .out_first = true},
-                                      .optional = true,
-                                      .rows = true,
-                                      .ready_count = ready_count,
-                                      .make_ready = make_ready};
+static const att_row_transforms transforms = {.q = {.kind = ATT_TRANSFORM_PROJECT, .param = 1, .out_first = true},
+                                              .k = {.kind = ATT_TRANSFORM_PROJECT, .param = 2, .out_first = true},
+                                              .optional = true,
+                                              .rows = true,
+                                              .precomputed_count = precomputed_count,
+                                              .precompute = precompute};
 
 extern const att_score ATT_ISA(att_score_additive);
 const att_score ATT_ISA(att_score_additive) = {.name = "additive",
@@ -348,4 +348,4 @@ const att_score ATT_ISA(att_score_additive) = {.name = "additive",
                                                .derivative = derivative,
                                                .tile = tile,
                                                .tile_back = tile_back,
-                                               .prologue = &prologue};
+                                               .transforms = &transforms};

@@ -97,13 +97,13 @@ static void load_queries(const att_tile *t, int64_t a0, int n, exponents *q)
             load_chunk(in_chunk(n, c), t->query + i * t->query_stride + a0 + c * CHUNK, c * t->queries + i, q);
 }
 
-/* Of a key that is made ready: e^2x, and behind that, for each chunk, whether it is wide; both in whole lines of the
- * cache. */
+/* Of a key that is made precomputed: e^2x, and behind that, for each chunk, whether it is wide; both in whole lines of
+ * the cache. */
 static int64_t in_lines(int64_t n) { return (n + 15) / 16 * 16; }
 static int64_t ready_wide(int64_t dim) { return in_lines(dim); }
-static int64_t ready_count(int64_t dim) { return ready_wide(dim) + in_lines((dim + CHUNK - 1) / CHUNK); }
+static int64_t precomputed_count(int64_t dim) { return ready_wide(dim) + in_lines((dim + CHUNK - 1) / CHUNK); }
 
-static void make_ready(int64_t dim, const float *x, float *y)
+static void precompute(int64_t dim, const float *x, float *y)
 {
     for (int64_t a = 0; a < dim; a += CHUNK)
         y[ready_wide(dim) + a / CHUNK] = exponentials(dim - a < CHUNK ? (int)(dim - a) : CHUNK, x + a, y + a);
@@ -112,11 +112,11 @@ static void make_ready(int64_t dim, const float *x, float *y)
 /* Keys at a time: as many as fit, so that none waits for what has just been written. */
 static int keys_of(int n) { return PANEL / chunks_in(n); }
 
-/* Key after key, of each all chunks, from key `first` on; none where they are ready. */
+/* Key after key, of each all chunks, from key `first` on; none where they are precomputed. */
 static void load_keys(const att_tile *t, int64_t a0, int n, int first, exponents *k)
 {
     const int chunks = chunks_in(n);
-    for (int j = first; !t->ready && j < t->keys && j < first + keys_of(n); j++)
+    for (int j = first; !t->precomputed && j < t->keys && j < first + keys_of(n); j++)
         for (int c = 0; c < chunks; c++)
             load_chunk(in_chunk(n, c), t->key + j * t->key_stride + a0 + c * CHUNK, (j - first) * chunks + c, k);
 }
@@ -127,14 +127,14 @@ typedef struct chunk {
     bool wide;
 } chunk;
 
-/* Features from a on of key j, which are ready or else chunk number `at` of k. */
+/* Features from a on of key j, which are precomputed or else chunk number `at` of k. */
 static chunk chunk_of(const att_tile *t, int64_t a, int j, const exponents *k, int at)
 {
     const float *x = t->key + j * t->key_stride + a;
-    if (!t->ready)
+    if (!t->precomputed)
         return (chunk){x, k->e + at * CHUNK, k->wide[at]};
-    const float *ready = t->ready + j * t->ready_stride;
-    return (chunk){x, ready + a, ready[ready_wide(t->dim) + a / CHUNK] > 0};
+    const float *precomputed = t->precomputed + j * t->precomputed_stride;
+    return (chunk){x, precomputed + a, precomputed[ready_wide(t->dim) + a / CHUNK] > 0};
 }
 
 /* 1 + e^2(q + k), of q and k themselves (wide) or of their exponentials */

@@ -39,7 +39,8 @@ static void derivative(const att_pair *p, double ds, double *dq, double *dk, dou
     }
 }
 
-static const att_prologue prologue = {.q = {.kind = ATT_ROW_UNIT}, .k = {.kind = ATT_ROW_UNIT}};
+static const att_row_transforms transforms = {.q = {.kind = ATT_TRANSFORM_NORMALIZE},
+                                              .k = {.kind = ATT_TRANSFORM_NORMALIZE}};
 
 extern const att_score ATT_ISA(att_score_cosine);
 const att_score ATT_ISA(att_score_cosine) = {.name = "cosine",
@@ -47,4 +48,4 @@ const att_score ATT_ISA(att_score_cosine) = {.name = "cosine",
                                              .formula = formula,
                                              .derivative = derivative,
                                              .tile = ATT_ISA(att_dot_tile),
-                                             .prologue = &prologue};
+                                             .transforms = &transforms};

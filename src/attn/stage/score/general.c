@@ -23,7 +23,7 @@ static void derivative(const att_pair *p, double ds, double *dq, double *dk, dou
         }
 }
 
-static const att_prologue prologue = {.q = {.kind = ATT_ROW_PROJECTED, .param = 0}};
+static const att_row_transforms transforms = {.q = {.kind = ATT_TRANSFORM_PROJECT, .param = 0}};
 
 extern const att_score ATT_ISA(att_score_general);
 const att_score ATT_ISA(att_score_general) = {.name = "general",
@@ -32,4 +32,4 @@ const att_score ATT_ISA(att_score_general) = {.name = "general",
                                               .formula = formula,
                                               .derivative = derivative,
                                               .tile = ATT_ISA(att_dot_tile),
-                                              .prologue = &prologue};
+                                              .transforms = &transforms};

@@ -3,20 +3,20 @@
 
 #include <string.h>
 
-int64_t att_words_in(int64_t dim) { return (dim + 1) / 2; }
+int64_t att_bf16_pairs_in(int64_t dim) { return (dim + 1) / 2; }
 
-/* Rows of words of a panel of keys: first [words][panel], which kernels make, then turned. */
+/* Rows of words of a panel of keys: first [words][panel], which kernels make, then packed_q. */
 static void turn_panel(const att_kernels *k, const uint16_t *packed, int64_t rows, int64_t dim, float *buffer)
 {
-    const int64_t panel = k->panel, words = att_words_in(dim);
-    float turned[ATT_MAX_PANEL * ATT_MAX_PANEL], back[ATT_MAX_PANEL * ATT_MAX_PANEL];
+    const int64_t panel = k->panel, words = att_bf16_pairs_in(dim);
+    float packed_q[ATT_MAX_Q_TILE * ATT_MAX_Q_TILE], back[ATT_MAX_Q_TILE * ATT_MAX_Q_TILE];
     for (int64_t first = 0; first < words; first += panel) {
         const int64_t n = words - first < panel ? words - first : panel;
         for (int64_t w = 0; w < n; w++) {
             const uint16_t *even = packed + 2 * (first + w) * panel;
-            k->words_of_rows(panel, even, 2 * (first + w) + 1 < dim ? even + panel : NULL, turned + w * panel);
+            k->words_of_rows(panel, even, 2 * (first + w) + 1 < dim ? even + panel : NULL, packed_q + w * panel);
         }
-        k->turn_words(n, panel, turned, panel, back);
+        k->turn_words(n, panel, packed_q, panel, back);
         for (int64_t i = 0; i < rows; i++)
             memcpy(buffer + i * words + first, back + i * panel, (size_t)n * sizeof *back);
     }
@@ -30,10 +30,10 @@ static bool lie_as_words(const att_kernels *k, const att_rows *block, int64_t n,
            block->stride % 2 == 0 && (uintptr_t)block->at % sizeof(float) == 0;
 }
 
-att_floats att_words_of_rows(const att_kernels *k, const att_rows *r, int64_t first, int64_t n, int64_t dim,
-                             float *buffer)
+att_floats att_bf16_pack_rows(const att_kernels *k, const att_rows *r, int64_t first, int64_t n, int64_t dim,
+                              float *buffer)
 {
-    const int64_t words = att_words_in(dim);
+    const int64_t words = att_bf16_pairs_in(dim);
     const att_rows block = att_rows_block(r, first);
     const int64_t packed = att_rows_packed(&block, n);
     if (lie_as_words(k, &block, n, dim))
@@ -56,19 +56,19 @@ static bool finite(const uint16_t *x, int64_t n)
     return all;
 }
 
-void att_words_of_values(const att_plan *plan, const att_rows *v, int64_t first, int keys, float *words,
-                         att_clean *unclean)
+void att_bf16_pack_values(const att_plan *plan, const att_rows *v, int64_t first, int keys, float *words,
+                          att_finite_ranges *nonfinite)
 {
     const int64_t dim = plan->spec.value_dim;
     const att_rows block = att_rows_block(v, first);
-    unclean->n_unclean = 0;
+    nonfinite->n_nonfinite = 0;
     for (int k = 0; k < keys; k += 2) {
         const uint16_t *row[2] = {att_row_at(&block, k), k + 1 < keys ? att_row_at(&block, k + 1) : NULL};
         if (plan->kernels->words_of_rows(dim, row[0], row[1], words + k / 2 * dim))
             continue;
         for (int i = 0; i < 2; i++)
             if (row[i] && !finite(row[i], dim)) {
-                unclean->unclean[unclean->n_unclean++] = k + i;
+                nonfinite->nonfinite[nonfinite->n_nonfinite++] = k + i;
                 row[i] = NULL;
             }
         plan->kernels->words_of_rows(dim, row[0], row[1], words + k / 2 * dim);

@@ -1,43 +1,43 @@
 /* One side of a call, its queries or its keys, where a score prepares them. */
-#include "attn/call/side.h"
+#include "attn/call/operand.h"
 
-att_side att_side_of(const att_call *c, bool of_keys)
+att_qk_operand att_qk_operand_of(const att_call *c, bool of_keys)
 {
     const att_attention_spec *s = &c->plan->spec;
-    att_side x = {.how = of_keys ? &c->plan->prologue->k : &c->plan->prologue->q,
-                  .rows = &c->floats[of_keys],
-                  .prepared = of_keys ? &c->k_rows : &c->q_rows,
-                  .in = of_keys ? s->key_dim : s->head_dim,
-                  .out = of_keys ? c->plan->k_dim : c->plan->q_dim,
-                  .heads = of_keys && !c->keys_per_head ? s->kv_heads : s->heads,
-                  .group = of_keys && c->keys_per_head ? s->heads / s->kv_heads : 1};
-    if (x.how->kind == ATT_ROW_PROJECTED)
+    att_qk_operand x = {.how = of_keys ? &c->plan->transforms->k : &c->plan->transforms->q,
+                        .rows = &c->floats[of_keys],
+                        .transformed = of_keys ? &c->k_rows : &c->q_rows,
+                        .in = of_keys ? s->key_dim : s->head_dim,
+                        .out = of_keys ? c->plan->k_dim : c->plan->q_dim,
+                        .heads = of_keys && !c->keys_per_head ? s->kv_heads : s->heads,
+                        .group = of_keys && c->keys_per_head ? s->heads / s->kv_heads : 1};
+    if (x.how->kind == ATT_TRANSFORM_PROJECT)
         x.param = &c->args.score_param[x.how->param];
     return x;
 }
 
-const att_tensor *att_side_rows(const att_call *c, bool of_keys) { return of_keys ? &c->args.k : &c->args.q; }
+const att_tensor *att_qk_rows(const att_call *c, bool of_keys) { return of_keys ? &c->args.k : &c->args.q; }
 
-int64_t att_side_count(const att_call *c, bool of_keys)
+int64_t att_qk_count(const att_call *c, bool of_keys)
 {
-    const att_tensor *t = att_side_rows(c, of_keys);
+    const att_tensor *t = att_qk_rows(c, of_keys);
     return t->dim[c->ragged ? 0 : 2] * (c->ragged ? 1 : t->dim[0]);
 }
 
-att_lines att_lines_of(const att_call *c, const att_tensor *t, int64_t head)
+att_strided_rows att_strided_rows_of(const att_call *c, const att_tensor *t, int64_t head)
 {
-    att_lines l = {.at = t->data, .dtype = t->dtype};
-    l.at = att_line_at(&l, head * t->stride[1]);
+    att_strided_rows l = {.at = t->data, .dtype = t->dtype};
+    l.at = att_strided_row_at(&l, head * t->stride[1]);
     l.outer = c->ragged ? 1 : t->dim[0];
     l.outer_step = c->ragged ? 0 : t->stride[0];
     l.inner = t->dim[c->ragged ? 0 : 2];
     l.step = t->stride[c->ragged ? 0 : 2];
     if (l.inner == 1) /* one row of each sequence */
-        return (att_lines){l.at, l.dtype, 1, 0, l.outer, l.outer_step};
+        return (att_strided_rows){l.at, l.dtype, 1, 0, l.outer, l.outer_step};
     return l;
 }
 
-void att_lines_join(att_lines *a, att_lines *b)
+void att_strided_rows_join(att_strided_rows *a, att_strided_rows *b)
 {
     if (a->outer == 1 || a->outer_step != a->inner * a->step || b->outer_step != b->inner * b->step)
         return;
@@ -50,15 +50,15 @@ void att_lines_join(att_lines *a, att_lines *b)
 
 typedef struct line_job {
     const att_kernels *kernels;
-    att_line_function *f;
+    att_row_function *f;
     int64_t n, count, tasks;
-    att_lines x, u, y;
+    att_strided_rows x, u, y;
 } line_job;
 
-static att_rows row_of(const att_lines *l, int64_t row)
+static att_rows row_of(const att_strided_rows *l, int64_t row)
 {
     const int64_t start = l->inner ? row / l->inner * l->outer_step + row % l->inner * l->step : 0;
-    return (att_rows){.at = att_line_at(l, start), .dtype = l->dtype};
+    return (att_rows){.at = att_strided_row_at(l, start), .dtype = l->dtype};
 }
 
 static void line_task(void *arg, int i)
@@ -70,7 +70,8 @@ static void line_task(void *arg, int i)
     }
 }
 
-void att_each_line(const att_call *c, att_line_function *f, int64_t n, att_lines x, att_lines u, att_lines y)
+void att_for_each_row(const att_call *c, att_row_function *f, int64_t n, att_strided_rows x, att_strided_rows u,
+                      att_strided_rows y)
 {
     enum { LINES_PER_TASK = 64, MOST_TASKS = 1 << 12 };
     line_job j = {.kernels = c->plan->kernels, .f = f, .n = n, .count = y.outer * y.inner, .x = x, .u = u, .y = y};

@@ -1,7 +1,7 @@
 /* The gradient of a parameter that rows were multiplied with: y [m, n] = sum of a^T b, over all rows and over the heads
- * that share it, where a are rows and b gradients of prepared ones, or, for a parameter [out, in], the other way round.
- * A task has some of m by some panels of n; rows are multiplied where they lie. */
-#include "attn/backward/prologue_back.h"
+ * that share it, where a are rows and b gradients of transformed ones, or, for a parameter [out, in], the other way
+ * round. A task has some of m by some panels of n; rows are multiplied where they lie. */
+#include "attn/backward/transform_back.h"
 #include "attn/call/scratch.h"
 #include "tensor/tensor.h"
 
@@ -14,8 +14,8 @@ enum {
 
 typedef struct param_job {
     const att_call *call;
-    const att_side *side;
-    const att_tensor *slopes, *gradient;
+    const att_qk_operand *side;
+    const att_tensor *grads, *gradient;
     bool add;
     int64_t m, n, rows, columns; /* of one head's gradient, and of a task */
     int64_t blocks, groups;      /* tasks of a head */
@@ -51,18 +51,18 @@ static run next_run(part *p)
 {
     const param_job *j = p->job;
     const bool out_first = j->side->how->out_first;
-    att_lines x = att_lines_of(j->call, j->side->rows, p->head / j->side->group);
-    att_lines slope = att_lines_of(j->call, j->slopes, p->head);
-    att_lines_join(&x, &slope);
+    att_strided_rows x = att_strided_rows_of(j->call, j->side->rows, p->head / j->side->group);
+    att_strided_rows slope = att_strided_rows_of(j->call, j->grads, p->head);
+    att_strided_rows_join(&x, &slope);
     run r = {.a_step = out_first ? slope.step : x.step, .b_step = out_first ? x.step : slope.step};
     if (p->outer < x.outer && p->inner < x.inner) {
         const int64_t left = x.inner - p->inner, rows = left < DEPTH ? left : DEPTH;
-        const float *from = att_line_at(&x, p->outer * x.outer_step + p->inner * x.step);
-        const float *slopes = att_line_at(&slope, p->outer * slope.outer_step + p->inner * slope.step);
-        r.a = (out_first ? slopes : from) + p->i;
-        r.b = (out_first ? from : slopes) + p->j;
+        const float *from = att_strided_row_at(&x, p->outer * x.outer_step + p->inner * x.step);
+        const float *grads = att_strided_row_at(&slope, p->outer * slope.outer_step + p->inner * slope.step);
+        r.a = (out_first ? grads : from) + p->i;
+        r.b = (out_first ? from : grads) + p->j;
         r.count = clean_rows(j->call->plan->kernels, rows, out_first ? p->n : p->m, out_first ? r.b : r.a, x.step,
-                             j->side->out, slopes, slope.step);
+                             j->side->out, grads, slope.step);
         p->inner += r.count + (r.count < rows);
     }
     if (p->inner >= x.inner) {
@@ -79,8 +79,8 @@ static run next_run(part *p)
 /* What a thread works in, from p on: how many floats that takes. */
 static size_t lay_out(const param_job *j, float *p, float **sum, float **packed)
 {
-    const att_part parts[] = {{sum, j->rows * j->columns}, {packed, DEPTH * j->call->plan->kernels->panel}};
-    return att_lay_out(p, sizeof parts / sizeof parts[0], parts);
+    const att_scratch_part parts[] = {{sum, j->rows * j->columns}, {packed, DEPTH * j->call->plan->kernels->panel}};
+    return att_scratch_lay_out(p, sizeof parts / sizeof parts[0], parts);
 }
 
 /* sum [panels of n][m][panel], or 0 where that has not been begun, += a^T b; packed [DEPTH][panel] */
@@ -88,10 +88,10 @@ static void add_product(const part *p, const run *r, bool begun, float *sum, flo
 {
     const att_kernels *k = p->job->call->plan->kernels;
     for (int64_t j = 0; j < p->n; j += k->panel, sum += p->m * k->panel) {
-        const bool whole = p->n - j >= k->panel;
-        if (!whole)
+        const bool padded = p->n - j >= k->panel;
+        if (!padded)
             k->panel_rows(r->count, r->count, p->n - j, r->b + j, r->b_step, 1, packed);
-        k->over_keys(begun, p->m, r->count, r->a, r->a_step, whole ? r->b + j : packed, whole ? r->b_step : k->panel,
+        k->over_keys(begun, p->m, r->count, r->a, r->a_step, padded ? r->b + j : packed, padded ? r->b_step : k->panel,
                      sum, NULL);
     }
 }
@@ -115,7 +115,7 @@ static void param_task(void *arg, int task, int thread)
 {
     const param_job *j = arg;
     const int64_t of_head = j->blocks * j->groups, head = task / of_head;
-    const bool shared = att_side_shares(j->side);
+    const bool shared = att_qk_shares_param(j->side);
     part p = {.job = j, .i = task % j->blocks * j->rows, .j = task % of_head / j->blocks * j->columns};
     p.m = j->m - p.i < j->rows ? j->m - p.i : j->rows;
     p.n = j->n - p.j < j->columns ? j->n - p.j : j->columns;
@@ -155,17 +155,17 @@ static void deal(param_job *j)
     j->of_thread = lay_out(j, NULL, &(float *){NULL}, &(float *){NULL});
 }
 
-size_t att_side_param_count(const att_call *c, const att_side *x)
+size_t att_projection_back_workspace(const att_call *c, const att_qk_operand *x)
 {
     param_job j = {.call = c, .side = x};
     deal(&j);
     return att_size_mul(j.of_thread, (size_t)att_threads(c->plan->ctx));
 }
 
-void att_side_param_back(const att_call *c, const att_side *x, const att_tensor *slopes, const att_tensor *gradient,
-                         bool add, float *memory)
+void att_projection_back(const att_call *c, const att_qk_operand *x, const att_tensor *grads,
+                         const att_tensor *gradient, bool add, float *memory)
 {
-    param_job j = {.call = c, .side = x, .slopes = slopes, .gradient = gradient, .add = add, .memory = memory};
+    param_job j = {.call = c, .side = x, .grads = grads, .gradient = gradient, .add = add, .memory = memory};
     deal(&j);
     att_parallel(c->plan->ctx, (int)(gradient->dim[0] * j.blocks * j.groups), param_task, &j);
 }

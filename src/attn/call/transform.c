@@ -7,9 +7,9 @@
  *
  * Prepared rows are f32 and take memory linear in the lengths, for the time of a call. A row's bits depend on that row
  * alone. */
-#include "attn/call/prologue.h"
+#include "attn/call/transform.h"
 #include "attn/call/scratch.h"
-#include "attn/call/side.h"
+#include "attn/call/operand.h"
 #include "gemm/gemm.h"
 #include "tensor/tensor.h"
 
@@ -34,21 +34,22 @@ static void to_unit(const att_kernels *k, int64_t n, const att_rows *x, const at
 /* ---- queries, or keys */
 
 /* Steps in one head of the parameter, from output to output and from input to input. */
-static int64_t out_step(const att_side *x) { return x->how->out_first ? x->in : 1; }
-static int64_t in_step(const att_side *x) { return x->how->out_first ? 1 : x->out; }
+static int64_t out_step(const att_qk_operand *x) { return x->how->out_first ? x->in : 1; }
+static int64_t in_step(const att_qk_operand *x) { return x->how->out_first ? 1 : x->out; }
 
 /* y [rows, n] = x [rows, k] times one head's parameter, packed; f32 */
-void att_side_multiply(const att_call *c, att_lines x, att_lines y, int64_t n, int64_t k, const float *packed)
+void att_qk_multiply(const att_call *c, att_strided_rows x, att_strided_rows y, int64_t n, int64_t k,
+                     const float *packed)
 {
-    att_lines_join(&x, &y);
+    att_strided_rows_join(&x, &y);
     for (int64_t i = 0; i < x.outer; i++)
-        att_gemm(c->plan->ctx, x.inner, n, k, att_line_at(&x, i * x.outer_step), x.step, packed,
-                 att_line_at(&y, i * y.outer_step), y.step, NULL);
+        att_gemm(c->plan->ctx, x.inner, n, k, att_strided_row_at(&x, i * x.outer_step), x.step, packed,
+                 att_strided_row_at(&y, i * y.outer_step), y.step, NULL);
 }
 
-void att_side_pack(const att_call *c, const att_side *x, int64_t head, bool backward, float *packed)
+void att_qk_pack(const att_call *c, const att_qk_operand *x, int64_t head, bool backward, float *packed)
 {
-    const float *w = (const float *)x->param->data + (att_side_shares(x) ? 0 : head * x->param->stride[0]);
+    const float *w = (const float *)x->param->data + (att_qk_shares_param(x) ? 0 : head * x->param->stride[0]);
     if (backward)
         att_gemm_pack(c->plan->ctx, x->in, x->out, w, in_step(x), out_step(x), packed);
     else
@@ -56,8 +57,8 @@ void att_side_pack(const att_call *c, const att_side *x, int64_t head, bool back
 }
 
 /* A tensor of rows in new memory: those of `like`, but `heads` of them, of dim numbers, `step` apart. */
-att_status att_side_make_rows(const att_call *c, const att_tensor *like, int64_t heads, int64_t dim, int64_t step,
-                              float **memory, att_tensor *t)
+att_status att_qk_make_rows(const att_call *c, const att_tensor *like, int64_t heads, int64_t dim, int64_t step,
+                            float **memory, att_tensor *t)
 {
     const int64_t times = like->dim[c->ragged ? 0 : 2], batch = c->ragged ? 1 : like->dim[0];
     const size_t rows = att_size_mul((size_t)(batch * times), (size_t)(heads * step));
@@ -79,14 +80,14 @@ static att_status make_wanted(const att_call *c, const att_tensor *like, int64_t
 {
     *first = c->first_head * heads / c->plan->spec.heads;
     *last = (c->last_head - 1) * heads / c->plan->spec.heads + 1;
-    const att_status e = att_side_make_rows(c, like, *last - *first, dim, dim, memory, t);
+    const att_status e = att_qk_make_rows(c, like, *last - *first, dim, dim, memory, t);
     if (*last - *first < heads)
         t->stride[1] = 0;
     return e;
 }
 
 /* The caller's rows as f32, in place where they are. */
-static att_status to_floats(att_call *c, const att_side *x, bool of_keys)
+static att_status to_floats(att_call *c, const att_qk_operand *x, bool of_keys)
 {
     const att_tensor *from = of_keys ? &c->args.k : &c->args.q;
     att_tensor *to = &c->floats[of_keys];
@@ -97,74 +98,75 @@ static att_status to_floats(att_call *c, const att_side *x, bool of_keys)
     int64_t first, last;
     const att_status e = make_wanted(c, from, heads, x->in, &c->converted[of_keys], to, &first, &last);
     for (int64_t h = first; !e && h < last; h++)
-        att_each_line(c, convert, x->in, att_lines_of(c, from, h), att_lines_of(c, from, h), att_lines_of(c, to, h));
+        att_for_each_row(c, convert, x->in, att_strided_rows_of(c, from, h), att_strided_rows_of(c, from, h),
+                         att_strided_rows_of(c, to, h));
     return e;
 }
 
-static att_status prepare(att_call *c, const att_side *x, bool of_keys)
+static att_status prepare(att_call *c, const att_qk_operand *x, bool of_keys)
 {
     att_ctx *ctx = c->plan->ctx;
     att_tensor *to = of_keys ? &c->k_rows : &c->q_rows;
-    if (x->how->kind == ATT_ROW_AS_IT_IS)
+    if (x->how->kind == ATT_TRANSFORM_NONE)
         return ATT_OK;
     int64_t first = 0, last = x->heads;
     att_status e = to_floats(c, x, of_keys);
-    e = e ? e : make_wanted(c, x->rows, x->heads, x->out, &c->prepared[of_keys], to, &first, &last);
-    const bool project = x->how->kind == ATT_ROW_PROJECTED;
+    e = e ? e : make_wanted(c, x->rows, x->heads, x->out, &c->transformed[of_keys], to, &first, &last);
+    const bool project = x->how->kind == ATT_TRANSFORM_PROJECT;
     float *packed = e || !project ? NULL : att_alloc(ctx, att_gemm_packed_count(ctx, x->out, x->in), sizeof *packed);
     if (e || (project && !packed))
         return ATT_ERR_MEMORY;
     for (int64_t h = first; h < last; h++) {
-        const att_lines a = att_lines_of(c, x->rows, h / x->group), b = att_lines_of(c, to, h);
+        const att_strided_rows a = att_strided_rows_of(c, x->rows, h / x->group), b = att_strided_rows_of(c, to, h);
         if (project) {
-            if (h == first || !att_side_shares(x))
-                att_side_pack(c, x, h, false, packed);
-            att_side_multiply(c, a, b, x->out, x->in, packed);
+            if (h == first || !att_qk_shares_param(x))
+                att_qk_pack(c, x, h, false, packed);
+            att_qk_multiply(c, a, b, x->out, x->in, packed);
         } else {
-            att_each_line(c, to_unit, x->out, a, a, b);
+            att_for_each_row(c, to_unit, x->out, a, a, b);
         }
     }
     att_free(ctx, packed);
     return ATT_OK;
 }
 
-att_status att_prologue_begin(att_call *c)
+att_status att_transform_begin(att_call *c)
 {
     att_status e = ATT_OK;
-    for (int of_keys = 0; !e && c->plan->prologue && of_keys < 2; of_keys++) {
-        const att_side x = att_side_of(c, of_keys);
+    for (int of_keys = 0; !e && c->plan->transforms && of_keys < 2; of_keys++) {
+        const att_qk_operand x = att_qk_operand_of(c, of_keys);
         e = prepare(c, &x, of_keys);
     }
     if (e)
-        att_prologue_end(c);
+        att_transform_end(c);
     return e;
 }
 
-void att_prologue_end(att_call *c)
+void att_transform_end(att_call *c)
 {
     for (int i = 0; i < 2; i++) {
-        att_scratch_give(c->plan, c->prepared[i]);
+        att_scratch_give(c->plan, c->transformed[i]);
         att_scratch_give(c->plan, c->converted[i]);
     }
 }
 
-bool att_prologue_has(const att_plan *p, int n)
+bool att_transform_uses_param(const att_plan *p, int n)
 {
-    const att_prologue *o = p->score->prologue;
-    return o &&
-           ((o->q.kind == ATT_ROW_PROJECTED && o->q.param == n) || (o->k.kind == ATT_ROW_PROJECTED && o->k.param == n));
+    const att_row_transforms *o = p->score->transforms;
+    return o && ((o->q.kind == ATT_TRANSFORM_PROJECT && o->q.param == n) ||
+                 (o->k.kind == ATT_TRANSFORM_PROJECT && o->k.param == n));
 }
 
-size_t att_prologue_bytes(const att_call *c)
+size_t att_transform_workspace(const att_call *c)
 {
     size_t floats = 0, spares = 0;
-    for (int of_keys = 0; c->plan->prologue && of_keys < 2; of_keys++) {
-        const att_side x = att_side_of(c, of_keys);
-        const int64_t converted = att_side_rows(c, of_keys)->dtype == ATT_F32 ? 0 : x.heads / x.group * x.in;
-        if (x.how->kind == ATT_ROW_AS_IT_IS)
+    for (int of_keys = 0; c->plan->transforms && of_keys < 2; of_keys++) {
+        const att_qk_operand x = att_qk_operand_of(c, of_keys);
+        const int64_t converted = att_qk_rows(c, of_keys)->dtype == ATT_F32 ? 0 : x.heads / x.group * x.in;
+        if (x.how->kind == ATT_TRANSFORM_NONE)
             continue;
-        floats += (size_t)(att_side_count(c, of_keys) * (x.heads * x.out + converted));
+        floats += (size_t)(att_qk_count(c, of_keys) * (x.heads * x.out + converted));
         spares += (size_t)(1 + (converted > 0));
     }
-    return floats * sizeof(float) + spares * ATT_SPARE_BYTES;
+    return floats * sizeof(float) + spares * ATT_SCRATCH_HEADER;
 }

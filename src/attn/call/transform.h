@@ -1,0 +1,16 @@
+/* Row prologues: what a score does to each row of queries, and of keys, by itself. */
+#ifndef ATT_ATTN_PROLOGUE_H
+#define ATT_ATTN_PROLOGUE_H
+
+#include "attn/call/call.h"
+
+/* Does the transforms use the score's parameter n, so that tiles do not see it? */
+bool att_transform_uses_param(const att_plan *plan, int n);
+/* Bytes that transformed rows of a call take. */
+size_t att_transform_workspace(const att_call *call);
+
+/* Prepares the rows of a call where its score says so: call->q_rows and k_rows. */
+att_status att_transform_begin(att_call *call);
+void att_transform_end(att_call *call);
+
+#endif
