@@ -133,7 +133,7 @@ static inline void store_as(att_ctx *ctx, att_dtype dtype, operands *o, att_atte
         att_tensor *t = tensors[i];
         const int64_t n = check_count(t);
         uint16_t *codes = malloc((size_t)(n + 1) * sizeof *codes);
-        (dtype == ATT_F16 ? k->to_f16 : k->to_bf16)(n, t->data, codes);
+        (dtype == ATT_F16 ? k->vector.to_f16 : k->vector.to_bf16)(n, t->data, codes);
         memcpy(t->data, codes, (size_t)n * sizeof *codes);
         t->dtype = dtype;
         free(codes);

@@ -389,8 +389,8 @@ static inline void round_to(trial *t, att_tensor *x, att_dtype dtype)
     const att_kernels *k = att_kernels_of(0);
     const int64_t n = check_count(x);
     uint16_t *y = hold(t, malloc((size_t)(n + 1) * sizeof *y));
-    (dtype == ATT_F16 ? k->to_f16 : k->to_bf16)(n, x->data, y);
-    (dtype == ATT_F16 ? k->from_f16 : k->from_bf16)(n, y, x->data);
+    (dtype == ATT_F16 ? k->vector.to_f16 : k->vector.to_bf16)(n, x->data, y);
+    (dtype == ATT_F16 ? k->vector.from_f16 : k->vector.from_bf16)(n, y, x->data);
     x->data = y;
     x->dtype = dtype;
 }

@@ -18,7 +18,7 @@ static void count(const att_call *call, double *done, double *all, double *bytes
 {
     const att_attention_spec *s = &call->plan->spec;
     const double element = (double)att_dtype_size(s->dtype);
-    const int panel = call->plan->kernels->panel;
+    const int panel = call->plan->kernels->q_tile;
     att_mask_tile mask_tile;
     for (int64_t b = 0; b < call->sequences; b++)
         for (int64_t h = 0; h < call->plan->spec.heads; h++) {
@@ -81,12 +81,12 @@ static const char *rows_note(const att_plan *plan, bool copies)
 static void describe_tiles(const att_plan *plan, bool cached, bool copies, int64_t tk, att_plan_info *d)
 {
     d->kernel = "flash-forward";
-    d->q_block = plan->kernels->panel;
+    d->q_block = plan->kernels->q_tile;
     d->workspace = att_forward_scratch(plan, copies, tk) * sizeof(float) * (size_t)att_threads(plan->ctx);
     tiles_note(plan, false,
                cached && plan->words ? "cache unpacked to pairs of bf16"
                : cached              ? "cache unpacked block by block"
-               : plan->words         ? plan->kernels->turn_values ? "pairs of bf16 in tiles" : "bf16 in pairs"
+               : plan->words         ? plan->kernels->bf16.pack_values ? "pairs of bf16 in tiles" : "bf16 in pairs"
                                      : rows_note(plan, copies),
                d->why, sizeof d->why);
 }
@@ -107,10 +107,11 @@ static void describe_decode(const att_call *call, att_plan_info *d)
 static void describe_backward(const att_plan *plan, bool copies, att_plan_info *d)
 {
     d->backward_kernel = "flash-backward";
-    d->backward_q_block = plan->kernels->panel;
+    d->backward_q_block = plan->kernels->q_tile;
     tiles_note(plan, true,
-               plan->words ? plan->kernels->turn_values ? "S and dP from pairs of bf16 in tiles, else converted to f32"
-                                                        : "S and dP from pairs of bf16, else converted to f32"
+               plan->words ? plan->kernels->bf16.pack_values
+                                 ? "S and dP from pairs of bf16 in tiles, else converted to f32"
+                                 : "S and dP from pairs of bf16, else converted to f32"
                            : rows_note(plan, copies),
                d->backward_why, sizeof d->backward_why);
 }

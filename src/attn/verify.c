@@ -89,7 +89,7 @@ static void make_param(check *c, int i, const att_param_shape *shape, unsigned f
 
 static void make_operands(check *c)
 {
-    const int64_t dim = c->spec->head_dim, key_dim = c->spec->key_dim, panel = c->kernels->panel;
+    const int64_t dim = c->spec->head_dim, key_dim = c->spec->key_dim, panel = c->kernels->q_tile;
     c->stride = 2 * panel;
     c->query = uniforms(c, ATT_VERIFY_TQ * dim);
     c->key = uniforms(c, ATT_VERIFY_TK * key_dim);
@@ -132,7 +132,7 @@ static att_tile tile_of(const check *c)
                       .k = c->k0,
                       .queries = c->queries,
                       .keys = c->keys,
-                      .columns = c->kernels->panel,
+                      .columns = c->kernels->q_tile,
                       .query = c->score ? c->packed_q : NULL,
                       .dim = c->score ? c->spec->head_dim : 0,
                       .key = c->score ? c->key + c->k0 * c->spec->key_dim : NULL,
@@ -348,7 +348,7 @@ static void add_up(const check *c)
         clear_pair(c);
         c->score->derivative(&pair, (double)c->ds[p.at], c->dq, c->dk, c->dparam);
         for (int64_t d = 0; d < dim; d++)
-            c->want_dquery[d * c->kernels->panel + p.i] += c->dq[d];
+            c->want_dquery[d * c->kernels->q_tile + p.i] += c->dq[d];
         for (int64_t d = 0; d < key_dim; d++)
             c->want_dkey[p.j * key_dim + d] += (double)c->scale * c->dk[d];
         for (int i = 0; i < ATT_MAX_PARAMS && c->dparam[i]; i++)
@@ -369,7 +369,7 @@ static void draw_slopes(check *c, bool spoil_key)
 /* Added to what was `before`. */
 static att_status check_score_sums(const check *c, double before)
 {
-    const int64_t dim = c->spec->head_dim, key_dim = c->spec->key_dim, panel = c->kernels->panel;
+    const int64_t dim = c->spec->head_dim, key_dim = c->spec->key_dim, panel = c->kernels->q_tile;
     const att_tile t = tile_of(c);
     att_verify_fill(dim * panel, before, c->dquery);
     att_verify_fill(c->keys * key_dim, before, c->dkey);
@@ -406,7 +406,7 @@ static att_status check_score(check *c, const att_score *s)
     if (c->out_of_memory)
         return ATT_ERR_MEMORY;
     const int64_t dim = c->spec->head_dim;
-    c->kernels->turn_in(c->queries, dim, c->query + c->q0 * dim, dim, c->scale, c->packed_q);
+    c->kernels->attend.pack(c->queries, dim, c->query + c->q0 * dim, dim, c->scale, c->packed_q);
     att_status e = check_positions(c, s->flags);
     e = e || !s->tile || s->transforms ? e : check_score_tile(c);
     if (!e && s->derivative)
@@ -528,7 +528,7 @@ static att_status find_extent(check *c, const att_modifier *m, float value)
 /* The n-th tile of a set whose panel has so many queries. */
 static void place_tile(check *c, int n)
 {
-    const int panel = c->kernels->panel;
+    const int panel = c->kernels->q_tile;
     const struct {
         int q0, queries, k0, keys;
     } tiles[] = {{3, panel - 1, 41, MOST_KEYS}, {0, 1, 0, 1}, {19, panel, 256, 8}, {55, 2, 17, 32}};

@@ -1,100 +1,91 @@
+/* Matrix products: which rows and panels a task has. */
 #include "gemm/gemm.h"
 
-typedef struct job {
+typedef struct gemm_job {
     const att_kernels *kernels;
-    int64_t m, n, k;
-    const float *a;
-    int64_t lda;
-    const float *packed;
-    float *c;
-    int64_t ldc;
-    const att_epilogue *e;
-    int64_t rows, row_tasks;  /* of one task, and how many such there are */
-    int64_t n_panels, groups; /* of the weights, and tasks that they are dealt to */
-    int64_t unit, n_units;    /* panels that stay together */
-    /* packing */
+    att_gemm_args args;
+    int64_t rows, row_tasks;  /* rows of a task, and tasks over rows */
+    int64_t n_panels, groups; /* panels of B, and tasks over panels */
+    int64_t unit, n_units;    /* panels that one register tile takes, and how many such units */
+} gemm_job;
+
+typedef struct pack_job {
+    const att_kernels *kernels;
+    int64_t n, k;
     const float *b;
-    int64_t stride_n, stride_k;
-    float *out;
-} job;
+    int64_t stride_n, stride_k, n_panels, tasks;
+    float *packed;
+} pack_job;
 
 size_t att_gemm_packed_count(const att_ctx *ctx, int64_t n, int64_t k)
 {
-    const int64_t panel = att_kernels_of(ctx->isa)->panel;
+    const int64_t panel = att_kernels_of(ctx->isa)->nr;
     return att_size_mul((size_t)(att_ceil_div(n, panel) * panel), (size_t)k);
 }
 
 static void pack_task(void *arg, int i, int thread)
 {
     (void)thread;
-    const job *j = arg;
-    const int64_t first = j->n_panels * i / j->groups, last = j->n_panels * (i + 1) / j->groups;
-    j->kernels->gemm_pack(j->n, j->k, j->b, j->stride_n, j->stride_k, first, last, j->out);
+    const pack_job *j = arg;
+    const int64_t first = j->n_panels * i / j->tasks, last = j->n_panels * (i + 1) / j->tasks;
+    j->kernels->gemm.pack(j->n, j->k, j->b, j->stride_n, j->stride_k, first, last, j->packed);
 }
 
 void att_gemm_pack(att_ctx *ctx, int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t stride_k,
                    float *packed)
 {
-    const att_kernels *kernels = att_kernels_of(ctx->isa);
-    job j = {.kernels = kernels, .n = n, .k = k, .b = b, .stride_n = stride_n, .stride_k = stride_k, .out = packed};
-    j.n_panels = att_ceil_div(n, kernels->panel);
-    j.groups = att_min(j.n_panels, 4 * att_threads(ctx));
-    att_parallel(ctx, (int)j.groups, pack_task, &j);
+    pack_job j = {att_kernels_of(ctx->isa), n, k, b, stride_n, stride_k, .packed = packed};
+    j.n_panels = att_ceil_div(n, j.kernels->nr);
+    j.tasks = att_min(j.n_panels, 4 * att_threads(ctx));
+    att_parallel(ctx, (int)j.tasks, pack_task, &j);
 }
 
 static void gemm_task(void *arg, int64_t i, int thread)
 {
     (void)thread;
-    const job *j = arg;
+    const gemm_job *j = arg;
     const int64_t row = i % j->row_tasks * j->rows, group = i / j->row_tasks;
-    const int64_t first = j->n_units * group / j->groups * j->unit;
-    const int64_t last = att_min(j->n_units * (group + 1) / j->groups * j->unit, j->n_panels);
-    att_epilogue e = {0};
-    if (j->e) {
-        e = *j->e;
-        if (e.residual)
-            e.residual += row * e.residual_stride;
+    att_gemm_args part = j->args;
+    att_epilogue e;
+    part.m = att_min(j->rows, part.m - row);
+    part.a += row * part.lda;
+    part.c += row * part.ldc;
+    part.first = j->n_units * group / j->groups * j->unit;
+    part.last = att_min(j->n_units * (group + 1) / j->groups * j->unit, j->n_panels);
+    if (part.epilogue && part.epilogue->residual) {
+        e = *part.epilogue;
+        e.residual += row * e.residual_stride;
+        part.epilogue = &e;
     }
-    j->kernels->gemm(att_min(j->rows, j->m - row), j->n, j->k, j->a + row * j->lda, j->lda, j->packed, first, last,
-                     j->c + row * j->ldc, j->ldc, j->e ? &e : NULL);
+    j->kernels->gemm.run(&part);
 }
 
-/* Rows and panels of a task. One thread takes rows that stay in its cache beside what is written, and all panels.
- * Several take few rows by some panels each, a few tasks for each thread: fewer and a slow thread is waited for, more
- * and the same panels are read more often; and no more panels than stay in the cache while they meet all rows. */
-static void deal(const att_ctx *ctx, job *j)
+/* Partitions the product into tasks of some rows by some panels. One thread takes rows that stay in its cache beside
+ * what is written, and all panels. Several threads take few rows by some panels each, a few tasks for each thread: with
+ * fewer tasks the slowest thread decides, with more the same panels are read more often; and no more panels than stay
+ * in the cache over all rows. */
+static void partition(const att_ctx *ctx, gemm_job *j)
 {
     enum { FEW_ROWS = 96, MANY_ROWS = 256, TASKS_PER_THREAD = 32 };
-    const int64_t threads = att_threads(ctx), panel = j->kernels->panel;
-    const int64_t fit = ctx->cached * 3 / 8 / (j->k < 1 ? 1 : att_min(j->k, ATT_GEMM_DEPTH));
-    j->row_tasks = att_ceil_div(j->m, threads == 1 ? att_max(att_min(fit, MANY_ROWS), FEW_ROWS) : FEW_ROWS);
-    j->rows =
-        att_ceil_div(att_ceil_div(j->m, j->row_tasks), j->kernels->rows) * j->kernels->rows; /* even, and whole tiles */
-    j->row_tasks = att_ceil_div(j->m, j->rows);
-    j->n_panels = att_ceil_div(j->n, panel);
-    j->unit = j->kernels->gemm_panels(att_min(j->rows, j->m));
+    const att_gemm_args *g = &j->args;
+    const int64_t threads = att_threads(ctx), panel = j->kernels->nr;
+    const int64_t fit = ctx->cached * 3 / 8 / att_max(1, att_min(g->k, ATT_GEMM_DEPTH));
+    j->row_tasks = att_ceil_div(g->m, threads == 1 ? att_max(att_min(fit, MANY_ROWS), FEW_ROWS) : FEW_ROWS);
+    j->rows = att_round_up(att_ceil_div(g->m, j->row_tasks), j->kernels->mr); /* even, and whole tiles */
+    j->row_tasks = att_ceil_div(g->m, j->rows);
+    j->n_panels = att_ceil_div(g->n, panel);
+    j->unit = j->kernels->gemm.panels_per_tile(att_min(j->rows, g->m));
     j->n_units = att_ceil_div(j->n_panels, j->unit);
     const int64_t tasks = threads == 1 ? 1 : att_ceil_div(threads * TASKS_PER_THREAD, j->row_tasks);
-    const int64_t cached = att_ceil_div(j->n_panels * panel * j->k, ctx->cached * 3 / 4);
-    j->groups =
-        att_min(att_ceil_div(att_max(tasks, cached), threads) * threads, j->n_units); /* each thread as many of them */
+    const int64_t cached = att_ceil_div(j->n_panels * panel * g->k, ctx->cached * 3 / 4);
+    j->groups = att_min(att_round_up(att_max(tasks, cached), threads), j->n_units); /* as many for each thread */
 }
 
-void att_gemm(att_ctx *ctx, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed, float *c,
-              int64_t ldc, const att_epilogue *e)
+void att_gemm(att_ctx *ctx, const att_gemm_args *args)
 {
-    job j = {.kernels = att_kernels_of(ctx->isa),
-             .m = m,
-             .n = n,
-             .k = k,
-             .a = a,
-             .lda = lda,
-             .packed = packed,
-             .c = c,
-             .ldc = ldc,
-             .e = e};
-    if (m == 0 || n == 0)
+    gemm_job j = {.kernels = att_kernels_of(ctx->isa), .args = *args};
+    if (args->m == 0 || args->n == 0)
         return;
-    deal(ctx, &j);
+    partition(ctx, &j);
     att_parallel_shares(ctx, j.row_tasks * j.groups, gemm_task, &j);
 }

@@ -13,9 +13,9 @@ size_t att_gemm_packed_count(const att_ctx *ctx, int64_t n, int64_t k);
 void att_gemm_pack(att_ctx *ctx, int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t stride_k,
                    float *packed);
 
-/* c [m, n] = epilogue(a [m, k] B^T); e NULL: nothing. Each element is one ascending chain over k, begun at what it was
- * if e->add, so a row's bits depend neither on m nor on the number of threads. k = 0 gives epilogue(0). */
-void att_gemm(att_ctx *ctx, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed, float *c,
-              int64_t ldc, const att_epilogue *e);
+/* c [m, n] = epilogue(a [m, k] B^T), all panels of B (first and last are not used). Each element is one ascending chain
+ * over k, begun at what it was if epilogue->add, so a row's bits depend neither on m nor on the number of threads.
+ * k = 0 gives epilogue(0). */
+void att_gemm(att_ctx *ctx, const att_gemm_args *args);
 
 #endif

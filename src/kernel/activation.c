@@ -191,14 +191,14 @@ static void tanh_n(int64_t n, const float *x, float *y) { map(n, x, y, v_tanh); 
 void ATT_ISA(att_kernel_activation)(att_kernels *k);
 void ATT_ISA(att_kernel_activation)(att_kernels *k)
 {
-    k->activate = activate;
-    k->activate_back = activate_back;
-    k->logistic = logistic;
-    k->logistic_back = logistic_back;
-    k->exp = exp_n;
-    k->exp2 = exp2_n;
-    k->log2 = log2_n;
-    k->erf = erf_n;
-    k->tanh = tanh_n;
-    k->tanh_back = tanh_back;
+    k->layer.activate = activate;
+    k->layer.activate_back = activate_back;
+    k->layer.logistic = logistic;
+    k->layer.logistic_back = logistic_back;
+    k->vector.exp = exp_n;
+    k->vector.exp2 = exp2_n;
+    k->vector.log2 = log2_n;
+    k->vector.erf = erf_n;
+    k->vector.tanh = tanh_n;
+    k->layer.tanh_back = tanh_back;
 }

@@ -4,10 +4,10 @@
  *
  * exp(x) = 2^(x log2 e): scores are what they are, running maxima are kept in units of log2, and the factor is part of
  * the multiply-add that takes the maximum away. */
-#include "kernel/soften.h"
+#include "kernel/softmax_step.h"
 
 /* x [n][PANEL] -> y [rows, n], row i times scale[i]. The 0 that is added makes -0 to 0. */
-static void turn_out(int64_t rows, int64_t n, const float *x, const float *scale, float *y, int64_t stride)
+static void unpack(int64_t rows, int64_t n, const float *x, const float *scale, float *y, int64_t stride)
 {
     for (int64_t i = 0; i < rows; i += ATT_LANES)
         for (int64_t j = 0; j < n; j += ATT_LANES) {
@@ -31,7 +31,7 @@ static void turn_out(int64_t rows, int64_t n, const float *x, const float *scale
 }
 
 /* s [keys][PANEL] times a number */
-static void rescale_tile(int64_t keys, float factor, float *s, int64_t stride)
+static void scale_scores(int64_t keys, float factor, float *s, int64_t stride)
 {
     for (int64_t k = 0; k < keys; k++)
         ATT_UNROLL (v, ATT_PANEL_VECTORS)
@@ -39,7 +39,7 @@ static void rescale_tile(int64_t keys, float factor, float *s, int64_t stride)
 }
 
 /* Pairs whose bit is 0 get `value`: bits[key], bit i = column i. */
-static void forbid(int64_t keys, const uint64_t *bits, float value, float *s, int64_t stride)
+static void apply_mask(int64_t keys, const uint64_t *bits, float value, float *s, int64_t stride)
 {
     for (int64_t k = 0; k < keys; k++)
         ATT_UNROLL (v, ATT_PANEL_VECTORS) {
@@ -48,78 +48,72 @@ static void forbid(int64_t keys, const uint64_t *bits, float value, float *s, in
         }
 }
 
-ATT_INLINE void soften_as(const int vectors, float scale, int n_runs, const att_range *run, float *s, float *max,
-                          float *sum, float *rescale)
+ATT_INLINE void softmax_step_as(const int vectors, const att_softmax_step *t)
 {
-    softening w = soften_begin(vectors, scale, n_runs, run, s, max, rescale);
-    for (int r = 0; r < n_runs; r++) {
-        const att_range keys = run[r];
+    softmax_state w = softmax_begin(vectors, t);
+    for (int r = 0; r < t->n_ranges; r++) {
+        const att_range keys = t->range[r];
         for (int64_t k = keys.first; k < keys.last; k++)
             ATT_UNROLL (v, vectors) {
-                float *at = s + k * PANEL + v * ATT_LANES;
-                const vf p = soften_weight(&w, v, at);
+                float *at = t->s + k * PANEL + v * ATT_LANES;
+                const vf p = softmax_weight(&w, v, at);
                 w.total[v] = v_add(w.total[v], p);
                 v_store(at, p);
             }
     }
-    soften_end(vectors, &w, rescale, sum);
+    softmax_end(vectors, &w, t->rescale, t->sum);
 }
 
-/* One block of scores s [keys][PANEL], times scale > 0, to weights 2^(s scale log2 e - max), with the running maximum
- * and sum of each column; rescale [PANEL] is what everything from earlier blocks must be multiplied with (Milakov,
- * Gimelshein 2018). */
-static void soften(int columns, float scale, int n_runs, const att_range *run, float *s, float *max, float *sum,
-                   float *rescale)
+static void softmax_step(const att_softmax_step *t)
 {
-    if (columns <= ATT_LANES)
-        soften_as(1, scale, n_runs, run, s, max, sum, rescale);
+    if (t->columns <= ATT_LANES)
+        softmax_step_as(1, t);
     else
-        soften_as(ATT_PANEL_VECTORS, scale, n_runs, run, s, max, sum, rescale);
+        softmax_step_as(ATT_PANEL_VECTORS, t);
 }
 
-ATT_INLINE void weigh_as(const int vectors, int n_runs, const att_range *run, int64_t dim, const float *v,
-                         int64_t stride, const float *p, const float *rescale, float *o, att_prefetch *prefetch)
+ATT_INLINE void accumulate_pv_as(const int vectors, const att_pv *x)
 {
-    for (int r = 0; r < n_runs; r++) {
-        const tile_args t = {.k = run[r].last - run[r].first,
-                             .a = v + run[r].first * stride,
-                             .lda = stride,
-                             .b = p + run[r].first * PANEL,
-                             .c = o,
+    for (int r = 0; r < x->n_ranges; r++) {
+        const att_range keys = x->range[r];
+        const tile_args t = {.k = keys.last - keys.first,
+                             .a = (const float *)x->v + keys.first * x->v_stride,
+                             .lda = x->v_stride,
+                             .b = x->p + keys.first * PANEL,
+                             .c = x->o,
                              .ldc = PANEL,
-                             .scale = rescale,
-                             .prefetch = prefetch};
-        tile_onto(r > 0, dim, vectors, t);
+                             .scale = x->rescale,
+                             .prefetch = x->prefetch};
+        tile_onto(r > 0, x->dim, vectors, t);
     }
 }
 
-/* o [dim][PANEL] = rescale o + v [keys, dim]^T p [keys][PANEL], over the runs of keys; rescale NULL: o starts at 0.
- * prefetch: the next rows to fetch; moves on. */
-static void weigh(int columns, int n_runs, const att_range *run, int64_t dim, const float *v, int64_t stride,
-                  const float *p, const float *rescale, float *o, att_prefetch *prefetch)
+/* o [dim][PANEL] = rescale o + v [keys, dim]^T p [keys][PANEL] */
+static void accumulate_pv(const att_pv *x)
 {
-    if (columns <= ATT_LANES)
-        weigh_as(1, n_runs, run, dim, v, stride, p, rescale, o, prefetch);
+    if (x->columns <= ATT_LANES)
+        accumulate_pv_as(1, x);
     else
-        weigh_as(ATT_PANEL_VECTORS, n_runs, run, dim, v, stride, p, rescale, o, prefetch);
+        accumulate_pv_as(ATT_PANEL_VECTORS, x);
 }
 
-/* y [queries, dim] = p [keys][PANEL]^T v [keys, dim], row i times scale[i], over one run of keys; dim is a multiple of
- * PANEL. All there is of some queries, so there is no o to turn; each sum is the same chain as there. */
-static void weigh_rows(int queries, att_range run, int64_t dim, const float *v, int64_t stride, const float *p,
-                       const float *scale, float *y, int64_t y_stride, att_prefetch *prefetch)
+/* o [queries, dim] = p [keys][PANEL]^T v [keys, dim], row i times rescale[i], over one range of keys; dim is a multiple
+ * of PANEL. For queries that attend to one range only: their output is written in rows at once. Each sum is the same
+ * chain as in accumulate_pv. */
+static void pv_rows(const att_pv *x)
 {
-    for (int64_t j = 0; j < dim; j += PANEL) {
-        const tile_args t = {.k = run.last - run.first,
-                             .a = p + run.first * PANEL,
+    const att_range keys = x->range[0];
+    for (int64_t j = 0; j < x->dim; j += PANEL) {
+        const tile_args t = {.k = keys.last - keys.first,
+                             .a = x->p + keys.first * PANEL,
                              .lda = PANEL,
-                             .b = v + run.first * stride + j,
-                             .b_step = stride,
-                             .c = y + j,
-                             .ldc = y_stride,
-                             .row_scale = scale,
-                             .prefetch = prefetch};
-        tile_all(queries, ATT_PANEL_VECTORS, true, START_PRODUCT, t);
+                             .b = (const float *)x->v + keys.first * x->v_stride + j,
+                             .b_step = x->v_stride,
+                             .c = x->o + j,
+                             .ldc = x->o_stride,
+                             .row_scale = x->rescale,
+                             .prefetch = x->prefetch};
+        tile_all(x->columns, ATT_PANEL_VECTORS, true, START_PRODUCT, t);
     }
 }
 
@@ -143,7 +137,7 @@ static void merge(int64_t dim, float *max, float *sum, float *o, const float *ma
 
 /* From maxima and sums [PANEL]: 1 / sum, and the log-sum-exp unless that is NULL; of a column with nothing to attend 0
  * and -inf. */
-static void close_rows(const float *max, const float *sum, float *inverse, float *lse)
+static void normalizer(const float *max, const float *sum, float *inverse, float *lse)
 {
     ATT_UNROLL (v, ATT_PANEL_VECTORS) {
         const vf total = v_load(sum + v * ATT_LANES);
@@ -160,13 +154,14 @@ static void close_rows(const float *max, const float *sum, float *inverse, float
 void ATT_ISA(att_kernel_attention)(att_kernels *k);
 void ATT_ISA(att_kernel_attention)(att_kernels *k)
 {
-    k->turn_in = tile_turn;
-    k->turn_out = turn_out;
-    k->rescale_tile = rescale_tile;
-    k->forbid = forbid;
-    k->soften = soften;
-    k->weigh = weigh;
-    k->weigh_rows = PANEL > 16 ? weigh_rows : NULL; /* a row of values is met once for each panel */
-    k->merge = merge;
-    k->close_rows = close_rows;
+    k->q_tile = PANEL;
+    k->attend.pack = tile_pack;
+    k->attend.unpack = unpack;
+    k->attend.scale_scores = scale_scores;
+    k->attend.apply_mask = apply_mask;
+    k->attend.softmax_step = softmax_step;
+    k->attend.accumulate_pv = accumulate_pv;
+    k->attend.pv_rows = PANEL > 16 ? pv_rows : NULL; /* narrow panels would read each value too often */
+    k->attend.merge = merge;
+    k->attend.normalizer = normalizer;
 }

@@ -8,7 +8,7 @@
 #include <float.h>
 
 /* scale x [rows, n] -> y [panels of n][all][PANEL], behind n 0, only the first rows: what products over rows read. */
-static void panel_rows(int64_t rows, int64_t all, int64_t n, const float *x, int64_t stride, float scale, float *y)
+static void pack_rows(int64_t rows, int64_t all, int64_t n, const float *x, int64_t stride, float scale, float *y)
 {
     for (int64_t j = 0; j < n; j += PANEL, y += all * PANEL)
         for (int64_t i = 0; i < rows; i++)
@@ -19,63 +19,70 @@ static void panel_rows(int64_t rows, int64_t all, int64_t n, const float *x, int
             }
 }
 
-/* c [m][panel] = a [m, k] times turned b [k][panel], the columns in use; rows of c ldc apart: dP^T = V dO^T */
-static void over_columns(int columns, int64_t m, int64_t k, const float *a, int64_t lda, const float *b, float *c,
-                         int64_t ldc)
+/* c [m][PANEL] = a [m, k] b [k][PANEL], the first n columns: dP^T = V dO^T */
+static void dp(const att_product *x)
 {
-    const tile_args t = {.k = k, .a = a, .lda = lda, .b = b, .c = c, .ldc = ldc};
-    tile_columns(columns, m, t);
+    const tile_args t = {.k = x->k, .a = x->a, .lda = x->lda, .b = x->b, .c = x->c, .ldc = x->ldc};
+    tile_columns((int)x->n, x->m, t);
 }
 
-/* c [m][panel], or 0 where that has not been begun, + a [keys, m]^T times ds [keys][panel], rows of ds b_step apart:
- * dQ^T += K^T dS^T, and the gradient of W (side_param.c) */
-static void over_keys(bool begun, int64_t m, int64_t keys, const float *a, int64_t lda, const float *ds, int64_t b_step,
-                      float *c, att_prefetch *prefetch)
+/* c [m][PANEL] (+)= a [k, m]^T b [k][PANEL], rows of b ldb apart: dQ^T += K^T dS^T, and the gradient of a projection
+ * (projection_back.c) */
+static void gemm_tn(const att_product *x)
 {
-    const tile_args t = {
-        .k = keys, .a = a, .lda = lda, .b = ds, .b_step = b_step, .c = c, .ldc = PANEL, .prefetch = prefetch};
-    tile_onto(begun, m, ATT_PANEL_VECTORS, t);
+    const tile_args t = {.k = x->k,
+                         .a = x->a,
+                         .lda = x->lda,
+                         .b = x->b,
+                         .b_step = x->ldb,
+                         .c = x->c,
+                         .ldc = PANEL,
+                         .prefetch = x->prefetch};
+    tile_onto(x->add, x->m, ATT_PANEL_VECTORS, t);
 }
 
-ATT_INLINE void over_queries_as(const tile_start start, int64_t keys, int64_t queries, const float *p, int64_t ldp,
-                                const float *x, int64_t x_rows, int64_t n, float *c, int64_t ldc)
+/* Some rows of it. */
+ATT_INLINE void gemm_nn_as(const tile_start start, const att_product *x, int64_t first, int64_t rows)
 {
     enum { HALF_MORE = ATT_PANEL_VECTORS + 1 }; /* vectors: a panel and half of the next, where registers suffice */
-    for (int64_t j = 0; j < n; j += PANEL) {
-        const tile_args t = {
-            .k = queries, .a = p, .lda = ldp, .b = x + j * x_rows, .ldb = x_rows * PANEL, .c = c + j, .ldc = ldc};
-        const int64_t left = n - j;
+    for (int64_t j = 0; j < x->n; j += PANEL) {
+        const tile_args t = {.k = x->k,
+                             .a = x->a + first * x->lda,
+                             .lda = x->lda,
+                             .b = x->b + j * x->ldb,
+                             .ldb = x->ldb * PANEL,
+                             .c = x->c + first * x->ldc + j,
+                             .ldc = x->ldc};
+        const int64_t left = x->n - j;
         if (ATT_WIDE_ROWS > 2 && left > PANEL && left <= HALF_MORE * ATT_LANES) {
-            tile_all(keys, HALF_MORE, false, start, t);
+            tile_all(rows, HALF_MORE, false, start, t);
             return;
         }
         if (left > ATT_LANES)
-            tile_all(keys, ATT_PANEL_VECTORS, false, start, t);
+            tile_all(rows, ATT_PANEL_VECTORS, false, start, t);
         else
-            tile_all(keys, 1, false, start, t);
+            tile_all(rows, 1, false, start, t);
     }
 }
 
-/* c [keys][n], or 0 where that has not been begun, + p [keys, queries] times x in panels [panels of n][x_rows][PANEL]:
- * dV += P^T dO and dK += dS^T Q. With few queries the time is that of reading and writing c, which then goes row by
- * row. */
-static void over_queries(bool begun, int64_t keys, int64_t queries, const float *p, int64_t ldp, const float *x,
-                         int64_t x_rows, int64_t n, float *c, int64_t ldc)
+/* c [m][n] (+)= a [m, k] b, b in panels [panels of n][ldb][PANEL]: dV += P^T dO and dK += dS^T Q. Where k is small the
+ * time is that of reading and writing c, which then goes row by row. */
+static void gemm_nn(const att_product *x)
 {
-    enum { FEW = 8 };
-    const int64_t step = queries > FEW ? keys : ROWS;
-    for (int64_t i = 0; i < keys; i += step, p += step * ldp, c += step * ldc) {
-        const int64_t some = keys - i < step ? keys - i : step;
-        if (begun)
-            over_queries_as(START_C, some, queries, p, ldp, x, x_rows, n, c, ldc);
+    enum { SMALL = 8 };
+    const int64_t step = x->k > SMALL ? x->m : ROWS;
+    for (int64_t i = 0; i < x->m; i += step) {
+        const int64_t rows = x->m - i < step ? x->m - i : step;
+        if (x->add)
+            gemm_nn_as(START_C, x, i, rows);
         else
-            over_queries_as(START_ZERO, some, queries, p, ldp, x, x_rows, n, c, ldc);
+            gemm_nn_as(START_ZERO, x, i, rows);
     }
 }
 
 /* s and dp [keys][panel]: s becomes p = exp(scale s - lse), dp becomes p (dp - delta); lse in units of log2. */
-static void soften_back(int64_t keys, float scale, float *s, float *dp, int64_t stride, const float *lse,
-                        const float *delta)
+static void softmax_backward(int64_t keys, float scale, float *s, float *dp, int64_t stride, const float *lse,
+                             const float *delta)
 {
     const vf log2e = v_set((float)ATT_LOG2_E * scale);
     const unsigned flushed = v_flush_begin();
@@ -98,9 +105,9 @@ static void soften_back(int64_t keys, float scale, float *s, float *dp, int64_t 
 void ATT_ISA(att_kernel_attention_backward)(att_kernels *k);
 void ATT_ISA(att_kernel_attention_backward)(att_kernels *k)
 {
-    k->panel_rows = panel_rows;
-    k->over_columns = over_columns;
-    k->over_keys = over_keys;
-    k->over_queries = over_queries;
-    k->soften_back = soften_back;
+    k->backward.pack_rows = pack_rows;
+    k->backward.dp = dp;
+    k->backward.gemm_tn = gemm_tn;
+    k->backward.gemm_nn = gemm_nn;
+    k->backward.softmax = softmax_backward;
 }

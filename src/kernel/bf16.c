@@ -4,17 +4,17 @@
  * those of values and of weights, which are rounded to bf16, are of two keys that follow each other. */
 // only: avx512bf16
 #include "kernel/kernel.h"
-#include "kernel/soften.h"
+#include "kernel/softmax_step.h"
 #include "simd/simd.h"
 
 /* x [rows, words] -> y [words][PANEL] */
-static void turn_words(int64_t rows, int64_t words, const float *x, int64_t stride, float *y)
+static void pack(int64_t rows, int64_t words, const float *x, int64_t stride, float *y)
 {
-    tile_turn_as(false, rows, words, x, stride, 1, y);
+    tile_pack_as(false, rows, words, x, stride, 1, y);
 }
 
 /* y [n] words of two rows of bf16 [n]; NULL: zeros. Are all of them finite? */
-static bool words_of_rows(int64_t n, const uint16_t *even, const uint16_t *odd, float *y)
+static bool interleave(int64_t n, const uint16_t *even, const uint16_t *odd, float *y)
 {
     const __m512i exponent = _mm512_set1_epi16(0x7f80);
     __mmask32 endless = 0;
@@ -29,38 +29,37 @@ static bool words_of_rows(int64_t n, const uint16_t *even, const uint16_t *odd, 
     return endless == 0;
 }
 
-ATT_INLINE void word_soften_as(const int vectors, float scale, int n_runs, const att_range *run, const float *s,
-                               float *max, float *sum, float *rescale, float *words)
+ATT_INLINE void softmax_step_as(const int vectors, const att_softmax_step *t)
 {
-    softening w = soften_begin(vectors, scale, n_runs, run, s, max, rescale);
-    for (int r = 0; r < n_runs; r++) {
-        const att_range keys = run[r];
+    softmax_state w = softmax_begin(vectors, t);
+    for (int r = 0; r < t->n_ranges; r++) {
+        const att_range keys = t->range[r];
         for (int64_t k = keys.first; k < keys.last; k += 2)
             ATT_UNROLL (v, vectors) {
-                const float *at = s + k * PANEL + v * ATT_LANES;
-                const vf p = soften_weight(&w, v, at);
-                const vf next = k + 1 < keys.last ? soften_weight(&w, v, at + PANEL) : v_set(0);
+                const float *at = t->s + k * PANEL + v * ATT_LANES;
+                const vf p = softmax_weight(&w, v, at);
+                const vf next = k + 1 < keys.last ? softmax_weight(&w, v, at + PANEL) : v_set(0);
                 w.total[v] = v_add(v_add(w.total[v], p), next);
-                v_store(words + k / 2 * PANEL + v * ATT_LANES, v_words_of(p, next));
+                v_store(t->pairs + k / 2 * PANEL + v * ATT_LANES, v_words_of(p, next));
             }
     }
-    soften_end(vectors, &w, rescale, sum);
+    softmax_end(vectors, &w, t->rescale, t->sum);
 }
 
-/* As soften, but the weights are rounded, to words [pairs of keys][PANEL]. The first key of a run is even. */
-static void word_soften(int columns, float scale, int n_runs, const att_range *run, const float *s, float *max,
-                        float *sum, float *rescale, float *words)
+/* As attention.c's, but the weights are rounded to bf16 and stored in pairs of keys, [pairs][PANEL]. A range begins
+ * with an even key. */
+static void softmax_step(const att_softmax_step *t)
 {
-    if (columns <= ATT_LANES)
-        word_soften_as(1, scale, n_runs, run, s, max, sum, rescale, words);
+    if (t->columns <= ATT_LANES)
+        softmax_step_as(1, t);
     else
-        word_soften_as(ATT_PANEL_VECTORS, scale, n_runs, run, s, max, sum, rescale, words);
+        softmax_step_as(ATT_PANEL_VECTORS, t);
 }
 
 void ATT_ISA(att_kernel_bf16)(att_kernels *k);
 void ATT_ISA(att_kernel_bf16)(att_kernels *k)
 {
-    k->turn_words = turn_words;
-    k->words_of_rows = words_of_rows;
-    k->word_soften = word_soften;
+    k->bf16.pack = pack;
+    k->bf16.interleave = interleave;
+    k->bf16.softmax_step = softmax_step;
 }

@@ -22,8 +22,8 @@ static void words_of_weights(int64_t first, int64_t last, const float *p, float 
 #include "kernel/bf16_tiles.h"
 #else
 /* s [keys][PANEL] = k [keys, words] times turned q [words][PANEL] */
-static void word_scores(int64_t keys, int64_t queries, int64_t words, const float *k, int64_t stride, const float *q,
-                        float *s, int64_t s_stride)
+static void scores(int64_t keys, int64_t queries, int64_t words, const float *k, int64_t stride, const float *q,
+                   float *s, int64_t s_stride)
 {
     const tile_args t = {.k = words, .a = k, .lda = stride, .b = q, .c = s, .ldc = s_stride};
     tile_columns((int)queries, keys, t);
@@ -31,8 +31,8 @@ static void word_scores(int64_t keys, int64_t queries, int64_t words, const floa
 
 /* As weigh, on words: v [pairs of keys][dim], p rounded into p_words [pairs of keys][PANEL], or NULL where it
  * has been. */
-static void word_weigh(int n_runs, const att_range *run, int64_t dim, const float *v, const float *p, float *p_words,
-                       const float *rescale, float *o)
+static void accumulate_pv(int n_runs, const att_range *run, int64_t dim, const float *v, const float *p, float *p_words,
+                          const float *rescale, float *o)
 {
     for (int r = 0; r < n_runs; r++) {
         const int64_t pair = run[r].first / 2;
@@ -53,11 +53,11 @@ static void word_weigh(int n_runs, const att_range *run, int64_t dim, const floa
 void ATT_ISA(att_kernel_bf16_products)(att_kernels *k);
 void ATT_ISA(att_kernel_bf16_products)(att_kernels *k)
 {
-    k->word_scores = word_scores;
-    k->word_weigh = word_weigh;
+    k->bf16.scores = scores;
+    k->bf16.accumulate_pv = accumulate_pv;
 #ifdef ATT_TILES_BF16
-    k->turn_values = turn_values;
-    k->tiles_begin = v_tiles_begin;
-    k->tiles_end = v_tiles_end;
+    k->bf16.pack_values = pack_values;
+    k->bf16.amx_begin = v_tiles_begin;
+    k->bf16.amx_end = v_tiles_end;
 #endif
 }

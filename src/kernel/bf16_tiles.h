@@ -73,8 +73,8 @@ static void wide_squares(int64_t rows, squares s) { all_squares(rows, true, &s);
 static void narrow_squares(int64_t rows, squares s) { all_squares(rows, false, &s); }
 
 /* s [keys][PANEL] = k [keys, words] times turned q [words][PANEL] */
-static void word_scores(int64_t keys, int64_t queries, int64_t words, const float *k, int64_t stride, const float *q,
-                        float *s, int64_t s_stride)
+static void scores(int64_t keys, int64_t queries, int64_t words, const float *k, int64_t stride, const float *q,
+                   float *s, int64_t s_stride)
 {
     const int64_t in_tiles = words / EDGE * EDGE, rows = in_tiles ? keys / EDGE * EDGE : 0;
     const squares whole = {.n = in_tiles / EDGE,
@@ -98,8 +98,8 @@ static void word_scores(int64_t keys, int64_t queries, int64_t words, const floa
     tile_all(keys - rows, ATT_PANEL_VECTORS, false, START_ZERO, rows_left);
 }
 
-/* Words of values [pairs of keys][dim] for word_weigh: squares of 16 pairs by 16 are turned where they lie. */
-static void turn_values(int64_t keys, int64_t dim, float *words)
+/* Words of values [pairs of keys][dim] for accumulate_pv: squares of 16 pairs by 16 are turned where they lie. */
+static void pack_values(int64_t keys, int64_t dim, float *words)
 {
     for (int64_t pair = 0; pair + EDGE <= keys / 2; pair += EDGE)
         for (int64_t d = 0; d + EDGE <= dim; d += EDGE) {
@@ -124,8 +124,8 @@ static void begin_rows(int64_t first, int64_t rows, const float *scale, float *o
 
 /* As weigh, on words: v [pairs of keys][dim] with turned squares, p rounded into p_words [pairs of keys][PANEL], or
  * NULL where it has been. Runs begin with a square (att_mask_tile_make). */
-static void word_weigh(int n_runs, const att_range *run, int64_t dim, const float *v, const float *p, float *p_words,
-                       const float *rescale, float *o)
+static void accumulate_pv(int n_runs, const att_range *run, int64_t dim, const float *v, const float *p, float *p_words,
+                          const float *rescale, float *o)
 {
     const int64_t in_tiles = dim / EDGE * EDGE;
     for (int r = 0; r < n_runs; r++) {

@@ -127,7 +127,7 @@ static void drop_rows(int columns, int64_t rows, const uint64_t *bits, float sca
 void ATT_ISA(att_kernel_dropout)(att_kernels *k);
 void ATT_ISA(att_kernel_dropout)(att_kernels *k)
 {
-    k->keep_bits = keep_bits;
-    k->drop = drop;
-    k->drop_rows = drop_rows;
+    k->dropout.mask = keep_bits;
+    k->dropout.apply = drop;
+    k->dropout.apply_rows = drop_rows;
 }

@@ -20,7 +20,7 @@ static void pack(int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t
         const float *in = b + q * PANEL * stride_n;
         const int64_t used = att_min(n - q * PANEL, PANEL);
         if (stride_k == 1 && used == PANEL) {
-            tile_turn(PANEL, k, in, stride_n, 1, out);
+            tile_pack(PANEL, k, in, stride_n, 1, out);
             continue;
         }
         for (int64_t p = 0; p < k && stride_n == 1; p++)
@@ -148,31 +148,23 @@ static void edge_tile(int rows, int64_t used, bool add, const tile_args *t)
             t->c[r * t->ldc + j] = whole[r * PANEL + j];
 }
 
-/* What one call works on. */
-typedef struct product {
-    int64_t m, n, k;
-    const float *a;
-    int64_t lda;
-    const float *packed;
-    float *c;
-    int64_t ldc;
-    const att_epilogue *e;
-} product;
-
 /* Some panels over some of k, which all rows meet before the next. */
 typedef struct block {
     int64_t q, panels, k0, depth;
 } block;
 
-static const float *panel_of(const product *g, const block *b) { return g->packed + (b->q * g->k + b->k0) * PANEL; }
+static const float *panel_of(const att_gemm_args *g, const block *b)
+{
+    return g->packed + (b->q * g->k + b->k0) * PANEL;
+}
 
 /* Blocked only if several tiles read the block: prefetching the next block needs that much arithmetic. */
-static bool in_blocks(const product *g, int64_t panels) { return panels == 2 && g->m > ATT_WIDE_ROWS; }
+static bool in_blocks(const att_gemm_args *g, int64_t panels) { return panels == 2 && g->m > ATT_WIDE_ROWS; }
 
 /* How deep blocks of so much of k are. Of few rows short ones where they are fetched: the first is waited for, and
  * others are then read from the first-level cache. Else one, so that sums stay in registers, as long as the
  * second-level cache has room for it and the next; then even ones, as a short one could not fetch a long one. */
-static int64_t depth_for(const product *g, int64_t panels, int64_t k)
+static int64_t depth_for(const att_gemm_args *g, int64_t panels, int64_t k)
 {
     enum { SHORT = 128, LONG = 512, WHOLE = 1024 };
     if (!in_blocks(g, panels))
@@ -183,10 +175,10 @@ static int64_t depth_for(const product *g, int64_t panels, int64_t k)
 }
 
 /* Rows [i, i + rows) by a block. */
-static void product_tile(const product *g, int64_t i, int rows, const block *b, att_prefetch *prefetch)
+static void product_tile(const att_gemm_args *g, int64_t i, int rows, const block *b, att_prefetch *prefetch)
 {
     const int64_t columns = att_min(b->panels * PANEL, g->n - b->q * PANEL);
-    const bool add = b->k0 > 0 || (g->e && g->e->add);
+    const bool add = b->k0 > 0 || (g->epilogue && g->epilogue->add);
     const tile_args t = {.k = b->depth,
                          .a = g->a + i * g->lda + b->k0,
                          .lda = g->lda,
@@ -199,12 +191,12 @@ static void product_tile(const product *g, int64_t i, int rows, const block *b, 
         edge_tile(rows, columns, add, &t);
     else
         tile(rows, (int)b->panels, add, &t);
-    if (g->e && b->k0 + b->depth >= g->k)
-        finish(rows, columns, t.c, t.ldc, g->e, i, b->q * PANEL);
+    if (g->epilogue && b->k0 + b->depth >= g->k)
+        finish(rows, columns, t.c, t.ldc, g->epilogue, i, b->q * PANEL);
 }
 
 /* All rows by a block, while the next one is prefetched; next NULL: there is none. */
-static void product_rows(const product *g, const block *b, const block *next)
+static void product_rows(const att_gemm_args *g, const block *b, const block *next)
 {
     const int64_t most = b->panels == 2 ? ATT_WIDE_ROWS : MOST_ROWS, tiles = att_ceil_div(g->m, most);
     att_prefetch list;
@@ -221,7 +213,7 @@ static void product_rows(const product *g, const block *b, const block *next)
 }
 
 /* Panels from q on over [k0, end), block by block. */
-static void product_panels(const product *g, int64_t q, int64_t panels, int64_t k0, int64_t end)
+static void product_panels(const att_gemm_args *g, int64_t q, int64_t panels, int64_t k0, int64_t end)
 {
     const int64_t most = depth_for(g, panels, end - k0);
     int64_t p = k0;
@@ -235,29 +227,23 @@ static void product_panels(const product *g, int64_t q, int64_t panels, int64_t 
     } while (p < end);
 }
 
-static void multiply(const product *g, int64_t first, int64_t last)
+static void gemm(const att_gemm_args *g)
 {
-    const int64_t whole = att_min(last, g->n / PANEL); /* panels without unused columns */
+    const int64_t whole = att_min(g->last, g->n / PANEL); /* panels without unused columns */
     for (int64_t k0 = 0; g->m > 0 && (k0 == 0 || k0 < g->k); k0 += ATT_GEMM_DEPTH)
-        for (int64_t q = first, panels; q < last; q += panels) {
+        for (int64_t q = g->first, panels; q < g->last; q += panels) {
             panels = q + panels_for(g->m) <= whole ? panels_for(g->m) : 1;
             product_panels(g, q, panels, k0, att_min(g->k, k0 + ATT_GEMM_DEPTH));
         }
-}
-
-static void gemm(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed, int64_t first,
-                 int64_t last, float *c, int64_t ldc, const att_epilogue *e)
-{
-    multiply(&(product){m, n, k, a, lda, packed, c, ldc, e}, first, last);
 }
 
 void ATT_ISA(att_kernel_gemm)(att_kernels *k);
 void ATT_ISA(att_kernel_gemm)(att_kernels *k)
 {
     k->lanes = ATT_LANES;
-    k->panel = PANEL;
-    k->rows = MOST_ROWS;
-    k->gemm_panels = panels_for;
-    k->gemm_pack = pack;
-    k->gemm = gemm;
+    k->nr = PANEL;
+    k->mr = MOST_ROWS;
+    k->gemm.panels_per_tile = panels_for;
+    k->gemm.pack = pack;
+    k->gemm.run = gemm;
 }

@@ -33,15 +33,16 @@ typedef struct att_dropout_mask {
 } att_dropout_mask;
 static inline uint32_t att_dropout_threshold(float p) { return (uint32_t)((double)p * 0x1p32 + 0.5); }
 
-/* Products of whole numbers (bytes.c): those of one side are in [-63, 63], moved up by 64, of the other in [-127, 127].
+/* Products of whole numbers (int8_bounds.c): those of one side are in [-63, 63], moved up by 64, of the other in [-127,
+ * 127].
  */
-enum { ATT_BYTES_LEFT = 63, ATT_BYTES_SHIFT = 64, ATT_BYTES_RIGHT = 127, ATT_BYTES_MOST = 1 << 17 /* of k */ };
+enum { ATT_INT8_LEFT = 63, ATT_INT8_SHIFT = 64, ATT_INT8_RIGHT = 127, ATT_INT8_MOST = 1 << 17 /* of k */ };
 
 /* A row x of k numbers that is kept as k whole numbers y, each a byte: x is near step y. Norms are rounded up. */
-typedef struct att_byte_row {
+typedef struct att_int8_row {
     float step, norm, rest; /* rest: of x - step y; norm and rest are not finite where a number of x is not */
     int32_t sum;            /* of y */
-} att_byte_row;
+} att_int8_row;
 
 /* A step of Adam: what is the same for all numbers. */
 typedef struct att_adam {
@@ -62,86 +63,172 @@ enum { ATT_GEMM_DEPTH = 2048 };
 
 #define ATT_LOG2_E 1.4426950408889634
 
-typedef struct att_kernels {
-    int lanes; /* floats in a vector */
+/* Scores of one step of the online softmax, which become weights 2^(s scale log2 e - max): s lies [keys][columns] in
+ * rows `stride` apart, in decoding [queries][keys]. */
+typedef struct att_softmax_step {
+    int columns; /* queries in use */
+    float scale; /* > 0, of the scores; not in decoding */
+    int n_ranges;
+    const att_range *range; /* [n_ranges] keys that attend */
+    float *s;
+    int64_t stride;   /* of s in decoding; else a query tile */
+    float *max, *sum; /* [queries] running maximum, in units of log2, and sum */
+    float *rescale;   /* [queries] becomes the factor for what earlier blocks have summed */
+    float *pairs;     /* bf16: the weights, rounded, in pairs of keys; s stays */
+} att_softmax_step;
 
-    /* gemm.c: panel = columns of one packed panel, rows = rows of one tile */
-    int panel, rows;
-    /* Panels that a tile takes at once where A has so many rows */
-    int (*gemm_panels)(int64_t rows);
-    /* B [n, k] with element strides (row: n, column: k) -> panels [ceil(n / panel)][k][panel], zero-padded;
+/* O = rescale O + V^T P of some ranges of keys. */
+typedef struct att_pv {
+    int type;    /* att_dtype of v; decoding only */
+    int columns; /* queries in use */
+    int n_ranges;
+    const att_range *range; /* [n_ranges] */
+    int64_t dim;            /* of a value */
+    const void *v;          /* [keys, dim] */
+    int64_t v_stride;
+    const float *p;       /* weights [keys][q_tile]; decoding: [queries][keys], p_stride apart */
+    int64_t p_stride;     /* decoding only */
+    const float *rescale; /* [queries] or NULL: o starts at 0 */
+    float *o;             /* [dim][q_tile]; pv_rows and decoding: [queries, dim], o_stride apart */
+    int64_t o_stride;
+    att_prefetch *prefetch; /* or NULL; is consumed */
+} att_pv;
+
+/* s [queries][keys] = q k^T of a few queries, written to a whole panel of keys. */
+typedef struct att_decode_scores {
+    int type; /* att_dtype of k */
+    int queries;
+    bool packed; /* k lies in panels [ceil(keys / nr)][dim][nr], and k_stride is not used */
+    int64_t keys, dim;
+    const void *k; /* [keys, dim] */
+    int64_t k_stride;
+    const float *q; /* [queries, dim] */
+    int64_t q_stride;
+    float *s;
+    int64_t s_stride;
+    att_prefetch *prefetch; /* or NULL; is consumed */
+} att_decode_scores;
+
+/* One of the backward's products, C = or += A B. */
+typedef struct att_product {
+    bool add; /* to what is in c; else from 0 */
+    int64_t m, n, k;
+    const float *a;
+    int64_t lda;
+    const float *b;
+    int64_t ldb;
+    float *c;
+    int64_t ldc;
+    att_prefetch *prefetch; /* or NULL; is consumed */
+} att_product;
+
+/* c [m, n] = epilogue(a [m, k] times panels [first, last) of B): one ascending chain over k for each element. */
+typedef struct att_gemm_args {
+    int64_t m, n, k;
+    const float *a; /* [m, k], rows lda apart */
+    int64_t lda;
+    const float *packed; /* B [n, k] in panels [ceil(n / nr)][k][nr] */
+    int64_t first, last;
+    float *c; /* [m, n], rows ldc apart */
+    int64_t ldc;
+    const att_epilogue *epilogue; /* or NULL */
+} att_gemm_args;
+
+/* Bounds of products from a byte of each number; see int8_bounds.c. */
+typedef struct att_int8_args {
+    int64_t m, words;
+    const float *x;         /* [m, words], quantised */
+    const att_int8_row *of; /* [m] */
+    int columns;            /* of the panel */
+    const float *panel;
+    const float *bias; /* [columns] or NULL */
+    float *upper;      /* [m, columns], rows `stride` apart */
+    int64_t stride;
+    float *best;            /* [m] the largest lower bound so far */
+    att_prefetch *prefetch; /* or NULL; is consumed */
+} att_int8_args;
+
+/* gemm.c */
+typedef struct att_gemm_kernels {
+    int (*panels_per_tile)(int64_t rows); /* of B, where A has so many rows */
+    /* B [n, k] with element strides (row: n, column: k) -> panels [ceil(n / nr)][k][nr], zero-padded;
      * only panels [first, last) are written. */
-    void (*gemm_pack)(int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t stride_k, int64_t first,
-                      int64_t last, float *packed);
-    /* c [m, n] = epilogue(a [m, k] times panels [first, last)): one ascending chain over k for each element. */
-    void (*gemm)(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed, int64_t first,
-                 int64_t last, float *c, int64_t ldc, const att_epilogue *e);
+    void (*pack)(int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t stride_k, int64_t first, int64_t last,
+                 float *packed);
+    void (*run)(const att_gemm_args *args);
+} att_gemm_kernels;
 
-    /* bytes.c: bounds of products from a byte of each number; see there */
-    int bytes_behind; /* rows of a panel behind its words */
-    att_byte_row (*bytes_of)(int levels, int shift, int64_t k, const float *x, int8_t *y);
-    void (*bytes_panel)(int64_t words, const float *x, const att_byte_row *of, float *panel);
-    void (*bytes_bounds)(int64_t m, int64_t words, const float *x, const att_byte_row *of, int columns,
-                         const float *panel, const float *bias, float *upper, int64_t stride, float *best,
-                         att_prefetch *next);
+/* int8_bounds.c */
+typedef struct att_int8_kernels {
+    int rows_behind; /* of a panel behind its words */
+    att_int8_row (*quantize)(int levels, int shift, int64_t k, const float *x, int8_t *y);
+    void (*pack)(int64_t words, const float *x, const att_int8_row *of, float *panel);
+    void (*bounds)(const att_int8_args *args);
+} att_int8_kernels;
 
-    /* attention.c: queries are the columns of a panel, keys its rows; see there */
-    void (*turn_in)(int64_t rows, int64_t n, const float *x, int64_t stride, float scale, float *y);
-    void (*turn_out)(int64_t rows, int64_t n, const float *x, const float *scale, float *y, int64_t stride);
-    void (*rescale_tile)(int64_t keys, float factor, float *s, int64_t stride);
-    void (*forbid)(int64_t keys, const uint64_t *bits, float value, float *s, int64_t stride);
-    void (*soften)(int columns, float scale, int n_runs, const att_range *run, float *s, float *max, float *sum,
-                   float *rescale);
-    void (*weigh)(int columns, int n_runs, const att_range *run, int64_t dim, const float *v, int64_t stride,
-                  const float *p, const float *rescale, float *o, att_prefetch *prefetch);
-    /* NULL where it is no faster */
-    void (*weigh_rows)(int queries, att_range run, int64_t dim, const float *v, int64_t stride, const float *p,
-                       const float *scale, float *y, int64_t y_stride, att_prefetch *prefetch);
-    void (*close_rows)(const float *max, const float *sum, float *inverse, float *lse);
+/* attention.c: forward, queries are the columns of a tile, keys its rows */
+typedef struct att_attend_kernels {
+    /* x [rows, n] times scale -> y [n][q_tile], transposed; and x [n][q_tile] -> y [rows, n], row i times scale[i] */
+    void (*pack)(int64_t rows, int64_t n, const float *x, int64_t stride, float scale, float *y);
+    void (*unpack)(int64_t rows, int64_t n, const float *x, const float *scale, float *y, int64_t stride);
+    void (*scale_scores)(int64_t keys, float factor, float *s, int64_t stride);
+    /* s becomes `value` where bit i of bits[key] is 0 */
+    void (*apply_mask)(int64_t keys, const uint64_t *bits, float value, float *s, int64_t stride);
+    void (*softmax_step)(const att_softmax_step *args);
+    void (*accumulate_pv)(const att_pv *args);
+    void (*pv_rows)(const att_pv *args); /* NULL where it is no faster */
+    /* From maxima and sums [q_tile]: 1 / sum, and the log-sum-exp, lse or NULL */
+    void (*normalizer)(const float *max, const float *sum, float *inverse, float *lse);
     void (*merge)(int64_t dim, float *max, float *sum, float *o, const float *max2, const float *sum2, const float *o2);
+} att_attend_kernels;
 
-    /* few.c: attention of a few queries; type is an att_dtype, of k and v; see there */
-    void (*few_scores)(int type, int n, bool packed, int64_t keys, int64_t dim, const void *k, int64_t stride,
-                       const float *q, int64_t q_stride, float *s, int64_t s_stride, att_prefetch *next);
-    void (*few_soften)(int n, int n_runs, const att_range *run, float *s, int64_t stride, float *max, float *sum,
-                       float *rescale);
-    void (*few_weigh)(int type, int n, int n_runs, const att_range *run, int64_t dim, const void *v, int64_t stride,
-                      const float *p, int64_t p_stride, const float *rescale, float *o, int64_t o_stride,
-                      att_prefetch *next);
-    void (*few_close)(int64_t dim, float inverse, float *o);
-    void (*few_merge)(int64_t dim, float *max, float *sum, float *o, float max2, float sum2, const float *o2);
+/* attention_backward.c */
+typedef struct att_backward_kernels {
+    void (*pack_rows)(int64_t rows, int64_t all, int64_t n, const float *x, int64_t stride, float scale, float *y);
+    void (*dp)(const att_product *args);
+    void (*gemm_tn)(const att_product *args);
+    void (*gemm_nn)(const att_product *args);
+    /* s and dp [keys][q_tile]: s becomes p = exp(scale s - lse), dp becomes p (dp - delta); lse in units of log2 */
+    void (*softmax)(int64_t keys, float scale, float *s, float *dp, int64_t stride, const float *lse,
+                    const float *delta);
+} att_backward_kernels;
 
-    /* bf16.c, bf16_products.c: see there; NULL where pairs of bf16 cannot be multiplied */
-    void (*turn_words)(int64_t rows, int64_t words, const float *x, int64_t stride, float *y);
-    void (*word_scores)(int64_t keys, int64_t queries, int64_t words, const float *k, int64_t stride, const float *q,
-                        float *s, int64_t s_stride);
-    bool (*words_of_rows)(int64_t n, const uint16_t *even, const uint16_t *odd, float *y);
-    void (*word_soften)(int columns, float scale, int n_runs, const att_range *run, const float *s, float *max,
-                        float *sum, float *rescale, float *words);
-    void (*word_weigh)(int n_runs, const att_range *run, int64_t dim, const float *v, const float *p, float *p_words,
-                       const float *rescale, float *o);
-    /* bf16_tiles.h: words of the values of a block as word_weigh reads them; NULL where that is as they are. Who
-     * has it multiplies in tiles, which the system must allow (att_os_allow_tiles). */
-    void (*turn_values)(int64_t keys, int64_t dim, float *words);
-    void (*tiles_begin)(void), (*tiles_end)(void); /* of a thread: before word_scores and word_weigh, and after them */
+/* decode.c: attention of a few queries */
+typedef struct att_decode_kernels {
+    void (*scores)(const att_decode_scores *args);
+    void (*softmax_step)(const att_softmax_step *args);
+    void (*accumulate_pv)(const att_pv *args);
+    void (*normalize)(int64_t dim, float inverse, float *o); /* o [dim] times inverse */
+    void (*merge)(int64_t dim, float *max, float *sum, float *o, float max2, float sum2, const float *o2);
+} att_decode_kernels;
 
-    /* attention_backward.c: see there */
-    void (*panel_rows)(int64_t rows, int64_t all, int64_t n, const float *x, int64_t stride, float scale, float *y);
-    void (*over_columns)(int columns, int64_t m, int64_t k, const float *a, int64_t lda, const float *b, float *c,
-                         int64_t ldc);
-    void (*over_keys)(bool begun, int64_t m, int64_t keys, const float *a, int64_t lda, const float *ds, int64_t b_step,
-                      float *c, att_prefetch *prefetch);
-    void (*over_queries)(bool begun, int64_t keys, int64_t queries, const float *p, int64_t ldp, const float *x,
-                         int64_t x_rows, int64_t n, float *c, int64_t ldc);
-    void (*soften_back)(int64_t keys, float scale, float *s, float *dp, int64_t stride, const float *lse,
-                        const float *delta);
+/* bf16.c, bf16_products.c, bf16_tiles.h: attention on pairs of bf16; NULL where pairs cannot be multiplied */
+typedef struct att_bf16_kernels {
+    void (*pack)(int64_t rows, int64_t pairs, const float *x, int64_t stride, float *y);
+    void (*scores)(int64_t keys, int64_t queries, int64_t pairs, const float *k, int64_t stride, const float *q,
+                   float *s, int64_t s_stride);
+    bool (*interleave)(int64_t n, const uint16_t *even, const uint16_t *odd, float *y);
+    void (*softmax_step)(const att_softmax_step *args);
+    void (*accumulate_pv)(int n_ranges, const att_range *range, int64_t dim, const float *v, const float *p,
+                          float *p_pairs, const float *rescale, float *o);
+    /* Pairs of the values of a block as accumulate_pv reads them; NULL where that is as they are. A set that has it
+     * multiplies in AMX tiles, which the system must allow (att_os_allow_tiles). */
+    void (*pack_values)(int64_t keys, int64_t dim, float *pairs);
+    void (*amx_begin)(void), (*amx_end)(void); /* of a thread: before scores and accumulate_pv, and after them */
+} att_bf16_kernels;
 
-    /* dropout.c: bits [keys, in whole fours] of the pairs that are kept, and s = kept ? scale s : 0; see there */
-    void (*keep_bits)(const att_dropout_mask *d, int queries, uint32_t q0, uint32_t k0, int64_t keys, uint64_t *bits);
-    void (*drop)(int64_t keys, const uint64_t *bits, float scale, float *s, int64_t stride);
-    void (*drop_rows)(int columns, int64_t rows, const uint64_t *bits, float scale, const float *x,
-                      const float *residual, float *y, int64_t stride);
+/* dropout.c */
+typedef struct att_dropout_kernels {
+    /* bits [keys, in whole fours] of the pairs that are kept */
+    void (*mask)(const att_dropout_mask *d, int queries, uint32_t q0, uint32_t k0, int64_t keys, uint64_t *bits);
+    /* s = kept ? scale s : 0 */
+    void (*apply)(int64_t keys, const uint64_t *bits, float scale, float *s, int64_t stride);
+    void (*apply_rows)(int columns, int64_t rows, const uint64_t *bits, float scale, const float *x,
+                       const float *residual, float *y, int64_t stride);
+} att_dropout_kernels;
 
+/* Rows of layers: activation.c, softmax.c, norm.c, rotate.c, recurrent.c, update.c */
+typedef struct att_layer_kernels {
     /* activation.c: y [n] = f(x [n]); y may be x */
     void (*activate)(int activation, int64_t n, const float *x, float *y);
     /* dx [n] = dy [n] f'(x [n]); dx may be dy */
@@ -150,11 +237,6 @@ typedef struct att_kernels {
     /* Of a logit x and a target t, both [n]: log(1 + e^x) - x t, and its derivative by x; 0 where t < 0 */
     void (*logistic)(int64_t n, const float *x, const float *t, float *y);
     void (*logistic_back)(int64_t n, const float *x, const float *t, float *dx);
-    void (*exp2)(int64_t n, const float *x, float *y);
-    void (*exp)(int64_t n, const float *x, float *y);
-    void (*log2)(int64_t n, const float *x, float *y);
-    void (*erf)(int64_t n, const float *x, float *y);
-    void (*tanh)(int64_t n, const float *x, float *y);
 
     /* softmax.c: y [n] = exp(x - max x) / sum; all -inf gives zeros; NaN gives NaN; y may be x */
     void (*softmax)(int64_t n, const float *x, float *y);
@@ -164,8 +246,7 @@ typedef struct att_kernels {
     /* The largest, and the sum of e^(x - largest): 0 where all are -inf, NaN where one is */
     void (*sum_exp)(int64_t n, const float *x, float *largest, float *sum);
     /* The first i from `from` on with x[i] >= least, or NaN; n: there is none */
-    int64_t (*next_of)(int64_t n, const float *x, float least, int64_t from);
-    float (*sum)(int64_t n, const float *x);
+    int64_t (*next_at_least)(int64_t n, const float *x, float least, int64_t from);
     /* dx [n] = factor (e^(x - lse) - share); dx may be x */
     void (*cross_entropy_back)(int64_t n, const float *x, float lse, float share, float factor, float *dx);
 
@@ -180,7 +261,29 @@ typedef struct att_kernels {
                           float *dgamma);
     void (*normalize)(int64_t n, const float *x, float eps, float *y); /* x / max(|x|, eps) */
 
-    /* vector.c: on n numbers; y may be an input of the same type */
+    /* rotate.c: (a, b) = (a cos - b sin, a sin + b cos) of pairs of x [2 pairs], sin times way = 1, or -1 for the way
+     * back; y may be x. Pair i is x[i] and x[pairs + i], or of neighbours x[2 i] and x[2 i + 1]. */
+    void (*rotate_halves)(int64_t pairs, float way, const float *x, const float *sine, const float *cosine, float *y);
+    void (*rotate_pairs)(int64_t pairs, float way, const float *x, const float *sine, const float *cosine, float *y);
+
+    /* recurrent.c: one step of n units of a GRU or an LSTM; see there */
+    void (*gru)(int64_t n, const float *product, const float *h, float *gates, float *y);
+    void (*gru_back)(int64_t n, const float *gates, const float *h, float *dh, float *d, float *dproduct);
+    void (*lstm)(int64_t n, const float *product, const float *c, float *gates, float *y);
+    void (*lstm_back)(int64_t n, const float *gates, const float *c, float *dh, float *dc, float *d);
+
+    /* update.c: a step of x [n] and its moments m, v [n] from gradients g [n]; sgd's m NULL: no momentum */
+    void (*adam)(int64_t n, const att_adam *a, const float *g, float *x, float *m, float *v);
+    void (*sgd)(int64_t n, const att_sgd *s, const float *g, float *x, float *m);
+} att_layer_kernels;
+
+/* vector.c, activation.c: on n numbers; y may be an input of the same type */
+typedef struct att_vector_kernels {
+    void (*exp2)(int64_t n, const float *x, float *y);
+    void (*exp)(int64_t n, const float *x, float *y);
+    void (*log2)(int64_t n, const float *x, float *y);
+    void (*erf)(int64_t n, const float *x, float *y);
+    void (*tanh)(int64_t n, const float *x, float *y);
     void (*add)(int64_t n, const float *a, const float *b, float *y);
     void (*sub)(int64_t n, const float *a, const float *b, float *y); /* a - b */
     void (*mul)(int64_t n, const float *a, const float *b, float *y);
@@ -194,26 +297,29 @@ typedef struct att_kernels {
     void (*from_bf16)(int64_t n, const uint16_t *x, float *y);
     void (*to_f16)(int64_t n, const float *x, uint16_t *y); /* to nearest even */
     void (*to_bf16)(int64_t n, const float *x, uint16_t *y);
+    float (*sum)(int64_t n, const float *x);
+} att_vector_kernels;
 
-    /* rotate.c: (a, b) = (a cos - b sin, a sin + b cos) of pairs of x [2 pairs], sin times way = 1, or -1 for the way
-     * back; y may be x. Pair i is x[i] and x[pairs + i], or of neighbours x[2 i] and x[2 i + 1]. */
-    void (*rotate_halves)(int64_t pairs, float way, const float *x, const float *sine, const float *cosine, float *y);
-    void (*rotate_neighbours)(int64_t pairs, float way, const float *x, const float *sine, const float *cosine,
-                              float *y);
-
-    /* recurrent.c: one step of n units of a GRU or an LSTM; see there */
-    void (*gru)(int64_t n, const float *product, const float *h, float *gates, float *y);
-    void (*gru_back)(int64_t n, const float *gates, const float *h, float *dh, float *d, float *dproduct);
-    void (*lstm)(int64_t n, const float *product, const float *c, float *gates, float *y);
-    void (*lstm_back)(int64_t n, const float *gates, const float *c, float *dh, float *dc, float *d);
-
-    /* update.c: a step of x [n] and its moments m, v [n] from gradients g [n]; sgd's m NULL: no momentum */
-    void (*adam)(int64_t n, const att_adam *a, const float *g, float *x, float *m, float *v);
-    void (*sgd)(int64_t n, const att_sgd *s, const float *g, float *x, float *m);
-
-    /* peak.c: what the machine can do at best */
+/* peak.c: what the machine can do at best */
+typedef struct att_measure_kernels {
     double (*peak)(int64_t repeats, double *flops); /* multiply-adds in registers; the result only keeps them alive */
     double (*read)(int64_t n, const float *x);      /* reads n numbers once, at memory speed */
+} att_measure_kernels;
+
+typedef struct att_kernels {
+    int lanes;  /* floats in a vector */
+    int nr, mr; /* columns of a packed panel of B, rows of a register tile */
+    int q_tile; /* queries of a tile of attention: nr */
+    att_gemm_kernels gemm;
+    att_int8_kernels int8;
+    att_attend_kernels attend;
+    att_backward_kernels backward;
+    att_decode_kernels decode;
+    att_bf16_kernels bf16;
+    att_dropout_kernels dropout;
+    att_layer_kernels layer;
+    att_vector_kernels vector;
+    att_measure_kernels measure;
 } att_kernels;
 
 /* The table of an instruction set (att_ctx.isa). Filled once; safe from any thread. */

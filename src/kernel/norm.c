@@ -169,9 +169,9 @@ static void normalize(int64_t n, const float *x, float eps, float *y)
 void ATT_ISA(att_kernel_norm)(att_kernels *k);
 void ATT_ISA(att_kernel_norm)(att_kernels *k)
 {
-    k->layer_norm = layer_norm;
-    k->layer_norm_back = layer_norm_back;
-    k->rms_norm = rms_norm;
-    k->rms_norm_back = rms_norm_back;
-    k->normalize = normalize;
+    k->layer.layer_norm = layer_norm;
+    k->layer.layer_norm_back = layer_norm_back;
+    k->layer.rms_norm = rms_norm;
+    k->layer.rms_norm_back = rms_norm_back;
+    k->layer.normalize = normalize;
 }

@@ -49,6 +49,6 @@ static double read(int64_t n, const float *x)
 
 void ATT_ISA(att_kernel_peak)(att_kernels *k)
 {
-    k->peak = peak;
-    k->read = read;
+    k->measure.peak = peak;
+    k->measure.read = read;
 }

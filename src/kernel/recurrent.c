@@ -120,8 +120,8 @@ static void lstm_back(int64_t n, const float *gates, const float *c, float *dh, 
 void ATT_ISA(att_kernel_recurrent)(att_kernels *k);
 void ATT_ISA(att_kernel_recurrent)(att_kernels *k)
 {
-    k->gru = gru;
-    k->gru_back = gru_back;
-    k->lstm = lstm;
-    k->lstm_back = lstm_back;
+    k->layer.gru = gru;
+    k->layer.gru_back = gru_back;
+    k->layer.lstm = lstm;
+    k->layer.lstm_back = lstm_back;
 }

@@ -35,6 +35,6 @@ static void rotate_neighbours(int64_t pairs, float way, const float *x, const fl
 void ATT_ISA(att_kernel_rotate)(att_kernels *k);
 void ATT_ISA(att_kernel_rotate)(att_kernels *k)
 {
-    k->rotate_halves = rotate_halves;
-    k->rotate_neighbours = rotate_neighbours;
+    k->layer.rotate_halves = rotate_halves;
+    k->layer.rotate_pairs = rotate_neighbours;
 }

@@ -113,11 +113,11 @@ static void cross_entropy_back(int64_t n, const float *x, float lse, float share
 void ATT_ISA(att_kernel_softmax)(att_kernels *k);
 void ATT_ISA(att_kernel_softmax)(att_kernels *k)
 {
-    k->softmax = softmax;
-    k->softmax_back = softmax_back;
-    k->log_sum_exp = log_sum_exp;
-    k->sum_exp = sum_exp;
-    k->next_of = next_of;
-    k->sum = sum;
-    k->cross_entropy_back = cross_entropy_back;
+    k->layer.softmax = softmax;
+    k->layer.softmax_back = softmax_back;
+    k->layer.log_sum_exp = log_sum_exp;
+    k->layer.sum_exp = sum_exp;
+    k->layer.next_at_least = next_of;
+    k->vector.sum = sum;
+    k->layer.cross_entropy_back = cross_entropy_back;
 }

@@ -52,7 +52,7 @@ ATT_INLINE vf tile_scale(const bool scaled, vf x, vf factor) { return scaled ? v
 
 /* One panel: x [rows, n] -> y [n][PANEL] = x^T, scaled or just moved; columns behind the rows are 0, up to a whole
  * vector. */
-ATT_INLINE void tile_turn_as(const bool scaled, int64_t rows, int64_t n, const float *x, int64_t stride, float scale,
+ATT_INLINE void tile_pack_as(const bool scaled, int64_t rows, int64_t n, const float *x, int64_t stride, float scale,
                              float *y)
 {
     const vf factor = v_set(scale);
@@ -77,9 +77,9 @@ ATT_INLINE void tile_turn_as(const bool scaled, int64_t rows, int64_t n, const f
         }
 }
 
-static inline void tile_turn(int64_t rows, int64_t n, const float *x, int64_t stride, float scale, float *y)
+static inline void tile_pack(int64_t rows, int64_t n, const float *x, int64_t stride, float scale, float *y)
 {
-    tile_turn_as(true, rows, n, x, stride, scale, y);
+    tile_pack_as(true, rows, n, x, stride, scale, y);
 }
 
 /* Where a tile reads on. Rows of A lie at (r % 3) times a stride from one of few addresses: so they need few registers,
@@ -252,7 +252,7 @@ ATT_INLINE void tile_columns(int columns, int64_t m, tile_args t)
 }
 
 /* c = start + a^T b: start is c where that has been begun, or else c times its scale where it has one, or else 0. A sum
- * that was begun as a product may be -0; who writes it out adds 0 (attention.c, turn_out). */
+ * that was begun as a product may be -0; who writes it out adds 0 (attention.c, unpack). */
 ATT_INLINE void tile_onto(bool begun, int64_t m, const int vectors, tile_args t)
 {
     if (begun)

@@ -51,6 +51,6 @@ static void sgd(int64_t n, const att_sgd *s, const float *g, float *x, float *m)
 void ATT_ISA(att_kernel_update)(att_kernels *k);
 void ATT_ISA(att_kernel_update)(att_kernels *k)
 {
-    k->adam = adam;
-    k->sgd = sgd;
+    k->layer.adam = adam;
+    k->layer.sgd = sgd;
 }

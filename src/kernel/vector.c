@@ -103,16 +103,16 @@ static void to_bf16(int64_t n, const float *x, uint16_t *y) { encode(n, x, y, v_
 void ATT_ISA(att_kernel_vector)(att_kernels *k);
 void ATT_ISA(att_kernel_vector)(att_kernels *k)
 {
-    k->add = add;
-    k->sub = sub;
-    k->mul = mul;
-    k->max = max;
-    k->scale = scale;
-    k->dot = dot;
-    k->transpose = transpose;
-    k->all_finite = all_finite;
-    k->from_f16 = from_f16;
-    k->from_bf16 = from_bf16;
-    k->to_f16 = to_f16;
-    k->to_bf16 = to_bf16;
+    k->vector.add = add;
+    k->vector.sub = sub;
+    k->vector.mul = mul;
+    k->vector.max = max;
+    k->vector.scale = scale;
+    k->vector.dot = dot;
+    k->vector.transpose = transpose;
+    k->vector.all_finite = all_finite;
+    k->vector.from_f16 = from_f16;
+    k->vector.from_bf16 = from_bf16;
+    k->vector.to_f16 = to_f16;
+    k->vector.to_bf16 = to_bf16;
 }

@@ -35,7 +35,7 @@ static void run_peak(void *arg, int i)
     const peak_job *j = arg;
     double flops;
     (void)i;
-    j->kernels->peak(j->repeats, &flops);
+    j->kernels->measure.peak(j->repeats, &flops);
 }
 
 /* Repeats of the kernel that take so many seconds where nothing disturbs them. */
@@ -45,7 +45,7 @@ static int64_t repeats_for(const att_kernels *kernels, double seconds)
     double flops, best = 1e30;
     for (int i = 0; i < MOST_RUNS; i++) {
         const double start = att_os_seconds();
-        kernels->peak(ENOUGH, &flops);
+        kernels->measure.peak(ENOUGH, &flops);
         const double took = att_os_seconds() - start;
         best = took < best ? took : best;
     }
@@ -62,7 +62,7 @@ att_status att_measure_peak(att_ctx *ctx, double seconds, double *flops_per_seco
     peak_job j = {kernels, repeats_for(kernels, seconds / ITEMS_PER_THREAD)};
     double flops;
     *flops_per_second = 0;
-    kernels->peak(j.repeats, &flops);
+    kernels->measure.peak(j.repeats, &flops);
     const int n = att_threads(ctx) * ITEMS_PER_THREAD;
     const double best = best_seconds(ctx, n, run_peak, &j);
     if (att_cancelled(ctx))
@@ -89,7 +89,7 @@ static void run_fill(void *arg, int i)
 static void run_read(void *arg, int i)
 {
     const read_job *j = arg;
-    j->kernels->read(ITEM_FLOATS, j->x + (size_t)i * ITEM_FLOATS);
+    j->kernels->measure.read(ITEM_FLOATS, j->x + (size_t)i * ITEM_FLOATS);
 }
 
 att_status att_measure_bandwidth(att_ctx *ctx, double *bytes_per_second)

@@ -21,9 +21,9 @@ static void read(const att_kernels *k, const att_tensor *x, int64_t first, int64
     if (x->dtype == ATT_F32)
         memcpy(y, (const float *)x->data + first, (size_t)n * sizeof *y);
     else if (x->dtype == ATT_F16)
-        k->from_f16(n, (const uint16_t *)x->data + first, y);
+        k->vector.from_f16(n, (const uint16_t *)x->data + first, y);
     else
-        k->from_bf16(n, (const uint16_t *)x->data + first, y);
+        k->vector.from_bf16(n, (const uint16_t *)x->data + first, y);
 }
 
 static void average(void *arg, int i)

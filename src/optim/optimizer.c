@@ -221,7 +221,7 @@ static double squares(const att_kernels *k, int64_t n, const float *x)
     double sum = 0;
     for (int64_t first = 0; first < n; first += RUN) {
         const int64_t length = n - first < RUN ? n - first : RUN;
-        const float part = k->dot(length, x + first, x + first);
+        const float part = k->vector.dot(length, x + first, x + first);
         if (part <= FLT_MAX)
             sum += (double)part;
         else
@@ -252,12 +252,12 @@ static void update(void *arg, int i)
     if (j->o->c.method == ATT_SGD) {
         att_sgd sgd = j->sgd;
         sgd.l2 = (float)decay;
-        j->k->sgd(p->count, &sgd, g + p->first, l->x + p->first, m ? m + p->first : NULL);
+        j->k->layer.sgd(p->count, &sgd, g + p->first, l->x + p->first, m ? m + p->first : NULL);
     } else {
         att_adam adam = j->adam;
         adam.l2 = j->o->c.method == ATT_ADAM ? (float)decay : 0;
         adam.decay = j->o->c.method == ATT_ADAMW ? (float)(j->rate * decay) : 0;
-        j->k->adam(p->count, &adam, g + p->first, l->x + p->first, m + p->first, v + p->first);
+        j->k->layer.adam(p->count, &adam, g + p->first, l->x + p->first, m + p->first, v + p->first);
     }
 }
 

@@ -13,7 +13,7 @@ typedef struct job {
 static void activate(const void *arg, int64_t first, int64_t last)
 {
     const job *j = arg;
-    j->k->activate(j->activation, last - first, j->x + first, j->y + first);
+    j->k->layer.activate(j->activation, last - first, j->x + first, j->y + first);
 }
 
 /* ---- backward */
@@ -21,7 +21,7 @@ static void activate(const void *arg, int64_t first, int64_t last)
 static void activate_back(const void *arg, int64_t first, int64_t last)
 {
     const job *j = arg;
-    j->k->activate_back(j->activation, last - first, j->x + first, j->dy + first, j->dx + first);
+    j->k->layer.activate_back(j->activation, last - first, j->x + first, j->dy + first, j->dx + first);
 }
 
 void att_tape_activate_back(att_ctx *ctx, int activation, int64_t count, const float *x, const float *dy, float *dx)

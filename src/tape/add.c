@@ -11,14 +11,14 @@ typedef struct job {
 static void add(const void *arg, int64_t first, int64_t last)
 {
     const job *j = arg;
-    j->k->add(last - first, j->a + first, j->b + first, j->y + first);
+    j->k->vector.add(last - first, j->a + first, j->b + first, j->y + first);
 }
 
 static void add_rows(const void *arg, int64_t first, int64_t last)
 {
     const job *j = arg;
     for (int64_t i = first * j->n; i < last * j->n; i += j->n)
-        j->k->add(j->n, j->a + i, j->b, j->y + i);
+        j->k->vector.add(j->n, j->a + i, j->b, j->y + i);
 }
 
 /* Are b's dimensions the last ones of a? */

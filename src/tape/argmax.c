@@ -1,8 +1,9 @@
 /* The largest of each row of x weight^T + bias: what greedy search asks of a vocabulary.
  *
- * Bounds of all (kernel/bytes.c) leave few columns that may be the largest; those are computed as att_linear does. */
+ * Bounds of all (kernel/int8_bounds.c) leave few columns that may be the largest; those are computed as att_linear
+ * does. */
 #include "tape/tape.h"
-#include "gemm/bytes.h"
+#include "tape/int8_bounds.h"
 #include "gemm/gemm.h"
 
 #include <math.h>
@@ -42,15 +43,23 @@ static bool left_out(const job *j, int64_t column) { return j->from && j->from[c
 /* Columns [count] of row i, at most a panel of them, exact. Of a panel that is not full the others are nobody's. */
 static void compute(const job *j, int64_t i, const int64_t *column, int64_t count, float *scratch)
 {
-    const int64_t k = j->k, panel = j->kernels->panel;
+    const int64_t k = j->k, panel = j->kernels->nr;
     float *rows = scratch, *packed = rows + panel * k, *bias = packed + panel * k, *z = bias + panel;
     for (int64_t c = 0; c < count; c++) {
         att_param_row(j->weight, column[c], rows + c * k);
         bias[c] = j->bias ? j->bias[column[c]] : 0;
     }
-    j->kernels->gemm_pack(panel, k, rows, k, 1, 0, 1, packed);
-    j->kernels->gemm(1, panel, k, j->x + i * k, k, packed, 0, 1, z, panel,
-                     &(const att_epilogue){.bias = j->bias ? bias : NULL});
+    j->kernels->gemm.pack(panel, k, rows, k, 1, 0, 1, packed);
+    j->kernels->gemm.run(&(const att_gemm_args){.m = 1,
+                                                .n = panel,
+                                                .k = k,
+                                                .a = j->x + i * k,
+                                                .lda = k,
+                                                .packed = packed,
+                                                .last = 1,
+                                                .c = z,
+                                                .ldc = panel,
+                                                .epilogue = &(const att_epilogue){.bias = j->bias ? bias : NULL}});
     for (int64_t c = 0; c < count; c++)
         take(&j->out[i], column[c], z[c]);
 }
@@ -61,12 +70,13 @@ static void row_task(void *arg, int i, int thread)
     const float *upper = j->upper + i * j->n, lower = j->lower[i];
     float *scratch = j->scratch + (size_t)thread * j->scratch_floats;
     int64_t column[MOST_PANEL], count = 0, found = 0;
-    for (int64_t c = 0; (c = j->kernels->next_of(j->n, upper, lower, c)) < j->n && found * ONE_IN <= j->n; c++) {
+    for (int64_t c = 0; (c = j->kernels->layer.next_at_least(j->n, upper, lower, c)) < j->n && found * ONE_IN <= j->n;
+         c++) {
         if (left_out(j, c))
             continue;
         column[count++] = c;
         found++;
-        if (count == j->kernels->panel) {
+        if (count == j->kernels->nr) {
             compute(j, i, column, count, scratch);
             count = 0;
         }
@@ -82,7 +92,15 @@ static att_status compute_all(const job *j, att_param *weight, int64_t i, float 
     const float *packed = att_param_packed(weight);
     if (!packed)
         return ATT_ERR_MEMORY;
-    att_gemm(j->ctx, 1, j->n, j->k, j->x + i * j->k, j->k, packed, z, j->n, &(const att_epilogue){.bias = j->bias});
+    att_gemm(j->ctx, &(const att_gemm_args){.m = 1,
+                                            .n = j->n,
+                                            .k = j->k,
+                                            .a = j->x + i * j->k,
+                                            .lda = j->k,
+                                            .packed = packed,
+                                            .c = z,
+                                            .ldc = j->n,
+                                            .epilogue = &(const att_epilogue){.bias = j->bias}});
     j->out[i] = (att_largest){-1, -INFINITY};
     for (int64_t c = 0; c < j->n; c++)
         if (!left_out(j, c))
@@ -93,13 +111,13 @@ static att_status compute_all(const job *j, att_param *weight, int64_t i, float 
 /* j's m rows; upper [m, n], lower [m] */
 static att_status search(job *j, att_param *weight, float *upper, float *lower)
 {
-    const float *bytes = j->k <= ATT_BYTES_MOST ? att_param_bytes(weight) : NULL;
+    const float *bytes = j->k <= ATT_INT8_MOST ? att_param_int8(weight) : NULL;
     for (int64_t i = 0; i < j->m; i++) {
         j->out[i] = (att_largest){-1, -INFINITY};
         j->all[i] = true;
     }
-    if (j->k <= ATT_BYTES_MOST) {
-        if (!bytes || !att_bytes_bounds(j->ctx, j->m, j->n, j->k, j->x, bytes, j->from, upper, lower))
+    if (j->k <= ATT_INT8_MOST) {
+        if (!bytes || !att_int8_bounds(j->ctx, j->m, j->n, j->k, j->x, bytes, j->from, upper, lower))
             return ATT_ERR_MEMORY;
         att_parallel(j->ctx, (int)j->m, row_task, j);
     }
@@ -134,7 +152,7 @@ static void largest(att_tape *t, const att_tensor *x, att_param *weight, const f
              .weight = weight,
              .bias = bias,
              .from = from};
-    j.scratch_floats = (size_t)j.kernels->panel * (size_t)(2 * k + 2);
+    j.scratch_floats = (size_t)j.kernels->nr * (size_t)(2 * k + 2);
     j.scratch = att_tape_scratch(t, att_size_mul((size_t)att_threads(t->ctx), j.scratch_floats));
     float *upper = att_tape_scratch(t, att_size_mul((size_t)most, (size_t)n));
     j.upper = upper;

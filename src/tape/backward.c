@@ -17,7 +17,7 @@ typedef struct sum_job {
 static void sum(const void *arg, int64_t first, int64_t last)
 {
     const sum_job *j = arg;
-    j->k->add(last - first, j->y + first, j->x + first, j->y + first);
+    j->k->vector.add(last - first, j->y + first, j->x + first, j->y + first);
 }
 
 static void copy(const void *arg, int64_t first, int64_t last)
@@ -66,7 +66,7 @@ static void sum_rows(const void *arg, int64_t first, int64_t last)
 {
     const rows_job *j = arg;
     for (int64_t i = 0; i < j->rows; i++)
-        j->k->add(last - first, j->y + first, j->x + i * j->columns + first, j->y + first);
+        j->k->vector.add(last - first, j->y + first, j->x + i * j->columns + first, j->y + first);
 }
 
 void att_tape_sum_rows(att_ctx *ctx, int64_t rows, int64_t columns, const float *x, float *y)

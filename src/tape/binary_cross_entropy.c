@@ -18,7 +18,7 @@ typedef struct job {
 static void losses(const void *arg, int64_t first, int64_t last)
 {
     const job *j = arg;
-    j->k->logistic(last - first, j->x + first, j->targets + first, j->y + first);
+    j->k->layer.logistic(last - first, j->x + first, j->targets + first, j->y + first);
 }
 
 /* ---- backward: sigmoid - target */
@@ -27,8 +27,8 @@ static void losses_back(const void *arg, int64_t first, int64_t last)
 {
     const job *j = arg;
     const float factor = (float)((double)*j->dy / (double)j->divisor);
-    j->k->logistic_back(last - first, j->x + first, j->targets + first, j->y + first);
-    j->k->scale(last - first, factor, j->y + first, j->y + first);
+    j->k->layer.logistic_back(last - first, j->x + first, j->targets + first, j->y + first);
+    j->k->vector.scale(last - first, factor, j->y + first, j->y + first);
 }
 
 static att_status backward(att_tape *t, const att_step *s)

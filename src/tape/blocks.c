@@ -20,7 +20,7 @@ static void blocks_body(const void *arg, int64_t first, int64_t last)
         const float *x = j->x + i * j->x_stride;
         float *y = j->y + i * j->y_stride;
         if (j->add)
-            j->k->add(j->n, y, x, y);
+            j->k->vector.add(j->n, y, x, y);
         else
             memcpy(y, x, (size_t)j->n * sizeof *y);
     }

@@ -97,7 +97,8 @@ static att_status lines_back(att_tape *t, back *b, int64_t image, int64_t line, 
         att_tape_product(t, b->n, k, m, (att_matrix){dy, 1, b->n}, (att_matrix){b->p.rows, k, 1}, true, b->dweight);
     if (e || !b->dx)
         return e;
-    att_gemm(t->ctx, m, k, b->n, dy, b->n, b->packed, b->rows, k, NULL);
+    att_gemm(t->ctx, &(const att_gemm_args){
+                         .m = m, .n = k, .k = b->n, .a = dy, .lda = b->n, .packed = b->packed, .c = b->rows, .ldc = k});
     const spread s = {.w = *w,
                       .rows = b->rows,
                       .line = line,
@@ -186,8 +187,15 @@ att_var *att_conv2d(att_tape *t, att_var *x, att_param *weight, att_param *bias,
     for (; p.first < all; p.first += most) {
         const int64_t m = most < all - p.first ? most : all - p.first;
         att_tape_for_rows(t->ctx, m, k, gather, &p);
-        att_gemm(t->ctx, m, n, k, p.rows, k, packed, (float *)y->value.data + p.first * n, n,
-                 &(const att_epilogue){.bias = b});
+        att_gemm(t->ctx, &(const att_gemm_args){.m = m,
+                                                .n = n,
+                                                .k = k,
+                                                .a = p.rows,
+                                                .lda = k,
+                                                .packed = packed,
+                                                .c = (float *)y->value.data + p.first * n,
+                                                .ldc = n,
+                                                .epilogue = &(const att_epilogue){.bias = b}});
     }
     att_arena_release(&t->arena, mark);
     const att_step step = {.op = &att_operation_conv2d,

@@ -29,8 +29,8 @@ static void losses(const void *arg, int64_t first, int64_t last)
         j->loss[i] = h->lse[i] = 0;
         if (h->targets[i] < 0)
             continue;
-        h->lse[i] = j->k->log_sum_exp(h->classes, x);
-        const float rest = h->smoothing > 0 ? h->share * j->k->sum(h->classes, x) : 0;
+        h->lse[i] = j->k->layer.log_sum_exp(h->classes, x);
+        const float rest = h->smoothing > 0 ? h->share * j->k->vector.sum(h->classes, x) : 0;
         j->loss[i] = h->lse[i] - (1 - h->smoothing) * x[h->targets[i]] - rest;
     }
 }
@@ -54,7 +54,7 @@ static void losses_back(const void *arg, int64_t first, int64_t last)
         float *dx = j->dx + i * h->all;
         const int64_t used = h->targets[i] < 0 ? 0 : h->classes;
         if (used)
-            j->k->cross_entropy_back(used, j->x + i * h->all, h->lse[i], h->share, factor, dx);
+            j->k->layer.cross_entropy_back(used, j->x + i * h->all, h->lse[i], h->share, factor, dx);
         memset(dx + used, 0, (size_t)(h->all - used) * sizeof *dx);
         if (used)
             dx[h->targets[i]] -= factor * (1 - h->smoothing);

@@ -12,7 +12,7 @@ static void dot(const void *arg, int64_t first, int64_t last)
 {
     const job *j = arg;
     for (int64_t i = first; i < last; i++)
-        j->y[i] = j->k->dot(j->features, j->a + i * j->features, j->b + i * j->features);
+        j->y[i] = j->k->vector.dot(j->features, j->a + i * j->features, j->b + i * j->features);
 }
 
 /* ---- backward: da = dy b, db = dy a */
@@ -28,7 +28,7 @@ static void dot_back(const void *arg, int64_t first, int64_t last)
 {
     const back_job *j = arg;
     for (int64_t i = first; i < last; i++)
-        j->k->scale(j->features, j->dy[i], j->other + i * j->features, j->dx + i * j->features);
+        j->k->vector.scale(j->features, j->dy[i], j->other + i * j->features, j->dx + i * j->features);
 }
 
 static att_status backward(att_tape *t, const att_step *s)

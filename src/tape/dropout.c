@@ -28,15 +28,15 @@ static void drop_block(const job *j, int64_t b, int64_t first, int64_t last)
     const kept *h = j->how;
     const float scale = (float)(1 / (1 - (double)h->p)); /* of what is kept */
     const uint32_t position = (uint32_t)((h->starts ? h->starts[b] : 0) + first - h->offsets[b]), before = position % 4;
-    for (int64_t f = 0; f < j->features; f += j->k->panel) {
-        const int columns = (int)att_min(j->features - f, j->k->panel);
+    for (int64_t f = 0; f < j->features; f += j->k->nr) {
+        const int columns = (int)att_min(j->features - f, j->k->nr);
         const att_dropout_mask d = {
             .seed = h->seed, .sequence = h->ids[b], .head = UINT32_MAX, .threshold = h->threshold};
         const int64_t at = first * j->features + f;
         uint64_t bits[BLOCK + 8];
-        j->k->keep_bits(&d, columns, (uint32_t)f, position - before, before + (last - first), bits);
-        j->k->drop_rows(columns, last - first, bits + before, scale, j->x + at, j->residual ? j->residual + at : NULL,
-                        j->y + at, j->features);
+        j->k->dropout.mask(&d, columns, (uint32_t)f, position - before, before + (last - first), bits);
+        j->k->dropout.apply_rows(columns, last - first, bits + before, scale, j->x + at,
+                                 j->residual ? j->residual + at : NULL, j->y + at, j->features);
     }
 }
 

@@ -58,7 +58,7 @@ static void scatter_columns(const void *arg, int64_t first, int64_t last)
     const scatter *j = arg;
     for (int64_t i = 0; i < j->of->count; i++) {
         float *row = j->dx + j->of->ids[i] * j->of->features + first;
-        j->k->add(last - first, row, j->dy + i * j->of->features + first, row);
+        j->k->vector.add(last - first, row, j->dy + i * j->of->features + first, row);
     }
 }
 

@@ -5,7 +5,7 @@ static void step(const att_kernels *k, int64_t units, const float *product, cons
                  float *gates, float *y)
 {
     (void)c;
-    k->gru(units, product, h, gates, y);
+    k->layer.gru(units, product, h, gates, y);
 }
 
 /* ---- backward */
@@ -14,13 +14,13 @@ static void step_back(const att_kernels *k, int64_t units, const float *gates, c
                       float *dh, float *dc, float *d, float *dproduct)
 {
     (void)c, (void)dc;
-    k->gru_back(units, gates, h, dh, d, dproduct);
+    k->layer.gru_back(units, gates, h, dh, d, dproduct);
 }
 
 /* The reset gate stands between the product and m. */
 static void to_product(const att_kernels *k, int64_t units, const float *gates, float *d)
 {
-    k->mul(units, d + 2 * units, gates, d + 2 * units);
+    k->vector.mul(units, d + 2 * units, gates, d + 2 * units);
 }
 
 const att_operation att_operation_gru = {.name = "gru", .backward = att_recurrent_back};

@@ -87,9 +87,9 @@ typedef struct finish_job {
 static void finish(const void *arg, int64_t first, int64_t last)
 {
     const finish_job *j = arg;
-    j->k->activate(j->activation, last - first, j->z + first, j->y + first);
+    j->k->layer.activate(j->activation, last - first, j->z + first, j->y + first);
     if (j->residual)
-        j->k->add(last - first, j->y + first, j->residual + first, j->y + first);
+        j->k->vector.add(last - first, j->y + first, j->residual + first, j->y + first);
 }
 
 /* The weights for a product of m rows. Weights that learn are packed anew in each step, and a copy of all of them that
@@ -114,12 +114,28 @@ static bool multiply(att_tape *t, const att_tensor *x, att_param *weight, att_pa
     if (!packed || (bias && !b))
         return false;
     if (z) {
-        att_gemm(t->ctx, m, n, k, x->data, k, packed, z, n, &(const att_epilogue){.bias = b});
+        att_gemm(t->ctx, &(const att_gemm_args){.m = m,
+                                                .n = n,
+                                                .k = k,
+                                                .a = x->data,
+                                                .lda = k,
+                                                .packed = packed,
+                                                .c = z,
+                                                .ldc = n,
+                                                .epilogue = &(const att_epilogue){.bias = b}});
         const finish_job j = {att_kernels_of(t->ctx->isa), (int)act, z, residual, y->data};
         att_tape_for_rows(t->ctx, m * n, 1, finish, &j);
     } else {
         const att_epilogue e = {.bias = b, .residual = residual, .residual_stride = n, .activation = (int)act};
-        att_gemm(t->ctx, m, n, k, x->data, k, packed, y->data, n, &e);
+        att_gemm(t->ctx, &(const att_gemm_args){.m = m,
+                                                .n = n,
+                                                .k = k,
+                                                .a = x->data,
+                                                .lda = k,
+                                                .packed = packed,
+                                                .c = y->data,
+                                                .ldc = n,
+                                                .epilogue = &e});
     }
     att_arena_release(&t->arena, mark);
     return true;

@@ -7,7 +7,7 @@ static void step(const att_kernels *k, int64_t units, const float *product, cons
                  float *gates, float *y)
 {
     (void)h;
-    k->lstm(units, product, c, gates, y);
+    k->layer.lstm(units, product, c, gates, y);
 }
 
 /* ---- backward */
@@ -16,7 +16,7 @@ static void step_back(const att_kernels *k, int64_t units, const float *gates, c
                       float *dh, float *dc, float *d, float *dproduct)
 {
     (void)h;
-    k->lstm_back(units, gates, c, dh, dc, d);
+    k->layer.lstm_back(units, gates, c, dh, dc, d);
     memcpy(dproduct, d, (size_t)(4 * units) * sizeof *d);
 }
 

@@ -10,7 +10,7 @@ typedef struct job {
 static void mul(const void *arg, int64_t first, int64_t last)
 {
     const job *j = arg;
-    j->k->mul(last - first, j->a + first, j->b + first, j->y + first);
+    j->k->vector.mul(last - first, j->a + first, j->b + first, j->y + first);
 }
 
 static void product(att_ctx *ctx, int64_t count, const float *a, const float *b, float *y)

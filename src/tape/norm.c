@@ -17,9 +17,9 @@ static void norm(const void *arg, int64_t first, int64_t last)
     const job *j = arg;
     for (int64_t i = first * j->features; i < last * j->features; i += j->features)
         if (j->beta)
-            j->k->layer_norm(j->features, j->x + i, j->gamma, j->beta, j->eps, j->y + i);
+            j->k->layer.layer_norm(j->features, j->x + i, j->gamma, j->beta, j->eps, j->y + i);
         else
-            j->k->rms_norm(j->features, j->x + i, j->gamma, j->eps, j->y + i);
+            j->k->layer.rms_norm(j->features, j->x + i, j->gamma, j->eps, j->y + i);
 }
 
 static bool check(att_tape *t, const char *op, const att_tensor *x, const char *name, const att_param *p)
@@ -57,9 +57,9 @@ static void back_blocks(const void *arg, int64_t first, int64_t last)
         const int64_t end = (b + 1) * BLOCK < j->rows ? (b + 1) * BLOCK : j->rows;
         for (int64_t i = b * BLOCK * f; i < end * f; i += f)
             if (j->dbeta)
-                j->k->layer_norm_back(f, j->x + i, j->gamma, j->eps, j->dy + i, j->dx + i, dgamma, dbeta);
+                j->k->layer.layer_norm_back(f, j->x + i, j->gamma, j->eps, j->dy + i, j->dx + i, dgamma, dbeta);
             else
-                j->k->rms_norm_back(f, j->x + i, j->gamma, j->eps, j->dy + i, j->dx + i, dgamma);
+                j->k->layer.rms_norm_back(f, j->x + i, j->gamma, j->eps, j->dy + i, j->dx + i, dgamma);
     }
 }
 
@@ -69,9 +69,9 @@ static void sum_blocks(const void *arg, int64_t first, int64_t last)
     const int64_t n = last - first;
     for (int64_t b = 0; b < j->blocks; b++) {
         const float *dgamma = j->part + 2 * b * j->features, *dbeta = dgamma + j->features;
-        j->k->add(n, j->dgamma + first, dgamma + first, j->dgamma + first);
+        j->k->vector.add(n, j->dgamma + first, dgamma + first, j->dgamma + first);
         if (j->dbeta)
-            j->k->add(n, j->dbeta + first, dbeta + first, j->dbeta + first);
+            j->k->vector.add(n, j->dbeta + first, dbeta + first, j->dbeta + first);
     }
 }
 

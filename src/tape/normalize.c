@@ -15,7 +15,7 @@ static void normalize(const void *arg, int64_t first, int64_t last)
 {
     const job *j = arg;
     for (int64_t i = first * j->features; i < last * j->features; i += j->features)
-        j->k->normalize(j->features, j->x + i, j->eps, j->y + i);
+        j->k->layer.normalize(j->features, j->x + i, j->eps, j->y + i);
 }
 
 /* ---- backward: y = x / |x| has dx = (dy - y (y . dy)) / |x|; where eps divides, dx = dy / eps */

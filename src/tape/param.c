@@ -1,6 +1,6 @@
 /* Parameters: the caller's numbers, and the copies that the kernels want, made at first use. */
 #include "tape/tape.h"
-#include "gemm/bytes.h"
+#include "tape/int8_bounds.h"
 #include "gemm/gemm.h"
 
 #include <stdatomic.h>
@@ -78,9 +78,9 @@ static void convert(const att_param *p, int64_t at, int64_t n, float *y)
     if (p->value.dtype == ATT_F32)
         memcpy(y, (const float *)p->value.data + at, (size_t)n * sizeof *y);
     else if (p->value.dtype == ATT_F16)
-        k->from_f16(n, (const uint16_t *)p->value.data + at, y);
+        k->vector.from_f16(n, (const uint16_t *)p->value.data + at, y);
     else
-        k->from_bf16(n, (const uint16_t *)p->value.data + at, y);
+        k->vector.from_bf16(n, (const uint16_t *)p->value.data + at, y);
 }
 
 void att_param_row(const att_param *p, int64_t row, float *y)
@@ -166,14 +166,14 @@ const float *att_param_floats(att_param *p)
 
 static void give_row(const void *p, int64_t i, float *y) { att_param_row(p, i, y); }
 
-static bool make_bytes(const att_param *p, float *y)
+static bool make_int8(const att_param *p, float *y)
 {
-    return att_bytes_pack(p->ctx, p->value.dim[0], p->value.dim[1], give_row, p, y);
+    return att_int8_pack(p->ctx, p->value.dim[0], p->value.dim[1], give_row, p, y);
 }
 
-const float *att_param_bytes(att_param *p)
+const float *att_param_int8(att_param *p)
 {
-    return get(p, &p->bytes, att_bytes_count(p->ctx, p->value.dim[0], p->value.dim[1]), make_bytes);
+    return get(p, &p->bytes, att_int8_count(p->ctx, p->value.dim[0], p->value.dim[1]), make_int8);
 }
 
 /* ---- the gradient */

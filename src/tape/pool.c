@@ -24,11 +24,11 @@ static void pool_one(const job *j, int64_t sequence)
     if (j->kind == ATT_POOL_CLS)
         return;
     void (*const merge)(int64_t, const float *, const float *, float *) =
-        j->kind == ATT_POOL_MAX ? j->k->max : j->k->add;
+        j->kind == ATT_POOL_MAX ? j->k->vector.max : j->k->vector.add;
     for (int64_t i = first + 1; i < last; i++)
         merge(f, y, j->x + i * f, y);
     if (j->kind == ATT_POOL_MEAN)
-        j->k->scale(f, 1.0f / (float)(last - first), y, y);
+        j->k->vector.scale(f, 1.0f / (float)(last - first), y, y);
 }
 
 static void pool(const void *arg, int64_t first, int64_t last)
@@ -68,9 +68,9 @@ typedef struct back_job {
 static void mean_back(const back_job *j, int64_t first, int64_t last, const float *dy, float *share)
 {
     const int64_t f = j->features;
-    j->k->scale(f, 1.0f / (float)(last - first), dy, share);
+    j->k->vector.scale(f, 1.0f / (float)(last - first), dy, share);
     for (int64_t i = first * f; i < last * f; i += f)
-        j->k->add(f, j->dx + i, share, j->dx + i);
+        j->k->vector.add(f, j->dx + i, share, j->dx + i);
 }
 
 /* To the first that is as large as any, or NaN. */
@@ -99,7 +99,7 @@ static void pool_back(const void *arg, int64_t from, int64_t to)
         else if (j->kind == ATT_POOL_MAX)
             max_back(j, first, last, dy);
         else
-            j->k->add(f, j->dx + first * f, dy, j->dx + first * f);
+            j->k->vector.add(f, j->dx + first * f, dy, j->dx + first * f);
     }
 }
 

@@ -46,7 +46,7 @@ static void pool_lines(const void *arg, int64_t first, int64_t last)
     const job *j = arg;
     const att_window *w = &j->of.w;
     void (*const merge)(int64_t, const float *, const float *, float *) =
-        j->of.kind == ATT_POOL_MAX ? j->k->max : j->k->add;
+        j->of.kind == ATT_POOL_MAX ? j->k->vector.max : j->k->vector.add;
     for (int64_t window = first * w->out[1]; window < last * w->out[1]; window++) {
         const place p = place_of(w, window / w->out[1], window % w->out[1]);
         const int64_t n = numbers_of(&p);
@@ -55,7 +55,7 @@ static void pool_lines(const void *arg, int64_t first, int64_t last)
         for (int64_t i = 1; i < n; i++)
             merge(w->channels, y, j->x + number_at(w, &p, i), y);
         if (j->of.kind == ATT_POOL_MEAN)
-            j->k->scale(w->channels, 1.0f / (float)n, y, y);
+            j->k->vector.scale(w->channels, 1.0f / (float)n, y, y);
     }
 }
 

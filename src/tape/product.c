@@ -13,7 +13,7 @@ typedef struct turn_job {
 static void turn(const void *arg, int64_t first, int64_t last)
 {
     const turn_job *j = arg;
-    j->kernels->transpose(j->k, last - first, j->x + first, j->right, j->y + first * j->stride, j->stride);
+    j->kernels->vector.transpose(j->k, last - first, j->x + first, j->right, j->y + first * j->stride, j->stride);
 }
 
 /* The left operand's rows must be contiguous: if its columns are, it is turned. */
@@ -50,7 +50,15 @@ att_status att_tape_product(att_tape *t, int64_t m, int64_t n, int64_t k, att_ma
         const float *rows = rows_of(t, count, k, (att_matrix){a.x + first * a.down, a.down, a.right}, &stride);
         good = rows;
         if (good)
-            att_gemm(t->ctx, count, n, k, rows, stride, packed, c + first * n, n, &(const att_epilogue){.add = add});
+            att_gemm(t->ctx, &(const att_gemm_args){.m = count,
+                                                    .n = n,
+                                                    .k = k,
+                                                    .a = rows,
+                                                    .lda = stride,
+                                                    .packed = packed,
+                                                    .c = c + first * n,
+                                                    .ldc = n,
+                                                    .epilogue = &(const att_epilogue){.add = add}});
         att_arena_release(&t->arena, before);
     }
     att_arena_release(&t->arena, mark);

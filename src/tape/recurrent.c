@@ -73,7 +73,7 @@ static void back_step(const void *arg, int64_t from, int64_t to)
         const int64_t row = s->first + j->at * f->way;
         const float *h = before(f, &f->h, s, j->at), *c = before(f, &f->c, s, j->at);
         float *dh = j->dh + i * units;
-        j->k->add(units, dh, j->dy + row * units, dh);
+        j->k->vector.add(units, dh, j->dy + row * units, dh);
         f->cell->backward(j->k, units, gates_of(f, row), h, c, dh, j->dc + i * units, j->d + row * gates,
                           j->dproduct + i * gates);
         memcpy(j->h + row * units, h, (size_t)units * sizeof *h);
@@ -111,8 +111,15 @@ static att_status back_steps(att_tape *t, const att_step *s, back_job *j)
     for (j->at = f->n ? f->sequence[0].length - 1 : -1; j->at >= 0; j->at--) {
         running = running_at(f, j->at, running);
         att_tape_for_rows(t->ctx, running, gates, back_step, j);
-        att_gemm(t->ctx, running, f->units, gates, j->dproduct, gates, packed, j->dh, f->units,
-                 &(const att_epilogue){.add = true});
+        att_gemm(t->ctx, &(const att_gemm_args){.m = running,
+                                                .n = f->units,
+                                                .k = gates,
+                                                .a = j->dproduct,
+                                                .lda = gates,
+                                                .packed = packed,
+                                                .c = j->dh,
+                                                .ldc = f->units,
+                                                .epilogue = &(const att_epilogue){.add = true}});
     }
     return ATT_OK;
 }
@@ -122,7 +129,7 @@ static void start_back(const att_kernels *k, const frame *f, att_var *start, con
     float *grad = start ? att_tape_grad(start) : NULL;
     for (int64_t i = 0; grad && i < f->n; i++) {
         float *to = grad + f->sequence[i].number * f->units;
-        k->add(f->units, to, d + i * f->units, to);
+        k->vector.add(f->units, to, d + i * f->units, to);
     }
 }
 
@@ -194,8 +201,15 @@ static void all_steps(att_tape *t, step_job *j, const float *weight, const float
         memcpy(j->now + i * units, before(f, &f->h, &f->sequence[i], 0), (size_t)units * sizeof *j->now);
     int64_t running = f->n;
     for (j->at = 0; (running = running_at(f, j->at, running)) > 0; j->at++) {
-        att_gemm(t->ctx, running, gates, units, j->now, units, weight, j->product, gates,
-                 &(const att_epilogue){.bias = bias});
+        att_gemm(t->ctx, &(const att_gemm_args){.m = running,
+                                                .n = gates,
+                                                .k = units,
+                                                .a = j->now,
+                                                .lda = units,
+                                                .packed = weight,
+                                                .c = j->product,
+                                                .ldc = gates,
+                                                .epilogue = &(const att_epilogue){.bias = bias}});
         att_tape_for_rows(t->ctx, running, gates, one_step, j);
     }
 }
@@ -296,8 +310,15 @@ static bool compute(att_tape *t, const frame *f, const att_tensor *x, const att_
                   .y = y};
     if (!weight_ih || !weight_hh || (o->bias_ih && !bias_ih) || (o->bias_hh && !bias_hh) || !j.product || !j.now)
         return false;
-    att_gemm(t->ctx, x->dim[0], gates, in, x->data, in, weight_ih, f->gates, gates + f->units,
-             &(const att_epilogue){.bias = bias_ih});
+    att_gemm(t->ctx, &(const att_gemm_args){.m = x->dim[0],
+                                            .n = gates,
+                                            .k = in,
+                                            .a = x->data,
+                                            .lda = in,
+                                            .packed = weight_ih,
+                                            .c = f->gates,
+                                            .ldc = gates + f->units,
+                                            .epilogue = &(const att_epilogue){.bias = bias_ih}});
     all_steps(t, &j, weight_hh, bias_hh);
     return true;
 }

@@ -24,7 +24,7 @@ static void rotary(const void *arg, int64_t first, int64_t last)
     const job *j = arg;
     const int64_t pairs = j->at.pairs, rest = j->dim - 2 * pairs;
     void (*const rotate)(int64_t, float, const float *, const float *, const float *, float *) =
-        j->at.interleaved ? j->k->rotate_neighbours : j->k->rotate_halves;
+        j->at.interleaved ? j->k->layer.rotate_pairs : j->k->layer.rotate_halves;
     for (int64_t i = first; i < last; i++) {
         const float *sine = j->at.row[i], *x = j->x + i * j->heads * j->dim;
         float *y = j->y + i * j->heads * j->dim;

@@ -11,7 +11,7 @@ typedef struct job {
 static void scale(const void *arg, int64_t first, int64_t last)
 {
     const job *j = arg;
-    j->k->scale(last - first, j->factor, j->x + first, j->y + first);
+    j->k->vector.scale(last - first, j->factor, j->x + first, j->y + first);
 }
 
 static void product(att_ctx *ctx, int64_t count, float factor, const float *x, float *y)

@@ -22,7 +22,7 @@ static void sinusoidal(const void *arg, int64_t first, int64_t last)
             memcpy(y, x, (size_t)j->in * sizeof *y);
             memcpy(y + j->in, j->row[i], (size_t)j->append * sizeof *y);
         } else {
-            j->k->add(j->in, x, j->row[i], y);
+            j->k->vector.add(j->in, x, j->row[i], y);
         }
     }
 }
@@ -40,7 +40,7 @@ static void sinusoidal_back(const void *arg, int64_t first, int64_t last)
 {
     const back_job *j = arg;
     for (int64_t i = first; i < last; i++)
-        j->k->add(j->in, j->dx + i * j->in, j->dy + i * j->out, j->dx + i * j->in);
+        j->k->vector.add(j->in, j->dx + i * j->in, j->dy + i * j->out, j->dx + i * j->in);
 }
 
 static att_status backward(att_tape *t, const att_step *s)

@@ -12,7 +12,7 @@ static void softmax(const void *arg, int64_t first, int64_t last)
 {
     const job *j = arg;
     for (int64_t i = first * j->features; i < last * j->features; i += j->features)
-        j->k->softmax(j->features, j->x + i, j->y + i);
+        j->k->layer.softmax(j->features, j->x + i, j->y + i);
 }
 
 /* ---- backward: dx = y (dy - the sum of y dy) */
@@ -28,7 +28,7 @@ static void softmax_back(const void *arg, int64_t first, int64_t last)
 {
     const back_job *j = arg;
     for (int64_t i = first * j->features; i < last * j->features; i += j->features)
-        j->k->softmax_back(j->features, j->y + i, j->dy + i, j->dx + i);
+        j->k->layer.softmax_back(j->features, j->y + i, j->dy + i, j->dx + i);
 }
 
 static att_status backward(att_tape *t, const att_step *s)

@@ -220,8 +220,8 @@ const float *att_param_packed(att_param *p);
 /* The same, into y [att_param_packed_count]; false: error set */
 size_t att_param_packed_count(const att_param *p);
 bool att_param_pack(const att_param *p, float *y);
-/* value [n, k] as gemm/bytes.h has it: a copy that stays */
-const float *att_param_bytes(att_param *p);
+/* value [n, k] as tape/int8_bounds.h has it: a copy that stays */
+const float *att_param_int8(att_param *p);
 /* value as dense f32: itself where it is that, else a copy */
 const float *att_param_floats(att_param *p);
 /* One row of value [..., features], counted through all dimensions before, as f32 -> y [features] */

@@ -52,7 +52,7 @@ static void leave_out(const job *j, int64_t first, int64_t columns, float *x)
 static void rank(const job *j, int64_t first, int64_t columns, const float *x, att_largest *best)
 {
     const att_largest *last = &best[j->count - 1];
-    for (int64_t i = 0; (i = j->kernels->next_of(columns, x, last->value, i)) < columns; i++)
+    for (int64_t i = 0; (i = j->kernels->layer.next_at_least(columns, x, last->value, i)) < columns; i++)
         if (x[i] >= last->value)
             insert(best, j->count, (att_largest){first + i, x[i]});
 }
@@ -61,18 +61,27 @@ static void segment_task(void *arg, int64_t s, int thread)
 {
     const job *j = arg;
     const int64_t first = s * SEGMENT, columns = j->n - first < SEGMENT ? j->n - first : SEGMENT;
-    const int64_t panels = (columns + j->kernels->panel - 1) / j->kernels->panel;
+    const int64_t panels = (columns + j->kernels->nr - 1) / j->kernels->nr;
     float *numbers = j->numbers + (int64_t)thread * ROWS * SEGMENT;
     /* Not to the end: what is behind the segment's panels is fetched for the next one. */
-    j->kernels->gemm(j->m, j->n - first, j->k, j->x, j->k, j->packed + first * j->k, 0, panels, numbers, SEGMENT,
-                     &(const att_epilogue){.bias = j->bias ? j->bias + first : NULL});
+    j->kernels->gemm.run(
+        &(const att_gemm_args){.m = j->m,
+                               .n = j->n - first,
+                               .k = j->k,
+                               .a = j->x,
+                               .lda = j->k,
+                               .packed = j->packed + first * j->k,
+                               .last = panels,
+                               .c = numbers,
+                               .ldc = SEGMENT,
+                               .epilogue = &(const att_epilogue){.bias = j->bias ? j->bias + first : NULL}});
     for (int64_t i = 0; i < j->m; i++) {
         float *x = numbers + i * SEGMENT;
         if (j->except && !j->except->counted)
             leave_out(j, first, columns, x);
         float *top = &j->top[s * j->m + i];
         att_largest *best = j->found + (thread * j->m + i) * j->count;
-        j->kernels->sum_exp(columns, x, top, &j->sum[s * j->m + i]);
+        j->kernels->layer.sum_exp(columns, x, top, &j->sum[s * j->m + i]);
         if (*top < best[j->count - 1].value) /* as most are */
             continue;
         if (j->except && j->except->counted)

@@ -45,11 +45,11 @@ static void convert_run(const job *j, int64_t n, const char *from, int64_t from_
         return;
     }
     if (j->x.dtype != ATT_F32) {
-        (j->x.dtype == ATT_F16 ? j->k->from_f16 : j->k->from_bf16)(n, x, numbers);
+        (j->x.dtype == ATT_F16 ? j->k->vector.from_f16 : j->k->vector.from_bf16)(n, x, numbers);
         x = numbers;
     }
     if (j->out.dtype != ATT_F32) {
-        (j->out.dtype == ATT_F16 ? j->k->to_f16 : j->k->to_bf16)(n, x, codes);
+        (j->out.dtype == ATT_F16 ? j->k->vector.to_f16 : j->k->vector.to_bf16)(n, x, codes);
         x = codes;
     }
     scatter(n, x, to, to_stride, j->out_size);

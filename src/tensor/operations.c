@@ -76,8 +76,14 @@ static att_status product(att_ctx *ctx, int64_t m, int64_t n, int64_t k, matrix 
         if (copy_a)
             copy(ctx, m, k, a, (matrix){rows, k, 1});
         att_gemm_pack(ctx, n, k, b.data, b.row, b.column, packed);
-        att_gemm(ctx, m, n, k, copy_a ? rows : a.data, copy_a ? k : a.row, packed, copy_out ? result : out.data,
-                 copy_out ? n : out.row, NULL);
+        att_gemm(ctx, &(const att_gemm_args){.m = m,
+                                             .n = n,
+                                             .k = k,
+                                             .a = copy_a ? rows : a.data,
+                                             .lda = copy_a ? k : a.row,
+                                             .packed = packed,
+                                             .c = copy_out ? result : out.data,
+                                             .ldc = copy_out ? n : out.row});
         if (copy_out)
             copy(ctx, m, n, dense, out);
     }
@@ -146,7 +152,7 @@ static void softmax_group(const softmax_job *j, int64_t first, int count, float 
         for (int s = 0; s < count; s++)
             rows[s * n + i] = x[s][i * from];
     for (int s = 0; s < count; s++)
-        j->kernels->softmax(n, rows + s * n, rows + s * n);
+        j->kernels->layer.softmax(n, rows + s * n, rows + s * n);
     for (int64_t i = 0; i < n; i++)
         for (int s = 0; s < count; s++)
             y[s][i * to] = rows[s * n + i];
@@ -163,7 +169,7 @@ static void softmax_slices(void *arg, int i, int thread)
         if (j->scratch)
             softmax_group(j, s, count, j->scratch + thread * GROUP * n);
         for (int k = 0; k < count && !j->scratch; k++)
-            j->kernels->softmax(n, slice_of(j->x, j->dim, s + k), slice_of(j->out, j->dim, s + k));
+            j->kernels->layer.softmax(n, slice_of(j->x, j->dim, s + k), slice_of(j->out, j->dim, s + k));
     }
 }
 
@@ -221,7 +227,7 @@ static void unit_rows(void *arg, int i)
         float *y = j->to + r * j->n;
         for (int64_t c = 0; c < j->n; c++)
             y[c] = x[c * j->from.column];
-        j->kernels->normalize(j->n, y, FLT_TRUE_MIN, y);
+        j->kernels->layer.normalize(j->n, y, FLT_TRUE_MIN, y);
     }
 }
 

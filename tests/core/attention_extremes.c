@@ -7,7 +7,7 @@ static float number_at(const att_tensor *x, int64_t i)
     if (x->dtype == ATT_F32)
         return ((const float *)x->data)[i];
     const att_kernels *k = att_kernels_of(0);
-    (x->dtype == ATT_F16 ? k->from_f16 : k->from_bf16)(1, (const uint16_t *)x->data + i, &y);
+    (x->dtype == ATT_F16 ? k->vector.from_f16 : k->vector.from_bf16)(1, (const uint16_t *)x->data + i, &y);
     return y;
 }
 

@@ -200,7 +200,7 @@ static double number_at(const att_tensor *x, int64_t n)
     if (x->dtype == ATT_F32)
         return (double)((const float *)x->data)[n];
     const att_kernels *k = att_kernels_of(0);
-    (x->dtype == ATT_F16 ? k->from_f16 : k->from_bf16)(1, (const uint16_t *)x->data + n, &y);
+    (x->dtype == ATT_F16 ? k->vector.from_f16 : k->vector.from_bf16)(1, (const uint16_t *)x->data + n, &y);
     return (double)y;
 }
 

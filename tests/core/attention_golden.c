@@ -39,7 +39,7 @@ static float number_at(const att_ctx *ctx, const att_tensor *x, int64_t i)
     float y;
     if (x->dtype == ATT_F32)
         return ((const float *)x->data)[i];
-    (x->dtype == ATT_F16 ? k->from_f16 : k->from_bf16)(1, (const uint16_t *)x->data + i, &y);
+    (x->dtype == ATT_F16 ? k->vector.from_f16 : k->vector.from_bf16)(1, (const uint16_t *)x->data + i, &y);
     return y;
 }
 
@@ -160,7 +160,7 @@ static void store_as(const att_ctx *ctx, att_dtype dtype, att_tensor *x)
         return;
     x->dtype = dtype;
     x->data = malloc((size_t)check_count(x) * sizeof(uint16_t));
-    (dtype == ATT_F16 ? k->to_f16 : k->to_bf16)(check_count(x), numbers, x->data);
+    (dtype == ATT_F16 ? k->vector.to_f16 : k->vector.to_bf16)(check_count(x), numbers, x->data);
     free(numbers);
 }
 
@@ -239,7 +239,7 @@ static double tolerance(const golden_case *c, double rows)
 /* Where bf16 is multiplied in pairs, weights are rounded to it: the output is off by as much of the largest value. */
 static double paired(const att_ctx *ctx, const golden_case *c)
 {
-    return c->dtype == ATT_BF16 && att_kernels_of(ctx->isa)->word_scores ? rounding(ATT_BF16) : 0;
+    return c->dtype == ATT_BF16 && att_kernels_of(ctx->isa)->bf16.scores ? rounding(ATT_BF16) : 0;
 }
 
 /* An output that is off by so much, and by being stored, changes delta = dout . out by DIM times as much, and gradients

@@ -179,8 +179,8 @@ static void accumulating_adds_to_what_is_there(void **state)
 static void to_halves(const att_kernels *k, test_call *c, att_tensor *t)
 {
     uint16_t *halves = malloc((size_t)(check_count(t) + 1) * sizeof(float));
-    k->to_f16(check_count(t), t->data, halves);
-    k->from_f16(check_count(t), halves, t->data);
+    k->vector.to_f16(check_count(t), t->data, halves);
+    k->vector.from_f16(check_count(t), halves, t->data);
     c->data[c->n_data++] = (float *)(void *)halves;
     t->data = halves;
     t->dtype = ATT_F16;
@@ -214,7 +214,7 @@ static void rows_in_f16_are_computed_in_f32(void **state)
                 run_call(ctx, &c);
                 for (int i = 0; i < 8; i++) {
                     float *x = check_numbers(check_count(rows[i]), 0);
-                    k->from_f16(check_count(rows[i]), rows[i]->data, x);
+                    k->vector.from_f16(check_count(rows[i]), rows[i]->data, x);
                     for (int64_t j = 0; j < check_count(rows[i]); j++)
                         check_near(floats(same[i])[j], x[j],
                                    0x1p-11 * (fabs(floats(same[i])[j]) + (i > 4 ? 2 : 0x1p-14)), "%s %s: tensor %d[%d]",

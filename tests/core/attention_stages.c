@@ -239,7 +239,7 @@ static double number_at(att_rows x, int64_t i)
     if (x.dtype == ATT_F32)
         return ((const float *)x.at)[i];
     const att_kernels *k = att_kernels_of(0);
-    (x.dtype == ATT_F16 ? k->from_f16 : k->from_bf16)(1, (const uint16_t *)x.at + i, &y);
+    (x.dtype == ATT_F16 ? k->vector.from_f16 : k->vector.from_bf16)(1, (const uint16_t *)x.at + i, &y);
     return y;
 }
 

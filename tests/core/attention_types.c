@@ -18,12 +18,12 @@ typedef struct calls {
 
 static void code(const att_kernels *k, att_dtype type, int64_t n, const float *x, uint16_t *y)
 {
-    (type == ATT_F16 ? k->to_f16 : k->to_bf16)(n, x, y);
+    (type == ATT_F16 ? k->vector.to_f16 : k->vector.to_bf16)(n, x, y);
 }
 
 static void number(const att_kernels *k, att_dtype type, int64_t n, const uint16_t *x, float *y)
 {
-    (type == ATT_F16 ? k->from_f16 : k->from_bf16)(n, x, y);
+    (type == ATT_F16 ? k->vector.from_f16 : k->vector.from_bf16)(n, x, y);
 }
 
 static calls make_calls(const att_kernels *k, att_dtype type, shape n)
@@ -68,8 +68,8 @@ static void near(att_ctx *ctx, const calls *c, const uint16_t *rounded, const fl
     const att_kernels *k = att_kernels_of(ctx->isa);
     for (int64_t i = 0; i < c->count[OUT]; i++) {
         float want, got;
-        k->from_bf16(1, rounded + i, &want);
-        k->from_bf16(1, c->narrow[OUT] + i, &got);
+        k->vector.from_bf16(1, rounded + i, &want);
+        k->vector.from_bf16(1, c->narrow[OUT] + i, &got);
         if (!(fabsf(got - want) <= 0x1p-8f * (2 * fmaxf(fabsf(want), fabsf(got)) + 2)))
             fail_msg("out[%d] is %g, expected %g", (int)i, (double)got, (double)want);
     }
@@ -83,7 +83,7 @@ static void near_gradients(const att_kernels *k, const calls *c, int i, double t
 {
     for (int64_t j = 0; j < c->count[i]; j++) {
         float got;
-        k->from_bf16(1, c->narrow[i] + j, &got);
+        k->vector.from_bf16(1, c->narrow[i] + j, &got);
         check_near((double)c->wide[i][j], got, tolerance + 0x1p-8 * fabs((double)c->wide[i][j]), "gradient %d[%d]", i,
                    (int)j);
     }

@@ -109,7 +109,7 @@ static void tokens_one_by_one_and_in_chunks_give_the_bits_of_the_full_pass(void 
                 float slopes[8];
                 relate(&s, &o, (w + h) % COUNT(relations), slopes);
                 /* where pairs of bf16 are multiplied, the full pass rounds weights that decoding does not */
-                const bool pairs = att_kernels_of(ctx->isa)->word_scores;
+                const bool pairs = att_kernels_of(ctx->isa)->bf16.scores;
                 const att_dtype dtypes[] = {ATT_F32, ATT_F16, pairs ? ATT_F32 : ATT_BF16};
                 store_as(ctx, dtypes[(w + h + h / 3) % 3], &o, &s);
                 run(ctx, &s, &o.args);

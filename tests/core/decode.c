@@ -92,7 +92,7 @@ static void decoding_gives_the_bits_of_the_full_pass(void **state)
                                  heads[h].value_dim};
                 const unsigned stages = (unsigned)(i * N_HEADS + h * 5) % SETS;
                 check_shape(ctx, m, ATT_F32, stages);
-                const bool pairs = att_kernels_of(ctx->isa)->word_scores; /* its full pass rounds the weights of bf16 */
+                const bool pairs = att_kernels_of(ctx->isa)->bf16.scores; /* its full pass rounds the weights of bf16 */
                 check_shape(ctx, m, i % 2 || pairs ? ATT_F16 : ATT_BF16, stages);
             }
         print_message("%s: %d shapes\n", att_isa(ctx), 2 * done);

@@ -48,7 +48,7 @@ static void check_block(int isa, const att_dropout_mask *d, int queries, uint32_
 {
     uint64_t bits[KEYS + 1];
     bits[(keys + 3) / 4 * 4] = 0x123456789abcdef;
-    att_kernels_of(isa)->keep_bits(d, queries, q0, k0, keys, bits);
+    att_kernels_of(isa)->dropout.mask(d, queries, q0, k0, keys, bits);
     assert_true(bits[(keys + 3) / 4 * 4] == 0x123456789abcdef);
     for (int k = 0; k < keys; k++)
         for (int q = 0; q < queries; q++)
@@ -63,7 +63,7 @@ static void every_set_keeps_the_pairs_of_the_definition(void **state)
     static const uint32_t thresholds[] = {0, 1, 429496730, 1u << 31, (1u << 31) + 1, UINT32_MAX - 255, UINT32_MAX};
     static const uint32_t starts[] = {0, 4, 1020, 0x7ffffff0, 0xfffffff0}; /* the last ones wrap */
     for (int isa = -1; check_next_isa(&isa);) {
-        const int panel = att_kernels_of(isa)->panel;
+        const int panel = att_kernels_of(isa)->nr;
         assert_in_range(panel, 1, QUERIES);
         for (uint32_t i = 0; i < 35; i++) {
             const uint64_t noise = check_bits(1, i);
@@ -88,11 +88,11 @@ static void dropped_weights_are_zero_and_the_others_scaled(void **state)
         memcpy(before, s, sizeof s);
         for (uint64_t k = 0; k < ROWS; k++)
             bits[k] = check_bits(4, k) << 1 >> (k > 0); /* bit 0 of row 0 is 0: what is dropped cannot spread */
-        kernels->drop(ROWS, bits, scale, s, STRIDE);
+        kernels->dropout.apply(ROWS, bits, scale, s, STRIDE);
         for (int k = 0; k < ROWS; k++)
             for (int q = 0; q < STRIDE; q++) {
                 const float was = before[k * STRIDE + q];
-                const float is = q >= kernels->panel ? was : bits[k] >> q & 1 ? was * scale : 0;
+                const float is = q >= kernels->nr ? was : bits[k] >> q & 1 ? was * scale : 0;
                 assert_int_equal(check_float_bits(s[k * STRIDE + q]), check_float_bits(is));
             }
     }

@@ -26,11 +26,11 @@ static float before(int64_t i, int64_t j) { return check_uniform(5, (uint64_t)(i
 static void check_product(int isa, const att_kernels *k, const shape *s, int activation, bool bias, bool residual,
                           bool null_epilogue)
 {
-    const int64_t lda = s->k + s->a_gap, ldc = s->n + s->c_gap, panels = (s->n + k->panel - 1) / k->panel;
+    const int64_t lda = s->k + s->a_gap, ldc = s->n + s->c_gap, panels = (s->n + k->nr - 1) / k->nr;
     const int64_t stride_n = s->transposed ? 1 : s->k, stride_k = s->transposed ? s->n : 1;
     const int64_t a_size = extent(s->m, s->k, s->a_gap), c_size = extent(s->m, s->n, s->c_gap);
     float *a = place(&a_memory, a_size), *b = place(&b_memory, s->n * s->k), *c = place(&c_memory, c_size);
-    float *packed = place(&packed_memory, panels * s->k * k->panel);
+    float *packed = place(&packed_memory, panels * s->k * k->nr);
     float *bias_values = place(&bias_memory, s->n), *residual_values = place(&residual_memory, c_size);
     check_fill(a, a_size, 1, 0, 1);
     check_fill(b, s->n * s->k, 2, 0, 1);
@@ -47,10 +47,29 @@ static void check_product(int isa, const att_kernels *k, const shape *s, int act
     const att_epilogue *e = null_epilogue ? NULL : &values;
 
     const int64_t half = panels / 2; /* as two threads would do it */
-    k->gemm_pack(s->n, s->k, b, stride_n, stride_k, 0, half, packed);
-    k->gemm_pack(s->n, s->k, b, stride_n, stride_k, half, panels, packed);
-    k->gemm(s->m, s->n, s->k, a, lda, packed, half, panels, c, ldc, e);
-    k->gemm(s->m, s->n, s->k, a, lda, packed, 0, half, c, ldc, e);
+    k->gemm.pack(s->n, s->k, b, stride_n, stride_k, 0, half, packed);
+    k->gemm.pack(s->n, s->k, b, stride_n, stride_k, half, panels, packed);
+    k->gemm.run(&(const att_gemm_args){.m = s->m,
+                                       .n = s->n,
+                                       .k = s->k,
+                                       .a = a,
+                                       .lda = lda,
+                                       .packed = packed,
+                                       .first = half,
+                                       .last = panels,
+                                       .c = c,
+                                       .ldc = ldc,
+                                       .epilogue = e});
+    k->gemm.run(&(const att_gemm_args){.m = s->m,
+                                       .n = s->n,
+                                       .k = s->k,
+                                       .a = a,
+                                       .lda = lda,
+                                       .packed = packed,
+                                       .last = half,
+                                       .c = c,
+                                       .ldc = ldc,
+                                       .epilogue = e});
     check_untouched(&packed_memory, "gemm_pack");
     check_untouched(&c_memory, "gemm");
     att_ref_gemm(s->m, s->n, s->k, a, lda, b, stride_n, stride_k, e, expected, s->n);
@@ -79,7 +98,16 @@ static void check_product(int isa, const att_kernels *k, const shape *s, int act
             from_row.residual = residual ? residual_values + i * ldc : NULL;
             for (int64_t at = 0; at < rows * s->n && s->add; at++)
                 again[at / s->n * ldc + at % s->n] = before(i + at / s->n, at % s->n);
-            k->gemm(rows, s->n, s->k, a + i * lda, lda, packed, 0, panels, again, ldc, e ? &from_row : NULL);
+            k->gemm.run(&(const att_gemm_args){.m = rows,
+                                               .n = s->n,
+                                               .k = s->k,
+                                               .a = a + i * lda,
+                                               .lda = lda,
+                                               .packed = packed,
+                                               .last = panels,
+                                               .c = again,
+                                               .ldc = ldc,
+                                               .epilogue = e ? &from_row : NULL});
             for (int64_t r = 0; r < rows; r++)
                 assert_memory_equal(again + r * ldc, c + (i + r) * ldc, (size_t)s->n * sizeof *c);
         }
@@ -150,14 +178,30 @@ static void nan_and_infinity_stay_in_their_row(void **state)
         const att_kernels *k = att_kernels_of(isa);
         enum { M = 14, N = 33, K = 9 };
         float a[M * K], b[N * K], c[M * N], clean[M * N];
-        float *packed = place(&packed_memory, (N + k->panel - 1) / k->panel * K * k->panel);
+        float *packed = place(&packed_memory, (N + k->nr - 1) / k->nr * K * k->nr);
         check_fill(a, M * K, 1, 0, 1);
         check_fill(b, N * K, 2, 0, 1);
-        k->gemm_pack(N, K, b, K, 1, 0, (N + k->panel - 1) / k->panel, packed);
-        k->gemm(M, N, K, a, K, packed, 0, (N + k->panel - 1) / k->panel, clean, N, NULL);
+        k->gemm.pack(N, K, b, K, 1, 0, (N + k->nr - 1) / k->nr, packed);
+        k->gemm.run(&(const att_gemm_args){.m = M,
+                                           .n = N,
+                                           .k = K,
+                                           .a = a,
+                                           .lda = K,
+                                           .packed = packed,
+                                           .last = (N + k->nr - 1) / k->nr,
+                                           .c = clean,
+                                           .ldc = N});
         a[5 * K + 4] = NAN;
         a[7 * K + 2] = INFINITY;
-        k->gemm(M, N, K, a, K, packed, 0, (N + k->panel - 1) / k->panel, c, N, NULL);
+        k->gemm.run(&(const att_gemm_args){.m = M,
+                                           .n = N,
+                                           .k = K,
+                                           .a = a,
+                                           .lda = K,
+                                           .packed = packed,
+                                           .last = (N + k->nr - 1) / k->nr,
+                                           .c = c,
+                                           .ldc = N});
         for (int i = 0; i < M; i++)
             for (int j = 0; j < N; j++)
                 assert_true(i == 5   ? isnan(c[i * N + j])

@@ -55,7 +55,7 @@ static float *run(const att_kernels *k, const step *s, check_fence *f, float **g
     *gates = check_numbers(count + s->n, 9);
     memcpy(*gates, s->in, (size_t)count * sizeof **gates);
     float *y = check_place(f, (size_t)s->n * sizeof *y);
-    (s->lstm ? k->lstm : k->gru)(s->n, s->product, s->state, *gates, y);
+    (s->lstm ? k->layer.lstm : k->layer.gru)(s->n, s->product, s->state, *gates, y);
     return y;
 }
 
@@ -101,9 +101,9 @@ static void check_step_back(int isa, const step *s, check_fence *f)
     float *dh = check_place(f, (size_t)n * sizeof *dh);
     memcpy(dh, dy, (size_t)n * sizeof *dh);
     if (s->lstm)
-        k->lstm_back(n, left, s->state, dh, dc, d), memcpy(dproduct, d, (size_t)(gates * n) * sizeof *d);
+        k->layer.lstm_back(n, left, s->state, dh, dc, d), memcpy(dproduct, d, (size_t)(gates * n) * sizeof *d);
     else
-        k->gru_back(n, left, s->state, dh, d, dproduct);
+        k->layer.gru_back(n, left, s->state, dh, d, dproduct);
     for (int64_t i = 0; i < n; i++) {
         const double by_y = (double)dy[i], by_c = s->lstm ? (double)check_uniform(5, (uint64_t)i) : 0;
         const float state = s->lstm ? dc[i] : dh[i];

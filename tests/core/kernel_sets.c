@@ -11,16 +11,17 @@ static void a_set_that_extends_another_shares_its_kernels(void **state)
     if (base < 0)
         skip(); /* not on this processor */
     const att_kernels *k = att_kernels_of(base);
-    assert_true(!k->word_scores);
+    assert_true(!k->bf16.scores);
     for (int i = 1; i < 3; i++) {
         const int more = att_isa_find(names[i]);
         const att_kernels *l = att_kernels_of(more);
         assert_true(more == base + i);
         if (!att_isa_usable(more))
             continue;
-        assert_true(k->lanes == l->lanes && k->panel == l->panel);
-        assert_true(k->gemm == l->gemm && k->soften == l->soften && k->softmax == l->softmax && k->dot == l->dot);
-        assert_true(l->word_scores && l->word_weigh && !l->turn_values == (i == 1));
+        assert_true(k->lanes == l->lanes && k->nr == l->nr);
+        assert_true(k->gemm.run == l->gemm.run && k->attend.softmax_step == l->attend.softmax_step &&
+                    k->layer.softmax == l->layer.softmax && k->vector.dot == l->vector.dot);
+        assert_true(l->bf16.scores && l->bf16.accumulate_pv && !l->bf16.pack_values == (i == 1));
     }
 }
 

@@ -50,44 +50,50 @@ static double weight_reference(double x)
 
 static void identity_run(const att_kernels *k, int64_t n, const float *x, float *y)
 {
-    k->activate(ATT_IDENTITY, n, x, y);
+    k->layer.activate(ATT_IDENTITY, n, x, y);
 }
-static void relu_run(const att_kernels *k, int64_t n, const float *x, float *y) { k->activate(ATT_RELU, n, x, y); }
+static void relu_run(const att_kernels *k, int64_t n, const float *x, float *y)
+{
+    k->layer.activate(ATT_RELU, n, x, y);
+}
 static void gelu_erf_run(const att_kernels *k, int64_t n, const float *x, float *y)
 {
-    k->activate(ATT_GELU_ERF, n, x, y);
+    k->layer.activate(ATT_GELU_ERF, n, x, y);
 }
 static void gelu_tanh_run(const att_kernels *k, int64_t n, const float *x, float *y)
 {
-    k->activate(ATT_GELU_TANH, n, x, y);
+    k->layer.activate(ATT_GELU_TANH, n, x, y);
 }
 static void activate_tanh_run(const att_kernels *k, int64_t n, const float *x, float *y)
 {
-    k->activate(ATT_TANH, n, x, y);
+    k->layer.activate(ATT_TANH, n, x, y);
 }
-static void silu_run(const att_kernels *k, int64_t n, const float *x, float *y) { k->activate(ATT_SILU, n, x, y); }
+static void silu_run(const att_kernels *k, int64_t n, const float *x, float *y)
+{
+    k->layer.activate(ATT_SILU, n, x, y);
+}
 static void sigmoid_run(const att_kernels *k, int64_t n, const float *x, float *y)
 {
-    k->activate(ATT_SIGMOID, n, x, y);
+    k->layer.activate(ATT_SIGMOID, n, x, y);
 }
-static void exp2_run(const att_kernels *k, int64_t n, const float *x, float *y) { k->exp2(n, x, y); }
+static void exp2_run(const att_kernels *k, int64_t n, const float *x, float *y) { k->vector.exp2(n, x, y); }
 /* A weight of attention, of a score that is at most the largest, 0. */
 static void weight_run(const att_kernels *k, int64_t n, const float *x, float *y)
 {
     const float zero[64] = {0};
-    for (int64_t i = 0; i < n; i += k->panel) {
+    for (int64_t i = 0; i < n; i += k->nr) {
         float p[64] = {0}, ds[64] = {0};
-        const int64_t some = n - i < k->panel ? n - i : k->panel;
+        const int64_t some = n - i < k->nr ? n - i : k->nr;
         for (int64_t j = 0; j < some; j++)
             p[j] = x[i + j] > 0 ? 0 : x[i + j];
-        k->soften_back(1, 1, p, ds, k->panel, zero, zero);
+        k->backward.softmax(1, 1, p, ds, k->nr, zero, zero);
         memcpy(y + i, p, (size_t)some * sizeof *p);
     }
 }
-static void exp_run(const att_kernels *k, int64_t n, const float *x, float *y) { k->exp(n, x, y); }
-static void log2_run(const att_kernels *k, int64_t n, const float *x, float *y) { k->log2(n, x, y); }
-static void erf_run(const att_kernels *k, int64_t n, const float *x, float *y) { k->erf(n, x, y); }
-static void tanh_run(const att_kernels *k, int64_t n, const float *x, float *y) { k->tanh(n, x, y); }
+static void exp_run(const att_kernels *k, int64_t n, const float *x, float *y) { k->vector.exp(n, x, y); }
+static void log2_run(const att_kernels *k, int64_t n, const float *x, float *y) { k->vector.log2(n, x, y); }
+static void erf_run(const att_kernels *k, int64_t n, const float *x, float *y) { k->vector.erf(n, x, y); }
+static void tanh_run(const att_kernels *k, int64_t n, const float *x, float *y) { k->vector.tanh(n, x, y); }
 
 static double exact(double x, double expected, bool fused)
 {
@@ -233,16 +239,16 @@ static void special_values(int isa, const att_kernels *k)
         check_function(isa, &functions[i], N, x, y);
         combinations[isa]++;
     }
-    k->exp2(N, x, y);
+    k->vector.exp2(N, x, y);
     assert_true(y[2] == 0 && y[4] == 0 && y[7] == 1 && y[8] == 1);
-    k->exp(N, x, y);
+    k->vector.exp(N, x, y);
     assert_true(y[1] == INFINITY && y[2] == 0 && y[3] == INFINITY && y[4] == 0 && y[7] == 1 && y[8] == 1);
-    k->log2(N, x, y);
+    k->vector.log2(N, x, y);
     assert_true(isnan(y[2]) && isnan(y[4]) && isnan(y[6]) && y[5] == -149 && y[9] == -126);
     assert_true(y[7] == -INFINITY && y[8] == -INFINITY && y[1] == INFINITY);
-    k->erf(N, x, y);
+    k->vector.erf(N, x, y);
     assert_true(y[1] == 1 && y[2] == -1 && signbit(y[8]) && !signbit(y[7]));
-    k->tanh(N, x, y);
+    k->vector.tanh(N, x, y);
     assert_true(y[1] == 1 && y[2] == -1 && signbit(y[8]) && !signbit(y[7]));
 }
 static void functions_define_nan_infinities_zeros_and_denormals(void **state)
@@ -259,7 +265,7 @@ static void check_softmax(int isa, const att_kernels *k, int64_t n, const float 
     float *y = place(&out, n), top = -INFINITY;
     for (int64_t i = 0; i < n; i++)
         top = fmaxf(top, x[i]);
-    k->softmax(n, x, y);
+    k->layer.softmax(n, x, y);
     att_ref_softmax(n, x, expected);
     for (int64_t i = 0; i < n; i++) {
         /* half a unit of x - top, that of exp, the sum's, the product's; weights below e^-87 may be 0 */
@@ -284,20 +290,20 @@ static void softmax_rows(int isa, const att_kernels *k)
             x[i] = i % 3 ? -INFINITY : x[i];
         check_softmax(isa, k, n, x);
         float *y = place(&out, n);
-        k->softmax(n, x, y);
+        k->layer.softmax(n, x, y);
         for (int64_t i = 0; i < n; i++)
             assert_true(i % 3 == 0 || y[i] == 0);
-        k->softmax(n, x, x);
+        k->layer.softmax(n, x, x);
         assert_memory_equal(x, y, (size_t)n * sizeof *x);
 
         for (int64_t i = 0; i < n; i++)
             x[i] = -INFINITY;
-        k->softmax(n, x, y);
+        k->layer.softmax(n, x, y);
         for (int64_t i = 0; i < n; i++)
             assert_true(y[i] == 0);
         if (n) {
             x[n / 2] = NAN;
-            k->softmax(n, x, y);
+            k->layer.softmax(n, x, y);
             for (int64_t i = 0; i < n; i++)
                 assert_true(isnan(y[i]));
         }
@@ -319,7 +325,7 @@ static void layer_norm_rows(int isa, const att_kernels *k)
         check_fill(beta, n, 2, 0, 1);
         for (float centre = 0; centre <= 100; centre += 50) {
             check_fill(x, n, (uint64_t)s + 3, centre, 1);
-            k->layer_norm(n, x, gamma, beta, 1e-12f, y);
+            k->layer.layer_norm(n, x, gamma, beta, 1e-12f, y);
             att_ref_layer_norm(n, x, gamma, beta, 1e-12f, expected);
             double mean = 0, variance = 0;
             for (int64_t i = 0; i < n; i++)
@@ -337,7 +343,7 @@ static void layer_norm_rows(int isa, const att_kernels *k)
             check_untouched(&out, "layer_norm");
             combinations[isa]++;
         }
-        k->layer_norm(n, x, gamma, beta, 1e-12f, x);
+        k->layer.layer_norm(n, x, gamma, beta, 1e-12f, x);
         assert_memory_equal(x, y, (size_t)n * sizeof *x);
     }
 }
@@ -355,7 +361,7 @@ static void normalize_rows(int isa, const att_kernels *k)
         float *x = place(&in, n), *y = place(&out, n);
         for (float spread = 0; spread <= 1000; spread = spread * 100 + 1e-3f) {
             check_fill(x, n, (uint64_t)s, 0, spread);
-            k->normalize(n, x, 1e-12f, y);
+            k->layer.normalize(n, x, 1e-12f, y);
             att_ref_normalize(n, x, 1e-12f, expected);
             for (int64_t i = 0; i < n; i++)
                 check_near(expected[i], y[i], fabs(expected[i]) * FLT_EPSILON * (sqrt(chain(k, n)) / 2 + 2),
@@ -365,7 +371,7 @@ static void normalize_rows(int isa, const att_kernels *k)
         }
         if (n) {
             x[n - 1] = NAN;
-            k->normalize(n, x, 1e-12f, y);
+            k->layer.normalize(n, x, 1e-12f, y);
             for (int64_t i = 0; i < n; i++)
                 assert_true(isnan(y[i]));
         }
@@ -392,12 +398,12 @@ static void norm_extremes(int isa, const att_kernels *k)
         check_fill(x, n, (uint64_t)s, 0, spread);
         check_fill(gamma, n, 1, 1, 0.5f);
         check_fill(beta, n, 2, 0, 1);
-        k->layer_norm(n, x, gamma, beta, eps, y);
+        k->layer.layer_norm(n, x, gamma, beta, eps, y);
         att_ref_layer_norm(n, x, gamma, beta, eps, expected);
         for (int64_t i = 0; i < n; i++)
             check_near(expected[i], y[i], FLT_EPSILON / 2 * fabs(expected[i]) + 1e-12, "%s: layer_norm[%d] of %d at %g",
                        att_isa_name(isa), (int)i, (int)n, (double)spread);
-        k->normalize(n, x, eps, y);
+        k->layer.normalize(n, x, eps, y);
         att_ref_normalize(n, x, eps, expected);
         for (int64_t i = 0; i < n; i++)
             check_near(expected[i], y[i], FLT_EPSILON / 2 * fabs(expected[i]) + FLT_TRUE_MIN / 2,
@@ -405,13 +411,13 @@ static void norm_extremes(int isa, const att_kernels *k)
         check_untouched(&out, "a norm of extremes");
         for (int64_t i = 0; i < n; i++)
             x[i] = spread;
-        k->layer_norm(n, x, gamma, beta, 1e-12f, y);
+        k->layer.layer_norm(n, x, gamma, beta, 1e-12f, y);
         for (int64_t i = 0; i < n; i++) /* a mean of equals is that, a sum of small ones that is not is below eps */
             check_near((double)beta[i], y[i], 1e-6, "%s: layer_norm[%d] of %d equals", att_isa_name(isa), (int)i,
                        (int)n);
         if (n > 1) {
             x[n / 2] = -INFINITY;
-            k->normalize(n, x, eps, y);
+            k->layer.normalize(n, x, eps, y);
             for (int64_t i = 0; i < n; i++)
                 assert_true(i == n / 2 ? isnan(y[i]) : y[i] == 0);
         }
@@ -432,16 +438,16 @@ static void vector_sizes(int isa, const att_kernels *k)
         float *a = place(&in, n), *b = place(&in2, n), *y = place(&out, n);
         check_fill(a, n, (uint64_t)s, 0, 3);
         check_fill(b, n, (uint64_t)s + 99, 0, 3);
-        k->add(n, a, b, y);
+        k->vector.add(n, a, b, y);
         for (int64_t i = 0; i < n; i++)
             assert_true(y[i] == a[i] + b[i]);
-        k->sub(n, a, b, y);
+        k->vector.sub(n, a, b, y);
         for (int64_t i = 0; i < n; i++)
             assert_true(y[i] == a[i] - b[i]);
-        k->max(n, a, b, y);
+        k->vector.max(n, a, b, y);
         for (int64_t i = 0; i < n; i++)
             assert_true(y[i] == (a[i] > b[i] ? a[i] : b[i]));
-        k->scale(n, 0.7f, a, y);
+        k->vector.scale(n, 0.7f, a, y);
         for (int64_t i = 0; i < n; i++)
             assert_true(y[i] == a[i] * 0.7f);
         check_untouched(&out, "vector");
@@ -452,14 +458,14 @@ static void vector_sizes(int isa, const att_kernels *k)
             size += fabs((double)a[i] * b[i]);
         }
         /* each chain's additions round partial sums that together are at most size */
-        check_near(sum, k->dot(n, a, b), FLT_EPSILON * size, "%s dot of %d", att_isa_name(isa), (int)n);
+        check_near(sum, k->vector.dot(n, a, b), FLT_EPSILON * size, "%s dot of %d", att_isa_name(isa), (int)n);
         combinations[isa] += 4;
 
         for (int64_t i = 0; i < n; i++) {
             a[i] = i % 2 ? NAN : a[i];
             b[i] = i % 3 ? b[i] : NAN;
         }
-        k->max(n, a, b, y);
+        k->vector.max(n, a, b, y);
         for (int64_t i = 0; i < n; i++)
             assert_true(isnan(y[i]) == (i % 2 || i % 3 == 0));
     }
@@ -499,7 +505,7 @@ static void short_formats(int isa, const att_kernels *k)
             for (int64_t first = 0; first < codes; first += n) {
                 for (int64_t i = 0; i < n; i++)
                     x[i] = (uint16_t)((first + i) * 65536 / codes);
-                (f ? k->from_bf16 : k->from_f16)(n, x, y);
+                (f ? k->vector.from_bf16 : k->vector.from_f16)(n, x, y);
                 for (int64_t i = 0; i < n; i++) {
                     const double expected = decode(x[i], formats[f].exponent_bits);
                     if (isnan(expected) ? !isnan(y[i]) : y[i] != expected || !signbit(y[i]) != !signbit(expected))
@@ -535,7 +541,7 @@ static void short_formats_back(int isa, const att_kernels *k)
                 uint16_t y[4];
                 for (int i = 0; i < 4; i++)
                     given[i] = sign ? -x[i] : x[i];
-                (f ? k->to_bf16 : k->to_f16)(4, given, y);
+                (f ? k->vector.to_bf16 : k->vector.to_f16)(4, given, y);
                 for (int i = 0; i < 4; i++)
                     if (y[i] != (want[i] | sign))
                         fail_msg("%s to_%s(%a) = %#x, expected %#x", att_isa_name(isa), f ? "bf16" : "f16",
@@ -544,7 +550,7 @@ static void short_formats_back(int isa, const att_kernels *k)
             }
         const float others[3] = {INFINITY, -INFINITY, NAN};
         uint16_t y[3];
-        (f ? k->to_bf16 : k->to_f16)(3, others, y);
+        (f ? k->vector.to_bf16 : k->vector.to_f16)(3, others, y);
         assert_true(y[0] == infinity && y[1] == (infinity | 0x8000) && (y[2] & 0x7fff) > infinity);
     }
 }

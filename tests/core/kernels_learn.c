@@ -46,8 +46,8 @@ static void slopes(int isa, const att_kernels *k, int64_t n)
         for (float spread = 1; spread < 2000; spread *= 10) {
             const float *x = numbers(&in, n, 1, 0, spread), *dy = numbers(&in2, n, 2, 0, 1);
             float *dx = place(&out, n), *same = numbers(&out2, n, 2, 0, 1);
-            k->activate_back(act, n, x, dy, dx);
-            k->activate_back(act, n, x, same, same); /* in place */
+            k->layer.activate_back(act, n, x, dy, dx);
+            k->layer.activate_back(act, n, x, same, same); /* in place */
             assert_memory_equal(dx, same, (size_t)n * sizeof *dx);
             for (int64_t i = 0; i < n; i++)
                 check_near((double)dy[i] * att_ref_activate_slope(act, (double)x[i]), dx[i],
@@ -67,13 +67,13 @@ static void slopes_of_activations_are_their_references(void **state)
     for (int isa = -1; check_next_isa(&isa);)
         for (int act = ATT_IDENTITY; act <= ATT_SIGMOID; act++) {
             float dx[N];
-            att_kernels_of(isa)->activate_back(act, N, x, ones, dx);
+            att_kernels_of(isa)->layer.activate_back(act, N, x, ones, dx);
             for (int i = 0; i < N; i++) {
                 const double at = (double)x[i], limited = fabs(at) > 1e6 ? copysign(1e6, at) : at;
                 check_near(att_ref_activate_slope(act, limited), dx[i], 4 * FLT_EPSILON, "%s slope of %d at %g",
                            att_isa_name(isa), act, at);
             }
-            att_kernels_of(isa)->activate_back(act, 1, &nan, ones, dx);
+            att_kernels_of(isa)->layer.activate_back(act, 1, &nan, ones, dx);
             assert_true(isnan(dx[0]) || act == ATT_IDENTITY || act == ATT_RELU);
         }
 }
@@ -93,9 +93,9 @@ static void check_norm_back(int isa, const att_kernels *k, int64_t n, bool centr
     memcpy(before_gamma, to_gamma, (size_t)n * sizeof *to);
     memcpy(before_beta, to_beta, (size_t)n * sizeof *to);
     if (centred)
-        k->layer_norm_back(n, x, gamma, eps, dy, to, to_gamma, to_beta);
+        k->layer.layer_norm_back(n, x, gamma, eps, dy, to, to_gamma, to_beta);
     else
-        k->rms_norm_back(n, x, gamma, eps, dy, to, to_gamma);
+        k->layer.rms_norm_back(n, x, gamma, eps, dy, to, to_gamma);
     att_ref_norm_back(centred, n, x, gamma, eps, dy, dx, dgamma);
     double squares = 0, mean = 0;
     for (int64_t i = 0; i < n; i++)
@@ -138,7 +138,7 @@ static void rms(int isa, const att_kernels *k, int64_t n)
     for (float spread = 1e-15f; spread < 1e31f; spread *= 1e15f) {
         const float *x = numbers(&in, n, 3, 0, spread), *gamma = numbers(&in2, n, 4, 1, 0.5f);
         float *y = place(&out, n);
-        k->rms_norm(n, x, gamma, 1e-12f, y);
+        k->layer.rms_norm(n, x, gamma, 1e-12f, y);
         att_ref_rms_norm(n, x, gamma, 1e-12f, expected);
         for (int64_t i = 0; i < n; i++) /* half of the sum's roundings, and some at the end */
             check_near(expected[i], y[i], FLT_EPSILON * fabs(expected[i]) * (sqrt(chain(k, n)) / 2 + 3),
@@ -162,11 +162,11 @@ static void softmax_back(int isa, const att_kernels *k, int64_t n)
     float *dx = numbers(&out, n, 3, 0, 1), before[LARGEST];
     memcpy(before, dx, (size_t)n * sizeof *dx);
     check_fill(y, n, 1, 0, 3);
-    k->softmax(n, y, y);
+    k->layer.softmax(n, y, y);
     double s = 0;
     for (int64_t i = 0; i < n; i++)
         s += (double)y[i] * (double)dy[i];
-    k->softmax_back(n, y, dy, dx);
+    k->layer.softmax_back(n, y, dy, dx);
     for (int64_t i = 0; i < n; i++) /* the sum is of numbers that together are below 1 */
         check_near((double)before[i] + (double)y[i] * ((double)dy[i] - s), dx[i],
                    FLT_EPSILON * (1 + (double)y[i] * (chain(k, n) + 2)), "%s softmax_back[%d] of %d", att_isa_name(isa),
@@ -183,15 +183,15 @@ static void classes(int isa, const att_kernels *k, int64_t n)
         for (int64_t i = 0; i < n; i++)
             sum += (double)x[i], size += fabs((double)x[i]);
         if (n == 0) {
-            assert_true(k->log_sum_exp(n, x) == -INFINITY && k->sum(n, x) == 0);
+            assert_true(k->layer.log_sum_exp(n, x) == -INFINITY && k->vector.sum(n, x) == 0);
             continue;
         }
         /* the logarithm of a sum is off by as much as the sum is in units; then a sum and rounding of the result */
-        check_near(lse, k->log_sum_exp(n, x), FLT_EPSILON * (chain(k, n) + 2 + log((double)n) + fabs(lse)),
+        check_near(lse, k->layer.log_sum_exp(n, x), FLT_EPSILON * (chain(k, n) + 2 + log((double)n) + fabs(lse)),
                    "%s log_sum_exp of %d", att_isa_name(isa), (int)n);
-        check_near(sum, k->sum(n, x), FLT_EPSILON * size, "%s sum of %d", att_isa_name(isa), (int)n);
+        check_near(sum, k->vector.sum(n, x), FLT_EPSILON * size, "%s sum of %d", att_isa_name(isa), (int)n);
         float *dx = place(&out, n);
-        k->cross_entropy_back(n, x, (float)lse, 0.25f, 3, dx);
+        k->layer.cross_entropy_back(n, x, (float)lse, 0.25f, 3, dx);
         for (int64_t i = 0; i < n; i++) { /* half a unit of lse and of the difference, exp, and the last steps */
             const double p = exp((double)x[i] - (double)(float)lse), distance = fabs((double)x[i] - lse);
             check_near(3 * (p - 0.25), dx[i], 3 * FLT_EPSILON * (p * (distance + 2) + 1),
@@ -208,8 +208,8 @@ static void logits(int isa, const att_kernels *k, int64_t n)
         float *t = numbers(&in2, n, 2, 0.5f, 0.5f), *y = place(&out, n), *dx = place(&out2, n);
         for (int64_t i = 0; i < n; i++)
             t[i] = i % 3 == 2 ? -1 : i % 2 ? t[i] : (float)(i / 2 % 2);
-        k->logistic(n, x, t, y);
-        k->logistic_back(n, x, t, dx);
+        k->layer.logistic(n, x, t, y);
+        k->layer.logistic_back(n, x, t, dx);
         for (int64_t i = 0; i < n; i++) {
             const double at = (double)x[i], target = (double)t[i], expected = att_ref_logistic(at, target);
             /* of each term as many units as it is made with, and beyond e^-87 nothing */
@@ -237,8 +237,8 @@ static void losses_of_classes_are_their_references(void **state)
     const float all[] = {-INFINITY, -INFINITY, -INFINITY}, one[] = {2, NAN, 1}, some[] = {-INFINITY, 3, -INFINITY};
     for (int isa = -1; check_next_isa(&isa);) {
         const att_kernels *k = att_kernels_of(isa);
-        assert_true(k->log_sum_exp(3, all) == -INFINITY && isnan(k->log_sum_exp(3, one)));
-        assert_true(k->log_sum_exp(3, some) == 3);
+        assert_true(k->layer.log_sum_exp(3, all) == -INFINITY && isnan(k->layer.log_sum_exp(3, one)));
+        assert_true(k->layer.log_sum_exp(3, some) == 3);
     }
 }
 
@@ -258,7 +258,7 @@ static void turned(int isa, const att_kernels *k, int64_t n)
         const int64_t all = n ? (n - 1) * y_stride + rows[s] : 0;
         const float *x = numbers(&in, n ? (rows[s] - 1) * x_stride + n : 0, 1, 0, 1);
         float *y = place(&out, all);
-        k->transpose(rows[s], n, x, x_stride, y, y_stride);
+        k->vector.transpose(rows[s], n, x, x_stride, y, y_stride);
         for (int64_t i = 0; i < all; i++)
             if (i % y_stride < rows[s])
                 assert_true(y[i] == x[i % y_stride * x_stride + i / y_stride]);
@@ -280,7 +280,7 @@ static void drop_rows(int isa, const att_kernels *k, int64_t n)
 {
     enum { ROWS = 5, STRIDE = 67 };
     uint64_t bits[ROWS];
-    if (n > k->panel || n > 64)
+    if (n > k->nr || n > 64)
         return;
     for (int residual = 0; residual < 2; residual++) {
         const int64_t all = n ? (ROWS - 1) * STRIDE + n : 0;
@@ -288,7 +288,7 @@ static void drop_rows(int isa, const att_kernels *k, int64_t n)
         float *y = place(&out, all);
         for (int i = 0; i < ROWS; i++)
             bits[i] = 0x5a3c96f017e8d24bu >> i;
-        k->drop_rows((int)n, ROWS, bits, 1.25f, x, residual ? r : NULL, y, STRIDE);
+        k->dropout.apply_rows((int)n, ROWS, bits, 1.25f, x, residual ? r : NULL, y, STRIDE);
         for (int64_t i = 0; i < all; i++) {
             const int64_t column = i % STRIDE, row = i / STRIDE;
             if (column < n)

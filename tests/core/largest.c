@@ -1,5 +1,5 @@
 /* The largest of each row of a product: att_linear_argmax and att_linear_top, against all numbers that att_linear
- * gives; and the bounds of kernel/bytes.c, against double. */
+ * gives; and the bounds of kernel/int8_bounds.c, against double. */
 #include "tape_help.h"
 #include "fail_alloc.h"
 
@@ -76,7 +76,7 @@ static att_param *weight_of(att_ctx *ctx, const problem *p, uint16_t *halves)
 {
     if (p->dtype == ATT_F32)
         return param(ctx, p->w, ATT_F32, ATT_DIMS(p->n, p->k));
-    att_kernels_of(0)->to_f16(p->n * p->k, p->w, halves);
+    att_kernels_of(0)->vector.to_f16(p->n * p->k, p->w, halves);
     return param(ctx, halves, ATT_F16, ATT_DIMS(p->n, p->k));
 }
 
@@ -245,15 +245,15 @@ enum { MOST = 64, K = 300, WORDS = K / 4 };
 
 /* A row as it is kept, and what that loses */
 typedef struct kept {
-    att_byte_row of;
+    att_int8_row of;
     float words[WORDS], near[K], rest[K];
 } kept;
 
 static kept keep(const att_kernels *kernels, bool left, const float *x)
 {
-    const int levels = left ? ATT_BYTES_LEFT : ATT_BYTES_RIGHT, shift = left ? ATT_BYTES_SHIFT : 0;
+    const int levels = left ? ATT_INT8_LEFT : ATT_INT8_RIGHT, shift = left ? ATT_INT8_SHIFT : 0;
     kept y;
-    y.of = kernels->bytes_of(levels, shift, K, x, (int8_t *)y.words);
+    y.of = kernels->int8.quantize(levels, shift, K, x, (int8_t *)y.words);
     for (int i = 0; i < K; i++) {
         y.near[i] = y.of.step * (float)(((const int8_t *)y.words)[i] - shift);
         y.rest[i] = x[i] - y.near[i];
@@ -268,11 +268,11 @@ enum { LOST_OF_X, LOST_OF_COLUMN, NOTHING_LOST, ROUNDS };
 static void check_bounds(int isa, int round)
 {
     const att_kernels *kernels = att_kernels_of(isa);
-    const int panel = kernels->panel, columns = panel - 1;
+    const int panel = kernels->nr, columns = panel - 1;
     float *numbers = check_numbers((MOST + 1) * K, (uint64_t)isa), *x = numbers + MOST * K, words[MOST * WORDS];
     float packed[(WORDS + 4) * MOST], upper[MOST], best = -INFINITY, bias[MOST];
-    att_byte_row of[MOST];
-    assert_true(panel <= MOST && kernels->bytes_behind == 4);
+    att_int8_row of[MOST];
+    assert_true(panel <= MOST && kernels->int8.rows_behind == 4);
     for (int i = 0; i < (MOST + 1) * K; i++)
         numbers[i] *= numbers[i] * numbers[i]; /* some outweigh others */
     if (round == LOST_OF_COLUMN)
@@ -290,8 +290,17 @@ static void check_bounds(int isa, int round)
         of[j] = column.of;
         bias[j] = (float)j / 16;
     }
-    kernels->bytes_panel(WORDS, words, of, packed);
-    kernels->bytes_bounds(1, WORDS, left.words, &left.of, columns, packed, bias, upper, 0, &best, NULL);
+    kernels->int8.pack(WORDS, words, of, packed);
+    kernels->int8.bounds(&(const att_int8_args){.m = 1,
+                                                .words = WORDS,
+                                                .x = left.words,
+                                                .of = &left.of,
+                                                .columns = columns,
+                                                .panel = packed,
+                                                .bias = bias,
+                                                .upper = upper,
+                                                .stride = 0,
+                                                .best = &best});
     double largest = (double)-INFINITY;
     for (int j = 0; j < columns; j++) {
         double norms;

@@ -18,7 +18,7 @@ static void the_read_kernel_reads_each_number_once(void **state)
         x[i] = (float)(i + 1);
     for (int isa = -1; check_next_isa(&isa);)
         for (int n = 0; n <= 300; n++)
-            assert_true(att_kernels_of(isa)->read(n, x) == 0.5 * n * (n + 1)); /* whole numbers: exact */
+            assert_true(att_kernels_of(isa)->measure.read(n, x) == 0.5 * n * (n + 1)); /* whole numbers: exact */
 }
 
 static void the_peak_kernel_counts_what_it_computes(void **state)
@@ -27,8 +27,8 @@ static void the_peak_kernel_counts_what_it_computes(void **state)
     for (int isa = -1; check_next_isa(&isa);) {
         const att_kernels *k = att_kernels_of(isa);
         double once, thrice;
-        k->peak(1, &once);
-        k->peak(3, &thrice);
+        k->measure.peak(1, &once);
+        k->measure.peak(3, &thrice);
         assert_true(once > 0 && thrice == 3 * once);
     }
 }

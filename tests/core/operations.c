@@ -468,8 +468,8 @@ static void attend_takes_parameters_of_its_stages_from_args_or_as_variables(void
     att_tensor turned;
     float *x = check_numbers(2 * DIM, 1), *w = check_numbers(DIM * DIM, 2);
     uint16_t codes[DIM * DIM];
-    att_kernels_of(ctx->isa)->to_f16(DIM * DIM, w, codes);
-    att_kernels_of(ctx->isa)->from_f16(DIM * DIM, codes, w);
+    att_kernels_of(ctx->isa)->vector.to_f16(DIM * DIM, w, codes);
+    att_kernels_of(ctx->isa)->vector.from_f16(DIM * DIM, codes, w);
     assert_int_equal(att_wrap(&turned, codes, ATT_F16, 3, dim, (const int64_t[]){0, 1, DIM}), ATT_OK);
     assert_int_equal(att_param_new(ctx, &turned, &p), ATT_OK);
     assert_int_equal(

@@ -14,7 +14,7 @@ static void check_rotation(int isa, check_fence *f, int64_t pairs, bool neighbou
         sine[i] = (float)sin(angle), cosine[i] = (float)cos(angle);
     }
     void (*const rotate)(int64_t, float, const float *, const float *, const float *, float *) =
-        neighbours ? k->rotate_neighbours : k->rotate_halves;
+        neighbours ? k->layer.rotate_pairs : k->layer.rotate_halves;
     rotate(pairs, way, x, sine, cosine, y);
     att_ref_rotate(pairs, step[neighbours], way, x, sine, cosine, expected);
     for (int64_t i = 0; i < n; i++) /* two products below 1 and their sum: half a unit each, of 1 and of 2 */

@@ -31,7 +31,7 @@ static void adam_numbers(int isa, const att_kernels *k, int64_t n, const att_ada
     const float *g = place(&in, n, 1, 0);
     float *x = place(&out, n, 2, 0), *m = place(&out2, n, 3, 0), *v = place(&out3, n, 4, 1.5f);
     double *rx = doubles(x, n), *rm = doubles(m, n), *rv = doubles(v, n);
-    k->adam(n, a, g, x, m, v);
+    k->layer.adam(n, a, g, x, m, v);
     att_ref_adam(n, a, g, rx, rm, rv);
     for (int64_t i = 0; i < n; i++) {
         /* sums of two products of order 1: three roundings, and as many of the slope; x: its own, and a quotient below
@@ -45,7 +45,7 @@ static void adam_numbers(int isa, const att_kernels *k, int64_t n, const att_ada
     for (int64_t i = 0; i < n; i += 1 + n / 5) { /* alone, a number has the same bits */
         float y[3] = {check_uniform(2, (uint64_t)i), check_uniform(3, (uint64_t)i),
                       1.5f + check_uniform(4, (uint64_t)i)};
-        k->adam(1, a, g + i, y, y + 1, y + 2);
+        k->layer.adam(1, a, g + i, y, y + 1, y + 2);
         assert_true(y[0] == x[i] && y[1] == m[i] && y[2] == v[i]);
     }
     free(rx), free(rm), free(rv);
@@ -57,7 +57,7 @@ static void sgd_numbers(int isa, const att_kernels *k, int64_t n, const att_sgd 
     float *x = place(&out, n, 2, 0), *m = place(&out2, n, 3, 0);
     place(&out3, n, 4, 0);
     double *rx = doubles(x, n), *rm = doubles(m, n);
-    k->sgd(n, s, g, x, momentum ? m : NULL);
+    k->layer.sgd(n, s, g, x, momentum ? m : NULL);
     att_ref_sgd(n, s, g, rx, momentum ? rm : NULL);
     for (int64_t i = 0; i < n; i++) {
         /* a slope below 2 and a moment below 3: some roundings of each */

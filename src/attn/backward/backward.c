@@ -23,7 +23,7 @@ static size_t lay_out(const att_call *c, int64_t blocks, float *p, att_backward_
 {
     const att_plan *plan = c->plan;
     const att_attention_spec *s = &plan->spec;
-    const int64_t panel = plan->kernels->panel, tile = ATT_KEY_BLOCK * PANELS * panel, keys = blocks * ATT_KEY_BLOCK;
+    const int64_t panel = plan->kernels->q_tile, tile = ATT_KEY_BLOCK * PANELS * panel, keys = blocks * ATT_KEY_BLOCK;
     const int64_t converted = s->dtype == ATT_F32 ? 0 : 1, copies = att_call_copies(c) ? 1 : 0;
     const int64_t dims = plan->q_dim + plan->k_dim + s->value_dim;
     float *pair = NULL;
@@ -111,7 +111,7 @@ static void backward_head(att_backward_work *x, int64_t head_in_group, int64_t g
 {
     const att_backward_job *j = x->job;
     const att_call *c = j->call;
-    const int panel = x->plan->kernels->panel;
+    const int panel = x->plan->kernels->q_tile;
     const int64_t sequence = x->task->sequence, head = x->task->kv_head * group + head_in_group;
     att_call_head(c, sequence, head, &x->site);
     x->dout = att_call_rows(c, &j->grads->dout, sequence, head, false);
@@ -141,7 +141,7 @@ static void backward_head(att_backward_work *x, int64_t head_in_group, int64_t g
 static att_grad_block begin_grad_block(const att_backward_work *x, const att_kv_block *b, const att_tensor *to,
                                        int64_t head, int64_t dim, bool add, float *room)
 {
-    const int64_t panel = x->plan->kernels->panel;
+    const int64_t panel = x->plan->kernels->q_tile;
     att_grad_block g = {.to = att_call_rows(x->job->call, to, x->task->sequence, head, true),
                         .dim = dim,
                         .padded = att_round_up(dim, panel),
@@ -237,7 +237,7 @@ static size_t lay_out_job(att_backward_job *j, float *p)
     const att_plan *plan = j->call->plan;
     att_backward_scratch w;
     j->scratch_count = lay_out(j->call, j->tasks.blocks, NULL, &w);
-    j->dq_count = att_round_up(j->call->max_tq, plan->kernels->panel) * plan->q_dim;
+    j->dq_count = att_round_up(j->call->max_tq, plan->kernels->q_tile) * plan->q_dim;
     const att_scratch_part parts[] = {
         {&j->memory, att_scratch_count(j->scratch_count, att_threads(plan->ctx))},
         {&j->dq, att_scratch_count((size_t)j->dq_count, j->tasks.slots * plan->spec.heads / plan->spec.kv_heads)},

@@ -41,7 +41,7 @@ static int64_t clean_rows(const att_kernels *k, int64_t rows, int64_t in, const 
                           const float *slope, int64_t slope_step)
 {
     for (int64_t r = 0; r < rows; r++)
-        if (!k->all_finite(in, x + r * x_step) && att_is_zero(out, slope + r * slope_step))
+        if (!k->vector.all_finite(in, x + r * x_step) && att_is_zero(out, slope + r * slope_step))
             return r;
     return rows;
 }
@@ -79,7 +79,7 @@ static run next_run(part *p)
 /* What a thread works in, from p on: how many floats that takes. */
 static size_t lay_out(const param_job *j, float *p, float **sum, float **packed)
 {
-    const att_scratch_part parts[] = {{sum, j->rows * j->columns}, {packed, DEPTH * j->call->plan->kernels->panel}};
+    const att_scratch_part parts[] = {{sum, j->rows * j->columns}, {packed, DEPTH * j->call->plan->kernels->q_tile}};
     return att_scratch_lay_out(p, sizeof parts / sizeof parts[0], parts);
 }
 
@@ -87,12 +87,18 @@ static size_t lay_out(const param_job *j, float *p, float **sum, float **packed)
 static void add_product(const part *p, const run *r, bool begun, float *sum, float *packed)
 {
     const att_kernels *k = p->job->call->plan->kernels;
-    for (int64_t j = 0; j < p->n; j += k->panel, sum += p->m * k->panel) {
-        const bool padded = p->n - j >= k->panel;
+    for (int64_t j = 0; j < p->n; j += k->q_tile, sum += p->m * k->q_tile) {
+        const bool padded = p->n - j >= k->q_tile;
         if (!padded)
-            k->panel_rows(r->count, r->count, p->n - j, r->b + j, r->b_step, 1, packed);
-        k->over_keys(begun, p->m, r->count, r->a, r->a_step, padded ? r->b + j : packed, padded ? r->b_step : k->panel,
-                     sum, NULL);
+            k->backward.pack_rows(r->count, r->count, p->n - j, r->b + j, r->b_step, 1, packed);
+        k->backward.gemm_tn(&(const att_product){.add = begun,
+                                                 .m = p->m,
+                                                 .k = r->count,
+                                                 .a = r->a,
+                                                 .lda = r->a_step,
+                                                 .b = padded ? r->b + j : packed,
+                                                 .ldb = padded ? r->b_step : k->q_tile,
+                                                 .c = sum});
     }
 }
 
@@ -101,11 +107,11 @@ static void store(const part *p, const float *sum, float *to)
 {
     const att_kernels *k = p->job->call->plan->kernels;
     const int64_t n = p->job->n;
-    for (int64_t j = 0; j < p->n; j += k->panel, to += k->panel)
-        for (int64_t i = 0; i < p->m; i++, sum += k->panel) {
-            const int64_t columns = p->n - j < k->panel ? p->n - j : k->panel;
+    for (int64_t j = 0; j < p->n; j += k->q_tile, to += k->q_tile)
+        for (int64_t i = 0; i < p->m; i++, sum += k->q_tile) {
+            const int64_t columns = p->n - j < k->q_tile ? p->n - j : k->q_tile;
             if (p->job->add)
-                k->add(columns, to + i * n, sum, to + i * n);
+                k->vector.add(columns, to + i * n, sum, to + i * n);
             else
                 memcpy(to + i * n, sum, (size_t)columns * sizeof *to);
         }
@@ -138,7 +144,7 @@ static void param_task(void *arg, int task, int thread)
 /* Large tasks read least for what they multiply; enough for all threads. */
 static void deal(param_job *j)
 {
-    const int64_t panel = j->call->plan->kernels->panel, heads = j->side->param->dim[0];
+    const int64_t panel = j->call->plan->kernels->q_tile, heads = j->side->param->dim[0];
     const int64_t enough = att_threads(j->call->plan->ctx);
     j->m = j->side->how->out_first ? j->side->out : j->side->in;
     j->n = j->side->how->out_first ? j->side->in : j->side->out;

@@ -24,7 +24,7 @@ static void clear_row(int64_t panel, int i, int64_t dim, float *y)
 /* Query i of the panels counts as 0 for all keys, and so does its output gradient. */
 static void clear_query(const att_backward_work *x, int i)
 {
-    const int64_t panel = x->plan->kernels->panel, value_dim = x->plan->spec.value_dim;
+    const int64_t panel = x->plan->kernels->q_tile, value_dim = x->plan->spec.value_dim;
     for (int64_t d = 0; d < value_dim; d++)
         x->w.dout_packed[i / panel * value_dim * panel + d * panel + i % panel] = 0;
     clear_row(panel, i, value_dim, x->w.dout_rows);
@@ -43,7 +43,7 @@ static void prepare_row(const att_backward_work *x, int64_t q0, int i)
     const float *out = att_rows_read(k, &at->out, q0 + i, 1, dim, x->w.row).at;
     const float dlse = x->dlse.at ? ((const float *)x->dlse.at)[(q0 + i) * x->dlse.stride] : 0;
     x->w.lse[i] = (float)(at->lse[(q0 + i) * at->lse_stride] * ATT_LOG2_E);
-    x->w.delta[i] = k->dot(dim, dout, out) - dlse;
+    x->w.delta[i] = k->vector.dot(dim, dout, out) - dlse;
 }
 
 /* Rows of words, packed_q panel by panel. */
@@ -52,9 +52,9 @@ static void turn_words(const att_backward_work *x, const att_rows *rows, int64_t
 {
     const att_kernels *k = x->plan->kernels;
     const att_floats from = att_bf16_pack_rows(k, rows, q0, queries, dim, words);
-    for (int i = 0; i < queries; i += k->panel)
-        k->turn_words(queries - i < k->panel ? queries - i : k->panel, att_bf16_pairs_in(dim),
-                      from.at + i * from.stride, from.stride, y + i * dim);
+    for (int i = 0; i < queries; i += k->q_tile)
+        k->bf16.pack(queries - i < k->q_tile ? queries - i : k->q_tile, att_bf16_pairs_in(dim),
+                     from.at + i * from.stride, from.stride, y + i * dim);
 }
 
 /* Queries [q0, q0 + queries) and their output gradients, in both layouts. */
@@ -72,16 +72,16 @@ static void prepare_queries(att_backward_work *x, int64_t q0, int queries)
         turn_words(x, &at->q_row, q0, queries, dim, x->w.words[0], x->w.q_packed);
         turn_words(x, &x->dout, q0, queries, value_dim, x->w.words[1], x->w.dout_packed);
     }
-    for (int i = 0; !plan->words && i < queries; i += k->panel) {
-        const int n = queries - i < k->panel ? queries - i : k->panel;
+    for (int i = 0; !plan->words && i < queries; i += k->q_tile) {
+        const int n = queries - i < k->q_tile ? queries - i : k->q_tile;
         if (!att_score_reads_query_rows(plan))
             att_pack_queries(plan, (att_floats){q.at + i * q.stride, q.stride}, n, x->w.q_packed + i * dim);
         if (n > FEW)
-            k->turn_in(n, value_dim, d.at + i * d.stride, d.stride, 1, x->w.dout_packed + i * value_dim);
+            k->attend.pack(n, value_dim, d.at + i * d.stride, d.stride, 1, x->w.dout_packed + i * value_dim);
     }
     if (att_score_is_dot(plan))
-        k->panel_rows(queries, PANELS * k->panel, dim, q.at, q.stride, att_query_scale(plan), x->w.q_rows);
-    k->panel_rows(queries, PANELS * k->panel, value_dim, d.at, d.stride, 1, x->w.dout_rows);
+        k->backward.pack_rows(queries, PANELS * k->q_tile, dim, q.at, q.stride, att_query_scale(plan), x->w.q_rows);
+    k->backward.pack_rows(queries, PANELS * k->q_tile, value_dim, d.at, d.stride, 1, x->w.dout_rows);
     for (int i = 0; i < queries; i++) {
         if (attends(at, q0 + i))
             prepare_row(x, q0, i);
@@ -107,7 +107,7 @@ void att_backward_begin(att_backward_work *x)
     const att_plan *plan = x->plan;
     x->block = (att_block){.plan = plan,
                            .site = &x->site,
-                           .stride = PANELS * plan->kernels->panel,
+                           .stride = PANELS * plan->kernels->q_tile,
                            .pair = x->w.pair,
                            .score_param = x->score_param,
                            .modifier_param = x->modifier_param};
@@ -130,7 +130,7 @@ static att_block *block_of(att_backward_work *x, int64_t q0, int queries, int pa
                            const att_mask_tile *mask_tile)
 {
     const att_plan *plan = x->plan;
-    const int64_t first = panel_number * plan->kernels->panel;
+    const int64_t first = panel_number * plan->kernels->q_tile;
     att_block *b = &x->block;
     b->mask_tile = mask_tile;
     b->q0 = q0;
@@ -153,8 +153,16 @@ static void decode_dp(const att_backward_work *x, const att_block *b, int panel_
     const float *v = x->keys->value.at + first * x->keys->value.stride;
     const att_floats d = x->dout_rows;
     float s[FEW * ATT_KEY_BLOCK];
-    plan->kernels->few_scores(ATT_F32, b->queries, false, keys, dim, v, x->keys->value.stride,
-                              d.at + panel_number * plan->kernels->panel * d.stride, d.stride, s, ATT_KEY_BLOCK, NULL);
+    plan->kernels->decode.scores(&(const att_decode_scores){.type = ATT_F32,
+                                                            .queries = b->queries,
+                                                            .keys = keys,
+                                                            .dim = dim,
+                                                            .k = v,
+                                                            .k_stride = x->keys->value.stride,
+                                                            .q = d.at + panel_number * plan->kernels->q_tile * d.stride,
+                                                            .q_stride = d.stride,
+                                                            .s = s,
+                                                            .s_stride = ATT_KEY_BLOCK});
     for (int i = 0; i < b->queries; i++)
         for (int64_t k = 0; k < keys; k++)
             b->ds[(first + k) * b->stride + i] = attends(&x->site, b->q0 + i) ? s[i * ATT_KEY_BLOCK + k] : 0;
@@ -167,14 +175,21 @@ static void grads(const att_backward_work *x, const att_block *b, int panel_numb
     const att_kernels *k = x->plan->kernels;
     const int64_t dim = x->plan->spec.value_dim, stride = x->keys->value.stride;
     const float *v = x->keys->value.at + first * stride,
-                *dout = x->w.dout_packed + panel_number * dim * k->panel + from;
+                *dout = x->w.dout_packed + panel_number * dim * k->q_tile + from;
     float *to = b->ds + first * b->stride + from;
     if (x->plan->words)
-        k->word_scores(last - first, b->queries, att_bf16_pairs_in(dim), v, stride, dout, to, b->stride);
+        k->bf16.scores(last - first, b->queries, att_bf16_pairs_in(dim), v, stride, dout, to, b->stride);
     else if (b->queries <= FEW)
         decode_dp(x, b, panel_number, first, last - first);
     else
-        k->over_columns(b->queries - from, last - first, dim, v, stride, dout, to, b->stride);
+        k->backward.dp(&(const att_product){.n = b->queries - from,
+                                            .m = last - first,
+                                            .k = dim,
+                                            .a = v,
+                                            .lda = stride,
+                                            .b = dout,
+                                            .c = to,
+                                            .ldc = b->stride});
 }
 
 /* dP of run r. */
@@ -184,7 +199,7 @@ static void range_dp(const att_backward_work *x, const att_block *b, int panel_n
     const int64_t diagonal_split = x->plan->words ? run.last : att_mask_tile_split(b->mask_tile, r);
     grads(x, b, panel_number, run.first, diagonal_split, 0);
     if (diagonal_split < run.last)
-        grads(x, b, panel_number, diagonal_split, run.last, x->plan->kernels->panel / 2);
+        grads(x, b, panel_number, diagonal_split, run.last, x->plan->kernels->q_tile / 2);
 }
 
 /* One panel: P and dS, before the stages are walked back. */
@@ -204,9 +219,9 @@ static void p_and_ds(const att_backward_work *x, att_block *b, int panel_number)
     att_dropout_apply_block(b, keep, b->ds);
     for (int r = 0; r < b->mask_tile->n_ranges; r++) {
         const int64_t first = b->mask_tile->run[r].first, keys = b->mask_tile->run[r].last - first;
-        k->soften_back(keys, plan->scale_in_softmax ? plan->spec.scale : 1, b->s + first * b->stride,
-                       b->ds + first * b->stride, b->stride, x->w.lse + panel_number * k->panel,
-                       x->w.delta + panel_number * k->panel);
+        k->backward.softmax(keys, plan->scale_in_softmax ? plan->spec.scale : 1, b->s + first * b->stride,
+                            b->ds + first * b->stride, b->stride, x->w.lse + panel_number * k->q_tile,
+                            x->w.delta + panel_number * k->q_tile);
     }
     att_dropout_apply_block(b, keep, b->s);
 }
@@ -220,9 +235,15 @@ static void over_keys(att_backward_work *x, const att_block *b)
     att_finite_ranges clean;
     att_finite_ranges_of(plan, b->mask_tile, b->queries, key.at, key.stride, dim, &clean);
     for (int r = 0; r < clean.n_ranges; r++)
-        plan->kernels->over_keys(b->k0 > 0 || r > 0, dim, clean.run[r].last - clean.run[r].first,
-                                 key.at + clean.run[r].first * key.stride, key.stride,
-                                 b->ds + clean.run[r].first * b->stride, b->stride, b->dq, &x->prefetch);
+        plan->kernels->backward.gemm_tn(&(const att_product){.add = b->k0 > 0 || r > 0,
+                                                             .m = dim,
+                                                             .k = clean.run[r].last - clean.run[r].first,
+                                                             .a = key.at + clean.run[r].first * key.stride,
+                                                             .lda = key.stride,
+                                                             .b = b->ds + clean.run[r].first * b->stride,
+                                                             .ldb = b->stride,
+                                                             .c = b->dq,
+                                                             .prefetch = &x->prefetch});
     att_add_nonfinite(plan, b->mask_tile, &clean, b->queries, key.at, key.stride, dim, b->ds, b->stride, b->dq);
 }
 
@@ -245,14 +266,30 @@ static void accumulate(const att_backward_work *x, int queries, int first, int l
     const att_kernels *k = plan->kernels;
     const att_backward_scratch *w = &x->w;
     const att_grad_block *dk = &x->keys->dk, *dv = &x->keys->dv;
-    const int half = k->panel / 2;
-    const int64_t stride = PANELS * k->panel, q = begin * half;
+    const int half = k->q_tile / 2;
+    const int64_t stride = PANELS * k->q_tile, q = begin * half;
     const int64_t count = (end * half < queries ? end * half : queries) - q;
-    k->over_queries(dv->begun || again, last - first, count, w->p + first * stride + q, stride,
-                    w->dout_rows + q * k->panel, stride, dv->dim, dv->from + first * dv->stride, dv->stride);
+    k->backward.gemm_nn(&(const att_product){.add = dv->begun || again,
+                                             .m = last - first,
+                                             .k = count,
+                                             .a = w->p + first * stride + q,
+                                             .lda = stride,
+                                             .b = w->dout_rows + q * k->q_tile,
+                                             .ldb = stride,
+                                             .n = dv->dim,
+                                             .c = dv->from + first * dv->stride,
+                                             .ldc = dv->stride});
     if (att_score_is_dot(plan))
-        k->over_queries(dk->begun || again, last - first, count, w->ds + first * stride + q, stride,
-                        w->q_rows + q * k->panel, stride, dk->dim, dk->from + first * dk->stride, dk->stride);
+        k->backward.gemm_nn(&(const att_product){.add = dk->begun || again,
+                                                 .m = last - first,
+                                                 .k = count,
+                                                 .a = w->ds + first * stride + q,
+                                                 .lda = stride,
+                                                 .b = w->q_rows + q * k->q_tile,
+                                                 .ldb = stride,
+                                                 .n = dk->dim,
+                                                 .c = dk->from + first * dk->stride,
+                                                 .ldc = dk->stride});
 }
 
 /* The same for the whole block, where it is not empty: keys to which the same queries attend go together. */
@@ -300,15 +337,15 @@ static void write_dq(const att_backward_work *x, int64_t q0, int queries)
         att_rows_write(k, x->dq_sum + q0 * dim, dim, &x->dq, q0, queries, dim, x->job->rows.add_dq, x->w.row);
         return;
     }
-    for (int i = 0; i < k->panel; i++)
+    for (int i = 0; i < k->q_tile; i++)
         scale[i] = att_query_scale(plan);
-    for (int i = 0; x->dq.at && i < queries; i += k->panel) {
-        const int n = queries - i < k->panel ? queries - i : k->panel;
+    for (int i = 0; x->dq.at && i < queries; i += k->q_tile) {
+        const int n = queries - i < k->q_tile ? queries - i : k->q_tile;
         const float *from = x->dq_sum + (q0 + i) * dim;
         if (x->dq.dtype == ATT_F32 && !x->job->rows.add_dq) {
-            k->turn_out(n, dim, from, scale, att_row_at(&x->dq, q0 + i), x->dq.stride);
+            k->attend.unpack(n, dim, from, scale, att_row_at(&x->dq, q0 + i), x->dq.stride);
         } else {
-            k->turn_out(n, dim, from, scale, x->w.dq_rows, dim);
+            k->attend.unpack(n, dim, from, scale, x->w.dq_rows, dim);
             att_rows_write(k, x->w.dq_rows, dim, &x->dq, q0 + i, n, dim, x->job->rows.add_dq, x->w.row);
         }
     }
@@ -317,7 +354,7 @@ static void write_dq(const att_backward_work *x, int64_t q0, int queries)
 /* Its turn has come: all that earlier tasks add to what is shared by several is there. */
 static void add_in_turn(att_backward_work *x, int64_t q0, int queries, const att_mask_tile *mask_tile, int n_q_tiles)
 {
-    const int64_t panel = x->plan->kernels->panel, dim = x->plan->q_dim;
+    const int64_t panel = x->plan->kernels->q_tile, dim = x->plan->q_dim;
     const bool dot = att_score_is_dot(x->plan);
     for (int i = 0; i < n_q_tiles; i++) {
         const int64_t rows = att_score_reads_query_rows(x->plan) ? in_q_tile(queries, i, (int)panel) : panel;
@@ -336,7 +373,7 @@ static void add_in_turn(att_backward_work *x, int64_t q0, int queries, const att
  * next step, those before q0. */
 static void prefetch_next(att_backward_work *x, int64_t q0, int queries)
 {
-    const int64_t n = q0 > 0 ? PANELS * x->plan->kernels->panel : 0, value_dim = x->plan->spec.value_dim;
+    const int64_t n = q0 > 0 ? PANELS * x->plan->kernels->q_tile : 0, value_dim = x->plan->spec.value_dim;
     att_rows_prefetch(&x->prefetch, &x->dq, q0, x->task->last ? queries : 0, x->plan->q_dim);
     att_rows_prefetch(&x->prefetch, &x->site.q_row, q0 - n, n, x->plan->q_dim);
     att_rows_prefetch(&x->prefetch, &x->dout, q0 - n, n, value_dim);
@@ -347,7 +384,7 @@ static void prefetch_next(att_backward_work *x, int64_t q0, int queries)
 static int cut_block(const att_backward_work *x, int64_t q0, int queries, att_range attended, att_mask_tile *mask_tile)
 {
     const att_plan *plan = x->plan;
-    const int panel = plan->kernels->panel;
+    const int panel = plan->kernels->q_tile;
     const int64_t k0 = x->keys->k0;
     int runs = 0;
     for (int i = 0; i * panel < queries; i++) {
@@ -365,7 +402,7 @@ static int cut_block(const att_backward_work *x, int64_t q0, int queries, att_ra
 static bool load_kv_block(att_backward_work *x, att_kv_block *keys, int64_t q0, int queries, att_range attended,
                           bool transformed)
 {
-    const int panel = x->plan->kernels->panel, n_q_tiles = (queries + panel - 1) / panel;
+    const int panel = x->plan->kernels->q_tile, n_q_tiles = (queries + panel - 1) / panel;
     const bool first = keys == x->blocks, last = keys == &x->blocks[x->n_blocks - 1];
     att_mask_tile mask_tile[PANELS];
     set_kv_block(x, keys);
@@ -390,7 +427,7 @@ static bool load_kv_block(att_backward_work *x, att_kv_block *keys, int64_t q0, 
 
 void att_backward_step(att_backward_work *x, int64_t q0)
 {
-    const int64_t most = PANELS * x->plan->kernels->panel, left = x->site.place.tq - q0;
+    const int64_t most = PANELS * x->plan->kernels->q_tile, left = x->site.place.tq - q0;
     const int queries = (int)(left < most ? left : most), sink = x->plan->sink;
     bool transformed = sink >= 0 && x->modifier_param[sink].grad && x->task->k0 == 0;
     att_range attended;

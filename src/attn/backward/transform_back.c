@@ -30,7 +30,7 @@ static void unit_back(const att_kernels *k, int64_t n, const att_rows *x, const 
     float *slope = y->at;
     if (att_is_zero(n, slope))
         return;
-    const float length = k->dot(n, x->at, unit), along = k->dot(n, unit, slope);
+    const float length = k->vector.dot(n, x->at, unit), along = k->vector.dot(n, unit, slope);
     for (int64_t i = 0; i < n; i++)
         slope[i] = length == 0 ? 0 : (slope[i] - unit[i] * along) / length;
 }
@@ -79,7 +79,7 @@ size_t att_transform_back_workspace(const att_call *c)
         const att_qk_operand x = att_qk_operand_of(c, of_keys);
         if (x.how->kind == ATT_TRANSFORM_NONE)
             continue;
-        floats += (size_t)(att_qk_count(c, of_keys) * x.heads * att_round_up(x.out, c->plan->kernels->panel));
+        floats += (size_t)(att_qk_count(c, of_keys) * x.heads * att_round_up(x.out, c->plan->kernels->q_tile));
         spares += 2;
         need_back(c, &x, of_keys, false, &packed, &scratch_blocks);
     }
@@ -98,7 +98,7 @@ att_status att_transform_back_begin(const att_call *c, const att_attention_grads
         if (x.how->kind == ATT_TRANSFORM_NONE || !(att_given(to) || param_gradient(&x, g)))
             continue;
         *(of_keys ? &r->add_dk : &r->add_dq) = false;
-        e = att_qk_make_rows(c, x.rows, x.heads, x.out, att_round_up(x.out, c->plan->kernels->panel),
+        e = att_qk_make_rows(c, x.rows, x.heads, x.out, att_round_up(x.out, c->plan->kernels->q_tile),
                              &r->memory[of_keys], t);
         if (!e && att_given(to))
             need_back(c, &x, of_keys, g->accumulate, &packed, &scratch_blocks);

@@ -8,15 +8,15 @@ int64_t att_bf16_pairs_in(int64_t dim) { return (dim + 1) / 2; }
 /* Rows of words of a panel of keys: first [words][panel], which kernels make, then packed_q. */
 static void turn_panel(const att_kernels *k, const uint16_t *packed, int64_t rows, int64_t dim, float *buffer)
 {
-    const int64_t panel = k->panel, words = att_bf16_pairs_in(dim);
+    const int64_t panel = k->q_tile, words = att_bf16_pairs_in(dim);
     float packed_q[ATT_MAX_Q_TILE * ATT_MAX_Q_TILE], back[ATT_MAX_Q_TILE * ATT_MAX_Q_TILE];
     for (int64_t first = 0; first < words; first += panel) {
         const int64_t n = words - first < panel ? words - first : panel;
         for (int64_t w = 0; w < n; w++) {
             const uint16_t *even = packed + 2 * (first + w) * panel;
-            k->words_of_rows(panel, even, 2 * (first + w) + 1 < dim ? even + panel : NULL, packed_q + w * panel);
+            k->bf16.interleave(panel, even, 2 * (first + w) + 1 < dim ? even + panel : NULL, packed_q + w * panel);
         }
-        k->turn_words(n, panel, packed_q, panel, back);
+        k->bf16.pack(n, panel, packed_q, panel, back);
         for (int64_t i = 0; i < rows; i++)
             memcpy(buffer + i * words + first, back + i * panel, (size_t)n * sizeof *back);
     }
@@ -26,7 +26,7 @@ static void turn_panel(const att_kernels *k, const uint16_t *packed, int64_t row
 static bool lie_as_words(const att_kernels *k, const att_rows *block, int64_t n, int64_t dim)
 {
     enum { EDGE = 16 }; /* rows of a tile, and words of its rows */
-    return k->turn_values && !block->panel && !block->copy && n % EDGE == 0 && dim % (2 * EDGE) == 0 &&
+    return k->bf16.pack_values && !block->panel && !block->copy && n % EDGE == 0 && dim % (2 * EDGE) == 0 &&
            block->stride % 2 == 0 && (uintptr_t)block->at % sizeof(float) == 0;
 }
 
@@ -64,15 +64,15 @@ void att_bf16_pack_values(const att_plan *plan, const att_rows *v, int64_t first
     nonfinite->n_nonfinite = 0;
     for (int k = 0; k < keys; k += 2) {
         const uint16_t *row[2] = {att_row_at(&block, k), k + 1 < keys ? att_row_at(&block, k + 1) : NULL};
-        if (plan->kernels->words_of_rows(dim, row[0], row[1], words + k / 2 * dim))
+        if (plan->kernels->bf16.interleave(dim, row[0], row[1], words + k / 2 * dim))
             continue;
         for (int i = 0; i < 2; i++)
             if (row[i] && !finite(row[i], dim)) {
                 nonfinite->nonfinite[nonfinite->n_nonfinite++] = k + i;
                 row[i] = NULL;
             }
-        plan->kernels->words_of_rows(dim, row[0], row[1], words + k / 2 * dim);
+        plan->kernels->bf16.interleave(dim, row[0], row[1], words + k / 2 * dim);
     }
-    if (plan->kernels->turn_values)
-        plan->kernels->turn_values(keys, dim, words);
+    if (plan->kernels->bf16.pack_values)
+        plan->kernels->bf16.pack_values(keys, dim, words);
 }

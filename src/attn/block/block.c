@@ -87,7 +87,7 @@ static int find_diagonal_split(const att_plan *plan, const att_mask_tile *mask_t
 {
     enum { STEP = ATT_SUB_TILE / 2 };
     const att_range run = mask_tile->run[mask_tile->n_ranges - 1], partial = mask_tile->partial;
-    const int64_t begin = run.first > partial.first ? run.first : partial.first, half = plan->kernels->panel / 2;
+    const int64_t begin = run.first > partial.first ? run.first : partial.first, half = plan->kernels->q_tile / 2;
     int64_t diagonal_split = run.last;
     if (partial.last != run.last || queries <= half)
         return (int)diagonal_split;
@@ -132,7 +132,7 @@ att_range att_mask_tile_partial(const att_mask_tile *mask_tile, int r)
 void att_pack_queries(const att_plan *plan, att_floats query, int queries, float *q)
 {
     if (!att_score_reads_query_rows(plan))
-        plan->kernels->turn_in(queries, plan->q_dim, query.at, query.stride, att_query_scale(plan), q);
+        plan->kernels->attend.pack(queries, plan->q_dim, query.at, query.stride, att_query_scale(plan), q);
 }
 
 /* Run r of the block's keys, as stages see it. */
@@ -146,7 +146,7 @@ static att_tile tile_of(const att_block *b, int r)
                       .k = b->k0 + first,
                       .queries = b->queries,
                       .keys = (int)(b->mask_tile->run[r].last - first),
-                      .columns = b->plan->kernels->panel,
+                      .columns = b->plan->kernels->q_tile,
                       .query = rows ? b->query.at : b->q,
                       .query_stride = rows ? b->query.stride : 0,
                       .dim = b->plan->q_dim,
@@ -190,7 +190,7 @@ static void score(const att_block *b, int r, att_tile *t)
     t->user = plan->score->user;
     t->param = b->score_param;
     if (b->words)
-        plan->kernels->word_scores(t->keys, t->queries, att_bf16_pairs_in(t->dim), t->key, t->key_stride, t->query,
+        plan->kernels->bf16.scores(t->keys, t->queries, att_bf16_pairs_in(t->dim), t->key, t->key_stride, t->query,
                                    t->s, t->stride);
     else if ((plan->score->flags & ATT_DOT) && att_mask_tile_is_partial(b->mask_tile))
         dot(b, r, t);
@@ -199,7 +199,7 @@ static void score(const att_block *b, int r, att_tile *t)
     else
         att_score_pairs(b, t);
     if (!(b->words ? plan->scale_in_softmax : plan->scale_in_queries) && plan->spec.scale != 1)
-        plan->kernels->rescale_tile(t->keys, plan->spec.scale, t->s, t->stride);
+        plan->kernels->attend.scale_scores(t->keys, plan->spec.scale, t->s, t->stride);
 }
 
 /* The tile as modifier i sees it: scores and positions, but no queries and keys. */
@@ -237,8 +237,8 @@ static void modify_all(const att_block *b, int r, const att_tile *t)
 static void forbid(const att_block *b, int r, float value, float *x, int64_t stride)
 {
     const att_range partial = att_mask_tile_partial(b->mask_tile, r);
-    b->plan->kernels->forbid(partial.last - partial.first, b->mask_tile->bits + partial.first, value,
-                             x + (partial.first - b->mask_tile->run[r].first) * stride, stride);
+    b->plan->kernels->attend.apply_mask(partial.last - partial.first, b->mask_tile->bits + partial.first, value,
+                                        x + (partial.first - b->mask_tile->run[r].first) * stride, stride);
 }
 
 void att_score_block(const att_block *b)
@@ -276,7 +276,7 @@ static void score_back(const att_block *b, att_tile *t)
 {
     const att_plan *plan = b->plan;
     if (!plan->scale_in_queries && plan->spec.scale != 1)
-        plan->kernels->rescale_tile(t->keys, plan->spec.scale, t->ds, t->stride);
+        plan->kernels->attend.scale_scores(t->keys, plan->spec.scale, t->ds, t->stride);
     t->user = plan->score->user;
     t->param = b->score_param;
     if (plan->score->flags & ATT_DOT)
@@ -308,10 +308,10 @@ void att_finite_ranges_of(const att_plan *plan, const att_mask_tile *mask_tile, 
         const att_range partial = att_mask_tile_partial(mask_tile, r);
         clean->run[clean->n_ranges++] = mask_tile->run[r];
         if (stride == dim &&
-            plan->kernels->all_finite((partial.last - partial.first) * dim, x + partial.first * stride))
+            plan->kernels->vector.all_finite((partial.last - partial.first) * dim, x + partial.first * stride))
             continue;
         for (int64_t key = partial.first; key < partial.last; key++) {
-            if (!(~mask_tile->bits[key] & all) || plan->kernels->all_finite(dim, x + key * stride))
+            if (!(~mask_tile->bits[key] & all) || plan->kernels->vector.all_finite(dim, x + key * stride))
                 continue;
             clean->nonfinite[clean->n_nonfinite++] = key;
             clean->run[clean->n_ranges - 1].last = key;
@@ -328,6 +328,6 @@ void att_add_nonfinite(const att_plan *plan, const att_mask_tile *mask_tile, con
         const int64_t key = clean->nonfinite[n];
         for (int i = 0; i < queries; i++)
             for (int64_t d = 0; (att_mask_tile_bits(mask_tile, key) >> i & 1) && d < dim; d++)
-                o[d * plan->kernels->panel + i] += w[key * w_stride + i] * x[key * stride + d];
+                o[d * plan->kernels->q_tile + i] += w[key * w_stride + i] * x[key * stride + d];
     }
 }

@@ -100,13 +100,13 @@ void att_bf16_pack_values(const att_plan *plan, const att_rows *v, int64_t first
 /* Around what a thread multiplies in words. */
 static inline void att_amx_begin(const att_plan *p)
 {
-    if (p->words && p->kernels->tiles_begin)
-        p->kernels->tiles_begin();
+    if (p->words && p->kernels->bf16.amx_begin)
+        p->kernels->bf16.amx_begin();
 }
 static inline void att_amx_end(const att_plan *p)
 {
-    if (p->words && p->kernels->tiles_end)
-        p->kernels->tiles_end();
+    if (p->words && p->kernels->bf16.amx_end)
+        p->kernels->bf16.amx_end();
 }
 
 /* Scores, modified and masked, of the mask tile's runs. */

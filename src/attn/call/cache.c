@@ -60,7 +60,7 @@ static int64_t pages_for(int64_t length) { return (length + ATT_KEY_BLOCK - 1) /
 static int size_for(const att_cache *c, int64_t length)
 {
     int size = SIZES - 1;
-    while (size > 0 && (ATT_KEY_BLOCK >> size < length || ATT_KEY_BLOCK >> size < c->kernels->panel))
+    while (size > 0 && (ATT_KEY_BLOCK >> size < length || ATT_KEY_BLOCK >> size < c->kernels->q_tile))
         size--;
     return size;
 }
@@ -117,13 +117,13 @@ static att_status make_list(att_cache *c, held *h, int64_t room)
 /* Keys of a sequence that are packed. */
 static int64_t packed_keys(const att_cache *c, const held *h)
 {
-    return h->loose ? h->length / c->kernels->panel * c->kernels->panel : h->length;
+    return h->loose ? h->length / c->kernels->q_tile * c->kernels->q_tile : h->length;
 }
 
 /* The first `rows` of a page of a sequence: those keys, or their panels, and their values. */
 static void copy_page(const att_cache *c, const held *h, const att_page *from, const att_page *to, int64_t rows)
 {
-    const size_t keys = (size_t)(h->loose ? rows : att_round_up(rows, c->kernels->panel));
+    const size_t keys = (size_t)(h->loose ? rows : att_round_up(rows, c->kernels->q_tile));
     for (int64_t head = 0; head < c->kv_heads; head++) {
         const char *x = from->at + head_at(c, head, from->size);
         char *y = to->at + head_at(c, head, to->size);
@@ -314,10 +314,10 @@ static const char *row_of(const att_tensor *t, int64_t sequence, int64_t head, i
 /* A panel's keys as rows [panel][key_dim] to columns [key_dim][panel], or back, where they lie */
 static void turn_panel(const att_cache *c, bool back, void *keys, void *scratch_blocks)
 {
-    const int64_t rows = back ? c->key_dim : c->kernels->panel, columns = back ? c->kernels->panel : c->key_dim;
-    memcpy(scratch_blocks, keys, c->key_bytes * (size_t)c->kernels->panel);
+    const int64_t rows = back ? c->key_dim : c->kernels->q_tile, columns = back ? c->kernels->q_tile : c->key_dim;
+    memcpy(scratch_blocks, keys, c->key_bytes * (size_t)c->kernels->q_tile);
     if (c->dtype == ATT_F32) {
-        c->kernels->transpose(rows, columns, scratch_blocks, columns, keys, rows);
+        c->kernels->vector.transpose(rows, columns, scratch_blocks, columns, keys, rows);
         return;
     }
     const uint16_t *x = scratch_blocks;
@@ -331,7 +331,7 @@ static void add_head(const addition *a, int64_t sequence, int64_t head, void *sc
 {
     const att_cache *c = a->cache;
     const held *h = &c->sequence[a->first + sequence];
-    const int64_t panel = c->kernels->panel;
+    const int64_t panel = c->kernels->q_tile;
     for (int64_t done = 0; done < a->n; done++) {
         const int64_t at = (h->length + done) % ATT_KEY_BLOCK;
         const att_page *page = h->page[(h->length + done) / ATT_KEY_BLOCK];
@@ -361,8 +361,9 @@ static att_status make_spare(addition *a, int64_t last)
     const att_cache *c = a->cache;
     bool turns = false;
     for (int64_t b = a->first; b < last; b++)
-        turns = turns || !c->sequence[b].loose || c->sequence[b].length % c->kernels->panel + a->n >= c->kernels->panel;
-    a->spare_bytes = c->key_bytes * (size_t)c->kernels->panel;
+        turns =
+            turns || !c->sequence[b].loose || c->sequence[b].length % c->kernels->q_tile + a->n >= c->kernels->q_tile;
+    a->spare_bytes = c->key_bytes * (size_t)c->kernels->q_tile;
     a->scratch_blocks = turns ? att_alloc(c->ctx, (size_t)att_threads(c->ctx), a->spare_bytes) : NULL;
     return turns && !a->scratch_blocks ? ATT_ERR_MEMORY : ATT_OK;
 }
@@ -413,7 +414,7 @@ att_status att_cache_truncate(att_cache *c, int64_t sequence, int64_t length)
                             (long long)b, (long long)c->sequence[b].length);
     for (int64_t b = first; !e && b < last; b++) {
         held *h = &c->sequence[b];
-        h->loose = length % c->kernels->panel == 0 || length > packed_keys(c, h);
+        h->loose = length % c->kernels->q_tile == 0 || length > packed_keys(c, h);
         h->length = length;
         trim(c, h);
     }
@@ -523,7 +524,7 @@ void att_cache_view(const att_cache *c, int64_t sequence, int64_t head, att_head
     site->k_row = (att_rows){.stride = c->key_dim,
                              .packed = packed_keys(c, h),
                              .dtype = c->dtype,
-                             .panel = c->kernels->panel,
+                             .panel = c->kernels->q_tile,
                              .page = h->page,
                              .offset = keys};
     site->v =

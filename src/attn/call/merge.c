@@ -31,7 +31,7 @@ static void merge_row(void *arg, int row)
         return;
     const float top = *lse > lse2 ? *lse : lse2;
     float w[2] = {*lse - top, lse2 - top};
-    j->kernels->exp(2, w, w);
+    j->kernels->vector.exp(2, w, w);
     const float sum = w[0] + w[1];
     for (int64_t d = 0; d < dim; d++) {
         const float mine = w[0] > 0 ? w[0] / sum * out[d * step] : 0;

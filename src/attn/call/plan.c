@@ -176,16 +176,17 @@ static att_status check_align(att_ctx *ctx, const att_plan *p)
 /* Can the plan multiply bf16 in pairs? */
 static bool words_usable(const att_plan *plan)
 {
-    bool usable = plan->spec.dtype == ATT_BF16 && plan->kernels->word_scores && (plan->score->flags & ATT_DOT) &&
+    bool usable = plan->spec.dtype == ATT_BF16 && plan->kernels->bf16.scores && (plan->score->flags & ATT_DOT) &&
                   plan->score->tile && !plan->transforms;
     for (int i = 0; i < plan->n_modifiers; i++) /* pair by pair, rows are read as floats */
         usable = usable && (plan->modifier[i]->tile || !plan->modifier[i]->formula);
-    return usable && (!plan->kernels->turn_values || att_os_allow_tiles());
+    return usable && (!plan->kernels->bf16.pack_values || att_os_allow_tiles());
 }
 
 att_vectors att_vectors_of(const att_kernels *k)
 {
-    return (att_vectors){k->exp, k->tanh, k->erf, k->add, k->mul, k->scale, k->sub, k->tanh_back};
+    return (att_vectors){k->vector.exp, k->vector.tanh,  k->vector.erf, k->vector.add,
+                         k->vector.mul, k->vector.scale, k->vector.sub, k->layer.tanh_back};
 }
 
 att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan **out)

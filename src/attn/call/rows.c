@@ -4,7 +4,10 @@
 #include <string.h>
 
 typedef void convert(int64_t n, const uint16_t *x, float *y);
-static convert *conversion(const att_kernels *k, att_dtype t) { return t == ATT_F16 ? k->from_f16 : k->from_bf16; }
+static convert *conversion(const att_kernels *k, att_dtype t)
+{
+    return t == ATT_F16 ? k->vector.from_f16 : k->vector.from_bf16;
+}
 
 att_rows att_rows_block(const att_rows *r, int64_t first)
 {
@@ -28,7 +31,7 @@ static void copy_rows(const att_kernels *k, const att_rows *block, int64_t first
 static void unpack(const att_kernels *k, const att_rows *block, int64_t n, int64_t dim, float *y)
 {
     enum { CHUNK = 32 };
-    const int64_t panel = k->panel;
+    const int64_t panel = k->q_tile;
     float piece[CHUNK * ATT_MAX_Q_TILE], ones[ATT_MAX_Q_TILE];
     for (int i = 0; i < ATT_MAX_Q_TILE; i++)
         ones[i] = 1;
@@ -39,7 +42,7 @@ static void unpack(const att_kernels *k, const att_rows *block, int64_t n, int64
             const float *x = block->dtype == ATT_F32 ? (const float *)block->at + at : piece;
             if (block->dtype != ATT_F32)
                 conversion(k, block->dtype)(numbers * panel, (const uint16_t *)block->at + at, piece);
-            k->turn_out(rows, numbers, x, ones, y + row * dim + d, dim);
+            k->attend.unpack(rows, numbers, x, ones, y + row * dim + d, dim);
         }
 }
 
@@ -64,13 +67,13 @@ void att_rows_write(const att_kernels *k, const float *x, int64_t stride, const 
         void *to = att_row_at(y, first + i);
         const float *from = x + i * stride;
         if (add) {
-            k->add(dim, att_rows_read(k, y, first + i, 1, dim, buffer).at, from, buffer);
+            k->vector.add(dim, att_rows_read(k, y, first + i, 1, dim, buffer).at, from, buffer);
             from = buffer;
         }
         if (y->dtype == ATT_F32)
             memcpy(to, from, (size_t)dim * sizeof *from);
         else
-            (y->dtype == ATT_F16 ? k->to_f16 : k->to_bf16)(dim, from, to);
+            (y->dtype == ATT_F16 ? k->vector.to_f16 : k->vector.to_bf16)(dim, from, to);
     }
 }
 

@@ -28,7 +28,7 @@ static void convert(const att_kernels *k, int64_t n, const att_rows *x, const at
 static void to_unit(const att_kernels *k, int64_t n, const att_rows *x, const att_rows *u, const att_rows *y)
 {
     (void)u;
-    k->normalize(n, x->at, FLT_TRUE_MIN, y->at);
+    k->layer.normalize(n, x->at, FLT_TRUE_MIN, y->at);
 }
 
 /* ---- queries, or keys */
@@ -43,8 +43,14 @@ void att_qk_multiply(const att_call *c, att_strided_rows x, att_strided_rows y, 
 {
     att_strided_rows_join(&x, &y);
     for (int64_t i = 0; i < x.outer; i++)
-        att_gemm(c->plan->ctx, x.inner, n, k, att_strided_row_at(&x, i * x.outer_step), x.step, packed,
-                 att_strided_row_at(&y, i * y.outer_step), y.step, NULL);
+        att_gemm(c->plan->ctx, &(const att_gemm_args){.m = x.inner,
+                                                      .n = n,
+                                                      .k = k,
+                                                      .a = att_strided_row_at(&x, i * x.outer_step),
+                                                      .lda = x.step,
+                                                      .packed = packed,
+                                                      .c = att_strided_row_at(&y, i * y.outer_step),
+                                                      .ldc = y.step});
 }
 
 void att_qk_pack(const att_call *c, const att_qk_operand *x, int64_t head, bool backward, float *packed)

@@ -66,7 +66,7 @@ static size_t lay_out(const att_call *call, int columns, float *p, decode_scratc
 {
     const att_plan *plan = call->plan;
     const att_attention_spec *s = &plan->spec;
-    const int64_t panel = plan->kernels->panel, tiles = uses_tiles(plan), converted = s->dtype != ATT_F32;
+    const int64_t panel = plan->kernels->q_tile, tiles = uses_tiles(plan), converted = s->dtype != ATT_F32;
     const int64_t copied = converted || call->args.cache;
     const att_scratch_part parts[] = {
         {&w->q, columns * plan->q_dim},
@@ -151,18 +151,18 @@ static void pass_tiles(const group *g, const mask_tiles *c, int64_t k0, int keys
                        .key = key,
                        .q = w->packed_q,
                        .s = w->tile,
-                       .stride = kernels->panel,
+                       .stride = kernels->q_tile,
                        .score_param = at->score_param,
                        .modifier_param = at->modifier_param};
         if (is_dot(plan)) {
-            kernels->turn_in(g->tq, last, s, ATT_KEY_BLOCK, 1, w->tile);
+            kernels->attend.pack(g->tq, last, s, ATT_KEY_BLOCK, 1, w->tile);
             att_modifiers_block(&b);
         } else {
             b.query = att_rows_read(kernels, &at->q_row, 0, g->tq, plan->q_dim, w->rows);
             att_pack_queries(plan, b.query, g->tq, w->packed_q);
             att_score_block(&b);
         }
-        kernels->turn_out(g->tq, last, w->tile, ones, s, ATT_KEY_BLOCK);
+        kernels->attend.unpack(g->tq, last, w->tile, ones, s, ATT_KEY_BLOCK);
     }
 }
 
@@ -213,24 +213,55 @@ static void weigh(const group *g, const att_mask_tile *mask_tile, int64_t k0, in
     const att_rows v = att_rows_block(&g->site[0].v, k0);
     const float *rescale = touched ? w->rescale : NULL;
     if (!att_mask_tile_is_partial(mask_tile)) {
-        kernels->few_weigh((int)v.dtype, g->columns, mask_tile->n_ranges, mask_tile->run, dim, v.at, v.stride, w->s,
-                           ATT_KEY_BLOCK, rescale, o, o_stride, &w->prefetch);
+        kernels->decode.accumulate_pv(&(const att_pv){.type = (int)v.dtype,
+                                                      .columns = g->columns,
+                                                      .n_ranges = mask_tile->n_ranges,
+                                                      .range = mask_tile->run,
+                                                      .dim = dim,
+                                                      .v = v.at,
+                                                      .v_stride = v.stride,
+                                                      .p = w->s,
+                                                      .p_stride = ATT_KEY_BLOCK,
+                                                      .rescale = rescale,
+                                                      .o = o,
+                                                      .o_stride = o_stride,
+                                                      .prefetch = &w->prefetch});
         return;
     }
     const att_floats value = att_rows_read(kernels, &v, 0, keys, dim, w->values);
     att_finite_ranges clean;
     att_finite_ranges_of(g->plan, mask_tile, g->columns, value.at, value.stride, dim, &clean);
-    kernels->few_weigh(ATT_F32, g->columns, clean.n_ranges, clean.run, dim, value.at, value.stride, w->s, ATT_KEY_BLOCK,
-                       rescale, o, o_stride, &w->prefetch);
+    kernels->decode.accumulate_pv(&(const att_pv){.type = ATT_F32,
+                                                  .columns = g->columns,
+                                                  .n_ranges = clean.n_ranges,
+                                                  .range = clean.run,
+                                                  .dim = dim,
+                                                  .v = value.at,
+                                                  .v_stride = value.stride,
+                                                  .p = w->s,
+                                                  .p_stride = ATT_KEY_BLOCK,
+                                                  .rescale = rescale,
+                                                  .o = o,
+                                                  .o_stride = o_stride,
+                                                  .prefetch = &w->prefetch});
     add_unclean(g, mask_tile, &clean, value, w->s, o, o_stride);
 }
 
 /* Of keys [first, last) of a block, which begin a panel. */
 static void score(const group *g, const att_rows *k, bool packed, int64_t first, int64_t last, decode_scratch *w)
 {
-    g->plan->kernels->few_scores((int)k->dtype, g->columns, packed, last - first, g->plan->q_dim, att_row_at(k, first),
-                                 packed ? 0 : k->stride, w->q, g->plan->q_dim, w->s + first, ATT_KEY_BLOCK,
-                                 &w->prefetch);
+    g->plan->kernels->decode.scores(&(const att_decode_scores){.type = (int)k->dtype,
+                                                               .queries = g->columns,
+                                                               .packed = packed,
+                                                               .keys = last - first,
+                                                               .dim = g->plan->q_dim,
+                                                               .k = att_row_at(k, first),
+                                                               .k_stride = packed ? 0 : k->stride,
+                                                               .q = w->q,
+                                                               .q_stride = g->plan->q_dim,
+                                                               .s = w->s + first,
+                                                               .s_stride = ATT_KEY_BLOCK,
+                                                               .prefetch = &w->prefetch});
 }
 
 /* Scores of a block, while its values are prefetched. */
@@ -253,8 +284,14 @@ static void multiply(const group *g, const att_mask_tile *mask_tile, int64_t k0,
 
 static void soften(const group *g, const att_mask_tile *mask_tile, const decode_scratch *w, const partial *p)
 {
-    g->plan->kernels->few_soften(g->columns, mask_tile->n_ranges, mask_tile->run, w->s, ATT_KEY_BLOCK, p->max, p->sum,
-                                 w->rescale);
+    g->plan->kernels->decode.softmax_step(&(const att_softmax_step){.columns = g->columns,
+                                                                    .n_ranges = mask_tile->n_ranges,
+                                                                    .range = mask_tile->run,
+                                                                    .s = w->s,
+                                                                    .stride = ATT_KEY_BLOCK,
+                                                                    .max = p->max,
+                                                                    .sum = p->sum,
+                                                                    .rescale = w->rescale});
 }
 
 /* The keys that are read next: a block of k0 on, of the group's heads. */
@@ -280,7 +317,7 @@ static void read_queries(const group *g, const decode_scratch *w)
     const int64_t dim = g->plan->q_dim;
     for (int i = 0; is_dot(g->plan) && i < g->columns; i++) {
         const att_floats q = att_rows_read(kernels, &g->site[i / g->tq].q_row, i % g->tq, 1, dim, w->rows);
-        kernels->scale(dim, g->plan->spec.scale, q.at, w->q + i * dim);
+        kernels->vector.scale(dim, g->plan->spec.scale, q.at, w->q + i * dim);
     }
 }
 
@@ -341,8 +378,8 @@ static void finish(const decode_job *j, const group *g, int64_t first, int64_t s
     for (int i = 0; i < g->columns; i++) {
         for (int64_t s = 1; s < segments; s++) {
             const partial p = partial_of(j, first + s);
-            kernels->few_merge(dim, &total.max[i], &total.sum[i], total.o + i * j->o_stride, p.max[i], p.sum[i],
-                               p.o + i * j->o_stride);
+            kernels->decode.merge(dim, &total.max[i], &total.sum[i], total.o + i * j->o_stride, p.max[i], p.sum[i],
+                                  p.o + i * j->o_stride);
         }
         max[i] = total.max[i];
         sum[i] = total.sum[i];
@@ -351,11 +388,11 @@ static void finish(const decode_job *j, const group *g, int64_t first, int64_t s
         left[i] = 1;
     for (int h = 0; g->plan->sink >= 0 && h < g->heads; h++)
         att_add_sink(g->plan, &g->site[h], g->tq, max + h * g->tq, sum + h * g->tq, left + h * g->tq);
-    kernels->close_rows(max, sum, w->rescale, lse);
+    kernels->attend.normalizer(max, sum, w->rescale, lse);
     for (int i = 0; i < g->columns; i++) {
         const att_head_view *at = &g->site[i / g->tq];
         const int64_t q = i % g->tq;
-        kernels->few_close(dim, w->rescale[i] * left[i], total.o + i * j->o_stride);
+        kernels->decode.normalize(dim, w->rescale[i] * left[i], total.o + i * j->o_stride);
         att_rows_write(kernels, total.o + i * j->o_stride, dim, &at->out, q, 1, dim, false, NULL);
         if (at->lse)
             at->lse[q * at->lse_stride] = lse[i];

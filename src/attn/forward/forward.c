@@ -58,18 +58,18 @@ static int max_q_tiles(const att_plan *plan, bool copies, int64_t tk)
 {
     const int64_t cached = plan->ctx->cached, numbers = plan->k_dim + plan->spec.value_dim;
     const bool shared = copies || !(plan->score->flags & ATT_DOT) || tk * numbers > cached / 2;
-    const int64_t fit = cached / (plan->kernels->panel * (plan->q_dim + plan->spec.value_dim));
+    const int64_t fit = cached / (plan->kernels->q_tile * (plan->q_dim + plan->spec.value_dim));
     return !shared || fit < 1 ? 1 : fit < ATT_MAX_Q_TILES ? (int)fit : ATT_MAX_Q_TILES;
 }
 
 /* Does the first cache hold a line of each key that a tile of scores reads side by side, wherever keys lie? */
-static bool l1_holds_key_rows(const att_plan *plan) { return plan->ctx->ways > plan->kernels->rows; }
+static bool l1_holds_key_rows(const att_plan *plan) { return plan->ctx->ways > plan->kernels->mr; }
 
 /* Lays scratch memory out from p on and returns how many floats that takes. */
 static size_t lay_out(const att_plan *plan, bool copies, int64_t tk, float *p, forward_scratch *w)
 {
     const att_attention_spec *s = &plan->spec;
-    const int64_t panel = plan->kernels->panel, longest = plan->q_dim > s->value_dim ? plan->q_dim : s->value_dim;
+    const int64_t panel = plan->kernels->q_tile, longest = plan->q_dim > s->value_dim ? plan->q_dim : s->value_dim;
     const int64_t converted = s->dtype == ATT_F32 ? 0 : 1;
     const att_scratch_part shared[] = {{&w->s, ATT_KEY_BLOCK * panel},
                                        {&w->rescale, panel},
@@ -116,12 +116,12 @@ static void begin(const att_plan *plan, const att_head_view *at, q_tile *t)
 {
     if (plan->words) {
         t->query = att_bf16_pack_rows(plan->kernels, &at->q_row, t->q0, t->queries, plan->q_dim, t->rows);
-        plan->kernels->turn_words(t->queries, att_bf16_pairs_in(plan->q_dim), t->query.at, t->query.stride, t->q);
+        plan->kernels->bf16.pack(t->queries, att_bf16_pairs_in(plan->q_dim), t->query.at, t->query.stride, t->q);
     } else {
         t->query = att_rows_read(plan->kernels, &at->q_row, t->q0, t->queries, plan->q_dim, t->rows);
         att_pack_queries(plan, t->query, t->queries, t->q);
     }
-    clear(&t->total, plan->kernels->panel);
+    clear(&t->total, plan->kernels->q_tile);
 }
 
 static void begin_segment(q_tile *t, int panel)
@@ -162,7 +162,7 @@ static void normalizer(const att_plan *plan, const att_head_view *at, const q_ti
     float lse[ATT_MAX_Q_TILE], left[ATT_MAX_Q_TILE];
     if (plan->sink >= 0)
         att_add_sink(plan, at, t->queries, p->max, p->sum, left);
-    plan->kernels->close_rows(p->max, p->sum, w->rescale, at->lse ? lse : NULL);
+    plan->kernels->attend.normalizer(p->max, p->sum, w->rescale, at->lse ? lse : NULL);
     for (int i = 0; plan->sink >= 0 && i < t->queries; i++)
         w->rescale[i] *= left[i];
     for (int i = 0; at->lse && i < t->queries; i++)
@@ -174,18 +174,18 @@ static void normalizer(const att_plan *plan, const att_head_view *at, const q_ti
 static bool suits_rows(const att_plan *plan, const att_rows *out, const att_finite_ranges *clean, const kv_block *m,
                        const forward_scratch *w)
 {
-    const bool padded = plan->spec.value_dim % plan->kernels->panel == 0 && m->value.stride != 0;
+    const bool padded = plan->spec.value_dim % plan->kernels->q_tile == 0 && m->value.stride != 0;
     const bool single = w->single_block && clean->n_ranges == 1 && clean->n_nonfinite == 0;
-    return plan->kernels->weigh_rows && single && padded && out->dtype == ATT_F32;
+    return plan->kernels->attend.pv_rows && single && padded && out->dtype == ATT_F32;
 }
 
 /* o += V'P' in words; nonfinite: values that counted as 0 there. */
 static void weigh_words(const att_plan *plan, const q_tile *t, const att_mask_tile *mask_tile, const kv_block *m,
                         bool rounded, const forward_scratch *w, att_finite_ranges *nonfinite)
 {
-    plan->kernels->word_weigh(mask_tile->n_ranges, mask_tile->run, plan->spec.value_dim, w->packed_values,
-                              rounded ? NULL : w->s, w->packed_weights, t->into->touched ? w->rescale : NULL,
-                              t->into->o);
+    plan->kernels->bf16.accumulate_pv(mask_tile->n_ranges, mask_tile->run, plan->spec.value_dim, w->packed_values,
+                                      rounded ? NULL : w->s, w->packed_weights, t->into->touched ? w->rescale : NULL,
+                                      t->into->o);
     nonfinite->n_nonfinite = 0;
     for (int i = 0; i < m->nonfinite.n_nonfinite; i++)
         for (int r = 0; r < mask_tile->n_ranges; r++)
@@ -209,14 +209,31 @@ static void weigh(const att_plan *plan, const att_head_view *at, q_tile *t, cons
         t->done = suits_rows(plan, &at->out, &clean, m, w);
         if (t->done) {
             normalizer(plan, at, t, w);
-            kernels->weigh_rows(t->queries, clean.run[0], dim, v.at, v.stride, w->s, w->rescale,
-                                att_row_at(&at->out, t->q0), at->out.stride, &w->prefetch);
+            kernels->attend.pv_rows(&(const att_pv){.columns = t->queries,
+                                                    .n_ranges = 1,
+                                                    .range = &clean.run[0],
+                                                    .dim = dim,
+                                                    .v = v.at,
+                                                    .v_stride = v.stride,
+                                                    .p = w->s,
+                                                    .rescale = w->rescale,
+                                                    .o = att_row_at(&at->out, t->q0),
+                                                    .o_stride = at->out.stride,
+                                                    .prefetch = &w->prefetch});
             return;
         }
-        kernels->weigh(t->queries, clean.n_ranges, clean.run, dim, v.at, v.stride, w->s,
-                       t->into->touched ? w->rescale : NULL, t->into->o, &w->prefetch);
+        kernels->attend.accumulate_pv(&(const att_pv){.columns = t->queries,
+                                                      .n_ranges = clean.n_ranges,
+                                                      .range = clean.run,
+                                                      .dim = dim,
+                                                      .v = v.at,
+                                                      .v_stride = v.stride,
+                                                      .p = w->s,
+                                                      .rescale = t->into->touched ? w->rescale : NULL,
+                                                      .o = t->into->o,
+                                                      .prefetch = &w->prefetch});
     }
-    att_add_nonfinite(plan, mask_tile, &clean, t->queries, v.at, v.stride, dim, w->s, kernels->panel, t->into->o);
+    att_add_nonfinite(plan, mask_tile, &clean, t->queries, v.at, v.stride, dim, w->s, kernels->q_tile, t->into->o);
 }
 
 static void attend_block(const att_plan *plan, const att_head_view *at, q_tile *t, const att_mask_tile *mask_tile,
@@ -237,10 +254,24 @@ static void attend_block(const att_plan *plan, const att_head_view *at, q_tile *
     uint64_t keep[ATT_KEY_BLOCK];
     att_score_block(b);
     if (rounded)
-        kernels->word_soften(t->queries, scale, mask_tile->n_ranges, mask_tile->run, w->s, p->max, p->sum, w->rescale,
-                             w->packed_weights);
+        kernels->bf16.softmax_step(&(const att_softmax_step){.columns = t->queries,
+                                                             .scale = scale,
+                                                             .n_ranges = mask_tile->n_ranges,
+                                                             .range = mask_tile->run,
+                                                             .s = w->s,
+                                                             .max = p->max,
+                                                             .sum = p->sum,
+                                                             .rescale = w->rescale,
+                                                             .pairs = w->packed_weights});
     else
-        kernels->soften(t->queries, scale, mask_tile->n_ranges, mask_tile->run, w->s, p->max, p->sum, w->rescale);
+        kernels->attend.softmax_step(&(const att_softmax_step){.columns = t->queries,
+                                                               .scale = scale,
+                                                               .n_ranges = mask_tile->n_ranges,
+                                                               .range = mask_tile->run,
+                                                               .s = w->s,
+                                                               .max = p->max,
+                                                               .sum = p->sum,
+                                                               .rescale = w->rescale});
     att_dropout_mask_block(b, keep);
     att_dropout_apply_block(b, keep, w->s);
     weigh(plan, at, t, mask_tile, m, rounded, w);
@@ -275,9 +306,9 @@ static void finish(const att_plan *plan, const att_head_view *at, const q_tile *
     }
     normalizer(plan, at, t, w);
     if (at->out.dtype == ATT_F32) {
-        kernels->turn_out(t->queries, value_dim, p->o, w->rescale, att_row_at(&at->out, t->q0), at->out.stride);
+        kernels->attend.unpack(t->queries, value_dim, p->o, w->rescale, att_row_at(&at->out, t->q0), at->out.stride);
     } else {
-        kernels->turn_out(t->queries, value_dim, p->o, w->rescale, t->rows, value_dim);
+        kernels->attend.unpack(t->queries, value_dim, p->o, w->rescale, t->rows, value_dim);
         att_rows_write(kernels, t->rows, value_dim, &at->out, t->q0, t->queries, value_dim, false, NULL);
     }
 }
@@ -311,11 +342,11 @@ static void attend_queries(const att_plan *plan, const att_head_view *at, int64_
 {
     const att_kernels *kernels = plan->kernels;
     int n_q_tiles = 0;
-    for (int done = 0; done < queries; done += kernels->panel, n_q_tiles++) {
+    for (int done = 0; done < queries; done += kernels->q_tile, n_q_tiles++) {
         q_tile *t = &w->q_tile[n_q_tiles];
         t->q0 = q0 + done;
         t->done = false;
-        t->queries = queries - done < kernels->panel ? queries - done : kernels->panel;
+        t->queries = queries - done < kernels->q_tile ? queries - done : kernels->q_tile;
         begin(plan, at, t);
     }
     int64_t first, last;
@@ -324,13 +355,13 @@ static void attend_queries(const att_plan *plan, const att_head_view *at, int64_
     for (int64_t k = first, end; k < last; k = end) {
         end = k / ATT_KEY_SEGMENT * ATT_KEY_SEGMENT + ATT_KEY_SEGMENT;
         for (int i = 0; i < n_q_tiles; i++)
-            begin_segment(&w->q_tile[i], kernels->panel);
+            begin_segment(&w->q_tile[i], kernels->q_tile);
         attend_segment(plan, at, n_q_tiles, k, end < last ? end : last, w);
         for (int i = 0; i < n_q_tiles; i++) {
             q_tile *t = &w->q_tile[i];
             if (t->segment.touched)
-                kernels->merge(plan->spec.value_dim, t->total.max, t->total.sum, t->total.o, t->segment.max,
-                               t->segment.sum, t->segment.o);
+                kernels->attend.merge(plan->spec.value_dim, t->total.max, t->total.sum, t->total.o, t->segment.max,
+                                      t->segment.sum, t->segment.o);
         }
     }
     for (int i = 0; i < n_q_tiles; i++)
@@ -351,7 +382,7 @@ static place work_item_of(const forward_job *j, int64_t item)
     p.parts = (j->first[p.sequence + 1] - j->first[p.sequence]) / j->call->plan->spec.heads;
     p.head = p.parts == 1 ? local : local / p.parts; /* a division takes as long as some key of short sequences */
     p.part = local - p.head * p.parts;
-    p.q0 = p.part * j->call->plan->kernels->panel * j->group;
+    p.q0 = p.part * j->call->plan->kernels->q_tile * j->group;
     return p;
 }
 
@@ -362,7 +393,7 @@ static void prefetch_next(const forward_job *j, int64_t item, int64_t next, cons
                           forward_scratch *w)
 {
     const att_plan *plan = j->call->plan;
-    const int64_t each = plan->kernels->panel * j->group, head_begin = item - p->part;
+    const int64_t each = plan->kernels->q_tile * j->group, head_begin = item - p->part;
     att_head_view other;
     att_prefetch_clear(&w->prefetch);
     if (plan->words || at->place.tk < ATT_KEY_BLOCK / 2)
@@ -387,7 +418,7 @@ static void prefetch_next(const forward_job *j, int64_t item, int64_t next, cons
 static void run_item(const forward_job *j, int64_t item, int64_t next, forward_scratch *w)
 {
     const att_call *call = j->call;
-    const int each = call->plan->kernels->panel * j->group;
+    const int each = call->plan->kernels->q_tile * j->group;
     const place p = work_item_of(j, item);
     att_head_view at;
     att_call_head(call, p.sequence, p.head, &at);
@@ -413,7 +444,7 @@ static void run_task(void *arg, int64_t i, int thread)
     const int64_t task = j->tasks - 1 - i, last = j->items * (task + 1) / j->tasks;
     const int64_t before = task > 0 ? j->items * (task - 1) / j->tasks : -1;
     const att_plan *plan = j->call->plan;
-    w.block = (att_block){.plan = plan, .words = plan->words, .s = w.s, .stride = plan->kernels->panel};
+    w.block = (att_block){.plan = plan, .words = plan->words, .s = w.s, .stride = plan->kernels->q_tile};
     att_amx_begin(plan);
     for (int64_t item = j->items * task / j->tasks; item < last && !att_cancelled(plan->ctx); item++)
         run_item(j, item, item + 1 < last ? item + 1 : before, &w);
@@ -428,11 +459,11 @@ static void deal(forward_job *j)
     const att_attention_spec *s = &call->plan->spec;
     const int threads = att_threads(call->plan->ctx);
     double flops = 0;
-    const int64_t panels = call->max_tq * call->sequences * s->heads / call->plan->kernels->panel;
+    const int64_t panels = call->max_tq * call->sequences * s->heads / call->plan->kernels->q_tile;
     const int64_t group = panels / ((int64_t)GROUPS_PER_THREAD * threads);
     const int most = max_q_tiles(call->plan, att_call_copies(call), call->max_tk);
     j->group = group < 1 ? 1 : group < most ? (int)group : most;
-    const int64_t each = (int64_t)j->group * call->plan->kernels->panel;
+    const int64_t each = (int64_t)j->group * call->plan->kernels->q_tile;
     for (int64_t b = 0; b < call->sequences; b++) {
         att_head_view at;
         att_call_head(call, b, 0, &at);

@@ -15,7 +15,7 @@ static void softmax_row(const att_plan *plan, const att_head_view *at, float *ro
     memcpy(row, scores, (size_t)tk * sizeof *row);
     if (any && plan->sink >= 0)
         row[tk] = at->modifier_param[plan->sink].data[0];
-    plan->kernels->softmax(any && plan->sink >= 0 ? tk + 1 : tk, row, row);
+    plan->kernels->layer.softmax(any && plan->sink >= 0 ? tk + 1 : tk, row, row);
     memcpy(scores, row, (size_t)tk * sizeof *row);
 }
 
@@ -30,7 +30,7 @@ static void weights_of_block(const att_plan *plan, const att_head_view *at, int6
                              const weights_scratch *w, float *weights)
 {
     const att_kernels *kernels = plan->kernels;
-    const int panel = kernels->panel;
+    const int panel = kernels->q_tile;
     const int64_t tk = at->place.tk;
     int64_t last;
     att_mask_tile mask_tile;
@@ -74,7 +74,7 @@ typedef struct weights_job {
 static void weights_of_queries(void *arg, int task)
 {
     const weights_job *j = arg;
-    const int64_t panel = j->plan->kernels->panel;
+    const int64_t panel = j->plan->kernels->q_tile;
     (void)task;
     for (int64_t i = 0; i < j->q_count; i += panel)
         weights_of_block(j->plan, j->at, j->q_first + i, (int)(j->q_count - i < panel ? j->q_count - i : panel), j->w,
@@ -106,7 +106,7 @@ att_status att_weights(const att_plan *plan, const att_attention_args *args, int
                         (long long)q_first, (long long)q_count, (long long)at.place.tq);
     if (!weights && q_count > 0 && at.place.tk > 0)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "weights is NULL");
-    const int64_t panel = plan->kernels->panel;
+    const int64_t panel = plan->kernels->q_tile;
     const int64_t dim = plan->q_dim, key_dim = plan->k_dim;
     weights_scratch w = {
         .q = att_alloc(ctx, (size_t)((2 * dim + ATT_KEY_BLOCK) * panel + ATT_KEY_BLOCK * key_dim + at.place.tk + 1),

@@ -1,4 +1,4 @@
-#include "gemm/bytes.h"
+#include "tape/int8_bounds.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,7 +16,7 @@ typedef struct job {
     int64_t m;
     const float *a, *packed, *bias;
     float *bytes;       /* [m][words] */
-    att_byte_row *left; /* [m] */
+    att_int8_row *left; /* [m] */
     float *upper;       /* [m, n] */
     float *best;        /* [groups][m] */
 } job;
@@ -25,18 +25,18 @@ static job job_of(att_ctx *ctx, int64_t n, int64_t k)
 {
     const att_kernels *kernels = att_kernels_of(ctx->isa);
     job j = {.ctx = ctx, .kernels = kernels, .n = n, .k = k, .words = att_ceil_div(k, 4)};
-    j.panels = att_ceil_div(n, kernels->panel);
+    j.panels = att_ceil_div(n, kernels->nr);
     j.groups = att_min(j.panels, 8 * att_threads(ctx));
     return j;
 }
 
-static int64_t panel_floats(const job *j) { return (j->words + j->kernels->bytes_behind) * j->kernels->panel; }
+static int64_t panel_floats(const job *j) { return (j->words + j->kernels->int8.rows_behind) * j->kernels->nr; }
 
-size_t att_bytes_count(const att_ctx *ctx, int64_t n, int64_t k)
+size_t att_int8_count(const att_ctx *ctx, int64_t n, int64_t k)
 {
     const att_kernels *kernels = att_kernels_of(ctx->isa);
-    return att_size_mul((size_t)(att_ceil_div(n, kernels->panel) * kernels->panel),
-                        (size_t)(att_ceil_div(k, 4) + kernels->bytes_behind));
+    return att_size_mul((size_t)(att_ceil_div(n, kernels->nr) * kernels->nr),
+                        (size_t)(att_ceil_div(k, 4) + kernels->int8.rows_behind));
 }
 
 static int64_t first_of(const job *j, int64_t group) { return j->panels * group / j->groups; }
@@ -44,31 +44,30 @@ static int64_t first_of(const job *j, int64_t group) { return j->panels * group 
 static void pack_task(void *arg, int group, int thread)
 {
     const job *j = arg;
-    const int64_t panel = j->kernels->panel;
-    att_byte_row *of = (att_byte_row *)(void *)(j->scratch + (size_t)thread * j->scratch_bytes);
+    const int64_t panel = j->kernels->nr;
+    att_int8_row *of = (att_int8_row *)(void *)(j->scratch + (size_t)thread * j->scratch_bytes);
     float *bytes = (float *)(of + panel), *row = bytes + panel * j->words;
     for (int64_t q = first_of(j, group); q < first_of(j, group + 1); q++) {
         memset(bytes, 0, (size_t)(panel * j->words) * sizeof *bytes);
         for (int64_t i = 0; i < panel; i++) {
-            of[i] = (att_byte_row){.rest = INFINITY}; /* of a column that there is not, no bound counts */
+            of[i] = (att_int8_row){.rest = INFINITY}; /* of a column that there is not, no bound counts */
             if (q * panel + i >= j->n)
                 continue;
             j->row(j->of, q * panel + i, row);
-            of[i] = j->kernels->bytes_of(ATT_BYTES_RIGHT, 0, j->k, row, (int8_t *)(bytes + i * j->words));
+            of[i] = j->kernels->int8.quantize(ATT_INT8_RIGHT, 0, j->k, row, (int8_t *)(bytes + i * j->words));
         }
-        j->kernels->bytes_panel(j->words, bytes, of, j->out + q * panel_floats(j));
+        j->kernels->int8.pack(j->words, bytes, of, j->out + q * panel_floats(j));
     }
 }
 
-bool att_bytes_pack(att_ctx *ctx, int64_t n, int64_t k, void (*row)(const void *of, int64_t i, float *y),
-                    const void *of, float *packed)
+bool att_int8_pack(att_ctx *ctx, int64_t n, int64_t k, void (*row)(const void *of, int64_t i, float *y), const void *of,
+                   float *packed)
 {
     job j = job_of(ctx, n, k);
     j.row = row;
     j.of = of;
     j.out = packed;
-    j.scratch_bytes =
-        (size_t)j.kernels->panel * (sizeof(att_byte_row) + (size_t)j.words * 4) + (size_t)k * sizeof(float);
+    j.scratch_bytes = (size_t)j.kernels->nr * (sizeof(att_int8_row) + (size_t)j.words * 4) + (size_t)k * sizeof(float);
     j.scratch = att_alloc(ctx, (size_t)att_threads(ctx), j.scratch_bytes);
     if (!j.scratch)
         return false;
@@ -81,7 +80,7 @@ static void bounds_task(void *arg, int group, int thread)
 {
     (void)thread;
     const job *j = arg;
-    const int64_t panel = j->kernels->panel;
+    const int64_t panel = j->kernels->nr;
     float *best = j->best + group * j->m;
     for (int64_t i = 0; i < j->m; i++)
         best[i] = -INFINITY;
@@ -90,9 +89,17 @@ static void bounds_task(void *arg, int group, int thread)
         if (q + 1 < j->panels)
             att_prefetch_add(&next, j->packed + (q + 1) * panel_floats(j), panel_floats(j) * (int64_t)sizeof(float), 0,
                              1);
-        j->kernels->bytes_bounds(j->m, j->words, j->bytes, j->left, (int)att_min(panel, j->n - q * panel),
-                                 j->packed + q * panel_floats(j), j->bias ? j->bias + q * panel : NULL,
-                                 j->upper + q * panel, j->n, best, &next);
+        j->kernels->int8.bounds(&(const att_int8_args){.m = j->m,
+                                                       .words = j->words,
+                                                       .x = j->bytes,
+                                                       .of = j->left,
+                                                       .columns = (int)att_min(panel, j->n - q * panel),
+                                                       .panel = j->packed + q * panel_floats(j),
+                                                       .bias = j->bias ? j->bias + q * panel : NULL,
+                                                       .upper = j->upper + q * panel,
+                                                       .stride = j->n,
+                                                       .best = best,
+                                                       .prefetch = &next});
     }
 }
 
@@ -103,11 +110,11 @@ static void left_task(void *arg, int i, int thread)
     const job *j = arg;
     float *y = j->bytes + i * j->words;
     memset(y, 0, (size_t)j->words * sizeof *y);
-    j->left[i] = j->kernels->bytes_of(ATT_BYTES_LEFT, ATT_BYTES_SHIFT, j->k, j->a + i * j->k, (int8_t *)y);
+    j->left[i] = j->kernels->int8.quantize(ATT_INT8_LEFT, ATT_INT8_SHIFT, j->k, j->a + i * j->k, (int8_t *)y);
 }
 
-bool att_bytes_bounds(att_ctx *ctx, int64_t m, int64_t n, int64_t k, const float *a, const float *packed,
-                      const float *bias, float *upper, float *best)
+bool att_int8_bounds(att_ctx *ctx, int64_t m, int64_t n, int64_t k, const float *a, const float *packed,
+                     const float *bias, float *upper, float *best)
 {
     job j = job_of(ctx, n, k);
     j.m = m;

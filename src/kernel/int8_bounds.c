@@ -31,7 +31,7 @@ static float largest(int64_t k, const float *x)
 }
 
 /* x [k] -> y [k], moved up by `shift`. Squares of small numbers would be lost: they are taken of x / largest. */
-static att_byte_row bytes_of(int levels, int shift, int64_t k, const float *x, int8_t *y)
+static att_int8_row quantize(int levels, int shift, int64_t k, const float *x, int8_t *y)
 {
     const float most = largest(k, x), scale = most >= FLT_MIN ? 1 / most : 0;
     const vf up = v_set((float)levels), down = v_set(1 / (float)levels), low = v_set(-(float)levels);
@@ -54,22 +54,22 @@ static att_byte_row bytes_of(int levels, int shift, int64_t k, const float *x, i
     const float count = (float)k, round = 1 + (count + 16) * FLT_EPSILON; /* of sums, roots and products */
     if (scale == 0) { /* next to nothing, or not finite: the squares' sum is then NaN */
         const float bound = count * FLT_MIN + v_sum(squares);
-        return (att_byte_row){.norm = bound, .rest = bound};
+        return (att_int8_row){.norm = bound, .rest = bound};
     }
-    return (att_byte_row){.step = most / (float)levels,
+    return (att_int8_row){.step = most / (float)levels,
                           .norm = most * sqrtf(v_sum(squares)) * round,
                           .rest = most * (sqrtf(v_sum(rests)) * round + sqrtf(count) * 4 * FLT_EPSILON),
                           .sum = sum};
 }
 
 /* x [PANEL][words] and what is known of these columns -> a panel */
-static void bytes_panel(int64_t words, const float *x, const att_byte_row *of, float *panel)
+static void pack(int64_t words, const float *x, const att_int8_row *of, float *panel)
 {
     const float chain = (float)(4 * words + 16) * FLT_EPSILON; /* what a product of f32 may be wrong by, of |x| |w| */
     float *behind = panel + words * PANEL;
-    tile_turn_as(false, PANEL, words, x, words, 1, panel);
+    tile_pack_as(false, PANEL, words, x, words, 1, panel);
     for (int j = 0; j < PANEL; j++) {
-        const int32_t start = -ATT_BYTES_SHIFT * of[j].sum;
+        const int32_t start = -ATT_INT8_SHIFT * of[j].sum;
         memcpy(behind + START * PANEL + j, &start, sizeof start);
         behind[STEP * PANEL + j] = of[j].step;
         behind[NORM * PANEL + j] = of[j].norm + of[j].rest;
@@ -78,7 +78,7 @@ static void bytes_panel(int64_t words, const float *x, const att_byte_row *of, f
 }
 
 /* Of one row: upper [columns], and the largest lower bound, if that is above *best. */
-static void bounds_of(const att_byte_row *row, int columns, const float *sums, const float *behind, const float *bias,
+static void bounds_of(const att_int8_row *row, int columns, const float *sums, const float *behind, const float *bias,
                       float *upper, float *best)
 {
     const vf step = v_set(row->step), norm = v_set(row->norm), rest = v_set(row->rest);
@@ -97,35 +97,34 @@ static void bounds_of(const att_byte_row *row, int columns, const float *sums, c
     *best = v_top(most);
 }
 
-/* Rows x [m][words], of which `of` [m] is known, by a panel of columns, bias [columns] or NULL: upper bounds [m,
- * columns] and best [m], as bounds_of has them. A bound that is not a number is none.
- * next: the next panel, which is prefetched, or NULL. */
-static void bytes_bounds(int64_t m, int64_t words, const float *x, const att_byte_row *of, int columns,
-                         const float *panel, const float *bias, float *upper, int64_t stride, float *best,
-                         att_prefetch *next)
+/* Upper bounds of rows by a panel of columns, and the largest lower bounds, as bounds_of has them. A bound that is NaN
+ * is none. prefetch: the next panel. */
+static void bounds(const att_int8_args *b)
 {
-    const float *behind = panel + words * PANEL;
-    att_prefetch_lines lines = att_prefetch_take(next, m > 1 ? INT64_MAX : 0);
-    const int64_t each = att_ceil_div(lines.left, m);
-    for (int64_t i = 0; i < m; i += ROWS) {
-        const int rows = m - i < ROWS ? (int)(m - i) : ROWS;
+    const float *behind = b->panel + b->words * PANEL;
+    att_prefetch_lines lines = att_prefetch_take(b->prefetch, b->m > 1 ? INT64_MAX : 0);
+    const int64_t each = att_ceil_div(lines.left, b->m);
+    for (int64_t i = 0; i < b->m; i += ROWS) {
+        const int rows = b->m - i < ROWS ? (int)(b->m - i) : ROWS;
         float sums[ROWS * PANEL];
         for (int r = 0; r < rows; r++)
             memcpy(sums + r * PANEL, behind + START * PANEL, PANEL * sizeof *sums);
-        const tile_args t = {.k = words, .a = x + i * words, .lda = words, .b = panel, .c = sums, .ldc = PANEL};
+        const tile_args t = {
+            .k = b->words, .a = b->x + i * b->words, .lda = b->words, .b = b->panel, .c = sums, .ldc = PANEL};
         tile_all(rows, ATT_PANEL_VECTORS, false, START_C, t);
         for (int r = 0; r < rows; r++) {
             att_prefetch_some(&lines, each);
-            bounds_of(&of[i + r], columns, sums + r * PANEL, behind, bias, upper + (i + r) * stride, best + i + r);
+            bounds_of(&b->of[i + r], b->columns, sums + r * PANEL, behind, b->bias, b->upper + (i + r) * b->stride,
+                      b->best + i + r);
         }
     }
 }
 
-void ATT_ISA(att_kernel_bytes)(att_kernels *k);
-void ATT_ISA(att_kernel_bytes)(att_kernels *k)
+void ATT_ISA(att_kernel_int8_bounds)(att_kernels *k);
+void ATT_ISA(att_kernel_int8_bounds)(att_kernels *k)
 {
-    k->bytes_behind = BEHIND;
-    k->bytes_of = bytes_of;
-    k->bytes_panel = bytes_panel;
-    k->bytes_bounds = bytes_bounds;
+    k->int8.rows_behind = BEHIND;
+    k->int8.quantize = quantize;
+    k->int8.pack = pack;
+    k->int8.bounds = bounds;
 }

@@ -1,0 +1,22 @@
+/* Bounds of products of many columns from a byte of each number (kernel/int8_bounds.c), over all threads. */
+#ifndef ATT_TAPE_INT8_BOUNDS_H
+#define ATT_TAPE_INT8_BOUNDS_H
+
+#include "base/base.h"
+#include "kernel/kernel.h"
+#include "util/util.h"
+
+/* Floats that B [n, k] takes so, k at most ATT_INT8_MOST (SIZE_MAX: overflow). */
+size_t att_int8_count(const att_ctx *ctx, int64_t n, int64_t k);
+
+/* B [n, k], of which row(of, i, y) gives a row -> packed [att_int8_count]; false: error set */
+bool att_int8_pack(att_ctx *ctx, int64_t n, int64_t k, void (*row)(const void *of, int64_t i, float *y), const void *of,
+                   float *packed);
+
+/* Each row of a [m, k] with the columns of B, bias [n] (NULL: none) added: what a product of f32 (gemm.h) is at most,
+ * upper [m, n], and the largest of what they are at least, best [m]. A bound may be NaN, where numbers are not finite:
+ * it says nothing. False: error set */
+bool att_int8_bounds(att_ctx *ctx, int64_t m, int64_t n, int64_t k, const float *a, const float *packed,
+                     const float *bias, float *upper, float *best);
+
+#endif
