@@ -1,61 +1,57 @@
-/* Attention of few queries over many keys: as fast as memory gives the keys and values.
+/* Attention of few queries over many keys: decoding. Its time is that of reading the keys and values.
  *
- * All queries of all heads that share keys and values load a block of them together, so it is read once. The keys are
- * dealt out in segments, so that threads share even one head; partial results are merged in ascending order. Blocks,
- * segments and chains are those of the forward pass: so are the bits. */
+ * The queries of all heads that share keys and values go through a block of them together, so it is read once. The keys
+ * of a head are split into segments, which threads share; the segments' accumulators are merged in ascending order.
+ * Blocks, segments and chains of operations are those of forward.c, and so are the bits. */
 #include "attn/call/scratch.h"
 #include "attn/forward/forward.h"
 
 #include <math.h>
 #include <string.h>
 
-/* One segment of keys for all columns. */
-typedef struct group {
+/* The query heads that share a key head. A column is one query of one of them: queries of head 0, of head 1 ... */
+typedef struct head_group {
     const att_plan *plan;
     int heads, tq, columns;
-    att_head_view site[ATT_DECODE_QUERIES]; /* of each head */
-} group;
+    att_head_view head[ATT_DECODE_QUERIES];
+} head_group;
 
-/* What masks leave of a block: for each head, without masks only for the first; and for all columns, where bit i of a
- * key is column i, the head's own mask tile or one that is merged. */
+/* What masks leave of a block: for each head, or without masks for the first alone; and for all columns, bit i of a key
+ * being column i. */
 typedef struct mask_tiles {
     att_mask_tile head[ATT_DECODE_QUERIES], merged;
-    const att_mask_tile *all;
+    const att_mask_tile *all; /* merged, or the first head's where that is all */
 } mask_tiles;
 
-/* What one thread works in: columns are the queries of a head, head after head. */
+/* Scratch memory of one thread. */
 typedef struct decode_scratch {
-    float *q;                  /* [columns][q_dim], scaled */
-    float *s;                  /* [columns][ATT_KEY_BLOCK] */
-    float *rescale;            /* [columns] */
-    float *tile, *packed_q;    /* stages on tiles: [ATT_KEY_BLOCK][panel], [q_dim][panel] */
-    float *keys, *values;      /* [ATT_KEY_BLOCK][dim], converted */
-    float *rows;               /* [tq, q_dim], converted */
-    float *group, *mask_tiles; /* two of the one, one of the other: too large for small stacks */
+    float *q;               /* [columns][q_dim], scaled */
+    float *s;               /* [columns][ATT_KEY_BLOCK] scores, then weights */
+    float *rescale;         /* [columns] */
+    float *tile, *packed_q; /* where stages work on tiles: [ATT_KEY_BLOCK][q_tile], [q_dim][q_tile] */
+    float *keys, *values;   /* [ATT_KEY_BLOCK][dim], converted */
+    float *rows;            /* [tq, q_dim], converted */
+    float *groups, *masks;  /* two head_group, one mask_tiles: too large for small stacks */
     att_prefetch prefetch;
 } decode_scratch;
 
 typedef struct decode_job {
     const att_call *call;
-    float *memory; /* scratch of all threads, then the partial results */
-    size_t scratch_count, partial_count;
-    float *partials;        /* [items]: max [columns], sum [columns], o [columns][o_stride] */
-    int64_t *first;         /* [sequences + 1] each sequence's first item: (head of keys, segment) */
+    float *memory; /* scratch of all threads, then the accumulators */
+    size_t scratch_count, accumulator_count;
+    float *accumulators;    /* [items]: max [columns], sum [columns], o [columns][o_stride] */
+    int64_t *first;         /* [sequences + 1] the first item of each sequence */
     atomic_int *unfinished; /* [sequences * kv_heads] segments */
     int64_t items, tasks, o_stride;
     int columns; /* at most */
 } decode_job;
-
-typedef struct partial {
-    float *max, *sum, *o;
-} partial;
 
 bool att_decode_suits(const att_call *call)
 {
     return call->max_tq * (call->plan->spec.heads / call->plan->spec.kv_heads) <= ATT_DECODE_QUERIES;
 }
 
-/* Products of rows are made as they lie, other scores and modifiers work on tiles, but for a sink. */
+/* Dot products are computed from rows; other scores, and modifiers but a sink, work on tiles. */
 static bool is_dot(const att_plan *plan) { return plan->score->flags & ATT_DOT; }
 static bool uses_tiles(const att_plan *plan) { return plan->n_modifiers > (plan->sink >= 0) || !is_dot(plan); }
 
@@ -77,25 +73,26 @@ static size_t lay_out(const att_call *call, int columns, float *p, decode_scratc
         {&w->keys, !is_dot(plan) * copied * ATT_KEY_BLOCK * plan->k_dim},
         {&w->values, converted * ATT_KEY_BLOCK * s->value_dim},
         {&w->rows, converted * columns * (plan->q_dim > s->value_dim ? plan->q_dim : s->value_dim)},
-        {&w->group, 2 * sizeof(group) / sizeof(float)},
-        {&w->mask_tiles, sizeof(mask_tiles) / sizeof(float)}};
+        {&w->groups, 2 * sizeof(head_group) / sizeof(float)},
+        {&w->masks, sizeof(mask_tiles) / sizeof(float)}};
     return att_scratch_lay_out(p, sizeof parts / sizeof parts[0], parts);
 }
 
-static partial partial_of(const decode_job *j, int64_t item)
+static att_accumulator accumulator_of(const decode_job *j, int64_t item)
 {
-    float *p = j->partials + (size_t)item * j->partial_count;
-    return (partial){p, p + ATT_DECODE_QUERIES, p + 2 * ATT_DECODE_QUERIES};
+    float *p = j->accumulators + (size_t)item * j->accumulator_count;
+    return (att_accumulator){.max = p, .sum = p + ATT_DECODE_QUERIES, .o = p + 2 * ATT_DECODE_QUERIES};
 }
 
 /* ---- a block of keys */
 
-static const att_mask_tile *cut_of(const group *g, const mask_tiles *c, int head)
+static const att_mask_tile *mask_of(const head_group *g, const mask_tiles *c, int head)
 {
     return &c->head[g->plan->n_masks ? head : 0];
 }
 
-static void merge_cuts(const group *g, int keys, const att_mask_tile *head, att_mask_tile *all)
+/* Bit i of a key in `all`: column i attends to it. */
+static void merge_masks(const head_group *g, int keys, const att_mask_tile *head, att_mask_tile *all)
 {
     uint64_t *bits = all->bits;
     const uint64_t one = att_low_bits(g->tq), every = att_low_bits(g->columns);
@@ -118,34 +115,34 @@ static void merge_cuts(const group *g, int keys, const att_mask_tile *head, att_
     }
 }
 
-static void cut_columns(const group *g, int64_t k0, int keys, mask_tiles *c)
+static void make_masks(const head_group *g, int64_t k0, int keys, mask_tiles *c)
 {
     const bool one = g->heads == 1 || g->plan->n_masks == 0;
     for (int h = 0; h < (one ? 1 : g->heads); h++)
-        att_mask_tile_make(g->plan, &g->site[h], 0, g->tq, k0, keys, &c->head[h]);
+        att_mask_tile_make(g->plan, &g->head[h], 0, g->tq, k0, keys, &c->head[h]);
     if (!one)
-        merge_cuts(g, keys, c->head, &c->merged);
+        merge_masks(g, keys, c->head, &c->merged);
     c->all = one ? &c->head[0] : &c->merged;
 }
 
-/* Stages on tiles: each head's rows of scores are packed_q to one, or made there, and packed_q back. */
-static void pass_tiles(const group *g, const mask_tiles *c, int64_t k0, int keys, const decode_scratch *w)
+/* Stages that work on tiles: each head's rows of scores are packed into a tile, or computed there, and unpacked. */
+static void apply_stages(const head_group *g, const mask_tiles *c, int64_t k0, int keys, const decode_scratch *w)
 {
     const att_plan *plan = g->plan;
     const att_kernels *kernels = plan->kernels;
     const int64_t last = c->all->run[c->all->n_ranges - 1].last;
     float ones[ATT_MAX_Q_TILE];
-    att_floats key = {w->keys, 0}; /* modifiers see none, and no query */
+    att_floats key = {w->keys, 0}; /* not read by modifiers */
     for (int i = 0; i < ATT_MAX_Q_TILE; i++)
         ones[i] = 1;
     for (int h = 0; h < g->heads; h++) {
-        const att_head_view *at = &g->site[h];
-        if (!is_dot(plan) && (h == 0 || at->k_row.at != g->site[0].k_row.at))
+        const att_head_view *at = &g->head[h];
+        if (!is_dot(plan) && (h == 0 || at->k_row.at != g->head[0].k_row.at))
             key = att_rows_read(kernels, &at->k_row, k0, keys, plan->k_dim, w->keys);
         float *s = w->s + (int64_t)h * g->tq * ATT_KEY_BLOCK;
         att_block b = {.plan = plan,
                        .site = at,
-                       .mask_tile = cut_of(g, c, h),
+                       .mask_tile = mask_of(g, c, h),
                        .k0 = k0,
                        .queries = g->tq,
                        .key = key,
@@ -166,89 +163,84 @@ static void pass_tiles(const group *g, const mask_tiles *c, int64_t k0, int keys
     }
 }
 
-static void forbid(const group *g, const att_mask_tile *mask_tile, float *s)
+static void apply_mask(const head_group *g, const att_mask_tile *mask, float *s)
 {
-    for (int r = 0; r < mask_tile->n_ranges; r++) {
-        const att_range partial = att_mask_tile_partial(mask_tile, r);
+    for (int r = 0; r < mask->n_ranges; r++) {
+        const att_range partial = att_mask_tile_partial(mask, r);
         for (int64_t k = partial.first; k < partial.last; k++)
             for (int i = 0; i < g->columns; i++)
-                if (!(mask_tile->bits[k] >> i & 1))
+                if (!(mask->bits[k] >> i & 1))
                     s[i * ATT_KEY_BLOCK + k] = -INFINITY;
     }
 }
 
-/* Weights that are dropped become 0, the others more. */
-static void drop(const group *g, const att_mask_tile *mask_tile, int64_t k0, float *s)
+/* Weights that are dropped become 0, the others are scaled. */
+static void apply_dropout(const head_group *g, const att_mask_tile *mask, int64_t k0, float *s)
 {
     const float scale = att_dropout_scale(g->plan);
-    for (int h = 0; h < g->heads && g->site[h].dropout.threshold; h++) {
+    for (int h = 0; h < g->heads && g->head[h].dropout.threshold; h++) {
         uint64_t keep[ATT_KEY_BLOCK];
         att_dropout_mask_block(
-            &(att_block){.plan = g->plan, .site = &g->site[h], .mask_tile = mask_tile, .k0 = k0, .queries = g->tq},
-            keep);
+            &(att_block){.plan = g->plan, .site = &g->head[h], .mask_tile = mask, .k0 = k0, .queries = g->tq}, keep);
         for (int i = 0; i < g->tq; i++, s += ATT_KEY_BLOCK)
-            for (int r = 0; r < mask_tile->n_ranges; r++)
-                for (int64_t k = mask_tile->run[r].first; k < mask_tile->run[r].last; k++)
+            for (int r = 0; r < mask->n_ranges; r++)
+                for (int64_t k = mask->run[r].first; k < mask->run[r].last; k++)
                     s[k] = keep[k] >> i & 1 ? scale * s[k] : 0;
     }
 }
 
-static void add_unclean(const group *g, const att_mask_tile *mask_tile, const att_finite_ranges *clean,
-                        att_floats value, const float *p, float *o, int64_t o_stride)
+/* The values that att_finite_ranges_of has left out, for the columns that attend to them. */
+static void add_nonfinite(const head_group *g, const att_mask_tile *mask, const att_finite_ranges *finite,
+                          att_floats value, const float *p, float *o, int64_t o_stride)
 {
-    for (int n = 0; n < clean->n_nonfinite; n++) {
-        const int64_t key = clean->nonfinite[n];
+    for (int n = 0; n < finite->n_nonfinite; n++) {
+        const int64_t key = finite->nonfinite[n];
         for (int i = 0; i < g->columns; i++)
-            for (int64_t d = 0; (mask_tile->bits[key] >> i & 1) && d < g->plan->spec.value_dim; d++)
+            for (int64_t d = 0; (mask->bits[key] >> i & 1) && d < g->plan->spec.value_dim; d++)
                 o[i * o_stride + d] += p[i * ATT_KEY_BLOCK + key] * value.at[key * value.stride + d];
     }
 }
 
-/* o += p v; where only some columns attend to a key, what is not finite in its value must not reach the others. */
-static void weigh(const group *g, const att_mask_tile *mask_tile, int64_t k0, int keys, bool touched, decode_scratch *w,
-                  float *o, int64_t o_stride)
+/* o = rescale o + P V. Where only some columns attend to a key, NaN or Inf in its value must not reach the others. */
+static void accumulate(const decode_job *j, const head_group *g, const att_mask_tile *mask, int64_t k0, int keys,
+                       decode_scratch *w, att_accumulator *to)
 {
     const att_kernels *kernels = g->plan->kernels;
     const int64_t dim = g->plan->spec.value_dim;
-    const att_rows v = att_rows_block(&g->site[0].v, k0);
-    const float *rescale = touched ? w->rescale : NULL;
-    if (!att_mask_tile_is_partial(mask_tile)) {
-        kernels->decode.accumulate_pv(&(const att_pv){.type = (int)v.dtype,
-                                                      .columns = g->columns,
-                                                      .n_ranges = mask_tile->n_ranges,
-                                                      .range = mask_tile->run,
-                                                      .dim = dim,
-                                                      .v = v.at,
-                                                      .v_stride = v.stride,
-                                                      .p = w->s,
-                                                      .p_stride = ATT_KEY_BLOCK,
-                                                      .rescale = rescale,
-                                                      .o = o,
-                                                      .o_stride = o_stride,
-                                                      .prefetch = &w->prefetch});
+    const att_rows v = att_rows_block(&g->head[0].v, k0);
+    att_pv pv = {.type = (int)v.dtype,
+                 .columns = g->columns,
+                 .n_ranges = mask->n_ranges,
+                 .range = mask->run,
+                 .dim = dim,
+                 .v = v.at,
+                 .v_stride = v.stride,
+                 .p = w->s,
+                 .p_stride = ATT_KEY_BLOCK,
+                 .rescale = to->begun ? w->rescale : NULL,
+                 .o = to->o,
+                 .o_stride = j->o_stride,
+                 .prefetch = &w->prefetch};
+    to->begun = true;
+    if (!att_mask_tile_is_partial(mask)) {
+        kernels->decode.accumulate_pv(&pv);
         return;
     }
     const att_floats value = att_rows_read(kernels, &v, 0, keys, dim, w->values);
-    att_finite_ranges clean;
-    att_finite_ranges_of(g->plan, mask_tile, g->columns, value.at, value.stride, dim, &clean);
-    kernels->decode.accumulate_pv(&(const att_pv){.type = ATT_F32,
-                                                  .columns = g->columns,
-                                                  .n_ranges = clean.n_ranges,
-                                                  .range = clean.run,
-                                                  .dim = dim,
-                                                  .v = value.at,
-                                                  .v_stride = value.stride,
-                                                  .p = w->s,
-                                                  .p_stride = ATT_KEY_BLOCK,
-                                                  .rescale = rescale,
-                                                  .o = o,
-                                                  .o_stride = o_stride,
-                                                  .prefetch = &w->prefetch});
-    add_unclean(g, mask_tile, &clean, value, w->s, o, o_stride);
+    att_finite_ranges finite;
+    att_finite_ranges_of(g->plan, mask, g->columns, value.at, value.stride, dim, &finite);
+    pv.type = ATT_F32;
+    pv.n_ranges = finite.n_ranges;
+    pv.range = finite.run;
+    pv.v = value.at;
+    pv.v_stride = value.stride;
+    kernels->decode.accumulate_pv(&pv);
+    add_nonfinite(g, mask, &finite, value, w->s, to->o, j->o_stride);
 }
 
-/* Of keys [first, last) of a block, which begin a panel. */
-static void score(const group *g, const att_rows *k, bool packed, int64_t first, int64_t last, decode_scratch *w)
+/* Scores of keys [first, last) of a block; first begins a panel. */
+static void score_keys(const head_group *g, const att_rows *k, bool packed, int64_t first, int64_t last,
+                       decode_scratch *w)
 {
     g->plan->kernels->decode.scores(&(const att_decode_scores){.type = (int)k->dtype,
                                                                .queries = g->columns,
@@ -265,28 +257,28 @@ static void score(const group *g, const att_rows *k, bool packed, int64_t first,
 }
 
 /* Scores of a block, while its values are prefetched. */
-static void multiply(const group *g, const att_mask_tile *mask_tile, int64_t k0, decode_scratch *w)
+static void score_block(const head_group *g, const att_mask_tile *mask, int64_t k0, decode_scratch *w)
 {
-    const att_rows k = att_rows_block(&g->site[0].k_row, k0), v = att_rows_block(&g->site[0].v, k0);
-    const int64_t from = mask_tile->run[0].first, end = mask_tile->run[mask_tile->n_ranges - 1].last;
+    const att_rows k = att_rows_block(&g->head[0].k_row, k0), v = att_rows_block(&g->head[0].v, k0);
+    const int64_t from = mask->run[0].first, end = mask->run[mask->n_ranges - 1].last;
     att_prefetch_clear(&w->prefetch);
     att_rows_prefetch(&w->prefetch, &v, from, end - from, g->plan->spec.value_dim);
-    for (int r = 0; r < mask_tile->n_ranges; r++) {
-        const int64_t first = mask_tile->run[r].first, last = mask_tile->run[r].last,
-                      packed = att_rows_packed(&k, last);
+    for (int r = 0; r < mask->n_ranges; r++) {
+        const int64_t first = mask->run[r].first, last = mask->run[r].last, packed = att_rows_packed(&k, last);
         const int64_t loose = first > packed ? first : packed;
         if (first < packed)
-            score(g, &k, true, first, packed, w);
+            score_keys(g, &k, true, first, packed, w);
         if (loose < last)
-            score(g, &k, false, loose, last, w);
+            score_keys(g, &k, false, loose, last, w);
     }
 }
 
-static void soften(const group *g, const att_mask_tile *mask_tile, const decode_scratch *w, const partial *p)
+static void softmax_step(const head_group *g, const att_mask_tile *mask, const decode_scratch *w,
+                         const att_accumulator *p)
 {
     g->plan->kernels->decode.softmax_step(&(const att_softmax_step){.columns = g->columns,
-                                                                    .n_ranges = mask_tile->n_ranges,
-                                                                    .range = mask_tile->run,
+                                                                    .n_ranges = mask->n_ranges,
+                                                                    .range = mask->run,
                                                                     .s = w->s,
                                                                     .stride = ATT_KEY_BLOCK,
                                                                     .max = p->max,
@@ -294,14 +286,14 @@ static void soften(const group *g, const att_mask_tile *mask_tile, const decode_
                                                                     .rescale = w->rescale});
 }
 
-/* The keys that are read next: a block of k0 on, of the group's heads. */
-static void prefetch_keys(const group *g, int64_t k0, att_prefetch *list)
+/* Lists the keys of the block from k0 on, which are read next. */
+static void prefetch_keys(const head_group *g, int64_t k0, att_prefetch *list)
 {
-    const int64_t left = g->site[0].place.tk - k0, keys = left < ATT_KEY_BLOCK ? left : ATT_KEY_BLOCK;
+    const int64_t left = g->head[0].place.tk - k0, keys = left < ATT_KEY_BLOCK ? left : ATT_KEY_BLOCK;
     att_prefetch_clear(list);
     if (keys <= 0)
         return;
-    const att_rows k = att_rows_block(&g->site[0].k_row, k0);
+    const att_rows k = att_rows_block(&g->head[0].k_row, k0);
     const int64_t packed = att_rows_packed(&k, keys), size = (int64_t)att_dtype_size(k.dtype);
     att_prefetch_add(list, k.at, packed * g->plan->q_dim * size, 0, 1);
     if (packed < keys)
@@ -310,74 +302,73 @@ static void prefetch_keys(const group *g, int64_t k0, att_prefetch *list)
 
 /* ---- a segment of keys */
 
-/* Queries times the scale, for products. */
-static void read_queries(const group *g, const decode_scratch *w)
+/* Dot products: the queries, times the scale. */
+static void read_queries(const head_group *g, const decode_scratch *w)
 {
     const att_kernels *kernels = g->plan->kernels;
     const int64_t dim = g->plan->q_dim;
     for (int i = 0; is_dot(g->plan) && i < g->columns; i++) {
-        const att_floats q = att_rows_read(kernels, &g->site[i / g->tq].q_row, i % g->tq, 1, dim, w->rows);
+        const att_floats q = att_rows_read(kernels, &g->head[i / g->tq].q_row, i % g->tq, 1, dim, w->rows);
         kernels->vector.scale(dim, g->plan->spec.scale, q.at, w->q + i * dim);
     }
 }
 
-/* Leaves the blocks of which masks leave anything, of any head. */
-static void intersect_span(const group *g, int64_t *first, int64_t *last)
+/* Narrows [*first, *last) to the blocks of which masks leave anything, of any head. */
+static void intersect_span(const head_group *g, int64_t *first, int64_t *last)
 {
     int64_t from = *last, to = *first;
     for (int h = 0; h < g->heads; h++) {
         int64_t a, b;
-        att_span(g->plan, &g->site[h], 0, g->tq, &a, &b);
-        from = a < from ? a : from;
-        to = b > to ? b : to;
+        att_span(g->plan, &g->head[h], 0, g->tq, &a, &b);
+        from = att_min(a, from);
+        to = att_max(b, to);
     }
-    *first = from > *first ? from : *first;
-    *last = to < *last ? to : *last;
+    *first = att_max(from, *first);
+    *last = att_min(to, *last);
 }
 
-/* Keys [first, last) into a partial result; a maximum of -inf and a sum of 0 where none attends. next: the group whose
- * keys, from next_key on, are read after them. */
-static void attend_segment(const decode_job *j, const group *g, int64_t first, int64_t last, decode_scratch *w,
-                           partial p, const group *next, int64_t next_key)
+/* Keys [first, last), a segment, into an accumulator: maximum -inf and sum 0 where no key attends. next: the group
+ * whose keys are read after these, from next_key on. */
+static void attend_segment(const decode_job *j, const head_group *g, int64_t first, int64_t last, decode_scratch *w,
+                           att_accumulator to, const head_group *next, int64_t next_key)
 {
-    bool touched = false;
-    mask_tiles *c = (mask_tiles *)w->mask_tiles;
+    mask_tiles *masks = (mask_tiles *)w->masks;
     for (int i = 0; i < g->columns; i++) {
-        p.max[i] = -INFINITY;
-        p.sum[i] = 0;
+        to.max[i] = -INFINITY;
+        to.sum[i] = 0;
     }
     intersect_span(g, &first, &last);
     for (int64_t k0 = first; k0 < last; k0 += ATT_KEY_BLOCK) {
-        const int keys = (int)(last - k0 < ATT_KEY_BLOCK ? last - k0 : ATT_KEY_BLOCK);
-        cut_columns(g, k0, keys, c);
-        if (c->all->n_ranges == 0)
+        const int keys = (int)att_min(last - k0, ATT_KEY_BLOCK);
+        make_masks(g, k0, keys, masks);
+        const att_mask_tile *mask = masks->all;
+        if (mask->n_ranges == 0)
             continue;
         if (is_dot(g->plan))
-            multiply(g, c->all, k0, w);
+            score_block(g, mask, k0, w);
         if (uses_tiles(g->plan))
-            pass_tiles(g, c, k0, keys, w);
-        forbid(g, c->all, w->s);
-        soften(g, c->all, w, &p);
-        drop(g, c->all, k0, w->s);
+            apply_stages(g, masks, k0, keys, w);
+        apply_mask(g, mask, w->s);
+        softmax_step(g, mask, w, &to);
+        apply_dropout(g, mask, k0, w->s);
         const bool more = k0 + keys < last;
         prefetch_keys(more ? g : next, more ? k0 + keys : next_key, &w->prefetch);
-        weigh(g, c->all, k0, keys, touched, w, p.o, j->o_stride);
-        touched = true;
+        accumulate(j, g, mask, k0, keys, w, &to);
     }
-    if (!touched)
-        memset(p.o, 0, (size_t)(g->columns * j->o_stride) * sizeof *p.o);
+    if (!to.begun)
+        memset(to.o, 0, (size_t)(g->columns * j->o_stride) * sizeof *to.o);
 }
 
-/* All segments of a head of keys, in ascending order, and out and log-sum-exp. */
-static void finish(const decode_job *j, const group *g, int64_t first, int64_t segments, const decode_scratch *w)
+/* Merges the segments of a key head in ascending order, and writes out and log-sum-exp. */
+static void finish(const decode_job *j, const head_group *g, int64_t first, int64_t segments, const decode_scratch *w)
 {
     const att_kernels *kernels = g->plan->kernels;
     const int64_t dim = g->plan->spec.value_dim;
-    const partial total = partial_of(j, first);
+    const att_accumulator total = accumulator_of(j, first);
     float max[ATT_MAX_Q_TILE] = {0}, sum[ATT_MAX_Q_TILE] = {0}, lse[ATT_MAX_Q_TILE], left[ATT_MAX_Q_TILE];
     for (int i = 0; i < g->columns; i++) {
         for (int64_t s = 1; s < segments; s++) {
-            const partial p = partial_of(j, first + s);
+            const att_accumulator p = accumulator_of(j, first + s);
             kernels->decode.merge(dim, &total.max[i], &total.sum[i], total.o + i * j->o_stride, p.max[i], p.sum[i],
                                   p.o + i * j->o_stride);
         }
@@ -387,10 +378,10 @@ static void finish(const decode_job *j, const group *g, int64_t first, int64_t s
     for (int i = 0; i < g->columns; i++)
         left[i] = 1;
     for (int h = 0; g->plan->sink >= 0 && h < g->heads; h++)
-        att_add_sink(g->plan, &g->site[h], g->tq, max + h * g->tq, sum + h * g->tq, left + h * g->tq);
+        att_add_sink(g->plan, &g->head[h], g->tq, max + h * g->tq, sum + h * g->tq, left + h * g->tq);
     kernels->attend.normalizer(max, sum, w->rescale, lse);
     for (int i = 0; i < g->columns; i++) {
-        const att_head_view *at = &g->site[i / g->tq];
+        const att_head_view *at = &g->head[i / g->tq];
         const int64_t q = i % g->tq;
         kernels->decode.normalize(dim, w->rescale[i] * left[i], total.o + i * j->o_stride);
         att_rows_write(kernels, total.o + i * j->o_stride, dim, &at->out, q, 1, dim, false, NULL);
@@ -398,51 +389,50 @@ static void finish(const decode_job *j, const group *g, int64_t first, int64_t s
             at->lse[q * at->lse_stride] = lse[i];
     }
     for (int h = 0; h < g->heads; h++)
-        att_head_clear(g->plan, &g->site[h], g->tq, g->site[h].rows);
+        att_head_clear(g->plan, &g->head[h], g->tq, g->head[h].rows);
 }
 
-/* Where an item lies: a segment of a head of keys. */
+/* A work item: a segment of a key head of a sequence. */
 typedef struct work_item {
     int64_t sequence, kv_head, segment, segments;
 } work_item;
 
-static work_item find(const decode_job *j, int64_t item)
+static work_item work_item_of(const decode_job *j, int64_t item)
 {
     const int64_t sequence = att_find_range(j->first, j->call->sequences, item), local = item - j->first[sequence];
     const int64_t segments = (j->first[sequence + 1] - j->first[sequence]) / j->call->plan->spec.kv_heads;
     return (work_item){sequence, local / segments, local % segments, segments};
 }
 
-/* The heads that share keys and values. */
-static void load_group(const att_call *call, work_item at, group *g)
+/* The query heads of an item's key head. */
+static void load_group(const att_call *call, work_item at, head_group *g)
 {
     const att_attention_spec *s = &call->plan->spec;
     g->plan = call->plan;
     g->heads = (int)(s->heads / s->kv_heads);
     for (int h = 0; h < g->heads; h++)
-        att_call_head(call, at.sequence, at.kv_head * g->heads + h, &g->site[h]);
-    g->tq = (int)g->site[0].place.tq;
+        att_call_head(call, at.sequence, at.kv_head * g->heads + h, &g->head[h]);
+    g->tq = (int)g->head[0].place.tq;
     g->columns = g->heads * g->tq;
 }
 
-/* The block in which the first key of an item is; of no queries there is none. */
-static int64_t begin_of(const group *g, work_item at)
+/* The block in which the item's first key is; INT64_MAX without queries. */
+static int64_t begin_of(const head_group *g, work_item at)
 {
     int64_t first, last;
     if (g->tq == 0)
         return INT64_MAX;
-    att_span(g->plan, &g->site[0], 0, g->tq, &first, &last);
+    att_span(g->plan, &g->head[0], 0, g->tq, &first, &last);
     return att_max(first, at.segment * ATT_KEY_SEGMENT);
 }
 
-static void run_item(decode_job *j, int64_t item, work_item at, const group *g, decode_scratch *w, const group *next,
-                     int64_t next_key)
+static void run_item(decode_job *j, int64_t item, work_item at, const head_group *g, decode_scratch *w,
+                     const head_group *next, int64_t next_key)
 {
-    const int64_t first = at.segment * ATT_KEY_SEGMENT, tk = g->site[0].place.tk;
+    const int64_t first = at.segment * ATT_KEY_SEGMENT, tk = g->head[0].place.tk;
     read_queries(g, w);
     if (g->columns > 0)
-        attend_segment(j, g, first, tk - first < ATT_KEY_SEGMENT ? tk : first + ATT_KEY_SEGMENT, w, partial_of(j, item),
-                       next, next_key);
+        attend_segment(j, g, first, att_min(tk, first + ATT_KEY_SEGMENT), w, accumulator_of(j, item), next, next_key);
     if (atomic_fetch_sub(&j->unfinished[at.sequence * g->plan->spec.kv_heads + at.kv_head], 1) == 1)
         finish(j, g, item - at.segment, at.segments, w);
 }
@@ -455,23 +445,23 @@ static void run_task(void *arg, int64_t i, int thread)
     lay_out(j->call, j->columns, j->memory + (size_t)thread * j->scratch_count, &w);
     int64_t item = j->items * i / j->tasks;
     const int64_t last = j->items * (i + 1) / j->tasks;
-    group *now = (group *)w.group, *next = now + 1;
-    work_item at = find(j, item);
+    head_group *now = (head_group *)w.groups, *next = now + 1;
+    work_item at = work_item_of(j, item);
     load_group(j->call, at, now);
     for (; item < last && !att_cancelled(plan->ctx); item++) {
         const bool more = item + 1 < last;
-        const work_item then = more ? find(j, item + 1) : at;
+        const work_item then = more ? work_item_of(j, item + 1) : at;
         if (more)
             load_group(j->call, then, next);
         run_item(j, item, at, now, &w, more ? next : now, more ? begin_of(next, then) : INT64_MAX);
-        group *const done = now;
+        head_group *const done = now;
         now = next, next = done, at = then;
     }
 }
 
-static int64_t segments_of(int64_t tk) { return tk > 0 ? (tk + ATT_KEY_SEGMENT - 1) / ATT_KEY_SEGMENT : 1; }
+static int64_t segments_of(int64_t tk) { return att_max(1, att_ceil_div(tk, ATT_KEY_SEGMENT)); }
 
-/* Sizes that depend on neither threads nor memory. */
+/* The sizes of a job, before its memory and tasks. */
 static decode_job job_of(const att_call *call)
 {
     const att_attention_spec *s = &call->plan->spec;
@@ -479,12 +469,12 @@ static decode_job job_of(const att_call *call)
     decode_job j = {.call = call, .columns = (int)(call->max_tq * (s->heads / s->kv_heads))};
     j.o_stride = att_round_up(s->value_dim, 16);
     j.scratch_count = lay_out(call, j.columns, NULL, &w);
-    j.partial_count = (size_t)(2 * ATT_DECODE_QUERIES + j.columns * j.o_stride);
+    j.accumulator_count = (size_t)(2 * ATT_DECODE_QUERIES + j.columns * j.o_stride);
     return j;
 }
 
-/* Deals segments to tasks. */
-static void deal(decode_job *j)
+/* Partitions the segments into tasks. */
+static void partition(decode_job *j)
 {
     enum { TASKS_PER_THREAD = 64, TASK_NUMBERS = 50000 /* read */ };
     const att_call *call = j->call;
@@ -513,7 +503,7 @@ size_t att_decode_workspace(const att_call *call)
         att_call_head(call, b, 0, &at);
         items += (size_t)(segments_of(at.place.tk) * call->plan->spec.kv_heads);
     }
-    return (j.scratch_count * (size_t)att_threads(call->plan->ctx) + items * j.partial_count) * sizeof(float);
+    return (j.scratch_count * (size_t)att_threads(call->plan->ctx) + items * j.accumulator_count) * sizeof(float);
 }
 
 att_status att_decode(const att_call *call)
@@ -526,11 +516,11 @@ att_status att_decode(const att_call *call)
         att_alloc(ctx, att_size_mul((size_t)call->sequences, (size_t)plan->spec.kv_heads), sizeof *j.unfinished);
     att_status e = ATT_ERR_MEMORY;
     if (j.first && j.unfinished) {
-        deal(&j);
+        partition(&j);
         const size_t fixed = j.scratch_count * (size_t)att_threads(ctx);
-        j.memory = att_scratch_take(plan, fixed + att_size_mul((size_t)j.items, j.partial_count));
+        j.memory = att_scratch_take(plan, fixed + att_size_mul((size_t)j.items, j.accumulator_count));
         if (j.memory) {
-            j.partials = j.memory + fixed;
+            j.accumulators = j.memory + fixed;
             if (j.tasks > 0)
                 att_parallel_shares(ctx, j.tasks, run_task, &j);
             e = ATT_OK;

@@ -1,95 +1,89 @@
-/* Attention forward: softmax(S) V in one pass over the keys, without S.
+/* Attention forward: softmax(S) V in one pass over the keys, without ever storing S.
  *
- * For a block of queries, block after block of keys: scores, then softmax with a running maximum and sum, and the
- * output so far is rescaled when the maximum grows (Milakov, Gimelshein 2018; Dao et al. 2022). A segment of keys has
- * a partial result of its own, merged with the one before it by their log-sum-exp. */
-#include "attn/call/transform.h"
+ * A tile of queries goes through the keys block by block: scores, online softmax, and the output so far is rescaled
+ * when the running maximum grows (Milakov, Gimelshein 2018; Dao et al. 2022). Each segment of keys has an accumulator
+ * of its own, which is merged with that of the segments before it by their log-sum-exp: decode.c splits the keys of a
+ * head into the same segments, so both give the same bits. */
 #include "attn/call/scratch.h"
+#include "attn/call/transform.h"
 #include "attn/forward/forward.h"
 #include "base/math.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Softmax and output so far of one panel of queries: [panel], [panel], [value_dim][panel]. */
-typedef struct partial {
-    float *max, *sum, *o;
-    bool touched;
-} partial;
-
-/* A panel of queries on its way. */
 typedef struct q_tile {
     int64_t q0;
     int queries;
-    bool done;                     /* its output is written */
-    float *q;                      /* [q_dim][panel], packed_q */
-    float *rows;                   /* [panel, q_dim or value_dim], where they are not f32 */
-    att_floats query;              /* [queries, q_dim] */
-    partial total, segment, *into; /* into: what this segment's keys go to, total where it is the first */
+    bool written;                          /* its output is in out */
+    float *packed;                         /* [q_dim][q_tile] */
+    float *rows;                           /* [q_tile, q_dim or value_dim] q, later out, converted; f32 has none */
+    att_floats query;                      /* [queries, q_dim] */
+    att_accumulator total, segment, *into; /* into: where this segment goes, total if it is the first */
 } q_tile;
 
-/* What one thread works in. */
+/* Scratch memory of one thread. */
 typedef struct forward_scratch {
-    float *s, *rescale;   /* [keys of a block][panel], [panel] */
-    float *keys, *values; /* [ATT_KEY_BLOCK][k_dim] and [value_dim], where they are copied */
-    float *packed_values,
-        *packed_weights;   /* [ATT_KEY_BLOCK / 2][value_dim] and [panel], where bf16 is multiplied in pairs */
-    att_prefetch prefetch; /* what the next items need */
-    att_block block;       /* what all blocks have in common; of an item: site and its parameters */
-    bool single_block;     /* the keys of its queries are a single block */
-    q_tile q_tile[ATT_MAX_Q_TILES];
+    float *s;              /* [ATT_KEY_BLOCK][q_tile] scores, then weights */
+    float *rescale;        /* [q_tile] */
+    float *keys, *values;  /* [ATT_KEY_BLOCK][k_dim] and [value_dim], where they are copied */
+    float *packed_values;  /* bf16 in pairs: [ATT_KEY_BLOCK / 2][value_dim] */
+    float *packed_weights; /* the same: [ATT_KEY_BLOCK / 2][q_tile] */
+    att_prefetch prefetch;
+    att_block block;   /* what all blocks of a work item have in common */
+    bool single_block; /* the item's queries attend to one block of keys */
+    q_tile tile[ATT_MAX_Q_TILES];
 } forward_scratch;
 
 typedef struct forward_job {
     const att_call *call;
     float *memory;
     size_t scratch_count; /* floats of one thread */
-    int group;            /* panels of queries in an item */
-    int64_t items, tasks; /* groups of queries of all heads and sequences, and the tasks they are dealt to */
-    int64_t *first;       /* [sequences + 1] each sequence's first item */
+    int group;            /* query tiles of a work item */
+    int64_t items, tasks; /* work items, and the tasks that they are partitioned into */
+    int64_t *first;       /* [sequences + 1] the first item of each sequence */
 } forward_job;
 
 /* ---- memory */
 
-/* Panels of queries that share a block of keys, at most: many where it is copied, or where the keys and values of a
- * head do not stay in the second cache, as long as these panels do; and for scores that are no dot products, whose
- * memory is the same for any number of keys. */
+/* How many query tiles may share a loaded block of keys. One, unless loading costs something: where blocks are copied,
+ * where the keys and values of a head do not stay in the second-level cache, and for scores that are no dot products,
+ * whose scratch memory is large. The tiles must fit into that cache themselves. */
 static int max_q_tiles(const att_plan *plan, bool copies, int64_t tk)
 {
     const int64_t cached = plan->ctx->cached, numbers = plan->k_dim + plan->spec.value_dim;
     const bool shared = copies || !(plan->score->flags & ATT_DOT) || tk * numbers > cached / 2;
     const int64_t fit = cached / (plan->kernels->q_tile * (plan->q_dim + plan->spec.value_dim));
-    return !shared || fit < 1 ? 1 : fit < ATT_MAX_Q_TILES ? (int)fit : ATT_MAX_Q_TILES;
+    return shared ? (int)att_max(1, att_min(fit, ATT_MAX_Q_TILES)) : 1;
 }
 
-/* Does the first cache hold a line of each key that a tile of scores reads side by side, wherever keys lie? */
+/* Has the first-level cache enough ways for one line of every key row of a score tile, whatever the rows' stride? */
 static bool l1_holds_key_rows(const att_plan *plan) { return plan->ctx->ways > plan->kernels->mr; }
 
-/* Lays scratch memory out from p on and returns how many floats that takes. */
+/* Lays scratch memory out from p on and returns how many floats it takes. */
 static size_t lay_out(const att_plan *plan, bool copies, int64_t tk, float *p, forward_scratch *w)
 {
     const att_attention_spec *s = &plan->spec;
-    const int64_t panel = plan->kernels->q_tile, longest = plan->q_dim > s->value_dim ? plan->q_dim : s->value_dim;
-    const int64_t converted = s->dtype == ATT_F32 ? 0 : 1;
-    const att_scratch_part shared[] = {{&w->s, ATT_KEY_BLOCK * panel},
-                                       {&w->rescale, panel},
+    const int64_t q = plan->kernels->q_tile, pairs = plan->words * ATT_KEY_BLOCK / 2;
+    const int64_t converted = s->dtype != ATT_F32;
+    const att_scratch_part shared[] = {{&w->s, ATT_KEY_BLOCK * q},
+                                       {&w->rescale, q},
                                        {&w->keys, copies * ATT_KEY_BLOCK * plan->k_dim},
                                        {&w->values, copies * ATT_KEY_BLOCK * s->value_dim},
-                                       {&w->packed_values, plan->words * ATT_KEY_BLOCK / 2 * s->value_dim},
-                                       {&w->packed_weights, plan->words * ATT_KEY_BLOCK / 2 * panel}};
-    att_scratch_part
-        parts[sizeof shared / sizeof *shared + 8 * ATT_MAX_Q_TILES]; /* few are used, and clearing all takes time */
-    int n = sizeof shared / sizeof *shared;
+                                       {&w->packed_values, pairs * s->value_dim},
+                                       {&w->packed_weights, pairs * q}};
+    enum { SHARED = sizeof shared / sizeof *shared };
+    att_scratch_part parts[SHARED + 8 * ATT_MAX_Q_TILES]; /* not cleared: most of it is unused */
+    int n = SHARED;
     memcpy(parts, shared, sizeof shared);
-    const q_tile *end = w->q_tile + max_q_tiles(plan, copies, tk);
-    for (q_tile *t = w->q_tile; t < end; t++) {
-        parts[n].at = &t->q, parts[n++].count = !att_score_reads_query_rows(plan) * plan->q_dim * panel;
-        parts[n].at = &t->rows, parts[n++].count = converted * longest * panel;
+    for (q_tile *t = w->tile, *end = t + max_q_tiles(plan, copies, tk); t < end; t++) {
+        parts[n].at = &t->packed, parts[n++].count = !att_score_reads_query_rows(plan) * plan->q_dim * q;
+        parts[n].at = &t->rows, parts[n++].count = converted * att_max(plan->q_dim, s->value_dim) * q;
         for (int i = 0; i < 2; i++) {
-            partial *of = i ? &t->segment : &t->total;
-            parts[n].at = &of->max, parts[n++].count = panel;
-            parts[n].at = &of->sum, parts[n++].count = panel;
-            parts[n].at = &of->o, parts[n++].count = s->value_dim * panel;
+            att_accumulator *a = i ? &t->segment : &t->total;
+            parts[n].at = &a->max, parts[n++].count = q;
+            parts[n].at = &a->sum, parts[n++].count = q;
+            parts[n].at = &a->o, parts[n++].count = s->value_dim * q;
         }
     }
     return att_scratch_lay_out(p, n, parts);
@@ -101,181 +95,183 @@ size_t att_forward_scratch(const att_plan *plan, bool copies, int64_t tk)
     return lay_out(plan, copies, tk, NULL, &w);
 }
 
-/* ---- one query tile of queries */
+/* ---- one query tile */
 
-/* Its o is written when the first keys are. */
-static void clear(partial *p, int panel)
+/* o needs no clearing: the first block of keys overwrites it. */
+static void clear(att_accumulator *a, int n)
 {
-    for (int i = 0; i < panel; i++)
-        p->max[i] = -INFINITY;
-    memset(p->sum, 0, (size_t)panel * sizeof *p->sum);
-    p->touched = false;
+    for (int i = 0; i < n; i++)
+        a->max[i] = -INFINITY;
+    memset(a->sum, 0, (size_t)n * sizeof *a->sum);
+    a->begun = false;
 }
 
+/* Reads and packs the tile's queries. */
 static void begin(const att_plan *plan, const att_head_view *at, q_tile *t)
 {
+    const att_kernels *k = plan->kernels;
+    t->written = false;
     if (plan->words) {
-        t->query = att_bf16_pack_rows(plan->kernels, &at->q_row, t->q0, t->queries, plan->q_dim, t->rows);
-        plan->kernels->bf16.pack(t->queries, att_bf16_pairs_in(plan->q_dim), t->query.at, t->query.stride, t->q);
+        t->query = att_bf16_pack_rows(k, &at->q_row, t->q0, t->queries, plan->q_dim, t->rows);
+        k->bf16.pack(t->queries, att_bf16_pairs_in(plan->q_dim), t->query.at, t->query.stride, t->packed);
     } else {
-        t->query = att_rows_read(plan->kernels, &at->q_row, t->q0, t->queries, plan->q_dim, t->rows);
-        att_pack_queries(plan, t->query, t->queries, t->q);
+        t->query = att_rows_read(k, &at->q_row, t->q0, t->queries, plan->q_dim, t->rows);
+        att_pack_queries(plan, t->query, t->queries, t->packed);
     }
-    clear(&t->total, plan->kernels->q_tile);
+    clear(&t->total, k->q_tile);
 }
 
-static void begin_segment(q_tile *t, int panel)
+static void begin_segment(const att_plan *plan, q_tile *t)
 {
-    t->segment.touched = false;
-    t->into = t->total.touched ? &t->segment : &t->total;
+    t->segment.begun = false;
+    t->into = t->total.begun ? &t->segment : &t->total;
     if (t->into == &t->segment)
-        clear(&t->segment, panel);
+        clear(&t->segment, plan->kernels->q_tile);
 }
 
-/* A block of keys and values, from k0 on, as it is K/V block by several strips. */
+static void end_segment(const att_plan *plan, q_tile *t)
+{
+    const att_accumulator *a = &t->total, *b = &t->segment;
+    if (b->begun)
+        plan->kernels->attend.merge(plan->spec.value_dim, a->max, a->sum, a->o, b->max, b->sum, b->o);
+}
+
+/* A loaded block of keys and values. */
 typedef struct kv_block {
     int64_t k0;
     int keys;
     att_floats key, value;
-    att_finite_ranges nonfinite; /* of values in words */
+    att_finite_ranges nonfinite; /* bf16 in pairs: which values are not finite */
 } kv_block;
 
-static void load_kv_block(const att_plan *plan, const att_head_view *at, const forward_scratch *w, kv_block *m)
+static void load_kv_block(const att_plan *plan, const att_head_view *at, const forward_scratch *w, kv_block *b)
 {
-    const att_kernels *kernels = plan->kernels;
+    const att_kernels *k = plan->kernels;
     const int64_t value_dim = plan->spec.value_dim;
     if (plan->words) {
-        m->key = att_bf16_pack_rows(kernels, &at->k_row, m->k0, m->keys, plan->k_dim, w->keys);
-        att_bf16_pack_values(plan, &at->v, m->k0, m->keys, w->packed_values, &m->nonfinite);
-        if (m->nonfinite.n_nonfinite)
-            m->value = att_rows_read(kernels, &at->v, m->k0, m->keys, value_dim, w->values);
+        b->key = att_bf16_pack_rows(k, &at->k_row, b->k0, b->keys, plan->k_dim, w->keys);
+        att_bf16_pack_values(plan, &at->v, b->k0, b->keys, w->packed_values, &b->nonfinite);
+        if (b->nonfinite.n_nonfinite)
+            b->value = att_rows_read(k, &at->v, b->k0, b->keys, value_dim, w->values);
     } else {
-        m->key = att_rows_read(kernels, &at->k_row, m->k0, m->keys, plan->k_dim, w->keys);
-        m->value = att_rows_read(kernels, &at->v, m->k0, m->keys, value_dim, w->values);
+        b->key = att_rows_read(k, &at->k_row, b->k0, b->keys, plan->k_dim, w->keys);
+        b->value = att_rows_read(k, &at->v, b->k0, b->keys, value_dim, w->values);
     }
 }
 
-/* From maxima and sums: what o is multiplied with, into rescale, and the log-sum-exp. */
+/* Writes the tile's log-sum-exp, and into rescale the factors that normalise o: 1 / sum, times the sink's share. */
 static void normalizer(const att_plan *plan, const att_head_view *at, const q_tile *t, const forward_scratch *w)
 {
-    const partial *p = &t->total;
+    const att_accumulator *a = &t->total;
     float lse[ATT_MAX_Q_TILE], left[ATT_MAX_Q_TILE];
     if (plan->sink >= 0)
-        att_add_sink(plan, at, t->queries, p->max, p->sum, left);
-    plan->kernels->attend.normalizer(p->max, p->sum, w->rescale, at->lse ? lse : NULL);
+        att_add_sink(plan, at, t->queries, a->max, a->sum, left);
+    plan->kernels->attend.normalizer(a->max, a->sum, w->rescale, at->lse ? lse : NULL);
     for (int i = 0; plan->sink >= 0 && i < t->queries; i++)
         w->rescale[i] *= left[i];
     for (int i = 0; at->lse && i < t->queries; i++)
         at->lse[(t->q0 + i) * at->lse_stride] = lse[i];
 }
 
-/* Where a single run of keys is all that there is, the output is computed in its rows: values are read by whole panels,
- * and nothing is left to turn. */
-static bool suits_rows(const att_plan *plan, const att_rows *out, const att_finite_ranges *clean, const kv_block *m,
+/* Can the output be computed in rows at once (the kernel pv_rows)? Only where one range of one block is all that the
+ * queries attend to, and rows are whole panels. */
+static bool suits_rows(const att_plan *plan, const att_rows *out, const att_finite_ranges *finite, att_floats value,
                        const forward_scratch *w)
 {
-    const bool padded = plan->spec.value_dim % plan->kernels->q_tile == 0 && m->value.stride != 0;
-    const bool single = w->single_block && clean->n_ranges == 1 && clean->n_nonfinite == 0;
-    return plan->kernels->attend.pv_rows && single && padded && out->dtype == ATT_F32;
+    const bool panels = plan->spec.value_dim % plan->kernels->nr == 0 && value.stride != 0;
+    const bool single = w->single_block && finite->n_ranges == 1 && finite->n_nonfinite == 0;
+    return plan->kernels->attend.pv_rows && single && panels && out->dtype == ATT_F32;
 }
 
-/* o += V'P' in words; nonfinite: values that counted as 0 there. */
-static void weigh_words(const att_plan *plan, const q_tile *t, const att_mask_tile *mask_tile, const kv_block *m,
-                        bool rounded, const forward_scratch *w, att_finite_ranges *nonfinite)
+/* o += V^T P of bf16 pairs, where values that are not finite count as 0; `rounded`: the weights are packed already.
+ * Gives those of these values that the tile attends to. */
+static void accumulate_pairs(const att_plan *plan, const q_tile *t, const att_mask_tile *mask, const kv_block *b,
+                             bool rounded, const forward_scratch *w, att_finite_ranges *finite)
 {
-    plan->kernels->bf16.accumulate_pv(mask_tile->n_ranges, mask_tile->run, plan->spec.value_dim, w->packed_values,
-                                      rounded ? NULL : w->s, w->packed_weights, t->into->touched ? w->rescale : NULL,
+    const att_finite_ranges *all = &b->nonfinite;
+    plan->kernels->bf16.accumulate_pv(mask->n_ranges, mask->run, plan->spec.value_dim, w->packed_values,
+                                      rounded ? NULL : w->s, w->packed_weights, t->into->begun ? w->rescale : NULL,
                                       t->into->o);
-    nonfinite->n_nonfinite = 0;
-    for (int i = 0; i < m->nonfinite.n_nonfinite; i++)
-        for (int r = 0; r < mask_tile->n_ranges; r++)
-            if (mask_tile->run[r].first <= m->nonfinite.nonfinite[i] &&
-                m->nonfinite.nonfinite[i] < mask_tile->run[r].last)
-                nonfinite->nonfinite[nonfinite->n_nonfinite++] = m->nonfinite.nonfinite[i];
+    finite->n_nonfinite = 0;
+    for (int i = 0; i < all->n_nonfinite; i++)
+        for (int r = 0; r < mask->n_ranges; r++)
+            if (mask->run[r].first <= all->nonfinite[i] && all->nonfinite[i] < mask->run[r].last)
+                finite->nonfinite[finite->n_nonfinite++] = all->nonfinite[i];
 }
 
-/* o += V'P', where 0 x NaN must not count. */
-static void weigh(const att_plan *plan, const att_head_view *at, q_tile *t, const att_mask_tile *mask_tile,
-                  const kv_block *m, bool rounded, forward_scratch *w)
+/* The same of floats, but values that are not finite are left out of `finite`; or all of the tile's output. */
+static void accumulate_floats(const att_plan *plan, const att_head_view *at, q_tile *t, const kv_block *b,
+                              const att_finite_ranges *finite, forward_scratch *w)
 {
-    const att_kernels *kernels = plan->kernels;
-    const int64_t dim = plan->spec.value_dim;
-    const att_floats v = m->value;
-    att_finite_ranges clean;
-    if (plan->words) {
-        weigh_words(plan, t, mask_tile, m, rounded, w, &clean);
+    att_pv pv = {.columns = t->queries,
+                 .n_ranges = finite->n_ranges,
+                 .range = finite->run,
+                 .dim = plan->spec.value_dim,
+                 .v = b->value.at,
+                 .v_stride = b->value.stride,
+                 .p = w->s,
+                 .prefetch = &w->prefetch};
+    t->written = suits_rows(plan, &at->out, finite, b->value, w);
+    if (t->written) {
+        normalizer(plan, at, t, w);
+        pv.rescale = w->rescale;
+        pv.o = att_row_at(&at->out, t->q0);
+        pv.o_stride = at->out.stride;
+        plan->kernels->attend.pv_rows(&pv);
     } else {
-        att_finite_ranges_of(plan, mask_tile, t->queries, v.at, v.stride, dim, &clean);
-        t->done = suits_rows(plan, &at->out, &clean, m, w);
-        if (t->done) {
-            normalizer(plan, at, t, w);
-            kernels->attend.pv_rows(&(const att_pv){.columns = t->queries,
-                                                    .n_ranges = 1,
-                                                    .range = &clean.run[0],
-                                                    .dim = dim,
-                                                    .v = v.at,
-                                                    .v_stride = v.stride,
-                                                    .p = w->s,
-                                                    .rescale = w->rescale,
-                                                    .o = att_row_at(&at->out, t->q0),
-                                                    .o_stride = at->out.stride,
-                                                    .prefetch = &w->prefetch});
-            return;
-        }
-        kernels->attend.accumulate_pv(&(const att_pv){.columns = t->queries,
-                                                      .n_ranges = clean.n_ranges,
-                                                      .range = clean.run,
-                                                      .dim = dim,
-                                                      .v = v.at,
-                                                      .v_stride = v.stride,
-                                                      .p = w->s,
-                                                      .rescale = t->into->touched ? w->rescale : NULL,
-                                                      .o = t->into->o,
-                                                      .prefetch = &w->prefetch});
+        pv.rescale = t->into->begun ? w->rescale : NULL;
+        pv.o = t->into->o;
+        plan->kernels->attend.accumulate_pv(&pv);
     }
-    att_add_nonfinite(plan, mask_tile, &clean, t->queries, v.at, v.stride, dim, w->s, kernels->q_tile, t->into->o);
 }
 
-static void attend_block(const att_plan *plan, const att_head_view *at, q_tile *t, const att_mask_tile *mask_tile,
-                         const kv_block *m, forward_scratch *w)
+/* o = rescale o + V^T P, where a weight of 0 times NaN or Inf counts as 0. */
+static void accumulate(const att_plan *plan, const att_head_view *at, q_tile *t, const att_mask_tile *mask,
+                       const kv_block *b, bool rounded, forward_scratch *w)
 {
-    partial *p = t->into;
-    const att_kernels *kernels = plan->kernels;
+    const int64_t dim = plan->spec.value_dim;
+    const att_floats v = b->value;
+    att_finite_ranges finite;
+    if (plan->words) {
+        accumulate_pairs(plan, t, mask, b, rounded, w, &finite);
+    } else {
+        att_finite_ranges_of(plan, mask, t->queries, v.at, v.stride, dim, &finite);
+        accumulate_floats(plan, at, t, b, &finite, w);
+    }
+    att_add_nonfinite(plan, mask, &finite, t->queries, v.at, v.stride, dim, w->s, plan->kernels->q_tile, t->into->o);
+}
+
+static void attend_block(const att_plan *plan, const att_head_view *at, q_tile *t, const att_mask_tile *mask,
+                         const kv_block *kv, forward_scratch *w)
+{
     att_block *b = &w->block;
-    b->mask_tile = mask_tile;
+    b->mask_tile = mask;
     b->q0 = t->q0;
-    b->k0 = m->k0;
+    b->k0 = kv->k0;
     b->queries = t->queries;
     b->query = t->query;
-    b->key = m->key;
-    b->q = t->q;
-    const float scale = plan->scale_in_softmax ? plan->spec.scale : 1;
-    const bool rounded = plan->words && !at->dropout.threshold && !m->nonfinite.n_nonfinite; /* nobody needs floats */
+    b->key = kv->key;
+    b->q = t->packed;
+    const bool rounded = plan->words && !at->dropout.threshold && !kv->nonfinite.n_nonfinite;
+    const att_softmax_step step = {.columns = t->queries,
+                                   .scale = plan->scale_in_softmax ? plan->spec.scale : 1,
+                                   .n_ranges = mask->n_ranges,
+                                   .range = mask->run,
+                                   .s = w->s,
+                                   .max = t->into->max,
+                                   .sum = t->into->sum,
+                                   .rescale = w->rescale,
+                                   .pairs = w->packed_weights};
     uint64_t keep[ATT_KEY_BLOCK];
     att_score_block(b);
     if (rounded)
-        kernels->bf16.softmax_step(&(const att_softmax_step){.columns = t->queries,
-                                                             .scale = scale,
-                                                             .n_ranges = mask_tile->n_ranges,
-                                                             .range = mask_tile->run,
-                                                             .s = w->s,
-                                                             .max = p->max,
-                                                             .sum = p->sum,
-                                                             .rescale = w->rescale,
-                                                             .pairs = w->packed_weights});
+        plan->kernels->bf16.softmax_step(&step);
     else
-        kernels->attend.softmax_step(&(const att_softmax_step){.columns = t->queries,
-                                                               .scale = scale,
-                                                               .n_ranges = mask_tile->n_ranges,
-                                                               .range = mask_tile->run,
-                                                               .s = w->s,
-                                                               .max = p->max,
-                                                               .sum = p->sum,
-                                                               .rescale = w->rescale});
+        plan->kernels->attend.softmax_step(&step);
     att_dropout_mask_block(b, keep);
     att_dropout_apply_block(b, keep, w->s);
-    weigh(plan, at, t, mask_tile, m, rounded, w);
-    p->touched = true;
+    accumulate(plan, at, t, mask, kv, rounded, w);
+    t->into->begun = true;
 }
 
 void att_add_sink(const att_plan *plan, const att_head_view *at, int rows, float *max, float *sum, float *left)
@@ -292,104 +288,97 @@ void att_add_sink(const att_plan *plan, const att_head_view *at, int rows, float
     }
 }
 
-/* o / sum, and the log-sum-exp; a row that attended to nothing gets 0 and -inf. */
+/* out = o / sum, and the log-sum-exp; a row that attends to nothing gets 0 and -inf. */
 static void finish(const att_plan *plan, const att_head_view *at, const q_tile *t, const forward_scratch *w)
 {
-    const att_kernels *kernels = plan->kernels;
-    const partial *p = &t->total;
-    const int64_t value_dim = plan->spec.value_dim;
-    if (t->done)
+    const att_kernels *k = plan->kernels;
+    const int64_t dim = plan->spec.value_dim;
+    if (t->written)
         return;
-    if (!p->touched) {
+    if (!t->total.begun) {
         att_head_clear(plan, at, t->q0, t->q0 + t->queries);
         return;
     }
     normalizer(plan, at, t, w);
     if (at->out.dtype == ATT_F32) {
-        kernels->attend.unpack(t->queries, value_dim, p->o, w->rescale, att_row_at(&at->out, t->q0), at->out.stride);
+        k->attend.unpack(t->queries, dim, t->total.o, w->rescale, att_row_at(&at->out, t->q0), at->out.stride);
     } else {
-        kernels->attend.unpack(t->queries, value_dim, p->o, w->rescale, t->rows, value_dim);
-        att_rows_write(kernels, t->rows, value_dim, &at->out, t->q0, t->queries, value_dim, false, NULL);
+        k->attend.unpack(t->queries, dim, t->total.o, w->rescale, t->rows, dim);
+        att_rows_write(k, t->rows, dim, &at->out, t->q0, t->queries, dim, false, NULL);
     }
 }
 
-/* ---- a group of strips, which meets each block of keys together */
+/* ---- a group of query tiles, which share each loaded block of keys */
 
 /* Keys [first, last), a segment. */
-static void attend_segment(const att_plan *plan, const att_head_view *at, int n_q_tiles, int64_t first, int64_t last,
+static void attend_segment(const att_plan *plan, const att_head_view *at, int n_tiles, int64_t first, int64_t last,
                            forward_scratch *w)
 {
-    kv_block m;
-    for (m.k0 = first; m.k0 < last; m.k0 += ATT_KEY_BLOCK) {
-        bool is_loaded = false;
-        m.keys = (int)(last - m.k0 < ATT_KEY_BLOCK ? last - m.k0 : ATT_KEY_BLOCK);
-        for (int i = 0; i < n_q_tiles; i++) {
-            q_tile *t = &w->q_tile[i];
-            att_mask_tile mask_tile;
-            att_mask_tile_make(plan, at, t->q0, t->queries, m.k0, m.keys, &mask_tile);
-            if (mask_tile.n_ranges == 0)
+    kv_block b;
+    for (int i = 0; i < n_tiles; i++)
+        begin_segment(plan, &w->tile[i]);
+    for (b.k0 = first; b.k0 < last; b.k0 += ATT_KEY_BLOCK) {
+        bool loaded = false;
+        b.keys = (int)att_min(last - b.k0, ATT_KEY_BLOCK);
+        for (int i = 0; i < n_tiles; i++) {
+            q_tile *t = &w->tile[i];
+            att_mask_tile mask;
+            att_mask_tile_make(plan, at, t->q0, t->queries, b.k0, b.keys, &mask);
+            if (mask.n_ranges == 0)
                 continue;
-            if (!is_loaded)
-                load_kv_block(plan, at, w, &m);
-            is_loaded = true;
-            attend_block(plan, at, t, &mask_tile, &m, w);
+            if (!loaded)
+                load_kv_block(plan, at, w, &b);
+            loaded = true;
+            attend_block(plan, at, t, &mask, &b, w);
         }
     }
+    for (int i = 0; i < n_tiles; i++)
+        end_segment(plan, &w->tile[i]);
 }
 
 /* Queries [q0, q0 + queries) against all keys. */
 static void attend_queries(const att_plan *plan, const att_head_view *at, int64_t q0, int queries, forward_scratch *w)
 {
-    const att_kernels *kernels = plan->kernels;
-    int n_q_tiles = 0;
-    for (int done = 0; done < queries; done += kernels->q_tile, n_q_tiles++) {
-        q_tile *t = &w->q_tile[n_q_tiles];
-        t->q0 = q0 + done;
-        t->done = false;
-        t->queries = queries - done < kernels->q_tile ? queries - done : kernels->q_tile;
-        begin(plan, at, t);
-    }
+    const int size = plan->kernels->q_tile, n_tiles = (int)att_ceil_div(queries, size);
     int64_t first, last;
+    for (int i = 0; i < n_tiles; i++) {
+        w->tile[i].q0 = q0 + i * size;
+        w->tile[i].queries = (int)att_min(queries - i * size, size);
+        begin(plan, at, &w->tile[i]);
+    }
     att_span(plan, at, q0, queries, &first, &last);
     w->single_block = last - first <= ATT_KEY_BLOCK && first / ATT_KEY_SEGMENT == (last - 1) / ATT_KEY_SEGMENT;
     for (int64_t k = first, end; k < last; k = end) {
-        end = k / ATT_KEY_SEGMENT * ATT_KEY_SEGMENT + ATT_KEY_SEGMENT;
-        for (int i = 0; i < n_q_tiles; i++)
-            begin_segment(&w->q_tile[i], kernels->q_tile);
-        attend_segment(plan, at, n_q_tiles, k, end < last ? end : last, w);
-        for (int i = 0; i < n_q_tiles; i++) {
-            q_tile *t = &w->q_tile[i];
-            if (t->segment.touched)
-                kernels->attend.merge(plan->spec.value_dim, t->total.max, t->total.sum, t->total.o, t->segment.max,
-                                      t->segment.sum, t->segment.o);
-        }
+        end = att_min(last, k / ATT_KEY_SEGMENT * ATT_KEY_SEGMENT + ATT_KEY_SEGMENT);
+        attend_segment(plan, at, n_tiles, k, end, w);
     }
-    for (int i = 0; i < n_q_tiles; i++)
-        finish(plan, at, &w->q_tile[i], w);
+    for (int i = 0; i < n_tiles; i++)
+        finish(plan, at, &w->tile[i], w);
 }
 
 /* ---- the call */
 
-/* Where an item of a job is: some queries of a head of a sequence. */
-typedef struct place {
-    int64_t sequence, head, q0, part, parts; /* the part of so many that make up a head */
-} place;
+/* A work item: some queries of a head of a sequence. */
+typedef struct work_item {
+    int64_t sequence, head, q0;
+    int64_t part, parts; /* it is the part-th of the head's parts */
+} work_item;
 
-static place work_item_of(const forward_job *j, int64_t item)
+static work_item work_item_of(const forward_job *j, int64_t item)
 {
-    place p = {.sequence = att_find_range(j->first, j->call->sequences, item)};
+    work_item p = {.sequence = att_find_range(j->first, j->call->sequences, item)};
     const int64_t local = item - j->first[p.sequence];
     p.parts = (j->first[p.sequence + 1] - j->first[p.sequence]) / j->call->plan->spec.heads;
-    p.head = p.parts == 1 ? local : local / p.parts; /* a division takes as long as some key of short sequences */
+    p.head = p.parts == 1 ? local : local / p.parts; /* a division is as slow as a key of a short sequence */
     p.part = local - p.head * p.parts;
     p.q0 = p.part * j->call->plan->kernels->q_tile * j->group;
     return p;
 }
 
-/* Lists what is fetched while an item is computed: its own output, the queries of the next item, and its share of the
- * keys and values of the next head, the one before it: tasks are taken from the last. Of short sequences nothing: the
- * list would take longer than it saves. */
-static void prefetch_next(const forward_job *j, int64_t item, int64_t next, const place *p, const att_head_view *at,
+/* Lists what is prefetched while an item is computed: its own output, the queries of the next item, and a share of the
+ * keys and values of the next head, which is the one before, as tasks run from the last to the first. Not for short
+ * sequences, where the list costs more than it saves. */
+static void prefetch_next(const forward_job *j, int64_t item, int64_t next, const work_item *p, const att_head_view *at,
                           forward_scratch *w)
 {
     const att_plan *plan = j->call->plan;
@@ -400,13 +389,13 @@ static void prefetch_next(const forward_job *j, int64_t item, int64_t next, cons
         return;
     att_rows_prefetch(&w->prefetch, &at->out, p->q0, att_min(each, at->rows - p->q0), plan->spec.value_dim);
     if (next >= 0) {
-        const place of = work_item_of(j, next);
+        const work_item of = work_item_of(j, next);
         att_call_head(j->call, of.sequence, of.head, &other);
         att_rows_prefetch(&w->prefetch, &other.q_row, of.q0, att_min(each, other.rows - of.q0), plan->q_dim);
     }
     if (head_begin == 0 || 2 * at->place.tk * (plan->k_dim + plan->spec.value_dim) > plan->ctx->cached)
         return;
-    const place of = work_item_of(j, head_begin - 1);
+    const work_item of = work_item_of(j, head_begin - 1);
     att_call_head(j->call, of.sequence, of.head, &other);
     if (other.k_row.at == at->k_row.at)
         return;
@@ -418,13 +407,12 @@ static void prefetch_next(const forward_job *j, int64_t item, int64_t next, cons
 static void run_item(const forward_job *j, int64_t item, int64_t next, forward_scratch *w)
 {
     const att_call *call = j->call;
-    const int each = call->plan->kernels->q_tile * j->group;
-    const place p = work_item_of(j, item);
+    const int64_t each = call->plan->kernels->q_tile * j->group;
+    const work_item p = work_item_of(j, item);
     att_head_view at;
     att_call_head(call, p.sequence, p.head, &at);
     at.k_row.copy = at.k_row.copy && !l1_holds_key_rows(call->plan);
-    const int64_t last = at.rows - p.q0 < each ? at.rows : p.q0 + each;
-    const int64_t used = at.place.tq < p.q0 ? p.q0 : at.place.tq < last ? at.place.tq : last;
+    const int64_t last = att_min(at.rows, p.q0 + each), used = att_max(p.q0, att_min(at.place.tq, last));
     w->block.site = &at;
     w->block.score_param = at.score_param;
     w->block.modifier_param = at.modifier_param;
@@ -434,16 +422,17 @@ static void run_item(const forward_job *j, int64_t item, int64_t next, forward_s
     att_head_clear(call->plan, &at, used, last);
 }
 
+/* Tasks run from the last to the first: under a causal mask the last queries attend to the most keys, and a long task
+ * must not begin last. */
 static void run_task(void *arg, int64_t i, int thread)
 {
     const forward_job *j = arg;
+    const att_plan *plan = j->call->plan;
+    float *memory = j->memory + (size_t)thread * j->scratch_count;
     forward_scratch w;
-    lay_out(j->call->plan, att_call_copies(j->call), j->call->max_tk, j->memory + (size_t)thread * j->scratch_count,
-            &w);
-    /* the last queries of causal attention have the most keys, and what takes long should not begin last */
+    lay_out(plan, att_call_copies(j->call), j->call->max_tk, memory, &w);
     const int64_t task = j->tasks - 1 - i, last = j->items * (task + 1) / j->tasks;
     const int64_t before = task > 0 ? j->items * (task - 1) / j->tasks : -1;
-    const att_plan *plan = j->call->plan;
     w.block = (att_block){.plan = plan, .words = plan->words, .s = w.s, .stride = plan->kernels->q_tile};
     att_amx_begin(plan);
     for (int64_t item = j->items * task / j->tasks; item < last && !att_cancelled(plan->ctx); item++)
@@ -451,29 +440,28 @@ static void run_task(void *arg, int64_t i, int thread)
     att_amx_end(plan);
 }
 
-/* Deals blocks of queries to tasks. */
-static void deal(forward_job *j)
+/* Partitions the query tiles into work items, and these into tasks. */
+static void partition(forward_job *j)
 {
     enum { TASKS_PER_THREAD = 32, TASK_FLOPS = 200000, GROUPS_PER_THREAD = 8 };
     const att_call *call = j->call;
-    const att_attention_spec *s = &call->plan->spec;
-    const int threads = att_threads(call->plan->ctx);
+    const att_plan *plan = call->plan;
+    const att_attention_spec *s = &plan->spec;
+    const int64_t tiles = call->max_tq * call->sequences * s->heads / plan->kernels->q_tile;
+    const int64_t group = tiles / ((int64_t)GROUPS_PER_THREAD * att_threads(plan->ctx));
+    j->group = (int)att_max(1, att_min(group, max_q_tiles(plan, att_call_copies(call), call->max_tk)));
+    const int64_t each = (int64_t)j->group * plan->kernels->q_tile;
     double flops = 0;
-    const int64_t panels = call->max_tq * call->sequences * s->heads / call->plan->kernels->q_tile;
-    const int64_t group = panels / ((int64_t)GROUPS_PER_THREAD * threads);
-    const int most = max_q_tiles(call->plan, att_call_copies(call), call->max_tk);
-    j->group = group < 1 ? 1 : group < most ? (int)group : most;
-    const int64_t each = (int64_t)j->group * call->plan->kernels->q_tile;
     for (int64_t b = 0; b < call->sequences; b++) {
         att_head_view at;
         att_call_head(call, b, 0, &at);
         j->first[b] = j->items;
-        j->items += (at.rows + each - 1) / each * s->heads;
+        j->items += att_ceil_div(at.rows, each) * s->heads;
         flops +=
             2.0 * (double)at.place.tq * (double)at.place.tk * (double)(s->head_dim + s->value_dim) * (double)s->heads;
     }
     j->first[call->sequences] = j->items;
-    j->tasks = att_task_count(call->plan->ctx, j->items, flops, TASK_FLOPS, TASKS_PER_THREAD);
+    j->tasks = att_task_count(plan->ctx, j->items, flops, TASK_FLOPS, TASKS_PER_THREAD);
 }
 
 static att_status attend(const att_call *call)
@@ -485,7 +473,7 @@ static att_status attend(const att_call *call)
     j.memory = att_scratch_take(plan, att_size_mul(j.scratch_count, (size_t)att_threads(ctx)));
     const bool memory = j.first && j.memory;
     if (memory) {
-        deal(&j);
+        partition(&j);
         if (j.tasks > 0)
             att_parallel_shares(ctx, j.tasks, run_task, &j);
     }

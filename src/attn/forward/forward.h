@@ -4,6 +4,13 @@
 
 #include "attn/block/block.h"
 
+/* The running maximum and sum of the softmax, [columns] each, and the output so far, o [value_dim][columns] in
+ * forward.c and [columns][value_dim] in decode.c. */
+typedef struct att_accumulator {
+    float *max, *sum, *o;
+    bool begun; /* o has been written */
+} att_accumulator;
+
 /* What has no value joins the softmax of rows that attend to something, maximum and sum [rows]; left [rows]: what
  * remains of their o. Of a plan with a sink. */
 void att_add_sink(const att_plan *plan, const att_head_view *site, int rows, float *max, float *sum, float *left);
