@@ -18,4 +18,21 @@ void att_gemm_pack(att_ctx *ctx, int64_t n, int64_t k, const float *b, int64_t s
  * k = 0 gives epilogue(0). */
 void att_gemm(att_ctx *ctx, const att_gemm_args *args);
 
+/* A matrix in any layout: element (i, j) is x[i * row + j * column]. */
+typedef struct att_matrix {
+    const float *x;
+    int64_t row, column;
+} att_matrix;
+/* c [m, n] = or += a [m, k] b [k, n] (product.c). Chains and bits are those of att_gemm. */
+typedef struct att_matmul_args {
+    int64_t m, n, k;
+    att_matrix a, b;
+    bool add;
+    float *c; /* [m, n], rows ldc apart */
+    int64_t ldc;
+} att_matmul_args;
+/* scratch [att_matmul_scratch] (SIZE_MAX: overflow) */
+size_t att_matmul_scratch(const att_ctx *ctx, const att_matmul_args *args);
+void att_matmul_strided(att_ctx *ctx, const att_matmul_args *args, float *scratch);
+
 #endif

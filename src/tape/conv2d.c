@@ -93,8 +93,9 @@ static att_status lines_back(att_tape *t, back *b, int64_t image, int64_t line, 
     b->p.first = (image * w->out[0] + line) * w->out[1];
     const float *dy = b->dy + b->p.first * b->n;
     att_tape_for_rows(t->ctx, m, k, gather, &b->p);
-    const att_status e =
-        att_tape_product(t, b->n, k, m, (att_matrix){dy, 1, b->n}, (att_matrix){b->p.rows, k, 1}, true, b->dweight);
+    const att_matmul_args dweight = {
+        .m = b->n, .n = k, .k = m, .a = {dy, 1, b->n}, .b = {b->p.rows, k, 1}, .add = true, .c = b->dweight, .ldc = k};
+    const att_status e = att_tape_product(t, &dweight);
     if (e || !b->dx)
         return e;
     att_gemm(t->ctx, &(const att_gemm_args){

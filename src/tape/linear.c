@@ -1,6 +1,5 @@
 /* activation(x weight^T + bias) + residual */
 #include "tape/tape.h"
-#include "gemm/gemm.h"
 
 static bool check(att_tape *t, const att_tensor *x, const att_param *weight, const att_param *bias, att_activation act,
                   const att_tensor *residual)
@@ -39,9 +38,9 @@ att_status att_tape_input_back(att_tape *t, const float *dz, att_var *x, att_par
 {
     const int64_t m = x->value.dim[0], k = x->value.dim[1], n = att_param_value(weight)->dim[0];
     const float *w = att_param_floats(weight);
-    bool add;
-    float *dx = att_tape_grad_put(x, &add);
-    return w ? att_tape_product(t, m, k, n, (att_matrix){dz, n, 1}, (att_matrix){w, k, 1}, add, dx) : ATT_ERR_MEMORY;
+    att_matmul_args p = {.m = m, .n = k, .k = n, .a = {dz, n, 1}, .b = {w, k, 1}, .ldc = k};
+    p.c = att_tape_grad_put(x, &p.add);
+    return w ? att_tape_product(t, &p) : ATT_ERR_MEMORY;
 }
 
 att_status att_tape_weight_back(att_tape *t, int64_t m, const float *dz, const float *x, att_param *weight,
@@ -50,9 +49,9 @@ att_status att_tape_weight_back(att_tape *t, int64_t m, const float *dz, const f
     const int64_t n = att_param_value(weight)->dim[0], k = att_param_value(weight)->dim[1];
     if (bias)
         att_tape_sum_rows(t->ctx, m, n, dz, att_param_part(bias));
-    bool add;
-    float *dw = att_param_part_put(weight, &add);
-    return att_tape_product(t, n, k, m, (att_matrix){dz, 1, n}, (att_matrix){x, k, 1}, add, dw);
+    att_matmul_args p = {.m = n, .n = k, .k = m, .a = {dz, 1, n}, .b = {x, k, 1}, .ldc = k};
+    p.c = att_param_part_put(weight, &p.add);
+    return att_tape_product(t, &p);
 }
 
 static att_status backward(att_tape *t, const att_step *s)

@@ -9,20 +9,19 @@ static att_matrix matrix_of(const float *x, int64_t columns, bool transposed)
 {
     return transposed ? (att_matrix){x, 1, columns} : (att_matrix){x, columns, 1};
 }
-static att_matrix turned(att_matrix a) { return (att_matrix){a.x, a.right, a.down}; }
+static att_matrix transposed_of(att_matrix a) { return (att_matrix){a.x, a.column, a.row}; }
 
 /* ---- backward: of C = A B, dA = dC B^T and dB = A^T dC; of operands that are transposed, the same transposed */
 
-/* dx, the gradient of x, as x lies: a b, or turned (a b)^T = b^T a^T; a b is [m, n] */
-static att_status operand_back(att_tape *t, att_var *x, bool transposed, int64_t m, int64_t n, int64_t k, att_matrix a,
-                               att_matrix b)
+/* Adds to the gradient of x: a b [m, n], or where x is transposed, (a b)^T = b^T a^T. */
+static att_status operand_back(att_tape *t, att_var *x, bool transposed, att_matmul_args p)
 {
-    bool add;
-    float *dx = att_tape_grad_put(x, &add);
-    if (!dx)
+    p.c = att_tape_grad_put(x, &p.add);
+    if (!p.c)
         return ATT_OK;
-    return transposed ? att_tape_product(t, n, m, k, turned(b), turned(a), add, dx)
-                      : att_tape_product(t, m, n, k, a, b, add, dx);
+    if (transposed)
+        p = (att_matmul_args){p.n, p.m, p.k, transposed_of(p.b), transposed_of(p.a), p.add, p.c, p.m};
+    return att_tape_product(t, &p);
 }
 
 static att_status backward(att_tape *t, const att_step *s)
@@ -32,8 +31,10 @@ static att_status backward(att_tape *t, const att_step *s)
     const int64_t m = s->y->value.dim[0], n = s->y->value.dim[1], k = a->value.dim[how->transpose_a ? 0 : 1];
     const att_matrix dc = {s->y->grad, n, 1}, left = matrix_of(a->value.data, a->value.dim[1], how->transpose_a),
                      right = matrix_of(b->value.data, b->value.dim[1], how->transpose_b);
-    const att_status e = operand_back(t, a, how->transpose_a, m, k, n, dc, turned(right));
-    return e ? e : operand_back(t, b, how->transpose_b, k, n, m, turned(left), dc);
+    const att_matmul_args da = {.m = m, .n = k, .k = n, .a = dc, .b = transposed_of(right), .ldc = k};
+    const att_matmul_args db = {.m = k, .n = n, .k = m, .a = transposed_of(left), .b = dc, .ldc = n};
+    const att_status e = operand_back(t, a, how->transpose_a, da);
+    return e ? e : operand_back(t, b, how->transpose_b, db);
 }
 
 const att_operation att_operation_matmul = {.name = "matmul", .backward = backward};
@@ -55,8 +56,14 @@ att_var *att_matmul(att_tape *t, att_var *a, att_var *b, bool transpose_a, bool 
     att_var *y = att_tape_var(t, 2, (const int64_t[]){m, n});
     if (!y)
         return NULL;
-    if (att_tape_product(t, m, n, k, matrix_of(av->data, av->dim[1], transpose_a),
-                         matrix_of(bv->data, bv->dim[1], transpose_b), false, y->value.data))
+    const att_matmul_args product = {.m = m,
+                                     .n = n,
+                                     .k = k,
+                                     .a = matrix_of(av->data, av->dim[1], transpose_a),
+                                     .b = matrix_of(bv->data, bv->dim[1], transpose_b),
+                                     .c = y->value.data,
+                                     .ldc = n};
+    if (att_tape_product(t, &product))
         return att_tape_fail(t, ATT_ERR_MEMORY, "matmul: %s", att_error(t->ctx));
     const kept how = {transpose_a, transpose_b};
     const att_step step = {.op = &att_operation_matmul,

@@ -1,66 +1,12 @@
-/* The matrix product for operations and backwards, of operands that lie in any way. */
+/* The matrix product for operations and backwards. */
 #include "tape/tape.h"
-#include "gemm/gemm.h"
 
-typedef struct turn_job {
-    const att_kernels *kernels;
-    const float *x; /* [k, m], rows `right` apart */
-    int64_t k, right;
-    float *y; /* [m, stride] */
-    int64_t stride;
-} turn_job;
-
-static void turn(const void *arg, int64_t first, int64_t last)
+att_status att_tape_product(att_tape *t, const att_matmul_args *args)
 {
-    const turn_job *j = arg;
-    j->kernels->vector.transpose(j->k, last - first, j->x + first, j->right, j->y + first * j->stride, j->stride);
-}
-
-/* The left operand's rows must be contiguous: if its columns are, it is turned. */
-static const float *rows_of(att_tape *t, int64_t m, int64_t k, att_matrix a, int64_t *stride)
-{
-    enum { APART = 16 }; /* so that rows do not lie a multiple of 4,096 bytes apart, in one set of the cache */
-    *stride = a.down;
-    if (a.right == 1)
-        return a.x;
-    *stride = k + APART;
-    float *y = att_tape_scratch(t, att_size_mul((size_t)m, (size_t)*stride));
-    const turn_job j = {att_kernels_of(t->ctx->isa), a.x, k, a.right, y, *stride};
-    if (y)
-        att_tape_for_columns(t->ctx, m, turn, &j);
-    return y;
-}
-
-/* What is turned is turned in bands, so that scratch memory is that of a band and not of all that a model's logits
- * are. */
-att_status att_tape_product(att_tape *t, int64_t m, int64_t n, int64_t k, att_matrix a, att_matrix b, bool add,
-                            float *c)
-{
-    enum { BAND = 1024 };
-    const int64_t band = a.right == 1 ? m : BAND;
     const size_t mark = att_arena_mark(&t->arena);
-    float *packed = att_tape_scratch(t, att_gemm_packed_count(t->ctx, n, k));
-    bool good = packed;
-    if (good)
-        att_gemm_pack(t->ctx, n, k, b.x, b.right, b.down, packed);
-    for (int64_t first = 0; good && first < m; first += band) {
-        const size_t before = att_arena_mark(&t->arena);
-        const int64_t count = m - first < band ? m - first : band;
-        int64_t stride;
-        const float *rows = rows_of(t, count, k, (att_matrix){a.x + first * a.down, a.down, a.right}, &stride);
-        good = rows;
-        if (good)
-            att_gemm(t->ctx, &(const att_gemm_args){.m = count,
-                                                    .n = n,
-                                                    .k = k,
-                                                    .a = rows,
-                                                    .lda = stride,
-                                                    .packed = packed,
-                                                    .c = c + first * n,
-                                                    .ldc = n,
-                                                    .epilogue = &(const att_epilogue){.add = add}});
-        att_arena_release(&t->arena, before);
-    }
+    float *scratch = att_tape_scratch(t, att_matmul_scratch(t->ctx, args));
+    if (scratch)
+        att_matmul_strided(t->ctx, args, scratch);
     att_arena_release(&t->arena, mark);
-    return good ? ATT_OK : ATT_ERR_MEMORY;
+    return scratch ? ATT_OK : ATT_ERR_MEMORY;
 }

@@ -12,6 +12,7 @@
 
 #include "attend_learn.h"
 #include "base/base.h"
+#include "gemm/gemm.h"
 #include "kernel/kernel.h"
 #include "tensor/tensor.h"
 #include "att_lists.h"
@@ -153,14 +154,8 @@ void att_tape_blocks(att_ctx *ctx, int64_t blocks, int64_t n, const float *x, in
  * -1: there is no such dimension. */
 int att_tape_dim(const att_tensor *x, int dim, int64_t *before, int64_t *behind);
 
-/* A matrix [rows, columns]: element (i, j) at x[i * down + j * right], one of which is 1. */
-typedef struct att_matrix {
-    const float *x;
-    int64_t down, right;
-} att_matrix;
-/* c [m, n] = a [m, k] b [k, n], added to what is there if `add`; needs scratch (product.c) */
-att_status att_tape_product(att_tape *t, int64_t m, int64_t n, int64_t k, att_matrix a, att_matrix b, bool add,
-                            float *c);
+/* att_matmul_strided with scratch memory of the tape (product.c). */
+att_status att_tape_product(att_tape *t, const att_matmul_args *args);
 
 /* y = the sum of x [n], in ascending order and in double, / divisor */
 void att_tape_total(att_ctx *ctx, int64_t n, const float *x, int64_t divisor, float *y);

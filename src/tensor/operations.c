@@ -1,4 +1,4 @@
-/* The simple calls on tensors: product, softmax, cosine. */
+/* Operations on tensors alone: product, softmax, cosine. */
 #include "gemm/gemm.h"
 #include "kernel/kernel.h"
 #include "tensor/tensor.h"
@@ -32,65 +32,45 @@ static att_status finish(att_ctx *ctx, const char *call)
     return att_cancelled(ctx) ? att_fail(ctx, ATT_ERR_CANCELLED, "%s was cancelled", call) : ATT_OK;
 }
 
-/* ---- a matrix with any strides, copied */
+/* ---- product */
 
-typedef struct matrix {
-    float *data; /* element (r, c) at data[r * row + c * column] */
-    int64_t row, column;
-} matrix;
-
-static matrix matrix_of(const att_tensor *t) { return (matrix){t->data, t->stride[0], t->stride[1]}; }
+static att_matrix matrix_of(const att_tensor *t) { return (att_matrix){t->data, t->stride[0], t->stride[1]}; }
 
 typedef struct copy_job {
     split rows;
     int64_t columns;
-    matrix from, to;
+    const float *from; /* [rows, columns] */
+    const att_tensor *to;
 } copy_job;
 
 static void copy_rows(void *arg, int i)
 {
     const copy_job *j = arg;
+    const int64_t *stride = j->to->stride;
     for (int64_t r = first_of(&j->rows, i); r < end_of(&j->rows, i); r++)
         for (int64_t c = 0; c < j->columns; c++)
-            j->to.data[r * j->to.row + c * j->to.column] = j->from.data[r * j->from.row + c * j->from.column];
+            ((float *)j->to->data)[r * stride[0] + c * stride[1]] = j->from[r * j->columns + c];
 }
 
-static void copy(att_ctx *ctx, int64_t rows, int64_t columns, matrix from, matrix to)
+/* out [m, n] = a [m, k] b [k, n] */
+static att_status product(att_ctx *ctx, int64_t k, att_matrix a, att_matrix b, const att_tensor *out)
 {
-    copy_job j = {split_rows(rows), columns, from, to};
-    att_parallel_for(ctx, j.rows.n, copy_rows, &j);
-}
-
-/* ---- product */
-
-/* out [m, n] = a [m, k] times b, where b's element (j, p) of [n, k] is at b.data[j * b.row + p * b.column]. */
-static att_status product(att_ctx *ctx, int64_t m, int64_t n, int64_t k, matrix a, matrix b, matrix out)
-{
-    const bool copy_a = a.column != 1 && k > 1, copy_out = out.column != 1 && n > 1;
-    float *packed = att_alloc(ctx, att_gemm_packed_count(ctx, n, k), sizeof *packed);
-    float *rows = copy_a ? att_alloc(ctx, att_size_mul((size_t)m, (size_t)k), sizeof *rows) : NULL;
-    float *result = copy_out ? att_alloc(ctx, att_size_mul((size_t)m, (size_t)n), sizeof *result) : NULL;
-    att_status s = packed && !rows == !copy_a && !result == !copy_out ? ATT_OK : ATT_ERR_MEMORY;
-    if (!s) {
-        const matrix dense = {result, n, 1};
-        if (copy_a)
-            copy(ctx, m, k, a, (matrix){rows, k, 1});
-        att_gemm_pack(ctx, n, k, b.data, b.row, b.column, packed);
-        att_gemm(ctx, &(const att_gemm_args){.m = m,
-                                             .n = n,
-                                             .k = k,
-                                             .a = copy_a ? rows : a.data,
-                                             .lda = copy_a ? k : a.row,
-                                             .packed = packed,
-                                             .c = copy_out ? result : out.data,
-                                             .ldc = copy_out ? n : out.row});
-        if (copy_out)
-            copy(ctx, m, n, dense, out);
+    const int64_t m = out->dim[0], n = out->dim[1];
+    const bool copied = out->stride[1] != 1 && n > 1;
+    float *result = copied ? att_alloc(ctx, att_size_mul((size_t)m, (size_t)n), sizeof *result) : out->data;
+    const att_matmul_args args = {
+        .m = m, .n = n, .k = k, .a = a, .b = b, .c = result, .ldc = copied ? n : out->stride[0]};
+    float *scratch = result ? att_alloc(ctx, att_matmul_scratch(ctx, &args), sizeof *scratch) : NULL;
+    if (scratch)
+        att_matmul_strided(ctx, &args, scratch);
+    if (scratch && copied) {
+        copy_job j = {split_rows(m), n, result, out};
+        att_parallel_for(ctx, j.rows.n, copy_rows, &j);
     }
-    att_free(ctx, result);
-    att_free(ctx, rows);
-    att_free(ctx, packed);
-    return s;
+    if (copied)
+        att_free(ctx, result);
+    att_free(ctx, scratch);
+    return scratch ? ATT_OK : ATT_ERR_MEMORY;
 }
 
 att_status att_tensor_matmul(att_ctx *ctx, const att_tensor *a, const att_tensor *b, bool transpose_b,
@@ -108,8 +88,8 @@ att_status att_tensor_matmul(att_ctx *ctx, const att_tensor *a, const att_tensor
     s = s ? s : att_check_apart(ctx, "out", out, "b", b);
     if (s || att_count(out) == 0)
         return s;
-    const matrix by_n = {b->data, b->stride[n_of_b], b->stride[k_of_b]};
-    s = product(ctx, out->dim[0], out->dim[1], a->dim[1], matrix_of(a), by_n, matrix_of(out));
+    const att_matrix k_by_n = {b->data, b->stride[k_of_b], b->stride[n_of_b]};
+    s = product(ctx, a->dim[1], matrix_of(a), k_by_n, out);
     return s ? s : finish(ctx, "att_tensor_matmul");
 }
 
@@ -214,7 +194,7 @@ typedef struct unit_job {
     const att_kernels *kernels;
     split rows;
     int64_t n;
-    matrix from;
+    att_matrix from;
     float *to; /* [rows, n] */
 } unit_job;
 
@@ -223,7 +203,7 @@ static void unit_rows(void *arg, int i)
 {
     const unit_job *j = arg;
     for (int64_t r = first_of(&j->rows, i); r < end_of(&j->rows, i); r++) {
-        const float *x = j->from.data + r * j->from.row;
+        const float *x = j->from.x + r * j->from.row;
         float *y = j->to + r * j->n;
         for (int64_t c = 0; c < j->n; c++)
             y[c] = x[c * j->from.column];
@@ -257,7 +237,7 @@ att_status att_tensor_cosine(att_ctx *ctx, const att_tensor *a, const att_tensor
     if (!s) {
         to_unit_rows(ctx, a, rows_a);
         to_unit_rows(ctx, b, rows_b);
-        s = product(ctx, m, n, d, (matrix){rows_a, d, 1}, (matrix){rows_b, d, 1}, matrix_of(out));
+        s = product(ctx, d, (att_matrix){rows_a, d, 1}, (att_matrix){rows_b, 1, d}, out);
     }
     att_free(ctx, rows_b);
     att_free(ctx, rows_a);

@@ -50,7 +50,7 @@ static bool in_place(const att_qk_operand *x, const att_tensor *to, bool accumul
 /* What one side needs to get from the gradients of transformed rows to those of rows: a matrix, packed, and rows to add
  * up in, if not yet as many. */
 static void need_back(const att_call *c, const att_qk_operand *x, bool of_keys, bool accumulate, size_t *packed,
-                      size_t *scratch_blocks)
+                      size_t *sums)
 {
     if (x->how->kind != ATT_TRANSFORM_PROJECT)
         return;
@@ -59,21 +59,21 @@ static void need_back(const att_call *c, const att_qk_operand *x, bool of_keys, 
                             ? 0
                             : att_size_mul(2, att_size_mul((size_t)att_qk_count(c, of_keys), (size_t)x->in));
     *packed = matrix > *packed ? matrix : *packed;
-    *scratch_blocks = rows > *scratch_blocks ? rows : *scratch_blocks;
+    *sums = rows > *sums ? rows : *sums;
 }
 
 /* A packed matrix, rows to add up in, and what parameters' gradients are gathered in, from p on: how many floats. */
-static size_t lay_out_back(float *p, size_t packed, size_t scratch_blocks, size_t param, att_row_grads *r)
+static size_t lay_out_back(float *p, size_t packed, size_t sums, size_t param, att_row_grads *r)
 {
     const att_scratch_part parts[] = {{&r->packed, att_scratch_count(packed, 1)},
-                                      {&r->scratch_blocks, att_scratch_count(scratch_blocks, 1)},
+                                      {&r->sums, att_scratch_count(sums, 1)},
                                       {&r->param, att_scratch_count(param, 1)}};
     return att_scratch_lay_out(p, sizeof parts / sizeof parts[0], parts);
 }
 
 size_t att_transform_back_workspace(const att_call *c)
 {
-    size_t floats = 0, spares = 0, packed = 0, scratch_blocks = 0;
+    size_t floats = 0, spares = 0, packed = 0, sums = 0;
     att_row_grads r;
     for (int of_keys = 0; c->plan->transforms && of_keys < 2; of_keys++) {
         const att_qk_operand x = att_qk_operand_of(c, of_keys);
@@ -81,14 +81,14 @@ size_t att_transform_back_workspace(const att_call *c)
             continue;
         floats += (size_t)(att_qk_count(c, of_keys) * x.heads * att_round_up(x.out, c->plan->kernels->q_tile));
         spares += 2;
-        need_back(c, &x, of_keys, false, &packed, &scratch_blocks);
+        need_back(c, &x, of_keys, false, &packed, &sums);
     }
-    return (floats + lay_out_back(NULL, packed, scratch_blocks, 0, &r)) * sizeof(float) + spares * ATT_SCRATCH_HEADER;
+    return (floats + lay_out_back(NULL, packed, sums, 0, &r)) * sizeof(float) + spares * ATT_SCRATCH_HEADER;
 }
 
 att_status att_transform_back_begin(const att_call *c, const att_attention_grads *g, att_row_grads *r)
 {
-    size_t packed = 0, scratch_blocks = 0, param = 0;
+    size_t packed = 0, sums = 0, param = 0;
     att_status e = ATT_OK;
     *r = (att_row_grads){.dq = g->dq, .dk = g->dk, .add_dq = g->accumulate, .add_dk = g->accumulate};
     for (int of_keys = 0; !e && c->plan->transforms && of_keys < 2; of_keys++) {
@@ -101,12 +101,12 @@ att_status att_transform_back_begin(const att_call *c, const att_attention_grads
         e = att_qk_make_rows(c, x.rows, x.heads, x.out, att_round_up(x.out, c->plan->kernels->q_tile),
                              &r->memory[of_keys], t);
         if (!e && att_given(to))
-            need_back(c, &x, of_keys, g->accumulate, &packed, &scratch_blocks);
+            need_back(c, &x, of_keys, g->accumulate, &packed, &sums);
         const size_t count = param_gradient(&x, g) ? att_projection_back_workspace(c, &x) : 0;
         param = count > param ? count : param;
     }
-    r->memory[2] = e ? NULL : att_scratch_take(c->plan, lay_out_back(NULL, packed, scratch_blocks, param, r));
-    lay_out_back(r->memory[2], packed, scratch_blocks, param, r);
+    r->memory[2] = e ? NULL : att_scratch_take(c->plan, lay_out_back(NULL, packed, sums, param, r));
+    lay_out_back(r->memory[2], packed, sums, param, r);
     return r->memory[2] ? ATT_OK : ATT_ERR_MEMORY;
 }
 
@@ -122,7 +122,7 @@ static void rows_back(const att_call *c, const att_qk_operand *x, const att_tens
 {
     for (int64_t h = 0; h < x->heads; h++) {
         const att_strided_rows a = att_strided_rows_of(c, from, h), b = att_strided_rows_of(c, to, h / x->group);
-        const att_strided_rows sum = {r->scratch_blocks, ATT_F32, a.outer, a.inner * x->in, a.inner, x->in};
+        const att_strided_rows sum = {r->sums, ATT_F32, a.outer, a.inner * x->in, a.inner, x->in};
         att_strided_rows next = sum;
         next.at = att_strided_row_at(&sum, a.outer * a.inner * x->in);
         if (h == 0 || !att_qk_shares_param(x))
