@@ -25,14 +25,13 @@ function(att_test_programs room)
   endforeach()
 endfunction()
 
-# What tests/model/null.c calls: all that the public headers declare.
-function(att_test_null)
-  set(headers ${CMAKE_SOURCE_DIR}/include/attend.h ${CMAKE_SOURCE_DIR}/include/attend_learn.h
-              ${CMAKE_SOURCE_DIR}/include/attend_model.h)
-  set(list ${CMAKE_BINARY_DIR}/generated/prototypes.h)
-  set(script ${CMAKE_SOURCE_DIR}/cmake/prototypes.awk)
-  add_custom_command(OUTPUT ${list} COMMAND awk -f ${script} ${headers} > ${list} DEPENDS ${script} ${headers} VERBATIM)
-  target_sources(test_null PRIVATE ${list})
+# att_generated_header(TARGET NAME): a header that cmake/NAME.awk makes for this test of what the public headers declare.
+function(att_generated_header target name)
+  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/include/*.h)
+  set(output ${CMAKE_BINARY_DIR}/generated/${name}.h)
+  set(script ${CMAKE_SOURCE_DIR}/cmake/${name}.awk)
+  add_custom_command(OUTPUT ${output} COMMAND awk -f ${script} ${headers} > ${output} DEPENDS ${script} ${headers} VERBATIM)
+  target_sources(${target} PRIVATE ${output})
 endfunction()
 
 function(att_test_tool)
