@@ -67,6 +67,8 @@ function(att_test_tree)
       add_test(NAME symbols/${library} COMMAND ${CMAKE_SOURCE_DIR}/tests/symbols.sh $<TARGET_FILE:${library}_shared>
                                                ${headers})
     endforeach()
+    add_test(NAME cpp COMMAND ${CMAKE_SOURCE_DIR}/tests/cpp.sh ${CMAKE_BINARY_DIR})
+    set_tests_properties(cpp PROPERTIES SKIP_RETURN_CODE 77)
     add_test(NAME versions COMMAND ${CMAKE_SOURCE_DIR}/tests/versions.sh ${CMAKE_BINARY_DIR} ${CMAKE_C_COMPILER})
     add_test(NAME package COMMAND ${CMAKE_SOURCE_DIR}/tests/package.sh ${CMAKE_BINARY_DIR} ${CMAKE_C_COMPILER})
     set_tests_properties(package PROPERTIES LABELS slow)
