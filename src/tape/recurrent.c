@@ -71,20 +71,29 @@ static void back_step(const void *arg, int64_t from, int64_t to)
     for (int64_t i = from; i < to; i++) {
         const sequence *s = &f->sequence[i];
         const int64_t row = s->first + j->at * f->way;
-        const float *h = before(f, &f->h, s, j->at), *c = before(f, &f->c, s, j->at);
-        float *dh = j->dh + i * units;
+        const float *h = before(f, &f->h, s, j->at);
+        float *dh = j->dh + i * units, *d = j->d + row * gates, *dproduct = j->dproduct + i * gates;
         j->k->add(units, dh, j->dy + row * units, dh);
-        f->cell->backward(j->k, units, gates_of(f, row), h, c, dh, j->dc + i * units, j->d + row * gates,
-                          j->dproduct + i * gates);
+        if (f->cell->has_cell) {
+            const float *c = before(f, &f->c, s, j->at);
+            j->k->lstm_back(units, gates_of(f, row), c, dh, j->dc + i * units, d);
+            memcpy(dproduct, d, (size_t)gates * sizeof *d);
+        } else {
+            j->k->gru_back(units, gates_of(f, row), h, dh, d, dproduct);
+        }
         memcpy(j->h + row * units, h, (size_t)units * sizeof *h);
     }
 }
 
+/* From derivatives by the input's part to those by the product: in a GRU the reset gate stands between it and m. */
 static void back_to_product(const void *arg, int64_t first, int64_t last)
 {
     const back_job *j = arg;
-    for (int64_t i = first; i < last; i++)
-        j->f->cell->to_product(j->k, j->f->units, gates_of(j->f, i), j->d + i * j->f->cell->gates * j->f->units);
+    const int64_t units = j->f->units;
+    for (int64_t i = first; i < last; i++) {
+        float *dm = j->d + (i * j->f->cell->gates + 2) * units;
+        j->k->mul(units, dm, gates_of(j->f, i), dm);
+    }
 }
 
 /* x [n, units] in the caller's order -> y in that of f->sequence */
@@ -146,7 +155,7 @@ att_status att_recurrent_back(att_tape *t, const att_step *s)
     if (!e && s->in[0]->grad)
         e = att_tape_input_back(t, j.d, s->in[0], s->param[0]);
     e = e ? e : att_tape_weight_back(t, tokens, j.d, x->data, s->param[0], s->param[2]);
-    if (!e && f->cell->to_product)
+    if (!e && !f->cell->has_cell)
         att_tape_for_rows(t->ctx, tokens, units, back_to_product, &j);
     e = e ? e : att_tape_weight_back(t, tokens, j.d, j.h, s->param[1], s->param[3]);
     if (e)
@@ -179,8 +188,11 @@ static void one_step(const void *arg, int64_t from, int64_t to)
         const sequence *s = &f->sequence[i];
         const int64_t row = s->first + j->at * f->way;
         float *y = j->y + row * units;
-        f->cell->forward(j->k, units, j->product + i * f->cell->gates * units, before(f, &f->h, s, j->at),
-                         before(f, &f->c, s, j->at), gates_of(f, row), y);
+        const float *product = j->product + i * f->cell->gates * units;
+        if (f->cell->has_cell)
+            j->k->lstm(units, product, before(f, &f->c, s, j->at), gates_of(f, row), y);
+        else
+            j->k->gru(units, product, before(f, &f->h, s, j->at), gates_of(f, row), y);
         memcpy(j->now + i * units, y, (size_t)units * sizeof *y);
     }
 }
