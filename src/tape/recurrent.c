@@ -332,8 +332,7 @@ static att_var *last_state(att_tape *t, att_var *all, att_var *y, int64_t n, int
 {
     const int64_t units = y->value.dim[1], at = (y->value.dim[0] + part * n) * units;
     att_var *last = att_tape_part(t, all, at, 2, (const int64_t[]){n, units});
-    const att_step step = {.op = &att_operation_last_states, .y = last, .in = &y, .n_in = 1};
-    return last ? att_tape_done(t, &step, NULL, NULL) : NULL;
+    return att_tape_end(t, &att_operation_last_states, last, &y, 1, NULL, 0);
 }
 
 static att_var *apply(att_tape *t, const att_cell *cell, att_var *x, const int64_t *offsets, int64_t n,
@@ -372,8 +371,6 @@ att_var *att_recurrent_apply(att_tape *t, const att_cell *cell, att_var *x, cons
         return NULL;
     if (!options)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: options is NULL", cell->op->name);
-    const att_status s = att_take_options(&o, sizeof o, options, "att_recurrent");
-    if (s)
-        return att_tape_fail(t, s, "%s: %s", cell->op->name, att_error(t->ctx));
-    return check(t, cell, &x->value, offsets, n, &o) ? apply(t, cell, x, offsets, n, &o, last) : NULL;
+    const bool good = att_tape_take_options(t, cell->op->name, &o, sizeof o, options, "att_recurrent");
+    return good && check(t, cell, &x->value, offsets, n, &o) ? apply(t, cell, x, offsets, n, &o, last) : NULL;
 }
