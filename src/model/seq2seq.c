@@ -45,22 +45,22 @@ static void load_layers(att_seq2seq *m, att_nn_loader *s)
                                       .units = c->bidirectional ? c->units / 2 : c->units,
                                       .layers = c->layers,
                                       .bidirectional = c->bidirectional};
-    m->source = att_nn_embedding_load(s, c->share ? "shared" : "source", c->source_vocabulary, c->embedding);
+    m->source = att_nn_matrix(s, c->share ? "shared" : "source", "weight", c->source_vocabulary, c->embedding);
     m->encoder = load(s, "encoder", &layers);
     for (int64_t i = 0; i < c->layers; i++)
         m->bridge[i] = att_nn_linear_load(s, att_nn_number("bridge", i).text, c->units, c->units);
     layers = (att_nn_recurrent_config){
         .in = c->embedding + (context_first(c) ? c->units : 0), .units = c->units, .layers = c->layers};
-    m->target = c->share ? m->source : att_nn_embedding_load(s, "target", c->target_vocabulary, c->embedding);
+    m->target = c->share ? m->source : att_nn_matrix(s, "target", "weight", c->target_vocabulary, c->embedding);
     m->decoder = load(s, "decoder", &layers);
     load_attention(m, s);
     const int64_t out = c->tie ? c->embedding : c->units;
     m->readout = att_nn_linear_load(s, "readout", 2 * c->units, out);
-    m->output.weight = c->tie ? m->target.weight : att_nn_matrix(s, "output", "weight", c->target_vocabulary, out);
+    m->output.weight = c->tie ? m->target : att_nn_matrix(s, "output", "weight", c->target_vocabulary, out);
     m->output.bias = att_nn_vector(s, "output", "bias", c->target_vocabulary);
-    att_parameter_store_init_embedding(m->base.model.store, m->source.weight, c->pad);
+    att_parameter_store_init_embedding(m->base.model.store, m->source, c->pad);
     if (!c->share)
-        att_parameter_store_init_embedding(m->base.model.store, m->target.weight, c->pad);
+        att_parameter_store_init_embedding(m->base.model.store, m->target, c->pad);
 }
 
 static att_status make_plan(att_seq2seq *m)
@@ -150,10 +150,9 @@ att_status att_seq2seq_describe(const att_seq2seq *m, att_seq2seq_config *config
 /* Where dropout is, beside that between recurrent layers */
 typedef enum place { OF_SOURCE = 1, OF_TARGET, OF_OUTPUTS, OF_READOUT } place;
 
-att_var *att_seq2seq_embed(att_tape *t, const att_seq2seq *m, const att_nn_embedding *table, const int32_t *ids,
-                           int64_t tokens)
+att_var *att_seq2seq_embed(att_tape *t, const att_seq2seq *m, att_param *table, const int32_t *ids, int64_t tokens)
 {
-    att_var *x = att_nn_embedding_apply(t, table, ids, tokens);
+    att_var *x = att_embedding(t, table, ids, tokens);
     return m->config.scale_embedding ? att_scale(t, x, sqrtf((float)m->config.embedding)) : x;
 }
 
@@ -188,7 +187,7 @@ att_seq2seq_memory att_seq2seq_encode(att_tape *t, const att_seq2seq *m, const i
     att_states last[ATT_NN_MAX_RECURRENT];
     if (!check(t, "source", ids, offsets, n, m->config.max_positions))
         return y;
-    att_var *x = att_seq2seq_embed(t, m, &m->source, ids, offsets[n]);
+    att_var *x = att_seq2seq_embed(t, m, m->source, ids, offsets[n]);
     x = att_nn_dropout_apply(t, dropout, OF_SOURCE, x, NULL);
     att_var *h = att_nn_recurrent_apply(t, &m->encoder, x, offsets, n, NULL, last, dropout);
     h = att_nn_dropout_apply(t, dropout, OF_OUTPUTS, h, NULL);
@@ -336,7 +335,7 @@ static att_var *decode_all(att_tape *t, const att_seq2seq *m, const int32_t *inp
 {
     const int64_t n = dropout->at->n, *offsets = dropout->at->offsets;
     steps s = {0};
-    att_var *h = NULL, *y = att_seq2seq_embed(t, m, &m->target, inputs, offsets[n]);
+    att_var *h = NULL, *y = att_seq2seq_embed(t, m, m->target, inputs, offsets[n]);
     y = att_nn_dropout_apply(t, dropout, OF_TARGET, y, NULL);
     if (y && steps_new(t, m->base.model.ctx, offsets, n, &s)) {
         const att_seq2seq_texts all = {

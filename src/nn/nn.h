@@ -76,19 +76,6 @@ static inline att_var *att_nn_linear_apply(att_tape *t, const att_nn_linear *l, 
 att_var *att_nn_linear_dropout(att_tape *t, const att_nn_linear *l, att_var *x, att_var *residual,
                                const att_nn_dropout *dropout, uint64_t place);
 
-typedef struct att_nn_embedding {
-    att_param *weight; /* [n, features] */
-} att_nn_embedding;
-static inline att_nn_embedding att_nn_embedding_load(att_nn_loader *s, const char *prefix, int64_t n, int64_t features)
-{
-    return (att_nn_embedding){att_nn_matrix(s, prefix, "weight", n, features)};
-}
-/* ids [count] -> [count, features] */
-static inline att_var *att_nn_embedding_apply(att_tape *t, const att_nn_embedding *l, const int32_t *ids, int64_t count)
-{
-    return att_embedding(t, l->weight, ids, count);
-}
-
 typedef struct att_nn_layer_norm {
     att_param *gamma, *beta; /* [features] */
     float eps;
