@@ -17,9 +17,8 @@ enum { SHORTEST_PORTION = 16, MOST_PORTIONS = 1 << 16 };
 
 static split split_rows(int64_t count)
 {
-    const int64_t each = (count + MOST_PORTIONS - 1) / MOST_PORTIONS;
-    split s = {.each = each > SHORTEST_PORTION ? each : SHORTEST_PORTION, .count = count};
-    s.n = (int)((count + s.each - 1) / s.each);
+    split s = {.each = att_max(att_ceil_div(count, MOST_PORTIONS), SHORTEST_PORTION), .count = count};
+    s.n = (int)att_ceil_div(count, s.each);
     return s;
 }
 
@@ -32,59 +31,48 @@ static att_status finish(att_ctx *ctx, const char *call)
     return att_cancelled(ctx) ? att_fail(ctx, ATT_ERR_CANCELLED, "%s was cancelled", call) : ATT_OK;
 }
 
-/* ---- a matrix with any strides, copied */
-
-typedef struct matrix {
-    float *data; /* element (r, c) at data[r * row + c * column] */
-    int64_t row, column;
-} matrix;
-
-static matrix matrix_of(const att_tensor *t) { return (matrix){t->data, t->stride[0], t->stride[1]}; }
-
-typedef struct copy_job {
-    split rows;
-    int64_t columns;
-    matrix from, to;
-} copy_job;
-
-static void copy_rows(void *arg, int i)
-{
-    const copy_job *j = arg;
-    for (int64_t r = first_of(&j->rows, i); r < end_of(&j->rows, i); r++)
-        for (int64_t c = 0; c < j->columns; c++)
-            j->to.data[r * j->to.row + c * j->to.column] = j->from.data[r * j->from.row + c * j->from.column];
-}
-
-static void copy(att_ctx *ctx, int64_t rows, int64_t columns, matrix from, matrix to)
-{
-    copy_job j = {split_rows(rows), columns, from, to};
-    att_parallel_for(ctx, j.rows.n, copy_rows, &j);
-}
-
 /* ---- product */
 
-/* out [m, n] = a [m, k] times b, where b's element (j, p) of [n, k] is at b.data[j * b.row + p * b.column]. */
-static att_status product(att_ctx *ctx, int64_t m, int64_t n, int64_t k, matrix a, matrix b, matrix out)
+static att_tensor dense(float *data, int64_t rows, int64_t columns)
 {
-    const bool copy_a = a.column != 1 && k > 1, copy_out = out.column != 1 && n > 1;
+    att_tensor t;
+    att_wrap(&t, data, ATT_F32, ATT_DIMS(rows, columns), NULL); /* sizes that another tensor has, too */
+    return t;
+}
+
+/* Rows whose numbers lie side by side need not be copied. */
+static bool has_rows(const att_tensor *t) { return t->stride[1] == 1 || t->dim[1] <= 1; }
+
+/* out [m, n] = a [m, k] times b's transpose, b [n, k]; what has no rows goes through a copy */
+static att_status product(att_ctx *ctx, const att_tensor *a, const att_tensor *b, const att_tensor *out)
+{
+    const int64_t m = a->dim[0], n = b->dim[0], k = a->dim[1];
+    const bool copy_a = !has_rows(a), copy_out = !has_rows(out);
     float *packed = att_alloc(ctx, att_gemm_packed_count(ctx, n, k), sizeof *packed);
     float *rows = copy_a ? att_alloc(ctx, att_size_mul((size_t)m, (size_t)k), sizeof *rows) : NULL;
     float *result = copy_out ? att_alloc(ctx, att_size_mul((size_t)m, (size_t)n), sizeof *result) : NULL;
     att_status s = packed && !rows == !copy_a && !result == !copy_out ? ATT_OK : ATT_ERR_MEMORY;
+    const att_tensor from = copy_a ? dense(rows, m, k) : *a, to = copy_out ? dense(result, m, n) : *out;
+    if (!s && copy_a)
+        s = att_tensor_convert(ctx, a, &from);
     if (!s) {
-        const matrix dense = {result, n, 1};
-        if (copy_a)
-            copy(ctx, m, k, a, (matrix){rows, k, 1});
-        att_gemm_pack(ctx, n, k, b.data, b.row, b.column, packed);
-        att_gemm(ctx, m, n, k, copy_a ? rows : a.data, copy_a ? k : a.row, packed, copy_out ? result : out.data,
-                 copy_out ? n : out.row, NULL);
-        if (copy_out)
-            copy(ctx, m, n, dense, out);
+        att_gemm_pack(ctx, n, k, b->data, b->stride[0], b->stride[1], packed);
+        att_gemm(ctx, m, n, k, from.data, from.stride[0], packed, to.data, to.stride[0], NULL);
     }
+    if (!s && copy_out)
+        s = att_tensor_convert(ctx, &to, out);
     att_free(ctx, result);
     att_free(ctx, rows);
     att_free(ctx, packed);
     return s;
+}
+
+static att_tensor transposed(const att_tensor *t)
+{
+    att_tensor y = *t;
+    y.dim[0] = t->dim[1], y.dim[1] = t->dim[0];
+    y.stride[0] = t->stride[1], y.stride[1] = t->stride[0];
+    return y;
 }
 
 att_status att_tensor_matmul(att_ctx *ctx, const att_tensor *a, const att_tensor *b, bool transpose_b,
@@ -102,8 +90,8 @@ att_status att_tensor_matmul(att_ctx *ctx, const att_tensor *a, const att_tensor
     s = s ? s : att_check_apart(ctx, "out", out, "b", b);
     if (s || att_count(out) == 0)
         return s;
-    const matrix by_n = {b->data, b->stride[n_of_b], b->stride[k_of_b]};
-    s = product(ctx, out->dim[0], out->dim[1], a->dim[1], matrix_of(a), by_n, matrix_of(out));
+    const att_tensor by_n = transpose_b ? *b : transposed(b);
+    s = product(ctx, a, &by_n, out);
     return s ? s : finish(ctx, "att_tensor_matmul");
 }
 
@@ -207,9 +195,7 @@ att_status att_tensor_softmax(att_ctx *ctx, const att_tensor *x, int dim, const 
 typedef struct unit_job {
     const att_kernels *kernels;
     split rows;
-    int64_t n;
-    matrix from;
-    float *to; /* [rows, n] */
+    const att_tensor *x; /* [rows, n], dense */
 } unit_job;
 
 /* Each row divided by its length; a zero row stays. */
@@ -217,18 +203,20 @@ static void unit_rows(void *arg, int i)
 {
     const unit_job *j = arg;
     for (int64_t r = first_of(&j->rows, i); r < end_of(&j->rows, i); r++) {
-        const float *x = j->from.data + r * j->from.row;
-        float *y = j->to + r * j->n;
-        for (int64_t c = 0; c < j->n; c++)
-            y[c] = x[c * j->from.column];
-        j->kernels->normalize(j->n, y, FLT_TRUE_MIN, y);
+        float *x = (float *)j->x->data + r * j->x->dim[1];
+        j->kernels->normalize(j->x->dim[1], x, FLT_TRUE_MIN, x);
     }
 }
 
-static void to_unit_rows(att_ctx *ctx, const att_tensor *t, float *to)
+/* A copy of t whose rows have length 1, to be freed; data NULL: error set */
+static att_tensor to_unit_rows(att_ctx *ctx, const att_tensor *t)
 {
-    unit_job j = {att_kernels_of(ctx->isa), split_rows(t->dim[0]), t->dim[1], matrix_of(t), to};
-    att_parallel_for(ctx, j.rows.n, unit_rows, &j);
+    float *data = att_alloc(ctx, att_size_mul((size_t)t->dim[0], (size_t)t->dim[1]), sizeof *data);
+    const att_tensor y = dense(data, t->dim[0], t->dim[1]);
+    unit_job j = {att_kernels_of(ctx->isa), split_rows(t->dim[0]), &y};
+    if (data && !att_tensor_convert(ctx, t, &y))
+        att_parallel_for(ctx, j.rows.n, unit_rows, &j);
+    return y;
 }
 
 att_status att_tensor_cosine(att_ctx *ctx, const att_tensor *a, const att_tensor *b, const att_tensor *out)
@@ -244,16 +232,9 @@ att_status att_tensor_cosine(att_ctx *ctx, const att_tensor *a, const att_tensor
     s = s ? s : att_check_apart(ctx, "out", out, "b", b);
     if (s || att_count(out) == 0)
         return s;
-    const int64_t m = a->dim[0], n = b->dim[0], d = a->dim[1];
-    float *rows_a = att_alloc(ctx, att_size_mul((size_t)m, (size_t)d), sizeof(float));
-    float *rows_b = att_alloc(ctx, att_size_mul((size_t)n, (size_t)d), sizeof(float));
-    s = rows_a && rows_b ? ATT_OK : ATT_ERR_MEMORY;
-    if (!s) {
-        to_unit_rows(ctx, a, rows_a);
-        to_unit_rows(ctx, b, rows_b);
-        s = product(ctx, m, n, d, (matrix){rows_a, d, 1}, (matrix){rows_b, d, 1}, matrix_of(out));
-    }
-    att_free(ctx, rows_b);
-    att_free(ctx, rows_a);
+    const att_tensor unit_a = to_unit_rows(ctx, a), unit_b = to_unit_rows(ctx, b);
+    s = unit_a.data && unit_b.data ? product(ctx, &unit_a, &unit_b, out) : ATT_ERR_MEMORY;
+    att_free(ctx, unit_b.data);
+    att_free(ctx, unit_a.data);
     return s ? s : finish(ctx, "att_tensor_cosine");
 }
