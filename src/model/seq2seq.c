@@ -39,20 +39,20 @@ static void load_attention(att_seq2seq *m, att_nn_loader *s)
 static void load_layers(att_seq2seq *m, att_nn_loader *s)
 {
     const att_seq2seq_config *c = &m->config;
-    att_nn_recurrent (*const load)(att_nn_loader *, const char *, const att_nn_recurrent_config *) =
-        c->lstm ? att_nn_lstm_load : att_nn_gru_load;
     att_nn_recurrent_config layers = {.in = c->embedding,
                                       .units = c->bidirectional ? c->units / 2 : c->units,
                                       .layers = c->layers,
-                                      .bidirectional = c->bidirectional};
+                                      .bidirectional = c->bidirectional,
+                                      .lstm = c->lstm};
     m->source = att_nn_matrix(s, c->share ? "shared" : "source", "weight", c->source_vocabulary, c->embedding);
-    m->encoder = load(s, "encoder", &layers);
+    m->encoder = att_nn_recurrent_load(s, "encoder", &layers);
     for (int64_t i = 0; i < c->layers; i++)
         m->bridge[i] = att_nn_linear_load(s, att_nn_number("bridge", i).text, c->units, c->units);
-    layers = (att_nn_recurrent_config){
-        .in = c->embedding + (context_first(c) ? c->units : 0), .units = c->units, .layers = c->layers};
+    layers.in = c->embedding + (context_first(c) ? c->units : 0);
+    layers.units = c->units;
+    layers.bidirectional = false;
     m->target = c->share ? m->source : att_nn_matrix(s, "target", "weight", c->target_vocabulary, c->embedding);
-    m->decoder = load(s, "decoder", &layers);
+    m->decoder = att_nn_recurrent_load(s, "decoder", &layers);
     load_attention(m, s);
     const int64_t out = c->tie ? c->embedding : c->units;
     m->readout = att_nn_linear_load(s, "readout", 2 * c->units, out);

@@ -169,7 +169,7 @@ att_var *att_nn_decoder_layer_step(att_tape *t, const att_nn_decoder_layer *l, a
 /* Recurrent layers, each on the outputs of the one below, in one direction or in both. */
 typedef struct att_nn_recurrent_config {
     int64_t in, units, layers; /* units: of each direction */
-    bool bidirectional;
+    bool bidirectional, lstm;  /* lstm: false: GRU */
 } att_nn_recurrent_config;
 
 enum { ATT_NN_MAX_RECURRENT = 16 }; /* layers times directions */
@@ -181,8 +181,7 @@ typedef struct att_nn_recurrent {
     uint64_t place;
 } att_nn_recurrent;
 /* Names are PyTorch's: prefix.weight_ih_l0, prefix.bias_hh_l1_reverse. */
-att_nn_recurrent att_nn_gru_load(att_nn_loader *s, const char *prefix, const att_nn_recurrent_config *c);
-att_nn_recurrent att_nn_lstm_load(att_nn_loader *s, const char *prefix, const att_nn_recurrent_config *c);
+att_nn_recurrent att_nn_recurrent_load(att_nn_loader *s, const char *prefix, const att_nn_recurrent_config *c);
 /* x [tokens, in], offsets [n + 1] -> outputs of the last layer [tokens, directions * units], forwards beside backwards.
  * start and last [layers * directions]: states before the first steps and after the last; NULL: zeros, not wanted. They
  * may be one array. dropout between layers; NULL: none. There is no scope in it, which last would not outlive. */

@@ -1,7 +1,6 @@
 /* Numbers dropped at random, and those that are kept scaled up; what is kept follows from the seed, sequence, position
  * and feature, so that a backward drops the same again */
 #include "tape/tape.h"
-#include "util/util.h"
 
 typedef struct kept {
     float p;

@@ -14,6 +14,7 @@
 #include "base/base.h"
 #include "kernel/kernel.h"
 #include "tensor/tensor.h"
+#include "util/util.h"
 #include "att_lists.h"
 
 typedef struct att_operation att_operation;

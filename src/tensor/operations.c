@@ -75,19 +75,25 @@ static att_tensor transposed(const att_tensor *t)
     return y;
 }
 
-att_status att_tensor_matmul(att_ctx *ctx, const att_tensor *a, const att_tensor *b, bool transpose_b,
-                             const att_tensor *out)
+static att_status check_product(att_ctx *ctx, const char *call, const att_tensor *a, const att_tensor *b,
+                                bool transpose_b, const att_tensor *out)
 {
-    const int n_of_b = transpose_b ? 0 : 1, k_of_b = 1 - n_of_b;
-    att_status s = att_require(__func__, ATT_NAMED({"ctx", ctx}));
+    const int n_of_b = transpose_b ? 0 : 1;
+    att_status s = att_require(call, ATT_NAMED({"ctx", ctx}));
     s = s ? s : att_check(ctx, "a", a, ATT_F32, 2);
     s = s ? s : att_check(ctx, "b", b, ATT_F32, 2);
     s = s ? s : att_check_output(ctx, "out", out, ATT_F32, 2);
-    s = s ? s : att_check_dim(ctx, "b", b, k_of_b, "a.dim[1]", a->dim[1]);
+    s = s ? s : att_check_dim(ctx, "b", b, 1 - n_of_b, "a.dim[1]", a->dim[1]);
     s = s ? s : att_check_dim(ctx, "out", out, 0, "a.dim[0]", a->dim[0]);
     s = s ? s : att_check_dim(ctx, "out", out, 1, transpose_b ? "b.dim[0]" : "b.dim[1]", b->dim[n_of_b]);
     s = s ? s : att_check_apart(ctx, "out", out, "a", a);
-    s = s ? s : att_check_apart(ctx, "out", out, "b", b);
+    return s ? s : att_check_apart(ctx, "out", out, "b", b);
+}
+
+att_status att_tensor_matmul(att_ctx *ctx, const att_tensor *a, const att_tensor *b, bool transpose_b,
+                             const att_tensor *out)
+{
+    att_status s = check_product(ctx, __func__, a, b, transpose_b, out);
     if (s || att_count(out) == 0)
         return s;
     const att_tensor by_n = transpose_b ? *b : transposed(b);
@@ -221,15 +227,7 @@ static att_tensor to_unit_rows(att_ctx *ctx, const att_tensor *t)
 
 att_status att_tensor_cosine(att_ctx *ctx, const att_tensor *a, const att_tensor *b, const att_tensor *out)
 {
-    att_status s = att_require(__func__, ATT_NAMED({"ctx", ctx}));
-    s = s ? s : att_check(ctx, "a", a, ATT_F32, 2);
-    s = s ? s : att_check(ctx, "b", b, ATT_F32, 2);
-    s = s ? s : att_check_output(ctx, "out", out, ATT_F32, 2);
-    s = s ? s : att_check_dim(ctx, "b", b, 1, "a.dim[1]", a->dim[1]);
-    s = s ? s : att_check_dim(ctx, "out", out, 0, "a.dim[0]", a->dim[0]);
-    s = s ? s : att_check_dim(ctx, "out", out, 1, "b.dim[0]", b->dim[0]);
-    s = s ? s : att_check_apart(ctx, "out", out, "a", a);
-    s = s ? s : att_check_apart(ctx, "out", out, "b", b);
+    att_status s = check_product(ctx, __func__, a, b, true, out);
     if (s || att_count(out) == 0)
         return s;
     const att_tensor unit_a = to_unit_rows(ctx, a), unit_b = to_unit_rows(ctx, b);

@@ -139,14 +139,14 @@ static model make_model(att_ctx *ctx, const char *kind)
                                  .pad = PAD,
                                  .eos = END,
                                  .start = PAD};
-    const att_nn_recurrent_config rnn = {.in = HIDDEN, .units = HIDDEN, .layers = 2};
+    const att_nn_recurrent_config rnn = {.in = HIDDEN, .units = HIDDEN, .layers = 2, .lstm = strcmp(kind, "gru") != 0};
     model m = {0};
     if (!strcmp(kind, "transformer")) {
         assert_int_equal(att_transformer_new(ctx, &c, 1, &m.transformer), ATT_OK);
     } else {
         assert_int_equal(att_parameter_store_new(ctx, 1, NULL, &m.store), ATT_OK);
         m.table = att_nn_matrix(&m.store->loader, "table", "weight", TOKENS, HIDDEN);
-        m.rnn = (strcmp(kind, "gru") ? att_nn_lstm_load : att_nn_gru_load)(&m.store->loader, "rnn", &rnn);
+        m.rnn = att_nn_recurrent_load(&m.store->loader, "rnn", &rnn);
         m.output = att_nn_linear_load(&m.store->loader, "output", HIDDEN, TOKENS);
         assert_int_equal(m.store->loader.status, ATT_OK);
     }
