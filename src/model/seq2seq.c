@@ -12,7 +12,6 @@
  * Luong's input feeding is left out. So all of them but the additive one go through all tokens of a target at once. */
 #include "model/seq2seq.h"
 #include "model/seq2seq_config.h"
-#include "model/teacher_forcing.h"
 
 #include <math.h>
 
@@ -347,21 +346,14 @@ static att_var *decode_all(att_tape *t, const att_seq2seq *m, const int32_t *inp
     return att_nn_dropout_apply(t, dropout, OF_READOUT, h, NULL);
 }
 
-static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, const att_pairs *p, const att_learning *l)
+static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, const att_pairs *p, const int32_t *inputs,
+                                const att_nn_dropout *of_source, const att_nn_dropout *of_target)
 {
     const att_seq2seq *m = (const att_seq2seq *)base;
     if (!check(t, "target", p->target, p->target_offsets, p->n, m->config.max_positions))
         return NULL;
-    const att_positions sources = {.size = sizeof sources, .offsets = p->source_offsets, .n = p->n};
-    const att_positions targets = {.size = sizeof targets, .offsets = p->target_offsets, .n = p->n};
-    const att_nn_dropout of_source = {l->dropout, l->seed, &sources, l->sequence_ids};
-    const att_nn_dropout of_target = {l->dropout, l->seed, &targets, l->sequence_ids};
-    int32_t *inputs = att_decoder_inputs(base->model.ctx, p, m->config.start);
-    if (!inputs)
-        return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(base->model.ctx));
-    att_seq2seq_memory source = att_seq2seq_encode(t, m, p->source, p->source_offsets, p->n, &of_source);
-    att_var *h = decode_all(t, m, inputs, &source, &of_target);
-    att_free(base->model.ctx, inputs);
+    att_seq2seq_memory source = att_seq2seq_encode(t, m, p->source, p->source_offsets, p->n, of_source);
+    att_var *h = decode_all(t, m, inputs, &source, of_target);
     return att_nn_linear_apply(t, &m->output, h, ATT_IDENTITY, NULL);
 }
 

@@ -1,6 +1,5 @@
 /* The Transformer of Vaswani et al. 2017, encoder and decoder, in the layout of the class MarianMTModel. */
 #include "model/transformer.h"
-#include "model/teacher_forcing.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -265,20 +264,12 @@ att_var *att_transformer_decode(att_tape *t, const att_transformer *m, att_var *
 
 /* ---- learning */
 
-static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, const att_pairs *p, const att_learning *l)
+static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, const att_pairs *p, const int32_t *inputs,
+                                const att_nn_dropout *of_source, const att_nn_dropout *of_target)
 {
     const att_transformer *m = (const att_transformer *)base;
-    const att_positions sources = {.size = sizeof sources, .offsets = p->source_offsets, .n = p->n};
-    const att_positions targets = {.size = sizeof targets, .offsets = p->target_offsets, .n = p->n};
-    const att_nn_dropout of_source = {l->dropout, l->seed, &sources, l->sequence_ids};
-    const att_nn_dropout of_target = {l->dropout, l->seed, &targets, l->sequence_ids};
-    int32_t *inputs = att_decoder_inputs(base->model.ctx, p, m->config.start);
-    if (!inputs)
-        return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(base->model.ctx));
-    att_var *x = encode(t, m, p->source, p->source_offsets, p->n, &of_source);
-    x = decode(t, m, x, p->source_offsets, inputs, p->target_offsets, p->n, &of_target);
-    att_free(base->model.ctx, inputs);
-    return x;
+    att_var *x = encode(t, m, p->source, p->source_offsets, p->n, of_source);
+    return decode(t, m, x, p->source_offsets, inputs, p->target_offsets, p->n, of_target);
 }
 
 /* ---- token by token */
