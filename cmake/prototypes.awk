@@ -1,4 +1,4 @@
-# awk -f cmake/prototypes.awk include/attend*.h: public functions and structs, as tables in C for tests/model/null.c.
+# awk -f cmake/prototypes.awk include/*.h: public functions and structs, as tables in C for tests/model/null.c.
 # Of a function: a call of it with pointers to void, what it returns, its parameters. Of a struct: its size, and where
 # it has pointers. Comments say what may be NULL: "NAME or NULL" or "NAME [shape] or NULL" before or behind a prototype,
 # "or NULL" behind a member.

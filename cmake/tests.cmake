@@ -25,14 +25,13 @@ function(att_test_programs room)
   endforeach()
 endfunction()
 
-# What tests/model/null.c calls: all that the public headers declare.
-function(att_test_null)
-  set(headers ${CMAKE_SOURCE_DIR}/include/attend.h ${CMAKE_SOURCE_DIR}/include/attend_learn.h
-              ${CMAKE_SOURCE_DIR}/include/attend_model.h)
-  set(list ${CMAKE_BINARY_DIR}/generated/prototypes.h)
-  set(script ${CMAKE_SOURCE_DIR}/cmake/prototypes.awk)
-  add_custom_command(OUTPUT ${list} COMMAND awk -f ${script} ${headers} > ${list} DEPENDS ${script} ${headers} VERBATIM)
-  target_sources(test_null PRIVATE ${list})
+# att_generated_header(TARGET NAME): a header that cmake/NAME.awk makes for this test of what the public headers declare.
+function(att_generated_header target name)
+  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/include/*.h)
+  set(output ${CMAKE_BINARY_DIR}/generated/${name}.h)
+  set(script ${CMAKE_SOURCE_DIR}/cmake/${name}.awk)
+  add_custom_command(OUTPUT ${output} COMMAND awk -f ${script} ${headers} > ${output} DEPENDS ${script} ${headers} VERBATIM)
+  target_sources(${target} PRIVATE ${output})
 endfunction()
 
 function(att_test_tool)
@@ -56,6 +55,9 @@ endfunction()
 function(att_test_tree)
   add_test(NAME layers COMMAND sh -c "awk -f cmake/layers.awk LAYERS $(find src app -name '*.[ch]')"
            WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  add_test(NAME limits COMMAND sh -c "awk -f cmake/without_comments.awk -f cmake/limits.awk cmake/limits.txt \
+           $(find src app include tests bench fuzz examples -name '*.[ch]' -o -name '*.cpp')"
+           WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   add_test(NAME docs COMMAND ${CMAKE_SOURCE_DIR}/tests/docs.sh)
   add_test(NAME alone COMMAND ${CMAKE_SOURCE_DIR}/tests/alone.sh ${CMAKE_C_COMPILER})
   set_tests_properties(alone PROPERTIES LABELS slow COST 1)
@@ -68,6 +70,9 @@ function(att_test_tree)
       add_test(NAME symbols/${library} COMMAND ${CMAKE_SOURCE_DIR}/tests/symbols.sh $<TARGET_FILE:${library}_shared>
                                                ${headers})
     endforeach()
+    add_test(NAME cpp COMMAND ${CMAKE_SOURCE_DIR}/tests/cpp.sh ${CMAKE_BINARY_DIR})
+    set_tests_properties(cpp PROPERTIES SKIP_RETURN_CODE 77)
+    add_test(NAME versions COMMAND ${CMAKE_SOURCE_DIR}/tests/versions.sh ${CMAKE_BINARY_DIR} ${CMAKE_C_COMPILER})
     add_test(NAME package COMMAND ${CMAKE_SOURCE_DIR}/tests/package.sh ${CMAKE_BINARY_DIR} ${CMAKE_C_COMPILER})
     set_tests_properties(package PROPERTIES LABELS slow)
   endif()

@@ -53,6 +53,15 @@
 #include <stdint.h>
 
 #ifdef __cplusplus
+/* For the macros below: what they make lives until the end of the expression in which they stand. */
+template <class T> const T *att_address(const T &x) { return &x; }
+template <class T, size_t n> const T *att_first(const T (&x)[n]) { return x; }
+template <class T, size_t n> char (&att_count(const T (&x)[n]))[n]; /* sizeof it is n */
+template <size_t n> struct att_dims {
+    int64_t dim[n];
+};
+template <class... N> att_dims<sizeof...(N)> att_dims_of(N... n) { return {{static_cast<int64_t>(n)...}}; }
+
 extern "C" {
 #endif
 
@@ -66,8 +75,19 @@ extern "C" {
 
 #define ATT_VERSION "0.1.0"
 
-/* An option struct with named fields: ATT_OPTIONS(att_config, .n_threads = 2). */
+/* An option struct with named fields: ATT_OPTIONS(att_config, .n_threads = 2). In C++20: in functions, and fields in
+ * their order. */
+#ifdef __cplusplus /* g++ warns of fields without a value, here where they are meant to be zero */
+#define ATT_OPTIONS(type, ...)                                                                                         \
+    att_address([&]() -> type {                                                                                        \
+        _Pragma("GCC diagnostic push");                                                                                \
+        _Pragma("GCC diagnostic ignored \"-Wmissing-field-initializers\"");                                            \
+        return type{.size = sizeof(type), __VA_ARGS__};                                                                \
+        _Pragma("GCC diagnostic pop");                                                                                 \
+    }())
+#else
 #define ATT_OPTIONS(type, ...) (&(const type){.size = sizeof(type), __VA_ARGS__})
+#endif
 
 /* ---- 1 Context ---------------------------------------------------------- */
 
@@ -163,8 +183,13 @@ ATT_API size_t att_dtype_size(att_dtype t);      /* bytes of one element, 0 if t
 ATT_API att_status att_wrap(att_tensor *out, void *data, att_dtype dtype, int rank, const int64_t *dim,
                             const int64_t *stride);
 /* The rank and dimensions of att_wrap in one: att_wrap(&q, p, ATT_F32, ATT_DIMS(2, 8, 128, 64), NULL). */
+#ifdef __cplusplus
+#define ATT_DIMS(...)                                                                                                  \
+    int(sizeof(att_dims_of(__VA_ARGS__)) / sizeof(int64_t)), att_address(att_dims_of(__VA_ARGS__))->dim
+#else
 #define ATT_DIMS(...)                                                                                                  \
     ((int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))), ((const int64_t[]){__VA_ARGS__})
+#endif
 
 /* ---- 3 Operations on tensors -------------------------------------------- */
 
@@ -572,8 +597,12 @@ typedef struct att_named {
     const void *pointer;
 } att_named;
 /* Some of them and their number in one: att_require(__func__, ATT_NAMED({"ctx", ctx}, {"out", out})). */
+#ifdef __cplusplus
+#define ATT_NAMED(...) att_first<att_named>({__VA_ARGS__}), sizeof(att_count<att_named>({__VA_ARGS__}))
+#else
 #define ATT_NAMED(...)                                                                                                 \
     ((const att_named[]){__VA_ARGS__}), (sizeof((const att_named[]){__VA_ARGS__}) / sizeof(att_named))
+#endif
 /* ATT_ERR_ARGUMENT where one of given [n] is NULL: the sentence names the function and the first such pointer. */
 ATT_API att_status att_require(const char *function, const att_named *given, size_t n);
 /* Sets the calling thread's error sentence and returns s: return att_fail(ctx, ATT_ERR_FORMAT, "%s: ...", file). ctx or

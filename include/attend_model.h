@@ -369,11 +369,11 @@ typedef struct att_training att_training;
  * next step. No line may have more than a MiB. Pairs that are left out: see att_train_report. */
 typedef struct att_training_options {
     size_t size;
-    const char *source, *target; /* files */
-    int64_t max_tokens;          /* of a text; longer pairs are left out; 0: 128 */
-    int64_t batch_tokens;        /* of the targets of a batch, at most, or a single pair; 0: 2048 */
-    int64_t accumulate;          /* batches of a step; 0: 1 */
-    att_schedule schedule;       /* of learning rates */
+    const char *source, *target;  /* files */
+    int64_t max_tokens;           /* of a text; longer pairs are left out; 0: 128 */
+    int64_t batch_tokens;         /* of the targets of a batch, at most, or a single pair; 0: 2048 */
+    int64_t accumulate;           /* batches of a step; 0: 1 */
+    const att_schedule *schedule; /* of learning rates */
     float smoothing, dropout;
     double clip;                             /* the greatest norm of a step's gradients; 0: none */
     uint64_t seed;                           /* of dropout and of the order */
@@ -415,14 +415,14 @@ ATT_API const att_tokenizer *att_training_tokenizer(const att_training *t);
 typedef struct att_sentence_training_options {
     size_t size;
     int64_t pairs;
-    const char *const *texts; /* [2 pairs], UTF-8: the first and the second of each; needed until it is made */
-    const size_t *bytes;      /* [2 pairs], or NULL: zero-terminated */
-    const double *scores;     /* [pairs]: cosines that are wanted, from -1 to 1 */
-    int64_t batch;            /* pairs; 0: 16 */
-    att_schedule schedule;    /* of learning rates */
-    double decay;             /* of weights that are matrices */
-    double clip;              /* the greatest norm of a step's gradients; 0: none */
-    uint64_t seed;            /* of dropout and of the order */
+    const char *const *texts;     /* [2 pairs], UTF-8: the first and the second of each; needed until it is made */
+    const size_t *bytes;          /* [2 pairs], or NULL: zero-terminated */
+    const double *scores;         /* [pairs]: cosines that are wanted, from -1 to 1 */
+    int64_t batch;                /* pairs; 0: 16 */
+    const att_schedule *schedule; /* of learning rates */
+    double decay;                 /* of weights that are matrices */
+    double clip;                  /* the greatest norm of a step's gradients; 0: none */
+    uint64_t seed;                /* of dropout and of the order */
     /* The rest is for att_sentence_training_open alone. */
     const char *model; /* the folder to begin with */
     bool resume;

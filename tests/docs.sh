@@ -1,14 +1,10 @@
 #!/bin/sh
-# Does each file exist that the docs name in backquotes, at the path or in some folder? Is each test of docs/PAINS.md run?
+# Does each file exist that the docs name (cmake/docs.awk)? Is each test of docs/PAINS.md run?
 set -eu
 cd "$(dirname "$0")/.."
 bad=0
-for doc in README.md CONTRIBUTING.md docs/*.md; do
-    for name in $(grep -oE '`[A-Za-z0-9_./-]+\.(c|h|cpp|sh|py|awk|cmake|txt|md)`' "$doc" | tr -d '`' | grep -v NAME | sort -u); do
-        [ -e "$name" ] || [ -n "$(find src include app tests examples fuzz bench cmake docs -path "*/$name")" ] ||
-            { echo "$doc names $name, which does not exist"; bad=1; }
-    done
-done
+find . \( -path './build*' -o -path ./.git \) -prune -o -type f -print |
+    awk -f cmake/docs.awk - README.md CONTRIBUTING.md docs/*.md || bad=1
 
 # The last column of a row: files, and behind each the functions in it.
 sed -n '/^| [0-9]/s/ *|$//p' docs/PAINS.md >"${rows:=$(mktemp)}"

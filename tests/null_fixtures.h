@@ -19,6 +19,7 @@ static const uint32_t ids[] = {0};
 static const char *const texts[] = {"a b", "a b"};
 static const size_t bytes_of_texts[] = {3, 3};
 static const double scores[] = {1};
+static const att_schedule rates = {.size = sizeof rates, .peak = 0.01};
 static const att_learning learning = {.dropout = 0.1f, .sequence_ids = ids, .count = &(int64_t){0}};
 static void body(void *arg, int i) { (void)arg, (void)i; }
 static void progress(void *user, double share) { (void)user, (void)share; }
@@ -381,7 +382,7 @@ static void give_bert(const char *folder)
                                                     .texts = texts,
                                                     .bytes = bytes_of_texts,
                                                     .scores = scores,
-                                                    .schedule = {.size = sizeof(att_schedule), .peak = 0.01}};
+                                                    .schedule = &rates};
     static att_sentence_training_options in_folder;
     att_bert *bert;
     att_sentence *sentence;
@@ -461,10 +462,8 @@ static void give_encoder_decoders(void)
 /* A training of tiny files, in memory, and one in a folder. */
 static void give_trainings(void)
 {
-    static att_training_options options = {.size = sizeof options,
-                                           .max_tokens = 8,
-                                           .dropout = 0.1f,
-                                           .schedule = {.size = sizeof(att_schedule), .peak = 0.01}};
+    static att_training_options options = {
+        .size = sizeof options, .max_tokens = 8, .dropout = 0.1f, .schedule = &rates};
     static att_training_options in_folder;
     att_training *t;
     toy_write(&made, "train.de", "train.en", 1, 40);

@@ -9,41 +9,32 @@
 struct att_bert {
     att_model model;
     att_bert_config config;
-    att_plan *plan, *dropout_plan; /* attention of one layer; in training */
-    att_nn_embedding word, position, type;
+    att_plan *plan, *dropout_plan;     /* attention of one layer; in training */
+    att_param *word, *position, *type; /* tables */
     att_nn_layer_norm norm;
     att_nn_encoder_layer *layer; /* [config.layers] */
 };
 
 /* Our names, and those of the class BertModel; the oldest checkpoints say gamma and beta. */
+#define LINEAR ATT_CHECKPOINT_LINEAR
+#define NORM(ours, theirs)                                                                                             \
+    {ours ".gamma", theirs ".weight"}, {ours ".gamma", theirs ".gamma"}, {ours ".beta", theirs ".bias"},               \
+    {                                                                                                                  \
+        ours ".beta", theirs ".beta"                                                                                   \
+    }
 static const att_checkpoint_name names[] = {
     {"embeddings.word.weight", "embeddings.word_embeddings.weight"},
     {"embeddings.position.weight", "embeddings.position_embeddings.weight"},
     {"embeddings.type.weight", "embeddings.token_type_embeddings.weight"},
-    {"embeddings.norm.gamma", "embeddings.LayerNorm.weight"},
-    {"embeddings.norm.gamma", "embeddings.LayerNorm.gamma"},
-    {"embeddings.norm.beta", "embeddings.LayerNorm.bias"},
-    {"embeddings.norm.beta", "embeddings.LayerNorm.beta"},
-    {"layer.*.attention.query.weight", "encoder.layer.*.attention.self.query.weight"},
-    {"layer.*.attention.query.bias", "encoder.layer.*.attention.self.query.bias"},
-    {"layer.*.attention.key.weight", "encoder.layer.*.attention.self.key.weight"},
-    {"layer.*.attention.key.bias", "encoder.layer.*.attention.self.key.bias"},
-    {"layer.*.attention.value.weight", "encoder.layer.*.attention.self.value.weight"},
-    {"layer.*.attention.value.bias", "encoder.layer.*.attention.self.value.bias"},
-    {"layer.*.attention.output.weight", "encoder.layer.*.attention.output.dense.weight"},
-    {"layer.*.attention.output.bias", "encoder.layer.*.attention.output.dense.bias"},
-    {"layer.*.attention_norm.gamma", "encoder.layer.*.attention.output.LayerNorm.weight"},
-    {"layer.*.attention_norm.gamma", "encoder.layer.*.attention.output.LayerNorm.gamma"},
-    {"layer.*.attention_norm.beta", "encoder.layer.*.attention.output.LayerNorm.bias"},
-    {"layer.*.attention_norm.beta", "encoder.layer.*.attention.output.LayerNorm.beta"},
-    {"layer.*.feed_forward.inner.weight", "encoder.layer.*.intermediate.dense.weight"},
-    {"layer.*.feed_forward.inner.bias", "encoder.layer.*.intermediate.dense.bias"},
-    {"layer.*.feed_forward.outer.weight", "encoder.layer.*.output.dense.weight"},
-    {"layer.*.feed_forward.outer.bias", "encoder.layer.*.output.dense.bias"},
-    {"layer.*.feed_forward_norm.gamma", "encoder.layer.*.output.LayerNorm.weight"},
-    {"layer.*.feed_forward_norm.gamma", "encoder.layer.*.output.LayerNorm.gamma"},
-    {"layer.*.feed_forward_norm.beta", "encoder.layer.*.output.LayerNorm.bias"},
-    {"layer.*.feed_forward_norm.beta", "encoder.layer.*.output.LayerNorm.beta"},
+    NORM("embeddings.norm", "embeddings.LayerNorm"),
+    LINEAR("layer.*.attention.query", "encoder.layer.*.attention.self.query"),
+    LINEAR("layer.*.attention.key", "encoder.layer.*.attention.self.key"),
+    LINEAR("layer.*.attention.value", "encoder.layer.*.attention.self.value"),
+    LINEAR("layer.*.attention.output", "encoder.layer.*.attention.output.dense"),
+    NORM("layer.*.attention_norm", "encoder.layer.*.attention.output.LayerNorm"),
+    LINEAR("layer.*.feed_forward.inner", "encoder.layer.*.intermediate.dense"),
+    LINEAR("layer.*.feed_forward.outer", "encoder.layer.*.output.dense"),
+    NORM("layer.*.feed_forward_norm", "encoder.layer.*.output.LayerNorm"),
     {0},
 };
 /* In many checkpoints, and not needed for hidden states. */
@@ -56,9 +47,9 @@ static void configure(att_model *m, att_settings *s) { att_bert_config_take(s, &
 static void load_embeddings(att_bert *m, att_nn_loader *s)
 {
     const att_bert_config *c = &m->config;
-    m->word = att_nn_embedding_load(s, "embeddings.word", c->vocabulary, c->hidden);
-    m->position = att_nn_embedding_load(s, "embeddings.position", c->max_positions, c->hidden);
-    m->type = att_nn_embedding_load(s, "embeddings.type", c->types, c->hidden);
+    m->word = att_nn_matrix(s, "embeddings.word", "weight", c->vocabulary, c->hidden);
+    m->position = att_nn_matrix(s, "embeddings.position", "weight", c->max_positions, c->hidden);
+    m->type = att_nn_matrix(s, "embeddings.type", "weight", c->types, c->hidden);
     m->norm = att_nn_layer_norm_load(s, "embeddings.norm", c->hidden, c->eps);
 }
 
@@ -167,9 +158,9 @@ static att_var *embed(att_tape *t, const att_bert *m, const int32_t *ids, const 
             types[j] = 0;
         }
     att_scope s = att_scope_begin(t, "embeddings");
-    att_var *word = att_nn_embedding_apply(t, &m->word, ids, tokens);
-    att_var *position = att_nn_embedding_apply(t, &m->position, positions, tokens);
-    att_var *type = att_nn_embedding_apply(t, &m->type, types, tokens);
+    att_var *word = att_embedding(t, m->word, ids, tokens);
+    att_var *position = att_embedding(t, m->position, positions, tokens);
+    att_var *type = att_embedding(t, m->type, types, tokens);
     att_var *x = att_nn_layer_norm_apply(t, &m->norm, att_add(t, att_add(t, word, type), position));
     att_free(m->model.ctx, positions);
     att_free(m->model.ctx, types);

@@ -10,6 +10,9 @@
 typedef struct att_checkpoint_name {
     const char *ours, *theirs;
 } att_checkpoint_name;
+/* The rows of a linear layer */
+#define ATT_CHECKPOINT_LINEAR(ours, theirs)                                                                            \
+    {ours ".weight", theirs ".weight"}, { ours ".bias", theirs ".bias" }
 
 enum { ATT_CHECKPOINT_NAME = 128 };
 /* Our `name` by the first row that it fits, with prefix -> theirs; false: there is none. */

@@ -3,7 +3,6 @@
 #include "io/replace.h"
 #include "model/generation.h"
 #include "model/seq2seq.h"
-#include "model/teacher_forcing.h"
 #include "model/transformer.h"
 #include "nn/nn.h"
 
@@ -173,17 +172,46 @@ static bool given(att_tape *t, const att_encoder_decoder *m, const att_pairs *p)
            (p->target_offsets[p->n] == 0 || att_nn_given(t, what, ATT_NAMED({"pairs.target", p->target})));
 }
 
+/* Teacher forcing: the decoder is given the target instead of its own output (Williams, Zipser 1989), each shifted
+ * right by one token, `start` first: [target_offsets[n]], to be freed. NULL: error set */
+static int32_t *decoder_inputs(att_ctx *ctx, const att_pairs *p, int64_t start)
+{
+    int32_t *ids = att_alloc(ctx, (size_t)p->target_offsets[p->n] + 1, sizeof *ids);
+    for (int64_t b = 0; ids && b < p->n; b++)
+        for (int64_t i = p->target_offsets[b]; i < p->target_offsets[b + 1]; i++)
+            ids[i] = i == p->target_offsets[b] ? (int32_t)start : p->target[i - 1];
+    return ids;
+}
+
 att_var *att_encoder_decoder_logits(att_tape *t, const att_encoder_decoder *m, const att_pairs *p,
                                     const att_learning *l)
 {
-    return given(t, m, p) ? att_architecture_of(m)->logits(t, m, p, l ? l : &no_learning) : NULL;
+    l = l ? l : &no_learning;
+    if (!given(t, m, p) ||
+        !att_nn_sequences_fit(t, "target", p->target, p->target_offsets, p->n, m->info.max_positions))
+        return NULL;
+    int32_t *inputs = decoder_inputs(m->model.ctx, p, m->info.start);
+    if (!inputs)
+        return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(m->model.ctx));
+    const att_positions sources = {.size = sizeof sources, .offsets = p->source_offsets, .n = p->n};
+    const att_positions targets = {.size = sizeof targets, .offsets = p->target_offsets, .n = p->n};
+    const att_nn_dropout of_source = {l->dropout, l->seed, &sources, l->sequence_ids};
+    const att_nn_dropout of_target = {l->dropout, l->seed, &targets, l->sequence_ids};
+    att_var *y = att_architecture_of(m)->logits(t, m, p, inputs, &of_source, &of_target);
+    att_free(m->model.ctx, inputs);
+    return y;
 }
 
 att_var *att_encoder_decoder_loss(att_tape *t, const att_encoder_decoder *m, const att_pairs *p, const att_learning *l)
 {
     l = l ? l : &no_learning;
     att_var *logits = att_encoder_decoder_logits(t, m, p, l);
-    return logits ? att_target_loss(t, logits, p, l, m->info.target_vocabulary, m->info.pad) : NULL;
+    if (!logits)
+        return NULL;
+    const int64_t all = m->info.target_vocabulary, padded = m->info.pad == all - 1; /* then padding is no class */
+    return att_cross_entropy(t, logits, p->target,
+                             ATT_OPTIONS(att_cross_entropy_options, .smoothing = l->smoothing,
+                                         .classes = padded ? all - 1 : 0, .sum = l->sum, .count = l->count));
 }
 
 /* ---- writing */

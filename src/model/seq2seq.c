@@ -12,7 +12,6 @@
  * Luong's input feeding is left out. So all of them but the additive one go through all tokens of a target at once. */
 #include "model/seq2seq.h"
 #include "model/seq2seq_config.h"
-#include "model/teacher_forcing.h"
 
 #include <math.h>
 
@@ -39,28 +38,28 @@ static void load_attention(att_seq2seq *m, att_nn_loader *s)
 static void load_layers(att_seq2seq *m, att_nn_loader *s)
 {
     const att_seq2seq_config *c = &m->config;
-    att_nn_recurrent (*const load)(att_nn_loader *, const char *, const att_nn_recurrent_config *) =
-        c->lstm ? att_nn_lstm_load : att_nn_gru_load;
     att_nn_recurrent_config layers = {.in = c->embedding,
                                       .units = c->bidirectional ? c->units / 2 : c->units,
                                       .layers = c->layers,
-                                      .bidirectional = c->bidirectional};
-    m->source = att_nn_embedding_load(s, c->share ? "shared" : "source", c->source_vocabulary, c->embedding);
-    m->encoder = load(s, "encoder", &layers);
+                                      .bidirectional = c->bidirectional,
+                                      .lstm = c->lstm};
+    m->source = att_nn_matrix(s, c->share ? "shared" : "source", "weight", c->source_vocabulary, c->embedding);
+    m->encoder = att_nn_recurrent_load(s, "encoder", &layers);
     for (int64_t i = 0; i < c->layers; i++)
         m->bridge[i] = att_nn_linear_load(s, att_nn_number("bridge", i).text, c->units, c->units);
-    layers = (att_nn_recurrent_config){
-        .in = c->embedding + (context_first(c) ? c->units : 0), .units = c->units, .layers = c->layers};
-    m->target = c->share ? m->source : att_nn_embedding_load(s, "target", c->target_vocabulary, c->embedding);
-    m->decoder = load(s, "decoder", &layers);
+    layers.in = c->embedding + (context_first(c) ? c->units : 0);
+    layers.units = c->units;
+    layers.bidirectional = false;
+    m->target = c->share ? m->source : att_nn_matrix(s, "target", "weight", c->target_vocabulary, c->embedding);
+    m->decoder = att_nn_recurrent_load(s, "decoder", &layers);
     load_attention(m, s);
     const int64_t out = c->tie ? c->embedding : c->units;
     m->readout = att_nn_linear_load(s, "readout", 2 * c->units, out);
-    m->output.weight = c->tie ? m->target.weight : att_nn_matrix(s, "output", "weight", c->target_vocabulary, out);
+    m->output.weight = c->tie ? m->target : att_nn_matrix(s, "output", "weight", c->target_vocabulary, out);
     m->output.bias = att_nn_vector(s, "output", "bias", c->target_vocabulary);
-    att_parameter_store_init_embedding(m->base.model.store, m->source.weight, c->pad);
+    att_parameter_store_init_embedding(m->base.model.store, m->source, c->pad);
     if (!c->share)
-        att_parameter_store_init_embedding(m->base.model.store, m->target.weight, c->pad);
+        att_parameter_store_init_embedding(m->base.model.store, m->target, c->pad);
 }
 
 static att_status make_plan(att_seq2seq *m)
@@ -150,10 +149,9 @@ att_status att_seq2seq_describe(const att_seq2seq *m, att_seq2seq_config *config
 /* Where dropout is, beside that between recurrent layers */
 typedef enum place { OF_SOURCE = 1, OF_TARGET, OF_OUTPUTS, OF_READOUT } place;
 
-att_var *att_seq2seq_embed(att_tape *t, const att_seq2seq *m, const att_nn_embedding *table, const int32_t *ids,
-                           int64_t tokens)
+att_var *att_seq2seq_embed(att_tape *t, const att_seq2seq *m, att_param *table, const int32_t *ids, int64_t tokens)
 {
-    att_var *x = att_nn_embedding_apply(t, table, ids, tokens);
+    att_var *x = att_embedding(t, table, ids, tokens);
     return m->config.scale_embedding ? att_scale(t, x, sqrtf((float)m->config.embedding)) : x;
 }
 
@@ -188,7 +186,7 @@ att_seq2seq_memory att_seq2seq_encode(att_tape *t, const att_seq2seq *m, const i
     att_states last[ATT_NN_MAX_RECURRENT];
     if (!check(t, "source", ids, offsets, n, m->config.max_positions))
         return y;
-    att_var *x = att_seq2seq_embed(t, m, &m->source, ids, offsets[n]);
+    att_var *x = att_seq2seq_embed(t, m, m->source, ids, offsets[n]);
     x = att_nn_dropout_apply(t, dropout, OF_SOURCE, x, NULL);
     att_var *h = att_nn_recurrent_apply(t, &m->encoder, x, offsets, n, NULL, last, dropout);
     h = att_nn_dropout_apply(t, dropout, OF_OUTPUTS, h, NULL);
@@ -336,7 +334,7 @@ static att_var *decode_all(att_tape *t, const att_seq2seq *m, const int32_t *inp
 {
     const int64_t n = dropout->at->n, *offsets = dropout->at->offsets;
     steps s = {0};
-    att_var *h = NULL, *y = att_seq2seq_embed(t, m, &m->target, inputs, offsets[n]);
+    att_var *h = NULL, *y = att_seq2seq_embed(t, m, m->target, inputs, offsets[n]);
     y = att_nn_dropout_apply(t, dropout, OF_TARGET, y, NULL);
     if (y && steps_new(t, m->base.model.ctx, offsets, n, &s)) {
         const att_seq2seq_texts all = {
@@ -348,21 +346,14 @@ static att_var *decode_all(att_tape *t, const att_seq2seq *m, const int32_t *inp
     return att_nn_dropout_apply(t, dropout, OF_READOUT, h, NULL);
 }
 
-static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, const att_pairs *p, const att_learning *l)
+static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, const att_pairs *p, const int32_t *inputs,
+                                const att_nn_dropout *of_source, const att_nn_dropout *of_target)
 {
     const att_seq2seq *m = (const att_seq2seq *)base;
     if (!check(t, "target", p->target, p->target_offsets, p->n, m->config.max_positions))
         return NULL;
-    const att_positions sources = {.size = sizeof sources, .offsets = p->source_offsets, .n = p->n};
-    const att_positions targets = {.size = sizeof targets, .offsets = p->target_offsets, .n = p->n};
-    const att_nn_dropout of_source = {l->dropout, l->seed, &sources, l->sequence_ids};
-    const att_nn_dropout of_target = {l->dropout, l->seed, &targets, l->sequence_ids};
-    int32_t *inputs = att_decoder_inputs(base->model.ctx, p, m->config.start);
-    if (!inputs)
-        return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(base->model.ctx));
-    att_seq2seq_memory source = att_seq2seq_encode(t, m, p->source, p->source_offsets, p->n, &of_source);
-    att_var *h = decode_all(t, m, inputs, &source, &of_target);
-    att_free(base->model.ctx, inputs);
+    att_seq2seq_memory source = att_seq2seq_encode(t, m, p->source, p->source_offsets, p->n, of_source);
+    att_var *h = decode_all(t, m, inputs, &source, of_target);
     return att_nn_linear_apply(t, &m->output, h, ATT_IDENTITY, NULL);
 }
 

@@ -9,8 +9,8 @@ extern const att_architecture att_seq2seq_architecture;
 struct att_seq2seq {
     att_encoder_decoder base;
     att_seq2seq_config config;
-    att_plan *plan; /* of the attention; NULL: there is none */
-    att_nn_embedding source, target;
+    att_plan *plan;             /* of the attention; NULL: there is none */
+    att_param *source, *target; /* tables */
     att_nn_recurrent encoder, decoder;
     att_nn_linear bridge[ATT_NN_MAX_RECURRENT]; /* [layers]: from the encoder's states to the decoder's */
     att_nn_linear query, key;                   /* W and U of additive attention */
@@ -19,8 +19,7 @@ struct att_seq2seq {
 };
 
 /* Rows of a table [vocabulary, embedding], scaled where the model wants them so: ids [tokens] -> [tokens, embedding] */
-att_var *att_seq2seq_embed(att_tape *t, const att_seq2seq *m, const att_nn_embedding *table, const int32_t *ids,
-                           int64_t tokens);
+att_var *att_seq2seq_embed(att_tape *t, const att_seq2seq *m, att_param *table, const int32_t *ids, int64_t tokens);
 
 /* Sources, as a decoder looks at them. */
 typedef struct att_seq2seq_memory {

@@ -128,7 +128,7 @@ static att_var *advance(void *user, att_tape *t, const int32_t *ids)
         .rows = s->rows.n, .offsets = s->rows.one_each, .of_source = s->of_source, .sources = s->rows.sentence};
     att_states state[ATT_NN_MAX_RECURRENT] = {{0}};
     recall(m, t, state, &s->rows);
-    att_var *y = att_seq2seq_embed(t, m, &m->target, ids, s->rows.n);
+    att_var *y = att_seq2seq_embed(t, m, m->target, ids, s->rows.n);
     att_var *h = att_seq2seq_decode(t, m, &s->source, &x, y, state);
     return h && !store(m, t, state, &s->rows) ? h : NULL;
 }

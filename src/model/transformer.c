@@ -1,6 +1,5 @@
 /* The Transformer of Vaswani et al. 2017, encoder and decoder, in the layout of the class MarianMTModel. */
 #include "model/transformer.h"
-#include "model/teacher_forcing.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,15 +9,14 @@ struct att_transformer {
     att_encoder_decoder base;
     att_marian_config config;
     att_plan *encoder_plan, *decoder_plan, *cross_plan;
-    att_nn_embedding source, target;
+    att_param *source, *target;    /* tables */
     att_nn_linear output;          /* to logits */
     att_nn_encoder_layer *encoder; /* [config.encoder.layers] */
     att_nn_decoder_layer *decoder; /* [config.decoder.layers] */
 };
 
 /* Our names, and those of the class MarianMTModel. */
-#define LINEAR(ours, theirs)                                                                                           \
-    {ours ".weight", theirs ".weight"}, { ours ".bias", theirs ".bias" }
+#define LINEAR ATT_CHECKPOINT_LINEAR
 #define NORM(ours, theirs)                                                                                             \
     {ours ".gamma", theirs ".weight"}, { ours ".beta", theirs ".bias" }
 static const att_checkpoint_name names[] = {
@@ -77,16 +75,15 @@ static void load_layers(att_transformer *m, att_nn_loader *s)
 static void load_tables(att_transformer *m, att_nn_loader *s)
 {
     const att_marian_config *c = &m->config;
-    m->source = att_nn_embedding_load(s, c->share ? "shared" : "source", c->source_vocabulary, c->hidden);
-    m->target = c->share ? m->source : att_nn_embedding_load(s, "target", c->target_vocabulary, c->hidden);
-    m->output.weight =
-        c->tie ? m->target.weight : att_nn_matrix(s, "output", "weight", c->target_vocabulary, c->hidden);
+    m->source = att_nn_matrix(s, c->share ? "shared" : "source", "weight", c->source_vocabulary, c->hidden);
+    m->target = c->share ? m->source : att_nn_matrix(s, "target", "weight", c->target_vocabulary, c->hidden);
+    m->output.weight = c->tie ? m->target : att_nn_matrix(s, "output", "weight", c->target_vocabulary, c->hidden);
     if (att_model_has(&m->base.model, "output.bias"))
         m->output.bias = att_nn_vector(s, "output", "bias", c->target_vocabulary);
     /* Of a new model: numbers that have the deviation 1 when they are scaled by sqrt(hidden). */
-    att_parameter_store_init_embedding(m->base.model.store, m->source.weight, c->pad);
+    att_parameter_store_init_embedding(m->base.model.store, m->source, c->pad);
     if (!c->share)
-        att_parameter_store_init_embedding(m->base.model.store, m->target.weight, c->pad);
+        att_parameter_store_init_embedding(m->base.model.store, m->target, c->pad);
 }
 
 static att_status make_plans(att_transformer *m)
@@ -199,15 +196,15 @@ att_status att_transformer_describe(const att_transformer *m, att_transformer_in
 /* ---- apply */
 
 /* Embeddings, scaled where the model wants them so, and positions. */
-static att_var *embed(att_tape *t, const att_transformer *m, const att_nn_embedding *table, const int32_t *ids,
-                      int64_t tokens, const att_positions *at, const att_nn_dropout *dropout)
+static att_var *embed(att_tape *t, const att_transformer *m, bool target, const int32_t *ids, int64_t tokens,
+                      const att_positions *at, const att_nn_dropout *dropout)
 {
     att_scope s = att_scope_begin(t, "embeddings");
-    att_var *x = att_nn_embedding_apply(t, table, ids, tokens);
+    att_var *x = att_embedding(t, target ? m->target : m->source, ids, tokens);
     if (m->config.scale_embedding)
         x = att_scale(t, x, sqrtf((float)m->config.hidden));
     x = att_sinusoidal(t, x, at, NULL);
-    return att_scope_end(t, s, att_nn_dropout_apply(t, dropout, table == &m->source ? 1 : 2, x, NULL));
+    return att_scope_end(t, s, att_nn_dropout_apply(t, dropout, target ? 2 : 1, x, NULL));
 }
 
 static att_var *encode(att_tape *t, const att_transformer *m, const int32_t *ids, const int64_t *offsets, int64_t n,
@@ -218,7 +215,7 @@ static att_var *encode(att_tape *t, const att_transformer *m, const int32_t *ids
     const att_attention_args args = {.size = sizeof args, .n_sequences = n, .q_offsets = offsets};
     const att_positions at = {.size = sizeof at, .offsets = offsets, .n = n};
     att_scope s = att_scope_begin(t, "encoder");
-    att_var *x = embed(t, m, &m->source, ids, offsets[n], &at, dropout);
+    att_var *x = embed(t, m, false, ids, offsets[n], &at, dropout);
     for (int64_t i = 0; i < m->config.encoder.layers; i++) {
         att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
         x = att_scope_end(t, layer, att_nn_encoder_layer_apply(t, &m->encoder[i], x, &args, dropout));
@@ -242,7 +239,7 @@ static att_var *decode(att_tape *t, const att_transformer *m, att_var *source, c
         .size = sizeof cross, .n_sequences = n, .q_offsets = offsets, .k_offsets = source_offsets};
     const att_positions at = {.size = sizeof at, .offsets = offsets, .n = n};
     att_scope s = att_scope_begin(t, "decoder");
-    att_var *x = embed(t, m, &m->target, ids, offsets[n], &at, dropout);
+    att_var *x = embed(t, m, true, ids, offsets[n], &at, dropout);
     for (int64_t i = 0; i < m->config.decoder.layers; i++) {
         att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
         x = att_scope_end(t, layer, att_nn_decoder_layer_apply(t, &m->decoder[i], x, source, &args, &cross, dropout));
@@ -267,20 +264,12 @@ att_var *att_transformer_decode(att_tape *t, const att_transformer *m, att_var *
 
 /* ---- learning */
 
-static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, const att_pairs *p, const att_learning *l)
+static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, const att_pairs *p, const int32_t *inputs,
+                                const att_nn_dropout *of_source, const att_nn_dropout *of_target)
 {
     const att_transformer *m = (const att_transformer *)base;
-    const att_positions sources = {.size = sizeof sources, .offsets = p->source_offsets, .n = p->n};
-    const att_positions targets = {.size = sizeof targets, .offsets = p->target_offsets, .n = p->n};
-    const att_nn_dropout of_source = {l->dropout, l->seed, &sources, l->sequence_ids};
-    const att_nn_dropout of_target = {l->dropout, l->seed, &targets, l->sequence_ids};
-    int32_t *inputs = att_decoder_inputs(base->model.ctx, p, m->config.start);
-    if (!inputs)
-        return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(base->model.ctx));
-    att_var *x = encode(t, m, p->source, p->source_offsets, p->n, &of_source);
-    x = decode(t, m, x, p->source_offsets, inputs, p->target_offsets, p->n, &of_target);
-    att_free(base->model.ctx, inputs);
-    return x;
+    att_var *x = encode(t, m, p->source, p->source_offsets, p->n, of_source);
+    return decode(t, m, x, p->source_offsets, inputs, p->target_offsets, p->n, of_target);
 }
 
 /* ---- token by token */
@@ -339,7 +328,7 @@ static att_var *advance(void *user, att_tape *t, const int32_t *ids)
         each[b] = s->length;
     const att_positions at = {.size = sizeof at, .each = each};
     att_scope scope = att_scope_begin(t, "decoder");
-    att_var *x = embed(t, m, &m->target, ids, s->rows, &at, NULL);
+    att_var *x = embed(t, m, true, ids, s->rows, &at, NULL);
     for (int64_t i = 0; i < m->config.decoder.layers; i++)
         x = att_scope_keep(t, scope, att_nn_decoder_layer_step(t, &m->decoder[i], x, s->cache[i], s->memory[i]));
     att_free(m->base.model.ctx, each);

@@ -76,19 +76,6 @@ static inline att_var *att_nn_linear_apply(att_tape *t, const att_nn_linear *l, 
 att_var *att_nn_linear_dropout(att_tape *t, const att_nn_linear *l, att_var *x, att_var *residual,
                                const att_nn_dropout *dropout, uint64_t place);
 
-typedef struct att_nn_embedding {
-    att_param *weight; /* [n, features] */
-} att_nn_embedding;
-static inline att_nn_embedding att_nn_embedding_load(att_nn_loader *s, const char *prefix, int64_t n, int64_t features)
-{
-    return (att_nn_embedding){att_nn_matrix(s, prefix, "weight", n, features)};
-}
-/* ids [count] -> [count, features] */
-static inline att_var *att_nn_embedding_apply(att_tape *t, const att_nn_embedding *l, const int32_t *ids, int64_t count)
-{
-    return att_embedding(t, l->weight, ids, count);
-}
-
 typedef struct att_nn_layer_norm {
     att_param *gamma, *beta; /* [features] */
     float eps;
@@ -182,7 +169,7 @@ att_var *att_nn_decoder_layer_step(att_tape *t, const att_nn_decoder_layer *l, a
 /* Recurrent layers, each on the outputs of the one below, in one direction or in both. */
 typedef struct att_nn_recurrent_config {
     int64_t in, units, layers; /* units: of each direction */
-    bool bidirectional;
+    bool bidirectional, lstm;  /* lstm: false: GRU */
 } att_nn_recurrent_config;
 
 enum { ATT_NN_MAX_RECURRENT = 16 }; /* layers times directions */
@@ -194,8 +181,7 @@ typedef struct att_nn_recurrent {
     uint64_t place;
 } att_nn_recurrent;
 /* Names are PyTorch's: prefix.weight_ih_l0, prefix.bias_hh_l1_reverse. */
-att_nn_recurrent att_nn_gru_load(att_nn_loader *s, const char *prefix, const att_nn_recurrent_config *c);
-att_nn_recurrent att_nn_lstm_load(att_nn_loader *s, const char *prefix, const att_nn_recurrent_config *c);
+att_nn_recurrent att_nn_recurrent_load(att_nn_loader *s, const char *prefix, const att_nn_recurrent_config *c);
 /* x [tokens, in], offsets [n + 1] -> outputs of the last layer [tokens, directions * units], forwards beside backwards.
  * start and last [layers * directions]: states before the first steps and after the last; NULL: zeros, not wanted. They
  * may be one array. dropout between layers; NULL: none. There is no scope in it, which last would not outlive. */

@@ -22,28 +22,17 @@ static att_recurrent load_one(att_nn_loader *s, const char *prefix, int64_t gate
                            .reverse = reverse};
 }
 
-static att_nn_recurrent load(att_nn_loader *s, const char *prefix, const att_nn_recurrent_config *c, int64_t gates)
+att_nn_recurrent att_nn_recurrent_load(att_nn_loader *s, const char *prefix, const att_nn_recurrent_config *c)
 {
-    att_nn_recurrent l = {
-        .layers = c->layers, .directions = c->bidirectional ? 2 : 1, .place = att_nn_place(prefix, "layer")};
+    const int64_t gates = c->lstm ? 4 : 3;
+    att_nn_recurrent l = {.cell = c->lstm ? att_lstm : att_gru,
+                          .layers = c->layers,
+                          .directions = c->bidirectional ? 2 : 1,
+                          .place = att_nn_place(prefix, "layer")};
     for (int64_t i = 0; i < l.layers * l.directions; i++) {
         const int64_t layer = i / l.directions, in = layer ? l.directions * c->units : c->in;
         l.layer[i] = load_one(s, prefix, gates, in, c->units, layer, i % l.directions);
     }
-    return l;
-}
-
-att_nn_recurrent att_nn_gru_load(att_nn_loader *s, const char *prefix, const att_nn_recurrent_config *c)
-{
-    att_nn_recurrent l = load(s, prefix, c, 3);
-    l.cell = att_gru;
-    return l;
-}
-
-att_nn_recurrent att_nn_lstm_load(att_nn_loader *s, const char *prefix, const att_nn_recurrent_config *c)
-{
-    att_nn_recurrent l = load(s, prefix, c, 4);
-    l.cell = att_lstm;
     return l;
 }
 

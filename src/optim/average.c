@@ -29,7 +29,7 @@ static void read(const att_kernels *k, const att_tensor *x, int64_t first, int64
 static void average(void *arg, int i)
 {
     const job *j = arg;
-    const int64_t first = (int64_t)i * RUN, n = j->count - first < RUN ? j->count - first : RUN;
+    const int64_t first = (int64_t)i * RUN, n = att_min(j->count - first, RUN);
     double sum[RUN] = {0};
     float x[RUN];
     for (int64_t t = 0; t < j->n; t++) {
@@ -71,6 +71,6 @@ att_status att_average(att_ctx *ctx, const att_tensor *x, int64_t n, const att_t
     if (s)
         return s;
     job j = {att_kernels_of(ctx->isa), x, n, att_count(out), out->data};
-    att_parallel_for(ctx, (int)((j.count + RUN - 1) / RUN), average, &j);
+    att_parallel_for(ctx, (int)att_ceil_div(j.count, RUN), average, &j);
     return ATT_OK;
 }

@@ -52,12 +52,10 @@ att_var *att_activate(att_tape *t, att_var *x, att_activation act)
         return NULL;
     if ((unsigned)act > ATT_SIGMOID)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "activate: %d is no activation", (int)act);
-    att_var *y = att_tape_var(t, x->value.rank, x->value.dim);
+    att_var *y = att_tape_like(t, x);
     if (!y)
         return NULL;
     const job j = {.k = att_kernels_of(t->ctx->isa), .activation = (int)act, .x = x->value.data, .y = y->value.data};
     att_tape_for_rows(t->ctx, att_count(&x->value), 1, activate, &j);
-    const att_step step = {
-        .op = &att_operation_activate, .y = y, .in = &x, .n_in = 1, .kept = &act, .kept_bytes = sizeof act};
-    return att_tape_done(t, &step, NULL, NULL);
+    return att_tape_end(t, &att_operation_activate, y, &x, 1, &act, sizeof act);
 }

@@ -1,24 +1,17 @@
 /* a + b, where b may be a part of a's shape that is added again and again */
 #include "tape/tape.h"
 
-typedef struct job {
-    const att_kernels *k;
-    int64_t n;          /* numbers of b */
-    const float *a, *b; /* [rows, n], [n] */
-    float *y;           /* as a */
-} job;
-
 static void add(const void *arg, int64_t first, int64_t last)
 {
-    const job *j = arg;
+    const att_row_job *j = arg;
     j->k->vector.add(last - first, j->a + first, j->b + first, j->y + first);
 }
 
 static void add_rows(const void *arg, int64_t first, int64_t last)
 {
-    const job *j = arg;
-    for (int64_t i = first * j->n; i < last * j->n; i += j->n)
-        j->k->vector.add(j->n, j->a + i, j->b, j->y + i);
+    const att_row_job *j = arg;
+    for (int64_t i = first * j->features; i < last * j->features; i += j->features)
+        j->k->vector.add(j->features, j->a + i, j->b, j->y + i);
 }
 
 /* Are b's dimensions the last ones of a? */
@@ -55,15 +48,15 @@ att_var *att_add(att_tape *t, att_var *a, att_var *b)
     if (!fits(&a->value, &b->value))
         return att_tape_fail(t, ATT_ERR_SHAPE, "add: a is %s but b is %s", att_shape_of(&a->value).text,
                              att_shape_of(&b->value).text);
-    att_var *y = att_tape_var(t, a->value.rank, a->value.dim);
+    att_var *y = att_tape_like(t, a);
     if (!y)
         return NULL;
     const int64_t count = att_count(&a->value), n = att_count(&b->value);
-    const job j = {att_kernels_of(t->ctx->isa), n, a->value.data, b->value.data, y->value.data};
+    const att_row_job j = {
+        .k = att_kernels_of(t->ctx->isa), .features = n, .a = a->value.data, .b = b->value.data, .y = y->value.data};
     if (n == count)
         att_tape_for_rows(t->ctx, count, 1, add, &j);
     else
         att_tape_for_rows(t->ctx, n > 0 ? count / n : 0, n, add_rows, &j);
-    const att_step step = {.op = &att_operation_add, .y = y, .in = (att_var *[]){a, b}, .n_in = 2};
-    return att_tape_done(t, &step, NULL, NULL);
+    return att_tape_end(t, &att_operation_add, y, (att_var *[]){a, b}, 2, NULL, 0);
 }

@@ -44,9 +44,8 @@ att_var *att_attend_cached(att_tape *t, const att_plan *plan, att_var *q, att_va
     if (!q || !att_tape_ready(t) || !check(t, plan, (const att_var *[]){q, k, v}, cache))
         return NULL;
     att_attention_args a;
-    att_status s = att_take_options(&a, sizeof a, args, "att_attention_args");
-    if (s)
-        return att_tape_fail(t, s, "attend_cached: %s", att_error(t->ctx));
+    if (!att_tape_take_options(t, "attend_cached", &a, sizeof a, args, "att_attention_args"))
+        return NULL;
     att_var *out = att_tape_var(t, 3, (const int64_t[]){q->value.dim[0], q->value.dim[1], plan->spec.value_dim});
     if (!out)
         return NULL;
@@ -54,6 +53,7 @@ att_var *att_attend_cached(att_tape *t, const att_plan *plan, att_var *q, att_va
     a.q = batched(&q->value, sequences);
     a.out = batched(&out->value, sequences);
     a.cache = cache;
+    att_status s = ATT_OK;
     if (k) {
         const att_tensor keys = batched(&k->value, sequences), values = batched(&v->value, sequences);
         s = att_cache_append(cache, ATT_ALL_SEQUENCES, &keys, &values);

@@ -8,27 +8,21 @@ float *att_tape_scratch(att_tape *t, size_t count)
     return att_arena_alloc(&t->arena, att_size_mul(count, sizeof(float)));
 }
 
-typedef struct sum_job {
-    const att_kernels *k;
-    const float *x;
-    float *y; /* both [count] */
-} sum_job;
-
 static void sum(const void *arg, int64_t first, int64_t last)
 {
-    const sum_job *j = arg;
-    j->k->vector.add(last - first, j->y + first, j->x + first, j->y + first);
+    const att_row_job *j = arg;
+    j->k->vector.add(last - first, j->y + first, j->a + first, j->y + first);
 }
 
 static void copy(const void *arg, int64_t first, int64_t last)
 {
-    const sum_job *j = arg;
-    memcpy(j->y + first, j->x + first, (size_t)(last - first) * sizeof *j->y);
+    const att_row_job *j = arg;
+    memcpy(j->y + first, j->a + first, (size_t)(last - first) * sizeof *j->y);
 }
 
 void att_tape_sum(att_ctx *ctx, int64_t count, const float *x, float *y)
 {
-    const sum_job j = {att_kernels_of(ctx->isa), x, y};
+    const att_row_job j = {.k = att_kernels_of(ctx->isa), .a = x, .y = y};
     att_tape_for_rows(ctx, count, 1, sum, &j);
 }
 
@@ -38,7 +32,7 @@ void att_tape_give(att_tape *t, att_var *x, const float *dx)
     float *grad = att_tape_grad_put(x, &add);
     if (!grad)
         return;
-    const sum_job j = {att_kernels_of(t->ctx->isa), dx, grad};
+    const att_row_job j = {.k = att_kernels_of(t->ctx->isa), .a = dx, .y = grad};
     att_tape_for_rows(t->ctx, att_count(&x->value), 1, add ? sum : copy, &j);
 }
 

@@ -96,11 +96,5 @@ att_var *att_binary_cross_entropy(att_tape *t, att_var *logits, const float *tar
         return att_tape_fail(t, ATT_ERR_MEMORY, "binary_cross_entropy: %s", att_error(t->ctx));
     if (count)
         *count = counted;
-    const att_step step = {.op = &att_operation_binary_cross_entropy,
-                           .y = y,
-                           .in = &logits,
-                           .n_in = 1,
-                           .kept = &how,
-                           .kept_bytes = sizeof how};
-    return att_tape_done(t, &step, NULL, NULL);
+    return att_tape_end(t, &att_operation_binary_cross_entropy, y, &logits, 1, &how, sizeof how);
 }

@@ -71,7 +71,5 @@ att_var *att_concat(att_tape *t, int n, att_var *const *x, int dim)
         att_tape_blocks(t->ctx, before, part, x[i]->value.data, part, to, shape.dim[dim] * behind, false);
         to += part;
     }
-    const att_step step = {
-        .op = &att_operation_concat, .y = y, .in = x, .n_in = n, .kept = &dim, .kept_bytes = sizeof dim};
-    return att_tape_done(t, &step, NULL, NULL);
+    return att_tape_end(t, &att_operation_concat, y, x, n, &dim, sizeof dim);
 }

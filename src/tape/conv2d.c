@@ -169,9 +169,8 @@ att_var *att_conv2d(att_tape *t, att_var *x, att_param *weight, att_param *bias,
         return NULL;
     att_conv_options o;
     att_window w;
-    const att_status e = att_take_options(&o, sizeof o, options, "att_conv_options");
-    if (e)
-        return att_tape_fail(t, e, "conv2d: %s", att_error(t->ctx));
+    if (!att_tape_take_options(t, "conv2d", &o, sizeof o, options, "att_conv_options"))
+        return NULL;
     if (!check(t, &x->value, weight, bias, &o, &w))
         return NULL;
     const int64_t n = att_param_value(weight)->dim[0], k = w.channels * w.kernel[0] * w.kernel[1];

@@ -115,9 +115,8 @@ att_var *att_cross_entropy(att_tape *t, att_var *logits, const int32_t *targets,
     if (!logits || !att_tape_ready(t))
         return NULL;
     att_cross_entropy_options o;
-    const att_status s = att_take_options(&o, sizeof o, options, "att_cross_entropy_options");
-    if (s)
-        return att_tape_fail(t, s, "cross_entropy: %s", att_error(t->ctx));
+    if (!att_tape_take_options(t, "cross_entropy", &o, sizeof o, options, "att_cross_entropy_options"))
+        return NULL;
     const att_tensor *x = &logits->value;
     if (!check(t, x, targets, &o))
         return NULL;
@@ -139,7 +138,5 @@ att_var *att_cross_entropy(att_tape *t, att_var *logits, const int32_t *targets,
         return att_tape_fail(t, ATT_ERR_MEMORY, "cross_entropy: %s", att_error(t->ctx));
     if (o.count)
         *o.count = count;
-    const att_step step = {
-        .op = &att_operation_cross_entropy, .y = y, .in = &logits, .n_in = 1, .kept = &how, .kept_bytes = sizeof how};
-    return att_tape_done(t, &step, NULL, NULL);
+    return att_tape_end(t, &att_operation_cross_entropy, y, &logits, 1, &how, sizeof how);
 }

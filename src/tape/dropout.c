@@ -1,7 +1,6 @@
 /* Numbers dropped at random, and those that are kept scaled up; what is kept follows from the seed, sequence, position
  * and feature, so that a backward drops the same again */
 #include "tape/tape.h"
-#include "util/util.h"
 
 typedef struct kept {
     float p;
@@ -116,9 +115,8 @@ att_var *att_dropout(att_tape *t, att_var *x, att_var *residual, float p, uint64
     if (!at)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "dropout: at is NULL");
     att_positions rows;
-    const att_status s = att_take_options(&rows, sizeof rows, at, "att_positions");
-    if (s)
-        return att_tape_fail(t, s, "dropout: %s", att_error(t->ctx));
+    if (!att_tape_take_options(t, "dropout", &rows, sizeof rows, at, "att_positions"))
+        return NULL;
     if (!check(t, &x->value, residual ? &residual->value : NULL, p, &rows, sequence_ids))
         return NULL;
     if (att_dropout_threshold(p) == 0)
@@ -134,11 +132,5 @@ att_var *att_dropout(att_tape *t, att_var *x, att_var *residual, float p, uint64
                    .y = y->value.data,
                    .features = x->value.dim[1]};
     att_tape_for_rows(t->ctx, x->value.dim[0], j.features, drop, &j);
-    const att_step step = {.op = &att_operation_dropout,
-                           .y = y,
-                           .in = (att_var *[]){x, residual},
-                           .n_in = 2,
-                           .kept = &how,
-                           .kept_bytes = sizeof how};
-    return att_tape_done(t, &step, NULL, NULL);
+    return att_tape_end(t, &att_operation_dropout, y, (att_var *[]){x, residual}, 2, &how, sizeof how);
 }

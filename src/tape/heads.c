@@ -5,11 +5,6 @@
 const att_operation att_operation_split_heads = {.name = "split_heads"};
 const att_operation att_operation_merge_heads = {.name = "merge_heads"};
 
-static att_var *done(att_tape *t, const att_operation *op, att_var *x, att_var *y)
-{
-    return y ? att_tape_done(t, &(const att_step){.op = op, .y = y, .in = &x, .n_in = 1}, NULL, NULL) : NULL;
-}
-
 att_var *att_split_heads(att_tape *t, att_var *x, int64_t heads)
 {
     if (!x || !att_tape_ready(t))
@@ -19,7 +14,7 @@ att_var *att_split_heads(att_tape *t, att_var *x, int64_t heads)
         return att_tape_fail(t, ATT_ERR_SHAPE, "split_heads: x is %s, which %lld heads do not divide",
                              att_shape_of(v).text, (long long)heads);
     att_var *y = att_tape_view(t, x, 3, (const int64_t[]){v->dim[0], heads, v->dim[1] / heads});
-    return done(t, &att_operation_split_heads, x, y);
+    return att_tape_end(t, &att_operation_split_heads, y, &x, 1, NULL, 0);
 }
 
 att_var *att_merge_heads(att_tape *t, att_var *x)
@@ -30,5 +25,5 @@ att_var *att_merge_heads(att_tape *t, att_var *x)
     if (v->rank != 3)
         return att_tape_fail(t, ATT_ERR_SHAPE, "merge_heads: x is %s, not [tokens, heads, dim]", att_shape_of(v).text);
     att_var *y = att_tape_view(t, x, 2, (const int64_t[]){v->dim[0], v->dim[1] * v->dim[2]});
-    return done(t, &att_operation_merge_heads, x, y);
+    return att_tape_end(t, &att_operation_merge_heads, y, &x, 1, NULL, 0);
 }

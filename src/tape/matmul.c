@@ -66,11 +66,5 @@ att_var *att_matmul(att_tape *t, att_var *a, att_var *b, bool transpose_a, bool 
     if (att_tape_product(t, &product))
         return att_tape_fail(t, ATT_ERR_MEMORY, "matmul: %s", att_error(t->ctx));
     const kept how = {transpose_a, transpose_b};
-    const att_step step = {.op = &att_operation_matmul,
-                           .y = y,
-                           .in = (att_var *[]){a, b},
-                           .n_in = 2,
-                           .kept = &how,
-                           .kept_bytes = sizeof how};
-    return att_tape_done(t, &step, NULL, NULL);
+    return att_tape_end(t, &att_operation_matmul, y, (att_var *[]){a, b}, 2, &how, sizeof how);
 }

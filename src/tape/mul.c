@@ -1,21 +1,15 @@
 /* a * b, number by number */
 #include "tape/tape.h"
 
-typedef struct job {
-    const att_kernels *k;
-    const float *a, *b;
-    float *y; /* all [count] */
-} job;
-
 static void mul(const void *arg, int64_t first, int64_t last)
 {
-    const job *j = arg;
+    const att_row_job *j = arg;
     j->k->vector.mul(last - first, j->a + first, j->b + first, j->y + first);
 }
 
 static void product(att_ctx *ctx, int64_t count, const float *a, const float *b, float *y)
 {
-    const job j = {att_kernels_of(ctx->isa), a, b, y};
+    const att_row_job j = {.k = att_kernels_of(ctx->isa), .a = a, .b = b, .y = y};
     att_tape_for_rows(ctx, count, 1, mul, &j);
 }
 
@@ -47,10 +41,8 @@ att_var *att_mul(att_tape *t, att_var *a, att_var *b)
     if (!att_same_shape(&a->value, &b->value))
         return att_tape_fail(t, ATT_ERR_SHAPE, "mul: a is %s but b is %s", att_shape_of(&a->value).text,
                              att_shape_of(&b->value).text);
-    att_var *y = att_tape_var(t, a->value.rank, a->value.dim);
-    if (!y)
-        return NULL;
-    product(t->ctx, att_count(&a->value), a->value.data, b->value.data, y->value.data);
-    const att_step step = {.op = &att_operation_mul, .y = y, .in = (att_var *[]){a, b}, .n_in = 2};
-    return att_tape_done(t, &step, NULL, NULL);
+    att_var *y = att_tape_like(t, a);
+    if (y)
+        product(t->ctx, att_count(&a->value), a->value.data, b->value.data, y->value.data);
+    return att_tape_end(t, &att_operation_mul, y, (att_var *[]){a, b}, 2, NULL, 0);
 }

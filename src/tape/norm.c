@@ -54,7 +54,7 @@ static void back_blocks(const void *arg, int64_t first, int64_t last)
     for (int64_t b = first; b < last; b++) {
         float *dgamma = j->part + 2 * b * f, *dbeta = dgamma + f;
         memset(dgamma, 0, (size_t)(2 * f) * sizeof *dgamma);
-        const int64_t end = (b + 1) * BLOCK < j->rows ? (b + 1) * BLOCK : j->rows;
+        const int64_t end = att_min((b + 1) * BLOCK, j->rows);
         for (int64_t i = b * BLOCK * f; i < end * f; i += f)
             if (j->dbeta)
                 j->k->layer.layer_norm_back(f, j->x + i, j->gamma, j->eps, j->dy + i, j->dx + i, dgamma, dbeta);
@@ -90,7 +90,7 @@ static float *dx_of(att_tape *t, att_var *x)
 static att_status backward(att_tape *t, const att_step *s)
 {
     const att_tensor *x = &s->in[0]->value;
-    const int64_t features = x->dim[x->rank - 1], rows = att_tape_rows(x), blocks = (rows + BLOCK - 1) / BLOCK;
+    const int64_t features = x->dim[x->rank - 1], rows = att_tape_rows(x), blocks = att_ceil_div(rows, BLOCK);
     const float *eps = s->kept;
     const back_job j = {.k = att_kernels_of(t->ctx->isa),
                         .x = x->data,

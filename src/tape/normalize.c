@@ -3,44 +3,29 @@
 
 #include <math.h>
 
-typedef struct job {
-    const att_kernels *k;
-    const float *x;
-    float *y; /* both [rows, features] */
-    int64_t features;
-    float eps;
-} job;
-
 static void normalize(const void *arg, int64_t first, int64_t last)
 {
-    const job *j = arg;
+    const att_row_job *j = arg;
     for (int64_t i = first * j->features; i < last * j->features; i += j->features)
-        j->k->layer.normalize(j->features, j->x + i, j->eps, j->y + i);
+        j->k->layer.normalize(j->features, j->a + i, j->number, j->y + i);
 }
 
 /* ---- backward: y = x / |x| has dx = (dy - y (y . dy)) / |x|; where eps divides, dx = dy / eps */
 
-typedef struct back_job {
-    const float *x, *dy;
-    float *dx; /* all [rows, features] */
-    int64_t features;
-    float eps;
-} back_job;
-
 static void normalize_back(const void *arg, int64_t first, int64_t last)
 {
-    const back_job *j = arg;
+    const att_row_job *j = arg;
     for (int64_t i = first; i < last; i++) {
-        const float *x = j->x + i * j->features, *dy = j->dy + i * j->features;
-        float *dx = j->dx + i * j->features;
+        const float *x = j->a + i * j->features, *dy = j->b + i * j->features;
+        float *dx = j->y + i * j->features;
         double squares = 0, along = 0; /* in double: squares of floats leave their range */
         for (int64_t d = 0; d < j->features; d++) {
             squares += (double)x[d] * x[d];
             along += (double)x[d] * dy[d];
         }
         const double length = sqrt(squares);
-        const bool least = length < (double)j->eps;
-        const double divisor = least ? (double)j->eps : length, share = least ? 0 : along / squares;
+        const bool least = length < (double)j->number;
+        const double divisor = least ? (double)j->number : length, share = least ? 0 : along / squares;
         for (int64_t d = 0; d < j->features; d++)
             dx[d] += (float)((dy[d] - share * x[d]) / divisor);
     }
@@ -50,7 +35,8 @@ static att_status backward(att_tape *t, const att_step *s)
 {
     const att_tensor *x = &s->in[0]->value;
     const float *eps = s->kept;
-    const back_job j = {x->data, s->y->grad, att_tape_grad(s->in[0]), x->dim[x->rank - 1], *eps};
+    const att_row_job j = {
+        .features = x->dim[x->rank - 1], .a = x->data, .b = s->y->grad, .y = att_tape_grad(s->in[0]), .number = *eps};
     att_tape_for_rows(t->ctx, att_tape_rows(x), j.features, normalize_back, &j);
     return ATT_OK;
 }
@@ -61,15 +47,14 @@ const att_operation att_operation_normalize = {.name = "normalize", .backward = 
 
 att_var *att_normalize(att_tape *t, att_var *x, float eps)
 {
-    if (!x || !att_tape_ready(t))
-        return NULL;
-    att_var *y = att_tape_var(t, x->value.rank, x->value.dim);
+    att_var *y = att_tape_like(t, x);
     if (!y)
         return NULL;
-    const int64_t features = x->value.dim[x->value.rank - 1];
-    const job j = {att_kernels_of(t->ctx->isa), x->value.data, y->value.data, features, eps};
-    att_tape_for_rows(t->ctx, att_tape_rows(&x->value), features, normalize, &j);
-    const att_step step = {
-        .op = &att_operation_normalize, .y = y, .in = &x, .n_in = 1, .kept = &eps, .kept_bytes = sizeof eps};
-    return att_tape_done(t, &step, NULL, NULL);
+    const att_row_job j = {.k = att_kernels_of(t->ctx->isa),
+                           .features = x->value.dim[x->value.rank - 1],
+                           .a = x->value.data,
+                           .y = y->value.data,
+                           .number = eps};
+    att_tape_for_rows(t->ctx, att_tape_rows(&x->value), j.features, normalize, &j);
+    return att_tape_end(t, &att_operation_normalize, y, &x, 1, &eps, sizeof eps);
 }

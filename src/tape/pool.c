@@ -141,7 +141,5 @@ att_var *att_pool(att_tape *t, att_var *x, const int64_t *offsets, int64_t n, at
                    .kind = kind};
     att_tape_for_rows(t->ctx, n, n > 0 ? tokens * features / n : 0, pool, &j);
     const kept kept = {.offsets = att_tape_keep(t, offsets, (size_t)(n + 1) * sizeof *offsets), .kind = kind};
-    const att_step step = {
-        .op = &att_operation_pool, .y = y, .in = &x, .n_in = 1, .kept = &kept, .kept_bytes = sizeof kept};
-    return att_tape_done(t, &step, NULL, NULL);
+    return att_tape_end(t, &att_operation_pool, y, &x, 1, &kept, sizeof kept);
 }

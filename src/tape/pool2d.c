@@ -128,9 +128,8 @@ att_var *att_pool2d(att_tape *t, att_var *x, att_pooling kind, const att_pool_op
         return NULL;
     att_pool_options o;
     kept kept = {.kind = kind};
-    const att_status e = att_take_options(&o, sizeof o, options, "att_pool_options");
-    if (e)
-        return att_tape_fail(t, e, "pool2d: %s", att_error(t->ctx));
+    if (!att_tape_take_options(t, "pool2d", &o, sizeof o, options, "att_pool_options"))
+        return NULL;
     if (kind != ATT_POOL_MAX && kind != ATT_POOL_MEAN)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "pool2d: %d is neither ATT_POOL_MAX nor ATT_POOL_MEAN", (int)kind);
     if (!options)
@@ -145,7 +144,5 @@ att_var *att_pool2d(att_tape *t, att_var *x, att_pooling kind, const att_pool_op
         return NULL;
     const job j = {.of = kept, .k = att_kernels_of(t->ctx->isa), .x = x->value.data, .y = y->value.data};
     att_tape_for_rows(t->ctx, w->images * w->out[0], work_of_line(w), pool_lines, &j);
-    const att_step step = {
-        .op = &att_operation_pool2d, .y = y, .in = &x, .n_in = 1, .kept = &kept, .kept_bytes = sizeof kept};
-    return att_tape_done(t, &step, NULL, NULL);
+    return att_tape_end(t, &att_operation_pool2d, y, &x, 1, &kept, sizeof kept);
 }

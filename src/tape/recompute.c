@@ -97,7 +97,5 @@ att_var *att_recompute(att_tape *t, att_recompute_fn apply, const void *user, si
     if (!y || !record)
         return y;
     t->last = y;
-    const att_step step = {
-        .op = &att_operation_recompute, .y = y, .in = x, .n_in = n, .kept = &kept, .kept_bytes = sizeof kept};
-    return att_tape_done(t, &step, NULL, NULL);
+    return att_tape_end(t, &att_operation_recompute, y, x, n, &kept, sizeof kept);
 }

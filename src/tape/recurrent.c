@@ -71,20 +71,29 @@ static void back_step(const void *arg, int64_t from, int64_t to)
     for (int64_t i = from; i < to; i++) {
         const sequence *s = &f->sequence[i];
         const int64_t row = s->first + j->at * f->way;
-        const float *h = before(f, &f->h, s, j->at), *c = before(f, &f->c, s, j->at);
-        float *dh = j->dh + i * units;
+        const float *h = before(f, &f->h, s, j->at);
+        float *dh = j->dh + i * units, *d = j->d + row * gates, *dproduct = j->dproduct + i * gates;
         j->k->vector.add(units, dh, j->dy + row * units, dh);
-        f->cell->backward(j->k, units, gates_of(f, row), h, c, dh, j->dc + i * units, j->d + row * gates,
-                          j->dproduct + i * gates);
+        if (f->cell->has_cell) {
+            const float *c = before(f, &f->c, s, j->at);
+            j->k->layer.lstm_back(units, gates_of(f, row), c, dh, j->dc + i * units, d);
+            memcpy(dproduct, d, (size_t)gates * sizeof *d);
+        } else {
+            j->k->layer.gru_back(units, gates_of(f, row), h, dh, d, dproduct);
+        }
         memcpy(j->h + row * units, h, (size_t)units * sizeof *h);
     }
 }
 
+/* From derivatives by the input's part to those by the product: in a GRU the reset gate stands between it and m. */
 static void back_to_product(const void *arg, int64_t first, int64_t last)
 {
     const back_job *j = arg;
-    for (int64_t i = first; i < last; i++)
-        j->f->cell->to_product(j->k, j->f->units, gates_of(j->f, i), j->d + i * j->f->cell->gates * j->f->units);
+    const int64_t units = j->f->units;
+    for (int64_t i = first; i < last; i++) {
+        float *dm = j->d + (i * j->f->cell->gates + 2) * units;
+        j->k->vector.mul(units, dm, gates_of(j->f, i), dm);
+    }
 }
 
 /* x [n, units] in the caller's order -> y in that of f->sequence */
@@ -153,7 +162,7 @@ att_status att_recurrent_back(att_tape *t, const att_step *s)
     if (!e && s->in[0]->grad)
         e = att_tape_input_back(t, j.d, s->in[0], s->param[0]);
     e = e ? e : att_tape_weight_back(t, tokens, j.d, x->data, s->param[0], s->param[2]);
-    if (!e && f->cell->to_product)
+    if (!e && !f->cell->has_cell)
         att_tape_for_rows(t->ctx, tokens, units, back_to_product, &j);
     e = e ? e : att_tape_weight_back(t, tokens, j.d, j.h, s->param[1], s->param[3]);
     if (e)
@@ -186,8 +195,11 @@ static void one_step(const void *arg, int64_t from, int64_t to)
         const sequence *s = &f->sequence[i];
         const int64_t row = s->first + j->at * f->way;
         float *y = j->y + row * units;
-        f->cell->forward(j->k, units, j->product + i * f->cell->gates * units, before(f, &f->h, s, j->at),
-                         before(f, &f->c, s, j->at), gates_of(f, row), y);
+        const float *product = j->product + i * f->cell->gates * units;
+        if (f->cell->has_cell)
+            j->k->layer.lstm(units, product, before(f, &f->c, s, j->at), gates_of(f, row), y);
+        else
+            j->k->layer.gru(units, product, before(f, &f->h, s, j->at), gates_of(f, row), y);
         memcpy(j->now + i * units, y, (size_t)units * sizeof *y);
     }
 }
@@ -341,8 +353,7 @@ static att_var *last_state(att_tape *t, att_var *all, att_var *y, int64_t n, int
 {
     const int64_t units = y->value.dim[1], at = (y->value.dim[0] + part * n) * units;
     att_var *last = att_tape_part(t, all, at, 2, (const int64_t[]){n, units});
-    const att_step step = {.op = &att_operation_last_states, .y = last, .in = &y, .n_in = 1};
-    return last ? att_tape_done(t, &step, NULL, NULL) : NULL;
+    return att_tape_end(t, &att_operation_last_states, last, &y, 1, NULL, 0);
 }
 
 static att_var *apply(att_tape *t, const att_cell *cell, att_var *x, const int64_t *offsets, int64_t n,
@@ -381,8 +392,6 @@ att_var *att_recurrent_apply(att_tape *t, const att_cell *cell, att_var *x, cons
         return NULL;
     if (!options)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: options is NULL", cell->op->name);
-    const att_status s = att_take_options(&o, sizeof o, options, "att_recurrent");
-    if (s)
-        return att_tape_fail(t, s, "%s: %s", cell->op->name, att_error(t->ctx));
-    return check(t, cell, &x->value, offsets, n, &o) ? apply(t, cell, x, offsets, n, &o, last) : NULL;
+    const bool good = att_tape_take_options(t, cell->op->name, &o, sizeof o, options, "att_recurrent");
+    return good && check(t, cell, &x->value, offsets, n, &o) ? apply(t, cell, x, offsets, n, &o, last) : NULL;
 }

@@ -4,18 +4,11 @@
 
 #include "tape/tape.h"
 
-/* In what they differ. Functions do one step of one sequence; shapes are those of kernel/recurrent.c. */
+/* In what they differ */
 typedef struct att_cell {
     const att_operation *op;
     int64_t gates;
-    bool has_cell; /* beside the hidden state */
-    /* y from gates and product; h, c: the states before */
-    void (*forward)(const att_kernels *k, int64_t units, const float *product, const float *h, const float *c,
-                    float *gates, float *y);
-    void (*backward)(const att_kernels *k, int64_t units, const float *gates, const float *h, const float *c, float *dh,
-                     float *dc, float *d, float *dproduct);
-    /* From derivatives by the input's part, d [gates][units], to those by the product; NULL: they are the same. */
-    void (*to_product)(const att_kernels *k, int64_t units, const float *gates, float *d);
+    bool has_cell; /* beside the hidden state: an LSTM, else a GRU */
 } att_cell;
 
 /* The whole operation, of arguments not yet checked; its step's backward is att_recurrent_back. */

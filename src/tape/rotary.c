@@ -46,13 +46,11 @@ static void turn(att_ctx *ctx, const kept *at, const att_tensor *x, float way, c
 static att_status backward(att_tape *t, const att_step *s)
 {
     const att_tensor *x = &s->in[0]->value;
-    bool add;
-    float *dx = att_tape_grad_put(s->in[0], &add), *to = add ? att_tape_scratch(t, (size_t)att_count(x)) : dx;
-    if (!to)
+    float *dx = att_tape_dx(t, s->in[0]);
+    if (!dx)
         return ATT_ERR_MEMORY;
-    turn(t->ctx, s->kept, x, -1, s->y->grad, to);
-    if (add)
-        att_tape_sum(t->ctx, att_count(x), to, dx);
+    turn(t->ctx, s->kept, x, -1, s->y->grad, dx);
+    att_tape_dx_end(t, s->in[0], dx);
     return ATT_OK;
 }
 
@@ -77,9 +75,8 @@ att_var *att_rotary(att_tape *t, att_var *x, const att_positions *at, const att_
     if (!x || !att_tape_ready(t))
         return NULL;
     att_rotary_options o;
-    const att_status e = att_take_options(&o, sizeof o, options, "att_rotary_options");
-    if (e)
-        return att_tape_fail(t, e, "rotary: %s", att_error(t->ctx));
+    if (!att_tape_take_options(t, "rotary", &o, sizeof o, options, "att_rotary_options"))
+        return NULL;
     o.dims = o.dims == 0 && x->value.rank == 3 ? x->value.dim[2] : o.dims;
     o.base = o.base == 0 ? 10000 : o.base;
     if (!check(t, &x->value, &o))
@@ -94,7 +91,5 @@ att_var *att_rotary(att_tape *t, att_var *x, const att_positions *at, const att_
     if (!kept.row)
         return NULL;
     turn(t->ctx, &kept, &x->value, 1, x->value.data, y->value.data);
-    const att_step step = {
-        .op = &att_operation_rotary, .y = y, .in = &x, .n_in = 1, .kept = &kept, .kept_bytes = sizeof kept};
-    return att_tape_done(t, &step, NULL, NULL);
+    return att_tape_end(t, &att_operation_rotary, y, &x, 1, &kept, sizeof kept);
 }

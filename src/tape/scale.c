@@ -1,22 +1,15 @@
 /* x times a number */
 #include "tape/tape.h"
 
-typedef struct job {
-    const att_kernels *k;
-    float factor;
-    const float *x;
-    float *y; /* both [count] */
-} job;
-
 static void scale(const void *arg, int64_t first, int64_t last)
 {
-    const job *j = arg;
-    j->k->vector.scale(last - first, j->factor, j->x + first, j->y + first);
+    const att_row_job *j = arg;
+    j->k->vector.scale(last - first, j->number, j->a + first, j->y + first);
 }
 
 static void product(att_ctx *ctx, int64_t count, float factor, const float *x, float *y)
 {
-    const job j = {att_kernels_of(ctx->isa), factor, x, y};
+    const att_row_job j = {.k = att_kernels_of(ctx->isa), .a = x, .y = y, .number = factor};
     att_tape_for_rows(ctx, count, 1, scale, &j);
 }
 
@@ -24,12 +17,11 @@ static void product(att_ctx *ctx, int64_t count, float factor, const float *x, f
 
 static att_status backward(att_tape *t, const att_step *s)
 {
-    const int64_t count = att_count(&s->y->value);
     const float *factor = s->kept;
     float *dx = att_tape_dx(t, s->in[0]);
     if (!dx)
         return ATT_ERR_MEMORY;
-    product(t->ctx, count, *factor, s->y->grad, dx);
+    product(t->ctx, att_count(&s->y->value), *factor, s->y->grad, dx);
     att_tape_dx_end(t, s->in[0], dx);
     return ATT_OK;
 }
@@ -40,13 +32,8 @@ const att_operation att_operation_scale = {.name = "scale", .backward = backward
 
 att_var *att_scale(att_tape *t, att_var *x, float factor)
 {
-    if (!x || !att_tape_ready(t))
-        return NULL;
-    att_var *y = att_tape_var(t, x->value.rank, x->value.dim);
-    if (!y)
-        return NULL;
-    product(t->ctx, att_count(&x->value), factor, x->value.data, y->value.data);
-    const att_step step = {
-        .op = &att_operation_scale, .y = y, .in = &x, .n_in = 1, .kept = &factor, .kept_bytes = sizeof factor};
-    return att_tape_done(t, &step, NULL, NULL);
+    att_var *y = att_tape_like(t, x);
+    if (y)
+        product(t->ctx, att_count(&x->value), factor, x->value.data, y->value.data);
+    return att_tape_end(t, &att_operation_scale, y, &x, 1, &factor, sizeof factor);
 }

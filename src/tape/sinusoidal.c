@@ -29,29 +29,13 @@ static void sinusoidal(const void *arg, int64_t first, int64_t last)
 
 /* ---- backward: x's own part of y */
 
-typedef struct back_job {
-    const att_kernels *k;
-    const float *dy; /* [tokens, out] */
-    float *dx;       /* [tokens, in] */
-    int64_t in, out;
-} back_job;
-
-static void sinusoidal_back(const void *arg, int64_t first, int64_t last)
-{
-    const back_job *j = arg;
-    for (int64_t i = first; i < last; i++)
-        j->k->vector.add(j->in, j->dx + i * j->in, j->dy + i * j->out, j->dx + i * j->in);
-}
-
 static att_status backward(att_tape *t, const att_step *s)
 {
     const int64_t tokens = s->y->value.dim[0], out = s->y->value.dim[1], in = s->in[0]->value.dim[1];
-    if (in == out) {
+    if (in == out)
         att_tape_give(t, s->in[0], s->y->grad);
-    } else {
-        const back_job j = {att_kernels_of(t->ctx->isa), s->y->grad, att_tape_grad(s->in[0]), in, out};
-        att_tape_for_rows(t->ctx, tokens, in, sinusoidal_back, &j);
-    }
+    else
+        att_tape_blocks(t->ctx, tokens, in, s->y->grad, out, att_tape_grad(s->in[0]), in, true);
     return ATT_OK;
 }
 
@@ -77,9 +61,8 @@ att_var *att_sinusoidal(att_tape *t, att_var *x, const att_positions *at, const 
     if (!x || !att_tape_ready(t))
         return NULL;
     att_sinusoids s;
-    const att_status e = att_take_options(&s, sizeof s, options, "att_sinusoids");
-    if (e)
-        return att_tape_fail(t, e, "sinusoidal: %s", att_error(t->ctx));
+    if (!att_tape_take_options(t, "sinusoidal", &s, sizeof s, options, "att_sinusoids"))
+        return NULL;
     s.base = s.base == 0 ? 10000 : s.base;
     if (!check(t, &x->value, &s))
         return NULL;
@@ -98,6 +81,5 @@ att_var *att_sinusoidal(att_tape *t, att_var *x, const att_positions *at, const 
                    .out = out,
                    .append = s.append};
     att_tape_for_rows(t->ctx, tokens, out, sinusoidal, &j);
-    const att_step step = {.op = &att_operation_sinusoidal, .y = y, .in = &x, .n_in = 1};
-    return att_tape_done(t, &step, NULL, NULL);
+    return att_tape_end(t, &att_operation_sinusoidal, y, &x, 1, NULL, 0);
 }

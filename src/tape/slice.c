@@ -38,6 +38,5 @@ att_var *att_slice(att_tape *t, att_var *x, int dim, int64_t first, int64_t coun
         return NULL;
     const kept k = {before, count * behind, all * behind, first * behind};
     att_tape_blocks(t->ctx, before, k.n, (const float *)x->value.data + k.from, k.x_stride, y->value.data, k.n, false);
-    const att_step step = {.op = &att_operation_slice, .y = y, .in = &x, .n_in = 1, .kept = &k, .kept_bytes = sizeof k};
-    return att_tape_done(t, &step, NULL, NULL);
+    return att_tape_end(t, &att_operation_slice, y, &x, 1, &k, sizeof k);
 }

@@ -1,40 +1,30 @@
 /* Softmax of each row */
 #include "tape/tape.h"
 
-typedef struct job {
-    const att_kernels *k;
-    const float *x;
-    float *y; /* both [rows, features] */
-    int64_t features;
-} job;
-
 static void softmax(const void *arg, int64_t first, int64_t last)
 {
-    const job *j = arg;
+    const att_row_job *j = arg;
     for (int64_t i = first * j->features; i < last * j->features; i += j->features)
-        j->k->layer.softmax(j->features, j->x + i, j->y + i);
+        j->k->layer.softmax(j->features, j->a + i, j->y + i);
 }
 
 /* ---- backward: dx = y (dy - the sum of y dy) */
 
-typedef struct back_job {
-    const att_kernels *k;
-    const float *y, *dy;
-    float *dx; /* all [rows, features] */
-    int64_t features;
-} back_job;
-
 static void softmax_back(const void *arg, int64_t first, int64_t last)
 {
-    const back_job *j = arg;
+    const att_row_job *j = arg;
     for (int64_t i = first * j->features; i < last * j->features; i += j->features)
-        j->k->layer.softmax_back(j->features, j->y + i, j->dy + i, j->dx + i);
+        j->k->layer.softmax_back(j->features, j->a + i, j->b + i, j->y + i);
 }
 
 static att_status backward(att_tape *t, const att_step *s)
 {
     const att_tensor *y = &s->y->value;
-    const back_job j = {att_kernels_of(t->ctx->isa), y->data, s->y->grad, att_tape_grad(s->in[0]), y->dim[y->rank - 1]};
+    const att_row_job j = {.k = att_kernels_of(t->ctx->isa),
+                           .features = y->dim[y->rank - 1],
+                           .a = y->data,
+                           .b = s->y->grad,
+                           .y = att_tape_grad(s->in[0])};
     att_tape_for_rows(t->ctx, att_tape_rows(y), j.features, softmax_back, &j);
     return ATT_OK;
 }
@@ -45,12 +35,13 @@ const att_operation att_operation_softmax = {.name = "softmax", .backward = back
 
 att_var *att_softmax(att_tape *t, att_var *x)
 {
-    if (!x || !att_tape_ready(t))
-        return NULL;
-    att_var *y = att_tape_var(t, x->value.rank, x->value.dim);
+    att_var *y = att_tape_like(t, x);
     if (!y)
         return NULL;
-    const job j = {att_kernels_of(t->ctx->isa), x->value.data, y->value.data, x->value.dim[x->value.rank - 1]};
+    const att_row_job j = {.k = att_kernels_of(t->ctx->isa),
+                           .features = x->value.dim[x->value.rank - 1],
+                           .a = x->value.data,
+                           .y = y->value.data};
     att_tape_for_rows(t->ctx, att_tape_rows(&x->value), j.features, softmax, &j);
-    return att_tape_done(t, &(const att_step){.op = &att_operation_softmax, .y = y, .in = &x, .n_in = 1}, NULL, NULL);
+    return att_tape_end(t, &att_operation_softmax, y, &x, 1, NULL, 0);
 }

@@ -90,6 +90,14 @@ bool att_tape_ready(att_tape *t)
     return !t->status;
 }
 
+bool att_tape_take_options(att_tape *t, const char *op, void *dst, size_t dst_size, const void *src, const char *type)
+{
+    const att_status s = att_take_options(dst, dst_size, src, type);
+    if (s)
+        att_tape_fail(t, s, "%s: %s", op, att_error(t->ctx));
+    return !s;
+}
+
 /* ---- variables */
 
 /* NULL as well once the tape has failed: what an operation takes last is there only if all before it is. */
@@ -142,6 +150,11 @@ att_var *att_tape_var(att_tape *t, int rank, const int64_t *dim)
     if (v)
         v->value.data = take_numbers(t, bytes_of(&v->value), &v->data_made);
     return v && v->value.data ? v : NULL;
+}
+
+att_var *att_tape_like(att_tape *t, const att_var *x)
+{
+    return x && att_tape_ready(t) ? att_tape_var(t, x->value.rank, x->value.dim) : NULL;
 }
 
 /* Of the variables above the mark, which nobody will use but keep, the numbers that no backward reads become spare. */
@@ -286,6 +299,13 @@ att_var *att_tape_done(att_tape *t, const att_step *step, const att_plan *plan, 
     return step->y;
 }
 
+att_var *att_tape_end(att_tape *t, const att_operation *op, att_var *y, att_var *const *in, int n_in, const void *kept,
+                      size_t kept_bytes)
+{
+    const att_step step = {.op = op, .y = y, .in = in, .n_in = n_in, .kept = kept, .kept_bytes = kept_bytes};
+    return y ? att_tape_done(t, &step, NULL, NULL) : NULL;
+}
+
 /* ---- scopes */
 
 att_scope att_scope_begin(att_tape *t, const char *name)
@@ -421,7 +441,7 @@ static void for_ranges(att_ctx *ctx, int64_t count, int64_t grain,
                        void (*body)(const void *arg, int64_t first, int64_t last), const void *arg)
 {
     range_job job = {.body = body, .arg = arg, .count = count, .grain = grain};
-    att_parallel_for(ctx, (int)((count + grain - 1) / grain), run_range, &job);
+    att_parallel_for(ctx, (int)att_ceil_div(count, grain), run_range, &job);
 }
 
 void att_tape_for_rows(att_ctx *ctx, int64_t rows, int64_t features,

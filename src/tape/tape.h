@@ -15,6 +15,7 @@
 #include "gemm/gemm.h"
 #include "kernel/kernel.h"
 #include "tensor/tensor.h"
+#include "util/util.h"
 #include "att_lists.h"
 
 typedef struct att_operation att_operation;
@@ -86,10 +87,14 @@ struct att_tape {
     size_t own;             /* in a function of att_recompute: what it may use was made above this mark; else 0 */
 };
 
+/* att_take_options for an operation; false: the tape has failed */
+bool att_tape_take_options(att_tape *t, const char *op, void *dst, size_t dst_size, const void *src, const char *type);
 /* False when an operation need not start: the tape has failed or is NULL, or the caller has cancelled. */
 bool att_tape_ready(att_tape *t);
 /* A new variable with numbers of its own, not yet written. */
 att_var *att_tape_var(att_tape *t, int rank, const int64_t *dim);
+/* The same in the shape of x; NULL as well where x is NULL, or the operation need not start. */
+att_var *att_tape_like(att_tape *t, const att_var *x);
 /* A new variable on the numbers of another one, and on its gradient: on all, or on a part that begins at number `at`.
  */
 att_var *att_tape_view(att_tape *t, att_var *of, int rank, const int64_t *dim);
@@ -99,6 +104,9 @@ const void *att_tape_keep(att_tape *t, const void *p, size_t bytes);
 /* The end of an operation: looks at y's numbers where they must be finite, records it and shows y to the watch. plan
  * and args are those of "attend", else NULL. */
 att_var *att_tape_done(att_tape *t, const att_step *step, const att_plan *plan, const att_attention_args *args);
+/* The same of an operation without parameters. y or NULL: it has failed */
+att_var *att_tape_end(att_tape *t, const att_operation *op, att_var *y, att_var *const *in, int n_in, const void *kept,
+                      size_t kept_bytes);
 
 /* Where numbers must be finite (finite.c): whether those of a step's result are, or the tape has failed; and those that
  * its backward has added to, or an error is set. Both name the operation. */
@@ -124,6 +132,15 @@ bool att_tape_check_offsets(att_tape *t, const char *op, const att_tensor *x, co
 /* body(arg, first, last) over the rows, in ranges of some ten thousand numbers: less is not worth a thread. */
 void att_tape_for_rows(att_ctx *ctx, int64_t rows, int64_t features,
                        void (*body)(const void *arg, int64_t first, int64_t last), const void *arg);
+
+/* What most such bodies work on: y of a and b, row by row */
+typedef struct att_row_job {
+    const att_kernels *k;
+    int64_t features; /* numbers of a row */
+    const float *a, *b;
+    float *y;
+    float number; /* that all rows share */
+} att_row_job;
 
 /* body(arg, first, last) over the columns, in ranges of 64: for sums over rows, in ascending order. */
 void att_tape_for_columns(att_ctx *ctx, int64_t columns, void (*body)(const void *arg, int64_t first, int64_t last),

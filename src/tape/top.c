@@ -60,8 +60,8 @@ static void rank(const job *j, int64_t first, int64_t columns, const float *x, a
 static void segment_task(void *arg, int64_t s, int thread)
 {
     const job *j = arg;
-    const int64_t first = s * SEGMENT, columns = j->n - first < SEGMENT ? j->n - first : SEGMENT;
-    const int64_t panels = (columns + j->kernels->nr - 1) / j->kernels->nr;
+    const int64_t first = s * SEGMENT, columns = att_min(j->n - first, SEGMENT);
+    const int64_t panels = att_ceil_div(columns, j->kernels->nr);
     float *numbers = j->numbers + (int64_t)thread * ROWS * SEGMENT;
     /* Not to the end: what is behind the segment's panels is fetched for the next one. */
     j->kernels->gemm.run(
@@ -160,12 +160,12 @@ static bool search(att_tape *t, job *j)
 static bool search_all(att_tape *t, const att_tensor *x, att_param *weight, job j, att_largest *out, double *log_sum)
 {
     j.threads = att_threads(t->ctx);
-    j.segments = (j.n + SEGMENT - 1) / SEGMENT;
+    j.segments = att_ceil_div(j.n, SEGMENT);
     j.packed = att_param_packed(weight);
     j.numbers = att_tape_scratch(t, att_size_mul((size_t)j.threads, (size_t)ROWS * SEGMENT));
     bool good = j.packed && j.numbers;
     for (int64_t first = 0; good && first < x->dim[0]; first += ROWS) {
-        j.m = x->dim[0] - first < ROWS ? x->dim[0] - first : ROWS;
+        j.m = att_min(x->dim[0] - first, ROWS);
         j.x = (const float *)x->data + first * j.k;
         j.out = out + first * j.count;
         j.log_sum = log_sum + first;

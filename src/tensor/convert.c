@@ -71,9 +71,9 @@ static void convert_units(void *arg, int task)
 {
     const job *j = arg;
     const int last = j->x.rank - 1;
-    const int64_t first = task * j->each, end = first + j->each < j->units ? first + j->each : j->units;
+    const int64_t first = task * j->each, end = att_min(first + j->each, j->units);
     for (int64_t u = first; u < end; u++) {
-        const int64_t row = u / j->runs, at = u % j->runs * RUN, n = j->length - at < RUN ? j->length - at : RUN;
+        const int64_t row = u / j->runs, at = u % j->runs * RUN, n = att_min(j->length - at, RUN);
         const int64_t from = j->x.stride[last], to = j->out.stride[last];
         convert_run(j, n, row_of(&j->x, j->x_size, row) + at * from * (int64_t)j->x_size, from,
                     row_of(&j->out, j->out_size, row) + at * to * (int64_t)j->out_size, to);
@@ -110,9 +110,9 @@ att_status att_tensor_convert(att_ctx *ctx, const att_tensor *x, const att_tenso
     j.x_size = att_dtype_size(x->dtype);
     j.out_size = att_dtype_size(out->dtype);
     j.length = j.x.dim[j.x.rank - 1];
-    j.runs = (j.length + RUN - 1) / RUN;
+    j.runs = att_ceil_div(j.length, RUN);
     j.units = att_count(&j.x) / j.length * j.runs;
-    j.each = (j.units + MOST_TASKS - 1) / MOST_TASKS;
-    att_parallel_for(ctx, (int)((j.units + j.each - 1) / j.each), convert_units, &j);
+    j.each = att_ceil_div(j.units, MOST_TASKS);
+    att_parallel_for(ctx, (int)att_ceil_div(j.units, j.each), convert_units, &j);
     return ATT_OK;
 }

@@ -17,9 +17,8 @@ enum { SHORTEST_PORTION = 16, MOST_PORTIONS = 1 << 16 };
 
 static split split_rows(int64_t count)
 {
-    const int64_t each = (count + MOST_PORTIONS - 1) / MOST_PORTIONS;
-    split s = {.each = each > SHORTEST_PORTION ? each : SHORTEST_PORTION, .count = count};
-    s.n = (int)((count + s.each - 1) / s.each);
+    split s = {.each = att_max(att_ceil_div(count, MOST_PORTIONS), SHORTEST_PORTION), .count = count};
+    s.n = (int)att_ceil_div(count, s.each);
     return s;
 }
 
@@ -34,62 +33,71 @@ static att_status finish(att_ctx *ctx, const char *call)
 
 /* ---- product */
 
-static att_matrix matrix_of(const att_tensor *t) { return (att_matrix){t->data, t->stride[0], t->stride[1]}; }
-
-typedef struct copy_job {
-    split rows;
-    int64_t columns;
-    const float *from; /* [rows, columns] */
-    const att_tensor *to;
-} copy_job;
-
-static void copy_rows(void *arg, int i)
+static att_tensor dense(float *data, int64_t rows, int64_t columns)
 {
-    const copy_job *j = arg;
-    const int64_t *stride = j->to->stride;
-    for (int64_t r = first_of(&j->rows, i); r < end_of(&j->rows, i); r++)
-        for (int64_t c = 0; c < j->columns; c++)
-            ((float *)j->to->data)[r * stride[0] + c * stride[1]] = j->from[r * j->columns + c];
+    att_tensor t;
+    att_wrap(&t, data, ATT_F32, ATT_DIMS(rows, columns), NULL); /* sizes that another tensor has, too */
+    return t;
 }
 
-/* out [m, n] = a [m, k] b [k, n] */
-static att_status product(att_ctx *ctx, int64_t k, att_matrix a, att_matrix b, const att_tensor *out)
+/* out [m, n] = a [m, k] times b's transpose, b [n, k]; an out without contiguous rows gets them through a copy */
+static att_status product(att_ctx *ctx, const att_tensor *a, const att_tensor *b, const att_tensor *out)
 {
-    const int64_t m = out->dim[0], n = out->dim[1];
+    const int64_t m = a->dim[0], n = b->dim[0];
     const bool copied = out->stride[1] != 1 && n > 1;
     float *result = copied ? att_alloc(ctx, att_size_mul((size_t)m, (size_t)n), sizeof *result) : out->data;
-    const att_matmul_args args = {
-        .m = m, .n = n, .k = k, .a = a, .b = b, .c = result, .ldc = copied ? n : out->stride[0]};
+    const att_matmul_args args = {.m = m,
+                                  .n = n,
+                                  .k = a->dim[1],
+                                  .a = {a->data, a->stride[0], a->stride[1]},
+                                  .b = {b->data, b->stride[1], b->stride[0]},
+                                  .c = result,
+                                  .ldc = copied ? n : out->stride[0]};
     float *scratch = result ? att_alloc(ctx, att_matmul_scratch(ctx, &args), sizeof *scratch) : NULL;
-    if (scratch)
+    att_status s = scratch ? ATT_OK : ATT_ERR_MEMORY;
+    if (!s)
         att_matmul_strided(ctx, &args, scratch);
-    if (scratch && copied) {
-        copy_job j = {split_rows(m), n, result, out};
-        att_parallel_for(ctx, j.rows.n, copy_rows, &j);
+    if (!s && copied) {
+        const att_tensor from = dense(result, m, n);
+        s = att_tensor_convert(ctx, &from, out);
     }
     if (copied)
         att_free(ctx, result);
     att_free(ctx, scratch);
-    return scratch ? ATT_OK : ATT_ERR_MEMORY;
+    return s;
+}
+
+static att_tensor transposed(const att_tensor *t)
+{
+    att_tensor y = *t;
+    y.dim[0] = t->dim[1], y.dim[1] = t->dim[0];
+    y.stride[0] = t->stride[1], y.stride[1] = t->stride[0];
+    return y;
+}
+
+static att_status check_product(att_ctx *ctx, const char *call, const att_tensor *a, const att_tensor *b,
+                                bool transpose_b, const att_tensor *out)
+{
+    const int n_of_b = transpose_b ? 0 : 1;
+    att_status s = att_require(call, ATT_NAMED({"ctx", ctx}));
+    s = s ? s : att_check(ctx, "a", a, ATT_F32, 2);
+    s = s ? s : att_check(ctx, "b", b, ATT_F32, 2);
+    s = s ? s : att_check_output(ctx, "out", out, ATT_F32, 2);
+    s = s ? s : att_check_dim(ctx, "b", b, 1 - n_of_b, "a.dim[1]", a->dim[1]);
+    s = s ? s : att_check_dim(ctx, "out", out, 0, "a.dim[0]", a->dim[0]);
+    s = s ? s : att_check_dim(ctx, "out", out, 1, transpose_b ? "b.dim[0]" : "b.dim[1]", b->dim[n_of_b]);
+    s = s ? s : att_check_apart(ctx, "out", out, "a", a);
+    return s ? s : att_check_apart(ctx, "out", out, "b", b);
 }
 
 att_status att_tensor_matmul(att_ctx *ctx, const att_tensor *a, const att_tensor *b, bool transpose_b,
                              const att_tensor *out)
 {
-    const int n_of_b = transpose_b ? 0 : 1, k_of_b = 1 - n_of_b;
-    att_status s = att_require(__func__, ATT_NAMED({"ctx", ctx}));
-    s = s ? s : att_check(ctx, "a", a, ATT_F32, 2);
-    s = s ? s : att_check(ctx, "b", b, ATT_F32, 2);
-    s = s ? s : att_check_output(ctx, "out", out, ATT_F32, 2);
-    s = s ? s : att_check_dim(ctx, "b", b, k_of_b, "a.dim[1]", a->dim[1]);
-    s = s ? s : att_check_dim(ctx, "out", out, 0, "a.dim[0]", a->dim[0]);
-    s = s ? s : att_check_dim(ctx, "out", out, 1, transpose_b ? "b.dim[0]" : "b.dim[1]", b->dim[n_of_b]);
-    s = s ? s : att_check_apart(ctx, "out", out, "a", a);
-    s = s ? s : att_check_apart(ctx, "out", out, "b", b);
+    att_status s = check_product(ctx, __func__, a, b, transpose_b, out);
     if (s || att_count(out) == 0)
         return s;
-    const att_matrix k_by_n = {b->data, b->stride[k_of_b], b->stride[n_of_b]};
-    s = product(ctx, a->dim[1], matrix_of(a), k_by_n, out);
+    const att_tensor by_n = transpose_b ? *b : transposed(b);
+    s = product(ctx, a, &by_n, out);
     return s ? s : finish(ctx, "att_tensor_matmul");
 }
 
@@ -193,9 +201,7 @@ att_status att_tensor_softmax(att_ctx *ctx, const att_tensor *x, int dim, const 
 typedef struct unit_job {
     const att_kernels *kernels;
     split rows;
-    int64_t n;
-    att_matrix from;
-    float *to; /* [rows, n] */
+    const att_tensor *x; /* [rows, n], dense */
 } unit_job;
 
 /* Each row divided by its length; a zero row stays. */
@@ -203,43 +209,30 @@ static void unit_rows(void *arg, int i)
 {
     const unit_job *j = arg;
     for (int64_t r = first_of(&j->rows, i); r < end_of(&j->rows, i); r++) {
-        const float *x = j->from.x + r * j->from.row;
-        float *y = j->to + r * j->n;
-        for (int64_t c = 0; c < j->n; c++)
-            y[c] = x[c * j->from.column];
-        j->kernels->layer.normalize(j->n, y, FLT_TRUE_MIN, y);
+        float *x = (float *)j->x->data + r * j->x->dim[1];
+        j->kernels->layer.normalize(j->x->dim[1], x, FLT_TRUE_MIN, x);
     }
 }
 
-static void to_unit_rows(att_ctx *ctx, const att_tensor *t, float *to)
+/* A copy of t whose rows have length 1, to be freed; data NULL: error set */
+static att_tensor to_unit_rows(att_ctx *ctx, const att_tensor *t)
 {
-    unit_job j = {att_kernels_of(ctx->isa), split_rows(t->dim[0]), t->dim[1], matrix_of(t), to};
-    att_parallel_for(ctx, j.rows.n, unit_rows, &j);
+    float *data = att_alloc(ctx, att_size_mul((size_t)t->dim[0], (size_t)t->dim[1]), sizeof *data);
+    const att_tensor y = dense(data, t->dim[0], t->dim[1]);
+    unit_job j = {att_kernels_of(ctx->isa), split_rows(t->dim[0]), &y};
+    if (data && !att_tensor_convert(ctx, t, &y))
+        att_parallel_for(ctx, j.rows.n, unit_rows, &j);
+    return y;
 }
 
 att_status att_tensor_cosine(att_ctx *ctx, const att_tensor *a, const att_tensor *b, const att_tensor *out)
 {
-    att_status s = att_require(__func__, ATT_NAMED({"ctx", ctx}));
-    s = s ? s : att_check(ctx, "a", a, ATT_F32, 2);
-    s = s ? s : att_check(ctx, "b", b, ATT_F32, 2);
-    s = s ? s : att_check_output(ctx, "out", out, ATT_F32, 2);
-    s = s ? s : att_check_dim(ctx, "b", b, 1, "a.dim[1]", a->dim[1]);
-    s = s ? s : att_check_dim(ctx, "out", out, 0, "a.dim[0]", a->dim[0]);
-    s = s ? s : att_check_dim(ctx, "out", out, 1, "b.dim[0]", b->dim[0]);
-    s = s ? s : att_check_apart(ctx, "out", out, "a", a);
-    s = s ? s : att_check_apart(ctx, "out", out, "b", b);
+    att_status s = check_product(ctx, __func__, a, b, true, out);
     if (s || att_count(out) == 0)
         return s;
-    const int64_t m = a->dim[0], n = b->dim[0], d = a->dim[1];
-    float *rows_a = att_alloc(ctx, att_size_mul((size_t)m, (size_t)d), sizeof(float));
-    float *rows_b = att_alloc(ctx, att_size_mul((size_t)n, (size_t)d), sizeof(float));
-    s = rows_a && rows_b ? ATT_OK : ATT_ERR_MEMORY;
-    if (!s) {
-        to_unit_rows(ctx, a, rows_a);
-        to_unit_rows(ctx, b, rows_b);
-        s = product(ctx, d, (att_matrix){rows_a, d, 1}, (att_matrix){rows_b, 1, d}, out);
-    }
-    att_free(ctx, rows_b);
-    att_free(ctx, rows_a);
+    const att_tensor unit_a = to_unit_rows(ctx, a), unit_b = to_unit_rows(ctx, b);
+    s = unit_a.data && unit_b.data ? product(ctx, &unit_a, &unit_b, out) : ATT_ERR_MEMORY;
+    att_free(ctx, unit_b.data);
+    att_free(ctx, unit_a.data);
     return s ? s : finish(ctx, "att_tensor_cosine");
 }

@@ -3,6 +3,7 @@
 #define ATT_TENSOR_H
 
 #include "base/base.h"
+#include "util/util.h"
 
 /* Elements of a view that passed att_wrap or att_check; 1 for rank 0. */
 int64_t att_count(const att_tensor *t);

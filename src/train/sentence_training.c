@@ -225,8 +225,8 @@ static att_status check(att_ctx *ctx, const char *folder, const att_sentence_tra
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.evaluated_by is for a training in a folder");
     if (o->pairs < 1 || o->pairs > INT32_MAX)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.pairs is %lld, expected 1 or more", (long long)o->pairs);
-    if (!o->scores)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.scores is NULL");
+    if (!o->scores || !o->schedule)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is NULL", o->scores ? "schedule" : "scores");
     if (att_check_texts(ctx, "options.texts", o->texts, 2 * o->pairs))
         return ATT_ERR_ARGUMENT;
     if (o->batch < 0)
@@ -248,6 +248,8 @@ static att_status make(similarity given, const char *folder, const att_sentence_
     att_ctx *ctx = given.ctx;
     att_status e = att_take_options(&given.options, sizeof given.options, options, "att_sentence_training_options");
     e = e ? e : check(ctx, folder, &given.options);
+    att_schedule rates;
+    e = e ? e : att_take_options(&rates, sizeof rates, given.options.schedule, "att_schedule");
     similarity *t = e ? NULL : att_alloc(ctx, 1, sizeof *t);
     if (!t)
         return e ? e : ATT_ERR_MEMORY;
@@ -263,7 +265,7 @@ static att_status make(similarity given, const char *folder, const att_sentence_
         .keeps_best = true,
         .evaluated_by = o->evaluated_by,
         .optimizer = {.size = sizeof config.optimizer, .method = ATT_ADAMW, .decay = o->decay},
-        .schedule = o->schedule,
+        .schedule = rates,
         .clip = o->clip,
         .accumulate = 1,
         .seed = o->seed};

@@ -219,6 +219,8 @@ static att_status check(att_ctx *ctx, const char *folder, const att_training_opt
                       {"config", o->config != NULL}};
     if (!o->source || !o->target)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is NULL", o->source ? "target" : "source");
+    if (!o->schedule)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.schedule is NULL");
     if (!o->valid_source != !o->valid_target)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.valid_%s is NULL, but options.valid_%s is not",
                         o->valid_source ? "target" : "source", o->valid_source ? "source" : "target");
@@ -237,6 +239,8 @@ static att_status make(translation given, const char *folder, const att_training
     att_ctx *ctx = given.ctx;
     att_status e = att_take_options(&given.options, sizeof given.options, options, "att_training_options");
     e = e ? e : check(ctx, folder, &given.options);
+    att_schedule rates;
+    e = e ? e : att_take_options(&rates, sizeof rates, given.options.schedule, "att_schedule");
     translation *t = e ? NULL : att_alloc(ctx, 1, sizeof *t);
     if (!t)
         return e ? e : ATT_ERR_MEMORY;
@@ -251,7 +255,7 @@ static att_status make(translation given, const char *folder, const att_training
         .note = o->note,
         .note_bytes = o->note_bytes,
         .optimizer = {.size = sizeof config.optimizer, .method = ATT_ADAM, .beta2 = 0.98, .eps = 1e-9},
-        .schedule = o->schedule,
+        .schedule = rates,
         .clip = o->clip,
         .accumulate = o->accumulate ? o->accumulate : 1,
         .seed = o->seed};

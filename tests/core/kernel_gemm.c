@@ -23,6 +23,42 @@ static int64_t extent(int64_t rows, int64_t columns, int64_t gap) { return rows 
 
 static float before(int64_t i, int64_t j) { return check_uniform(5, (uint64_t)(i * N_MAX + j)); }
 
+typedef struct product {
+    const float *a, *packed, *c; /* c: what came out */
+    int64_t lda, ldc;
+    const att_epilogue *e;
+} product;
+
+/* Alone, in twos, in fives and all together, rows have the same bits. */
+static void check_fewer_rows(const att_kernels *k, const shape *s, const product *p)
+{
+    float *again = calloc((size_t)((5 + s->m) * p->ldc), sizeof *again);
+    const int64_t together[] = {1, 2, 5, s->m};
+    for (int way = 0; way < 4; way++) {
+        const int64_t rows = together[way];
+        for (int64_t i = 0; i + rows <= s->m && i < s->m; i += 1 + s->m / 4) {
+            att_epilogue from_row = p->e ? *p->e : (att_epilogue){0};
+            if (from_row.residual)
+                from_row.residual += i * p->ldc;
+            for (int64_t at = 0; at < rows * s->n && s->add; at++)
+                again[at / s->n * p->ldc + at % s->n] = before(i + at / s->n, at % s->n);
+            k->gemm.run(&(const att_gemm_args){.m = rows,
+                                               .n = s->n,
+                                               .k = s->k,
+                                               .a = p->a + i * p->lda,
+                                               .lda = p->lda,
+                                               .packed = p->packed,
+                                               .last = att_ceil_div(s->n, k->nr),
+                                               .c = again,
+                                               .ldc = p->ldc,
+                                               .epilogue = p->e ? &from_row : NULL});
+            for (int64_t r = 0; r < rows; r++)
+                assert_memory_equal(again + r * p->ldc, p->c + (i + r) * p->ldc, (size_t)s->n * sizeof *again);
+        }
+    }
+    free(again);
+}
+
 static void check_product(int isa, const att_kernels *k, const shape *s, int activation, bool bias, bool residual,
                           bool null_epilogue)
 {
@@ -88,31 +124,7 @@ static void check_product(int isa, const att_kernels *k, const shape *s, int act
             assert_int_equal(check_float_bits(c[i * ldc + j]), CHECK_CANARY * 0x01010101u);
     }
 
-    /* Alone, in twos, in fives and all together, rows have the same bits. */
-    float *again = calloc((size_t)((5 + s->m) * ldc), sizeof *again);
-    const int64_t together[] = {1, 2, 5, s->m};
-    for (int way = 0; way < 4; way++) {
-        const int64_t rows = together[way];
-        for (int64_t i = 0; i + rows <= s->m && i < s->m; i += 1 + s->m / 4) {
-            att_epilogue from_row = values;
-            from_row.residual = residual ? residual_values + i * ldc : NULL;
-            for (int64_t at = 0; at < rows * s->n && s->add; at++)
-                again[at / s->n * ldc + at % s->n] = before(i + at / s->n, at % s->n);
-            k->gemm.run(&(const att_gemm_args){.m = rows,
-                                               .n = s->n,
-                                               .k = s->k,
-                                               .a = a + i * lda,
-                                               .lda = lda,
-                                               .packed = packed,
-                                               .last = panels,
-                                               .c = again,
-                                               .ldc = ldc,
-                                               .epilogue = e ? &from_row : NULL});
-            for (int64_t r = 0; r < rows; r++)
-                assert_memory_equal(again + r * ldc, c + (i + r) * ldc, (size_t)s->n * sizeof *c);
-        }
-    }
-    free(again);
+    check_fewer_rows(k, s, &(product){a, packed, c, lda, ldc, e});
     combinations++;
 }
 

@@ -296,6 +296,44 @@ static void attend_is_its_reference_and_shows_its_weights(void **state)
 }
 
 /* Two sequences, causal, some tokens of both at a time: the bits of the whole. */
+/* A plan of causal attention, and a cache of two sequences for it */
+static att_plan *open_cache(att_ctx *ctx, att_cache **cache)
+{
+    att_plan *plan;
+    assert_int_equal(att_plan_new(ctx,
+                                  ATT_OPTIONS(att_attention_spec, .heads = HEADS, .kv_heads = 1, .head_dim = DIM,
+                                              .mask = {&att_mask_causal}, .align = ATT_ALIGN_BOTTOM_RIGHT),
+                                  &plan),
+                     ATT_OK);
+    assert_int_equal(att_cache_new(plan, 2, cache), ATT_OK);
+    return plan;
+}
+
+static void a_cache_is_not_joined_by_what_does_not_fit(void **state)
+{
+    (void)state;
+    att_ctx *ctx = check_open(NULL, 1);
+    att_cache *cache;
+    att_plan *plan = open_cache(ctx, &cache);
+    att_tape *t = new_tape(ctx);
+    float q[3 * DIM] = {0};
+    att_tensor none;
+    att_var *three = input(t, q, ATT_DIMS(3, 1, DIM));
+    assert_null(att_attend_cached(t, plan, three, three, three, cache, NULL));
+    assert_int_equal(att_read(t, NULL, &none), ATT_ERR_SHAPE);
+    assert_non_null(strstr(att_error(ctx), "q has 3 tokens, which 2 sequences cannot have equally many of"));
+    att_tape_reset(t);
+    att_var *two = input(t, q, ATT_DIMS(2, 1, DIM));
+    assert_null(att_attend_cached(t, plan, two, two, NULL, cache, NULL));
+    assert_int_equal(att_read(t, NULL, &none), ATT_ERR_ARGUMENT);
+    assert_non_null(strstr(att_error(ctx), "v is NULL, but not k"));
+    assert_int_equal(att_cache_length(cache, 0), 0);
+    att_tape_free(t);
+    att_cache_free(cache);
+    att_plan_free(plan);
+    att_close(ctx);
+}
+
 static void tokens_that_join_a_cache_get_what_they_get_all_at_once(void **state)
 {
     (void)state;
@@ -303,14 +341,8 @@ static void tokens_that_join_a_cache_get_what_they_get_all_at_once(void **state)
     static const int steps[] = {1, 3, 1, 0, 30, 5};
     static const int64_t offsets[] = {0, LENGTH, 2 * LENGTH};
     att_ctx *ctx = check_open(NULL, 2);
-    att_plan *plan;
     att_cache *cache;
-    assert_int_equal(att_plan_new(ctx,
-                                  ATT_OPTIONS(att_attention_spec, .heads = HEADS, .kv_heads = 1, .head_dim = DIM,
-                                              .mask = {&att_mask_causal}, .align = ATT_ALIGN_BOTTOM_RIGHT),
-                                  &plan),
-                     ATT_OK);
-    assert_int_equal(att_cache_new(plan, 2, &cache), ATT_OK);
+    att_plan *plan = open_cache(ctx, &cache);
     float *q = check_numbers(2 * LENGTH * HEADS * DIM, 1), *k = check_numbers(2 * LENGTH * DIM, 2),
           *v = check_numbers(2 * LENGTH * DIM, 3);
     att_tape *t = new_tape(ctx);
@@ -346,16 +378,6 @@ static void tokens_that_join_a_cache_get_what_they_get_all_at_once(void **state)
         assert_memory_equal(again + b * HEADS * DIM, all + (b * LENGTH + LENGTH - 1) * HEADS * DIM,
                             HEADS * DIM * sizeof *q);
     assert_int_equal(att_cache_length(cache, 1), LENGTH);
-    att_var *three = input(t, q, ATT_DIMS(3, 1, DIM));
-    assert_null(att_attend_cached(t, plan, three, three, three, cache, NULL));
-    att_tensor none;
-    assert_int_equal(att_read(t, NULL, &none), ATT_ERR_SHAPE);
-    assert_non_null(strstr(att_error(ctx), "q has 3 tokens, which 2 sequences cannot have equally many of"));
-    att_tape_reset(t);
-    att_var *two = input(t, q, ATT_DIMS(2, 1, DIM));
-    assert_null(att_attend_cached(t, plan, two, two, NULL, cache, NULL));
-    assert_int_equal(att_read(t, NULL, &none), ATT_ERR_ARGUMENT);
-    assert_non_null(strstr(att_error(ctx), "v is NULL, but not k"));
     att_tape_free(t);
     att_cache_free(cache);
     att_plan_free(plan);
@@ -562,6 +584,7 @@ int main(void)
         cmocka_unit_test(heads_are_views),
         cmocka_unit_test(attend_is_its_reference_and_shows_its_weights),
         cmocka_unit_test(tokens_that_join_a_cache_get_what_they_get_all_at_once),
+        cmocka_unit_test(a_cache_is_not_joined_by_what_does_not_fit),
         cmocka_unit_test(attend_hands_on_all_that_a_plan_needs),
         cmocka_unit_test(attend_takes_parameters_of_its_stages_from_args_or_as_variables),
         cmocka_unit_test(dropout_belongs_to_the_sequence_and_none_is_nothing),

@@ -173,9 +173,9 @@ static void layer_close(layer *l)
     free(l->x), free(l->start[0]), free(l->start[1]);
 }
 
-/* Rows [first, first + rows) of x as n sequences; hidden, cell [n, WIDE] */
-static att_var *layer_apply(att_tape *t, const layer *l, int64_t first, int64_t rows, const int64_t *at, int64_t n,
-                            bool reverse, float *hidden, float *cell, att_states *last)
+/* The rows of x from `first` on as n sequences, at [n + 1]; start: hidden state and cell [n, WIDE] */
+static att_var *layer_apply(att_tape *t, const layer *l, int64_t first, const int64_t *at, int64_t n, bool reverse,
+                            float *const start[2], att_states *last)
 {
     att_recurrent o = {.size = sizeof o,
                        .weight_ih = l->p[0],
@@ -183,9 +183,9 @@ static att_var *layer_apply(att_tape *t, const layer *l, int64_t first, int64_t 
                        .bias_ih = l->p[2],
                        .bias_hh = l->p[3],
                        .reverse = reverse};
-    o.start.hidden = input(t, hidden, ATT_DIMS(n, WIDE));
-    o.start.cell = l->lstm ? input(t, cell, ATT_DIMS(n, WIDE)) : NULL;
-    return l->op(t, input(t, l->x + first * FEATURES, ATT_DIMS(rows, FEATURES)), at, n, &o, last);
+    o.start.hidden = input(t, start[0], ATT_DIMS(n, WIDE));
+    o.start.cell = l->lstm ? input(t, start[1], ATT_DIMS(n, WIDE)) : NULL;
+    return l->op(t, input(t, l->x + first * FEATURES, ATT_DIMS(at[n], FEATURES)), at, n, &o, last);
 }
 
 static void same_rows(att_tape *t, att_var *x, const float *expected, int64_t rows)
@@ -202,7 +202,7 @@ static whole all_at_once(att_ctx *ctx, const layer *l, bool reverse)
 {
     att_states last;
     whole w = {.t = new_tape(ctx)};
-    w.y = read_floats(w.t, layer_apply(w.t, l, 0, ROWS, offsets, N, reverse, l->start[0], l->start[1], &last));
+    w.y = read_floats(w.t, layer_apply(w.t, l, 0, offsets, N, reverse, l->start, &last));
     w.last[0] = read_floats(w.t, last.hidden);
     w.last[1] = l->lstm ? read_floats(w.t, last.cell) : NULL;
     return w;
@@ -228,8 +228,8 @@ static void check_alone(att_ctx *ctx, const layer *l, bool reverse, const whole 
         att_tape *t = new_tape(ctx);
         att_states last;
         const int64_t rows = offsets[s + 1] - offsets[s], one[] = {0, rows};
-        float *h = l->start[0] + s * WIDE, *c = l->start[1] + s * WIDE;
-        same_rows(t, layer_apply(t, l, offsets[s], rows, one, 1, reverse, h, c, &last), w->y + offsets[s] * WIDE, rows);
+        float *start[] = {l->start[0] + s * WIDE, l->start[1] + s * WIDE};
+        same_rows(t, layer_apply(t, l, offsets[s], one, 1, reverse, start, &last), w->y + offsets[s] * WIDE, rows);
         same_rows(t, last.hidden, w->last[0] + s * WIDE, 1);
         if (l->lstm)
             same_rows(t, last.cell, w->last[1] + s * WIDE, 1);
@@ -248,22 +248,22 @@ static void check_steps(att_ctx *ctx, const layer *l, bool reverse, const whole 
 {
     static const int64_t one[] = {0, 1};
     for (int64_t s = 0; s < N; s++) {
-        float state[2][WIDE];
+        float hidden[WIDE], cell[WIDE], *const state[] = {hidden, cell};
         for (int i = 0; i < 2; i++)
-            memcpy(state[i], l->start[i] + s * WIDE, sizeof state[i]);
+            memcpy(state[i], l->start[i] + s * WIDE, sizeof hidden);
         for (int64_t i = 0; i < offsets[s + 1] - offsets[s]; i++) {
             att_tape *t = new_tape(ctx);
             att_states last;
             const int64_t row = reverse ? offsets[s + 1] - 1 - i : offsets[s] + i;
-            same_rows(t, layer_apply(t, l, row, 1, one, 1, reverse, state[0], state[1], &last), w->y + row * WIDE, 1);
-            memcpy(state[0], read_floats(t, last.hidden), sizeof state[0]);
+            same_rows(t, layer_apply(t, l, row, one, 1, reverse, state, &last), w->y + row * WIDE, 1);
+            memcpy(state[0], read_floats(t, last.hidden), sizeof hidden);
             if (l->lstm)
-                memcpy(state[1], read_floats(t, last.cell), sizeof state[1]);
+                memcpy(state[1], read_floats(t, last.cell), sizeof cell);
             att_tape_free(t);
         }
-        assert_memory_equal(state[0], w->last[0] + s * WIDE, sizeof state[0]); /* of the empty one: its start */
+        assert_memory_equal(state[0], w->last[0] + s * WIDE, sizeof hidden); /* of the empty one: its start */
         if (l->lstm)
-            assert_memory_equal(state[1], w->last[1] + s * WIDE, sizeof state[1]);
+            assert_memory_equal(state[1], w->last[1] + s * WIDE, sizeof cell);
     }
 }
 
@@ -304,7 +304,7 @@ static float *gradients_of(att_ctx *ctx, const layer *l, int64_t *count)
     att_tape *t = recording_tape(ctx);
     att_states last;
     att_tensor g;
-    att_var *y = layer_apply(t, l, 0, ROWS, offsets, N, true, l->start[0], l->start[1], &last);
+    att_var *y = layer_apply(t, l, 0, offsets, N, true, l->start, &last);
     att_var *x = y->step->in[0], *h = y->step->in[1];
     float *dy = check_numbers((ROWS + N) * WIDE, 77);
     y = att_concat(t, 2, (att_var *[]){y, last.hidden}, 0);
@@ -380,7 +380,7 @@ static void a_failing_allocation_is_an_error_and_leaks_nothing(void **state)
         att_states last;
         att_tensor y;
         f.fail_at = f.calls + at;
-        att_var *v = layer_apply(t, &l, 0, ROWS, offsets, N, false, l.start[0], l.start[1], &last);
+        att_var *v = layer_apply(t, &l, 0, offsets, N, false, l.start, &last);
         s = att_read(t, v, &y);
         if (s)
             assert_true(!last.hidden && !last.cell);
@@ -408,7 +408,7 @@ static void no_tokens_leave_states_as_they_were(void **state)
         att_tape *t = recording_tape(ctx);
         att_states last;
         att_tensor y, g;
-        att_var *y_var = layer_apply(t, &l, 0, 0, nothing, n, false, l.start[0], l.start[1], &last);
+        att_var *y_var = layer_apply(t, &l, 0, nothing, n, false, l.start, &last);
         assert_int_equal(att_read(t, y_var, &y), ATT_OK);
         assert_true(y.dim[0] == 0 && y.dim[1] == WIDE);
         same_rows(t, last.cell, l.start[1], n);

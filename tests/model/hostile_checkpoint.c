@@ -42,7 +42,8 @@ static att_training *open_training(att_ctx *ctx, const char *name, bool resume)
                                              .texts = texts,
                                              .scores = scores,
                                              .batch = 2,
-                                             .schedule = {.size = sizeof(att_schedule), .peak = 1e-2}};
+                                             .schedule =
+                                                 &(const att_schedule){.size = sizeof(att_schedule), .peak = 1e-2}};
     if (att_sentence_training_open(ctx, path_in(&model, name), &o, &t))
         assert_null(t);
     return t;

@@ -56,9 +56,9 @@ static void check_rows(att_tape *t, att_var *x, const char *name, int64_t first,
 
 static void check_kind(bool lstm)
 {
-    const att_nn_recurrent_config c = {.in = IN, .units = UNITS, .layers = LAYERS, .bidirectional = true};
+    const att_nn_recurrent_config c = {.in = IN, .units = UNITS, .layers = LAYERS, .bidirectional = true, .lstm = lstm};
     loader s = {.base.get = get};
-    const att_nn_recurrent l = (lstm ? att_nn_lstm_load : att_nn_gru_load)(&s.base, "rnn", &c);
+    const att_nn_recurrent l = att_nn_recurrent_load(&s.base, "rnn", &c);
     assert_int_equal(s.base.status, ATT_OK);
     assert_int_equal(s.n, PARAMS);
     float *x = check_numbers(TOKENS * IN, 1), *start[2];

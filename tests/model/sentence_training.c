@@ -59,7 +59,8 @@ static void learning_has_the_losses_of_pytorch(void **state)
             .scores = scores,
             .decay = 0.1,
             .clip = 1,
-            .schedule = {.size = sizeof(att_schedule), .kind = ATT_LINEAR, .peak = 0.01, .warmup = 2, .steps = STEPS}};
+            .schedule = &(const att_schedule){
+                .size = sizeof(att_schedule), .kind = ATT_LINEAR, .peak = 0.01, .warmup = 2, .steps = STEPS}};
         if (att_sentence_training_new(m, &o, &t))
             fail_msg("%s", att_error(ctx));
         for (int i = 0; i < STEPS; i++) {
@@ -93,16 +94,17 @@ static att_training *open_training(att_ctx *ctx, const char *name, const how *h)
 {
     char path[320];
     att_training *t = NULL;
-    const att_sentence_training_options o = {.size = sizeof o,
-                                             .model = h->model ? h->model : model.path,
-                                             .resume = h->resume,
-                                             .evaluated_by = h->evaluated_by,
-                                             .pairs = PAIRS,
-                                             .texts = texts,
-                                             .scores = h->scores ? h->scores : scores,
-                                             .batch = h->batch ? h->batch : 4,
-                                             .seed = (uint64_t)h->seed,
-                                             .schedule = {.size = sizeof(att_schedule), .peak = 1e-2, .warmup = 3}};
+    const att_sentence_training_options o = {
+        .size = sizeof o,
+        .model = h->model ? h->model : model.path,
+        .resume = h->resume,
+        .evaluated_by = h->evaluated_by,
+        .pairs = PAIRS,
+        .texts = texts,
+        .scores = h->scores ? h->scores : scores,
+        .batch = h->batch ? h->batch : 4,
+        .seed = (uint64_t)h->seed,
+        .schedule = &(const att_schedule){.size = sizeof(att_schedule), .peak = 1e-2, .warmup = 3}};
     if (att_sentence_training_open(ctx, path_of(name, path), &o, &t))
         assert_null(t);
     return t;
@@ -232,6 +234,7 @@ static void what_cannot_be_learnt_is_named(void **state)
     (void)state;
     static const char *const bytes[2 * PAIRS] = {"a", "b", "c", "d", "e", "\xC3", "", "", "", "", "", ""};
     static const double above[PAIRS] = {0.9, 0.1, 1.5, 0.75, 1.0, 0.5}, none[PAIRS] = {NAN};
+    static const att_schedule rates = {.size = sizeof rates, .peak = 1e-2};
     static const struct {
         att_sentence_training_options o;
         const char *says;
@@ -255,12 +258,14 @@ static void what_cannot_be_learnt_is_named(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         att_sentence_training_options o = cases[i].o;
         o.size = sizeof o;
+        o.schedule = &rates;
         assert_int_equal(att_sentence_training_new(m, &o, &t), ATT_ERR_ARGUMENT);
         assert_null(t);
         if (!strstr(att_error(ctx), cases[i].says))
             fail_msg("%s: %s", cases[i].says, att_error(ctx));
     }
-    const att_sentence_training_options good = {.size = sizeof good, .pairs = PAIRS, .texts = texts, .scores = scores};
+    const att_sentence_training_options good = {
+        .size = sizeof good, .pairs = PAIRS, .texts = texts, .scores = scores, .schedule = &rates};
     assert_int_equal(att_sentence_training_new(fixed, &good, &t), ATT_ERR_ARGUMENT);
     assert_non_null(strstr(att_error(ctx), "the model does not learn"));
     double loss;

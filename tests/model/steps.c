@@ -82,7 +82,7 @@ static texts targets(int step)
 typedef struct model {
     att_transformer *transformer; /* or a language model, whose parameters the store owns */
     att_parameter_store *store;
-    att_nn_embedding table;
+    att_param *table;
     att_nn_recurrent rnn;
     att_nn_linear output;
 } model;
@@ -139,14 +139,14 @@ static model make_model(att_ctx *ctx, const char *kind)
                                  .pad = PAD,
                                  .eos = END,
                                  .start = PAD};
-    const att_nn_recurrent_config rnn = {.in = HIDDEN, .units = HIDDEN, .layers = 2};
+    const att_nn_recurrent_config rnn = {.in = HIDDEN, .units = HIDDEN, .layers = 2, .lstm = strcmp(kind, "gru") != 0};
     model m = {0};
     if (!strcmp(kind, "transformer")) {
         assert_int_equal(att_transformer_new(ctx, &c, 1, &m.transformer), ATT_OK);
     } else {
         assert_int_equal(att_parameter_store_new(ctx, 1, NULL, &m.store), ATT_OK);
-        m.table = att_nn_embedding_load(&m.store->loader, "table", TOKENS, HIDDEN);
-        m.rnn = (strcmp(kind, "gru") ? att_nn_lstm_load : att_nn_gru_load)(&m.store->loader, "rnn", &rnn);
+        m.table = att_nn_matrix(&m.store->loader, "table", "weight", TOKENS, HIDDEN);
+        m.rnn = att_nn_recurrent_load(&m.store->loader, "rnn", &rnn);
         m.output = att_nn_linear_load(&m.store->loader, "output", HIDDEN, TOKENS);
         assert_int_equal(m.store->loader.status, ATT_OK);
     }
@@ -168,7 +168,7 @@ static att_var *loss_of_language(att_tape *t, const model *m, const texts *x)
     for (int b = 0; b < PAIRS; b++)
         for (int64_t i = x->offsets[b]; i < x->offsets[b + 1]; i++)
             next[i] = i + 1 < x->offsets[b + 1] ? x->ids[i + 1] : END;
-    att_var *h = att_nn_embedding_apply(t, &m->table, x->ids, n);
+    att_var *h = att_embedding(t, m->table, x->ids, n);
     h = att_nn_recurrent_apply(t, &m->rnn, h, x->offsets, PAIRS, NULL, NULL, NULL);
     h = att_nn_linear_apply(t, &m->output, h, ATT_IDENTITY, NULL);
     return att_cross_entropy(t, h, next, ATT_OPTIONS(att_cross_entropy_options, .smoothing = SMOOTHING));

@@ -42,7 +42,8 @@ static att_status start(training *t, att_ctx *ctx, double rate, float dropout, i
                                .target = path_of("train.en", target), .valid_source = path_of("valid.de", valid_source),
                                .valid_target = path_of("valid.en", valid_target), .batch_tokens = 200,
                                .accumulate = accumulate, .dropout = dropout, .smoothing = 0.1f, .clip = 1, .seed = 3,
-                               .schedule = {.size = sizeof(att_schedule), .peak = rate, .warmup = 20}),
+                               .schedule =
+                                   &(const att_schedule){.size = sizeof(att_schedule), .peak = rate, .warmup = 20}),
                    &t->training);
 }
 
@@ -130,7 +131,7 @@ static att_training *open_other(att_ctx *ctx, const char *name, bool resume, int
         ATT_OPTIONS(att_training_options, .vocabulary = 70, .settings = settings, .resume = resume, .keep = 3,
                     .source = path_of("train.de", source), .target = path_of("train.en", target), .batch_tokens = 150,
                     .dropout = dropout, .seed = (uint64_t)seed,
-                    .schedule = {.size = sizeof(att_schedule), .peak = 1e-2, .warmup = 3});
+                    .schedule = &(const att_schedule){.size = sizeof(att_schedule), .peak = 1e-2, .warmup = 3});
     if (att_training_open(ctx, path_of(name, path), o, &t))
         assert_null(t);
     return t;
@@ -378,6 +379,7 @@ static void a_training_in_memory_has_no_folder(void **state)
         att_training *other;
         att_training_options o = cases[i].o;
         o.size = sizeof o;
+        o.schedule = &(const att_schedule){.size = sizeof(att_schedule), .peak = 1e-2};
         o.source = path_of("train.de", source);
         o.target = path_of("train.en", target);
         snprintf(says, sizeof says, "%s is for a training in a folder", cases[i].says);

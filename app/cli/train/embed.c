@@ -185,7 +185,7 @@ static int open_training(embed_training *t)
         ATT_OPTIONS(att_sentence_training_options, .model = path, .resume = resume, .evaluated_by = checksum(&t->valid),
                     .note = t->common.note, .note_bytes = sizeof t->common.note, .pairs = t->pairs.n,
                     .texts = t->pairs.text, .bytes = t->pairs.bytes, .scores = t->pairs.score, .batch = batch,
-                    .schedule = rates, .decay = decay, .clip = clip, .seed = (uint64_t)seed);
+                    .schedule = &rates, .decay = decay, .clip = clip, .seed = (uint64_t)seed);
     if (!code)
         code = cli_status(t->common.ctx, att_sentence_training_open(t->common.ctx, folder, o, &t->common.training));
     free(path);

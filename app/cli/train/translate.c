@@ -148,7 +148,7 @@ static int open_training(cli_training *t, const char *settings)
         att_training_options, .tokenizer = tokenizer, .vocabulary = vocabulary, .character_coverage = coverage,
         .byte_fallback = byte_fallback, .settings = settings, .config = config, .resume = resume,
         .keep = average > 1 ? average : 1, .note = t->note, .note_bytes = sizeof t->note, .source = source,
-        .target = target, .valid_source = valid_source, .valid_target = valid_target, .schedule = rates,
+        .target = target, .valid_source = valid_source, .valid_target = valid_target, .schedule = &rates,
         .batch_tokens = batch_tokens, .accumulate = accumulate, .smoothing = (float)smoothing,
         .dropout = (float)dropout, .clip = clip, .seed = (uint64_t)seed);
     return cli_status(t->ctx, att_training_open(t->ctx, folder, o, &t->training));

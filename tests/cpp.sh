@@ -1,0 +1,28 @@
+#!/bin/sh
+# Are the public headers good C++20? Compiles examples/*.cpp, among which is one for each header, without a warning, and
+# runs tests/macros.cpp with the shared libraries of BUILD, by each compiler that is here.
+# usage: tests/cpp.sh BUILD
+set -eu
+build=$1
+root=$(cd "$(dirname "$0")/.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+flags="-std=c++20 -Wall -Wextra -Wpedantic -Wold-style-cast -Werror -I$root/include"
+
+for header in "$root"/include/*.h; do
+    grep -qF "#include <${header##*/}>" "$root"/examples/*.cpp || { echo "no example in C++ includes ${header##*/}"; exit 1; }
+done
+compilers=0
+for compiler in g++ clang++; do
+    command -v $compiler >/dev/null || { echo "$compiler is not here: skipped"; continue; }
+    compilers=$((compilers + 1))
+    for example in "$root"/examples/*.cpp; do
+        # shellcheck disable=SC2086
+        $compiler $flags -fsyntax-only "$example"
+    done
+    # shellcheck disable=SC2086
+    $compiler $flags "$root/tests/macros.cpp" -L"$build" -lattend -Wl,-rpath,"$build" -o "$work/macros"
+    "$work/macros" || { echo "$compiler: tests/macros.cpp returns $?"; exit 1; }
+    echo "$compiler: examples compile without a warning, macros have the right values"
+done
+[ $compilers -gt 0 ] || exit 77
