@@ -47,7 +47,8 @@ static vf back_relu(vf x, vf dy) { return v_select(v_lt(v_set(0), x), dy, v_set(
 
 static vf back_tanh(vf x, vf dy) { return v_mul(dy, v_tanh_slope(v_tanh(x))); }
 
-/* x where its function still bends, NaN too: beyond, slopes are 0 and 1, and products with x would not be */
+/* Clamps x to where the derivative is not yet exactly 0 or 1; NaN stays. Beyond, products with a large x would
+ * overflow. */
 ATT_INLINE vf within(float limit, vf x) { return v_max(v_set(-limit), v_min(v_set(limit), x)); }
 
 /* Phi(x) + x phi(x) */

@@ -8,7 +8,8 @@
 ATT_INLINE vf v_identity(vf x) { return x; }
 ATT_INLINE vf v_relu(vf x) { return v_max(v_set(0), x); }
 
-/* Slopes of tanh and of the sigmoid by their values: 1 - y^2, without cancelling where y is near 1, and y (1 - y) */
+/* The derivatives of tanh and of the sigmoid from their values y: 1 - y^2, without cancellation near 1, and y (1 - y)
+ */
 ATT_INLINE vf v_tanh_slope(vf y) { return v_mul(v_sub(v_set(1), y), v_add(v_set(1), y)); }
 ATT_INLINE vf v_sigmoid_slope(vf y) { return v_mul(y, v_sub(v_set(1), y)); }
 

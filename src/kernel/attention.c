@@ -1,9 +1,9 @@
-/* Attention on one block of queries, transposed: queries are the columns of every tile, a vector of them side by
- * side, keys are the rows. So softmax runs down the columns with no sums across a vector, keys and values are read
- * where they lie, and only a block of queries, and its output at the end, is turned.
+/* Attention of one tile of queries, on S^T: queries are the columns, side by side in vectors, keys are the rows. So
+ * softmax runs down the columns without sums across a vector, keys and values are read as they lie, and only the
+ * queries, and the output at the end, are transposed.
  *
- * exp(x) = 2^(x log2 e): scores are what they are, running maxima are kept in units of log2, and the factor is part of
- * the multiply-add that takes the maximum away. */
+ * exp(x) = 2^(x log2 e). Running maxima are in units of log2; scores are not, the factor is part of the multiply-add
+ * that subtracts the maximum. */
 #include "kernel/softmax_step.h"
 
 /* x [n][PANEL] -> y [rows, n], row i times scale[i]. The 0 that is added makes -0 to 0. */
@@ -117,7 +117,7 @@ static void pv_rows(const att_pv *x)
     }
 }
 
-/* Adds the second partial result to the first: each is maximum [PANEL], sum [PANEL] and o [dim][PANEL]. */
+/* Merges the second accumulator into the first: each is maximum [PANEL], sum [PANEL] and o [dim][PANEL]. */
 static void merge(int64_t dim, float *max, float *sum, float *o, const float *max2, const float *sum2, const float *o2)
 {
     const unsigned flushed = v_flush_begin();
@@ -141,7 +141,7 @@ static void normalizer(const float *max, const float *sum, float *inverse, float
 {
     ATT_UNROLL (v, ATT_PANEL_VECTORS) {
         const vf total = v_load(sum + v * ATT_LANES);
-        const vm none = v_lt(total, v_set(0.5f)); /* the largest weight of the others is 1 */
+        const vm none = v_lt(total, v_set(0.5f)); /* with any key the largest weight is 1 */
         v_store(inverse + v * ATT_LANES, v_select(none, v_set(0), v_div(v_set(1), total)));
         if (!lse)
             continue;

@@ -1,13 +1,13 @@
-/* The backward of attention on one block of queries by one block of keys, in the forward's orientation: scores lie
- * [keys][queries]. Of its five products two are new here, those that sum over queries; the other three have the
- * shapes of the forward. */
+/* The backward of attention on one tile of queries by one block of keys, oriented as the forward: scores lie
+ * [keys][queries]. Of its five products, S^T is the forward's; dP^T, dQ^T, dK and dV are here. */
 #include "kernel/kernel.h"
 #include "kernel/tile.h"
 #include "simd/math.h"
 
 #include <float.h>
 
-/* scale x [rows, n] -> y [panels of n][all][PANEL], behind n 0, only the first rows: what products over rows read. */
+/* x [rows, n] times scale -> y [panels of n][all][PANEL], zero-padded behind n; rows behind `rows` are not written. As
+ * gemm_nn reads its right operand. */
 static void pack_rows(int64_t rows, int64_t all, int64_t n, const float *x, int64_t stride, float scale, float *y)
 {
     for (int64_t j = 0; j < n; j += PANEL, y += all * PANEL)

@@ -1,19 +1,19 @@
-/* Words of two bf16 numbers, where a set multiplies such pairs (bf16_products.c).
+/* Pairs of bf16 in 32 bits, for instruction sets that multiply such pairs (bf16_products.c).
  *
- * Words go the way of floats: moved, turned and broadcast alike. Those of queries and keys are neighbours in a row;
- * those of values and of weights, which are rounded to bf16, are of two keys that follow each other. */
+ * A pair is loaded, transposed and broadcast as a float is. Pairs of queries and keys are neighbours in a row; pairs of
+ * values, and of weights, which are rounded to bf16, belong to two consecutive keys. */
 // only: avx512bf16
 #include "kernel/kernel.h"
 #include "kernel/softmax_step.h"
 #include "simd/simd.h"
 
-/* x [rows, words] -> y [words][PANEL] */
-static void pack(int64_t rows, int64_t words, const float *x, int64_t stride, float *y)
+/* x [rows, pairs] -> y [pairs][PANEL] */
+static void pack(int64_t rows, int64_t pairs, const float *x, int64_t stride, float *y)
 {
-    tile_pack_as(false, rows, words, x, stride, 1, y);
+    tile_pack_as(false, rows, pairs, x, stride, 1, y);
 }
 
-/* y [n] words of two rows of bf16 [n]; NULL: zeros. Are all of them finite? */
+/* y [n] = pairs of two rows of bf16 [n]; one may be NULL, for zeros. Returns whether all are finite. */
 static bool interleave(int64_t n, const uint16_t *even, const uint16_t *odd, float *y)
 {
     const __m512i exponent = _mm512_set1_epi16(0x7f80);
@@ -21,10 +21,10 @@ static bool interleave(int64_t n, const uint16_t *even, const uint16_t *odd, flo
     for (int64_t i = 0; i < n; i += ATT_LANES) {
         const int count = n - i < ATT_LANES ? (int)(n - i) : ATT_LANES;
         const __m512i low = v_halves(even ? even + i : NULL, even ? count : 0);
-        const vf words = v_words(low, v_halves(odd ? odd + i : NULL, odd ? count : 0));
-        const __m512i exponents = _mm512_and_si512(_mm512_castps_si512(words), exponent);
+        const vf pairs = v_words(low, v_halves(odd ? odd + i : NULL, odd ? count : 0));
+        const __m512i exponents = _mm512_and_si512(_mm512_castps_si512(pairs), exponent);
         endless |= _mm512_cmpeq_epi16_mask(exponents, exponent);
-        v_store_n(y + i, words, count);
+        v_store_n(y + i, pairs, count);
     }
     return endless == 0;
 }

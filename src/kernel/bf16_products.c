@@ -1,5 +1,4 @@
-/* Products of words of two bf16 numbers (bf16.c), summed in f32: those of floats, only that a multiply-add is that of
- * two pairs; or in tiles, where a set has them. */
+/* Products of pairs of bf16 (bf16.c), summed in f32: the float tiles with another multiply-add, or AMX tiles. */
 // only: avx512bf16 amx
 #include "kernel/kernel.h"
 #include "simd/simd.h"
@@ -7,41 +6,41 @@
 #define TILE_MULTIPLY_ADD v_dot2_words
 #include "kernel/tile.h"
 
-/* Weights of keys [first, last), of which the first is even, to words [pairs of keys][PANEL]. */
-static void words_of_weights(int64_t first, int64_t last, const float *p, float *words)
+/* Packs weights of keys [first, last) into pairs [pairs of keys][PANEL]; first is even. */
+static void pack_weights(int64_t first, int64_t last, const float *p, float *pairs)
 {
     for (int64_t k = first; k < last; k += 2)
         ATT_UNROLL (v, ATT_PANEL_VECTORS) {
             const float *at = p + k * PANEL + v * ATT_LANES;
             const vf next = k + 1 < last ? v_load(at + PANEL) : v_set(0);
-            v_store(words + k / 2 * PANEL + v * ATT_LANES, v_words_of(v_load(at), next));
+            v_store(pairs + k / 2 * PANEL + v * ATT_LANES, v_words_of(v_load(at), next));
         }
 }
 
 #ifdef ATT_TILES_BF16
 #include "kernel/bf16_tiles.h"
 #else
-/* s [keys][PANEL] = k [keys, words] times turned q [words][PANEL] */
-static void scores(int64_t keys, int64_t queries, int64_t words, const float *k, int64_t stride, const float *q,
+/* s [keys][PANEL] = k [keys, pairs] times turned q [pairs][PANEL] */
+static void scores(int64_t keys, int64_t queries, int64_t pairs, const float *k, int64_t stride, const float *q,
                    float *s, int64_t s_stride)
 {
-    const tile_args t = {.k = words, .a = k, .lda = stride, .b = q, .c = s, .ldc = s_stride};
+    const tile_args t = {.k = pairs, .a = k, .lda = stride, .b = q, .c = s, .ldc = s_stride};
     tile_columns((int)queries, keys, t);
 }
 
-/* As weigh, on words: v [pairs of keys][dim], p rounded into p_words [pairs of keys][PANEL], or NULL where it
- * has been. */
-static void accumulate_pv(int n_runs, const att_range *run, int64_t dim, const float *v, const float *p, float *p_words,
-                          const float *rescale, float *o)
+/* As attention.c's accumulate_pv, on pairs: v [pairs of keys][dim], p rounded into p_pairs [pairs of keys][PANEL], or
+ * NULL where it has been. */
+static void accumulate_pv(int n_ranges, const att_range *range, int64_t dim, const float *v, const float *p,
+                          float *p_pairs, const float *rescale, float *o)
 {
-    for (int r = 0; r < n_runs; r++) {
-        const int64_t pair = run[r].first / 2;
+    for (int r = 0; r < n_ranges; r++) {
+        const int64_t pair = range[r].first / 2;
         if (p)
-            words_of_weights(run[r].first, run[r].last, p, p_words);
-        const tile_args t = {.k = (run[r].last - run[r].first + 1) / 2,
+            pack_weights(range[r].first, range[r].last, p, p_pairs);
+        const tile_args t = {.k = (range[r].last - range[r].first + 1) / 2,
                              .a = v + pair * dim,
                              .lda = dim,
-                             .b = p_words + pair * PANEL,
+                             .b = p_pairs + pair * PANEL,
                              .c = o,
                              .ldc = PANEL,
                              .scale = rescale};

@@ -1,13 +1,13 @@
-/* The two products of words (bf16_products.c) in tiles of 16 rows of 16 words. What is left of rows or of words is
+/* The two products of pairs (bf16_products.c) in tiles of 16 rows of 16 pairs. What is left of rows or of pairs is
  * multiplied in vectors; which that is depends on where they lie in the block alone, so no row's bits depend on others.
  */
 
-/* c [rows][PANEL] = 0, or c where begun, + a [rows, 16 n words] b [16 n words][PANEL]; distances in floats. */
+/* c [rows][PANEL] = 0, or c where begun, + a [rows, 16 n pairs] b [16 n pairs][PANEL]; distances in floats. */
 typedef struct squares {
     bool begun;
     int64_t n;
     const float *a;
-    int64_t a_row, a_tile, a_next; /* from row to row, from 16 of them to the next, from 16 words to the next */
+    int64_t a_row, a_tile, a_next; /* from row to row, from 16 of them to the next, from 16 pairs to the next */
     const float *b;
     float *c;
     int64_t c_row;
@@ -72,11 +72,11 @@ ATT_INLINE void all_squares(int64_t rows, const bool two_columns, squares *s)
 static void wide_squares(int64_t rows, squares s) { all_squares(rows, true, &s); }
 static void narrow_squares(int64_t rows, squares s) { all_squares(rows, false, &s); }
 
-/* s [keys][PANEL] = k [keys, words] times turned q [words][PANEL] */
-static void scores(int64_t keys, int64_t queries, int64_t words, const float *k, int64_t stride, const float *q,
+/* s [keys][PANEL] = k [keys, pairs] times in_tiles_k q [pairs][PANEL] */
+static void scores(int64_t keys, int64_t queries, int64_t pairs, const float *k, int64_t stride, const float *q,
                    float *s, int64_t s_stride)
 {
-    const int64_t in_tiles = words / EDGE * EDGE, rows = in_tiles ? keys / EDGE * EDGE : 0;
+    const int64_t in_tiles = pairs / EDGE * EDGE, rows = in_tiles ? keys / EDGE * EDGE : 0;
     const squares whole = {.n = in_tiles / EDGE,
                            .a = k,
                            .a_row = stride,
@@ -89,26 +89,26 @@ static void scores(int64_t keys, int64_t queries, int64_t words, const float *k,
         wide_squares(rows, whole);
     else
         narrow_squares(rows, whole);
-    const tile_args words_left = {
-        .k = words - in_tiles, .a = k + in_tiles, .lda = stride, .b = q + in_tiles * PANEL, .c = s, .ldc = s_stride};
-    if (words_left.k > 0)
-        tile_all(rows, ATT_PANEL_VECTORS, false, START_C, words_left);
+    const tile_args pairs_left = {
+        .k = pairs - in_tiles, .a = k + in_tiles, .lda = stride, .b = q + in_tiles * PANEL, .c = s, .ldc = s_stride};
+    if (pairs_left.k > 0)
+        tile_all(rows, ATT_PANEL_VECTORS, false, START_C, pairs_left);
     const tile_args rows_left = {
-        .k = words, .a = k + rows * stride, .lda = stride, .b = q, .c = s + rows * s_stride, .ldc = s_stride};
+        .k = pairs, .a = k + rows * stride, .lda = stride, .b = q, .c = s + rows * s_stride, .ldc = s_stride};
     tile_all(keys - rows, ATT_PANEL_VECTORS, false, START_ZERO, rows_left);
 }
 
-/* Words of values [pairs of keys][dim] for accumulate_pv: squares of 16 pairs by 16 are turned where they lie. */
-static void pack_values(int64_t keys, int64_t dim, float *words)
+/* Words of values [pairs of keys][dim] for accumulate_pv: squares of 16 pairs by 16 are in_tiles_k where they lie. */
+static void pack_values(int64_t keys, int64_t dim, float *pairs)
 {
     for (int64_t pair = 0; pair + EDGE <= keys / 2; pair += EDGE)
         for (int64_t d = 0; d + EDGE <= dim; d += EDGE) {
             vf t[ATT_LANES];
             ATT_UNROLL (i, ATT_LANES)
-                t[i] = v_load(words + (pair + i) * dim + d);
+                t[i] = v_load(pairs + (pair + i) * dim + d);
             v_transpose(t);
             ATT_UNROLL (i, ATT_LANES)
-                v_store(words + (pair + i) * dim + d, t[i]);
+                v_store(pairs + (pair + i) * dim + d, t[i]);
         }
 }
 
@@ -122,33 +122,33 @@ static void begin_rows(int64_t first, int64_t rows, const float *scale, float *o
         }
 }
 
-/* As weigh, on words: v [pairs of keys][dim] with turned squares, p rounded into p_words [pairs of keys][PANEL], or
- * NULL where it has been. Runs begin with a square (att_mask_tile_make). */
-static void accumulate_pv(int n_runs, const att_range *run, int64_t dim, const float *v, const float *p, float *p_words,
-                          const float *rescale, float *o)
+/* As attention.c's accumulate_pv, on pairs: v [pairs of keys][dim] in transposed squares, p rounded into p_pairs [pairs
+ * of keys][PANEL], or NULL where it has been. Runs begin with a square (att_mask_tile_make). */
+static void accumulate_pv(int n_ranges, const att_range *range, int64_t dim, const float *v, const float *p,
+                          float *p_pairs, const float *rescale, float *o)
 {
     const int64_t in_tiles = dim / EDGE * EDGE;
-    for (int r = 0; r < n_runs; r++) {
-        const int64_t pair = run[r].first / 2, pairs = (run[r].last - run[r].first + 1) / 2;
-        const int64_t turned = (run[r].last - run[r].first) / (2 * EDGE) * EDGE;
+    for (int r = 0; r < n_ranges; r++) {
+        const int64_t pair = range[r].first / 2, pairs = (range[r].last - range[r].first + 1) / 2;
+        const int64_t in_tiles_k = (range[r].last - range[r].first) / (2 * EDGE) * EDGE;
         const bool begun = r > 0 || rescale;
         if (r == 0) /* but for what tiles begin */
-            begin_rows(begun || !turned ? 0 : in_tiles, dim, rescale, o);
+            begin_rows(begun || !in_tiles_k ? 0 : in_tiles, dim, rescale, o);
         if (p)
-            words_of_weights(run[r].first, run[r].last, p, p_words);
-        wide_squares(turned ? in_tiles : 0, (squares){.begun = begun,
-                                                      .n = turned / EDGE,
-                                                      .a = v + pair * dim,
-                                                      .a_row = dim,
-                                                      .a_tile = EDGE,
-                                                      .a_next = EDGE * dim,
-                                                      .b = p_words + pair * PANEL,
-                                                      .c = o,
-                                                      .c_row = PANEL});
-        tile_args t = {.k = pairs - turned,
-                       .a = v + (pair + turned) * dim,
+            pack_weights(range[r].first, range[r].last, p, p_pairs);
+        wide_squares(in_tiles_k ? in_tiles : 0, (squares){.begun = begun,
+                                                          .n = in_tiles_k / EDGE,
+                                                          .a = v + pair * dim,
+                                                          .a_row = dim,
+                                                          .a_tile = EDGE,
+                                                          .a_next = EDGE * dim,
+                                                          .b = p_pairs + pair * PANEL,
+                                                          .c = o,
+                                                          .c_row = PANEL});
+        tile_args t = {.k = pairs - in_tiles_k,
+                       .a = v + (pair + in_tiles_k) * dim,
                        .lda = dim,
-                       .b = p_words + (pair + turned) * PANEL,
+                       .b = p_pairs + (pair + in_tiles_k) * PANEL,
                        .c = o,
                        .ldc = PANEL};
         if (t.k > 0)
@@ -156,7 +156,7 @@ static void accumulate_pv(int n_runs, const att_range *run, int64_t dim, const f
         t = (tile_args){.k = pairs,
                         .a = v + pair * dim + in_tiles,
                         .lda = dim,
-                        .b = p_words + pair * PANEL,
+                        .b = p_pairs + pair * PANEL,
                         .c = o + in_tiles * PANEL,
                         .ldc = PANEL};
         tile_all(dim - in_tiles, ATT_PANEL_VECTORS, true, START_C, t);

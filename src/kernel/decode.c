@@ -1,12 +1,12 @@
-/* Attention of a few queries, which is as fast as memory gives keys and values: a decoded token against a cache.
+/* Attention of a few queries: decoding, whose time is that of reading keys and values.
  *
- * A panel would be almost empty, so here lanes are keys while scores are made, and numbers of a value while they are
- * weighted. Every score, weight, sum and output is the same chain of operations as in attention.c: the same bits.
- * Scores lie in rows, s [queries][keys]. Keys and values are f32, f16 or bf16; keys are rows, or packed in panels,
+ * A query tile would be almost empty, so here lanes are keys (scores) or dimensions of a value (P V). Every score,
+ * weight, sum and output is the same chain of operations as in attention.c: the same bits. Scores lie in rows,
+ * s [queries][keys]. Keys and values are f32, f16 or bf16; keys are rows, or packed in panels,
  * [ceil(keys / PANEL)][dim][PANEL].
  *
- * Memory must never be idle. So what is read next is prefetched at the rate at which memory is read: values while keys
- * are, the next keys while values are. */
+ * What is read next is prefetched at the rate at which memory is read: values while scores are computed, the next keys
+ * while values are added up. */
 #include "attend.h"
 #include "kernel/kernel.h"
 #include "kernel/tile.h"
@@ -16,21 +16,21 @@
 #include <string.h>
 
 enum {
-    QUERIES = 4,             /* whose scores are made together */
-    PAIR = 2,                /* or one, whose o is in registers while values are weighted: */
-    WIDE = ROWS > 6 ? 8 : 4, /* vectors of it */
-    MOST = 8,                /* queries of a softmax step together */
+    QUERIES = 4,             /* of one score tile */
+    PAIR = 2,                /* queries (or one) whose o is in registers while P V is added up, */
+    WIDE = ROWS > 6 ? 8 : 4, /* in this number of vectors */
+    MAX_QUERIES = 8,         /* queries of a softmax step together */
     KEYS = 4,                /* by QUERIES together, or, where values are read once: */
     KEYS_ONCE = 2,           /* as hardware prefetchers follow few streams */
     PIECE = 8192,            /* bytes of values that stay in the first-level cache for all queries and columns */
     LINE = ATT_CACHE_LINE,
-    CHUNK = 128 /* numbers of rows of another type, of PANEL keys, that are converted together */
+    CHUNK = 128 /* dimensions of PANEL keys that are converted together */
 };
 
 /* n numbers, at most a vector of them; 0 behind. */
 ATT_INLINE vf load(const float *x, int n) { return n == ATT_LANES ? v_load(x) : v_load_n(x, n); }
 
-/* What is not f32 is converted piece by piece, into memory that stays in the first-level cache. */
+/* Bytes of n numbers. f16 and bf16 are converted piece by piece, into memory that stays in the first-level cache. */
 static int64_t bytes_of(int type, int64_t n) { return n * (type == ATT_F32 ? 4 : 2); }
 ATT_INLINE void convert_as(const int type, int64_t n, const uint16_t *x, att_prefetch *next, float *y)
 {
@@ -242,7 +242,7 @@ static void softmax_row(int n_ranges, const att_range *range, float *s, float *m
 ATT_INLINE void sum_rows(const int n, int n_ranges, const att_range *range, const float *s, int64_t stride,
                          float *total)
 {
-    float sum[MOST] = {0};
+    float sum[MAX_QUERIES] = {0};
     for (int r = 0; r < n_ranges; r++)
         for (int64_t k = range[r].first; k < range[r].last; k++)
             ATT_UNROLL (i, n)
@@ -255,14 +255,14 @@ ATT_INLINE void sum_rows(const int n, int n_ranges, const att_range *range, cons
 static void softmax_step(const att_softmax_step *t)
 {
     for (int done = 0, some; done < t->columns; done += some) {
-        float total[MOST], *rows = t->s + done * t->stride;
-        vf factor[MOST];
-        some = t->columns - done < MOST ? t->columns - done : MOST;
+        float total[MAX_QUERIES], *rows = t->s + done * t->stride;
+        vf factor[MAX_QUERIES];
+        some = t->columns - done < MAX_QUERIES ? t->columns - done : MAX_QUERIES;
         for (int i = 0; i < some; i++)
             softmax_row(t->n_ranges, t->range, rows + i * t->stride, t->max + done + i, &factor[i]);
         int i = 0;
-        for (; i + MOST <= some; i += MOST)
-            sum_rows(MOST, t->n_ranges, t->range, rows + i * t->stride, t->stride, total + i);
+        for (; i + MAX_QUERIES <= some; i += MAX_QUERIES)
+            sum_rows(MAX_QUERIES, t->n_ranges, t->range, rows + i * t->stride, t->stride, total + i);
         for (; i + QUERIES <= some; i += QUERIES)
             sum_rows(QUERIES, t->n_ranges, t->range, rows + i * t->stride, t->stride, total + i);
         for (; i < some; i++)
@@ -429,7 +429,7 @@ static void accumulate_pv(const att_pv *x)
 
 /* ---- partial results */
 
-/* merge of attention.c for one query: adds the second partial result, maximum, sum and o [dim], to the first. */
+/* Merges the second accumulator, maximum, sum and o [dim] of one query, into the first, as attention.c does. */
 static void merge(int64_t dim, float *max, float *sum, float *o, float max2, float sum2, const float *o2)
 {
     const unsigned flushed = v_flush_begin();

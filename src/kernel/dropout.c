@@ -25,8 +25,8 @@ static schedule schedule_of(uint64_t seed)
     return s;
 }
 
-/* What the first three rounds owe to the queries alone. Two lanes of a counter meet in no product before the third
- * round: until then one number a query, or one a group of keys, is enough. */
+/* The part of the first three rounds that depends on the query alone. No product mixes the query with the key before
+ * the third round: until then one number for each query, and one for each group of keys, is enough. */
 typedef struct columns {
     vw x0[HALVES], x2[HALVES], x2_late[HALVES], x3[HALVES];
 } columns;
@@ -93,7 +93,7 @@ ATT_INLINE void keep_as(const int halves, const att_dropout_mask *d, uint32_t q0
 }
 
 /* bits [keys, rounded up to whole fours]: bit i of bits[k] says whether query q0 + i keeps key k0 + k, for the first
- * queries of a panel; the bits behind them mean nothing. k0 is a multiple of 4. */
+ * queries of a panel; the bits behind them are undefined. k0 is a multiple of 4. */
 static void keep_bits(const att_dropout_mask *d, int queries, uint32_t q0, uint32_t k0, int64_t keys, uint64_t *bits)
 {
     if (queries <= ATT_LANES)
@@ -103,7 +103,7 @@ static void keep_bits(const att_dropout_mask *d, int queries, uint32_t q0, uint3
 }
 
 /* s [keys][PANEL], rows stride apart: times scale where the bit is set, 0 elsewhere. */
-static void drop(int64_t keys, const uint64_t *bits, float scale, float *s, int64_t stride)
+static void apply_dropout(int64_t keys, const uint64_t *bits, float scale, float *s, int64_t stride)
 {
     for (int64_t k = 0; k < keys; k++)
         ATT_UNROLL (v, ATT_PANEL_VECTORS) {
@@ -128,6 +128,6 @@ void ATT_ISA(att_kernel_dropout)(att_kernels *k);
 void ATT_ISA(att_kernel_dropout)(att_kernels *k)
 {
     k->dropout.mask = keep_bits;
-    k->dropout.apply = drop;
+    k->dropout.apply = apply_dropout;
     k->dropout.apply_rows = drop_rows;
 }

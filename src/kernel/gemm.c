@@ -33,17 +33,17 @@ static void pack(int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t
     }
 }
 
-/* Panels that one tile takes. Of few rows several: there must be enough chains to hide the latency of an addition. Of
- * more as many as need the fewest loads. */
+/* Panels of one tile. With one or two rows several: enough independent chains to hide the latency of an addition. With
+ * more rows, the number that needs the fewest loads. */
 static int panels_for(int64_t rows) { return rows == 1 ? 4 : rows == 2 || ATT_WIDE_ROWS > 2 ? 2 : 1; }
 
-/* Rows of a tile, at most: of one across two panels where that is the better one */
-enum { MOST_ROWS = ATT_WIDE_ROWS > 2 ? ATT_WIDE_ROWS : ROWS };
+/* The largest number of rows of a tile: that of a tile across two panels, where it is the better one */
+enum { MAX_TILE_ROWS = ATT_WIDE_ROWS > 2 ? ATT_WIDE_ROWS : ROWS };
 
 /* A tile of a row count known at run time */
 ATT_INLINE void tile_rows(int rows, const int vectors, const tile_start start, const tile_args *t)
 {
-    if (rows > (vectors > ATT_PANEL_VECTORS ? ATT_WIDE_ROWS : MOST_ROWS))
+    if (rows > (vectors > ATT_PANEL_VECTORS ? ATT_WIDE_ROWS : MAX_TILE_ROWS))
         __builtin_unreachable(); /* not to be compiled */
     switch (rows) {
     case 1:
@@ -135,7 +135,7 @@ static void finish(int rows, int64_t n, float *c, int64_t ldc, const att_epilogu
 /* A tile whose columns end within its panel: computed beside C, then the used columns are copied. */
 static void edge_tile(int rows, int64_t used, bool add, const tile_args *t)
 {
-    float whole[MOST_ROWS * PANEL] = {0};
+    float whole[MAX_TILE_ROWS * PANEL] = {0};
     tile_args inner = *t;
     inner.c = whole;
     inner.ldc = PANEL;
@@ -148,7 +148,7 @@ static void edge_tile(int rows, int64_t used, bool add, const tile_args *t)
             t->c[r * t->ldc + j] = whole[r * PANEL + j];
 }
 
-/* Some panels over some of k, which all rows meet before the next. */
+/* Some panels over some of k: all rows are multiplied with a block before the next one. */
 typedef struct block {
     int64_t q, panels, k0, depth;
 } block;
@@ -161,16 +161,17 @@ static const float *panel_of(const att_gemm_args *g, const block *b)
 /* Blocked only if several tiles read the block: prefetching the next block needs that much arithmetic. */
 static bool in_blocks(const att_gemm_args *g, int64_t panels) { return panels == 2 && g->m > ATT_WIDE_ROWS; }
 
-/* How deep blocks of so much of k are. Of few rows short ones where they are fetched: the first is waited for, and
- * others are then read from the first-level cache. Else one, so that sums stay in registers, as long as the
- * second-level cache has room for it and the next; then even ones, as a short one could not fetch a long one. */
+/* The depth of the blocks that k numbers are split into. With few rows blocks are short: only the first one is read
+ * before it has been prefetched, and the others come from the first-level cache. Otherwise k is one block, so that sums
+ * stay in registers, as long as the second-level cache has room for it and the next one; else blocks of equal depth, as
+ * a short block leaves no time to prefetch a long one. */
 static int64_t depth_for(const att_gemm_args *g, int64_t panels, int64_t k)
 {
     enum { SHORT = 128, LONG = 512, WHOLE = 1024 };
     if (!in_blocks(g, panels))
         return ATT_GEMM_DEPTH;
-    const int64_t most = g->m <= 2 * ATT_WIDE_ROWS ? SHORT : k > WHOLE ? LONG : WHOLE;
-    const int64_t parts = att_max(1, att_ceil_div(k, most));
+    const int64_t max_depth = g->m <= 2 * ATT_WIDE_ROWS ? SHORT : k > WHOLE ? LONG : WHOLE;
+    const int64_t parts = att_max(1, att_ceil_div(k, max_depth));
     return att_ceil_div(k, parts);
 }
 
@@ -198,7 +199,7 @@ static void product_tile(const att_gemm_args *g, int64_t i, int rows, const bloc
 /* All rows by a block, while the next one is prefetched; next NULL: there is none. */
 static void product_rows(const att_gemm_args *g, const block *b, const block *next)
 {
-    const int64_t most = b->panels == 2 ? ATT_WIDE_ROWS : MOST_ROWS, tiles = att_ceil_div(g->m, most);
+    const int64_t tiles = att_ceil_div(g->m, b->panels == 2 ? ATT_WIDE_ROWS : MAX_TILE_ROWS);
     att_prefetch list;
     att_prefetch_clear(&list);
     if (next) {
@@ -215,13 +216,13 @@ static void product_rows(const att_gemm_args *g, const block *b, const block *ne
 /* Panels from q on over [k0, end), block by block. */
 static void product_panels(const att_gemm_args *g, int64_t q, int64_t panels, int64_t k0, int64_t end)
 {
-    const int64_t most = depth_for(g, panels, end - k0);
+    const int64_t max_depth = depth_for(g, panels, end - k0);
     int64_t p = k0;
     do {
-        const block b = {q, panels, p, att_min(most, end - p)};
+        const block b = {q, panels, p, att_min(max_depth, end - p)};
         p += b.depth;
-        const block next = p < end ? (block){q, panels, p, att_min(most, end - p)}
-                                   : (block){q + panels, panels, k0, att_min(most, end - k0)};
+        const block next = p < end ? (block){q, panels, p, att_min(max_depth, end - p)}
+                                   : (block){q + panels, panels, k0, att_min(max_depth, end - k0)};
         const bool fetch = in_blocks(g, panels) && b.depth > 0 && (next.q + panels) * PANEL <= g->n;
         product_rows(g, &b, fetch ? &next : NULL);
     } while (p < end);
@@ -242,7 +243,7 @@ void ATT_ISA(att_kernel_gemm)(att_kernels *k)
 {
     k->lanes = ATT_LANES;
     k->nr = PANEL;
-    k->mr = MOST_ROWS;
+    k->mr = MAX_TILE_ROWS;
     k->gemm.panels_per_tile = panels_for;
     k->gemm.pack = pack;
     k->gemm.run = gemm;

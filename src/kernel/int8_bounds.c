@@ -1,13 +1,13 @@
-/* Bounds of many products from a quarter of what there is to read.
+/* Bounds of many products from int8 copies, a quarter of the bytes.
  *
  * Rows are kept as whole numbers of a byte: x = s p + f and w = t q + e, where f and e are what is left. Then
  *
  *   x . w = s t (p . q) + f . (t q) + x . e,   |f . (t q)| <= |f| (|w| + |e|),   |x . e| <= |x| |e|
  *
- * by the inequality of Cauchy and Schwarz. p . q has no rounding, the norms are known: whoever looks for the largest of
- * many products has to compute those alone whose upper bound reaches the best of the lower bounds.
+ * by the inequality of Cauchy and Schwarz. p . q has no rounding, the norms are known: to find the largest of many
+ * products, only those need be computed whose upper bound reaches the largest lower bound.
  *
- * Four whole numbers are kept in a word, and words go the way of floats (tile.h): a panel of columns is
+ * Four int8 are one 32-bit word, and words are loaded as floats are (tile.h): a panel of columns is
  * [words][PANEL], and behind it are, each [PANEL], what a sum starts from, steps, norms and rests. */
 // also: avx512bf16
 #include "kernel/kernel.h"
@@ -24,16 +24,16 @@ enum { START, STEP, NORM, REST, BEHIND }; /* rows behind a panel's words */
 
 static float largest(int64_t k, const float *x)
 {
-    vf most = v_set(0);
+    vf max = v_set(0);
     for (int64_t i = 0; i < k; i += ATT_LANES)
-        most = v_max(v_abs(v_load_n(x + i, k - i < ATT_LANES ? (int)(k - i) : ATT_LANES)), most);
-    return v_top(most);
+        max = v_max(v_abs(v_load_n(x + i, k - i < ATT_LANES ? (int)(k - i) : ATT_LANES)), max);
+    return v_top(max);
 }
 
 /* x [k] -> y [k], moved up by `shift`. Squares of small numbers would be lost: they are taken of x / largest. */
 static att_int8_row quantize(int levels, int shift, int64_t k, const float *x, int8_t *y)
 {
-    const float most = largest(k, x), scale = most >= FLT_MIN ? 1 / most : 0;
+    const float max = largest(k, x), scale = max >= FLT_MIN ? 1 / max : 0;
     const vf up = v_set((float)levels), down = v_set(1 / (float)levels), low = v_set(-(float)levels);
     vf squares = v_set(0), rests = v_set(0);
     int32_t sum = 0;
@@ -56,9 +56,9 @@ static att_int8_row quantize(int levels, int shift, int64_t k, const float *x, i
         const float bound = count * FLT_MIN + v_sum(squares);
         return (att_int8_row){.norm = bound, .rest = bound};
     }
-    return (att_int8_row){.step = most / (float)levels,
-                          .norm = most * sqrtf(v_sum(squares)) * round,
-                          .rest = most * (sqrtf(v_sum(rests)) * round + sqrtf(count) * 4 * FLT_EPSILON),
+    return (att_int8_row){.step = max / (float)levels,
+                          .norm = max * sqrtf(v_sum(squares)) * round,
+                          .rest = max * (sqrtf(v_sum(rests)) * round + sqrtf(count) * 4 * FLT_EPSILON),
                           .sum = sum};
 }
 
@@ -82,19 +82,19 @@ static void bounds_of(const att_int8_row *row, int columns, const float *sums, c
                       float *upper, float *best)
 {
     const vf step = v_set(row->step), norm = v_set(row->norm), rest = v_set(row->rest);
-    const vf loose = v_set(8 * FLT_EPSILON), least = v_set(8 * FLT_MIN); /* the roundings of all this */
-    vf most = v_set(*best);
+    const vf loose = v_set(8 * FLT_EPSILON), min_bound = v_set(8 * FLT_MIN); /* the roundings of all this */
+    vf max = v_set(*best);
     for (int j = 0; j < columns; j += ATT_LANES) {
         const int used = columns - j < ATT_LANES ? columns - j : ATT_LANES;
         const vf product = v_mul(v_from_whole(v_load(sums + j)), v_mul(v_load(behind + STEP * PANEL + j), step));
         const vf b = bias ? v_load_n(bias + j, used) : v_set(0), near = v_add(product, b);
-        vf reach = v_fma(loose, v_add(v_abs(product), v_abs(b)), least);
+        vf reach = v_fma(loose, v_add(v_abs(product), v_abs(b)), min_bound);
         reach = v_fma(rest, v_load(behind + NORM * PANEL + j), reach);
         reach = v_fma(norm, v_load(behind + REST * PANEL + j), reach);
         v_store_n(upper + j, v_add(near, reach), used);
-        most = v_max(v_sub(near, reach), most);
+        max = v_max(v_sub(near, reach), max);
     }
-    *best = v_top(most);
+    *best = v_top(max);
 }
 
 /* Upper bounds of rows by a panel of columns, and the largest lower bounds, as bounds_of has them. A bound that is NaN

@@ -33,18 +33,17 @@ typedef struct att_dropout_mask {
 } att_dropout_mask;
 static inline uint32_t att_dropout_threshold(float p) { return (uint32_t)((double)p * 0x1p32 + 0.5); }
 
-/* Products of whole numbers (int8_bounds.c): those of one side are in [-63, 63], moved up by 64, of the other in [-127,
- * 127].
+/* Products of int8 (int8_bounds.c): the left operand is in [-63, 63], shifted up by 64, the right one in [-127, 127].
  */
 enum { ATT_INT8_LEFT = 63, ATT_INT8_SHIFT = 64, ATT_INT8_RIGHT = 127, ATT_INT8_MOST = 1 << 17 /* of k */ };
 
-/* A row x of k numbers that is kept as k whole numbers y, each a byte: x is near step y. Norms are rounded up. */
+/* A row x [k], quantised to int8 y [k]: x is about step y. Norms are rounded up. */
 typedef struct att_int8_row {
-    float step, norm, rest; /* rest: of x - step y; norm and rest are not finite where a number of x is not */
+    float step, norm, rest; /* rest: the norm of x - step y; both norms are not finite where x is not */
     int32_t sum;            /* of y */
 } att_int8_row;
 
-/* A step of Adam: what is the same for all numbers. */
+/* A step of Adam: what all numbers have in common. */
 typedef struct att_adam {
     float scale, l2;    /* the slope is scale g + l2 x */
     float beta1, rest1; /* m = beta1 m + rest1 slope, rest = 1 - beta */
@@ -58,7 +57,7 @@ typedef struct att_sgd {
     float scale, l2, momentum, rate;
 } att_sgd;
 
-/* A product goes to so many of the sums at a time: so much of a panel stays in the second-level cache. */
+/* Depth of a product that is done at a time: this part of a panel stays in the second-level cache. */
 enum { ATT_GEMM_DEPTH = 2048 };
 
 #define ATT_LOG2_E 1.4426950408889634
@@ -150,7 +149,7 @@ typedef struct att_int8_args {
 
 /* gemm.c */
 typedef struct att_gemm_kernels {
-    int (*panels_per_tile)(int64_t rows); /* of B, where A has so many rows */
+    int (*panels_per_tile)(int64_t rows); /* of B that a register tile takes, if A has `rows` rows */
     /* B [n, k] with element strides (row: n, column: k) -> panels [ceil(n / nr)][k][nr], zero-padded;
      * only panels [first, last) are written. */
     void (*pack)(int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t stride_k, int64_t first, int64_t last,
@@ -245,8 +244,8 @@ typedef struct att_layer_kernels {
     float (*log_sum_exp)(int64_t n, const float *x); /* -inf where all are */
     /* The largest, and the sum of e^(x - largest): 0 where all are -inf, NaN where one is */
     void (*sum_exp)(int64_t n, const float *x, float *largest, float *sum);
-    /* The first i from `from` on with x[i] >= least, or NaN; n: there is none */
-    int64_t (*next_at_least)(int64_t n, const float *x, float least, int64_t from);
+    /* The first i from `from` on with x[i] >= min, or NaN; n: there is none */
+    int64_t (*next_at_least)(int64_t n, const float *x, float min, int64_t from);
     /* dx [n] = factor (e^(x - lse) - share); dx may be x */
     void (*cross_entropy_back)(int64_t n, const float *x, float lse, float share, float factor, float *dx);
 
@@ -261,10 +260,12 @@ typedef struct att_layer_kernels {
                           float *dgamma);
     void (*normalize)(int64_t n, const float *x, float eps, float *y); /* x / max(|x|, eps) */
 
-    /* rotate.c: (a, b) = (a cos - b sin, a sin + b cos) of pairs of x [2 pairs], sin times way = 1, or -1 for the way
-     * back; y may be x. Pair i is x[i] and x[pairs + i], or of neighbours x[2 i] and x[2 i + 1]. */
-    void (*rotate_halves)(int64_t pairs, float way, const float *x, const float *sine, const float *cosine, float *y);
-    void (*rotate_pairs)(int64_t pairs, float way, const float *x, const float *sine, const float *cosine, float *y);
+    /* rotate.c: (a, b) = (a cos - b sin, a sin + b cos) of pairs of x [2 pairs], sin times direction = 1, or -1 for the
+     * direction back; y may be x. Pair i is x[i] and x[pairs + i], or of neighbours x[2 i] and x[2 i + 1]. */
+    void (*rotate_halves)(int64_t pairs, float direction, const float *x, const float *sine, const float *cosine,
+                          float *y);
+    void (*rotate_pairs)(int64_t pairs, float direction, const float *x, const float *sine, const float *cosine,
+                         float *y);
 
     /* recurrent.c: one step of n units of a GRU or an LSTM; see there */
     void (*gru)(int64_t n, const float *product, const float *h, float *gates, float *y);
@@ -345,7 +346,7 @@ void att_ref_norm_back(bool centred, int64_t n, const float *x, const float *gam
 void att_ref_rms_norm(int64_t n, const float *x, const float *gamma, float eps, double *y);
 void att_ref_normalize(int64_t n, const float *x, float eps, double *y);
 /* step: from pair to pair, and to a pair's second number */
-void att_ref_rotate(int64_t pairs, const int64_t step[2], float way, const float *x, const float *sine,
+void att_ref_rotate(int64_t pairs, const int64_t step[2], float direction, const float *x, const float *sine,
                     const float *cosine, double *y);
 /* From products with x, in, and with h, all gates, one after the other: those of kernel/recurrent.c */
 void att_ref_gru(int64_t n, const double *in, const double *product, const double *h, double *y);

@@ -7,9 +7,9 @@
 #include <math.h>
 
 /* Squares that sum to less are of numbers whose squares may have been rounded to nothing. */
-#define LEAST 0x1p-100f
+#define MIN_SQUARES 0x1p-100f
 
-static bool in_range(float squares) { return squares >= LEAST && squares <= FLT_MAX; } /* false for NaN */
+static bool in_range(float squares) { return squares >= MIN_SQUARES && squares <= FLT_MAX; } /* false for NaN */
 
 static void norm_wide(bool centred, int64_t n, const float *x, const float *gamma, const float *beta, float eps,
                       float *y)
@@ -154,7 +154,7 @@ static void normalize_wide(int64_t n, const float *x, float eps, float *y)
 static void normalize(int64_t n, const float *x, float eps, float *y)
 {
     const float squares = v_sum_over(n, x, x, v_set(0), v_term_product);
-    if (!in_range(squares) && !(squares < LEAST && eps >= sqrtf(LEAST))) { /* there it is eps that counts */
+    if (!in_range(squares) && !(squares < MIN_SQUARES && eps >= sqrtf(MIN_SQUARES))) { /* there it is eps that counts */
         normalize_wide(n, x, eps, y);
         return;
     }

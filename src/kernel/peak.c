@@ -2,8 +2,8 @@
 #include "kernel/kernel.h"
 #include "simd/simd.h"
 
-/* Independent sums: at least (units x cycles of one multiply-add), and fewer than the registers, of which sets with
- * large tiles have 32. */
+/* Independent sums: at least (units x cycles of one multiply-add), and fewer than there are registers, 32 in sets with
+ * large tiles. */
 enum { CHAINS = ATT_PANEL_VECTORS * ATT_TILE_ROWS < 16 ? 12 : 16, ROUNDS = 4 };
 
 /* `repeats` rounds of ROUNDS multiply-adds for each chain. Sums stay near 1: no denormals, no overflow. */

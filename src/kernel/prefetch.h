@@ -1,5 +1,5 @@
-/* Prefetching: rows that are read or written later are brought to the second-level cache, line by line, while something
- * else is computed. Only lines of these rows are touched. */
+/* Prefetch lists: rows that are read or written later are fetched into the second-level cache, line by line, between
+ * the instructions of a kernel. Only lines of these rows are touched. */
 #ifndef ATT_KERNEL_PREFETCH_H
 #define ATT_KERNEL_PREFETCH_H
 
@@ -7,17 +7,17 @@
 
 enum { ATT_CACHE_LINE = 64, ATT_PREFETCH_RUNS = 4 }; /* bytes of a line; runs of rows in a list */
 
-/* Rows that are some bytes apart. */
+/* Rows with a stride. */
 typedef struct att_prefetch_run {
-    uintptr_t line;      /* the next one to fetch; no pointer, as it may go past the last row */
+    uintptr_t line;      /* the next line; an integer, as it may pass the last row */
     int64_t left, lines; /* of this row, and of each */
     uintptr_t jump;      /* bytes from the end of a row's lines to the next row */
     int64_t rows;        /* behind this one */
 } att_prefetch_run;
 
-/* A list of such runs, which is consumed. */
+/* A list of such rows; fetching consumes it. */
 typedef struct att_prefetch {
-    int64_t share; /* lines that a tile takes, at most; 0: as many as it can */
+    int64_t share; /* the largest number of lines that one tile fetches; 0: no limit */
     int next, count;
     att_prefetch_run run[ATT_PREFETCH_RUNS];
 } att_prefetch;
@@ -43,20 +43,20 @@ static inline void att_prefetch_add(att_prefetch *list, const void *row, int64_t
                                                   (uintptr_t)stride - (uintptr_t)(lines * ATT_CACHE_LINE), rows - 1};
 }
 
-/* Lines side by side, which a loop fetches some at a time. */
+/* Adjacent lines. */
 typedef struct att_prefetch_lines {
     uintptr_t line;
     int64_t left;
 } att_prefetch_lines;
 
-/* Takes the next lines off a list, at most so many; left 0: there are none. */
-static inline att_prefetch_lines att_prefetch_take(att_prefetch *list, int64_t most)
+/* Removes the next lines from a list, at most `max`; left 0: the list is empty. */
+static inline att_prefetch_lines att_prefetch_take(att_prefetch *list, int64_t max)
 {
     if (!list || list->next == list->count)
         return (att_prefetch_lines){0, 0};
     att_prefetch_run *run = &list->run[list->next];
-    most = list->share && list->share < most ? list->share : most;
-    const att_prefetch_lines lines = {run->line, run->left < most ? run->left : most};
+    max = list->share && list->share < max ? list->share : max;
+    const att_prefetch_lines lines = {run->line, run->left < max ? run->left : max};
     run->line += (uintptr_t)(lines.left * ATT_CACHE_LINE);
     run->left -= lines.left;
     if (run->left == 0) {

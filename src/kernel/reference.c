@@ -144,12 +144,12 @@ void att_ref_normalize(int64_t n, const float *x, float eps, double *y)
         y[i] = x[i] / fmax(sqrt(squares), eps);
 }
 
-void att_ref_rotate(int64_t pairs, const int64_t step[2], float way, const float *x, const float *sine,
+void att_ref_rotate(int64_t pairs, const int64_t step[2], float direction, const float *x, const float *sine,
                     const float *cosine, double *y)
 {
     for (int64_t i = 0; i < pairs; i++) {
         const int64_t at = i * step[0];
-        const double a = x[at], b = x[at + step[1]], s = (double)way * sine[i], c = cosine[i];
+        const double a = x[at], b = x[at + step[1]], s = (double)direction * sine[i], c = cosine[i];
         y[at] = a * c - b * s;
         y[at + step[1]] = a * s + b * c;
     }

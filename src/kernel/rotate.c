@@ -2,31 +2,32 @@
 #include "kernel/kernel.h"
 #include "simd/simd.h"
 
-ATT_INLINE void rotate_vectors(int64_t pairs, int used, vf way, const float *x, const float *sine, const float *cosine,
-                               float *y)
+ATT_INLINE void rotate_vectors(int64_t pairs, int used, vf direction, const float *x, const float *sine,
+                               const float *cosine, float *y)
 {
     const vf a = v_load_n(x, used), b = v_load_n(x + pairs, used);
-    const vf s = v_mul(way, v_load_n(sine, used)), c = v_load_n(cosine, used);
+    const vf s = v_mul(direction, v_load_n(sine, used)), c = v_load_n(cosine, used);
     v_store_n(y, v_sub(v_mul(a, c), v_mul(b, s)), used);
     v_store_n(y + pairs, v_fma(a, s, v_mul(b, c)), used);
 }
 
 /* Pair i is x[i] and x[pairs + i]. */
-static void rotate_halves(int64_t pairs, float way, const float *x, const float *sine, const float *cosine, float *y)
+static void rotate_halves(int64_t pairs, float direction, const float *x, const float *sine, const float *cosine,
+                          float *y)
 {
     int64_t i = 0;
     for (; i + ATT_LANES <= pairs; i += ATT_LANES)
-        rotate_vectors(pairs, ATT_LANES, v_set(way), x + i, sine + i, cosine + i, y + i);
+        rotate_vectors(pairs, ATT_LANES, v_set(direction), x + i, sine + i, cosine + i, y + i);
     if (i < pairs)
-        rotate_vectors(pairs, (int)(pairs - i), v_set(way), x + i, sine + i, cosine + i, y + i);
+        rotate_vectors(pairs, (int)(pairs - i), v_set(direction), x + i, sine + i, cosine + i, y + i);
 }
 
 /* Pair i is x[2 i] and x[2 i + 1], which no vector has in two. */
-static void rotate_neighbours(int64_t pairs, float way, const float *x, const float *sine, const float *cosine,
+static void rotate_neighbours(int64_t pairs, float direction, const float *x, const float *sine, const float *cosine,
                               float *y)
 {
     for (int64_t i = 0; i < pairs; i++) {
-        const float a = x[2 * i], b = x[2 * i + 1], s = way * sine[i], c = cosine[i];
+        const float a = x[2 * i], b = x[2 * i + 1], s = direction * sine[i], c = cosine[i];
         y[2 * i] = a * c - b * s;
         y[2 * i + 1] = a * s + b * c;
     }

@@ -81,17 +81,17 @@ static float log_sum_exp(int64_t n, const float *x)
     return sum >= 1 ? top + 0.693147181f * log2_sum[0] : sum;
 }
 
-static int64_t next_of(int64_t n, const float *x, float least, int64_t from)
+static int64_t next_of(int64_t n, const float *x, float min, int64_t from)
 {
     enum { STRIDE = 4 * ATT_LANES };
     for (; from + STRIDE <= n; from += STRIDE) {
         vf any = v_set(0);
         ATT_UNROLL (v, 4)
-            any = v_max(any, v_select(v_lt(v_load(x + from + v * ATT_LANES), v_set(least)), v_set(0), v_set(1)));
+            any = v_max(any, v_select(v_lt(v_load(x + from + v * ATT_LANES), v_set(min)), v_set(0), v_set(1)));
         if (v_top(any) > 0)
             break;
     }
-    while (from < n && x[from] < least)
+    while (from < n && x[from] < min)
         from++;
     return from;
 }

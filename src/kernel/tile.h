@@ -22,7 +22,7 @@ enum {
 
 typedef enum tile_start {
     START_ZERO,
-    START_PRODUCT, /* the first product, k > 0: as from 0, but that -0 stays; and faster, as clearing takes time */
+    START_PRODUCT, /* the first product, k > 0: as from 0, but -0 stays; faster, as nothing is cleared */
     START_C,
     START_SCALED
 } tile_start;
@@ -40,7 +40,7 @@ typedef struct tile_args {
     att_prefetch *prefetch; /* or NULL: by whole transposed tiles, and by tiles across two panels */
 } tile_args;
 
-/* A file that multiplies something else than floats says so before (bf16_products.c: pairs). */
+/* A file whose products are not of floats defines these before (bf16_products.c: pairs of bf16). */
 #ifndef TILE_MULTIPLY_ADD
 #define TILE_MULTIPLY_ADD v_fma_onto
 #define TILE_MULTIPLY(a, b) v_mul(a, b)
@@ -50,7 +50,7 @@ typedef struct tile_args {
 
 ATT_INLINE vf tile_scale(const bool scaled, vf x, vf factor) { return scaled ? v_mul(x, factor) : x; }
 
-/* One panel: x [rows, n] -> y [n][PANEL] = x^T, scaled or just moved; columns behind the rows are 0, up to a whole
+/* One panel: x [rows, n] -> y [n][PANEL] = x^T, times scale if `scaled`. Columns behind the rows are 0, up to a whole
  * vector. */
 ATT_INLINE void tile_pack_as(const bool scaled, int64_t rows, int64_t n, const float *x, int64_t stride, float scale,
                              float *y)
@@ -82,22 +82,22 @@ static inline void tile_pack(int64_t rows, int64_t n, const float *x, int64_t st
     tile_pack_as(true, rows, n, x, stride, scale, y);
 }
 
-/* Where a tile reads on. Rows of A lie at (r % 3) times a stride from one of few addresses: so they need few registers,
- * as an address may have a stride or its double added. */
+/* The addresses that a tile reads from. Row r of A is base[r / 3] + (r % 3) * stride, which one x86 addressing mode
+ * covers: 4 base registers instead of 12. */
 enum { NEAR = 3, MAX_NEAR = (MAX_ROWS + NEAR - 1) / NEAR };
 typedef struct tile_at {
     const float *a[MAX_NEAR], *b[MAX_VECTORS / ATT_PANEL_VECTORS];
     int64_t row_step, a_step, b_step; /* from row to row of A, and from product to product */
 } tile_at;
 
-/* An address as it is, whatever it was computed from. */
+/* p, in a way that the compiler cannot fold into other addresses. */
 ATT_INLINE const float *tile_keep(const float *p)
 {
     __asm__("" : "+r"(p));
     return p;
 }
 
-/* acc += the column of A times the row of B that `at` is at, and on to the next ones; first: acc is that product */
+/* acc += column of A times row of B, at the addresses in `at`, which then advance; first: acc is that product */
 ATT_INLINE void tile_step(const int rows, const int vectors, const bool first, tile_at *at,
                           vf acc[MAX_ROWS][MAX_VECTORS])
 {
@@ -115,27 +115,27 @@ ATT_INLINE void tile_step(const int rows, const int vectors, const bool first, t
         at->b[i] += at->b_step;
 }
 
-/* Up to k products, across two panels, while a share of a list is prefetched evenly. Gives how many are left. */
+/* Up to k products, across two panels, while a share of a list is prefetched evenly. Returns how many are left. */
 ATT_INLINE int64_t tile_prefetching_share(const int rows, const int vectors, int64_t k, att_prefetch *list, tile_at *at,
                                           vf acc[MAX_ROWS][MAX_VECTORS])
 {
     enum { STEPS = 4 };
     const att_prefetch_lines lines = att_prefetch_take(list, 2 * k);
-    const int64_t turns = lines.left ? k / STEPS : 0; /* and bytes from product to product: */
-    const uintptr_t step = turns ? (uintptr_t)(lines.left * ATT_CACHE_LINE / (turns * STEPS)) : 0;
+    const int64_t rounds = lines.left ? k / STEPS : 0;
+    const uintptr_t step = rounds ? (uintptr_t)(lines.left * ATT_CACHE_LINE / (rounds * STEPS)) : 0; /* bytes */
     uintptr_t line = lines.line;
-    for (int64_t turn = 0; turn < turns; turn++)
+    for (int64_t r = 0; r < rounds; r++)
         ATT_UNROLL (u, STEPS) {
             att_prefetch_line(line);
-            if (rows <= 4) /* there is room */
+            if (rows <= 4) /* registers are free */
                 att_prefetch_line(line + step / 2);
             line += step;
             tile_step(rows, vectors, false, at, acc);
         }
-    return k - turns * STEPS;
+    return k - rounds * STEPS;
 }
 
-/* The same of a tile of attention, one line in each turn, as long as the list has any. */
+/* The same for a tile of attention: one line every 4 products, as long as the list has any. */
 ATT_INLINE int64_t tile_prefetching_rows(const int rows, const int vectors, int64_t k, att_prefetch *list, tile_at *at,
                                          vf acc[MAX_ROWS][MAX_VECTORS])
 {
@@ -157,7 +157,7 @@ ATT_INLINE int64_t tile_prefetching_rows(const int rows, const int vectors, int6
 ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed, const tile_start start,
                         const tile_args *t)
 {
-    const bool wide = vectors == 2 * ATT_PANEL_VECTORS && rows > 2; /* else reading is all there is to do */
+    const bool wide = vectors == 2 * ATT_PANEL_VECTORS && rows > 2; /* else loads are the bottleneck */
     const bool whole = transposed && rows == ROWS;
     const int64_t ldc = t->ldc;
     float *const c = t->c;
@@ -185,7 +185,7 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
         left = tile_prefetching_share(rows, vectors, left, t->prefetch, &at, acc);
     if (whole)
         left = tile_prefetching_rows(rows, vectors, left, t->prefetch, &at, acc);
-#pragma GCC unroll 1 /* it would take registers */
+#pragma GCC unroll 1 /* unrolling would need more registers */
     for (; whole && left > 0; left--)
         tile_step(rows, vectors, false, &at, acc);
 #pragma GCC unroll 4
@@ -201,7 +201,7 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
             v_store(c + r * ldc + v * ATT_LANES, acc[r][v]);
 }
 
-/* One tile, and on to what is below it. */
+/* One tile; t advances to the rows below it. */
 ATT_INLINE void tile_next(const int rows, const int vectors, const bool transposed, const tile_start start,
                           tile_args *t)
 {
@@ -211,7 +211,7 @@ ATT_INLINE void tile_next(const int rows, const int vectors, const bool transpos
     t->row_scale += t->row_scale ? rows : 0;
 }
 
-/* All m rows: whole tiles, and what is left in halves of them. Each further size would be compiled as often as this. */
+/* All m rows: whole tiles, then smaller ones. Only three smaller sizes, as each is compiled for every use. */
 ATT_INLINE void tile_all(int64_t m, const int vectors, const bool transposed, const tile_start start, tile_args t)
 {
     for (; m >= ROWS; m -= ROWS)
@@ -231,18 +231,18 @@ ATT_INLINE void tile_clear(int64_t m, const int vectors, const tile_args *t)
         memset(t->c + i * t->ldc, 0, (size_t)vectors * ATT_LANES * sizeof *t->c);
 }
 
-/* c [m][PANEL] = a b, the columns in use, or just the first half of a panel. Short rows side by side are taken by tall
- * tiles, as each costs some time to begin and end; rows apart may share too few sets of the first-level cache for so
- * many at once. */
+/* c [m][PANEL] = a b, all columns, or only the first half of a panel where that is enough. Short contiguous rows go
+ * through taller tiles, as beginning and ending a tile takes time; rows with gaps may map to too few sets of the
+ * first-level cache for that. */
 ATT_INLINE void tile_columns(int columns, int64_t m, tile_args t)
 {
     enum { SHORT = 64, HALF = ATT_PANEL_VECTORS / 2 };
-    const bool few = columns <= HALF * ATT_LANES;
+    const bool half = columns <= HALF * ATT_LANES;
     if (t.k == 0) {
-        tile_clear(m, few ? HALF : ATT_PANEL_VECTORS, &t);
+        tile_clear(m, half ? HALF : ATT_PANEL_VECTORS, &t);
         return;
     }
-    if (few) {
+    if (half) {
         tile_all(m, HALF, false, START_PRODUCT, t);
         return;
     }
@@ -251,8 +251,8 @@ ATT_INLINE void tile_columns(int columns, int64_t m, tile_args t)
     tile_all(m, ATT_PANEL_VECTORS, false, START_PRODUCT, t);
 }
 
-/* c = start + a^T b: start is c where that has been begun, or else c times its scale where it has one, or else 0. A sum
- * that was begun as a product may be -0; who writes it out adds 0 (attention.c, unpack). */
+/* c = start + a^T b: start is c if begun, else c times t.scale if given, else 0. A sum that begins as a product may be
+ * -0; attention.c's unpack adds 0 to it. */
 ATT_INLINE void tile_onto(bool begun, int64_t m, const int vectors, tile_args t)
 {
     if (begun)

@@ -16,7 +16,7 @@ typedef __m512bh vbf16; /* 2 ATT_LANES numbers of bf16 */
 static inline vbf16 v_load_bf16(const uint16_t *p) { return (vbf16)_mm512_loadu_si512(p); }
 /* Lane i: sum + a[2 i + 1] b[2 i + 1] + a[2 i] b[2 i], rounded to even in each step; denormals count as 0. */
 static inline vf v_dot2_bf16(vf sum, vbf16 a, vbf16 b) { return _mm512_dpbf16_ps(sum, a, b); }
-/* Words: two numbers of bf16 in the place of a float, that of the lower address in the lower half. */
+/* On words of two bf16, the lower address in the lower half. */
 static inline vf v_dot2_words(vf a, vf b, vf sum) { return _mm512_dpbf16_ps(sum, (vbf16)a, (vbf16)b); }
 static inline __m512i v_halves(const uint16_t *p, int n) /* n of them, in the lower halves of words */
 {

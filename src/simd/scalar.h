@@ -41,10 +41,10 @@ static inline vf v_fma(vf a, vf b, vf c)
 {
     return a * b + c;
 } /* rounds twice here, once where there is an instruction */
-/* The same in the register of the sum: where it may choose, a compiler moves sums about, or out of registers. */
+/* The same in the register of the sum: a compiler that may choose moves sums between registers, or spills them. */
 static inline vf v_fma_onto(vf a, vf b, vf sum) { return v_fma(a, b, sum); }
-/* Words, four bytes in the place of a float: sum, a whole number, + a0 b0 + a1 b1 + a2 b2 + a3 b3, also whole. Bytes of
- * a are from 0 to 127, of b from -127 to 127. */
+/* On words of four int8: sum (int32) + a0 b0 + a1 b1 + a2 b2 + a3 b3. Bytes of a are in [0, 127], of b in [-127, 127].
+ */
 static inline vf v_dot4(vf a, vf b, vf sum)
 {
     typedef int8_t v_bytes __attribute__((vector_size(16)));
