@@ -27,7 +27,8 @@ endfunction()
 
 # What tests/model/null.c calls: all that the public headers declare.
 function(att_test_null)
-  set(headers ${CMAKE_SOURCE_DIR}/include/attend.h ${CMAKE_SOURCE_DIR}/include/attend_learn.h
+  set(headers ${CMAKE_SOURCE_DIR}/include/attend.h ${CMAKE_SOURCE_DIR}/include/attend_extend.h
+              ${CMAKE_SOURCE_DIR}/include/attend_util.h ${CMAKE_SOURCE_DIR}/include/attend_learn.h
               ${CMAKE_SOURCE_DIR}/include/attend_model.h)
   set(list ${CMAKE_BINARY_DIR}/generated/prototypes.h)
   set(script ${CMAKE_SOURCE_DIR}/cmake/prototypes.awk)
@@ -61,7 +62,7 @@ function(att_test_tree)
   set_tests_properties(alone PROPERTIES LABELS slow COST 1)
   if(NOT CMAKE_C_FLAGS MATCHES -fsanitize)
     add_test(NAME libm COMMAND ${CMAKE_SOURCE_DIR}/tests/libm.sh $<TARGET_FILE:attend_static>)
-    foreach(headers "attend attend.h attend_learn.h" "attend_model attend_model.h")
+    foreach(headers "attend attend.h attend_extend.h attend_learn.h attend_util.h" "attend_model attend_model.h")
       separate_arguments(headers)
       list(POP_FRONT headers library)
       list(TRANSFORM headers PREPEND ${CMAKE_SOURCE_DIR}/include/)

@@ -1,6 +1,6 @@
 /* A mask of your own: time steps attend within blocks of a length of your choice. keep is all it takes; cover lets
  * whole tiles be skipped or spared the mask, bits answers for many queries at once. */
-#include <attend.h>
+#include <attend_extend.h>
 #include <stdio.h>
 
 static const int64_t length = 3; /* a mask's `user` points to it */

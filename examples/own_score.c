@@ -1,6 +1,6 @@
 /* A score of your own: s(q, k) = -|q - k|^2 / 2, so near keys weigh more, as in a Gaussian kernel.
  * The formula is all it takes to run; its derivative makes it trainable, a version for tiles makes it fast. */
-#include <attend.h>
+#include <attend_extend.h>
 #include <stdio.h>
 
 static double nearness(const att_pair *p)

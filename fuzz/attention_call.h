@@ -4,6 +4,7 @@
 
 #include "att_lists.h"
 #include "fuzz.h"
+#include "attend_extend.h"
 
 #include <math.h>
 

@@ -4,8 +4,12 @@
  *   att_tensor  a view of the caller's numbers: dtype, dimensions, strides
  *   att_plan    attention with its score, modifiers and masks chosen
  *
- * Chapters: 1 Context, 2 Tensors, 3 Operations on tensors, 4 Plan, 5 Measure, 6 Extend.
- * attend_learn.h has what stands on it: variables, parameters, operations with gradients.
+ * Chapters: 1 Context, 2 Tensors, 3 Operations on tensors, 4 Plan, 5 Measure. Other headers:
+ *
+ *   attend_extend.h  scores, modifiers and masks of your own
+ *   attend_learn.h   variables, parameters, operations with gradients
+ *   attend_model.h   text, layers and whole models (libattend_model)
+ *   attend_util.h    what libraries on top need
  *
  * Conventions
  * - A call that can fail returns att_status; att_error() then has one sentence
@@ -192,7 +196,7 @@ typedef struct att_cache att_cache;
 typedef struct att_score att_score;       /* how a query and a key make a score */
 typedef struct att_modifier att_modifier; /* what then changes the score */
 typedef struct att_mask att_mask;         /* which pairs attend */
-/* One of your own is a constant of these types: see chapter 6. */
+/* One of your own is a constant of these types: see attend_extend.h. */
 
 /* q . k (Luong et al. 2015); spec.scale 0 = 1 / sqrt(head_dim) (Vaswani et al. 2017) */
 ATT_API extern const att_score att_score_dot;
@@ -385,214 +389,6 @@ ATT_API att_status att_plan_describe(const att_plan *plan, const att_attention_a
  * be about as long as the work that is compared with them: what else a machine does leaves few milliseconds alone. */
 ATT_API att_status att_measure_peak(att_ctx *ctx, double seconds, double *flops_per_second);
 ATT_API att_status att_measure_bandwidth(att_ctx *ctx, double *bytes_per_second); /* reading memory */
-
-/* ---- 6 Extend ----------------------------------------------------------- */
-/* A score, modifier or mask of your own: a constant of the type, given in the spec like a built-in one. Its formula, in
- * double, is the definition and suffices; a version for tiles makes it fast. Calls come from several threads at once.
- *
- *     static double l1(const att_pair *p)
- *     {
- *         double s = 0;
- *         for (int64_t d = 0; d < p->dim; d++)
- *             s -= fabs((double)p->query[d] - p->key[d]);
- *         return s;
- *     }
- *     static const att_score l1_score = {.name = "l1", .formula = l1};
- */
-
-/* One head of one sequence. */
-typedef struct att_head {
-    int64_t sequence, head;
-    int64_t tq, tk;      /* lengths */
-    int64_t position;    /* of query 0; key j is at position j */
-    const uint8_t *mask; /* [tq, tk] of att_mask_boolean, with these strides */
-    int64_t mask_stride[2];
-    int64_t window[2];          /* left and right of att_mask_window */
-    const int32_t *document[2]; /* [tq] and [tk] of att_mask_document, with these strides */
-    int64_t document_stride[2];
-    bool documents_ascend;
-} att_head;
-
-/* One head's view of a parameter. */
-typedef struct att_param_view {
-    const float *data;
-    float *grad;       /* backward: where its gradient is added to, NULL where that is not wanted */
-    int64_t count;     /* numbers of one head; of one that is broadcast over pairs, 0, and there are: */
-    int64_t stride[2]; /* from query to query, from key to key; 0 repeats */
-    int64_t grad_stride[2];
-} att_param_view;
-
-/* A query and a key, for formulas. */
-typedef struct att_pair {
-    const att_head *at;
-    const void *user;         /* that of the stage */
-    float value;              /* of a modifier: spec.modifier_value */
-    int64_t q, k;             /* which; the query is at position at->position + q, the key at k */
-    const float *query, *key; /* [dim] [key_dim]; a modifier sees the score and the positions alone: NULL and 0 */
-    int64_t dim, key_dim;
-    const att_param_view *param; /* [ATT_MAX_PARAMS] of a score, [1] of a modifier */
-} att_pair;
-
-/* Mathematics on arrays with the running instruction set, so that a file compiled for any machine is fast on this one.
- * y [n]; y may be x. A call costs some nanoseconds, so give it whole rows of a tile, or where its stride is `columns`
- * some rows at once. */
-typedef struct att_vectors {
-    void (*exp)(int64_t n, const float *x, float *y);
-    void (*tanh)(int64_t n, const float *x, float *y);
-    void (*erf)(int64_t n, const float *x, float *y);
-    void (*add)(int64_t n, const float *a, const float *b, float *y);
-    void (*mul)(int64_t n, const float *a, const float *b, float *y);
-    void (*scale)(int64_t n, float s, const float *x, float *y);
-    void (*sub)(int64_t n, const float *a, const float *b, float *y); /* a - b */
-    /* dx = dy (1 - tanh^2 x); dx may be dy */
-    void (*tanh_back)(int64_t n, const float *x, const float *dy, float *dx);
-} att_vectors;
-
-/* Queries [q, q + queries) by keys [k, k + keys). Tiles lie transposed: s[j * stride + i] is of query q + i and key
- * k + j. Columns behind `queries`, up to `columns`, exist and may be given any value. */
-typedef struct att_tile {
-    const att_head *at;
-    const void *user;
-    float value;
-    int64_t q, k;
-    int queries, keys;
-    int64_t columns;
-    const float *query; /* [dim][columns], turned; times the score's scale where it is bilinear; a modifier's: NULL */
-    int64_t dim;
-    const float *key; /* [keys, key_dim], rows key_stride apart; a modifier's: NULL */
-    int64_t key_dim, key_stride;
-    const att_param_view *param;
-    float *s;       /* scores, rows `stride` apart; in a modifier's backward: what it was given, if not additive */
-    float *ds;      /* backward: their gradient, laid as s */
-    int64_t stride; /* of s and ds */
-    float *dquery;  /* backward of a score: [dim][columns] */
-    float *dkey;    /* and [keys, key_dim], rows dkey_stride apart; both are added to */
-    int64_t dkey_stride;
-    const att_vectors *vectors;
-    /* Built-in scores: strides of queries that lie in rows, else 0; and what has been made of each key, or NULL. */
-    int64_t query_stride, dquery_stride;
-    const float *precomputed;
-    int64_t precomputed_stride;
-} att_tile;
-
-enum {
-    ATT_NEEDS_ALIGN = 1, /* uses positions, so spec.align must be given */
-    ATT_BILINEAR = 2,    /* a score with s(c q, k) = c s(q, k): the scale is folded into the queries */
-    ATT_DOT = 4,         /* a score that is the dot product of its rows; built-in ones only */
-    ATT_ADDITIVE = 8,    /* a modifier with s + c, c free of s: its derivative is 1 */
-    ATT_SINK = 16,       /* a modifier that changes no score: param [heads] joins each row's softmax */
-    ATT_PAIRS = 32,      /* a modifier's parameter is broadcast over [B, heads, Tq, Tk]; needs tile_back */
-    ATT_HAS_VALUE = 64   /* a modifier that needs spec.modifier_value, and not 0 */
-};
-
-/* A dimension of a parameter behind that of the heads. */
-typedef enum att_extent {
-    ATT_NONE = 0,
-    ATT_ANY,
-    ATT_HEAD_DIM,
-    ATT_KEY_DIM,
-    ATT_SCORE_DIM /* spec.score_dim, or head_dim where that is 0 */
-} att_extent;
-/* A parameter's shape: [heads or 1, extent...], dense but for the first. No name: there is none. */
-typedef struct att_param_shape {
-    const char *name;
-    att_extent extent[2];
-} att_param_shape;
-
-struct att_score {
-    const char *name;
-    unsigned flags;
-    const void *user;
-    att_param_shape param[ATT_MAX_PARAMS];
-    double (*formula)(const att_pair *p); /* before scale */
-    /* Adds ds times the formula's derivatives: by q and k to dq [dim] and dk [key_dim], by parameter i to dparam[i],
-     * which is NULL where not wanted. NULL: no backward. */
-    void (*derivative)(const att_pair *p, double ds, double *dq, double *dk, double *const *dparam);
-    void (*tile)(const att_tile *t); /* writes s. NULL: the formula for each pair */
-    /* From ds, adds to dquery, dkey and param[].grad; nothing where ds is 0, whatever the key is (it may be NaN).
-     * NULL: the derivative for each pair. */
-    void (*tile_back)(const att_tile *t);
-    /* Built-in ones: what is done to rows before the tiles see them, and a version for each instruction set. */
-    const struct att_row_transforms *transforms;
-    const att_score *const *set;
-};
-
-struct att_modifier {
-    const char *name;
-    unsigned flags;
-    const void *user;
-    att_param_shape param;
-    /* NULL, or looks at a call: ATT_OK or att_fail(ctx, ...). param's shape has been checked. */
-    att_status (*check)(att_ctx *ctx, float value, const att_tensor *param);
-    double (*formula)(const att_pair *p, double s);
-    /* The derivative by s; adds ds times that by the parameter to dparam, which is NULL where not wanted. */
-    double (*derivative)(const att_pair *p, double s, double ds, double *dparam);
-    void (*tile)(const att_tile *t); /* changes s */
-    /* Multiplies ds by the derivative and adds the parameter's gradient, nothing to it where ds is 0. NULL: the
-     * derivative for each pair. */
-    void (*tile_back)(const att_tile *t);
-    const att_modifier *const *set;
-};
-
-typedef enum att_cover { ATT_EMPTY, ATT_PARTIAL, ATT_FULL } att_cover;
-
-struct att_mask {
-    const char *name;
-    unsigned flags;
-    const void *user;
-    bool (*keep)(const att_head *at, const void *user, int64_t q, int64_t k); /* true = attend */
-    /* Keys [*first, *last) have all that queries [q, q + queries) attend to; less than 0 and more than tk are allowed.
-     * What is outside costs nothing. NULL: all keys. */
-    void (*span)(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t *first, int64_t *last);
-    /* How many pairs of a block attend. PARTIAL is always allowed. NULL: small tiles are probed pair by pair. */
-    att_cover (*cover)(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys);
-    /* Bit i of bits [keys][j]: does query q + i, of at most 64, attend to key k + j? NULL: keep for each pair. */
-    void (*bits)(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys,
-                 uint64_t *bits);
-};
-
-/* Holds the functions of a spec's stages against their formulas: versions for tiles, on tiles of odd sizes and with
- * every instruction set of this machine, derivatives against differences, a mask's span, cover and bits against keep;
- * and looks whether gradients are added to what was there, and whether who uses positions has ATT_NEEDS_ALIGN.
- * Where two disagree it is ATT_ERR_ARGUMENT, and the sentence says which, where, and both values. Seconds at most. */
-ATT_API att_status att_verify(att_ctx *ctx, const att_attention_spec *spec);
-
-/* For libraries on top. */
-
-/* Copies the caller's option struct src, which may be of an older or newer header, to dst [dst_size], ours; src or
- * NULL: all defaults. What src does not have becomes 0; dst's first field, size_t size, becomes dst_size. Errors: a
- * size that cannot be one; bytes behind dst_size that are not 0. */
-ATT_API att_status att_take_options(void *dst, size_t dst_size, const void *src, const char *type_name);
-/* The way back: fills the caller's dst, whose first field is its size, from src [src_size], ours. What src does not
- * have becomes 0. Error: a size that cannot be one, and nothing is written. */
-ATT_API att_status att_give_info(void *dst, const void *src, size_t src_size, const char *type_name);
-/* A pointer by its name */
-typedef struct att_named {
-    const char *name;
-    const void *pointer;
-} att_named;
-/* Some of them and their number in one: att_require(__func__, ATT_NAMED({"ctx", ctx}, {"out", out})). */
-#define ATT_NAMED(...)                                                                                                 \
-    ((const att_named[]){__VA_ARGS__}), (sizeof((const att_named[]){__VA_ARGS__}) / sizeof(att_named))
-/* ATT_ERR_ARGUMENT where one of given [n] is NULL: the sentence names the function and the first such pointer. */
-ATT_API att_status att_require(const char *function, const att_named *given, size_t n);
-/* Sets the calling thread's error sentence and returns s: return att_fail(ctx, ATT_ERR_FORMAT, "%s: ...", file). ctx or
- * NULL. */
-ATT_API att_status att_fail(att_ctx *ctx, att_status s, const char *format, ...) ATT_PRINTF(3, 4);
-/* Memory from the context's allocator, aligned to 64 bytes; NULL (error set) on failure and where count times
- * element_size overflows. 0 bytes give memory as well, to be freed. att_free takes p or NULL. */
-ATT_API void *att_alloc(att_ctx *ctx, size_t count, size_t element_size);
-/* The same, all zero. */
-ATT_API void *att_calloc(att_ctx *ctx, size_t count, size_t element_size);
-ATT_API void att_free(att_ctx *ctx, void *p);
-/* body(arg, i) for each i in [0, n) on the context's threads; inside another one, or while another thread has them,
- * it runs on the calling thread. Bodies run with the default rounding and denormals, whatever the host has set. */
-ATT_API void att_parallel_for(att_ctx *ctx, int n, void (*body)(void *arg, int i), void *arg);
-/* Four random words: those of Philox4x32-10 (Salmon et al. 2011) for this key (the seed, low word first) and counter.
- * Without a state, so they are the same whatever the order and the threads. */
-ATT_API void att_random(uint64_t seed, const uint32_t counter[4], uint32_t words[4]);
-/* True when the cancel flag of the configuration is set. */
-ATT_API bool att_cancelled(const att_ctx *ctx);
 
 #ifdef __cplusplus
 }

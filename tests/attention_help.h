@@ -2,7 +2,7 @@
 #ifndef ATTENTION_HELP_H
 #define ATTENTION_HELP_H
 
-#include "attend.h"
+#include "attend_extend.h"
 #include "base/base.h"
 #include "check.h"
 #include "kernel/kernel.h"

@@ -3,6 +3,8 @@
 #define NULL_FIXTURES_H
 
 #include "check.h"
+#include "attend_extend.h"
+#include "attend_util.h"
 #include "tiny_bert.h"
 #include "tiny_marian.h"
 #include "toy_texts.h"

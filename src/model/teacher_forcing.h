@@ -3,6 +3,7 @@
 #define ATT_MODEL_TEACHER_FORCING_H
 
 #include "attend_model.h"
+#include "attend_util.h"
 
 /* The decoder's inputs, [target_offsets[n]]: each target shifted right by one token, `start` first. The caller frees
  * them with att_free. NULL: error set */

@@ -1,4 +1,5 @@
 /* Attention against PyTorch: outputs and gradients that tests/golden/make_attention.py computed in float64. */
+#include "attend_extend.h"
 #include "attend_learn.h"
 #include "check.h"
 #include "kernel/kernel.h"

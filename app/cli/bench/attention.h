@@ -2,6 +2,7 @@
 #ifndef CLI_BENCH_ATTENTION_H
 #define CLI_BENCH_ATTENTION_H
 
+#include "attend_extend.h"
 #include "bench.h"
 
 enum { PASS_FORWARD, PASS_BACKWARD };

@@ -1,5 +1,6 @@
 /* attend bench attention: the tensors, the plan, and one pass of it. */
 #include "attention.h"
+#include "attend_util.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -9,6 +9,7 @@
  *   a sum of n of them by n u more; and what is stored by h;
  *   parameters, which all pairs add to, by 2 sqrt(n) u: the roundings of a sum that long are independent. */
 #include "attention.h"
+#include "attend_util.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* Ways to compare a query with a key, behind one interface; why the dot product is scaled. */
 // order: 80
 #include "layer.h"
+#include "attend_extend.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -4,13 +4,14 @@
  *
  * A tile is a block of queries, at most a panel, by a block of keys. Its scores lie transposed: s [keys][panel], a
  * column for each query. Stages are called once a tile through tables, so the work to extend is scores + modifiers +
- * masks, not their product. Their types are public (attend.h, chapter 6): a built-in stage is made as a caller's is,
+ * masks, not their product. Their types are public (attend_extend.h): a built-in stage is made as a caller's is,
  * but once for each instruction set.
  *
  * To add a stage: src/attn/stage/{score,modifier,mask}/NAME.c; the build finds it. */
 #ifndef ATT_ATTN_STAGE_H
 #define ATT_ATTN_STAGE_H
 
+#include "attend_extend.h"
 #include "base/base.h"
 #include "kernel/kernel.h"
 #include "util/util.h"
