@@ -21,7 +21,9 @@ int main()
     spec.size = sizeof spec;
     spec.heads = 4;
     spec.head_dim = 64;
-    spec.mask[0] = &att_mask_causal;
+    const att_stage causal = {nullptr, att_mask_causal, {}};
+    spec.stage = &causal;
+    spec.n_stages = 1;
     spec.align = ATT_ALIGN_TOP_LEFT;
 
     att_attention_args args = {};

@@ -199,35 +199,53 @@ typedef struct att_mask att_mask;         /* which pairs attend */
 /* One of your own is a constant of these types: see attend_extend.h. */
 
 /* q . k (Luong et al. 2015); spec.scale 0 = 1 / sqrt(head_dim) (Vaswani et al. 2017) */
-ATT_API extern const att_score att_score_dot;
-/* q W k; score_param[0] = W [heads or 1, head_dim, key_dim] (Luong et al. 2015) */
-ATT_API extern const att_score att_score_general;
-/* v . tanh(q + k); score_param[0] = v [heads or 1, head_dim] (Bahdanau et al. 2015). With spec.score_dim = A it
- * projects itself, v . tanh(Wq q + Wk k): v [heads or 1, A], score_param[1] = Wq [heads or 1, A, head_dim],
- * score_param[2] = Wk [heads or 1, A, key_dim]. Takes no memory for pairs: nothing of size Tq Tk A exists. */
-ATT_API extern const att_score att_score_additive;
+ATT_API extern const att_score *const att_score_dot;
+/* q W k. Parameter: W [heads or 1, head_dim, key_dim] (Luong et al. 2015) */
+ATT_API extern const att_score *const att_score_general;
+/* v . tanh(q + k). Parameter: v [heads or 1, head_dim] (Bahdanau et al. 2015). With spec.score_dim = A it projects
+ * itself, v . tanh(Wq q + Wk k). Parameters: v [heads or 1, A], Wq [heads or 1, A, head_dim], Wk [heads or 1, A,
+ * key_dim]. Takes no memory for pairs: nothing of size Tq Tk A exists. */
+ATT_API extern const att_score *const att_score_additive;
 /* q . k / (|q| |k|), a zero row gives 0 */
-ATT_API extern const att_score att_score_cosine;
+ATT_API extern const att_score *const att_score_cosine;
 
-ATT_API extern const att_modifier att_modifier_bias;  /* + param; each dimension 1 or that of [B, heads, Tq, Tk], where
-                                                         ragged: of the longest lengths */
-ATT_API extern const att_modifier att_modifier_scale; /* times value */
-ATT_API extern const att_modifier att_modifier_softcap; /* c tanh(s / c), c = value (Gemma Team 2024) */
-ATT_API extern const att_modifier att_modifier_alibi;   /* - slope |key position - query position|, param: slopes [heads
-                                                           or 1]; needs spec.align (Press et al. 2022) */
-/* + table[bucket of key position - query position], param: table [heads or 1, buckets], value: the distance from which
- * on all share the last bucket; needs spec.align (T5, Raffel et al. 2020). Half of the buckets are for keys ahead;
- * causal: all of them for keys behind. */
-ATT_API extern const att_modifier att_modifier_relative;
-ATT_API extern const att_modifier att_modifier_relative_causal;
-ATT_API extern const att_modifier att_modifier_sink; /* a score without a value joins each row's softmax, param: sinks
-                                                        [heads or 1] (gpt-oss, OpenAI 2025) */
+/* s + bias. Parameter: bias, each dimension 1 or that of [B, heads, Tq, Tk], where ragged: of the longest lengths */
+ATT_API extern const att_modifier *const att_modifier_bias;
+/* s times value[0] */
+ATT_API extern const att_modifier *const att_modifier_scale;
+/* c tanh(s / c), c = value[0] (Gemma Team 2024) */
+ATT_API extern const att_modifier *const att_modifier_softcap;
+/* s - slope |key position - query position|; needs spec.align. Parameter: slopes [heads or 1] (Press et al. 2022) */
+ATT_API extern const att_modifier *const att_modifier_alibi;
+/* s + table[bucket of key position - query position]; needs spec.align. value[0]: the distance from which on all share
+ * the last bucket. Parameter: table [heads or 1, buckets] (T5, Raffel et al. 2020). Half of the buckets are for keys
+ * ahead; causal: all of them for keys behind. */
+ATT_API extern const att_modifier *const att_modifier_relative;
+ATT_API extern const att_modifier *const att_modifier_relative_causal;
+/* A score without a value joins each row's softmax; one a spec. Parameter: sinks [heads or 1] (gpt-oss, OpenAI 2025) */
+ATT_API extern const att_modifier *const att_modifier_sink;
 
-ATT_API extern const att_mask att_mask_causal;   /* key position <= query position; needs spec.align */
-ATT_API extern const att_mask att_mask_window;   /* spec.window_left keys before the query's position, window_right
-                                                    behind it; needs spec.align (Beltagy et al. 2020) */
-ATT_API extern const att_mask att_mask_document; /* pairs of the same id in args.q_documents and k_documents */
-ATT_API extern const att_mask att_mask_boolean;  /* args.mask, true = attend */
+/* key position <= query position; needs spec.align */
+ATT_API extern const att_mask *const att_mask_causal;
+/* value[0] keys before the query's position and value[1] behind it, -1 = unbounded; needs spec.align (Beltagy et al.
+ * 2020) */
+ATT_API extern const att_mask *const att_mask_window;
+/* Pairs of the same id. Parameters, i32: q_documents, batched [B or 1, Tq], ragged [tokens], and k_documents [B or 1,
+ * Tk], [tokens], which may be left zero where the keys are those of the queries. Ids that ascend are faster. */
+ATT_API extern const att_mask *const att_mask_document;
+/* Parameter: mask, bool, true = attend; each dimension 1 or that of [B, heads, Tq, Tk] */
+ATT_API extern const att_mask *const att_mask_boolean;
+
+/* One stage of a spec, a modifier or a mask; the other pointer is NULL. */
+typedef struct att_stage {
+    const att_modifier *modifier;
+    const att_mask *mask;
+    double value[2]; /* of a stage that has some: see each */
+} att_stage;
+/* In the braces of a spec: ATT_STAGES({.modifier = att_modifier_softcap, .value = {30}}, {.mask = att_mask_causal}) */
+#define ATT_STAGES(...)                                                                                                \
+    .stage = (const att_stage[]){__VA_ARGS__},                                                                         \
+    .n_stages = (int)(sizeof((const att_stage[]){__VA_ARGS__}) / sizeof(att_stage))
 
 /* Where the queries stand among the keys; whatever depends on distance needs it, and there is no default. */
 typedef enum att_align {
@@ -236,9 +254,6 @@ typedef enum att_align {
     ATT_ALIGN_BOTTOM_RIGHT, /* query i is at position Tk - Tq + i: the last query sees the last key */
     ATT_ALIGN_STARTS        /* query i of sequence b is at position args.q_starts[b] + i */
 } att_align;
-
-#define ATT_MAX_STAGES 8
-#define ATT_MAX_PARAMS 3 /* of a score */
 
 typedef struct att_attention_spec {
     size_t size;
@@ -250,14 +265,12 @@ typedef struct att_attention_spec {
     int64_t score_dim; /* of what att_score_additive makes of queries and keys; 0: they are given projected */
     att_dtype dtype;   /* of q, k, v, out and their gradients: ATT_F32, ATT_F16 or ATT_BF16; sums are in f32. On
                           avx512bf16 and amx, the forward of more than a few queries rounds weights of bf16 to bf16 */
-    const att_score *score;                       /* or NULL: att_score_dot */
-    float scale;                                  /* of the score; 0 = 1 / sqrt(head_dim) for dot, 1 for others */
-    const att_modifier *modifier[ATT_MAX_STAGES]; /* applied in this order, up to the first NULL */
-    float modifier_value[ATT_MAX_STAGES];         /* of modifiers that have one: see each */
-    const att_mask *mask[ATT_MAX_STAGES];         /* all must allow a pair, up to the first NULL */
+    const att_score *score; /* or NULL: att_score_dot */
+    float scale;            /* of the score; 0 = 1 / sqrt(head_dim) for dot, 1 for others */
+    const att_stage *stage; /* [n_stages], copied. Modifiers are applied in this order; all masks must allow a pair */
+    int n_stages;           /* at most 16, and at most 16 parameters in all */
     att_align align;
-    float dropout;                     /* 0 <= p < 1: see att_attention_args.dropout_seed */
-    int64_t window_left, window_right; /* of att_mask_window; -1 = unbounded */
+    float dropout; /* 0 <= p < 1: see att_attention_args.dropout_seed */
 } att_attention_spec;
 
 /* Either batched, tensors of rank 4:
@@ -277,12 +290,10 @@ typedef struct att_attention_args {
     const int64_t *q_lengths; /* batched: [B] or NULL, rows used of Tq; the rows behind them become 0 */
     const int64_t *k_lengths; /* batched: [B] or NULL, keys used of Tk */
     const int64_t *q_starts;  /* [B] for ATT_ALIGN_STARTS */
-    att_tensor mask;          /* bool, for att_mask_boolean: each dimension 1 or that of [B, heads, Tq, Tk] */
-    /* i32, for att_mask_document: batched [B or 1, Tq] and [B or 1, Tk], ragged [tokens]; ids that ascend are faster.
-     * k_documents not given: as q_documents. */
-    att_tensor q_documents, k_documents;
-    att_tensor score_param[ATT_MAX_PARAMS];    /* f32, the score's parameters: see each */
-    att_tensor modifier_param[ATT_MAX_STAGES]; /* f32, that of spec.modifier[i]: see each */
+    /* [n_params]: the parameters of the score, then those of the stages, in their order; see each. Optional ones may be
+     * all zero, and the last ones left out. */
+    const att_tensor *param;
+    int n_params;
     /* spec.dropout = p (Srivastava et al. 2014): a weight becomes 0 with probability p, else 1 / (1 - p) times as much,
      * so that the expected output stays; lse is that without dropout. Which ones depends on this seed, the sequence's
      * id, the head and the absolute positions of query and key (modulo 2^32), and on nothing else, neither threads nor
@@ -294,6 +305,11 @@ typedef struct att_attention_args {
     const uint32_t *sequence_ids; /* [B], needed where p > 0: sequences are told apart by these, not by their order */
     const att_cache *cache; /* batched: keys, values and their lengths; k, v and k_lengths are left zero. See below */
 } att_attention_args;
+
+/* In the braces of args: ATT_PARAMS(w, slopes) */
+#define ATT_PARAMS(...)                                                                                                \
+    .param = (const att_tensor[]){__VA_ARGS__},                                                                        \
+    .n_params = (int)(sizeof((const att_tensor[]){__VA_ARGS__}) / sizeof(att_tensor))
 
 /* Makes a plan; errors name the field of the spec. Free it with att_plan_free. */
 ATT_API att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan **out);
@@ -309,8 +325,10 @@ typedef struct att_attention_grads {
     att_tensor dout;
     att_tensor dlse; /* optional: a gradient that reaches lse, in its shape */
     att_tensor dq, dk, dv;
-    att_tensor dscore_param[ATT_MAX_PARAMS]; /* of the parameters, in their shapes: summed over what they are shared */
-    att_tensor dmodifier_param[ATT_MAX_STAGES];
+    /* [n_dparams]: of args.param, in their shapes and order, each summed over what it is shared by; all zero, or behind
+     * the last: not wanted, as those of masks always are. */
+    const att_tensor *dparam;
+    int n_dparams;
     bool accumulate; /* add to what is there */
 } att_attention_grads;
 /* args: those of a forward call, with its out and lse. Linear memory; the same bits for any number of threads. Rows

@@ -56,7 +56,7 @@ bool att_decode_suits(const att_call *call)
 }
 
 /* Products of rows are made as they lie, other scores and modifiers work on tiles, but for a sink. */
-static bool is_dot(const att_plan *plan) { return plan->score->flags & ATT_DOT; }
+static bool is_dot(const att_plan *plan) { return plan->builtin->is_dot; }
 static bool uses_tiles(const att_plan *plan) { return plan->n_modifiers > (plan->sink >= 0) || !is_dot(plan); }
 
 /* ---- memory */
@@ -152,8 +152,7 @@ static void pass_tiles(const group *g, const mask_tiles *c, int64_t k0, int keys
                        .q = w->packed_q,
                        .s = w->tile,
                        .stride = kernels->panel,
-                       .score_param = at->score_param,
-                       .modifier_param = at->modifier_param};
+                       .param = at->param};
         if (is_dot(plan)) {
             kernels->turn_in(g->tq, last, s, ATT_KEY_BLOCK, 1, w->tile);
             att_modifiers_block(&b);
