@@ -27,10 +27,11 @@ int main()
     att_ctx *opened = nullptr;
     att_status status = att_open(&opened, nullptr);
     std::unique_ptr<att_ctx, void (*)(att_ctx *)> ctx(opened, att_close);
+    const att_stage causal = {.modifier = nullptr, .mask = att_mask_causal, .value = {}};
     if (status == ATT_OK)
         status = att_attention(ctx.get(),
-                               ATT_OPTIONS(att_attention_spec, .heads = heads, .head_dim = dim,
-                                           .mask = {&att_mask_causal}, .align = ATT_ALIGN_TOP_LEFT),
+                               ATT_OPTIONS(att_attention_spec, .heads = heads, .head_dim = dim, .stage = &causal,
+                                           .n_stages = 1, .align = ATT_ALIGN_TOP_LEFT),
                                &args);
     if (status != ATT_OK) {
         std::fprintf(stderr, "%s\n", att_error(ctx.get()));

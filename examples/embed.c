@@ -22,7 +22,7 @@ int main(int argc, char **argv)
     if (att_open(&ctx, NULL) != ATT_OK || att_sentence_open(ctx, argv[1], &model) != ATT_OK)
         goto done;
     att_sentence_describe(model, &info);
-    embedding = att_alloc(ctx, 2 * info.dim, sizeof *embedding);
+    embedding = malloc(2 * (size_t)info.dim * sizeof *embedding);
     if (!embedding || att_sentence_encode(model, 2, (const char *const *)argv + 2, NULL, embedding, NULL) != ATT_OK)
         goto done;
 
@@ -34,7 +34,7 @@ int main(int argc, char **argv)
 done:
     if (failed)
         fprintf(stderr, "%s\n", att_error(ctx));
-    att_free(ctx, embedding);
+    free(embedding);
     att_sentence_free(model);
     att_close(ctx);
     return failed;

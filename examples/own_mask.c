@@ -1,42 +1,41 @@
 /* A mask of your own: time steps attend within blocks of a length of your choice. keep is all it takes; cover lets
  * whole tiles be skipped or spared the mask, bits answers for many queries at once. */
-#include <attend.h>
+#include <attend_extend.h>
 #include <stdio.h>
 
 static const int64_t length = 3; /* a mask's `user` points to it */
 
-static bool keep(const att_head *at, const void *user, int64_t q, int64_t k)
-{
-    (void)at;
-    return q / *(const int64_t *)user == k / *(const int64_t *)user;
-}
+static int64_t block_of(const att_mask_block *b, int64_t time) { return time / *(const int64_t *)b->user; }
 
-static att_cover cover(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys)
+static bool keep(const att_mask_block *b) { return block_of(b, b->q) == block_of(b, b->k); }
+
+static att_cover cover(const att_mask_block *b)
 {
-    const int64_t n = *(const int64_t *)user, first = q / n, last = (q + queries - 1) / n;
-    (void)at;
-    if (k / n > last || (k + keys - 1) / n < first)
+    const int64_t q = block_of(b, b->q), last_q = block_of(b, b->q + b->queries - 1);
+    const int64_t k = block_of(b, b->k), last_k = block_of(b, b->k + b->keys - 1);
+    if (k > last_q || last_k < q)
         return ATT_EMPTY;
-    return first == last && k / n == first && (k + keys - 1) / n == first ? ATT_FULL : ATT_PARTIAL;
+    return q == last_q && k == q && last_k == q ? ATT_FULL : ATT_PARTIAL;
 }
 
-static void bits(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys,
-                 uint64_t *bits)
+static void bits(const att_mask_block *b, uint64_t *bits)
 {
-    for (int64_t j = 0; j < keys; j++) {
+    for (int64_t j = 0; j < b->keys; j++) {
         bits[j] = 0;
-        for (int64_t i = 0; i < queries; i++)
-            bits[j] |= (uint64_t)keep(at, user, q + i, k + j) << i;
+        for (int64_t i = 0; i < b->queries; i++)
+            bits[j] |= (uint64_t)(block_of(b, b->q + i) == block_of(b, b->k + j)) << i;
     }
 }
 
-static const att_mask block_mask = {.name = "block", .user = &length, .keep = keep, .cover = cover, .bits = bits};
+static const att_mask block_mask = {
+    .size = sizeof(att_mask), .name = "block", .user = &length, .keep = keep, .cover = cover, .bits = bits};
 
 int main(void)
 {
     float x[6][2] = {{1, 0}, {0, 1}, {1, 1}, {1, 0}, {0, 1}, {2, 2}}, out[6][2], lse[6], dout[6][2] = {{1, 0}},
           dv[6][2];
-    const att_attention_spec *spec = ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .mask = {&block_mask});
+    const att_attention_spec *spec =
+        ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, ATT_STAGES({.mask = &block_mask}));
     att_attention_args args = {.size = sizeof args};
     att_attention_grads grads = {.size = sizeof grads};
     att_ctx *ctx = NULL;

@@ -1,6 +1,6 @@
 /* A score of your own: s(q, k) = -|q - k|^2 / 2, so near keys weigh more, as in a Gaussian kernel.
  * The formula is all it takes to run; its derivative makes it trainable, a version for tiles makes it fast. */
-#include <attend.h>
+#include <attend_extend.h>
 #include <stdio.h>
 
 static double nearness(const att_pair *p)
@@ -21,7 +21,7 @@ static void derivative(const att_pair *p, double ds, double *dq, double *dk, dou
 }
 
 /* All pairs of a tile: s [keys][columns], a column for each query; query [dim][columns] lies the same way. */
-static void tile(const att_tile *t)
+static void tile(const att_score_tile *t)
 {
     for (int j = 0; j < t->keys; j++)
         for (int64_t d = 0; d < t->dim; d++)
@@ -31,7 +31,8 @@ static void tile(const att_tile *t)
             }
 }
 
-static const att_score near_score = {.name = "near", .formula = nearness, .derivative = derivative, .tile = tile};
+static const att_score near_score = {
+    .size = sizeof(att_score), .name = "near", .formula = nearness, .derivative = derivative, .tile = tile};
 
 int main(void)
 {

@@ -4,6 +4,7 @@
 
 #include "att_lists.h"
 #include "fuzz.h"
+#include "attend_extend.h"
 
 #include <math.h>
 
@@ -109,8 +110,11 @@ static void near_derivative(const att_pair *p, double ds, double *dq, double *dk
             dparam[0][d] -= ds * fabs(x);
     }
 }
-static const att_score own_score = {
-    .name = "near", .param = {{"gains", {ATT_HEAD_DIM}}}, .formula = near, .derivative = near_derivative};
+static const att_score own_score = {.size = sizeof(att_score),
+                                    .name = "near",
+                                    .param = {{"gains", {ATT_HEAD_DIM}}},
+                                    .formula = near,
+                                    .derivative = near_derivative};
 
 static double bent(const att_pair *p, double s) { return s + p->param->data[0] * s * s; }
 static double bent_derivative(const att_pair *p, double s, double ds, double *dparam)
@@ -119,21 +123,24 @@ static double bent_derivative(const att_pair *p, double s, double ds, double *dp
         dparam[0] += ds * s * s;
     return 1 + 2 * p->param->data[0] * s;
 }
-static const att_modifier own_modifier = {
-    .name = "bent", .param = {.name = "bend"}, .formula = bent, .derivative = bent_derivative};
+static const att_modifier own_modifier = {.size = sizeof(att_modifier),
+                                          .name = "bent",
+                                          .param = {.name = "bend"},
+                                          .formula = bent,
+                                          .derivative = bent_derivative};
 
 static double negative(const att_pair *p, double s) { return p->value - s; }
-static const att_modifier without_derivative = {.name = "negative", .formula = negative};
+static const att_modifier without_derivative = {.size = sizeof(att_modifier), .name = "negative", .formula = negative};
 
 static bool scattered(const att_head *at, const void *user, int64_t q, int64_t k)
 {
     (void)user;
     return ((at->position + q) * 7 + k * 4 + at->head) % 3 != 0;
 }
-static const att_mask own_mask = {.name = "scattered", .keep = scattered};
+static const att_mask own_mask = {.size = sizeof(att_mask), .name = "scattered", .keep = scattered};
 
 #define HANDLE(kind, name) &att_##kind##_##name,
-static const att_score *const scores[] = {&att_score_dot, ATT_score_LIST(HANDLE) & own_score};
+static const att_score *const scores[] = {att_score_dot, ATT_score_LIST(HANDLE) & own_score};
 static const att_modifier *const modifiers[] = {ATT_modifier_LIST(HANDLE) & own_modifier, &without_derivative};
 static const att_mask *const masks[] = {ATT_mask_LIST(HANDLE) & own_mask};
 #define COUNT(x) ((int)(sizeof(x) / sizeof(x)[0]))
@@ -255,9 +262,9 @@ static void choose_sizes(call *c)
     s->head_dim = dims[pick(in, COUNT(dims))];
     s->key_dim = pick(in, 4) == 0 ? dims[pick(in, COUNT(dims))] : s->head_dim;
     s->value_dim = dims[pick(in, COUNT(dims))];
-    s->score_dim = s->score == &att_score_additive && pick(in, 2) ? dims[pick(in, COUNT(dims))] : 0;
+    s->score_dim = s->score == att_score_additive && pick(in, 2) ? dims[pick(in, COUNT(dims))] : 0;
     s->dtype = (att_dtype)pick(in, 3);
-    if (has_mask(s, &att_mask_window)) {
+    if (has_mask(s, att_mask_window)) {
         s->window_left = pick(in, 40) - 1;
         s->window_right = pick(in, 40) - 1;
     }
@@ -289,13 +296,13 @@ static void choose_places(call *c)
 static void choose_tables(call *c)
 {
     input *in = c->in;
-    if (has_mask(&c->spec, &att_mask_boolean)) {
+    if (has_mask(&c->spec, att_mask_boolean)) {
         const int which = pick(in, 16);
         const int64_t dim[4] = {which & 1 ? c->sequences : 1, which & 2 ? c->spec.heads : 1, which & 4 ? c->tq : 1,
                                 which & 8 ? c->tk : 1};
         view(c, &c->args.mask, ATT_BOOL, 4, dim, false, false);
     }
-    if (!has_mask(&c->spec, &att_mask_document))
+    if (!has_mask(&c->spec, att_mask_document))
         return;
     const int64_t *k_offsets = c->args.k_offsets ? c->args.k_offsets : c->args.q_offsets;
     const int64_t batch = pick(in, 2) ? c->sequences : 1;

@@ -4,8 +4,12 @@
  *   att_tensor  a view of the caller's numbers: dtype, dimensions, strides
  *   att_plan    attention with its score, modifiers and masks chosen
  *
- * Chapters: 1 Context, 2 Tensors, 3 Operations on tensors, 4 Plan, 5 Measure, 6 Extend.
- * attend_learn.h has what stands on it: variables, parameters, operations with gradients.
+ * Chapters: 1 Context, 2 Tensors, 3 Operations on tensors, 4 Plan, 5 Measure. Other headers:
+ *
+ *   attend_extend.h  scores, modifiers and masks of your own
+ *   attend_learn.h   variables, parameters, operations with gradients
+ *   attend_model.h   text, layers and whole models (libattend_model)
+ *   attend_util.h    what libraries on top need
  *
  * Conventions
  * - A call that can fail returns att_status; att_error() then has one sentence
@@ -217,38 +221,56 @@ typedef struct att_cache att_cache;
 typedef struct att_score att_score;       /* how a query and a key make a score */
 typedef struct att_modifier att_modifier; /* what then changes the score */
 typedef struct att_mask att_mask;         /* which pairs attend */
-/* One of your own is a constant of these types: see chapter 6. */
+/* One of your own is a constant of these types: see attend_extend.h. */
 
 /* q . k (Luong et al. 2015); spec.scale 0 = 1 / sqrt(head_dim) (Vaswani et al. 2017) */
-ATT_API extern const att_score att_score_dot;
-/* q W k; score_param[0] = W [heads or 1, head_dim, key_dim] (Luong et al. 2015) */
-ATT_API extern const att_score att_score_general;
-/* v . tanh(q + k); score_param[0] = v [heads or 1, head_dim] (Bahdanau et al. 2015). With spec.score_dim = A it
- * projects itself, v . tanh(Wq q + Wk k): v [heads or 1, A], score_param[1] = Wq [heads or 1, A, head_dim],
- * score_param[2] = Wk [heads or 1, A, key_dim]. Takes no memory for pairs: nothing of size Tq Tk A exists. */
-ATT_API extern const att_score att_score_additive;
+ATT_API extern const att_score *const att_score_dot;
+/* q W k. Parameter: W [heads or 1, head_dim, key_dim] (Luong et al. 2015) */
+ATT_API extern const att_score *const att_score_general;
+/* v . tanh(q + k). Parameter: v [heads or 1, head_dim] (Bahdanau et al. 2015). With spec.score_dim = A it projects
+ * itself, v . tanh(Wq q + Wk k). Parameters: v [heads or 1, A], Wq [heads or 1, A, head_dim], Wk [heads or 1, A,
+ * key_dim]. Takes no memory for pairs: nothing of size Tq Tk A exists. */
+ATT_API extern const att_score *const att_score_additive;
 /* q . k / (|q| |k|), a zero row gives 0 */
-ATT_API extern const att_score att_score_cosine;
+ATT_API extern const att_score *const att_score_cosine;
 
-ATT_API extern const att_modifier att_modifier_bias;  /* + param; each dimension 1 or that of [B, heads, Tq, Tk], where
-                                                         ragged: of the longest lengths */
-ATT_API extern const att_modifier att_modifier_scale; /* times value */
-ATT_API extern const att_modifier att_modifier_softcap; /* c tanh(s / c), c = value (Gemma Team 2024) */
-ATT_API extern const att_modifier att_modifier_alibi;   /* - slope |key position - query position|, param: slopes [heads
-                                                           or 1]; needs spec.align (Press et al. 2022) */
-/* + table[bucket of key position - query position], param: table [heads or 1, buckets], value: the distance from which
- * on all share the last bucket; needs spec.align (T5, Raffel et al. 2020). Half of the buckets are for keys ahead;
- * causal: all of them for keys behind. */
-ATT_API extern const att_modifier att_modifier_relative;
-ATT_API extern const att_modifier att_modifier_relative_causal;
-ATT_API extern const att_modifier att_modifier_sink; /* a score without a value joins each row's softmax, param: sinks
-                                                        [heads or 1] (gpt-oss, OpenAI 2025) */
+/* s + bias. Parameter: bias, each dimension 1 or that of [B, heads, Tq, Tk], where ragged: of the longest lengths */
+ATT_API extern const att_modifier *const att_modifier_bias;
+/* s times value[0] */
+ATT_API extern const att_modifier *const att_modifier_scale;
+/* c tanh(s / c), c = value[0] (Gemma Team 2024) */
+ATT_API extern const att_modifier *const att_modifier_softcap;
+/* s - slope |key position - query position|; needs spec.align. Parameter: slopes [heads or 1] (Press et al. 2022) */
+ATT_API extern const att_modifier *const att_modifier_alibi;
+/* s + table[bucket of key position - query position]; needs spec.align. value[0]: the distance from which on all share
+ * the last bucket. Parameter: table [heads or 1, buckets] (T5, Raffel et al. 2020). Half of the buckets are for keys
+ * ahead; causal: all of them for keys behind. */
+ATT_API extern const att_modifier *const att_modifier_relative;
+ATT_API extern const att_modifier *const att_modifier_relative_causal;
+/* A score without a value joins each row's softmax; one a spec. Parameter: sinks [heads or 1] (gpt-oss, OpenAI 2025) */
+ATT_API extern const att_modifier *const att_modifier_sink;
 
-ATT_API extern const att_mask att_mask_causal;   /* key position <= query position; needs spec.align */
-ATT_API extern const att_mask att_mask_window;   /* spec.window_left keys before the query's position, window_right
-                                                    behind it; needs spec.align (Beltagy et al. 2020) */
-ATT_API extern const att_mask att_mask_document; /* pairs of the same id in args.q_documents and k_documents */
-ATT_API extern const att_mask att_mask_boolean;  /* args.mask, true = attend */
+/* key position <= query position; needs spec.align */
+ATT_API extern const att_mask *const att_mask_causal;
+/* value[0] keys before the query's position and value[1] behind it, -1 = unbounded; needs spec.align (Beltagy et al.
+ * 2020) */
+ATT_API extern const att_mask *const att_mask_window;
+/* Pairs of the same id. Parameters, i32: q_documents, batched [B or 1, Tq], ragged [tokens], and k_documents [B or 1,
+ * Tk], [tokens], which may be left zero where the keys are those of the queries. Ids that ascend are faster. */
+ATT_API extern const att_mask *const att_mask_document;
+/* Parameter: mask, bool, true = attend; each dimension 1 or that of [B, heads, Tq, Tk] */
+ATT_API extern const att_mask *const att_mask_boolean;
+
+/* One stage of a spec, a modifier or a mask; the other pointer is NULL. */
+typedef struct att_stage {
+    const att_modifier *modifier;
+    const att_mask *mask;
+    double value[2]; /* of a stage that has some: see each */
+} att_stage;
+/* In the braces of a spec: ATT_STAGES({.modifier = att_modifier_softcap, .value = {30}}, {.mask = att_mask_causal}) */
+#define ATT_STAGES(...)                                                                                                \
+    .stage = (const att_stage[]){__VA_ARGS__},                                                                         \
+    .n_stages = (int)(sizeof((const att_stage[]){__VA_ARGS__}) / sizeof(att_stage))
 
 /* Where the queries stand among the keys; whatever depends on distance needs it, and there is no default. */
 typedef enum att_align {
@@ -257,9 +279,6 @@ typedef enum att_align {
     ATT_ALIGN_BOTTOM_RIGHT, /* query i is at position Tk - Tq + i: the last query sees the last key */
     ATT_ALIGN_STARTS        /* query i of sequence b is at position args.q_starts[b] + i */
 } att_align;
-
-#define ATT_MAX_STAGES 8
-#define ATT_MAX_PARAMS 3 /* of a score */
 
 typedef struct att_attention_spec {
     size_t size;
@@ -271,14 +290,12 @@ typedef struct att_attention_spec {
     int64_t score_dim; /* of what att_score_additive makes of queries and keys; 0: they are given projected */
     att_dtype dtype;   /* of q, k, v, out and their gradients: ATT_F32, ATT_F16 or ATT_BF16; sums are in f32. On
                           avx512bf16 and amx, the forward of more than a few queries rounds weights of bf16 to bf16 */
-    const att_score *score;                       /* or NULL: att_score_dot */
-    float scale;                                  /* of the score; 0 = 1 / sqrt(head_dim) for dot, 1 for others */
-    const att_modifier *modifier[ATT_MAX_STAGES]; /* applied in this order, up to the first NULL */
-    float modifier_value[ATT_MAX_STAGES];         /* of modifiers that have one: see each */
-    const att_mask *mask[ATT_MAX_STAGES];         /* all must allow a pair, up to the first NULL */
+    const att_score *score; /* or NULL: att_score_dot */
+    float scale;            /* of the score; 0 = 1 / sqrt(head_dim) for dot, 1 for others */
+    const att_stage *stage; /* [n_stages], copied. Modifiers are applied in this order; all masks must allow a pair */
+    int n_stages;           /* at most 16, and at most 16 parameters in all */
     att_align align;
-    float dropout;                     /* 0 <= p < 1: see att_attention_args.dropout_seed */
-    int64_t window_left, window_right; /* of att_mask_window; -1 = unbounded */
+    float dropout; /* 0 <= p < 1: see att_attention_args.dropout_seed */
 } att_attention_spec;
 
 /* Either batched, tensors of rank 4:
@@ -298,12 +315,10 @@ typedef struct att_attention_args {
     const int64_t *q_lengths; /* batched: [B] or NULL, rows used of Tq; the rows behind them become 0 */
     const int64_t *k_lengths; /* batched: [B] or NULL, keys used of Tk */
     const int64_t *q_starts;  /* [B] for ATT_ALIGN_STARTS */
-    att_tensor mask;          /* bool, for att_mask_boolean: each dimension 1 or that of [B, heads, Tq, Tk] */
-    /* i32, for att_mask_document: batched [B or 1, Tq] and [B or 1, Tk], ragged [tokens]; ids that ascend are faster.
-     * k_documents not given: as q_documents. */
-    att_tensor q_documents, k_documents;
-    att_tensor score_param[ATT_MAX_PARAMS];    /* f32, the score's parameters: see each */
-    att_tensor modifier_param[ATT_MAX_STAGES]; /* f32, that of spec.modifier[i]: see each */
+    /* [n_params]: the parameters of the score, then those of the stages, in their order; see each. Optional ones may be
+     * all zero, and the last ones left out. */
+    const att_tensor *param;
+    int n_params;
     /* spec.dropout = p (Srivastava et al. 2014): a weight becomes 0 with probability p, else 1 / (1 - p) times as much,
      * so that the expected output stays; lse is that without dropout. Which ones depends on this seed, the sequence's
      * id, the head and the absolute positions of query and key (modulo 2^32), and on nothing else, neither threads nor
@@ -315,6 +330,11 @@ typedef struct att_attention_args {
     const uint32_t *sequence_ids; /* [B], needed where p > 0: sequences are told apart by these, not by their order */
     const att_cache *cache; /* batched: keys, values and their lengths; k, v and k_lengths are left zero. See below */
 } att_attention_args;
+
+/* In the braces of args: ATT_PARAMS(w, slopes) */
+#define ATT_PARAMS(...)                                                                                                \
+    .param = (const att_tensor[]){__VA_ARGS__},                                                                        \
+    .n_params = (int)(sizeof((const att_tensor[]){__VA_ARGS__}) / sizeof(att_tensor))
 
 /* Makes a plan; errors name the field of the spec. Free it with att_plan_free. */
 ATT_API att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan **out);
@@ -330,8 +350,10 @@ typedef struct att_attention_grads {
     att_tensor dout;
     att_tensor dlse; /* optional: a gradient that reaches lse, in its shape */
     att_tensor dq, dk, dv;
-    att_tensor dscore_param[ATT_MAX_PARAMS]; /* of the parameters, in their shapes: summed over what they are shared */
-    att_tensor dmodifier_param[ATT_MAX_STAGES];
+    /* [n_dparams]: of args.param, in their shapes and order, each summed over what it is shared by; all zero, or behind
+     * the last: not wanted, as those of masks always are. */
+    const att_tensor *dparam;
+    int n_dparams;
     bool accumulate; /* add to what is there */
 } att_attention_grads;
 /* args: those of a forward call, with its out and lse. Linear memory; the same bits for any number of threads. Rows
@@ -410,218 +432,6 @@ ATT_API att_status att_plan_describe(const att_plan *plan, const att_attention_a
  * be about as long as the work that is compared with them: what else a machine does leaves few milliseconds alone. */
 ATT_API att_status att_measure_peak(att_ctx *ctx, double seconds, double *flops_per_second);
 ATT_API att_status att_measure_bandwidth(att_ctx *ctx, double *bytes_per_second); /* reading memory */
-
-/* ---- 6 Extend ----------------------------------------------------------- */
-/* A score, modifier or mask of your own: a constant of the type, given in the spec like a built-in one. Its formula, in
- * double, is the definition and suffices; a version for tiles makes it fast. Calls come from several threads at once.
- *
- *     static double l1(const att_pair *p)
- *     {
- *         double s = 0;
- *         for (int64_t d = 0; d < p->dim; d++)
- *             s -= fabs((double)p->query[d] - p->key[d]);
- *         return s;
- *     }
- *     static const att_score l1_score = {.name = "l1", .formula = l1};
- */
-
-/* One head of one sequence. */
-typedef struct att_head {
-    int64_t sequence, head;
-    int64_t tq, tk;      /* lengths */
-    int64_t position;    /* of query 0; key j is at position j */
-    const uint8_t *mask; /* [tq, tk] of att_mask_boolean, with these strides */
-    int64_t mask_stride[2];
-    int64_t window[2];          /* left and right of att_mask_window */
-    const int32_t *document[2]; /* [tq] and [tk] of att_mask_document, with these strides */
-    int64_t document_stride[2];
-    bool documents_ascend;
-} att_head;
-
-/* One head's view of a parameter. */
-typedef struct att_param_view {
-    const float *data;
-    float *grad;       /* backward: where its gradient is added to, NULL where that is not wanted */
-    int64_t count;     /* numbers of one head; of one that is broadcast over pairs, 0, and there are: */
-    int64_t stride[2]; /* from query to query, from key to key; 0 repeats */
-    int64_t grad_stride[2];
-} att_param_view;
-
-/* A query and a key, for formulas. */
-typedef struct att_pair {
-    const att_head *at;
-    const void *user;         /* that of the stage */
-    float value;              /* of a modifier: spec.modifier_value */
-    int64_t q, k;             /* which; the query is at position at->position + q, the key at k */
-    const float *query, *key; /* [dim] [key_dim]; a modifier sees the score and the positions alone: NULL and 0 */
-    int64_t dim, key_dim;
-    const att_param_view *param; /* [ATT_MAX_PARAMS] of a score, [1] of a modifier */
-} att_pair;
-
-/* Mathematics on arrays with the running instruction set, so that a file compiled for any machine is fast on this one.
- * y [n]; y may be x. A call costs some nanoseconds, so give it whole rows of a tile, or where its stride is `columns`
- * some rows at once. */
-typedef struct att_vectors {
-    void (*exp)(int64_t n, const float *x, float *y);
-    void (*tanh)(int64_t n, const float *x, float *y);
-    void (*erf)(int64_t n, const float *x, float *y);
-    void (*add)(int64_t n, const float *a, const float *b, float *y);
-    void (*mul)(int64_t n, const float *a, const float *b, float *y);
-    void (*scale)(int64_t n, float s, const float *x, float *y);
-    void (*sub)(int64_t n, const float *a, const float *b, float *y); /* a - b */
-    /* dx = dy (1 - tanh^2 x); dx may be dy */
-    void (*tanh_back)(int64_t n, const float *x, const float *dy, float *dx);
-} att_vectors;
-
-/* Queries [q, q + queries) by keys [k, k + keys). Tiles lie transposed: s[j * stride + i] is of query q + i and key
- * k + j. Columns behind `queries`, up to `columns`, exist and may be given any value. */
-typedef struct att_tile {
-    const att_head *at;
-    const void *user;
-    float value;
-    int64_t q, k;
-    int queries, keys;
-    int64_t columns;
-    const float *query; /* [dim][columns], turned; times the score's scale where it is bilinear; a modifier's: NULL */
-    int64_t dim;
-    const float *key; /* [keys, key_dim], rows key_stride apart; a modifier's: NULL */
-    int64_t key_dim, key_stride;
-    const att_param_view *param;
-    float *s;       /* scores, rows `stride` apart; in a modifier's backward: what it was given, if not additive */
-    float *ds;      /* backward: their gradient, laid as s */
-    int64_t stride; /* of s and ds */
-    float *dquery;  /* backward of a score: [dim][columns] */
-    float *dkey;    /* and [keys, key_dim], rows dkey_stride apart; both are added to */
-    int64_t dkey_stride;
-    const att_vectors *vectors;
-    /* Built-in scores: strides of queries that lie in rows, else 0; and what has been made of each key, or NULL. */
-    int64_t query_stride, dquery_stride;
-    const float *precomputed;
-    int64_t precomputed_stride;
-} att_tile;
-
-enum {
-    ATT_NEEDS_ALIGN = 1, /* uses positions, so spec.align must be given */
-    ATT_BILINEAR = 2,    /* a score with s(c q, k) = c s(q, k): the scale is folded into the queries */
-    ATT_DOT = 4,         /* a score that is the dot product of its rows; built-in ones only */
-    ATT_ADDITIVE = 8,    /* a modifier with s + c, c free of s: its derivative is 1 */
-    ATT_SINK = 16,       /* a modifier that changes no score: param [heads] joins each row's softmax */
-    ATT_PAIRS = 32,      /* a modifier's parameter is broadcast over [B, heads, Tq, Tk]; needs tile_back */
-    ATT_HAS_VALUE = 64   /* a modifier that needs spec.modifier_value, and not 0 */
-};
-
-/* A dimension of a parameter behind that of the heads. */
-typedef enum att_extent {
-    ATT_NONE = 0,
-    ATT_ANY,
-    ATT_HEAD_DIM,
-    ATT_KEY_DIM,
-    ATT_SCORE_DIM /* spec.score_dim, or head_dim where that is 0 */
-} att_extent;
-/* A parameter's shape: [heads or 1, extent...], dense but for the first. No name: there is none. */
-typedef struct att_param_shape {
-    const char *name;
-    att_extent extent[2];
-} att_param_shape;
-
-struct att_score {
-    const char *name;
-    unsigned flags;
-    const void *user;
-    att_param_shape param[ATT_MAX_PARAMS];
-    double (*formula)(const att_pair *p); /* before scale */
-    /* Adds ds times the formula's derivatives: by q and k to dq [dim] and dk [key_dim], by parameter i to dparam[i],
-     * which is NULL where not wanted. NULL: no backward. */
-    void (*derivative)(const att_pair *p, double ds, double *dq, double *dk, double *const *dparam);
-    void (*tile)(const att_tile *t); /* writes s. NULL: the formula for each pair */
-    /* From ds, adds to dquery, dkey and param[].grad; nothing where ds is 0, whatever the key is (it may be NaN).
-     * NULL: the derivative for each pair. */
-    void (*tile_back)(const att_tile *t);
-    /* Built-in ones: what is done to rows before the tiles see them, and a version for each instruction set. */
-    const struct att_row_transforms *transforms;
-    const att_score *const *set;
-};
-
-struct att_modifier {
-    const char *name;
-    unsigned flags;
-    const void *user;
-    att_param_shape param;
-    /* NULL, or looks at a call: ATT_OK or att_fail(ctx, ...). param's shape has been checked. */
-    att_status (*check)(att_ctx *ctx, float value, const att_tensor *param);
-    double (*formula)(const att_pair *p, double s);
-    /* The derivative by s; adds ds times that by the parameter to dparam, which is NULL where not wanted. */
-    double (*derivative)(const att_pair *p, double s, double ds, double *dparam);
-    void (*tile)(const att_tile *t); /* changes s */
-    /* Multiplies ds by the derivative and adds the parameter's gradient, nothing to it where ds is 0. NULL: the
-     * derivative for each pair. */
-    void (*tile_back)(const att_tile *t);
-    const att_modifier *const *set;
-};
-
-typedef enum att_cover { ATT_EMPTY, ATT_PARTIAL, ATT_FULL } att_cover;
-
-struct att_mask {
-    const char *name;
-    unsigned flags;
-    const void *user;
-    bool (*keep)(const att_head *at, const void *user, int64_t q, int64_t k); /* true = attend */
-    /* Keys [*first, *last) have all that queries [q, q + queries) attend to; less than 0 and more than tk are allowed.
-     * What is outside costs nothing. NULL: all keys. */
-    void (*span)(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t *first, int64_t *last);
-    /* How many pairs of a block attend. PARTIAL is always allowed. NULL: small tiles are probed pair by pair. */
-    att_cover (*cover)(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys);
-    /* Bit i of bits [keys][j]: does query q + i, of at most 64, attend to key k + j? NULL: keep for each pair. */
-    void (*bits)(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys,
-                 uint64_t *bits);
-};
-
-/* Holds the functions of a spec's stages against their formulas: versions for tiles, on tiles of odd sizes and with
- * every instruction set of this machine, derivatives against differences, a mask's span, cover and bits against keep;
- * and looks whether gradients are added to what was there, and whether who uses positions has ATT_NEEDS_ALIGN.
- * Where two disagree it is ATT_ERR_ARGUMENT, and the sentence says which, where, and both values. Seconds at most. */
-ATT_API att_status att_verify(att_ctx *ctx, const att_attention_spec *spec);
-
-/* For libraries on top. */
-
-/* Copies the caller's option struct src, which may be of an older or newer header, to dst [dst_size], ours; src or
- * NULL: all defaults. What src does not have becomes 0; dst's first field, size_t size, becomes dst_size. Errors: a
- * size that cannot be one; bytes behind dst_size that are not 0. */
-ATT_API att_status att_take_options(void *dst, size_t dst_size, const void *src, const char *type_name);
-/* The way back: fills the caller's dst, whose first field is its size, from src [src_size], ours. What src does not
- * have becomes 0. Error: a size that cannot be one, and nothing is written. */
-ATT_API att_status att_give_info(void *dst, const void *src, size_t src_size, const char *type_name);
-/* A pointer by its name */
-typedef struct att_named {
-    const char *name;
-    const void *pointer;
-} att_named;
-/* Some of them and their number in one: att_require(__func__, ATT_NAMED({"ctx", ctx}, {"out", out})). */
-#ifdef __cplusplus
-#define ATT_NAMED(...) att_first<att_named>({__VA_ARGS__}), sizeof(att_count<att_named>({__VA_ARGS__}))
-#else
-#define ATT_NAMED(...)                                                                                                 \
-    ((const att_named[]){__VA_ARGS__}), (sizeof((const att_named[]){__VA_ARGS__}) / sizeof(att_named))
-#endif
-/* ATT_ERR_ARGUMENT where one of given [n] is NULL: the sentence names the function and the first such pointer. */
-ATT_API att_status att_require(const char *function, const att_named *given, size_t n);
-/* Sets the calling thread's error sentence and returns s: return att_fail(ctx, ATT_ERR_FORMAT, "%s: ...", file). ctx or
- * NULL. */
-ATT_API att_status att_fail(att_ctx *ctx, att_status s, const char *format, ...) ATT_PRINTF(3, 4);
-/* Memory from the context's allocator, aligned to 64 bytes; NULL (error set) on failure and where count times
- * element_size overflows. 0 bytes give memory as well, to be freed. att_free takes p or NULL. */
-ATT_API void *att_alloc(att_ctx *ctx, size_t count, size_t element_size);
-/* The same, all zero. */
-ATT_API void *att_calloc(att_ctx *ctx, size_t count, size_t element_size);
-ATT_API void att_free(att_ctx *ctx, void *p);
-/* body(arg, i) for each i in [0, n) on the context's threads; inside another one, or while another thread has them,
- * it runs on the calling thread. Bodies run with the default rounding and denormals, whatever the host has set. */
-ATT_API void att_parallel_for(att_ctx *ctx, int n, void (*body)(void *arg, int i), void *arg);
-/* Four random words: those of Philox4x32-10 (Salmon et al. 2011) for this key (the seed, low word first) and counter.
- * Without a state, so they are the same whatever the order and the threads. */
-ATT_API void att_random(uint64_t seed, const uint32_t counter[4], uint32_t words[4]);
-/* True when the cancel flag of the configuration is set. */
-ATT_API bool att_cancelled(const att_ctx *ctx);
 
 #ifdef __cplusplus
 }

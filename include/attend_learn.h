@@ -236,18 +236,19 @@ typedef struct att_rotary_options {
 /* x [tokens, heads, dim], turned. options or NULL: defaults. */
 ATT_API att_var *att_rotary(att_tape *t, att_var *x, const att_positions *at, const att_rotary_options *options);
 
-/* Parameters of a plan's stages that are to have gradients: variables, in the shapes of the args' of the same names,
- * which are then left zero. NULL: none, or that of the args. */
+/* Parameters of a plan's stages that are to have gradients. */
 typedef struct att_attend_params {
     size_t size;
-    att_var *score_param[ATT_MAX_PARAMS];
-    att_var *modifier_param[ATT_MAX_STAGES];
+    att_var *const *param; /* [n_params], in the order of args.param: each or NULL: none, or that of the args, whose
+                              entry is zero or left out where there is a variable */
+    int n_params;
 } att_attend_params;
 /* Attention, ragged, by a plan in f32: q [tokens, heads, head_dim], k and v alike -> [tokens, heads, value_dim]. args
  * gives all else that the plan needs: offsets, masks, parameters, seed; its q, k, v, out and lse are left zero. What of
  * it shall learn is in params or NULL: nothing. The plan must outlive the tape's variables.
  *
- *     att_attend(t, plan, q, k, v, &args, ATT_OPTIONS(att_attend_params, .score_param = {att_use(t, w)}));
+ *     att_var *const param[] = {att_use(t, w)};
+ *     att_attend(t, plan, q, k, v, &args, ATT_OPTIONS(att_attend_params, .param = param, .n_params = 1));
  */
 ATT_API att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, att_var *v,
                             const att_attention_args *args, const att_attend_params *params);

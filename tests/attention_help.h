@@ -2,10 +2,11 @@
 #ifndef ATTENTION_HELP_H
 #define ATTENTION_HELP_H
 
-#include "attend.h"
+#include "attend_extend.h"
 #include "base/base.h"
 #include "check.h"
 #include "kernel/kernel.h"
+#include "stage_lists.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -66,19 +67,19 @@ enum { CAUSAL = 1, BOOLEAN = 2, BIAS = 4, LENGTHS = 8, DROPOUT = 16, ALL_STAGES 
 /* Which stages, into the spec and the arguments. */
 static inline void choose(unsigned stages, operands *o, att_attention_spec *s, int64_t *lengths)
 {
-    int masks = 0;
     const shape n = o->n;
+    o->args.n_params = 0;
     if (stages & CAUSAL) {
-        s->mask[masks++] = &att_mask_causal;
+        add_mask(s, att_mask_causal);
         s->align = ATT_ALIGN_BOTTOM_RIGHT;
     }
     if (stages & BOOLEAN) {
-        s->mask[masks++] = &att_mask_boolean;
-        att_wrap(&o->args.mask, o->mask, ATT_BOOL, ATT_DIMS(n.batch, 1, n.tq, n.tk), NULL);
+        add_mask(s, att_mask_boolean);
+        att_wrap(param_at(&o->args, o->args.n_params), o->mask, ATT_BOOL, ATT_DIMS(n.batch, 1, n.tq, n.tk), NULL);
     }
     if (stages & BIAS) {
-        s->modifier[0] = &att_modifier_bias;
-        att_wrap(&o->args.modifier_param[0], o->bias, ATT_F32, ATT_DIMS(1, n.heads, n.tq, n.tk), NULL);
+        add_modifier(s, att_modifier_bias, 0);
+        att_wrap(param_at(&o->args, o->args.n_params), o->bias, ATT_F32, ATT_DIMS(1, n.heads, n.tq, n.tk), NULL);
     }
     for (int64_t b = 0; (stages & LENGTHS) && b < n.batch; b++)
         lengths[b] = n.tk - b * n.tk / n.batch;
@@ -154,16 +155,13 @@ enum {
     WRITTEN_DQ,
     WRITTEN_DK,
     WRITTEN_DV,
-    WRITTEN_DSCORE,
-    WRITTEN_DMODIFIER = WRITTEN_DSCORE + ATT_MAX_PARAMS,
-    WRITTEN = WRITTEN_DMODIFIER + ATT_MAX_STAGES
+    WRITTEN_DPARAM,
+    WRITTEN = WRITTEN_DPARAM + MOST_PARAMS
 };
 static inline const att_tensor *written(const att_attention_args *a, const att_attention_grads *g, int i)
 {
     const att_tensor *const first[] = {&a->out, &a->lse, &g->dq, &g->dk, &g->dv};
-    if (i < WRITTEN_DSCORE)
-        return first[i];
-    return i < WRITTEN_DMODIFIER ? &g->dscore_param[i - WRITTEN_DSCORE] : &g->dmodifier_param[i - WRITTEN_DMODIFIER];
+    return i < WRITTEN_DPARAM ? first[i] : dparam_of(g, i - WRITTEN_DPARAM);
 }
 
 static inline size_t bytes_of(const att_tensor *t) { return (size_t)check_count(t) * att_dtype_size(t->dtype); }

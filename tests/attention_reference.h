@@ -56,7 +56,7 @@ static inline void check_tensor(const att_plan *plan, const char *what, const ch
 
 /* In the shapes of what they are of; NULL: not given. */
 typedef struct reference {
-    double *dq, *dk, *dv, *dscore_param[ATT_MAX_PARAMS], *dmodifier_param[ATT_MAX_STAGES];
+    double *dq, *dk, *dv, *dparam[MOST_PARAMS]; /* of args.param */
 } reference;
 
 static inline double *zeros_like(const att_tensor *t)
@@ -67,7 +67,7 @@ static inline double *zeros_like(const att_tensor *t)
 /* Where one head's part is in the gradient of a parameter. */
 static inline double *part_of(double *gradient, const att_param_view *head, const att_tensor *param)
 {
-    return gradient ? gradient + (head->data - (const float *)param->data) : NULL;
+    return gradient && param->dtype == ATT_F32 ? gradient + (head->data - (const float *)param->data) : NULL;
 }
 
 static inline void add_row(const att_plan *plan, const att_attention_args *a, const att_attention_grads *g,
@@ -80,10 +80,11 @@ static inline void add_row(const att_plan *plan, const att_attention_args *a, co
     double out[MAX_VALUE_DIM];
     att_ref_grads of = {
         .dq = r->dq + row * s->head_dim, .dk = r->dk + first_key * s->key_dim, .dv = r->dv + first_key * s->value_dim};
-    for (int i = 0; i < ATT_MAX_PARAMS; i++)
-        of.dscore_param[i] = part_of(r->dscore_param[i], &at->score_param[i], &a->score_param[i]);
-    for (int i = 0; i < plan->n_modifiers; i++)
-        of.dmodifier_param[i] = part_of(r->dmodifier_param[i], &at->modifier_param[i], &a->modifier_param[i]);
+    for (int i = 0; i < plan->n_params; i++) {
+        const int n = plan->param[i].given;
+        if (n >= 0)
+            of.dparam[i] = part_of(r->dparam[n], &at->param[i], &a->param[n]);
+    }
     att_ref_attention_row(plan, at, q, weights, out);
     att_ref_attention_row_backward(plan, at, q, weights, out, (const float *)g->dout.data + row * s->value_dim,
                                    ((const float *)g->dlse.data)[row], &of);
@@ -96,10 +97,8 @@ static inline reference reference_of(const att_plan *plan, const att_attention_a
     att_head_view at;
     double *weights = calloc((size_t)a->k.dim[2] + 1, sizeof *weights);
     reference r = {.dq = zeros_like(&a->q), .dk = zeros_like(&a->k), .dv = zeros_like(&a->v)};
-    for (int i = 0; i < ATT_MAX_PARAMS; i++)
-        r.dscore_param[i] = zeros_like(&a->score_param[i]);
-    for (int i = 0; i < ATT_MAX_STAGES; i++)
-        r.dmodifier_param[i] = zeros_like(&a->modifier_param[i]);
+    for (int i = 0; i < a->n_params; i++)
+        r.dparam[i] = zeros_like(&a->param[i]);
     assert_true(plan->spec.value_dim <= MAX_VALUE_DIM);
     for (int64_t i = 0; next_site(&call, &i, &at);)
         for (int64_t q = 0; q < at.place.tq; q++)
@@ -111,10 +110,8 @@ static inline reference reference_of(const att_plan *plan, const att_attention_a
 static inline void drop_reference(reference *r)
 {
     free(r->dq), free(r->dk), free(r->dv);
-    for (int i = 0; i < ATT_MAX_PARAMS; i++)
-        free(r->dscore_param[i]);
-    for (int i = 0; i < ATT_MAX_STAGES; i++)
-        free(r->dmodifier_param[i]);
+    for (int i = 0; i < MOST_PARAMS; i++)
+        free(r->dparam[i]);
 }
 
 /* ---- the definition's gradients against differences */
@@ -171,10 +168,9 @@ static inline void check_reference(att_ctx *ctx, const att_attention_spec *s, co
     agrees_with_differences(plan, &at, g, &a->k, r.dk, what);
     agrees_with_differences(plan, &at, g, &a->v, r.dv, what);
     snprintf(what, sizeof what, "%s: a parameter", name);
-    for (int i = 0; i < ATT_MAX_PARAMS; i++)
-        agrees_with_differences(plan, &at, g, &a->score_param[i], r.dscore_param[i], what);
-    for (int i = 0; i < ATT_MAX_STAGES; i++)
-        agrees_with_differences(plan, &at, g, &a->modifier_param[i], r.dmodifier_param[i], what);
+    for (int i = 0; i < a->n_params; i++)
+        if (a->param[i].dtype == ATT_F32)
+            agrees_with_differences(plan, &at, g, &a->param[i], r.dparam[i], what);
     drop_reference(&r);
     att_plan_free(plan);
 }

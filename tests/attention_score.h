@@ -11,12 +11,13 @@
 /* A score as it is tested. */
 typedef struct kind {
     const char *name;
-    const att_score *score;
+    const att_score *const *score;
     bool projected, any_key_dim;
     double (*error)(const att_pair *p); /* bound of a score's rounding errors, in units of 2^-24 */
 } kind;
 
-/* A tanh is off by 24 at most, see src/attn/stage/score/additive.c; the sum is a chain of partial sums up to the whole. */
+/* A tanh is off by 24 at most, see src/attn/stage/score/additive.c; the sum is a chain of partial sums up to the whole.
+ */
 static inline double additive_error(const att_pair *p)
 {
     double v = 0;
@@ -93,15 +94,14 @@ static inline void make_params(test_call *c)
 {
     const sizes n = c->n;
     const int64_t h = c->param_heads;
-    att_tensor *p = c->args.score_param;
     const float q_spread = 1 / sqrtf((float)n.head_dim), k_spread = 1 / sqrtf((float)n.key_dim);
-    if (c->kind->score == &att_score_general)
-        numbers(c, &p[0], ATT_DIMS(h, n.head_dim, n.key_dim), q_spread);
-    if (c->kind->score == &att_score_additive)
-        numbers(c, &p[0], ATT_DIMS(h, c->kind->projected ? n.score_dim : n.head_dim), 1);
+    if (*c->kind->score == att_score_general)
+        numbers(c, param_at(&c->args, 0), ATT_DIMS(h, n.head_dim, n.key_dim), q_spread);
+    if (*c->kind->score == att_score_additive)
+        numbers(c, param_at(&c->args, 0), ATT_DIMS(h, c->kind->projected ? n.score_dim : n.head_dim), 1);
     if (c->kind->projected) {
-        numbers(c, &p[1], ATT_DIMS(h, n.score_dim, n.head_dim), q_spread);
-        numbers(c, &p[2], ATT_DIMS(h, n.score_dim, n.key_dim), k_spread);
+        numbers(c, param_at(&c->args, 1), ATT_DIMS(h, n.score_dim, n.head_dim), q_spread);
+        numbers(c, param_at(&c->args, 2), ATT_DIMS(h, n.score_dim, n.key_dim), k_spread);
     }
 }
 
@@ -116,7 +116,7 @@ static inline test_call make_call(const kind *kind, sizes n, bool shared)
                                   .key_dim = n.key_dim,
                                   .value_dim = n.value_dim,
                                   .score_dim = kind->projected ? n.score_dim : 0,
-                                  .score = kind->score};
+                                  .score = *kind->score};
     c.args.size = sizeof c.args;
     c.grads.size = sizeof c.grads;
     numbers(&c, &c.args.q, ATT_DIMS(n.batch, n.heads, n.tq, n.head_dim), 2);
@@ -130,9 +130,8 @@ static inline test_call make_call(const kind *kind, sizes n, bool shared)
     numbers(&c, &c.grads.dk, 4, c.args.k.dim, 1);
     numbers(&c, &c.grads.dv, 4, c.args.v.dim, 1);
     make_params(&c);
-    for (int i = 0; i < ATT_MAX_PARAMS; i++)
-        if (c.args.score_param[i].rank)
-            numbers(&c, &c.grads.dscore_param[i], c.args.score_param[i].rank, c.args.score_param[i].dim, 1);
+    for (int i = 0; i < c.args.n_params; i++)
+        numbers(&c, dparam_at(&c.grads, i), c.args.param[i].rank, c.args.param[i].dim, 1);
     return c;
 }
 

@@ -32,10 +32,14 @@ static inline void bell_derivative(const att_pair *p, double ds, double *dq, dou
             dparam[0][d] -= ds * 0.5 * x * x;
     }
 }
-static const att_score own_score = {.name = "bell",
-                                    .param = {{.name = "gains", .extent = {ATT_HEAD_DIM}}},
-                                    .formula = bell,
-                                    .derivative = bell_derivative};
+static const att_param_shape gains = {.name = "gains", .rows = ATT_HEAD_DIM};
+static const att_score bell_score = {.size = sizeof(att_score),
+                                     .name = "bell",
+                                     .param = &gains,
+                                     .n_params = 1,
+                                     .formula = bell,
+                                     .derivative = bell_derivative};
+static const att_score *const own_score = &bell_score;
 
 /* sum of gain q k: bilinear, so a scale comes with the queries of the tile; back it goes by its derivative */
 static inline double weighted(const att_pair *p)
@@ -54,7 +58,7 @@ static inline void weighted_derivative(const att_pair *p, double ds, double *dq,
             dparam[0][d] += ds * p->query[d] * p->key[d];
     }
 }
-static inline void weighted_tile(const att_tile *t)
+static inline void weighted_tile(const att_score_tile *t)
 {
     for (int j = 0; j < t->keys; j++)
         for (int i = 0; i < t->queries; i++) {
@@ -64,66 +68,75 @@ static inline void weighted_tile(const att_tile *t)
             t->s[j * t->stride + i] = s;
         }
 }
-static const att_score own_tiled_score = {.name = "weighted",
-                                          .flags = ATT_BILINEAR,
-                                          .param = {{.name = "gains", .extent = {ATT_HEAD_DIM}}},
-                                          .formula = weighted,
-                                          .derivative = weighted_derivative,
-                                          .tile = weighted_tile};
+static const att_score weighted_score = {.size = sizeof(att_score),
+                                         .name = "weighted",
+                                         .flags = ATT_BILINEAR,
+                                         .param = &gains,
+                                         .n_params = 1,
+                                         .formula = weighted,
+                                         .derivative = weighted_derivative,
+                                         .tile = weighted_tile};
+static const att_score *const own_tiled_score = &weighted_score;
 
 /* A modifier is not told what is in the query and the key. */
 static inline double wave(const att_pair *p, double s)
 {
     return p->query || p->key || p->dim || p->key_dim ? (double)NAN : s + p->param->data[0] * sin(s);
 }
-static inline double wave_derivative(const att_pair *p, double s, double ds, double *dparam)
+static inline double wave_derivative(const att_pair *p, double s, double ds, double *const *dparam)
 {
-    if (dparam)
-        dparam[0] += ds * sin(s);
+    if (dparam[0])
+        dparam[0][0] += ds * sin(s);
     return 1 + p->param->data[0] * cos(s);
 }
-static const att_modifier own_modifier = {
-    .name = "wave", .param = {.name = "heights"}, .formula = wave, .derivative = wave_derivative};
+static const att_param_shape heights = {.name = "heights"};
+static const att_modifier wave_modifier = {.size = sizeof(att_modifier),
+                                           .name = "wave",
+                                           .param = &heights,
+                                           .n_params = 1,
+                                           .formula = wave,
+                                           .derivative = wave_derivative};
+static const att_modifier *const own_modifier = &wave_modifier, *const no_modifier = NULL;
 
 /* Scattered pairs; `user` says how many are left out. */
-static inline bool scattered(const att_head *at, const void *user, int64_t q, int64_t k)
+static inline bool scattered(const att_mask_block *b)
 {
-    return (q * 7 + k * 3 + at->head) % *(const int *)user != 0;
+    return (b->q * 7 + b->k * 3 + b->head->head) % *(const int *)b->user != 0;
 }
 static const int one_of = 3;
-static const att_mask own_mask = {.name = "scattered", .user = &one_of, .keep = scattered};
+static const att_mask scattered_mask = {
+    .size = sizeof(att_mask), .name = "scattered", .user = &one_of, .keep = scattered};
+static const att_mask *const own_mask = &scattered_mask, *const no_mask = NULL;
 
 /* Every other `user` keys, and for whole tiles too. */
-static inline bool striped(const att_head *at, const void *user, int64_t q, int64_t k)
+static inline bool is_striped(const att_mask_block *b, int64_t k) { return k / *(const int *)b->user % 2 == 0; }
+static inline bool striped(const att_mask_block *b) { return is_striped(b, b->k); }
+static inline att_cover striped_cover(const att_mask_block *b)
 {
-    (void)at, (void)q;
-    return k / *(const int *)user % 2 == 0;
-}
-static inline att_cover striped_cover(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k,
-                                      int64_t keys)
-{
-    (void)queries;
-    if (k / *(const int *)user != (k + keys - 1) / *(const int *)user)
+    if (b->k / *(const int *)b->user != (b->k + b->keys - 1) / *(const int *)b->user)
         return ATT_PARTIAL;
-    return striped(at, user, q, k) ? ATT_FULL : ATT_EMPTY;
+    return striped(b) ? ATT_FULL : ATT_EMPTY;
 }
-static inline void striped_bits(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k,
-                                int64_t keys, uint64_t *bits)
+static inline void striped_bits(const att_mask_block *b, uint64_t *bits)
 {
-    (void)queries;
-    for (int64_t j = 0; j < keys; j++)
-        bits[j] = striped(at, user, q, k + j) ? ~UINT64_C(0) : 0;
+    for (int64_t j = 0; j < b->keys; j++)
+        bits[j] = is_striped(b, b->k + j) ? ~UINT64_C(0) : 0;
 }
 static const int stripe = 40;
-static const att_mask own_tiled_mask = {
-    .name = "striped", .user = &stripe, .keep = striped, .cover = striped_cover, .bits = striped_bits};
+static const att_mask striped_mask = {.size = sizeof(att_mask),
+                                      .name = "striped",
+                                      .user = &stripe,
+                                      .keep = striped,
+                                      .cover = striped_cover,
+                                      .bits = striped_bits};
+static const att_mask *const own_tiled_mask = &striped_mask;
 
 /* ---- factors */
 
 #define HANDLE(kind, name) &att_##kind##_##name,
-static const att_score *const scores[] = {ATT_score_LIST(HANDLE) & own_score, &own_tiled_score};
-static const att_modifier *const modifiers[] = {NULL, ATT_modifier_LIST(HANDLE) & own_modifier};
-static const att_mask *const masks[] = {NULL, ATT_mask_LIST(HANDLE) & own_mask, &own_tiled_mask};
+static const att_score *const *const scores[] = {ATT_score_LIST(HANDLE) & own_score, &own_tiled_score};
+static const att_modifier *const *const modifiers[] = {&no_modifier, ATT_modifier_LIST(HANDLE) & own_modifier};
+static const att_mask *const *const masks[] = {&no_mask, ATT_mask_LIST(HANDLE) & own_mask, &own_tiled_mask};
 static const struct {
     att_dtype dtype;
     double rounding, least; /* to nearest: relative, and absolute for the smallest numbers */
@@ -173,8 +186,7 @@ static inline int levels(int factor)
 
 static inline bool is_sink(int factor, int level)
 {
-    return factor >= MODIFIER_1 && factor <= MODIFIER_3 && modifiers[level] && modifiers[level]->set &&
-           (modifiers[level]->set[0]->flags & ATT_SINK);
+    return factor >= MODIFIER_1 && factor <= MODIFIER_3 && *modifiers[level] && ((*modifiers[level])->flags & ATT_SINK);
 }
 
 /* A spec has one sink at most. */
@@ -201,13 +213,13 @@ static inline const char *name_of(const choice *c)
 {
     static char text[256];
     const shape n = shapes[c->of[SHAPE]];
-    int used = snprintf(text, sizeof text, "%s", scores[c->of[SCORE]]->name);
+    int used = snprintf(text, sizeof text, "%s", (*scores[c->of[SCORE]])->name);
     for (int f = MODIFIER_1; f <= MODIFIER_3; f++)
-        if (modifiers[c->of[f]])
-            used += snprintf(text + used, sizeof text - (size_t)used, ", %s", modifiers[c->of[f]]->name);
+        if (*modifiers[c->of[f]])
+            used += snprintf(text + used, sizeof text - (size_t)used, ", %s", (*modifiers[c->of[f]])->name);
     for (int f = MASK_1; f <= MASK_2; f++)
-        if (masks[c->of[f]])
-            used += snprintf(text + used, sizeof text - (size_t)used, ", %s", masks[c->of[f]]->name);
+        if (*masks[c->of[f]])
+            used += snprintf(text + used, sizeof text - (size_t)used, ", %s", (*masks[c->of[f]])->name);
     snprintf(text + used, sizeof text - (size_t)used, ", %s, %s, B%d H%d/%d T%dx%d D%d/%d, %s, parameters %s",
              att_dtype_name(types[c->of[TYPE]].dtype), att_isa_name(nth_set(c->of[SET])), (int)n.batch, (int)n.heads,
              (int)n.kv_heads, (int)n.tq, (int)n.tk, (int)n.head_dim, (int)n.value_dim, places[c->of[PLACE]],
@@ -269,7 +281,7 @@ static inline void make_like(trial *t, att_tensor *x, const att_tensor *like)
         fill(t, x);
 }
 
-static inline void make_param(trial *t, att_tensor *x, const att_param_shape *param, unsigned flags)
+static inline void make_param(trial *t, const att_param_shape *param)
 {
     const shape n = shapes[t->c->of[SHAPE]];
     const bool shared = t->c->of[SHARED];
@@ -278,15 +290,14 @@ static inline void make_param(trial *t, att_tensor *x, const att_param_shape *pa
                             [ATT_HEAD_DIM] = n.head_dim,
                             [ATT_KEY_DIM] = n.head_dim,
                             [ATT_SCORE_DIM] = n.head_dim};
-    const int64_t dim[3] = {shared ? 1 : n.heads, size[param->extent[0]], size[param->extent[1]]};
-    const bool projection =
-        param->extent[0] == ATT_SCORE_DIM && param->extent[1] != ATT_NONE; /* without spec.score_dim */
-    if (!param->name || projection)
+    const int64_t dim[3] = {shared ? 1 : n.heads, size[param->rows], size[param->columns]};
+    if (param->rows == ATT_SCORE_DIM && param->columns != ATT_NONE) /* a projection, without spec.score_dim */
         return;
-    if (flags & ATT_PAIRS)
+    att_tensor *x = param_at(&t->args, t->args.n_params);
+    if (param->kind == ATT_PER_PAIR)
         make_tensor(t, x, ATT_DIMS(shared ? 1 : n.batch, n.heads, shared ? 1 : n.tq, n.tk));
     else
-        make_tensor(t, x, param->extent[0] == ATT_NONE ? 1 : param->extent[1] == ATT_NONE ? 2 : 3, dim);
+        make_tensor(t, x, param->rows == ATT_NONE ? 1 : param->columns == ATT_NONE ? 2 : 3, dim);
 }
 
 static inline uint64_t draw(trial *t) { return check_bits(t->seed++, 0); }
@@ -305,26 +316,26 @@ static inline void make_ids(trial *t, att_tensor *x, int64_t time, int64_t token
         att_wrap(x, ids, ATT_I32, ATT_DIMS(1, n), NULL);
 }
 
-static inline void add_mask(trial *t, int index, const att_mask *m)
+static inline void add_trial_mask(trial *t, const att_mask *m)
 {
     static const int64_t windows[][2] = {{3, 0}, {0, 5}, {-1, 2}, {7, -1}, {40, 3}, {300, 300}};
     const shape n = shapes[t->c->of[SHAPE]];
-    t->spec.mask[index] = m;
-    if (m == &att_mask_window) {
+    if (m == att_mask_window) {
         const int64_t *window = windows[draw(t) % COUNT(windows)];
-        t->spec.window_left = window[0];
-        t->spec.window_right = window[1];
+        add_window(&t->spec, window[0], window[1]);
+        return;
     }
-    if (m == &att_mask_document) {
+    add_mask(&t->spec, m);
+    if (m == att_mask_document) {
         const bool ascend = draw(t) % 2;
-        make_ids(t, &t->args.q_documents, n.tq, t->q_offsets[n.batch], ascend);
-        make_ids(t, &t->args.k_documents, n.tk, t->k_offsets[n.batch], ascend);
+        make_ids(t, param_at(&t->args, t->args.n_params), n.tq, t->q_offsets[n.batch], ascend);
+        make_ids(t, param_at(&t->args, t->args.n_params), n.tk, t->k_offsets[n.batch], ascend);
     }
-    if (m == &att_mask_boolean) {
+    if (m == att_mask_boolean) {
         uint8_t *table = hold(t, malloc((size_t)(n.batch * n.tq * n.tk)));
         for (int64_t i = 0; i < n.batch * n.tq * n.tk; i++)
             table[i] = draw(t) % 4 != 0;
-        att_wrap(&t->args.mask, table, ATT_BOOL, ATT_DIMS(n.batch, 1, n.tq, n.tk), NULL);
+        att_wrap(param_at(&t->args, t->args.n_params), table, ATT_BOOL, ATT_DIMS(n.batch, 1, n.tq, n.tk), NULL);
     }
 }
 
@@ -359,28 +370,36 @@ static inline void set_sequences(trial *t)
     }
 }
 
+/* Masks lie between the modifiers. */
 static inline void set_stages(trial *t)
 {
+    static const int order[] = {MASK_1, MODIFIER_1, MODIFIER_2, MASK_2, MODIFIER_3};
     const choice *c = t->c;
-    const att_score *score = scores[c->of[SCORE]];
-    const att_score *made = score->set ? score->set[0] : score;
-    int n_modifiers = 0, n_masks = 0;
-    t->spec.score = score;
+    t->spec.score = *scores[c->of[SCORE]];
     t->spec.scale = t->c->of[SHAPE] % 2 ? 0.6f : 0; /* given, or the score's own */
-    for (int i = 0; i < ATT_MAX_PARAMS; i++)
-        make_param(t, &t->args.score_param[i], &made->param[i], 0);
-    for (int f = MODIFIER_1; f <= MODIFIER_3; f++) {
-        const att_modifier *m = modifiers[c->of[f]];
-        if (!m)
-            continue;
-        const att_modifier *one = m->set ? m->set[0] : m;
-        make_param(t, &t->args.modifier_param[n_modifiers], &one->param, one->flags);
-        t->spec.modifier_value[n_modifiers] = one->flags & ATT_HAS_VALUE ? 6.5f : 0;
-        t->spec.modifier[n_modifiers++] = m;
+    for (int i = 0; i < t->spec.score->n_params; i++)
+        make_param(t, &t->spec.score->param[i]);
+    for (int n = 0; n < COUNT(order); n++) {
+        const int f = order[n];
+        const bool is_mask = f == MASK_1 || f == MASK_2;
+        const att_modifier *m = is_mask ? NULL : *modifiers[c->of[f]];
+        if (m)
+            add_modifier(&t->spec, m, m->flags & ATT_NEEDS_VALUE ? 6.5 : 0);
+        for (int i = 0; m && i < m->n_params; i++)
+            make_param(t, &m->param[i]);
+        if (is_mask && *masks[c->of[f]] && !(f == MASK_2 && c->of[MASK_1] == c->of[MASK_2]))
+            add_trial_mask(t, *masks[c->of[f]]);
     }
-    for (int f = MASK_1; f <= MASK_2; f++)
-        if (masks[c->of[f]] && !(f == MASK_2 && c->of[MASK_1] == c->of[MASK_2]))
-            add_mask(t, n_masks++, masks[c->of[f]]);
+}
+
+static inline int params_of_stage(const att_stage *s) { return s->mask ? s->mask->n_params : s->modifier->n_params; }
+/* Where in the args the parameters of the stages begin. */
+static inline int first_stage_param(const trial *t)
+{
+    int n = t->args.n_params;
+    for (int i = 0; i < t->spec.n_stages; i++)
+        n -= params_of_stage(&t->spec.stage[i]);
+    return n;
 }
 
 /* Rounds the numbers of an f32 tensor to the type, and turns x into a tensor of that type with the same numbers. */
@@ -434,10 +453,9 @@ static inline void make_trial(trial *t, const choice *c, uint64_t seed)
                  {&t->grads.dv, &t->args.v}};
     for (int i = 0; i < COUNT(pairs); i++)
         make_like(t, pairs[i].x, pairs[i].like);
-    for (int i = 0; i < ATT_MAX_PARAMS; i++)
-        make_like(t, &t->grads.dscore_param[i], &t->args.score_param[i]);
-    for (int i = 0; i < ATT_MAX_STAGES; i++)
-        make_like(t, &t->grads.dmodifier_param[i], &t->args.modifier_param[i]);
+    for (int i = 0; i < t->args.n_params; i++)
+        if (t->args.param[i].dtype == ATT_F32)
+            make_like(t, dparam_at(&t->grads, i), &t->args.param[i]);
     set_type(t);
 }
 
@@ -448,12 +466,6 @@ static inline void run_trial(att_ctx *ctx, const trial *t)
     if (att_plan_new(ctx, &t->spec, &plan) || att_forward(plan, &t->args) || att_backward(plan, &t->args, &t->grads))
         fail_msg("%s\n%s", name_of(t->c), att_error(ctx));
     att_plan_free(plan);
-}
-
-/* The n-th parameter, of the score and then of the modifiers. */
-static inline const att_tensor *param_of(const att_attention_args *a, int n)
-{
-    return n < ATT_MAX_PARAMS ? &a->score_param[n] : &a->modifier_param[n - ATT_MAX_PARAMS];
 }
 
 static inline double *new_numbers(trial *t, int64_t n) { return hold(t, calloc((size_t)n + 1, sizeof(double))); }

@@ -3,6 +3,8 @@
 #define NULL_FIXTURES_H
 
 #include "check.h"
+#include "attend_extend.h"
+#include "attend_util.h"
 #include "tiny_bert.h"
 #include "tiny_marian.h"
 #include "toy_texts.h"
@@ -205,7 +207,6 @@ static void give_attention(void)
     static att_attention_spec spec = {.size = sizeof spec,
                                       .heads = 1,
                                       .head_dim = 2,
-                                      .score = &att_score_dot,
                                       .align = ATT_ALIGN_STARTS,
                                       .dropout = 0.1f},
                               plain = {.size = sizeof plain, .heads = 1, .head_dim = 2};
@@ -219,7 +220,11 @@ static void give_attention(void)
     static att_attention_grads grads = {.size = sizeof grads};
     static att_plan *plan, *plain_plan;
     static att_cache *cache;
-    spec.mask[0] = &att_mask_causal;
+    static att_stage causal;
+    causal.mask = att_mask_causal;
+    spec.stage = &causal;
+    spec.n_stages = 1;
+    spec.score = att_score_dot;
     args = others;
     args.q = *NUMBERS(2, 1, 2), args.k = *NUMBERS(2, 1, 2), args.v = *NUMBERS(2, 1, 2), args.out = *NUMBERS(2, 1, 2);
     args.lse = *NUMBERS(2, 1);

@@ -47,7 +47,7 @@ static const char *pairs_note(const att_plan *plan, bool back)
 {
     bool pairs = false;
     for (int i = 0; i < plan->n_modifiers; i++) {
-        const att_modifier *m = plan->modifier[i];
+        const att_modifier *m = &plan->modifier[i].stage;
         pairs = pairs || (!(back ? m->tile_back : m->tile) && !(m->flags & ATT_SINK));
     }
     return pairs ? " (some pair by pair)" : "";
@@ -63,11 +63,11 @@ static const char *scale_note(const att_plan *plan)
 /* How the score is computed in tiles, forward or back, and what becomes of the rows. */
 static void tiles_note(const att_plan *plan, bool back, const char *rows, char *why, size_t size)
 {
-    const att_score *s = plan->score;
+    const att_score *s = &plan->score;
     snprintf(why, size, "%s in tiles%s%s; %d modifiers%s, %d masks; %s", s->name,
-             !s->tile                                         ? " pair by pair, as it has only a formula"
-             : back && !s->tile_back && !(s->flags & ATT_DOT) ? ", back pair by pair"
-                                                              : "",
+             !s->tile                                          ? " pair by pair, as it has only a formula"
+             : back && !s->tile_back && !plan->builtin->is_dot ? ", back pair by pair"
+                                                               : "",
              scale_note(plan), plan->n_modifiers, pairs_note(plan, back), plan->n_masks, rows);
 }
 
@@ -98,7 +98,7 @@ static void describe_decode(const att_call *call, att_plan_info *d)
     d->q_block = ATT_DECODE_QUERIES;
     d->workspace = att_decode_workspace(call);
     snprintf(d->why, sizeof d->why, "%s%s, %d queries share keys%s, and up to %d are few; %d modifiers%s, %d masks",
-             plan->score->name, plan->score->tile ? "" : " pair by pair",
+             plan->score.name, plan->score.tile ? "" : " pair by pair",
              (int)(call->max_tq * (plan->spec.heads / plan->spec.kv_heads)), call->args.cache ? " of a cache" : "",
              ATT_DECODE_QUERIES, plan->n_modifiers, pairs_note(plan, false), plan->n_masks);
 }

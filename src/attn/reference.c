@@ -6,18 +6,21 @@
 
 static bool keep(const att_plan *plan, const att_head_view *at, int64_t q, int64_t k)
 {
-    for (int m = 0; m < plan->n_masks; m++)
-        if (!plan->mask[m]->keep(&at->place, plan->mask[m]->user, q, k))
+    for (int i = 0; i < plan->n_masks; i++) {
+        const att_mask_block pair = att_mask_block_of(plan, i, at, (att_range){q, q + 1}, (att_range){k, k + 1});
+        if (!plan->mask[i].stage.keep(&pair))
             return false;
+    }
     return true;
 }
 
 /* The pair as the score sees it; of a call whose rows have not been transformed. */
 static att_pair pair_of(const att_plan *plan, const att_head_view *at, int64_t q, int64_t k)
 {
-    return (att_pair){.at = &at->place,
-                      .user = plan->score->user,
-                      .param = at->score_param,
+    return (att_pair){.size = sizeof(att_pair),
+                      .head = &at->place,
+                      .user = plan->score.user,
+                      .param = at->param,
                       .q = q,
                       .k = k,
                       .query = (const float *)at->q_row.at + q * at->q_row.stride,
@@ -29,21 +32,22 @@ static att_pair pair_of(const att_plan *plan, const att_head_view *at, int64_t q
 /* The pair as modifier m sees it: where it is, not what is in its query and key. */
 static att_pair seen_by(const att_plan *plan, const att_head_view *at, int m, int64_t q, int64_t k)
 {
-    return (att_pair){.at = &at->place,
-                      .user = plan->modifier[m]->user,
-                      .value = plan->spec.modifier_value[m],
+    return (att_pair){.size = sizeof(att_pair),
+                      .head = &at->place,
+                      .user = plan->modifier[m].stage.user,
+                      .value = plan->modifier[m].value,
                       .q = q,
                       .k = k,
-                      .param = &at->modifier_param[m]};
+                      .param = at->param + plan->modifier[m].param};
 }
 
 /* s[0]: the score, scaled; s[m + 1]: what modifier m makes of s[m]. */
 static void scores(const att_plan *plan, const att_head_view *at, const att_pair *p, double *s)
 {
-    s[0] = plan->spec.scale * plan->score->formula(p);
+    s[0] = plan->spec.scale * plan->score.formula(p);
     for (int m = 0; m < plan->n_modifiers; m++) {
         const att_pair seen = seen_by(plan, at, m, p->q, p->k);
-        s[m + 1] = plan->modifier[m]->formula ? plan->modifier[m]->formula(&seen, s[m]) : s[m];
+        s[m + 1] = plan->modifier[m].stage.formula ? plan->modifier[m].stage.formula(&seen, s[m]) : s[m];
     }
 }
 
@@ -75,7 +79,7 @@ double att_ref_attention_row(const att_plan *plan, const att_head_view *at, int6
         max = fmax(max, score(plan, at, q, k));
     const bool any = max > -INFINITY;
     if (any && plan->sink >= 0) {
-        const double sink = at->modifier_param[plan->sink].data[0];
+        const double sink = att_sink_of(plan, at->param)->data[0];
         max = fmax(max, sink);
         sum = exp(sink - max);
     }
@@ -102,10 +106,10 @@ static void pair_backward(const att_plan *plan, const att_head_view *at, int64_t
     scores(plan, at, &p, s);
     for (int m = plan->n_modifiers - 1; m >= 0; m--) {
         const att_pair seen = seen_by(plan, at, m, q, k);
-        if (plan->modifier[m]->derivative)
-            ds *= plan->modifier[m]->derivative(&seen, s[m], ds, g->dmodifier_param[m]);
+        if (plan->modifier[m].stage.derivative)
+            ds *= plan->modifier[m].stage.derivative(&seen, s[m], ds, g->dparam + plan->modifier[m].param);
     }
-    plan->score->derivative(&p, plan->spec.scale * ds, g->dq, g->dk + k * plan->spec.key_dim, g->dscore_param);
+    plan->score.derivative(&p, plan->spec.scale * ds, g->dq, g->dk + k * plan->spec.key_dim, g->dparam);
 }
 
 void att_ref_attention_row_backward(const att_plan *plan, const att_head_view *at, int64_t q, const double *weights,
@@ -126,9 +130,10 @@ void att_ref_attention_row_backward(const att_plan *plan, const att_head_view *a
         if (weights[k] > 0)
             pair_backward(plan, at, q, k, weights[k] * (dp - delta), g);
     }
-    if (plan->sink >= 0 && g->dmodifier_param[plan->sink]) { /* it has a weight, and no value */
+    const int sink = plan->sink >= 0 ? plan->modifier[plan->sink].param : 0;
+    if (plan->sink >= 0 && g->dparam[sink]) { /* it has a weight, and no value */
         const double lse = att_ref_attention_row(plan, at, q, NULL, NULL);
         if (lse > -INFINITY)
-            g->dmodifier_param[plan->sink][0] -= exp(at->modifier_param[plan->sink].data[0] - lse) * delta;
+            g->dparam[sink][0] -= exp(att_sink_of(plan, at->param)->data[0] - lse) * delta;
     }
 }

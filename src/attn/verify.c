@@ -25,7 +25,8 @@ typedef struct check {
     const att_score *score;       /* one of both */
     const att_modifier *modifier; /* is NULL */
     const void *user;
-    float value, scale; /* scale: what is in the packed_q queries */
+    const double *value; /* [2] */
+    float scale;         /* what is in the packed_q queries */
     att_head at;
     int64_t any; /* what ATT_ANY is */
     uint64_t random;
@@ -65,7 +66,7 @@ static float *uniforms(check *c, int64_t n)
     return x;
 }
 
-static void make_param(check *c, int i, const att_param_shape *shape, unsigned flags)
+static void make_param(check *c, int i, const att_param_shape *shape)
 {
     const att_attention_spec *a = c->spec;
     const int64_t size[] = {[ATT_NONE] = 1,
@@ -73,10 +74,8 @@ static void make_param(check *c, int i, const att_param_shape *shape, unsigned f
                             [ATT_HEAD_DIM] = a->head_dim,
                             [ATT_KEY_DIM] = a->key_dim,
                             [ATT_SCORE_DIM] = a->score_dim ? a->score_dim : a->head_dim};
-    const bool pairs = flags & ATT_PAIRS;
-    const int64_t count = pairs ? ATT_VERIFY_TQ * ATT_VERIFY_TK : size[shape->extent[0]] * size[shape->extent[1]];
-    if (!shape->name)
-        return;
+    const bool pairs = shape->kind == ATT_PER_PAIR;
+    const int64_t count = pairs ? ATT_VERIFY_TQ * ATT_VERIFY_TK : size[shape->rows] * size[shape->columns];
     c->numbers[i] = uniforms(c, count);
     c->want_grad[i] = doubles(c, count);
     c->dparam[i] = doubles(c, count);
@@ -111,7 +110,8 @@ static void make_operands(check *c)
 
 static att_pair pair_at(const check *c, int64_t q, int64_t k)
 {
-    return (att_pair){.at = &c->at,
+    return (att_pair){.size = sizeof(att_pair),
+                      .head = &c->at,
                       .user = c->user,
                       .value = c->value,
                       .q = q,
@@ -123,29 +123,36 @@ static att_pair pair_at(const check *c, int64_t q, int64_t k)
                       .param = c->param};
 }
 
-static att_tile tile_of(const check *c)
+static att_score_tile score_tile_of(const check *c)
 {
-    return (att_tile){.at = &c->at,
-                      .user = c->user,
-                      .value = c->value,
-                      .q = c->q0,
-                      .k = c->k0,
-                      .queries = c->queries,
-                      .keys = c->keys,
-                      .columns = c->kernels->q_tile,
-                      .query = c->score ? c->packed_q : NULL,
-                      .dim = c->score ? c->spec->head_dim : 0,
-                      .key = c->score ? c->key + c->k0 * c->spec->key_dim : NULL,
-                      .key_dim = c->score ? c->spec->key_dim : 0,
-                      .key_stride = c->spec->key_dim,
-                      .param = c->param,
-                      .s = c->s,
-                      .ds = c->ds,
-                      .stride = c->stride,
-                      .dquery = c->dquery,
-                      .dkey = c->dkey,
-                      .dkey_stride = c->spec->key_dim,
-                      .vectors = &c->vectors};
+    return (att_score_tile){.size = sizeof(att_score_tile),
+                            .head = &c->at,
+                            .user = c->user,
+                            .q = c->q0,
+                            .k = c->k0,
+                            .queries = c->queries,
+                            .keys = c->keys,
+                            .columns = c->kernels->q_tile,
+                            .query = c->packed_q,
+                            .dim = c->spec->head_dim,
+                            .key = c->key + c->k0 * c->spec->key_dim,
+                            .key_dim = c->spec->key_dim,
+                            .key_stride = c->spec->key_dim,
+                            .param = c->param,
+                            .s = c->s,
+                            .ds = c->ds,
+                            .stride = c->stride,
+                            .dquery = c->dquery,
+                            .dkey = c->dkey,
+                            .dkey_stride = c->spec->key_dim,
+                            .vectors = &c->vectors};
+}
+
+static att_modifier_tile modifier_tile_of(const check *c, float *s)
+{
+    att_score_tile t = score_tile_of(c);
+    t.s = s;
+    return att_modifier_tile_of(&t, c->modifier, c->value, c->param, c->ds);
 }
 
 /* A pair of the tile, in the order of its numbers. */
@@ -245,7 +252,7 @@ static double take_derivatives(const check *c, const att_pair *p, double s)
     if (c->score)
         c->score->derivative(p, 1, c->dq, c->dk, c->dparam);
     else
-        slope = c->modifier->derivative(p, s, 1, c->dparam[0]);
+        slope = c->modifier->derivative(p, s, 1, c->dparam);
     add_to_pair(c, -BEFORE);
     return slope;
 }
@@ -276,10 +283,10 @@ static att_status check_slopes(const check *c, const att_pair *p, double s, cons
 
 static att_status check_param_slopes(const check *c, const att_pair *p, double s)
 {
-    const att_param_shape *shape = c->score ? c->score->param : &c->modifier->param;
+    const att_param_shape *shape = c->score ? c->score->param : c->modifier->param;
     att_status e = ATT_OK;
     for (int i = 0; !e && i < ATT_MAX_PARAMS && c->dparam[i]; i++) {
-        const bool pairs = c->modifier && (c->modifier->flags & ATT_PAIRS);
+        const bool pairs = shape[i].kind == ATT_PER_PAIR;
         const int64_t first = pairs ? p->q * ATT_VERIFY_TK + p->k : 0;
         e = check_slopes(c, p, s, shape[i].name, pairs ? 1 : c->param[i].count, c->numbers[i] + first,
                          c->dparam[i] + first);
@@ -297,7 +304,7 @@ static att_status check_positions(const check *c, unsigned flags)
         const double s = c->score ? 0 : (double)c->given[p.at];
         const att_pair here = pair_at(c, c->q0 + p.i, c->k0 + p.j);
         att_pair there = here;
-        there.at = &other;
+        there.head = &other;
         const double got = value_of(c, &here, s), want = value_of(c, &there, s);
         if (!att_verify_agree(got, want, 0)) {
             snprintf(where, sizeof where, "query %d and key %d at position %lld, without ATT_NEEDS_ALIGN", c->q0 + p.i,
@@ -326,7 +333,7 @@ static att_status check_score_derivative(const check *c)
 
 static att_status check_score_tile(const check *c)
 {
-    const att_tile t = tile_of(c);
+    const att_score_tile t = score_tile_of(c);
     for (work_item p = BEFORE_FIRST; next_spot(c, &p);) {
         const att_pair pair = pair_at(c, c->q0 + p.i, c->k0 + p.j);
         c->want_s[p.at] = (double)c->scale * c->score->formula(&pair);
@@ -370,7 +377,7 @@ static void draw_slopes(check *c, bool spoil_key)
 static att_status check_score_sums(const check *c, double before)
 {
     const int64_t dim = c->spec->head_dim, key_dim = c->spec->key_dim, panel = c->kernels->q_tile;
-    const att_tile t = tile_of(c);
+    const att_score_tile t = score_tile_of(c);
     att_verify_fill(dim * panel, before, c->dquery);
     att_verify_fill(c->keys * key_dim, before, c->dkey);
     for (int i = 0; i < ATT_MAX_PARAMS && c->dparam[i]; i++)
@@ -394,24 +401,24 @@ static att_status check_score_back(check *c)
 }
 
 /* The tiles of one with a transforms see other rows than its formula. */
-static att_status check_score(check *c, const att_score *s)
+static att_status check_score(check *c, const att_score *s, bool transforms)
 {
     c->score = s;
     c->stage = s->name;
     c->user = s->user;
     c->scale = (s->flags & ATT_BILINEAR) && s->tile ? 0.75f : 1;
     make_operands(c);
-    for (int i = 0; i < ATT_MAX_PARAMS; i++)
-        make_param(c, i, &s->param[i], 0);
+    for (int i = 0; i < s->n_params; i++)
+        make_param(c, i, &s->param[i]);
     if (c->out_of_memory)
         return ATT_ERR_MEMORY;
     const int64_t dim = c->spec->head_dim;
     c->kernels->attend.pack(c->queries, dim, c->query + c->q0 * dim, dim, c->scale, c->packed_q);
     att_status e = check_positions(c, s->flags);
-    e = e || !s->tile || s->transforms ? e : check_score_tile(c);
+    e = e || !s->tile || transforms ? e : check_score_tile(c);
     if (!e && s->derivative)
         e = check_score_derivative(c);
-    return e || !s->derivative || !s->tile_back || s->transforms ? e : check_score_back(c);
+    return e || !s->derivative || !s->tile_back || transforms ? e : check_score_back(c);
 }
 
 /* ---- modifiers */
@@ -421,13 +428,14 @@ static att_status check_modifier_derivative(const check *c)
     const att_modifier *m = c->modifier;
     att_status e = ATT_OK;
     char where[64];
+    double *const none[ATT_MAX_PARAMS] = {NULL};
     for (work_item p = BEFORE_FIRST; !e && next_spot(c, &p);) {
         const double s = c->given[p.at];
         const att_pair pair = pair_at(c, c->q0 + p.i, c->k0 + p.j);
         const double f = m->formula(&pair, s), right = (m->formula(&pair, s + (double)STEP) - f) / (double)STEP;
         const double left = (f - m->formula(&pair, s - (double)STEP)) / (double)STEP;
         const bool params = p.i == p.j;
-        const double slope = params ? take_derivatives(c, &pair, s) : m->derivative(&pair, s, 1, NULL);
+        const double slope = params ? take_derivatives(c, &pair, s) : m->derivative(&pair, s, 1, none);
         snprintf(where, sizeof where, "query %lld and key %lld", (long long)pair.q, (long long)pair.k);
         if (!att_verify_is_slope(slope, left, right, f))
             return differ(c, "derivative", where, slope, "but differences of formula", (left + right) / 2);
@@ -441,7 +449,7 @@ static att_status check_modifier_derivative(const check *c)
 
 static att_status check_modifier_tile(const check *c)
 {
-    const att_tile t = tile_of(c);
+    const att_modifier_tile t = modifier_tile_of(c, c->s);
     for (work_item p = BEFORE_FIRST; next_spot(c, &p);) {
         const att_pair pair = pair_at(c, c->q0 + p.i, c->k0 + p.j);
         c->want_s[p.at] = c->modifier->formula(&pair, (double)c->given[p.at]);
@@ -450,21 +458,20 @@ static att_status check_modifier_tile(const check *c)
     return compare_tile(c, "tile", c->s, "but formula", c->want_s, true);
 }
 
-/* From these gradients, its parameter's gradient added to what was `before`. */
+/* From these gradients, those of its parameters added to what was `before`. */
 static att_status check_modifier_sums(const check *c, const float *grads, double before)
 {
     const att_modifier *m = c->modifier;
     const bool additive = m->flags & ATT_ADDITIVE;
-    att_tile t = tile_of(c);
-    t.s = additive ? NULL : c->given;
+    const att_modifier_tile t = modifier_tile_of(c, additive ? NULL : c->given);
     memcpy(c->ds, grads, (size_t)(MOST_KEYS * c->stride) * sizeof *grads);
-    if (c->param[0].grad)
-        att_verify_fill(c->param[0].count, before, c->param[0].grad);
+    for (int i = 0; i < m->n_params; i++)
+        att_verify_fill(c->param[i].count, before, c->param[i].grad);
     m->tile_back(&t);
-    const att_status e = compare_tile(c, "tile_back", c->ds, "but derivative", c->want_ds, additive);
-    return e || !c->param[0].grad
-               ? e
-               : compare(c, m->param.name, c->param[0].count, c->param[0].grad, before, c->want_grad[0]);
+    att_status e = compare_tile(c, "tile_back", c->ds, "but derivative", c->want_ds, additive);
+    for (int i = 0; !e && i < m->n_params; i++)
+        e = compare(c, m->param[i].name, c->param[i].count, c->param[i].grad, before, c->want_grad[i]);
+    return e;
 }
 
 static att_status check_modifier_back(check *c)
@@ -478,8 +485,8 @@ static att_status check_modifier_back(check *c)
     for (work_item p = BEFORE_FIRST; next_spot(c, &p);) {
         const att_pair pair = pair_at(c, c->q0 + p.i, c->k0 + p.j);
         if (c->ds[p.at] != 0)
-            c->want_ds[p.at] = (double)c->ds[p.at] *
-                               m->derivative(&pair, (double)c->given[p.at], (double)c->ds[p.at], c->want_grad[0]);
+            c->want_ds[p.at] =
+                (double)c->ds[p.at] * m->derivative(&pair, (double)c->given[p.at], (double)c->ds[p.at], c->want_grad);
         else
             c->given[p.at] = NAN; /* of a pair that does not attend */
     }
@@ -487,7 +494,7 @@ static att_status check_modifier_back(check *c)
     return e ? e : check_modifier_sums(c, grads, BEFORE);
 }
 
-static att_status check_modifier(check *c, const att_modifier *m, float value)
+static att_status check_modifier(check *c, const att_modifier *m, const double *value)
 {
     if (m->flags & ATT_SINK)
         return ATT_OK;
@@ -496,7 +503,8 @@ static att_status check_modifier(check *c, const att_modifier *m, float value)
     c->user = m->user;
     c->value = value;
     make_operands(c);
-    make_param(c, 0, &m->param, m->flags);
+    for (int i = 0; i < m->n_params; i++)
+        make_param(c, i, &m->param[i]);
     if (c->out_of_memory)
         return ATT_ERR_MEMORY;
     for (work_item p = BEFORE_FIRST; next_spot(c, &p);)
@@ -508,14 +516,16 @@ static att_status check_modifier(check *c, const att_modifier *m, float value)
     return e || !m->derivative || !m->tile_back ? e : check_modifier_back(c);
 }
 
-static att_status accepts(const check *c, const att_modifier *m, float value, int64_t any)
+static att_status accepts(const check *c, const att_modifier *m, const double *value, int64_t any)
 {
-    const att_tensor param = {.dtype = ATT_F32, .rank = 2, .dim = {1, any}, .stride = {any, 1}};
-    return m->check ? m->check(c->ctx, value, &param) : ATT_OK;
+    att_tensor param[ATT_MAX_PARAMS];
+    for (int i = 0; i < m->n_params; i++)
+        param[i] = (att_tensor){.dtype = ATT_F32, .rank = 2, .dim = {1, any}, .stride = {any, 1}};
+    return m->check && m->n_params ? m->check(c->ctx, value, param) : ATT_OK;
 }
 
 /* How many numbers ATT_ANY may be, as far as the modifier's own check says. */
-static att_status find_extent(check *c, const att_modifier *m, float value)
+static att_status find_extent(check *c, const att_modifier *m, const double *value)
 {
     for (c->any = ANY_EXTENT; c->any > 0; c->any--)
         if (!accepts(c, m, value, c->any))
@@ -540,22 +550,29 @@ static void place_tile(check *c, int n)
 enum { TILES = 4 };
 
 /* Stage i, 0 is the score, on one tile. */
-static att_status check_stage(att_ctx *ctx, const att_attention_spec *s, int isa, int i, int tile)
+static att_status check_stage(const att_plan *plan, int isa, int i, int tile)
 {
     const att_kernels *k = att_kernels_of(isa);
-    check c = {
-        .ctx = ctx, .spec = s, .kernels = k, .isa = att_isa_name(isa), .any = ANY_EXTENT, .random = (uint64_t)tile};
+    check c = {.ctx = plan->ctx,
+               .spec = &plan->spec,
+               .kernels = k,
+               .isa = att_isa_name(isa),
+               .any = ANY_EXTENT,
+               .random = (uint64_t)tile};
     att_status e = ATT_OK;
     c.vectors = att_vectors_of(k);
-    c.at = att_verify_place(s, tile % 2);
+    c.at = att_verify_place(&plan->spec, tile % 2);
     place_tile(&c, tile);
-    att_arena_init(&c.memory, ctx);
+    att_arena_init(&c.memory, plan->ctx);
     if (i == 0) {
-        e = check_score(&c, att_score_on(s->score, isa));
+        const att_builtin_score *builtin =
+            att_builtin_score_of(plan->spec.score ? plan->spec.score : att_score_dot, isa);
+        e = check_score(&c, builtin ? &builtin->score : &plan->score, builtin && builtin->transforms);
     } else {
-        const att_modifier *m = att_modifier_on(s->modifier[i - 1], isa);
-        e = find_extent(&c, m, s->modifier_value[i - 1]);
-        e = e ? e : check_modifier(&c, m, s->modifier_value[i - 1]);
+        const att_plan_modifier *of = &plan->modifier[i - 1];
+        const att_modifier *builtin = att_builtin_modifier_of(of->given, isa), *m = builtin ? builtin : &of->stage;
+        e = find_extent(&c, m, of->value);
+        e = e ? e : check_modifier(&c, m, of->value);
     }
     att_arena_free(&c.memory);
     return e;
@@ -567,14 +584,12 @@ att_status att_verify(att_ctx *ctx, const att_attention_spec *spec)
     att_status e = att_plan_new(ctx, spec, &plan);
     if (e)
         return e;
-    att_attention_spec s = plan->spec;
-    s.score = s.score ? s.score : &att_score_dot;
     for (int i = 0; !e && i <= plan->n_modifiers; i++)
         for (int isa = 0; !e && isa < att_isa_count(); isa++)
             for (int tile = 0; !e && tile < TILES && att_isa_usable(isa); tile++)
-                e = check_stage(ctx, &s, isa, i, tile);
+                e = check_stage(plan, isa, i, tile);
     for (int i = 0; !e && i < plan->n_masks; i++)
-        e = att_verify_mask(ctx, &s, plan->mask[i]);
+        e = att_verify_mask(plan, i);
     att_plan_free(plan);
     return e;
 }

@@ -54,10 +54,9 @@ static inline att_head att_verify_place(const att_attention_spec *s, int round)
                       .sequence = round,
                       .tq = ATT_VERIFY_TQ,
                       .tk = ATT_VERIFY_TK,
-                      .position = round ? ATT_VERIFY_TK - ATT_VERIFY_TQ : 17,
-                      .window = {s->window_left, s->window_right}};
+                      .position = round ? ATT_VERIFY_TK - ATT_VERIFY_TQ : 17};
 }
 
-att_status att_verify_mask(att_ctx *ctx, const att_attention_spec *spec, const att_mask *mask);
+att_status att_verify_mask(const att_plan *plan, int i); /* mask i */
 
 #endif

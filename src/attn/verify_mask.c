@@ -3,16 +3,37 @@
 
 #include <stdio.h>
 
-/* A mask in one place, with tables for those that have one. */
+/* A mask in one place, with parameters at random. */
 typedef struct check {
     att_ctx *ctx;
     const att_mask *mask;
+    const double *value;
     att_head at;
-    uint8_t table[ATT_VERIFY_TQ * ATT_VERIFY_TK];
-    int32_t id[2][ATT_VERIFY_TK];
+    att_param_view param[ATT_MAX_PARAMS];
+    bool inspected;
 } check;
 
-static bool keeps(const check *c, int64_t q, int64_t k) { return c->mask->keep(&c->at, c->mask->user, q, k); }
+static att_mask_block block_of(const check *c, const att_head *head, int64_t q, int64_t queries, int64_t k,
+                               int64_t keys)
+{
+    return (att_mask_block){.size = sizeof(att_mask_block),
+                            .head = head,
+                            .user = c->mask->user,
+                            .value = c->value,
+                            .param = c->param,
+                            .q = q,
+                            .queries = queries,
+                            .k = k,
+                            .keys = keys,
+                            .inspected = c->inspected};
+}
+
+static bool keeps_at(const check *c, const att_head *head, int64_t q, int64_t k)
+{
+    const att_mask_block pair = block_of(c, head, q, 1, k, 1);
+    return c->mask->keep(&pair);
+}
+static bool keeps(const check *c, int64_t q, int64_t k) { return keeps_at(c, &c->at, q, k); }
 
 static att_status differ(const check *c, const char *what, int64_t q, int64_t k)
 {
@@ -23,7 +44,8 @@ static att_status differ(const check *c, const char *what, int64_t q, int64_t k)
 static att_status check_cover(const check *c, int64_t q0, int64_t queries, int64_t k0, int64_t keys)
 {
     static const char *const names[] = {"ATT_EMPTY", "ATT_PARTIAL", "ATT_FULL"};
-    const att_cover cover = c->mask->cover(&c->at, c->mask->user, q0, queries, k0, keys);
+    const att_mask_block b = block_of(c, &c->at, q0, queries, k0, keys);
+    const att_cover cover = c->mask->cover(&b);
     char what[128];
     if ((unsigned)cover > ATT_FULL)
         return att_fail(c->ctx, ATT_ERR_ARGUMENT, "\"%s\": cover gives %d, which is no att_cover", c->mask->name,
@@ -40,7 +62,8 @@ static att_status check_cover(const check *c, int64_t q0, int64_t queries, int64
 static att_status check_bits(const check *c, int64_t q0, int64_t queries, int64_t k0, int64_t keys)
 {
     uint64_t bits[ATT_KEY_BLOCK];
-    c->mask->bits(&c->at, c->mask->user, q0, queries, k0, keys, bits);
+    const att_mask_block b = block_of(c, &c->at, q0, queries, k0, keys);
+    c->mask->bits(&b, bits);
     for (int64_t k = k0; k < k0 + keys; k++)
         for (int i = 0; i < queries; i++)
             if ((bits[k - k0] >> i & 1) != keeps(c, q0 + i, k)) {
@@ -56,7 +79,8 @@ static att_status check_span(const check *c, int64_t q0, int64_t queries)
 {
     int64_t first = 0, last = c->at.tk;
     char what[128];
-    c->mask->span(&c->at, c->mask->user, q0, queries, &first, &last);
+    const att_mask_block b = block_of(c, &c->at, q0, queries, 0, c->at.tk);
+    c->mask->span(&b, &first, &last);
     snprintf(what, sizeof what, "span of %lld queries from %lld is [%lld, %lld)", (long long)queries, (long long)q0,
              (long long)first, (long long)last);
     for (int64_t q = q0; q < q0 + queries; q++)
@@ -73,7 +97,7 @@ static att_status check_positions(const check *c)
     other.position = 0;
     for (int64_t q = 0; q < c->at.tq && !(c->mask->flags & ATT_NEEDS_ALIGN); q++)
         for (int64_t k = 0; k < c->at.tk; k++)
-            if (c->mask->keep(&other, c->mask->user, q, k) != keeps(c, q, k)) {
+            if (keeps_at(c, &other, q, k) != keeps(c, q, k)) {
                 char what[96];
                 snprintf(what, sizeof what, "without ATT_NEEDS_ALIGN, at position 0 instead of %lld keep says %s",
                          (long long)c->at.position, keeps(c, q, k) ? "false" : "true");
@@ -99,42 +123,74 @@ static att_status check_blocks(const check *c, int64_t queries, int64_t keys)
     return e;
 }
 
-/* Round 0: ids of documents ascend; 1: they are in any order. */
-static void fill_tables(check *c, int round)
+/* How many numbers one head of a parameter has, and its strides. */
+static int64_t lay_out(const att_attention_spec *s, const att_param_shape *shape, int64_t stride[2])
 {
-    uint64_t random = (uint64_t)round;
-    for (int i = 0; i < ATT_VERIFY_TQ * ATT_VERIFY_TK; i++)
-        c->table[i] = att_verify_random(&random) % 4 != 0;
-    for (int side = 0; side < 2; side++)
-        for (int i = 0; i < ATT_VERIFY_TK; i++)
-            c->id[side][i] = round ? (int32_t)(att_verify_random(&random) % 3) : i / 29;
-    c->at.mask = c->table;
-    c->at.mask_stride[0] = ATT_VERIFY_TK;
-    c->at.mask_stride[1] = 1;
-    for (int side = 0; side < 2; side++) {
-        c->at.document[side] = c->id[side];
-        c->at.document_stride[side] = 1;
-    }
-    c->at.documents_ascend = !round;
+    enum { ANY_EXTENT = 13 };
+    const int64_t size[] = {[ATT_NONE] = 1,
+                            [ATT_ANY] = ANY_EXTENT,
+                            [ATT_HEAD_DIM] = s->head_dim,
+                            [ATT_KEY_DIM] = s->key_dim,
+                            [ATT_SCORE_DIM] = s->score_dim ? s->score_dim : s->head_dim};
+    stride[0] = shape->kind == ATT_PER_PAIR ? ATT_VERIFY_TK : shape->kind == ATT_PER_QUERY;
+    stride[1] = shape->kind == ATT_PER_PAIR || shape->kind == ATT_PER_KEY;
+    return shape->kind == ATT_PER_PAIR    ? ATT_VERIFY_TQ * ATT_VERIFY_TK
+           : shape->kind == ATT_PER_QUERY ? ATT_VERIFY_TQ
+           : shape->kind == ATT_PER_KEY   ? ATT_VERIFY_TK
+                                          : size[shape->rows] * size[shape->columns];
 }
 
-att_status att_verify_mask(att_ctx *ctx, const att_attention_spec *spec, const att_mask *mask)
+/* Numbers at random, or in round 0 integers that ascend. */
+static bool make_param(check *c, const att_attention_spec *s, const att_param_shape *shape, int round,
+                       att_arena *memory, att_param_view *o)
+{
+    const int64_t n = lay_out(s, shape, o->stride);
+    uint64_t random = (uint64_t)round;
+    void *p = att_arena_alloc(memory, (size_t)n * sizeof(float) + 1);
+    o->count = shape->kind == ATT_PER_HEAD ? n : 0;
+    for (int64_t i = 0; p && i < n; i++) {
+        const uint64_t bits = att_verify_random(&random);
+        if (shape->dtype == ATT_I32)
+            ((int32_t *)p)[i] = round ? (int32_t)(bits % 3) : (int32_t)(i / 29);
+        else if (shape->dtype == ATT_BOOL)
+            ((uint8_t *)p)[i] = bits % 4 != 0;
+        else
+            ((float *)p)[i] = (float)(int32_t)(bits >> 32) * 0x1p-31f;
+    }
+    if (shape->dtype == ATT_I32)
+        o->i32 = p;
+    else if (shape->dtype == ATT_BOOL)
+        o->boolean = p;
+    else
+        o->data = p;
+    return p || att_fail(c->ctx, ATT_ERR_MEMORY, "out of memory") == ATT_OK;
+}
+
+static att_status check_round(check *c, const att_plan *plan, int round, att_arena *memory)
 {
     static const int queries[] = {1, 31, 64}, keys[] = {1, 32, 256};
-    check *c = att_calloc(ctx, 1, sizeof *c);
-    if (!c)
-        return ATT_ERR_MEMORY;
+    c->at = att_verify_place(&plan->spec, round);
+    for (int i = 0; i < c->mask->n_params; i++)
+        if (!make_param(c, &plan->spec, &c->mask->param[i], round, memory, &c->param[i]))
+            return ATT_ERR_MEMORY;
+    const att_mask_block whole = block_of(c, &c->at, 0, c->at.tq, 0, c->at.tk);
+    c->inspected = c->mask->inspect && c->mask->inspect(&whole);
+    att_status e = check_positions(c);
+    for (int i = 0; !e && i < 3; i++)
+        for (int j = 0; !e && j < 3; j++)
+            e = check_blocks(c, queries[i], keys[j]);
+    return e;
+}
+
+att_status att_verify_mask(const att_plan *plan, int i)
+{
+    const att_plan_mask *m = &plan->mask[i];
+    check c = {.ctx = plan->ctx, .mask = &m->stage, .value = m->value};
+    att_arena memory;
+    att_arena_init(&memory, plan->ctx);
     att_status e = ATT_OK;
-    c->ctx = ctx;
-    c->mask = mask;
-    for (int round = 0; round < 2; round++) {
-        c->at = att_verify_place(spec, round);
-        fill_tables(c, round);
-        e = e ? e : check_positions(c);
-        for (int i = 0; !e && i < 3; i++)
-            for (int j = 0; !e && j < 3; j++)
-                e = check_blocks(c, queries[i], keys[j]);
-    }
-    att_free(ctx, c);
+    for (int round = 0; !e && round < 2; round++)
+        e = check_round(&c, plan, round, &memory);
+    att_arena_free(&memory);
     return e;
 }

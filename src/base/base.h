@@ -2,7 +2,7 @@
 #ifndef ATT_BASE_H
 #define ATT_BASE_H
 
-#include "attend.h"
+#include "attend_util.h"
 
 #include <pthread.h>
 

@@ -2,7 +2,7 @@
 #ifndef ATT_IO_BYTES_H
 #define ATT_IO_BYTES_H
 
-#include "attend.h"
+#include "attend_util.h"
 
 /* Bytes of someone else's. */
 typedef struct att_byte_view {

@@ -3,6 +3,7 @@
 #define ATT_IO_SAFETENSORS_H
 
 #include "attend_model.h"
+#include "attend_util.h"
 
 enum { ATT_MAX_SAFETENSORS_HEADER = 100 * 1000 * 1000 };
 

@@ -2,7 +2,7 @@
 #ifndef ATT_IO_SHAPE_H
 #define ATT_IO_SHAPE_H
 
-#include "attend.h"
+#include "attend_util.h"
 
 #include <stdio.h>
 

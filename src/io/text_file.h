@@ -2,7 +2,7 @@
 #ifndef ATT_IO_TEXT_FILE_H
 #define ATT_IO_TEXT_FILE_H
 
-#include "attend.h"
+#include "attend_util.h"
 
 enum { ATT_MAX_PATH = 4096 };
 

@@ -4,7 +4,7 @@
 
 #include "util/util.h"
 
-#include "attend.h"
+#include "attend_util.h"
 
 /* FNV-1a (Fowler, Noll, Vo), of 64 and of 32 bits: a step by one byte, or by a word. A hash begins with the offset. */
 #define ATT_FNV64_OFFSET UINT64_C(0xcbf29ce484222325)

@@ -1,5 +1,6 @@
 /* From counts to BLEU and chrF, and how sure they are. */
 #include "attend_model.h"
+#include "attend_util.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,6 +3,7 @@
 #define ATT_METRIC_SACREBLEU_TOKENIZER_H
 
 #include "attend_model.h"
+#include "attend_util.h"
 
 /* A text as code points; later its tokens or characters as numbers. */
 typedef struct att_code_points {

@@ -3,6 +3,7 @@
 #define ATT_MODEL_BEAM_SEARCH_H
 
 #include "attend_model.h"
+#include "attend_util.h"
 #include "nn/nn.h"
 
 /* A model in the middle of some sentences. It has rows, texts that grow: one a sentence to begin with. */

@@ -3,6 +3,7 @@
 #define ATT_MODEL_BERT_H
 
 #include "attend_model.h"
+#include "attend_util.h"
 
 /* Writes FOLDER/model.safetensors: the weights of a trainable model, under the names of the class BertModel, and
  * those of the file in `from` that the class has beside them (a pooler). dtype 0: as they are, f32. */

@@ -3,6 +3,7 @@
 #define ATT_MODEL_BERT_CONFIG_H
 
 #include "attend_model.h"
+#include "attend_util.h"
 #include "io/settings.h"
 
 typedef struct att_bert_config {

@@ -3,6 +3,7 @@
 #define ATT_MODEL_CHECKPOINT_H
 
 #include "attend_model.h"
+#include "attend_util.h"
 #include "nn/nn.h"
 
 /* One row of a model's table. A '*' stands for the same number in both. Several rows with one of our names: the first

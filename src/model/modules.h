@@ -3,6 +3,7 @@
 #define ATT_MODEL_MODULES_H
 
 #include "attend_model.h"
+#include "attend_util.h"
 
 enum { ATT_MAX_MODULES = 3 };
 typedef struct att_modules {

@@ -64,9 +64,9 @@ static void load_layers(att_seq2seq *m, att_nn_loader *s)
 
 static att_status make_plan(att_seq2seq *m)
 {
-    static const att_score *const scores[] = {[ATT_SEQ2SEQ_ADDITIVE] = &att_score_additive,
-                                              [ATT_SEQ2SEQ_DOT] = &att_score_dot,
-                                              [ATT_SEQ2SEQ_GENERAL] = &att_score_general};
+    const att_score *const scores[] = {[ATT_SEQ2SEQ_ADDITIVE] = att_score_additive,
+                                       [ATT_SEQ2SEQ_DOT] = att_score_dot,
+                                       [ATT_SEQ2SEQ_GENERAL] = att_score_general};
     if (m->config.attention == ATT_SEQ2SEQ_NONE)
         return ATT_OK;
     return att_plan_new(m->base.model.ctx,
@@ -213,7 +213,8 @@ static att_var *attend(att_tape *t, const att_seq2seq *m, const att_seq2seq_memo
 {
     const att_attention_args args = {
         .size = sizeof args, .n_sequences = source->n, .q_offsets = x->of_source, .k_offsets = source->offsets};
-    const att_attend_params params = {.size = sizeof params, .score_param = {source->score}};
+    const att_attend_params params = {
+        .size = sizeof params, .param = &source->score, .n_params = source->score != NULL};
     const att_scope s = att_scope_begin(t, ATTENTION);
     att_var *c = att_attend(t, m->plan, one_head(t, query), source->keys, source->values, &args, &params);
     return att_merge_heads(t, att_scope_end(t, s, c));

@@ -3,6 +3,7 @@
 #define ATT_MODEL_SEQ2SEQ_CONFIG_H
 
 #include "attend_model.h"
+#include "attend_util.h"
 #include "io/settings.h"
 
 /* "model_type" of config.json */

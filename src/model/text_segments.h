@@ -3,6 +3,7 @@
 #define ATT_MODEL_TEXT_SEGMENTS_H
 
 #include "attend_model.h"
+#include "attend_util.h"
 
 typedef struct att_text_segment {
     att_tokens tokens;

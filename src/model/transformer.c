@@ -96,7 +96,7 @@ static att_status make_plans(att_transformer *m)
     s = s ? s
           : att_plan_new(m->base.model.ctx,
                          ATT_OPTIONS(att_attention_spec, .heads = decoder, .head_dim = c->hidden / decoder,
-                                     .mask = {&att_mask_causal}, .align = ATT_ALIGN_BOTTOM_RIGHT),
+                                     ATT_STAGES({.mask = att_mask_causal}), .align = ATT_ALIGN_BOTTOM_RIGHT),
                          &m->decoder_plan);
     return s ? s
              : att_plan_new(m->base.model.ctx,

@@ -6,6 +6,7 @@
 #define ATT_NN_H
 
 #include "attend_learn.h"
+#include "attend_util.h"
 
 /* ---- where parameters come from */
 

@@ -1,15 +1,9 @@
 /* Attention of ragged sequences, by a plan */
+#include "attn/call/call.h"
 #include "tape/tape.h"
 
-enum { INPUTS = 3 + ATT_MAX_PARAMS + ATT_MAX_STAGES };
-
-/* The i-th of what a step is made of, or of its gradients: q, k and v, then the score's and the modifiers' parameters.
- */
-static att_tensor *operand(int i, att_tensor *const rows[3], att_tensor *score_param, att_tensor *modifier_param)
-{
-    const int n = i - 3;
-    return n < 0 ? rows[i] : n < ATT_MAX_PARAMS ? &score_param[n] : &modifier_param[n - ATT_MAX_PARAMS];
-}
+/* A step's inputs are q, k and v, then the parameters that are variables; the others are NULL. */
+enum { ROWS = 3, MAX_INPUTS = ROWS + ATT_MAX_PARAMS };
 
 /* ---- backward */
 
@@ -19,19 +13,19 @@ typedef struct kept {
 } kept;
 
 /* Are they all in places of their own? */
-static bool all_differ(att_var *const in[INPUTS])
+static bool all_differ(int n, att_var *const *in)
 {
-    for (int i = 0; i < INPUTS; i++)
+    for (int i = 0; i < n; i++)
         for (int j = 0; in[i] && in[i]->grad && j < i; j++)
             if (in[j] && in[i]->grad == in[j]->grad)
                 return false;
     return true;
 }
 
-static bool any_begun(att_var *const in[INPUTS])
+static bool any_begun(int n, att_var *const *in)
 {
     bool begun = false;
-    for (int i = 0; i < INPUTS; i++)
+    for (int i = 0; i < n; i++)
         begun |= in[i] && att_tape_begun(in[i]);
     return begun;
 }
@@ -40,14 +34,16 @@ static att_status backward(att_tape *t, const att_step *s)
 {
     const kept *kept = s->kept;
     att_attention_grads g = {.size = sizeof g, .dout = s->y->value};
-    att_tensor *const rows[] = {&g.dq, &g.dk, &g.dv}, *d[INPUTS];
+    att_tensor dparam[ATT_MAX_PARAMS] = {{0}}, *const rows[] = {&g.dq, &g.dk, &g.dv}, *d[MAX_INPUTS];
+    g.dparam = dparam;
+    g.n_dparams = s->n_in - ROWS;
     g.dout.data = s->y->grad;
-    const bool direct = all_differ(s->in); /* att_backward takes no two gradients in one place */
-    g.accumulate = direct && any_begun(s->in);
-    for (int i = 0; i < INPUTS; i++) {
+    const bool direct = all_differ(s->n_in, s->in); /* att_backward takes no two gradients in one place */
+    g.accumulate = direct && any_begun(s->n_in, s->in);
+    for (int i = 0; i < s->n_in; i++) {
         att_var *x = s->in[i];
         bool add;
-        d[i] = operand(i, rows, g.dscore_param, g.dmodifier_param);
+        d[i] = i < ROWS ? rows[i] : &dparam[i - ROWS];
         if (!x || !x->grad)
             continue;
         *d[i] = x->value;
@@ -58,7 +54,7 @@ static att_status backward(att_tape *t, const att_step *s)
             return ATT_ERR_MEMORY;
     }
     const att_status e = att_backward(kept->plan, &kept->args, &g);
-    for (int i = 0; !e && !direct && i < INPUTS; i++)
+    for (int i = 0; !e && !direct && i < s->n_in; i++)
         att_tape_give(t, s->in[i], d[i]->data);
     return e;
 }
@@ -77,27 +73,37 @@ static void keep_arrays(att_tape *t, att_attention_args *a)
             *offsets[i] = att_tape_keep(t, *offsets[i], (n + 1) * sizeof **offsets[i]);
     if (a->q_starts)
         a->q_starts = att_tape_keep(t, a->q_starts, n * sizeof *a->q_starts);
+    if (a->n_params)
+        a->param = att_tape_keep(t, a->param, (size_t)a->n_params * sizeof *a->param);
     if (a->sequence_ids)
         a->sequence_ids = att_tape_keep(t, a->sequence_ids, n * sizeof *a->sequence_ids);
 }
 
-/* What learns joins the args, in the place of its own. */
-static att_status take_params(att_tape *t, const att_attend_params *params, att_attention_args *a, att_var **in)
+/* Variables among the parameters join the args, whose parameters are then param [ATT_MAX_PARAMS], and the inputs. */
+static att_status take_params(att_tape *t, const att_attend_params *params, att_attention_args *a, att_tensor *param,
+                              att_var **in, int *n_in)
 {
     att_attend_params p;
     att_status s = att_take_options(&p, sizeof p, params, "att_attend_params");
-    for (int i = 3; !s && i < INPUTS; i++) {
-        const int n = i - 3 < ATT_MAX_PARAMS ? i - 3 : i - 3 - ATT_MAX_PARAMS;
-        const bool of_score = n == i - 3;
-        att_tensor *x = operand(i, NULL, a->score_param, a->modifier_param);
-        in[i] = of_score ? p.score_param[n] : p.modifier_param[n];
-        if (in[i] && (x->data || x->rank))
-            s = att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s_param[%d] is given in args and in params",
-                         of_score ? "score" : "modifier", n);
-        if (in[i])
-            *x = in[i]->value;
+    if (s)
+        return s;
+    const int n = p.n_params > a->n_params ? p.n_params : a->n_params;
+    if (n > ATT_MAX_PARAMS || p.n_params < 0 || (p.n_params > 0 && !p.param) || (a->n_params > 0 && !a->param))
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "args has %d parameters and params %d, expected pointers and 0..%d",
+                        a->n_params, p.n_params, ATT_MAX_PARAMS);
+    for (int i = 0; i < n; i++) {
+        att_var *v = i < p.n_params ? p.param[i] : NULL;
+        param[i] = i < a->n_params ? a->param[i] : (att_tensor){0};
+        if (v && (param[i].data || param[i].rank))
+            return att_fail(t->ctx, ATT_ERR_ARGUMENT, "param[%d] is given in args and in params", i);
+        if (v)
+            param[i] = v->value;
+        in[ROWS + i] = v;
     }
-    return s;
+    a->param = param;
+    a->n_params = n > 0 ? n : a->n_params;
+    *n_in = ROWS + (n > 0 ? n : 0);
+    return ATT_OK;
 }
 
 att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, att_var *v,
@@ -111,9 +117,11 @@ att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, a
         return att_tape_fail(t, ATT_ERR_SHAPE, "attend: q is %s, k is %s, v is %s, not [tokens, heads, dim]",
                              att_shape_of(&q->value).text, att_shape_of(&k->value).text, att_shape_of(&v->value).text);
     att_attention_args a;
-    att_var *in[INPUTS] = {q, k, v};
+    att_tensor param[ATT_MAX_PARAMS];
+    att_var *in[MAX_INPUTS] = {q, k, v};
+    int n_in = ROWS;
     att_status s = att_take_options(&a, sizeof a, args, "att_attention_args");
-    s = s ? s : take_params(t, params, &a, in);
+    s = s ? s : take_params(t, params, &a, param, in, &n_in);
     if (s)
         return att_tape_fail(t, s, "attend: %s", att_error(t->ctx));
     const int64_t tokens = q->value.dim[0], heads = q->value.dim[1];
@@ -134,6 +142,6 @@ att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, a
     kept kept = {plan, a};
     keep_arrays(t, &kept.args);
     const att_step step = {
-        .op = &att_operation_attend, .y = out, .in = in, .n_in = INPUTS, .kept = &kept, .kept_bytes = sizeof kept};
+        .op = &att_operation_attend, .y = out, .in = in, .n_in = n_in, .kept = &kept, .kept_bytes = sizeof kept};
     return att_tape_done(t, &step, plan, &a);
 }

@@ -2,7 +2,7 @@
 #ifndef ATT_ADDED_TOKENS_H
 #define ATT_ADDED_TOKENS_H
 
-#include "attend.h"
+#include "attend_util.h"
 
 typedef struct att_added_token {
     const char *text; /* zero-terminated */

@@ -2,7 +2,7 @@
 #ifndef ATT_HASH_TABLE_H
 #define ATT_HASH_TABLE_H
 
-#include "attend.h"
+#include "attend_util.h"
 
 enum { ATT_NO_ITEM = -1 };
 

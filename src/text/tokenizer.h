@@ -3,6 +3,7 @@
 #define ATT_TOKENIZER_H
 
 #include "attend_model.h"
+#include "attend_util.h"
 #include "io/bytes.h"
 
 #define ATT_MAX_SPECIAL 16

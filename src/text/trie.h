@@ -2,7 +2,7 @@
 #ifndef ATT_TRIE_H
 #define ATT_TRIE_H
 
-#include "attend.h"
+#include "attend_util.h"
 
 #define ATT_NO_ID (-1)
 

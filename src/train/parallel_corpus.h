@@ -6,6 +6,7 @@
 #include "train/text_lines.h"
 
 #include "attend_model.h"
+#include "attend_util.h"
 
 /* Two texts: [0] the source, [1] its translation. */
 typedef struct att_text_pair {

@@ -11,6 +11,7 @@
 #include "io/text_file.h"
 
 #include "attend_model.h"
+#include "attend_util.h"
 
 typedef enum att_fact_kind {
     ATT_FACT_WHOLE,  /* int64_t */

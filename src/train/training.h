@@ -5,6 +5,7 @@
 #include "train/run_state.h"
 
 #include "attend_model.h"
+#include "attend_util.h"
 
 /* What is learnt, of which texts, with which loss: functions of a `self` that has the model and the texts. */
 typedef struct att_training_kind {

@@ -244,7 +244,7 @@ static void wrong_lists_are_refused(void **state)
     assert_refused("$A bench attention --mask documents=0", 2, "--mask: documents=0 is not a number from 1");
     assert_refused("$A bench attention --mask causal,bool,causal", 2, "--mask: causal is there twice");
     assert_refused("$A bench attention --modifier softcap", 2, "--modifier: softcap needs a value");
-    assert_refused("$A bench attention --modifier softcap=0", 1, "spec.modifier_value[0] is 0");
+    assert_refused("$A bench attention --modifier softcap=0", 1, "spec.stage[0].value[0] is 0");
     assert_refused("$A bench attention --modifier alibi=2", 2, "--modifier: alibi takes no value");
     assert_refused("$A bench attention --modifier bais", 2,
                    "--modifier: there is no \"bais\"; the nearest is \"bias\"");

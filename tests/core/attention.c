@@ -79,7 +79,7 @@ static void ragged_and_alone_give_the_same_bits_as_a_padded_batch(void **state)
     const int64_t lengths[3] = {70, 1, 33}, offsets[4] = {0, 70, 71, 104};
     operands o = make(n);
     att_attention_spec s = spec_of(n);
-    s.mask[0] = &att_mask_causal;
+    add_mask(&s, att_mask_causal);
     s.align = ATT_ALIGN_TOP_LEFT;
     o.args.q_lengths = o.args.k_lengths = lengths;
     run(ctx, &s, &o.args);
@@ -214,7 +214,7 @@ static void the_future_cannot_change_the_causal_past(void **state)
     const shape n = {1, 1, 1, 1300, 1300, 16, 16};
     operands o = make(n);
     att_attention_spec s = spec_of(n);
-    s.mask[0] = &att_mask_causal;
+    add_mask(&s, att_mask_causal);
     s.align = ATT_ALIGN_TOP_LEFT;
     run(ctx, &s, &o.args);
     float *before = check_numbers(1300 * 16, 0);
@@ -236,7 +236,7 @@ static void a_chunk_of_queries_at_its_start_equals_the_full_pass(void **state)
     const shape n = {1, 2, 1, 600, 600, 32, 32};
     operands o = make(n);
     att_attention_spec s = spec_of(n);
-    s.mask[0] = &att_mask_causal;
+    add_mask(&s, att_mask_causal);
     s.align = ATT_ALIGN_STARTS;
     int64_t start = 0;
     o.args.q_starts = &start;
@@ -380,7 +380,7 @@ static void what_is_not_finite_reaches_only_those_who_attend_to_it(void **state)
         const shape n = {1, 2, 2, 300, 300, 24, 20};
         operands clean = make(n), o = make(n);
         att_attention_spec s = spec_of(n);
-        s.mask[0] = &att_mask_causal;
+        add_mask(&s, att_mask_causal);
         s.align = ATT_ALIGN_TOP_LEFT;
         run(ctx, &s, &clean.args);
         for (int h = 0; h < 2; h++)
@@ -460,7 +460,7 @@ static void a_plan_says_what_it_will_do(void **state)
     const shape n = {1, 2, 2, 1024, 1024, 64, 32};
     operands o = make(n);
     att_attention_spec s = spec_of(n);
-    s.mask[0] = &att_mask_causal;
+    add_mask(&s, att_mask_causal);
     s.align = ATT_ALIGN_TOP_LEFT;
     att_plan *plan = plan_of(ctx, &s);
     att_plan_info info = {.size = sizeof info};
@@ -484,24 +484,25 @@ static void a_plan_says_what_it_will_do(void **state)
 }
 
 static double l1(const att_pair *p) { return -fabs((double)p->query[0] - p->key[0]); }
-static double halved(const att_pair *p, double s) { return p->value + s / 2; }
+static double halved(const att_pair *p, double s) { return p->value[0] + s / 2; }
 
 static void a_plan_names_its_kernel_and_why(void **state)
 {
     (void)state;
-    static const att_score own = {.name = "l1", .formula = l1};
-    static const att_modifier own_too = {.name = "halved", .formula = halved};
+    static const att_score own = {.size = sizeof(att_score), .name = "l1", .formula = l1};
+    static const att_modifier own_too = {.size = sizeof(att_modifier), .name = "halved", .formula = halved};
+    static const att_modifier *const own_modifier = &own_too;
     static const struct {
         int64_t queries; /* of two heads that share keys */
         att_dtype dtype;
         const att_score *score;
-        const att_modifier *modifier;
+        const att_modifier *const *modifier;
         const char *kernel, *why;
     } cases[] = {
         {4, ATT_F32, NULL, NULL, "decode", "dot, 8 queries share keys, and up to 8 are few; 0 modifiers, 0 masks"},
-        {4, ATT_F16, &own, &own_too, "decode",
+        {4, ATT_F16, &own, &own_modifier, "decode",
          "l1 pair by pair, 8 queries share keys, and up to 8 are few; 1 modifiers (some pair by pair), 0 masks"},
-        {5, ATT_F32, NULL, &own_too, "flash-forward",
+        {5, ATT_F32, NULL, &own_modifier, "flash-forward",
          "dot in tiles, scale in the queries; 1 modifiers (some pair by pair), 0 masks; f32 in place"},
         {5, ATT_F16, NULL, &att_modifier_sink, "flash-forward",
          "dot in tiles, scale in the queries; 1 modifiers, 0 masks; converted to f32 block by block"},
@@ -514,9 +515,10 @@ static void a_plan_names_its_kernel_and_why(void **state)
         operands o = make((shape){1, 2, 1, cases[i].queries, 40, 8, 8});
         att_attention_spec s = spec_of(o.n);
         s.score = cases[i].score;
-        s.modifier[0] = cases[i].modifier;
-        if (s.modifier[0] == &att_modifier_sink)
-            att_wrap(&o.args.modifier_param[0], sinks, ATT_F32, ATT_DIMS(2), NULL);
+        if (cases[i].modifier)
+            add_modifier(&s, *cases[i].modifier, 0);
+        if (s.n_stages && s.stage[0].modifier == att_modifier_sink)
+            att_wrap(param_at(&o.args, 0), sinks, ATT_F32, ATT_DIMS(2), NULL);
         store_as(ctx, cases[i].dtype, &o, &s);
         att_plan *plan = plan_of(ctx, &s);
         att_plan_info info = {.size = sizeof info};

@@ -42,9 +42,11 @@ static void drop_gradients(gradients *r)
 /* The bias's gradient too, if the operands have a bias. */
 static void want_bias(gradients *r, const operands *o)
 {
-    r->g.dmodifier_param[0] = o->args.modifier_param[0];
-    if (o->args.modifier_param[0].data)
-        r->g.dmodifier_param[0].data = r->dbias;
+    for (int i = 0; i < o->args.n_params; i++)
+        if (o->args.param[i].data == o->bias) {
+            *dparam_at(&r->g, i) = o->args.param[i];
+            dparam_at(&r->g, i)->data = r->dbias;
+        }
 }
 
 /* ---- the reference */
@@ -82,7 +84,7 @@ static void check_all(att_ctx *ctx, const att_attention_spec *s, const operands 
     check_tensor(plan, "dot", "dq", &r->g.dq, want.dq, gradient_tolerance(n, p, 1));
     check_tensor(plan, "dot", "dk", &r->g.dk, want.dk, gradient_tolerance(n, p, sqrt(queries)));
     check_tensor(plan, "dot", "dv", &r->g.dv, want.dv, gradient_tolerance(n, p, sqrt(queries)));
-    check_tensor(plan, "dot", "dbias", &r->g.dmodifier_param[0], want.dmodifier_param[0],
+    check_tensor(plan, "dot", "dbias", dparam_of(&r->g, 0), want.dparam[0],
                  gradient_tolerance(n, p, sqrt((double)n.batch)));
     drop_reference(&want);
     att_plan_free(plan);
@@ -157,8 +159,8 @@ static void a_bias_that_queries_share_has_the_same_gradient_with_any_number_of_t
         operands o = make(shapes_of_bias[i / 2]);
         gradients r = make_gradients(&o);
         att_attention_spec s = spec_of(o.n);
-        s.modifier[0] = &att_modifier_bias;
-        att_wrap(&o.args.modifier_param[0], o.bias, ATT_F32, ATT_DIMS(1, 1, 1, i % 2 ? 1 : o.n.tk), NULL);
+        add_modifier(&s, att_modifier_bias, 0);
+        att_wrap(param_at(&o.args, 0), o.bias, ATT_F32, ATT_DIMS(1, 1, 1, i % 2 ? 1 : o.n.tk), NULL);
         want_bias(&r, &o);
         check_threads(check_step(5), &s, &o.args, &r.g);
         drop_gradients(&r), drop(&o);
@@ -267,7 +269,7 @@ static void what_is_not_finite_reaches_no_gradient_of_those_who_do_not_attend(vo
         operands clean = make(n), o = make(n);
         gradients want = make_gradients(&clean), r = make_gradients(&o);
         att_attention_spec s = spec_of(n);
-        s.mask[0] = &att_mask_causal;
+        add_mask(&s, att_mask_causal);
         s.align = ATT_ALIGN_TOP_LEFT;
         for (int h = 0; h < 2; h++) /* nothing flows back from the queries that do attend */
             memset(want.dout + (h * 300 + 270) * 20, 0, 30 * 20 * sizeof *want.dout);

@@ -47,11 +47,10 @@ static results results_of(att_ctx *ctx, const trial *t)
 
 static void assert_same(const trial *t, const char *when, const results *a, results *b)
 {
-    static const char *const names[] = {"out", "lse", "dq", "dk", "dv", "dscore_param[0]", "[1]", "[2]"};
+    static const char *const names[] = {"out", "lse", "dq", "dk", "dv"};
     for (int i = 0; i < WRITTEN; i++)
         if (memcmp(a->of[i], b->of[i], bytes_of(written(&t->args, &t->grads, i))))
-            fail_msg("%s\n%s: %s has other bits", name_of(t->c), when,
-                     i < WRITTEN_DMODIFIER ? names[i] : "dmodifier_param");
+            fail_msg("%s\n%s: %s has other bits", name_of(t->c), when, i < WRITTEN_DPARAM ? names[i] : "dparam");
     if (memcmp(a->weights, b->weights, sizeof a->weights))
         fail_msg("%s\n%s: weights have other bits", name_of(t->c), when);
     drop_results(b);
@@ -89,9 +88,9 @@ static void make_tiny(trial *t)
     float *v = t->args.v.data;
     for (int64_t i = 0; i < check_count(&t->args.v) && t->spec.dtype == ATT_F32; i++)
         v[i] *= 1e-39f;
-    for (int i = 0; i < ATT_MAX_STAGES && t->spec.modifier[i]; i++)
-        for (int64_t j = 0; t->spec.modifier[i] == &att_modifier_sink && j < t->args.modifier_param[i].dim[0]; j++)
-            ((float *)t->args.modifier_param[i].data)[j] -= 95;
+    for (int i = 0, n = first_stage_param(t); i < t->spec.n_stages; n += params_of_stage(&t->spec.stage[i++]))
+        for (int64_t j = 0; t->spec.stage[i].modifier == att_modifier_sink && j < t->args.param[n].dim[0]; j++)
+            ((float *)t->args.param[n].data)[j] -= 95;
 }
 
 static void a_host_that_flushes_denormals_and_rounds_up_gets_the_same_bits(void **state)
@@ -140,13 +139,13 @@ static void take_alone(trial *t, int64_t b, att_attention_args *a, att_attention
     *a = t->args;
     *g = (att_attention_grads){
         .size = sizeof *g, .dout = t->grads.dout, .dlse = t->grads.dlse, .dq = a->q, .dk = a->k, .dv = a->v};
-    att_tensor *const of_batch[] = {&a->q,    &a->k,    &a->v,  &a->out, &a->lse, &a->mask,
-                                    &g->dout, &g->dlse, &g->dq, &g->dk,  &g->dv};
+    att_tensor *const of_batch[] = {&a->q, &a->k, &a->v, &a->out, &a->lse, &g->dout, &g->dlse, &g->dq, &g->dk, &g->dv};
     for (int i = 0; i < COUNT(of_batch); i++)
         take_sequence(of_batch[i], batch, b);
-    for (int i = 0; i < ATT_MAX_STAGES; i++)
-        if (a->modifier_param[i].rank == 4)
-            take_sequence(&a->modifier_param[i], batch, b);
+    att_tensor *param = own_params(a);
+    for (int i = 0; i < a->n_params; i++)
+        if (param[i].rank == 4)
+            take_sequence(&param[i], batch, b);
     att_tensor *const own[] = {&a->out, &a->lse, &g->dq, &g->dk, &g->dv};
     for (int i = 0; i < COUNT(own); i++)
         own[i]->data = hold(t, malloc(bytes_of(own[i]) + 1));
@@ -209,7 +208,10 @@ static void what_else_is_asked_for_changes_nothing(void **state)
         for (int i = WRITTEN_DQ; i < WRITTEN; i++) { /* one gradient alone */
             const att_tensor *x = written(&with_lse, &everything, i);
             t.grads = (att_attention_grads){.size = sizeof t.grads, .dout = everything.dout, .dlse = everything.dlse};
-            *(att_tensor *)written(&t.args, &t.grads, i) = *x;
+            if (!x->rank)
+                continue;
+            *(i < WRITTEN_DPARAM ? (att_tensor *)written(&t.args, &t.grads, i)
+                                 : dparam_at(&t.grads, i - WRITTEN_DPARAM)) = *x;
             if (att_backward(plan, &t.args, &t.grads))
                 fail_msg("%s\n%s", name_of(&c), att_error(ctx));
             if (x->data && memcmp(x->data, all.of[i], bytes_of(x)))

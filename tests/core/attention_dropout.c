@@ -68,7 +68,7 @@ static void a_sequence_drops_the_same_alone_and_in_parts(void **state)
     operands all = make(n), part = all;
     att_attention_spec s = spec_of(n);
     s.dropout = RATE;
-    s.mask[0] = &att_mask_causal;
+    add_mask(&s, att_mask_causal);
     s.align = ATT_ALIGN_STARTS;
     all.args.sequence_ids = ids;
     all.args.q_starts = starts;

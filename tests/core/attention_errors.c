@@ -54,22 +54,22 @@ static void no_heads(operands *o, att_attention_spec *s)
 static void no_alignment(operands *o, att_attention_spec *s)
 {
     (void)o;
-    s->mask[0] = &att_mask_causal;
+    add_mask(s, att_mask_causal);
 }
 static void no_starts(operands *o, att_attention_spec *s)
 {
     (void)o;
     s->align = ATT_ALIGN_STARTS;
 }
-static void no_mask(operands *o, att_attention_spec *s)
+static void mask_missing(operands *o, att_attention_spec *s)
 {
     (void)o;
-    s->mask[0] = &att_mask_boolean;
+    add_mask(s, att_mask_boolean);
 }
 static void no_bias(operands *o, att_attention_spec *s)
 {
     (void)o;
-    s->modifier[0] = &att_modifier_bias;
+    add_modifier(s, att_modifier_bias, 0);
 }
 static void output_is_input(operands *o, att_attention_spec *s)
 {
@@ -119,97 +119,124 @@ static void too_long(operands *o, att_attention_spec *s)
 }
 static void mask_shape_is_wrong(operands *o, att_attention_spec *s)
 {
-    s->mask[0] = &att_mask_boolean;
-    att_wrap(&o->args.mask, o->mask, ATT_BOOL, ATT_DIMS(2, 1, 5, 8), NULL);
+    add_mask(s, att_mask_boolean);
+    att_wrap(param_at(&o->args, 0), o->mask, ATT_BOOL, ATT_DIMS(2, 1, 5, 8), NULL);
 }
 static void mask_rank_is_wrong(operands *o, att_attention_spec *s)
 {
-    s->mask[0] = &att_mask_boolean;
-    att_wrap(&o->args.mask, o->mask, ATT_BOOL, ATT_DIMS(5, 9), NULL);
+    add_mask(s, att_mask_boolean);
+    att_wrap(param_at(&o->args, 0), o->mask, ATT_BOOL, ATT_DIMS(5, 9), NULL);
 }
 static void mask_not_wanted(operands *o, att_attention_spec *s)
 {
     (void)s;
-    att_wrap(&o->args.mask, o->mask, ATT_BOOL, ATT_DIMS(1, 1, 5, 9), NULL);
+    att_wrap(param_at(&o->args, 0), o->mask, ATT_BOOL, ATT_DIMS(1, 1, 5, 9), NULL);
 }
 
 static void window_is_negative(operands *o, att_attention_spec *s)
 {
     (void)o;
-    s->mask[0] = &att_mask_window;
+    add_window(s, -2, 0);
     s->align = ATT_ALIGN_TOP_LEFT;
-    s->window_left = -2;
 }
-static void window_not_wanted(operands *o, att_attention_spec *s)
+static void value_not_wanted(operands *o, att_attention_spec *s)
 {
     (void)o;
-    s->window_right = 3;
+    add_stage(s, (att_stage){.mask = att_mask_causal, .value = {0, 3}});
+}
+static void modifier_and_mask(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    add_stage(s, (att_stage){.mask = att_mask_causal, .modifier = att_modifier_sink});
+}
+static void neither(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    add_stage(s, (att_stage){.value = {1}});
+}
+static const att_param_shape seventeen_params[17];
+static const att_mask greedy_mask = {.size = sizeof(att_mask),
+                                     .name = "greedy",
+                                     .keep = scattered,
+                                     .user = &one_of,
+                                     .param = seventeen_params,
+                                     .n_params = 17};
+static void too_many_params(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    add_mask(s, &greedy_mask);
+}
+static const att_mask mask_of_no_size = {.name = "no size", .keep = scattered, .user = &one_of};
+static void stage_without_size(operands *o, att_attention_spec *s)
+{
+    (void)o;
+    add_mask(s, &mask_of_no_size);
 }
 static void window_without_alignment(operands *o, att_attention_spec *s)
 {
     (void)o;
-    s->mask[0] = &att_mask_window;
+    add_window(s, 0, 0);
 }
 static int32_t ids[2 * 9];
 static void no_documents(operands *o, att_attention_spec *s)
 {
     (void)o;
-    s->mask[0] = &att_mask_document;
+    add_mask(s, att_mask_document);
 }
 static void no_documents_of_keys(operands *o, att_attention_spec *s)
 {
-    s->mask[0] = &att_mask_document;
-    att_wrap(&o->args.q_documents, ids, ATT_I32, ATT_DIMS(2, 5), NULL);
+    add_mask(s, att_mask_document);
+    att_wrap(param_at(&o->args, 0), ids, ATT_I32, ATT_DIMS(2, 5), NULL);
 }
 static void documents_not_wanted(operands *o, att_attention_spec *s)
 {
     (void)s;
-    att_wrap(&o->args.k_documents, ids, ATT_I32, ATT_DIMS(2, 9), NULL);
+    att_wrap(param_at(&o->args, 1), ids, ATT_I32, ATT_DIMS(2, 9), NULL);
 }
 static void documents_are_too_few(operands *o, att_attention_spec *s)
 {
-    s->mask[0] = &att_mask_document;
-    att_wrap(&o->args.q_documents, ids, ATT_I32, ATT_DIMS(2, 4), NULL);
+    add_mask(s, att_mask_document);
+    att_wrap(param_at(&o->args, 0), ids, ATT_I32, ATT_DIMS(2, 4), NULL);
 }
 static void documents_of_other_sequences(operands *o, att_attention_spec *s)
 {
-    s->mask[0] = &att_mask_document;
-    att_wrap(&o->args.q_documents, ids, ATT_I32, ATT_DIMS(3, 5), NULL);
+    add_mask(s, att_mask_document);
+    att_wrap(param_at(&o->args, 0), ids, ATT_I32, ATT_DIMS(3, 5), NULL);
 }
 static void documents_have_no_rank(operands *o, att_attention_spec *s)
 {
-    s->mask[0] = &att_mask_document;
-    att_wrap(&o->args.q_documents, ids, ATT_I32, ATT_DIMS(5), NULL);
+    add_mask(s, att_mask_document);
+    att_wrap(param_at(&o->args, 0), ids, ATT_I32, ATT_DIMS(5), NULL);
 }
 static void documents_are_floats(operands *o, att_attention_spec *s)
 {
-    s->mask[0] = &att_mask_document;
-    att_wrap(&o->args.q_documents, ids, ATT_F32, ATT_DIMS(2, 5), NULL);
+    add_mask(s, att_mask_document);
+    att_wrap(param_at(&o->args, 0), ids, ATT_F32, ATT_DIMS(2, 5), NULL);
 }
 static void cap_is_missing(operands *o, att_attention_spec *s)
 {
     (void)o;
-    s->modifier[0] = &att_modifier_softcap;
+    add_modifier(s, att_modifier_softcap, 0);
 }
 static void slopes_of_other_heads(operands *o, att_attention_spec *s)
 {
-    s->modifier[0] = &att_modifier_alibi;
+    add_modifier(s, att_modifier_alibi, 0);
     s->align = ATT_ALIGN_TOP_LEFT;
-    att_wrap(&o->args.modifier_param[0], o->bias, ATT_F32, ATT_DIMS(3), NULL);
+    att_wrap(param_at(&o->args, 0), o->bias, ATT_F32, ATT_DIMS(3), NULL);
 }
 static void relative(operands *o, att_attention_spec *s, int64_t buckets, float greatest)
 {
-    s->modifier[0] = &att_modifier_relative;
-    s->modifier_value[0] = greatest;
+    add_modifier(s, att_modifier_relative, (double)greatest);
     s->align = ATT_ALIGN_TOP_LEFT;
-    att_wrap(&o->args.modifier_param[0], o->bias, ATT_F32, ATT_DIMS(1, buckets), NULL);
+    att_wrap(param_at(&o->args, 0), o->bias, ATT_F32, ATT_DIMS(1, buckets), NULL);
 }
 static void too_few_buckets(operands *o, att_attention_spec *s) { relative(o, s, 3, 20); }
 static void buckets_reach_too_far(operands *o, att_attention_spec *s) { relative(o, s, 32, 8); }
 static void two_sinks(operands *o, att_attention_spec *s)
 {
     (void)o;
-    s->modifier[0] = s->modifier[1] = &att_modifier_sink;
+    add_modifier(s, att_modifier_sink, 0);
+    add_modifier(s, att_modifier_sink, 0);
 }
 
 /* Five tokens one after the other, two sequences. */
@@ -260,24 +287,24 @@ static void start_is_no_position(operands *o, att_attention_spec *s)
     s->align = ATT_ALIGN_STARTS;
     o->args.q_starts = starts;
 }
-static const att_score empty_score = {.name = "nothing"};
+static const att_score empty_score = {.size = sizeof(att_score), .name = "nothing"};
 static void score_without_formula(operands *o, att_attention_spec *s)
 {
     (void)o;
     s->score = &empty_score;
 }
-static const att_modifier empty_modifier = {.name = "nothing"};
+static const att_modifier empty_modifier = {.size = sizeof(att_modifier), .name = "nothing"};
 static void modifier_without_formula(operands *o, att_attention_spec *s)
 {
     (void)o;
-    s->modifier[0] = &att_modifier_sink;
-    s->modifier[1] = &empty_modifier;
+    add_modifier(s, att_modifier_sink, 0);
+    add_modifier(s, &empty_modifier, 0);
 }
-static const att_mask empty_mask = {.name = "nothing"};
+static const att_mask empty_mask = {.size = sizeof(att_mask), .name = "nothing"};
 static void mask_without_keep(operands *o, att_attention_spec *s)
 {
     (void)o;
-    s->mask[0] = &empty_mask;
+    add_mask(s, &empty_mask);
 }
 
 static const wrong wrongs[] = {
@@ -287,23 +314,28 @@ static const wrong wrongs[] = {
     {"args.n_sequences is -1", fewer_sequences_than_none},
     {"q_starts[1] = 9223372036854775807 is not a position", start_is_no_position},
     {"spec.score has no formula", score_without_formula},
-    {"spec.modifier[1] has no formula", modifier_without_formula},
-    {"spec.mask[0] has no keep", mask_without_keep},
-    {"spec.window_left is -2, expected -1 (unbounded) or a count of keys", window_is_negative},
-    {"spec.window_right is 3, but the spec has no att_mask_window", window_not_wanted},
+    {"spec.stage[1].modifier has no formula", modifier_without_formula},
+    {"spec.stage[0].mask has no keep", mask_without_keep},
+    {"value[0] of att_mask_window is -2, expected -1 (unbounded) or a count of keys", window_is_negative},
+    {"spec.stage[0].value[1] is 3, but causal has none", value_not_wanted},
+    {"spec.stage[0] has both a modifier and a mask, expected one of the two", modifier_and_mask},
+    {"spec.stage[0] has neither a modifier nor a mask, expected one of the two", neither},
+    {"\"greedy\" has 17 parameters, but a plan has at most 16 in all", too_many_params},
+    {"att_mask", stage_without_size},
     {"spec.align is not given, but \"window\"", window_without_alignment},
-    {"args.q_documents is not given", no_documents},
-    {"args.k_documents is not given, but the keys (9) are others than the queries (5)", no_documents_of_keys},
-    {"args.k_documents is given but the spec has no att_mask_document", documents_not_wanted},
+    {"args.n_params is 0, but the plan has 2: q_documents of \"document\", k_documents of \"document\"", no_documents},
+    {"the k_documents of \"document\" are not given, but the keys (9) are others than the queries (5)",
+     no_documents_of_keys},
+    {"args.n_params is 2, but the plan has 0", documents_not_wanted},
     {"q_documents.dim[1] = 4 but q.dim[2] = 5", documents_are_too_few},
     {"q_documents.dim[0] = 3, expected 1 or the number of sequences = 2", documents_of_other_sequences},
     {"q_documents", documents_have_no_rank},
     {"q_documents", documents_are_floats},
-    {"spec.modifier_value[0] is 0, but softcap needs one", cap_is_missing},
-    {"modifier_param[0].dim[0] = 3, expected 1 or spec.heads = 2", slopes_of_other_heads},
+    {"spec.stage[0].value[0] is 0, but softcap needs one", cap_is_missing},
+    {"slopes.dim[0] = 3, expected 1 or spec.heads = 2", slopes_of_other_heads},
     {"3 buckets, expected 4 or more", too_few_buckets},
-    {"spec.modifier_value, is 8, but 32 buckets have distances up to 8", buckets_reach_too_far},
-    {"spec.modifier[0] and [1] are both a sink", two_sinks},
+    {"value[0], is 8, but 32 buckets have distances up to 8", buckets_reach_too_far},
+    {"spec.stage has two sinks, and [1] is the second", two_sinks},
     {"k.dim[3] = 7 but spec.head_dim = 8", head_dim_differs},
     {"v.dim[2] = 8 but k.dim[2] = 9", time_of_v_differs},
     {"k.dim[0] = 1 but q.dim[0] = 2", batch_differs},
@@ -314,8 +346,8 @@ static const wrong wrongs[] = {
     {"spec.heads is 0", no_heads},
     {"spec.align is not given", no_alignment},
     {"args.q_starts is NULL", no_starts},
-    {"args.mask is not given", no_mask},
-    {"args.modifier_param[0] is not given", no_bias},
+    {"args.n_params is 0, but the plan has 1: mask of \"boolean\"", mask_missing},
+    {"args.n_params is 0, but the plan has 1: bias of \"bias\"", no_bias},
     {"out", output_is_input},
     {"out", output_repeats},
     {"q", nothing_given},
@@ -328,7 +360,7 @@ static const wrong wrongs[] = {
     {"q_offsets[2] = 5 is less than q_offsets[1] = 6", offsets_descend},
     {"mask.dim[3] = 8, expected 1 or the longest key = 9", mask_shape_is_wrong},
     {"mask", mask_rank_is_wrong},
-    {"args.mask is given but the spec has no att_mask_boolean", mask_not_wanted},
+    {"args.n_params is 1, but the plan has 0", mask_not_wanted},
 };
 
 static void each_wrong_argument_is_named_and_nothing_is_written(void **state)
@@ -434,8 +466,13 @@ static void pieces_that_do_not_fit_are_not_merged(void **state)
 static void what_has_no_derivative_has_no_backward(void **state)
 {
     (void)state;
-    const att_score score = {.name = "bell alone", .param = {own_score.param[0]}, .formula = bell};
-    const att_modifier modifier = {.name = "wave alone", .param = own_modifier.param, .formula = wave};
+    const att_score score = {
+        .size = sizeof(att_score), .name = "bell alone", .param = own_score->param, .n_params = 1, .formula = bell};
+    const att_modifier modifier = {.size = sizeof(att_modifier),
+                                   .name = "wave alone",
+                                   .param = own_modifier->param,
+                                   .n_params = 1,
+                                   .formula = wave};
     att_ctx *ctx = check_open(NULL, 1);
     for (int i = 0; i < 2; i++) {
         operands o = make((shape){1, 1, 1, 5, 9, 8, 8});
@@ -443,11 +480,12 @@ static void what_has_no_derivative_has_no_backward(void **state)
         att_attention_grads g = {.size = sizeof g, .dout = o.args.out};
         att_plan *plan;
         s.score = i ? NULL : &score;
-        s.modifier[0] = i ? &modifier : NULL;
         if (i)
-            att_wrap(&o.args.modifier_param[0], o.bias, ATT_F32, ATT_DIMS(1), NULL);
+            add_modifier(&s, &modifier, 0);
+        if (i)
+            att_wrap(param_at(&o.args, 0), o.bias, ATT_F32, ATT_DIMS(1), NULL);
         else
-            att_wrap(&o.args.score_param[0], o.bias, ATT_F32, ATT_DIMS(1, 8), NULL);
+            att_wrap(param_at(&o.args, 0), o.bias, ATT_F32, ATT_DIMS(1, 8), NULL);
         assert_int_equal(att_plan_new(ctx, &s, &plan), ATT_OK);
         assert_int_equal(att_forward(plan, &o.args), ATT_OK);
         assert_int_equal(att_backward(plan, &o.args, &g), ATT_ERR_UNSUPPORTED);

@@ -44,10 +44,8 @@ static void scores_of_1e4_leave_everything_finite(void **state)
                 all_finite(&t, "dq", &t.grads.dq, 1e9);
                 all_finite(&t, "dk", &t.grads.dk, 1e9);
                 all_finite(&t, "dv", &t.grads.dv, 1e9);
-                for (int i = 0; i < ATT_MAX_PARAMS; i++)
-                    all_finite(&t, "dscore_param", &t.grads.dscore_param[i], 1e9);
-                for (int i = 0; i < ATT_MAX_STAGES; i++)
-                    all_finite(&t, "dmodifier_param", &t.grads.dmodifier_param[i], 1e9);
+                for (int i = 0; i < t.grads.n_dparams; i++)
+                    all_finite(&t, "dparam", dparam_of(&t.grads, i), 1e9);
                 for (int64_t i = 0; i < check_count(&t.args.lse); i++) {
                     const double lse = ((const float *)t.args.lse.data)[i];
                     if (isnan(lse) || lse == INFINITY)
@@ -78,9 +76,11 @@ static void poison(const att_call *call, const att_tensor *rows, int64_t sequenc
 
 static bool attends(const att_plan *plan, const att_head_view *at, int64_t q, int64_t k)
 {
-    for (int m = 0; m < plan->n_masks; m++)
-        if (!plan->mask[m]->keep(&at->place, plan->mask[m]->user, q, k))
+    for (int m = 0; m < plan->n_masks; m++) {
+        const att_mask_block pair = att_mask_block_of(plan, m, at, (att_range){q, q + 1}, (att_range){k, k + 1});
+        if (!plan->mask[m].stage.keep(&pair))
             return false;
+    }
     return true;
 }
 
@@ -171,7 +171,7 @@ static void what_is_not_finite_reaches_only_those_who_attend_to_it_whatever_the_
     static const float strange[] = {NAN, INFINITY};
     att_ctx *ctx[MOST_LEVELS];
     int met = 0, unmet = 0, dot = 0;
-    while (scores[dot] != &att_score_dot)
+    while (*scores[dot] != att_score_dot)
         dot++;
     for (int i = 0; i < levels(SET); i++)
         ctx[i] = check_open(att_isa_name(nth_set(i)), 2);
@@ -209,7 +209,7 @@ static void a_value_that_is_not_finite_reaches_all_who_attend_to_it_dropped_or_n
     for (att_ctx *ctx = NULL; check_next_context(&ctx, 1);) {
         operands clean = make(n), o = make(n);
         att_attention_spec s = spec_of(n);
-        s.mask[0] = &att_mask_causal;
+        add_mask(&s, att_mask_causal);
         s.align = ATT_ALIGN_TOP_LEFT;
         s.dropout = 0.5f;
         clean.args.sequence_ids = o.args.sequence_ids = &id;

@@ -54,15 +54,17 @@ static void strides_of_what_is_read_and_written_change_nothing(void **state)
         make_trial(&t, &c, 1000 * (uint64_t)n);
         run_trial(ctx, &t);
         trial other = t; /* what it holds is t's, and more */
-        att_tensor *const rows[] = {&other.args.q,   &other.args.k,    &other.args.v,     &other.args.out,
-                                    &other.args.lse, &other.args.mask, &other.grads.dout, &other.grads.dlse,
-                                    &other.grads.dq, &other.grads.dk,  &other.grads.dv};
+        att_tensor *const rows[] = {&other.args.q,   &other.args.k,     &other.args.v,     &other.args.out,
+                                    &other.args.lse, &other.grads.dout, &other.grads.dlse, &other.grads.dq,
+                                    &other.grads.dk, &other.grads.dv};
         for (int i = 0; i < COUNT(rows); i++)
             spread(&other, rows[i], false);
-        for (int i = 0; i < ATT_MAX_PARAMS; i++)
-            spread(&other, &other.args.score_param[i], true), spread(&other, &other.grads.dscore_param[i], true);
-        for (int i = 0; i < ATT_MAX_STAGES; i++)
-            spread(&other, &other.args.modifier_param[i], true), spread(&other, &other.grads.dmodifier_param[i], true);
+        att_tensor *param = own_params(&other.args), *dparam = own_dparams(&other.grads);
+        for (int i = 0; i < other.args.n_params; i++)
+            if (param[i].dtype != ATT_I32)
+                spread(&other, &param[i], param[i].dtype == ATT_F32);
+        for (int i = 0; i < other.grads.n_dparams; i++)
+            spread(&other, &dparam[i], true);
         for (int i = 0; i < WRITTEN; i++) {
             const att_tensor *x = written(&other.args, &other.grads, i);
             for (int64_t j = 0; j < check_count(x); j++)
@@ -139,11 +141,11 @@ static void take_alone(trial *t, int64_t b, const int64_t *q_offsets, const int6
     a->v = rows_of(&all->v, all->k_offsets, b);
     a->out = rows_of(&all->out, all->q_offsets, b);
     a->lse = rows_of(&all->lse, all->q_offsets, b);
-    a->q_documents = rows_of(&all->q_documents, all->q_offsets, b);
-    a->k_documents = rows_of(&all->k_documents, all->k_offsets, b);
-    a->mask = table_of(t, all->mask, b);
-    for (int i = 0; i < ATT_MAX_STAGES; i++)
-        a->modifier_param[i] = table_of(t, all->modifier_param[i], b);
+    att_tensor *param = own_params(a);
+    for (int i = 0, of_documents = 0; i < a->n_params; i++) /* ids of queries, then of keys */
+        param[i] = param[i].dtype == ATT_I32
+                       ? rows_of(&all->param[i], of_documents++ % 2 ? all->k_offsets : all->q_offsets, b)
+                       : table_of(t, all->param[i], b);
     *g = (att_attention_grads){.size = sizeof *g,
                                .dout = rows_of(&t->grads.dout, all->q_offsets, b),
                                .dlse = rows_of(&t->grads.dlse, all->q_offsets, b),

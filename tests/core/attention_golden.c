@@ -1,7 +1,9 @@
 /* Attention against PyTorch: outputs and gradients that tests/golden/make_attention.py computed in float64. */
+#include "attend_extend.h"
 #include "attend_learn.h"
 #include "check.h"
 #include "kernel/kernel.h"
+#include "stage_lists.h"
 
 /* ---- the golden files */
 
@@ -72,15 +74,15 @@ enum { BATCH = 2, TQ = 5, TK = 7, DIM = 9, HEADS = 3 };
 /* What is 0 is as above; no key_dim or value_dim is DIM. */
 typedef struct golden_case {
     const char *name;
-    const att_score *score;
+    const att_score *const *score;
     float scale;
-    const att_mask *mask;
-    const att_modifier *modifier[3];
-    float value;  /* of the modifiers that have one */
+    const att_mask *const *mask;
+    const att_modifier *const *modifier[3];
+    double value; /* of the modifiers that have one */
     bool has_lse; /* and a gradient that reaches it */
     att_dtype dtype;
     int64_t heads, kv_heads, key_dim, value_dim, score_dim;
-    int64_t param[ATT_MAX_PARAMS][3]; /* shapes of the score's parameters */
+    int64_t param[3][3]; /* shapes of the score's parameters */
 } golden_case;
 
 static const golden_case cases[] = {
@@ -94,10 +96,10 @@ static const golden_case cases[] = {
     {"dot_float16", .heads = 6, .kv_heads = 2, .dtype = ATT_F16},
     {"dot_bfloat16", .heads = 6, .kv_heads = 2, .dtype = ATT_BF16},
     {"alibi", .has_lse = true, .modifier = {&att_modifier_alibi}},
-    {"softcap", .has_lse = true, .modifier = {&att_modifier_softcap}, .value = 0.75f},
+    {"softcap", .has_lse = true, .modifier = {&att_modifier_softcap}, .value = 0.75},
     {"sink", .has_lse = true, .modifier = {&att_modifier_sink}},
     {"stacked", .has_lse = true, .mask = &att_mask_window,
-     .modifier = {&att_modifier_alibi, &att_modifier_softcap, &att_modifier_sink}, .value = 0.75f},
+     .modifier = {&att_modifier_alibi, &att_modifier_softcap, &att_modifier_sink}, .value = 0.75},
     {"plain_dot", .scale = 1},
     {"cosine", .score = &att_score_cosine},
     {"general", .score = &att_score_general, .key_dim = 8, .param = {{3, 9, 8}}},
@@ -136,19 +138,16 @@ static void make_spec(const golden_case *c, att_attention_spec *s)
                               .key_dim = c->key_dim ? c->key_dim : DIM,
                               .value_dim = c->value_dim ? c->value_dim : DIM,
                               .score_dim = c->score_dim,
-                              .score = c->score,
+                              .score = c->score ? *c->score : NULL,
                               .scale = c->scale,
-                              .mask = {c->mask},
                               .dtype = c->dtype,
                               .align = ATT_ALIGN_TOP_LEFT};
-    if (c->mask == &att_mask_window) {
-        s->window_left = 2;
-        s->window_right = 1;
-    }
-    for (int i = 0; i < 3 && c->modifier[i]; i++) {
-        s->modifier[i] = c->modifier[i];
-        s->modifier_value[i] = c->modifier[i]->set[0]->flags & ATT_HAS_VALUE ? c->value : 0;
-    }
+    for (int i = 0; i < 3 && c->modifier[i]; i++)
+        add_modifier(s, *c->modifier[i], (*c->modifier[i])->flags & ATT_NEEDS_VALUE ? c->value : 0);
+    if (c->mask && *c->mask == att_mask_window)
+        add_window(s, 2, 1);
+    else if (c->mask)
+        add_mask(s, *c->mask);
 }
 
 /* The same numbers, rounded to the type. */
@@ -171,16 +170,23 @@ static void make_params(const golden_case *c, call *x)
     const int64_t heads[] = {x->spec.heads};
     int64_t pairs[] = {1, x->spec.heads, TQ, TK};
     uint64_t seed = 6;
-    for (int i = 0; i < 3 && c->modifier[i]; i++) {
-        const bool over_pairs = c->modifier[i]->set[0]->flags & ATT_PAIRS;
-        if (!c->modifier[i]->set[0]->param.name)
-            continue;
-        x->args.modifier_param[i] = numbers(seed++, over_pairs ? 4 : 1, over_pairs ? pairs : heads);
-        x->grads.dmodifier_param[i] = numbers(GARBAGE, over_pairs ? 4 : 1, over_pairs ? pairs : heads);
+    for (int i = 0; i < 3 && c->param[i][0]; i++) {
+        *param_at(&x->args, i) = numbers(21 + (uint64_t)i, c->param[i][2] ? 3 : 2, c->param[i]);
+        *dparam_at(&x->grads, i) = numbers(GARBAGE, c->param[i][2] ? 3 : 2, c->param[i]);
     }
-    for (int i = 0; i < ATT_MAX_PARAMS && c->param[i][0]; i++) {
-        x->args.score_param[i] = numbers(21 + (uint64_t)i, c->param[i][2] ? 3 : 2, c->param[i]);
-        x->grads.dscore_param[i] = numbers(GARBAGE, c->param[i][2] ? 3 : 2, c->param[i]);
+    for (int i = 0; i < 3 && c->modifier[i]; i++) {
+        const att_modifier *m = *c->modifier[i];
+        if (!m->n_params)
+            continue;
+        const bool over_pairs = m->param->kind == ATT_PER_PAIR;
+        const int n = x->args.n_params;
+        *param_at(&x->args, n) = numbers(seed++, over_pairs ? 4 : 1, over_pairs ? pairs : heads);
+        *dparam_at(&x->grads, n) = numbers(GARBAGE, over_pairs ? 4 : 1, over_pairs ? pairs : heads);
+    }
+    if (c->mask && *c->mask == att_mask_boolean) {
+        for (uint64_t i = 0; i < sizeof x->mask; i++)
+            x->mask[i] = check_uniform(7, i) > -0.4f;
+        att_wrap(param_at(&x->args, x->args.n_params), x->mask, ATT_BOOL, ATT_DIMS(BATCH, 1, TQ, TK), NULL);
     }
 }
 
@@ -200,11 +206,6 @@ static void make_call(const att_ctx *ctx, const golden_case *c, call *x)
     g->dq = numbers(GARBAGE, a->q.rank, a->q.dim);
     g->dk = numbers(GARBAGE, a->k.rank, a->k.dim);
     g->dv = numbers(GARBAGE, a->v.rank, a->v.dim);
-    if (c->mask == &att_mask_boolean) {
-        for (uint64_t i = 0; i < sizeof x->mask; i++)
-            x->mask[i] = check_uniform(7, i) > -0.4f;
-        att_wrap(&a->mask, x->mask, ATT_BOOL, ATT_DIMS(BATCH, 1, TQ, TK), NULL);
-    }
     if (c->has_lse)
         g->dlse = numbers(12, a->lse.rank, a->lse.dim);
     make_params(c, x);
@@ -219,10 +220,8 @@ static void drop_call(call *x)
     const att_attention_grads *g = &x->grads;
     free(a->q.data), free(a->k.data), free(a->v.data), free(a->out.data), free(a->lse.data);
     free(g->dout.data), free(g->dlse.data), free(g->dq.data), free(g->dk.data), free(g->dv.data);
-    for (int i = 0; i < 3; i++)
-        free(a->modifier_param[i].data), free(g->dmodifier_param[i].data);
-    for (int i = 0; i < ATT_MAX_PARAMS; i++)
-        free(a->score_param[i].data), free(g->dscore_param[i].data);
+    for (int i = 0; i < g->n_dparams; i++)
+        free(a->param[i].data), free(g->dparam[i].data);
 }
 
 /* Rounding, of at most 2^-24 of numbers up to 1. A score of up to sqrt(DIM) is the sum of DIM terms, some of them of as
@@ -252,15 +251,14 @@ static double stored(const att_ctx *ctx, const golden_case *c, double rows)
 static void check_params(const att_ctx *ctx, const golden_case *c, const call *x)
 {
     char name[24];
-    for (int i = 0; i < ATT_MAX_PARAMS && c->param[i][0]; i++) {
-        snprintf(name, sizeof name, "dparam%d", i);
-        compare(ctx, c->name, name, &x->grads.dscore_param[i], tolerance(c, BATCH * HEADS * TQ * TK));
+    int of_score = 0;
+    for (; of_score < 3 && c->param[of_score][0]; of_score++) {
+        snprintf(name, sizeof name, "dparam%d", of_score);
+        compare(ctx, c->name, name, dparam_of(&x->grads, of_score), tolerance(c, BATCH * HEADS * TQ * TK));
     }
-    for (int i = 0, n = 0; i < 3 && c->modifier[i]; i++) {
-        const att_tensor *d = &x->grads.dmodifier_param[i];
-        if (!d->rank)
-            continue;
-        snprintf(name, sizeof name, "dmodifier%d", n++);
+    for (int i = of_score; i < x->grads.n_dparams; i++) {
+        const att_tensor *d = dparam_of(&x->grads, i);
+        snprintf(name, sizeof name, "dmodifier%d", i - of_score);
         compare(ctx, c->name, name, d, tolerance(c, BATCH * (d->rank > 1 ? 1 : TQ * TK)));
     }
 }

@@ -18,9 +18,9 @@ static void true_in_a_mask_means_attend(void **state)
         uint8_t mask[T * T];
         for (int i = 0; i < T * T; i++)
             mask[i] = i % T <= i / T;
-        table.mask[0] = &att_mask_boolean;
-        att_wrap(&o.args.mask, mask, ATT_BOOL, ATT_DIMS(1, 1, T, T), NULL);
-        built_in.mask[0] = &att_mask_causal;
+        add_mask(&table, att_mask_boolean);
+        att_wrap(param_at(&o.args, 0), mask, ATT_BOOL, ATT_DIMS(1, 1, T, T), NULL);
+        add_mask(&built_in, att_mask_causal);
         built_in.align = ATT_ALIGN_TOP_LEFT;
         run(ctx, &table, &o.args);
         run(ctx, &built_in, &causal.args);
@@ -49,7 +49,7 @@ static void check_positions(att_ctx *ctx, const operands *o, const att_attention
 {
     float weights[16 * 16];
     att_plan *plan;
-    const bool causal = s->mask[0] == &att_mask_causal;
+    const bool causal = s->stage[0].mask == att_mask_causal;
     if (att_plan_new(ctx, s, &plan))
         fail_msg("%s", att_error(ctx));
     for (int64_t b = 0; b < 2; b++) {
@@ -60,7 +60,7 @@ static void check_positions(att_ctx *ctx, const operands *o, const att_attention
                 const int64_t distance = k - (first[b] + q);
                 const bool attends = causal ? distance <= 0 : distance >= -2 && distance <= 1;
                 if (attends != (weights[q * tk[b] + k] > 0))
-                    fail_msg("%s, alignment %d: query %d of %d, key %d of %d: weight %g", s->mask[0]->name,
+                    fail_msg("%s, alignment %d: query %d of %d, key %d of %d: weight %g", s->stage[0].mask->name,
                              (int)s->align, (int)q, (int)tq[b], (int)k, (int)tk[b], (double)weights[q * tk[b] + k]);
             }
     }
@@ -85,11 +85,10 @@ static void positions_are_where_the_alignment_says(void **state)
         for (int align = ATT_ALIGN_TOP_LEFT; align <= ATT_ALIGN_STARTS; align++) {
             att_attention_spec s = spec_of(o.n);
             s.align = (att_align)align;
-            s.mask[0] = &att_mask_causal;
+            add_mask(&s, att_mask_causal);
             check_positions(ctx, &o, &s, tq, tk, first[align]);
-            s.mask[0] = &att_mask_window;
-            s.window_left = 2;
-            s.window_right = 1;
+            s.n_stages = 0;
+            add_window(&s, 2, 1);
             check_positions(ctx, &o, &s, tq, tk, first[align]);
         }
         drop(&o);
@@ -120,11 +119,11 @@ static void run_table(att_ctx *ctx, operands *o, uint8_t *mask, float *bias, con
     att_plan *plan;
     att_attention_grads g = {.size = sizeof g, .dout = o->args.out};
     float *dout = check_numbers(out_count(o->n), 20);
-    s.mask[0] = &att_mask_boolean;
-    s.modifier[0] = &att_modifier_bias;
-    att_wrap(&o->args.mask, mask, ATT_BOOL, 4, dim, NULL);
-    att_wrap(&o->args.modifier_param[0], bias, ATT_F32, 4, dim, NULL);
-    att_wrap(&g.dmodifier_param[0], dbias, ATT_F32, 4, dim, NULL);
+    add_mask(&s, att_mask_boolean);
+    add_modifier(&s, att_modifier_bias, 0);
+    att_wrap(param_at(&o->args, 0), mask, ATT_BOOL, 4, dim, NULL);
+    att_wrap(param_at(&o->args, 1), bias, ATT_F32, 4, dim, NULL);
+    att_wrap(dparam_at(&g, 1), dbias, ATT_F32, 4, dim, NULL);
     g.dout.data = dout;
     if (att_plan_new(ctx, &s, &plan) || att_forward(plan, &o->args) || att_backward(plan, &o->args, &g))
         fail_msg("%s", att_error(ctx));
@@ -183,12 +182,10 @@ static void eight_masks_are_the_table_of_pairs_that_all_of_them_keep(void **stat
     (void)state;
     enum { HEADS = 2, QUERIES = 90, KEYS = 300 };
     static const int five = 5, seven = 7, wide = 64;
-    const att_mask fifth = {.name = "scattered", .user = &five, .keep = scattered};
-    const att_mask seventh = {.name = "scattered", .user = &seven, .keep = scattered};
-    const att_mask stripes = {.name = "striped", .user = &wide, .keep = striped};
-    const att_mask *const eight[ATT_MAX_STAGES] = {
-        &att_mask_causal, &att_mask_window, &att_mask_boolean, &att_mask_document, &own_tiled_mask,
-        &stripes,         &fifth,           &seventh};
+    const att_mask fifth = {.size = sizeof(att_mask), .name = "scattered", .user = &five, .keep = scattered};
+    const att_mask seventh = {.size = sizeof(att_mask), .name = "scattered", .user = &seven, .keep = scattered};
+    const att_mask stripes = {.size = sizeof(att_mask), .name = "striped", .user = &wide, .keep = striped};
+    const att_mask *const others[] = {att_mask_boolean, att_mask_document, own_tiled_mask, &stripes, &fifth, &seventh};
     static uint8_t kept[HEADS * QUERIES * KEYS];
     static int32_t ids[QUERIES + KEYS];
     for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);) {
@@ -196,13 +193,16 @@ static void eight_masks_are_the_table_of_pairs_that_all_of_them_keep(void **stat
         att_attention_spec s = spec_of(o.n), one = s;
         int64_t lengths[4], pairs = 0;
         choose(BOOLEAN, &o, &s, lengths);
-        memcpy(s.mask, eight, sizeof eight);
+        s.n_stages = 0;
+        add_mask(&s, att_mask_causal);
+        add_window(&s, 150, 0);
+        for (int i = 0; i < COUNT(others); i++)
+            add_mask(&s, others[i]);
         s.align = ATT_ALIGN_BOTTOM_RIGHT;
-        s.window_left = 150;
         for (int i = 0; i < QUERIES + KEYS; i++)
             ids[i] = i < QUERIES ? i % 2 : (i - QUERIES) / 250;
-        att_wrap(&o.args.q_documents, ids, ATT_I32, ATT_DIMS(1, QUERIES), NULL);
-        att_wrap(&o.args.k_documents, ids + QUERIES, ATT_I32, ATT_DIMS(1, KEYS), NULL);
+        att_wrap(param_at(&o.args, 1), ids, ATT_I32, ATT_DIMS(1, QUERIES), NULL);
+        att_wrap(param_at(&o.args, 2), ids + QUERIES, ATT_I32, ATT_DIMS(1, KEYS), NULL);
         att_plan *plan = plan_of(ctx, &s);
         const att_call call = call_of(plan, &o.args);
         att_head_view at;
@@ -210,13 +210,16 @@ static void eight_masks_are_the_table_of_pairs_that_all_of_them_keep(void **stat
             for (int64_t i = 0; i < QUERIES * KEYS; i++) {
                 uint8_t *keep = &kept[at.place.head * QUERIES * KEYS + i];
                 *keep = 1;
-                for (int m = 0; m < ATT_MAX_STAGES; m++)
-                    *keep = *keep && plan->mask[m]->keep(&at.place, plan->mask[m]->user, i / KEYS, i % KEYS);
+                for (int m = 0; m < plan->n_masks; m++) {
+                    const att_mask_block pair = att_mask_block_of(plan, m, &at, (att_range){i / KEYS, i / KEYS + 1},
+                                                                  (att_range){i % KEYS, i % KEYS + 1});
+                    *keep = *keep && plan->mask[m].stage.keep(&pair);
+                }
                 pairs += *keep;
             }
         assert_true(pairs > 100);
-        one.mask[0] = &att_mask_boolean;
-        att_wrap(&table.args.mask, kept, ATT_BOOL, ATT_DIMS(1, HEADS, QUERIES, KEYS), NULL);
+        add_mask(&one, att_mask_boolean);
+        att_wrap(param_at(&table.args, 0), kept, ATT_BOOL, ATT_DIMS(1, HEADS, QUERIES, KEYS), NULL);
         run(ctx, &s, &o.args);
         run(ctx, &one, &table.args);
         assert_same_bits(table.out, o.out, out_count(o.n));
@@ -230,17 +233,26 @@ static void eight_masks_are_the_table_of_pairs_that_all_of_them_keep(void **stat
 
 static atomic_llong counted; /* pairs that were given to the score */
 
-static void count_tile(const att_tile *t)
+static void count_tile(const att_score_tile *t)
 {
     counted += (long long)t->queries * t->keys;
     weighted_tile(t);
 }
-static const att_score counting = {.name = "counting",
+static const att_score counting = {.size = sizeof(att_score),
+                                   .name = "counting",
                                    .flags = ATT_BILINEAR,
-                                   .param = {{.name = "gains", .extent = {ATT_HEAD_DIM}}},
+                                   .param = &gains,
+                                   .n_params = 1,
                                    .formula = weighted,
                                    .derivative = weighted_derivative,
                                    .tile = count_tile};
+
+static att_tensor vector_of(float *x, int64_t n)
+{
+    att_tensor t;
+    att_wrap(&t, x, ATT_F32, ATT_DIMS(1, n), NULL);
+    return t;
+}
 
 /* Calls with the stages of a spec: as many pairs are computed as the plan says, forward and once more backward. */
 static long long pairs_of(att_ctx *ctx, const att_attention_spec *stages, operands *o)
@@ -248,26 +260,30 @@ static long long pairs_of(att_ctx *ctx, const att_attention_spec *stages, operan
     att_attention_spec s = *stages;
     att_plan *plan;
     att_plan_info info = {.size = sizeof info};
-    float *gains = check_numbers(s.head_dim, 40), *dq = check_numbers(o->n.tq * o->n.head_dim, 41);
+    float *gains_of = check_numbers(s.head_dim, 40), *dq = check_numbers(o->n.tq * o->n.head_dim, 41);
     att_attention_grads g = {.size = sizeof g, .dout = o->args.out, .dq = o->args.q};
     float *dout = check_numbers(out_count(o->n), 42);
     s.score = &counting;
-    att_wrap(&o->args.score_param[0], gains, ATT_F32, ATT_DIMS(1, s.head_dim), NULL);
+    att_attention_args args = o->args;
+    args.n_params = 0;
+    add_param(&args, vector_of(gains_of, s.head_dim));
+    for (int i = 0; i < o->args.n_params; i++)
+        add_param(&args, o->args.param[i]);
     g.dout.data = dout;
     g.dq.data = dq;
-    if (att_plan_new(ctx, &s, &plan) || att_plan_describe(plan, &o->args, &info))
+    if (att_plan_new(ctx, &s, &plan) || att_plan_describe(plan, &args, &info))
         fail_msg("%s", att_error(ctx));
     assert_non_null(strstr(info.backward_why, "counting in tiles, back pair by pair, "));
     const long long said = llround(info.flops / (2 * (double)(s.head_dim + s.value_dim)));
     const double all = (double)o->n.tq * (double)o->n.tk;
     assert_true(fabs(info.skipped - (1 - (double)said / all)) < 1e-12);
     counted = 0;
-    assert_int_equal(att_forward(plan, &o->args), ATT_OK);
+    assert_int_equal(att_forward(plan, &args), ATT_OK);
     assert_int_equal(counted, said);
-    assert_int_equal(att_backward(plan, &o->args, &g), ATT_OK);
+    assert_int_equal(att_backward(plan, &args, &g), ATT_OK);
     assert_int_equal(counted, 2 * said);
     att_plan_free(plan);
-    free(gains), free(dq), free(dout);
+    free(gains_of), free(dq), free(dout);
     return said;
 }
 
@@ -278,29 +294,29 @@ static void what_masks_leave_out_is_not_computed(void **state)
     enum { LONGEST = 15 * 128 };
     const int T = LONGEST / check_step(3);
     static const int wide = 64;
-    const att_mask without_classifier = {.name = "striped", .user = &wide, .keep = striped};
+    const att_mask without_classifier = {.size = sizeof(att_mask), .name = "striped", .user = &wide, .keep = striped};
     static int32_t ids[LONGEST];
     for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);) {
         operands o = make((shape){1, 1, 1, T, T, 8, 8});
         att_attention_spec s = spec_of(o.n);
         s.align = ATT_ALIGN_TOP_LEFT;
         assert_int_equal(pairs_of(ctx, &s, &o), T * T);
-        s.mask[0] = &att_mask_window;
-        s.window_left = 20;
+        add_window(&s, 20, 0);
         assert_true(pairs_of(ctx, &s, &o) <= T * (21 + 63 + 2 * 31));
-        s.mask[0] = &without_classifier; /* every second stripe of 64 keys, probed */
-        s.window_left = 0;
+        s.n_stages = 0;
+        add_mask(&s, &without_classifier); /* every second stripe of 64 keys, probed */
         assert_int_equal(pairs_of(ctx, &s, &o), T * T / 2);
-        s.mask[0] = &att_mask_causal;
+        s.n_stages = 0;
+        add_mask(&s, att_mask_causal);
         const long long causal = pairs_of(ctx, &s, &o);
         assert_true(causal >= T * (T + 1) / 2 && causal <= T * (T + 1) / 2 + T * (63 + 31));
-        s.mask[1] = &without_classifier; /* both */
+        add_mask(&s, &without_classifier); /* both */
         assert_true(pairs_of(ctx, &s, &o) < causal * 0.55);
-        s.mask[0] = &att_mask_document;
-        s.mask[1] = NULL;
+        s.n_stages = 0;
+        add_mask(&s, att_mask_document);
         for (int i = 0; i < T; i++)
             ids[i] = i / 100;
-        att_wrap(&o.args.q_documents, ids, ATT_I32, ATT_DIMS(1, T), NULL);
+        att_wrap(param_at(&o.args, 0), ids, ATT_I32, ATT_DIMS(1, T), NULL);
         assert_true(pairs_of(ctx, &s, &o) <= T * (100 + 100 + 2 * 31)); /* at most two documents meet in a panel */
         drop(&o);
     }

@@ -43,53 +43,50 @@ static void make_numbers(call *c, att_tensor *t, att_dtype dtype, int rank, cons
     c->memory[c->n++] = t->data;
 }
 
-static void make_stage_param(call *c, att_tensor *t, att_tensor *gradient, const att_param_shape *param, bool pairs,
-                             int64_t length)
+static void make_stage_param(call *c, const att_param_shape *param, int64_t length)
 {
     const int64_t size[] = {[ATT_NONE] = 1,
                             [ATT_ANY] = PARAMS,
                             [ATT_HEAD_DIM] = DIM,
                             [ATT_KEY_DIM] = DIM,
                             [ATT_SCORE_DIM] = c->spec.score_dim ? c->spec.score_dim : DIM};
-    const int64_t dim[] = {1, size[param->extent[0]], size[param->extent[1]]}, over_pairs[] = {1, 1, 1, length};
-    const bool projection = param->extent[0] == ATT_SCORE_DIM && param->extent[1] != ATT_NONE;
-    if (!param->name || (projection && !c->spec.score_dim))
+    const int64_t dim[] = {1, size[param->rows], size[param->columns]}, over_pairs[] = {1, 1, 1, length};
+    const bool projection = param->rows == ATT_SCORE_DIM && param->columns != ATT_NONE;
+    const bool pairs = param->kind == ATT_PER_PAIR;
+    if (projection && !c->spec.score_dim)
         return;
-    const int rank = pairs ? 4 : param->extent[0] == ATT_NONE ? 1 : param->extent[1] == ATT_NONE ? 2 : 3;
-    make_numbers(c, t, ATT_F32, rank, pairs ? over_pairs : dim);
-    make_numbers(c, gradient, ATT_F32, rank, t->dim);
+    const int rank = pairs ? 4 : param->rows == ATT_NONE ? 1 : param->columns == ATT_NONE ? 2 : 3;
+    const int n = c->args.n_params;
+    make_numbers(c, param_at(&c->args, n), ATT_F32, rank, pairs ? over_pairs : dim);
+    make_numbers(c, dparam_at(&c->grads, n), ATT_F32, rank, c->args.param[n].dim);
 }
 
 static void make_masks(call *c, const kind *k, int64_t length)
 {
-    int n = 0;
-    if (k->mask && k->mask != &att_mask_window)
-        c->spec.mask[n++] = k->mask;
-    if (!k->full) {
-        c->spec.mask[n++] = &att_mask_window;
-        c->spec.window_left = 12;
-        c->spec.window_right = 3;
-    }
-    if (k->mask == &att_mask_boolean)
-        make_numbers(c, &c->args.mask, ATT_BOOL, ATT_DIMS(1, 1, 1, length));
-    if (k->mask != &att_mask_document)
+    if (k->mask && k->mask != att_mask_window)
+        add_mask(&c->spec, k->mask);
+    if (!k->full)
+        add_window(&c->spec, 12, 3);
+    if (k->mask == att_mask_boolean)
+        make_numbers(c, param_at(&c->args, c->args.n_params), ATT_BOOL, ATT_DIMS(1, 1, 1, length));
+    if (k->mask != att_mask_document)
         return;
-    make_numbers(c, &c->args.q_documents, ATT_I32, ATT_DIMS(1, length));
+    att_tensor *ids = param_at(&c->args, c->args.n_params);
+    make_numbers(c, ids, ATT_I32, ATT_DIMS(1, length));
     for (int64_t i = 0; i < length; i++)
-        ((int32_t *)c->args.q_documents.data)[i] = (int32_t)(i / 100);
+        ((int32_t *)ids->data)[i] = (int32_t)(i / 100);
 }
 
 static call make_call(const kind *k, int64_t queries, int64_t keys)
 {
     static const uint32_t id = 1;
     const int64_t heads = k->heads ? k->heads : 1;
-    const att_score *score = k->score ? k->score : &att_score_dot, *one = score->set ? score->set[0] : score;
+    const att_score *score = k->score ? k->score : att_score_dot;
     call c = {.spec = {.size = sizeof c.spec,
                        .heads = heads,
                        .head_dim = DIM,
                        .score = score,
                        .score_dim = k->score_dim,
-                       .modifier = {k->modifier},
                        .align = ATT_ALIGN_TOP_LEFT,
                        .dtype = k->dtype,
                        .dropout = k->dropout},
@@ -102,13 +99,12 @@ static call make_call(const kind *k, int64_t queries, int64_t keys)
         make_numbers(&c, of_keys[i], k->dtype, ATT_DIMS(1, heads, keys, DIM));
     }
     make_numbers(&c, &c.args.lse, ATT_F32, ATT_DIMS(1, heads, queries));
-    for (int i = 0; i < ATT_MAX_PARAMS; i++)
-        make_stage_param(&c, &c.args.score_param[i], &c.grads.dscore_param[i], &one->param[i], false, keys);
+    for (int i = 0; i < score->n_params; i++)
+        make_stage_param(&c, &score->param[i], keys);
     if (k->modifier) {
-        const att_modifier *m = k->modifier->set ? k->modifier->set[0] : k->modifier;
-        make_stage_param(&c, &c.args.modifier_param[0], &c.grads.dmodifier_param[0], &m->param, m->flags & ATT_PAIRS,
-                         keys);
-        c.spec.modifier_value[0] = m->flags & ATT_HAS_VALUE ? 40 : 0;
+        add_modifier(&c.spec, k->modifier, k->modifier->flags & ATT_NEEDS_VALUE ? 40 : 0);
+        for (int i = 0; i < k->modifier->n_params; i++)
+            make_stage_param(&c, &k->modifier->param[i], keys);
     }
     make_masks(&c, k, keys);
     return c;
@@ -181,17 +177,17 @@ static void memory_grows_with_the_length_and_not_with_its_square(void **state)
     /* one bit for each pair would be more: T^2 / 8 bytes, at 2 T four times as many */
     assert_true(3 * (LONGEST / 2) / 8 > A_ROW);
     for (int i = 0; i < COUNT(scores); i++)
-        check_growth(&(kind){.name = scores[i]->name, .score = scores[i]});
+        check_growth(&(kind){.name = (*scores[i])->name, .score = *scores[i]});
     for (int i = 1; i < COUNT(modifiers); i++)
-        check_growth(&(kind){.name = modifiers[i]->name, .modifier = modifiers[i]});
+        check_growth(&(kind){.name = (*modifiers[i])->name, .modifier = *modifiers[i]});
     for (int i = 1; i < COUNT(masks); i++)
-        check_growth(&(kind){.name = masks[i]->name, .mask = masks[i]});
-    static const kind others[] = {
+        check_growth(&(kind){.name = (*masks[i])->name, .mask = *masks[i]});
+    const kind others[] = {
         {.name = "all pairs", .full = true},
-        {.name = "projected additive", .score = &att_score_additive, .score_dim = DIM},
+        {.name = "projected additive", .score = att_score_additive, .score_dim = DIM},
         {.name = "f16", .dtype = ATT_F16},
         {.name = "bf16", .dtype = ATT_BF16},
-        {.name = "general, f16", .score = &att_score_general, .dtype = ATT_F16},
+        {.name = "general, f16", .score = att_score_general, .dtype = ATT_F16},
         {.name = "dropout", .dropout = 0.1f},
     };
     for (int i = 0; i < COUNT(others); i++)
@@ -204,9 +200,9 @@ static void weights_of_some_rows_take_no_memory_for_the_others(void **state)
 {
     (void)state;
     enum { ROWS = 3, HEADS = 10 };
-    static const kind kinds[] = {{.name = "dot", .heads = HEADS},
-                                 {.name = "general", .heads = HEADS, .score = &att_score_general, .dtype = ATT_F16},
-                                 {.name = "cosine", .heads = HEADS, .score = &att_score_cosine}};
+    const kind kinds[] = {{.name = "dot", .heads = HEADS},
+                          {.name = "general", .heads = HEADS, .score = att_score_general, .dtype = ATT_F16},
+                          {.name = "cosine", .heads = HEADS, .score = att_score_cosine}};
     float *weights = check_numbers(ROWS * LONGEST, 1);
     for (int i = 0; i < COUNT(kinds); i++) {
         fail_alloc f = {0};
@@ -241,18 +237,18 @@ static long taken_by(att_ctx *ctx, fail_alloc *f, const att_plan *plan, const ca
 static void a_plan_says_beforehand_what_a_call_takes(void **state)
 {
     (void)state;
-    static const kind kinds[] = {
+    const kind kinds[] = {
         {.name = "dot", .full = true},
         {.name = "dot in f16", .dtype = ATT_F16},
         {.name = "window"},
-        {.name = "general", .score = &att_score_general},
-        {.name = "general in bf16", .score = &att_score_general, .dtype = ATT_BF16},
-        {.name = "cosine", .score = &att_score_cosine},
-        {.name = "additive", .score = &att_score_additive},
-        {.name = "projected", .score = &att_score_additive, .score_dim = 3 * DIM},
-        {.name = "projected from f16", .score = &att_score_additive, .score_dim = 3 * DIM, .dtype = ATT_F16},
-        {.name = "softcap", .modifier = &att_modifier_softcap},
-        {.name = "of the caller's", .score = &own_score},
+        {.name = "general", .score = att_score_general},
+        {.name = "general in bf16", .score = att_score_general, .dtype = ATT_BF16},
+        {.name = "cosine", .score = att_score_cosine},
+        {.name = "additive", .score = att_score_additive},
+        {.name = "projected", .score = att_score_additive, .score_dim = 3 * DIM},
+        {.name = "projected from f16", .score = att_score_additive, .score_dim = 3 * DIM, .dtype = ATT_F16},
+        {.name = "softcap", .modifier = att_modifier_softcap},
+        {.name = "of the caller's", .score = own_score},
     };
     for (int i = 0; i < 2 * COUNT(kinds); i++) { /* many queries, and few */
         const kind *k = &kinds[i / 2];
@@ -261,8 +257,7 @@ static void a_plan_says_beforehand_what_a_call_takes(void **state)
         att_plan *plan = NULL;
         call c = make_call(k, i % 2 ? 4 : 700, 1500);
         att_plan_info info = {.size = sizeof info};
-        memset(c.grads.dscore_param, 0, sizeof c.grads.dscore_param); /* what is said is for q, k and v */
-        memset(c.grads.dmodifier_param, 0, sizeof c.grads.dmodifier_param);
+        c.grads.n_dparams = 0; /* what is said is for q, k and v */
         succeeds(k->name, ctx, att_plan_new(ctx, &c.spec, &plan));
         succeeds(k->name, ctx, att_plan_describe(plan, &c.args, &info));
         const long forward = taken_by(ctx, &f, plan, &c, false);
@@ -287,10 +282,10 @@ static void a_second_call_asks_for_no_memory_to_work_in(void **state)
 {
     (void)state;
     enum { LISTS = 16 * LITTLE };
-    static const kind kinds[] = {{.name = "dot", .full = true},
-                                 {.name = "dot in f16", .dtype = ATT_F16},
-                                 {.name = "additive", .score = &att_score_additive},
-                                 {.name = "softcap", .modifier = &att_modifier_softcap}};
+    const kind kinds[] = {{.name = "dot", .full = true},
+                          {.name = "dot in f16", .dtype = ATT_F16},
+                          {.name = "additive", .score = att_score_additive},
+                          {.name = "softcap", .modifier = att_modifier_softcap}};
     for (int i = 0; i < 2 * COUNT(kinds); i++) { /* many queries, and few */
         const kind *k = &kinds[i / 2];
         fail_alloc f = {0};

@@ -12,7 +12,7 @@ static void the_gradient_of_a_parameter_is_that_of_all_rows(void **state)
         for (int shared = 0; shared < 2; shared++) {
             const sizes n = {3, 2, 2, TQ, 20, DIM, DIM, 0, 16};
             test_call c = make_call(&kinds[2], n, shared);
-            float *w = floats(&c.args.score_param[0]), *dw = floats(&c.grads.dscore_param[0]);
+            float *w = floats(param_of(&c.args, 0)), *dw = floats(dparam_of(&c.grads, 0));
             for (int64_t i = 0; i < (shared ? 1 : 2) * DIM * DIM; i++)
                 w[i] = i % (DIM * DIM) % (DIM + 1) == 0;
             c.spec.scale = 1 / sqrtf(DIM);
@@ -45,8 +45,8 @@ static void rows_without_a_gradient_are_left_out(void **state)
         for (int j = 0; j < 2; j++) {
             test_call *c = &calls[j];
             *c = make_call(&kinds[k], (sizes){2, 2, 2, TQ, 12, DIM, DIM, 18, 8}, true);
-            c->spec.mask[0] = &att_mask_boolean;
-            att_wrap(&c->args.mask, mask, ATT_BOOL, ATT_DIMS(1, 1, TQ, 1), NULL);
+            add_mask(&c->spec, att_mask_boolean);
+            att_wrap(param_at(&c->args, c->args.n_params), mask, ATT_BOOL, ATT_DIMS(1, 1, TQ, 1), NULL);
             for (int64_t i = 0; i < 2 * 2 * TQ * DIM; i++)
                 if (!mask[i / DIM % TQ])
                     floats(&c->args.q)[i] = j ? INFINITY : 0;

@@ -28,10 +28,10 @@ static void a_sink_is_a_key_whose_score_is_the_sink_and_whose_value_is_zero(void
         operands o = make(n), p = make(more);
         att_attention_spec s = spec_of(n), with_key = spec_of(more);
         float sinks[2] = {0.3f, -1.7f};
-        s.modifier[0] = &att_modifier_sink;
-        att_wrap(&o.args.modifier_param[0], sinks, ATT_F32, ATT_DIMS(2), NULL);
-        with_key.modifier[0] = &att_modifier_bias;
-        att_wrap(&p.args.modifier_param[0], p.bias, ATT_F32, ATT_DIMS(1, 2, 1, 10), NULL);
+        add_modifier(&s, att_modifier_sink, 0);
+        att_wrap(param_at(&o.args, 0), sinks, ATT_F32, ATT_DIMS(2), NULL);
+        add_modifier(&with_key, att_modifier_bias, 0);
+        att_wrap(param_at(&p.args, 0), p.bias, ATT_F32, ATT_DIMS(1, 2, 1, 10), NULL);
         for (int h = 0; h < 2; h++) {
             memset(p.bias + h * 10, 0, 9 * sizeof *p.bias);
             p.bias[h * 10 + 9] = sinks[h];
@@ -65,16 +65,17 @@ static void relative_positions_have_the_buckets_of_t5(void **state)
     for (int i = 0; i < MOST; i++)
         table[i] = (float)i;
     while (fscanf(f, "%7s %d %d", kind, &buckets, &greatest) == 3) {
-        const att_modifier *m = strcmp(kind, "both") ? &att_modifier_relative_causal : &att_modifier_relative;
+        const att_modifier *m = strcmp(kind, "both") ? att_modifier_relative_causal : att_modifier_relative;
         const att_param_view param = {.data = table, .count = buckets};
         const att_head at = {0};
-        att_pair p = {.at = &at, .param = &param, .value = (float)greatest};
+        const double value[2] = {greatest};
+        att_pair p = {.size = sizeof p, .head = &at, .param = &param, .value = value};
         for (int n = fscanf(f, " %d:%d", &from, &bucket), last, next; n == 2; from = last, bucket = next) {
             n = fscanf(f, " %d:%d", &last, &next);
             for (p.k = from; p.k < last; p.k++, checked++)
-                if (m->set[0]->formula(&p, 0) != bucket)
+                if (m->formula(&p, 0) != bucket)
                     fail_msg("%s, %d buckets up to %d: distance %d has bucket %g, expected %d", kind, buckets, greatest,
-                             (int)p.k, m->set[0]->formula(&p, 0), bucket);
+                             (int)p.k, m->formula(&p, 0), bucket);
         }
     }
     assert_true(feof(f) && checked > 1000);

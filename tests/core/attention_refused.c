@@ -8,8 +8,21 @@
 typedef struct call {
     att_attention_spec spec;
     att_attention_args args;
+    att_stage stage[8];
+    att_tensor param[9];
     att_attention_grads grads;
+    att_tensor dparam[9];
 } call;
+
+enum { V, WQ, WK, OF_BIAS, TABLE, SINKS, Q_DOCUMENTS, K_DOCUMENTS, MASK }; /* parameters */
+
+/* Lets the lists be those of this copy, all but those that are wrong. */
+static void own_lists(call *c)
+{
+    c->spec.stage = c->spec.stage ? c->stage : NULL;
+    c->args.param = c->args.param ? c->param : NULL;
+    c->grads.dparam = c->grads.dparam ? c->dparam : NULL;
+}
 
 /* All tensors of a call lie here, one after the other. */
 static float memory[1 << 13];
@@ -28,23 +41,31 @@ static void give(att_tensor *t, att_dtype dtype, int rank, const int64_t *dim)
 static call everything(void)
 {
     static const uint32_t ids[] = {3, 1};
-    call c = {
-        .spec = {.size = sizeof c.spec,
-                 .heads = 2,
-                 .head_dim = 8,
-                 .key_dim = 7,
-                 .value_dim = 6,
-                 .score = &att_score_additive,
-                 .score_dim = 4,
-                 .modifier = {&att_modifier_bias, &att_modifier_softcap, &att_modifier_relative, &att_modifier_sink},
-                 .modifier_value = {0, 5, 20},
-                 .mask = {&att_mask_causal, &att_mask_window, &att_mask_document, &att_mask_boolean},
-                 .window_left = -1,
-                 .window_right = -1,
-                 .align = ATT_ALIGN_BOTTOM_RIGHT,
-                 .dropout = 0.25f},
-        .args = {.size = sizeof c.args, .sequence_ids = ids},
-        .grads = {.size = sizeof c.grads}};
+    static const int rank[] = {2, 3, 3, 4, 2, 1};
+    static const int64_t dim[][4] = {{2, 4}, {2, 4, 8}, {1, 4, 7}, {1, 2, 5, 9}, {2, 8}, {2}};
+    call c = {.spec = {.size = sizeof c.spec,
+                       .heads = 2,
+                       .head_dim = 8,
+                       .key_dim = 7,
+                       .value_dim = 6,
+                       .score = att_score_additive,
+                       .score_dim = 4,
+                       .n_stages = 8,
+                       .align = ATT_ALIGN_BOTTOM_RIGHT,
+                       .dropout = 0.25f},
+              .args = {.size = sizeof c.args, .sequence_ids = ids, .n_params = 9},
+              .stage = {{.modifier = att_modifier_bias},
+                        {.modifier = att_modifier_softcap, .value = {5}},
+                        {.modifier = att_modifier_relative, .value = {20}},
+                        {.modifier = att_modifier_sink},
+                        {.mask = att_mask_causal},
+                        {.mask = att_mask_window, .value = {-1, -1}},
+                        {.mask = att_mask_document},
+                        {.mask = att_mask_boolean}},
+              .grads = {.size = sizeof c.grads, .n_dparams = 9}};
+    c.spec.stage = c.stage;
+    c.args.param = c.param;
+    c.grads.dparam = c.dparam;
     att_attention_args *a = &c.args;
     att_attention_grads *g = &c.grads;
     used = 0;
@@ -53,31 +74,23 @@ static call everything(void)
     give(&a->v, ATT_F32, ATT_DIMS(2, 2, 9, 6));
     give(&a->out, ATT_F32, ATT_DIMS(2, 2, 5, 6));
     give(&a->lse, ATT_F32, ATT_DIMS(2, 2, 5));
-    give(&a->mask, ATT_BOOL, ATT_DIMS(2, 1, 5, 9));
-    give(&a->q_documents, ATT_I32, ATT_DIMS(2, 5));
-    give(&a->k_documents, ATT_I32, ATT_DIMS(2, 9));
-    give(&a->score_param[0], ATT_F32, ATT_DIMS(2, 4));
-    give(&a->score_param[1], ATT_F32, ATT_DIMS(2, 4, 8));
-    give(&a->score_param[2], ATT_F32, ATT_DIMS(1, 4, 7));
-    give(&a->modifier_param[0], ATT_F32, ATT_DIMS(1, 2, 5, 9));
-    give(&a->modifier_param[2], ATT_F32, ATT_DIMS(2, 8));
-    give(&a->modifier_param[3], ATT_F32, ATT_DIMS(2));
+    give(&c.param[MASK], ATT_BOOL, ATT_DIMS(2, 1, 5, 9));
+    give(&c.param[Q_DOCUMENTS], ATT_I32, ATT_DIMS(2, 5));
+    give(&c.param[K_DOCUMENTS], ATT_I32, ATT_DIMS(2, 9));
+    for (int i = V; i <= SINKS; i++)
+        give(&c.param[i], ATT_F32, rank[i], dim[i]);
     give(&g->dout, ATT_F32, ATT_DIMS(2, 2, 5, 6));
     give(&g->dlse, ATT_F32, ATT_DIMS(2, 2, 5));
     give(&g->dq, ATT_F32, ATT_DIMS(2, 2, 5, 8));
     give(&g->dk, ATT_F32, ATT_DIMS(2, 2, 9, 7));
-    give(&g->dscore_param[0], ATT_F32, ATT_DIMS(2, 4));
-    give(&g->dscore_param[1], ATT_F32, ATT_DIMS(2, 4, 8));
-    give(&g->dscore_param[2], ATT_F32, ATT_DIMS(1, 4, 7));
-    give(&g->dmodifier_param[0], ATT_F32, ATT_DIMS(1, 2, 5, 9));
-    give(&g->dmodifier_param[2], ATT_F32, ATT_DIMS(2, 8));
-    give(&g->dmodifier_param[3], ATT_F32, ATT_DIMS(2));
+    for (int i = V; i <= SINKS; i++)
+        give(&c.dparam[i], ATT_F32, rank[i], dim[i]);
     give(&g->dv, ATT_F32, ATT_DIMS(2, 2, 9, 6)); /* last, so that a stride that is too long reaches nothing else */
     for (size_t i = 0; i < used; i++)
         memory[i] = check_uniform(1, i);
-    memset(a->mask.data, 1, 2 * 5 * 9);
-    memset(a->q_documents.data, 0, 2 * 5 * sizeof(int32_t));
-    memset(a->k_documents.data, 0, 2 * 9 * sizeof(int32_t));
+    memset(c.param[MASK].data, 1, 2 * 5 * 9);
+    memset(c.param[Q_DOCUMENTS].data, 0, 2 * 5 * sizeof(int32_t));
+    memset(c.param[K_DOCUMENTS].data, 0, 2 * 9 * sizeof(int32_t));
     return c;
 }
 
@@ -90,7 +103,12 @@ typedef struct wrong_number {
 } wrong_number;
 
 #define NUMBER(field) offsetof(call, field), sizeof(((call *)NULL)->field)
-enum { ONE = 0x3f800000, INF = 0x7f800000, NOT_A_NUMBER = 0x7fc00000 };
+enum { ONE = 0x3f800000, INF = 0x7f800000 };
+#define DOUBLE_ONE INT64_C(0x3ff0000000000000)
+#define DOUBLE_INF INT64_C(0x7ff0000000000000)
+#define DOUBLE_NAN INT64_C(0x7ff8000000000000)
+#define DOUBLE_MINUS_TWO ((int64_t)UINT64_C(0xc000000000000000))
+#define DOUBLE_HALF INT64_C(0x3fe0000000000000)
 
 static const wrong_number wrong_numbers[] = {
     {"spec.heads is 0, expected 1..1048576", NUMBER(spec.heads), 0},
@@ -103,14 +121,24 @@ static const wrong_number wrong_numbers[] = {
     {"spec.dtype is i32, expected f32, f16 or bf16", NUMBER(spec.dtype), ATT_I32},
     {"spec.dtype is unknown, expected f32, f16 or bf16", NUMBER(spec.dtype), 77},
     {"spec.scale is inf, expected a finite number", NUMBER(spec.scale), INF},
-    {"spec.modifier_value[1] is 0, but softcap needs one", NUMBER(spec.modifier_value[1]), 0},
-    {"spec.modifier_value[1] is nan, but softcap needs one", NUMBER(spec.modifier_value[1]), NOT_A_NUMBER},
-    {"spec.modifier_value[2] is inf, but relative needs one", NUMBER(spec.modifier_value[2]), INF},
+    {"spec.stage[1].value[0] is 0, but softcap needs one", NUMBER(stage[1].value[0]), 0},
+    {"spec.stage[1].value[0] is nan, but softcap needs a finite number", NUMBER(stage[1].value[0]), DOUBLE_NAN},
+    {"spec.stage[2].value[0] is inf, but relative needs a finite number", NUMBER(stage[2].value[0]), DOUBLE_INF},
+    {"spec.stage[0].value[0] is 1, but bias has none", NUMBER(stage[0].value[0]), DOUBLE_ONE},
+    {"spec.stage[4].value[1] is 1, but causal has none", NUMBER(stage[4].value[1]), DOUBLE_ONE},
+    {"spec.stage[3] has neither a modifier nor a mask, expected one of the two", NUMBER(stage[3].modifier), 0},
+    {"spec.stage[6] has neither a modifier nor a mask, expected one of the two", NUMBER(stage[6].mask), 0},
+    {"spec.stage is NULL, but spec.n_stages is 8", NUMBER(spec.stage), 0},
+    {"spec.n_stages is -1, expected 0..16", NUMBER(spec.n_stages), -1},
+    {"spec.n_stages is 17, expected 0..16", NUMBER(spec.n_stages), 17},
     {"spec.align is not given, but \"relative\" depends on", NUMBER(spec.align), ATT_ALIGN_UNSET},
     {"spec.align is 4, expected an att_align", NUMBER(spec.align), 4},
     {"spec.align is ATT_ALIGN_STARTS but args.q_starts is NULL", NUMBER(spec.align), ATT_ALIGN_STARTS},
     {"spec.dropout is 1, expected at least 0 and less than 1", NUMBER(spec.dropout), ONE},
-    {"spec.window_left is -2, expected -1 (unbounded) or a count of keys", NUMBER(spec.window_left), -2},
+    {"value[0] of att_mask_window is -2, expected -1 (unbounded) or a count of keys", NUMBER(stage[5].value[0]),
+     DOUBLE_MINUS_TWO},
+    {"value[1] of att_mask_window is 0.5, expected -1 (unbounded) or a count of keys", NUMBER(stage[5].value[1]),
+     DOUBLE_HALF},
     {"att_attention_spec", NUMBER(spec.size), 0},
     {"att_attention_args", NUMBER(args.size), 0},
 
@@ -139,27 +167,31 @@ static const wrong_number wrong_numbers[] = {
     {"lse is f16 but must be f32", NUMBER(args.lse.dtype), ATT_F16},
     {"args.n_sequences is given without args.q_offsets", NUMBER(args.n_sequences), 2},
     {"args.sequence_ids is NULL", NUMBER(args.sequence_ids), 0},
-    {"mask.dim[3] = 8, expected 1 or the longest key = 9", NUMBER(args.mask.dim[3]), 8},
-    {"mask.dim[1] = 3, expected 1 or spec.heads = 2", NUMBER(args.mask.dim[1]), 3},
-    {"mask is f32 but must be bool", NUMBER(args.mask.dtype), ATT_F32},
-    {"q_documents is i64 but must be i32", NUMBER(args.q_documents.dtype), ATT_I64},
-    {"q_documents.dim[1] = 4 but q.dim[2] = 5", NUMBER(args.q_documents.dim[1]), 4},
-    {"k_documents.dim[0] = 3, expected 1 or the number of sequences = 2", NUMBER(args.k_documents.dim[0]), 3},
+    {"mask.dim[3] = 8, expected 1 or the longest key = 9", NUMBER(param[MASK].dim[3]), 8},
+    {"mask.dim[1] = 3, expected 1 or spec.heads = 2", NUMBER(param[MASK].dim[1]), 3},
+    {"mask is f32 but must be bool", NUMBER(param[MASK].dtype), ATT_F32},
+    {"q_documents is i64 but must be i32", NUMBER(param[Q_DOCUMENTS].dtype), ATT_I64},
+    {"q_documents.dim[1] = 4 but q.dim[2] = 5", NUMBER(param[Q_DOCUMENTS].dim[1]), 4},
+    {"k_documents.dim[0] = 3, expected 1 or the number of sequences = 2", NUMBER(param[K_DOCUMENTS].dim[0]), 3},
 
-    {"score_param[0] [2, 4] has no memory: its data is NULL", NUMBER(args.score_param[0].data), 0},
-    {"score_param[0].dim[1] = 5 but spec.score_dim = 4", NUMBER(args.score_param[0].dim[1]), 5},
-    {"score_param[1].dim[0] = 3, expected 1 or spec.heads = 2", NUMBER(args.score_param[1].dim[0]), 3},
-    {"score_param[1].dim[2] = 7 but spec.head_dim = 8", NUMBER(args.score_param[1].dim[2]), 7},
-    {"score_param[1].stride[1] = 9, but one head of it must be dense (8)", NUMBER(args.score_param[1].stride[1]), 9},
-    {"score_param[2].dim[2] = 8 but spec.key_dim = 7", NUMBER(args.score_param[2].dim[2]), 8},
-    {"score_param[2] is bf16 but must be f32", NUMBER(args.score_param[2].dtype), ATT_BF16},
-    {"modifier_param[0].dim[0] = 3, expected 1 or the number of sequences = 2", NUMBER(args.modifier_param[0].dim[0]),
-     3},
-    {"modifier_param[0].dim[2] = 4, expected 1 or the longest query = 5", NUMBER(args.modifier_param[0].dim[2]), 4},
-    {"args.modifier_param[1] is given, but \"softcap\" has no such parameter", NUMBER(args.modifier_param[1].rank), 1},
-    {"modifier_param[2].dim[0] = 3, expected 1 or spec.heads = 2", NUMBER(args.modifier_param[2].dim[0]), 3},
-    {"modifier_param[3] [2, 0] has 2 dimensions but must have 1", NUMBER(args.modifier_param[3].rank), 2},
-    {"args.modifier_param[7] is given, but \"no modifier\" has no such", NUMBER(args.modifier_param[7].rank), 1},
+    {"v [2, 4] has no memory: its data is NULL", NUMBER(param[V].data), 0},
+    {"v.dim[1] = 5 but spec.score_dim = 4", NUMBER(param[V].dim[1]), 5},
+    {"Wq.dim[0] = 3, expected 1 or spec.heads = 2", NUMBER(param[WQ].dim[0]), 3},
+    {"Wq.dim[2] = 7 but spec.head_dim = 8", NUMBER(param[WQ].dim[2]), 7},
+    {"Wq.stride[1] = 9, but one head of it must be dense (8)", NUMBER(param[WQ].stride[1]), 9},
+    {"Wk.dim[2] = 8 but spec.key_dim = 7", NUMBER(param[WK].dim[2]), 8},
+    {"Wk is bf16 but must be f32", NUMBER(param[WK].dtype), ATT_BF16},
+    {"bias.dim[0] = 3, expected 1 or the number of sequences = 2", NUMBER(param[OF_BIAS].dim[0]), 3},
+    {"bias.dim[2] = 4, expected 1 or the longest query = 5", NUMBER(param[OF_BIAS].dim[2]), 4},
+    {"args.n_params is 10, but the plan has 9: v of \"additive\", Wq of \"additive\", Wk of \"additive\", bias of "
+     "\"bias\", table of \"relative\", sinks of \"sink\", q_documents of \"document\", k_documents of \"document\", "
+     "mask of \"boolean\"",
+     NUMBER(args.n_params), 10},
+    {"args.n_params is 8, but the plan has 9", NUMBER(args.n_params), 8},
+    {"args.n_params is -1, but the plan has 9", NUMBER(args.n_params), -1},
+    {"args.param is NULL, but args.n_params is 9", NUMBER(args.param), 0},
+    {"table.dim[0] = 3, expected 1 or spec.heads = 2", NUMBER(param[TABLE].dim[0]), 3},
+    {"sinks [2, 0] has 2 dimensions but must have 1", NUMBER(param[SINKS].rank), 2},
 
     {"att_attention_grads", NUMBER(grads.size), 0},
     {"dout [2, 2, 5, 6] has no memory: its data is NULL", NUMBER(grads.dout.data), 0},
@@ -174,21 +206,23 @@ static const wrong_number wrong_numbers[] = {
     {"dq is f16 but must be f32", NUMBER(grads.dq.dtype), ATT_F16},
     {"dk is written, so dk.stride[0] = 0 must not repeat 2 times", NUMBER(grads.dk.stride[0]), 0},
     {"dv.stride[3] = 3, but the last dimension must be contiguous (1)", NUMBER(grads.dv.stride[3]), 3},
-    {"dscore_param[0] is [1, 4] but score_param[0] is [2, 4]", NUMBER(grads.dscore_param[0].dim[0]), 1},
-    {"dscore_param[1] is written, so its elements must not overlap: dscore_param[1].stride[1] = 7",
-     NUMBER(grads.dscore_param[1].stride[1]), 7},
-    {"dscore_param[2] [1, 4, 7] has no memory: its data is NULL", NUMBER(grads.dscore_param[2].data), 0},
-    {"dmodifier_param[0] is [1, 1, 5, 9] but modifier_param[0] is [1, 2, 5, 9]",
-     NUMBER(grads.dmodifier_param[0].dim[1]), 1},
-    {"grads.dmodifier_param[1] is given, but args.modifier_param[1] is not", NUMBER(grads.dmodifier_param[1].rank), 1},
-    {"dmodifier_param[2] is i32 but must be f32", NUMBER(grads.dmodifier_param[2].dtype), ATT_I32},
-    {"grads.dmodifier_param[4] is given, but args.modifier_param[4] is not", NUMBER(grads.dmodifier_param[4].rank), 1},
+    {"dv is [1, 4] but v is [2, 4]", NUMBER(dparam[V].dim[0]), 1},
+    {"dWq is written, so its elements must not overlap: dWq.stride[1] = 7", NUMBER(dparam[WQ].stride[1]), 7},
+    {"dWk [1, 4, 7] has no memory: its data is NULL", NUMBER(dparam[WK].data), 0},
+    {"dbias is [1, 1, 5, 9] but bias is [1, 2, 5, 9]", NUMBER(dparam[OF_BIAS].dim[1]), 1},
+    {"grads.dparam[6] is given, but the q_documents of \"document\" has no gradient", NUMBER(dparam[Q_DOCUMENTS].rank),
+     1},
+    {"grads.dparam[8] is given, but the mask of \"boolean\" has no gradient", NUMBER(dparam[MASK].rank), 1},
+    {"grads.dparam is NULL, but grads.n_dparams is 9", NUMBER(grads.dparam), 0},
+    {"grads.n_dparams is 10, but the plan has 9 parameters", NUMBER(grads.n_dparams), 10},
+    {"dtable is i32 but must be f32", NUMBER(dparam[TABLE].dtype), ATT_I32},
 };
 
-static void check_refused(att_ctx *ctx, const call *c, const char *sentence, bool of_grads)
+static void check_refused(att_ctx *ctx, call *c, const char *sentence, bool of_grads)
 {
     static float before[sizeof memory / sizeof *memory];
     att_plan *plan;
+    own_lists(c);
     memcpy(before, memory, sizeof memory);
     att_status e = att_plan_new(ctx, &c->spec, &plan);
     if (!e && !of_grads)
@@ -229,22 +263,22 @@ static const alias aliases[] = {
     {"out (at", TENSORS(args.out, args.v)},
     {"out (at", TENSORS(args.out, args.lse)},
     {"lse (at", TENSORS(args.lse, args.k)},
-    {"out (at", TENSORS(args.out, args.mask)},
-    {"out (at", TENSORS(args.out, args.k_documents)},
-    {"out (at", TENSORS(args.out, args.score_param[1])},
-    {"lse (at", TENSORS(args.lse, args.modifier_param[0])},
+    {"out (at", TENSORS(args.out, param[MASK])},
+    {"out (at", TENSORS(args.out, param[K_DOCUMENTS])},
+    {"out (at", TENSORS(args.out, param[WQ])},
+    {"lse (at", TENSORS(args.lse, param[OF_BIAS])},
     {"dq (at", TENSORS(grads.dq, args.q)},
     {"dq (at", TENSORS(grads.dq, args.out)},
     {"dq (at", TENSORS(grads.dq, grads.dout)},
     {"dq (at", TENSORS(grads.dq, grads.dk)},
-    {"dk (at", TENSORS(grads.dk, args.mask)},
-    {"dk (at", TENSORS(grads.dk, grads.dmodifier_param[0])},
+    {"dk (at", TENSORS(grads.dk, param[MASK])},
+    {"dk (at", TENSORS(grads.dk, dparam[OF_BIAS])},
     {"dv (at", TENSORS(grads.dv, grads.dlse)},
     {"dv (at", TENSORS(grads.dv, args.lse)},
-    {"dscore_param[1] (at", TENSORS(grads.dscore_param[1], args.score_param[1])},
-    {"dscore_param[2] (at", TENSORS(grads.dscore_param[2], args.q_documents)},
-    {"dmodifier_param[2] (at", TENSORS(grads.dmodifier_param[2], args.modifier_param[2])},
-    {"dmodifier_param[3] (at", TENSORS(grads.dmodifier_param[3], args.k)},
+    {"dWq (at", TENSORS(dparam[WQ], param[WQ])},
+    {"dWk (at", TENSORS(dparam[WK], param[Q_DOCUMENTS])},
+    {"dtable (at", TENSORS(dparam[TABLE], param[TABLE])},
+    {"dsinks (at", TENSORS(dparam[SINKS], args.k)},
 };
 
 static void what_is_written_overlaps_nothing(void **state)
@@ -270,6 +304,7 @@ static void without_arguments_gradients_or_the_log_sum_exp_there_is_no_backward(
     assert_int_equal(att_plan_new(ctx, NULL, &plan), ATT_ERR_ARGUMENT);
     assert_string_equal(att_error(ctx), "att_plan_new: spec is NULL");
     assert_null(plan);
+    own_lists(&c);
     plan = plan_of(ctx, &c.spec);
     assert_int_equal(att_backward(plan, NULL, &c.grads), ATT_ERR_ARGUMENT);
     assert_string_equal(att_error(ctx), "args is NULL");
@@ -279,11 +314,11 @@ static void without_arguments_gradients_or_the_log_sum_exp_there_is_no_backward(
     c.args.lse = (att_tensor){0};
     check_refused(ctx, &c, "args.lse is not given: the backward needs that of the forward", true);
     c = everything();
-    c.args.modifier_param[2] = (att_tensor){0};
-    check_refused(ctx, &c, "args.modifier_param[2] is not given: the table of \"relative\"", false);
+    c.param[TABLE] = (att_tensor){0};
+    check_refused(ctx, &c, "args.param[4] is not given: the table of \"relative\"", false);
     c = everything();
-    c.args.score_param[1] = (att_tensor){0};
-    check_refused(ctx, &c, "args.score_param[1] is not given: the Wq of \"additive\"", false);
+    c.param[WQ] = (att_tensor){0};
+    check_refused(ctx, &c, "args.param[1] is not given: the Wq of \"additive\"", false);
     att_close(ctx);
 }
 
@@ -294,7 +329,8 @@ static void running_out_of_memory_anywhere_leaks_nothing_and_leaves_outputs_alon
     (void)state;
     static float before[sizeof memory / sizeof *memory];
     bool worked = false;
-    const call c = everything();
+    call c = everything();
+    own_lists(&c);
     for (long at = 1; !worked && at < 100; at++) {
         fail_alloc f = {.fail_at = at};
         att_ctx *ctx = NULL;

@@ -6,18 +6,19 @@
 
 static att_pair pair_of(const test_call *c, const att_head_view *at, int64_t q, int64_t k)
 {
-    return (att_pair){.query = (const float *)at->q_row.at + q * at->q_row.stride,
+    return (att_pair){.size = sizeof(att_pair),
+                      .query = (const float *)at->q_row.at + q * at->q_row.stride,
                       .key = (const float *)at->k_row.at + k * at->k_row.stride,
                       .dim = c->n.head_dim,
                       .key_dim = c->n.key_dim,
-                      .param = at->score_param};
+                      .param = at->param};
 }
 
 /* The steepest derivative of a pair's score. */
 static double steepest(const att_plan *plan, const att_pair *p)
 {
-    double *x = calloc((size_t)(p->dim + p->key_dim), sizeof *x), *dparam[ATT_MAX_PARAMS] = {NULL}, most = 1;
-    plan->score->derivative(p, 1, x, x + p->dim, dparam);
+    double *x = calloc((size_t)(p->dim + p->key_dim), sizeof *x), *dparam[MOST_PARAMS] = {NULL}, most = 1;
+    plan->score.derivative(p, 1, x, x + p->dim, dparam);
     for (int64_t i = 0; i < p->dim + p->key_dim; i++)
         most = fmax(most, fabs(x[i]));
     free(x);
@@ -86,9 +87,8 @@ static void check_backward(const att_plan *plan, const test_call *c)
     check_tensor(plan, what, "dq", &c->grads.dq, r.dq, gradient_limit(&w, d, 1));
     check_tensor(plan, what, "dk", &c->grads.dk, r.dk, gradient_limit(&w, d, rows));
     check_tensor(plan, what, "dv", &c->grads.dv, r.dv, gradient_limit(&w, d, rows));
-    for (int i = 0; i < ATT_MAX_PARAMS; i++)
-        check_tensor(plan, what, "dscore_param", &c->grads.dscore_param[i], r.dscore_param[i],
-                     gradient_limit(&w, d, all_rows));
+    for (int i = 0; i < c->grads.n_dparams; i++)
+        check_tensor(plan, what, "dparam", dparam_of(&c->grads, i), r.dparam[i], gradient_limit(&w, d, all_rows));
     drop_reference(&r);
 }
 
@@ -118,7 +118,7 @@ static void every_score_agrees_with_its_definition(void **state)
                 for (int shared = 0; shared < 2; shared++) {
                     test_call c = make_call(&kinds[k], shapes[i], shared);
                     if (shared) {
-                        c.spec.mask[0] = &att_mask_causal;
+                        add_mask(&c.spec, att_mask_causal);
                         c.spec.align = ATT_ALIGN_BOTTOM_RIGHT;
                         c.spec.scale = 0.75f;
                     }
@@ -193,8 +193,8 @@ static void additive_of_one_query_is_right(void **state)
             uint8_t mask[300];
             for (int k = 0; k < 300; k++)
                 mask[k] = k % 3 > 0 && (k < 64 || k >= 128);
-            c.spec.mask[0] = &att_mask_boolean;
-            att_wrap(&c.args.mask, mask, ATT_BOOL, ATT_DIMS(1, 1, 1, 300), NULL);
+            add_mask(&c.spec, att_mask_boolean);
+            att_wrap(param_at(&c.args, c.args.n_params), mask, ATT_BOOL, ATT_DIMS(1, 1, 1, 300), NULL);
             for (int64_t k = 0; k < 300; k += 7)
                 floats(&c.args.k)[k * dim + 37 * k % dim] *= 50;
             check_call(ctx, &c);
@@ -211,21 +211,21 @@ static void wrong_parameters_are_named(void **state)
         int kind, param; /* whose dimension or existence is wrong */
         int dim;         /* -1: it is not given, -2: it is, and should not be */
         const char *words;
-    } wrong[] = {{0, 0, -1, "args.score_param[0] is not given: the v of \"additive\""},
-                 {0, 0, 1, "score_param[0].dim[1] = 99 but spec.head_dim = 8"},
-                 {0, 0, 0, "score_param[0].dim[0] = 99, expected 1 or spec.heads = 2"},
-                 {0, 1, -2, "args.score_param[1] is given, but \"additive\" has no such parameter"},
-                 {1, 2, -1, "args.score_param[2] is not given: the Wk of \"additive\""},
-                 {1, 0, 1, "score_param[0].dim[1] = 99 but spec.score_dim = 6"},
-                 {1, 1, 1, "score_param[1].dim[1] = 99 but spec.score_dim = 6"},
-                 {1, 1, 2, "score_param[1].dim[2] = 99 but spec.head_dim = 8"},
-                 {1, 2, 2, "score_param[2].dim[2] = 99 but spec.key_dim = 10"},
-                 {2, 0, 2, "score_param[0].dim[2] = 99 but spec.key_dim = 10"},
-                 {3, 0, -2, "args.score_param[0] is given, but \"cosine\" has no such parameter"}};
+    } wrong[] = {{0, 0, -1, "args.param[0] is not given: the v of \"additive\""},
+                 {0, 0, 1, "v.dim[1] = 99 but spec.head_dim = 8"},
+                 {0, 0, 0, "v.dim[0] = 99, expected 1 or spec.heads = 2"},
+                 {0, 1, -2, "args.n_params is 2, but the plan has 1: v of \"additive\""},
+                 {1, 2, -1, "args.param[2] is not given: the Wk of \"additive\""},
+                 {1, 0, 1, "v.dim[1] = 99 but spec.score_dim = 6"},
+                 {1, 1, 1, "Wq.dim[1] = 99 but spec.score_dim = 6"},
+                 {1, 1, 2, "Wq.dim[2] = 99 but spec.head_dim = 8"},
+                 {1, 2, 2, "Wk.dim[2] = 99 but spec.key_dim = 10"},
+                 {2, 0, 2, "W.dim[2] = 99 but spec.key_dim = 10"},
+                 {3, 0, -2, "args.n_params is 1, but the plan has 0"}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         test_call c = make_call(&kinds[wrong[i].kind], n, false);
         att_plan *plan = plan_of(ctx, &c.spec);
-        att_tensor *p = &c.args.score_param[wrong[i].param];
+        att_tensor *p = param_at(&c.args, wrong[i].param);
         if (wrong[i].dim == -1)
             *p = (att_tensor){0};
         else if (wrong[i].dim == -2)
@@ -246,14 +246,14 @@ static void wrong_dimensions_are_named(void **state)
     att_ctx *ctx = check_open(NULL, 1);
     att_plan *plan;
     const struct {
-        const att_score *score;
+        const att_score *const score;
         int64_t key_dim, score_dim;
         const char *words;
-    } wrong[] = {{&att_score_dot, 9, 0, "spec.key_dim = 9 but spec.head_dim = 8: dot needs them equal"},
-                 {&att_score_cosine, 9, 0, "spec.key_dim = 9 but spec.head_dim = 8: cosine needs them equal"},
-                 {&att_score_additive, 9, 0, "spec.key_dim = 9 but spec.head_dim = 8: additive needs them equal"},
-                 {&att_score_additive, 9, -1, "spec.score_dim is -1, expected 1.."},
-                 {&att_score_general, 9, 4, "spec.score_dim is 4, but \"general\" projects nothing to it"}};
+    } wrong[] = {{att_score_dot, 9, 0, "spec.key_dim = 9 but spec.head_dim = 8: dot needs them equal"},
+                 {att_score_cosine, 9, 0, "spec.key_dim = 9 but spec.head_dim = 8: cosine needs them equal"},
+                 {att_score_additive, 9, 0, "spec.key_dim = 9 but spec.head_dim = 8: additive needs them equal"},
+                 {att_score_additive, 9, -1, "spec.score_dim is -1, expected 1.."},
+                 {att_score_general, 9, 4, "spec.score_dim is 4, but \"general\" projects nothing to it"}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         const att_attention_spec s = {.size = sizeof s,
                                       .heads = 1,

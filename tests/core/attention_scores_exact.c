@@ -67,7 +67,8 @@ static void what_is_not_finite_reaches_only_those_who_attend_to_it(void **state)
             for (int i = 0; i < 5; i++) {
                 const sizes n = {1, 1, 1, 70, 70, 40, 40, 24, 12};
                 test_call clean = make_call(&kinds[k], n, true), c = make_call(&kinds[k], n, true);
-                clean.spec.mask[0] = c.spec.mask[0] = &att_mask_causal;
+                add_mask(&clean.spec, att_mask_causal);
+                add_mask(&c.spec, att_mask_causal);
                 clean.spec.align = c.spec.align = ATT_ALIGN_TOP_LEFT;
                 for (int64_t d = 45 * 12; d < 70 * 12; d++) /* nothing flows back from those who do attend */
                     floats(&clean.grads.dout)[d] = floats(&c.grads.dout)[d] = 0;
@@ -99,8 +100,9 @@ static void a_masked_key_that_is_nan_reaches_nothing(void **state)
             mask[39] = 0;
             test_call *const calls[] = {&clean, &c};
             for (int j = 0; j < 2; j++) {
-                calls[j]->spec.mask[0] = &att_mask_boolean;
-                att_wrap(&calls[j]->args.mask, mask, ATT_BOOL, ATT_DIMS(1, 1, 1, 40), NULL);
+                add_mask(&calls[j]->spec, att_mask_boolean);
+                att_wrap(param_at(&calls[j]->args, calls[j]->args.n_params), mask, ATT_BOOL, ATT_DIMS(1, 1, 1, 40),
+                         NULL);
             }
             for (int64_t h = 0; h < 2; h++)
                 for (int64_t d = 0; d < 36; d++)
@@ -121,7 +123,7 @@ static void ragged_and_padded_give_the_same_bits(void **state)
         for (int kd = 0; kd < N_KINDS; kd++) {
             test_call c = make_call(&kinds[kd], (sizes){3, 1, 1, T, T, D, D, 10, DV}, true);
             test_call r = make_call(&kinds[kd], (sizes){1, 1, 1, TOKENS, TOKENS, D, D, 10, DV}, true);
-            memcpy(r.args.score_param, c.args.score_param, sizeof c.args.score_param);
+            r.args.param = c.args.param;
             c.args.q_lengths = c.args.k_lengths = lengths;
             r.args.n_sequences = 3;
             r.args.q_offsets = offsets;
@@ -144,9 +146,9 @@ static void ragged_and_padded_give_the_same_bits(void **state)
                 for (int64_t s = 0; s < 3 && i != 4; s++)
                     assert_same_bits(floats(a[i]) + s * T * a[i]->dim[3], floats(b[i]) + offsets[s] * a[i]->dim[3],
                                      lengths[s] * a[i]->dim[3]);
-            for (int i = 0; i < ATT_MAX_PARAMS; i++)
-                assert_same_bits(floats(&c.grads.dscore_param[i]), floats(&r.grads.dscore_param[i]),
-                                 check_count(&c.grads.dscore_param[i]));
+            for (int i = 0; i < MOST_PARAMS; i++)
+                assert_same_bits(floats(dparam_of(&c.grads, i)), floats(dparam_of(&r.grads, i)),
+                                 check_count(dparam_of(&c.grads, i)));
             drop_call(&c), drop_call(&r);
         }
 }
@@ -204,9 +206,9 @@ static void rows_in_f16_are_computed_in_f32(void **state)
                 for (int i = 0; i < 8; i++)
                     to_halves(k, &half, rows[i]);
                 run_call(ctx, &half);
-                float *dparam[ATT_MAX_PARAMS]; /* a copy, for the f32 call writes there as well */
-                for (int i = 0; i < ATT_MAX_PARAMS; i++) {
-                    const att_tensor *t = &half.grads.dscore_param[i];
+                float *dparam[MOST_PARAMS]; /* a copy, for the f32 call writes there as well */
+                for (int i = 0; i < MOST_PARAMS; i++) {
+                    const att_tensor *t = dparam_of(&half.grads, i);
                     dparam[i] = check_numbers(check_count(t), 0);
                     if (t->data)
                         memcpy(dparam[i], t->data, (size_t)check_count(t) * sizeof(float));
@@ -222,9 +224,9 @@ static void rows_in_f16_are_computed_in_f32(void **state)
                     free(x);
                 }
                 /* a row's slopes are off by 2^-11 or so, of its output, times numbers up to 4; 320 rows add up */
-                for (int i = 0; i < ATT_MAX_PARAMS; i++) {
-                    for (int64_t j = 0; j < check_count(&c.grads.dscore_param[i]); j++)
-                        check_near(floats(&c.grads.dscore_param[i])[j], dparam[i][j], 0x1p-11 * 4 * sqrt(320),
+                for (int i = 0; i < MOST_PARAMS; i++) {
+                    for (int64_t j = 0; j < check_count(dparam_of(&c.grads, i)); j++)
+                        check_near(floats(dparam_of(&c.grads, i))[j], dparam[i][j], 0x1p-11 * 4 * sqrt(320),
                                    "%s: parameter %d[%d]", kinds[kd].name, i, (int)j);
                     free(dparam[i]);
                 }

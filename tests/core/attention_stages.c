@@ -12,12 +12,12 @@
 
 typedef struct work {
     trial *t;
-    att_plan *plan;         /* of the same in f32, and */
-    att_call call;          /* its call */
-    double rounding, least; /* of the type */
-    double paired;          /* rounding of weights where pairs of bf16 are multiplied, forward */
-    double *dq, *dk, *score_param[ATT_MAX_PARAMS], *modifier_param[ATT_MAX_STAGES]; /* of one pair, magnitudes */
-    double *sums[ATT_MAX_PARAMS + ATT_MAX_STAGES], *limits[ATT_MAX_PARAMS + ATT_MAX_STAGES]; /* parameters' gradients */
+    att_plan *plan;                          /* of the same in f32, and */
+    att_call call;                           /* its call */
+    double rounding, least;                  /* of the type */
+    double paired;                           /* rounding of weights where pairs of bf16 are multiplied, forward */
+    double *dq, *dk, *param[ATT_MAX_PARAMS]; /* of one pair, magnitudes; of the plan's parameters */
+    double *sums[ATT_MAX_PARAMS], *limits[ATT_MAX_PARAMS]; /* the parameters' gradients */
 } work;
 
 static void start_work(work *w)
@@ -25,13 +25,13 @@ static void start_work(work *w)
     const shape n = shapes[w->t->c->of[SHAPE]];
     w->dq = new_numbers(w->t, n.head_dim);
     w->dk = new_numbers(w->t, n.head_dim);
-    for (int i = 0; i < ATT_MAX_PARAMS + ATT_MAX_STAGES; i++) {
-        const att_tensor *p = param_of(&w->t->args, i);
-        const bool pairs = i >= ATT_MAX_PARAMS && p->rank == 4;
-        w->sums[i] = p->rank ? new_numbers(w->t, check_count(p)) : NULL;
-        w->limits[i] = p->rank ? new_numbers(w->t, check_count(p)) : NULL;
-        *(i < ATT_MAX_PARAMS ? &w->score_param[i] : &w->modifier_param[i - ATT_MAX_PARAMS]) =
-            p->rank && !pairs ? new_numbers(w->t, att_param_count(p)) : NULL;
+    for (int i = 0; i < w->plan->n_params; i++) {
+        const att_tensor *p = &w->call.param[i];
+        const bool given = p->rank && !w->plan->param[i].of_mask;
+        const bool pairs = w->plan->param[i].shape->kind == ATT_PER_PAIR;
+        w->sums[i] = given ? new_numbers(w->t, check_count(p)) : NULL;
+        w->limits[i] = given ? new_numbers(w->t, check_count(p)) : NULL;
+        w->param[i] = given && !pairs ? new_numbers(w->t, att_param_count(p)) : NULL;
     }
 }
 
@@ -58,7 +58,8 @@ static void clear(double *x, int64_t n)
 
 static att_pair pair_at(const work *w, const att_head_view *at, int64_t q, int64_t k)
 {
-    return (att_pair){.at = &at->place,
+    return (att_pair){.size = sizeof(att_pair),
+                      .head = &at->place,
                       .q = q,
                       .k = k,
                       .query = (const float *)at->q_row.at + q * at->q_row.stride,
@@ -70,17 +71,17 @@ static att_pair pair_at(const work *w, const att_head_view *at, int64_t q, int64
 static void walk_score(const work *w, const att_head_view *at, att_pair *p, walk *x)
 {
     const att_plan *plan = w->plan;
-    p->user = plan->score->user;
-    p->param = at->score_param;
+    p->user = plan->score.user;
+    p->param = at->param;
     clear(w->dq, p->dim);
     clear(w->dk, p->key_dim);
-    for (int i = 0; i < ATT_MAX_PARAMS; i++)
-        clear(w->score_param[i], at->score_param[i].count);
-    plan->score->derivative(p, 1, w->dq, w->dk, w->score_param);
-    const double s = plan->score->formula(p), scale = plan->spec.scale;
+    for (int i = 0; i < plan->score.n_params; i++)
+        clear(w->param[i], at->param[i].count);
+    plan->score.derivative(p, 1, w->dq, w->dk, w->param);
+    const double s = plan->score.formula(p), scale = plan->spec.scale;
     double condition = fabs(s) + sum_of(p->dim, w->dq, p->query) + sum_of(p->key_dim, w->dk, p->key);
-    for (int i = 0; i < ATT_MAX_PARAMS; i++)
-        condition += sum_of(at->score_param[i].count, w->score_param[i], at->score_param[i].data);
+    for (int i = 0; i < plan->score.n_params; i++)
+        condition += sum_of(at->param[i].count, w->param[i], at->param[i].data);
     x->s[0] = scale * s;
     x->error[0] = (2 * sqrt((double)(p->dim + p->key_dim)) + 8) * UNIT * fabs(scale) * condition;
     x->spread = fmax(sum_of(p->dim, w->dq, NULL), sum_of(p->key_dim, w->dk, NULL));
@@ -88,24 +89,30 @@ static void walk_score(const work *w, const att_head_view *at, att_pair *p, walk
 
 static void walk_modifier(const work *w, const att_head_view *at, const att_pair *pair, int i, walk *x)
 {
-    const att_modifier *m = w->plan->modifier[i];
+    const att_modifier *m = &w->plan->modifier[i].stage;
+    const int n = w->plan->modifier[i].param;
+    double *const *magnitude = &w->param[n], *const none[ATT_MAX_PARAMS] = {NULL};
     const double s = x->s[i], e = x->error[i];
-    const att_param_view *param = &at->modifier_param[i];
-    const att_pair p = {.at = &at->place,
+    const att_param_view *param = &at->param[n];
+    const att_pair p = {.size = sizeof p,
+                        .head = &at->place,
                         .user = m->user,
-                        .value = w->plan->spec.modifier_value[i],
+                        .value = w->plan->modifier[i].value,
                         .q = pair->q,
                         .k = pair->k,
                         .param = param};
-    clear(w->modifier_param[i], param->count);
+    const bool pairs = m->n_params && m->param->kind == ATT_PER_PAIR;
+    if (m->n_params)
+        clear(*magnitude, param->count);
     x->s[i + 1] = m->formula ? m->formula(&p, s) : s;
-    x->slope[i] = m->derivative ? fabs(m->derivative(&p, s, 1, w->modifier_param[i])) : 1;
+    x->slope[i] = m->derivative ? fabs(m->derivative(&p, s, 1, m->n_params ? magnitude : none)) : 1;
     x->slope_error[i] = 0;
     if (m->derivative)
         x->slope_error[i] =
-            fabs(m->derivative(&p, s + e, 0, NULL) - m->derivative(&p, s - e, 0, NULL)) + 8 * UNIT * (1 + x->slope[i]);
-    const double shift =
-        m->flags & ATT_PAIRS ? fabs(x->s[i + 1] - s) : sum_of(param->count, w->modifier_param[i], param->data);
+            fabs(m->derivative(&p, s + e, 0, none) - m->derivative(&p, s - e, 0, none)) + 8 * UNIT * (1 + x->slope[i]);
+    const double shift = pairs         ? fabs(x->s[i + 1] - s)
+                         : m->n_params ? sum_of(param->count, *magnitude, param->data)
+                                       : 0;
     x->error[i + 1] = x->slope[i] * e + 8 * UNIT * (fabs(x->s[i + 1]) + fabs(s) * x->slope[i] + shift);
 }
 
@@ -142,7 +149,7 @@ static void bound_row(const work *w, const att_head_view *at, row *r)
     const float *value = at->v.at;
     const int64_t tk = at->place.tk, value_dim = w->plan->spec.value_dim;
     const double chain = (2 * sqrt((double)tk) + 8) * UNIT;
-    double mean = 0, most = w->plan->sink >= 0 ? fabs((double)at->modifier_param[w->plan->sink].data[0]) : 0;
+    double mean = 0, most = w->plan->sink >= 0 ? fabs((double)att_sink_of(w->plan, at->param)->data[0]) : 0;
     for (int64_t k = 0; k < tk; k++) {
         r->weight_error[k] = 0;
         if (r->weights[k] == 0)
@@ -182,7 +189,7 @@ typedef struct limits {
 /* Where this head's part of a parameter is in its array of sums or limits. */
 static double *part_of(const work *w, const att_param_view *o, int n, double *const *arrays)
 {
-    return arrays[n] ? arrays[n] + (o->data - (const float *)param_of(&w->t->args, n)->data) : NULL;
+    return arrays[n] ? arrays[n] + (o->data - (const float *)w->call.param[n].data) : NULL;
 }
 
 static void bound_param(const work *w, const att_param_view *o, int n, const double *magnitude, double ds, double error)
@@ -210,12 +217,14 @@ static void bound_pair(const work *w, const att_head_view *at, const row *r, int
     double ds = r->weights[k] * fabs(dp - r->delta);
     double error = ds * (r->weight_error[k] + r->lse_limit + 4 * UNIT) + r->weights[k] * (dp_limit + r->delta_limit);
     for (int i = plan->n_modifiers - 1; i >= 0; i--) {
-        const att_param_view *o = &at->modifier_param[i];
-        double *limit = part_of(w, o, ATT_MAX_PARAMS + i, w->limits);
-        if (limit && (plan->modifier[i]->flags & ATT_PAIRS))
+        const int n = plan->modifier[i].param;
+        const bool given = plan->modifier[i].stage.n_params;
+        const att_param_view *o = &at->param[n];
+        double *limit = given ? part_of(w, o, n, w->limits) : NULL;
+        if (limit && plan->param[n].shape->kind == ATT_PER_PAIR)
             limit[r->q * o->stride[0] + k * o->stride[1]] += error + l->chain * ds;
-        else
-            bound_param(w, o, ATT_MAX_PARAMS + i, w->modifier_param[i], ds, error + l->chain * ds);
+        else if (given)
+            bound_param(w, o, n, w->param[n], ds, error + l->chain * ds);
         error = error * x.slope[i] + ds * x.slope_error[i];
         ds *= x.slope[i];
     }
@@ -227,8 +236,8 @@ static void bound_pair(const work *w, const att_head_view *at, const row *r, int
         l->dq[d] += fabs(w->dq[d]) * error + formula;
         l->dk[k * plan->spec.key_dim + d] += fabs(w->dk[d]) * error + formula;
     }
-    for (int i = 0; i < ATT_MAX_PARAMS; i++)
-        bound_param(w, &at->score_param[i], i, w->score_param[i], ds, error);
+    for (int i = 0; i < plan->score.n_params; i++)
+        bound_param(w, &at->param[i], i, w->param[i], ds, error);
 }
 
 /* ---- a combination against the reference */
@@ -275,17 +284,15 @@ static void check_row(work *w, const att_head_view *at, row *r, double *dq, doub
         fail_msg("%s\nlse of query %d is %.9g, expected %.9g +- %.2g", name_of(w->t->c), (int)r->q, (double)lse, r->lse,
                  r->lse_limit);
     att_ref_grads g = {.dq = dq, .dk = dk, .dv = dv};
-    for (int i = 0; i < ATT_MAX_PARAMS; i++)
-        g.dscore_param[i] = part_of(w, &at->score_param[i], i, w->sums);
-    for (int i = 0; i < plan->n_modifiers; i++)
-        g.dmodifier_param[i] = part_of(w, &at->modifier_param[i], ATT_MAX_PARAMS + i, w->sums);
+    for (int i = 0; i < plan->n_params; i++)
+        g.dparam[i] = part_of(w, &at->param[i], i, w->sums);
     att_ref_attention_row_backward(plan, at, r->q, r->weights, r->out, r->dout, (float)r->dlse, &g);
     for (int64_t k = 0; k < at->place.tk; k++)
         if (r->weights[k] > 0)
             bound_pair(w, at, r, k, l);
     if (plan->sink >= 0 && r->lse > -INFINITY)
-        *part_of(w, &at->modifier_param[plan->sink], ATT_MAX_PARAMS + plan->sink, w->limits) +=
-            exp(at->modifier_param[plan->sink].data[0] - r->lse) *
+        *part_of(w, att_sink_of(plan, at->param), plan->modifier[plan->sink].param, w->limits) +=
+            exp(att_sink_of(plan, at->param)->data[0] - r->lse) *
             (fabs(r->delta) * (r->lse_limit + 8 * UNIT + l->chain) + r->delta_limit);
 }
 
@@ -348,9 +355,9 @@ static void check_trial(att_ctx *ctx, trial *t)
     for (int64_t b = 0; b < w.call.sequences; b++)
         for (int64_t h = 0; h < w.plan->spec.kv_heads; h++)
             check_key_head(&w, b, h);
-    for (int i = 0; i < ATT_MAX_PARAMS + ATT_MAX_STAGES; i++) {
-        const bool of_score = i < ATT_MAX_PARAMS;
-        const att_tensor *g = of_score ? &t->grads.dscore_param[i] : &t->grads.dmodifier_param[i - ATT_MAX_PARAMS];
+    for (int i = 0; i < w.plan->n_params; i++) {
+        const bool of_score = w.plan->param[i].stage < 0;
+        const att_tensor *g = dparam_of(&t->grads, w.plan->param[i].given < 0 ? MOST_PARAMS : w.plan->param[i].given);
         if (g->rank)
             compare(&w, of_score ? "a parameter of the score" : "a parameter of a modifier", 1, check_count(g),
                     (att_rows){.at = g->data}, w.sums[i], w.limits[i]);

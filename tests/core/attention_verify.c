@@ -19,22 +19,23 @@ static void every_stage_agrees_with_its_own_formula(void **state)
     att_ctx *ctx = check_open(NULL, 1);
     for (int i = 0; i < COUNT(scores); i++) {
         att_attention_spec s = plain();
-        s.score = scores[i];
+        s.score = *scores[i];
         passes(ctx, &s);
     }
     for (int i = 1; i < COUNT(modifiers); i++) {
         att_attention_spec s = plain();
-        s.modifier[0] = modifiers[i];
-        s.modifier_value[0] = 6.5f;
+        add_modifier(&s, *modifiers[i], (*modifiers[i])->flags & ATT_NEEDS_VALUE ? 6.5 : 0);
         passes(ctx, &s);
     }
     for (int i = 1; i < COUNT(masks); i++) {
         static const int64_t windows[][2] = {{3, 0}, {-1, 40}, {70, -1}, {0, 5}};
-        for (int w = 0; w < (masks[i] == &att_mask_window ? COUNT(windows) : 1); w++) {
+        const bool window = *masks[i] == att_mask_window;
+        for (int w = 0; w < (window ? COUNT(windows) : 1); w++) {
             att_attention_spec s = plain();
-            s.mask[0] = masks[i];
-            s.window_left = masks[i] == &att_mask_window ? windows[w][0] : 0;
-            s.window_right = masks[i] == &att_mask_window ? windows[w][1] : 0;
+            if (window)
+                add_window(&s, windows[w][0], windows[w][1]);
+            else
+                add_mask(&s, *masks[i]);
             passes(ctx, &s);
         }
     }
@@ -64,7 +65,7 @@ static void forgets_the_last(const att_pair *p, double ds, double *dq, double *d
     product_derivative(p, ds, dq, dk, dparam);
     dk[p->dim - 1] -= ds * p->query[p->dim - 1] * p->param[0].data[p->dim - 1];
 }
-static void product_tile(const att_tile *t)
+static void product_tile(const att_score_tile *t)
 {
     for (int j = 0; j < t->keys; j++)
         for (int64_t i = 0; i < t->columns; i++) {
@@ -74,14 +75,14 @@ static void product_tile(const att_tile *t)
                     t->query[d * t->columns + i] * t->key[j * t->key_stride + d] * t->param[0].data[d];
         }
 }
-static void leaves_out_a_key(const att_tile *t)
+static void leaves_out_a_key(const att_score_tile *t)
 {
-    att_tile less = *t;
+    att_score_tile less = *t;
     less.keys -= t->keys > 5;
     product_tile(&less);
 }
 /* share [3]: what is added to the gradients of query, key and parameter, in place of 1 */
-static void back(const att_tile *t, const float *share)
+static void back(const att_score_tile *t, const float *share)
 {
     for (int j = 0; j < t->keys; j++)
         for (int i = 0; i < t->queries; i++) {
@@ -95,30 +96,30 @@ static void back(const att_tile *t, const float *share)
             }
         }
 }
-static void product_back(const att_tile *t) { back(t, (const float[]){1, 1, 1}); }
-static void half_of_query(const att_tile *t) { back(t, (const float[]){0.5f, 1, 1}); }
-static void nothing_of_key(const att_tile *t) { back(t, (const float[]){1, 0, 1}); }
-static void more_of_weights(const att_tile *t) { back(t, (const float[]){1, 1, 1.01f}); }
-static void meets_nan(const att_tile *t)
+static void product_back(const att_score_tile *t) { back(t, (const float[]){1, 1, 1}); }
+static void half_of_query(const att_score_tile *t) { back(t, (const float[]){0.5f, 1, 1}); }
+static void nothing_of_key(const att_score_tile *t) { back(t, (const float[]){1, 0, 1}); }
+static void more_of_weights(const att_score_tile *t) { back(t, (const float[]){1, 1, 1.01f}); }
+static void meets_nan(const att_score_tile *t)
 {
     product_back(t);
     for (int64_t d = 0; d < t->dim; d++)
         t->dquery[d * t->columns] += 0 * t->key[t->keys / 2 * t->key_stride + d];
 }
 /* Those that forget what others have added before them */
-static void over_query(const att_tile *t)
+static void over_query(const att_score_tile *t)
 {
     for (int64_t d = 0; d < t->dim; d++)
         memset(t->dquery + d * t->columns, 0, (size_t)t->queries * sizeof *t->dquery);
     product_back(t);
 }
-static void over_key(const att_tile *t)
+static void over_key(const att_score_tile *t)
 {
     for (int64_t j = 0; j < t->keys; j++)
         memset(t->dkey + j * t->dkey_stride, 0, (size_t)t->dim * sizeof *t->dkey);
     product_back(t);
 }
-static void over_weights(const att_tile *t)
+static void over_weights(const att_score_tile *t)
 {
     if (t->param[0].grad)
         t->param[0].grad[t->dim - 1] = 0;
@@ -140,7 +141,7 @@ static void over_dparam(const att_pair *p, double ds, double *dq, double *dk, do
         memset(dparam[0], 0, (size_t)p->dim * sizeof *dparam[0]);
     product_derivative(p, ds, dq, dk, dparam);
 }
-static void adds_scores(const att_tile *t)
+static void adds_scores(const att_score_tile *t)
 {
     for (int j = 0; j < t->keys; j++)
         for (int64_t i = 0; i < t->columns; i++)
@@ -148,9 +149,11 @@ static void adds_scores(const att_tile *t)
                 t->s[j * t->stride + i] +=
                     t->query[d * t->columns + i] * t->key[j * t->key_stride + d] * t->param[0].data[d];
 }
-static double nearer(const att_pair *p) { return product(p) / (1 + fabs((double)(p->at->position + p->q - p->k))); }
-#define SCORE_PARAM .param = {{.name = "weights", .extent = {ATT_HEAD_DIM}}}
-static const att_score good_score = {.name = "good",
+static double nearer(const att_pair *p) { return product(p) / (1 + fabs((double)(p->head->position + p->q - p->k))); }
+static const att_param_shape weights = {.name = "weights", .rows = ATT_HEAD_DIM};
+#define SCORE_PARAM .param = &weights, .n_params = 1
+static const att_score good_score = {.size = sizeof(att_score),
+                                     .name = "good",
                                      .flags = ATT_BILINEAR,
                                      SCORE_PARAM,
                                      .formula = product,
@@ -158,19 +161,36 @@ static const att_score good_score = {.name = "good",
                                      .tile = product_tile,
                                      .tile_back = product_back};
 static const att_score wrong_derivative = {
-    .name = "1", SCORE_PARAM, .formula = product, .derivative = forgets_the_last};
-static const att_score wrong_tile = {.name = "2", SCORE_PARAM, .formula = product, .tile = leaves_out_a_key};
-static const att_score wrong_query = {
-    .name = "3", SCORE_PARAM, .formula = product, .derivative = product_derivative, .tile_back = half_of_query};
-static const att_score wrong_key = {
-    .name = "4", SCORE_PARAM, .formula = product, .derivative = product_derivative, .tile_back = nothing_of_key};
-static const att_score wrong_param = {
-    .name = "5", SCORE_PARAM, .formula = product, .derivative = product_derivative, .tile_back = more_of_weights};
-static const att_score wrong_nan = {
-    .name = "6", SCORE_PARAM, .formula = product, .derivative = product_derivative, .tile_back = meets_nan};
+    .size = sizeof(att_score), .name = "1", SCORE_PARAM, .formula = product, .derivative = forgets_the_last};
+static const att_score wrong_tile = {
+    .size = sizeof(att_score), .name = "2", SCORE_PARAM, .formula = product, .tile = leaves_out_a_key};
+static const att_score wrong_query = {.size = sizeof(att_score),
+                                      .name = "3",
+                                      SCORE_PARAM,
+                                      .formula = product,
+                                      .derivative = product_derivative,
+                                      .tile_back = half_of_query};
+static const att_score wrong_key = {.size = sizeof(att_score),
+                                    .name = "4",
+                                    SCORE_PARAM,
+                                    .formula = product,
+                                    .derivative = product_derivative,
+                                    .tile_back = nothing_of_key};
+static const att_score wrong_param = {.size = sizeof(att_score),
+                                      .name = "5",
+                                      SCORE_PARAM,
+                                      .formula = product,
+                                      .derivative = product_derivative,
+                                      .tile_back = more_of_weights};
+static const att_score wrong_nan = {.size = sizeof(att_score),
+                                    .name = "6",
+                                    SCORE_PARAM,
+                                    .formula = product,
+                                    .derivative = product_derivative,
+                                    .tile_back = meets_nan};
 #define OVER(number, ...)                                                                                              \
     {                                                                                                                  \
-        .name = number, SCORE_PARAM, .formula = product, __VA_ARGS__                                                   \
+        .size = sizeof(att_score), .name = number, SCORE_PARAM, .formula = product, __VA_ARGS__                        \
     }
 static const att_score over_scores[] = {OVER("8", .derivative = product_derivative, .tile_back = over_query),
                                         OVER("9", .derivative = product_derivative, .tile_back = over_key),
@@ -180,82 +200,88 @@ static const att_score over_scores[] = {OVER("8", .derivative = product_derivati
                                         OVER("13", .derivative = over_dparam),
                                         OVER("14", .tile = adds_scores)};
 #undef OVER
-static const att_score hidden_positions = {.name = "15", SCORE_PARAM, .formula = nearer};
-static const att_score not_bilinear = {.name = "7",
+static const att_score hidden_positions = {.size = sizeof(att_score), .name = "15", SCORE_PARAM, .formula = nearer};
+static const att_score not_bilinear = {.size = sizeof(att_score),
+                                       .name = "7",
                                        .flags = ATT_BILINEAR,
-                                       .param = {{.name = "gains", .extent = {ATT_HEAD_DIM}}},
+                                       .param = &gains,
+                                       .n_params = 1,
                                        .formula = bell,
                                        .tile = product_tile};
 
-static double cube(const att_pair *p, double s) { return s * s * s * p->value; }
-static double square(const att_pair *p, double s, double ds, double *dparam)
+static double cube(const att_pair *p, double s) { return s * s * s * p->value[0]; }
+static double square(const att_pair *p, double s, double ds, double *const *dparam)
 {
     (void)ds, (void)dparam;
-    return 3 * s * s * p->value;
+    return 3 * s * s * p->value[0];
 }
-static double twice(const att_pair *p, double s, double ds, double *dparam) { return 2 * square(p, s, ds, dparam); }
-static void cube_tile(const att_tile *t)
+static double twice(const att_pair *p, double s, double ds, double *const *dparam)
+{
+    return 2 * square(p, s, ds, dparam);
+}
+static void cube_tile(const att_modifier_tile *t)
 {
     for (int j = 0; j < t->keys; j++)
         for (int i = 0; i < t->queries; i++) {
             float *s = &t->s[j * t->stride + i];
-            *s = *s * *s * *s * t->value;
+            *s = *s * *s * *s * (float)t->value[0];
         }
 }
-static void square_tile(const att_tile *t)
+static void square_tile(const att_modifier_tile *t)
 {
     for (int j = 0; j < t->keys; j++)
         for (int i = 0; i < t->queries; i++)
-            t->ds[j * t->stride + i] *= 3 * t->s[j * t->stride + i] * t->s[j * t->stride + i] * t->value;
+            t->ds[j * t->stride + i] *= 3 * t->s[j * t->stride + i] * t->s[j * t->stride + i] * (float)t->value[0];
 }
-static void cube_without_value(const att_tile *t)
+static void cube_without_value(const att_modifier_tile *t)
 {
-    att_tile one = *t;
-    one.value = 1;
+    att_modifier_tile one = *t;
+    one.value = (const double[2]){1};
     cube_tile(&one);
 }
-static void only_one_query(const att_tile *t)
+static void only_one_query(const att_modifier_tile *t)
 {
-    att_tile one = *t;
+    att_modifier_tile one = *t;
     one.queries = 1;
     square_tile(&one);
 }
-static const att_modifier good_modifier = {.name = "good",
-                                           .flags = ATT_HAS_VALUE,
+static const att_modifier good_modifier = {.size = sizeof(att_modifier),
+                                           .name = "good",
+                                           .flags = ATT_NEEDS_VALUE,
                                            .formula = cube,
                                            .derivative = square,
                                            .tile = cube_tile,
                                            .tile_back = square_tile};
 
 /* The same on every machine, in its vectors: c tanh s + erf s - e^(-s^2) */
-static double waves(const att_pair *p, double s) { return p->value * tanh(s) + erf(s) - exp(-s * s); }
-static double waves_slope(const att_pair *p, double s, double ds, double *dparam)
+static double waves(const att_pair *p, double s) { return p->value[0] * tanh(s) + erf(s) - exp(-s * s); }
+static double waves_slope(const att_pair *p, double s, double ds, double *const *dparam)
 {
     (void)ds, (void)dparam;
-    return p->value * (1 - tanh(s) * tanh(s)) + (2 / sqrt(acos(-1)) + 2 * s) * exp(-s * s);
+    return p->value[0] * (1 - tanh(s) * tanh(s)) + (2 / sqrt(acos(-1)) + 2 * s) * exp(-s * s);
 }
 enum { MOST_COLUMNS = 64 };
-static void bell_of(const att_tile *t, const float *s, float *y)
+static void bell_of(const att_modifier_tile *t, const float *s, float *y)
 {
     assert_true(t->columns <= MOST_COLUMNS);
     t->vectors->mul(t->columns, s, s, y);
     t->vectors->scale(t->columns, -1, y, y);
     t->vectors->exp(t->columns, y, y);
 }
-static void waves_tile(const att_tile *t)
+static void waves_tile(const att_modifier_tile *t)
 {
     float bell[MOST_COLUMNS], wave[MOST_COLUMNS];
     for (int j = 0; j < t->keys; j++) {
         float *s = t->s + j * t->stride;
         bell_of(t, s, bell);
         t->vectors->tanh(t->columns, s, wave);
-        t->vectors->scale(t->columns, t->value, wave, wave);
+        t->vectors->scale(t->columns, (float)t->value[0], wave, wave);
         t->vectors->erf(t->columns, s, s);
         t->vectors->add(t->columns, s, wave, s);
         t->vectors->sub(t->columns, s, bell, s);
     }
 }
-static void waves_back(const att_tile *t)
+static void waves_back(const att_modifier_tile *t)
 {
     float bell[MOST_COLUMNS], wave[MOST_COLUMNS], by_bell[MOST_COLUMNS];
     for (int j = 0; j < t->keys; j++) {
@@ -267,86 +293,121 @@ static void waves_back(const att_tile *t)
         t->vectors->add(t->columns, by_bell, by_bell, by_bell);
         t->vectors->scale(t->columns, (float)(2 / sqrt(acos(-1))), bell, bell);
         t->vectors->tanh_back(t->columns, s, ds, wave);
-        t->vectors->scale(t->columns, t->value, wave, wave);
+        t->vectors->scale(t->columns, (float)t->value[0], wave, wave);
         t->vectors->add(t->columns, bell, by_bell, bell);
         t->vectors->add(t->columns, wave, bell, ds);
     }
 }
-static const att_modifier in_vectors = {.name = "in vectors",
-                                        .flags = ATT_HAS_VALUE,
+static const att_modifier in_vectors = {.size = sizeof(att_modifier),
+                                        .name = "in vectors",
+                                        .flags = ATT_NEEDS_VALUE,
                                         .formula = waves,
                                         .derivative = waves_slope,
                                         .tile = waves_tile,
                                         .tile_back = waves_back};
-static const att_modifier wrong_slope = {.name = "a", .formula = cube, .derivative = twice};
-static const att_modifier wrong_formula = {.name = "b", .formula = cube, .tile = cube_without_value};
-static const att_modifier wrong_back = {
-    .name = "c", .formula = cube, .derivative = square, .tile_back = only_one_query};
-static const att_modifier not_additive = {.name = "d", .flags = ATT_ADDITIVE, .formula = cube, .derivative = square};
+static const att_modifier wrong_slope = {
+    .size = sizeof(att_modifier), .name = "a", .flags = ATT_NEEDS_VALUE, .formula = cube, .derivative = twice};
+static const att_modifier wrong_formula = {
+    .size = sizeof(att_modifier), .name = "b", .flags = ATT_NEEDS_VALUE, .formula = cube, .tile = cube_without_value};
+static const att_modifier wrong_back = {.size = sizeof(att_modifier),
+                                        .name = "c",
+                                        .flags = ATT_NEEDS_VALUE,
+                                        .formula = cube,
+                                        .derivative = square,
+                                        .tile_back = only_one_query};
+static const att_modifier not_additive = {.size = sizeof(att_modifier),
+                                          .name = "d",
+                                          .flags = ATT_ADDITIVE | ATT_NEEDS_VALUE,
+                                          .formula = cube,
+                                          .derivative = square};
 
 static double shift(const att_pair *p, double s) { return s + (double)p->param->data[0]; }
-static double one(const att_pair *p, double s, double ds, double *dparam)
+static double one(const att_pair *p, double s, double ds, double *const *dparam)
 {
     (void)p, (void)s;
-    if (dparam)
-        *dparam += ds;
+    if (dparam[0])
+        *dparam[0] += ds;
     return 1;
 }
-static double over_one(const att_pair *p, double s, double ds, double *dparam)
+static double over_one(const att_pair *p, double s, double ds, double *const *dparam)
 {
     (void)p, (void)s;
-    if (dparam)
-        *dparam = ds;
+    if (dparam[0])
+        *dparam[0] = ds;
     return 1;
 }
-static void sum_of_slopes(const att_tile *t)
+static void sum_of_slopes(const att_modifier_tile *t)
 {
     for (int j = 0; t->param->grad && j < t->keys; j++)
         for (int i = 0; i < t->queries; i++)
             t->param->grad[0] += t->ds[j * t->stride + i];
 }
-static void over_sum(const att_tile *t)
+static void over_sum(const att_modifier_tile *t)
 {
     if (t->param->grad)
         t->param->grad[0] = 0;
     sum_of_slopes(t);
 }
-static double by_distance(const att_pair *p, double s) { return s - (double)llabs(p->at->position + p->q - p->k); }
-#define SHIFT .param = {.name = "shift", .extent = {ATT_NONE}}, .formula = shift, .flags = ATT_ADDITIVE
-static const att_modifier good_shift = {.name = "good", SHIFT, .derivative = one, .tile_back = sum_of_slopes};
-static const att_modifier over_derivative = {.name = "e", SHIFT, .derivative = over_one};
-static const att_modifier over_back = {.name = "f", SHIFT, .derivative = one, .tile_back = over_sum};
-static const att_modifier hidden_distance = {.name = "g", .formula = by_distance};
+static double by_distance(const att_pair *p, double s) { return s - (double)llabs(p->head->position + p->q - p->k); }
+static const att_param_shape shift_param = {.name = "shift"};
+#define SHIFT .param = &shift_param, .n_params = 1, .formula = shift, .flags = ATT_ADDITIVE
+static const att_modifier good_shift = {
+    .size = sizeof(att_modifier), .name = "good", SHIFT, .derivative = one, .tile_back = sum_of_slopes};
+static const att_modifier over_derivative = {.size = sizeof(att_modifier), .name = "e", SHIFT, .derivative = over_one};
+static const att_modifier over_back = {
+    .size = sizeof(att_modifier), .name = "f", SHIFT, .derivative = one, .tile_back = over_sum};
+static const att_modifier hidden_distance = {.size = sizeof(att_modifier), .name = "g", .formula = by_distance};
 
-static bool diagonal(const att_head *at, const void *user, int64_t q, int64_t k)
+static bool diagonal(const att_mask_block *b) { return b->k == b->q + b->head->position; }
+static att_cover says_empty(const att_mask_block *b)
 {
-    (void)user;
-    return k == q + at->position;
+    return b->k > b->q + b->head->position ? ATT_EMPTY : ATT_PARTIAL;
 }
-static att_cover says_empty(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys)
+static void one_late(const att_mask_block *b, uint64_t *bits)
 {
-    (void)user, (void)keys, (void)queries;
-    return k > q + at->position ? ATT_EMPTY : ATT_PARTIAL;
-}
-static void one_late(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys,
-                     uint64_t *bits)
-{
-    (void)user, (void)queries;
-    for (int64_t j = 0; j < keys; j++) {
-        const int64_t i = k + j - q - at->position + 1;
+    for (int64_t j = 0; j < b->keys; j++) {
+        const int64_t i = b->k + j - b->q - b->head->position + 1;
         bits[j] = i >= 0 && i < 64 ? UINT64_C(1) << i : 0;
     }
 }
-static void too_short(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t *first, int64_t *last)
+static void too_short(const att_mask_block *b, int64_t *first, int64_t *last)
 {
-    (void)user;
-    *first = q + at->position;
-    *last = q + at->position + queries - 1;
+    *first = b->q + b->head->position;
+    *last = b->q + b->head->position + b->queries - 1;
 }
-static const att_mask wrong_cover = {.name = "x", .flags = ATT_NEEDS_ALIGN, .keep = diagonal, .cover = says_empty};
-static const att_mask wrong_bits = {.name = "y", .flags = ATT_NEEDS_ALIGN, .keep = diagonal, .bits = one_late};
-static const att_mask wrong_span = {.name = "z", .flags = ATT_NEEDS_ALIGN, .keep = diagonal, .span = too_short};
-static const att_mask hidden_diagonal = {.name = "u", .keep = diagonal};
+/* A table and numbers of keys; ids that ascend let cover look at the ends of a block alone. */
+static bool tabled(const att_mask_block *b)
+{
+    return b->param[0].boolean[b->q * b->param[0].stride[0] + b->k * b->param[0].stride[1]] &&
+           b->param[1].i32[b->k * b->param[1].stride[1]] > 1;
+}
+static bool all_above(const att_mask_block *b)
+{
+    for (int64_t k = 0; k < b->keys; k++)
+        if (b->param[1].i32[(b->k + k) * b->param[1].stride[1]] < 0)
+            return false;
+    return true;
+}
+static att_cover trusts_inspect(const att_mask_block *b)
+{
+    return b->inspected && b->param[1].i32[b->k * b->param[1].stride[1]] <= 1 ? ATT_EMPTY : ATT_PARTIAL;
+}
+static const att_param_shape table_and_ids[] = {{.name = "table", .kind = ATT_PER_PAIR, .dtype = ATT_BOOL},
+                                                {.name = "ids", .kind = ATT_PER_KEY, .dtype = ATT_I32}};
+static const att_mask wrong_inspect = {.size = sizeof(att_mask),
+                                       .name = "w",
+                                       .param = table_and_ids,
+                                       .n_params = 2,
+                                       .keep = tabled,
+                                       .cover = trusts_inspect,
+                                       .inspect = all_above};
+static const att_mask wrong_cover = {
+    .size = sizeof(att_mask), .name = "x", .flags = ATT_NEEDS_ALIGN, .keep = diagonal, .cover = says_empty};
+static const att_mask wrong_bits = {
+    .size = sizeof(att_mask), .name = "y", .flags = ATT_NEEDS_ALIGN, .keep = diagonal, .bits = one_late};
+static const att_mask wrong_span = {
+    .size = sizeof(att_mask), .name = "z", .flags = ATT_NEEDS_ALIGN, .keep = diagonal, .span = too_short};
+static const att_mask hidden_diagonal = {.size = sizeof(att_mask), .name = "u", .keep = diagonal};
 
 static void each_function_that_disagrees_is_named(void **state)
 {
@@ -385,15 +446,17 @@ static void each_function_that_disagrees_is_named(void **state)
         {"\"d\" (scalar)|but ATT_ADDITIVE says 1", NULL, &not_additive, NULL},
         {"\"x\": cover of 31 queries from 0 by 1 keys from|ATT_EMPTY, but keep says true", NULL, NULL, &wrong_cover},
         {"\"y\": bit|of bits from query|but keep says", NULL, NULL, &wrong_bits},
+        {"\"w\": cover of|ATT_EMPTY, but keep says true", NULL, NULL, &wrong_inspect},
         {"\"z\": span of 1 queries from 0 is|but keep says true for query 0", NULL, NULL, &wrong_span},
     };
     att_ctx *ctx = check_open(NULL, 1);
     for (int i = 0; i < COUNT(wrongs); i++) {
         att_attention_spec s = plain();
         s.score = wrongs[i].score;
-        s.modifier[0] = wrongs[i].modifier;
-        s.modifier_value[0] = 1.7f;
-        s.mask[0] = wrongs[i].mask;
+        if (wrongs[i].modifier)
+            add_modifier(&s, wrongs[i].modifier, wrongs[i].modifier->flags & ATT_NEEDS_VALUE ? 1.7 : 0);
+        if (wrongs[i].mask)
+            add_mask(&s, wrongs[i].mask);
         if (!wrongs[i].sentence) {
             passes(ctx, &s);
             continue;
@@ -412,8 +475,7 @@ static void what_is_no_plan_is_not_verified(void **state)
     (void)state;
     att_ctx *ctx = check_open(NULL, 1);
     att_attention_spec s = plain();
-    s.modifier[0] = &att_modifier_relative;
-    s.modifier_value[0] = 0.5f;
+    add_modifier(&s, att_modifier_relative, 0.5);
     assert_int_equal(att_verify(ctx, &s), ATT_ERR_ARGUMENT);
     check_says(ctx, "the greatest distance");
     s = plain();

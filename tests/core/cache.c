@@ -44,25 +44,24 @@ static const struct {
     int64_t heads, kv_heads, head_dim, value_dim;
 } heads[] = {{1, 1, 1, 1}, {2, 2, 64, 64}, {8, 1, 5, 3}, {4, 2, 80, 40}, {3, 1, 33, 130}, {2, 1, 128, 128}};
 static const struct {
-    const att_mask *mask;
-    int64_t left;
-    const att_modifier *modifier;
-} relations[] = {{&att_mask_causal, 0, NULL},
-                 {&att_mask_window, 37, NULL},
-                 {&att_mask_causal, 0, &att_modifier_alibi},
-                 {&att_mask_window, 300, &att_modifier_softcap}};
+    int64_t left; /* of a window; -1: causal */
+    const att_modifier *const *modifier;
+} relations[] = {{-1, NULL}, {37, NULL}, {-1, &att_modifier_alibi}, {300, &att_modifier_softcap}};
 
 static void relate(att_attention_spec *s, operands *o, int relation, float *slopes)
 {
-    s->mask[0] = relations[relation].mask;
-    s->window_left = relations[relation].left;
-    s->modifier[0] = relations[relation].modifier;
-    s->modifier_value[0] = s->modifier[0] == &att_modifier_softcap ? 3 : 0;
+    const att_modifier *m = relations[relation].modifier ? *relations[relation].modifier : NULL;
+    if (relations[relation].left < 0)
+        add_mask(s, att_mask_causal);
+    else
+        add_window(s, relations[relation].left, 0);
+    if (m)
+        add_modifier(s, m, m == att_modifier_softcap ? 3 : 0);
     s->align = ATT_ALIGN_BOTTOM_RIGHT;
     for (int64_t h = 0; h < o->n.heads; h++)
         slopes[h] = 0.02f * (float)(h + 1);
-    if (s->modifier[0] == &att_modifier_alibi)
-        att_wrap(&o->args.modifier_param[0], slopes, ATT_F32, ATT_DIMS(o->n.heads), NULL);
+    if (m == att_modifier_alibi)
+        att_wrap(param_at(&o->args, 0), slopes, ATT_F32, ATT_DIMS(o->n.heads), NULL);
 }
 
 /* Chunks of `chunk` tokens are added and attended from, all but the first `start`, which are there before. */
@@ -124,7 +123,7 @@ static void tokens_one_by_one_and_in_chunks_give_the_bits_of_the_full_pass(void 
 
 static bool prepares_keys(const trial *t)
 {
-    return t->spec.score == &att_score_cosine || (t->spec.score == &att_score_additive && t->spec.score_dim);
+    return t->spec.score == att_score_cosine || (t->spec.score == att_score_additive && t->spec.score_dim);
 }
 
 /* The trial's keys and values in a cache: each sequence as long as it is, in chunks. */
@@ -447,7 +446,7 @@ static void what_is_not_finite_behind_the_length_or_masked_reaches_nothing(void 
         const shape n = {1, 2, 2, 1, 40, 16, 16};
         operands o = make(n);
         att_attention_spec s = spec_of(n);
-        s.mask[0] = &att_mask_boolean;
+        add_mask(&s, att_mask_boolean);
         o.mask[7] = 0;
         for (int i = 0; i < 16; i++)
             o.k[7 * 16 + i] = o.v[7 * 16 + i] = o.k[39 * 16 + i] = o.v[39 * 16 + i] = NAN;
@@ -455,7 +454,7 @@ static void what_is_not_finite_behind_the_length_or_masked_reaches_nothing(void 
         att_cache *c = cache_of(ctx, plan, 1);
         append(ctx, c, &o.args, 0, 40);
         must(ctx, att_cache_truncate(c, 0, 39));
-        att_wrap(&o.args.mask, o.mask, ATT_BOOL, ATT_DIMS(1, 1, 1, 39), NULL);
+        att_wrap(param_at(&o.args, 0), o.mask, ATT_BOOL, ATT_DIMS(1, 1, 1, 39), NULL);
         const att_attention_args a = with_cache(o.args, c);
         must(ctx, att_forward(plan, &a));
         for (int64_t i = 0; i < out_count(n); i++)

@@ -152,7 +152,7 @@ static void a_cache_of_another_shape_is_named_with_both(void **state)
     s[1].head_dim = 12;
     s[2].value_dim = 5;
     s[3].dtype = ATT_BF16;
-    s[4].score = &att_score_cosine;
+    s[4].score = att_score_cosine;
     static const struct {
         const char *sentence;
         att_status status;

@@ -16,10 +16,10 @@ static void decode(att_ctx *ctx, att_attention_spec s, const operands *o, unsign
     a.q = slice(a.q, 2, first, n);
     att_wrap(&a.out, out, s.dtype, ATT_DIMS(o->n.batch, o->n.heads, n, o->n.value_dim), NULL);
     att_wrap(&a.lse, lse, ATT_F32, ATT_DIMS(o->n.batch, o->n.heads, n), NULL);
-    if (stages & BOOLEAN)
-        a.mask = slice(a.mask, 2, first, n);
-    if (stages & BIAS)
-        a.modifier_param[0] = slice(a.modifier_param[0], 2, first, n);
+    att_tensor *param = own_params(&a);
+    for (int i = 0; i < a.n_params; i++)
+        if (param[i].rank == 4)
+            param[i] = slice(param[i], 2, first, n);
     if (stages & (CAUSAL | DROPOUT)) { /* both go by positions, which without causal are from 0 on */
         s.align = ATT_ALIGN_STARTS;
         a.q_starts = starts;
@@ -51,9 +51,8 @@ static void check_shape(att_ctx *ctx, shape m, att_dtype dtype, unsigned stages)
     float sinks[] = {0.5f, -2, 3, -INFINITY, 1, 0, 7, 0.1f};
     choose(stages, &o, &s, lengths);
     if (stages & SINK) {
-        const int i = stages & BIAS ? 1 : 0;
-        s.modifier[i] = &att_modifier_sink;
-        att_wrap(&o.args.modifier_param[i], sinks, ATT_F32, ATT_DIMS(m.heads), NULL);
+        add_modifier(&s, att_modifier_sink, 0);
+        att_wrap(param_at(&o.args, o.args.n_params), sinks, ATT_F32, ATT_DIMS(m.heads), NULL);
     }
     store_as(ctx, dtype, &o, &s);
     run(ctx, &s, &o.args);
@@ -148,9 +147,9 @@ static void a_sequence_without_queries_gets_zeros(void **state)
     att_attention_spec s = spec_of(m);
     att_ctx *ctx = check_open(NULL, 1);
     int32_t *ids = calloc(2 + 300, sizeof *ids); /* a look at the last query's would be one before the first */
-    s.mask[0] = &att_mask_document;
-    att_wrap(&o.args.q_documents, ids, ATT_I32, ATT_DIMS(1, 2), NULL);
-    att_wrap(&o.args.k_documents, ids + 2, ATT_I32, ATT_DIMS(1, 300), NULL);
+    add_mask(&s, att_mask_document);
+    att_wrap(param_at(&o.args, 0), ids, ATT_I32, ATT_DIMS(1, 2), NULL);
+    att_wrap(param_at(&o.args, 1), ids + 2, ATT_I32, ATT_DIMS(1, 300), NULL);
     o.args.q_lengths = lengths;
     run(ctx, &s, &o.args);
     for (int64_t i = 0; i < out_count(m); i++)

@@ -280,33 +280,30 @@ static att_var *attend_to_itself(att_tape *t, const problem *p)
     return att_attend(t, p->plan, p->var[0], p->var[0], p->var[0], p->args, NULL);
 }
 
-/* Which leaf is the parameter of a stage, 0: none. Behind q, k and v are the score's, which are parameters, and the
+/* Which leaf is the n-th parameter of a plan, 0: none. Behind q, k and v are the score's, which are parameters, and the
  * modifiers', which are variables; modifiers for which none is left share the last. */
 typedef struct stage_leaves {
-    int score[ATT_MAX_PARAMS], modifier[ATT_MAX_STAGES];
+    int n, of[MOST_PARAMS];
 } stage_leaves;
 
 static stage_leaves stage_leaves_of(const problem *p)
 {
-    stage_leaves l = {{0}, {0}};
-    int n = 3;
-    for (; p->leaf[n].param; n++)
-        l.score[n - 3] = n;
-    for (int i = 0; i < p->plan->n_modifiers; i++)
-        if (p->plan->modifier[i]->param.name)
-            l.modifier[i] = p->leaf[n].rank ? n++ : n - 1;
+    stage_leaves l = {0};
+    int next = 3;
+    for (int i = 0; i < p->plan->n_params; i++)
+        if (p->plan->param[i].given >= 0)
+            l.of[l.n++] = p->leaf[next].rank ? next++ : next - 1;
     return l;
 }
 
 static att_var *attend_learning(att_tape *t, const problem *p)
 {
     const stage_leaves l = stage_leaves_of(p);
-    att_attend_params params = {.size = sizeof params};
-    for (int i = 0; i < ATT_MAX_PARAMS; i++)
-        params.score_param[i] = l.score[i] ? att_use(t, p->weight[l.score[i]]) : NULL;
-    for (int i = 0; i < ATT_MAX_STAGES; i++)
-        params.modifier_param[i] = l.modifier[i] ? p->var[l.modifier[i]] : NULL;
-    return att_attend(t, p->plan, p->var[0], p->var[1], p->var[2], p->args, &params);
+    att_var *param[MOST_PARAMS];
+    for (int i = 0; i < l.n; i++)
+        param[i] = p->leaf[l.of[i]].param ? att_use(t, p->weight[l.of[i]]) : p->var[l.of[i]];
+    return att_attend(t, p->plan, p->var[0], p->var[1], p->var[2], p->args,
+                      ATT_OPTIONS(att_attend_params, .param = param, .n_params = l.n));
 }
 
 static void attend_reference(const problem *p, double *y)
@@ -319,10 +316,8 @@ static void attend_reference(const problem *p, double *y)
           *lse = malloc((size_t)(tokens * heads) * sizeof *lse);
     a.q = view_of(&l[0]), a.k = view_of(&l[k]), a.v = view_of(&l[v]);
     const stage_leaves stages = stage_leaves_of(p);
-    for (int i = 0; i < ATT_MAX_PARAMS; i++)
-        a.score_param[i] = stages.score[i] ? view_of(&l[stages.score[i]]) : a.score_param[i];
-    for (int i = 0; i < ATT_MAX_STAGES; i++)
-        a.modifier_param[i] = stages.modifier[i] ? view_of(&l[stages.modifier[i]]) : a.modifier_param[i];
+    for (int i = 0; i < stages.n; i++)
+        *param_at(&a, i) = view_of(&l[stages.of[i]]);
     a.out = view(out, ATT_F32, ATT_DIMS(tokens, heads, dim));
     a.lse = view(lse, ATT_F32, ATT_DIMS(tokens, heads));
     const att_call call = call_of(p->plan, &a);
@@ -338,17 +333,18 @@ enum { HEADS = 4, DIM = 7, VALUES = 5, TOKENS = 23, KEYS = 19, SEQUENCES = 4, TQ
 static const int64_t q_offsets[] = {0, 1, 1, 1 + TQ, TOKENS}, k_offsets[] = {0, 3, 5, 5 + TK, KEYS};
 
 /* The parameters of a stage as leaves from the n-th on; returns where they end. */
-static int add_leaf(problem *p, int n, const att_param_shape *shape, unsigned flags, bool shared)
+static int add_leaf(problem *p, int n, const att_param_shape *shape, bool shared)
 {
     enum { BUCKETS = 9, SCORE_DIM = 6 };
     static const int64_t extent[] = {
         [ATT_ANY] = BUCKETS, [ATT_HEAD_DIM] = DIM, [ATT_KEY_DIM] = DIM, [ATT_SCORE_DIM] = SCORE_DIM};
-    const bool pairs = flags & ATT_PAIRS;
+    const bool pairs = shape->kind == ATT_PER_PAIR;
+    const att_extent extents[] = {shape->rows, shape->columns};
     leaf l = {.rank = pairs ? 4 : 1, .dim = {shared ? 1 : HEADS}};
     if (pairs)
         memcpy(l.dim, (int64_t[]){shared ? 1 : SEQUENCES, HEADS, shared ? 1 : TQ, TK}, sizeof l.dim);
-    for (int i = 0; i < 2 && !pairs && shape->extent[i]; i++)
-        l.dim[l.rank++] = extent[shape->extent[i]];
+    for (int i = 0; i < 2 && !pairs && extents[i]; i++)
+        l.dim[l.rank++] = extent[extents[i]];
     p->leaf[n] = l;
     return n + 1;
 }
@@ -368,51 +364,56 @@ static void check_stages(att_attention_spec *s, bool shared, const char *what)
                  .tolerance = 2 * sqrt(TOKENS * HEADS) * (2 * DIM + 6 * 8 + 16) * FLT_EPSILON,
                  .spec = s,
                  .args = &args};
-    const att_score *score = !s->score ? NULL : s->score->set ? s->score->set[0] : s->score;
+    const att_score *score = s->score;
     int n = 3;
-    s->score_dim = score && score->param[1].name ? 6 : 0;
-    for (int i = 0; score && i < ATT_MAX_PARAMS && score->param[i].name; i++) {
-        n = add_leaf(&p, n, &score->param[i], 0, shared);
+    s->score_dim = score && score->n_params > 1 ? 6 : 0;
+    for (int i = 0; score && i < score->n_params; i++) {
+        n = add_leaf(&p, n, &score->param[i], shared);
         p.leaf[n - 1].param = true;
     }
-    for (int i = 0; i < ATT_MAX_STAGES && s->modifier[i]; i++) {
-        const att_modifier *m = s->modifier[i]->set[0];
-        s->modifier_value[i] = m->flags & ATT_HAS_VALUE ? 6.5f : 0;
-        if (m->param.name && !(i && s->modifier[i] == s->modifier[i - 1]))
-            n = add_leaf(&p, n, &m->param, m->flags, shared);
+    for (int i = 0; i < s->n_stages; i++) {
+        const att_modifier *m = s->stage[i].modifier;
+        for (int j = 0; m && j < m->n_params && !(i && m == s->stage[i - 1].modifier); j++)
+            n = add_leaf(&p, n, &m->param[j], shared);
     }
     check_problem(p, what);
+}
+
+static void add_with_value(att_attention_spec *s, const att_modifier *m)
+{
+    add_modifier(s, m, m->flags & ATT_NEEDS_VALUE ? 6.5 : 0);
 }
 
 static void gradients_of_parameters_of_stages(void **state)
 {
     (void)state;
 #define HANDLE(kind, name) &att_##kind##_##name,
-    static const att_score *const scores[] = {ATT_score_LIST(HANDLE)};
-    static const att_modifier *const modifiers[] = {ATT_modifier_LIST(HANDLE)};
+    static const att_score *const *const scores[] = {ATT_score_LIST(HANDLE)};
+    static const att_modifier *const *const modifiers[] = {ATT_modifier_LIST(HANDLE)};
 #undef HANDLE
     const att_attention_spec plain = {
         .size = sizeof plain, .heads = HEADS, .head_dim = DIM, .value_dim = VALUES, .align = ATT_ALIGN_BOTTOM_RIGHT};
     for (int shared = 0; shared < 2; shared++) {
         for (size_t i = 0; i < sizeof scores / sizeof *scores; i++) {
             att_attention_spec s = plain;
-            s.score = scores[i];
-            check_stages(&s, shared, scores[i]->name);
+            s.score = *scores[i];
+            check_stages(&s, shared, s.score->name);
         }
         for (size_t i = 0; i < sizeof modifiers / sizeof *modifiers; i++) {
             att_attention_spec s = plain;
-            s.modifier[0] = modifiers[i];
-            check_stages(&s, shared, modifiers[i]->name);
+            add_with_value(&s, *modifiers[i]);
+            check_stages(&s, shared, (*modifiers[i])->name);
         }
         att_attention_spec all = plain, twice = plain;
-        all.score = &att_score_additive;
-        all.mask[0] = &att_mask_causal;
-        memcpy(all.modifier,
-               (const att_modifier *[]){&att_modifier_bias, &att_modifier_softcap, &att_modifier_sink,
-                                        &att_modifier_relative},
-               4 * sizeof *all.modifier);
+        all.score = att_score_additive;
+        add_mask(&all, att_mask_causal);
+        add_with_value(&all, att_modifier_bias);
+        add_with_value(&all, att_modifier_softcap);
+        add_with_value(&all, att_modifier_sink);
+        add_with_value(&all, att_modifier_relative);
         check_stages(&all, shared, "all at once");
-        twice.modifier[0] = twice.modifier[1] = &att_modifier_alibi;
+        add_with_value(&twice, att_modifier_alibi);
+        add_with_value(&twice, att_modifier_alibi);
         check_stages(&twice, shared, "one variable in two stages");
     }
 }
@@ -424,10 +425,9 @@ static void gradients_of_attend(void **state)
     const att_attention_spec plain = {.size = sizeof plain, .heads = HEADS, .head_dim = DIM, .value_dim = VALUES};
     att_attention_spec grouped = plain, causal = plain, itself = plain;
     grouped.kv_heads = 2;
-    causal.mask[0] = &att_mask_causal; /* six queries have nothing to attend */
+    add_mask(&causal, att_mask_causal); /* six queries have nothing to attend */
     causal.align = ATT_ALIGN_BOTTOM_RIGHT;
-    causal.modifier[0] = &att_modifier_softcap;
-    causal.modifier_value[0] = 2;
+    add_modifier(&causal, att_modifier_softcap, 2);
     causal.dropout = 0.25f;
     itself.value_dim = DIM;
     const att_attention_args args = {.size = sizeof args,

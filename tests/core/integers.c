@@ -89,12 +89,8 @@ static att_status plan_with(fixture *f, size_t at, int64_t n)
     att_attention_spec s = {.size = sizeof s, .heads = HEADS, .head_dim = DIM};
     att_plan *plan;
     *(int64_t *)((char *)&s + at) = n;
-    if (at >= offsetof(att_attention_spec, window_left)) {
-        s.mask[0] = &att_mask_window;
-        s.align = ATT_ALIGN_TOP_LEFT;
-    }
     if (at == offsetof(att_attention_spec, score_dim))
-        s.score = &att_score_additive;
+        s.score = att_score_additive;
     const att_status e = att_plan_new(f->ctx, &s, &plan);
     if (!e)
         att_plan_free(plan);
@@ -118,13 +114,38 @@ static att_status spec_score_dim(fixture *f, int64_t n)
 {
     return plan_with(f, offsetof(att_attention_spec, score_dim), n);
 }
-static att_status spec_window_left(fixture *f, int64_t n)
+static att_status window(fixture *f, int64_t left, int64_t right)
 {
-    return plan_with(f, offsetof(att_attention_spec, window_left), n);
+    att_attention_spec s = {.size = sizeof s, .heads = HEADS, .head_dim = DIM, .align = ATT_ALIGN_TOP_LEFT};
+    att_plan *plan;
+    add_window(&s, left, right);
+    const att_status e = att_plan_new(f->ctx, &s, &plan);
+    att_plan_free(plan);
+    return e;
 }
-static att_status spec_window_right(fixture *f, int64_t n)
+static att_status spec_window_left(fixture *f, int64_t n) { return window(f, n, 0); }
+static att_status spec_window_right(fixture *f, int64_t n) { return window(f, 0, n); }
+static att_status spec_n_stages(fixture *f, int64_t n)
 {
-    return plan_with(f, offsetof(att_attention_spec, window_right), n);
+    static att_stage stages[16];
+    att_attention_spec s = {.size = sizeof s,
+                            .heads = HEADS,
+                            .head_dim = DIM,
+                            .stage = stages,
+                            .n_stages = as_int(n),
+                            .align = ATT_ALIGN_TOP_LEFT};
+    att_plan *plan;
+    for (int i = 0; i < 16; i++)
+        stages[i].mask = att_mask_causal;
+    const att_status e = att_plan_new(f->ctx, &s, &plan);
+    att_plan_free(plan);
+    return e;
+}
+static att_status args_n_params(fixture *f, int64_t n)
+{
+    att_attention_args a = f->o.args;
+    a.n_params = as_int(n);
+    return att_forward(f->plan, &a);
 }
 
 static att_status spec_enum(fixture *f, att_attention_spec s)
@@ -179,12 +200,11 @@ static att_status q_start(fixture *f, int64_t n)
     att_attention_args a = f->o.args;
     att_plan *plan;
     s.align = ATT_ALIGN_STARTS;
-    s.mask[0] = &att_mask_causal;
-    s.mask[1] = &att_mask_window;
-    s.modifier[0] = &att_modifier_alibi;
-    s.window_left = s.window_right = INT64_C(1) << 48;
+    add_mask(&s, att_mask_causal);
+    add_window(&s, INT64_C(1) << 48, INT64_C(1) << 48);
+    add_modifier(&s, att_modifier_alibi, 0);
     must(f->ctx, att_plan_new(f->ctx, &s, &plan));
-    a.modifier_param[0] = view(f->x, ATT_F32, ATT_DIMS(HEADS));
+    *param_at(&a, 0) = view(f->x, ATT_F32, ATT_DIMS(HEADS));
     a.q_starts = &n;
     const att_status e = att_forward(plan, &a);
     att_plan_free(plan);
@@ -195,9 +215,9 @@ static att_status document(fixture *f, int64_t n)
     att_attention_spec s = spec_of(f->o.n);
     att_attention_args a = f->o.args;
     int32_t ids[2][KEYS] = {{(int32_t)as_int(n), 1, (int32_t)as_int(n)}, {1, (int32_t)as_int(n)}};
-    s.mask[0] = &att_mask_document;
-    a.q_documents = view(ids[0], ATT_I32, ATT_DIMS(1, f->o.n.tq));
-    a.k_documents = view(ids[1], ATT_I32, ATT_DIMS(1, f->o.n.tk));
+    add_mask(&s, att_mask_document);
+    *param_at(&a, 0) = view(ids[0], ATT_I32, ATT_DIMS(1, f->o.n.tq));
+    *param_at(&a, 1) = view(ids[1], ATT_I32, ATT_DIMS(1, f->o.n.tk));
     return att_attention(f->ctx, &s, &a);
 }
 static att_status weights(fixture *f, int64_t sequence, int64_t head, int64_t first, int64_t count)
@@ -259,6 +279,8 @@ static const number numbers[] = {
     NUMBER(spec_score_dim, 0, 1 << 20, 0),
     NUMBER(spec_window_left, -1, INT64_C(1) << 48, 0),
     NUMBER(spec_window_right, -1, INT64_C(1) << 48, 0),
+    NUMBER(spec_n_stages, 0, 16, 0),
+    NUMBER(args_n_params, 0, 0, 0),
     NUMBER(spec_align, 0, 3, 0),
     NUMBER(spec_dtype, ATT_F32, ATT_BF16, 0),
     NUMBER(q_length, 0, 3, 0),

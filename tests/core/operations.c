@@ -302,7 +302,7 @@ static att_plan *open_cache(att_ctx *ctx, att_cache **cache)
     att_plan *plan;
     assert_int_equal(att_plan_new(ctx,
                                   ATT_OPTIONS(att_attention_spec, .heads = HEADS, .kv_heads = 1, .head_dim = DIM,
-                                              .mask = {&att_mask_causal}, .align = ATT_ALIGN_BOTTOM_RIGHT),
+                                              ATT_STAGES({.mask = att_mask_causal}), .align = ATT_ALIGN_BOTTOM_RIGHT),
                                   &plan),
                      ATT_OK);
     assert_int_equal(att_cache_new(plan, 2, cache), ATT_OK);
@@ -442,37 +442,39 @@ static void attend_hands_on_all_that_a_plan_needs(void **state)
 {
     (void)state;
     att_ctx *ctx = check_open(NULL, 2);
-    const att_attention_spec spec = {.size = sizeof spec,
-                                     .heads = HEADS,
-                                     .kv_heads = KEY_HEADS,
-                                     .head_dim = DIM,
-                                     .value_dim = VALUE_DIM,
-                                     .modifier = {&att_modifier_sink},
-                                     .mask = {&att_mask_window},
-                                     .align = ATT_ALIGN_BOTTOM_RIGHT,
-                                     .window_left = 2,
-                                     .window_right = 1,
-                                     .dropout = 0.3f};
+    const att_attention_spec spec = {
+        .size = sizeof spec,
+        .heads = HEADS,
+        .kv_heads = KEY_HEADS,
+        .head_dim = DIM,
+        .value_dim = VALUE_DIM,
+        ATT_STAGES({.modifier = att_modifier_sink}, {.mask = att_mask_window, .value = {2, 1}}),
+        .align = ATT_ALIGN_BOTTOM_RIGHT,
+        .dropout = 0.3f};
     float *vector = check_numbers(HEADS * DIM, 4), *matrix = check_numbers(HEADS * DIM * DIM, 5),
           *other = check_numbers(SCORE_DIM * KEY_DIM, 6), sinks[HEADS] = {0.5f, -1, 2};
-    const att_attention_args args = {.size = sizeof args, .modifier_param = {view(sinks, ATT_F32, ATT_DIMS(HEADS))}};
+    const att_tensor sink = view(sinks, ATT_F32, ATT_DIMS(HEADS));
+    const att_attention_args args = {.size = sizeof args, ATT_PARAMS(sink)};
 
     att_attention_spec s = spec;
     att_attention_args a = args;
     check_attend(ctx, &s, &a);
-    s.score = &att_score_additive;
-    a.score_param[0] = view(vector, ATT_F32, ATT_DIMS(HEADS, DIM));
+    s.score = att_score_additive;
+    const att_tensor additive[] = {view(vector, ATT_F32, ATT_DIMS(HEADS, DIM)), sink};
+    a.param = additive, a.n_params = 2;
     check_attend(ctx, &s, &a);
     s.score_dim = SCORE_DIM;
     s.key_dim = KEY_DIM;
-    a.score_param[0] = view(vector, ATT_F32, ATT_DIMS(1, SCORE_DIM));
-    a.score_param[1] = view(matrix, ATT_F32, ATT_DIMS(HEADS, SCORE_DIM, DIM));
-    a.score_param[2] = view(other, ATT_F32, ATT_DIMS(1, SCORE_DIM, KEY_DIM));
+    const att_tensor projected[] = {view(vector, ATT_F32, ATT_DIMS(1, SCORE_DIM)),
+                                    view(matrix, ATT_F32, ATT_DIMS(HEADS, SCORE_DIM, DIM)),
+                                    view(other, ATT_F32, ATT_DIMS(1, SCORE_DIM, KEY_DIM)), sink};
+    a.param = projected, a.n_params = 4;
     check_attend(ctx, &s, &a);
     s = spec, a = args;
-    s.score = &att_score_general;
+    s.score = att_score_general;
     s.key_dim = KEY_DIM;
-    a.score_param[0] = view(matrix, ATT_F32, ATT_DIMS(HEADS, DIM, KEY_DIM));
+    const att_tensor general[] = {view(matrix, ATT_F32, ATT_DIMS(HEADS, DIM, KEY_DIM)), sink};
+    a.param = general, a.n_params = 2;
     check_attend(ctx, &s, &a);
     free(vector), free(matrix), free(other);
     att_close(ctx);
@@ -495,27 +497,27 @@ static void attend_takes_parameters_of_its_stages_from_args_or_as_variables(void
     assert_int_equal(att_wrap(&turned, codes, ATT_F16, 3, dim, (const int64_t[]){0, 1, DIM}), ATT_OK);
     assert_int_equal(att_param_new(ctx, &turned, &p), ATT_OK);
     assert_int_equal(
-        att_plan_new(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = DIM, .score = &att_score_general),
+        att_plan_new(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = DIM, .score = att_score_general),
                      &plan),
         ATT_OK);
     att_attention_args args = {.size = sizeof args, .n_sequences = 1, .q_offsets = offsets}, with_w = args;
     float straight[DIM * DIM];
     for (int i = 0; i < DIM * DIM; i++)
         straight[i] = w[i % DIM * DIM + i / DIM];
-    with_w.score_param[0] = view(straight, ATT_F32, 3, dim);
+    const att_tensor given = view(straight, ATT_F32, 3, dim);
+    with_w.param = &given, with_w.n_params = 1;
     att_var *v = input(t, x, ATT_DIMS(2, 1, DIM));
-    const att_attend_params params = {.size = sizeof params, .score_param = {att_use(t, p)}};
+    att_var *w_of[] = {att_use(t, p), v};
+    const att_attend_params params = {.size = sizeof params, .param = w_of, .n_params = 1};
     const float *expected = read_floats(t, att_attend(t, plan, v, v, v, &with_w, NULL));
     assert_memory_equal(read_floats(t, att_attend(t, plan, v, v, v, &args, &params)), expected, 2 * DIM * sizeof *x);
     assert_error(t, att_attend(t, plan, v, v, v, &with_w, &params), ATT_ERR_ARGUMENT,
-                 "attend: score_param[0] is given in args and in params");
+                 "attend: param[0] is given in args and in params");
     att_tape_reset(t);
     v = input(t, x, ATT_DIMS(2, 1, DIM));
-    assert_error(t,
-                 att_attend(t, plan, v, v, v, &args,
-                            ATT_OPTIONS(att_attend_params, .score_param = {att_use(t, p)}, .modifier_param = {v})),
-                 ATT_ERR_ARGUMENT,
-                 "attend: args.modifier_param[0] is given, but \"no modifier\" has no such parameter");
+    w_of[0] = att_use(t, p), w_of[1] = v;
+    assert_error(t, att_attend(t, plan, v, v, v, &args, ATT_OPTIONS(att_attend_params, .param = w_of, .n_params = 2)),
+                 ATT_ERR_ARGUMENT, "attend: args.n_params is 2, but the plan has 1: W of \"general\"");
     att_param_free(p);
     att_tape_free(t);
     att_plan_free(plan);

@@ -35,10 +35,10 @@ static att_status network_open(att_ctx *ctx, network *n)
 {
     memset(n->p, 0, sizeof n->p);
     n->plan = NULL;
-    att_status s = att_plan_new(
-        ctx,
-        ATT_OPTIONS(att_attention_spec, .heads = HEADS, .head_dim = FEATURES / HEADS, .modifier = {&att_modifier_sink}),
-        &n->plan);
+    att_status s = att_plan_new(ctx,
+                                ATT_OPTIONS(att_attention_spec, .heads = HEADS, .head_dim = FEATURES / HEADS,
+                                            ATT_STAGES({.modifier = att_modifier_sink})),
+                                &n->plan);
     for (int i = 0; !s && i < PARAMS; i++) {
         const att_tensor v = view(n->x[i], ATT_F32, shape_of_param[i][1] ? 2 : 1, shape_of_param[i]);
         s = att_param_new(ctx, &v, &n->p[i]);
@@ -66,7 +66,8 @@ static att_var *network_apply(att_tape *t, const network *n)
     att_scope s = att_scope_begin(t, "network");
     att_var *x = att_embedding(t, n->p[0], ids, ROWS);
     att_var *h = att_split_heads(t, x, HEADS);
-    att_attend_params params = {.size = sizeof params, .modifier_param = {att_use(t, n->p[5])}};
+    att_var *const sinks = att_use(t, n->p[5]);
+    const att_attend_params params = {.size = sizeof params, .param = &sinks, .n_params = 1};
     x = att_add(t, x, att_merge_heads(t, att_attend(t, n->plan, h, h, h, &args, &params)));
     for (int i = 0; i < 2; i++) {
         att_scope inner = att_scope_begin(t, "feed_forward");

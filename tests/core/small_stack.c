@@ -41,20 +41,22 @@ static void keep_sentence(task *j, att_status s)
 /* Memory is not the stack's. */
 static float *some(int64_t count) { return check_numbers(count, 1); }
 
-static void give_params(const att_ctx *ctx, const att_attention_spec *s, att_attention_args *a, float *x)
+static void give_params(const att_attention_spec *s, att_attention_args *a, float *x)
 {
     const int64_t d = s->head_dim;
-    if (s->score == &att_score_general)
-        a->score_param[0] = view(x, ATT_F32, ATT_DIMS(s->heads, d, d));
-    if (s->score == &att_score_additive)
-        a->score_param[0] = view(x, ATT_F32, ATT_DIMS(s->heads, d));
-    const att_modifier *m = s->modifier[0] ? att_modifier_on(s->modifier[0], ctx->isa) : NULL;
-    if (m && (m->flags & ATT_PAIRS))
-        a->modifier_param[0] = view(x, ATT_F32, ATT_DIMS(1, 1, 1, 1));
-    else if (m && m->param.extent[0])
-        a->modifier_param[0] = view(x, ATT_F32, ATT_DIMS(s->heads, 32));
-    else if (m && m->param.name)
-        a->modifier_param[0] = view(x, ATT_F32, ATT_DIMS(s->heads));
+    if (s->score == att_score_general)
+        add_param(a, view(x, ATT_F32, ATT_DIMS(s->heads, d, d)));
+    if (s->score == att_score_additive)
+        add_param(a, view(x, ATT_F32, ATT_DIMS(s->heads, d)));
+    const att_modifier *m = s->n_stages ? s->stage[0].modifier : NULL;
+    if (!m || !m->n_params)
+        return;
+    if (m->param->kind == ATT_PER_PAIR)
+        add_param(a, view(x, ATT_F32, ATT_DIMS(1, 1, 1, 1)));
+    else if (m->param->rows)
+        add_param(a, view(x, ATT_F32, ATT_DIMS(s->heads, 32)));
+    else
+        add_param(a, view(x, ATT_F32, ATT_DIMS(s->heads)));
 }
 
 static void attend(task *j, int64_t tq)
@@ -69,7 +71,7 @@ static void attend(task *j, int64_t tq)
     a.k = view(x[1], j->dtype, ATT_DIMS(2, s->kv_heads, TK, d)),
     a.v = view(x[2], j->dtype, ATT_DIMS(2, s->kv_heads, TK, d));
     a.lse = view(x[4], ATT_F32, ATT_DIMS(2, h, tq));
-    give_params(j->ctx, s, &a, x[5]);
+    give_params(s, &a, x[5]);
     att_attention_grads g = {.size = sizeof g, .dout = a.out, .dq = a.q, .dk = a.k, .dv = a.v};
     g.dq.data = x[6], g.dk.data = x[7], g.dv.data = x[8];
     att_plan *plan = NULL;
@@ -78,7 +80,7 @@ static void attend(task *j, int64_t tq)
     keep_sentence(j, att_forward(plan, &a));
     if (j->backward)
         keep_sentence(j, att_backward(plan, &a, &g));
-    if (s->score != &att_score_cosine && s->score != &att_score_additive) {
+    if (s->score != att_score_cosine && s->score != att_score_additive) {
         keep_sentence(j, att_cache_new(plan, 2, &cache));
         keep_sentence(j, att_cache_append(cache, ATT_ALL_SEQUENCES, &a.k, &a.v));
         a.k = a.v = (att_tensor){0};
@@ -163,21 +165,19 @@ static att_attention_spec spec(const att_score *score)
 
 static void attention_on(att_ctx *ctx)
 {
-    static const att_score *const small[] = {&att_score_dot, &att_score_general, &att_score_cosine};
+    const att_score *const small[] = {att_score_dot, att_score_general, att_score_cosine};
     for (int i = 0; i < COUNT(small); i++)
         on_stack(SMALL, attend_all, &(task){.ctx = ctx, .spec = spec(small[i]), .backward = true});
     for (int i = 1; i < COUNT(modifiers); i++) {
-        const att_modifier *m = att_modifier_on(modifiers[i], ctx->isa);
+        const att_modifier *m = *modifiers[i];
         task j = {.ctx = ctx, .spec = spec(NULL), .backward = m->derivative || (m->flags & ATT_SINK)};
-        j.spec.modifier[0] = modifiers[i];
-        j.spec.modifier_value[0] = modifiers[i] == &att_modifier_softcap ? 2 : 128;
-        j.spec.mask[0] = &att_mask_causal;
-        j.spec.mask[1] = &att_mask_window;
-        j.spec.window_left = 300;
+        add_modifier(&j.spec, m, !(m->flags & ATT_NEEDS_VALUE) ? 0 : m == att_modifier_softcap ? 2 : 128);
+        add_mask(&j.spec, att_mask_causal);
+        add_window(&j.spec, 300, 0);
         j.spec.dropout = 0.1f;
         on_stack(SMALL, attend_all, &j);
     }
-    on_stack(LARGE, attend_all, &(task){.ctx = ctx, .spec = spec(&att_score_additive), .backward = true});
+    on_stack(LARGE, attend_all, &(task){.ctx = ctx, .spec = spec(att_score_additive), .backward = true});
     for (int i = ATT_F16; i <= ATT_BF16; i++) {
         task j = {.ctx = ctx, .spec = spec(NULL), .dtype = (att_dtype)i, .backward = true};
         j.spec.dtype = j.dtype;
@@ -197,8 +197,8 @@ static void calls_need_the_stacks_that_the_header_says(void **state)
         }
     att_ctx *ctx = check_open(NULL, 2);
     task j = {.ctx = ctx, .spec = spec(NULL)};
-    j.spec.mask[0] = &att_mask_causal;
-    j.spec.modifier[0] = &att_modifier_alibi;
+    add_mask(&j.spec, att_mask_causal);
+    add_modifier(&j.spec, att_modifier_alibi, 0);
     on_stack(SMALL, verify, &j);
     att_close(ctx);
 }
@@ -215,7 +215,7 @@ static void a_small_limit_is_not_that_of_its_own_threads(void **state)
     less.rlim_cur = SMALL * KIB;
     assert_int_equal(setrlimit(RLIMIT_STACK, &less), 0);
     att_ctx *ctx = check_open(NULL, 3);
-    on_stack(LARGE, attend_all, &(task){.ctx = ctx, .spec = spec(&att_score_additive), .backward = true});
+    on_stack(LARGE, attend_all, &(task){.ctx = ctx, .spec = spec(att_score_additive), .backward = true});
     att_close(ctx);
     assert_int_equal(setrlimit(RLIMIT_STACK, &before), 0);
 }

@@ -2,10 +2,12 @@
 #ifndef CLI_BENCH_ATTENTION_H
 #define CLI_BENCH_ATTENTION_H
 
+#include "attend_extend.h"
 #include "bench.h"
 
 enum { PASS_FORWARD, PASS_BACKWARD };
 enum { LAYOUT_BHTD, LAYOUT_BTHD };
+enum { ATTENTION_MOST_STAGES = 16, ATTENTION_MOST_PARAMS = 16 };
 
 /* What options and the fields of a line of --shapes set. 0 and NULL: the default, which attention_open fills in. */
 typedef struct attention_settings {
@@ -33,9 +35,14 @@ typedef struct attention_case {
     att_attention_grads grads; /* backward only */
     att_cache *cache;
     att_plan_info info;
-    /* those of the spec as the scalar instruction set has them, with flags, parameters and formulas */
-    const att_score *score;
-    const att_modifier *modifier[ATT_MAX_STAGES];
+    att_stage stage[ATTENTION_MOST_STAGES]; /* the spec's */
+    /* the args', of the score and then of the stages, and their gradients; the first of each stage */
+    att_tensor param[ATTENTION_MOST_PARAMS], dparam[ATTENTION_MOST_PARAMS];
+    int first_param[ATTENTION_MOST_STAGES];
+    att_tensor call_param[ATTENTION_MOST_PARAMS]; /* those of a call with a cache */
+    double window[2];
+    int32_t *q_documents, *k_documents; /* [batch, q_len] [batch, k_len], or NULL */
+    unsigned char *allowed;             /* [q_len, k_len] of the boolean mask, or NULL */
     bool causal, windowed;
     int64_t document_length; /* 0: no documents */
     int64_t *k_lengths;      /* [batch] */
@@ -70,6 +77,8 @@ double attention_reads(const attention_case *c);
 
 /* Puts them into the spec, and what they need into the args. */
 int attention_take_stages(attention_case *c);
+/* How many of the parameters are the score's. */
+int attention_score_params(const attention_case *c);
 /* How many keys sequence b has, and where its query i stands among them. */
 int64_t attention_key_count(const attention_case *c, int64_t b);
 int64_t attention_position(const attention_case *c, int64_t b, int64_t i);

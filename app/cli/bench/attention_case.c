@@ -1,5 +1,6 @@
 /* attend bench attention: the tensors, the plan, and one pass of it. */
 #include "attention.h"
+#include "attend_util.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -101,9 +102,10 @@ static int make_tensors(attention_case *c)
             code = operand(c, list[i].tensor, list[i].heads, list[i].time, list[i].dim);
     if (!code && s->pass == PASS_BACKWARD)
         code = attention_tensor(c, &a->lse, ATT_F32, 3, (const int64_t[]){s->batch, s->heads, s->q_len});
-    for (int i = 0; !code && i < ATT_MAX_PARAMS; i++)
-        if (s->pass == PASS_BACKWARD && a->score_param[i].data)
-            code = attention_tensor(c, &g->dscore_param[i], ATT_F32, a->score_param[i].rank, a->score_param[i].dim);
+    g->dparam = c->dparam;
+    g->n_dparams = attention_score_params(c);
+    for (int i = 0; !code && i < g->n_dparams && s->pass == PASS_BACKWARD; i++)
+        code = attention_tensor(c, &c->dparam[i], ATT_F32, c->param[i].rank, c->param[i].dim);
     return code;
 }
 
@@ -137,10 +139,15 @@ static int fill_cache(attention_case *c)
     a->k = a->v = (att_tensor){0};
     a->k_lengths = NULL;
     a->cache = c->cache;
-    shorten(c, &a->mask, 3, longest);
-    shorten(c, &a->k_documents, 1, longest);
-    for (int i = 0; i < ATT_MAX_STAGES; i++)
-        shorten(c, &a->modifier_param[i], 3, longest);
+    memcpy(c->call_param, c->param, sizeof c->call_param);
+    a->param = c->call_param;
+    for (int i = 0; i < a->n_params; i++) {
+        att_tensor *t = &c->call_param[i];
+        if (t->rank == 4)
+            shorten(c, t, 3, longest);
+        else if (t->dtype == ATT_I32 && t->data == c->k_documents)
+            shorten(c, t, 1, longest);
+    }
     return code;
 }
 
@@ -249,9 +256,9 @@ double attention_flops(const attention_case *c)
             for (int64_t i = 0; i < s->q_len; i++) {
                 int64_t first, last, n = 0;
                 attention_keys(c, b, i, &first, &last);
-                if (!c->args.mask.data)
+                if (!c->allowed)
                     n = last - first;
-                for (int64_t j = first; c->args.mask.data && j < last; j++)
+                for (int64_t j = first; c->allowed && j < last; j++)
                     n += attention_allows(c, i, j);
                 pairs += (double)n;
             }

@@ -9,6 +9,7 @@
  *   a sum of n of them by n u more; and what is stored by h;
  *   parameters, which all pairs add to, by 2 sqrt(n) u: the roundings of a sum that long are independent. */
 #include "attention.h"
+#include "attend_util.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -31,10 +32,10 @@ typedef struct reference {
     double *weight, *dp;            /* [k_len] */
     /* [dim + key_dim]: the derivatives of a score by its query, then by its key; the same of absolute values */
     double *derivative, *magnitude;
-    double *sum, *bound;          /* the row that is checked: what it must be, and by how much it may be off */
-    float *pair[2];               /* [dim + key_dim]: query and key; absolute values */
-    float *param[ATT_MAX_PARAMS]; /* its absolute values, of all heads */
-    param_gradient gradient[ATT_MAX_PARAMS];
+    double *sum, *bound;                 /* the row that is checked: what it must be, and by how much it may be off */
+    float *pair[2];                      /* [dim + key_dim]: query and key; absolute values */
+    float *param[ATTENTION_MOST_PARAMS]; /* its absolute values, of all heads */
+    param_gradient gradient[ATTENTION_MOST_PARAMS];
 } reference;
 
 static const double unit = 0x1p-24;
@@ -85,8 +86,10 @@ static void view_pair(const reference *r, const pair *p, bool absolute, att_head
         query[d] = (float)(absolute ? fabs(r->q[d]) : r->q[d]);
     for (int64_t d = 0; d < key_dim; d++)
         query[dim + d] = (float)(absolute ? fabs(r->k[d]) : r->k[d]);
-    for (int i = 0; i < ATT_MAX_PARAMS; i++) {
-        const att_tensor *t = &c->args.score_param[i];
+    for (int i = attention_score_params(c); i < c->spec.score->n_params; i++)
+        param[i] = (att_param_view){0};
+    for (int i = 0; i < attention_score_params(c); i++) {
+        const att_tensor *t = &c->param[i];
         param[i] = operand_of(t, absolute ? r->param[i] : t->data, false, p->head);
     }
     *at = (att_head){.sequence = p->batch,
@@ -94,8 +97,9 @@ static void view_pair(const reference *r, const pair *p, bool absolute, att_head
                      .tq = c->set.q_len,
                      .tk = attention_key_count(c, p->batch),
                      .position = attention_position(c, p->batch, 0)};
-    *out = (att_pair){.at = at,
-                      .user = c->score->user,
+    *out = (att_pair){.size = sizeof *out,
+                      .head = at,
+                      .user = c->spec.score->user,
                       .q = p->q,
                       .k = p->k,
                       .query = query,
@@ -109,24 +113,26 @@ static void view_pair(const reference *r, const pair *p, bool absolute, att_head
 static double score(reference *r, const pair *p, double *derivative)
 {
     const attention_case *c = r->c;
-    att_param_view param[ATT_MAX_PARAMS];
+    att_param_view param[ATTENTION_MOST_PARAMS];
     att_head at;
     att_pair view;
     view_pair(r, p, true, &at, param, &view);
-    double e = r->scale * fabs(c->score->formula(&view)) * (r->terms * unit + 2 * r->half);
+    double e = r->scale * fabs(c->spec.score->formula(&view)) * (r->terms * unit + 2 * r->half);
     view_pair(r, p, false, &at, param, &view);
-    double s = r->scale * c->score->formula(&view);
+    double s = r->scale * c->spec.score->formula(&view);
     *derivative = 1;
-    for (int i = 0; i < ATT_MAX_STAGES && c->modifier[i]; i++) {
-        const att_modifier *m = c->modifier[i];
-        const att_tensor *t = &c->args.modifier_param[i];
-        if (m->flags & ATT_SINK)
+    for (int i = 0; i < c->spec.n_stages; i++) {
+        const att_modifier *m = c->stage[i].modifier;
+        const att_tensor *t = &c->param[c->first_param[i]];
+        double *none[ATTENTION_MOST_PARAMS] = {NULL};
+        if (!m || (m->flags & ATT_SINK))
             continue;
-        param[0] = operand_of(t, t->data, m->flags & ATT_PAIRS, p->head);
+        if (m->n_params)
+            param[0] = operand_of(t, t->data, m->param->kind == ATT_PER_PAIR, p->head);
         view.user = m->user;
-        view.value = c->spec.modifier_value[i];
+        view.value = c->stage[i].value;
         if (c->set.pass == PASS_BACKWARD)
-            *derivative *= m->derivative(&view, s, 0, NULL);
+            *derivative *= m->derivative(&view, s, 0, none);
         e += 4 * unit * fabs(s);
         s = m->formula(&view, s);
         e += 4 * unit * fabs(s);
@@ -141,16 +147,16 @@ static void add_score_gradient(reference *r, const pair *p, double ds, double er
     const attention_case *c = r->c;
     const int64_t dim = c->set.dim, n = by_key ? c->set.key_dim : dim;
     const double *derivative = r->derivative + (by_key ? dim : 0), *magnitude = r->magnitude + (by_key ? dim : 0);
-    att_param_view param[ATT_MAX_PARAMS];
+    att_param_view param[ATTENTION_MOST_PARAMS];
     att_head at;
     att_pair view;
-    double *none[ATT_MAX_PARAMS] = {NULL}, max = 0;
+    double *none[ATTENTION_MOST_PARAMS] = {NULL}, max = 0;
     /* and r->magnitude, which lies behind it */
     memset(r->derivative, 0, (size_t)(2 * (dim + c->set.key_dim)) * sizeof *r->derivative);
     view_pair(r, p, true, &at, param, &view);
-    c->score->derivative(&view, r->scale, r->magnitude, r->magnitude + dim, none);
+    c->spec.score->derivative(&view, r->scale, r->magnitude, r->magnitude + dim, none);
     view_pair(r, p, false, &at, param, &view);
-    c->score->derivative(&view, r->scale, r->derivative, r->derivative + dim, none);
+    c->spec.score->derivative(&view, r->scale, r->derivative, r->derivative + dim, none);
     for (int64_t d = 0; d < n; d++)
         max = fmax(max, fmax(fabs(magnitude[d]), fabs(derivative[d])));
     for (int64_t d = 0; d < n; d++) {
@@ -162,9 +168,10 @@ static void add_score_gradient(reference *r, const pair *p, double ds, double er
 /* -INFINITY: there is none. */
 static double sink_score(const reference *r, int64_t head)
 {
-    for (int i = 0; i < ATT_MAX_STAGES && r->c->modifier[i]; i++)
-        if (r->c->modifier[i]->flags & ATT_SINK)
-            return (double)((const float *)r->c->args.modifier_param[i].data)[head];
+    const attention_case *c = r->c;
+    for (int i = 0; i < c->spec.n_stages; i++)
+        if (c->stage[i].modifier && (c->stage[i].modifier->flags & ATT_SINK))
+            return (double)((const float *)c->param[c->first_param[i]].data)[head];
     return -INFINITY;
 }
 
@@ -373,20 +380,20 @@ static int sample(reference *r, int64_t max_rows, int64_t heads, int64_t time, i
 static void add_to_params(reference *r, const pair *p, double ds, double error)
 {
     const attention_case *c = r->c;
-    att_param_view param[ATT_MAX_PARAMS];
+    att_param_view param[ATTENTION_MOST_PARAMS];
     att_head at;
     att_pair view;
-    double *derivative[ATT_MAX_PARAMS], *magnitude[ATT_MAX_PARAMS];
-    for (int i = 0; i < ATT_MAX_PARAMS; i++) {
+    double *derivative[ATTENTION_MOST_PARAMS] = {NULL}, *magnitude[ATTENTION_MOST_PARAMS] = {NULL};
+    for (int i = 0; i < attention_score_params(r->c); i++) {
         const param_gradient *o = &r->gradient[i];
         derivative[i] = o->count ? memset(o->derivative, 0, (size_t)o->count * sizeof *o->derivative) : NULL;
         magnitude[i] = o->count ? memset(o->magnitude, 0, (size_t)o->count * sizeof *o->magnitude) : NULL;
     }
     view_pair(r, p, true, &at, param, &view);
-    c->score->derivative(&view, r->scale, r->derivative, r->derivative + c->set.dim, magnitude);
+    c->spec.score->derivative(&view, r->scale, r->derivative, r->derivative + c->set.dim, magnitude);
     view_pair(r, p, false, &at, param, &view);
-    c->score->derivative(&view, r->scale, r->derivative, r->derivative + c->set.dim, derivative);
-    for (int i = 0; i < ATT_MAX_PARAMS; i++) {
+    c->spec.score->derivative(&view, r->scale, r->derivative, r->derivative + c->set.dim, derivative);
+    for (int i = 0; i < attention_score_params(r->c); i++) {
         const param_gradient *o = &r->gradient[i];
         double max = 0;
         for (int64_t e = 0; e < o->count; e++)
@@ -407,13 +414,13 @@ static int check_params(reference *r)
     const double chain = (2 * sqrt((double)s->q_len * (double)s->k_len) + 8) * unit;
     for (int64_t q = 0; q < s->q_len; q++)
         each_score_gradient(r, (pair){.head = head, .q = q}, chain, add_to_params);
-    for (int i = 0; i < ATT_MAX_PARAMS; i++) {
+    for (int i = 0; i < attention_score_params(r->c); i++) {
         const param_gradient *o = &r->gradient[i];
-        const float *row = (const float *)r->c->grads.dscore_param[i].data + head * o->count;
+        const float *row = (const float *)r->c->dparam[i].data + head * o->count;
         for (int64_t e = 0; e < o->count; e++) {
             const double off = bench_error((double)row[e], o->sum[e], o->bound[e] + unit * fabs(o->sum[e]));
             if (off > 1)
-                return cli_fail("%sbench attention: number %lld of head %lld of dscore_param[%d] is %.9g, but must be "
+                return cli_fail("%sbench attention: number %lld of head %lld of dparam[%d] is %.9g, but must be "
                                 "%.9g, for %lld queries",
                                 r->c->line, (long long)e, (long long)head, i, (double)row[e], o->sum[e],
                                 (long long)s->q_len);
@@ -430,9 +437,9 @@ static int open_reference(reference *r, double **memory)
     const attention_settings *s = &c->set;
     const size_t dim = (size_t)s->dim, key_dim = (size_t)s->key_dim, vdim = (size_t)s->value_dim;
     const size_t k_len = (size_t)s->k_len, both = dim + key_dim, longest = both + vdim;
-    size_t count[ATT_MAX_PARAMS] = {0}, params = 0;
-    for (int i = 0; i < ATT_MAX_PARAMS; i++) {
-        const att_tensor *t = &c->args.score_param[i];
+    size_t count[ATTENTION_MOST_PARAMS] = {0}, params = 0;
+    for (int i = 0; i < attention_score_params(c); i++) {
+        const att_tensor *t = &c->param[i];
         count[i] = t->data ? 1 : 0;
         for (int n = 0; n < t->rank; n++)
             count[i] *= (size_t)t->dim[n];
@@ -450,7 +457,7 @@ static int open_reference(reference *r, double **memory)
                 {&r->out, longest},  {&r->sum, longest}, {&r->bound, longest}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; at += rows[i++].n)
         *rows[i].row = at;
-    for (int i = 0; i < ATT_MAX_PARAMS; i++) {
+    for (int i = 0; i < ATTENTION_MOST_PARAMS; i++) {
         param_gradient *o = &r->gradient[i];
         double **const part[] = {&o->derivative, &o->magnitude, &o->sum, &o->bound};
         for (int n = 0; n < 4; n++, at += o->count)
@@ -459,10 +466,10 @@ static int open_reference(reference *r, double **memory)
     float *next = (float *)at;
     for (int i = 0; i < 2; i++, next += both)
         r->pair[i] = next;
-    for (int i = 0; i < ATT_MAX_PARAMS; next += count[i++]) {
+    for (int i = 0; i < ATTENTION_MOST_PARAMS; next += count[i++]) {
         r->param[i] = count[i] ? next : NULL;
         for (size_t n = 0; n < count[i]; n++)
-            next[n] = fabsf(((const float *)c->args.score_param[i].data)[n]);
+            next[n] = fabsf(((const float *)c->param[i].data)[n]);
     }
     return CLI_DONE;
 }
@@ -471,7 +478,7 @@ static int open_reference(reference *r, double **memory)
 static reference reference_of(attention_case *c)
 {
     const attention_settings *s = &c->set;
-    const bool dot_product = c->spec.score == &att_score_dot;
+    const bool dot_product = c->spec.score == att_score_dot;
     return (reference){
         .c = c,
         .half = c->spec.dtype == ATT_F32   ? 0
@@ -527,7 +534,7 @@ int attention_verify(attention_case *c, double *worst)
     if (!code && backward)
         code = sample(&r, 8, s->kv_heads, s->k_len, check_dv);
     free(memory);
-    if (!code && backward && c->args.score_param[0].data)
+    if (!code && backward && attention_score_params(c))
         code = verify_params(c, &r.worst);
     *worst = r.worst;
     return code;

@@ -51,6 +51,24 @@ static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t floor_divide(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
+/* ---- Stages and parameters: added one by one ----------------------------------- */
+
+/* The next parameter, to be filled in. The stages that there are have no more than there is room for: see new_stage. */
+static att_tensor *new_param(attention_case *c) { return &c->param[c->args.n_params++]; }
+
+/* Adds a stage, whose parameters come next. */
+static int new_stage(attention_case *c, const char *option, att_stage stage)
+{
+    const int n = c->spec.n_stages;
+    if (n == ATTENTION_MOST_STAGES || c->args.n_params + 2 > ATTENTION_MOST_PARAMS)
+        return cli_misuse("%s%s: more than %d modifiers and masks, or %d parameters", c->where, option,
+                          ATTENTION_MOST_STAGES, ATTENTION_MOST_PARAMS);
+    c->stage[n] = stage;
+    c->first_param[n] = c->args.n_params;
+    c->spec.n_stages++;
+    return CLI_DONE;
+}
+
 /* ---- Masks ------------------------------------------------------------------ */
 
 static int take_causal(attention_case *c, const char *value)
@@ -83,18 +101,18 @@ static int take_lengths(attention_case *c, const char *value)
 /* "256": that many keys before and behind the query's position; "256:0": before, behind. */
 static int take_window(attention_case *c, const char *value)
 {
-    att_attention_spec *spec = &c->spec;
     char *end = NULL;
     c->windowed = true;
-    spec->window_left = spec->window_right = value ? strtoll(value, &end, 10) : -1;
+    c->window[0] = c->window[1] = value ? (double)strtoll(value, &end, 10) : -1;
     if (value && end != value && *end == ':') {
         value = end + 1;
-        spec->window_right = strtoll(value, &end, 10);
+        c->window[1] = (double)strtoll(value, &end, 10);
     }
-    if (!value || end == value || *end || spec->window_left < 0 || spec->window_right < 0)
+    if (!value || end == value || *end || c->window[0] < 0 || c->window[1] < 0)
         return cli_misuse("%smask: window needs a number of keys, as in window=256, or before and behind, as in "
                           "window=256:0",
                           c->where);
+    memcpy(c->stage[c->spec.n_stages - 1].value, c->window, sizeof c->window);
     return CLI_DONE;
 }
 
@@ -107,10 +125,13 @@ static int take_documents(attention_case *c, const char *value)
         return cli_misuse("%smask: documents needs their length, as in documents=1000", c->where);
     int code = take_number(c, "mask", "documents", value, 1, 1e9, &length);
     c->document_length = (int64_t)length;
+    att_tensor *q = new_param(c), *k = new_param(c);
     if (!code)
-        code = attention_tensor(c, &c->args.q_documents, ATT_I32, 2, (const int64_t[]){s->batch, s->q_len});
+        code = attention_tensor(c, q, ATT_I32, 2, (const int64_t[]){s->batch, s->q_len});
     if (!code)
-        code = attention_tensor(c, &c->args.k_documents, ATT_I32, 2, (const int64_t[]){s->batch, s->k_len});
+        code = attention_tensor(c, k, ATT_I32, 2, (const int64_t[]){s->batch, s->k_len});
+    c->q_documents = q->data;
+    c->k_documents = k->data;
     return code;
 }
 
@@ -118,7 +139,7 @@ static int take_documents(attention_case *c, const char *value)
 static void fill_documents(attention_case *c)
 {
     const attention_settings *s = &c->set;
-    int32_t *q = c->args.q_documents.data, *k = c->args.k_documents.data;
+    int32_t *q = c->q_documents, *k = c->k_documents;
     for (int64_t b = 0; b < s->batch; b++) {
         for (int64_t i = 0; i < s->q_len; i++)
             q[b * s->q_len + i] = (int32_t)floor_divide(attention_position(c, b, i), c->document_length);
@@ -133,9 +154,10 @@ static int take_bool(attention_case *c, const char *value)
     const attention_settings *s = &c->set;
     double share = 0.75;
     int code = value ? take_number(c, "mask", "bool", value, 0, 1, &share) : CLI_DONE;
+    att_tensor *param = new_param(c);
     if (!code)
-        code = attention_tensor(c, &c->args.mask, ATT_BOOL, 4, (const int64_t[]){1, 1, s->q_len, s->k_len});
-    unsigned char *mask = c->args.mask.data;
+        code = attention_tensor(c, param, ATT_BOOL, 4, (const int64_t[]){1, 1, s->q_len, s->k_len});
+    unsigned char *mask = c->allowed = param->data;
     uint64_t seed = 5;
     for (int64_t i = 0; !code && i < s->q_len * s->k_len; i++)
         mask[i] = bench_random(&seed) < 2 * share - 1;
@@ -144,7 +166,7 @@ static int take_bool(attention_case *c, const char *value)
 
 static const struct {
     const char *name;
-    const att_mask *mask; /* NULL: in the args alone */
+    const att_mask *const *mask; /* NULL: in the args alone */
     int (*take)(attention_case *c, const char *value);
 } masks[] = {
     {"causal", &att_mask_causal, take_causal}, {"window", &att_mask_window, take_window},
@@ -156,23 +178,20 @@ enum { MASKS = sizeof masks / sizeof *masks };
 static int take_mask(attention_case *c, const char *name, const char *value)
 {
     const char *names[MASKS];
-    int at = 0;
-    while (at < ATT_MAX_STAGES && c->spec.mask[at])
-        at++;
     for (int i = 0; i < MASKS; i++) {
         names[i] = masks[i].name;
         if (strcmp(name, masks[i].name))
             continue;
-        if (at == ATT_MAX_STAGES)
-            return cli_misuse("%smask: more than %d masks", c->where, ATT_MAX_STAGES);
-        for (int m = 0; m < at; m++)
-            if (masks[i].mask && c->spec.mask[m] == masks[i].mask)
+        for (int m = 0; masks[i].mask && m < c->spec.n_stages; m++)
+            if (c->stage[m].mask == *masks[i].mask)
                 return cli_misuse("%smask: %s is there twice", c->where, name);
-        c->spec.mask[at] = masks[i].mask;
-        return masks[i].take(c, value);
+        const int code = masks[i].mask ? new_stage(c, "mask", (att_stage){.mask = *masks[i].mask}) : CLI_DONE;
+        return code ? code : masks[i].take(c, value);
     }
     return unknown(c, "mask", name, names, MASKS);
 }
+
+int attention_score_params(const attention_case *c) { return c->spec.n_stages ? c->first_param[0] : c->args.n_params; }
 
 int64_t attention_key_count(const attention_case *c, int64_t b)
 {
@@ -192,8 +211,8 @@ void attention_keys(const attention_case *c, int64_t b, int64_t i, int64_t *firs
     if (c->causal)
         *last = min(*last, position + 1);
     if (c->windowed) {
-        *first = max(*first, position - c->spec.window_left);
-        *last = min(*last, position + c->spec.window_right + 1);
+        *first = max(*first, position - (int64_t)c->window[0]);
+        *last = min(*last, position + (int64_t)c->window[1] + 1);
     }
     if (c->document_length) {
         const int64_t document = floor_divide(position, c->document_length);
@@ -205,7 +224,7 @@ void attention_keys(const attention_case *c, int64_t b, int64_t i, int64_t *firs
 
 bool attention_allows(const attention_case *c, int64_t i, int64_t j)
 {
-    return !c->args.mask.data || ((const unsigned char *)c->args.mask.data)[i * c->set.k_len + j];
+    return !c->allowed || c->allowed[i * c->set.k_len + j];
 }
 
 /* ---- Scores and modifiers ------------------------------------------------------ */
@@ -219,9 +238,10 @@ static int make_param(attention_case *c, att_tensor *out, const att_param_shape 
                             [ATT_KEY_DIM] = s->key_dim,
                             [ATT_SCORE_DIM] = s->score_dim ? s->score_dim : s->dim};
     int64_t dim[3] = {s->heads}, n = s->heads;
+    const att_extent extents[] = {shape->rows, shape->columns};
     int rank = 1;
-    for (; rank < 3 && shape->extent[rank - 1] != ATT_NONE; rank++)
-        n *= dim[rank] = size[shape->extent[rank - 1]];
+    for (; rank < 3 && extents[rank - 1] != ATT_NONE; rank++)
+        n *= dim[rank] = size[extents[rank - 1]];
     int code = attention_tensor(c, out, ATT_F32, rank, dim);
     for (int64_t i = 0; !code && i < n; i++)
         ((float *)out->data)[i] /= sqrtf((float)dim[rank - 1]);
@@ -231,12 +251,12 @@ static int make_param(attention_case *c, att_tensor *out, const att_param_shape 
 /* Without --score-dim there are no projections to it. */
 static bool has_param(const attention_case *c, const att_param_shape *shape)
 {
-    return shape->name && (c->set.score_dim || shape->extent[0] != ATT_SCORE_DIM || !shape->extent[1]);
+    return c->set.score_dim || shape->rows != ATT_SCORE_DIM || !shape->columns;
 }
 
 static const struct {
     const char *name;
-    const att_score *score;
+    const att_score *const *score;
     float scale;
 } scores[] = {
     {"scaled-dot", &att_score_dot, 0},    {"dot", &att_score_dot, 1},       {"general", &att_score_general, 0},
@@ -252,63 +272,57 @@ static int take_score(attention_case *c)
         names[i] = scores[i].name;
         if (strcmp(c->set.score, scores[i].name))
             continue;
-        c->spec.score = scores[i].score;
+        c->spec.score = *scores[i].score;
         c->spec.scale = scores[i].scale;
-        c->score = *c->spec.score->set;
-        for (int p = 0; !code && p < ATT_MAX_PARAMS; p++)
-            if (has_param(c, &c->score->param[p]))
-                code = make_param(c, &c->args.score_param[p], &c->score->param[p], 0);
+        for (int p = 0; !code && p < c->spec.score->n_params; p++)
+            if (has_param(c, &c->spec.score->param[p]))
+                code = make_param(c, new_param(c), &c->spec.score->param[p], 0);
         return code;
     }
     return unknown(c, "score", c->set.score, names, SCORES);
 }
 
-static const att_modifier *const modifiers[] = {
+static const att_modifier *const *const modifiers[] = {
     &att_modifier_scale,    &att_modifier_softcap,         &att_modifier_bias, &att_modifier_alibi,
     &att_modifier_relative, &att_modifier_relative_causal, &att_modifier_sink,
 };
 enum { MODIFIERS = sizeof modifiers / sizeof *modifiers, BUCKETS = 32 }; /* of relative: T5's */
 
-static int prepare_modifier(attention_case *c, int at, const char *value)
+static int add_modifier(attention_case *c, const att_modifier *m, const char *value)
 {
     const attention_settings *s = &c->set;
-    const att_modifier *m = c->modifier[at];
-    att_tensor *param = &c->args.modifier_param[at];
     double number = 0;
-    if (!value && (m->flags & ATT_HAS_VALUE))
+    if (!value && (m->flags & ATT_NEEDS_VALUE))
         return cli_misuse("%smodifier: %s needs a value, as in %s=30", c->where, m->name, m->name);
-    if (value && !(m->flags & ATT_HAS_VALUE))
+    if (value && !(m->flags & ATT_NEEDS_VALUE))
         return cli_misuse("%smodifier: %s takes no value", c->where, m->name);
     int code = value ? take_number(c, "modifier", m->name, value, -1e30, 1e30, &number) : CLI_DONE;
-    c->spec.modifier_value[at] = (float)number;
-    if (!code && (m->flags & ATT_PAIRS))
-        code = attention_tensor(c, param, ATT_F32, 4, (const int64_t[]){1, s->heads, s->q_len, s->k_len});
-    else if (!code && m->param.name)
-        code = make_param(c, param, &m->param, BUCKETS);
+    if (!code)
+        code = new_stage(c, "modifier", (att_stage){.modifier = m, .value = {number}});
+    for (int i = 0; !code && i < m->n_params; i++) {
+        att_tensor *param = new_param(c);
+        code = m->param[i].kind == ATT_PER_PAIR
+                   ? attention_tensor(c, param, ATT_F32, 4, (const int64_t[]){1, s->heads, s->q_len, s->k_len})
+                   : make_param(c, param, &m->param[i], BUCKETS);
+    }
     return code;
 }
 
 static int take_modifier(attention_case *c, const char *name, const char *value)
 {
     const char *names[MODIFIERS];
-    int at = 0;
-    while (at < ATT_MAX_STAGES && c->spec.modifier[at])
-        at++;
     for (int i = 0; i < MODIFIERS; i++) {
-        names[i] = modifiers[i]->name;
-        if (strcmp(name, names[i]))
-            continue;
-        if (at == ATT_MAX_STAGES)
-            return cli_misuse("%smodifier: more than %d modifiers", c->where, ATT_MAX_STAGES);
-        c->spec.modifier[at] = modifiers[i];
-        c->modifier[at] = *modifiers[i]->set;
-        return prepare_modifier(c, at, value);
+        names[i] = (*modifiers[i])->name;
+        if (strcmp(name, names[i]) == 0)
+            return add_modifier(c, *modifiers[i], value);
     }
     return unknown(c, "modifier", name, names, MODIFIERS);
 }
 
 int attention_take_stages(attention_case *c)
 {
+    c->spec.stage = c->stage;
+    c->args.param = c->param;
     int code = take_score(c);
     if (!code)
         code = take_list(c, c->set.modifier, take_modifier);

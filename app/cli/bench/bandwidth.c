@@ -2,6 +2,7 @@
  * second. */
 #include "cli/base/progress.h"
 #include "bench.h"
+#include "attend_util.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 #include "bench.h"
 #include "cli/base/progress.h"
+#include "attend_util.h"
 
 #include <math.h>
 #include <stdlib.h>

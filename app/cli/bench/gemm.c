@@ -1,4 +1,5 @@
 /* attend bench gemm: a linear layer as models use it: parameter, tape, att_linear. */
+#include "attend_util.h"
 #include "bench.h"
 
 #include <math.h>

@@ -259,12 +259,14 @@ static void in_one_call(page *p, lesson *l)
                     "バッチとは、複数の系列をまとめたものです。ここでは、同じ系列を二つ並べます"
                     "（ストライドを0にするので、コピーはしません）。att_mask_causalは、呼び出しに付けられる"
                     "マスクの一つです。クエリがキーのどの位置にあるかを指定する必要があり、既定値はありません。"});
-    ANSWER(p, att_attention(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .mask = {&att_mask_causal}),
-                            ATT_OPTIONS(att_attention_args, .q = q, .k = k, .v = v, .out = out)));
+    ANSWER(p,
+           att_attention(
+               ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, ATT_STAGES({.mask = att_mask_causal})),
+               ATT_OPTIONS(att_attention_args, .q = q, .k = k, .v = v, .out = out)));
     page_say(p, (text){"Query i is at position i:", "クエリiの位置はiです。"});
     CALL(p, att_attention(ctx,
-                          ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .mask = {&att_mask_causal},
-                                      .align = ATT_ALIGN_TOP_LEFT),
+                          ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2,
+                                      ATT_STAGES({.mask = att_mask_causal}), .align = ATT_ALIGN_TOP_LEFT),
                           ATT_OPTIONS(att_attention_args, .q = q, .k = k, .v = v, .out = out)));
     print_batch(p, l);
     page_agree(p, (text){"W V and att_attention", "W Vとatt_attention"}, l->c, l->both, n * OUT);
@@ -297,8 +299,8 @@ static void shorter(page *p, lesson *l)
         m);
     page_line(p, "lengths = {%" PRId64 ", %" PRId64 "}", n, m);
     CALL(p, att_attention(ctx,
-                          ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .mask = {&att_mask_causal},
-                                      .align = ATT_ALIGN_TOP_LEFT),
+                          ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2,
+                                      ATT_STAGES({.mask = att_mask_causal}), .align = ATT_ALIGN_TOP_LEFT),
                           ATT_OPTIONS(att_attention_args, .q = q, .k = k, .v = v, .out = out, .q_lengths = lengths,
                                       .k_lengths = lengths)));
     print_batch(p, l);
@@ -332,6 +334,9 @@ static void padding(page *p, lesson *l)
     uint8_t drop[VECTORS_MAX] = {0}, keep[VECTORS_MAX];
     float *w = page_floats(p, n * n), *out = page_floats(p, n * OUT), *by_length = page_floats(p, n * OUT);
     att_attention_args args = layer_args(p, of);
+    att_tensor mask;
+    args.param = &mask;
+    args.n_params = 1;
     att_plan *plan = NULL;
     page_step(p, (text){"True that drops, true that attends", "隠すtrueと、見るtrue"});
     page_say(p,
@@ -341,11 +346,12 @@ static void padding(page *p, lesson *l)
                     "key_padding_maskは、パディングとして隠す単語をtrueにします。"},
              n);
     LOOP(p, for (int64_t j = 0; j < n; j++) drop[j] = j >= m;);
-    CALL(p, att_plan_new(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .mask = {&att_mask_boolean}),
-                         &plan));
+    CALL(p, att_plan_new(
+                ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, ATT_STAGES({.mask = att_mask_boolean})),
+                &plan));
     page_say(p, (text){"Handed over as it is, to a library where true means attend:",
                        "これを、trueが「見る」を意味するライブラリに、そのまま渡してみます。"});
-    CALL(p, att_wrap(&args.mask, drop, ATT_BOOL, ATT_DIMS(1, 1, 1, n), NULL));
+    CALL(p, att_wrap(&mask, drop, ATT_BOOL, ATT_DIMS(1, 1, 1, n), NULL));
     CALL(p, att_weights(plan, &args, 0, 0, 0, n, w));
     square(p, l, w);
     page_say(p, (text){"All look at the padding and at nothing else. No error, and each row sums to 1. Turned round it "
@@ -353,7 +359,7 @@ static void padding(page *p, lesson *l)
                        "どの単語も、パディングだけを見ています。エラーは出ず、行の合計も1です。"
                        "真偽を反転すれば、正しくなります。"});
     LOOP(p, for (int64_t j = 0; j < n; j++) keep[j] = !drop[j];);
-    CALL(p, att_wrap(&args.mask, keep, ATT_BOOL, ATT_DIMS(1, 1, 1, n), NULL));
+    CALL(p, att_wrap(&mask, keep, ATT_BOOL, ATT_DIMS(1, 1, 1, n), NULL));
     CALL(p, att_weights(plan, &args, 0, 0, 0, n, w));
     square(p, l, w);
     att_attention_args plain = layer_args(p, of);
@@ -377,9 +383,12 @@ static void wrong_rank(page *p, lesson *l)
     uint8_t *keep = (uint8_t *)page_floats(p, n * n);
     float *c = page_floats(p, n * OUT);
     att_attention_args args = layer_args(p, &l->of);
+    att_tensor mask;
     args.out = layer_heads(p, c, 1, 1, n, OUT);
+    args.param = &mask;
+    args.n_params = 1;
     const att_attention_spec *spec =
-        ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = OUT, .mask = {&att_mask_boolean});
+        ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = OUT, ATT_STAGES({.mask = att_mask_boolean}));
     page_step(p, (text){"A mask of the wrong rank", "階数の違うマスク"});
     page_say(p,
              (text){"Where a mask has fewer dimensions than the scores, PyTorch lines them up from the last one and "
@@ -391,11 +400,11 @@ static void wrong_rank(page *p, lesson *l)
     if (p->status != ATT_OK)
         return;
     LOOP(p, for (int64_t i = 0; i < n; i++) for (int64_t j = 0; j < n; j++) keep[i * n + j] = j <= i;);
-    CALL(p, att_wrap(&args.mask, keep, ATT_BOOL, ATT_DIMS(n, n), NULL));
+    CALL(p, att_wrap(&mask, keep, ATT_BOOL, ATT_DIMS(n, n), NULL));
     ANSWER(p, att_attention(ctx, spec, &args));
-    CALL(p, att_wrap(&args.mask, keep, ATT_BOOL, ATT_DIMS(1, 1, n, n + 1), NULL));
+    CALL(p, att_wrap(&mask, keep, ATT_BOOL, ATT_DIMS(1, 1, n, n + 1), NULL));
     ANSWER(p, att_attention(ctx, spec, &args));
-    CALL(p, att_wrap(&args.mask, keep, ATT_BOOL, ATT_DIMS(1, 1, n, n), NULL));
+    CALL(p, att_wrap(&mask, keep, ATT_BOOL, ATT_DIMS(1, 1, n, n), NULL));
     ANSWER(p, att_attention(ctx, spec, &args));
     page_agree(p, (text){"W V, and attention with this mask", "W Vと、このマスクによる注意"}, l->c, c, n * OUT);
 }

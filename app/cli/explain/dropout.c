@@ -34,7 +34,7 @@ static void introduce(page *p, lesson *l)
         p->status =
             att_plan_new(p->ctx,
                          ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = OUT, .value_dim = l->of.words.n,
-                                     .mask = {&att_mask_causal}, .align = ATT_ALIGN_TOP_LEFT),
+                                     ATT_STAGES({.mask = att_mask_causal}), .align = ATT_ALIGN_TOP_LEFT),
                          &plan);
     if (p->status == ATT_OK)
         p->status = att_weights(plan, &args, 0, 0, 0, l->of.words.n, l->w);
@@ -152,11 +152,12 @@ static void by_library(page *p, lesson *l)
                "Philoxがこれらから、どんな順序でも計算できるからです。そのため、スレッド数、バッチ、プロセッサーが"
                "何であっても残る重みは同じで、逆伝播でも同じマスクが得られます。目で見るために、"
                "ここではバリューを単位行列Iとします。idsは{7}です。コンテキストがそのまま重みになります。"});
-    CALL(p, att_attention(ctx,
-                          ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .value_dim = n,
-                                      .mask = {&att_mask_causal}, .align = ATT_ALIGN_TOP_LEFT, .dropout = 0.5f),
-                          ATT_OPTIONS(att_attention_args, .q = q, .k = k, .v = I, .out = D, .dropout_seed = 123,
-                                      .sequence_ids = ids)));
+    CALL(p,
+         att_attention(ctx,
+                       ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .value_dim = n,
+                                   ATT_STAGES({.mask = att_mask_causal}), .align = ATT_ALIGN_TOP_LEFT, .dropout = 0.5f),
+                       ATT_OPTIONS(att_attention_args, .q = q, .k = k, .v = I, .out = D, .dropout_seed = 123,
+                                   .sequence_ids = ids)));
     square(p, l, l->dropped);
     if (p->status != ATT_OK)
         return;
@@ -177,11 +178,12 @@ static void in_a_batch(page *p, lesson *l)
     q.dim[0] = k.dim[0] = I.dim[0] = 2, q.stride[0] = k.stride[0] = I.stride[0] = 0;
     page_say(p, (text){"Now as the second sequence of a batch of two, with ids {3, 7}. The first one's weights:",
                        "今度は、idsを{3, 7}として、二つの系列からなるバッチの二つめにします。一つめの重みです。"});
-    CALL(p, att_attention(ctx,
-                          ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .value_dim = n,
-                                      .mask = {&att_mask_causal}, .align = ATT_ALIGN_TOP_LEFT, .dropout = 0.5f),
-                          ATT_OPTIONS(att_attention_args, .q = q, .k = k, .v = I, .out = D, .dropout_seed = 123,
-                                      .sequence_ids = ids)));
+    CALL(p,
+         att_attention(ctx,
+                       ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .value_dim = n,
+                                   ATT_STAGES({.mask = att_mask_causal}), .align = ATT_ALIGN_TOP_LEFT, .dropout = 0.5f),
+                       ATT_OPTIONS(att_attention_args, .q = q, .k = k, .v = I, .out = D, .dropout_seed = 123,
+                                   .sequence_ids = ids)));
     square(p, l, both);
     if (p->status != ATT_OK)
         return;

@@ -138,7 +138,8 @@ static void apply(page *p, const lesson *l, const float *x, const float *q, int6
     if (p->status == ATT_OK)
         p->status = att_attention(p->ctx,
                                   ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = KEY, .value_dim = VALUE,
-                                              .mask = {mask}, .align = ATT_ALIGN_TOP_LEFT),
+                                              .stage = &(const att_stage){.mask = mask}, .n_stages = mask != NULL,
+                                              .align = ATT_ALIGN_TOP_LEFT),
                                   &args);
 }
 
@@ -250,7 +251,7 @@ static void what_tells_order(page *p, const lesson *l)
                        "もう一つは、マスクで伝えることです。因果マスクがあれば、どこにあるかによって、"
                        "見える単語が変わります。"});
     reverse(l->v.x, n, dim, reversed);
-    compare_orders(p, l, l->v.x, reversed, &att_mask_causal);
+    compare_orders(p, l, l->v.x, reversed, att_mask_causal);
 }
 
 static att_status run(page *p)

@@ -63,8 +63,8 @@ static void split(page *p, lesson *l, att_plan **plan, att_attention_args *args)
     page_say(p, (text){"Keys, values and contexts likewise. The plan says what every call has in common:",
                        "キー、バリュー、コンテキストも同様です。すべての呼び出しに共通なことは、プランで決めます。"});
     CALL(p, att_plan_new(ctx,
-                         ATT_OPTIONS(att_attention_spec, .heads = 2, .head_dim = 1, .mask = {&att_mask_causal},
-                                     .align = ATT_ALIGN_TOP_LEFT),
+                         ATT_OPTIONS(att_attention_spec, .heads = 2, .head_dim = 1,
+                                     ATT_STAGES({.mask = att_mask_causal}), .align = ATT_ALIGN_TOP_LEFT),
                          plan));
 }
 

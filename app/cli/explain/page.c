@@ -4,6 +4,7 @@
 #include "cli/base/output.h"
 #include "cli/base/utf8.h"
 #include "cli/draw/color.h"
+#include "attend_util.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,6 +1,7 @@
 /* Ways to compare a query with a key, behind one interface; why the dot product is scaled. */
 // order: 80
 #include "layer.h"
+#include "attend_extend.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -62,9 +63,9 @@ static void dot(page *p, lesson *l)
     page_formula(p, "s = q · k");
     CALL(p, att_tensor_matmul(ctx, &Q, &K, true, &S));
     CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
-    CALL(p, att_plan_new(
-                ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .score = &att_score_dot, .scale = 1),
-                &plan));
+    CALL(p, att_plan_new(ctx,
+                         ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .score = att_score_dot, .scale = 1),
+                         &plan));
     CALL(p, att_weights(plan, &args, 0, 0, 0, n, w));
     conclude(p, l);
     att_plan_free(plan);
@@ -104,7 +105,10 @@ static void general(page *p, lesson *l)
     att_tensor X = l->of.X, W_qt = layer_transpose(p, l->of.wq, OUT, dim), W_k = l->of.Wk, S = l->S, W = l->W;
     att_attention_args args = {.size = sizeof args};
     args.q = args.k = layer_heads(p, l->of.words.x, 1, 1, n, dim);
-    att_wrap(&args.score_param[0], m, ATT_F32, ATT_DIMS(1, dim, dim), NULL);
+    att_tensor param;
+    att_wrap(&param, m, ATT_F32, ATT_DIMS(1, dim, dim), NULL);
+    args.param = &param;
+    args.n_params = 1;
     att_plan *plan = NULL;
     page_step(p, (text){"General: a matrix in between", "一般形：行列をはさむ"});
     page_say(p, (text){"A learned matrix M between the two; they need not even have the same length. With M = W_qᵀ W_k "
@@ -121,8 +125,8 @@ static void general(page *p, lesson *l)
     CALL(p, att_tensor_matmul(ctx, &X, &M, false, &XM));
     CALL(p, att_tensor_matmul(ctx, &XM, &X, true, &S));
     CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
-    page_line(p, "args.score_param[0] = M [1, %" PRId64 ", %" PRId64 "]", dim, dim);
-    CALL(p, att_plan_new(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = dim, .score = &att_score_general),
+    page_line(p, "args.param[0] = M [1, %" PRId64 ", %" PRId64 "]", dim, dim);
+    CALL(p, att_plan_new(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = dim, .score = att_score_general),
                          &plan));
     CALL(p, att_weights(plan, &args, 0, 0, 0, n, w));
     conclude(p, l);
@@ -137,16 +141,19 @@ static void projected(page *p, lesson *l, const float *v /* [OUT] */)
     float *w = l->library;
     att_attention_args args = {.size = sizeof args};
     args.q = args.k = layer_heads(p, l->of.words.x, 1, 1, n, dim);
-    att_wrap(&args.score_param[0], (float *)v, ATT_F32, ATT_DIMS(1, OUT), NULL);
-    att_wrap(&args.score_param[1], l->of.wq, ATT_F32, ATT_DIMS(1, OUT, dim), NULL);
-    att_wrap(&args.score_param[2], l->of.wk, ATT_F32, ATT_DIMS(1, OUT, dim), NULL);
+    att_tensor param[3];
+    att_wrap(&param[0], (float *)v, ATT_F32, ATT_DIMS(1, OUT), NULL);
+    att_wrap(&param[1], l->of.wq, ATT_F32, ATT_DIMS(1, OUT, dim), NULL);
+    att_wrap(&param[2], l->of.wk, ATT_F32, ATT_DIMS(1, OUT, dim), NULL);
+    args.param = param;
+    args.n_params = 3;
     att_plan *plan = NULL;
     page_say(p, (text){"Or the score does the projecting itself, of the words as they are:",
                        "単語をそのまま渡し、射影もスコアの中で行うこともできます。"});
-    page_line(p, "args.score_param[1] = W_q [1, %d, %" PRId64 "]", OUT, dim);
-    page_line(p, "args.score_param[2] = W_k [1, %d, %" PRId64 "]", OUT, dim);
+    page_line(p, "args.param[1] = W_q [1, %d, %" PRId64 "]", OUT, dim);
+    page_line(p, "args.param[2] = W_k [1, %d, %" PRId64 "]", OUT, dim);
     CALL(p, att_plan_new(ctx,
-                         ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = dim, .score = &att_score_additive,
+                         ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = dim, .score = att_score_additive,
                                      .score_dim = 2),
                          &plan));
     CALL(p, att_weights(plan, &args, 0, 0, 0, n, w));
@@ -165,7 +172,10 @@ static void additive(page *p, lesson *l)
     const float *q = l->of.q, *k = l->of.k;
     att_tensor S = l->S, W = l->W;
     att_attention_args args = l->args;
-    att_wrap(&args.score_param[0], v, ATT_F32, ATT_DIMS(1, OUT), NULL);
+    att_tensor param;
+    att_wrap(&param, v, ATT_F32, ATT_DIMS(1, OUT), NULL);
+    args.param = &param;
+    args.n_params = 1;
     att_plan *plan = NULL;
     if (p->status != ATT_OK)
         return;
@@ -183,8 +193,8 @@ static void additive(page *p, lesson *l)
     LOOP(p, for (int64_t i = 0; i < n; i++) for (int64_t j = 0; j < n; j++) for (int64_t c = 0; c < 2; c++)
                 s[i * n + j] += v[c] * tanhf(q[i * 2 + c] + k[j * 2 + c]););
     CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
-    page_line(p, "args.score_param[0] = v [1, %d]", OUT);
-    CALL(p, att_plan_new(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .score = &att_score_additive),
+    page_line(p, "args.param[0] = v [1, %d]", OUT);
+    CALL(p, att_plan_new(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .score = att_score_additive),
                          &plan));
     CALL(p, att_weights(plan, &args, 0, 0, 0, n, w));
     conclude(p, l);
@@ -207,7 +217,7 @@ SHOWN(
         for (int64_t c = 0; c < p->dim; c++)
             s -= fabs((double)p->query[c] - p->key[c]);
         return s;
-    } static const att_score l1_score = {.name = "l1", .formula = l1};)
+    } static const att_score mine = {sizeof mine, "l1", .formula = l1};)
 
 static void own(page *p, lesson *l)
 {
@@ -227,7 +237,7 @@ static void own(page *p, lesson *l)
                        "ここでは、差の合計が小さいほど高いスコアにします。"});
     page_formula(p, "s = -Σ_c |q_c - k_c|");
     page_code(p, own_source);
-    CALL(p, att_plan_new(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .score = &l1_score), &plan));
+    CALL(p, att_plan_new(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .score = &mine), &plan));
     CALL(p, att_weights(plan, &args, 0, 0, 0, n, w));
     for (int64_t i = 0; i < n * n && p->status == ATT_OK; i++)
         s[i] = -fabsf(q[i / n * OUT] - k[i % n * OUT]) - fabsf(q[i / n * OUT + 1] - k[i % n * OUT + 1]);

@@ -3,6 +3,7 @@
 #include "page.h"
 
 #include "cli/base/utf8.h"
+#include "attend_util.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,5 +1,6 @@
 #include "vectors.h"
 #include "cli/base/array.h"
+#include "attend_util.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -56,7 +56,7 @@ static size_t lay_out(const att_call *c, int64_t blocks, float *p, att_backward_
     att_scratch_part saved[ATT_MAX_STAGES];
     int n = 0;
     for (int i = 0; i < plan->n_modifiers; i++)
-        if (!(plan->modifier[i]->flags & (ATT_ADDITIVE | ATT_SINK)))
+        if (!(plan->modifier[i].stage.flags & (ATT_ADDITIVE | ATT_SINK)))
             saved[n++] = (att_scratch_part){&w->saved[i], tile};
     count += att_scratch_lay_out(p ? p + count : NULL, n, saved);
     return count;
@@ -69,9 +69,8 @@ static void point_params(att_backward_work *x, int64_t head_in_group)
 {
     const att_backward_job *j = x->job;
     float *part = j->params + x->task->index * j->params_count;
-    memcpy(x->score_param, x->site.score_param, sizeof x->score_param);
-    memcpy(x->modifier_param, x->site.modifier_param, sizeof x->modifier_param);
-    att_params_back_view(j->call, j->grads, &x->site.place, head_in_group, part, x->score_param, x->modifier_param);
+    memcpy(x->param, x->site.param, (size_t)x->plan->n_params * sizeof *x->param);
+    att_params_back_view(j->call, j->grads, &x->site.place, head_in_group, part, x->param);
 }
 
 /* Do its keys have no part in queries before q0? */
@@ -87,7 +86,7 @@ static void precompute(const att_plan *plan, const att_kv_block *b)
 {
     const int64_t count = att_precomputed_count(plan);
     for (int j = 0; count && j < b->keys; j++)
-        plan->score->transforms->precompute(plan->k_dim, b->key.at + j * b->key.stride, b->precomputed + j * count);
+        plan->builtin->transforms->precompute(plan->k_dim, b->key.at + j * b->key.stride, b->precomputed + j * count);
 }
 
 /* The block's keys and values of the query head that is computed, in words where those are multiplied. */
@@ -276,8 +275,9 @@ att_status att_backward(const att_plan *plan, const att_attention_args *args, co
     att_ctx *ctx = plan->ctx;
     att_call call;
     att_attention_grads g;
+    att_tensor dparam[ATT_MAX_PARAMS];
     att_status e = att_call_check(plan, args, true, &call);
-    e = e ? e : att_backward_check(&call, grads, &g);
+    e = e ? e : att_backward_check(&call, grads, &g, dparam);
     if (e)
         return e;
     att_backward_job j = {.call = &call, .grads = &g};

@@ -74,14 +74,14 @@ typedef struct att_backward_work {
     int n_blocks;
     att_floats query, dout_rows; /* of the step */
     att_backward_scratch w;
-    att_prefetch prefetch; /* what this step stores and the next one reads */
-    float *dq_sum;         /* [panels][q_dim][panel] */
-    int64_t step;          /* of the task: blocks of queries of all its heads, counted */
-    att_param_view score_param[ATT_MAX_PARAMS], modifier_param[ATT_MAX_STAGES];
-    att_block block; /* as the panel of queries that is computed meets it */
+    att_prefetch prefetch;                /* what this step stores and the next one reads */
+    float *dq_sum;                        /* [panels][q_dim][panel] */
+    int64_t step;                         /* of the task: blocks of queries of all its heads, counted */
+    att_param_view param[ATT_MAX_PARAMS]; /* the plan's, with gradients of this task's own */
+    att_block block;                      /* as the panel of queries that is computed meets it */
 } att_backward_work;
 
-static inline bool att_score_is_dot(const att_plan *plan) { return plan->score->flags & ATT_DOT; }
+static inline bool att_score_is_dot(const att_plan *plan) { return plan->builtin->is_dot; }
 
 /* Keys [first, last) of the block have no part in what is begun. */
 static inline void att_grad_block_clear(att_grad_block *g, int first, int last)
@@ -91,8 +91,10 @@ static inline void att_grad_block_clear(att_grad_block *g, int first, int last)
         memset(g->from + key * g->stride, 0, (size_t)(rows * g->padded) * sizeof *g->from);
 }
 
-/* The gradients of a call, whatever the caller's size of them, checked against it (gradients.c). */
-att_status att_backward_check(const att_call *call, const att_attention_grads *grads, att_attention_grads *g);
+/* The gradients of a call, whatever the caller's size of them, checked against it (grads.c). g->dparam becomes dparam
+ * [ATT_MAX_PARAMS], those of the plan's parameters. */
+att_status att_backward_check(const att_call *call, const att_attention_grads *grads, att_attention_grads *g,
+                              att_tensor *dparam);
 size_t att_backward_workspace(const att_call *call); /* bytes */
 
 /* Before the first step of a head: what its blocks have in common. */

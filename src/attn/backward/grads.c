@@ -8,8 +8,6 @@
 static const att_tensor_group of_grads[] = {
     {{"dout", "dlse"}, offsetof(att_attention_grads, dout), 2},
     {{"dq", "dk", "dv"}, offsetof(att_attention_grads, dq), 3},
-    {{"dscore_param"}, offsetof(att_attention_grads, dscore_param), ATT_MAX_PARAMS},
-    {{"dmodifier_param"}, offsetof(att_attention_grads, dmodifier_param), ATT_MAX_STAGES},
     {{NULL}, 0, 0},
 };
 
@@ -25,27 +23,43 @@ static att_status check_grad(const att_call *c, const char *name, const att_tens
     att_status e = att_check_output(ctx, name, t, like->dtype, like->rank);
     e = e ? e : att_check_same_shape(ctx, name, t, like_name, like);
     e = e ? e : att_call_check_apart(c, name, t);
-    return e ? e : att_check_group_apart(ctx, name, t, g, of_grads);
+    e = e ? e : att_check_group_apart(ctx, name, t, g, of_grads);
+    for (int i = 0; !e && i < c->plan->n_params; i++)
+        if (&g->dparam[i] != t && g->dparam[i].data)
+            e = att_check_apart(ctx, name, t, "dparam", &g->dparam[i]);
+    return e;
+}
+
+/* Takes the gradients of parameters into dparam [n_params], the plan's. */
+static att_status take_params(const att_call *c, const att_attention_grads *g, att_tensor *dparam)
+{
+    const att_plan *p = c->plan;
+    if (g->n_dparams < 0 || g->n_dparams > p->n_given)
+        return att_fail(p->ctx, ATT_ERR_ARGUMENT, "grads.n_dparams is %d, but the plan has %d parameters", g->n_dparams,
+                        p->n_given);
+    if (g->n_dparams && !g->dparam)
+        return att_fail(p->ctx, ATT_ERR_ARGUMENT, "grads.dparam is NULL, but grads.n_dparams is %d", g->n_dparams);
+    for (int i = 0; i < p->n_params; i++) {
+        const int n = p->param[i].given;
+        dparam[i] = n >= 0 && n < g->n_dparams ? g->dparam[n] : (att_tensor){0};
+        if (att_given(&dparam[i]) && p->param[i].of_mask)
+            return att_fail(p->ctx, ATT_ERR_ARGUMENT, "grads.dparam[%d] is given, but the %s of \"%s\" has no gradient",
+                            n, p->param[i].shape->name, p->param[i].stage_name);
+    }
+    return ATT_OK;
 }
 
 static att_status check_params(const att_call *c, const att_attention_grads *g)
 {
     const att_plan *p = c->plan;
-    char name[32];
+    char name[64];
     att_status e = ATT_OK;
-    for (int i = 0; !e && i < ATT_MAX_PARAMS; i++) {
-        snprintf(name, sizeof name, "dscore_param[%d]", i);
-        const att_tensor *t = &g->dscore_param[i];
-        e = check_grad(c, name, t, name + 1, &c->args.score_param[i], g);
-        if (!e && att_given(t))
-            e = att_param_check(c, name, t, &p->score->param[i]);
-    }
-    for (int i = 0; !e && i < ATT_MAX_STAGES; i++) {
-        snprintf(name, sizeof name, "dmodifier_param[%d]", i);
-        const att_tensor *t = &g->dmodifier_param[i];
-        e = check_grad(c, name, t, name + 1, &c->args.modifier_param[i], g);
-        if (!e && att_given(t) && !(p->modifier[i]->flags & ATT_PAIRS))
-            e = att_param_check(c, name, t, &p->modifier[i]->param);
+    for (int i = 0; !e && i < p->n_params; i++) {
+        const att_tensor *t = &g->dparam[i];
+        snprintf(name, sizeof name, "d%s", p->param[i].shape->name);
+        e = check_grad(c, name, t, name + 1, &c->param[i], g);
+        if (!e && att_given(t) && p->param[i].shape->kind == ATT_PER_HEAD)
+            e = att_param_check(c, name, t, p->param[i].shape);
     }
     return e;
 }
@@ -53,15 +67,16 @@ static att_status check_params(const att_call *c, const att_attention_grads *g)
 /* The first stage that has no derivative. */
 static const char *stage_without_backward(const att_plan *p)
 {
-    if (!p->score->derivative)
-        return p->score->name;
+    if (!p->score.derivative)
+        return p->score.name;
     for (int i = 0; i < p->n_modifiers; i++)
-        if (!p->modifier[i]->derivative && !(p->modifier[i]->flags & ATT_SINK))
-            return p->modifier[i]->name;
+        if (!p->modifier[i].stage.derivative && !(p->modifier[i].stage.flags & ATT_SINK))
+            return p->modifier[i].stage.name;
     return NULL;
 }
 
-att_status att_backward_check(const att_call *c, const att_attention_grads *grads, att_attention_grads *g)
+att_status att_backward_check(const att_call *c, const att_attention_grads *grads, att_attention_grads *g,
+                              att_tensor *dparam)
 {
     att_ctx *ctx = c->plan->ctx;
     const att_attention_args *a = &c->args;
@@ -72,6 +87,8 @@ att_status att_backward_check(const att_call *c, const att_attention_grads *grad
     if (stage_without_backward(c->plan))
         return att_fail(ctx, ATT_ERR_UNSUPPORTED, "\"%s\" has no derivative", stage_without_backward(c->plan));
     att_status e = att_take_options(g, sizeof *g, grads, "att_attention_grads");
+    e = e ? e : take_params(c, g, dparam);
+    g->dparam = dparam;
     if (!e && !att_given(&a->lse))
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "args.lse is not given: the backward needs that of the forward");
     e = e ? e : att_check(ctx, "dout", &g->dout, a->out.dtype, att_call_rank(c));

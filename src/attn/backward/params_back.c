@@ -8,20 +8,14 @@
 
 #include <string.h>
 
-enum { ALL_PARAMS = ATT_MAX_PARAMS + ATT_MAX_STAGES };
-
-/* The n-th gradient, of the score's parameters and then of the modifiers'; NULL where it is not wanted, or is not that
- * of tiles but of the transforms. */
+/* The gradient of the plan's parameter n; NULL where it is not wanted, or is not that of tiles but of the transforms.
+ */
 static const att_tensor *wanted(const att_call *c, const att_attention_grads *g, int n)
 {
-    const att_tensor *t = n < ATT_MAX_PARAMS ? &g->dscore_param[n] : &g->dmodifier_param[n - ATT_MAX_PARAMS];
-    return att_given(t) && !(n < ATT_MAX_PARAMS && att_transform_uses_param(c->plan, n)) ? t : NULL;
+    return att_given(&g->dparam[n]) && !att_transform_uses_param(c->plan, n) ? &g->dparam[n] : NULL;
 }
 
-static bool over_pairs(const att_call *c, int n)
-{
-    return n >= ATT_MAX_PARAMS && (c->plan->modifier[n - ATT_MAX_PARAMS]->flags & ATT_PAIRS);
-}
+static bool over_pairs(const att_call *c, int n) { return c->plan->param[n].shape->kind == ATT_PER_PAIR; }
 
 /* A gradient over pairs: do several tasks add to the same place, and in several steps? */
 static att_add_order order_of(const att_call *c, const att_tensor *t)
@@ -34,7 +28,7 @@ static att_add_order order_of(const att_call *c, const att_tensor *t)
 att_add_order att_params_back_order(const att_call *c, const att_attention_grads *g)
 {
     att_add_order order = ATT_ADD_UNORDERED;
-    for (int n = 0; n < ALL_PARAMS; n++)
+    for (int n = 0; n < c->plan->n_params; n++)
         if (wanted(c, g, n) && over_pairs(c, n) && order_of(c, wanted(c, g, n)) > order)
             order = order_of(c, wanted(c, g, n));
     return order;
@@ -43,19 +37,19 @@ att_add_order att_params_back_order(const att_call *c, const att_attention_grads
 int64_t att_params_back_count(const att_call *c, const att_attention_grads *g)
 {
     int64_t count = 0;
-    for (int n = 0; n < ALL_PARAMS; n++)
+    for (int n = 0; n < c->plan->n_params; n++)
         if (wanted(c, g, n) && !over_pairs(c, n))
             count += att_param_count(wanted(c, g, n));
     return count * (c->plan->spec.heads / c->plan->spec.kv_heads);
 }
 
 void att_params_back_view(const att_call *c, const att_attention_grads *g, const att_head *at, int64_t head_in_group,
-                          float *part, att_param_view *score_param, att_param_view *modifier_param)
+                          float *part, att_param_view *param)
 {
     const int64_t group = c->plan->spec.heads / c->plan->spec.kv_heads;
-    for (int n = 0; n < ALL_PARAMS; n++) {
+    for (int n = 0; n < c->plan->n_params; n++) {
         const att_tensor *t = wanted(c, g, n);
-        att_param_view *o = n < ATT_MAX_PARAMS ? &score_param[n] : &modifier_param[n - ATT_MAX_PARAMS];
+        att_param_view *o = &param[n];
         if (!t)
             continue;
         if (over_pairs(c, n)) {
@@ -71,7 +65,7 @@ void att_params_back_view(const att_call *c, const att_attention_grads *g, const
 int64_t att_params_back_sums(const att_call *c, const att_attention_grads *g)
 {
     int64_t count = 0;
-    for (int n = 0; n < ALL_PARAMS; n++)
+    for (int n = 0; n < c->plan->n_params; n++)
         if (wanted(c, g, n) && !over_pairs(c, n))
             count += wanted(c, g, n)->dim[0] * att_param_count(wanted(c, g, n));
     return count;
@@ -97,7 +91,7 @@ static void add(float *y, double x) { *y += (float)x; }
 
 void att_params_back_clear(const att_call *c, const att_attention_grads *g)
 {
-    for (int n = 0; n < ALL_PARAMS && !g->accumulate; n++)
+    for (int n = 0; n < c->plan->n_params && !g->accumulate; n++)
         if (wanted(c, g, n) && over_pairs(c, n))
             for_each(wanted(c, g, n), NULL, set);
 }
@@ -107,7 +101,7 @@ void att_params_back_sum(const att_call *c, const att_attention_grads *g, const 
 {
     const int64_t group = c->plan->spec.heads / c->plan->spec.kv_heads;
     memset(sums, 0, (size_t)att_params_back_sums(c, g) * sizeof *sums);
-    for (int n = 0; n < ALL_PARAMS; n++) {
+    for (int n = 0; n < c->plan->n_params; n++) {
         const att_tensor *t = wanted(c, g, n);
         if (!t || over_pairs(c, n))
             continue;

@@ -10,9 +10,9 @@ att_add_order att_params_back_order(const att_call *call, const att_attention_gr
 /* Numbers of one task's part, and of the sum of all. */
 int64_t att_params_back_count(const att_call *call, const att_attention_grads *g);
 int64_t att_params_back_sums(const att_call *call, const att_attention_grads *g);
-/* Lets one head's parameters add their gradients to the task's part, or in place. */
+/* Lets one head's param [n_params] add their gradients to the task's part, or in place. */
 void att_params_back_view(const att_call *call, const att_attention_grads *g, const att_head *at, int64_t head_in_group,
-                          float *part, att_param_view *score_param, att_param_view *modifier_param);
+                          float *part, att_param_view *param);
 /* Before the tasks, and after them: parts [tasks][parts_stride], sums [att_params_back_sums]. */
 void att_params_back_clear(const att_call *call, const att_attention_grads *g);
 void att_params_back_sum(const att_call *call, const att_attention_grads *g, const att_backward_tasks *tasks,

@@ -93,7 +93,7 @@ static void prepare_queries(att_backward_work *x, int64_t q0, int queries)
 /* dsink = sum of -p delta, p = exp(sink - lse) being the sink's own weight. */
 static void sink_back(const att_backward_work *x, int queries)
 {
-    const att_param_view *sink = &x->modifier_param[x->plan->sink];
+    const att_param_view *sink = att_sink_of(x->plan, x->param);
     double sum = 0;
     for (int i = 0; i < queries; i++)
         sum -= att_exp2(sink->data[0] * ATT_LOG2_E - (double)x->w.lse[i]) * (double)x->w.delta[i];
@@ -105,12 +105,8 @@ static void sink_back(const att_backward_work *x, int queries)
 void att_backward_begin(att_backward_work *x)
 {
     const att_plan *plan = x->plan;
-    x->block = (att_block){.plan = plan,
-                           .site = &x->site,
-                           .stride = PANELS * plan->kernels->q_tile,
-                           .pair = x->w.pair,
-                           .score_param = x->score_param,
-                           .modifier_param = x->modifier_param};
+    x->block = (att_block){
+        .plan = plan, .site = &x->site, .stride = PANELS * plan->kernels->q_tile, .pair = x->w.pair, .param = x->param};
 }
 
 /* On to a block of keys. */
@@ -429,7 +425,7 @@ void att_backward_step(att_backward_work *x, int64_t q0)
 {
     const int64_t most = PANELS * x->plan->kernels->q_tile, left = x->site.place.tq - q0;
     const int queries = (int)(left < most ? left : most), sink = x->plan->sink;
-    bool transformed = sink >= 0 && x->modifier_param[sink].grad && x->task->k0 == 0;
+    bool transformed = sink >= 0 && att_sink_of(x->plan, x->param)->grad && x->task->k0 == 0;
     att_range attended;
     att_span(x->plan, &x->site, q0, queries, &attended.first, &attended.last);
     att_prefetch_clear(&x->prefetch);

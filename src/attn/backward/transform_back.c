@@ -37,8 +37,8 @@ static void unit_back(const att_kernels *k, int64_t n, const att_rows *x, const 
 
 static const att_tensor *param_gradient(const att_qk_operand *x, const att_attention_grads *g)
 {
-    const bool wanted = x->how->kind == ATT_TRANSFORM_PROJECT && att_given(&g->dscore_param[x->how->param]);
-    return wanted ? &g->dscore_param[x->how->param] : NULL;
+    const bool wanted = x->how->kind == ATT_TRANSFORM_PROJECT && att_given(&g->dparam[x->how->param]);
+    return wanted ? &g->dparam[x->how->param] : NULL;
 }
 
 /* Can the gradient of rows be written where it belongs at once, or must it be added up, or rounded, afterwards? */

@@ -11,24 +11,29 @@ static att_cover cover(const att_plan *plan, const att_head_view *at, int64_t q0
 {
     att_cover all = ATT_FULL;
     for (int i = 0; all != ATT_EMPTY && i < plan->n_masks; i++) {
-        const att_mask *m = plan->mask[i];
-        const att_cover c = m->cover ? m->cover(&at->place, m->user, q0, queries, k0, keys) : ATT_PARTIAL;
+        const att_mask *m = &plan->mask[i].stage;
+        const att_mask_block b =
+            att_mask_block_of(plan, i, at, (att_range){q0, q0 + queries}, (att_range){k0, k0 + keys});
+        const att_cover c = m->cover ? m->cover(&b) : ATT_PARTIAL;
         all = c == ATT_FULL ? all : c;
     }
     return all;
 }
 
-static void bits_of(const att_mask *m, const att_head *at, int64_t q0, int queries, int64_t k0, int keys,
-                    uint64_t *bits)
+static void bits_of(const att_mask *m, const att_mask_block *b, uint64_t *bits)
 {
     if (m->bits) {
-        m->bits(at, m->user, q0, queries, k0, keys, bits);
+        m->bits(b, bits);
         return;
     }
-    for (int j = 0; j < keys; j++) {
+    att_mask_block pair = *b;
+    for (int64_t j = 0; j < b->keys; j++) {
         bits[j] = 0;
-        for (int i = 0; i < queries; i++)
-            bits[j] |= (uint64_t)m->keep(at, m->user, q0 + i, k0 + j) << i;
+        pair.k = b->k + j;
+        for (int64_t i = 0; i < b->queries; i++) {
+            pair.q = b->q + i;
+            bits[j] |= (uint64_t)m->keep(&pair) << i;
+        }
     }
 }
 
@@ -45,7 +50,9 @@ static att_cover look(const att_plan *plan, const att_head_view *at, int64_t q0,
     for (int j = 0; j < keys; j++)
         bits[j] = ~UINT64_C(0);
     for (int i = 0; i < plan->n_masks; i++) {
-        bits_of(plan->mask[i], &at->place, q0, queries, k0, keys, of_mask);
+        const att_mask_block b =
+            att_mask_block_of(plan, i, at, (att_range){q0, q0 + queries}, (att_range){k0, k0 + keys});
+        bits_of(&plan->mask[i].stage, &b, of_mask);
         for (int j = 0; j < keys; j++)
             bits[j] &= of_mask[j];
     }
@@ -62,8 +69,10 @@ void att_span(const att_plan *plan, const att_head_view *at, int64_t q0, int64_t
     *last = at->place.tk;
     for (int i = 0; i < plan->n_masks; i++) {
         int64_t from = 0, to = at->place.tk;
-        if (plan->mask[i]->span)
-            plan->mask[i]->span(&at->place, plan->mask[i]->user, q0, queries, &from, &to);
+        const att_mask_block b =
+            att_mask_block_of(plan, i, at, (att_range){q0, q0 + queries}, (att_range){0, at->place.tk});
+        if (plan->mask[i].stage.span)
+            plan->mask[i].stage.span(&b, &from, &to);
         *first = from > *first ? from : *first;
         *last = to < *last ? to : *last;
     }
@@ -136,66 +145,67 @@ void att_pack_queries(const att_plan *plan, att_floats query, int queries, float
 }
 
 /* Run r of the block's keys, as stages see it. */
-static att_tile tile_of(const att_block *b, int r)
+static att_builtin_tile tile_of(const att_block *b, int r)
 {
     const int64_t first = b->mask_tile->run[r].first,
                   precomputed_count = b->precomputed ? att_precomputed_count(b->plan) : 0;
     const bool rows = att_score_reads_query_rows(b->plan);
-    return (att_tile){.at = &b->site->place,
-                      .q = b->q0,
-                      .k = b->k0 + first,
-                      .queries = b->queries,
-                      .keys = (int)(b->mask_tile->run[r].last - first),
-                      .columns = b->plan->kernels->q_tile,
-                      .query = rows ? b->query.at : b->q,
-                      .query_stride = rows ? b->query.stride : 0,
-                      .dim = b->plan->q_dim,
-                      .key = b->key.at + first * b->key.stride,
-                      .key_dim = b->plan->k_dim,
-                      .key_stride = b->key.stride,
-                      .s = b->s + first * b->stride,
-                      .ds = b->ds ? b->ds + first * b->stride : NULL,
-                      .stride = b->stride,
-                      .dquery = b->dq,
-                      .dquery_stride = rows ? b->plan->q_dim : 0,
-                      .precomputed = b->precomputed ? b->precomputed + first * precomputed_count : NULL,
-                      .precomputed_stride = precomputed_count,
-                      .dkey = b->dk ? b->dk + first * b->dk_stride : NULL,
-                      .dkey_stride = b->dk_stride,
-                      .vectors = &b->plan->vectors};
+    const att_score_tile tile = {.size = sizeof tile,
+                                 .head = &b->site->place,
+                                 .user = b->plan->score.user,
+                                 .q = b->q0,
+                                 .k = b->k0 + first,
+                                 .queries = b->queries,
+                                 .keys = (int)(b->mask_tile->run[r].last - first),
+                                 .columns = b->plan->kernels->q_tile,
+                                 .query = rows ? b->query.at : b->q,
+                                 .dim = b->plan->q_dim,
+                                 .key = b->key.at + first * b->key.stride,
+                                 .key_dim = b->plan->k_dim,
+                                 .key_stride = b->key.stride,
+                                 .s = b->s + first * b->stride,
+                                 .ds = b->ds ? b->ds + first * b->stride : NULL,
+                                 .stride = b->stride,
+                                 .dquery = b->dq,
+                                 .dkey = b->dk ? b->dk + first * b->dk_stride : NULL,
+                                 .dkey_stride = b->dk_stride,
+                                 .param = b->param,
+                                 .vectors = &b->plan->vectors};
+    return (att_builtin_tile){.tile = tile,
+                              .query_stride = rows ? b->query.stride : 0,
+                              .dquery_stride = rows ? b->plan->q_dim : 0,
+                              .precomputed = b->precomputed ? b->precomputed + first * precomputed_count : NULL,
+                              .precomputed_stride = precomputed_count};
 }
 
 /* Dot products of run r of keys; the first half of the queries has none with the last ones. */
-static void dot(const att_block *b, int r, att_tile *t)
+static void dot(const att_block *b, int r, const att_score_tile *t)
 {
+    att_score_tile part = *t;
     const int keys = t->keys, half = t->columns / 2,
               both = (int)(att_mask_tile_split(b->mask_tile, r) - b->mask_tile->run[r].first);
-    t->keys = both;
-    b->plan->score->tile(t);
-    t->keys = keys;
+    part.keys = both;
+    b->plan->score.tile(&part);
     if (both == keys)
         return;
-    att_tile rest = *t;
-    rest.keys = keys - both;
-    rest.key += both * t->key_stride;
-    rest.s += both * t->stride + half;
-    rest.query += half;
-    rest.queries -= half;
-    b->plan->score->tile(&rest);
+    part.keys = keys - both;
+    part.key += both * t->key_stride;
+    part.s += both * t->stride + half;
+    part.query += half;
+    part.queries -= half;
+    b->plan->score.tile(&part);
 }
 
-static void score(const att_block *b, int r, att_tile *t)
+static void score(const att_block *b, int r, const att_score_tile *t)
 {
     const att_plan *plan = b->plan;
-    t->user = plan->score->user;
-    t->param = b->score_param;
     if (b->words)
         plan->kernels->bf16.scores(t->keys, t->queries, att_bf16_pairs_in(t->dim), t->key, t->key_stride, t->query,
                                    t->s, t->stride);
-    else if ((plan->score->flags & ATT_DOT) && att_mask_tile_is_partial(b->mask_tile))
+    else if (plan->builtin->is_dot && att_mask_tile_is_partial(b->mask_tile))
         dot(b, r, t);
-    else if (plan->score->tile)
-        plan->score->tile(t);
+    else if (plan->score.tile)
+        plan->score.tile(t);
     else
         att_score_pairs(b, t);
     if (!(b->words ? plan->scale_in_softmax : plan->scale_in_queries) && plan->spec.scale != 1)
@@ -203,21 +213,17 @@ static void score(const att_block *b, int r, att_tile *t)
 }
 
 /* The tile as modifier i sees it: scores and positions, but no queries and keys. */
-static att_tile seen_by(const att_block *b, int i, const att_tile *t)
+static att_modifier_tile seen_by(const att_block *b, int i, const att_score_tile *t)
 {
-    att_tile seen = *t;
-    seen.user = b->plan->modifier[i]->user;
-    seen.value = b->plan->spec.modifier_value[i];
-    seen.param = &b->modifier_param[i];
-    seen.query = seen.key = NULL;
-    seen.dim = seen.key_dim = 0;
-    return seen;
+    const att_plan_modifier *m = &b->plan->modifier[i];
+    return att_modifier_tile_of(t, &m->stage, m->value, b->param + m->param,
+                                b->ds ? b->ds + (t->k - b->k0) * b->stride : NULL);
 }
 
-static void modify(const att_block *b, int r, int i, const att_tile *tile)
+static void modify(const att_block *b, int r, int i, const att_score_tile *tile)
 {
-    const att_modifier *m = b->plan->modifier[i];
-    const att_tile t = seen_by(b, i, tile);
+    const att_modifier *m = &b->plan->modifier[i].stage;
+    const att_modifier_tile t = seen_by(b, i, tile);
     for (int j = 0; b->saved[i] && j < t.keys; j++)
         memcpy(b->saved[i] + (b->mask_tile->run[r].first + j) * b->stride, t.s + j * t.stride,
                (size_t)t.columns * sizeof *t.s);
@@ -227,7 +233,7 @@ static void modify(const att_block *b, int r, int i, const att_tile *tile)
         att_modifier_pairs(b, m, &t);
 }
 
-static void modify_all(const att_block *b, int r, const att_tile *t)
+static void modify_all(const att_block *b, int r, const att_score_tile *t)
 {
     for (int i = 0; i < b->plan->n_modifiers; i++)
         modify(b, r, i, t);
@@ -244,25 +250,25 @@ static void forbid(const att_block *b, int r, float value, float *x, int64_t str
 void att_score_block(const att_block *b)
 {
     for (int r = 0; r < b->mask_tile->n_ranges; r++) {
-        att_tile t = tile_of(b, r);
-        score(b, r, &t);
-        modify_all(b, r, &t);
-        forbid(b, r, -INFINITY, t.s, t.stride);
+        const att_builtin_tile t = tile_of(b, r);
+        score(b, r, &t.tile);
+        modify_all(b, r, &t.tile);
+        forbid(b, r, -INFINITY, t.tile.s, t.tile.stride);
     }
 }
 
 void att_modifiers_block(const att_block *b)
 {
     for (int r = 0; r < b->mask_tile->n_ranges; r++) {
-        const att_tile t = tile_of(b, r);
-        modify_all(b, r, &t);
+        const att_builtin_tile t = tile_of(b, r);
+        modify_all(b, r, &t.tile);
     }
 }
 
-static void modify_back(const att_block *b, int r, int i, const att_tile *tile)
+static void modify_back(const att_block *b, int r, int i, const att_score_tile *tile)
 {
-    const att_modifier *m = b->plan->modifier[i];
-    att_tile t = seen_by(b, i, tile);
+    const att_modifier *m = &b->plan->modifier[i].stage;
+    att_modifier_tile t = seen_by(b, i, tile);
     t.s = b->saved[i] ? b->saved[i] + b->mask_tile->run[r].first * b->stride : NULL;
     if (m->tile_back)
         m->tile_back(&t);
@@ -272,17 +278,16 @@ static void modify_back(const att_block *b, int r, int i, const att_tile *tile)
         forbid(b, r, 0, t.ds, t.stride);
 }
 
-static void score_back(const att_block *b, att_tile *t)
+static void score_back(const att_block *b, int r, const att_score_tile *t)
 {
     const att_plan *plan = b->plan;
     if (!plan->scale_in_queries && plan->spec.scale != 1)
-        plan->kernels->attend.scale_scores(t->keys, plan->spec.scale, t->ds, t->stride);
-    t->user = plan->score->user;
-    t->param = b->score_param;
-    if (plan->score->flags & ATT_DOT)
+        plan->kernels->attend.scale_scores(t->keys, plan->spec.scale, b->ds + b->mask_tile->run[r].first * b->stride,
+                                           b->stride);
+    if (plan->builtin->is_dot)
         return;
-    if (plan->score->tile_back)
-        plan->score->tile_back(t);
+    if (plan->score.tile_back)
+        plan->score.tile_back(t);
     else
         att_score_pairs_back(b, t);
 }
@@ -290,10 +295,10 @@ static void score_back(const att_block *b, att_tile *t)
 void att_score_block_back(const att_block *b)
 {
     for (int r = 0; r < b->mask_tile->n_ranges; r++) {
-        att_tile t = tile_of(b, r);
+        const att_builtin_tile t = tile_of(b, r);
         for (int i = b->plan->n_modifiers - 1; i >= 0; i--)
-            modify_back(b, r, i, &t);
-        score_back(b, &t);
+            modify_back(b, r, i, &t.tile);
+        score_back(b, r, &t.tile);
     }
 }
 

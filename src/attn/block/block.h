@@ -72,18 +72,18 @@ typedef struct att_block {
     float *dq;                    /* backward: [q_dim][panel], or [panel, q_dim] of rows, added to */
     float *dk;                    /* backward: [keys, k_dim], rows dk_stride apart, added to */
     int64_t dk_stride;
-    double *pair;                                       /* [att_pair_scratch] */
-    const att_param_view *score_param, *modifier_param; /* the site's, or with gradients of this task's own */
+    double *pair;                /* [att_pair_scratch] */
+    const att_param_view *param; /* the site's, or with gradients of this task's own */
 } att_block;
 
 /* Do tiles of its score see rows of queries, not packed_q ones? And what they want made of each key beforehand. */
 static inline bool att_score_reads_query_rows(const att_plan *p)
 {
-    return p->score->transforms && p->score->transforms->rows;
+    return p->builtin->transforms && p->builtin->transforms->rows;
 }
 static inline int64_t att_precomputed_count(const att_plan *p)
 {
-    const att_row_transforms *o = p->score->transforms;
+    const att_row_transforms *o = p->builtin->transforms;
     return o && o->precomputed_count ? o->precomputed_count(p->k_dim) : 0;
 }
 /* Queries packed_q, the scale in them where it belongs there; nothing where the score takes rows. */
@@ -127,9 +127,9 @@ static inline float att_dropout_scale(const att_plan *plan) { return (float)(1 /
 /* Pair by pair, for a stage of the caller's without a version for tiles (pairs.c). Those of which the pair does not
  * attend are left out. */
 size_t att_pair_scratch(const att_call *call); /* doubles that `pair` must have */
-void att_score_pairs(const att_block *b, const att_tile *t);
-void att_score_pairs_back(const att_block *b, const att_tile *t);
-void att_modifier_pairs(const att_block *b, const att_modifier *m, const att_tile *t);
-void att_modifier_pairs_back(const att_block *b, const att_modifier *m, const att_tile *t);
+void att_score_pairs(const att_block *b, const att_score_tile *t);
+void att_score_pairs_back(const att_block *b, const att_score_tile *t);
+void att_modifier_pairs(const att_block *b, const att_modifier *m, const att_modifier_tile *t);
+void att_modifier_pairs_back(const att_block *b, const att_modifier *m, const att_modifier_tile *t);
 
 #endif

@@ -3,54 +3,79 @@
 
 #include <string.h>
 
-/* What a pair's formula is told of the stage and the heads. */
-static att_pair pair_of(const att_tile *t)
+/* What a pair's formula is told of the stage and the head. */
+static att_pair score_pair(const att_score_tile *t)
 {
-    return (att_pair){
-        .at = t->at, .user = t->user, .value = t->value, .dim = t->dim, .key_dim = t->key_dim, .param = t->param};
+    return (att_pair){.size = sizeof(att_pair),
+                      .head = t->head,
+                      .user = t->user,
+                      .dim = t->dim,
+                      .key_dim = t->key_dim,
+                      .param = t->param};
 }
 
-/* Moves p to query i and key j of the tile; false if that pair does not attend. */
-static bool move(const att_block *b, const att_tile *t, int i, int j, att_pair *p)
+static att_pair modifier_pair(const att_modifier_tile *t)
 {
-    p->q = t->q + i;
-    p->k = t->k + j;
-    p->query = t->query ? b->query.at + (p->q - b->q0) * b->query.stride : NULL; /* of a score */
-    p->key = t->key ? b->key.at + (p->k - b->k0) * b->key.stride : NULL;
-    return att_mask_tile_bits(b->mask_tile, p->k - b->k0) >> i & 1;
+    return (att_pair){.size = sizeof(att_pair), .head = t->head, .user = t->user, .value = t->value, .param = t->param};
 }
 
-void att_score_pairs(const att_block *b, const att_tile *t)
+/* Moves p to query q and key k; false if that pair does not attend. */
+static bool move(const att_block *b, int64_t q, int64_t k, att_pair *p)
 {
-    att_pair p = pair_of(t);
+    p->q = q;
+    p->k = k;
+    p->query = p->dim ? b->query.at + (q - b->q0) * b->query.stride : NULL; /* of a score */
+    p->key = p->dim ? b->key.at + (k - b->k0) * b->key.stride : NULL;
+    return att_mask_tile_bits(b->mask_tile, k - b->k0) >> (q - b->q0) & 1;
+}
+
+void att_score_pairs(const att_block *b, const att_score_tile *t)
+{
+    att_pair p = score_pair(t);
     for (int j = 0; j < t->keys; j++)
         for (int i = 0; i < t->queries; i++)
-            t->s[j * t->stride + i] = move(b, t, i, j, &p) ? (float)b->plan->score->formula(&p) : 0;
+            t->s[j * t->stride + i] = move(b, t->q + i, t->k + j, &p) ? (float)b->plan->score.formula(&p) : 0;
 }
 
-void att_modifier_pairs(const att_block *b, const att_modifier *m, const att_tile *t)
+void att_modifier_pairs(const att_block *b, const att_modifier *m, const att_modifier_tile *t)
 {
-    att_pair p = pair_of(t);
+    att_pair p = modifier_pair(t);
     for (int j = 0; j < t->keys; j++)
         for (int i = 0; i < t->queries; i++) {
             float *s = &t->s[j * t->stride + i];
-            if (move(b, t, i, j, &p))
+            if (move(b, t->q + i, t->k + j, &p))
                 *s = (float)m->formula(&p, *s);
         }
+}
+
+/* Numbers of the parameters that a stage has from the plan's `first` on; per pair there is no derivative here. */
+static int64_t param_count(const att_call *call, int first, int n)
+{
+    int64_t count = 0;
+    for (int i = first; i < first + n; i++)
+        if (call->plan->param[i].shape->kind == ATT_PER_HEAD)
+            count += att_param_count(&call->param[i]);
+    return count;
 }
 
 size_t att_pair_scratch(const att_call *call)
 {
     const att_plan *p = call->plan;
     int64_t count = 0;
-    if (!p->score->tile_back && !(p->score->flags & ATT_DOT))
-        count = p->spec.head_dim + p->spec.key_dim;
-    for (int i = 0; count && i < ATT_MAX_PARAMS; i++)
-        count += att_param_count(&call->args.score_param[i]);
+    if (!p->score.tile_back && !p->builtin->is_dot)
+        count = p->spec.head_dim + p->spec.key_dim + param_count(call, 0, p->score.n_params);
     for (int i = 0; i < p->n_modifiers; i++)
-        if (!p->modifier[i]->tile_back)
-            count += att_param_count(&call->args.modifier_param[i]);
+        if (!p->modifier[i].stage.tile_back)
+            count += param_count(call, p->modifier[i].param, p->modifier[i].stage.n_params);
     return (size_t)count;
+}
+
+/* Lays out the gradients of n parameters from `at` on; returns their end. */
+static double *lay_out(int n, const att_param_view *param, double *at, double **dparam)
+{
+    for (int i = 0; i < n; at += param[i++].count)
+        dparam[i] = param[i].grad && param[i].count ? at : NULL;
+    return at;
 }
 
 /* x [n] is added to y, rows of which are `step` apart, and cleared */
@@ -61,44 +86,50 @@ static void flush(int64_t n, double *x, float *y, int64_t step)
     memset(x, 0, (size_t)n * sizeof *x);
 }
 
+static void flush_params(int n, const att_param_view *param, double *const *dparam)
+{
+    for (int i = 0; i < n; i++)
+        if (dparam[i])
+            flush(param[i].count, dparam[i], param[i].grad, 1);
+}
+
 /* Folded queries are c q, so what arrives at them is dq / c: the driver multiplies with c again. */
-void att_score_pairs_back(const att_block *b, const att_tile *t)
+void att_score_pairs_back(const att_block *b, const att_score_tile *t)
 {
     const att_attention_spec *s = &b->plan->spec;
+    const att_score *score = &b->plan->score;
     const double factor = att_query_scale(b->plan); /* otherwise ds has it */
-    att_pair p = pair_of(t);
-    double *dq = b->pair, *dk = dq + s->head_dim, *dparam[ATT_MAX_PARAMS] = {NULL}, *end = dk + s->key_dim;
-    for (int n = 0; n < ATT_MAX_PARAMS; end += t->param[n++].count)
-        dparam[n] = t->param[n].grad ? end : NULL;
+    att_pair p = score_pair(t);
+    double *dq = b->pair, *dk = dq + s->head_dim, *dparam[ATT_MAX_PARAMS];
+    const double *end = lay_out(score->n_params, t->param, dk + s->key_dim, dparam);
     memset(b->pair, 0, (size_t)(end - b->pair) * sizeof *dq);
     for (int i = 0; i < t->queries; i++) {
         for (int j = 0; j < t->keys; j++) {
             const float ds = t->ds[j * t->stride + i];
-            if (!move(b, t, i, j, &p) || ds == 0)
+            if (!move(b, t->q + i, t->k + j, &p) || ds == 0)
                 continue;
-            b->plan->score->derivative(&p, factor * ds, dq, dk, dparam);
+            score->derivative(&p, factor * ds, dq, dk, dparam);
             flush(s->key_dim, dk, t->dkey + j * t->dkey_stride, 1);
         }
         for (int64_t d = 0; d < s->head_dim; d++)
             dq[d] /= factor;
         flush(s->head_dim, dq, t->dquery + i, t->columns);
     }
-    for (int n = 0; n < ATT_MAX_PARAMS; n++)
-        if (dparam[n])
-            flush(t->param[n].count, dparam[n], t->param[n].grad, 1);
+    flush_params(score->n_params, t->param, dparam);
 }
 
-void att_modifier_pairs_back(const att_block *b, const att_modifier *m, const att_tile *t)
+void att_modifier_pairs_back(const att_block *b, const att_modifier *m, const att_modifier_tile *t)
 {
-    att_pair p = pair_of(t);
-    double *dparam = t->param->grad ? b->pair : NULL;
-    memset(b->pair, 0, (size_t)t->param->count * sizeof *b->pair);
+    att_pair p = modifier_pair(t);
+    double *dparam[ATT_MAX_PARAMS];
+    const double *end = lay_out(m->n_params, t->param, b->pair, dparam);
+    if (end > b->pair)
+        memset(b->pair, 0, (size_t)(end - b->pair) * sizeof *b->pair);
     for (int j = 0; j < t->keys; j++)
         for (int i = 0; i < t->queries; i++) {
             const int64_t at = j * t->stride + i;
-            if (move(b, t, i, j, &p) && t->ds[at] != 0)
+            if (move(b, t->q + i, t->k + j, &p) && t->ds[at] != 0)
                 t->ds[at] *= (float)m->derivative(&p, m->flags & ATT_ADDITIVE ? 0 : t->s[at], t->ds[at], dparam);
         }
-    if (dparam)
-        flush(t->param->count, dparam, t->param->grad, 1);
+    flush_params(m->n_params, t->param, dparam);
 }

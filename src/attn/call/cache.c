@@ -203,7 +203,7 @@ static att_status refuse_prepared(const att_plan *p)
         p->ctx, ATT_ERR_UNSUPPORTED,
         "\"%s\" prepares keys anew in each call, so a cache, which has them as they were appended, does not "
         "serve it",
-        p->score->name);
+        p->score.name);
 }
 
 att_status att_cache_new(const att_plan *plan, int64_t sequences, att_cache **out)

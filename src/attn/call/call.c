@@ -74,10 +74,6 @@ static att_status check_shapes(const att_call *c, bool outputs)
 /* The tensors of att_attention_args, and what they are called. */
 static const att_tensor_group of_args[] = {
     {{"q", "k", "v", "out", "lse"}, offsetof(att_attention_args, q), 5},
-    {{"mask"}, offsetof(att_attention_args, mask), 1},
-    {{"q_documents", "k_documents"}, offsetof(att_attention_args, q_documents), 2},
-    {{"score_param"}, offsetof(att_attention_args, score_param), ATT_MAX_PARAMS},
-    {{"modifier_param"}, offsetof(att_attention_args, modifier_param), ATT_MAX_STAGES},
     {{NULL}, 0, 0},
 };
 
@@ -96,7 +92,11 @@ att_status att_check_group_apart(att_ctx *ctx, const char *name, const att_tenso
 
 att_status att_call_check_apart(const att_call *c, const char *name, const att_tensor *t)
 {
-    return att_check_group_apart(c->plan->ctx, name, t, &c->args, of_args);
+    att_status e = att_check_group_apart(c->plan->ctx, name, t, &c->args, of_args);
+    for (int i = 0; !e && i < c->plan->n_params; i++)
+        if (c->param[i].data)
+            e = att_check_apart(c->plan->ctx, name, t, c->plan->param[i].shape->name, &c->param[i]);
+    return e;
 }
 
 static att_status check_outputs_apart(const att_call *c)
@@ -163,7 +163,7 @@ static bool keys_per_head(const att_call *c)
 {
     const att_plan *p = c->plan;
     return p->transforms && p->transforms->k.kind == ATT_TRANSFORM_PROJECT && p->spec.heads > p->spec.kv_heads &&
-           c->args.score_param[p->transforms->k.param].dim[0] > 1;
+           c->param[p->transforms->k.param].dim[0] > 1;
 }
 
 att_status att_call_check(const att_plan *plan, const att_attention_args *args, bool outputs, att_call *call)
@@ -303,6 +303,7 @@ void att_call_head(const att_call *c, int64_t b, int64_t h, att_head_view *site)
     site->lse = lse.at;
     site->lse_stride = lse.stride;
     site->dropout = att_dropout_of(c, b, h);
+    site->inspected = c->inspected;
     att_params_view(c, site);
 }
 

@@ -12,11 +12,29 @@ typedef struct att_head_view {
     att_rows v, out;       /* [tk, value_dim] [tq, value_dim] */
     float *lse;            /* [tq] or NULL */
     int64_t lse_stride;
-    int64_t rows;             /* of out and lse; those from tq on become 0 and -inf */
-    int64_t k_rows;           /* of k and v */
-    att_dropout_mask dropout; /* threshold 0: none */
-    att_param_view score_param[ATT_MAX_PARAMS], modifier_param[ATT_MAX_STAGES];
+    int64_t rows;                         /* of out and lse; those from tq on become 0 and -inf */
+    int64_t k_rows;                       /* of k and v */
+    att_dropout_mask dropout;             /* threshold 0: none */
+    unsigned inspected;                   /* bit i: mask i's inspect was true for all sequences */
+    att_param_view param[ATT_MAX_PARAMS]; /* the plan's */
 } att_head_view;
+
+/* What mask i of a plan is told of a block of one head. */
+static inline att_mask_block att_mask_block_of(const att_plan *plan, int i, const att_head_view *site, att_range q,
+                                               att_range k)
+{
+    const att_plan_mask *m = &plan->mask[i];
+    return (att_mask_block){.size = sizeof(att_mask_block),
+                            .head = &site->place,
+                            .user = m->stage.user,
+                            .value = m->value,
+                            .param = site->param + m->param,
+                            .q = q.first,
+                            .queries = q.last - q.first,
+                            .k = k.first,
+                            .keys = k.last - k.first,
+                            .inspected = site->inspected >> i & 1};
+}
 
 /* A call whose arguments have been checked. */
 typedef struct att_call {
@@ -25,7 +43,8 @@ typedef struct att_call {
     bool outputs;            /* v, out and lse have been checked, too */
     bool ragged;
     int64_t sequences, max_tq, max_tk;
-    bool documents_ascend;                /* in each sequence */
+    unsigned inspected;                   /* bit i: mask i's inspect was true for all sequences */
+    att_tensor param[ATT_MAX_PARAMS];     /* the plan's, those that are not given all zero */
     att_tensor q_rows, k_rows;            /* what the tiles see: args.q and k, or made of them by att_transform_begin */
     bool keys_per_head;                   /* k_rows has a head for each of q's, not of k's */
     int64_t first_head, last_head;        /* query heads whose rows are transformed */

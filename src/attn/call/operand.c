@@ -12,7 +12,7 @@ att_qk_operand att_qk_operand_of(const att_call *c, bool of_keys)
                         .heads = of_keys && !c->keys_per_head ? s->kv_heads : s->heads,
                         .group = of_keys && c->keys_per_head ? s->heads / s->kv_heads : 1};
     if (x.how->kind == ATT_TRANSFORM_PROJECT)
-        x.param = &c->args.score_param[x.how->param];
+        x.param = &c->param[x.how->param];
     return x;
 }
 

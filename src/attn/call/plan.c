@@ -1,5 +1,6 @@
 /* From a spec to a plan. */
 #include "attn/call/scratch.h"
+#include "attn/call/transform.h"
 
 #include <math.h>
 #include <string.h>
@@ -45,10 +46,10 @@ static att_status check_sizes(att_ctx *ctx, att_attention_spec *s)
 static att_status check_prologue(att_ctx *ctx, att_plan *p)
 {
     const att_attention_spec *s = &p->spec;
-    const att_row_transforms *o = p->score->transforms;
+    const att_row_transforms *o = p->builtin->transforms;
     if (s->score_dim && !(o && o->optional))
         return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.score_dim is %lld, but \"%s\" projects nothing to it",
-                        (long long)s->score_dim, p->score->name);
+                        (long long)s->score_dim, p->score.name);
     const att_status e = s->score_dim ? check_count(ctx, "score_dim", s->score_dim, MAX_DIM) : ATT_OK;
     if (e)
         return e;
@@ -57,9 +58,9 @@ static att_status check_prologue(att_ctx *ctx, att_plan *p)
                k = p->transforms && o->k.kind == ATT_TRANSFORM_PROJECT;
     p->q_dim = !q ? s->head_dim : s->score_dim ? s->score_dim : s->key_dim;
     p->k_dim = k ? s->score_dim : s->key_dim;
-    if ((o || (p->score->flags & ATT_DOT)) && p->q_dim != p->k_dim)
+    if ((o || p->builtin->is_dot) && p->q_dim != p->k_dim)
         return att_fail(ctx, ATT_ERR_SHAPE, "spec.key_dim = %lld but spec.head_dim = %lld: %s needs them equal",
-                        (long long)s->key_dim, (long long)s->head_dim, p->score->name);
+                        (long long)s->key_dim, (long long)s->head_dim, p->score.name);
     return ATT_OK;
 }
 
@@ -73,90 +74,124 @@ static void set_scale(void *arg, int task)
 static att_status check_score(att_ctx *ctx, att_plan *p)
 {
     att_attention_spec *s = &p->spec;
-    const att_score *score = s->score ? s->score : &att_score_dot;
-    p->score = att_score_on(score, ctx->isa);
-    if (!p->score->formula)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.score has no formula");
-    const att_status e = check_prologue(ctx, p);
+    const att_score *score = s->score ? s->score : att_score_dot;
+    static const att_builtin_score none;
+    const att_builtin_score *builtin = att_builtin_score_of(score, ctx->isa);
+    p->builtin = builtin ? builtin : &none;
+    att_status e = att_take_options(&p->score, sizeof p->score, builtin ? &builtin->score : score, "att_score");
+    if (!e && !p->score.formula)
+        e = att_fail(ctx, ATT_ERR_ARGUMENT, "spec.score has no formula");
+    e = e ? e : check_prologue(ctx, p);
     if (e)
         return e;
-    if (s->scale == 0 && score == &att_score_dot)
+    if (s->scale == 0 && score == att_score_dot)
         att_parallel_for(ctx, 1, set_scale, s); /* rounded to nearest, whatever the host has set */
     s->scale = s->scale == 0 ? 1 : s->scale;
-    p->scale_in_queries = (p->score->flags & ATT_BILINEAR) && p->score->tile;
-    p->flags |= p->score->flags;
+    p->scale_in_queries = (p->score.flags & ATT_BILINEAR) && p->score.tile;
+    p->flags |= p->score.flags;
     return ATT_OK;
 }
 
-static att_status check_modifiers(att_ctx *ctx, att_plan *p)
+/* Adds the parameters that stage `stage` declares to the plan's. */
+static att_status add_params(att_plan *p, int stage, const char *name, int n, const att_param_shape *shape)
+{
+    if (n < 0 || n > ATT_MAX_PARAMS - p->n_params)
+        return att_fail(p->ctx, ATT_ERR_ARGUMENT, "\"%s\" has %d parameters, but a plan has at most %d in all", name, n,
+                        ATT_MAX_PARAMS);
+    for (int i = 0; i < n; i++) {
+        const bool used = stage >= 0 || p->transforms || !att_transform_uses_param(p, i);
+        p->param[p->n_params++] =
+            (att_plan_param){&shape[i], name, stage, used ? p->n_given++ : -1, stage >= 0 && p->spec.stage[stage].mask};
+    }
+    return ATT_OK;
+}
+
+/* What modifiers and masks have in common; check: of one without parameters. */
+static att_status check_stage(att_plan *p, int i, unsigned flags,
+                              att_status (*check)(att_ctx *, const double *, const att_tensor *))
+{
+    att_ctx *ctx = p->ctx;
+    const att_stage *s = &p->spec.stage[i];
+    const char *name = s->modifier ? p->modifier[p->n_modifiers].stage.name : p->mask[p->n_masks].stage.name;
+    for (int n = 0; n < 2; n++)
+        if (!isfinite(s->value[n]) || (s->value[n] != 0 && !(flags & (ATT_HAS_VALUE | ATT_NEEDS_VALUE))))
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.stage[%d].value[%d] is %g, but %s %s", i, n, s->value[n], name,
+                            isfinite(s->value[n]) ? "has none" : "needs a finite number");
+    if ((flags & ATT_NEEDS_VALUE) && s->value[0] == 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.stage[%d].value[0] is 0, but %s needs one", i, name);
+    p->flags |= flags;
+    return check ? check(ctx, s->value, NULL) : ATT_OK;
+}
+
+static att_status add_modifier(att_plan *p, int i)
+{
+    att_ctx *ctx = p->ctx;
+    const att_stage *s = &p->spec.stage[i];
+    const att_modifier *builtin = att_builtin_modifier_of(s->modifier, ctx->isa);
+    att_plan_modifier *x = &p->modifier[p->n_modifiers];
+    att_modifier *m = &x->stage;
+    att_status e = att_take_options(m, sizeof *m, builtin ? builtin : s->modifier, "att_modifier");
+    if (e)
+        return e;
+    if (!m->formula && !(m->flags & ATT_SINK))
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.stage[%d].modifier has no formula", i);
+    if ((m->flags & ATT_SINK) && p->sink >= 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.stage has two sinks, and [%d] is the second", i);
+    *x = (att_plan_modifier){*m, s->modifier, {s->value[0], s->value[1]}, p->n_params};
+    e = check_stage(p, i, m->flags, m->n_params ? NULL : m->check);
+    e = e ? e : add_params(p, i, m->name, m->n_params, m->param);
+    if (m->flags & ATT_SINK)
+        p->sink = p->n_modifiers;
+    p->n_modifiers++;
+    return e;
+}
+
+static att_status add_mask(att_plan *p, int i)
+{
+    const att_stage *s = &p->spec.stage[i];
+    att_plan_mask *x = &p->mask[p->n_masks];
+    att_mask *m = &x->stage;
+    att_status e = att_take_options(m, sizeof *m, s->mask, "att_mask");
+    if (e)
+        return e;
+    if (!m->keep)
+        return att_fail(p->ctx, ATT_ERR_ARGUMENT, "spec.stage[%d].mask has no keep", i);
+    *x = (att_plan_mask){*m, {s->value[0], s->value[1]}, p->n_params};
+    e = check_stage(p, i, m->flags, m->n_params ? NULL : m->check);
+    p->n_masks++;
+    return e ? e : add_params(p, i, m->name, m->n_params, m->param);
+}
+
+static att_status check_stages(att_ctx *ctx, att_plan *p)
 {
     const att_attention_spec *s = &p->spec;
     p->sink = -1;
-    for (int i = 0; i < ATT_MAX_STAGES && s->modifier[i]; i++) {
-        const att_modifier *m = att_modifier_on(s->modifier[i], ctx->isa);
-        if (!m->formula && !(m->flags & ATT_SINK))
-            return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.modifier[%d] has no formula", i);
-        if ((m->flags & ATT_HAS_VALUE) && !(isfinite(s->modifier_value[i]) && s->modifier_value[i] != 0))
-            return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.modifier_value[%d] is %g, but %s needs one", i,
-                            (double)s->modifier_value[i], m->name);
-        if ((m->flags & ATT_SINK) && p->sink >= 0)
-            return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.modifier[%d] and [%d] are both a sink", p->sink, i);
-        if (m->flags & ATT_SINK)
-            p->sink = i;
-        p->modifier[p->n_modifiers++] = m;
-        p->flags |= m->flags;
-    }
-    return ATT_OK;
-}
-
-static att_status check_masks(att_ctx *ctx, att_plan *p)
-{
-    for (int i = 0; i < ATT_MAX_STAGES && p->spec.mask[i]; i++) {
-        if (!p->spec.mask[i]->keep)
-            return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.mask[%d] has no keep", i);
-        p->mask[p->n_masks++] = p->spec.mask[i];
-        p->flags |= p->spec.mask[i]->flags;
-    }
-    return ATT_OK;
-}
-
-bool att_plan_uses(const att_plan *p, const att_mask *mask)
-{
-    bool used = false;
-    for (int i = 0; i < p->n_masks; i++)
-        used = used || p->mask[i] == mask;
-    return used;
-}
-
-static att_status check_window(att_ctx *ctx, const att_plan *p)
-{
-    const att_attention_spec *s = &p->spec;
-    const struct {
-        const char *name;
-        int64_t keys;
-    } window[] = {{"left", s->window_left}, {"right", s->window_right}};
-    const bool used = att_plan_uses(p, &att_mask_window);
-    for (int i = 0; i < 2; i++)
-        if (window[i].keys < -1 || window[i].keys > INT64_C(1) << 48)
-            return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.window_%s is %lld, expected -1 (unbounded) or a count of keys",
-                            window[i].name, (long long)window[i].keys);
-        else if (!used && window[i].keys)
-            return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.window_%s is %lld, but the spec has no att_mask_window",
-                            window[i].name, (long long)window[i].keys);
-    return ATT_OK;
+    if (s->n_stages < 0 || s->n_stages > ATT_MAX_STAGES)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.n_stages is %d, expected 0..%d", s->n_stages, ATT_MAX_STAGES);
+    if (s->n_stages && !s->stage)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.stage is NULL, but spec.n_stages is %d", s->n_stages);
+    att_status e = add_params(p, -1, p->score.name, p->score.n_params, p->score.param);
+    for (int i = 0; !e && i < s->n_stages; i++)
+        if (!s->stage[i].modifier == !s->stage[i].mask)
+            e = att_fail(ctx, ATT_ERR_ARGUMENT, "spec.stage[%d] has %s a modifier %s a mask, expected one of the two",
+                         i, s->stage[i].mask ? "both" : "neither", s->stage[i].mask ? "and" : "nor");
+        else
+            e = s->stage[i].mask ? add_mask(p, i) : add_modifier(p, i);
+    p->spec.stage = NULL; /* the caller's, who may change it from now on */
+    return e;
 }
 
 /* The first stage that needs to know where the queries stand. */
 static const char *stage_that_needs_align(const att_plan *p)
 {
-    if (p->score->flags & ATT_NEEDS_ALIGN)
-        return p->score->name;
+    if (p->score.flags & ATT_NEEDS_ALIGN)
+        return p->score.name;
     for (int i = 0; i < p->n_modifiers; i++)
-        if (p->modifier[i]->flags & ATT_NEEDS_ALIGN)
-            return p->modifier[i]->name;
+        if (p->modifier[i].stage.flags & ATT_NEEDS_ALIGN)
+            return p->modifier[i].stage.name;
     for (int i = 0; i < p->n_masks; i++)
-        if (p->mask[i]->flags & ATT_NEEDS_ALIGN)
-            return p->mask[i]->name;
+        if (p->mask[i].stage.flags & ATT_NEEDS_ALIGN)
+            return p->mask[i].stage.name;
     return NULL;
 }
 
@@ -176,17 +211,17 @@ static att_status check_align(att_ctx *ctx, const att_plan *p)
 /* Can the plan multiply bf16 in pairs? */
 static bool words_usable(const att_plan *plan)
 {
-    bool usable = plan->spec.dtype == ATT_BF16 && plan->kernels->bf16.scores && (plan->score->flags & ATT_DOT) &&
-                  plan->score->tile && !plan->transforms;
+    bool usable = plan->spec.dtype == ATT_BF16 && plan->kernels->bf16.scores && plan->builtin->is_dot &&
+                  plan->score.tile && !plan->transforms;
     for (int i = 0; i < plan->n_modifiers; i++) /* pair by pair, rows are read as floats */
-        usable = usable && (plan->modifier[i]->tile || !plan->modifier[i]->formula);
+        usable = usable && (plan->modifier[i].stage.tile || !plan->modifier[i].stage.formula);
     return usable && (!plan->kernels->bf16.pack_values || att_os_allow_tiles());
 }
 
 att_vectors att_vectors_of(const att_kernels *k)
 {
-    return (att_vectors){k->vector.exp, k->vector.tanh,  k->vector.erf, k->vector.add,
-                         k->vector.mul, k->vector.scale, k->vector.sub, k->layer.tanh_back};
+    return (att_vectors){sizeof(att_vectors), k->vector.exp,   k->vector.tanh, k->vector.erf,     k->vector.add,
+                         k->vector.mul,       k->vector.scale, k->vector.sub,  k->layer.tanh_back};
 }
 
 att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan **out)
@@ -204,14 +239,10 @@ att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan *
     att_status e = att_take_options(&p->spec, sizeof p->spec, spec, "att_attention_spec");
     e = e ? e : check_sizes(ctx, &p->spec);
     e = e ? e : check_score(ctx, p);
-    e = e ? e : check_modifiers(ctx, p);
-    e = e ? e : check_masks(ctx, p);
-    e = e ? e : check_window(ctx, p);
+    e = e ? e : check_stages(ctx, p);
     e = e ? e : check_align(ctx, p);
     p->words = !e && words_usable(p);
     p->scale_in_softmax = p->words && p->n_modifiers == 0 && p->spec.scale > 0;
-    p->no_params = !e && p->n_modifiers == 0 && p->score->tile && !p->score->param[0].name &&
-                   (p->score->tile_back || (p->score->flags & ATT_DOT));
     if (e) {
         att_free(ctx, p);
         return e;

@@ -9,22 +9,44 @@
 enum { ATT_MAX_SCRATCH_BLOCKS = 8, ATT_MAX_Q_TILES = 32 };
 
 typedef struct att_scratch_block att_scratch_block;
+/* Copies of the spec's stages. */
+typedef struct att_plan_modifier {
+    att_modifier stage;
+    const att_modifier *given; /* the caller's pointer, perhaps no longer valid: only to tell built-in ones */
+    double value[2];
+    int param; /* its first among the plan's */
+} att_plan_modifier;
+typedef struct att_plan_mask {
+    att_mask stage;
+    double value[2];
+    int param;
+} att_plan_mask;
+/* A parameter that a stage declares. */
+typedef struct att_plan_param {
+    const att_param_shape *shape;
+    const char *stage_name;
+    int stage; /* of the spec's; the score is -1 */
+    int given; /* which of args.param, or -1: not used in this plan */
+    bool of_mask;
+} att_plan_param;
 struct att_plan {
     att_ctx *ctx;
     att_attention_spec spec; /* defaults filled in */
     const att_kernels *kernels;
     att_vectors vectors;
-    const att_score *score;               /* of the running instruction set, as are the modifiers */
+    att_score score;                      /* a copy, of the running instruction set, as the modifiers are */
+    const att_builtin_score *builtin;     /* what it has as a built-in one; of the caller's: nothing */
     const att_row_transforms *transforms; /* NULL: the tiles see the rows of q and k as they are */
     int64_t q_dim, k_dim;                 /* of rows as the tiles see them */
     int n_modifiers, n_masks;
-    const att_modifier *modifier[ATT_MAX_STAGES];
-    const att_mask *mask[ATT_MAX_STAGES];
+    att_plan_modifier modifier[ATT_MAX_STAGES];
+    att_plan_mask mask[ATT_MAX_STAGES];
+    int n_params, n_given; /* of the score from 0 on, then of the stages in the spec's order; those that calls give */
+    att_plan_param param[ATT_MAX_PARAMS];
     unsigned flags;        /* of all stages together */
     bool scale_in_queries; /* the scale is in the packed_q queries */
     bool words;            /* bf16 is multiplied in pairs: forward all of it, backward what S and dP are made of */
     bool scale_in_softmax; /* and then the scale is part of the softmax */
-    bool no_params;        /* no stage has a parameter or asks for one, so sites need no view of them */
     int sink;              /* which modifier is the sink, or -1 */
     /* Scratch memory that earlier calls have left, as many as may run at once. */
     _Atomic(att_scratch_block *) scratch_blocks[ATT_MAX_SCRATCH_BLOCKS];
@@ -32,7 +54,11 @@ struct att_plan {
 
 /* Of an instruction set. */
 att_vectors att_vectors_of(const att_kernels *kernels);
-bool att_plan_uses(const att_plan *plan, const att_mask *mask);
+/* A head's view of the sink's parameter, of param [n_params]. */
+static inline const att_param_view *att_sink_of(const att_plan *plan, const att_param_view *param)
+{
+    return &param[plan->modifier[plan->sink].param];
+}
 /* What the packed_q queries were multiplied with. */
 static inline float att_query_scale(const att_plan *plan) { return plan->scale_in_queries ? plan->spec.scale : 1; }
 

@@ -158,7 +158,7 @@ void att_transform_end(att_call *c)
 
 bool att_transform_uses_param(const att_plan *p, int n)
 {
-    const att_row_transforms *o = p->score->transforms;
+    const att_row_transforms *o = p->builtin->transforms;
     return o && ((o->q.kind == ATT_TRANSFORM_PROJECT && o->q.param == n) ||
                  (o->k.kind == ATT_TRANSFORM_PROJECT && o->k.param == n));
 }

@@ -52,7 +52,7 @@ bool att_decode_suits(const att_call *call)
 }
 
 /* Dot products are computed from rows; other scores, and modifiers but a sink, work on tiles. */
-static bool is_dot(const att_plan *plan) { return plan->score->flags & ATT_DOT; }
+static bool is_dot(const att_plan *plan) { return plan->builtin->is_dot; }
 static bool uses_tiles(const att_plan *plan) { return plan->n_modifiers > (plan->sink >= 0) || !is_dot(plan); }
 
 /* ---- memory */
@@ -149,8 +149,7 @@ static void apply_stages(const head_group *g, const mask_tiles *c, int64_t k0, i
                        .q = w->packed_q,
                        .s = w->tile,
                        .stride = kernels->q_tile,
-                       .score_param = at->score_param,
-                       .modifier_param = at->modifier_param};
+                       .param = at->param};
         if (is_dot(plan)) {
             kernels->attend.pack(g->tq, last, s, ATT_KEY_BLOCK, 1, w->tile);
             att_modifiers_block(&b);

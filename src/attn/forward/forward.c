@@ -52,7 +52,7 @@ typedef struct forward_job {
 static int max_q_tiles(const att_plan *plan, bool copies, int64_t tk)
 {
     const int64_t cached = plan->ctx->cached, numbers = plan->k_dim + plan->spec.value_dim;
-    const bool shared = copies || !(plan->score->flags & ATT_DOT) || tk * numbers > cached / 2;
+    const bool shared = copies || !plan->builtin->is_dot || tk * numbers > cached / 2;
     const int64_t fit = cached / (plan->kernels->q_tile * (plan->q_dim + plan->spec.value_dim));
     return shared ? (int)att_max(1, att_min(fit, ATT_MAX_Q_TILES)) : 1;
 }
@@ -280,7 +280,7 @@ void att_add_sink(const att_plan *plan, const att_head_view *at, int rows, float
         left[i] = 1;
         if (sum[i] == 0)
             continue;
-        const double sink = (double)at->modifier_param[plan->sink].data[0] * ATT_LOG2_E;
+        const double sink = (double)att_sink_of(plan, at->param)->data[0] * ATT_LOG2_E;
         const double before = max[i], after = att_fmax(before, sink);
         left[i] = (float)att_exp2(before - after);
         sum[i] = sum[i] * left[i] + (float)att_exp2(sink - after);
@@ -414,8 +414,7 @@ static void run_item(const forward_job *j, int64_t item, int64_t next, forward_s
     at.k_row.copy = at.k_row.copy && !l1_holds_key_rows(call->plan);
     const int64_t last = att_min(at.rows, p.q0 + each), used = att_max(p.q0, att_min(at.place.tq, last));
     w->block.site = &at;
-    w->block.score_param = at.score_param;
-    w->block.modifier_param = at.modifier_param;
+    w->block.param = at.param;
     prefetch_next(j, item, next, &p, &at, w);
     if (used > p.q0)
         attend_queries(call->plan, &at, p.q0, (int)(used - p.q0), w);

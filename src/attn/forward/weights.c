@@ -14,7 +14,7 @@ static void softmax_row(const att_plan *plan, const att_head_view *at, float *ro
         any = any || scores[k] != -INFINITY;
     memcpy(row, scores, (size_t)tk * sizeof *row);
     if (any && plan->sink >= 0)
-        row[tk] = at->modifier_param[plan->sink].data[0];
+        row[tk] = att_sink_of(plan, at->param)->data[0];
     plan->kernels->layer.softmax(any && plan->sink >= 0 ? tk + 1 : tk, row, row);
     memcpy(scores, row, (size_t)tk * sizeof *row);
 }
@@ -43,8 +43,7 @@ static void weights_of_block(const att_plan *plan, const att_head_view *at, int6
                    .s = w->s,
                    .query = att_rows_read(kernels, &at->q_row, q0, queries, plan->q_dim, w->query),
                    .stride = panel,
-                   .score_param = at->score_param,
-                   .modifier_param = at->modifier_param};
+                   .param = at->param};
     att_pack_queries(plan, b.query, queries, w->q);
     for (int64_t i = 0; i < queries * tk; i++)
         weights[i] = -INFINITY;

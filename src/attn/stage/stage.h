@@ -4,16 +4,20 @@
  *
  * A tile is a block of queries, at most a panel, by a block of keys. Its scores lie transposed: s [keys][panel], a
  * column for each query. Stages are called once a tile through tables, so the work to extend is scores + modifiers +
- * masks, not their product. Their types are public (attend.h, chapter 6): a built-in stage is made as a caller's is,
- * but once for each instruction set.
+ * masks, not their product. Their types are public (attend_extend.h): a built-in stage is made as a caller's is, but
+ * scores and modifiers once for each instruction set. What built-in scores have beyond that is here.
  *
  * To add a stage: src/attn/stage/{score,modifier,mask}/NAME.c; the build finds it. */
 #ifndef ATT_ATTN_STAGE_H
 #define ATT_ATTN_STAGE_H
 
+#include "attend_extend.h"
 #include "base/base.h"
 #include "kernel/kernel.h"
 #include "util/util.h"
+
+/* Of a plan: modifiers and masks, and the parameters of all stages. */
+enum { ATT_MAX_STAGES = 16, ATT_MAX_PARAMS = 16 };
 
 /* Constants, so that results depend on neither caches nor threads: keys are counted from the sequence's start, a
  * block of them is softened at once, and a segment's partial result is merged with those before it. */
@@ -21,10 +25,6 @@ enum { ATT_KEY_BLOCK = 256, ATT_KEY_SEGMENT = 1024, ATT_SUB_TILE = 32, ATT_MAX_Q
 
 /* Bits 0 to n - 1. */
 static inline uint64_t att_low_bits(int64_t n) { return n <= 0 ? 0 : n >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << n) - 1; }
-
-/* A stage's version for an instruction set; a caller's is the same for all. */
-static inline const att_score *att_score_on(const att_score *s, int isa) { return s->set ? s->set[isa] : s; }
-static inline const att_modifier *att_modifier_on(const att_modifier *m, int isa) { return m->set ? m->set[isa] : m; }
 
 /* What a score does to each row of queries, and of keys, before its tiles see them (transforms.c). */
 typedef enum att_transform_kind {
@@ -46,5 +46,47 @@ typedef struct att_row_transforms {
     int64_t (*precomputed_count)(int64_t dim);
     void (*precompute)(int64_t dim, const float *x, float *y);
 } att_row_transforms;
+
+/* A built-in score, of one instruction set. */
+typedef struct att_builtin_score {
+    att_score score;
+    bool is_dot;                          /* it is the dot product of the rows that tiles see */
+    const att_row_transforms *transforms; /* NULL: none */
+} att_builtin_score;
+/* What tiles of a built-in score are given as well. */
+typedef struct att_builtin_tile {
+    att_score_tile tile;                 /* first: a score gets a pointer to this */
+    int64_t query_stride, dquery_stride; /* of queries and their gradients that lie in rows; else 0 */
+    const float *precomputed;            /* [keys, precomputed_stride]: what has been made of each key, or NULL */
+    int64_t precomputed_stride;
+} att_builtin_tile;
+static inline const att_builtin_tile *att_builtin_tile_of(const att_score_tile *t)
+{
+    return (const att_builtin_tile *)t;
+}
+
+/* A tile as a modifier sees it: scores s and their gradient ds, but no queries and keys. */
+static inline att_modifier_tile att_modifier_tile_of(const att_score_tile *t, const att_modifier *m,
+                                                     const double *value, const att_param_view *param, float *ds)
+{
+    return (att_modifier_tile){.size = sizeof(att_modifier_tile),
+                               .head = t->head,
+                               .user = m->user,
+                               .value = value,
+                               .q = t->q,
+                               .k = t->k,
+                               .queries = t->queries,
+                               .keys = t->keys,
+                               .columns = t->columns,
+                               .param = param,
+                               .s = t->s,
+                               .ds = ds,
+                               .stride = t->stride,
+                               .vectors = t->vectors};
+}
+
+/* A built-in stage for an instruction set, by its public pointer; of any other pointer NULL. */
+const att_builtin_score *att_builtin_score_of(const att_score *s, int isa);
+const att_modifier *att_builtin_modifier_of(const att_modifier *m, int isa);
 
 #endif

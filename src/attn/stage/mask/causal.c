@@ -1,35 +1,34 @@
 /* A query attends to the keys up to its own position. */
 #include "attn/stage/stage.h"
 
-static bool keep(const att_head *at, const void *user, int64_t q, int64_t k)
-{
-    (void)user;
-    return k <= at->position + q;
-}
+static bool keep(const att_mask_block *b) { return b->k <= b->head->position + b->q; }
 
-static void span(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t *first, int64_t *last)
+static void span(const att_mask_block *b, int64_t *first, int64_t *last)
 {
-    (void)user;
     *first = 0;
-    *last = at->position + q + queries;
+    *last = b->head->position + b->q + b->queries;
 }
 
-static att_cover cover(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys)
+static att_cover cover(const att_mask_block *b)
 {
-    (void)user;
-    if (k > at->position + q + queries - 1)
+    const int64_t position = b->head->position + b->q;
+    if (b->k > position + b->queries - 1)
         return ATT_EMPTY;
-    return k + keys - 1 <= at->position + q ? ATT_FULL : ATT_PARTIAL;
+    return b->k + b->keys - 1 <= position ? ATT_FULL : ATT_PARTIAL;
 }
 
 /* Queries from the key's position on. */
-static void bits(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys,
-                 uint64_t *bits)
+static void bits(const att_mask_block *b, uint64_t *bits)
 {
-    (void)user, (void)queries;
-    for (int64_t j = 0; j < keys; j++)
-        bits[j] = ~att_low_bits(k + j - at->position - q);
+    for (int64_t j = 0; j < b->keys; j++)
+        bits[j] = ~att_low_bits(b->k + j - b->head->position - b->q);
 }
 
-const att_mask att_mask_causal = {
-    .name = "causal", .flags = ATT_NEEDS_ALIGN, .keep = keep, .span = span, .cover = cover, .bits = bits};
+static const att_mask mask = {.size = sizeof mask,
+                              .name = "causal",
+                              .flags = ATT_NEEDS_ALIGN,
+                              .keep = keep,
+                              .span = span,
+                              .cover = cover,
+                              .bits = bits};
+const att_mask *const att_mask_causal = &mask;

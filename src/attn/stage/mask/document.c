@@ -1,23 +1,33 @@
-/* A query attends to the keys of its own document: args.q_documents and args.k_documents have an id for each time step.
- */
+/* A query attends to the keys of its own document: two parameters have an id for each query and each key. */
 #include "attn/stage/stage.h"
 
-static int32_t id_of_query(const att_head *at, int64_t q) { return at->document[0][q * at->document_stride[0]]; }
-static int32_t id_of_key(const att_head *at, int64_t k) { return at->document[1][k * at->document_stride[1]]; }
+static int64_t id_of_query(const att_mask_block *b, int64_t q) { return b->param[0].i32[q * b->param[0].stride[0]]; }
+static int64_t id_of_key(const att_mask_block *b, int64_t k) { return b->param[1].i32[k * b->param[1].stride[1]]; }
 
-static bool keep(const att_head *at, const void *user, int64_t q, int64_t k)
+static bool keep(const att_mask_block *b) { return id_of_query(b, b->q) == id_of_key(b, b->k); }
+
+static bool ascend(const int32_t *id, int64_t stride, int64_t n)
 {
-    (void)user;
-    return id_of_query(at, q) == id_of_key(at, k);
+    for (int64_t i = 1; i < n; i++)
+        if (id[i * stride] < id[(i - 1) * stride])
+            return false;
+    return true;
+}
+
+/* Do ids ascend? Then the ends of a block tell which are in it. */
+static bool inspect(const att_mask_block *b)
+{
+    return ascend(b->param[0].i32, b->param[0].stride[0], b->queries) &&
+           ascend(b->param[1].i32, b->param[1].stride[1], b->keys);
 }
 
 /* The first of the ascending keys [0, tk) whose id is not less than `id`. */
-static int64_t first_key_of(const att_head *at, int64_t id)
+static int64_t first_key_of(const att_mask_block *b, int64_t id)
 {
-    int64_t low = 0, high = at->tk;
+    int64_t low = 0, high = b->head->tk;
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
-        if (id_of_key(at, middle) < id)
+        if (id_of_key(b, middle) < id)
             low = middle + 1;
         else
             high = middle;
@@ -25,15 +35,14 @@ static int64_t first_key_of(const att_head *at, int64_t id)
     return low;
 }
 
-static void span(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t *first, int64_t *last)
+static void span(const att_mask_block *b, int64_t *first, int64_t *last)
 {
-    (void)user;
     *first = 0;
-    *last = at->tk;
-    if (!at->documents_ascend)
+    *last = b->head->tk;
+    if (!b->inspected)
         return;
-    *first = first_key_of(at, id_of_query(at, q));
-    *last = first_key_of(at, (int64_t)id_of_query(at, q + queries - 1) + 1);
+    *first = first_key_of(b, id_of_query(b, b->q));
+    *last = first_key_of(b, id_of_query(b, b->q + b->queries - 1) + 1);
 }
 
 typedef struct range {
@@ -51,27 +60,38 @@ static range range_of(const int32_t *id, int64_t stride, int64_t n, bool ascend)
     return r;
 }
 
-static att_cover cover(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys)
+static att_cover cover(const att_mask_block *b)
 {
-    (void)user;
-    const int64_t *stride = at->document_stride;
-    const range a = range_of(at->document[0] + q * stride[0], stride[0], queries, at->documents_ascend);
-    const range b = range_of(at->document[1] + k * stride[1], stride[1], keys, at->documents_ascend);
-    if (a.most < b.least || b.most < a.least)
+    const int64_t q_step = b->param[0].stride[0], k_step = b->param[1].stride[1];
+    const range q = range_of(b->param[0].i32 + b->q * q_step, q_step, b->queries, b->inspected);
+    const range k = range_of(b->param[1].i32 + b->k * k_step, k_step, b->keys, b->inspected);
+    if (q.most < k.least || k.most < q.least)
         return ATT_EMPTY;
-    return a.least == a.most && b.least == b.most ? ATT_FULL : ATT_PARTIAL;
+    return q.least == q.most && k.least == k.most ? ATT_FULL : ATT_PARTIAL;
 }
 
-static void bits(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys,
-                 uint64_t *bits)
+static void bits(const att_mask_block *b, uint64_t *bits)
 {
-    (void)user;
-    for (int64_t j = 0; j < keys; j++) {
-        const int32_t id = id_of_key(at, k + j);
+    for (int64_t j = 0; j < b->keys; j++) {
+        const int64_t id = id_of_key(b, b->k + j);
         bits[j] = 0;
-        for (int64_t i = 0; i < queries; i++)
-            bits[j] |= (uint64_t)(id_of_query(at, q + i) == id) << i;
+        for (int64_t i = 0; i < b->queries; i++)
+            bits[j] |= (uint64_t)(id_of_query(b, b->q + i) == id) << i;
     }
 }
 
-const att_mask att_mask_document = {.name = "document", .keep = keep, .span = span, .cover = cover, .bits = bits};
+static const att_param_shape params[] = {
+    {.name = "q_documents", .kind = ATT_PER_QUERY, .dtype = ATT_I32},
+    {.name = "k_documents", .kind = ATT_PER_KEY, .dtype = ATT_I32, .optional = true},
+};
+
+static const att_mask mask = {.size = sizeof mask,
+                              .name = "document",
+                              .param = params,
+                              .n_params = 2,
+                              .keep = keep,
+                              .span = span,
+                              .cover = cover,
+                              .bits = bits,
+                              .inspect = inspect};
+const att_mask *const att_mask_document = &mask;

@@ -1,43 +1,63 @@
-/* A query attends to the keys around its own position: spec.window_left before it, spec.window_right behind it. */
+/* A query attends to the keys around its own position: value[0] before it, value[1] behind it. */
 #include "attn/stage/stage.h"
 
-/* What is unbounded is further than any position. */
-static int64_t reach(int64_t window) { return window < 0 ? INT64_C(1) << 60 : window; }
+static const double MOST = 0x1p48;
 
-static bool keep(const att_head *at, const void *user, int64_t q, int64_t k)
+static att_status check(att_ctx *ctx, const double *value, const att_tensor *param)
 {
-    (void)user;
-    const int64_t distance = k - at->position - q;
-    return -distance <= reach(at->window[0]) && distance <= reach(at->window[1]);
+    (void)param;
+    for (int i = 0; i < 2; i++)
+        if (!(value[i] >= -1 && value[i] <= MOST) || value[i] != (double)(int64_t)value[i])
+            return att_fail(ctx, ATT_ERR_ARGUMENT,
+                            "value[%d] of att_mask_window is %g, expected -1 (unbounded) or a count of keys", i,
+                            value[i]);
+    return ATT_OK;
+}
+
+/* Keys to the left (0) or right (1); what is unbounded is further than any position. */
+static int64_t reach(const att_mask_block *b, int side)
+{
+    return b->value[side] < 0 ? INT64_C(1) << 60 : (int64_t)b->value[side];
+}
+
+static bool keep(const att_mask_block *b)
+{
+    const int64_t distance = b->k - b->head->position - b->q;
+    return -distance <= reach(b, 0) && distance <= reach(b, 1);
 }
 
 /* The first key of the first query, and one past the last key of the last one. */
-static void span(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t *first, int64_t *last)
+static void span(const att_mask_block *b, int64_t *first, int64_t *last)
 {
-    (void)user;
-    *first = at->position + q - reach(at->window[0]);
-    *last = at->position + q + queries + reach(at->window[1]);
+    *first = b->head->position + b->q - reach(b, 0);
+    *last = b->head->position + b->q + b->queries + reach(b, 1);
 }
 
-static att_cover cover(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys)
+static att_cover cover(const att_mask_block *b)
 {
     int64_t first, last;
-    span(at, user, q, queries, &first, &last);
-    if (k + keys <= first || k >= last)
+    span(b, &first, &last);
+    if (b->k + b->keys <= first || b->k >= last)
         return ATT_EMPTY;
-    return k >= first + queries - 1 && k + keys <= last - queries + 1 ? ATT_FULL : ATT_PARTIAL;
+    return b->k >= first + b->queries - 1 && b->k + b->keys <= last - b->queries + 1 ? ATT_FULL : ATT_PARTIAL;
 }
 
-/* Queries from `right` before the key to `left` behind it. */
-static void bits(const att_head *at, const void *user, int64_t q, int64_t queries, int64_t k, int64_t keys,
-                 uint64_t *bits)
+/* Queries from value[1] before the key to value[0] behind it. */
+static void bits(const att_mask_block *b, uint64_t *bits)
 {
-    (void)user, (void)queries;
-    for (int64_t j = 0; j < keys; j++) {
-        const int64_t here = k + j - at->position - q;
-        bits[j] = att_low_bits(here + reach(at->window[0]) + 1) & ~att_low_bits(here - reach(at->window[1]));
+    const int64_t left = reach(b, 0), right = reach(b, 1);
+    for (int64_t j = 0; j < b->keys; j++) {
+        const int64_t here = b->k + j - b->head->position - b->q;
+        bits[j] = att_low_bits(here + left + 1) & ~att_low_bits(here - right);
     }
 }
 
-const att_mask att_mask_window = {
-    .name = "window", .flags = ATT_NEEDS_ALIGN, .keep = keep, .span = span, .cover = cover, .bits = bits};
+static const att_mask mask = {.size = sizeof mask,
+                              .name = "window",
+                              .flags = ATT_NEEDS_ALIGN | ATT_HAS_VALUE,
+                              .check = check,
+                              .keep = keep,
+                              .span = span,
+                              .cover = cover,
+                              .bits = bits};
+const att_mask *const att_mask_window = &mask;

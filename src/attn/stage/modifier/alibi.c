@@ -8,15 +8,15 @@ static double formula(const att_pair *p, double s)
     return s - (double)p->param->data[0] * fabs((double)distance_of_pair(p));
 }
 
-static double derivative(const att_pair *p, double s, double ds, double *dparam)
+static double derivative(const att_pair *p, double s, double ds, double *const *dparam)
 {
     (void)s;
-    if (dparam)
-        dparam[0] -= ds * fabs((double)distance_of_pair(p));
+    if (dparam[0])
+        dparam[0][0] -= ds * fabs((double)distance_of_pair(p));
     return 1;
 }
 
-static void tile(const att_tile *t)
+static void tile(const att_modifier_tile *t)
 {
     const int64_t first = first_distance(t);
     float x[MOST_DIAGONALS];
@@ -25,7 +25,7 @@ static void tile(const att_tile *t)
     add_diagonals(t, x);
 }
 
-static void tile_back(const att_tile *t)
+static void tile_back(const att_modifier_tile *t)
 {
     if (!t->param->grad)
         return;
@@ -38,10 +38,14 @@ static void tile_back(const att_tile *t)
     t->param->grad[0] += (float)sum;
 }
 
+static const att_param_shape slopes = {.name = "slopes"};
+
 extern const att_modifier ATT_ISA(att_modifier_alibi);
-const att_modifier ATT_ISA(att_modifier_alibi) = {.name = "alibi",
+const att_modifier ATT_ISA(att_modifier_alibi) = {.size = sizeof(att_modifier),
+                                                  .name = "alibi",
                                                   .flags = ATT_ADDITIVE | ATT_NEEDS_ALIGN,
-                                                  .param = {.name = "slopes"},
+                                                  .param = &slopes,
+                                                  .n_params = 1,
                                                   .formula = formula,
                                                   .derivative = derivative,
                                                   .tile = tile,

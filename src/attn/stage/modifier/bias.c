@@ -7,11 +7,11 @@ static double formula(const att_pair *p, double s)
     return s + (double)p->param->data[p->q * p->param->stride[0] + p->k * p->param->stride[1]];
 }
 
-static double derivative(const att_pair *p, double s, double ds, double *dparam)
+static double derivative(const att_pair *p, double s, double ds, double *const *dparam)
 {
     (void)s;
-    if (dparam)
-        dparam[p->q * p->param->stride[0] + p->k * p->param->stride[1]] += ds;
+    if (dparam[0])
+        dparam[0][p->q * p->param->stride[0] + p->k * p->param->stride[1]] += ds;
     return 1;
 }
 
@@ -28,7 +28,7 @@ static vf biases(const att_param_view *bias, int64_t q, int64_t k, int keys)
 }
 
 /* Scores lie transposed, so squares of biases are packed_q on the way. */
-static void tile(const att_tile *t)
+static void tile(const att_modifier_tile *t)
 {
     for (int i = 0; i < t->queries; i += ATT_LANES)
         for (int j = 0; j < t->keys; j += ATT_LANES) {
@@ -45,7 +45,7 @@ static void tile(const att_tile *t)
 }
 
 /* Keys in ascending order for each query, queries in ascending order for each key. */
-static void tile_back(const att_tile *t)
+static void tile_back(const att_modifier_tile *t)
 {
     const att_param_view *bias = t->param;
     for (int i = 0; bias->grad && i < t->queries; i++)
@@ -54,10 +54,14 @@ static void tile_back(const att_tile *t)
                 t->ds[j * t->stride + i];
 }
 
+static const att_param_shape bias = {.name = "bias", .kind = ATT_PER_PAIR};
+
 extern const att_modifier ATT_ISA(att_modifier_bias);
-const att_modifier ATT_ISA(att_modifier_bias) = {.name = "bias",
-                                                 .flags = ATT_ADDITIVE | ATT_PAIRS,
-                                                 .param = {.name = "bias"},
+const att_modifier ATT_ISA(att_modifier_bias) = {.size = sizeof(att_modifier),
+                                                 .name = "bias",
+                                                 .flags = ATT_ADDITIVE,
+                                                 .param = &bias,
+                                                 .n_params = 1,
                                                  .formula = formula,
                                                  .derivative = derivative,
                                                  .tile = tile,

@@ -13,17 +13,20 @@
 
 enum { MOST_DIAGONALS = ATT_KEY_BLOCK + ATT_MAX_Q_TILE };
 
-static inline int64_t distance_of_pair(const att_pair *p) { return p->k - p->q - p->at->position; }
+static inline int64_t distance_of_pair(const att_pair *p) { return p->k - p->q - p->head->position; }
 
 /* Of diagonal 0; that of diagonal n is n less. */
-static inline int64_t first_distance(const att_tile *t) { return t->k + t->keys - 1 - t->q - t->at->position; }
+static inline int64_t first_distance(const att_modifier_tile *t)
+{
+    return t->k + t->keys - 1 - t->q - t->head->position;
+}
 
 /* Those of the whole tile, and those that have a pair. */
-static inline int all_diagonals(const att_tile *t) { return (int)t->columns + t->keys - 1; }
-static inline int used_diagonals(const att_tile *t) { return t->queries + t->keys - 1; }
+static inline int all_diagonals(const att_modifier_tile *t) { return (int)t->columns + t->keys - 1; }
+static inline int used_diagonals(const att_modifier_tile *t) { return t->queries + t->keys - 1; }
 
 /* s += x [all_diagonals] */
-ATT_INLINE void add_diagonals(const att_tile *t, const float *x)
+ATT_INLINE void add_diagonals(const att_modifier_tile *t, const float *x)
 {
     for (int j = 0; j < t->keys; j++)
         for (int i = 0; i < t->queries; i += ATT_LANES) {
@@ -33,7 +36,7 @@ ATT_INLINE void add_diagonals(const att_tile *t, const float *x)
 }
 
 /* y [MOST_DIAGONALS] = the sums of ds along the diagonals, in descending order of keys */
-ATT_INLINE void sum_diagonals(const att_tile *t, float *y)
+ATT_INLINE void sum_diagonals(const att_modifier_tile *t, float *y)
 {
     memset(y, 0, MOST_DIAGONALS * sizeof *y);
     for (int j = t->keys - 1; j >= 0; j--)

@@ -21,7 +21,7 @@ static int bucket_of(int64_t buckets, float greatest, int64_t distance)
 }
 
 /* Buckets between two that are known: all the same where those are, because buckets ascend with the distance. */
-static void buckets_between(const att_tile *t, int first, int last, int *bucket)
+static void buckets_between(const att_modifier_tile *t, int first, int last, int *bucket)
 {
     if (last - first < 2)
         return;
@@ -31,34 +31,34 @@ static void buckets_between(const att_tile *t, int first, int last, int *bucket)
             bucket[n] = bucket[first];
         return;
     }
-    bucket[middle] = bucket_of(t->param->count, t->value, first_distance(t) - middle);
+    bucket[middle] = bucket_of(t->param->count, (float)t->value[0], first_distance(t) - middle);
     buckets_between(t, first, middle, bucket);
     buckets_between(t, middle, last, bucket);
 }
 
 /* bucket [all_diagonals] */
-static void all_buckets(const att_tile *t, int *bucket)
+static void all_buckets(const att_modifier_tile *t, int *bucket)
 {
     const int last = all_diagonals(t) - 1;
-    bucket[0] = bucket_of(t->param->count, t->value, first_distance(t));
-    bucket[last] = bucket_of(t->param->count, t->value, first_distance(t) - last);
+    bucket[0] = bucket_of(t->param->count, (float)t->value[0], first_distance(t));
+    bucket[last] = bucket_of(t->param->count, (float)t->value[0], first_distance(t) - last);
     buckets_between(t, 0, last, bucket);
 }
 
 static double formula(const att_pair *p, double s)
 {
-    return s + (double)p->param->data[bucket_of(p->param->count, p->value, distance_of_pair(p))];
+    return s + (double)p->param->data[bucket_of(p->param->count, (float)p->value[0], distance_of_pair(p))];
 }
 
-static double derivative(const att_pair *p, double s, double ds, double *dparam)
+static double derivative(const att_pair *p, double s, double ds, double *const *dparam)
 {
     (void)s;
-    if (dparam)
-        dparam[bucket_of(p->param->count, p->value, distance_of_pair(p))] += ds;
+    if (dparam[0])
+        dparam[0][bucket_of(p->param->count, (float)p->value[0], distance_of_pair(p))] += ds;
     return 1;
 }
 
-static void tile(const att_tile *t)
+static void tile(const att_modifier_tile *t)
 {
     int bucket[MOST_DIAGONALS];
     float x[MOST_DIAGONALS];
@@ -68,7 +68,7 @@ static void tile(const att_tile *t)
     add_diagonals(t, x);
 }
 
-static void tile_back(const att_tile *t)
+static void tile_back(const att_modifier_tile *t)
 {
     int bucket[MOST_DIAGONALS];
     float y[MOST_DIAGONALS];
@@ -80,24 +80,29 @@ static void tile_back(const att_tile *t)
         t->param->grad[bucket[n]] += y[n];
 }
 
-static att_status check(att_ctx *ctx, float greatest, const att_tensor *table)
+static att_status check(att_ctx *ctx, const double *value, const att_tensor *table)
 {
+    const float greatest = (float)value[0];
     const int64_t buckets = table->dim[1], least = BOTH ? 4 : 2, exact = BOTH ? buckets / 4 : buckets / 2;
     if (buckets < least || buckets > INT32_MAX)
         return att_fail(ctx, ATT_ERR_SHAPE, "the table of relative positions has %lld buckets, expected %lld or more",
                         (long long)buckets, (long long)least);
     if (!((double)greatest > (double)exact))
         return att_fail(ctx, ATT_ERR_ARGUMENT,
-                        "the greatest distance, spec.modifier_value, is %g, but %lld buckets have distances up to %lld "
+                        "the greatest distance, value[0], is %g, but %lld buckets have distances up to %lld "
                         "for themselves",
                         (double)greatest, (long long)buckets, (long long)exact);
     return ATT_OK;
 }
 
+static const att_param_shape table = {.name = "table", .rows = ATT_ANY};
+
 extern const att_modifier ATT_ISA(RELATIVE);
-const att_modifier ATT_ISA(RELATIVE) = {.name = RELATIVE_NAME,
-                                        .flags = ATT_ADDITIVE | ATT_NEEDS_ALIGN | ATT_HAS_VALUE,
-                                        .param = {.name = "table", .extent = {ATT_ANY}},
+const att_modifier ATT_ISA(RELATIVE) = {.size = sizeof(att_modifier),
+                                        .name = RELATIVE_NAME,
+                                        .flags = ATT_ADDITIVE | ATT_NEEDS_ALIGN | ATT_NEEDS_VALUE,
+                                        .param = &table,
+                                        .n_params = 1,
                                         .check = check,
                                         .formula = formula,
                                         .derivative = derivative,

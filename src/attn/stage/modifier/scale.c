@@ -1,28 +1,29 @@
-/* s times spec.modifier_value. */
+/* s times value[0]. */
 #include "attn/stage/stage.h"
 #include "simd/simd.h"
 
-static double formula(const att_pair *p, double s) { return s * (double)p->value; }
+static double formula(const att_pair *p, double s) { return s * p->value[0]; }
 
-static double derivative(const att_pair *p, double s, double ds, double *dparam)
+static double derivative(const att_pair *p, double s, double ds, double *const *dparam)
 {
     (void)s, (void)ds, (void)dparam;
-    return p->value;
+    return p->value[0];
 }
 
-static void multiply(const att_tile *t, float *x)
+static void multiply(const att_modifier_tile *t, float *x)
 {
     for (int j = 0; j < t->keys; j++)
         for (int i = 0; i < t->queries; i += ATT_LANES)
-            v_store(x + j * t->stride + i, v_mul(v_load(x + j * t->stride + i), v_set(t->value)));
+            v_store(x + j * t->stride + i, v_mul(v_load(x + j * t->stride + i), v_set((float)t->value[0])));
 }
 
-static void tile(const att_tile *t) { multiply(t, t->s); }
-static void tile_back(const att_tile *t) { multiply(t, t->ds); }
+static void tile(const att_modifier_tile *t) { multiply(t, t->s); }
+static void tile_back(const att_modifier_tile *t) { multiply(t, t->ds); }
 
 extern const att_modifier ATT_ISA(att_modifier_scale);
-const att_modifier ATT_ISA(att_modifier_scale) = {.name = "scale",
-                                                  .flags = ATT_HAS_VALUE,
+const att_modifier ATT_ISA(att_modifier_scale) = {.size = sizeof(att_modifier),
+                                                  .name = "scale",
+                                                  .flags = ATT_NEEDS_VALUE,
                                                   .formula = formula,
                                                   .derivative = derivative,
                                                   .tile = tile,

@@ -3,5 +3,8 @@
 #include "attn/stage/stage.h"
 #include "simd/simd.h"
 
+static const att_param_shape sinks = {.name = "sinks"};
+
 extern const att_modifier ATT_ISA(att_modifier_sink);
-const att_modifier ATT_ISA(att_modifier_sink) = {.name = "sink", .flags = ATT_SINK, .param = {.name = "sinks"}};
+const att_modifier ATT_ISA(att_modifier_sink) = {
+    .size = sizeof(att_modifier), .name = "sink", .flags = ATT_SINK, .param = &sinks, .n_params = 1};

@@ -1,21 +1,21 @@
-/* c tanh(s / c): scores stay within (-c, c), c = spec.modifier_value (Gemma 2). */
+/* c tanh(s / c): scores stay within (-c, c), c = value[0] (Gemma 2). */
 #include "attn/stage/stage.h"
 #include "simd/math.h"
 
 #include <math.h>
 
-static double formula(const att_pair *p, double s) { return (double)p->value * tanh(s / (double)p->value); }
+static double formula(const att_pair *p, double s) { return p->value[0] * tanh(s / p->value[0]); }
 
-static double derivative(const att_pair *p, double s, double ds, double *dparam)
+static double derivative(const att_pair *p, double s, double ds, double *const *dparam)
 {
     (void)ds, (void)dparam;
-    const double y = tanh(s / (double)p->value);
+    const double y = tanh(s / p->value[0]);
     return 1 - y * y;
 }
 
-static void tile(const att_tile *t)
+static void tile(const att_modifier_tile *t)
 {
-    const vf cap = v_set(t->value), one_over = v_set(1 / t->value);
+    const vf cap = v_set((float)t->value[0]), one_over = v_set(1 / (float)t->value[0]);
     for (int j = 0; j < t->keys; j++)
         for (int i = 0; i < t->queries; i += ATT_LANES) {
             float *s = t->s + j * t->stride + i;
@@ -23,9 +23,9 @@ static void tile(const att_tile *t)
         }
 }
 
-static void tile_back(const att_tile *t)
+static void tile_back(const att_modifier_tile *t)
 {
-    const vf one = v_set(1), one_over = v_set(1 / t->value);
+    const vf one = v_set(1), one_over = v_set(1 / (float)t->value[0]);
     for (int j = 0; j < t->keys; j++)
         for (int i = 0; i < t->queries; i += ATT_LANES) {
             const vf y = v_tanh(v_mul(v_load(t->s + j * t->stride + i), one_over));
@@ -35,8 +35,9 @@ static void tile_back(const att_tile *t)
 }
 
 extern const att_modifier ATT_ISA(att_modifier_softcap);
-const att_modifier ATT_ISA(att_modifier_softcap) = {.name = "softcap",
-                                                    .flags = ATT_HAS_VALUE,
+const att_modifier ATT_ISA(att_modifier_softcap) = {.size = sizeof(att_modifier),
+                                                    .name = "softcap",
+                                                    .flags = ATT_NEEDS_VALUE,
                                                     .formula = formula,
                                                     .derivative = derivative,
                                                     .tile = tile,

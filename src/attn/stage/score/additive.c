@@ -89,7 +89,7 @@ typedef struct weights {
     _Alignas(64) float v[PIECE], sum[PIECE / GROUP];
 } weights;
 
-static void load_weights(const att_tile *t, int64_t a0, int n, weights *w)
+static void load_weights(const att_score_tile *t, int64_t a0, int n, weights *w)
 {
     load(n, t->param[0].data + a0, w->v);
     for (int a = 0; a + GROUP * ATT_LANES <= n; a += GROUP * ATT_LANES) {
@@ -126,19 +126,20 @@ static float wide_score(int n, const float *q, const float *k, const float *v, c
 }
 
 /* A chunk of one key by all queries, chunk number c of the piece, from feature a of the row on. */
-static void score_chunk(const att_tile *t, int64_t a, int c, int n, const exponents *q, chunk k, const weights *w,
+static void score_chunk(const att_score_tile *t, int64_t a, int c, int n, const exponents *q, chunk k, const weights *w,
                         float *s)
 {
     const float *e = q->e + c * t->queries * CHUNK, *v = w->v + c * CHUNK, *sum = w->sum + c * CHUNK / GROUP;
     const bool *wide = q->wide + c * t->queries;
     for (int i = 0; i < t->queries; i++, e += CHUNK) {
-        const float x = k.wide || wide[i] ? wide_score(n, t->query + i * t->query_stride + a, k.x, v, sum)
-                                          : score(false, n, e, k.e, v, sum);
+        const float x = k.wide || wide[i]
+                            ? wide_score(n, t->query + i * att_builtin_tile_of(t)->query_stride + a, k.x, v, sum)
+                            : score(false, n, e, k.e, v, sum);
         s[i] = a ? s[i] + x : x;
     }
 }
 
-static void score_piece(const att_tile *t, int64_t a0, int n, const exponents *q, const weights *w)
+static void score_piece(const att_score_tile *t, int64_t a0, int n, const exponents *q, const weights *w)
 {
     exponents k;
     for (int j = 0, first = 0; j < t->keys; j++) {
@@ -151,7 +152,7 @@ static void score_piece(const att_tile *t, int64_t a0, int n, const exponents *q
     }
 }
 
-static void tile(const att_tile *t)
+static void tile(const att_score_tile *t)
 {
     exponents q;
     weights w;
@@ -251,7 +252,7 @@ static void back_wide(const active *list, const float *x, int64_t stride, const 
  * whatever they are. */
 __attribute__((noinline)) /* it would take back_group's registers */
 static void
-back_key(const att_tile *t, int64_t a, int c, int n, int j, const exponents *q, const chunk *k, const float *v,
+back_key(const att_score_tile *t, int64_t a, int c, int n, int j, const exponents *q, const chunk *k, const float *v,
          sums *to)
 {
     const int first = c * t->queries;
@@ -272,10 +273,10 @@ back_key(const att_tile *t, int64_t a, int c, int n, int j, const exponents *q, 
     if (intersect_span.count)
         back_list(false, intersect_span.count, &intersect_span, &s);
     if (wide.count)
-        back_wide(&wide, t->query + a, t->query_stride, k, &s);
+        back_wide(&wide, t->query + a, att_builtin_tile_of(t)->query_stride, k, &s);
 }
 
-static void back_piece(const att_tile *t, int64_t a0, int n, const exponents *q, const float *v, sums *to)
+static void back_piece(const att_score_tile *t, int64_t a0, int n, const exponents *q, const float *v, sums *to)
 {
     exponents k;
     for (int j = 0, first = 0; j < t->keys; j++) {
@@ -289,14 +290,14 @@ static void back_piece(const att_tile *t, int64_t a0, int n, const exponents *q,
 }
 
 /* What a piece has gathered for the queries and for v; all: the sum of ds. */
-static void add_sums(const att_tile *t, int64_t a0, int n, const float *v, const sums *from, float all)
+static void add_sums(const att_score_tile *t, int64_t a0, int n, const float *v, const sums *from, float all)
 {
     for (int c = 0; c * CHUNK < n; c++)
         for (int i = 0; i < t->queries; i++)
             for (int a = 0; a < in_chunk(n, c); a += ATT_LANES)
                 add_scaled(in_chunk(n, c) - a, v + c * CHUNK + a,
                            v_load(from->query + (c * t->queries + i) * CHUNK + a),
-                           t->dquery + i * t->dquery_stride + a0 + c * CHUNK + a);
+                           t->dquery + i * att_builtin_tile_of(t)->dquery_stride + a0 + c * CHUNK + a);
     for (int a = 0; t->param[0].grad && a < n; a += ATT_LANES) {
         float *y = t->param[0].grad + a0 + a;
         const int some = n - a < ATT_LANES ? n - a : ATT_LANES;
@@ -305,7 +306,7 @@ static void add_sums(const att_tile *t, int64_t a0, int n, const float *v, const
 }
 
 /* sum of ds over the tile */
-static float total(const att_tile *t)
+static float total(const att_score_tile *t)
 {
     vf sum = v_set(0);
     for (int j = 0; j < t->keys; j++)
@@ -315,7 +316,7 @@ static float total(const att_tile *t)
     return v_sum(sum);
 }
 
-static void tile_back(const att_tile *t)
+static void tile_back(const att_score_tile *t)
 {
     exponents q;
     sums to;
@@ -339,13 +340,17 @@ static const att_row_transforms transforms = {.q = {.kind = ATT_TRANSFORM_PROJEC
                                               .precomputed_count = precomputed_count,
                                               .precompute = precompute};
 
-extern const att_score ATT_ISA(att_score_additive);
-const att_score ATT_ISA(att_score_additive) = {.name = "additive",
-                                               .param = {{.name = "v", .extent = {ATT_SCORE_DIM}},
-                                                         {.name = "Wq", .extent = {ATT_SCORE_DIM, ATT_HEAD_DIM}},
-                                                         {.name = "Wk", .extent = {ATT_SCORE_DIM, ATT_KEY_DIM}}},
-                                               .formula = formula,
-                                               .derivative = derivative,
-                                               .tile = tile,
-                                               .tile_back = tile_back,
-                                               .transforms = &transforms};
+static const att_param_shape params[] = {{.name = "v", .rows = ATT_SCORE_DIM},
+                                         {.name = "Wq", .rows = ATT_SCORE_DIM, .columns = ATT_HEAD_DIM},
+                                         {.name = "Wk", .rows = ATT_SCORE_DIM, .columns = ATT_KEY_DIM}};
+
+extern const att_builtin_score ATT_ISA(att_score_additive);
+const att_builtin_score ATT_ISA(att_score_additive) = {.score = {.size = sizeof(att_score),
+                                                                 .name = "additive",
+                                                                 .param = params,
+                                                                 .n_params = 3,
+                                                                 .formula = formula,
+                                                                 .derivative = derivative,
+                                                                 .tile = tile,
+                                                                 .tile_back = tile_back},
+                                                       .transforms = &transforms};

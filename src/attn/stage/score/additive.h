@@ -21,7 +21,7 @@ static int in_chunk(int n, int chunk) { return n - chunk * CHUNK < CHUNK ? n - c
 static int chunks_in(int n) { return (n + CHUNK - 1) / CHUNK; }
 
 /* How many features of each query are a piece. */
-static int piece_of(const att_tile *t, int64_t first)
+static int piece_of(const att_score_tile *t, int64_t first)
 {
     const int most = PANEL / t->queries * CHUNK;
     return t->dim - first < most ? (int)(t->dim - first) : most;
@@ -90,11 +90,12 @@ static void load_chunk(int n, const float *x, int at, exponents *p)
 }
 
 /* Chunk after chunk, of each all queries. */
-static void load_queries(const att_tile *t, int64_t a0, int n, exponents *q)
+static void load_queries(const att_score_tile *t, int64_t a0, int n, exponents *q)
 {
     for (int c = 0; c * CHUNK < n; c++)
         for (int i = 0; i < t->queries; i++)
-            load_chunk(in_chunk(n, c), t->query + i * t->query_stride + a0 + c * CHUNK, c * t->queries + i, q);
+            load_chunk(in_chunk(n, c), t->query + i * att_builtin_tile_of(t)->query_stride + a0 + c * CHUNK,
+                       c * t->queries + i, q);
 }
 
 /* Of a key that is made precomputed: e^2x, and behind that, for each chunk, whether it is wide; both in whole lines of
@@ -113,10 +114,10 @@ static void precompute(int64_t dim, const float *x, float *y)
 static int keys_of(int n) { return PANEL / chunks_in(n); }
 
 /* Key after key, of each all chunks, from key `first` on; none where they are precomputed. */
-static void load_keys(const att_tile *t, int64_t a0, int n, int first, exponents *k)
+static void load_keys(const att_score_tile *t, int64_t a0, int n, int first, exponents *k)
 {
     const int chunks = chunks_in(n);
-    for (int j = first; !t->precomputed && j < t->keys && j < first + keys_of(n); j++)
+    for (int j = first; !att_builtin_tile_of(t)->precomputed && j < t->keys && j < first + keys_of(n); j++)
         for (int c = 0; c < chunks; c++)
             load_chunk(in_chunk(n, c), t->key + j * t->key_stride + a0 + c * CHUNK, (j - first) * chunks + c, k);
 }
@@ -128,12 +129,12 @@ typedef struct chunk {
 } chunk;
 
 /* Features from a on of key j, which are precomputed or else chunk number `at` of k. */
-static chunk chunk_of(const att_tile *t, int64_t a, int j, const exponents *k, int at)
+static chunk chunk_of(const att_score_tile *t, int64_t a, int j, const exponents *k, int at)
 {
     const float *x = t->key + j * t->key_stride + a;
-    if (!t->precomputed)
+    if (!att_builtin_tile_of(t)->precomputed)
         return (chunk){x, k->e + at * CHUNK, k->wide[at]};
-    const float *precomputed = t->precomputed + j * t->precomputed_stride;
+    const float *precomputed = att_builtin_tile_of(t)->precomputed + j * att_builtin_tile_of(t)->precomputed_stride;
     return (chunk){x, precomputed + a, precomputed[ready_wide(t->dim) + a / CHUNK] > 0};
 }
 

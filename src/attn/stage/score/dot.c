@@ -20,15 +20,17 @@ static void derivative(const att_pair *p, double ds, double *dq, double *dk, dou
 }
 
 /* S^T = K (scale Q)^T */
-void ATT_ISA(att_dot_tile)(const att_tile *t)
+void ATT_ISA(att_dot_tile)(const att_score_tile *t)
 {
     const tile_args a = {.k = t->dim, .a = t->key, .lda = t->key_stride, .b = t->query, .c = t->s, .ldc = t->stride};
     tile_columns(t->queries, t->keys, a);
 }
 
-extern const att_score ATT_ISA(att_score_dot);
-const att_score ATT_ISA(att_score_dot) = {.name = "dot",
-                                          .flags = ATT_BILINEAR | ATT_DOT,
-                                          .formula = formula,
-                                          .derivative = derivative,
-                                          .tile = ATT_ISA(att_dot_tile)};
+extern const att_builtin_score ATT_ISA(att_score_dot);
+const att_builtin_score ATT_ISA(att_score_dot) = {.score = {.size = sizeof(att_score),
+                                                            .name = "dot",
+                                                            .flags = ATT_BILINEAR,
+                                                            .formula = formula,
+                                                            .derivative = derivative,
+                                                            .tile = ATT_ISA(att_dot_tile)},
+                                                  .is_dot = true};

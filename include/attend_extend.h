@@ -1,0 +1,236 @@
+/* attend_extend.h - scores, modifiers and masks of your own, for plans of attend.h.
+ */
+#ifndef ATTEND_EXTEND_H
+#define ATTEND_EXTEND_H
+
+#include "attend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A score, modifier or mask of your own: a constant of the type, given in the spec like a built-in one. Its formula, in
+ * double, is the definition and suffices; a version for tiles makes it fast. Calls come from several threads at once.
+ *
+ *     static double l1(const att_pair *p)
+ *     {
+ *         double s = 0;
+ *         for (int64_t d = 0; d < p->dim; d++)
+ *             s -= fabs((double)p->query[d] - p->key[d]);
+ *         return s;
+ *     }
+ *     static const att_score l1_score = {.size = sizeof(att_score), .name = "l1", .formula = l1};
+ *
+ * att_plan_new copies the struct; what its pointers point to must outlive the plan. Structs that functions are given
+ * begin with their size: a field behind that is of a newer header than the library. */
+
+/* One head of one sequence. */
+typedef struct att_head {
+    int64_t sequence, head;
+    int64_t tq, tk;   /* lengths */
+    int64_t position; /* of query 0; key j is at position j */
+} att_head;
+
+/* ---- Parameters: tensors that are given with each call */
+
+/* The shape of a parameter's tensor. */
+typedef enum att_param_kind {
+    ATT_PER_HEAD = 0, /* [heads or 1], [heads or 1, rows] or [heads or 1, rows, columns], one head of it dense */
+    ATT_PER_PAIR,     /* each dimension 1 or that of [B, heads, Tq, Tk], where ragged: of the longest lengths */
+    ATT_PER_QUERY,    /* batched [B or 1, Tq], ragged [tokens] */
+    ATT_PER_KEY       /* batched [B or 1, Tk], ragged [tokens] */
+} att_param_kind;
+
+/* A dimension of a parameter behind that of the heads. */
+typedef enum att_extent {
+    ATT_NONE = 0,
+    ATT_ANY,
+    ATT_HEAD_DIM,
+    ATT_KEY_DIM,
+    ATT_SCORE_DIM /* spec.score_dim, or head_dim where that is 0 */
+} att_extent;
+
+/* What a stage declares of a parameter. Those of scores are f32 and per head, those of modifiers f32 and per head or
+ * per pair, those of masks any; masks have no gradients. */
+typedef struct att_param_shape {
+    const char *name;
+    att_param_kind kind;
+    att_dtype dtype;          /* ATT_F32, or a mask's ATT_I32 or ATT_BOOL */
+    att_extent rows, columns; /* of ATT_PER_HEAD */
+    bool optional;            /* may be left zero: data is NULL. But one per key behind one per query then is that one,
+                               * and the call must have the same tokens as queries and as keys */
+} att_param_shape;
+
+/* One head's view of a parameter. */
+typedef struct att_param_view {
+    union { /* by its dtype */
+        const float *data;
+        const int32_t *i32;
+        const uint8_t *boolean; /* 0 or not 0 */
+    };
+    float *grad;       /* backward: where its gradient is added to, NULL where that is not wanted */
+    int64_t count;     /* per head: its numbers. Others: 0, and there are */
+    int64_t stride[2]; /* elements from query to query and from key to key; 0 repeats */
+    int64_t grad_stride[2];
+} att_param_view;
+
+/* A query and a key, for formulas. */
+typedef struct att_pair {
+    size_t size;
+    const att_head *head;
+    const void *user;         /* that of the stage */
+    const double *value;      /* [2] of a modifier: that of the spec; a score's: NULL */
+    int64_t q, k;             /* which; the query is at position head->position + q, the key at k */
+    const float *query, *key; /* [dim] [key_dim]; a modifier sees the score and the positions alone: NULL and 0 */
+    int64_t dim, key_dim;
+    const att_param_view *param; /* [n_params] of the stage */
+} att_pair;
+
+/* Mathematics on arrays with the running instruction set, so that a file compiled for any machine is fast on this one.
+ * y [n]; y may be x. A call costs some nanoseconds, so give it whole rows of a tile, or where its stride is `columns`
+ * some rows at once. */
+typedef struct att_vectors {
+    size_t size;
+    void (*exp)(int64_t n, const float *x, float *y);
+    void (*tanh)(int64_t n, const float *x, float *y);
+    void (*erf)(int64_t n, const float *x, float *y);
+    void (*add)(int64_t n, const float *a, const float *b, float *y);
+    void (*mul)(int64_t n, const float *a, const float *b, float *y);
+    void (*scale)(int64_t n, float s, const float *x, float *y);
+    void (*sub)(int64_t n, const float *a, const float *b, float *y); /* a - b */
+    /* dx = dy (1 - tanh^2 x); dx may be dy */
+    void (*tanh_back)(int64_t n, const float *x, const float *dy, float *dx);
+} att_vectors;
+
+/* Queries [q, q + queries) by keys [k, k + keys), as a score sees them. Tiles lie transposed: s[j * stride + i] is of
+ * query q + i and key k + j. Columns behind `queries`, up to `columns`, exist and may be given any value. */
+typedef struct att_score_tile {
+    size_t size;
+    const att_head *head;
+    const void *user; /* that of the score */
+    int64_t q, k;
+    int queries, keys;
+    int64_t columns;
+    const float *query; /* [dim][columns], transposed; times the score's scale where it is bilinear */
+    int64_t dim;
+    const float *key; /* [keys, key_dim], rows key_stride apart */
+    int64_t key_dim, key_stride;
+    const att_param_view *param; /* [n_params] of the score */
+    float *s;                    /* [keys][columns]: scores, rows `stride` apart */
+    const float *ds;             /* backward: their gradient, laid as s */
+    int64_t stride;              /* of s and ds */
+    float *dquery;               /* backward, added to: [dim][columns] */
+    float *dkey;                 /* backward, added to: [keys, key_dim], rows dkey_stride apart */
+    int64_t dkey_stride;
+    const att_vectors *vectors;
+} att_score_tile;
+
+/* The same as a modifier sees it: scores and positions, without queries and keys. */
+typedef struct att_modifier_tile {
+    size_t size;
+    const att_head *head;
+    const void *user;    /* that of the modifier */
+    const double *value; /* [2], that of the spec */
+    int64_t q, k;
+    int queries, keys;
+    int64_t columns;
+    const att_param_view *param; /* [n_params] of the modifier */
+    float *s;       /* [keys][columns]: forward, scores to change; backward, what they were, NULL if it is additive */
+    float *ds;      /* backward: their gradient, laid as s */
+    int64_t stride; /* of s and ds: from row to row */
+    const att_vectors *vectors;
+} att_modifier_tile;
+
+/* ---- Stages */
+
+enum {                       /* flags */
+       ATT_NEEDS_ALIGN = 1,  /* uses positions, so spec.align must be given */
+       ATT_BILINEAR = 2,     /* a score with s(c q, k) = c s(q, k): the scale is folded into the queries */
+       ATT_ADDITIVE = 8,     /* a modifier with s + c, c free of s: its derivative is 1 */
+       ATT_SINK = 16,        /* a modifier that changes no score: its parameter [heads or 1] joins each row's softmax */
+       ATT_HAS_VALUE = 64,   /* uses att_stage.value, which of other modifiers and masks must be 0 */
+       ATT_NEEDS_VALUE = 128 /* the same, and value[0] may not be 0 */
+};
+
+struct att_score {
+    size_t size; /* sizeof(att_score) */
+    const char *name;
+    unsigned flags;
+    const void *user;
+    const att_param_shape *param; /* [n_params] */
+    int n_params;
+    double (*formula)(const att_pair *p); /* before scale */
+    /* Adds ds times the formula's derivatives: by q and k to dq [dim] and dk [key_dim], by parameter i to dparam[i],
+     * which is NULL where not wanted. NULL: no backward. */
+    void (*derivative)(const att_pair *p, double ds, double *dq, double *dk, double *const *dparam);
+    void (*tile)(const att_score_tile *t); /* writes s. NULL: the formula for each pair */
+    /* From ds, adds to dquery, dkey and param[].grad; nothing where ds is 0, whatever the key is (it may be NaN).
+     * NULL: the derivative for each pair. */
+    void (*tile_back)(const att_score_tile *t);
+};
+
+struct att_modifier {
+    size_t size; /* sizeof(att_modifier) */
+    const char *name;
+    unsigned flags;
+    const void *user;
+    const att_param_shape *param; /* [n_params] */
+    int n_params;
+    /* NULL, or checks value [2] and param [n_params], whose shapes are right: ATT_OK or att_fail(ctx, ...), of
+     * attend_util.h. For each call; of a stage without parameters, with param NULL, once for a plan. */
+    att_status (*check)(att_ctx *ctx, const double *value, const att_tensor *param);
+    double (*formula)(const att_pair *p, double s);
+    /* The derivative by s; adds ds times that by parameter i to dparam[i], which is NULL where not wanted. That of a
+     * parameter per pair is laid out by its grad_stride. NULL: no backward. */
+    double (*derivative)(const att_pair *p, double s, double ds, double *const *dparam);
+    void (*tile)(const att_modifier_tile *t); /* changes s */
+    /* Multiplies ds by the derivative and adds to param[].grad, nothing where ds is 0. NULL: the derivative for each
+     * pair; one with a parameter per pair must have it. */
+    void (*tile_back)(const att_modifier_tile *t);
+};
+
+typedef enum att_cover { ATT_EMPTY, ATT_PARTIAL, ATT_FULL } att_cover;
+
+/* Queries [q, q + queries) by keys [k, k + keys) of one head. */
+typedef struct att_mask_block {
+    size_t size;
+    const att_head *head;
+    const void *user;            /* that of the mask */
+    const double *value;         /* [2], that of the spec */
+    const att_param_view *param; /* [n_params] of the mask */
+    int64_t q, queries, k, keys;
+    bool inspected; /* what inspect has found */
+} att_mask_block;
+
+struct att_mask {
+    size_t size; /* sizeof(att_mask) */
+    const char *name;
+    unsigned flags;
+    const void *user;
+    const att_param_shape *param; /* [n_params] */
+    int n_params;
+    /* As that of a modifier. */
+    att_status (*check)(att_ctx *ctx, const double *value, const att_tensor *param);
+    bool (*keep)(const att_mask_block *b); /* does query b->q attend to key b->k? */
+    /* Keys [*first, *last) have all that the queries of b attend to; less than 0 and more than tk are allowed. What is
+     * outside costs nothing. b's keys are all. NULL: all keys. */
+    void (*span)(const att_mask_block *b, int64_t *first, int64_t *last);
+    /* How many pairs of a block attend. PARTIAL is always allowed. NULL: small tiles are probed pair by pair. */
+    att_cover (*cover)(const att_mask_block *b);
+    /* Bit i of bits [keys][j]: does query q + i, of at most 64, attend to key k + j? NULL: keep for each pair. */
+    void (*bits)(const att_mask_block *b, uint64_t *bits);
+    /* Has the call a property that makes the others faster, such as ids that ascend? Called once for each sequence,
+     * with all of its first head; `inspected` is later true if all were. NULL: it is false. */
+    bool (*inspect)(const att_mask_block *whole);
+};
+
+/* Holds the functions of a spec's stages against their formulas: versions for tiles, on tiles of odd sizes and with
+ * every instruction set of this machine, derivatives against differences, a mask's span, cover and bits against keep;
+ * and looks whether gradients are added to what was there, and whether who uses positions has ATT_NEEDS_ALIGN.
+ * Where two disagree it is ATT_ERR_ARGUMENT, and the sentence says which, where, and both values. Seconds at most. */
+ATT_API att_status att_verify(att_ctx *ctx, const att_attention_spec *spec);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
