@@ -131,6 +131,11 @@ static void sequences_that_do_not_fit_are_named(void **state)
          1,
          "source: n = 1 sequences need ids, and offsets from 0",
          "target: n = 1 sequences need ids, and offsets from 0"},
+        {{1, 2},
+         {0, 5, 3},
+         2,
+         "source: offsets[1] = 5 is above offsets[2] = 3",
+         "target: offsets[1] = 5 is above offsets[2] = 3"},
     };
     const test_folder f = tiny_marian();
     att_transformer *m = open_model(ctx, &f);
