@@ -51,15 +51,15 @@ static void compute(const job *j, int64_t i, const int64_t *column, int64_t coun
     }
     j->kernels->gemm.pack(panel, k, rows, k, 1, 0, 1, packed);
     j->kernels->gemm.run(&(const att_gemm_args){.m = 1,
-                                                    .n = panel,
-                                                    .k = k,
-                                                    .a = j->x + i * k,
-                                                    .lda = k,
-                                                    .packed = packed,
-                                                    .last = 1,
-                                                    .c = z,
-                                                    .ldc = panel,
-                                                    .epilogue = &(const att_epilogue){.bias = j->bias ? bias : NULL}});
+                                                .n = panel,
+                                                .k = k,
+                                                .a = j->x + i * k,
+                                                .lda = k,
+                                                .packed = packed,
+                                                .last = 1,
+                                                .c = z,
+                                                .ldc = panel,
+                                                .epilogue = &(const att_epilogue){.bias = j->bias ? bias : NULL}});
     for (int64_t c = 0; c < count; c++)
         take(&j->out[i], column[c], z[c]);
 }

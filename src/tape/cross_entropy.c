@@ -16,8 +16,10 @@ typedef struct kept {
 typedef struct job {
     const att_kernels *k;
     const kept *how;
-    const float *x; /* [rows, all] */
-    float *loss;    /* [rows] */
+    const float *x;  /* [rows, all] */
+    float *loss;     /* [rows] */
+    const float *dy; /* [1] */
+    float *dx;       /* as x; it may be x */
 } job;
 
 static void losses(const void *arg, int64_t first, int64_t last)
@@ -37,17 +39,9 @@ static void losses(const void *arg, int64_t first, int64_t last)
 
 /* ---- backward: softmax less the weights of the classes, times what a row counts */
 
-typedef struct back_job {
-    const att_kernels *k;
-    const kept *how;
-    const float *dy; /* [1] */
-    const float *x;
-    float *dx; /* both [rows, all]; it may be x */
-} back_job;
-
 static void losses_back(const void *arg, int64_t first, int64_t last)
 {
-    const back_job *j = arg;
+    const job *j = arg;
     const kept *h = j->how;
     const float factor = (float)((double)*j->dy / (double)h->divisor);
     for (int64_t i = first; i < last; i++) {
@@ -68,7 +62,7 @@ static att_status backward(att_tape *t, const att_step *s)
     float *dx = att_tape_dx(t, x);
     if (!dx)
         return ATT_ERR_MEMORY;
-    const back_job j = {att_kernels_of(t->ctx->isa), how, s->y->grad, x->value.data, dx};
+    const job j = {.k = att_kernels_of(t->ctx->isa), .how = how, .x = x->value.data, .dy = s->y->grad, .dx = dx};
     att_tape_for_rows(t->ctx, x->value.dim[0], how->all, losses_back, &j);
     att_tape_dx_end(t, x, dx);
     return ATT_OK;
@@ -100,7 +94,7 @@ static bool check(att_tape *t, const att_tensor *x, const int32_t *targets, cons
 static bool sum_up(att_tape *t, const kept *how, const float *x, int64_t rows, float *y)
 {
     const size_t mark = att_arena_mark(&t->arena);
-    const job j = {att_kernels_of(t->ctx->isa), how, x, att_tape_scratch(t, (size_t)rows)};
+    const job j = {.k = att_kernels_of(t->ctx->isa), .how = how, .x = x, .loss = att_tape_scratch(t, (size_t)rows)};
     if (j.loss) {
         att_tape_for_rows(t->ctx, rows, how->all, losses, &j);
         att_tape_total(t->ctx, rows, j.loss, how->divisor, y);

@@ -3,31 +3,36 @@
 
 #include <string.h>
 
-typedef struct job {
-    const att_kernels *k;
-    const float *x;         /* [tokens, features] */
+typedef struct kept {
     const int64_t *offsets; /* [n + 1] */
-    float *y;               /* [n, features] */
-    int64_t features;
     att_pooling kind;
+} kept;
+
+typedef struct job {
+    kept of;
+    const att_kernels *k;
+    const float *x, *dy; /* [tokens, features], [n, features] */
+    float *y, *dx;       /* as dy, as x */
+    float *share;        /* as dy */
+    int64_t features;
 } job;
 
 static void pool_one(const job *j, int64_t sequence)
 {
-    const int64_t f = j->features, first = j->offsets[sequence], last = j->offsets[sequence + 1];
+    const int64_t f = j->features, first = j->of.offsets[sequence], last = j->of.offsets[sequence + 1];
     float *y = j->y + sequence * f;
     if (first == last) {
         memset(y, 0, (size_t)f * sizeof *y);
         return;
     }
     memcpy(y, j->x + first * f, (size_t)f * sizeof *y);
-    if (j->kind == ATT_POOL_CLS)
+    if (j->of.kind == ATT_POOL_CLS)
         return;
     void (*const merge)(int64_t, const float *, const float *, float *) =
-        j->kind == ATT_POOL_MAX ? j->k->vector.max : j->k->vector.add;
+        j->of.kind == ATT_POOL_MAX ? j->k->vector.max : j->k->vector.add;
     for (int64_t i = first + 1; i < last; i++)
         merge(f, y, j->x + i * f, y);
-    if (j->kind == ATT_POOL_MEAN)
+    if (j->of.kind == ATT_POOL_MEAN)
         j->k->vector.scale(f, 1.0f / (float)(last - first), y, y);
 }
 
@@ -50,22 +55,7 @@ static bool check(att_tape *t, const att_tensor *x, const int64_t *offsets, int6
 
 /* ---- backward */
 
-typedef struct kept {
-    const int64_t *offsets; /* [n + 1] */
-    att_pooling kind;
-} kept;
-
-typedef struct back_job {
-    const att_kernels *k;
-    const float *x, *dy;    /* [tokens, features], [n, features] */
-    const int64_t *offsets; /* [n + 1] */
-    float *dx;              /* [tokens, features] */
-    float *share;           /* [n, features] */
-    int64_t features;
-    att_pooling kind;
-} back_job;
-
-static void mean_back(const back_job *j, int64_t first, int64_t last, const float *dy, float *share)
+static void mean_back(const job *j, int64_t first, int64_t last, const float *dy, float *share)
 {
     const int64_t f = j->features;
     j->k->vector.scale(f, 1.0f / (float)(last - first), dy, share);
@@ -74,7 +64,7 @@ static void mean_back(const back_job *j, int64_t first, int64_t last, const floa
 }
 
 /* To the first that is as large as any, or NaN. */
-static void max_back(const back_job *j, int64_t first, int64_t last, const float *dy)
+static void max_back(const job *j, int64_t first, int64_t last, const float *dy)
 {
     const int64_t f = j->features;
     for (int64_t d = 0; d < f; d++) {
@@ -88,15 +78,15 @@ static void max_back(const back_job *j, int64_t first, int64_t last, const float
 
 static void pool_back(const void *arg, int64_t from, int64_t to)
 {
-    const back_job *j = arg;
+    const job *j = arg;
     for (int64_t i = from; i < to; i++) {
-        const int64_t first = j->offsets[i], last = j->offsets[i + 1], f = j->features;
+        const int64_t first = j->of.offsets[i], last = j->of.offsets[i + 1], f = j->features;
         const float *dy = j->dy + i * f;
         if (first == last)
             continue;
-        if (j->kind == ATT_POOL_MEAN)
+        if (j->of.kind == ATT_POOL_MEAN)
             mean_back(j, first, last, dy, j->share + i * f);
-        else if (j->kind == ATT_POOL_MAX)
+        else if (j->of.kind == ATT_POOL_MAX)
             max_back(j, first, last, dy);
         else
             j->k->vector.add(f, j->dx + first * f, dy, j->dx + first * f);
@@ -107,14 +97,13 @@ static att_status backward(att_tape *t, const att_step *s)
 {
     const kept *kept = s->kept;
     const int64_t n = s->y->value.dim[0], features = s->y->value.dim[1], tokens = s->in[0]->value.dim[0];
-    const back_job j = {.k = att_kernels_of(t->ctx->isa),
-                        .x = s->in[0]->value.data,
-                        .dy = s->y->grad,
-                        .offsets = kept->offsets,
-                        .dx = att_tape_grad(s->in[0]),
-                        .share = att_tape_scratch(t, (size_t)(n * features)),
-                        .features = features,
-                        .kind = kept->kind};
+    const job j = {.of = *kept,
+                   .k = att_kernels_of(t->ctx->isa),
+                   .x = s->in[0]->value.data,
+                   .dy = s->y->grad,
+                   .dx = att_tape_grad(s->in[0]),
+                   .share = att_tape_scratch(t, (size_t)(n * features)),
+                   .features = features};
     if (!j.share)
         return ATT_ERR_MEMORY;
     att_tape_for_rows(t->ctx, n, n > 0 ? tokens * features / n : 0, pool_back, &j);
@@ -133,13 +122,10 @@ att_var *att_pool(att_tape *t, att_var *x, const int64_t *offsets, int64_t n, at
     att_var *y = att_tape_var(t, 2, (const int64_t[]){n, features});
     if (!y)
         return NULL;
-    const job j = {.k = att_kernels_of(t->ctx->isa),
-                   .x = x->value.data,
-                   .offsets = offsets,
-                   .y = y->value.data,
-                   .features = features,
-                   .kind = kind};
+    kept kept = {offsets, kind};
+    const job j = {
+        .of = kept, .k = att_kernels_of(t->ctx->isa), .x = x->value.data, .y = y->value.data, .features = features};
     att_tape_for_rows(t->ctx, n, n > 0 ? tokens * features / n : 0, pool, &j);
-    const kept kept = {.offsets = att_tape_keep(t, offsets, (size_t)(n + 1) * sizeof *offsets), .kind = kind};
+    kept.offsets = att_tape_keep(t, offsets, (size_t)(n + 1) * sizeof *offsets);
     return att_tape_end(t, &att_operation_pool, y, &x, 1, &kept, sizeof kept);
 }
