@@ -74,7 +74,7 @@ static inline void add_row(const att_plan *plan, const att_attention_args *a, co
                            const att_head_view *at, int64_t q, double *weights, const reference *r)
 {
     const att_attention_spec *s = &plan->spec;
-    const att_head *p = &at->place;
+    const att_head *p = &at->head;
     const int64_t row = (p->sequence * s->heads + p->head) * a->q.dim[2] + q, group = s->heads / s->kv_heads;
     const int64_t first_key = (p->sequence * s->kv_heads + p->head / group) * a->k.dim[2];
     double out[MAX_VALUE_DIM];
@@ -101,7 +101,7 @@ static inline reference reference_of(const att_plan *plan, const att_attention_a
         r.dparam[i] = zeros_like(&a->param[i]);
     assert_true(plan->spec.value_dim <= MAX_VALUE_DIM);
     for (int64_t i = 0; next_site(&call, &i, &at);)
-        for (int64_t q = 0; q < at.place.tq; q++)
+        for (int64_t q = 0; q < at.head.tq; q++)
             add_row(plan, a, g, &at, q, weights, &r);
     free(weights);
     return r;
@@ -122,7 +122,7 @@ static inline double objective(const att_plan *plan, const att_head_view *at, co
     const int64_t value_dim = plan->spec.value_dim;
     const float *dout = g->dout.data, *dlse = g->dlse.data;
     double sum = 0, out[MAX_VALUE_DIM];
-    for (int64_t q = 0; q < at->place.tq; q++) {
+    for (int64_t q = 0; q < at->head.tq; q++) {
         const double lse = att_ref_attention_row(plan, at, q, NULL, out);
         sum += lse > -INFINITY ? dlse[q] * lse : 0;
         for (int64_t d = 0; d < value_dim; d++)

@@ -24,21 +24,21 @@ static void count(const att_call *call, double *done, double *all, double *bytes
         for (int64_t h = 0; h < call->plan->spec.heads; h++) {
             att_head_view at;
             att_call_head(call, b, h, &at);
-            for (int64_t q0 = 0; q0 < at.place.tq; q0 += panel) {
-                const int queries = (int)(at.place.tq - q0 < panel ? at.place.tq - q0 : panel);
+            for (int64_t q0 = 0; q0 < at.head.tq; q0 += panel) {
+                const int queries = (int)(at.head.tq - q0 < panel ? at.head.tq - q0 : panel);
                 int64_t k0, last;
                 for (att_span(call->plan, &at, q0, queries, &k0, &last); k0 < last; k0 += ATT_KEY_BLOCK) {
-                    const int keys = (int)(at.place.tk - k0 < ATT_KEY_BLOCK ? at.place.tk - k0 : ATT_KEY_BLOCK);
+                    const int keys = (int)(at.head.tk - k0 < ATT_KEY_BLOCK ? at.head.tk - k0 : ATT_KEY_BLOCK);
                     att_mask_tile_make(call->plan, &at, q0, queries, k0, keys, &mask_tile);
                     for (int r = 0; r < mask_tile.n_ranges; r++)
-                        *done += (double)queries * (double)(mask_tile.run[r].last - mask_tile.run[r].first);
+                        *done += (double)queries * (double)(mask_tile.range[r].last - mask_tile.range[r].first);
                 }
             }
-            *all += (double)at.place.tq * (double)at.place.tk;
+            *all += (double)at.head.tq * (double)at.head.tk;
             *bytes +=
-                (double)at.place.tq * ((double)(s->head_dim + s->value_dim) * element + (call->args.lse.data ? 4 : 0));
+                (double)at.head.tq * ((double)(s->head_dim + s->value_dim) * element + (call->args.lse.data ? 4 : 0));
             if (h < s->kv_heads)
-                *bytes += (double)at.place.tk * (double)(s->key_dim + s->value_dim) * element;
+                *bytes += (double)at.head.tk * (double)(s->key_dim + s->value_dim) * element;
         }
 }
 
@@ -55,9 +55,9 @@ static const char *pairs_note(const att_plan *plan, bool back)
 
 static const char *scale_note(const att_plan *plan)
 {
-    return plan->scale_in_softmax                   ? ", scale in the softmax"
-           : plan->scale_in_queries && !plan->words ? ", scale in the queries"
-                                                    : "";
+    return plan->scale_in_softmax                        ? ", scale in the softmax"
+           : plan->scale_in_queries && !plan->bf16_pairs ? ", scale in the queries"
+                                                         : "";
 }
 
 /* How the score is computed in tiles, forward or back, and what becomes of the rows. */
@@ -84,10 +84,10 @@ static void describe_tiles(const att_plan *plan, bool cached, bool copies, int64
     d->q_block = plan->kernels->q_tile;
     d->workspace = att_forward_scratch(plan, copies, tk) * sizeof(float) * (size_t)att_threads(plan->ctx);
     tiles_note(plan, false,
-               cached && plan->words ? "cache unpacked to pairs of bf16"
-               : cached              ? "cache unpacked block by block"
-               : plan->words         ? plan->kernels->bf16.pack_values ? "pairs of bf16 in tiles" : "bf16 in pairs"
-                                     : rows_note(plan, copies),
+               cached && plan->bf16_pairs ? "cache unpacked to pairs of bf16"
+               : cached                   ? "cache unpacked block by block"
+               : plan->bf16_pairs         ? plan->kernels->bf16.pack_values ? "pairs of bf16 in tiles" : "bf16 in pairs"
+                                          : rows_note(plan, copies),
                d->why, sizeof d->why);
 }
 
@@ -109,10 +109,10 @@ static void describe_backward(const att_plan *plan, bool copies, att_plan_info *
     d->backward_kernel = "flash-backward";
     d->backward_q_block = plan->kernels->q_tile;
     tiles_note(plan, true,
-               plan->words ? plan->kernels->bf16.pack_values
-                                 ? "S and dP from pairs of bf16 in tiles, else converted to f32"
-                                 : "S and dP from pairs of bf16, else converted to f32"
-                           : rows_note(plan, copies),
+               plan->bf16_pairs ? plan->kernels->bf16.pack_values
+                                      ? "S and dP from pairs of bf16 in tiles, else converted to f32"
+                                      : "S and dP from pairs of bf16, else converted to f32"
+                                : rows_note(plan, copies),
                d->backward_why, sizeof d->backward_why);
 }
 

@@ -18,7 +18,7 @@ static bool keep(const att_plan *plan, const att_head_view *at, int64_t q, int64
 static att_pair pair_of(const att_plan *plan, const att_head_view *at, int64_t q, int64_t k)
 {
     return (att_pair){.size = sizeof(att_pair),
-                      .head = &at->place,
+                      .head = &at->head,
                       .user = plan->score.user,
                       .param = at->param,
                       .q = q,
@@ -33,7 +33,7 @@ static att_pair pair_of(const att_plan *plan, const att_head_view *at, int64_t q
 static att_pair seen_by(const att_plan *plan, const att_head_view *at, int m, int64_t q, int64_t k)
 {
     return (att_pair){.size = sizeof(att_pair),
-                      .head = &at->place,
+                      .head = &at->head,
                       .user = plan->modifier[m].stage.user,
                       .value = plan->modifier[m].value,
                       .q = q,
@@ -66,13 +66,13 @@ static double dropout(const att_plan *plan, const att_head_view *at, int64_t q, 
 {
     if (at->dropout.threshold == 0)
         return 1;
-    const bool keep = att_dropout_keep(&at->dropout, (uint32_t)(at->place.position + q), (uint32_t)k);
+    const bool keep = att_dropout_keep(&at->dropout, (uint32_t)(at->head.position + q), (uint32_t)k);
     return keep ? 1 / (1 - (double)plan->spec.dropout) : 0;
 }
 
 double att_ref_attention_row(const att_plan *plan, const att_head_view *at, int64_t q, double *weights, double *out)
 {
-    const int64_t tk = at->place.tk;
+    const int64_t tk = at->head.tk;
     const float *value = at->v.at;
     double max = -INFINITY, sum = 0;
     for (int64_t k = 0; k < tk; k++)
@@ -120,7 +120,7 @@ void att_ref_attention_row_backward(const att_plan *plan, const att_head_view *a
     double delta = -dlse;
     for (int64_t d = 0; d < value_dim; d++)
         delta += dout[d] * out[d];
-    for (int64_t k = 0; k < at->place.tk; k++) {
+    for (int64_t k = 0; k < at->head.tk; k++) {
         const double factor = dropout(plan, at, q, k);
         double dp = 0;
         for (int64_t d = 0; d < value_dim && weights[k] > 0; d++) {

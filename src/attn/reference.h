@@ -6,7 +6,7 @@
 
 /* The definition, in double, one row at a time, f32; what the tests hold everything else against. weights [tk] or NULL,
  * out [value_dim] or NULL; returns the row's log-sum-exp. */
-double att_ref_attention_row(const att_plan *plan, const att_head_view *site, int64_t q, double *weights, double *out);
+double att_ref_attention_row(const att_plan *plan, const att_head_view *view, int64_t q, double *weights, double *out);
 /* Gradients of one row's sum(dout * out) + dlse lse: adds to dq [head_dim], dk [tk, key_dim], dv [tk, value_dim], and
  * to the parameters' dparam[i], where not NULL; weights [tk] and out [value_dim] are those of
  * the row. */
@@ -14,7 +14,7 @@ typedef struct att_ref_grads {
     double *dq, *dk, *dv;
     double *dparam[ATT_MAX_PARAMS]; /* of the plan's parameters */
 } att_ref_grads;
-void att_ref_attention_row_backward(const att_plan *plan, const att_head_view *site, int64_t q, const double *weights,
+void att_ref_attention_row_backward(const att_plan *plan, const att_head_view *view, int64_t q, const double *weights,
                                     const double *out, const float *dout, float dlse, const att_ref_grads *g);
 
 #endif

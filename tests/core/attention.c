@@ -7,14 +7,14 @@
 static double tolerance(const att_plan *plan, const att_head_view *at, int64_t q)
 {
     double most = 0;
-    for (int64_t k = 0; k < at->place.tk; k++) {
+    for (int64_t k = 0; k < at->head.tk; k++) {
         double s = 0;
         for (int64_t d = 0; d < plan->spec.head_dim; d++)
             s += fabs((double)((const float *)at->q_row.at)[q * at->q_row.stride + d] *
                       ((const float *)at->k_row.at)[k * at->k_row.stride + d]);
         most = fmax(most, s * plan->spec.scale + 1);
     }
-    const double units = 4 + 2 * (sqrt((double)plan->spec.head_dim) + 2) * most + 2 * sqrt((double)at->place.tk);
+    const double units = 4 + 2 * (sqrt((double)plan->spec.head_dim) + 2) * most + 2 * sqrt((double)at->head.tk);
     return 0x1p-24 * units / (1 - (double)plan->spec.dropout);
 }
 
@@ -26,7 +26,7 @@ static void check_all(att_ctx *ctx, const att_attention_spec *s, const operands 
     const att_call call = call_of(plan, &o->args);
     att_head_view at;
     for (int64_t i = 0; next_site(&call, &i, &at);)
-        for (int64_t q = 0; q < at.place.tq; q += 1 + at.place.tq / 13)
+        for (int64_t q = 0; q < at.head.tq; q += 1 + at.head.tq / 13)
             check_row(plan, &at, q, tolerance(plan, &at, q), "dot");
     att_plan_free(plan);
 }
@@ -442,9 +442,9 @@ static void weights_on_demand_agree_with_the_definition(void **state)
     assert_int_equal(att_weights(plan, &o.args, 1, 3, 7, 60, weights), ATT_OK);
     for (int64_t q = 0; q < 60; q++) {
         att_ref_attention_row(plan, &at, 7 + q, expected, NULL);
-        for (int64_t k = 0; k < at.place.tk; k++)
-            if (!(fabs(weights[q * at.place.tk + k] - expected[k]) <= tolerance(plan, &at, 7 + q)))
-                fail_msg("weight %d, %d is %.9g, expected %.9g", (int)q, (int)k, (double)weights[q * at.place.tk + k],
+        for (int64_t k = 0; k < at.head.tk; k++)
+            if (!(fabs(weights[q * at.head.tk + k] - expected[k]) <= tolerance(plan, &at, 7 + q)))
+                fail_msg("weight %d, %d is %.9g, expected %.9g", (int)q, (int)k, (double)weights[q * at.head.tk + k],
                          expected[k]);
     }
     free(weights);

@@ -128,7 +128,7 @@ static bool check_key(att_ctx *ctx, trial *t, int64_t sequence, int64_t k, float
         att_call_head(&call, sequence, h, &at);
         const att_rows dout = att_call_rows(&call, &t->grads.dout, sequence, h, false);
         const att_rows dlse = att_call_rows(&call, &t->grads.dlse, sequence, h, false);
-        for (int64_t q = 0; q < at.place.tq; q++)
+        for (int64_t q = 0; q < at.head.tq; q++)
             if (attends(plan, &at, q, k)) {
                 clear_row(&dout, q, s->value_dim);
                 ((float *)dlse.at)[q * dlse.stride] = 0;
@@ -146,7 +146,7 @@ static bool check_key(att_ctx *ctx, trial *t, int64_t sequence, int64_t k, float
         att_call_head(&call, sequence, h, &at);
         const att_rows dq_rows = att_call_rows(&call, &t->grads.dq, sequence, h, false);
         const att_rows lse_rows = att_call_rows(&call, &t->args.lse, sequence, h, false);
-        for (int64_t q = 0; q < at.place.tq; q++) {
+        for (int64_t q = 0; q < at.head.tq; q++) {
             if (attends(plan, &at, q, k))
                 continue;
             check_row(t, "out", &at.out, t->args.out.data, out, q, s->value_dim);

@@ -208,7 +208,7 @@ static void eight_masks_are_the_table_of_pairs_that_all_of_them_keep(void **stat
         att_head_view at;
         for (int64_t h = 0; next_site(&call, &h, &at);)
             for (int64_t i = 0; i < QUERIES * KEYS; i++) {
-                uint8_t *keep = &kept[at.place.head * QUERIES * KEYS + i];
+                uint8_t *keep = &kept[at.head.head * QUERIES * KEYS + i];
                 *keep = 1;
                 for (int m = 0; m < plan->n_masks; m++) {
                     const att_mask_block pair = att_mask_block_of(plan, m, &at, (att_range){i / KEYS, i / KEYS + 1},

@@ -29,7 +29,7 @@ static double steepest(const att_plan *plan, const att_pair *p)
 static double score_error(const test_call *c, const att_head_view *at, int64_t q)
 {
     double error = 0;
-    for (int64_t k = 0; k < at->place.tk; k++) {
+    for (int64_t k = 0; k < at->head.tk; k++) {
         const att_pair p = pair_of(c, at, q, k);
         error = fmax(error, c->kind->error(&p));
     }
@@ -41,9 +41,9 @@ static void check_forward(const att_plan *plan, const test_call *c)
     const att_call call = call_of(plan, &c->args);
     att_head_view at;
     for (int64_t i = 0; next_site(&call, &i, &at);)
-        for (int64_t q = 0; q < at.place.tq; q++) {
+        for (int64_t q = 0; q < at.head.tq; q++) {
             /* twice the score's error is a weight's, and again its sum's; weighing is a chain of tk */
-            const double units = 8 + 2 * score_error(c, &at, q) + 2 * sqrt((double)at.place.tk);
+            const double units = 8 + 2 * score_error(c, &at, q) + 2 * sqrt((double)at.head.tk);
             check_row(plan, &at, q, 0x1p-24 * units, c->kind->name);
         }
 }
@@ -59,9 +59,9 @@ static worst worst_of(const att_plan *plan, const test_call *c)
     att_head_view at;
     worst w = {0};
     for (int64_t i = 0; next_site(&call, &i, &at);)
-        for (int64_t q = 0; q < at.place.tq; q++) {
+        for (int64_t q = 0; q < at.head.tq; q++) {
             w.error = fmax(w.error, score_error(c, &at, q));
-            for (int64_t k = 0; q % 7 == 0 && k < at.place.tk; k++) {
+            for (int64_t k = 0; q % 7 == 0 && k < at.head.tk; k++) {
                 const att_pair p = pair_of(c, &at, q, k);
                 w.slope = fmax(w.slope, steepest(plan, &p));
             }

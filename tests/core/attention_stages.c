@@ -59,7 +59,7 @@ static void clear(double *x, int64_t n)
 static att_pair pair_at(const work *w, const att_head_view *at, int64_t q, int64_t k)
 {
     return (att_pair){.size = sizeof(att_pair),
-                      .head = &at->place,
+                      .head = &at->head,
                       .q = q,
                       .k = k,
                       .query = (const float *)at->q_row.at + q * at->q_row.stride,
@@ -95,7 +95,7 @@ static void walk_modifier(const work *w, const att_head_view *at, const att_pair
     const double s = x->s[i], e = x->error[i];
     const att_param_view *param = &at->param[n];
     const att_pair p = {.size = sizeof p,
-                        .head = &at->place,
+                        .head = &at->head,
                         .user = m->user,
                         .value = w->plan->modifier[i].value,
                         .q = pair->q,
@@ -130,7 +130,7 @@ static walk walk_pair(const work *w, const att_head_view *at, int64_t q, int64_t
 static double factor_of(const work *w, const att_head_view *at, int64_t q, int64_t k)
 {
     const double p = w->plan->spec.dropout;
-    if (p == 0 || att_dropout_keep(&at->dropout, (uint32_t)(at->place.position + q), (uint32_t)k))
+    if (p == 0 || att_dropout_keep(&at->dropout, (uint32_t)(at->head.position + q), (uint32_t)k))
         return 1 / (1 - p);
     return 0;
 }
@@ -147,7 +147,7 @@ typedef struct row {
 static void bound_row(const work *w, const att_head_view *at, row *r)
 {
     const float *value = at->v.at;
-    const int64_t tk = at->place.tk, value_dim = w->plan->spec.value_dim;
+    const int64_t tk = at->head.tk, value_dim = w->plan->spec.value_dim;
     const double chain = (2 * sqrt((double)tk) + 8) * UNIT;
     double mean = 0, most = w->plan->sink >= 0 ? fabs((double)att_sink_of(w->plan, at->param)->data[0]) : 0;
     for (int64_t k = 0; k < tk; k++) {
@@ -277,7 +277,7 @@ static void check_row(work *w, const att_head_view *at, row *r, double *dq, doub
     const att_plan *plan = w->plan;
     r->lse = att_ref_attention_row(plan, at, r->q, r->weights, r->out);
     bound_row(w, at, r);
-    const att_rows out = att_call_rows(&w->call, &w->t->args.out, at->place.sequence, at->place.head, false);
+    const att_rows out = att_call_rows(&w->call, &w->t->args.out, at->head.sequence, at->head.head, false);
     compare(w, "out", 1, plan->spec.value_dim, row_of(out, r->q), r->out, r->out_limit);
     const float lse = at->lse[r->q * at->lse_stride];
     if (isinf(r->lse) ? (double)lse != r->lse : !(fabs(lse - r->lse) <= r->lse_limit))
@@ -287,7 +287,7 @@ static void check_row(work *w, const att_head_view *at, row *r, double *dq, doub
     for (int i = 0; i < plan->n_params; i++)
         g.dparam[i] = part_of(w, &at->param[i], i, w->sums);
     att_ref_attention_row_backward(plan, at, r->q, r->weights, r->out, r->dout, (float)r->dlse, &g);
-    for (int64_t k = 0; k < at->place.tk; k++)
+    for (int64_t k = 0; k < at->head.tk; k++)
         if (r->weights[k] > 0)
             bound_pair(w, at, r, k, l);
     if (plan->sink >= 0 && r->lse > -INFINITY)
@@ -304,7 +304,7 @@ static void check_key_head(work *w, int64_t sequence, int64_t kv_head)
     const int first_block = w->t->n_blocks;
     att_head_view at;
     att_call_head(&w->call, sequence, kv_head * group, &at);
-    const int64_t tq = at.place.tq, tk = at.place.tk;
+    const int64_t tq = at.head.tq, tk = at.head.tk;
     double *dk = new_numbers(w->t, tk * s->key_dim), *dv = new_numbers(w->t, tk * s->value_dim);
     limits l = {.dk = new_numbers(w->t, tk * s->key_dim), .dv = new_numbers(w->t, tk * s->value_dim)};
     l.chain = (2 * sqrt((double)(tk > tq * group ? tk : tq * group)) + 8) * UNIT;
@@ -337,7 +337,7 @@ static void check_key_head(work *w, int64_t sequence, int64_t kv_head)
 static bool multiplies_pairs(att_ctx *ctx, const trial *t)
 {
     att_plan *plan = plan_of(ctx, &t->spec);
-    const bool pairs = plan->words;
+    const bool pairs = plan->bf16_pairs;
     att_plan_free(plan);
     return pairs;
 }

@@ -323,9 +323,9 @@ static void attend_reference(const problem *p, double *y)
     const att_call call = call_of(p->plan, &a);
     att_head_view at;
     for (int64_t i = 0; next_site(&call, &i, &at);)
-        for (int64_t q = 0; q < at.place.tq; q++)
+        for (int64_t q = 0; q < at.head.tq; q++)
             att_ref_attention_row(p->plan, &at, q, NULL,
-                                  y + ((a.q_offsets[at.place.sequence] + q) * heads + at.place.head) * dim);
+                                  y + ((a.q_offsets[at.head.sequence] + q) * heads + at.head.head) * dim);
     free(out), free(lse);
 }
 

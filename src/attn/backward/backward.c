@@ -14,7 +14,7 @@
 #include <limits.h>
 #include <string.h>
 
-enum { PANELS = ATT_BACK_Q_TILES };
+enum { Q_TILES = ATT_BACKWARD_Q_TILES };
 
 /* ---- memory */
 
@@ -23,31 +23,31 @@ static size_t lay_out(const att_call *c, int64_t blocks, float *p, att_backward_
 {
     const att_plan *plan = c->plan;
     const att_attention_spec *s = &plan->spec;
-    const int64_t panel = plan->kernels->q_tile, tile = ATT_KEY_BLOCK * PANELS * panel, keys = blocks * ATT_KEY_BLOCK;
+    const int64_t panel = plan->kernels->q_tile, tile = ATT_KEY_BLOCK * Q_TILES * panel, keys = blocks * ATT_KEY_BLOCK;
     const int64_t converted = s->dtype == ATT_F32 ? 0 : 1, copies = att_call_copies(c) ? 1 : 0;
     const int64_t dims = plan->q_dim + plan->k_dim + s->value_dim;
     float *pair = NULL;
     const int64_t dk_stride = att_round_up(plan->k_dim, panel), dv_stride = att_round_up(s->value_dim, panel);
     *w = (att_backward_scratch){0};
     const att_scratch_part parts[] = {
-        {&w->lse, PANELS * panel},
-        {&w->delta, PANELS * panel},
-        {&w->q_packed, !att_score_reads_query_rows(plan) * PANELS * plan->q_dim * panel},
-        {&w->dout_packed, PANELS * s->value_dim * panel},
-        {&w->q_rows, att_score_is_dot(plan) * PANELS * panel * att_round_up(plan->q_dim, panel)},
-        {&w->dout_rows, PANELS * panel * dv_stride},
+        {&w->q.lse, Q_TILES * panel},
+        {&w->q.delta, Q_TILES * panel},
+        {&w->q.q_packed, !att_score_reads_query_rows(plan) * Q_TILES * plan->q_dim * panel},
+        {&w->q.dout_packed, Q_TILES * s->value_dim * panel},
+        {&w->q.q_rows, att_score_is_dot(plan) * Q_TILES * panel * att_round_up(plan->q_dim, panel)},
+        {&w->q.dout_rows, Q_TILES * panel * dv_stride},
         {&w->p, tile},
         {&w->ds, tile},
         {&w->dk, keys * dk_stride},
         {&w->dv, keys * dv_stride},
         {&w->dq_rows, panel * plan->q_dim},
-        {&w->query, converted * PANELS * panel * plan->q_dim},
-        {&w->dout, converted * PANELS * panel * s->value_dim},
+        {&w->q.query, converted * Q_TILES * panel * plan->q_dim},
+        {&w->q.dout, converted * Q_TILES * panel * s->value_dim},
         {&w->key, copies * keys * plan->k_dim},
         {&w->value, copies * keys * s->value_dim},
-        {&w->words[0], plan->words * PANELS * panel * att_bf16_pairs_in(plan->q_dim)},
-        {&w->words[1], plan->words * PANELS * panel * att_bf16_pairs_in(s->value_dim)},
-        {&w->packed_keys, plan->words * keys * att_bf16_pairs_in(plan->k_dim)},
+        {&w->q.pairs[0], plan->bf16_pairs * Q_TILES * panel * att_bf16_pairs_in(plan->q_dim)},
+        {&w->q.pairs[1], plan->bf16_pairs * Q_TILES * panel * att_bf16_pairs_in(s->value_dim)},
+        {&w->packed_keys, plan->bf16_pairs * keys * att_bf16_pairs_in(plan->k_dim)},
         {&w->precomputed, keys * att_precomputed_count(plan)},
         {&w->row, dims},
         {&pair, att_round_up((int64_t)(att_pair_scratch(c) * sizeof(double) / sizeof(float)), 16)}};
@@ -69,15 +69,15 @@ static void point_params(att_backward_work *x, int64_t head_in_group)
 {
     const att_backward_job *j = x->job;
     float *part = j->params + x->task->index * j->params_count;
-    memcpy(x->param, x->site.param, (size_t)x->plan->n_params * sizeof *x->param);
-    att_params_back_view(j->call, j->grads, &x->site.place, head_in_group, part, x->param);
+    memcpy(x->head.param, x->head.view.param, (size_t)x->plan->n_params * sizeof *x->head.param);
+    att_params_back_view(j->call, j->grads, &x->head.view.head, head_in_group, part, x->head.param);
 }
 
 /* Do its keys have no part in queries before q0? */
 static bool is_done(const att_backward_work *x, int64_t q0)
 {
     int64_t first, last;
-    att_span(x->plan, &x->site, 0, q0 < x->site.place.tq ? q0 : x->site.place.tq, &first, &last);
+    att_span(x->plan, &x->head.view, 0, q0 < x->head.view.head.tq ? q0 : x->head.view.head.tq, &first, &last);
     return x->task->k0 + x->task->keys <= first || x->task->k0 >= last;
 }
 
@@ -96,13 +96,13 @@ static void read_keys(const att_backward_work *x, int i, att_kv_block *b)
     const att_kernels *k = plan->kernels;
     const int64_t first = (int64_t)i * ATT_KEY_BLOCK, dim = plan->spec.value_dim;
     float *value = x->w.value + first * dim;
-    b->key = att_rows_read(k, &x->site.k_row, b->k0, b->keys, plan->k_dim, x->w.key + first * plan->k_dim);
-    if (plan->words) {
+    b->key = att_rows_read(k, &x->head.view.k_row, b->k0, b->keys, plan->k_dim, x->w.key + first * plan->k_dim);
+    if (plan->bf16_pairs) {
         float *words = x->w.packed_keys + first * att_bf16_pairs_in(plan->k_dim);
-        b->packed_keys = att_bf16_pack_rows(k, &x->site.k_row, b->k0, b->keys, plan->k_dim, words);
-        b->value = att_bf16_pack_rows(k, &x->site.v, b->k0, b->keys, dim, value);
+        b->packed_keys = att_bf16_pack_rows(k, &x->head.view.k_row, b->k0, b->keys, plan->k_dim, words);
+        b->value = att_bf16_pack_rows(k, &x->head.view.v, b->k0, b->keys, dim, value);
     } else {
-        b->value = att_rows_read(k, &x->site.v, b->k0, b->keys, dim, value);
+        b->value = att_rows_read(k, &x->head.view.v, b->k0, b->keys, dim, value);
     }
 }
 
@@ -112,11 +112,11 @@ static void backward_head(att_backward_work *x, int64_t head_in_group, int64_t g
     const att_call *c = j->call;
     const int panel = x->plan->kernels->q_tile;
     const int64_t sequence = x->task->sequence, head = x->task->kv_head * group + head_in_group;
-    att_call_head(c, sequence, head, &x->site);
-    x->dout = att_call_rows(c, &j->grads->dout, sequence, head, false);
-    x->dlse = att_call_rows(c, &j->grads->dlse, sequence, head, false);
-    x->dq = att_call_rows(c, &j->rows.dq, sequence, head, false);
-    x->dq_sum = j->dq + (x->task->slot * group + head_in_group) * j->dq_count;
+    att_call_head(c, sequence, head, &x->head.view);
+    x->head.dout = att_call_rows(c, &j->grads->dout, sequence, head, false);
+    x->head.dlse = att_call_rows(c, &j->grads->dlse, sequence, head, false);
+    x->head.dq = att_call_rows(c, &j->rows.dq, sequence, head, false);
+    x->head.dq_sum = j->dq + (x->task->slot * group + head_in_group) * j->dq_count;
     for (int i = 0; i < x->n_blocks; i++) {
         read_keys(x, i, &x->blocks[i]);
         if (head_in_group == 0 || c->keys_per_head)
@@ -126,13 +126,13 @@ static void backward_head(att_backward_work *x, int64_t head_in_group, int64_t g
     att_backward_begin(x);
     /* From the last queries on: these have something to do with every block of keys where attention is causal, and the
      * next task, which follows a step behind, begins at once. */
-    for (int64_t q0 = att_round_up(x->site.place.tq, PANELS * panel); q0 > 0; q0 -= PANELS * panel) {
+    for (int64_t q0 = att_round_up(x->head.view.head.tq, Q_TILES * panel); q0 > 0; q0 -= Q_TILES * panel) {
         if (head_in_group == group - 1 && is_done(x, q0) && att_ticket_leave(&x->job->tasks, x->task, x->step))
             break;
-        att_backward_step(x, q0 - PANELS * panel);
+        att_backward_step(x, q0 - Q_TILES * panel);
     }
     if (x->task->last && !j->rows.add_dq)
-        att_rows_clear(&x->dq, x->site.place.tq, x->site.rows, x->plan->q_dim);
+        att_rows_clear(&x->head.dq, x->head.view.head.tq, x->head.view.rows, x->plan->q_dim);
 }
 
 /* In place, where whole panels of floats may be written there, and lie side by side, or no other step adds to them;
@@ -146,7 +146,7 @@ static att_grad_block begin_grad_block(const att_backward_work *x, const att_kv_
                         .padded = att_round_up(dim, panel),
                         .stride = att_round_up(dim, panel),
                         .add = add};
-    const bool single_block = x->job->call->max_tq <= PANELS * panel;
+    const bool single_block = x->job->call->max_tq <= Q_TILES * panel;
     const bool fits = g.to.stride == dim || (single_block && g.to.stride > dim);
     g.from = room + (b->k0 - x->task->k0) * g.stride;
     if (g.to.at && g.to.dtype == ATT_F32 && fits && g.padded == dim && !add) {
@@ -206,7 +206,7 @@ static void run_task(void *arg, int i, int thread)
     att_backward_work x = {.job = j, .plan = plan, .task = att_backward_tasks_begin(&j->tasks, i)};
     const att_backward_task *t = x.task;
     lay_out(c, j->tasks.blocks, j->memory + (size_t)thread * j->scratch_count, &x.w);
-    att_call_head(c, t->sequence, t->kv_head * group, &x.site);
+    att_call_head(c, t->sequence, t->kv_head * group, &x.head.view);
     const int64_t head = c->keys_per_head ? t->kv_head * group : t->kv_head;
     begin_blocks(&x);
     for (int b = 0; b < x.n_blocks; b++)

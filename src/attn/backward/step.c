@@ -5,7 +5,7 @@
 #include <math.h>
 
 enum {
-    PANELS = ATT_BACK_Q_TILES,
+    Q_TILES = ATT_BACKWARD_Q_TILES,
     FEW = 4 /* queries in a panel for which dP has keys as its lanes */
 };
 
@@ -14,11 +14,11 @@ enum {
 /* A row with nothing to attend has no gradient, whatever its output's is. */
 static bool attends(const att_head_view *at, int64_t q) { return at->lse[q * at->lse_stride] != -INFINITY; }
 
-/* Row i [dim] of y [panels of dim][ATT_BACK_Q_TILES * panel][panel] becomes 0. */
+/* Row i [dim] of y [panels of dim][ATT_BACKWARD_Q_TILES * panel][panel] becomes 0. */
 static void clear_row(int64_t panel, int i, int64_t dim, float *y)
 {
     for (int64_t d = 0; d < dim; d++)
-        y[(d / panel * PANELS * panel + i) * panel + d % panel] = 0;
+        y[(d / panel * Q_TILES * panel + i) * panel + d % panel] = 0;
 }
 
 /* Query i of the panels counts as 0 for all keys, and so does its output gradient. */
@@ -26,24 +26,24 @@ static void clear_query(const att_backward_work *x, int i)
 {
     const int64_t panel = x->plan->kernels->q_tile, value_dim = x->plan->spec.value_dim;
     for (int64_t d = 0; d < value_dim; d++)
-        x->w.dout_packed[i / panel * value_dim * panel + d * panel + i % panel] = 0;
-    clear_row(panel, i, value_dim, x->w.dout_rows);
+        x->w.q.dout_packed[i / panel * value_dim * panel + d * panel + i % panel] = 0;
+    clear_row(panel, i, value_dim, x->w.q.dout_rows);
     if (att_score_is_dot(x->plan))
-        clear_row(panel, i, x->plan->q_dim, x->w.q_rows);
-    x->w.lse[i] = x->w.delta[i] = 0;
+        clear_row(panel, i, x->plan->q_dim, x->w.q.q_rows);
+    x->w.q.lse[i] = x->w.q.delta[i] = 0;
 }
 
 /* delta and log-sum-exp of query q0 + i. */
 static void prepare_row(const att_backward_work *x, int64_t q0, int i)
 {
-    const att_head_view *at = &x->site;
+    const att_head_view *at = &x->head.view;
     const att_kernels *k = x->plan->kernels;
     const int64_t dim = x->plan->spec.value_dim;
     const float *dout = x->dout_rows.at + i * x->dout_rows.stride;
     const float *out = att_rows_read(k, &at->out, q0 + i, 1, dim, x->w.row).at;
-    const float dlse = x->dlse.at ? ((const float *)x->dlse.at)[(q0 + i) * x->dlse.stride] : 0;
-    x->w.lse[i] = (float)(at->lse[(q0 + i) * at->lse_stride] * ATT_LOG2_E);
-    x->w.delta[i] = k->vector.dot(dim, dout, out) - dlse;
+    const float dlse = x->head.dlse.at ? ((const float *)x->head.dlse.at)[(q0 + i) * x->head.dlse.stride] : 0;
+    x->w.q.lse[i] = (float)(at->lse[(q0 + i) * at->lse_stride] * ATT_LOG2_E);
+    x->w.q.delta[i] = k->vector.dot(dim, dout, out) - dlse;
 }
 
 /* Rows of words, packed_q panel by panel. */
@@ -61,27 +61,27 @@ static void turn_words(const att_backward_work *x, const att_rows *rows, int64_t
 static void prepare_queries(att_backward_work *x, int64_t q0, int queries)
 {
     const att_plan *plan = x->plan;
-    const att_head_view *at = &x->site;
+    const att_head_view *at = &x->head.view;
     const att_kernels *k = plan->kernels;
     const int64_t dim = plan->q_dim, value_dim = plan->spec.value_dim;
-    const att_floats q = att_rows_read(k, &at->q_row, q0, queries, dim, x->w.query);
-    const att_floats d = att_rows_read(k, &x->dout, q0, queries, value_dim, x->w.dout);
+    const att_floats q = att_rows_read(k, &at->q_row, q0, queries, dim, x->w.q.query);
+    const att_floats d = att_rows_read(k, &x->head.dout, q0, queries, value_dim, x->w.q.dout);
     x->query = q;
     x->dout_rows = d;
-    if (plan->words) {
-        turn_words(x, &at->q_row, q0, queries, dim, x->w.words[0], x->w.q_packed);
-        turn_words(x, &x->dout, q0, queries, value_dim, x->w.words[1], x->w.dout_packed);
+    if (plan->bf16_pairs) {
+        turn_words(x, &at->q_row, q0, queries, dim, x->w.q.pairs[0], x->w.q.q_packed);
+        turn_words(x, &x->head.dout, q0, queries, value_dim, x->w.q.pairs[1], x->w.q.dout_packed);
     }
-    for (int i = 0; !plan->words && i < queries; i += k->q_tile) {
+    for (int i = 0; !plan->bf16_pairs && i < queries; i += k->q_tile) {
         const int n = queries - i < k->q_tile ? queries - i : k->q_tile;
         if (!att_score_reads_query_rows(plan))
-            att_pack_queries(plan, (att_floats){q.at + i * q.stride, q.stride}, n, x->w.q_packed + i * dim);
+            att_pack_queries(plan, (att_floats){q.at + i * q.stride, q.stride}, n, x->w.q.q_packed + i * dim);
         if (n > FEW)
-            k->attend.pack(n, value_dim, d.at + i * d.stride, d.stride, 1, x->w.dout_packed + i * value_dim);
+            k->attend.pack(n, value_dim, d.at + i * d.stride, d.stride, 1, x->w.q.dout_packed + i * value_dim);
     }
     if (att_score_is_dot(plan))
-        k->backward.pack_rows(queries, PANELS * k->q_tile, dim, q.at, q.stride, att_query_scale(plan), x->w.q_rows);
-    k->backward.pack_rows(queries, PANELS * k->q_tile, value_dim, d.at, d.stride, 1, x->w.dout_rows);
+        k->backward.pack_rows(queries, Q_TILES * k->q_tile, dim, q.at, q.stride, att_query_scale(plan), x->w.q.q_rows);
+    k->backward.pack_rows(queries, Q_TILES * k->q_tile, value_dim, d.at, d.stride, 1, x->w.q.dout_rows);
     for (int i = 0; i < queries; i++) {
         if (attends(at, q0 + i))
             prepare_row(x, q0, i);
@@ -93,10 +93,10 @@ static void prepare_queries(att_backward_work *x, int64_t q0, int queries)
 /* dsink = sum of -p delta, p = exp(sink - lse) being the sink's own weight. */
 static void sink_back(const att_backward_work *x, int queries)
 {
-    const att_param_view *sink = att_sink_of(x->plan, x->param);
+    const att_param_view *sink = att_sink_of(x->plan, x->head.param);
     double sum = 0;
     for (int i = 0; i < queries; i++)
-        sum -= att_exp2(sink->data[0] * ATT_LOG2_E - (double)x->w.lse[i]) * (double)x->w.delta[i];
+        sum -= att_exp2(sink->data[0] * ATT_LOG2_E - (double)x->w.q.lse[i]) * (double)x->w.q.delta[i];
     sink->grad[0] += (float)sum;
 }
 
@@ -105,8 +105,11 @@ static void sink_back(const att_backward_work *x, int queries)
 void att_backward_begin(att_backward_work *x)
 {
     const att_plan *plan = x->plan;
-    x->block = (att_block){
-        .plan = plan, .site = &x->site, .stride = PANELS * plan->kernels->q_tile, .pair = x->w.pair, .param = x->param};
+    x->block = (att_block){.plan = plan,
+                           .head = &x->head.view,
+                           .stride = Q_TILES * plan->kernels->q_tile,
+                           .pair = x->w.pair,
+                           .param = x->head.param};
 }
 
 /* On to a block of keys. */
@@ -132,16 +135,16 @@ static att_block *block_of(att_backward_work *x, int64_t q0, int queries, int pa
     b->q0 = q0;
     b->queries = queries;
     b->query = (att_floats){x->query.at + first * x->query.stride, x->query.stride};
-    b->q = att_score_reads_query_rows(plan) ? NULL : x->w.q_packed + first * plan->q_dim;
+    b->q = att_score_reads_query_rows(plan) ? NULL : x->w.q.q_packed + first * plan->q_dim;
     b->s = x->w.p + first;
     b->ds = x->w.ds + first;
-    b->dq = x->dq_sum + q0 * plan->q_dim;
+    b->dq = x->head.dq_sum + q0 * plan->q_dim;
     for (int i = 0; i < plan->n_modifiers; i++)
         b->saved[i] = x->w.saved[i] ? x->w.saved[i] + first : NULL;
     return b;
 }
 
-/* dP of a run of keys and a few queries, whose lanes are keys: the same chains, and no panel that is almost empty. */
+/* dP of a range of keys and a few queries, whose lanes are keys: the same chains, and no panel that is almost empty. */
 static void decode_dp(const att_backward_work *x, const att_block *b, int panel_number, int64_t first, int64_t keys)
 {
     const att_plan *plan = x->plan;
@@ -161,7 +164,7 @@ static void decode_dp(const att_backward_work *x, const att_block *b, int panel_
                                                             .s_stride = ATT_KEY_BLOCK});
     for (int i = 0; i < b->queries; i++)
         for (int64_t k = 0; k < keys; k++)
-            b->ds[(first + k) * b->stride + i] = attends(&x->site, b->q0 + i) ? s[i * ATT_KEY_BLOCK + k] : 0;
+            b->ds[(first + k) * b->stride + i] = attends(&x->head.view, b->q0 + i) ? s[i * ATT_KEY_BLOCK + k] : 0;
 }
 
 /* dP of keys [first, last) and the panel's queries from `from` on: dP^T = V dO^T. */
@@ -171,9 +174,9 @@ static void grads(const att_backward_work *x, const att_block *b, int panel_numb
     const att_kernels *k = x->plan->kernels;
     const int64_t dim = x->plan->spec.value_dim, stride = x->keys->value.stride;
     const float *v = x->keys->value.at + first * stride,
-                *dout = x->w.dout_packed + panel_number * dim * k->q_tile + from;
+                *dout = x->w.q.dout_packed + panel_number * dim * k->q_tile + from;
     float *to = b->ds + first * b->stride + from;
-    if (x->plan->words)
+    if (x->plan->bf16_pairs)
         k->bf16.scores(last - first, b->queries, att_bf16_pairs_in(dim), v, stride, dout, to, b->stride);
     else if (b->queries <= FEW)
         decode_dp(x, b, panel_number, first, last - first);
@@ -188,14 +191,14 @@ static void grads(const att_backward_work *x, const att_block *b, int panel_numb
                                             .ldc = b->stride});
 }
 
-/* dP of run r. */
+/* dP of range r. */
 static void range_dp(const att_backward_work *x, const att_block *b, int panel_number, int r)
 {
-    const att_range run = b->mask_tile->run[r];
-    const int64_t diagonal_split = x->plan->words ? run.last : att_mask_tile_split(b->mask_tile, r);
-    grads(x, b, panel_number, run.first, diagonal_split, 0);
-    if (diagonal_split < run.last)
-        grads(x, b, panel_number, diagonal_split, run.last, x->plan->kernels->q_tile / 2);
+    const att_range range = b->mask_tile->range[r];
+    const int64_t diagonal_split = x->plan->bf16_pairs ? range.last : att_mask_tile_split(b->mask_tile, r);
+    grads(x, b, panel_number, range.first, diagonal_split, 0);
+    if (diagonal_split < range.last)
+        grads(x, b, panel_number, diagonal_split, range.last, x->plan->kernels->q_tile / 2);
 }
 
 /* One panel: P and dS, before the stages are walked back. */
@@ -204,20 +207,20 @@ static void p_and_ds(const att_backward_work *x, att_block *b, int panel_number)
     const att_plan *plan = x->plan;
     const att_kernels *k = plan->kernels;
     uint64_t keep[ATT_KEY_BLOCK];
-    b->words = plan->words; /* for scores alone */
-    b->key = plan->words ? x->keys->packed_keys : x->keys->key;
+    b->bf16_pairs = plan->bf16_pairs; /* for scores alone */
+    b->key = plan->bf16_pairs ? x->keys->packed_keys : x->keys->key;
     att_score_block(b);
-    b->words = false;
+    b->bf16_pairs = false;
     b->key = x->keys->key;
     for (int r = 0; r < b->mask_tile->n_ranges; r++)
         range_dp(x, b, panel_number, r);
     att_dropout_mask_block(b, keep);
     att_dropout_apply_block(b, keep, b->ds);
     for (int r = 0; r < b->mask_tile->n_ranges; r++) {
-        const int64_t first = b->mask_tile->run[r].first, keys = b->mask_tile->run[r].last - first;
+        const int64_t first = b->mask_tile->range[r].first, keys = b->mask_tile->range[r].last - first;
         k->backward.softmax(keys, plan->scale_in_softmax ? plan->spec.scale : 1, b->s + first * b->stride,
-                            b->ds + first * b->stride, b->stride, x->w.lse + panel_number * k->q_tile,
-                            x->w.delta + panel_number * k->q_tile);
+                            b->ds + first * b->stride, b->stride, x->w.q.lse + panel_number * k->q_tile,
+                            x->w.q.delta + panel_number * k->q_tile);
     }
     att_dropout_apply_block(b, keep, b->s);
 }
@@ -233,10 +236,10 @@ static void over_keys(att_backward_work *x, const att_block *b)
     for (int r = 0; r < clean.n_ranges; r++)
         plan->kernels->backward.gemm_tn(&(const att_product){.add = b->k0 > 0 || r > 0,
                                                              .m = dim,
-                                                             .k = clean.run[r].last - clean.run[r].first,
-                                                             .a = key.at + clean.run[r].first * key.stride,
+                                                             .k = clean.range[r].last - clean.range[r].first,
+                                                             .a = key.at + clean.range[r].first * key.stride,
                                                              .lda = key.stride,
-                                                             .b = b->ds + clean.run[r].first * b->stride,
+                                                             .b = b->ds + clean.range[r].first * b->stride,
                                                              .ldb = b->stride,
                                                              .c = b->dq,
                                                              .prefetch = &x->prefetch});
@@ -249,7 +252,7 @@ static unsigned half_tiles_of(const att_mask_tile *mask_tile, int n_q_tiles, int
     unsigned halves = 0;
     for (int p = 0; p < n_q_tiles; p++)
         for (int r = 0; r < mask_tile[p].n_ranges; r++)
-            if (mask_tile[p].run[r].first <= key && key < mask_tile[p].run[r].last)
+            if (mask_tile[p].range[r].first <= key && key < mask_tile[p].range[r].last)
                 halves |= (key < att_mask_tile_split(&mask_tile[p], r) ? 3u : 2u) << 2 * p;
     return halves;
 }
@@ -263,14 +266,14 @@ static void accumulate(const att_backward_work *x, int queries, int first, int l
     const att_backward_scratch *w = &x->w;
     const att_grad_block *dk = &x->keys->dk, *dv = &x->keys->dv;
     const int half = k->q_tile / 2;
-    const int64_t stride = PANELS * k->q_tile, q = begin * half;
+    const int64_t stride = Q_TILES * k->q_tile, q = begin * half;
     const int64_t count = (end * half < queries ? end * half : queries) - q;
     k->backward.gemm_nn(&(const att_product){.add = dv->begun || again,
                                              .m = last - first,
                                              .k = count,
                                              .a = w->p + first * stride + q,
                                              .lda = stride,
-                                             .b = w->dout_rows + q * k->q_tile,
+                                             .b = w->q.dout_rows + q * k->q_tile,
                                              .ldb = stride,
                                              .n = dv->dim,
                                              .c = dv->from + first * dv->stride,
@@ -281,7 +284,7 @@ static void accumulate(const att_backward_work *x, int queries, int first, int l
                                                  .k = count,
                                                  .a = w->ds + first * stride + q,
                                                  .lda = stride,
-                                                 .b = w->q_rows + q * k->q_tile,
+                                                 .b = w->q.q_rows + q * k->q_tile,
                                                  .ldb = stride,
                                                  .n = dk->dim,
                                                  .c = dk->from + first * dk->stride,
@@ -330,19 +333,19 @@ static void write_dq(const att_backward_work *x, int64_t q0, int queries)
     const int64_t dim = plan->q_dim;
     float scale[ATT_MAX_Q_TILE];
     if (att_score_reads_query_rows(plan)) {
-        att_rows_write(k, x->dq_sum + q0 * dim, dim, &x->dq, q0, queries, dim, x->job->rows.add_dq, x->w.row);
+        att_rows_write(k, x->head.dq_sum + q0 * dim, dim, &x->head.dq, q0, queries, dim, x->job->rows.add_dq, x->w.row);
         return;
     }
     for (int i = 0; i < k->q_tile; i++)
         scale[i] = att_query_scale(plan);
-    for (int i = 0; x->dq.at && i < queries; i += k->q_tile) {
+    for (int i = 0; x->head.dq.at && i < queries; i += k->q_tile) {
         const int n = queries - i < k->q_tile ? queries - i : k->q_tile;
-        const float *from = x->dq_sum + (q0 + i) * dim;
-        if (x->dq.dtype == ATT_F32 && !x->job->rows.add_dq) {
-            k->attend.unpack(n, dim, from, scale, att_row_at(&x->dq, q0 + i), x->dq.stride);
+        const float *from = x->head.dq_sum + (q0 + i) * dim;
+        if (x->head.dq.dtype == ATT_F32 && !x->job->rows.add_dq) {
+            k->attend.unpack(n, dim, from, scale, att_row_at(&x->head.dq, q0 + i), x->head.dq.stride);
         } else {
             k->attend.unpack(n, dim, from, scale, x->w.dq_rows, dim);
-            att_rows_write(k, x->w.dq_rows, dim, &x->dq, q0 + i, n, dim, x->job->rows.add_dq, x->w.row);
+            att_rows_write(k, x->w.dq_rows, dim, &x->head.dq, q0 + i, n, dim, x->job->rows.add_dq, x->w.row);
         }
     }
 }
@@ -355,7 +358,7 @@ static void add_in_turn(att_backward_work *x, int64_t q0, int queries, const att
     for (int i = 0; i < n_q_tiles; i++) {
         const int64_t rows = att_score_reads_query_rows(x->plan) ? in_q_tile(queries, i, (int)panel) : panel;
         if (x->keys->k0 == 0 && (!dot || mask_tile[i].n_ranges == 0))
-            memset(x->dq_sum + (q0 + i * panel) * dim, 0, (size_t)(rows * dim) * sizeof *x->dq_sum);
+            memset(x->head.dq_sum + (q0 + i * panel) * dim, 0, (size_t)(rows * dim) * sizeof *x->head.dq_sum);
         if (mask_tile[i].n_ranges == 0)
             continue;
         const att_block *b = block_of(x, q0 + i * panel, in_q_tile(queries, i, (int)panel), i, &mask_tile[i]);
@@ -369,11 +372,11 @@ static void add_in_turn(att_backward_work *x, int64_t q0, int queries, const att
  * next step, those before q0. */
 static void prefetch_next(att_backward_work *x, int64_t q0, int queries)
 {
-    const int64_t n = q0 > 0 ? PANELS * x->plan->kernels->q_tile : 0, value_dim = x->plan->spec.value_dim;
-    att_rows_prefetch(&x->prefetch, &x->dq, q0, x->task->last ? queries : 0, x->plan->q_dim);
-    att_rows_prefetch(&x->prefetch, &x->site.q_row, q0 - n, n, x->plan->q_dim);
-    att_rows_prefetch(&x->prefetch, &x->dout, q0 - n, n, value_dim);
-    att_rows_prefetch(&x->prefetch, &x->site.out, q0 - n, n, value_dim);
+    const int64_t n = q0 > 0 ? Q_TILES * x->plan->kernels->q_tile : 0, value_dim = x->plan->spec.value_dim;
+    att_rows_prefetch(&x->prefetch, &x->head.dq, q0, x->task->last ? queries : 0, x->plan->q_dim);
+    att_rows_prefetch(&x->prefetch, &x->head.view.q_row, q0 - n, n, x->plan->q_dim);
+    att_rows_prefetch(&x->prefetch, &x->head.dout, q0 - n, n, value_dim);
+    att_rows_prefetch(&x->prefetch, &x->head.view.out, q0 - n, n, value_dim);
 }
 
 /* What masks leave of the block, if it is among the keys `attended`; gives how many runs. */
@@ -385,7 +388,7 @@ static int cut_block(const att_backward_work *x, int64_t q0, int queries, att_ra
     int runs = 0;
     for (int i = 0; i * panel < queries; i++) {
         if (attended.first <= k0 && k0 < attended.last)
-            att_mask_tile_make(plan, &x->site, q0 + i * panel, in_q_tile(queries, i, panel), k0, x->keys->keys,
+            att_mask_tile_make(plan, &x->head.view, q0 + i * panel, in_q_tile(queries, i, panel), k0, x->keys->keys,
                                &mask_tile[i]);
         else
             mask_tile[i].n_ranges = 0;
@@ -400,7 +403,7 @@ static bool load_kv_block(att_backward_work *x, att_kv_block *keys, int64_t q0, 
 {
     const int panel = x->plan->kernels->q_tile, n_q_tiles = (queries + panel - 1) / panel;
     const bool first = keys == x->blocks, last = keys == &x->blocks[x->n_blocks - 1];
-    att_mask_tile mask_tile[PANELS];
+    att_mask_tile mask_tile[Q_TILES];
     set_kv_block(x, keys);
     const bool any = cut_block(x, q0, queries, attended, mask_tile) > 0;
     if (any && !transformed)
@@ -423,11 +426,11 @@ static bool load_kv_block(att_backward_work *x, att_kv_block *keys, int64_t q0, 
 
 void att_backward_step(att_backward_work *x, int64_t q0)
 {
-    const int64_t most = PANELS * x->plan->kernels->q_tile, left = x->site.place.tq - q0;
+    const int64_t most = Q_TILES * x->plan->kernels->q_tile, left = x->head.view.head.tq - q0;
     const int queries = (int)(left < most ? left : most), sink = x->plan->sink;
-    bool transformed = sink >= 0 && att_sink_of(x->plan, x->param)->grad && x->task->k0 == 0;
+    bool transformed = sink >= 0 && att_sink_of(x->plan, x->head.param)->grad && x->task->k0 == 0;
     att_range attended;
-    att_span(x->plan, &x->site, q0, queries, &attended.first, &attended.last);
+    att_span(x->plan, &x->head.view, q0, queries, &attended.first, &attended.last);
     att_prefetch_clear(&x->prefetch);
     if (transformed) {
         prepare_queries(x, q0, queries);

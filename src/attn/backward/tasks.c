@@ -14,10 +14,10 @@ static void fill(const att_call *c, att_backward_tasks *t, att_add_order order)
     for (int64_t b = 0; b < c->sequences; b++) {
         att_head_view at;
         att_call_head(c, b, 0, &at);
-        const int64_t parts = parts_of(at.place.tk, keys);
+        const int64_t parts = parts_of(at.head.tk, keys);
         for (int64_t h = 0; h < kv_heads; h++)
             for (int64_t k = 0; k < parts; k++, n++) {
-                const int64_t left = at.place.tk - k * keys;
+                const int64_t left = at.head.tk - k * keys;
                 t->task[n] = (att_backward_task){.index = n,
                                                  .sequence = b,
                                                  .kv_head = h,
@@ -71,7 +71,7 @@ static int64_t count_of(const att_call *c, int64_t blocks)
     for (int64_t b = 0; b < c->sequences; b++) {
         att_head_view at;
         att_call_head(c, b, 0, &at);
-        count += parts_of(at.place.tk, blocks * ATT_KEY_BLOCK) * c->plan->spec.kv_heads;
+        count += parts_of(at.head.tk, blocks * ATT_KEY_BLOCK) * c->plan->spec.kv_heads;
     }
     return count;
 }

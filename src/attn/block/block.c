@@ -66,11 +66,11 @@ static att_cover look(const att_plan *plan, const att_head_view *at, int64_t q0,
 void att_span(const att_plan *plan, const att_head_view *at, int64_t q0, int64_t queries, int64_t *first, int64_t *last)
 {
     *first = 0;
-    *last = at->place.tk;
+    *last = at->head.tk;
     for (int i = 0; i < plan->n_masks; i++) {
-        int64_t from = 0, to = at->place.tk;
+        int64_t from = 0, to = at->head.tk;
         const att_mask_block b =
-            att_mask_block_of(plan, i, at, (att_range){q0, q0 + queries}, (att_range){0, at->place.tk});
+            att_mask_block_of(plan, i, at, (att_range){q0, q0 + queries}, (att_range){0, at->head.tk});
         if (plan->mask[i].stage.span)
             plan->mask[i].stage.span(&b, &from, &to);
         *first = from > *first ? from : *first;
@@ -78,32 +78,32 @@ void att_span(const att_plan *plan, const att_head_view *at, int64_t q0, int64_t
     }
     const int64_t end = (*last + ATT_KEY_BLOCK - 1) / ATT_KEY_BLOCK * ATT_KEY_BLOCK;
     *first = *first / ATT_KEY_BLOCK * ATT_KEY_BLOCK;
-    *last = end < at->place.tk ? end : at->place.tk;
+    *last = end < at->head.tk ? end : at->head.tk;
 }
 
 void att_mask_tile_add(att_mask_tile *mask_tile, int64_t first, int64_t last, bool partial)
 {
     if (partial)
         mask_tile->partial = (att_range){att_mask_tile_is_partial(mask_tile) ? mask_tile->partial.first : first, last};
-    if (mask_tile->n_ranges && mask_tile->run[mask_tile->n_ranges - 1].last == first)
-        mask_tile->run[mask_tile->n_ranges - 1].last = last;
+    if (mask_tile->n_ranges && mask_tile->range[mask_tile->n_ranges - 1].last == first)
+        mask_tile->range[mask_tile->n_ranges - 1].last = last;
     else
-        mask_tile->run[mask_tile->n_ranges++] = (att_range){first, last};
+        mask_tile->range[mask_tile->n_ranges++] = (att_range){first, last};
 }
 
 /* In steps of half a sub-tile. */
 static int find_diagonal_split(const att_plan *plan, const att_mask_tile *mask_tile, int queries)
 {
     enum { STEP = ATT_SUB_TILE / 2 };
-    const att_range run = mask_tile->run[mask_tile->n_ranges - 1], partial = mask_tile->partial;
-    const int64_t begin = run.first > partial.first ? run.first : partial.first, half = plan->kernels->q_tile / 2;
-    int64_t diagonal_split = run.last;
-    if (partial.last != run.last || queries <= half)
+    const att_range range = mask_tile->range[mask_tile->n_ranges - 1], partial = mask_tile->partial;
+    const int64_t begin = range.first > partial.first ? range.first : partial.first, half = plan->kernels->q_tile / 2;
+    int64_t diagonal_split = range.last;
+    if (partial.last != range.last || queries <= half)
         return (int)diagonal_split;
     while (diagonal_split > begin && !(mask_tile->bits[diagonal_split - 1] & att_low_bits((int)half)))
         diagonal_split--;
     diagonal_split = att_round_up(diagonal_split, STEP);
-    return (int)(diagonal_split < run.last ? diagonal_split : run.last);
+    return (int)(diagonal_split < range.last ? diagonal_split : range.last);
 }
 
 void att_mask_tile_make(const att_plan *plan, const att_head_view *at, int64_t q0, int queries, int64_t k0, int keys,
@@ -129,11 +129,11 @@ void att_mask_tile_make(const att_plan *plan, const att_head_view *at, int64_t q
 
 att_range att_mask_tile_partial(const att_mask_tile *mask_tile, int r)
 {
-    const att_range run = mask_tile->run[r], partial = mask_tile->partial;
-    if (partial.first >= run.last || partial.last <= run.first)
-        return (att_range){run.first, run.first};
-    return (att_range){run.first > partial.first ? run.first : partial.first,
-                       run.last < partial.last ? run.last : partial.last};
+    const att_range range = mask_tile->range[r], partial = mask_tile->partial;
+    if (partial.first >= range.last || partial.last <= range.first)
+        return (att_range){range.first, range.first};
+    return (att_range){range.first > partial.first ? range.first : partial.first,
+                       range.last < partial.last ? range.last : partial.last};
 }
 
 /* ---- stages */
@@ -147,16 +147,16 @@ void att_pack_queries(const att_plan *plan, att_floats query, int queries, float
 /* Run r of the block's keys, as stages see it. */
 static att_builtin_tile tile_of(const att_block *b, int r)
 {
-    const int64_t first = b->mask_tile->run[r].first,
+    const int64_t first = b->mask_tile->range[r].first,
                   precomputed_count = b->precomputed ? att_precomputed_count(b->plan) : 0;
     const bool rows = att_score_reads_query_rows(b->plan);
     const att_score_tile tile = {.size = sizeof tile,
-                                 .head = &b->site->place,
+                                 .head = &b->head->head,
                                  .user = b->plan->score.user,
                                  .q = b->q0,
                                  .k = b->k0 + first,
                                  .queries = b->queries,
-                                 .keys = (int)(b->mask_tile->run[r].last - first),
+                                 .keys = (int)(b->mask_tile->range[r].last - first),
                                  .columns = b->plan->kernels->q_tile,
                                  .query = rows ? b->query.at : b->q,
                                  .dim = b->plan->q_dim,
@@ -183,7 +183,7 @@ static void dot(const att_block *b, int r, const att_score_tile *t)
 {
     att_score_tile part = *t;
     const int keys = t->keys, half = t->columns / 2,
-              both = (int)(att_mask_tile_split(b->mask_tile, r) - b->mask_tile->run[r].first);
+              both = (int)(att_mask_tile_split(b->mask_tile, r) - b->mask_tile->range[r].first);
     part.keys = both;
     b->plan->score.tile(&part);
     if (both == keys)
@@ -199,7 +199,7 @@ static void dot(const att_block *b, int r, const att_score_tile *t)
 static void score(const att_block *b, int r, const att_score_tile *t)
 {
     const att_plan *plan = b->plan;
-    if (b->words)
+    if (b->bf16_pairs)
         plan->kernels->bf16.scores(t->keys, t->queries, att_bf16_pairs_in(t->dim), t->key, t->key_stride, t->query,
                                    t->s, t->stride);
     else if (plan->builtin->is_dot && att_mask_tile_is_partial(b->mask_tile))
@@ -208,7 +208,7 @@ static void score(const att_block *b, int r, const att_score_tile *t)
         plan->score.tile(t);
     else
         att_score_pairs(b, t);
-    if (!(b->words ? plan->scale_in_softmax : plan->scale_in_queries) && plan->spec.scale != 1)
+    if (!(b->bf16_pairs ? plan->scale_in_softmax : plan->scale_in_queries) && plan->spec.scale != 1)
         plan->kernels->attend.scale_scores(t->keys, plan->spec.scale, t->s, t->stride);
 }
 
@@ -225,7 +225,7 @@ static void modify(const att_block *b, int r, int i, const att_score_tile *tile)
     const att_modifier *m = &b->plan->modifier[i].stage;
     const att_modifier_tile t = seen_by(b, i, tile);
     for (int j = 0; b->saved[i] && j < t.keys; j++)
-        memcpy(b->saved[i] + (b->mask_tile->run[r].first + j) * b->stride, t.s + j * t.stride,
+        memcpy(b->saved[i] + (b->mask_tile->range[r].first + j) * b->stride, t.s + j * t.stride,
                (size_t)t.columns * sizeof *t.s);
     if (m->tile)
         m->tile(&t);
@@ -244,7 +244,7 @@ static void forbid(const att_block *b, int r, float value, float *x, int64_t str
 {
     const att_range partial = att_mask_tile_partial(b->mask_tile, r);
     b->plan->kernels->attend.apply_mask(partial.last - partial.first, b->mask_tile->bits + partial.first, value,
-                                        x + (partial.first - b->mask_tile->run[r].first) * stride, stride);
+                                        x + (partial.first - b->mask_tile->range[r].first) * stride, stride);
 }
 
 void att_score_block(const att_block *b)
@@ -269,7 +269,7 @@ static void modify_back(const att_block *b, int r, int i, const att_score_tile *
 {
     const att_modifier *m = &b->plan->modifier[i].stage;
     att_modifier_tile t = seen_by(b, i, tile);
-    t.s = b->saved[i] ? b->saved[i] + b->mask_tile->run[r].first * b->stride : NULL;
+    t.s = b->saved[i] ? b->saved[i] + b->mask_tile->range[r].first * b->stride : NULL;
     if (m->tile_back)
         m->tile_back(&t);
     else if (m->derivative)
@@ -282,7 +282,7 @@ static void score_back(const att_block *b, int r, const att_score_tile *t)
 {
     const att_plan *plan = b->plan;
     if (!plan->scale_in_queries && plan->spec.scale != 1)
-        plan->kernels->attend.scale_scores(t->keys, plan->spec.scale, b->ds + b->mask_tile->run[r].first * b->stride,
+        plan->kernels->attend.scale_scores(t->keys, plan->spec.scale, b->ds + b->mask_tile->range[r].first * b->stride,
                                            b->stride);
     if (plan->builtin->is_dot)
         return;
@@ -311,7 +311,7 @@ void att_finite_ranges_of(const att_plan *plan, const att_mask_tile *mask_tile, 
     clean->n_ranges = clean->n_nonfinite = 0;
     for (int r = 0; r < mask_tile->n_ranges; r++) {
         const att_range partial = att_mask_tile_partial(mask_tile, r);
-        clean->run[clean->n_ranges++] = mask_tile->run[r];
+        clean->range[clean->n_ranges++] = mask_tile->range[r];
         if (stride == dim &&
             plan->kernels->vector.all_finite((partial.last - partial.first) * dim, x + partial.first * stride))
             continue;
@@ -319,8 +319,8 @@ void att_finite_ranges_of(const att_plan *plan, const att_mask_tile *mask_tile, 
             if (!(~mask_tile->bits[key] & all) || plan->kernels->vector.all_finite(dim, x + key * stride))
                 continue;
             clean->nonfinite[clean->n_nonfinite++] = key;
-            clean->run[clean->n_ranges - 1].last = key;
-            clean->run[clean->n_ranges++] = (att_range){key + 1, mask_tile->run[r].last};
+            clean->range[clean->n_ranges - 1].last = key;
+            clean->range[clean->n_ranges++] = (att_range){key + 1, mask_tile->range[r].last};
         }
     }
 }

@@ -5,15 +5,15 @@
 #include "attn/call/call.h"
 
 /* Blocks of keys, [*first, *last), outside of which masks leave nothing of a block of queries. */
-void att_span(const att_plan *plan, const att_head_view *site, int64_t q0, int64_t queries, int64_t *first,
+void att_span(const att_plan *plan, const att_head_view *view, int64_t q0, int64_t queries, int64_t *first,
               int64_t *last);
 
 /* What masks leave of a block of queries by a block of at most ATT_KEY_BLOCK keys. */
 typedef struct att_mask_tile {
     int n_ranges;
-    att_range run[ATT_KEY_BLOCK / ATT_SUB_TILE]; /* keys, counted from k0, where anything attends; ascending */
-    att_range partial;                           /* keys among which are all pairs of the runs that do not attend */
-    uint64_t bits[ATT_KEY_BLOCK];                /* of these keys: att_mask_tile_bits */
+    att_range range[ATT_KEY_BLOCK / ATT_SUB_TILE]; /* keys, counted from k0, where anything attends; ascending */
+    att_range partial;                             /* keys among which are all pairs of the runs that do not attend */
+    uint64_t bits[ATT_KEY_BLOCK];                  /* of these keys: att_mask_tile_bits */
     int diagonal_split; /* key of the last run from which on only the second half of a panel of queries attends: at a
                          * diagonal
                          */
@@ -30,11 +30,11 @@ static inline bool att_mask_tile_is_partial(const att_mask_tile *mask_tile)
 /* The first key of run r that is behind those to which the first half of the queries attends. */
 static inline int64_t att_mask_tile_split(const att_mask_tile *mask_tile, int r)
 {
-    return r == mask_tile->n_ranges - 1 ? mask_tile->diagonal_split : mask_tile->run[r].last;
+    return r == mask_tile->n_ranges - 1 ? mask_tile->diagonal_split : mask_tile->range[r].last;
 }
 /* The keys of run r among which all its partial are. */
 att_range att_mask_tile_partial(const att_mask_tile *mask_tile, int r);
-void att_mask_tile_make(const att_plan *plan, const att_head_view *site, int64_t q0, int queries, int64_t k0, int keys,
+void att_mask_tile_make(const att_plan *plan, const att_head_view *view, int64_t q0, int queries, int64_t k0, int keys,
                         att_mask_tile *mask_tile);
 /* Appends keys, to the last run where they follow it; partial: not all pairs of them attend. */
 void att_mask_tile_add(att_mask_tile *mask_tile, int64_t first, int64_t last, bool partial);
@@ -42,7 +42,7 @@ void att_mask_tile_add(att_mask_tile *mask_tile, int64_t first, int64_t last, bo
  * to it. Such keys leave the runs, and are added afterwards to the queries that do attend. */
 typedef struct att_finite_ranges {
     int n_ranges, n_nonfinite;
-    att_range run[ATT_KEY_BLOCK / ATT_SUB_TILE + ATT_KEY_BLOCK];
+    att_range range[ATT_KEY_BLOCK / ATT_SUB_TILE + ATT_KEY_BLOCK];
     int64_t nonfinite[ATT_KEY_BLOCK]; /* keys, counted from k0 */
 } att_finite_ranges;
 /* x [keys, dim]: the rows from k0 on. */
@@ -56,7 +56,7 @@ void att_add_nonfinite(const att_plan *plan, const att_mask_tile *mask_tile, con
 /* A block of at most a panel of queries by one of keys, on its way through the stages. */
 typedef struct att_block {
     const att_plan *plan;
-    const att_head_view *site;
+    const att_head_view *head;
     const att_mask_tile *mask_tile;
     int64_t q0, k0;
     int queries;
@@ -64,7 +64,7 @@ typedef struct att_block {
     att_floats key;           /* [keys, k_dim] from k0 on */
     const float *q;           /* [q_dim][panel], packed_q by att_pack_queries; not read where the score takes rows */
     const float *precomputed; /* [keys, k_dim's att_precomputed_count] from k0 on, or NULL */
-    bool words;               /* query, key and q are in words of two numbers */
+    bool bf16_pairs;          /* query, key and q are in words of two numbers */
     float *s;                 /* [keys][panel], rows stride apart: scores; in backward then the weights */
     float *ds;                /* backward: the same, gradients */
     int64_t stride;
@@ -73,7 +73,7 @@ typedef struct att_block {
     float *dk;                    /* backward: [keys, k_dim], rows dk_stride apart, added to */
     int64_t dk_stride;
     double *pair;                /* [att_pair_scratch] */
-    const att_param_view *param; /* the site's, or with gradients of this task's own */
+    const att_param_view *param; /* the view's, or with gradients of this task's own */
 } att_block;
 
 /* Do tiles of its score see rows of queries, not packed_q ones? And what they want made of each key beforehand. */
@@ -90,7 +90,6 @@ static inline int64_t att_precomputed_count(const att_plan *p)
 void att_pack_queries(const att_plan *plan, att_floats query, int queries, float *q);
 /* bf16 in words of two (words.c): whether a plan can, words of so many numbers, rows and values of a block. Rows of
  * values that are not finite count as 0 there and are named in `nonfinite`. */
-bool att_words_usable(const att_plan *plan);
 int64_t att_bf16_pairs_in(int64_t dim);
 att_floats att_bf16_pack_rows(const att_kernels *k, const att_rows *r, int64_t first, int64_t n, int64_t dim,
                               float *buffer);
@@ -100,12 +99,12 @@ void att_bf16_pack_values(const att_plan *plan, const att_rows *v, int64_t first
 /* Around what a thread multiplies in words. */
 static inline void att_amx_begin(const att_plan *p)
 {
-    if (p->words && p->kernels->bf16.amx_begin)
+    if (p->bf16_pairs && p->kernels->bf16.amx_begin)
         p->kernels->bf16.amx_begin();
 }
 static inline void att_amx_end(const att_plan *p)
 {
-    if (p->words && p->kernels->bf16.amx_end)
+    if (p->bf16_pairs && p->kernels->bf16.amx_end)
         p->kernels->bf16.amx_end();
 }
 

@@ -515,19 +515,19 @@ att_status att_cache_check(att_call *call)
     return e;
 }
 
-void att_cache_view(const att_cache *c, int64_t sequence, int64_t head, att_head_view *site)
+void att_cache_view(const att_cache *c, int64_t sequence, int64_t head, att_head_view *view)
 {
     const held *h = &c->sequence[sequence];
     const int size = h->pages ? h->page[0]->size : 0;
     const size_t keys = head_at(c, head, size);
-    site->k_rows = h->length;
-    site->k_row = (att_rows){.stride = c->key_dim,
+    view->k_rows = h->length;
+    view->k_row = (att_rows){.stride = c->key_dim,
                              .packed = packed_keys(c, h),
                              .dtype = c->dtype,
                              .panel = c->kernels->q_tile,
                              .page = h->page,
                              .offset = keys};
-    site->v =
+    view->v =
         (att_rows){.stride = c->value_dim, .dtype = c->dtype, .page = h->page, .offset = keys + keys_bytes(c, size)};
 }
 

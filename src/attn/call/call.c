@@ -273,7 +273,7 @@ static int64_t position_of(const att_call *c, int64_t sequence, int64_t tq, int6
     }
 }
 
-void att_call_head(const att_call *c, int64_t b, int64_t h, att_head_view *site)
+void att_call_head(const att_call *c, int64_t b, int64_t h, att_head_view *view)
 {
     static const att_tensor none;
     const att_attention_args *a = &c->args;
@@ -282,29 +282,29 @@ void att_call_head(const att_call *c, int64_t b, int64_t h, att_head_view *site)
     const int64_t *k_offsets = a->k_offsets ? a->k_offsets : a->q_offsets;
     const int64_t q_first = c->ragged ? a->q_offsets[b] : 0, k_first = c->ragged ? k_offsets[b] : 0;
     const int64_t kv_head = h / (s->heads / s->kv_heads);
-    att_head *at = &site->place;
+    att_head *at = &view->head;
     *at = (att_head){.sequence = b, .head = h};
-    site->rows = c->ragged ? a->q_offsets[b + 1] - q_first : c->max_tq;
-    at->tq = a->q_lengths ? a->q_lengths[b] : site->rows;
-    set_rows(c, &c->q_rows, b, h, false, &site->q_row);
+    view->rows = c->ragged ? a->q_offsets[b + 1] - q_first : c->max_tq;
+    at->tq = a->q_lengths ? a->q_lengths[b] : view->rows;
+    set_rows(c, &c->q_rows, b, h, false, &view->q_row);
     if (a->cache) {
-        att_cache_view(a->cache, b, kv_head, site);
+        att_cache_view(a->cache, b, kv_head, view);
     } else {
-        site->k_rows = c->ragged ? k_offsets[b + 1] - k_first : c->max_tk;
-        set_rows(c, v, b, kv_head, true, &site->v);
-        set_rows(c, &c->k_rows, b, c->keys_per_head && c->k_rows.data != a->k.data ? h : kv_head, true, &site->k_row);
-        site->k_row.copy = site->v.copy = att_call_copies(c);
+        view->k_rows = c->ragged ? k_offsets[b + 1] - k_first : c->max_tk;
+        set_rows(c, v, b, kv_head, true, &view->v);
+        set_rows(c, &c->k_rows, b, c->keys_per_head && c->k_rows.data != a->k.data ? h : kv_head, true, &view->k_row);
+        view->k_row.copy = view->v.copy = att_call_copies(c);
     }
-    at->tk = a->k_lengths ? a->k_lengths[b] : site->k_rows;
+    at->tk = a->k_lengths ? a->k_lengths[b] : view->k_rows;
     at->position = position_of(c, b, at->tq, at->tk);
-    set_rows(c, out, b, h, false, &site->out);
+    set_rows(c, out, b, h, false, &view->out);
     att_rows lse;
     set_rows(c, c->outputs ? &a->lse : &none, b, h, false, &lse);
-    site->lse = lse.at;
-    site->lse_stride = lse.stride;
-    site->dropout = att_dropout_of(c, b, h);
-    site->inspected = c->inspected;
-    att_params_view(c, site);
+    view->lse = lse.at;
+    view->lse_stride = lse.stride;
+    view->dropout = att_dropout_of(c, b, h);
+    view->inspected = c->inspected;
+    att_params_view(c, view);
 }
 
 void att_head_clear(const att_plan *plan, const att_head_view *at, int64_t first, int64_t last)

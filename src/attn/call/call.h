@@ -7,7 +7,7 @@
 
 /* One head of one sequence. */
 typedef struct att_head_view {
-    att_head place;
+    att_head head;
     att_rows q_row, k_row; /* what tiles see of q and k: [tq, q_dim] [tk, k_dim], the caller's or transformed */
     att_rows v, out;       /* [tk, value_dim] [tq, value_dim] */
     float *lse;            /* [tq] or NULL */
@@ -20,20 +20,20 @@ typedef struct att_head_view {
 } att_head_view;
 
 /* What mask i of a plan is told of a block of one head. */
-static inline att_mask_block att_mask_block_of(const att_plan *plan, int i, const att_head_view *site, att_range q,
+static inline att_mask_block att_mask_block_of(const att_plan *plan, int i, const att_head_view *view, att_range q,
                                                att_range k)
 {
     const att_plan_mask *m = &plan->mask[i];
     return (att_mask_block){.size = sizeof(att_mask_block),
-                            .head = &site->place,
+                            .head = &view->head,
                             .user = m->stage.user,
                             .value = m->value,
-                            .param = site->param + m->param,
+                            .param = view->param + m->param,
                             .q = q.first,
                             .queries = q.last - q.first,
                             .k = k.first,
                             .keys = k.last - k.first,
-                            .inspected = site->inspected >> i & 1};
+                            .inspected = view->inspected >> i & 1};
 }
 
 /* A call whose arguments have been checked. */
@@ -76,15 +76,15 @@ att_rows att_call_rows(const att_call *call, const att_tensor *t, int64_t sequen
  * that do not lie side by side: those share few sets of a processor's first cache, and each is a page of its own. */
 bool att_call_copies(const att_call *call);
 /* One head of one sequence of the call. */
-void att_call_head(const att_call *call, int64_t sequence, int64_t head, att_head_view *site);
+void att_call_head(const att_call *call, int64_t sequence, int64_t head, att_head_view *view);
 
 /* Dropout: needs an id of each sequence. */
 att_status att_dropout_check(const att_call *call);
 att_dropout_mask att_dropout_of(const att_call *call, int64_t sequence, int64_t head);
 /* Rows [first, last) of out and lse, which attend to nothing. */
-void att_head_clear(const att_plan *plan, const att_head_view *site, int64_t first, int64_t last);
+void att_head_clear(const att_plan *plan, const att_head_view *view, int64_t first, int64_t last);
 /* Takes the place of a call's k and v, after a look whether it may (cache.c), and of one head's of a sequence. */
 att_status att_cache_check(att_call *call);
-void att_cache_view(const att_cache *cache, int64_t sequence, int64_t kv_head, att_head_view *site);
+void att_cache_view(const att_cache *cache, int64_t sequence, int64_t kv_head, att_head_view *view);
 
 #endif

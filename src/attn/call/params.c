@@ -147,7 +147,7 @@ static bool inspect(const att_call *c, int mask)
         att_head_view at;
         att_call_head(c, b, 0, &at);
         const att_mask_block whole =
-            att_mask_block_of(c->plan, mask, &at, (att_range){0, at.place.tq}, (att_range){0, at.place.tk});
+            att_mask_block_of(c->plan, mask, &at, (att_range){0, at.head.tq}, (att_range){0, at.head.tk});
         if (!c->plan->mask[mask].stage.inspect(&whole))
             return false;
     }
@@ -204,7 +204,7 @@ static void set_data(const att_tensor *t, int64_t first, att_param_view *o)
         o->data = (const float *)t->data + first;
 }
 
-static void view(const att_call *c, int i, const att_head *at, att_param_view *o)
+static void view_param(const att_call *c, int i, const att_head *at, att_param_view *o)
 {
     const att_tensor *t = &c->param[i];
     const att_param_kind kind = c->plan->param[i].shape->kind;
@@ -223,8 +223,8 @@ static void view(const att_call *c, int i, const att_head *at, att_param_view *o
     }
 }
 
-void att_params_view(const att_call *c, att_head_view *site)
+void att_params_view(const att_call *c, att_head_view *view)
 {
     for (int i = 0; i < c->plan->n_params; i++)
-        view(c, i, &site->place, &site->param[i]);
+        view_param(c, i, &view->head, &view->param[i]);
 }

@@ -241,8 +241,8 @@ att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan *
     e = e ? e : check_score(ctx, p);
     e = e ? e : check_stages(ctx, p);
     e = e ? e : check_align(ctx, p);
-    p->words = !e && words_usable(p);
-    p->scale_in_softmax = p->words && p->n_modifiers == 0 && p->spec.scale > 0;
+    p->bf16_pairs = !e && words_usable(p);
+    p->scale_in_softmax = p->bf16_pairs && p->n_modifiers == 0 && p->spec.scale > 0;
     if (e) {
         att_free(ctx, p);
         return e;

@@ -45,7 +45,7 @@ struct att_plan {
     att_plan_param param[ATT_MAX_PARAMS];
     unsigned flags;        /* of all stages together */
     bool scale_in_queries; /* the scale is in the packed_q queries */
-    bool words;            /* bf16 is multiplied in pairs: forward all of it, backward what S and dP are made of */
+    bool bf16_pairs;       /* bf16 is multiplied in pairs: forward all of it, backward what S and dP are made of */
     bool scale_in_softmax; /* and then the scale is part of the softmax */
     int sink;              /* which modifier is the sink, or -1 */
     /* Scratch memory that earlier calls have left, as many as may run at once. */

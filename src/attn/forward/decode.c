@@ -99,7 +99,7 @@ static void merge_masks(const head_group *g, int keys, const att_mask_tile *head
     memset(bits, 0, sizeof all->bits);
     for (int h = 0; h < g->heads; h++)
         for (int r = 0; r < head[h].n_ranges; r++)
-            for (int64_t k = head[h].run[r].first; k < head[h].run[r].last; k++)
+            for (int64_t k = head[h].range[r].first; k < head[h].range[r].last; k++)
                 bits[k] |= (att_mask_tile_bits(&head[h], k) & one) << (h * g->tq);
     all->n_ranges = 0;
     all->partial = (att_range){0, 0};
@@ -130,7 +130,7 @@ static void apply_stages(const head_group *g, const mask_tiles *c, int64_t k0, i
 {
     const att_plan *plan = g->plan;
     const att_kernels *kernels = plan->kernels;
-    const int64_t last = c->all->run[c->all->n_ranges - 1].last;
+    const int64_t last = c->all->range[c->all->n_ranges - 1].last;
     float ones[ATT_MAX_Q_TILE];
     att_floats key = {w->keys, 0}; /* not read by modifiers */
     for (int i = 0; i < ATT_MAX_Q_TILE; i++)
@@ -141,7 +141,7 @@ static void apply_stages(const head_group *g, const mask_tiles *c, int64_t k0, i
             key = att_rows_read(kernels, &at->k_row, k0, keys, plan->k_dim, w->keys);
         float *s = w->s + (int64_t)h * g->tq * ATT_KEY_BLOCK;
         att_block b = {.plan = plan,
-                       .site = at,
+                       .head = at,
                        .mask_tile = mask_of(g, c, h),
                        .k0 = k0,
                        .queries = g->tq,
@@ -180,10 +180,10 @@ static void apply_dropout(const head_group *g, const att_mask_tile *mask, int64_
     for (int h = 0; h < g->heads && g->head[h].dropout.threshold; h++) {
         uint64_t keep[ATT_KEY_BLOCK];
         att_dropout_mask_block(
-            &(att_block){.plan = g->plan, .site = &g->head[h], .mask_tile = mask, .k0 = k0, .queries = g->tq}, keep);
+            &(att_block){.plan = g->plan, .head = &g->head[h], .mask_tile = mask, .k0 = k0, .queries = g->tq}, keep);
         for (int i = 0; i < g->tq; i++, s += ATT_KEY_BLOCK)
             for (int r = 0; r < mask->n_ranges; r++)
-                for (int64_t k = mask->run[r].first; k < mask->run[r].last; k++)
+                for (int64_t k = mask->range[r].first; k < mask->range[r].last; k++)
                     s[k] = keep[k] >> i & 1 ? scale * s[k] : 0;
     }
 }
@@ -210,7 +210,7 @@ static void accumulate(const decode_job *j, const head_group *g, const att_mask_
     att_pv pv = {.type = (int)v.dtype,
                  .columns = g->columns,
                  .n_ranges = mask->n_ranges,
-                 .range = mask->run,
+                 .range = mask->range,
                  .dim = dim,
                  .v = v.at,
                  .v_stride = v.stride,
@@ -230,7 +230,7 @@ static void accumulate(const decode_job *j, const head_group *g, const att_mask_
     att_finite_ranges_of(g->plan, mask, g->columns, value.at, value.stride, dim, &finite);
     pv.type = ATT_F32;
     pv.n_ranges = finite.n_ranges;
-    pv.range = finite.run;
+    pv.range = finite.range;
     pv.v = value.at;
     pv.v_stride = value.stride;
     kernels->decode.accumulate_pv(&pv);
@@ -259,11 +259,11 @@ static void score_keys(const head_group *g, const att_rows *k, bool packed, int6
 static void score_block(const head_group *g, const att_mask_tile *mask, int64_t k0, decode_scratch *w)
 {
     const att_rows k = att_rows_block(&g->head[0].k_row, k0), v = att_rows_block(&g->head[0].v, k0);
-    const int64_t from = mask->run[0].first, end = mask->run[mask->n_ranges - 1].last;
+    const int64_t from = mask->range[0].first, end = mask->range[mask->n_ranges - 1].last;
     att_prefetch_clear(&w->prefetch);
     att_rows_prefetch(&w->prefetch, &v, from, end - from, g->plan->spec.value_dim);
     for (int r = 0; r < mask->n_ranges; r++) {
-        const int64_t first = mask->run[r].first, last = mask->run[r].last, packed = att_rows_packed(&k, last);
+        const int64_t first = mask->range[r].first, last = mask->range[r].last, packed = att_rows_packed(&k, last);
         const int64_t loose = first > packed ? first : packed;
         if (first < packed)
             score_keys(g, &k, true, first, packed, w);
@@ -277,7 +277,7 @@ static void softmax_step(const head_group *g, const att_mask_tile *mask, const d
 {
     g->plan->kernels->decode.softmax_step(&(const att_softmax_step){.columns = g->columns,
                                                                     .n_ranges = mask->n_ranges,
-                                                                    .range = mask->run,
+                                                                    .range = mask->range,
                                                                     .s = w->s,
                                                                     .stride = ATT_KEY_BLOCK,
                                                                     .max = p->max,
@@ -288,7 +288,7 @@ static void softmax_step(const head_group *g, const att_mask_tile *mask, const d
 /* Lists the keys of the block from k0 on, which are read next. */
 static void prefetch_keys(const head_group *g, int64_t k0, att_prefetch *list)
 {
-    const int64_t left = g->head[0].place.tk - k0, keys = left < ATT_KEY_BLOCK ? left : ATT_KEY_BLOCK;
+    const int64_t left = g->head[0].head.tk - k0, keys = left < ATT_KEY_BLOCK ? left : ATT_KEY_BLOCK;
     att_prefetch_clear(list);
     if (keys <= 0)
         return;
@@ -411,7 +411,7 @@ static void load_group(const att_call *call, work_item at, head_group *g)
     g->heads = (int)(s->heads / s->kv_heads);
     for (int h = 0; h < g->heads; h++)
         att_call_head(call, at.sequence, at.kv_head * g->heads + h, &g->head[h]);
-    g->tq = (int)g->head[0].place.tq;
+    g->tq = (int)g->head[0].head.tq;
     g->columns = g->heads * g->tq;
 }
 
@@ -428,7 +428,7 @@ static int64_t begin_of(const head_group *g, work_item at)
 static void run_item(decode_job *j, int64_t item, work_item at, const head_group *g, decode_scratch *w,
                      const head_group *next, int64_t next_key)
 {
-    const int64_t first = at.segment * ATT_KEY_SEGMENT, tk = g->head[0].place.tk;
+    const int64_t first = at.segment * ATT_KEY_SEGMENT, tk = g->head[0].head.tk;
     read_queries(g, w);
     if (g->columns > 0)
         attend_segment(j, g, first, att_min(tk, first + ATT_KEY_SEGMENT), w, accumulator_of(j, item), next, next_key);
@@ -482,7 +482,7 @@ static void partition(decode_job *j)
     for (int64_t b = 0; b < call->sequences; b++) {
         att_head_view at;
         att_call_head(call, b, 0, &at);
-        const int64_t tk = at.place.tk, segments = segments_of(tk);
+        const int64_t tk = at.head.tk, segments = segments_of(tk);
         j->first[b] = j->items;
         j->items += segments * s->kv_heads;
         for (int64_t h = 0; h < s->kv_heads; h++)
@@ -500,7 +500,7 @@ size_t att_decode_workspace(const att_call *call)
     for (int64_t b = 0; b < call->sequences; b++) {
         att_head_view at;
         att_call_head(call, b, 0, &at);
-        items += (size_t)(segments_of(at.place.tk) * call->plan->spec.kv_heads);
+        items += (size_t)(segments_of(at.head.tk) * call->plan->spec.kv_heads);
     }
     return (j.scratch_count * (size_t)att_threads(call->plan->ctx) + items * j.accumulator_count) * sizeof(float);
 }

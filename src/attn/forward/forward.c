@@ -64,7 +64,7 @@ static bool l1_holds_key_rows(const att_plan *plan) { return plan->ctx->ways > p
 static size_t lay_out(const att_plan *plan, bool copies, int64_t tk, float *p, forward_scratch *w)
 {
     const att_attention_spec *s = &plan->spec;
-    const int64_t q = plan->kernels->q_tile, pairs = plan->words * ATT_KEY_BLOCK / 2;
+    const int64_t q = plan->kernels->q_tile, pairs = plan->bf16_pairs * ATT_KEY_BLOCK / 2;
     const int64_t converted = s->dtype != ATT_F32;
     const att_scratch_part shared[] = {{&w->s, ATT_KEY_BLOCK * q},
                                        {&w->rescale, q},
@@ -111,7 +111,7 @@ static void begin(const att_plan *plan, const att_head_view *at, q_tile *t)
 {
     const att_kernels *k = plan->kernels;
     t->written = false;
-    if (plan->words) {
+    if (plan->bf16_pairs) {
         t->query = att_bf16_pack_rows(k, &at->q_row, t->q0, t->queries, plan->q_dim, t->rows);
         k->bf16.pack(t->queries, att_bf16_pairs_in(plan->q_dim), t->query.at, t->query.stride, t->packed);
     } else {
@@ -148,7 +148,7 @@ static void load_kv_block(const att_plan *plan, const att_head_view *at, const f
 {
     const att_kernels *k = plan->kernels;
     const int64_t value_dim = plan->spec.value_dim;
-    if (plan->words) {
+    if (plan->bf16_pairs) {
         b->key = att_bf16_pack_rows(k, &at->k_row, b->k0, b->keys, plan->k_dim, w->keys);
         att_bf16_pack_values(plan, &at->v, b->k0, b->keys, w->packed_values, &b->nonfinite);
         if (b->nonfinite.n_nonfinite)
@@ -189,13 +189,13 @@ static void accumulate_pairs(const att_plan *plan, const q_tile *t, const att_ma
                              bool rounded, const forward_scratch *w, att_finite_ranges *finite)
 {
     const att_finite_ranges *all = &b->nonfinite;
-    plan->kernels->bf16.accumulate_pv(mask->n_ranges, mask->run, plan->spec.value_dim, w->packed_values,
+    plan->kernels->bf16.accumulate_pv(mask->n_ranges, mask->range, plan->spec.value_dim, w->packed_values,
                                       rounded ? NULL : w->s, w->packed_weights, t->into->begun ? w->rescale : NULL,
                                       t->into->o);
     finite->n_nonfinite = 0;
     for (int i = 0; i < all->n_nonfinite; i++)
         for (int r = 0; r < mask->n_ranges; r++)
-            if (mask->run[r].first <= all->nonfinite[i] && all->nonfinite[i] < mask->run[r].last)
+            if (mask->range[r].first <= all->nonfinite[i] && all->nonfinite[i] < mask->range[r].last)
                 finite->nonfinite[finite->n_nonfinite++] = all->nonfinite[i];
 }
 
@@ -205,7 +205,7 @@ static void accumulate_floats(const att_plan *plan, const att_head_view *at, q_t
 {
     att_pv pv = {.columns = t->queries,
                  .n_ranges = finite->n_ranges,
-                 .range = finite->run,
+                 .range = finite->range,
                  .dim = plan->spec.value_dim,
                  .v = b->value.at,
                  .v_stride = b->value.stride,
@@ -232,7 +232,7 @@ static void accumulate(const att_plan *plan, const att_head_view *at, q_tile *t,
     const int64_t dim = plan->spec.value_dim;
     const att_floats v = b->value;
     att_finite_ranges finite;
-    if (plan->words) {
+    if (plan->bf16_pairs) {
         accumulate_pairs(plan, t, mask, b, rounded, w, &finite);
     } else {
         att_finite_ranges_of(plan, mask, t->queries, v.at, v.stride, dim, &finite);
@@ -252,11 +252,11 @@ static void attend_block(const att_plan *plan, const att_head_view *at, q_tile *
     b->query = t->query;
     b->key = kv->key;
     b->q = t->packed;
-    const bool rounded = plan->words && !at->dropout.threshold && !kv->nonfinite.n_nonfinite;
+    const bool rounded = plan->bf16_pairs && !at->dropout.threshold && !kv->nonfinite.n_nonfinite;
     const att_softmax_step step = {.columns = t->queries,
                                    .scale = plan->scale_in_softmax ? plan->spec.scale : 1,
                                    .n_ranges = mask->n_ranges,
-                                   .range = mask->run,
+                                   .range = mask->range,
                                    .s = w->s,
                                    .max = t->into->max,
                                    .sum = t->into->sum,
@@ -385,7 +385,7 @@ static void prefetch_next(const forward_job *j, int64_t item, int64_t next, cons
     const int64_t each = plan->kernels->q_tile * j->group, head_begin = item - p->part;
     att_head_view other;
     att_prefetch_clear(&w->prefetch);
-    if (plan->words || at->place.tk < ATT_KEY_BLOCK / 2)
+    if (plan->bf16_pairs || at->head.tk < ATT_KEY_BLOCK / 2)
         return;
     att_rows_prefetch(&w->prefetch, &at->out, p->q0, att_min(each, at->rows - p->q0), plan->spec.value_dim);
     if (next >= 0) {
@@ -393,13 +393,13 @@ static void prefetch_next(const forward_job *j, int64_t item, int64_t next, cons
         att_call_head(j->call, of.sequence, of.head, &other);
         att_rows_prefetch(&w->prefetch, &other.q_row, of.q0, att_min(each, other.rows - of.q0), plan->q_dim);
     }
-    if (head_begin == 0 || 2 * at->place.tk * (plan->k_dim + plan->spec.value_dim) > plan->ctx->cached)
+    if (head_begin == 0 || 2 * at->head.tk * (plan->k_dim + plan->spec.value_dim) > plan->ctx->cached)
         return;
     const work_item of = work_item_of(j, head_begin - 1);
     att_call_head(j->call, of.sequence, of.head, &other);
     if (other.k_row.at == at->k_row.at)
         return;
-    const int64_t from = other.place.tk * p->part / p->parts, n = other.place.tk * (p->part + 1) / p->parts - from;
+    const int64_t from = other.head.tk * p->part / p->parts, n = other.head.tk * (p->part + 1) / p->parts - from;
     att_rows_prefetch(&w->prefetch, &other.k_row, from, n, plan->k_dim);
     att_rows_prefetch(&w->prefetch, &other.v, from, n, plan->spec.value_dim);
 }
@@ -412,8 +412,8 @@ static void run_item(const forward_job *j, int64_t item, int64_t next, forward_s
     att_head_view at;
     att_call_head(call, p.sequence, p.head, &at);
     at.k_row.copy = at.k_row.copy && !l1_holds_key_rows(call->plan);
-    const int64_t last = att_min(at.rows, p.q0 + each), used = att_max(p.q0, att_min(at.place.tq, last));
-    w->block.site = &at;
+    const int64_t last = att_min(at.rows, p.q0 + each), used = att_max(p.q0, att_min(at.head.tq, last));
+    w->block.head = &at;
     w->block.param = at.param;
     prefetch_next(j, item, next, &p, &at, w);
     if (used > p.q0)
@@ -432,7 +432,7 @@ static void run_task(void *arg, int64_t i, int thread)
     lay_out(plan, att_call_copies(j->call), j->call->max_tk, memory, &w);
     const int64_t task = j->tasks - 1 - i, last = j->items * (task + 1) / j->tasks;
     const int64_t before = task > 0 ? j->items * (task - 1) / j->tasks : -1;
-    w.block = (att_block){.plan = plan, .words = plan->words, .s = w.s, .stride = plan->kernels->q_tile};
+    w.block = (att_block){.plan = plan, .bf16_pairs = plan->bf16_pairs, .s = w.s, .stride = plan->kernels->q_tile};
     att_amx_begin(plan);
     for (int64_t item = j->items * task / j->tasks; item < last && !att_cancelled(plan->ctx); item++)
         run_item(j, item, item + 1 < last ? item + 1 : before, &w);
@@ -457,7 +457,7 @@ static void partition(forward_job *j)
         j->first[b] = j->items;
         j->items += att_ceil_div(at.rows, each) * s->heads;
         flops +=
-            2.0 * (double)at.place.tq * (double)at.place.tk * (double)(s->head_dim + s->value_dim) * (double)s->heads;
+            2.0 * (double)at.head.tq * (double)at.head.tk * (double)(s->head_dim + s->value_dim) * (double)s->heads;
     }
     j->first[call->sequences] = j->items;
     j->tasks = att_task_count(plan->ctx, j->items, flops, TASK_FLOPS, TASKS_PER_THREAD);

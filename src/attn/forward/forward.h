@@ -13,7 +13,7 @@ typedef struct att_accumulator {
 
 /* What has no value joins the softmax of rows that attend to something, maximum and sum [rows]; left [rows]: what
  * remains of their o. Of a plan with a sink. */
-void att_add_sink(const att_plan *plan, const att_head_view *site, int rows, float *max, float *sum, float *left);
+void att_add_sink(const att_plan *plan, const att_head_view *view, int rows, float *max, float *sum, float *left);
 /* Few queries over many keys (decode.c): the same bits, another way. */
 enum { ATT_DECODE_QUERIES = 8 }; /* queries of heads that share keys, together */
 bool att_decode_suits(const att_call *call);

@@ -8,7 +8,7 @@
 /* Softmax of one row of scores [tk], with the sink where there is one; row [tk + 1] is to work in. */
 static void softmax_row(const att_plan *plan, const att_head_view *at, float *row, float *scores)
 {
-    const int64_t tk = at->place.tk;
+    const int64_t tk = at->head.tk;
     bool any = false;
     for (int64_t k = 0; k < tk; k++)
         any = any || scores[k] != -INFINITY;
@@ -31,11 +31,11 @@ static void weights_of_block(const att_plan *plan, const att_head_view *at, int6
 {
     const att_kernels *kernels = plan->kernels;
     const int panel = kernels->q_tile;
-    const int64_t tk = at->place.tk;
+    const int64_t tk = at->head.tk;
     int64_t last;
     att_mask_tile mask_tile;
     att_block b = {.plan = plan,
-                   .site = at,
+                   .head = at,
                    .mask_tile = &mask_tile,
                    .q0 = q0,
                    .queries = queries,
@@ -54,7 +54,7 @@ static void weights_of_block(const att_plan *plan, const att_head_view *at, int6
         att_mask_tile_make(plan, at, q0, queries, b.k0, keys, &mask_tile);
         att_score_block(&b);
         for (int r = 0; r < mask_tile.n_ranges; r++)
-            for (int64_t k = mask_tile.run[r].first; k < mask_tile.run[r].last; k++)
+            for (int64_t k = mask_tile.range[r].first; k < mask_tile.range[r].last; k++)
                 for (int i = 0; i < queries; i++)
                     weights[i * tk + b.k0 + k] = w->s[k * panel + i];
     }
@@ -77,7 +77,7 @@ static void weights_of_queries(void *arg, int task)
     (void)task;
     for (int64_t i = 0; i < j->q_count; i += panel)
         weights_of_block(j->plan, j->at, j->q_first + i, (int)(j->q_count - i < panel ? j->q_count - i : panel), j->w,
-                         j->weights + i * j->at->place.tk);
+                         j->weights + i * j->at->head.tk);
 }
 
 att_status att_weights(const att_plan *plan, const att_attention_args *args, int64_t sequence, int64_t head,
@@ -100,15 +100,15 @@ att_status att_weights(const att_plan *plan, const att_attention_args *args, int
     call.last_head = head + 1;
     att_head_view at;
     att_call_head(&call, sequence, head, &at);
-    if (q_first < 0 || q_count < 0 || q_count > at.place.tq || q_first > at.place.tq - q_count)
+    if (q_first < 0 || q_count < 0 || q_count > at.head.tq || q_first > at.head.tq - q_count)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "queries from %lld, %lld of them, but the sequence has %lld",
-                        (long long)q_first, (long long)q_count, (long long)at.place.tq);
-    if (!weights && q_count > 0 && at.place.tk > 0)
+                        (long long)q_first, (long long)q_count, (long long)at.head.tq);
+    if (!weights && q_count > 0 && at.head.tk > 0)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "weights is NULL");
     const int64_t panel = plan->kernels->q_tile;
     const int64_t dim = plan->q_dim, key_dim = plan->k_dim;
     weights_scratch w = {
-        .q = att_alloc(ctx, (size_t)((2 * dim + ATT_KEY_BLOCK) * panel + ATT_KEY_BLOCK * key_dim + at.place.tk + 1),
+        .q = att_alloc(ctx, (size_t)((2 * dim + ATT_KEY_BLOCK) * panel + ATT_KEY_BLOCK * key_dim + at.head.tk + 1),
                        sizeof *w.q)};
     if (!w.q || att_transform_begin(&call)) {
         att_free(ctx, w.q);
