@@ -240,6 +240,7 @@ att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan *
     e = e ? e : check_score(ctx, p);
     e = e ? e : check_stages(ctx, p);
     e = e ? e : check_align(ctx, p);
+    e = e ? e : att_scratch_new(p);
     p->words = !e && words_usable(p);
     p->scale_in_softmax = p->words && p->n_modifiers == 0 && p->spec.scale > 0;
     if (e) {

@@ -7,6 +7,7 @@
 #include "attn/forward/forward.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 /* One segment of keys for all columns. */
