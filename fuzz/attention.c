@@ -90,7 +90,7 @@ static void run(call *c, const att_plan *plan, int set, bool failing)
     att_plan_info info = {.size = sizeof info};
     check_error(att_plan_describe(plan, NULL, &info));
     check_error(att_plan_describe(plan, &c->args, &info));
-    if (info.flops > LONG)
+    if (info.forward.flops > LONG)
         return;
     const att_status e = compute(c, plan, false);
     if (!e && !failing && !c->cut)

@@ -77,7 +77,7 @@ extern "C" {
 #define ATT_PRINTF(f, a)
 #endif
 
-#define ATT_VERSION "0.1.0"
+#define ATT_VERSION "0.2.0"
 
 /* An option struct with named fields: ATT_OPTIONS(att_config, .n_threads = 2). In C++20: in functions, and fields in
  * their order. */
@@ -167,13 +167,10 @@ typedef enum att_dtype {
     ATT_BOOL = 5 /* one byte, 0 or not 0 */
 } att_dtype;
 
-typedef enum att_device { ATT_CPU = 0 } att_device;
-
 /* A view: the memory is the caller's. All zero (data NULL) = not given. */
 typedef struct att_tensor {
     void *data;
     att_dtype dtype;
-    att_device device;
     int rank;
     int64_t dim[ATT_MAX_RANK];
     int64_t stride[ATT_MAX_RANK]; /* in elements; 0 repeats */
@@ -339,6 +336,9 @@ typedef struct att_attention_args {
 /* Makes a plan; errors name the field of the spec. Free it with att_plan_free. */
 ATT_API att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan **out);
 ATT_API void att_plan_free(att_plan *plan);
+/* Frees the scratch memory that the plan keeps from call to call: of each call that runs at once, of 8 at most, and of
+ * each 8 MiB at most. The next call takes it anew. May be called while others compute with the plan. */
+ATT_API void att_plan_trim(const att_plan *plan);
 
 /* out (and lse) of all queries. A row with nothing to attend gives 0 and -inf. */
 ATT_API att_status att_forward(const att_plan *plan, const att_attention_args *args);
@@ -405,24 +405,25 @@ ATT_API int64_t att_cache_sequences(const att_cache *cache);
 /* Tokens of a sequence; -1 where there is no such one. */
 ATT_API int64_t att_cache_length(const att_cache *cache, int64_t sequence);
 
-/* What a plan does and will cost, before it runs. */
+/* What one pass of a plan, forward or backward, does and will cost. */
+typedef struct att_pass_info {
+    const char *kernel; /* forward "flash-forward", or "decode" for few queries; backward "flash-backward", or NULL with
+                           a cache, through which there is no backward: then the rest is 0 */
+    const char *why;    /* why this kernel, in words, until the calling thread describes again */
+    int q_block, k_block; /* the tile: queries by keys */
+    size_t workspace;     /* bytes that a call takes, over all threads; backward, for dq, dk and dv */
+    double flops; /* per attended pair of tiles, forward 2 (head_dim + value_dim), backward 6 head_dim + 4 value_dim;
+                     args NULL: 0 */
+} att_pass_info;
+/* Of a plan, or of one call of it. */
 typedef struct att_plan_info {
     size_t size;
-    const char *kernel;          /* "flash-forward"; "decode" for few queries: why says when */
-    const char *isa;             /* "avx512" */
-    int q_block, k_block;        /* the tile: queries by keys */
-    size_t workspace;            /* bytes that a forward call takes, over all threads */
-    double flops;                /* of this call: 2 (head_dim + value_dim) per attended pair of tiles; args NULL: 0 */
-    double skipped;              /* share of tiles that masks make empty; args NULL: 0 */
-    char why[128];               /* why this kernel, in words */
-    double bytes;                /* of q, k, v, out and lse, each once; args NULL: 0 */
-    double backward_flops;       /* 6 head_dim + 4 value_dim per attended pair; args NULL: 0 */
-    size_t backward_workspace;   /* bytes that a backward call for dq, dk and dv takes; args NULL: 0 */
-    const char *backward_kernel; /* "flash-backward"; NULL with a cache, through which there is no backward */
-    int backward_q_block;        /* its tile has as many keys as the forward's */
-    char backward_why[128];
+    const char *isa; /* "avx512" */
+    double skipped;  /* share of tiles that masks make empty; args NULL: 0 */
+    double bytes;    /* of q, k, v, out and lse, each once; args NULL: 0 */
+    att_pass_info forward, backward;
 } att_plan_info;
-/* args or NULL: of no call, see above. */
+/* Says it before anything runs. args or NULL: of no call, see above. */
 ATT_API att_status att_plan_describe(const att_plan *plan, const att_attention_args *args, att_plan_info *info);
 
 /* ---- 5 Measure ---------------------------------------------------------- */

@@ -57,8 +57,9 @@ typedef struct att_param_shape {
     att_param_kind kind;
     att_dtype dtype;          /* ATT_F32, or a mask's ATT_I32 or ATT_BOOL */
     att_extent rows, columns; /* of ATT_PER_HEAD */
-    bool optional;            /* may be left zero: data is NULL. But one per key behind one per query then is that one,
-                               * and the call must have the same tokens as queries and as keys */
+    bool optional;            /* may be left zero: data is NULL */
+    bool as_queries; /* one per key: left zero, it is the parameter before it, which is per query; the call must then
+                        have the same tokens as queries and as keys */
 } att_param_shape;
 
 /* One head's view of a parameter. */

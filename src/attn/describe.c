@@ -13,6 +13,9 @@ att_status att_attention(att_ctx *ctx, const att_attention_spec *spec, const att
     return e;
 }
 
+/* The sentences of the calling thread's last description. */
+static _Thread_local char why[128], back_why[128];
+
 /* The pairs that masks leave, of all heads and sequences, and the bytes of their tensors. */
 static void count(const att_call *call, double *done, double *all, double *bytes)
 {
@@ -61,10 +64,10 @@ static const char *scale_note(const att_plan *plan)
 }
 
 /* How the score is computed in tiles, forward or back, and what becomes of the rows. */
-static void tiles_note(const att_plan *plan, bool back, const char *rows, char *why, size_t size)
+static void tiles_note(const att_plan *plan, bool back, const char *rows, char *text, size_t size)
 {
     const att_score *s = &plan->score;
-    snprintf(why, size, "%s in tiles%s%s; %d modifiers%s, %d masks; %s", s->name,
+    snprintf(text, size, "%s in tiles%s%s; %d modifiers%s, %d masks; %s", s->name,
              !s->tile                                          ? " pair by pair, as it has only a formula"
              : back && !s->tile_back && !plan->builtin->is_dot ? ", back pair by pair"
                                                                : "",
@@ -78,42 +81,47 @@ static const char *rows_note(const att_plan *plan, bool copies)
                                        : "f32 in place";
 }
 
-static void describe_tiles(const att_plan *plan, bool cached, bool copies, int64_t tk, att_plan_info *d)
+static void describe_tiles(const att_plan *plan, bool cached, bool copies, int64_t tk, att_pass_info *d)
 {
     d->kernel = "flash-forward";
+    d->why = why;
     d->q_block = plan->kernels->q_tile;
+    d->k_block = ATT_KEY_BLOCK;
     d->workspace = att_forward_scratch(plan, copies, tk) * sizeof(float) * (size_t)att_threads(plan->ctx);
     tiles_note(plan, false,
                cached && plan->bf16_pairs ? "cache unpacked to pairs of bf16"
-               : cached                   ? "cache unpacked block by block"
+               : cached              ? "cache unpacked block by block"
                : plan->bf16_pairs         ? plan->kernels->bf16.pack_values ? "pairs of bf16 in tiles" : "bf16 in pairs"
-                                          : rows_note(plan, copies),
-               d->why, sizeof d->why);
+                                     : rows_note(plan, copies),
+               why, sizeof why);
 }
 
-static void describe_decode(const att_call *call, att_plan_info *d)
+static void describe_decode(const att_call *call, att_pass_info *d)
 {
     const att_plan *plan = call->plan;
     d->kernel = "decode";
+    d->why = why;
+    d->k_block = ATT_KEY_BLOCK;
     d->q_block = ATT_DECODE_QUERIES;
     d->workspace = att_decode_workspace(call);
-    snprintf(d->why, sizeof d->why, "%s%s, %d queries share keys%s, and up to %d are few; %d modifiers%s, %d masks",
+    snprintf(why, sizeof why, "%s%s, %d queries share keys%s, and up to %d are few; %d modifiers%s, %d masks",
              plan->score.name, plan->score.tile ? "" : " pair by pair",
              (int)(call->max_tq * (plan->spec.heads / plan->spec.kv_heads)), call->args.cache ? " of a cache" : "",
              ATT_DECODE_QUERIES, plan->n_modifiers, pairs_note(plan, false), plan->n_masks);
 }
 
 /* Few queries and bf16 are no other case here. */
-static void describe_backward(const att_plan *plan, bool copies, att_plan_info *d)
+static void describe_backward(const att_plan *plan, bool copies, att_pass_info *d)
 {
-    d->backward_kernel = "flash-backward";
-    d->backward_q_block = plan->kernels->q_tile;
+    d->kernel = "flash-backward";
+    d->q_block = plan->kernels->q_tile;
+    d->k_block = ATT_KEY_BLOCK;
+    d->why = back_why;
     tiles_note(plan, true,
-               plan->bf16_pairs ? plan->kernels->bf16.pack_values
-                                      ? "S and dP from pairs of bf16 in tiles, else converted to f32"
-                                      : "S and dP from pairs of bf16, else converted to f32"
-                                : rows_note(plan, copies),
-               d->backward_why, sizeof d->backward_why);
+               plan->bf16_pairs ? plan->kernels->bf16.pack_values ? "S and dP from pairs of bf16 in tiles, else converted to f32"
+                                                        : "S and dP from pairs of bf16, else converted to f32"
+                           : rows_note(plan, copies),
+               back_why, sizeof back_why);
 }
 
 static void describe_call(const att_call *call, att_plan_info *d)
@@ -123,18 +131,18 @@ static void describe_call(const att_call *call, att_plan_info *d)
     const bool copies = att_call_copies(call);
     double done = 0, all = 0;
     if (att_decode_suits(call))
-        describe_decode(call, d);
+        describe_decode(call, &d->forward);
     else
-        describe_tiles(plan, call->args.cache, copies, call->max_tk, d);
+        describe_tiles(plan, call->args.cache, copies, call->max_tk, &d->forward);
     count(call, &done, &all, &d->bytes);
-    d->flops = 2 * (key + value) * done;
+    d->forward.flops = 2 * (key + value) * done;
     d->skipped = all > 0 ? 1 - done / all : 0;
-    d->workspace += att_transform_workspace(call);
+    d->forward.workspace += att_transform_workspace(call);
     if (call->args.cache)
         return;
-    describe_backward(plan, copies, d);
-    d->backward_flops = (6 * key + 4 * value) * done;
-    d->backward_workspace =
+    describe_backward(plan, copies, &d->backward);
+    d->backward.flops = (6 * key + 4 * value) * done;
+    d->backward.workspace =
         att_backward_workspace(call) + att_transform_workspace(call) + att_transform_back_workspace(call);
 }
 
@@ -142,7 +150,7 @@ att_status att_plan_describe(const att_plan *plan, const att_attention_args *arg
 {
     if (att_require(__func__, ATT_NAMED({"plan", plan}, {"info", info})))
         return ATT_ERR_ARGUMENT;
-    att_plan_info d = {.isa = att_isa(plan->ctx), .k_block = ATT_KEY_BLOCK};
+    att_plan_info d = {.isa = att_isa(plan->ctx)};
     if (args) {
         att_call call;
         const att_status e = att_call_check(plan, args, false, &call);
@@ -150,8 +158,8 @@ att_status att_plan_describe(const att_plan *plan, const att_attention_args *arg
             return e;
         describe_call(&call, &d);
     } else {
-        describe_tiles(plan, false, plan->spec.dtype != ATT_F32, 0, &d);
-        describe_backward(plan, false, &d);
+        describe_tiles(plan, false, plan->spec.dtype != ATT_F32, 0, &d.forward);
+        describe_backward(plan, false, &d.backward);
     }
     return att_give_info(info, &d, sizeof d, "att_plan_info");
 }

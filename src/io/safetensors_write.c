@@ -42,8 +42,8 @@ static att_status set_entry(const writer *w, entry *e, const char *name, const a
         return att_fail(w->ctx, ATT_ERR_ARGUMENT, "%s cannot be written: the name of a tensor is NULL", w->path);
     if (!strcmp(name, "__metadata__"))
         return bad(w, ATT_ERR_ARGUMENT, name, "has a name that the format has for something else");
-    if (t->device != ATT_CPU || !att_safetensors_type(t->dtype))
-        return bad(w, ATT_ERR_DTYPE, name, "has no type that is known, or is not on the CPU");
+    if (!att_safetensors_type(t->dtype))
+        return bad(w, ATT_ERR_DTYPE, name, "has no type that is known");
     if (t->rank < 0 || t->rank > ATT_MAX_RANK)
         return bad(w, ATT_ERR_SHAPE, name, "has too many dimensions, or less than none");
     *e = (entry){name, t, t->dtype == ATT_F32 ? narrow : t->dtype, 0};

@@ -88,9 +88,6 @@ static att_status check_form(att_ctx *ctx, const char *name, const att_tensor *t
 {
     int64_t low, high;
     char shape[ATT_SHAPE_TEXT];
-    if (t->device != ATT_CPU)
-        return att_fail(ctx, ATT_ERR_UNSUPPORTED, "%s.device = %d but only ATT_CPU (%d) is there", name, (int)t->device,
-                        (int)ATT_CPU);
     if (!known(t->dtype))
         return att_fail(ctx, ATT_ERR_DTYPE, "%s.dtype = %d is no att_dtype", name, (int)t->dtype);
     if (t->rank < 0 || t->rank > ATT_MAX_RANK)
@@ -209,7 +206,7 @@ att_status att_wrap(att_tensor *out, void *data, att_dtype dtype, int rank, cons
         return ATT_ERR_ARGUMENT;
     if (rank > 0 && !dim)
         return att_fail(NULL, ATT_ERR_ARGUMENT, "att_wrap: dim is NULL but rank = %d", rank);
-    att_tensor t = {.data = data, .dtype = dtype, .device = ATT_CPU, .rank = rank};
+    att_tensor t = {.data = data, .dtype = dtype, .rank = rank};
     int64_t dense = 1;
     for (int i = has_rank(&t) ? rank - 1 : -1; i >= 0; i--) {
         t.dim[i] = dim[i];

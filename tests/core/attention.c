@@ -465,18 +465,18 @@ static void a_plan_says_what_it_will_do(void **state)
     att_plan *plan = plan_of(ctx, &s);
     att_plan_info info = {.size = sizeof info};
     assert_int_equal(att_plan_describe(plan, &o.args, &info), ATT_OK);
-    assert_string_equal(info.kernel, "flash-forward");
+    assert_string_equal(info.forward.kernel, "flash-forward");
     assert_string_equal(info.isa, att_isa(ctx));
     assert_true(info.skipped > 0.45 && info.skipped < 0.5); /* half, less the diagonal's tiles */
-    assert_true(fabs(info.flops - 2 * 96 * 2 * 1024.0 * 1024 * (1 - info.skipped)) < 1);
-    assert_true(info.workspace > 0 && info.workspace < 1 << 20);
-    assert_true(info.backward_workspace > info.workspace && info.backward_workspace < 16 << 20);
-    assert_true(fabs(info.backward_flops - info.flops * (6 * 64 + 4 * 32) / (2 * 96)) < 1);
+    assert_true(fabs(info.forward.flops - 2 * 96 * 2 * 1024.0 * 1024 * (1 - info.skipped)) < 1);
+    assert_true(info.forward.workspace > 0 && info.forward.workspace < 1 << 20);
+    assert_true(info.backward.workspace > info.forward.workspace && info.backward.workspace < 16 << 20);
+    assert_true(fabs(info.backward.flops - info.forward.flops * (6 * 64 + 4 * 32) / (2 * 96)) < 1);
     assert_true(info.bytes == 2 * 1024 * (4 * 4.0 * 64 / 2 + 2 * 4 * 32 + 4));
-    assert_string_equal(info.why, "dot in tiles, scale in the queries; 0 modifiers, 1 masks; f32 in place");
-    assert_string_equal(info.backward_kernel, "flash-backward");
-    assert_string_equal(info.backward_why, info.why);
-    assert_int_equal(info.backward_q_block, info.q_block);
+    assert_string_equal(info.forward.why, "dot in tiles, scale in the queries; 0 modifiers, 1 masks; f32 in place");
+    assert_string_equal(info.backward.kernel, "flash-backward");
+    assert_string_equal(info.backward.why, info.forward.why);
+    assert_int_equal(info.backward.q_block, info.forward.q_block);
     assert_int_equal(att_plan_describe(plan, &o.args, &(att_plan_info){0}), ATT_ERR_ARGUMENT);
     att_plan_free(plan);
     drop(&o);
@@ -523,8 +523,8 @@ static void a_plan_names_its_kernel_and_why(void **state)
         att_plan *plan = plan_of(ctx, &s);
         att_plan_info info = {.size = sizeof info};
         assert_int_equal(att_plan_describe(plan, &o.args, &info), ATT_OK);
-        assert_string_equal(info.kernel, cases[i].kernel);
-        assert_string_equal(info.why, cases[i].why);
+        assert_string_equal(info.forward.kernel, cases[i].kernel);
+        assert_string_equal(info.forward.why, cases[i].why);
         att_plan_free(plan);
         drop(&o);
     }

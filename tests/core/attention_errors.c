@@ -154,18 +154,6 @@ static void neither(operands *o, att_attention_spec *s)
     (void)o;
     add_stage(s, (att_stage){.value = {1}});
 }
-static const att_param_shape seventeen_params[17];
-static const att_mask greedy_mask = {.size = sizeof(att_mask),
-                                     .name = "greedy",
-                                     .keep = scattered,
-                                     .user = &one_of,
-                                     .param = seventeen_params,
-                                     .n_params = 17};
-static void too_many_params(operands *o, att_attention_spec *s)
-{
-    (void)o;
-    add_mask(s, &greedy_mask);
-}
 static const att_mask mask_of_no_size = {.name = "no size", .keep = scattered, .user = &one_of};
 static void stage_without_size(operands *o, att_attention_spec *s)
 {
@@ -320,7 +308,6 @@ static const wrong wrongs[] = {
     {"spec.stage[0].value[1] is 3, but causal has none", value_not_wanted},
     {"spec.stage[0] has both a modifier and a mask, expected one of the two", modifier_and_mask},
     {"spec.stage[0] has neither a modifier nor a mask, expected one of the two", neither},
-    {"\"greedy\" has 17 parameters, but a plan has at most 16 in all", too_many_params},
     {"att_mask", stage_without_size},
     {"spec.align is not given, but \"window\"", window_without_alignment},
     {"args.n_params is 0, but the plan has 2: q_documents of \"document\", k_documents of \"document\"", no_documents},

@@ -229,6 +229,103 @@ static void eight_masks_are_the_table_of_pairs_that_all_of_them_keep(void **stat
     }
 }
 
+/* ---- of the caller's own, with tensors of each call */
+
+/* Each query attends to so many keys before it and to its own, as args say; where no key is marked, to none else. */
+static bool reaches(const att_mask_block *b)
+{
+    const int64_t reach = b->param[0].i32[b->q * b->param[0].stride[0]];
+    const bool marked = b->param[1].boolean && b->param[1].boolean[b->k * b->param[1].stride[1]];
+    return (b->k <= b->q && b->k >= b->q - reach) || marked;
+}
+static bool none_is_marked(const att_mask_block *whole) { return !whole->param[1].boolean; }
+static _Atomic int inspected_spans;
+static void reach_span(const att_mask_block *b, int64_t *first, int64_t *last)
+{
+    *first = 0;
+    *last = b->inspected ? b->q + b->queries : b->head->tk;
+    inspected_spans += b->inspected;
+}
+static const att_param_shape reach_params[] = {
+    {.name = "reach", .kind = ATT_PER_QUERY, .dtype = ATT_I32},
+    {.name = "marks", .kind = ATT_PER_KEY, .dtype = ATT_BOOL, .optional = true},
+};
+static const att_mask reach_mask = {.size = sizeof(att_mask),
+                                    .name = "reach",
+                                    .param = reach_params,
+                                    .n_params = 2,
+                                    .keep = reaches,
+                                    .span = reach_span,
+                                    .inspect = none_is_marked};
+
+enum { OWN_B = 3, OWN_T = 150 };
+
+/* The table of pairs that the mask means, [OWN_B, 1, OWN_T, OWN_T]. */
+static void fill_table(uint8_t *table, const int32_t *reach, const uint8_t *marks)
+{
+    for (int64_t i = 0; i < OWN_B * OWN_T * OWN_T; i++) {
+        const int64_t b = i / (OWN_T * OWN_T), q = i / OWN_T % OWN_T, k = i % OWN_T;
+        table[i] = (k <= q && k >= q - reach[b * OWN_T + q]) || (marks && marks[k]);
+    }
+}
+
+/* The marks, if there are any, are those of all sequences. */
+static void check_own_mask(att_ctx *ctx, const att_mask *mask, bool marked, bool inspects)
+{
+    static uint8_t table[OWN_B * OWN_T * OWN_T], marks[OWN_T];
+    static int32_t reach[OWN_B * OWN_T];
+    operands o = make((shape){OWN_B, 2, 1, OWN_T, OWN_T, 8, 8}), expected = make(o.n);
+    att_attention_spec s = spec_of(o.n), with_table = s;
+    for (int i = 0; i < OWN_B * OWN_T; i++)
+        reach[i] = i * 7 % 40;
+    for (int k = 0; k < OWN_T; k++)
+        marks[k] = k % 37 == 36;
+    fill_table(table, reach, marked ? marks : NULL);
+    add_mask(&s, mask);
+    att_wrap(param_at(&o.args, 0), reach, ATT_I32, ATT_DIMS(OWN_B, OWN_T), NULL);
+    if (marked)
+        att_wrap(param_at(&o.args, 1), marks, ATT_BOOL, ATT_DIMS(1, OWN_T), NULL);
+    add_mask(&with_table, att_mask_boolean);
+    att_wrap(param_at(&expected.args, 0), table, ATT_BOOL, ATT_DIMS(OWN_B, 1, OWN_T, OWN_T), NULL);
+    inspected_spans = 0;
+    run(ctx, &s, &o.args);
+    run(ctx, &with_table, &expected.args);
+    assert_same_bits(expected.out, o.out, out_count(o.n));
+    assert_same_bits(expected.lse, o.lse, OWN_B * 2 * OWN_T);
+    assert_int_equal(inspected_spans > 0, inspects);
+    drop(&o), drop(&expected);
+}
+
+static void a_mask_of_the_callers_own_is_given_tensors_of_each_call(void **state)
+{
+    (void)state;
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);) {
+        check_own_mask(ctx, &reach_mask, false, true);
+        check_own_mask(ctx, &reach_mask, true, false);
+    }
+    att_ctx *ctx = check_open(NULL, 1);
+    att_attention_spec s = spec_of((shape){1, 1, 1, 1, 1, 8, 8});
+    add_mask(&s, &reach_mask);
+    if (att_verify(ctx, &s))
+        fail_msg("%s", att_error(ctx));
+    att_close(ctx);
+}
+
+/* A program of an older header has a struct without the last field; what lies behind it is not the library's. */
+static void a_mask_of_an_older_header_has_what_it_knows(void **state)
+{
+    (void)state;
+    union {
+        att_mask mask;
+        unsigned char bytes[sizeof(att_mask)];
+    } old;
+    old.mask = reach_mask;
+    old.mask.size = offsetof(att_mask, inspect);
+    memset(old.bytes + old.mask.size, 0xa5, sizeof old.bytes - old.mask.size);
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);)
+        check_own_mask(ctx, &old.mask, false, false);
+}
+
 /* ---- what is left out is not computed */
 
 static atomic_llong counted; /* pairs that were given to the score */
@@ -273,8 +370,8 @@ static long long pairs_of(att_ctx *ctx, const att_attention_spec *stages, operan
     g.dq.data = dq;
     if (att_plan_new(ctx, &s, &plan) || att_plan_describe(plan, &args, &info))
         fail_msg("%s", att_error(ctx));
-    assert_non_null(strstr(info.backward_why, "counting in tiles, back pair by pair, "));
-    const long long said = llround(info.flops / (2 * (double)(s.head_dim + s.value_dim)));
+    assert_non_null(strstr(info.backward.why, "counting in tiles, back pair by pair, "));
+    const long long said = llround(info.forward.flops / (2 * (double)(s.head_dim + s.value_dim)));
     const double all = (double)o->n.tq * (double)o->n.tk;
     assert_true(fabs(info.skipped - (1 - (double)said / all)) < 1e-12);
     counted = 0;
@@ -329,6 +426,8 @@ int main(void)
         cmocka_unit_test(positions_are_where_the_alignment_says),
         cmocka_unit_test(masks_and_biases_of_each_broadcast_shape_are_those_of_all_pairs),
         cmocka_unit_test(eight_masks_are_the_table_of_pairs_that_all_of_them_keep),
+        cmocka_unit_test(a_mask_of_the_callers_own_is_given_tensors_of_each_call),
+        cmocka_unit_test(a_mask_of_an_older_header_has_what_it_knows),
         cmocka_unit_test(what_masks_leave_out_is_not_computed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

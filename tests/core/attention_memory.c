@@ -264,12 +264,12 @@ static void a_plan_says_beforehand_what_a_call_takes(void **state)
         att_plan_free(plan); /* it has kept what forward has worked in */
         succeeds(k->name, ctx, att_plan_new(ctx, &c.spec, &plan));
         const long backward = taken_by(ctx, &f, plan, &c, true);
-        if (forward < (long)info.workspace || forward > (long)info.workspace + LITTLE)
+        if (forward < (long)info.forward.workspace || forward > (long)info.forward.workspace + LITTLE)
             fail_msg("%s, %d queries: forward takes %ld bytes, the plan said %zu", k->name, i % 2 ? 4 : 700, forward,
-                     info.workspace);
-        if (backward < (long)info.backward_workspace || backward > (long)info.backward_workspace + LITTLE)
+                     info.forward.workspace);
+        if (backward < (long)info.backward.workspace || backward > (long)info.backward.workspace + LITTLE)
             fail_msg("%s, %d queries: backward takes %ld bytes, the plan said %zu", k->name, i % 2 ? 4 : 700, backward,
-                     info.backward_workspace);
+                     info.backward.workspace);
         att_plan_free(plan);
         att_close(ctx);
         drop_call(&c);
@@ -306,9 +306,35 @@ static void a_second_call_asks_for_no_memory_to_work_in(void **state)
     }
 }
 
+static void trimming_frees_what_a_plan_keeps_and_changes_no_result(void **state)
+{
+    (void)state;
+    const kind k = {.name = "dot", .full = true};
+    fail_alloc f = {0};
+    att_ctx *ctx = open_counting(&f);
+    att_plan *plan = NULL;
+    call c = make_call(&k, 300, 700);
+    const int64_t n = check_count(&c.args.out);
+    succeeds(k.name, ctx, att_plan_new(ctx, &c.spec, &plan));
+    const long before = f.bytes;
+    succeeds(k.name, ctx, att_forward(plan, &c.args));
+    assert_true(f.bytes > before);
+    float *out = memcpy(check_numbers(n, 1), c.args.out.data, (size_t)n * sizeof *out);
+    att_plan_trim(plan);
+    assert_int_equal(f.bytes, before);
+    att_plan_trim(plan);
+    succeeds(k.name, ctx, att_forward(plan, &c.args));
+    assert_same_bits(out, c.args.out.data, n);
+    free(out);
+    att_plan_free(plan);
+    att_close(ctx);
+    drop_call(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(trimming_frees_what_a_plan_keeps_and_changes_no_result),
         cmocka_unit_test(a_second_call_asks_for_no_memory_to_work_in),
         cmocka_unit_test(memory_grows_with_the_length_and_not_with_its_square),
         cmocka_unit_test(weights_of_some_rows_take_no_memory_for_the_others),

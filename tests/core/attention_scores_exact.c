@@ -258,7 +258,7 @@ static void describing_counts_the_prepared_rows(void **state)
     att_plan_info before = {.size = sizeof before}, info = {.size = sizeof info};
     assert_int_equal(att_plan_describe(plan, NULL, &before), ATT_OK);
     assert_int_equal(att_plan_describe(plan, &c.args, &info), ATT_OK);
-    assert_int_equal(info.workspace - before.workspace,
+    assert_int_equal(info.forward.workspace - before.forward.workspace,
                      (2 * 3 * 10 + 2 * 1 * 20) * 32 * sizeof(float) + 2 * ATT_SCRATCH_HEADER);
     att_plan_free(plan);
     drop_call(&c);

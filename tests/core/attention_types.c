@@ -117,7 +117,7 @@ static void check_type(att_ctx *ctx, att_dtype type, shape n, unsigned stages, b
     float *lse = c.o.lse, *short_lse = check_numbers(n.batch * n.heads * n.tq, 1);
     c.a.lse.data = short_lse;
     run_both(ctx, &s, &c.a, &c.h);
-    if (strstr(info.why, "pairs")) {
+    if (strstr(info.forward.why, "pairs")) {
         near(ctx, &c, rounded, lse, short_lse);
     } else {
         assert_memory_equal(rounded, c.narrow[OUT], (size_t)c.count[OUT] * sizeof *rounded);
@@ -132,7 +132,7 @@ static void check_type(att_ctx *ctx, att_dtype type, shape n, unsigned stages, b
     free(short_lse);
     const double queries = (double)(n.tq * n.heads / n.kv_heads);
     for (int i = DQ; i < TENSORS; i++) {
-        if (strstr(info.backward_why, "pairs")) {
+        if (strstr(info.backward.why, "pairs")) {
             near_gradients(k, &c, i, 2 * gradient_tolerance(n, (double)s.dropout, i == DQ ? 1 : sqrt(queries)));
             continue;
         }

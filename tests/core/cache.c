@@ -160,11 +160,12 @@ static void check_described(att_ctx *ctx, const trial *t, const att_plan *plan, 
     att_plan_info tensors = {.size = sizeof tensors}, cache = {.size = sizeof cache};
     must(ctx, att_plan_describe(plan, &t->args, &tensors));
     must(ctx, att_plan_describe(plan, cached, &cache));
-    assert_string_equal(tensors.kernel, cache.kernel);
-    assert_non_null(strstr(cache.why, "cache"));
-    assert_true(tensors.flops == cache.flops && tensors.skipped == cache.skipped && tensors.bytes == cache.bytes);
-    assert_int_equal(cache.backward_workspace, 0);
-    assert_null(cache.backward_kernel);
+    assert_string_equal(tensors.forward.kernel, cache.forward.kernel);
+    assert_non_null(strstr(cache.forward.why, "cache"));
+    assert_true(tensors.forward.flops == cache.forward.flops && tensors.skipped == cache.skipped &&
+                tensors.bytes == cache.bytes);
+    assert_int_equal(cache.backward.workspace, 0);
+    assert_null(cache.backward.kernel);
 }
 
 static void check_trial(att_ctx *ctx, trial *t)

@@ -67,12 +67,6 @@ static att_status tensor_stride(fixture *f, int64_t n)
     x.stride[1] = n;
     return att_tensor_convert(f->ctx, &f->ys, &x);
 }
-static att_status tensor_device(fixture *f, int64_t n)
-{
-    att_tensor x = f->xs;
-    x.device = (att_device)as_int(n);
-    return att_tensor_convert(f->ctx, &x, &f->ys);
-}
 static att_status matmul_of_other_dims(fixture *f, int64_t n)
 {
     att_tensor a = f->xs, b = f->ys, out = f->ys;
@@ -268,7 +262,6 @@ static const number numbers[] = {
     NUMBER(tensor_rank, 2, 2, 0),
     NUMBER(tensor_dim, ROWS, ROWS, 0),
     NUMBER(tensor_stride, 0, -1, ARRAY),
-    NUMBER(tensor_device, ATT_CPU, ATT_CPU, 0),
     NUMBER(matmul_of_other_dims, 0, 2, ARRAY),
     NUMBER(softmax_dim, -2, 1, 0),
     NUMBER(spec_heads, 1, 1 << 20, 0),

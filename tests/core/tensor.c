@@ -103,8 +103,6 @@ static void checks_name_the_argument_and_both_values(void **state)
     att_wrap(&t, NULL, ATT_F32, ATT_DIMS(4, 6), NULL);
     assert_int_equal(att_check(NULL, "q", &t, ATT_F32, 2), ATT_ERR_ARGUMENT);
     check_says(NULL, "q [4, 6] has no memory");
-    t.device = (att_device)1;
-    assert_int_equal(att_check_view(NULL, "q", &t), ATT_ERR_UNSUPPORTED);
 }
 
 static void overlap_is_seen_in_either_direction(void **state)

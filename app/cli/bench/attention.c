@@ -150,17 +150,15 @@ static int report(const attention_case *c, const bench_times *times, const bench
 {
     const att_plan_info *info = &c->info;
     const bool back = c->set.pass == PASS_BACKWARD;
-    const char *kernel = back ? info->backward_kernel : info->kernel, *why = back ? info->backward_why : info->why;
-    const int q_block = back ? info->backward_q_block : info->q_block;
-    const size_t workspace = back ? info->backward_workspace : info->workspace;
+    const att_pass_info *pass = back ? &info->backward : &info->forward;
     char title[256];
     json_t *row = fields_of(&c->set);
-    json_object_set_new(row, "kernel", json_string(kernel));
-    json_object_set_new(row, "why", json_string(why));
-    json_object_set_new(row, "q_block", json_integer(q_block));
-    json_object_set_new(row, "k_block", json_integer(info->k_block));
+    json_object_set_new(row, "kernel", json_string(pass->kernel));
+    json_object_set_new(row, "why", json_string(pass->why));
+    json_object_set_new(row, "q_block", json_integer(pass->q_block));
+    json_object_set_new(row, "k_block", json_integer(pass->k_block));
     json_object_set_new(row, "skipped", bench_real(info->skipped));
-    json_object_set_new(row, "workspace_bytes", json_integer((json_int_t)workspace));
+    json_object_set_new(row, "workspace_bytes", json_integer((json_int_t)pass->workspace));
     json_object_set_new(row, "tensor_bytes", json_integer((json_int_t)c->bytes));
     json_object_set_new(row, "process_peak_bytes", json_integer((json_int_t)peak_bytes()));
     if (bandwidths->memory > 0) {
@@ -170,8 +168,8 @@ static int report(const attention_case *c, const bench_times *times, const bench
     title_of(c, title, sizeof title);
     int code = bench_report(c->ctx, "attention", title, row, attention_flops(c), times, error, json);
     if (!code && !json)
-        printf("  %s, tiles of %d queries by %d keys, %.1f %% of them skipped, workspace %.3g MB\n  %s\n", kernel,
-               q_block, info->k_block, 100 * info->skipped, 1e-6 * (double)workspace, why);
+        printf("  %s, tiles of %d queries by %d keys, %.1f %% of them skipped, workspace %.3g MB\n  %s\n", pass->kernel,
+               pass->q_block, pass->k_block, 100 * info->skipped, 1e-6 * (double)pass->workspace, pass->why);
     if (!code && !json && bandwidths->memory > 0)
         printf("  keys and values read at %.1f %% of the %.1f GB/s at which memory is\n", 100 * bandwidths->share,
                1e-9 * bandwidths->memory);

@@ -3,6 +3,7 @@
 #include "attn/call/scratch.h"
 
 #include <limits.h>
+#include <stdatomic.h>
 
 /* Tasks of so many keys, of a head that has tk. */
 static int64_t parts_of(int64_t tk, int64_t keys) { return tk ? (tk + keys - 1) / keys : 1; }

@@ -88,6 +88,9 @@ static void list_params(const att_plan *p, size_t size, char *text)
                                      p->param[i].shape->name, p->param[i].stage_name);
 }
 
+/* May it be left zero? */
+static bool left_out(const att_param_shape *shape) { return shape->optional || shape->as_queries; }
+
 /* The number of parameters fits the plan: only optional ones are left out at the end. */
 static att_status check_count(const att_call *c)
 {
@@ -96,7 +99,7 @@ static att_status check_count(const att_call *c)
     bool fits = n >= 0 && n <= p->n_given;
     char text[256];
     for (int i = 0; i < p->n_params; i++)
-        fits = fits && (p->param[i].given < n || p->param[i].shape->optional);
+        fits = fits && (p->param[i].given < n || left_out(p->param[i].shape));
     if (fits && n && !c->args.param)
         return att_fail(p->ctx, ATT_ERR_ARGUMENT, "args.param is NULL, but args.n_params is %d", n);
     if (fits)
@@ -110,11 +113,10 @@ static att_status take_default(att_call *c, int i)
 {
     const att_plan_param *param = &c->plan->param[i], *before = i ? param - 1 : NULL;
     const att_attention_args *a = &c->args;
-    if (!param->shape->optional)
+    if (!left_out(param->shape))
         return att_fail(c->plan->ctx, ATT_ERR_ARGUMENT, "args.param[%d] is not given: the %s of \"%s\"", param->given,
                         param->shape->name, param->stage_name);
-    if (param->shape->kind != ATT_PER_KEY || !before || before->stage != param->stage ||
-        before->shape->kind != ATT_PER_QUERY)
+    if (!param->shape->as_queries || !before || before->stage != param->stage)
         return ATT_OK;
     if (c->ragged ? a->k_offsets && a->k_offsets != a->q_offsets : c->max_tq != c->max_tk)
         return att_fail(c->plan->ctx, ATT_ERR_ARGUMENT,

@@ -92,16 +92,38 @@ static att_status check_score(att_ctx *ctx, att_plan *p)
     return ATT_OK;
 }
 
-/* Adds the parameters that stage `stage` declares to the plan's. */
-static att_status add_params(att_plan *p, int stage, const char *name, int n, const att_param_shape *shape)
+/* Is parameter i of shape [i + 1] declared as a score, a modifier or a mask may? */
+static bool may_declare(const att_stage *stage, int i, const att_param_shape *shape)
 {
-    if (n < 0 || n > ATT_MAX_PARAMS - p->n_params)
-        return att_fail(p->ctx, ATT_ERR_ARGUMENT, "\"%s\" has %d parameters, but a plan has at most %d in all", name, n,
-                        ATT_MAX_PARAMS);
-    for (int i = 0; i < n; i++) {
-        const bool used = stage >= 0 || p->transforms || !att_transform_uses_param(p, i);
-        p->param[p->n_params++] =
-            (att_plan_param){&shape[i], name, stage, used ? p->n_given++ : -1, stage >= 0 && p->spec.stage[stage].mask};
+    const att_param_shape *s = &shape[i], *before = i ? s - 1 : NULL;
+    const bool mask = stage && stage->mask;
+    if (!s->name || (unsigned)s->kind > ATT_PER_KEY || (unsigned)s->rows > ATT_SCORE_DIM ||
+        (unsigned)s->columns > ATT_SCORE_DIM)
+        return false;
+    if (s->dtype != ATT_F32 && !(mask && (s->dtype == ATT_I32 || s->dtype == ATT_BOOL)))
+        return false;
+    if (s->kind != ATT_PER_HEAD && !mask && !(stage && s->kind == ATT_PER_PAIR))
+        return false;
+    return !s->as_queries ||
+           (s->kind == ATT_PER_KEY && before && before->kind == ATT_PER_QUERY && before->dtype == s->dtype);
+}
+
+/* Adds the parameters that a stage, number n of the spec's or -1 for the score, declares to the plan's. */
+static att_status add_params(att_plan *p, int n, const char *name, int count, const att_param_shape *shape)
+{
+    const att_stage *stage = n < 0 ? NULL : &p->spec.stage[n];
+    if (count < 0 || count > ATT_MAX_PARAMS - p->n_params || (count && !shape))
+        return att_fail(p->ctx, ATT_ERR_ARGUMENT, "\"%s\" has %d parameters%s, but a plan has at most %d in all", name,
+                        count, shape ? "" : " and no list of them", ATT_MAX_PARAMS);
+    for (int i = 0; i < count; i++) {
+        const bool used = stage || p->transforms || !att_transform_uses_param(p, i);
+        if (!may_declare(stage, i, shape))
+            return att_fail(p->ctx, ATT_ERR_ARGUMENT, "parameter %d of \"%s\" is declared as none of a %s can be", i,
+                            name,
+                            !stage        ? "score"
+                            : stage->mask ? "mask"
+                                          : "modifier");
+        p->param[p->n_params++] = (att_plan_param){&shape[i], name, n, used ? p->n_given++ : -1, stage && stage->mask};
     }
     return ATT_OK;
 }
@@ -135,8 +157,15 @@ static att_status add_modifier(att_plan *p, int i)
         return e;
     if (!m->formula && !(m->flags & ATT_SINK))
         return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.stage[%d].modifier has no formula", i);
-    if ((m->flags & ATT_SINK) && p->sink >= 0)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.stage has two sinks, and [%d] is the second", i);
+    for (int n = 0; n < m->n_params && m->param && m->derivative && !m->tile_back; n++)
+        if (m->param[n].kind == ATT_PER_PAIR)
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "\"%s\" has a parameter per pair and a derivative, but no tile_back",
+                            m->name);
+    if ((m->flags & ATT_SINK) && (m->n_params != 1 || p->sink >= 0))
+        return att_fail(ctx, ATT_ERR_ARGUMENT,
+                        p->sink >= 0 ? "spec.stage has two sinks, and [%d] is the second"
+                                     : "spec.stage[%d].modifier is a sink, but has not one parameter",
+                        i);
     *x = (att_plan_modifier){*m, s->modifier, {s->value[0], s->value[1]}, p->n_params};
     e = check_stage(p, i, m->flags, m->n_params ? NULL : m->check);
     e = e ? e : add_params(p, i, m->name, m->n_params, m->param);
@@ -241,6 +270,7 @@ att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan *
     e = e ? e : check_score(ctx, p);
     e = e ? e : check_stages(ctx, p);
     e = e ? e : check_align(ctx, p);
+    e = e ? e : att_scratch_new(p);
     p->bf16_pairs = !e && words_usable(p);
     p->scale_in_softmax = p->bf16_pairs && p->n_modifiers == 0 && p->spec.scale > 0;
     if (e) {

@@ -4,11 +4,9 @@
 
 #include "attn/stage/stage.h"
 
-#include <stdatomic.h>
+enum { ATT_MAX_Q_TILES = 32 };
 
-enum { ATT_MAX_SCRATCH_BLOCKS = 8, ATT_MAX_Q_TILES = 32 };
-
-typedef struct att_scratch_block att_scratch_block;
+typedef struct att_scratch_pool att_scratch_pool; /* of memory that earlier calls have left (scratch.c) */
 /* Copies of the spec's stages. */
 typedef struct att_plan_modifier {
     att_modifier stage;
@@ -48,8 +46,7 @@ struct att_plan {
     bool bf16_pairs;       /* bf16 is multiplied in pairs: forward all of it, backward what S and dP are made of */
     bool scale_in_softmax; /* and then the scale is part of the softmax */
     int sink;              /* which modifier is the sink, or -1 */
-    /* Scratch memory that earlier calls have left, as many as may run at once. */
-    _Atomic(att_scratch_block *) scratch_blocks[ATT_MAX_SCRATCH_BLOCKS];
+    att_scratch_pool *scratch;
 };
 
 /* Of an instruction set. */

@@ -1,6 +1,8 @@
 /* How a call's work is laid out: scratch memory, and tasks. */
 #include "attn/call/scratch.h"
 
+#include <stdatomic.h>
+
 /* Parts are powers of two, mostly: without a gap they would all begin in the same set of the first cache. */
 size_t att_scratch_lay_out(float *p, int n, const att_scratch_part *part)
 {
@@ -19,28 +21,40 @@ int64_t att_scratch_count(size_t a, int64_t b)
     return n < INT64_MAX / 8 ? (int64_t)n : INT64_MAX / 8;
 }
 
-struct att_scratch_block {
+typedef struct att_scratch_block {
     size_t count;
     _Alignas(ATT_SCRATCH_HEADER) float data[];
-};
+} att_scratch_block;
 _Static_assert(offsetof(att_scratch_block, data) == ATT_SCRATCH_HEADER, "one line of the cache");
+
+/* As many blocks as calls that may run at once. */
+enum { MAX_BLOCKS = 8 };
+struct att_scratch_pool {
+    _Atomic(att_scratch_block *) block[MAX_BLOCKS];
+};
+
+att_status att_scratch_new(att_plan *plan)
+{
+    plan->scratch = att_calloc(plan->ctx, 1, sizeof *plan->scratch);
+    return plan->scratch ? ATT_OK : ATT_ERR_MEMORY;
+}
 
 /* Puts it in the place of another, which it returns, or of none. */
 static att_scratch_block *swap(const att_plan *plan, int place, att_scratch_block *s)
 {
-    return atomic_exchange(&((att_plan *)plan)->scratch_blocks[place], s); /* only this changes in a plan */
+    return atomic_exchange(&plan->scratch->block[place], s);
 }
 
 static void keep(const att_plan *plan, att_scratch_block *s)
 {
-    for (int i = 0; s && i < ATT_MAX_SCRATCH_BLOCKS; i++)
+    for (int i = 0; s && i < MAX_BLOCKS; i++)
         s = swap(plan, i, s);
     att_free(plan->ctx, s);
 }
 
 float *att_scratch_take(const att_plan *plan, size_t count)
 {
-    for (int i = 0; i < ATT_MAX_SCRATCH_BLOCKS; i++) {
+    for (int i = 0; i < MAX_BLOCKS; i++) {
         att_scratch_block *s = swap(plan, i, NULL);
         if (s && s->count >= count)
             return s->data;
@@ -64,10 +78,16 @@ void att_scratch_give(const att_plan *plan, float *p)
         keep(plan, s);
 }
 
+void att_plan_trim(const att_plan *plan)
+{
+    for (int i = 0; plan && plan->scratch && i < MAX_BLOCKS; i++)
+        att_free(plan->ctx, swap(plan, i, NULL));
+}
+
 void att_scratch_free(att_plan *plan)
 {
-    for (int i = 0; i < ATT_MAX_SCRATCH_BLOCKS; i++)
-        att_free(plan->ctx, swap(plan, i, NULL));
+    att_plan_trim(plan);
+    att_free(plan->ctx, plan->scratch);
 }
 
 int64_t att_task_count(att_ctx *ctx, int64_t items, double work, double work_of_task, int tasks_per_thread)

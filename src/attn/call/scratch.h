@@ -16,8 +16,10 @@ int64_t att_scratch_count(size_t a, int64_t b); /* a * b, or more than there can
  * arithmetic. */
 float *att_scratch_take(const att_plan *plan, size_t count);
 void att_scratch_give(const att_plan *plan, float *p);
-void att_scratch_free(att_plan *plan); /* all that it keeps */
-enum { ATT_SCRATCH_HEADER = 64 };      /* beside the floats, of each that is taken */
+/* A plan's own pool, empty; and all that it keeps. */
+att_status att_scratch_new(att_plan *plan);
+void att_scratch_free(att_plan *plan);
+enum { ATT_SCRATCH_HEADER = 64 }; /* beside the floats, of each that is taken */
 /* To how many tasks a call's items are dealt: enough to share the work evenly, large enough to be worth waking for. */
 int64_t att_task_count(att_ctx *ctx, int64_t items, double work, double work_of_task, int tasks_per_thread);
 /* i with first[i] <= item < first[i + 1]; first [n + 1] ascends. */

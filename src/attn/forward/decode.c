@@ -7,6 +7,7 @@
 #include "attn/forward/forward.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 /* The query heads that share a key head. A column is one query of one of them: queries of head 0, of head 1 ... */

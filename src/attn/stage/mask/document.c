@@ -82,7 +82,7 @@ static void bits(const att_mask_block *b, uint64_t *bits)
 
 static const att_param_shape params[] = {
     {.name = "q_documents", .kind = ATT_PER_QUERY, .dtype = ATT_I32},
-    {.name = "k_documents", .kind = ATT_PER_KEY, .dtype = ATT_I32, .optional = true},
+    {.name = "k_documents", .kind = ATT_PER_KEY, .dtype = ATT_I32, .as_queries = true},
 };
 
 static const att_mask mask = {.size = sizeof mask,
