@@ -103,40 +103,41 @@ static void tensors_that_do_not_fit_are_named(void **state)
     assert_string_equal(att_error(ctx), "att_transformer_open: folder is NULL");
 }
 
+static const struct {
+    int32_t ids[17];
+    int64_t offsets[3], n;
+    const char *source, *target; /* what is said of it as one or the other */
+} wrong[] = {
+    {{0},
+     {0, 17},
+     1,
+     "source: sequence 0 has 17 tokens but the model has 16 positions",
+     "target: sequence 0 has 17 tokens but the model has 16 positions"},
+    {{1, 30},
+     {0, 2},
+     1,
+     "encoder/embeddings: embedding: ids[1] = 30 but the table has 30 rows",
+     "decoder/embeddings: embedding: ids[1] = 30 but the table has 30 rows"},
+    {{1, 2},
+     {0, 2, INT64_MIN},
+     2,
+     "source: offsets[1] = 2 is above offsets[2] = -9223372036854775808",
+     "target: offsets[1] = 2 is above offsets[2] = -9223372036854775808"},
+    {{1, 2},
+     {1, 2},
+     1,
+     "source: n = 1 sequences need ids, and offsets from 0",
+     "target: n = 1 sequences need ids, and offsets from 0"},
+    {{1, 2},
+     {0, 5, 3},
+     2,
+     "source: offsets[1] = 5 is above offsets[2] = 3",
+     "target: offsets[1] = 5 is above offsets[2] = 3"},
+};
+
 static void sequences_that_do_not_fit_are_named(void **state)
 {
     (void)state;
-    static const struct {
-        int32_t ids[17];
-        int64_t offsets[3], n;
-        const char *source, *target; /* what is said of it as one or the other */
-    } wrong[] = {
-        {{0},
-         {0, 17},
-         1,
-         "source: sequence 0 has 17 tokens but the model has 16 positions",
-         "target: sequence 0 has 17 tokens but the model has 16 positions"},
-        {{1, 30},
-         {0, 2},
-         1,
-         "encoder/embeddings: embedding: ids[1] = 30 but the table has 30 rows",
-         "decoder/embeddings: embedding: ids[1] = 30 but the table has 30 rows"},
-        {{1, 2},
-         {0, 2, INT64_MIN},
-         2,
-         "source: offsets[1] = 2 is above offsets[2] = -9223372036854775808",
-         "target: offsets[1] = 2 is above offsets[2] = -9223372036854775808"},
-        {{1, 2},
-         {1, 2},
-         1,
-         "source: n = 1 sequences need ids, and offsets from 0",
-         "target: n = 1 sequences need ids, and offsets from 0"},
-        {{1, 2},
-         {0, 5, 3},
-         2,
-         "source: offsets[1] = 5 is above offsets[2] = 3",
-         "target: offsets[1] = 5 is above offsets[2] = 3"},
-    };
     const test_folder f = tiny_marian();
     att_transformer *m = open_model(ctx, &f);
     att_tape *t;
