@@ -1,4 +1,5 @@
 // The macros of the public headers in C++: values, not only that they compile. Run by tests/cpp.sh.
+#include <attend_util.h>
 #include <attend_model.h>
 #include <cstring>
 #include <vector>
@@ -15,7 +16,7 @@ static bool is(int rank, const int64_t *dim, int64_t last)
 
 static bool is(const att_attention_spec *s)
 {
-    return s->size == sizeof *s && s->heads == 2 && s->head_dim == 3 && s->scale == 0.5f && !s->score && !s->mask[0];
+    return s->size == sizeof *s && s->heads == 2 && s->head_dim == 3 && s->scale == 0.5f && !s->score && !s->stage;
 }
 
 int main()

@@ -171,7 +171,7 @@ att_status att_call_check(const att_plan *plan, const att_attention_args *args, 
     if (!plan || !args)
         return att_fail(NULL, ATT_ERR_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
     att_ctx *ctx = plan->ctx;
-    *call = (att_call){.plan = plan, .outputs = outputs, .last_head = plan->spec.heads};
+    *call = (att_call){.plan = plan, .outputs = outputs, .heads = {0, plan->spec.heads}};
     att_status e = att_take_options(&call->args, sizeof call->args, args, "att_attention_args");
     if (e)
         return e;

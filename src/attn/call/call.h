@@ -47,7 +47,7 @@ typedef struct att_call {
     att_tensor param[ATT_MAX_PARAMS];     /* the plan's, those that are not given all zero */
     att_tensor q_rows, k_rows;            /* what the tiles see: args.q and k, or made of them by att_transform_begin */
     bool keys_per_head;                   /* k_rows has a head for each of q's, not of k's */
-    int64_t first_head, last_head;        /* query heads whose rows are transformed */
+    att_range heads;                      /* query heads whose rows are transformed */
     att_tensor floats[2];                 /* q and k in f32, where rows are made of them */
     float *transformed[2], *converted[2]; /* memory of those that are not the caller's */
 } att_call;

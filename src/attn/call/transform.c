@@ -84,8 +84,8 @@ att_status att_qk_make_rows(const att_call *c, const att_tensor *like, int64_t h
 static att_status make_wanted(const att_call *c, const att_tensor *like, int64_t heads, int64_t dim, float **memory,
                               att_tensor *t, int64_t *first, int64_t *last)
 {
-    *first = c->first_head * heads / c->plan->spec.heads;
-    *last = (c->last_head - 1) * heads / c->plan->spec.heads + 1;
+    *first = c->heads.first * heads / c->plan->spec.heads;
+    *last = (c->heads.last - 1) * heads / c->plan->spec.heads + 1;
     const att_status e = att_qk_make_rows(c, like, *last - *first, dim, dim, memory, t);
     if (*last - *first < heads)
         t->stride[1] = 0;

@@ -96,8 +96,7 @@ att_status att_weights(const att_plan *plan, const att_attention_args *args, int
     if (head < 0 || head >= plan->spec.heads)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "head is %lld, but there are %lld", (long long)head,
                         (long long)plan->spec.heads);
-    call.first_head = head;
-    call.last_head = head + 1;
+    call.heads = (att_range){head, head + 1};
     att_head_view at;
     att_call_head(&call, sequence, head, &at);
     if (q_first < 0 || q_count < 0 || q_count > at.head.tq || q_first > at.head.tq - q_count)
