@@ -405,7 +405,7 @@ ATT_API int64_t att_cache_sequences(const att_cache *cache);
 /* Tokens of a sequence; -1 where there is no such one. */
 ATT_API int64_t att_cache_length(const att_cache *cache, int64_t sequence);
 
-/* What one pass of a plan, forward or backward, does and will cost. */
+/* What one pass of a plan, forward or backward, does and will cost. A part of att_plan_info, so its fields stay. */
 typedef struct att_pass_info {
     const char *kernel; /* forward "flash-forward", or "decode" for few queries; backward "flash-backward", or NULL with
                            a cache, through which there is no backward: then the rest is 0 */

@@ -81,7 +81,7 @@ static void attention(att_ctx *ctx)
     REFUSED_IF_SET(args, att_plan_describe(plan, &args, &described.info));
     CHECK(att_plan_describe(plan, &args, &described.info) == ATT_OK);
     CHECK_FILLED(described);
-    printf("plan %s %g %s\n", described.info.kernel, described.info.flops, described.info.why);
+    printf("plan %s %g %g\n", described.info.isa, described.info.skipped, described.info.bytes);
     REFUSED_IF_SET(args, att_forward(plan, &args));
     CHECK(att_forward(plan, &args) == ATT_OK);
     REFUSED_IF_SET(grads, att_backward(plan, &args, &grads));
