@@ -18,9 +18,9 @@
  * - A pointer may be NULL where the comment says so, as in "cfg or NULL: ..." or
  *   "bias [out] or NULL", and an array of n where n is 0. Any other that is NULL
  *   is an error: an att_status is ATT_ERR_ARGUMENT and the sentence names the
- *   pointer; a call that returns a pointer returns NULL, one that counts 0, or -1
- *   for what is not there; one that returns nothing does nothing, so what frees
- *   takes NULL. What a call should have made (*out) is NULL after any error.
+ *   pointer; a call that returns a pointer returns NULL, one that returns a count
+ *   0, or -1 for an index that does not exist; one that returns nothing does
+ *   nothing, so functions that free take NULL. After any error *out is NULL.
  * - Option structs start with their size and take zero as the sensible default:
  *       att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 2));
  *   In C++: att_config cfg = {}; cfg.size = sizeof cfg; cfg.n_threads = 2;
@@ -394,12 +394,12 @@ ATT_API att_status att_cache_new(const att_plan *plan, int64_t sequences, att_ca
 ATT_API void att_cache_free(att_cache *cache);
 /* Adds n tokens to ATT_ALL_SEQUENCES, k [B, kv_heads, n, key_dim] and v [B, kv_heads, n, value_dim], or to one, k
  * [kv_heads, n, key_dim] and v [kv_heads, n, value_dim], of spec.dtype. The last dimension is contiguous, other strides
- * are free. After an error, out of memory too, the cache is as it was. */
+ * are free. After an error, out of memory too, the cache is unchanged. */
 ATT_API att_status att_cache_append(att_cache *cache, int64_t sequence, const att_tensor *k, const att_tensor *v);
-/* Takes the tokens from `length` on off a sequence, or off ATT_ALL_SEQUENCES, none of which may be shorter. */
+/* Removes the tokens from `length` on from a sequence, or from ATT_ALL_SEQUENCES; none may be shorter. */
 ATT_API att_status att_cache_truncate(att_cache *cache, int64_t sequence, int64_t length);
-/* The cache now has n sequences, of which b is what sequence from[b] was, from [n]: for beam search, a start that many
- * share, or to go on with those that have not ended. Copies nothing: what sequences have in common is kept once. */
+/* Makes n sequences; sequence b becomes a copy of what sequence from[b] was, from [n]: for beam search, a shared
+ * prefix, or to drop finished sequences. Copies nothing: common pages are shared. */
 ATT_API att_status att_cache_select(att_cache *cache, int64_t n, const int64_t *from);
 ATT_API int64_t att_cache_sequences(const att_cache *cache);
 /* Tokens of a sequence; -1 where there is no such one. */

@@ -227,7 +227,7 @@ struct att_mask {
 
 /* Holds the functions of a spec's stages against their formulas: versions for tiles, on tiles of odd sizes and with
  * every instruction set of this machine, derivatives against differences, a mask's span, cover and bits against keep;
- * and looks whether gradients are added to what was there, and whether who uses positions has ATT_NEEDS_ALIGN.
+ * and whether gradients are added to what was there, and whether stages that use positions have ATT_NEEDS_ALIGN.
  * Where two disagree it is ATT_ERR_ARGUMENT, and the sentence says which, where, and both values. Seconds at most. */
 ATT_API att_status att_verify(att_ctx *ctx, const att_attention_spec *spec);
 

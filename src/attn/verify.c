@@ -161,7 +161,7 @@ typedef struct work_item {
     int64_t at; /* in s and ds */
 } work_item;
 
-static bool next_spot(const check *c, work_item *p)
+static bool next_pair(const check *c, work_item *p)
 {
     if (++p->i >= c->queries) {
         p->i = 0;
@@ -181,8 +181,8 @@ static att_status differ(const check *c, const char *what, const char *where, do
                     c->isa, c->queries, c->q0, c->keys, c->k0, what, got, where, than, want);
 }
 
-/* got [n], of which every other number was `before`, against want; the sentence says which it is: `where` has the
- * index. */
+/* Compares got [n] with want. Where `before` was added to every other number, that is subtracted; the error sentence has
+ * the index. */
 static att_status compare(const check *c, const char *name, int64_t n, const float *got, double before,
                           const double *want)
 {
@@ -205,7 +205,7 @@ static att_status compare_tile(const check *c, const char *what, const float *go
 {
     const double limit = PART * att_verify_largest(MOST_KEYS * c->stride, want);
     char where[64];
-    for (work_item p = BEFORE_FIRST; next_spot(c, &p);)
+    for (work_item p = BEFORE_FIRST; next_pair(c, &p);)
         if (!att_verify_agree(got[p.at], want[p.at], limit) && (zeros || want[p.at] != 0)) {
             snprintf(where, sizeof where, "query %d and key %d", c->q0 + p.i, c->k0 + p.j);
             return differ(c, what, where, got[p.at], than, want[p.at]);
@@ -244,7 +244,7 @@ static void clear_pair(const check *c)
 }
 
 /* The pair's derivatives, as what they add to other numbers; returns a modifier's slope. */
-static double take_derivatives(const check *c, const att_pair *p, double s)
+static double derivatives_of(const check *c, const att_pair *p, double s)
 {
     double slope = 0;
     clear_pair(c);
@@ -258,8 +258,8 @@ static double take_derivatives(const check *c, const att_pair *p, double s)
 }
 
 /* gradient [n] says how the formula depends on x [n], which the pair is made of: is it so, for some of them? */
-static att_status check_slopes(const check *c, const att_pair *p, double s, const char *by, int64_t n, float *x,
-                               const double *gradient)
+static att_status check_derivative(const check *c, const att_pair *p, double s, const char *by, int64_t n, float *x,
+                                   const double *gradient)
 {
     const double f = value_of(c, p, s);
     char where[96];
@@ -281,15 +281,15 @@ static att_status check_slopes(const check *c, const att_pair *p, double s, cons
     return ATT_OK;
 }
 
-static att_status check_param_slopes(const check *c, const att_pair *p, double s)
+static att_status check_param_derivative(const check *c, const att_pair *p, double s)
 {
     const att_param_shape *shape = c->score ? c->score->param : c->modifier->param;
     att_status e = ATT_OK;
     for (int i = 0; !e && i < ATT_MAX_PARAMS && c->dparam[i]; i++) {
         const bool pairs = shape[i].kind == ATT_PER_PAIR;
         const int64_t first = pairs ? p->q * ATT_VERIFY_TK + p->k : 0;
-        e = check_slopes(c, p, s, shape[i].name, pairs ? 1 : c->param[i].count, c->numbers[i] + first,
-                         c->dparam[i] + first);
+        e = check_derivative(c, p, s, shape[i].name, pairs ? 1 : c->param[i].count, c->numbers[i] + first,
+                             c->dparam[i] + first);
     }
     return e;
 }
@@ -300,7 +300,7 @@ static att_status check_positions(const check *c, unsigned flags)
     att_head other = c->at;
     char where[128];
     other.position = 0;
-    for (work_item p = BEFORE_FIRST; !(flags & ATT_NEEDS_ALIGN) && next_spot(c, &p);) {
+    for (work_item p = BEFORE_FIRST; !(flags & ATT_NEEDS_ALIGN) && next_pair(c, &p);) {
         const double s = c->score ? 0 : (double)c->given[p.at];
         const att_pair here = pair_at(c, c->q0 + p.i, c->k0 + p.j);
         att_pair there = here;
@@ -323,10 +323,10 @@ static att_status check_score_derivative(const check *c)
     att_status e = ATT_OK;
     for (int i = 0; !e && i < PAIRS; i++) {
         const att_pair p = pair_at(c, 7 + 31 * i, 3 + 97 * i);
-        take_derivatives(c, &p, 0);
-        e = check_slopes(c, &p, 0, "query", p.dim, c->query + p.q * p.dim, c->dq);
-        e = e ? e : check_slopes(c, &p, 0, "key", p.key_dim, c->key + p.k * p.key_dim, c->dk);
-        e = e ? e : check_param_slopes(c, &p, 0);
+        derivatives_of(c, &p, 0);
+        e = check_derivative(c, &p, 0, "query", p.dim, c->query + p.q * p.dim, c->dq);
+        e = e ? e : check_derivative(c, &p, 0, "key", p.key_dim, c->key + p.k * p.key_dim, c->dk);
+        e = e ? e : check_param_derivative(c, &p, 0);
     }
     return e;
 }
@@ -334,7 +334,7 @@ static att_status check_score_derivative(const check *c)
 static att_status check_score_tile(const check *c)
 {
     const att_score_tile t = score_tile_of(c);
-    for (work_item p = BEFORE_FIRST; next_spot(c, &p);) {
+    for (work_item p = BEFORE_FIRST; next_pair(c, &p);) {
         const att_pair pair = pair_at(c, c->q0 + p.i, c->k0 + p.j);
         c->want_s[p.at] = (double)c->scale * c->score->formula(&pair);
     }
@@ -348,7 +348,7 @@ static att_status check_score_tile(const check *c)
 static void add_up(const check *c)
 {
     const int64_t dim = c->spec->head_dim, key_dim = c->spec->key_dim;
-    for (work_item p = BEFORE_FIRST; next_spot(c, &p);) {
+    for (work_item p = BEFORE_FIRST; next_pair(c, &p);) {
         const att_pair pair = pair_at(c, c->q0 + p.i, c->k0 + p.j);
         if (c->ds[p.at] == 0)
             continue;
@@ -364,10 +364,10 @@ static void add_up(const check *c)
     }
 }
 
-/* Slopes of which some are 0, also all of one key, whose numbers are NaN. */
-static void draw_slopes(check *c, bool spoil_key)
+/* Random gradients ds. Some are 0, and all of one key, whose row is NaN. */
+static void draw_gradients(check *c, bool spoil_key)
 {
-    for (work_item p = BEFORE_FIRST; next_spot(c, &p);)
+    for (work_item p = BEFORE_FIRST; next_pair(c, &p);)
         c->ds[p.at] = att_verify_random(&c->random) % 4 == 0 || (spoil_key && p.j == c->keys / 2) ? 0 : uniform(c);
     for (int64_t d = 0; spoil_key && d < c->spec->key_dim; d++)
         c->key[(c->k0 + c->keys / 2) * c->spec->key_dim + d] = NAN;
@@ -394,7 +394,7 @@ static att_status check_score_sums(const check *c, double before)
 
 static att_status check_score_back(check *c)
 {
-    draw_slopes(c, true);
+    draw_gradients(c, true);
     add_up(c);
     const att_status e = check_score_sums(c, 0);
     return e ? e : check_score_sums(c, BEFORE);
@@ -429,20 +429,20 @@ static att_status check_modifier_derivative(const check *c)
     att_status e = ATT_OK;
     char where[64];
     double *const none[ATT_MAX_PARAMS] = {NULL};
-    for (work_item p = BEFORE_FIRST; !e && next_spot(c, &p);) {
+    for (work_item p = BEFORE_FIRST; !e && next_pair(c, &p);) {
         const double s = c->given[p.at];
         const att_pair pair = pair_at(c, c->q0 + p.i, c->k0 + p.j);
         const double f = m->formula(&pair, s), right = (m->formula(&pair, s + (double)STEP) - f) / (double)STEP;
         const double left = (f - m->formula(&pair, s - (double)STEP)) / (double)STEP;
         const bool params = p.i == p.j;
-        const double slope = params ? take_derivatives(c, &pair, s) : m->derivative(&pair, s, 1, none);
+        const double slope = params ? derivatives_of(c, &pair, s) : m->derivative(&pair, s, 1, none);
         snprintf(where, sizeof where, "query %lld and key %lld", (long long)pair.q, (long long)pair.k);
         if (!att_verify_is_slope(slope, left, right, f))
             return differ(c, "derivative", where, slope, "but differences of formula", (left + right) / 2);
         if ((m->flags & ATT_ADDITIVE) && slope != 1)
             return differ(c, "derivative", where, slope, "but ATT_ADDITIVE says", 1);
         if (params)
-            e = check_param_slopes(c, &pair, s);
+            e = check_param_derivative(c, &pair, s);
     }
     return e;
 }
@@ -450,7 +450,7 @@ static att_status check_modifier_derivative(const check *c)
 static att_status check_modifier_tile(const check *c)
 {
     const att_modifier_tile t = modifier_tile_of(c, c->s);
-    for (work_item p = BEFORE_FIRST; next_spot(c, &p);) {
+    for (work_item p = BEFORE_FIRST; next_pair(c, &p);) {
         const att_pair pair = pair_at(c, c->q0 + p.i, c->k0 + p.j);
         c->want_s[p.at] = c->modifier->formula(&pair, (double)c->given[p.at]);
     }
@@ -480,9 +480,9 @@ static att_status check_modifier_back(check *c)
     float *grads = floats(c, MOST_KEYS * c->stride);
     if (!grads)
         return ATT_ERR_MEMORY;
-    draw_slopes(c, false);
+    draw_gradients(c, false);
     memcpy(grads, c->ds, (size_t)(MOST_KEYS * c->stride) * sizeof *grads);
-    for (work_item p = BEFORE_FIRST; next_spot(c, &p);) {
+    for (work_item p = BEFORE_FIRST; next_pair(c, &p);) {
         const att_pair pair = pair_at(c, c->q0 + p.i, c->k0 + p.j);
         if (c->ds[p.at] != 0)
             c->want_ds[p.at] =
@@ -507,7 +507,7 @@ static att_status check_modifier(check *c, const att_modifier *m, const double *
         make_param(c, i, &m->param[i]);
     if (c->out_of_memory)
         return ATT_ERR_MEMORY;
-    for (work_item p = BEFORE_FIRST; next_spot(c, &p);)
+    for (work_item p = BEFORE_FIRST; next_pair(c, &p);)
         c->s[p.at] = c->given[p.at] = 4 * uniform(c);
     att_status e = check_positions(c, m->flags);
     e = e || !m->tile ? e : check_modifier_tile(c);
@@ -535,7 +535,7 @@ static att_status find_extent(check *c, const att_modifier *m, const double *val
 
 /* ---- all stages of a spec */
 
-/* The n-th tile of a set whose panel has so many queries. */
+/* The n-th tile of a set with this size of a query tile. */
 static void place_tile(check *c, int n)
 {
     const int panel = c->kernels->q_tile;

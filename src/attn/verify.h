@@ -31,22 +31,22 @@ static inline bool att_verify_agree(double got, double want, double limit)
 /* Of x [n], without sign, those that are finite */
 static inline double att_verify_largest(int64_t n, const double *x)
 {
-    double most = 0;
+    double largest = 0;
     for (int64_t i = 0; i < n; i++)
-        most = isfinite(x[i]) ? fmax(most, fabs(x[i])) : most;
-    return most;
+        largest = isfinite(x[i]) ? fmax(largest, fabs(x[i])) : largest;
+    return largest;
 }
 
 /* A derivative is between the differences to the left and to the right, also where there is a bend; to first order in
  * the step, and as far as the formula's own rounding, in f32 perhaps, lets one see. */
 static inline bool att_verify_is_slope(double slope, double left, double right, double f)
 {
-    const double most = fmax(fabs(slope), fmax(fabs(left), fabs(right))),
-                 limit = 0x1p-9 * most + 0x1p-13 * fabs(f) + 0x1p-20;
+    const double largest = fmax(fabs(slope), fmax(fabs(left), fabs(right))),
+                 limit = 0x1p-9 * largest + 0x1p-13 * fabs(f) + 0x1p-20;
     return slope >= fmin(left, right) - limit && slope <= fmax(left, right) + limit;
 }
 
-/* Where the head is whose tiles are looked at, in round 0 or 1: at a position that is not 0, even where spec.align does
+/* Where the head is whose tiles are checked, in round 0 or 1: at a position that is not 0, even where spec.align does
  * not say which, as who does not say that it uses positions sees none of them. */
 static inline att_head att_verify_place(const att_attention_spec *s, int round)
 {

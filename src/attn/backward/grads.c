@@ -31,7 +31,7 @@ static att_status check_grad(const att_call *c, const char *name, const att_tens
 }
 
 /* Takes the gradients of parameters into dparam [n_params], the plan's. */
-static att_status take_params(const att_call *c, const att_attention_grads *g, att_tensor *dparam)
+static att_status read_params(const att_call *c, const att_attention_grads *g, att_tensor *dparam)
 {
     const att_plan *p = c->plan;
     if (g->n_dparams < 0 || g->n_dparams > p->n_given)
@@ -87,7 +87,7 @@ att_status att_backward_check(const att_call *c, const att_attention_grads *grad
     if (stage_without_backward(c->plan))
         return att_fail(ctx, ATT_ERR_UNSUPPORTED, "\"%s\" has no derivative", stage_without_backward(c->plan));
     att_status e = att_take_options(g, sizeof *g, grads, "att_attention_grads");
-    e = e ? e : take_params(c, g, dparam);
+    e = e ? e : read_params(c, g, dparam);
     g->dparam = dparam;
     if (!e && !att_given(&a->lse))
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "args.lse is not given: the backward needs that of the forward");

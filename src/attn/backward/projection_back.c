@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { BAND = 1024, TASK = 64 }; /* rows of one product, and of a task that looks at them */
+enum { BAND = 1024, TASK = 64 }; /* rows of one product, and of a task that checks them */
 
 /* Some rows of one head: x [rows, in] and g [rows, out]. */
 typedef struct band {

@@ -6,7 +6,7 @@
 
 enum {
     Q_TILES = ATT_BACKWARD_Q_TILES,
-    FEW = 4 /* queries in a panel for which dP has keys as its lanes */
+    DECODE_QUERIES = 4 /* with at max this number of queries in a tile, dP has keys as its lanes */
 };
 
 /* ---- queries */
@@ -76,7 +76,7 @@ static void prepare_queries(att_backward_work *x, int64_t q0, int queries)
         const int n = queries - i < k->q_tile ? queries - i : k->q_tile;
         if (!att_score_reads_query_rows(plan))
             att_pack_queries(plan, (att_floats){q.at + i * q.stride, q.stride}, n, x->w.q.q_packed + i * dim);
-        if (n > FEW)
+        if (n > DECODE_QUERIES)
             k->attend.pack(n, value_dim, d.at + i * d.stride, d.stride, 1, x->w.q.dout_packed + i * value_dim);
     }
     if (att_score_is_dot(plan))
@@ -151,7 +151,7 @@ static void decode_dp(const att_backward_work *x, const att_block *b, int panel_
     const int64_t dim = plan->spec.value_dim;
     const float *v = x->keys->value.at + first * x->keys->value.stride;
     const att_floats d = x->dout_rows;
-    float s[FEW * ATT_KEY_BLOCK];
+    float s[DECODE_QUERIES * ATT_KEY_BLOCK];
     plan->kernels->decode.scores(&(const att_decode_scores){.type = ATT_F32,
                                                             .queries = b->queries,
                                                             .keys = keys,
@@ -178,7 +178,7 @@ static void grads(const att_backward_work *x, const att_block *b, int panel_numb
     float *to = b->ds + first * b->stride + from;
     if (x->plan->bf16_pairs)
         k->bf16.scores(last - first, b->queries, att_bf16_pairs_in(dim), v, stride, dout, to, b->stride);
-    else if (b->queries <= FEW)
+    else if (b->queries <= DECODE_QUERIES)
         decode_dp(x, b, panel_number, first, last - first);
     else
         k->backward.dp(&(const att_product){.n = b->queries - from,
@@ -426,8 +426,8 @@ static bool load_kv_block(att_backward_work *x, att_kv_block *keys, int64_t q0, 
 
 void att_backward_step(att_backward_work *x, int64_t q0)
 {
-    const int64_t most = Q_TILES * x->plan->kernels->q_tile, left = x->head.view.head.tq - q0;
-    const int queries = (int)(left < most ? left : most), sink = x->plan->sink;
+    const int64_t max = Q_TILES * x->plan->kernels->q_tile, left = x->head.view.head.tq - q0;
+    const int queries = (int)(att_min(left, max)), sink = x->plan->sink;
     bool transformed = sink >= 0 && att_sink_of(x->plan, x->head.param)->grad && x->task->k0 == 0;
     att_range attended;
     att_span(x->plan, &x->head.view, q0, queries, &attended.first, &attended.last);

@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <stdatomic.h>
 
-/* Tasks of so many keys, of a head that has tk. */
+/* The number of tasks of `keys` keys that a head of tk keys has. */
 static int64_t parts_of(int64_t tk, int64_t keys) { return tk ? (tk + keys - 1) / keys : 1; }
 
 static void fill(const att_call *c, att_backward_tasks *t, att_add_order order)
@@ -38,7 +38,7 @@ static void arrange(att_backward_tasks *t, int64_t wave)
 {
     int64_t n = 0, head = 0;
     for (int64_t first = 0, end; first < t->count; first = end) {
-        int64_t done = n; /* of order [n]: tasks of which the next of their head is there too */
+        int64_t done = n; /* tasks in order [0, done) are followed by the next task of their head */
         end = first;
         for (int64_t h = 0; h < wave && end < t->count; h++, head++) {
             t->order[n++] = end;
@@ -89,12 +89,12 @@ int64_t att_backward_tasks_slots(const att_call *c)
     enum { WAVES = 4, FLOATS = 1 << 18 }; /* what waves that are ahead of others may take */
     const att_plan *p = c->plan;
     const int64_t dq = c->max_tq * p->q_dim * (p->spec.heads / p->spec.kv_heads), some = FLOATS / (dq + 1);
-    const int64_t wave = wave_of(c), most = WAVES * wave, heads = c->sequences * p->spec.kv_heads;
-    const int64_t slots = some < wave ? wave : some < most ? some : most;
+    const int64_t wave = wave_of(c), max_slots = WAVES * wave, heads = c->sequences * p->spec.kv_heads;
+    const int64_t slots = some < wave ? wave : some < max_slots ? some : max_slots;
     return slots < heads ? slots : heads;
 }
 
-/* Can all threads be kept at work with so many tasks? */
+/* Are there enough tasks to keep all threads busy? */
 static bool suffice(int64_t tasks, int64_t threads)
 {
     return tasks >= 8 * threads || (tasks >= 4 * threads && tasks % threads == 0);
@@ -148,7 +148,7 @@ void att_backward_tasks_free(att_ctx *ctx, att_backward_tasks *t)
     *t = (att_backward_tasks){0};
 }
 
-/* Has a task passed so many steps? One that has left the rest out has when the one before it has. */
+/* Has a task passed `steps` steps? A task that has left passes a step when the task before it does. */
 static bool has_passed(const att_backward_tasks *t, int64_t task, int64_t steps)
 {
     for (; task >= 0; task = t->task[task].before) {
@@ -159,11 +159,11 @@ static bool has_passed(const att_backward_tasks *t, int64_t task, int64_t steps)
     return true;
 }
 
-/* Others compute meanwhile, or are not being run: a look now and then costs little. */
+/* Polls; after 1,000 polls the thread yields, as the other one may not be running. */
 static void await(const att_backward_tasks *t, int64_t task, int64_t steps)
 {
-    for (int looks = 0; !has_passed(t, task, steps); looks++)
-        if (looks < 1000)
+    for (int polls = 0; !has_passed(t, task, steps); polls++)
+        if (polls < 1000)
             att_relax();
         else
             att_os_yield();

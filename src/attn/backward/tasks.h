@@ -51,9 +51,9 @@ size_t att_backward_tasks_bytes(const att_call *call);
 const att_backward_task *att_backward_tasks_begin(const att_backward_tasks *t, int i);
 void att_ticket_wait(const att_backward_tasks *t, const att_backward_task *task, int64_t step);
 void att_ticket_advance(const att_backward_tasks *t, const att_backward_task *task, int64_t steps);
-/* After so many steps the task has nothing to add in those that are left, and need not wait for its turn in them: the
- * ones behind it wait for the one before it instead. False: it must go on, as it is the first, or the last, of its
- * head, or others wait for its end. */
+/* Leaves after `steps` steps: the task has nothing to add in those that remain, and does not wait for its ticket in
+ * them; the tasks behind it wait for the one before it. Returns false if it must continue, as it is the first or the
+ * last task of its head, or others wait for its end. */
 bool att_ticket_leave(const att_backward_tasks *t, const att_backward_task *task, int64_t steps);
 void att_ticket_end(const att_backward_tasks *t, const att_backward_task *task);
 

@@ -73,17 +73,17 @@ static size_t lay_out_back(float *p, size_t packed, size_t sums, size_t param, a
 
 size_t att_transform_back_workspace(const att_call *c)
 {
-    size_t floats = 0, spares = 0, packed = 0, sums = 0;
+    size_t floats = 0, headers = 0, packed = 0, sums = 0;
     att_row_grads r;
     for (int of_keys = 0; c->plan->transforms && of_keys < 2; of_keys++) {
         const att_qk_operand x = att_qk_operand_of(c, of_keys);
         if (x.how->kind == ATT_TRANSFORM_NONE)
             continue;
         floats += (size_t)(att_qk_count(c, of_keys) * x.heads * att_round_up(x.out, c->plan->kernels->q_tile));
-        spares += 2;
+        headers += 2;
         need_back(c, &x, of_keys, false, &packed, &sums);
     }
-    return (floats + lay_out_back(NULL, packed, sums, 0, &r)) * sizeof(float) + spares * ATT_SCRATCH_HEADER;
+    return (floats + lay_out_back(NULL, packed, sums, 0, &r)) * sizeof(float) + headers * ATT_SCRATCH_HEADER;
 }
 
 att_status att_transform_back_begin(const att_call *c, const att_attention_grads *g, att_row_grads *r)

@@ -6,7 +6,7 @@
 
 /* ---- masks */
 
-/* What masks say of a block without a look at its pairs. */
+/* The cover of a block by all masks, without testing pairs. */
 static att_cover cover(const att_plan *plan, const att_head_view *at, int64_t q0, int queries, int64_t k0, int keys)
 {
     att_cover all = ATT_FULL;
@@ -37,10 +37,10 @@ static void bits_of(const att_mask *m, const att_mask_block *b, uint64_t *bits)
     }
 }
 
-/* The same of a small block with a look at its pairs, where that is not decided: bits are set if the answer is
+/* The cover of a small block; where cover() leaves it open, by testing all pairs. Sets bits if the result is
  * ATT_PARTIAL. */
-static att_cover look(const att_plan *plan, const att_head_view *at, int64_t q0, int queries, int64_t k0, int keys,
-                      uint64_t *bits)
+static att_cover probe(const att_plan *plan, const att_head_view *at, int64_t q0, int queries, int64_t k0, int keys,
+                       uint64_t *bits)
 {
     const uint64_t all = att_low_bits(queries);
     const att_cover c = cover(plan, at, q0, queries, k0, keys);
@@ -117,7 +117,7 @@ void att_mask_tile_make(const att_plan *plan, const att_head_view *at, int64_t q
         att_mask_tile_add(mask_tile, 0, keys, false);
     for (int first = 0; padded == ATT_PARTIAL && first < keys; first += ATT_SUB_TILE) {
         const int n = keys - first < ATT_SUB_TILE ? keys - first : ATT_SUB_TILE;
-        const att_cover c = look(plan, at, q0, queries, k0 + first, n, mask_tile->bits + first);
+        const att_cover c = probe(plan, at, q0, queries, k0 + first, n, mask_tile->bits + first);
         if (c == ATT_FULL && att_mask_tile_is_partial(mask_tile)) /* perhaps between partial */
             memset(mask_tile->bits + first, 0xff, (size_t)n * sizeof *mask_tile->bits);
         if (c != ATT_EMPTY)
@@ -178,7 +178,7 @@ static att_builtin_tile tile_of(const att_block *b, int r)
                               .precomputed_stride = precomputed_count};
 }
 
-/* Dot products of run r of keys; the first half of the queries has none with the last ones. */
+/* Dot products of range r of keys. Behind the diagonal split only the second half of the queries has any. */
 static void dot(const att_block *b, int r, const att_score_tile *t)
 {
     att_score_tile part = *t;
@@ -239,7 +239,7 @@ static void modify_all(const att_block *b, int r, const att_score_tile *t)
         modify(b, r, i, t);
 }
 
-/* Sets tile x (s or ds of run r) where a pair does not attend. */
+/* Sets x (s or ds of range r) to `value` where a pair does not attend. */
 static void forbid(const att_block *b, int r, float value, float *x, int64_t stride)
 {
     const att_range partial = att_mask_tile_partial(b->mask_tile, r);

@@ -78,7 +78,7 @@ static double *lay_out(int n, const att_param_view *param, double *at, double **
     return at;
 }
 
-/* x [n] is added to y, rows of which are `step` apart, and cleared */
+/* Adds x [n] to y, whose rows are `step` apart, and clears x. */
 static void flush(int64_t n, double *x, float *y, int64_t step)
 {
     for (int64_t i = 0; y && i < n; i++)

@@ -27,7 +27,7 @@ struct att_page {
 
 /* A sequence. Several pages are all of size 0. */
 typedef struct held {
-    att_page **page; /* [room], of which `pages` are in use: as many as `length` needs */
+    att_page **page; /* [room], the first `pages` are in use: as many as `length` needs */
     int64_t pages, room, length;
     bool loose;     /* keys of a panel that is not full are rows; it may be an older one, which was full */
     att_page *past; /* what its last page is yet to become a copy of, or NULL */
@@ -56,7 +56,7 @@ static size_t head_at(const att_cache *c, int64_t head, int size) { return (size
 
 static int64_t pages_for(int64_t length) { return (length + ATT_KEY_BLOCK - 1) / ATT_KEY_BLOCK; }
 
-/* The smallest pages, of whole panels, one of which holds so many tokens; else those of many. */
+/* The smallest kind of page that holds this number of tokens. */
 static int size_for(const att_cache *c, int64_t length)
 {
     int size = SIZES - 1;
@@ -76,7 +76,7 @@ static att_page *make_pages(att_cache *c, int size)
     return at ? p : NULL;
 }
 
-static att_page *take_page(att_cache *c, int size)
+static att_page *acquire_page(att_cache *c, int size)
 {
     att_page **scratch_blocks = &c->scratch_blocks[size], *p = *scratch_blocks ? *scratch_blocks : make_pages(c, size);
     if (p) {
@@ -158,7 +158,7 @@ static att_status part(att_cache *c, int64_t first, int64_t last)
         att_page *shared = h->length % ATT_KEY_BLOCK ? h->page[h->pages - 1] : NULL;
         if (!shared || shared->users == 1)
             continue;
-        att_page *own = take_page(c, shared->size);
+        att_page *own = acquire_page(c, shared->size);
         if (own) {
             h->page[h->pages - 1] = own;
             h->past = shared;
@@ -180,7 +180,7 @@ static att_status make_room(att_cache *c, held *h, int64_t n)
     if (need > h->room && make_list(c, h, need > twice ? need : twice))
         return ATT_ERR_MEMORY;
     if (h->pages && h->page[0]->size > size) {
-        att_page *larger = take_page(c, size);
+        att_page *larger = acquire_page(c, size);
         if (!larger)
             return ATT_ERR_MEMORY;
         copy_page(c, h, h->page[0], larger, h->length);
@@ -188,7 +188,7 @@ static att_status make_room(att_cache *c, held *h, int64_t n)
         h->page[0] = larger;
     }
     for (; h->pages < need; h->pages++)
-        if (!(h->page[h->pages] = take_page(c, size)))
+        if (!(h->page[h->pages] = acquire_page(c, size)))
             return ATT_ERR_MEMORY;
     return ATT_OK;
 }
@@ -299,8 +299,8 @@ typedef struct addition {
     const att_tensor *k, *v;
     int64_t first, n; /* sequence, tokens */
     int64_t items, tasks;
-    char *scratch_blocks; /* [threads][spare_bytes] or NULL */
-    size_t spare_bytes;
+    char *scratch_blocks; /* [threads][scratch_bytes] or NULL */
+    size_t scratch_bytes;
 } addition;
 
 /* Of one head: rows from the addition's i-th on. */
@@ -350,7 +350,7 @@ static void add_task(void *arg, int64_t i, int thread)
 {
     const addition *a = arg;
     const int64_t heads = a->cache->kv_heads;
-    void *scratch_blocks = a->scratch_blocks ? a->scratch_blocks + (size_t)thread * a->spare_bytes : NULL;
+    void *scratch_blocks = a->scratch_blocks ? a->scratch_blocks + (size_t)thread * a->scratch_bytes : NULL;
     for (int64_t item = a->items * i / a->tasks; item < a->items * (i + 1) / a->tasks; item++)
         add_head(a, item / heads, item % heads, scratch_blocks);
 }
@@ -363,8 +363,8 @@ static att_status make_spare(addition *a, int64_t last)
     for (int64_t b = a->first; b < last; b++)
         turns =
             turns || !c->sequence[b].loose || c->sequence[b].length % c->kernels->q_tile + a->n >= c->kernels->q_tile;
-    a->spare_bytes = c->key_bytes * (size_t)c->kernels->q_tile;
-    a->scratch_blocks = turns ? att_alloc(c->ctx, (size_t)att_threads(c->ctx), a->spare_bytes) : NULL;
+    a->scratch_bytes = c->key_bytes * (size_t)c->kernels->q_tile;
+    a->scratch_blocks = turns ? att_alloc(c->ctx, (size_t)att_threads(c->ctx), a->scratch_bytes) : NULL;
     return turns && !a->scratch_blocks ? ATT_ERR_MEMORY : ATT_OK;
 }
 

@@ -126,12 +126,12 @@ static att_status check_offsets(att_ctx *ctx, const char *name, const int64_t *o
     return ATT_OK;
 }
 
-static att_status check_lengths(att_ctx *ctx, const char *name, const int64_t *lengths, int64_t n, int64_t most)
+static att_status check_lengths(att_ctx *ctx, const char *name, const int64_t *lengths, int64_t n, int64_t max)
 {
     for (int64_t i = 0; lengths && i < n; i++)
-        if (lengths[i] < 0 || lengths[i] > most)
+        if (lengths[i] < 0 || lengths[i] > max)
             return att_fail(ctx, ATT_ERR_ARGUMENT, "%s[%lld] = %lld, expected 0..%lld", name, (long long)i,
-                            (long long)lengths[i], (long long)most);
+                            (long long)lengths[i], (long long)max);
     return ATT_OK;
 }
 

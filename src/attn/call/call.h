@@ -52,7 +52,7 @@ typedef struct att_call {
     float *transformed[2], *converted[2]; /* memory of those that are not the caller's */
 } att_call;
 
-/* outputs: out and lse are used; without them only q and k are looked at. */
+/* Checks a call. outputs: v, out and lse too; without them only q and k. */
 att_status att_call_check(const att_plan *plan, const att_attention_args *args, bool outputs, att_call *call);
 /* The rank of q, k, v and out: 4, or 3 where ragged. */
 int att_call_rank(const att_call *call);
@@ -83,7 +83,7 @@ att_status att_dropout_check(const att_call *call);
 att_dropout_mask att_dropout_of(const att_call *call, int64_t sequence, int64_t head);
 /* Rows [first, last) of out and lse, which attend to nothing. */
 void att_head_clear(const att_plan *plan, const att_head_view *view, int64_t first, int64_t last);
-/* Takes the place of a call's k and v, after a look whether it may (cache.c), and of one head's of a sequence. */
+/* Sets the call's k and v to the shape of its cache, after checks (cache.c); the rows of one key head in the cache. */
 att_status att_cache_check(att_call *call);
 void att_cache_view(const att_cache *cache, int64_t sequence, int64_t kv_head, att_head_view *view);
 

@@ -78,7 +78,7 @@ att_status att_param_check(const att_call *c, const char *name, const att_tensor
     }
 }
 
-/* The plan's parameters, as in: 2: W of "general", slopes of "alibi" */
+/* The plan's parameters, as in: 2: W of "general", table of "relative" */
 static void list_params(const att_plan *p, size_t size, char *text)
 {
     size_t used = (size_t)snprintf(text, size, "%d", p->n_given);
@@ -109,7 +109,7 @@ static att_status check_count(const att_call *c)
 }
 
 /* Parameter i is not given: it is optional, and per key perhaps that of the queries. */
-static att_status take_default(att_call *c, int i)
+static att_status set_default(att_call *c, int i)
 {
     const att_plan_param *param = &c->plan->param[i], *before = i ? param - 1 : NULL;
     const att_attention_args *a = &c->args;
@@ -127,7 +127,7 @@ static att_status take_default(att_call *c, int i)
 }
 
 /* Takes the args' parameters into the call. */
-static att_status take_params(att_call *c)
+static att_status read_params(att_call *c)
 {
     const att_plan *p = c->plan;
     att_status e = check_count(c);
@@ -137,7 +137,7 @@ static att_status take_params(att_call *c)
         if (att_given(&c->param[i]))
             e = att_param_check(c, p->param[i].shape->name, &c->param[i], p->param[i].shape);
         else if (n >= 0)
-            e = take_default(c, i);
+            e = set_default(c, i);
     }
     return e;
 }
@@ -159,7 +159,7 @@ static bool inspect(const att_call *c, int mask)
 att_status att_params_check(att_call *c)
 {
     const att_plan *p = c->plan;
-    att_status e = take_params(c);
+    att_status e = read_params(c);
     for (int i = 0; !e && i < p->n_modifiers; i++)
         if (p->modifier[i].stage.check && p->modifier[i].stage.n_params)
             e = p->modifier[i].stage.check(p->ctx, p->modifier[i].value, &c->param[p->modifier[i].param]);

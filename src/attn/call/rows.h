@@ -6,14 +6,14 @@
 
 typedef struct att_page att_page; /* of a cache (cache.c) */
 /* Rows of one head in a tensor of the caller's; at NULL: not given. Or in a cache, whose pages have ATT_KEY_BLOCK rows
- * each and are looked at one at a time: att_rows_block. */
+ * each and are read one at a time: att_rows_block. */
 typedef struct att_rows {
     void *at;
     int64_t stride; /* elements from row to row; packed, of a row */
     int64_t packed; /* rows before this one are packed in panels, the others lie as rows */
     att_dtype dtype;
     bool copy;             /* they are read as a copy, f32 too */
-    int panel;             /* 0, or rows may be packed in panels of so many, [dim][panel] */
+    int panel;             /* 0, or the rows of a packed panel, [dim][panel] */
     att_page *const *page; /* NULL, or instead of `at`; the rows begin at this offset of each, in bytes */
     size_t offset;
 } att_rows;

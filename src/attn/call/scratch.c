@@ -39,10 +39,10 @@ att_status att_scratch_new(att_plan *plan)
     return plan->scratch ? ATT_OK : ATT_ERR_MEMORY;
 }
 
-/* Puts it in the place of another, which it returns, or of none. */
-static att_scratch_block *swap(const att_plan *plan, int place, att_scratch_block *s)
+/* Exchanges entry i of the pool. */
+static att_scratch_block *swap(const att_plan *plan, int i, att_scratch_block *s)
 {
-    return atomic_exchange(&plan->scratch->block[place], s);
+    return atomic_exchange(&plan->scratch->block[i], s);
 }
 
 static void keep(const att_plan *plan, att_scratch_block *s)
@@ -92,15 +92,16 @@ void att_scratch_free(att_plan *plan)
 
 int64_t att_task_count(att_ctx *ctx, int64_t items, double work, double work_of_task, int tasks_per_thread)
 {
-    const double worth = work / work_of_task + 1, most = (double)att_threads(ctx) * tasks_per_thread;
-    const int64_t tasks = (int64_t)(worth < most ? worth : most);
+    const double worth = work / work_of_task + 1, max = (double)att_threads(ctx) * tasks_per_thread;
+    const int64_t tasks = (int64_t)(worth < max ? worth : max);
     return tasks < items ? tasks : items;
 }
 
 int64_t att_find_range(const int64_t *first, int64_t n, int64_t item)
 {
     int64_t low = 0, high = n;
-    const int64_t even = (int64_t)((double)item / (double)first[n] * (double)n); /* right where all are alike */
+    const int64_t even =
+        (int64_t)((double)item / (double)first[n] * (double)n); /* right where all items have the same length */
     if (even < n && first[even] <= item && item < first[even + 1])
         return even;
     while (high - low > 1) {

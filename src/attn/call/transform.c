@@ -79,8 +79,8 @@ att_status att_qk_make_rows(const att_call *c, const att_tensor *like, int64_t h
 
 /* ---- forward */
 
-/* Which of so many heads of q, or of k, are wanted, and rows for them: for one only, which is then found under every
- * number, or for all. */
+/* The wanted heads [*first, *last) of the `heads` heads of q, or of k, and a tensor t of rows for them. If one head is
+ * wanted alone, t has its rows under every head (stride 0). */
 static att_status make_wanted(const att_call *c, const att_tensor *like, int64_t heads, int64_t dim, float **memory,
                               att_tensor *t, int64_t *first, int64_t *last)
 {
@@ -165,14 +165,14 @@ bool att_transform_uses_param(const att_plan *p, int n)
 
 size_t att_transform_workspace(const att_call *c)
 {
-    size_t floats = 0, spares = 0;
+    size_t floats = 0, headers = 0;
     for (int of_keys = 0; c->plan->transforms && of_keys < 2; of_keys++) {
         const att_qk_operand x = att_qk_operand_of(c, of_keys);
         const int64_t converted = att_qk_rows(c, of_keys)->dtype == ATT_F32 ? 0 : x.heads / x.group * x.in;
         if (x.how->kind == ATT_TRANSFORM_NONE)
             continue;
         floats += (size_t)(att_qk_count(c, of_keys) * (x.heads * x.out + converted));
-        spares += (size_t)(1 + (converted > 0));
+        headers += (size_t)(1 + (converted > 0));
     }
-    return floats * sizeof(float) + spares * ATT_SCRATCH_HEADER;
+    return floats * sizeof(float) + headers * ATT_SCRATCH_HEADER;
 }

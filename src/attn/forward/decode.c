@@ -313,7 +313,7 @@ static void read_queries(const head_group *g, const decode_scratch *w)
     }
 }
 
-/* Narrows [*first, *last) to the blocks of which masks leave anything, of any head. */
+/* Narrows [*first, *last) to blocks that masks leave to any head. */
 static void intersect_span(const head_group *g, int64_t *first, int64_t *last)
 {
     int64_t from = *last, to = *first;

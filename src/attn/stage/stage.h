@@ -41,7 +41,7 @@ typedef struct att_row_transforms {
     att_row_transform q, k;
     bool optional; /* only with spec.score_dim */
     bool rows;     /* tiles read queries as rows [queries, dim], and add to their gradients so */
-    /* What every tile would make of a row of keys [dim], made once for all of them: so many floats. NULL:
+    /* Data of each row of keys [dim] that is precomputed once for all tiles: its number of floats. NULL:
      * nothing. */
     int64_t (*precomputed_count)(int64_t dim);
     void (*precompute)(int64_t dim, const float *x, float *y);

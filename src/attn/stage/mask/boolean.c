@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { SIDE = 8 }; /* queries and keys that are looked at together: a word of bytes */
+enum { SIDE = 8 }; /* queries and keys that are read together, as bytes of a 64-bit word */
 
 static bool keep(const att_mask_block *b)
 {

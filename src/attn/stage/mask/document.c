@@ -46,7 +46,7 @@ static void span(const att_mask_block *b, int64_t *first, int64_t *last)
 }
 
 typedef struct range {
-    int32_t least, most;
+    int32_t min, max;
 } range;
 
 /* Of the ids of n time steps. */
@@ -54,8 +54,8 @@ static range range_of(const int32_t *id, int64_t stride, int64_t n, bool ascend)
 {
     range r = {id[0], id[(n - 1) * stride]};
     for (int64_t i = 0; !ascend && i < n; i++) {
-        r.least = id[i * stride] < r.least ? id[i * stride] : r.least;
-        r.most = id[i * stride] > r.most ? id[i * stride] : r.most;
+        r.min = id[i * stride] < r.min ? id[i * stride] : r.min;
+        r.max = id[i * stride] > r.max ? id[i * stride] : r.max;
     }
     return r;
 }
@@ -65,9 +65,9 @@ static att_cover cover(const att_mask_block *b)
     const int64_t q_step = b->param[0].stride[0], k_step = b->param[1].stride[1];
     const range q = range_of(b->param[0].i32 + b->q * q_step, q_step, b->queries, b->inspected);
     const range k = range_of(b->param[1].i32 + b->k * k_step, k_step, b->keys, b->inspected);
-    if (q.most < k.least || k.most < q.least)
+    if (q.max < k.min || k.max < q.min)
         return ATT_EMPTY;
-    return q.least == q.most && k.least == k.most ? ATT_FULL : ATT_PARTIAL;
+    return q.min == q.max && k.min == k.max ? ATT_FULL : ATT_PARTIAL;
 }
 
 static void bits(const att_mask_block *b, uint64_t *bits)

@@ -1,13 +1,13 @@
 /* A query attends to the keys around its own position: value[0] before it, value[1] behind it. */
 #include "attn/stage/stage.h"
 
-static const double MOST = 0x1p48;
+static const double MAX_REACH = 0x1p48;
 
 static att_status check(att_ctx *ctx, const double *value, const att_tensor *param)
 {
     (void)param;
     for (int i = 0; i < 2; i++)
-        if (!(value[i] >= -1 && value[i] <= MOST) || value[i] != (double)(int64_t)value[i])
+        if (!(value[i] >= -1 && value[i] <= MAX_REACH) || value[i] != (double)(int64_t)value[i])
             return att_fail(ctx, ATT_ERR_ARGUMENT,
                             "value[%d] of att_mask_window is %g, expected -1 (unbounded) or a count of keys", i,
                             value[i]);

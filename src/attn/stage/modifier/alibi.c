@@ -38,13 +38,13 @@ static void tile_back(const att_modifier_tile *t)
     t->param->grad[0] += (float)sum;
 }
 
-static const att_param_shape slopes = {.name = "slopes"};
+static const att_param_shape slope_shape = {.name = "slopes"};
 
 extern const att_modifier ATT_ISA(att_modifier_alibi);
 const att_modifier ATT_ISA(att_modifier_alibi) = {.size = sizeof(att_modifier),
                                                   .name = "alibi",
                                                   .flags = ATT_ADDITIVE | ATT_NEEDS_ALIGN,
-                                                  .param = &slopes,
+                                                  .param = &slope_shape,
                                                   .n_params = 1,
                                                   .formula = formula,
                                                   .derivative = derivative,

@@ -83,10 +83,10 @@ static void tile_back(const att_modifier_tile *t)
 static att_status check(att_ctx *ctx, const double *value, const att_tensor *table)
 {
     const float greatest = (float)value[0];
-    const int64_t buckets = table->dim[1], least = BOTH ? 4 : 2, exact = BOTH ? buckets / 4 : buckets / 2;
-    if (buckets < least || buckets > INT32_MAX)
+    const int64_t buckets = table->dim[1], min_buckets = BOTH ? 4 : 2, exact = BOTH ? buckets / 4 : buckets / 2;
+    if (buckets < min_buckets || buckets > INT32_MAX)
         return att_fail(ctx, ATT_ERR_SHAPE, "the table of relative positions has %lld buckets, expected %lld or more",
-                        (long long)buckets, (long long)least);
+                        (long long)buckets, (long long)min_buckets);
     if (!((double)greatest > (double)exact))
         return att_fail(ctx, ATT_ERR_ARGUMENT,
                         "the greatest distance, value[0], is %g, but %lld buckets have distances up to %lld "

@@ -5,7 +5,7 @@
  *   tanh(q + k) = 1 - 2 r,   r = 1 / (1 + e^2q e^2k)
  *
  * so the exponentials are taken once for a query and once for a key, and a pair costs a multiply-add and a reciprocal
- * for each feature, of which GROUP vectors share one division. A feature's error is absolute. With u = 2^-24 and
+ * for each feature; GROUP vectors share one division. A feature's error is absolute. With u = 2^-24 and
  * exponentials good to 1.2 ulp, e^2q e^2k is off by a factor of at most 1 + 5u, so r, whose slope by its logarithm is
  * at most 1/4, by 1.25u; the sum, the division and the products of the group add at most 10 u r. So a tanh is off by
  * less than 23u, usually by 3u; the one of simd/math.h is by 2u.

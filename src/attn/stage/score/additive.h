@@ -23,8 +23,8 @@ static int chunks_in(int n) { return (n + CHUNK - 1) / CHUNK; }
 /* How many features of each query are a piece. */
 static int piece_of(const att_score_tile *t, int64_t first)
 {
-    const int most = PANEL / t->queries * CHUNK;
-    return t->dim - first < most ? (int)(t->dim - first) : most;
+    const int max = PANEL / t->queries * CHUNK;
+    return t->dim - first < max ? (int)(t->dim - first) : max;
 }
 
 /* x = e^2x of `vectors` vectors, 1 or GROUP, side by side, |x| < LIMIT; as v_exp: 2^n e^2r, whose coefficients are
