@@ -50,20 +50,21 @@ static void measure_steps(att_ctx *ctx, att_transformer *m, const att_tokenizer 
                           const char *target, times *t)
 {
     att_training *training;
-    att_train_report r = {.size = sizeof r};
-    check(ctx, att_training_new(att_transformer_as_encoder_decoder(m), text,
-                                ATT_OPTIONS(att_training_options, .source = source, .target = target,
-                                            .max_tokens = MAX_TOKENS, .batch_tokens = BATCH_TOKENS, .dropout = 0.1f,
-                                            .smoothing = 0.1f, .clip = 1, .seed = 1,
-                                            .schedule = {.size = sizeof(att_schedule), .peak = 1e-4}),
-                                &training));
+    att_training_report r = {.size = sizeof r};
+    check(ctx,
+          att_translator_training_new(att_transformer_as_encoder_decoder(m), text,
+                                      ATT_OPTIONS(att_translator_training_options, .source = source, .target = target,
+                                                  .max_tokens = MAX_TOKENS, .batch_tokens = BATCH_TOKENS,
+                                                  .dropout = 0.1f, .label_smoothing = 0.1f, .clip = 1, .seed = 1,
+                                                  .schedule = {.size = sizeof(att_schedule), .max_rate = 1e-4}),
+                                      &training));
     t->step = INFINITY;
     for (int i = 0; i < STEPS; i++) {
         const double start = seconds();
         check(ctx, att_training_step(training, &r));
         t->step = fmin(t->step, seconds() - start);
     }
-    att_training_close(training);
+    att_training_free(training);
 }
 
 int main(int argc, char **argv)

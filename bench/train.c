@@ -82,11 +82,11 @@ static void close_learner(learner *l)
 /* The loss before the step. */
 static float take_step(learner *l, uint64_t number)
 {
-    const att_pairs pairs = {PAIRS, l->source.ids, l->source.offsets, l->target.ids, l->target.offsets};
-    const att_learning how = {.smoothing = 0.1f, .dropout = 0.1f, .seed = number, .sequence_ids = l->ids};
+    const att_sequence_pairs pairs = {PAIRS, l->source.ids, l->source.offsets, l->target.ids, l->target.offsets};
+    const att_loss_options how = {.label_smoothing = 0.1f, .dropout = 0.1f, .seed = number, .sequence_ids = l->ids};
     att_var *y = att_encoder_decoder_loss(l->tape, att_transformer_as_encoder_decoder(l->model), &pairs, &how);
     att_tensor read;
-    check(l->ctx, att_read(l->tape, y, &read));
+    check(l->ctx, att_var_value(l->tape, y, &read));
     const float loss = *(const float *)read.data;
     check(l->ctx, att_tape_backward(l->tape, y, NULL));
     att_tape_reset(l->tape);

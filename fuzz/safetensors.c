@@ -36,7 +36,7 @@ static void read_file(uint64_t header, fuzz_section text, fuzz_section data)
         for (int64_t i = 0; i < att_safetensors_count(file); i++)
             touch(file, att_safetensors_name(file, i));
         touch(file, "not there");
-        att_safetensors_close(file);
+        att_safetensors_free(file);
     } else {
         fuzz_check(!file, "refused, but with a file");
     }

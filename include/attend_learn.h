@@ -8,7 +8,7 @@
  * Chapters: 1 Parameters, 2 Tapes, 3 Gradients, 4 Operations, 5 Optimizers, 6 Look and extend.
  *
  * An operation computes at once. When one fails it returns NULL; operations given NULL return NULL, and
- * att_read says what went wrong first: so layers are written without a check in every line. What may be
+ * att_var_value says what went wrong first: so layers are written without a check in every line. What may be
  * NULL is said as in attend.h; any other NULL is itself an error of the tape.
  *
  *     att_var *h = att_linear(t, x, w1, b1, ATT_GELU_ERF, NULL);
@@ -48,24 +48,24 @@ ATT_API att_status att_param_new(att_ctx *ctx, const att_tensor *value, att_para
 ATT_API void att_param_free(att_param *p);
 ATT_API const att_tensor *att_param_value(const att_param *p);
 /* Call after the numbers have changed: what was packed is packed again. Not while others use p. */
-ATT_API void att_param_touch(att_param *p);
+ATT_API void att_param_invalidate(att_param *p);
 /* Its gradient, in its shape, f32 and dense: the sum over all backwards since it was cleared; data NULL where none has
  * reached it since. Its memory, of the context, is made at first use and stays until att_param_free. While a backward
  * adds to a parameter no other one may, nor may it be asked. */
 ATT_API const att_tensor *att_param_grad(const att_param *p);
-ATT_API void att_param_clear_grad(att_param *p);
+ATT_API void att_param_zero_grad(att_param *p);
 
 /* ---- 2 Tapes: variables and scopes -------------------------------------- */
 
-typedef struct att_event att_event;
+typedef struct att_tape_event att_tape_event;
 typedef struct att_tape_config {
     size_t size;
-    void (*watch)(void *user, const att_event *event); /* called after each operation, or NULL: see Look */
-    void *watch_user;
+    void (*hook)(void *user, const att_tape_event *event); /* called after each operation, or NULL: see Look */
+    void *hook_user;
     bool record; /* keep what att_tape_backward needs until the reset, whatever scopes end */
     /* Look at what each operation makes, its backward too: the first number that is not finite is an error, whose
      * sentence has the scope and the operation. To find where a NaN comes from; it costs time. */
-    bool finite;
+    bool detect_anomaly;
 } att_tape_config;
 
 /* cfg or NULL: defaults. */
@@ -74,17 +74,17 @@ ATT_API void att_tape_free(att_tape *t);
 /* Forgets all variables and the error; the next run gets its memory in one piece. */
 ATT_API void att_tape_reset(att_tape *t);
 
-/* A scope has a name (for att_event) and frees at its end all variables made in it but the one given, keep or NULL:
- *     att_scope s = att_scope_begin(t, "layer.0");  ...  return att_scope_end(t, s, y);   */
+/* A scope has a name (for att_tape_event) and frees at its end all variables made in it but the one given, keep or
+ * NULL: att_scope s = att_scope_begin(t, "layer.0");  ...  return att_scope_end(t, s, y);   */
 typedef struct att_scope {
     size_t mark;
     int depth;
 } att_scope;
 ATT_API att_scope att_scope_begin(att_tape *t, const char *name);
 ATT_API att_var *att_scope_end(att_tape *t, att_scope s, att_var *keep);
-/* Frees the same of the innermost scope, which stays open: for (...) x = att_scope_keep(t, s, layer(t, x)); keep or
+/* Frees the same of the innermost scope, which stays open: for (...) x = att_scope_reset(t, s, layer(t, x)); keep or
  * NULL, as there. */
-ATT_API att_var *att_scope_keep(att_tape *t, att_scope s, att_var *keep);
+ATT_API att_var *att_scope_reset(att_tape *t, att_scope s, att_var *keep);
 
 /* A variable of the caller's numbers (not copied). A constant has no gradient, and nothing is spent on what it would
  * be.
@@ -92,9 +92,9 @@ ATT_API att_var *att_scope_keep(att_tape *t, att_scope s, att_var *keep);
 ATT_API att_var *att_input(att_tape *t, const att_tensor *x);
 ATT_API att_var *att_constant(att_tape *t, const att_tensor *x);
 /* A parameter as a variable, in its shape: what reaches its gradient is added to the parameter's. */
-ATT_API att_var *att_use(att_tape *t, att_param *p);
+ATT_API att_var *att_parameter(att_tape *t, att_param *p);
 /* The view of a variable's numbers, or the first error since the last reset. */
-ATT_API att_status att_read(att_tape *t, const att_var *v, att_tensor *out);
+ATT_API att_status att_var_value(att_tape *t, const att_var *v, att_tensor *out);
 
 /* ---- 3 Gradients -------------------------------------------------------- */
 
@@ -106,12 +106,12 @@ ATT_API att_status att_read(att_tape *t, const att_var *v, att_tensor *out);
  * called again.
  */
 ATT_API att_status att_tape_backward(att_tape *t, const att_var *v, const att_tensor *dv);
-/* Keeps v's gradient for att_grad, as those of att_input are; the memory of others is used again during the backward.
- * Called before v is used and before the backward; returns v. */
-ATT_API att_var *att_keep_grad(att_tape *t, att_var *v);
+/* Keeps v's gradient for att_var_grad, as those of att_input are; the memory of others is used again during the
+ * backward. Called before v is used and before the backward; returns v. */
+ATT_API att_var *att_retain_grad(att_tape *t, att_var *v);
 /* The view of a variable's gradient, in its shape, until the reset; a view of a variable, as att_split_heads makes, has
  * one with it. Errors: there was no backward; what it began at does not depend on v; v's gradient was not kept. */
-ATT_API att_status att_grad(att_tape *t, const att_var *v, att_tensor *out);
+ATT_API att_status att_var_grad(att_tape *t, const att_var *v, att_tensor *out);
 
 /* y = apply(user, t, x), which a backward runs again: what it made lives only while it runs, so of a long row of such
  * functions memory holds what goes between them and one of them, and a step costs one more forward (Chen et al. 2016).
@@ -148,25 +148,25 @@ ATT_API att_var *att_linear(att_tape *t, att_var *x, att_param *weight, att_para
 /* The largest numbers in each row of x weight^T + bias, x [rows, in], weight [out, in], bias [out] or NULL: what a
  * search asks of a vocabulary. They are the numbers that att_linear gives, to the last bit, and of equals those of the
  * first columns. Nothing is recorded. Errors: shapes; a column in except that is not there; memory. */
-typedef struct att_largest {
+typedef struct att_top_column {
     int64_t column; /* -1: there is none above -inf */
     float value;    /* then -inf */
-} att_largest;
+} att_top_column;
 /* Columns that are not among them */
-typedef struct att_except {
+typedef struct att_excluded_columns {
     const int32_t *column; /* [n] */
     int64_t n;
-    bool counted; /* in log_sum, all the same */
-} att_except;
+    bool in_log_sum; /* excluded columns still count in log_sum */
+} att_excluded_columns;
 /* The largest of each row, out [rows]; bias or NULL, except or NULL. A byte of each weight is read, which gives
  * bounds of all numbers; only those that may be the largest are computed. value: NaN where one that was computed is
  * NaN. */
 ATT_API att_status att_linear_argmax(att_tape *t, att_var *x, att_param *weight, att_param *bias,
-                                     const att_except *except, att_largest *out);
+                                     const att_excluded_columns *except, att_top_column *out);
 /* The n largest of each row, out [rows][n], and the logarithm of the sum of e^x over the row, log_sum [rows]: NaN where
  * a number is NaN or +inf; bias or NULL, except or NULL. The whole [rows, out] is never held. */
-ATT_API att_status att_linear_top(att_tape *t, att_var *x, att_param *weight, att_param *bias, const att_except *except,
-                                  int64_t n, att_largest *out, double *log_sum);
+ATT_API att_status att_linear_topk(att_tape *t, att_var *x, att_param *weight, att_param *bias,
+                                   const att_excluded_columns *except, int64_t n, att_top_column *out, double *log_sum);
 /* Rows of table [n, features] by ids[count], each in [0, n) -> [count, features]. */
 ATT_API att_var *att_embedding(att_tape *t, att_param *table, const int32_t *ids, int64_t count);
 /* a x b of matrices [m, k] and [k, n], stored [k, m] and [n, k] where transposed -> [m, n]. */
@@ -198,8 +198,8 @@ ATT_API att_var *att_merge_heads(att_tape *t, att_var *x);
 /* Where tokens stand in their sequences. */
 typedef struct att_positions {
     size_t size;
-    const int64_t *each;    /* [tokens], or NULL: one by one; else by */
-    const int64_t *offsets; /* [n + 1], ascending from 0: sequence b is rows [offsets[b], offsets[b + 1]) */
+    const int64_t *position_ids; /* [tokens], or NULL: one by one; else by */
+    const int64_t *offsets;      /* [n + 1], ascending from 0: sequence b is rows [offsets[b], offsets[b + 1]) */
     int64_t n;
     const int64_t *starts; /* [n]: positions of their first tokens; or NULL: 0 */
 } att_positions;
@@ -215,14 +215,15 @@ ATT_API att_var *att_dropout(att_tape *t, att_var *x, att_var *residual, float p
 
 /* Pair i of sinusoidal positions is sin and cos of position / base^(2 i / features), to the last bit of a float or two
  * at any position (Vaswani et al. 2017, section 3.5). */
-typedef struct att_sinusoids {
+typedef struct att_sinusoidal_options {
     size_t size;
     bool interleaved; /* sin, cos, sin, cos ... as in the paper; false: all sines, then all cosines (Marian) */
     int64_t append;   /* so many features are put behind x's; 0: they are added to x's */
     double base;      /* 0: 10000 */
-} att_sinusoids;
+} att_sinusoidal_options;
 /* x [tokens, features] + sinusoids, or [tokens, features + append]. options or NULL: defaults. */
-ATT_API att_var *att_sinusoidal(att_tape *t, att_var *x, const att_positions *at, const att_sinusoids *options);
+ATT_API att_var *att_sinusoidal(att_tape *t, att_var *x, const att_positions *at,
+                                const att_sinusoidal_options *options);
 /* x [tokens, features] + rows of table [most positions, features] (Gehring et al. 2017). */
 ATT_API att_var *att_learned_positions(att_tape *t, att_var *x, att_param *table, const att_positions *at);
 
@@ -247,7 +248,7 @@ typedef struct att_attend_params {
  * gives all else that the plan needs: offsets, masks, parameters, seed; its q, k, v, out and lse are left zero. What of
  * it shall learn is in params or NULL: nothing. The plan must outlive the tape's variables.
  *
- *     att_attend(t, plan, q, k, v, &args, ATT_OPTIONS(att_attend_params, .score_param = {att_use(t, w)}));
+ *     att_attend(t, plan, q, k, v, &args, ATT_OPTIONS(att_attend_params, .score_param = {att_parameter(t, w)}));
  */
 ATT_API att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, att_var *v,
                             const att_attention_args *args, const att_attend_params *params);
@@ -258,9 +259,9 @@ ATT_API att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_v
 ATT_API att_var *att_attend_cached(att_tape *t, const att_plan *plan, att_var *q, att_var *k, att_var *v,
                                    att_cache *cache, const att_attention_args *args);
 /* States of n sequences, [n, units]; cells: those of an LSTM. */
-typedef struct att_states {
+typedef struct att_recurrent_state {
     att_var *hidden, *cell;
-} att_states;
+} att_recurrent_state;
 
 /* A layer of recurrent units. Weights are PyTorch's, rows by gates in its order: r, z, n of a GRU, i, f, g, o of an
  * LSTM. */
@@ -269,7 +270,7 @@ typedef struct att_recurrent {
     att_param *weight_ih, *weight_hh; /* [gates * units, features] and [gates * units, units] */
     att_param *bias_ih, *bias_hh;     /* [gates * units] or NULL */
     bool reverse;                     /* from the last token of a sequence to its first */
-    att_states start;                 /* before the first step; NULL: zeros */
+    att_recurrent_state initial;      /* before the first step; NULL: zeros */
 } att_recurrent;
 /* The hidden state after each token of sequences, x [tokens, features], offsets [n + 1] -> [tokens, units]; and in
  * last or NULL the states after the last step, which of an empty sequence are its start. A sequence has the same
@@ -281,9 +282,9 @@ typedef struct att_recurrent {
  *     i = sigmoid(W_i x + b_i + U_i h + c_i), f and o alike, g = tanh(W_g x + b_g + U_g h + c_g)
  *     c' = f c + i g, h' = o tanh(c')                        (Hochreiter, Schmidhuber 1997; Gers et al. 2000) */
 ATT_API att_var *att_gru(att_tape *t, att_var *x, const int64_t *offsets, int64_t n, const att_recurrent *options,
-                         att_states *last);
+                         att_recurrent_state *last);
 ATT_API att_var *att_lstm(att_tape *t, att_var *x, const int64_t *offsets, int64_t n, const att_recurrent *options,
-                          att_states *last);
+                          att_recurrent_state *last);
 /* One row a sequence: x [tokens, features], offsets [n + 1] -> [n, features]; an empty sequence gives 0. */
 ATT_API att_var *att_pool(att_tape *t, att_var *x, const int64_t *offsets, int64_t n, att_pooling kind);
 /* Each row divided by its Euclidean length, or by eps where that is less (PyTorch's F.normalize: eps = 1e-12). */
@@ -291,10 +292,11 @@ ATT_API att_var *att_normalize(att_tape *t, att_var *x, float eps);
 
 typedef struct att_cross_entropy_options {
     size_t size;
-    float smoothing; /* so much of each target, below 1, is shared out evenly to all classes (Szegedy et al. 2016) */
-    int64_t classes; /* only the first so many of a row take part; 0: all */
-    bool sum;        /* of rows; false: their mean */
-    int64_t *count;  /* becomes the number of rows with a target; or NULL */
+    float label_smoothing; /* so much of each target, below 1, is shared out evenly to all classes (Szegedy et al. 2016)
+                            */
+    int64_t classes;       /* only the first so many of a row take part; 0: all */
+    bool sum;              /* of rows; false: their mean */
+    int64_t *count;        /* becomes the number of rows with a target; or NULL */
 } att_cross_entropy_options;
 /* -log softmax(logits)[target], summed or averaged over the rows that have a target -> [1]. logits [rows, classes];
  * targets [rows], one below 0: the row does not count. The gradient may be made in the place of the logits, whose
@@ -331,7 +333,7 @@ ATT_API att_var *att_pool2d(att_tape *t, att_var *x, att_pooling kind, const att
  *
  *     att_optimizer_new(ctx, ATT_OPTIONS(att_optimizer_config, .beta2 = 0.98, .eps = 1e-9), &o);
  *     att_optimizer_add(o, weight, NULL);
- *     att_optimizer_add(o, bias, ATT_OPTIONS(att_learn_options, .no_decay = true));
+ *     att_optimizer_add(o, bias, ATT_OPTIONS(att_param_options, .no_weight_decay = true));
  *     for (int64_t step = 1; step <= steps; step++) {
  *         for (int i = 0; i < n; i++) {                             // a step of n batches: gradients add up
  *             att_tape_backward(t, loss(t, next_batch()), NULL);
@@ -345,28 +347,28 @@ ATT_API att_var *att_pool2d(att_tape *t, att_var *x, att_pooling kind, const att
 
 typedef struct att_optimizer att_optimizer;
 
-typedef enum att_method {
+typedef enum att_optimizer_method {
     ATT_ADAMW = 0, /* Adam, and x becomes less by rate decay x      (Loshchilov, Hutter 2019) */
     ATT_ADAM,      /* decay x is added to the gradient              (Kingma, Ba 2015) */
     ATT_SGD        /* the same; m = momentum m + gradient, x -= rate m  (as PyTorch's SGD) */
-} att_method;
+} att_optimizer_method;
 
 typedef struct att_optimizer_config {
     size_t size;
-    att_method method;
+    att_optimizer_method method;
     double beta1, beta2, eps; /* of Adam; 0: 0.9, 0.999 and 1e-8. Vaswani et al. 2017: 0.9, 0.98 and 1e-9 */
     double momentum;          /* of ATT_SGD */
-    double decay;             /* of weights, towards 0 */
+    double weight_decay;      /* of weights, towards 0 */
 } att_optimizer_config;
 
 /* How one parameter learns. */
-typedef struct att_learn_options {
+typedef struct att_param_options {
     size_t size;
     bool frozen;                /* not at all: its gradient is cleared, and counts nowhere */
-    bool no_decay;              /* without decay: biases and norms */
+    bool no_weight_decay;       /* without decay: biases and norms */
     const int64_t *frozen_rows; /* [n_frozen_rows], ascending, of the first dimension: the same of these rows */
     int64_t n_frozen_rows;
-} att_learn_options;
+} att_param_options;
 
 /* Errors name the field. Moments are zeros. config or NULL: defaults. */
 ATT_API att_status att_optimizer_new(att_ctx *ctx, const att_optimizer_config *config, att_optimizer **out);
@@ -374,7 +376,7 @@ ATT_API void att_optimizer_free(att_optimizer *o);
 /* Adds a parameter, which must outlive o: f32, dense, of numbers that may be written. They are counted from 0 in the
  * order of these calls. options or NULL: defaults. Errors: another type, strides, one that was added before, rows that
  * it does not have. */
-ATT_API att_status att_optimizer_add(att_optimizer *o, att_param *param, const att_learn_options *options);
+ATT_API att_status att_optimizer_add(att_optimizer *o, att_param *param, const att_param_options *options);
 
 typedef struct att_update {
     size_t size;
@@ -394,21 +396,22 @@ ATT_API att_tensor *att_optimizer_steps(att_optimizer *o); /* i64 [1]: steps tha
 /* Moment k of a parameter, in its shape, f32, dense: Adam's m (0) and v (1), momentum's m (0); else NULL. */
 ATT_API att_tensor *att_optimizer_moment(att_optimizer *o, int64_t param, int k);
 
-/* Rates grow from 0 to `peak` in `warmup` steps, in proportion to the step, and then: */
+/* Rates grow from 0 to `max_rate` in `warmup` steps, in proportion to the step, and then: */
 typedef enum att_schedule_kind {
     ATT_CONSTANT = 0, /* stay */
-    ATT_INVERSE_SQRT, /* peak sqrt(warmup / step); with peak = 1 / sqrt(d_model warmup) Vaswani et al. 2017, eq. 3 */
-    ATT_COSINE,       /* fall by half a cosine to `least` at `steps`, and stay there (Loshchilov, Hutter 2017) */
-    ATT_LINEAR        /* fall in proportion to the step, to `least` at `steps`, and stay there */
+    ATT_INVERSE_SQRT, /* max_rate sqrt(warmup / step); with max_rate = 1 / sqrt(d_model warmup) Vaswani et al. 2017, eq.
+                         3 */
+    ATT_COSINE,       /* fall by half a cosine to `min_rate` at `steps`, and stay there (Loshchilov, Hutter 2017) */
+    ATT_LINEAR        /* fall in proportion to the step, to `min_rate` at `steps`, and stay there */
 } att_schedule_kind;
 
 typedef struct att_schedule {
     size_t size;
     att_schedule_kind kind;
-    double peak;
-    int64_t warmup; /* steps; 0: none */
-    int64_t steps;  /* of ATT_COSINE, with those of warmup */
-    double least;   /* of ATT_COSINE */
+    double max_rate;
+    int64_t warmup;  /* steps; 0: none */
+    int64_t steps;   /* of ATT_COSINE, with those of warmup */
+    double min_rate; /* of ATT_COSINE */
 } att_schedule;
 /* The rate of a step, of which the first is 1. */
 ATT_API att_status att_schedule_rate(const att_schedule *schedule, int64_t step, double *rate);
@@ -419,8 +422,8 @@ ATT_API att_status att_average(att_ctx *ctx, const att_tensor *x, int64_t n, con
 
 /* ---- 6 Look and extend -------------------------------------------------- */
 
-/* What att_tape_config.watch is shown: pointers are valid during the call. */
-struct att_event {
+/* What att_tape_config.hook is shown: pointers are valid during the call. */
+struct att_tape_event {
     const char *op;    /* "linear", "attend", ... */
     const char *scope; /* "encoder/layer.3/attention" */
     const att_tensor *output;

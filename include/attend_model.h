@@ -28,12 +28,12 @@ extern "C" {
 /* ---- 1 Weights ---------------------------------------------------------- */
 
 /* A .safetensors file, memory-mapped and checked: header length, JSON, duplicate names, dtypes,
- * overlaps, gaps, alignment, truncation. Tensors stay valid until att_safetensors_close. While it is open the file may
+ * overlaps, gaps, alignment, truncation. Tensors stay valid until att_safetensors_free. While it is open the file may
  * be replaced by another of its name, but not be cut short or written into: reading what has gone ends the process
  * (SIGBUS), as with any mapped file, and written numbers are seen. */
 typedef struct att_safetensors att_safetensors;
 ATT_API att_status att_safetensors_open(att_ctx *ctx, const char *path, att_safetensors **out);
-ATT_API void att_safetensors_close(att_safetensors *f);
+ATT_API void att_safetensors_free(att_safetensors *f);
 ATT_API int64_t att_safetensors_count(const att_safetensors *f);
 /* Name of tensor i in [0, count), in the file's order; NULL outside. */
 ATT_API const char *att_safetensors_name(const att_safetensors *f, int64_t i);
@@ -160,17 +160,18 @@ ATT_API att_status att_vocab_add(att_vocab *v, const char *text, size_t bytes);
 /* Once, after all texts. Errors: no text; characters and special pieces are more than `pieces` already. */
 ATT_API att_status att_vocab_learn(att_vocab *v, att_vocab_result *result);
 
-typedef struct att_marian_text {
+typedef struct att_marian_tokenizer_files {
     size_t size;
     const void *source; /* [source_bytes]: the content of a .spm file, as att_vocab_learn makes it */
     const void *target; /* [target_bytes], or NULL: the source's */
     size_t source_bytes, target_bytes;
     const char *source_language, *target_language; /* "de", or NULL; for the settings alone */
-} att_marian_text;
+} att_marian_tokenizer_files;
 /* Writes the text files of a Marian folder, which is made if it is not there: source.spm, target.spm, vocab.json with
  * "</s>", "<unk>", the pieces of both models, each once, and "<pad>", and tokenizer_config.json. size or NULL:
  * tokens of vocab.json. */
-ATT_API att_status att_marian_text_write(att_ctx *ctx, const char *folder, const att_marian_text *text, int64_t *size);
+ATT_API att_status att_marian_tokenizer_write(att_ctx *ctx, const char *folder, const att_marian_tokenizer_files *text,
+                                              int64_t *size);
 
 /* ---- 3 BERT ------------------------------------------------------------- */
 
@@ -261,28 +262,28 @@ ATT_API int64_t att_encoder_decoder_params(const att_encoder_decoder *m);
 ATT_API att_param *att_encoder_decoder_param(const att_encoder_decoder *m, int64_t i, const char **name);
 
 /* n texts and their translations, all one after the other; a target ends with the end. */
-typedef struct att_pairs {
+typedef struct att_sequence_pairs {
     int64_t n;
     const int32_t *source;         /* [source_offsets[n]] */
     const int64_t *source_offsets; /* [n + 1] */
     const int32_t *target;         /* [target_offsets[n]] */
     const int64_t *target_offsets; /* [n + 1] */
-} att_pairs;
+} att_sequence_pairs;
 
-typedef struct att_learning {
-    float smoothing, dropout;     /* both in [0, 1) */
-    uint64_t seed;                /* of dropout: another one each step */
-    const uint32_t *sequence_ids; /* [n], where dropout > 0: pairs are told apart by these */
-    bool sum;                     /* of all tokens; false: their mean */
-    int64_t *count;               /* becomes the number of target tokens; or NULL */
-} att_learning;
+typedef struct att_loss_options {
+    float label_smoothing, dropout; /* both in [0, 1) */
+    uint64_t seed;                  /* of dropout: another one each step */
+    const uint32_t *sequence_ids;   /* [n], where dropout > 0: pairs are told apart by these */
+    bool sum;                       /* of all tokens; false: their mean */
+    int64_t *count;                 /* becomes the number of target tokens; or NULL */
+} att_loss_options;
 /* Logits of each target token by those before it -> [target_offsets[n], target_vocabulary]; of learning only the
  * dropout counts, learning or NULL: none. NULL on error, as all operations. */
-ATT_API att_var *att_encoder_decoder_logits(att_tape *t, const att_encoder_decoder *m, const att_pairs *pairs,
-                                            const att_learning *learning);
+ATT_API att_var *att_encoder_decoder_logits(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *pairs,
+                                            const att_loss_options *learning);
 /* Their cross entropy -> [1]. learning or NULL: as it is in use, in the mean. */
-ATT_API att_var *att_encoder_decoder_loss(att_tape *t, const att_encoder_decoder *m, const att_pairs *pairs,
-                                          const att_learning *learning);
+ATT_API att_var *att_encoder_decoder_loss(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *pairs,
+                                          const att_loss_options *learning);
 
 typedef struct att_encoder_decoder_write_options {
     size_t size;
@@ -366,19 +367,19 @@ typedef struct att_training att_training;
 /* Of a translator, from two files, of which line i of one is a translation of line i of the other. They may have any
  * size: kept is where their lines are, at most 16 bytes a line, and each batch is read when its turn comes. So they
  * have to be regular files and to stay as they are while there is the training: one that was changed is an error of the
- * next step. No line may have more than a MiB. Pairs that are left out: see att_train_report. */
-typedef struct att_training_options {
+ * next step. No line may have more than a MiB. Pairs that are left out: see att_training_report. */
+typedef struct att_translator_training_options {
     size_t size;
     const char *source, *target; /* files */
     int64_t max_tokens;          /* of a text; longer pairs are left out; 0: 128 */
     int64_t batch_tokens;        /* of the targets of a batch, at most, or a single pair; 0: 2048 */
     int64_t accumulate;          /* batches of a step; 0: 1 */
     att_schedule schedule;       /* of learning rates */
-    float smoothing, dropout;
+    float label_smoothing, dropout;
     double clip;                             /* the greatest norm of a step's gradients; 0: none */
     uint64_t seed;                           /* of dropout and of the order */
     const char *valid_source, *valid_target; /* files to validate by; none: both NULL */
-    /* The rest is for att_training_open alone. */
+    /* The rest is for att_translator_training_open alone. */
     const char *tokenizer; /* a folder with source.spm, target.spm and vocab.json, or a SentencePiece model that makes
                             * them; or NULL: they are made of the files */
     int64_t vocabulary;    /* pieces of that, of both languages together; 0: 8000. Each digit is one, and each of the
@@ -394,24 +395,24 @@ typedef struct att_training_options {
     char *note; /* [note_bytes], zero-terminated: a text of the caller's, which each checkpoint has as it then
                  * is; resume: it becomes that of the checkpoint, where that has one; or NULL. */
     size_t note_bytes;
-} att_training_options;
+} att_translator_training_options;
 /* In memory. The model, opened for training, and the tokenizer must outlive it. Errors name the files. */
-ATT_API att_status att_training_new(att_encoder_decoder *m, const att_tokenizer *t, const att_training_options *options,
-                                    att_training **out);
+ATT_API att_status att_translator_training_new(att_encoder_decoder *m, const att_tokenizer *t,
+                                               const att_translator_training_options *options, att_training **out);
 /* In a folder, with a vocabulary and a model that are made by the options. Errors: another training runs in the folder;
  * it has checkpoints and options.resume is false, or none and it is true; a checkpoint of other options, or one that no
  * training has made: damaged, of another step than its name's, with numbers that are not finite; a symbolic link where
  * the folder's lock or a checkpoint should be. */
-ATT_API att_status att_training_open(att_ctx *ctx, const char *folder, const att_training_options *options,
-                                     att_training **out);
-ATT_API void att_training_close(att_training *t);
+ATT_API att_status att_translator_training_open(att_ctx *ctx, const char *folder,
+                                                const att_translator_training_options *options, att_training **out);
+ATT_API void att_training_free(att_training *t);
 /* What a translator's training has; NULL: it is another kind of training. */
 ATT_API const att_encoder_decoder *att_training_model(const att_training *t);
 ATT_API const att_tokenizer *att_training_tokenizer(const att_training *t);
 
 /* Of a sentence model, which learns how alike sentences are: the mean of (cos(u, v) - score)^2 over pairs becomes
  * small, as Sentence-BERT learns it (Reimers, Gurevych 2019, 3.1), by AdamW. Reports' tokens are those of first and
- * second sentences, `longer` counts pairs with a sentence that was cut, and the loss is a pair's. */
+ * second sentences, `too_long` counts pairs with a sentence that was cut, and the loss is a pair's. */
 typedef struct att_sentence_training_options {
     size_t size;
     int64_t pairs;
@@ -420,16 +421,16 @@ typedef struct att_sentence_training_options {
     const double *scores;     /* [pairs]: cosines that are wanted, from -1 to 1 */
     int64_t batch;            /* pairs; 0: 16 */
     att_schedule schedule;    /* of learning rates */
-    double decay;             /* of weights that are matrices */
+    double weight_decay;      /* of weights that are matrices */
     double clip;              /* the greatest norm of a step's gradients; 0: none */
     uint64_t seed;            /* of dropout and of the order */
     /* The rest is for att_sentence_training_open alone. */
     const char *model; /* the folder to begin with */
     bool resume;
-    int64_t keep;         /* checkpoints that stay; 0: 2 */
-    int64_t evaluated_by; /* a number that stands for what scores are of, as a checksum of texts: a
-                           * checkpoint of another one is refused */
-    char *note;           /* as that of att_training_options */
+    int64_t keep;          /* checkpoints that stay; 0: 2 */
+    int64_t evaluation_id; /* a number that stands for what scores are of, as a checksum of texts: a
+                            * checkpoint of another one is refused */
+    char *note;            /* as that of att_translator_training_options */
     size_t note_bytes;
 } att_sentence_training_options;
 /* In memory: the model, opened for training, must outlive it. In a folder, which is not the model's and becomes a
@@ -440,20 +441,20 @@ ATT_API att_status att_sentence_training_open(att_ctx *ctx, const char *folder,
                                               const att_sentence_training_options *options, att_training **out);
 ATT_API const att_sentence *att_training_sentence(const att_training *t); /* NULL: it is another kind of training */
 
-typedef struct att_train_report {
+typedef struct att_training_report {
     size_t size;
     int64_t step, epoch;                  /* how many steps were taken, and epochs were begun */
     int64_t steps_left;                   /* of this epoch */
     int64_t pairs;                        /* of the files: learnt, */
-    int64_t empty, invalid, longer;       /* and left out: with an empty side, not UTF-8, too long */
+    int64_t empty, invalid, too_long;     /* and left out: with an empty side, not UTF-8, too long */
     int64_t source_tokens, target_tokens; /* of the step */
     double loss;                          /* of a target token, in the mean, smoothed and dropped as it was learnt */
     double norm, rate;
-} att_train_report;
+} att_training_report;
 /* One step: a batch, or several, then the optimizer. The same bits for any number of threads, and whether or not it was
  * interrupted. Errors: a loss or gradients that are not finite; the sentence names the step and the operation that made
  * the first such number (see att_tape_config.finite). Nothing has changed then. */
-ATT_API att_status att_training_step(att_training *t, att_train_report *report);
+ATT_API att_status att_training_step(att_training *t, att_training_report *report);
 ATT_API int64_t att_training_steps(const att_training *t); /* that were taken */
 /* A translator's loss of a target token of the files to validate by, in the mean, neither smoothed nor dropped. */
 ATT_API att_status att_training_validate(att_training *t, double *loss);
@@ -469,7 +470,7 @@ ATT_API att_status att_training_save(att_training *t);
  * has not stopped. */
 ATT_API att_status att_training_pause(att_training *t);
 /* Of a sentence model: evaluated on what is not learnt, the model of this step has that score. If it is the highest so
- * far, in steps before a pause too, the model is written to the folder, as att_training_finish(t, 0, dtype) does. */
+ * far, in steps before a pause too, the model is written to the folder, as att_training_write(t, 0, dtype) does. */
 ATT_API att_status att_training_keep_best(att_training *t, double score, att_dtype dtype);
 /* What att_training_keep_best was given. */
 typedef struct att_training_info {
@@ -480,13 +481,13 @@ typedef struct att_training_info {
 ATT_API att_status att_training_describe(const att_training *t, att_training_info *info);
 /* model.safetensors: the mean of the weights of the newest n checkpoints (n = 0: those of now), as dtype. The folder is
  * then one for att_translator_open, or att_sentence_open. */
-ATT_API att_status att_training_finish(att_training *t, int64_t n, att_dtype dtype);
+ATT_API att_status att_training_write(att_training *t, int64_t n, att_dtype dtype);
 
 /* A folder with the model and its text: source.spm, target.spm, vocab.json. It serves many threads at once. */
 typedef struct att_translator att_translator;
 ATT_API att_status att_translator_open(att_ctx *ctx, const char *folder, att_translator **out);
 /* The same of a model and a tokenizer that there are, as they are now: greedy, and they must outlive it. */
-ATT_API att_status att_translator_of(const att_encoder_decoder *m, const att_tokenizer *t, att_translator **out);
+ATT_API att_status att_translator_new(const att_encoder_decoder *m, const att_tokenizer *t, att_translator **out);
 ATT_API void att_translator_free(att_translator *m);
 ATT_API const att_encoder_decoder *att_translator_model(const att_translator *m);
 ATT_API const att_tokenizer *att_translator_tokenizer(const att_translator *m);

@@ -40,7 +40,7 @@ static inline int as_int(int64_t n) { return n < INT_MIN ? INT_MIN : n > INT_MAX
 static inline att_status read_out(fixture *f, const att_var *v)
 {
     att_tensor out;
-    return att_read(f->t, v, &out);
+    return att_var_value(f->t, v, &out);
 }
 
 /* A number of a call: those of [least, most] are right. What counts an array of the caller's is tried up to the array's

@@ -311,7 +311,7 @@ static att_status finish(att_safetensors *f, att_status s, att_safetensors **out
 {
     s = s ? s : read_header(f);
     if (s)
-        att_safetensors_close(f);
+        att_safetensors_free(f);
     else
         *out = f;
     return s;
@@ -346,7 +346,7 @@ att_status att_safetensors_from_memory(att_ctx *ctx, const char *label, const vo
     return finish(f, ATT_OK, out);
 }
 
-void att_safetensors_close(att_safetensors *f)
+void att_safetensors_free(att_safetensors *f)
 {
     if (!f)
         return;

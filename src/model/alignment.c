@@ -14,7 +14,7 @@ typedef struct recorder {
     att_status status;
 } recorder;
 
-static void record(void *user, const att_event *event)
+static void record(void *user, const att_tape_event *event)
 {
     recorder *l = user;
     if (!event->plan || strcmp(event->scope, l->scope) != 0)
@@ -32,14 +32,14 @@ static void record(void *user, const att_event *event)
 static att_status decode(const att_translator *m, const att_alignment *a, recorder *l)
 {
     const int64_t from[] = {0, a->source.count}, to[] = {0, a->target.count};
-    const att_pairs pair = {
+    const att_sequence_pairs pair = {
         .n = 1, .source = a->source.ids, .source_offsets = from, .target = a->target.ids, .target_offsets = to};
     att_tape *t;
     att_tensor y;
-    att_status s = att_tape_new(m->ctx, ATT_OPTIONS(att_tape_config, .watch = record, .watch_user = l), &t);
+    att_status s = att_tape_new(m->ctx, ATT_OPTIONS(att_tape_config, .hook = record, .hook_user = l), &t);
     if (s)
         return s;
-    s = att_read(t, att_encoder_decoder_logits(t, m->model, &pair, NULL), &y);
+    s = att_var_value(t, att_encoder_decoder_logits(t, m->model, &pair, NULL), &y);
     att_tape_free(t);
     return s ? s : l->status;
 }

@@ -30,7 +30,7 @@ typedef struct state {
     int64_t *from;               /* [max_rows] */
     hypothesis *hypotheses;      /* [max_rows][width]: of a row, the best first */
     hypothesis *next;            /* [max_rows] */
-    att_largest *best;           /* [max_rows][width]: tokens by their logits */
+    att_top_column *best;        /* [max_rows][width]: tokens by their logits */
     double *log_sum;             /* [max_rows]: of e to the logits */
     int32_t *except;             /* [n_banned + 1] */
     att_finished *finished;      /* [sentences][beam], the best first; ids of what is not there are NULL */
@@ -60,9 +60,9 @@ static int64_t insert(hypothesis *hypotheses, int64_t n, int64_t count, hypothes
 static bool must_end(const state *s) { return s->search->force_end && s->steps + 1 == s->search->max_tokens; }
 
 /* What may not follow */
-static att_except except(const state *s)
+static att_excluded_columns except(const state *s)
 {
-    att_except e = {.column = s->except, .n = s->search->n_banned, .counted = !s->search->renormalize};
+    att_excluded_columns e = {.column = s->except, .n = s->search->n_banned, .in_log_sum = !s->search->renormalize};
     if (e.n)
         memcpy(s->except, s->search->banned, (size_t)e.n * sizeof *s->except);
     if (!may_end(s))
@@ -74,9 +74,9 @@ static att_except except(const state *s)
  * nobody asks for probabilities. */
 static att_status find_best(state *s, att_tape *t, att_var *x, const att_nn_linear *output)
 {
-    const att_except without = except(s), *e = without.n ? &without : NULL;
+    const att_excluded_columns without = except(s), *e = without.n ? &without : NULL;
     if (s->search->beam > 1 || !s->search->texts_alone)
-        return att_linear_top(t, x, output->weight, output->bias, e, width(s->search), s->best, s->log_sum);
+        return att_linear_topk(t, x, output->weight, output->bias, e, width(s->search), s->best, s->log_sum);
     for (int64_t r = 0; r < s->rows; r++)
         s->log_sum[r] = 0;
     return att_linear_argmax(t, x, output->weight, output->bias, e, s->best);
@@ -87,10 +87,10 @@ static att_status rank_rows(state *s, att_tape *t, att_var *x, const att_nn_line
 {
     const int64_t n = width(s->search);
     att_tensor value;
-    att_status e = att_read(t, x, &value);
+    att_status e = att_var_value(t, x, &value);
     e = e || must_end(s) ? e : find_best(s, t, x, output);
     for (int64_t r = 0; !e && r < s->rows; r++) {
-        const att_largest *best = s->best + r * n;
+        const att_top_column *best = s->best + r * n;
         hypothesis *hypotheses = s->hypotheses + r * n;
         if (!must_end(s) && (isnan(s->log_sum[r]) || isnan(best->value) || best->value == INFINITY))
             return att_fail(s->ctx, ATT_ERR_FORMAT, "the model's logits after %lld tokens are not numbers",

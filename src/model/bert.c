@@ -201,7 +201,7 @@ static att_var *apply(att_tape *t, const att_bert *m, const int32_t *ids, const 
     att_scope s = att_scope_begin(t, "bert");
     att_var *x = embed(t, m, ids, offsets, n, dropout);
     for (int64_t i = 0; i < m->config.layers; i++)
-        x = att_scope_keep(t, s, apply_layer(t, m, i, x, &args, dropout));
+        x = att_scope_reset(t, s, apply_layer(t, m, i, x, &args, dropout));
     return att_scope_end(t, s, x);
 }
 
@@ -248,6 +248,6 @@ att_status att_bert_write_weights(const att_bert *m, const char *from, const cha
         s = att_safetensors_get(file, pooler[i / 2][i % 2], &beside[n++]);
     }
     s = s ? s : att_parameter_store_write(m->model.store, folder, dtype, name_tensor, n, name, beside);
-    att_safetensors_close(file);
+    att_safetensors_free(file);
     return s;
 }

@@ -154,7 +154,7 @@ void att_checkpoint_close(att_checkpoint *c)
         return;
     for (int64_t i = 0; c->param && i < c->count; i++)
         att_param_free(c->param[i]);
-    att_safetensors_close(c->file);
+    att_safetensors_free(c->file);
     att_free(c->ctx, c->param);
     att_free(c->ctx, c->path);
     att_free(c->ctx, c);

@@ -156,10 +156,10 @@ att_param *att_encoder_decoder_param(const att_encoder_decoder *m, int64_t i, co
 
 /* ---- learning */
 
-static const att_learning no_learning = {0};
+static const att_loss_options no_learning = {0};
 
 /* Are all arrays of the pairs there? If not the tape fails. */
-static bool given(att_tape *t, const att_encoder_decoder *m, const att_pairs *p)
+static bool given(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *p)
 {
     static const char what[] = "encoder_decoder";
     if (!att_nn_given(t, what, ATT_NAMED({"m", m}, {"pairs", p})) ||
@@ -173,13 +173,14 @@ static bool given(att_tape *t, const att_encoder_decoder *m, const att_pairs *p)
            (p->target_offsets[p->n] == 0 || att_nn_given(t, what, ATT_NAMED({"pairs.target", p->target})));
 }
 
-att_var *att_encoder_decoder_logits(att_tape *t, const att_encoder_decoder *m, const att_pairs *p,
-                                    const att_learning *l)
+att_var *att_encoder_decoder_logits(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *p,
+                                    const att_loss_options *l)
 {
     return given(t, m, p) ? att_architecture_of(m)->logits(t, m, p, l ? l : &no_learning) : NULL;
 }
 
-att_var *att_encoder_decoder_loss(att_tape *t, const att_encoder_decoder *m, const att_pairs *p, const att_learning *l)
+att_var *att_encoder_decoder_loss(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *p,
+                                  const att_loss_options *l)
 {
     l = l ? l : &no_learning;
     att_var *logits = att_encoder_decoder_logits(t, m, p, l);

@@ -14,7 +14,8 @@ typedef struct att_architecture {
      * which is <pad>; NULL: memory ran out. */
     json_t *(*settings)(const att_encoder_decoder *m);
     json_t *(*defaults)(int64_t vocabulary);
-    att_var *(*logits)(att_tape *t, const att_encoder_decoder *m, const att_pairs *p, const att_learning *l);
+    att_var *(*logits)(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *p,
+                       const att_loss_options *l);
     /* The sources, all one after the other: ids [offsets[n]], offsets [n + 1] -> translations that grow, a row each;
      * after an error *out is {0}. */
     att_status (*start)(const att_encoder_decoder *m, const int32_t *ids, const int64_t *offsets, int64_t n,

@@ -56,7 +56,7 @@ void att_parameter_store_init_embedding(att_parameter_store *s, att_param *table
         const double deviation = 1 / sqrt((double)features);
         for (int64_t i = 0; i < rows * features; i++)
             x[i] = i / features == pad ? 0 : (float)(deviation * normal(s->seed, stream, i));
-        att_param_touch(table);
+        att_param_invalidate(table);
     }
 }
 

@@ -238,7 +238,7 @@ static att_status encode_batch(const job *j, const int64_t *order, int64_t n)
     att_status s = take_tape(j->m, &t);
     if (!s) {
         att_tensor y;
-        s = att_read(t, apply(t, j->m, ids, offsets, n), &y);
+        s = att_var_value(t, apply(t, j->m, ids, offsets, n), &y);
         const size_t dim = (size_t)j->m->info.hidden;
         for (int64_t i = 0; !s && i < n; i++)
             memcpy(j->out + (size_t)order[i] * dim, (const float *)y.data + (size_t)i * dim, dim * sizeof(float));
@@ -323,7 +323,7 @@ typedef struct recorder {
     att_status status;
 } recorder;
 
-static void record(void *user, const att_event *event)
+static void record(void *user, const att_tape_event *event)
 {
     recorder *l = user;
     if (event->plan && l->layer-- == 0)
@@ -333,11 +333,11 @@ static void record(void *user, const att_event *event)
 static att_status weights_of(const att_sentence *m, const att_tokens *tokens, recorder *l)
 {
     att_tape *t;
-    att_status s = att_tape_new(m->model.ctx, ATT_OPTIONS(att_tape_config, .watch = record, .watch_user = l), &t);
+    att_status s = att_tape_new(m->model.ctx, ATT_OPTIONS(att_tape_config, .hook = record, .hook_user = l), &t);
     if (s)
         return s;
     att_tensor y;
-    s = att_read(t, att_bert_apply(t, m->bert, tokens->ids, (const int64_t[]){0, tokens->count}, 1), &y);
+    s = att_var_value(t, att_bert_apply(t, m->bert, tokens->ids, (const int64_t[]){0, tokens->count}, 1), &y);
     att_tape_free(t);
     return s ? s : l->status;
 }

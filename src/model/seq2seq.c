@@ -185,7 +185,7 @@ att_seq2seq_memory att_seq2seq_encode(att_tape *t, const att_seq2seq *m, const i
 {
     const int64_t layers = m->config.layers, directions = m->encoder.directions;
     att_seq2seq_memory y = {.n = n, .offsets = offsets};
-    att_states last[ATT_NN_MAX_RECURRENT];
+    att_recurrent_state last[ATT_NN_MAX_RECURRENT];
     if (!check(t, "source", ids, offsets, n, m->config.max_positions))
         return y;
     att_var *x = att_seq2seq_embed(t, m, &m->source, ids, offsets[n]);
@@ -193,7 +193,7 @@ att_seq2seq_memory att_seq2seq_encode(att_tape *t, const att_seq2seq *m, const i
     att_var *h = att_nn_recurrent_apply(t, &m->encoder, x, offsets, n, NULL, last, dropout);
     h = att_nn_dropout_apply(t, dropout, OF_OUTPUTS, h, NULL);
     for (int64_t i = 0; i < layers; i++) {
-        const att_states *forward = &last[i * directions], *backward = forward + directions - 1;
+        const att_recurrent_state *forward = &last[i * directions], *backward = forward + directions - 1;
         y.context = joined(t, directions, forward->hidden, backward->hidden); /* of the last layer, at the end */
         y.first[i].hidden = att_nn_linear_apply(t, &m->bridge[i], y.context, ATT_TANH, NULL);
         y.first[i].cell = m->config.lstm ? joined(t, directions, forward->cell, backward->cell) : NULL;
@@ -203,7 +203,7 @@ att_seq2seq_memory att_seq2seq_encode(att_tape *t, const att_seq2seq *m, const i
     if (m->key.weight)
         y.keys = one_head(t, att_nn_linear_apply(t, &m->key, h, ATT_IDENTITY, NULL));
     if (m->score)
-        y.score = att_use(t, m->score);
+        y.score = att_parameter(t, m->score);
     return y;
 }
 
@@ -222,7 +222,7 @@ static att_var *attend(att_tape *t, const att_seq2seq *m, const att_seq2seq_memo
 }
 
 att_var *att_seq2seq_decode(att_tape *t, const att_seq2seq *m, const att_seq2seq_memory *source,
-                            const att_seq2seq_texts *x, att_var *y, att_states *state)
+                            const att_seq2seq_texts *x, att_var *y, att_recurrent_state *state)
 {
     att_var *c = NULL;
     if (!m->plan)
@@ -309,7 +309,7 @@ static int64_t next_step(steps *s, const int64_t *offsets, const uint32_t *ids, 
 
 /* Token by token, as each one's context needs the state before. */
 static att_var *decode_in_steps(att_tape *t, const att_seq2seq *m, const att_seq2seq_memory *source, steps *s,
-                                att_var *y, const att_nn_dropout *dropout, att_states *state)
+                                att_var *y, const att_nn_dropout *dropout, att_recurrent_state *state)
 {
     const int64_t n = dropout->at->n, *offsets = dropout->at->offsets;
     int64_t rows, before = n, done = 0, i = 0;
@@ -348,7 +348,8 @@ static att_var *decode_all(att_tape *t, const att_seq2seq *m, const int32_t *inp
     return att_nn_dropout_apply(t, dropout, OF_READOUT, h, NULL);
 }
 
-static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, const att_pairs *p, const att_learning *l)
+static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, const att_sequence_pairs *p,
+                                const att_loss_options *l)
 {
     const att_seq2seq *m = (const att_seq2seq *)base;
     if (!check(t, "target", p->target, p->target_offsets, p->n, m->config.max_positions))

@@ -25,11 +25,11 @@ att_var *att_seq2seq_embed(att_tape *t, const att_seq2seq *m, const att_nn_embed
 /* Sources, as a decoder looks at them. */
 typedef struct att_seq2seq_memory {
     int64_t n;
-    const int64_t *offsets;                 /* [n + 1] */
-    att_var *values, *keys;                 /* [tokens, 1, units] */
-    att_var *score;                         /* of the attention, as in the model */
-    att_var *context;                       /* [n, units], of a decoder without attention */
-    att_states first[ATT_NN_MAX_RECURRENT]; /* [layers]: the decoder's, [n, units] */
+    const int64_t *offsets;                          /* [n + 1] */
+    att_var *values, *keys;                          /* [tokens, 1, units] */
+    att_var *score;                                  /* of the attention, as in the model */
+    att_var *context;                                /* [n, units], of a decoder without attention */
+    att_recurrent_state first[ATT_NN_MAX_RECURRENT]; /* [layers]: the decoder's, [n, units] */
 } att_seq2seq_memory;
 /* ids [offsets[n]], offsets [n + 1]; dropout NULL: none */
 att_seq2seq_memory att_seq2seq_encode(att_tape *t, const att_seq2seq *m, const int32_t *ids, const int64_t *offsets,
@@ -46,7 +46,7 @@ typedef struct att_seq2seq_texts {
 /* From embeddings y [tokens, embedding] what logits are made of, [tokens, units]; state [layers], before and after.
  * With additive attention a row has one token. */
 att_var *att_seq2seq_decode(att_tape *t, const att_seq2seq *m, const att_seq2seq_memory *source,
-                            const att_seq2seq_texts *x, att_var *y, att_states *state);
+                            const att_seq2seq_texts *x, att_var *y, att_recurrent_state *state);
 
 /* Token by token, as att_architecture wants it. */
 att_status att_seq2seq_start(const att_encoder_decoder *m, const int32_t *ids, const int64_t *offsets, int64_t n,

@@ -62,24 +62,24 @@ static float *numbers_of(const att_seq2seq *m, const row_states *r, int64_t i)
     return r->numbers + i * r->n * m->config.units;
 }
 
-static att_var **variable_of(const att_seq2seq *m, att_states *state, int64_t i)
+static att_var **variable_of(const att_seq2seq *m, att_recurrent_state *state, int64_t i)
 {
     return !m->config.lstm ? &state[i].hidden : i % 2 ? &state[i / 2].cell : &state[i / 2].hidden;
 }
 
-static att_status store(const att_seq2seq *m, att_tape *t, att_states *state, const row_states *r)
+static att_status store(const att_seq2seq *m, att_tape *t, att_recurrent_state *state, const row_states *r)
 {
     att_status e = ATT_OK;
     for (int64_t i = 0; !e && i < n_states(m); i++) {
         att_tensor x;
-        e = att_read(t, *variable_of(m, state, i), &x);
+        e = att_var_value(t, *variable_of(m, state, i), &x);
         if (!e)
             memcpy(numbers_of(m, r, i), x.data, (size_t)(r->n * m->config.units) * sizeof(float));
     }
     return e;
 }
 
-static void recall(const att_seq2seq *m, att_tape *t, att_states *state, const row_states *r)
+static void recall(const att_seq2seq *m, att_tape *t, att_recurrent_state *state, const row_states *r)
 {
     for (int64_t i = 0; i < n_states(m); i++) {
         att_tensor x;
@@ -126,7 +126,7 @@ static att_var *advance(void *user, att_tape *t, const int32_t *ids)
     const att_seq2seq *m = s->model;
     const att_seq2seq_texts x = {
         .rows = s->rows.n, .offsets = s->rows.one_each, .of_source = s->of_source, .sources = s->rows.sentence};
-    att_states state[ATT_NN_MAX_RECURRENT] = {{0}};
+    att_recurrent_state state[ATT_NN_MAX_RECURRENT] = {{0}};
     recall(m, t, state, &s->rows);
     att_var *y = att_seq2seq_embed(t, m, &m->target, ids, s->rows.n);
     att_var *h = att_seq2seq_decode(t, m, &s->source, &x, y, state);

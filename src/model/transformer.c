@@ -222,7 +222,7 @@ static att_var *encode(att_tape *t, const att_transformer *m, const int32_t *ids
     for (int64_t i = 0; i < m->config.encoder.layers; i++) {
         att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
         x = att_scope_end(t, layer, att_nn_encoder_layer_apply(t, &m->encoder[i], x, &args, dropout));
-        x = att_scope_keep(t, s, x);
+        x = att_scope_reset(t, s, x);
     }
     return att_scope_end(t, s, x);
 }
@@ -246,7 +246,7 @@ static att_var *decode(att_tape *t, const att_transformer *m, att_var *source, c
     for (int64_t i = 0; i < m->config.decoder.layers; i++) {
         att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
         x = att_scope_end(t, layer, att_nn_decoder_layer_apply(t, &m->decoder[i], x, source, &args, &cross, dropout));
-        x = att_scope_keep(t, s, x);
+        x = att_scope_reset(t, s, x);
     }
     return att_scope_end(t, s, logits(t, m, x));
 }
@@ -267,7 +267,8 @@ att_var *att_transformer_decode(att_tape *t, const att_transformer *m, att_var *
 
 /* ---- learning */
 
-static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, const att_pairs *p, const att_learning *l)
+static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, const att_sequence_pairs *p,
+                                const att_loss_options *l)
 {
     const att_transformer *m = (const att_transformer *)base;
     const att_positions sources = {.size = sizeof sources, .offsets = p->source_offsets, .n = p->n};
@@ -337,11 +338,11 @@ static att_var *advance(void *user, att_tape *t, const int32_t *ids)
         return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(m->base.model.ctx));
     for (int64_t b = 0; b < s->rows; b++)
         each[b] = s->length;
-    const att_positions at = {.size = sizeof at, .each = each};
+    const att_positions at = {.size = sizeof at, .position_ids = each};
     att_scope scope = att_scope_begin(t, "decoder");
     att_var *x = embed(t, m, &m->target, ids, s->rows, &at, NULL);
     for (int64_t i = 0; i < m->config.decoder.layers; i++)
-        x = att_scope_keep(t, scope, att_nn_decoder_layer_step(t, &m->decoder[i], x, s->cache[i], s->memory[i]));
+        x = att_scope_reset(t, scope, att_nn_decoder_layer_step(t, &m->decoder[i], x, s->cache[i], s->memory[i]));
     att_free(m->base.model.ctx, each);
     s->length++;
     return att_scope_end(t, scope, x);

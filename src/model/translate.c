@@ -48,7 +48,7 @@ att_status att_translator_open(att_ctx *ctx, const char *folder, att_translator 
     return s;
 }
 
-att_status att_translator_of(const att_encoder_decoder *model, const att_tokenizer *tokenizer, att_translator **out)
+att_status att_translator_new(const att_encoder_decoder *model, const att_tokenizer *tokenizer, att_translator **out)
 {
     if (out)
         *out = NULL;

@@ -52,8 +52,8 @@ att_status att_nn_attention_remember(att_tape *t, const att_nn_attention *l, att
 {
     const key_value at = keys_and_values(t, l, source);
     att_tensor key, value;
-    att_status e = att_read(t, at.key, &key);
-    e = e ? e : att_read(t, at.value, &value);
+    att_status e = att_var_value(t, at.key, &key);
+    e = e ? e : att_var_value(t, at.value, &value);
     for (int64_t b = 0; !e && b < att_cache_sequences(memory); b++) {
         const att_tensor k = part(&key, offsets[b], offsets[b + 1]), v = part(&value, offsets[b], offsets[b + 1]);
         e = att_cache_append(memory, b, &k, &v);

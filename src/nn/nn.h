@@ -188,7 +188,7 @@ typedef struct att_nn_recurrent_config {
 enum { ATT_NN_MAX_RECURRENT = 16 }; /* layers times directions */
 typedef struct att_nn_recurrent {
     att_var *(*cell)(att_tape *t, att_var *x, const int64_t *offsets, int64_t n, const att_recurrent *options,
-                     att_states *last);
+                     att_recurrent_state *last);
     att_recurrent layer[ATT_NN_MAX_RECURRENT];
     int64_t layers, directions; /* number i * directions + 1 goes from the end to the start */
     uint64_t place;
@@ -200,6 +200,7 @@ att_nn_recurrent att_nn_lstm_load(att_nn_loader *s, const char *prefix, const at
  * start and last [layers * directions]: states before the first steps and after the last; NULL: zeros, not wanted. They
  * may be one array. dropout between layers; NULL: none. There is no scope in it, which last would not outlive. */
 att_var *att_nn_recurrent_apply(att_tape *t, const att_nn_recurrent *l, att_var *x, const int64_t *offsets, int64_t n,
-                                const att_states *start, att_states *last, const att_nn_dropout *dropout);
+                                const att_recurrent_state *start, att_recurrent_state *last,
+                                const att_nn_dropout *dropout);
 
 #endif

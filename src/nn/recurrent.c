@@ -48,7 +48,8 @@ att_nn_recurrent att_nn_lstm_load(att_nn_loader *s, const char *prefix, const at
 }
 
 att_var *att_nn_recurrent_apply(att_tape *t, const att_nn_recurrent *l, att_var *x, const int64_t *offsets, int64_t n,
-                                const att_states *start, att_states *last, const att_nn_dropout *dropout)
+                                const att_recurrent_state *start, att_recurrent_state *last,
+                                const att_nn_dropout *dropout)
 {
     for (int64_t i = 0; i < l->layers * l->directions; i += l->directions) {
         att_var *y[2];
@@ -57,7 +58,7 @@ att_var *att_nn_recurrent_apply(att_tape *t, const att_nn_recurrent *l, att_var 
         for (int64_t way = 0; way < l->directions; way++) {
             att_recurrent layer = l->layer[i + way];
             if (start)
-                layer.start = start[i + way];
+                layer.initial = start[i + way];
             y[way] = l->cell(t, x, offsets, n, &layer, last ? &last[i + way] : NULL);
         }
         x = l->directions == 2 ? att_concat(t, 2, y, 1) : y[0];

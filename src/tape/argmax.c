@@ -27,14 +27,14 @@ typedef struct job {
     float *scratch;     /* [threads][scratch_floats] */
     size_t scratch_floats;
     bool *all; /* [m] there are too many columns */
-    att_largest *out;
+    att_top_column *out;
 } job;
 
 /* Columns in ascending order; NaN stays. */
-static void take(att_largest *best, int64_t column, float value)
+static void take(att_top_column *best, int64_t column, float value)
 {
     if (!isnan(best->value) && !(value <= best->value))
-        *best = (att_largest){column, value};
+        *best = (att_top_column){column, value};
 }
 
 static bool left_out(const job *j, int64_t column) { return j->from && j->from[column] == -INFINITY; }
@@ -83,7 +83,7 @@ static att_status compute_all(const job *j, att_param *weight, int64_t i, float 
     if (!packed)
         return ATT_ERR_MEMORY;
     att_gemm(j->ctx, 1, j->n, j->k, j->x + i * j->k, j->k, packed, z, j->n, &(const att_epilogue){.bias = j->bias});
-    j->out[i] = (att_largest){-1, -INFINITY};
+    j->out[i] = (att_top_column){-1, -INFINITY};
     for (int64_t c = 0; c < j->n; c++)
         if (!left_out(j, c))
             take(&j->out[i], c, z[c]);
@@ -95,7 +95,7 @@ static att_status search(job *j, att_param *weight, float *upper, float *lower)
 {
     const float *bytes = j->k <= ATT_BYTES_MOST ? att_param_bytes(weight) : NULL;
     for (int64_t i = 0; i < j->m; i++) {
-        j->out[i] = (att_largest){-1, -INFINITY};
+        j->out[i] = (att_top_column){-1, -INFINITY};
         j->all[i] = true;
     }
     if (j->k <= ATT_BYTES_MOST) {
@@ -110,7 +110,7 @@ static att_status search(job *j, att_param *weight, float *upper, float *lower)
 }
 
 /* y [n]: the bias, and -inf for columns that are left out */
-static void bias_without(int64_t n, const float *bias, const att_except *except, float *y)
+static void bias_without(int64_t n, const float *bias, const att_excluded_columns *except, float *y)
 {
     if (bias)
         memcpy(y, bias, (size_t)n * sizeof *y);
@@ -122,7 +122,7 @@ static void bias_without(int64_t n, const float *bias, const att_except *except,
 
 /* All rows of x, ROWS at a time */
 static void largest(att_tape *t, const att_tensor *x, att_param *weight, const float *bias, const float *from,
-                    att_largest *out)
+                    att_top_column *out)
 {
     const int64_t m = x->dim[0], n = att_param_value(weight)->dim[0], k = x->dim[1], most = m < ROWS ? m : ROWS;
     bool all[ROWS];
@@ -151,12 +151,12 @@ static void largest(att_tape *t, const att_tensor *x, att_param *weight, const f
         att_tape_fail(t, e, "argmax: %s", att_error(t->ctx));
 }
 
-att_status att_linear_argmax(att_tape *t, att_var *x, att_param *weight, att_param *bias, const att_except *except,
-                             att_largest *out)
+att_status att_linear_argmax(att_tape *t, att_var *x, att_param *weight, att_param *bias,
+                             const att_excluded_columns *except, att_top_column *out)
 {
     att_tensor value;
-    if (!att_tape_check_top(t, "argmax", x, weight, bias, except, out, &value))
-        return att_read(t, NULL, &value);
+    if (!att_tape_check_topk(t, "argmax", x, weight, bias, except, out, &value))
+        return att_var_value(t, NULL, &value);
     const size_t mark = att_arena_mark(&t->arena);
     const int64_t n = att_param_value(weight)->dim[0];
     const float *b = bias ? att_param_floats(bias) : NULL;
@@ -169,5 +169,5 @@ att_status att_linear_argmax(att_tape *t, att_var *x, att_param *weight, att_par
         largest(t, &value, weight, b, except ? without : b, out);
     }
     att_arena_release(&t->arena, mark);
-    return t->status ? att_read(t, NULL, &value) : ATT_OK;
+    return t->status ? att_var_value(t, NULL, &value) : ATT_OK;
 }

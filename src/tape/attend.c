@@ -119,7 +119,7 @@ att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, a
     const int64_t tokens = q->value.dim[0], heads = q->value.dim[1];
     att_var *out = att_tape_var(t, 3, (const int64_t[]){tokens, heads, v->value.dim[2]});
     /* A backward needs it; who watches will want weights, which come cheaper with it. */
-    const bool wanted = t->watch || t->record;
+    const bool wanted = t->hook || t->record;
     att_var *lse = wanted ? att_tape_var(t, 2, (const int64_t[]){tokens, heads}) : NULL;
     if (!out || (wanted && !lse))
         return NULL;

@@ -225,7 +225,7 @@ static att_status step_back(att_tape *t, att_var *v)
         return att_fail(t->ctx, ATT_ERR_CANCELLED, "backward was cancelled");
     att_tape_grad(v); /* zeros, where no step wrote */
     const att_status s = v->step->op->backward ? v->step->op->backward(t, v->step) : ATT_OK;
-    return s || !t->finite ? s : att_tape_back_finite(t, v->step);
+    return s || !t->detect_anomaly ? s : att_tape_back_finite(t, v->step);
 }
 
 static att_status walk(att_tape *t, att_var *from)
@@ -292,7 +292,7 @@ att_status att_tape_backward(att_tape *t, const att_var *v, const att_tensor *dv
     return s;
 }
 
-att_var *att_keep_grad(att_tape *t, att_var *v)
+att_var *att_retain_grad(att_tape *t, att_var *v)
 {
     if (att_require("keep_grad", ATT_NAMED({"t", t})))
         return NULL;
@@ -303,7 +303,7 @@ att_var *att_keep_grad(att_tape *t, att_var *v)
     return v;
 }
 
-att_status att_grad(att_tape *t, const att_var *v, att_tensor *out)
+att_status att_var_grad(att_tape *t, const att_var *v, att_tensor *out)
 {
     att_status s = check(t, "grad", v);
     s = s ? s : att_require("grad", ATT_NAMED({"out", out}));
@@ -312,7 +312,7 @@ att_status att_grad(att_tape *t, const att_var *v, att_tensor *out)
     if (!v->grad)
         return att_fail(t->ctx, ATT_ERR_ARGUMENT, "grad: %s",
                         !t->has_grads    ? "att_tape_backward has not run since the last reset"
-                        : !v->keeps_grad ? "the variable's was not kept: att_keep_grad comes before the backward"
+                        : !v->keeps_grad ? "the variable's was not kept: att_retain_grad comes before the backward"
                                          : "what att_tape_backward was given does not depend on the variable");
     *out = v->value;
     out->data = v->grad;

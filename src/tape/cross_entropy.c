@@ -6,11 +6,11 @@
 
 /* What forward and backward need of a call. */
 typedef struct kept {
-    const int32_t *targets; /* [rows], below 0: none */
-    float *lse;             /* [rows] log-sum-exp */
-    int64_t all, classes;   /* of a row, and those of them that take part */
-    float smoothing, share; /* of one class: smoothing / classes */
-    int64_t divisor;        /* of the sum of the losses: 1, or the rows with a target */
+    const int32_t *targets;       /* [rows], below 0: none */
+    float *lse;                   /* [rows] log-sum-exp */
+    int64_t all, classes;         /* of a row, and those of them that take part */
+    float label_smoothing, share; /* of one class: smoothing / classes */
+    int64_t divisor;              /* of the sum of the losses: 1, or the rows with a target */
 } kept;
 
 typedef struct job {
@@ -30,8 +30,8 @@ static void losses(const void *arg, int64_t first, int64_t last)
         if (h->targets[i] < 0)
             continue;
         h->lse[i] = j->k->log_sum_exp(h->classes, x);
-        const float rest = h->smoothing > 0 ? h->share * j->k->sum(h->classes, x) : 0;
-        j->loss[i] = h->lse[i] - (1 - h->smoothing) * x[h->targets[i]] - rest;
+        const float rest = h->label_smoothing > 0 ? h->share * j->k->sum(h->classes, x) : 0;
+        j->loss[i] = h->lse[i] - (1 - h->label_smoothing) * x[h->targets[i]] - rest;
     }
 }
 
@@ -57,7 +57,7 @@ static void losses_back(const void *arg, int64_t first, int64_t last)
             j->k->cross_entropy_back(used, j->x + i * h->all, h->lse[i], h->share, factor, dx);
         memset(dx + used, 0, (size_t)(h->all - used) * sizeof *dx);
         if (used)
-            dx[h->targets[i]] -= factor * (1 - h->smoothing);
+            dx[h->targets[i]] -= factor * (1 - h->label_smoothing);
     }
 }
 
@@ -84,8 +84,9 @@ static bool check(att_tape *t, const att_tensor *x, const int32_t *targets, cons
         att_tape_fail(t, ATT_ERR_SHAPE, "cross_entropy: logits are %s, not [rows, classes]", att_shape_of(x).text);
     else if (!targets && x->dim[0] > 0)
         att_tape_fail(t, ATT_ERR_ARGUMENT, "cross_entropy: targets is NULL");
-    else if (!(o->smoothing >= 0 && o->smoothing < 1))
-        att_tape_fail(t, ATT_ERR_ARGUMENT, "cross_entropy: smoothing = %g is not in [0, 1)", (double)o->smoothing);
+    else if (!(o->label_smoothing >= 0 && o->label_smoothing < 1))
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "cross_entropy: label_smoothing = %g is not in [0, 1)",
+                      (double)o->label_smoothing);
     else if (o->classes < 0 || o->classes > x->dim[1])
         att_tape_fail(t, ATT_ERR_ARGUMENT, "cross_entropy: classes = %lld but logits are %s", (long long)o->classes,
                       att_shape_of(x).text);
@@ -132,8 +133,8 @@ att_var *att_cross_entropy(att_tape *t, att_var *logits, const int32_t *targets,
                       .lse = lse->value.data,
                       .all = x->dim[1],
                       .classes = classes,
-                      .smoothing = o.smoothing,
-                      .share = o.smoothing / (float)(classes ? classes : 1),
+                      .label_smoothing = o.label_smoothing,
+                      .share = o.label_smoothing / (float)(classes ? classes : 1),
                       .divisor = o.sum || count == 0 ? 1 : count};
     if (t->status || !sum_up(t, &how, x->data, rows, y->value.data))
         return att_tape_fail(t, ATT_ERR_MEMORY, "cross_entropy: %s", att_error(t->ctx));

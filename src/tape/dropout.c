@@ -87,7 +87,7 @@ static bool check(att_tape *t, const att_tensor *x, const att_tensor *residual, 
     else if (residual && !att_same_shape(x, residual))
         att_tape_fail(t, ATT_ERR_SHAPE, "dropout: x is %s but residual is %s", att_shape_of(x).text,
                       att_shape_of(residual).text);
-    else if (at->each)
+    else if (at->position_ids)
         att_tape_fail(t, ATT_ERR_ARGUMENT, "dropout: positions are given one by one, not by offsets");
     else if (at->n > 0 && !ids)
         att_tape_fail(t, ATT_ERR_ARGUMENT, "dropout: sequence_ids is NULL, but each of the %lld sequences needs an id",

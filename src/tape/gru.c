@@ -28,7 +28,7 @@ const att_operation att_operation_gru = {.name = "gru", .backward = att_recurren
 /* ---- forward */
 
 att_var *att_gru(att_tape *t, att_var *x, const int64_t *offsets, int64_t n, const att_recurrent *options,
-                 att_states *last)
+                 att_recurrent_state *last)
 {
     static const att_cell cell = {
         .op = &att_operation_gru, .gates = 3, .forward = step, .backward = step_back, .to_product = to_product};

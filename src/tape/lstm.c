@@ -25,7 +25,7 @@ const att_operation att_operation_lstm = {.name = "lstm", .backward = att_recurr
 /* ---- forward */
 
 att_var *att_lstm(att_tape *t, att_var *x, const int64_t *offsets, int64_t n, const att_recurrent *options,
-                  att_states *last)
+                  att_recurrent_state *last)
 {
     static const att_cell cell = {
         .op = &att_operation_lstm, .gates = 4, .has_cell = true, .forward = step, .backward = step_back};

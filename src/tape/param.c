@@ -65,7 +65,7 @@ void att_param_free(att_param *p)
 
 const att_tensor *att_param_value(const att_param *p) { return p ? &p->value : NULL; }
 
-void att_param_touch(att_param *p)
+void att_param_invalidate(att_param *p)
 {
     if (p)
         p->generation++;
@@ -180,7 +180,7 @@ const float *att_param_bytes(att_param *p)
 
 const att_tensor *att_param_grad(const att_param *p) { return p ? &p->grad_view : NULL; }
 
-void att_param_clear_grad(att_param *p)
+void att_param_zero_grad(att_param *p)
 {
     if (p)
         p->grad_view.data = NULL;

@@ -7,19 +7,19 @@
 bool att_tape_check_positions(att_tape *t, const char *op, const att_tensor *x, const att_positions *p)
 {
     const int64_t tokens = x->dim[0];
-    if (!p->each == !p->offsets)
+    if (!p->position_ids == !p->offsets)
         att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: positions are given %s", op,
-                      p->each ? "one by one and by offsets" : "neither one by one nor by offsets");
+                      p->position_ids ? "one by one and by offsets" : "neither one by one nor by offsets");
     else if (p->offsets)
         att_tape_check_offsets(t, op, x, p->offsets, p->n);
     for (int64_t b = 0; !t->status && p->offsets && p->starts && b < p->n; b++)
         if (p->starts[b] < 0 || p->starts[b] > INT64_MAX - tokens)
             att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: starts[%lld] = %lld is no position", op, (long long)b,
                           (long long)p->starts[b]);
-    for (int64_t i = 0; !t->status && p->each && i < tokens; i++)
-        if (p->each[i] < 0)
+    for (int64_t i = 0; !t->status && p->position_ids && i < tokens; i++)
+        if (p->position_ids[i] < 0)
             att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: the position of token %lld is %lld", op, (long long)i,
-                          (long long)p->each[i]);
+                          (long long)p->position_ids[i]);
     return !t->status;
 }
 
@@ -41,8 +41,8 @@ const int64_t *att_tape_positions(att_tape *t, const char *op, const att_tensor 
         att_tape_fail(t, ATT_ERR_MEMORY, "%s: %s", op, att_error(t->ctx));
         return NULL;
     }
-    for (int64_t i = 0; p.each && i < tokens; i++)
-        position[i] = p.each[i];
+    for (int64_t i = 0; p.position_ids && i < tokens; i++)
+        position[i] = p.position_ids[i];
     for (int64_t b = 0; p.offsets && b < p.n; b++)
         for (int64_t i = p.offsets[b]; i < p.offsets[b + 1]; i++)
             position[i] = (p.starts ? p.starts[b] : 0) + i - p.offsets[b];

@@ -27,18 +27,18 @@ static att_var *const *views_of(att_tape *t, att_var *const *x, int n)
 /* The function, by itself: without a watch, and in the scope that it was called in. */
 static att_var *run(att_tape *t, const kept *k, att_var *const *x, int n)
 {
-    void (*const watch)(void *user, const att_event *event) = t->watch;
+    void (*const watch)(void *user, const att_tape_event *event) = t->hook;
     const att_tape_scope *scope = t->scope;
     const size_t own = t->own;
     t->own = att_arena_mark(&t->arena);
     att_var *const *view = views_of(t, x, n);
-    t->watch = t->record ? NULL : watch;
+    t->hook = t->record ? NULL : watch;
     t->scope = k->scope;
     att_var *y = view ? k->apply(k->user, t, view) : NULL;
     if (!t->status && (!y || y->made <= t->own))
         att_tape_fail(t, ATT_ERR_ARGUMENT, "recompute: the function gave %s",
                       y ? "a variable that is not its own" : "NULL");
-    t->watch = watch;
+    t->hook = watch;
     t->scope = scope;
     t->own = own;
     return t->status ? NULL : y;

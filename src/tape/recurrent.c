@@ -248,25 +248,25 @@ static bool check(att_tape *t, const att_cell *cell, const att_tensor *x, const 
         att_tape_fail(t, ATT_ERR_SHAPE, "%s: x is %s, not [tokens, features]", op, att_shape_of(x).text);
     else if (w->rank != 2)
         att_tape_fail(t, ATT_ERR_SHAPE, "%s: weight_hh is %s, not a matrix", op, att_shape_of(w).text);
-    else if (o->start.cell && !cell->has_cell)
-        att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: start.cell is given, but there are no cells", op);
+    else if (o->initial.cell && !cell->has_cell)
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: initial.cell is given, but there are no cells", op);
     if (t->status || !att_tape_check_offsets(t, op, x, offsets, n))
         return false;
     const int64_t units = w->dim[1], gates = cell->gates * units;
     const att_tensor *b_ih = o->bias_ih ? att_param_value(o->bias_ih) : NULL;
     const att_tensor *b_hh = o->bias_hh ? att_param_value(o->bias_hh) : NULL;
-    const att_tensor *h = o->start.hidden ? &o->start.hidden->value : NULL;
-    const att_tensor *c = o->start.cell ? &o->start.cell->value : NULL;
+    const att_tensor *h = o->initial.hidden ? &o->initial.hidden->value : NULL;
+    const att_tensor *c = o->initial.cell ? &o->initial.cell->value : NULL;
     return has_shape(t, cell, "weight_hh", w, 2, (const int64_t[]){gates, units}) &&
            has_shape(t, cell, "weight_ih", att_param_value(o->weight_ih), 2, (const int64_t[]){gates, x->dim[1]}) &&
            has_shape(t, cell, "bias_ih", b_ih, 1, &gates) && has_shape(t, cell, "bias_hh", b_hh, 1, &gates) &&
-           has_shape(t, cell, "start.hidden", h, 2, (const int64_t[]){n, units}) &&
-           has_shape(t, cell, "start.cell", c, 2, (const int64_t[]){n, units});
+           has_shape(t, cell, "initial.hidden", h, 2, (const int64_t[]){n, units}) &&
+           has_shape(t, cell, "initial.cell", c, 2, (const int64_t[]){n, units});
 }
 
 /* What stays until a backward; f->cell and f->n are there already. */
 static bool make_frame(att_tape *t, frame *f, const int64_t *offsets, bool reverse, const att_var *y,
-                       const att_states *start)
+                       const att_recurrent_state *start)
 {
     const int64_t units = f->units = y->value.dim[1], width = (f->cell->gates + 1) * units;
     f->way = reverse ? -1 : 1;
@@ -306,7 +306,7 @@ static att_var *done(att_tape *t, const frame *f, att_var *x, const att_recurren
 {
     const att_step step = {.op = f->cell->op,
                            .y = y,
-                           .in = (att_var *[]){x, o->start.hidden, o->start.cell},
+                           .in = (att_var *[]){x, o->initial.hidden, o->initial.cell},
                            .n_in = 3,
                            .param = (att_param *[]){o->weight_ih, o->weight_hh, o->bias_ih, o->bias_hh},
                            .n_param = 4,
@@ -325,7 +325,7 @@ static att_var *last_state(att_tape *t, att_var *all, att_var *y, int64_t n, int
 }
 
 static att_var *apply(att_tape *t, const att_cell *cell, att_var *x, const int64_t *offsets, int64_t n,
-                      const att_recurrent *o, att_states *last)
+                      const att_recurrent *o, att_recurrent_state *last)
 {
     const int64_t tokens = x->value.dim[0], units = att_param_value(o->weight_hh)->dim[1];
     att_var *all = att_tape_var(t, 2, (const int64_t[]){tokens + (cell->has_cell ? 2 : 1) * n, units});
@@ -335,7 +335,7 @@ static att_var *apply(att_tape *t, const att_cell *cell, att_var *x, const int64
     frame f = {.cell = cell, .n = n};
     float *to = all->value.data, *behind = to + tokens * units;
     const size_t mark = att_arena_mark(&t->arena);
-    bool good = make_frame(t, &f, offsets, o->reverse, y, &o->start);
+    bool good = make_frame(t, &f, offsets, o->reverse, y, &o->initial);
     const size_t scratch = att_arena_mark(&t->arena);
     good = good && compute(t, &f, &x->value, o, to);
     if (!good)
@@ -346,16 +346,16 @@ static att_var *apply(att_tape *t, const att_cell *cell, att_var *x, const int64
     att_arena_release(&t->arena, t->record ? scratch : mark);
     y = done(t, &f, x, o, y);
     if (last && y)
-        *last = (att_states){last_state(t, all, y, n, 0), cell->has_cell ? last_state(t, all, y, n, 1) : NULL};
+        *last = (att_recurrent_state){last_state(t, all, y, n, 0), cell->has_cell ? last_state(t, all, y, n, 1) : NULL};
     return t->status ? NULL : y;
 }
 
 att_var *att_recurrent_apply(att_tape *t, const att_cell *cell, att_var *x, const int64_t *offsets, int64_t n,
-                             const att_recurrent *options, att_states *last)
+                             const att_recurrent *options, att_recurrent_state *last)
 {
     att_recurrent o;
     if (last)
-        *last = (att_states){0};
+        *last = (att_recurrent_state){0};
     if (!x || !att_tape_ready(t))
         return NULL;
     if (!options)

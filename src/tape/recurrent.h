@@ -20,7 +20,7 @@ typedef struct att_cell {
 
 /* The whole operation, of arguments not yet checked; its step's backward is att_recurrent_back. */
 att_var *att_recurrent_apply(att_tape *t, const att_cell *cell, att_var *x, const int64_t *offsets, int64_t n,
-                             const att_recurrent *options, att_states *last);
+                             const att_recurrent *options, att_recurrent_state *last);
 att_status att_recurrent_back(att_tape *t, const att_step *s);
 
 #endif

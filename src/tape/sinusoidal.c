@@ -60,7 +60,7 @@ const att_operation att_operation_sinusoidal = {
 
 /* ---- forward */
 
-static bool check(att_tape *t, const att_tensor *x, const att_sinusoids *s)
+static bool check(att_tape *t, const att_tensor *x, const att_sinusoidal_options *s)
 {
     if (x->rank != 2)
         att_tape_fail(t, ATT_ERR_SHAPE, "sinusoidal: x is %s, not [tokens, features]", att_shape_of(x).text);
@@ -72,12 +72,12 @@ static bool check(att_tape *t, const att_tensor *x, const att_sinusoids *s)
     return !t->status;
 }
 
-att_var *att_sinusoidal(att_tape *t, att_var *x, const att_positions *at, const att_sinusoids *options)
+att_var *att_sinusoidal(att_tape *t, att_var *x, const att_positions *at, const att_sinusoidal_options *options)
 {
     if (!x || !att_tape_ready(t))
         return NULL;
-    att_sinusoids s;
-    const att_status e = att_take_options(&s, sizeof s, options, "att_sinusoids");
+    att_sinusoidal_options s;
+    const att_status e = att_take_options(&s, sizeof s, options, "att_sinusoidal_options");
     if (e)
         return att_tape_fail(t, e, "sinusoidal: %s", att_error(t->ctx));
     s.base = s.base == 0 ? 10000 : s.base;

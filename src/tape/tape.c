@@ -33,10 +33,10 @@ att_status att_tape_new(att_ctx *ctx, const att_tape_config *cfg, att_tape **out
     if (!t)
         return ATT_ERR_MEMORY;
     t->ctx = ctx;
-    t->watch = c.watch;
-    t->watch_user = c.watch_user;
+    t->hook = c.hook;
+    t->hook_user = c.hook_user;
     t->record = c.record;
-    t->finite = c.finite;
+    t->detect_anomaly = c.detect_anomaly;
     att_arena_init(&t->arena, ctx);
     *out = t;
     return ATT_OK;
@@ -209,7 +209,7 @@ att_var *att_input(att_tape *t, const att_tensor *x)
     return v;
 }
 
-att_status att_read(att_tape *t, const att_var *v, att_tensor *out)
+att_status att_var_value(att_tape *t, const att_var *v, att_tensor *out)
 {
     if (att_require("read", ATT_NAMED({"t", t})))
         return ATT_ERR_ARGUMENT;
@@ -276,12 +276,12 @@ att_var *att_tape_done(att_tape *t, const att_step *step, const att_plan *plan, 
 {
     if (t->own && !own_inputs(t, step))
         return NULL;
-    if (t->status || (t->finite && !att_tape_made_finite(t, step)) || (t->record && !record(t, step)))
+    if (t->status || (t->detect_anomaly && !att_tape_made_finite(t, step)) || (t->record && !record(t, step)))
         return NULL;
-    if (t->watch) {
-        const att_event event = {
+    if (t->hook) {
+        const att_tape_event event = {
             .op = step->op->name, .scope = path_of(t), .output = &step->y->value, .plan = plan, .args = args};
-        t->watch(t->watch_user, &event);
+        t->hook(t->hook_user, &event);
     }
     return step->y;
 }
@@ -355,7 +355,7 @@ att_var *att_scope_end(att_tape *t, att_scope s, att_var *keep)
     return att_tape_release(t, s.mark, t->status ? NULL : keep);
 }
 
-att_var *att_scope_keep(att_tape *t, att_scope s, att_var *keep)
+att_var *att_scope_reset(att_tape *t, att_scope s, att_var *keep)
 {
     if (att_require("scope_keep", ATT_NAMED({"t", t})))
         return NULL;

@@ -74,10 +74,10 @@ struct att_tape {
     const att_tape_scope *scope; /* innermost, NULL outside of all */
     att_status status;           /* the first failure since the last reset */
     char error[512];
-    void (*watch)(void *user, const att_event *event);
-    void *watch_user;
+    void (*hook)(void *user, const att_tape_event *event);
+    void *hook_user;
     bool record;
-    bool finite;            /* numbers that are not are an error */
+    bool detect_anomaly;    /* numbers that are not are an error */
     bool has_grads;         /* a backward is done */
     att_var *last;          /* made last, where it records */
     att_tape_spare *spares; /* memory of variables that are gone */
@@ -99,8 +99,8 @@ const void *att_tape_keep(att_tape *t, const void *p, size_t bytes);
  * and args are those of "attend", else NULL. */
 att_var *att_tape_done(att_tape *t, const att_step *step, const att_plan *plan, const att_attention_args *args);
 
-/* Where numbers must be finite (finite.c): whether those of a step's result are, or the tape has failed; and those that
- * its backward has added to, or an error is set. Both name the operation. */
+/* Where numbers must be finite (detect_anomaly.c): whether those of a step's result are, or the tape has failed; and
+ * those that its backward has added to, or an error is set. Both name the operation. */
 bool att_tape_made_finite(att_tape *t, const att_step *s);
 att_status att_tape_back_finite(const att_tape *t, const att_step *s);
 
@@ -165,9 +165,9 @@ att_status att_tape_product(att_tape *t, int64_t m, int64_t n, int64_t k, att_ma
 /* y = the sum of x [n], in ascending order and in double, / divisor */
 void att_tape_total(att_ctx *ctx, int64_t n, const float *x, int64_t divisor, float *y);
 
-/* For the largest of x weight^T + bias (top.c): what x is, or false: the tape has failed, or will say so. */
-bool att_tape_check_top(att_tape *t, const char *op, att_var *x, const att_param *weight, const att_param *bias,
-                        const att_except *except, const att_largest *out, att_tensor *value);
+/* For the largest of x weight^T + bias (topk.c): what x is, or false: the tape has failed, or will say so. */
+bool att_tape_check_topk(att_tape *t, const char *op, att_var *x, const att_param *weight, const att_param *bias,
+                         const att_excluded_columns *except, const att_top_column *out, att_tensor *value);
 
 /* ---- windows on images (window.c) */
 

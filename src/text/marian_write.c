@@ -32,7 +32,7 @@ static void add_pieces(writer *w, const att_sentencepiece *m)
 }
 
 /* The models are checked by taking their pieces, before anything is written. */
-static att_status take_models(writer *w, const att_marian_text *t)
+static att_status take_models(writer *w, const att_marian_tokenizer_files *t)
 {
     const att_byte_view models[] = {{t->source, t->source_bytes}, {t->target, t->target_bytes}};
     static const char *const names[] = {"source.spm", "target.spm"};
@@ -57,14 +57,14 @@ static att_status write_model(const writer *w, const char *name, const void *mod
     return s ? s : att_write_file(w->ctx, path, model, bytes);
 }
 
-static json_t *configuration(const att_marian_text *t)
+static json_t *configuration(const att_marian_tokenizer_files *t)
 {
     return json_pack("{s:s, s:s*, s:s*, s:s, s:s, s:s, s:b}", "tokenizer_class", "MarianTokenizer", "source_lang",
                      t->source_language, "target_lang", t->target_language, "unk_token", "<unk>", "eos_token", "</s>",
                      "pad_token", "<pad>", "separate_vocabs", 0);
 }
 
-static att_status write_all(const writer *w, const att_marian_text *t)
+static att_status write_all(const writer *w, const att_marian_tokenizer_files *t)
 {
     att_status s = att_make_folder(w->ctx, w->folder);
     s = s ? s : write_model(w, "source.spm", t->source, t->source_bytes);
@@ -73,12 +73,13 @@ static att_status write_all(const writer *w, const att_marian_text *t)
     return s ? s : att_settings_write(w->ctx, w->folder, "vocab.json", json_incref(w->vocabulary));
 }
 
-att_status att_marian_text_write(att_ctx *ctx, const char *folder, const att_marian_text *text, int64_t *size)
+att_status att_marian_tokenizer_write(att_ctx *ctx, const char *folder, const att_marian_tokenizer_files *text,
+                                      int64_t *size)
 {
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"text", text})))
         return ATT_ERR_ARGUMENT;
-    att_marian_text t;
-    att_status s = att_take_options(&t, sizeof t, text, "att_marian_text");
+    att_marian_tokenizer_files t;
+    att_status s = att_take_options(&t, sizeof t, text, "att_marian_tokenizer_files");
     s = s ? s : att_require(__func__, ATT_NAMED({"text.source", t.source}));
     if (s)
         return s;

@@ -9,7 +9,7 @@
 enum { BLOCK_PAIRS = 1 << 14, PAIRS_A_STEP = 64 }; /* the latter by one thread before it asks for more */
 enum { OFFSET_BITS = 48 };                         /* of an att_text_pair */
 
-typedef enum verdict { USABLE, EMPTY, INVALID, LONGER } verdict;
+typedef enum verdict { USABLE, EMPTY, INVALID, TOO_LONG } verdict;
 
 typedef struct seen {
     verdict verdict;
@@ -56,11 +56,11 @@ static att_status tokenize_pair(const block *b, int64_t k, seen *out)
         return e;
     const bool valid = att_utf8_valid(x->text, x->bytes) && att_utf8_valid(y->text, y->bytes);
     const bool empty = count[0] == 0 || count[1] == 0;
-    const bool longer = count[0] > b->max_tokens || count[1] > b->max_tokens;
-    *out = (seen){empty    ? EMPTY
-                  : !valid ? INVALID
-                  : longer ? LONGER
-                           : USABLE,
+    const bool too_long = count[0] > b->max_tokens || count[1] > b->max_tokens;
+    *out = (seen){empty      ? EMPTY
+                  : !valid   ? INVALID
+                  : too_long ? TOO_LONG
+                             : USABLE,
                   {(uint32_t)count[0], (uint32_t)count[1]}};
     return ATT_OK;
 }
@@ -120,7 +120,7 @@ static att_status take_block(att_parallel_corpus *s, block *b)
     for (int64_t k = 0; !e && k < b->n; k++) {
         s->empty += b->seen[k].verdict == EMPTY;
         s->invalid += b->seen[k].verdict == INVALID;
-        s->longer += b->seen[k].verdict == LONGER;
+        s->too_long += b->seen[k].verdict == TOO_LONG;
         e = b->seen[k].verdict == USABLE ? keep(s, b, k) : ATT_OK;
     }
     return e;
@@ -213,7 +213,7 @@ att_status att_parallel_corpus_read(att_ctx *ctx, const att_tokenizer *t, const 
                      "%s, %s: none of %lld pairs can be used (%lld are empty, %lld not UTF-8, %lld longer than "
                      "%lld tokens)",
                      source, target, (long long)out->file[0].lines, (long long)out->empty, (long long)out->invalid,
-                     (long long)out->longer, (long long)max_tokens);
+                     (long long)out->too_long, (long long)max_tokens);
     if (e)
         att_parallel_corpus_free(out);
     return e;

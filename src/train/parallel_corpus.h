@@ -23,8 +23,8 @@ typedef struct att_parallel_corpus {
     int64_t n;
     att_text_pair **blocks; /* [block_room]: of ATT_PAIRS_A_BLOCK pairs, so that none is copied when there are more */
     size_t block_room;
-    int64_t target_tokens;          /* of all */
-    int64_t empty, invalid, longer; /* pairs that were left out */
+    int64_t target_tokens;            /* of all */
+    int64_t empty, invalid, too_long; /* pairs that were left out */
 } att_parallel_corpus;
 
 /* Line i of one file is a translation of line i of the other. Left out: pairs with an empty side, those that are not
@@ -63,7 +63,7 @@ void att_epoch_free(att_epoch *e);
 
 /* A batch, in memory of its own. */
 typedef struct att_batch {
-    att_pairs pairs;
+    att_sequence_pairs pairs;
     uint32_t *ids; /* [pairs.n] for dropout: their numbers in the set */
     void *memory;
 } att_batch;

@@ -484,7 +484,7 @@ att_status att_run_load(const att_run *run, int64_t step, const att_run_state *s
     s = s ? s : att_run_checkpoint(run, step, &file);
     s = s ? s : check_all(run, path, file, state);
     s = s ? s : take_all(run, file, state);
-    att_safetensors_close(file);
+    att_safetensors_free(file);
     if (!s && loaded)
         *loaded = step;
     return s;

@@ -133,10 +133,10 @@ static att_param *param(const void *self, int64_t i, const char **name)
     return att_bert_param(((const similarity *)self)->model->bert, i, name);
 }
 
-static att_learn_options rule(const void *self, const char *name, const att_tensor *value)
+static att_param_options rule(const void *self, const char *name, const att_tensor *value)
 {
     (void)self, (void)name;
-    return (att_learn_options){.size = sizeof(att_learn_options), .no_decay = value->rank == 1};
+    return (att_param_options){.size = sizeof(att_param_options), .no_weight_decay = value->rank == 1};
 }
 
 static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t *batches)
@@ -163,7 +163,7 @@ static void take_side(similarity *t, const uint32_t *pairs, int64_t n, int which
     }
 }
 
-static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, att_train_report *r, int64_t *count)
+static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, att_training_report *r, int64_t *count)
 {
     similarity *t = self;
     const int64_t first = batch * t->options.batch, rest = t->options.pairs - first;
@@ -175,7 +175,7 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
     att_wrap(&wanted, t->wanted, ATT_F32, ATT_DIMS(n), NULL);
     *count = n;
     r->pairs = t->options.pairs;
-    r->longer = t->cut;
+    r->too_long = t->cut;
     r->source_tokens += t->offsets[n];
     r->target_tokens += t->offsets[2 * n] - t->offsets[n];
 
@@ -195,7 +195,7 @@ static void settings(const void *self, att_facts *facts)
     att_facts_whole(facts, "batch_pairs", t->options.batch);
     att_facts_whole(facts, "texts", (int64_t)t->texts);
     att_facts_whole(facts, "model", (int64_t)t->start);
-    att_facts_number(facts, "decay", t->options.decay);
+    att_facts_number(facts, "decay", t->options.weight_decay);
 }
 
 static att_status write_model(const void *self, const char *folder, att_dtype dtype)
@@ -221,8 +221,8 @@ static att_status check(att_ctx *ctx, const char *folder, const att_sentence_tra
     if (!o->model != !folder)
         return att_fail(ctx, ATT_ERR_ARGUMENT,
                         folder ? "options.model is NULL" : "options.model is for a training in a folder");
-    if (!folder && o->evaluated_by)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.evaluated_by is for a training in a folder");
+    if (!folder && o->evaluation_id)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.evaluation_id is for a training in a folder");
     if (o->pairs < 1 || o->pairs > INT32_MAX)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.pairs is %lld, expected 1 or more", (long long)o->pairs);
     if (!o->scores)
@@ -261,8 +261,8 @@ static att_status make(similarity given, const char *folder, const att_sentence_
         .note = o->note,
         .note_bytes = o->note_bytes,
         .keeps_best = true,
-        .evaluated_by = o->evaluated_by,
-        .optimizer = {.size = sizeof config.optimizer, .method = ATT_ADAMW, .decay = o->decay},
+        .evaluation_id = o->evaluation_id,
+        .optimizer = {.size = sizeof config.optimizer, .method = ATT_ADAMW, .weight_decay = o->weight_decay},
         .schedule = o->schedule,
         .clip = o->clip,
         .accumulate = 1,

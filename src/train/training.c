@@ -28,7 +28,7 @@ static att_status add_params(att_training *t)
     att_status e = ATT_OK;
     const char *name;
     for (att_param *p; !e && (p = att_training_param(t, t->params, &name)); t->params++) {
-        const att_learn_options how = t->kind->rule(t->self, name, att_param_value(p));
+        const att_param_options how = t->kind->rule(t->self, name, att_param_value(p));
         e = att_optimizer_add(t->optimizer, p, &how);
     }
     return e;
@@ -82,13 +82,13 @@ att_status att_training_make(att_ctx *ctx, const att_training_kind *kind, void *
     att_status e = check_config(t);
     e = e ? e : begin(t);
     if (e)
-        att_training_close(t);
+        att_training_free(t);
     else
         *out = t;
     return e;
 }
 
-void att_training_close(att_training *t)
+void att_training_free(att_training *t)
 {
     if (!t)
         return;
@@ -172,16 +172,16 @@ static att_status average(att_training *t, const int64_t *steps, int64_t n)
         for (int64_t k = 0; !e && k < n; k++)
             e = att_safetensors_get(file[k], name, &x[k]);
         e = e ? e : att_average(t->ctx, x, n, att_param_value(p));
-        att_param_touch(p);
+        att_param_invalidate(p);
     }
     for (int64_t k = 0; file && k < n; k++)
-        att_safetensors_close(file[k]);
+        att_safetensors_free(file[k]);
     att_free(t->ctx, x);
     att_free(t->ctx, file);
     return e;
 }
 
-att_status att_training_finish(att_training *t, int64_t n, att_dtype dtype)
+att_status att_training_write(att_training *t, int64_t n, att_dtype dtype)
 {
     int64_t *steps = NULL, count = 0;
     att_status e = att_training_in_folder(t, __func__);

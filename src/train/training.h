@@ -15,13 +15,13 @@ typedef struct att_training_kind {
     att_status (*open)(void *self, const char *folder, bool resume);
     /* The i-th parameter and its name, NULL beyond the last; and how it learns. */
     att_param *(*param)(const void *self, int64_t i, const char **name);
-    att_learn_options (*rule)(const void *self, const char *name, const att_tensor *value);
+    att_param_options (*rule)(const void *self, const char *name, const att_tensor *value);
     /* Lays out the epoch of this number, counted from 0, instead of the one before: *batches. After an error there is
      * none. */
     att_status (*begin_epoch)(void *self, uint64_t seed, int64_t number, int64_t *batches);
     /* The loss of a batch of the epoch, summed -> [1], and of how many; adds to the report's tokens, and says what it
      * knows of the files. seed: of dropout. What the tape reads stays until the next call. */
-    att_var *(*loss)(void *self, att_tape *t, int64_t batch, uint64_t seed, att_train_report *r, int64_t *count);
+    att_var *(*loss)(void *self, att_tape *t, int64_t batch, uint64_t seed, att_training_report *r, int64_t *count);
     /* The mean loss of what is not learnt; NULL: there is none. */
     att_status (*validate)(const void *self, double *loss);
     /* What would make other bits, for checkpoints, beside what the training has itself. */
@@ -37,8 +37,8 @@ typedef struct att_training_config {
     int64_t keep; /* checkpoints that stay; 0: as many as of its kind */
     char *note;   /* [note_bytes] of the caller's; NULL: none */
     size_t note_bytes;
-    bool keeps_best;      /* the best model is kept, as att_training_keep_best says; */
-    int64_t evaluated_by; /* a number that stands for what models are evaluated by */
+    bool keeps_best;       /* the best model is kept, as att_training_keep_best says; */
+    int64_t evaluation_id; /* a number that stands for what models are evaluated by */
     att_optimizer_config optimizer;
     att_schedule schedule;
     double clip;
@@ -77,6 +77,6 @@ static inline att_param *att_training_param(const att_training *t, int64_t i, co
 const float *att_training_find_bad(const att_tensor *x, float min);
 
 /* Makes source.spm, target.spm and vocab.json of a translator's training in its folder. */
-att_status att_training_vocabulary(att_ctx *ctx, const att_training_options *options, const char *folder);
+att_status att_training_vocabulary(att_ctx *ctx, const att_translator_training_options *options, const char *folder);
 
 #endif

@@ -46,12 +46,12 @@ static void add_facts(att_training *t, att_facts *facts)
     att_facts_whole(facts, "schedule", c->schedule.kind);
     att_facts_whole(facts, "warmup", c->schedule.warmup);
     att_facts_whole(facts, "schedule_steps", c->schedule.steps);
-    att_facts_number(facts, "rate", c->schedule.peak);
-    att_facts_number(facts, "least_rate", c->schedule.least);
+    att_facts_number(facts, "rate", c->schedule.max_rate);
+    att_facts_number(facts, "least_rate", c->schedule.min_rate);
     att_facts_number(facts, "clip", c->clip);
     t->kind->settings(t->self, facts);
     if (c->keeps_best) { /* "judged" is what files call it */
-        att_facts_whole(facts, "judged_by", c->evaluated_by);
+        att_facts_whole(facts, "judged_by", c->evaluation_id);
         att_facts_add(facts, "judged", ATT_FACT_WHOLE, &t->evaluated);
         att_facts_add(facts, "best_step", ATT_FACT_WHOLE, &t->best_step);
         att_facts_add(facts, "best", ATT_FACT_NUMBER, &t->best);
@@ -182,7 +182,7 @@ att_status att_training_load(att_training *t)
     state_free(t, &s);
     for (int64_t i = 0; !e && i < t->params; i++) {
         const char *name;
-        att_param_touch(att_training_param(t, i, &name));
+        att_param_invalidate(att_training_param(t, i, &name));
     }
     return e;
 }

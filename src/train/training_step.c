@@ -32,7 +32,7 @@ static att_status find_batch(att_training *t)
 }
 
 /* Adds the gradients of the next batch, of the sum over what is counted. */
-static att_status learn_batch(att_training *t, int64_t part, att_train_report *r, int64_t *counted)
+static att_status learn_batch(att_training *t, int64_t part, att_training_report *r, int64_t *counted)
 {
     const uint64_t number = (uint64_t)t->step * (uint64_t)t->config.accumulate + (uint64_t)part + 1;
     int64_t count = 0;
@@ -42,7 +42,7 @@ static att_status learn_batch(att_training *t, int64_t part, att_train_report *r
         return e;
     att_var *y =
         t->kind->loss(t->self, t->tape, t->batch, t->config.seed + number * UINT64_C(0x9e3779b97f4a7c15), r, &count);
-    e = att_read(t->tape, y, &loss);
+    e = att_var_value(t->tape, y, &loss);
     if (!e) {
         r->loss += (double)*(const float *)loss.data;
         *counted += count;
@@ -53,7 +53,7 @@ static att_status learn_batch(att_training *t, int64_t part, att_train_report *r
     return e;
 }
 
-static att_status learn_batches(att_training *t, att_train_report *r, int64_t *counted)
+static att_status learn_batches(att_training *t, att_training_report *r, int64_t *counted)
 {
     att_status e = ATT_OK;
     for (int64_t i = 0; !e && i < t->config.accumulate; i++)
@@ -66,21 +66,21 @@ static void take_back(att_training *t, int64_t epochs, int64_t batch)
 {
     const char *name;
     for (int64_t i = 0; i < t->params; i++)
-        att_param_clear_grad(att_training_param(t, i, &name));
+        att_param_zero_grad(att_training_param(t, i, &name));
     t->epochs = epochs;
     t->batch = batch;
 }
 
 /* The loss or the gradients of a step that was taken back are not finite: it has the same bits once more, on a tape
  * that looks at what each operation makes. */
-static att_status name_cause(att_training *t, const att_train_report *was)
+static att_status name_cause(att_training *t, const att_training_report *was)
 {
     const int64_t epochs = t->epochs, batch = t->batch;
     char cause[512] = "";
     int64_t counted = 0;
-    att_train_report r = {0};
+    att_training_report r = {0};
     att_tape *const plain = t->tape;
-    att_status e = att_tape_new(t->ctx, ATT_OPTIONS(att_tape_config, .record = true, .finite = true), &t->tape);
+    att_status e = att_tape_new(t->ctx, ATT_OPTIONS(att_tape_config, .record = true, .detect_anomaly = true), &t->tape);
     if (!e) {
         e = learn_batches(t, &r, &counted);
         att_tape_free(t->tape);
@@ -96,13 +96,13 @@ static att_status name_cause(att_training *t, const att_train_report *was)
                     loss ? "loss" : "gradients' norm", fabs(loss ? was->loss : was->norm), cause);
 }
 
-att_status att_training_step(att_training *t, att_train_report *report)
+att_status att_training_step(att_training *t, att_training_report *report)
 {
     if (att_require(__func__, ATT_NAMED({"t", t}, {"report", report})))
         return ATT_ERR_ARGUMENT;
     const int64_t epochs = t->epochs, batch = t->batch, parts = t->config.accumulate;
     int64_t counted = 0;
-    att_train_report r = {0};
+    att_training_report r = {0};
     att_status e = learn_batches(t, &r, &counted);
     if (!e && !isfinite(r.loss))
         e = ATT_ERR_ARGUMENT; /* name_cause says it */
@@ -118,5 +118,5 @@ att_status att_training_step(att_training *t, att_train_report *report)
     r.epoch = t->epochs;
     r.steps_left = att_ceil_div(t->batches - t->batch, parts);
     r.loss /= (double)(counted ? counted : 1);
-    return att_give_info(report, &r, sizeof r, "att_train_report");
+    return att_give_info(report, &r, sizeof r, "att_training_report");
 }

@@ -8,7 +8,7 @@
 
 typedef struct translation {
     att_ctx *ctx;
-    att_training_options options;
+    att_translator_training_options options;
     att_encoder_decoder *model;
     att_tokenizer *tokenizer;
     bool borrowed;  /* both are the caller's */
@@ -22,7 +22,7 @@ typedef struct translation {
 
 static att_status open_model(translation *t, const char *folder, bool resume)
 {
-    const att_training_options *o = &t->options;
+    const att_translator_training_options *o = &t->options;
     att_status e = att_encoder_decoder_new(t->ctx, o->settings, o->config, 0, 0, NULL);
     if (!e && !resume) /* which may take long */
         e = att_training_vocabulary(t->ctx, o, folder);
@@ -35,7 +35,7 @@ static att_status open_model(translation *t, const char *folder, bool resume)
 
 static att_status read_pairs(translation *t)
 {
-    const att_training_options *o = &t->options;
+    const att_translator_training_options *o = &t->options;
     const int64_t positions = t->model->info.max_positions;
     att_status e = att_parallel_corpus_read(t->ctx, t->tokenizer, o->source, o->target, o->max_tokens, &t->corpus);
     if (e || !o->valid_source)
@@ -79,13 +79,13 @@ static att_param *param(const void *self, int64_t i, const char **name)
 }
 
 /* The table's row of <pad> says nothing and stays so: others begin their translations with a vector of zeros. */
-static att_learn_options rule(const void *self, const char *name, const att_tensor *value)
+static att_param_options rule(const void *self, const char *name, const att_tensor *value)
 {
     const int64_t *pad = &((const translation *)self)->model->info.pad;
     const bool table = !strcmp(name, "shared.weight") || !strcmp(name, "target.weight");
     const bool frozen = table && *pad < value->dim[0];
-    return (att_learn_options){.size = sizeof(att_learn_options),
-                               .no_decay = value->rank == 1,
+    return (att_param_options){.size = sizeof(att_param_options),
+                               .no_weight_decay = value->rank == 1,
                                .frozen_rows = frozen ? pad : NULL,
                                .n_frozen_rows = frozen};
 }
@@ -99,25 +99,25 @@ static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t
     return e;
 }
 
-static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, att_train_report *r, int64_t *count)
+static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, att_training_report *r, int64_t *count)
 {
     translation *t = self;
     att_batch_free(t->ctx, &t->batch);
     const att_status e = att_batch_take(&t->corpus, &t->epoch, batch, &t->batch);
     if (e)
         return att_tape_fail(tape, e, "%s", att_error(t->ctx));
-    const att_pairs *pairs = &t->batch.pairs;
-    const att_learning l = {.smoothing = t->options.smoothing,
-                            .dropout = t->options.dropout,
-                            .seed = seed,
-                            .sequence_ids = t->batch.ids,
-                            .sum = true,
-                            .count = count};
+    const att_sequence_pairs *pairs = &t->batch.pairs;
+    const att_loss_options l = {.label_smoothing = t->options.label_smoothing,
+                                .dropout = t->options.dropout,
+                                .seed = seed,
+                                .sequence_ids = t->batch.ids,
+                                .sum = true,
+                                .count = count};
     att_var *y = att_encoder_decoder_loss(tape, t->model, pairs, &l);
     r->pairs = t->corpus.n;
     r->empty = t->corpus.empty;
     r->invalid = t->corpus.invalid;
-    r->longer = t->corpus.longer;
+    r->too_long = t->corpus.too_long;
     r->source_tokens += pairs->source_offsets[pairs->n];
     r->target_tokens += *count;
     return y;
@@ -134,8 +134,8 @@ static att_status add_loss(const translation *t, att_tape *tape, int64_t i, doub
     att_status e = att_batch_take(&t->valid, &t->valid_batches, i, &b);
     if (e)
         return e;
-    const att_learning l = {.sum = true, .count = &count};
-    e = att_read(tape, att_encoder_decoder_loss(tape, t->model, &b.pairs, &l), &y);
+    const att_loss_options l = {.sum = true, .count = &count};
+    e = att_var_value(tape, att_encoder_decoder_loss(tape, t->model, &b.pairs, &l), &y);
     *sum += e ? 0 : (double)*(const float *)y.data;
     *tokens += count;
     att_tape_reset(tape);
@@ -164,7 +164,7 @@ static att_status validate(const void *self, double *loss)
 static void settings(const void *self, att_facts *facts)
 {
     const translation *t = self;
-    const att_training_options *o = &t->options;
+    const att_translator_training_options *o = &t->options;
     const char *key;
     json_t *value;
     json_object_foreach(t->config, key, value)
@@ -178,7 +178,7 @@ static void settings(const void *self, att_facts *facts)
     att_facts_whole(facts, "max_tokens", o->max_tokens);
     att_facts_whole(facts, "pairs", t->corpus.n);
     att_facts_number(facts, "dropout", (double)o->dropout);
-    att_facts_number(facts, "smoothing", (double)o->smoothing);
+    att_facts_number(facts, "smoothing", (double)o->label_smoothing);
 }
 
 static att_status write_model(const void *self, const char *folder, att_dtype dtype)
@@ -202,7 +202,7 @@ static const att_training_kind kind = {.name = "translation",
 
 /* ---- made */
 
-static att_status check(att_ctx *ctx, const char *folder, const att_training_options *o)
+static att_status check(att_ctx *ctx, const char *folder, const att_translator_training_options *o)
 {
     const struct {
         const char *name;
@@ -232,16 +232,17 @@ static att_status check(att_ctx *ctx, const char *folder, const att_training_opt
 }
 
 /* given: the model and the tokenizer, if they are */
-static att_status make(translation given, const char *folder, const att_training_options *options, att_training **out)
+static att_status make(translation given, const char *folder, const att_translator_training_options *options,
+                       att_training **out)
 {
     att_ctx *ctx = given.ctx;
-    att_status e = att_take_options(&given.options, sizeof given.options, options, "att_training_options");
+    att_status e = att_take_options(&given.options, sizeof given.options, options, "att_translator_training_options");
     e = e ? e : check(ctx, folder, &given.options);
     translation *t = e ? NULL : att_alloc(ctx, 1, sizeof *t);
     if (!t)
         return e ? e : ATT_ERR_MEMORY;
     *t = given;
-    att_training_options *o = &t->options;
+    att_translator_training_options *o = &t->options;
     o->max_tokens = o->max_tokens ? o->max_tokens : 128;
     o->batch_tokens = o->batch_tokens ? o->batch_tokens : 2048;
     const att_training_config config = {
@@ -258,8 +259,8 @@ static att_status make(translation given, const char *folder, const att_training
     return att_training_make(ctx, &kind, t, &config, out);
 }
 
-att_status att_training_new(att_encoder_decoder *m, const att_tokenizer *tokenizer, const att_training_options *options,
-                            att_training **out)
+att_status att_translator_training_new(att_encoder_decoder *m, const att_tokenizer *tokenizer,
+                                       const att_translator_training_options *options, att_training **out)
 {
     if (out)
         *out = NULL;
@@ -272,7 +273,8 @@ att_status att_training_new(att_encoder_decoder *m, const att_tokenizer *tokeniz
     return make(given, NULL, options, out);
 }
 
-att_status att_training_open(att_ctx *ctx, const char *folder, const att_training_options *options, att_training **out)
+att_status att_translator_training_open(att_ctx *ctx, const char *folder,
+                                        const att_translator_training_options *options, att_training **out)
 {
     if (out)
         *out = NULL;

@@ -7,7 +7,7 @@
 
 typedef struct making {
     att_ctx *ctx;
-    const att_training_options *options;
+    const att_translator_training_options *options;
 } making;
 
 /* The words of a file, and its *lines. */
@@ -54,7 +54,7 @@ static att_status name_files(const making *m, att_status e)
 static att_status learn_vocabulary(const making *m, const char *folder)
 {
     enum { PIECES = 8000, MAX_CHARACTERS = 4000, MIN_COUNT = 3 };
-    const att_training_options *o = m->options;
+    const att_translator_training_options *o = m->options;
     const att_vocab_options *options = ATT_OPTIONS(
         att_vocab_options, .pieces = o->vocabulary ? o->vocabulary : PIECES,
         .character_coverage = o->character_coverage ? o->character_coverage : 1, .max_characters = MAX_CHARACTERS,
@@ -67,8 +67,9 @@ static att_status learn_vocabulary(const making *m, const char *folder)
     if (e == ATT_ERR_ARGUMENT)
         e = name_files(m, e);
     e = e ? e
-          : att_marian_text_write(m->ctx, folder,
-                                  ATT_OPTIONS(att_marian_text, .source = r.model, .source_bytes = r.bytes), NULL);
+          : att_marian_tokenizer_write(
+                m->ctx, folder, ATT_OPTIONS(att_marian_tokenizer_files, .source = r.model, .source_bytes = r.bytes),
+                NULL);
     att_vocab_free(v);
     return e;
 }
@@ -79,8 +80,9 @@ static att_status take_pieces(const making *m, const char *folder)
     att_text_file f = {0};
     att_status e = att_text_file_open(&f, m->ctx, m->options->tokenizer, true);
     e = e ? e
-          : att_marian_text_write(m->ctx, folder,
-                                  ATT_OPTIONS(att_marian_text, .source = f.text, .source_bytes = f.bytes), NULL);
+          : att_marian_tokenizer_write(
+                m->ctx, folder, ATT_OPTIONS(att_marian_tokenizer_files, .source = f.text, .source_bytes = f.bytes),
+                NULL);
     att_text_file_free(&f);
     return e;
 }
@@ -93,7 +95,7 @@ static att_status copy_vocabulary(const making *m, const char *folder)
     return att_copy_files(m->ctx, m->options->tokenizer, folder, names, 3);
 }
 
-att_status att_training_vocabulary(att_ctx *ctx, const att_training_options *options, const char *folder)
+att_status att_training_vocabulary(att_ctx *ctx, const att_translator_training_options *options, const char *folder)
 {
     const making m = {ctx, options};
     const char *ready = options->tokenizer;

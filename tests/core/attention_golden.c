@@ -335,7 +335,7 @@ static void the_layer_with_projections_is_multihead_attention_of_pytorch(void **
             heads[i] = att_split_heads(t, projected, HEADS);
         }
         att_var *joined = att_merge_heads(t, att_attend(t, plan, heads[0], heads[1], heads[2], &args, NULL));
-        if (att_read(t, att_linear(t, joined, weight[3], bias[3], ATT_IDENTITY, NULL), &y))
+        if (att_var_value(t, att_linear(t, joined, weight[3], bias[3], ATT_IDENTITY, NULL), &y))
             fail_msg("%s", att_error(ctx));
         att_tensor batched;
         att_wrap(&batched, y.data, ATT_F32, ATT_DIMS(BATCH, TQ, FEATURES), NULL);

@@ -41,7 +41,7 @@ static att_status compute(fixture *f, att_ctx *ctx, results *r)
     s = s ? s : att_forward(f->plan, &a);
     s = s ? s : att_backward(f->plan, &a, &grads);
     s = s ? s : att_tape_new(ctx, NULL, &t);
-    s = s ? s : att_read(t, att_linear(t, att_input(t, &x), f->w, NULL, ATT_IDENTITY, NULL), &z);
+    s = s ? s : att_var_value(t, att_linear(t, att_input(t, &x), f->w, NULL, ATT_IDENTITY, NULL), &z);
     if (!s) {
         memcpy(r->dq, g.q, sizeof r->dq);
         memcpy(r->linear, z.data, sizeof r->linear);
@@ -57,7 +57,7 @@ static void *compute_on(void *arg)
     fixture *f = arg;
     static results r;
     while (!f->stop) {
-        att_param_touch(f->w);
+        att_param_invalidate(f->w);
         if (compute(f, f->ctx, &r))
             return "failed";
     }

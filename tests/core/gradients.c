@@ -303,7 +303,7 @@ static att_var *attend_learning(att_tape *t, const problem *p)
     const stage_leaves l = stage_leaves_of(p);
     att_attend_params params = {.size = sizeof params};
     for (int i = 0; i < ATT_MAX_PARAMS; i++)
-        params.score_param[i] = l.score[i] ? att_use(t, p->weight[l.score[i]]) : NULL;
+        params.score_param[i] = l.score[i] ? att_parameter(t, p->weight[l.score[i]]) : NULL;
     for (int i = 0; i < ATT_MAX_STAGES; i++)
         params.modifier_param[i] = l.modifier[i] ? p->var[l.modifier[i]] : NULL;
     return att_attend(t, p->plan, p->var[0], p->var[1], p->var[2], p->args, &params);

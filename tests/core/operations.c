@@ -198,12 +198,12 @@ static void heads_are_views(void **state)
     float x[2 * 12] = {0};
     att_var *split = att_split_heads(t, input(t, x, ATT_DIMS(2, 12)), 3);
     att_tensor v;
-    assert_int_equal(att_read(t, split, &v), ATT_OK);
+    assert_int_equal(att_var_value(t, split, &v), ATT_OK);
     assert_ptr_equal(v.data, x);
     assert_int_equal(v.rank, 3);
     assert_int_equal(v.dim[1], 3);
     assert_int_equal(v.dim[2], 4);
-    assert_int_equal(att_read(t, att_merge_heads(t, split), &v), ATT_OK);
+    assert_int_equal(att_var_value(t, att_merge_heads(t, split), &v), ATT_OK);
     assert_ptr_equal(v.data, x);
     assert_int_equal(v.rank, 2);
     assert_int_equal(v.dim[1], 12);
@@ -243,7 +243,7 @@ typedef struct seen {
     att_status status;
 } seen;
 
-static void see(void *user, const att_event *event)
+static void see(void *user, const att_tape_event *event)
 {
     seen *s = user;
     const size_t n = strlen(s->ops);
@@ -270,7 +270,7 @@ static void attend_is_its_reference_and_shows_its_weights(void **state)
                      ATT_OK);
     seen saw = {0};
     att_tape *t;
-    assert_int_equal(att_tape_new(ctx, ATT_OPTIONS(att_tape_config, .watch = see, .watch_user = &saw), &t), ATT_OK);
+    assert_int_equal(att_tape_new(ctx, ATT_OPTIONS(att_tape_config, .hook = see, .hook_user = &saw), &t), ATT_OK);
     att_attention_args args = {.size = sizeof args, .n_sequences = 3, .q_offsets = sequences};
     att_scope s = att_scope_begin(t, "layer.0"), inner = att_scope_begin(t, "attention");
     att_var *y = att_attend(t, plan, att_split_heads(t, input(t, q, ATT_DIMS(TOKENS, WIDTH)), HEADS),
@@ -349,12 +349,12 @@ static void tokens_that_join_a_cache_get_what_they_get_all_at_once(void **state)
     att_var *three = input(t, q, ATT_DIMS(3, 1, DIM));
     assert_null(att_attend_cached(t, plan, three, three, three, cache, NULL));
     att_tensor none;
-    assert_int_equal(att_read(t, NULL, &none), ATT_ERR_SHAPE);
+    assert_int_equal(att_var_value(t, NULL, &none), ATT_ERR_SHAPE);
     assert_non_null(strstr(att_error(ctx), "q has 3 tokens, which 2 sequences cannot have equally many of"));
     att_tape_reset(t);
     att_var *two = input(t, q, ATT_DIMS(2, 1, DIM));
     assert_null(att_attend_cached(t, plan, two, two, NULL, cache, NULL));
-    assert_int_equal(att_read(t, NULL, &none), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_var_value(t, NULL, &none), ATT_ERR_ARGUMENT);
     assert_non_null(strstr(att_error(ctx), "v is NULL, but not k"));
     att_tape_free(t);
     att_cache_free(cache);
@@ -372,7 +372,7 @@ typedef struct watched {
     float weights[8 * KEYS];
 } watched;
 
-static void ask_weights(void *user, const att_event *event)
+static void ask_weights(void *user, const att_tape_event *event)
 {
     watched *w = user;
     if (att_weights(event->plan, event->args, w->sequence, w->head, 0, w->queries, w->weights))
@@ -397,8 +397,7 @@ static void check_attend(att_ctx *ctx, const att_attention_spec *spec, const att
     float expected[8 * KEYS], *out = check_numbers(Q_TOKENS * HEADS * VALUE_DIM, 9);
     att_plan *plan;
     att_tape *t;
-    assert_int_equal(att_tape_new(ctx, ATT_OPTIONS(att_tape_config, .watch = ask_weights, .watch_user = &w), &t),
-                     ATT_OK);
+    assert_int_equal(att_tape_new(ctx, ATT_OPTIONS(att_tape_config, .hook = ask_weights, .hook_user = &w), &t), ATT_OK);
     if (att_plan_new(ctx, spec, &plan))
         fail_msg("%s", att_error(ctx));
     att_attention_args direct = a;
@@ -482,18 +481,18 @@ static void attend_takes_parameters_of_its_stages_from_args_or_as_variables(void
         straight[i] = w[i % DIM * DIM + i / DIM];
     with_w.score_param[0] = view(straight, ATT_F32, 3, dim);
     att_var *v = input(t, x, ATT_DIMS(2, 1, DIM));
-    const att_attend_params params = {.size = sizeof params, .score_param = {att_use(t, p)}};
+    const att_attend_params params = {.size = sizeof params, .score_param = {att_parameter(t, p)}};
     const float *expected = read_floats(t, att_attend(t, plan, v, v, v, &with_w, NULL));
     assert_memory_equal(read_floats(t, att_attend(t, plan, v, v, v, &args, &params)), expected, 2 * DIM * sizeof *x);
     assert_error(t, att_attend(t, plan, v, v, v, &with_w, &params), ATT_ERR_ARGUMENT,
                  "attend: score_param[0] is given in args and in params");
     att_tape_reset(t);
     v = input(t, x, ATT_DIMS(2, 1, DIM));
-    assert_error(t,
-                 att_attend(t, plan, v, v, v, &args,
-                            ATT_OPTIONS(att_attend_params, .score_param = {att_use(t, p)}, .modifier_param = {v})),
-                 ATT_ERR_ARGUMENT,
-                 "attend: args.modifier_param[0] is given, but \"no modifier\" has no such parameter");
+    assert_error(
+        t,
+        att_attend(t, plan, v, v, v, &args,
+                   ATT_OPTIONS(att_attend_params, .score_param = {att_parameter(t, p)}, .modifier_param = {v})),
+        ATT_ERR_ARGUMENT, "attend: args.modifier_param[0] is given, but \"no modifier\" has no such parameter");
     att_param_free(p);
     att_tape_free(t);
     att_plan_free(plan);

@@ -99,18 +99,18 @@ static results run(att_ctx *ctx, const network *n, int way)
     att_var *in[2], *y = network_apply(t, n, way, in);
     att_tensor x;
     results r = {.memory = 0};
-    if (att_read(t, y, &x))
+    if (att_var_value(t, y, &x))
         fail_msg("%s", att_error(ctx));
     take(&r, PARAMS, &x);
     if (att_tape_backward(t, y, &x)) /* the loss is half the square of y */
         fail_msg("%s", att_error(ctx));
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(att_grad(t, in[i], &x), ATT_OK);
+        assert_int_equal(att_var_grad(t, in[i], &x), ATT_OK);
         take(&r, PARAMS + 1 + i, &x);
     }
     for (int i = 0; i < PARAMS; i++) {
         take(&r, i, att_param_grad(n->p[i]));
-        att_param_clear_grad(n->p[i]);
+        att_param_zero_grad(n->p[i]);
     }
     r.memory = t->arena.most;
     att_tape_free(t);
@@ -275,7 +275,7 @@ static void what_a_function_gives_may_be_what_it_was_given(void **state)
     att_var *in = input(t, x, ATT_DIMS(2, 3)), *y = att_recompute(t, identity, NULL, 0, &in, 1);
     y = att_recompute(t, turned, NULL, 0, (att_var *[]){att_add(t, y, in)}, 1);
     assert_int_equal(att_tape_backward(t, att_add(t, y, y), NULL), ATT_OK);
-    assert_int_equal(att_grad(t, in, &g), ATT_OK);
+    assert_int_equal(att_var_grad(t, in, &g), ATT_OK);
     for (int i = 0; i < 6; i++)
         assert_true(((const float *)g.data)[i] == 4);
     att_tape_free(t);

@@ -143,7 +143,7 @@ static void sizes_and_offsets_are_whole_numbers_that_fit_the_file(void **state)
             assert_int_equal(s, ATT_ERR_FORMAT);
         if (s)
             check_says(ctx, "file: ");
-        att_safetensors_close(f);
+        att_safetensors_free(f);
     }
 }
 

@@ -71,7 +71,7 @@ static uint64_t hash_epochs(const att_parallel_corpus *s, int64_t batch_tokens)
         assert_int_equal(att_epoch_make(s, 5, number, batch_tokens, &e), ATT_OK);
         for (int64_t i = 0; i < e.n; i++) {
             assert_int_equal(att_batch_take(s, &e, i, &b), ATT_OK);
-            const att_pairs *p = &b.pairs;
+            const att_sequence_pairs *p = &b.pairs;
             h = (h ^ (uint64_t)p->n) * UINT64_C(0x100000001b3);
             for (int64_t k = 0; k < p->n; k++)
                 h = (h ^ b.ids[k]) * UINT64_C(0x100000001b3);

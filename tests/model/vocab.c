@@ -32,7 +32,7 @@ static const char *pieces_of(const att_vocab_options *opt, const char *const *li
     att_vocab_result r;
     att_sentencepiece m;
     att_vocab *v = learn(opt, lines, &r);
-    assert_int_equal(att_sentencepiece_parse(&m, ctx, "what was learnt", (att_slice){r.model, r.bytes}), ATT_OK);
+    assert_int_equal(att_sentencepiece_parse(&m, ctx, "what was learnt", (att_byte_view){r.model, r.bytes}), ATT_OK);
     assert_int_equal(m.size, r.pieces);
     size_t n = 0;
     out[0] = 0;
@@ -257,7 +257,7 @@ static void characters_and_decomposed_ones_become_their_nfkc(void **state)
     att_vocab_result r;
     att_sentencepiece m;
     att_vocab *v = learn(OPTIONS(.pieces = 100), LINES("a"), &r);
-    assert_int_equal(att_sentencepiece_parse(&m, ctx, "what was learnt", (att_slice){r.model, r.bytes}), ATT_OK);
+    assert_int_equal(att_sentencepiece_parse(&m, ctx, "what was learnt", (att_byte_view){r.model, r.bytes}), ATT_OK);
     m.add_prefix = m.remove_spaces = m.escape_spaces = false;
     for (uint32_t c = 0x20; c <= 0x10FFFF; c += (uint32_t)check_step(397)) {
         const utf8proc_category_t category = utf8proc_category((utf8proc_int32_t)c);

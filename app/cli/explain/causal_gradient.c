@@ -22,7 +22,7 @@ static void start(page *p, const learner *l)
     const float *first[MATRICES] = {l->of->wq, l->of->wk, l->of->wv};
     for (int i = 0; i < MATRICES && p->status == ATT_OK; i++) {
         memcpy(l->own[i], first[i], (size_t)(OUT * l->of->words.dim) * sizeof *first[i]);
-        att_param_touch(l->w[i]);
+        att_param_invalidate(l->w[i]);
     }
 }
 
@@ -56,7 +56,7 @@ static void forget(const learner *l)
 {
     att_tape_reset(l->tape);
     for (int i = 0; i < MATRICES; i++)
-        att_param_clear_grad(l->w[i]);
+        att_param_zero_grad(l->w[i]);
 }
 
 /* L = ½ Σ (C - T)² of c [n, OUT], T the first numbers of each word; its gradient by c into dc. */
@@ -102,7 +102,7 @@ static void with_history(page *p, const learner *l)
          k = att_linear(t, x, w_k, NULL, ATT_IDENTITY, NULL); v = att_linear(t, x, w_v, NULL, ATT_IDENTITY, NULL);
          s = att_scale(t, att_matmul(t, q, k, false, true), 1 / sqrtf(2));
          w = att_softmax(t, att_add(t, s, att_constant(t, &Mask))); c = att_matmul(t, w, v, false, false););
-    CALL(p, att_read(t, c, &C));
+    CALL(p, att_var_value(t, c, &C));
     if (p->status == ATT_OK)
         loss(l, C.data);
     CALL(p, att_tape_backward(t, c, &dC));
@@ -121,7 +121,7 @@ static void without_history(page *p, const learner *l, const att_tensor *weights
         return;
     v = att_linear(t, att_constant(t, &l->X), l->w[2], NULL, ATT_IDENTITY, NULL);
     LOOP(p, c = att_matmul(t, att_constant(t, &W), v, false, false););
-    CALL(p, att_read(t, c, &C));
+    CALL(p, att_var_value(t, c, &C));
     if (p->status == ATT_OK)
         loss(l, C.data);
     CALL(p, att_tape_backward(t, c, &dC));
@@ -142,7 +142,7 @@ static att_var *contexts_of(const learner *l, bool cut)
     att_var *s = att_scale(t, att_matmul(t, y[0], y[1], false, true), 1 / sqrtf(2));
     att_var *w = att_softmax(t, att_add(t, s, att_constant(t, &l->Mask)));
     att_tensor W;
-    if (cut && att_read(t, w, &W) == ATT_OK)
+    if (cut && att_var_value(t, w, &W) == ATT_OK)
         w = att_constant(t, &W);
     return att_matmul(t, w, y[2], false, false);
 }
@@ -152,7 +152,7 @@ static float learn(page *p, const learner *l, bool cut)
 {
     att_tensor C = {0};
     att_var *c = contexts_of(l, cut);
-    p->status = att_read(l->tape, c, &C);
+    p->status = att_var_value(l->tape, c, &C);
     float L = p->status == ATT_OK ? loss(l, C.data) : 0;
     if (p->status == ATT_OK)
         p->status = att_tape_backward(l->tape, c, &l->dC);
@@ -160,7 +160,7 @@ static float learn(page *p, const learner *l, bool cut)
         const float *dw = att_param_grad(l->w[i])->data;
         for (int64_t j = 0; dw && j < OUT * l->of->words.dim; j++)
             l->own[i][j] -= 0.1f * dw[j];
-        att_param_touch(l->w[i]);
+        att_param_invalidate(l->w[i]);
     }
     forget(l);
     return L;

@@ -37,7 +37,7 @@ static att_var *fixed(const lesson *l, att_var *x, int64_t n)
 {
     const int64_t offsets[] = {0, n};
     const att_recurrent options = gru(l);
-    att_states last = {0};
+    att_recurrent_state last = {0};
     att_gru(l->tape, x, offsets, 1, &options, &last);
     return last.hidden;
 }
@@ -75,12 +75,12 @@ static void influence(page *p, const lesson *l, context_fn *context, int64_t n, 
         att_var *x = att_input(l->tape, &X);
         p->status = att_tape_backward(l->tape, context(l, x, n), &dC);
         if (p->status == ATT_OK)
-            p->status = att_grad(l->tape, x, &dX);
+            p->status = att_var_grad(l->tape, x, &dX);
         for (int64_t i = 0; i < n * dim && p->status == ATT_OK; i++)
             sum[i / dim] += (double)((float *)dX.data)[i] * ((float *)dX.data)[i];
         att_tape_reset(l->tape);
         for (int i = 0; i < PARAMETERS; i++)
-            att_param_clear_grad(l->param[i]);
+            att_param_zero_grad(l->param[i]);
     }
     for (int64_t t = 0; t < n; t++)
         out[t] = (float)sqrt(sum[t]);
@@ -113,7 +113,7 @@ static void reading(page *p, const lesson *l)
     const att_recurrent gru_weights = gru(l);
     att_tensor X = page_matrix(p, l->words.x, n, l->words.dim), C = {0};
     att_var *x;
-    att_states last = {0};
+    att_recurrent_state last = {0};
     page_step(p, (text){"Reading", "読む"});
     page_say(p,
              (text){"The state h is %d numbers. With each word a part z of each is kept, and the rest replaced by "
@@ -125,7 +125,7 @@ static void reading(page *p, const lesson *l)
     if (p->status != ATT_OK)
         return;
     LOOP(p, x = att_input(t, &X); att_gru(t, x, offsets, 1, &gru_weights, &last););
-    CALL(p, att_read(t, last.hidden, &C));
+    CALL(p, att_var_value(t, last.hidden, &C));
     if (p->status == ATT_OK)
         page_table(p, (const char *const[]){"c"}, 1, NULL, UNITS, C.data);
     att_tape_reset(t);
@@ -211,7 +211,7 @@ static void context_with(page *p, const lesson *l, const float *first, int64_t n
         return;
     memcpy(x, l->words.x, (size_t)(n * dim) * sizeof *x);
     memcpy(x, first, (size_t)dim * sizeof *x);
-    p->status = att_read(l->tape, fixed(l, att_input(l->tape, &X), n), &C);
+    p->status = att_var_value(l->tape, fixed(l, att_input(l->tape, &X), n), &C);
     if (p->status == ATT_OK)
         memcpy(c, C.data, UNITS * sizeof *c);
     att_tape_reset(l->tape);
@@ -271,12 +271,12 @@ static void gates(page *p, lesson *l)
     for (int i = 0; i < ROWS; i++) {
         for (int u = 0; u < UNITS; u++)
             gate[u] = was[u] + bias[i];
-        att_param_touch(l->param[2]);
+        att_param_invalidate(l->param[2]);
         influence(p, l, fixed, n, each);
         figures[3 * i] = 1 / (1 + expf(-bias[i])), figures[3 * i + 1] = each[0], figures[3 * i + 2] = each[n - 1];
     }
     memcpy(gate, was, sizeof was);
-    att_param_touch(l->param[2]);
+    att_param_invalidate(l->param[2]);
     page_table(p, names, ROWS, (const char *const[]){"σ", "first", "last"}, 3, figures);
     page_say(p, (text){"The first word stays, and the last one hardly gets in: what is kept of the old is what is not "
                        "taken of the new. Training can choose what to hold. It cannot make room; a wider state can, "
@@ -296,7 +296,7 @@ static void print_first(page *p, const lesson *l)
         const int64_t n = l->length[i], offsets[] = {0, n};
         att_tensor X = page_matrix(p, l->words.x, n, l->words.dim), W = {0};
         att_var *h = att_gru(l->tape, att_input(l->tape, &X), offsets, 1, &options, NULL);
-        p->status = att_read(l->tape, weights(l, h), &W);
+        p->status = att_var_value(l->tape, weights(l, h), &W);
         const float first = p->status == ATT_OK ? *(float *)W.data : 0;
         att_tape_reset(l->tape);
         influence(p, l, attended, n, each);
@@ -328,7 +328,7 @@ static void attention(page *p, const lesson *l)
     LOOP(p, h = att_gru(t, att_input(t, &X), offsets, 1, &gru_weights, NULL);
          s = att_matmul(t, att_constant(t, &Q), att_normalize(t, h, 1e-12f), false, true);
          w = att_softmax(t, att_scale(t, s, 50)); c = att_matmul(t, w, h, false, false););
-    CALL(p, att_read(t, c, &C));
+    CALL(p, att_var_value(t, c, &C));
     if (p->status == ATT_OK)
         page_table(p, (const char *const[]){"c"}, 1, NULL, UNITS, C.data);
     att_tape_reset(t);

@@ -136,7 +136,7 @@ static void layers(page *p, lesson *l, const att_plan *plan, att_tape *t, att_pa
          q = att_split_heads(t, q, 2); k = att_split_heads(t, k, 2); v = att_split_heads(t, v, 2);
          c = att_merge_heads(t, att_attend(t, plan, q, k, v, args, NULL));
          y = att_linear(t, c, w_o, b_o, ATT_IDENTITY, NULL););
-    CALL(p, att_read(t, y, &Y));
+    CALL(p, att_var_value(t, y, &Y));
     if (p->status == ATT_OK)
         page_agree(p, (text){"Y by hand and from layers", "手で計算したYと層によるY"}, l->y, Y.data, n * OUT);
 }
@@ -229,7 +229,7 @@ static void wrong_split(page *p, att_tape *t)
     page_step(p, (text){"Heads that do not divide the width", "幅を割り切れないヘッド数"});
     page_say(p, (text){"8 numbers for 3 heads: there is no such split, and it is an error.",
                        "8個の数を3個のヘッドに分けることはできません。エラーになります。"});
-    ANSWER(p, att_read(t, att_split_heads(t, att_input(t, &X), 3), &H));
+    ANSWER(p, att_var_value(t, att_split_heads(t, att_input(t, &X), 3), &H));
     att_tape_reset(t);
     if (!p->own)
         page_say(p, (text){"The source's class has an assert against it; its text says that this gives two arrays of 4 "
@@ -237,9 +237,9 @@ static void wrong_split(page *p, att_tape *t)
                            "出典のクラスもassertで禁じています。本文には、これで4次元の配列二つになるとありますが、"
                            "それではヘッドは2個です。"});
     page_say(p, (text){"Two heads, and four:", "2個と4個なら分けられます。"});
-    ANSWER(p, att_read(t, att_split_heads(t, att_input(t, &X), 2), &H));
+    ANSWER(p, att_var_value(t, att_split_heads(t, att_input(t, &X), 2), &H));
     page_line(p, "[%" PRId64 ", %" PRId64 ", %" PRId64 "]", H.dim[0], H.dim[1], H.dim[2]);
-    ANSWER(p, att_read(t, att_split_heads(t, att_input(t, &X), 4), &H));
+    ANSWER(p, att_var_value(t, att_split_heads(t, att_input(t, &X), 4), &H));
     page_line(p, "[%" PRId64 ", %" PRId64 ", %" PRId64 "]", H.dim[0], H.dim[1], H.dim[2]);
     att_tape_reset(t);
 }
@@ -263,8 +263,8 @@ static void wrong_axis(page *p, const lesson *l, att_tape *t, att_param *w_o, at
         return;
     LOOP(p, c = att_input(t, &C); heads[0] = att_slice(t, c, -1, 0, 1); heads[1] = att_slice(t, c, -1, 1, 1);
          side = att_concat(t, 2, heads, -1); below = att_concat(t, 2, heads, 0););
-    CALL(p, att_read(t, side, &Side));
-    CALL(p, att_read(t, below, &Below));
+    CALL(p, att_var_value(t, side, &Side));
+    CALL(p, att_var_value(t, below, &Below));
     page_line(p, "side   [%" PRId64 ", %" PRId64 "]", Side.dim[0], Side.dim[1]);
     page_line(p, "below  [%" PRId64 ", %" PRId64 "]", Below.dim[0], Below.dim[1]);
     if (p->status != ATT_OK)
@@ -272,7 +272,7 @@ static void wrong_axis(page *p, const lesson *l, att_tape *t, att_param *w_o, at
     page_agree(p, (text){"The heads side by side, and C", "横に並べたヘッドとC"}, Side.data, l->c, n * OUT);
     page_say(p, (text){"out_proj takes rows of 2 numbers and refuses the other, in PyTorch as here:",
                        "out_projの入力は2個の数の行なので、もう一方は拒否されます。PyTorchでも同じです。"});
-    ANSWER(p, att_read(t, att_linear(t, below, w_o, b_o, ATT_IDENTITY, NULL), &Y));
+    ANSWER(p, att_var_value(t, att_linear(t, below, w_o, b_o, ATT_IDENTITY, NULL), &Y));
     if (n < 2)
         return;
     att_tensor Again = page_matrix(p, Below.data, n, OUT);

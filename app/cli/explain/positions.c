@@ -51,10 +51,10 @@ static void place(page *p, const lesson *l, const att_positions *at, int64_t n, 
     att_tensor zero, P = {0};
     page_zeros(p, n, d, &zero);
     if (p->status == ATT_OK)
-        p->status = att_read(
-            l->tape,
-            att_sinusoidal(l->tape, att_input(l->tape, &zero), at, ATT_OPTIONS(att_sinusoids, .interleaved = true)),
-            &P);
+        p->status = att_var_value(l->tape,
+                                  att_sinusoidal(l->tape, att_input(l->tape, &zero), at,
+                                                 ATT_OPTIONS(att_sinusoidal_options, .interleaved = true)),
+                                  &P);
     if (p->status == ATT_OK)
         memcpy(out, P.data, (size_t)(n * d) * sizeof *out);
     att_tape_reset(l->tape);
@@ -99,10 +99,11 @@ static void waves(page *p, const lesson *l)
     page_formula(p, "w_k = 1 / 10000^(2k/d)    k = 0, 1, ... d/2 - 1");
     page_say(p, (text){"The library adds p to what it is given; to zeros, so that p alone is left:",
                        "ライブラリは、渡されたものにpを足します。pだけを見るために、ゼロに足します。"});
-    CALL(p, att_read(t,
-                     att_sinusoidal(t, att_input(t, &Zeros), ATT_OPTIONS(att_positions, .offsets = offsets, .n = 1),
-                                    ATT_OPTIONS(att_sinusoids, .interleaved = true)),
-                     &P));
+    CALL(p,
+         att_var_value(t,
+                       att_sinusoidal(t, att_input(t, &Zeros), ATT_OPTIONS(att_positions, .offsets = offsets, .n = 1),
+                                      ATT_OPTIONS(att_sinusoidal_options, .interleaved = true)),
+                       &P));
     for (int i = 0; i < D * SHOWN && p->status == ATT_OK; i++)
         turned[i] = ((const float *)P.data)[i % SHOWN * D + i / SHOWN];
     att_tape_reset(t);
@@ -251,7 +252,7 @@ static void any_length(page *p, const lesson *l)
     float figures[2 * PLACES] = {0}, *x = page_floats(p, 2 * PLACES * D);
     if (p->status != ATT_OK)
         return;
-    place(p, l, ATT_OPTIONS(att_positions, .each = at), 2 * PLACES, D, x);
+    place(p, l, ATT_OPTIONS(att_positions, .position_ids = at), 2 * PLACES, D, x);
     for (int i = 0; i < PLACES; i++) {
         for (int64_t j = 0; j < D; j++)
             figures[2 * i] = fmaxf(figures[2 * i], fabsf(x[2 * i * D + j]));
@@ -292,10 +293,10 @@ static void table_ends(page *p, const lesson *l)
                     "こうなります。"},
              SHOWN, SHOWN + 1);
     if (p->status == ATT_OK)
-        ANSWER(p, att_read(t,
-                           att_learned_positions(t, att_input(t, &X), table,
-                                                 ATT_OPTIONS(att_positions, .offsets = offsets, .n = 1)),
-                           &Y));
+        ANSWER(p, att_var_value(t,
+                                att_learned_positions(t, att_input(t, &X), table,
+                                                      ATT_OPTIONS(att_positions, .offsets = offsets, .n = 1)),
+                                &Y));
     att_tape_reset(t);
     att_param_free(table);
     page_say(p, (text){"That p(t) goes on is no promise that a model does: one that has only learnt from short texts "
@@ -410,7 +411,9 @@ static void added(page *p, const lesson *l)
                        "many numbers of p as a word has.",
                        "単語には、どうやって位置を与えるのでしょうか。論文では、pを単語に足します。幅は変わりません。"
                        "pの数の個数は、単語のベクトルに合わせます。"});
-    CALL(p, att_read(t, att_sinusoidal(t, att_input(t, &X), at, ATT_OPTIONS(att_sinusoids, .interleaved = true)), &Y));
+    CALL(p,
+         att_var_value(
+             t, att_sinusoidal(t, att_input(t, &X), at, ATT_OPTIONS(att_sinusoidal_options, .interleaved = true)), &Y));
     if (p->status == ATT_OK)
         page_table(p, l->words.labels, n, NULL, dim, Y.data);
     att_tape_reset(t);
@@ -430,10 +433,10 @@ static void put_behind(page *p, const lesson *l)
     page_say(p,
              (text){"In the source's picture p is put behind the word: the width grows. Here by two numbers:",
                     "出典の図では、pを単語の後ろに連結しています。幅は大きくなります。ここでは二つの数を連結します。"});
-    CALL(p,
-         att_read(t,
-                  att_sinusoidal(t, att_input(t, &X), at, ATT_OPTIONS(att_sinusoids, .interleaved = true, .append = 2)),
-                  &XP));
+    CALL(p, att_var_value(t,
+                          att_sinusoidal(t, att_input(t, &X), at,
+                                         ATT_OPTIONS(att_sinusoidal_options, .interleaved = true, .append = 2)),
+                          &XP));
     if (p->status != ATT_OK)
         return;
     const float *xp = XP.data;

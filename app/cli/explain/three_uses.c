@@ -48,7 +48,7 @@ static bool ends_with(const char *text, const char *end)
 }
 
 /* The next layer of a use. */
-static void add_layer(lesson *l, use *u, const att_event *event)
+static void add_layer(lesson *l, use *u, const att_tape_event *event)
 {
     const att_tensor *q = &event->args->q; /* [tokens, heads, dim] */
     u->heads = q->dim[1];
@@ -59,7 +59,7 @@ static void add_layer(lesson *l, use *u, const att_event *event)
     u->layers++;
 }
 
-static void watch(void *user, const att_event *event)
+static void watch(void *user, const att_tape_event *event)
 {
     lesson *l = user;
     for (int i = 0; i < USES && event->plan; i++) {
@@ -75,15 +75,16 @@ static void watch(void *user, const att_event *event)
 static const float *logits(page *p, lesson *l, att_tape **t, const int32_t *source, int64_t n, const int32_t *next)
 {
     const int64_t from[] = {0, n}, to[] = {0, l->rows};
-    const att_pairs pair = {.n = 1, .source = source, .source_offsets = from, .target = next, .target_offsets = to};
+    const att_sequence_pairs pair = {
+        .n = 1, .source = source, .source_offsets = from, .target = next, .target_offsets = to};
     att_tensor Y = {0};
     *t = NULL;
     for (int i = 0; i < USES; i++)
         l->use[i].layers = 0;
     if (p->status == ATT_OK)
-        p->status = att_tape_new(p->ctx, ATT_OPTIONS(att_tape_config, .watch = watch, .watch_user = l), t);
+        p->status = att_tape_new(p->ctx, ATT_OPTIONS(att_tape_config, .hook = watch, .hook_user = l), t);
     if (p->status == ATT_OK)
-        p->status = att_read(*t, att_encoder_decoder_logits(*t, l->model, &pair, NULL), &Y);
+        p->status = att_var_value(*t, att_encoder_decoder_logits(*t, l->model, &pair, NULL), &Y);
     p->status = p->status == ATT_OK ? l->watched : p->status;
     return Y.data;
 }
@@ -198,7 +199,7 @@ static void all_at_once(page *p, lesson *l)
 {
     const att_encoder_decoder *model = l->model;
     const int64_t from[] = {0, l->n}, to[] = {0, l->rows};
-    const att_pairs pair = {
+    const att_sequence_pairs pair = {
         .n = 1, .source = l->source.ids, .source_offsets = from, .target = l->next, .target_offsets = to};
     att_tape *t = NULL;
     att_tensor Y = {0};
@@ -214,12 +215,12 @@ static void all_at_once(page *p, lesson *l)
     page_say(p, (text){"A tape tells a function of ours what each operation has done, and that asks for the weights.",
                        "テープは、行った演算をこちらの関数に知らせるので、その関数の中で重みを取り出します。"});
     plan_uses(p, l);
-    CALL(p, att_tape_new(p->ctx, ATT_OPTIONS(att_tape_config, .watch = watch, .watch_user = l), &t));
+    CALL(p, att_tape_new(p->ctx, ATT_OPTIONS(att_tape_config, .hook = watch, .hook_user = l), &t));
     l->keep = true;
     if (p->status == ATT_OK)
         LOOP(p, y = att_encoder_decoder_logits(t, model, &pair, NULL););
     l->keep = false;
-    CALL(p, att_read(t, y, &Y));
+    CALL(p, att_var_value(t, y, &Y));
     p->status = p->status == ATT_OK ? l->watched : p->status;
     const int64_t agreed = p->status == ATT_OK ? agreeing(l, Y.data) : 0;
     page_say(p,
@@ -408,14 +409,15 @@ static void print_alignment(page *p, const lesson *l)
 static double surprise(page *p, const lesson *l, const int32_t *source, int64_t n)
 {
     const int64_t from[] = {0, n}, to[] = {0, l->rows};
-    const att_pairs pair = {.n = 1, .source = source, .source_offsets = from, .target = l->next, .target_offsets = to};
-    const att_learning plain = {.sum = true};
+    const att_sequence_pairs pair = {
+        .n = 1, .source = source, .source_offsets = from, .target = l->next, .target_offsets = to};
+    const att_loss_options plain = {.sum = true};
     att_tape *t = NULL;
     att_tensor L = {0};
     if (p->status == ATT_OK)
         p->status = att_tape_new(p->ctx, NULL, &t);
     if (p->status == ATT_OK)
-        p->status = att_read(t, att_encoder_decoder_loss(t, l->model, &pair, &plain), &L);
+        p->status = att_var_value(t, att_encoder_decoder_loss(t, l->model, &pair, &plain), &L);
     const double sum = p->status == ATT_OK ? *(float *)L.data : 0;
     att_tape_free(t);
     return sum;

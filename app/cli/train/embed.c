@@ -163,11 +163,11 @@ static int validate(void *user, cli_validation *v)
 
 /* ---- the run */
 
-static void say_cut(const att_train_report *r)
+static void say_cut(const att_training_report *r)
 {
-    if (r->longer > 0)
+    if (r->too_long > 0)
         cli_note("%lld of %lld pairs have a sentence that is longer than the model takes; what is behind is not learnt",
-                 (long long)r->longer, (long long)r->pairs);
+                 (long long)r->too_long, (long long)r->pairs);
 }
 
 static int open_training(embed_training *t)
@@ -176,16 +176,16 @@ static int open_training(embed_training *t)
     t->common.steps = (int64_t)ceil(epochs * batches);
     const att_schedule rates = {.size = sizeof rates,
                                 .kind = ATT_LINEAR,
-                                .peak = rate,
+                                .max_rate = rate,
                                 .warmup = (int64_t)(warmup * (double)t->common.steps),
                                 .steps = t->common.steps};
     char *path = NULL;
     int code = cli_model_find(model_name, &path);
     const att_sentence_training_options *o =
-        ATT_OPTIONS(att_sentence_training_options, .model = path, .resume = resume, .evaluated_by = checksum(&t->valid),
-                    .note = t->common.note, .note_bytes = sizeof t->common.note, .pairs = t->pairs.n,
-                    .texts = t->pairs.text, .bytes = t->pairs.bytes, .scores = t->pairs.score, .batch = batch,
-                    .schedule = rates, .decay = decay, .clip = clip, .seed = (uint64_t)seed);
+        ATT_OPTIONS(att_sentence_training_options, .model = path, .resume = resume,
+                    .evaluation_id = checksum(&t->valid), .note = t->common.note, .note_bytes = sizeof t->common.note,
+                    .pairs = t->pairs.n, .texts = t->pairs.text, .bytes = t->pairs.bytes, .scores = t->pairs.score,
+                    .batch = batch, .schedule = rates, .weight_decay = decay, .clip = clip, .seed = (uint64_t)seed);
     if (!code)
         code = cli_status(t->common.ctx, att_sentence_training_open(t->common.ctx, folder, o, &t->common.training));
     free(path);
@@ -210,7 +210,7 @@ static int finish(const embed_training *t)
     att_training_info info = {.size = sizeof info};
     int code = cli_status(t->common.ctx, att_training_describe(t->common.training, &info));
     if (!code && !valid_path)
-        code = cli_status(t->common.ctx, att_training_finish(t->common.training, 0, ATT_F32));
+        code = cli_status(t->common.ctx, att_training_write(t->common.training, 0, ATT_F32));
     if (!code && valid_path && info.best_step == 0)
         return cli_fail("%s: no validation has a correlation: cosines or scores are all the same", valid_path);
     if (!code && valid_path)
@@ -245,7 +245,7 @@ static int run(int n, char **arguments)
         code = cli_training_run(&t.common);
     if (!code)
         code = finish(&t);
-    att_training_close(t.common.training);
+    att_training_free(t.common.training);
     free_scored(&t.pairs);
     free_scored(&t.valid);
     free(t.cosine);

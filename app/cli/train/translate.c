@@ -85,12 +85,12 @@ static int validate(void *user, cli_validation *v)
 
 /* ---- the run */
 
-static void say_left_out(const att_train_report *r)
+static void say_left_out(const att_training_report *r)
 {
-    if (r->empty + r->invalid + r->longer > 0)
+    if (r->empty + r->invalid + r->too_long > 0)
         cli_note("%lld pairs are learnt; left out: %lld with an empty side, %lld that are not UTF-8, %lld that are too "
                  "long",
-                 (long long)r->pairs, (long long)r->empty, (long long)r->invalid, (long long)r->longer);
+                 (long long)r->pairs, (long long)r->empty, (long long)r->invalid, (long long)r->too_long);
 }
 
 /* Members of a config.json, and the words of --attention. */
@@ -141,17 +141,17 @@ static int open_training(cli_training *t, const char *settings)
 {
     const att_schedule rates = {.size = sizeof rates,
                                 .kind = (att_schedule_kind)schedule,
-                                .peak = rate,
+                                .max_rate = rate,
                                 .warmup = warmup,
                                 .steps = schedule_ends(schedule) ? steps : 0};
-    const att_training_options *o = ATT_OPTIONS(
-        att_training_options, .tokenizer = tokenizer, .vocabulary = vocabulary, .character_coverage = coverage,
-        .byte_fallback = byte_fallback, .settings = settings, .config = config, .resume = resume,
-        .keep = average > 1 ? average : 1, .note = t->note, .note_bytes = sizeof t->note, .source = source,
-        .target = target, .valid_source = valid_source, .valid_target = valid_target, .schedule = rates,
-        .batch_tokens = batch_tokens, .accumulate = accumulate, .smoothing = (float)smoothing,
+    const att_translator_training_options *o = ATT_OPTIONS(
+        att_translator_training_options, .tokenizer = tokenizer, .vocabulary = vocabulary,
+        .character_coverage = coverage, .byte_fallback = byte_fallback, .settings = settings, .config = config,
+        .resume = resume, .keep = average > 1 ? average : 1, .note = t->note, .note_bytes = sizeof t->note,
+        .source = source, .target = target, .valid_source = valid_source, .valid_target = valid_target,
+        .schedule = rates, .batch_tokens = batch_tokens, .accumulate = accumulate, .label_smoothing = (float)smoothing,
         .dropout = (float)dropout, .clip = clip, .seed = (uint64_t)seed);
-    return cli_status(t->ctx, att_training_open(t->ctx, folder, o, &t->training));
+    return cli_status(t->ctx, att_translator_training_open(t->ctx, folder, o, &t->training));
 }
 
 enum { FILES = 4 };
@@ -213,10 +213,10 @@ static int run(int n, char **arguments)
     if (!code)
         code = cli_training_run(&t);
     if (!code)
-        code = cli_status(t.ctx, att_training_finish(t.training, average, half ? ATT_F16 : ATT_F32));
+        code = cli_status(t.ctx, att_training_write(t.training, average, half ? ATT_F16 : ATT_F32));
     if (!code)
         cli_note("%s is a model now: attend translate -m %s", folder, folder);
-    att_training_close(t.training);
+    att_training_free(t.training);
     for (int i = 0; i < FILES; i++)
         if (copies[i].file >= 0)
             close(copies[i].file);

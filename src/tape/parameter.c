@@ -9,11 +9,11 @@ static att_status backward(att_tape *t, const att_step *s)
     return ATT_OK;
 }
 
-const att_operation att_operation_use = {.name = "use", .backward = backward};
+const att_operation att_operation_parameter = {.name = "parameter", .backward = backward};
 
 /* ---- forward */
 
-att_var *att_use(att_tape *t, att_param *p)
+att_var *att_parameter(att_tape *t, att_param *p)
 {
     if (!att_tape_ready(t))
         return NULL;
@@ -26,6 +26,6 @@ att_var *att_use(att_tape *t, att_param *p)
     att_tensor floats;
     att_wrap(&floats, (void *)(uintptr_t)x, ATT_F32, value->rank, value->dim, NULL); /* sizes that value has, too */
     att_var *y = att_constant(t, &floats);
-    const att_step step = {.op = &att_operation_use, .y = y, .param = &p, .n_param = 1};
+    const att_step step = {.op = &att_operation_parameter, .y = y, .param = &p, .n_param = 1};
     return y ? att_tape_done(t, &step, NULL, NULL) : NULL;
 }

@@ -1,4 +1,4 @@
-/* Which operation made the first number that is not finite: of a tape with att_tape_config.finite. */
+/* Which operation made the first number that is not finite: of a tape with att_tape_config.detect_anomaly. */
 #include "tape/tape.h"
 
 #include <math.h>

@@ -4,7 +4,8 @@
 static att_tape *looking_tape(att_ctx *ctx)
 {
     att_tape *t;
-    assert_int_equal(att_tape_new(ctx, ATT_OPTIONS(att_tape_config, .record = true, .finite = true), &t), ATT_OK);
+    assert_int_equal(att_tape_new(ctx, ATT_OPTIONS(att_tape_config, .record = true, .detect_anomaly = true), &t),
+                     ATT_OK);
     return t;
 }
 
@@ -70,13 +71,13 @@ static void a_backward_is_named_with_its_scope_and_leaves_gradients_as_they_were
     att_ctx *ctx = check_open(NULL, 1);
     att_param *p = param(ctx, x, ATT_F32, ATT_DIMS(3));
     att_tape *t = looking_tape(ctx);
-    assert_int_equal(att_tape_backward(t, steep(t, att_use(t, p)), NULL), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_tape_backward(t, steep(t, att_parameter(t, p)), NULL), ATT_ERR_ARGUMENT);
     assert_string_equal(att_error(ctx), "first: scale, backward, made inf of finite numbers: number 0 of the gradient "
                                         "of its input 0, [3]");
     assert_null(att_param_grad(p)->data);
     att_tape_free(t);
     t = recording_tape(ctx); /* which does not look */
-    assert_int_equal(att_tape_backward(t, steep(t, att_use(t, p)), NULL), ATT_OK);
+    assert_int_equal(att_tape_backward(t, steep(t, att_parameter(t, p)), NULL), ATT_OK);
     assert_true(isinf(((const float *)att_param_grad(p)->data)[0]));
     att_tape_free(t);
     att_param_free(p);
