@@ -168,7 +168,7 @@ static att_status part(att_cache *c, int64_t first, int64_t last)
         e = own ? ATT_OK : ATT_ERR_MEMORY;
     }
     if (any)
-        att_parallel_shares(c->ctx, last - first, copy_past, &(copies){c, first});
+        att_parallel_partition(c->ctx, last - first, copy_past, &(copies){c, first});
     return e;
 }
 
@@ -394,7 +394,7 @@ att_status att_cache_append(att_cache *c, int64_t sequence, const att_tensor *k,
     a.items = (last - first) * c->kv_heads;
     const double worth = (double)a.n * (double)(c->key_dim + c->value_dim) * (double)a.items / TASK_NUMBERS + 1;
     a.tasks = worth < (double)a.items ? (int64_t)worth : a.items;
-    att_parallel_shares(c->ctx, a.tasks, add_task, &a);
+    att_parallel_partition(c->ctx, a.tasks, add_task, &a);
     att_free(c->ctx, a.spare);
     for (int64_t b = first; b < last; b++) {
         c->sequence[b].length += a.n;

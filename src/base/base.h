@@ -59,8 +59,8 @@ void att_pool_close(att_ctx *ctx, att_thread_pool *p); /* NULL is allowed */
  * With the caller's own parallel_for, the call is split into att_threads(ctx) strands, whose number `thread` is.
  * Bodies begin in ascending order of i, and run with the default floating-point environment, whatever the host's. */
 void att_parallel(att_ctx *ctx, int n, void (*body)(void *arg, int i, int thread), void *arg);
-/* The same for many tasks, of which neighbours are best done by one thread (shares.c); in no order. */
-void att_parallel_shares(att_ctx *ctx, int64_t n, void (*body)(void *arg, int64_t i, int thread), void *arg);
+/* The same for many tasks, of which neighbours are best done by one thread (partition.c); in no order. */
+void att_parallel_partition(att_ctx *ctx, int64_t n, void (*body)(void *arg, int64_t i, int thread), void *arg);
 
 /* In a loop that waits for another thread: lets the processor do something else. */
 static inline void att_relax(void)

@@ -23,12 +23,12 @@ enum { CACHE_LINE = 64 };
 /* The gate: how many threads are inside, and two flags. */
 enum { INSIDE = 0xffff, OPEN = 0x10000, CALLER_SLEEPS = 0x20000 };
 
-typedef struct job {
+typedef struct pool_job {
     void (*body)(void *arg, int i, int thread);
     void *arg;
     int n;
     atomic_llong next; /* first index not yet taken */
-} job;
+} pool_job;
 
 struct att_thread_pool {
     att_os_process process; /* the threads are in */
@@ -41,7 +41,7 @@ struct att_thread_pool {
     atomic_int sleepers;
 
     _Alignas(CACHE_LINE) _Atomic uint32_t gate;
-    job *job; /* on the caller's stack; valid for those inside */
+    pool_job *job; /* on the caller's stack; valid for those inside */
 
     _Alignas(CACHE_LINE) struct worker {
         att_thread_pool *pool;
@@ -87,7 +87,7 @@ static fp_state fp_enter(void)
 static void fp_leave(fp_state host) { fesetenv(&host); }
 #endif
 
-static void strand(job *j, int thread)
+static void strand(pool_job *j, int thread)
 {
     inside = true;
     for (long long i; (i = atomic_fetch_add_explicit(&j->next, 1, memory_order_relaxed)) < j->n;)
@@ -218,7 +218,7 @@ void att_pool_close(att_ctx *ctx, att_thread_pool *p)
 
 /* ---- calls */
 
-static void pool_run(att_thread_pool *p, job *j)
+static void pool_run(att_thread_pool *p, pool_job *j)
 {
     p->job = j;
     atomic_store_explicit(&p->gate, OPEN, memory_order_release);
@@ -237,7 +237,7 @@ static void host_strand(void *arg, int thread)
 void att_parallel(att_ctx *ctx, int n, void (*body)(void *arg, int i, int thread), void *arg)
 {
     const fp_state host = fp_enter(); /* also for the clock's numbers while waiting */
-    job j = {.body = body, .arg = arg, .n = n};
+    pool_job j = {.body = body, .arg = arg, .n = n};
     if (n <= 1 || ctx->n_threads == 1 || inside) {
         for (int i = 0; i < n; i++)
             body(arg, i, 0);

@@ -96,5 +96,5 @@ void att_gemm(att_ctx *ctx, int64_t m, int64_t n, int64_t k, const float *a, int
     if (m == 0 || n == 0)
         return;
     deal(ctx, &j);
-    att_parallel_shares(ctx, j.row_tasks * j.groups, gemm_task, &j);
+    att_parallel_partition(ctx, j.row_tasks * j.groups, gemm_task, &j);
 }

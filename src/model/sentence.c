@@ -130,7 +130,7 @@ static void give_tape(const att_sentence *m, att_tape *t)
 /* ---- encode */
 
 /* One call of att_sentence_encode. */
-typedef struct job {
+typedef struct sentence_job {
     const att_sentence *m;
     int64_t n;
     const char *const *texts;
@@ -144,9 +144,9 @@ typedef struct job {
     pthread_mutex_t lock; /* of the first failure: its sentence belongs to the thread that met it */
     att_status status;
     char error[1024];
-} job;
+} sentence_job;
 
-static void note_failure(job *j, att_status s)
+static void note_failure(sentence_job *j, att_status s)
 {
     pthread_mutex_lock(&j->lock);
     if (!j->status) {
@@ -158,7 +158,7 @@ static void note_failure(job *j, att_status s)
 
 static void tokenize_some(void *arg, int step)
 {
-    job *j = arg;
+    sentence_job *j = arg;
     const att_encode_options *opt = ATT_OPTIONS(att_encode_options, .max_tokens = j->m->modules.max_tokens);
     const int64_t first = (int64_t)step * TEXTS_A_STEP, last = att_min(first + TEXTS_A_STEP, j->n);
     for (int64_t i = first; i < last; i++) {
@@ -181,7 +181,7 @@ static int longest_first(const void *a, const void *b, void *arg)
 }
 
 /* Cuts the order into batches of about as many tokens each, as many for each thread. */
-static void cut(job *j)
+static void cut(sentence_job *j)
 {
     const int threads = att_threads(j->m->model.ctx);
     int64_t total = 0;
@@ -204,7 +204,7 @@ static void cut(job *j)
 }
 
 /* ids [tokens] and offsets [n + 1] of one batch, in one piece of memory; NULL: error set */
-static int64_t *gather(const job *j, const int64_t *order, int64_t n, int32_t **ids)
+static int64_t *gather(const sentence_job *j, const int64_t *order, int64_t n, int32_t **ids)
 {
     int64_t total = 0;
     for (int64_t i = 0; i < n; i++)
@@ -228,7 +228,7 @@ static att_var *apply(att_tape *t, const att_sentence *m, const int32_t *ids, co
     return m->modules.normalized ? att_normalize(t, x, 1e-12f) : x;
 }
 
-static att_status encode_batch(const job *j, const int64_t *order, int64_t n)
+static att_status encode_batch(const sentence_job *j, const int64_t *order, int64_t n)
 {
     int32_t *ids;
     int64_t *offsets = gather(j, order, n, &ids);
@@ -250,13 +250,13 @@ static att_status encode_batch(const job *j, const int64_t *order, int64_t n)
 
 static void run_batch(void *arg, int b)
 {
-    job *j = arg;
+    sentence_job *j = arg;
     const att_status s = encode_batch(j, j->order + j->batch[b], j->batch[b + 1] - j->batch[b]);
     if (s)
         note_failure(j, s);
 }
 
-static void run(job *j)
+static void run(sentence_job *j)
 {
     att_ctx *ctx = j->m->model.ctx;
     att_parallel_for(ctx, (int)att_ceil_div(j->n, TEXTS_A_STEP), tokenize_some, j);
@@ -290,7 +290,7 @@ att_status att_sentence_encode(const att_sentence *m, int64_t n, const char *con
     const att_status s = check(m, n, texts, out);
     if (s)
         return s;
-    job j = {.m = m, .n = n, .texts = texts, .bytes = bytes, .out = out, .lock = PTHREAD_MUTEX_INITIALIZER};
+    sentence_job j = {.m = m, .n = n, .texts = texts, .bytes = bytes, .out = out, .lock = PTHREAD_MUTEX_INITIALIZER};
     j.tokens = att_alloc(m->model.ctx, (size_t)n + 1, sizeof *j.tokens);
     j.order = att_alloc(m->model.ctx, (size_t)n + 1, sizeof *j.order);
     j.batch = att_alloc(m->model.ctx, (size_t)n + 1, sizeof *j.batch);

@@ -82,16 +82,16 @@ const att_tokenizer *att_translator_tokenizer(const att_translator *m) { return 
 
 /* ---- a batch */
 
-typedef struct job {
+typedef struct translate_job {
     const att_translator *m;
     att_search search;
     att_text_segments segments; /* of all texts */
     int64_t *order;             /* [segments.count] the longest first */
     att_finished *finished;     /* [segments.count][n_best] */
-} job;
+} translate_job;
 
 /* Parts order[first, last) */
-static att_status translate_batch(const job *j, int64_t first, int64_t last)
+static att_status translate_batch(const translate_job *j, int64_t first, int64_t last)
 {
     att_ctx *ctx = j->m->ctx;
     const int64_t n = last - first, best = j->search.n_best;
@@ -130,7 +130,7 @@ static int by_length(const void *a, const void *b, void *arg)
     return x != y ? (x > y ? -1 : 1) : i < k ? -1 : 1;
 }
 
-static att_status translate_segments(job *j)
+static att_status translate_segments(translate_job *j)
 {
     const int64_t n = j->segments.count, rows = att_max(BATCH_ROWS / j->search.beam, 1);
     j->order = att_alloc(j->m->ctx, (size_t)n + 1, sizeof *j->order);
@@ -156,7 +156,7 @@ static att_status translate_segments(job *j)
 
 /* The k-th best of segments [first, last), which are one text: their tokens one after the other, as if the whole had
  * been one. Nothing where one of them has no k-th. */
-static att_status join(const job *j, int64_t first, int64_t last, int64_t k, att_translation *out)
+static att_status join(const translate_job *j, int64_t first, int64_t last, int64_t k, att_translation *out)
 {
     const int64_t best = j->search.n_best;
     int64_t count = 0, steps = 0;
@@ -185,7 +185,7 @@ static att_status join(const job *j, int64_t first, int64_t last, int64_t k, att
     return att_detokenize(j->m->tokenizer, out->tokens.ids, out->tokens.count, &out->text);
 }
 
-static att_status write_out(const job *j, int64_t n, att_translation *out)
+static att_status write_out(const translate_job *j, int64_t n, att_translation *out)
 {
     const int64_t best = j->search.n_best;
     att_status e = ATT_OK;
@@ -244,7 +244,7 @@ att_status att_translate(const att_translator *m, int64_t n, const char *const *
     if (att_require(__func__, ATT_NAMED({"m", m})))
         return ATT_ERR_ARGUMENT;
     att_translate_options o;
-    job j = {.m = m};
+    translate_job j = {.m = m};
     att_status e = att_take_options(&o, sizeof o, options, "att_translate_options");
     e = e ? e : set_options(m, &o, &j.search);
     e = e ? e : check(m, n, texts, out);

@@ -8,12 +8,12 @@
 
 enum { RUN = 1024 }; /* numbers that are summed at once */
 
-typedef struct job {
+typedef struct average_job {
     const att_kernels *k;
     const att_tensor *x;
     int64_t n, count;
     float *out; /* [count] */
-} job;
+} average_job;
 
 /* n numbers of x from `first` on, as f32 */
 static void read(const att_kernels *k, const att_tensor *x, int64_t first, int64_t n, float *y)
@@ -28,7 +28,7 @@ static void read(const att_kernels *k, const att_tensor *x, int64_t first, int64
 
 static void average(void *arg, int i)
 {
-    const job *j = arg;
+    const average_job *j = arg;
     const int64_t first = (int64_t)i * RUN, n = j->count - first < RUN ? j->count - first : RUN;
     double sum[RUN] = {0};
     float x[RUN];
@@ -70,7 +70,7 @@ att_status att_average(att_ctx *ctx, const att_tensor *x, int64_t n, const att_t
     s = s ? s : check(ctx, x, n, out);
     if (s)
         return s;
-    job j = {att_kernels_of(ctx->isa), x, n, att_count(out), out->data};
+    average_job j = {att_kernels_of(ctx->isa), x, n, att_count(out), out->data};
     att_parallel_for(ctx, (int)((j.count + RUN - 1) / RUN), average, &j);
     return ATT_OK;
 }

@@ -1,22 +1,22 @@
 /* a + b, where b may be a part of a's shape that is added again and again */
 #include "tape/tape.h"
 
-typedef struct job {
+typedef struct add_job {
     const att_kernels *k;
     int64_t n;          /* numbers of b */
     const float *a, *b; /* [rows, n], [n] */
     float *y;           /* as a */
-} job;
+} add_job;
 
 static void add(const void *arg, int64_t first, int64_t last)
 {
-    const job *j = arg;
+    const add_job *j = arg;
     j->k->add(last - first, j->a + first, j->b + first, j->y + first);
 }
 
 static void add_rows(const void *arg, int64_t first, int64_t last)
 {
-    const job *j = arg;
+    const add_job *j = arg;
     for (int64_t i = first * j->n; i < last * j->n; i += j->n)
         j->k->add(j->n, j->a + i, j->b, j->y + i);
 }
@@ -59,7 +59,7 @@ att_var *att_add(att_tape *t, att_var *a, att_var *b)
     if (!y)
         return NULL;
     const int64_t count = att_count(&a->value), n = att_count(&b->value);
-    const job j = {att_kernels_of(t->ctx->isa), n, a->value.data, b->value.data, y->value.data};
+    const add_job j = {att_kernels_of(t->ctx->isa), n, a->value.data, b->value.data, y->value.data};
     if (n == count)
         att_tape_for_rows(t->ctx, count, 1, add, &j);
     else

@@ -14,7 +14,7 @@ enum {
     ONE_IN = 16      /* of more columns than one in so many all are computed */
 };
 
-typedef struct job {
+typedef struct argmax_job {
     att_ctx *ctx;
     const att_kernels *kernels;
     int64_t m, n, k;
@@ -28,7 +28,7 @@ typedef struct job {
     size_t scratch_floats;
     bool *all; /* [m] there are too many columns */
     att_top_column *out;
-} job;
+} argmax_job;
 
 /* Columns in ascending order; NaN stays. */
 static void take(att_top_column *best, int64_t column, float value)
@@ -37,10 +37,10 @@ static void take(att_top_column *best, int64_t column, float value)
         *best = (att_top_column){column, value};
 }
 
-static bool left_out(const job *j, int64_t column) { return j->from && j->from[column] == -INFINITY; }
+static bool left_out(const argmax_job *j, int64_t column) { return j->from && j->from[column] == -INFINITY; }
 
 /* Columns [count] of row i, at most a panel of them, exact. Of a panel that is not full the others are nobody's. */
-static void compute(const job *j, int64_t i, const int64_t *column, int64_t count, float *scratch)
+static void compute(const argmax_job *j, int64_t i, const int64_t *column, int64_t count, float *scratch)
 {
     const int64_t k = j->k, panel = j->kernels->panel;
     float *rows = scratch, *packed = rows + panel * k, *bias = packed + panel * k, *z = bias + panel;
@@ -57,7 +57,7 @@ static void compute(const job *j, int64_t i, const int64_t *column, int64_t coun
 
 static void row_task(void *arg, int i, int thread)
 {
-    const job *j = arg;
+    const argmax_job *j = arg;
     const float *upper = j->upper + i * j->n, lower = j->lower[i];
     float *scratch = j->scratch + (size_t)thread * j->scratch_floats;
     int64_t column[MOST_PANEL], count = 0, found = 0;
@@ -77,7 +77,7 @@ static void row_task(void *arg, int i, int thread)
 }
 
 /* Row i, all columns */
-static att_status compute_all(const job *j, att_param *weight, int64_t i, float *z)
+static att_status compute_all(const argmax_job *j, att_param *weight, int64_t i, float *z)
 {
     const float *packed = att_param_packed(weight);
     if (!packed)
@@ -91,7 +91,7 @@ static att_status compute_all(const job *j, att_param *weight, int64_t i, float 
 }
 
 /* j's m rows; upper [m, n], lower [m] */
-static att_status search(job *j, att_param *weight, float *upper, float *lower)
+static att_status search(argmax_job *j, att_param *weight, float *upper, float *lower)
 {
     const float *bytes = j->k <= ATT_BYTES_MOST ? att_param_bytes(weight) : NULL;
     for (int64_t i = 0; i < j->m; i++) {
@@ -127,13 +127,13 @@ static void largest(att_tape *t, const att_tensor *x, att_param *weight, const f
     const int64_t m = x->dim[0], n = att_param_value(weight)->dim[0], k = x->dim[1], most = m < ROWS ? m : ROWS;
     bool all[ROWS];
     float lower[ROWS];
-    job j = {.ctx = t->ctx,
-             .kernels = att_kernels_of(t->ctx->isa),
-             .n = n,
-             .k = k,
-             .weight = weight,
-             .bias = bias,
-             .from = from};
+    argmax_job j = {.ctx = t->ctx,
+                    .kernels = att_kernels_of(t->ctx->isa),
+                    .n = n,
+                    .k = k,
+                    .weight = weight,
+                    .bias = bias,
+                    .from = from};
     j.scratch_floats = (size_t)j.kernels->panel * (size_t)(2 * k + 2);
     j.scratch = att_tape_scratch(t, att_size_mul((size_t)att_threads(t->ctx), j.scratch_floats));
     float *upper = att_tape_scratch(t, att_size_mul((size_t)most, (size_t)n));

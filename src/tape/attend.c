@@ -13,10 +13,10 @@ static att_tensor *operand(int i, att_tensor *const rows[3], att_tensor *score_p
 
 /* ---- backward */
 
-typedef struct kept {
+typedef struct attend_saved {
     const att_plan *plan;
     att_attention_args args; /* of the forward, with out and lse */
-} kept;
+} attend_saved;
 
 /* Are they all in places of their own? */
 static bool all_differ(att_var *const in[INPUTS])
@@ -38,7 +38,7 @@ static bool any_begun(att_var *const in[INPUTS])
 
 static att_status backward(att_tape *t, const att_step *s)
 {
-    const kept *kept = s->kept;
+    const attend_saved *saved = s->saved;
     att_attention_grads g = {.size = sizeof g, .dout = s->y->value};
     att_tensor *const rows[] = {&g.dq, &g.dk, &g.dv}, *d[INPUTS];
     g.dout.data = s->y->grad;
@@ -57,7 +57,7 @@ static att_status backward(att_tape *t, const att_step *s)
         if (!d[i]->data)
             return ATT_ERR_MEMORY;
     }
-    const att_status e = att_backward(kept->plan, &kept->args, &g);
+    const att_status e = att_backward(saved->plan, &saved->args, &g);
     for (int i = 0; !e && !direct && i < INPUTS; i++)
         att_tape_give(t, s->in[i], d[i]->data);
     return e;
@@ -131,9 +131,9 @@ att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, a
     s = att_forward(plan, &a);
     if (s)
         return att_tape_fail(t, s, "attend: %s", att_error(t->ctx));
-    kept kept = {plan, a};
-    keep_arrays(t, &kept.args);
+    attend_saved saved = {plan, a};
+    keep_arrays(t, &saved.args);
     const att_step step = {
-        .op = &att_operation_attend, .y = out, .in = in, .n_in = INPUTS, .kept = &kept, .kept_bytes = sizeof kept};
+        .op = &att_operation_attend, .y = out, .in = in, .n_in = INPUTS, .saved = &saved, .saved_bytes = sizeof saved};
     return att_tape_done(t, &step, plan, &a);
 }

@@ -7,10 +7,10 @@
 
 static att_status backward(att_tape *t, const att_step *s)
 {
-    const int *kept = s->kept; /* the dimension */
+    const int *saved = s->saved; /* the dimension */
     const att_tensor *y = &s->y->value;
     int64_t before, behind, at = 0;
-    const int dim = att_tape_dim(y, *kept, &before, &behind);
+    const int dim = att_tape_dim(y, *saved, &before, &behind);
     for (int i = 0; i < s->n_in; i++) {
         const int64_t n = s->in[i]->value.dim[dim] * behind;
         bool add;
@@ -72,6 +72,6 @@ att_var *att_concat(att_tape *t, int n, att_var *const *x, int dim)
         to += part;
     }
     const att_step step = {
-        .op = &att_operation_concat, .y = y, .in = x, .n_in = n, .kept = &dim, .kept_bytes = sizeof dim};
+        .op = &att_operation_concat, .y = y, .in = x, .n_in = n, .saved = &dim, .saved_bytes = sizeof dim};
     return att_tape_done(t, &step, NULL, NULL);
 }

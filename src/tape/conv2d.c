@@ -110,7 +110,7 @@ static att_status lines_back(att_tape *t, back *b, int64_t image, int64_t line, 
 
 static att_status backward(att_tape *t, const att_step *s)
 {
-    const att_window *w = s->kept;
+    const att_window *w = s->saved;
     const int64_t n = s->y->value.dim[3], k = w->channels * w->kernel[0] * w->kernel[1], most = patches_at_once(w, k);
     back b = {.p = {.w = *w, .x = s->in[0]->value.data, .length = k},
               .n = n,
@@ -196,7 +196,7 @@ att_var *att_conv2d(att_tape *t, att_var *x, att_param *weight, att_param *bias,
                            .n_in = 1,
                            .param = (att_param *[]){weight, bias},
                            .n_param = 2,
-                           .kept = &w,
-                           .kept_bytes = sizeof w};
+                           .saved = &w,
+                           .saved_bytes = sizeof w};
     return att_tape_done(t, &step, NULL, NULL);
 }

@@ -5,25 +5,25 @@
 #include <string.h>
 
 /* What forward and backward need of a call. */
-typedef struct kept {
+typedef struct cross_entropy_saved {
     const int32_t *targets;       /* [rows], below 0: none */
     float *lse;                   /* [rows] log-sum-exp */
     int64_t all, classes;         /* of a row, and those of them that take part */
     float label_smoothing, share; /* of one class: smoothing / classes */
     int64_t divisor;              /* of the sum of the losses: 1, or the rows with a target */
-} kept;
+} cross_entropy_saved;
 
-typedef struct job {
+typedef struct cross_entropy_job {
     const att_kernels *k;
-    const kept *how;
+    const cross_entropy_saved *how;
     const float *x; /* [rows, all] */
     float *loss;    /* [rows] */
-} job;
+} cross_entropy_job;
 
 static void losses(const void *arg, int64_t first, int64_t last)
 {
-    const job *j = arg;
-    const kept *h = j->how;
+    const cross_entropy_job *j = arg;
+    const cross_entropy_saved *h = j->how;
     for (int64_t i = first; i < last; i++) {
         const float *x = j->x + i * h->all;
         j->loss[i] = h->lse[i] = 0;
@@ -37,18 +37,18 @@ static void losses(const void *arg, int64_t first, int64_t last)
 
 /* ---- backward: softmax less the weights of the classes, times what a row counts */
 
-typedef struct back_job {
+typedef struct cross_entropy_backward_job {
     const att_kernels *k;
-    const kept *how;
+    const cross_entropy_saved *how;
     const float *dy; /* [1] */
     const float *x;
     float *dx; /* both [rows, all]; it may be x */
-} back_job;
+} cross_entropy_backward_job;
 
 static void losses_back(const void *arg, int64_t first, int64_t last)
 {
-    const back_job *j = arg;
-    const kept *h = j->how;
+    const cross_entropy_backward_job *j = arg;
+    const cross_entropy_saved *h = j->how;
     const float factor = (float)((double)*j->dy / (double)h->divisor);
     for (int64_t i = first; i < last; i++) {
         float *dx = j->dx + i * h->all;
@@ -64,11 +64,11 @@ static void losses_back(const void *arg, int64_t first, int64_t last)
 static att_status backward(att_tape *t, const att_step *s)
 {
     att_var *x = s->in[0];
-    const kept *how = s->kept;
+    const cross_entropy_saved *how = s->saved;
     float *dx = att_tape_dx(t, x);
     if (!dx)
         return ATT_ERR_MEMORY;
-    const back_job j = {att_kernels_of(t->ctx->isa), how, s->y->grad, x->value.data, dx};
+    const cross_entropy_backward_job j = {att_kernels_of(t->ctx->isa), how, s->y->grad, x->value.data, dx};
     att_tape_for_rows(t->ctx, x->value.dim[0], how->all, losses_back, &j);
     att_tape_dx_end(t, x, dx);
     return ATT_OK;
@@ -98,10 +98,10 @@ static bool check(att_tape *t, const att_tensor *x, const int32_t *targets, cons
     return !t->status;
 }
 
-static bool sum_up(att_tape *t, const kept *how, const float *x, int64_t rows, float *y)
+static bool sum_up(att_tape *t, const cross_entropy_saved *how, const float *x, int64_t rows, float *y)
 {
     const size_t mark = att_arena_mark(&t->arena);
-    const job j = {att_kernels_of(t->ctx->isa), how, x, att_tape_scratch(t, (size_t)rows)};
+    const cross_entropy_job j = {att_kernels_of(t->ctx->isa), how, x, att_tape_scratch(t, (size_t)rows)};
     if (j.loss) {
         att_tape_for_rows(t->ctx, rows, how->all, losses, &j);
         att_tape_total(t->ctx, rows, j.loss, how->divisor, y);
@@ -129,18 +129,18 @@ att_var *att_cross_entropy(att_tape *t, att_var *logits, const int32_t *targets,
     att_var *y = att_tape_var(t, 1, (const int64_t[]){1}), *lse = att_tape_var(t, 1, &rows);
     if (!y || !lse)
         return NULL;
-    const kept how = {.targets = att_tape_keep(t, targets, (size_t)rows * sizeof *targets),
-                      .lse = lse->value.data,
-                      .all = x->dim[1],
-                      .classes = classes,
-                      .label_smoothing = o.label_smoothing,
-                      .share = o.label_smoothing / (float)(classes ? classes : 1),
-                      .divisor = o.sum || count == 0 ? 1 : count};
+    const cross_entropy_saved how = {.targets = att_tape_keep(t, targets, (size_t)rows * sizeof *targets),
+                                     .lse = lse->value.data,
+                                     .all = x->dim[1],
+                                     .classes = classes,
+                                     .label_smoothing = o.label_smoothing,
+                                     .share = o.label_smoothing / (float)(classes ? classes : 1),
+                                     .divisor = o.sum || count == 0 ? 1 : count};
     if (t->status || !sum_up(t, &how, x->data, rows, y->value.data))
         return att_tape_fail(t, ATT_ERR_MEMORY, "cross_entropy: %s", att_error(t->ctx));
     if (o.count)
         *o.count = count;
     const att_step step = {
-        .op = &att_operation_cross_entropy, .y = y, .in = &logits, .n_in = 1, .kept = &how, .kept_bytes = sizeof how};
+        .op = &att_operation_cross_entropy, .y = y, .in = &logits, .n_in = 1, .saved = &how, .saved_bytes = sizeof how};
     return att_tape_done(t, &step, NULL, NULL);
 }

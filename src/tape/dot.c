@@ -1,32 +1,32 @@
 /* The products of rows with rows, summed: a . b over the last dimension */
 #include "tape/tape.h"
 
-typedef struct job {
+typedef struct dot_job {
     const att_kernels *k;
     const float *a, *b; /* [rows, features] */
     float *y;           /* [rows] */
     int64_t features;
-} job;
+} dot_job;
 
 static void dot(const void *arg, int64_t first, int64_t last)
 {
-    const job *j = arg;
+    const dot_job *j = arg;
     for (int64_t i = first; i < last; i++)
         j->y[i] = j->k->dot(j->features, j->a + i * j->features, j->b + i * j->features);
 }
 
 /* ---- backward: da = dy b, db = dy a */
 
-typedef struct back_job {
+typedef struct dot_backward_job {
     const att_kernels *k;
     const float *dy, *other; /* [rows], [rows, features] */
     float *dx;               /* [rows, features] */
     int64_t features;
-} back_job;
+} dot_backward_job;
 
 static void dot_back(const void *arg, int64_t first, int64_t last)
 {
-    const back_job *j = arg;
+    const dot_backward_job *j = arg;
     for (int64_t i = first; i < last; i++)
         j->k->scale(j->features, j->dy[i], j->other + i * j->features, j->dx + i * j->features);
 }
@@ -40,7 +40,8 @@ static att_status backward(att_tape *t, const att_step *s)
         float *dx = att_tape_dx(t, s->in[i]);
         if (!dx)
             return ATT_ERR_MEMORY;
-        const back_job j = {att_kernels_of(t->ctx->isa), s->y->grad, s->in[1 - i]->value.data, dx, x->dim[x->rank - 1]};
+        const dot_backward_job j = {att_kernels_of(t->ctx->isa), s->y->grad, s->in[1 - i]->value.data, dx,
+                                    x->dim[x->rank - 1]};
         att_tape_for_rows(t->ctx, att_tape_rows(x), j.features, dot_back, &j);
         att_tape_dx_end(t, s->in[i], dx);
     }
@@ -62,7 +63,7 @@ att_var *att_dot(att_tape *t, att_var *a, att_var *b)
     att_var *y = x->rank > 1 ? att_tape_var(t, x->rank - 1, x->dim) : att_tape_var(t, 1, (const int64_t[]){1});
     if (!y)
         return NULL;
-    const job j = {att_kernels_of(t->ctx->isa), x->data, b->value.data, y->value.data, x->dim[x->rank - 1]};
+    const dot_job j = {att_kernels_of(t->ctx->isa), x->data, b->value.data, y->value.data, x->dim[x->rank - 1]};
     att_tape_for_rows(t->ctx, att_tape_rows(x), j.features, dot, &j);
     const att_step step = {.op = &att_operation_dot, .y = y, .in = (att_var *[]){a, b}, .n_in = 2};
     return att_tape_done(t, &step, NULL, NULL);

@@ -3,29 +3,29 @@
 #include "tape/tape.h"
 #include "util/util.h"
 
-typedef struct kept {
+typedef struct dropout_saved {
     float p;
     uint64_t seed;
     uint32_t threshold;
     int64_t n;
     const int64_t *offsets, *starts; /* [n + 1], [n] or NULL */
     const uint32_t *ids;             /* [n] */
-} kept;
+} dropout_saved;
 
-typedef struct job {
+typedef struct dropout_job {
     const att_kernels *k;
-    const kept *how;
+    const dropout_saved *how;
     const float *x, *residual; /* [tokens, features], residual NULL: none */
     float *y;                  /* as x */
     int64_t features;
-} job;
+} dropout_job;
 
 /* Rows [first, last) of sequence b, at most BLOCK. Bits come in fours of positions, from a multiple of 4 on. */
 enum { BLOCK = 64 };
 
-static void drop_block(const job *j, int64_t b, int64_t first, int64_t last)
+static void drop_block(const dropout_job *j, int64_t b, int64_t first, int64_t last)
 {
-    const kept *h = j->how;
+    const dropout_saved *h = j->how;
     const float scale = (float)(1 / (1 - (double)h->p)); /* of what is kept */
     const uint32_t position = (uint32_t)((h->starts ? h->starts[b] : 0) + first - h->offsets[b]), before = position % 4;
     for (int64_t f = 0; f < j->features; f += j->k->panel) {
@@ -42,7 +42,7 @@ static void drop_block(const job *j, int64_t b, int64_t first, int64_t last)
 
 static void drop(const void *arg, int64_t first, int64_t last)
 {
-    const job *j = arg;
+    const dropout_job *j = arg;
     const int64_t *offsets = j->how->offsets;
     int64_t b = 0;
     while (first < last) {
@@ -65,8 +65,8 @@ static att_status backward(att_tape *t, const att_step *s)
     float *dx = att_tape_dx(t, x);
     if (!dx)
         return ATT_ERR_MEMORY;
-    const job j = {
-        .k = att_kernels_of(t->ctx->isa), .how = s->kept, .x = s->y->grad, .y = dx, .features = x->value.dim[1]};
+    const dropout_job j = {
+        .k = att_kernels_of(t->ctx->isa), .how = s->saved, .x = s->y->grad, .y = dx, .features = x->value.dim[1]};
     att_tape_for_rows(t->ctx, x->value.dim[0], j.features, drop, &j);
     att_tape_dx_end(t, x, dx);
     return ATT_OK;
@@ -96,16 +96,16 @@ static bool check(att_tape *t, const att_tensor *x, const att_tensor *residual, 
 }
 
 /* What is needed again, in the tape's own memory. */
-static kept keep(att_tape *t, float p, uint64_t seed, const att_positions *at, const uint32_t *ids)
+static dropout_saved keep(att_tape *t, float p, uint64_t seed, const att_positions *at, const uint32_t *ids)
 {
     const size_t n = (size_t)at->n;
-    return (kept){.p = p,
-                  .seed = seed,
-                  .threshold = att_dropout_threshold(p),
-                  .n = at->n,
-                  .offsets = att_tape_keep(t, at->offsets, (n + 1) * sizeof *at->offsets),
-                  .starts = at->starts ? att_tape_keep(t, at->starts, n * sizeof *at->starts) : NULL,
-                  .ids = att_tape_keep(t, ids, n * sizeof *ids)};
+    return (dropout_saved){.p = p,
+                           .seed = seed,
+                           .threshold = att_dropout_threshold(p),
+                           .n = at->n,
+                           .offsets = att_tape_keep(t, at->offsets, (n + 1) * sizeof *at->offsets),
+                           .starts = at->starts ? att_tape_keep(t, at->starts, n * sizeof *at->starts) : NULL,
+                           .ids = att_tape_keep(t, ids, n * sizeof *ids)};
 }
 
 att_var *att_dropout(att_tape *t, att_var *x, att_var *residual, float p, uint64_t seed, const att_positions *at,
@@ -123,22 +123,22 @@ att_var *att_dropout(att_tape *t, att_var *x, att_var *residual, float p, uint64
         return NULL;
     if (att_dropout_threshold(p) == 0)
         return residual ? att_add(t, x, residual) : x;
-    const kept how = keep(t, p, seed, &rows, sequence_ids);
+    const dropout_saved how = keep(t, p, seed, &rows, sequence_ids);
     att_var *y = att_tape_var(t, 2, x->value.dim);
     if (!y)
         return NULL;
-    const job j = {.k = att_kernels_of(t->ctx->isa),
-                   .how = &how,
-                   .x = x->value.data,
-                   .residual = residual ? residual->value.data : NULL,
-                   .y = y->value.data,
-                   .features = x->value.dim[1]};
+    const dropout_job j = {.k = att_kernels_of(t->ctx->isa),
+                           .how = &how,
+                           .x = x->value.data,
+                           .residual = residual ? residual->value.data : NULL,
+                           .y = y->value.data,
+                           .features = x->value.dim[1]};
     att_tape_for_rows(t->ctx, x->value.dim[0], j.features, drop, &j);
     const att_step step = {.op = &att_operation_dropout,
                            .y = y,
                            .in = (att_var *[]){x, residual},
                            .n_in = 2,
-                           .kept = &how,
-                           .kept_bytes = sizeof how};
+                           .saved = &how,
+                           .saved_bytes = sizeof how};
     return att_tape_done(t, &step, NULL, NULL);
 }

@@ -30,10 +30,10 @@ static bool check(att_tape *t, const att_tensor *x, const att_param *weight, con
 
 /* ---- backward: with z = x W^T + b and dz = dy f'(z), dx = dz W, dW = dz^T x, db = the sum of dz's rows */
 
-typedef struct kept {
+typedef struct linear_saved {
     att_activation act;
     const float *z; /* [rows, out], NULL where the activation is the identity; of ReLU, y, which tells the sign */
-} kept;
+} linear_saved;
 
 att_status att_tape_input_back(att_tape *t, const float *dz, att_var *x, att_param *weight)
 {
@@ -57,14 +57,14 @@ att_status att_tape_weight_back(att_tape *t, int64_t m, const float *dz, const f
 
 static att_status backward(att_tape *t, const att_step *s)
 {
-    const kept *kept = s->kept;
+    const linear_saved *saved = s->saved;
     const int64_t m = s->y->value.dim[0], n = s->y->value.dim[1];
     const float *dz = s->y->grad;
-    if (kept->z) {
+    if (saved->z) {
         float *to = att_tape_scratch(t, (size_t)(m * n));
         if (!to)
             return ATT_ERR_MEMORY;
-        att_tape_activate_back(t->ctx, (int)kept->act, m * n, kept->z, dz, to);
+        att_tape_activate_back(t->ctx, (int)saved->act, m * n, saved->z, dz, to);
         dz = to;
     }
     att_tape_give(t, s->in[1], s->y->grad);
@@ -138,14 +138,14 @@ att_var *att_linear(att_tape *t, att_var *x, att_param *weight, att_param *bias,
     if (!multiply(t, &x->value, weight, bias, act, residual ? residual->value.data : NULL, z ? z->value.data : NULL,
                   &y->value))
         return att_tape_fail(t, ATT_ERR_MEMORY, "linear: %s", att_error(t->ctx));
-    const kept kept = {act, z ? z->value.data : relu ? y->value.data : NULL};
+    const linear_saved saved = {act, z ? z->value.data : relu ? y->value.data : NULL};
     const att_step step = {.op = relu ? &linear_relu : &att_operation_linear,
                            .y = y,
                            .in = (att_var *[]){x, residual},
                            .n_in = 2,
                            .param = (att_param *[]){weight, bias},
                            .n_param = 2,
-                           .kept = &kept,
-                           .kept_bytes = sizeof kept};
+                           .saved = &saved,
+                           .saved_bytes = sizeof saved};
     return att_tape_done(t, &step, NULL, NULL);
 }

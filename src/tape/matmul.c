@@ -1,9 +1,9 @@
 /* The product of two matrices, each as it is or transposed */
 #include "tape/tape.h"
 
-typedef struct kept {
+typedef struct matmul_saved {
     bool transpose_a, transpose_b;
-} kept;
+} matmul_saved;
 
 static att_matrix matrix_of(const float *x, int64_t columns, bool transposed)
 {
@@ -27,7 +27,7 @@ static att_status operand_back(att_tape *t, att_var *x, bool transposed, int64_t
 
 static att_status backward(att_tape *t, const att_step *s)
 {
-    const kept *how = s->kept;
+    const matmul_saved *how = s->saved;
     att_var *a = s->in[0], *b = s->in[1];
     const int64_t m = s->y->value.dim[0], n = s->y->value.dim[1], k = a->value.dim[how->transpose_a ? 0 : 1];
     const att_matrix dc = {s->y->grad, n, 1}, left = matrix_of(a->value.data, a->value.dim[1], how->transpose_a),
@@ -58,12 +58,12 @@ att_var *att_matmul(att_tape *t, att_var *a, att_var *b, bool transpose_a, bool 
     if (att_tape_product(t, m, n, k, matrix_of(av->data, av->dim[1], transpose_a),
                          matrix_of(bv->data, bv->dim[1], transpose_b), false, y->value.data))
         return att_tape_fail(t, ATT_ERR_MEMORY, "matmul: %s", att_error(t->ctx));
-    const kept how = {transpose_a, transpose_b};
+    const matmul_saved how = {transpose_a, transpose_b};
     const att_step step = {.op = &att_operation_matmul,
                            .y = y,
                            .in = (att_var *[]){a, b},
                            .n_in = 2,
-                           .kept = &how,
-                           .kept_bytes = sizeof how};
+                           .saved = &how,
+                           .saved_bytes = sizeof how};
     return att_tape_done(t, &step, NULL, NULL);
 }

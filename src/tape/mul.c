@@ -1,21 +1,21 @@
 /* a * b, number by number */
 #include "tape/tape.h"
 
-typedef struct job {
+typedef struct mul_job {
     const att_kernels *k;
     const float *a, *b;
     float *y; /* all [count] */
-} job;
+} mul_job;
 
 static void mul(const void *arg, int64_t first, int64_t last)
 {
-    const job *j = arg;
+    const mul_job *j = arg;
     j->k->mul(last - first, j->a + first, j->b + first, j->y + first);
 }
 
 static void product(att_ctx *ctx, int64_t count, const float *a, const float *b, float *y)
 {
-    const job j = {att_kernels_of(ctx->isa), a, b, y};
+    const mul_job j = {att_kernels_of(ctx->isa), a, b, y};
     att_tape_for_rows(ctx, count, 1, mul, &j);
 }
 

@@ -3,33 +3,33 @@
 
 #include <math.h>
 
-typedef struct job {
+typedef struct normalize_job {
     const att_kernels *k;
     const float *x;
     float *y; /* both [rows, features] */
     int64_t features;
     float eps;
-} job;
+} normalize_job;
 
 static void normalize(const void *arg, int64_t first, int64_t last)
 {
-    const job *j = arg;
+    const normalize_job *j = arg;
     for (int64_t i = first * j->features; i < last * j->features; i += j->features)
         j->k->normalize(j->features, j->x + i, j->eps, j->y + i);
 }
 
 /* ---- backward: y = x / |x| has dx = (dy - y (y . dy)) / |x|; where eps divides, dx = dy / eps */
 
-typedef struct back_job {
+typedef struct normalize_backward_job {
     const float *x, *dy;
     float *dx; /* all [rows, features] */
     int64_t features;
     float eps;
-} back_job;
+} normalize_backward_job;
 
 static void normalize_back(const void *arg, int64_t first, int64_t last)
 {
-    const back_job *j = arg;
+    const normalize_backward_job *j = arg;
     for (int64_t i = first; i < last; i++) {
         const float *x = j->x + i * j->features, *dy = j->dy + i * j->features;
         float *dx = j->dx + i * j->features;
@@ -49,8 +49,8 @@ static void normalize_back(const void *arg, int64_t first, int64_t last)
 static att_status backward(att_tape *t, const att_step *s)
 {
     const att_tensor *x = &s->in[0]->value;
-    const float *eps = s->kept;
-    const back_job j = {x->data, s->y->grad, att_tape_grad(s->in[0]), x->dim[x->rank - 1], *eps};
+    const float *eps = s->saved;
+    const normalize_backward_job j = {x->data, s->y->grad, att_tape_grad(s->in[0]), x->dim[x->rank - 1], *eps};
     att_tape_for_rows(t->ctx, att_tape_rows(x), j.features, normalize_back, &j);
     return ATT_OK;
 }
@@ -67,9 +67,9 @@ att_var *att_normalize(att_tape *t, att_var *x, float eps)
     if (!y)
         return NULL;
     const int64_t features = x->value.dim[x->value.rank - 1];
-    const job j = {att_kernels_of(t->ctx->isa), x->value.data, y->value.data, features, eps};
+    const normalize_job j = {att_kernels_of(t->ctx->isa), x->value.data, y->value.data, features, eps};
     att_tape_for_rows(t->ctx, att_tape_rows(&x->value), features, normalize, &j);
     const att_step step = {
-        .op = &att_operation_normalize, .y = y, .in = &x, .n_in = 1, .kept = &eps, .kept_bytes = sizeof eps};
+        .op = &att_operation_normalize, .y = y, .in = &x, .n_in = 1, .saved = &eps, .saved_bytes = sizeof eps};
     return att_tape_done(t, &step, NULL, NULL);
 }

@@ -3,16 +3,16 @@
 
 #include <string.h>
 
-typedef struct job {
+typedef struct pool_job {
     const att_kernels *k;
     const float *x;         /* [tokens, features] */
     const int64_t *offsets; /* [n + 1] */
     float *y;               /* [n, features] */
     int64_t features;
     att_pooling kind;
-} job;
+} pool_job;
 
-static void pool_one(const job *j, int64_t sequence)
+static void pool_one(const pool_job *j, int64_t sequence)
 {
     const int64_t f = j->features, first = j->offsets[sequence], last = j->offsets[sequence + 1];
     float *y = j->y + sequence * f;
@@ -50,12 +50,12 @@ static bool check(att_tape *t, const att_tensor *x, const int64_t *offsets, int6
 
 /* ---- backward */
 
-typedef struct kept {
+typedef struct pool_saved {
     const int64_t *offsets; /* [n + 1] */
     att_pooling kind;
-} kept;
+} pool_saved;
 
-typedef struct back_job {
+typedef struct pool_backward_job {
     const att_kernels *k;
     const float *x, *dy;    /* [tokens, features], [n, features] */
     const int64_t *offsets; /* [n + 1] */
@@ -63,9 +63,9 @@ typedef struct back_job {
     float *share;           /* [n, features] */
     int64_t features;
     att_pooling kind;
-} back_job;
+} pool_backward_job;
 
-static void mean_back(const back_job *j, int64_t first, int64_t last, const float *dy, float *share)
+static void mean_back(const pool_backward_job *j, int64_t first, int64_t last, const float *dy, float *share)
 {
     const int64_t f = j->features;
     j->k->scale(f, 1.0f / (float)(last - first), dy, share);
@@ -74,7 +74,7 @@ static void mean_back(const back_job *j, int64_t first, int64_t last, const floa
 }
 
 /* To the first that is as large as any, or NaN. */
-static void max_back(const back_job *j, int64_t first, int64_t last, const float *dy)
+static void max_back(const pool_backward_job *j, int64_t first, int64_t last, const float *dy)
 {
     const int64_t f = j->features;
     for (int64_t d = 0; d < f; d++) {
@@ -88,7 +88,7 @@ static void max_back(const back_job *j, int64_t first, int64_t last, const float
 
 static void pool_back(const void *arg, int64_t from, int64_t to)
 {
-    const back_job *j = arg;
+    const pool_backward_job *j = arg;
     for (int64_t i = from; i < to; i++) {
         const int64_t first = j->offsets[i], last = j->offsets[i + 1], f = j->features;
         const float *dy = j->dy + i * f;
@@ -105,16 +105,16 @@ static void pool_back(const void *arg, int64_t from, int64_t to)
 
 static att_status backward(att_tape *t, const att_step *s)
 {
-    const kept *kept = s->kept;
+    const pool_saved *saved = s->saved;
     const int64_t n = s->y->value.dim[0], features = s->y->value.dim[1], tokens = s->in[0]->value.dim[0];
-    const back_job j = {.k = att_kernels_of(t->ctx->isa),
-                        .x = s->in[0]->value.data,
-                        .dy = s->y->grad,
-                        .offsets = kept->offsets,
-                        .dx = att_tape_grad(s->in[0]),
-                        .share = att_tape_scratch(t, (size_t)(n * features)),
-                        .features = features,
-                        .kind = kept->kind};
+    const pool_backward_job j = {.k = att_kernels_of(t->ctx->isa),
+                                 .x = s->in[0]->value.data,
+                                 .dy = s->y->grad,
+                                 .offsets = saved->offsets,
+                                 .dx = att_tape_grad(s->in[0]),
+                                 .share = att_tape_scratch(t, (size_t)(n * features)),
+                                 .features = features,
+                                 .kind = saved->kind};
     if (!j.share)
         return ATT_ERR_MEMORY;
     att_tape_for_rows(t->ctx, n, n > 0 ? tokens * features / n : 0, pool_back, &j);
@@ -133,15 +133,15 @@ att_var *att_pool(att_tape *t, att_var *x, const int64_t *offsets, int64_t n, at
     att_var *y = att_tape_var(t, 2, (const int64_t[]){n, features});
     if (!y)
         return NULL;
-    const job j = {.k = att_kernels_of(t->ctx->isa),
-                   .x = x->value.data,
-                   .offsets = offsets,
-                   .y = y->value.data,
-                   .features = features,
-                   .kind = kind};
+    const pool_job j = {.k = att_kernels_of(t->ctx->isa),
+                        .x = x->value.data,
+                        .offsets = offsets,
+                        .y = y->value.data,
+                        .features = features,
+                        .kind = kind};
     att_tape_for_rows(t->ctx, n, n > 0 ? tokens * features / n : 0, pool, &j);
-    const kept kept = {.offsets = att_tape_keep(t, offsets, (size_t)(n + 1) * sizeof *offsets), .kind = kind};
+    const pool_saved saved = {.offsets = att_tape_keep(t, offsets, (size_t)(n + 1) * sizeof *offsets), .kind = kind};
     const att_step step = {
-        .op = &att_operation_pool, .y = y, .in = &x, .n_in = 1, .kept = &kept, .kept_bytes = sizeof kept};
+        .op = &att_operation_pool, .y = y, .in = &x, .n_in = 1, .saved = &saved, .saved_bytes = sizeof saved};
     return att_tape_done(t, &step, NULL, NULL);
 }

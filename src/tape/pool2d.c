@@ -3,17 +3,17 @@
 
 #include <string.h>
 
-typedef struct kept {
+typedef struct pool2d_saved {
     att_window w;
     att_pooling kind;
-} kept;
+} pool2d_saved;
 
-typedef struct job {
-    kept of;
+typedef struct pool2d_job {
+    pool2d_saved of;
     const att_kernels *k;
     const float *x, *dy;
     float *y, *dx; /* x and dx [images, height, width, channels], y and dy [images, out[0], out[1], channels] */
-} job;
+} pool2d_job;
 
 /* Where one window stands: lines and columns of the image that are in it. */
 typedef struct place {
@@ -43,7 +43,7 @@ static int64_t number_at(const att_window *w, const place *p, int64_t i)
 
 static void pool_lines(const void *arg, int64_t first, int64_t last)
 {
-    const job *j = arg;
+    const pool2d_job *j = arg;
     const att_window *w = &j->of.w;
     void (*const merge)(int64_t, const float *, const float *, float *) =
         j->of.kind == ATT_POOL_MAX ? j->k->max : j->k->add;
@@ -62,7 +62,7 @@ static void pool_lines(const void *arg, int64_t first, int64_t last)
 /* ---- backward: images one by one, since windows may overlap */
 
 /* To the first that is as large as any, or NaN. */
-static void max_back(const job *j, const place *p, const float *dy)
+static void max_back(const pool2d_job *j, const place *p, const float *dy)
 {
     const att_window *w = &j->of.w;
     for (int64_t c = 0; c < w->channels; c++) {
@@ -77,7 +77,7 @@ static void max_back(const job *j, const place *p, const float *dy)
     }
 }
 
-static void mean_back(const job *j, const place *p, const float *dy)
+static void mean_back(const pool2d_job *j, const place *p, const float *dy)
 {
     const att_window *w = &j->of.w;
     const float share = 1.0f / (float)numbers_of(p);
@@ -90,7 +90,7 @@ static void mean_back(const job *j, const place *p, const float *dy)
 
 static void images_back(const void *arg, int64_t first, int64_t last)
 {
-    const job *j = arg;
+    const pool2d_job *j = arg;
     const att_window *w = &j->of.w;
     for (int64_t window = first * w->out[0] * w->out[1]; window < last * w->out[0] * w->out[1]; window++) {
         const place p = place_of(w, window / w->out[1], window % w->out[1]);
@@ -100,13 +100,13 @@ static void images_back(const void *arg, int64_t first, int64_t last)
 
 static att_status backward(att_tape *t, const att_step *s)
 {
-    const kept *kept = s->kept;
-    const job j = {.of = *kept,
-                   .k = att_kernels_of(t->ctx->isa),
-                   .x = s->in[0]->value.data,
-                   .dy = s->y->grad,
-                   .dx = att_tape_grad(s->in[0])};
-    att_tape_for_rows(t->ctx, kept->w.images, kept->w.images > 0 ? att_count(&s->in[0]->value) / kept->w.images : 0,
+    const pool2d_saved *saved = s->saved;
+    const pool2d_job j = {.of = *saved,
+                          .k = att_kernels_of(t->ctx->isa),
+                          .x = s->in[0]->value.data,
+                          .dy = s->y->grad,
+                          .dx = att_tape_grad(s->in[0])};
+    att_tape_for_rows(t->ctx, saved->w.images, saved->w.images > 0 ? att_count(&s->in[0]->value) / saved->w.images : 0,
                       images_back, &j);
     return ATT_OK;
 }
@@ -127,7 +127,7 @@ att_var *att_pool2d(att_tape *t, att_var *x, att_pooling kind, const att_pool_op
     if (!x || !att_tape_ready(t))
         return NULL;
     att_pool_options o;
-    kept kept = {.kind = kind};
+    pool2d_saved saved = {.kind = kind};
     const att_status e = att_take_options(&o, sizeof o, options, "att_pool_options");
     if (e)
         return att_tape_fail(t, e, "pool2d: %s", att_error(t->ctx));
@@ -137,15 +137,15 @@ att_var *att_pool2d(att_tape *t, att_var *x, att_pooling kind, const att_pool_op
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "pool2d: options is NULL, but options.kernel is needed");
     for (int i = 0; i < 2; i++)
         o.stride[i] = o.stride[i] == 0 ? o.kernel[i] : o.stride[i];
-    if (!att_tape_window(t, "pool2d", &x->value, o.kernel, o.stride, o.padding, &kept.w))
+    if (!att_tape_window(t, "pool2d", &x->value, o.kernel, o.stride, o.padding, &saved.w))
         return NULL;
-    const att_window *w = &kept.w;
+    const att_window *w = &saved.w;
     att_var *y = att_tape_var(t, 4, (const int64_t[]){w->images, w->out[0], w->out[1], w->channels});
     if (!y)
         return NULL;
-    const job j = {.of = kept, .k = att_kernels_of(t->ctx->isa), .x = x->value.data, .y = y->value.data};
+    const pool2d_job j = {.of = saved, .k = att_kernels_of(t->ctx->isa), .x = x->value.data, .y = y->value.data};
     att_tape_for_rows(t->ctx, w->images * w->out[0], work_of_line(w), pool_lines, &j);
     const att_step step = {
-        .op = &att_operation_pool2d, .y = y, .in = &x, .n_in = 1, .kept = &kept, .kept_bytes = sizeof kept};
+        .op = &att_operation_pool2d, .y = y, .in = &x, .n_in = 1, .saved = &saved, .saved_bytes = sizeof saved};
     return att_tape_done(t, &step, NULL, NULL);
 }

@@ -51,17 +51,17 @@ const int64_t *att_tape_positions(att_tape *t, const char *op, const att_tensor 
 
 /* ---- waves */
 
-typedef struct job {
+typedef struct positions_job {
     const int64_t *position; /* [rows], or NULL: first, first + 1, ... */
     int64_t first, pairs, sine_step, cosine_at;
     const double *frequency; /* [pairs] */
     float *table;            /* [rows, 2 pairs] */
-} job;
+} positions_job;
 
 /* In double: at position 10^6 an angle is still to 10^-10. */
 static void fill_rows(const void *arg, int64_t from, int64_t to)
 {
-    const job *j = arg;
+    const positions_job *j = arg;
     for (int64_t r = from; r < to; r++) {
         const double position = (double)(j->position ? j->position[r] : j->first + r);
         float *sine = j->table + r * 2 * j->pairs, *cosine = sine + j->cosine_at;
@@ -98,13 +98,13 @@ const float *const *att_tape_waves(att_tape *t, const char *op, const int64_t *p
         frequency[i] = att_power(w->base, -2 * (double)i, (double)w->features);
     for (int64_t i = 0; i < tokens; i++)
         row[i] = table + 2 * pairs * (range ? position[i] - first : i);
-    const job j = {.position = range ? NULL : position,
-                   .first = first,
-                   .pairs = pairs,
-                   .sine_step = w->interleaved ? 2 : 1,
-                   .cosine_at = w->interleaved ? 1 : pairs,
-                   .frequency = frequency,
-                   .table = table};
+    const positions_job j = {.position = range ? NULL : position,
+                             .first = first,
+                             .pairs = pairs,
+                             .sine_step = w->interleaved ? 2 : 1,
+                             .cosine_at = w->interleaved ? 1 : pairs,
+                             .frequency = frequency,
+                             .table = table};
     att_tape_for_rows(t->ctx, rows, 2 * COST * pairs, fill_rows, &j);
     return row;
 }

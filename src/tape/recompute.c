@@ -1,11 +1,11 @@
 /* A function of variables that is run again by a backward, so that its own need not be kept */
 #include "tape/tape.h"
 
-typedef struct kept {
+typedef struct recompute_saved {
     att_recompute_fn apply;
     const void *user; /* a copy */
     const att_tape_scope *scope;
-} kept;
+} recompute_saved;
 
 /* Variables of the function's own on the numbers of x [n], and where the tape records on their gradients. */
 static att_var *const *views_of(att_tape *t, att_var *const *x, int n)
@@ -25,7 +25,7 @@ static att_var *const *views_of(att_tape *t, att_var *const *x, int n)
 }
 
 /* The function, by itself: without a watch, and in the scope that it was called in. */
-static att_var *run(att_tape *t, const kept *k, att_var *const *x, int n)
+static att_var *run(att_tape *t, const recompute_saved *k, att_var *const *x, int n)
 {
     void (*const watch)(void *user, const att_tape_event *event) = t->hook;
     const att_tape_scope *scope = t->scope;
@@ -52,7 +52,7 @@ static att_status backward(att_tape *t, const att_step *s)
     att_tape_spare *spares = t->spares;
     t->last = NULL;
     t->spares = NULL; /* what becomes spare now is given up with the rest of the run */
-    att_var *y = run(t, s->kept, s->in, s->n_in);
+    att_var *y = run(t, s->saved, s->in, s->n_in);
     att_status e = t->status ? att_fail(t->ctx, t->status, "%s", t->error)
                              : att_check_same_shape(t->ctx, "recompute: the function's second result", &y->value,
                                                     "its first", &s->y->value);
@@ -89,15 +89,15 @@ att_var *att_recompute(att_tape *t, att_recompute_fn apply, const void *user, si
     if (!check(t, apply, user, user_bytes, x, n))
         return NULL;
     const bool record = t->record;
-    const kept kept = {apply, att_tape_keep(t, user, user_bytes), t->scope};
+    const recompute_saved saved = {apply, att_tape_keep(t, user, user_bytes), t->scope};
     const size_t mark = att_arena_mark(&t->arena);
     t->record = false;
-    att_var *y = att_tape_release(t, mark, t->status ? NULL : run(t, &kept, x, n));
+    att_var *y = att_tape_release(t, mark, t->status ? NULL : run(t, &saved, x, n));
     t->record = record;
     if (!y || !record)
         return y;
     t->last = y;
     const att_step step = {
-        .op = &att_operation_recompute, .y = y, .in = x, .n_in = n, .kept = &kept, .kept_bytes = sizeof kept};
+        .op = &att_operation_recompute, .y = y, .in = x, .n_in = n, .saved = &saved, .saved_bytes = sizeof saved};
     return att_tape_done(t, &step, NULL, NULL);
 }

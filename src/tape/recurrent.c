@@ -52,7 +52,7 @@ static int64_t running_at(const frame *f, int64_t at, int64_t running)
 /* ---- backward: the gradient of a state is what its output gives and, through the gates, the step after it. That of
  * the gates is kept for all tokens, so that weights have theirs in one product. */
 
-typedef struct back_job {
+typedef struct recurrent_backward_job {
     const att_kernels *k;
     const frame *f;
     int64_t at;      /* the step */
@@ -61,11 +61,11 @@ typedef struct back_job {
     float *d;        /* [tokens, gates, units]: by what the input gives to gates */
     float *dproduct; /* [n, gates, units]: by the product of this step */
     float *dh, *dc;  /* [n, units], in the order of f->sequence */
-} back_job;
+} recurrent_backward_job;
 
 static void back_step(const void *arg, int64_t from, int64_t to)
 {
-    const back_job *j = arg;
+    const recurrent_backward_job *j = arg;
     const frame *f = j->f;
     const int64_t units = f->units, gates = f->cell->gates * units;
     for (int64_t i = from; i < to; i++) {
@@ -82,7 +82,7 @@ static void back_step(const void *arg, int64_t from, int64_t to)
 
 static void back_to_product(const void *arg, int64_t first, int64_t last)
 {
-    const back_job *j = arg;
+    const recurrent_backward_job *j = arg;
     for (int64_t i = first; i < last; i++)
         j->f->cell->to_product(j->k, j->f->units, gates_of(j->f, i), j->d + i * j->f->cell->gates * j->f->units);
 }
@@ -95,7 +95,7 @@ static void sort_rows(const frame *f, const float *x, float *y)
 }
 
 /* Through all steps: j->d, j->h, j->dh and j->dc */
-static att_status back_steps(att_tape *t, const att_step *s, back_job *j)
+static att_status back_steps(att_tape *t, const att_step *s, recurrent_backward_job *j)
 {
     const frame *f = j->f;
     const int64_t gates = f->cell->gates * f->units, tokens = s->y->value.dim[0];
@@ -128,18 +128,18 @@ static void start_back(const att_kernels *k, const frame *f, att_var *start, con
 
 att_status att_recurrent_back(att_tape *t, const att_step *s)
 {
-    const frame *f = s->kept;
+    const frame *f = s->saved;
     const att_tensor *x = &s->in[0]->value;
     const int64_t tokens = x->dim[0], units = f->units, gates = f->cell->gates * units;
     const size_t states = att_size_mul((size_t)f->n, (size_t)units);
-    back_job j = {.k = att_kernels_of(t->ctx->isa),
-                  .f = f,
-                  .dy = s->y->grad,
-                  .h = att_tape_scratch(t, att_size_mul((size_t)tokens, (size_t)units)),
-                  .d = att_tape_scratch(t, att_size_mul((size_t)tokens, (size_t)gates)),
-                  .dproduct = att_tape_scratch(t, att_size_mul((size_t)f->n, (size_t)gates)),
-                  .dh = att_tape_scratch(t, states),
-                  .dc = att_tape_scratch(t, states)};
+    recurrent_backward_job j = {.k = att_kernels_of(t->ctx->isa),
+                                .f = f,
+                                .dy = s->y->grad,
+                                .h = att_tape_scratch(t, att_size_mul((size_t)tokens, (size_t)units)),
+                                .d = att_tape_scratch(t, att_size_mul((size_t)tokens, (size_t)gates)),
+                                .dproduct = att_tape_scratch(t, att_size_mul((size_t)f->n, (size_t)gates)),
+                                .dh = att_tape_scratch(t, states),
+                                .dc = att_tape_scratch(t, states)};
     if (!j.h || !j.d || !j.dproduct || !j.dh || !j.dc)
         return ATT_ERR_MEMORY;
     att_status e = back_steps(t, s, &j);
@@ -310,8 +310,8 @@ static att_var *done(att_tape *t, const frame *f, att_var *x, const att_recurren
                            .n_in = 3,
                            .param = (att_param *[]){o->weight_ih, o->weight_hh, o->bias_ih, o->bias_hh},
                            .n_param = 4,
-                           .kept = f,
-                           .kept_bytes = sizeof *f};
+                           .saved = f,
+                           .saved_bytes = sizeof *f};
     return att_tape_done(t, &step, NULL, NULL);
 }
 

@@ -4,24 +4,24 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct kept {
+typedef struct rotary_saved {
     const float *const *row; /* [tokens]: sines, then cosines [pairs] */
     int64_t pairs;
     bool interleaved;
-} kept;
+} rotary_saved;
 
-typedef struct job {
-    kept at;
+typedef struct rotary_job {
+    rotary_saved at;
     const att_kernels *k;
     const float *x;
     float *y; /* both [tokens, heads, dim] */
     int64_t heads, dim;
     float way; /* 1, or -1 back */
-} job;
+} rotary_job;
 
 static void rotary(const void *arg, int64_t first, int64_t last)
 {
-    const job *j = arg;
+    const rotary_job *j = arg;
     const int64_t pairs = j->at.pairs, rest = j->dim - 2 * pairs;
     void (*const rotate)(int64_t, float, const float *, const float *, const float *, float *) =
         j->at.interleaved ? j->k->rotate_neighbours : j->k->rotate_halves;
@@ -35,9 +35,9 @@ static void rotary(const void *arg, int64_t first, int64_t last)
     }
 }
 
-static void turn(att_ctx *ctx, const kept *at, const att_tensor *x, float way, const float *from, float *to)
+static void turn(att_ctx *ctx, const rotary_saved *at, const att_tensor *x, float way, const float *from, float *to)
 {
-    const job j = {*at, att_kernels_of(ctx->isa), from, to, x->dim[1], x->dim[2], way};
+    const rotary_job j = {*at, att_kernels_of(ctx->isa), from, to, x->dim[1], x->dim[2], way};
     att_tape_for_rows(ctx, x->dim[0], x->dim[1] * x->dim[2], rotary, &j);
 }
 
@@ -50,7 +50,7 @@ static att_status backward(att_tape *t, const att_step *s)
     float *dx = att_tape_grad_put(s->in[0], &add), *to = add ? att_tape_scratch(t, (size_t)att_count(x)) : dx;
     if (!to)
         return ATT_ERR_MEMORY;
-    turn(t->ctx, s->kept, x, -1, s->y->grad, to);
+    turn(t->ctx, s->saved, x, -1, s->y->grad, to);
     if (add)
         att_tape_sum(t->ctx, att_count(x), to, dx);
     return ATT_OK;
@@ -88,13 +88,13 @@ att_var *att_rotary(att_tape *t, att_var *x, const att_positions *at, const att_
     att_var *y = att_tape_var(t, 3, x->value.dim);
     const int64_t *position = y ? att_tape_positions(t, "rotary", &x->value, at) : NULL;
     const att_waves waves = {.features = o.dims, .base = o.base};
-    const kept kept = {.row = position ? att_tape_waves(t, "rotary", position, tokens, &waves) : NULL,
-                       .pairs = o.dims / 2,
-                       .interleaved = o.interleaved};
-    if (!kept.row)
+    const rotary_saved saved = {.row = position ? att_tape_waves(t, "rotary", position, tokens, &waves) : NULL,
+                                .pairs = o.dims / 2,
+                                .interleaved = o.interleaved};
+    if (!saved.row)
         return NULL;
-    turn(t->ctx, &kept, &x->value, 1, x->value.data, y->value.data);
+    turn(t->ctx, &saved, &x->value, 1, x->value.data, y->value.data);
     const att_step step = {
-        .op = &att_operation_rotary, .y = y, .in = &x, .n_in = 1, .kept = &kept, .kept_bytes = sizeof kept};
+        .op = &att_operation_rotary, .y = y, .in = &x, .n_in = 1, .saved = &saved, .saved_bytes = sizeof saved};
     return att_tape_done(t, &step, NULL, NULL);
 }

@@ -1,22 +1,22 @@
 /* x times a number */
 #include "tape/tape.h"
 
-typedef struct job {
+typedef struct scale_job {
     const att_kernels *k;
     float factor;
     const float *x;
     float *y; /* both [count] */
-} job;
+} scale_job;
 
 static void scale(const void *arg, int64_t first, int64_t last)
 {
-    const job *j = arg;
+    const scale_job *j = arg;
     j->k->scale(last - first, j->factor, j->x + first, j->y + first);
 }
 
 static void product(att_ctx *ctx, int64_t count, float factor, const float *x, float *y)
 {
-    const job j = {att_kernels_of(ctx->isa), factor, x, y};
+    const scale_job j = {att_kernels_of(ctx->isa), factor, x, y};
     att_tape_for_rows(ctx, count, 1, scale, &j);
 }
 
@@ -25,7 +25,7 @@ static void product(att_ctx *ctx, int64_t count, float factor, const float *x, f
 static att_status backward(att_tape *t, const att_step *s)
 {
     const int64_t count = att_count(&s->y->value);
-    const float *factor = s->kept;
+    const float *factor = s->saved;
     float *dx = att_tape_dx(t, s->in[0]);
     if (!dx)
         return ATT_ERR_MEMORY;
@@ -47,6 +47,6 @@ att_var *att_scale(att_tape *t, att_var *x, float factor)
         return NULL;
     product(t->ctx, att_count(&x->value), factor, x->value.data, y->value.data);
     const att_step step = {
-        .op = &att_operation_scale, .y = y, .in = &x, .n_in = 1, .kept = &factor, .kept_bytes = sizeof factor};
+        .op = &att_operation_scale, .y = y, .in = &x, .n_in = 1, .saved = &factor, .saved_bytes = sizeof factor};
     return att_tape_done(t, &step, NULL, NULL);
 }

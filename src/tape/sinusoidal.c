@@ -4,17 +4,17 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct job {
+typedef struct sinusoidal_job {
     const att_kernels *k;
     const float *x;          /* [tokens, in] */
     const float *const *row; /* [tokens] */
     float *y;                /* [tokens, out] */
     int64_t in, out, append;
-} job;
+} sinusoidal_job;
 
 static void sinusoidal(const void *arg, int64_t first, int64_t last)
 {
-    const job *j = arg;
+    const sinusoidal_job *j = arg;
     for (int64_t i = first; i < last; i++) {
         const float *x = j->x + i * j->in;
         float *y = j->y + i * j->out;
@@ -29,16 +29,16 @@ static void sinusoidal(const void *arg, int64_t first, int64_t last)
 
 /* ---- backward: x's own part of y */
 
-typedef struct back_job {
+typedef struct sinusoidal_backward_job {
     const att_kernels *k;
     const float *dy; /* [tokens, out] */
     float *dx;       /* [tokens, in] */
     int64_t in, out;
-} back_job;
+} sinusoidal_backward_job;
 
 static void sinusoidal_back(const void *arg, int64_t first, int64_t last)
 {
-    const back_job *j = arg;
+    const sinusoidal_backward_job *j = arg;
     for (int64_t i = first; i < last; i++)
         j->k->add(j->in, j->dx + i * j->in, j->dy + i * j->out, j->dx + i * j->in);
 }
@@ -49,7 +49,7 @@ static att_status backward(att_tape *t, const att_step *s)
     if (in == out) {
         att_tape_give(t, s->in[0], s->y->grad);
     } else {
-        const back_job j = {att_kernels_of(t->ctx->isa), s->y->grad, att_tape_grad(s->in[0]), in, out};
+        const sinusoidal_backward_job j = {att_kernels_of(t->ctx->isa), s->y->grad, att_tape_grad(s->in[0]), in, out};
         att_tape_for_rows(t->ctx, tokens, in, sinusoidal_back, &j);
     }
     return ATT_OK;
@@ -90,13 +90,13 @@ att_var *att_sinusoidal(att_tape *t, att_var *x, const att_positions *at, const 
     const float *const *row = position ? att_tape_waves(t, "sinusoidal", position, tokens, &waves) : NULL;
     if (!row)
         return NULL;
-    const job j = {.k = att_kernels_of(t->ctx->isa),
-                   .x = x->value.data,
-                   .row = row,
-                   .y = y->value.data,
-                   .in = in,
-                   .out = out,
-                   .append = s.append};
+    const sinusoidal_job j = {.k = att_kernels_of(t->ctx->isa),
+                              .x = x->value.data,
+                              .row = row,
+                              .y = y->value.data,
+                              .in = in,
+                              .out = out,
+                              .append = s.append};
     att_tape_for_rows(t->ctx, tokens, out, sinusoidal, &j);
     const att_step step = {.op = &att_operation_sinusoidal, .y = y, .in = &x, .n_in = 1};
     return att_tape_done(t, &step, NULL, NULL);

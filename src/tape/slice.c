@@ -3,13 +3,13 @@
 
 /* ---- backward */
 
-typedef struct kept {
+typedef struct slice_saved {
     int64_t before, n, x_stride, from; /* blocks of n numbers, x_stride apart in x, the first at `from` */
-} kept;
+} slice_saved;
 
 static att_status backward(att_tape *t, const att_step *s)
 {
-    const kept *k = s->kept;
+    const slice_saved *k = s->saved;
     float *dx = att_tape_grad(s->in[0]);
     att_tape_blocks(t->ctx, k->before, k->n, s->y->grad, k->n, dx + k->from, k->x_stride, true);
     return ATT_OK;
@@ -36,8 +36,9 @@ att_var *att_slice(att_tape *t, att_var *x, int dim, int64_t first, int64_t coun
     att_var *y = att_tape_var(t, shape.rank, shape.dim);
     if (!y)
         return NULL;
-    const kept k = {before, count * behind, all * behind, first * behind};
+    const slice_saved k = {before, count * behind, all * behind, first * behind};
     att_tape_blocks(t->ctx, before, k.n, (const float *)x->value.data + k.from, k.x_stride, y->value.data, k.n, false);
-    const att_step step = {.op = &att_operation_slice, .y = y, .in = &x, .n_in = 1, .kept = &k, .kept_bytes = sizeof k};
+    const att_step step = {
+        .op = &att_operation_slice, .y = y, .in = &x, .n_in = 1, .saved = &k, .saved_bytes = sizeof k};
     return att_tape_done(t, &step, NULL, NULL);
 }

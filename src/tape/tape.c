@@ -255,7 +255,7 @@ static bool record(att_tape *t, const att_step *step)
         }
     s.in = att_tape_keep(t, s.in, (size_t)s.n_in * sizeof(att_var *));
     s.param = att_tape_keep(t, s.param, (size_t)s.n_param * sizeof(att_param *));
-    s.kept = att_tape_keep(t, s.kept, s.kept_bytes);
+    s.saved = att_tape_keep(t, s.saved, s.saved_bytes);
     s.scope = path_of(t);
     s.y->step = t->status ? NULL : att_tape_keep(t, &s, sizeof s);
     s.y->learns = true;

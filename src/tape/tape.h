@@ -45,8 +45,8 @@ struct att_step {
     int n_in;
     att_param *const *param;
     int n_param;
-    const void *kept; /* [kept_bytes] what else its backward needs */
-    size_t kept_bytes;
+    const void *saved; /* [saved_bytes] what else its backward needs */
+    size_t saved_bytes;
     const char *scope; /* where it was done; set by att_tape_done */
 };
 

@@ -11,7 +11,7 @@
 
 enum { ROWS = 128, SEGMENT = 512 }; /* at a time; SEGMENT is so many whole panels of any set */
 
-typedef struct job {
+typedef struct topk_job {
     const att_kernels *kernels;
     int64_t m, n, k, count; /* the count largest of n */
     const float *x;         /* [m, k] */
@@ -23,7 +23,7 @@ typedef struct job {
     float *top, *sum;      /* [segments][m] */
     att_top_column *out;   /* [m][count] */
     double *log_sum;       /* [m] */
-} job;
+} topk_job;
 
 static bool better(const att_top_column *a, const att_top_column *b)
 {
@@ -41,7 +41,7 @@ static void insert(att_top_column *best, int64_t count, att_top_column one)
     best[at] = one;
 }
 
-static void leave_out(const job *j, int64_t first, int64_t columns, float *x)
+static void leave_out(const topk_job *j, int64_t first, int64_t columns, float *x)
 {
     for (int64_t i = 0; i < j->except->n; i++)
         if (j->except->column[i] >= first && j->except->column[i] < first + columns)
@@ -49,7 +49,7 @@ static void leave_out(const job *j, int64_t first, int64_t columns, float *x)
 }
 
 /* Columns [first, first + columns) of a row: x */
-static void rank(const job *j, int64_t first, int64_t columns, const float *x, att_top_column *best)
+static void rank(const topk_job *j, int64_t first, int64_t columns, const float *x, att_top_column *best)
 {
     const att_top_column *last = &best[j->count - 1];
     for (int64_t i = 0; (i = j->kernels->next_of(columns, x, last->value, i)) < columns; i++)
@@ -59,7 +59,7 @@ static void rank(const job *j, int64_t first, int64_t columns, const float *x, a
 
 static void segment_task(void *arg, int64_t s, int thread)
 {
-    const job *j = arg;
+    const topk_job *j = arg;
     const int64_t first = s * SEGMENT, columns = j->n - first < SEGMENT ? j->n - first : SEGMENT;
     const int64_t panels = (columns + j->kernels->panel - 1) / j->kernels->panel;
     float *numbers = j->numbers + (int64_t)thread * ROWS * SEGMENT;
@@ -85,7 +85,7 @@ static void segment_task(void *arg, int64_t s, int thread)
 static void row_task(void *arg, int i, int thread)
 {
     (void)thread;
-    const job *j = arg;
+    const topk_job *j = arg;
     att_top_column *best = j->out + i * j->count;
     double top = (double)-INFINITY, sum = 0;
     for (int64_t r = 0; r < j->count; r++)
@@ -130,7 +130,7 @@ bool att_tape_check_topk(att_tape *t, const char *op, att_var *x, const att_para
 }
 
 /* j's rows; false: error set */
-static bool search(att_tape *t, job *j)
+static bool search(att_tape *t, topk_job *j)
 {
     const size_t m = (size_t)j->m, found = att_size_mul((size_t)j->threads * m, (size_t)j->count);
     const size_t mark = att_arena_mark(&t->arena);
@@ -140,7 +140,7 @@ static bool search(att_tape *t, job *j)
     if (j->found && j->top && j->sum) {
         for (size_t i = 0; i < found; i++)
             j->found[i] = (att_top_column){-1, -INFINITY};
-        att_parallel_shares(t->ctx, j->segments, segment_task, j);
+        att_parallel_partition(t->ctx, j->segments, segment_task, j);
         att_parallel(t->ctx, (int)j->m, row_task, j);
     }
     att_arena_release(&t->arena, mark);
@@ -148,7 +148,8 @@ static bool search(att_tape *t, job *j)
 }
 
 /* All rows of x, ROWS at a time; false: error set */
-static bool search_all(att_tape *t, const att_tensor *x, att_param *weight, job j, att_top_column *out, double *log_sum)
+static bool search_all(att_tape *t, const att_tensor *x, att_param *weight, topk_job j, att_top_column *out,
+                       double *log_sum)
 {
     j.threads = att_threads(t->ctx);
     j.segments = (j.n + SEGMENT - 1) / SEGMENT;
@@ -176,12 +177,12 @@ att_status att_linear_topk(att_tape *t, att_var *x, att_param *weight, att_param
     else if (n < 1)
         att_tape_fail(t, ATT_ERR_ARGUMENT, "topk: n is %lld, expected at least 1", (long long)n);
     const size_t mark = att_arena_mark(&t->arena);
-    const job j = {.kernels = att_kernels_of(t->ctx->isa),
-                   .n = att_param_value(weight)->dim[0],
-                   .k = value.dim[1],
-                   .count = n,
-                   .bias = bias ? att_param_floats(bias) : NULL,
-                   .except = except};
+    const topk_job j = {.kernels = att_kernels_of(t->ctx->isa),
+                        .n = att_param_value(weight)->dim[0],
+                        .k = value.dim[1],
+                        .count = n,
+                        .bias = bias ? att_param_floats(bias) : NULL,
+                        .except = except};
     if (!t->status && ((bias && !j.bias) || !search_all(t, &value, weight, j, out, log_sum)))
         att_tape_fail(t, ATT_ERR_MEMORY, "topk: %s", att_error(t->ctx));
     att_arena_release(&t->arena, mark);

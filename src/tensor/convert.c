@@ -6,13 +6,13 @@
 
 enum { RUN = 1024, MOST_TASKS = 1 << 16 }; /* numbers that are converted at once */
 
-typedef struct job {
+typedef struct convert_job {
     const att_kernels *k;
     att_tensor x, out; /* of one shape */
     size_t x_size, out_size;
     int64_t length, runs; /* of a row: numbers, and runs */
     int64_t units, each;  /* runs of all rows, and those of a task */
-} job;
+} convert_job;
 
 /* ---- a run: n <= RUN numbers */
 
@@ -34,7 +34,8 @@ static void scatter(int64_t n, const char *x, char *to, int64_t stride, size_t s
         memcpy(to + i * stride * (int64_t)size, x + (size_t)i * size, size);
 }
 
-static void convert_run(const job *j, int64_t n, const char *from, int64_t from_stride, char *to, int64_t to_stride)
+static void convert_run(const convert_job *j, int64_t n, const char *from, int64_t from_stride, char *to,
+                        int64_t to_stride)
 {
     _Alignas(8) char room[8 * RUN];
     float numbers[RUN];
@@ -69,7 +70,7 @@ static char *row_of(const att_tensor *t, size_t size, int64_t row)
 
 static void convert_units(void *arg, int task)
 {
-    const job *j = arg;
+    const convert_job *j = arg;
     const int last = j->x.rank - 1;
     const int64_t first = task * j->each, end = first + j->each < j->units ? first + j->each : j->units;
     for (int64_t u = first; u < end; u++) {
@@ -102,7 +103,7 @@ att_status att_tensor_convert(att_ctx *ctx, const att_tensor *x, const att_tenso
     s = s ? s : att_check_apart(ctx, "out", out, "x", x);
     if (s || att_count(x) == 0)
         return s;
-    job j = {.k = att_kernels_of(ctx->isa), .x = *x, .out = *out};
+    convert_job j = {.k = att_kernels_of(ctx->isa), .x = *x, .out = *out};
     if (att_is_dense(x) && att_is_dense(out)) {
         flatten(&j.x);
         flatten(&j.out);

@@ -8,14 +8,14 @@
 
 enum { SEED = 123, OUT = 2, HEADS = 2, PARAMETERS = 5 };
 
-typedef struct lesson {
+typedef struct multi_head_lesson {
     layer of;
     float *wo, *bo; /* out_proj: [OUT, OUT], [OUT] */
     float *c, *y;   /* contexts, side by side, and what out_proj makes of them [n, OUT] */
     att_tensor Wo, C, Y;
-} lesson;
+} multi_head_lesson;
 
-static void introduce(page *p, lesson *l)
+static void introduce(page *p, multi_head_lesson *l)
 {
     const vectors *v = &l->of.words;
     page_title(p, (text){"Multi-head attention", "マルチヘッド注意"});
@@ -40,7 +40,7 @@ static void introduce(page *p, lesson *l)
     page_table(p, (const char *const[]){"b_o"}, 1, NULL, OUT, l->bo);
 }
 
-static void split(page *p, lesson *l, att_plan **plan, att_attention_args *args)
+static void split(page *p, multi_head_lesson *l, att_plan **plan, att_attention_args *args)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -68,7 +68,7 @@ static void split(page *p, lesson *l, att_plan **plan, att_attention_args *args)
                          plan));
 }
 
-static void each_head(page *p, lesson *l, const att_plan *plan, att_attention_args args)
+static void each_head(page *p, multi_head_lesson *l, const att_plan *plan, att_attention_args args)
 {
     const vectors *v = &l->of.words;
     int64_t n = v->n;
@@ -94,7 +94,7 @@ static void each_head(page *p, lesson *l, const att_plan *plan, att_attention_ar
     page_table(p, v->labels, n, (const char *const[]){"head 1", "head 2"}, OUT, l->c);
 }
 
-static void project(page *p, lesson *l)
+static void project(page *p, multi_head_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     const vectors *v = &l->of.words;
@@ -121,7 +121,7 @@ static void project(page *p, lesson *l)
 
 /* ---- the same, as layers */
 
-static void layers(page *p, lesson *l, const att_plan *plan, att_tape *t, att_param *const *w)
+static void layers(page *p, multi_head_lesson *l, const att_plan *plan, att_tape *t, att_param *const *w)
 {
     const layer *of = &l->of;
     int64_t n = of->words.n, offsets[] = {0, n};
@@ -141,7 +141,7 @@ static void layers(page *p, lesson *l, const att_plan *plan, att_tape *t, att_pa
         page_agree(p, (text){"Y by hand and from layers", "手で計算したYと層によるY"}, l->y, Y.data, n * OUT);
 }
 
-static void as_layers(page *p, lesson *l, const att_plan *plan, att_tape *t, att_param *const *w)
+static void as_layers(page *p, multi_head_lesson *l, const att_plan *plan, att_tape *t, att_param *const *w)
 {
     page_step(p, (text){"The same, as layers", "同じものを層で書く"});
     page_say(p, (text){"As a model is written: an operation computes at once, and a view costs nothing.",
@@ -151,7 +151,7 @@ static void as_layers(page *p, lesson *l, const att_plan *plan, att_tape *t, att
 }
 
 /* w [PARAMETERS]: W_q, W_k, W_v, W_o, b_o */
-static void make_params(page *p, const lesson *l, att_param **w)
+static void make_params(page *p, const multi_head_lesson *l, att_param **w)
 {
     att_tensor b = page_matrix(p, l->bo, 1, OUT);
     b.rank = 1, b.dim[0] = OUT, b.stride[0] = 1;
@@ -171,7 +171,7 @@ static int64_t least_divisor(int64_t n)
     return n;
 }
 
-static void pytorch_module(page *p, const lesson *l)
+static void pytorch_module(page *p, const multi_head_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n, width = l->of.words.dim, heads = least_divisor(width), dim = width / heads;
@@ -246,7 +246,7 @@ static void wrong_split(page *p, att_tape *t)
 
 /* ---- slips of published code */
 
-static void wrong_axis(page *p, const lesson *l, att_tape *t, att_param *w_o, att_param *b_o)
+static void wrong_axis(page *p, const multi_head_lesson *l, att_tape *t, att_param *w_o, att_param *b_o)
 {
     int64_t n = l->of.words.n;
     att_tensor C = l->C, Side = {0}, Below = {0}, Y = {0};
@@ -301,7 +301,7 @@ static const float *with_reverse(page *p, const float *a, int64_t n)
     return both;
 }
 
-static void unpacked(page *p, const lesson *l, const att_plan *plan)
+static void unpacked(page *p, const multi_head_lesson *l, const att_plan *plan)
 {
     const vectors *v = &l->of.words;
     int64_t n = v->n;
@@ -346,7 +346,7 @@ static void unpacked(page *p, const lesson *l, const att_plan *plan)
 
 static att_status run(page *p)
 {
-    lesson l = {0};
+    multi_head_lesson l = {0};
     if (layer_make(p, &l.of, OUT, SEED) != ATT_OK)
         return p->status;
     int64_t n = l.of.words.n;

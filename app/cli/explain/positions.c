@@ -9,11 +9,11 @@
 
 enum { D = 8, SHOWN = 6, MANY = 1000, SEED = 123, OUT = 2 };
 
-typedef struct lesson {
+typedef struct positions_lesson {
     vectors words;
     att_tape *tape;
     float *p; /* [MANY, D], by the library */
-} lesson;
+} positions_lesson;
 
 /* ---- numbers of our own, in double */
 
@@ -46,7 +46,7 @@ static void by_formula(int64_t first, int64_t n, float *out)
 }
 
 /* Positions at [n] of d numbers by the library -> out [n, d]. */
-static void place(page *p, const lesson *l, const att_positions *at, int64_t n, int64_t d, float *out)
+static void place(page *p, const positions_lesson *l, const att_positions *at, int64_t n, int64_t d, float *out)
 {
     att_tensor zero, P = {0};
     page_zeros(p, n, d, &zero);
@@ -80,7 +80,7 @@ static void introduce(page *p)
         D);
 }
 
-static void waves(page *p, const lesson *l)
+static void waves(page *p, const positions_lesson *l)
 {
     static const char *const rows[D] = {"sin t",     "cos t",     "sin t/10",   "cos t/10",
                                         "sin t/100", "cos t/100", "sin t/1000", "cos t/1000"};
@@ -114,7 +114,7 @@ static void waves(page *p, const lesson *l)
              D);
 }
 
-static void from_zero(page *p, const lesson *l)
+static void from_zero(page *p, const positions_lesson *l)
 {
     static const char *const from[] = {"k from 0", "k from 1"}, *const waves[] = {"1st w", "2nd w", "3rd w", "4th w"};
     static const char *const widths[] = {"d = 8", "d = 512"};
@@ -168,7 +168,7 @@ static double nearest(const float *x /* [MANY, D] */, int64_t d, int64_t *apart)
     return least;
 }
 
-static void unique(page *p, const lesson *l)
+static void unique(page *p, const positions_lesson *l)
 {
     int64_t one = 0, all = 0;
     page_step(p, (text){"Unique", "一意であること"});
@@ -196,7 +196,7 @@ static void unique(page *p, const lesson *l)
              one, (double)one / 6.283185307, with_all, all, (double)all / 6.283185307);
 }
 
-static void neighbours(page *p, const lesson *l)
+static void neighbours(page *p, const positions_lesson *l)
 {
     enum { ROWS = 5, TURN = 7 };
     static const char *const rows[ROWS] = {"t, t + 1", "t, t + 2", "t, t + 3", "t, t + 6", "t, t + 63"};
@@ -243,7 +243,7 @@ static void neighbours(page *p, const lesson *l)
                        "（att_rotaryは、pを足す代わりに、クエリとキーをこの角度だけ回転させます。）"});
 }
 
-static void any_length(page *p, const lesson *l)
+static void any_length(page *p, const positions_lesson *l)
 {
     enum { PLACES = 4, KINDS = 3 };
     static const int64_t at[2 * PLACES] = {0, 1, 1000, 1001, 1000000, 1000001, 1000000000, 1000000001};
@@ -278,7 +278,7 @@ static void any_length(page *p, const lesson *l)
                (const float[]){5, 1, 99, 1, 1, 1 / 5.0f, 1, 1 / 99.0f, most, one, most, one});
 }
 
-static void table_ends(page *p, const lesson *l)
+static void table_ends(page *p, const positions_lesson *l)
 {
     att_tape *t = l->tape;
     const int64_t offsets[] = {0, SHOWN + 1};
@@ -305,7 +305,7 @@ static void table_ends(page *p, const lesson *l)
                        "短いテキストだけで学習したモデルは、長いテキストで遅い波が取る値を、見たことがないのです。"});
 }
 
-static void deterministic(page *p, const lesson *l)
+static void deterministic(page *p, const positions_lesson *l)
 {
     const int64_t offsets[] = {0, 4, 4 + SHOWN}, starts[] = {700, 0};
     float *x = page_floats(p, (4 + SHOWN) * D);
@@ -344,7 +344,7 @@ static int most_flips(int n)
     return most;
 }
 
-static void picture(page *p, const lesson *l)
+static void picture(page *p, const positions_lesson *l)
 {
     enum { BITS = 5, T = 1 << BITS, WIDTH = 16 };
     static const char *const bits[BITS] = {"bit 0", "bit 1", "bit 2", "bit 3", "bit 4"};
@@ -400,7 +400,7 @@ static void picture(page *p, const lesson *l)
 
 /* ---- words and positions */
 
-static void added(page *p, const lesson *l)
+static void added(page *p, const positions_lesson *l)
 {
     att_tape *t = l->tape;
     int64_t n = l->words.n, dim = l->words.dim, offsets[] = {0, n};
@@ -419,7 +419,7 @@ static void added(page *p, const lesson *l)
     att_tape_reset(t);
 }
 
-static void put_behind(page *p, const lesson *l)
+static void put_behind(page *p, const positions_lesson *l)
 {
     att_tape *t = l->tape;
     int64_t n = l->words.n, dim = l->words.dim, offsets[] = {0, n};
@@ -476,7 +476,7 @@ static void put_behind(page *p, const lesson *l)
 
 static att_status run(page *p)
 {
-    lesson l = {.words = page_vectors(p, &layer_words), .p = page_floats(p, MANY * D)};
+    positions_lesson l = {.words = page_vectors(p, &layer_words), .p = page_floats(p, MANY * D)};
     const int64_t offsets[] = {0, MANY};
     if (p->status == ATT_OK)
         p->status = att_tape_new(p->ctx, NULL, &l.tape);

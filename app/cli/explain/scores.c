@@ -8,7 +8,7 @@
 
 enum { SEED = 789, OUT = 2, ROWS = 64 };
 
-typedef struct lesson {
+typedef struct scores_lesson {
     layer of;
     int64_t query;  /* its row */
     torch_random g; /* behind the weights */
@@ -16,10 +16,10 @@ typedef struct lesson {
     float *library; /* weights by the library [n, n] */
     att_tensor S, W;
     att_attention_args args; /* q and k */
-} lesson;
+} scores_lesson;
 
 /* Prints the query's scores and weights, and compares all weights with the library's. */
-static void conclude(page *p, const lesson *l)
+static void conclude(page *p, const scores_lesson *l)
 {
     int64_t n = l->of.words.n, row = l->query * n;
     float *rows = page_floats(p, 2 * n);
@@ -32,7 +32,7 @@ static void conclude(page *p, const lesson *l)
                l->library, n * n);
 }
 
-static void introduce(page *p, lesson *l)
+static void introduce(page *p, scores_lesson *l)
 {
     page_title(p, (text){"Scores: ways to compare", "スコア：比べ方のいろいろ"});
     page_say(p,
@@ -48,7 +48,7 @@ static void introduce(page *p, lesson *l)
     layer_print(p, &l->of);
 }
 
-static void dot(page *p, lesson *l)
+static void dot(page *p, scores_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -70,7 +70,7 @@ static void dot(page *p, lesson *l)
     att_plan_free(plan);
 }
 
-static void scaled_dot(page *p, lesson *l)
+static void scaled_dot(page *p, scores_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -94,7 +94,7 @@ static void scaled_dot(page *p, lesson *l)
     att_plan_free(plan);
 }
 
-static void general(page *p, lesson *l)
+static void general(page *p, scores_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n, dim = l->of.words.dim;
@@ -130,7 +130,7 @@ static void general(page *p, lesson *l)
 }
 
 /* The additive score of the words themselves, with W_q and W_k among its parameters. */
-static void projected(page *p, lesson *l, const float *v /* [OUT] */)
+static void projected(page *p, scores_lesson *l, const float *v /* [OUT] */)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n, dim = l->of.words.dim;
@@ -157,7 +157,7 @@ static void projected(page *p, lesson *l, const float *v /* [OUT] */)
     att_plan_free(plan);
 }
 
-static void additive(page *p, lesson *l)
+static void additive(page *p, scores_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -209,7 +209,7 @@ SHOWN(
         return s;
     } static const att_score l1_score = {.name = "l1", .formula = l1};)
 
-static void own(page *p, lesson *l)
+static void own(page *p, scores_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -320,7 +320,7 @@ static void why_scaled(page *p)
 
 static att_status run(page *p)
 {
-    lesson l = {0};
+    scores_lesson l = {0};
     if (layer_make(p, &l.of, OUT, SEED) != ATT_OK)
         return p->status;
     int64_t n = l.of.words.n;
