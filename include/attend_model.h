@@ -44,8 +44,7 @@ ATT_API int64_t att_safetensors_find(const att_safetensors *f, const char *name)
 ATT_API att_status att_safetensors_get(const att_safetensors *f, const char *name, att_tensor *out);
 /* The value of a key in the header's "__metadata__"; NULL if there is none. */
 ATT_API const char *att_safetensors_metadata(const att_safetensors *f, const char *key);
-/* Opens a file in memory (not copied, 8-byte aligned), for embedding and fuzzing; error messages show `label` as its
- * path. */
+/* Opens a file in memory (not copied, 8-byte aligned), for embedding and fuzzing; `label` is its path in messages. */
 ATT_API att_status att_safetensors_from_memory(att_ctx *ctx, const char *label, const void *data, size_t bytes,
                                                att_safetensors **out);
 
@@ -69,11 +68,9 @@ ATT_API att_status att_safetensors_write(att_ctx *ctx, const char *path, int64_t
 
 typedef struct att_tokenizer att_tokenizer;
 
-/* Opens the tokenizer of a model folder, or a tokenizer file. Supported (anything else is an error that names the type
- * or setting):
+/* Opens the tokenizer of a model folder, or a tokenizer file. Supported (anything else is an error that names it):
  *   a folder with tokenizer.json, or vocab.txt and tokenizer_config.json (and special_tokens_map.json): WordPiece with
- *     BertNormalizer and BertPreTokenizer. Truncation and padding in tokenizer.json are ignored:
- *     use att_encode_options.max_tokens.
+ *     BertNormalizer and BertPreTokenizer. Truncation and padding in tokenizer.json are ignored: see max_tokens.
  *   a folder with source.spm, target.spm, vocab.json (tokenizer_config.json, special_tokens_map.json): Marian.
  *   a file: a SentencePiece model (.spm, .model), unigram or BPE (Kudo, Richardson 2018). */
 ATT_API att_status att_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **out);
@@ -85,7 +82,7 @@ typedef struct att_encode_options {
     size_t size;
     int64_t max_tokens; /* special tokens included; 0: no limit */
     bool no_special;    /* without [CLS] and [SEP] */
-    bool target;        /* encode as a target text, for which Marian has another model; other tokenizers ignore it */
+    bool target;        /* encode as a target text (Marian has two models) */
     /* Called with each part of the text that becomes the unknown token, normalised, as UTF-8 text [bytes]: a character,
      * or a word whose characters are in the vocabulary though the word has no segmentation; or NULL. */
     void (*unknown)(void *user, const char *text, size_t bytes);
@@ -131,7 +128,7 @@ typedef struct att_vocab att_vocab;
 typedef struct att_vocab_options {
     size_t size;
     int64_t pieces;             /* vocabulary size, at least 4; the result may have fewer, see att_vocab_result */
-    double character_coverage;  /* share of the text whose characters become pieces, at most 1; 0: 0.9995 */
+    double character_coverage;  /* share of the text whose characters become pieces; 0: 0.9995 */
     int64_t max_characters;     /* maximum number of characters that become pieces, by frequency; 0: no limit */
     int64_t min_count;          /* characters with fewer occurrences become no piece; 0: 1 */
     int64_t max_length;         /* maximum length of a piece in characters, at most 64; 0: 16 */
@@ -150,7 +147,7 @@ typedef struct att_vocab_result {
     size_t size;
     const void *model; /* [bytes]: the content of a .spm file, until att_vocab_free */
     size_t bytes;
-    int64_t pieces, characters; /* of the vocabulary; pieces is less than asked for if no pair occurs twice any more */
+    int64_t pieces, characters; /* fewer pieces than asked for: no pair occurs twice any more */
     int64_t words;              /* number of distinct words */
     int64_t left_out;           /* number of characters of the texts that became no piece */
     const char *left_out_text;  /* [zero-terminated] these characters, the most frequent first, valid until
@@ -225,9 +222,8 @@ ATT_API void att_sentence_free(att_sentence *m);
 ATT_API att_status att_sentence_describe(const att_sentence *m, att_sentence_info *info);
 ATT_API const att_tokenizer *att_sentence_tokenizer(const att_sentence *m);
 
-/* Embeds sentences: texts [n] with lengths bytes [n] or NULL (zero-terminated) -> out [n, dim], in the given order. An
- * embedding has the same bits whatever else is in the call. n_truncated or NULL: receives the number of truncated
- * sentences. */
+/* Embeds sentences: texts [n] with lengths bytes [n] or NULL (zero-terminated) -> out [n, dim], in the given order,
+ * with the same bits whatever else is in the call. n_truncated or NULL: receives the number of truncated sentences. */
 ATT_API att_status att_sentence_encode(const att_sentence *m, int64_t n, const char *const *texts, const size_t *bytes,
                                        float *out, int64_t *n_truncated);
 
@@ -248,8 +244,7 @@ ATT_API void att_attention_map_free(const att_sentence *m, att_attention_map *ma
 
 /* ---- 5 Translation ------------------------------------------------------ */
 
-/* An encoder-decoder model, which generates a target text from a source text token by token: a Transformer or recurrent
- * layers. */
+/* An encoder-decoder model (a Transformer or recurrent layers), which generates a target text token by token. */
 typedef struct att_encoder_decoder att_encoder_decoder;
 
 typedef struct att_encoder_decoder_info {
@@ -284,8 +279,7 @@ typedef struct att_loss_options {
     int64_t *count;                 /* receives the number of target tokens; or NULL */
 } att_loss_options;
 /* Logits of each target token given the tokens before it (teacher forcing) -> [target_offsets[n], target_vocabulary].
- * Only dropout, seed and sequence_ids of options are used; options or NULL: no dropout. Returns NULL on error, like all
- * operations. */
+ * Only dropout, seed and sequence_ids of options are used; options or NULL: no dropout. NULL on error. */
 ATT_API att_var *att_encoder_decoder_logits(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *pairs,
                                             const att_loss_options *options);
 /* The cross entropy of these logits -> [1]. options or NULL: the mean, without dropout and label smoothing. */
@@ -337,9 +331,8 @@ typedef struct att_seq2seq att_seq2seq;
 
 typedef enum att_seq2seq_attention {
     ATT_SEQ2SEQ_NONE = 0, /* a fixed context, the encoder's last state, is an input of the decoder's layers (Cho) */
-    ATT_SEQ2SEQ_ADDITIVE, /* query: the state before the token; the context is an input of the decoder's layers
-                           * (Bahdanau) */
-    ATT_SEQ2SEQ_DOT,      /* query: the last layer's state, to which the context is added afterwards (Luong) */
+    ATT_SEQ2SEQ_ADDITIVE, /* query: state before the token; context: input of the layers (Bahdanau) */
+    ATT_SEQ2SEQ_DOT,      /* query: last layer's state; the context is added to it (Luong) */
     ATT_SEQ2SEQ_GENERAL   /* likewise, with the score s W h */
 } att_seq2seq_attention;
 
@@ -364,8 +357,8 @@ ATT_API att_status att_seq2seq_open_for_training(att_ctx *ctx, const char *folde
 ATT_API att_status att_seq2seq_new(att_ctx *ctx, const att_seq2seq_config *config, uint64_t seed, att_seq2seq **out);
 ATT_API void att_seq2seq_free(att_seq2seq *m);
 ATT_API att_status att_seq2seq_describe(const att_seq2seq *m, att_seq2seq_config *config);
-/* The model as an att_encoder_decoder (an upcast), valid as long as m. Dropout applies to embeddings, between layers,
- * to the encoder's outputs and to the input of the output layer. Texts must not be empty. */
+/* The model as an att_encoder_decoder (an upcast), valid as long as m. Texts must not be empty. Dropout: after
+ * embeddings, between layers, after the encoder and before the output layer. */
 ATT_API att_encoder_decoder *att_seq2seq_as_encoder_decoder(att_seq2seq *m);
 
 /* A training: a model, an optimizer and its data; in memory, or in a folder with settings and checkpoints, which in the
@@ -388,31 +381,28 @@ typedef struct att_translator_training_options {
     uint64_t seed;                           /* of dropout and of the order of pairs */
     const char *valid_source, *valid_target; /* validation files; NULL: none */
     /* The following fields are for att_translator_training_open only. */
-    const char *tokenizer; /* a folder with source.spm, target.spm and vocab.json, or a SentencePiece model for both
-                            * languages; or NULL: a vocabulary is learnt from the files */
+    const char *tokenizer; /* a folder with source.spm, target.spm, vocab.json, or a SentencePiece model; or NULL:
+                            * learnt from the files */
     int64_t vocabulary;    /* size of the learnt joint vocabulary; 0: 8000. Each digit is a piece, and so is each of the
                             * 4,000 most frequent characters that occur at least three times. */
     double character_coverage; /* of the learnt vocabulary, see att_vocab_options; 0: 1 */
     bool byte_fallback;        /* likewise */
-    const char *settings;      /* model settings in the format of config.json: {"model_type": "attend-seq2seq",
-                                * "attention": "dot"}. Settings that are left out, or NULL: those of a Transformer of 3
-                                * + 3 layers of 256, or of recurrent layers of about that size. Settings implied by the
-                                * vocabulary may be left out. */
+    const char *settings;      /* model settings as in config.json: {"model_type": "attend-seq2seq", "attention":
+                                * "dot"}. Left out, or NULL: a Transformer of 3 + 3 layers of 256, or recurrent layers
+                                * of about that size. Settings implied by the vocabulary may be left out. */
     const char *config;        /* a file with such settings; or NULL. Settings given in both must be equal. */
     bool resume;               /* continue from the newest checkpoint, with the same bits as without interruption */
     int64_t keep;              /* number of checkpoints to keep; 0: 5 */
-    char *note; /* [note_bytes], zero-terminated: text of the caller that is saved with each checkpoint, and is set from
-                 * the checkpoint on resume if that has one; or NULL. */
+    char *note; /* [note_bytes], zero-terminated: the caller's text, saved with each checkpoint and read on resume; or
+                 * NULL */
     size_t note_bytes;
 } att_translator_training_options;
-/* In memory. The model, which was opened for training, and the tokenizer must outlive the training. Errors name the
- * files. */
+/* In memory. The model (opened for training) and the tokenizer must outlive the training. Errors name the files. */
 ATT_API att_status att_translator_training_new(att_encoder_decoder *m, const att_tokenizer *t,
                                                const att_translator_training_options *options, att_training **out);
-/* In a folder; the vocabulary and the model are made as the options say. Errors: another process trains in the folder;
- * it has checkpoints but options.resume is false, or none but it is true; a checkpoint with other options, or an
- * invalid one (damaged, of another step than its name says, with numbers that are not finite); a symbolic link in place
- * of the lock file or of a checkpoint. */
+/* In a folder; vocabulary and model are made as the options say. Errors: another process trains in the folder; it has
+ * checkpoints but options.resume is false, or none but it is true; a checkpoint with other options, or an invalid one
+ * (damaged, of another step, with numbers that are not finite); a symbolic link instead of the lock or a checkpoint. */
 ATT_API att_status att_translator_training_open(att_ctx *ctx, const char *folder,
                                                 const att_translator_training_options *options, att_training **out);
 ATT_API void att_training_free(att_training *t);
@@ -438,8 +428,8 @@ typedef struct att_sentence_training_options {
     const char *model; /* the folder of the pre-trained model */
     bool resume;
     int64_t keep;          /* number of checkpoints to keep; 0: 2 */
-    int64_t evaluation_id; /* identifies the data that scores in att_training_keep_best are computed on, e.g. by a
-                            * checksum: a checkpoint with another id is refused */
+    int64_t evaluation_id; /* identifies the held-out data of att_training_keep_best; a checkpoint with another id is
+                            * refused */
     char *note;            /* as in att_translator_training_options */
     size_t note_bytes;
 } att_sentence_training_options;
@@ -469,7 +459,7 @@ ATT_API int64_t att_training_steps(const att_training *t); /* steps so far */
 /* The mean loss of a translator per target token of the validation files, without dropout and label smoothing. */
 ATT_API att_status att_training_validate(att_training *t, double *loss);
 
-/* The following functions are for trainings in a folder only. */
+/* The rest is for trainings in a folder only. */
 
 /* Saves a checkpoint: weights, moments and the position in the data. It is written atomically. Errors: numbers that are
  * not finite, which the message names; I/O errors. After an error the older checkpoints are intact. */
@@ -491,12 +481,11 @@ ATT_API att_status att_training_describe(const att_training *t, att_training_inf
  * The folder can then be opened by att_translator_open or att_sentence_open. */
 ATT_API att_status att_training_write(att_training *t, int64_t n, att_dtype dtype);
 
-/* A translator: an encoder-decoder and its tokenizer (source.spm, target.spm, vocab.json). May be used by many threads
- * at once. */
+/* A translator: an encoder-decoder and its tokenizer (source.spm, target.spm, vocab.json). Serves many threads at
+ * once. */
 typedef struct att_translator att_translator;
 ATT_API att_status att_translator_open(att_ctx *ctx, const char *folder, att_translator **out);
-/* A translator of a model and a tokenizer that exist already, with their current weights; greedy by default. They must
- * outlive it. */
+/* A translator of an existing model and tokenizer, which must outlive it; greedy by default. */
 ATT_API att_status att_translator_new(const att_encoder_decoder *m, const att_tokenizer *t, att_translator **out);
 ATT_API void att_translator_free(att_translator *m);
 ATT_API const att_encoder_decoder *att_translator_model(const att_translator *m);
@@ -512,8 +501,7 @@ typedef struct att_translate_options {
         *length_penalty; /* score = log probability / tokens ^ length_penalty; or NULL: as in the settings, or 1 */
     bool split;     /* split texts longer than max_positions, at sentence ends if possible, and translate the segments;
                      * false: such a text is an error */
-    bool no_scores; /* leave scores NaN. With beam 1, tokens are then selected by att_linear_argmax, which reads a
-                     * quarter of the bytes of the output layer */
+    bool no_scores; /* leave scores NaN: with beam 1, tokens are then selected by att_linear_argmax, which is faster */
 } att_translate_options;
 
 typedef struct att_translation {
@@ -585,8 +573,8 @@ typedef struct att_bleu_info {
     double brevity; /* brevity penalty, in [0, 1]: below 1 if translations are shorter than references */
 } att_bleu_info;
 
-/* effective_order: orders for which all sentences are too short are ignored, as usual for single sentences; false: BLEU
- * is 0 then. */
+/* effective_order: ignore orders for which all sentences are too short, as usual for single sentences; else BLEU is
+ * 0. */
 ATT_API att_status att_bleu_describe(const att_bleu_counts *c, bool effective_order, att_bleu_info *info);
 
 typedef struct att_bleu_resampling {
