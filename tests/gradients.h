@@ -179,9 +179,9 @@ static inline float *spoil_numbers(att_tape *t)
     for (int64_t i = 0; i < most; i++)
         none[i] = NAN;
     for (att_var *v = t->last; v; v = v->before)
-        if (!v->needed && !v->base && v->data_made == 0)
+        if (!v->value_needed && !v->base && v->data_made == 0)
             v->value.data = none;
-        else if (!v->needed && !v->base && v->step && v->step->op->forgets_y)
+        else if (!v->value_needed && !v->base && v->step && v->step->op->ignores_y)
             memcpy(v->value.data, none, (size_t)att_count(&v->value) * sizeof *none);
     return none;
 }

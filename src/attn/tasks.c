@@ -162,7 +162,7 @@ static void await(const att_tasks *t, int64_t task, int64_t steps)
 {
     for (int looks = 0; !has_passed(t, task, steps); looks++)
         if (looks < 1000)
-            att_relax();
+            att_pause();
         else
             att_os_yield();
 }

@@ -1,4 +1,4 @@
-/* The context: what a program opens once. */
+/* The context: threads, allocator, instruction set. */
 #include "base/base.h"
 #include "simd/isa.h"
 
@@ -37,7 +37,7 @@ static att_status take_threads(att_ctx *ctx, int n)
     return ATT_OK;
 }
 
-/* "scalar avx2" into text */
+/* Writes the names of the supported instruction sets: "scalar avx2". */
 static void list_usable(char *text, size_t size)
 {
     size_t n = 0;
@@ -82,7 +82,7 @@ att_status att_open(att_ctx **out, const att_config *cfg)
     draft.parallel_for = c.parallel_for;
     draft.parallel_user = c.parallel_user;
     draft.cancel = c.cancel;
-    enum { PAGE = 4096 }; /* a way of a first-level cache is no larger */
+    enum { PAGE = 4096 }; /* L1 sets span at most a page */
     const size_t usual = (size_t)1 << 20, second = att_os_cache(2);
     draft.cached = (int64_t)((second ? second : usual) / sizeof(float));
     draft.ways = (int)(att_os_cache(1) / PAGE);

@@ -1,4 +1,4 @@
-/* Memory: through the context's allocator, and arenas on top of it. */
+/* Memory: the context's allocator, and arenas. */
 #include "base/base.h"
 
 #include <string.h>
@@ -42,12 +42,12 @@ void att_free(att_ctx *ctx, void *p)
 
 /* ---- arena
  *
- *     first                     current
- *     [header|data.......] -> [header|data....     ] -> [header|            ]   kept for later
- *              start = 0              start = 900
- *                                             ^ used
+ *    first                     current
+ *    [header|data.......] -> [header|data....     ] -> [header|            ]   kept for later
+ *             start = 0              start = 900
+ *                                            ^ used
  *
- * start is the arena's count of bytes when a block was entered, so used - start is how far it is filled. */
+ * start is the value of arena.used when the block was entered: the block has used - start bytes in use. */
 
 enum { SMALLEST_BLOCK = 64 * 1024 };
 
@@ -65,10 +65,10 @@ static bool fits(const att_arena *a, const att_arena_block *b, size_t bytes)
     return bytes <= b->size - (a->used - b->start);
 }
 
-/* Appends a block as large as all so far, so that their number is logarithmic; the first one for all there ever was. */
+/* Appends a block as large as all others together (so there are O(log n) blocks), but at least max_used. */
 static att_arena_block *append(att_arena *a, size_t bytes)
 {
-    size_t size = a->most > SMALLEST_BLOCK ? a->most : SMALLEST_BLOCK, total = 0;
+    size_t size = a->max_used > SMALLEST_BLOCK ? a->max_used : SMALLEST_BLOCK, total = 0;
     att_arena_block **end = &a->first;
     for (; *end; end = &(*end)->next)
         total += (*end)->size;
@@ -103,7 +103,7 @@ void *att_arena_alloc(att_arena *a, size_t bytes)
     void *p = b->data + (a->used - b->start);
     a->current = b;
     a->used += bytes;
-    a->most = a->used > a->most ? a->used : a->most;
+    a->max_used = a->used > a->max_used ? a->used : a->max_used;
     return p;
 }
 
@@ -129,10 +129,10 @@ void att_arena_free(att_arena *a)
 
 void att_arena_reset(att_arena *a)
 {
-    const size_t most = a->most;
+    const size_t max_used = a->max_used;
     if (a->first && a->first->next)
         att_arena_free(a);
     else
         att_arena_release(a, 0);
-    a->most = most;
+    a->max_used = max_used;
 }

@@ -1,4 +1,4 @@
-/* The mean of tensors, for averaging the last checkpoints (Vaswani et al. 2017, section 6.1). */
+/* The mean of tensors, for checkpoint averaging (Vaswani et al. 2017, section 6.1). */
 #include "attend_learn.h"
 #include "kernel/kernel.h"
 #include "tensor/tensor.h"
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { RUN = 1024 }; /* numbers that are summed at once */
+enum { RUN = 1024 }; /* elements summed at once */
 
 typedef struct average_job {
     const att_kernels *k;
@@ -15,7 +15,7 @@ typedef struct average_job {
     float *out; /* [count] */
 } average_job;
 
-/* n numbers of x from `first` on, as f32 */
+/* Converts elements [first, first + n) of x to f32. */
 static void read(const att_kernels *k, const att_tensor *x, int64_t first, int64_t n, float *y)
 {
     if (x->dtype == ATT_F32)

@@ -1,4 +1,5 @@
-/* Optimizers: what learns, cut into chunks for the threads, and one step of it. */
+/* Optimizers. Parameters are split into chunks, the unit of parallel work; a step measures the norm of the gradients
+ * and then updates all chunks. */
 #include "kernel/kernel.h"
 #include "tape/tape.h"
 #include "base/math.h"
@@ -9,18 +10,18 @@
 
 enum { MOMENTS = 2, CHUNK = 1 << 14 };
 
-/* A parameter that was added. */
+/* The state of a parameter. */
 typedef struct param_state {
     att_param *param;
-    float *x; /* its numbers */
+    float *x; /* its data */
     bool no_weight_decay;
-    att_tensor moment[MOMENTS]; /* in its shape; data NULL: the method has fewer */
+    att_tensor moment[MOMENTS]; /* in its shape; data NULL if the method has fewer */
 } param_state;
 
-/* Numbers that one thread steps; frozen ones are in no chunk. */
+/* A range of a parameter's elements, updated by one thread; frozen elements are in no chunk. */
 typedef struct chunk {
     int64_t param, first, count;
-    double squares; /* the sum of those of the gradient */
+    double squares; /* sum of squared gradients */
 } chunk;
 
 struct att_optimizer {
@@ -35,13 +36,13 @@ struct att_optimizer {
 
 static int moments_of(const att_optimizer_config *c) { return c->method != ATT_SGD ? 2 : c->momentum > 0 ? 1 : 0; }
 
-/* ---- making one */
+/* ---- construction */
 
-static att_status in_range(att_ctx *ctx, const char *name, double x, double least, double below)
+static att_status in_range(att_ctx *ctx, const char *name, double x, double min, double below)
 {
-    if (x >= least && x < below)
+    if (x >= min && x < below)
         return ATT_OK;
-    return att_fail(ctx, ATT_ERR_ARGUMENT, "optimizer.%s is %g, not from %g to below %g", name, x, least, below);
+    return att_fail(ctx, ATT_ERR_ARGUMENT, "optimizer.%s is %g, not from %g to below %g", name, x, min, below);
 }
 
 att_status att_optimizer_new(att_ctx *ctx, const att_optimizer_config *config, att_optimizer **out)
@@ -124,7 +125,8 @@ static att_status check_param(const att_optimizer *o, const att_param *p)
     return ATT_OK;
 }
 
-/* The array, or a copy of its `used` elements with room for n and half as many again. NULL: the array is as it was. */
+/* Grows an array with `used` elements to at least n, with half as many to spare; NULL: no memory, the array is
+ * unchanged. */
 static void *with_room(att_ctx *ctx, void *array, int64_t *room, int64_t used, int64_t n, size_t size)
 {
     if (n <= *room)
@@ -140,7 +142,7 @@ static void *with_room(att_ctx *ctx, void *array, int64_t *room, int64_t used, i
     return larger;
 }
 
-/* Pieces of what learns, between frozen rows: their number; written where `to` is given. */
+/* Splits a parameter into chunks between frozen rows, into `to` unless NULL; returns their number. */
 static int64_t cut(const att_param_options *l, int64_t rows, int64_t features, int64_t index, chunk *to)
 {
     int64_t n = 0;
@@ -157,7 +159,7 @@ static int64_t cut(const att_param_options *l, int64_t rows, int64_t features, i
 static att_status make_moments(att_optimizer *o, param_state *l, const att_tensor *value)
 {
     for (int k = 0; k < moments_of(&o->c); k++) {
-        att_wrap(&l->moment[k], NULL, ATT_F32, value->rank, value->dim, NULL); /* sizes that value has, too */
+        att_wrap(&l->moment[k], NULL, ATT_F32, value->rank, value->dim, NULL); /* cannot fail: the sizes of value */
         l->moment[k].data = att_calloc(o->ctx, (size_t)att_count(value), sizeof(float));
         if (!l->moment[k].data) {
             att_free(o->ctx, l->moment[0].data);
@@ -206,15 +208,14 @@ typedef struct step_job {
     const att_optimizer *o;
     const att_kernels *k;
     double rate;
-    att_adam adam; /* but for decay, which depends on the parameter */
+    att_adam adam; /* all but the decay, which depends on the parameter */
     att_sgd sgd;
 } step_job;
 
 static const float *gradient_of(const param_state *l) { return att_param_grad(l->param)->data; }
 
-/* Runs in float, which has a vector's speed, their sums in double. Squares below the range of floats are lost: of n
- * numbers no more than n 2^-149, of the norm 4e-23 sqrt n. Above it, all is in double, where every float's square is.
- */
+/* The sum of squares: blocks are summed in float, the block sums in double. Squares below the range of float are lost:
+ * an error of at most n 2^-149. If a block overflows it is summed again in double. */
 static double squares(const att_kernels *k, int64_t n, const float *x)
 {
     enum { RUN = 256 };
@@ -280,7 +281,7 @@ static att_status check_update(const att_optimizer *o, const att_update *u)
                     (long long)o->n_params);
 }
 
-/* Names the first number that makes the norm what it is. */
+/* An error that names the first gradient element that is not finite. */
 static att_status not_finite(const att_optimizer *o)
 {
     const chunk *p = o->chunk;
@@ -295,7 +296,7 @@ static att_status not_finite(const att_optimizer *o)
                     (long long)i);
 }
 
-/* What is the same for all numbers in step t. */
+/* Sets the coefficients of step t. */
 static void prepare(step_job *j, double scale)
 {
     const att_optimizer_config *c = &j->o->c;
@@ -341,7 +342,7 @@ att_status att_optimizer_step(att_optimizer *o, const att_update *options, doubl
     return ATT_OK;
 }
 
-/* ---- its state */
+/* ---- state */
 
 att_tensor *att_optimizer_steps(att_optimizer *o) { return o ? &o->steps_view : NULL; }
 

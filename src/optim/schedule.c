@@ -16,7 +16,7 @@ static double inverse_sqrt(const att_schedule *s, int64_t step)
     return s->max_rate * sqrt(from / att_fmax(from, (double)step));
 }
 
-/* How much of the way from `warmup` to `steps` is done, at most 1. */
+/* Fraction of the steps from `warmup` to `steps` that is done, at most 1. */
 static double done(const att_schedule *s, int64_t step)
 {
     return att_fmin(1, (double)(step - s->warmup) / (double)(s->steps - s->warmup));
@@ -35,7 +35,7 @@ static double linear(const att_schedule *s, int64_t step)
     return s->min_rate + (s->max_rate - s->min_rate) * (1 - done(s, step));
 }
 
-/* After the warm-up; `ends`: `steps` and `least` count. */
+/* The rate after the warm-up; `ends`: `steps` and `min_rate` are used. */
 static const struct {
     double (*rate)(const att_schedule *s, int64_t step);
     bool ends;

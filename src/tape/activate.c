@@ -1,4 +1,4 @@
-/* An activation alone */
+/* Activation functions */
 #include "tape/tape.h"
 
 typedef struct activate_job {

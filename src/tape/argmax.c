@@ -1,6 +1,7 @@
-/* The largest of each row of x weight^T + bias: what greedy search asks of a vocabulary.
+/* The largest entry of each row of x weight^T + bias: greedy search selects tokens from a vocabulary with it.
  *
- * Bounds of all (kernel/bytes.c) leave few columns that may be the largest; those are computed as att_linear does. */
+ * Upper bounds of all entries, from an int8 copy of the weights (kernel/bytes.c), leave few candidates, which are
+ * computed exactly as att_linear does. */
 #include "tape/tape.h"
 #include "gemm/bytes.h"
 #include "gemm/gemm.h"
@@ -9,9 +10,9 @@
 #include <string.h>
 
 enum {
-    ROWS = 64,       /* at a time */
-    MOST_PANEL = 64, /* of any set */
-    ONE_IN = 16      /* of more columns than one in so many all are computed */
+    ROWS = 64,      /* rows at a time */
+    MAX_PANEL = 64, /* widest panel of any instruction set */
+    ONE_IN = 16     /* with candidates in more than one of ONE_IN columns, all are computed */
 };
 
 typedef struct argmax_job {
@@ -21,17 +22,17 @@ typedef struct argmax_job {
     const float *x; /* [m, k] */
     const att_param *weight;
     const float *bias;  /* [n] or NULL */
-    const float *from;  /* [n] the same, or -inf: not this one; or NULL */
-    const float *upper; /* [m, n] bounds */
-    const float *lower; /* [m] the best of the other bounds */
+    const float *from;  /* [n] the bias, or -inf for an excluded column; or NULL */
+    const float *upper; /* [m, n] upper bounds */
+    const float *lower; /* [m] the best lower bound */
     float *scratch;     /* [threads][scratch_floats] */
     size_t scratch_floats;
-    bool *all; /* [m] there are too many columns */
+    bool *all; /* [m] too many candidates: compute all columns */
     att_top_column *out;
 } argmax_job;
 
-/* Columns in ascending order; NaN stays. */
-static void take(att_top_column *best, int64_t column, float value)
+/* Updates the best entry; columns come in ascending order; NaN stays. */
+static void update_best(att_top_column *best, int64_t column, float value)
 {
     if (!isnan(best->value) && !(value <= best->value))
         *best = (att_top_column){column, value};
@@ -39,7 +40,7 @@ static void take(att_top_column *best, int64_t column, float value)
 
 static bool left_out(const argmax_job *j, int64_t column) { return j->from && j->from[column] == -INFINITY; }
 
-/* Columns [count] of row i, at most a panel of them, exact. Of a panel that is not full the others are nobody's. */
+/* Computes columns [count] of row i exactly, at most a panel of them. Lanes beyond the last column are undefined. */
 static void compute(const argmax_job *j, int64_t i, const int64_t *column, int64_t count, float *scratch)
 {
     const int64_t k = j->k, panel = j->kernels->panel;
@@ -52,7 +53,7 @@ static void compute(const argmax_job *j, int64_t i, const int64_t *column, int64
     j->kernels->gemm(1, panel, k, j->x + i * k, k, packed, 0, 1, z, panel,
                      &(const att_epilogue){.bias = j->bias ? bias : NULL});
     for (int64_t c = 0; c < count; c++)
-        take(&j->out[i], column[c], z[c]);
+        update_best(&j->out[i], column[c], z[c]);
 }
 
 static void row_task(void *arg, int i, int thread)
@@ -60,7 +61,7 @@ static void row_task(void *arg, int i, int thread)
     const argmax_job *j = arg;
     const float *upper = j->upper + i * j->n, lower = j->lower[i];
     float *scratch = j->scratch + (size_t)thread * j->scratch_floats;
-    int64_t column[MOST_PANEL], count = 0, found = 0;
+    int64_t column[MAX_PANEL], count = 0, found = 0;
     for (int64_t c = 0; (c = j->kernels->next_of(j->n, upper, lower, c)) < j->n && found * ONE_IN <= j->n; c++) {
         if (left_out(j, c))
             continue;
@@ -76,7 +77,7 @@ static void row_task(void *arg, int i, int thread)
     j->all[i] = found * ONE_IN > j->n;
 }
 
-/* Row i, all columns */
+/* All columns of row i */
 static att_status compute_all(const argmax_job *j, att_param *weight, int64_t i, float *z)
 {
     const float *packed = att_param_packed(weight);
@@ -86,11 +87,11 @@ static att_status compute_all(const argmax_job *j, att_param *weight, int64_t i,
     j->out[i] = (att_top_column){-1, -INFINITY};
     for (int64_t c = 0; c < j->n; c++)
         if (!left_out(j, c))
-            take(&j->out[i], c, z[c]);
+            update_best(&j->out[i], c, z[c]);
     return ATT_OK;
 }
 
-/* j's m rows; upper [m, n], lower [m] */
+/* Searches the m rows of j; upper [m, n], lower [m] */
 static att_status search(argmax_job *j, att_param *weight, float *upper, float *lower)
 {
     const float *bytes = j->k <= ATT_BYTES_MOST ? att_param_bytes(weight) : NULL;
@@ -109,7 +110,7 @@ static att_status search(argmax_job *j, att_param *weight, float *upper, float *
     return e;
 }
 
-/* y [n]: the bias, and -inf for columns that are left out */
+/* y [n]: the bias, or -inf for excluded columns */
 static void bias_without(int64_t n, const float *bias, const att_excluded_columns *except, float *y)
 {
     if (bias)

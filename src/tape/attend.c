@@ -1,10 +1,9 @@
-/* Attention of ragged sequences, by a plan */
+/* Ragged attention by a plan */
 #include "tape/tape.h"
 
 enum { INPUTS = 3 + ATT_MAX_PARAMS + ATT_MAX_STAGES };
 
-/* The i-th of what a step is made of, or of its gradients: q, k and v, then the score's and the modifiers' parameters.
- */
+/* Input i of the operation, or its gradient: q, k, v, then the score's and the modifiers' parameters. */
 static att_tensor *operand(int i, att_tensor *const rows[3], att_tensor *score_param, att_tensor *modifier_param)
 {
     const int n = i - 3;
@@ -15,10 +14,10 @@ static att_tensor *operand(int i, att_tensor *const rows[3], att_tensor *score_p
 
 typedef struct attend_saved {
     const att_plan *plan;
-    att_attention_args args; /* of the forward, with out and lse */
+    att_attention_args args; /* the arguments of the forward call, with out and lse */
 } attend_saved;
 
-/* Are they all in places of their own? */
+/* Are all inputs distinct variables? */
 static bool all_differ(att_var *const in[INPUTS])
 {
     for (int i = 0; i < INPUTS; i++)
@@ -42,7 +41,7 @@ static att_status backward(att_tape *t, const att_step *s)
     att_attention_grads g = {.size = sizeof g, .dout = s->y->value};
     att_tensor *const rows[] = {&g.dq, &g.dk, &g.dv}, *d[INPUTS];
     g.dout.data = s->y->grad;
-    const bool direct = all_differ(s->in); /* att_backward takes no two gradients in one place */
+    const bool direct = all_differ(s->in); /* att_backward does not accept two gradients in one place */
     g.accumulate = direct && any_begun(s->in);
     for (int i = 0; i < INPUTS; i++) {
         att_var *x = s->in[i];
@@ -53,13 +52,13 @@ static att_status backward(att_tape *t, const att_step *s)
         *d[i] = x->value;
         d[i]->data = !direct        ? att_tape_scratch(t, (size_t)att_count(d[i]))
                      : g.accumulate ? att_tape_grad(x)
-                                    : att_tape_grad_put(x, &add);
+                                    : att_tape_grad_for_write(x, &add);
         if (!d[i]->data)
             return ATT_ERR_MEMORY;
     }
     const att_status e = att_backward(saved->plan, &saved->args, &g);
     for (int i = 0; !e && !direct && i < INPUTS; i++)
-        att_tape_give(t, s->in[i], d[i]->data);
+        att_tape_add_grad(t, s->in[i], d[i]->data);
     return e;
 }
 
@@ -67,22 +66,22 @@ const att_operation att_operation_attend = {.name = "attend", .backward = backwa
 
 /* ---- forward */
 
-/* Arrays of the args, which the caller may free before a backward. */
-static void keep_arrays(att_tape *t, att_attention_args *a)
+/* Copies the arrays of the args: the caller may free them before the backward. */
+static void save_arrays(att_tape *t, att_attention_args *a)
 {
     const size_t n = (size_t)a->n_sequences;
     const int64_t **const offsets[] = {&a->q_offsets, &a->k_offsets};
     for (int i = 0; i < 2; i++)
         if (*offsets[i])
-            *offsets[i] = att_tape_keep(t, *offsets[i], (n + 1) * sizeof **offsets[i]);
+            *offsets[i] = att_tape_save(t, *offsets[i], (n + 1) * sizeof **offsets[i]);
     if (a->q_starts)
-        a->q_starts = att_tape_keep(t, a->q_starts, n * sizeof *a->q_starts);
+        a->q_starts = att_tape_save(t, a->q_starts, n * sizeof *a->q_starts);
     if (a->sequence_ids)
-        a->sequence_ids = att_tape_keep(t, a->sequence_ids, n * sizeof *a->sequence_ids);
+        a->sequence_ids = att_tape_save(t, a->sequence_ids, n * sizeof *a->sequence_ids);
 }
 
-/* What learns joins the args, in the place of its own. */
-static att_status take_params(att_tape *t, const att_attend_params *params, att_attention_args *a, att_var **in)
+/* Adds the variables of params to the args and to the inputs. */
+static att_status add_params(att_tape *t, const att_attend_params *params, att_attention_args *a, att_var **in)
 {
     att_attend_params p;
     att_status s = att_take_options(&p, sizeof p, params, "att_attend_params");
@@ -113,12 +112,12 @@ att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, a
     att_attention_args a;
     att_var *in[INPUTS] = {q, k, v};
     att_status s = att_take_options(&a, sizeof a, args, "att_attention_args");
-    s = s ? s : take_params(t, params, &a, in);
+    s = s ? s : add_params(t, params, &a, in);
     if (s)
         return att_tape_fail(t, s, "attend: %s", att_error(t->ctx));
     const int64_t tokens = q->value.dim[0], heads = q->value.dim[1];
     att_var *out = att_tape_var(t, 3, (const int64_t[]){tokens, heads, v->value.dim[2]});
-    /* A backward needs it; who watches will want weights, which come cheaper with it. */
+    /* The lse is needed by backward, and lets a hook compute attention weights at lower cost. */
     const bool wanted = t->hook || t->record;
     att_var *lse = wanted ? att_tape_var(t, 2, (const int64_t[]){tokens, heads}) : NULL;
     if (!out || (wanted && !lse))
@@ -132,7 +131,7 @@ att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, a
     if (s)
         return att_tape_fail(t, s, "attend: %s", att_error(t->ctx));
     attend_saved saved = {plan, a};
-    keep_arrays(t, &saved.args);
+    save_arrays(t, &saved.args);
     const att_step step = {
         .op = &att_operation_attend, .y = out, .in = in, .n_in = INPUTS, .saved = &saved, .saved_bytes = sizeof saved};
     return att_tape_done(t, &step, plan, &a);

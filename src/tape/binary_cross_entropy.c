@@ -1,10 +1,10 @@
-/* The loss of logits: the mean, or the sum, of -t log s - (1 - t) log(1 - s), s = sigmoid(logit), over the numbers that
- * have a target t */
+/* Binary cross entropy with logits: the mean or sum of -t log s - (1 - t) log(1 - s), s = sigmoid(logit), over the
+ * elements with a target t */
 #include "tape/tape.h"
 
 typedef struct binary_cross_entropy_saved {
-    const float *targets; /* as the logits, below 0: none */
-    int64_t divisor;      /* of the sum of the losses: 1, or the numbers with a target */
+    const float *targets; /* as logits; negative: ignored */
+    int64_t divisor;      /* of the sum of losses: 1, or the number of targets */
 } binary_cross_entropy_saved;
 
 typedef struct binary_cross_entropy_job {
@@ -50,7 +50,7 @@ const att_operation att_operation_binary_cross_entropy = {
 
 /* ---- forward */
 
-/* How many targets there are; -1: one is none. */
+/* The number of targets that are not ignored; -1: an invalid target. */
 static int64_t count_of(att_tape *t, const float *targets, int64_t n)
 {
     int64_t count = 0;
@@ -91,7 +91,7 @@ att_var *att_binary_cross_entropy(att_tape *t, att_var *logits, const float *tar
     att_var *y = counted < 0 ? NULL : att_tape_var(t, 1, (const int64_t[]){1});
     if (!y)
         return NULL;
-    const binary_cross_entropy_saved how = {.targets = att_tape_keep(t, targets, (size_t)n * sizeof *targets),
+    const binary_cross_entropy_saved how = {.targets = att_tape_save(t, targets, (size_t)n * sizeof *targets),
                                             .divisor = sum || counted == 0 ? 1 : counted};
     if (t->status || !sum_up(t, x, how.targets, how.divisor, y->value.data))
         return att_tape_fail(t, ATT_ERR_MEMORY, "binary_cross_entropy: %s", att_error(t->ctx));

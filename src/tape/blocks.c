@@ -1,4 +1,4 @@
-/* Parts of tensors, copied or added: what concat and slice do along a dimension. */
+/* Strided copies of blocks, for concat and slice. */
 #include "tape/tape.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
-/* Variables behind each other along a dimension */
+/* Concatenation along a dimension */
 #include "tape/tape.h"
 
 #include <string.h>
 
-/* ---- backward: each has its part */
+/* ---- backward: each input has its slice */
 
 static att_status backward(att_tape *t, const att_step *s)
 {
@@ -14,7 +14,7 @@ static att_status backward(att_tape *t, const att_step *s)
     for (int i = 0; i < s->n_in; i++) {
         const int64_t n = s->in[i]->value.dim[dim] * behind;
         bool add;
-        float *dx = att_tape_grad_put(s->in[i], &add);
+        float *dx = att_tape_grad_for_write(s->in[i], &add);
         if (dx)
             att_tape_blocks(t->ctx, before, n, s->y->grad + at, y->dim[dim] * behind, dx, n, add);
         at += n;
@@ -26,7 +26,7 @@ const att_operation att_operation_concat = {.name = "concat", .backward = backwa
 
 /* ---- forward */
 
-/* The shape of the result; *dim from 0. */
+/* The shape of the result; makes *dim nonnegative. */
 static bool shape_of(att_tape *t, int n, att_var *const *x, int *dim, att_tensor *y)
 {
     *y = x[0]->value;

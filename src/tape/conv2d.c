@@ -1,17 +1,17 @@
-/* 2-D convolution: patches of images become rows, which a matrix product multiplies with the weights (im2col:
- * Chellapilla et al. 2006) */
+/* 2-D convolution by im2col: patches of the images become rows of a matrix, which is multiplied with the weights
+ * (Chellapilla et al. 2006) */
 #include "tape/tape.h"
 #include "gemm/gemm.h"
 
-/* Numbers of the patches that are there at once; their rows are a function of the shapes alone, not of the threads. */
+/* Elements of the patch matrix at a time. The number of rows depends on shapes alone, not on the number of threads. */
 enum { PATCHES = 1 << 19 };
 
 typedef struct patches {
     att_window w;
     const float *x; /* [images, height, width, channels] */
-    int64_t first;  /* patch of row 0: they are counted through lines and images */
+    int64_t first;  /* first patch, counted through lines and images */
     int64_t length; /* channels * kernel[0] * kernel[1] */
-    float *rows;    /* [rows, length], a row as the weights: [channels, kernel[0], kernel[1]] */
+    float *rows;    /* [rows, length]; a row is laid out as the weights: [channels, kernel[0], kernel[1]] */
 } patches;
 
 static void gather_patch(const patches *p, int64_t patch, float *to)
@@ -46,13 +46,13 @@ static int64_t patches_at_once(const att_window *w, int64_t length)
 
 typedef struct spread {
     att_window w;
-    const float *rows; /* gradients of patches: whole lines of one image */
-    int64_t line;      /* the first of these */
+    const float *rows; /* gradients of patches: whole output lines of one image */
+    int64_t line;      /* the first of these lines */
     int64_t lines, length;
     float *dx; /* of this image: [height, width, channels] */
 } spread;
 
-/* What the patches give to lines [first, last) of the image: in the order of their lines, columns, numbers. */
+/* col2im: adds the gradients of patches to lines [first, last) of the image, in ascending order. */
 static void spread_lines(const void *arg, int64_t first, int64_t last)
 {
     const spread *s = arg;
@@ -80,12 +80,12 @@ typedef struct back {
     int64_t n; /* output channels */
     const float *dy;
     float *dweight;
-    float *dx;           /* NULL: not wanted, and so are these: */
-    const float *packed; /* the weights [n, length], packed for dy times them */
-    float *rows;         /* gradients of patches [most at once, length] */
+    float *dx;           /* NULL: not required, like the following: */
+    const float *packed; /* weights [n, length], packed for dy W */
+    float *rows;         /* gradients of patches [max rows, length] */
 } back;
 
-/* Some lines of one image: their patches again for the weights' gradient, and the gradient of these for x's. */
+/* Some output lines of one image: the patches again for the gradient of the weights, and dy W for that of x. */
 static att_status lines_back(att_tape *t, back *b, int64_t image, int64_t line, int64_t lines)
 {
     const att_window *w = &b->p.w;
@@ -115,7 +115,7 @@ static att_status backward(att_tape *t, const att_step *s)
     back b = {.p = {.w = *w, .x = s->in[0]->value.data, .length = k},
               .n = n,
               .dy = s->y->grad,
-              .dweight = att_param_part(s->param[0]),
+              .dweight = att_param_partial(s->param[0]),
               .dx = att_tape_grad(s->in[0])};
     b.p.rows = att_tape_scratch(t, att_size_mul((size_t)most, (size_t)k));
     if (!b.p.rows)
@@ -130,7 +130,7 @@ static att_status backward(att_tape *t, const att_step *s)
         b.packed = packed;
     }
     if (s->param[1])
-        att_tape_sum_rows(t->ctx, w->images * w->out[0] * w->out[1], n, s->y->grad, att_param_part(s->param[1]));
+        att_tape_sum_rows(t->ctx, w->images * w->out[0] * w->out[1], n, s->y->grad, att_param_partial(s->param[1]));
     const int64_t lines = most / w->out[1];
     att_status e = ATT_OK;
     for (int64_t image = 0; image < w->images; image++)

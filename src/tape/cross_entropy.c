@@ -1,16 +1,16 @@
-/* The loss of classes: the mean, or the sum, of -log softmax(logits)[target] over rows that have a target. With label
- * smoothing s the target has 1 - s of the weight, and all classes share s evenly. */
+/* Cross entropy: the mean or sum of -log softmax(logits)[target] over rows with a target. With label smoothing s the
+ * target distribution is 1 - s at the target plus s / classes everywhere. */
 #include "tape/tape.h"
 
 #include <string.h>
 
-/* What forward and backward need of a call. */
+/* Saved for backward. */
 typedef struct cross_entropy_saved {
-    const int32_t *targets;       /* [rows], below 0: none */
+    const int32_t *targets;       /* [rows], negative: ignored */
     float *lse;                   /* [rows] log-sum-exp */
-    int64_t all, classes;         /* of a row, and those of them that take part */
-    float label_smoothing, share; /* of one class: smoothing / classes */
-    int64_t divisor;              /* of the sum of the losses: 1, or the rows with a target */
+    int64_t all, classes;         /* columns, and those that take part */
+    float label_smoothing, share; /* share: s / classes */
+    int64_t divisor;              /* of the sum of losses: 1, or the number of targets */
 } cross_entropy_saved;
 
 typedef struct cross_entropy_job {
@@ -35,14 +35,14 @@ static void losses(const void *arg, int64_t first, int64_t last)
     }
 }
 
-/* ---- backward: softmax less the weights of the classes, times what a row counts */
+/* ---- backward: (softmax - target distribution) * dy / divisor */
 
 typedef struct cross_entropy_backward_job {
     const att_kernels *k;
     const cross_entropy_saved *how;
     const float *dy; /* [1] */
     const float *x;
-    float *dx; /* both [rows, all]; it may be x */
+    float *dx; /* both [rows, all]; dx may be x */
 } cross_entropy_backward_job;
 
 static void losses_back(const void *arg, int64_t first, int64_t last)
@@ -129,7 +129,7 @@ att_var *att_cross_entropy(att_tape *t, att_var *logits, const int32_t *targets,
     att_var *y = att_tape_var(t, 1, (const int64_t[]){1}), *lse = att_tape_var(t, 1, &rows);
     if (!y || !lse)
         return NULL;
-    const cross_entropy_saved how = {.targets = att_tape_keep(t, targets, (size_t)rows * sizeof *targets),
+    const cross_entropy_saved how = {.targets = att_tape_save(t, targets, (size_t)rows * sizeof *targets),
                                      .lse = lse->value.data,
                                      .all = x->dim[1],
                                      .classes = classes,

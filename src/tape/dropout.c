@@ -1,5 +1,4 @@
-/* Numbers dropped at random, and those that are kept scaled up; what is kept follows from the seed, sequence, position
- * and feature, so that a backward drops the same again */
+/* Dropout. The mask is a function of seed, sequence, position and feature, so backward computes it again. */
 #include "tape/tape.h"
 #include "util/util.h"
 
@@ -20,13 +19,14 @@ typedef struct dropout_job {
     int64_t features;
 } dropout_job;
 
-/* Rows [first, last) of sequence b, at most BLOCK. Bits come in fours of positions, from a multiple of 4 on. */
+/* Rows [first, last) of sequence b, at most BLOCK. The mask is generated for four positions at a time, from a multiple
+ * of 4. */
 enum { BLOCK = 64 };
 
 static void drop_block(const dropout_job *j, int64_t b, int64_t first, int64_t last)
 {
     const dropout_saved *h = j->how;
-    const float scale = (float)(1 / (1 - (double)h->p)); /* of what is kept */
+    const float scale = (float)(1 / (1 - (double)h->p)); /* of elements that are not dropped */
     const uint32_t position = (uint32_t)((h->starts ? h->starts[b] : 0) + first - h->offsets[b]), before = position % 4;
     for (int64_t f = 0; f < j->features; f += j->k->panel) {
         const int columns = (int)att_min(j->features - f, j->k->panel);
@@ -59,7 +59,7 @@ static void drop(const void *arg, int64_t first, int64_t last)
 static att_status backward(att_tape *t, const att_step *s)
 {
     att_var *x = s->in[0];
-    att_tape_give(t, s->in[1], s->y->grad);
+    att_tape_add_grad(t, s->in[1], s->y->grad);
     if (!x->grad)
         return ATT_OK;
     float *dx = att_tape_dx(t, x);
@@ -73,7 +73,7 @@ static att_status backward(att_tape *t, const att_step *s)
 }
 
 const att_operation att_operation_dropout = {
-    .name = "dropout", .backward = backward, .forgets_y = true, .forgets_in = 3};
+    .name = "dropout", .backward = backward, .ignores_y = true, .ignores_in = 3};
 
 /* ---- forward */
 
@@ -95,17 +95,17 @@ static bool check(att_tape *t, const att_tensor *x, const att_tensor *residual, 
     return !t->status && att_tape_check_positions(t, "dropout", x, at);
 }
 
-/* What is needed again, in the tape's own memory. */
-static dropout_saved keep(att_tape *t, float p, uint64_t seed, const att_positions *at, const uint32_t *ids)
+/* Copies the arguments into the tape's memory. */
+static dropout_saved save(att_tape *t, float p, uint64_t seed, const att_positions *at, const uint32_t *ids)
 {
     const size_t n = (size_t)at->n;
     return (dropout_saved){.p = p,
                            .seed = seed,
                            .threshold = att_dropout_threshold(p),
                            .n = at->n,
-                           .offsets = att_tape_keep(t, at->offsets, (n + 1) * sizeof *at->offsets),
-                           .starts = at->starts ? att_tape_keep(t, at->starts, n * sizeof *at->starts) : NULL,
-                           .ids = att_tape_keep(t, ids, n * sizeof *ids)};
+                           .offsets = att_tape_save(t, at->offsets, (n + 1) * sizeof *at->offsets),
+                           .starts = at->starts ? att_tape_save(t, at->starts, n * sizeof *at->starts) : NULL,
+                           .ids = att_tape_save(t, ids, n * sizeof *ids)};
 }
 
 att_var *att_dropout(att_tape *t, att_var *x, att_var *residual, float p, uint64_t seed, const att_positions *at,
@@ -123,7 +123,7 @@ att_var *att_dropout(att_tape *t, att_var *x, att_var *residual, float p, uint64
         return NULL;
     if (att_dropout_threshold(p) == 0)
         return residual ? att_add(t, x, residual) : x;
-    const dropout_saved how = keep(t, p, seed, &rows, sequence_ids);
+    const dropout_saved how = save(t, p, seed, &rows, sequence_ids);
     att_var *y = att_tape_var(t, 2, x->value.dim);
     if (!y)
         return NULL;

@@ -1,4 +1,4 @@
-/* GRU: h' = (1 - z) m + z h, m = tanh(W_m x + b_m + r (U_m h + c_m)), of sequences side by side */
+/* GRU: h' = (1 - z) m + z h, m = tanh(W_m x + b_m + r (U_m h + c_m)), for a batch of sequences */
 #include "tape/recurrent.h"
 
 static void step(const att_kernels *k, int64_t units, const float *product, const float *h, const float *c,
@@ -17,7 +17,7 @@ static void step_back(const att_kernels *k, int64_t units, const float *gates, c
     k->gru_back(units, gates, h, dh, d, dproduct);
 }
 
-/* The reset gate stands between the product and m. */
+/* The reset gate multiplies the product before m. */
 static void to_product(const att_kernels *k, int64_t units, const float *gates, float *d)
 {
     k->mul(units, d + 2 * units, gates, d + 2 * units);

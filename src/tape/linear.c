@@ -28,11 +28,11 @@ static bool check(att_tape *t, const att_tensor *x, const att_param *weight, con
     return false;
 }
 
-/* ---- backward: with z = x W^T + b and dz = dy f'(z), dx = dz W, dW = dz^T x, db = the sum of dz's rows */
+/* ---- backward: with z = x W^T + b and dz = dy f'(z): dx = dz W, dW = dz^T x, db = sum of the rows of dz */
 
 typedef struct linear_saved {
     att_activation act;
-    const float *z; /* [rows, out], NULL where the activation is the identity; of ReLU, y, which tells the sign */
+    const float *z; /* [rows, out]; NULL for the identity; for ReLU it is y, whose sign suffices */
 } linear_saved;
 
 att_status att_tape_input_back(att_tape *t, const float *dz, att_var *x, att_param *weight)
@@ -40,7 +40,7 @@ att_status att_tape_input_back(att_tape *t, const float *dz, att_var *x, att_par
     const int64_t m = x->value.dim[0], k = x->value.dim[1], n = att_param_value(weight)->dim[0];
     const float *w = att_param_floats(weight);
     bool add;
-    float *dx = att_tape_grad_put(x, &add);
+    float *dx = att_tape_grad_for_write(x, &add);
     return w ? att_tape_product(t, m, k, n, (att_matrix){dz, n, 1}, (att_matrix){w, k, 1}, add, dx) : ATT_ERR_MEMORY;
 }
 
@@ -49,9 +49,9 @@ att_status att_tape_weight_back(att_tape *t, int64_t m, const float *dz, const f
 {
     const int64_t n = att_param_value(weight)->dim[0], k = att_param_value(weight)->dim[1];
     if (bias)
-        att_tape_sum_rows(t->ctx, m, n, dz, att_param_part(bias));
+        att_tape_sum_rows(t->ctx, m, n, dz, att_param_partial(bias));
     bool add;
-    float *dw = att_param_part_put(weight, &add);
+    float *dw = att_param_partial_for_write(weight, &add);
     return att_tape_product(t, n, k, m, (att_matrix){dz, 1, n}, (att_matrix){x, k, 1}, add, dw);
 }
 
@@ -67,13 +67,13 @@ static att_status backward(att_tape *t, const att_step *s)
         att_tape_activate_back(t->ctx, (int)saved->act, m * n, saved->z, dz, to);
         dz = to;
     }
-    att_tape_give(t, s->in[1], s->y->grad);
+    att_tape_add_grad(t, s->in[1], s->y->grad);
     const att_status e = s->in[0]->grad ? att_tape_input_back(t, dz, s->in[0], s->param[0]) : ATT_OK;
     return e ? e : att_tape_weight_back(t, m, dz, s->in[0]->value.data, s->param[0], s->param[1]);
 }
 
-const att_operation att_operation_linear = {.name = "linear", .backward = backward, .forgets_y = true, .forgets_in = 2};
-static const att_operation linear_relu = {.name = "linear", .backward = backward, .forgets_in = 2};
+const att_operation att_operation_linear = {.name = "linear", .backward = backward, .ignores_y = true, .ignores_in = 2};
+static const att_operation linear_relu = {.name = "linear", .backward = backward, .ignores_in = 2};
 
 /* ---- forward */
 
@@ -92,9 +92,8 @@ static void finish(const void *arg, int64_t first, int64_t last)
         j->k->add(last - first, j->y + first, j->residual + first, j->y + first);
 }
 
-/* The weights for a product of m rows. Weights that learn are packed anew in each step, and a copy of all of them that
- * stays would be as large as they are: where the work of packing is little beside the product, they are packed for that
- * alone. */
+/* The packed weights for a product of m rows. During training weights are packed again after each step, and a permanent
+ * packed copy doubles their memory: if packing is cheap compared with the product, a temporary copy is made. */
 static const float *packed_for(att_tape *t, att_param *weight, int64_t m)
 {
     enum { MANY = 512 };
@@ -104,7 +103,7 @@ static const float *packed_for(att_tape *t, att_param *weight, int64_t m)
     return y && att_param_pack(weight, y) ? y : NULL;
 }
 
-/* y = activation(z) + residual, z = x weight^T + bias, which is kept where z is not NULL */
+/* y = activation(z) + residual, z = x weight^T + bias; z is stored unless NULL */
 static bool multiply(att_tape *t, const att_tensor *x, att_param *weight, att_param *bias, att_activation act,
                      const float *residual, float *z, const att_tensor *y)
 {
@@ -129,7 +128,7 @@ att_var *att_linear(att_tape *t, att_var *x, att_param *weight, att_param *bias,
 {
     if (!x || !att_tape_ready(t) || !check(t, &x->value, weight, bias, act, residual ? &residual->value : NULL))
         return NULL;
-    /* A backward needs z, which the epilogue would overwrite; of ReLU the result tells enough. */
+    /* Backward needs z, which the fused epilogue would overwrite; for ReLU y suffices. */
     const bool relu = act == ATT_RELU && !residual, apart = t->record && act != ATT_IDENTITY && !relu;
     const int64_t dim[] = {x->value.dim[0], att_param_value(weight)->dim[0]};
     att_var *y = att_tape_var(t, 2, dim), *z = apart ? att_tape_var(t, 2, dim) : NULL;

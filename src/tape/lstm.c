@@ -1,4 +1,4 @@
-/* LSTM: c' = f c + i g, h' = o tanh(c'), of sequences side by side */
+/* LSTM: c' = f c + i g, h' = o tanh(c'), for a batch of sequences */
 #include "tape/recurrent.h"
 
 #include <string.h>

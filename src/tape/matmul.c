@@ -1,4 +1,4 @@
-/* The product of two matrices, each as it is or transposed */
+/* Matrix product, either operand optionally transposed */
 #include "tape/tape.h"
 
 typedef struct matmul_saved {
@@ -9,19 +9,19 @@ static att_matrix matrix_of(const float *x, int64_t columns, bool transposed)
 {
     return transposed ? (att_matrix){x, 1, columns} : (att_matrix){x, columns, 1};
 }
-static att_matrix turned(att_matrix a) { return (att_matrix){a.x, a.right, a.down}; }
+static att_matrix transpose(att_matrix a) { return (att_matrix){a.x, a.right, a.down}; }
 
-/* ---- backward: of C = A B, dA = dC B^T and dB = A^T dC; of operands that are transposed, the same transposed */
+/* ---- backward: for C = A B, dA = dC B^T and dB = A^T dC; for a transposed operand, the transpose of that */
 
-/* dx, the gradient of x, as x lies: a b, or turned (a b)^T = b^T a^T; a b is [m, n] */
+/* The gradient of x in the layout of x: a b, or if transposed (a b)^T = b^T a^T; a b is [m, n] */
 static att_status operand_back(att_tape *t, att_var *x, bool transposed, int64_t m, int64_t n, int64_t k, att_matrix a,
                                att_matrix b)
 {
     bool add;
-    float *dx = att_tape_grad_put(x, &add);
+    float *dx = att_tape_grad_for_write(x, &add);
     if (!dx)
         return ATT_OK;
-    return transposed ? att_tape_product(t, n, m, k, turned(b), turned(a), add, dx)
+    return transposed ? att_tape_product(t, n, m, k, transpose(b), transpose(a), add, dx)
                       : att_tape_product(t, m, n, k, a, b, add, dx);
 }
 
@@ -32,8 +32,8 @@ static att_status backward(att_tape *t, const att_step *s)
     const int64_t m = s->y->value.dim[0], n = s->y->value.dim[1], k = a->value.dim[how->transpose_a ? 0 : 1];
     const att_matrix dc = {s->y->grad, n, 1}, left = matrix_of(a->value.data, a->value.dim[1], how->transpose_a),
                      right = matrix_of(b->value.data, b->value.dim[1], how->transpose_b);
-    const att_status e = operand_back(t, a, how->transpose_a, m, k, n, dc, turned(right));
-    return e ? e : operand_back(t, b, how->transpose_b, k, n, m, turned(left), dc);
+    const att_status e = operand_back(t, a, how->transpose_a, m, k, n, dc, transpose(right));
+    return e ? e : operand_back(t, b, how->transpose_b, k, n, m, transpose(left), dc);
 }
 
 const att_operation att_operation_matmul = {.name = "matmul", .backward = backward};

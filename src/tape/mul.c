@@ -1,4 +1,4 @@
-/* a * b, number by number */
+/* a * b, elementwise */
 #include "tape/tape.h"
 
 typedef struct mul_job {

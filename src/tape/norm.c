@@ -1,5 +1,4 @@
-/* Rows brought to one scale: layer_norm, (x - mean) / sqrt(variance + eps) * gamma + beta, and rms_norm, without mean
- * and beta */
+/* layer_norm: (x - mean) / sqrt(variance + eps) * gamma + beta; rms_norm: without mean and beta */
 #include "tape/tape.h"
 
 #include <string.h>
@@ -34,7 +33,7 @@ static bool check(att_tape *t, const char *op, const att_tensor *x, const char *
     return !t->status;
 }
 
-/* ---- backward: what rows give gamma and beta is summed by blocks of rows, then the blocks in ascending order */
+/* ---- backward: dgamma and dbeta are summed over blocks of rows, then over blocks in ascending order */
 
 enum { BLOCK = 64 };
 
@@ -75,7 +74,7 @@ static void sum_blocks(const void *arg, int64_t first, int64_t last)
     }
 }
 
-/* The gradient of x; where it needs none, numbers that nobody will read. */
+/* The gradient of x, or scratch memory if x requires none. */
 static float *dx_of(att_tape *t, att_var *x)
 {
     if (x->grad)
@@ -98,8 +97,8 @@ static att_status backward(att_tape *t, const att_step *s)
                                  .dy = s->y->grad,
                                  .dx = dx_of(t, s->in[0]),
                                  .part = att_tape_scratch(t, (size_t)(2 * blocks * features)),
-                                 .dgamma = att_param_part(s->param[0]),
-                                 .dbeta = s->param[1] ? att_param_part(s->param[1]) : NULL,
+                                 .dgamma = att_param_partial(s->param[0]),
+                                 .dbeta = s->param[1] ? att_param_partial(s->param[1]) : NULL,
                                  .rows = rows,
                                  .blocks = blocks,
                                  .features = features,

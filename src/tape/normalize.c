@@ -1,4 +1,4 @@
-/* Each row divided by its length, or by eps where that is less */
+/* L2 normalisation: each row divided by max(its norm, eps) */
 #include "tape/tape.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ static void normalize(const void *arg, int64_t first, int64_t last)
         j->k->normalize(j->features, j->x + i, j->eps, j->y + i);
 }
 
-/* ---- backward: y = x / |x| has dx = (dy - y (y . dy)) / |x|; where eps divides, dx = dy / eps */
+/* ---- backward: y = x / |x| has dx = (dy - y (y . dy)) / |x|; below eps, dx = dy / eps */
 
 typedef struct normalize_backward_job {
     const float *x, *dy;
@@ -33,7 +33,7 @@ static void normalize_back(const void *arg, int64_t first, int64_t last)
     for (int64_t i = first; i < last; i++) {
         const float *x = j->x + i * j->features, *dy = j->dy + i * j->features;
         float *dx = j->dx + i * j->features;
-        double squares = 0, along = 0; /* in double: squares of floats leave their range */
+        double squares = 0, along = 0; /* in double: squares of floats may overflow or underflow */
         for (int64_t d = 0; d < j->features; d++) {
             squares += (double)x[d] * x[d];
             along += (double)x[d] * dy[d];

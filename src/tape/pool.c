@@ -1,4 +1,4 @@
-/* One row a sequence: the mean, the first or the largest of its rows */
+/* Pooling of sequences: the mean, the first or the maximum of the rows of each */
 #include "tape/tape.h"
 
 #include <string.h>
@@ -73,7 +73,7 @@ static void mean_back(const pool_backward_job *j, int64_t first, int64_t last, c
         j->k->add(f, j->dx + i, share, j->dx + i);
 }
 
-/* To the first that is as large as any, or NaN. */
+/* The gradient goes to the first maximum, or to a NaN. */
 static void max_back(const pool_backward_job *j, int64_t first, int64_t last, const float *dy)
 {
     const int64_t f = j->features;
@@ -140,7 +140,7 @@ att_var *att_pool(att_tape *t, att_var *x, const int64_t *offsets, int64_t n, at
                         .features = features,
                         .kind = kind};
     att_tape_for_rows(t->ctx, n, n > 0 ? tokens * features / n : 0, pool, &j);
-    const pool_saved saved = {.offsets = att_tape_keep(t, offsets, (size_t)(n + 1) * sizeof *offsets), .kind = kind};
+    const pool_saved saved = {.offsets = att_tape_save(t, offsets, (size_t)(n + 1) * sizeof *offsets), .kind = kind};
     const att_step step = {
         .op = &att_operation_pool, .y = y, .in = &x, .n_in = 1, .saved = &saved, .saved_bytes = sizeof saved};
     return att_tape_done(t, &step, NULL, NULL);

@@ -1,4 +1,4 @@
-/* The largest number or the mean of each window of an image, channel by channel; padding is of nothing */
+/* 2-D max and mean pooling, per channel; padding is excluded */
 #include "tape/tape.h"
 
 #include <string.h>
@@ -15,15 +15,15 @@ typedef struct pool2d_job {
     float *y, *dx; /* x and dx [images, height, width, channels], y and dy [images, out[0], out[1], channels] */
 } pool2d_job;
 
-/* Where one window stands: lines and columns of the image that are in it. */
-typedef struct place {
+/* The part of the image that a window covers: lines and columns. */
+typedef struct patch {
     int64_t image, first[2], last[2];
-} place;
+} patch;
 
-static place place_of(const att_window *w, int64_t line, int64_t column)
+static patch patch_of(const att_window *w, int64_t line, int64_t column)
 {
     const int64_t at[] = {line % w->out[0], column};
-    place p = {.image = line / w->out[0]};
+    patch p = {.image = line / w->out[0]};
     for (int i = 0; i < 2; i++) {
         const int64_t first = at[i] * w->stride[i] - w->padding[i], last = first + w->kernel[i];
         p.first[i] = first > 0 ? first : 0;
@@ -32,10 +32,10 @@ static place place_of(const att_window *w, int64_t line, int64_t column)
     return p;
 }
 
-static int64_t numbers_of(const place *p) { return (p->last[0] - p->first[0]) * (p->last[1] - p->first[1]); }
+static int64_t numbers_of(const patch *p) { return (p->last[0] - p->first[0]) * (p->last[1] - p->first[1]); }
 
-/* Number i of a window: where its channels begin. */
-static int64_t number_at(const att_window *w, const place *p, int64_t i)
+/* Offset of element i of a window. */
+static int64_t number_at(const att_window *w, const patch *p, int64_t i)
 {
     const int64_t width = p->last[1] - p->first[1], y = p->first[0] + i / width, x = p->first[1] + i % width;
     return ((p->image * w->size[0] + y) * w->size[1] + x) * w->channels;
@@ -48,7 +48,7 @@ static void pool_lines(const void *arg, int64_t first, int64_t last)
     void (*const merge)(int64_t, const float *, const float *, float *) =
         j->of.kind == ATT_POOL_MAX ? j->k->max : j->k->add;
     for (int64_t window = first * w->out[1]; window < last * w->out[1]; window++) {
-        const place p = place_of(w, window / w->out[1], window % w->out[1]);
+        const patch p = patch_of(w, window / w->out[1], window % w->out[1]);
         const int64_t n = numbers_of(&p);
         float *y = j->y + window * w->channels;
         memcpy(y, j->x + number_at(w, &p, 0), (size_t)w->channels * sizeof *y);
@@ -59,10 +59,10 @@ static void pool_lines(const void *arg, int64_t first, int64_t last)
     }
 }
 
-/* ---- backward: images one by one, since windows may overlap */
+/* ---- backward: in parallel over images only, since windows may overlap */
 
-/* To the first that is as large as any, or NaN. */
-static void max_back(const pool2d_job *j, const place *p, const float *dy)
+/* The gradient goes to the first maximum, or to a NaN. */
+static void max_back(const pool2d_job *j, const patch *p, const float *dy)
 {
     const att_window *w = &j->of.w;
     for (int64_t c = 0; c < w->channels; c++) {
@@ -77,7 +77,7 @@ static void max_back(const pool2d_job *j, const place *p, const float *dy)
     }
 }
 
-static void mean_back(const pool2d_job *j, const place *p, const float *dy)
+static void mean_back(const pool2d_job *j, const patch *p, const float *dy)
 {
     const att_window *w = &j->of.w;
     const float share = 1.0f / (float)numbers_of(p);
@@ -93,7 +93,7 @@ static void images_back(const void *arg, int64_t first, int64_t last)
     const pool2d_job *j = arg;
     const att_window *w = &j->of.w;
     for (int64_t window = first * w->out[0] * w->out[1]; window < last * w->out[0] * w->out[1]; window++) {
-        const place p = place_of(w, window / w->out[1], window % w->out[1]);
+        const patch p = patch_of(w, window / w->out[1], window % w->out[1]);
         (j->of.kind == ATT_POOL_MAX ? max_back : mean_back)(j, &p, j->dy + window * w->channels);
     }
 }
@@ -115,7 +115,7 @@ const att_operation att_operation_pool2d = {.name = "pool2d", .backward = backwa
 
 /* ---- forward */
 
-/* Numbers that a line of windows has, padding too: no more than are worth a thread in any case. */
+/* Elements read for a line of windows, padding included; limited to what makes a task anyway. */
 static int64_t work_of_line(const att_window *w)
 {
     const double n = (double)w->out[1] * (double)w->channels * (double)w->kernel[0] * (double)w->kernel[1];

@@ -1,4 +1,4 @@
-/* Positions of tokens, and sines and cosines of angles that grow with them. */
+/* Positions of tokens, and tables of sinusoids. */
 #include "tape/tape.h"
 #include "base/math.h"
 
@@ -49,7 +49,7 @@ const int64_t *att_tape_positions(att_tape *t, const char *op, const att_tensor 
     return position;
 }
 
-/* ---- waves */
+/* ---- sinusoids */
 
 typedef struct positions_job {
     const int64_t *position; /* [rows], or NULL: first, first + 1, ... */
@@ -58,7 +58,7 @@ typedef struct positions_job {
     float *table;            /* [rows, 2 pairs] */
 } positions_job;
 
-/* In double: at position 10^6 an angle is still to 10^-10. */
+/* In double: at position 10^6 the angle is accurate to 10^-10. */
 static void fill_rows(const void *arg, int64_t from, int64_t to)
 {
     const positions_job *j = arg;
@@ -74,11 +74,11 @@ static void fill_rows(const void *arg, int64_t from, int64_t to)
     }
 }
 
-/* A row for each position from the first to the last, where that is not much more than one for each token. */
-const float *const *att_tape_waves(att_tape *t, const char *op, const int64_t *position, int64_t tokens,
-                                   const att_waves *w)
+/* A table over the range of positions, unless it would be much larger than one row per token. */
+const float *const *att_tape_sinusoids(att_tape *t, const char *op, const int64_t *position, int64_t tokens,
+                                       const att_sinusoid_table *w)
 {
-    enum { COST = 16 }; /* of a sine in plain additions */
+    enum { COST = 16 }; /* of a sine, in additions */
     int64_t first = INT64_MAX, last = 0;
     for (int64_t i = 0; i < tokens; i++) {
         first = position[i] < first ? position[i] : first;
@@ -109,7 +109,7 @@ const float *const *att_tape_waves(att_tape *t, const char *op, const int64_t *p
     return row;
 }
 
-/* ---- learned positions: an embedding by position, added */
+/* ---- learned positions: a row of an embedding table is added to each token */
 
 att_var *att_learned_positions(att_tape *t, att_var *x, att_param *table, const att_positions *at)
 {

@@ -1,38 +1,37 @@
-/* The matrix product for operations and backwards, of operands that lie in any way. */
+/* Matrix product for operations and their backward, operands in either order of storage. */
 #include "tape/tape.h"
 #include "gemm/gemm.h"
 
-typedef struct turn_job {
+typedef struct transpose_job {
     const att_kernels *kernels;
-    const float *x; /* [k, m], rows `right` apart */
+    const float *x; /* [k, m], row stride `right` */
     int64_t k, right;
     float *y; /* [m, stride] */
     int64_t stride;
-} turn_job;
+} transpose_job;
 
-static void turn(const void *arg, int64_t first, int64_t last)
+static void transpose(const void *arg, int64_t first, int64_t last)
 {
-    const turn_job *j = arg;
+    const transpose_job *j = arg;
     j->kernels->transpose(j->k, last - first, j->x + first, j->right, j->y + first * j->stride, j->stride);
 }
 
-/* The left operand's rows must be contiguous: if its columns are, it is turned. */
+/* Rows of the left operand must be contiguous; if its columns are, it is transposed into scratch memory. */
 static const float *rows_of(att_tape *t, int64_t m, int64_t k, att_matrix a, int64_t *stride)
 {
-    enum { APART = 16 }; /* so that rows do not lie a multiple of 4,096 bytes apart, in one set of the cache */
+    enum { PADDING = 16 }; /* else a stride of a multiple of 4,096 bytes maps all rows to one cache set */
     *stride = a.down;
     if (a.right == 1)
         return a.x;
-    *stride = k + APART;
+    *stride = k + PADDING;
     float *y = att_tape_scratch(t, att_size_mul((size_t)m, (size_t)*stride));
-    const turn_job j = {att_kernels_of(t->ctx->isa), a.x, k, a.right, y, *stride};
+    const transpose_job j = {att_kernels_of(t->ctx->isa), a.x, k, a.right, y, *stride};
     if (y)
-        att_tape_for_columns(t->ctx, m, turn, &j);
+        att_tape_for_columns(t->ctx, m, transpose, &j);
     return y;
 }
 
-/* What is turned is turned in bands, so that scratch memory is that of a band and not of all that a model's logits
- * are. */
+/* The left operand is transposed in bands, so that scratch memory is that of a band: logits are large. */
 att_status att_tape_product(att_tape *t, int64_t m, int64_t n, int64_t k, att_matrix a, att_matrix b, bool add,
                             float *c)
 {

@@ -1,6 +1,6 @@
-/* Recurrent layers, ragged. What the input gives to the gates is one product over all tokens; then, step by step, one
- * product with the states of those sequences that still run. Sequences are sorted by length, so that these are the
- * first ones, and there is no padding. */
+/* Ragged recurrent layers. One matrix product computes the input's part of the gates for all tokens; then each time
+ * step has one product with the states of the sequences that are still running. Sequences are sorted by descending
+ * length, so these are the first ones, and nothing is padded. */
 #include "tape/recurrent.h"
 #include "gemm/gemm.h"
 
@@ -8,25 +8,25 @@
 #include <string.h>
 
 typedef struct sequence {
-    int64_t number; /* among the caller's */
-    int64_t first;  /* the row of its first step */
+    int64_t number; /* index in the caller's order */
+    int64_t first;  /* row of its first step */
     int64_t length;
 } sequence;
 
-/* A state: what steps left of it in the rows of tokens, and what it was before the first step. */
+/* Hidden or cell states: after each token, and before the first step. */
 typedef struct states {
     const float *row;
     int64_t stride;
-    const float *start; /* [n, units], or zeros [units] with a stride of 0 */
+    const float *start; /* [n, units], or zeros [units] with stride 0 */
     int64_t start_stride;
 } states;
 
-/* What forward and backward both need. */
+/* Used by forward and backward. */
 typedef struct frame {
     const att_cell *cell;
-    const sequence *sequence; /* [n], the longest first */
+    const sequence *sequence; /* [n], in descending length */
     int64_t n, units;
-    int64_t way;  /* rows from a step to the next: 1 or -1 */
+    int64_t step; /* row distance of consecutive steps: 1 or -1 */
     float *gates; /* [tokens, gates + 1, units] */
     states h, c;
 } frame;
@@ -34,12 +34,12 @@ typedef struct frame {
 /* The state of a sequence before step `at`, [units] */
 static const float *before(const frame *f, const states *x, const sequence *s, int64_t at)
 {
-    return at ? x->row + (s->first + (at - 1) * f->way) * x->stride : x->start + s->number * x->start_stride;
+    return at ? x->row + (s->first + (at - 1) * f->step) * x->stride : x->start + s->number * x->start_stride;
 }
 
 static float *gates_of(const frame *f, int64_t row) { return f->gates + row * (f->cell->gates + 1) * f->units; }
 
-/* How many sequences run at step `at`, from where a neighbouring step has found so many. */
+/* Number of sequences still running at step `at`; `running`: that of a neighbouring step. */
 static int64_t running_at(const frame *f, int64_t at, int64_t running)
 {
     while (running < f->n && f->sequence[running].length > at)
@@ -49,17 +49,17 @@ static int64_t running_at(const frame *f, int64_t at, int64_t running)
     return running;
 }
 
-/* ---- backward: the gradient of a state is what its output gives and, through the gates, the step after it. That of
- * the gates is kept for all tokens, so that weights have theirs in one product. */
+/* ---- backward: the gradient of a state is dy plus, through the gates, that of the next step. Gradients of gates are
+ * stored for all tokens, so that the gradients of the weights are one product each. */
 
 typedef struct recurrent_backward_job {
     const att_kernels *k;
     const frame *f;
-    int64_t at;      /* the step */
+    int64_t at;      /* time step */
     const float *dy; /* [tokens, units] */
-    float *h;        /* [tokens, units]: states before the step, copied */
-    float *d;        /* [tokens, gates, units]: by what the input gives to gates */
-    float *dproduct; /* [n, gates, units]: by the product of this step */
+    float *h;        /* [tokens, units]: copies of the states before each step */
+    float *d;        /* [tokens, gates, units]: gradients by the input's part of the gates */
+    float *dproduct; /* [n, gates, units]: gradients by the product of this step */
     float *dh, *dc;  /* [n, units], in the order of f->sequence */
 } recurrent_backward_job;
 
@@ -70,7 +70,7 @@ static void back_step(const void *arg, int64_t from, int64_t to)
     const int64_t units = f->units, gates = f->cell->gates * units;
     for (int64_t i = from; i < to; i++) {
         const sequence *s = &f->sequence[i];
-        const int64_t row = s->first + j->at * f->way;
+        const int64_t row = s->first + j->at * f->step;
         const float *h = before(f, &f->h, s, j->at), *c = before(f, &f->c, s, j->at);
         float *dh = j->dh + i * units;
         j->k->add(units, dh, j->dy + row * units, dh);
@@ -87,14 +87,14 @@ static void back_to_product(const void *arg, int64_t first, int64_t last)
         j->f->cell->to_product(j->k, j->f->units, gates_of(j->f, i), j->d + i * j->f->cell->gates * j->f->units);
 }
 
-/* x [n, units] in the caller's order -> y in that of f->sequence */
+/* Reorders x [n, units] from the caller's order to that of f->sequence */
 static void sort_rows(const frame *f, const float *x, float *y)
 {
     for (int64_t i = 0; i < f->n; i++)
         memcpy(y + i * f->units, x + f->sequence[i].number * f->units, (size_t)f->units * sizeof *y);
 }
 
-/* Through all steps: j->d, j->h, j->dh and j->dc */
+/* All time steps: j->d, j->h, j->dh and j->dc */
 static att_status back_steps(att_tape *t, const att_step *s, recurrent_backward_job *j)
 {
     const frame *f = j->f;
@@ -156,7 +156,7 @@ att_status att_recurrent_back(att_tape *t, const att_step *s)
     return ATT_OK;
 }
 
-/* Of the last states, which are parts of the variable that has the outputs, too. */
+/* The states after the last steps, views of the variable that holds the outputs, too. */
 const att_operation att_operation_last_states = {.name = "last_states"};
 
 /* ---- forward */
@@ -164,9 +164,9 @@ const att_operation att_operation_last_states = {.name = "last_states"};
 typedef struct step_job {
     const att_kernels *k;
     const frame *f;
-    int64_t at;     /* the step */
+    int64_t at;     /* time step */
     float *product; /* [n, gates, units], in the order of f->sequence */
-    float *now;     /* [n, units]: its left operand, the states */
+    float *now;     /* [n, units]: the left operand of the product: states */
     float *y;       /* [tokens, units] */
 } step_job;
 
@@ -177,7 +177,7 @@ static void one_step(const void *arg, int64_t from, int64_t to)
     const int64_t units = f->units;
     for (int64_t i = from; i < to; i++) {
         const sequence *s = &f->sequence[i];
-        const int64_t row = s->first + j->at * f->way;
+        const int64_t row = s->first + j->at * f->step;
         float *y = j->y + row * units;
         f->cell->forward(j->k, units, j->product + i * f->cell->gates * units, before(f, &f->h, s, j->at),
                          before(f, &f->c, s, j->at), gates_of(f, row), y);
@@ -185,7 +185,7 @@ static void one_step(const void *arg, int64_t from, int64_t to)
     }
 }
 
-/* y [tokens, units] from gates, which have what the input gives; weight packed, bias may be NULL */
+/* y [tokens, units] from gates, which hold the input's part; weight is packed, bias may be NULL */
 static void all_steps(att_tape *t, step_job *j, const float *weight, const float *bias)
 {
     const frame *f = j->f;
@@ -200,7 +200,7 @@ static void all_steps(att_tape *t, step_job *j, const float *weight, const float
     }
 }
 
-/* The states after the last steps -> y [n, units], in the caller's order */
+/* Copies the states after the last steps to y [n, units], in the caller's order */
 static void copy_last(const frame *f, const states *x, float *y)
 {
     for (int64_t i = 0; i < f->n; i++) {
@@ -264,12 +264,12 @@ static bool check(att_tape *t, const att_cell *cell, const att_tensor *x, const 
            has_shape(t, cell, "initial.cell", c, 2, (const int64_t[]){n, units});
 }
 
-/* What stays until a backward; f->cell and f->n are there already. */
+/* Fills the frame; f->cell and f->n are set already. */
 static bool make_frame(att_tape *t, frame *f, const int64_t *offsets, bool reverse, const att_var *y,
                        const att_recurrent_state *start)
 {
     const int64_t units = f->units = y->value.dim[1], width = (f->cell->gates + 1) * units;
-    f->way = reverse ? -1 : 1;
+    f->step = reverse ? -1 : 1;
     f->sequence = sort_sequences(t, offsets, f->n, reverse);
     f->gates = att_tape_scratch(t, att_size_mul((size_t)y->value.dim[0], (size_t)width));
     float *zeros = att_tape_scratch(t, (size_t)units);
@@ -315,7 +315,7 @@ static att_var *done(att_tape *t, const frame *f, att_var *x, const att_recurren
     return att_tape_done(t, &step, NULL, NULL);
 }
 
-/* Part number `part` of those behind the outputs, [n, units] */
+/* View number `part` of those after the outputs, [n, units] */
 static att_var *last_state(att_tape *t, att_var *all, att_var *y, int64_t n, int part)
 {
     const int64_t units = y->value.dim[1], at = (y->value.dim[0] + part * n) * units;

@@ -1,4 +1,4 @@
-/* Rotary positions: pairs of a head's numbers are turned by angles that grow with the position */
+/* Rotary position encoding: pairs of a head's features are rotated by angles proportional to the position */
 #include "tape/tape.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ typedef struct rotary_job {
     const float *x;
     float *y; /* both [tokens, heads, dim] */
     int64_t heads, dim;
-    float way; /* 1, or -1 back */
+    float sign; /* 1: forward, -1: inverse rotation */
 } rotary_job;
 
 static void rotary(const void *arg, int64_t first, int64_t last)
@@ -29,28 +29,29 @@ static void rotary(const void *arg, int64_t first, int64_t last)
         const float *sine = j->at.row[i], *x = j->x + i * j->heads * j->dim;
         float *y = j->y + i * j->heads * j->dim;
         for (int64_t h = 0; h < j->heads; h++, x += j->dim, y += j->dim) {
-            rotate(pairs, j->way, x, sine, sine + pairs, y);
+            rotate(pairs, j->sign, x, sine, sine + pairs, y);
             memcpy(y + 2 * pairs, x + 2 * pairs, (size_t)rest * sizeof *y);
         }
     }
 }
 
-static void turn(att_ctx *ctx, const rotary_saved *at, const att_tensor *x, float way, const float *from, float *to)
+static void rotate_rows(att_ctx *ctx, const rotary_saved *at, const att_tensor *x, float sign, const float *from,
+                        float *to)
 {
-    const rotary_job j = {*at, att_kernels_of(ctx->isa), from, to, x->dim[1], x->dim[2], way};
+    const rotary_job j = {*at, att_kernels_of(ctx->isa), from, to, x->dim[1], x->dim[2], sign};
     att_tape_for_rows(ctx, x->dim[0], x->dim[1] * x->dim[2], rotary, &j);
 }
 
-/* ---- backward: the same angles, the other way */
+/* ---- backward: the inverse rotation */
 
 static att_status backward(att_tape *t, const att_step *s)
 {
     const att_tensor *x = &s->in[0]->value;
     bool add;
-    float *dx = att_tape_grad_put(s->in[0], &add), *to = add ? att_tape_scratch(t, (size_t)att_count(x)) : dx;
+    float *dx = att_tape_grad_for_write(s->in[0], &add), *to = add ? att_tape_scratch(t, (size_t)att_count(x)) : dx;
     if (!to)
         return ATT_ERR_MEMORY;
-    turn(t->ctx, s->saved, x, -1, s->y->grad, to);
+    rotate_rows(t->ctx, s->saved, x, -1, s->y->grad, to);
     if (add)
         att_tape_sum(t->ctx, att_count(x), to, dx);
     return ATT_OK;
@@ -87,13 +88,13 @@ att_var *att_rotary(att_tape *t, att_var *x, const att_positions *at, const att_
     const int64_t tokens = x->value.dim[0];
     att_var *y = att_tape_var(t, 3, x->value.dim);
     const int64_t *position = y ? att_tape_positions(t, "rotary", &x->value, at) : NULL;
-    const att_waves waves = {.features = o.dims, .base = o.base};
-    const rotary_saved saved = {.row = position ? att_tape_waves(t, "rotary", position, tokens, &waves) : NULL,
+    const att_sinusoid_table table = {.features = o.dims, .base = o.base};
+    const rotary_saved saved = {.row = position ? att_tape_sinusoids(t, "rotary", position, tokens, &table) : NULL,
                                 .pairs = o.dims / 2,
                                 .interleaved = o.interleaved};
     if (!saved.row)
         return NULL;
-    turn(t->ctx, &saved, &x->value, 1, x->value.data, y->value.data);
+    rotate_rows(t->ctx, &saved, &x->value, 1, x->value.data, y->value.data);
     const att_step step = {
         .op = &att_operation_rotary, .y = y, .in = &x, .n_in = 1, .saved = &saved, .saved_bytes = sizeof saved};
     return att_tape_done(t, &step, NULL, NULL);

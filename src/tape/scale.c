@@ -1,4 +1,4 @@
-/* x times a number */
+/* x times a constant */
 #include "tape/tape.h"
 
 typedef struct scale_job {
@@ -34,7 +34,7 @@ static att_status backward(att_tape *t, const att_step *s)
     return ATT_OK;
 }
 
-const att_operation att_operation_scale = {.name = "scale", .backward = backward, .forgets_y = true, .forgets_in = 1};
+const att_operation att_operation_scale = {.name = "scale", .backward = backward, .ignores_y = true, .ignores_in = 1};
 
 /* ---- forward */
 

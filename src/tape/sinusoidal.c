@@ -1,4 +1,4 @@
-/* Sinusoidal positions, added to x or put behind it */
+/* Sinusoidal positions, added or appended to x */
 #include "tape/tape.h"
 
 #include <math.h>
@@ -27,7 +27,7 @@ static void sinusoidal(const void *arg, int64_t first, int64_t last)
     }
 }
 
-/* ---- backward: x's own part of y */
+/* ---- backward: the part of dy that belongs to x */
 
 typedef struct sinusoidal_backward_job {
     const att_kernels *k;
@@ -47,7 +47,7 @@ static att_status backward(att_tape *t, const att_step *s)
 {
     const int64_t tokens = s->y->value.dim[0], out = s->y->value.dim[1], in = s->in[0]->value.dim[1];
     if (in == out) {
-        att_tape_give(t, s->in[0], s->y->grad);
+        att_tape_add_grad(t, s->in[0], s->y->grad);
     } else {
         const sinusoidal_backward_job j = {att_kernels_of(t->ctx->isa), s->y->grad, att_tape_grad(s->in[0]), in, out};
         att_tape_for_rows(t->ctx, tokens, in, sinusoidal_back, &j);
@@ -56,7 +56,7 @@ static att_status backward(att_tape *t, const att_step *s)
 }
 
 const att_operation att_operation_sinusoidal = {
-    .name = "sinusoidal", .backward = backward, .forgets_y = true, .forgets_in = 1};
+    .name = "sinusoidal", .backward = backward, .ignores_y = true, .ignores_in = 1};
 
 /* ---- forward */
 
@@ -86,8 +86,9 @@ att_var *att_sinusoidal(att_tape *t, att_var *x, const att_positions *at, const 
     const int64_t tokens = x->value.dim[0], in = x->value.dim[1], out = in + s.append;
     att_var *y = att_tape_var(t, 2, (const int64_t[]){tokens, out});
     const int64_t *position = y ? att_tape_positions(t, "sinusoidal", &x->value, at) : NULL;
-    const att_waves waves = {.features = s.append ? s.append : in, .base = s.base, .interleaved = s.interleaved};
-    const float *const *row = position ? att_tape_waves(t, "sinusoidal", position, tokens, &waves) : NULL;
+    const att_sinusoid_table table = {
+        .features = s.append ? s.append : in, .base = s.base, .interleaved = s.interleaved};
+    const float *const *row = position ? att_tape_sinusoids(t, "sinusoidal", position, tokens, &table) : NULL;
     if (!row)
         return NULL;
     const sinusoidal_job j = {.k = att_kernels_of(t->ctx->isa),

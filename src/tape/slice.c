@@ -1,10 +1,10 @@
-/* A part of a variable along a dimension */
+/* A slice along a dimension */
 #include "tape/tape.h"
 
 /* ---- backward */
 
 typedef struct slice_saved {
-    int64_t before, n, x_stride, from; /* blocks of n numbers, x_stride apart in x, the first at `from` */
+    int64_t before, n, x_stride, from; /* blocks of n elements, x_stride apart in x, the first at `from` */
 } slice_saved;
 
 static att_status backward(att_tape *t, const att_step *s)

@@ -15,7 +15,7 @@ static void softmax(const void *arg, int64_t first, int64_t last)
         j->k->softmax(j->features, j->x + i, j->y + i);
 }
 
-/* ---- backward: dx = y (dy - the sum of y dy) */
+/* ---- backward: dx = y (dy - sum(y dy)) */
 
 typedef struct softmax_backward_job {
     const att_kernels *k;

@@ -1,28 +1,28 @@
-/* The n largest of each row of x weight^T + bias, and the log-sum-exp of each row: what beam search asks of a
- * vocabulary.
+/* The n largest entries of each row of x weight^T + bias, and the log-sum-exp of each row: beam search selects tokens
+ * from a vocabulary with them.
  *
- * A task has some columns of all rows: their numbers are looked at as soon as they are there, while they are in the
- * cache, and then forgotten. Sums are of columns [i SEGMENT, (i + 1) SEGMENT), put together in that order. */
+ * A task computes some columns of all rows and selects from them while they are in the cache; logits are never stored
+ * as a whole. Sums are over columns [i SEGMENT, (i + 1) SEGMENT), then over segments in ascending order. */
 #include "tape/tape.h"
 #include "base/math.h"
 #include "gemm/gemm.h"
 
 #include <math.h>
 
-enum { ROWS = 128, SEGMENT = 512 }; /* at a time; SEGMENT is so many whole panels of any set */
+enum { ROWS = 128, SEGMENT = 512 }; /* rows at a time; SEGMENT is a multiple of all panel widths */
 
 typedef struct topk_job {
     const att_kernels *kernels;
-    int64_t m, n, k, count; /* the count largest of n */
+    int64_t m, n, k, count; /* the `count` largest of n */
     const float *x;         /* [m, k] */
     const float *packed, *bias;
     const att_excluded_columns *except; /* or NULL */
     int64_t segments, threads;
-    float *numbers;        /* [threads][ROWS][SEGMENT] */
-    att_top_column *found; /* [threads][m][count] what each thread has come by, the best first */
-    float *top, *sum;      /* [segments][m] */
-    att_top_column *out;   /* [m][count] */
-    double *log_sum;       /* [m] */
+    float *numbers;       /* [threads][ROWS][SEGMENT] */
+    att_top_column *best; /* [threads][m][count] the best of each thread, in descending order */
+    float *top, *sum;     /* [segments][m] */
+    att_top_column *out;  /* [m][count] */
+    double *log_sum;      /* [m] */
 } topk_job;
 
 static bool better(const att_top_column *a, const att_top_column *b)
@@ -30,7 +30,7 @@ static bool better(const att_top_column *a, const att_top_column *b)
     return a->value > b->value || (a->value == b->value && a->column < b->column);
 }
 
-/* Into the best [count] */
+/* Inserts into best [count], if large enough */
 static void insert(att_top_column *best, int64_t count, att_top_column one)
 {
     int64_t at = count - 1;
@@ -48,7 +48,7 @@ static void leave_out(const topk_job *j, int64_t first, int64_t columns, float *
             x[j->except->column[i] - first] = -INFINITY;
 }
 
-/* Columns [first, first + columns) of a row: x */
+/* Selects from columns [first, first + columns) of a row: x */
 static void rank(const topk_job *j, int64_t first, int64_t columns, const float *x, att_top_column *best)
 {
     const att_top_column *last = &best[j->count - 1];
@@ -63,7 +63,7 @@ static void segment_task(void *arg, int64_t s, int thread)
     const int64_t first = s * SEGMENT, columns = j->n - first < SEGMENT ? j->n - first : SEGMENT;
     const int64_t panels = (columns + j->kernels->panel - 1) / j->kernels->panel;
     float *numbers = j->numbers + (int64_t)thread * ROWS * SEGMENT;
-    /* Not to the end: what is behind the segment's panels is fetched for the next one. */
+    /* n is not limited to the segment: the panels after it are prefetched for the next task. */
     j->kernels->gemm(j->m, j->n - first, j->k, j->x, j->k, j->packed + first * j->k, 0, panels, numbers, SEGMENT,
                      &(const att_epilogue){.bias = j->bias ? j->bias + first : NULL});
     for (int64_t i = 0; i < j->m; i++) {
@@ -71,9 +71,9 @@ static void segment_task(void *arg, int64_t s, int thread)
         if (j->except && !j->except->in_log_sum)
             leave_out(j, first, columns, x);
         float *top = &j->top[s * j->m + i];
-        att_top_column *best = j->found + (thread * j->m + i) * j->count;
+        att_top_column *best = j->best + (thread * j->m + i) * j->count;
         j->kernels->sum_exp(columns, x, top, &j->sum[s * j->m + i]);
-        if (*top < best[j->count - 1].value) /* as most are */
+        if (*top < best[j->count - 1].value) /* true for most columns */
             continue;
         if (j->except && j->except->in_log_sum)
             leave_out(j, first, columns, x);
@@ -81,7 +81,7 @@ static void segment_task(void *arg, int64_t s, int thread)
     }
 }
 
-/* Of row i, what all threads and segments have */
+/* Merges the results of all threads and segments for row i */
 static void row_task(void *arg, int i, int thread)
 {
     (void)thread;
@@ -91,7 +91,7 @@ static void row_task(void *arg, int i, int thread)
     for (int64_t r = 0; r < j->count; r++)
         best[r] = (att_top_column){-1, -INFINITY};
     for (int64_t at = 0; at < j->threads * j->count; at++) {
-        const att_top_column *one = &j->found[(at / j->count * j->m + i) * j->count + at % j->count];
+        const att_top_column *one = &j->best[(at / j->count * j->m + i) * j->count + at % j->count];
         if (one->column >= 0)
             insert(best, j->count, *one);
     }
@@ -129,22 +129,22 @@ bool att_tape_check_topk(att_tape *t, const char *op, att_var *x, const att_para
     return true;
 }
 
-/* j's rows; false: error set */
+/* All rows of j; false: error set */
 static bool search(att_tape *t, topk_job *j)
 {
     const size_t m = (size_t)j->m, found = att_size_mul((size_t)j->threads * m, (size_t)j->count);
     const size_t mark = att_arena_mark(&t->arena);
-    j->found = att_arena_alloc(&t->arena, att_size_mul(found, sizeof *j->found));
+    j->best = att_arena_alloc(&t->arena, att_size_mul(found, sizeof *j->best));
     j->top = att_tape_scratch(t, (size_t)j->segments * m);
     j->sum = att_tape_scratch(t, (size_t)j->segments * m);
-    if (j->found && j->top && j->sum) {
+    if (j->best && j->top && j->sum) {
         for (size_t i = 0; i < found; i++)
-            j->found[i] = (att_top_column){-1, -INFINITY};
+            j->best[i] = (att_top_column){-1, -INFINITY};
         att_parallel_partition(t->ctx, j->segments, segment_task, j);
         att_parallel(t->ctx, (int)j->m, row_task, j);
     }
     att_arena_release(&t->arena, mark);
-    return j->found && j->top && j->sum;
+    return j->best && j->top && j->sum;
 }
 
 /* All rows of x, ROWS at a time; false: error set */

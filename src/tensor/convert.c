@@ -1,22 +1,22 @@
-/* Numbers of one view into another: of any strides, and of another type. */
+/* Conversion of a view into another: any strides, any type. */
 #include "kernel/kernel.h"
 #include "tensor/tensor.h"
 
 #include <string.h>
 
-enum { RUN = 1024, MOST_TASKS = 1 << 16 }; /* numbers that are converted at once */
+enum { RUN = 1024, MAX_TASKS = 1 << 16 }; /* elements converted at once */
 
 typedef struct convert_job {
     const att_kernels *k;
     att_tensor x, out; /* of one shape */
     size_t x_size, out_size;
-    int64_t length, runs; /* of a row: numbers, and runs */
-    int64_t units, each;  /* runs of all rows, and those of a task */
+    int64_t length, runs; /* of a row: elements, and runs of at most RUN */
+    int64_t units, each;  /* runs of all rows; runs per task */
 } convert_job;
 
-/* ---- a run: n <= RUN numbers */
+/* ---- a run: n <= RUN elements */
 
-/* Numbers that lie side by side: those at `from`, or copies of them in `room`. */
+/* n elements as a contiguous array: at `from`, or copied into `room`. */
 static const void *gather(int64_t n, const char *from, int64_t stride, size_t size, char *room)
 {
     if (stride == 1)
@@ -81,7 +81,7 @@ static void convert_units(void *arg, int task)
     }
 }
 
-/* A single number, or a dense tensor, as one row. */
+/* Makes a dense tensor (or a scalar) one row. */
 static void flatten(att_tensor *t)
 {
     t->dim[0] = att_count(t);
@@ -113,7 +113,7 @@ att_status att_tensor_convert(att_ctx *ctx, const att_tensor *x, const att_tenso
     j.length = j.x.dim[j.x.rank - 1];
     j.runs = (j.length + RUN - 1) / RUN;
     j.units = att_count(&j.x) / j.length * j.runs;
-    j.each = (j.units + MOST_TASKS - 1) / MOST_TASKS;
+    j.each = (j.units + MAX_TASKS - 1) / MAX_TASKS;
     att_parallel_for(ctx, (int)((j.units + j.each - 1) / j.each), convert_units, &j);
     return ATT_OK;
 }

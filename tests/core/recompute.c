@@ -112,7 +112,7 @@ static results run(att_ctx *ctx, const network *n, int way)
         take(&r, i, att_param_grad(n->p[i]));
         att_param_zero_grad(n->p[i]);
     }
-    r.memory = t->arena.most;
+    r.memory = t->arena.max_used;
     att_tape_free(t);
     return r;
 }
