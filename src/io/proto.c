@@ -28,7 +28,7 @@ void att_proto_fail(att_proto *p, att_status status, const char *format, ...)
 typedef struct cursor {
     att_proto *p;
     const char *at, *end;
-    const char *name; /* of the field, for errors */
+    const char *name; /* of the current field, for errors */
 } cursor;
 
 static void bad(cursor *c, const char *what)
@@ -77,7 +77,7 @@ static float float_of(att_byte_view four)
     return value;
 }
 
-/* The value of a field, number or bytes. */
+/* Reads the value of a field: a number, or bytes. */
 static att_byte_view take_value(cursor *c, unsigned wire, uint64_t *number)
 {
     *number = 0;

@@ -1,4 +1,4 @@
-/* What is the same for all models that read one text and write another. */
+/* What all encoder-decoder architectures share. */
 #include "model/encoder_decoder.h"
 #include "io/replace.h"
 #include "model/generation.h"
@@ -35,28 +35,28 @@ att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, bool train
     return s.status ? s.status : att_model_open(ctx, __func__, &a->kind, folder, trainable, out);
 }
 
-/* ---- a new one */
+/* ---- a new model */
 
-/* Settings of a new model: all of them, and those that are decided. */
-typedef struct decided {
+/* Settings of a new model: all of them, and those that are fixed by the caller or the vocabulary. */
+typedef struct merged_settings {
     json_t *all, *fixed;
-} decided;
+} merged_settings;
 
-/* The architecture, and those that follow from the vocabulary, where it is known. */
-static bool begin(decided *d, json_t *defaults, bool known)
+/* Starts with the defaults; architecture and, if known, vocabulary sizes are fixed. */
+static bool begin(merged_settings *d, json_t *defaults, bool known)
 {
     static const char *const keys[] = {"model_type",   "vocab_size",   "decoder_vocab_size",
                                        "pad_token_id", "eos_token_id", "decoder_start_token_id"};
     const size_t n = known ? sizeof keys / sizeof keys[0] : 1;
     int failed = 0;
-    *d = (decided){defaults, json_object()};
+    *d = (merged_settings){defaults, json_object()};
     for (size_t i = 0; i < n; i++)
         failed |= json_object_set(d->fixed, keys[i], json_object_get(d->all, keys[i]));
     return !failed;
 }
 
-/* What is given is decided. */
-static void decide(decided *d, att_settings *given)
+/* Merges given settings and fixes them. */
+static void decide(merged_settings *d, att_settings *given)
 {
     const char *key;
     json_t *value;
@@ -74,7 +74,7 @@ static void decide(decided *d, att_settings *given)
         att_settings_fail(given, ATT_ERR_MEMORY, "out of memory");
 }
 
-/* Before a vocabulary is known: what is given, or any. */
+/* Before the vocabulary is known: the size in the given settings, or any. */
 static int64_t presumed_vocabulary(const att_settings given[2])
 {
     double n = 0;
@@ -95,7 +95,7 @@ static att_status make(att_ctx *ctx, att_settings given[2], int64_t vocabulary, 
     att_status e = given[0].status ? given[0].status : given[1].status;
     if (e)
         return e;
-    decided d;
+    merged_settings d;
     att_settings s;
     const bool known = vocabulary > 0;
     if (!begin(&d, a->defaults(known ? vocabulary : presumed_vocabulary(given)), known))
@@ -105,7 +105,7 @@ static att_status make(att_ctx *ctx, att_settings given[2], int64_t vocabulary, 
         e = given[i].status;
     }
     if (!e) {
-        att_settings_made(&s, ctx, given[1].path, json_incref(d.all));
+        att_settings_from_json(&s, ctx, given[1].path, json_incref(d.all));
         e = att_model_new(ctx, &a->kind, &s, seed, out);
         att_settings_close(&s);
     }
@@ -135,7 +135,7 @@ att_status att_encoder_decoder_new(att_ctx *ctx, const char *settings, const cha
     return e;
 }
 
-/* ---- described */
+/* ---- description */
 
 att_status att_encoder_decoder_describe(const att_encoder_decoder *m, att_encoder_decoder_info *info)
 {
@@ -154,11 +154,11 @@ att_param *att_encoder_decoder_param(const att_encoder_decoder *m, int64_t i, co
     return att_parameter_store_get(m ? m->model.store : NULL, i, name);
 }
 
-/* ---- learning */
+/* ---- training */
 
 static const att_loss_options no_learning = {0};
 
-/* Are all arrays of the pairs there? If not the tape fails. */
+/* Checks that no array of the pairs is NULL; otherwise the tape fails. */
 static bool given(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *p)
 {
     static const char what[] = "encoder_decoder";

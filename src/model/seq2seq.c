@@ -1,27 +1,29 @@
-/* Encoder and decoder of recurrent layers: with a fixed context (Cho et al. 2014), with additive attention (Bahdanau et
- * al. 2015), with dot or general attention (Luong et al. 2015).
+/* Recurrent encoder-decoder: with a fixed context (Cho et al. 2014), with additive attention (Bahdanau et al. 2015),
+ * with dot or general attention (Luong et al. 2015).
  *
- * The encoder's outputs h_j are what attention looks at. Its last states, tanh(W h) of them, are the decoder's first.
+ * The encoder's outputs h_j are keys and values of the attention. Its last states, after a layer tanh(W h), are the
+ * decoder's initial states.
  *
- *   none      c is the encoder's last states, for all tokens;     s_i = RNN(s_i-1, [y_i-1; c])
- *   additive  e_ij = v . tanh(W s_i-1 + U h_j), c_i = sum_j softmax(e_i)_j h_j;   s_i = RNN(s_i-1, [y_i-1; c_i])
- *   dot       s_i = RNN(s_i-1, y_i-1); e_ij = s_i . h_j, c_i alike
- *   general   the same with e_ij = s_i . W h_j
+ * none      c is the encoder's last state, for all tokens;      s_i = RNN(s_i-1, [y_i-1; c])
+ * additive  e_ij = v . tanh(W s_i-1 + U h_j), c_i = sum_j softmax(e_i)_j h_j;   s_i = RNN(s_i-1, [y_i-1; c_i])
+ * dot       s_i = RNN(s_i-1, y_i-1); e_ij = s_i . h_j, c_i likewise
+ * general   the same with e_ij = s_i . W h_j
  *
- * Logits are W_o tanh(W_c [c_i; s_i]) in all four: Luong's attentional vector, which stands for Bahdanau's maxout too.
- * Luong's input feeding is left out. So all of them but the additive one go through all tokens of a target at once. */
+ * Logits are W_o tanh(W_c [c_i; s_i]) in all four: Luong's attentional vector, also in place of Bahdanau's maxout
+ * layer. There is no input feeding (Luong), so all but the additive one process all target tokens at once in
+ * training. */
 #include "model/seq2seq.h"
 #include "model/seq2seq_config.h"
 #include "model/teacher_forcing.h"
 
 #include <math.h>
 
-/* The scope in which the decoder looks at the source */
+/* The scope of the attention to the source */
 #define ATTENTION "attention"
 
 /* ---- open */
 
-/* Is the context known before the decoder's layers, and read by them? */
+/* Is the context an input of the decoder's layers? */
 static bool context_first(const att_seq2seq_config *c) { return c->attention <= ATT_SEQ2SEQ_ADDITIVE; }
 
 static void load_attention(att_seq2seq *m, att_nn_loader *s)
@@ -101,7 +103,7 @@ static void configure(att_model *base, att_settings *s)
 {
     att_seq2seq *m = (att_seq2seq *)base;
     m->config.size = sizeof m->config;
-    att_seq2seq_config_take(s, &m->config);
+    att_seq2seq_config_read(s, &m->config);
     m->base.info = info_of(&m->config);
 }
 
@@ -130,7 +132,7 @@ att_status att_seq2seq_new(att_ctx *ctx, const att_seq2seq_config *config, uint6
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "seq2seq: %d is no attention", (int)c.attention);
     if (e)
         return e;
-    att_settings_made(&s, ctx, "seq2seq", att_seq2seq_config_json(&c));
+    att_settings_from_json(&s, ctx, "seq2seq", att_seq2seq_config_json(&c));
     e = att_model_new(ctx, &att_seq2seq_architecture.kind, &s, seed, out);
     att_settings_close(&s);
     return e;
@@ -145,9 +147,9 @@ att_status att_seq2seq_describe(const att_seq2seq *m, att_seq2seq_config *config
     return att_give_info(config, &m->config, sizeof m->config, "att_seq2seq_config");
 }
 
-/* ---- the source */
+/* ---- encoder */
 
-/* Where dropout is, beside that between recurrent layers */
+/* Dropout layers besides those between recurrent layers */
 typedef enum place { OF_SOURCE = 1, OF_TARGET, OF_OUTPUTS, OF_READOUT } place;
 
 att_var *att_seq2seq_embed(att_tape *t, const att_seq2seq *m, const att_nn_embedding *table, const int32_t *ids,
@@ -174,7 +176,7 @@ static bool check(att_tape *t, const char *what, const int32_t *ids, const int64
 
 static att_var *one_head(att_tape *t, att_var *x) { return att_split_heads(t, x, 1); }
 
-/* What a layer of the encoder leaves, both directions side by side: [n, units] */
+/* Concatenates the results of both directions of an encoder layer: [n, units] */
 static att_var *joined(att_tape *t, int64_t directions, att_var *forward, att_var *backward)
 {
     return directions == 2 ? att_concat(t, 2, (att_var *[]){forward, backward}, 1) : forward;
@@ -194,7 +196,8 @@ att_seq2seq_memory att_seq2seq_encode(att_tape *t, const att_seq2seq *m, const i
     h = att_nn_dropout_apply(t, dropout, OF_OUTPUTS, h, NULL);
     for (int64_t i = 0; i < layers; i++) {
         const att_recurrent_state *forward = &last[i * directions], *backward = forward + directions - 1;
-        y.context = joined(t, directions, forward->hidden, backward->hidden); /* of the last layer, at the end */
+        y.context =
+            joined(t, directions, forward->hidden, backward->hidden); /* of the last layer, after the last step */
         y.first[i].hidden = att_nn_linear_apply(t, &m->bridge[i], y.context, ATT_TANH, NULL);
         y.first[i].cell = m->config.lstm ? joined(t, directions, forward->cell, backward->cell) : NULL;
     }
@@ -207,7 +210,7 @@ att_seq2seq_memory att_seq2seq_encode(att_tape *t, const att_seq2seq *m, const i
     return y;
 }
 
-/* ---- the target */
+/* ---- decoder */
 
 /* c = sum_j softmax(score(query, h_j))_j h_j, [tokens, units] */
 static att_var *attend(att_tape *t, const att_seq2seq *m, const att_seq2seq_memory *source, const att_seq2seq_texts *x,
@@ -238,19 +241,19 @@ att_var *att_seq2seq_decode(att_tape *t, const att_seq2seq *m, const att_seq2seq
     return att_nn_linear_apply(t, &m->readout, att_concat(t, 2, (att_var *[]){c, s}, 1), ATT_TANH, NULL);
 }
 
-/* ---- training: the target is known */
+/* ---- training, with teacher forcing */
 
-/* Which rows a step has. */
+/* The rows of each time step. */
 typedef struct steps {
-    int64_t *one_each;   /* [n + 1]: 0, 1, 2 ...; with the next two in one piece */
+    int64_t *one_each;   /* [n + 1]: 0, 1, 2 ...; allocated together with the next two */
     int64_t *of_source;  /* [n + 1] */
-    int64_t *place;      /* [n]: the step's number, of each row */
+    int64_t *place;      /* [n]: the position of each row */
     uint32_t *id;        /* [n]: of each row's target, for dropout */
-    int32_t *sources;    /* [tokens]; with the next ones in one piece */
-    int32_t *order;      /* [tokens]: where the results of all steps, one after the other, have that of each */
-    int32_t *token;      /* [n]: of each row, among all tokens */
-    int32_t *still, *at; /* [n]: of each row, which one it was in the step before; of each target, its row */
-    att_var **results;   /* [tokens], and fewer steps */
+    int32_t *sources;    /* [tokens]; allocated together with the next ones */
+    int32_t *order;      /* [tokens]: index of each target token in the results of all steps, concatenated */
+    int32_t *token;      /* [n]: target token of each row */
+    int32_t *still, *at; /* [n]: of each row, its index in the previous step; of each target, its row */
+    att_var **results;   /* [steps], at most tokens */
 } steps;
 
 static void steps_free(att_ctx *ctx, steps *s)
@@ -286,8 +289,8 @@ static bool steps_new(att_tape *t, att_ctx *ctx, const int64_t *offsets, int64_t
     return true;
 }
 
-/* The rows of step i are the targets that have a token there; `done` tokens were before; ids [n] or NULL. Returns how
- * many. */
+/* Rows of step i are the targets that have a token there; `done` tokens were processed before; ids [n] or NULL. Returns
+ * the number of rows. */
 static int64_t next_step(steps *s, const int64_t *offsets, const uint32_t *ids, int64_t n, int64_t i, int64_t done)
 {
     int64_t rows = 0;
@@ -307,7 +310,7 @@ static int64_t next_step(steps *s, const int64_t *offsets, const uint32_t *ids, 
     return rows;
 }
 
-/* Token by token, as each one's context needs the state before. */
+/* Step by step, since the query of a token is the state before it. */
 static att_var *decode_in_steps(att_tape *t, const att_seq2seq *m, const att_seq2seq_memory *source, steps *s,
                                 att_var *y, const att_nn_dropout *dropout, att_recurrent_state *state)
 {
@@ -330,7 +333,7 @@ static att_var *decode_in_steps(att_tape *t, const att_seq2seq *m, const att_seq
     return att_gather(t, att_concat(t, (int)i, s->results, 0), s->order, done);
 }
 
-/* What logits are made of, of all target tokens: inputs [target_offsets[n]] of the decoder */
+/* The input of the output layer for all target tokens; inputs [target_offsets[n]] of the decoder */
 static att_var *decode_all(att_tape *t, const att_seq2seq *m, const int32_t *inputs, att_seq2seq_memory *source,
                            const att_nn_dropout *dropout)
 {
@@ -379,7 +382,7 @@ static json_t *defaults(int64_t vocabulary)
 
 static att_nn_name scope_of_attention(int64_t layer)
 {
-    (void)layer; /* there is one */
+    (void)layer; /* there is only one */
     return (att_nn_name){ATTENTION};
 }
 

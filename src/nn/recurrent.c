@@ -1,4 +1,4 @@
-/* GRU and LSTM: any number of layers, in one direction or in both */
+/* Stacked GRU and LSTM layers, unidirectional or bidirectional */
 #include "nn/nn.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ static att_recurrent load_one(att_nn_loader *s, const char *prefix, int64_t gate
 static att_nn_recurrent load(att_nn_loader *s, const char *prefix, const att_nn_recurrent_config *c, int64_t gates)
 {
     att_nn_recurrent l = {
-        .layers = c->layers, .directions = c->bidirectional ? 2 : 1, .place = att_nn_place(prefix, "layer")};
+        .layers = c->layers, .directions = c->bidirectional ? 2 : 1, .dropout_id = att_nn_dropout_id(prefix, "layer")};
     for (int64_t i = 0; i < l.layers * l.directions; i++) {
         const int64_t layer = i / l.directions, in = layer ? l.directions * c->units : c->in;
         l.layer[i] = load_one(s, prefix, gates, in, c->units, layer, i % l.directions);
@@ -54,7 +54,7 @@ att_var *att_nn_recurrent_apply(att_tape *t, const att_nn_recurrent *l, att_var 
     for (int64_t i = 0; i < l->layers * l->directions; i += l->directions) {
         att_var *y[2];
         if (i > 0)
-            x = att_nn_dropout_apply(t, dropout, l->place + (uint64_t)i, x, NULL);
+            x = att_nn_dropout_apply(t, dropout, l->dropout_id + (uint64_t)i, x, NULL);
         for (int64_t way = 0; way < l->directions; way++) {
             att_recurrent layer = l->layer[i + way];
             if (start)

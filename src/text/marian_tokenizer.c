@@ -195,7 +195,7 @@ static void add_listed(marian_tokenizer *t, att_settings *s, const json_t *token
     json_t *item;
     json_object_foreach((json_t *)tokens, key, item)
     {
-        const att_settings_place before = att_settings_enter_item(s, "added_tokens_decoder", item);
+        const att_settings_scope before = att_settings_enter_item(s, "added_tokens_decoder", item);
         add_special(t, s, att_settings_text(s, "content", NULL));
         att_settings_only_bool(s, "lstrip", false);
         att_settings_only_bool(s, "rstrip", false);

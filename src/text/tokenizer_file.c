@@ -14,9 +14,9 @@ typedef struct reader {
 } reader;
 
 /* Enters an object whose type must be this. */
-static att_settings_place enter_type(att_settings *s, const char *name, const char *type)
+static att_settings_scope enter_type(att_settings *s, const char *name, const char *type)
 {
-    const att_settings_place before = att_settings_enter(s, name);
+    const att_settings_scope before = att_settings_enter(s, name);
     att_settings_need(s, "type");
     att_settings_only_text(s, "type", type);
     return before;
@@ -45,7 +45,7 @@ static void read_normalizer(reader *r)
 {
     att_settings *s = r->settings;
     att_bert_settings *b = &r->t->settings;
-    const att_settings_place file = enter_type(s, "normalizer", "BertNormalizer");
+    const att_settings_scope file = enter_type(s, "normalizer", "BertNormalizer");
     b->clean_text = need_bool(s, "clean_text");
     b->handle_chinese_chars = need_bool(s, "handle_chinese_chars");
     b->lowercase = need_bool(s, "lowercase");
@@ -62,7 +62,7 @@ static void read_normalizer(reader *r)
 static att_added_token read_added(att_settings *s, const json_t *item)
 {
     const char *name = json_string_value(json_object_get(item, "content"));
-    const att_settings_place file = att_settings_enter_item(s, name ? name : "added_tokens", item);
+    const att_settings_scope file = att_settings_enter_item(s, name ? name : "added_tokens", item);
     att_added_token a = {.text = att_settings_text(s, "content", NULL)};
     a.bytes = strlen(a.text);
     if (a.bytes == 0)
@@ -93,7 +93,7 @@ static void read_model_settings(reader *r)
     att_vocabulary *v = &r->t->vocabulary;
     const char *unknown = att_settings_text(s, "unk_token", NULL);
     const char *prefix = att_settings_text(s, "continuing_subword_prefix", NULL);
-    r->t->settings.max_word = (int)att_settings_whole(s, "max_input_chars_per_word", 1, INT32_MAX);
+    r->t->settings.max_word = (int)att_settings_int(s, "max_input_chars_per_word", 1, INT32_MAX);
     if (s->status)
         return;
     v->unknown = att_vocabulary_find(v, unknown, strlen(unknown));
@@ -135,7 +135,7 @@ static void read_model(reader *r)
 {
     att_settings *s = r->settings;
     const json_t *added = att_settings_list(s, "added_tokens", false);
-    const att_settings_place file = enter_type(s, "model", "WordPiece");
+    const att_settings_scope file = enter_type(s, "model", "WordPiece");
     att_settings_leave(s, att_settings_enter(s, "vocab")); /* is {} for jansson, but must be an object */
     att_settings_leave(s, file);
     read_vocabulary(r, added); /* before the settings, which name a token of it */
@@ -182,7 +182,7 @@ static void read_bert_processing(reader *r)
 static void read_special(reader *r, const char *name, bool after)
 {
     att_settings *s = r->settings;
-    const att_settings_place post = att_settings_enter(s, "special_tokens");
+    const att_settings_scope post = att_settings_enter(s, "special_tokens");
     att_settings_enter(s, name);
     const json_t *ids = att_settings_list(s, "ids", true);
     for (size_t i = 0; i < json_array_size(ids); i++)
@@ -194,11 +194,11 @@ static void read_special(reader *r, const char *name, bool after)
 static void read_piece(reader *r, const json_t *piece, bool *after)
 {
     att_settings *s = r->settings;
-    const att_settings_place post = att_settings_enter_item(s, "single", piece);
+    const att_settings_scope post = att_settings_enter_item(s, "single", piece);
     const bool is_text = att_settings_has(s, "Sequence");
     att_settings_enter(s, is_text ? "Sequence" : "SpecialToken");
     const char *id = att_settings_text(s, "id", NULL);
-    if (att_settings_whole(s, "type_id", 0, INT32_MAX) != 0)
+    if (att_settings_int(s, "type_id", 0, INT32_MAX) != 0)
         att_settings_unsupported(s, "type_id", "0");
     if (is_text && (*after || strcmp(id, "A") != 0))
         att_settings_unsupported(s, "id", "\"A\" once");
@@ -225,7 +225,7 @@ static void read_post_processor(reader *r)
     att_settings *s = r->settings;
     if (!att_settings_has(s, "post_processor"))
         return;
-    const att_settings_place file = att_settings_enter(s, "post_processor");
+    const att_settings_scope file = att_settings_enter(s, "post_processor");
     const char *type = att_settings_text(s, "type", NULL);
     if (strcmp(type, "TemplateProcessing") == 0)
         read_template(r);

@@ -258,49 +258,52 @@ void att_run_close(att_run *run)
 
 /* ---- facts, which the file has as texts */
 
-static att_fact *next_fact(att_facts *l, const char *name, att_fact_kind kind, void *value)
+static att_field *next_field(att_fields *l, const char *name, att_field_kind kind, void *value)
 {
-    l->fact[l->n] = (att_fact){.name = name, .kind = kind, .value = value};
-    return &l->fact[l->n++];
+    l->field[l->n] = (att_field){.name = name, .kind = kind, .value = value};
+    return &l->field[l->n++];
 }
 
-void att_facts_add(att_facts *l, const char *name, att_fact_kind kind, void *value) { next_fact(l, name, kind, value); }
-
-void att_facts_note(att_facts *l, const char *name, char *text, size_t room)
+void att_fields_add(att_fields *l, const char *name, att_field_kind kind, void *value)
 {
-    att_fact *f = next_fact(l, name, ATT_FACT_TEXT, text);
+    next_field(l, name, kind, value);
+}
+
+void att_fields_note(att_fields *l, const char *name, char *text, size_t room)
+{
+    att_field *f = next_field(l, name, ATT_FIELD_TEXT, text);
     f->room = room;
     f->optional = true;
 }
 
-void att_facts_whole(att_facts *l, const char *name, int64_t value)
+void att_fields_int(att_fields *l, const char *name, int64_t value)
 {
     l->whole[l->n] = value;
-    next_fact(l, name, ATT_FACT_WHOLE, &l->whole[l->n])->setting = true;
+    next_field(l, name, ATT_FIELD_INT, &l->whole[l->n])->setting = true;
 }
 
-void att_facts_number(att_facts *l, const char *name, double value)
+void att_fields_double(att_fields *l, const char *name, double value)
 {
     l->number[l->n] = value;
-    next_fact(l, name, ATT_FACT_NUMBER, &l->number[l->n])->setting = true;
+    next_field(l, name, ATT_FIELD_DOUBLE, &l->number[l->n])->setting = true;
 }
 
-void att_facts_text(att_facts *l, const char *name, const char *value)
+void att_fields_text(att_fields *l, const char *name, const char *value)
 {
-    att_fact *f = next_fact(l, name, ATT_FACT_TEXT, (char *)(uintptr_t)value); /* which is only read */
+    att_field *f = next_field(l, name, ATT_FIELD_TEXT, (char *)(uintptr_t)value); /* which is only read */
     f->room = strlen(value) + 1;
     f->setting = true;
 }
 
 enum { FACT_BYTES = 24 }; /* of a number */
 
-static const char *fact_text(const att_fact *f, char text[FACT_BYTES])
+static const char *fact_text(const att_field *f, char text[FACT_BYTES])
 {
     uint64_t bits;
-    if (f->kind == ATT_FACT_TEXT)
+    if (f->kind == ATT_FIELD_TEXT)
         return f->value;
     memcpy(&bits, f->value, sizeof bits);
-    if (f->kind == ATT_FACT_WHOLE)
+    if (f->kind == ATT_FIELD_INT)
         snprintf(text, FACT_BYTES, "%" PRId64, (int64_t)bits);
     else
         snprintf(text, FACT_BYTES, "0x%016" PRIx64, bits);
@@ -308,29 +311,29 @@ static const char *fact_text(const att_fact *f, char text[FACT_BYTES])
 }
 
 /* The bits of a fact that is no text; false: it is not written as one. */
-static bool read_bits(const att_fact *f, const char *text, uint64_t *bits)
+static bool read_bits(const att_field *f, const char *text, uint64_t *bits)
 {
     char *end, again[FACT_BYTES];
-    *bits = f->kind == ATT_FACT_WHOLE ? (uint64_t)strtoll(text, &end, 10) : strtoull(text, &end, 16);
-    const att_fact is = {.kind = f->kind, .value = bits};
+    *bits = f->kind == ATT_FIELD_INT ? (uint64_t)strtoll(text, &end, 10) : strtoull(text, &end, 16);
+    const att_field is = {.kind = f->kind, .value = bits};
     return *text && !*end && !strcmp(text, fact_text(&is, again));
 }
 
 /* For errors: numbers as people read them. */
-static const char *show_fact(const att_fact *f, const char *text, char shown[64])
+static const char *show_fact(const att_field *f, const char *text, char shown[64])
 {
     uint64_t bits;
     double x;
-    if (f->kind == ATT_FACT_NUMBER && read_bits(f, text, &bits)) {
+    if (f->kind == ATT_FIELD_DOUBLE && read_bits(f, text, &bits)) {
         memcpy(&x, &bits, sizeof x);
         snprintf(shown, 64, "%.17g", x);
     } else {
-        snprintf(shown, 64, f->kind == ATT_FACT_TEXT ? "\"%.60s\"" : "%.60s", text);
+        snprintf(shown, 64, f->kind == ATT_FIELD_TEXT ? "\"%.60s\"" : "%.60s", text);
     }
     return shown;
 }
 
-static att_status check_fact(const att_run *run, const char *path, const att_safetensors *file, const att_fact *f)
+static att_status check_field(const att_run *run, const char *path, const att_safetensors *file, const att_field *f)
 {
     char number[FACT_BYTES], is[64], here[64];
     uint64_t bits;
@@ -342,21 +345,21 @@ static att_status check_fact(const att_run *run, const char *path, const att_saf
     if (f->setting && strcmp(text, fact_text(f, number)) != 0)
         return att_fail(run->ctx, ATT_ERR_FORMAT, "%s: \"%s\" is %s but here it is %s", path, f->name,
                         show_fact(f, text, is), show_fact(f, fact_text(f, number), here));
-    if (f->kind == ATT_FACT_TEXT && strlen(text) >= f->room)
+    if (f->kind == ATT_FIELD_TEXT && strlen(text) >= f->room)
         return att_fail(run->ctx, ATT_ERR_FORMAT, "%s: \"%s\" has %zu bytes but here is room for %zu", path, f->name,
                         strlen(text), f->room - 1);
-    if (f->kind != ATT_FACT_TEXT && !read_bits(f, text, &bits))
+    if (f->kind != ATT_FIELD_TEXT && !read_bits(f, text, &bits))
         return att_fail(run->ctx, ATT_ERR_FORMAT, "%s: \"%s\" is \"%.60s\", which is no number", path, f->name, text);
     return ATT_OK;
 }
 
-static void take_fact(const att_safetensors *file, const att_fact *f)
+static void read_field(const att_safetensors *file, const att_field *f)
 {
     uint64_t bits;
     const char *text = att_safetensors_metadata(file, f->name);
     if (f->setting || !text)
         return;
-    if (f->kind == ATT_FACT_TEXT)
+    if (f->kind == ATT_FIELD_TEXT)
         memcpy(f->value, text, strlen(text) + 1);
     else if (read_bits(f, text, &bits))
         memcpy(f->value, &bits, sizeof bits);
@@ -393,20 +396,20 @@ static att_status check_newest(const att_run *run, int64_t step)
 static att_status write_file(const att_run *run, const char *path, const att_run_state *state, const char **metadata,
                              char (*numbers)[FACT_BYTES])
 {
-    for (int64_t i = 0; i < state->n_facts; i++) {
-        metadata[2 * i] = state->facts[i].name;
-        metadata[2 * i + 1] = fact_text(&state->facts[i], numbers[i]);
+    for (int64_t i = 0; i < state->n_fields; i++) {
+        metadata[2 * i] = state->fields[i].name;
+        metadata[2 * i + 1] = fact_text(&state->fields[i], numbers[i]);
     }
     return att_safetensors_write_in_folder(
         run->ctx, path, state->n, state->names, state->tensors,
-        ATT_OPTIONS(att_safetensors_options, .metadata = metadata, .n_metadata = state->n_facts));
+        ATT_OPTIONS(att_safetensors_options, .metadata = metadata, .n_metadata = state->n_fields));
 }
 
 att_status att_run_save(const att_run *run, int64_t step, bool pause, const att_run_state *state)
 {
     char path[ATT_MAX_PATH];
-    const char **metadata = att_alloc(run->ctx, 2 * (size_t)state->n_facts, sizeof *metadata);
-    char(*numbers)[FACT_BYTES] = att_alloc(run->ctx, (size_t)state->n_facts, sizeof *numbers);
+    const char **metadata = att_alloc(run->ctx, 2 * (size_t)state->n_fields, sizeof *metadata);
+    char(*numbers)[FACT_BYTES] = att_alloc(run->ctx, (size_t)state->n_fields, sizeof *numbers);
     att_status s = metadata && numbers ? ATT_OK : ATT_ERR_MEMORY;
     s = s ? s : check_newest(run, step);
     s = s ? s : att_run_remove_old(run); /* which a process that was killed had no time to remove */
@@ -440,8 +443,8 @@ static att_status check_all(const att_run *run, const char *path, const att_safe
                             const att_run_state *state)
 {
     att_status s = ATT_OK;
-    for (int64_t i = 0; !s && i < state->n_facts; i++)
-        s = check_fact(run, path, file, &state->facts[i]);
+    for (int64_t i = 0; !s && i < state->n_fields; i++)
+        s = check_field(run, path, file, &state->fields[i]);
     for (int64_t i = 0; !s && i < state->n; i++)
         s = check_tensor(run, path, file, state->names[i], &state->tensors[i]);
     if (!s && att_safetensors_count(file) != state->n)
@@ -458,8 +461,8 @@ static att_status take_all(const att_run *run, const att_safetensors *file, cons
         s = att_safetensors_get(file, state->names[i], &from);
         s = s ? s : att_tensor_convert(run->ctx, &from, &state->tensors[i]);
     }
-    for (int64_t i = 0; !s && i < state->n_facts; i++)
-        take_fact(file, &state->facts[i]);
+    for (int64_t i = 0; !s && i < state->n_fields; i++)
+        read_field(file, &state->fields[i]);
     return s;
 }
 

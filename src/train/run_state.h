@@ -12,45 +12,45 @@
 
 #include "attend_model.h"
 
-typedef enum att_fact_kind {
-    ATT_FACT_WHOLE,  /* int64_t */
-    ATT_FACT_NUMBER, /* double, of which the bits are kept */
-    ATT_FACT_TEXT    /* char [room], zero-terminated */
-} att_fact_kind;
+typedef enum att_field_kind {
+    ATT_FIELD_INT,    /* int64_t */
+    ATT_FIELD_DOUBLE, /* double, of which the bits are kept */
+    ATT_FIELD_TEXT    /* char [room], zero-terminated */
+} att_field_kind;
 
 /* Something small that a training must know to go on: one table serves saving and loading. */
-typedef struct att_fact {
+typedef struct att_field {
     const char *name;
-    att_fact_kind kind;
+    att_field_kind kind;
     void *value;
     size_t room;   /* of a text */
     bool setting;  /* it is not loaded: a checkpoint where it is another one is of another training, and refused */
     bool optional; /* it stays as it is where a checkpoint does not have it */
-} att_fact;
+} att_field;
 
 /* A list of them, which stays where it is: copies of settings are in it. */
-enum { ATT_MAX_FACTS = 64 };
-typedef struct att_facts {
+enum { ATT_MAX_FIELDS = 64 };
+typedef struct att_fields {
     int64_t n;
-    att_fact fact[ATT_MAX_FACTS];
-    int64_t whole[ATT_MAX_FACTS];
-    double number[ATT_MAX_FACTS];
-} att_facts;
+    att_field field[ATT_MAX_FIELDS];
+    int64_t whole[ATT_MAX_FIELDS];
+    double number[ATT_MAX_FIELDS];
+} att_fields;
 /* One that is loaded, to *value; and settings. */
-void att_facts_add(att_facts *l, const char *name, att_fact_kind kind, void *value);
-void att_facts_whole(att_facts *l, const char *name, int64_t value);
-void att_facts_number(att_facts *l, const char *name, double value);
+void att_fields_add(att_fields *l, const char *name, att_field_kind kind, void *value);
+void att_fields_int(att_fields *l, const char *name, int64_t value);
+void att_fields_double(att_fields *l, const char *name, double value);
 /* A text [room] that is loaded where a checkpoint has it. */
-void att_facts_note(att_facts *l, const char *name, char *text, size_t room);
+void att_fields_note(att_fields *l, const char *name, char *text, size_t room);
 /* value stays where it is. */
-void att_facts_text(att_facts *l, const char *name, const char *value);
+void att_fields_text(att_fields *l, const char *name, const char *value);
 
 typedef struct att_run_state {
     int64_t n;
     const char *const *names;  /* [n] */
     const att_tensor *tensors; /* [n], of any type and strides: parameters, moments, steps */
-    int64_t n_facts;
-    const att_fact *facts; /* [n_facts] */
+    int64_t n_fields;
+    const att_field *fields; /* [n_facts] */
 } att_run_state;
 
 typedef struct att_run att_run;

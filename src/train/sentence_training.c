@@ -188,14 +188,14 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
 
 /* ---- saved */
 
-static void settings(const void *self, att_facts *facts)
+static void settings(const void *self, att_fields *fields)
 {
     const similarity *t = self;
-    att_facts_whole(facts, "pairs", t->options.pairs);
-    att_facts_whole(facts, "batch_pairs", t->options.batch);
-    att_facts_whole(facts, "texts", (int64_t)t->texts);
-    att_facts_whole(facts, "model", (int64_t)t->start);
-    att_facts_number(facts, "decay", t->options.weight_decay);
+    att_fields_int(fields, "pairs", t->options.pairs);
+    att_fields_int(fields, "batch_pairs", t->options.batch);
+    att_fields_int(fields, "texts", (int64_t)t->texts);
+    att_fields_int(fields, "model", (int64_t)t->start);
+    att_fields_double(fields, "decay", t->options.weight_decay);
 }
 
 static att_status write_model(const void *self, const char *folder, att_dtype dtype)

@@ -25,7 +25,7 @@ typedef struct att_training_kind {
     /* The mean loss of what is not learnt; NULL: there is none. */
     att_status (*validate)(const void *self, double *loss);
     /* What would make other bits, for checkpoints, beside what the training has itself. */
-    void (*settings)(const void *self, att_facts *facts);
+    void (*settings)(const void *self, att_fields *fields);
     /* The model, as it is now. */
     att_status (*write)(const void *self, const char *folder, att_dtype dtype);
     void (*free)(void *self);

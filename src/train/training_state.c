@@ -16,7 +16,7 @@ typedef struct state {
     char (*names)[LARGEST_NAME];
     const char **name;
     att_tensor *tensor;
-    att_facts facts;
+    att_fields fields;
 } state;
 
 static void add_tensor(state *s, const char *kind, const char *name, const att_tensor *value)
@@ -35,29 +35,29 @@ static void state_free(const att_training *t, state *s)
 }
 
 /* Where it is, which is loaded, and what would make other bits. */
-static void add_facts(att_training *t, att_facts *facts)
+static void add_fields(att_training *t, att_fields *fields)
 {
     const att_training_config *c = &t->config;
-    att_facts_add(facts, "epochs", ATT_FACT_WHOLE, &t->epochs);
-    att_facts_add(facts, "batch", ATT_FACT_WHOLE, &t->batch);
-    att_facts_add(facts, "step", ATT_FACT_WHOLE, &t->step);
-    att_facts_whole(facts, "accumulate", c->accumulate);
-    att_facts_whole(facts, "seed", (int64_t)c->seed);
-    att_facts_whole(facts, "schedule", c->schedule.kind);
-    att_facts_whole(facts, "warmup", c->schedule.warmup);
-    att_facts_whole(facts, "schedule_steps", c->schedule.steps);
-    att_facts_number(facts, "rate", c->schedule.max_rate);
-    att_facts_number(facts, "least_rate", c->schedule.min_rate);
-    att_facts_number(facts, "clip", c->clip);
-    t->kind->settings(t->self, facts);
+    att_fields_add(fields, "epochs", ATT_FIELD_INT, &t->epochs);
+    att_fields_add(fields, "batch", ATT_FIELD_INT, &t->batch);
+    att_fields_add(fields, "step", ATT_FIELD_INT, &t->step);
+    att_fields_int(fields, "accumulate", c->accumulate);
+    att_fields_int(fields, "seed", (int64_t)c->seed);
+    att_fields_int(fields, "schedule", c->schedule.kind);
+    att_fields_int(fields, "warmup", c->schedule.warmup);
+    att_fields_int(fields, "schedule_steps", c->schedule.steps);
+    att_fields_double(fields, "rate", c->schedule.max_rate);
+    att_fields_double(fields, "least_rate", c->schedule.min_rate);
+    att_fields_double(fields, "clip", c->clip);
+    t->kind->settings(t->self, fields);
     if (c->keeps_best) { /* "judged" is what files call it */
-        att_facts_whole(facts, "judged_by", c->evaluation_id);
-        att_facts_add(facts, "judged", ATT_FACT_WHOLE, &t->evaluated);
-        att_facts_add(facts, "best_step", ATT_FACT_WHOLE, &t->best_step);
-        att_facts_add(facts, "best", ATT_FACT_NUMBER, &t->best);
+        att_fields_int(fields, "judged_by", c->evaluation_id);
+        att_fields_add(fields, "judged", ATT_FIELD_INT, &t->evaluated);
+        att_fields_add(fields, "best_step", ATT_FIELD_INT, &t->best_step);
+        att_fields_add(fields, "best", ATT_FIELD_DOUBLE, &t->best);
     }
     if (c->note)
-        att_facts_note(facts, "note", c->note, c->note_bytes);
+        att_fields_note(fields, "note", c->note, c->note_bytes);
 }
 
 static att_status state_make(att_training *t, state *s)
@@ -79,11 +79,11 @@ static att_status state_make(att_training *t, state *s)
             add_tensor(s, kinds[k], name, att_optimizer_moment(t->optimizer, i, k));
     }
     add_tensor(s, "", "steps", att_optimizer_steps(t->optimizer));
-    add_facts(t, &s->facts);
+    add_fields(t, &s->fields);
     s->all.names = s->name;
     s->all.tensors = s->tensor;
-    s->all.n_facts = s->facts.n;
-    s->all.facts = s->facts.fact;
+    s->all.n_fields = s->fields.n;
+    s->all.fields = s->fields.field;
     return ATT_OK;
 }
 

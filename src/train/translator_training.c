@@ -161,7 +161,7 @@ static att_status validate(const void *self, double *loss)
 
 /* ---- saved */
 
-static void settings(const void *self, att_facts *facts)
+static void settings(const void *self, att_fields *fields)
 {
     const translation *t = self;
     const att_translator_training_options *o = &t->options;
@@ -170,15 +170,15 @@ static void settings(const void *self, att_facts *facts)
     json_object_foreach(t->config, key, value)
     {
         if (json_is_string(value))
-            att_facts_text(facts, key, json_string_value(value));
+            att_fields_text(fields, key, json_string_value(value));
         else if (json_is_integer(value) || json_is_boolean(value))
-            att_facts_whole(facts, key, json_is_true(value) ? 1 : json_integer_value(value));
+            att_fields_int(fields, key, json_is_true(value) ? 1 : json_integer_value(value));
     }
-    att_facts_whole(facts, "batch_tokens", o->batch_tokens);
-    att_facts_whole(facts, "max_tokens", o->max_tokens);
-    att_facts_whole(facts, "pairs", t->corpus.n);
-    att_facts_number(facts, "dropout", (double)o->dropout);
-    att_facts_number(facts, "smoothing", (double)o->label_smoothing);
+    att_fields_int(fields, "batch_tokens", o->batch_tokens);
+    att_fields_int(fields, "max_tokens", o->max_tokens);
+    att_fields_int(fields, "pairs", t->corpus.n);
+    att_fields_double(fields, "dropout", (double)o->dropout);
+    att_fields_double(fields, "smoothing", (double)o->label_smoothing);
 }
 
 static att_status write_model(const void *self, const char *folder, att_dtype dtype)

@@ -107,16 +107,16 @@ static void *numbers_of(file *c, const char *name)
 }
 
 typedef struct change {
-    const char *fact, *text; /* NULL: no fact is changed */
-    const char *tensor;      /* NULL: none is */
+    const char *field, *text; /* NULL: no fact is changed */
+    const char *tensor;       /* NULL: none is */
     double number;
     const char *says; /* NULL: it is taken */
 } change;
 
 static void apply(file *c, const change *x)
 {
-    if (x->fact)
-        json_object_set_new(json_object_get(c->header, "__metadata__"), x->fact, json_string(x->text));
+    if (x->field)
+        json_object_set_new(json_object_get(c->header, "__metadata__"), x->field, json_string(x->text));
     if (!x->tensor)
         return;
     if (strcmp(x->tensor, "steps") == 0)

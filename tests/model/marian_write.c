@@ -95,7 +95,7 @@ static void settings_are_read_again(void **state)
         write_settings(ctx, &f, &c, 1);
         att_settings s;
         att_settings_read(&s, ctx, f.path, "config.json", true);
-        att_marian_config_take(&s, &is);
+        att_marian_config_read(&s, &is);
         att_settings_close(&s);
         assert_int_equal(s.status, ATT_OK);
         assert_int_equal(is.activation, c.activation);

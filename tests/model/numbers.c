@@ -28,7 +28,7 @@ static void settings_are_the_numbers_that_the_file_has(void **state)
             check_says(ctx, isnan(is) ? "file: line 1, column " : "file: \"x\" is ");
         att_settings_close(&s);
         att_settings_parse(&s, ctx, "file", text, strlen(text));
-        const int64_t n = att_settings_whole(&s, "x", least, most);
+        const int64_t n = att_settings_int(&s, "x", least, most);
         const bool whole = inside && is == floor(is) && fabs(is) < 0x1p53;
         if (!whole)
             assert_true(n == 0 && s.status == ATT_ERR_FORMAT);

@@ -235,7 +235,7 @@ static void a_training_is_refused_where_it_would_spoil_another(void **state)
     att_settings s; /* as they were */
     char path[256];
     att_settings_read(&s, ctx, path_of("one", path), "config.json", true);
-    assert_int_equal(att_settings_whole(&s, "d_model", 1, 1000), 16);
+    assert_int_equal(att_settings_int(&s, "d_model", 1, 1000), 16);
     att_settings_close(&s);
     att_close(ctx);
 }
