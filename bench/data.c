@@ -37,7 +37,7 @@ static void measure_data(att_ctx *ctx, const att_tokenizer *text, const char *so
     start = seconds();
     for (int64_t i = 0; i < epoch.n; i++) {
         att_batch b;
-        check(ctx, att_batch_take(&set, &epoch, i, &b));
+        check(ctx, att_batch_read(&set, &epoch, i, &b));
         att_batch_free(ctx, &b);
     }
     t->take = seconds() - start;

@@ -1,5 +1,5 @@
-/* Reads a tokenizer. tokenizer.json says everything; of the older layout the same is made first (vocab_txt.c), so the
- * settings are read in one place. */
+/* Reads the files of a WordPiece tokenizer. tokenizer.json is complete; the older layout is first converted to it
+ * (vocab_txt.c), so that settings are checked in one place. */
 #include "text/tokenizer_file.h"
 
 #include <stdlib.h>
@@ -8,12 +8,12 @@
 #include "text/bert_tokenizer.h"
 
 typedef struct reader {
-    att_settings *settings;     /* has the first failure */
+    att_settings *settings;     /* has the first error */
     const att_token_list *list; /* model.vocab */
     att_bert_tokenizer *t;
 } reader;
 
-/* Enters an object whose type must be this. */
+/* Enters an object whose "type" must be `type`. */
 static att_settings_scope enter_type(att_settings *s, const char *name, const char *type)
 {
     const att_settings_scope before = att_settings_enter(s, name);
@@ -28,7 +28,7 @@ static bool need_bool(att_settings *s, const char *key)
     return att_settings_bool(s, key, false);
 }
 
-/* An id that a vocabulary may have, in [0, ATT_MAX_VOCABULARY); ATT_NO_TOKEN after a failure. */
+/* An id in [0, ATT_MAX_VOCABULARY); ATT_NO_TOKEN after an error. */
 static int32_t read_id(att_settings *s, const char *where, const char *token, const json_t *value)
 {
     const double x = json_is_real(value) ? json_real_value(value) : -1;
@@ -57,8 +57,8 @@ static void read_normalizer(reader *r)
 
 /* ---- model and added_tokens */
 
-/* One item of added_tokens; its text is JSON's. What changes how it is found is refused, but for lstrip and rstrip:
- * they take white space beside it, which is dropped anyway. */
+/* An item of added_tokens; its text belongs to the JSON value. Options that change matching are refused, except lstrip
+ * and rstrip: they remove adjacent white space, which has no effect here. */
 static att_added_token read_added(att_settings *s, const json_t *item)
 {
     const char *name = json_string_value(json_object_get(item, "content"));
@@ -74,7 +74,7 @@ static att_added_token read_added(att_settings *s, const json_t *item)
     return a;
 }
 
-/* The model's vocabulary, with room for the added tokens, from which may come more ids than the model has. */
+/* Reads the vocabulary, with space for added tokens, whose ids may be larger. */
 static void read_vocabulary(reader *r, const json_t *added)
 {
     int64_t size = 0;
@@ -136,9 +136,9 @@ static void read_model(reader *r)
     att_settings *s = r->settings;
     const json_t *added = att_settings_list(s, "added_tokens", false);
     const att_settings_scope file = enter_type(s, "model", "WordPiece");
-    att_settings_leave(s, att_settings_enter(s, "vocab")); /* is {} for jansson, but must be an object */
+    att_settings_leave(s, att_settings_enter(s, "vocab")); /* was replaced by {}, but must be an object */
     att_settings_leave(s, file);
-    read_vocabulary(r, added); /* before the settings, which name a token of it */
+    read_vocabulary(r, added); /* first, since settings refer to tokens */
     att_settings_enter(s, "model");
     read_model_settings(r);
     att_settings_leave(s, file);
@@ -178,7 +178,7 @@ static void read_bert_processing(reader *r)
     }
 }
 
-/* A special token, which may stand for several: {"[CLS]": {"id": "[CLS]", "ids": [101], "tokens": ["[CLS]"]}} */
+/* A special token, which may stand for several ids: {"[CLS]": {"id": "[CLS]", "ids": [101], "tokens": ["[CLS]"]}} */
 static void read_special(reader *r, const char *name, bool after)
 {
     att_settings *s = r->settings;
@@ -190,7 +190,7 @@ static void read_special(reader *r, const char *name, bool after)
     att_settings_leave(s, post);
 }
 
-/* One step of a template: the text itself, behind which we are then, or a special token. */
+/* An item of a template: the text itself, after which *after is true, or a special token. */
 static void read_piece(reader *r, const json_t *piece, bool *after)
 {
     att_settings *s = r->settings;
@@ -236,9 +236,9 @@ static void read_post_processor(reader *r)
     att_settings_leave(s, file);
 }
 
-/* ---- opening: truncation and padding are the caller's, decoder is for the way back */
+/* ---- opening; truncation, padding and decoder are not used */
 
-/* tokenizer_config.json repeats some settings, and programs differ in which file they believe: both must agree. */
+/* tokenizer_config.json repeats some settings, and programs differ in which file they read: both must agree. */
 static att_status check_config(att_ctx *ctx, const char *folder, const att_bert_settings *b)
 {
     const struct {
@@ -275,7 +275,7 @@ static att_status read_tokenizer(att_settings *settings, const att_token_list *l
     return settings->status;
 }
 
-/* Either layout: the tokens and the settings. */
+/* Reads tokens and settings in either layout. */
 static att_status read_files(att_text_file *f, att_ctx *ctx, const char *folder, att_token_list *list,
                              att_settings *settings)
 {

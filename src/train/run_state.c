@@ -29,7 +29,7 @@ typedef struct file_name {
     char text[64];
 } file_name;
 
-/* A checkpoint that there is. */
+/* A checkpoint in the folder. */
 typedef struct saved {
     int64_t step;
     bool pause;
@@ -42,7 +42,7 @@ static file_name name_of(saved c)
     return name;
 }
 
-/* False: the file is no checkpoint. */
+/* False: not the name of a checkpoint. */
 static bool read_name(const char *name, saved *c)
 {
     long long step;
@@ -62,7 +62,7 @@ static att_status refused(const att_run *run, const char *what)
                     strerror(errno));
 }
 
-/* Calls each(user, run, name) for the names of all files. */
+/* Calls each(user, run, name) for all files. */
 static att_status for_each_file(const att_run *run,
                                 att_status (*each)(void *user, const att_run *run, const char *name), void *user)
 {
@@ -85,7 +85,7 @@ static att_status remove_file(const att_run *run, const char *name)
     return s ? s : unlink(path) && errno != ENOENT ? refused(run, name) : ATT_OK;
 }
 
-/* What a process that was killed left: a name with ATT_UNFINISHED and digits behind it. */
+/* Removes a temporary file of a killed process: a name with ATT_UNFINISHED and digits at its end. */
 static att_status remove_unfinished(void *user, const att_run *run, const char *name)
 {
     (void)user;
@@ -118,14 +118,14 @@ static att_status add_saved(void *user, const att_run *run, const char *name)
     return s;
 }
 
-/* By their steps; of two of the same step the pause is the older one. */
+/* Sorts by step; of two with the same step the pause is older. */
 static int ascending(const void *a, const void *b)
 {
     const saved *x = a, *y = b;
     return x->step != y->step ? (x->step > y->step) - (x->step < y->step) : y->pause - x->pause;
 }
 
-/* All checkpoints, ascending; on ATT_OK to be freed. */
+/* All checkpoints, ascending; to be freed on ATT_OK. */
 static att_status list_saved(const att_run *run, saved_list *l)
 {
     *l = (saved_list){0};
@@ -137,8 +137,8 @@ static att_status list_saved(const att_run *run, saved_list *l)
     return s;
 }
 
-/* Of a pause nothing stays when there is a newer checkpoint. */
-static bool counts(const saved_list *l, int64_t i) { return !l->c[i].pause || i == l->n - 1; }
+/* A pause is ignored if there is a newer checkpoint. */
+static bool is_usable(const saved_list *l, int64_t i) { return !l->c[i].pause || i == l->n - 1; }
 
 att_status att_run_steps(const att_run *run, int64_t **steps, int64_t *n)
 {
@@ -150,7 +150,7 @@ att_status att_run_steps(const att_run *run, int64_t **steps, int64_t *n)
         return s;
     *steps = att_alloc(run->ctx, (size_t)l.n + 1, sizeof **steps);
     for (int64_t i = 0; *steps && i < l.n; i++)
-        if (counts(&l, i))
+        if (is_usable(&l, i))
             (*steps)[(*n)++] = l.c[i].step;
     att_free(run->ctx, l.c);
     return *steps ? ATT_OK : ATT_ERR_MEMORY;
@@ -183,7 +183,7 @@ att_status att_run_checkpoint(const att_run *run, int64_t step, att_safetensors 
 
 /* ---- the lock */
 
-static att_status taken(const att_run *run)
+static att_status lock_taken(const att_run *run)
 {
     char process[24] = "";
     const ssize_t n = pread(run->lock, process, sizeof process - 1, 0);
@@ -192,7 +192,8 @@ static att_status taken(const att_run *run)
                     *process ? ", process " : "", process);
 }
 
-/* What is emptied below is a file that a training has made: of this name only, with at most a process's number. */
+/* The lock file is truncated below, so it must be one that a training has made: a regular file with at most a process
+ * id in it. */
 static bool is_lock(const att_run *run)
 {
     struct stat is;
@@ -207,7 +208,7 @@ static bool is_lock(const att_run *run)
     return end + (*end == '\n') == text + n;
 }
 
-static att_status take_lock(att_run *run)
+static att_status acquire_lock(att_run *run)
 {
     char path[ATT_MAX_PATH];
     const att_status s = att_join_path(run->ctx, run->folder, "lock", path);
@@ -220,8 +221,9 @@ static att_status take_lock(att_run *run)
         return att_fail(run->ctx, ATT_ERR_IO, "%s: lock is %s, not a file that a training has made", run->folder,
                         run->lock < 0 ? "a symbolic link" : "something else");
     if (flock(run->lock, LOCK_EX | LOCK_NB))
-        return errno == EWOULDBLOCK ? taken(run) : refused(run, "lock");
-    if (ftruncate(run->lock, 0) || dprintf(run->lock, "%ld\n", (long)getpid()) < 0) /* for errors of others */
+        return errno == EWOULDBLOCK ? lock_taken(run) : refused(run, "lock");
+    if (ftruncate(run->lock, 0) || dprintf(run->lock, "%ld\n", (long)getpid()) < 0) /* for the messages of other
+                                                                                     * processes */
         return refused(run, "lock");
     return ATT_OK;
 }
@@ -238,7 +240,7 @@ att_status att_run_open(att_ctx *ctx, const char *folder, int64_t keep, att_run 
     att_status s = att_make_folder(ctx, folder);
     if (!s)
         snprintf(run->folder, sizeof run->folder, "%s", folder);
-    s = s ? s : take_lock(run);
+    s = s ? s : acquire_lock(run);
     s = s ? s : for_each_file(run, remove_unfinished, NULL);
     if (s)
         att_run_close(run);
@@ -256,7 +258,7 @@ void att_run_close(att_run *run)
     att_free(run->ctx, run);
 }
 
-/* ---- facts, which the file has as texts */
+/* ---- fields, which are stored as texts */
 
 static att_field *next_field(att_fields *l, const char *name, att_field_kind kind, void *value)
 {
@@ -290,37 +292,37 @@ void att_fields_double(att_fields *l, const char *name, double value)
 
 void att_fields_text(att_fields *l, const char *name, const char *value)
 {
-    att_field *f = next_field(l, name, ATT_FIELD_TEXT, (char *)(uintptr_t)value); /* which is only read */
+    att_field *f = next_field(l, name, ATT_FIELD_TEXT, (char *)(uintptr_t)value); /* only read */
     f->room = strlen(value) + 1;
     f->setting = true;
 }
 
-enum { FACT_BYTES = 24 }; /* of a number */
+enum { FIELD_BYTES = 24 }; /* of a number as text */
 
-static const char *fact_text(const att_field *f, char text[FACT_BYTES])
+static const char *fact_text(const att_field *f, char text[FIELD_BYTES])
 {
     uint64_t bits;
     if (f->kind == ATT_FIELD_TEXT)
         return f->value;
     memcpy(&bits, f->value, sizeof bits);
     if (f->kind == ATT_FIELD_INT)
-        snprintf(text, FACT_BYTES, "%" PRId64, (int64_t)bits);
+        snprintf(text, FIELD_BYTES, "%" PRId64, (int64_t)bits);
     else
-        snprintf(text, FACT_BYTES, "0x%016" PRIx64, bits);
+        snprintf(text, FIELD_BYTES, "0x%016" PRIx64, bits);
     return text;
 }
 
-/* The bits of a fact that is no text; false: it is not written as one. */
+/* Parses the text of a number to its bits; false: invalid. */
 static bool read_bits(const att_field *f, const char *text, uint64_t *bits)
 {
-    char *end, again[FACT_BYTES];
+    char *end, again[FIELD_BYTES];
     *bits = f->kind == ATT_FIELD_INT ? (uint64_t)strtoll(text, &end, 10) : strtoull(text, &end, 16);
     const att_field is = {.kind = f->kind, .value = bits};
     return *text && !*end && !strcmp(text, fact_text(&is, again));
 }
 
-/* For errors: numbers as people read them. */
-static const char *show_fact(const att_field *f, const char *text, char shown[64])
+/* The value in readable form, for messages. */
+static const char *show_field(const att_field *f, const char *text, char shown[64])
 {
     uint64_t bits;
     double x;
@@ -335,7 +337,7 @@ static const char *show_fact(const att_field *f, const char *text, char shown[64
 
 static att_status check_field(const att_run *run, const char *path, const att_safetensors *file, const att_field *f)
 {
-    char number[FACT_BYTES], is[64], here[64];
+    char number[FIELD_BYTES], is[64], here[64];
     uint64_t bits;
     const char *text = att_safetensors_metadata(file, f->name);
     if (!text && f->optional)
@@ -344,7 +346,7 @@ static att_status check_field(const att_run *run, const char *path, const att_sa
         return att_fail(run->ctx, ATT_ERR_FORMAT, "%s: there is no \"%s\"", path, f->name);
     if (f->setting && strcmp(text, fact_text(f, number)) != 0)
         return att_fail(run->ctx, ATT_ERR_FORMAT, "%s: \"%s\" is %s but here it is %s", path, f->name,
-                        show_fact(f, text, is), show_fact(f, fact_text(f, number), here));
+                        show_field(f, text, is), show_field(f, fact_text(f, number), here));
     if (f->kind == ATT_FIELD_TEXT && strlen(text) >= f->room)
         return att_fail(run->ctx, ATT_ERR_FORMAT, "%s: \"%s\" has %zu bytes but here is room for %zu", path, f->name,
                         strlen(text), f->room - 1);
@@ -375,7 +377,7 @@ att_status att_run_remove_old(const att_run *run)
     if (s)
         return s;
     for (int64_t i = l.n - 1; !s && i >= 0; i--)
-        if (!counts(&l, i) || stay++ >= run->keep)
+        if (!is_usable(&l, i) || stay++ >= run->keep)
             s = remove_file(run, name_of(l.c[i]).text);
     att_free(run->ctx, l.c);
     return s;
@@ -394,7 +396,7 @@ static att_status check_newest(const att_run *run, int64_t step)
 }
 
 static att_status write_file(const att_run *run, const char *path, const att_run_state *state, const char **metadata,
-                             char (*numbers)[FACT_BYTES])
+                             char (*numbers)[FIELD_BYTES])
 {
     for (int64_t i = 0; i < state->n_fields; i++) {
         metadata[2 * i] = state->fields[i].name;
@@ -409,10 +411,10 @@ att_status att_run_save(const att_run *run, int64_t step, bool pause, const att_
 {
     char path[ATT_MAX_PATH];
     const char **metadata = att_alloc(run->ctx, 2 * (size_t)state->n_fields, sizeof *metadata);
-    char(*numbers)[FACT_BYTES] = att_alloc(run->ctx, (size_t)state->n_fields, sizeof *numbers);
+    char(*numbers)[FIELD_BYTES] = att_alloc(run->ctx, (size_t)state->n_fields, sizeof *numbers);
     att_status s = metadata && numbers ? ATT_OK : ATT_ERR_MEMORY;
     s = s ? s : check_newest(run, step);
-    s = s ? s : att_run_remove_old(run); /* which a process that was killed had no time to remove */
+    s = s ? s : att_run_remove_old(run); /* in case a killed process had no time to */
     s = s ? s : att_join_path(run->ctx, run->folder, name_of((saved){step, pause}).text, path);
     s = s ? s : write_file(run, path, state, metadata, numbers);
     s = s ? s : att_run_remove_old(run);
@@ -438,7 +440,7 @@ static att_status check_tensor(const att_run *run, const char *path, const att_s
                     att_shape_show(here->rank, here->dim).text);
 }
 
-/* Every tensor of the file has been asked for: names differ, so it has as many. */
+/* The file has no other tensors: all names are distinct, so counting suffices. */
 static att_status check_all(const att_run *run, const char *path, const att_safetensors *file,
                             const att_run_state *state)
 {

@@ -1,4 +1,4 @@
-/* A training: made, or gone on with in its folder, and finished as a model. */
+/* Trainings: construction, resuming, evaluation, writing the model. */
 #include "train/training.h"
 #include "io/util.h"
 
@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- made, or gone on with */
+/* ---- construction and resuming */
 
-/* A run without checkpoints is one that has not begun. */
+/* resume requires checkpoints; without it there must be none. */
 static att_status check_checkpoints(const att_training *t, bool resume)
 {
     int64_t *steps = NULL, n = 0;
@@ -28,7 +28,7 @@ static att_status add_params(att_training *t)
     att_status e = ATT_OK;
     const char *name;
     for (att_param *p; !e && (p = att_training_param(t, t->params, &name)); t->params++) {
-        const att_param_options how = t->kind->rule(t->self, name, att_param_value(p));
+        const att_param_options how = t->kind->param_options(t->self, name, att_param_value(p));
         e = att_optimizer_add(t->optimizer, p, &how);
     }
     return e;
@@ -116,7 +116,7 @@ att_status att_training_describe(const att_training *t, att_training_info *info)
     return att_give_info(info, &all, sizeof all, "att_training_info");
 }
 
-/* ---- evaluated, finished */
+/* ---- evaluation and writing */
 
 att_status att_training_validate(att_training *t, double *loss)
 {
@@ -127,13 +127,13 @@ att_status att_training_validate(att_training *t, double *loss)
     return t->kind->validate(t->self, loss);
 }
 
-/* The parameters alone, before they are written as a model. */
+/* Checks the parameters before they are written as a model. */
 static att_status check_params(const att_training *t)
 {
     for (int64_t i = 0; i < t->params; i++) {
         const char *name;
         const att_tensor *x = att_param_value(att_training_param(t, i, &name));
-        const float *bad = att_training_find_bad(x, -FLT_MAX);
+        const float *bad = att_training_find_invalid(x, -FLT_MAX);
         if (bad)
             return att_fail(t->ctx, ATT_ERR_ARGUMENT,
                             "%s: the model of step %lld is not written: \"%s\" has %g at %lld", t->folder,
@@ -145,7 +145,7 @@ static att_status check_params(const att_training *t)
 att_status att_training_keep_best(att_training *t, double score, att_dtype dtype)
 {
     att_status e = att_training_in_folder(t, __func__);
-    if (!e && !t->config.keeps_best)
+    if (!e && !t->config.keep_best)
         e = att_fail(t->ctx, ATT_ERR_ARGUMENT, "a training of %s keeps no best model", t->kind->name);
     const bool better = !e && score > t->best;
     e = better ? check_params(t) : e;
@@ -158,7 +158,7 @@ att_status att_training_keep_best(att_training *t, double score, att_dtype dtype
     return ATT_OK;
 }
 
-/* The mean of each parameter over the checkpoints of n steps, into the model. */
+/* Sets each parameter to its mean over the checkpoints of steps [n]. */
 static att_status average(att_training *t, const int64_t *steps, int64_t n)
 {
     att_safetensors **file = att_calloc(t->ctx, (size_t)n, sizeof *file);

@@ -1,4 +1,4 @@
-/* Checkpoints of a training: its state, saved and loaded. */
+/* Saving and loading checkpoints of a training. */
 #include "train/training.h"
 
 #include <float.h>
@@ -9,7 +9,7 @@
 enum { MOMENTS = 2, LARGEST_NAME = 112 };
 static const char *const kinds[MOMENTS] = {"moment1.", "moment2."};
 
-/* ---- the state of a run, as run_state.h wants it */
+/* ---- the state, for run_state.h */
 
 typedef struct state {
     att_run_state all;
@@ -34,7 +34,7 @@ static void state_free(const att_training *t, state *s)
     att_free(t->ctx, s->tensor);
 }
 
-/* Where it is, which is loaded, and what would make other bits. */
+/* The position, which is loaded, and the settings that change results. */
 static void add_fields(att_training *t, att_fields *fields)
 {
     const att_training_config *c = &t->config;
@@ -50,7 +50,7 @@ static void add_fields(att_training *t, att_fields *fields)
     att_fields_double(fields, "least_rate", c->schedule.min_rate);
     att_fields_double(fields, "clip", c->clip);
     t->kind->settings(t->self, fields);
-    if (c->keeps_best) { /* "judged" is what files call it */
+    if (c->keep_best) { /* names of the file format */
         att_fields_int(fields, "judged_by", c->evaluation_id);
         att_fields_add(fields, "judged", ATT_FIELD_INT, &t->evaluated);
         att_fields_add(fields, "best_step", ATT_FIELD_INT, &t->best_step);
@@ -87,7 +87,7 @@ static att_status state_make(att_training *t, state *s)
     return ATT_OK;
 }
 
-const float *att_training_find_bad(const att_tensor *x, float min)
+const float *att_training_find_invalid(const att_tensor *x, float min)
 {
     const float *p = x->data;
     int64_t n = 1, bad = 0;
@@ -100,13 +100,13 @@ const float *att_training_find_bad(const att_tensor *x, float min)
     return bad ? p : NULL;
 }
 
-/* All numbers are finite, and means of squares not below 0. `what` begins the sentence. */
+/* Checks that all numbers are finite, and second moments not negative. `what` begins the message. */
 static att_status check_numbers(const att_training *t, const state *s, att_status status, const char *what)
 {
     for (int64_t i = 0; i < s->all.n; i++) {
         const att_tensor *x = &s->tensor[i];
         const float min = !strncmp(s->name[i], kinds[1], strlen(kinds[1])) ? 0 : -FLT_MAX;
-        const float *bad = x->dtype == ATT_F32 ? att_training_find_bad(x, min) : NULL;
+        const float *bad = x->dtype == ATT_F32 ? att_training_find_invalid(x, min) : NULL;
         if (bad)
             return att_fail(t->ctx, status, "%s: \"%s\" has %g at %lld", what, s->name[i], (double)*bad,
                             (long long)(bad - (const float *)x->data));
@@ -133,13 +133,13 @@ att_status att_training_save(att_training *t) { return save(t, __func__, false);
 
 att_status att_training_pause(att_training *t) { return save(t, __func__, true); }
 
-/* ---- loaded */
+/* ---- loading */
 
-/* Where it is, is where a training can be. */
+/* Checks that the loaded position is possible. */
 static att_status check_position(const att_training *t, const char *path)
 {
     const int64_t steps = *(const int64_t *)att_optimizer_steps(t->optimizer)->data;
-    int64_t batches = 0; /* that were learnt, each of an epoch */
+    int64_t batches = 0; /* batches done */
     const bool can_be =
         t->step >= 0 && t->step < INT64_MAX && !__builtin_mul_overflow(t->step + 1, t->config.accumulate, &batches);
     batches -= t->config.accumulate;
@@ -153,7 +153,7 @@ static att_status check_position(const att_training *t, const char *path)
     return ATT_OK;
 }
 
-/* What no training saves. */
+/* Checks that a training could have saved this. */
 static att_status check_loaded(const att_training *t, const state *s, int64_t step)
 {
     char path[ATT_MAX_PATH];

@@ -1,4 +1,4 @@
-/* A step of training: batches, their losses, backward, the optimizer. */
+/* A training step: batches, losses, backward, optimizer. */
 #include "io/util.h"
 #include "train/training.h"
 
@@ -8,15 +8,15 @@
 static att_status lay_out(att_training *t, int64_t epoch)
 {
     const att_status e = t->kind->begin_epoch(t->self, t->config.seed, epoch - 1, &t->batches);
-    t->laid_out = e ? 0 : epoch;
+    t->current_epoch = e ? 0 : epoch;
     return e;
 }
 
-/* The next batch is one of the epoch that is laid out. */
+/* Makes the next batch one of the current epoch, beginning epochs as necessary. */
 static att_status find_batch(att_training *t)
 {
     att_status e = ATT_OK;
-    if (t->epochs > 0 && t->laid_out != t->epochs)
+    if (t->epochs > 0 && t->current_epoch != t->epochs)
         e = lay_out(t, t->epochs);
     if (!e && (t->epochs < 0 || t->batch < 0 || (t->epochs > 0 && t->batch > t->batches)))
         e = att_fail(t->ctx, ATT_ERR_FORMAT, "epoch %lld has %lld batches, but the checkpoint goes on from batch %lld",
@@ -31,8 +31,8 @@ static att_status find_batch(att_training *t)
     return e;
 }
 
-/* Adds the gradients of the next batch, of the sum over what is counted. */
-static att_status learn_batch(att_training *t, int64_t part, att_training_report *r, int64_t *counted)
+/* Adds the gradients of the next batch's summed loss. */
+static att_status accumulate_batch(att_training *t, int64_t part, att_training_report *r, int64_t *counted)
 {
     const uint64_t number = (uint64_t)t->step * (uint64_t)t->config.accumulate + (uint64_t)part + 1;
     int64_t count = 0;
@@ -53,16 +53,16 @@ static att_status learn_batch(att_training *t, int64_t part, att_training_report
     return e;
 }
 
-static att_status learn_batches(att_training *t, att_training_report *r, int64_t *counted)
+static att_status accumulate_batches(att_training *t, att_training_report *r, int64_t *counted)
 {
     att_status e = ATT_OK;
     for (int64_t i = 0; !e && i < t->config.accumulate; i++)
-        e = learn_batch(t, i, r, counted);
+        e = accumulate_batch(t, i, r, counted);
     return e;
 }
 
-/* A step that has failed, or was cancelled, was none. */
-static void take_back(att_training *t, int64_t epochs, int64_t batch)
+/* Restores the position after a step that has failed or was cancelled. */
+static void undo_step(att_training *t, int64_t epochs, int64_t batch)
 {
     const char *name;
     for (int64_t i = 0; i < t->params; i++)
@@ -71,9 +71,9 @@ static void take_back(att_training *t, int64_t epochs, int64_t batch)
     t->batch = batch;
 }
 
-/* The loss or the gradients of a step that was taken back are not finite: it has the same bits once more, on a tape
- * that looks at what each operation makes. */
-static att_status name_cause(att_training *t, const att_training_report *was)
+/* After a loss or gradients that are not finite: repeats the step, with the same bits, on a tape with
+ * detect_anomaly. */
+static att_status find_cause(att_training *t, const att_training_report *was)
 {
     const int64_t epochs = t->epochs, batch = t->batch;
     char cause[512] = "";
@@ -82,9 +82,9 @@ static att_status name_cause(att_training *t, const att_training_report *was)
     att_tape *const plain = t->tape;
     att_status e = att_tape_new(t->ctx, ATT_OPTIONS(att_tape_config, .record = true, .detect_anomaly = true), &t->tape);
     if (!e) {
-        e = learn_batches(t, &r, &counted);
+        e = accumulate_batches(t, &r, &counted);
         att_tape_free(t->tape);
-        take_back(t, epochs, batch);
+        undo_step(t, epochs, batch);
     }
     t->tape = plain;
     if (e == ATT_ERR_MEMORY || e == ATT_ERR_CANCELLED)
@@ -103,16 +103,16 @@ att_status att_training_step(att_training *t, att_training_report *report)
     const int64_t epochs = t->epochs, batch = t->batch, parts = t->config.accumulate;
     int64_t counted = 0;
     att_training_report r = {0};
-    att_status e = learn_batches(t, &r, &counted);
+    att_status e = accumulate_batches(t, &r, &counted);
     if (!e && !isfinite(r.loss))
-        e = ATT_ERR_ARGUMENT; /* name_cause says it */
+        e = ATT_ERR_ARGUMENT; /* the message is find_cause's */
     e = e ? e : att_schedule_rate(&t->config.schedule, t->step + 1, &r.rate);
     const att_update update = {
         .size = sizeof update, .rate = r.rate, .scale = 1.0 / (double)(counted ? counted : 1), .clip = t->config.clip};
     e = e ? e : att_optimizer_step(t->optimizer, &update, &r.norm);
     if (e) {
-        take_back(t, epochs, batch);
-        return isfinite(r.loss) && isfinite(r.norm) ? e : name_cause(t, &r);
+        undo_step(t, epochs, batch);
+        return isfinite(r.loss) && isfinite(r.norm) ? e : find_cause(t, &r);
     }
     r.step = ++t->step;
     r.epoch = t->epochs;

@@ -1,4 +1,4 @@
-/* Training a translator: pairs of texts, by the cross entropy of each target token; and its loss on others. */
+/* Training of a translator: mean cross entropy per target token; validation. */
 #include "io/util.h"
 #include "model/encoder_decoder.h"
 #include "train/parallel_corpus.h"
@@ -12,24 +12,24 @@ typedef struct translation {
     att_encoder_decoder *model;
     att_tokenizer *tokenizer;
     bool borrowed;  /* both are the caller's */
-    json_t *config; /* what the model's config.json has */
+    json_t *config; /* config.json of the model */
     att_parallel_corpus corpus, valid;
     att_epoch epoch, valid_batches;
     att_batch batch;
 } translation;
 
-/* ---- opened */
+/* ---- opening */
 
 static att_status open_model(translation *t, const char *folder, bool resume)
 {
     const att_translator_training_options *o = &t->options;
     att_status e = att_encoder_decoder_new(t->ctx, o->settings, o->config, 0, 0, NULL);
-    if (!e && !resume) /* which may take long */
+    if (!e && !resume) /* may take long */
         e = att_training_vocabulary(t->ctx, o, folder);
     e = e ? e : att_tokenizer_open(t->ctx, folder, &t->tokenizer);
     const int64_t vocabulary = att_tokenizer_size(t->tokenizer);
     e = e ? e : att_encoder_decoder_new(t->ctx, o->settings, o->config, vocabulary, o->seed, &t->model);
-    /* One that goes on has its settings already: other options are found out by its checkpoint, and spoil nothing. */
+    /* A resumed training has its settings already; different options are detected by its checkpoint. */
     return e || resume ? e : att_encoder_decoder_write_settings(t->model, folder, 4);
 }
 
@@ -71,15 +71,15 @@ static void free_translation(void *self)
     att_free(t->ctx, t);
 }
 
-/* ---- learnt */
+/* ---- training */
 
 static att_param *param(const void *self, int64_t i, const char **name)
 {
     return att_encoder_decoder_param(((const translation *)self)->model, i, name);
 }
 
-/* The table's row of <pad> says nothing and stays so: others begin their translations with a vector of zeros. */
-static att_param_options rule(const void *self, const char *name, const att_tensor *value)
+/* The embedding of <pad> is frozen at 0: other implementations start decoding with a zero vector. */
+static att_param_options param_options(const void *self, const char *name, const att_tensor *value)
 {
     const int64_t *pad = &((const translation *)self)->model->info.pad;
     const bool table = !strcmp(name, "shared.weight") || !strcmp(name, "target.weight");
@@ -93,7 +93,7 @@ static att_param_options rule(const void *self, const char *name, const att_tens
 static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t *batches)
 {
     translation *t = self;
-    att_epoch_free(&t->epoch); /* first: of millions of pairs there is no room for two */
+    att_epoch_free(&t->epoch); /* first: with millions of pairs two do not fit in memory */
     const att_status e = att_epoch_make(&t->corpus, seed, number, t->options.batch_tokens, &t->epoch);
     *batches = t->epoch.n;
     return e;
@@ -103,7 +103,7 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
 {
     translation *t = self;
     att_batch_free(t->ctx, &t->batch);
-    const att_status e = att_batch_take(&t->corpus, &t->epoch, batch, &t->batch);
+    const att_status e = att_batch_read(&t->corpus, &t->epoch, batch, &t->batch);
     if (e)
         return att_tape_fail(tape, e, "%s", att_error(t->ctx));
     const att_sequence_pairs *pairs = &t->batch.pairs;
@@ -123,15 +123,15 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
     return y;
 }
 
-/* ---- validated */
+/* ---- validation */
 
-/* Adds the loss of a batch and its tokens. */
+/* Adds the summed loss of a batch, and its tokens. */
 static att_status add_loss(const translation *t, att_tape *tape, int64_t i, double *sum, int64_t *tokens)
 {
     att_batch b;
     int64_t count = 0;
     att_tensor y;
-    att_status e = att_batch_take(&t->valid, &t->valid_batches, i, &b);
+    att_status e = att_batch_read(&t->valid, &t->valid_batches, i, &b);
     if (e)
         return e;
     const att_loss_options l = {.sum = true, .count = &count};
@@ -159,7 +159,7 @@ static att_status validate(const void *self, double *loss)
     return e;
 }
 
-/* ---- saved */
+/* ---- saving */
 
 static void settings(const void *self, att_fields *fields)
 {
@@ -192,7 +192,7 @@ static const att_training_kind kind = {.name = "translation",
                                        .keep = 5,
                                        .open = open_translation,
                                        .param = param,
-                                       .rule = rule,
+                                       .param_options = param_options,
                                        .begin_epoch = begin_epoch,
                                        .loss = loss,
                                        .validate = validate,
@@ -200,7 +200,7 @@ static const att_training_kind kind = {.name = "translation",
                                        .write = write_model,
                                        .free = free_translation};
 
-/* ---- made */
+/* ---- construction */
 
 static att_status check(att_ctx *ctx, const char *folder, const att_translator_training_options *o)
 {
@@ -231,7 +231,7 @@ static att_status check(att_ctx *ctx, const char *folder, const att_translator_t
     return ATT_OK;
 }
 
-/* given: the model and the tokenizer, if they are */
+/* given: has the model and the tokenizer if they are the caller's */
 static att_status make(translation given, const char *folder, const att_translator_training_options *options,
                        att_training **out)
 {
