@@ -19,7 +19,7 @@ enum { THREADS = 2, STEPS = 4, BATCH_TOKENS = 4096, MAX_TOKENS = 128 };
 /* Seconds, of all batches of an epoch together but for those of a step. */
 typedef struct times {
     int64_t pairs, batches;
-    double read, order, take, step;
+    double read, order, load, step;
 } times;
 
 static void measure_data(att_ctx *ctx, const att_tokenizer *text, const char *source, const char *target, times *t)
@@ -40,7 +40,7 @@ static void measure_data(att_ctx *ctx, const att_tokenizer *text, const char *so
         check(ctx, att_batch_read(&set, &epoch, i, &b));
         att_batch_free(ctx, &b);
     }
-    t->take = seconds() - start;
+    t->load = seconds() - start;
     att_epoch_free(&epoch);
     att_parallel_corpus_free(&set);
 }
@@ -88,8 +88,8 @@ int main(int argc, char **argv)
                   "\"share\":%.5f,\"share_of_first_epoch\":%.5f}\n"
                 : "%lld pairs in %lld batches: %.1f ms a step; %.1f ms to read and tokenise them all, once, %.3f ms to "
                   "lay out and take a batch: %.4f of a step, %.4f in the first epoch\n",
-           (long long)t.pairs, (long long)t.batches, 1e3 * t.step, 1e3 * t.read, 1e3 * (t.order + t.take) / n,
-           (t.order + t.take) / all, (t.read + t.order + t.take) / all);
+           (long long)t.pairs, (long long)t.batches, 1e3 * t.step, 1e3 * t.read, 1e3 * (t.order + t.load) / n,
+           (t.order + t.load) / all, (t.read + t.order + t.load) / all);
     att_tokenizer_free(text);
     att_transformer_free(m);
     att_close(ctx);

@@ -56,6 +56,7 @@ endfunction()
 function(att_test_tree)
   add_test(NAME layers COMMAND sh -c "awk -f cmake/layers.awk LAYERS $(find src app -name '*.[ch]')"
            WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  add_test(NAME words COMMAND ${CMAKE_SOURCE_DIR}/tests/words.sh)
   add_test(NAME docs COMMAND ${CMAKE_SOURCE_DIR}/tests/docs.sh)
   add_test(NAME alone COMMAND ${CMAKE_SOURCE_DIR}/tests/alone.sh ${CMAKE_C_COMPILER})
   set_tests_properties(alone PROPERTIES LABELS slow COST 1)

@@ -1,4 +1,4 @@
-/* A score of your own: s(q, k) = -|q - k|^2 / 2, so near keys weigh more, as in a Gaussian kernel.
+/* A score of your own: s(q, k) = -|q - k|^2 / 2, so near keys have larger weights, as in a Gaussian kernel.
  * The formula is all it takes to run; its derivative makes it trainable, a version for tiles makes it fast. */
 #include <attend.h>
 #include <stdio.h>

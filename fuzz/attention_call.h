@@ -55,7 +55,7 @@ static long allocations_left; /* until one fails; 0: none does */
 
 enum { MOST_ALLOCATION = 1 << 25 }; /* there is no memory for more at once */
 
-static void *take(void *user, size_t bytes, size_t alignment)
+static void *fuzz_alloc(void *user, size_t bytes, size_t alignment)
 {
     void *p;
     (void)user;
@@ -65,7 +65,7 @@ static void *take(void *user, size_t bytes, size_t alignment)
     return bytes > MOST_ALLOCATION || posix_memalign(&p, alignment, bytes) ? NULL : p;
 }
 
-static void give(void *user, void *p)
+static void fuzz_free(void *user, void *p)
 {
     (void)user;
     free(p);
@@ -82,7 +82,7 @@ static att_ctx *context_of(int set, int threads)
     const int n = sizeof names / sizeof *names;
     for (int i = 0; i < 2 * n && !opened; i++) /* those that this machine does not have stay NULL */
         if (att_open(&contexts[i / 2][1 + i % 2], ATT_OPTIONS(att_config, .n_threads = 1 + i % 2, .isa = names[i / 2],
-                                                              .allocator = {take, give, 0})))
+                                                              .allocator = {fuzz_alloc, fuzz_free, 0})))
             contexts[i / 2][1 + i % 2] = NULL;
     opened = true;
     while (!contexts[set % n][threads])
@@ -138,7 +138,7 @@ static const att_modifier *const modifiers[] = {ATT_modifier_LIST(HANDLE) & own_
 static const att_mask *const masks[] = {ATT_mask_LIST(HANDLE) & own_mask};
 #define COUNT(x) ((int)(sizeof(x) / sizeof(x)[0]))
 
-/* A stage as built for one instruction set, of which flags and parameters can be read. */
+/* A stage as built for one instruction set; its flags and parameters can be read. */
 static const att_score *score_of(const att_attention_spec *s) { return s->score->set ? s->score->set[0] : s->score; }
 static const att_modifier *modifier_of(const att_attention_spec *s, int i)
 {

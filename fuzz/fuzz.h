@@ -64,7 +64,7 @@ static inline const char *fuzz_folder(void)
     return folder;
 }
 
-/* FOLDER/NAME with the section as its content; an empty section is a file that is not there. */
+/* FOLDER/NAME with the section as its content; an empty section is a missing file. */
 static inline void fuzz_write(const char *name, fuzz_section content)
 {
     char path[256];

@@ -1,4 +1,4 @@
-/* attend attention: what a head looks at. */
+/* attend attention: the attention weights of a head. */
 #include "cli/base/cli.h"
 #include "cli/base/output.h"
 #include "cli/draw/color.h"

@@ -49,7 +49,7 @@ static int count_own(const corpus *c, const char *text, size_t bytes, int64_t *l
     return code;
 }
 
-static int take_lines(corpus *c, const char **text /* [n] */, size_t *bytes)
+static int score_lines(corpus *c, const char **text /* [n] */, size_t *bytes)
 {
     const cli_array arrays[] = {{&c->count, sizeof *c->count}, {&c->length, sizeof *c->length}};
     if (!cli_reserve(&c->room, (size_t)c->lines + 1, arrays, 2))
@@ -95,7 +95,7 @@ static int read_all(corpus *c)
         }
         more = goes_on >= 0;
         if (!code && more)
-            code = ended >= 0 ? unequal(c, ended, goes_on) : take_lines(c, text, bytes);
+            code = ended >= 0 ? unequal(c, ended, goes_on) : score_lines(c, text, bytes);
     }
     if (!code && c->lines == 0)
         code = cli_fail("%s: no lines", c->paths[0]);
@@ -201,7 +201,7 @@ static void print_json_all(const corpus *c, const result *r)
            p[0], p[1], p[2], p[3], r->score.brevity, (long long)r->sum.tokens, (long long)r->sum.reference_tokens);
 }
 
-/* Lines of at most so many words, and more than the row before. */
+/* Lines of at most `words` words, and more than in the row before. */
 static const int64_t longest[] = {5, 10, 15, 20, 25, 30, 40, 50, 60, 80, 100, 150, INT64_MAX};
 enum { ROWS = sizeof longest / sizeof *longest };
 

@@ -98,7 +98,7 @@ static int remember(plot *p, json_t *object)
     return CLI_DONE;
 }
 
-static int take_object(plot *p, int log, int64_t line, json_t *object)
+static int add_object(plot *p, int log, int64_t line, json_t *object)
 {
     const double x = get(object, x_name, "");
     int code = remember(p, object);
@@ -121,7 +121,7 @@ static int take_object(plot *p, int log, int64_t line, json_t *object)
 }
 
 /* Lines that are no objects are only counted: a disk was full, or a process was killed in the middle of a line. */
-static int take_block(plot *p, int log, const cli_lines *in)
+static int add_block(plot *p, int log, const cli_lines *in)
 {
     log_lines *lines = &p->lines[log];
     int code = CLI_DONE;
@@ -132,7 +132,7 @@ static int take_block(plot *p, int log, const cli_lines *in)
         json_t *v = json_loadb(in->text[i], in->bytes[i], JSON_ALLOW_NUL, NULL);
         if (json_is_object(v)) {
             lines->objects++;
-            code = take_object(p, log, lines->all, v);
+            code = add_object(p, log, lines->all, v);
         } else if (lines->broken++ == 0) {
             lines->first_broken = lines->all;
         }
@@ -172,7 +172,7 @@ static int read_log(plot *p, int log)
         code = cli_lines_next(&in, BLOCK);
         if (code || in.count == 0)
             break;
-        code = take_block(p, log, &in);
+        code = add_block(p, log, &in);
     }
     cli_lines_close(&in);
     const log_lines *lines = &p->lines[log];

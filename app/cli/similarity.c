@@ -1,4 +1,4 @@
-/* attend similarity: how alike sentences are, as the cosine of their vectors. */
+/* attend similarity: similarity of sentences: the cosine of their embeddings. */
 #include "cli/base/array.h"
 #include "cli/base/cli.h"
 #include "cli/base/correlation.h"

@@ -88,7 +88,7 @@ static int write_block(FILE *f, const cli_translator *m, const cli_lines *in, co
             write_json(f, m, in->text[i], in->bytes[i], best);
         for (int64_t k = 0; !json && k < n_best; k++)
             write_line(f, &best[k]);
-        if (best->tokens.count > 0) /* an empty line has nothing to look at */
+        if (best->tokens.count > 0) /* an empty line has no alignment */
             code = cli_alignment_add(&alignment, in->text[i], in->bytes[i], best);
     }
     return code;
@@ -173,11 +173,11 @@ static int check_options(void)
 
 static int check_lengths(const cli_translator *m)
 {
-    const int64_t most = m->info.max_positions;
-    if (max_length > most || min_length > most)
+    const int64_t max = m->info.max_positions;
+    if (max_length > max || min_length > max)
         return cli_misuse("--%s: the model has %lld positions, not %lld",
-                          max_length > most ? "max-length" : "min-length", (long long)most,
-                          (long long)(max_length > most ? max_length : min_length));
+                          max_length > max ? "max-length" : "min-length", (long long)max,
+                          (long long)(max_length > max ? max_length : min_length));
     return CLI_DONE;
 }
 

@@ -169,8 +169,9 @@ void att_sin_cos(double x, double *sine, double *cosine)
     const pair r = reduce(fabs(x) > 0x1p100 ? x - x : x, &quadrant);
     const double y = r.high, z = y * y;
     const double sin_r = y + (r.low * (1 - z / 2) + y * z * polynomial(sizeof s / sizeof *s, s, z));
-    const double most = 1 - z / 2;
-    const double cos_r = most + (((1 - most) - z / 2) + (z * z * polynomial(sizeof c / sizeof *c, c, z) - y * r.low));
+    const double one_minus = 1 - z / 2;
+    const double cos_r =
+        one_minus + (((1 - one_minus) - z / 2) + (z * z * polynomial(sizeof c / sizeof *c, c, z) - y * r.low));
     *sine = quadrant == 0 ? sin_r : quadrant == 1 ? cos_r : quadrant == 2 ? -sin_r : -cos_r;
     *cosine = quadrant == 0 ? cos_r : quadrant == 1 ? -sin_r : quadrant == 2 ? -cos_r : sin_r;
 }

@@ -11,7 +11,7 @@ size_t att_size_mul(size_t a, size_t b)
     return __builtin_mul_overflow(a, b, &product) ? SIZE_MAX : product;
 }
 
-static void *take(att_ctx *ctx, size_t bytes)
+static void *allocate(att_ctx *ctx, size_t bytes)
 {
     if (att_require("att_alloc", ATT_NAMED({"ctx", ctx})))
         return NULL;
@@ -25,7 +25,7 @@ static void *take(att_ctx *ctx, size_t bytes)
 
 void *att_alloc(att_ctx *ctx, size_t count, size_t element_size)
 {
-    return take(ctx, att_size_mul(count, element_size));
+    return allocate(ctx, att_size_mul(count, element_size));
 }
 
 void *att_calloc(att_ctx *ctx, size_t count, size_t element_size)
@@ -74,7 +74,7 @@ static att_arena_block *append(att_arena *a, size_t bytes)
         total += (*end)->size;
     size = total > size ? total : size;
     size = bytes > size || a->tight ? bytes : size;
-    att_arena_block *b = take(a->ctx, sizeof *b + size);
+    att_arena_block *b = allocate(a->ctx, sizeof *b + size);
     if (!b)
         return NULL;
     *b = (att_arena_block){.size = size};

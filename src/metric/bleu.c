@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- n-grams of several texts, the first of which is the translation; items are token numbers or characters */
+/* ---- n-grams of several texts, first the translation; items are token numbers or characters */
 
 typedef struct ngram_counts {
     int64_t hypothesis, reference, matches; /* in the translation; in all references; in both (clipped) */
@@ -160,11 +160,11 @@ static att_status number_tokens(att_ctx *ctx, att_code_points *text, int64_t n)
 
 static void remove_spaces(att_code_points *text)
 {
-    size_t kept = 0;
+    size_t used = 0;
     for (size_t i = 0; i < text->n; i++)
         if (!att_is_space(text->c[i]))
-            text->c[kept++] = text->c[i];
-    text->n = kept;
+            text->c[used++] = text->c[i];
+    text->n = used;
 }
 
 /* ---- one sentence */

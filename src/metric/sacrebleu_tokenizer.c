@@ -37,17 +37,17 @@ static bool begins(const uint32_t *c, size_t n, const char *word)
 /* `to` must not be longer than `from`. */
 static void replace(att_code_points *t, const char *from, const char *to)
 {
-    size_t kept = 0;
+    size_t n = 0;
     for (size_t i = 0; i < t->n;) {
         if (!begins(t->c + i, t->n - i, from)) {
-            t->c[kept++] = t->c[i++];
+            t->c[n++] = t->c[i++];
             continue;
         }
         for (const char *p = to; *p; p++)
-            t->c[kept++] = (unsigned char)*p;
+            t->c[n++] = (unsigned char)*p;
         i += strlen(from);
     }
-    t->n = kept;
+    t->n = n;
 }
 
 static void unescape(att_code_points *t)

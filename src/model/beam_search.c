@@ -44,7 +44,7 @@ static int64_t width(const att_search *s) { return s->beam == 1 ? 1 : 2 * s->bea
 
 static bool may_end(const state *s) { return s->steps + 1 >= s->search->min_tokens; }
 
-/* Inserts h into hypotheses [n], of which `count` are used, sorted by descending probability; stable. Returns the new
+/* Inserts h into hypotheses [n], which has `count` entries, sorted by descending probability; stable. Returns the new
  * count. */
 static int64_t insert(hypothesis *hypotheses, int64_t n, int64_t count, hypothesis h)
 {
@@ -199,7 +199,7 @@ static att_status extend_all(state *s, int64_t *n)
     return e;
 }
 
-static att_status take_rows(state *s, const att_generator *model, int64_t n)
+static att_status replace_rows(state *s, const att_generator *model, int64_t n)
 {
     bool same = n == s->rows;
     for (int64_t b = 0; b < n; b++) {
@@ -224,7 +224,7 @@ static att_status step(state *s, const att_generator *model, att_tape *t)
     int64_t n;
     att_status e = rank_rows(s, t, model->step(model->user, t, s->ids), model->output);
     e = e ? e : extend_all(s, &n);
-    e = e ? e : take_rows(s, model, n);
+    e = e ? e : replace_rows(s, model, n);
     att_tape_reset(t);
     return e;
 }

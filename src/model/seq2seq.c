@@ -150,7 +150,7 @@ att_status att_seq2seq_describe(const att_seq2seq *m, att_seq2seq_config *config
 /* ---- encoder */
 
 /* Dropout layers besides those between recurrent layers */
-typedef enum place { OF_SOURCE = 1, OF_TARGET, OF_OUTPUTS, OF_READOUT } place;
+typedef enum dropout_layer { OF_SOURCE = 1, OF_TARGET, OF_OUTPUTS, OF_READOUT } dropout_layer;
 
 att_var *att_seq2seq_embed(att_tape *t, const att_seq2seq *m, const att_nn_embedding *table, const int32_t *ids,
                            int64_t tokens)
@@ -247,7 +247,7 @@ att_var *att_seq2seq_decode(att_tape *t, const att_seq2seq *m, const att_seq2seq
 typedef struct steps {
     int64_t *one_each;   /* [n + 1]: 0, 1, 2 ...; allocated together with the next two */
     int64_t *of_source;  /* [n + 1] */
-    int64_t *place;      /* [n]: the position of each row */
+    int64_t *position;   /* [n]: the position of each row */
     uint32_t *id;        /* [n]: of each row's target, for dropout */
     int32_t *sources;    /* [tokens]; allocated together with the next ones */
     int32_t *order;      /* [tokens]: index of each target token in the results of all steps, concatenated */
@@ -274,7 +274,7 @@ static bool steps_new(att_tape *t, att_ctx *ctx, const int64_t *offsets, int64_t
     if (!s->one_each || !s->id || !s->sources || !s->results)
         return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(ctx));
     s->of_source = s->one_each + n + 1;
-    s->place = s->of_source + n + 1;
+    s->position = s->of_source + n + 1;
     s->order = s->sources + tokens;
     s->token = s->order + tokens;
     s->still = s->token + n;
@@ -302,7 +302,7 @@ static int64_t next_step(steps *s, const int64_t *offsets, const uint32_t *ids, 
         s->token[rows] = (int32_t)token;
         s->still[rows] = s->at[k];
         s->at[k] = (int32_t)rows;
-        s->place[rows] = i;
+        s->position[rows] = i;
         s->id[rows] = ids ? ids[k] : 0;
         s->order[token] = (int32_t)(done + rows++);
     }
@@ -321,9 +321,10 @@ static att_var *decode_in_steps(att_tape *t, const att_seq2seq *m, const att_seq
             state[k].hidden = att_gather(t, state[k].hidden, s->still, rows);
             state[k].cell = att_gather(t, state[k].cell, s->still, rows);
         }
-        const att_positions at = {.size = sizeof at, .offsets = s->one_each, .n = rows, .starts = s->place};
-        const att_nn_dropout drop = {dropout->p, dropout->seed, &at, s->id};
-        const att_seq2seq_texts x = {.rows = rows, .offsets = s->one_each, .of_source = s->of_source, .dropout = &drop};
+        const att_positions at = {.size = sizeof at, .offsets = s->one_each, .n = rows, .starts = s->position};
+        const att_nn_dropout step_dropout = {dropout->p, dropout->seed, &at, s->id};
+        const att_seq2seq_texts x = {
+            .rows = rows, .offsets = s->one_each, .of_source = s->of_source, .dropout = &step_dropout};
         s->results[i] = att_seq2seq_decode(t, m, source, &x, att_gather(t, y, s->token, rows), state);
         if (!s->results[i])
             return NULL;

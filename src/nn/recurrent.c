@@ -55,11 +55,11 @@ att_var *att_nn_recurrent_apply(att_tape *t, const att_nn_recurrent *l, att_var 
         att_var *y[2];
         if (i > 0)
             x = att_nn_dropout_apply(t, dropout, l->dropout_id + (uint64_t)i, x, NULL);
-        for (int64_t way = 0; way < l->directions; way++) {
-            att_recurrent layer = l->layer[i + way];
+        for (int64_t direction = 0; direction < l->directions; direction++) {
+            att_recurrent layer = l->layer[i + direction];
             if (start)
-                layer.initial = start[i + way];
-            y[way] = l->cell(t, x, offsets, n, &layer, last ? &last[i + way] : NULL);
+                layer.initial = start[i + direction];
+            y[direction] = l->cell(t, x, offsets, n, &layer, last ? &last[i + direction] : NULL);
         }
         x = l->directions == 2 ? att_concat(t, 2, y, 1) : y[0];
     }

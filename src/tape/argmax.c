@@ -125,7 +125,7 @@ static void bias_without(int64_t n, const float *bias, const att_excluded_column
 static void largest(att_tape *t, const att_tensor *x, att_param *weight, const float *bias, const float *from,
                     att_top_column *out)
 {
-    const int64_t m = x->dim[0], n = att_param_value(weight)->dim[0], k = x->dim[1], most = m < ROWS ? m : ROWS;
+    const int64_t m = x->dim[0], n = att_param_value(weight)->dim[0], k = x->dim[1], max_rows = m < ROWS ? m : ROWS;
     bool all[ROWS];
     float lower[ROWS];
     argmax_job j = {.ctx = t->ctx,
@@ -137,7 +137,7 @@ static void largest(att_tape *t, const att_tensor *x, att_param *weight, const f
                     .from = from};
     j.scratch_floats = (size_t)j.kernels->panel * (size_t)(2 * k + 2);
     j.scratch = att_tape_scratch(t, att_size_mul((size_t)att_threads(t->ctx), j.scratch_floats));
-    float *upper = att_tape_scratch(t, att_size_mul((size_t)most, (size_t)n));
+    float *upper = att_tape_scratch(t, att_size_mul((size_t)max_rows, (size_t)n));
     j.upper = upper;
     j.lower = lower;
     j.all = all;

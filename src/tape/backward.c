@@ -242,7 +242,7 @@ static att_status walk(att_tape *t, att_var *from)
     return s;
 }
 
-static void give_ones(att_var *from)
+static void set_ones(att_var *from)
 {
     float *grad = att_tape_grad(from);
     for (int64_t i = 0; grad && i < att_count(&from->value); i++)
@@ -257,7 +257,7 @@ att_status att_tape_run_backward(att_tape *t, att_var *from, const float *dy)
     if (dy)
         att_tape_add_grad(t, from, dy);
     else
-        give_ones(from);
+        set_ones(from);
     return walk(t, from);
 }
 

@@ -87,16 +87,16 @@ att_var *att_binary_cross_entropy(att_tape *t, att_var *logits, const float *tar
     const int64_t n = att_count(x);
     if (!targets && n > 0)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "binary_cross_entropy: targets is NULL");
-    const int64_t counted = count_of(t, targets, n);
-    att_var *y = counted < 0 ? NULL : att_tape_var(t, 1, (const int64_t[]){1});
+    const int64_t n_targets = count_of(t, targets, n);
+    att_var *y = n_targets < 0 ? NULL : att_tape_var(t, 1, (const int64_t[]){1});
     if (!y)
         return NULL;
     const binary_cross_entropy_saved how = {.targets = att_tape_save(t, targets, (size_t)n * sizeof *targets),
-                                            .divisor = sum || counted == 0 ? 1 : counted};
+                                            .divisor = sum || n_targets == 0 ? 1 : n_targets};
     if (t->status || !sum_up(t, x, how.targets, how.divisor, y->value.data))
         return att_tape_fail(t, ATT_ERR_MEMORY, "binary_cross_entropy: %s", att_error(t->ctx));
     if (count)
-        *count = counted;
+        *count = n_targets;
     const att_step step = {.op = &att_operation_binary_cross_entropy,
                            .y = y,
                            .in = &logits,

@@ -111,19 +111,20 @@ static att_status lines_back(att_tape *t, back *b, int64_t image, int64_t line, 
 static att_status backward(att_tape *t, const att_step *s)
 {
     const att_window *w = s->saved;
-    const int64_t n = s->y->value.dim[3], k = w->channels * w->kernel[0] * w->kernel[1], most = patches_at_once(w, k);
+    const int64_t n = s->y->value.dim[3], k = w->channels * w->kernel[0] * w->kernel[1],
+                  max_rows = patches_at_once(w, k);
     back b = {.p = {.w = *w, .x = s->in[0]->value.data, .length = k},
               .n = n,
               .dy = s->y->grad,
               .dweight = att_param_partial(s->param[0]),
               .dx = att_tape_grad(s->in[0])};
-    b.p.rows = att_tape_scratch(t, att_size_mul((size_t)most, (size_t)k));
+    b.p.rows = att_tape_scratch(t, att_size_mul((size_t)max_rows, (size_t)k));
     if (!b.p.rows)
         return ATT_ERR_MEMORY;
     if (b.dx) {
         const float *weights = att_param_floats(s->param[0]);
         float *packed = att_tape_scratch(t, att_gemm_packed_count(t->ctx, k, n));
-        b.rows = att_tape_scratch(t, att_size_mul((size_t)most, (size_t)k));
+        b.rows = att_tape_scratch(t, att_size_mul((size_t)max_rows, (size_t)k));
         if (!weights || !packed || !b.rows)
             return ATT_ERR_MEMORY;
         att_gemm_pack(t->ctx, k, n, weights, 1, k, packed);
@@ -131,7 +132,7 @@ static att_status backward(att_tape *t, const att_step *s)
     }
     if (s->param[1])
         att_tape_sum_rows(t->ctx, w->images * w->out[0] * w->out[1], n, s->y->grad, att_param_partial(s->param[1]));
-    const int64_t lines = most / w->out[1];
+    const int64_t lines = max_rows / w->out[1];
     att_status e = ATT_OK;
     for (int64_t image = 0; image < w->images; image++)
         for (int64_t line = 0; !e && line < w->out[0]; line += lines)
@@ -178,13 +179,13 @@ att_var *att_conv2d(att_tape *t, att_var *x, att_param *weight, att_param *bias,
     if (!y)
         return NULL;
     const size_t mark = att_arena_mark(&t->arena);
-    const int64_t all = w.images * w.out[0] * w.out[1], most = patches_at_once(&w, k);
+    const int64_t all = w.images * w.out[0] * w.out[1], max_rows = patches_at_once(&w, k);
     patches p = {.w = w, .x = x->value.data, .length = k};
-    p.rows = att_tape_scratch(t, att_size_mul((size_t)most, (size_t)k));
+    p.rows = att_tape_scratch(t, att_size_mul((size_t)max_rows, (size_t)k));
     if (!packed || (bias && !b) || !p.rows)
         return att_tape_fail(t, ATT_ERR_MEMORY, "conv2d: %s", att_error(t->ctx));
-    for (; p.first < all; p.first += most) {
-        const int64_t m = most < all - p.first ? most : all - p.first;
+    for (; p.first < all; p.first += max_rows) {
+        const int64_t m = max_rows < all - p.first ? max_rows : all - p.first;
         att_tape_for_rows(t->ctx, m, k, gather, &p);
         att_gemm(t->ctx, m, n, k, p.rows, k, packed, (float *)y->value.data + p.first * n, n,
                  &(const att_epilogue){.bias = b});

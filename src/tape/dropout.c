@@ -40,7 +40,7 @@ static void drop_block(const dropout_job *j, int64_t b, int64_t first, int64_t l
     }
 }
 
-static void drop(const void *arg, int64_t first, int64_t last)
+static void apply_dropout(const void *arg, int64_t first, int64_t last)
 {
     const dropout_job *j = arg;
     const int64_t *offsets = j->how->offsets;
@@ -67,7 +67,7 @@ static att_status backward(att_tape *t, const att_step *s)
         return ATT_ERR_MEMORY;
     const dropout_job j = {
         .k = att_kernels_of(t->ctx->isa), .how = s->saved, .x = s->y->grad, .y = dx, .features = x->value.dim[1]};
-    att_tape_for_rows(t->ctx, x->value.dim[0], j.features, drop, &j);
+    att_tape_for_rows(t->ctx, x->value.dim[0], j.features, apply_dropout, &j);
     att_tape_dx_end(t, x, dx);
     return ATT_OK;
 }
@@ -133,7 +133,7 @@ att_var *att_dropout(att_tape *t, att_var *x, att_var *residual, float p, uint64
                            .residual = residual ? residual->value.data : NULL,
                            .y = y->value.data,
                            .features = x->value.dim[1]};
-    att_tape_for_rows(t->ctx, x->value.dim[0], j.features, drop, &j);
+    att_tape_for_rows(t->ctx, x->value.dim[0], j.features, apply_dropout, &j);
     const att_step step = {.op = &att_operation_dropout,
                            .y = y,
                            .in = (att_var *[]){x, residual},

@@ -39,8 +39,8 @@ static void normalize_back(const void *arg, int64_t first, int64_t last)
             along += (double)x[d] * dy[d];
         }
         const double length = sqrt(squares);
-        const bool least = length < (double)j->eps;
-        const double divisor = least ? (double)j->eps : length, share = least ? 0 : along / squares;
+        const bool below_eps = length < (double)j->eps;
+        const double divisor = below_eps ? (double)j->eps : length, share = below_eps ? 0 : along / squares;
         for (int64_t d = 0; d < j->features; d++)
             dx[d] += (float)((dy[d] - share * x[d]) / divisor);
     }

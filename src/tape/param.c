@@ -164,11 +164,11 @@ const float *att_param_floats(att_param *p)
     return get(p, &p->floats, (size_t)att_count(&p->value), make_floats);
 }
 
-static void give_row(const void *p, int64_t i, float *y) { att_param_row(p, i, y); }
+static void read_row(const void *p, int64_t i, float *y) { att_param_row(p, i, y); }
 
 static bool make_bytes(const att_param *p, float *y)
 {
-    return att_bytes_pack(p->ctx, p->value.dim[0], p->value.dim[1], give_row, p, y);
+    return att_bytes_pack(p->ctx, p->value.dim[0], p->value.dim[1], read_row, p, y);
 }
 
 const float *att_param_bytes(att_param *p)

@@ -117,16 +117,16 @@ att_var *att_learned_positions(att_tape *t, att_var *x, att_param *table, const 
         return NULL;
     if (!table)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "learned_positions: table is NULL");
-    const int64_t tokens = x->value.dim[0], most = att_param_value(table)->dim[0];
+    const int64_t tokens = x->value.dim[0], max_positions = att_param_value(table)->dim[0];
     const int64_t *position = att_tape_positions(t, "learned_positions", &x->value, at);
     int32_t *ids = position ? att_arena_alloc(&t->arena, att_size_mul((size_t)tokens, sizeof *ids)) : NULL;
     if (position && !ids)
         return att_tape_fail(t, ATT_ERR_MEMORY, "learned_positions: %s", att_error(t->ctx));
     for (int64_t i = 0; ids && i < tokens; i++) {
-        if (position[i] >= most)
+        if (position[i] >= max_positions)
             return att_tape_fail(t, ATT_ERR_ARGUMENT,
                                  "learned_positions: token %lld is at position %lld but the table has %lld rows",
-                                 (long long)i, (long long)position[i], (long long)most);
+                                 (long long)i, (long long)position[i], (long long)max_positions);
         ids[i] = (int32_t)position[i];
     }
     return ids ? att_add(t, x, att_embedding(t, table, ids, tokens)) : NULL;

@@ -123,7 +123,7 @@ struct att_tape_free_block {
     size_t bytes;
 };
 
-static void *take_numbers(att_tape *t, size_t bytes, size_t *made)
+static void *allocate_value(att_tape *t, size_t bytes, size_t *made)
 {
     att_tape_free_block **s = &t->free_list;
     while (*s && (*s)->bytes != bytes)
@@ -140,7 +140,7 @@ att_var *att_tape_var(att_tape *t, int rank, const int64_t *dim)
 {
     att_var *v = new_var(t, rank, dim);
     if (v)
-        v->value.data = take_numbers(t, bytes_of(&v->value), &v->data_made);
+        v->value.data = allocate_value(t, bytes_of(&v->value), &v->data_made);
     return v && v->value.data ? v : NULL;
 }
 
@@ -232,7 +232,7 @@ const void *att_tape_save(att_tape *t, const void *p, size_t bytes)
     return t->record ? copy : p;
 }
 
-static bool learns(const att_step *s)
+static bool requires_grad(const att_step *s)
 {
     bool does = s->op == &att_operation_recompute; /* which values it reads is known when it runs again */
     for (int i = 0; i < s->n_in; i++)
@@ -246,7 +246,7 @@ static bool learns(const att_step *s)
 static bool record(att_tape *t, const att_step *step)
 {
     att_step s = *step;
-    if (!learns(step))
+    if (!requires_grad(step))
         return true;
     for (int i = 0; i < s.n_in; i++)
         if (s.in[i]) {

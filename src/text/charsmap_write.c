@@ -124,14 +124,14 @@ static int by_key(const void *x, const void *y)
 /* Sorts the entries and removes duplicates; returns their number. */
 static size_t sort_rules(att_trie_entry *entries, const att_rule *rules, size_t n)
 {
-    size_t kept = 0;
+    size_t n_unique = 0;
     for (size_t i = 0; i < n; i++)
         entries[i] = (att_trie_entry){rules[i].key.data, rules[i].key.bytes, (int32_t)i};
     qsort(entries, n, sizeof *entries, by_key);
     for (size_t i = 0; i < n; i++)
-        if (kept == 0 || by_key(&entries[kept - 1], &entries[i]) != 0)
-            entries[kept++] = entries[i];
-    return kept;
+        if (n_unique == 0 || by_key(&entries[n_unique - 1], &entries[i]) != 0)
+            entries[n_unique++] = entries[i];
+    return n_unique;
 }
 
 static void put32(att_bytes *out, uint32_t x)

@@ -141,7 +141,7 @@ void att_piece_emit(const att_sentencepiece *m, att_piece_sink *sink, int32_t id
     }
 }
 
-static void give_whole(const att_sentencepiece *m, att_piece_sink *sink, const char *s, size_t bytes)
+static void emit_whole(const att_sentencepiece *m, att_piece_sink *sink, const char *s, size_t bytes)
 {
     uint32_t node = 0;
     for (size_t i = 0; i < bytes; i++)
@@ -156,7 +156,7 @@ static att_status split_words(const att_sentencepiece *m, const char *s, size_t 
 {
     for (size_t at = 0, n; at < bytes && !sink->full; at += n) {
         n = att_piece_word(s + at, bytes - at);
-        give_whole(m, sink, s + at, n);
+        emit_whole(m, sink, s + at, n);
     }
     return ATT_OK;
 }
@@ -166,7 +166,7 @@ static att_status cut_characters(const att_sentencepiece *m, const char *s, size
     for (size_t at = 0, n; at < bytes && !sink->full; at += n) {
         n = att_piece_user(m, s + at, bytes - at);
         n = n ? n : att_piece_char(s + at, bytes - at);
-        give_whole(m, sink, s + at, n);
+        emit_whole(m, sink, s + at, n);
     }
     return ATT_OK;
 }

@@ -132,7 +132,7 @@ int att_piece_byte(const att_piece *p)
     return high && low ? (int)(16 * (high - digits) + (low - digits)) : -1;
 }
 
-static void take_pieces(att_sentencepiece *m, att_proto *p, const contents *c)
+static void copy_pieces(att_sentencepiece *m, att_proto *p, const contents *c)
 {
     char *text = m->text;
     for (size_t i = 0; i < c->count; i++) {
@@ -211,7 +211,7 @@ static int by_text(const void *a, const void *b)
 /* Sorts pieces by text, and keeps those for the trie in `entries`; duplicates are an error. */
 static size_t sort_pieces(const att_sentencepiece *m, att_proto *p, att_trie_entry *entries)
 {
-    size_t n = 0, kept = 0;
+    size_t n = 0, used = 0;
     for (int32_t id = 0; id < m->size; id++)
         entries[n++] = (att_trie_entry){m->piece[id].text, m->piece[id].bytes, id};
     qsort(entries, n, sizeof *entries, by_text);
@@ -221,8 +221,8 @@ static size_t sort_pieces(const att_sentencepiece *m, att_proto *p, att_trie_ent
                            entries[i].id, entries[i].text);
     for (size_t i = 0; i < n; i++)
         if (m->piece[entries[i].id].type == ATT_PIECE_NORMAL || m->piece[entries[i].id].type == ATT_PIECE_USER)
-            entries[kept++] = entries[i];
-    return kept;
+            entries[used++] = entries[i];
+    return used;
 }
 
 static void make_trie(att_sentencepiece *m, att_proto *p)
@@ -254,7 +254,7 @@ static void make_model(att_sentencepiece *m, att_proto *p, const contents *c)
         p->status = ATT_ERR_MEMORY;
         return;
     }
-    take_pieces(m, p, c);
+    copy_pieces(m, p, c);
     if (!p->status)
         find_special(m, p);
     measure(m, p);

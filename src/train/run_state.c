@@ -455,7 +455,7 @@ static att_status check_all(const att_run *run, const char *path, const att_safe
     return s;
 }
 
-static att_status take_all(const att_run *run, const att_safetensors *file, const att_run_state *state)
+static att_status copy_all(const att_run *run, const att_safetensors *file, const att_run_state *state)
 {
     att_tensor from;
     att_status s = ATT_OK;
@@ -488,7 +488,7 @@ att_status att_run_load(const att_run *run, int64_t step, const att_run_state *s
     s = s ? s : att_run_path(run, step, path);
     s = s ? s : att_run_checkpoint(run, step, &file);
     s = s ? s : check_all(run, path, file, state);
-    s = s ? s : take_all(run, file, state);
+    s = s ? s : copy_all(run, file, state);
     att_safetensors_free(file);
     if (!s && loaded)
         *loaded = step;

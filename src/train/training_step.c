@@ -32,7 +32,7 @@ static att_status find_batch(att_training *t)
 }
 
 /* Adds the gradients of the next batch's summed loss. */
-static att_status accumulate_batch(att_training *t, int64_t part, att_training_report *r, int64_t *counted)
+static att_status accumulate_batch(att_training *t, int64_t part, att_training_report *r, int64_t *n_targets)
 {
     const uint64_t number = (uint64_t)t->step * (uint64_t)t->config.accumulate + (uint64_t)part + 1;
     int64_t count = 0;
@@ -45,7 +45,7 @@ static att_status accumulate_batch(att_training *t, int64_t part, att_training_r
     e = att_var_value(t->tape, y, &loss);
     if (!e) {
         r->loss += (double)*(const float *)loss.data;
-        *counted += count;
+        *n_targets += count;
         e = att_tape_backward(t->tape, y, NULL);
     }
     att_tape_reset(t->tape);
@@ -53,11 +53,11 @@ static att_status accumulate_batch(att_training *t, int64_t part, att_training_r
     return e;
 }
 
-static att_status accumulate_batches(att_training *t, att_training_report *r, int64_t *counted)
+static att_status accumulate_batches(att_training *t, att_training_report *r, int64_t *n_targets)
 {
     att_status e = ATT_OK;
     for (int64_t i = 0; !e && i < t->config.accumulate; i++)
-        e = accumulate_batch(t, i, r, counted);
+        e = accumulate_batch(t, i, r, n_targets);
     return e;
 }
 
@@ -77,12 +77,12 @@ static att_status find_cause(att_training *t, const att_training_report *was)
 {
     const int64_t epochs = t->epochs, batch = t->batch;
     char cause[512] = "";
-    int64_t counted = 0;
+    int64_t n_targets = 0;
     att_training_report r = {0};
     att_tape *const plain = t->tape;
     att_status e = att_tape_new(t->ctx, ATT_OPTIONS(att_tape_config, .record = true, .detect_anomaly = true), &t->tape);
     if (!e) {
-        e = accumulate_batches(t, &r, &counted);
+        e = accumulate_batches(t, &r, &n_targets);
         att_tape_free(t->tape);
         undo_step(t, epochs, batch);
     }
@@ -101,14 +101,16 @@ att_status att_training_step(att_training *t, att_training_report *report)
     if (att_require(__func__, ATT_NAMED({"t", t}, {"report", report})))
         return ATT_ERR_ARGUMENT;
     const int64_t epochs = t->epochs, batch = t->batch, parts = t->config.accumulate;
-    int64_t counted = 0;
+    int64_t n_targets = 0;
     att_training_report r = {0};
-    att_status e = accumulate_batches(t, &r, &counted);
+    att_status e = accumulate_batches(t, &r, &n_targets);
     if (!e && !isfinite(r.loss))
         e = ATT_ERR_ARGUMENT; /* the message is find_cause's */
     e = e ? e : att_schedule_rate(&t->config.schedule, t->step + 1, &r.rate);
-    const att_update update = {
-        .size = sizeof update, .rate = r.rate, .scale = 1.0 / (double)(counted ? counted : 1), .clip = t->config.clip};
+    const att_update update = {.size = sizeof update,
+                               .rate = r.rate,
+                               .scale = 1.0 / (double)(n_targets ? n_targets : 1),
+                               .clip = t->config.clip};
     e = e ? e : att_optimizer_step(t->optimizer, &update, &r.norm);
     if (e) {
         undo_step(t, epochs, batch);
@@ -117,6 +119,6 @@ att_status att_training_step(att_training *t, att_training_report *report)
     r.step = ++t->step;
     r.epoch = t->epochs;
     r.steps_left = att_ceil_div(t->batches - t->batch, parts);
-    r.loss /= (double)(counted ? counted : 1);
+    r.loss /= (double)(n_targets ? n_targets : 1);
     return att_give_info(report, &r, sizeof r, "att_training_report");
 }

@@ -15,8 +15,8 @@ static volatile sig_atomic_t later;
 
 /* ---- files that were begun */
 
-enum { MOST_BEGUN = 8 }; /* a command writes two at most */
-static char *volatile begun[MOST_BEGUN];
+enum { MAX_FILES = 8 }; /* a command writes two at most */
+static char *volatile begun[MAX_FILES];
 
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 enum { ENDS = sizeof ends / sizeof *ends };
@@ -35,9 +35,9 @@ int cli_end_create(char *path, mode_t mode)
     const sigset_t set = all_ends();
     sigset_t before;
     int free_place = 0;
-    while (free_place < MOST_BEGUN && begun[free_place])
+    while (free_place < MAX_FILES && begun[free_place])
         free_place++;
-    if (free_place == MOST_BEGUN) {
+    if (free_place == MAX_FILES) {
         errno = EMFILE;
         return -1;
     }
@@ -52,7 +52,7 @@ int cli_end_create(char *path, mode_t mode)
 
 void cli_end_keeps(const char *path)
 {
-    for (int i = 0; path && i < MOST_BEGUN; i++)
+    for (int i = 0; path && i < MAX_FILES; i++)
         if (begun[i] == path)
             begun[i] = NULL;
 }
@@ -60,7 +60,7 @@ void cli_end_keeps(const char *path)
 /* What a signal handler may do. */
 static void clean_up(void)
 {
-    for (int i = 0; i < MOST_BEGUN; i++)
+    for (int i = 0; i < MAX_FILES; i++)
         if (begun[i])
             unlink(begun[i]);
     cli_progress_clear();
@@ -78,7 +78,7 @@ void cli_end_by_signal(int number)
     raise(number);
 }
 
-/* The flag is set atomically, as other threads look at it (att_config.cancel). */
+/* The flag is set atomically, as other threads read it (att_config.cancel). */
 static void on_signal(int number)
 {
     if (later && !cli_signal && number != SIGPIPE) {
@@ -97,7 +97,7 @@ void cli_end_later(void) { later = 1; }
 static void put(const char *text)
 {
     if (write(STDERR_FILENO, text, strlen(text)) < 0)
-        return; /* there is nobody to tell */
+        return; /* standard error is closed */
 }
 
 /* Reads the lines of /proc/self/maps, "5581a000-5581c000 r--p 00000000 08:01 1234    /path": the path of the file that
@@ -182,7 +182,7 @@ static void reserve_descriptors(void)
             _exit(CLI_FAILED);
 }
 
-static void take_signals(void)
+static void set_signal_handlers(void)
 {
     const struct sigaction a = {.sa_handler = on_signal, .sa_mask = all_ends()},
                            bus = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
@@ -200,6 +200,6 @@ static void take_signals(void)
 void cli_end_prepare(void)
 {
     reserve_descriptors();
-    take_signals();
+    set_signal_handlers();
     json_set_alloc_funcs(allocate, free);
 }

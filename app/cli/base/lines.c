@@ -94,7 +94,7 @@ static int read_more(cli_lines *l, bool *end)
 }
 
 /* Adds the line from start to the line feed or space at `end` to the block. */
-static int take_line(cli_lines *l, size_t end)
+static int add_line(cli_lines *l, size_t end)
 {
     const cli_array arrays[] = {
         {&l->text, sizeof *l->text}, {&l->bytes, sizeof *l->bytes}, {&l->begin, sizeof *l->begin}};
@@ -126,7 +126,7 @@ int cli_lines_next(cli_lines *l, int64_t max_count)
         if (!end && l->part && l->used - l->start > l->part)
             end = memrchr(l->data + l->start, ' ', l->used - l->start);
         if (end) {
-            code = take_line(l, (size_t)(end - l->data));
+            code = add_line(l, (size_t)(end - l->data));
             seen = l->start;
             continue;
         }

@@ -19,13 +19,13 @@ typedef struct cli_lines {
     int n_paths, at, fd; /* the next path; -1: none is open */
     const char *path;
     int64_t line; /* of the open file */
-    char *data;   /* [capacity]: used bytes, of which those before start are in the block */
+    char *data;   /* [capacity]: `used` bytes; those before `start` are in the block */
     size_t capacity, used, start;
     size_t *begin; /* [count]: of the lines, in data */
     size_t room;   /* of text, bytes and begin */
 } cli_lines;
 
-/* No paths: standard input, as for the path "-". Fails where one of the files is not there. */
+/* No paths: standard input, as for the path "-". Fails if a file does not exist. */
 int cli_lines_open(cli_lines *l, int n, char *const *paths);
 /* Reads the next block, of at most max_count lines; count 0: there are no more. A block ends early rather than wait for
  * input. */

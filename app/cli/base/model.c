@@ -59,7 +59,7 @@ static int models_shipped(char **folder)
     return CLI_DONE;
 }
 
-/* Where models are looked for by name; free both. */
+/* The folders that are searched for models by name; free both. */
 static int models_folders(char **own, char **shipped)
 {
     *own = cli_models_folder();

@@ -24,7 +24,7 @@ static char *name_beside(const char *target, int i)
     return asprintf(&path, "%.*s%.200s.unfinished-%d", (int)(name - target), target, name, i) < 0 ? NULL : path;
 }
 
-/* Removes what a process left that was killed: who is writing has it locked. */
+/* Removes the file of a killed process; a file that is being written is locked. */
 static void remove_unfinished(const char *path)
 {
     struct stat s;
@@ -56,9 +56,9 @@ static int open_unfinished(char *path, mode_t mode)
 /* With the rights that the target has or would get. */
 static int open_beside(cli_output *o, const struct stat *old)
 {
-    enum { MOST = 64 }; /* that write the same file at the same time */
+    enum { MAX_WRITERS = 64 }; /* concurrent writers of one file */
     int fd = -1;
-    for (int i = 0; i < MOST; i++) {
+    for (int i = 0; i < MAX_WRITERS; i++) {
         char *path = name_beside(o->target, i);
         if (!path)
             return cli_fail_memory();
@@ -66,7 +66,7 @@ static int open_beside(cli_output *o, const struct stat *old)
         free(path);
     }
     errno = EEXIST;
-    for (int i = 0; fd < 0 && errno == EEXIST && i < MOST; i++) {
+    for (int i = 0; fd < 0 && errno == EEXIST && i < MAX_WRITERS; i++) {
         free(o->unfinished);
         o->unfinished = name_beside(o->target, i);
         if (!o->unfinished)
@@ -88,7 +88,7 @@ static int open_beside(cli_output *o, const struct stat *old)
 
 /* Makes it the target, and that last: a name is on the disk when its folder is, or, where that cannot be read, all of
  * the file system. */
-static int take_place(const cli_output *o)
+static int replace_target(const cli_output *o)
 {
     char *copy = strdup(o->target);
     if (!copy)
@@ -148,7 +148,7 @@ int cli_output_close(cli_output *o, int code)
     if (o->unfinished && !code && fsync(fileno(o->file)))
         code = cli_fail_errno(o->path);
     if (o->unfinished && !code)
-        code = take_place(o);
+        code = replace_target(o);
     else if (o->unfinished)
         unlink(o->unfinished);
     if (own && fclose(o->file) && !code) /* and unlocked */

@@ -110,7 +110,7 @@ static int read_field(cli_pairs *p, int *last)
     return code ? code : put(p, '\0');
 }
 
-static int take_gold(cli_pairs *p, const char *field)
+static int parse_gold(cli_pairs *p, const char *field)
 {
     char *end;
     double v = strtod(field, &end);
@@ -138,7 +138,7 @@ static int read_record(cli_pairs *p)
             continue;
         }
         if (fields == 2 && p->want_gold)
-            code = take_gold(p, p->data + begin);
+            code = parse_gold(p, p->data + begin);
         p->used = begin; /* further columns are not kept */
     }
     if (!code && fields < 2)

@@ -37,7 +37,7 @@ static int wrong_number(const cli_option *o, const char *source, const char *giv
     return cli_misuse("%s: \"%s\" is not a %s from %.10g to %.10g", source, given, kind, o->min, o->max);
 }
 
-static int take_integer(const cli_option *o, const char *source, const char *given)
+static int set_integer(const cli_option *o, const char *source, const char *given)
 {
     char *end;
     errno = 0;
@@ -49,7 +49,7 @@ static int take_integer(const cli_option *o, const char *source, const char *giv
     return CLI_DONE;
 }
 
-static int take_number(const cli_option *o, const char *source, const char *given)
+static int set_number(const cli_option *o, const char *source, const char *given)
 {
     char *end;
     double v = strtod(given, &end);
@@ -60,7 +60,7 @@ static int take_number(const cli_option *o, const char *source, const char *give
     return CLI_DONE;
 }
 
-static int take_choice(const cli_option *o, const char *source, const char *given)
+static int set_choice(const cli_option *o, const char *source, const char *given)
 {
     char words[128], *list[16], *rest = words;
     int n = 0;
@@ -84,11 +84,11 @@ int cli_take(const cli_option *o, const char *source, const char *given)
     else if (o->text)
         *o->text = given;
     else if (o->integer)
-        return take_integer(o, source, given);
+        return set_integer(o, source, given);
     else if (o->number)
-        return take_number(o, source, given);
+        return set_number(o, source, given);
     else
-        return take_choice(o, source, given);
+        return set_choice(o, source, given);
     return CLI_DONE;
 }
 
@@ -153,7 +153,7 @@ static int refuse(const cli_option *options, int n, const char *path, const char
 }
 
 /* Values for the options that were not given, from the environment. */
-static int take_environment(const cli_option *options, int n, const char *path, const bool *given)
+static int set_from_environment(const cli_option *options, int n, const char *path, const bool *given)
 {
     for (int i = 0; i < n; i++) {
         const char *value = options[i].env && !given[i] ? getenv(options[i].env) : NULL;
@@ -204,7 +204,7 @@ static int parse(const cli_command *c, const char *path, int argc, char **argv, 
             return code;
         given[i] = true;
     }
-    int code = take_environment(c->options, n, path, given);
+    int code = set_from_environment(c->options, n, path, given);
     return code ? code : check_arguments(c, path, argc - optind, argv + optind);
 }
 

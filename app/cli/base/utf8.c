@@ -61,7 +61,7 @@ int utf8_length(const char *s, size_t bytes)
 uint32_t utf8_next(const char **s)
 {
     const unsigned char *p = (const unsigned char *)*s;
-    const int n = utf8_length(*s, MAX_BYTES); /* no character goes on behind the terminating zero */
+    const int n = utf8_length(*s, MAX_BYTES); /* no character continues after the terminating zero */
     *s += n > 0 ? n : 1;
     if (n < 0)
         return 0xFFFD;

@@ -217,7 +217,7 @@ static const cli_option *find(const char *where, const char *field)
     return NULL;
 }
 
-static int take_field(const char *where, const char *name, const json_t *value)
+static int parse_field(const char *where, const char *name, const json_t *value)
 {
     char source[512], number[32];
     const cli_option *o = find(where, name);
@@ -253,7 +253,7 @@ static int measure_line(const char *where, const char *text, size_t bytes)
     }
     const attention_settings given = now;
     int code = CLI_DONE;
-    json_object_foreach(line, name, value) if (!code) code = take_field(where, name, value);
+    json_object_foreach(line, name, value) if (!code) code = parse_field(where, name, value);
     if (!code)
         code = measure(where);
     fflush(stdout); /* whoever reads a pipe gets each result at once */

@@ -160,7 +160,7 @@ int attention_once(void *arg)
                                                             : att_forward(c->plan, &c->call));
 }
 
-static int take_settings(attention_case *c, const attention_settings *set)
+static int apply_settings(attention_case *c, const attention_settings *set)
 {
     attention_settings *s = &c->set;
     *s = *set;
@@ -210,7 +210,7 @@ int attention_open(attention_case *c, const attention_settings *set, const char 
     *c = (attention_case){.line = line, .where = *line ? line : "--"};
     int code = cli_open(&c->ctx, set->threads);
     if (!code)
-        code = take_settings(c, set);
+        code = apply_settings(c, set);
     if (!code)
         code = attention_take_stages(c);
     if (!code)

@@ -269,10 +269,10 @@ static void each_score_gradient(reference *r, pair p, double chain, add_gradient
         if (r->weight[p.k] == 0)
             continue;
         read_key(r, &p);
-        const double kept = dropout_factor(r->c, &p);
-        r->dp[p.k] = kept * dot(s->value_dim, r->dout, r->v, &magnitude);
+        const double factor = dropout_factor(r->c, &p);
+        r->dp[p.k] = factor * dot(s->value_dim, r->dout, r->v, &magnitude);
         delta += r->weight[p.k] * r->dp[p.k];
-        delta_magnitude += r->weight[p.k] * kept * magnitude;
+        delta_magnitude += r->weight[p.k] * factor * magnitude;
     }
     for (p.k = first; p.k < last; p.k++) {
         double derivative, magnitude = 0;
@@ -317,20 +317,20 @@ static void add_query(reference *r, const pair *p, bool value)
     const double weight = exp(score(r, p, &derivative) - lse);
     const double relative =
         2 * r->error + (2 * (double)s->k_len + 16 + 2 * fabs(lse)) * unit + r->half + (double)s->q_len * unit;
-    const double kept = dropout_factor(r->c, p);
+    const double factor = dropout_factor(r->c, p);
     if (value) {
         for (int64_t d = 0; d < s->value_dim; d++) {
-            r->sum[d] += weight * kept * r->dout[d];
-            r->bound[d] += error_of(weight * kept, relative) * fabs(r->dout[d]);
+            r->sum[d] += weight * factor * r->dout[d];
+            r->bound[d] += error_of(weight * factor, relative) * fabs(r->dout[d]);
         }
         return;
     }
     attention_read(r->c, &r->c->args.out, p->batch, p->head, p->q, r->out);
-    const double dp = kept * dot(s->value_dim, r->dout, r->v, &magnitude);
+    const double dp = factor * dot(s->value_dim, r->dout, r->v, &magnitude);
     const double delta = dot(s->value_dim, r->dout, r->out, &delta_magnitude);
     add_score_gradient(r, p, derivative * weight * (dp - delta),
                        error_of(weight, 2 * relative + (double)(s->value_dim + 3) * unit + 2 * r->half) *
-                           (kept * magnitude + delta_magnitude),
+                           (factor * magnitude + delta_magnitude),
                        true);
 }
 

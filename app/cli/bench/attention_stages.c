@@ -8,8 +8,8 @@
 /* ---- Lists: "causal,lengths=0.8" --------------------------------------------- */
 
 /* The number behind "="; option and name are for the error message. */
-static int take_number(const attention_case *c, const char *option, const char *name, const char *text, double low,
-                       double high, double *out)
+static int parse_number(const attention_case *c, const char *option, const char *name, const char *text, double low,
+                        double high, double *out)
 {
     char *end;
     *out = strtod(text, &end);
@@ -19,23 +19,24 @@ static int take_number(const attention_case *c, const char *option, const char *
 }
 
 /* Calls take(c, name, value) for each word of the list; its text is changed. */
-static int each_word(attention_case *c, char *list, int (*take)(attention_case *c, const char *name, const char *value))
+static int each_word(attention_case *c, char *list,
+                     int (*parse)(attention_case *c, const char *name, const char *value))
 {
     int code = CLI_DONE;
     for (char *word, *rest = list; !code && (word = strsep(&rest, ","));) {
         char *name = strsep(&word, "=");
-        code = take(c, name, word);
+        code = parse(c, name, word);
     }
     return code;
 }
 
-static int take_list(attention_case *c, const char *list,
-                     int (*take)(attention_case *c, const char *name, const char *value))
+static int parse_list(attention_case *c, const char *list,
+                      int (*parse)(attention_case *c, const char *name, const char *value))
 {
     if (!list)
         return CLI_DONE;
     char *copy = strdup(list);
-    int code = copy ? each_word(c, copy, take) : cli_fail_memory();
+    int code = copy ? each_word(c, copy, parse) : cli_fail_memory();
     free(copy);
     return code;
 }
@@ -53,14 +54,14 @@ static int64_t floor_divide(int64_t a, int64_t b) { return a / b - (a % b < 0); 
 
 /* ---- Masks ------------------------------------------------------------------ */
 
-static int take_causal(attention_case *c, const char *value)
+static int parse_causal(attention_case *c, const char *value)
 {
     c->causal = true;
     return value ? cli_misuse("%smask: causal takes no value", c->where) : CLI_DONE;
 }
 
 /* "0.8": that share of the keys; "30:17:25": lengths, cyclically. */
-static int take_lengths(attention_case *c, const char *value)
+static int parse_lengths(attention_case *c, const char *value)
 {
     const attention_settings *s = &c->set;
     const char *at = value ? value : "";
@@ -81,7 +82,7 @@ static int take_lengths(attention_case *c, const char *value)
 }
 
 /* "256": that many keys before and behind the query's position; "256:0": before, behind. */
-static int take_window(attention_case *c, const char *value)
+static int parse_window(attention_case *c, const char *value)
 {
     att_attention_spec *spec = &c->spec;
     char *end = NULL;
@@ -99,13 +100,13 @@ static int take_window(attention_case *c, const char *value)
 }
 
 /* "1000": documents of 1000 tokens each, one after the other from position 0 on. */
-static int take_documents(attention_case *c, const char *value)
+static int parse_documents(attention_case *c, const char *value)
 {
     const attention_settings *s = &c->set;
     double length = 0;
     if (!value)
         return cli_misuse("%smask: documents needs their length, as in documents=1000", c->where);
-    int code = take_number(c, "mask", "documents", value, 1, 1e9, &length);
+    int code = parse_number(c, "mask", "documents", value, 1, 1e9, &length);
     c->document_length = (int64_t)length;
     if (!code)
         code = attention_tensor(c, &c->args.q_documents, ATT_I32, 2, (const int64_t[]){s->batch, s->q_len});
@@ -128,11 +129,11 @@ static void fill_documents(attention_case *c)
 }
 
 /* "0.75": that share of the pairs attends. */
-static int take_bool(attention_case *c, const char *value)
+static int parse_bool(attention_case *c, const char *value)
 {
     const attention_settings *s = &c->set;
     double share = 0.75;
-    int code = value ? take_number(c, "mask", "bool", value, 0, 1, &share) : CLI_DONE;
+    int code = value ? parse_number(c, "mask", "bool", value, 0, 1, &share) : CLI_DONE;
     if (!code)
         code = attention_tensor(c, &c->args.mask, ATT_BOOL, 4, (const int64_t[]){1, 1, s->q_len, s->k_len});
     unsigned char *mask = c->args.mask.data;
@@ -145,15 +146,15 @@ static int take_bool(attention_case *c, const char *value)
 static const struct {
     const char *name;
     const att_mask *mask; /* NULL: in the args alone */
-    int (*take)(attention_case *c, const char *value);
+    int (*parse)(attention_case *c, const char *value);
 } masks[] = {
-    {"causal", &att_mask_causal, take_causal}, {"window", &att_mask_window, take_window},
-    {"lengths", NULL, take_lengths},           {"documents", &att_mask_document, take_documents},
-    {"bool", &att_mask_boolean, take_bool},
+    {"causal", &att_mask_causal, parse_causal}, {"window", &att_mask_window, parse_window},
+    {"lengths", NULL, parse_lengths},           {"documents", &att_mask_document, parse_documents},
+    {"bool", &att_mask_boolean, parse_bool},
 };
 enum { MASKS = sizeof masks / sizeof *masks };
 
-static int take_mask(attention_case *c, const char *name, const char *value)
+static int parse_mask(attention_case *c, const char *name, const char *value)
 {
     const char *names[MASKS];
     int at = 0;
@@ -169,7 +170,7 @@ static int take_mask(attention_case *c, const char *name, const char *value)
             if (masks[i].mask && c->spec.mask[m] == masks[i].mask)
                 return cli_misuse("%smask: %s is there twice", c->where, name);
         c->spec.mask[at] = masks[i].mask;
-        return masks[i].take(c, value);
+        return masks[i].parse(c, value);
     }
     return unknown(c, "mask", name, names, MASKS);
 }
@@ -244,7 +245,7 @@ static const struct {
 };
 enum { SCORES = sizeof scores / sizeof *scores };
 
-static int take_score(attention_case *c)
+static int parse_score(attention_case *c)
 {
     const char *names[SCORES];
     int code = CLI_DONE;
@@ -279,7 +280,7 @@ static int prepare_modifier(attention_case *c, int at, const char *value)
         return cli_misuse("%smodifier: %s needs a value, as in %s=30", c->where, m->name, m->name);
     if (value && !(m->flags & ATT_HAS_VALUE))
         return cli_misuse("%smodifier: %s takes no value", c->where, m->name);
-    int code = value ? take_number(c, "modifier", m->name, value, -1e30, 1e30, &number) : CLI_DONE;
+    int code = value ? parse_number(c, "modifier", m->name, value, -1e30, 1e30, &number) : CLI_DONE;
     c->spec.modifier_value[at] = (float)number;
     if (!code && (m->flags & ATT_PAIRS))
         code = attention_tensor(c, param, ATT_F32, 4, (const int64_t[]){1, s->heads, s->q_len, s->k_len});
@@ -288,7 +289,7 @@ static int prepare_modifier(attention_case *c, int at, const char *value)
     return code;
 }
 
-static int take_modifier(attention_case *c, const char *name, const char *value)
+static int parse_modifier(attention_case *c, const char *name, const char *value)
 {
     const char *names[MODIFIERS];
     int at = 0;
@@ -309,13 +310,13 @@ static int take_modifier(attention_case *c, const char *name, const char *value)
 
 int attention_take_stages(attention_case *c)
 {
-    int code = take_score(c);
+    int code = parse_score(c);
     if (!code)
-        code = take_list(c, c->set.modifier, take_modifier);
+        code = parse_list(c, c->set.modifier, parse_modifier);
     if (!code && c->set.causal)
-        code = take_mask(c, "causal", NULL);
+        code = parse_mask(c, "causal", NULL);
     if (!code)
-        code = take_list(c, c->set.mask, take_mask);
+        code = parse_list(c, c->set.mask, parse_mask);
     if (!code && c->document_length)
         fill_documents(c);
     return code;

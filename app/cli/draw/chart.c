@@ -58,7 +58,7 @@ void chart_tick(const chart_axis *a, double value, char *text, size_t size)
 }
 
 /* Where a value lies on the axis, from 0 to 1. */
-static double place(const chart_axis *a, double value) { return (value - a->low) / (a->high - a->low); }
+static double position_on(const chart_axis *a, double value) { return (value - a->low) / (a->high - a->low); }
 
 /* With some room at both ends, but not below zero unless a value is; without values, from 0 to 1. */
 static chart_axis roomy_axis(double low, double high, int ticks)
@@ -123,8 +123,8 @@ typedef struct frame {
     double left, top, width, height; /* of the panel's rectangle */
 } frame;
 
-static double at_x(const frame *r, double x) { return r->left + r->width * place(&r->x, x); }
-static double at_y(const frame *r, double y) { return r->top + r->height * (1 - place(&r->y, y)); }
+static double at_x(const frame *r, double x) { return r->left + r->width * position_on(&r->x, x); }
+static double at_y(const frame *r, double y) { return r->top + r->height * (1 - position_on(&r->y, y)); }
 
 static void draw_axes(const frame *r, bool last)
 {
@@ -152,7 +152,7 @@ static void draw_axes(const frame *r, bool last)
  * last, which draw the same line. Returns how many. */
 static int64_t thin(const frame *r, const chart_curve *v, double *x /* [n] */, double *y)
 {
-    int64_t kept = 0;
+    int64_t count = 0;
     for (int64_t i = 0, next; i < v->n; i = next) {
         const double column = floor(at_x(r, v->point[i].x));
         int64_t low = i, high = i;
@@ -164,11 +164,11 @@ static int64_t thin(const frame *r, const chart_curve *v, double *x /* [n] */, d
         for (int k = 0; k < 4; k++) {
             if (k && some[k] == some[k - 1])
                 continue;
-            x[kept] = at_x(r, v->point[some[k]].x);
-            y[kept++] = at_y(r, v->point[some[k]].y);
+            x[count] = at_x(r, v->point[some[k]].x);
+            y[count++] = at_y(r, v->point[some[k]].y);
         }
     }
-    return kept;
+    return count;
 }
 
 static void draw_point(const frame *r, const chart *c, const chart_panel *p, const chart_curve *v, const chart_point *q)
@@ -190,12 +190,12 @@ static void draw_point(const frame *r, const chart *c, const chart_panel *p, con
 /* Where there are few points, each has a mark. */
 static int draw_curve(const frame *r, const chart *c, const chart_panel *p, const chart_curve *v)
 {
-    enum { FEW = 40 };
+    enum { MAX_MARKS = 40 };
     double *x = malloc(((size_t)v->n + 1) * sizeof *x), *y = malloc(((size_t)v->n + 1) * sizeof *y);
     const int code = x && y ? 0 : -1;
     if (!code)
         svg_polyline(r->f, x, y, thin(r, v, x, y), 2, dash_of(v), chart_color(v->color));
-    for (int64_t i = 0; !code && v->n <= FEW && i < v->n; i++)
+    for (int64_t i = 0; !code && v->n <= MAX_MARKS && i < v->n; i++)
         draw_point(r, c, p, v, &v->point[i]);
     free(x);
     free(y);
@@ -296,7 +296,7 @@ static const char marks[] = "*+ox#@%&";
 static char mark_of(int k) { return marks[k % (int)(sizeof marks - 1)]; }
 
 /* The curve's height in the column [low, high) of x: the mean of its points there, else interpolated between
- * neighbours; NAN where the curve is not. *from: the first point to look at, updated for the next column. */
+ * neighbours; NAN where the curve is not. *from: the first point to read, updated for the next column. */
 static double height_at(const chart_curve *v, double low, double high, int64_t *from)
 {
     double sum = 0;
@@ -326,7 +326,7 @@ static void sketch(const chart_panel *p, const chart_axis *x, const chart_axis *
             const double end = j == columns - 1 ? INFINITY : x->low + (j + 1) * width;
             const double v = height_at(&p->curve[k], x->low + j * width, end, &from);
             if (!isnan(v))
-                cell[(int)fmin(ROWS * (1 - place(y, v)), ROWS - 1)][j] = k;
+                cell[(int)fmin(ROWS * (1 - position_on(y, v)), ROWS - 1)][j] = k;
         }
     }
 }
@@ -336,7 +336,7 @@ static void row_label(const chart_axis *y, int row, char *text, size_t size)
 {
     *text = '\0';
     for (double k = y->first; k <= y->last; k++)
-        if ((int)fmin(ROWS * (1 - place(y, k * y->step)), ROWS - 1) == row)
+        if ((int)fmin(ROWS * (1 - position_on(y, k * y->step)), ROWS - 1) == row)
             chart_tick(y, k * y->step, text, size);
 }
 
@@ -347,7 +347,7 @@ static void print_x_labels(FILE *f, const chart *c, const chart_axis *x, int ind
     for (double k = x->first; k <= x->last; k++) {
         char text[32];
         chart_tick(x, k * x->step, text, sizeof text);
-        const int begin = indent + (int)(place(x, k * x->step) * (columns - 1)) - (int)strlen(text) / 2;
+        const int begin = indent + (int)(position_on(x, k * x->step) * (columns - 1)) - (int)strlen(text) / 2;
         if (begin > column || column == indent)
             column += fprintf(f, "%*s%s", begin > column ? begin - column : 0, "", text);
     }

@@ -16,7 +16,7 @@ typedef struct chart_curve {
     const char *name;
     const chart_point *point; /* [n], x ascending; all numbers finite, of a magnitude below CHART_MAX */
     int64_t n;
-    int color, dash; /* any numbers; equal ones look alike */
+    int color, dash; /* any numbers; equal numbers give equal styles */
 } chart_curve;
 
 typedef struct chart_panel {

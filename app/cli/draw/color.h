@@ -10,7 +10,7 @@ typedef struct color {
 } color;
 
 /* t in [0, 1] (clamped; NaN is 0) from near white through teal and blue to deep indigo. Lightness falls evenly in
- * OKLab, so equal steps of t look equally far apart, in grey print too. */
+ * OKLab, so equal steps of t appear equally large, in grey print, too. */
 color color_ramp(double t);
 /* Lightness in [0, 1] as the eye sees it (OKLab L): text on c is black above about 0.65. */
 double color_lightness(color c);

@@ -160,7 +160,7 @@ int heatmap_terminal(FILE *f, const heatmap *h, int colors)
     if (g.kind == CELL_VALUE)
         room = h->columns;
     else if (room >= 10)
-        room -= room % 5; /* so that every panel's numbers stand alike */
+        room -= room % 5; /* so that the numbers of all panels are in the same columns */
     room = room < 1 ? 1 : room;
     print_columns(&g, h);
     for (int64_t first = 0; first < h->columns; first += room) {

@@ -138,7 +138,7 @@ static void after_softmax(page *p, causal_lesson *l)
                l->w, w, n * n);
 }
 
-/* The same repair where the last word, which nobody may see, has a high score. */
+/* The same repair if the last word, which is masked for all others, has a high score. */
 static void leak(page *p, causal_lesson *l)
 {
     att_ctx *ctx = p->ctx;

@@ -7,17 +7,17 @@
 
 enum { OUT = CAUSAL_OUT, MATRICES = 3 }; /* W_q, W_k, W_v */
 
-typedef struct learner {
+typedef struct causal_gradient_example {
     const layer *of;
     att_tape *tape;
     att_param *w[MATRICES];
     float *own[MATRICES]; /* their numbers [OUT, dim] */
     float *dc;            /* [n, OUT] */
     att_tensor X, Mask, dC;
-} learner;
+} causal_gradient_example;
 
-/* W_q, W_k and W_v as chance made them. */
-static void start(page *p, const learner *l)
+/* The initial values of W_q, W_k and W_v. */
+static void start(page *p, const causal_gradient_example *l)
 {
     const float *first[MATRICES] = {l->of->wq, l->of->wk, l->of->wv};
     for (int i = 0; i < MATRICES && p->status == ATT_OK; i++) {
@@ -26,7 +26,7 @@ static void start(page *p, const learner *l)
     }
 }
 
-static void set_up(page *p, learner *l)
+static void set_up(page *p, causal_gradient_example *l)
 {
     int64_t n = l->of->words.n;
     float *mask = page_zeros(p, n, n, &l->Mask);
@@ -44,7 +44,7 @@ static void set_up(page *p, learner *l)
     start(p, l);
 }
 
-static void tear_down(learner *l)
+static void tear_down(causal_gradient_example *l)
 {
     att_tape_free(l->tape);
     for (int i = 0; i < MATRICES; i++)
@@ -52,7 +52,7 @@ static void tear_down(learner *l)
 }
 
 /* Forgets what was computed, and the gradients. */
-static void forget(const learner *l)
+static void forget(const causal_gradient_example *l)
 {
     att_tape_reset(l->tape);
     for (int i = 0; i < MATRICES; i++)
@@ -60,7 +60,7 @@ static void forget(const learner *l)
 }
 
 /* L = ½ Σ (C - T)² of c [n, OUT], T the first numbers of each word; its gradient by c into dc. */
-static float loss(const learner *l, const float *c)
+static float loss(const causal_gradient_example *l, const float *c)
 {
     const vectors *v = &l->of->words;
     double sum = 0;
@@ -71,7 +71,7 @@ static float loss(const learner *l, const float *c)
     return (float)sum;
 }
 
-static void print_gradients(page *p, const learner *l)
+static void print_gradients(page *p, const causal_gradient_example *l)
 {
     static const char *const name[MATRICES] = {"dW_q", "dW_k", "dW_v"};
     static const char *const row[MATRICES][OUT] = {{"dW_q 1", "dW_q 2"}, {"dW_k 1", "dW_k 2"}, {"dW_v 1", "dW_v 2"}};
@@ -84,7 +84,7 @@ static void print_gradients(page *p, const learner *l)
     }
 }
 
-static void with_history(page *p, const learner *l)
+static void with_history(page *p, const causal_gradient_example *l)
 {
     att_tape *t = l->tape;
     att_param *w_q = l->w[0], *w_k = l->w[1], *w_v = l->w[2];
@@ -110,7 +110,7 @@ static void with_history(page *p, const learner *l)
     forget(l);
 }
 
-static void without_history(page *p, const learner *l, const att_tensor *weights, const float *contexts)
+static void without_history(page *p, const causal_gradient_example *l, const att_tensor *weights, const float *contexts)
 {
     att_tape *t = l->tape;
     att_tensor dC = l->dC, C = {0}, W = *weights;
@@ -133,7 +133,7 @@ static void without_history(page *p, const learner *l, const att_tensor *weights
 }
 
 /* What has been shown once, silently; cut: with the numbers of the weights alone. */
-static att_var *contexts_of(const learner *l, bool cut)
+static att_var *contexts_of(const causal_gradient_example *l, bool cut)
 {
     att_tape *t = l->tape;
     att_var *y[MATRICES], *x = att_constant(t, &l->X);
@@ -148,7 +148,7 @@ static att_var *contexts_of(const learner *l, bool cut)
 }
 
 /* Returns the loss, then takes a step W -= 0.1 dW. */
-static float learn(page *p, const learner *l, bool cut)
+static float learn(page *p, const causal_gradient_example *l, bool cut)
 {
     att_tensor C = {0};
     att_var *c = contexts_of(l, cut);
@@ -166,7 +166,7 @@ static float learn(page *p, const learner *l, bool cut)
     return L;
 }
 
-static void compare_learning(page *p, const learner *l)
+static void compare_learning(page *p, const causal_gradient_example *l)
 {
     enum { SHOWN = 4 };
     static const int steps[SHOWN] = {0, 10, 100, 1000};
@@ -184,7 +184,7 @@ static void compare_learning(page *p, const learner *l)
 
 void causal_gradient(page *p, const layer *of, const att_tensor *weights, const float *contexts)
 {
-    learner l = {.of = of, .X = of->X};
+    causal_gradient_example l = {.of = of, .X = of->X};
     page_step(p, (text){"Wrong: a mask that cuts the gradient", "間違い：勾配を断ち切るマスク"});
     page_say(p, (text){"The same published line writes its mask with attention_weights.data.masked_fill_(...). In "
                        "PyTorch .data is the numbers without their history: nothing tells the backward pass that they "

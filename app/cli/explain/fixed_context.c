@@ -14,7 +14,7 @@ typedef struct fixed_context_lesson {
     att_tape *tape;
     float *value[PARAMETERS];     /* as nn.GRU has them: weight_ih, weight_hh, bias_ih, bias_hh */
     att_param *param[PARAMETERS]; /* the same */
-    float query[UNITS];           /* of length 1: looks for the first word's state */
+    float query[UNITS];           /* of norm 1: finds the first word's state */
     int64_t length[MOST_LENGTHS]; /* 1, 2, 4 ... and all words */
     int n_lengths;
 } fixed_context_lesson;
@@ -86,7 +86,7 @@ static void influence(page *p, const fixed_context_lesson *l, context_fn *contex
         out[t] = (float)sqrt(sum[t]);
 }
 
-/* ---- what is looked at */
+/* ---- attention */
 
 static void introduce(page *p, const fixed_context_lesson *l)
 {
@@ -166,12 +166,12 @@ static void picture(page *p, const fixed_context_lesson *l, context_fn *context)
     const char *names[MOST_LENGTHS];
     float *rows = page_floats(p, l->n_lengths * n);
     for (int i = 0; i < l->n_lengths && p->status == ATT_OK; i++) {
-        float *row = rows + i * n, most = 0;
+        float *row = rows + i * n, max = 0;
         influence(p, l, context, l->length[i], row);
         for (int64_t t = 0; t < l->length[i]; t++)
-            most = fmaxf(most, row[t]);
+            max = fmaxf(max, row[t]);
         for (int64_t t = 0; t < l->length[i]; t++)
-            row[t] /= most > 0 ? most : 1;
+            row[t] /= max > 0 ? max : 1;
         snprintf(name[i], sizeof name[i], "n = %" PRId64, l->length[i]);
         names[i] = name[i];
     }
@@ -201,7 +201,7 @@ static void forgetting(page *p, const fixed_context_lesson *l)
     picture(p, l, fixed);
 }
 
-/* The context of the first n words -> c [UNITS]; first: what is in the place of the first word [dim]. */
+/* The context of the first n words -> c [UNITS]; first: replaces the first word [dim]. */
 static void context_with(page *p, const fixed_context_lesson *l, const float *first, int64_t n, float *c)
 {
     const int64_t dim = l->words.dim;

@@ -12,7 +12,8 @@ enum { SINGLE, JOINED, TEXTS };
 static const char *const models[MODELS] = {"fixed", "additive", "transformer"};
 static const char *const texts[TEXTS] = {"single", "joined"};
 
-/* BLEU of a model, trained from a seed, on the lines of a text that have so many words. Named as in the file. */
+/* BLEU of a model, trained from a seed, on the lines of a text with a given number of words. Fields are named as in the
+ * file. */
 typedef struct row {
     const char *model;
     int64_t seed;

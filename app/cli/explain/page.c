@@ -254,14 +254,14 @@ static const char *figure(char out[32], float v)
     return out;
 }
 
-static int fit(const char *const *labels, int64_t n, int least, int most)
+static int fit(const char *const *labels, int64_t n, int min, int max)
 {
-    int width = least;
+    int width = min;
     for (int64_t i = 0; labels && i < n; i++) {
         int w = utf8_width(labels[i]);
         width = w > width ? w : width;
     }
-    return width < most ? width : most;
+    return width < max ? width : max;
 }
 
 void page_table(page *p, const char *const *rows, int64_t m, const char *const *columns, int64_t n, const float *a)

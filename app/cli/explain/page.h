@@ -2,7 +2,7 @@
  *
  * A chapter is one file NAME.c here with a line "// order: N" (its place in the list) and a table entry
  * `const chapter chapter_NAME`; the build finds it. Its prose stands in both languages side by side. Its numbers come
- * from calls that are made on the spot: CALL prints a call as it stands in the source and makes it, so what a reader
+ * from calls that are executed here: CALL prints a call as it stands in the source and makes it, so what a reader
  * sees is what has run. After the first error everything below does nothing: a chapter is written without checks. */
 #ifndef EXPLAIN_PAGE_H
 #define EXPLAIN_PAGE_H
@@ -33,7 +33,7 @@ typedef struct page {
     const char *sentence;             /* what it translates */
     const char *svg;                  /* NULL, or a file for the last picture */
     const char *title;
-    int pictures, code; /* so many were drawn; what went wrong with the file */
+    int pictures, code; /* number of pictures drawn; exit code of writing the file */
     att_status status;  /* the first error; att_error() has its sentence */
     int step;
     int last;                     /* what stands above, one of PAGE_...: decides on empty lines */

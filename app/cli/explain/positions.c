@@ -46,7 +46,8 @@ static void by_formula(int64_t first, int64_t n, float *out)
 }
 
 /* Positions at [n] of d numbers by the library -> out [n, d]. */
-static void place(page *p, const positions_lesson *l, const att_positions *at, int64_t n, int64_t d, float *out)
+static void encode_positions(page *p, const positions_lesson *l, const att_positions *at, int64_t n, int64_t d,
+                             float *out)
 {
     att_tensor zero, P = {0};
     page_zeros(p, n, d, &zero);
@@ -89,7 +90,7 @@ static void waves(page *p, const positions_lesson *l)
     const int64_t offsets[] = {0, SHOWN};
     att_tensor Zeros, P = {0};
     page_zeros(p, SHOWN, D, &Zeros);
-    float turned[D * SHOWN];
+    float rotated[D * SHOWN];
     page_step(p, (text){"Sines and cosines", "サインとコサイン"});
     page_say(p, (text){"d / 2 waves, each slower than the one before, and of each its sine and its cosine. With d = 8 "
                        "each is ten times as slow:",
@@ -105,9 +106,9 @@ static void waves(page *p, const positions_lesson *l)
                                       ATT_OPTIONS(att_sinusoidal_options, .interleaved = true)),
                        &P));
     for (int i = 0; i < D * SHOWN && p->status == ATT_OK; i++)
-        turned[i] = ((const float *)P.data)[i % SHOWN * D + i / SHOWN];
+        rotated[i] = ((const float *)P.data)[i % SHOWN * D + i / SHOWN];
     att_tape_reset(t);
-    page_table(p, rows, D, columns, SHOWN, turned);
+    page_table(p, rows, D, columns, SHOWN, rotated);
     page_say(p,
              (text){"A column is a position, from top to bottom its %d numbers.",
                     "一列が一つの位置で、上から下へ%d個の数が並びます。"},
@@ -158,14 +159,14 @@ static void from_zero(page *p, const positions_lesson *l)
 /* The nearest of all pairs of positions, by their first d numbers; how far apart these are in the text. */
 static double nearest(const float *x /* [MANY, D] */, int64_t d, int64_t *apart)
 {
-    double least = INFINITY;
+    double min = INFINITY;
     for (int64_t t = 0; t < MANY; t++)
         for (int64_t u = t + 1; u < MANY; u++) {
             double now = distance(x + t * D, x + u * D, d);
-            if (now < least)
-                least = now, *apart = u - t;
+            if (now < min)
+                min = now, *apart = u - t;
         }
-    return least;
+    return min;
 }
 
 static void unique(page *p, const positions_lesson *l)
@@ -198,10 +199,10 @@ static void unique(page *p, const positions_lesson *l)
 
 static void neighbours(page *p, const positions_lesson *l)
 {
-    enum { ROWS = 5, TURN = 7 };
+    enum { ROWS = 5, DISTANCE = 7 };
     static const char *const rows[ROWS] = {"t, t + 1", "t, t + 2", "t, t + 3", "t, t + 6", "t, t + 63"};
     static const int delta[ROWS] = {1, 2, 3, 6, 63};
-    float figures[3 * ROWS], *turned = page_floats(p, (MANY - TURN) * D);
+    float figures[3 * ROWS], *rotated = page_floats(p, (MANY - DISTANCE) * D);
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"Neighbours equally far apart", "隣との距離が等しいこと"});
@@ -228,15 +229,15 @@ static void neighbours(page *p, const positions_lesson *l)
                     "式にtは現れません。どれだけ離れているかだけで決まります。だからモデルは、どこにいても"
                     "「一つ前の単語」を学習できます。δだけ進むことは、各組の二つの数を角度w_k δだけ"
                     "回転させることで、その角度はtによらないのです。δ = %dだけ回転させてみます。"},
-             TURN);
+             DISTANCE);
     page_formula(p, "p(t + δ)_2k = cos(w_k δ) p(t)_2k + sin(w_k δ) p(t)_2k+1");
     page_formula(p, "p(t + δ)_2k+1 = cos(w_k δ) p(t)_2k+1 - sin(w_k δ) p(t)_2k");
-    for (int64_t i = 0; i < (MANY - TURN) * D; i++) {
-        double angle = TURN * frequency(i % D / 2, D), sign = i % 2 ? -1 : 1;
-        turned[i] = (float)(cos(angle) * l->p[i] + sign * sin(angle) * l->p[i ^ 1]);
+    for (int64_t i = 0; i < (MANY - DISTANCE) * D; i++) {
+        double angle = DISTANCE * frequency(i % D / 2, D), sign = i % 2 ? -1 : 1;
+        rotated[i] = (float)(cos(angle) * l->p[i] + sign * sin(angle) * l->p[i ^ 1]);
     }
-    page_agree(p, (text){"p(t) turned, and p(t + 7), of all t", "回転したp(t)とp(t + 7)（すべてのt）"}, turned,
-               l->p + TURN * D, (MANY - TURN) * D);
+    page_agree(p, (text){"p(t) turned, and p(t + 7), of all t", "回転したp(t)とp(t + 7)（すべてのt）"}, rotated,
+               l->p + DISTANCE * D, (MANY - DISTANCE) * D);
     page_say(p, (text){"Equal does not mean growing: 63 apart is nearer than 1 apart. (att_rotary turns queries and "
                        "keys by these angles instead of adding p.)",
                        "等しくても、離れるほど遠くなるとは限りません。63離れた位置のほうが、隣より近いのです。"
@@ -252,7 +253,7 @@ static void any_length(page *p, const positions_lesson *l)
     float figures[2 * PLACES] = {0}, *x = page_floats(p, 2 * PLACES * D);
     if (p->status != ATT_OK)
         return;
-    place(p, l, ATT_OPTIONS(att_positions, .position_ids = at), 2 * PLACES, D, x);
+    encode_positions(p, l, ATT_OPTIONS(att_positions, .position_ids = at), 2 * PLACES, D, x);
     for (int i = 0; i < PLACES; i++) {
         for (int64_t j = 0; j < D; j++)
             figures[2 * i] = fmaxf(figures[2 * i], fabsf(x[2 * i * D + j]));
@@ -271,11 +272,11 @@ static void any_length(page *p, const positions_lesson *l)
                     "もっと単純な方法では、どれかの条件を満たせません。tそのものを使うと、学習で見たことのない"
                     "大きさになっていきます。長さに対する割合t / (n - 1)なら[0, 1]に収まりますが、"
                     "一歩の意味がテキストごとに変わってしまいます。n = 6とn = 100で、最大の数と一歩の幅を比べます。"});
-    float one = figures[1], most = 0;
+    float one = figures[1], max = 0;
     for (int64_t i = 0; i < MANY * D; i++)
-        most = fmaxf(most, fabsf(l->p[i]));
+        max = fmaxf(max, fabsf(l->p[i]));
     page_table(p, kinds, KINDS, (const char *const[]){"max, 6", "step, 6", "max, 100", "step, 100"}, 4,
-               (const float[]){5, 1, 99, 1, 1, 1 / 5.0f, 1, 1 / 99.0f, most, one, most, one});
+               (const float[]){5, 1, 99, 1, 1, 1 / 5.0f, 1, 1 / 99.0f, max, one, max, one});
 }
 
 static void table_ends(page *p, const positions_lesson *l)
@@ -315,7 +316,7 @@ static void deterministic(page *p, const positions_lesson *l)
                        "乱数も学習もなく、tだけで決まります。もう一度、今度はバッチの中で、位置700から始まる"
                        "別のテキストの後ろに並べて計算してみます。"});
     page_line(p, "offsets = {0, 4, %d}    starts = {700, 0}", 4 + SHOWN);
-    place(p, l, ATT_OPTIONS(att_positions, .offsets = offsets, .n = 2, .starts = starts), 4 + SHOWN, D, x);
+    encode_positions(p, l, ATT_OPTIONS(att_positions, .offsets = offsets, .n = 2, .starts = starts), 4 + SHOWN, D, x);
     if (p->status != ATT_OK)
         return;
     bool same = memcmp(x, l->p + (int64_t)700 * D, 4 * D * sizeof *x) == 0 &&
@@ -334,14 +335,14 @@ static void deterministic(page *p, const positions_lesson *l)
 /* The most binary digits that change from a number below n to the next. */
 static int most_flips(int n)
 {
-    int most = 0;
+    int max = 0;
     for (int t = 0; t + 1 < n; t++) {
         int flips = 0;
         for (int changed = t ^ (t + 1); changed; changed >>= 1)
             flips += changed & 1;
-        most = flips > most ? flips : most;
+        max = flips > max ? flips : max;
     }
-    return most;
+    return max;
 }
 
 static void picture(page *p, const positions_lesson *l)
@@ -354,7 +355,7 @@ static void picture(page *p, const positions_lesson *l)
     const int64_t offsets[] = {0, T};
     if (p->status != ATT_OK)
         return;
-    place(p, l, ATT_OPTIONS(att_positions, .offsets = offsets, .n = 1), T, WIDTH, x);
+    encode_positions(p, l, ATT_OPTIONS(att_positions, .offsets = offsets, .n = 1), T, WIDTH, x);
     for (int i = 0; i < BITS * T; i++)
         digit[i] = (float)(i % T >> i / T & 1);
     for (int i = 0; i < WIDTH * T; i++)
@@ -482,7 +483,7 @@ static att_status run(page *p)
         p->status = att_tape_new(p->ctx, NULL, &l.tape);
     if (p->status != ATT_OK)
         return p->status;
-    place(p, &l, ATT_OPTIONS(att_positions, .offsets = offsets, .n = 1), MANY, D, l.p);
+    encode_positions(p, &l, ATT_OPTIONS(att_positions, .offsets = offsets, .n = 1), MANY, D, l.p);
     introduce(p);
     waves(p, &l);
     from_zero(p, &l);

@@ -203,7 +203,7 @@ static void compare_source(page *p)
     page_table(p, (const char *const[]){"sum"}, 1, NULL, 3, source_sum);
 }
 
-static void look_ahead(page *p)
+static void preview_chapters(page *p)
 {
     page_step(p, (text){"What comes next", "このあと"});
     page_say(p, (text){"Nothing was learned here. A Transformer does not compare the embeddings themselves: it makes a "
@@ -233,7 +233,7 @@ static att_status run(page *p)
     in_one_call(p, &l);
     if (!p->own && l.q == 1)
         compare_source(p);
-    look_ahead(p);
+    preview_chapters(p);
     return p->status;
 }
 

@@ -99,10 +99,10 @@ static void divide_by_sum(page *p, const softmax_lesson *l)
          for (int64_t j = 0; j < n; j++) w[j] = s[j] / sum;);
     print_row(p, l, "w", w);
     print_sum(p, w, n);
-    float least = 0;
+    float min = 0;
     for (int64_t j = 0; j < n; j++)
-        least = fminf(least, s[j]);
-    if (least < 0)
+        min = fminf(min, s[j]);
+    if (min < 0)
         page_say(p, (text){"Here a score is negative, and so is its weight: this is no share of a whole. Where scores "
                            "cancel, the sum would even be zero.",
                            "ここには負のスコアがあり、その重みも負になってしまいます。これでは割合とは言えません。"

@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 64 }; /* tokens of a text: more can no longer be looked at */
+enum { MAX_TOKENS = 64 }; /* tokens of a text: larger tables are unreadable */
 
 /* One of the three: the weights of all its heads. */
 typedef struct use {
     const char *begins, *ends; /* the scope of its attention */
     int64_t layers, heads, rows, columns;
-    const char *const *row, *const *column; /* labels: what looks, and what is looked at */
+    const char *const *row, *const *column; /* labels of queries and keys */
     float *weights;                         /* [layers, heads, rows, columns] */
 } use;
 
@@ -30,8 +30,8 @@ typedef struct three_uses_lesson {
     att_tokens source;           /* with its end */
     att_translation translation; /* tokens without their end */
     int64_t n, rows;             /* source's tokens; the translation's, with the end */
-    int32_t next[MOST];          /* [rows]: what is written */
-    const char *of_source[MOST], *of_before[MOST], *of_next[MOST];
+    int32_t next[MAX_TOKENS];    /* [rows]: what is written */
+    const char *of_source[MAX_TOKENS], *of_before[MAX_TOKENS], *of_next[MAX_TOKENS];
     use use[USES];
     bool keep;          /* weights; false: layers and heads are counted */
     int64_t hidden;     /* numbers in a vector */
@@ -147,11 +147,11 @@ static void translate(page *p, three_uses_lesson *l)
         return;
     l->source = source;
     l->n = source.count, l->rows = translation.tokens.count + 1;
-    if (l->n > MOST || l->rows > MOST) {
+    if (l->n > MAX_TOKENS || l->rows > MAX_TOKENS) {
         p->status = att_fail(p->ctx, ATT_ERR_ARGUMENT,
                              "the sentence has %" PRId64 " tokens and its translation %" PRId64
                              ", but no more than %d can be looked at",
-                             l->n, l->rows, MOST);
+                             l->n, l->rows, MAX_TOKENS);
         return;
     }
     for (int64_t i = 0; i < l->n; i++)
@@ -256,10 +256,10 @@ static double decided(const use *u, const float *w /* [rows, columns] */)
 {
     double sum = 0;
     for (int64_t i = 0; i < u->rows; i++) {
-        float most = 0;
+        float max = 0;
         for (int64_t j = 0; j < u->columns; j++)
-            most = (u->row != u->column || i != j) && w[i * u->columns + j] > most ? w[i * u->columns + j] : most;
-        sum += most;
+            max = (u->row != u->column || i != j) && w[i * u->columns + j] > max ? w[i * u->columns + j] : max;
+        sum += max;
     }
     return sum / (double)u->rows;
 }
@@ -303,16 +303,16 @@ static void later(const use *u, double *share, double *largest)
 
 static double farthest(const float *a, const float *b, int64_t n)
 {
-    double most = 0;
+    double max = 0;
     for (int64_t i = 0; i < n; i++)
-        most = fmax(most, fabs((double)a[i] - b[i]));
-    return most;
+        max = fmax(max, fabs((double)a[i] - b[i]));
+    return max;
 }
 
 static void encoder(page *p, three_uses_lesson *l)
 {
     double share, largest;
-    int32_t other[MOST];
+    int32_t other[MAX_TOKENS];
     float *a = page_floats(p, l->hidden), *b = page_floats(p, l->hidden);
     att_tape *t;
     page_step(p, (text){"The source looks at itself", "原文が原文を見る"});
@@ -347,7 +347,7 @@ static void encoder(page *p, three_uses_lesson *l)
 static void decoder(page *p, three_uses_lesson *l)
 {
     double share, largest;
-    int32_t other[MOST];
+    int32_t other[MAX_TOKENS];
     const int64_t vocabulary = l->info.target_vocabulary, before = (l->rows - 1) * vocabulary;
     att_tape *one, *two;
     page_step(p, (text){"The translation looks at itself", "訳文が訳文を見る"});
@@ -387,22 +387,22 @@ static void decoder(page *p, three_uses_lesson *l)
     att_tape_free(two);
 }
 
-/* For each token of the translation what a layer's heads look at most, in their mean. */
+/* For each token of the translation the source token with the largest weight, averaged over a layer's heads. */
 static void print_alignment(page *p, const three_uses_lesson *l)
 {
     const use *u = &l->use[CROSS];
     const float *last = u->weights + (u->layers - 1) * u->heads * u->rows * u->columns;
     for (int64_t i = 0; i < u->rows && p->status == ATT_OK; i++) {
-        double most = -1;
+        double max = -1;
         int64_t best = 0;
         for (int64_t j = 0; j < u->columns; j++) {
             double mean = 0;
             for (int64_t h = 0; h < u->heads; h++)
                 mean += last[(h * u->rows + i) * u->columns + j] / (double)u->heads;
-            if (mean > most)
-                most = mean, best = j;
+            if (mean > max)
+                max = mean, best = j;
         }
-        page_line(p, "%.2f  %s → %s", most, u->row[i], u->column[best]);
+        page_line(p, "%.2f  %s → %s", max, u->row[i], u->column[best]);
     }
 }
 

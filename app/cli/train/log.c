@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Refuses whatever others may have put in the place of the log. */
+/* Refuses anything but a regular file as the log. */
 static int check_file(const cli_log *l)
 {
     struct stat s;

@@ -10,7 +10,7 @@ typedef struct cli_log {
     char path[4200];
 } cli_log;
 
-/* Opens or creates it. Lines of steps after `step`, from which the training goes on, are cut off, as it writes them
+/* Opens or creates it. Lines of steps after `step`, from which the training continues, are cut off, as it writes them
  * again; so is a last line without an end. Refuses a symbolic link and whatever is not a regular file. */
 int cli_log_open(cli_log *l, const char *folder, int64_t step);
 /* Appends a line, which ends with '\n': all of it, or nothing where that fails. */
