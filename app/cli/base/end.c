@@ -13,7 +13,7 @@
 volatile int cli_signal;
 static volatile sig_atomic_t later;
 
-/* ---- files that were begun */
+/* ---- output files in progress */
 
 enum { MAX_FILES = 8 }; /* a command writes two at most */
 static char *volatile begun[MAX_FILES];
@@ -41,7 +41,7 @@ int cli_end_create(char *path, mode_t mode)
         errno = EMFILE;
         return -1;
     }
-    sigprocmask(SIG_BLOCK, &set, &before); /* no signal comes between the file and its place in the list */
+    sigprocmask(SIG_BLOCK, &set, &before); /* no signal between creation and entry in the list */
     const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode), why = errno;
     if (fd >= 0)
         begun[free_place] = path;
@@ -57,7 +57,7 @@ void cli_end_keeps(const char *path)
             begun[i] = NULL;
 }
 
-/* What a signal handler may do. */
+/* Async-signal-safe functions: */
 static void clean_up(void)
 {
     for (int i = 0; i < MAX_FILES; i++)
@@ -93,15 +93,15 @@ void cli_end_later(void) { later = 1; }
 
 /* ---- mapped files */
 
-/* What `put` writes goes to standard error, with nothing that a signal handler may not do. */
+/* Writes to standard error; async-signal-safe. */
 static void put(const char *text)
 {
     if (write(STDERR_FILENO, text, strlen(text)) < 0)
         return; /* standard error is closed */
 }
 
-/* Reads the lines of /proc/self/maps, "5581a000-5581c000 r--p 00000000 08:01 1234    /path": the path of the file that
- * is mapped at `at`, cut to fit; false where there is none. */
+/* Finds the path of the file that is mapped at `at` in /proc/self/maps, with lines "5581a000-5581c000 r--p 00000000
+ * 08:01 1234    /path"; truncated to fit; false if there is none. */
 static bool mapped_file(uintptr_t at, char *path, size_t size)
 {
     enum { FIRST, LAST, REST, PATH } part = FIRST;
@@ -133,15 +133,15 @@ static bool mapped_file(uintptr_t at, char *path, size_t size)
     return false;
 }
 
-/* Somebody reads where a mapped file has no bytes any more. Any thread may, several at once: the first one says so. */
+/* A mapped file was truncated and read beyond its end. Several threads may get here at once; the first one reports. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     static volatile int told;
     char path[1024];
     (void)context;
-    if (info->si_code != BUS_ADRERR) { /* memory that is broken, for instance */
+    if (info->si_code != BUS_ADRERR) { /* e.g. a hardware memory error */
         clean_up();
-        signal(number, SIG_DFL); /* and comes again */
+        signal(number, SIG_DFL); /* the signal is raised again */
         return;
     }
     if (!mapped_file((uintptr_t)info->si_addr, path, sizeof path))
@@ -158,8 +158,8 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 
 /* ---- memory */
 
-/* Memory for jansson, which does not go on where there is none: its reader does not notice that a token could not grow
- * (load.c, lex_save), loses characters, and writes behind its memory where the closing quote is among them. */
+/* Memory for jansson, which does not survive a failed allocation: its parser does not notice that a token could not
+ * grow (load.c, lex_save), loses characters, and writes out of bounds at the closing quote. */
 static void *allocate(size_t bytes)
 {
     void *p = malloc(bytes);
@@ -172,8 +172,8 @@ static void *allocate(size_t bytes)
 
 /* ---- at the start */
 
-/* What is closed is opened so that using it still fails: files that are opened later do not get its number, and with
- * that what is meant for a terminal. */
+/* Opens closed standard descriptors in a mode that makes their use fail; otherwise files opened later would get these
+ * numbers and receive messages. */
 static void reserve_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -194,7 +194,7 @@ static void set_signal_handlers(void)
             sigaction(ends[i], &a, NULL);
     }
     sigaction(SIGBUS, &bus, NULL);
-    sigprocmask(SIG_UNBLOCK, &set, NULL); /* whatever our parent did */
+    sigprocmask(SIG_UNBLOCK, &set, NULL); /* whatever the parent process has blocked */
 }
 
 void cli_end_prepare(void)
