@@ -16,12 +16,13 @@ static bool by_length, confidence, effective_order, json;
 
 static const cli_option options[] = {
     {"tokenize", 0, "13a|char|none", .choice = &words,
-     .help = "what a word is: as mteval-v13a cuts, each character (Japanese, Chinese), or what stands between spaces"},
-    {"by-length", 0, NULL, .flag = &by_length, .help = "a table by the length of the (first) reference in words"},
-    {"source", 0, "FILE", .text = &source_path, .help = "the table is by the length of this file's lines instead"},
-    {"confidence", 0, NULL, .flag = &confidence, .help = "95 % intervals, from 1,000 samples of the sentences"},
+     .help = "tokens: of mteval-v13a, characters (for Japanese, Chinese), or words between spaces"},
+    {"by-length", 0, NULL, .flag = &by_length, .help = "print a table by the length of the (first) reference in words"},
+    {"source", 0, "FILE", .text = &source_path, .help = "table by the length of the lines of this file instead"},
+    {"confidence", 0, NULL, .flag = &confidence,
+     .help = "print 95 % confidence intervals from 1,000 bootstrap samples"},
     {"effective-order", 0, NULL, .flag = &effective_order,
-     .help = "lengths of which no sentence has n-grams do not count, instead of making BLEU 0"},
+     .help = "ignore n-gram orders for which all sentences are too short, instead of BLEU 0"},
     CLI_JSON(&json),
     {0},
 };
@@ -293,15 +294,15 @@ static int run(int n, char **arguments)
 
 const cli_command cli_bleu = {
     .name = "bleu",
-    .summary = "how near translations are to references: BLEU and chrF, as sacreBLEU has them",
+    .summary = "score translations against references: BLEU and chrF, as sacreBLEU does",
     .arguments = "TRANSLATION REFERENCE...",
     .min_arguments = 2,
     .max_arguments = -1,
-    .details = "Line i of each file belongs to line i of the others; \"-\" is standard input. With\n"
-               "--confidence, numbers in brackets are the mean of 1,000 samples and half the\n"
-               "interval that has 95 % of them; the same lines always have the same samples. With\n"
-               "--json the rows of the table are objects, a line each, and \"attend plot -x length\n"
-               "-y bleu\" draws them.",
+    .details = "Line i of each file corresponds to line i of the others; \"-\" is standard\n"
+               "input. With --confidence, brackets contain the mean of 1,000 samples and half\n"
+               "the width of the 95 % interval; samples are deterministic. With --json, the\n"
+               "rows of the table are JSON objects, one per line, which \"attend plot -x length\n"
+               "-y bleu\" plots.",
     .examples = "attend bleu translated.en test.en\n"
                 "attend bleu --confidence --source test.de translated.en test.en\n"
                 "attend bleu --tokenize char translated.ja test.ja",

@@ -15,11 +15,11 @@ enum { BLOCK = 1024, MAX_FIELDS = 16, MAX_LOGS = 64, MAX_SEEN = 12 };
 static const char *x_name = "step", *y_names, *output_path, *title;
 
 static const cli_option options[] = {
-    {"x", 'x', "NAME", .text = &x_name, .help = "the number to the right"},
+    {"x", 'x', "NAME", .text = &x_name, .help = "number on the x axis"},
     {"y", 'y', "NAME,NAME", .text = &y_names,
-     .help = "the numbers upwards; default: those of loss, valid_loss, bleu and spearman that occur"},
-    {"output", 'o', "FILE", .text = &output_path, .help = "draw an SVG to this file; without, a sketch is printed"},
-    {"title", 0, "TEXT", .text = &title, .help = "what stands above the picture"},
+     .help = "numbers on the y axis; default: those of loss, valid_loss, bleu and spearman that occur"},
+    {"output", 'o', "FILE", .text = &output_path, .help = "SVG file to write; default: plot in the terminal"},
+    {"title", 0, "TEXT", .text = &title, .help = "title of the picture"},
     {0},
 };
 
@@ -355,15 +355,15 @@ static int run(int n, char **arguments)
 
 const cli_command cli_plot = {
     .name = "plot",
-    .summary = "curves of the numbers in logs, as an SVG or on the terminal",
+    .summary = "plot numbers in logs, as an SVG or in the terminal",
     .arguments = "LOG...",
     .min_arguments = 1,
     .max_arguments = MAX_LOGS,
-    .details = "Reads objects of JSON, one a line, as trainings and \"attend bleu --json --by-length\"\n"
-               "write them; lines that do not have the number --x are passed over, and so are, with a\n"
-               "note, lines that are no objects. Several logs are several curves. Numbers that end in the same word, "
-               "as loss and valid_loss, share a\n"
-               "panel. Where NAME_low and NAME_high stand beside NAME, they are drawn as an interval.",
+    .details = "Reads logs of JSON objects, one per line, such as those of trainings and of\n"
+               "\"attend bleu --json --by-length\". Lines without the number --x are skipped; so\n"
+               "are lines that are not objects, with a note. Each log is a curve. Numbers\n"
+               "whose names end in the same word, such as loss and valid_loss, share a panel.\n"
+               "NAME_low and NAME_high are plotted as an interval of NAME.",
     .examples = "attend plot run/log.jsonl\n"
                 "attend plot -x length -y bleu -o lengths.svg rnn.jsonl transformer.jsonl",
     .options = options,

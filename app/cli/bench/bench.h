@@ -17,7 +17,7 @@ typedef struct bench_options {
 /* clang-format off */
 #define BENCH_REPEAT(to)                                                                     \
     {"repeat", 'r', "N", .integer = (to), .max = 1000000, .quiet = true,                     \
-     .help = "how often to measure; 0, the default: for a while"}
+     .help = "number of measurements; 0, the default: by time"}
 #define BENCH_SECONDS(to)                                                                    \
     {"seconds", 's', "S", .number = (to), .max = 3600, .help = "for how long, without --repeat"}
 #define BENCH_NO_VERIFY(to)                                                                  \

@@ -20,24 +20,27 @@ static bool resume;
 static const cli_option options[] = {
     CLI_MODEL(&model_name),
     {"pairs", 'p', "FILE", .text = &pairs_path, .required = true,
-     .help = "two sentences a line, and in a third column how alike they are"},
-    {"valid", 'v', "FILE", .text = &valid_path, .help = "others that are not learnt, to keep the best model by"},
+     .help = "pairs of sentences, one per line, with a similarity score in the third column"},
+    {"valid", 'v', "FILE", .text = &valid_path, .help = "pairs for validation, to select the best model"},
     {"format", 'f', "tsv|csv", .choice = &format,
-     .help = "of both: tab-separated, or comma-separated with quotes (RFC 4180); default: by the name's end"},
+     .help = "format of both files: tab-separated, or comma-separated with quotes (RFC 4180); default: by the file's "
+             "extension"},
     {"highest", 0, "SCORE", .number = &highest, .min = 1e-9, .max = 1e9,
-     .help = "of sentences that say the same; 0 is for those that have nothing in common"},
-    {"output", 'o', "FOLDER", .text = &folder, .required = true, .help = "the training's folder, then the model's"},
+     .help = "score of sentences with equal meaning; 0 is the score of unrelated ones"},
+    {"output", 'o', "FOLDER", .text = &folder, .required = true,
+     .help = "folder of the training, in the end that of the model"},
     {"resume", 0, NULL, .flag = &resume,
-     .help = "go on from the newest checkpoint; the result has the same bits as without a pause"},
-    {"epochs", 0, "N", .number = &epochs, .min = 1e-6, .max = 1e6, .help = "how often all pairs are learnt"},
-    {"batch", 0, "N", .integer = &batch, .min = 1, .max = 1 << 16, .help = "pairs of a step"},
-    {"rate", 0, "RATE", .number = &rate, .max = 10, .help = "the highest learning rate, from which it falls to 0"},
-    {"warmup", 0, "SHARE", .number = &warmup, .max = 0.99, .help = "of all steps, in which it rises"},
-    {"decay", 0, "SHARE", .number = &decay, .max = 1, .help = "of weights, towards 0, times the learning rate"},
-    {"clip", 0, "NORM", .number = &clip, .max = 1e9, .help = "longer gradients are made this long; 0: are not"},
-    {"validate-every", 0, "N", .integer = &validate_every, .min = 1, .max = 1 << 30, .help = "steps"},
-    {"save-every", 0, "N", .integer = &save_every, .min = 1, .max = 1 << 30, .help = "steps, to a checkpoint"},
-    {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "of dropout and of the order of pairs"},
+     .help = "continue from the newest checkpoint; the result has the same bits as without interruption"},
+    {"epochs", 0, "N", .number = &epochs, .min = 1e-6, .max = 1e6, .help = "number of epochs"},
+    {"batch", 0, "N", .integer = &batch, .min = 1, .max = 1 << 16, .help = "pairs per step"},
+    {"rate", 0, "RATE", .number = &rate, .max = 10, .help = "maximum learning rate; it decays to 0"},
+    {"warmup", 0, "SHARE", .number = &warmup, .max = 0.99, .help = "share of all steps in which the rate rises"},
+    {"decay", 0, "SHARE", .number = &decay, .max = 1, .help = "weight decay, times the learning rate"},
+    {"clip", 0, "NORM", .number = &clip, .max = 1e9, .help = "maximum norm of the gradients; 0: no clipping"},
+    {"validate-every", 0, "N", .integer = &validate_every, .min = 1, .max = 1 << 30,
+     .help = "steps between validations"},
+    {"save-every", 0, "N", .integer = &save_every, .min = 1, .max = 1 << 30, .help = "steps between checkpoints"},
+    {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "seed of dropout and of the order of pairs"},
     CLI_THREADS(&threads),
     {0},
 };
@@ -256,13 +259,14 @@ static int run(int n, char **arguments)
 
 const cli_command train_embed = {
     .name = "embed",
-    .summary = "a sentence model learns how alike sentences are, from pairs that people have compared",
-    .details = "Goes on from a model that there is, so that cosines become what people said\n"
-               "(Sentence-BERT; Reimers, Gurevych 2019). With --valid the folder has the model of\n"
-               "the highest Spearman correlation so far, in the layout of sentence-transformers,\n"
-               "else that of the last step. Prints how it is getting on to standard error, and\n"
-               "writes FOLDER/log.jsonl. Ctrl-C saves; a training that was killed loses the steps\n"
-               "since its last checkpoint.",
+    .summary = "train a sentence embedding model on pairs of sentences with similarity scores",
+    .details = "Trains a model further, so that cosine similarities approach the scores\n"
+               "(Sentence-BERT; Reimers, Gurevych 2019). The result is a sentence-transformers\n"
+               "folder: with --valid the model with the highest Spearman correlation,\n"
+               "otherwise that of the last step.\n\n"
+               "Reports progress to standard error and to FOLDER/log.jsonl. Ctrl-C saves a\n"
+               "checkpoint; if the process is killed, the steps since the last checkpoint are\n"
+               "lost.",
     .examples = "attend train embed -m all-MiniLM-L6-v2 --pairs stsb-en-train.csv \\\n"
                 "    --valid stsb-en-dev.csv -o stsb\n"
                 "attend similarity -m stsb --pairs stsb-en-dev.csv --gold > scores.txt",
