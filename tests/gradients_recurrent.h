@@ -113,7 +113,7 @@ static inline void gradients_of_lstm(void **state)
         check_recurrent(&(const recurrent_case){.lstm = true, .reverse = i & 1, .biases = i & 2, .start = i & 4});
 }
 
-/* The cells alone, and of outputs nothing: through states that nobody else reads. */
+/* The cells alone, and of outputs nothing: through states that nothing else reads. */
 static inline att_var *last_cells(att_tape *t, const problem *p)
 {
     att_recurrent_state last;

@@ -1,5 +1,6 @@
 /* For tests of every number of the public calls of libattend that may be any integer: those that cannot be are errors,
- * with a sentence, and none is undefined behaviour (which the sanitizers see) or takes memory that nobody has. */
+ * with a sentence, and none is undefined behaviour (which the sanitizers see) or allocates more memory than there is.
+ */
 #ifndef INTEGERS_H
 #define INTEGERS_H
 

@@ -226,7 +226,7 @@ static void drop_call(call *x)
 }
 
 /* Rounding, of at most 2^-24 of numbers up to 1. A score of up to sqrt(DIM) is the sum of DIM terms, some of them of as
- * many again, and off by 2 sqrt(DIM) + 2 such units of its size; modifiers, of which a tanh is off by 24, add up to 32;
+ * many again, and off by 2 sqrt(DIM) + 2 such units of its size; modifiers (a tanh is off by 24) add up to 32;
  * a weight is off by twice that of itself, and so are the gradients of scores. All of them then enter sums with weights
  * that sum to one for the output, with up to as many as `rows` queries or pairs for the gradients of what these share.
  */

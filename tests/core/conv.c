@@ -40,7 +40,7 @@ static void convolutions_are_those_of_pytorch(void **state)
             att_param *weight = param(ctx, w, ATT_F32, ATT_DIMS(OUT, IN, cases[i].kernel[0], cases[i].kernel[1]));
             att_param *bias = param(ctx, b, ATT_F32, ATT_DIMS(OUT));
             att_var *y = att_conv2d(t, input(t, x, ATT_DIMS(IMAGES, HEIGHT, WIDTH, IN)), weight, bias, &o);
-            /* sums of so many products below 1, one chain */
+            /* sums of that number of products below 1, one chain */
             compare(ctx, t, cases[i].name, y, (double)(terms + 1) * FLT_EPSILON);
             att_tape_free(t);
             att_param_free(weight);
@@ -101,7 +101,7 @@ static void weights_may_lie_in_any_way_and_be_short(void **state)
     att_close(ctx);
 }
 
-/* Images of which not all patches are there at once. */
+/* Images whose patches are not made all at once. */
 enum { HIGH = 150, WIDE = 90, CHANNELS = 9, FILTERS = 5 };
 
 typedef struct pass {

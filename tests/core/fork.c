@@ -1,5 +1,5 @@
 /* A child that a process forks has its memory and none of its threads, whatever those were doing: calls compute there,
- * contexts can be closed, and nothing waits for who is not there. */
+ * contexts can be closed, and nothing waits for threads that do not exist. */
 // labels: threads native
 #include "cache_help.h"
 #include "tape_help.h"
@@ -149,7 +149,7 @@ static void a_child_computes_what_its_parent_does_and_closes(void **state)
         pthread_join(other, &wrong);
         assert_null(wrong);
     }
-    must(f.ctx, compute(&f, f.ctx, &after)); /* and the parent goes on with its threads */
+    must(f.ctx, compute(&f, f.ctx, &after)); /* and the parent continues with its threads */
     assert_memory_equal(&after, &f.expected, sizeof after);
     att_param_free(f.w);
     att_plan_free(f.plan);

@@ -174,7 +174,7 @@ static void bounds_that_say_little_do_no_harm(void **state)
             for (int64_t i = 0; i < N * K; i++) {
                 const float w = p.w[i];
                 p.w[i] = how == 0   ? 0
-                         : how == 1 ? p.w[i % K]                   /* all columns alike */
+                         : how == 1 ? p.w[i % K]                   /* equal columns */
                          : how == 2 ? p.w[i % (3 * K)]             /* each a third of them */
                          : how == 3 ? w * 1e30f                    /* squares overflow */
                          : how == 4 ? w * 1e-40f                   /* denormals */

@@ -6,7 +6,7 @@ enum { ROWS = 61, FEATURES = 24, HEADS = 4, LAYERS = 6, PARAMS = 4 };
 static const int64_t shape_of_param[PARAMS][2] = {
     {FEATURES, FEATURES}, {FEATURES, FEATURES}, {FEATURES, 0}, {FEATURES, 0}};
 
-/* A row of layers that share weights: attention with dropout, then a norm, of one variable that goes on and one that
+/* A row of layers that share weights: attention with dropout, then a norm, of one variable that continues and one that
  * all see. */
 typedef struct network {
     float *x[PARAMS], *in, *seen;

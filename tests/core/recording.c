@@ -388,7 +388,7 @@ static void scopes_free_nothing_that_a_backward_needs(void **state)
     assert_int_equal(att_var_grad(f->t, inner, &g), ATT_OK); /* of what lies between, too */
 }
 
-/* x + split and merged x, of which parts are in one place, and what is made of a constant. */
+/* x + split and merged x, whose parts share memory, and operations on a constant. */
 static void constants_have_no_gradient_and_views_share_theirs(void **state)
 {
     fixture *f = *state;
@@ -471,7 +471,7 @@ static void memory_of_gradients_is_used_again(void **state)
     free(x);
 }
 
-/* A gradient in the place of the logits, and no second backward once it is there. */
+/* A gradient that overwrites the logits, and no second backward after that. */
 static void logits_give_way_to_their_gradient(void **state)
 {
     (void)state;

@@ -95,7 +95,7 @@ static double loss(att_tape *t, const encoder *e)
     return sum;
 }
 
-/* The loss with x [n] moved by `step` along d, and x as it was again. */
+/* The loss with x [n] moved by `step` along d, and x restored. */
 static double loss_at(att_tape *t, const encoder *e, att_param *p, float *x, int64_t n, const float *d, double step)
 {
     float *kept = malloc((size_t)n * sizeof *kept);

@@ -231,7 +231,7 @@ static void check_argument(const struct function *f, int i, void **argument)
     argument[i] = kept;
 }
 
-/* An array of texts, of which one is NULL */
+/* An array of texts; one is NULL */
 static void check_texts(const struct function *f, int i, void **argument)
 {
     static const char *const none[4];

@@ -86,8 +86,8 @@ static uint64_t hash_epochs(const att_parallel_corpus *s, int64_t batch_tokens)
     return h;
 }
 
-/* As they have always been: a training that was begun by an older version goes on to the same bits. Batches of a pair
- * each, several windows; one batch of all, in one window, also where products of its size would overflow. */
+/* Unchanged since the first version: a training begun by an older version continues with the same bits. Batches of a
+ * pair each, several windows; one batch of all, in one window, also where products of its size would overflow. */
 static void batches_are_the_same_as_ever(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* A translator's folder with a recurrent model: what is found, what it looks at, what is refused. */
+/* A translator's folder with a recurrent model: translations, alignments, what is refused. */
 #include "check.h"
 #include "context.h"
 #include "fail_alloc.h"
@@ -171,7 +171,7 @@ static void a_model_says_what_it_is(void **state)
     }
 }
 
-/* ---- what it looks at */
+/* ---- alignment */
 
 static void rows_of_an_alignment_sum_to_one_and_do_not_see_what_comes_later(void **state)
 {

@@ -336,7 +336,7 @@ static void a_folder_is_of_one_process_until_that_ends(void **state)
     att_close(ctx);
 }
 
-/* What others may have put in the place of the lock: nothing of it is read for long, changed or emptied. */
+/* Foreign files instead of the lock: they are neither read for long nor changed nor truncated. */
 static void a_lock_that_no_training_has_made_is_refused_and_stays(void **state)
 {
     (void)state;
@@ -424,7 +424,7 @@ static void pauses_leave_the_checkpoints_of_a_run_without_them(void **state)
     att_close(ctx);
 }
 
-/* Goes on from the newest checkpoint, or from none. */
+/* Continues from the newest checkpoint, or starts. */
 static void train(void *folder)
 {
     training t;

@@ -240,7 +240,7 @@ static void paths_that_cannot_be_mapped_are_named(void **state)
     check_says(ctx, "No such file");
     assert_int_equal(att_safetensors_open(ctx, "/tmp", &file), ATT_ERR_IO);
     assert_string_equal(att_error(ctx), "/tmp is not a file");
-    assert_int_equal(mkfifo(empty, 0600), 0); /* a pipe that nobody writes to is not waited for */
+    assert_int_equal(mkfifo(empty, 0600), 0); /* opening does not wait for the writer of a pipe */
     assert_int_equal(att_safetensors_open(ctx, empty, &file), ATT_ERR_IO);
     check_says(ctx, "is not a file");
     unlink(empty);

@@ -427,7 +427,7 @@ static void a_text_or_a_folder_that_is_null_is_named(void **state)
 
 /* ---- failing allocations */
 
-/* Opens, encodes, looks, closes. */
+/* Opens, encodes, computes attention weights, closes. */
 static att_status everything(const att_config *cfg, const char *folder, float y[3 * TINY_HIDDEN])
 {
     static const char *const texts[] = {"a b c", "", "wxyz abc"};

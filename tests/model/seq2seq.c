@@ -286,7 +286,7 @@ static void dropout_follows_from_seed_and_sequence(void **state)
     }
 }
 
-/* ---- numbers by chance, and settings */
+/* ---- random numbers, and settings */
 
 static void a_seed_makes_the_same_model_again(void **state)
 {

@@ -42,7 +42,7 @@ static void close_pairs(opened *o)
 
 /* ---- memory */
 
-/* The most bytes that were allocated at a time in two epochs of so many pairs, of which some batches are taken. */
+/* The maximum of allocated bytes in two epochs of n pairs, reading some batches. */
 static long peak_of(int lines, int64_t batch_tokens)
 {
     fail_alloc f = {0};
@@ -86,7 +86,7 @@ static void a_line_takes_sixteen_bytes_at_most(void **state)
 
 /* ---- lines as they come */
 
-/* Lines on both sides of what is read at a time, of which one side has much longer ones, and so waits for the other. */
+/* Lines on both sides of what is read at a time, where one side has much longer ones, and so waits for the other. */
 static void lines_are_the_same_wherever_a_block_ends(void **state)
 {
     (void)state;
@@ -163,7 +163,7 @@ static void make_change(change c, const char *path)
         assert_int_equal(ftruncate(file, c == CUT ? 5 : 0), 0);
     if (c == GROWN)
         assert_int_equal(pwrite(file, "four\n", 5, 14), 5);
-    if (c == WRITTEN || c == WRITTEN_IN_SECRET) /* other lines, of which the first has two words now */
+    if (c == WRITTEN || c == WRITTEN_IN_SECRET) /* other lines; the first has two words now */
         assert_int_equal(pwrite(file, "a b\n1 2\n", 8, 0), 8);
     if (c == REPLACED) { /* by another file of its name */
         assert_int_equal(unlink(path), 0);

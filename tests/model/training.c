@@ -326,7 +326,7 @@ static void what_was_learnt_is_a_folder_of_a_translator(void **state)
     check_what_was_learnt("fixed", RNN("\"attention\": \"none\""));
 }
 
-/* A weight is not a number: the step says so, and where it met it; with the weight as it was, nothing has happened. */
+/* A weight is not a number: the step names it and the operation; with the weight restored, nothing has changed. */
 static void a_step_of_numbers_that_are_not_finite_is_none_and_names_the_operation(void **state)
 {
     (void)state;

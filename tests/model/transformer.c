@@ -98,7 +98,7 @@ static void check_logits(const att_transformer *m, const json_t *line)
     json_array_foreach(rows, i, row)
     {
         assert_int_equal(json_array_size(row), tokens);
-        for (int64_t k = 0; k < tokens; k++) /* both in f32: hidden states of order 1 through eight norms, each of which
+        for (int64_t k = 0; k < tokens; k++) /* both in f32: hidden states of order 1 through eight norms; each of them
                                               * may double an error, and a sum of 24 products with tables up to 1.5 */
             check_near(y[i * (size_t)tokens + (size_t)k], json_number_value(json_array_get(row, (size_t)k)), 4e-5,
                        "%s: logit %zu, %d", text_of(json_object_get(line, "config"), "activation_function"), i, (int)k);
