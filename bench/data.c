@@ -1,10 +1,4 @@
-/* What reading, tokenising and batching cost beside learning, one JSON line with --json.
- *
- *   bench_data FOLDER SOURCE TARGET [--json]
- *
- * FOLDER has a MarianMTModel and its text, line i of TARGET is the translation of line i of SOURCE. A training reads
- * and tokenises all of its files once, and the lines of each batch again; here one epoch pays for the former, so it is
- * the most that a step can have of it. */
+/* The cost of reading, tokenising and batching relative to training; one JSON line with --json. */
 #include "bench.h"
 #include "attend_model.h"
 #include "train/parallel_corpus.h"
@@ -45,7 +39,7 @@ static void measure_data(att_ctx *ctx, const att_tokenizer *text, const char *so
     att_parallel_corpus_free(&set);
 }
 
-/* The best of some: with what it takes of the data. */
+/* The best of several runs. */
 static void measure_steps(att_ctx *ctx, att_transformer *m, const att_tokenizer *text, const char *source,
                           const char *target, times *t)
 {

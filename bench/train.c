@@ -94,7 +94,7 @@ static float train_step(trainer *l, uint64_t number)
     return loss;
 }
 
-/* Of this program alone: getrusage has that of the one that started it as well, where that was larger. */
+/* Of this process: getrusage includes the maximum of its parent, if that was larger. */
 static double peak_mb(void)
 {
     char line[256];

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* ---- the input, byte by byte; behind its end it is zeros */
+/* ---- the input, byte by byte; after its end, zeros */
 
 typedef struct input {
     const unsigned char *at;
@@ -153,8 +153,8 @@ typedef struct array {
     att_tensor *view;
     unsigned char *memory;
     size_t bytes;
-    unsigned char *element; /* [bytes] 1: belongs to an element; NULL where the view is not sound */
-    bool forward, backward; /* written by it */
+    unsigned char *element; /* [bytes] 1: belongs to an element; NULL if the view is invalid */
+    bool forward, backward; /* it writes this */
     bool left_out;
 } array;
 
@@ -176,7 +176,7 @@ typedef struct call {
     int n_lists;
 } call;
 
-/* Counted memory for lengths and the like, so that reading behind it is seen. */
+/* Memory of exact size for lengths and the like, so that out-of-bounds reads are detected. */
 static void *list_of(call *c, const void *from, size_t bytes)
 {
     void *p = malloc(bytes ? bytes : 1);
@@ -188,7 +188,7 @@ static void *list_of(call *c, const void *from, size_t bytes)
     return p;
 }
 
-/* A view of these dimensions, dense, or of another order, with gaps, backwards or repeated; its memory comes later. */
+/* A view of these dimensions: dense, permuted, with gaps, reversed or broadcast; its memory is allocated later. */
 static void view(call *c, att_tensor *t, att_dtype dtype, int rank, const int64_t *dim, bool forward, bool backward)
 {
     *t = (att_tensor){.dtype = dtype, .rank = rank};
@@ -307,7 +307,7 @@ static void choose_tables(call *c)
     }
 }
 
-/* A stage's parameter and, where wanted, its gradient. */
+/* A stage's parameter and its gradient, if required. */
 static void param(call *c, att_tensor *t, att_tensor *grad, const att_param_shape *shape, unsigned flags)
 {
     const att_attention_spec *s = &c->spec;
@@ -424,7 +424,7 @@ static void spoil(call *c)
 
 /* ---- memory */
 
-/* The bytes from the lowest to behind the highest element. False: no memory has them. */
+/* The byte range from the lowest to after the highest element. False: not allocatable. */
 static bool range_of(const att_tensor *t, __int128 *low, __int128 *high)
 {
     const __int128 size = (__int128)att_dtype_size(t->dtype);
@@ -496,7 +496,7 @@ static void fill(const array *a, uint32_t seed, bool odd)
     }
 }
 
-/* Memory that is too large to have is NULL, and none where there cannot be any is one byte: both must be refused. */
+/* Memory that is too large is NULL, and an impossible size is one byte: both must be refused. */
 static void allocate(call *c)
 {
     const uint32_t seed = (uint32_t)pick(c->in, 256) << 16;

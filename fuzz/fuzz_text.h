@@ -1,4 +1,4 @@
-/* What must hold of any text and any tokenizer. */
+/* Properties of any tokenizer and any text. */
 #ifndef FUZZ_TEXT_H
 #define FUZZ_TEXT_H
 

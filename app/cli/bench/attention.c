@@ -131,7 +131,7 @@ static void title_of(const attention_case *c, char *text, size_t size)
         s->cache ? ", cache" : "");
 }
 
-/* The most bytes that the process has had in memory; 0 where the system does not say. */
+/* Peak resident memory in bytes; 0: unknown. */
 static double peak_bytes(void)
 {
     char line[128];
@@ -254,7 +254,7 @@ static int measure_line(const char *where, const char *text, size_t bytes)
     json_object_foreach(line, name, value) if (!code) code = parse_field(where, name, value);
     if (!code)
         code = measure(where);
-    fflush(stdout); /* whoever reads a pipe gets each result at once */
+    fflush(stdout); /* so that the reader of a pipe gets each result immediately */
     now = given;
     json_decref(line);
     return code ? (code == CLI_MISUSE ? CLI_FAILED : code) : CLI_DONE;

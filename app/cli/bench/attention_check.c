@@ -31,7 +31,7 @@ typedef struct reference {
     double *weight, *dp;            /* [k_len] */
     /* [dim + key_dim]: the derivatives of a score by its query, then by its key; the same of absolute values */
     double *derivative, *magnitude;
-    double *sum, *bound;          /* the row that is checked: what it must be, and by how much it may be off */
+    double *sum, *bound;          /* the expected row, and its error bounds */
     float *pair[2];               /* [dim + key_dim]: query and key; absolute values */
     float *param[ATT_MAX_PARAMS]; /* its absolute values, of all heads */
     param_gradient gradient[ATT_MAX_PARAMS];
@@ -59,7 +59,7 @@ typedef struct pair {
     int64_t batch, head, q, k;
 } pair;
 
-/* One head of a parameter [heads or 1, ...], or of one that is broadcast over pairs, as formulas see it. */
+/* One head of a parameter [heads or 1, ...], or of one that is broadcast over pairs. */
 static att_operand operand_of(const att_tensor *t, const float *data, bool pairs, int64_t head)
 {
     att_operand o = {0};
@@ -74,7 +74,7 @@ static att_operand operand_of(const att_tensor *t, const float *data, bool pairs
     return o;
 }
 
-/* The pair as formulas see it: of r->q and r->k, or of their absolute values and those of the parameters. */
+/* The pair as an argument of formulas: r->q and r->k, or absolute values of these and of the parameters. */
 static void view_pair(const reference *r, const pair *p, bool absolute, att_place *at, att_operand *param,
                       att_pair *out)
 {
@@ -145,7 +145,7 @@ static void add_score_gradient(reference *r, const pair *p, double ds, double er
     att_place at;
     att_pair view;
     double *none[ATT_MAX_PARAMS] = {NULL}, max = 0;
-    /* and r->magnitude, which lies behind it */
+    /* and r->magnitude, which follows it */
     memset(r->derivative, 0, (size_t)(2 * (dim + c->set.key_dim)) * sizeof *r->derivative);
     view_pair(r, p, true, &at, param, &view);
     c->score->derivative(&view, r->scale, r->magnitude, r->magnitude + dim, none);

@@ -1,4 +1,4 @@
-/* attend bench attention: score, modifiers and masks, from their names to what the plan is given. */
+/* attend bench attention: sets the plan's score, modifiers and masks by their names. */
 #include "attention.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 
 /* ---- Lists: "causal,lengths=0.8" --------------------------------------------- */
 
-/* The number behind "="; option and name are for the error message. */
+/* Parses the number after "="; option and name are for messages. */
 static int parse_number(const attention_case *c, const char *option, const char *name, const char *text, double low,
                         double high, double *out)
 {
@@ -18,7 +18,7 @@ static int parse_number(const attention_case *c, const char *option, const char 
     return CLI_DONE;
 }
 
-/* Calls take(c, name, value) for each word of the list; its text is changed. */
+/* Calls parse(c, name, value) for each item of the list, which is modified. */
 static int each_word(attention_case *c, char *list,
                      int (*parse)(attention_case *c, const char *name, const char *value))
 {
@@ -81,7 +81,7 @@ static int parse_lengths(attention_case *c, const char *value)
     return CLI_DONE;
 }
 
-/* "256": that many keys before and behind the query's position; "256:0": before, behind. */
+/* "256": number of keys before and after the query's position; "256:0": before, after. */
 static int parse_window(attention_case *c, const char *value)
 {
     att_attention_spec *spec = &c->spec;
@@ -211,7 +211,7 @@ bool attention_allows(const attention_case *c, int64_t i, int64_t j)
 
 /* ---- Scores and modifiers ------------------------------------------------------ */
 
-/* Makes a stage's parameter [heads, extents...], small enough that scores stay small; any: the size of ATT_ANY. */
+/* Makes a stage's parameter [heads, extents...], small enough for small scores; any: the size of ATT_ANY. */
 static int make_param(attention_case *c, att_tensor *out, const att_param_shape *shape, int64_t any)
 {
     const attention_settings *s = &c->set;

@@ -1,4 +1,4 @@
-/* attend bench peak, attend bench bandwidth: the machine's own limits. */
+/* attend bench peak, attend bench bandwidth: limits of the machine. */
 #include "bench.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Prints the best and the median of the rates that `measure` gives, in 1e9 `unit` a second. */
+/* Prints the best and the median of the rates measured by `measure`, in 1e9 `unit` per second. */
 static int run(const char *name, const char *unit, const char *key, att_status (*measure)(att_ctx *, double *))
 {
     att_ctx *ctx = NULL;

@@ -57,10 +57,10 @@ void chart_tick(const chart_axis *a, double value, char *text, size_t size)
     text[used] = '\0';
 }
 
-/* Where a value lies on the axis, from 0 to 1. */
+/* The position of a value on the axis, from 0 to 1. */
 static double position_on(const chart_axis *a, double value) { return (value - a->low) / (a->high - a->low); }
 
-/* With some room at both ends, but not below zero unless a value is; without values, from 0 to 1. */
+/* With margins at both ends, but not below zero unless a value is; without values, from 0 to 1. */
 static chart_axis roomy_axis(double low, double high, int ticks)
 {
     if (!(low <= high))
@@ -98,7 +98,7 @@ static chart_axis y_axis(const chart_panel *p, int ticks)
 
 /* ---- SVG */
 
-/* Of medium lightness, so that they stand out from white and from black; neighbours differ in lightness or hue. */
+/* Medium lightness, to be visible on white and on black; neighbours differ in lightness or hue. */
 static const color palette[] = {{0x2f, 0x6f, 0xde}, {0xd9, 0x73, 0x0d}, {0x1a, 0x98, 0x50}, {0xd6, 0x33, 0x6c},
                                 {0x82, 0x50, 0xdf}, {0x0a, 0x93, 0x96}, {0x9c, 0x6b, 0x30}, {0x6e, 0x77, 0x81}};
 enum { N_COLORS = sizeof palette / sizeof *palette };
@@ -148,8 +148,8 @@ static void draw_axes(const frame *r, bool last)
     }
 }
 
-/* The points of a curve in pixels. Of all that fall on one column it keeps the first, the lowest, the highest and the
- * last, which draw the same line. Returns how many. */
+/* The points of a curve in pixels. Of all points in a pixel column it keeps the first, lowest, highest and last, which
+ * draw the same line. Returns their number. */
 static int64_t thin(const frame *r, const chart_curve *v, double *x /* [n] */, double *y)
 {
     int64_t count = 0;
@@ -187,7 +187,7 @@ static void draw_point(const frame *r, const chart *c, const chart_panel *p, con
     svg_circle(r->f, x, y, 3, paint, tip);
 }
 
-/* Where there are few points, each has a mark. */
+/* Marks the points if there are only a few. */
 static int draw_curve(const frame *r, const chart *c, const chart_panel *p, const chart_curve *v)
 {
     enum { MAX_MARKS = 40 };
@@ -205,7 +205,7 @@ static int draw_curve(const frame *r, const chart *c, const chart_panel *p, cons
 /* A single curve with the name of its axis needs no legend. */
 static bool has_legend(const chart_panel *p) { return p->n > 1 || (p->n == 1 && strcmp(p->curve->name, p->name)); }
 
-/* The legend's names from left to right, in as many rows as it takes; f NULL: not drawn. Returns the rows. */
+/* Writes the legend in as many rows as necessary; f NULL: only counts. Returns the number of rows. */
 static int legend(FILE *f, const chart_panel *p, double left, double top)
 {
     const svg_font font = {.size = name_size, .fill = light[INK]};
@@ -231,7 +231,7 @@ static int legend(FILE *f, const chart_panel *p, double left, double top)
     return rows;
 }
 
-/* Room on the left for the numbers of all panels. */
+/* Width of the tick labels of all panels. */
 static double left_of(const chart *c)
 {
     double widest = 0;
@@ -374,7 +374,7 @@ static void print_legend(FILE *f, const chart_panel *p, int indent, int colors)
     }
 }
 
-/* The panel's rows, behind their ticks, and the line below them. */
+/* The rows of a panel with their tick labels, and the line below them. */
 static void print_rows(FILE *f, const chart_panel *p, const chart_axis *x, int columns, int colors)
 {
     static int cell[ROWS][MAX_COLUMNS];

@@ -49,11 +49,11 @@ static const cli_option options[] = {
 
 typedef struct scored {
     int64_t n;
-    int64_t invalid;   /* left out: not UTF-8 */
+    int64_t invalid;   /* skipped: not UTF-8 */
     const char **text; /* [2 n], malloc'd each */
     size_t *bytes;     /* [2 n] */
     double *score;     /* [n], from 0 to 1 */
-    size_t room;       /* pairs that text, bytes and score have room for */
+    size_t room;       /* capacity of text, bytes and score, in pairs */
 } scored;
 
 static void free_scored(scored *s)
@@ -121,7 +121,7 @@ static uint64_t add_bytes(uint64_t sum, const void *bytes, size_t n)
     return sum;
 }
 
-/* FNV-1a (Fowler, Noll, Vo) of all texts and scores, from 0 on: no pairs give 0. */
+/* FNV-1a (Fowler, Noll, Vo) of all texts and scores, starting from 0: no pairs give 0. */
 static int64_t checksum(const scored *s)
 {
     uint64_t sum = 0;
@@ -207,7 +207,7 @@ static int allocate_validation(embed_training *t)
     return code;
 }
 
-/* With validation the best model has been written already; without, the last one is now. */
+/* With validation the best model was written already; otherwise the last one is written now. */
 static int finish(const embed_training *t)
 {
     att_training_info info = {.size = sizeof info};
