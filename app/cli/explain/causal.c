@@ -1,4 +1,4 @@
-/* Causal attention: a mask before softmax, ways to get it wrong, a batch, shorter inputs, other masks. */
+/* Causal attention: the mask before softmax, wrong ways, a batch, shorter inputs, other masks. */
 // order: 40
 #include "causal.h"
 
@@ -23,7 +23,7 @@ static void square(page *p, const causal_lesson *l, const float *a /* [n, n] */)
     page_table(p, l->of.words.labels, l->of.words.n, l->of.words.labels, l->of.words.n, a);
 }
 
-/* With the sum of each row behind it. */
+/* With the sums of the rows. */
 static void square_and_sums(page *p, const causal_lesson *l, const float *w /* [n, n] */)
 {
     int64_t n = l->of.words.n;
@@ -41,7 +41,7 @@ static void square_and_sums(page *p, const causal_lesson *l, const float *w /* [
     page_table(p, l->of.words.labels, n, names, n + 1, rows);
 }
 
-/* A copy of the scores to spoil. */
+/* A copy of the scores to be modified. */
 static float *copy_scores(page *p, const causal_lesson *l, att_tensor *view)
 {
     int64_t n = l->of.words.n;
@@ -227,7 +227,7 @@ static void zero_times_infinity(page *p, causal_lesson *l)
                            "使っています。"});
 }
 
-/* Sequences of the batch as one view: the same numbers for each, with stride 0. */
+/* Sequences of the batch as one view: the same data for each, with stride 0. */
 static att_tensor repeat(page *p, const float *a, int64_t n)
 {
     att_tensor t = layer_heads(p, a, BATCH, 1, n, OUT);

@@ -1,4 +1,4 @@
-/* A mask that cuts the gradient: PyTorch's .data, numbers without their history. */
+/* A mask that detaches the weights: PyTorch's .data. */
 #include "causal.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@ typedef struct causal_gradient_example {
     const layer *of;
     att_tape *tape;
     att_param *w[MATRICES];
-    float *own[MATRICES]; /* their numbers [OUT, dim] */
+    float *own[MATRICES]; /* their data [OUT, dim] */
     float *dc;            /* [n, OUT] */
     att_tensor X, Mask, dC;
 } causal_gradient_example;
@@ -51,7 +51,7 @@ static void tear_down(causal_gradient_example *l)
         att_param_free(l->w[i]);
 }
 
-/* Forgets what was computed, and the gradients. */
+/* Resets the tape and the gradients. */
 static void forget(const causal_gradient_example *l)
 {
     att_tape_reset(l->tape);
@@ -59,7 +59,7 @@ static void forget(const causal_gradient_example *l)
         att_param_zero_grad(l->w[i]);
 }
 
-/* L = ½ Σ (C - T)² of c [n, OUT], T the first numbers of each word; its gradient by c into dc. */
+/* L = ½ Σ (C - T)² of c [n, OUT], where T is the first OUT features of each word; its gradient by c into dc. */
 static float loss(const causal_gradient_example *l, const float *c)
 {
     const vectors *v = &l->of->words;
@@ -132,7 +132,7 @@ static void without_history(page *p, const causal_gradient_example *l, const att
     forget(l);
 }
 
-/* What has been shown once, silently; cut: with the numbers of the weights alone. */
+/* The same computation without output; cut: with detached weights. */
 static att_var *contexts_of(const causal_gradient_example *l, bool cut)
 {
     att_tape *t = l->tape;

@@ -1,4 +1,4 @@
-/* Dropout of attention weights: PyTorch's mask, why what is left is scaled, the library's own mask. */
+/* Dropout of attention weights: PyTorch's mask, scaling, the library's mask. */
 // order: 50
 #include "layer.h"
 
@@ -10,7 +10,7 @@ enum { SEED = 123, OUT = 2 };
 typedef struct dropout_lesson {
     layer of;
     int64_t query;       /* its row */
-    torch_random random; /* behind the first mask */
+    torch_random random; /* state after the first mask */
     float *w, *dropped;  /* weights, causal, and after dropout [n, n] */
     float *mask;         /* 0 or 2 [n, n] */
     att_attention_args args;
@@ -123,7 +123,7 @@ static void average(page *p, dropout_lesson *l)
 
 /* ---- the library's own */
 
-/* As values it makes contexts [n, n] of the weights after dropout. */
+/* With these values contexts [n, n] are the weights after dropout. */
 static att_tensor unit_matrix(page *p, int64_t n)
 {
     float *unit = page_floats(p, n * n);
@@ -166,7 +166,7 @@ static void by_library(page *p, dropout_lesson *l)
                n * n);
 }
 
-/* A sequence alone, as in by_library, and as the second of a batch. */
+/* A sequence alone, as in by_library, and as the second one of a batch. */
 static void in_a_batch(page *p, dropout_lesson *l)
 {
     att_ctx *ctx = p->ctx;

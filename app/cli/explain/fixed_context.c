@@ -1,4 +1,4 @@
-/* Why a recurrent network forgets: the influence of each word on one fixed context, and on one that attention makes. */
+/* Why a recurrent network forgets: the influence of each word on a fixed context, and on an attention context. */
 // order: 90
 #include "fixed_context.h"
 #include "layer.h"
@@ -60,8 +60,7 @@ static att_var *attended(const fixed_context_lesson *l, att_var *x, int64_t n)
     return att_matmul(l->tape, weights(l, h), h, false, false);
 }
 
-/* The influence of each of the first n words, out [n]: the root of the sum of the squares of all derivatives of the
- * context's numbers by the word's. */
+/* The influence of each of the first n words, out [n]: the norm of all derivatives of the context by the word. */
 static void influence(page *p, const fixed_context_lesson *l, context_fn *context, int64_t n, float *out)
 {
     const int64_t dim = l->words.dim;
@@ -137,7 +136,7 @@ static void reading(page *p, const fixed_context_lesson *l)
              l->words.dim, n, n * l->words.dim, UNITS);
 }
 
-/* A line for each length: the influence of the first word and of the last, and how they compare. */
+/* For each length, a line with the influence of the first and the last word, and their ratio. */
 static void print_ends(page *p, const fixed_context_lesson *l)
 {
     float each[VECTORS_MAX] = {0}, alone = 0;
@@ -158,7 +157,7 @@ static void print_ends(page *p, const fixed_context_lesson *l)
                  pow((double)each[0] / (double)alone, 1 / (double)(l->words.n - 1)));
 }
 
-/* A row for each length: the influence of each word, the greatest of a row being 1. */
+/* For each length, a row with the influence of each word, relative to the largest. */
 static void picture(page *p, const fixed_context_lesson *l, context_fn *context)
 {
     const int64_t n = l->words.n;
@@ -286,7 +285,7 @@ static void gates(page *p, fixed_context_lesson *l)
                        "状態の幅を広げても、その幅はどの文でも同じで、もっと長い文はいつか現れます。"});
 }
 
-/* A line for each length: the weight of the first word, and its influence. */
+/* For each length, a line with the weight of the first word, and its influence. */
 static void print_first(page *p, const fixed_context_lesson *l)
 {
     float each[VECTORS_MAX] = {0};
@@ -345,7 +344,7 @@ static void attention(page *p, const fixed_context_lesson *l)
 
 /* ---- the chapter */
 
-/* Weights in nn.GRU's order, then the words, where they are not the user's. */
+/* Weights in nn.GRU's order, then the words, unless they are the user's. */
 static void set_up(page *p, fixed_context_lesson *l, float *random_words)
 {
     static const float bound = 0.25f; /* 1 / √UNITS */

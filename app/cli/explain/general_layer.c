@@ -1,4 +1,4 @@
-/* The attention layer in general: inputs X, queries Q of their own; self-attention as a case of it; what order does. */
+/* The general attention layer: inputs X, separate queries Q; self-attention as a special case; the effect of order. */
 // order: 70
 #include "layer.h"
 
@@ -215,7 +215,7 @@ static void positions(int64_t n, int64_t dim, float *out)
     }
 }
 
-/* Says how far f(P X) and P f(X) are apart: x and its reverse have been prepared. */
+/* Prints the difference of f(P X) and P f(X), whose inputs x and reversed have been prepared. */
 static void compare_orders(page *p, const general_layer_lesson *l, const float *x, const float *reversed,
                            const att_mask *mask)
 {

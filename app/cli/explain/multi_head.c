@@ -1,4 +1,4 @@
-/* Several heads: a split that copies nothing, one attention for each, out_proj; nn.MultiheadAttention; slips. */
+/* Multiple heads: a split without copies, attention of each head, out_proj; nn.MultiheadAttention; common mistakes. */
 // order: 60
 #include "layer.h"
 
@@ -11,7 +11,7 @@ enum { SEED = 123, OUT = 2, HEADS = 2, PARAMETERS = 5 };
 typedef struct multi_head_lesson {
     layer of;
     float *wo, *bo; /* out_proj: [OUT, OUT], [OUT] */
-    float *c, *y;   /* contexts, side by side, and what out_proj makes of them [n, OUT] */
+    float *c, *y;   /* contexts, concatenated, and the output of out_proj [n, OUT] */
     att_tensor Wo, C, Y;
 } multi_head_lesson;
 
@@ -196,7 +196,7 @@ static void pytorch_module(page *p, const multi_head_lesson *l)
         width, heads, SEED, torch_xavier_bound(width, 3 * width));
     torch_manual_seed(&random, SEED);
     layer_draw(&random, torch_linear_bound(width), w_o, width * width);
-    layer_draw(&random, torch_linear_bound(width), y, width); /* out_proj.bias, which becomes 0 */
+    layer_draw(&random, torch_linear_bound(width), y, width); /* out_proj.bias, which is set to 0 afterwards */
     layer_draw(&random, torch_xavier_bound(width, 3 * width), w_in, 3 * width * width);
     const int64_t strides[] = {3 * n * width, dim, 3 * width, 1};
     att_tensor q = {0}, k = {0}, v = {0}, out = layer_heads(p, c, 1, heads, n, dim);
@@ -244,7 +244,7 @@ static void wrong_split(page *p, att_tape *t)
     att_tape_reset(t);
 }
 
-/* ---- slips of published code */
+/* ---- mistakes in published code */
 
 static void wrong_axis(page *p, const multi_head_lesson *l, att_tape *t, att_param *w_o, att_param *b_o)
 {
@@ -292,7 +292,7 @@ static void wrong_axis(page *p, const multi_head_lesson *l, att_tape *t, att_par
                n * OUT);
 }
 
-/* [2, n, OUT]: a, and its rows last first. */
+/* [2, n, OUT]: a, and a with its rows reversed. */
 static const float *with_reverse(page *p, const float *a, int64_t n)
 {
     float *both = page_floats(p, 2 * n * OUT);

@@ -1,4 +1,4 @@
-/* Positions as sines and cosines: four demands, each checked; counting in waves; added or put behind. */
+/* Positions as sines and cosines: four required properties, each checked; binary counting; added or appended. */
 // order: 75
 #include "layer.h"
 
@@ -15,11 +15,11 @@ typedef struct positions_lesson {
     float *p; /* [MANY, D], by the library */
 } positions_lesson;
 
-/* ---- numbers of our own, in double */
+/* ---- our own computation, in double */
 
 static double frequency(int64_t k, int64_t d) { return pow(10000, -2 * (double)k / (double)d); }
 
-/* How far p(t) and p(t + delta) of d numbers are apart by the formula, with frequencies from k = first. */
+/* The distance of p(t) and p(t + delta) of d features by the formula, with frequencies from k = first. */
 static double formula_distance(int64_t d, int64_t first, double delta)
 {
     double sum = 0;
@@ -154,9 +154,9 @@ static void from_zero(page *p, const positions_lesson *l)
         D, (double)apart[0] / (double)apart[1], 1 / frequency(1, 512));
 }
 
-/* ---- the four demands */
+/* ---- the four properties */
 
-/* The nearest of all pairs of positions, by their first d numbers; how far apart these are in the text. */
+/* The nearest of all pairs of positions by their first d features; *apart: their distance in the text. */
 static double nearest(const float *x /* [MANY, D] */, int64_t d, int64_t *apart)
 {
     double min = INFINITY;
@@ -332,7 +332,7 @@ static void deterministic(page *p, const positions_lesson *l)
 
 /* ---- the picture */
 
-/* The most binary digits that change from a number below n to the next. */
+/* The maximum number of bits that change between successive numbers below n. */
 static int most_flips(int n)
 {
     int max = 0;

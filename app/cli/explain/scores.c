@@ -1,4 +1,4 @@
-/* Ways to compare a query with a key, behind one interface; why the dot product is scaled. */
+/* Score functions with one interface; why the dot product is scaled. */
 // order: 80
 #include "layer.h"
 
@@ -11,7 +11,7 @@ enum { SEED = 789, OUT = 2, ROWS = 64 };
 typedef struct scores_lesson {
     layer of;
     int64_t query;  /* its row */
-    torch_random g; /* behind the weights */
+    torch_random g; /* state after the weights */
     float *s, *w;   /* scores and weights of the step, by hand [n, n] */
     float *library; /* weights by the library [n, n] */
     att_tensor S, W;
