@@ -33,7 +33,7 @@ static const cli_option options[] = {
 
 typedef struct corpus {
     int64_t count;
-    size_t *begin; /* [count + 1]: of the lines in data, each with a zero behind it */
+    size_t *begin; /* [count + 1]: of the lines in data, each followed by a zero */
     float *own;    /* [count, dim]; NULL with an index */
     size_t room;   /* of begin and own */
     char *data;
@@ -154,7 +154,7 @@ static void insert(hit *best, int64_t *count, int64_t max, hit h)
 {
     if (*count == max && !(h.score > best[max - 1].score))
         return;
-    int64_t low = 0, high = *count; /* the place behind all that are no worse */
+    int64_t low = 0, high = *count; /* the position after all that are no worse */
     while (low < high) {
         int64_t middle = (low + high) / 2;
         if (best[middle].score >= h.score)

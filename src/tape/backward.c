@@ -157,7 +157,7 @@ static bool may_overwrite(const att_var *v, const att_step *to)
 }
 
 /* Allocates the gradient of a variable that requires one and has none; step is the step that writes it. */
-static att_status reach(att_tape *t, att_var *v, const att_step *step, free_block **free_list)
+static att_status allocate_grad(att_tape *t, att_var *v, const att_step *step, free_block **free_list)
 {
     if (!v || !v->requires_grad || v->grad)
         return ATT_OK;
@@ -173,15 +173,15 @@ static att_status reach(att_tape *t, att_var *v, const att_step *step, free_bloc
 }
 
 /* Allocates all gradients before the first is written, in the order of the steps. */
-static att_status reach_all(att_tape *t, att_var *from)
+static att_status allocate_grads(att_tape *t, att_var *from)
 {
     free_block *free_list = NULL;
-    att_status s = reach(t, from, NULL, &free_list);
+    att_status s = allocate_grad(t, from, NULL, &free_list);
     for (const att_var *v = from; v && !s; v = v->before) {
         if (!v->grad)
             continue;
         for (int i = 0; v->step && !s && i < v->step->n_in; i++)
-            s = reach(t, v->step->in[i], v->step, &free_list);
+            s = allocate_grad(t, v->step->in[i], v->step, &free_list);
         for (int i = 0; v->step && !s && i < v->step->n_param; i++)
             if (v->step->param[i])
                 s = att_param_grad_begin(v->step->param[i], &t->partials);
@@ -251,7 +251,7 @@ static void set_ones(att_var *from)
 
 att_status att_tape_run_backward(att_tape *t, att_var *from, const float *dy)
 {
-    const att_status s = reach_all(t, from);
+    const att_status s = allocate_grads(t, from);
     if (s)
         return s;
     if (dy)

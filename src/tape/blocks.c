@@ -34,15 +34,15 @@ void att_tape_blocks(att_ctx *ctx, int64_t blocks, int64_t n, const float *x, in
         att_tape_for_rows(ctx, blocks, n, blocks_body, &j);
 }
 
-int att_tape_dim(const att_tensor *x, int dim, int64_t *before, int64_t *behind)
+int att_tape_dim(const att_tensor *x, int dim, int64_t *outer, int64_t *inner)
 {
     dim = dim < 0 ? dim + x->rank : dim;
-    *before = *behind = 1;
+    *outer = *inner = 1;
     if (dim < 0 || dim >= x->rank)
         return -1;
     for (int i = 0; i < dim; i++)
-        *before *= x->dim[i];
+        *outer *= x->dim[i];
     for (int i = dim + 1; i < x->rank; i++)
-        *behind *= x->dim[i];
+        *inner *= x->dim[i];
     return dim;
 }

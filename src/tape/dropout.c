@@ -23,7 +23,7 @@ typedef struct dropout_job {
  * of 4. */
 enum { BLOCK = 64 };
 
-static void drop_block(const dropout_job *j, int64_t b, int64_t first, int64_t last)
+static void dropout_block(const dropout_job *j, int64_t b, int64_t first, int64_t last)
 {
     const dropout_saved *h = j->how;
     const float scale = (float)(1 / (1 - (double)h->p)); /* of elements that are not dropped */
@@ -49,7 +49,7 @@ static void apply_dropout(const void *arg, int64_t first, int64_t last)
         while (offsets[b + 1] <= first)
             b++;
         const int64_t end = att_min(att_min(last, offsets[b + 1]), first + BLOCK);
-        drop_block(j, b, first, end);
+        dropout_block(j, b, first, end);
         first = end;
     }
 }

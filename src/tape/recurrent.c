@@ -333,16 +333,16 @@ static att_var *apply(att_tape *t, const att_cell *cell, att_var *x, const int64
     if (!y)
         return NULL;
     frame f = {.cell = cell, .n = n};
-    float *to = all->value.data, *behind = to + tokens * units;
+    float *to = all->value.data, *last_states = to + tokens * units;
     const size_t mark = att_arena_mark(&t->arena);
     bool good = make_frame(t, &f, offsets, o->reverse, y, &o->initial);
     const size_t scratch = att_arena_mark(&t->arena);
     good = good && compute(t, &f, &x->value, o, to);
     if (!good)
         return att_tape_fail(t, ATT_ERR_MEMORY, "%s: %s", cell->op->name, att_error(t->ctx));
-    copy_last(&f, &f.h, behind);
+    copy_last(&f, &f.h, last_states);
     if (cell->has_cell)
-        copy_last(&f, &f.c, behind + n * units);
+        copy_last(&f, &f.c, last_states + n * units);
     att_arena_release(&t->arena, t->record ? scratch : mark);
     y = done(t, &f, x, o, y);
     if (last && y)

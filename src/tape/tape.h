@@ -151,7 +151,7 @@ void att_tape_blocks(att_ctx *ctx, int64_t blocks, int64_t n, const float *x, in
                      int64_t y_stride, bool add);
 /* Returns dim as a nonnegative index (negative: from the end), the number of blocks before it and the elements of one
  * of its indices; -1: no such dimension. */
-int att_tape_dim(const att_tensor *x, int dim, int64_t *before, int64_t *behind);
+int att_tape_dim(const att_tensor *x, int dim, int64_t *outer, int64_t *inner);
 
 /* A matrix [rows, columns]: element (i, j) is x[i * down + j * right]; one stride is 1. */
 typedef struct att_matrix {

@@ -260,7 +260,7 @@ static att_status read_side(side *d, const marian_tokenizer *t, const char *fold
     return d->token_of ? ATT_OK : ATT_ERR_MEMORY;
 }
 
-static att_status turn_target(marian_tokenizer *t)
+static att_status invert_target(marian_tokenizer *t)
 {
     t->piece_of = att_alloc(t->base.ctx, (size_t)t->base.size, sizeof *t->piece_of);
     if (!t->piece_of)
@@ -293,7 +293,7 @@ att_status att_marian_tokenizer_open(att_ctx *ctx, const char *folder, att_token
     if (!s)
         s = read_side(&t->target, t, folder, "target.spm");
     if (!s)
-        s = turn_target(t);
+        s = invert_target(t);
     if (s)
         free_all(&t->base);
     else

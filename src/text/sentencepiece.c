@@ -76,7 +76,7 @@ static void add(normalizer *z, att_byte_view text)
         z->after_space = z->m->remove_spaces && text.data[text.bytes - 1] == ' ';
 }
 
-static void drop_last_spaces(normalizer *z)
+static void remove_trailing_spaces(normalizer *z)
 {
     const char *space = z->m->escape_spaces ? mark : " ";
     const size_t n = strlen(space);
@@ -104,7 +104,7 @@ static void normalize(normalizer *z, const char *s, size_t bytes)
         add(z, to);
     }
     if (m->remove_spaces)
-        drop_last_spaces(z);
+        remove_trailing_spaces(z);
     if (m->add_prefix && m->space_is_suffix)
         add_space(z);
 }

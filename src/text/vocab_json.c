@@ -175,14 +175,14 @@ static att_status parse_id(cursor *c, att_token_entry *entry)
 /* Parses the rest of the file with {} in place of the tokens, [begin, end). */
 static att_status read_rest(const att_text_file *f, size_t begin, size_t end, att_settings *settings)
 {
-    const size_t behind = f->bytes - end;
-    char *text = att_alloc(f->ctx, begin + 2 + behind, 1);
+    const size_t after = f->bytes - end;
+    char *text = att_alloc(f->ctx, begin + 2 + after, 1);
     if (!text)
         return ATT_ERR_MEMORY;
     memcpy(text, f->text, begin);
     memcpy(text + begin, "{}", 2);
-    memcpy(text + begin + 2, f->text + end, behind);
-    att_settings_parse(settings, f->ctx, f->path, text, begin + 2 + behind);
+    memcpy(text + begin + 2, f->text + end, after);
+    att_settings_parse(settings, f->ctx, f->path, text, begin + 2 + after);
     att_free(f->ctx, text);
     return settings->status;
 }
