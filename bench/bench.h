@@ -1,4 +1,4 @@
-/* What the programs that measure have in common. */
+/* Shared by the benchmark programs. */
 #ifndef BENCH_H
 #define BENCH_H
 
@@ -16,7 +16,7 @@ static inline double seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Ends the program where something has failed. */
+/* Ends the program after an error. */
 static inline void check(att_ctx *ctx, att_status s)
 {
     if (s == ATT_OK)

@@ -1,10 +1,4 @@
-/* What reading, tokenising and batching cost beside learning, one JSON line with --json.
- *
- *   bench_data FOLDER SOURCE TARGET [--json]
- *
- * FOLDER has a MarianMTModel and its text, line i of TARGET is the translation of line i of SOURCE. A training reads
- * and tokenises all of its files once, and the lines of each batch again; here one epoch pays for the former, so it is
- * the most that a step can have of it. */
+/* The cost of reading, tokenising and batching relative to training; one JSON line with --json. */
 #include "bench.h"
 #include "attend_model.h"
 #include "train/parallel_corpus.h"
@@ -19,7 +13,7 @@ enum { THREADS = 2, STEPS = 4, BATCH_TOKENS = 4096, MAX_TOKENS = 128 };
 /* Seconds, of all batches of an epoch together but for those of a step. */
 typedef struct times {
     int64_t pairs, batches;
-    double read, order, take, step;
+    double read, order, load, step;
 } times;
 
 static void measure_data(att_ctx *ctx, const att_tokenizer *text, const char *source, const char *target, times *t)
@@ -37,33 +31,34 @@ static void measure_data(att_ctx *ctx, const att_tokenizer *text, const char *so
     start = seconds();
     for (int64_t i = 0; i < epoch.n; i++) {
         att_batch b;
-        check(ctx, att_batch_take(&set, &epoch, i, &b));
+        check(ctx, att_batch_read(&set, &epoch, i, &b));
         att_batch_free(ctx, &b);
     }
-    t->take = seconds() - start;
+    t->load = seconds() - start;
     att_epoch_free(&epoch);
     att_parallel_corpus_free(&set);
 }
 
-/* The best of some: with what it takes of the data. */
+/* The best of several runs. */
 static void measure_steps(att_ctx *ctx, att_transformer *m, const att_tokenizer *text, const char *source,
                           const char *target, times *t)
 {
     att_training *training;
-    att_train_report r = {.size = sizeof r};
-    check(ctx, att_training_new(
-                   att_transformer_as_encoder_decoder(m), text,
-                   ATT_OPTIONS(att_training_options, .source = source, .target = target, .max_tokens = MAX_TOKENS,
-                               .batch_tokens = BATCH_TOKENS, .dropout = 0.1f, .smoothing = 0.1f, .clip = 1, .seed = 1,
-                               .schedule = &(const att_schedule){.size = sizeof(att_schedule), .peak = 1e-4}),
-                   &training));
+    att_training_report r = {.size = sizeof r};
+    check(ctx,
+          att_translator_training_new(
+              att_transformer_as_encoder_decoder(m), text,
+              ATT_OPTIONS(att_translator_training_options, .source = source, .target = target, .max_tokens = MAX_TOKENS,
+                          .batch_tokens = BATCH_TOKENS, .dropout = 0.1f, .label_smoothing = 0.1f, .clip = 1, .seed = 1,
+                          .schedule = &(const att_schedule){.size = sizeof(att_schedule), .max_rate = 1e-4}),
+              &training));
     t->step = INFINITY;
     for (int i = 0; i < STEPS; i++) {
         const double start = seconds();
         check(ctx, att_training_step(training, &r));
         t->step = fmin(t->step, seconds() - start);
     }
-    att_training_close(training);
+    att_training_free(training);
 }
 
 int main(int argc, char **argv)
@@ -87,8 +82,8 @@ int main(int argc, char **argv)
                   "\"share\":%.5f,\"share_of_first_epoch\":%.5f}\n"
                 : "%lld pairs in %lld batches: %.1f ms a step; %.1f ms to read and tokenise them all, once, %.3f ms to "
                   "lay out and take a batch: %.4f of a step, %.4f in the first epoch\n",
-           (long long)t.pairs, (long long)t.batches, 1e3 * t.step, 1e3 * t.read, 1e3 * (t.order + t.take) / n,
-           (t.order + t.take) / all, (t.read + t.order + t.take) / all);
+           (long long)t.pairs, (long long)t.batches, 1e3 * t.step, 1e3 * t.read, 1e3 * (t.order + t.load) / n,
+           (t.order + t.load) / all, (t.read + t.order + t.load) / all);
     att_tokenizer_free(text);
     att_transformer_free(m);
     att_close(ctx);

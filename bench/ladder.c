@@ -74,7 +74,7 @@ typedef struct panel {
     float q[DIM][QUERIES], s[KEYS][QUERIES], o[DIM][QUERIES], max[QUERIES], sum[QUERIES];
 } panel;
 
-static void meet_keys(panel *p, const float *k, const float *v)
+static void load_keys(panel *p, const float *k, const float *v)
 {
     float top[QUERIES], rescale[QUERIES];
     memset(p->s, 0, sizeof p->s);
@@ -113,7 +113,7 @@ static void tiles(const float *q, const float *k, const float *v, float *out)
                 p.q[d][i] = scale * q[(first + i) * DIM + d];
         }
         for (int j = 0; j < TIME; j += KEYS)
-            meet_keys(&p, k + j * DIM, v + j * DIM);
+            load_keys(&p, k + j * DIM, v + j * DIM);
         for (int i = 0; i < QUERIES; i++)
             for (int d = 0; d < DIM; d++)
                 out[(first + i) * DIM + d] = p.o[d][i] / p.sum[i];

@@ -14,7 +14,7 @@
 
 enum { PAIRS = 128, LONGEST = 16, STEPS = 6, THREADS = 2 };
 
-/* ---- pairs of texts by chance */
+/* ---- random pairs of texts */
 
 typedef struct side {
     int32_t ids[PAIRS * LONGEST];
@@ -35,7 +35,7 @@ static void fill(side *x, bool target, int64_t vocabulary)
 
 /* ---- learning */
 
-typedef struct learner {
+typedef struct trainer {
     att_ctx *ctx;
     att_transformer *model;
     att_optimizer *optimizer;
@@ -43,9 +43,9 @@ typedef struct learner {
     int64_t params; /* numbers in all */
     side source, target;
     uint32_t ids[PAIRS];
-} learner;
+} trainer;
 
-static void open_learner(learner *l, const char *folder)
+static void open_trainer(trainer *l, const char *folder)
 {
     att_transformer_info info = {.size = sizeof info};
     const char *name;
@@ -71,7 +71,7 @@ static void open_learner(learner *l, const char *folder)
         l->ids[b] = (uint32_t)b;
 }
 
-static void close_learner(learner *l)
+static void close_trainer(trainer *l)
 {
     att_tape_free(l->tape);
     att_optimizer_free(l->optimizer);
@@ -80,13 +80,13 @@ static void close_learner(learner *l)
 }
 
 /* The loss before the step. */
-static float take_step(learner *l, uint64_t number)
+static float train_step(trainer *l, uint64_t number)
 {
-    const att_pairs pairs = {PAIRS, l->source.ids, l->source.offsets, l->target.ids, l->target.offsets};
-    const att_learning how = {.smoothing = 0.1f, .dropout = 0.1f, .seed = number, .sequence_ids = l->ids};
+    const att_sequence_pairs pairs = {PAIRS, l->source.ids, l->source.offsets, l->target.ids, l->target.offsets};
+    const att_loss_options how = {.label_smoothing = 0.1f, .dropout = 0.1f, .seed = number, .sequence_ids = l->ids};
     att_var *y = att_encoder_decoder_loss(l->tape, att_transformer_as_encoder_decoder(l->model), &pairs, &how);
     att_tensor read;
-    check(l->ctx, att_read(l->tape, y, &read));
+    check(l->ctx, att_var_value(l->tape, y, &read));
     const float loss = *(const float *)read.data;
     check(l->ctx, att_tape_backward(l->tape, y, NULL));
     att_tape_reset(l->tape);
@@ -94,7 +94,7 @@ static float take_step(learner *l, uint64_t number)
     return loss;
 }
 
-/* Of this program alone: getrusage has that of the one that started it as well, where that was larger. */
+/* Of this process: getrusage includes the maximum of its parent, if that was larger. */
 static double peak_mb(void)
 {
     char line[256];
@@ -110,7 +110,7 @@ static double peak_mb(void)
 
 int main(int argc, char **argv)
 {
-    static learner l;
+    static trainer l;
     const char *folder = NULL;
     bool json = false;
     int steps = STEPS;
@@ -126,12 +126,12 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench_train FOLDER [STEPS] [--json]\n");
         return 1;
     }
-    open_learner(&l, folder);
+    open_trainer(&l, folder);
     double best = INFINITY;
     float first = 0, last = 0;
     for (int i = 0; i < steps; i++) {
         const double start = seconds();
-        last = take_step(&l, (uint64_t)i);
+        last = train_step(&l, (uint64_t)i);
         best = fmin(best, seconds() - start);
         first = i == 0 ? last : first;
     }
@@ -142,6 +142,6 @@ int main(int argc, char **argv)
                   "loss %.4f, then %.4f\n",
            (long long)l.params, att_threads(l.ctx), att_isa(l.ctx), 1e3 * best, tokens / best, megabytes, (double)first,
            (double)last);
-    close_learner(&l);
+    close_trainer(&l);
     return 0;
 }

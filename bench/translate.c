@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PASSES = 2, TOKENS = 30, MOST = 256 };
+enum { PASSES = 2, TOKENS = 30, MAX_LINES = 256 };
 
 static int fail(const char *sentence)
 {
@@ -22,7 +22,7 @@ static int fail(const char *sentence)
 
 typedef struct lines {
     char text[1 << 16]; /* the file, lines ended by zero bytes */
-    const char *line[MOST];
+    const char *line[MAX_LINES];
     int64_t n;
 } lines;
 
@@ -33,7 +33,7 @@ static int read_lines(const char *path, lines *out)
         return fail("the file cannot be read");
     out->text[fread(out->text, 1, sizeof out->text - 1, f)] = 0;
     fclose(f);
-    for (char *p = strtok(out->text, "\n"); p && out->n < MOST; p = strtok(NULL, "\n"))
+    for (char *p = strtok(out->text, "\n"); p && out->n < MAX_LINES; p = strtok(NULL, "\n"))
         out->line[out->n++] = p;
     return out->n ? 0 : fail("the file is empty");
 }
@@ -52,7 +52,7 @@ static int measure(att_ctx *ctx, const att_translator *m, const lines *in, int64
 {
     const att_translate_options options = {
         .size = sizeof options, .beam = beam, .min_tokens = TOKENS, .max_tokens = TOKENS, .no_scores = true};
-    static att_translation found[MOST];
+    static att_translation found[MAX_LINES];
     double best = INFINITY;
     int bad = 0;
     for (int pass = 0; !bad && pass < PASSES; pass++) {

@@ -58,6 +58,7 @@ function(att_test_tree)
   add_test(NAME limits COMMAND sh -c "awk -f cmake/without_comments.awk -f cmake/limits.awk cmake/limits.txt \
            $(find src app include tests bench fuzz examples -name '*.[ch]' -o -name '*.cpp')"
            WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  add_test(NAME words COMMAND ${CMAKE_SOURCE_DIR}/tests/words.sh)
   add_test(NAME docs COMMAND ${CMAKE_SOURCE_DIR}/tests/docs.sh)
   add_test(NAME alone COMMAND ${CMAKE_SOURCE_DIR}/tests/alone.sh ${CMAKE_C_COMPILER})
   set_tests_properties(alone PROPERTIES LABELS slow COST 1)

@@ -1,4 +1,4 @@
-/* Attention on your own arrays: three words, each looks at all three.
+/* Attention on your own arrays: three words, each attends to all three.
  *
  *     cc attention.c $(pkg-config --cflags --libs attend) -o attention
  */

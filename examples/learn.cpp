@@ -57,10 +57,10 @@ static void run()
     check(att_tape_new(ctx.get(), ATT_OPTIONS(att_tape_config, .record = true), &made_tape));
     owned<att_tape> tape(made_tape, att_tape_free);
     att_optimizer *made_optimizer = nullptr;
-    check(att_optimizer_new(ctx.get(), ATT_OPTIONS(att_optimizer_config, .decay = 1e-4), &made_optimizer));
+    check(att_optimizer_new(ctx.get(), ATT_OPTIONS(att_optimizer_config, .weight_decay = 1e-4), &made_optimizer));
     owned<att_optimizer> optimizer(made_optimizer, att_optimizer_free);
     check(att_optimizer_add(optimizer.get(), weight.get(), nullptr));
-    check(att_optimizer_add(optimizer.get(), bias.get(), ATT_OPTIONS(att_learn_options, .no_decay = true)));
+    check(att_optimizer_add(optimizer.get(), bias.get(), ATT_OPTIONS(att_param_options, .no_weight_decay = true)));
 
     att_tensor value;
     for (int step = 1; step <= 200; step++) {
@@ -68,14 +68,14 @@ static void run()
         att_tape_reset(t);
         att_var *logits = att_linear(t, att_constant(t, &input), weight.get(), bias.get(), ATT_IDENTITY, nullptr);
         att_var *loss = att_cross_entropy(t, logits, classes.data(), nullptr);
-        check(att_read(t, loss, &value)); // the first error of all these operations
+        check(att_var_value(t, loss, &value)); // the first error of all these operations
         if (step % 50 == 0)
             std::printf("step %3d: loss %.3f\n", step, static_cast<double>(*static_cast<const float *>(value.data)));
         check(att_tape_backward(t, loss, nullptr));
         check(att_optimizer_step(optimizer.get(), ATT_OPTIONS(att_update, .rate = 0.1), nullptr));
     }
 
-    std::vector<att_largest> found(classes.size());
+    std::vector<att_top_column> found(classes.size());
     att_tape *t = tape.get();
     att_tape_reset(t);
     check(att_linear_argmax(t, att_constant(t, &input), weight.get(), bias.get(), nullptr, found.data()));

@@ -1,5 +1,5 @@
-/* A mask of your own: time steps attend within blocks of a length of your choice. keep is all it takes; cover lets
- * whole tiles be skipped or spared the mask, bits answers for many queries at once. */
+/* A user-defined mask: time steps attend within blocks of equal length. `keep` alone suffices; `cover` allows whole
+ * tiles to be skipped or computed without a mask, `bits` evaluates a tile at once. */
 #include <attend_extend.h>
 #include <stdio.h>
 
@@ -48,7 +48,7 @@ int main(void)
     args.k = args.v = args.q;
     const int failed = att_open(&ctx, NULL) || att_verify(ctx, spec) || att_plan_new(ctx, spec, &plan) ||
                        att_forward(plan, &args) || att_backward(plan, &args, &grads);
-    for (int i = 0; i < 6 && !failed; i++) /* dv: how much of out[0] is of each time step */
+    for (int i = 0; i < 6 && !failed; i++) /* dv: the weight of each time step in out[0] */
         printf("%.4f %.4f   %.4f\n", out[i][0], out[i][1], dv[i][0]);
     if (failed)
         fprintf(stderr, "%s\n", att_error(ctx));

@@ -1,5 +1,5 @@
-/* A score of your own: s(q, k) = -|q - k|^2 / 2, so near keys weigh more, as in a Gaussian kernel.
- * The formula is all it takes to run; its derivative makes it trainable, a version for tiles makes it fast. */
+/* A user-defined score: s(q, k) = -|q - k|^2 / 2, so near keys have larger weights, as in a Gaussian kernel. The
+ * formula alone suffices; its derivative makes it trainable, a function for tiles makes it fast. */
 #include <attend_extend.h>
 #include <stdio.h>
 
@@ -13,14 +13,14 @@ static double nearness(const att_pair *p)
 
 static void derivative(const att_pair *p, double ds, double *dq, double *dk, double *const *dparam)
 {
-    (void)dparam; /* it has no parameters */
+    (void)dparam; /* no parameters */
     for (int64_t d = 0; d < p->dim; d++) {
         dq[d] -= ds * ((double)p->query[d] - p->key[d]);
         dk[d] += ds * ((double)p->query[d] - p->key[d]);
     }
 }
 
-/* All pairs of a tile: s [keys][columns], a column for each query; query [dim][columns] lies the same way. */
+/* All pairs of a tile: s [keys][columns], a column for each query; query [dim][columns] has the same layout. */
 static void tile(const att_score_tile *t)
 {
     for (int j = 0; j < t->keys; j++)
@@ -50,7 +50,7 @@ int main(void)
     args.k = args.v = args.q;
     const int failed = att_open(&ctx, NULL) || att_verify(ctx, spec) || att_plan_new(ctx, spec, &plan) ||
                        att_forward(plan, &args) || att_backward(plan, &args, &grads);
-    for (int i = 0; i < 4 && !failed; i++) /* dq: what moves out[0][0] */
+    for (int i = 0; i < 4 && !failed; i++) /* dq: the derivative of out[0][0] */
         printf("%.4f %.4f   %.4f %.4f\n", out[i][0], out[i][1], dq[i][0], dq[i][1]);
     if (failed)
         fprintf(stderr, "%s\n", att_error(ctx));

@@ -1,8 +1,7 @@
-/* The input chooses a whole attention call: stages, shapes, strides, lengths, types, gradients, and now and then a
- * field that is wrong, or an allocation that fails. Each array is exactly as large as its view says, so that the
- * address sanitizer sees what is read or written beside it. What was refused has written nothing; what was computed has
- * the same bits with two threads, whatever was in the output before, and has left what lies between the strides alone.
- */
+/* The input chooses an attention call: stages, shapes, strides, lengths, types, gradients, sometimes an invalid field
+ * or a failing allocation. Each array is exactly as large as its view says, so the address sanitizer detects any access
+ * beside it. A refused call must have written nothing; a computed one must have the same bits with two threads,
+ * whatever the output contained before, and must not write between the strides. */
 #include "attention_check.h"
 
 /* ---- sequences */
@@ -36,9 +35,9 @@ static void choose_sequences(call *c)
     choose_places(c);
 }
 
-/* ---- what must hold */
+/* ---- properties */
 
-/* Once more with two threads, on top of something else. */
+/* Once more with two threads and another content of the output. */
 static void check_again(call *c, int set, bool backward)
 {
     att_plan *plan;
@@ -67,7 +66,8 @@ static void check_weights(call *c, const att_plan *plan)
         return;
     }
     const int64_t *offsets = a->k_offsets ? a->k_offsets : a->q_offsets;
-    const uint64_t apart = offsets ? (uint64_t)offsets[b + 1] - (uint64_t)offsets[b] : 0; /* any, where spoiled */
+    const uint64_t apart = offsets ? (uint64_t)offsets[b + 1] - (uint64_t)offsets[b] : 0; /* arbitrary, if the offsets
+                                                                                           * are invalid */
     const int64_t tk = offsets ? (int64_t)apart : a->k_lengths ? a->k_lengths[b] : a->k.dim[2];
     if (tk < 0 || tk > 2000)
         return;

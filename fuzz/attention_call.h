@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-/* ---- the input, byte by byte; behind its end it is zeros */
+/* ---- the input, byte by byte; after its end, zeros */
 
 typedef struct input {
     const unsigned char *at;
@@ -56,7 +56,7 @@ static long allocations_left; /* until one fails; 0: none does */
 
 enum { MOST_ALLOCATION = 1 << 25 }; /* there is no memory for more at once */
 
-static void *take(void *user, size_t bytes, size_t alignment)
+static void *fuzz_alloc(void *user, size_t bytes, size_t alignment)
 {
     void *p;
     (void)user;
@@ -66,7 +66,7 @@ static void *take(void *user, size_t bytes, size_t alignment)
     return bytes > MOST_ALLOCATION || posix_memalign(&p, alignment, bytes) ? NULL : p;
 }
 
-static void give(void *user, void *p)
+static void fuzz_free(void *user, void *p)
 {
     (void)user;
     free(p);
@@ -83,7 +83,7 @@ static att_ctx *context_of(int set, int threads)
     const int n = sizeof names / sizeof *names;
     for (int i = 0; i < 2 * n && !opened; i++) /* those that this machine does not have stay NULL */
         if (att_open(&contexts[i / 2][1 + i % 2], ATT_OPTIONS(att_config, .n_threads = 1 + i % 2, .isa = names[i / 2],
-                                                              .allocator = {take, give, 0})))
+                                                              .allocator = {fuzz_alloc, fuzz_free, 0})))
             contexts[i / 2][1 + i % 2] = NULL;
     opened = true;
     while (!contexts[set % n][threads])
@@ -145,7 +145,7 @@ static const att_modifier *const modifiers[] = {ATT_modifier_LIST(HANDLE) & own_
 static const att_mask *const masks[] = {ATT_mask_LIST(HANDLE) & own_mask};
 #define COUNT(x) ((int)(sizeof(x) / sizeof(x)[0]))
 
-/* A stage as built for one instruction set, of which flags and parameters can be read. */
+/* A stage as built for one instruction set; its flags and parameters can be read. */
 static const att_score *score_of(const att_attention_spec *s) { return s->score->set ? s->score->set[0] : s->score; }
 static const att_modifier *modifier_of(const att_attention_spec *s, int i)
 {
@@ -160,8 +160,8 @@ typedef struct array {
     att_tensor *view;
     unsigned char *memory;
     size_t bytes;
-    unsigned char *element; /* [bytes] 1: belongs to an element; NULL where the view is not sound */
-    bool forward, backward; /* written by it */
+    unsigned char *element; /* [bytes] 1: belongs to an element; NULL if the view is invalid */
+    bool forward, backward; /* it writes this */
     bool left_out;
 } array;
 
@@ -183,7 +183,7 @@ typedef struct call {
     int n_lists;
 } call;
 
-/* Counted memory for lengths and the like, so that reading behind it is seen. */
+/* Memory of exact size for lengths and the like, so that out-of-bounds reads are detected. */
 static void *list_of(call *c, const void *from, size_t bytes)
 {
     void *p = malloc(bytes ? bytes : 1);
@@ -195,7 +195,7 @@ static void *list_of(call *c, const void *from, size_t bytes)
     return p;
 }
 
-/* A view of these dimensions, dense, or of another order, with gaps, backwards or repeated; its memory comes later. */
+/* A view of these dimensions: dense, permuted, with gaps, reversed or broadcast; its memory is allocated later. */
 static void view(call *c, att_tensor *t, att_dtype dtype, int rank, const int64_t *dim, bool forward, bool backward)
 {
     *t = (att_tensor){.dtype = dtype, .rank = rank};
@@ -314,7 +314,7 @@ static void choose_tables(call *c)
     }
 }
 
-/* A stage's parameter and, where wanted, its gradient. */
+/* A stage's parameter and its gradient, if required. */
 static void param(call *c, att_tensor *t, att_tensor *grad, const att_param_shape *shape, unsigned flags)
 {
     const att_attention_spec *s = &c->spec;
@@ -431,7 +431,7 @@ static void spoil(call *c)
 
 /* ---- memory */
 
-/* The bytes from the lowest to behind the highest element. False: no memory has them. */
+/* The byte range from the lowest to after the highest element. False: not allocatable. */
 static bool range_of(const att_tensor *t, __int128 *low, __int128 *high)
 {
     const __int128 size = (__int128)att_dtype_size(t->dtype);
@@ -503,7 +503,7 @@ static void fill(const array *a, uint32_t seed, bool odd)
     }
 }
 
-/* Memory that is too large to have is NULL, and none where there cannot be any is one byte: both must be refused. */
+/* Memory that is too large is NULL, and an impossible size is one byte: both must be refused. */
 static void allocate(call *c)
 {
     const uint32_t seed = (uint32_t)pick(c->in, 256) << 16;

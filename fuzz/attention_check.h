@@ -1,4 +1,4 @@
-/* What a call of attention may and may not write. */
+/* Memory that an attention call may and may not write. */
 #ifndef FUZZ_ATTENTION_CHECK_H
 #define FUZZ_ATTENTION_CHECK_H
 
@@ -27,7 +27,7 @@ static void drop(copies *x)
         free(x->of[i]);
 }
 
-/* What is not written, by a forward or a backward call, has not changed; and nothing at all after an error. */
+/* Arguments that a forward or backward call does not write are unchanged; after an error all are. */
 static void check_untouched(const call *c, const copies *before, bool backward, bool failed)
 {
     for (int i = 0; i < c->n_arrays; i++) {

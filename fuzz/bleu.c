@@ -1,12 +1,12 @@
 /* The input is a translation and, one section each, its references; the first byte says how words are cut. */
 #include "fuzz.h"
 
-enum { MOST = 4 };
+enum { MAX_REFERENCES = 4 };
 
 static att_bleu_counts count(att_bleu_tokenizer words, fuzz_section text, const fuzz_section *reference, int n)
 {
-    const char *texts[MOST];
-    size_t bytes[MOST];
+    const char *texts[MAX_REFERENCES];
+    size_t bytes[MAX_REFERENCES];
     att_bleu_counts c;
     for (int i = 0; i < n; i++) {
         texts[i] = (const char *)reference[i].data;
@@ -30,10 +30,10 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
     if (size == 0)
         return 0;
     const att_bleu_tokenizer words = (att_bleu_tokenizer)(data[0] % 3);
-    fuzz_section rest = {data + 1, size - 1}, reference[MOST];
+    fuzz_section rest = {data + 1, size - 1}, reference[MAX_REFERENCES];
     const fuzz_section text = fuzz_next(&rest);
     int n = 0;
-    while (n < MOST && rest.data)
+    while (n < MAX_REFERENCES && rest.data)
         reference[n++] = fuzz_next(&rest);
     const att_bleu_counts c = count(words, text, reference, n), own = count(words, text, &text, 1);
     scores(&c);

@@ -76,7 +76,7 @@ static att_tensor rows_of(const trial *t, const att_tensor *all, const addition 
     return x;
 }
 
-/* In a way that no memory is read that is not there. */
+/* Without reading beyond the memory of the tensors. */
 static void spoil_rows(trial *t, att_tensor *x)
 {
     switch (pick(t->in, 5)) {

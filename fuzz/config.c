@@ -35,7 +35,7 @@ static void check_bert(void)
 {
     att_bert_config c = {0};
     att_settings s = read_settings();
-    att_bert_config_take(&s, &c);
+    att_bert_config_read(&s, &c);
     att_settings_close(&s);
     if (s.status)
         return;
@@ -81,7 +81,7 @@ static void check_marian(void)
 {
     att_marian_config c = {0};
     att_settings s = read_settings();
-    att_marian_config_take(&s, &c);
+    att_marian_config_read(&s, &c);
     att_settings_close(&s);
     if (s.status)
         return;
@@ -102,7 +102,7 @@ static void check_seq2seq(void)
 {
     att_seq2seq_config c = {0}, same = {0};
     att_settings s = read_settings();
-    att_seq2seq_config_take(&s, &c);
+    att_seq2seq_config_read(&s, &c);
     att_settings_close(&s);
     if (s.status)
         return;
@@ -112,8 +112,8 @@ static void check_seq2seq(void)
     fuzz_check(c.pad >= 0 && c.pad < c.target_vocabulary && c.eos >= 0 && c.eos < c.target_vocabulary && c.start >= 0 &&
                    c.start < c.target_vocabulary,
                "a special token is none of the model's");
-    att_settings_made(&s, fuzz_context(), "seq2seq", att_seq2seq_config_json(&c));
-    att_seq2seq_config_take(&s, &same);
+    att_settings_from_json(&s, fuzz_context(), "seq2seq", att_seq2seq_config_json(&c));
+    att_seq2seq_config_read(&s, &same);
     att_settings_close(&s);
     fuzz_check(s.status == ATT_OK, "what was read could not be read again");
 }

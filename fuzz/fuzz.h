@@ -1,4 +1,4 @@
-/* What the fuzz targets share: a context, checks that stop the run, and folders made of one input. */
+/* Shared by the fuzz targets: a context, checks that stop the run, and folders made from an input. */
 #ifndef FUZZ_H
 #define FUZZ_H
 
@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
-/* One thread: what is found shall be found again. */
+/* One thread, so that findings are reproducible. */
 static inline att_ctx *fuzz_context(void)
 {
     static att_ctx *ctx;
@@ -21,7 +21,7 @@ static inline att_ctx *fuzz_context(void)
     return ctx;
 }
 
-/* What must hold for every input. */
+/* Fails the run unless a property holds. */
 static inline void fuzz_check(bool holds, const char *what)
 {
     if (holds)
@@ -52,7 +52,7 @@ static inline fuzz_section fuzz_next(fuzz_section *rest)
     return (fuzz_section){all.data, size};
 }
 
-/* A folder of this process, in memory where that can be. */
+/* A folder of this process, in memory if possible. */
 static inline const char *fuzz_folder(void)
 {
     static char folder[64];
@@ -64,7 +64,7 @@ static inline const char *fuzz_folder(void)
     return folder;
 }
 
-/* FOLDER/NAME with the section as its content; an empty section is a file that is not there. */
+/* FOLDER/NAME with the section as its content; an empty section is a missing file. */
 static inline void fuzz_write(const char *name, fuzz_section content)
 {
     char path[256];
@@ -86,7 +86,7 @@ static inline void fuzz_make_folder(const char *name)
     mkdir(path, 0700);
 }
 
-/* Removes the folder at the end of the run; names end with NULL, what is in a folder comes before it. */
+/* Removes the folder at exit; names end with NULL, contents before their folder. */
 static inline void fuzz_remove(const char *const *names)
 {
     char path[256];

@@ -1,4 +1,4 @@
-/* What must hold of any text and any tokenizer. */
+/* Properties of any tokenizer and any text. */
 #ifndef FUZZ_TEXT_H
 #define FUZZ_TEXT_H
 
@@ -25,16 +25,16 @@ static inline void fuzz_check_text(const att_tokenizer *t, fuzz_section text)
     const int64_t special = all.count - bare.count;
     fuzz_check(special >= 0 && !bare.truncated && !all.truncated, "cut without a limit");
     for (int64_t room = 0; room <= 8; room = 2 * room + 1) {
-        const int64_t kept = bare.count < room ? bare.count : room;
+        const int64_t n = bare.count < room ? bare.count : room;
         if (special + room > 0) {
             att_tokens cut = fuzz_encode(t, text, special + room, false);
-            fuzz_check(cut.count == special + kept, "not cut to the limit");
+            fuzz_check(cut.count == special + n, "not cut to the limit");
             fuzz_check(cut.truncated == (bare.count > room), "truncated is wrong");
             att_tokens_free(t, &cut);
         }
         if (room > 0) {
             att_tokens cut = fuzz_encode(t, text, room, true);
-            fuzz_check(cut.count == kept && !memcmp(cut.ids, bare.ids, (size_t)kept * sizeof *cut.ids),
+            fuzz_check(cut.count == n && !memcmp(cut.ids, bare.ids, (size_t)n * sizeof *cut.ids),
                        "cut tokens are others");
             att_tokens_free(t, &cut);
         }

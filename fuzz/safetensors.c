@@ -1,5 +1,5 @@
-/* The input is a .safetensors file, or its JSON and its numbers as two sections, so that the header's length is right.
- * Whatever is accepted can be asked for, and read from its first byte to its last. */
+/* The input is a .safetensors file, or its JSON and its data as two sections, so that the header's length is right. An
+ * accepted file must be readable from its first byte to its last. */
 #include "fuzz.h"
 
 static volatile unsigned char sink;
@@ -18,7 +18,7 @@ static void touch(const att_safetensors *file, const char *name)
         sink = data[0] ^ data[bytes - 1];
 }
 
-/* A file of these bytes, in aligned memory with nothing behind it. */
+/* A file of these bytes, in aligned memory of exact size. */
 static void read_file(uint64_t header, fuzz_section text, fuzz_section data)
 {
     const size_t size = sizeof header + text.size + data.size;
@@ -36,7 +36,7 @@ static void read_file(uint64_t header, fuzz_section text, fuzz_section data)
         for (int64_t i = 0; i < att_safetensors_count(file); i++)
             touch(file, att_safetensors_name(file, i));
         touch(file, "not there");
-        att_safetensors_close(file);
+        att_safetensors_free(file);
     } else {
         fuzz_check(!file, "refused, but with a file");
     }

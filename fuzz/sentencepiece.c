@@ -1,5 +1,5 @@
-/* The input is a text, and behind a separator the model to read it with. A text alone is read with a small model of our
- * own, so that its bytes can be anything. */
+/* The input is a text and, after a separator, the model to tokenise it with. A text alone is tokenised with a small
+ * valid model, so that its bytes can be arbitrary. */
 #include "fuzz_text.h"
 #include "io/proto.h"
 #include "text/sentencepiece.h"
@@ -25,7 +25,7 @@ static att_tokenizer *open_model(fuzz_section file)
     return NULL;
 }
 
-/* Opened once: BPE, a few pieces, nothing else. */
+/* Opened once: a small BPE model. */
 static const att_tokenizer *small_model(void)
 {
     static const struct {
@@ -63,7 +63,7 @@ static const att_tokenizer *small_model(void)
     return t;
 }
 
-/* Ids of a text, and ids as the bytes of the text say, become text again. */
+/* Decodes the ids of the text, and ids made from its bytes. */
 static void check_back(const att_tokenizer *t, fuzz_section text)
 {
     att_tokens tokens = fuzz_encode(t, text, 0, false);

@@ -1,5 +1,5 @@
-/* The input is a text, and behind it, one section a file, the tokenizer to read it with, in the order of `files`.
- * A text alone is read with a small tokenizer of our own, so that its bytes can be anything. */
+/* The input is a text and, after it, one section per file, a tokenizer, in the order of `files`. A text alone is
+ * tokenised with a small valid tokenizer, so that its bytes can be arbitrary. */
 #include "fuzz_text.h"
 
 static const char *const files[] = {"tokenizer.json", "tokenizer_config.json", "vocab.txt", "special_tokens_map.json",

@@ -241,7 +241,7 @@ ATT_API extern const att_modifier *const att_modifier_softcap;
 ATT_API extern const att_modifier *const att_modifier_alibi;
 /* s + table[bucket of key position - query position]; needs spec.align. value[0]: the distance from which on all share
  * the last bucket. Parameter: table [heads or 1, buckets] (T5, Raffel et al. 2020). Half of the buckets are for keys
- * ahead; causal: all of them for keys behind. */
+ * after the query; causal: all of them for keys before it. */
 ATT_API extern const att_modifier *const att_modifier_relative;
 ATT_API extern const att_modifier *const att_modifier_relative_causal;
 /* A score without a value joins each row's softmax; one a spec. Parameter: sinks [heads or 1] (gpt-oss, OpenAI 2025) */
@@ -249,7 +249,7 @@ ATT_API extern const att_modifier *const att_modifier_sink;
 
 /* key position <= query position; needs spec.align */
 ATT_API extern const att_mask *const att_mask_causal;
-/* value[0] keys before the query's position and value[1] behind it, -1 = unbounded; needs spec.align (Beltagy et al.
+/* value[0] keys before the query's position and value[1] after it, -1 = unbounded; needs spec.align (Beltagy et al.
  * 2020) */
 ATT_API extern const att_mask *const att_mask_window;
 /* Pairs of the same id. Parameters, i32: q_documents, batched [B or 1, Tq], ragged [tokens], and k_documents [B or 1,
@@ -309,7 +309,7 @@ typedef struct att_attention_args {
     const int64_t
         *q_offsets; /* ragged: [B + 1], ascending from 0: sequence b is rows [q_offsets[b], q_offsets[b + 1]) */
     const int64_t *k_offsets; /* ragged: [B + 1], or NULL: q_offsets */
-    const int64_t *q_lengths; /* batched: [B] or NULL, rows used of Tq; the rows behind them become 0 */
+    const int64_t *q_lengths; /* batched: [B] or NULL, rows used of Tq; the rows after them become 0 */
     const int64_t *k_lengths; /* batched: [B] or NULL, keys used of Tk */
     const int64_t *q_starts;  /* [B] for ATT_ALIGN_STARTS */
     /* [n_params]: the parameters of the score, then those of the stages, in their order; see each. Optional ones may be
@@ -350,7 +350,7 @@ typedef struct att_attention_grads {
     att_tensor dout;
     att_tensor dlse; /* optional: a gradient that reaches lse, in its shape */
     att_tensor dq, dk, dv;
-    /* [n_dparams]: of args.param, in their shapes and order, each summed over what it is shared by; all zero, or behind
+    /* [n_dparams]: of args.param, in their shapes and order, each summed over what it is shared by; all zero, or after
      * the last: not wanted, as those of masks always are. */
     const att_tensor *dparam;
     int n_dparams;

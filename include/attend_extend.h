@@ -22,7 +22,7 @@ extern "C" {
  *     static const att_score l1_score = {.size = sizeof(att_score), .name = "l1", .formula = l1};
  *
  * att_plan_new copies the struct; what its pointers point to must outlive the plan. Structs that functions are given
- * begin with their size: a field behind that is of a newer header than the library. */
+ * begin with their size: a field after that is of a newer header than the library. */
 
 /* One head of one sequence. */
 typedef struct att_head {
@@ -41,7 +41,7 @@ typedef enum att_param_kind {
     ATT_PER_KEY       /* batched [B or 1, Tk], ragged [tokens] */
 } att_param_kind;
 
-/* A dimension of a parameter behind that of the heads. */
+/* A dimension of a parameter after that of the heads. */
 typedef enum att_extent {
     ATT_NONE = 0,
     ATT_ANY,
@@ -104,7 +104,7 @@ typedef struct att_vectors {
 } att_vectors;
 
 /* Queries [q, q + queries) by keys [k, k + keys), as a score sees them. Tiles lie transposed: s[j * stride + i] is of
- * query q + i and key k + j. Columns behind `queries`, up to `columns`, exist and may be given any value. */
+ * query q + i and key k + j. Columns after `queries`, up to `columns`, exist and may be given any value. */
 typedef struct att_score_tile {
     size_t size;
     const att_head *head;

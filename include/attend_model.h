@@ -1,21 +1,22 @@
 /* attend_model.h - models on top of attend_learn.h: weights, text, layers, whole models.
  *
- * Chapters: 1 Weights, 2 Text, 3 BERT, 4 Sentences, 5 Translation, 6 Translations, measured.
+ * Chapters: 1 Weights, 2 Text, 3 BERT, 4 Sentence embeddings, 5 Translation, 6 Translation metrics.
  *
- * A model is a folder as the ecosystem publishes it. Settings are read, never
- * assumed: one that is not supported is an error that names it. Files are
- * checked completely before any of their content is used. What may be NULL is
- * said as in attend.h.
+ * A model is a folder in the format in which it is published. Settings are read from it, never assumed: an unsupported
+ * setting is an error that names it. Files are validated completely before any of their content is used. Arguments that
+ * may be NULL are marked as in attend.h.
  *
- * Threads: what is opened here is read-only and serves many threads at once.
+ * Names: *_open opens a model for inference, *_open_for_training opens it for training, with f32 weights of its own,
+ * *_new makes an object from others, *_free frees what *_open, *_open_for_training or *_new returned.
  *
- * What belongs to the process is the program's to set, and these libraries set none of it:
- *   Memory for JSON is jansson's. Its reader (2.15 and before) does not survive an allocation that fails amid a file:
- *     it loses characters or writes beyond its memory. A program that must survive that gives it, before all else, an
- *     allocator that never returns NULL (json_set_alloc_funcs), but ends the process or has a reserve.
- *   SIGBUS ends the process where a mapped file is cut short while it is in use (att_safetensors_open). A handler of
- *     the program's may say so; it runs in any thread, those of the library among them.
- */
+ * Threads: a model that was opened for inference is read-only and may be used by many threads at once.
+ *
+ * Process-wide state belongs to the program; the libraries change none of it:
+ *   Memory for JSON is allocated by jansson. Its parser (2.15 and before) does not survive a failed allocation: it
+ * loses characters or writes out of bounds. A program that must survive running out of memory therefore first calls
+ * json_set_alloc_funcs with an allocator that never returns NULL (it ends the process, or has a reserve). SIGBUS ends
+ * the process if a mapped file (att_safetensors_open) is truncated while in use. A signal handler of the program may
+ * report it; it runs in any thread, those of the library included. */
 #ifndef ATTEND_MODEL_H
 #define ATTEND_MODEL_H
 
@@ -27,39 +28,39 @@ extern "C" {
 
 /* ---- 1 Weights ---------------------------------------------------------- */
 
-/* A .safetensors file, memory-mapped and checked: header length, JSON, duplicate names, dtypes,
- * overlaps, gaps, alignment, truncation. Tensors stay valid until att_safetensors_close. While it is open the file may
- * be replaced by another of its name, but not be cut short or written into: reading what has gone ends the process
- * (SIGBUS), as with any mapped file, and written numbers are seen. */
+/* A .safetensors file, memory-mapped. Opening validates it: header length, JSON, duplicate names, dtypes, overlaps,
+ * gaps, alignment, truncation. Tensors are valid until att_safetensors_free. While the file is open it may be replaced
+ * (by renaming another file to its name), but must not be truncated or overwritten: as with any mapped file, reading
+ * truncated pages raises SIGBUS, and new content is visible. */
 typedef struct att_safetensors att_safetensors;
 ATT_API att_status att_safetensors_open(att_ctx *ctx, const char *path, att_safetensors **out);
-ATT_API void att_safetensors_close(att_safetensors *f);
+ATT_API void att_safetensors_free(att_safetensors *f);
 ATT_API int64_t att_safetensors_count(const att_safetensors *f);
-/* Name of tensor i in [0, count), in the file's order; NULL outside. */
+/* Name of tensor i in [0, count), in the file's order; NULL if out of range. */
 ATT_API const char *att_safetensors_name(const att_safetensors *f, int64_t i);
-/* The number of the tensor of that name; -1: not there. */
+/* Index of the tensor with that name; -1 if there is none. */
 ATT_API int64_t att_safetensors_find(const att_safetensors *f, const char *name);
-/* The tensor of that name, a view into the file. Error: not there. */
+/* The tensor with that name, as a view of the file. Error: no such tensor. */
 ATT_API att_status att_safetensors_get(const att_safetensors *f, const char *name, att_tensor *out);
-/* A text of the header's "__metadata__"; NULL: not there. */
+/* The value of a key in the header's "__metadata__"; NULL if there is none. */
 ATT_API const char *att_safetensors_metadata(const att_safetensors *f, const char *key);
-/* Reads the same from memory (not copied, 8-byte aligned), for embedding and for fuzzing; `label` stands for the path
- * in errors. */
+/* Opens a file in memory (not copied, 8-byte aligned), for embedding and fuzzing; `label` is its path in messages. */
 ATT_API att_status att_safetensors_from_memory(att_ctx *ctx, const char *label, const void *data, size_t bytes,
                                                att_safetensors **out);
 
 typedef struct att_safetensors_options {
     size_t size;
-    att_dtype dtype;             /* of f32 tensors: ATT_F16 (infinite beyond 65,504), ATT_BF16; 0: as they are */
-    const char *const *metadata; /* [2 n_metadata]: a key, its text, ...; `transformers` asks for "format", "pt" */
+    att_dtype dtype;             /* type to which f32 tensors are converted: ATT_F16 (infinite beyond 65,504), ATT_BF16;
+                                  * 0: none */
+    const char *const *metadata; /* [2 n_metadata]: key, value, ...; `transformers` requires "format", "pt" */
     int64_t n_metadata;
 } att_safetensors_options;
-/* Writes tensors [n] by these names [n], of any strides, the larger types first and each type by name. The file at path
- * is replaced when all of the new one is on the disk; until then, and after any error, it is as it was (only where the
- * disk fails just after that, the sentence says that the file is the new one). Where a symbolic link is at path, what
- * it leads to is replaced. Needs no memory for numbers but one piece of a few MB. options or NULL: defaults. Errors: a
- * name that is NULL, no UTF-8, there twice or "__metadata__"; an unsound tensor; what the reader would refuse; a
- * folder, a device or a link to nothing at path; the disk. */
+/* Writes tensors [n] with names [n], of any strides, sorted by descending element size and then by name. The new
+ * content is written to a temporary file which replaces the file at path once it is on the disk; until then, and after
+ * any error, the old file is intact. (If the disk fails after the replacement, the message says that the new file is in
+ * place.) A symbolic link at path is followed. Data is converted in chunks of a few MB. options or NULL: defaults.
+ * Errors: a name that is NULL, not UTF-8, duplicate or "__metadata__"; an invalid tensor; anything that the reader
+ * would refuse; a folder, a device or a dangling link at path; I/O errors. */
 ATT_API att_status att_safetensors_write(att_ctx *ctx, const char *path, int64_t n, const char *const *names,
                                          const att_tensor *tensors, const att_safetensors_options *options);
 
@@ -67,24 +68,23 @@ ATT_API att_status att_safetensors_write(att_ctx *ctx, const char *path, int64_t
 
 typedef struct att_tokenizer att_tokenizer;
 
-/* From a model's folder or a tokenizer's file; any type or setting but these is an error that names it:
+/* Opens the tokenizer of a model folder, or a tokenizer file. Supported (anything else is an error that names it):
  *   a folder with tokenizer.json, or vocab.txt and tokenizer_config.json (and special_tokens_map.json): WordPiece with
- *     BertNormalizer and BertPreTokenizer. Truncation and padding in tokenizer.json are not used:
- *     att_encode_options.max_tokens is.
+ *     BertNormalizer and BertPreTokenizer. Truncation and padding in tokenizer.json are ignored: see max_tokens.
  *   a folder with source.spm, target.spm, vocab.json (tokenizer_config.json, special_tokens_map.json): Marian.
  *   a file: a SentencePiece model (.spm, .model), unigram or BPE (Kudo, Richardson 2018). */
 ATT_API att_status att_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **out);
 ATT_API void att_tokenizer_free(att_tokenizer *t);
 ATT_API int64_t att_tokenizer_size(const att_tokenizer *t);                  /* ids are in [0, size) */
-ATT_API const char *att_tokenizer_token(const att_tokenizer *t, int32_t id); /* "##ing", UTF-8; NULL if there is none */
+ATT_API const char *att_tokenizer_token(const att_tokenizer *t, int32_t id); /* "##ing", UTF-8; NULL if out of range */
 
 typedef struct att_encode_options {
     size_t size;
-    int64_t max_tokens; /* 0 = no limit; special tokens count */
+    int64_t max_tokens; /* special tokens included; 0: no limit */
     bool no_special;    /* without [CLS] and [SEP] */
-    bool target;        /* the text is a translation, which Marian cuts in another way; else no difference */
-    /* Called with what becomes the unknown token, text [bytes] in UTF-8 as it was normalised: a character at a time, or
-     * a word whose characters the vocabulary has, but not together; or NULL. */
+    bool target;        /* encode as a target text (Marian has two models) */
+    /* Called with each part of the text that becomes the unknown token, normalised, as UTF-8 text [bytes]: a character,
+     * or a word whose characters are in the vocabulary though the word has no segmentation; or NULL. */
     void (*unknown)(void *user, const char *text, size_t bytes);
     void *user;
 } att_encode_options;
@@ -92,53 +92,54 @@ typedef struct att_encode_options {
 typedef struct att_tokens {
     int32_t *ids; /* [count]; att_tokens_free frees it */
     int64_t count;
-    bool truncated; /* max_tokens cut something off */
+    bool truncated; /* the text had more than max_tokens */
 } att_tokens;
 
-/* text[bytes] to ids. Any bytes will do, zero bytes are characters, and an empty text has the special tokens alone.
- *   WordPiece: the ids of the `tokenizers` package. Each maximal invalid subpart of UTF-8 reads as one U+FFFD, time is
- *     linear, and where max_tokens cuts, the rest is not looked at. Special tokens typed in the text ("[MASK]") are
- *     found.
- *   SentencePiece: the ids of the `sentencepiece` package, which has no special tokens around a text. Each byte that is
- *     not UTF-8 reads as one U+FFFD; time for n bytes is n (unigram) or n log n (BPE), memory n.
- *   Marian: the ids of the class MarianTokenizer: SentencePiece, then "</s>". Special tokens typed in the text ("</s>",
- *     "<pad>", "<unk>") are found; a language code at the start (">>de<<") is one token.
- * opt or NULL: defaults. Errors: max_tokens negative or less than the special tokens; memory; with BPE a word of more
- * than 2 GiB. */
+/* Tokenises text [bytes]. Any bytes are accepted, zero bytes are characters, and an empty text gives the special tokens
+ * alone.
+ *   WordPiece: the ids of the `tokenizers` package. Each maximal invalid subpart of UTF-8 is read as one U+FFFD. Linear
+ *     time; text beyond max_tokens is not processed. Special tokens in the text ("[MASK]") are recognised.
+ *   SentencePiece: the ids of the `sentencepiece` package, which adds no special tokens. Each byte that is not UTF-8 is
+ *     read as one U+FFFD. Time O(n) (unigram) or O(n log n) (BPE), memory O(n).
+ *   Marian: the ids of the class MarianTokenizer: SentencePiece, then "</s>". Special tokens in the text ("</s>",
+ * "<pad>",
+ *     "<unk>") are recognised; a language code at the start (">>de<<") is one token.
+ * opt or NULL: defaults. Errors: max_tokens negative or less than the number of special tokens; memory; with BPE a word
+ * of more than 2 GiB. */
 ATT_API att_status att_encode(const att_tokenizer *t, const char *text, size_t bytes, const att_encode_options *opt,
                               att_tokens *out);
 ATT_API void att_tokens_free(const att_tokenizer *t, att_tokens *tokens);
 
 typedef struct att_text {
-    char *text; /* [bytes], and a zero byte behind; att_text_free frees it */
+    char *text; /* [bytes], followed by a zero byte; att_text_free frees it */
     size_t bytes;
 } att_text;
 
-/* ids [n] back to text, in UTF-8. SentencePiece: the text of the `sentencepiece` package, where control symbols give
- * nothing. Marian: that of MarianTokenizer, by the target's pieces and without special tokens. Errors: an id that is
- * not in [0, size); WordPiece, which forgets case and spaces; memory. */
+/* Decodes ids [n] to UTF-8 text. SentencePiece: the text of the `sentencepiece` package, in which control symbols are
+ * empty. Marian: the text of MarianTokenizer, by the target's model and without special tokens. Errors: an id not in
+ * [0, size); WordPiece, which does not preserve case and spaces; memory. */
 ATT_API att_status att_detokenize(const att_tokenizer *t, const int32_t *ids, int64_t n, att_text *out);
 ATT_API void att_text_free(const att_tokenizer *t, att_text *text);
 
-/* A vocabulary is learnt from texts by byte-pair encoding (Sennrich et al. 2016): characters, and what is made of
- * neighbours, the most frequent first. The result is a SentencePiece model, always the same for the same texts. */
+/* Learns a vocabulary by byte-pair encoding (Sennrich et al. 2016): it begins with the characters and repeatedly adds
+ * the most frequent pair of adjacent pieces. The result is a SentencePiece model, deterministic for given texts. */
 typedef struct att_vocab att_vocab;
 
 typedef struct att_vocab_options {
     size_t size;
-    int64_t pieces;            /* of the vocabulary in all, at least 4; there may be fewer, see att_vocab_result */
-    double character_coverage; /* 0: 0.9995; the share of the text whose characters become pieces, at most 1 */
-    int64_t max_characters;    /* the most characters that become pieces, the most frequent ones; 0: no limit */
-    int64_t min_count;         /* characters that occur fewer times become no piece; 0: 1 */
-    int64_t max_length;        /* 0: 16; characters of a piece, at most 64 */
-    bool keep_text;            /* nothing is normalised but spaces; else NFKC, white space and control characters are */
-    bool byte_fallback;        /* 256 pieces more: other characters are spelt in bytes, not unknown */
-    bool split_digits;         /* no piece has a digit and another character: a number is one piece a digit */
-    const char *const *symbols; /* [n_symbols]: kept whole wherever they are in a text, each a piece */
+    int64_t pieces;             /* vocabulary size, at least 4; the result may have fewer, see att_vocab_result */
+    double character_coverage;  /* share of the text whose characters become pieces; 0: 0.9995 */
+    int64_t max_characters;     /* maximum number of characters that become pieces, by frequency; 0: no limit */
+    int64_t min_count;          /* characters with fewer occurrences become no piece; 0: 1 */
+    int64_t max_length;         /* maximum length of a piece in characters, at most 64; 0: 16 */
+    bool keep_text;             /* normalise only spaces; false: NFKC, and white space and control characters */
+    bool byte_fallback;         /* add 256 byte pieces: other characters are encoded as bytes, not as unknown */
+    bool split_digits;          /* each digit is a piece of its own */
+    const char *const *symbols; /* [n_symbols]: user-defined symbols: each is one piece wherever it occurs */
     int64_t n_symbols;
-    const char *const *control; /* [n_control]: pieces that no text has, behind <unk>, <s> and </s>, as "<pad>" */
+    const char *const *control; /* [n_control]: control symbols such as "<pad>", after <unk>, <s> and </s> */
     int64_t n_control;
-    void (*progress)(void *user, double share); /* of the learning; or NULL */
+    void (*progress)(void *user, double share); /* share done, from 0 to 1; or NULL */
     void *user;
 } att_vocab_options;
 
@@ -146,35 +147,36 @@ typedef struct att_vocab_result {
     size_t size;
     const void *model; /* [bytes]: the content of a .spm file, until att_vocab_free */
     size_t bytes;
-    int64_t pieces, characters; /* of the vocabulary; fewer pieces than asked for: no two more are neighbours twice */
-    int64_t words;              /* different ones that there were */
-    int64_t left_out;           /* characters of the texts that are no piece, and */
-    const char *left_out_text;  /* [zero-terminated] these in UTF-8, the most frequent first, until att_vocab_free */
+    int64_t pieces, characters; /* fewer pieces than asked for: no pair occurs twice any more */
+    int64_t words;              /* number of distinct words */
+    int64_t left_out;           /* number of characters of the texts that became no piece */
+    const char *left_out_text;  /* [zero-terminated] these characters, the most frequent first, valid until
+                                 * att_vocab_free */
 } att_vocab_result;
 
 ATT_API att_status att_vocab_new(att_ctx *ctx, const att_vocab_options *opt, att_vocab **out);
 ATT_API void att_vocab_free(att_vocab *v);
-/* Counts the words of a text, a line for instance. Memory grows with the number of different words and with the
- * longest text. */
+/* Adds a text, for instance a line. Memory grows with the number of distinct words and with the longest text. */
 ATT_API att_status att_vocab_add(att_vocab *v, const char *text, size_t bytes);
-/* Once, after all texts. Errors: no text; characters and special pieces are more than `pieces` already. */
+/* Learns the vocabulary, once, after all texts. Errors: no text; characters and special pieces exceed `pieces`. */
 ATT_API att_status att_vocab_learn(att_vocab *v, att_vocab_result *result);
 
-typedef struct att_marian_text {
+typedef struct att_marian_tokenizer_files {
     size_t size;
-    const void *source; /* [source_bytes]: the content of a .spm file, as att_vocab_learn makes it */
+    const void *source; /* [source_bytes]: content of a .spm file, e.g. att_vocab_result.model */
     const void *target; /* [target_bytes], or NULL: the source's */
     size_t source_bytes, target_bytes;
-    const char *source_language, *target_language; /* "de", or NULL; for the settings alone */
-} att_marian_text;
-/* Writes the text files of a Marian folder, which is made if it is not there: source.spm, target.spm, vocab.json with
- * "</s>", "<unk>", the pieces of both models, each once, and "<pad>", and tokenizer_config.json. size or NULL:
- * tokens of vocab.json. */
-ATT_API att_status att_marian_text_write(att_ctx *ctx, const char *folder, const att_marian_text *text, int64_t *size);
+    const char *source_language, *target_language; /* "de", or NULL; written to the settings */
+} att_marian_tokenizer_files;
+/* Writes the tokenizer files of a Marian folder, which is created if it does not exist: source.spm, target.spm,
+ * vocab.json ("</s>", "<unk>", the pieces of both models without duplicates, "<pad>") and tokenizer_config.json. size
+ * or NULL: receives the number of tokens in vocab.json. */
+ATT_API att_status att_marian_tokenizer_write(att_ctx *ctx, const char *folder, const att_marian_tokenizer_files *text,
+                                              int64_t *size);
 
 /* ---- 3 BERT ------------------------------------------------------------- */
 
-/* The encoder of Devlin et al. 2018, in the layout of the class BertModel. */
+/* The encoder of Devlin et al. 2018, in the format of the class BertModel. */
 typedef struct att_bert att_bert;
 
 typedef struct att_bert_info {
@@ -185,23 +187,23 @@ typedef struct att_bert_info {
 ATT_API att_status att_bert_open(att_ctx *ctx, const char *folder, att_bert **out);
 ATT_API void att_bert_free(att_bert *m);
 ATT_API att_status att_bert_describe(const att_bert *m, att_bert_info *info);
-/* Hidden states of the last layer, all sequences one after the other:
- * ids [offsets[n]], offsets [n + 1] ascending from 0 -> [offsets[n], hidden]. NULL on error, as all operations. */
+/* Hidden states of the last layer for n sequences, concatenated: ids [offsets[n]], offsets [n + 1] ascending from 0 ->
+ * [offsets[n], hidden]. Returns NULL on error, like all operations. */
 ATT_API att_var *att_bert_apply(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets, int64_t n);
 
-/* Opens it for training: with f32 weights of its own. */
+/* Opens the model for training, with f32 weights of its own. */
 ATT_API att_status att_bert_open_for_training(att_ctx *ctx, const char *folder, att_bert **out);
-/* Of a model that was opened for training: how many parameters, and the i-th in [0, that) with its name (name or NULL).
- * NULL outside, and of other models. */
+/* Of a model that was opened for training: the number of parameters, and parameter i with its name (name or NULL).
+ * Returns NULL if i is out of range or the model was opened for inference. */
 ATT_API int64_t att_bert_params(const att_bert *m);
 ATT_API att_param *att_bert_param(const att_bert *m, int64_t i, const char **name);
-/* Hidden states in training: hidden_dropout_prob of embeddings and of what each half of a layer adds is dropped, and
- * attention_probs_dropout_prob of attention weights. seed: another one each step; sequence_ids [n]: sequences are told
- * apart by these. */
+/* Hidden states with dropout, for training: hidden_dropout_prob after the embeddings and after each sublayer,
+ * attention_probs_dropout_prob on attention weights. seed: another one for each step; sequence_ids [n] identify the
+ * sequences in the dropout masks. */
 ATT_API att_var *att_bert_apply_with_dropout(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets,
                                              int64_t n, uint64_t seed, const uint32_t *sequence_ids);
 
-/* ---- 4 Sentences -------------------------------------------------------- */
+/* ---- 4 Sentence embeddings ---------------------------------------------- */
 
 /* A sentence-transformers folder: Transformer, Pooling, optionally Normalize (Reimers, Gurevych 2019). */
 typedef struct att_sentence att_sentence;
@@ -209,10 +211,10 @@ typedef struct att_sentence att_sentence;
 typedef struct att_sentence_info {
     size_t size;
     int64_t dim;        /* of an embedding */
-    int64_t max_tokens; /* longer sentences are cut */
+    int64_t max_tokens; /* longer sentences are truncated */
     int64_t layers, heads;
     att_pooling pooling;
-    bool normalized; /* embeddings have length 1: their dot product is the cosine */
+    bool normalized; /* embeddings have norm 1: their dot product is the cosine similarity */
 } att_sentence_info;
 
 ATT_API att_status att_sentence_open(att_ctx *ctx, const char *folder, att_sentence **out);
@@ -220,18 +222,18 @@ ATT_API void att_sentence_free(att_sentence *m);
 ATT_API att_status att_sentence_describe(const att_sentence *m, att_sentence_info *info);
 ATT_API const att_tokenizer *att_sentence_tokenizer(const att_sentence *m);
 
-/* One embedding a sentence: texts [n] with bytes [n] or NULL (zero-terminated) -> out [n, dim], in the given order,
- * the same bits whatever else is in the call. n_truncated or NULL: how many sentences were cut. */
+/* Embeds sentences: texts [n] with lengths bytes [n] or NULL (zero-terminated) -> out [n, dim], in the given order,
+ * with the same bits whatever else is in the call. n_truncated or NULL: receives the number of truncated sentences. */
 ATT_API att_status att_sentence_encode(const att_sentence *m, int64_t n, const char *const *texts, const size_t *bytes,
                                        float *out, int64_t *n_truncated);
 
-/* Opens it for training: its parameters are those of its BERT. att_sentence_write writes the folder of one that was
- * trained, made if it is not there: all files that the model's own folder has for it, and model.safetensors. dtype: of
- * weights; 0: f32. */
+/* Opens the model for training; its parameters are those of its BERT. att_sentence_write writes a model that was opened
+ * for training as a folder, which is created if it does not exist: model.safetensors and all settings and tokenizer
+ * files of the original folder. dtype: of the weights; 0: f32. */
 ATT_API att_status att_sentence_open_for_training(att_ctx *ctx, const char *folder, att_sentence **out);
 ATT_API att_status att_sentence_write(const att_sentence *m, const char *folder, att_dtype dtype);
 
-/* Attention weights of one layer and head over one sentence. */
+/* Attention weights of one layer and head for one sentence. */
 typedef struct att_attention_map {
     att_tokens tokens;
     float *weights; /* [count, count]: row = query, column = key */
@@ -242,60 +244,60 @@ ATT_API void att_attention_map_free(const att_sentence *m, att_attention_map *ma
 
 /* ---- 5 Translation ------------------------------------------------------ */
 
-/* A model that reads one text and writes another, token by token: a Transformer, or recurrent layers. */
+/* An encoder-decoder model (a Transformer or recurrent layers), which generates a target text token by token. */
 typedef struct att_encoder_decoder att_encoder_decoder;
 
 typedef struct att_encoder_decoder_info {
     size_t size;
     const char *architecture; /* "transformer" or "rnn" */
     int64_t source_vocabulary, target_vocabulary;
-    int64_t max_positions;                     /* tokens of a text, at most */
-    int64_t attention_layers, attention_heads; /* by which a decoder looks at the source; 0: by none */
-    int64_t pad, eos, start;                   /* ids of the target: start comes before its first token */
+    int64_t max_positions;                     /* maximum number of tokens of a text */
+    int64_t attention_layers, attention_heads; /* of the decoder's attention to the source; 0: none */
+    int64_t pad, eos, start;                   /* ids of the target vocabulary; start is the decoder's first input */
 } att_encoder_decoder_info;
 
 ATT_API att_status att_encoder_decoder_describe(const att_encoder_decoder *m, att_encoder_decoder_info *info);
-/* Of a model that was opened for training: how many parameters, and the i-th in [0, that) with its name (name or NULL).
- * NULL outside, and of other models. */
+/* Of a model that was opened for training: the number of parameters, and parameter i with its name (name or NULL).
+ * Returns NULL if i is out of range or the model was opened for inference. */
 ATT_API int64_t att_encoder_decoder_params(const att_encoder_decoder *m);
 ATT_API att_param *att_encoder_decoder_param(const att_encoder_decoder *m, int64_t i, const char **name);
 
-/* n texts and their translations, all one after the other; a target ends with the end. */
-typedef struct att_pairs {
+/* A batch of n source and target sequences, each concatenated; a target ends with the eos token. */
+typedef struct att_sequence_pairs {
     int64_t n;
     const int32_t *source;         /* [source_offsets[n]] */
     const int64_t *source_offsets; /* [n + 1] */
     const int32_t *target;         /* [target_offsets[n]] */
     const int64_t *target_offsets; /* [n + 1] */
-} att_pairs;
+} att_sequence_pairs;
 
-typedef struct att_learning {
-    float smoothing, dropout;     /* both in [0, 1) */
-    uint64_t seed;                /* of dropout: another one each step */
-    const uint32_t *sequence_ids; /* [n], where dropout > 0: pairs are told apart by these */
-    bool sum;                     /* of all tokens; false: their mean */
-    int64_t *count;               /* becomes the number of target tokens; or NULL */
-} att_learning;
-/* Logits of each target token by those before it -> [target_offsets[n], target_vocabulary]; of learning only the
- * dropout counts, learning or NULL: none. NULL on error, as all operations. */
-ATT_API att_var *att_encoder_decoder_logits(att_tape *t, const att_encoder_decoder *m, const att_pairs *pairs,
-                                            const att_learning *learning);
-/* Their cross entropy -> [1]. learning or NULL: as it is in use, in the mean. */
-ATT_API att_var *att_encoder_decoder_loss(att_tape *t, const att_encoder_decoder *m, const att_pairs *pairs,
-                                          const att_learning *learning);
+typedef struct att_loss_options {
+    float label_smoothing, dropout; /* both in [0, 1) */
+    uint64_t seed;                  /* of dropout: another one for each step */
+    const uint32_t *sequence_ids;   /* [n], if dropout > 0: identify the pairs in the dropout masks */
+    bool sum;                       /* reduction: true: sum over target tokens, false: mean */
+    int64_t *count;                 /* receives the number of target tokens; or NULL */
+} att_loss_options;
+/* Logits of each target token given the tokens before it (teacher forcing) -> [target_offsets[n], target_vocabulary].
+ * Only dropout, seed and sequence_ids of options are used; options or NULL: no dropout. NULL on error. */
+ATT_API att_var *att_encoder_decoder_logits(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *pairs,
+                                            const att_loss_options *options);
+/* The cross entropy of these logits -> [1]. options or NULL: the mean, without dropout and label smoothing. */
+ATT_API att_var *att_encoder_decoder_loss(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *pairs,
+                                          const att_loss_options *options);
 
 typedef struct att_encoder_decoder_write_options {
     size_t size;
-    att_dtype dtype; /* of the weights: ATT_F16, ATT_BF16; 0: as they are, f32 */
-    int64_t beam;    /* that translators of the folder use unless told otherwise; 0: 4 */
+    att_dtype dtype; /* of the weights: ATT_F16, ATT_BF16; 0: f32 */
+    int64_t beam;    /* default beam size of translators that open the folder; 0: 4 */
 } att_encoder_decoder_write_options;
-/* Writes a model that was opened for training: config.json, generation_config.json and model.safetensors, each of which
- * is the old one or the new one at any time; a Transformer as the class MarianMTModel. The folder is made if it is not
- * there. options or NULL: defaults. */
+/* Writes a model that was opened for training: config.json, generation_config.json and model.safetensors, each replaced
+ * atomically; a Transformer in the format of the class MarianMTModel. The folder is created if it does not exist.
+ * options or NULL: defaults. */
 ATT_API att_status att_encoder_decoder_write(const att_encoder_decoder *m, const char *folder,
                                              const att_encoder_decoder_write_options *options);
 
-/* The Transformer of Vaswani et al. 2017 in the layout of the class MarianMTModel, as the OPUS-MT models have it. */
+/* The Transformer of Vaswani et al. 2017 in the format of the class MarianMTModel, as used by the OPUS-MT models. */
 typedef struct att_transformer att_transformer;
 
 typedef struct att_transformer_info {
@@ -308,246 +310,245 @@ typedef struct att_transformer_info {
 ATT_API att_status att_transformer_open(att_ctx *ctx, const char *folder, att_transformer **out);
 ATT_API void att_transformer_free(att_transformer *m);
 ATT_API att_status att_transformer_describe(const att_transformer *m, att_transformer_info *info);
-/* What the encoder makes of the sources, all one after the other: ids [offsets[n]], offsets [n + 1] ascending from 0
- * -> [offsets[n], hidden]. NULL on error, as all operations. */
+/* Encoder output for n sources, concatenated: ids [offsets[n]], offsets [n + 1] ascending from 0 -> [offsets[n],
+ * hidden]. Returns NULL on error, like all operations. */
 ATT_API att_var *att_transformer_encode(att_tape *t, const att_transformer *m, const int32_t *ids,
                                         const int64_t *offsets, int64_t n);
-/* Logits of what follows each target token, all targets one after the other: ids [offsets[n]], offsets [n + 1];
- * source as att_transformer_encode gives it, of source_offsets [n + 1] -> [offsets[n], target_vocabulary]. */
+/* Logits of the token after each target token, for n targets, concatenated: ids [offsets[n]], offsets [n + 1]; source:
+ * the output of att_transformer_encode, with source_offsets [n + 1] -> [offsets[n], target_vocabulary]. */
 ATT_API att_var *att_transformer_decode(att_tape *t, const att_transformer *m, att_var *source,
                                         const int64_t *source_offsets, const int32_t *ids, const int64_t *offsets,
                                         int64_t n);
 
-/* Opens it for training: with f32 weights of its own. */
+/* Opens the model for training, with f32 weights of its own. */
 ATT_API att_status att_transformer_open_for_training(att_ctx *ctx, const char *folder, att_transformer **out);
-/* What it is as any other; it lives as long as m. */
+/* The model as an att_encoder_decoder (an upcast), valid as long as m. */
 ATT_API att_encoder_decoder *att_transformer_as_encoder_decoder(att_transformer *m);
 
-/* Recurrent layers that read a source and write a target (Cho et al. 2014, Sutskever et al. 2014), and look back at the
- * source for each token (Bahdanau et al. 2015, Luong et al. 2015). */
+/* The recurrent encoder-decoder (Cho et al. 2014, Sutskever et al. 2014), optionally with attention to the source
+ * (Bahdanau et al. 2015, Luong et al. 2015). */
 typedef struct att_seq2seq att_seq2seq;
 
 typedef enum att_seq2seq_attention {
-    ATT_SEQ2SEQ_NONE = 0, /* one fixed context, the encoder's last states: into the decoder's layers (Cho) */
-    ATT_SEQ2SEQ_ADDITIVE, /* by the state before the token: into the decoder's layers (Bahdanau) */
-    ATT_SEQ2SEQ_DOT,      /* by the state behind them, which then joins it (Luong) */
-    ATT_SEQ2SEQ_GENERAL   /* the same, by s W h */
+    ATT_SEQ2SEQ_NONE = 0, /* a fixed context, the encoder's last state, is an input of the decoder's layers (Cho) */
+    ATT_SEQ2SEQ_ADDITIVE, /* query: state before the token; context: input of the layers (Bahdanau) */
+    ATT_SEQ2SEQ_DOT,      /* query: last layer's state; the context is added to it (Luong) */
+    ATT_SEQ2SEQ_GENERAL   /* likewise, with the score s W h */
 } att_seq2seq_attention;
 
 typedef struct att_seq2seq_config {
     size_t size;
     int64_t source_vocabulary, target_vocabulary;
-    int64_t embedding, units, layers; /* units of a state; layers of the encoder, and of the decoder */
-    int64_t max_positions;            /* tokens of a text, at most; the layers would take any number */
-    int64_t pad, eos, start;          /* ids of the target: start comes before its first token */
-    bool lstm;                        /* false: GRU */
-    bool bidirectional;               /* the encoder, with half of the units in each direction */
-    bool scale_embedding;             /* by sqrt(embedding) */
-    bool share;                       /* one table for source and target */
-    bool tie;                         /* the output's weights are the target's table (Press, Wolf 2017) */
+    int64_t embedding, units, layers; /* units of a state; layers of the encoder and of the decoder, each */
+    int64_t max_positions;   /* maximum number of tokens of a text; a limit of the settings, not of the layers */
+    int64_t pad, eos, start; /* ids of the target vocabulary; start is the decoder's first input */
+    bool lstm;               /* false: GRU */
+    bool bidirectional;      /* the encoder, with units / 2 in each direction */
+    bool scale_embedding;    /* multiply embeddings by sqrt(embedding) */
+    bool share;              /* one embedding table for source and target */
+    bool tie;                /* the output layer's weights are the target's embedding table (Press, Wolf 2017) */
     att_seq2seq_attention attention;
 } att_seq2seq_config;
 
-/* A folder with config.json ("model_type": "attend-seq2seq") and model.safetensors; the same to train, with f32 weights
- * of its own; and a new one to train, with random weights. Errors name the setting and its value. */
+/* Opens a folder with config.json ("model_type": "attend-seq2seq") and model.safetensors, for inference or for
+ * training, or makes a model with randomly initialised weights, for training. Errors name the setting and its value. */
 ATT_API att_status att_seq2seq_open(att_ctx *ctx, const char *folder, att_seq2seq **out);
 ATT_API att_status att_seq2seq_open_for_training(att_ctx *ctx, const char *folder, att_seq2seq **out);
 ATT_API att_status att_seq2seq_new(att_ctx *ctx, const att_seq2seq_config *config, uint64_t seed, att_seq2seq **out);
 ATT_API void att_seq2seq_free(att_seq2seq *m);
 ATT_API att_status att_seq2seq_describe(const att_seq2seq *m, att_seq2seq_config *config);
-/* What it is as any other; it lives as long as m. Dropout is on embeddings, between layers, on the encoder's outputs
- * and on what logits are made of. No text is empty. */
+/* The model as an att_encoder_decoder (an upcast), valid as long as m. Texts must not be empty. Dropout: after
+ * embeddings, between layers, after the encoder and before the output layer. */
 ATT_API att_encoder_decoder *att_seq2seq_as_encoder_decoder(att_seq2seq *m);
 
-/* A training: steps of an optimizer on a model, in memory or as a run in a folder of its own, which becomes
- * a model's folder: with its settings, checkpoints, and in the end its weights. */
+/* A training: a model, an optimizer and its data; in memory, or in a folder with settings and checkpoints, which in the
+ * end becomes a model folder. */
 typedef struct att_training att_training;
 
-/* Of a translator, from two files, of which line i of one is a translation of line i of the other. They may have any
- * size: kept is where their lines are, at most 16 bytes a line, and each batch is read when its turn comes. So they
- * have to be regular files and to stay as they are while there is the training: one that was changed is an error of the
- * next step. No line may have more than a MiB. Pairs that are left out: see att_train_report. */
-typedef struct att_training_options {
+/* Training of a translator from two files: line i of one is the translation of line i of the other. The files may have
+ * any size: only line offsets are held in memory, at most 16 bytes a line, and batches are read when needed. So they
+ * must be regular files that do not change during the training: a changed file is an error of the next step. A line has
+ * at most 1 MiB. For pairs that are skipped see att_training_report. */
+typedef struct att_translator_training_options {
     size_t size;
-    const char *source, *target;  /* files */
-    int64_t max_tokens;           /* of a text; longer pairs are left out; 0: 128 */
-    int64_t batch_tokens;         /* of the targets of a batch, at most, or a single pair; 0: 2048 */
-    int64_t accumulate;           /* batches of a step; 0: 1 */
-    const att_schedule *schedule; /* of learning rates */
-    float smoothing, dropout;
-    double clip;                             /* the greatest norm of a step's gradients; 0: none */
-    uint64_t seed;                           /* of dropout and of the order */
-    const char *valid_source, *valid_target; /* files to validate by; none: both NULL */
-    /* The rest is for att_training_open alone. */
-    const char *tokenizer; /* a folder with source.spm, target.spm and vocab.json, or a SentencePiece model that makes
-                            * them; or NULL: they are made of the files */
-    int64_t vocabulary;    /* pieces of that, of both languages together; 0: 8000. Each digit is one, and each of the
-                            * 4,000 most frequent characters that the files have three times or more. */
-    double character_coverage; /* of that, as in att_vocab_options; 0: 1 */
-    bool byte_fallback;        /* the same */
-    const char *settings;      /* of the model, as a config.json has them: {"model_type": "attend-seq2seq", "attention":
-                                * "dot"}; what is left out, or NULL: those of a Transformer of 3 + 3 layers of 256, or of
-                                * recurrent layers about as large. What follows from the vocabulary need not be there. */
-    const char *config;        /* a file that has such settings, too; or NULL. They must not contradict each other. */
-    bool resume;               /* go on from the newest checkpoint: the same bits as without a pause */
-    int64_t keep;              /* checkpoints that stay; 0: 5 */
-    char *note; /* [note_bytes], zero-terminated: a text of the caller's, which each checkpoint has as it then
-                 * is; resume: it becomes that of the checkpoint, where that has one; or NULL. */
+    const char *source, *target;  /* files of text */
+    int64_t max_tokens;           /* of a text; longer pairs are skipped; 0: 128 */
+    int64_t batch_tokens;         /* target tokens of a batch, at most, except for a single longer pair; 0: 2048 */
+    int64_t accumulate;           /* batches per step; 0: 1 */
+    const att_schedule *schedule; /* of the learning rate */
+    float label_smoothing, dropout;
+    double clip;                             /* maximum gradient norm; 0: no clipping */
+    uint64_t seed;                           /* of dropout and of the order of pairs */
+    const char *valid_source, *valid_target; /* validation files; NULL: none */
+    /* The following fields are for att_translator_training_open only. */
+    const char *tokenizer; /* a folder with source.spm, target.spm, vocab.json, or a SentencePiece model; or NULL:
+                            * learnt from the files */
+    int64_t vocabulary;    /* size of the learnt joint vocabulary; 0: 8000. Each digit is a piece, and so is each of the
+                            * 4,000 most frequent characters that occur at least three times. */
+    double character_coverage; /* of the learnt vocabulary, see att_vocab_options; 0: 1 */
+    bool byte_fallback;        /* likewise */
+    const char *settings;      /* model settings as in config.json: {"model_type": "attend-seq2seq", "attention":
+                                * "dot"}. Left out, or NULL: a Transformer of 3 + 3 layers of 256, or recurrent layers
+                                * of about that size. Settings implied by the vocabulary may be left out. */
+    const char *config;        /* a file with such settings; or NULL. Settings given in both must be equal. */
+    bool resume;               /* continue from the newest checkpoint, with the same bits as without interruption */
+    int64_t keep;              /* number of checkpoints to keep; 0: 5 */
+    char *note; /* [note_bytes], zero-terminated: the caller's text, saved with each checkpoint and read on resume; or
+                 * NULL */
     size_t note_bytes;
-} att_training_options;
-/* In memory. The model, opened for training, and the tokenizer must outlive it. Errors name the files. */
-ATT_API att_status att_training_new(att_encoder_decoder *m, const att_tokenizer *t, const att_training_options *options,
-                                    att_training **out);
-/* In a folder, with a vocabulary and a model that are made by the options. Errors: another training runs in the folder;
- * it has checkpoints and options.resume is false, or none and it is true; a checkpoint of other options, or one that no
- * training has made: damaged, of another step than its name's, with numbers that are not finite; a symbolic link where
- * the folder's lock or a checkpoint should be. */
-ATT_API att_status att_training_open(att_ctx *ctx, const char *folder, const att_training_options *options,
-                                     att_training **out);
-ATT_API void att_training_close(att_training *t);
-/* What a translator's training has; NULL: it is another kind of training. */
+} att_translator_training_options;
+/* In memory. The model (opened for training) and the tokenizer must outlive the training. Errors name the files. */
+ATT_API att_status att_translator_training_new(att_encoder_decoder *m, const att_tokenizer *t,
+                                               const att_translator_training_options *options, att_training **out);
+/* In a folder; vocabulary and model are made as the options say. Errors: another process trains in the folder; it has
+ * checkpoints but options.resume is false, or none but it is true; a checkpoint with other options, or an invalid one
+ * (damaged, of another step, with numbers that are not finite); a symbolic link instead of the lock or a checkpoint. */
+ATT_API att_status att_translator_training_open(att_ctx *ctx, const char *folder,
+                                                const att_translator_training_options *options, att_training **out);
+ATT_API void att_training_free(att_training *t);
+/* The model and tokenizer of a translator's training; NULL for other trainings. */
 ATT_API const att_encoder_decoder *att_training_model(const att_training *t);
 ATT_API const att_tokenizer *att_training_tokenizer(const att_training *t);
 
-/* Of a sentence model, which learns how alike sentences are: the mean of (cos(u, v) - score)^2 over pairs becomes
- * small, as Sentence-BERT learns it (Reimers, Gurevych 2019, 3.1), by AdamW. Reports' tokens are those of first and
- * second sentences, `longer` counts pairs with a sentence that was cut, and the loss is a pair's. */
+/* Training of a sentence embedding model from pairs with similarity scores: minimises the mean of (cos(u, v) - score)^2
+ * (Sentence-BERT: Reimers, Gurevych 2019, 3.1) with AdamW. In reports, source and target tokens are those of first and
+ * second sentences, too_long counts pairs with a truncated sentence, and the loss is per pair. */
 typedef struct att_sentence_training_options {
     size_t size;
     int64_t pairs;
-    const char *const *texts;     /* [2 pairs], UTF-8: the first and the second of each; needed until it is made */
+    const char *const *texts;     /* [2 pairs], UTF-8: the two sentences of each pair; not used after the constructor */
     const size_t *bytes;          /* [2 pairs], or NULL: zero-terminated */
-    const double *scores;         /* [pairs]: cosines that are wanted, from -1 to 1 */
+    const double *scores;         /* [pairs]: target cosines, from -1 to 1 */
     int64_t batch;                /* pairs; 0: 16 */
-    const att_schedule *schedule; /* of learning rates */
-    double decay;                 /* of weights that are matrices */
-    double clip;                  /* the greatest norm of a step's gradients; 0: none */
-    uint64_t seed;                /* of dropout and of the order */
-    /* The rest is for att_sentence_training_open alone. */
-    const char *model; /* the folder to begin with */
+    const att_schedule *schedule; /* of the learning rate */
+    double weight_decay;          /* of matrices only */
+    double clip;                  /* maximum gradient norm; 0: no clipping */
+    uint64_t seed;                /* of dropout and of the order of pairs */
+    /* The following fields are for att_sentence_training_open only. */
+    const char *model; /* the folder of the pre-trained model */
     bool resume;
-    int64_t keep;         /* checkpoints that stay; 0: 2 */
-    int64_t evaluated_by; /* a number that stands for what scores are of, as a checksum of texts: a
-                           * checkpoint of another one is refused */
-    char *note;           /* as that of att_training_options */
+    int64_t keep;          /* number of checkpoints to keep; 0: 2 */
+    int64_t evaluation_id; /* identifies the held-out data of att_training_keep_best; a checkpoint with another id is
+                            * refused */
+    char *note;            /* as in att_translator_training_options */
     size_t note_bytes;
 } att_sentence_training_options;
-/* In memory: the model, opened for training, must outlive it. In a folder, which is not the model's and becomes a
- * sentence-transformers folder. */
+/* In memory: the model, which was opened for training, must outlive the training. In a folder, which is not that of the
+ * pre-trained model and becomes a sentence-transformers folder. */
 ATT_API att_status att_sentence_training_new(att_sentence *m, const att_sentence_training_options *options,
                                              att_training **out);
 ATT_API att_status att_sentence_training_open(att_ctx *ctx, const char *folder,
                                               const att_sentence_training_options *options, att_training **out);
-ATT_API const att_sentence *att_training_sentence(const att_training *t); /* NULL: it is another kind of training */
+ATT_API const att_sentence *att_training_sentence(const att_training *t); /* NULL for other trainings */
 
-typedef struct att_train_report {
+typedef struct att_training_report {
     size_t size;
-    int64_t step, epoch;                  /* how many steps were taken, and epochs were begun */
-    int64_t steps_left;                   /* of this epoch */
-    int64_t pairs;                        /* of the files: learnt, */
-    int64_t empty, invalid, longer;       /* and left out: with an empty side, not UTF-8, too long */
-    int64_t source_tokens, target_tokens; /* of the step */
-    double loss;                          /* of a target token, in the mean, smoothed and dropped as it was learnt */
+    int64_t step, epoch;                  /* steps so far; epochs begun */
+    int64_t steps_left;                   /* in this epoch */
+    int64_t pairs;                        /* used pairs of the files */
+    int64_t empty, invalid, too_long;     /* skipped pairs: with an empty text, not UTF-8, too long */
+    int64_t source_tokens, target_tokens; /* in this step */
+    double loss;                          /* mean per target token, with dropout and label smoothing */
     double norm, rate;
-} att_train_report;
-/* One step: a batch, or several, then the optimizer. The same bits for any number of threads, and whether or not it was
- * interrupted. Errors: a loss or gradients that are not finite; the sentence names the step and the operation that made
- * the first such number (see att_tape_config.finite). Nothing has changed then. */
-ATT_API att_status att_training_step(att_training *t, att_train_report *report);
-ATT_API int64_t att_training_steps(const att_training *t); /* that were taken */
-/* A translator's loss of a target token of the files to validate by, in the mean, neither smoothed nor dropped. */
+} att_training_report;
+/* One step: one or more batches, then an update by the optimizer. The same bits for any number of threads and after any
+ * interruption. Errors: a loss or gradients that are not finite; the message names the step and the operation that
+ * produced the first such number (see att_tape_config.detect_anomaly). After an error the weights are unchanged. */
+ATT_API att_status att_training_step(att_training *t, att_training_report *report);
+ATT_API int64_t att_training_steps(const att_training *t); /* steps so far */
+/* The mean loss of a translator per target token of the validation files, without dropout and label smoothing. */
 ATT_API att_status att_training_validate(att_training *t, double *loss);
 
-/* The rest is for a training in a folder. */
+/* The rest is for trainings in a folder only. */
 
-/* A checkpoint of now: weights, moments, and where in the files it is. It is whole or is not there. Errors: numbers
- * that are not finite, which the sentence names; the disk. After each of them the checkpoints before are there as they
- * were.
- */
+/* Saves a checkpoint: weights, moments and the position in the data. It is written atomically. Errors: numbers that are
+ * not finite, which the message names; I/O errors. After an error the older checkpoints are intact. */
 ATT_API att_status att_training_save(att_training *t);
-/* The same where a run stops for a while: the next checkpoint takes its place, so that averages are those of a run that
- * has not stopped. */
+/* Saves a checkpoint for an interruption: the next checkpoint replaces it, so that averages over checkpoints are those
+ * of an uninterrupted run. */
 ATT_API att_status att_training_pause(att_training *t);
-/* Of a sentence model: evaluated on what is not learnt, the model of this step has that score. If it is the highest so
- * far, in steps before a pause too, the model is written to the folder, as att_training_finish(t, 0, dtype) does. */
+/* For a sentence model: records the score of the current weights on held-out data. If it is the best so far, including
+ * before a resume, the model is written to the folder, like att_training_write(t, 0, dtype). */
 ATT_API att_status att_training_keep_best(att_training *t, double score, att_dtype dtype);
-/* What att_training_keep_best was given. */
+/* What att_training_keep_best has recorded. */
 typedef struct att_training_info {
     size_t size;
-    int64_t evaluated, best_step; /* the last step, and that of the best score; 0: none */
-    double best;                  /* -INFINITY: none */
+    int64_t evaluated, best_step; /* step of the last score and of the best one; 0: none */
+    double best;                  /* best score; -INFINITY: none */
 } att_training_info;
 ATT_API att_status att_training_describe(const att_training *t, att_training_info *info);
-/* model.safetensors: the mean of the weights of the newest n checkpoints (n = 0: those of now), as dtype. The folder is
- * then one for att_translator_open, or att_sentence_open. */
-ATT_API att_status att_training_finish(att_training *t, int64_t n, att_dtype dtype);
+/* Writes model.safetensors: the mean of the weights of the newest n checkpoints (n = 0: the current weights), as dtype.
+ * The folder can then be opened by att_translator_open or att_sentence_open. */
+ATT_API att_status att_training_write(att_training *t, int64_t n, att_dtype dtype);
 
-/* A folder with the model and its text: source.spm, target.spm, vocab.json. It serves many threads at once. */
+/* A translator: an encoder-decoder and its tokenizer (source.spm, target.spm, vocab.json). Serves many threads at
+ * once. */
 typedef struct att_translator att_translator;
 ATT_API att_status att_translator_open(att_ctx *ctx, const char *folder, att_translator **out);
-/* The same of a model and a tokenizer that there are, as they are now: greedy, and they must outlive it. */
-ATT_API att_status att_translator_of(const att_encoder_decoder *m, const att_tokenizer *t, att_translator **out);
+/* A translator of an existing model and tokenizer, which must outlive it; greedy by default. */
+ATT_API att_status att_translator_new(const att_encoder_decoder *m, const att_tokenizer *t, att_translator **out);
 ATT_API void att_translator_free(att_translator *m);
 ATT_API const att_encoder_decoder *att_translator_model(const att_translator *m);
 ATT_API const att_tokenizer *att_translator_tokenizer(const att_translator *m);
 
 typedef struct att_translate_options {
     size_t size;
-    int64_t beam;       /* translations that are followed at a time; 0: what the model's settings say, or 1 */
-    int64_t max_tokens; /* of a translation, the end among them; 0: the settings, or as many as the model's positions */
-    int64_t min_tokens; /* the same: it does not end before; 0: the settings, or 1 */
-    int64_t n_best;     /* the best of each text, at most beam; 0: 1 */
-    const float *length_penalty; /* score = log probability / tokens ^ this; or NULL: what the settings say, or 1 */
-    bool split; /* texts that are longer than the model's positions are cut, at sentences where that can be, and their
-                 * segments translated; false: an error */
-    bool no_scores; /* scores are not asked for: they are NaN. With a beam of 1 the same tokens are then found from a
-                     * quarter of the vocabulary's bytes (att_linear_argmax) */
+    int64_t beam;       /* beam size; 0: as in the model's settings, or 1 */
+    int64_t max_tokens; /* of a translation, eos included; 0: as in the settings, or the model's max_positions */
+    int64_t min_tokens; /* likewise: no eos before; 0: as in the settings, or 1 */
+    int64_t n_best;     /* number of translations per text, at most beam; 0: 1 */
+    const float
+        *length_penalty; /* score = log probability / tokens ^ length_penalty; or NULL: as in the settings, or 1 */
+    bool split;     /* split texts longer than max_positions, at sentence ends if possible, and translate the segments;
+                     * false: such a text is an error */
+    bool no_scores; /* leave scores NaN: with beam 1, tokens are then selected by att_linear_argmax, which is faster */
 } att_translate_options;
 
 typedef struct att_translation {
     att_text text;
-    att_tokens tokens; /* the end not among them */
-    float score;       /* log probability / tokens ^ length penalty, the end counted */
+    att_tokens tokens; /* without eos */
+    float score;       /* log probability / tokens ^ length_penalty, eos included */
 } att_translation;
-/* texts [n] with bytes [n] or NULL (zero-terminated) -> out [n][n_best], in the given order and the best first, the
- * same bits whatever else is in the call; free each with att_translation_free. Where less than n_best was found
- * text.text is NULL. Nothing, or white space, is translated to nothing. Settings are those of generation_config.json;
- * one that is not supported is an error of att_translator_open. options or NULL: defaults. beam 1: the likeliest token
- * each time. Else beam search as the class GenerationMixin has it. Errors: options out of range; a text that is NULL or
- * too long; logits that are not numbers; memory; cancelled. */
+/* Translates texts [n] with lengths bytes [n] or NULL (zero-terminated) -> out [n][n_best], in the given order, best
+ * translation first; free each with att_translation_free. The same bits whatever else is in the call. If fewer than
+ * n_best translations were found, text.text of the others is NULL. An empty or blank text has an empty translation.
+ * Settings come from generation_config.json; an unsupported one is an error of att_translator_open. options or NULL:
+ * defaults. beam 1 is greedy search; otherwise beam search as in the class GenerationMixin. Errors: options out of
+ * range; a text that is NULL or too long; logits that are not finite; memory; cancelled. */
 ATT_API att_status att_translate(const att_translator *m, int64_t n, const char *const *texts, const size_t *bytes,
                                  const att_translate_options *options, att_translation *out);
 ATT_API void att_translation_free(const att_translator *m, att_translation *t);
 
-/* What a translation looks at in its text: attention weights of one decoder layer, rows adding up to 1. */
+/* Attention of a translation to its source: the weights of one decoder layer; rows sum to 1. */
 typedef struct att_alignment {
-    att_tokens source, target; /* with their ends */
-    float *weights;            /* [target.count, source.count]: a row is of the step that chose its token */
+    att_tokens source, target; /* eos included */
+    float *weights;            /* [target.count, source.count]: row t has the weights with which target token t was
+                                * predicted */
 } att_alignment;
-/* text [bytes] and its translation's tokens, ids [n] without the end; layer -1: the last, head -1: the mean of all. It
- * is decoded once more, all at once. Errors: a layer or head that is not there, or no attention at all; more tokens
- * than positions; memory. */
+/* Computes the alignment of text [bytes] and its translation, ids [n] without eos, in one decoder pass. layer -1: the
+ * last; head -1: the mean of all heads. Errors: no such layer or head, or a model without attention; more tokens than
+ * positions; memory. */
 ATT_API att_status att_translate_alignment(const att_translator *m, const char *text, size_t bytes, const int32_t *ids,
                                            int64_t n, int64_t layer, int64_t head, att_alignment *out);
 ATT_API void att_alignment_free(const att_translator *m, att_alignment *a);
 
-/* ---- 6 Translations, measured ------------------------------------------- */
+/* ---- 6 Translation metrics ---------------------------------------------- */
 
-/* BLEU (Papineni et al. 2002) and chrF (Popovic 2015), as the program sacreBLEU has them by default (Post 2018): the
- * same tokens, exponential smoothing, chrF2 of characters without spaces. Case counts. */
+/* BLEU (Papineni et al. 2002) and chrF (Popovic 2015) with sacreBLEU's defaults (Post 2018): its tokenizers,
+ * exponential smoothing, chrF2 of characters without spaces, case-sensitive. */
 
 typedef enum att_bleu_tokenizer {
-    ATT_BLEU_13A = 0,  /* as mteval-v13a cuts them: punctuation is cut off, "&quot;" and the like are read */
-    ATT_BLEU_CHAR = 1, /* each character but white space: for texts without spaces between words */
-    ATT_BLEU_NONE = 2  /* what stands between white space */
+    ATT_BLEU_13A = 0,  /* mteval-v13a: splits off punctuation, decodes entities such as "&quot;" */
+    ATT_BLEU_CHAR = 1, /* each character except white space: for languages without spaces between words */
+    ATT_BLEU_NONE = 2  /* split at white space */
 } att_bleu_tokenizer;
 
 enum { ATT_BLEU_ORDER = 4, ATT_CHRF_ORDER = 6 };
 
-/* What a translation shares with its references. The counts of several sentences, added up, are those of all. Arrays
- * are by order: [0] has single tokens or characters, [1] n-grams of two, ... A match is one that is in a reference,
- * too. Of several references, reference_tokens is of the one that is nearest in length, and characters are of the one
- * that gives the best chrF. */
+/* N-gram statistics of a translation and its references; statistics of several sentences are added up. Arrays are
+ * indexed by order - 1. A match is an n-gram that is in a reference as well. With several references, reference_tokens
+ * is the length nearest to the translation's, and the character statistics are from the reference with the best
+ * chrF. */
 typedef struct att_bleu_counts {
     int64_t tokens, reference_tokens;
     int64_t token_ngrams[ATT_BLEU_ORDER], token_matches[ATT_BLEU_ORDER];
@@ -555,9 +556,9 @@ typedef struct att_bleu_counts {
         character_matches[ATT_CHRF_ORDER];
 } att_bleu_counts;
 
-/* Counts of one sentence: text [bytes] against its references [n] with reference_bytes [n] or NULL (zero-terminated).
- * Any bytes will do: each maximal invalid subpart of UTF-8 reads as one U+FFFD. Time is that of sorting the tokens and
- * the characters. n 0: its own tokens alone. Errors: more than 2^31 - 1 bytes in all; memory. */
+/* Statistics of one sentence: text [bytes] and its references [n] with reference_bytes [n] or NULL (zero-terminated).
+ * Any bytes are accepted: each maximal invalid subpart of UTF-8 is read as one U+FFFD. Time O(k log k) for k tokens or
+ * characters. n 0: only its own tokens. Errors: more than 2^31 - 1 bytes in all; memory. */
 ATT_API att_status att_bleu_count(att_ctx *ctx, att_bleu_tokenizer tokenizer, const char *text, size_t bytes,
                                   const char *const *references, const size_t *reference_bytes, int64_t n,
                                   att_bleu_counts *out);
@@ -567,12 +568,13 @@ ATT_API void att_bleu_add(att_bleu_counts *sum, const att_bleu_counts *c);
 typedef struct att_bleu_info {
     size_t size;
     double bleu, chrf;                /* in [0, 100] */
-    double precision[ATT_BLEU_ORDER]; /* in percent; the k-th order without a match counts as if it had 2^-k of one */
-    double brevity;                   /* in [0, 1]: less than 1 where translations are shorter than references */
+    double precision[ATT_BLEU_ORDER]; /* percent; exponential smoothing: the k-th order without a match counts as 2^-k
+                                       * matches */
+    double brevity; /* brevity penalty, in [0, 1]: below 1 if translations are shorter than references */
 } att_bleu_info;
 
-/* effective_order: orders for which all sentences are too short do not count, as is usual for single sentences; else
- * BLEU is 0 then. */
+/* effective_order: ignore orders for which all sentences are too short, as usual for single sentences; else BLEU is
+ * 0. */
 ATT_API att_status att_bleu_describe(const att_bleu_counts *c, bool effective_order, att_bleu_info *info);
 
 typedef struct att_bleu_resampling {
@@ -586,9 +588,9 @@ typedef struct att_interval {
     double mean, low, high; /* 95 % of the resamples lie in [low, high] */
 } att_interval;
 
-/* How far the scores are due to the sentences that happened to be there: those of as many sentences drawn from c [n]
- * with replacement, again and again (Koehn 2004). Resample r draws sentence i by word i % 4 of att_random(seed, {i / 4,
- * r}), times n, divided by 2^32. opt or NULL: defaults. Errors: n or resamples not in [1, 2^31); memory; cancelled. */
+/* Bootstrap confidence intervals (Koehn 2004): scores of resamples of c [n], n sentences drawn with replacement.
+ * Resample r draws sentence i by word i % 4 of att_random(seed, {i / 4, r}), times n, divided by 2^32. opt or NULL:
+ * defaults. Errors: n or resamples not in [1, 2^31); memory; cancelled. */
 ATT_API att_status att_bleu_intervals(att_ctx *ctx, const att_bleu_counts *c, int64_t n, const att_bleu_resampling *opt,
                                       att_interval *bleu, att_interval *chrf);
 

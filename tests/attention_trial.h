@@ -197,7 +197,7 @@ static inline bool possible(const choice *c)
            1;
 }
 
-/* A combination by chance. */
+/* A random combination. */
 static inline choice any_choice(uint64_t seed)
 {
     choice c;

@@ -136,7 +136,7 @@ static inline void check_leaf(att_ctx *ctx, att_tape *t, const problem *p, int i
     att_tensor grad;
     if (l->param)
         grad = *att_param_grad(p->weight[i]);
-    else if (att_grad(t, p->var[i], &grad))
+    else if (att_var_grad(t, p->var[i], &grad))
         fail_msg("%s", att_error(ctx));
     assert_int_equal(grad.rank, l->rank);
     assert_memory_equal(grad.dim, l->dim, (size_t)l->rank * sizeof *l->dim);
@@ -157,7 +157,7 @@ static inline void check_value(att_ctx *ctx, problem *p, const att_tensor *value
     att_tape *t = new_tape(ctx);
     att_tensor without;
     const int64_t n = att_count(value);
-    assert_int_equal(att_read(t, build(ctx, t, p), &without), ATT_OK);
+    assert_int_equal(att_var_value(t, build(ctx, t, p), &without), ATT_OK);
     assert_memory_equal(without.data, value->data, (size_t)n * sizeof(float));
     double *y = malloc((size_t)(n + 1) * sizeof *y);
     p->reference(p, y);
@@ -179,9 +179,9 @@ static inline float *spoil_numbers(att_tape *t)
     for (int64_t i = 0; i < most; i++)
         none[i] = NAN;
     for (att_var *v = t->last; v; v = v->before)
-        if (!v->needed && !v->base && v->data_made == 0)
+        if (!v->value_needed && !v->base && v->data_made == 0)
             v->value.data = none;
-        else if (!v->needed && !v->base && v->step && v->step->op->forgets_y)
+        else if (!v->value_needed && !v->base && v->step && v->step->op->ignores_y)
             memcpy(v->value.data, none, (size_t)att_count(&v->value) * sizeof *none);
     return none;
 }
@@ -194,7 +194,7 @@ static inline void check_gradients(att_ctx *ctx, problem *p, int times, const ch
     if (times == 2)
         y = att_add(t, y, p->build(t, p));
     att_tensor dy;
-    if (att_read(t, y, &dy))
+    if (att_var_value(t, y, &dy))
         fail_msg("%s", att_error(ctx));
     dy.data = check_numbers(att_count(&dy), 99);
     float *none = spoil_numbers(t);
@@ -223,7 +223,7 @@ static inline att_status without_memory(problem *p, long n, const char *what)
     give_leaves(ctx, t, p);
     f.fail_at = f.calls + n;
     att_var *v = p->build(t, p);
-    att_status s = att_read(t, v, &y);
+    att_status s = att_var_value(t, v, &y);
     s = s ? s : att_tape_backward(t, v, NULL);
     if (s && s != ATT_ERR_MEMORY)
         fail_msg("%s, allocation %ld: %s", what, n, att_error(ctx));
@@ -256,7 +256,7 @@ static inline void check_on(att_ctx *ctx, problem *p, const char *what, bool fir
         fail_msg("%s", att_error(ctx));
     p->plan = plan;
     att_tensor value;
-    if (att_read(t, build(ctx, t, p), &value))
+    if (att_var_value(t, build(ctx, t, p), &value))
         fail_msg("%s", att_error(ctx));
     drop_params(p);
     if (first)

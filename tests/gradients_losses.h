@@ -140,7 +140,7 @@ static void cross_entropy_reference(const problem *p, double *y)
                 logits[j] += (double)x->x[i * x->dim[1] + d] * (double)w->x[j * x->dim[1] + d];
         }
         if (p->ids[i] >= 0) {
-            sum += row_loss(classes, logits, p->ids[i], (double)p->entropy->smoothing);
+            sum += row_loss(classes, logits, p->ids[i], (double)p->entropy->label_smoothing);
             count++;
         }
     }
@@ -157,7 +157,7 @@ static void gradients_of_cross_entropy(void **state)
     for (int i = 0; i < 16; i++) {
         int64_t count = 0;
         const att_cross_entropy_options options = {.size = sizeof options,
-                                                   .smoothing = i & 1 ? 0.1f : 0,
+                                                   .label_smoothing = i & 1 ? 0.1f : 0,
                                                    .classes = i & 2 ? CLASSES - 2 : 0,
                                                    .sum = i & 4,
                                                    .count = &count};
@@ -187,7 +187,7 @@ static void gradients_of_cross_entropy(void **state)
                           .reference = cross_entropy_reference,
                           .leaf = {{.rank = 2, .dim = {ROWS, CLASSES}}},
                           .ids = ids,
-                          .entropy = ATT_OPTIONS(att_cross_entropy_options, .smoothing = 0),
+                          .entropy = ATT_OPTIONS(att_cross_entropy_options, .label_smoothing = 0),
                           .tolerance = 1e-30,
                           .y_tolerance = 1e-30};
     check_problem(none, "cross_entropy of no targets");

@@ -23,7 +23,7 @@ static inline att_var *sinusoidal(att_tape *t, const problem *p)
 
 static inline void sinusoidal_reference(const problem *p, double *y)
 {
-    const att_sinusoids *s = p->options;
+    const att_sinusoidal_options *s = p->options;
     const int64_t tokens = p->leaf[0].dim[0], in = p->leaf[0].dim[1], out = in + s->append;
     const int64_t features = s->append ? s->append : in, sines = (features + 1) / 2;
     for (int64_t i = 0; i < tokens; i++) {
@@ -44,7 +44,7 @@ static inline void gradients_of_sinusoidal(void **state)
     (void)state;
     for (int interleaved = 0; interleaved < 2; interleaved++)
         for (int64_t append = 0; append < 8; append += 7) {
-            const att_sinusoids how = {.size = sizeof how, .interleaved = interleaved, .append = append};
+            const att_sinusoidal_options how = {.size = sizeof how, .interleaved = interleaved, .append = append};
             const problem p = {.build = sinusoidal,
                                .reference = sinusoidal_reference,
                                .leaf = {{.rank = 2, .dim = {11, 9}}},

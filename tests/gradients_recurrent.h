@@ -17,15 +17,15 @@ static inline att_var *recurrent(att_tape *t, const problem *p)
 {
     const recurrent_case *c = p->options;
     const int states = c->biases ? 5 : 3;
-    att_states last;
+    att_recurrent_state last;
     const att_recurrent o = {.size = sizeof o,
                              .weight_ih = p->weight[1],
                              .weight_hh = p->weight[2],
                              .bias_ih = c->biases ? p->weight[3] : NULL,
                              .bias_hh = c->biases ? p->weight[4] : NULL,
                              .reverse = c->reverse,
-                             .start.hidden = c->start ? p->var[states] : NULL,
-                             .start.cell = c->start && c->lstm ? p->var[states + 1] : NULL};
+                             .initial.hidden = c->start ? p->var[states] : NULL,
+                             .initial.cell = c->start && c->lstm ? p->var[states + 1] : NULL};
     att_var *y = (c->lstm ? att_lstm : att_gru)(t, p->var[0], recurrent_offsets, p->n, &o, &last);
     return att_concat(t, c->lstm ? 3 : 2, (att_var *[]){y, last.hidden, last.cell}, 0);
 }
@@ -113,10 +113,10 @@ static inline void gradients_of_lstm(void **state)
         check_recurrent(&(const recurrent_case){.lstm = true, .reverse = i & 1, .biases = i & 2, .start = i & 4});
 }
 
-/* The cells alone, and of outputs nothing: through states that nobody else reads. */
+/* The cells alone, and of outputs nothing: through states that nothing else reads. */
 static inline att_var *last_cells(att_tape *t, const problem *p)
 {
-    att_states last;
+    att_recurrent_state last;
     att_lstm(t, p->var[0], recurrent_offsets, p->n,
              ATT_OPTIONS(att_recurrent, .weight_ih = p->weight[1], .weight_hh = p->weight[2]), &last);
     return last.cell;

@@ -304,12 +304,13 @@ static void gradients_of_merge_heads(void **state)
 
 /* ---- use */
 
-static att_var *use(att_tape *t, const problem *p) { return att_use(t, p->weight[0]); }
+static att_var *use(att_tape *t, const problem *p) { return att_parameter(t, p->weight[0]); }
 
 /* As it is, and in a product with itself: one gradient from two uses. */
 static att_var *use_twice(att_tape *t, const problem *p)
 {
-    return att_linear(t, att_use(t, p->weight[0]), p->weight[0], NULL, ATT_IDENTITY, att_use(t, p->weight[0]));
+    return att_linear(t, att_parameter(t, p->weight[0]), p->weight[0], NULL, ATT_IDENTITY,
+                      att_parameter(t, p->weight[0]));
 }
 
 static void use_twice_reference(const problem *p, double *y)
@@ -320,7 +321,7 @@ static void use_twice_reference(const problem *p, double *y)
     att_ref_gemm(n, n, n, x, n, x, n, 1, &e, y, n);
 }
 
-static void gradients_of_use(void **state)
+static void gradients_of_parameter(void **state)
 {
     (void)state;
     problem p = {.build = use,

@@ -1,5 +1,6 @@
 /* For tests of every number of the public calls of libattend that may be any integer: those that cannot be are errors,
- * with a sentence, and none is undefined behaviour (which the sanitizers see) or takes memory that nobody has. */
+ * with a sentence, and none is undefined behaviour (which the sanitizers see) or allocates more memory than there is.
+ */
 #ifndef INTEGERS_H
 #define INTEGERS_H
 
@@ -40,7 +41,7 @@ static inline int as_int(int64_t n) { return n < INT_MIN ? INT_MIN : n > INT_MAX
 static inline att_status read_out(fixture *f, const att_var *v)
 {
     att_tensor out;
-    return att_read(f->t, v, &out);
+    return att_var_value(f->t, v, &out);
 }
 
 /* A number of a call: those of [least, most] are right. What counts an array of the caller's is tried up to the array's

@@ -24,7 +24,7 @@ static inline void add_token_once(json_t *tokens, const char *token)
         json_object_set_new(tokens, token, json_integer((json_int_t)json_object_size(tokens)));
 }
 
-/* Returns the number of tokens, of which the first is </s> and the last <pad>. */
+/* Returns the number of tokens; the first is </s>, the last <pad>. */
 static inline int64_t write_marian_files(att_ctx *ctx, const test_folder *folder)
 {
     static const char *const names[][2] = {{"tests/golden/unigram.spm", "source.spm"},

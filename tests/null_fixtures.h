@@ -21,8 +21,8 @@ static const uint32_t ids[] = {0};
 static const char *const texts[] = {"a b", "a b"};
 static const size_t bytes_of_texts[] = {3, 3};
 static const double scores[] = {1};
-static const att_schedule rates = {.size = sizeof rates, .peak = 0.01};
-static const att_learning learning = {.dropout = 0.1f, .sequence_ids = ids, .count = &(int64_t){0}};
+static const att_schedule rates = {.size = sizeof rates, .max_rate = 0.01};
+static const att_loss_options learning = {.dropout = 0.1f, .sequence_ids = ids, .count = &(int64_t){0}};
 static void body(void *arg, int i) { (void)arg, (void)i; }
 static void progress(void *user, double share) { (void)user, (void)share; }
 static att_var *apply(const void *user, att_tape *t, att_var *const *x) { return (void)user, att_scale(t, x[0], 2); }
@@ -47,7 +47,7 @@ static const fixture constants[] = {
     {"int64_t q_count", &(int64_t){1}},
     {"int64_t heads", &(int64_t){1}},
     {"int64_t step", &(int64_t){1}},
-    {"att_training_finish.n", &(int64_t){0}},
+    {"att_training_write.n", &(int64_t){0}},
     {"att_translate_alignment.layer", &(int64_t){-1}},
     {"size_t", &(size_t){3}}, /* of "a b" */
     {"att_require.n", &(size_t){1}},
@@ -89,10 +89,10 @@ static const fixture constants[] = {
     {"const att_named *", &(const att_named){"a b", "a b"}},
     {"const att_config *", &(const att_config){.size = sizeof(att_config), .n_threads = 1}},
     {"const att_tape_config *", &(const att_tape_config){.size = sizeof(att_tape_config)}},
-    {"const att_except *", &(const att_except){(const int32_t[]){0}, 1, false}},
+    {"const att_excluded_columns *", &(const att_excluded_columns){(const int32_t[]){0}, 1, false}},
     {"const att_positions *",
      &(const att_positions){sizeof(att_positions), NULL, two_offsets, 1, (const int64_t[]){0}}},
-    {"const att_sinusoids *", &(const att_sinusoids){.size = sizeof(att_sinusoids)}},
+    {"const att_sinusoidal_options *", &(const att_sinusoidal_options){.size = sizeof(att_sinusoidal_options)}},
     {"const att_rotary_options *", &(const att_rotary_options){.size = sizeof(att_rotary_options)}},
     {"const att_attend_params *", &(const att_attend_params){.size = sizeof(att_attend_params)}},
     {"const att_cross_entropy_options *",
@@ -100,11 +100,11 @@ static const fixture constants[] = {
     {"const att_conv_options *", &(const att_conv_options){.size = sizeof(att_conv_options)}},
     {"const att_pool_options *", &(const att_pool_options){.size = sizeof(att_pool_options), .kernel = {1, 1}}},
     {"const att_optimizer_config *", &(const att_optimizer_config){.size = sizeof(att_optimizer_config)}},
-    {"const att_learn_options *", &(const att_learn_options){.size = sizeof(att_learn_options),
+    {"const att_param_options *", &(const att_param_options){.size = sizeof(att_param_options),
                                                              .frozen_rows = (const int64_t[]){0},
                                                              .n_frozen_rows = 1}},
     {"const att_update *", &(const att_update){.size = sizeof(att_update), .rate = 0.1}},
-    {"const att_schedule *", &(const att_schedule){.size = sizeof(att_schedule), .peak = 1}},
+    {"const att_schedule *", &(const att_schedule){.size = sizeof(att_schedule), .max_rate = 1}},
     {"const att_safetensors_options *",
      &(const att_safetensors_options){sizeof(att_safetensors_options), 0, (const char *const[]){"a b", "pt"}, 1}},
     {"const att_encode_options *", &(const att_encode_options){.size = sizeof(att_encode_options)}},
@@ -115,9 +115,9 @@ static const fixture constants[] = {
                                                              .control = (const char *const[]){"<pad>"},
                                                              .n_control = 1,
                                                              .progress = progress}},
-    {"const att_pairs *",
-     &(const att_pairs){1, (const int32_t[]){1, 0}, two_offsets, (const int32_t[]){1, 0}, two_offsets}},
-    {"const att_learning *", &learning},
+    {"const att_sequence_pairs *",
+     &(const att_sequence_pairs){1, (const int32_t[]){1, 0}, two_offsets, (const int32_t[]){1, 0}, two_offsets}},
+    {"const att_loss_options *", &learning},
     {"const att_encoder_decoder_write_options *",
      &(const att_encoder_decoder_write_options){.size = sizeof(att_encoder_decoder_write_options)}},
     {"const att_translate_options *",
@@ -125,8 +125,8 @@ static const fixture constants[] = {
     {"const att_bleu_counts *", &(const att_bleu_counts){0}},
     {"const att_bleu_resampling *", &(const att_bleu_resampling){.size = sizeof(att_bleu_resampling), .resamples = 3}},
     /* What a call writes: a constant suffices, as each call is in a process of its own. */
-    {"att_states *", &(att_states){0}},
-    {"att_largest *", (att_largest[2]){[0] = {.column = 0}}},
+    {"att_recurrent_state *", &(att_recurrent_state){0}},
+    {"att_top_column *", (att_top_column[2]){[0] = {.column = 0}}},
     {"att_tensor *", &(att_tensor){0}},
     {"att_tokens *", &(att_tokens){0}},
     {"att_text *", &(att_text){0}},
@@ -142,7 +142,7 @@ static const fixture constants[] = {
     {"att_encoder_decoder_info *", &(att_encoder_decoder_info){.size = sizeof(att_encoder_decoder_info)}},
     {"att_transformer_info *", &(att_transformer_info){.size = sizeof(att_transformer_info)}},
     {"att_seq2seq_config *", &(att_seq2seq_config){.size = sizeof(att_seq2seq_config)}},
-    {"att_train_report *", &(att_train_report){.size = sizeof(att_train_report)}},
+    {"att_training_report *", &(att_training_report){.size = sizeof(att_training_report)}},
     {"att_training_info *", &(att_training_info){.size = sizeof(att_training_info)}},
     {"att_bleu_info *", &(att_bleu_info){.size = sizeof(att_bleu_info)}},
 };
@@ -286,7 +286,7 @@ static void give_params(void)
     need(att_optimizer_new(ctx, NULL, &o));
     need(att_optimizer_add(o, p, NULL));
     need(att_tape_new(ctx, ATT_OPTIONS(att_tape_config, .record = true), &t));
-    need(att_tape_backward(t, att_use(t, p), NULL));
+    need(att_tape_backward(t, att_parameter(t, p), NULL));
     att_tape_free(t);
     give("att_optimizer *", o);
 }
@@ -306,8 +306,8 @@ static void give_tapes(void)
     x[0] = att_input(t, NUMBERS(2, 2));
     scope = att_scope_begin(t, "scope");
     give("att_tape *", t);
-    give("att_grad.t", done);
-    give("att_grad.v", inside);
+    give("att_var_grad.t", done);
+    give("att_var_grad.v", inside);
     give("att_attend_cached.t", plain);
     give("att_scope", &scope);
     give("att_var *", x[0]);
@@ -323,7 +323,7 @@ static void give_tapes(void)
         give(heads[i], att_input(t, NUMBERS(2, 1, 2)));
         give(new_token[i], att_input(plain, NUMBERS(1, 1, 2)));
     }
-    give("att_keep_grad.v", x[0]);
+    give("att_retain_grad.v", x[0]);
 }
 
 /* ---- models: folders of tiny ones, and what is opened of them */
@@ -334,7 +334,8 @@ static void give_text(const char *bert_folder)
     static att_text text;
     static att_vocab *vocab[2]; /* the first for the content of a file, the other stays open */
     static att_vocab_result learnt = {.size = sizeof learnt};
-    static att_marian_text marian = {.size = sizeof marian, .source_language = "de", .target_language = "en"};
+    static att_marian_tokenizer_files marian = {
+        .size = sizeof marian, .source_language = "de", .target_language = "en"};
     att_tokenizer *t, *wordpiece;
     need(att_tokenizer_open(ctx, made.path, &t));
     need(att_tokenizer_open(ctx, bert_folder, &wordpiece));
@@ -355,7 +356,7 @@ static void give_text(const char *bert_folder)
     give("att_tokens_free.tokens", &tokens);
     give("att_text_free.text", &text);
     give("att_vocab *", vocab[1]);
-    give("const att_marian_text *", &marian);
+    give("const att_marian_tokenizer_files *", &marian);
 }
 
 static void give_safetensors(void)
@@ -467,9 +468,9 @@ static void give_encoder_decoders(void)
 /* A training of tiny files, in memory, and one in a folder. */
 static void give_trainings(void)
 {
-    static att_training_options options = {
+    static att_translator_training_options options = {
         .size = sizeof options, .max_tokens = 8, .dropout = 0.1f, .schedule = &rates};
-    static att_training_options in_folder;
+    static att_translator_training_options in_folder;
     att_training *t;
     toy_write(&made, "train.de", "train.en", 1, 40);
     options.source = options.valid_source = path_in_made("train.de");
@@ -478,9 +479,9 @@ static void give_trainings(void)
     in_folder.vocabulary = 70;
     in_folder.settings = "{\"d_model\": 16, \"encoder_layers\": 1, \"decoder_layers\": 1, \"encoder_ffn_dim\": 32, "
                          "\"decoder_ffn_dim\": 32, \"encoder_attention_heads\": 2, \"decoder_attention_heads\": 2}";
-    need(att_training_open(ctx, path_in_made("training"), &in_folder, &t));
-    give("att_training_new.options", &options);
-    give("const att_training_options *", &in_folder);
+    need(att_translator_training_open(ctx, path_in_made("training"), &in_folder, &t));
+    give("att_translator_training_new.options", &options);
+    give("const att_translator_training_options *", &in_folder);
     give("const att_training *", t);
     give("att_training *", t);
 }

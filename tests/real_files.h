@@ -35,7 +35,7 @@ static inline const char *model_folder(const char *name)
     return NULL;
 }
 
-/* $ATTEND_DATA/name, else ../shared/data/name; NULL where it is not there. */
+/* $ATTEND_DATA/name, else ../shared/data/name; NULL if it does not exist. */
 static inline const char *data_file(const char *name)
 {
     static char path[MAX_FILE_NAME];

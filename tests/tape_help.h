@@ -55,7 +55,7 @@ static inline att_param *param(att_ctx *ctx, void *x, att_dtype dtype, int rank,
 static inline const float *read_floats(att_tape *t, att_var *v)
 {
     att_tensor x;
-    const att_status s = att_read(t, v, &x);
+    const att_status s = att_var_value(t, v, &x);
     if (s)
         fail_msg("%s", att_error(t->ctx));
     return x.data;
@@ -65,7 +65,7 @@ static inline void assert_error(att_tape *t, att_var *v, att_status expected, co
 {
     att_tensor x;
     assert_null(v);
-    assert_int_equal(att_read(t, v, &x), expected);
+    assert_int_equal(att_var_value(t, v, &x), expected);
     assert_string_equal(att_error(t->ctx), sentence);
 }
 

@@ -92,7 +92,7 @@ static inline void marian_write_weights(const test_folder *folder, const tiny_we
     tiny_write_tensors(folder, &w, tiny_put_marian);
 }
 
-/* config.json for so many tokens, of which the last is <pad>; the setting `key` is `value` (JSON), or is left out where
+/* config.json for a number of tokens, the last of them <pad>; the setting `key` is `value` (JSON), or is left out where
  * that is NULL. */
 static inline void marian_write_config(const test_folder *folder, int64_t tokens, const char *key, const char *value)
 {

@@ -29,8 +29,8 @@ static void write_vocabulary(att_ctx *ctx)
                                            strlen(toy_words[i / TOY_WORDS][i % TOY_WORDS])),
                              ATT_OK);
     assert_int_equal(att_vocab_learn(v, &r), ATT_OK);
-    const att_marian_text text = {.size = sizeof text, .source = r.model, .source_bytes = r.bytes};
-    assert_int_equal(att_marian_text_write(ctx, folder.path, &text, NULL), ATT_OK);
+    const att_marian_tokenizer_files text = {.size = sizeof text, .source = r.model, .source_bytes = r.bytes};
+    assert_int_equal(att_marian_tokenizer_write(ctx, folder.path, &text, NULL), ATT_OK);
     att_vocab_free(v);
 }
 

@@ -1,4 +1,4 @@
-/* For tests of what writes files: a folder looked at, a disk that is full, a process that is killed. */
+/* For tests of what writes files: listing a folder, a disk that is full, a process that is killed. */
 #ifndef WRITE_HELP_H
 #define WRITE_HELP_H
 
@@ -44,7 +44,7 @@ static inline void file_has(const test_folder *f, const char *name, const void *
     fclose(file);
 }
 
-/* From now on a file can have so many bytes; -1: any number. */
+/* Limits the size of files to `bytes`; -1: no limit. */
 static inline void limit_files(long bytes)
 {
     struct rlimit limit;

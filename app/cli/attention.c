@@ -1,4 +1,4 @@
-/* attend attention: what a head looks at. */
+/* attend attention: the attention weights of a head. */
 #include "cli/base/cli.h"
 #include "cli/base/output.h"
 #include "cli/draw/color.h"
@@ -14,9 +14,9 @@ static bool json;
 static const cli_option options[] = {
     CLI_MODEL(&model_name),
     {"layer", 'l', "N", .integer = &layer, .min = 0, .max = 1000, .quiet = true,
-     .help = "of this layer, counted from 0; default: the last"},
-    {"head", 'H', "N", .integer = &head, .min = 0, .max = 1000, .help = "of this head, counted from 0"},
-    {"svg", 0, "FILE", .text = &svg_path, .quiet = true, .help = "draw to this file as well"},
+     .help = "layer, from 0; default: the last"},
+    {"head", 'H', "N", .integer = &head, .min = 0, .max = 1000, .help = "head, from 0"},
+    {"svg", 0, "FILE", .text = &svg_path, .quiet = true, .help = "also write the picture to this file"},
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -107,7 +107,7 @@ static int run(int n, char **arguments)
 
 const cli_command cli_attention = {
     .name = "attention",
-    .summary = "what one attention head of a model looks at, as a picture",
+    .summary = "show the attention weights of a head as a picture",
     .arguments = "TEXT",
     .min_arguments = 1,
     .max_arguments = 1,

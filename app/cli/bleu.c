@@ -16,12 +16,13 @@ static bool by_length, confidence, effective_order, json;
 
 static const cli_option options[] = {
     {"tokenize", 0, "13a|char|none", .choice = &words,
-     .help = "what a word is: as mteval-v13a cuts, each character (Japanese, Chinese), or what stands between spaces"},
-    {"by-length", 0, NULL, .flag = &by_length, .help = "a table by the length of the (first) reference in words"},
-    {"source", 0, "FILE", .text = &source_path, .help = "the table is by the length of this file's lines instead"},
-    {"confidence", 0, NULL, .flag = &confidence, .help = "95 % intervals, from 1,000 samples of the sentences"},
+     .help = "tokens: of mteval-v13a, characters (for Japanese, Chinese), or words between spaces"},
+    {"by-length", 0, NULL, .flag = &by_length, .help = "print a table by the length of the (first) reference in words"},
+    {"source", 0, "FILE", .text = &source_path, .help = "table by the length of the lines of this file instead"},
+    {"confidence", 0, NULL, .flag = &confidence,
+     .help = "print 95 % confidence intervals from 1,000 bootstrap samples"},
     {"effective-order", 0, NULL, .flag = &effective_order,
-     .help = "lengths of which no sentence has n-grams do not count, instead of making BLEU 0"},
+     .help = "ignore n-gram orders for which all sentences are too short, instead of BLEU 0"},
     CLI_JSON(&json),
     {0},
 };
@@ -49,7 +50,7 @@ static int count_own(const corpus *c, const char *text, size_t bytes, int64_t *l
     return code;
 }
 
-static int take_lines(corpus *c, const char **text /* [n] */, size_t *bytes)
+static int score_lines(corpus *c, const char **text /* [n] */, size_t *bytes)
 {
     const cli_array arrays[] = {{&c->count, sizeof *c->count}, {&c->length, sizeof *c->length}};
     if (!cli_reserve(&c->room, (size_t)c->lines + 1, arrays, 2))
@@ -95,7 +96,7 @@ static int read_all(corpus *c)
         }
         more = goes_on >= 0;
         if (!code && more)
-            code = ended >= 0 ? unequal(c, ended, goes_on) : take_lines(c, text, bytes);
+            code = ended >= 0 ? unequal(c, ended, goes_on) : score_lines(c, text, bytes);
     }
     if (!code && c->lines == 0)
         code = cli_fail("%s: no lines", c->paths[0]);
@@ -201,7 +202,7 @@ static void print_json_all(const corpus *c, const result *r)
            p[0], p[1], p[2], p[3], r->score.brevity, (long long)r->sum.tokens, (long long)r->sum.reference_tokens);
 }
 
-/* Lines of at most so many words, and more than the row before. */
+/* Lines of at most `words` words, and more than in the row before. */
 static const int64_t longest[] = {5, 10, 15, 20, 25, 30, 40, 50, 60, 80, 100, 150, INT64_MAX};
 enum { ROWS = sizeof longest / sizeof *longest };
 
@@ -293,15 +294,15 @@ static int run(int n, char **arguments)
 
 const cli_command cli_bleu = {
     .name = "bleu",
-    .summary = "how near translations are to references: BLEU and chrF, as sacreBLEU has them",
+    .summary = "score translations against references: BLEU and chrF, as sacreBLEU does",
     .arguments = "TRANSLATION REFERENCE...",
     .min_arguments = 2,
     .max_arguments = -1,
-    .details = "Line i of each file belongs to line i of the others; \"-\" is standard input. With\n"
-               "--confidence, numbers in brackets are the mean of 1,000 samples and half the\n"
-               "interval that has 95 % of them; the same lines always have the same samples. With\n"
-               "--json the rows of the table are objects, a line each, and \"attend plot -x length\n"
-               "-y bleu\" draws them.",
+    .details = "Line i of each file corresponds to line i of the others; \"-\" is standard\n"
+               "input. With --confidence, brackets contain the mean of 1,000 samples and half\n"
+               "the width of the 95 % interval; samples are deterministic. With --json, the\n"
+               "rows of the table are JSON objects, one per line, which \"attend plot -x length\n"
+               "-y bleu\" plots.",
     .examples = "attend bleu translated.en test.en\n"
                 "attend bleu --confidence --source test.de translated.en test.en\n"
                 "attend bleu --tokenize char translated.ja test.ja",

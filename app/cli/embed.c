@@ -19,9 +19,9 @@ static int64_t threads;
 
 static const cli_option options[] = {
     CLI_MODEL(&model_name),
-    {"format", 'f', "jsonl|npy|tsv", .choice = &format, .help = "how to write the vectors"},
+    {"format", 'f', "jsonl|npy|tsv", .choice = &format, .help = "output format"},
     {"output", 'o', "FILE", .text = &output_path, .quiet = true,
-     .help = "write there instead of standard output; the file appears when it is complete"},
+     .help = "output file instead of standard output; it appears when it is complete"},
     CLI_THREADS(&threads),
     {0},
 };
@@ -117,16 +117,16 @@ static int run(int n, char **arguments)
 
 const cli_command cli_embed = {
     .name = "embed",
-    .summary = "sentences to vectors: one for each line",
+    .summary = "compute sentence embeddings: one vector for each line",
     .arguments = "[FILE...]",
     .max_arguments = -1,
     .details = "Reads lines from the files, or from standard input (also as \"-\"), and writes a\n"
                "vector for each, in order; memory does not grow with the input. An empty line\n"
-               "has a vector as well. A line that is longer than the model can take is cut.\n\n"
-               "jsonl: {\"text\": \"...\", \"embedding\": [...]} a line; text that is not UTF-8 is\n"
-               "shown with U+FFFD. tsv: the numbers, a tab between them. npy: one float32\n"
-               "matrix [lines, dim] for NumPy and for \"attend search --index\". All of them give\n"
-               "back the same float32 when read.",
+               "has a vector, too. A line that is too long for the model is truncated.\n\n"
+               "jsonl: {\"text\": \"...\", \"embedding\": [...]} per line, with U+FFFD for invalid\n"
+               "UTF-8. tsv: numbers separated by tabs. npy: a float32 matrix [lines, dim] for\n"
+               "NumPy and for \"attend search --index\". All formats preserve the float32 values\n"
+               "exactly.",
     .examples = "attend embed -m all-MiniLM-L6-v2 sentences.txt > vectors.jsonl\n"
                 "attend embed -m all-MiniLM-L6-v2 -f npy -o corpus.npy corpus.txt",
     .options = options,

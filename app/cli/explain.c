@@ -23,8 +23,8 @@ static const char *model = CLI_TRANSLATOR_SHIPPED, *sentence, *svg;
 static const cli_option options[] = {
     {"input", 0, "FILE", .text = &input, .help = "run the chapter on the vectors in FILE (- for standard input)"},
     {"query", 0, "N", .integer = &query, .min = 0, .max = VECTORS_MAX, .quiet = true,
-     .help = "number of the vector that asks, from 1; 0, the default: the second"},
-    {"svg", 0, "FILE", .text = &svg, .quiet = true, .help = "draw the chapter's last picture to this file as well"},
+     .help = "number of the query vector, from 1; 0, the default: the second"},
+    {"svg", 0, "FILE", .text = &svg, .quiet = true, .help = "also write the chapter's last picture to this file"},
     {"lang", 0, "en|ja", .choice = &language, .help = "language of the text"},
     CLI_TRANSLATOR(&model),
     {"text", 0, "TEXT", .text = &sentence, .help = "the sentence to translate, where a chapter does"},

@@ -42,7 +42,7 @@ static int run(int n, char **arguments)
 
 const cli_command cli_help = {
     .name = "help",
-    .summary = "what the tool can do",
+    .summary = "list the commands, or describe one",
     .arguments = "[COMMAND]",
     .max_arguments = 2,
     .examples = "attend help embed\n"

@@ -105,7 +105,7 @@ static int run(int n, char **arguments)
 
 const cli_command cli_info = {
     .name = "info",
-    .summary = "the version, the machine and the models that are there",
+    .summary = "show version, machine and installed models",
     .options = options,
     .run = run,
 };

@@ -15,11 +15,11 @@ enum { BLOCK = 1024, MAX_FIELDS = 16, MAX_LOGS = 64, MAX_SEEN = 12 };
 static const char *x_name = "step", *y_names, *output_path, *title;
 
 static const cli_option options[] = {
-    {"x", 'x', "NAME", .text = &x_name, .help = "the number to the right"},
+    {"x", 'x', "NAME", .text = &x_name, .help = "number on the x axis"},
     {"y", 'y', "NAME,NAME", .text = &y_names,
-     .help = "the numbers upwards; default: those of loss, valid_loss, bleu and spearman that occur"},
-    {"output", 'o', "FILE", .text = &output_path, .help = "draw an SVG to this file; without, a sketch is printed"},
-    {"title", 0, "TEXT", .text = &title, .help = "what stands above the picture"},
+     .help = "numbers on the y axis; default: those of loss, valid_loss, bleu and spearman that occur"},
+    {"output", 'o', "FILE", .text = &output_path, .help = "SVG file to write; default: plot in the terminal"},
+    {"title", 0, "TEXT", .text = &title, .help = "title of the picture"},
     {0},
 };
 
@@ -98,7 +98,7 @@ static int remember(plot *p, json_t *object)
     return CLI_DONE;
 }
 
-static int take_object(plot *p, int log, int64_t line, json_t *object)
+static int add_object(plot *p, int log, int64_t line, json_t *object)
 {
     const double x = get(object, x_name, "");
     int code = remember(p, object);
@@ -121,7 +121,7 @@ static int take_object(plot *p, int log, int64_t line, json_t *object)
 }
 
 /* Lines that are no objects are only counted: a disk was full, or a process was killed in the middle of a line. */
-static int take_block(plot *p, int log, const cli_lines *in)
+static int add_block(plot *p, int log, const cli_lines *in)
 {
     log_lines *lines = &p->lines[log];
     int code = CLI_DONE;
@@ -132,7 +132,7 @@ static int take_block(plot *p, int log, const cli_lines *in)
         json_t *v = json_loadb(in->text[i], in->bytes[i], JSON_ALLOW_NUL, NULL);
         if (json_is_object(v)) {
             lines->objects++;
-            code = take_object(p, log, lines->all, v);
+            code = add_object(p, log, lines->all, v);
         } else if (lines->broken++ == 0) {
             lines->first_broken = lines->all;
         }
@@ -172,7 +172,7 @@ static int read_log(plot *p, int log)
         code = cli_lines_next(&in, BLOCK);
         if (code || in.count == 0)
             break;
-        code = take_block(p, log, &in);
+        code = add_block(p, log, &in);
     }
     cli_lines_close(&in);
     const log_lines *lines = &p->lines[log];
@@ -355,15 +355,15 @@ static int run(int n, char **arguments)
 
 const cli_command cli_plot = {
     .name = "plot",
-    .summary = "curves of the numbers in logs, as an SVG or on the terminal",
+    .summary = "plot numbers in logs, as an SVG or in the terminal",
     .arguments = "LOG...",
     .min_arguments = 1,
     .max_arguments = MAX_LOGS,
-    .details = "Reads objects of JSON, one a line, as trainings and \"attend bleu --json --by-length\"\n"
-               "write them; lines that do not have the number --x are passed over, and so are, with a\n"
-               "note, lines that are no objects. Several logs are several curves. Numbers that end in the same word, "
-               "as loss and valid_loss, share a\n"
-               "panel. Where NAME_low and NAME_high stand beside NAME, they are drawn as an interval.",
+    .details = "Reads logs of JSON objects, one per line, such as those of trainings and of\n"
+               "\"attend bleu --json --by-length\". Lines without the number --x are skipped; so\n"
+               "are lines that are not objects, with a note. Each log is a curve. Numbers\n"
+               "whose names end in the same word, such as loss and valid_loss, share a panel.\n"
+               "NAME_low and NAME_high are plotted as an interval of NAME.",
     .examples = "attend plot run/log.jsonl\n"
                 "attend plot -x length -y bleu -o lengths.svg rnn.jsonl transformer.jsonl",
     .options = options,

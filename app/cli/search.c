@@ -19,11 +19,11 @@ static bool json;
 
 static const cli_option options[] = {
     CLI_MODEL(&model_name),
-    {"corpus", 'c', "FILE", .text = &corpus_path, .required = true, .help = "the lines to search in"},
+    {"corpus", 'c', "FILE", .text = &corpus_path, .required = true, .help = "file to search"},
     {"index", 'i', "FILE", .text = &index_path,
      .help = "their vectors, as \"attend embed --format npy\" writes them, of which five are checked; else they are "
              "computed now"},
-    {"top", 'k', "N", .integer = &k, .min = 1, .max = 1000000, .help = "how many lines to print for each query"},
+    {"top", 'k', "N", .integer = &k, .min = 1, .max = 1000000, .help = "number of lines to print for each query"},
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -33,7 +33,7 @@ static const cli_option options[] = {
 
 typedef struct corpus {
     int64_t count;
-    size_t *begin; /* [count + 1]: of the lines in data, each with a zero behind it */
+    size_t *begin; /* [count + 1]: of the lines in data, each followed by a zero */
     float *own;    /* [count, dim]; NULL with an index */
     size_t room;   /* of begin and own */
     char *data;
@@ -154,7 +154,7 @@ static void insert(hit *best, int64_t *count, int64_t max, hit h)
 {
     if (*count == max && !(h.score > best[max - 1].score))
         return;
-    int64_t low = 0, high = *count; /* the place behind all that are no worse */
+    int64_t low = 0, high = *count; /* the position after all that are no worse */
     while (low < high) {
         int64_t middle = (low + high) / 2;
         if (best[middle].score >= h.score)
@@ -313,10 +313,10 @@ static int run(int n, char **arguments)
 
 const cli_command cli_search = {
     .name = "search",
-    .summary = "the lines of a text that are nearest to a query, by meaning",
+    .summary = "search a text for the lines nearest to a query, by embeddings",
     .arguments = "[QUERY...]",
     .max_arguments = -1,
-    .details = "Prints for each query (an argument, else a line of standard input) the nearest\n"
+    .details = "Prints for each query (an argument, or a line of standard input) the nearest\n"
                "lines of the corpus: cosine, line number, text.",
     .examples = "attend search -m all-MiniLM-L6-v2 -c proverbs.txt -k 3 \"Children are like their parents.\"\n"
                 "attend embed -m all-MiniLM-L6-v2 -f npy -o proverbs.npy proverbs.txt\n"

@@ -1,4 +1,4 @@
-/* attend similarity: how alike sentences are, as the cosine of their vectors. */
+/* attend similarity: similarity of sentences: the cosine of their embeddings. */
 #include "cli/base/array.h"
 #include "cli/base/cli.h"
 #include "cli/base/correlation.h"
@@ -21,11 +21,13 @@ static int64_t threads;
 
 static const cli_option options[] = {
     CLI_MODEL(&model_name),
-    {"pairs", 'p', "FILE", .text = &pairs_path, .help = "a pair of sentences a line; prints a score a line"},
+    {"pairs", 'p', "FILE", .text = &pairs_path,
+     .help = "file with a pair of sentences per line; prints a score per line"},
     {"format", 'f', "tsv|csv", .choice = &format,
-     .help = "of the pairs: tab-separated, or comma-separated with quotes (RFC 4180); default: by the name's end"},
+     .help = "format of the pairs: tab-separated, or comma-separated with quotes (RFC 4180); default: by the file's "
+             "extension"},
     {"gold", 'g', NULL, .flag = &gold,
-     .help = "the third column has the score that people gave: correlate with it (Spearman, Pearson, in percent)"},
+     .help = "the third column has human scores: print correlations with them (Spearman, Pearson, in percent)"},
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -205,12 +207,12 @@ static int run(int n, char **arguments)
 
 const cli_command cli_similarity = {
     .name = "similarity",
-    .summary = "how alike sentences are: the cosine of their vectors",
+    .summary = "compare sentences: the cosine similarity of their embeddings",
     .arguments = "[SENTENCE SENTENCE...]",
     .max_arguments = 1000,
-    .details = "Prints a table of each sentence with each, or with --pairs a score for each line\n"
-               "of a file (\"-\": standard input). With --gold the correlations stand on standard\n"
-               "error behind the scores; with --json they are the last object.",
+    .details = "Prints a table of all pairs of the sentences, or with --pairs a score for each\n"
+               "line of a file (\"-\": standard input). With --gold, correlations are printed to\n"
+               "standard error after the scores; with --json they are the last object.",
     .examples = "attend similarity -m all-MiniLM-L6-v2 \"A cat sleeps.\" \"A kitten naps.\" \"Stocks fell.\"\n"
                 "attend similarity -m all-MiniLM-L6-v2 --pairs stsb-en-dev.csv --gold > scores.txt",
     .options = options,

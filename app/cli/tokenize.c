@@ -15,11 +15,11 @@ static bool json, no_truncate, no_special, target;
 static const cli_option options[] = {
     {"model", 'm', "MODEL", .text = &model_name, .required = true, .env = "ATTEND_MODEL",
      .help = "a model's folder, its name in the models folder, or a SentencePiece file (.spm)"},
-    {"json", 0, NULL, .flag = &json, .help = "print an array of ids a line"},
-    {"no-truncate", 0, NULL, .flag = &no_truncate, .help = "do not cut where the model does"},
-    {"no-special", 0, NULL, .flag = &no_special, .help = "without the tokens that the model adds, as [CLS] and [SEP]"},
+    {"json", 0, NULL, .flag = &json, .help = "print an array of ids for each line"},
+    {"no-truncate", 0, NULL, .flag = &no_truncate, .help = "do not truncate at the model's maximum length"},
+    {"no-special", 0, NULL, .flag = &no_special, .help = "without special tokens such as [CLS] and [SEP]"},
     {"target", 0, NULL, .flag = &target,
-     .help = "the lines are translations, where the model cuts these in another way"},
+     .help = "tokenise as target text, if the model has another tokenizer for that"},
     {0},
 };
 
@@ -75,7 +75,7 @@ static int run(int n, char **arguments)
 
 const cli_command cli_tokenize = {
     .name = "tokenize",
-    .summary = "sentences to tokens: the words and pieces of words that a model reads",
+    .summary = "split text into the tokens of a model",
     .arguments = "[FILE...]",
     .max_arguments = -1,
     .details = "Reads lines from the files, or from standard input (also as \"-\"), and prints\n"

@@ -5,9 +5,9 @@ static const cli_command *const commands[] = {&train_embed, &train_translate, NU
 
 const cli_command cli_train = {
     .name = "train",
-    .summary = "a model learns from your own texts",
+    .summary = "train a model on your own texts",
     .arguments = "COMMAND",
-    .details = "A training has a folder of its own, which becomes the model's: its vocabulary,\n"
-               "settings, checkpoints, a log (attend plot draws it) and at the end its weights.",
+    .details = "A training has a folder, in the end that of the model, with vocabulary,\n"
+               "settings, checkpoints, a log (for attend plot) and the final weights.",
     .commands = commands,
 };

@@ -21,24 +21,25 @@ static cli_alignment alignment = {.layer = -1, .head = -1};
 static const cli_option options[] = {
     CLI_TRANSLATOR(&model_name),
     {"beam", 'b', "N", .integer = &beam, .min = 1, .max = 1024, .quiet = true,
-     .help = "translations to follow at a time; 1: the likeliest word each time; default: what the model says"},
+     .help = "beam size; 1: greedy search; default: the model's setting"},
     {"max-length", 0, "N", .integer = &max_length, .min = 1, .max = 1 << 20, .quiet = true,
-     .help = "tokens of a translation at most, its end counted; default: what the model says"},
+     .help = "maximum tokens of a translation, eos included; default: the model's setting"},
     {"min-length", 0, "N", .integer = &min_length, .min = 1, .max = 1 << 20, .quiet = true,
-     .help = "tokens at least, its end counted"},
+     .help = "minimum tokens, eos included"},
     {"length-penalty", 0, "X", .number = &length_penalty, .min = -100, .max = 100, .quiet = true,
-     .help = "the score is log probability / tokens ^ X: more is for longer ones; default: what the model says"},
+     .help = "score = log probability / tokens ^ X; larger values prefer longer translations; default: the model's "
+             "setting"},
     {"nbest", 'n', "N", .integer = &n_best, .min = 1, .max = 1024,
-     .help = "the N best of each line, a line each; not more than --beam"},
-    {"scores", 's', NULL, .flag = &scores, .help = "a score and a tab before each translation"},
+     .help = "number of translations per line, each on a line; at most --beam"},
+    {"scores", 's', NULL, .flag = &scores, .help = "print a score and a tab before each translation"},
     CLI_JSON(&json),
-    {"split", 0, NULL, .flag = &split, .help = "translate lines that are too long for the model in parts"},
+    {"split", 0, NULL, .flag = &split, .help = "split lines that are too long for the model into segments"},
     {"alignment", 'a', "FILE", .text = &alignment.path, .quiet = true,
      .help = "what each token looks at in its text: of the first line as a picture (.svg), of all as JSON, or \"-\""},
     {"layer", 'l', "N", .integer = &alignment.layer, .max = 1000, .quiet = true,
-     .help = "of this layer of the decoder, counted from 0; default: the last"},
+     .help = "decoder layer, from 0; default: the last"},
     {"head", 'H', "N", .integer = &alignment.head, .max = 1000, .quiet = true,
-     .help = "of this head, counted from 0; default: the mean of all"},
+     .help = "head, from 0; default: the mean of all"},
     CLI_THREADS(&threads),
     {0},
 };
@@ -88,7 +89,7 @@ static int write_block(FILE *f, const cli_translator *m, const cli_lines *in, co
             write_json(f, m, in->text[i], in->bytes[i], best);
         for (int64_t k = 0; !json && k < n_best; k++)
             write_line(f, &best[k]);
-        if (best->tokens.count > 0) /* an empty line has nothing to look at */
+        if (best->tokens.count > 0) /* an empty line has no alignment */
             code = cli_alignment_add(&alignment, in->text[i], in->bytes[i], best);
     }
     return code;
@@ -173,11 +174,11 @@ static int check_options(void)
 
 static int check_lengths(const cli_translator *m)
 {
-    const int64_t most = m->info.max_positions;
-    if (max_length > most || min_length > most)
+    const int64_t max = m->info.max_positions;
+    if (max_length > max || min_length > max)
         return cli_misuse("--%s: the model has %lld positions, not %lld",
-                          max_length > most ? "max-length" : "min-length", (long long)most,
-                          (long long)(max_length > most ? max_length : min_length));
+                          max_length > max ? "max-length" : "min-length", (long long)max,
+                          (long long)(max_length > max ? max_length : min_length));
     return CLI_DONE;
 }
 
@@ -208,20 +209,20 @@ static int run(int n, char **arguments)
 
 const cli_command cli_translate = {
     .name = "translate",
-    .summary = "lines to lines in another language",
+    .summary = "translate lines of text",
     .arguments = "[FILE...]",
     .max_arguments = -1,
-    .details = "Reads lines from the files, or from standard input (also as \"-\"), and writes the\n"
-               "translation of each, in order; memory does not grow with the input. An empty\n"
-               "line stays empty. The model is a folder of the class MarianMTModel, as \"attend\n"
-               "train translate\" makes it and as OPUS-MT's are, with model.safetensors,\n"
-               "source.spm, target.spm and vocab.json; where it is for several languages a\n"
-               "line begins with a code, as in \">>deu<< How are you?\".\n\n"
-               "With --nbest, N lines for each, the best first; they are empty where fewer were\n"
+    .details = "Reads lines from the files, or from standard input (also as \"-\"), and writes\n"
+               "the translation of each, in order; memory does not grow with the input. An\n"
+               "empty line stays empty. The model is a MarianMTModel folder, such as those of\n"
+               "\"attend train translate\" and of OPUS-MT, with model.safetensors, source.spm,\n"
+               "target.spm and vocab.json. For a model with several target languages a line\n"
+               "begins with a code: \">>deu<< How are you?\".\n\n"
+               "--nbest: N lines for each line, best first; empty if fewer translations were\n"
                "found. --json: {\"text\": \"...\", \"translations\": [{\"text\": \"...\", \"score\": ...,\n"
-               "\"tokens\": [...]}, ...]} a line.\n\n"
-               "--alignment: a row is a token of the translation, a column one of the text; rows\n"
-               "add up to 1. \"-\" draws each below its translation.",
+               "\"tokens\": [...]}, ...]} per line.\n\n"
+               "--alignment: rows are tokens of the translation, columns are source tokens;\n"
+               "rows sum to 1. \"-\" draws each below its translation.",
     .examples = "attend translate -m de-en < letters.de > letters.en\n"
                 "echo 'Guten Morgen!' | attend translate -m de-en --beam 5 --nbest 3 --scores\n"
                 "echo 'Guten Morgen!' | attend translate -m de-en --alignment morning.svg",

@@ -19,18 +19,18 @@ static int normalization = NFKC;
 static bool byte_fallback, split_digits;
 
 static const cli_option options[] = {
-    {"size", 's', "N", .integer = &size, .min = 4, .max = 1 << 22, .help = "pieces of the vocabulary in all"},
+    {"size", 's', "N", .integer = &size, .min = 4, .max = 1 << 22, .help = "size of the vocabulary"},
     {"output", 'o', "FILE", .text = &output_path, .required = true,
-     .help = "the SentencePiece model to write; it appears when it is complete"},
+     .help = "SentencePiece model to write; it appears when it is complete"},
     {"character-coverage", 'c', "SHARE", .number = &coverage, .min = 0.5, .max = 1,
-     .help = "the share of the text whose characters become pieces; the rarest are unknown"},
+     .help = "share of the text whose characters become pieces; rarer characters are unknown"},
     {"min-count", 0, "N", .integer = &min_count, .min = 1, .max = 1e18,
-     .help = "characters that occur fewer times are unknown"},
+     .help = "characters with fewer occurrences are unknown"},
     {"byte-fallback", 'b', NULL, .flag = &byte_fallback,
-     .help = "spell unknown characters in bytes, which are 256 pieces"},
-    {"split-digits", 0, NULL, .flag = &split_digits, .help = "each digit of a number is a piece of its own"},
-    {"max-length", 'l', "N", .integer = &max_length, .min = 1, .max = 64, .help = "characters of the longest piece"},
-    {"normalization", 'n', "nfkc|identity", .choice = &normalization, .help = "what texts go through before all else"},
+     .help = "encode unknown characters as bytes, with 256 further pieces"},
+    {"split-digits", 0, NULL, .flag = &split_digits, .help = "make each digit a separate piece"},
+    {"max-length", 'l', "N", .integer = &max_length, .min = 1, .max = 64, .help = "maximum characters of a piece"},
+    {"normalization", 'n', "nfkc|identity", .choice = &normalization, .help = "normalisation of the texts"},
     {"symbols", 0, "LIST", .text = &symbols,
      .help = "texts that are kept whole, with commas between them: \"<sep>,[MASK]\""},
     {"control", 0, "LIST", .text = &control, .help = "pieces that no text has, besides <unk>, <s> and </s>: \"<pad>\""},
@@ -156,18 +156,19 @@ static int run(int n, char **arguments)
 
 const cli_command cli_vocab = {
     .name = "vocab",
-    .summary = "texts to a vocabulary: the pieces of words that they are made of",
+    .summary = "learn a vocabulary of subword pieces from texts",
     .arguments = "[FILE...]",
     .max_arguments = -1,
-    .details = "Learns by byte-pair encoding: first there are characters, then the two neighbours\n"
-               "that are most frequent become a piece, and so on. Reads lines from the files, or\n"
-               "from standard input (also as \"-\"), and writes a SentencePiece model, which other\n"
-               "programs read as well; always the same for the same texts. Files of two languages\n"
-               "give a vocabulary for both. A piece has letters, digits or neither.\n\n"
-               "nfkc is Unicode's NFKC; all white space becomes a space, and other control\n"
-               "characters go. With identity only spaces at both ends and repeated ones go.\n\n"
-               "Texts may have any size: memory grows with the number of different words, of which\n"
-               "none may be longer than a MiB.",
+    .details = "Byte-pair encoding: begins with the characters and repeatedly adds the most\n"
+               "frequent pair of adjacent pieces. Reads lines from the files, or from standard\n"
+               "input (also as \"-\"), and writes a SentencePiece model, which other programs\n"
+               "can read; the result is deterministic. Files of two languages give a joint\n"
+               "vocabulary. A piece consists of letters, of digits or of neither.\n\n"
+               "nfkc: Unicode's NFKC, all white space becomes a space, other control\n"
+               "characters are removed. identity: only spaces at both ends and repeated spaces\n"
+               "are removed.\n\n"
+               "Texts may have any size: memory grows with the number of distinct words. A\n"
+               "word has at most 1 MiB.",
     .examples = "attend vocab --size 8000 -o joint.spm train.de train.en\n"
                 "attend tokenize -m joint.spm < test.de",
     .options = options,

@@ -383,7 +383,7 @@ static att_status check_score_sums(const check *c, double before)
     for (int i = 0; i < ATT_MAX_PARAMS && c->dparam[i]; i++)
         att_verify_fill(c->param[i].count, before, c->param[i].grad);
     c->score->tile_back(&t);
-    for (int64_t d = 0; d < dim; d++) /* columns behind the queries may be given any value */
+    for (int64_t d = 0; d < dim; d++) /* columns after the queries may be given any value */
         att_verify_fill(panel - c->queries, before, c->dquery + d * panel + c->queries);
     att_status e = compare(c, "dquery", dim * panel, c->dquery, before, c->want_dquery);
     e = e ? e : compare(c, "dkey", c->keys * key_dim, c->dkey, before, c->want_dkey);

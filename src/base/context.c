@@ -1,4 +1,4 @@
-/* The context: what a program opens once. */
+/* The context: threads, allocator, instruction set. */
 #include "base/base.h"
 #include "simd/isa.h"
 
@@ -17,7 +17,7 @@ static void default_free(void *user, void *p)
     att_os_free(p);
 }
 
-static att_status take_allocator(att_ctx *ctx, const att_allocator *a)
+static att_status set_allocator(att_ctx *ctx, const att_allocator *a)
 {
     if (!a->alloc != !a->free)
         return att_fail(NULL, ATT_ERR_ARGUMENT, "att_config: allocator.%s is given but allocator.%s is not",
@@ -26,7 +26,7 @@ static att_status take_allocator(att_ctx *ctx, const att_allocator *a)
     return ATT_OK;
 }
 
-static att_status take_threads(att_ctx *ctx, int n)
+static att_status set_threads(att_ctx *ctx, int n)
 {
     if (n < 0 || n > ATT_MAX_THREADS)
         return att_fail(NULL, ATT_ERR_ARGUMENT, "att_config: n_threads is %d, but must be from 0 to %d", n,
@@ -37,7 +37,7 @@ static att_status take_threads(att_ctx *ctx, int n)
     return ATT_OK;
 }
 
-/* "scalar avx2" into text */
+/* Writes the names of the supported instruction sets: "scalar avx2". */
 static void list_usable(char *text, size_t size)
 {
     size_t n = 0;
@@ -46,7 +46,7 @@ static void list_usable(char *text, size_t size)
             n += (size_t)snprintf(text + n, size - n, "%s%s", n ? " " : "", att_isa_name(i));
 }
 
-static att_status take_isa(att_ctx *ctx, const char *name)
+static att_status set_isa(att_ctx *ctx, const char *name)
 {
     const char *source = "att_config.isa";
     if (!name) {
@@ -74,15 +74,15 @@ att_status att_open(att_ctx **out, const att_config *cfg)
     att_config c;
     att_ctx draft = {0};
     att_status s = att_take_options(&c, sizeof c, cfg, "att_config");
-    s = s ? s : take_allocator(&draft, &c.allocator);
-    s = s ? s : take_threads(&draft, c.n_threads);
-    s = s ? s : take_isa(&draft, c.isa);
+    s = s ? s : set_allocator(&draft, &c.allocator);
+    s = s ? s : set_threads(&draft, c.n_threads);
+    s = s ? s : set_isa(&draft, c.isa);
     if (s)
         return s;
     draft.parallel_for = c.parallel_for;
     draft.parallel_user = c.parallel_user;
     draft.cancel = c.cancel;
-    enum { PAGE = 4096 }; /* a way of a first-level cache is no larger */
+    enum { PAGE = 4096 }; /* L1 sets span at most a page */
     const size_t usual = (size_t)1 << 20, second = att_os_cache(2);
     draft.cached = (int64_t)((second ? second : usual) / sizeof(float));
     draft.ways = (int)(att_os_cache(1) / PAGE);

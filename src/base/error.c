@@ -1,4 +1,4 @@
-/* Status names and texts, the error sentence of each thread, and how option structs are read. */
+/* Status names and texts, the error message of each thread, and reading of structs with a size field. */
 #include "base/base.h"
 
 #include <stdarg.h>
@@ -6,8 +6,8 @@
 #include <string.h>
 
 enum {
-    SENTENCE = 1024,          /* bytes of an error sentence; a longer one is cut */
-    LARGEST_STRUCT = 1 << 16, /* a size field above this is garbage, not a newer header */
+    SENTENCE = 1024,          /* maximum bytes of a message; longer ones are truncated */
+    LARGEST_STRUCT = 1 << 16, /* a larger size field is garbage, not a newer header */
 };
 
 static _Thread_local char sentence[SENTENCE];
@@ -31,7 +31,7 @@ const char *att_error(const att_ctx *ctx)
     return sentence;
 }
 
-/* Ends a text that was cut after n bytes where its last whole character ends. */
+/* Truncates a text of n bytes at the end of its last complete UTF-8 character. */
 static void cut_at_character(char *text, size_t n)
 {
     size_t lead = n;
@@ -45,7 +45,7 @@ static void cut_at_character(char *text, size_t n)
         text[lead - 1] = '\0';
 }
 
-/* Names in a sentence may come from a damaged or hostile file: a terminal must find nothing in them to obey. */
+/* Replaces control characters: names in a message may come from a hostile file and must not control a terminal. */
 static void replace_controls(char *text)
 {
     for (unsigned char *c = (unsigned char *)text; *c; c++) {
@@ -71,7 +71,7 @@ att_status att_fail(att_ctx *ctx, att_status s, const char *format, ...)
 {
     if (!format)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "att_fail: format is NULL");
-    char text[SENTENCE]; /* not in place: an argument may be the last sentence */
+    char text[SENTENCE]; /* a copy: an argument may be the previous message */
     va_list args;
     va_start(args, format);
     const int length = vsnprintf(text, sizeof text, format, args);
@@ -85,7 +85,7 @@ att_status att_fail(att_ctx *ctx, att_status s, const char *format, ...)
     return s;
 }
 
-/* The first field of an option struct or of one that is filled. */
+/* The size field of an option or result struct. */
 static att_status read_size(const void *of, const char *type_name, size_t *size)
 {
     memcpy(size, of, sizeof *size);

@@ -1,22 +1,22 @@
 #include "base/math.h"
 
-#include <math.h> /* INFINITY, NAN, fabs, floor, isnan: what is exact */
+#include <math.h> /* only exact functions: INFINITY, NAN, fabs, floor, isnan */
 #include <stdint.h>
 #include <string.h>
 
-/* high + low, low being what high has lost in rounding. */
+/* A double-double number: high + low, |low| at most half an ulp of high. */
 typedef struct pair {
     double high, low;
 } pair;
 
-/* a + b, |a| >= |b| or a is 0 */
+/* a + b exactly; requires |a| >= |b| or a = 0 */
 static pair sum(double a, double b)
 {
     const double s = a + b;
     return (pair){s, b - (s - a)};
 }
 
-/* a b, exactly: of halves of the factors (Dekker 1971) */
+/* a b exactly, by splitting the factors (Dekker 1971) */
 static pair product(double a, double b)
 {
     const double splitter = 0x1p27 + 1, ca = splitter * a, cb = splitter * b;
@@ -24,14 +24,14 @@ static pair product(double a, double b)
     return (pair){p, ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2};
 }
 
-/* To nearest even; of numbers from 2^51 on a whole one that is less than 1 away. */
+/* Rounds to the nearest integer, ties to even; |x| >= 2^51 may be off by less than 1. */
 static double nearest(double x)
 {
     const double big = 0x1.8p52;
     return fabs(x) < 0x1p51 ? (x + big) - big : floor(x);
 }
 
-/* 2^n, a normal number's */
+/* 2^n as a normal number */
 static double power_of_two(int n)
 {
     const uint64_t bits = (uint64_t)(n + 1023) << 52;
@@ -49,12 +49,11 @@ static double polynomial(int n, const double *c, double x)
     return y;
 }
 
-/* ln 2, of which the first part times a number below 2^20 is exact. */
+/* ln 2 in two parts; LN2_HIGH times an integer below 2^20 is exact. */
 static const double LN2_HIGH = 0x1.62e42fefa38p-1, LN2_LOW = 0x1.ef35793c7673p-45;
 static const double LN2_LOWEST = 0x1.f97b57a079a19p-103;
 
-/* 2^n e^(r.high + r.low), |r| at most 0.35: the series, of which all but the first two terms need no more than a
- * double. */
+/* 2^n e^(r.high + r.low), |r| <= 0.35: a Taylor series, whose first two terms are summed in double-double. */
 static double scaled_exp(double n, pair r)
 {
     static const double c[] = {1.0 / 2,         1.0 / 6,          1.0 / 24,         1.0 / 120,     1.0 / 720,
@@ -62,20 +61,20 @@ static double scaled_exp(double n, pair r)
                                1.0 / 479001600, 1.0 / 6227020800, 1.0 / 87178291200};
     const double x = r.high, y = 1 + (x + (r.low * (1 + x) + x * x * polynomial(sizeof c / sizeof *c, c, x)));
     const int half = (int)(n / 2),
-              rest = (int)n - half; /* two steps: 2^n may be no normal number though the result is */
+              rest = (int)n - half; /* scaling in two steps: 2^n may be outside the range although the result is not */
     return y * power_of_two(half) * power_of_two(rest);
 }
 
-/* Where 2^x is 0 or infinite, and how far an exponent may be beyond that. */
-static const double LEAST = -1080, MOST = 1025;
+/* Exponents beyond which 2^x is 0 or infinite. */
+static const double MIN_EXPONENT = -1080, MAX_EXPONENT = 1025;
 
 /* e^(x.high + x.low) */
 static double exp_of(pair x)
 {
     const double units = x.high * 0x1.71547652b82fep0; /* 1 / ln 2 */
-    if (!(units > LEAST))
+    if (!(units > MIN_EXPONENT))
         return isnan(units) ? units : 0;
-    if (units > MOST)
+    if (units > MAX_EXPONENT)
         return (double)INFINITY;
     const double n = nearest(units), first = x.high - n * LN2_HIGH; /* exact */
     const pair r = sum(first, -n * LN2_LOW);
@@ -86,18 +85,17 @@ double att_exp(double x) { return exp_of((pair){x, 0}); }
 
 double att_exp2(double x)
 {
-    if (!(x > LEAST))
+    if (!(x > MIN_EXPONENT))
         return isnan(x) ? x : 0;
-    if (x > MOST)
+    if (x > MAX_EXPONENT)
         return (double)INFINITY;
     const double n = nearest(x);
     const pair r = product(x - n, LN2_HIGH);
     return scaled_exp(n, sum(r.high, r.low + (x - n) * LN2_LOW));
 }
 
-/* Of x > 0: with x = m 2^n, m from sqrt(1/2) to sqrt(2), and f = (m - 1) / (m + 1), it is n ln 2 + 2 f + 2 f^3 / 3 +
- * ...
- */
+/* log x for x > 0: with x = m 2^n, m in [sqrt(1/2), sqrt(2)] and f = (m - 1) / (m + 1): n ln 2 + 2 f + 2 f^3 / 3 +
+ * ... */
 static pair log_of(double x)
 {
     static const double c[] = {1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9,  1.0 / 11, 1.0 / 13,
@@ -144,8 +142,8 @@ double att_power(double base, double p, double q)
     return exp_of((pair){y, ((a.high - back.high) - back.low + a.low + l.low * p) / q});
 }
 
-/* x less the nearest multiple of pi / 2, and which one that is, modulo 4. An x so large that the multiple is not exact
- * is taken less in several steps. */
+/* Argument reduction: x minus the nearest multiple of pi / 2, and the number of that multiple modulo 4. For large x,
+ * whose multiple is not exact, it is applied repeatedly. */
 static pair reduce(double x, int *quadrant)
 {
     static const double half_pi = 0x1.921fb54442d18p0, then = 0x1.1a62633145c07p-54, last = -0x1.f1976b7ed8fbcp-110;
@@ -171,8 +169,9 @@ void att_sin_cos(double x, double *sine, double *cosine)
     const pair r = reduce(fabs(x) > 0x1p100 ? x - x : x, &quadrant);
     const double y = r.high, z = y * y;
     const double sin_r = y + (r.low * (1 - z / 2) + y * z * polynomial(sizeof s / sizeof *s, s, z));
-    const double most = 1 - z / 2;
-    const double cos_r = most + (((1 - most) - z / 2) + (z * z * polynomial(sizeof c / sizeof *c, c, z) - y * r.low));
+    const double one_minus = 1 - z / 2;
+    const double cos_r =
+        one_minus + (((1 - one_minus) - z / 2) + (z * z * polynomial(sizeof c / sizeof *c, c, z) - y * r.low));
     *sine = quadrant == 0 ? sin_r : quadrant == 1 ? cos_r : quadrant == 2 ? -sin_r : -cos_r;
     *cosine = quadrant == 0 ? cos_r : quadrant == 1 ? -sin_r : quadrant == 2 ? -cos_r : sin_r;
 }

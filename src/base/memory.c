@@ -1,4 +1,4 @@
-/* Memory: through the context's allocator, and arenas on top of it. */
+/* Memory: the context's allocator, and arenas. */
 #include "base/base.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ size_t att_size_mul(size_t a, size_t b)
     return __builtin_mul_overflow(a, b, &product) ? SIZE_MAX : product;
 }
 
-static void *take(att_ctx *ctx, size_t bytes)
+static void *allocate(att_ctx *ctx, size_t bytes)
 {
     if (att_require("att_alloc", ATT_NAMED({"ctx", ctx})))
         return NULL;
@@ -25,7 +25,7 @@ static void *take(att_ctx *ctx, size_t bytes)
 
 void *att_alloc(att_ctx *ctx, size_t count, size_t element_size)
 {
-    return take(ctx, att_size_mul(count, element_size));
+    return allocate(ctx, att_size_mul(count, element_size));
 }
 
 void *att_calloc(att_ctx *ctx, size_t count, size_t element_size)
@@ -42,12 +42,12 @@ void att_free(att_ctx *ctx, void *p)
 
 /* ---- arena
  *
- *     first                     current
- *     [header|data.......] -> [header|data....     ] -> [header|            ]   kept for later
- *              start = 0              start = 900
- *                                             ^ used
+ *    first                     current
+ *    [header|data.......] -> [header|data....     ] -> [header|            ]   kept for later
+ *             start = 0              start = 900
+ *                                            ^ used
  *
- * start is the arena's count of bytes when a block was entered, so used - start is how far it is filled. */
+ * start is the value of arena.used when the block was entered: the block has used - start bytes in use. */
 
 enum { SMALLEST_BLOCK = 64 * 1024 };
 
@@ -65,16 +65,16 @@ static bool fits(const att_arena *a, const att_arena_block *b, size_t bytes)
     return bytes <= b->size - (a->used - b->start);
 }
 
-/* Appends a block as large as all so far, so that their number is logarithmic; the first one for all there ever was. */
+/* Appends a block as large as all others together (so there are O(log n) blocks), but at least max_used. */
 static att_arena_block *append(att_arena *a, size_t bytes)
 {
-    size_t size = a->most > SMALLEST_BLOCK ? a->most : SMALLEST_BLOCK, total = 0;
+    size_t size = a->max_used > SMALLEST_BLOCK ? a->max_used : SMALLEST_BLOCK, total = 0;
     att_arena_block **end = &a->first;
     for (; *end; end = &(*end)->next)
         total += (*end)->size;
     size = total > size ? total : size;
     size = bytes > size || a->tight ? bytes : size;
-    att_arena_block *b = take(a->ctx, sizeof *b + size);
+    att_arena_block *b = allocate(a->ctx, sizeof *b + size);
     if (!b)
         return NULL;
     *b = (att_arena_block){.size = size};
@@ -103,7 +103,7 @@ void *att_arena_alloc(att_arena *a, size_t bytes)
     void *p = b->data + (a->used - b->start);
     a->current = b;
     a->used += bytes;
-    a->most = a->used > a->most ? a->used : a->most;
+    a->max_used = a->used > a->max_used ? a->used : a->max_used;
     return p;
 }
 
@@ -129,10 +129,10 @@ void att_arena_free(att_arena *a)
 
 void att_arena_reset(att_arena *a)
 {
-    const size_t most = a->most;
+    const size_t max_used = a->max_used;
     if (a->first && a->first->next)
         att_arena_free(a);
     else
         att_arena_release(a, 0);
-    a->most = most;
+    a->max_used = max_used;
 }

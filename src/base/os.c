@@ -1,4 +1,4 @@
-/* Everything that the library asks of the operating system (Linux). */
+/* All calls to the operating system (Linux). */
 #include "base/base.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 /* ---- limits: files of /proc and of cgroups */
 
-/* The text of a small file, as much as fits; false if there is none. */
+/* Reads the beginning of a small file as a string; false if it cannot be read. */
 static bool read_text(char *text, size_t size, const char *folder, const char *name)
 {
     char path[4352];
@@ -33,7 +33,7 @@ static bool read_text(char *text, size_t size, const char *folder, const char *n
     return n > 0;
 }
 
-/* The whole number that a file begins with; -1 if there is none ("max"). */
+/* The integer at the beginning of a file; -1 if there is none ("max"). */
 static int64_t read_number(const char *folder, const char *name)
 {
     char text[64];
@@ -41,7 +41,7 @@ static int64_t read_number(const char *folder, const char *name)
     return read_text(text, sizeof text, folder, name) && sscanf(text, "%lld", &x) == 1 ? x : -1;
 }
 
-/* A limit is positive; 0 is none. */
+/* The smaller of two limits; 0 means no limit. */
 static int64_t smaller_limit(int64_t a, int64_t b) { return a && (!b || a < b) ? a : b; }
 
 typedef struct resource {
@@ -50,21 +50,21 @@ typedef struct resource {
     int64_t (*limit)(const char *folder);
 } resource;
 
-/* The least limit of a group and all above it. In a container the group's path may be the host's, which
- * is not there; the walk ends at the mount itself, which then is the container's group. */
+/* The smallest limit of a cgroup and its ancestors. In a container the path may be the host's and not exist; the walk
+ * ends at the mount point, which is the container's group then. */
 static int64_t limit_upwards(const resource *r, const char *mount, const char *group)
 {
     char folder[4224];
     const size_t top = strlen(mount);
     const int n = snprintf(folder, sizeof folder, "%s%s", mount, group);
-    int64_t least = r->limit(mount);
+    int64_t min = r->limit(mount);
     for (size_t end = n > 0 && (size_t)n < sizeof folder ? (size_t)n : top; end > top; end--) {
         if (folder[end] != '/' && folder[end] != '\0')
             continue;
         folder[end] = '\0';
-        least = smaller_limit(r->limit(folder), least);
+        min = smaller_limit(r->limit(folder), min);
     }
-    return least;
+    return min;
 }
 
 static int64_t cgroup_limit(const resource *r, const char *root)
@@ -72,7 +72,7 @@ static int64_t cgroup_limit(const resource *r, const char *root)
     char text[8192], mount[4096];
     if (!read_text(text, sizeof text, root, "proc/self/cgroup"))
         return 0;
-    int64_t least = 0;
+    int64_t min = 0;
     char *rest = text, *line;
     while ((line = strsep(&rest, "\n"))) { /* "0::/group" (v2), "4:cpu,cpuacct:/group" (v1) */
         strsep(&line, ":");
@@ -81,15 +81,15 @@ static int64_t cgroup_limit(const resource *r, const char *root)
             continue;
         for (size_t i = 0; i < 4 && r->mounts[i]; i++) {
             snprintf(mount, sizeof mount, "%s/sys/fs/cgroup%s", root, r->mounts[i]);
-            least = smaller_limit(limit_upwards(r, mount, line), least);
+            min = smaller_limit(limit_upwards(r, mount, line), min);
         }
     }
-    return least;
+    return min;
 }
 
 /* ---- processors */
 
-/* What the quota of one group allows, rounded up. v2: "200000 100000" or "max 100000"; v1: two files, -1 is none. */
+/* The CPU quota of one group, rounded up. v2: "200000 100000" or "max 100000"; v1: two files, -1: none. */
 static int64_t cpu_limit(const char *folder)
 {
     char text[64];
@@ -127,11 +127,11 @@ size_t att_os_cache(int level)
 
 /* ---- registers */
 
-/* Linux saves tiles only of a process that has asked for them, as they make what it saves larger. */
+/* Linux saves tile registers only for processes that have requested them. */
 bool att_os_allow_tiles(void)
 {
 #if defined(__x86_64__) && defined(SYS_arch_prctl)
-    enum { REQUEST_STATE = 0x1023, TILES = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA: of Linux 5.16 */
+    enum { REQUEST_STATE = 0x1023, TILES = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA (Linux 5.16) */
     return syscall(SYS_arch_prctl, REQUEST_STATE, TILES) == 0;
 #else
     return false;
@@ -157,23 +157,23 @@ void *att_os_alloc(size_t bytes, size_t alignment)
     if (posix_memalign(&p, large && alignment < huge_page ? huge_page : alignment, bytes))
         return NULL;
     if (large)
-        madvise(p, bytes / huge_page * huge_page, MADV_HUGEPAGE); /* a hint: small pages do as well */
+        madvise(p, bytes / huge_page * huge_page, MADV_HUGEPAGE); /* a hint; failure is harmless */
     return p;
 }
 
 void att_os_free(void *p) { free(p); }
 
-/* What one group may still take. v1 has a very large number for no limit, which does no harm. */
+/* The memory that one group may still allocate. v1 has a huge number for no limit. */
 static int64_t memory_limit(const char *folder)
 {
-    int64_t most = read_number(folder, "memory.max"), used = read_number(folder, "memory.current");
+    int64_t limit = read_number(folder, "memory.max"), used = read_number(folder, "memory.current");
     if (used < 0) {
-        most = read_number(folder, "memory.limit_in_bytes");
+        limit = read_number(folder, "memory.limit_in_bytes");
         used = read_number(folder, "memory.usage_in_bytes");
     }
-    if (most < 0 || used < 0)
+    if (limit < 0 || used < 0)
         return 0;
-    return most > used ? most - used : 1;
+    return limit > used ? limit - used : 1;
 }
 
 size_t att_os_memory(const char *root)
@@ -193,7 +193,7 @@ size_t att_os_memory(const char *root)
 
 bool att_os_thread(pthread_t *thread, void *(*run)(void *), void *arg)
 {
-    enum { STACK = 1 << 20 }; /* bodies take a fifth at most, but what the process may have can be less than that */
+    enum { STACK = 1 << 20 }; /* bodies use a fifth of it at most */
     static const int faults[] = {SIGBUS, SIGFPE, SIGILL, SIGSEGV};
     size_t usual;
     sigset_t all, before;
@@ -202,11 +202,11 @@ bool att_os_thread(pthread_t *thread, void *(*run)(void *), void *arg)
         return false;
     sigfillset(&all);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-        sigdelset(&all, faults[i]); /* of the thread's own making: a handler of the host's must see them here */
+        sigdelset(&all, faults[i]); /* raised by the thread itself, so the host's handlers must receive them here */
     bool started = !pthread_attr_getstacksize(&attributes, &usual) &&
                    (usual >= STACK || !pthread_attr_setstacksize(&attributes, STACK)) &&
                    !pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (started) { /* the new thread inherits the mask: signals go to the host's threads */
+    if (started) { /* the new thread inherits the mask: signals are delivered to the host's threads */
         started = !pthread_create(thread, &attributes, run, arg);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
     }
@@ -228,7 +228,7 @@ void att_os_yield(void) { sched_yield(); }
 
 /* ---- processes */
 
-/* Asking for the id enters the system, which takes as long as a small call computes; reading a page does not. */
+/* Reads a page instead of calling getpid, which takes as long as a small computation. */
 att_os_process att_os_process_here(void)
 {
     att_os_process p = {.id = getpid()};
@@ -253,21 +253,21 @@ void att_os_process_forget(att_os_process *p)
 
 bool att_os_process_is(const att_os_process *p) { return p->here ? *p->here : p->id == getpid(); }
 
-/* ---- locks, which have the id of the process of who holds them */
+/* ---- locks, which hold the id of the holder's process */
 
-void att_lock_take(att_lock *l)
+void att_lock_acquire(att_lock *l)
 {
     const uint32_t mine = (uint32_t)getpid();
     uint32_t holder = 0;
     while (
         !atomic_compare_exchange_strong_explicit(&l->holder, &holder, mine, memory_order_acquire, memory_order_relaxed))
-        if (holder == mine) { /* another thread; a holder of another process is gone, and gives way */
+        if (holder == mine) { /* another thread; a lock of another process (before a fork) is taken over */
             att_os_wait(&l->holder, mine);
             holder = 0;
         }
 }
 
-void att_lock_give(att_lock *l)
+void att_lock_release(att_lock *l)
 {
     atomic_store_explicit(&l->holder, 0, memory_order_release);
     att_os_wake(&l->holder, 1);

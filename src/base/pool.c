@@ -1,11 +1,10 @@
-/* The thread pool. Threads wait for a call to be announced, enter through a gate that the caller opens and closes, and
- * take the next index from a counter until none is left. The caller works as well, and waits only for
- * threads that have entered: one that still sleeps, or that the system has put aside, delays nobody. In a child that
- * the process forks there are no threads, and what the pool's words say is of the parent's: callers work alone.
+/* The thread pool. The caller announces a job and opens a gate; workers that are awake enter, take indices from a
+ * shared counter until none is left, and leave. The caller works too, then shuts the gate and waits only for workers
+ * that have entered: a worker that still sleeps or was descheduled delays nothing. A forked child has no workers; there
+ * the pool's state is the parent's, and callers work alone.
  *
- *     caller   job, gate open, announce | work ............ | gate shut, wait until empty
- *     thread        spin or sleep       | enter, work, leave
- */
+ *    caller   job, gate open, announce | work ............ | gate shut, wait until empty
+ *    worker        spin or sleep       | enter, work, leave */
 #include "base/base.h"
 
 #include <limits.h>
@@ -20,45 +19,45 @@
 #define SPIN_SECONDS 50e-6
 enum { CACHE_LINE = 64 };
 
-/* The gate: how many threads are inside, and two flags. */
+/* The gate: the number of workers inside, and two flags. */
 enum { INSIDE = 0xffff, OPEN = 0x10000, CALLER_SLEEPS = 0x20000 };
 
-typedef struct job {
+typedef struct pool_job {
     void (*body)(void *arg, int i, int thread);
     void *arg;
     int n;
     atomic_llong next; /* first index not yet taken */
-} job;
+} pool_job;
 
 struct att_thread_pool {
-    att_os_process process; /* the threads are in */
+    att_os_process process; /* process of the workers */
     int n_workers;
     double spin_seconds;
     atomic_bool quit;  /* set before the last announcement */
-    atomic_bool taken; /* by a caller */
+    atomic_bool taken; /* in use by a caller */
 
-    _Alignas(CACHE_LINE) _Atomic uint32_t announced; /* counts calls; workers spin and sleep on it */
+    _Alignas(CACHE_LINE) _Atomic uint32_t announced; /* number of announcements; workers spin and sleep on it */
     atomic_int sleepers;
 
     _Alignas(CACHE_LINE) _Atomic uint32_t gate;
-    job *job; /* on the caller's stack; valid for those inside */
+    pool_job *job; /* on the caller's stack; valid while workers are inside */
 
     _Alignas(CACHE_LINE) struct worker {
         att_thread_pool *pool;
         pthread_t thread;
-        int number; /* from 1; the caller is 0 */
+        int number; /* from 1; 0 is the caller */
     } worker[];
 };
 
-/* ---- one strand: takes indices until none is left */
+/* ---- the worker loop: takes indices until none is left */
 
-static _Thread_local bool inside; /* a body of a call that is shared between threads */
+static _Thread_local bool inside; /* this thread runs a body of a parallel call */
 
 #if defined(__x86_64__)
 typedef unsigned fp_state;
 enum { MXCSR_DEFAULT = 0x1f80, MXCSR_FLAGS = 0x3f };
 
-/* Round to nearest, denormals kept, nothing trapped: a host that has set otherwise gets the same bits. */
+/* Sets rounding to nearest, denormals on, exceptions masked: the same bits whatever the host has set. */
 static fp_state fp_enter(void)
 {
     const fp_state host = _mm_getcsr();
@@ -87,7 +86,7 @@ static fp_state fp_enter(void)
 static void fp_leave(fp_state host) { fesetenv(&host); }
 #endif
 
-static void strand(job *j, int thread)
+static void worker_loop(pool_job *j, int thread)
 {
     inside = true;
     for (long long i; (i = atomic_fetch_add_explicit(&j->next, 1, memory_order_relaxed)) < j->n;)
@@ -97,7 +96,7 @@ static void strand(job *j, int thread)
 
 /* ---- waiting */
 
-/* Spins while *word is value, for a while; false if it still is. */
+/* Spins for a limited time while *word is value; returns whether it has changed. */
 static bool spin(const att_thread_pool *p, _Atomic uint32_t *word, uint32_t value)
 {
     if (atomic_load_explicit(word, memory_order_acquire) != value)
@@ -105,7 +104,7 @@ static bool spin(const att_thread_pool *p, _Atomic uint32_t *word, uint32_t valu
     const double end = att_os_seconds() + p->spin_seconds;
     do {
         for (int k = 0; k < 16; k++) {
-            att_relax();
+            att_pause();
             if (atomic_load_explicit(word, memory_order_acquire) != value)
                 return true;
         }
@@ -113,11 +112,11 @@ static bool spin(const att_thread_pool *p, _Atomic uint32_t *word, uint32_t valu
     return false;
 }
 
-/* Returns the number of the newest call, when that is no longer `seen`. */
+/* Waits until the announcement number differs from `seen`; returns it. */
 static uint32_t await_call(att_thread_pool *p, uint32_t seen)
 {
     while (!spin(p, &p->announced, seen)) {
-        /* Either we see the new number after counting ourselves, or the caller sees us after announcing it. */
+        /* Either the caller sees this sleeper, or this worker sees the caller's announcement. */
         atomic_fetch_add(&p->sleepers, 1);
         if (atomic_load(&p->announced) == seen)
             att_os_wait(&p->announced, seen);
@@ -173,8 +172,8 @@ static void *work(void *arg)
         if (p->quit)
             return NULL;
         if (enter(p)) {
-            fp_enter(); /* a thread starts with its creator's settings */
-            strand(p->job, w->number);
+            fp_enter(); /* a new thread has its creator's settings */
+            worker_loop(p->job, w->number);
             leave(p);
         }
     }
@@ -187,7 +186,7 @@ att_status att_pool_open(att_ctx *ctx, int n_threads, att_thread_pool **out)
     if (!p)
         return ATT_ERR_MEMORY;
     p->process = att_os_process_here();
-    /* With more threads than processors, one that spins only keeps another from working. */
+    /* With more threads than processors, spinning would take time from working threads. */
     p->spin_seconds = n_threads <= att_os_cpu_count() ? SPIN_SECONDS : 0;
     for (int i = 0; i < n_threads - 1; i++) {
         struct worker *w = &p->worker[i];
@@ -218,34 +217,34 @@ void att_pool_close(att_ctx *ctx, att_thread_pool *p)
 
 /* ---- calls */
 
-static void pool_run(att_thread_pool *p, job *j)
+static void pool_run(att_thread_pool *p, pool_job *j)
 {
     p->job = j;
     atomic_store_explicit(&p->gate, OPEN, memory_order_release);
     announce(p, j->n - 1 < p->n_workers ? j->n - 1 : p->n_workers);
-    strand(j, 0);
+    worker_loop(j, 0);
     shut_and_wait(p);
 }
 
-static void host_strand(void *arg, int thread)
+static void host_worker_loop(void *arg, int thread)
 {
     const fp_state host = fp_enter();
-    strand(arg, thread);
+    worker_loop(arg, thread);
     fp_leave(host);
 }
 
 void att_parallel(att_ctx *ctx, int n, void (*body)(void *arg, int i, int thread), void *arg)
 {
-    const fp_state host = fp_enter(); /* also for the clock's numbers while waiting */
-    job j = {.body = body, .arg = arg, .n = n};
+    const fp_state host = fp_enter(); /* before waiting, too: it computes with doubles */
+    pool_job j = {.body = body, .arg = arg, .n = n};
     if (n <= 1 || ctx->n_threads == 1 || inside) {
         for (int i = 0; i < n; i++)
             body(arg, i, 0);
     } else if (ctx->parallel_for) {
-        ctx->parallel_for(ctx->parallel_user, n < ctx->n_threads ? n : ctx->n_threads, host_strand, &j);
+        ctx->parallel_for(ctx->parallel_user, n < ctx->n_threads ? n : ctx->n_threads, host_worker_loop, &j);
     } else if (!att_os_process_is(&ctx->pool->process) ||
                atomic_exchange_explicit(&ctx->pool->taken, true, memory_order_acquire)) {
-        strand(&j, 0);
+        worker_loop(&j, 0);
     } else {
         pool_run(ctx->pool, &j);
         atomic_store_explicit(&ctx->pool->taken, false, memory_order_release);

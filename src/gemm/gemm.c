@@ -87,5 +87,5 @@ void att_gemm(att_ctx *ctx, const att_gemm_args *args)
     if (args->m == 0 || args->n == 0)
         return;
     partition(ctx, &j);
-    att_parallel_shares(ctx, j.row_tasks * j.groups, gemm_task, &j);
+    att_parallel_partition(ctx, j.row_tasks * j.groups, gemm_task, &j);
 }

@@ -1,10 +1,10 @@
-/* Bytes that grow. After the first failure nothing is added, so that writing has no checks. */
+/* A growing byte buffer. After an error nothing is added, so writing code needs no checks. */
 #ifndef ATT_IO_BYTES_H
 #define ATT_IO_BYTES_H
 
 #include "attend_util.h"
 
-/* Bytes of someone else's. */
+/* Bytes owned by someone else. */
 typedef struct att_byte_view {
     const char *data;
     size_t bytes;
@@ -18,7 +18,7 @@ typedef struct att_bytes {
 } att_bytes;
 
 void att_bytes_add(att_bytes *b, const void *data, size_t bytes);
-/* Sees to it that so many bytes more are added without moving those that there are; false: memory, as status says. */
+/* Reserves room for `more` bytes; false: out of memory, see status. */
 bool att_bytes_reserve(att_bytes *b, size_t more);
 void att_bytes_free(att_bytes *b);
 

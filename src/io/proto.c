@@ -28,7 +28,7 @@ void att_proto_fail(att_proto *p, att_status status, const char *format, ...)
 typedef struct cursor {
     att_proto *p;
     const char *at, *end;
-    const char *name; /* of the field, for errors */
+    const char *name; /* of the current field, for errors */
 } cursor;
 
 static void bad(cursor *c, const char *what)
@@ -36,7 +36,7 @@ static void bad(cursor *c, const char *what)
     att_proto_fail(c->p, ATT_ERR_FORMAT, "byte %zu: \"%s\" %s", (size_t)(c->at - c->p->start), c->name, what);
 }
 
-static uint64_t take_varint(cursor *c)
+static uint64_t read_varint(cursor *c)
 {
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
@@ -53,7 +53,7 @@ static uint64_t take_varint(cursor *c)
     return 0;
 }
 
-static att_byte_view take_bytes(cursor *c, uint64_t bytes)
+static att_byte_view read_bytes(cursor *c, uint64_t bytes)
 {
     const size_t left = (size_t)(c->end - c->at);
     if (c->p->status)
@@ -77,16 +77,16 @@ static float float_of(att_byte_view four)
     return value;
 }
 
-/* The value of a field, number or bytes. */
-static att_byte_view take_value(cursor *c, unsigned wire, uint64_t *number)
+/* Reads the value of a field: a number, or bytes. */
+static att_byte_view read_value(cursor *c, unsigned wire, uint64_t *number)
 {
     *number = 0;
     if (wire == VARINT)
-        *number = take_varint(c);
+        *number = read_varint(c);
     else if (wire == LENGTH)
-        return take_bytes(c, take_varint(c));
+        return read_bytes(c, read_varint(c));
     else if (wire == FIXED32 || wire == FIXED64)
-        return take_bytes(c, wire == FIXED32 ? 4 : 8);
+        return read_bytes(c, wire == FIXED32 ? 4 : 8);
     else
         att_proto_fail(c->p, ATT_ERR_FORMAT, "byte %zu: \"%s\" has wire type %u, which there is not",
                        (size_t)(c->at - c->p->start), c->name, wire);
@@ -119,7 +119,7 @@ void att_proto_read(att_proto *p, att_byte_view message, const att_proto_field *
     cursor c = {p, message.data, message.data + message.bytes, "a field"};
     while (!p->status && c.at < c.end) {
         c.name = "a field";
-        const uint64_t key = take_varint(&c);
+        const uint64_t key = read_varint(&c);
         const att_proto_field *f = fields;
         while (f->number && f->number != key >> 3)
             f++;
@@ -130,7 +130,7 @@ void att_proto_read(att_proto *p, att_byte_view message, const att_proto_field *
             att_proto_fail(p, ATT_ERR_FORMAT, "byte %zu: \"%s\" has wire type %u, not %u", (size_t)(c.at - p->start),
                            f->name, wire, wire_of[f->kind]);
         uint64_t number;
-        const att_byte_view bytes = take_value(&c, wire, &number);
+        const att_byte_view bytes = read_value(&c, wire, &number);
         if (!p->status && f->number)
             store(p, f, bytes, number, to);
     }

@@ -20,7 +20,7 @@ static void fail_errno(att_replace *r)
     att_replace_fail(r, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, strerror(errno));
 }
 
-/* ---- the file beside it */
+/* ---- the temporary file */
 
 void att_remove_unfinished(const char *path)
 {
@@ -28,22 +28,23 @@ void att_remove_unfinished(const char *path)
     const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return;
-    /* Who writes it has it locked. One that has no name any more was finished or removed between both calls. */
+    /* A writer holds a lock. If the file has no link any more, its writer has renamed or removed it between the two
+     * calls. */
     if (!flock(fd, LOCK_EX | LOCK_NB) && !fstat(fd, &is) && S_ISREG(is.st_mode) && is.st_nlink == 1)
         unlink(path);
     close(fd);
 }
 
-/* A new file, locked: a descriptor, or -1. EEXIST: another one writes there. */
+/* Creates and locks a new file; returns a descriptor, or -1 with EEXIST if another process writes it. */
 static int open_unfinished(const char *path, mode_t mode)
 {
     struct stat is;
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd < 0)
         return -1;
-    /* File systems without locks: then nobody removes it either. */
+    /* Without lock support in the file system, no other process removes it either. */
     const bool lost = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
-    const bool removed = !lost && !fstat(fd, &is) && is.st_nlink == 0; /* before it was locked */
+    const bool removed = !lost && !fstat(fd, &is) && is.st_nlink == 0; /* removed before it was locked */
     if (!lost && !removed)
         return fd;
     close(fd);
@@ -51,7 +52,7 @@ static int open_unfinished(const char *path, mode_t mode)
     return -1;
 }
 
-/* The i-th name for it. A name of the most bytes that file systems allow is cut, so that there is room behind it. */
+/* The i-th temporary name. A name at the length limit of file systems is truncated to leave room for the suffix. */
 static bool name_beside(att_replace *r, int i)
 {
     const char *slash = strrchr(r->target, '/'), *name = slash ? slash + 1 : r->target;
@@ -59,15 +60,15 @@ static bool name_beside(att_replace *r, int i)
                     r->target, name, i) < (int)sizeof r->unfinished;
 }
 
-/* Opens one of a few names, after removing those that processes left which are no more. */
+/* Opens the first free temporary name, after removing files of processes that have ended. */
 static void open_beside(att_replace *r, mode_t mode)
 {
-    enum { MOST = 64 }; /* that write the same file at the same time */
-    for (int i = 0; i < MOST; i++)
+    enum { MAX_WRITERS = 64 }; /* concurrent writers of one file */
+    for (int i = 0; i < MAX_WRITERS; i++)
         if (name_beside(r, i))
             att_remove_unfinished(r->unfinished);
     errno = EEXIST;
-    for (int i = 0; r->fd < 0 && errno == EEXIST && i < MOST; i++) {
+    for (int i = 0; r->fd < 0 && errno == EEXIST && i < MAX_WRITERS; i++) {
         if (name_beside(r, i))
             r->fd = open_unfinished(r->unfinished, mode);
         else
@@ -77,7 +78,7 @@ static void open_beside(att_replace *r, mode_t mode)
         fail_errno(r);
 }
 
-/* r->target: the path, or where it leads to over symbolic links. */
+/* Sets r->target: the path, or the end of a chain of symbolic links. */
 static bool find_target(att_replace *r, bool follow)
 {
     struct stat is;
@@ -124,27 +125,28 @@ void att_replace_write(att_replace *r, const void *data, size_t bytes)
     }
 }
 
-/* ---- in its place */
+/* ---- replacing */
 
-/* A name is on the disk when its folder is. -1 without an error: the folder may be written but not read. */
+/* A rename is durable once the folder is synced. Returns -1 without an error if the folder is writable but not
+ * readable. */
 static int open_folder(att_replace *r)
 {
     char folder[ATT_MAX_PATH];
     memcpy(folder, r->target, sizeof folder);
     char *slash = strrchr(folder, '/');
     if (slash)
-        slash[slash == folder] = 0; /* of "/name", the root */
+        slash[slash == folder] = 0; /* "/name": the root */
     const int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 && errno != EACCES)
         fail_errno(r);
     return fd;
 }
 
-/* The file has its new name: now that is made to last, where there is no folder by the whole file system. */
+/* Makes the rename durable: syncs the folder, or the whole file system if the folder cannot be opened. */
 static void flush_name(att_replace *r, int folder)
 {
     const int failed = folder >= 0 ? fsync(folder) : syncfs(r->fd);
-    if (failed && errno != EINVAL) /* a file system that cannot do this says so */
+    if (failed && errno != EINVAL) /* EINVAL: not supported by the file system */
         r->status = att_fail(r->ctx, ATT_ERR_IO, "%s is the new file, but may not be so after a power failure: %s",
                              r->path, strerror(errno));
 }
@@ -163,7 +165,7 @@ att_status att_replace_commit(att_replace *r)
     if (folder >= 0)
         close(folder);
     if (r->fd >= 0)
-        close(r->fd); /* and unlocked: all of it is on the disk */
+        close(r->fd); /* also unlocks; all data is on the disk */
     r->fd = -1;
     return r->status;
 }

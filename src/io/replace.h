@@ -1,48 +1,45 @@
-/* A file that takes the place of another all at once. It is written beside it and given its name when all of it is on
- * the disk, so whatever happens until then (a full disk, an error, the end of the process) the old file is as it was.
- * As in settings.h, the first failure stays, so that writing has no checks:
+/* Atomic replacement of a file. The new content is written to a temporary file in the same folder, which is renamed
+ * once all data is on the disk; until then (whatever fails, a killed process included) the old file is intact. As in
+ * settings.h, the first error stays, so writing code needs no checks:
  *
- *     att_replace r;
- *     att_replace_open(&r, ctx, path, false);
- *     att_replace_write(&r, data, bytes);
- *     return att_replace_commit(&r);
- */
+ *    att_replace r;
+ *    att_replace_open(&r, ctx, path, false);
+ *    att_replace_write(&r, data, bytes);
+ *    return att_replace_commit(&r); */
 #ifndef ATT_IO_REPLACE_H
 #define ATT_IO_REPLACE_H
 
 #include "io/text_file.h"
 
-/* What the name of a file that is not yet complete has behind it, before a number. Where a process is killed it stays,
- * until the next one writes the same file. */
+/* Suffix of temporary files, followed by a number. The file of a killed process is removed by the next writer. */
 #define ATT_UNFINISHED ".unfinished-"
 
 typedef struct att_replace {
     att_ctx *ctx;
     att_status status;
-    int fd; /* -1: there is nothing to take back */
+    int fd; /* -1: no temporary file */
     char path[ATT_MAX_PATH], target[ATT_MAX_PATH], unfinished[ATT_MAX_PATH];
 } att_replace;
 
-/* follow: where a symbolic link is there, the file that it leads to is replaced (one that the user names), else the
- * link itself (one of a folder, of which others may have made links). Errors: a folder, a device or the like is there;
- * a link that is followed leads to nothing. */
+/* follow: if path is a symbolic link, replace the file it leads to (for paths given by the user), else the link itself
+ * (in folders, where others may have made links). Errors: path is a folder, device or the like; a dangling link. */
 void att_replace_open(att_replace *r, att_ctx *ctx, const char *path, bool follow);
 void att_replace_write(att_replace *r, const void *data, size_t bytes);
-/* Fails with "PATH cannot be written: sentence", unless something has failed before. */
+/* Fails with "PATH cannot be written: why"; ignored after an earlier error. */
 void att_replace_fail(att_replace *r, att_status status, const char *why);
-/* The new file is there, with the old one's permissions, and is so after a power failure too; or, after a failure, all
- * is as it was. Only where the disk fails after the new file has its name it is there although this is an error, and
- * the sentence says so. In every case r is done with. */
+/* Puts the new file in place, durably, with the old file's permissions; after an error the old file is intact. The
+ * exception, which the message mentions: if the disk fails after the rename, the new file is in place. Frees r in any
+ * case. */
 att_status att_replace_commit(att_replace *r);
-/* Removes a file that a process left unfinished; not one that is being written. */
+/* Removes a temporary file of a process that has ended. */
 void att_remove_unfinished(const char *path);
 
-/* All of it: the file has data[bytes]. A symbolic link is replaced. */
+/* Replaces a file by data [bytes]; a symbolic link itself is replaced. */
 att_status att_write_file(att_ctx *ctx, const char *path, const void *data, size_t bytes);
-/* Those of the files `names` (ends with NULL) that the folder `from` has, into `to`, which is made if it is not there.
- * The first `required` must be there. */
+/* Copies those of the files `names` (ends with NULL) that exist from folder `from` to folder `to`, which is created if
+ * necessary. The first `required` must exist. */
 att_status att_copy_files(att_ctx *ctx, const char *from, const char *to, const char *const *names, int required);
-/* Makes a folder, and those above it, where they are not there. */
+/* Creates a folder and its parents if necessary. */
 att_status att_make_folder(att_ctx *ctx, const char *path);
 
 #endif

@@ -1,8 +1,8 @@
-/* The .safetensors format: 8 bytes with the header's length, a JSON header, the numbers.
+/* The .safetensors format: 8 bytes with the length of the header, a JSON header, the data.
  *
- *   {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ..., "__metadata__": {"format": "pt"}}
+ * {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ..., "__metadata__": {"format": "pt"}}
  *
- * Offsets count from the header's end. The file is hostile until all of this has been checked. */
+ * Offsets count from the end of the header. The content is untrusted until all of this has been checked. */
 #include "io/safetensors.h"
 #include "io/settings.h"
 
@@ -19,9 +19,9 @@ enum { LENGTH_BYTES = 8 };
 typedef struct entry {
     char *name;
     const struct number_type *type;
-    int rank; /* more than ATT_MAX_RANK: sound, but cannot be asked for */
+    int rank; /* above ATT_MAX_RANK: valid, but att_safetensors_get refuses it */
     int64_t dim[ATT_MAX_RANK];
-    int64_t begin, end; /* bytes, from the header's end */
+    int64_t begin, end; /* bytes, from the end of the header */
 } entry;
 
 struct att_safetensors {
@@ -30,14 +30,14 @@ struct att_safetensors {
     const unsigned char *bytes;
     size_t size;
     bool mapped;
-    const unsigned char *data; /* behind the header */
+    const unsigned char *data; /* after the header */
     int64_t count;
-    entry *entry;          /* [count], by offset */
+    entry *entry;          /* [count], sorted by offset */
     const entry **by_name; /* [count] */
-    json_t *metadata;      /* an object of texts, or NULL */
+    json_t *metadata;      /* an object of strings, or NULL */
 };
 
-/* What the format knows; those that are no att_dtype may be in a file, but not be asked for. */
+/* Types of the format; those without an att_dtype are accepted in a file, but att_safetensors_get refuses them. */
 typedef struct number_type {
     const char *name;
     int64_t bytes;
@@ -65,7 +65,7 @@ static att_status bad(const att_safetensors *f, const char *name, const char *wh
     return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: tensor \"%.80s\" %s", f->label, name, what);
 }
 
-/* ---- one tensor of the header */
+/* ---- one entry of the header */
 
 static att_status read_type(const att_safetensors *f, entry *e, const json_t *value)
 {
@@ -79,7 +79,7 @@ static att_status read_type(const att_safetensors *f, entry *e, const json_t *va
                     json_is_string(value) ? json_string_value(value) : "(no text)");
 }
 
-/* Also how many bytes a tensor of this shape has. */
+/* Also computes the bytes of a tensor of this shape. */
 static att_status read_shape(const att_safetensors *f, entry *e, const json_t *value, int64_t *bytes)
 {
     if (!json_is_array(value))
@@ -139,14 +139,14 @@ static att_status read_entry(att_safetensors *f, entry *e, const char *name, con
     return s;
 }
 
-/* ---- all of them */
+/* ---- all entries */
 
 static int by_offset(const void *a, const void *b)
 {
     const entry *x = a, *y = b;
     if (x->begin != y->begin)
         return x->begin < y->begin ? -1 : 1;
-    return (x->end > y->end) - (x->end < y->end); /* empty ones first */
+    return (x->end > y->end) - (x->end < y->end); /* empty tensors first */
 }
 
 static int by_name(const void *a, const void *b)
@@ -154,7 +154,7 @@ static int by_name(const void *a, const void *b)
     return strcmp((*(const entry *const *)a)->name, (*(const entry *const *)b)->name);
 }
 
-/* Every byte behind the header belongs to exactly one tensor. */
+/* Checks that each byte after the header belongs to exactly one tensor. */
 static att_status check_cover(const att_safetensors *f)
 {
     int64_t end = 0;
@@ -217,7 +217,7 @@ static att_status read_tensors(att_safetensors *f, json_t *header)
     return check_cover(f);
 }
 
-/* The header, to be freed by json_decref. */
+/* Parses the header; the caller frees it with json_decref. */
 static att_status parse(const att_safetensors *f, const char *text, size_t bytes, json_t **header)
 {
     const int64_t values = att_json_values(text, bytes);
@@ -225,7 +225,7 @@ static att_status parse(const att_safetensors *f, const char *text, size_t bytes
         return att_fail(f->ctx, ATT_ERR_UNSUPPORTED, "%s: the header has %lld values, the most is %d", f->label,
                         (long long)values, ATT_MAX_JSON_VALUES);
     json_error_t error = {.line = 0};
-    errno = 0; /* where memory runs out, jansson may blame the text, or leave characters out of a name and go on */
+    errno = 0; /* out of memory, jansson may report a syntax error, or drop characters of a name */
     *header = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
     if (errno == ENOMEM || (!*header && json_error_code(&error) == json_error_out_of_memory)) {
         json_decref(*header);
@@ -280,7 +280,8 @@ static att_status refused(const att_safetensors *f, int why)
 
 static att_status map(att_safetensors *f)
 {
-    const int fd = open(f->label, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* which does not wait for a pipe's writer */
+    const int fd = open(f->label, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: do not wait for the writer of a
+                                                                       * pipe */
     struct stat st;
     if (fd < 0 || fstat(fd, &st)) {
         const int why = errno;
@@ -311,7 +312,7 @@ static att_status finish(att_safetensors *f, att_status s, att_safetensors **out
 {
     s = s ? s : read_header(f);
     if (s)
-        att_safetensors_close(f);
+        att_safetensors_free(f);
     else
         *out = f;
     return s;
@@ -346,7 +347,7 @@ att_status att_safetensors_from_memory(att_ctx *ctx, const char *label, const vo
     return finish(f, ATT_OK, out);
 }
 
-void att_safetensors_close(att_safetensors *f)
+void att_safetensors_free(att_safetensors *f)
 {
     if (!f)
         return;
@@ -361,7 +362,7 @@ void att_safetensors_close(att_safetensors *f)
     att_free(f->ctx, f);
 }
 
-/* ---- asking */
+/* ---- access */
 
 int64_t att_safetensors_count(const att_safetensors *f) { return f ? f->count : 0; }
 

@@ -1,5 +1,5 @@
-/* Writing .safetensors: header, then one tensor after the other without gaps. Each begins at a multiple of its type's
- * size, since larger types come first. */
+/* Writing .safetensors: the header, then all tensors without gaps, larger types first, so that each is aligned to its
+ * element size. */
 #include "io/replace.h"
 #include "io/safetensors.h"
 #include "io/util.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 4 << 20 }; /* bytes that are made dense and converted at once */
+enum { CHUNK = 4 << 20 }; /* bytes converted at once */
 
 typedef struct entry {
     const char *name;
@@ -22,10 +22,10 @@ typedef struct writer {
     att_ctx *ctx;
     const char *path;
     bool follow;  /* a symbolic link */
-    entry *entry; /* [n] in the file's order */
+    entry *entry; /* [n], in file order */
     int64_t n;
     att_bytes header;
-    char *piece; /* [PIECE] */
+    char *chunk; /* [CHUNK] */
     att_replace file;
 } writer;
 
@@ -34,7 +34,7 @@ static att_status bad(const writer *w, att_status s, const char *name, const cha
     return att_fail(w->ctx, s, "%s cannot be written: tensor \"%.80s\" %s", w->path, name, what);
 }
 
-/* ---- what is to be written */
+/* ---- entries */
 
 static att_status set_entry(const writer *w, entry *e, const char *name, const att_tensor *t, att_dtype narrow)
 {
@@ -73,7 +73,7 @@ static att_status set_entries(writer *w, const char *const *names, const att_ten
 
 /* ---- the header */
 
-/* Sets to[key], which takes the value over. `what` is what errors call it. */
+/* Sets to[key] and takes ownership of value. `what` is for errors. */
 static att_status add_key(const writer *w, json_t *to, const char *what, const char *key, json_t *value)
 {
     if (json_object_get(to, key)) {
@@ -136,7 +136,7 @@ static att_status fill_header(writer *w, json_t *header, const att_safetensors_o
     if (s)
         return s;
     att_json_add(&w->header, header, JSON_COMPACT);
-    while (!w->header.status && w->header.count % 8) /* so that all types are aligned behind it */
+    while (!w->header.status && w->header.count % 8) /* aligns the data to 8 bytes */
         att_bytes_add(&w->header, " ", 1);
     if (!w->header.status && (w->header.count > ATT_MAX_SAFETENSORS_HEADER ||
                               att_json_values(w->header.data, w->header.count) > ATT_MAX_JSON_VALUES))
@@ -147,7 +147,7 @@ static att_status fill_header(writer *w, json_t *header, const att_safetensors_o
 
 static att_status make_header(writer *w, const att_safetensors_options *o)
 {
-    errno = 0; /* tells whether jansson is out of memory or finds no UTF-8 */
+    errno = 0; /* distinguishes invalid UTF-8 from out of memory in jansson */
     json_t *header = json_object();
     if (!header)
         return att_fail(w->ctx, ATT_ERR_MEMORY, "%s cannot be written: out of memory", w->path);
@@ -156,33 +156,33 @@ static att_status make_header(writer *w, const att_safetensors_options *o)
     return s;
 }
 
-/* ---- the numbers */
+/* ---- data */
 
-/* What fits the piece, made dense and converted there. */
-static void write_piece(writer *w, const att_tensor *t, att_dtype dtype, int64_t bytes)
+/* Converts a tensor that fits into the chunk, and writes it. */
+static void write_chunk(writer *w, const att_tensor *t, att_dtype dtype, int64_t bytes)
 {
     att_tensor dense;
-    att_wrap(&dense, w->piece, dtype, t->rank, t->dim, NULL);
+    att_wrap(&dense, w->chunk, dtype, t->rank, t->dim, NULL);
     const att_status s = att_tensor_convert(w->ctx, t, &dense);
     if (s && !w->file.status)
         w->file.status = s;
     for (int64_t i = 0; dtype == ATT_BOOL && i < bytes; i++)
-        w->piece[i] = w->piece[i] != 0;
-    att_replace_write(&w->file, w->piece, (size_t)bytes);
+        w->chunk[i] = w->chunk[i] != 0;
+    att_replace_write(&w->file, w->chunk, (size_t)bytes);
 }
 
-/* In parts of some rows, or of parts of a row, that fit. */
+/* Splits a tensor into ranges of rows, or of elements of a row, that fit into the chunk. */
 static void write_tensor(writer *w, att_tensor t, att_dtype dtype, int64_t bytes)
 {
     if (bytes == 0 || w->file.status)
         return;
-    if (bytes <= PIECE) {
-        write_piece(w, &t, dtype, bytes);
+    if (bytes <= CHUNK) {
+        write_chunk(w, &t, dtype, bytes);
         return;
     }
-    const int64_t rows = t.dim[0], each = bytes / rows, max = each <= PIECE ? PIECE / each : 1;
+    const int64_t rows = t.dim[0], each = bytes / rows, max = each <= CHUNK ? CHUNK / each : 1;
     att_tensor part = t;
-    if (each > PIECE) { /* one row */
+    if (each > CHUNK) { /* one row */
         part.rank--;
         memmove(part.dim, t.dim + 1, (size_t)part.rank * sizeof *part.dim);
         memmove(part.stride, t.stride + 1, (size_t)part.rank * sizeof *part.stride);
@@ -190,7 +190,7 @@ static void write_tensor(writer *w, att_tensor t, att_dtype dtype, int64_t bytes
     for (int64_t r = 0; r < rows; r += max) {
         const int64_t n = att_min(rows - r, max);
         part.data = (char *)t.data + r * t.stride[0] * (int64_t)att_dtype_size(t.dtype);
-        if (each <= PIECE)
+        if (each <= CHUNK)
             part.dim[0] = n;
         write_tensor(w, part, dtype, n * each);
     }
@@ -241,13 +241,13 @@ static att_status write_file(att_ctx *ctx, const char *path, bool follow, int64_
         return s;
     writer w = {.ctx = ctx, .path = path, .follow = follow, .n = n, .header = {.ctx = ctx}};
     w.entry = att_alloc(ctx, (size_t)n, sizeof *w.entry);
-    w.piece = att_alloc(ctx, PIECE, 1);
-    s = w.entry && w.piece ? ATT_OK : ATT_ERR_MEMORY;
+    w.chunk = att_alloc(ctx, CHUNK, 1);
+    s = w.entry && w.chunk ? ATT_OK : ATT_ERR_MEMORY;
     s = s ? s : set_entries(&w, names, tensors, o.dtype);
     s = s ? s : make_header(&w, &o);
     s = s ? s : write_all(&w);
     att_bytes_free(&w.header);
-    att_free(ctx, w.piece);
+    att_free(ctx, w.chunk);
     att_free(ctx, w.entry);
     return s;
 }

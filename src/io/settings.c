@@ -9,7 +9,7 @@
 
 /* ---- errors */
 
-/* Appends what fits of a piece of JSON. */
+/* Appends part of a JSON text, as far as it fits. */
 static int append(const char *piece, size_t bytes, void *user)
 {
     att_json_text *shown = user;
@@ -28,7 +28,7 @@ att_json_text att_json_show(const json_t *value)
     json_dump_callback(value, append, &shown,
                        JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(12));
     char *zero = json_is_real(value) ? strstr(shown.text, ".0") : NULL;
-    if (zero && zero[2] == 0) /* a whole number, read as a real one */
+    if (zero && zero[2] == 0) /* an integer that was read as a real */
         *zero = 0;
     return shown;
 }
@@ -93,7 +93,7 @@ int64_t att_json_values(const char *text, size_t bytes)
         const char c = text[i];
         in_string ^= c == '"';
         values += !in_string && (c == ',' || c == '[' || c == '{');
-        i += in_string && c == '\\'; /* what is escaped may be a quote */
+        i += in_string && c == '\\'; /* an escaped character may be a quote */
     }
     return values;
 }
@@ -104,7 +104,7 @@ void att_settings_init(att_settings *s, att_ctx *ctx, const char *path, json_t *
     snprintf(s->path, sizeof s->path, "%s", path);
 }
 
-/* Numbers all become doubles: some files have whole ones beyond 64 bits (model_max_length 1e30, written out). */
+/* Reads all numbers as doubles: some files have integers beyond 64 bits (model_max_length 1e30, written out). */
 static void parse(att_settings *s, const char *text, size_t bytes)
 {
     json_error_t e;
@@ -114,7 +114,7 @@ static void parse(att_settings *s, const char *text, size_t bytes)
                           ATT_MAX_JSON_VALUES);
         return;
     }
-    errno = 0; /* where memory runs out, jansson may blame the text */
+    errno = 0; /* out of memory, jansson may report a syntax error */
     s->object = s->root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &e);
     if (!s->root && (errno == ENOMEM || json_error_code(&e) == json_error_out_of_memory))
         att_settings_fail(s, ATT_ERR_MEMORY, "out of memory");
@@ -159,7 +159,7 @@ void att_settings_parse(att_settings *s, att_ctx *ctx, const char *path, const c
     expect_object(s);
 }
 
-void att_settings_made(att_settings *s, att_ctx *ctx, const char *path, json_t *root)
+void att_settings_from_json(att_settings *s, att_ctx *ctx, const char *path, json_t *root)
 {
     att_bytes text = {.ctx = ctx};
     att_settings_init(s, ctx, path, NULL);
@@ -196,7 +196,7 @@ void att_settings_need(att_settings *s, const char *key)
         att_settings_fail(s, ATT_ERR_FORMAT, "there is no \"%s%s\"", s->within, key);
 }
 
-/* The value; a required one that is not there, or one of another type, is an error. */
+/* The value of a key; error: it is missing but required, or has another type. */
 static const json_t *typed(att_settings *s, const char *key, bool required, bool good_type(const json_t *),
                            const char *type)
 {
@@ -224,9 +224,9 @@ static double in_range(att_settings *s, const char *key, const json_t *value, do
     return 0;
 }
 
-int64_t att_settings_whole(att_settings *s, const char *key, int64_t min, int64_t max)
+int64_t att_settings_int(att_settings *s, const char *key, int64_t min, int64_t max)
 {
-    const double exact = 0x1p53 - 1; /* above it a double may stand for several whole numbers */
+    const double exact = 0x1p53 - 1; /* the largest integer below which doubles represent all integers */
     const json_t *value = typed(s, key, true, is_whole, "a whole number");
     return (int64_t)in_range(s, key, value, fmax((double)min, -exact), fmin((double)max, exact));
 }
@@ -253,22 +253,22 @@ const json_t *att_settings_list(att_settings *s, const char *key, bool required)
     return typed(s, key, required, is_list, "a list");
 }
 
-/* ---- objects within */
+/* ---- nested objects */
 
-att_settings_place att_settings_enter_item(att_settings *s, const char *name, const json_t *item)
+att_settings_scope att_settings_enter_item(att_settings *s, const char *name, const json_t *item)
 {
-    const att_settings_place before = {s->object, strlen(s->within)};
+    const att_settings_scope before = {s->object, strlen(s->within)};
     snprintf(s->within + before.within, sizeof s->within - before.within, "%s%s", name, *name ? "." : "");
     s->object = item;
     return before;
 }
 
-att_settings_place att_settings_enter(att_settings *s, const char *key)
+att_settings_scope att_settings_enter(att_settings *s, const char *key)
 {
     return att_settings_enter_item(s, key, typed(s, key, true, is_object, "an object"));
 }
 
-void att_settings_leave(att_settings *s, att_settings_place before)
+void att_settings_leave(att_settings *s, att_settings_scope before)
 {
     s->object = before.object;
     s->within[before.within] = 0;

@@ -1,5 +1,5 @@
-/* A JSON file of settings, read strictly. As on the tape, the first failure stays and everything after it gives
- * zero, so that reading has no checks. Errors name the file, the setting and its value. */
+/* Strict reading of JSON settings. As on the tape, the first error stays and all later values are zero, so reading code
+ * needs no checks. Errors name the file, the setting and its value. */
 #ifndef ATT_IO_SETTINGS_H
 #define ATT_IO_SETTINGS_H
 
@@ -11,87 +11,87 @@
 typedef struct att_settings {
     att_ctx *ctx;
     att_status status;
-    json_t *root;         /* NULL: the file is not there */
-    const json_t *object; /* whose settings are asked for: the root, or what was entered */
-    char within[128];     /* its name in errors: "", or "model." with the dot */
+    json_t *root;         /* NULL: no such file */
+    const json_t *object; /* the current object: root, or the one that was entered */
+    char within[128];     /* prefix of its keys in errors: "", or "model." */
     char path[ATT_MAX_PATH];
 } att_settings;
 
-/* Reads FOLDER/NAME, a JSON object; a missing file is an error where it is required. */
+/* Reads FOLDER/NAME, a JSON object; a missing file is an error if required. */
 void att_settings_read(att_settings *s, att_ctx *ctx, const char *folder, const char *name, bool required);
-/* The same where the file is a list of objects, and required. */
+/* Likewise for a required file with a list of objects. */
 void att_settings_read_list(att_settings *s, att_ctx *ctx, const char *folder, const char *name);
-/* Reads text[bytes], a JSON object; `path` is for errors. */
+/* Reads text [bytes], a JSON object; `path` is for errors. */
 void att_settings_parse(att_settings *s, att_ctx *ctx, const char *path, const char *text, size_t bytes);
-/* Settings that a program has made, as they will be when they are written and read again; frees root. NULL: memory ran
- * out. `path` is for errors. */
-void att_settings_made(att_settings *s, att_ctx *ctx, const char *path, json_t *root);
-/* Settings that were not read from a file; root is freed with them. */
+/* Settings made in memory, normalised as if written and read again; frees root. root NULL: out of memory. `path` is for
+ * errors. */
+void att_settings_from_json(att_settings *s, att_ctx *ctx, const char *path, json_t *root);
+/* Settings from a JSON value, which att_settings_close frees. */
 void att_settings_init(att_settings *s, att_ctx *ctx, const char *path, json_t *root);
 void att_settings_close(att_settings *s);
 
-/* Fails with "PATH: sentence". */
+/* Fails with "PATH: message". */
 void att_settings_fail(att_settings *s, att_status status, const char *format, ...) ATT_PRINTF(3, 4);
 /* Fails with: "KEY" is VALUE, which is not supported; SUPPORTED is. */
 void att_settings_unsupported(att_settings *s, const char *key, const char *supported);
 
-/* ---- values: none where it is not there, or null */
+/* ---- values: a key that is missing or null has no value */
 
 const json_t *att_settings_get(const att_settings *s, const char *key);
 bool att_settings_has(const att_settings *s, const char *key);
-/* Fails where it is not there. */
+/* Fails if there is no value. */
 void att_settings_need(att_settings *s, const char *key);
 /* Required, in [min, max]. */
-int64_t att_settings_whole(att_settings *s, const char *key, int64_t min, int64_t max);
+int64_t att_settings_int(att_settings *s, const char *key, int64_t min, int64_t max);
 double att_settings_number(att_settings *s, const char *key, double min, double max);
-/* `otherwise` where it is not there; a text is required where `otherwise` is NULL. */
+/* `otherwise` if there is no value; a text with `otherwise` NULL is required. */
 bool att_settings_bool(att_settings *s, const char *key, bool otherwise);
 const char *att_settings_text(att_settings *s, const char *key, const char *otherwise);
-/* NULL where it is not there, if not required. */
+/* NULL if there is no value and it is not required. */
 const json_t *att_settings_list(att_settings *s, const char *key, bool required);
 
-/* ---- objects within: all settings are then of that object, until it is left for where one was before */
+/* ---- nested objects: after enter, keys are those of the nested object, until leave */
 
-typedef struct att_settings_place {
+typedef struct att_settings_scope {
     const json_t *object;
     size_t within; /* bytes */
-} att_settings_place;
+} att_settings_scope;
 
-/* The setting `key`, a required object. */
-att_settings_place att_settings_enter(att_settings *s, const char *key);
-/* An item of a list, which is called `name` in errors ("": not at all). */
-att_settings_place att_settings_enter_item(att_settings *s, const char *name, const json_t *item);
-void att_settings_leave(att_settings *s, att_settings_place before);
+/* Enters the value of `key`, a required object. */
+att_settings_scope att_settings_enter(att_settings *s, const char *key);
+/* Enters an item of a list; `name` is its prefix in errors ("": none). */
+att_settings_scope att_settings_enter_item(att_settings *s, const char *name, const json_t *item);
+void att_settings_leave(att_settings *s, att_settings_scope before);
 
 /* ---- restrictions */
 
-/* Not there, null, or `only`: "is_decoder" is true, which is not supported. */
+/* Accepts a missing key, null, or `only`; otherwise: "is_decoder" is true, which is not supported. */
 void att_settings_only_bool(att_settings *s, const char *key, bool only);
 void att_settings_only_text(att_settings *s, const char *key, const char *only);
 void att_settings_only_number(att_settings *s, const char *key, double only);
-/* Not there, null, or empty. */
+/* Accepts a missing key, null, or an empty value. */
 void att_settings_only_empty(att_settings *s, const char *key);
-/* Fails at a setting that is not in known[] (ends with NULL). */
+/* Fails at a key that is not in known[] (ends with NULL). */
 void att_settings_only_known(att_settings *s, const char *const *known);
 
 /* ---- limits */
 
-/* jansson takes at most 300 bytes for each value, so 600 MB for so many, whatever the text. The largest tokenizer.json
- * has 1.5 million beside its vocabulary, the header of a checkpoint eight for each of its tensors. */
+/* jansson allocates at most 300 bytes per value, so 600 MB at this limit. The largest tokenizer.json has 1.5 million
+ * values besides its vocabulary; the header of a checkpoint has eight per tensor. */
 enum { ATT_MAX_JSON_VALUES = 1 << 21 };
-/* How many values the text has, at least: its commas and its opening brackets, but not those in strings. */
+/* A lower bound of the number of values in a text: commas and opening brackets outside strings. */
 int64_t att_json_values(const char *text, size_t bytes);
 
 /* ---- writing */
 
-/* Adds the value as JSON; flags are jansson's. */
+/* Appends a value as JSON text; flags are jansson's. */
 void att_json_add(att_bytes *text, const json_t *value, size_t flags);
-/* Replaces FOLDER/NAME by this value, which it frees; NULL: memory ran out. */
+/* Replaces FOLDER/NAME by a value, which it frees; NULL: out of memory. */
 att_status att_settings_write(att_ctx *ctx, const char *folder, const char *name, json_t *root);
 
 /* ---- for errors */
 
-/* A value as it is written, cut to fit a sentence; "missing" for NULL. */
+/* A value as JSON text, truncated for a message; "missing" for NULL. */
 typedef struct att_json_text {
     char text[80];
 } att_json_text;

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_BYTES = 64 << 20 }; /* the largest tokenizer.json of today has half of it */
+enum { MAX_BYTES = 64 << 20 }; /* twice the size of the largest known tokenizer.json */
 
 att_status att_join_path(att_ctx *ctx, const char *folder, const char *name, char path[ATT_MAX_PATH])
 {
@@ -22,7 +22,7 @@ bool att_is_file(const char *path)
     return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
 }
 
-/* What the file has now, at most `bytes`. */
+/* Reads at most `bytes`. */
 static att_status read_text(att_text_file *f, int fd, size_t bytes)
 {
     f->text = att_alloc(f->ctx, bytes + 1, 1);
@@ -53,7 +53,8 @@ static att_status read_file(att_text_file *f, int fd)
 /* f->path is set. */
 static att_status open_and_read(att_text_file *f, bool required)
 {
-    const int fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for who fills a pipe */
+    const int fd =
+        open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: do not wait for the writer of a pipe */
     if (fd < 0 && !required && (errno == ENOENT || errno == ENOTDIR))
         return ATT_OK;
     if (fd < 0)

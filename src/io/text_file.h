@@ -1,4 +1,4 @@
-/* A file as text. */
+/* Text files in memory. */
 #ifndef ATT_IO_TEXT_FILE_H
 #define ATT_IO_TEXT_FILE_H
 
@@ -6,20 +6,20 @@
 
 enum { ATT_MAX_PATH = 4096 };
 
-/* FOLDER/NAME -> path */
+/* Joins FOLDER/NAME -> path */
 att_status att_join_path(att_ctx *ctx, const char *folder, const char *name, char path[ATT_MAX_PATH]);
 
-/* Is there something that is not a folder? */
+/* Does the path exist, and is not a folder? */
 bool att_is_file(const char *path);
 
 typedef struct att_text_file {
     att_ctx *ctx;
     char path[ATT_MAX_PATH];
-    char *text; /* [bytes], and a zero byte behind */
+    char *text; /* [bytes], followed by a zero byte */
     size_t bytes;
 } att_text_file;
 
-/* Reads a file. Where it is not there: an error if required, else text is NULL. */
+/* Reads a file. A missing file is an error if required; otherwise text is NULL. */
 att_status att_text_file_open(att_text_file *f, att_ctx *ctx, const char *path, bool required);
 /* The same for FOLDER/NAME. */
 att_status att_text_file_read(att_text_file *f, att_ctx *ctx, const char *folder, const char *name, bool required);

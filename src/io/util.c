@@ -12,7 +12,7 @@ att_status att_grow_array(att_ctx *ctx, void *array, size_t size, size_t count, 
     void *items, *grown = att_alloc(ctx, wanted, size);
     if (!grown)
         return ATT_ERR_MEMORY;
-    memcpy(&items, array, sizeof items); /* pointers to items of any type have one representation */
+    memcpy(&items, array, sizeof items); /* all pointers to objects have the same representation */
     if (count > 0)
         memcpy(grown, items, count * size);
     att_free(ctx, items);

@@ -6,7 +6,7 @@
 
 #include <float.h>
 
-/* x [rows, n] times scale -> y [panels of n][all][PANEL], zero-padded behind n; rows behind `rows` are not written. As
+/* x [rows, n] times scale -> y [panels of n][all][PANEL], zero-padded after n; rows after `rows` are not written. As
  * gemm_nn reads its right operand. */
 static void pack_rows(int64_t rows, int64_t all, int64_t n, const float *x, int64_t stride, float scale, float *y)
 {

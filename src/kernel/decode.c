@@ -27,7 +27,7 @@ enum {
     CHUNK = 128 /* dimensions of PANEL keys that are converted together */
 };
 
-/* n numbers, at most a vector of them; 0 behind. */
+/* n numbers, at most a vector of them; 0 after. */
 ATT_INLINE vf load(const float *x, int n) { return n == ATT_LANES ? v_load(x) : v_load_n(x, n); }
 
 /* Bytes of n numbers. f16 and bf16 are converted piece by piece, into memory that stays in the first-level cache. */

@@ -8,7 +8,7 @@
  * products, only those need be computed whose upper bound reaches the largest lower bound.
  *
  * Four int8 are one 32-bit word, and words are loaded as floats are (tile.h): a panel of columns is
- * [words][PANEL], and behind it are, each [PANEL], what a sum starts from, steps, norms and rests. */
+ * [words][PANEL], and after it are, each [PANEL], what a sum starts from, steps, norms and rests. */
 // also: avx512bf16
 #include "kernel/kernel.h"
 #include "simd/simd.h"
@@ -20,7 +20,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { START, STEP, NORM, REST, BEHIND }; /* rows behind a panel's words */
+enum { START, STEP, NORM, REST, N_EXTRA }; /* rows after a panel's words */
 
 static float largest(int64_t k, const float *x)
 {
@@ -66,19 +66,19 @@ static att_int8_row quantize(int levels, int shift, int64_t k, const float *x, i
 static void pack(int64_t words, const float *x, const att_int8_row *of, float *panel)
 {
     const float chain = (float)(4 * words + 16) * FLT_EPSILON; /* what a product of f32 may be wrong by, of |x| |w| */
-    float *behind = panel + words * PANEL;
+    float *extra = panel + words * PANEL;
     tile_pack_as(false, PANEL, words, x, words, 1, panel);
     for (int j = 0; j < PANEL; j++) {
         const int32_t start = -ATT_INT8_SHIFT * of[j].sum;
-        memcpy(behind + START * PANEL + j, &start, sizeof start);
-        behind[STEP * PANEL + j] = of[j].step;
-        behind[NORM * PANEL + j] = of[j].norm + of[j].rest;
-        behind[REST * PANEL + j] = of[j].rest + chain * of[j].norm;
+        memcpy(extra + START * PANEL + j, &start, sizeof start);
+        extra[STEP * PANEL + j] = of[j].step;
+        extra[NORM * PANEL + j] = of[j].norm + of[j].rest;
+        extra[REST * PANEL + j] = of[j].rest + chain * of[j].norm;
     }
 }
 
 /* Of one row: upper [columns], and the largest lower bound, if that is above *best. */
-static void bounds_of(const att_int8_row *row, int columns, const float *sums, const float *behind, const float *bias,
+static void bounds_of(const att_int8_row *row, int columns, const float *sums, const float *extra, const float *bias,
                       float *upper, float *best)
 {
     const vf step = v_set(row->step), norm = v_set(row->norm), rest = v_set(row->rest);
@@ -86,11 +86,11 @@ static void bounds_of(const att_int8_row *row, int columns, const float *sums, c
     vf max = v_set(*best);
     for (int j = 0; j < columns; j += ATT_LANES) {
         const int used = columns - j < ATT_LANES ? columns - j : ATT_LANES;
-        const vf product = v_mul(v_from_whole(v_load(sums + j)), v_mul(v_load(behind + STEP * PANEL + j), step));
+        const vf product = v_mul(v_from_whole(v_load(sums + j)), v_mul(v_load(extra + STEP * PANEL + j), step));
         const vf b = bias ? v_load_n(bias + j, used) : v_set(0), near = v_add(product, b);
         vf reach = v_fma(loose, v_add(v_abs(product), v_abs(b)), min_bound);
-        reach = v_fma(rest, v_load(behind + NORM * PANEL + j), reach);
-        reach = v_fma(norm, v_load(behind + REST * PANEL + j), reach);
+        reach = v_fma(rest, v_load(extra + NORM * PANEL + j), reach);
+        reach = v_fma(norm, v_load(extra + REST * PANEL + j), reach);
         v_store_n(upper + j, v_add(near, reach), used);
         max = v_max(v_sub(near, reach), max);
     }
@@ -101,20 +101,20 @@ static void bounds_of(const att_int8_row *row, int columns, const float *sums, c
  * is none. prefetch: the next panel. */
 static void bounds(const att_int8_args *b)
 {
-    const float *behind = b->panel + b->words * PANEL;
+    const float *extra = b->panel + b->words * PANEL;
     att_prefetch_lines lines = att_prefetch_take(b->prefetch, b->m > 1 ? INT64_MAX : 0);
     const int64_t each = att_ceil_div(lines.left, b->m);
     for (int64_t i = 0; i < b->m; i += ROWS) {
         const int rows = b->m - i < ROWS ? (int)(b->m - i) : ROWS;
         float sums[ROWS * PANEL];
         for (int r = 0; r < rows; r++)
-            memcpy(sums + r * PANEL, behind + START * PANEL, PANEL * sizeof *sums);
+            memcpy(sums + r * PANEL, extra + START * PANEL, PANEL * sizeof *sums);
         const tile_args t = {
             .k = b->words, .a = b->x + i * b->words, .lda = b->words, .b = b->panel, .c = sums, .ldc = PANEL};
         tile_all(rows, ATT_PANEL_VECTORS, false, START_C, t);
         for (int r = 0; r < rows; r++) {
             att_prefetch_some(&lines, each);
-            bounds_of(&b->of[i + r], b->columns, sums + r * PANEL, behind, b->bias, b->upper + (i + r) * b->stride,
+            bounds_of(&b->of[i + r], b->columns, sums + r * PANEL, extra, b->bias, b->upper + (i + r) * b->stride,
                       b->best + i + r);
         }
     }
@@ -123,7 +123,7 @@ static void bounds(const att_int8_args *b)
 void ATT_ISA(att_kernel_int8_bounds)(att_kernels *k);
 void ATT_ISA(att_kernel_int8_bounds)(att_kernels *k)
 {
-    k->int8.rows_behind = BEHIND;
+    k->int8.extra_rows = N_EXTRA;
     k->int8.quantize = quantize;
     k->int8.pack = pack;
     k->int8.bounds = bounds;

@@ -159,7 +159,7 @@ typedef struct att_gemm_kernels {
 
 /* int8_bounds.c */
 typedef struct att_int8_kernels {
-    int rows_behind; /* of a panel behind its words */
+    int extra_rows; /* of a panel after its words */
     att_int8_row (*quantize)(int levels, int shift, int64_t k, const float *x, int8_t *y);
     void (*pack)(int64_t words, const float *x, const att_int8_row *of, float *panel);
     void (*bounds)(const att_int8_args *args);

@@ -119,7 +119,7 @@ ATT_INLINE void back(const bool centred, int64_t n, const float *x, const float 
     int64_t i = 0;
     for (; i + ATT_LANES <= n; i += ATT_LANES)
         gather_back(&r, v_load(x + i), v_load(gamma + i), v_load(dy + i));
-    if (i < n) { /* what is behind the end is 0, and adds 0 */
+    if (i < n) { /* what is after the end is 0, and adds 0 */
         const int rest = (int)(n - i);
         gather_back(&r, v_load_n(x + i, rest), v_load_n(gamma + i, rest), v_load_n(dy + i, rest));
     }

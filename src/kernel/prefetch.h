@@ -12,7 +12,7 @@ typedef struct att_prefetch_run {
     uintptr_t line;      /* the next line; an integer, as it may pass the last row */
     int64_t left, lines; /* of this row, and of each */
     uintptr_t jump;      /* bytes from the end of a row's lines to the next row */
-    int64_t rows;        /* behind this one */
+    int64_t rows;        /* after this one */
 } att_prefetch_run;
 
 /* A list of such rows; fetching consumes it. */

@@ -1,4 +1,4 @@
-/* One step of n units of a GRU (Cho et al. 2014, its reset gate behind the product) or an LSTM (Hochreiter, Schmidhuber
+/* One step of n units of a GRU (Cho et al. 2014, its reset gate after the product) or an LSTM (Hochreiter, Schmidhuber
  * 1997, with the forget gate of Gers et al. 2000), and its derivatives.
  *
  * product [gates][n] is what the state before gives to the gates. gates [gates + 1][n] has on entry what the input

@@ -50,7 +50,7 @@ typedef struct tile_args {
 
 ATT_INLINE vf tile_scale(const bool scaled, vf x, vf factor) { return scaled ? v_mul(x, factor) : x; }
 
-/* One panel: x [rows, n] -> y [n][PANEL] = x^T, times scale if `scaled`. Columns behind the rows are 0, up to a whole
+/* One panel: x [rows, n] -> y [n][PANEL] = x^T, times scale if `scaled`. Columns after the rows are 0, up to a whole
  * vector. */
 ATT_INLINE void tile_pack_as(const bool scaled, int64_t rows, int64_t n, const float *x, int64_t stride, float scale,
                              float *y)

@@ -22,7 +22,7 @@ static void adam(int64_t n, const att_adam *a, const float *g, float *x, float *
     int64_t i = 0;
     for (; i + ATT_LANES <= n; i += ATT_LANES)
         adam_vector(a, ATT_LANES, g + i, x + i, m + i, v + i);
-    if (i < n) /* what is behind the end divides 0 by eps */
+    if (i < n) /* what is after the end divides 0 by eps */
         adam_vector(a, (int)(n - i), g + i, x + i, m + i, v + i);
 }
 

@@ -1,17 +1,17 @@
-/* The machine's own limits, measured: what all other speeds are compared with.
- * Both take the best of several runs: what disturbs a run only makes it slower. */
+/* Measures the arithmetic peak and the read bandwidth of the machine, to which other speeds are compared. The best of
+ * several runs counts: disturbances only make a run slower. */
 #include "base/base.h"
 #include "kernel/kernel.h"
 
 #include <string.h>
 
 enum { FEWEST_RUNS = 3, MOST_RUNS = 20, ITEMS_PER_THREAD = 16 };
-static const double ENOUGH_SECONDS = 0.4; /* no more runs after that */
+static const double ENOUGH_SECONDS = 0.4; /* total time limit of the runs */
 
-/* Seconds of the quickest of several calls, each of n items over all threads. */
+/* Seconds of the fastest of several calls, each of n items in parallel. */
 static double best_seconds(att_ctx *ctx, int n, void (*body)(void *arg, int i), void *arg)
 {
-    att_parallel_for(ctx, n, body, arg); /* wakes the threads and the clock */
+    att_parallel_for(ctx, n, body, arg); /* warm-up: wakes the workers and raises the clock */
     double best = 1e30, end = att_os_seconds();
     const double stop = end + ENOUGH_SECONDS;
     for (int r = 0; (r < FEWEST_RUNS || (r < MOST_RUNS && end < stop)) && !att_cancelled(ctx); r++) {
@@ -23,7 +23,7 @@ static double best_seconds(att_ctx *ctx, int n, void (*body)(void *arg, int i), 
     return best;
 }
 
-/* ---- multiply-adds */
+/* ---- fused multiply-adds */
 
 typedef struct peak_job {
     const att_kernels *kernels;
@@ -38,7 +38,7 @@ static void run_peak(void *arg, int i)
     j->kernels->measure.peak(j->repeats, &flops);
 }
 
-/* Repeats of the kernel that take so many seconds where nothing disturbs them. */
+/* Number of kernel repetitions that take the given seconds. */
 static int64_t repeats_for(const att_kernels *kernels, double seconds)
 {
     enum { ENOUGH = 1 << 12 }; /* some hundred microseconds */
@@ -56,8 +56,8 @@ att_status att_measure_peak(att_ctx *ctx, double seconds, double *flops_per_seco
 {
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"flops_per_second", flops_per_second})))
         return ATT_ERR_ARGUMENT;
-    static const double least = 3e-3, most = 0.1; /* less than that, and waking the threads would count */
-    seconds = !(seconds > least) ? least : seconds < most ? seconds : most;
+    static const double min_seconds = 3e-3, max_seconds = 0.1; /* much longer than waking the workers */
+    seconds = !(seconds > min_seconds) ? min_seconds : seconds < max_seconds ? seconds : max_seconds;
     const att_kernels *kernels = att_kernels_of(ctx->isa);
     peak_job j = {kernels, repeats_for(kernels, seconds / ITEMS_PER_THREAD)};
     double flops;
@@ -71,7 +71,7 @@ att_status att_measure_peak(att_ctx *ctx, double seconds, double *flops_per_seco
     return ATT_OK;
 }
 
-/* ---- reading memory */
+/* ---- read bandwidth */
 
 enum { ITEM_FLOATS = 1 << 20 };
 
@@ -96,7 +96,7 @@ att_status att_measure_bandwidth(att_ctx *ctx, double *bytes_per_second)
 {
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"bytes_per_second", bytes_per_second})))
         return ATT_ERR_ARGUMENT;
-    /* Far more than caches hold, but no more than a quarter of the memory that is free. */
+    /* Much more than the caches hold, but at most a quarter of the free memory. */
     static const size_t item = ITEM_FLOATS * sizeof(float), usual = (size_t)256 << 20;
     const size_t second = att_os_cache(2), third = att_os_cache(3), caches = 8 * (second > third ? second : third);
     const size_t quarter = att_os_memory("") / 4;
@@ -106,7 +106,7 @@ att_status att_measure_bandwidth(att_ctx *ctx, double *bytes_per_second)
     read_job j = {att_kernels_of(ctx->isa), att_alloc(ctx, (size_t)n, item)};
     if (!j.x)
         return ATT_ERR_MEMORY;
-    att_parallel_for(ctx, n, run_fill, &j); /* memory that was never written is not there to be read */
+    att_parallel_for(ctx, n, run_fill, &j); /* pages that were never written are not backed by memory */
     const double best = best_seconds(ctx, n, run_read, &j);
     att_free(ctx, j.x);
     if (att_cancelled(ctx))

@@ -1,4 +1,4 @@
-/* What a translation shares with its references: n-grams of tokens for BLEU, of characters for chrF. */
+/* N-gram statistics for BLEU (tokens) and chrF (characters). */
 #include "io/texts.h"
 #include "io/util.h"
 #include "metric/sacrebleu_tokenizer.h"
@@ -6,48 +6,47 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- n-grams of some texts, the first of which is the translation; items are tokens or characters as numbers */
+/* ---- n-grams of several texts, first the translation; items are token numbers or characters */
 
-typedef struct tally {
-    int64_t hypothesis, reference,
-        matches; /* in the translation, in all references, in both: at most as often as in one */
-} tally;
+typedef struct ngram_counts {
+    int64_t hypothesis, reference, matches; /* in the translation; in all references; in both (clipped) */
+} ngram_counts;
 
-/* An n-gram: the number of what it begins with, one shorter, and its last item. Equal ones have equal keys. */
-typedef struct gram {
+/* An n-gram: the number of its (n-1)-gram prefix, and its last item. Equal n-grams have equal keys. */
+typedef struct ngram {
     uint64_t key;
-    uint32_t at; /* where it begins, all texts in a row */
-} gram;
+    uint32_t at; /* its position in the concatenated texts */
+} ngram;
 
-typedef struct grams {
+typedef struct ngrams {
     const att_code_points *text; /* [n] */
     int64_t n;
-    uint32_t *number; /* [all items]: of the n-gram that begins here; at first 0 */
-    gram *gram;       /* [all items] */
-    int64_t *times;   /* [n]: how often one n-gram occurs in each text */
-} grams;
+    uint32_t *number; /* [all items]: number of the n-gram that begins here; initially 0 */
+    ngram *ngram;     /* [all items] */
+    int64_t *times;   /* [n]: occurrences of one n-gram in each text */
+} ngrams;
 
 static int by_key(const void *x, const void *y)
 {
-    const uint64_t a = ((const gram *)x)->key, b = ((const gram *)y)->key;
+    const uint64_t a = ((const ngram *)x)->key, b = ((const ngram *)y)->key;
     return (a > b) - (a < b);
 }
 
-/* All n-grams of this order to g->gram; returns how many. */
-static size_t collect(grams *g, size_t order)
+/* Collects all n-grams of an order in g->ngram; returns their number. */
+static size_t collect(ngrams *g, size_t order)
 {
     size_t count = 0, begin = 0;
     for (int64_t t = 0; t < g->n; begin += g->text[t++].n) {
         const att_code_points *text = &g->text[t];
         for (size_t i = 0; i + order <= text->n; i++)
-            g->gram[count++] =
-                (gram){(uint64_t)g->number[begin + i] << 32 | text->c[i + order - 1], (uint32_t)(begin + i)};
+            g->ngram[count++] =
+                (ngram){(uint64_t)g->number[begin + i] << 32 | text->c[i + order - 1], (uint32_t)(begin + i)};
     }
     return count;
 }
 
-/* Of one n-gram, gram [count]. */
-static void add_one(grams *g, const gram *same, size_t count, uint32_t number, tally *sum)
+/* Adds the counts of one distinct n-gram, ngram [count]. */
+static void add_one(ngrams *g, const ngram *same, size_t count, uint32_t number, ngram_counts *sum)
 {
     memset(g->times, 0, (size_t)g->n * sizeof *g->times);
     for (size_t i = 0; i < count; i++) {
@@ -67,44 +66,44 @@ static void add_one(grams *g, const gram *same, size_t count, uint32_t number, t
     sum->matches += att_min(g->times[0], max);
 }
 
-static tally tally_order(grams *g, size_t order)
+static ngram_counts count_order(ngrams *g, size_t order)
 {
     const size_t count = collect(g, order);
-    tally sum = {0};
+    ngram_counts sum = {0};
     uint32_t number = 0;
-    qsort(g->gram, count, sizeof *g->gram, by_key);
+    qsort(g->ngram, count, sizeof *g->ngram, by_key);
     for (size_t i = 0, next; i < count; i = next) {
-        for (next = i + 1; next < count && g->gram[next].key == g->gram[i].key;)
+        for (next = i + 1; next < count && g->ngram[next].key == g->ngram[i].key;)
             next++;
-        add_one(g, g->gram + i, next - i, number++, &sum);
+        add_one(g, g->ngram + i, next - i, number++, &sum);
     }
     return sum;
 }
 
-/* Of text [n] to out [orders]. */
-static att_status tally_all(att_ctx *ctx, const att_code_points *text, int64_t n, int orders, tally *out)
+/* Counts of all orders of text [n] -> out [orders]. */
+static att_status count_ngrams(att_ctx *ctx, const att_code_points *text, int64_t n, int orders, ngram_counts *out)
 {
     size_t all = 0;
     for (int64_t t = 0; t < n; t++)
         all += text[t].n;
-    grams g = {.text = text,
-               .n = n,
-               .number = att_alloc(ctx, all, sizeof *g.number),
-               .gram = att_alloc(ctx, all, sizeof *g.gram),
-               .times = att_alloc(ctx, (size_t)n, sizeof *g.times)};
-    const bool enough = g.number && g.gram && g.times;
+    ngrams g = {.text = text,
+                .n = n,
+                .number = att_alloc(ctx, all, sizeof *g.number),
+                .ngram = att_alloc(ctx, all, sizeof *g.ngram),
+                .times = att_alloc(ctx, (size_t)n, sizeof *g.times)};
+    const bool enough = g.number && g.ngram && g.times;
     if (enough) {
         memset(g.number, 0, all * sizeof *g.number);
         for (int i = 0; i < orders; i++)
-            out[i] = tally_order(&g, (size_t)i + 1);
+            out[i] = count_order(&g, (size_t)i + 1);
     }
     att_free(ctx, g.number);
-    att_free(ctx, g.gram);
+    att_free(ctx, g.ngram);
     att_free(ctx, g.times);
     return enough ? ATT_OK : ATT_ERR_MEMORY;
 }
 
-/* ---- tokens as numbers */
+/* ---- tokens to numbers */
 
 typedef struct token {
     const uint32_t *c; /* [n] */
@@ -121,7 +120,7 @@ static int by_code_points(const void *x, const void *y)
     return memcmp(a->c, b->c, a->n * sizeof *a->c);
 }
 
-/* The tokens of text number t, which becomes that short, to w; returns how many. */
+/* Splits text number t at spaces into tokens w, and truncates the text to one item per token; returns their number. */
 static size_t split(att_code_points *text, uint32_t t, token *w)
 {
     size_t count = 0;
@@ -139,7 +138,7 @@ static size_t split(att_code_points *text, uint32_t t, token *w)
     return count;
 }
 
-/* Makes each token of text [n] one item, equal tokens equal ones. */
+/* Replaces each token of text [n] by one item, equal tokens by equal items. */
 static att_status number_tokens(att_ctx *ctx, att_code_points *text, int64_t n)
 {
     size_t max = 0, count = 0;
@@ -153,7 +152,7 @@ static att_status number_tokens(att_ctx *ctx, att_code_points *text, int64_t n)
     qsort(w, count, sizeof *w, by_code_points);
     for (size_t i = 1; i < count; i++)
         w[i].number = w[i - 1].number + (by_code_points(&w[i - 1], &w[i]) != 0);
-    for (size_t i = 0; i < count; i++) /* only now code points may go */
+    for (size_t i = 0; i < count; i++) /* only now the code points may be overwritten */
         text[w[i].text].c[w[i].at] = w[i].number;
     att_free(ctx, w);
     return ATT_OK;
@@ -161,11 +160,11 @@ static att_status number_tokens(att_ctx *ctx, att_code_points *text, int64_t n)
 
 static void remove_spaces(att_code_points *text)
 {
-    size_t kept = 0;
+    size_t used = 0;
     for (size_t i = 0; i < text->n; i++)
         if (!att_is_space(text->c[i]))
-            text->c[kept++] = text->c[i];
-    text->n = kept;
+            text->c[used++] = text->c[i];
+    text->n = used;
 }
 
 /* ---- one sentence */
@@ -206,7 +205,7 @@ static att_status tokenize(sentence *s, att_bleu_tokenizer tokenizer)
     return e || tokenizer == ATT_BLEU_CHAR ? e : number_tokens(s->ctx, s->code_points, s->n);
 }
 
-/* Of the nearest, of two the shorter. */
+/* The reference length nearest to the translation's; of two the shorter. */
 static int64_t nearest_length(const sentence *s)
 {
     int64_t tokens = (int64_t)s->code_points[0].n, best = 0, min = INT64_MAX;
@@ -222,12 +221,12 @@ static int64_t nearest_length(const sentence *s)
 
 static att_status count_tokens(sentence *s, att_bleu_tokenizer tokenizer, att_bleu_counts *out)
 {
-    tally counts[ATT_BLEU_ORDER] = {0};
+    ngram_counts counts[ATT_BLEU_ORDER] = {0};
     att_status e = read_code_points(s);
     if (!e)
         e = tokenize(s, tokenizer);
     if (!e)
-        e = tally_all(s->ctx, s->code_points, s->n, ATT_BLEU_ORDER, counts);
+        e = count_ngrams(s->ctx, s->code_points, s->n, ATT_BLEU_ORDER, counts);
     out->tokens = (int64_t)s->code_points[0].n;
     out->reference_tokens = nearest_length(s);
     for (int i = 0; i < ATT_BLEU_ORDER; i++) {
@@ -245,12 +244,12 @@ static double chrf_of(const att_bleu_counts *c)
     return info.chrf;
 }
 
-/* Against reference t alone. Orders for which that is too short are no fault of the translation. */
+/* Against reference t alone. Orders for which the reference is too short are left out. */
 static att_status count_characters_of(sentence *s, int64_t t, att_bleu_counts *c)
 {
-    tally counts[ATT_CHRF_ORDER] = {0};
+    ngram_counts counts[ATT_CHRF_ORDER] = {0};
     const att_code_points pair[] = {s->code_points[0], s->code_points[t]};
-    const att_status e = tally_all(s->ctx, pair, 2, ATT_CHRF_ORDER, counts);
+    const att_status e = count_ngrams(s->ctx, pair, 2, ATT_CHRF_ORDER, counts);
     for (int i = 0; i < ATT_CHRF_ORDER; i++) {
         c->character_ngrams[i] = counts[i].reference ? counts[i].hypothesis : 0;
         c->reference_character_ngrams[i] = counts[i].reference;
@@ -278,7 +277,7 @@ static att_status count_characters(sentence *s, att_bleu_counts *out)
     return e;
 }
 
-/* The texts side by side to s->text and s->bytes, which have room. */
+/* Concatenates the arrays of texts in s->text and s->bytes, which are large enough. */
 static att_status gather(sentence *s, const char **text, size_t *bytes, const char *const *references,
                          const size_t *reference_bytes)
 {

@@ -1,4 +1,4 @@
-/* From counts to BLEU and chrF, and how sure they are. */
+/* BLEU and chrF from counts, and bootstrap confidence intervals. */
 #include "attend_model.h"
 #include "attend_util.h"
 
@@ -32,8 +32,8 @@ static double brevity(const att_bleu_counts *c)
     return c->tokens > 0 ? exp(1 - (double)c->reference_tokens / (double)c->tokens) : 0;
 }
 
-/* BLEU, and precision [ATT_BLEU_ORDER] of each order in percent. The k-th order without a match counts as if it had
- * 2^-k of one (Chen, Cherry 2014, method 3); with no match at all, nothing does. */
+/* BLEU, and precision [ATT_BLEU_ORDER] in percent. Exponential smoothing: the k-th order without a match counts as 2^-k
+ * matches (Chen, Cherry 2014, method 3); BLEU is 0 without any match. */
 static double bleu(const att_bleu_counts *c, bool effective_order, double *precision)
 {
     double match = 1, logs = 0;
@@ -54,7 +54,7 @@ static double bleu(const att_bleu_counts *c, bool effective_order, double *preci
     return brevity(c) * exp(logs / orders);
 }
 
-/* F2 of precision and recall, each the mean over the orders for which neither side is too short. */
+/* F2 of precision and recall, each averaged over the orders for which neither side is too short. */
 static double chrf(const att_bleu_counts *c)
 {
     const double beta_squared = 4;
@@ -83,18 +83,18 @@ att_status att_bleu_describe(const att_bleu_counts *c, bool effective_order, att
     return att_give_info(info, &all, sizeof all, "att_bleu_info");
 }
 
-/* ---- resampling */
+/* ---- bootstrap resampling */
 
-typedef struct draws {
+typedef struct resampling {
     const att_bleu_counts *c; /* [n] */
     int64_t n;
     const att_bleu_resampling *options;
     double *bleu, *chrf; /* [resamples] */
-} draws;
+} resampling;
 
-static void draw(void *arg, int r)
+static void resample(void *arg, int r)
 {
-    const draws *d = arg;
+    const resampling *d = arg;
     att_bleu_counts sum = {0};
     uint32_t words[4];
     for (int64_t i = 0; i < d->n; i++) {
@@ -113,7 +113,7 @@ static int by_value(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* Of score [n], which gets sorted: as many resamples, a 40th, are left out on each side. */
+/* The 95 % interval of score [n], which is sorted: a 40th of the resamples is cut off on each side. */
 static att_interval interval(double *score, int64_t n)
 {
     att_interval found = {0};
@@ -144,8 +144,8 @@ att_status att_bleu_intervals(att_ctx *ctx, const att_bleu_counts *c, int64_t n,
     double *scores = att_alloc(ctx, 2 * count, sizeof *scores);
     if (!scores)
         return ATT_ERR_MEMORY;
-    draws d = {.c = c, .n = n, .options = &o, .bleu = scores, .chrf = scores + count};
-    att_parallel_for(ctx, (int)count, draw, &d);
+    resampling d = {.c = c, .n = n, .options = &o, .bleu = scores, .chrf = scores + count};
+    att_parallel_for(ctx, (int)count, resample, &d);
     const bool cancelled = att_cancelled(ctx);
     if (!cancelled) {
         *bleu = interval(d.bleu, o.resamples);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
-/* As str.isspace of Python. */
+/* Like str.isspace of Python. */
 bool att_is_space(uint32_t c)
 {
     const utf8proc_property_t *p = utf8proc_get_property((utf8proc_int32_t)c);
@@ -24,7 +24,7 @@ att_status att_code_points_read(att_ctx *ctx, const char *text, size_t bytes, at
     return ATT_OK;
 }
 
-/* ---- 13a: first some texts are replaced, in this order */
+/* ---- 13a: first, some strings are replaced, in this order */
 
 static bool begins(const uint32_t *c, size_t n, const char *word)
 {
@@ -34,20 +34,20 @@ static bool begins(const uint32_t *c, size_t n, const char *word)
     return !word[i];
 }
 
-/* `to` is the shorter one. */
+/* `to` must not be longer than `from`. */
 static void replace(att_code_points *t, const char *from, const char *to)
 {
-    size_t kept = 0;
+    size_t n = 0;
     for (size_t i = 0; i < t->n;) {
         if (!begins(t->c + i, t->n - i, from)) {
-            t->c[kept++] = t->c[i++];
+            t->c[n++] = t->c[i++];
             continue;
         }
         for (const char *p = to; *p; p++)
-            t->c[kept++] = (unsigned char)*p;
+            t->c[n++] = (unsigned char)*p;
         i += strlen(from);
     }
-    t->n = kept;
+    t->n = n;
 }
 
 static void unescape(att_code_points *t)
@@ -58,23 +58,23 @@ static void unescape(att_code_points *t)
         replace(t, pairs[i][0], pairs[i][1]);
 }
 
-/* ---- then spaces are put around characters, in four passes of which each sees what the one before has written */
+/* ---- then, spaces are inserted around characters, in four passes over the result of the previous one */
 
 static bool is_digit(uint32_t c) { return c >= '0' && c <= '9'; }
 static bool is_no_digit(uint32_t c) { return !is_digit(c); }
 static bool is_stop(uint32_t c) { return c == '.' || c == ','; }
 static bool is_dash(uint32_t c) { return c == '-'; }
 
-/* ASCII punctuation but for ' , - . which the passes behind look at more closely; and the space. */
+/* ASCII punctuation except ' , - . (handled by later passes), and the space. */
 static bool is_symbol(uint32_t c)
 {
     return (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') || c == '/' || (c >= ':' && c <= '@') ||
            (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
 }
 
-/* Characters that follow each other, the first so and the second so: spaces go around one of them. */
+/* A pair of adjacent characters that match two predicates: spaces are inserted around one of them. */
 typedef struct pass {
-    bool (*first)(uint32_t), (*second)(uint32_t); /* second NULL: one character alone */
+    bool (*first)(uint32_t), (*second)(uint32_t); /* second NULL: a single character */
     int apart;                                    /* 0: around the first, 1: around the second */
 } pass;
 
@@ -84,10 +84,10 @@ static const pass passes[] = {
     {is_stop, is_no_digit, 0},
     {is_digit, is_dash, 1},
 };
-/* Around one character a pass puts two spaces, and at most two of the passes do so. */
+/* A pass inserts two spaces per character, and at most two passes match a character. */
 enum { MAX_GROWTH = 5 };
 
-/* from [n] to `to`; returns how many. What a match has taken, the next does not see. */
+/* Applies a pass to from [n]; returns the length of `to`. Matches do not overlap. */
 static size_t separate(const pass *p, const uint32_t *from, size_t n, uint32_t *to)
 {
     const size_t width = p->second ? 2 : 1;

@@ -1,22 +1,22 @@
-/* What a translation looks at: its tokens given, all at once, while a tape is watched. */
+/* Alignment of a translation: its tokens are decoded in one pass while a hook records attention weights. */
 #include "model/translator.h"
 
 #include <string.h>
 
-/* Records one decoder layer's attention weights to the source, of all rows at once or of some after others: the mean of
- * its heads. */
-typedef struct recorder {
+/* Records the attention weights of one decoder layer to the source, averaged over heads; rows may come in one call or
+ * several. */
+typedef struct attention_recorder {
     const char *scope;
     int64_t first_head, heads, columns;
-    int64_t rows;   /* that have been seen */
-    float *head;    /* [rows, columns] of one */
-    float *weights; /* [all rows, columns] their mean */
+    int64_t rows;   /* recorded so far */
+    float *head;    /* [rows, columns] of one head */
+    float *weights; /* [all rows, columns] the mean of the heads */
     att_status status;
-} recorder;
+} attention_recorder;
 
-static void record(void *user, const att_event *event)
+static void record(void *user, const att_tape_event *event)
 {
-    recorder *l = user;
+    attention_recorder *l = user;
     if (!event->plan || strcmp(event->scope, l->scope) != 0)
         return;
     const int64_t rows = event->args->q.dim[0];
@@ -29,17 +29,17 @@ static void record(void *user, const att_event *event)
     l->rows += rows;
 }
 
-static att_status decode(const att_translator *m, const att_alignment *a, recorder *l)
+static att_status decode(const att_translator *m, const att_alignment *a, attention_recorder *l)
 {
     const int64_t from[] = {0, a->source.count}, to[] = {0, a->target.count};
-    const att_pairs pair = {
+    const att_sequence_pairs pair = {
         .n = 1, .source = a->source.ids, .source_offsets = from, .target = a->target.ids, .target_offsets = to};
     att_tape *t;
     att_tensor y;
-    att_status s = att_tape_new(m->ctx, ATT_OPTIONS(att_tape_config, .watch = record, .watch_user = l), &t);
+    att_status s = att_tape_new(m->ctx, ATT_OPTIONS(att_tape_config, .hook = record, .hook_user = l), &t);
     if (s)
         return s;
-    s = att_read(t, att_encoder_decoder_logits(t, m->model, &pair, NULL), &y);
+    s = att_var_value(t, att_encoder_decoder_logits(t, m->model, &pair, NULL), &y);
     att_tape_free(t);
     return s ? s : l->status;
 }
@@ -64,16 +64,16 @@ static att_status check(const att_translator *m, const int32_t *ids, int64_t n, 
     return ATT_OK;
 }
 
-/* Weights of out's tokens */
-static att_status weigh(const att_translator *m, int64_t layer, int64_t head, att_alignment *out)
+/* Computes the weights of out's tokens. */
+static att_status compute_weights(const att_translator *m, int64_t layer, int64_t head, att_alignment *out)
 {
     const att_encoder_decoder_info *i = &m->model->info;
     const att_nn_name scope =
         att_architecture_of(m->model)->scope_of_attention(layer < 0 ? i->attention_layers - 1 : layer);
-    recorder l = {.scope = scope.text,
-                  .first_head = head < 0 ? 0 : head,
-                  .heads = head < 0 ? i->attention_heads : 1,
-                  .columns = out->source.count};
+    attention_recorder l = {.scope = scope.text,
+                            .first_head = head < 0 ? 0 : head,
+                            .heads = head < 0 ? i->attention_heads : 1,
+                            .columns = out->source.count};
     const size_t count = (size_t)(out->target.count * l.columns);
     l.head = att_alloc(m->ctx, count, sizeof *l.head);
     l.weights = out->weights = att_calloc(m->ctx, count, sizeof *out->weights);
@@ -100,7 +100,7 @@ att_status att_translate_alignment(const att_translator *m, const char *text, si
             memcpy(a.target.ids, ids, (size_t)n * sizeof *ids);
         a.target.ids[n] = m->generation.search.end;
         a.target.count = n + 1;
-        s = weigh(m, layer, head, &a);
+        s = compute_weights(m, layer, head, &a);
     }
     if (s)
         att_alignment_free(m, &a);

@@ -6,14 +6,14 @@
 
 enum { NO_ROW = -1 };
 
-/* A row, continued by a token. */
+/* A hypothesis: a row extended by a token. */
 typedef struct hypothesis {
     int64_t row;
     int32_t token;
-    double log_probability; /* of the whole text */
+    double log_probability; /* of the whole sequence */
 } hypothesis;
 
-/* The row of the step before that a row continues, and by which token. */
+/* The row of the previous step that a row extends, and the token. */
 typedef struct back_pointer {
     int64_t row;
     int32_t token;
@@ -26,26 +26,26 @@ typedef struct state {
     back_pointer *back_pointers; /* [max_tokens][max_rows] */
     int64_t *sentence;           /* [max_rows] */
     double *score;               /* [max_rows] log probabilities */
-    int32_t *ids;                /* [max_rows] the last token of each row */
-    int64_t *from;               /* [max_rows] */
-    hypothesis *hypotheses;      /* [max_rows][width]: of a row, the best first */
+    int32_t *ids;                /* [max_rows] last token of each row */
+    int64_t *from;               /* [max_rows] rows of the previous step */
+    hypothesis *hypotheses;      /* [max_rows][width]: the best of each row, in descending order */
     hypothesis *next;            /* [max_rows] */
-    att_largest *best;           /* [max_rows][width]: tokens by their logits */
-    double *log_sum;             /* [max_rows]: of e to the logits */
+    att_top_column *best;        /* [max_rows][width]: tokens with the largest logits */
+    double *log_sum;             /* [max_rows]: log-sum-exp of the logits */
     int32_t *except;             /* [n_banned + 1] */
-    att_finished *finished;      /* [sentences][beam], the best first; ids of what is not there are NULL */
+    att_finished *finished;      /* [sentences][beam], best first; missing ones have ids NULL */
     int64_t *n_finished;         /* [sentences] */
 } state;
 
-/* Hypotheses of a sentence in each step: of twice the beam, `beam` are left when ends are taken out. */
+/* Hypotheses of a sentence per step: of 2 beam hypotheses at least `beam` do not end. */
 static int64_t width(const att_search *s) { return s->beam == 1 ? 1 : 2 * s->beam; }
 
-/* ---- the best tokens of a row */
+/* ---- the best tokens of each row */
 
 static bool may_end(const state *s) { return s->steps + 1 >= s->search->min_tokens; }
 
-/* Inserts h into hypotheses [n] of `count`, sorted by probability, of equal ones the first first. Returns the count
- * after it. */
+/* Inserts h into hypotheses [n], which has `count` entries, sorted by descending probability; stable. Returns the new
+ * count. */
 static int64_t insert(hypothesis *hypotheses, int64_t n, int64_t count, hypothesis h)
 {
     int64_t at = att_min(count, n);
@@ -59,10 +59,10 @@ static int64_t insert(hypothesis *hypotheses, int64_t n, int64_t count, hypothes
 
 static bool must_end(const state *s) { return s->search->force_end && s->steps + 1 == s->search->max_tokens; }
 
-/* What may not follow */
-static att_except except(const state *s)
+/* The tokens that must not follow */
+static att_excluded_columns except(const state *s)
 {
-    att_except e = {.column = s->except, .n = s->search->n_banned, .counted = !s->search->renormalize};
+    att_excluded_columns e = {.column = s->except, .n = s->search->n_banned, .in_log_sum = !s->search->renormalize};
     if (e.n)
         memcpy(s->except, s->search->banned, (size_t)e.n * sizeof *s->except);
     if (!may_end(s))
@@ -70,27 +70,27 @@ static att_except except(const state *s)
     return e;
 }
 
-/* s->best and s->log_sum, of rows x that the model makes logits of. Greedy search needs the largest logits alone where
- * nobody asks for probabilities. */
+/* Computes s->best and s->log_sum from the model's output x for each row. Greedy search without scores needs only the
+ * largest logit. */
 static att_status find_best(state *s, att_tape *t, att_var *x, const att_nn_linear *output)
 {
-    const att_except without = except(s), *e = without.n ? &without : NULL;
-    if (s->search->beam > 1 || !s->search->texts_alone)
-        return att_linear_top(t, x, output->weight, output->bias, e, width(s->search), s->best, s->log_sum);
+    const att_excluded_columns without = except(s), *e = without.n ? &without : NULL;
+    if (s->search->beam > 1 || !s->search->no_scores)
+        return att_linear_topk(t, x, output->weight, output->bias, e, width(s->search), s->best, s->log_sum);
     for (int64_t r = 0; r < s->rows; r++)
         s->log_sum[r] = 0;
     return att_linear_argmax(t, x, output->weight, output->bias, e, s->best);
 }
 
-/* The best first. An end that is forced costs nothing. */
+/* Extends each row by its best tokens. A forced eos has log probability 0. */
 static att_status rank_rows(state *s, att_tape *t, att_var *x, const att_nn_linear *output)
 {
     const int64_t n = width(s->search);
     att_tensor value;
-    att_status e = att_read(t, x, &value);
+    att_status e = att_var_value(t, x, &value);
     e = e || must_end(s) ? e : find_best(s, t, x, output);
     for (int64_t r = 0; !e && r < s->rows; r++) {
-        const att_largest *best = s->best + r * n;
+        const att_top_column *best = s->best + r * n;
         hypothesis *hypotheses = s->hypotheses + r * n;
         if (!must_end(s) && (isnan(s->log_sum[r]) || isnan(best->value) || best->value == INFINITY))
             return att_fail(s->ctx, ATT_ERR_FORMAT, "the model's logits after %lld tokens are not numbers",
@@ -107,7 +107,7 @@ static att_status rank_rows(state *s, att_tape *t, att_var *x, const att_nn_line
 
 /* ---- finished hypotheses */
 
-/* The tokens of a hypothesis, from the last back pointer to the first. */
+/* The tokens of a hypothesis, by following the back pointers. */
 static int32_t *trace_back(const state *s, const hypothesis *h, int64_t *count)
 {
     const bool ends = h->token == s->search->end;
@@ -124,7 +124,7 @@ static int32_t *trace_back(const state *s, const hypothesis *h, int64_t *count)
     return ids;
 }
 
-/* Keeps a hypothesis that has ended, if it is one of the best. */
+/* Adds a finished hypothesis if it is among the `beam` best. */
 static att_status keep_finished(state *s, int64_t sentence, const hypothesis *h)
 {
     const int64_t beam = s->search->beam;
@@ -146,7 +146,7 @@ static att_status keep_finished(state *s, int64_t sentence, const hypothesis *h)
     return ATT_OK;
 }
 
-/* Is a sentence done: can no hypothesis that continues one of this log probability be among the best any more? */
+/* Is a sentence finished: can no extension of a hypothesis with this log probability be among the best? */
 static bool is_done(const state *s, int64_t sentence, double log_probability)
 {
     const int64_t beam = s->search->beam;
@@ -159,12 +159,12 @@ static bool is_done(const state *s, int64_t sentence, double log_probability)
 
 /* ---- one step */
 
-/* The next rows of a sentence, of which rows [first, last) are now: into next, from `count` on. */
+/* Selects the next rows of a sentence, whose current rows are [first, last): into next, from index `count`. */
 static att_status extend(state *s, int64_t first, int64_t last, int64_t *count)
 {
     const att_search *o = s->search;
     const int64_t n = width(o), sentence = s->sentence[first], begin = *count;
-    hypothesis *best = s->hypotheses + first * n; /* of all rows, one row after the other: merged into the first's */
+    hypothesis *best = s->hypotheses + first * n; /* of all rows, merged into the first row's */
     int64_t n_best = n;
     while (n_best > 0 && best[n_best - 1].row == NO_ROW)
         n_best--;
@@ -186,7 +186,7 @@ static att_status extend(state *s, int64_t first, int64_t last, int64_t *count)
     return ATT_OK;
 }
 
-/* All sentences; s->next are then the next rows, n of them. */
+/* All sentences; s->next then has the next rows, n in all. */
 static att_status extend_all(state *s, int64_t *n)
 {
     att_status e = ATT_OK;
@@ -199,7 +199,7 @@ static att_status extend_all(state *s, int64_t *n)
     return e;
 }
 
-static att_status take_rows(state *s, const att_generator *model, int64_t n)
+static att_status replace_rows(state *s, const att_generator *model, int64_t n)
 {
     bool same = n == s->rows;
     for (int64_t b = 0; b < n; b++) {
@@ -210,7 +210,7 @@ static att_status take_rows(state *s, const att_generator *model, int64_t n)
         s->ids[b] = h->token;
         same = same && h->row == b;
     }
-    for (int64_t b = 0; b < n; b++) /* from[b] may be below b */
+    for (int64_t b = 0; b < n; b++) /* from[b] may be smaller than b */
         s->next[b].row = s->sentence[s->from[b]];
     for (int64_t b = 0; b < n; b++)
         s->sentence[b] = s->next[b].row;
@@ -224,12 +224,12 @@ static att_status step(state *s, const att_generator *model, att_tape *t)
     int64_t n;
     att_status e = rank_rows(s, t, model->step(model->user, t, s->ids), model->output);
     e = e ? e : extend_all(s, &n);
-    e = e ? e : take_rows(s, model, n);
+    e = e ? e : replace_rows(s, model, n);
     att_tape_reset(t);
     return e;
 }
 
-/* ---- the whole */
+/* ---- search */
 
 static att_status allocate(state *s)
 {

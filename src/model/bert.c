@@ -9,13 +9,13 @@
 struct att_bert {
     att_model model;
     att_bert_config config;
-    att_plan *plan, *dropout_plan;     /* attention of one layer; in training */
+    att_plan *plan, *dropout_plan;     /* attention of a layer: for inference, for training */
     att_param *word, *position, *type; /* tables */
     att_nn_layer_norm norm;
     att_nn_encoder_layer *layer; /* [config.layers] */
 };
 
-/* Our names, and those of the class BertModel; the oldest checkpoints say gamma and beta. */
+/* Our parameter names and those of the class BertModel; the oldest checkpoints say gamma and beta. */
 #define LINEAR ATT_CHECKPOINT_LINEAR
 #define NORM(ours, theirs)                                                                                             \
     {ours ".gamma", theirs ".weight"}, {ours ".gamma", theirs ".gamma"}, {ours ".beta", theirs ".bias"},               \
@@ -37,12 +37,12 @@ static const att_checkpoint_name names[] = {
     NORM("layer.*.feed_forward_norm", "encoder.layer.*.output.LayerNorm"),
     {0},
 };
-/* In many checkpoints, and not needed for hidden states. */
+/* Present in many checkpoints, but not used for hidden states. */
 static const char *const unused[] = {"embeddings.position_ids", "pooler.", "cls.", NULL};
 
 /* ---- open */
 
-static void configure(att_model *m, att_settings *s) { att_bert_config_take(s, &((att_bert *)m)->config); }
+static void configure(att_model *m, att_settings *s) { att_bert_config_read(s, &((att_bert *)m)->config); }
 
 static void load_embeddings(att_bert *m, att_nn_loader *s)
 {
@@ -140,7 +140,7 @@ att_status att_bert_describe(const att_bert *m, att_bert_info *info)
 
 /* ---- apply */
 
-/* Dropout(LayerNorm(word + position + type)), all tokens of type 0 */
+/* Dropout(LayerNorm(word + position + type)); all tokens have type 0 */
 static att_var *embed(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets, int64_t n,
                       const att_nn_dropout *dropout)
 {
@@ -164,7 +164,7 @@ static att_var *embed(att_tape *t, const att_bert *m, const int32_t *ids, const 
     att_var *x = att_nn_layer_norm_apply(t, &m->norm, att_add(t, att_add(t, word, type), position));
     att_free(m->model.ctx, positions);
     att_free(m->model.ctx, types);
-    return att_scope_end(t, s, att_nn_dropout_apply(t, dropout, att_nn_place("embeddings", ""), x, NULL));
+    return att_scope_end(t, s, att_nn_dropout_apply(t, dropout, att_nn_dropout_id("embeddings", ""), x, NULL));
 }
 
 /* Layer i; dropout NULL: none */
@@ -174,9 +174,9 @@ static att_var *apply_layer(att_tape *t, const att_bert *m, int64_t i, att_var *
     const att_nn_name name = att_nn_number("layer", i);
     att_nn_encoder_layer layer = m->layer[i];
     att_attention_args a = *args;
-    if (dropout) { /* of attention weights, too */
+    if (dropout) { /* dropout of attention weights */
         layer.attention.plan = m->dropout_plan;
-        a.dropout_seed = dropout->seed ^ att_nn_place(name.text, "weights");
+        a.dropout_seed = dropout->seed ^ att_nn_dropout_id(name.text, "weights");
         a.sequence_ids = dropout->sequence_ids;
     }
     att_scope s = att_scope_begin(t, name.text);
@@ -192,7 +192,7 @@ static att_var *apply(att_tape *t, const att_bert *m, const int32_t *ids, const 
     att_scope s = att_scope_begin(t, "bert");
     att_var *x = embed(t, m, ids, offsets, n, dropout);
     for (int64_t i = 0; i < m->config.layers; i++)
-        x = att_scope_keep(t, s, apply_layer(t, m, i, x, &args, dropout));
+        x = att_scope_reset(t, s, apply_layer(t, m, i, x, &args, dropout));
     return att_scope_end(t, s, x);
 }
 
@@ -239,6 +239,6 @@ att_status att_bert_write_weights(const att_bert *m, const char *from, const cha
         s = att_safetensors_get(file, pooler[i / 2][i % 2], &beside[n++]);
     }
     s = s ? s : att_parameter_store_write(m->model.store, folder, dtype, name_tensor, n, name, beside);
-    att_safetensors_close(file);
+    att_safetensors_free(file);
     return s;
 }

@@ -13,7 +13,7 @@ typedef struct att_bert_config {
     float hidden_dropout, attention_dropout; /* in training */
 } att_bert_config;
 
-/* From settings, as a config.json has them. Errors name the file, the setting and its value. */
-void att_bert_config_take(att_settings *s, att_bert_config *c);
+/* From settings in the format of config.json. Errors name the file, the setting and its value. */
+void att_bert_config_read(att_settings *s, att_bert_config *c);
 
 #endif

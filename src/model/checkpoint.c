@@ -9,7 +9,7 @@ enum { NAME_SIZE = ATT_CHECKPOINT_NAME };
 
 /* ---- names */
 
-/* Where `name` fits `ours`, theirs with the same number -> out. */
+/* If `name` matches `ours`, writes theirs with the same number -> out. */
 static bool translate(const char *name, const att_checkpoint_name *row, const char *prefix, char out[NAME_SIZE])
 {
     const char *star = strchr(row->ours, '*'), *theirs_star = strchr(row->theirs, '*');
@@ -36,7 +36,7 @@ bool att_checkpoint_translate(const att_checkpoint_name *names, const char *pref
     return row->ours != NULL;
 }
 
-/* The tensor that is our `name`; -1: not there, and `theirs` is what was looked for first. */
+/* The tensor for our `name`; -1: none, and `theirs` is the first name that was tried. */
 static int64_t find_ours(const att_checkpoint *c, const char *name, char theirs[NAME_SIZE])
 {
     const char *const prefixes[] = {"", c->prefix};
@@ -71,7 +71,7 @@ static att_status get(att_nn_loader *s, const char *name, int rank, const int64_
     att_status status = att_safetensors_get(c->file, theirs, &value);
     if (status)
         return status;
-    for (; value.rank > rank && value.dim[0] == 1; value.rank--) /* [1, n] is as good as [n] */
+    for (; value.rank > rank && value.dim[0] == 1; value.rank--) /* [1, n] is accepted as [n] */
         for (int d = 0; d + 1 < value.rank; d++)
             value.dim[d] = value.dim[d + 1], value.stride[d] = value.stride[d + 1];
     if (value.rank != rank || memcmp(value.dim, dim, (size_t)rank * sizeof *dim) != 0)
@@ -94,7 +94,7 @@ static bool exists(const char *folder, const char *name)
     return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && access(path, F_OK) == 0;
 }
 
-/* What stands in a folder that has no model.safetensors. */
+/* An error that tells which other weight files are in a folder without model.safetensors. */
 static att_status explain_missing(att_ctx *ctx, const char *folder)
 {
     if (exists(folder, "model.safetensors.index.json"))
@@ -154,7 +154,7 @@ void att_checkpoint_close(att_checkpoint *c)
         return;
     for (int64_t i = 0; c->param && i < c->count; i++)
         att_param_free(c->param[i]);
-    att_safetensors_close(c->file);
+    att_safetensors_free(c->file);
     att_free(c->ctx, c->param);
     att_free(c->ctx, c->path);
     att_free(c->ctx, c);

@@ -1,4 +1,4 @@
-/* What is the same for all models that read one text and write another. */
+/* What all encoder-decoder architectures share. */
 #include "model/encoder_decoder.h"
 #include "io/replace.h"
 #include "model/generation.h"
@@ -34,28 +34,28 @@ att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, bool train
     return s.status ? s.status : att_model_open(ctx, __func__, &a->kind, folder, trainable, out);
 }
 
-/* ---- a new one */
+/* ---- a new model */
 
-/* Settings of a new model: all of them, and those that are decided. */
-typedef struct decided {
+/* Settings of a new model: all of them, and those that are fixed by the caller or the vocabulary. */
+typedef struct merged_settings {
     json_t *all, *fixed;
-} decided;
+} merged_settings;
 
-/* The architecture, and those that follow from the vocabulary, where it is known. */
-static bool begin(decided *d, json_t *defaults, bool known)
+/* Starts with the defaults; architecture and, if known, vocabulary sizes are fixed. */
+static bool begin(merged_settings *d, json_t *defaults, bool known)
 {
     static const char *const keys[] = {"model_type",   "vocab_size",   "decoder_vocab_size",
                                        "pad_token_id", "eos_token_id", "decoder_start_token_id"};
     const size_t n = known ? sizeof keys / sizeof keys[0] : 1;
     int failed = 0;
-    *d = (decided){defaults, json_object()};
+    *d = (merged_settings){defaults, json_object()};
     for (size_t i = 0; i < n; i++)
         failed |= json_object_set(d->fixed, keys[i], json_object_get(d->all, keys[i]));
     return !failed;
 }
 
-/* What is given is decided. */
-static void decide(decided *d, att_settings *given)
+/* Merges given settings and fixes them. */
+static void decide(merged_settings *d, att_settings *given)
 {
     const char *key;
     json_t *value;
@@ -73,7 +73,7 @@ static void decide(decided *d, att_settings *given)
         att_settings_fail(given, ATT_ERR_MEMORY, "out of memory");
 }
 
-/* Before a vocabulary is known: what is given, or any. */
+/* Before the vocabulary is known: the size in the given settings, or any. */
 static int64_t presumed_vocabulary(const att_settings given[2])
 {
     double n = 0;
@@ -94,7 +94,7 @@ static att_status make(att_ctx *ctx, att_settings given[2], int64_t vocabulary, 
     att_status e = given[0].status ? given[0].status : given[1].status;
     if (e)
         return e;
-    decided d;
+    merged_settings d;
     att_settings s;
     const bool known = vocabulary > 0;
     if (!begin(&d, a->defaults(known ? vocabulary : presumed_vocabulary(given)), known))
@@ -104,7 +104,7 @@ static att_status make(att_ctx *ctx, att_settings given[2], int64_t vocabulary, 
         e = given[i].status;
     }
     if (!e) {
-        att_settings_made(&s, ctx, given[1].path, json_incref(d.all));
+        att_settings_from_json(&s, ctx, given[1].path, json_incref(d.all));
         e = att_model_new(ctx, &a->kind, &s, seed, out);
         att_settings_close(&s);
     }
@@ -134,7 +134,7 @@ att_status att_encoder_decoder_new(att_ctx *ctx, const char *settings, const cha
     return e;
 }
 
-/* ---- described */
+/* ---- description */
 
 att_status att_encoder_decoder_describe(const att_encoder_decoder *m, att_encoder_decoder_info *info)
 {
@@ -153,12 +153,12 @@ att_param *att_encoder_decoder_param(const att_encoder_decoder *m, int64_t i, co
     return att_parameter_store_get(m ? m->model.store : NULL, i, name);
 }
 
-/* ---- learning */
+/* ---- training */
 
-static const att_learning no_learning = {0};
+static const att_loss_options no_learning = {0};
 
-/* Are all arrays of the pairs there? If not the tape fails. */
-static bool given(att_tape *t, const att_encoder_decoder *m, const att_pairs *p)
+/* Checks that no array of the pairs is NULL; otherwise the tape fails. */
+static bool given(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *p)
 {
     static const char what[] = "encoder_decoder";
     if (!att_nn_given(t, what, ATT_NAMED({"m", m}, {"pairs", p})) ||
@@ -174,7 +174,7 @@ static bool given(att_tape *t, const att_encoder_decoder *m, const att_pairs *p)
 
 /* Teacher forcing: the decoder is given the target instead of its own output (Williams, Zipser 1989), each shifted
  * right by one token, `start` first: [target_offsets[n]], to be freed. NULL: error set */
-static int32_t *decoder_inputs(att_ctx *ctx, const att_pairs *p, int64_t start)
+static int32_t *decoder_inputs(att_ctx *ctx, const att_sequence_pairs *p, int64_t start)
 {
     int32_t *ids = att_alloc(ctx, (size_t)p->target_offsets[p->n] + 1, sizeof *ids);
     for (int64_t b = 0; ids && b < p->n; b++)
@@ -183,8 +183,8 @@ static int32_t *decoder_inputs(att_ctx *ctx, const att_pairs *p, int64_t start)
     return ids;
 }
 
-att_var *att_encoder_decoder_logits(att_tape *t, const att_encoder_decoder *m, const att_pairs *p,
-                                    const att_learning *l)
+att_var *att_encoder_decoder_logits(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *p,
+                                    const att_loss_options *l)
 {
     l = l ? l : &no_learning;
     if (!given(t, m, p) ||
@@ -202,7 +202,8 @@ att_var *att_encoder_decoder_logits(att_tape *t, const att_encoder_decoder *m, c
     return y;
 }
 
-att_var *att_encoder_decoder_loss(att_tape *t, const att_encoder_decoder *m, const att_pairs *p, const att_learning *l)
+att_var *att_encoder_decoder_loss(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *p,
+                                  const att_loss_options *l)
 {
     l = l ? l : &no_learning;
     att_var *logits = att_encoder_decoder_logits(t, m, p, l);
@@ -210,7 +211,7 @@ att_var *att_encoder_decoder_loss(att_tape *t, const att_encoder_decoder *m, con
         return NULL;
     const int64_t all = m->info.target_vocabulary, padded = m->info.pad == all - 1; /* then padding is no class */
     return att_cross_entropy(t, logits, p->target,
-                             ATT_OPTIONS(att_cross_entropy_options, .smoothing = l->smoothing,
+                             ATT_OPTIONS(att_cross_entropy_options, .label_smoothing = l->label_smoothing,
                                          .classes = padded ? all - 1 : 0, .sum = l->sum, .count = l->count));
 }
 

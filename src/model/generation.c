@@ -6,7 +6,7 @@ enum { MAX_TOKENS = 1 << 20 };
 
 static int64_t whole(att_settings *s, const char *key, int64_t min, int64_t max, int64_t otherwise)
 {
-    return att_settings_has(s, key) ? att_settings_whole(s, key, min, max) : otherwise;
+    return att_settings_has(s, key) ? att_settings_int(s, key, min, max) : otherwise;
 }
 
 static void read_banned(att_settings *s, att_generation *g)
@@ -31,7 +31,7 @@ static void read_banned(att_settings *s, att_generation *g)
     }
 }
 
-/* Those that must be as they are where nobody has asked for them. */
+/* Settings that must have their default value, because they are not supported. */
 static void check_others(att_settings *s)
 {
     static const struct {
@@ -55,9 +55,10 @@ static void read(att_settings *s, const att_encoder_decoder_info *m, att_generat
 {
     att_search *o = &g->search;
     const int64_t last = m->target_vocabulary - 1;
-    const int64_t max = whole(s, "max_length", 2, MAX_TOKENS, m->max_positions); /* counts the start, too */
-    const int64_t min = whole(s, "min_length", 0, MAX_TOKENS, 0);                /* the start, but not the end */
-    const int64_t min_new = whole(s, "min_new_tokens", 0, MAX_TOKENS, -1) + 1;   /* not the end */
+    const int64_t max = whole(s, "max_length", 2, MAX_TOKENS, m->max_positions); /* includes the start token */
+    const int64_t min = whole(s, "min_length", 0, MAX_TOKENS, 0);                /* includes the start token, but not
+                                                                                  * eos */
+    const int64_t min_new = whole(s, "min_new_tokens", 0, MAX_TOKENS, -1) + 1;   /* excludes eos */
     o->vocabulary = m->target_vocabulary;
     o->beam = whole(s, "num_beams", 1, ATT_MAX_BEAMS, 1);
     o->n_best = 1;
@@ -66,7 +67,7 @@ static void read(att_settings *s, const att_encoder_decoder_info *m, att_generat
     o->start = (int32_t)whole(s, "decoder_start_token_id", 0, last, m->start);
     o->end = (int32_t)whole(s, "eos_token_id", 0, last, m->eos);
     o->force_end = att_settings_has(s, "forced_eos_token_id");
-    if (o->force_end && att_settings_whole(s, "forced_eos_token_id", 0, last) != o->end)
+    if (o->force_end && att_settings_int(s, "forced_eos_token_id", 0, last) != o->end)
         att_settings_unsupported(s, "forced_eos_token_id", "that of \"eos_token_id\"");
     o->length_penalty = att_settings_has(s, "length_penalty") ? att_settings_number(s, "length_penalty", -100, 100) : 1;
     o->early_stopping = att_settings_bool(s, "early_stopping", false);

@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-/* Beyond these a size is damage, not a model. */
+/* Upper limits; larger sizes indicate a damaged file. */
 enum { MAX_FEATURES = 65536, MAX_LAYERS = 1024, MAX_POSITIONS = 1 << 20, MAX_TOKENS = 1 << 27 };
 
-/* The first name of each is the one that is written. */
+/* The first name of each activation is written. */
 static const struct {
     const char *name;
     att_activation activation;
@@ -36,14 +36,14 @@ static void read_side(att_settings *s, const char *side, int64_t hidden, int64_t
                  {"ffn_dim", intermediate, 8 * MAX_FEATURES}};
     for (int i = 0; i < 3; i++) {
         snprintf(key, sizeof key, "%s_%s", side, sizes[i].name);
-        *sizes[i].to = att_settings_whole(s, key, 1, sizes[i].max);
+        *sizes[i].to = att_settings_int(s, key, 1, sizes[i].max);
     }
     if (!s->status && hidden % *heads != 0)
         att_settings_fail(s, ATT_ERR_FORMAT, "\"%s_attention_heads\" is %d, which does not divide \"d_model\", %d",
                           side, (int)*heads, (int)hidden);
 }
 
-void att_marian_config_take(att_settings *s, att_marian_config *c)
+void att_marian_config_read(att_settings *s, att_marian_config *c)
 {
     att_settings_need(s, "model_type");
     att_settings_only_text(s, "model_type", "marian");
@@ -53,21 +53,21 @@ void att_marian_config_take(att_settings *s, att_marian_config *c)
     att_settings_only_bool(s, "add_final_layer_norm", false);
     att_settings_only_bool(s, "static_position_embeddings", true);
     att_settings_only_empty(s, "quantization_config");
-    c->source_vocabulary = att_settings_whole(s, "vocab_size", 1, MAX_TOKENS);
+    c->source_vocabulary = att_settings_int(s, "vocab_size", 1, MAX_TOKENS);
     c->target_vocabulary = c->source_vocabulary;
     if (att_settings_has(s, "decoder_vocab_size"))
-        c->target_vocabulary = att_settings_whole(s, "decoder_vocab_size", 1, MAX_TOKENS);
-    c->hidden = att_settings_whole(s, "d_model", 2, MAX_FEATURES);
-    c->max_positions = att_settings_whole(s, "max_position_embeddings", 1, MAX_POSITIONS);
+        c->target_vocabulary = att_settings_int(s, "decoder_vocab_size", 1, MAX_TOKENS);
+    c->hidden = att_settings_int(s, "d_model", 2, MAX_FEATURES);
+    c->max_positions = att_settings_int(s, "max_position_embeddings", 1, MAX_POSITIONS);
     read_side(s, "encoder", c->hidden, &c->encoder.layers, &c->encoder.heads, &c->encoder.intermediate);
     read_side(s, "decoder", c->hidden, &c->decoder.layers, &c->decoder.heads, &c->decoder.intermediate);
     c->activation = activation(s);
     c->scale_embedding = att_settings_bool(s, "scale_embedding", false);
     c->share = att_settings_bool(s, "share_encoder_decoder_embeddings", true);
     c->tie = att_settings_bool(s, "tie_word_embeddings", true);
-    c->pad = att_settings_whole(s, "pad_token_id", 0, c->target_vocabulary - 1);
-    c->eos = att_settings_whole(s, "eos_token_id", 0, c->target_vocabulary - 1);
-    c->start = att_settings_whole(s, "decoder_start_token_id", 0, c->target_vocabulary - 1);
+    c->pad = att_settings_int(s, "pad_token_id", 0, c->target_vocabulary - 1);
+    c->eos = att_settings_int(s, "eos_token_id", 0, c->target_vocabulary - 1);
+    c->start = att_settings_int(s, "decoder_start_token_id", 0, c->target_vocabulary - 1);
     if (!s->status && c->hidden % 2 != 0)
         att_settings_fail(s, ATT_ERR_UNSUPPORTED,
                           "\"d_model\" is %d, but sine and cosine positions take two equal halves", (int)c->hidden);
@@ -85,7 +85,7 @@ static const char *activation_name(att_activation a)
     for (int i = 0; i < N_ACTIVATIONS; i++)
         if (activations[i].activation == a)
             return activations[i].name;
-    return "none"; /* which is refused */
+    return "none"; /* refused by the reader */
 }
 
 json_t *att_marian_config_json(const att_marian_config *c)

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Builds a model that is configured: from FOLDER/model.safetensors, or with random weights where folder is NULL. */
+/* Builds a configured model from FOLDER/model.safetensors, or with random initialisation if folder is NULL. */
 static att_status build(att_model *m, const char *folder, uint64_t seed)
 {
     const att_model_kind *k = m->kind;
@@ -10,7 +10,7 @@ static att_status build(att_model *m, const char *folder, uint64_t seed)
     att_status s = folder ? att_checkpoint_open(m->ctx, folder, k->names, k->prefix, &c) : ATT_OK;
     if (!s && m->trainable)
         s = att_parameter_store_new(m->ctx, seed, c, &m->store);
-    m->checkpoint = m->store ? NULL : c; /* the store's, else */
+    m->checkpoint = m->store ? NULL : c; /* else the store owns it */
     s = s ? s : k->build(m, m->store ? &m->store->loader : &c->loader);
     if (!s && c)
         s = att_checkpoint_all_used(c, k->unused);
@@ -38,14 +38,14 @@ static att_model *begin(att_ctx *ctx, const att_model_kind *kind, bool trainable
     return m;
 }
 
-/* Pointers to structs of any type have one representation. */
-static void give(att_model *m, void *out) { memcpy(out, &m, sizeof m); }
+/* All pointers to structs have the same representation. */
+static void set_out(att_model *m, void *out) { memcpy(out, &m, sizeof m); }
 
 att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
                           bool trainable, void *out)
 {
     if (out)
-        give(NULL, out);
+        set_out(NULL, out);
     if (att_require(caller, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     att_model *m = begin(ctx, kind, trainable);
@@ -53,14 +53,14 @@ att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind
     if (s)
         att_model_free(m);
     else
-        give(m, out);
+        set_out(m, out);
     return s;
 }
 
 att_status att_model_new(att_ctx *ctx, const att_model_kind *kind, att_settings *settings, uint64_t seed, void *out)
 {
     if (out)
-        give(NULL, out);
+        set_out(NULL, out);
     att_model *m = begin(ctx, kind, true);
     if (!m)
         return ATT_ERR_MEMORY;
@@ -71,7 +71,7 @@ att_status att_model_new(att_ctx *ctx, const att_model_kind *kind, att_settings 
     if (s || !out)
         att_model_free(m);
     else
-        give(m, out);
+        set_out(m, out);
     return s;
 }
 

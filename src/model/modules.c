@@ -7,7 +7,7 @@
 /* ---- Pooling: 1_Pooling/config.json */
 
 static const struct {
-    const char *flag, *mode; /* the older flags, and the newer "pooling_mode" */
+    const char *flag, *mode; /* older flags; newer "pooling_mode" */
     int kind;                /* att_pooling, -1: not supported */
 } modes[] = {{"pooling_mode_cls_token", "cls", ATT_POOL_CLS},
              {"pooling_mode_max_tokens", "max", ATT_POOL_MAX},
@@ -17,7 +17,7 @@ static const struct {
              {"pooling_mode_lasttoken", "lasttoken", -1}};
 enum { N_MODES = sizeof modes / sizeof modes[0] };
 
-/* The one flag that is set; none set means the mean. */
+/* The one flag that is set; none: the mean. */
 static int mode_by_flags(att_settings *s)
 {
     int set = -1;
@@ -45,7 +45,7 @@ static int mode_by_name(att_settings *s)
 
 static void read_pooling(att_settings *s, att_modules *out)
 {
-    /* No prompt is ever put in front here, so include_prompt changes nothing. */
+    /* Prompts are not used, so include_prompt has no effect. */
     static const char *const known[] = {"word_embedding_dimension",
                                         "embedding_dimension",
                                         "pooling_mode",
@@ -59,7 +59,7 @@ static void read_pooling(att_settings *s, att_modules *out)
                                         NULL};
     att_settings_only_known(s, known);
     const bool newer = att_settings_has(s, "embedding_dimension");
-    out->dim = att_settings_whole(s, newer ? "embedding_dimension" : "word_embedding_dimension", 1, 1 << 20);
+    out->dim = att_settings_int(s, newer ? "embedding_dimension" : "word_embedding_dimension", 1, 1 << 20);
     const int mode = att_settings_has(s, "pooling_mode") ? mode_by_name(s) : mode_by_flags(s);
     if (modes[mode].kind < 0)
         att_settings_fail(s, ATT_ERR_UNSUPPORTED, "pooling by \"%s\" is not supported; mean, cls and max are",
@@ -68,7 +68,7 @@ static void read_pooling(att_settings *s, att_modules *out)
         out->pooling = (att_pooling)modes[mode].kind;
 }
 
-/* ---- Normalize: in older folders it has none of its own */
+/* ---- Normalize: no settings in older folders */
 
 static void read_normalize(att_settings *s, att_modules *out)
 {
@@ -83,12 +83,12 @@ static void read_normalize(att_settings *s, att_modules *out)
 
 /* ---- Transformer: sentence_bert_config.json, tokenizer_config.json */
 
-/* Of the newer layout: how a text goes in and what comes out. */
+/* Newer layout: input and output modality. */
 static void check_modality(att_settings *s)
 {
     if (!att_settings_has(s, "modality_config"))
         return;
-    const att_settings_place file = att_settings_enter(s, "modality_config");
+    const att_settings_scope file = att_settings_enter(s, "modality_config");
     att_settings_enter(s, "text");
     att_settings_need(s, "method");
     att_settings_only_text(s, "method", "forward");
@@ -122,10 +122,10 @@ static void read_transformer(att_settings *s, att_modules *out)
     check_modality(s);
     out->lower_case = att_settings_bool(s, "do_lower_case", false);
     if (att_settings_has(s, "max_seq_length"))
-        out->max_tokens = att_settings_whole(s, "max_seq_length", 3, 1 << 20);
+        out->max_tokens = att_settings_int(s, "max_seq_length", 3, 1 << 20);
 }
 
-/* Where sentence_bert_config.json does not say the limit. Huge values stand for "none". */
+/* If sentence_bert_config.json has no limit. A huge value means none. */
 static void read_tokenizer_limit(att_settings *s, att_modules *out)
 {
     if (s->root && out->max_tokens == 0 && att_settings_has(s, "model_max_length")) {
@@ -136,7 +136,7 @@ static void read_tokenizer_limit(att_settings *s, att_modules *out)
 
 /* ---- the folder: config_sentence_transformers.json, modules.json */
 
-/* A prompt that is put in front of every sentence would change every embedding. */
+/* A prompt before each sentence would change all embeddings. */
 static void read_prompts(att_settings *s, att_modules *out)
 {
     (void)out;
@@ -153,7 +153,7 @@ static void read_prompts(att_settings *s, att_modules *out)
                           "\"default_prompt_name\" is \"%.40s\": a prompt before each sentence is not supported", name);
 }
 
-/* One file, through one of the readers above. */
+/* Reads one file with one of the readers above. */
 static att_status read_file(att_ctx *ctx, const char *folder, const char *name, bool required,
                             void (*reader)(att_settings *s, att_modules *out), att_modules *out)
 {
@@ -194,15 +194,15 @@ static att_status read_normalize_folder(att_ctx *ctx, const char *folder, att_mo
     return read_file(ctx, folder, "config.json", false, read_normalize, out);
 }
 
-/* The modules that there are, in the only order that makes sense. */
+/* Supported modules, in the only order that is supported. */
 static const struct {
-    const char *type; /* the last part of its class */
+    const char *type; /* last component of the class name */
     att_status (*read)(att_ctx *ctx, const char *folder, att_modules *out);
 } chain[ATT_MAX_MODULES] = {
     {"Transformer", read_transformer_folder}, {"Pooling", read_pooling_folder}, {"Normalize", read_normalize_folder}};
 enum { N_CHAIN = ATT_MAX_MODULES };
 
-/* Whether a path leads to nothing outside of the folder that it begins in. */
+/* Does the path stay inside its folder? */
 static bool stays_inside(const char *path)
 {
     size_t part = 0;

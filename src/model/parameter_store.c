@@ -9,7 +9,7 @@
 
 /* ---- random numbers */
 
-/* In (0, 1), the i-th of a stream. */
+/* Uniform in (0, 1): number i of a stream. */
 static double uniform(uint64_t seed, uint64_t stream, int64_t i)
 {
     uint32_t words[4];
@@ -32,12 +32,12 @@ static void initialize(const att_parameter_store *s, const char *name, const att
         count *= value->dim[i];
     const int last = value->rank - 1;
     const double limit = last > 0 ? sqrt(6.0 / (double)(value->dim[last - 1] + value->dim[last])) : 0;
-    const uint64_t stream = att_nn_place(name, "");
+    const uint64_t stream = att_nn_dropout_id(name, "");
     for (int64_t i = 0; i < count; i++)
         x[i] = ends(name, ".gamma") ? 1 : limit > 0 ? (float)(limit * (2 * uniform(s->seed, stream, i) - 1)) : 0;
 }
 
-/* Box, Muller 1958: the i-th of a stream, of mean 0 and deviation 1 */
+/* Standard normal (Box, Muller 1958): number i of a stream */
 static double normal(uint64_t seed, uint64_t stream, int64_t i)
 {
     const double radius = sqrt(-2 * log(uniform(seed, stream, 2 * i)));
@@ -52,11 +52,11 @@ void att_parameter_store_init_embedding(att_parameter_store *s, att_param *table
             continue;
         float *x = it->value.data;
         const int64_t rows = it->value.dim[0], features = it->value.dim[1];
-        const uint64_t stream = att_nn_place(it->name, "normal");
+        const uint64_t stream = att_nn_dropout_id(it->name, "normal");
         const double deviation = 1 / sqrt((double)features);
         for (int64_t i = 0; i < rows * features; i++)
             x[i] = i / features == pad ? 0 : (float)(deviation * normal(s->seed, stream, i));
-        att_param_touch(table);
+        att_param_invalidate(table);
     }
 }
 
@@ -129,9 +129,9 @@ att_param *att_parameter_store_get(const att_parameter_store *s, int64_t i, cons
 
 /* ---- write */
 
-typedef struct their_name {
+typedef struct file_name {
     char text[ATT_CHECKPOINT_NAME];
-} their_name;
+} file_name;
 
 att_status att_parameter_store_write(const att_parameter_store *s, const char *folder, att_dtype dtype,
                                      att_parameter_naming naming, int64_t n, const char *const *names,
@@ -140,7 +140,7 @@ att_status att_parameter_store_write(const att_parameter_store *s, const char *f
     static const char *const metadata[] = {"format", "pt"};
     const size_t all = (size_t)(s->count + n);
     char path[ATT_MAX_PATH];
-    their_name *theirs = att_alloc(s->ctx, (size_t)s->count, sizeof *theirs);
+    file_name *theirs = att_alloc(s->ctx, (size_t)s->count, sizeof *theirs);
     const char **name = att_alloc(s->ctx, all, sizeof *name);
     att_tensor *tensor = att_alloc(s->ctx, all, sizeof *tensor);
     att_status e = theirs && name && tensor ? ATT_OK : ATT_ERR_MEMORY;

@@ -1,4 +1,4 @@
-/* Sentences to vectors: Transformer, Pooling, Normalize (Reimers, Gurevych 2019). */
+/* Sentence embeddings: Transformer, Pooling, Normalize (Reimers, Gurevych 2019). */
 #include "model/sentence.h"
 #include "io/texts.h"
 #include "io/util.h"
@@ -8,13 +8,13 @@
 #include <string.h>
 
 enum {
-    BATCH_TOKENS = 256, /* of one batch: its activations stay in the second-level cache */
-    TEXTS_A_STEP = 64   /* tokenised by one thread before it asks for more */
+    BATCH_TOKENS = 256, /* per batch: activations fit in the L2 cache */
+    TEXTS_PER_TASK = 64 /* texts that a thread tokenises per task */
 };
 
 /* ---- open and close */
 
-/* The tokenizer lowers already, or else what the setting asks for cannot be had. */
+/* The tokenizer must already lower-case, else the setting is not supported. */
 static att_status check_lower_case(const att_sentence *m, const char *folder)
 {
     const att_encode_options *opt = ATT_OPTIONS(att_encode_options, .no_special = true);
@@ -32,7 +32,7 @@ static att_status check_lower_case(const att_sentence *m, const char *folder)
     return s;
 }
 
-/* What the parts say about each other. */
+/* Checks the modules against each other. */
 static att_status check_parts(att_sentence *m, const char *folder)
 {
     att_modules *p = &m->modules;
@@ -40,7 +40,7 @@ static att_status check_parts(att_sentence *m, const char *folder)
     if (p->dim != b->hidden)
         return att_fail(m->model.ctx, ATT_ERR_FORMAT, "%s: the pooling is for %lld features but hidden_size is %lld",
                         folder, (long long)p->dim, (long long)b->hidden);
-    if (att_tokenizer_size(m->tokenizer) != b->vocabulary) /* ids would mean other words */
+    if (att_tokenizer_size(m->tokenizer) != b->vocabulary) /* ids would not match */
         return att_fail(m->model.ctx, ATT_ERR_FORMAT, "%s: the tokenizer has %lld tokens but vocab_size is %lld",
                         folder, (long long)att_tokenizer_size(m->tokenizer), (long long)b->vocabulary);
     if (p->max_tokens == 0 || p->max_tokens > b->max_positions)
@@ -103,9 +103,9 @@ const att_tokenizer *att_sentence_tokenizer(const att_sentence *m) { return m ? 
 
 /* ---- tapes */
 
-static att_status take_tape(const att_sentence *m, att_tape **out)
+static att_status acquire_tape(const att_sentence *m, att_tape **out)
 {
-    att_sentence *pool = (att_sentence *)m; /* the lock and what it guards are not the model */
+    att_sentence *pool = (att_sentence *)m; /* the pool of tapes is mutable, the model is not */
     *out = NULL;
     pthread_mutex_lock(&pool->lock);
     if (pool->n_idle > 0)
@@ -114,7 +114,7 @@ static att_status take_tape(const att_sentence *m, att_tape **out)
     return *out ? ATT_OK : att_tape_new(m->model.ctx, NULL, out);
 }
 
-static void give_tape(const att_sentence *m, att_tape *t)
+static void release_tape(const att_sentence *m, att_tape *t)
 {
     att_sentence *pool = (att_sentence *)m;
     att_tape_reset(t);
@@ -129,24 +129,24 @@ static void give_tape(const att_sentence *m, att_tape *t)
 
 /* ---- encode */
 
-/* One call of att_sentence_encode. */
-typedef struct job {
+/* A call of att_sentence_encode. */
+typedef struct sentence_job {
     const att_sentence *m;
     int64_t n;
     const char *const *texts;
     const size_t *bytes;
     att_tokens *tokens; /* [n] */
-    int64_t *order;     /* [n]: longest first */
+    int64_t *order;     /* [n]: by descending length */
     int64_t *batch;     /* [n_batches + 1]: batch b is order[batch[b]], ..., order[batch[b + 1] - 1] */
     int n_batches;
     float *out; /* [n, dim] */
 
-    pthread_mutex_t lock; /* of the first failure: its sentence belongs to the thread that met it */
+    pthread_mutex_t lock; /* for the first error: its message belongs to the failing thread */
     att_status status;
     char error[1024];
-} job;
+} sentence_job;
 
-static void note_failure(job *j, att_status s)
+static void note_failure(sentence_job *j, att_status s)
 {
     pthread_mutex_lock(&j->lock);
     if (!j->status) {
@@ -158,9 +158,9 @@ static void note_failure(job *j, att_status s)
 
 static void tokenize_some(void *arg, int step)
 {
-    job *j = arg;
+    sentence_job *j = arg;
     const att_encode_options *opt = ATT_OPTIONS(att_encode_options, .max_tokens = j->m->modules.max_tokens);
-    const int64_t first = (int64_t)step * TEXTS_A_STEP, last = att_min(first + TEXTS_A_STEP, j->n);
+    const int64_t first = (int64_t)step * TEXTS_PER_TASK, last = att_min(first + TEXTS_PER_TASK, j->n);
     for (int64_t i = first; i < last; i++) {
         const size_t bytes = j->bytes ? j->bytes[i] : strlen(j->texts[i]);
         const att_status s = att_encode(j->m->tokenizer, j->texts[i], bytes, opt, &j->tokens[i]);
@@ -180,8 +180,8 @@ static int longest_first(const void *a, const void *b, void *arg)
     return i < k ? -1 : 1;
 }
 
-/* Cuts the order into batches of about as many tokens each, as many for each thread. */
-static void cut(job *j)
+/* Splits the order into batches with about equal numbers of tokens, a multiple of the number of threads. */
+static void split_batches(sentence_job *j)
 {
     const int threads = att_threads(j->m->model.ctx);
     int64_t total = 0;
@@ -203,8 +203,8 @@ static void cut(job *j)
     }
 }
 
-/* ids [tokens] and offsets [n + 1] of one batch, in one piece of memory; NULL: error set */
-static int64_t *gather(const job *j, const int64_t *order, int64_t n, int32_t **ids)
+/* ids [tokens] and offsets [n + 1] of a batch in one allocation; NULL: error set */
+static int64_t *gather(const sentence_job *j, const int64_t *order, int64_t n, int32_t **ids)
 {
     int64_t total = 0;
     for (int64_t i = 0; i < n; i++)
@@ -228,21 +228,21 @@ static att_var *apply(att_tape *t, const att_sentence *m, const int32_t *ids, co
     return m->modules.normalized ? att_normalize(t, x, 1e-12f) : x;
 }
 
-static att_status encode_batch(const job *j, const int64_t *order, int64_t n)
+static att_status encode_batch(const sentence_job *j, const int64_t *order, int64_t n)
 {
     int32_t *ids;
     int64_t *offsets = gather(j, order, n, &ids);
     att_tape *t;
     if (!offsets)
         return ATT_ERR_MEMORY;
-    att_status s = take_tape(j->m, &t);
+    att_status s = acquire_tape(j->m, &t);
     if (!s) {
         att_tensor y;
-        s = att_read(t, apply(t, j->m, ids, offsets, n), &y);
+        s = att_var_value(t, apply(t, j->m, ids, offsets, n), &y);
         const size_t dim = (size_t)j->m->info.hidden;
         for (int64_t i = 0; !s && i < n; i++)
             memcpy(j->out + (size_t)order[i] * dim, (const float *)y.data + (size_t)i * dim, dim * sizeof(float));
-        give_tape(j->m, t);
+        release_tape(j->m, t);
     }
     att_free(j->m->model.ctx, offsets);
     return s;
@@ -250,24 +250,24 @@ static att_status encode_batch(const job *j, const int64_t *order, int64_t n)
 
 static void run_batch(void *arg, int b)
 {
-    job *j = arg;
+    sentence_job *j = arg;
     const att_status s = encode_batch(j, j->order + j->batch[b], j->batch[b + 1] - j->batch[b]);
     if (s)
         note_failure(j, s);
 }
 
-static void run(job *j)
+static void run(sentence_job *j)
 {
     att_ctx *ctx = j->m->model.ctx;
-    att_parallel_for(ctx, (int)att_ceil_div(j->n, TEXTS_A_STEP), tokenize_some, j);
+    att_parallel_for(ctx, (int)att_ceil_div(j->n, TEXTS_PER_TASK), tokenize_some, j);
     if (j->status)
         return;
     for (int64_t i = 0; i < j->n; i++)
         j->order[i] = i;
     qsort_r(j->order, (size_t)j->n, sizeof *j->order, longest_first, j->tokens);
-    cut(j);
+    split_batches(j);
     if (j->n_batches == 1)
-        run_batch(j, 0); /* the threads share its operations */
+        run_batch(j, 0); /* its operations run in parallel */
     else
         att_parallel_for(ctx, j->n_batches, run_batch, j);
 }
@@ -290,7 +290,7 @@ att_status att_sentence_encode(const att_sentence *m, int64_t n, const char *con
     const att_status s = check(m, n, texts, out);
     if (s)
         return s;
-    job j = {.m = m, .n = n, .texts = texts, .bytes = bytes, .out = out, .lock = PTHREAD_MUTEX_INITIALIZER};
+    sentence_job j = {.m = m, .n = n, .texts = texts, .bytes = bytes, .out = out, .lock = PTHREAD_MUTEX_INITIALIZER};
     j.tokens = att_alloc(m->model.ctx, (size_t)n + 1, sizeof *j.tokens);
     j.order = att_alloc(m->model.ctx, (size_t)n + 1, sizeof *j.order);
     j.batch = att_alloc(m->model.ctx, (size_t)n + 1, sizeof *j.batch);
@@ -316,28 +316,28 @@ att_status att_sentence_encode(const att_sentence *m, int64_t n, const char *con
 /* ---- attention weights */
 
 /* Records the attention weights of one head of one layer. */
-typedef struct recorder {
-    int64_t layer, head; /* layer counts down */
+typedef struct attention_recorder {
+    int64_t layer, head; /* layer counts down to 0 */
     float *weights;      /* [count, count] */
     int64_t count;
     att_status status;
-} recorder;
+} attention_recorder;
 
-static void record(void *user, const att_event *event)
+static void record(void *user, const att_tape_event *event)
 {
-    recorder *l = user;
+    attention_recorder *l = user;
     if (event->plan && l->layer-- == 0)
         l->status = att_weights(event->plan, event->args, 0, l->head, 0, l->count, l->weights);
 }
 
-static att_status weights_of(const att_sentence *m, const att_tokens *tokens, recorder *l)
+static att_status weights_of(const att_sentence *m, const att_tokens *tokens, attention_recorder *l)
 {
     att_tape *t;
-    att_status s = att_tape_new(m->model.ctx, ATT_OPTIONS(att_tape_config, .watch = record, .watch_user = l), &t);
+    att_status s = att_tape_new(m->model.ctx, ATT_OPTIONS(att_tape_config, .hook = record, .hook_user = l), &t);
     if (s)
         return s;
     att_tensor y;
-    s = att_read(t, att_bert_apply(t, m->bert, tokens->ids, (const int64_t[]){0, tokens->count}, 1), &y);
+    s = att_var_value(t, att_bert_apply(t, m->bert, tokens->ids, (const int64_t[]){0, tokens->count}, 1), &y);
     att_tape_free(t);
     return s ? s : l->status;
 }
@@ -361,7 +361,7 @@ att_status att_sentence_attention(const att_sentence *m, const char *text, size_
         return s;
     const size_t count = (size_t)map.tokens.count;
     map.weights = att_alloc(m->model.ctx, count * count + 1, sizeof *map.weights);
-    recorder l = {.layer = layer, .head = head, .weights = map.weights, .count = map.tokens.count};
+    attention_recorder l = {.layer = layer, .head = head, .weights = map.weights, .count = map.tokens.count};
     s = map.weights ? weights_of(m, &map.tokens, &l) : ATT_ERR_MEMORY;
     if (s)
         att_attention_map_free(m, &map);

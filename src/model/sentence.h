@@ -1,4 +1,4 @@
-/* Inside sentences: the model's parts. Public: att_sentence_open and its neighbours. */
+/* Sentence models, internal. Public: att_sentence_*. */
 #ifndef ATT_MODEL_SENTENCE_H
 #define ATT_MODEL_SENTENCE_H
 
@@ -9,12 +9,12 @@
 
 enum { ATT_MAX_IDLE_TAPES = 16 };
 struct att_sentence {
-    att_model model; /* whose parameters are those of bert */
+    att_model model; /* parameters are those of bert */
     att_modules modules;
     att_tokenizer *tokenizer;
     att_bert *bert;
     att_bert_info info;
-    pthread_mutex_t lock; /* of the idle tapes: they keep their memory from call to call */
+    pthread_mutex_t lock; /* protects the free list of tapes, which keep their memory between calls */
     att_tape *idle[ATT_MAX_IDLE_TAPES];
     int n_idle;
 };

@@ -1,16 +1,16 @@
-/* Writes a sentence model that has learnt: a whole sentence-transformers folder. */
+/* Writes a trained sentence model as a sentence-transformers folder. */
 #include "io/replace.h"
 #include "model/bert.h"
 #include "model/sentence.h"
 
-/* What a folder may have beside weights. A model card is not copied: it is of the model that this one was. */
+/* Files besides weights. The model card is not copied: it describes the original model. */
 static const char *const of_all[] = {"modules.json", "config_sentence_transformers.json", NULL};
 static const char *const of_transformer[] = {
     "config.json", "sentence_bert_config.json", "tokenizer.json",    "tokenizer_config.json",
     "vocab.txt",   "special_tokens_map.json",   "added_tokens.json", NULL};
 static const char *const of_module[] = {"config.json", NULL};
 
-/* Module i's files; to: becomes its folder */
+/* Copies the files of module i; `to` becomes its folder */
 static att_status copy_module(const att_sentence *m, const char *folder, int i, char to[ATT_MAX_PATH])
 {
     const att_modules *p = &m->modules;

@@ -1,26 +1,28 @@
-/* Encoder and decoder of recurrent layers: with a fixed context (Cho et al. 2014), with additive attention (Bahdanau et
- * al. 2015), with dot or general attention (Luong et al. 2015).
+/* Recurrent encoder-decoder: with a fixed context (Cho et al. 2014), with additive attention (Bahdanau et al. 2015),
+ * with dot or general attention (Luong et al. 2015).
  *
- * The encoder's outputs h_j are what attention looks at. Its last states, tanh(W h) of them, are the decoder's first.
+ * The encoder's outputs h_j are keys and values of the attention. Its last states, after a layer tanh(W h), are the
+ * decoder's initial states.
  *
- *   none      c is the encoder's last states, for all tokens;     s_i = RNN(s_i-1, [y_i-1; c])
- *   additive  e_ij = v . tanh(W s_i-1 + U h_j), c_i = sum_j softmax(e_i)_j h_j;   s_i = RNN(s_i-1, [y_i-1; c_i])
- *   dot       s_i = RNN(s_i-1, y_i-1); e_ij = s_i . h_j, c_i alike
- *   general   the same with e_ij = s_i . W h_j
+ * none      c is the encoder's last state, for all tokens;      s_i = RNN(s_i-1, [y_i-1; c])
+ * additive  e_ij = v . tanh(W s_i-1 + U h_j), c_i = sum_j softmax(e_i)_j h_j;   s_i = RNN(s_i-1, [y_i-1; c_i])
+ * dot       s_i = RNN(s_i-1, y_i-1); e_ij = s_i . h_j, c_i likewise
+ * general   the same with e_ij = s_i . W h_j
  *
- * Logits are W_o tanh(W_c [c_i; s_i]) in all four: Luong's attentional vector, which stands for Bahdanau's maxout too.
- * Luong's input feeding is left out. So all of them but the additive one go through all tokens of a target at once. */
+ * Logits are W_o tanh(W_c [c_i; s_i]) in all four: Luong's attentional vector, also in place of Bahdanau's maxout
+ * layer. There is no input feeding (Luong), so all but the additive one process all target tokens at once in
+ * training. */
 #include "model/seq2seq.h"
 #include "model/seq2seq_config.h"
 
 #include <math.h>
 
-/* The scope in which the decoder looks at the source */
+/* The scope of the attention to the source */
 #define ATTENTION "attention"
 
 /* ---- open */
 
-/* Is the context known before the decoder's layers, and read by them? */
+/* Is the context an input of the decoder's layers? */
 static bool context_first(const att_seq2seq_config *c) { return c->attention <= ATT_SEQ2SEQ_ADDITIVE; }
 
 static void load_attention(att_seq2seq *m, att_nn_loader *s)
@@ -100,7 +102,7 @@ static void configure(att_model *base, att_settings *s)
 {
     att_seq2seq *m = (att_seq2seq *)base;
     m->config.size = sizeof m->config;
-    att_seq2seq_config_take(s, &m->config);
+    att_seq2seq_config_read(s, &m->config);
     m->base.info = info_of(&m->config);
 }
 
@@ -129,7 +131,7 @@ att_status att_seq2seq_new(att_ctx *ctx, const att_seq2seq_config *config, uint6
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "seq2seq: %d is no attention", (int)c.attention);
     if (e)
         return e;
-    att_settings_made(&s, ctx, "seq2seq", att_seq2seq_config_json(&c));
+    att_settings_from_json(&s, ctx, "seq2seq", att_seq2seq_config_json(&c));
     e = att_model_new(ctx, &att_seq2seq_architecture.kind, &s, seed, out);
     att_settings_close(&s);
     return e;
@@ -144,10 +146,10 @@ att_status att_seq2seq_describe(const att_seq2seq *m, att_seq2seq_config *config
     return att_give_info(config, &m->config, sizeof m->config, "att_seq2seq_config");
 }
 
-/* ---- the source */
+/* ---- encoder */
 
-/* Where dropout is, beside that between recurrent layers */
-typedef enum place { OF_SOURCE = 1, OF_TARGET, OF_OUTPUTS, OF_READOUT } place;
+/* Dropout layers besides those between recurrent layers */
+typedef enum dropout_layer { OF_SOURCE = 1, OF_TARGET, OF_OUTPUTS, OF_READOUT } dropout_layer;
 
 att_var *att_seq2seq_embed(att_tape *t, const att_seq2seq *m, att_param *table, const int32_t *ids, int64_t tokens)
 {
@@ -172,7 +174,7 @@ static bool check(att_tape *t, const char *what, const int32_t *ids, const int64
 
 static att_var *one_head(att_tape *t, att_var *x) { return att_split_heads(t, x, 1); }
 
-/* What a layer of the encoder leaves, both directions side by side: [n, units] */
+/* Concatenates the results of both directions of an encoder layer: [n, units] */
 static att_var *joined(att_tape *t, int64_t directions, att_var *forward, att_var *backward)
 {
     return directions == 2 ? att_concat(t, 2, (att_var *[]){forward, backward}, 1) : forward;
@@ -183,7 +185,7 @@ att_seq2seq_memory att_seq2seq_encode(att_tape *t, const att_seq2seq *m, const i
 {
     const int64_t layers = m->config.layers, directions = m->encoder.directions;
     att_seq2seq_memory y = {.n = n, .offsets = offsets};
-    att_states last[ATT_NN_MAX_RECURRENT];
+    att_recurrent_state last[ATT_NN_MAX_RECURRENT];
     if (!check(t, "source", ids, offsets, n, m->config.max_positions))
         return y;
     att_var *x = att_seq2seq_embed(t, m, m->source, ids, offsets[n]);
@@ -191,8 +193,9 @@ att_seq2seq_memory att_seq2seq_encode(att_tape *t, const att_seq2seq *m, const i
     att_var *h = att_nn_recurrent_apply(t, &m->encoder, x, offsets, n, NULL, last, dropout);
     h = att_nn_dropout_apply(t, dropout, OF_OUTPUTS, h, NULL);
     for (int64_t i = 0; i < layers; i++) {
-        const att_states *forward = &last[i * directions], *backward = forward + directions - 1;
-        y.context = joined(t, directions, forward->hidden, backward->hidden); /* of the last layer, at the end */
+        const att_recurrent_state *forward = &last[i * directions], *backward = forward + directions - 1;
+        y.context =
+            joined(t, directions, forward->hidden, backward->hidden); /* of the last layer, after the last step */
         y.first[i].hidden = att_nn_linear_apply(t, &m->bridge[i], y.context, ATT_TANH, NULL);
         y.first[i].cell = m->config.lstm ? joined(t, directions, forward->cell, backward->cell) : NULL;
     }
@@ -201,11 +204,11 @@ att_seq2seq_memory att_seq2seq_encode(att_tape *t, const att_seq2seq *m, const i
     if (m->key.weight)
         y.keys = one_head(t, att_nn_linear_apply(t, &m->key, h, ATT_IDENTITY, NULL));
     if (m->score)
-        y.score = att_use(t, m->score);
+        y.score = att_parameter(t, m->score);
     return y;
 }
 
-/* ---- the target */
+/* ---- decoder */
 
 /* c = sum_j softmax(score(query, h_j))_j h_j, [tokens, units] */
 static att_var *attend(att_tape *t, const att_seq2seq *m, const att_seq2seq_memory *source, const att_seq2seq_texts *x,
@@ -221,7 +224,7 @@ static att_var *attend(att_tape *t, const att_seq2seq *m, const att_seq2seq_memo
 }
 
 att_var *att_seq2seq_decode(att_tape *t, const att_seq2seq *m, const att_seq2seq_memory *source,
-                            const att_seq2seq_texts *x, att_var *y, att_states *state)
+                            const att_seq2seq_texts *x, att_var *y, att_recurrent_state *state)
 {
     att_var *c = NULL;
     if (!m->plan)
@@ -237,19 +240,19 @@ att_var *att_seq2seq_decode(att_tape *t, const att_seq2seq *m, const att_seq2seq
     return att_nn_linear_apply(t, &m->readout, att_concat(t, 2, (att_var *[]){c, s}, 1), ATT_TANH, NULL);
 }
 
-/* ---- training: the target is known */
+/* ---- training, with teacher forcing */
 
-/* Which rows a step has. */
+/* The rows of each time step. */
 typedef struct steps {
-    int64_t *one_each;   /* [n + 1]: 0, 1, 2 ...; with the next two in one piece */
+    int64_t *one_each;   /* [n + 1]: 0, 1, 2 ...; allocated together with the next two */
     int64_t *of_source;  /* [n + 1] */
-    int64_t *place;      /* [n]: the step's number, of each row */
+    int64_t *position;   /* [n]: the position of each row */
     uint32_t *id;        /* [n]: of each row's target, for dropout */
-    int32_t *sources;    /* [tokens]; with the next ones in one piece */
-    int32_t *order;      /* [tokens]: where the results of all steps, one after the other, have that of each */
-    int32_t *token;      /* [n]: of each row, among all tokens */
-    int32_t *still, *at; /* [n]: of each row, which one it was in the step before; of each target, its row */
-    att_var **results;   /* [tokens], and fewer steps */
+    int32_t *sources;    /* [tokens]; allocated together with the next ones */
+    int32_t *order;      /* [tokens]: index of each target token in the results of all steps, concatenated */
+    int32_t *token;      /* [n]: target token of each row */
+    int32_t *still, *at; /* [n]: of each row, its index in the previous step; of each target, its row */
+    att_var **results;   /* [steps], at most tokens */
 } steps;
 
 static void steps_free(att_ctx *ctx, steps *s)
@@ -270,7 +273,7 @@ static bool steps_new(att_tape *t, att_ctx *ctx, const int64_t *offsets, int64_t
     if (!s->one_each || !s->id || !s->sources || !s->results)
         return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(ctx));
     s->of_source = s->one_each + n + 1;
-    s->place = s->of_source + n + 1;
+    s->position = s->of_source + n + 1;
     s->order = s->sources + tokens;
     s->token = s->order + tokens;
     s->still = s->token + n;
@@ -285,8 +288,8 @@ static bool steps_new(att_tape *t, att_ctx *ctx, const int64_t *offsets, int64_t
     return true;
 }
 
-/* The rows of step i are the targets that have a token there; `done` tokens were before; ids [n] or NULL. Returns how
- * many. */
+/* Rows of step i are the targets that have a token there; `done` tokens were processed before; ids [n] or NULL. Returns
+ * the number of rows. */
 static int64_t next_step(steps *s, const int64_t *offsets, const uint32_t *ids, int64_t n, int64_t i, int64_t done)
 {
     int64_t rows = 0;
@@ -298,7 +301,7 @@ static int64_t next_step(steps *s, const int64_t *offsets, const uint32_t *ids, 
         s->token[rows] = (int32_t)token;
         s->still[rows] = s->at[k];
         s->at[k] = (int32_t)rows;
-        s->place[rows] = i;
+        s->position[rows] = i;
         s->id[rows] = ids ? ids[k] : 0;
         s->order[token] = (int32_t)(done + rows++);
     }
@@ -306,9 +309,9 @@ static int64_t next_step(steps *s, const int64_t *offsets, const uint32_t *ids, 
     return rows;
 }
 
-/* Token by token, as each one's context needs the state before. */
+/* Step by step, since the query of a token is the state before it. */
 static att_var *decode_in_steps(att_tape *t, const att_seq2seq *m, const att_seq2seq_memory *source, steps *s,
-                                att_var *y, const att_nn_dropout *dropout, att_states *state)
+                                att_var *y, const att_nn_dropout *dropout, att_recurrent_state *state)
 {
     const int64_t n = dropout->at->n, *offsets = dropout->at->offsets;
     int64_t rows, before = n, done = 0, i = 0;
@@ -317,9 +320,10 @@ static att_var *decode_in_steps(att_tape *t, const att_seq2seq *m, const att_seq
             state[k].hidden = att_gather(t, state[k].hidden, s->still, rows);
             state[k].cell = att_gather(t, state[k].cell, s->still, rows);
         }
-        const att_positions at = {.size = sizeof at, .offsets = s->one_each, .n = rows, .starts = s->place};
-        const att_nn_dropout drop = {dropout->p, dropout->seed, &at, s->id};
-        const att_seq2seq_texts x = {.rows = rows, .offsets = s->one_each, .of_source = s->of_source, .dropout = &drop};
+        const att_positions at = {.size = sizeof at, .offsets = s->one_each, .n = rows, .starts = s->position};
+        const att_nn_dropout step_dropout = {dropout->p, dropout->seed, &at, s->id};
+        const att_seq2seq_texts x = {
+            .rows = rows, .offsets = s->one_each, .of_source = s->of_source, .dropout = &step_dropout};
         s->results[i] = att_seq2seq_decode(t, m, source, &x, att_gather(t, y, s->token, rows), state);
         if (!s->results[i])
             return NULL;
@@ -329,7 +333,7 @@ static att_var *decode_in_steps(att_tape *t, const att_seq2seq *m, const att_seq
     return att_gather(t, att_concat(t, (int)i, s->results, 0), s->order, done);
 }
 
-/* What logits are made of, of all target tokens: inputs [target_offsets[n]] of the decoder */
+/* The input of the output layer for all target tokens; inputs [target_offsets[n]] of the decoder */
 static att_var *decode_all(att_tape *t, const att_seq2seq *m, const int32_t *inputs, att_seq2seq_memory *source,
                            const att_nn_dropout *dropout)
 {
@@ -347,8 +351,8 @@ static att_var *decode_all(att_tape *t, const att_seq2seq *m, const int32_t *inp
     return att_nn_dropout_apply(t, dropout, OF_READOUT, h, NULL);
 }
 
-static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, const att_pairs *p, const int32_t *inputs,
-                                const att_nn_dropout *of_source, const att_nn_dropout *of_target)
+static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, const att_sequence_pairs *p,
+                                const int32_t *inputs, const att_nn_dropout *of_source, const att_nn_dropout *of_target)
 {
     const att_seq2seq *m = (const att_seq2seq *)base;
     if (!check(t, "target", p->target, p->target_offsets, p->n, m->config.max_positions))
@@ -370,7 +374,7 @@ static json_t *defaults(int64_t vocabulary)
 
 static att_nn_name scope_of_attention(int64_t layer)
 {
-    (void)layer; /* there is one */
+    (void)layer; /* there is only one */
     return (att_nn_name){ATTENTION};
 }
 

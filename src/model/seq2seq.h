@@ -1,4 +1,4 @@
-/* Inside translation: the parts of seq2seq. Public: att_seq2seq_open and its neighbours. */
+/* The recurrent encoder-decoder, internal. Public: att_seq2seq_*. */
 #ifndef ATT_MODEL_SEQ2SEQ_H
 #define ATT_MODEL_SEQ2SEQ_H
 
@@ -9,45 +9,46 @@ extern const att_architecture att_seq2seq_architecture;
 struct att_seq2seq {
     att_encoder_decoder base;
     att_seq2seq_config config;
-    att_plan *plan;             /* of the attention; NULL: there is none */
+    att_plan *plan;             /* of the attention; NULL: none */
     att_param *source, *target; /* tables */
     att_nn_recurrent encoder, decoder;
-    att_nn_linear bridge[ATT_NN_MAX_RECURRENT]; /* [layers]: from the encoder's states to the decoder's */
-    att_nn_linear query, key;                   /* W and U of additive attention */
-    att_param *score;                           /* v [1, units] or W [1, units, units] */
+    att_nn_linear
+        bridge[ATT_NN_MAX_RECURRENT]; /* [layers]: the encoder's last states to the decoder's initial states */
+    att_nn_linear query, key;         /* W and U of additive attention */
+    att_param *score;                 /* v [1, units] or W [1, units, units] */
     att_nn_linear readout, output;
 };
 
-/* Rows of a table [vocabulary, embedding], scaled where the model wants them so: ids [tokens] -> [tokens, embedding] */
+/* Rows of an embedding table, scaled if the model says so: ids [tokens] -> [tokens, embedding] */
 att_var *att_seq2seq_embed(att_tape *t, const att_seq2seq *m, att_param *table, const int32_t *ids, int64_t tokens);
 
-/* Sources, as a decoder looks at them. */
+/* Encoded sources. */
 typedef struct att_seq2seq_memory {
     int64_t n;
-    const int64_t *offsets;                 /* [n + 1] */
-    att_var *values, *keys;                 /* [tokens, 1, units] */
-    att_var *score;                         /* of the attention, as in the model */
-    att_var *context;                       /* [n, units], of a decoder without attention */
-    att_states first[ATT_NN_MAX_RECURRENT]; /* [layers]: the decoder's, [n, units] */
+    const int64_t *offsets;                          /* [n + 1] */
+    att_var *values, *keys;                          /* [tokens, 1, units] */
+    att_var *score;                                  /* parameter of the attention, as in the model */
+    att_var *context;                                /* [n, units], of a model without attention */
+    att_recurrent_state first[ATT_NN_MAX_RECURRENT]; /* [layers]: the decoder's initial states, [n, units] */
 } att_seq2seq_memory;
 /* ids [offsets[n]], offsets [n + 1]; dropout NULL: none */
 att_seq2seq_memory att_seq2seq_encode(att_tape *t, const att_seq2seq *m, const int32_t *ids, const int64_t *offsets,
                                       int64_t n, const att_nn_dropout *dropout);
 
-/* Tokens of texts that are written, all one after the other. */
+/* Target tokens, concatenated. */
 typedef struct att_seq2seq_texts {
     int64_t rows;
-    const int64_t *offsets;        /* [rows + 1]: the tokens of each */
-    const int64_t *of_source;      /* [n + 1]: those that look at each source */
-    const int32_t *sources;        /* [tokens]: the source of each */
+    const int64_t *offsets;        /* [rows + 1]: tokens of each row */
+    const int64_t *of_source;      /* [n + 1]: tokens that attend to each source */
+    const int32_t *sources;        /* [tokens]: source of each token */
     const att_nn_dropout *dropout; /* of these tokens; NULL: none */
 } att_seq2seq_texts;
-/* From embeddings y [tokens, embedding] what logits are made of, [tokens, units]; state [layers], before and after.
+/* From embeddings y [tokens, embedding] to the input of the output layer, [tokens, units]; state [layers], updated.
  * With additive attention a row has one token. */
 att_var *att_seq2seq_decode(att_tape *t, const att_seq2seq *m, const att_seq2seq_memory *source,
-                            const att_seq2seq_texts *x, att_var *y, att_states *state);
+                            const att_seq2seq_texts *x, att_var *y, att_recurrent_state *state);
 
-/* Token by token, as att_architecture wants it. */
+/* The `start` function of its att_architecture. */
 att_status att_seq2seq_start(const att_encoder_decoder *m, const int32_t *ids, const int64_t *offsets, int64_t n,
                              att_generator *out);
 

@@ -3,12 +3,12 @@
 
 #include <string.h>
 
-/* Beyond these a size is damage, not a model. */
+/* Upper limits; larger sizes indicate a damaged file. */
 enum { MAX_FEATURES = 65536, MAX_POSITIONS = 1 << 20, MAX_TOKENS = 1 << 27 };
 
 static const struct {
     const char *key;
-    size_t offset; /* of the int64_t in the configuration */
+    size_t offset; /* of the int64_t in the config */
     int64_t min, max;
 } wholes[] = {
     {"vocab_size", offsetof(att_seq2seq_config, source_vocabulary), 1, MAX_TOKENS},
@@ -33,13 +33,13 @@ static const struct {
 enum { N_BOOLS = sizeof bools / sizeof bools[0] };
 
 static const char *const cells[] = {"gru", "lstm"};
-static const char *const attentions[] = {"none", "additive", "dot", "general"}; /* by att_seq2seq_attention */
+static const char *const attentions[] = {"none", "additive", "dot", "general"}; /* indexed by att_seq2seq_attention */
 enum { N_ATTENTIONS = sizeof attentions / sizeof attentions[0] };
 
 static int64_t *whole(att_seq2seq_config *c, int i) { return (int64_t *)(void *)((char *)c + wholes[i].offset); }
 static bool *yes_or_no(att_seq2seq_config *c, int i) { return (bool *)(void *)((char *)c + bools[i].offset); }
 
-/* The number of a setting's value among n names. */
+/* The index of a setting's value among n names. */
 static int named(att_settings *s, const char *key, const char *const *names, int n, const char *supported)
 {
     const char *value = att_settings_text(s, key, NULL);
@@ -50,7 +50,7 @@ static int named(att_settings *s, const char *key, const char *const *names, int
     return 0;
 }
 
-/* What is wrong with values that are in their ranges: fails s. */
+/* Checks combinations of values, which fail s. */
 static void check_together(att_settings *s, const att_seq2seq_config *c)
 {
     const struct {
@@ -74,12 +74,12 @@ static void check_together(att_settings *s, const att_seq2seq_config *c)
                           (long long)c->layers, ATT_NN_MAX_RECURRENT / 2);
 }
 
-void att_seq2seq_config_take(att_settings *s, att_seq2seq_config *c)
+void att_seq2seq_config_read(att_settings *s, att_seq2seq_config *c)
 {
     att_settings_need(s, "model_type");
     att_settings_only_text(s, "model_type", ATT_SEQ2SEQ_TYPE);
     for (int i = 0; i < N_WHOLES; i++)
-        *whole(c, i) = att_settings_whole(s, wholes[i].key, wholes[i].min, wholes[i].max);
+        *whole(c, i) = att_settings_int(s, wholes[i].key, wholes[i].min, wholes[i].max);
     c->lstm = named(s, "cell", cells, 2, "gru or lstm");
     c->attention = (att_seq2seq_attention)named(s, "attention", attentions, N_ATTENTIONS,
                                                 "one of none, additive, dot and general");

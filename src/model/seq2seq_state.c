@@ -1,23 +1,23 @@
-/* The recurrent encoder-decoder, token by token. */
+/* Incremental decoding with the recurrent encoder-decoder. */
 #include "model/seq2seq.h"
 
 #include <string.h>
 
-/* Row b is of sentence[b]; rows of a sentence lie together, in the order of sentences. */
+/* Row b belongs to sentence[b]; rows are ordered by sentence. */
 typedef struct row_states {
     int64_t n;
     int64_t *one_each; /* [n + 1]: 0, 1, 2 ... */
     int32_t *sentence; /* [n] */
-    float *numbers;    /* [states][n, units]: of each layer, hidden states and then cells */
+    float *numbers;    /* [states][n, units]: of each layer, hidden states, then cell states */
 } row_states;
 
-typedef struct generation {
+typedef struct decoding {
     const att_seq2seq *model;
-    att_tape *tape; /* of what the source became */
+    att_tape *tape; /* owns the encoded sources */
     att_seq2seq_memory source;
-    int64_t *source_offsets, *of_source; /* [sentences + 1]: tokens, and rows, of each sentence */
+    int64_t *source_offsets, *of_source; /* [sentences + 1]: tokens and rows of each sentence */
     row_states rows;
-} generation;
+} decoding;
 
 static int64_t n_states(const att_seq2seq *m) { return m->config.layers * (m->config.lstm ? 2 : 1); }
 
@@ -44,8 +44,8 @@ static att_status rows_new(const att_seq2seq *m, int64_t n, row_states *r)
     return ATT_OK;
 }
 
-/* In place of those that there are. */
-static void rows_set(generation *s, const row_states *r)
+/* Replaces the current rows. */
+static void rows_set(decoding *s, const row_states *r)
 {
     rows_free(s->model->base.model.ctx, &s->rows);
     s->rows = *r;
@@ -56,30 +56,30 @@ static void rows_set(generation *s, const row_states *r)
         s->of_source[i + 1] += s->of_source[i];
 }
 
-/* State i of rows, [n, units]: its numbers, its variable. */
+/* State i of the rows, [n, units]: its data; as a variable. */
 static float *numbers_of(const att_seq2seq *m, const row_states *r, int64_t i)
 {
     return r->numbers + i * r->n * m->config.units;
 }
 
-static att_var **variable_of(const att_seq2seq *m, att_states *state, int64_t i)
+static att_var **variable_of(const att_seq2seq *m, att_recurrent_state *state, int64_t i)
 {
     return !m->config.lstm ? &state[i].hidden : i % 2 ? &state[i / 2].cell : &state[i / 2].hidden;
 }
 
-static att_status store(const att_seq2seq *m, att_tape *t, att_states *state, const row_states *r)
+static att_status store(const att_seq2seq *m, att_tape *t, att_recurrent_state *state, const row_states *r)
 {
     att_status e = ATT_OK;
     for (int64_t i = 0; !e && i < n_states(m); i++) {
         att_tensor x;
-        e = att_read(t, *variable_of(m, state, i), &x);
+        e = att_var_value(t, *variable_of(m, state, i), &x);
         if (!e)
             memcpy(numbers_of(m, r, i), x.data, (size_t)(r->n * m->config.units) * sizeof(float));
     }
     return e;
 }
 
-static void recall(const att_seq2seq *m, att_tape *t, att_states *state, const row_states *r)
+static void recall(const att_seq2seq *m, att_tape *t, att_recurrent_state *state, const row_states *r)
 {
     for (int64_t i = 0; i < n_states(m); i++) {
         att_tensor x;
@@ -88,7 +88,7 @@ static void recall(const att_seq2seq *m, att_tape *t, att_states *state, const r
     }
 }
 
-static att_status read_source(generation *s, const int32_t *ids, const int64_t *offsets, int64_t n)
+static att_status encode_source(decoding *s, const int32_t *ids, const int64_t *offsets, int64_t n)
 {
     const att_seq2seq *m = s->model;
     row_states r;
@@ -108,9 +108,9 @@ static att_status read_source(generation *s, const int32_t *ids, const int64_t *
     return store(m, s->tape, s->source.first, &r);
 }
 
-static void free_generation(void *user)
+static void free_decoding(void *user)
 {
-    generation *s = user;
+    decoding *s = user;
     att_ctx *ctx = s->model->base.model.ctx;
     rows_free(ctx, &s->rows);
     att_tape_free(s->tape);
@@ -119,14 +119,14 @@ static void free_generation(void *user)
     att_free(ctx, s);
 }
 
-/* Where the rows are after ids: what logits are made of */
+/* Appends ids to the rows; returns the input of the output layer */
 static att_var *advance(void *user, att_tape *t, const int32_t *ids)
 {
-    generation *s = user;
+    decoding *s = user;
     const att_seq2seq *m = s->model;
     const att_seq2seq_texts x = {
         .rows = s->rows.n, .offsets = s->rows.one_each, .of_source = s->of_source, .sources = s->rows.sentence};
-    att_states state[ATT_NN_MAX_RECURRENT] = {{0}};
+    att_recurrent_state state[ATT_NN_MAX_RECURRENT] = {{0}};
     recall(m, t, state, &s->rows);
     att_var *y = att_seq2seq_embed(t, m, m->target, ids, s->rows.n);
     att_var *h = att_seq2seq_decode(t, m, &s->source, &x, y, state);
@@ -135,7 +135,7 @@ static att_var *advance(void *user, att_tape *t, const int32_t *ids)
 
 static att_status select_rows(void *user, int64_t n, const int64_t *from)
 {
-    generation *s = user;
+    decoding *s = user;
     const int64_t units = s->model->config.units;
     row_states r;
     const att_status e = rows_new(s->model, n, &r);
@@ -156,15 +156,15 @@ att_status att_seq2seq_start(const att_encoder_decoder *base, const int32_t *ids
 {
     const att_seq2seq *m = (const att_seq2seq *)base;
     *out = (att_generator){0};
-    generation *s = att_alloc(base->model.ctx, 1, sizeof *s);
+    decoding *s = att_alloc(base->model.ctx, 1, sizeof *s);
     if (!s)
         return ATT_ERR_MEMORY;
-    *s = (generation){.model = m};
-    const att_status e = read_source(s, ids, offsets, n);
+    *s = (decoding){.model = m};
+    const att_status e = encode_source(s, ids, offsets, n);
     if (e)
-        free_generation(s);
+        free_decoding(s);
     else
         *out = (att_generator){
-            .user = s, .step = advance, .output = &m->output, .select = select_rows, .free = free_generation};
+            .user = s, .step = advance, .output = &m->output, .select = select_rows, .free = free_decoding};
     return e;
 }

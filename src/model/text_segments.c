@@ -6,7 +6,7 @@
 
 enum { NO_CODE = -1 };
 
-/* ---- where to cut */
+/* ---- split points */
 
 static bool is_one_of(uint32_t c, const uint32_t *list)
 {
@@ -17,17 +17,17 @@ static bool is_one_of(uint32_t c, const uint32_t *list)
 
 static bool is_space(uint32_t c) { return c == ' ' || (c >= '\t' && c <= '\r') || c == 0xA0 || c == 0x3000; }
 
-/* How good a place between two characters is to cut at. */
-static int rank(uint32_t before, uint32_t behind)
+/* Quality of a split point between two characters. */
+static int rank(uint32_t before, uint32_t after)
 {
-    static const uint32_t ends[] = {0x3002, 0xFF01, 0xFF1F, 0x0964, 0};             /* of sentences: 。！？। */
-    static const uint32_t ends_before_space[] = {'.', '!', '?', 0x2026, 0x061F, 0}; /* ... and with a space: … ؟ */
-    if (is_one_of(before, ends) || (is_space(behind) && is_one_of(before, ends_before_space)))
+    static const uint32_t ends[] = {0x3002, 0xFF01, 0xFF1F, 0x0964, 0}; /* ends of sentences: 。！？। */
+    static const uint32_t ends_before_space[] = {'.', '!', '?', 0x2026, 0x061F, 0}; /* likewise, before a space: … ؟ */
+    if (is_one_of(before, ends) || (is_space(after) && is_one_of(before, ends_before_space)))
         return 3;
-    return is_space(behind) ? 2 : 1;
+    return is_space(after) ? 2 : 1;
 }
 
-/* The best place in the middle half of a text, of several the nearest to the middle; 0: there is none. */
+/* The best split point in the middle half of a text, nearest to the middle; 0: none. */
 static size_t find_cut(const char *text, size_t bytes)
 {
     const unsigned char *s = (const unsigned char *)text;
@@ -46,8 +46,8 @@ static size_t find_cut(const char *text, size_t bytes)
 
 /* ---- segments */
 
-/* Tokens become the next segment, behind the language code if there is one. */
-static att_status take(att_text_segments *p, int64_t number, int32_t code, att_tokens *tokens)
+/* Adds tokens as a segment, after the language code if there is one. */
+static att_status add_segment(att_text_segments *p, int64_t number, int32_t code, att_tokens *tokens)
 {
     att_status e = att_grow(p->ctx, &p->segment, sizeof *p->segment, (size_t)p->count, 1, &p->room);
     if (!e && code != NO_CODE) {
@@ -67,7 +67,7 @@ static att_status take(att_text_segments *p, int64_t number, int32_t code, att_t
     return e;
 }
 
-/* The code that tokens begin with. */
+/* The language code at the start of tokens. */
 static int32_t code_of(const att_text_segments *p, const att_tokens *tokens)
 {
     const char *first = tokens->count > 0 ? att_tokenizer_token(p->tokenizer, tokens->ids[0]) : NULL;
@@ -75,7 +75,7 @@ static int32_t code_of(const att_text_segments *p, const att_tokens *tokens)
     return n >= 4 && !strncmp(first, ">>", 2) && !strcmp(first + n - 2, "<<") ? tokens->ids[0] : NO_CODE;
 }
 
-/* A text, or a segment of one whose code stands before it. */
+/* Adds a text, or a part of one whose language code was removed. */
 static att_status add(att_text_segments *p, int64_t number, int32_t code, const char *text, size_t bytes)
 {
     att_tokens tokens;
@@ -85,7 +85,7 @@ static att_status add(att_text_segments *p, int64_t number, int32_t code, const 
     const int32_t own_code = code_of(p, &tokens), next_code = code != NO_CODE ? code : own_code;
     const int64_t count = tokens.count + (code != NO_CODE), nothing = 1 + (own_code != NO_CODE);
     if (count <= p->max_tokens && tokens.count > nothing)
-        e = take(p, number, code, &tokens);
+        e = add_segment(p, number, code, &tokens);
     att_tokens_free(p->tokenizer, &tokens);
     if (e || count <= p->max_tokens)
         return e;

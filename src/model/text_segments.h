@@ -1,4 +1,4 @@
-/* Texts as a model reads them: the tokens of each, or of segments of it that fit. */
+/* Texts as tokens; texts that are too long are split into segments. */
 #ifndef ATT_MODEL_TEXT_SEGMENTS_H
 #define ATT_MODEL_TEXT_SEGMENTS_H
 
@@ -7,22 +7,22 @@
 
 typedef struct att_text_segment {
     att_tokens tokens;
-    int64_t text; /* the number of the text that it is of */
+    int64_t text; /* number of its text */
 } att_text_segment;
 
 typedef struct att_text_segments {
     att_ctx *ctx;
     const att_tokenizer *tokenizer;
     int64_t max_tokens;        /* of a segment */
-    bool split;                /* a longer text is cut; else it is an error */
-    att_text_segment *segment; /* [count], as they stand in the texts */
+    bool split;                /* split longer texts; false: they are an error */
+    att_text_segment *segment; /* [count], in the order of the texts */
     int64_t count;
     size_t room;
 } att_text_segments;
 
-/* The next text, which is called number `number`, as segments; none where it has no tokens but a language code and the
- * end. It is cut in two again and again: near its middle behind a sentence, or else at a space, or else between
- * characters. A language code that it begins with (">>de<<") is put before each segment. */
+/* Adds text `number` as segments; none if it has no tokens besides a language code and eos. A long text is split in two
+ * repeatedly: near the middle at the end of a sentence, else at a space, else between characters. A language code at
+ * its start (">>de<<") is repeated in each segment. */
 att_status att_text_segments_add(att_text_segments *p, int64_t number, const char *text, size_t bytes);
 void att_text_segments_free(att_text_segments *p);
 

@@ -1,4 +1,4 @@
-/* The Transformer of Vaswani et al. 2017, encoder and decoder, in the layout of the class MarianMTModel. */
+/* The Transformer of Vaswani et al. 2017 in the format of the class MarianMTModel. */
 #include "model/transformer.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ struct att_transformer {
     att_nn_decoder_layer *decoder; /* [config.decoder.layers] */
 };
 
-/* Our names, and those of the class MarianMTModel. */
+/* Our parameter names and those of the class MarianMTModel. */
 #define LINEAR ATT_CHECKPOINT_LINEAR
 #define NORM(ours, theirs)                                                                                             \
     {ours ".gamma", theirs ".weight"}, { ours ".beta", theirs ".bias" }
@@ -48,7 +48,7 @@ static const att_checkpoint_name names[] = {
     NORM("decoder.*.feed_forward_norm", "decoder.layers.*.final_layer_norm"),
     {0},
 };
-/* In some checkpoints: positions, which are computed, and further names of tables that are shared. */
+/* Present in some checkpoints: positions, which are computed here, and further names of shared tables. */
 static const char *const unused[] = {"encoder.embed_positions.",
                                      "decoder.embed_positions.",
                                      "encoder.embed_tokens.",
@@ -80,7 +80,7 @@ static void load_tables(att_transformer *m, att_nn_loader *s)
     m->output.weight = c->tie ? m->target : att_nn_matrix(s, "output", "weight", c->target_vocabulary, c->hidden);
     if (att_model_has(&m->base.model, "output.bias"))
         m->output.bias = att_nn_vector(s, "output", "bias", c->target_vocabulary);
-    /* Of a new model: numbers that have the deviation 1 when they are scaled by sqrt(hidden). */
+    /* In a new model: embeddings have standard deviation 1 after scaling by sqrt(hidden). */
     att_parameter_store_init_embedding(m->base.model.store, m->source, c->pad);
     if (!c->share)
         att_parameter_store_init_embedding(m->base.model.store, m->target, c->pad);
@@ -136,7 +136,7 @@ static att_encoder_decoder_info info_of(const att_marian_config *c)
 static void configure(att_model *base, att_settings *s)
 {
     att_transformer *m = (att_transformer *)base;
-    att_marian_config_take(s, &m->config);
+    att_marian_config_read(s, &m->config);
     m->base.info = info_of(&m->config);
 }
 
@@ -167,7 +167,7 @@ att_status att_transformer_new(att_ctx *ctx, const att_marian_config *config, ui
         *out = NULL;
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"config", config}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    att_settings_made(&s, ctx, "transformer", att_marian_config_json(config));
+    att_settings_from_json(&s, ctx, "transformer", att_marian_config_json(config));
     const att_status e = att_model_new(ctx, &att_transformer_architecture.kind, &s, seed, out);
     att_settings_close(&s);
     return e;
@@ -195,7 +195,7 @@ att_status att_transformer_describe(const att_transformer *m, att_transformer_in
 
 /* ---- apply */
 
-/* Embeddings, scaled where the model wants them so, and positions. */
+/* Embeddings, scaled if the model says so, plus positions. */
 static att_var *embed(att_tape *t, const att_transformer *m, bool target, const int32_t *ids, int64_t tokens,
                       const att_positions *at, const att_nn_dropout *dropout)
 {
@@ -219,7 +219,7 @@ static att_var *encode(att_tape *t, const att_transformer *m, const int32_t *ids
     for (int64_t i = 0; i < m->config.encoder.layers; i++) {
         att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
         x = att_scope_end(t, layer, att_nn_encoder_layer_apply(t, &m->encoder[i], x, &args, dropout));
-        x = att_scope_keep(t, s, x);
+        x = att_scope_reset(t, s, x);
     }
     return att_scope_end(t, s, x);
 }
@@ -243,7 +243,7 @@ static att_var *decode(att_tape *t, const att_transformer *m, att_var *source, c
     for (int64_t i = 0; i < m->config.decoder.layers; i++) {
         att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
         x = att_scope_end(t, layer, att_nn_decoder_layer_apply(t, &m->decoder[i], x, source, &args, &cross, dropout));
-        x = att_scope_keep(t, s, x);
+        x = att_scope_reset(t, s, x);
     }
     return att_scope_end(t, s, logits(t, m, x));
 }
@@ -262,30 +262,30 @@ att_var *att_transformer_decode(att_tape *t, const att_transformer *m, att_var *
                : NULL;
 }
 
-/* ---- learning */
+/* ---- training */
 
-static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, const att_pairs *p, const int32_t *inputs,
-                                const att_nn_dropout *of_source, const att_nn_dropout *of_target)
+static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, const att_sequence_pairs *p,
+                                const int32_t *inputs, const att_nn_dropout *of_source, const att_nn_dropout *of_target)
 {
     const att_transformer *m = (const att_transformer *)base;
     att_var *x = encode(t, m, p->source, p->source_offsets, p->n, of_source);
     return decode(t, m, x, p->source_offsets, inputs, p->target_offsets, p->n, of_target);
 }
 
-/* ---- token by token */
+/* ---- incremental decoding */
 
-/* Translations that grow. Each row is one; rows of one sentence lie together, and look at its source together. */
-typedef struct generation {
+/* The state of decoding. A row is one hypothesis; the rows of a sentence are adjacent and share its encoded source. */
+typedef struct decoding {
     const att_transformer *model;
     int64_t rows, length;
-    int64_t together;   /* rows that look at one sequence of memory */
-    att_cache **memory; /* [layers] of the sources: rows / together sequences */
-    att_cache **cache;  /* [layers] of the rows */
-} generation;
+    int64_t rows_per_source; /* rows per sequence in memory */
+    att_cache **memory;      /* [layers] keys and values of the sources, of rows / rows_per_source sequences */
+    att_cache **cache;       /* [layers] keys and values of the rows */
+} decoding;
 
-static void free_generation(void *user)
+static void free_decoding(void *user)
 {
-    generation *s = user;
+    decoding *s = user;
     att_ctx *ctx = s->model->base.model.ctx;
     for (int64_t i = 0; s->memory && s->cache && i < s->model->config.decoder.layers; i++) {
         att_cache_free(s->memory[i]);
@@ -296,8 +296,8 @@ static void free_generation(void *user)
     att_free(ctx, s);
 }
 
-/* The source, as all layers will look at it. */
-static att_status read_source(generation *s, const int32_t *ids, const int64_t *offsets)
+/* Encodes the sources and projects them for all layers. */
+static att_status encode_source(decoding *s, const int32_t *ids, const int64_t *offsets)
 {
     const att_transformer *m = s->model;
     att_tape *t;
@@ -309,64 +309,64 @@ static att_status read_source(generation *s, const int32_t *ids, const int64_t *
         att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
         e = att_cache_new(m->decoder_plan, s->rows, &s->cache[i]);
         e = e ? e : att_cache_new(m->cross_plan, s->rows, &s->memory[i]);
-        e = e ? e : att_nn_attention_remember(t, &m->decoder[i].cross, source, offsets, s->memory[i]);
+        e = e ? e : att_nn_attention_project_source(t, &m->decoder[i].cross, source, offsets, s->memory[i]);
         att_scope_end(t, layer, NULL);
     }
     att_tape_free(t);
     return e;
 }
 
-/* Where the rows are after ids: what logits are made of */
+/* Appends ids to the rows; returns the input of the output layer */
 static att_var *advance(void *user, att_tape *t, const int32_t *ids)
 {
-    generation *s = user;
+    decoding *s = user;
     const att_transformer *m = s->model;
     int64_t *each = att_alloc(m->base.model.ctx, (size_t)s->rows, sizeof *each);
     if (!each)
         return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(m->base.model.ctx));
     for (int64_t b = 0; b < s->rows; b++)
         each[b] = s->length;
-    const att_positions at = {.size = sizeof at, .each = each};
+    const att_positions at = {.size = sizeof at, .position_ids = each};
     att_scope scope = att_scope_begin(t, "decoder");
     att_var *x = embed(t, m, true, ids, s->rows, &at, NULL);
     for (int64_t i = 0; i < m->config.decoder.layers; i++)
-        x = att_scope_keep(t, scope, att_nn_decoder_layer_step(t, &m->decoder[i], x, s->cache[i], s->memory[i]));
+        x = att_scope_reset(t, scope, att_nn_decoder_layer_step(t, &m->decoder[i], x, s->cache[i], s->memory[i]));
     att_free(m->base.model.ctx, each);
     s->length++;
     return att_scope_end(t, scope, x);
 }
 
-/* Of each row the sequence of memory, source [n], becomes that of all that look together: as many rows at each where
- * neighbours allow it, else each row by itself. Returns how many that are. */
-static int64_t put_together(int64_t n, int64_t *source)
+/* Makes source [n], the memory sequence of each row, that of each group: groups of adjacent rows with the same source,
+ * if all have the same size, else single rows. Returns the group size. */
+static int64_t group_rows(int64_t n, int64_t *source)
 {
-    int64_t together = 0;
+    int64_t rows_per_source = 0;
     for (int64_t first = 0, last; first < n; first = last) {
         for (last = first; last < n && source[last] == source[first];)
             last++;
-        together = together == 0 || together == last - first ? last - first : 1;
+        rows_per_source = rows_per_source == 0 || rows_per_source == last - first ? last - first : 1;
     }
-    for (int64_t i = 0; i < n / together; i++)
-        source[i] = source[i * together];
-    return together;
+    for (int64_t i = 0; i < n / rows_per_source; i++)
+        source[i] = source[i * rows_per_source];
+    return rows_per_source;
 }
 
 static att_status select_rows(void *user, int64_t n, const int64_t *from)
 {
-    generation *s = user;
+    decoding *s = user;
     att_ctx *ctx = s->model->base.model.ctx;
     const int64_t layers = s->model->config.decoder.layers;
     int64_t *source = att_alloc(ctx, (size_t)n, sizeof *source);
     if (!source)
         return ATT_ERR_MEMORY;
     for (int64_t b = 0; b < n; b++)
-        source[b] = from[b] / s->together;
-    s->together = put_together(n, source);
+        source[b] = from[b] / s->rows_per_source;
+    s->rows_per_source = group_rows(n, source);
     s->rows = n;
     att_status e = ATT_OK;
     for (int64_t i = 0; !e && i < layers; i++) {
         e = att_cache_select(s->cache[i], n, from);
-        e = e ? e : att_cache_select(s->memory[i], n / s->together, source);
+        e = e ? e : att_cache_select(s->memory[i], n / s->rows_per_source, source);
     }
     att_free(ctx, source);
     return e;
@@ -379,20 +379,20 @@ static att_status start(const att_encoder_decoder *base, const int32_t *ids, con
     att_ctx *ctx = base->model.ctx;
     const size_t layers = (size_t)m->config.decoder.layers;
     *out = (att_generator){0};
-    generation *s = att_alloc(ctx, 1, sizeof *s);
+    decoding *s = att_alloc(ctx, 1, sizeof *s);
     if (!s)
         return ATT_ERR_MEMORY;
-    *s = (generation){.model = m,
-                      .rows = n,
-                      .together = 1,
-                      .memory = att_calloc(ctx, layers, sizeof(att_cache *)),
-                      .cache = att_calloc(ctx, layers, sizeof(att_cache *))};
-    const att_status e = s->memory && s->cache ? read_source(s, ids, offsets) : ATT_ERR_MEMORY;
+    *s = (decoding){.model = m,
+                    .rows = n,
+                    .rows_per_source = 1,
+                    .memory = att_calloc(ctx, layers, sizeof(att_cache *)),
+                    .cache = att_calloc(ctx, layers, sizeof(att_cache *))};
+    const att_status e = s->memory && s->cache ? encode_source(s, ids, offsets) : ATT_ERR_MEMORY;
     if (e)
-        free_generation(s);
+        free_decoding(s);
     else
         *out = (att_generator){
-            .user = s, .step = advance, .output = &m->output, .select = select_rows, .free = free_generation};
+            .user = s, .step = advance, .output = &m->output, .select = select_rows, .free = free_decoding};
     return e;
 }
 
@@ -418,7 +418,7 @@ static json_t *settings(const att_encoder_decoder *m)
     return att_marian_config_json(&((const att_transformer *)m)->config);
 }
 
-/* The class has all but the output within "model", and a row of biases. */
+/* In the class all but the output layer is inside "model", and the bias has two dimensions. */
 static void in_file(const att_stored_parameter *w, char name[ATT_CHECKPOINT_NAME], att_tensor *value)
 {
     const bool output = !strncmp(w->name, "output.", 7);

@@ -1,4 +1,4 @@
-/* Inside translation: the Transformer. Public: att_transformer_open and its neighbours. */
+/* The Transformer, internal. Public: att_transformer_*. */
 #ifndef ATT_MODEL_TRANSFORMER_H
 #define ATT_MODEL_TRANSFORMER_H
 
@@ -7,7 +7,7 @@
 
 extern const att_architecture att_transformer_architecture;
 
-/* A new one to train, with random weights. Errors: ctx, config or out is NULL; those of its config.json. */
+/* A new model for training, randomly initialised. Errors: ctx, config or out is NULL; those of its config.json. */
 att_status att_transformer_new(att_ctx *ctx, const att_marian_config *config, uint64_t seed, att_transformer **out);
 
 #endif

@@ -1,4 +1,4 @@
-/* Texts to translations: tokenize, sort by length, search in batches, put back in order. */
+/* Translation: tokenise, sort by length, search in batches, restore the order. */
 #include "io/texts.h"
 #include "io/util.h"
 #include "model/text_segments.h"
@@ -9,8 +9,8 @@
 #include <string.h>
 
 enum {
-    BATCH_ROWS = 128,   /* translations that grow side by side: weights are read once for all of them */
-    BATCH_TOKENS = 4096 /* of sources */
+    BATCH_ROWS = 128,   /* rows decoded together: the weights are read once for all */
+    BATCH_TOKENS = 4096 /* source tokens per batch */
 };
 
 /* ---- open and close */
@@ -48,7 +48,7 @@ att_status att_translator_open(att_ctx *ctx, const char *folder, att_translator 
     return s;
 }
 
-att_status att_translator_of(const att_encoder_decoder *model, const att_tokenizer *tokenizer, att_translator **out)
+att_status att_translator_new(const att_encoder_decoder *model, const att_tokenizer *tokenizer, att_translator **out)
 {
     if (out)
         *out = NULL;
@@ -59,7 +59,7 @@ att_status att_translator_of(const att_encoder_decoder *model, const att_tokeniz
     if (!m)
         return ATT_ERR_MEMORY;
     *m = (att_translator){.ctx = model->model.ctx,
-                          .model = (att_encoder_decoder *)model, /* only read */
+                          .model = (att_encoder_decoder *)model, /* not modified */
                           .tokenizer = (att_tokenizer *)tokenizer,
                           .borrowed = true};
     att_generation_greedy(&model->info, &m->generation);
@@ -82,16 +82,16 @@ const att_tokenizer *att_translator_tokenizer(const att_translator *m) { return 
 
 /* ---- a batch */
 
-typedef struct job {
+typedef struct translate_job {
     const att_translator *m;
     att_search search;
     att_text_segments segments; /* of all texts */
-    int64_t *order;             /* [segments.count] the longest first */
+    int64_t *order;             /* [segments.count] by descending length */
     att_finished *finished;     /* [segments.count][n_best] */
-} job;
+} translate_job;
 
-/* Parts order[first, last) */
-static att_status translate_batch(const job *j, int64_t first, int64_t last)
+/* Translates the segments order[first, last). */
+static att_status translate_batch(const translate_job *j, int64_t first, int64_t last)
 {
     att_ctx *ctx = j->m->ctx;
     const int64_t n = last - first, best = j->search.n_best;
@@ -121,7 +121,7 @@ static att_status translate_batch(const job *j, int64_t first, int64_t last)
     return e;
 }
 
-/* Longest first, so that a batch is of like lengths; stable. */
+/* Descending length, so that sequences of a batch have similar lengths; stable. */
 static int by_length(const void *a, const void *b, void *arg)
 {
     const att_text_segment *segment = arg;
@@ -130,7 +130,7 @@ static int by_length(const void *a, const void *b, void *arg)
     return x != y ? (x > y ? -1 : 1) : i < k ? -1 : 1;
 }
 
-static att_status translate_segments(job *j)
+static att_status translate_segments(translate_job *j)
 {
     const int64_t n = j->segments.count, rows = att_max(BATCH_ROWS / j->search.beam, 1);
     j->order = att_alloc(j->m->ctx, (size_t)n + 1, sizeof *j->order);
@@ -152,11 +152,11 @@ static att_status translate_segments(job *j)
     return e;
 }
 
-/* ---- finished hypotheses, as texts */
+/* ---- hypotheses to texts */
 
-/* The k-th best of segments [first, last), which are one text: their tokens one after the other, as if the whole had
- * been one. Nothing where one of them has no k-th. */
-static att_status join(const job *j, int64_t first, int64_t last, int64_t k, att_translation *out)
+/* Joins the k-th best hypotheses of segments [first, last), which are one text, by concatenating their tokens. No text
+ * if a segment has no k-th hypothesis. */
+static att_status join(const translate_job *j, int64_t first, int64_t last, int64_t k, att_translation *out)
 {
     const int64_t best = j->search.n_best;
     int64_t count = 0, steps = 0;
@@ -169,7 +169,7 @@ static att_status join(const job *j, int64_t first, int64_t last, int64_t k, att
         steps += f->steps;
         log_probability += f->log_probability;
     }
-    if (first == last && k > 0) /* of nothing the only translation is nothing */
+    if (first == last && k > 0) /* an empty text has one translation */
         return ATT_OK;
     out->tokens.ids = att_alloc(j->m->ctx, (size_t)count + 1, sizeof *out->tokens.ids);
     if (!out->tokens.ids)
@@ -179,13 +179,13 @@ static att_status join(const job *j, int64_t first, int64_t last, int64_t k, att
         memcpy(out->tokens.ids + out->tokens.count, f->ids, (size_t)f->count * sizeof *f->ids);
         out->tokens.count += f->count;
     }
-    out->score = j->search.texts_alone ? NAN
-                 : steps > 0           ? (float)(log_probability / pow((double)steps, j->search.length_penalty))
-                                       : 0;
+    out->score = j->search.no_scores ? NAN
+                 : steps > 0         ? (float)(log_probability / pow((double)steps, j->search.length_penalty))
+                                     : 0;
     return att_detokenize(j->m->tokenizer, out->tokens.ids, out->tokens.count, &out->text);
 }
 
-static att_status write_out(const job *j, int64_t n, att_translation *out)
+static att_status write_out(const translate_job *j, int64_t n, att_translation *out)
 {
     const int64_t best = j->search.n_best;
     att_status e = ATT_OK;
@@ -221,7 +221,7 @@ static att_status set_options(const att_translator *m, const att_translate_optio
     search->max_tokens = att_min(search->max_tokens, positions);
     search->min_tokens = o->min_tokens ? o->min_tokens : search->min_tokens;
     search->n_best = o->n_best ? o->n_best : 1;
-    search->texts_alone = o->no_scores;
+    search->no_scores = o->no_scores;
     search->length_penalty = o->length_penalty ? (double)*o->length_penalty : search->length_penalty;
     if (!isfinite(search->length_penalty))
         return att_fail(m->ctx, ATT_ERR_ARGUMENT, "att_translate: options.length_penalty is %g, not a number",
@@ -244,7 +244,7 @@ att_status att_translate(const att_translator *m, int64_t n, const char *const *
     if (att_require(__func__, ATT_NAMED({"m", m})))
         return ATT_ERR_ARGUMENT;
     att_translate_options o;
-    job j = {.m = m};
+    translate_job j = {.m = m};
     att_status e = att_take_options(&o, sizeof o, options, "att_translate_options");
     e = e ? e : set_options(m, &o, &j.search);
     e = e ? e : check(m, n, texts, out);

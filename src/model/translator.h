@@ -1,4 +1,4 @@
-/* Inside att_translator: translate.c and alignment.c. */
+/* Translators, internal: translate.c and alignment.c. */
 #ifndef ATT_MODEL_TRANSLATOR_H
 #define ATT_MODEL_TRANSLATOR_H
 
@@ -9,7 +9,7 @@ struct att_translator {
     att_ctx *ctx;
     att_encoder_decoder *model;
     att_tokenizer *tokenizer;
-    bool borrowed; /* both are the caller's */
+    bool borrowed; /* model and tokenizer are the caller's */
     att_generation generation;
 };
 

@@ -1,4 +1,4 @@
-/* Multi-head attention: of tokens to themselves, to a source, to those before them */
+/* Multi-head attention: self-attention, cross-attention, and incremental decoding */
 #include "nn/nn.h"
 
 att_nn_attention att_nn_attention_load(att_nn_loader *s, const char *prefix, const char *name,
@@ -13,7 +13,7 @@ att_nn_attention att_nn_attention_load(att_nn_loader *s, const char *prefix, con
                               .plan = plan,
                               .heads = c->heads,
                               .name = name,
-                              .place = att_nn_place(prefix, name)};
+                              .dropout_id = att_nn_dropout_id(prefix, name)};
 }
 
 static att_var *heads_of(att_tape *t, const att_nn_attention *l, const att_nn_linear *projection, att_var *x)
@@ -24,10 +24,10 @@ static att_var *heads_of(att_tape *t, const att_nn_attention *l, const att_nn_li
 static att_var *join(att_tape *t, const att_nn_attention *l, att_var *heads, att_var *residual,
                      const att_nn_dropout *dropout)
 {
-    return att_nn_linear_dropout(t, &l->output, att_merge_heads(t, heads), residual, dropout, l->place);
+    return att_nn_linear_dropout(t, &l->output, att_merge_heads(t, heads), residual, dropout, l->dropout_id);
 }
 
-/* Of what is attended to, [tokens, heads, dim] each */
+/* Keys and values, [tokens, heads, dim] each */
 typedef struct key_value {
     att_var *key, *value;
 } key_value;
@@ -38,7 +38,7 @@ static key_value keys_and_values(att_tape *t, const att_nn_attention *l, att_var
     return (key_value){key, heads_of(t, l, &l->value, source)};
 }
 
-/* Tokens [first, last) of x [tokens, heads, dim] as [heads, last - first, dim] */
+/* Tokens [first, last) of x [tokens, heads, dim], transposed to [heads, last - first, dim] */
 static att_tensor part(const att_tensor *x, int64_t first, int64_t last)
 {
     const int64_t heads = x->dim[1], dim = x->dim[2], stride[] = {dim, heads * dim, 1};
@@ -47,13 +47,13 @@ static att_tensor part(const att_tensor *x, int64_t first, int64_t last)
     return y;
 }
 
-att_status att_nn_attention_remember(att_tape *t, const att_nn_attention *l, att_var *source, const int64_t *offsets,
-                                     att_cache *memory)
+att_status att_nn_attention_project_source(att_tape *t, const att_nn_attention *l, att_var *source,
+                                           const int64_t *offsets, att_cache *memory)
 {
     const key_value at = keys_and_values(t, l, source);
     att_tensor key, value;
-    att_status e = att_read(t, at.key, &key);
-    e = e ? e : att_read(t, at.value, &value);
+    att_status e = att_var_value(t, at.key, &key);
+    e = e ? e : att_var_value(t, at.value, &value);
     for (int64_t b = 0; !e && b < att_cache_sequences(memory); b++) {
         const att_tensor k = part(&key, offsets[b], offsets[b + 1]), v = part(&value, offsets[b], offsets[b + 1]);
         e = att_cache_append(memory, b, &k, &v);
@@ -61,8 +61,8 @@ att_status att_nn_attention_remember(att_tape *t, const att_nn_attention *l, att
     return e;
 }
 
-att_var *att_nn_attention_recall(att_tape *t, const att_nn_attention *l, att_var *x, att_cache *memory,
-                                 att_var *residual)
+att_var *att_nn_attention_cross_step(att_tape *t, const att_nn_attention *l, att_var *x, att_cache *memory,
+                                     att_var *residual)
 {
     att_var *q = heads_of(t, l, &l->query, x);
     return join(t, l, att_attend_cached(t, l->plan, q, NULL, NULL, memory, NULL), residual, NULL);

@@ -1,4 +1,4 @@
-/* One layer of a Transformer's decoder */
+/* A decoder layer of the Transformer */
 #include "nn/nn.h"
 
 att_nn_decoder_layer att_nn_decoder_layer_load(att_nn_loader *s, const char *prefix, const att_nn_layer_config *c)
@@ -40,6 +40,6 @@ att_var *att_nn_decoder_layer_step(att_tape *t, const att_nn_decoder_layer *l, a
     att_var *y = att_nn_norm_if(t, first, &l->attention_norm, x);
     x = att_nn_norm_if(t, !first, &l->attention_norm, att_nn_attention_step(t, &l->attention, y, cache, x));
     y = att_nn_norm_if(t, first, &l->cross_norm, x);
-    x = att_nn_norm_if(t, !first, &l->cross_norm, att_nn_attention_recall(t, &l->cross, y, memory, x));
+    x = att_nn_norm_if(t, !first, &l->cross_norm, att_nn_attention_cross_step(t, &l->cross, y, memory, x));
     return feed_forward(t, l, x, NULL);
 }

@@ -1,9 +1,9 @@
-/* Dropout, by places */
+/* Dropout layers */
 #include "nn/nn.h"
 #include "io/util.h"
 
-/* Places of one model are few: their hashes differ. */
-uint64_t att_nn_place(const char *prefix, const char *name)
+/* A model has few dropout layers, whose hashes differ. */
+uint64_t att_nn_dropout_id(const char *prefix, const char *name)
 {
     const att_nn_name whole = att_nn_join(prefix, name);
     uint64_t hash = ATT_FNV64_OFFSET;
@@ -12,17 +12,17 @@ uint64_t att_nn_place(const char *prefix, const char *name)
     return hash;
 }
 
-att_var *att_nn_dropout_apply(att_tape *t, const att_nn_dropout *d, uint64_t place, att_var *x, att_var *residual)
+att_var *att_nn_dropout_apply(att_tape *t, const att_nn_dropout *d, uint64_t dropout_id, att_var *x, att_var *residual)
 {
     if (d && d->p > 0)
-        return att_dropout(t, x, residual, d->p, d->seed ^ place, d->at, d->sequence_ids);
+        return att_dropout(t, x, residual, d->p, d->seed ^ dropout_id, d->at, d->sequence_ids);
     return residual ? att_add(t, x, residual) : x;
 }
 
 att_var *att_nn_linear_dropout(att_tape *t, const att_nn_linear *l, att_var *x, att_var *residual,
-                               const att_nn_dropout *dropout, uint64_t place)
+                               const att_nn_dropout *dropout, uint64_t dropout_id)
 {
     if (!dropout || dropout->p == 0)
         return att_nn_linear_apply(t, l, x, ATT_IDENTITY, residual);
-    return att_nn_dropout_apply(t, dropout, place, att_nn_linear_apply(t, l, x, ATT_IDENTITY, NULL), residual);
+    return att_nn_dropout_apply(t, dropout, dropout_id, att_nn_linear_apply(t, l, x, ATT_IDENTITY, NULL), residual);
 }

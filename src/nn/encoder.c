@@ -1,4 +1,4 @@
-/* One layer of a Transformer's encoder */
+/* An encoder layer of the Transformer */
 #include "nn/nn.h"
 
 att_nn_encoder_layer att_nn_encoder_layer_load(att_nn_loader *s, const char *prefix, const att_nn_layer_config *c)

@@ -1,4 +1,4 @@
-/* Names of parameters, and the first failure of a loader. */
+/* Loaders: parameter names and the first error. */
 #include "nn/nn.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* GRU and LSTM: any number of layers, in one direction or in both */
+/* Stacked GRU and LSTM layers, unidirectional or bidirectional */
 #include "nn/nn.h"
 
 #include <stdio.h>
@@ -28,7 +28,7 @@ att_nn_recurrent att_nn_recurrent_load(att_nn_loader *s, const char *prefix, con
     att_nn_recurrent l = {.cell = c->lstm ? att_lstm : att_gru,
                           .layers = c->layers,
                           .directions = c->bidirectional ? 2 : 1,
-                          .place = att_nn_place(prefix, "layer")};
+                          .dropout_id = att_nn_dropout_id(prefix, "layer")};
     for (int64_t i = 0; i < l.layers * l.directions; i++) {
         const int64_t layer = i / l.directions, in = layer ? l.directions * c->units : c->in;
         l.layer[i] = load_one(s, prefix, gates, in, c->units, layer, i % l.directions);
@@ -37,17 +37,18 @@ att_nn_recurrent att_nn_recurrent_load(att_nn_loader *s, const char *prefix, con
 }
 
 att_var *att_nn_recurrent_apply(att_tape *t, const att_nn_recurrent *l, att_var *x, const int64_t *offsets, int64_t n,
-                                const att_states *start, att_states *last, const att_nn_dropout *dropout)
+                                const att_recurrent_state *start, att_recurrent_state *last,
+                                const att_nn_dropout *dropout)
 {
     for (int64_t i = 0; i < l->layers * l->directions; i += l->directions) {
         att_var *y[2];
         if (i > 0)
-            x = att_nn_dropout_apply(t, dropout, l->place + (uint64_t)i, x, NULL);
-        for (int64_t way = 0; way < l->directions; way++) {
-            att_recurrent layer = l->layer[i + way];
+            x = att_nn_dropout_apply(t, dropout, l->dropout_id + (uint64_t)i, x, NULL);
+        for (int64_t direction = 0; direction < l->directions; direction++) {
+            att_recurrent layer = l->layer[i + direction];
             if (start)
-                layer.start = start[i + way];
-            y[way] = l->cell(t, x, offsets, n, &layer, last ? &last[i + way] : NULL);
+                layer.initial = start[i + direction];
+            y[direction] = l->cell(t, x, offsets, n, &layer, last ? &last[i + direction] : NULL);
         }
         x = l->directions == 2 ? att_concat(t, 2, y, 1) : y[0];
     }

@@ -1,4 +1,4 @@
-/* Sequences that come from a caller */
+/* Checks of sequences passed by the caller */
 #include "nn/nn.h"
 
 bool att_nn_given(att_tape *t, const char *what, const att_named *given, size_t n)

@@ -1,4 +1,4 @@
-/* The mean of tensors, for averaging the last checkpoints (Vaswani et al. 2017, section 6.1). */
+/* The mean of tensors, for checkpoint averaging (Vaswani et al. 2017, section 6.1). */
 #include "attend_learn.h"
 #include "kernel/kernel.h"
 #include "tensor/tensor.h"
@@ -6,16 +6,16 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { RUN = 1024 }; /* numbers that are summed at once */
+enum { RUN = 1024 }; /* elements summed at once */
 
-typedef struct job {
+typedef struct average_job {
     const att_kernels *k;
     const att_tensor *x;
     int64_t n, count;
     float *out; /* [count] */
-} job;
+} average_job;
 
-/* n numbers of x from `first` on, as f32 */
+/* Converts elements [first, first + n) of x to f32. */
 static void read(const att_kernels *k, const att_tensor *x, int64_t first, int64_t n, float *y)
 {
     if (x->dtype == ATT_F32)
@@ -28,7 +28,7 @@ static void read(const att_kernels *k, const att_tensor *x, int64_t first, int64
 
 static void average(void *arg, int i)
 {
-    const job *j = arg;
+    const average_job *j = arg;
     const int64_t first = (int64_t)i * RUN, n = att_min(j->count - first, RUN);
     double sum[RUN] = {0};
     float x[RUN];
@@ -70,7 +70,7 @@ att_status att_average(att_ctx *ctx, const att_tensor *x, int64_t n, const att_t
     s = s ? s : check(ctx, x, n, out);
     if (s)
         return s;
-    job j = {att_kernels_of(ctx->isa), x, n, att_count(out), out->data};
+    average_job j = {att_kernels_of(ctx->isa), x, n, att_count(out), out->data};
     att_parallel_for(ctx, (int)att_ceil_div(j.count, RUN), average, &j);
     return ATT_OK;
 }

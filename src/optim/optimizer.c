@@ -1,4 +1,5 @@
-/* Optimizers: what learns, cut into pieces for the threads, and one step of it. */
+/* Optimizers. Parameters are split into chunks, the unit of parallel work; a step measures the norm of the gradients
+ * and then updates all chunks. */
 #include "kernel/kernel.h"
 #include "tape/tape.h"
 #include "base/math.h"
@@ -7,41 +8,41 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOMENTS = 2, PIECE = 1 << 14 };
+enum { MOMENTS = 2, CHUNK = 1 << 14 };
 
-/* A parameter that was added. */
-typedef struct learner {
+/* The state of a parameter. */
+typedef struct param_state {
     att_param *param;
-    float *x; /* its numbers */
-    bool no_decay;
-    att_tensor moment[MOMENTS]; /* in its shape; data NULL: the method has fewer */
-} learner;
+    float *x; /* its data */
+    bool no_weight_decay;
+    att_tensor moment[MOMENTS]; /* in its shape; data NULL if the method has fewer */
+} param_state;
 
-/* Numbers that one thread steps; frozen ones are in no piece. */
-typedef struct piece {
-    int64_t learner, first, count;
-    double squares; /* the sum of those of the gradient */
-} piece;
+/* A range of a parameter's elements, updated by one thread; frozen elements are in no chunk. */
+typedef struct chunk {
+    int64_t param, first, count;
+    double squares; /* sum of squared gradients */
+} chunk;
 
 struct att_optimizer {
     att_ctx *ctx;
     att_optimizer_config c;
     int64_t steps;
     att_tensor steps_view;
-    learner *learner;
-    piece *piece;
-    int64_t n_learners, n_pieces, learner_room, piece_room;
+    param_state *param;
+    chunk *chunk;
+    int64_t n_params, n_chunks, param_capacity, chunk_capacity;
 };
 
 static int moments_of(const att_optimizer_config *c) { return c->method != ATT_SGD ? 2 : c->momentum > 0 ? 1 : 0; }
 
-/* ---- making one */
+/* ---- construction */
 
-static att_status in_range(att_ctx *ctx, const char *name, double x, double least, double below)
+static att_status in_range(att_ctx *ctx, const char *name, double x, double min, double below)
 {
-    if (x >= least && x < below)
+    if (x >= min && x < below)
         return ATT_OK;
-    return att_fail(ctx, ATT_ERR_ARGUMENT, "optimizer.%s is %g, not from %g to below %g", name, x, least, below);
+    return att_fail(ctx, ATT_ERR_ARGUMENT, "optimizer.%s is %g, not from %g to below %g", name, x, min, below);
 }
 
 att_status att_optimizer_new(att_ctx *ctx, const att_optimizer_config *config, att_optimizer **out)
@@ -63,7 +64,7 @@ att_status att_optimizer_new(att_ctx *ctx, const att_optimizer_config *config, a
     s = s ? s : in_range(ctx, "beta2", c.beta2, 0, 1);
     s = s ? s : in_range(ctx, "eps", c.eps, (double)FLT_MIN, 1);
     s = s ? s : in_range(ctx, "momentum", c.momentum, 0, 1);
-    s = s ? s : in_range(ctx, "decay", c.decay, 0, (double)FLT_MAX);
+    s = s ? s : in_range(ctx, "weight_decay", c.weight_decay, 0, (double)FLT_MAX);
     if (s)
         return s;
     att_optimizer *o = att_calloc(ctx, 1, sizeof *o);
@@ -80,17 +81,17 @@ void att_optimizer_free(att_optimizer *o)
 {
     if (!o)
         return;
-    for (int64_t i = 0; i < o->n_learners; i++)
+    for (int64_t i = 0; i < o->n_params; i++)
         for (int k = 0; k < MOMENTS; k++)
-            att_free(o->ctx, o->learner[i].moment[k].data);
-    att_free(o->ctx, o->learner);
-    att_free(o->ctx, o->piece);
+            att_free(o->ctx, o->param[i].moment[k].data);
+    att_free(o->ctx, o->param);
+    att_free(o->ctx, o->chunk);
     att_free(o->ctx, o);
 }
 
 /* ---- adding a parameter */
 
-static att_status check_rows(att_ctx *ctx, const att_learn_options *l, int64_t rows)
+static att_status check_rows(att_ctx *ctx, const att_param_options *l, int64_t rows)
 {
     if (l->n_frozen_rows < 0 || (l->n_frozen_rows > 0 && !l->frozen_rows))
         return att_fail(ctx, ATT_ERR_ARGUMENT, "optimizer: n_frozen_rows = %lld with %s frozen_rows",
@@ -112,19 +113,20 @@ static att_status check_param(const att_optimizer *o, const att_param *p)
 {
     const att_tensor *x = att_param_value(p);
     if (x->dtype != ATT_F32)
-        return att_fail(o->ctx, ATT_ERR_DTYPE, "optimizer: parameter %lld is %s, not f32", (long long)o->n_learners,
+        return att_fail(o->ctx, ATT_ERR_DTYPE, "optimizer: parameter %lld is %s, not f32", (long long)o->n_params,
                         att_dtype_name(x->dtype));
     if (!att_is_dense(x))
-        return att_fail(o->ctx, ATT_ERR_SHAPE, "optimizer: parameter %lld, %s, is not dense", (long long)o->n_learners,
+        return att_fail(o->ctx, ATT_ERR_SHAPE, "optimizer: parameter %lld, %s, is not dense", (long long)o->n_params,
                         att_shape_of(x).text);
-    for (int64_t i = 0; i < o->n_learners; i++)
-        if (o->learner[i].param == p)
+    for (int64_t i = 0; i < o->n_params; i++)
+        if (o->param[i].param == p)
             return att_fail(o->ctx, ATT_ERR_ARGUMENT, "optimizer: parameter %lld is there already, as parameter %lld",
-                            (long long)o->n_learners, (long long)i);
+                            (long long)o->n_params, (long long)i);
     return ATT_OK;
 }
 
-/* The array, or a copy of its `used` elements with room for n and half as many again. NULL: the array is as it was. */
+/* Grows an array with `used` elements to at least n, with half as many to spare; NULL: no memory, the array is
+ * unchanged. */
 static void *with_room(att_ctx *ctx, void *array, int64_t *room, int64_t used, int64_t n, size_t size)
 {
     if (n <= *room)
@@ -140,24 +142,24 @@ static void *with_room(att_ctx *ctx, void *array, int64_t *room, int64_t used, i
     return larger;
 }
 
-/* Pieces of what learns, between frozen rows: their number; written where `to` is given. */
-static int64_t cut(const att_learn_options *l, int64_t rows, int64_t features, int64_t index, piece *to)
+/* Splits a parameter into chunks between frozen rows, into `to` unless NULL; returns their number. */
+static int64_t cut(const att_param_options *l, int64_t rows, int64_t features, int64_t index, chunk *to)
 {
     int64_t n = 0;
     for (int64_t i = 0, row = 0; i <= l->n_frozen_rows && !l->frozen; i++) {
         const int64_t end = (i < l->n_frozen_rows ? l->frozen_rows[i] : rows) * features;
-        for (int64_t first = row * features; first < end; first += PIECE, n++)
+        for (int64_t first = row * features; first < end; first += CHUNK, n++)
             if (to)
-                to[n] = (piece){index, first, end - first < PIECE ? end - first : PIECE, 0};
+                to[n] = (chunk){index, first, end - first < CHUNK ? end - first : CHUNK, 0};
         row = i < l->n_frozen_rows ? l->frozen_rows[i] + 1 : rows;
     }
     return n;
 }
 
-static att_status make_moments(att_optimizer *o, learner *l, const att_tensor *value)
+static att_status make_moments(att_optimizer *o, param_state *l, const att_tensor *value)
 {
     for (int k = 0; k < moments_of(&o->c); k++) {
-        att_wrap(&l->moment[k], NULL, ATT_F32, value->rank, value->dim, NULL); /* sizes that value has, too */
+        att_wrap(&l->moment[k], NULL, ATT_F32, value->rank, value->dim, NULL); /* cannot fail: the sizes of value */
         l->moment[k].data = att_calloc(o->ctx, (size_t)att_count(value), sizeof(float));
         if (!l->moment[k].data) {
             att_free(o->ctx, l->moment[0].data);
@@ -167,12 +169,12 @@ static att_status make_moments(att_optimizer *o, learner *l, const att_tensor *v
     return ATT_OK;
 }
 
-att_status att_optimizer_add(att_optimizer *o, att_param *param, const att_learn_options *options)
+att_status att_optimizer_add(att_optimizer *o, att_param *param, const att_param_options *options)
 {
     if (att_require(__func__, ATT_NAMED({"o", o}, {"param", param})))
         return ATT_ERR_ARGUMENT;
-    att_learn_options l;
-    att_status s = att_take_options(&l, sizeof l, options, "att_learn_options");
+    att_param_options l;
+    att_status s = att_take_options(&l, sizeof l, options, "att_param_options");
     s = s ? s : check_param(o, param);
     if (s)
         return s;
@@ -181,22 +183,22 @@ att_status att_optimizer_add(att_optimizer *o, att_param *param, const att_learn
     s = check_rows(o->ctx, &l, rows);
     if (s)
         return s;
-    const int64_t n = o->n_learners, more = cut(&l, rows, features, n, NULL);
-    learner *learners = with_room(o->ctx, o->learner, &o->learner_room, n, n + 1, sizeof *learners);
-    if (!learners)
+    const int64_t n = o->n_params, more = cut(&l, rows, features, n, NULL);
+    param_state *params = with_room(o->ctx, o->param, &o->param_capacity, n, n + 1, sizeof *params);
+    if (!params)
         return ATT_ERR_MEMORY;
-    o->learner = learners;
-    piece *pieces = with_room(o->ctx, o->piece, &o->piece_room, o->n_pieces, o->n_pieces + more, sizeof *pieces);
-    if (!pieces && more)
+    o->param = params;
+    chunk *chunks = with_room(o->ctx, o->chunk, &o->chunk_capacity, o->n_chunks, o->n_chunks + more, sizeof *chunks);
+    if (!chunks && more)
         return ATT_ERR_MEMORY;
-    o->piece = pieces;
-    learner new = {.param = param, .x = value->data, .no_decay = l.no_decay};
+    o->chunk = chunks;
+    param_state new = {.param = param, .x = value->data, .no_weight_decay = l.no_weight_decay};
     if (!l.frozen && make_moments(o, &new, value))
         return ATT_ERR_MEMORY;
     if (more)
-        cut(&l, rows, features, n, pieces + o->n_pieces);
-    o->learner[o->n_learners++] = new;
-    o->n_pieces += more;
+        cut(&l, rows, features, n, chunks + o->n_chunks);
+    o->param[o->n_params++] = new;
+    o->n_chunks += more;
     return ATT_OK;
 }
 
@@ -206,15 +208,14 @@ typedef struct step_job {
     const att_optimizer *o;
     const att_kernels *k;
     double rate;
-    att_adam adam; /* but for decay, which depends on the parameter */
+    att_adam adam; /* all but the decay, which depends on the parameter */
     att_sgd sgd;
 } step_job;
 
-static const float *gradient_of(const learner *l) { return att_param_grad(l->param)->data; }
+static const float *gradient_of(const param_state *l) { return att_param_grad(l->param)->data; }
 
-/* Runs in float, which has a vector's speed, their sums in double. Squares below the range of floats are lost: of n
- * numbers no more than n 2^-149, of the norm 4e-23 sqrt n. Above it, all is in double, where every float's square is.
- */
+/* The sum of squares: blocks are summed in float, the block sums in double. Squares below the range of float are lost:
+ * an error of at most n 2^-149. If a block overflows it is summed again in double. */
 static double squares(const att_kernels *k, int64_t n, const float *x)
 {
     enum { RUN = 256 };
@@ -234,19 +235,19 @@ static double squares(const att_kernels *k, int64_t n, const float *x)
 static void measure(void *arg, int i)
 {
     const step_job *j = arg;
-    piece *p = &j->o->piece[i];
-    const float *g = gradient_of(&j->o->learner[p->learner]);
+    chunk *p = &j->o->chunk[i];
+    const float *g = gradient_of(&j->o->param[p->param]);
     p->squares = g ? squares(j->k, p->count, g + p->first) : 0;
 }
 
 static void update(void *arg, int i)
 {
     const step_job *j = arg;
-    const piece *p = &j->o->piece[i];
-    const learner *l = &j->o->learner[p->learner];
+    const chunk *p = &j->o->chunk[i];
+    const param_state *l = &j->o->param[p->param];
     const float *g = gradient_of(l);
     float *const m = l->moment[0].data, *const v = l->moment[1].data;
-    const double decay = l->no_decay ? 0 : j->o->c.decay;
+    const double decay = l->no_weight_decay ? 0 : j->o->c.weight_decay;
     if (!g)
         return;
     if (j->o->c.method == ATT_SGD) {
@@ -271,31 +272,31 @@ static att_status check_update(const att_optimizer *o, const att_update *u)
         return att_fail(o->ctx, ATT_ERR_ARGUMENT, "step: scale is %g, not above 0", u->scale);
     if (!(u->clip >= 0))
         return att_fail(o->ctx, ATT_ERR_ARGUMENT, "step: clip is %g, not a norm", u->clip);
-    for (int64_t i = 0; i < o->n_learners; i++)
-        if (gradient_of(&o->learner[i]))
+    for (int64_t i = 0; i < o->n_params; i++)
+        if (gradient_of(&o->param[i]))
             return ATT_OK;
     return att_fail(o->ctx, ATT_ERR_ARGUMENT,
                     "step: none of %lld parameters has a gradient: att_tape_backward comes "
                     "before",
-                    (long long)o->n_learners);
+                    (long long)o->n_params);
 }
 
-/* Names the first number that makes the norm what it is. */
+/* An error that names the first gradient element that is not finite. */
 static att_status not_finite(const att_optimizer *o)
 {
-    const piece *p = o->piece;
+    const chunk *p = o->chunk;
     while (isfinite(p->squares))
         p++;
-    const float *g = gradient_of(&o->learner[p->learner]);
+    const float *g = gradient_of(&o->param[p->param]);
     int64_t i = p->first;
     while (isfinite(g[i]))
         i++;
     return att_fail(o->ctx, ATT_ERR_ARGUMENT, "step: the gradient of parameter %lld, %s, has %g at %lld",
-                    (long long)p->learner, att_shape_of(att_param_value(o->learner[p->learner].param)).text,
-                    (double)g[i], (long long)i);
+                    (long long)p->param, att_shape_of(att_param_value(o->param[p->param].param)).text, (double)g[i],
+                    (long long)i);
 }
 
-/* What is the same for all numbers in step t. */
+/* Sets the coefficients of step t. */
 static void prepare(step_job *j, double scale)
 {
     const att_optimizer_config *c = &j->o->c;
@@ -322,32 +323,32 @@ att_status att_optimizer_step(att_optimizer *o, const att_update *options, doubl
     if (s)
         return s;
     step_job j = {.o = o, .k = att_kernels_of(o->ctx->isa), .rate = u.rate};
-    att_parallel_for(o->ctx, (int)o->n_pieces, measure, &j);
+    att_parallel_for(o->ctx, (int)o->n_chunks, measure, &j);
     double sum = 0;
-    for (int64_t i = 0; i < o->n_pieces; i++)
-        sum += o->piece[i].squares;
+    for (int64_t i = 0; i < o->n_chunks; i++)
+        sum += o->chunk[i].squares;
     const double length = u.scale * sqrt(sum);
     if (norm)
         *norm = length;
     if (!isfinite(sum))
         return not_finite(o);
     prepare(&j, u.clip > 0 && length > u.clip ? u.scale * u.clip / length : u.scale);
-    att_parallel_for(o->ctx, (int)o->n_pieces, update, &j);
-    for (int64_t i = 0; i < o->n_learners; i++) {
-        att_param_touch(o->learner[i].param);
-        att_param_clear_grad(o->learner[i].param);
+    att_parallel_for(o->ctx, (int)o->n_chunks, update, &j);
+    for (int64_t i = 0; i < o->n_params; i++) {
+        att_param_invalidate(o->param[i].param);
+        att_param_zero_grad(o->param[i].param);
     }
     o->steps++;
     return ATT_OK;
 }
 
-/* ---- its state */
+/* ---- state */
 
 att_tensor *att_optimizer_steps(att_optimizer *o) { return o ? &o->steps_view : NULL; }
 
 att_tensor *att_optimizer_moment(att_optimizer *o, int64_t param, int k)
 {
-    if (!o || param < 0 || param >= o->n_learners || k < 0 || k >= MOMENTS || !o->learner[param].moment[k].data)
+    if (!o || param < 0 || param >= o->n_params || k < 0 || k >= MOMENTS || !o->param[param].moment[k].data)
         return NULL;
-    return &o->learner[param].moment[k];
+    return &o->param[param].moment[k];
 }

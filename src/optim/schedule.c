@@ -7,16 +7,16 @@
 static double constant(const att_schedule *s, int64_t step)
 {
     (void)step;
-    return s->peak;
+    return s->max_rate;
 }
 
 static double inverse_sqrt(const att_schedule *s, int64_t step)
 {
     const double from = s->warmup > 0 ? (double)s->warmup : 1;
-    return s->peak * sqrt(from / att_fmax(from, (double)step));
+    return s->max_rate * sqrt(from / att_fmax(from, (double)step));
 }
 
-/* How much of the way from `warmup` to `steps` is done, at most 1. */
+/* Fraction of the steps from `warmup` to `steps` that is done, at most 1. */
 static double done(const att_schedule *s, int64_t step)
 {
     return att_fmin(1, (double)(step - s->warmup) / (double)(s->steps - s->warmup));
@@ -27,15 +27,15 @@ static double half_cosine(const att_schedule *s, int64_t step)
     static const double pi = 3.14159265358979323846;
     double sine, cosine;
     att_sin_cos(pi * done(s, step), &sine, &cosine);
-    return s->least + (s->peak - s->least) / 2 * (1 + cosine);
+    return s->min_rate + (s->max_rate - s->min_rate) / 2 * (1 + cosine);
 }
 
 static double linear(const att_schedule *s, int64_t step)
 {
-    return s->least + (s->peak - s->least) * (1 - done(s, step));
+    return s->min_rate + (s->max_rate - s->min_rate) * (1 - done(s, step));
 }
 
-/* After the warm-up; `ends`: `steps` and `least` count. */
+/* The rate after the warm-up; `ends`: `steps` and `min_rate` are used. */
 static const struct {
     double (*rate)(const att_schedule *s, int64_t step);
     bool ends;
@@ -46,8 +46,8 @@ static const struct {
 
 static att_status check(const att_schedule *s, int64_t step)
 {
-    if (!(isfinite(s->peak) && s->peak >= 0))
-        return att_fail(NULL, ATT_ERR_ARGUMENT, "schedule.peak is %g, not a rate", s->peak);
+    if (!(isfinite(s->max_rate) && s->max_rate >= 0))
+        return att_fail(NULL, ATT_ERR_ARGUMENT, "schedule.max_rate is %g, not a rate", s->max_rate);
     if (s->warmup < 0)
         return att_fail(NULL, ATT_ERR_ARGUMENT, "schedule.warmup is %lld, less than 0", (long long)s->warmup);
     if (step < 0)
@@ -57,9 +57,9 @@ static att_status check(const att_schedule *s, int64_t step)
     if (kinds[s->kind].ends && s->steps <= s->warmup)
         return att_fail(NULL, ATT_ERR_ARGUMENT, "schedule.steps is %lld, but must be more than schedule.warmup = %lld",
                         (long long)s->steps, (long long)s->warmup);
-    if (kinds[s->kind].ends && !(s->least >= 0 && s->least <= s->peak))
-        return att_fail(NULL, ATT_ERR_ARGUMENT, "schedule.least is %g, not from 0 to schedule.peak = %g", s->least,
-                        s->peak);
+    if (kinds[s->kind].ends && !(s->min_rate >= 0 && s->min_rate <= s->max_rate))
+        return att_fail(NULL, ATT_ERR_ARGUMENT, "schedule.min_rate is %g, not from 0 to schedule.max_rate = %g",
+                        s->min_rate, s->max_rate);
     return ATT_OK;
 }
 
@@ -72,6 +72,6 @@ att_status att_schedule_rate(const att_schedule *schedule, int64_t step, double 
     e = e ? e : check(&s, step);
     if (e)
         return e;
-    *rate = step < s.warmup ? s.peak * (double)step / (double)s.warmup : kinds[s.kind].rate(&s, step);
+    *rate = step < s.warmup ? s.max_rate * (double)step / (double)s.warmup : kinds[s.kind].rate(&s, step);
     return ATT_OK;
 }

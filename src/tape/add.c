@@ -1,4 +1,4 @@
-/* a + b, where b may be a part of a's shape that is added again and again */
+/* a + b, where b is broadcast over the leading dimensions of a */
 #include "tape/tape.h"
 
 static void add(const void *arg, int64_t first, int64_t last)
@@ -14,7 +14,7 @@ static void add_rows(const void *arg, int64_t first, int64_t last)
         j->k->vector.add(j->features, j->a + i, j->b, j->y + i);
 }
 
-/* Are b's dimensions the last ones of a? */
+/* Are b's dimensions the last dimensions of a? */
 static bool fits(const att_tensor *a, const att_tensor *b)
 {
     const int first = a->rank - b->rank;
@@ -29,15 +29,15 @@ static bool fits(const att_tensor *a, const att_tensor *b)
 static att_status backward(att_tape *t, const att_step *s)
 {
     const int64_t count = att_count(&s->y->value), n = att_count(&s->in[1]->value);
-    att_tape_give(t, s->in[0], s->y->grad);
+    att_tape_add_grad(t, s->in[0], s->y->grad);
     if (n == count)
-        att_tape_give(t, s->in[1], s->y->grad);
+        att_tape_add_grad(t, s->in[1], s->y->grad);
     else if (s->in[1]->grad)
         att_tape_sum_rows(t->ctx, n > 0 ? count / n : 0, n, s->y->grad, att_tape_grad(s->in[1]));
     return ATT_OK;
 }
 
-const att_operation att_operation_add = {.name = "add", .backward = backward, .forgets_y = true, .forgets_in = 3};
+const att_operation att_operation_add = {.name = "add", .backward = backward, .ignores_y = true, .ignores_in = 3};
 
 /* ---- forward */
 

@@ -10,38 +10,38 @@
 #include <string.h>
 
 enum {
-    ROWS = 64,       /* at a time */
-    MOST_PANEL = 64, /* of any set */
-    ONE_IN = 16      /* of more columns than one in so many all are computed */
+    ROWS = 64,      /* rows at a time */
+    MAX_PANEL = 64, /* widest panel of any instruction set */
+    ONE_IN = 16     /* with candidates in more than one of ONE_IN columns, all are computed */
 };
 
-typedef struct job {
+typedef struct argmax_job {
     att_ctx *ctx;
     const att_kernels *kernels;
     int64_t m, n, k;
     const float *x; /* [m, k] */
     const att_param *weight;
     const float *bias;  /* [n] or NULL */
-    const float *from;  /* [n] the same, or -inf: not this one; or NULL */
-    const float *upper; /* [m, n] bounds */
-    const float *lower; /* [m] the best of the other bounds */
+    const float *from;  /* [n] the bias, or -inf for an excluded column; or NULL */
+    const float *upper; /* [m, n] upper bounds */
+    const float *lower; /* [m] the best lower bound */
     float *scratch;     /* [threads][scratch_floats] */
     size_t scratch_floats;
-    bool *all; /* [m] there are too many columns */
-    att_largest *out;
-} job;
+    bool *all; /* [m] too many candidates: compute all columns */
+    att_top_column *out;
+} argmax_job;
 
-/* Columns in ascending order; NaN stays. */
-static void take(att_largest *best, int64_t column, float value)
+/* Updates the best entry; columns come in ascending order; NaN stays. */
+static void update_best(att_top_column *best, int64_t column, float value)
 {
     if (!isnan(best->value) && !(value <= best->value))
-        *best = (att_largest){column, value};
+        *best = (att_top_column){column, value};
 }
 
-static bool left_out(const job *j, int64_t column) { return j->from && j->from[column] == -INFINITY; }
+static bool left_out(const argmax_job *j, int64_t column) { return j->from && j->from[column] == -INFINITY; }
 
-/* Columns [count] of row i, at most a panel of them, exact. Of a panel that is not full the others are nobody's. */
-static void compute(const job *j, int64_t i, const int64_t *column, int64_t count, float *scratch)
+/* Computes columns [count] of row i exactly, at most a panel of them. Lanes beyond the last column are undefined. */
+static void compute(const argmax_job *j, int64_t i, const int64_t *column, int64_t count, float *scratch)
 {
     const int64_t k = j->k, panel = j->kernels->nr;
     float *rows = scratch, *packed = rows + panel * k, *bias = packed + panel * k, *z = bias + panel;
@@ -61,15 +61,15 @@ static void compute(const job *j, int64_t i, const int64_t *column, int64_t coun
                                                 .ldc = panel,
                                                 .epilogue = &(const att_epilogue){.bias = j->bias ? bias : NULL}});
     for (int64_t c = 0; c < count; c++)
-        take(&j->out[i], column[c], z[c]);
+        update_best(&j->out[i], column[c], z[c]);
 }
 
 static void row_task(void *arg, int i, int thread)
 {
-    const job *j = arg;
+    const argmax_job *j = arg;
     const float *upper = j->upper + i * j->n, lower = j->lower[i];
     float *scratch = j->scratch + (size_t)thread * j->scratch_floats;
-    int64_t column[MOST_PANEL], count = 0, found = 0;
+    int64_t column[MAX_PANEL], count = 0, found = 0;
     for (int64_t c = 0; (c = j->kernels->layer.next_at_least(j->n, upper, lower, c)) < j->n && found * ONE_IN <= j->n;
          c++) {
         if (left_out(j, c))
@@ -86,8 +86,8 @@ static void row_task(void *arg, int i, int thread)
     j->all[i] = found * ONE_IN > j->n;
 }
 
-/* Row i, all columns */
-static att_status compute_all(const job *j, att_param *weight, int64_t i, float *z)
+/* All columns of row i */
+static att_status compute_all(const argmax_job *j, att_param *weight, int64_t i, float *z)
 {
     const float *packed = att_param_packed(weight);
     if (!packed)
@@ -101,19 +101,19 @@ static att_status compute_all(const job *j, att_param *weight, int64_t i, float 
                                             .c = z,
                                             .ldc = j->n,
                                             .epilogue = &(const att_epilogue){.bias = j->bias}});
-    j->out[i] = (att_largest){-1, -INFINITY};
+    j->out[i] = (att_top_column){-1, -INFINITY};
     for (int64_t c = 0; c < j->n; c++)
         if (!left_out(j, c))
-            take(&j->out[i], c, z[c]);
+            update_best(&j->out[i], c, z[c]);
     return ATT_OK;
 }
 
-/* j's m rows; upper [m, n], lower [m] */
-static att_status search(job *j, att_param *weight, float *upper, float *lower)
+/* Searches the m rows of j; upper [m, n], lower [m] */
+static att_status search(argmax_job *j, att_param *weight, float *upper, float *lower)
 {
     const float *bytes = j->k <= ATT_INT8_MOST ? att_param_int8(weight) : NULL;
     for (int64_t i = 0; i < j->m; i++) {
-        j->out[i] = (att_largest){-1, -INFINITY};
+        j->out[i] = (att_top_column){-1, -INFINITY};
         j->all[i] = true;
     }
     if (j->k <= ATT_INT8_MOST) {
@@ -127,8 +127,8 @@ static att_status search(job *j, att_param *weight, float *upper, float *lower)
     return e;
 }
 
-/* y [n]: the bias, and -inf for columns that are left out */
-static void bias_without(int64_t n, const float *bias, const att_except *except, float *y)
+/* y [n]: the bias, or -inf for excluded columns */
+static void bias_without(int64_t n, const float *bias, const att_excluded_columns *except, float *y)
 {
     if (bias)
         memcpy(y, bias, (size_t)n * sizeof *y);
@@ -140,21 +140,21 @@ static void bias_without(int64_t n, const float *bias, const att_except *except,
 
 /* All rows of x, ROWS at a time */
 static void largest(att_tape *t, const att_tensor *x, att_param *weight, const float *bias, const float *from,
-                    att_largest *out)
+                    att_top_column *out)
 {
-    const int64_t m = x->dim[0], n = att_param_value(weight)->dim[0], k = x->dim[1], most = m < ROWS ? m : ROWS;
+    const int64_t m = x->dim[0], n = att_param_value(weight)->dim[0], k = x->dim[1], max_rows = m < ROWS ? m : ROWS;
     bool all[ROWS];
     float lower[ROWS];
-    job j = {.ctx = t->ctx,
-             .kernels = att_kernels_of(t->ctx->isa),
-             .n = n,
-             .k = k,
-             .weight = weight,
-             .bias = bias,
-             .from = from};
+    argmax_job j = {.ctx = t->ctx,
+                    .kernels = att_kernels_of(t->ctx->isa),
+                    .n = n,
+                    .k = k,
+                    .weight = weight,
+                    .bias = bias,
+                    .from = from};
     j.scratch_floats = (size_t)j.kernels->nr * (size_t)(2 * k + 2);
     j.scratch = att_tape_scratch(t, att_size_mul((size_t)att_threads(t->ctx), j.scratch_floats));
-    float *upper = att_tape_scratch(t, att_size_mul((size_t)most, (size_t)n));
+    float *upper = att_tape_scratch(t, att_size_mul((size_t)max_rows, (size_t)n));
     j.upper = upper;
     j.lower = lower;
     j.all = all;
@@ -169,12 +169,12 @@ static void largest(att_tape *t, const att_tensor *x, att_param *weight, const f
         att_tape_fail(t, e, "argmax: %s", att_error(t->ctx));
 }
 
-att_status att_linear_argmax(att_tape *t, att_var *x, att_param *weight, att_param *bias, const att_except *except,
-                             att_largest *out)
+att_status att_linear_argmax(att_tape *t, att_var *x, att_param *weight, att_param *bias,
+                             const att_excluded_columns *except, att_top_column *out)
 {
     att_tensor value;
-    if (!att_tape_check_top(t, "argmax", x, weight, bias, except, out, &value))
-        return att_read(t, NULL, &value);
+    if (!att_tape_check_topk(t, "argmax", x, weight, bias, except, out, &value))
+        return att_var_value(t, NULL, &value);
     const size_t mark = att_arena_mark(&t->arena);
     const int64_t n = att_param_value(weight)->dim[0];
     const float *b = bias ? att_param_floats(bias) : NULL;
@@ -187,5 +187,5 @@ att_status att_linear_argmax(att_tape *t, att_var *x, att_param *weight, att_par
         largest(t, &value, weight, b, except ? without : b, out);
     }
     att_arena_release(&t->arena, mark);
-    return t->status ? att_read(t, NULL, &value) : ATT_OK;
+    return t->status ? att_var_value(t, NULL, &value) : ATT_OK;
 }

@@ -1,4 +1,4 @@
-/* Attention of ragged sequences, by a plan */
+/* Ragged attention by a plan */
 #include "attn/call/call.h"
 #include "tape/tape.h"
 
@@ -7,12 +7,12 @@ enum { ROWS = 3, MAX_INPUTS = ROWS + ATT_MAX_PARAMS };
 
 /* ---- backward */
 
-typedef struct kept {
+typedef struct attend_saved {
     const att_plan *plan;
-    att_attention_args args; /* of the forward, with out and lse */
-} kept;
+    att_attention_args args; /* the arguments of the forward call, with out and lse */
+} attend_saved;
 
-/* Are they all in places of their own? */
+/* Are all inputs distinct variables? */
 static bool all_differ(int n, att_var *const *in)
 {
     for (int i = 0; i < n; i++)
@@ -32,13 +32,13 @@ static bool any_begun(int n, att_var *const *in)
 
 static att_status backward(att_tape *t, const att_step *s)
 {
-    const kept *kept = s->kept;
+    const attend_saved *saved = s->saved;
     att_attention_grads g = {.size = sizeof g, .dout = s->y->value};
     att_tensor dparam[ATT_MAX_PARAMS] = {{0}}, *const rows[] = {&g.dq, &g.dk, &g.dv}, *d[MAX_INPUTS];
     g.dparam = dparam;
     g.n_dparams = s->n_in - ROWS;
     g.dout.data = s->y->grad;
-    const bool direct = all_differ(s->n_in, s->in); /* att_backward takes no two gradients in one place */
+    const bool direct = all_differ(s->n_in, s->in); /* att_backward does not accept two gradients in one place */
     g.accumulate = direct && any_begun(s->n_in, s->in);
     for (int i = 0; i < s->n_in; i++) {
         att_var *x = s->in[i];
@@ -49,13 +49,13 @@ static att_status backward(att_tape *t, const att_step *s)
         *d[i] = x->value;
         d[i]->data = !direct        ? att_tape_scratch(t, (size_t)att_count(d[i]))
                      : g.accumulate ? att_tape_grad(x)
-                                    : att_tape_grad_put(x, &add);
+                                    : att_tape_grad_for_write(x, &add);
         if (!d[i]->data)
             return ATT_ERR_MEMORY;
     }
-    const att_status e = att_backward(kept->plan, &kept->args, &g);
+    const att_status e = att_backward(saved->plan, &saved->args, &g);
     for (int i = 0; !e && !direct && i < s->n_in; i++)
-        att_tape_give(t, s->in[i], d[i]->data);
+        att_tape_add_grad(t, s->in[i], d[i]->data);
     return e;
 }
 
@@ -63,25 +63,25 @@ const att_operation att_operation_attend = {.name = "attend", .backward = backwa
 
 /* ---- forward */
 
-/* Arrays of the args, which the caller may free before a backward. */
-static void keep_arrays(att_tape *t, att_attention_args *a)
+/* Copies the arrays of the args: the caller may free them before the backward. */
+static void save_arrays(att_tape *t, att_attention_args *a)
 {
     const size_t n = (size_t)a->n_sequences;
     const int64_t **const offsets[] = {&a->q_offsets, &a->k_offsets};
     for (int i = 0; i < 2; i++)
         if (*offsets[i])
-            *offsets[i] = att_tape_keep(t, *offsets[i], (n + 1) * sizeof **offsets[i]);
+            *offsets[i] = att_tape_save(t, *offsets[i], (n + 1) * sizeof **offsets[i]);
     if (a->q_starts)
-        a->q_starts = att_tape_keep(t, a->q_starts, n * sizeof *a->q_starts);
+        a->q_starts = att_tape_save(t, a->q_starts, n * sizeof *a->q_starts);
     if (a->n_params)
-        a->param = att_tape_keep(t, a->param, (size_t)a->n_params * sizeof *a->param);
+        a->param = att_tape_save(t, a->param, (size_t)a->n_params * sizeof *a->param);
     if (a->sequence_ids)
-        a->sequence_ids = att_tape_keep(t, a->sequence_ids, n * sizeof *a->sequence_ids);
+        a->sequence_ids = att_tape_save(t, a->sequence_ids, n * sizeof *a->sequence_ids);
 }
 
 /* Variables among the parameters join the args, whose parameters are then param [ATT_MAX_PARAMS], and the inputs. */
-static att_status take_params(att_tape *t, const att_attend_params *params, att_attention_args *a, att_tensor *param,
-                              att_var **in, int *n_in)
+static att_status add_params(att_tape *t, const att_attend_params *params, att_attention_args *a, att_tensor *param,
+                             att_var **in, int *n_in)
 {
     att_attend_params p;
     att_status s = att_take_options(&p, sizeof p, params, "att_attend_params");
@@ -121,13 +121,13 @@ att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, a
     att_var *in[MAX_INPUTS] = {q, k, v};
     int n_in = ROWS;
     att_status s = att_take_options(&a, sizeof a, args, "att_attention_args");
-    s = s ? s : take_params(t, params, &a, param, in, &n_in);
+    s = s ? s : add_params(t, params, &a, param, in, &n_in);
     if (s)
         return att_tape_fail(t, s, "attend: %s", att_error(t->ctx));
     const int64_t tokens = q->value.dim[0], heads = q->value.dim[1];
     att_var *out = att_tape_var(t, 3, (const int64_t[]){tokens, heads, v->value.dim[2]});
-    /* A backward needs it; who watches will want weights, which come cheaper with it. */
-    const bool wanted = t->watch || t->record;
+    /* The lse is needed by backward, and lets a hook compute attention weights at lower cost. */
+    const bool wanted = t->hook || t->record;
     att_var *lse = wanted ? att_tape_var(t, 2, (const int64_t[]){tokens, heads}) : NULL;
     if (!out || (wanted && !lse))
         return NULL;
@@ -139,9 +139,9 @@ att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, a
     s = att_forward(plan, &a);
     if (s)
         return att_tape_fail(t, s, "attend: %s", att_error(t->ctx));
-    kept kept = {plan, a};
-    keep_arrays(t, &kept.args);
+    attend_saved saved = {plan, a};
+    save_arrays(t, &saved.args);
     const att_step step = {
-        .op = &att_operation_attend, .y = out, .in = in, .n_in = n_in, .kept = &kept, .kept_bytes = sizeof kept};
+        .op = &att_operation_attend, .y = out, .in = in, .n_in = n_in, .saved = &saved, .saved_bytes = sizeof saved};
     return att_tape_done(t, &step, plan, &a);
 }

@@ -1,4 +1,4 @@
-/* Attention of new tokens to a cache, which they may join first: decoding. Nothing of it is recorded. */
+/* Attention to a key-value cache, to which new tokens are appended first: decoding. Not recorded. */
 #include "tape/tape.h"
 #include "attn/call/call.h"
 
@@ -59,7 +59,7 @@ att_var *att_attend_cached(att_tape *t, const att_plan *plan, att_var *q, att_va
         s = att_cache_append(cache, ATT_ALL_SEQUENCES, &keys, &values);
     }
     if (!s && (s = att_forward(plan, &a)))
-        for (int64_t b = 0; k && b < sequences; b++) /* as if they had not come */
+        for (int64_t b = 0; k && b < sequences; b++) /* undo the append */
             att_cache_truncate(cache, b, att_cache_length(cache, b) - k->value.dim[0] / sequences);
     return s ? att_tape_fail(t, s, "attend_cached: %s", att_error(t->ctx)) : out;
 }

@@ -1,4 +1,4 @@
-/* Backward over a tape: from the last variable to the first, each step adds to the gradients of what it was made of. */
+/* Reverse-mode differentiation: steps from the last variable to the first; each adds to the gradients of its inputs. */
 #include "tape/tape.h"
 
 #include <string.h>
@@ -26,10 +26,10 @@ void att_tape_sum(att_ctx *ctx, int64_t count, const float *x, float *y)
     att_tape_for_rows(ctx, count, 1, sum, &j);
 }
 
-void att_tape_give(att_tape *t, att_var *x, const float *dx)
+void att_tape_add_grad(att_tape *t, att_var *x, const float *dx)
 {
     bool add;
-    float *grad = att_tape_grad_put(x, &add);
+    float *grad = att_tape_grad_for_write(x, &add);
     if (!grad)
         return;
     const att_row_job j = {.k = att_kernels_of(t->ctx->isa), .a = dx, .y = grad};
@@ -39,7 +39,7 @@ void att_tape_give(att_tape *t, att_var *x, const float *dx)
 float *att_tape_dx(att_tape *t, att_var *x)
 {
     bool add;
-    float *dx = att_tape_grad_put(x, &add);
+    float *dx = att_tape_grad_for_write(x, &add);
     return add ? att_tape_scratch(t, (size_t)att_count(&x->value)) : dx;
 }
 
@@ -69,9 +69,9 @@ void att_tape_sum_rows(att_ctx *ctx, int64_t rows, int64_t columns, const float 
     att_tape_for_columns(ctx, columns, sum_rows, &j);
 }
 
-/* ---- what may begin */
+/* ---- checks */
 
-/* The variable itself, NULL where it is none of the tape's. It is not looked into: it may be one of before a reset. */
+/* The variable v if it is on the tape, else NULL. v is not dereferenced: it may be from before a reset. */
 static att_var *find(const att_tape *t, const att_var *v)
 {
     att_var *own = t->last;
@@ -109,117 +109,118 @@ static att_status check_dv(const att_tape *t, const att_var *v, const att_tensor
     return ATT_OK;
 }
 
-/* ---- memory of gradients: a variable's is used again when its step is done */
+/* ---- memory of gradients: reused as soon as a variable's step is done */
 
-typedef struct spare {
-    struct spare *next;
+typedef struct free_block {
+    struct free_block *next;
     size_t count;
     _Alignas(64) float x[]; /* [count] */
-} spare;
+} free_block;
 
-static float *take(att_tape *t, spare **spares, size_t count)
+static float *allocate(att_tape *t, free_block **free_list, size_t count)
 {
-    spare **best = NULL;
-    for (spare **s = spares; *s; s = &(*s)->next)
+    free_block **best = NULL;
+    for (free_block **s = free_list; *s; s = &(*s)->next)
         if ((*s)->count >= count && (!best || (*s)->count < (*best)->count))
             best = s;
     if (best) {
-        spare *s = *best;
+        free_block *s = *best;
         *best = s->next;
         return s->x;
     }
     const size_t bytes = att_size_mul(count, sizeof(float));
-    spare *s = bytes < SIZE_MAX - sizeof *s ? att_arena_alloc(&t->arena, sizeof *s + bytes) : NULL;
+    free_block *s = bytes < SIZE_MAX - sizeof *s ? att_arena_alloc(&t->arena, sizeof *s + bytes) : NULL;
     if (!s)
         return NULL;
     s->count = count;
     return s->x;
 }
 
-static void give_back(spare **spares, float *x)
+static void release(free_block **free_list, float *x)
 {
-    spare *s = (spare *)((char *)x - offsetof(spare, x));
-    s->next = *spares;
-    *spares = s;
+    free_block *s = (free_block *)((char *)x - offsetof(free_block, x));
+    s->next = *free_list;
+    *free_list = s;
 }
 
-/* May v's gradient lie where its numbers are, when the step that alone was given v begins with it? */
-static bool may_give_way(const att_var *v, const att_step *to)
+/* May v's gradient overwrite its value? Only if the one step that reads v computes the gradient in place. */
+static bool may_overwrite(const att_var *v, const att_step *to)
 {
-    return to && to->op->in_place && v == to->in[0] && v->readers == 1 && v->step && v->step->op->forgets_y &&
-           v->data_made > 0 && !v->base && !v->keeps_grad;
+    return to && to->op->in_place && v == to->in[0] && v->readers == 1 && v->step && v->step->op->ignores_y &&
+           v->data_made > 0 && !v->base && !v->retains_grad;
 }
 
-/* A gradient for a variable that is to have one and has none yet; step: that which adds to it. */
-static att_status reach(att_tape *t, att_var *v, const att_step *step, spare **spares)
+/* Allocates the gradient of a variable that requires one and has none; step is the step that writes it. */
+static att_status allocate_grad(att_tape *t, att_var *v, const att_step *step, free_block **free_list)
 {
-    if (!v || !v->learns || v->grad)
+    if (!v || !v->requires_grad || v->grad)
         return ATT_OK;
     att_var *base = v->base ? v->base : v;
     if (!base->grad) {
-        base->begun = false;
-        base->grad = may_give_way(base, step) ? base->value.data : take(t, spares, (size_t)att_count(&base->value));
+        base->grad_written = false;
+        base->grad =
+            may_overwrite(base, step) ? base->value.data : allocate(t, free_list, (size_t)att_count(&base->value));
     }
     if (base->grad)
         v->grad = base->grad + ((const float *)v->value.data - (const float *)base->value.data);
     return v->grad ? ATT_OK : ATT_ERR_MEMORY;
 }
 
-/* Memory for all gradients before the first is written, in the order of the walk. */
-static att_status reach_all(att_tape *t, att_var *from)
+/* Allocates all gradients before the first is written, in the order of the steps. */
+static att_status allocate_grads(att_tape *t, att_var *from)
 {
-    spare *spares = NULL;
-    att_status s = reach(t, from, NULL, &spares);
+    free_block *free_list = NULL;
+    att_status s = allocate_grad(t, from, NULL, &free_list);
     for (const att_var *v = from; v && !s; v = v->before) {
         if (!v->grad)
             continue;
         for (int i = 0; v->step && !s && i < v->step->n_in; i++)
-            s = reach(t, v->step->in[i], v->step, &spares);
+            s = allocate_grad(t, v->step->in[i], v->step, &free_list);
         for (int i = 0; v->step && !s && i < v->step->n_param; i++)
             if (v->step->param[i])
-                s = att_param_grad_begin(v->step->param[i], &t->adds_to);
-        if (!v->keeps_grad && !v->base && v->grad != v->value.data)
-            give_back(&spares, v->grad);
+                s = att_param_grad_begin(v->step->param[i], &t->partials);
+        if (!v->retains_grad && !v->base && v->grad != v->value.data)
+            release(&free_list, v->grad);
     }
     return s;
 }
 
-bool att_tape_begun(const att_var *x) { return x->base ? x->base->begun : x->begun; }
+bool att_tape_begun(const att_var *x) { return x->base ? x->base->grad_written : x->grad_written; }
 
-float *att_tape_grad_put(att_var *x, bool *add)
+float *att_tape_grad_for_write(att_var *x, bool *add)
 {
     *add = false;
     if (!x || !x->grad)
         return NULL;
     att_var *base = x->base ? x->base : x;
     const int64_t all = att_count(&base->value);
-    if (!base->begun && att_count(&x->value) < all) { /* what writes to a part alone adds to zeros */
+    if (!base->grad_written && att_count(&x->value) < all) { /* a step that writes only a part adds to zeros */
         memset(base->grad, 0, (size_t)all * sizeof *base->grad);
-        base->begun = true;
+        base->grad_written = true;
     }
-    *add = base->begun;
-    base->begun = true;
+    *add = base->grad_written;
+    base->grad_written = true;
     return x->grad;
 }
 
 float *att_tape_grad(att_var *x)
 {
     bool add;
-    float *grad = att_tape_grad_put(x, &add);
+    float *grad = att_tape_grad_for_write(x, &add);
     if (grad && !add)
         memset(grad, 0, (size_t)att_count(&x->value) * sizeof *grad);
     return grad;
 }
 
-/* ---- the walk */
+/* ---- steps */
 
 static att_status step_back(att_tape *t, att_var *v)
 {
     if (att_cancelled(t->ctx))
         return att_fail(t->ctx, ATT_ERR_CANCELLED, "backward was cancelled");
-    att_tape_grad(v); /* zeros, where no step wrote */
+    att_tape_grad(v); /* zeros if no step has written it */
     const att_status s = v->step->op->backward ? v->step->op->backward(t, v->step) : ATT_OK;
-    return s || !t->finite ? s : att_tape_back_finite(t, v->step);
+    return s || !t->detect_anomaly ? s : att_tape_check_finite_grads(t, v->step);
 }
 
 static att_status walk(att_tape *t, att_var *from)
@@ -235,33 +236,33 @@ static att_status walk(att_tape *t, att_var *from)
     return s;
 }
 
-static void give_ones(att_var *from)
+static void set_ones(att_var *from)
 {
     float *grad = att_tape_grad(from);
     for (int64_t i = 0; grad && i < att_count(&from->value); i++)
         grad[i] = 1;
 }
 
-att_status att_tape_back(att_tape *t, att_var *from, const float *dy)
+att_status att_tape_run_backward(att_tape *t, att_var *from, const float *dy)
 {
-    const att_status s = reach_all(t, from);
+    const att_status s = allocate_grads(t, from);
     if (s)
         return s;
     if (dy)
-        att_tape_give(t, from, dy);
+        att_tape_add_grad(t, from, dy);
     else
-        give_ones(from);
+        set_ones(from);
     return walk(t, from);
 }
 
 static void end(att_tape *t, att_var *from, size_t mark, bool good)
 {
-    att_param_grads_end(t->adds_to, good);
-    t->adds_to = NULL;
+    att_param_grads_end(t->partials, good);
+    t->partials = NULL;
     for (att_var *v = from; v; v = v->before) {
-        if (!good && v->grad && v->grad == v->value.data && v->begun)
+        if (!good && v->grad && v->grad == v->value.data && v->grad_written)
             att_tape_fail(t, ATT_ERR_ARGUMENT, "backward: one that failed has written over the logits: att_tape_reset");
-        if (good && v->keeps_grad)
+        if (good && v->retains_grad)
             att_tape_grad(v);
         else
             v->grad = NULL;
@@ -281,23 +282,23 @@ att_status att_tape_backward(att_tape *t, const att_var *v, const att_tensor *dv
         return s;
     att_var *from = find(t, v);
     const size_t mark = att_arena_mark(&t->arena);
-    s = att_tape_back(t, from, dv ? dv->data : NULL);
+    s = att_tape_run_backward(t, from, dv ? dv->data : NULL);
     end(t, from, mark, !s);
     return s;
 }
 
-att_var *att_keep_grad(att_tape *t, att_var *v)
+att_var *att_retain_grad(att_tape *t, att_var *v)
 {
     if (att_require("keep_grad", ATT_NAMED({"t", t})))
         return NULL;
     if (v && t->record)
-        v->learns = v->keeps_grad = true;
+        v->requires_grad = v->retains_grad = true;
     if (v && v->base)
-        v->base->keeps_grad = true;
+        v->base->retains_grad = true;
     return v;
 }
 
-att_status att_grad(att_tape *t, const att_var *v, att_tensor *out)
+att_status att_var_grad(att_tape *t, const att_var *v, att_tensor *out)
 {
     att_status s = check(t, "grad", v);
     s = s ? s : att_require("grad", ATT_NAMED({"out", out}));
@@ -305,9 +306,9 @@ att_status att_grad(att_tape *t, const att_var *v, att_tensor *out)
         return s;
     if (!v->grad)
         return att_fail(t->ctx, ATT_ERR_ARGUMENT, "grad: %s",
-                        !t->has_grads    ? "att_tape_backward has not run since the last reset"
-                        : !v->keeps_grad ? "the variable's was not kept: att_keep_grad comes before the backward"
-                                         : "what att_tape_backward was given does not depend on the variable");
+                        !t->has_grads      ? "att_tape_backward has not run since the last reset"
+                        : !v->retains_grad ? "the variable's was not kept: att_retain_grad comes before the backward"
+                                           : "what att_tape_backward was given does not depend on the variable");
     *out = v->value;
     out->data = v->grad;
     return ATT_OK;

@@ -1,23 +1,23 @@
-/* The loss of logits: the mean, or the sum, of -t log s - (1 - t) log(1 - s), s = sigmoid(logit), over the numbers that
- * have a target t */
+/* Binary cross entropy with logits: the mean or sum of -t log s - (1 - t) log(1 - s), s = sigmoid(logit), over the
+ * elements with a target t */
 #include "tape/tape.h"
 
-typedef struct kept {
-    const float *targets; /* as the logits, below 0: none */
-    int64_t divisor;      /* of the sum of the losses: 1, or the numbers with a target */
-} kept;
+typedef struct binary_cross_entropy_saved {
+    const float *targets; /* as logits; negative: ignored */
+    int64_t divisor;      /* of the sum of losses: 1, or the number of targets */
+} binary_cross_entropy_saved;
 
-typedef struct job {
+typedef struct binary_cross_entropy_job {
     const att_kernels *k;
     const float *x, *targets;
     float *y;        /* losses or dx; all [count] */
     const float *dy; /* [1] */
     int64_t divisor;
-} job;
+} binary_cross_entropy_job;
 
 static void losses(const void *arg, int64_t first, int64_t last)
 {
-    const job *j = arg;
+    const binary_cross_entropy_job *j = arg;
     j->k->layer.logistic(last - first, j->x + first, j->targets + first, j->y + first);
 }
 
@@ -25,7 +25,7 @@ static void losses(const void *arg, int64_t first, int64_t last)
 
 static void losses_back(const void *arg, int64_t first, int64_t last)
 {
-    const job *j = arg;
+    const binary_cross_entropy_job *j = arg;
     const float factor = (float)((double)*j->dy / (double)j->divisor);
     j->k->layer.logistic_back(last - first, j->x + first, j->targets + first, j->y + first);
     j->k->vector.scale(last - first, factor, j->y + first, j->y + first);
@@ -34,11 +34,12 @@ static void losses_back(const void *arg, int64_t first, int64_t last)
 static att_status backward(att_tape *t, const att_step *s)
 {
     att_var *x = s->in[0];
-    const kept *how = s->kept;
+    const binary_cross_entropy_saved *how = s->saved;
     float *dx = att_tape_dx(t, x);
     if (!dx)
         return ATT_ERR_MEMORY;
-    const job j = {att_kernels_of(t->ctx->isa), x->value.data, how->targets, dx, s->y->grad, how->divisor};
+    const binary_cross_entropy_job j = {
+        att_kernels_of(t->ctx->isa), x->value.data, how->targets, dx, s->y->grad, how->divisor};
     att_tape_for_rows(t->ctx, att_count(&x->value), 1, losses_back, &j);
     att_tape_dx_end(t, x, dx);
     return ATT_OK;
@@ -49,7 +50,7 @@ const att_operation att_operation_binary_cross_entropy = {
 
 /* ---- forward */
 
-/* How many targets there are; -1: one is none. */
+/* The number of targets that are not ignored; -1: an invalid target. */
 static int64_t count_of(att_tape *t, const float *targets, int64_t n)
 {
     int64_t count = 0;
@@ -68,7 +69,7 @@ static bool sum_up(att_tape *t, const att_tensor *x, const float *targets, int64
 {
     const int64_t n = att_count(x);
     const size_t mark = att_arena_mark(&t->arena);
-    const job j = {
+    const binary_cross_entropy_job j = {
         .k = att_kernels_of(t->ctx->isa), .x = x->data, .targets = targets, .y = att_tape_scratch(t, (size_t)n)};
     if (j.y) {
         att_tape_for_rows(t->ctx, n, 1, losses, &j);
@@ -86,15 +87,15 @@ att_var *att_binary_cross_entropy(att_tape *t, att_var *logits, const float *tar
     const int64_t n = att_count(x);
     if (!targets && n > 0)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "binary_cross_entropy: targets is NULL");
-    const int64_t counted = count_of(t, targets, n);
-    att_var *y = counted < 0 ? NULL : att_tape_var(t, 1, (const int64_t[]){1});
+    const int64_t n_targets = count_of(t, targets, n);
+    att_var *y = n_targets < 0 ? NULL : att_tape_var(t, 1, (const int64_t[]){1});
     if (!y)
         return NULL;
-    const kept how = {.targets = att_tape_keep(t, targets, (size_t)n * sizeof *targets),
-                      .divisor = sum || counted == 0 ? 1 : counted};
+    const binary_cross_entropy_saved how = {.targets = att_tape_save(t, targets, (size_t)n * sizeof *targets),
+                                            .divisor = sum || n_targets == 0 ? 1 : n_targets};
     if (t->status || !sum_up(t, x, how.targets, how.divisor, y->value.data))
         return att_tape_fail(t, ATT_ERR_MEMORY, "binary_cross_entropy: %s", att_error(t->ctx));
     if (count)
-        *count = counted;
+        *count = n_targets;
     return att_tape_end(t, &att_operation_binary_cross_entropy, y, &logits, 1, &how, sizeof how);
 }

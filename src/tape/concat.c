@@ -1,22 +1,22 @@
-/* Variables behind each other along a dimension */
+/* Concatenation along a dimension */
 #include "tape/tape.h"
 
 #include <string.h>
 
-/* ---- backward: each has its part */
+/* ---- backward: each input has its slice */
 
 static att_status backward(att_tape *t, const att_step *s)
 {
-    const int *kept = s->kept; /* the dimension */
+    const int *saved = s->saved; /* the dimension */
     const att_tensor *y = &s->y->value;
-    int64_t before, behind, at = 0;
-    const int dim = att_tape_dim(y, *kept, &before, &behind);
+    int64_t outer, inner, at = 0;
+    const int dim = att_tape_dim(y, *saved, &outer, &inner);
     for (int i = 0; i < s->n_in; i++) {
-        const int64_t n = s->in[i]->value.dim[dim] * behind;
+        const int64_t n = s->in[i]->value.dim[dim] * inner;
         bool add;
-        float *dx = att_tape_grad_put(s->in[i], &add);
+        float *dx = att_tape_grad_for_write(s->in[i], &add);
         if (dx)
-            att_tape_blocks(t->ctx, before, n, s->y->grad + at, y->dim[dim] * behind, dx, n, add);
+            att_tape_blocks(t->ctx, outer, n, s->y->grad + at, y->dim[dim] * inner, dx, n, add);
         at += n;
     }
     return ATT_OK;
@@ -26,12 +26,12 @@ const att_operation att_operation_concat = {.name = "concat", .backward = backwa
 
 /* ---- forward */
 
-/* The shape of the result; *dim from 0. */
+/* The shape of the result; makes *dim nonnegative. */
 static bool shape_of(att_tape *t, int n, att_var *const *x, int *dim, att_tensor *y)
 {
     *y = x[0]->value;
-    int64_t before, behind;
-    const int at = att_tape_dim(y, *dim, &before, &behind);
+    int64_t outer, inner;
+    const int at = att_tape_dim(y, *dim, &outer, &inner);
     if (at < 0)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "concat: dim = %d but x[0] is %s", *dim, att_shape_of(y).text);
     for (int i = 1; i < n; i++) {
@@ -63,12 +63,12 @@ att_var *att_concat(att_tape *t, int n, att_var *const *x, int dim)
     att_var *y = att_tape_var(t, shape.rank, shape.dim);
     if (!y)
         return NULL;
-    int64_t before, behind;
-    att_tape_dim(&shape, dim, &before, &behind);
+    int64_t outer, inner;
+    att_tape_dim(&shape, dim, &outer, &inner);
     float *to = y->value.data;
     for (int i = 0; i < n; i++) {
-        const int64_t part = x[i]->value.dim[dim] * behind;
-        att_tape_blocks(t->ctx, before, part, x[i]->value.data, part, to, shape.dim[dim] * behind, false);
+        const int64_t part = x[i]->value.dim[dim] * inner;
+        att_tape_blocks(t->ctx, outer, part, x[i]->value.data, part, to, shape.dim[dim] * inner, false);
         to += part;
     }
     return att_tape_end(t, &att_operation_concat, y, x, n, &dim, sizeof dim);

@@ -1,17 +1,17 @@
-/* 2-D convolution: patches of images become rows, which a matrix product multiplies with the weights (im2col:
- * Chellapilla et al. 2006) */
+/* 2-D convolution by im2col: patches of the images become rows of a matrix, which is multiplied with the weights
+ * (Chellapilla et al. 2006) */
 #include "tape/tape.h"
 #include "gemm/gemm.h"
 
-/* Numbers of the patches that are there at once; their rows are a function of the shapes alone, not of the threads. */
+/* Elements of the patch matrix at a time. The number of rows depends on shapes alone, not on the number of threads. */
 enum { PATCHES = 1 << 19 };
 
 typedef struct patches {
     att_window w;
     const float *x; /* [images, height, width, channels] */
-    int64_t first;  /* patch of row 0: they are counted through lines and images */
+    int64_t first;  /* first patch, counted through lines and images */
     int64_t length; /* channels * kernel[0] * kernel[1] */
-    float *rows;    /* [rows, length], a row as the weights: [channels, kernel[0], kernel[1]] */
+    float *rows;    /* [rows, length]; a row is laid out as the weights: [channels, kernel[0], kernel[1]] */
 } patches;
 
 static void gather_patch(const patches *p, int64_t patch, float *to)
@@ -46,13 +46,13 @@ static int64_t patches_at_once(const att_window *w, int64_t length)
 
 typedef struct spread {
     att_window w;
-    const float *rows; /* gradients of patches: whole lines of one image */
-    int64_t line;      /* the first of these */
+    const float *rows; /* gradients of patches: whole output lines of one image */
+    int64_t line;      /* the first of these lines */
     int64_t lines, length;
     float *dx; /* of this image: [height, width, channels] */
 } spread;
 
-/* What the patches give to lines [first, last) of the image: in the order of their lines, columns, numbers. */
+/* col2im: adds the gradients of patches to lines [first, last) of the image, in ascending order. */
 static void spread_lines(const void *arg, int64_t first, int64_t last)
 {
     const spread *s = arg;
@@ -80,12 +80,12 @@ typedef struct back {
     int64_t n; /* output channels */
     const float *dy;
     float *dweight;
-    float *dx;           /* NULL: not wanted, and so are these: */
-    const float *packed; /* the weights [n, length], packed for dy times them */
-    float *rows;         /* gradients of patches [most at once, length] */
+    float *dx;           /* NULL: not required, like the following: */
+    const float *packed; /* weights [n, length], packed for dy W */
+    float *rows;         /* gradients of patches [max rows, length] */
 } back;
 
-/* Some lines of one image: their patches again for the weights' gradient, and the gradient of these for x's. */
+/* Some output lines of one image: the patches again for the gradient of the weights, and dy W for that of x. */
 static att_status lines_back(att_tape *t, back *b, int64_t image, int64_t line, int64_t lines)
 {
     const att_window *w = &b->p.w;
@@ -112,28 +112,29 @@ static att_status lines_back(att_tape *t, back *b, int64_t image, int64_t line, 
 
 static att_status backward(att_tape *t, const att_step *s)
 {
-    const att_window *w = s->kept;
-    const int64_t n = s->y->value.dim[3], k = w->channels * w->kernel[0] * w->kernel[1], most = patches_at_once(w, k);
+    const att_window *w = s->saved;
+    const int64_t n = s->y->value.dim[3], k = w->channels * w->kernel[0] * w->kernel[1],
+                  max_rows = patches_at_once(w, k);
     back b = {.p = {.w = *w, .x = s->in[0]->value.data, .length = k},
               .n = n,
               .dy = s->y->grad,
-              .dweight = att_param_part(s->param[0]),
+              .dweight = att_param_partial(s->param[0]),
               .dx = att_tape_grad(s->in[0])};
-    b.p.rows = att_tape_scratch(t, att_size_mul((size_t)most, (size_t)k));
+    b.p.rows = att_tape_scratch(t, att_size_mul((size_t)max_rows, (size_t)k));
     if (!b.p.rows)
         return ATT_ERR_MEMORY;
     if (b.dx) {
         const float *weights = att_param_floats(s->param[0]);
         float *packed = att_tape_scratch(t, att_gemm_packed_count(t->ctx, k, n));
-        b.rows = att_tape_scratch(t, att_size_mul((size_t)most, (size_t)k));
+        b.rows = att_tape_scratch(t, att_size_mul((size_t)max_rows, (size_t)k));
         if (!weights || !packed || !b.rows)
             return ATT_ERR_MEMORY;
         att_gemm_pack(t->ctx, k, n, weights, 1, k, packed);
         b.packed = packed;
     }
     if (s->param[1])
-        att_tape_sum_rows(t->ctx, w->images * w->out[0] * w->out[1], n, s->y->grad, att_param_part(s->param[1]));
-    const int64_t lines = most / w->out[1];
+        att_tape_sum_rows(t->ctx, w->images * w->out[0] * w->out[1], n, s->y->grad, att_param_partial(s->param[1]));
+    const int64_t lines = max_rows / w->out[1];
     att_status e = ATT_OK;
     for (int64_t image = 0; image < w->images; image++)
         for (int64_t line = 0; !e && line < w->out[0]; line += lines)
@@ -179,13 +180,13 @@ att_var *att_conv2d(att_tape *t, att_var *x, att_param *weight, att_param *bias,
     if (!y)
         return NULL;
     const size_t mark = att_arena_mark(&t->arena);
-    const int64_t all = w.images * w.out[0] * w.out[1], most = patches_at_once(&w, k);
+    const int64_t all = w.images * w.out[0] * w.out[1], max_rows = patches_at_once(&w, k);
     patches p = {.w = w, .x = x->value.data, .length = k};
-    p.rows = att_tape_scratch(t, att_size_mul((size_t)most, (size_t)k));
+    p.rows = att_tape_scratch(t, att_size_mul((size_t)max_rows, (size_t)k));
     if (!packed || (bias && !b) || !p.rows)
         return att_tape_fail(t, ATT_ERR_MEMORY, "conv2d: %s", att_error(t->ctx));
-    for (; p.first < all; p.first += most) {
-        const int64_t m = most < all - p.first ? most : all - p.first;
+    for (; p.first < all; p.first += max_rows) {
+        const int64_t m = max_rows < all - p.first ? max_rows : all - p.first;
         att_tape_for_rows(t->ctx, m, k, gather, &p);
         att_gemm(t->ctx, &(const att_gemm_args){.m = m,
                                                 .n = n,
@@ -204,7 +205,7 @@ att_var *att_conv2d(att_tape *t, att_var *x, att_param *weight, att_param *bias,
                            .n_in = 1,
                            .param = (att_param *[]){weight, bias},
                            .n_param = 2,
-                           .kept = &w,
-                           .kept_bytes = sizeof w};
+                           .saved = &w,
+                           .saved_bytes = sizeof w};
     return att_tape_done(t, &step, NULL, NULL);
 }

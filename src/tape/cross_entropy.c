@@ -1,48 +1,48 @@
-/* The loss of classes: the mean, or the sum, of -log softmax(logits)[target] over rows that have a target. With label
- * smoothing s the target has 1 - s of the weight, and all classes share s evenly. */
+/* Cross entropy: the mean or sum of -log softmax(logits)[target] over rows with a target. With label smoothing s the
+ * target distribution is 1 - s at the target plus s / classes everywhere. */
 #include "tape/tape.h"
 
 #include <string.h>
 
-/* What forward and backward need of a call. */
-typedef struct kept {
-    const int32_t *targets; /* [rows], below 0: none */
-    float *lse;             /* [rows] log-sum-exp */
-    int64_t all, classes;   /* of a row, and those of them that take part */
-    float smoothing, share; /* of one class: smoothing / classes */
-    int64_t divisor;        /* of the sum of the losses: 1, or the rows with a target */
-} kept;
+/* Saved for backward. */
+typedef struct cross_entropy_saved {
+    const int32_t *targets;       /* [rows], negative: ignored */
+    float *lse;                   /* [rows] log-sum-exp */
+    int64_t all, classes;         /* columns, and those that take part */
+    float label_smoothing, share; /* share: s / classes */
+    int64_t divisor;              /* of the sum of losses: 1, or the number of targets */
+} cross_entropy_saved;
 
-typedef struct job {
+typedef struct cross_entropy_job {
     const att_kernels *k;
-    const kept *how;
+    const cross_entropy_saved *how;
     const float *x;  /* [rows, all] */
     float *loss;     /* [rows] */
     const float *dy; /* [1] */
     float *dx;       /* as x; it may be x */
-} job;
+} cross_entropy_job;
 
 static void losses(const void *arg, int64_t first, int64_t last)
 {
-    const job *j = arg;
-    const kept *h = j->how;
+    const cross_entropy_job *j = arg;
+    const cross_entropy_saved *h = j->how;
     for (int64_t i = first; i < last; i++) {
         const float *x = j->x + i * h->all;
         j->loss[i] = h->lse[i] = 0;
         if (h->targets[i] < 0)
             continue;
         h->lse[i] = j->k->layer.log_sum_exp(h->classes, x);
-        const float rest = h->smoothing > 0 ? h->share * j->k->vector.sum(h->classes, x) : 0;
-        j->loss[i] = h->lse[i] - (1 - h->smoothing) * x[h->targets[i]] - rest;
+        const float rest = h->label_smoothing > 0 ? h->share * j->k->vector.sum(h->classes, x) : 0;
+        j->loss[i] = h->lse[i] - (1 - h->label_smoothing) * x[h->targets[i]] - rest;
     }
 }
 
-/* ---- backward: softmax less the weights of the classes, times what a row counts */
+/* ---- backward: (softmax - target distribution) * dy / divisor */
 
 static void losses_back(const void *arg, int64_t first, int64_t last)
 {
-    const job *j = arg;
-    const kept *h = j->how;
+    const cross_entropy_job *j = arg;
+    const cross_entropy_saved *h = j->how;
     const float factor = (float)((double)*j->dy / (double)h->divisor);
     for (int64_t i = first; i < last; i++) {
         float *dx = j->dx + i * h->all;
@@ -51,18 +51,19 @@ static void losses_back(const void *arg, int64_t first, int64_t last)
             j->k->layer.cross_entropy_back(used, j->x + i * h->all, h->lse[i], h->share, factor, dx);
         memset(dx + used, 0, (size_t)(h->all - used) * sizeof *dx);
         if (used)
-            dx[h->targets[i]] -= factor * (1 - h->smoothing);
+            dx[h->targets[i]] -= factor * (1 - h->label_smoothing);
     }
 }
 
 static att_status backward(att_tape *t, const att_step *s)
 {
     att_var *x = s->in[0];
-    const kept *how = s->kept;
+    const cross_entropy_saved *how = s->saved;
     float *dx = att_tape_dx(t, x);
     if (!dx)
         return ATT_ERR_MEMORY;
-    const job j = {.k = att_kernels_of(t->ctx->isa), .how = how, .x = x->value.data, .dy = s->y->grad, .dx = dx};
+    const cross_entropy_job j = {
+        .k = att_kernels_of(t->ctx->isa), .how = how, .x = x->value.data, .dy = s->y->grad, .dx = dx};
     att_tape_for_rows(t->ctx, x->value.dim[0], how->all, losses_back, &j);
     att_tape_dx_end(t, x, dx);
     return ATT_OK;
@@ -78,8 +79,9 @@ static bool check(att_tape *t, const att_tensor *x, const int32_t *targets, cons
         att_tape_fail(t, ATT_ERR_SHAPE, "cross_entropy: logits are %s, not [rows, classes]", att_shape_of(x).text);
     else if (!targets && x->dim[0] > 0)
         att_tape_fail(t, ATT_ERR_ARGUMENT, "cross_entropy: targets is NULL");
-    else if (!(o->smoothing >= 0 && o->smoothing < 1))
-        att_tape_fail(t, ATT_ERR_ARGUMENT, "cross_entropy: smoothing = %g is not in [0, 1)", (double)o->smoothing);
+    else if (!(o->label_smoothing >= 0 && o->label_smoothing < 1))
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "cross_entropy: label_smoothing = %g is not in [0, 1)",
+                      (double)o->label_smoothing);
     else if (o->classes < 0 || o->classes > x->dim[1])
         att_tape_fail(t, ATT_ERR_ARGUMENT, "cross_entropy: classes = %lld but logits are %s", (long long)o->classes,
                       att_shape_of(x).text);
@@ -91,10 +93,11 @@ static bool check(att_tape *t, const att_tensor *x, const int32_t *targets, cons
     return !t->status;
 }
 
-static bool sum_up(att_tape *t, const kept *how, const float *x, int64_t rows, float *y)
+static bool sum_up(att_tape *t, const cross_entropy_saved *how, const float *x, int64_t rows, float *y)
 {
     const size_t mark = att_arena_mark(&t->arena);
-    const job j = {.k = att_kernels_of(t->ctx->isa), .how = how, .x = x, .loss = att_tape_scratch(t, (size_t)rows)};
+    const cross_entropy_job j = {
+        .k = att_kernels_of(t->ctx->isa), .how = how, .x = x, .loss = att_tape_scratch(t, (size_t)rows)};
     if (j.loss) {
         att_tape_for_rows(t->ctx, rows, how->all, losses, &j);
         att_tape_total(t->ctx, rows, j.loss, how->divisor, y);
@@ -121,13 +124,13 @@ att_var *att_cross_entropy(att_tape *t, att_var *logits, const int32_t *targets,
     att_var *y = att_tape_var(t, 1, (const int64_t[]){1}), *lse = att_tape_var(t, 1, &rows);
     if (!y || !lse)
         return NULL;
-    const kept how = {.targets = att_tape_keep(t, targets, (size_t)rows * sizeof *targets),
-                      .lse = lse->value.data,
-                      .all = x->dim[1],
-                      .classes = classes,
-                      .smoothing = o.smoothing,
-                      .share = o.smoothing / (float)(classes ? classes : 1),
-                      .divisor = o.sum || count == 0 ? 1 : count};
+    const cross_entropy_saved how = {.targets = att_tape_save(t, targets, (size_t)rows * sizeof *targets),
+                                     .lse = lse->value.data,
+                                     .all = x->dim[1],
+                                     .classes = classes,
+                                     .label_smoothing = o.label_smoothing,
+                                     .share = o.label_smoothing / (float)(classes ? classes : 1),
+                                     .divisor = o.sum || count == 0 ? 1 : count};
     if (t->status || !sum_up(t, &how, x->data, rows, y->value.data))
         return att_tape_fail(t, ATT_ERR_MEMORY, "cross_entropy: %s", att_error(t->ctx));
     if (o.count)

@@ -1,4 +1,4 @@
-/* The products of rows with rows, summed: a . b over the last dimension */
+/* Dot products over the last dimension */
 #include "tape/tape.h"
 
 static void dot(const void *arg, int64_t first, int64_t last)
@@ -37,7 +37,7 @@ static att_status backward(att_tape *t, const att_step *s)
     return ATT_OK;
 }
 
-const att_operation att_operation_dot = {.name = "dot", .backward = backward, .forgets_y = true};
+const att_operation att_operation_dot = {.name = "dot", .backward = backward, .ignores_y = true};
 
 /* ---- forward */
 

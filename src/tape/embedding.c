@@ -1,19 +1,19 @@
-/* Rows by their numbers: embedding takes them from a table, gather from a variable */
+/* Row lookup: embedding reads rows of a parameter, gather those of a variable */
 #include "tape/tape.h"
 
 #include <string.h>
 
-typedef struct job {
-    const att_param *table; /* [n, features], or NULL: */
+typedef struct embedding_job {
+    const att_param *table; /* [n, features], or NULL: x */
     const float *x;         /* [n, features] */
     const int32_t *ids;
     float *y; /* [count, features] */
     int64_t features;
-} job;
+} embedding_job;
 
 static void rows(const void *arg, int64_t first, int64_t last)
 {
-    const job *j = arg;
+    const embedding_job *j = arg;
     for (int64_t i = first; i < last; i++) {
         float *y = j->y + i * j->features;
         if (j->table)
@@ -39,16 +39,16 @@ static bool check(att_tape *t, const char *name, const char *of, int64_t n, cons
     return !t->status;
 }
 
-/* ---- backward: a row's gradient is that of each place that shows it, in ascending order */
+/* ---- backward: scatter-add, for each row in ascending order of its uses */
 
-typedef struct kept {
+typedef struct embedding_saved {
     const int32_t *ids; /* [count] */
     int64_t count, features;
-} kept;
+} embedding_saved;
 
 typedef struct scatter {
     const att_kernels *k;
-    const kept *of;
+    const embedding_saved *of;
     const float *dy; /* [count, features] */
     float *dx;       /* [n, features] */
 } scatter;
@@ -64,22 +64,22 @@ static void scatter_columns(const void *arg, int64_t first, int64_t last)
 
 static att_status backward(att_tape *t, const att_step *s)
 {
-    const kept *kept = s->kept;
+    const embedding_saved *saved = s->saved;
     const scatter j = {.k = att_kernels_of(t->ctx->isa),
-                       .of = kept,
+                       .of = saved,
                        .dy = s->y->grad,
-                       .dx = s->n_param ? att_param_part(s->param[0]) : att_tape_grad(s->in[0])};
-    att_tape_for_columns(t->ctx, kept->features, scatter_columns, &j);
+                       .dx = s->n_param ? att_param_partial(s->param[0]) : att_tape_grad(s->in[0])};
+    att_tape_for_columns(t->ctx, saved->features, scatter_columns, &j);
     return ATT_OK;
 }
 
-const att_operation att_operation_embedding = {.name = "embedding", .backward = backward, .forgets_y = true};
+const att_operation att_operation_embedding = {.name = "embedding", .backward = backward, .ignores_y = true};
 const att_operation att_operation_gather = {.name = "gather", .backward = backward};
 
 /* ---- forward */
 
-/* step and j without what both operations have; y is of this shape. */
-static att_var *take(att_tape *t, att_step step, job j, int rank, const int64_t *dim)
+/* Both operations: step and j have the fields that are special; y has this shape. */
+static att_var *lookup(att_tape *t, att_step step, embedding_job j, int rank, const int64_t *dim)
 {
     att_var *y = att_tape_var(t, rank, dim);
     if (!y)
@@ -90,10 +90,10 @@ static att_var *take(att_tape *t, att_step step, job j, int rank, const int64_t 
         j.features *= dim[i];
     j.y = y->value.data;
     att_tape_for_rows(t->ctx, count, j.features, rows, &j);
-    const kept kept = {att_tape_keep(t, j.ids, (size_t)count * sizeof *j.ids), count, j.features};
+    const embedding_saved saved = {att_tape_save(t, j.ids, (size_t)count * sizeof *j.ids), count, j.features};
     step.y = y;
-    step.kept = &kept;
-    step.kept_bytes = sizeof kept;
+    step.saved = &saved;
+    step.saved_bytes = sizeof saved;
     return att_tape_done(t, &step, NULL, NULL);
 }
 
@@ -109,7 +109,7 @@ att_var *att_embedding(att_tape *t, att_param *table, const int32_t *ids, int64_
     if (!check(t, "embedding", "the table", value->dim[0], ids, count))
         return NULL;
     const att_step step = {.op = &att_operation_embedding, .param = &table, .n_param = 1};
-    return take(t, step, (job){.table = table, .ids = ids}, 2, (const int64_t[]){count, value->dim[1]});
+    return lookup(t, step, (embedding_job){.table = table, .ids = ids}, 2, (const int64_t[]){count, value->dim[1]});
 }
 
 att_var *att_gather(att_tape *t, att_var *x, const int32_t *ids, int64_t count)
@@ -119,5 +119,5 @@ att_var *att_gather(att_tape *t, att_var *x, const int32_t *ids, int64_t count)
     att_tensor shape = x->value;
     shape.dim[0] = count;
     const att_step step = {.op = &att_operation_gather, .in = &x, .n_in = 1};
-    return take(t, step, (job){.x = x->value.data, .ids = ids}, shape.rank, shape.dim);
+    return lookup(t, step, (embedding_job){.x = x->value.data, .ids = ids}, shape.rank, shape.dim);
 }

@@ -1,7 +1,7 @@
-/* [tokens, heads * dim] <-> [tokens, heads, dim]: the same numbers under another shape */
+/* [tokens, heads * dim] <-> [tokens, heads, dim]: views */
 #include "tape/tape.h"
 
-/* Both ways the same gradient, too. */
+/* The gradient is shared, so backward has nothing to do. */
 const att_operation att_operation_split_heads = {.name = "split_heads"};
 const att_operation att_operation_merge_heads = {.name = "merge_heads"};
 

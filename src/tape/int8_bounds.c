@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct job {
+typedef struct int8_job {
     att_ctx *ctx;
     const att_kernels *kernels;
     int64_t n, k, words, panels, groups;
@@ -19,31 +19,31 @@ typedef struct job {
     att_int8_row *left; /* [m] */
     float *upper;       /* [m, n] */
     float *best;        /* [groups][m] */
-} job;
+} int8_job;
 
-static job job_of(att_ctx *ctx, int64_t n, int64_t k)
+static int8_job job_of(att_ctx *ctx, int64_t n, int64_t k)
 {
     const att_kernels *kernels = att_kernels_of(ctx->isa);
-    job j = {.ctx = ctx, .kernels = kernels, .n = n, .k = k, .words = att_ceil_div(k, 4)};
+    int8_job j = {.ctx = ctx, .kernels = kernels, .n = n, .k = k, .words = att_ceil_div(k, 4)};
     j.panels = att_ceil_div(n, kernels->nr);
     j.groups = att_min(j.panels, 8 * att_threads(ctx));
     return j;
 }
 
-static int64_t panel_floats(const job *j) { return (j->words + j->kernels->int8.rows_behind) * j->kernels->nr; }
+static int64_t panel_floats(const int8_job *j) { return (j->words + j->kernels->int8.extra_rows) * j->kernels->nr; }
 
 size_t att_int8_count(const att_ctx *ctx, int64_t n, int64_t k)
 {
     const att_kernels *kernels = att_kernels_of(ctx->isa);
     return att_size_mul((size_t)(att_ceil_div(n, kernels->nr) * kernels->nr),
-                        (size_t)(att_ceil_div(k, 4) + kernels->int8.rows_behind));
+                        (size_t)(att_ceil_div(k, 4) + kernels->int8.extra_rows));
 }
 
-static int64_t first_of(const job *j, int64_t group) { return j->panels * group / j->groups; }
+static int64_t first_of(const int8_job *j, int64_t group) { return j->panels * group / j->groups; }
 
 static void pack_task(void *arg, int group, int thread)
 {
-    const job *j = arg;
+    const int8_job *j = arg;
     const int64_t panel = j->kernels->nr;
     att_int8_row *of = (att_int8_row *)(void *)(j->scratch + (size_t)thread * j->scratch_bytes);
     float *bytes = (float *)(of + panel), *row = bytes + panel * j->words;
@@ -63,7 +63,7 @@ static void pack_task(void *arg, int group, int thread)
 bool att_int8_pack(att_ctx *ctx, int64_t n, int64_t k, void (*row)(const void *of, int64_t i, float *y), const void *of,
                    float *packed)
 {
-    job j = job_of(ctx, n, k);
+    int8_job j = job_of(ctx, n, k);
     j.row = row;
     j.of = of;
     j.out = packed;
@@ -79,7 +79,7 @@ bool att_int8_pack(att_ctx *ctx, int64_t n, int64_t k, void (*row)(const void *o
 static void bounds_task(void *arg, int group, int thread)
 {
     (void)thread;
-    const job *j = arg;
+    const int8_job *j = arg;
     const int64_t panel = j->kernels->nr;
     float *best = j->best + group * j->m;
     for (int64_t i = 0; i < j->m; i++)
@@ -107,7 +107,7 @@ static void bounds_task(void *arg, int group, int thread)
 static void left_task(void *arg, int i, int thread)
 {
     (void)thread;
-    const job *j = arg;
+    const int8_job *j = arg;
     float *y = j->bytes + i * j->words;
     memset(y, 0, (size_t)j->words * sizeof *y);
     j->left[i] = j->kernels->int8.quantize(ATT_INT8_LEFT, ATT_INT8_SHIFT, j->k, j->a + i * j->k, (int8_t *)y);
@@ -116,7 +116,7 @@ static void left_task(void *arg, int i, int thread)
 bool att_int8_bounds(att_ctx *ctx, int64_t m, int64_t n, int64_t k, const float *a, const float *packed,
                      const float *bias, float *upper, float *best)
 {
-    job j = job_of(ctx, n, k);
+    int8_job j = job_of(ctx, n, k);
     j.m = m;
     j.a = a;
     j.packed = packed;

@@ -9,7 +9,7 @@
 /* Floats that B [n, k] takes so, k at most ATT_INT8_MOST (SIZE_MAX: overflow). */
 size_t att_int8_count(const att_ctx *ctx, int64_t n, int64_t k);
 
-/* B [n, k], of which row(of, i, y) gives a row -> packed [att_int8_count]; false: error set */
+/* B [n, k], whose rows row(of, i, y) writes -> packed [att_int8_count]; false: error set */
 bool att_int8_pack(att_ctx *ctx, int64_t n, int64_t k, void (*row)(const void *of, int64_t i, float *y), const void *of,
                    float *packed);
 

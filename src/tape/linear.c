@@ -27,19 +27,19 @@ static bool check(att_tape *t, const att_tensor *x, const att_param *weight, con
     return false;
 }
 
-/* ---- backward: with z = x W^T + b and dz = dy f'(z), dx = dz W, dW = dz^T x, db = the sum of dz's rows */
+/* ---- backward: with z = x W^T + b and dz = dy f'(z): dx = dz W, dW = dz^T x, db = sum of the rows of dz */
 
-typedef struct kept {
+typedef struct linear_saved {
     att_activation act;
-    const float *z; /* [rows, out], NULL where the activation is the identity; of ReLU, y, which tells the sign */
-} kept;
+    const float *z; /* [rows, out]; NULL for the identity; for ReLU it is y, whose sign suffices */
+} linear_saved;
 
 att_status att_tape_input_back(att_tape *t, const float *dz, att_var *x, att_param *weight)
 {
     const int64_t m = x->value.dim[0], k = x->value.dim[1], n = att_param_value(weight)->dim[0];
     const float *w = att_param_floats(weight);
     att_matmul_args p = {.m = m, .n = k, .k = n, .a = {dz, n, 1}, .b = {w, k, 1}, .ldc = k};
-    p.c = att_tape_grad_put(x, &p.add);
+    p.c = att_tape_grad_for_write(x, &p.add);
     return w ? att_tape_product(t, &p) : ATT_ERR_MEMORY;
 }
 
@@ -48,31 +48,31 @@ att_status att_tape_weight_back(att_tape *t, int64_t m, const float *dz, const f
 {
     const int64_t n = att_param_value(weight)->dim[0], k = att_param_value(weight)->dim[1];
     if (bias)
-        att_tape_sum_rows(t->ctx, m, n, dz, att_param_part(bias));
+        att_tape_sum_rows(t->ctx, m, n, dz, att_param_partial(bias));
     att_matmul_args p = {.m = n, .n = k, .k = m, .a = {dz, 1, n}, .b = {x, k, 1}, .ldc = k};
-    p.c = att_param_part_put(weight, &p.add);
+    p.c = att_param_partial_for_write(weight, &p.add);
     return att_tape_product(t, &p);
 }
 
 static att_status backward(att_tape *t, const att_step *s)
 {
-    const kept *kept = s->kept;
+    const linear_saved *saved = s->saved;
     const int64_t m = s->y->value.dim[0], n = s->y->value.dim[1];
     const float *dz = s->y->grad;
-    if (kept->z) {
+    if (saved->z) {
         float *to = att_tape_scratch(t, (size_t)(m * n));
         if (!to)
             return ATT_ERR_MEMORY;
-        att_tape_activate_back(t->ctx, (int)kept->act, m * n, kept->z, dz, to);
+        att_tape_activate_back(t->ctx, (int)saved->act, m * n, saved->z, dz, to);
         dz = to;
     }
-    att_tape_give(t, s->in[1], s->y->grad);
+    att_tape_add_grad(t, s->in[1], s->y->grad);
     const att_status e = s->in[0]->grad ? att_tape_input_back(t, dz, s->in[0], s->param[0]) : ATT_OK;
     return e ? e : att_tape_weight_back(t, m, dz, s->in[0]->value.data, s->param[0], s->param[1]);
 }
 
-const att_operation att_operation_linear = {.name = "linear", .backward = backward, .forgets_y = true, .forgets_in = 2};
-static const att_operation linear_relu = {.name = "linear", .backward = backward, .forgets_in = 2};
+const att_operation att_operation_linear = {.name = "linear", .backward = backward, .ignores_y = true, .ignores_in = 2};
+static const att_operation linear_relu = {.name = "linear", .backward = backward, .ignores_in = 2};
 
 /* ---- forward */
 
@@ -91,9 +91,8 @@ static void finish(const void *arg, int64_t first, int64_t last)
         j->k->vector.add(last - first, j->y + first, j->residual + first, j->y + first);
 }
 
-/* The weights for a product of m rows. Weights that learn are packed anew in each step, and a copy of all of them that
- * stays would be as large as they are: where the work of packing is little beside the product, they are packed for that
- * alone. */
+/* The packed weights for a product of m rows. During training weights are packed again after each step, and a permanent
+ * packed copy doubles their memory: if packing is cheap compared with the product, a temporary copy is made. */
 static const float *packed_for(att_tape *t, att_param *weight, int64_t m)
 {
     enum { MANY = 512 };
@@ -103,7 +102,7 @@ static const float *packed_for(att_tape *t, att_param *weight, int64_t m)
     return y && att_param_pack(weight, y) ? y : NULL;
 }
 
-/* y = activation(z) + residual, z = x weight^T + bias, which is kept where z is not NULL */
+/* y = activation(z) + residual, z = x weight^T + bias; z is stored unless NULL */
 static bool multiply(att_tape *t, const att_tensor *x, att_param *weight, att_param *bias, att_activation act,
                      const float *residual, float *z, const att_tensor *y)
 {
@@ -144,7 +143,7 @@ att_var *att_linear(att_tape *t, att_var *x, att_param *weight, att_param *bias,
 {
     if (!x || !att_tape_ready(t) || !check(t, &x->value, weight, bias, act, residual ? &residual->value : NULL))
         return NULL;
-    /* A backward needs z, which the epilogue would overwrite; of ReLU the result tells enough. */
+    /* Backward needs z, which the fused epilogue would overwrite; for ReLU y suffices. */
     const bool relu = act == ATT_RELU && !residual, apart = t->record && act != ATT_IDENTITY && !relu;
     const int64_t dim[] = {x->value.dim[0], att_param_value(weight)->dim[0]};
     att_var *y = att_tape_var(t, 2, dim), *z = apart ? att_tape_var(t, 2, dim) : NULL;
@@ -153,14 +152,14 @@ att_var *att_linear(att_tape *t, att_var *x, att_param *weight, att_param *bias,
     if (!multiply(t, &x->value, weight, bias, act, residual ? residual->value.data : NULL, z ? z->value.data : NULL,
                   &y->value))
         return att_tape_fail(t, ATT_ERR_MEMORY, "linear: %s", att_error(t->ctx));
-    const kept kept = {act, z ? z->value.data : relu ? y->value.data : NULL};
+    const linear_saved saved = {act, z ? z->value.data : relu ? y->value.data : NULL};
     const att_step step = {.op = relu ? &linear_relu : &att_operation_linear,
                            .y = y,
                            .in = (att_var *[]){x, residual},
                            .n_in = 2,
                            .param = (att_param *[]){weight, bias},
                            .n_param = 2,
-                           .kept = &kept,
-                           .kept_bytes = sizeof kept};
+                           .saved = &saved,
+                           .saved_bytes = sizeof saved};
     return att_tape_done(t, &step, NULL, NULL);
 }

@@ -1,9 +1,9 @@
-/* The product of two matrices, each as it is or transposed */
+/* Matrix product, either operand optionally transposed */
 #include "tape/tape.h"
 
-typedef struct kept {
+typedef struct matmul_saved {
     bool transpose_a, transpose_b;
-} kept;
+} matmul_saved;
 
 static att_matrix matrix_of(const float *x, int64_t columns, bool transposed)
 {
@@ -11,12 +11,12 @@ static att_matrix matrix_of(const float *x, int64_t columns, bool transposed)
 }
 static att_matrix transposed_of(att_matrix a) { return (att_matrix){a.x, a.column, a.row}; }
 
-/* ---- backward: of C = A B, dA = dC B^T and dB = A^T dC; of operands that are transposed, the same transposed */
+/* ---- backward: for C = A B, dA = dC B^T and dB = A^T dC; for a transposed operand, the transpose of that */
 
 /* Adds to the gradient of x: a b [m, n], or where x is transposed, (a b)^T = b^T a^T. */
 static att_status operand_back(att_tape *t, att_var *x, bool transposed, att_matmul_args p)
 {
-    p.c = att_tape_grad_put(x, &p.add);
+    p.c = att_tape_grad_for_write(x, &p.add);
     if (!p.c)
         return ATT_OK;
     if (transposed)
@@ -26,7 +26,7 @@ static att_status operand_back(att_tape *t, att_var *x, bool transposed, att_mat
 
 static att_status backward(att_tape *t, const att_step *s)
 {
-    const kept *how = s->kept;
+    const matmul_saved *how = s->saved;
     att_var *a = s->in[0], *b = s->in[1];
     const int64_t m = s->y->value.dim[0], n = s->y->value.dim[1], k = a->value.dim[how->transpose_a ? 0 : 1];
     const att_matrix dc = {s->y->grad, n, 1}, left = matrix_of(a->value.data, a->value.dim[1], how->transpose_a),
@@ -65,6 +65,6 @@ att_var *att_matmul(att_tape *t, att_var *a, att_var *b, bool transpose_a, bool 
                                      .ldc = n};
     if (att_tape_product(t, &product))
         return att_tape_fail(t, ATT_ERR_MEMORY, "matmul: %s", att_error(t->ctx));
-    const kept how = {transpose_a, transpose_b};
+    const matmul_saved how = {transpose_a, transpose_b};
     return att_tape_end(t, &att_operation_matmul, y, (att_var *[]){a, b}, 2, &how, sizeof how);
 }

@@ -1,4 +1,4 @@
-/* a * b, number by number */
+/* a * b, elementwise */
 #include "tape/tape.h"
 
 static void mul(const void *arg, int64_t first, int64_t last)

@@ -1,20 +1,19 @@
-/* Rows brought to one scale: layer_norm, (x - mean) / sqrt(variance + eps) * gamma + beta, and rms_norm, without mean
- * and beta */
+/* layer_norm: (x - mean) / sqrt(variance + eps) * gamma + beta; rms_norm: without mean and beta */
 #include "tape/tape.h"
 
 #include <string.h>
 
-typedef struct job {
+typedef struct norm_job {
     const att_kernels *k;
     const float *x, *gamma, *beta;
     float *y; /* x and y [rows, features], gamma and beta [features]; beta NULL: rms_norm */
     int64_t features;
     float eps;
-} job;
+} norm_job;
 
 static void norm(const void *arg, int64_t first, int64_t last)
 {
-    const job *j = arg;
+    const norm_job *j = arg;
     for (int64_t i = first * j->features; i < last * j->features; i += j->features)
         if (j->beta)
             j->k->layer.layer_norm(j->features, j->x + i, j->gamma, j->beta, j->eps, j->y + i);
@@ -34,22 +33,22 @@ static bool check(att_tape *t, const char *op, const att_tensor *x, const char *
     return !t->status;
 }
 
-/* ---- backward: what rows give gamma and beta is summed by blocks of rows, then the blocks in ascending order */
+/* ---- backward: dgamma and dbeta are summed over blocks of rows, then over blocks in ascending order */
 
 enum { BLOCK = 64 };
 
-typedef struct back_job {
+typedef struct norm_backward_job {
     const att_kernels *k;
     const float *x, *gamma, *dy;
     /* dx as x; part [blocks][2][features]; dgamma and dbeta [features]; dbeta NULL: rms_norm */
     float *dx, *part, *dgamma, *dbeta;
     int64_t rows, blocks, features;
     float eps;
-} back_job;
+} norm_backward_job;
 
 static void back_blocks(const void *arg, int64_t first, int64_t last)
 {
-    const back_job *j = arg;
+    const norm_backward_job *j = arg;
     const int64_t f = j->features;
     for (int64_t b = first; b < last; b++) {
         float *dgamma = j->part + 2 * b * f, *dbeta = dgamma + f;
@@ -65,7 +64,7 @@ static void back_blocks(const void *arg, int64_t first, int64_t last)
 
 static void sum_blocks(const void *arg, int64_t first, int64_t last)
 {
-    const back_job *j = arg;
+    const norm_backward_job *j = arg;
     const int64_t n = last - first;
     for (int64_t b = 0; b < j->blocks; b++) {
         const float *dgamma = j->part + 2 * b * j->features, *dbeta = dgamma + j->features;
@@ -75,7 +74,7 @@ static void sum_blocks(const void *arg, int64_t first, int64_t last)
     }
 }
 
-/* The gradient of x; where it needs none, numbers that nobody will read. */
+/* The gradient of x, or scratch memory if x requires none. */
 static float *dx_of(att_tape *t, att_var *x)
 {
     if (x->grad)
@@ -91,19 +90,19 @@ static att_status backward(att_tape *t, const att_step *s)
 {
     const att_tensor *x = &s->in[0]->value;
     const int64_t features = x->dim[x->rank - 1], rows = att_tape_rows(x), blocks = att_ceil_div(rows, BLOCK);
-    const float *eps = s->kept;
-    const back_job j = {.k = att_kernels_of(t->ctx->isa),
-                        .x = x->data,
-                        .gamma = att_param_floats(s->param[0]),
-                        .dy = s->y->grad,
-                        .dx = dx_of(t, s->in[0]),
-                        .part = att_tape_scratch(t, (size_t)(2 * blocks * features)),
-                        .dgamma = att_param_part(s->param[0]),
-                        .dbeta = s->param[1] ? att_param_part(s->param[1]) : NULL,
-                        .rows = rows,
-                        .blocks = blocks,
-                        .features = features,
-                        .eps = *eps};
+    const float *eps = s->saved;
+    const norm_backward_job j = {.k = att_kernels_of(t->ctx->isa),
+                                 .x = x->data,
+                                 .gamma = att_param_floats(s->param[0]),
+                                 .dy = s->y->grad,
+                                 .dx = dx_of(t, s->in[0]),
+                                 .part = att_tape_scratch(t, (size_t)(2 * blocks * features)),
+                                 .dgamma = att_param_partial(s->param[0]),
+                                 .dbeta = s->param[1] ? att_param_partial(s->param[1]) : NULL,
+                                 .rows = rows,
+                                 .blocks = blocks,
+                                 .features = features,
+                                 .eps = *eps};
     if (!j.gamma || !j.part || !j.dx)
         return ATT_ERR_MEMORY;
     att_tape_for_rows(t->ctx, blocks, BLOCK * features, back_blocks, &j);
@@ -125,13 +124,13 @@ static att_var *apply(att_tape *t, const att_operation *op, att_var *x, att_para
     if (!y)
         return NULL;
     const int64_t features = x->value.dim[x->value.rank - 1];
-    const job j = {.k = att_kernels_of(t->ctx->isa),
-                   .x = x->value.data,
-                   .gamma = g,
-                   .beta = b,
-                   .y = y->value.data,
-                   .features = features,
-                   .eps = eps};
+    const norm_job j = {.k = att_kernels_of(t->ctx->isa),
+                        .x = x->value.data,
+                        .gamma = g,
+                        .beta = b,
+                        .y = y->value.data,
+                        .features = features,
+                        .eps = eps};
     att_tape_for_rows(t->ctx, att_tape_rows(&x->value), features, norm, &j);
     const att_step step = {.op = op,
                            .y = y,
@@ -139,8 +138,8 @@ static att_var *apply(att_tape *t, const att_operation *op, att_var *x, att_para
                            .n_in = 1,
                            .param = (att_param *[]){gamma, beta},
                            .n_param = 2,
-                           .kept = &eps,
-                           .kept_bytes = sizeof eps};
+                           .saved = &eps,
+                           .saved_bytes = sizeof eps};
     return att_tape_done(t, &step, NULL, NULL);
 }
 

@@ -1,4 +1,4 @@
-/* Parameters: the caller's numbers, and the copies that the kernels want, made at first use. */
+/* Parameters: a view of the caller's data, and copies in other layouts, made at first use. */
 #include "tape/tape.h"
 #include "tape/int8_bounds.h"
 #include "gemm/gemm.h"
@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Good for the generation of the parameter that it was made of. */
+/* A copy in another layout; valid if its generation is the parameter's. */
 typedef struct copy {
     float *data;
     atomic_size_t generation;
@@ -15,16 +15,16 @@ typedef struct copy {
 struct att_param {
     att_ctx *ctx;
     att_tensor value;
-    size_t generation; /* from 1: copies start at 0, older than any value */
-    att_lock lock;     /* of those who make a copy */
+    size_t generation; /* incremented by att_param_invalidate; from 1, so a new copy (0) is out of date */
+    att_lock lock;     /* held while a copy is made */
     copy packed, floats, bytes;
-    /* The gradient, as value. What a backward adds to it is made in the first of these where that has none yet, else in
-     * the second: a backward that fails changes nothing. */
+    /* The gradient, in the shape of value. A backward accumulates into `grad` if that has nothing yet, else into
+     * `more`, so that a backward that fails changes nothing. */
     float *grad, *more;
-    float *part;          /* that of them which a backward adds to, NULL between backwards */
-    bool begun;           /* something has been written there */
-    att_param *next;      /* in the list of those that the backward adds to */
-    att_tensor grad_view; /* data NULL: none yet */
+    float *partial;       /* the one of them that the backward accumulates into; NULL between backwards */
+    bool grad_written;    /* `partial` has been written */
+    att_param *next;      /* list of the parameters of this backward */
+    att_tensor grad_view; /* data NULL: no gradient */
 };
 
 att_status att_param_new(att_ctx *ctx, const att_tensor *value, att_param **out)
@@ -46,7 +46,7 @@ att_status att_param_new(att_ctx *ctx, const att_tensor *value, att_param **out)
     p->ctx = ctx;
     p->value = *value;
     p->generation = 1;
-    att_wrap(&p->grad_view, NULL, ATT_F32, value->rank, value->dim, NULL); /* sizes that value has, too */
+    att_wrap(&p->grad_view, NULL, ATT_F32, value->rank, value->dim, NULL); /* cannot fail: the sizes of value */
     *out = p;
     return ATT_OK;
 }
@@ -65,13 +65,13 @@ void att_param_free(att_param *p)
 
 const att_tensor *att_param_value(const att_param *p) { return p ? &p->value : NULL; }
 
-void att_param_touch(att_param *p)
+void att_param_invalidate(att_param *p)
 {
     if (p)
         p->generation++;
 }
 
-/* n numbers of x from element `at` on, next to each other, as f32. */
+/* Converts elements [at, at + n) to f32. */
 static void convert(const att_param *p, int64_t at, int64_t n, float *y)
 {
     const att_kernels *k = att_kernels_of(p->ctx->isa);
@@ -106,7 +106,7 @@ static bool make_floats(const att_param *p, float *y)
     return true;
 }
 
-/* All dimensions but the first, as one. */
+/* The product of all dimensions but the first. */
 static int64_t columns_of(const att_tensor *x)
 {
     int64_t n = 1;
@@ -137,12 +137,12 @@ bool att_param_pack(const att_param *p, float *y)
     return true;
 }
 
-/* The copy, made by the first thread that asks; the others wait for it. */
+/* Returns a copy; the first thread that needs it makes it, others wait. */
 static const float *get(att_param *p, copy *c, size_t count, bool (*make)(const att_param *p, float *y))
 {
     if (atomic_load_explicit(&c->generation, memory_order_acquire) == p->generation)
         return c->data;
-    att_lock_take(&p->lock);
+    att_lock_acquire(&p->lock);
     bool good = atomic_load_explicit(&c->generation, memory_order_relaxed) == p->generation;
     if (!good) {
         if (!c->data)
@@ -151,7 +151,7 @@ static const float *get(att_param *p, copy *c, size_t count, bool (*make)(const 
         if (good)
             atomic_store_explicit(&c->generation, p->generation, memory_order_release);
     }
-    att_lock_give(&p->lock);
+    att_lock_release(&p->lock);
     return good ? c->data : NULL;
 }
 
@@ -164,11 +164,11 @@ const float *att_param_floats(att_param *p)
     return get(p, &p->floats, (size_t)att_count(&p->value), make_floats);
 }
 
-static void give_row(const void *p, int64_t i, float *y) { att_param_row(p, i, y); }
+static void read_row(const void *p, int64_t i, float *y) { att_param_row(p, i, y); }
 
 static bool make_int8(const att_param *p, float *y)
 {
-    return att_int8_pack(p->ctx, p->value.dim[0], p->value.dim[1], give_row, p, y);
+    return att_int8_pack(p->ctx, p->value.dim[0], p->value.dim[1], read_row, p, y);
 }
 
 const float *att_param_int8(att_param *p)
@@ -180,7 +180,7 @@ const float *att_param_int8(att_param *p)
 
 const att_tensor *att_param_grad(const att_param *p) { return p ? &p->grad_view : NULL; }
 
-void att_param_clear_grad(att_param *p)
+void att_param_zero_grad(att_param *p)
 {
     if (p)
         p->grad_view.data = NULL;
@@ -188,7 +188,7 @@ void att_param_clear_grad(att_param *p)
 
 att_status att_param_grad_begin(att_param *p, att_param **list)
 {
-    if (p->part)
+    if (p->partial)
         return ATT_OK;
     const size_t count = (size_t)att_count(&p->value);
     float **part = p->grad_view.data ? &p->more : &p->grad;
@@ -196,24 +196,24 @@ att_status att_param_grad_begin(att_param *p, att_param **list)
         *part = att_alloc(p->ctx, count, sizeof **part);
     if (!*part)
         return ATT_ERR_MEMORY;
-    p->part = *part;
-    p->begun = false;
+    p->partial = *part;
+    p->grad_written = false;
     p->next = *list;
     *list = p;
     return ATT_OK;
 }
 
-float *att_param_part_put(att_param *p, bool *add)
+float *att_param_partial_for_write(att_param *p, bool *add)
 {
-    *add = p->begun;
-    p->begun = true;
-    return p->part;
+    *add = p->grad_written;
+    p->grad_written = true;
+    return p->partial;
 }
 
-float *att_param_part(att_param *p)
+float *att_param_partial(att_param *p)
 {
     bool add;
-    float *part = att_param_part_put(p, &add);
+    float *part = att_param_partial_for_write(p, &add);
     if (!add)
         memset(part, 0, (size_t)att_count(&p->value) * sizeof *part);
     return part;
@@ -223,11 +223,11 @@ void att_param_grads_end(att_param *list, bool good)
 {
     for (att_param *p = list; p; p = p->next) {
         if (good)
-            att_param_part(p); /* zeros, if no step wrote */
-        if (good && p->part == p->more)
+            att_param_partial(p); /* zeros if no step has written it */
+        if (good && p->partial == p->more)
             att_tape_sum(p->ctx, att_count(&p->value), p->more, p->grad);
         else if (good)
             p->grad_view.data = p->grad;
-        p->part = NULL;
+        p->partial = NULL;
     }
 }

@@ -1,23 +1,23 @@
-/* One row a sequence: the mean, the first or the largest of its rows */
+/* Pooling of sequences: the mean, the first or the maximum of the rows of each */
 #include "tape/tape.h"
 
 #include <string.h>
 
-typedef struct kept {
+typedef struct pool_saved {
     const int64_t *offsets; /* [n + 1] */
     att_pooling kind;
-} kept;
+} pool_saved;
 
-typedef struct job {
-    kept of;
+typedef struct pool_job {
+    pool_saved of;
     const att_kernels *k;
     const float *x, *dy; /* [tokens, features], [n, features] */
     float *y, *dx;       /* as dy, as x */
     float *share;        /* as dy */
     int64_t features;
-} job;
+} pool_job;
 
-static void pool_one(const job *j, int64_t sequence)
+static void pool_one(const pool_job *j, int64_t sequence)
 {
     const int64_t f = j->features, first = j->of.offsets[sequence], last = j->of.offsets[sequence + 1];
     float *y = j->y + sequence * f;
@@ -55,7 +55,7 @@ static bool check(att_tape *t, const att_tensor *x, const int64_t *offsets, int6
 
 /* ---- backward */
 
-static void mean_back(const job *j, int64_t first, int64_t last, const float *dy, float *share)
+static void mean_back(const pool_job *j, int64_t first, int64_t last, const float *dy, float *share)
 {
     const int64_t f = j->features;
     j->k->vector.scale(f, 1.0f / (float)(last - first), dy, share);
@@ -63,8 +63,8 @@ static void mean_back(const job *j, int64_t first, int64_t last, const float *dy
         j->k->vector.add(f, j->dx + i, share, j->dx + i);
 }
 
-/* To the first that is as large as any, or NaN. */
-static void max_back(const job *j, int64_t first, int64_t last, const float *dy)
+/* The gradient goes to the first maximum, or to a NaN. */
+static void max_back(const pool_job *j, int64_t first, int64_t last, const float *dy)
 {
     const int64_t f = j->features;
     for (int64_t d = 0; d < f; d++) {
@@ -78,7 +78,7 @@ static void max_back(const job *j, int64_t first, int64_t last, const float *dy)
 
 static void pool_back(const void *arg, int64_t from, int64_t to)
 {
-    const job *j = arg;
+    const pool_job *j = arg;
     for (int64_t i = from; i < to; i++) {
         const int64_t first = j->of.offsets[i], last = j->of.offsets[i + 1], f = j->features;
         const float *dy = j->dy + i * f;
@@ -95,15 +95,15 @@ static void pool_back(const void *arg, int64_t from, int64_t to)
 
 static att_status backward(att_tape *t, const att_step *s)
 {
-    const kept *kept = s->kept;
+    const pool_saved *saved = s->saved;
     const int64_t n = s->y->value.dim[0], features = s->y->value.dim[1], tokens = s->in[0]->value.dim[0];
-    const job j = {.of = *kept,
-                   .k = att_kernels_of(t->ctx->isa),
-                   .x = s->in[0]->value.data,
-                   .dy = s->y->grad,
-                   .dx = att_tape_grad(s->in[0]),
-                   .share = att_tape_scratch(t, (size_t)(n * features)),
-                   .features = features};
+    const pool_job j = {.of = *saved,
+                        .k = att_kernels_of(t->ctx->isa),
+                        .x = s->in[0]->value.data,
+                        .dy = s->y->grad,
+                        .dx = att_tape_grad(s->in[0]),
+                        .share = att_tape_scratch(t, (size_t)(n * features)),
+                        .features = features};
     if (!j.share)
         return ATT_ERR_MEMORY;
     att_tape_for_rows(t->ctx, n, n > 0 ? tokens * features / n : 0, pool_back, &j);
@@ -122,10 +122,10 @@ att_var *att_pool(att_tape *t, att_var *x, const int64_t *offsets, int64_t n, at
     att_var *y = att_tape_var(t, 2, (const int64_t[]){n, features});
     if (!y)
         return NULL;
-    kept kept = {offsets, kind};
-    const job j = {
-        .of = kept, .k = att_kernels_of(t->ctx->isa), .x = x->value.data, .y = y->value.data, .features = features};
+    pool_saved saved = {offsets, kind};
+    const pool_job j = {
+        .of = saved, .k = att_kernels_of(t->ctx->isa), .x = x->value.data, .y = y->value.data, .features = features};
     att_tape_for_rows(t->ctx, n, n > 0 ? tokens * features / n : 0, pool, &j);
-    kept.offsets = att_tape_keep(t, offsets, (size_t)(n + 1) * sizeof *offsets);
-    return att_tape_end(t, &att_operation_pool, y, &x, 1, &kept, sizeof kept);
+    saved.offsets = att_tape_save(t, offsets, (size_t)(n + 1) * sizeof *offsets);
+    return att_tape_end(t, &att_operation_pool, y, &x, 1, &saved, sizeof saved);
 }

@@ -1,29 +1,29 @@
-/* The largest number or the mean of each window of an image, channel by channel; padding is of nothing */
+/* 2-D max and mean pooling, per channel; padding is excluded */
 #include "tape/tape.h"
 
 #include <string.h>
 
-typedef struct kept {
+typedef struct pool2d_saved {
     att_window w;
     att_pooling kind;
-} kept;
+} pool2d_saved;
 
-typedef struct job {
-    kept of;
+typedef struct pool2d_job {
+    pool2d_saved of;
     const att_kernels *k;
     const float *x, *dy;
     float *y, *dx; /* x and dx [images, height, width, channels], y and dy [images, out[0], out[1], channels] */
-} job;
+} pool2d_job;
 
-/* Where one window stands: lines and columns of the image that are in it. */
-typedef struct place {
+/* The part of the image that a window covers: lines and columns. */
+typedef struct patch {
     int64_t image, first[2], last[2];
-} place;
+} patch;
 
-static place place_of(const att_window *w, int64_t line, int64_t column)
+static patch patch_of(const att_window *w, int64_t line, int64_t column)
 {
     const int64_t at[] = {line % w->out[0], column};
-    place p = {.image = line / w->out[0]};
+    patch p = {.image = line / w->out[0]};
     for (int i = 0; i < 2; i++) {
         const int64_t first = at[i] * w->stride[i] - w->padding[i], last = first + w->kernel[i];
         p.first[i] = first > 0 ? first : 0;
@@ -32,10 +32,10 @@ static place place_of(const att_window *w, int64_t line, int64_t column)
     return p;
 }
 
-static int64_t numbers_of(const place *p) { return (p->last[0] - p->first[0]) * (p->last[1] - p->first[1]); }
+static int64_t numbers_of(const patch *p) { return (p->last[0] - p->first[0]) * (p->last[1] - p->first[1]); }
 
-/* Number i of a window: where its channels begin. */
-static int64_t number_at(const att_window *w, const place *p, int64_t i)
+/* Offset of element i of a window. */
+static int64_t number_at(const att_window *w, const patch *p, int64_t i)
 {
     const int64_t width = p->last[1] - p->first[1], y = p->first[0] + i / width, x = p->first[1] + i % width;
     return ((p->image * w->size[0] + y) * w->size[1] + x) * w->channels;
@@ -43,12 +43,12 @@ static int64_t number_at(const att_window *w, const place *p, int64_t i)
 
 static void pool_lines(const void *arg, int64_t first, int64_t last)
 {
-    const job *j = arg;
+    const pool2d_job *j = arg;
     const att_window *w = &j->of.w;
     void (*const merge)(int64_t, const float *, const float *, float *) =
         j->of.kind == ATT_POOL_MAX ? j->k->vector.max : j->k->vector.add;
     for (int64_t window = first * w->out[1]; window < last * w->out[1]; window++) {
-        const place p = place_of(w, window / w->out[1], window % w->out[1]);
+        const patch p = patch_of(w, window / w->out[1], window % w->out[1]);
         const int64_t n = numbers_of(&p);
         float *y = j->y + window * w->channels;
         memcpy(y, j->x + number_at(w, &p, 0), (size_t)w->channels * sizeof *y);
@@ -59,10 +59,10 @@ static void pool_lines(const void *arg, int64_t first, int64_t last)
     }
 }
 
-/* ---- backward: images one by one, since windows may overlap */
+/* ---- backward: in parallel over images only, since windows may overlap */
 
-/* To the first that is as large as any, or NaN. */
-static void max_back(const job *j, const place *p, const float *dy)
+/* The gradient goes to the first maximum, or to a NaN. */
+static void max_back(const pool2d_job *j, const patch *p, const float *dy)
 {
     const att_window *w = &j->of.w;
     for (int64_t c = 0; c < w->channels; c++) {
@@ -77,7 +77,7 @@ static void max_back(const job *j, const place *p, const float *dy)
     }
 }
 
-static void mean_back(const job *j, const place *p, const float *dy)
+static void mean_back(const pool2d_job *j, const patch *p, const float *dy)
 {
     const att_window *w = &j->of.w;
     const float share = 1.0f / (float)numbers_of(p);
@@ -90,23 +90,23 @@ static void mean_back(const job *j, const place *p, const float *dy)
 
 static void images_back(const void *arg, int64_t first, int64_t last)
 {
-    const job *j = arg;
+    const pool2d_job *j = arg;
     const att_window *w = &j->of.w;
     for (int64_t window = first * w->out[0] * w->out[1]; window < last * w->out[0] * w->out[1]; window++) {
-        const place p = place_of(w, window / w->out[1], window % w->out[1]);
+        const patch p = patch_of(w, window / w->out[1], window % w->out[1]);
         (j->of.kind == ATT_POOL_MAX ? max_back : mean_back)(j, &p, j->dy + window * w->channels);
     }
 }
 
 static att_status backward(att_tape *t, const att_step *s)
 {
-    const kept *kept = s->kept;
-    const job j = {.of = *kept,
-                   .k = att_kernels_of(t->ctx->isa),
-                   .x = s->in[0]->value.data,
-                   .dy = s->y->grad,
-                   .dx = att_tape_grad(s->in[0])};
-    att_tape_for_rows(t->ctx, kept->w.images, kept->w.images > 0 ? att_count(&s->in[0]->value) / kept->w.images : 0,
+    const pool2d_saved *saved = s->saved;
+    const pool2d_job j = {.of = *saved,
+                          .k = att_kernels_of(t->ctx->isa),
+                          .x = s->in[0]->value.data,
+                          .dy = s->y->grad,
+                          .dx = att_tape_grad(s->in[0])};
+    att_tape_for_rows(t->ctx, saved->w.images, saved->w.images > 0 ? att_count(&s->in[0]->value) / saved->w.images : 0,
                       images_back, &j);
     return ATT_OK;
 }
@@ -115,7 +115,7 @@ const att_operation att_operation_pool2d = {.name = "pool2d", .backward = backwa
 
 /* ---- forward */
 
-/* Numbers that a line of windows has, padding too: no more than are worth a thread in any case. */
+/* Elements read for a line of windows, padding included; limited to what makes a task anyway. */
 static int64_t work_of_line(const att_window *w)
 {
     const double n = (double)w->out[1] * (double)w->channels * (double)w->kernel[0] * (double)w->kernel[1];
@@ -127,7 +127,7 @@ att_var *att_pool2d(att_tape *t, att_var *x, att_pooling kind, const att_pool_op
     if (!x || !att_tape_ready(t))
         return NULL;
     att_pool_options o;
-    kept kept = {.kind = kind};
+    pool2d_saved saved = {.kind = kind};
     if (!att_tape_take_options(t, "pool2d", &o, sizeof o, options, "att_pool_options"))
         return NULL;
     if (kind != ATT_POOL_MAX && kind != ATT_POOL_MEAN)
@@ -136,13 +136,13 @@ att_var *att_pool2d(att_tape *t, att_var *x, att_pooling kind, const att_pool_op
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "pool2d: options is NULL, but options.kernel is needed");
     for (int i = 0; i < 2; i++)
         o.stride[i] = o.stride[i] == 0 ? o.kernel[i] : o.stride[i];
-    if (!att_tape_window(t, "pool2d", &x->value, o.kernel, o.stride, o.padding, &kept.w))
+    if (!att_tape_window(t, "pool2d", &x->value, o.kernel, o.stride, o.padding, &saved.w))
         return NULL;
-    const att_window *w = &kept.w;
+    const att_window *w = &saved.w;
     att_var *y = att_tape_var(t, 4, (const int64_t[]){w->images, w->out[0], w->out[1], w->channels});
     if (!y)
         return NULL;
-    const job j = {.of = kept, .k = att_kernels_of(t->ctx->isa), .x = x->value.data, .y = y->value.data};
+    const pool2d_job j = {.of = saved, .k = att_kernels_of(t->ctx->isa), .x = x->value.data, .y = y->value.data};
     att_tape_for_rows(t->ctx, w->images * w->out[0], work_of_line(w), pool_lines, &j);
-    return att_tape_end(t, &att_operation_pool2d, y, &x, 1, &kept, sizeof kept);
+    return att_tape_end(t, &att_operation_pool2d, y, &x, 1, &saved, sizeof saved);
 }

@@ -1,4 +1,4 @@
-/* Positions of tokens, and sines and cosines of angles that grow with them. */
+/* Positions of tokens, and tables of sinusoids. */
 #include "tape/tape.h"
 #include "base/math.h"
 
@@ -7,19 +7,19 @@
 bool att_tape_check_positions(att_tape *t, const char *op, const att_tensor *x, const att_positions *p)
 {
     const int64_t tokens = x->dim[0];
-    if (!p->each == !p->offsets)
+    if (!p->position_ids == !p->offsets)
         att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: positions are given %s", op,
-                      p->each ? "one by one and by offsets" : "neither one by one nor by offsets");
+                      p->position_ids ? "one by one and by offsets" : "neither one by one nor by offsets");
     else if (p->offsets)
         att_tape_check_offsets(t, op, x, p->offsets, p->n);
     for (int64_t b = 0; !t->status && p->offsets && p->starts && b < p->n; b++)
         if (p->starts[b] < 0 || p->starts[b] > INT64_MAX - tokens)
             att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: starts[%lld] = %lld is no position", op, (long long)b,
                           (long long)p->starts[b]);
-    for (int64_t i = 0; !t->status && p->each && i < tokens; i++)
-        if (p->each[i] < 0)
+    for (int64_t i = 0; !t->status && p->position_ids && i < tokens; i++)
+        if (p->position_ids[i] < 0)
             att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: the position of token %lld is %lld", op, (long long)i,
-                          (long long)p->each[i]);
+                          (long long)p->position_ids[i]);
     return !t->status;
 }
 
@@ -38,27 +38,27 @@ const int64_t *att_tape_positions(att_tape *t, const char *op, const att_tensor 
         att_tape_fail(t, ATT_ERR_MEMORY, "%s: %s", op, att_error(t->ctx));
         return NULL;
     }
-    for (int64_t i = 0; p.each && i < tokens; i++)
-        position[i] = p.each[i];
+    for (int64_t i = 0; p.position_ids && i < tokens; i++)
+        position[i] = p.position_ids[i];
     for (int64_t b = 0; p.offsets && b < p.n; b++)
         for (int64_t i = p.offsets[b]; i < p.offsets[b + 1]; i++)
             position[i] = (p.starts ? p.starts[b] : 0) + i - p.offsets[b];
     return position;
 }
 
-/* ---- waves */
+/* ---- sinusoids */
 
-typedef struct job {
+typedef struct positions_job {
     const int64_t *position; /* [rows], or NULL: first, first + 1, ... */
     int64_t first, pairs, sine_step, cosine_at;
     const double *frequency; /* [pairs] */
     float *table;            /* [rows, 2 pairs] */
-} job;
+} positions_job;
 
-/* In double: at position 10^6 an angle is still to 10^-10. */
+/* In double: at position 10^6 the angle is accurate to 10^-10. */
 static void fill_rows(const void *arg, int64_t from, int64_t to)
 {
-    const job *j = arg;
+    const positions_job *j = arg;
     for (int64_t r = from; r < to; r++) {
         const double position = (double)(j->position ? j->position[r] : j->first + r);
         float *sine = j->table + r * 2 * j->pairs, *cosine = sine + j->cosine_at;
@@ -71,11 +71,11 @@ static void fill_rows(const void *arg, int64_t from, int64_t to)
     }
 }
 
-/* A row for each position from the first to the last, where that is not much more than one for each token. */
-const float *const *att_tape_waves(att_tape *t, const char *op, const int64_t *position, int64_t tokens,
-                                   const att_waves *w)
+/* A table over the range of positions, unless it would be much larger than one row per token. */
+const float *const *att_tape_sinusoids(att_tape *t, const char *op, const int64_t *position, int64_t tokens,
+                                       const att_sinusoid_table *w)
 {
-    enum { COST = 16 }; /* of a sine in plain additions */
+    enum { COST = 16 }; /* of a sine, in additions */
     int64_t first = INT64_MAX, last = 0;
     for (int64_t i = 0; i < tokens; i++) {
         first = position[i] < first ? position[i] : first;
@@ -95,18 +95,18 @@ const float *const *att_tape_waves(att_tape *t, const char *op, const int64_t *p
         frequency[i] = att_power(w->base, -2 * (double)i, (double)w->features);
     for (int64_t i = 0; i < tokens; i++)
         row[i] = table + 2 * pairs * (range ? position[i] - first : i);
-    const job j = {.position = range ? NULL : position,
-                   .first = first,
-                   .pairs = pairs,
-                   .sine_step = w->interleaved ? 2 : 1,
-                   .cosine_at = w->interleaved ? 1 : pairs,
-                   .frequency = frequency,
-                   .table = table};
+    const positions_job j = {.position = range ? NULL : position,
+                             .first = first,
+                             .pairs = pairs,
+                             .sine_step = w->interleaved ? 2 : 1,
+                             .cosine_at = w->interleaved ? 1 : pairs,
+                             .frequency = frequency,
+                             .table = table};
     att_tape_for_rows(t->ctx, rows, 2 * COST * pairs, fill_rows, &j);
     return row;
 }
 
-/* ---- learned positions: an embedding by position, added */
+/* ---- learned positions: a row of an embedding table is added to each token */
 
 att_var *att_learned_positions(att_tape *t, att_var *x, att_param *table, const att_positions *at)
 {
@@ -114,16 +114,16 @@ att_var *att_learned_positions(att_tape *t, att_var *x, att_param *table, const 
         return NULL;
     if (!table)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "learned_positions: table is NULL");
-    const int64_t tokens = x->value.dim[0], most = att_param_value(table)->dim[0];
+    const int64_t tokens = x->value.dim[0], max_positions = att_param_value(table)->dim[0];
     const int64_t *position = att_tape_positions(t, "learned_positions", &x->value, at);
     int32_t *ids = position ? att_arena_alloc(&t->arena, att_size_mul((size_t)tokens, sizeof *ids)) : NULL;
     if (position && !ids)
         return att_tape_fail(t, ATT_ERR_MEMORY, "learned_positions: %s", att_error(t->ctx));
     for (int64_t i = 0; ids && i < tokens; i++) {
-        if (position[i] >= most)
+        if (position[i] >= max_positions)
             return att_tape_fail(t, ATT_ERR_ARGUMENT,
                                  "learned_positions: token %lld is at position %lld but the table has %lld rows",
-                                 (long long)i, (long long)position[i], (long long)most);
+                                 (long long)i, (long long)position[i], (long long)max_positions);
         ids[i] = (int32_t)position[i];
     }
     return ids ? att_add(t, x, att_embedding(t, table, ids, tokens)) : NULL;

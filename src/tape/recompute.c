@@ -1,13 +1,13 @@
-/* A function of variables that is run again by a backward, so that its own need not be kept */
+/* Activation checkpointing: a function that backward runs again, so that its intermediate results need not be kept */
 #include "tape/tape.h"
 
-typedef struct kept {
+typedef struct recompute_saved {
     att_recompute_fn apply;
     const void *user; /* a copy */
     const att_tape_scope *scope;
-} kept;
+} recompute_saved;
 
-/* Variables of the function's own on the numbers of x [n], and where the tape records on their gradients. */
+/* Views of x [n] (values, and gradients if the tape records) as variables of the function. */
 static att_var *const *views_of(att_tape *t, att_var *const *x, int n)
 {
     att_var **view = att_arena_alloc(&t->arena, att_size_mul((size_t)n, sizeof *view));
@@ -19,47 +19,47 @@ static att_var *const *views_of(att_tape *t, att_var *const *x, int n)
         view[i] = att_tape_view(t, x[i], x[i]->value.rank, x[i]->value.dim);
         if (!view[i])
             return NULL;
-        view[i]->learns = x[i]->learns;
+        view[i]->requires_grad = x[i]->requires_grad;
     }
     return view;
 }
 
-/* The function, by itself: without a watch, and in the scope that it was called in. */
-static att_var *run(att_tape *t, const kept *k, att_var *const *x, int n)
+/* Runs the function in the scope of the call, without the hook. */
+static att_var *run(att_tape *t, const recompute_saved *k, att_var *const *x, int n)
 {
-    void (*const watch)(void *user, const att_event *event) = t->watch;
+    void (*const watch)(void *user, const att_tape_event *event) = t->hook;
     const att_tape_scope *scope = t->scope;
-    const size_t own = t->own;
-    t->own = att_arena_mark(&t->arena);
+    const size_t own = t->own_mark;
+    t->own_mark = att_arena_mark(&t->arena);
     att_var *const *view = views_of(t, x, n);
-    t->watch = t->record ? NULL : watch;
+    t->hook = t->record ? NULL : watch;
     t->scope = k->scope;
     att_var *y = view ? k->apply(k->user, t, view) : NULL;
-    if (!t->status && (!y || y->made <= t->own))
+    if (!t->status && (!y || y->made <= t->own_mark))
         att_tape_fail(t, ATT_ERR_ARGUMENT, "recompute: the function gave %s",
                       y ? "a variable that is not its own" : "NULL");
-    t->watch = watch;
+    t->hook = watch;
     t->scope = scope;
-    t->own = own;
+    t->own_mark = own;
     return t->status ? NULL : y;
 }
 
-/* ---- backward: forward again, recorded, and a backward over that */
+/* ---- backward: a recorded forward, then its backward */
 
 static att_status backward(att_tape *t, const att_step *s)
 {
     att_var *last = t->last;
-    att_tape_spare *spares = t->spares;
+    att_tape_free_block *free_list = t->free_list;
     t->last = NULL;
-    t->spares = NULL; /* what becomes spare now is given up with the rest of the run */
-    att_var *y = run(t, s->kept, s->in, s->n_in);
+    t->free_list = NULL; /* memory that becomes free now is released with the rest of the run */
+    att_var *y = run(t, s->saved, s->in, s->n_in);
     att_status e = t->status ? att_fail(t->ctx, t->status, "%s", t->error)
                              : att_check_same_shape(t->ctx, "recompute: the function's second result", &y->value,
                                                     "its first", &s->y->value);
-    t->status = ATT_OK; /* the tape itself has not failed: a backward may be tried again */
-    e = e ? e : att_tape_back(t, y, s->y->grad);
+    t->status = ATT_OK; /* the tape itself has not failed: the backward may be repeated */
+    e = e ? e : att_tape_run_backward(t, y, s->y->grad);
     t->last = last;
-    t->spares = spares;
+    t->free_list = free_list;
     return e;
 }
 
@@ -89,13 +89,13 @@ att_var *att_recompute(att_tape *t, att_recompute_fn apply, const void *user, si
     if (!check(t, apply, user, user_bytes, x, n))
         return NULL;
     const bool record = t->record;
-    const kept kept = {apply, att_tape_keep(t, user, user_bytes), t->scope};
+    const recompute_saved saved = {apply, att_tape_save(t, user, user_bytes), t->scope};
     const size_t mark = att_arena_mark(&t->arena);
     t->record = false;
-    att_var *y = att_tape_release(t, mark, t->status ? NULL : run(t, &kept, x, n));
+    att_var *y = att_tape_release(t, mark, t->status ? NULL : run(t, &saved, x, n));
     t->record = record;
     if (!y || !record)
         return y;
     t->last = y;
-    return att_tape_end(t, &att_operation_recompute, y, x, n, &kept, sizeof kept);
+    return att_tape_end(t, &att_operation_recompute, y, x, n, &saved, sizeof saved);
 }

@@ -1,6 +1,6 @@
-/* Recurrent layers, ragged. What the input gives to the gates is one product over all tokens; then, step by step, one
- * product with the states of those sequences that still run. Sequences are sorted by length, so that these are the
- * first ones, and there is no padding. */
+/* Ragged recurrent layers. One matrix product computes the input's part of the gates for all tokens; then each time
+ * step has one product with the states of the sequences that are still running. Sequences are sorted by descending
+ * length, so these are the first ones, and nothing is padded. */
 #include "tape/recurrent.h"
 #include "gemm/gemm.h"
 
@@ -8,25 +8,25 @@
 #include <string.h>
 
 typedef struct sequence {
-    int64_t number; /* among the caller's */
-    int64_t first;  /* the row of its first step */
+    int64_t number; /* index in the caller's order */
+    int64_t first;  /* row of its first step */
     int64_t length;
 } sequence;
 
-/* A state: what steps left of it in the rows of tokens, and what it was before the first step. */
+/* Hidden or cell states: after each token, and before the first step. */
 typedef struct states {
     const float *row;
     int64_t stride;
-    const float *start; /* [n, units], or zeros [units] with a stride of 0 */
+    const float *start; /* [n, units], or zeros [units] with stride 0 */
     int64_t start_stride;
 } states;
 
-/* What forward and backward both need. */
+/* Used by forward and backward. */
 typedef struct frame {
     const att_cell *cell;
-    const sequence *sequence; /* [n], the longest first */
+    const sequence *sequence; /* [n], in descending length */
     int64_t n, units;
-    int64_t way;  /* rows from a step to the next: 1 or -1 */
+    int64_t step; /* row distance of consecutive steps: 1 or -1 */
     float *gates; /* [tokens, gates + 1, units] */
     states h, c;
 } frame;
@@ -34,12 +34,12 @@ typedef struct frame {
 /* The state of a sequence before step `at`, [units] */
 static const float *before(const frame *f, const states *x, const sequence *s, int64_t at)
 {
-    return at ? x->row + (s->first + (at - 1) * f->way) * x->stride : x->start + s->number * x->start_stride;
+    return at ? x->row + (s->first + (at - 1) * f->step) * x->stride : x->start + s->number * x->start_stride;
 }
 
 static float *gates_of(const frame *f, int64_t row) { return f->gates + row * (f->cell->gates + 1) * f->units; }
 
-/* How many sequences run at step `at`, from where a neighbouring step has found so many. */
+/* Number of sequences still running at step `at`; `running`: that of a neighbouring step. */
 static int64_t running_at(const frame *f, int64_t at, int64_t running)
 {
     while (running < f->n && f->sequence[running].length > at)
@@ -49,28 +49,28 @@ static int64_t running_at(const frame *f, int64_t at, int64_t running)
     return running;
 }
 
-/* ---- backward: the gradient of a state is what its output gives and, through the gates, the step after it. That of
- * the gates is kept for all tokens, so that weights have theirs in one product. */
+/* ---- backward: the gradient of a state is dy plus, through the gates, that of the next step. Gradients of gates are
+ * stored for all tokens, so that the gradients of the weights are one product each. */
 
-typedef struct back_job {
+typedef struct recurrent_backward_job {
     const att_kernels *k;
     const frame *f;
-    int64_t at;      /* the step */
+    int64_t at;      /* time step */
     const float *dy; /* [tokens, units] */
-    float *h;        /* [tokens, units]: states before the step, copied */
-    float *d;        /* [tokens, gates, units]: by what the input gives to gates */
-    float *dproduct; /* [n, gates, units]: by the product of this step */
+    float *h;        /* [tokens, units]: copies of the states before each step */
+    float *d;        /* [tokens, gates, units]: gradients by the input's part of the gates */
+    float *dproduct; /* [n, gates, units]: gradients by the product of this step */
     float *dh, *dc;  /* [n, units], in the order of f->sequence */
-} back_job;
+} recurrent_backward_job;
 
 static void back_step(const void *arg, int64_t from, int64_t to)
 {
-    const back_job *j = arg;
+    const recurrent_backward_job *j = arg;
     const frame *f = j->f;
     const int64_t units = f->units, gates = f->cell->gates * units;
     for (int64_t i = from; i < to; i++) {
         const sequence *s = &f->sequence[i];
-        const int64_t row = s->first + j->at * f->way;
+        const int64_t row = s->first + j->at * f->step;
         const float *h = before(f, &f->h, s, j->at);
         float *dh = j->dh + i * units, *d = j->d + row * gates, *dproduct = j->dproduct + i * gates;
         j->k->vector.add(units, dh, j->dy + row * units, dh);
@@ -88,7 +88,7 @@ static void back_step(const void *arg, int64_t from, int64_t to)
 /* From derivatives by the input's part to those by the product: in a GRU the reset gate stands between it and m. */
 static void back_to_product(const void *arg, int64_t first, int64_t last)
 {
-    const back_job *j = arg;
+    const recurrent_backward_job *j = arg;
     const int64_t units = j->f->units;
     for (int64_t i = first; i < last; i++) {
         float *dm = j->d + (i * j->f->cell->gates + 2) * units;
@@ -96,15 +96,15 @@ static void back_to_product(const void *arg, int64_t first, int64_t last)
     }
 }
 
-/* x [n, units] in the caller's order -> y in that of f->sequence */
+/* Reorders x [n, units] from the caller's order to that of f->sequence */
 static void sort_rows(const frame *f, const float *x, float *y)
 {
     for (int64_t i = 0; i < f->n; i++)
         memcpy(y + i * f->units, x + f->sequence[i].number * f->units, (size_t)f->units * sizeof *y);
 }
 
-/* Through all steps: j->d, j->h, j->dh and j->dc */
-static att_status back_steps(att_tape *t, const att_step *s, back_job *j)
+/* All time steps: j->d, j->h, j->dh and j->dc */
+static att_status back_steps(att_tape *t, const att_step *s, recurrent_backward_job *j)
 {
     const frame *f = j->f;
     const int64_t gates = f->cell->gates * f->units, tokens = s->y->value.dim[0];
@@ -144,18 +144,18 @@ static void start_back(const att_kernels *k, const frame *f, att_var *start, con
 
 att_status att_recurrent_back(att_tape *t, const att_step *s)
 {
-    const frame *f = s->kept;
+    const frame *f = s->saved;
     const att_tensor *x = &s->in[0]->value;
     const int64_t tokens = x->dim[0], units = f->units, gates = f->cell->gates * units;
     const size_t states = att_size_mul((size_t)f->n, (size_t)units);
-    back_job j = {.k = att_kernels_of(t->ctx->isa),
-                  .f = f,
-                  .dy = s->y->grad,
-                  .h = att_tape_scratch(t, att_size_mul((size_t)tokens, (size_t)units)),
-                  .d = att_tape_scratch(t, att_size_mul((size_t)tokens, (size_t)gates)),
-                  .dproduct = att_tape_scratch(t, att_size_mul((size_t)f->n, (size_t)gates)),
-                  .dh = att_tape_scratch(t, states),
-                  .dc = att_tape_scratch(t, states)};
+    recurrent_backward_job j = {.k = att_kernels_of(t->ctx->isa),
+                                .f = f,
+                                .dy = s->y->grad,
+                                .h = att_tape_scratch(t, att_size_mul((size_t)tokens, (size_t)units)),
+                                .d = att_tape_scratch(t, att_size_mul((size_t)tokens, (size_t)gates)),
+                                .dproduct = att_tape_scratch(t, att_size_mul((size_t)f->n, (size_t)gates)),
+                                .dh = att_tape_scratch(t, states),
+                                .dc = att_tape_scratch(t, states)};
     if (!j.h || !j.d || !j.dproduct || !j.dh || !j.dc)
         return ATT_ERR_MEMORY;
     att_status e = back_steps(t, s, &j);
@@ -172,7 +172,7 @@ att_status att_recurrent_back(att_tape *t, const att_step *s)
     return ATT_OK;
 }
 
-/* Of the last states, which are parts of the variable that has the outputs, too. */
+/* The states after the last steps, views of the variable that holds the outputs, too. */
 const att_operation att_operation_last_states = {.name = "last_states"};
 
 /* ---- forward */
@@ -180,9 +180,9 @@ const att_operation att_operation_last_states = {.name = "last_states"};
 typedef struct step_job {
     const att_kernels *k;
     const frame *f;
-    int64_t at;     /* the step */
+    int64_t at;     /* time step */
     float *product; /* [n, gates, units], in the order of f->sequence */
-    float *now;     /* [n, units]: its left operand, the states */
+    float *now;     /* [n, units]: the left operand of the product: states */
     float *y;       /* [tokens, units] */
 } step_job;
 
@@ -193,7 +193,7 @@ static void one_step(const void *arg, int64_t from, int64_t to)
     const int64_t units = f->units;
     for (int64_t i = from; i < to; i++) {
         const sequence *s = &f->sequence[i];
-        const int64_t row = s->first + j->at * f->way;
+        const int64_t row = s->first + j->at * f->step;
         float *y = j->y + row * units;
         const float *product = j->product + i * f->cell->gates * units;
         if (f->cell->has_cell)
@@ -204,7 +204,7 @@ static void one_step(const void *arg, int64_t from, int64_t to)
     }
 }
 
-/* y [tokens, units] from gates, which have what the input gives; weight packed, bias may be NULL */
+/* y [tokens, units] from gates, which hold the input's part; weight is packed, bias may be NULL */
 static void all_steps(att_tape *t, step_job *j, const float *weight, const float *bias)
 {
     const frame *f = j->f;
@@ -226,7 +226,7 @@ static void all_steps(att_tape *t, step_job *j, const float *weight, const float
     }
 }
 
-/* The states after the last steps -> y [n, units], in the caller's order */
+/* Copies the states after the last steps to y [n, units], in the caller's order */
 static void copy_last(const frame *f, const states *x, float *y)
 {
     for (int64_t i = 0; i < f->n; i++) {
@@ -274,28 +274,28 @@ static bool check(att_tape *t, const att_cell *cell, const att_tensor *x, const 
         att_tape_fail(t, ATT_ERR_SHAPE, "%s: x is %s, not [tokens, features]", op, att_shape_of(x).text);
     else if (w->rank != 2)
         att_tape_fail(t, ATT_ERR_SHAPE, "%s: weight_hh is %s, not a matrix", op, att_shape_of(w).text);
-    else if (o->start.cell && !cell->has_cell)
-        att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: start.cell is given, but there are no cells", op);
+    else if (o->initial.cell && !cell->has_cell)
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: initial.cell is given, but there are no cells", op);
     if (t->status || !att_tape_check_offsets(t, op, x, offsets, n))
         return false;
     const int64_t units = w->dim[1], gates = cell->gates * units;
     const att_tensor *b_ih = o->bias_ih ? att_param_value(o->bias_ih) : NULL;
     const att_tensor *b_hh = o->bias_hh ? att_param_value(o->bias_hh) : NULL;
-    const att_tensor *h = o->start.hidden ? &o->start.hidden->value : NULL;
-    const att_tensor *c = o->start.cell ? &o->start.cell->value : NULL;
+    const att_tensor *h = o->initial.hidden ? &o->initial.hidden->value : NULL;
+    const att_tensor *c = o->initial.cell ? &o->initial.cell->value : NULL;
     return has_shape(t, cell, "weight_hh", w, 2, (const int64_t[]){gates, units}) &&
            has_shape(t, cell, "weight_ih", att_param_value(o->weight_ih), 2, (const int64_t[]){gates, x->dim[1]}) &&
            has_shape(t, cell, "bias_ih", b_ih, 1, &gates) && has_shape(t, cell, "bias_hh", b_hh, 1, &gates) &&
-           has_shape(t, cell, "start.hidden", h, 2, (const int64_t[]){n, units}) &&
-           has_shape(t, cell, "start.cell", c, 2, (const int64_t[]){n, units});
+           has_shape(t, cell, "initial.hidden", h, 2, (const int64_t[]){n, units}) &&
+           has_shape(t, cell, "initial.cell", c, 2, (const int64_t[]){n, units});
 }
 
-/* What stays until a backward; f->cell and f->n are there already. */
+/* Fills the frame; f->cell and f->n are set already. */
 static bool make_frame(att_tape *t, frame *f, const int64_t *offsets, bool reverse, const att_var *y,
-                       const att_states *start)
+                       const att_recurrent_state *start)
 {
     const int64_t units = f->units = y->value.dim[1], width = (f->cell->gates + 1) * units;
-    f->way = reverse ? -1 : 1;
+    f->step = reverse ? -1 : 1;
     f->sequence = sort_sequences(t, offsets, f->n, reverse);
     f->gates = att_tape_scratch(t, att_size_mul((size_t)y->value.dim[0], (size_t)width));
     float *zeros = att_tape_scratch(t, (size_t)units);
@@ -339,16 +339,16 @@ static att_var *done(att_tape *t, const frame *f, att_var *x, const att_recurren
 {
     const att_step step = {.op = f->cell->op,
                            .y = y,
-                           .in = (att_var *[]){x, o->start.hidden, o->start.cell},
+                           .in = (att_var *[]){x, o->initial.hidden, o->initial.cell},
                            .n_in = 3,
                            .param = (att_param *[]){o->weight_ih, o->weight_hh, o->bias_ih, o->bias_hh},
                            .n_param = 4,
-                           .kept = f,
-                           .kept_bytes = sizeof *f};
+                           .saved = f,
+                           .saved_bytes = sizeof *f};
     return att_tape_done(t, &step, NULL, NULL);
 }
 
-/* Part number `part` of those behind the outputs, [n, units] */
+/* View number `part` of those after the outputs, [n, units] */
 static att_var *last_state(att_tape *t, att_var *all, att_var *y, int64_t n, int part)
 {
     const int64_t units = y->value.dim[1], at = (y->value.dim[0] + part * n) * units;
@@ -357,7 +357,7 @@ static att_var *last_state(att_tape *t, att_var *all, att_var *y, int64_t n, int
 }
 
 static att_var *apply(att_tape *t, const att_cell *cell, att_var *x, const int64_t *offsets, int64_t n,
-                      const att_recurrent *o, att_states *last)
+                      const att_recurrent *o, att_recurrent_state *last)
 {
     const int64_t tokens = x->value.dim[0], units = att_param_value(o->weight_hh)->dim[1];
     att_var *all = att_tape_var(t, 2, (const int64_t[]){tokens + (cell->has_cell ? 2 : 1) * n, units});
@@ -365,29 +365,29 @@ static att_var *apply(att_tape *t, const att_cell *cell, att_var *x, const int64
     if (!y)
         return NULL;
     frame f = {.cell = cell, .n = n};
-    float *to = all->value.data, *behind = to + tokens * units;
+    float *to = all->value.data, *last_states = to + tokens * units;
     const size_t mark = att_arena_mark(&t->arena);
-    bool good = make_frame(t, &f, offsets, o->reverse, y, &o->start);
+    bool good = make_frame(t, &f, offsets, o->reverse, y, &o->initial);
     const size_t scratch = att_arena_mark(&t->arena);
     good = good && compute(t, &f, &x->value, o, to);
     if (!good)
         return att_tape_fail(t, ATT_ERR_MEMORY, "%s: %s", cell->op->name, att_error(t->ctx));
-    copy_last(&f, &f.h, behind);
+    copy_last(&f, &f.h, last_states);
     if (cell->has_cell)
-        copy_last(&f, &f.c, behind + n * units);
+        copy_last(&f, &f.c, last_states + n * units);
     att_arena_release(&t->arena, t->record ? scratch : mark);
     y = done(t, &f, x, o, y);
     if (last && y)
-        *last = (att_states){last_state(t, all, y, n, 0), cell->has_cell ? last_state(t, all, y, n, 1) : NULL};
+        *last = (att_recurrent_state){last_state(t, all, y, n, 0), cell->has_cell ? last_state(t, all, y, n, 1) : NULL};
     return t->status ? NULL : y;
 }
 
 att_var *att_recurrent_apply(att_tape *t, const att_cell *cell, att_var *x, const int64_t *offsets, int64_t n,
-                             const att_recurrent *options, att_states *last)
+                             const att_recurrent *options, att_recurrent_state *last)
 {
     att_recurrent o;
     if (last)
-        *last = (att_states){0};
+        *last = (att_recurrent_state){0};
     if (!x || !att_tape_ready(t))
         return NULL;
     if (!options)

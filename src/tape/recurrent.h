@@ -1,4 +1,4 @@
-/* What the GRU and the LSTM have in common: sequences side by side through time, and back. */
+/* The common part of GRU and LSTM: batched time steps, forward and backward. */
 #ifndef ATT_TAPE_RECURRENT_H
 #define ATT_TAPE_RECURRENT_H
 
@@ -11,9 +11,9 @@ typedef struct att_cell {
     bool has_cell; /* beside the hidden state: an LSTM, else a GRU */
 } att_cell;
 
-/* The whole operation, of arguments not yet checked; its step's backward is att_recurrent_back. */
+/* The whole operation, arguments unchecked; the backward of its step is att_recurrent_back. */
 att_var *att_recurrent_apply(att_tape *t, const att_cell *cell, att_var *x, const int64_t *offsets, int64_t n,
-                             const att_recurrent *options, att_states *last);
+                             const att_recurrent *options, att_recurrent_state *last);
 att_status att_recurrent_back(att_tape *t, const att_step *s);
 
 #endif

@@ -1,27 +1,27 @@
-/* Rotary positions: pairs of a head's numbers are turned by angles that grow with the position */
+/* Rotary position encoding: pairs of a head's features are rotated by angles proportional to the position */
 #include "tape/tape.h"
 
 #include <math.h>
 #include <string.h>
 
-typedef struct kept {
+typedef struct rotary_saved {
     const float *const *row; /* [tokens]: sines, then cosines [pairs] */
     int64_t pairs;
     bool interleaved;
-} kept;
+} rotary_saved;
 
-typedef struct job {
-    kept at;
+typedef struct rotary_job {
+    rotary_saved at;
     const att_kernels *k;
     const float *x;
     float *y; /* both [tokens, heads, dim] */
     int64_t heads, dim;
-    float way; /* 1, or -1 back */
-} job;
+    float sign; /* 1: forward, -1: inverse rotation */
+} rotary_job;
 
 static void rotary(const void *arg, int64_t first, int64_t last)
 {
-    const job *j = arg;
+    const rotary_job *j = arg;
     const int64_t pairs = j->at.pairs, rest = j->dim - 2 * pairs;
     void (*const rotate)(int64_t, float, const float *, const float *, const float *, float *) =
         j->at.interleaved ? j->k->layer.rotate_pairs : j->k->layer.rotate_halves;
@@ -29,19 +29,20 @@ static void rotary(const void *arg, int64_t first, int64_t last)
         const float *sine = j->at.row[i], *x = j->x + i * j->heads * j->dim;
         float *y = j->y + i * j->heads * j->dim;
         for (int64_t h = 0; h < j->heads; h++, x += j->dim, y += j->dim) {
-            rotate(pairs, j->way, x, sine, sine + pairs, y);
+            rotate(pairs, j->sign, x, sine, sine + pairs, y);
             memcpy(y + 2 * pairs, x + 2 * pairs, (size_t)rest * sizeof *y);
         }
     }
 }
 
-static void turn(att_ctx *ctx, const kept *at, const att_tensor *x, float way, const float *from, float *to)
+static void rotate_rows(att_ctx *ctx, const rotary_saved *at, const att_tensor *x, float sign, const float *from,
+                        float *to)
 {
-    const job j = {*at, att_kernels_of(ctx->isa), from, to, x->dim[1], x->dim[2], way};
+    const rotary_job j = {*at, att_kernels_of(ctx->isa), from, to, x->dim[1], x->dim[2], sign};
     att_tape_for_rows(ctx, x->dim[0], x->dim[1] * x->dim[2], rotary, &j);
 }
 
-/* ---- backward: the same angles, the other way */
+/* ---- backward: the inverse rotation */
 
 static att_status backward(att_tape *t, const att_step *s)
 {
@@ -49,7 +50,7 @@ static att_status backward(att_tape *t, const att_step *s)
     float *dx = att_tape_dx(t, s->in[0]);
     if (!dx)
         return ATT_ERR_MEMORY;
-    turn(t->ctx, s->kept, x, -1, s->y->grad, dx);
+    rotate_rows(t->ctx, s->saved, x, -1, s->y->grad, dx);
     att_tape_dx_end(t, s->in[0], dx);
     return ATT_OK;
 }
@@ -84,12 +85,12 @@ att_var *att_rotary(att_tape *t, att_var *x, const att_positions *at, const att_
     const int64_t tokens = x->value.dim[0];
     att_var *y = att_tape_var(t, 3, x->value.dim);
     const int64_t *position = y ? att_tape_positions(t, "rotary", &x->value, at) : NULL;
-    const att_waves waves = {.features = o.dims, .base = o.base};
-    const kept kept = {.row = position ? att_tape_waves(t, "rotary", position, tokens, &waves) : NULL,
-                       .pairs = o.dims / 2,
-                       .interleaved = o.interleaved};
-    if (!kept.row)
+    const att_sinusoid_table table = {.features = o.dims, .base = o.base};
+    const rotary_saved saved = {.row = position ? att_tape_sinusoids(t, "rotary", position, tokens, &table) : NULL,
+                                .pairs = o.dims / 2,
+                                .interleaved = o.interleaved};
+    if (!saved.row)
         return NULL;
-    turn(t->ctx, &kept, &x->value, 1, x->value.data, y->value.data);
-    return att_tape_end(t, &att_operation_rotary, y, &x, 1, &kept, sizeof kept);
+    rotate_rows(t->ctx, &saved, &x->value, 1, x->value.data, y->value.data);
+    return att_tape_end(t, &att_operation_rotary, y, &x, 1, &saved, sizeof saved);
 }

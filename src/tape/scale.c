@@ -1,4 +1,4 @@
-/* x times a number */
+/* x times a constant */
 #include "tape/tape.h"
 
 static void scale(const void *arg, int64_t first, int64_t last)
@@ -17,7 +17,7 @@ static void product(att_ctx *ctx, int64_t count, float factor, const float *x, f
 
 static att_status backward(att_tape *t, const att_step *s)
 {
-    const float *factor = s->kept;
+    const float *factor = s->saved;
     float *dx = att_tape_dx(t, s->in[0]);
     if (!dx)
         return ATT_ERR_MEMORY;
@@ -26,7 +26,7 @@ static att_status backward(att_tape *t, const att_step *s)
     return ATT_OK;
 }
 
-const att_operation att_operation_scale = {.name = "scale", .backward = backward, .forgets_y = true, .forgets_in = 1};
+const att_operation att_operation_scale = {.name = "scale", .backward = backward, .ignores_y = true, .ignores_in = 1};
 
 /* ---- forward */
 

@@ -1,20 +1,20 @@
-/* Sinusoidal positions, added to x or put behind it */
+/* Sinusoidal positions, added or appended to x */
 #include "tape/tape.h"
 
 #include <math.h>
 #include <string.h>
 
-typedef struct job {
+typedef struct sinusoidal_job {
     const att_kernels *k;
     const float *x;          /* [tokens, in] */
     const float *const *row; /* [tokens] */
     float *y;                /* [tokens, out] */
     int64_t in, out, append;
-} job;
+} sinusoidal_job;
 
 static void sinusoidal(const void *arg, int64_t first, int64_t last)
 {
-    const job *j = arg;
+    const sinusoidal_job *j = arg;
     for (int64_t i = first; i < last; i++) {
         const float *x = j->x + i * j->in;
         float *y = j->y + i * j->out;
@@ -27,24 +27,24 @@ static void sinusoidal(const void *arg, int64_t first, int64_t last)
     }
 }
 
-/* ---- backward: x's own part of y */
+/* ---- backward: the part of dy that belongs to x */
 
 static att_status backward(att_tape *t, const att_step *s)
 {
     const int64_t tokens = s->y->value.dim[0], out = s->y->value.dim[1], in = s->in[0]->value.dim[1];
     if (in == out)
-        att_tape_give(t, s->in[0], s->y->grad);
+        att_tape_add_grad(t, s->in[0], s->y->grad);
     else
         att_tape_blocks(t->ctx, tokens, in, s->y->grad, out, att_tape_grad(s->in[0]), in, true);
     return ATT_OK;
 }
 
 const att_operation att_operation_sinusoidal = {
-    .name = "sinusoidal", .backward = backward, .forgets_y = true, .forgets_in = 1};
+    .name = "sinusoidal", .backward = backward, .ignores_y = true, .ignores_in = 1};
 
 /* ---- forward */
 
-static bool check(att_tape *t, const att_tensor *x, const att_sinusoids *s)
+static bool check(att_tape *t, const att_tensor *x, const att_sinusoidal_options *s)
 {
     if (x->rank != 2)
         att_tape_fail(t, ATT_ERR_SHAPE, "sinusoidal: x is %s, not [tokens, features]", att_shape_of(x).text);
@@ -56,12 +56,12 @@ static bool check(att_tape *t, const att_tensor *x, const att_sinusoids *s)
     return !t->status;
 }
 
-att_var *att_sinusoidal(att_tape *t, att_var *x, const att_positions *at, const att_sinusoids *options)
+att_var *att_sinusoidal(att_tape *t, att_var *x, const att_positions *at, const att_sinusoidal_options *options)
 {
     if (!x || !att_tape_ready(t))
         return NULL;
-    att_sinusoids s;
-    if (!att_tape_take_options(t, "sinusoidal", &s, sizeof s, options, "att_sinusoids"))
+    att_sinusoidal_options s;
+    if (!att_tape_take_options(t, "sinusoidal", &s, sizeof s, options, "att_sinusoidal_options"))
         return NULL;
     s.base = s.base == 0 ? 10000 : s.base;
     if (!check(t, &x->value, &s))
@@ -69,17 +69,18 @@ att_var *att_sinusoidal(att_tape *t, att_var *x, const att_positions *at, const 
     const int64_t tokens = x->value.dim[0], in = x->value.dim[1], out = in + s.append;
     att_var *y = att_tape_var(t, 2, (const int64_t[]){tokens, out});
     const int64_t *position = y ? att_tape_positions(t, "sinusoidal", &x->value, at) : NULL;
-    const att_waves waves = {.features = s.append ? s.append : in, .base = s.base, .interleaved = s.interleaved};
-    const float *const *row = position ? att_tape_waves(t, "sinusoidal", position, tokens, &waves) : NULL;
+    const att_sinusoid_table table = {
+        .features = s.append ? s.append : in, .base = s.base, .interleaved = s.interleaved};
+    const float *const *row = position ? att_tape_sinusoids(t, "sinusoidal", position, tokens, &table) : NULL;
     if (!row)
         return NULL;
-    const job j = {.k = att_kernels_of(t->ctx->isa),
-                   .x = x->value.data,
-                   .row = row,
-                   .y = y->value.data,
-                   .in = in,
-                   .out = out,
-                   .append = s.append};
+    const sinusoidal_job j = {.k = att_kernels_of(t->ctx->isa),
+                              .x = x->value.data,
+                              .row = row,
+                              .y = y->value.data,
+                              .in = in,
+                              .out = out,
+                              .append = s.append};
     att_tape_for_rows(t->ctx, tokens, out, sinusoidal, &j);
     return att_tape_end(t, &att_operation_sinusoidal, y, &x, 1, NULL, 0);
 }

@@ -8,7 +8,7 @@ static void softmax(const void *arg, int64_t first, int64_t last)
         j->k->layer.softmax(j->features, j->a + i, j->y + i);
 }
 
-/* ---- backward: dx = y (dy - the sum of y dy) */
+/* ---- backward: dx = y (dy - sum(y dy)) */
 
 static void softmax_back(const void *arg, int64_t first, int64_t last)
 {

@@ -8,7 +8,7 @@
 struct att_tape_scope {
     const att_tape_scope *parent;
     size_t made; /* the arena's mark after this struct */
-    int depth;   /* 1 for the outermost */
+    int depth;   /* 1: outermost */
     char path[];
 };
 
@@ -33,10 +33,10 @@ att_status att_tape_new(att_ctx *ctx, const att_tape_config *cfg, att_tape **out
     if (!t)
         return ATT_ERR_MEMORY;
     t->ctx = ctx;
-    t->watch = c.watch;
-    t->watch_user = c.watch_user;
+    t->hook = c.hook;
+    t->hook_user = c.hook_user;
     t->record = c.record;
-    t->finite = c.finite;
+    t->detect_anomaly = c.detect_anomaly;
     att_arena_init(&t->arena, ctx);
     *out = t;
     return ATT_OK;
@@ -58,9 +58,9 @@ void att_tape_reset(att_tape *t)
     t->scope = NULL;
     t->status = ATT_OK;
     t->last = NULL;
-    t->spares = NULL;
+    t->free_list = NULL;
     t->has_grads = false;
-    t->own = 0;
+    t->own_mark = 0;
 }
 
 att_var *att_tape_fail(att_tape *t, att_status s, const char *format, ...)
@@ -72,7 +72,7 @@ att_var *att_tape_fail(att_tape *t, att_status s, const char *format, ...)
     const char *path = path_of(t);
     int n = *path ? snprintf(t->error, sizeof t->error, "%s: ", path) : 0;
     if (n >= (int)sizeof t->error)
-        n = 0; /* a path that long would hide the message */
+        n = 0; /* so long a path would hide the message */
     va_list args;
     va_start(args, format);
     vsnprintf(t->error + n, sizeof t->error - (size_t)n, format, args);
@@ -100,8 +100,8 @@ bool att_tape_take_options(att_tape *t, const char *op, void *dst, size_t dst_si
 
 /* ---- variables */
 
-/* NULL as well once the tape has failed: what an operation takes last is there only if all before it is. */
-static void *take(att_tape *t, size_t bytes, size_t *made)
+/* Allocates memory of a variable; NULL also if the tape has failed, so that checking the last allocation suffices. */
+static void *allocate(att_tape *t, size_t bytes, size_t *made)
 {
     void *p = t->status ? NULL : att_arena_alloc(&t->arena, bytes);
     if (!p)
@@ -113,7 +113,7 @@ static void *take(att_tape *t, size_t bytes, size_t *made)
 static att_var *new_var(att_tape *t, int rank, const int64_t *dim)
 {
     size_t made;
-    att_var *v = take(t, sizeof *v, &made);
+    att_var *v = allocate(t, sizeof *v, &made);
     if (!v)
         return NULL;
     *v = (att_var){.made = made, .before = t->last};
@@ -125,19 +125,19 @@ static att_var *new_var(att_tape *t, int rank, const int64_t *dim)
     return v;
 }
 
-/* Memory that is used again, on a tape that records. */
-struct att_tape_spare {
-    att_tape_spare *next;
+/* Free memory for reuse, on a tape that records. */
+struct att_tape_free_block {
+    att_tape_free_block *next;
     size_t bytes;
 };
 
-static void *take_numbers(att_tape *t, size_t bytes, size_t *made)
+static void *allocate_value(att_tape *t, size_t bytes, size_t *made)
 {
-    att_tape_spare **s = &t->spares;
+    att_tape_free_block **s = &t->free_list;
     while (*s && (*s)->bytes != bytes)
         s = &(*s)->next;
     if (!*s || !t->record)
-        return take(t, bytes, made);
+        return allocate(t, bytes, made);
     void *p = *s;
     *s = (*s)->next;
     *made = att_arena_mark(&t->arena);
@@ -148,7 +148,7 @@ att_var *att_tape_var(att_tape *t, int rank, const int64_t *dim)
 {
     att_var *v = new_var(t, rank, dim);
     if (v)
-        v->value.data = take_numbers(t, bytes_of(&v->value), &v->data_made);
+        v->value.data = allocate_value(t, bytes_of(&v->value), &v->data_made);
     return v && v->value.data ? v : NULL;
 }
 
@@ -157,18 +157,18 @@ att_var *att_tape_like(att_tape *t, const att_var *x)
     return x && att_tape_ready(t) ? att_tape_var(t, x->value.rank, x->value.dim) : NULL;
 }
 
-/* Of the variables above the mark, which nobody will use but keep, the numbers that no backward reads become spare. */
-static void spare_numbers(att_tape *t, size_t mark, const att_var *keep)
+/* Puts the values of variables above the mark, except keep, that no backward reads into the free list. */
+static void free_values(att_tape *t, size_t mark, const att_var *keep)
 {
     for (att_var *v = t->last; v && v->made > mark; v = v->before) {
         const size_t bytes = bytes_of(&v->value);
-        if (v == keep || v->gone || v->needed || v->base || v->keeps_grad || !v->step || !v->step->op->forgets_y ||
-            bytes < sizeof(att_tape_spare))
+        if (v == keep || v->value_freed || v->value_needed || v->base || v->retains_grad || !v->step ||
+            !v->step->op->ignores_y || bytes < sizeof(att_tape_free_block))
             continue;
-        att_tape_spare *s = v->value.data;
-        *s = (att_tape_spare){t->spares, bytes};
-        t->spares = s;
-        v->gone = true;
+        att_tape_free_block *s = v->value.data;
+        *s = (att_tape_free_block){t->free_list, bytes};
+        t->free_list = s;
+        v->value_freed = true;
     }
 }
 
@@ -186,7 +186,7 @@ att_var *att_tape_part(att_tape *t, att_var *of, int64_t at, int rank, const int
     v->data_made = of->data_made;
     if (t->record) {
         v->base = of->base ? of->base : of;
-        v->base->needed = true;
+        v->base->value_needed = true;
     }
     return v;
 }
@@ -218,11 +218,11 @@ att_var *att_input(att_tape *t, const att_tensor *x)
 {
     att_var *v = att_constant(t, x);
     if (v)
-        v->learns = v->keeps_grad = true;
+        v->requires_grad = v->retains_grad = true;
     return v;
 }
 
-att_status att_read(att_tape *t, const att_var *v, att_tensor *out)
+att_status att_var_value(att_tape *t, const att_var *v, att_tensor *out)
 {
     if (att_require("read", ATT_NAMED({"t", t})))
         return ATT_ERR_ARGUMENT;
@@ -236,50 +236,50 @@ att_status att_read(att_tape *t, const att_var *v, att_tensor *out)
     return ATT_OK;
 }
 
-const void *att_tape_keep(att_tape *t, const void *p, size_t bytes)
+const void *att_tape_save(att_tape *t, const void *p, size_t bytes)
 {
     size_t made;
-    void *copy = t->record ? take(t, bytes, &made) : NULL;
+    void *copy = t->record ? allocate(t, bytes, &made) : NULL;
     if (copy && bytes)
         memcpy(copy, p, bytes);
     return t->record ? copy : p;
 }
 
-static bool learns(const att_step *s)
+static bool requires_grad(const att_step *s)
 {
-    bool does = s->op == &att_operation_recompute; /* what it uses is known when it runs again */
+    bool does = s->op == &att_operation_recompute; /* which values it reads is known when it runs again */
     for (int i = 0; i < s->n_in; i++)
-        does |= s->in[i] && s->in[i]->learns;
+        does |= s->in[i] && s->in[i]->requires_grad;
     for (int i = 0; i < s->n_param; i++)
         does |= s->param[i] != NULL;
     return does;
 }
 
-/* What a backward needs of a step. */
+/* Records a step for backward. */
 static bool record(att_tape *t, const att_step *step)
 {
     att_step s = *step;
-    if (!learns(step))
+    if (!requires_grad(step))
         return true;
     for (int i = 0; i < s.n_in; i++)
         if (s.in[i]) {
             s.in[i]->readers++;
-            s.in[i]->needed |= !(s.op->forgets_in >> i & 1);
+            s.in[i]->value_needed |= !(s.op->ignores_in >> i & 1);
         }
-    s.in = att_tape_keep(t, s.in, (size_t)s.n_in * sizeof(att_var *));
-    s.param = att_tape_keep(t, s.param, (size_t)s.n_param * sizeof(att_param *));
-    s.kept = att_tape_keep(t, s.kept, s.kept_bytes);
+    s.in = att_tape_save(t, s.in, (size_t)s.n_in * sizeof(att_var *));
+    s.param = att_tape_save(t, s.param, (size_t)s.n_param * sizeof(att_param *));
+    s.saved = att_tape_save(t, s.saved, s.saved_bytes);
     s.scope = path_of(t);
-    s.y->step = t->status ? NULL : att_tape_keep(t, &s, sizeof s);
-    s.y->learns = true;
+    s.y->step = t->status ? NULL : att_tape_save(t, &s, sizeof s);
+    s.y->requires_grad = true;
     return s.y->step;
 }
 
-/* A function that is run again sees what it was given, not what there was when it was run first. */
+/* A function that runs again reads the values of its original call, so it may use only its own inputs. */
 static bool own_inputs(att_tape *t, const att_step *step)
 {
     for (int i = 0; i < step->n_in; i++)
-        if (step->in[i] && step->in[i]->made <= t->own)
+        if (step->in[i] && step->in[i]->made <= t->own_mark)
             att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: recompute's function uses a variable that it was not given",
                           step->op->name);
     return !t->status;
@@ -287,22 +287,22 @@ static bool own_inputs(att_tape *t, const att_step *step)
 
 att_var *att_tape_done(att_tape *t, const att_step *step, const att_plan *plan, const att_attention_args *args)
 {
-    if (t->own && !own_inputs(t, step))
+    if (t->own_mark && !own_inputs(t, step))
         return NULL;
-    if (t->status || (t->finite && !att_tape_made_finite(t, step)) || (t->record && !record(t, step)))
+    if (t->status || (t->detect_anomaly && !att_tape_check_finite(t, step)) || (t->record && !record(t, step)))
         return NULL;
-    if (t->watch) {
-        const att_event event = {
+    if (t->hook) {
+        const att_tape_event event = {
             .op = step->op->name, .scope = path_of(t), .output = &step->y->value, .plan = plan, .args = args};
-        t->watch(t->watch_user, &event);
+        t->hook(t->hook_user, &event);
     }
     return step->y;
 }
 
-att_var *att_tape_end(att_tape *t, const att_operation *op, att_var *y, att_var *const *in, int n_in, const void *kept,
-                      size_t kept_bytes)
+att_var *att_tape_end(att_tape *t, const att_operation *op, att_var *y, att_var *const *in, int n_in, const void *saved,
+                      size_t saved_bytes)
 {
-    const att_step step = {.op = op, .y = y, .in = in, .n_in = n_in, .kept = kept, .kept_bytes = kept_bytes};
+    const att_step step = {.op = op, .y = y, .in = in, .n_in = n_in, .saved = saved, .saved_bytes = saved_bytes};
     return y ? att_tape_done(t, &step, NULL, NULL) : NULL;
 }
 
@@ -318,9 +318,9 @@ att_scope att_scope_begin(att_tape *t, const char *name)
     if (t->status)
         return s;
     const char *parent = path_of(t);
-    const size_t bytes = strlen(parent) + strlen(name) + 2; /* "/" and the end */
+    const size_t bytes = strlen(parent) + strlen(name) + 2; /* "/" and the zero byte */
     size_t made;
-    att_tape_scope *scope = take(t, sizeof *scope + bytes, &made);
+    att_tape_scope *scope = allocate(t, sizeof *scope + bytes, &made);
     if (!scope)
         return s;
     scope->parent = t->scope;
@@ -331,18 +331,18 @@ att_scope att_scope_begin(att_tape *t, const char *name)
     return s;
 }
 
-/* Moves v, whose memory has just been released, down to the arena's top. The numbers first: they may lie where the
- * struct goes. */
+/* Moves v, whose memory has just been released, to the arena's top. The values first: they may lie where the struct
+ * goes. */
 static att_var *move_down(att_tape *t, att_var v, size_t mark)
 {
     size_t made;
-    att_var *moved = take(t, sizeof *moved, &made);
+    att_var *moved = allocate(t, sizeof *moved, &made);
     if (!moved)
         return NULL;
     v.made = made;
     if (v.data_made > mark) {
         const size_t bytes = bytes_of(&v.value);
-        void *data = take(t, bytes, &v.data_made);
+        void *data = allocate(t, bytes, &v.data_made);
         if (!data)
             return NULL;
         memmove(data, v.value.data, bytes);
@@ -355,7 +355,7 @@ static att_var *move_down(att_tape *t, att_var v, size_t mark)
 att_var *att_tape_release(att_tape *t, size_t mark, att_var *keep)
 {
     if (t->record) {
-        spare_numbers(t, mark, keep);
+        free_values(t, mark, keep);
         return keep;
     }
     const bool inside = keep && keep->made > mark;
@@ -375,7 +375,7 @@ att_var *att_scope_end(att_tape *t, att_scope s, att_var *keep)
     return att_tape_release(t, s.mark, t->status ? NULL : keep);
 }
 
-att_var *att_scope_keep(att_tape *t, att_scope s, att_var *keep)
+att_var *att_scope_reset(att_tape *t, att_scope s, att_var *keep)
 {
     if (att_require("scope_keep", ATT_NAMED({"t", t})))
         return NULL;
@@ -384,7 +384,7 @@ att_var *att_scope_keep(att_tape *t, att_scope s, att_var *keep)
     return t->status ? NULL : att_tape_release(t, t->scope->made, keep);
 }
 
-/* ---- shared by the operations */
+/* ---- helpers of the operations */
 
 int64_t att_tape_rows(const att_tensor *x)
 {

@@ -1,12 +1,12 @@
-/* Variables, scopes, parameters: what the operations stand on.
+/* Tapes: variables, scopes, parameters, and helpers of the operations.
  *
- * One operation a file, in three parts:
- *   forward    checks its shapes, computes at once into a new variable, ends with att_tape_done
- *   backward   adds to the gradients of its inputs and parameters; entered, with its name, in an att_operation
- *   reference  the same in double, for the tests; the kernels' own are in kernel/reference.c
+ * Each operation is a file of three parts:
+ *   forward    checks shapes, computes at once into a new variable, ends with att_tape_done
+ *   backward   adds to the gradients of its inputs and parameters; it and the name are in an att_operation
+ *   reference  the same in double, in tests; for kernels in kernel/reference.c
  *
- * Whatever fails calls att_tape_fail, which keeps the first sentence and returns NULL; every operation returns NULL
- * when the tape has failed or an input is NULL. */
+ * A failure calls att_tape_fail, which keeps the first message and returns NULL; every operation returns NULL if the
+ * tape has failed or an input is NULL. */
 #ifndef ATT_TAPE_H
 #define ATT_TAPE_H
 
@@ -21,25 +21,25 @@
 typedef struct att_operation att_operation;
 typedef struct att_step att_step;
 
-/* Marks are the arena's after the allocation; 0 for the caller's numbers. What is above a scope's mark dies with it. */
+/* Marks are the arena's after the allocation; 0 for the caller's data. A scope frees what is above its mark. */
 struct att_var {
     att_tensor value; /* f32, dense */
     size_t made;      /* this struct */
-    size_t data_made; /* the numbers */
-    /* Of a tape that records: */
-    att_var *before;      /* the one made before it */
-    att_var *base;        /* of a view: what it is a view of, in whose gradient its own is; else NULL */
-    const att_step *step; /* what made it; NULL for the caller's numbers, and where it does not learn */
-    int readers;          /* operations that were given it */
-    bool needed;          /* the backward of one of them reads its numbers, or a view is of it */
-    bool gone;            /* its numbers are others' now */
-    bool learns;          /* it may have a gradient: a parameter leads to it, or numbers that the caller lets learn */
-    bool keeps_grad;      /* the caller may ask for the gradient after the backward */
-    bool begun;           /* something has been written to the gradient */
-    float *grad;          /* as value; NULL until a backward reaches it, and again when it is no longer needed */
+    size_t data_made; /* its values */
+    /* On a tape that records: */
+    att_var *before;      /* the variable made before it */
+    att_var *base;        /* of a view: the variable whose value and gradient it shares; else NULL */
+    const att_step *step; /* the step that made it; NULL for the caller's data, and if no gradient is required */
+    int readers;          /* number of operations that have it as input */
+    bool value_needed;    /* the backward of one of them reads its value, or it has a view */
+    bool value_freed;     /* its memory was reused */
+    bool requires_grad;   /* as in PyTorch: it is, or depends on, a parameter or an att_input */
+    bool retains_grad;    /* the gradient is kept for att_var_grad */
+    bool grad_written;    /* the gradient has been written */
+    float *grad;          /* as value; NULL before a step of backward reaches it, and when it is no longer needed */
 };
 
-/* An operation that was done. att_tape_done copies the arrays; NULL in one is what it was not given. */
+/* A recorded operation. att_tape_done copies the arrays; unused fields are NULL. */
 struct att_step {
     const att_operation *op;
     att_var *y;
@@ -47,76 +47,76 @@ struct att_step {
     int n_in;
     att_param *const *param;
     int n_param;
-    const void *kept; /* [kept_bytes] what else its backward needs */
-    size_t kept_bytes;
-    const char *scope; /* where it was done; set by att_tape_done */
+    const void *saved; /* [saved_bytes] what its backward needs besides */
+    size_t saved_bytes;
+    const char *scope; /* where it ran; set by att_tape_done */
 };
 
 struct att_operation {
     const char *name;
-    /* Adds to the gradients of s->in and s->param, from s->y->grad, which nothing changes any more. NULL: y is a view,
-     * and there is nothing to do. */
+    /* Adds to the gradients of s->in and s->param, from s->y->grad, which is final. NULL: y is a view, whose gradient
+     * is shared. */
     att_status (*backward)(att_tape *t, const att_step *s);
-    bool forgets_y;      /* its backward reads no numbers of y */
-    unsigned forgets_in; /* bit i: nor any of in[i] */
-    bool in_place;       /* its backward may write the gradient of in[0] over the numbers of that */
+    bool ignores_y;      /* its backward does not read the value of y */
+    unsigned ignores_in; /* bit i: nor that of in[i] */
+    bool in_place;       /* its backward may write the gradient of in[0] over the value of in[0] */
 };
 
-/* All of them, found by the build: X(linear) ... */
+/* All operations, found by the build: X(linear) ... */
 #define ATT_OPERATION(name) extern const att_operation att_operation_##name;
 ATT_OPERATION_LIST(ATT_OPERATION)
 #undef ATT_OPERATION
 
 typedef struct att_tape_scope att_tape_scope;
-typedef struct att_tape_spare att_tape_spare;
+typedef struct att_tape_free_block att_tape_free_block;
 
 struct att_tape {
     att_ctx *ctx;
     att_arena arena;
-    const att_tape_scope *scope; /* innermost, NULL outside of all */
+    const att_tape_scope *scope; /* innermost; NULL: none */
     att_status status;           /* the first failure since the last reset */
     char error[512];
-    void (*watch)(void *user, const att_event *event);
-    void *watch_user;
+    void (*hook)(void *user, const att_tape_event *event);
+    void *hook_user;
     bool record;
-    bool finite;            /* numbers that are not are an error */
-    bool has_grads;         /* a backward is done */
-    att_var *last;          /* made last, where it records */
-    att_tape_spare *spares; /* memory of variables that are gone */
-    att_param *adds_to;     /* by a backward: a list */
-    size_t own;             /* in a function of att_recompute: what it may use was made above this mark; else 0 */
+    bool detect_anomaly;            /* check that values are finite */
+    bool has_grads;                 /* a backward is done */
+    att_var *last;                  /* the last variable, if recording */
+    att_tape_free_block *free_list; /* memory of variables whose values are not needed any more */
+    att_param *partials;            /* list of the parameters with partial gradients of this backward */
+    size_t own_mark; /* in a function of att_recompute: it may use only variables above this mark; else 0 */
 };
 
 /* att_take_options for an operation; false: the tape has failed */
 bool att_tape_take_options(att_tape *t, const char *op, void *dst, size_t dst_size, const void *src, const char *type);
-/* False when an operation need not start: the tape has failed or is NULL, or the caller has cancelled. */
+/* False if an operation must not start: the tape is NULL or has failed, or the call was cancelled. */
 bool att_tape_ready(att_tape *t);
-/* A new variable with numbers of its own, not yet written. */
+/* A new variable with uninitialised values. */
 att_var *att_tape_var(att_tape *t, int rank, const int64_t *dim);
 /* The same in the shape of x; NULL as well where x is NULL, or the operation need not start. */
 att_var *att_tape_like(att_tape *t, const att_var *x);
-/* A new variable on the numbers of another one, and on its gradient: on all, or on a part that begins at number `at`.
- */
+/* A view of a variable, sharing value and gradient: of all of it, or of a part from element `at`. */
 att_var *att_tape_view(att_tape *t, att_var *of, int rank, const int64_t *dim);
 att_var *att_tape_part(att_tape *t, att_var *of, int64_t at, int rank, const int64_t *dim);
-/* bytes at p, for a backward: a copy in the tape's memory where it records, else p. NULL: the tape has failed. */
-const void *att_tape_keep(att_tape *t, const void *p, size_t bytes);
-/* The end of an operation: looks at y's numbers where they must be finite, records it and shows y to the watch. plan
- * and args are those of "attend", else NULL. */
+/* Saves bytes at p for backward: a copy in the tape's memory if it records, else p itself. NULL: the tape has
+ * failed. */
+const void *att_tape_save(att_tape *t, const void *p, size_t bytes);
+/* Ends an operation: checks that y is finite if required, records the step and calls the hook. plan and args are for
+ * "attend", else NULL. */
 att_var *att_tape_done(att_tape *t, const att_step *step, const att_plan *plan, const att_attention_args *args);
 /* The same of an operation without parameters. y or NULL: it has failed */
-att_var *att_tape_end(att_tape *t, const att_operation *op, att_var *y, att_var *const *in, int n_in, const void *kept,
-                      size_t kept_bytes);
+att_var *att_tape_end(att_tape *t, const att_operation *op, att_var *y, att_var *const *in, int n_in, const void *saved,
+                      size_t saved_bytes);
 
-/* Where numbers must be finite (finite.c): whether those of a step's result are, or the tape has failed; and those that
- * its backward has added to, or an error is set. Both name the operation. */
-bool att_tape_made_finite(att_tape *t, const att_step *s);
-att_status att_tape_back_finite(const att_tape *t, const att_step *s);
+/* Checks for detect_anomaly (detect_anomaly.c): the result of a step, or the gradients that its backward has added to.
+ * On failure the tape has failed, or an error is set, that names the operation. */
+bool att_tape_check_finite(att_tape *t, const att_step *s);
+att_status att_tape_check_finite_grads(const att_tape *t, const att_step *s);
 
-/* Frees all variables above the mark but keep; of a tape that records, the numbers that no backward wants. */
+/* Frees all variables above the mark except keep; on a tape that records, only values that no backward reads. */
 att_var *att_tape_release(att_tape *t, size_t mark, att_var *keep);
 
-/* How many rows x has: the product of all dimensions but the last. */
+/* The number of rows of x: the product of all dimensions but the last. */
 int64_t att_tape_rows(const att_tensor *x);
 bool att_same_shape(const att_tensor *a, const att_tensor *b);
 
@@ -126,10 +126,10 @@ typedef struct att_shape {
 } att_shape;
 att_shape att_shape_of(const att_tensor *x);
 
-/* Are these [n + 1] the offsets of sequences that are the rows of x? */
+/* Checks that offsets [n + 1] divide the rows of x into sequences. */
 bool att_tape_check_offsets(att_tape *t, const char *op, const att_tensor *x, const int64_t *offsets, int64_t n);
 
-/* body(arg, first, last) over the rows, in ranges of some ten thousand numbers: less is not worth a thread. */
+/* Calls body(arg, first, last) for ranges of rows, in parallel, with some ten thousand elements each. */
 void att_tape_for_rows(att_ctx *ctx, int64_t rows, int64_t features,
                        void (*body)(const void *arg, int64_t first, int64_t last), const void *arg);
 
@@ -142,83 +142,83 @@ typedef struct att_row_job {
     float number; /* that all rows share */
 } att_row_job;
 
-/* body(arg, first, last) over the columns, in ranges of 64: for sums over rows, in ascending order. */
+/* Calls body(arg, first, last) for ranges of 64 columns: for sums over rows in ascending order. */
 void att_tape_for_columns(att_ctx *ctx, int64_t columns, void (*body)(const void *arg, int64_t first, int64_t last),
                           const void *arg);
 
 /* ---- positions (positions.c); NULL: the tape has failed */
 
 bool att_tape_check_positions(att_tape *t, const char *op, const att_tensor *x, const att_positions *at);
-/* The position of each of x's rows, [tokens] */
+/* The position of each row of x, [tokens] */
 const int64_t *att_tape_positions(att_tape *t, const char *op, const att_tensor *x, const att_positions *at);
 
-/* sin and cos of position / base^(2 i / features), i from 0 to below pairs = ceil(features / 2) */
-typedef struct att_waves {
+/* sin and cos of position / base^(2 i / features), 0 <= i < pairs = ceil(features / 2) */
+typedef struct att_sinusoid_table {
     int64_t features;
     double base;
-    bool interleaved; /* a row is sin, cos, sin, cos ...; else all sines, then all cosines */
-} att_waves;
-/* For each position [tokens] a row of 2 pairs numbers, whose bits depend on the position alone */
-const float *const *att_tape_waves(att_tape *t, const char *op, const int64_t *position, int64_t tokens,
-                                   const att_waves *w);
+    bool interleaved; /* rows are sin, cos, sin, cos ...; false: all sines, then all cosines */
+} att_sinusoid_table;
+/* Pointers to a row of 2 pairs values for each position [tokens]; its bits depend on the position alone */
+const float *const *att_tape_sinusoids(att_tape *t, const char *op, const int64_t *position, int64_t tokens,
+                                       const att_sinusoid_table *w);
 
-/* ---- parts and products
-
- * y (+)= x, block by block of n numbers, x_stride and y_stride apart (blocks.c) */
+/* ---- strided copies and products
+ *
+ * y (+)= x for blocks of n elements, x_stride and y_stride apart (blocks.c) */
 void att_tape_blocks(att_ctx *ctx, int64_t blocks, int64_t n, const float *x, int64_t x_stride, float *y,
                      int64_t y_stride, bool add);
-/* As dim of a tensor of that rank, negative from the end, cut at `at`: blocks before and numbers in each step behind.
- * -1: there is no such dimension. */
-int att_tape_dim(const att_tensor *x, int dim, int64_t *before, int64_t *behind);
+/* Returns dim as a nonnegative index (negative: from the end), the number of blocks before it and the elements of one
+ * of its indices; -1: no such dimension. */
+int att_tape_dim(const att_tensor *x, int dim, int64_t *outer, int64_t *inner);
 
 /* att_matmul_strided with scratch memory of the tape (product.c). */
 att_status att_tape_product(att_tape *t, const att_matmul_args *args);
 
-/* y = the sum of x [n], in ascending order and in double, / divisor */
+/* y = sum of x [n] / divisor; in ascending order, in double */
 void att_tape_total(att_ctx *ctx, int64_t n, const float *x, int64_t divisor, float *y);
 
-/* For the largest of x weight^T + bias (top.c): what x is, or false: the tape has failed, or will say so. */
-bool att_tape_check_top(att_tape *t, const char *op, att_var *x, const att_param *weight, const att_param *bias,
-                        const att_except *except, const att_largest *out, att_tensor *value);
+/* Checks the arguments of argmax and topk; the value of x, or false: the tape has failed (topk.c) */
+bool att_tape_check_topk(att_tape *t, const char *op, att_var *x, const att_param *weight, const att_param *bias,
+                         const att_excluded_columns *except, const att_top_column *out, att_tensor *value);
 
 /* ---- windows on images (window.c) */
 
-/* Of each: down, right */
+/* Pairs are vertical, horizontal */
 typedef struct att_window {
     int64_t images, channels;
     int64_t size[2], kernel[2], stride[2], padding[2];
-    int64_t out[2]; /* windows */
+    int64_t out[2]; /* number of windows */
 } att_window;
-/* Windows on x [images, height, width, channels]; false: the tape has failed */
+/* Windows of x [images, height, width, channels]; false: the tape has failed */
 bool att_tape_window(att_tape *t, const char *op, const att_tensor *x, const int64_t kernel[2], const int64_t stride[2],
                      const int64_t padding[2], att_window *w);
 
-/* ---- for backwards (backward.c) */
+/* ---- for backward (backward.c) */
 
-/* A backward from dy, as `from` (NULL: ones), over the variables that were made since t->last was NULL; what it adds to
- * of parameters is in t->adds_to. */
-att_status att_tape_back(att_tape *t, att_var *from, const float *dy);
+/* Runs the steps of all variables made since t->last was NULL backwards, from dy of `from` (NULL: ones). Partial
+ * gradients of parameters are in the list t->partials. */
+att_status att_tape_run_backward(att_tape *t, att_var *from, const float *dy);
 
-/* Where the gradient of x is added to: zeros where nothing has been written yet. NULL: x is NULL or needs none */
+/* The gradient of x, zeroed if it was not written yet, to be added to; NULL: x is NULL or requires none */
 float *att_tape_grad(att_var *x);
-/* The same for who can write as well as add: *add tells which; where it is false, all numbers are to be written. */
-float *att_tape_grad_put(att_var *x, bool *add);
-/* Has something been written to the gradient of x? */
+/* The same for an operation that can write as well as add: if *add is false it must write all elements. */
+float *att_tape_grad_for_write(att_var *x, bool *add);
+/* Has the gradient of x been written? */
 bool att_tape_begun(const att_var *x);
-/* Where dx of an x that needs one is to be written, all of it: its gradient, or scratch where that has numbers already;
- * dx_end then adds those. NULL: error set */
+/* Memory for dx, to be written completely: the gradient itself, or scratch memory if that was written before;
+ * att_tape_dx_end adds it then. NULL: error set */
 float *att_tape_dx(att_tape *t, att_var *x);
 void att_tape_dx_end(att_tape *t, att_var *x, const float *dx);
-/* Adds dx, as x, to the gradient of x, where it needs one. */
-void att_tape_give(att_tape *t, att_var *x, const float *dx);
-/* Numbers that are there until the step's backward returns. NULL: error set */
+/* Adds dx, in the shape of x, to the gradient of x if x requires one. */
+void att_tape_add_grad(att_tape *t, att_var *x, const float *dx);
+/* Memory until the backward of the step returns; NULL: error set */
 float *att_tape_scratch(att_tape *t, size_t count);
 /* y [count] += x [count] */
 void att_tape_sum(att_ctx *ctx, int64_t count, const float *x, float *y);
-/* y [columns] += the rows of x [rows, columns], in ascending order */
+/* y [columns] += sum of the rows of x [rows, columns], in ascending order */
 void att_tape_sum_rows(att_ctx *ctx, int64_t rows, int64_t columns, const float *x, float *y);
-/* With dz [m, n] by z = x W^T + b: adds dz W to the gradient of x [m, k]; and to that of weight [n, k] dz^T x, to that
- * of bias [n] (NULL: there is none) the sum of dz's rows (linear.c) */
+/* Backward of z = x W^T + b from dz [m, n]: adds dz W to the gradient of x [m, k], dz^T x to that of weight [n, k], and
+ * the sum of the rows of dz to that of bias [n] (or NULL) (linear.c) */
 att_status att_tape_input_back(att_tape *t, const float *dz, att_var *x, att_param *weight);
 att_status att_tape_weight_back(att_tape *t, int64_t m, const float *dz, const float *x, att_param *weight,
                                 att_param *bias);
@@ -227,24 +227,24 @@ void att_tape_activate_back(att_ctx *ctx, int activation, int64_t count, const f
 
 /* ---- parameters (param.c); NULL: error set */
 
-/* value [n, k], or [n, ...] taken for that, in GEMM panels: a copy that stays */
+/* The packed copy of value [n, k] (or [n, ...] as a matrix) for GEMM */
 const float *att_param_packed(att_param *p);
-/* The same, into y [att_param_packed_count]; false: error set */
+/* Packs into y [att_param_packed_count] instead; false: error set */
 size_t att_param_packed_count(const att_param *p);
 bool att_param_pack(const att_param *p, float *y);
 /* value [n, k] as tape/int8_bounds.h has it: a copy that stays */
 const float *att_param_int8(att_param *p);
-/* value as dense f32: itself where it is that, else a copy */
+/* The value as dense f32: itself, or a copy */
 const float *att_param_floats(att_param *p);
-/* One row of value [..., features], counted through all dimensions before, as f32 -> y [features] */
+/* Row `row` of value [..., features] as f32 -> y [features] */
 void att_param_row(const att_param *p, int64_t row, float *y);
 
-/* A backward's part of the gradient, as value, dense: begun, which more than one step may, and entered in a list of
- * those, it is added to at att_param_part; ended, all of the list are added to their gradients, or if not good
- * forgotten. */
+/* The partial gradient of one backward. begin, which several steps may call, puts the parameter on a list; gradients
+ * are accumulated in att_param_partial; end adds all partial gradients of the list to the gradients, or discards them
+ * if not good. */
 att_status att_param_grad_begin(att_param *p, att_param **list);
-float *att_param_part(att_param *p);
-float *att_param_part_put(att_param *p, bool *add); /* as att_tape_grad_put */
+float *att_param_partial(att_param *p);
+float *att_param_partial_for_write(att_param *p, bool *add); /* see att_tape_grad_for_write */
 void att_param_grads_end(att_param *list, bool good);
 
 #endif

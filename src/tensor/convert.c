@@ -1,22 +1,22 @@
-/* Numbers of one view into another: of any strides, and of another type. */
+/* Conversion of a view into another: any strides, any type. */
 #include "kernel/kernel.h"
 #include "tensor/tensor.h"
 
 #include <string.h>
 
-enum { RUN = 1024, MOST_TASKS = 1 << 16 }; /* numbers that are converted at once */
+enum { RUN = 1024, MAX_TASKS = 1 << 16 }; /* elements converted at once */
 
-typedef struct job {
+typedef struct convert_job {
     const att_kernels *k;
     att_tensor x, out; /* of one shape */
     size_t x_size, out_size;
-    int64_t length, runs; /* of a row: numbers, and runs */
-    int64_t units, each;  /* runs of all rows, and those of a task */
-} job;
+    int64_t length, runs; /* of a row: elements, and runs of at most RUN */
+    int64_t units, each;  /* runs of all rows; runs per task */
+} convert_job;
 
-/* ---- a run: n <= RUN numbers */
+/* ---- a run: n <= RUN elements */
 
-/* Numbers that lie side by side: those at `from`, or copies of them in `room`. */
+/* n elements as a contiguous array: at `from`, or copied into `room`. */
 static const void *gather(int64_t n, const char *from, int64_t stride, size_t size, char *room)
 {
     if (stride == 1)
@@ -34,7 +34,8 @@ static void scatter(int64_t n, const char *x, char *to, int64_t stride, size_t s
         memcpy(to + i * stride * (int64_t)size, x + (size_t)i * size, size);
 }
 
-static void convert_run(const job *j, int64_t n, const char *from, int64_t from_stride, char *to, int64_t to_stride)
+static void convert_run(const convert_job *j, int64_t n, const char *from, int64_t from_stride, char *to,
+                        int64_t to_stride)
 {
     _Alignas(8) char room[8 * RUN];
     float numbers[RUN];
@@ -69,7 +70,7 @@ static char *row_of(const att_tensor *t, size_t size, int64_t row)
 
 static void convert_units(void *arg, int task)
 {
-    const job *j = arg;
+    const convert_job *j = arg;
     const int last = j->x.rank - 1;
     const int64_t first = task * j->each, end = att_min(first + j->each, j->units);
     for (int64_t u = first; u < end; u++) {
@@ -80,7 +81,7 @@ static void convert_units(void *arg, int task)
     }
 }
 
-/* A single number, or a dense tensor, as one row. */
+/* Makes a dense tensor (or a scalar) one row. */
 static void flatten(att_tensor *t)
 {
     t->dim[0] = att_count(t);
@@ -102,7 +103,7 @@ att_status att_tensor_convert(att_ctx *ctx, const att_tensor *x, const att_tenso
     s = s ? s : att_check_apart(ctx, "out", out, "x", x);
     if (s || att_count(x) == 0)
         return s;
-    job j = {.k = att_kernels_of(ctx->isa), .x = *x, .out = *out};
+    convert_job j = {.k = att_kernels_of(ctx->isa), .x = *x, .out = *out};
     if (att_is_dense(x) && att_is_dense(out)) {
         flatten(&j.x);
         flatten(&j.out);
@@ -112,7 +113,7 @@ att_status att_tensor_convert(att_ctx *ctx, const att_tensor *x, const att_tenso
     j.length = j.x.dim[j.x.rank - 1];
     j.runs = att_ceil_div(j.length, RUN);
     j.units = att_count(&j.x) / j.length * j.runs;
-    j.each = att_ceil_div(j.units, MOST_TASKS);
+    j.each = att_ceil_div(j.units, MAX_TASKS);
     att_parallel_for(ctx, (int)att_ceil_div(j.units, j.each), convert_units, &j);
     return ATT_OK;
 }

@@ -5,9 +5,9 @@
 
 #include <float.h>
 
-/* ---- rows over the threads */
+/* ---- rows, in parallel */
 
-/* `count` rows in `n` portions of `each` rows (the last may be shorter). */
+/* `count` rows in `n` ranges of `each` rows; the last may be shorter. */
 typedef struct split {
     int n;
     int64_t each, count;
@@ -25,7 +25,7 @@ static split split_rows(int64_t count)
 static int64_t first_of(const split *s, int i) { return i * s->each; }
 static int64_t end_of(const split *s, int i) { return i == s->n - 1 ? s->count : (i + 1) * s->each; }
 
-/* Long calls look at the cancel flag when they are done: what they wrote then is not to be used. */
+/* Returns ATT_ERR_CANCELLED if the call was cancelled: the output is undefined then. */
 static att_status finish(att_ctx *ctx, const char *call)
 {
     return att_cancelled(ctx) ? att_fail(ctx, ATT_ERR_CANCELLED, "%s was cancelled", call) : ATT_OK;
@@ -103,18 +103,18 @@ att_status att_tensor_matmul(att_ctx *ctx, const att_tensor *a, const att_tensor
 
 /* ---- softmax */
 
-enum { GROUP = 16 }; /* slices copied together: a cache line, where they lie side by side */
+enum { GROUP = 16 }; /* adjacent slices copied together: a cache line of each row */
 
 typedef struct softmax_job {
     att_ctx *ctx;
     const att_kernels *kernels;
     const att_tensor *x, *out;
     int dim;
-    split slices;   /* all other dimensions, flattened */
+    split slices;   /* all dimensions but one, flattened */
     float *scratch; /* [threads, GROUP, x->dim[dim]]; NULL: the slices are contiguous */
 } softmax_job;
 
-/* The first element of slice i. */
+/* The address of slice i. */
 static float *slice_of(const att_tensor *t, int dim, int64_t i)
 {
     int64_t offset = 0;
@@ -126,7 +126,7 @@ static float *slice_of(const att_tensor *t, int dim, int64_t i)
     return (float *)t->data + offset;
 }
 
-/* Softmax of `count` <= GROUP slices from `first` on, through rows [GROUP, n] of scratch memory. */
+/* Softmax of `count` <= GROUP slices from `first`, gathered into scratch rows [GROUP, n]. */
 static void softmax_group(const softmax_job *j, int64_t first, int count, float *rows)
 {
     const int64_t n = j->x->dim[j->dim], from = j->x->stride[j->dim], to = j->out->stride[j->dim];
@@ -161,7 +161,7 @@ static void softmax_slices(void *arg, int i, int thread)
     }
 }
 
-/* The same elements at the same places. */
+/* Do both views have the same address, shape and strides? */
 static bool same_view(const att_tensor *a, const att_tensor *b)
 {
     bool same = a->data == b->data;
@@ -204,7 +204,7 @@ typedef struct unit_job {
     const att_tensor *x; /* [rows, n], dense */
 } unit_job;
 
-/* Each row divided by its length; a zero row stays. */
+/* Divides each row by its norm; a zero row stays zero. */
 static void unit_rows(void *arg, int i)
 {
     const unit_job *j = arg;

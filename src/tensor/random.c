@@ -1,4 +1,4 @@
-/* Random numbers for what stands on the library: the generator that dropout has. */
+/* The public random number generator, the one of dropout. */
 #include "attend.h"
 #include "kernel/philox.h"
 

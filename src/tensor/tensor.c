@@ -1,4 +1,4 @@
-/* Views: making them, describing them, checking them. */
+/* Tensor views: construction, description, checks. */
 #include "tensor/tensor.h"
 
 #include <inttypes.h>
@@ -18,8 +18,8 @@ static bool known(att_dtype t) { return (unsigned)t < sizeof dtypes / sizeof dty
 const char *att_dtype_name(att_dtype t) { return known(t) ? dtypes[t].name : "unknown"; }
 size_t att_dtype_size(att_dtype t) { return known(t) ? dtypes[t].size : 0; }
 
-/* The bytes from the lowest to behind the highest element, relative to data; both 0 where there is none.
- * False where a count or an address overflows. Rank and dimensions have been checked. */
+/* The byte range [low, high) of a view, relative to data; [0, 0) if it is empty. False if a count or an offset
+ * overflows. Rank and dimensions have been checked. */
 static bool range_of(const att_tensor *t, int64_t *low, int64_t *high)
 {
     const int64_t size = (int64_t)att_dtype_size(t->dtype);
@@ -28,7 +28,7 @@ static bool range_of(const att_tensor *t, int64_t *low, int64_t *high)
     *low = 0;
     *high = size;
     for (int i = 0; i < t->rank; i++) {
-        const int64_t dim = t->dim[i] ? t->dim[i] : 1; /* the other dimensions of an empty view must be sound, too */
+        const int64_t dim = t->dim[i] ? t->dim[i] : 1; /* an empty view needs valid other dimensions, too */
         int64_t reach, *end = t->stride[i] < 0 ? low : high;
         empty = empty || t->dim[i] == 0;
         fits = fits && !__builtin_mul_overflow(bytes, dim, &bytes) &&
@@ -61,7 +61,7 @@ bool att_is_dense(const att_tensor *t)
 
 static bool has_rank(const att_tensor *t) { return t->rank >= 0 && t->rank <= ATT_MAX_RANK; }
 
-/* A view that is not sound has no range; its own check refuses it. */
+/* An invalid view has no range; its own check refuses it. */
 bool att_overlap(const att_tensor *a, const att_tensor *b)
 {
     int64_t a_low, a_high, b_low, b_high;
@@ -83,7 +83,7 @@ const char *att_shape_text(const att_tensor *t, char text[ATT_SHAPE_TEXT])
     return text;
 }
 
-/* All of a view but its memory. */
+/* Checks everything but the data pointer. */
 static att_status check_form(att_ctx *ctx, const char *name, const att_tensor *t)
 {
     int64_t low, high;
@@ -126,11 +126,11 @@ att_status att_check(att_ctx *ctx, const char *name, const att_tensor *t, att_dt
     return ATT_OK;
 }
 
-/* Where each stride is longer than all that the smaller ones reach, no two elements are one. Layouts that interleave
- * otherwise are refused as well. */
+/* Elements are distinct if each stride is larger than the extent of all smaller strides. Other interleaved layouts are
+ * refused, too. */
 static att_status check_no_overlap(att_ctx *ctx, const char *name, const att_tensor *t)
 {
-    int64_t reach = 0; /* of the smaller strides together */
+    int64_t reach = 0; /* extent of the smaller strides */
     bool done[ATT_MAX_RANK] = {false};
     for (int n = 0; n < t->rank; n++) {
         int next = -1;
@@ -212,7 +212,7 @@ att_status att_wrap(att_tensor *out, void *data, att_dtype dtype, int rank, cons
         t.dim[i] = dim[i];
         t.stride[i] = stride ? stride[i] : dense;
         if (__builtin_mul_overflow(dense, dim[i] > 1 ? dim[i] : 1, &dense))
-            dense = INT64_MAX; /* refused by the check */
+            dense = INT64_MAX; /* the check refuses it */
     }
     const att_status s = check_form(NULL, "att_wrap: out", &t);
     *out = s ? (att_tensor){0} : t;

@@ -35,7 +35,8 @@ void att_added_tokens_sort(att_added_tokens *a)
         qsort(a->token, (size_t)a->count, sizeof *a->token, by_text);
 }
 
-/* The first of the tokens [first, end) whose byte i is at least this; all are sorted, equal up to i, and longer. */
+/* The first of the tokens [first, end) whose byte i is at least `c`; all are sorted, equal up to byte i, and longer
+ * than i. */
 static const att_added_token *first_from(const att_added_token *first, const att_added_token *end, size_t i, int byte)
 {
     while (first < end) {
@@ -48,7 +49,7 @@ static const att_added_token *first_from(const att_added_token *first, const att
     return end;
 }
 
-/* Byte by byte, those are left that begin as s does. */
+/* Narrows the range byte by byte to the tokens that begin like s. */
 const att_added_token *att_added_tokens_find(const att_added_tokens *a, const char *s, size_t bytes)
 {
     const att_added_token *first = a->token, *end = first + a->count, *longest = NULL;

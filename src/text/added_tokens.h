@@ -1,4 +1,4 @@
-/* Tokens that are found in a text as they are written, before anything else: "[MASK]". */
+/* Tokens that are matched in the raw text before anything else: "[MASK]". */
 #ifndef ATT_ADDED_TOKENS_H
 #define ATT_ADDED_TOKENS_H
 
@@ -17,14 +17,14 @@ typedef struct att_added_tokens {
     bool begins[256]; /* first bytes */
 } att_added_tokens;
 
-/* Room for so many. */
+/* Reserves space for max tokens. */
 att_status att_added_tokens_init(att_added_tokens *a, att_ctx *ctx, size_t max);
 void att_added_tokens_free(att_added_tokens *a);
-/* Adds one, not empty, whose text stays where it is. */
+/* Adds a token, not empty, whose text must stay valid. */
 void att_added_tokens_add(att_added_tokens *a, att_added_token token);
-/* After the last. */
+/* To be called after the last addition. */
 void att_added_tokens_sort(att_added_tokens *a);
-/* The longest at the start of s[bytes]; NULL: none. */
+/* The longest token at the start of s [bytes]; NULL: none. */
 const att_added_token *att_added_tokens_find(const att_added_tokens *a, const char *s, size_t bytes);
 
 #endif

@@ -3,20 +3,20 @@
 #include "text/unicode8.h"
 #include "text/utf8.h"
 
-void att_words_init(att_words *w, const att_bert_settings *settings,
-                    void (*emit)(void *user, const char *word, size_t bytes, bool too_long), void *user)
+void att_bert_normalizer_init(att_bert_normalizer *w, const att_bert_settings *settings,
+                              void (*emit)(void *user, const char *word, size_t bytes, bool too_long), void *user)
 {
     w->settings = settings;
     w->emit = emit;
     w->user = user;
-    w->full = w->cut = false;
+    w->full = w->truncated = false;
     w->n_pending = w->chars = 0;
     w->bytes = 0;
 }
 
-/* ---- splitting: what comes in here is normalised */
+/* ---- splitting normalised characters into words */
 
-static void end_word(att_words *w)
+static void end_word(att_bert_normalizer *w)
 {
     if (w->chars > 0)
         w->emit(w->user, w->word, w->bytes, w->chars > w->settings->max_word);
@@ -24,17 +24,17 @@ static void end_word(att_words *w)
     w->bytes = 0;
 }
 
-static void append(att_words *w, uint32_t c)
+static void append(att_bert_normalizer *w, uint32_t c)
 {
     if (w->chars == 0 && w->full)
-        w->cut = true;
-    if (w->cut || w->chars > w->settings->max_word)
+        w->truncated = true;
+    if (w->truncated || w->chars > w->settings->max_word)
         return;
     if (w->chars++ < w->settings->max_word)
         w->bytes += att_utf8_encode(c, w->word + w->bytes);
 }
 
-static void split(att_words *w, uint32_t c)
+static void split(att_bert_normalizer *w, uint32_t c)
 {
     unsigned class = att_char_class(c);
     if (class & (ATT_CHAR_SPACE | ATT_CHAR_PUNCTUATION))
@@ -46,9 +46,9 @@ static void split(att_words *w, uint32_t c)
         end_word(w);
 }
 
-/* ---- normalising */
+/* ---- normalisation */
 
-static void lower(att_words *w, uint32_t c)
+static void lower(att_bert_normalizer *w, uint32_t c)
 {
     uint32_t low[2] = {c};
     int n = w->settings->lowercase ? att_char_lower(c, low) : 1;
@@ -56,16 +56,16 @@ static void lower(att_words *w, uint32_t c)
         split(w, low[i]);
 }
 
-static void flush_pending(att_words *w)
+static void flush_pending(att_bert_normalizer *w)
 {
     for (int i = 0; i < w->n_pending; i++)
         lower(w, w->pending[i]);
     w->n_pending = 0;
 }
 
-/* Canonical ordering (Unicode 15, section 3.11): between starters, marks are sorted by class, equal ones stay. Marks
- * that will be dropped need not be sorted. Where there are more than a word may have, the order has no effect. */
-static void hold(att_words *w, uint32_t c, int class)
+/* Canonical ordering (Unicode 15, section 3.11): marks between starters are sorted by combining class, stably. Marks
+ * that will be removed need not be sorted. With more marks than a word may have, the order has no effect. */
+static void insert_mark(att_bert_normalizer *w, uint32_t c, int class)
 {
     if (w->n_pending > w->settings->max_word)
         return;
@@ -75,23 +75,23 @@ static void hold(att_words *w, uint32_t c, int class)
     w->pending[i] = c;
 }
 
-static void strip(att_words *w, uint32_t c)
+static void strip(att_bert_normalizer *w, uint32_t c)
 {
     uint32_t part[ATT_MAX_DECOMPOSITION];
     int n = att_char_decompose(c, part);
     for (int i = 0; i < n; i++) {
         int class = att_char_combining(part[i]);
-        bool dropped = att_char_class(part[i]) & ATT_CHAR_MARK;
+        bool removed = att_char_class(part[i]) & ATT_CHAR_MARK;
         if (class == 0)
             flush_pending(w);
-        if (class == 0 && !dropped)
+        if (class == 0 && !removed)
             lower(w, part[i]);
-        else if (!dropped)
-            hold(w, part[i], class);
+        else if (!removed)
+            insert_mark(w, part[i], class);
     }
 }
 
-static void normalize(att_words *w, uint32_t c)
+static void normalize(att_bert_normalizer *w, uint32_t c)
 {
     const att_bert_settings *s = w->settings;
     unsigned class = att_char_class(c);
@@ -99,7 +99,7 @@ static void normalize(att_words *w, uint32_t c)
         return;
     bool alone = s->handle_chinese_chars && class & ATT_CHAR_CJK;
     if (alone || class & ATT_CHAR_SPACE)
-        att_words_end(w);
+        att_bert_normalizer_end(w);
     if (class & ATT_CHAR_SPACE)
         return;
     if (s->strip_accents)
@@ -107,22 +107,22 @@ static void normalize(att_words *w, uint32_t c)
     else
         lower(w, c);
     if (alone)
-        att_words_end(w);
+        att_bert_normalizer_end(w);
 }
 
-/* ---- taking text */
+/* ---- input */
 
-void att_words_end(att_words *w)
+void att_bert_normalizer_end(att_bert_normalizer *w)
 {
     flush_pending(w);
     end_word(w);
 }
 
-size_t att_words_take(att_words *w, const unsigned char *s, size_t bytes)
+size_t att_bert_normalizer_step(att_bert_normalizer *w, const unsigned char *s, size_t bytes)
 {
     unsigned char c = s[0];
     bool capital = c >= 'A' && c <= 'Z';
-    if (capital || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) { /* a short cut: all steps at once */
+    if (capital || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) { /* fast path: all steps at once */
         flush_pending(w);
         append(w, capital && w->settings->lowercase ? c + ('a' - 'A') : c);
         return 1;
@@ -133,10 +133,10 @@ size_t att_words_take(att_words *w, const unsigned char *s, size_t bytes)
     return n;
 }
 
-size_t att_words_run(att_words *w, const unsigned char *s, size_t bytes, const bool pause[256])
+size_t att_bert_normalizer_run(att_bert_normalizer *w, const unsigned char *s, size_t bytes, const bool pause[256])
 {
     size_t i = 0;
-    while (i < bytes && !w->cut && !pause[s[i]])
-        i += att_words_take(w, s + i, bytes - i);
+    while (i < bytes && !w->truncated && !pause[s[i]])
+        i += att_bert_normalizer_step(w, s + i, bytes - i);
     return i;
 }

@@ -4,17 +4,17 @@
 typedef struct encoder {
     const att_bert_tokenizer *t;
     att_token_sink *sink;
-    att_words words;
+    att_bert_normalizer words;
 } encoder;
 
 static void add(encoder *e, const int32_t *ids, int64_t n)
 {
     att_token_sink_add(e->sink, ids, n);
     e->words.full = e->sink->full;
-    e->words.cut |= e->sink->cut;
+    e->words.truncated |= e->sink->truncated;
 }
 
-/* Those of a word's characters that no piece has, or the word where each is in one. */
+/* Reports characters of a word that are in no token, or the whole word if all are. */
 static void report_unknown(const encoder *e, const char *word, size_t bytes)
 {
     bool all_known = true;
@@ -48,25 +48,26 @@ static void encode(att_token_sink *sink, const char *text, size_t bytes)
     encoder e; /* not zeroed: its buffers are large */
     e.t = (const att_bert_tokenizer *)sink->t;
     e.sink = sink;
-    att_words *w = &e.words;
-    att_words_init(w, &e.t->settings, on_word, &e);
+    att_bert_normalizer *w = &e.words;
+    att_bert_normalizer_init(w, &e.t->settings, on_word, &e);
     w->full = sink->full;
     const unsigned char *s = (const unsigned char *)text;
     size_t i = 0;
-    while (!w->cut && (i += att_words_run(w, s + i, bytes - i, e.t->added.begins)) < bytes && !w->cut) {
+    while (!w->truncated && (i += att_bert_normalizer_run(w, s + i, bytes - i, e.t->added.begins)) < bytes &&
+           !w->truncated) {
         const att_added_token *a = att_added_tokens_find(&e.t->added, text + i, bytes - i);
         if (!a) {
-            i += att_words_take(w, s + i, bytes - i);
+            i += att_bert_normalizer_step(w, s + i, bytes - i);
             continue;
         }
-        att_words_end(w);
-        if (!w->cut)
+        att_bert_normalizer_end(w);
+        if (!w->truncated)
             add(&e, &a->id, 1);
         i += a->bytes;
     }
-    if (!w->cut)
-        att_words_end(w);
-    sink->cut |= w->cut; /* there was a further word, though none of its tokens came */
+    if (!w->truncated)
+        att_bert_normalizer_end(w);
+    sink->truncated |= w->truncated; /* there was another word, even if it has no token */
 }
 
 static const char *token(const att_tokenizer *base, int32_t id)

@@ -11,10 +11,10 @@ typedef struct att_bert_tokenizer {
     att_tokenizer base;
     att_vocabulary vocabulary;
     att_bert_settings settings;
-    att_added_tokens added; /* their texts are in the vocabulary */
+    att_added_tokens added; /* their texts are in the vocabulary, too */
 } att_bert_tokenizer;
 
-/* An empty one, to be filled (tokenizer_file.c); NULL: no memory. */
+/* An empty tokenizer, filled by tokenizer_file.c; NULL: out of memory. */
 att_bert_tokenizer *att_bert_tokenizer_new(att_ctx *ctx);
 
 #endif

@@ -9,7 +9,7 @@ static const char field_name[] = "normalizer_spec.precompiled_charsmap";
 static bool is_leaf(uint32_t unit) { return unit >> 31; }
 static bool ends_key(uint32_t unit) { return unit >> 8 & 1; }
 static uint32_t leaf_value(uint32_t unit) { return unit & 0x7FFFFFFF; }
-static uint32_t base_of(uint32_t place, uint32_t unit) { return place ^ unit >> 10 << (unit >> 6 & 8); }
+static uint32_t base_of(uint32_t index, uint32_t unit) { return index ^ unit >> 10 << (unit >> 6 & 8); }
 
 static uint32_t read32(const char *s)
 {
@@ -17,17 +17,17 @@ static uint32_t read32(const char *s)
     return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
 }
 
-/* Whatever a unit leads to is there: all that differs by a byte from its base. */
-static void check_unit(const att_charsmap *m, att_proto *p, uint32_t place)
+/* Checks that all units reachable from a unit exist: those whose index differs from its base in one byte. */
+static void check_unit(const att_charsmap *m, att_proto *p, uint32_t index)
 {
-    const uint32_t unit = m->unit[place], base = base_of(place, unit);
+    const uint32_t unit = m->unit[index], base = base_of(index, unit);
     if (!is_leaf(unit)) {
         if ((base | 0xFF) >= m->units)
-            att_proto_fail(p, ATT_ERR_FORMAT, "\"%s\": unit %u leads to unit %u, but there are %zu", field_name, place,
+            att_proto_fail(p, ATT_ERR_FORMAT, "\"%s\": unit %u leads to unit %u, but there are %zu", field_name, index,
                            base | 0xFF, m->units);
         else if (ends_key(unit) && !is_leaf(m->unit[base]))
             att_proto_fail(p, ATT_ERR_FORMAT, "\"%s\": a key ends at unit %u, but unit %u is no leaf", field_name,
-                           place, base);
+                           index, base);
         return;
     }
     const size_t value = leaf_value(unit), left = value < m->bytes ? m->bytes - value : 0;
@@ -86,10 +86,10 @@ size_t att_charsmap_find(const att_charsmap *m, const char *s, size_t bytes, con
     const size_t max = bytes < ATT_MAX_RULE ? bytes : ATT_MAX_RULE;
     uint32_t base = base_of(0, m->unit[0]);
     for (size_t i = 0; i < max; i++) {
-        const uint32_t byte = (unsigned char)s[i], place = base ^ byte, unit = m->unit[place];
+        const uint32_t byte = (unsigned char)s[i], index = base ^ byte, unit = m->unit[index];
         if (is_leaf(unit) || (unit & 0xFF) != byte)
             break;
-        base = base_of(place, unit);
+        base = base_of(index, unit);
         if (ends_key(unit)) {
             longest = i + 1;
             *to = m->replacement + leaf_value(m->unit[base]);

@@ -1,5 +1,5 @@
-/* Makes the double array of charsmap.h: the keys' tree first, then a place for each of its nodes, from the root on. A
- * node's base is one where the places of all its children are free; no two nodes have the same. */
+/* Builds the double array of charsmap.h: first the trie of the keys, then an index for each node, from the root. The
+ * base of a node must be unique, and the indices of all children must be free. */
 #include "text/charsmap.h"
 #include "text/trie.h"
 
@@ -9,8 +9,8 @@
 enum {
     LEAF_LABEL = 0,
     BLOCK = 256,
-    OPEN = 16 * BLOCK,  /* places are looked for among so many at the end: those before are nearly all taken */
-    MAX_UNITS = 1 << 21 /* an offset has 21 bits */
+    OPEN = 16 * BLOCK,  /* only the last OPEN indices are searched: earlier ones are almost all used */
+    MAX_UNITS = 1 << 21 /* offsets have 21 bits */
 };
 enum { TAKEN = 1, BASE = 2 };
 
@@ -20,29 +20,29 @@ typedef struct builder {
     att_ctx *ctx;
     att_trie trie; /* ids are those of the rules */
     const att_rule *rules;
-    uint32_t *place_of; /* [nodes] */
-    att_bytes units;    /* uint32_t: what lies at a place */
-    att_bytes state;    /* a byte a place: TAKEN, BASE of some node */
+    uint32_t *index_of; /* [nodes] */
+    att_bytes units;    /* uint32_t: the unit at each index */
+    att_bytes state;    /* a byte per index: TAKEN, BASE of some node */
     uint32_t first_free;
-    att_bytes texts; /* the replacements */
+    att_bytes texts; /* replacements */
 } builder;
 
-static uint32_t *unit_at(builder *b, uint32_t place) { return (uint32_t *)(void *)b->units.data + place; }
+static uint32_t *unit_at(builder *b, uint32_t index) { return (uint32_t *)(void *)b->units.data + index; }
 
 static void grow(builder *b)
 {
     uint32_t none[BLOCK];
     for (int i = 0; i < BLOCK; i++)
-        none[i] = leaf; /* what no byte leads to */
+        none[i] = leaf; /* no edge leads to it */
     att_bytes_add(&b->units, none, sizeof none);
     att_bytes_add(&b->state, (char[BLOCK]){0}, BLOCK);
     if (b->state.count > MAX_UNITS && !b->units.status)
         b->units.status = att_fail(b->ctx, ATT_ERR_UNSUPPORTED, "the rules need more than %d units", MAX_UNITS);
 }
 
-static bool is_free(const builder *b, uint32_t place) { return !(b->state.data[place] & TAKEN); }
+static bool is_free(const builder *b, uint32_t index) { return !(b->state.data[index] & TAKEN); }
 
-/* Whether all children of a node can lie at this base. */
+/* Can all children of a node be placed with this base? */
 static bool fits(const builder *b, const att_trie_node *node, uint32_t base)
 {
     if (b->state.data[base] & BASE || (node->id != ATT_NO_ID && !is_free(b, base ^ LEAF_LABEL)))
@@ -62,55 +62,55 @@ static uint32_t find_base(builder *b, const att_trie_node *node)
         b->first_free = (uint32_t)b->state.count - OPEN;
     while (b->first_free < b->state.count && !is_free(b, b->first_free))
         b->first_free++;
-    for (uint32_t place = b->first_free; !failed(b); place++) {
-        if (place == b->state.count)
+    for (uint32_t index = b->first_free; !failed(b); index++) {
+        if (index == b->state.count)
             grow(b);
-        if (!failed(b) && is_free(b, place) && fits(b, node, place ^ label))
-            return place ^ label;
+        if (!failed(b) && is_free(b, index) && fits(b, node, index ^ label))
+            return index ^ label;
     }
     return 0;
 }
 
-static void put(builder *b, uint32_t place, uint32_t unit)
+static void put(builder *b, uint32_t index, uint32_t unit)
 {
-    b->state.data[place] |= TAKEN;
-    *unit_at(b, place) = unit;
+    b->state.data[index] |= TAKEN;
+    *unit_at(b, index) = unit;
 }
 
-static void place_children(builder *b, uint32_t at)
+static void index_children(builder *b, uint32_t at)
 {
     const att_trie_node *node = &b->trie.node[at];
-    const uint32_t base = find_base(b, node), place = b->place_of[at];
+    const uint32_t base = find_base(b, node), index = b->index_of[at];
     if (failed(b))
         return;
     b->state.data[base] |= BASE;
-    *unit_at(b, place) |= (place ^ base) << 10;
+    *unit_at(b, index) |= (index ^ base) << 10;
     if (node->id != ATT_NO_ID) {
         const att_byte_view to = b->rules[node->id].to;
-        *unit_at(b, place) |= ends_key;
+        *unit_at(b, index) |= ends_key;
         put(b, base ^ LEAF_LABEL, leaf | (uint32_t)b->texts.count);
         att_bytes_add(&b->texts, to.data, to.bytes);
         att_bytes_add(&b->texts, "", 1);
     }
     for (uint32_t i = node->first; i < node->first + node->count; i++) {
-        b->place_of[i] = base ^ b->trie.node[i].byte;
-        put(b, b->place_of[i], b->trie.node[i].byte);
+        b->index_of[i] = base ^ b->trie.node[i].byte;
+        put(b, b->index_of[i], b->trie.node[i].byte);
     }
 }
 
 static att_status build(builder *b, size_t nodes)
 {
-    b->place_of = att_alloc(b->ctx, nodes, sizeof *b->place_of);
-    if (!b->place_of)
+    b->index_of = att_alloc(b->ctx, nodes, sizeof *b->index_of);
+    if (!b->index_of)
         return ATT_ERR_MEMORY;
-    b->place_of[0] = 0;
+    b->index_of[0] = 0;
     grow(b);
     if (!failed(b)) {
         put(b, 0, 0);
-        b->state.data[0] |= BASE; /* Darts-clone wants the root's to be another */
+        b->state.data[0] |= BASE; /* Darts-clone requires another base for the root */
     }
     for (uint32_t i = 0; i < nodes && !failed(b); i++)
-        place_children(b, i);
+        index_children(b, i);
     return b->units.status ? b->units.status : b->state.status ? b->state.status : b->texts.status;
 }
 
@@ -121,17 +121,17 @@ static int by_key(const void *x, const void *y)
     return order ? order : (a->bytes > b->bytes) - (a->bytes < b->bytes);
 }
 
-/* The entries, sorted; of rules with the same key one stays. Returns how many. */
+/* Sorts the entries and removes duplicates; returns their number. */
 static size_t sort_rules(att_trie_entry *entries, const att_rule *rules, size_t n)
 {
-    size_t kept = 0;
+    size_t n_unique = 0;
     for (size_t i = 0; i < n; i++)
         entries[i] = (att_trie_entry){rules[i].key.data, rules[i].key.bytes, (int32_t)i};
     qsort(entries, n, sizeof *entries, by_key);
     for (size_t i = 0; i < n; i++)
-        if (kept == 0 || by_key(&entries[kept - 1], &entries[i]) != 0)
-            entries[kept++] = entries[i];
-    return kept;
+        if (n_unique == 0 || by_key(&entries[n_unique - 1], &entries[i]) != 0)
+            entries[n_unique++] = entries[i];
+    return n_unique;
 }
 
 static void put32(att_bytes *out, uint32_t x)
@@ -157,7 +157,7 @@ att_status att_charsmap_write(att_bytes *out, const att_rule *rules, size_t n)
         s = out->status;
     }
     att_free(out->ctx, entries);
-    att_free(out->ctx, b.place_of);
+    att_free(out->ctx, b.index_of);
     att_trie_free(&b.trie);
     att_bytes_free(&b.units);
     att_bytes_free(&b.state);

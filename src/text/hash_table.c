@@ -22,7 +22,7 @@ att_status att_hash_reserve(att_hash_table *t, uint32_t items)
             continue;
         while ((slot = att_hash_slot_at(&grown, was->hash, k++))->item != ATT_NO_ITEM)
             ;
-        att_hash_take(&grown, slot, was->hash, was->item);
+        att_hash_insert(&grown, slot, was->hash, was->item);
     }
     att_hash_free(t);
     *t = grown;

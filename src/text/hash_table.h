@@ -1,4 +1,4 @@
-/* Numbers of items by a hash of each; which of those of one hash is the item that is looked for, the caller says. */
+/* A hash table of item numbers; the caller stores the items and compares them. */
 #ifndef ATT_HASH_TABLE_H
 #define ATT_HASH_TABLE_H
 
@@ -13,20 +13,20 @@ typedef struct att_hash_slot {
 
 typedef struct att_hash_table {
     att_ctx *ctx;
-    att_hash_slot *slots; /* [mask + 1], at most half full */
+    att_hash_slot *slots; /* [mask + 1], at most half of them used */
     uint32_t mask, count;
 } att_hash_table;
 
-/* Makes room for so many items in all; those that are there stay. Error: memory, and more than 2^30 items. */
+/* Reserves space for `items` items in all. Error: memory; more than 2^30 items. */
 att_status att_hash_reserve(att_hash_table *t, uint32_t items);
 void att_hash_free(att_hash_table *t);
-/* The i-th slot in which an item of this hash may be, from 0; there is none behind the first that is free. */
+/* The i-th slot of the probe sequence of a hash; it ends at the first free slot. */
 static inline att_hash_slot *att_hash_slot_at(const att_hash_table *t, uint32_t hash, uint32_t i)
 {
     return &t->slots[((hash ^ hash >> 15) + i) & t->mask];
 }
-/* Takes a free slot, after which the table must have had room for one more. */
-static inline void att_hash_take(att_hash_table *t, att_hash_slot *free, uint32_t hash, int32_t item)
+/* Inserts an item into a free slot; space must have been reserved. */
+static inline void att_hash_insert(att_hash_table *t, att_hash_slot *free, uint32_t hash, int32_t item)
 {
     *free = (att_hash_slot){hash, item};
     t->count++;

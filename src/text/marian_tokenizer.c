@@ -1,6 +1,6 @@
-/* The tokenizer of Marian's models, as the class MarianTokenizer: source.spm cuts texts to translate, target.spm their
- * translations, and vocab.json says which token a piece is, by its text. Special tokens are found as they are written,
- * and what is before, between and behind them is cut for itself; where that begins as ">>de<<", that is one token. */
+/* The tokenizer of Marian models, like the class MarianTokenizer: source.spm splits source texts, target.spm target
+ * texts, and vocab.json maps pieces, by their text, to tokens. Special tokens in the text are matched first; the text
+ * between them is split separately, and ">>de<<" at its start is one token. */
 #include "text/added_tokens.h"
 #include "text/sentencepiece.h"
 #include "text/tokenizer_file.h"
@@ -11,19 +11,19 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SKIPPED = -2 }; /* in place of a piece: a special token, which is not part of a text */
+enum { SKIPPED = -2 }; /* instead of a piece: a special token, which decoding skips */
 
 typedef struct side {
     att_sentencepiece model;
-    int32_t *token_of; /* [model.size]: a piece's token, or ATT_NO_TOKEN */
+    int32_t *token_of; /* [model.size]: token of each piece, or ATT_NO_TOKEN */
 } side;
 
 typedef struct marian_tokenizer {
     att_tokenizer base;
     side source, target;
     att_vocabulary vocabulary;
-    att_added_tokens special; /* their texts are in the vocabulary */
-    int32_t *piece_of;        /* [vocabulary.size]: the target's piece, ATT_NO_ID or SKIPPED */
+    att_added_tokens special; /* their texts are in the vocabulary, too */
+    int32_t *piece_of;        /* [vocabulary.size]: piece of the target model, ATT_NO_ID or SKIPPED */
 } marian_tokenizer;
 
 static const marian_tokenizer *marian(const att_tokenizer *t) { return (const marian_tokenizer *)t; }
@@ -34,17 +34,17 @@ typedef struct encoder {
     const marian_tokenizer *t;
     const side *side;
     att_token_sink *sink;
-    att_piece_taker taker;
+    att_piece_sink pieces;
 } encoder;
 
 static void add(encoder *e, int32_t token)
 {
     att_token_sink_add(e->sink, token == ATT_NO_TOKEN ? &e->t->vocabulary.unknown : &token, 1);
-    e->taker.enough = e->sink->cut;
+    e->pieces.full = e->sink->truncated;
 }
 
-/* What the model does not know may be in the vocabulary still: as a piece of the other language. */
-static void take(void *user, int32_t id, const char *text, size_t bytes)
+/* A piece unknown to this model may be in the vocabulary, from the other language. */
+static void emit(void *user, int32_t id, const char *text, size_t bytes)
 {
     encoder *e = user;
     const bool unknown = id == e->side->model.unknown;
@@ -54,22 +54,22 @@ static void take(void *user, int32_t id, const char *text, size_t bytes)
     add(e, token);
 }
 
-/* Bytes of the language code that a text begins with, as ">>de<<". */
+/* Length of a language code at the start of the text: ">>de<<". */
 static size_t code_length(const char *s, size_t bytes)
 {
     const char *end = bytes >= 4 && memcmp(s, ">>", 2) == 0 ? memmem(s + 2, bytes - 2, "<<", 2) : NULL;
     return end ? (size_t)(end + 2 - s) : 0;
 }
 
-/* A text without special tokens. */
+/* Encodes text without special tokens. */
 static void encode_plain(encoder *e, const char *s, size_t bytes)
 {
     const size_t code = code_length(s, bytes);
     if (code > 0)
         add(e, att_vocabulary_find(&e->t->vocabulary, s, code));
-    if (code == bytes || e->sink->cut)
+    if (code == bytes || e->sink->truncated)
         return;
-    const att_status status = att_sentencepiece_cut(&e->side->model, s + code, bytes - code, &e->taker);
+    const att_status status = att_sentencepiece_split(&e->side->model, s + code, bytes - code, &e->pieces);
     if (status)
         att_token_sink_fail(e->sink, status);
 }
@@ -78,9 +78,9 @@ static void encode(att_token_sink *sink, const char *text, size_t bytes)
 {
     const marian_tokenizer *t = marian(sink->t);
     encoder e = {.t = t, .side = sink->target ? &t->target : &t->source, .sink = sink};
-    e.taker = (att_piece_taker){.take = take, .user = &e};
-    size_t plain = 0; /* where what is not yet cut begins */
-    for (size_t i = 0; i < bytes && !sink->cut;) {
+    e.pieces = (att_piece_sink){.emit = emit, .user = &e};
+    size_t plain = 0; /* start of the text that is not encoded yet */
+    for (size_t i = 0; i < bytes && !sink->truncated;) {
         const att_added_token *a =
             t->special.begins[(unsigned char)text[i]] ? att_added_tokens_find(&t->special, text + i, bytes - i) : NULL;
         if (!a) {
@@ -88,23 +88,23 @@ static void encode(att_token_sink *sink, const char *text, size_t bytes)
             continue;
         }
         encode_plain(&e, text + plain, i - plain);
-        if (!sink->cut)
+        if (!sink->truncated)
             add(&e, a->id);
         plain = i += a->bytes;
     }
-    if (!sink->cut)
+    if (!sink->truncated)
         encode_plain(&e, text + plain, bytes - plain);
 }
 
 /* ---- ids to text */
 
-/* What Python's str.strip() takes off. */
+/* White space of Python's str.strip(). */
 static bool is_space(uint32_t c) { return att_char_class(c) & ATT_CHAR_SPACE || (c >= 0x1C && c <= 0x1F); }
 
 static void strip(att_bytes *text)
 {
     const unsigned char *s = (const unsigned char *)text->data;
-    size_t begin = 0, end = 0; /* behind the last that is no space */
+    size_t begin = 0, end = 0; /* end: after the last character that is not a space */
     bool started = false;
     for (size_t i = 0, n; i < text->count; i += n) {
         uint32_t c;
@@ -123,16 +123,16 @@ static void strip(att_bytes *text)
 static void decode(const att_tokenizer *base, const int32_t *ids, int64_t n, att_bytes *text)
 {
     const marian_tokenizer *t = marian(base);
-    att_piece_joiner j = att_piece_join(&t->target.model, text);
+    att_piece_decoder j = att_piece_decode(&t->target.model, text);
     for (int64_t i = 0; i < n; i++) {
         const int32_t piece = t->piece_of[ids[i]];
         const char *token = att_vocabulary_get(&t->vocabulary, ids[i]);
         if (piece >= 0)
-            att_piece_join_next(&j, piece);
+            att_piece_decode_next(&j, piece);
         else if (piece != SKIPPED && token)
-            att_piece_join_other(&j, token);
+            att_piece_decode_other(&j, token);
     }
-    att_piece_join_end(&j);
+    att_piece_decode_end(&j);
     strip(text);
 }
 
@@ -173,7 +173,7 @@ static att_status read_vocabulary(marian_tokenizer *t, att_ctx *ctx, const char 
     return status;
 }
 
-/* A special token: one that is there already is not added again. Its id. */
+/* Adds a special token, unless it exists; returns its id. */
 static int32_t add_special(marian_tokenizer *t, att_settings *s, const char *text)
 {
     const size_t bytes = strlen(text);
@@ -195,7 +195,7 @@ static void add_listed(marian_tokenizer *t, att_settings *s, const json_t *token
     json_t *item;
     json_object_foreach((json_t *)tokens, key, item)
     {
-        const att_settings_place before = att_settings_enter_item(s, "added_tokens_decoder", item);
+        const att_settings_scope before = att_settings_enter_item(s, "added_tokens_decoder", item);
         add_special(t, s, att_settings_text(s, "content", NULL));
         att_settings_only_bool(s, "lstrip", false);
         att_settings_only_bool(s, "rstrip", false);
@@ -260,7 +260,7 @@ static att_status read_side(side *d, const marian_tokenizer *t, const char *fold
     return d->token_of ? ATT_OK : ATT_ERR_MEMORY;
 }
 
-static att_status turn_target(marian_tokenizer *t)
+static att_status invert_target(marian_tokenizer *t)
 {
     t->piece_of = att_alloc(t->base.ctx, (size_t)t->base.size, sizeof *t->piece_of);
     if (!t->piece_of)
@@ -293,7 +293,7 @@ att_status att_marian_tokenizer_open(att_ctx *ctx, const char *folder, att_token
     if (!s)
         s = read_side(&t->target, t, folder, "target.spm");
     if (!s)
-        s = turn_target(t);
+        s = invert_target(t);
     if (s)
         free_all(&t->base);
     else

@@ -1,4 +1,4 @@
-/* The files of Marian's tokenizer, made of SentencePiece models. */
+/* Writes the files of a Marian tokenizer from SentencePiece models. */
 #include "attend_model.h"
 #include "io/replace.h"
 #include "io/settings.h"
@@ -9,7 +9,7 @@
 typedef struct writer {
     att_ctx *ctx;
     const char *folder;
-    json_t *vocabulary; /* a token and its id, in the order of ids */
+    json_t *vocabulary; /* tokens and their ids, in the order of ids */
     bool failed;        /* out of memory */
 } writer;
 
@@ -20,7 +20,7 @@ static void add_token(writer *w, const char *token)
             json_object_set_new(w->vocabulary, token, json_integer((json_int_t)json_object_size(w->vocabulary))) != 0;
 }
 
-/* Pieces that a text is cut into. <pad> is none of them: it comes last. */
+/* Adds the pieces that occur in text. <pad> is added last. */
 static void add_pieces(writer *w, const att_sentencepiece *m)
 {
     for (int64_t i = 0; i < m->size; i++) {
@@ -31,8 +31,8 @@ static void add_pieces(writer *w, const att_sentencepiece *m)
     }
 }
 
-/* The models are checked by taking their pieces, before anything is written. */
-static att_status take_models(writer *w, const att_marian_text *t)
+/* Reads and checks both models before anything is written. */
+static att_status read_models(writer *w, const att_marian_tokenizer_files *t)
 {
     const att_byte_view models[] = {{t->source, t->source_bytes}, {t->target, t->target_bytes}};
     static const char *const names[] = {"source.spm", "target.spm"};
@@ -57,14 +57,14 @@ static att_status write_model(const writer *w, const char *name, const void *mod
     return s ? s : att_write_file(w->ctx, path, model, bytes);
 }
 
-static json_t *configuration(const att_marian_text *t)
+static json_t *configuration(const att_marian_tokenizer_files *t)
 {
     return json_pack("{s:s, s:s*, s:s*, s:s, s:s, s:s, s:b}", "tokenizer_class", "MarianTokenizer", "source_lang",
                      t->source_language, "target_lang", t->target_language, "unk_token", "<unk>", "eos_token", "</s>",
                      "pad_token", "<pad>", "separate_vocabs", 0);
 }
 
-static att_status write_all(const writer *w, const att_marian_text *t)
+static att_status write_all(const writer *w, const att_marian_tokenizer_files *t)
 {
     att_status s = att_make_folder(w->ctx, w->folder);
     s = s ? s : write_model(w, "source.spm", t->source, t->source_bytes);
@@ -73,12 +73,13 @@ static att_status write_all(const writer *w, const att_marian_text *t)
     return s ? s : att_settings_write(w->ctx, w->folder, "vocab.json", json_incref(w->vocabulary));
 }
 
-att_status att_marian_text_write(att_ctx *ctx, const char *folder, const att_marian_text *text, int64_t *size)
+att_status att_marian_tokenizer_write(att_ctx *ctx, const char *folder, const att_marian_tokenizer_files *text,
+                                      int64_t *size)
 {
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"text", text})))
         return ATT_ERR_ARGUMENT;
-    att_marian_text t;
-    att_status s = att_take_options(&t, sizeof t, text, "att_marian_text");
+    att_marian_tokenizer_files t;
+    att_status s = att_take_options(&t, sizeof t, text, "att_marian_tokenizer_files");
     s = s ? s : att_require(__func__, ATT_NAMED({"text.source", t.source}));
     if (s)
         return s;
@@ -87,7 +88,7 @@ att_status att_marian_text_write(att_ctx *ctx, const char *folder, const att_mar
         t.target_bytes = t.source_bytes;
     }
     writer w = {ctx, folder, json_object(), false};
-    s = take_models(&w, &t);
+    s = read_models(&w, &t);
     if (!s && w.failed)
         s = att_fail(ctx, ATT_ERR_MEMORY, "%s/vocab.json cannot be written: out of memory", folder);
     s = s ? s : write_all(&w, &t);

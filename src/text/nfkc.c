@@ -6,14 +6,14 @@
 #include "text/charsmap.h"
 #include "text/utf8.h"
 
-enum { LONGEST = 32, LAST = 0x10FFFF }; /* no character becomes more than 18 */
+enum { LONGEST = 32, LAST = 0x10FFFF }; /* no character expands to more than 18 */
 
 typedef struct text {
     char utf8[4 * LONGEST];
     size_t bytes;
 } text;
 
-/* A rule's texts lie one behind the other. */
+/* Offsets of a rule's texts, which are concatenated. */
 typedef struct rule {
     size_t begin;
     size_t key, to; /* bytes */
@@ -31,13 +31,13 @@ static text encode(const utf8proc_int32_t *c, utf8proc_ssize_t n)
     return t;
 }
 
-/* c[n], of room for LONGEST, composed; returns how many that are. */
+/* Composes c [n], which has space for LONGEST; returns the new length. */
 static utf8proc_ssize_t compose(utf8proc_int32_t *c, utf8proc_ssize_t n)
 {
     return utf8proc_normalize_utf32(c, n, UTF8PROC_COMPOSE | UTF8PROC_STABLE);
 }
 
-/* The full decomposition of a character, canonical or (COMPAT) compatible as well; returns how many. */
+/* The full decomposition of a character, canonical or (COMPAT) compatibility; returns its length. */
 static utf8proc_ssize_t decompose(utf8proc_int32_t c, int options, utf8proc_int32_t out[LONGEST])
 {
     int boundary = 0;
@@ -61,7 +61,7 @@ static bool is_space(utf8proc_int32_t c, utf8proc_category_t category)
            category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP;
 }
 
-/* The ways to write c as several characters. */
+/* Adds rules for all spellings of c as several characters. */
 static void add_sequences(rules *r, utf8proc_int32_t c, text to)
 {
     utf8proc_int32_t whole[LONGEST], part[LONGEST];
@@ -70,7 +70,7 @@ static void add_sequences(rules *r, utf8proc_int32_t c, text to)
         return;
     memcpy(part, whole, sizeof part);
     if (compose(part, n) != 1)
-        return; /* one that Unicode does not compose */
+        return; /* excluded from composition */
     add(r, encode(whole, n), to);
     memcpy(part, whole, sizeof part);
     const utf8proc_ssize_t before = n > 2 ? compose(part, n - 1) : 0; /* all but the last mark */

@@ -1,12 +1,13 @@
-/* Unicode's normalisation form NFKC as rules of charsmap.h. */
+/* Unicode normalisation form NFKC, as rules for charsmap.h. */
 #ifndef ATT_NFKC_H
 #define ATT_NFKC_H
 
 #include "io/bytes.h"
 
-/* Each character to its NFKC, and each letter that is written as a base and its marks, in canonical order, to the one
- * character that Unicode has for it; Hangul likewise. Beyond NFKC, all white space becomes a space, and other control
- * characters go. (What is not in canonical order, or gets its mark only after a compatibility mapping, stays.) */
+/* Maps each character to its NFKC form, and each canonically ordered sequence of a base and marks that has a
+ * precomposed character to that, Hangul included. Additionally, all white space becomes a space, and other control
+ * characters are removed. (Sequences that are not in canonical order, or only arise from a compatibility mapping, are
+ * not composed.) */
 att_status att_nfkc_write(att_bytes *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* Text to pieces: normalised, then cut. */
+/* Text to pieces: normalisation, then splitting. */
 #include "text/sentencepiece.h"
 
 #include <string.h>
@@ -24,19 +24,19 @@ size_t att_piece_user(const att_sentencepiece *m, const char *s, size_t bytes)
     return longest;
 }
 
-/* ---- normalising */
+/* ---- normalisation */
 
 static const char mark[] = ATT_WORD_MARK;
 
 typedef struct normalizer {
     const att_sentencepiece *m;
-    att_bytes *out;   /* empty at first */
-    bool after_space; /* another space goes */
+    att_bytes *out;   /* initially empty */
+    bool after_space; /* skip further spaces */
 } normalizer;
 
-/* What the start of s[bytes], which is not empty, becomes: one of the user's pieces, the longest rule, else a
- * character, each byte that is none as U+FFFD. Returns how many bytes that was. */
-static size_t take_prefix(const att_sentencepiece *m, const char *s, size_t bytes, att_byte_view *to)
+/* Matches the start of s [bytes] (not empty): a user-defined piece, the longest rule, or a character; a byte that is
+ * not UTF-8 gives U+FFFD. Returns the number of bytes matched. */
+static size_t match_prefix(const att_sentencepiece *m, const char *s, size_t bytes, att_byte_view *to)
 {
     static const char replacement[] = "\xEF\xBF\xBD";
     size_t n = att_piece_user(m, s, bytes);
@@ -76,7 +76,7 @@ static void add(normalizer *z, att_byte_view text)
         z->after_space = z->m->remove_spaces && text.data[text.bytes - 1] == ' ';
 }
 
-static void drop_last_spaces(normalizer *z)
+static void remove_trailing_spaces(normalizer *z)
 {
     const char *space = z->m->escape_spaces ? mark : " ";
     const size_t n = strlen(space);
@@ -90,7 +90,7 @@ static void normalize(normalizer *z, const char *s, size_t bytes)
     att_byte_view to;
     size_t at = 0;
     for (size_t n; m->remove_spaces && at < bytes; at += n) {
-        n = take_prefix(m, s + at, bytes - at, &to);
+        n = match_prefix(m, s + at, bytes - at, &to);
         if (to.bytes != 1 || *to.data != ' ')
             break;
     }
@@ -100,11 +100,11 @@ static void normalize(normalizer *z, const char *s, size_t bytes)
         add_space(z);
     z->after_space = m->remove_spaces;
     while (at < bytes && !z->out->status) {
-        at += take_prefix(m, s + at, bytes - at, &to);
+        at += match_prefix(m, s + at, bytes - at, &to);
         add(z, to);
     }
     if (m->remove_spaces)
-        drop_last_spaces(z);
+        remove_trailing_spaces(z);
     if (m->add_prefix && m->space_is_suffix)
         add_space(z);
 }
@@ -115,58 +115,58 @@ void att_sentencepiece_normalize(const att_sentencepiece *m, const char *text, s
     normalize(&z, text, bytes);
 }
 
-/* ---- cutting */
+/* ---- splitting */
 
-static void flush_unknown(const att_sentencepiece *m, att_piece_taker *taker)
+static void flush_unknown(const att_sentencepiece *m, att_piece_sink *sink)
 {
-    if (taker->unknown_bytes > 0)
-        taker->take(taker->user, m->unknown, taker->unknown_begin, taker->unknown_bytes);
-    taker->unknown_bytes = 0;
+    if (sink->unknown_bytes > 0)
+        sink->emit(sink->user, m->unknown, sink->unknown_begin, sink->unknown_bytes);
+    sink->unknown_bytes = 0;
 }
 
-void att_piece_give(const att_sentencepiece *m, att_piece_taker *taker, int32_t id, const char *s, size_t bytes)
+void att_piece_emit(const att_sentencepiece *m, att_piece_sink *sink, int32_t id, const char *s, size_t bytes)
 {
     if (id != m->unknown) {
-        flush_unknown(m, taker);
-        taker->take(taker->user, id, s, bytes);
+        flush_unknown(m, sink);
+        sink->emit(sink->user, id, s, bytes);
     } else if (m->byte_fallback) {
         for (size_t i = 0; i < bytes; i++) {
             const int32_t byte = m->byte[(unsigned char)s[i]];
-            taker->take(taker->user, byte, m->piece[byte].text, m->piece[byte].bytes);
+            sink->emit(sink->user, byte, m->piece[byte].text, m->piece[byte].bytes);
         }
     } else {
-        if (taker->unknown_bytes == 0)
-            taker->unknown_begin = s;
-        taker->unknown_bytes += bytes;
+        if (sink->unknown_bytes == 0)
+            sink->unknown_begin = s;
+        sink->unknown_bytes += bytes;
     }
 }
 
-static void give_whole(const att_sentencepiece *m, att_piece_taker *taker, const char *s, size_t bytes)
+static void emit_whole(const att_sentencepiece *m, att_piece_sink *sink, const char *s, size_t bytes)
 {
     uint32_t node = 0;
     for (size_t i = 0; i < bytes; i++)
         if ((node = att_trie_step(&m->trie, node, s[i])) == 0)
             break;
     const int32_t id = node ? m->trie.node[node].id : ATT_NO_ID;
-    att_piece_give(m, taker, id == ATT_NO_ID ? m->unknown : id, s, bytes);
+    att_piece_emit(m, sink, id == ATT_NO_ID ? m->unknown : id, s, bytes);
 }
 
-/* Words begin with the mark for a space. */
-static att_status cut_words(const att_sentencepiece *m, const char *s, size_t bytes, att_piece_taker *taker)
+/* Splits each word, beginning with the word mark, separately. */
+static att_status split_words(const att_sentencepiece *m, const char *s, size_t bytes, att_piece_sink *sink)
 {
-    for (size_t at = 0, n; at < bytes && !taker->enough; at += n) {
+    for (size_t at = 0, n; at < bytes && !sink->full; at += n) {
         n = att_piece_word(s + at, bytes - at);
-        give_whole(m, taker, s + at, n);
+        emit_whole(m, sink, s + at, n);
     }
     return ATT_OK;
 }
 
-static att_status cut_characters(const att_sentencepiece *m, const char *s, size_t bytes, att_piece_taker *taker)
+static att_status cut_characters(const att_sentencepiece *m, const char *s, size_t bytes, att_piece_sink *sink)
 {
-    for (size_t at = 0, n; at < bytes && !taker->enough; at += n) {
+    for (size_t at = 0, n; at < bytes && !sink->full; at += n) {
         n = att_piece_user(m, s + at, bytes - at);
         n = n ? n : att_piece_char(s + at, bytes - at);
-        give_whole(m, taker, s + at, n);
+        emit_whole(m, sink, s + at, n);
     }
     return ATT_OK;
 }
@@ -179,19 +179,19 @@ size_t att_piece_word(const char *s, size_t bytes)
     return bytes;
 }
 
-att_status att_sentencepiece_cut(const att_sentencepiece *m, const char *text, size_t bytes, att_piece_taker *taker)
+att_status att_sentencepiece_split(const att_sentencepiece *m, const char *text, size_t bytes, att_piece_sink *sink)
 {
-    static att_piece_cutter *const cutters[] = {[ATT_PIECES_UNIGRAM] = att_cut_unigram,
-                                                [ATT_PIECES_BPE] = att_cut_bpe,
-                                                [ATT_PIECES_WORD] = cut_words,
-                                                [ATT_PIECES_CHAR] = cut_characters};
+    static att_piece_splitter *const cutters[] = {[ATT_PIECES_UNIGRAM] = att_split_unigram,
+                                                  [ATT_PIECES_BPE] = att_split_bpe,
+                                                  [ATT_PIECES_WORD] = split_words,
+                                                  [ATT_PIECES_CHAR] = cut_characters};
     att_bytes normal = {.ctx = m->ctx};
     att_sentencepiece_normalize(m, text, bytes, &normal);
     att_status s = normal.status;
-    taker->unknown_bytes = 0;
+    sink->unknown_bytes = 0;
     if (!s && normal.count > 0) {
-        s = cutters[m->model](m, normal.data, normal.count, taker);
-        flush_unknown(m, taker);
+        s = cutters[m->model](m, normal.data, normal.count, sink);
+        flush_unknown(m, sink);
     }
     att_bytes_free(&normal);
     return s;

@@ -1,5 +1,5 @@
-/* SentencePiece (Kudo, Richardson 2018): a text is normalised, white space becomes the character U+2581, and the whole
- * is cut into pieces of a vocabulary that knows no words. The results are those of the `sentencepiece` package. */
+/* SentencePiece (Kudo, Richardson 2018): a text is normalised, spaces become U+2581, and the result is split into
+ * pieces of a vocabulary, independent of words. Results are those of the `sentencepiece` package. */
 #ifndef ATT_SENTENCEPIECE_H
 #define ATT_SENTENCEPIECE_H
 
@@ -8,21 +8,21 @@
 #include "text/trie.h"
 
 #define ATT_MAX_PIECES (1 << 22)
-#define ATT_WORD_MARK "\xE2\x96\x81" /* U+2581, for a space */
+#define ATT_WORD_MARK "\xE2\x96\x81" /* U+2581, stands for a space */
 
-/* The values of these two are the file's. */
+/* Both enums have the values of the file format. */
 typedef enum att_piece_type {
     ATT_PIECE_NORMAL = 1,
     ATT_PIECE_UNKNOWN = 2,
-    ATT_PIECE_CONTROL = 3, /* "<s>": never found in a text */
-    ATT_PIECE_USER = 4,    /* found before anything else, and kept whole */
+    ATT_PIECE_CONTROL = 3, /* "<s>": never matched in text */
+    ATT_PIECE_USER = 4,    /* user-defined: matched first, and never split */
     ATT_PIECE_UNUSED = 5,
-    ATT_PIECE_BYTE = 6 /* "<0x0A>": what no other piece has is spelt in bytes */
+    ATT_PIECE_BYTE = 6 /* "<0x0A>": byte fallback for characters without a piece */
 } att_piece_type;
 
 typedef enum att_piece_model {
-    ATT_PIECES_UNIGRAM = 1, /* the most probable pieces */
-    ATT_PIECES_BPE = 2,     /* neighbours are merged, the best first */
+    ATT_PIECES_UNIGRAM = 1, /* the most probable segmentation */
+    ATT_PIECES_BPE = 2,     /* merges of adjacent parts, best score first */
     ATT_PIECES_WORD = 3,
     ATT_PIECES_CHAR = 4
 } att_piece_model;
@@ -34,7 +34,7 @@ typedef struct att_piece {
     int32_t type; /* att_piece_type */
 } att_piece;
 
-/* Only read from once it is open. */
+/* Read-only after opening. */
 typedef struct att_sentencepiece {
     att_ctx *ctx;
     att_piece_model model;
@@ -42,71 +42,71 @@ typedef struct att_sentencepiece {
     att_charsmap charsmap;
     att_piece *piece; /* [size] */
     int64_t size;
-    char *text;         /* of all pieces */
-    att_trie trie;      /* those that are found in texts: normal ones and the user's */
-    bool has_user;      /* pieces of the user's */
-    bool words_apart;   /* no piece has U+2581 behind another character, so words are cut one by one */
-    int32_t unknown;    /* id */
-    int32_t byte[256];  /* ids, with byte_fallback */
-    float min;          /* score of the normal pieces */
-    char *unknown_text; /* what decoding gives for an unknown piece */
+    char *text;         /* of all pieces, concatenated */
+    att_trie trie;      /* pieces that are matched in text: normal and user-defined */
+    bool has_user;      /* user-defined pieces exist */
+    bool words_apart;   /* U+2581 is only at the start of pieces, so words can be split separately */
+    int32_t unknown;    /* id of the unknown piece */
+    int32_t byte[256];  /* ids, for byte fallback */
+    float min;          /* lowest score of the normal pieces */
+    char *unknown_text; /* decoded text of an unknown piece */
 } att_sentencepiece;
 
 /* ---- opening (sentencepiece_file.c) */
 
-/* Nothing, which may be freed. */
+/* An empty model, which may be freed. */
 att_sentencepiece att_sentencepiece_empty(att_ctx *ctx);
-/* On failure nothing need be freed. */
+/* After an error nothing needs to be freed. */
 att_status att_sentencepiece_open(att_sentencepiece *m, att_ctx *ctx, const char *path);
-/* The same from the bytes of a file; `path` is for errors. */
+/* From the bytes of a file; `path` is for errors. */
 att_status att_sentencepiece_parse(att_sentencepiece *m, att_ctx *ctx, const char *path, att_byte_view file);
 void att_sentencepiece_free(att_sentencepiece *m);
 
 /* ---- text to pieces */
 
-/* Takes pieces: their id, and the text that they stand for. Neighbours that are unknown come as one. */
-typedef struct att_piece_taker {
-    void (*take)(void *user, int32_t id, const char *text, size_t bytes);
+/* A receiver of pieces: id, and the text it stands for. Adjacent unknown pieces are combined. */
+typedef struct att_piece_sink {
+    void (*emit)(void *user, int32_t id, const char *text, size_t bytes);
     void *user;
-    bool enough; /* set by the user: no further piece is wanted */
+    bool full; /* set by the user: no more pieces are accepted */
     const char *unknown_begin;
-    size_t unknown_bytes; /* of unknown pieces that were not given yet */
-} att_piece_taker;
+    size_t unknown_bytes; /* of unknown pieces, not emitted yet */
+} att_piece_sink;
 
-/* Adds the normalised text to `out`, which is empty. */
+/* Appends the normalised text to `out`, which is empty. */
 void att_sentencepiece_normalize(const att_sentencepiece *m, const char *text, size_t bytes, att_bytes *out);
-att_status att_sentencepiece_cut(const att_sentencepiece *m, const char *text, size_t bytes, att_piece_taker *taker);
+att_status att_sentencepiece_split(const att_sentencepiece *m, const char *text, size_t bytes, att_piece_sink *sink);
 
-/* Normalised text is cut by one of these, s[bytes] in order (unigram.c, merging.c, sentencepiece.c). */
-typedef att_status att_piece_cutter(const att_sentencepiece *m, const char *s, size_t bytes, att_piece_taker *taker);
-att_piece_cutter att_cut_unigram, att_cut_bpe;
-/* What they hand over: a piece or, of any text, m->unknown. */
-void att_piece_give(const att_sentencepiece *m, att_piece_taker *taker, int32_t id, const char *s, size_t bytes);
-/* The byte that a piece of type BYTE stands for; -1: none. */
+/* A splitter of normalised text s [bytes] (unigram.c, bpe.c, sentencepiece.c). */
+typedef att_status att_piece_splitter(const att_sentencepiece *m, const char *s, size_t bytes, att_piece_sink *sink);
+att_piece_splitter att_split_unigram, att_split_bpe;
+/* Emits a piece, or m->unknown for any text. */
+void att_piece_emit(const att_sentencepiece *m, att_piece_sink *sink, int32_t id, const char *s, size_t bytes);
+/* The byte of a byte piece; -1: not a byte piece. */
 int att_piece_byte(const att_piece *p);
-/* Bytes of the character at s, as its first byte says, at most `bytes`. */
+/* Length of the character at s, by its first byte, at most `bytes`. */
 size_t att_piece_char(const char *s, size_t bytes);
-/* Bytes of the word at s, up to the next mark for a space. */
+/* Length of the word at s, up to the next word mark. */
 size_t att_piece_word(const char *s, size_t bytes);
-/* The longest of the user's pieces at the start of s[bytes]; 0: none. */
+/* Length of the longest user-defined piece at the start of s [bytes]; 0: none. */
 size_t att_piece_user(const att_sentencepiece *m, const char *s, size_t bytes);
 
 /* ---- pieces to text */
 
-/* Adds the text of pieces to `text`, one by one. */
-typedef struct att_piece_joiner {
+/* Appends the text of pieces to `text`, one piece at a time. */
+typedef struct att_piece_decoder {
     const att_sentencepiece *m;
     att_bytes *text;
-    bool at_start; /* a mark that stands for no space may still come */
+    bool at_start; /* a word mark that is not a space may follow */
     bool took_mark;
-    unsigned char pending[4]; /* bytes that are no character yet */
+    unsigned char pending[4]; /* byte pieces that do not form a character yet */
     size_t n_pending;
-} att_piece_joiner;
+} att_piece_decoder;
 
-att_piece_joiner att_piece_join(const att_sentencepiece *m, att_bytes *text);
-void att_piece_join_next(att_piece_joiner *j, int32_t id); /* in [0, m->size) */
-/* The text of a token that is no piece of m, zero-terminated. */
-void att_piece_join_other(att_piece_joiner *j, const char *text);
-void att_piece_join_end(att_piece_joiner *j);
+att_piece_decoder att_piece_decode(const att_sentencepiece *m, att_bytes *text);
+void att_piece_decode_next(att_piece_decoder *j, int32_t id); /* in [0, m->size) */
+/* Appends the text of a token that is not a piece of m, zero-terminated. */
+void att_piece_decode_other(att_piece_decoder *j, const char *text);
+void att_piece_decode_end(att_piece_decoder *j);
 
 #endif

@@ -1,4 +1,4 @@
-/* Reads a SentencePiece model, ModelProto in the terms of the `sentencepiece` package. */
+/* Reads a SentencePiece model file (a ModelProto). */
 #include "io/util.h"
 #include "text/sentencepiece.h"
 
@@ -11,12 +11,12 @@
 #include "text/utf8.h"
 
 typedef struct entry {
-    att_byte_view text; /* of the file */
+    att_byte_view text; /* in the file */
     float score;
     int32_t type;
 } entry;
 
-/* What of the file is used. */
+/* The parts of the file that are used. */
 typedef struct contents {
     int32_t model;
     bool space_is_suffix, byte_fallback, add_prefix, remove_spaces, escape_spaces;
@@ -132,7 +132,7 @@ int att_piece_byte(const att_piece *p)
     return high && low ? (int)(16 * (high - digits) + (low - digits)) : -1;
 }
 
-static void take_pieces(att_sentencepiece *m, att_proto *p, const contents *c)
+static void copy_pieces(att_sentencepiece *m, att_proto *p, const contents *c)
 {
     char *text = m->text;
     for (size_t i = 0; i < c->count; i++) {
@@ -150,7 +150,7 @@ static void take_pieces(att_sentencepiece *m, att_proto *p, const contents *c)
         att_proto_fail(p, ATT_ERR_FORMAT, "\"trainer_spec.unk_surface\" is not text in UTF-8");
 }
 
-/* Pieces of which there must be one: the unknown one, and one a byte. */
+/* Finds required pieces: the unknown piece and, with byte fallback, all bytes. */
 static void find_special(att_sentencepiece *m, att_proto *p)
 {
     for (int i = 0; i < 256; i++)
@@ -208,10 +208,10 @@ static int by_text(const void *a, const void *b)
     return order ? order : (x->id > y->id) - (x->id < y->id);
 }
 
-/* Sorts pieces by their text, and keeps in `entries` those for the trie; none may be there twice. */
+/* Sorts pieces by text, and keeps those for the trie in `entries`; duplicates are an error. */
 static size_t sort_pieces(const att_sentencepiece *m, att_proto *p, att_trie_entry *entries)
 {
-    size_t n = 0, kept = 0;
+    size_t n = 0, used = 0;
     for (int32_t id = 0; id < m->size; id++)
         entries[n++] = (att_trie_entry){m->piece[id].text, m->piece[id].bytes, id};
     qsort(entries, n, sizeof *entries, by_text);
@@ -221,8 +221,8 @@ static size_t sort_pieces(const att_sentencepiece *m, att_proto *p, att_trie_ent
                            entries[i].id, entries[i].text);
     for (size_t i = 0; i < n; i++)
         if (m->piece[entries[i].id].type == ATT_PIECE_NORMAL || m->piece[entries[i].id].type == ATT_PIECE_USER)
-            entries[kept++] = entries[i];
-    return kept;
+            entries[used++] = entries[i];
+    return used;
 }
 
 static void make_trie(att_sentencepiece *m, att_proto *p)
@@ -254,7 +254,7 @@ static void make_model(att_sentencepiece *m, att_proto *p, const contents *c)
         p->status = ATT_ERR_MEMORY;
         return;
     }
-    take_pieces(m, p, c);
+    copy_pieces(m, p, c);
     if (!p->status)
         find_special(m, p);
     measure(m, p);
@@ -269,7 +269,7 @@ att_sentencepiece att_sentencepiece_empty(att_ctx *ctx)
 
 att_status att_sentencepiece_parse(att_sentencepiece *m, att_ctx *ctx, const char *path, att_byte_view file)
 {
-    static const char unknown_text[] = " \xE2\x81\x87 "; /* the format's default, as the values of c */
+    static const char unknown_text[] = " \xE2\x81\x87 "; /* defaults of the format, as those of c */
     att_proto p = {.ctx = ctx, .path = path, .start = file.data};
     contents c = {.model = ATT_PIECES_UNIGRAM,
                   .add_prefix = true,

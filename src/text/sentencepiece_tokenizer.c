@@ -1,4 +1,4 @@
-/* A SentencePiece model as a tokenizer: ids are the numbers of its pieces, and nothing is put around a text. */
+/* A SentencePiece model as a tokenizer: ids are piece numbers; no special tokens are added. */
 #include "text/sentencepiece.h"
 #include "text/tokenizer.h"
 
@@ -14,34 +14,34 @@ static const att_sentencepiece *model_of(const att_tokenizer *t)
 
 typedef struct encoder {
     att_token_sink *sink;
-    att_piece_taker taker;
+    att_piece_sink pieces;
 } encoder;
 
-static void take(void *user, int32_t id, const char *text, size_t bytes)
+static void emit(void *user, int32_t id, const char *text, size_t bytes)
 {
     encoder *e = user;
     const att_sentencepiece *m = model_of(e->sink->t);
     if (id == m->unknown)
         att_token_sink_unknown(e->sink, text, bytes, m->model != ATT_PIECES_WORD);
     att_token_sink_add(e->sink, &id, 1);
-    e->taker.enough = e->sink->cut;
+    e->pieces.full = e->sink->truncated;
 }
 
 static void encode(att_token_sink *sink, const char *text, size_t bytes)
 {
     encoder e = {.sink = sink};
-    e.taker = (att_piece_taker){.take = take, .user = &e};
-    const att_status s = att_sentencepiece_cut(model_of(sink->t), text, bytes, &e.taker);
+    e.pieces = (att_piece_sink){.emit = emit, .user = &e};
+    const att_status s = att_sentencepiece_split(model_of(sink->t), text, bytes, &e.pieces);
     if (s)
         att_token_sink_fail(sink, s);
 }
 
 static void decode(const att_tokenizer *t, const int32_t *ids, int64_t n, att_bytes *text)
 {
-    att_piece_joiner j = att_piece_join(model_of(t), text);
+    att_piece_decoder j = att_piece_decode(model_of(t), text);
     for (int64_t i = 0; i < n; i++)
-        att_piece_join_next(&j, ids[i]);
-    att_piece_join_end(&j);
+        att_piece_decode_next(&j, ids[i]);
+    att_piece_decode_end(&j);
 }
 
 static const char *token(const att_tokenizer *t, int32_t id)

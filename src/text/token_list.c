@@ -1,4 +1,4 @@
-/* From tokens as files have them to a vocabulary. */
+/* A vocabulary from a list of tokens and ids. */
 #include <string.h>
 
 #include "io/util.h"
@@ -18,7 +18,7 @@ void att_token_list_free(att_token_list *list)
     list->entry = NULL;
 }
 
-/* How many ids and bytes the list needs, if more than so many. */
+/* Computes the numbers of ids and bytes that the list needs, as maxima with the given ones. */
 static void measure(const att_token_list *list, att_settings *s, int64_t *size, size_t *bytes)
 {
     for (size_t i = 0; i < list->count; i++) {

@@ -38,7 +38,7 @@ void att_token_sink_fail(att_token_sink *s, att_status status)
 {
     if (s->status == ATT_OK)
         s->status = status;
-    s->cut = true;
+    s->truncated = true;
 }
 
 void att_token_sink_unknown(const att_token_sink *s, const char *text, size_t bytes, bool by_characters)
@@ -51,7 +51,7 @@ void att_token_sink_unknown(const att_token_sink *s, const char *text, size_t by
     }
 }
 
-/* Makes room for `more` tokens. */
+/* Reserves space for `more` tokens. */
 static bool reserve(att_token_sink *s, int64_t more)
 {
     att_tokens *t = &s->tokens;
@@ -73,7 +73,7 @@ void att_token_sink_add(att_token_sink *s, const int32_t *ids, int64_t n)
 {
     int64_t room = s->limit - s->tokens.count;
     if (n > room)
-        s->cut = true;
+        s->truncated = true;
     append(s, ids, att_min(n, room));
     s->full = s->tokens.count == s->limit;
 }
@@ -103,13 +103,13 @@ att_status att_encode(const att_tokenizer *t, const char *text, size_t bytes, co
                         .unknown = o.unknown,
                         .user = o.user,
                         .limit = max_tokens > 0 ? max_tokens - (special ? t->n_after : 0) : INT64_MAX};
-    if (!reserve(&s, 1)) /* an empty text has ids as well, though none in them */
+    if (!reserve(&s, 1)) /* even an empty result has an array */
         return s.status;
     if (special)
         append(&s, t->special, t->n_before);
     s.full = s.tokens.count == s.limit;
     t->kind->encode(&s, bytes > 0 ? text : "", bytes);
-    s.tokens.truncated = s.cut;
+    s.tokens.truncated = s.truncated;
     if (special)
         append(&s, t->special + t->n_before, t->n_after);
     if (s.status != ATT_OK) {

@@ -1,5 +1,5 @@
-/* Reads a tokenizer. tokenizer.json says everything; of the older layout the same is made first (vocab_txt.c), so the
- * settings are read in one place. */
+/* Reads the files of a WordPiece tokenizer. tokenizer.json is complete; the older layout is first converted to it
+ * (vocab_txt.c), so that settings are checked in one place. */
 #include "text/tokenizer_file.h"
 
 #include <stdlib.h>
@@ -8,15 +8,15 @@
 #include "text/bert_tokenizer.h"
 
 typedef struct reader {
-    att_settings *settings;     /* has the first failure */
+    att_settings *settings;     /* has the first error */
     const att_token_list *list; /* model.vocab */
     att_bert_tokenizer *t;
 } reader;
 
-/* Enters an object whose type must be this. */
-static att_settings_place enter_type(att_settings *s, const char *name, const char *type)
+/* Enters an object whose "type" must be `type`. */
+static att_settings_scope enter_type(att_settings *s, const char *name, const char *type)
 {
-    const att_settings_place before = att_settings_enter(s, name);
+    const att_settings_scope before = att_settings_enter(s, name);
     att_settings_need(s, "type");
     att_settings_only_text(s, "type", type);
     return before;
@@ -28,7 +28,7 @@ static bool need_bool(att_settings *s, const char *key)
     return att_settings_bool(s, key, false);
 }
 
-/* An id that a vocabulary may have, in [0, ATT_MAX_VOCABULARY); ATT_NO_TOKEN after a failure. */
+/* An id in [0, ATT_MAX_VOCABULARY); ATT_NO_TOKEN after an error. */
 static int32_t read_id(att_settings *s, const char *where, const char *token, const json_t *value)
 {
     const double x = json_is_real(value) ? json_real_value(value) : -1;
@@ -45,7 +45,7 @@ static void read_normalizer(reader *r)
 {
     att_settings *s = r->settings;
     att_bert_settings *b = &r->t->settings;
-    const att_settings_place file = enter_type(s, "normalizer", "BertNormalizer");
+    const att_settings_scope file = enter_type(s, "normalizer", "BertNormalizer");
     b->clean_text = need_bool(s, "clean_text");
     b->handle_chinese_chars = need_bool(s, "handle_chinese_chars");
     b->lowercase = need_bool(s, "lowercase");
@@ -57,12 +57,12 @@ static void read_normalizer(reader *r)
 
 /* ---- model and added_tokens */
 
-/* One item of added_tokens; its text is JSON's. What changes how it is found is refused, but for lstrip and rstrip:
- * they take white space beside it, which is dropped anyway. */
+/* An item of added_tokens; its text belongs to the JSON value. Options that change matching are refused, except lstrip
+ * and rstrip: they remove adjacent white space, which has no effect here. */
 static att_added_token read_added(att_settings *s, const json_t *item)
 {
     const char *name = json_string_value(json_object_get(item, "content"));
-    const att_settings_place file = att_settings_enter_item(s, name ? name : "added_tokens", item);
+    const att_settings_scope file = att_settings_enter_item(s, name ? name : "added_tokens", item);
     att_added_token a = {.text = att_settings_text(s, "content", NULL)};
     a.bytes = strlen(a.text);
     if (a.bytes == 0)
@@ -74,7 +74,7 @@ static att_added_token read_added(att_settings *s, const json_t *item)
     return a;
 }
 
-/* The model's vocabulary, with room for the added tokens, from which may come more ids than the model has. */
+/* Reads the vocabulary, with space for added tokens, whose ids may be larger. */
 static void read_vocabulary(reader *r, const json_t *added)
 {
     int64_t size = 0;
@@ -93,7 +93,7 @@ static void read_model_settings(reader *r)
     att_vocabulary *v = &r->t->vocabulary;
     const char *unknown = att_settings_text(s, "unk_token", NULL);
     const char *prefix = att_settings_text(s, "continuing_subword_prefix", NULL);
-    r->t->settings.max_word = (int)att_settings_whole(s, "max_input_chars_per_word", 1, INT32_MAX);
+    r->t->settings.max_word = (int)att_settings_int(s, "max_input_chars_per_word", 1, INT32_MAX);
     if (s->status)
         return;
     v->unknown = att_vocabulary_find(v, unknown, strlen(unknown));
@@ -135,10 +135,10 @@ static void read_model(reader *r)
 {
     att_settings *s = r->settings;
     const json_t *added = att_settings_list(s, "added_tokens", false);
-    const att_settings_place file = enter_type(s, "model", "WordPiece");
-    att_settings_leave(s, att_settings_enter(s, "vocab")); /* is {} for jansson, but must be an object */
+    const att_settings_scope file = enter_type(s, "model", "WordPiece");
+    att_settings_leave(s, att_settings_enter(s, "vocab")); /* was replaced by {}, but must be an object */
     att_settings_leave(s, file);
-    read_vocabulary(r, added); /* before the settings, which name a token of it */
+    read_vocabulary(r, added); /* first, since settings refer to tokens */
     att_settings_enter(s, "model");
     read_model_settings(r);
     att_settings_leave(s, file);
@@ -178,11 +178,11 @@ static void read_bert_processing(reader *r)
     }
 }
 
-/* A special token, which may stand for several: {"[CLS]": {"id": "[CLS]", "ids": [101], "tokens": ["[CLS]"]}} */
+/* A special token, which may stand for several ids: {"[CLS]": {"id": "[CLS]", "ids": [101], "tokens": ["[CLS]"]}} */
 static void read_special(reader *r, const char *name, bool after)
 {
     att_settings *s = r->settings;
-    const att_settings_place post = att_settings_enter(s, "special_tokens");
+    const att_settings_scope post = att_settings_enter(s, "special_tokens");
     att_settings_enter(s, name);
     const json_t *ids = att_settings_list(s, "ids", true);
     for (size_t i = 0; i < json_array_size(ids); i++)
@@ -190,15 +190,15 @@ static void read_special(reader *r, const char *name, bool after)
     att_settings_leave(s, post);
 }
 
-/* One step of a template: the text itself, behind which we are then, or a special token. */
+/* An item of a template: the text itself, after which *after is true, or a special token. */
 static void read_piece(reader *r, const json_t *piece, bool *after)
 {
     att_settings *s = r->settings;
-    const att_settings_place post = att_settings_enter_item(s, "single", piece);
+    const att_settings_scope post = att_settings_enter_item(s, "single", piece);
     const bool is_text = att_settings_has(s, "Sequence");
     att_settings_enter(s, is_text ? "Sequence" : "SpecialToken");
     const char *id = att_settings_text(s, "id", NULL);
-    if (att_settings_whole(s, "type_id", 0, INT32_MAX) != 0)
+    if (att_settings_int(s, "type_id", 0, INT32_MAX) != 0)
         att_settings_unsupported(s, "type_id", "0");
     if (is_text && (*after || strcmp(id, "A") != 0))
         att_settings_unsupported(s, "id", "\"A\" once");
@@ -225,7 +225,7 @@ static void read_post_processor(reader *r)
     att_settings *s = r->settings;
     if (!att_settings_has(s, "post_processor"))
         return;
-    const att_settings_place file = att_settings_enter(s, "post_processor");
+    const att_settings_scope file = att_settings_enter(s, "post_processor");
     const char *type = att_settings_text(s, "type", NULL);
     if (strcmp(type, "TemplateProcessing") == 0)
         read_template(r);
@@ -236,9 +236,9 @@ static void read_post_processor(reader *r)
     att_settings_leave(s, file);
 }
 
-/* ---- opening: truncation and padding are the caller's, decoder is for the way back */
+/* ---- opening; truncation, padding and decoder are not used */
 
-/* tokenizer_config.json repeats some settings, and programs differ in which file they believe: both must agree. */
+/* tokenizer_config.json repeats some settings, and programs differ in which file they read: both must agree. */
 static att_status check_config(att_ctx *ctx, const char *folder, const att_bert_settings *b)
 {
     const struct {
@@ -275,7 +275,7 @@ static att_status read_tokenizer(att_settings *settings, const att_token_list *l
     return settings->status;
 }
 
-/* Either layout: the tokens and the settings. */
+/* Reads tokens and settings in either layout. */
 static att_status read_files(att_text_file *f, att_ctx *ctx, const char *folder, att_token_list *list,
                              att_settings *settings)
 {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* The entries below a node; all are equal in their first `depth` bytes. */
+/* The entries below a node; their first `depth` bytes are equal. */
 typedef struct range {
     size_t begin, end, depth;
 } range;
@@ -15,14 +15,14 @@ static size_t shared_prefix(att_trie_entry a, att_trie_entry b)
     return n;
 }
 
-/* Gives node `at` its id and, behind the `used` ones, its children with their ranges; returns how many are used then.
- */
+/* Sets the id of node `at` and appends its children, with their ranges, after the `used` nodes; returns the new
+ * number. */
 static uint32_t expand(att_trie *t, range *ranges, const att_trie_entry *entries, uint32_t at, uint32_t used)
 {
     range r = ranges[at];
     att_trie_node *node = &t->node[at];
     node->id = ATT_NO_ID;
-    if (entries[r.begin].bytes == r.depth) /* the shortest is the first */
+    if (entries[r.begin].bytes == r.depth) /* the shortest is first */
         node->id = entries[r.begin++].id;
     node->first = used;
     while (r.begin < r.end) {

@@ -1,4 +1,4 @@
-/* Texts as a tree of their bytes: which texts are a prefix of another is found in one pass over that. */
+/* A trie of byte strings, for longest-prefix matching. */
 #ifndef ATT_TRIE_H
 #define ATT_TRIE_H
 
@@ -12,12 +12,12 @@ typedef struct att_trie_entry {
     int32_t id;
 } att_trie_entry;
 
-/* The children of a node lie side by side, sorted by their bytes. */
+/* The children of a node are adjacent, sorted by byte. */
 typedef struct att_trie_node {
-    uint32_t first; /* child */
+    uint32_t first; /* index of the first child */
     int32_t id;     /* of the text that ends here, or ATT_NO_ID */
-    uint16_t count; /* of children */
-    uint8_t byte;   /* that leads here */
+    uint16_t count; /* number of children */
+    uint8_t byte;   /* on the edge to this node */
 } att_trie_node;
 
 typedef struct att_trie {
@@ -26,19 +26,19 @@ typedef struct att_trie {
     uint32_t size;
 } att_trie;
 
-/* Of entries [n] that are sorted by their bytes and different. On failure nothing need be freed. */
+/* From entries [n], sorted by bytes and distinct. After an error nothing needs to be freed. */
 att_status att_trie_init(att_trie *t, att_ctx *ctx, const att_trie_entry *entries, size_t n);
 void att_trie_free(att_trie *t);
 
-/* Bytes of the longest text at the start of s[bytes]; 0: none. */
+/* Length of the longest text at the start of s [bytes]; 0: none. */
 size_t att_trie_longest(const att_trie *t, const char *s, size_t bytes);
 
-/* The node to which this byte leads; 0, which is the root's number: none. */
+/* The child of node `at` for a byte; 0 (the root's index): none. */
 static inline uint32_t att_trie_step(const att_trie *t, uint32_t at, char byte)
 {
     const uint8_t wanted = (uint8_t)byte;
     uint32_t low = t->node[at].first, count = t->node[at].count;
-    while (count > 1) { /* no branch that depends on what is there */
+    while (count > 1) { /* branch-free binary search */
         const uint32_t half = count / 2;
         low += t->node[low + half].byte <= wanted ? half : 0;
         count -= half;

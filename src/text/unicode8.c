@@ -1,5 +1,5 @@
-/* The package's own tables where versions of Unicode differ, utf8proc where they never will:
- * decompositions and combining classes of assigned characters are stable, categories are not. */
+/* Tables of our own where versions of Unicode differ, utf8proc where they never will: decompositions and combining
+ * classes of assigned characters are stable, categories are not. */
 #include "text/unicode8.h"
 
 #include <stddef.h>
@@ -77,7 +77,7 @@ int att_char_decompose(uint32_t c, uint32_t out[ATT_MAX_DECOMPOSITION])
 
 int att_char_lower(uint32_t c, uint32_t out[2])
 {
-    if (c == 0x130) { /* the one whose lower case is two: i and a dot above */
+    if (c == 0x130) { /* the only character whose lower case is two: i and a dot above */
         out[0] = 'i';
         out[1] = 0x307;
         return 2;

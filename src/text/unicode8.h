@@ -1,26 +1,26 @@
-/* Characters as the `tokenizers` package sees them: categories of Unicode 8, decompositions of Unicode 9. */
+/* Character properties as the `tokenizers` package has them: categories of Unicode 8, decompositions of Unicode 9. */
 #ifndef ATT_UNICODE8_H
 #define ATT_UNICODE8_H
 
 #include <stdint.h>
 
 enum {
-    ATT_CHAR_REMOVED = 1,     /* Cc, Cf, Co, U+0000, U+FFFD but tab, LF, CR; unassigned ones are kept */
+    ATT_CHAR_REMOVED = 1,     /* Cc, Cf, Co, U+0000, U+FFFD except tab, LF, CR; unassigned ones are not removed */
     ATT_CHAR_SPACE = 2,       /* White_Space */
-    ATT_CHAR_PUNCTUATION = 4, /* P* and the rest of ASCII that is no letter or digit */
+    ATT_CHAR_PUNCTUATION = 4, /* P*, and ASCII that is neither letter nor digit */
     ATT_CHAR_MARK = 8,        /* Mn */
-    ATT_CHAR_CJK = 16,        /* ideographs, each of which is a word */
+    ATT_CHAR_CJK = 16,        /* ideographs; each is a word */
 };
 
 #define ATT_MAX_DECOMPOSITION 4
 
-/* A sum of ATT_CHAR_*; 0 = part of a word. */
+/* A sum of ATT_CHAR_*; 0: part of a word. */
 unsigned att_char_class(uint32_t c);
-/* Canonical combining class; 0 = a starter. */
+/* Canonical combining class; 0: a starter. */
 int att_char_combining(uint32_t c);
-/* Canonical decomposition (NFD, before reordering), of c itself if it has none; returns how many. */
+/* Canonical decomposition (NFD, before reordering), or c itself; returns its length. */
 int att_char_decompose(uint32_t c, uint32_t out[ATT_MAX_DECOMPOSITION]);
-/* Lower case without regard to context (final sigma, language); returns how many, 1 or 2. */
+/* Lower case without context (final sigma, language); returns its length, 1 or 2. */
 int att_char_lower(uint32_t c, uint32_t out[2]);
 
 #endif

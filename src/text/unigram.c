@@ -1,31 +1,31 @@
-/* The most probable pieces of a text (Kudo 2018): the best way to each place is the best way to some place before it
- * and one piece from there (Viterbi 1967). Sums are rounded to float, and of equal ways the one that comes first stays,
- * as in the `sentencepiece` package. */
+/* The most probable segmentation of a text (Kudo 2018), by the Viterbi algorithm (1967): the best path to each position
+ * is the best path to an earlier one plus a piece. Sums are rounded to float and of equal paths the first is kept, as
+ * in the `sentencepiece` package. */
 #include "text/sentencepiece.h"
 
 enum { UNKNOWN_PENALTY = 10 };
 
-/* The best way to a place in the text. */
-typedef struct way {
-    size_t from; /* where its last piece begins */
+/* The best path to a position in the text. */
+typedef struct path_node {
+    size_t from; /* start of its last piece */
     float score;
-    int32_t id; /* of that piece, or ATT_NO_ID: there is no way yet */
-} way;
+    int32_t id; /* of its last piece; ATT_NO_ID: no path yet */
+} path_node;
 
-static void offer(way *w, size_t from, float score, int32_t id)
+static void update(path_node *w, size_t from, float score, int32_t id)
 {
     if (w->id == ATT_NO_ID || score > w->score)
-        *w = (way){from, score, id};
+        *w = (path_node){from, score, id};
 }
 
-/* A piece of the user's is taken rather than others: it scores where they cost, and the more the longer it is. */
+/* User-defined pieces win over others: their score is positive and grows with their length. */
 static float score_of(const att_piece *p)
 {
     return p->type == ATT_PIECE_USER ? (float)(0.1 * (double)p->bytes - 0.1) : p->score;
 }
 
-/* Offers each piece that begins here to the place where it ends; w [bytes + 1]. */
-static void offer_pieces(const att_sentencepiece *m, const char *s, size_t bytes, size_t from, way *w)
+/* Updates the paths to the ends of all pieces that begin at `from`; node [bytes + 1]. */
+static void extend_paths(const att_sentencepiece *m, const char *s, size_t bytes, size_t from, path_node *w)
 {
     const size_t one = att_piece_char(s + from, bytes - from);
     const float before = w[from].score;
@@ -36,40 +36,40 @@ static void offer_pieces(const att_sentencepiece *m, const char *s, size_t bytes
         const size_t length = ++end - from;
         if (id == ATT_NO_ID)
             continue;
-        offer(&w[end], from, score_of(&m->piece[id]) + before, id);
+        update(&w[end], from, score_of(&m->piece[id]) + before, id);
         has_one |= length == one;
     }
     if (!has_one) {
         const float unknown = m->min - UNKNOWN_PENALTY;
-        offer(&w[from + one], from, unknown + before, m->unknown);
+        update(&w[from + one], from, unknown + before, m->unknown);
     }
 }
 
-/* Makes w[end].from, of the places of the best way, where the piece that begins there ends: it is walked forwards. */
-static void turn(way *w, size_t bytes)
+/* Reverses the best path: node[i].from becomes the end of the piece that begins at i. */
+static void reverse(path_node *w, size_t bytes)
 {
-    way next = w[bytes];
+    path_node next = w[bytes];
     for (size_t at = bytes; at > 0;) {
         const size_t from = next.from;
-        const way before = w[from];
-        w[from] = (way){at, 0, next.id};
+        const path_node before = w[from];
+        w[from] = (path_node){at, 0, next.id};
         next = before;
         at = from;
     }
 }
 
-att_status att_cut_unigram(const att_sentencepiece *m, const char *s, size_t bytes, att_piece_taker *taker)
+att_status att_split_unigram(const att_sentencepiece *m, const char *s, size_t bytes, att_piece_sink *sink)
 {
-    way *w = att_alloc(m->ctx, bytes + 1, sizeof *w);
+    path_node *w = att_alloc(m->ctx, bytes + 1, sizeof *w);
     if (!w)
         return ATT_ERR_MEMORY;
     for (size_t i = 0; i <= bytes; i++)
-        w[i] = (way){.id = ATT_NO_ID};
+        w[i] = (path_node){.id = ATT_NO_ID};
     for (size_t at = 0; at < bytes; at += att_piece_char(s + at, bytes - at))
-        offer_pieces(m, s, bytes, at, w);
-    turn(w, bytes);
-    for (size_t at = 0; at < bytes && !taker->enough; at = w[at].from)
-        att_piece_give(m, taker, w[at].id, s + at, w[at].from - at);
+        extend_paths(m, s, bytes, at, w);
+    reverse(w, bytes);
+    for (size_t at = 0; at < bytes && !sink->full; at = w[at].from)
+        att_piece_emit(m, sink, w[at].id, s + at, w[at].from - at);
     att_free(m->ctx, w);
     return ATT_OK;
 }

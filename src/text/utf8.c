@@ -1,7 +1,7 @@
 #include "text/utf8.h"
 
-/* A lead byte says how many bytes follow, and which values the second may have: that excludes overlong forms,
- * surrogates and what lies beyond U+10FFFF. (Unicode 15, table 3-7) */
+/* The first byte determines the number of following bytes and the range of the second, which excludes overlong forms,
+ * surrogates and values beyond U+10FFFF (Unicode 15, table 3-7). */
 typedef struct lead {
     unsigned char first, last, more, low, high;
 } lead;

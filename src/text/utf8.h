@@ -1,4 +1,4 @@
-/* UTF-8, with each maximal invalid subpart read as one U+FFFD (Unicode 15, section 3.9; Python's errors='replace'). */
+/* UTF-8; each maximal invalid subpart is read as one U+FFFD (Unicode 15, section 3.9; Python's errors='replace'). */
 #ifndef ATT_UTF8_H
 #define ATT_UTF8_H
 
@@ -8,11 +8,11 @@
 
 #define ATT_REPLACEMENT 0xFFFDu
 
-/* The first character of s[bytes], bytes > 0; returns how many bytes it took, at least 1. */
+/* Decodes the first character of s [bytes], bytes > 0; returns its length, at least 1. */
 size_t att_utf8_decode(const unsigned char *s, size_t bytes, uint32_t *c);
-/* Whether s[bytes] is valid. */
+/* Is s [bytes] valid UTF-8? */
 bool att_utf8_valid(const char *s, size_t bytes);
-/* Writes c, a code point that is no surrogate; returns how many bytes. */
+/* Encodes c, which is not a surrogate; returns its length. */
 size_t att_utf8_encode(uint32_t c, char out[4]);
 
 #endif

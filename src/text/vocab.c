@@ -1,5 +1,5 @@
-/* Texts to a SentencePiece model: words are counted, their characters chosen, merges learnt (merges.c), and all of it
- * written in the format that sentencepiece_file.c reads. */
+/* Learns a SentencePiece model: counts words, selects characters, learns merges (bpe_learn.c), and writes the format
+ * that sentencepiece_file.c reads. */
 #include "attend_model.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "io/texts.h"
 #include "io/util.h"
-#include "text/merges.h"
+#include "text/bpe_learn.h"
 #include "text/nfkc.h"
 #include "text/sentencepiece.h"
 #include "text/utf8.h"
@@ -22,22 +22,22 @@ typedef struct word {
 struct att_vocab {
     att_ctx *ctx;
     att_vocab_options options; /* its symbols are not used after att_vocab_new */
-    att_bytes meta;            /* the model's special pieces, and its settings */
+    att_bytes meta;            /* special pieces and settings, as a model file */
     int64_t n_meta;
-    att_sentencepiece model; /* of these: it normalises */
-    att_trie special;        /* their texts, which part words */
-    att_bytes texts, words;  /* word */
+    att_sentencepiece model; /* the same, opened: it normalises text */
+    att_trie special;        /* special pieces, which separate words */
+    att_bytes texts, words;  /* words: word[] */
     att_hash_table by_text;  /* words */
     att_bytes normal;        /* scratch */
     att_bytes result;
-    int64_t n_left_out; /* characters that are no piece, */
-    att_bytes left_out; /* and their text, UTF-8, zero-terminated */
+    int64_t n_left_out; /* number of characters without a piece */
+    att_bytes left_out; /* their text, UTF-8, zero-terminated */
 };
 
 static word *word_at(const att_vocab *v, size_t i) { return (word *)(void *)v->words.data + i; }
 static size_t n_words(const att_vocab *v) { return v->words.count / sizeof(word); }
 
-/* ---- the model's special pieces and settings */
+/* ---- special pieces and settings */
 
 static void put_message(att_bytes *model, uint32_t number, att_bytes *message)
 {
@@ -63,7 +63,7 @@ static void put_special(att_vocab *v, const char *text, att_piece_type type)
     v->n_meta++;
 }
 
-/* The fields of TrainerSpec and NormalizerSpec that are not as by default. */
+/* Writes the fields of TrainerSpec and NormalizerSpec that differ from the default. */
 static void put_settings(att_vocab *v)
 {
     enum { NAME = 1, MAP = 2, TYPE = 3, COVERAGE = 10, LENGTH = 20, BY_SCRIPT = 21, DIGITS = 25, FALLBACK = 35 };
@@ -103,7 +103,7 @@ static void put_meta(att_vocab *v)
     put_settings(v);
 }
 
-/* ---- opening */
+/* ---- construction */
 
 static att_status check_options(att_ctx *ctx, att_vocab_options *o)
 {
@@ -223,11 +223,11 @@ static att_status count_word(att_vocab *v, const char *s, size_t bytes)
         att_bytes_add(&v->words, &w, sizeof w);
     if (v->texts.status || v->words.status)
         return ATT_ERR_MEMORY;
-    att_hash_take(&v->by_text, slot, hash, (int32_t)n_words(v) - 1);
+    att_hash_insert(&v->by_text, slot, hash, (int32_t)n_words(v) - 1);
     return ATT_OK;
 }
 
-/* A word of the normalised text. What is a special piece parts words, so that no piece is learnt that has it. */
+/* Counts the words of normalised text. Special pieces separate words, so no learnt piece contains one. */
 static att_status count_between(att_vocab *v, const char *s, size_t bytes)
 {
     size_t begin = 0;
@@ -275,7 +275,8 @@ static int by_count(const void *x, const void *y)
 
 enum { CODES = 0x110000 };
 
-/* Those of all words, the most frequent first: c [CODES]; returns how many different ones, *all: how many. */
+/* Counts the characters of all words and sorts them by count: c [CODES]; returns the number of distinct ones, *all: of
+ * all. */
 static int64_t count_characters(const att_vocab *v, character *c, int64_t *all)
 {
     int64_t different = 0;
@@ -298,7 +299,7 @@ static int64_t count_characters(const att_vocab *v, character *c, int64_t *all)
     return different;
 }
 
-/* How many of c [different], which lie by their counts, become pieces. */
+/* How many of c [different], sorted by count, become pieces. */
 static int64_t characters_that_become_pieces(const att_vocab_options *o, const character *c, int64_t different,
                                              int64_t all)
 {
@@ -309,7 +310,7 @@ static int64_t characters_that_become_pieces(const att_vocab_options *o, const c
     return n;
 }
 
-/* Keeps the text of c [n] for the result. */
+/* Stores the text of c [n] for the result. */
 static att_status keep_left_out(att_vocab *v, const character *c, int64_t n)
 {
     v->left_out.count = 0;
@@ -321,7 +322,7 @@ static att_status keep_left_out(att_vocab *v, const character *c, int64_t n)
     return v->left_out.status;
 }
 
-/* Puts those that cover enough of the text into `symbols`, which are made; *n: how many. */
+/* Adds characters that cover enough of the text to `symbols`, which it initialises; *n: their number. */
 static att_status choose_characters(att_vocab *v, att_vocabulary *symbols, int64_t *n)
 {
     const int64_t room = v->options.pieces - v->n_meta;
@@ -357,10 +358,10 @@ static att_status choose_characters(att_vocab *v, att_vocabulary *symbols, int64
 
 static att_status learn_merges(att_vocab *v, att_vocabulary *symbols, int64_t *n)
 {
-    const att_merge_options opt = {.max_length = v->options.max_length,
-                                   .split_digits = v->options.split_digits,
-                                   .progress = v->options.progress,
-                                   .user = v->options.user};
+    const att_bpe_options opt = {.max_length = v->options.max_length,
+                                 .split_digits = v->options.split_digits,
+                                 .progress = v->options.progress,
+                                 .user = v->options.user};
     att_word *words = att_alloc(v->ctx, n_words(v), sizeof *words);
     if (!words)
         return ATT_ERR_MEMORY;
@@ -368,12 +369,12 @@ static att_status learn_merges(att_vocab *v, att_vocabulary *symbols, int64_t *n
         const word *w = word_at(v, i);
         words[i] = (att_word){{v->texts.data + w->begin, w->bytes}, w->count};
     }
-    const att_status s = att_merges_learn(symbols, n, words, n_words(v), &opt);
+    const att_status s = att_bpe_learn(symbols, n, words, n_words(v), &opt);
     att_free(v->ctx, words);
     return s;
 }
 
-/* Merges first, the earlier the better, then characters, as the `sentencepiece` package has them. */
+/* Merged pieces in the order of learning, then characters, like the `sentencepiece` package. */
 static att_status write_model(att_vocab *v, const att_vocabulary *symbols, int64_t n_characters, int64_t n)
 {
     enum { TRAINER = 2, SIZE = 4 };
@@ -384,7 +385,7 @@ static att_status write_model(att_vocab *v, const att_vocabulary *symbols, int64
         put_piece(&v->result, att_vocabulary_get(symbols, id), symbols->tokens[id].bytes, -(float)i, ATT_PIECE_NORMAL);
     }
     att_proto_put_int(&size, SIZE, (uint64_t)(v->n_meta + n));
-    put_message(&v->result, TRAINER, &size); /* is merged with the one there */
+    put_message(&v->result, TRAINER, &size); /* merged with the field written before */
     return v->result.status;
 }
 

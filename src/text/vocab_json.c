@@ -1,6 +1,5 @@
-/* {"token": id, ...}: the object model.vocab of tokenizer.json, and vocab.json. It is most of the file: its 30,000
- * tokens would cost more than ten milliseconds of opening a model with jansson, and cost one here. jansson then reads
- * the rest, so nothing is checked but what is used. */
+/* Parses {"token": id, ...}: the object model.vocab of tokenizer.json, and vocab.json. Most of the file is this object;
+ * parsing 30,000 tokens takes jansson more than ten milliseconds, and this parser one. jansson then parses the rest. */
 #include <string.h>
 
 #include "text/tokenizer_file.h"
@@ -26,8 +25,8 @@ static void skip_space(cursor *c)
         c->at++;
 }
 
-/* Takes white space and this character, if it is there. */
-static bool take(cursor *c, char what)
+/* Skips white space; consumes this character if it follows. */
+static bool accept(cursor *c, char what)
 {
     skip_space(c);
     bool there = *c->at == what;
@@ -35,7 +34,7 @@ static bool take(cursor *c, char what)
     return there;
 }
 
-/* Takes the rest of a string, whose first quote is taken. */
+/* Skips the rest of a string after its opening quote. */
 static bool skip_string(cursor *c)
 {
     for (; c->at < c->end; c->at++) {
@@ -49,7 +48,7 @@ static bool skip_string(cursor *c)
     return false;
 }
 
-/* Takes a value of any kind. */
+/* Skips a value of any type. */
 static bool skip_value(cursor *c)
 {
     for (int64_t depth = 0; c->at < c->end;) {
@@ -64,15 +63,15 @@ static bool skip_value(cursor *c)
     return false;
 }
 
-/* From inside an object to the value of its key. */
+/* From inside an object to the value of a key. */
 static bool find_key(cursor *c, const char *key)
 {
     size_t bytes = strlen(key);
     do {
-        if (!take(c, '"'))
+        if (!accept(c, '"'))
             return false;
         const char *name = c->at;
-        if (!skip_string(c) || !take(c, ':'))
+        if (!skip_string(c) || !accept(c, ':'))
             return false;
         if (strncmp(name, key, bytes) == 0 && name[bytes] == '"') {
             skip_space(c);
@@ -80,7 +79,7 @@ static bool find_key(cursor *c, const char *key)
         }
         if (!skip_value(c))
             return false;
-    } while (take(c, ','));
+    } while (accept(c, ','));
     return false;
 }
 
@@ -99,8 +98,8 @@ static int hex4(const char *s)
     return value;
 }
 
-/* \uXXXX, or two of them for a character beyond U+FFFF; at is behind the u. -1: wrong. */
-static int32_t take_unicode(cursor *c)
+/* Parses \uXXXX, or two of them for a character beyond U+FFFF; c->at is after the u. -1: invalid. */
+static int32_t parse_unicode(cursor *c)
 {
     int high = hex4(c->at);
     if (high < 0)
@@ -117,19 +116,19 @@ static int32_t take_unicode(cursor *c)
     return 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
 }
 
-/* Takes an escape, at is behind the backslash; the character or -1. */
-static int32_t take_escape(cursor *c)
+/* Parses an escape; c->at is after the backslash; the character or -1. */
+static int32_t parse_escape(cursor *c)
 {
     static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
     char name = *c->at++;
     if (name == 'u')
-        return take_unicode(c);
+        return parse_unicode(c);
     const char *n = name ? strchr(names, name) : NULL;
     return n ? values[n - names] : -1;
 }
 
-/* Takes a token, whose first quote is taken, and unescapes it in place. */
-static att_status take_token(cursor *c, att_token_entry *entry)
+/* Parses a token after its opening quote, and unescapes it in place. */
+static att_status parse_token(cursor *c, att_token_entry *entry)
 {
     char *start = c->at, *out = c->at;
     while (*c->at != '"') {
@@ -140,7 +139,7 @@ static att_status take_token(cursor *c, att_token_entry *entry)
             continue;
         }
         c->at++;
-        int32_t code = take_escape(c);
+        int32_t code = parse_escape(c);
         if (code <= 0)
             return bad(c, "a token has a wrong escape");
         out += att_utf8_encode((uint32_t)code, out);
@@ -153,10 +152,10 @@ static att_status take_token(cursor *c, att_token_entry *entry)
                                                   : ATT_OK;
 }
 
-static att_status take_id(cursor *c, att_token_entry *entry)
+static att_status parse_id(cursor *c, att_token_entry *entry)
 {
     int64_t id = 0;
-    if (!take(c, ':'))
+    if (!accept(c, ':'))
         return bad(c, "a token has no id");
     skip_space(c);
     const char *start = c->at;
@@ -173,53 +172,54 @@ static att_status take_id(cursor *c, att_token_entry *entry)
                     start, ATT_MAX_VOCABULARY);
 }
 
-/* {} stands for the tokens, [begin, end). */
+/* Parses the rest of the file with {} in place of the tokens, [begin, end). */
 static att_status read_rest(const att_text_file *f, size_t begin, size_t end, att_settings *settings)
 {
-    const size_t behind = f->bytes - end;
-    char *text = att_alloc(f->ctx, begin + 2 + behind, 1);
+    const size_t after = f->bytes - end;
+    char *text = att_alloc(f->ctx, begin + 2 + after, 1);
     if (!text)
         return ATT_ERR_MEMORY;
     memcpy(text, f->text, begin);
     memcpy(text + begin, "{}", 2);
-    memcpy(text + begin + 2, f->text + end, behind);
-    att_settings_parse(settings, f->ctx, f->path, text, begin + 2 + behind);
+    memcpy(text + begin + 2, f->text + end, after);
+    att_settings_parse(settings, f->ctx, f->path, text, begin + 2 + after);
     att_free(f->ctx, text);
     return settings->status;
 }
 
-/* {"token": id, ...} whose brace is taken */
-static att_status take_tokens(cursor *c, att_token_list *list)
+/* {"token": id, ...} after its opening brace */
+static att_status parse_tokens(cursor *c, att_token_list *list)
 {
-    if (take(c, '}'))
+    if (accept(c, '}'))
         return ATT_OK;
     do {
         att_token_entry entry;
-        att_status s = take(c, '"') ? take_token(c, &entry) : bad(c, "expected a token in quotes");
-        if (s != ATT_OK || (s = take_id(c, &entry)) != ATT_OK || (s = att_token_list_add(list, entry)) != ATT_OK)
+        att_status s = accept(c, '"') ? parse_token(c, &entry) : bad(c, "expected a token in quotes");
+        if (s != ATT_OK || (s = parse_id(c, &entry)) != ATT_OK || (s = att_token_list_add(list, entry)) != ATT_OK)
             return s;
-    } while (take(c, ','));
-    return take(c, '}') ? ATT_OK : bad(c, "the vocabulary is not closed");
+    } while (accept(c, ','));
+    return accept(c, '}') ? ATT_OK : bad(c, "the vocabulary is not closed");
 }
 
 att_status att_read_vocab_json(att_text_file *f, att_token_list *list, att_settings *settings)
 {
     cursor c = {f, f->text, f->text + f->bytes};
-    if (!take(&c, '{') || !find_key(&c, "model") || !take(&c, '{') || !find_key(&c, "vocab") || !take(&c, '{')) {
-        att_settings_parse(settings, f->ctx, f->path, f->text, f->bytes); /* which or whose reader will explain it */
+    if (!accept(&c, '{') || !find_key(&c, "model") || !accept(&c, '{') || !find_key(&c, "vocab") || !accept(&c, '{')) {
+        att_settings_parse(settings, f->ctx, f->path, f->text, f->bytes); /* jansson finds the error, too, and describes
+                                                                           * it */
         return settings->status;
     }
     const size_t begin = (size_t)(c.at - 1 - f->text);
-    const att_status s = take_tokens(&c, list);
+    const att_status s = parse_tokens(&c, list);
     return s ? s : read_rest(f, begin, (size_t)(c.at - f->text), settings);
 }
 
 att_status att_read_token_map(att_text_file *f, att_token_list *list)
 {
     cursor c = {f, f->text, f->text + f->bytes};
-    if (!take(&c, '{'))
+    if (!accept(&c, '{'))
         return bad(&c, "expected {\"token\": id, ...}");
-    const att_status s = take_tokens(&c, list);
+    const att_status s = parse_tokens(&c, list);
     skip_space(&c);
     return s || c.at == c.end ? s : bad(&c, "there is more behind the tokens");
 }

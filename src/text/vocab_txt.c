@@ -1,4 +1,4 @@
-/* The older layout: vocab.txt for the tokens, tokenizer_config.json and special_tokens_map.json for the settings. */
+/* The older layout: tokens in vocab.txt, settings in tokenizer_config.json and special_tokens_map.json. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,12 +40,12 @@ static att_status read_lines(const att_text_file *f, att_token_list *list)
 
 typedef struct layout {
     const att_token_list *list; /* sorted */
-    att_settings config;        /* tokenizer_config.json; has the first failure */
+    att_settings config;        /* tokenizer_config.json; has the first error */
     att_settings map;           /* special_tokens_map.json */
-    json_t *root;               /* what is made: tokenizer.json without model.vocab */
+    json_t *root;               /* the result: tokenizer.json without model.vocab */
 } layout;
 
-/* Settings that change the ids and that nobody uses. */
+/* Unsupported settings that would change ids. */
 static void refuse_others(att_settings *config)
 {
     static const char *const classes[] = {"BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer",
@@ -66,7 +66,7 @@ static void check_made(layout *l, bool made)
         att_settings_fail(&l->config, ATT_ERR_MEMORY, "out of memory");
 }
 
-/* Adds a special token, which the vocabulary must have, to root.added_tokens; returns its id. */
+/* Adds a special token, which must be in the vocabulary, to root.added_tokens; returns its id. */
 static int32_t add_token(layout *l, const char *content)
 {
     const att_token_entry wanted = {content, strlen(content), 0};
@@ -112,7 +112,7 @@ static void read_more_tokens(layout *l)
         add_token(l, att_token_content(&l->config, key, json_array_get(more, i)));
 }
 
-/* The constructor arguments of the class BertTokenizer and their defaults. */
+/* The arguments of the constructor of BertTokenizer, with its defaults. */
 static void make_root(layout *l)
 {
     const bool lower = att_settings_bool(&l->config, "do_lower_case", true);

@@ -29,8 +29,7 @@ const char *att_vocabulary_get(const att_vocabulary *v, int64_t id)
     return id >= 0 && id < v->size && v->tokens[id].bytes > 0 ? v->text + v->tokens[id].start : NULL;
 }
 
-/* The slot of the token head[head_bytes] tail[tail_bytes], whose hash is given, or the free slot where it would be;
- * NULL: it is not there and has no room. */
+/* The slot of the token head tail, with its hash, or the free slot for it; NULL: not found, and too many probes. */
 static att_hash_slot *find_slot(const att_vocabulary *v, uint32_t hash, const char *head, size_t head_bytes,
                                 const char *tail, size_t tail_bytes)
 {
@@ -73,14 +72,14 @@ bool att_vocabulary_add(att_vocabulary *v, int32_t id, const char *token, size_t
     att_hash_slot *slot = find_slot(v, hash, "", 0, token, bytes);
     if (!slot)
         return false;
-    att_hash_take(&v->ids, slot, hash, id);
+    att_hash_insert(&v->ids, slot, hash, id);
     att_vocabulary_set(v, id, token, bytes);
     if (bytes > v->longest)
         v->longest = bytes;
     return true;
 }
 
-/* The longest piece at the start of word[bytes]; sets its length. All prefixes are hashed in one pass. */
+/* The longest token at the start of word [bytes], and its length. All prefixes are hashed in one pass. */
 static int32_t longest_piece(const att_vocabulary *v, const char *prefix, size_t prefix_bytes, const char *word,
                              size_t bytes, size_t *length)
 {
@@ -91,7 +90,7 @@ static int32_t longest_piece(const att_vocabulary *v, const char *prefix, size_t
         hash[i] = h = att_fnv32(h, (unsigned char)word[i]);
     for (; end > 0; end--) {
         if (end < bytes && ((unsigned char)word[end] & 0xC0) == 0x80)
-            continue; /* not the end of a character */
+            continue; /* inside a character */
         const int32_t id = find(v, hash[end - 1], prefix, prefix_bytes, word, end);
         if (id != ATT_NO_TOKEN) {
             *length = end;

@@ -1,10 +1,10 @@
-/* A batch: its lines are read from the files and tokenised once more. */
+/* Batches: reads and tokenises their lines. */
 #include "io/util.h"
 #include "train/parallel_corpus.h"
 
 #include <string.h>
 
-enum { PAIRS_A_STEP = 8 }; /* by one thread before it asks for more */
+enum { PAIRS_PER_TASK = 8 }; /* pairs of a task */
 
 typedef struct reading {
     const att_parallel_corpus *corpus;
@@ -14,10 +14,10 @@ typedef struct reading {
     _Atomic int status, changed;
 } reading;
 
-/* A line to ids, by way of a buffer that most lines fit. */
+/* Reads and tokenises a line, with a stack buffer that suffices for most lines. */
 static att_status read_line(const att_parallel_corpus *s, int side, const att_text_pair *p, att_tokens *out)
 {
-    enum { SHORT = 4096, LONG = ATT_LONGEST_LINE + 2 };
+    enum { SHORT = 4096, LONG = ATT_MAX_LINE + 2 };
     char near[SHORT], *far = NULL;
     const int64_t offset = (int64_t)p->high[side] << 32 | p->low[side];
     att_text_line line;
@@ -27,7 +27,7 @@ static att_status read_line(const att_parallel_corpus *s, int side, const att_te
         far = att_alloc(s->ctx, LONG, 1);
         e = far ? att_text_lines_at(&s->file[side], offset, far, LONG, &line, &fits) : ATT_ERR_MEMORY;
     }
-    if (!e && fits) /* else it is longer than any was: no tokens, so it counts as changed */
+    if (!e && fits) /* a longer line than any at opening time means that the file has changed */
         e = att_pair_encode(s, side, &line, out);
     att_free(s->ctx, far);
     return e;
@@ -36,7 +36,7 @@ static att_status read_line(const att_parallel_corpus *s, int side, const att_te
 static void read_some(void *arg, int i)
 {
     reading *r = arg;
-    const int64_t first = (int64_t)i * PAIRS_A_STEP, last = att_min(first + PAIRS_A_STEP, r->n);
+    const int64_t first = (int64_t)i * PAIRS_PER_TASK, last = att_min(first + PAIRS_PER_TASK, r->n);
     for (int64_t k = first; k < last; k++)
         for (int side = 0; side < 2 && !r->status; side++) {
             const att_text_pair *p = att_pair_at(r->corpus, r->pairs[k]);
@@ -49,11 +49,11 @@ static void read_some(void *arg, int i)
         }
 }
 
-/* Reads all lines. What went wrong, if anything, is first of all that a file is another one now. */
+/* Reads all lines. If a file has changed, that is the error that is reported. */
 static att_status read_all(reading *r)
 {
     const att_parallel_corpus *s = r->corpus;
-    att_parallel_for(s->ctx, (int)att_ceil_div(r->n, PAIRS_A_STEP), read_some, r);
+    att_parallel_for(s->ctx, (int)att_ceil_div(r->n, PAIRS_PER_TASK), read_some, r);
     att_status e = att_text_lines_check(&s->file[0]);
     e = e ? e : att_text_lines_check(&s->file[1]);
     if (!e && r->status)
@@ -65,7 +65,7 @@ static att_status read_all(reading *r)
     return e;
 }
 
-/* Tokens [n] of one side, one after the other. */
+/* Concatenates tokens [n] of one side. */
 static void gather(const att_tokens *x, int64_t n, int32_t *ids, int64_t *offsets)
 {
     offsets[0] = 0;
@@ -93,11 +93,11 @@ static att_status lay_out(const reading *r, att_batch *out)
     gather(r->tokens[0], r->n, source, source_offsets);
     gather(r->tokens[1], r->n, target, target_offsets);
     memcpy(out->ids, r->pairs, n * sizeof *out->ids);
-    out->pairs = (att_pairs){r->n, source, source_offsets, target, target_offsets};
+    out->pairs = (att_sequence_pairs){r->n, source, source_offsets, target, target_offsets};
     return ATT_OK;
 }
 
-att_status att_batch_take(const att_parallel_corpus *s, const att_epoch *e, int64_t i, att_batch *out)
+att_status att_batch_read(const att_parallel_corpus *s, const att_epoch *e, int64_t i, att_batch *out)
 {
     const uint32_t *first = e->first + e->group[i];
     const int64_t n = first[1] - first[0];

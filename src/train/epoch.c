@@ -1,10 +1,10 @@
-/* The order of an epoch, and where its batches are. */
+/* The order of pairs in an epoch, and its batches. */
 #include "io/util.h"
 #include "train/parallel_corpus.h"
 
 #include <stdlib.h>
 
-enum { WINDOW = 100 }; /* batches within which pairs are sorted by length */
+enum { WINDOW = 100 }; /* batches; pairs are sorted by length within a window */
 
 void att_shuffle(uint64_t seed, uint32_t stream, int64_t number, int64_t n, uint32_t *x)
 {
@@ -29,7 +29,7 @@ static int by_length(const void *a, const void *b, void *corpus)
     return i < k ? -1 : i > k;
 }
 
-/* Groups of the window order[begin, end), from first[e->n] on. */
+/* Splits the window order[begin, end) into batches, appended to e->first. */
 static void cut(const att_parallel_corpus *s, att_epoch *e, int64_t begin, int64_t end, int64_t batch_tokens)
 {
     int64_t tokens = 0;
@@ -43,7 +43,7 @@ static void cut(const att_parallel_corpus *s, att_epoch *e, int64_t begin, int64
     }
 }
 
-/* Pairs of a window: all where there are no more. */
+/* Number of pairs in a window; all if there are fewer. */
 static int64_t window_of(const att_parallel_corpus *s, int64_t batch_tokens)
 {
     const int64_t mean = s->target_tokens / s->n + 1, pairs = batch_tokens / mean;
@@ -72,7 +72,7 @@ att_status att_epoch_make(const att_parallel_corpus *s, uint64_t seed, int64_t n
             cut(s, &e, begin, end, batch_tokens);
         }
         e.first[e.n] = (uint32_t)s->n;
-        e.group = count_up(s->ctx, e.n); /* they have come out sorted by length */
+        e.group = count_up(s->ctx, e.n); /* batches are ordered by length so far: shuffle them */
     }
     if (e.group)
         att_shuffle(seed, 1, number, e.n, e.group);

@@ -4,23 +4,23 @@
 
 #include <string.h>
 
-/* ---- a block of lines, looked at by all threads */
+/* ---- a block of lines, checked in parallel */
 
-enum { BLOCK_PAIRS = 1 << 14, PAIRS_A_STEP = 64 }; /* the latter by one thread before it asks for more */
-enum { OFFSET_BITS = 48 };                         /* of an att_text_pair */
+enum { BLOCK_PAIRS = 1 << 14, PAIRS_PER_TASK = 64 }; /* pairs of a block and of a task */
+enum { OFFSET_BITS = 48 };                           /* in an att_text_pair */
 
-typedef enum verdict { USABLE, EMPTY, INVALID, LONGER } verdict;
+typedef enum result { USABLE, EMPTY, INVALID, TOO_LONG } result;
 
-typedef struct seen {
-    verdict verdict;
+typedef struct checked_pair {
+    result result;
     uint32_t tokens[2];
-} seen;
+} checked_pair;
 
 typedef struct block {
     const att_parallel_corpus *corpus;
     int64_t max_tokens, n;
-    att_text_line *line[2]; /* [BLOCK_PAIRS] each */
-    seen *seen;             /* [BLOCK_PAIRS] */
+    att_text_line *line[2];     /* [BLOCK_PAIRS] each */
+    checked_pair *checked_pair; /* [BLOCK_PAIRS] */
     _Atomic int status;
 } block;
 
@@ -46,7 +46,7 @@ static att_status count_tokens(const att_parallel_corpus *s, int side, const att
     return e;
 }
 
-static att_status tokenize_pair(const block *b, int64_t k, seen *out)
+static att_status tokenize_pair(const block *b, int64_t k, checked_pair *out)
 {
     const att_text_line *x = &b->line[0][k], *y = &b->line[1][k];
     int64_t count[2];
@@ -56,49 +56,49 @@ static att_status tokenize_pair(const block *b, int64_t k, seen *out)
         return e;
     const bool valid = att_utf8_valid(x->text, x->bytes) && att_utf8_valid(y->text, y->bytes);
     const bool empty = count[0] == 0 || count[1] == 0;
-    const bool longer = count[0] > b->max_tokens || count[1] > b->max_tokens;
-    *out = (seen){empty    ? EMPTY
-                  : !valid ? INVALID
-                  : longer ? LONGER
-                           : USABLE,
-                  {(uint32_t)count[0], (uint32_t)count[1]}};
+    const bool too_long = count[0] > b->max_tokens || count[1] > b->max_tokens;
+    *out = (checked_pair){empty      ? EMPTY
+                          : !valid   ? INVALID
+                          : too_long ? TOO_LONG
+                                     : USABLE,
+                          {(uint32_t)count[0], (uint32_t)count[1]}};
     return ATT_OK;
 }
 
 static void tokenize_some(void *arg, int i)
 {
     block *b = arg;
-    const int64_t first = (int64_t)i * PAIRS_A_STEP, last = att_min(first + PAIRS_A_STEP, b->n);
+    const int64_t first = (int64_t)i * PAIRS_PER_TASK, last = att_min(first + PAIRS_PER_TASK, b->n);
     for (int64_t k = first; k < last && !b->status; k++) {
-        const att_status e = tokenize_pair(b, k, &b->seen[k]);
+        const att_status e = tokenize_pair(b, k, &b->checked_pair[k]);
         if (e)
             b->status = (int)e;
     }
 }
 
-/* ---- pairs that are kept */
+/* ---- storage of pairs */
 
-/* One more block of pairs. */
+/* Allocates one more block of pairs. */
 static att_status add_block(att_parallel_corpus *s)
 {
-    const int64_t n = s->n / ATT_PAIRS_A_BLOCK;
+    const int64_t n = s->n / ATT_PAIRS_PER_BLOCK;
     const att_status e = att_grow(s->ctx, &s->blocks, sizeof *s->blocks, (size_t)n, 1, &s->block_room);
     if (e)
         return e;
-    s->blocks[n] = att_alloc(s->ctx, ATT_PAIRS_A_BLOCK, sizeof **s->blocks);
+    s->blocks[n] = att_alloc(s->ctx, ATT_PAIRS_PER_BLOCK, sizeof **s->blocks);
     return s->blocks[n] ? ATT_OK : ATT_ERR_MEMORY;
 }
 
 static att_status keep(att_parallel_corpus *s, const block *b, int64_t k)
 {
-    const seen *x = &b->seen[k];
+    const checked_pair *x = &b->checked_pair[k];
     if (s->n == UINT32_MAX)
         return att_fail(s->ctx, ATT_ERR_UNSUPPORTED, "%s, %s: more than %lld pairs cannot be learnt", s->file[0].path,
                         s->file[1].path, (long long)UINT32_MAX);
-    const att_status e = s->n % ATT_PAIRS_A_BLOCK == 0 ? add_block(s) : ATT_OK;
+    const att_status e = s->n % ATT_PAIRS_PER_BLOCK == 0 ? add_block(s) : ATT_OK;
     if (e)
         return e;
-    att_text_pair *p = &s->blocks[s->n / ATT_PAIRS_A_BLOCK][s->n % ATT_PAIRS_A_BLOCK];
+    att_text_pair *p = &s->blocks[s->n / ATT_PAIRS_PER_BLOCK][s->n % ATT_PAIRS_PER_BLOCK];
     for (int i = 0; i < 2; i++) {
         const uint64_t offset = (uint64_t)b->line[i][k].offset;
         p->tokens[i] = x->tokens[i];
@@ -110,18 +110,18 @@ static att_status keep(att_parallel_corpus *s, const block *b, int64_t k)
     return ATT_OK;
 }
 
-/* Tokenises the pairs of the block, and keeps those that can be used. */
-static att_status take_block(att_parallel_corpus *s, block *b)
+/* Tokenises the pairs of the block and stores the usable ones. */
+static att_status tokenize_block(att_parallel_corpus *s, block *b)
 {
-    att_parallel_for(s->ctx, (int)att_ceil_div(b->n, PAIRS_A_STEP), tokenize_some, b);
+    att_parallel_for(s->ctx, (int)att_ceil_div(b->n, PAIRS_PER_TASK), tokenize_some, b);
     att_status e = b->status ? att_fail(s->ctx, (att_status)b->status, "%s, %s: a line cannot be tokenised",
                                         s->file[0].path, s->file[1].path)
                              : ATT_OK;
     for (int64_t k = 0; !e && k < b->n; k++) {
-        s->empty += b->seen[k].verdict == EMPTY;
-        s->invalid += b->seen[k].verdict == INVALID;
-        s->longer += b->seen[k].verdict == LONGER;
-        e = b->seen[k].verdict == USABLE ? keep(s, b, k) : ATT_OK;
+        s->empty += b->checked_pair[k].result == EMPTY;
+        s->invalid += b->checked_pair[k].result == INVALID;
+        s->too_long += b->checked_pair[k].result == TOO_LONG;
+        e = b->checked_pair[k].result == USABLE ? keep(s, b, k) : ATT_OK;
     }
     return e;
 }
@@ -135,20 +135,20 @@ att_status att_lines_differ(att_ctx *ctx, const char *source, int64_t source_lin
                     (long long)target_lines);
 }
 
-/* Line i of one file and of the other, as far as the blocks of both reach. */
-static void take_lines(att_parallel_corpus *s, block *b)
+/* Fills the block with pairs of lines, as far as both files have been read. */
+static void pair_lines(att_parallel_corpus *s, block *b)
 {
     for (b->n = 0; b->n < BLOCK_PAIRS; b->n++) {
-        if (!att_text_lines_take(&s->file[0], &b->line[0][b->n]))
+        if (!att_text_lines_next(&s->file[0], &b->line[0][b->n]))
             return;
-        if (!att_text_lines_take(&s->file[1], &b->line[1][b->n])) {
-            att_text_lines_back(&s->file[0], &b->line[0][b->n]);
+        if (!att_text_lines_next(&s->file[1], &b->line[1][b->n])) {
+            att_text_lines_unread(&s->file[0], &b->line[0][b->n]);
             return;
         }
     }
 }
 
-/* To the end of the shorter file. */
+/* Reads to the end of the shorter file. */
 static att_status read_pairs(att_parallel_corpus *s, block *b)
 {
     att_status e;
@@ -156,22 +156,22 @@ static att_status read_pairs(att_parallel_corpus *s, block *b)
         e = att_text_lines_fill(&s->file[0]);
         e = e ? e : att_text_lines_fill(&s->file[1]);
         if (!e)
-            take_lines(s, b);
-        e = e ? e : take_block(s, b);
+            pair_lines(s, b);
+        e = e ? e : tokenize_block(s, b);
         if (!e && att_cancelled(s->ctx))
             e = att_fail(s->ctx, ATT_ERR_CANCELLED, "cancelled");
     } while (!e && b->n > 0);
     return e;
 }
 
-/* That both files have ended, and are as they were when they were opened. */
+/* Checks that both files have ended and are unchanged since opening. */
 static att_status end_files(att_parallel_corpus *s)
 {
     att_status e = ATT_OK;
     for (int i = 0; !e && i < 2; i++) {
         e = att_text_lines_skip(&s->file[i]);
         e = e ? e : att_text_lines_check(&s->file[i]);
-        att_text_lines_done(&s->file[i]);
+        att_text_lines_free_block(&s->file[i]);
     }
     if (!e && s->file[0].lines != s->file[1].lines)
         e = att_lines_differ(s->ctx, s->file[0].path, s->file[0].lines, s->file[1].path, s->file[1].lines);
@@ -192,11 +192,12 @@ static att_status open_files(att_parallel_corpus *s, const char *const paths[2])
 
 static att_status read_files(att_parallel_corpus *s, int64_t max_tokens)
 {
-    block b = {.corpus = s, .max_tokens = max_tokens, .seen = att_alloc(s->ctx, BLOCK_PAIRS, sizeof *b.seen)};
+    block b = {
+        .corpus = s, .max_tokens = max_tokens, .checked_pair = att_alloc(s->ctx, BLOCK_PAIRS, sizeof *b.checked_pair)};
     for (int i = 0; i < 2; i++)
         b.line[i] = att_alloc(s->ctx, BLOCK_PAIRS, sizeof *b.line[i]);
-    att_status e = b.seen && b.line[0] && b.line[1] ? read_pairs(s, &b) : ATT_ERR_MEMORY;
-    att_free(s->ctx, b.seen);
+    att_status e = b.checked_pair && b.line[0] && b.line[1] ? read_pairs(s, &b) : ATT_ERR_MEMORY;
+    att_free(s->ctx, b.checked_pair);
     for (int i = 0; i < 2; i++)
         att_free(s->ctx, b.line[i]);
     return e ? e : end_files(s);
@@ -213,7 +214,7 @@ att_status att_parallel_corpus_read(att_ctx *ctx, const att_tokenizer *t, const 
                      "%s, %s: none of %lld pairs can be used (%lld are empty, %lld not UTF-8, %lld longer than "
                      "%lld tokens)",
                      source, target, (long long)out->file[0].lines, (long long)out->empty, (long long)out->invalid,
-                     (long long)out->longer, (long long)max_tokens);
+                     (long long)out->too_long, (long long)max_tokens);
     if (e)
         att_parallel_corpus_free(out);
     return e;
@@ -223,7 +224,7 @@ void att_parallel_corpus_free(att_parallel_corpus *s)
 {
     if (!s->ctx)
         return;
-    for (int64_t i = 0; i * ATT_PAIRS_A_BLOCK < s->n; i++)
+    for (int64_t i = 0; i * ATT_PAIRS_PER_BLOCK < s->n; i++)
         att_free(s->ctx, s->blocks[i]);
     att_free(s->ctx, s->blocks);
     for (int i = 0; i < 2; i++)

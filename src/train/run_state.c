@@ -29,7 +29,7 @@ typedef struct file_name {
     char text[64];
 } file_name;
 
-/* A checkpoint that there is. */
+/* A checkpoint in the folder. */
 typedef struct saved {
     int64_t step;
     bool pause;
@@ -42,7 +42,7 @@ static file_name name_of(saved c)
     return name;
 }
 
-/* False: the file is no checkpoint. */
+/* False: not the name of a checkpoint. */
 static bool read_name(const char *name, saved *c)
 {
     long long step;
@@ -62,7 +62,7 @@ static att_status refused(const att_run *run, const char *what)
                     strerror(errno));
 }
 
-/* Calls each(user, run, name) for the names of all files. */
+/* Calls each(user, run, name) for all files. */
 static att_status for_each_file(const att_run *run,
                                 att_status (*each)(void *user, const att_run *run, const char *name), void *user)
 {
@@ -85,7 +85,7 @@ static att_status remove_file(const att_run *run, const char *name)
     return s ? s : unlink(path) && errno != ENOENT ? refused(run, name) : ATT_OK;
 }
 
-/* What a process that was killed left: a name with ATT_UNFINISHED and digits behind it. */
+/* Removes a temporary file of a killed process: a name with ATT_UNFINISHED and digits at its end. */
 static att_status remove_unfinished(void *user, const att_run *run, const char *name)
 {
     (void)user;
@@ -118,14 +118,14 @@ static att_status add_saved(void *user, const att_run *run, const char *name)
     return s;
 }
 
-/* By their steps; of two of the same step the pause is the older one. */
+/* Sorts by step; of two with the same step the pause is older. */
 static int ascending(const void *a, const void *b)
 {
     const saved *x = a, *y = b;
     return x->step != y->step ? (x->step > y->step) - (x->step < y->step) : y->pause - x->pause;
 }
 
-/* All checkpoints, ascending; on ATT_OK to be freed. */
+/* All checkpoints, ascending; to be freed on ATT_OK. */
 static att_status list_saved(const att_run *run, saved_list *l)
 {
     *l = (saved_list){0};
@@ -137,8 +137,8 @@ static att_status list_saved(const att_run *run, saved_list *l)
     return s;
 }
 
-/* Of a pause nothing stays when there is a newer checkpoint. */
-static bool counts(const saved_list *l, int64_t i) { return !l->c[i].pause || i == l->n - 1; }
+/* A pause is ignored if there is a newer checkpoint. */
+static bool is_usable(const saved_list *l, int64_t i) { return !l->c[i].pause || i == l->n - 1; }
 
 att_status att_run_steps(const att_run *run, int64_t **steps, int64_t *n)
 {
@@ -150,7 +150,7 @@ att_status att_run_steps(const att_run *run, int64_t **steps, int64_t *n)
         return s;
     *steps = att_alloc(run->ctx, (size_t)l.n + 1, sizeof **steps);
     for (int64_t i = 0; *steps && i < l.n; i++)
-        if (counts(&l, i))
+        if (is_usable(&l, i))
             (*steps)[(*n)++] = l.c[i].step;
     att_free(run->ctx, l.c);
     return *steps ? ATT_OK : ATT_ERR_MEMORY;
@@ -183,7 +183,7 @@ att_status att_run_checkpoint(const att_run *run, int64_t step, att_safetensors 
 
 /* ---- the lock */
 
-static att_status taken(const att_run *run)
+static att_status lock_taken(const att_run *run)
 {
     char process[24] = "";
     const ssize_t n = pread(run->lock, process, sizeof process - 1, 0);
@@ -192,7 +192,8 @@ static att_status taken(const att_run *run)
                     *process ? ", process " : "", process);
 }
 
-/* What is emptied below is a file that a training has made: of this name only, with at most a process's number. */
+/* The lock file is truncated below, so it must be one that a training has made: a regular file with at most a process
+ * id in it. */
 static bool is_lock(const att_run *run)
 {
     struct stat is;
@@ -207,7 +208,7 @@ static bool is_lock(const att_run *run)
     return end + (*end == '\n') == text + n;
 }
 
-static att_status take_lock(att_run *run)
+static att_status acquire_lock(att_run *run)
 {
     char path[ATT_MAX_PATH];
     const att_status s = att_join_path(run->ctx, run->folder, "lock", path);
@@ -220,8 +221,9 @@ static att_status take_lock(att_run *run)
         return att_fail(run->ctx, ATT_ERR_IO, "%s: lock is %s, not a file that a training has made", run->folder,
                         run->lock < 0 ? "a symbolic link" : "something else");
     if (flock(run->lock, LOCK_EX | LOCK_NB))
-        return errno == EWOULDBLOCK ? taken(run) : refused(run, "lock");
-    if (ftruncate(run->lock, 0) || dprintf(run->lock, "%ld\n", (long)getpid()) < 0) /* for errors of others */
+        return errno == EWOULDBLOCK ? lock_taken(run) : refused(run, "lock");
+    if (ftruncate(run->lock, 0) || dprintf(run->lock, "%ld\n", (long)getpid()) < 0) /* for the messages of other
+                                                                                     * processes */
         return refused(run, "lock");
     return ATT_OK;
 }
@@ -238,7 +240,7 @@ att_status att_run_open(att_ctx *ctx, const char *folder, int64_t keep, att_run 
     att_status s = att_make_folder(ctx, folder);
     if (!s)
         snprintf(run->folder, sizeof run->folder, "%s", folder);
-    s = s ? s : take_lock(run);
+    s = s ? s : acquire_lock(run);
     s = s ? s : for_each_file(run, remove_unfinished, NULL);
     if (s)
         att_run_close(run);
@@ -256,83 +258,86 @@ void att_run_close(att_run *run)
     att_free(run->ctx, run);
 }
 
-/* ---- facts, which the file has as texts */
+/* ---- fields, which are stored as texts */
 
-static att_fact *next_fact(att_facts *l, const char *name, att_fact_kind kind, void *value)
+static att_field *next_field(att_fields *l, const char *name, att_field_kind kind, void *value)
 {
-    l->fact[l->n] = (att_fact){.name = name, .kind = kind, .value = value};
-    return &l->fact[l->n++];
+    l->field[l->n] = (att_field){.name = name, .kind = kind, .value = value};
+    return &l->field[l->n++];
 }
 
-void att_facts_add(att_facts *l, const char *name, att_fact_kind kind, void *value) { next_fact(l, name, kind, value); }
-
-void att_facts_note(att_facts *l, const char *name, char *text, size_t room)
+void att_fields_add(att_fields *l, const char *name, att_field_kind kind, void *value)
 {
-    att_fact *f = next_fact(l, name, ATT_FACT_TEXT, text);
+    next_field(l, name, kind, value);
+}
+
+void att_fields_note(att_fields *l, const char *name, char *text, size_t room)
+{
+    att_field *f = next_field(l, name, ATT_FIELD_TEXT, text);
     f->room = room;
     f->optional = true;
 }
 
-void att_facts_whole(att_facts *l, const char *name, int64_t value)
+void att_fields_int(att_fields *l, const char *name, int64_t value)
 {
     l->whole[l->n] = value;
-    next_fact(l, name, ATT_FACT_WHOLE, &l->whole[l->n])->setting = true;
+    next_field(l, name, ATT_FIELD_INT, &l->whole[l->n])->setting = true;
 }
 
-void att_facts_number(att_facts *l, const char *name, double value)
+void att_fields_double(att_fields *l, const char *name, double value)
 {
     l->number[l->n] = value;
-    next_fact(l, name, ATT_FACT_NUMBER, &l->number[l->n])->setting = true;
+    next_field(l, name, ATT_FIELD_DOUBLE, &l->number[l->n])->setting = true;
 }
 
-void att_facts_text(att_facts *l, const char *name, const char *value)
+void att_fields_text(att_fields *l, const char *name, const char *value)
 {
-    att_fact *f = next_fact(l, name, ATT_FACT_TEXT, (char *)(uintptr_t)value); /* which is only read */
+    att_field *f = next_field(l, name, ATT_FIELD_TEXT, (char *)(uintptr_t)value); /* only read */
     f->room = strlen(value) + 1;
     f->setting = true;
 }
 
-enum { FACT_BYTES = 24 }; /* of a number */
+enum { FIELD_BYTES = 24 }; /* of a number as text */
 
-static const char *fact_text(const att_fact *f, char text[FACT_BYTES])
+static const char *fact_text(const att_field *f, char text[FIELD_BYTES])
 {
     uint64_t bits;
-    if (f->kind == ATT_FACT_TEXT)
+    if (f->kind == ATT_FIELD_TEXT)
         return f->value;
     memcpy(&bits, f->value, sizeof bits);
-    if (f->kind == ATT_FACT_WHOLE)
-        snprintf(text, FACT_BYTES, "%" PRId64, (int64_t)bits);
+    if (f->kind == ATT_FIELD_INT)
+        snprintf(text, FIELD_BYTES, "%" PRId64, (int64_t)bits);
     else
-        snprintf(text, FACT_BYTES, "0x%016" PRIx64, bits);
+        snprintf(text, FIELD_BYTES, "0x%016" PRIx64, bits);
     return text;
 }
 
-/* The bits of a fact that is no text; false: it is not written as one. */
-static bool read_bits(const att_fact *f, const char *text, uint64_t *bits)
+/* Parses the text of a number to its bits; false: invalid. */
+static bool read_bits(const att_field *f, const char *text, uint64_t *bits)
 {
-    char *end, again[FACT_BYTES];
-    *bits = f->kind == ATT_FACT_WHOLE ? (uint64_t)strtoll(text, &end, 10) : strtoull(text, &end, 16);
-    const att_fact is = {.kind = f->kind, .value = bits};
+    char *end, again[FIELD_BYTES];
+    *bits = f->kind == ATT_FIELD_INT ? (uint64_t)strtoll(text, &end, 10) : strtoull(text, &end, 16);
+    const att_field is = {.kind = f->kind, .value = bits};
     return *text && !*end && !strcmp(text, fact_text(&is, again));
 }
 
-/* For errors: numbers as people read them. */
-static const char *show_fact(const att_fact *f, const char *text, char shown[64])
+/* The value in readable form, for messages. */
+static const char *show_field(const att_field *f, const char *text, char shown[64])
 {
     uint64_t bits;
     double x;
-    if (f->kind == ATT_FACT_NUMBER && read_bits(f, text, &bits)) {
+    if (f->kind == ATT_FIELD_DOUBLE && read_bits(f, text, &bits)) {
         memcpy(&x, &bits, sizeof x);
         snprintf(shown, 64, "%.17g", x);
     } else {
-        snprintf(shown, 64, f->kind == ATT_FACT_TEXT ? "\"%.60s\"" : "%.60s", text);
+        snprintf(shown, 64, f->kind == ATT_FIELD_TEXT ? "\"%.60s\"" : "%.60s", text);
     }
     return shown;
 }
 
-static att_status check_fact(const att_run *run, const char *path, const att_safetensors *file, const att_fact *f)
+static att_status check_field(const att_run *run, const char *path, const att_safetensors *file, const att_field *f)
 {
-    char number[FACT_BYTES], is[64], here[64];
+    char number[FIELD_BYTES], is[64], here[64];
     uint64_t bits;
     const char *text = att_safetensors_metadata(file, f->name);
     if (!text && f->optional)
@@ -341,22 +346,22 @@ static att_status check_fact(const att_run *run, const char *path, const att_saf
         return att_fail(run->ctx, ATT_ERR_FORMAT, "%s: there is no \"%s\"", path, f->name);
     if (f->setting && strcmp(text, fact_text(f, number)) != 0)
         return att_fail(run->ctx, ATT_ERR_FORMAT, "%s: \"%s\" is %s but here it is %s", path, f->name,
-                        show_fact(f, text, is), show_fact(f, fact_text(f, number), here));
-    if (f->kind == ATT_FACT_TEXT && strlen(text) >= f->room)
+                        show_field(f, text, is), show_field(f, fact_text(f, number), here));
+    if (f->kind == ATT_FIELD_TEXT && strlen(text) >= f->room)
         return att_fail(run->ctx, ATT_ERR_FORMAT, "%s: \"%s\" has %zu bytes but here is room for %zu", path, f->name,
                         strlen(text), f->room - 1);
-    if (f->kind != ATT_FACT_TEXT && !read_bits(f, text, &bits))
+    if (f->kind != ATT_FIELD_TEXT && !read_bits(f, text, &bits))
         return att_fail(run->ctx, ATT_ERR_FORMAT, "%s: \"%s\" is \"%.60s\", which is no number", path, f->name, text);
     return ATT_OK;
 }
 
-static void take_fact(const att_safetensors *file, const att_fact *f)
+static void read_field(const att_safetensors *file, const att_field *f)
 {
     uint64_t bits;
     const char *text = att_safetensors_metadata(file, f->name);
     if (f->setting || !text)
         return;
-    if (f->kind == ATT_FACT_TEXT)
+    if (f->kind == ATT_FIELD_TEXT)
         memcpy(f->value, text, strlen(text) + 1);
     else if (read_bits(f, text, &bits))
         memcpy(f->value, &bits, sizeof bits);
@@ -372,7 +377,7 @@ att_status att_run_remove_old(const att_run *run)
     if (s)
         return s;
     for (int64_t i = l.n - 1; !s && i >= 0; i--)
-        if (!counts(&l, i) || stay++ >= run->keep)
+        if (!is_usable(&l, i) || stay++ >= run->keep)
             s = remove_file(run, name_of(l.c[i]).text);
     att_free(run->ctx, l.c);
     return s;
@@ -391,25 +396,25 @@ static att_status check_newest(const att_run *run, int64_t step)
 }
 
 static att_status write_file(const att_run *run, const char *path, const att_run_state *state, const char **metadata,
-                             char (*numbers)[FACT_BYTES])
+                             char (*numbers)[FIELD_BYTES])
 {
-    for (int64_t i = 0; i < state->n_facts; i++) {
-        metadata[2 * i] = state->facts[i].name;
-        metadata[2 * i + 1] = fact_text(&state->facts[i], numbers[i]);
+    for (int64_t i = 0; i < state->n_fields; i++) {
+        metadata[2 * i] = state->fields[i].name;
+        metadata[2 * i + 1] = fact_text(&state->fields[i], numbers[i]);
     }
     return att_safetensors_write_in_folder(
         run->ctx, path, state->n, state->names, state->tensors,
-        ATT_OPTIONS(att_safetensors_options, .metadata = metadata, .n_metadata = state->n_facts));
+        ATT_OPTIONS(att_safetensors_options, .metadata = metadata, .n_metadata = state->n_fields));
 }
 
 att_status att_run_save(const att_run *run, int64_t step, bool pause, const att_run_state *state)
 {
     char path[ATT_MAX_PATH];
-    const char **metadata = att_alloc(run->ctx, 2 * (size_t)state->n_facts, sizeof *metadata);
-    char(*numbers)[FACT_BYTES] = att_alloc(run->ctx, (size_t)state->n_facts, sizeof *numbers);
+    const char **metadata = att_alloc(run->ctx, 2 * (size_t)state->n_fields, sizeof *metadata);
+    char(*numbers)[FIELD_BYTES] = att_alloc(run->ctx, (size_t)state->n_fields, sizeof *numbers);
     att_status s = metadata && numbers ? ATT_OK : ATT_ERR_MEMORY;
     s = s ? s : check_newest(run, step);
-    s = s ? s : att_run_remove_old(run); /* which a process that was killed had no time to remove */
+    s = s ? s : att_run_remove_old(run); /* in case a killed process had no time to */
     s = s ? s : att_join_path(run->ctx, run->folder, name_of((saved){step, pause}).text, path);
     s = s ? s : write_file(run, path, state, metadata, numbers);
     s = s ? s : att_run_remove_old(run);
@@ -435,13 +440,13 @@ static att_status check_tensor(const att_run *run, const char *path, const att_s
                     att_shape_show(here->rank, here->dim).text);
 }
 
-/* Every tensor of the file has been asked for: names differ, so it has as many. */
+/* The file has no other tensors: all names are distinct, so counting suffices. */
 static att_status check_all(const att_run *run, const char *path, const att_safetensors *file,
                             const att_run_state *state)
 {
     att_status s = ATT_OK;
-    for (int64_t i = 0; !s && i < state->n_facts; i++)
-        s = check_fact(run, path, file, &state->facts[i]);
+    for (int64_t i = 0; !s && i < state->n_fields; i++)
+        s = check_field(run, path, file, &state->fields[i]);
     for (int64_t i = 0; !s && i < state->n; i++)
         s = check_tensor(run, path, file, state->names[i], &state->tensors[i]);
     if (!s && att_safetensors_count(file) != state->n)
@@ -450,7 +455,7 @@ static att_status check_all(const att_run *run, const char *path, const att_safe
     return s;
 }
 
-static att_status take_all(const att_run *run, const att_safetensors *file, const att_run_state *state)
+static att_status copy_all(const att_run *run, const att_safetensors *file, const att_run_state *state)
 {
     att_tensor from;
     att_status s = ATT_OK;
@@ -458,8 +463,8 @@ static att_status take_all(const att_run *run, const att_safetensors *file, cons
         s = att_safetensors_get(file, state->names[i], &from);
         s = s ? s : att_tensor_convert(run->ctx, &from, &state->tensors[i]);
     }
-    for (int64_t i = 0; !s && i < state->n_facts; i++)
-        take_fact(file, &state->facts[i]);
+    for (int64_t i = 0; !s && i < state->n_fields; i++)
+        read_field(file, &state->fields[i]);
     return s;
 }
 
@@ -483,8 +488,8 @@ att_status att_run_load(const att_run *run, int64_t step, const att_run_state *s
     s = s ? s : att_run_path(run, step, path);
     s = s ? s : att_run_checkpoint(run, step, &file);
     s = s ? s : check_all(run, path, file, state);
-    s = s ? s : take_all(run, file, state);
-    att_safetensors_close(file);
+    s = s ? s : copy_all(run, file, state);
+    att_safetensors_free(file);
     if (!s && loaded)
         *loaded = step;
     return s;

@@ -1,5 +1,5 @@
-/* Training a sentence model: it learns how alike two sentences are. The loss of a pair is (cos(u, v) - score)^2
- * (Reimers, Gurevych 2019, 3.1). */
+/* Training of a sentence embedding model with similarity scores: the loss of a pair is (cos(u, v) - score)^2 (Reimers,
+ * Gurevych 2019, 3.1). */
 #include "io/texts.h"
 #include "io/util.h"
 #include "model/sentence.h"
@@ -14,23 +14,23 @@
 typedef struct similarity {
     att_ctx *ctx;
     att_sentence *model;
-    bool borrowed; /* it is the caller's */
+    bool borrowed; /* the caller's */
     att_sentence_training_options options;
-    att_tokens *tokens;    /* [2 n]: the first and the second of each pair */
+    att_tokens *tokens;    /* [2 n]: both sentences of each pair */
     float *score;          /* [n] */
-    uint32_t *order;       /* [n]: pairs, batch after batch */
-    int64_t cut;           /* pairs of which a sentence was too long */
-    uint64_t start, texts; /* what the weights were at the start, and what is learnt: checksums */
-    /* Of a batch, first sentences before second ones: */
+    uint32_t *order;       /* [n]: pairs, in the order of batches */
+    int64_t cut;           /* pairs with a truncated sentence */
+    uint64_t start, texts; /* checksums of the initial weights and of the data */
+    /* Of a batch, first sentences, then second ones: */
     int32_t *ids;
     int64_t *offsets;       /* [2 batch + 1] */
     uint32_t *sequence_ids; /* [2 batch] */
-    float *wanted;          /* [batch] -score */
+    float *target;          /* [batch] -score */
 } similarity;
 
-/* ---- opened */
+/* ---- opening */
 
-/* The training would take the place of what it begins with. */
+/* Are both the same folder? The training would overwrite its initial model. */
 static bool same_folder(const char *a, const char *b)
 {
     struct stat x, y;
@@ -42,7 +42,7 @@ static size_t text_bytes(const att_sentence_training_options *o, int64_t i)
     return o->bytes ? o->bytes[i] : strlen(o->texts[i]);
 }
 
-/* Of n words of 32 bits. */
+/* FNV-1a over n 32-bit words. */
 static uint64_t checksum(uint64_t sum, const void *words, int64_t n)
 {
     const char *x = words;
@@ -81,8 +81,8 @@ static att_status prepare(similarity *t)
     t->ids = att_alloc(t->ctx, 2 * batch * (size_t)t->model->modules.max_tokens, sizeof *t->ids);
     t->offsets = att_alloc(t->ctx, 2 * batch + 1, sizeof *t->offsets);
     t->sequence_ids = att_alloc(t->ctx, 2 * batch, sizeof *t->sequence_ids);
-    t->wanted = att_alloc(t->ctx, batch, sizeof *t->wanted);
-    if (!t->tokens || !t->score || !t->order || !t->ids || !t->offsets || !t->sequence_ids || !t->wanted)
+    t->target = att_alloc(t->ctx, batch, sizeof *t->target);
+    if (!t->tokens || !t->score || !t->order || !t->ids || !t->offsets || !t->sequence_ids || !t->target)
         return ATT_ERR_MEMORY;
     const char *name;
     const att_param *p;
@@ -107,7 +107,7 @@ static att_status open_similarity(void *self, const char *folder, bool resume)
     (void)resume;
     att_status e = folder ? open_model(t, folder) : ATT_OK;
     e = e ? e : prepare(t);
-    t->options.texts = NULL; /* the caller's, of which nothing is needed any more */
+    t->options.texts = NULL; /* the caller's, not used any more */
     t->options.bytes = NULL;
     t->options.scores = NULL;
     return e;
@@ -118,7 +118,7 @@ static void free_similarity(void *self)
     similarity *t = self;
     for (int64_t i = 0; t->tokens && i < 2 * t->options.pairs; i++)
         att_tokens_free(t->model->tokenizer, &t->tokens[i]);
-    void *const all[] = {t->tokens, t->score, t->order, t->ids, t->offsets, t->sequence_ids, t->wanted};
+    void *const all[] = {t->tokens, t->score, t->order, t->ids, t->offsets, t->sequence_ids, t->target};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         att_free(t->ctx, all[i]);
     if (!t->borrowed)
@@ -126,17 +126,17 @@ static void free_similarity(void *self)
     att_free(t->ctx, t);
 }
 
-/* ---- learnt */
+/* ---- training */
 
 static att_param *param(const void *self, int64_t i, const char **name)
 {
     return att_bert_param(((const similarity *)self)->model->bert, i, name);
 }
 
-static att_learn_options rule(const void *self, const char *name, const att_tensor *value)
+static att_param_options param_options(const void *self, const char *name, const att_tensor *value)
 {
     (void)self, (void)name;
-    return (att_learn_options){.size = sizeof(att_learn_options), .no_decay = value->rank == 1};
+    return (att_param_options){.size = sizeof(att_param_options), .no_weight_decay = value->rank == 1};
 }
 
 static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t *batches)
@@ -150,8 +150,8 @@ static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t
     return ATT_OK;
 }
 
-/* Sentence `which` of the n pairs, from place i of the batch on. */
-static void take_side(similarity *t, const uint32_t *pairs, int64_t n, int which, int64_t i)
+/* Appends sentence `which` of n pairs to the batch, from index i. */
+static void gather_side(similarity *t, const uint32_t *pairs, int64_t n, int which, int64_t i)
 {
     for (int64_t k = 0; k < n; k++, i++) {
         const int64_t sentence = 2 * (int64_t)pairs[k] + which;
@@ -159,43 +159,43 @@ static void take_side(similarity *t, const uint32_t *pairs, int64_t n, int which
         memcpy(t->ids + t->offsets[i], x->ids, (size_t)x->count * sizeof *x->ids);
         t->offsets[i + 1] = t->offsets[i] + x->count;
         t->sequence_ids[i] = (uint32_t)sentence;
-        t->wanted[k] = -t->score[pairs[k]];
+        t->target[k] = -t->score[pairs[k]];
     }
 }
 
-static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, att_train_report *r, int64_t *count)
+static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, att_training_report *r, int64_t *count)
 {
     similarity *t = self;
     const int64_t first = batch * t->options.batch, rest = t->options.pairs - first;
     const int64_t n = att_min(rest, t->options.batch);
-    att_tensor wanted;
+    att_tensor target;
     t->offsets[0] = 0;
-    take_side(t, t->order + first, n, 0, 0);
-    take_side(t, t->order + first, n, 1, n);
-    att_wrap(&wanted, t->wanted, ATT_F32, ATT_DIMS(n), NULL);
+    gather_side(t, t->order + first, n, 0, 0);
+    gather_side(t, t->order + first, n, 1, n);
+    att_wrap(&target, t->target, ATT_F32, ATT_DIMS(n), NULL);
     *count = n;
     r->pairs = t->options.pairs;
-    r->longer = t->cut;
+    r->too_long = t->cut;
     r->source_tokens += t->offsets[n];
     r->target_tokens += t->offsets[2 * n] - t->offsets[n];
 
     att_var *x = att_bert_apply_with_dropout(tape, t->model->bert, t->ids, t->offsets, 2 * n, seed, t->sequence_ids);
     x = att_normalize(tape, att_pool(tape, x, t->offsets, 2 * n, t->model->modules.pooling), 1e-12f);
     att_var *cosine = att_dot(tape, att_slice(tape, x, 0, 0, n), att_slice(tape, x, 0, n, n));
-    att_var *error = att_add(tape, cosine, att_constant(tape, &wanted));
+    att_var *error = att_add(tape, cosine, att_constant(tape, &target));
     return att_dot(tape, error, error);
 }
 
-/* ---- saved */
+/* ---- saving */
 
-static void settings(const void *self, att_facts *facts)
+static void settings(const void *self, att_fields *fields)
 {
     const similarity *t = self;
-    att_facts_whole(facts, "pairs", t->options.pairs);
-    att_facts_whole(facts, "batch_pairs", t->options.batch);
-    att_facts_whole(facts, "texts", (int64_t)t->texts);
-    att_facts_whole(facts, "model", (int64_t)t->start);
-    att_facts_number(facts, "decay", t->options.decay);
+    att_fields_int(fields, "pairs", t->options.pairs);
+    att_fields_int(fields, "batch_pairs", t->options.batch);
+    att_fields_int(fields, "texts", (int64_t)t->texts);
+    att_fields_int(fields, "model", (int64_t)t->start);
+    att_fields_double(fields, "decay", t->options.weight_decay);
 }
 
 static att_status write_model(const void *self, const char *folder, att_dtype dtype)
@@ -207,22 +207,22 @@ static const att_training_kind kind = {.name = "how alike sentences are",
                                        .keep = 2,
                                        .open = open_similarity,
                                        .param = param,
-                                       .rule = rule,
+                                       .param_options = param_options,
                                        .begin_epoch = begin_epoch,
                                        .loss = loss,
                                        .settings = settings,
                                        .write = write_model,
                                        .free = free_similarity};
 
-/* ---- made */
+/* ---- construction */
 
 static att_status check(att_ctx *ctx, const char *folder, const att_sentence_training_options *o)
 {
     if (!o->model != !folder)
         return att_fail(ctx, ATT_ERR_ARGUMENT,
                         folder ? "options.model is NULL" : "options.model is for a training in a folder");
-    if (!folder && o->evaluated_by)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.evaluated_by is for a training in a folder");
+    if (!folder && o->evaluation_id)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.evaluation_id is for a training in a folder");
     if (o->pairs < 1 || o->pairs > INT32_MAX)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.pairs is %lld, expected 1 or more", (long long)o->pairs);
     if (!o->scores || !o->schedule)
@@ -241,7 +241,7 @@ static att_status check(att_ctx *ctx, const char *folder, const att_sentence_tra
     return ATT_OK;
 }
 
-/* given: the model, if it is */
+/* given: has the model if it is the caller's */
 static att_status make(similarity given, const char *folder, const att_sentence_training_options *options,
                        att_training **out)
 {
@@ -262,9 +262,9 @@ static att_status make(similarity given, const char *folder, const att_sentence_
         .keep = o->keep,
         .note = o->note,
         .note_bytes = o->note_bytes,
-        .keeps_best = true,
-        .evaluated_by = o->evaluated_by,
-        .optimizer = {.size = sizeof config.optimizer, .method = ATT_ADAMW, .decay = o->decay},
+        .keep_best = true,
+        .evaluation_id = o->evaluation_id,
+        .optimizer = {.size = sizeof config.optimizer, .method = ATT_ADAMW, .weight_decay = o->weight_decay},
         .schedule = rates,
         .clip = o->clip,
         .accumulate = 1,

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BLOCK = 2 * ATT_LONGEST_LINE };
+enum { BLOCK = 2 * ATT_MAX_LINE };
 
 static att_status refused(const att_text_lines *l)
 {
@@ -20,7 +20,7 @@ att_status att_text_lines_open(att_text_lines *l, att_ctx *ctx, const char *path
     *l = (att_text_lines){.ctx = ctx, .file = -1};
     if (snprintf(l->path, sizeof l->path, "%s", path) >= (int)sizeof l->path)
         return att_fail(ctx, ATT_ERR_IO, "the path %.80s... is longer than %zu bytes", path, sizeof l->path - 1);
-    l->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for who fills a pipe */
+    l->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: do not wait for the writer of a pipe */
     if (l->file < 0 || fstat(l->file, &st))
         return refused(l);
     if (!S_ISREG(st.st_mode))
@@ -33,7 +33,7 @@ att_status att_text_lines_open(att_text_lines *l, att_ctx *ctx, const char *path
     return l->block ? ATT_OK : ATT_ERR_MEMORY;
 }
 
-void att_text_lines_done(att_text_lines *l)
+void att_text_lines_free_block(att_text_lines *l)
 {
     att_free(l->ctx, l->block);
     l->block = NULL;
@@ -43,13 +43,13 @@ void att_text_lines_close(att_text_lines *l)
 {
     if (!l->ctx)
         return;
-    att_text_lines_done(l);
+    att_text_lines_free_block(l);
     if (l->file >= 0)
         close(l->file);
     *l = (att_text_lines){0};
 }
 
-/* Bytes of the file from `offset` on, as many as there are up to `bytes`; -1: errno says why. */
+/* Reads up to `bytes` at `offset`; returns the number read, or -1 and sets errno. */
 static ssize_t read_at(const att_text_lines *l, int64_t offset, char *to, size_t bytes)
 {
     size_t used = 0;
@@ -62,8 +62,8 @@ static ssize_t read_at(const att_text_lines *l, int64_t offset, char *to, size_t
     return (ssize_t)used;
 }
 
-/* The line that a text [bytes] begins with, where `end` says whether the file ends behind it. Returns the line's bytes
- * with its end; 0: it goes on behind the text, or there is none. */
+/* Finds the line at the start of text [bytes]; `end`: the file ends after the text. Returns the length of the line with
+ * its end; 0: incomplete, or no line. */
 static size_t first_line(const char *text, size_t bytes, bool end, att_text_line *line)
 {
     const char *feed = memchr(text, '\n', bytes);
@@ -86,16 +86,16 @@ att_status att_text_lines_fill(att_text_lines *l)
     l->used += (size_t)n;
     l->end = l->used < BLOCK;
     const size_t n_line = first_line(l->block, l->used, l->end, &line);
-    if ((n_line > 0 || l->used == 0) && line.bytes <= ATT_LONGEST_LINE)
+    if ((n_line > 0 || l->used == 0) && line.bytes <= ATT_MAX_LINE)
         return ATT_OK;
     return att_fail(l->ctx, ATT_ERR_UNSUPPORTED, "%s: line %lld has more than %d bytes, which no text to learn has",
-                    l->path, (long long)l->lines + 1, ATT_LONGEST_LINE);
+                    l->path, (long long)l->lines + 1, ATT_MAX_LINE);
 }
 
-bool att_text_lines_take(att_text_lines *l, att_text_line *line)
+bool att_text_lines_next(att_text_lines *l, att_text_line *line)
 {
     const size_t n = first_line(l->block + l->at, l->used - l->at, l->end, line);
-    if (n == 0 || line->bytes > ATT_LONGEST_LINE) /* which the next fill refuses */
+    if (n == 0 || line->bytes > ATT_MAX_LINE) /* the next fill reports it */
         return false;
     line->offset = l->offset + (int64_t)l->at;
     l->at += n;
@@ -103,7 +103,7 @@ bool att_text_lines_take(att_text_lines *l, att_text_line *line)
     return true;
 }
 
-void att_text_lines_back(att_text_lines *l, const att_text_line *line)
+void att_text_lines_unread(att_text_lines *l, const att_text_line *line)
 {
     l->at = (size_t)(line->offset - l->offset);
     l->lines--;
@@ -117,7 +117,7 @@ att_status att_text_lines_skip(att_text_lines *l)
     do {
         before = l->lines;
         e = att_text_lines_fill(l);
-        while (!e && att_text_lines_take(l, &line)) {
+        while (!e && att_text_lines_next(l, &line)) {
         }
     } while (!e && l->lines > before);
     return e;

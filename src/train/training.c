@@ -1,4 +1,4 @@
-/* A training: made, or gone on with in its folder, and finished as a model. */
+/* Trainings: construction, resuming, evaluation, writing the model. */
 #include "train/training.h"
 #include "io/util.h"
 
@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- made, or gone on with */
+/* ---- construction and resuming */
 
-/* A run without checkpoints is one that has not begun. */
+/* resume requires checkpoints; without it there must be none. */
 static att_status check_checkpoints(const att_training *t, bool resume)
 {
     int64_t *steps = NULL, n = 0;
@@ -28,7 +28,7 @@ static att_status add_params(att_training *t)
     att_status e = ATT_OK;
     const char *name;
     for (att_param *p; !e && (p = att_training_param(t, t->params, &name)); t->params++) {
-        const att_learn_options how = t->kind->rule(t->self, name, att_param_value(p));
+        const att_param_options how = t->kind->param_options(t->self, name, att_param_value(p));
         e = att_optimizer_add(t->optimizer, p, &how);
     }
     return e;
@@ -82,13 +82,13 @@ att_status att_training_make(att_ctx *ctx, const att_training_kind *kind, void *
     att_status e = check_config(t);
     e = e ? e : begin(t);
     if (e)
-        att_training_close(t);
+        att_training_free(t);
     else
         *out = t;
     return e;
 }
 
-void att_training_close(att_training *t)
+void att_training_free(att_training *t)
 {
     if (!t)
         return;
@@ -116,7 +116,7 @@ att_status att_training_describe(const att_training *t, att_training_info *info)
     return att_give_info(info, &all, sizeof all, "att_training_info");
 }
 
-/* ---- evaluated, finished */
+/* ---- evaluation and writing */
 
 att_status att_training_validate(att_training *t, double *loss)
 {
@@ -127,13 +127,13 @@ att_status att_training_validate(att_training *t, double *loss)
     return t->kind->validate(t->self, loss);
 }
 
-/* The parameters alone, before they are written as a model. */
+/* Checks the parameters before they are written as a model. */
 static att_status check_params(const att_training *t)
 {
     for (int64_t i = 0; i < t->params; i++) {
         const char *name;
         const att_tensor *x = att_param_value(att_training_param(t, i, &name));
-        const float *bad = att_training_find_bad(x, -FLT_MAX);
+        const float *bad = att_training_find_invalid(x, -FLT_MAX);
         if (bad)
             return att_fail(t->ctx, ATT_ERR_ARGUMENT,
                             "%s: the model of step %lld is not written: \"%s\" has %g at %lld", t->folder,
@@ -145,7 +145,7 @@ static att_status check_params(const att_training *t)
 att_status att_training_keep_best(att_training *t, double score, att_dtype dtype)
 {
     att_status e = att_training_in_folder(t, __func__);
-    if (!e && !t->config.keeps_best)
+    if (!e && !t->config.keep_best)
         e = att_fail(t->ctx, ATT_ERR_ARGUMENT, "a training of %s keeps no best model", t->kind->name);
     const bool better = !e && score > t->best;
     e = better ? check_params(t) : e;
@@ -158,7 +158,7 @@ att_status att_training_keep_best(att_training *t, double score, att_dtype dtype
     return ATT_OK;
 }
 
-/* The mean of each parameter over the checkpoints of n steps, into the model. */
+/* Sets each parameter to its mean over the checkpoints of steps [n]. */
 static att_status average(att_training *t, const int64_t *steps, int64_t n)
 {
     att_safetensors **file = att_calloc(t->ctx, (size_t)n, sizeof *file);
@@ -172,16 +172,16 @@ static att_status average(att_training *t, const int64_t *steps, int64_t n)
         for (int64_t k = 0; !e && k < n; k++)
             e = att_safetensors_get(file[k], name, &x[k]);
         e = e ? e : att_average(t->ctx, x, n, att_param_value(p));
-        att_param_touch(p);
+        att_param_invalidate(p);
     }
     for (int64_t k = 0; file && k < n; k++)
-        att_safetensors_close(file[k]);
+        att_safetensors_free(file[k]);
     att_free(t->ctx, x);
     att_free(t->ctx, file);
     return e;
 }
 
-att_status att_training_finish(att_training *t, int64_t n, att_dtype dtype)
+att_status att_training_write(att_training *t, int64_t n, att_dtype dtype)
 {
     int64_t *steps = NULL, count = 0;
     att_status e = att_training_in_folder(t, __func__);

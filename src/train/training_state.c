@@ -1,4 +1,4 @@
-/* Checkpoints of a training: its state, saved and loaded. */
+/* Saving and loading checkpoints of a training. */
 #include "train/training.h"
 
 #include <float.h>
@@ -9,14 +9,14 @@
 enum { MOMENTS = 2, LARGEST_NAME = 112 };
 static const char *const kinds[MOMENTS] = {"moment1.", "moment2."};
 
-/* ---- the state of a run, as run_state.h wants it */
+/* ---- the state, for run_state.h */
 
 typedef struct state {
     att_run_state all;
     char (*names)[LARGEST_NAME];
     const char **name;
     att_tensor *tensor;
-    att_facts facts;
+    att_fields fields;
 } state;
 
 static void add_tensor(state *s, const char *kind, const char *name, const att_tensor *value)
@@ -34,30 +34,30 @@ static void state_free(const att_training *t, state *s)
     att_free(t->ctx, s->tensor);
 }
 
-/* Where it is, which is loaded, and what would make other bits. */
-static void add_facts(att_training *t, att_facts *facts)
+/* The position, which is loaded, and the settings that change results. */
+static void add_fields(att_training *t, att_fields *fields)
 {
     const att_training_config *c = &t->config;
-    att_facts_add(facts, "epochs", ATT_FACT_WHOLE, &t->epochs);
-    att_facts_add(facts, "batch", ATT_FACT_WHOLE, &t->batch);
-    att_facts_add(facts, "step", ATT_FACT_WHOLE, &t->step);
-    att_facts_whole(facts, "accumulate", c->accumulate);
-    att_facts_whole(facts, "seed", (int64_t)c->seed);
-    att_facts_whole(facts, "schedule", c->schedule.kind);
-    att_facts_whole(facts, "warmup", c->schedule.warmup);
-    att_facts_whole(facts, "schedule_steps", c->schedule.steps);
-    att_facts_number(facts, "rate", c->schedule.peak);
-    att_facts_number(facts, "least_rate", c->schedule.least);
-    att_facts_number(facts, "clip", c->clip);
-    t->kind->settings(t->self, facts);
-    if (c->keeps_best) { /* "judged" is what files call it */
-        att_facts_whole(facts, "judged_by", c->evaluated_by);
-        att_facts_add(facts, "judged", ATT_FACT_WHOLE, &t->evaluated);
-        att_facts_add(facts, "best_step", ATT_FACT_WHOLE, &t->best_step);
-        att_facts_add(facts, "best", ATT_FACT_NUMBER, &t->best);
+    att_fields_add(fields, "epochs", ATT_FIELD_INT, &t->epochs);
+    att_fields_add(fields, "batch", ATT_FIELD_INT, &t->batch);
+    att_fields_add(fields, "step", ATT_FIELD_INT, &t->step);
+    att_fields_int(fields, "accumulate", c->accumulate);
+    att_fields_int(fields, "seed", (int64_t)c->seed);
+    att_fields_int(fields, "schedule", c->schedule.kind);
+    att_fields_int(fields, "warmup", c->schedule.warmup);
+    att_fields_int(fields, "schedule_steps", c->schedule.steps);
+    att_fields_double(fields, "rate", c->schedule.max_rate);
+    att_fields_double(fields, "least_rate", c->schedule.min_rate);
+    att_fields_double(fields, "clip", c->clip);
+    t->kind->settings(t->self, fields);
+    if (c->keep_best) { /* names of the file format */
+        att_fields_int(fields, "judged_by", c->evaluation_id);
+        att_fields_add(fields, "judged", ATT_FIELD_INT, &t->evaluated);
+        att_fields_add(fields, "best_step", ATT_FIELD_INT, &t->best_step);
+        att_fields_add(fields, "best", ATT_FIELD_DOUBLE, &t->best);
     }
     if (c->note)
-        att_facts_note(facts, "note", c->note, c->note_bytes);
+        att_fields_note(fields, "note", c->note, c->note_bytes);
 }
 
 static att_status state_make(att_training *t, state *s)
@@ -79,15 +79,15 @@ static att_status state_make(att_training *t, state *s)
             add_tensor(s, kinds[k], name, att_optimizer_moment(t->optimizer, i, k));
     }
     add_tensor(s, "", "steps", att_optimizer_steps(t->optimizer));
-    add_facts(t, &s->facts);
+    add_fields(t, &s->fields);
     s->all.names = s->name;
     s->all.tensors = s->tensor;
-    s->all.n_facts = s->facts.n;
-    s->all.facts = s->facts.fact;
+    s->all.n_fields = s->fields.n;
+    s->all.fields = s->fields.field;
     return ATT_OK;
 }
 
-const float *att_training_find_bad(const att_tensor *x, float min)
+const float *att_training_find_invalid(const att_tensor *x, float min)
 {
     const float *p = x->data;
     int64_t n = 1, bad = 0;
@@ -100,13 +100,13 @@ const float *att_training_find_bad(const att_tensor *x, float min)
     return bad ? p : NULL;
 }
 
-/* All numbers are finite, and means of squares not below 0. `what` begins the sentence. */
+/* Checks that all numbers are finite, and second moments not negative. `what` begins the message. */
 static att_status check_numbers(const att_training *t, const state *s, att_status status, const char *what)
 {
     for (int64_t i = 0; i < s->all.n; i++) {
         const att_tensor *x = &s->tensor[i];
         const float min = !strncmp(s->name[i], kinds[1], strlen(kinds[1])) ? 0 : -FLT_MAX;
-        const float *bad = x->dtype == ATT_F32 ? att_training_find_bad(x, min) : NULL;
+        const float *bad = x->dtype == ATT_F32 ? att_training_find_invalid(x, min) : NULL;
         if (bad)
             return att_fail(t->ctx, status, "%s: \"%s\" has %g at %lld", what, s->name[i], (double)*bad,
                             (long long)(bad - (const float *)x->data));
@@ -133,13 +133,13 @@ att_status att_training_save(att_training *t) { return save(t, __func__, false);
 
 att_status att_training_pause(att_training *t) { return save(t, __func__, true); }
 
-/* ---- loaded */
+/* ---- loading */
 
-/* Where it is, is where a training can be. */
+/* Checks that the loaded position is possible. */
 static att_status check_position(const att_training *t, const char *path)
 {
     const int64_t steps = *(const int64_t *)att_optimizer_steps(t->optimizer)->data;
-    int64_t batches = 0; /* that were learnt, each of an epoch */
+    int64_t batches = 0; /* batches done */
     const bool can_be =
         t->step >= 0 && t->step < INT64_MAX && !__builtin_mul_overflow(t->step + 1, t->config.accumulate, &batches);
     batches -= t->config.accumulate;
@@ -153,7 +153,7 @@ static att_status check_position(const att_training *t, const char *path)
     return ATT_OK;
 }
 
-/* What no training saves. */
+/* Checks that a training could have saved this. */
 static att_status check_loaded(const att_training *t, const state *s, int64_t step)
 {
     char path[ATT_MAX_PATH];
@@ -182,7 +182,7 @@ att_status att_training_load(att_training *t)
     state_free(t, &s);
     for (int64_t i = 0; !e && i < t->params; i++) {
         const char *name;
-        att_param_touch(att_training_param(t, i, &name));
+        att_param_invalidate(att_training_param(t, i, &name));
     }
     return e;
 }

@@ -1,4 +1,4 @@
-/* A step of training: batches, their losses, backward, the optimizer. */
+/* A training step: batches, losses, backward, optimizer. */
 #include "io/util.h"
 #include "train/training.h"
 
@@ -8,15 +8,15 @@
 static att_status lay_out(att_training *t, int64_t epoch)
 {
     const att_status e = t->kind->begin_epoch(t->self, t->config.seed, epoch - 1, &t->batches);
-    t->laid_out = e ? 0 : epoch;
+    t->current_epoch = e ? 0 : epoch;
     return e;
 }
 
-/* The next batch is one of the epoch that is laid out. */
+/* Makes the next batch one of the current epoch, beginning epochs as necessary. */
 static att_status find_batch(att_training *t)
 {
     att_status e = ATT_OK;
-    if (t->epochs > 0 && t->laid_out != t->epochs)
+    if (t->epochs > 0 && t->current_epoch != t->epochs)
         e = lay_out(t, t->epochs);
     if (!e && (t->epochs < 0 || t->batch < 0 || (t->epochs > 0 && t->batch > t->batches)))
         e = att_fail(t->ctx, ATT_ERR_FORMAT, "epoch %lld has %lld batches, but the checkpoint goes on from batch %lld",
@@ -31,8 +31,8 @@ static att_status find_batch(att_training *t)
     return e;
 }
 
-/* Adds the gradients of the next batch, of the sum over what is counted. */
-static att_status learn_batch(att_training *t, int64_t part, att_train_report *r, int64_t *counted)
+/* Adds the gradients of the next batch's summed loss. */
+static att_status accumulate_batch(att_training *t, int64_t part, att_training_report *r, int64_t *n_targets)
 {
     const uint64_t number = (uint64_t)t->step * (uint64_t)t->config.accumulate + (uint64_t)part + 1;
     int64_t count = 0;
@@ -42,10 +42,10 @@ static att_status learn_batch(att_training *t, int64_t part, att_train_report *r
         return e;
     att_var *y =
         t->kind->loss(t->self, t->tape, t->batch, t->config.seed + number * UINT64_C(0x9e3779b97f4a7c15), r, &count);
-    e = att_read(t->tape, y, &loss);
+    e = att_var_value(t->tape, y, &loss);
     if (!e) {
         r->loss += (double)*(const float *)loss.data;
-        *counted += count;
+        *n_targets += count;
         e = att_tape_backward(t->tape, y, NULL);
     }
     att_tape_reset(t->tape);
@@ -53,38 +53,38 @@ static att_status learn_batch(att_training *t, int64_t part, att_train_report *r
     return e;
 }
 
-static att_status learn_batches(att_training *t, att_train_report *r, int64_t *counted)
+static att_status accumulate_batches(att_training *t, att_training_report *r, int64_t *n_targets)
 {
     att_status e = ATT_OK;
     for (int64_t i = 0; !e && i < t->config.accumulate; i++)
-        e = learn_batch(t, i, r, counted);
+        e = accumulate_batch(t, i, r, n_targets);
     return e;
 }
 
-/* A step that has failed, or was cancelled, was none. */
-static void take_back(att_training *t, int64_t epochs, int64_t batch)
+/* Restores the position after a step that has failed or was cancelled. */
+static void undo_step(att_training *t, int64_t epochs, int64_t batch)
 {
     const char *name;
     for (int64_t i = 0; i < t->params; i++)
-        att_param_clear_grad(att_training_param(t, i, &name));
+        att_param_zero_grad(att_training_param(t, i, &name));
     t->epochs = epochs;
     t->batch = batch;
 }
 
-/* The loss or the gradients of a step that was taken back are not finite: it has the same bits once more, on a tape
- * that looks at what each operation makes. */
-static att_status name_cause(att_training *t, const att_train_report *was)
+/* After a loss or gradients that are not finite: repeats the step, with the same bits, on a tape with
+ * detect_anomaly. */
+static att_status find_cause(att_training *t, const att_training_report *was)
 {
     const int64_t epochs = t->epochs, batch = t->batch;
     char cause[512] = "";
-    int64_t counted = 0;
-    att_train_report r = {0};
+    int64_t n_targets = 0;
+    att_training_report r = {0};
     att_tape *const plain = t->tape;
-    att_status e = att_tape_new(t->ctx, ATT_OPTIONS(att_tape_config, .record = true, .finite = true), &t->tape);
+    att_status e = att_tape_new(t->ctx, ATT_OPTIONS(att_tape_config, .record = true, .detect_anomaly = true), &t->tape);
     if (!e) {
-        e = learn_batches(t, &r, &counted);
+        e = accumulate_batches(t, &r, &n_targets);
         att_tape_free(t->tape);
-        take_back(t, epochs, batch);
+        undo_step(t, epochs, batch);
     }
     t->tape = plain;
     if (e == ATT_ERR_MEMORY || e == ATT_ERR_CANCELLED)
@@ -96,27 +96,29 @@ static att_status name_cause(att_training *t, const att_train_report *was)
                     loss ? "loss" : "gradients' norm", fabs(loss ? was->loss : was->norm), cause);
 }
 
-att_status att_training_step(att_training *t, att_train_report *report)
+att_status att_training_step(att_training *t, att_training_report *report)
 {
     if (att_require(__func__, ATT_NAMED({"t", t}, {"report", report})))
         return ATT_ERR_ARGUMENT;
     const int64_t epochs = t->epochs, batch = t->batch, parts = t->config.accumulate;
-    int64_t counted = 0;
-    att_train_report r = {0};
-    att_status e = learn_batches(t, &r, &counted);
+    int64_t n_targets = 0;
+    att_training_report r = {0};
+    att_status e = accumulate_batches(t, &r, &n_targets);
     if (!e && !isfinite(r.loss))
-        e = ATT_ERR_ARGUMENT; /* name_cause says it */
+        e = ATT_ERR_ARGUMENT; /* the message is find_cause's */
     e = e ? e : att_schedule_rate(&t->config.schedule, t->step + 1, &r.rate);
-    const att_update update = {
-        .size = sizeof update, .rate = r.rate, .scale = 1.0 / (double)(counted ? counted : 1), .clip = t->config.clip};
+    const att_update update = {.size = sizeof update,
+                               .rate = r.rate,
+                               .scale = 1.0 / (double)(n_targets ? n_targets : 1),
+                               .clip = t->config.clip};
     e = e ? e : att_optimizer_step(t->optimizer, &update, &r.norm);
     if (e) {
-        take_back(t, epochs, batch);
-        return isfinite(r.loss) && isfinite(r.norm) ? e : name_cause(t, &r);
+        undo_step(t, epochs, batch);
+        return isfinite(r.loss) && isfinite(r.norm) ? e : find_cause(t, &r);
     }
     r.step = ++t->step;
     r.epoch = t->epochs;
     r.steps_left = att_ceil_div(t->batches - t->batch, parts);
-    r.loss /= (double)(counted ? counted : 1);
-    return att_give_info(report, &r, sizeof r, "att_train_report");
+    r.loss /= (double)(n_targets ? n_targets : 1);
+    return att_give_info(report, &r, sizeof r, "att_training_report");
 }

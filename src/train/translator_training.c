@@ -1,4 +1,4 @@
-/* Training a translator: pairs of texts, by the cross entropy of each target token; and its loss on others. */
+/* Training of a translator: mean cross entropy per target token; validation. */
 #include "io/util.h"
 #include "model/encoder_decoder.h"
 #include "train/parallel_corpus.h"
@@ -8,34 +8,34 @@
 
 typedef struct translation {
     att_ctx *ctx;
-    att_training_options options;
+    att_translator_training_options options;
     att_encoder_decoder *model;
     att_tokenizer *tokenizer;
     bool borrowed;  /* both are the caller's */
-    json_t *config; /* what the model's config.json has */
+    json_t *config; /* config.json of the model */
     att_parallel_corpus corpus, valid;
     att_epoch epoch, valid_batches;
     att_batch batch;
 } translation;
 
-/* ---- opened */
+/* ---- opening */
 
 static att_status open_model(translation *t, const char *folder, bool resume)
 {
-    const att_training_options *o = &t->options;
+    const att_translator_training_options *o = &t->options;
     att_status e = att_encoder_decoder_new(t->ctx, o->settings, o->config, 0, 0, NULL);
-    if (!e && !resume) /* which may take long */
+    if (!e && !resume) /* may take long */
         e = att_training_vocabulary(t->ctx, o, folder);
     e = e ? e : att_tokenizer_open(t->ctx, folder, &t->tokenizer);
     const int64_t vocabulary = att_tokenizer_size(t->tokenizer);
     e = e ? e : att_encoder_decoder_new(t->ctx, o->settings, o->config, vocabulary, o->seed, &t->model);
-    /* One that goes on has its settings already: other options are found out by its checkpoint, and spoil nothing. */
+    /* A resumed training has its settings already; different options are detected by its checkpoint. */
     return e || resume ? e : att_encoder_decoder_write_settings(t->model, folder, 4);
 }
 
 static att_status read_pairs(translation *t)
 {
-    const att_training_options *o = &t->options;
+    const att_translator_training_options *o = &t->options;
     const int64_t positions = t->model->info.max_positions;
     att_status e = att_parallel_corpus_read(t->ctx, t->tokenizer, o->source, o->target, o->max_tokens, &t->corpus);
     if (e || !o->valid_source)
@@ -71,21 +71,21 @@ static void free_translation(void *self)
     att_free(t->ctx, t);
 }
 
-/* ---- learnt */
+/* ---- training */
 
 static att_param *param(const void *self, int64_t i, const char **name)
 {
     return att_encoder_decoder_param(((const translation *)self)->model, i, name);
 }
 
-/* The table's row of <pad> says nothing and stays so: others begin their translations with a vector of zeros. */
-static att_learn_options rule(const void *self, const char *name, const att_tensor *value)
+/* The embedding of <pad> is frozen at 0: other implementations start decoding with a zero vector. */
+static att_param_options param_options(const void *self, const char *name, const att_tensor *value)
 {
     const int64_t *pad = &((const translation *)self)->model->info.pad;
     const bool table = !strcmp(name, "shared.weight") || !strcmp(name, "target.weight");
     const bool frozen = table && *pad < value->dim[0];
-    return (att_learn_options){.size = sizeof(att_learn_options),
-                               .no_decay = value->rank == 1,
+    return (att_param_options){.size = sizeof(att_param_options),
+                               .no_weight_decay = value->rank == 1,
                                .frozen_rows = frozen ? pad : NULL,
                                .n_frozen_rows = frozen};
 }
@@ -93,49 +93,49 @@ static att_learn_options rule(const void *self, const char *name, const att_tens
 static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t *batches)
 {
     translation *t = self;
-    att_epoch_free(&t->epoch); /* first: of millions of pairs there is no room for two */
+    att_epoch_free(&t->epoch); /* first: with millions of pairs two do not fit in memory */
     const att_status e = att_epoch_make(&t->corpus, seed, number, t->options.batch_tokens, &t->epoch);
     *batches = t->epoch.n;
     return e;
 }
 
-static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, att_train_report *r, int64_t *count)
+static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, att_training_report *r, int64_t *count)
 {
     translation *t = self;
     att_batch_free(t->ctx, &t->batch);
-    const att_status e = att_batch_take(&t->corpus, &t->epoch, batch, &t->batch);
+    const att_status e = att_batch_read(&t->corpus, &t->epoch, batch, &t->batch);
     if (e)
         return att_tape_fail(tape, e, "%s", att_error(t->ctx));
-    const att_pairs *pairs = &t->batch.pairs;
-    const att_learning l = {.smoothing = t->options.smoothing,
-                            .dropout = t->options.dropout,
-                            .seed = seed,
-                            .sequence_ids = t->batch.ids,
-                            .sum = true,
-                            .count = count};
+    const att_sequence_pairs *pairs = &t->batch.pairs;
+    const att_loss_options l = {.label_smoothing = t->options.label_smoothing,
+                                .dropout = t->options.dropout,
+                                .seed = seed,
+                                .sequence_ids = t->batch.ids,
+                                .sum = true,
+                                .count = count};
     att_var *y = att_encoder_decoder_loss(tape, t->model, pairs, &l);
     r->pairs = t->corpus.n;
     r->empty = t->corpus.empty;
     r->invalid = t->corpus.invalid;
-    r->longer = t->corpus.longer;
+    r->too_long = t->corpus.too_long;
     r->source_tokens += pairs->source_offsets[pairs->n];
     r->target_tokens += *count;
     return y;
 }
 
-/* ---- validated */
+/* ---- validation */
 
-/* Adds the loss of a batch and its tokens. */
+/* Adds the summed loss of a batch, and its tokens. */
 static att_status add_loss(const translation *t, att_tape *tape, int64_t i, double *sum, int64_t *tokens)
 {
     att_batch b;
     int64_t count = 0;
     att_tensor y;
-    att_status e = att_batch_take(&t->valid, &t->valid_batches, i, &b);
+    att_status e = att_batch_read(&t->valid, &t->valid_batches, i, &b);
     if (e)
         return e;
-    const att_learning l = {.sum = true, .count = &count};
-    e = att_read(tape, att_encoder_decoder_loss(tape, t->model, &b.pairs, &l), &y);
+    const att_loss_options l = {.sum = true, .count = &count};
+    e = att_var_value(tape, att_encoder_decoder_loss(tape, t->model, &b.pairs, &l), &y);
     *sum += e ? 0 : (double)*(const float *)y.data;
     *tokens += count;
     att_tape_reset(tape);
@@ -159,26 +159,26 @@ static att_status validate(const void *self, double *loss)
     return e;
 }
 
-/* ---- saved */
+/* ---- saving */
 
-static void settings(const void *self, att_facts *facts)
+static void settings(const void *self, att_fields *fields)
 {
     const translation *t = self;
-    const att_training_options *o = &t->options;
+    const att_translator_training_options *o = &t->options;
     const char *key;
     json_t *value;
     json_object_foreach(t->config, key, value)
     {
         if (json_is_string(value))
-            att_facts_text(facts, key, json_string_value(value));
+            att_fields_text(fields, key, json_string_value(value));
         else if (json_is_integer(value) || json_is_boolean(value))
-            att_facts_whole(facts, key, json_is_true(value) ? 1 : json_integer_value(value));
+            att_fields_int(fields, key, json_is_true(value) ? 1 : json_integer_value(value));
     }
-    att_facts_whole(facts, "batch_tokens", o->batch_tokens);
-    att_facts_whole(facts, "max_tokens", o->max_tokens);
-    att_facts_whole(facts, "pairs", t->corpus.n);
-    att_facts_number(facts, "dropout", (double)o->dropout);
-    att_facts_number(facts, "smoothing", (double)o->smoothing);
+    att_fields_int(fields, "batch_tokens", o->batch_tokens);
+    att_fields_int(fields, "max_tokens", o->max_tokens);
+    att_fields_int(fields, "pairs", t->corpus.n);
+    att_fields_double(fields, "dropout", (double)o->dropout);
+    att_fields_double(fields, "smoothing", (double)o->label_smoothing);
 }
 
 static att_status write_model(const void *self, const char *folder, att_dtype dtype)
@@ -192,7 +192,7 @@ static const att_training_kind kind = {.name = "translation",
                                        .keep = 5,
                                        .open = open_translation,
                                        .param = param,
-                                       .rule = rule,
+                                       .param_options = param_options,
                                        .begin_epoch = begin_epoch,
                                        .loss = loss,
                                        .validate = validate,
@@ -200,9 +200,9 @@ static const att_training_kind kind = {.name = "translation",
                                        .write = write_model,
                                        .free = free_translation};
 
-/* ---- made */
+/* ---- construction */
 
-static att_status check(att_ctx *ctx, const char *folder, const att_training_options *o)
+static att_status check(att_ctx *ctx, const char *folder, const att_translator_training_options *o)
 {
     const struct {
         const char *name;
@@ -233,11 +233,12 @@ static att_status check(att_ctx *ctx, const char *folder, const att_training_opt
     return ATT_OK;
 }
 
-/* given: the model and the tokenizer, if they are */
-static att_status make(translation given, const char *folder, const att_training_options *options, att_training **out)
+/* given: has the model and the tokenizer if they are the caller's */
+static att_status make(translation given, const char *folder, const att_translator_training_options *options,
+                       att_training **out)
 {
     att_ctx *ctx = given.ctx;
-    att_status e = att_take_options(&given.options, sizeof given.options, options, "att_training_options");
+    att_status e = att_take_options(&given.options, sizeof given.options, options, "att_translator_training_options");
     e = e ? e : check(ctx, folder, &given.options);
     att_schedule rates;
     e = e ? e : att_take_options(&rates, sizeof rates, given.options.schedule, "att_schedule");
@@ -245,7 +246,7 @@ static att_status make(translation given, const char *folder, const att_training
     if (!t)
         return e ? e : ATT_ERR_MEMORY;
     *t = given;
-    att_training_options *o = &t->options;
+    att_translator_training_options *o = &t->options;
     o->max_tokens = o->max_tokens ? o->max_tokens : 128;
     o->batch_tokens = o->batch_tokens ? o->batch_tokens : 2048;
     const att_training_config config = {
@@ -262,8 +263,8 @@ static att_status make(translation given, const char *folder, const att_training
     return att_training_make(ctx, &kind, t, &config, out);
 }
 
-att_status att_training_new(att_encoder_decoder *m, const att_tokenizer *tokenizer, const att_training_options *options,
-                            att_training **out)
+att_status att_translator_training_new(att_encoder_decoder *m, const att_tokenizer *tokenizer,
+                                       const att_translator_training_options *options, att_training **out)
 {
     if (out)
         *out = NULL;
@@ -276,7 +277,8 @@ att_status att_training_new(att_encoder_decoder *m, const att_tokenizer *tokeniz
     return make(given, NULL, options, out);
 }
 
-att_status att_training_open(att_ctx *ctx, const char *folder, const att_training_options *options, att_training **out)
+att_status att_translator_training_open(att_ctx *ctx, const char *folder,
+                                        const att_translator_training_options *options, att_training **out)
 {
     if (out)
         *out = NULL;

@@ -1,17 +1,17 @@
-/* The vocabulary of a translator, as its training's folder has it: learnt from the texts, or taken from elsewhere. */
+/* The vocabulary in the folder of a translator's training: learnt from the texts, or copied. */
 #include "io/replace.h"
 #include "train/parallel_corpus.h"
 #include "train/training.h"
 
 #include <stdio.h>
 
-typedef struct making {
+typedef struct vocabulary_job {
     att_ctx *ctx;
-    const att_training_options *options;
-} making;
+    const att_translator_training_options *options;
+} vocabulary_job;
 
-/* The words of a file, and its *lines. */
-static att_status count_words(const making *m, att_vocab *v, const char *path, int64_t *lines)
+/* Counts the words of a file, and its *lines. */
+static att_status count_words(const vocabulary_job *m, att_vocab *v, const char *path, int64_t *lines)
 {
     att_text_lines l;
     att_text_line line;
@@ -20,7 +20,7 @@ static att_status count_words(const making *m, att_vocab *v, const char *path, i
     do {
         before = l.lines;
         e = e ? e : att_text_lines_fill(&l);
-        while (!e && att_text_lines_take(&l, &line))
+        while (!e && att_text_lines_next(&l, &line))
             e = att_vocab_add(v, line.text, line.bytes);
         if (!e && att_cancelled(m->ctx))
             e = att_fail(m->ctx, ATT_ERR_CANCELLED, "cancelled");
@@ -30,8 +30,8 @@ static att_status count_words(const making *m, att_vocab *v, const char *path, i
     return e;
 }
 
-/* Of both files, which have as many lines. */
-static att_status count_all_words(const making *m, att_vocab *v)
+/* Counts the words of both files, which must have the same number of lines. */
+static att_status count_all_words(const vocabulary_job *m, att_vocab *v)
 {
     const char *const paths[] = {m->options->source, m->options->target};
     int64_t lines[2];
@@ -41,20 +41,21 @@ static att_status count_all_words(const making *m, att_vocab *v)
     return e || lines[0] == lines[1] ? e : att_lines_differ(m->ctx, paths[0], lines[0], paths[1], lines[1]);
 }
 
-/* What is wrong with both together. */
-static att_status name_files(const making *m, att_status e)
+/* Prepends the names of both files to an error. */
+static att_status name_files(const vocabulary_job *m, att_status e)
 {
     char what[512];
     snprintf(what, sizeof what, "%s", att_error(m->ctx));
     return att_fail(m->ctx, e, "%s, %s: %s", m->options->source, m->options->target, what);
 }
 
-/* Both languages' pieces, in one model for both. A number is copied digit by digit. A character that is hardly there is
- * no piece, as its embedding would not be learnt: it is unknown, which is learnt. */
-static att_status learn_vocabulary(const making *m, const char *folder)
+/* Learns a joint vocabulary of both languages. Digits are separate pieces, so numbers are copied digit by digit. Rare
+ * characters get no piece, since their embeddings would not be trained; they become the unknown token, whose embedding
+ * is. */
+static att_status learn_vocabulary(const vocabulary_job *m, const char *folder)
 {
     enum { PIECES = 8000, MAX_CHARACTERS = 4000, MIN_COUNT = 3 };
-    const att_training_options *o = m->options;
+    const att_translator_training_options *o = m->options;
     const att_vocab_options *options = ATT_OPTIONS(
         att_vocab_options, .pieces = o->vocabulary ? o->vocabulary : PIECES,
         .character_coverage = o->character_coverage ? o->character_coverage : 1, .max_characters = MAX_CHARACTERS,
@@ -67,37 +68,39 @@ static att_status learn_vocabulary(const making *m, const char *folder)
     if (e == ATT_ERR_ARGUMENT)
         e = name_files(m, e);
     e = e ? e
-          : att_marian_text_write(m->ctx, folder,
-                                  ATT_OPTIONS(att_marian_text, .source = r.model, .source_bytes = r.bytes), NULL);
+          : att_marian_tokenizer_write(
+                m->ctx, folder, ATT_OPTIONS(att_marian_tokenizer_files, .source = r.model, .source_bytes = r.bytes),
+                NULL);
     att_vocab_free(v);
     return e;
 }
 
 /* From a SentencePiece model. */
-static att_status take_pieces(const making *m, const char *folder)
+static att_status read_pieces(const vocabulary_job *m, const char *folder)
 {
     att_text_file f = {0};
     att_status e = att_text_file_open(&f, m->ctx, m->options->tokenizer, true);
     e = e ? e
-          : att_marian_text_write(m->ctx, folder,
-                                  ATT_OPTIONS(att_marian_text, .source = f.text, .source_bytes = f.bytes), NULL);
+          : att_marian_tokenizer_write(
+                m->ctx, folder, ATT_OPTIONS(att_marian_tokenizer_files, .source = f.text, .source_bytes = f.bytes),
+                NULL);
     att_text_file_free(&f);
     return e;
 }
 
-/* From a folder that has them. */
-static att_status copy_vocabulary(const making *m, const char *folder)
+/* From a folder with the three files. */
+static att_status copy_vocabulary(const vocabulary_job *m, const char *folder)
 {
     static const char *const names[] = {
         "source.spm", "target.spm", "vocab.json", "tokenizer_config.json", "special_tokens_map.json", NULL};
     return att_copy_files(m->ctx, m->options->tokenizer, folder, names, 3);
 }
 
-att_status att_training_vocabulary(att_ctx *ctx, const att_training_options *options, const char *folder)
+att_status att_training_vocabulary(att_ctx *ctx, const att_translator_training_options *options, const char *folder)
 {
-    const making m = {ctx, options};
+    const vocabulary_job m = {ctx, options};
     const char *ready = options->tokenizer;
     return !ready               ? learn_vocabulary(&m, folder)
-           : att_is_file(ready) ? take_pieces(&m, folder)
+           : att_is_file(ready) ? read_pieces(&m, folder)
                                 : copy_vocabulary(&m, folder);
 }

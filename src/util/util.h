@@ -1,4 +1,4 @@
-/* Small helpers of all rooms, on whole numbers. */
+/* Integer helpers used everywhere. */
 #ifndef ATT_UTIL_H
 #define ATT_UTIL_H
 

@@ -64,7 +64,7 @@ static char *draw_svg(const char *title, const char *const *labels, int64_t n, c
     return draw_map_svg(title, &h);
 }
 
-/* On a terminal of so many columns. */
+/* On a terminal with this number of columns. */
 static void assert_drawn(const heatmap *h, const char *columns, const char *expected)
 {
     setenv("COLUMNS", columns, 1);

@@ -15,7 +15,7 @@ static int set_up(void **state)
                         "$A embed -m $D -f npy -o v.npy in; $A vocab -s 30 -o v.spm in");
 }
 
-/* Each command has half a second to live, $K, then the signal $S; one that goes on is killed. env: sh ignores SIGINT
+/* Each command has half a second to live, $K, then the signal $S; one that continues is killed. env: sh ignores SIGINT
  * in what it runs beside itself. */
 static void assert_all_end(const char *const *commands, size_t n)
 {
@@ -68,7 +68,7 @@ static void the_first_signal_ends_a_command_that_waits_for_input(void **state)
     assert_int_equal(tool("ls -d half*"), 2);
 }
 
-/* Nobody opens `fifo` for reading; `full` is open, but nobody reads. */
+/* `fifo` is not open for reading; `full` is open, but never read. */
 static void the_first_signal_ends_a_command_that_waits_for_a_reader(void **state)
 {
     (void)state;

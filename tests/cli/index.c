@@ -42,7 +42,7 @@ static void an_index_of_another_text_is_refused(void **state)
         "tail -n +2 lines; head -n 1 lines",                     /* shifted */
         "echo z z z; head -n 299 lines",                         /* one before, one less behind */
         "head -n 299 lines; echo another",                       /* the last */
-        "head -n 150 lines; echo x y; sed '1,150d; 300d' lines", /* one more amid, one less behind */
+        "head -n 150 lines; echo x y; sed '1,150d; 300d' lines", /* one more in the middle, one less after it */
     };
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         char line[256];

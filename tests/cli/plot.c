@@ -40,7 +40,7 @@ static void a_sketch_is_printed_where_no_file_is_named(void **state)
     assert_int_equal(count(tool_out, "|"), 3 * 12 - 12); /* bleu has no lr */
 }
 
-/* Samples of 30 lines that are not all alike. */
+/* Samples of 30 lines that are not all equal. */
 static void intervals_of_bleu_are_drawn(void **state)
 {
     (void)state;
@@ -79,7 +79,7 @@ static void a_log_that_is_being_written_is_drawn(void **state)
     assert_has(tool_err, "attend: cut: line 12, the last, is cut short and left out\n");
 }
 
-/* A disk that was full, a process that was killed amid a line, a program that writes NaN. */
+/* A disk that was full, a process that was killed in the middle of a line, a program that writes NaN. */
 static void lines_that_are_broken_are_left_out_and_told_once(void **state)
 {
     (void)state;

@@ -5,8 +5,9 @@
 #include "check.h"
 #include "tool.h"
 
-/* Killed 20 times (each step-th of them), after `least` milliseconds and up to `more` further ones, a training goes on
- * from its last checkpoint and ends with the bits of a calm one. `train` is its command, but for the folder. */
+/* Killed 20 times (each step-th of them), after `least` milliseconds and up to `more` further ones, a training
+ * continues from its last checkpoint and ends with the bits of a calm one. `train` is its command, but for the folder.
+ */
 static inline void assert_kills_change_nothing(const char *train, int step, uint64_t seed, int least, int more)
 {
     enum { KILLS = 20 };

@@ -31,10 +31,10 @@ static void what_it_says_is_what_was_computed(void **state)
     assert_int_equal(lines(part), 1);
     assert_int_equal(lines("The largest weight on a later token, of all heads, is 0."), 1);
     assert_int_equal(lines("before it stay the same, to the last bit"), 1);
-    assert_int_equal(lines("0 % of all weight of all heads lies"), 0); /* the encoder looks ahead */
+    assert_int_equal(lines("0 % of all weight of all heads lies"), 0); /* the encoder has no causal mask */
 }
 
-/* What each token looks at most, as attend translate has it, too. */
+/* The source token with the largest weight, as in attend translate. */
 static void the_alignment_is_that_of_translations(void **state)
 {
     (void)state;

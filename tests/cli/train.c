@@ -112,7 +112,7 @@ static void a_training_that_is_done_takes_no_more_steps(void **state)
     assert_null(strstr(tool_out, more));
 }
 
-/* A recurrent translator: it learns, goes on with the same bits, translates, and shows what it looks at, or cannot. */
+/* A recurrent translator: it trains, resumes with the same bits, translates, and shows alignments, or cannot. */
 static void recurrent_layers_learn_too(void **state)
 {
     (void)state;

@@ -93,7 +93,7 @@ static void a_checkpoint_that_is_damaged_or_of_another_training_is_refused(void 
     assert_refused(TRAIN FILES "--steps 4 -o one", 1, "one: has checkpoints of a training already");
     assert_refused(TRAIN FILES "--steps 4 -o one --resume -p small", 1, "one/checkpoint-0000000002.safetensors: ");
     assert_refused(TRAIN FILES "--steps 4 -o one --resume --rate 0.5", 1, "\"rate\" is 0.001 but here it is 0.5");
-    assert_int_equal(tool("cmp before one/checkpoint-*"), 0); /* which stays as it was */
+    assert_int_equal(tool("cmp before one/checkpoint-*"), 0); /* unchanged */
     assert_refused("head -c 100000 before >one/checkpoint-0000000002.safetensors; " TRAIN FILES
                    "--steps 4 -o one --resume",
                    1, "one/checkpoint-0000000002.safetensors: ");

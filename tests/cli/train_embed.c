@@ -5,7 +5,7 @@
     "$A train embed -m . --pairs pairs.tsv --epochs 6 --batch 4 --rate 1e-3 --save-every 3 --validate-every 4 "        \
     "--threads 2 "
 
-/* Two words of letters; they are the more alike the more letters they share. */
+/* Two words of letters; the more letters they share, the more similar they are. */
 static void write_pairs(const char *name, int n, uint64_t seed)
 {
     FILE *f = folder_open(&tool_model, name);

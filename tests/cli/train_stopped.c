@@ -1,4 +1,4 @@
-/* A training that is stopped, killed, or out of disk goes on to the same bits, of the model and of the log. */
+/* A training that is stopped, killed, or out of disk continues to the same bits, of the model and of the log. */
 // labels: long
 #include "check.h"
 #include "tool.h"
@@ -98,7 +98,7 @@ static int run_until(const char *line, int n, int signal)
     return calls;
 }
 
-/* At each step-th such call; then it goes on, or from the beginning, and has what `calm` has. */
+/* At each step-th such call; then it continues, or starts again, and has what `calm` has. */
 static void stop_and_go_on(const char *train, const char *calm, int signal, int step)
 {
     char line[1024];
@@ -131,7 +131,7 @@ static void a_training_that_is_killed_before_any_change_of_a_file_has_the_same_r
     stop_and_go_on(TRAIN, "calm", SIGKILL, check_step(9));
 }
 
-/* The checkpoint of then is not among those of which the model is the mean. */
+/* The checkpoint of the pause is not one of those that are averaged. */
 static void a_training_that_is_told_to_stop_at_any_step_has_the_same_result(void **state)
 {
     (void)state;

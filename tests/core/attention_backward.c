@@ -149,7 +149,7 @@ static void however_many_keys_a_task_has_the_bits_are_the_same(void **state)
     }
 }
 
-/* Of each block of queries, of which there are several on every instruction set, something is added to the same place,
+/* From each block of queries (several on every instruction set) something is added to the same place,
  * by each head of each sequence and, where keys share the bias too, by each block of them. */
 static void a_bias_that_queries_share_has_the_same_gradient_with_any_number_of_threads(void **state)
 {

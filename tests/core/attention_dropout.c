@@ -8,7 +8,7 @@
 static const float RATE = 0.3f;
 static const uint64_t SEED = 0xfedcba9876543210;
 
-/* All weights alike and values that tell keys apart: out[d] is key d's weight. */
+/* Equal weights and values that tell keys apart: out[d] is key d's weight. */
 static operands make_visible(shape n)
 {
     operands o = make(n);

@@ -508,7 +508,7 @@ static void a_call_can_be_cancelled(void **state)
     free(dout), free(dq), drop(&o);
 }
 
-/* Everything there is, on stages, types and shapes by chance. */
+/* Everything there is, on random stages, types and shapes. */
 static att_status run_all(att_ctx *ctx, const trial *t, const void *before, float *weights)
 {
     const size_t bytes = (size_t)check_count(&t->args.out) * att_dtype_size(t->args.out.dtype);

@@ -114,7 +114,7 @@ static void same_as(const trial *t, const char *what, const att_tensor *x, const
 }
 
 /* Key k of a sequence becomes x, and its value too. Rows that do not attend to it stay as they are, and so do their
- * gradients; those of the others are not asked for. Where nobody attends, nothing at all changes. */
+ * gradients; those of the others are not asked for. If no query attends, nothing at all changes. */
 static bool check_key(att_ctx *ctx, trial *t, int64_t sequence, int64_t k, float x)
 {
     const att_attention_spec *s = &t->spec;

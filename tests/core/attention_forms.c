@@ -206,7 +206,7 @@ static double number_at(const att_tensor *x, int64_t n)
     return (double)y;
 }
 
-/* What is there joins chains of additions, of which none has more than some thousand terms; short types are rounded
+/* What is there joins chains of additions of at most some thousand terms; short types are rounded
  * once to the sum and were once to the gradient. */
 static void gradients_are_added_to_what_is_there_whatever_the_stages(void **state)
 {

@@ -225,7 +225,7 @@ static void drop_call(call *x)
 }
 
 /* Rounding, of at most 2^-24 of numbers up to 1. A score of up to sqrt(DIM) is the sum of DIM terms, some of them of as
- * many again, and off by 2 sqrt(DIM) + 2 such units of its size; modifiers, of which a tanh is off by 24, add up to 32;
+ * many again, and off by 2 sqrt(DIM) + 2 such units of its size; modifiers (a tanh is off by 24) add up to 32;
  * a weight is off by twice that of itself, and so are the gradients of scores. All of them then enter sums with weights
  * that sum to one for the output, with up to as many as `rows` queries or pairs for the gradients of what these share.
  */
@@ -333,7 +333,7 @@ static void the_layer_with_projections_is_multihead_attention_of_pytorch(void **
             heads[i] = att_split_heads(t, projected, HEADS);
         }
         att_var *joined = att_merge_heads(t, att_attend(t, plan, heads[0], heads[1], heads[2], &args, NULL));
-        if (att_read(t, att_linear(t, joined, weight[3], bias[3], ATT_IDENTITY, NULL), &y))
+        if (att_var_value(t, att_linear(t, joined, weight[3], bias[3], ATT_IDENTITY, NULL), &y))
             fail_msg("%s", att_error(ctx));
         att_tensor batched;
         att_wrap(&batched, y.data, ATT_F32, ATT_DIMS(BATCH, TQ, FEATURES), NULL);

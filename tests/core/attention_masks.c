@@ -231,7 +231,7 @@ static void eight_masks_are_the_table_of_pairs_that_all_of_them_keep(void **stat
 
 /* ---- of the caller's own, with tensors of each call */
 
-/* Each query attends to so many keys before it and to its own, as args say; where no key is marked, to none else. */
+/* Each query attends to a number of keys before it and to its own, as args say; where no key is marked, to none else. */
 static bool reaches(const att_mask_block *b)
 {
     const int64_t reach = b->param[0].i32[b->q * b->param[0].stride[0]];
@@ -311,7 +311,7 @@ static void a_mask_of_the_callers_own_is_given_tensors_of_each_call(void **state
     att_close(ctx);
 }
 
-/* A program of an older header has a struct without the last field; what lies behind it is not the library's. */
+/* A program of an older header has a struct without the last field; what lies after it is not the library's. */
 static void a_mask_of_an_older_header_has_what_it_knows(void **state)
 {
     (void)state;

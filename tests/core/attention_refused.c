@@ -321,7 +321,7 @@ static void without_arguments_gradients_or_the_log_sum_exp_there_is_no_backward(
     att_close(ctx);
 }
 
-/* ---- memory that is not there */
+/* ---- out of memory */
 
 static void running_out_of_memory_anywhere_leaks_nothing_and_leaves_outputs_alone(void **state)
 {

@@ -57,7 +57,7 @@ static void a_row_alone_has_the_bits_that_it_has_among_others(void **state)
         }
 }
 
-/* The key is NaN or infinite, or so are parts of it; nobody attends to it, one query in the tile does. */
+/* The key is NaN or infinite, or so are parts of it; no query attends to it, or one in the tile does. */
 static void what_is_not_finite_reaches_only_those_who_attend_to_it(void **state)
 {
     (void)state;

@@ -74,7 +74,7 @@ static void tasks_begin_block_by_block_of_the_heads_in_work(void **state)
             }
 }
 
-/* Processor time of making the tasks of so many blocks of keys of each head, the least of some runs. */
+/* Processor time of making the tasks of `blocks` blocks of keys of each head, the minimum of some runs. */
 static double seconds_for(const att_plan *plan, int64_t blocks)
 {
     double least = INFINITY;

@@ -89,7 +89,7 @@ static void near_gradients(const att_kernels *k, const calls *c, int i, double t
     }
 }
 
-/* The gradients start from the output as it was rounded, so the floats' backward is given that. */
+/* The gradients start from the rounded output, so the floats' backward is given that. */
 static void check_type(att_ctx *ctx, att_dtype type, shape n, unsigned stages, bool accumulate)
 {
     const att_kernels *k = att_kernels_of(ctx->isa);
@@ -194,7 +194,7 @@ static void weights_on_demand_read_short_types(void **state)
     att_close(ctx);
 }
 
-/* The rows of t at another address: some numbers behind the start of y, so many apart. */
+/* The rows of t at another address: some numbers after the start of y, with this stride. */
 static void displace(att_tensor *t, uint16_t *y, int64_t behind, int64_t apart)
 {
     const int64_t rows = t->dim[0] * t->dim[1] * t->dim[2], dim = t->dim[3];

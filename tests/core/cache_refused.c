@@ -1,4 +1,4 @@
-/* What a cache refuses, with both values, and memory that runs out: it stays as it was. */
+/* What a cache refuses, with both values, and out of memory: it stays unchanged. */
 #include "cache_help.h"
 #include "fail_alloc.h"
 
@@ -177,7 +177,7 @@ static void a_cache_of_another_shape_is_named_with_both(void **state)
     att_close(ctx);
 }
 
-/* ---- memory that is not there */
+/* ---- out of memory */
 
 /* All that takes memory, until one of it fails: how far it came. */
 static att_status grow(att_ctx *ctx, const operands *o, const att_plan *plan, att_cache **c, int64_t length[2])

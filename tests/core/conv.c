@@ -11,7 +11,7 @@ static void compare(att_ctx *ctx, att_tape *t, const char *name, att_var *y, dou
 {
     double expected[MOST];
     att_tensor x;
-    if (att_read(t, y, &x))
+    if (att_var_value(t, y, &x))
         fail_msg("%s", att_error(ctx));
     assert_int_equal(golden_line(GOLDEN, name, expected, MOST), check_count(&x));
     for (int i = 0; i < check_count(&x); i++)
@@ -40,7 +40,7 @@ static void convolutions_are_those_of_pytorch(void **state)
             att_param *weight = param(ctx, w, ATT_F32, ATT_DIMS(OUT, IN, cases[i].kernel[0], cases[i].kernel[1]));
             att_param *bias = param(ctx, b, ATT_F32, ATT_DIMS(OUT));
             att_var *y = att_conv2d(t, input(t, x, ATT_DIMS(IMAGES, HEIGHT, WIDTH, IN)), weight, bias, &o);
-            /* sums of so many products below 1, one chain */
+            /* sums of that number of products below 1, one chain */
             compare(ctx, t, cases[i].name, y, (double)(terms + 1) * FLT_EPSILON);
             att_tape_free(t);
             att_param_free(weight);
@@ -101,7 +101,7 @@ static void weights_may_lie_in_any_way_and_be_short(void **state)
     att_close(ctx);
 }
 
-/* Images of which not all patches are there at once. */
+/* Images whose patches are not made all at once. */
 enum { HIGH = 150, WIDE = 90, CHANNELS = 9, FILTERS = 5 };
 
 typedef struct pass {
@@ -118,9 +118,9 @@ static pass pass_of(int threads, int64_t images, float *x, float *w)
     att_var *in = input(t, x, ATT_DIMS(images, HIGH, WIDE, CHANNELS));
     att_var *y = att_conv2d(t, in, weight, bias, ATT_OPTIONS(att_conv_options, .padding = {1, 1}));
     att_tensor v, g;
-    assert_int_equal(att_read(t, y, &v), ATT_OK);
+    assert_int_equal(att_var_value(t, y, &v), ATT_OK);
     assert_int_equal(att_tape_backward(t, y, &v), ATT_OK);
-    assert_int_equal(att_grad(t, in, &g), ATT_OK);
+    assert_int_equal(att_var_grad(t, in, &g), ATT_OK);
     pass p = {.y = malloc((size_t)(count * FILTERS) * sizeof *p.y),
               .dx = malloc((size_t)(count * CHANNELS) * sizeof *p.dx)};
     memcpy(p.y, v.data, (size_t)(count * FILTERS) * sizeof *p.y);
@@ -189,7 +189,7 @@ static void a_maximum_is_nan_where_one_is_and_its_gradient_goes_there(void **sta
     assert_true(isnan(top[0]) && top[1] == 7);
     att_tensor g;
     assert_int_equal(att_tape_backward(t, y, NULL), ATT_OK);
-    assert_int_equal(att_grad(t, in, &g), ATT_OK);
+    assert_int_equal(att_var_grad(t, in, &g), ATT_OK);
     for (int i = 0; i < 8; i++) /* of likes, the first */
         assert_true(((const float *)g.data)[i] == (i == 2 || i == 4));
     att_tape_free(t);
@@ -206,7 +206,7 @@ static void no_images_give_none(void **state)
     att_param *weight = param(ctx, w, ATT_F32, ATT_DIMS(1, 1, 3, 3));
     att_var *y = att_conv2d(t, input(t, w, ATT_DIMS(0, 5, 6, 1)), weight, NULL, NULL);
     y = att_pool2d(t, y, ATT_POOL_MEAN, ATT_OPTIONS(att_pool_options, .kernel = {2, 2}));
-    assert_int_equal(att_read(t, y, &v), ATT_OK);
+    assert_int_equal(att_var_value(t, y, &v), ATT_OK);
     assert_true(v.dim[0] == 0 && v.dim[1] == 1 && v.dim[2] == 2 && v.dim[3] == 1);
     assert_int_equal(att_tape_backward(t, y, NULL), ATT_OK);
     assert_true(((const float *)att_param_grad(weight)->data)[0] == 0);
@@ -268,7 +268,7 @@ static void a_failing_allocation_is_an_error_and_leaks_nothing(void **state)
         f.fail_at = f.calls + at;
         att_var *y = att_conv2d(t, input(t, x, ATT_DIMS(2, HIGH, WIDE, CHANNELS)), weight, NULL, NULL);
         y = att_pool2d(t, y, ATT_POOL_MAX, ATT_OPTIONS(att_pool_options, .kernel = {2, 2}));
-        s = att_read(t, y, &v);
+        s = att_var_value(t, y, &v);
         s = s ? s : att_tape_backward(t, y, NULL);
         assert_true(s == ATT_OK || s == ATT_ERR_MEMORY);
         assert_true(!s == (att_param_grad(weight)->data != NULL));

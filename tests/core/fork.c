@@ -1,5 +1,5 @@
 /* A child that a process forks has its memory and none of its threads, whatever those were doing: calls compute there,
- * contexts can be closed, and nothing waits for who is not there. */
+ * contexts can be closed, and nothing waits for threads that do not exist. */
 // labels: threads native
 #include "cache_help.h"
 #include "tape_help.h"
@@ -41,7 +41,7 @@ static att_status compute(fixture *f, att_ctx *ctx, results *r)
     s = s ? s : att_forward(f->plan, &a);
     s = s ? s : att_backward(f->plan, &a, &grads);
     s = s ? s : att_tape_new(ctx, NULL, &t);
-    s = s ? s : att_read(t, att_linear(t, att_input(t, &x), f->w, NULL, ATT_IDENTITY, NULL), &z);
+    s = s ? s : att_var_value(t, att_linear(t, att_input(t, &x), f->w, NULL, ATT_IDENTITY, NULL), &z);
     if (!s) {
         memcpy(r->dq, g.q, sizeof r->dq);
         memcpy(r->linear, z.data, sizeof r->linear);
@@ -57,7 +57,7 @@ static void *compute_on(void *arg)
     fixture *f = arg;
     static results r;
     while (!f->stop) {
-        att_param_touch(f->w);
+        att_param_invalidate(f->w);
         if (compute(f, f->ctx, &r))
             return "failed";
     }
@@ -149,7 +149,7 @@ static void a_child_computes_what_its_parent_does_and_closes(void **state)
         pthread_join(other, &wrong);
         assert_null(wrong);
     }
-    must(f.ctx, compute(&f, f.ctx, &after)); /* and the parent goes on with its threads */
+    must(f.ctx, compute(&f, f.ctx, &after)); /* and the parent continues with its threads */
     assert_memory_equal(&after, &f.expected, sizeof after);
     att_param_free(f.w);
     att_plan_free(f.plan);

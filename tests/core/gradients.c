@@ -301,7 +301,7 @@ static att_var *attend_learning(att_tape *t, const problem *p)
     const stage_leaves l = stage_leaves_of(p);
     att_var *param[MOST_PARAMS];
     for (int i = 0; i < l.n; i++)
-        param[i] = p->leaf[l.of[i]].param ? att_use(t, p->weight[l.of[i]]) : p->var[l.of[i]];
+        param[i] = p->leaf[l.of[i]].param ? att_parameter(t, p->weight[l.of[i]]) : p->var[l.of[i]];
     return att_attend(t, p->plan, p->var[0], p->var[1], p->var[2], p->args,
                       ATT_OPTIONS(att_attend_params, .param = param, .n_params = l.n));
 }

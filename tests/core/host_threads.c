@@ -61,16 +61,16 @@ static void linear(fixture *f) { read_floats(f->t, att_linear(f->t, att_input(f-
 /* The largest of few rows: what is dealt is the vocabulary. */
 static void argmax(fixture *f)
 {
-    att_largest best;
+    att_top_column best;
     must(f->ctx, att_linear_argmax(f->t, input(f->t, f->x, ATT_DIMS(1, FEATURES)), f->vocabulary, NULL, NULL, &best));
 }
 
 static void top(fixture *f)
 {
-    att_largest best[2];
+    att_top_column best[2];
     double sum;
     must(f->ctx,
-         att_linear_top(f->t, input(f->t, f->x, ATT_DIMS(1, FEATURES)), f->vocabulary, NULL, NULL, 2, best, &sum));
+         att_linear_topk(f->t, input(f->t, f->x, ATT_DIMS(1, FEATURES)), f->vocabulary, NULL, NULL, 2, best, &sum));
 }
 
 static const struct {
@@ -79,7 +79,7 @@ static const struct {
 } computations[] = {
     {"att_tensor_matmul", matmul}, {"att_tensor_softmax", softmax},        {"att_forward of many queries", forward},
     {"att_backward", backward},    {"att_forward of few queries", decode}, {"att_cache_append", cache_append},
-    {"att_linear", linear},        {"att_linear_argmax", argmax},          {"att_linear_top", top}};
+    {"att_linear", linear},        {"att_linear_argmax", argmax},          {"att_linear_topk", top}};
 
 static void each_computation_asks_for_all_threads(void **state)
 {

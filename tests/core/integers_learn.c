@@ -46,15 +46,15 @@ static att_status split_heads(fixture *f, int64_t n) { return read_out(f, att_sp
 
 static att_status sinusoidal(fixture *f, const att_positions *at, int64_t append)
 {
-    return read_out(f, att_sinusoidal(f->t, input_of(f), at, ATT_OPTIONS(att_sinusoids, .append = append)));
+    return read_out(f, att_sinusoidal(f->t, input_of(f), at, ATT_OPTIONS(att_sinusoidal_options, .append = append)));
 }
 static att_status position(fixture *f, int64_t n)
 {
-    return sinusoidal(f, ATT_OPTIONS(att_positions, .each = (const int64_t[]){0, n, 1, n}), 0);
+    return sinusoidal(f, ATT_OPTIONS(att_positions, .position_ids = (const int64_t[]){0, n, 1, n}), 0);
 }
 static att_status learned_position(fixture *f, int64_t n)
 {
-    const att_positions at = {.size = sizeof at, .each = (const int64_t[]){0, n, 1, n}};
+    const att_positions at = {.size = sizeof at, .position_ids = (const int64_t[]){0, n, 1, n}};
     return read_out(f, att_learned_positions(f->t, input_of(f), f->w, &at));
 }
 static att_status positions_start(fixture *f, int64_t n)
@@ -72,7 +72,7 @@ static att_status positions_n(fixture *f, int64_t n)
 }
 static att_status sinusoids_append(fixture *f, int64_t n)
 {
-    return sinusoidal(f, ATT_OPTIONS(att_positions, .each = (const int64_t[]){0, 1, 2, 3}), n);
+    return sinusoidal(f, ATT_OPTIONS(att_positions, .position_ids = (const int64_t[]){0, 1, 2, 3}), n);
 }
 static att_status dropout_start(fixture *f, int64_t n)
 {
@@ -81,7 +81,7 @@ static att_status dropout_start(fixture *f, int64_t n)
 }
 static att_status rotary_dims(fixture *f, int64_t n)
 {
-    const att_positions at = {.size = sizeof at, .each = (const int64_t[]){0, 1}};
+    const att_positions at = {.size = sizeof at, .position_ids = (const int64_t[]){0, 1}};
     return read_out(f, att_rotary(f->t, cube_of(f), &at, ATT_OPTIONS(att_rotary_options, .dims = n)));
 }
 static att_status pool_n(fixture *f, int64_t n)
@@ -124,19 +124,20 @@ static att_status recompute_n(fixture *f, int64_t n)
 static att_status argmax_except(fixture *f, int64_t n)
 {
     const int32_t column[] = {as_int(n)};
-    att_largest out[ROWS];
-    return att_linear_argmax(f->t, input_of(f), f->w, NULL, &(att_except){column, 1, false}, out);
+    att_top_column out[ROWS];
+    return att_linear_argmax(f->t, input_of(f), f->w, NULL, &(att_excluded_columns){column, 1, false}, out);
 }
 static att_status except_n(fixture *f, int64_t n)
 {
-    att_largest out[ROWS];
-    return att_linear_argmax(f->t, input_of(f), f->w, NULL, &(att_except){(const int32_t[]){1}, n, false}, out);
+    att_top_column out[ROWS];
+    return att_linear_argmax(f->t, input_of(f), f->w, NULL, &(att_excluded_columns){(const int32_t[]){1}, n, false},
+                             out);
 }
 static att_status top_n(fixture *f, int64_t n)
 {
-    att_largest out[ROWS * ROWS];
+    att_top_column out[ROWS * ROWS];
     double sum[ROWS];
-    return att_linear_top(f->t, input_of(f), f->w, NULL, NULL, n, out, sum);
+    return att_linear_topk(f->t, input_of(f), f->w, NULL, NULL, n, out, sum);
 }
 
 static att_status convolve(fixture *f, att_conv_options o)
@@ -173,7 +174,7 @@ static att_status add_frozen(fixture *f, const int64_t *rows, int64_t n)
     att_optimizer *o;
     must(f->ctx, att_optimizer_new(f->ctx, NULL, &o));
     const att_status s =
-        att_optimizer_add(o, f->w, ATT_OPTIONS(att_learn_options, .frozen_rows = rows, .n_frozen_rows = n));
+        att_optimizer_add(o, f->w, ATT_OPTIONS(att_param_options, .frozen_rows = rows, .n_frozen_rows = n));
     att_optimizer_free(o);
     return s;
 }
@@ -193,7 +194,7 @@ static att_status method(fixture *f, int64_t n)
 {
     att_optimizer *o;
     const att_status s =
-        att_optimizer_new(f->ctx, ATT_OPTIONS(att_optimizer_config, .method = (att_method)as_int(n)), &o);
+        att_optimizer_new(f->ctx, ATT_OPTIONS(att_optimizer_config, .method = (att_optimizer_method)as_int(n)), &o);
     if (!s)
         att_optimizer_free(o);
     return s;
@@ -201,7 +202,7 @@ static att_status method(fixture *f, int64_t n)
 static att_status schedule(att_schedule s, int64_t step)
 {
     double rate;
-    s.size = sizeof s, s.peak = 1;
+    s.size = sizeof s, s.max_rate = 1;
     const att_status e = att_schedule_rate(&s, step, &rate);
     assert_true(e || (rate >= 0 && rate <= 1));
     return e;

@@ -198,12 +198,12 @@ static void heads_are_views(void **state)
     float x[2 * 12] = {0};
     att_var *split = att_split_heads(t, input(t, x, ATT_DIMS(2, 12)), 3);
     att_tensor v;
-    assert_int_equal(att_read(t, split, &v), ATT_OK);
+    assert_int_equal(att_var_value(t, split, &v), ATT_OK);
     assert_ptr_equal(v.data, x);
     assert_int_equal(v.rank, 3);
     assert_int_equal(v.dim[1], 3);
     assert_int_equal(v.dim[2], 4);
-    assert_int_equal(att_read(t, att_merge_heads(t, split), &v), ATT_OK);
+    assert_int_equal(att_var_value(t, att_merge_heads(t, split), &v), ATT_OK);
     assert_ptr_equal(v.data, x);
     assert_int_equal(v.rank, 2);
     assert_int_equal(v.dim[1], 12);
@@ -243,7 +243,7 @@ typedef struct seen {
     att_status status;
 } seen;
 
-static void see(void *user, const att_event *event)
+static void see(void *user, const att_tape_event *event)
 {
     seen *s = user;
     const size_t n = strlen(s->ops);
@@ -270,7 +270,7 @@ static void attend_is_its_reference_and_shows_its_weights(void **state)
                      ATT_OK);
     seen saw = {0};
     att_tape *t;
-    assert_int_equal(att_tape_new(ctx, ATT_OPTIONS(att_tape_config, .watch = see, .watch_user = &saw), &t), ATT_OK);
+    assert_int_equal(att_tape_new(ctx, ATT_OPTIONS(att_tape_config, .hook = see, .hook_user = &saw), &t), ATT_OK);
     att_attention_args args = {.size = sizeof args, .n_sequences = 3, .q_offsets = sequences};
     att_scope s = att_scope_begin(t, "layer.0"), inner = att_scope_begin(t, "attention");
     att_var *y = att_attend(t, plan, att_split_heads(t, input(t, q, ATT_DIMS(TOKENS, WIDTH)), HEADS),
@@ -320,12 +320,12 @@ static void a_cache_is_not_joined_by_what_does_not_fit(void **state)
     att_tensor none;
     att_var *three = input(t, q, ATT_DIMS(3, 1, DIM));
     assert_null(att_attend_cached(t, plan, three, three, three, cache, NULL));
-    assert_int_equal(att_read(t, NULL, &none), ATT_ERR_SHAPE);
+    assert_int_equal(att_var_value(t, NULL, &none), ATT_ERR_SHAPE);
     assert_non_null(strstr(att_error(ctx), "q has 3 tokens, which 2 sequences cannot have equally many of"));
     att_tape_reset(t);
     att_var *two = input(t, q, ATT_DIMS(2, 1, DIM));
     assert_null(att_attend_cached(t, plan, two, two, NULL, cache, NULL));
-    assert_int_equal(att_read(t, NULL, &none), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_var_value(t, NULL, &none), ATT_ERR_ARGUMENT);
     assert_non_null(strstr(att_error(ctx), "v is NULL, but not k"));
     assert_int_equal(att_cache_length(cache, 0), 0);
     att_tape_free(t);
@@ -394,7 +394,7 @@ typedef struct watched {
     float weights[8 * KEYS];
 } watched;
 
-static void ask_weights(void *user, const att_event *event)
+static void ask_weights(void *user, const att_tape_event *event)
 {
     watched *w = user;
     if (att_weights(event->plan, event->args, w->sequence, w->head, 0, w->queries, w->weights))
@@ -419,8 +419,7 @@ static void check_attend(att_ctx *ctx, const att_attention_spec *spec, const att
     float expected[8 * KEYS], *out = check_numbers(Q_TOKENS * HEADS * VALUE_DIM, 9);
     att_plan *plan;
     att_tape *t;
-    assert_int_equal(att_tape_new(ctx, ATT_OPTIONS(att_tape_config, .watch = ask_weights, .watch_user = &w), &t),
-                     ATT_OK);
+    assert_int_equal(att_tape_new(ctx, ATT_OPTIONS(att_tape_config, .hook = ask_weights, .hook_user = &w), &t), ATT_OK);
     if (att_plan_new(ctx, spec, &plan))
         fail_msg("%s", att_error(ctx));
     att_attention_args direct = a;
@@ -507,7 +506,7 @@ static void attend_takes_parameters_of_its_stages_from_args_or_as_variables(void
     const att_tensor given = view(straight, ATT_F32, 3, dim);
     with_w.param = &given, with_w.n_params = 1;
     att_var *v = input(t, x, ATT_DIMS(2, 1, DIM));
-    att_var *w_of[] = {att_use(t, p), v};
+    att_var *w_of[] = {att_parameter(t, p), v};
     const att_attend_params params = {.size = sizeof params, .param = w_of, .n_params = 1};
     const float *expected = read_floats(t, att_attend(t, plan, v, v, v, &with_w, NULL));
     assert_memory_equal(read_floats(t, att_attend(t, plan, v, v, v, &args, &params)), expected, 2 * DIM * sizeof *x);
@@ -515,7 +514,7 @@ static void attend_takes_parameters_of_its_stages_from_args_or_as_variables(void
                  "attend: param[0] is given in args and in params");
     att_tape_reset(t);
     v = input(t, x, ATT_DIMS(2, 1, DIM));
-    w_of[0] = att_use(t, p), w_of[1] = v;
+    w_of[0] = att_parameter(t, p), w_of[1] = v;
     assert_error(t, att_attend(t, plan, v, v, v, &args, ATT_OPTIONS(att_attend_params, .param = w_of, .n_params = 2)),
                  ATT_ERR_ARGUMENT, "attend: args.n_params is 2, but the plan has 1: W of \"general\"");
     att_param_free(p);

@@ -84,7 +84,7 @@ static void losses_and_dropout_need_what_they_are_given(void **state)
             "cross_entropy: targets[1] = 3 but there are 3 classes");
     REFUSED(ENTROPY(.classes = 2), ATT_ERR_ARGUMENT, "cross_entropy: targets[0] = 2 but there are 2 classes");
     REFUSED(ENTROPY(.classes = 4), ATT_ERR_ARGUMENT, "cross_entropy: classes = 4 but logits are [2, 3]");
-    REFUSED(ENTROPY(.smoothing = 1), ATT_ERR_ARGUMENT, "cross_entropy: smoothing = 1 is not in [0, 1)");
+    REFUSED(ENTROPY(.label_smoothing = 1), ATT_ERR_ARGUMENT, "cross_entropy: label_smoothing = 1 is not in [0, 1)");
     REFUSED(att_cross_entropy(f->t, f->a, NULL, NULL), ATT_ERR_ARGUMENT, "cross_entropy: targets is NULL");
     REFUSED(att_cross_entropy(f->t, input(f->t, f->x, ATT_DIMS(3)), none, NULL), ATT_ERR_SHAPE,
             "cross_entropy: logits are [3], not [rows, classes]");
@@ -98,7 +98,7 @@ static void losses_and_dropout_need_what_they_are_given(void **state)
     REFUSED(DROPOUT(1, NULL, ids, .offsets = offsets, .n = 1), ATT_ERR_ARGUMENT, "dropout: p = 1 is not in [0, 1)");
     REFUSED(DROPOUT(0.5f, f->b, ids, .offsets = offsets, .n = 1), ATT_ERR_SHAPE,
             "dropout: x is [2, 3] but residual is [3, 4]");
-    REFUSED(DROPOUT(0.5f, NULL, ids, .each = each), ATT_ERR_ARGUMENT,
+    REFUSED(DROPOUT(0.5f, NULL, ids, .position_ids = each), ATT_ERR_ARGUMENT,
             "dropout: positions are given one by one, not by offsets");
     REFUSED(DROPOUT(0.5f, NULL, NULL, .offsets = offsets, .n = 1), ATT_ERR_ARGUMENT,
             "dropout: sequence_ids is NULL, but each of the 1 sequences needs an id");

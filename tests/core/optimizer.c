@@ -13,7 +13,7 @@ static void give(att_ctx *ctx, att_param *p, float *g)
     const att_tensor *x = att_param_value(p);
     att_tape *t = recording_tape(ctx);
     const att_tensor dy = view(g, ATT_F32, x->rank, x->dim);
-    if (att_tape_backward(t, att_use(t, p), &dy))
+    if (att_tape_backward(t, att_parameter(t, p), &dy))
         fail_msg("%s", att_error(ctx));
     att_tape_free(t);
 }
@@ -32,7 +32,7 @@ static att_optimizer *optimizer(att_ctx *ctx, const att_optimizer_config *c)
     return o;
 }
 
-static void add(att_ctx *ctx, att_optimizer *o, att_param *p, const att_learn_options *l)
+static void add(att_ctx *ctx, att_optimizer *o, att_param *p, const att_param_options *l)
 {
     if (att_optimizer_add(o, p, l))
         fail_msg("%s", att_error(ctx));
@@ -47,12 +47,12 @@ typedef struct golden_case {
 } golden_case;
 
 static const golden_case golden_cases[] = {
-    {"adamw", {.decay = 0.01}, 0.01, 0},
-    {"adamw_paper", {.beta2 = 0.98, .eps = 1e-9, .decay = 0.1}, 0.01, 0},
+    {"adamw", {.weight_decay = 0.01}, 0.01, 0},
+    {"adamw_paper", {.beta2 = 0.98, .eps = 1e-9, .weight_decay = 0.1}, 0.01, 0},
     {"adamw_clipped", {.beta2 = 0.98, .eps = 1e-9}, 0.01, 0.5},
-    {"adam", {.method = ATT_ADAM, .beta2 = 0.98, .eps = 1e-9, .decay = 0.1}, 0.01, 0},
+    {"adam", {.method = ATT_ADAM, .beta2 = 0.98, .eps = 1e-9, .weight_decay = 0.1}, 0.01, 0},
     {"sgd", {.method = ATT_SGD}, 0.05, 0},
-    {"sgd_momentum", {.method = ATT_SGD, .momentum = 0.9, .decay = 0.1}, 0.05, 0},
+    {"sgd_momentum", {.method = ATT_SGD, .momentum = 0.9, .weight_decay = 0.1}, 0.05, 0},
     {"sgd_clipped", {.method = ATT_SGD, .momentum = 0.9}, 0.05, 0.5},
 };
 
@@ -106,7 +106,7 @@ typedef struct setting {
 
 static int64_t count_of(int i) { return shape_of_param[i][0] * shape_of_param[i][1]; }
 
-static setting open_setting(att_ctx *ctx, const att_optimizer_config *c, const att_learn_options *first)
+static setting open_setting(att_ctx *ctx, const att_optimizer_config *c, const att_param_options *first)
 {
     setting s = {.ctx = ctx, .o = optimizer(ctx, c)};
     for (int i = 0; i < PARAMS; i++) {
@@ -142,7 +142,7 @@ static void same_numbers(const setting *a, const setting *b)
         assert_memory_equal(a->x[i], b->x[i], (size_t)count_of(i) * sizeof(float));
 }
 
-static const att_optimizer_config decaying = {.size = sizeof decaying, .decay = 0.1};
+static const att_optimizer_config decaying = {.size = sizeof decaying, .weight_decay = 0.1};
 
 static void any_number_of_threads_gives_the_same_bits(void **state)
 {
@@ -245,7 +245,7 @@ static void what_is_not_finite_is_named_and_nothing_is_done(void **state)
         assert_true(*(float *)att_optimizer_moment(s.o, 0, 0)->data == 0);
         *g = norm_before; /* the gradients are there still */
         for (int k = 0; k < PARAMS && i < 2; k++)
-            att_param_clear_grad(s.p[k]);
+            att_param_zero_grad(s.p[k]);
     }
     give_all(&before, 1, 1);
     step(ctx, s.o, 0.1);
@@ -263,7 +263,7 @@ static void frozen_rows_stay_and_count_for_nothing(void **state)
     (void)state;
     static const int64_t rows[] = {0, 5, 300};
     att_ctx *ctx = check_open(NULL, 2);
-    const att_learn_options l = {.size = sizeof l, .frozen_rows = rows, .n_frozen_rows = 3};
+    const att_param_options l = {.size = sizeof l, .frozen_rows = rows, .n_frozen_rows = 3};
     setting s = open_setting(ctx, &decaying, &l), free_one = open_setting(ctx, &decaying, NULL);
     const int64_t f = shape_of_param[0][1];
     memset(s.x[0] + 5 * f, 0, (size_t)f * sizeof(float));
@@ -304,10 +304,11 @@ static void frozen_parameters_stay_and_others_may_be_kept_from_decay(void **stat
             x[i][0] = 1, x[i][1] = 2;
             p[i] = param(ctx, x[i], ATT_F32, ATT_DIMS(2, 1));
         }
-        const att_optimizer_config c = {.size = sizeof c, .method = (att_method)method, .decay = 0.5, .momentum = 0.5};
+        const att_optimizer_config c = {
+            .size = sizeof c, .method = (att_optimizer_method)method, .weight_decay = 0.5, .momentum = 0.5};
         att_optimizer *o = optimizer(ctx, &c);
-        add(ctx, o, p[0], ATT_OPTIONS(att_learn_options, .frozen = true));
-        add(ctx, o, p[1], ATT_OPTIONS(att_learn_options, .no_decay = true));
+        add(ctx, o, p[0], ATT_OPTIONS(att_param_options, .frozen = true));
+        add(ctx, o, p[1], ATT_OPTIONS(att_param_options, .no_weight_decay = true));
         add(ctx, o, p[2], NULL);
         give(ctx, p[0], one);
         give(ctx, p[1], zero);
@@ -339,7 +340,8 @@ static void a_resumed_run_has_the_bits_of_one_that_was_not_interrupted(void **st
     (void)state;
     att_ctx *ctx = check_open(NULL, 2);
     for (int method = ATT_ADAMW; method <= ATT_SGD; method++) {
-        const att_optimizer_config c = {.size = sizeof c, .method = (att_method)method, .decay = 0.1, .momentum = 0.9};
+        const att_optimizer_config c = {
+            .size = sizeof c, .method = (att_optimizer_method)method, .weight_decay = 0.1, .momentum = 0.9};
         setting whole = open_setting(ctx, &c, NULL), first = open_setting(ctx, &c, NULL);
         for (uint64_t t = 0; t < 6; t++) {
             give_all(&whole, t, 1);
@@ -432,12 +434,12 @@ static void wrong_optimizers_are_named(void **state)
         att_optimizer_config c;
         const char *sentence;
     } wrong[] = {
-        {{.method = (att_method)7}, "optimizer.method: 7 is none"},
+        {{.method = (att_optimizer_method)7}, "optimizer.method: 7 is none"},
         {{.beta1 = 1}, "optimizer.beta1 is 1, not from 0 to below 1"},
         {{.beta2 = -0.5}, "optimizer.beta2 is -0.5, not from 0 to below 1"},
         {{.eps = 1e-60}, "optimizer.eps is 1e-60, not from 1.17549e-38 to below 1"},
         {{.momentum = NAN}, "optimizer.momentum is nan, not from 0 to below 1"},
-        {{.decay = -1}, "optimizer.decay is -1, not from 0 to below 3.40282e+38"},
+        {{.weight_decay = -1}, "optimizer.weight_decay is -1, not from 0 to below 3.40282e+38"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         att_optimizer_config c = wrong[i].c;
@@ -460,7 +462,7 @@ static void wrong_parameters_and_steps_are_named(void **state)
     att_param *q;
     assert_int_equal(att_param_new(ctx, &turned, &q), ATT_OK);
     att_optimizer *o = optimizer(ctx, NULL);
-#define ROWS(list, n) ATT_OPTIONS(att_learn_options, .frozen_rows = list, .n_frozen_rows = n)
+#define ROWS(list, n) ATT_OPTIONS(att_param_options, .frozen_rows = list, .n_frozen_rows = n)
     refused(ctx, att_optimizer_add(o, NULL, NULL), ATT_ERR_ARGUMENT, "att_optimizer_add: param is NULL");
     refused(ctx, att_optimizer_add(o, half, NULL), ATT_ERR_DTYPE, "optimizer: parameter 0 is f16, not f32");
     refused(ctx, att_optimizer_add(o, q, NULL), ATT_ERR_SHAPE, "optimizer: parameter 0, [2, 3], is not dense");

@@ -18,9 +18,10 @@ static void check_sinusoids(const char *name, bool interleaved, int64_t features
     assert_int_equal(golden_line(GOLDEN, name, expected, TOKENS * MOST_FEATURES), TOKENS * features);
     for (att_ctx *ctx = NULL; check_next_context(&ctx, 1);) {
         att_tape *t = new_tape(ctx);
-        const float *y = read_floats(t, att_sinusoidal(t, input(t, zeros, ATT_DIMS(TOKENS, features)),
-                                                       ATT_OPTIONS(att_positions, .each = positions),
-                                                       ATT_OPTIONS(att_sinusoids, .interleaved = interleaved)));
+        const float *y =
+            read_floats(t, att_sinusoidal(t, input(t, zeros, ATT_DIMS(TOKENS, features)),
+                                          ATT_OPTIONS(att_positions, .position_ids = positions),
+                                          ATT_OPTIONS(att_sinusoidal_options, .interleaved = interleaved)));
         for (int64_t i = 0; i < TOKENS * features; i++) /* half a unit of a number below 1, ours and the file's */
             check_near(expected[i], y[i], FLT_EPSILON / 2, "%s [%d]", name, (int)i);
         att_tape_free(t);
@@ -47,9 +48,9 @@ static void appended_sinusoids_are_what_is_added_to_zeros(void **state)
     att_tensor appended;
     const att_positions at = {.size = sizeof at, .offsets = offsets, .n = 1};
     const float *added = read_floats(t, att_sinusoidal(t, input(t, zeros, ATT_DIMS(ROWS, FEATURES)), &at, NULL));
-    att_var *y =
-        att_sinusoidal(t, input(t, x, ATT_DIMS(ROWS, IN)), &at, ATT_OPTIONS(att_sinusoids, .append = FEATURES));
-    assert_int_equal(att_read(t, y, &appended), ATT_OK);
+    att_var *y = att_sinusoidal(t, input(t, x, ATT_DIMS(ROWS, IN)), &at,
+                                ATT_OPTIONS(att_sinusoidal_options, .append = FEATURES));
+    assert_int_equal(att_var_value(t, y, &appended), ATT_OK);
     assert_true(appended.rank == 2 && appended.dim[0] == ROWS && appended.dim[1] == IN + FEATURES);
     for (int64_t i = 0; i < ROWS; i++) {
         const float *row = (const float *)appended.data + i * (IN + FEATURES);
@@ -77,7 +78,7 @@ static void rotations_are_those_of_llama_and_gptj(void **state)
         for (att_ctx *ctx = NULL; check_next_context(&ctx, 1);) {
             att_tape *t = new_tape(ctx);
             const float *y = read_floats(t, att_rotary(t, input(t, x, ATT_DIMS(TOKENS, HEADS, DIM)),
-                                                       ATT_OPTIONS(att_positions, .each = positions),
+                                                       ATT_OPTIONS(att_positions, .position_ids = positions),
                                                        ATT_OPTIONS(att_rotary_options, .interleaved = interleaved)));
             for (int i = 0; i < TOKENS * ROW; i++) /* theirs has angles in float: a frequency and a product */
                 check_near(expected[i], y[i], (4 + 2 * (double)positions[i / ROW]) * FLT_EPSILON, "%s [%d]", name, i);
@@ -94,7 +95,7 @@ static void angles_are_exact_at_position_one_million(void **state)
     att_ctx *ctx = check_open(NULL, 1);
     att_tape *t = new_tape(ctx);
     float x[64] = {[0] = 1, [1] = 1, [2] = 1, [3] = 1, [31] = 1};
-    const att_positions at = {.size = sizeof at, .each = position};
+    const att_positions at = {.size = sizeof at, .position_ids = position};
     const float *y = read_floats(t, att_rotary(t, input(t, x, ATT_DIMS(1, 1, 64)), &at, NULL));
     for (int i = 0; i < 32; i++) {
         const double angle = 1e6 / pow(10000, i / 32.0);
@@ -163,8 +164,8 @@ static void a_position_has_the_same_bits_however_it_is_given(void **state)
         att_tape *t = new_tape(ctx);
         const float *given[] = {
             turned(t, x, ROWS, ATT_OPTIONS(att_positions, .offsets = offsets, .n = 3, .starts = starts)),
-            turned(t, x, ROWS, ATT_OPTIONS(att_positions, .each = each)),
-            turned(t, x, ROWS, ATT_OPTIONS(att_positions, .each = far))};
+            turned(t, x, ROWS, ATT_OPTIONS(att_positions, .position_ids = each)),
+            turned(t, x, ROWS, ATT_OPTIONS(att_positions, .position_ids = far))};
         if (threads == 1)
             memcpy(first, given[0], ROWS * ROW * sizeof *first);
         for (int k = 0; k < 3; k++)
@@ -172,7 +173,7 @@ static void a_position_has_the_same_bits_however_it_is_given(void **state)
                 if (k < 2 || i != 7)
                     assert_memory_equal(given[k] + i * ROW, first + i * ROW, ROW * sizeof *first);
         for (int64_t i = 0; i < ROWS; i += 299) {
-            const float *alone = turned(t, x + i * ROW, 1, ATT_OPTIONS(att_positions, .each = each + i));
+            const float *alone = turned(t, x + i * ROW, 1, ATT_OPTIONS(att_positions, .position_ids = each + i));
             assert_memory_equal(alone, first + i * ROW, ROW * sizeof *first);
         }
         att_tape_free(t);
@@ -228,10 +229,10 @@ static void wrong_positions_are_named(void **state)
         {{.size = sizeof wrong[0].at},
          ATT_ERR_ARGUMENT,
          "rotary: positions are given neither one by one nor by offsets"},
-        {{.size = sizeof wrong[0].at, .each = each, .offsets = offsets, .n = 1},
+        {{.size = sizeof wrong[0].at, .position_ids = each, .offsets = offsets, .n = 1},
          ATT_ERR_ARGUMENT,
          "rotary: positions are given one by one and by offsets"},
-        {{.size = sizeof wrong[0].at, .each = each}, ATT_ERR_ARGUMENT, "rotary: the position of token 1 is -3"},
+        {{.size = sizeof wrong[0].at, .position_ids = each}, ATT_ERR_ARGUMENT, "rotary: the position of token 1 is -3"},
         {{.size = sizeof wrong[0].at, .offsets = short_ones, .n = 1},
          ATT_ERR_SHAPE,
          "rotary: offsets go from 0 to 1 but x is [2, 1, 4]"},
@@ -263,7 +264,7 @@ static void wrong_options_are_named(void **state)
     float x[8] = {0};
     const att_positions at = {.size = sizeof at, .offsets = offsets, .n = 1};
 #define REFUSED(call, status, sentence) (assert_error(t, call, status, sentence), att_tape_reset(t))
-#define SINUSOIDAL(x, ...) att_sinusoidal(t, x, &at, ATT_OPTIONS(att_sinusoids, __VA_ARGS__))
+#define SINUSOIDAL(x, ...) att_sinusoidal(t, x, &at, ATT_OPTIONS(att_sinusoidal_options, __VA_ARGS__))
 #define ROTARY(x, ...) att_rotary(t, x, &at, ATT_OPTIONS(att_rotary_options, __VA_ARGS__))
     REFUSED(SINUSOIDAL(input(t, x, ATT_DIMS(2, 2, 2)), .append = 0), ATT_ERR_SHAPE,
             "sinusoidal: x is [2, 2, 2], not [tokens, features]");
@@ -300,7 +301,7 @@ static void a_failing_allocation_is_an_error_and_leaks_nothing(void **state)
         f.fail_at = f.calls + at;
         att_var *v = att_sinusoidal(t, input(t, x, ATT_DIMS(ROWS, ROW)), &ragged, NULL);
         v = att_rotary(t, att_split_heads(t, v, HEADS), &ragged, NULL);
-        s = att_read(t, v, &y);
+        s = att_var_value(t, v, &y);
         assert_true(s == ATT_OK || s == ATT_ERR_MEMORY);
         att_tape_free(t);
         att_close(ctx);

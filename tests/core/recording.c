@@ -66,14 +66,14 @@ static att_var *network_apply(att_tape *t, const network *n)
     att_scope s = att_scope_begin(t, "network");
     att_var *x = att_embedding(t, n->p[0], ids, ROWS);
     att_var *h = att_split_heads(t, x, HEADS);
-    att_var *const sinks = att_use(t, n->p[5]);
+    att_var *const sinks = att_parameter(t, n->p[5]);
     const att_attend_params params = {.size = sizeof params, .param = &sinks, .n_params = 1};
     x = att_add(t, x, att_merge_heads(t, att_attend(t, n->plan, h, h, h, &args, &params)));
     for (int i = 0; i < 2; i++) {
         att_scope inner = att_scope_begin(t, "feed_forward");
         h = att_linear(t, x, n->p[1], n->p[3], ATT_GELU_ERF, NULL);
         h = att_scope_end(t, inner, att_linear(t, h, n->p[2], n->p[4], ATT_IDENTITY, x));
-        x = att_scope_keep(t, s, att_layer_norm(t, h, n->p[4], n->p[4], 1e-5f));
+        x = att_scope_reset(t, s, att_layer_norm(t, h, n->p[4], n->p[4], 1e-5f));
     }
     x = att_activate(t, att_rms_norm(t, x, n->p[4], 1e-5f), ATT_SILU);
     x = att_dropout(t, x, att_mul(t, x, x), 0.1f, 9, ATT_OPTIONS(att_positions, .offsets = offsets, .n = 2),
@@ -91,7 +91,7 @@ static att_status network_backward(att_tape *t, const network *n)
 {
     att_var *y = network_apply(t, n);
     att_tensor v;
-    const att_status s = att_read(t, y, &v);
+    const att_status s = att_var_value(t, y, &v);
     if (s)
         return s;
     v.data = (void *)(uintptr_t)slopes;
@@ -169,7 +169,7 @@ static void a_host_that_flushes_denormals_and_rounds_up_gets_the_same_bits(void 
     assert_int_equal(network_backward(t, &n), ATT_OK);
     gradients expected = gradients_of(&n);
     for (int i = 0; i < PARAMS; i++)
-        att_param_clear_grad(n.p[i]);
+        att_param_zero_grad(n.p[i]);
     att_tape_reset(t);
     const uint64_t host = fp_control();
     set_fp_control(FLUSH_UP);
@@ -201,7 +201,7 @@ static void gradients_add_up_until_they_are_cleared(void **state)
         for (int64_t j = 0; j < count_of(i); j++) /* g + g is exact */
             assert_true(((const float *)att_param_grad(n.p[i])->data)[j] == 2 * once.x[i][j]);
     for (int i = 0; i < PARAMS; i++)
-        att_param_clear_grad(n.p[i]);
+        att_param_zero_grad(n.p[i]);
     no_gradients(&n);
     att_tape_reset(t);
     assert_int_equal(network_backward(t, &n), ATT_OK);
@@ -238,7 +238,7 @@ static void a_failing_allocation_changes_no_gradient_and_leaks_nothing(void **st
             att_tensor g;
             assert_int_equal(s, ATT_ERR_MEMORY);
             same_gradients(&n, &once);
-            assert_int_equal(att_grad(t, y, &g), ATT_ERR_ARGUMENT);
+            assert_int_equal(att_var_grad(t, y, &g), ATT_ERR_ARGUMENT);
             check_says(ctx, "att_tape_backward has not run since the last reset");
             f.fail_at = 0;
             assert_int_equal(att_tape_backward(t, y, NULL), ATT_OK);
@@ -349,16 +349,17 @@ static void wrong_calls_are_named(void **state)
     dv = view(f->x, ATT_BF16, ATT_DIMS(2, 3));
     assert_int_equal(att_tape_backward(f->t, f->y, &dv), ATT_ERR_DTYPE);
     check_says(f->ctx, "backward: dv");
-    REFUSED(att_grad(f->t, f->in, &g), ATT_ERR_ARGUMENT, "grad: att_tape_backward has not run since the last reset");
-    att_var *aside = att_keep_grad(f->t, att_add(f->t, f->y, f->y)); /* y does not depend on it */
+    REFUSED(att_var_grad(f->t, f->in, &g), ATT_ERR_ARGUMENT,
+            "grad: att_tape_backward has not run since the last reset");
+    att_var *aside = att_retain_grad(f->t, att_add(f->t, f->y, f->y)); /* y does not depend on it */
     assert_int_equal(att_tape_backward(f->t, f->y, NULL), ATT_OK);
-    REFUSED(att_grad(f->t, aside, &g), ATT_ERR_ARGUMENT,
+    REFUSED(att_var_grad(f->t, aside, &g), ATT_ERR_ARGUMENT,
             "grad: what att_tape_backward was given does not depend on the variable");
-    REFUSED(att_grad(f->t, f->y, &g), ATT_ERR_ARGUMENT,
-            "grad: the variable's was not kept: att_keep_grad comes before the backward");
+    REFUSED(att_var_grad(f->t, f->y, &g), ATT_ERR_ARGUMENT,
+            "grad: the variable's was not kept: att_retain_grad comes before the backward");
     REFUSED(att_tape_backward(f->t, f->y, NULL), ATT_ERR_ARGUMENT,
             "backward: the tape has been through one; att_tape_reset comes between");
-    assert_int_equal(att_grad(f->t, f->in, &g), ATT_OK);
+    assert_int_equal(att_var_grad(f->t, f->in, &g), ATT_OK);
     assert_true(((const float *)g.data)[5] == 2);
     att_add(f->t, f->y, input(f->t, f->x, ATT_DIMS(6)));
     REFUSED(att_tape_backward(f->t, f->y, NULL), ATT_ERR_SHAPE, "add: a is [2, 3] but b is [6]");
@@ -375,32 +376,32 @@ static void scopes_free_nothing_that_a_backward_needs(void **state)
     fixture *f = *state;
     att_tensor g;
     att_scope s = att_scope_begin(f->t, "scope");
-    att_var *inner = att_keep_grad(f->t, att_activate(f->t, f->y, ATT_TANH));
+    att_var *inner = att_retain_grad(f->t, att_activate(f->t, f->y, ATT_TANH));
     att_var *z = att_scope_end(f->t, s, att_activate(f->t, inner, ATT_TANH));
     att_add(f->t, f->in, f->in); /* would take the memory of the scope's variables */
     assert_int_equal(att_tape_backward(f->t, z, NULL), ATT_OK);
-    assert_int_equal(att_grad(f->t, f->in, &g), ATT_OK);
+    assert_int_equal(att_var_grad(f->t, f->in, &g), ATT_OK);
     for (int i = 0; i < 6; i++) {
         const double first = tanh(2 * (double)f->x[i]), second = tanh(first);
         check_near(2 * (1 - first * first) * (1 - second * second), ((const float *)g.data)[i], 8 * FLT_EPSILON, "[%d]",
                    i);
     }
-    assert_int_equal(att_grad(f->t, inner, &g), ATT_OK); /* of what lies between, too */
+    assert_int_equal(att_var_grad(f->t, inner, &g), ATT_OK); /* of what lies between, too */
 }
 
-/* x + split and merged x, of which parts are in one place, and what is made of a constant. */
+/* x + split and merged x, whose parts share memory, and operations on a constant. */
 static void constants_have_no_gradient_and_views_share_theirs(void **state)
 {
     fixture *f = *state;
     att_tensor x = view(f->x, ATT_F32, ATT_DIMS(2, 3)), g;
     att_param *w = param(f->ctx, f->x, ATT_F32, ATT_DIMS(3));
     att_var *constant = att_constant(f->t, &x), *aside = att_add(f->t, constant, constant);
-    att_var *heads = att_keep_grad(f->t, att_split_heads(f->t, f->in, 3));
+    att_var *heads = att_retain_grad(f->t, att_split_heads(f->t, f->in, 3));
     att_var *z = att_add(f->t, att_add(f->t, f->in, att_merge_heads(f->t, heads)), aside);
     assert_null(aside->step); /* nothing is kept for it */
     assert_int_equal(att_tape_backward(f->t, z, NULL), ATT_OK);
-    assert_int_equal(att_grad(f->t, constant, &g), ATT_ERR_ARGUMENT);
-    assert_int_equal(att_grad(f->t, heads, &g), ATT_OK);
+    assert_int_equal(att_var_grad(f->t, constant, &g), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_var_grad(f->t, heads, &g), ATT_OK);
     assert_true(g.rank == 3 && g.dim[1] == 3);
     for (int i = 0; i < 6; i++)
         assert_true(((const float *)g.data)[i] == 2);
@@ -408,7 +409,7 @@ static void constants_have_no_gradient_and_views_share_theirs(void **state)
     float expected[3]; /* of a parameter the same, whether its input learns or not */
     assert_int_equal(att_tape_backward(f->t, att_rms_norm(f->t, att_input(f->t, &x), w, 0.1f), NULL), ATT_OK);
     memcpy(expected, att_param_grad(w)->data, sizeof expected);
-    att_param_clear_grad(w);
+    att_param_zero_grad(w);
     att_tape_reset(f->t);
     assert_int_equal(att_tape_backward(f->t, att_rms_norm(f->t, att_constant(f->t, &x), w, 0.1f), NULL), ATT_OK);
     assert_memory_equal(att_param_grad(w)->data, expected, sizeof expected);
@@ -431,7 +432,7 @@ static size_t halve_and_bend(att_ctx *ctx, float *x, int64_t wide, bool scopes, 
     }
     const size_t used = t->arena.used / sizeof(float) / (size_t)wide;
     assert_int_equal(att_tape_backward(t, y, NULL), ATT_OK);
-    assert_int_equal(att_grad(t, in, &grad), ATT_OK);
+    assert_int_equal(att_var_grad(t, in, &grad), ATT_OK);
     memcpy(g, grad.data, (size_t)wide * sizeof *g);
     att_tape_free(t);
     return used;
@@ -471,7 +472,7 @@ static void memory_of_gradients_is_used_again(void **state)
     free(x);
 }
 
-/* A gradient in the place of the logits, and no second backward once it is there. */
+/* A gradient that overwrites the logits, and no second backward after that. */
 static void logits_give_way_to_their_gradient(void **state)
 {
     (void)state;
@@ -514,7 +515,7 @@ static void numbers_that_a_backward_needs_do_not_give_way(void **state)
     att_param *w = param(f->ctx, numbers, ATT_F32, ATT_DIMS(3, 3));
     for (int between = 1; between >= 0; between--) {
         att_tape_reset(f->t);
-        att_param_clear_grad(w);
+        att_param_zero_grad(w);
         att_var *y = att_linear(f->t, att_constant(f->t, &x), w, NULL, ATT_RELU, NULL);
         y = between ? att_scale(f->t, y, 1) : y;
         assert_int_equal(att_tape_backward(f->t, att_cross_entropy(f->t, y, targets, NULL), NULL), ATT_OK);
@@ -532,7 +533,7 @@ static void a_backward_from_a_variable_in_the_middle_leaves_out_what_came_later(
     att_tensor g, dv = view(f->x, ATT_F32, ATT_DIMS(2, 3));
     att_add(f->t, f->y, f->in);
     assert_int_equal(att_tape_backward(f->t, f->y, &dv), ATT_OK);
-    assert_int_equal(att_grad(f->t, f->in, &g), ATT_OK);
+    assert_int_equal(att_var_grad(f->t, f->in, &g), ATT_OK);
     for (int i = 0; i < 6; i++)
         assert_true(((const float *)g.data)[i] == 2 * f->x[i]);
 }
@@ -565,7 +566,7 @@ static void nothing_of_no_rows_gives_gradients_of_zero(void **state)
     att_var *x = input(f->t, f->x, ATT_DIMS(0, 3));
     att_var *y = att_layer_norm(f->t, att_linear(f->t, x, w, b, ATT_RELU, NULL), b, b, 1e-5f);
     assert_int_equal(att_tape_backward(f->t, y, NULL), ATT_OK);
-    assert_int_equal(att_grad(f->t, x, &g), ATT_OK);
+    assert_int_equal(att_var_grad(f->t, x, &g), ATT_OK);
     assert_int_equal(g.dim[0], 0);
     for (int i = 0; i < 6; i++)
         assert_true(((const float *)att_param_grad(w)->data)[i] == 0);

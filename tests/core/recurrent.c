@@ -7,7 +7,7 @@
 #define GOLDEN "tests/golden/recurrent.txt"
 
 typedef att_var *(*operation)(att_tape *t, att_var *x, const int64_t *offsets, int64_t n, const att_recurrent *options,
-                              att_states *last);
+                              att_recurrent_state *last);
 
 /* ---- two layers in both directions, made of the parts */
 
@@ -55,7 +55,7 @@ static att_var *start_of(att_tape *t, const net *n, int kind, int64_t i)
 /* The outputs, and in last those that are left, as start */
 static att_var *net_apply(att_tape *t, net *n, att_var *last[2])
 {
-    att_states states[2 * LAYERS];
+    att_recurrent_state states[2 * LAYERS];
     att_var *x = n->in_var = input(t, n->in, ATT_DIMS(TOKENS, IN));
     for (int i = 0; i < 2; i++)
         n->start_var[i] = input(t, n->start[i], ATT_DIMS(2 * LAYERS * SEQUENCES, UNITS));
@@ -67,7 +67,7 @@ static att_var *net_apply(att_tape *t, net *n, att_var *last[2])
             y[way] =
                 n->op(t, x, lengths_3_5_1_3, SEQUENCES,
                       ATT_OPTIONS(att_recurrent, .weight_ih = p[0], .weight_hh = p[1], .bias_ih = p[2], .bias_hh = p[3],
-                                  .reverse = way, .start = {start_of(t, n, 0, i), start_of(t, n, 1, i)}),
+                                  .reverse = way, .initial = {start_of(t, n, 0, i), start_of(t, n, 1, i)}),
                       &states[i]);
         }
         x = att_concat(t, 2, y, 1);
@@ -121,10 +121,10 @@ static void check_torch(att_ctx *ctx, bool lstm)
     }
     assert_int_equal(att_tape_backward(t, att_concat(t, 3 + lstm, loss, 0), NULL), ATT_OK);
     att_tensor g;
-    assert_int_equal(att_grad(t, n.in_var, &g), ATT_OK);
+    assert_int_equal(att_var_grad(t, n.in_var, &g), ATT_OK);
     check_golden(kind, "dx", -1, g.data, TOKENS * IN, grad_tolerance);
     for (int i = 0; i < 1 + lstm; i++) {
-        assert_int_equal(att_grad(t, n.start_var[i], &g), ATT_OK);
+        assert_int_equal(att_var_grad(t, n.start_var[i], &g), ATT_OK);
         check_golden(kind, "dstart", i, g.data, att_count(&g), grad_tolerance);
     }
     for (int i = 0; i < PARAMS; i++)
@@ -175,7 +175,7 @@ static void layer_close(layer *l)
 
 /* The rows of x from `first` on as n sequences, at [n + 1]; start: hidden state and cell [n, WIDE] */
 static att_var *layer_apply(att_tape *t, const layer *l, int64_t first, const int64_t *at, int64_t n, bool reverse,
-                            float *const start[2], att_states *last)
+                            float *const start[2], att_recurrent_state *last)
 {
     att_recurrent o = {.size = sizeof o,
                        .weight_ih = l->p[0],
@@ -183,8 +183,8 @@ static att_var *layer_apply(att_tape *t, const layer *l, int64_t first, const in
                        .bias_ih = l->p[2],
                        .bias_hh = l->p[3],
                        .reverse = reverse};
-    o.start.hidden = input(t, start[0], ATT_DIMS(n, WIDE));
-    o.start.cell = l->lstm ? input(t, start[1], ATT_DIMS(n, WIDE)) : NULL;
+    o.initial.hidden = input(t, start[0], ATT_DIMS(n, WIDE));
+    o.initial.cell = l->lstm ? input(t, start[1], ATT_DIMS(n, WIDE)) : NULL;
     return l->op(t, input(t, l->x + first * FEATURES, ATT_DIMS(at[n], FEATURES)), at, n, &o, last);
 }
 
@@ -200,7 +200,7 @@ typedef struct whole {
 
 static whole all_at_once(att_ctx *ctx, const layer *l, bool reverse)
 {
-    att_states last;
+    att_recurrent_state last;
     whole w = {.t = new_tape(ctx)};
     w.y = read_floats(w.t, layer_apply(w.t, l, 0, offsets, N, reverse, l->start, &last));
     w.last[0] = read_floats(w.t, last.hidden);
@@ -226,7 +226,7 @@ static void check_alone(att_ctx *ctx, const layer *l, bool reverse, const whole 
 {
     for (int64_t s = 0; s < N; s++) {
         att_tape *t = new_tape(ctx);
-        att_states last;
+        att_recurrent_state last;
         const int64_t rows = offsets[s + 1] - offsets[s], one[] = {0, rows};
         float *start[] = {l->start[0] + s * WIDE, l->start[1] + s * WIDE};
         same_rows(t, layer_apply(t, l, offsets[s], one, 1, reverse, start, &last), w->y + offsets[s] * WIDE, rows);
@@ -253,7 +253,7 @@ static void check_steps(att_ctx *ctx, const layer *l, bool reverse, const whole 
             memcpy(state[i], l->start[i] + s * WIDE, sizeof hidden);
         for (int64_t i = 0; i < offsets[s + 1] - offsets[s]; i++) {
             att_tape *t = new_tape(ctx);
-            att_states last;
+            att_recurrent_state last;
             const int64_t row = reverse ? offsets[s + 1] - 1 - i : offsets[s] + i;
             same_rows(t, layer_apply(t, l, row, one, 1, reverse, state, &last), w->y + row * WIDE, 1);
             memcpy(state[0], read_floats(t, last.hidden), sizeof hidden);
@@ -302,7 +302,7 @@ static void reverse_is_through_reversed_sequences(void **state)
 static float *gradients_of(att_ctx *ctx, const layer *l, int64_t *count)
 {
     att_tape *t = recording_tape(ctx);
-    att_states last;
+    att_recurrent_state last;
     att_tensor g;
     att_var *y = layer_apply(t, l, 0, offsets, N, true, l->start, &last);
     att_var *x = y->step->in[0], *h = y->step->in[1];
@@ -312,8 +312,8 @@ static float *gradients_of(att_ctx *ctx, const layer *l, int64_t *count)
     g.data = dy;
     assert_int_equal(att_tape_backward(t, y, &g), ATT_OK);
     att_tensor all[6];
-    assert_int_equal(att_grad(t, x, &all[0]), ATT_OK);
-    assert_int_equal(att_grad(t, h, &all[1]), ATT_OK);
+    assert_int_equal(att_var_grad(t, x, &all[0]), ATT_OK);
+    assert_int_equal(att_var_grad(t, h, &all[1]), ATT_OK);
     *count = 0;
     for (int i = 0; i < 4; i++)
         all[2 + i] = *att_param_grad(l->p[i]);
@@ -377,11 +377,11 @@ static void a_failing_allocation_is_an_error_and_leaks_nothing(void **state)
         layer l;
         layer_open(ctx, &l, true);
         att_tape *t = recording_tape(ctx);
-        att_states last;
+        att_recurrent_state last;
         att_tensor y;
         f.fail_at = f.calls + at;
         att_var *v = layer_apply(t, &l, 0, offsets, N, false, l.start, &last);
-        s = att_read(t, v, &y);
+        s = att_var_value(t, v, &y);
         if (s)
             assert_true(!last.hidden && !last.cell);
         s = s ? s : att_tape_backward(t, last.cell, NULL);
@@ -406,14 +406,14 @@ static void no_tokens_leave_states_as_they_were(void **state)
     layer_open(ctx, &l, true);
     for (int64_t n = 0; n <= 2; n++) {
         att_tape *t = recording_tape(ctx);
-        att_states last;
+        att_recurrent_state last;
         att_tensor y, g;
         att_var *y_var = layer_apply(t, &l, 0, nothing, n, false, l.start, &last);
-        assert_int_equal(att_read(t, y_var, &y), ATT_OK);
+        assert_int_equal(att_var_value(t, y_var, &y), ATT_OK);
         assert_true(y.dim[0] == 0 && y.dim[1] == WIDE);
         same_rows(t, last.cell, l.start[1], n);
         assert_int_equal(att_tape_backward(t, last.cell, NULL), ATT_OK);
-        assert_int_equal(att_grad(t, y_var->step->in[2], &g), ATT_OK);
+        assert_int_equal(att_var_grad(t, y_var->step->in[2], &g), ATT_OK);
         for (int64_t i = 0; i < n * WIDE; i++)
             assert_true(((const float *)g.data)[i] == 1);
         att_tape_free(t);
@@ -445,10 +445,10 @@ static void wrong_arguments_are_named(void **state)
             .weight_hh = w_hh);
     REFUSED(att_gru, 4, three, ATT_ERR_SHAPE, "gru: bias_ih is [8], not [6]", BOTH, .bias_ih = row, .bias_hh = b);
     REFUSED(att_gru, 4, three, ATT_ERR_SHAPE, "gru: bias_hh is [8], not [6]", BOTH, .bias_ih = b, .bias_hh = row);
-    REFUSED(att_gru, 4, three, ATT_ERR_SHAPE, "gru: start.hidden is [2, 2], not [3, 2]", BOTH,
-            .start.hidden = input(t, x, ATT_DIMS(2, 2)));
-    REFUSED(att_gru, 4, three, ATT_ERR_ARGUMENT, "gru: start.cell is given, but there are no cells", BOTH,
-            .start.cell = input(t, x, ATT_DIMS(3, 2)));
+    REFUSED(att_gru, 4, three, ATT_ERR_SHAPE, "gru: initial.hidden is [2, 2], not [3, 2]", BOTH,
+            .initial.hidden = input(t, x, ATT_DIMS(2, 2)));
+    REFUSED(att_gru, 4, three, ATT_ERR_ARGUMENT, "gru: initial.cell is given, but there are no cells", BOTH,
+            .initial.cell = input(t, x, ATT_DIMS(3, 2)));
     REFUSED(att_gru, 5, three, ATT_ERR_SHAPE, "gru: offsets go from 0 to 4 but x is [5, 3]", BOTH);
     REFUSED(att_gru, 4, down, ATT_ERR_ARGUMENT, "gru: offsets[1] = 3 is above offsets[2] = 2", BOTH);
 #undef BOTH

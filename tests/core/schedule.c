@@ -26,10 +26,10 @@ static void schedules_are_those_of_transformers_and_of_the_paper(void **state)
         for (int64_t i = 0; i < SHOWN; i++) { /* the file has 12 digits */
             const att_schedule s = {.size = sizeof s,
                                     .kind = (att_schedule_kind)kind,
-                                    .peak = 0.002,
+                                    .max_rate = 0.002,
                                     .warmup = WARMUP,
                                     .steps = STEPS,
-                                    .least = 0.0002};
+                                    .min_rate = 0.0002};
             if (!(fabs(rate_of(&s, i) - expected[i]) <= 1e-11 * 0.002))
                 fail_msg("%s: step %d: %.15g, not %.15g", names[kind], (int)i, rate_of(&s, i), expected[i]);
         }
@@ -37,13 +37,14 @@ static void schedules_are_those_of_transformers_and_of_the_paper(void **state)
     assert_int_equal(golden_line(GOLDEN, "paper", expected, SHOWN), PAPER);
     for (int64_t i = 0; i < PAPER; i++) {
         const att_schedule s = {
-            .size = sizeof s, .kind = ATT_INVERSE_SQRT, .peak = 1 / sqrt(512.0 * 4000), .warmup = 4000};
-        if (!(fabs(rate_of(&s, 400 * i) - expected[i]) <= 1e-11 * s.peak))
+            .size = sizeof s, .kind = ATT_INVERSE_SQRT, .max_rate = 1 / sqrt(512.0 * 4000), .warmup = 4000};
+        if (!(fabs(rate_of(&s, 400 * i) - expected[i]) <= 1e-11 * s.max_rate))
             fail_msg("paper: step %d: %.15g, not %.15g", (int)(400 * i), rate_of(&s, 400 * i), expected[i]);
     }
-    const att_schedule cosine = {.size = sizeof cosine, .kind = ATT_COSINE, .peak = 1, .steps = 5, .least = 0.25};
+    const att_schedule cosine = {
+        .size = sizeof cosine, .kind = ATT_COSINE, .max_rate = 1, .steps = 5, .min_rate = 0.25};
     assert_true(rate_of(&cosine, 0) == 1 && rate_of(&cosine, 5) == 0.25 && rate_of(&cosine, 1000000) == 0.25);
-    const att_schedule bare = {.size = sizeof bare, .kind = ATT_INVERSE_SQRT, .peak = 1};
+    const att_schedule bare = {.size = sizeof bare, .kind = ATT_INVERSE_SQRT, .max_rate = 1};
     assert_true(rate_of(&bare, 0) == 1 && rate_of(&bare, 1) == 1 && rate_of(&bare, 4) == 0.5);
 }
 
@@ -55,19 +56,19 @@ static void wrong_schedules_are_named(void **state)
         int64_t step;
         const char *sentence;
     } wrong[] = {
-        {{.peak = NAN}, 1, "schedule.peak is nan, not a rate"},
-        {{.peak = 1, .warmup = -1}, 1, "schedule.warmup is -1, less than 0"},
-        {{.peak = 1}, -1, "step is -1, less than 0"},
-        {{.peak = 1, .kind = (att_schedule_kind)4}, 1, "schedule.kind: 4 is none"},
-        {{.peak = 1, .kind = ATT_COSINE, .warmup = 5, .steps = 5},
+        {{.max_rate = NAN}, 1, "schedule.max_rate is nan, not a rate"},
+        {{.max_rate = 1, .warmup = -1}, 1, "schedule.warmup is -1, less than 0"},
+        {{.max_rate = 1}, -1, "step is -1, less than 0"},
+        {{.max_rate = 1, .kind = (att_schedule_kind)4}, 1, "schedule.kind: 4 is none"},
+        {{.max_rate = 1, .kind = ATT_COSINE, .warmup = 5, .steps = 5},
          1,
          "schedule.steps is 5, but must be more than schedule.warmup = 5"},
-        {{.peak = 1, .kind = ATT_LINEAR, .warmup = 3, .steps = 2},
+        {{.max_rate = 1, .kind = ATT_LINEAR, .warmup = 3, .steps = 2},
          1,
          "schedule.steps is 2, but must be more than schedule.warmup = 3"},
-        {{.peak = 1, .kind = ATT_COSINE, .steps = 5, .least = 2},
+        {{.max_rate = 1, .kind = ATT_COSINE, .steps = 5, .min_rate = 2},
          1,
-         "schedule.least is 2, not from 0 to schedule.peak = 1"},
+         "schedule.min_rate is 2, not from 0 to schedule.max_rate = 1"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         att_schedule s = wrong[i].s;

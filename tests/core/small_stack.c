@@ -113,7 +113,7 @@ static void *learn(void *arg)
     enum { ROWS = 50, IN = 64, OUT = 900 };
     float *x = some(ROWS * IN), *w = some(OUT * IN);
     static int32_t targets[ROWS];
-    att_largest best[ROWS], top[ROWS * 2];
+    att_top_column best[ROWS], top[ROWS * 2];
     double sums[ROWS];
     att_param *p = NULL;
     att_optimizer *o = NULL;
@@ -127,7 +127,7 @@ static void *learn(void *arg)
     att_var *loss = att_cross_entropy(t, att_linear(t, in, p, NULL, ATT_IDENTITY, NULL), targets, NULL);
     keep_sentence(j, att_tape_backward(t, loss, NULL));
     keep_sentence(j, att_linear_argmax(t, in, p, NULL, NULL, best));
-    keep_sentence(j, att_linear_top(t, in, p, NULL, NULL, 2, top, sums));
+    keep_sentence(j, att_linear_topk(t, in, p, NULL, NULL, 2, top, sums));
     keep_sentence(j, att_optimizer_step(o, ATT_OPTIONS(att_update, .rate = 0.1), NULL));
     keep_sentence(j, att_average(j->ctx, &ws, 1, &ws));
     att_tape_free(t);

@@ -39,7 +39,7 @@ static void a_scope_keeps_what_views_others_and_what_was_made_outside(void **sta
 
     att_scope s = att_scope_begin(t, "first"); /* at the very start of the tape */
     att_var *split = att_scope_end(t, s, att_split_heads(t, input(t, x, ATT_DIMS(1, 6)), 2));
-    assert_int_equal(att_read(t, split, &v), ATT_OK);
+    assert_int_equal(att_var_value(t, split, &v), ATT_OK);
     assert_ptr_equal(v.data, x);
     assert_int_equal(v.dim[1], 2);
 
@@ -98,20 +98,20 @@ static void a_scope_that_stays_open_holds_one_result_at_a_time(void **state)
     const size_t before = att_arena_mark(&t->arena);
     att_var *y = input(t, x, ATT_DIMS(1, F));
     for (int i = 0; i < STEPS; i++)
-        y = att_scope_keep(t, s, att_add(t, y, y));
+        y = att_scope_reset(t, s, att_add(t, y, y));
     assert_true(att_arena_mark(&t->arena) - before < F * sizeof(float) + 1024);
     att_scope inner = att_scope_begin(t, "inner");
-    assert_ptr_equal(att_scope_keep(t, inner, y), y); /* made outside: stays where it is */
+    assert_ptr_equal(att_scope_reset(t, inner, y), y); /* made outside: stays where it is */
     att_scope_end(t, inner, NULL);
     y = att_scope_end(t, s, y);
     for (int i = 0; i < F; i++)
         assert_true(read_floats(t, y)[i] == x[i] * (1 << STEPS));
-    assert_error(t, att_scope_keep(t, s, y), ATT_ERR_ARGUMENT,
+    assert_error(t, att_scope_reset(t, s, y), ATT_ERR_ARGUMENT,
                  "scope_keep: this scope is not the innermost one that is open");
     att_tape_reset(t);
     s = att_scope_begin(t, "outer");
     att_scope_begin(t, "inner");
-    assert_error(t, att_scope_keep(t, s, NULL), ATT_ERR_ARGUMENT,
+    assert_error(t, att_scope_reset(t, s, NULL), ATT_ERR_ARGUMENT,
                  "outer/inner: scope_keep: this scope is not the innermost one that is open");
     att_tape_free(t);
     free(x);
@@ -236,7 +236,7 @@ static void each_operation_names_what_does_not_fit(void **state)
     FRESH;
     assert_error(t, att_attend(t, NULL, cube, cube, cube, NULL, NULL), ATT_ERR_ARGUMENT, "attend: plan is NULL");
     FRESH;
-    assert_error(t, att_use(t, NULL), ATT_ERR_ARGUMENT, "use: p is NULL");
+    assert_error(t, att_parameter(t, NULL), ATT_ERR_ARGUMENT, "use: p is NULL");
 #undef FRESH
 }
 
@@ -294,7 +294,7 @@ static void touching_a_parameter_packs_it_again(void **state)
     att_var *in = input(t, x, ATT_DIMS(1, 2));
     assert_true(read_floats(t, att_linear(t, in, p, NULL, ATT_IDENTITY, NULL))[0] == 3);
     w[0] = 2;
-    att_param_touch(p);
+    att_param_invalidate(p);
     assert_true(read_floats(t, att_linear(t, in, p, NULL, ATT_IDENTITY, NULL))[0] == 6);
     att_param_free(p);
     att_tape_free(t);
@@ -389,7 +389,7 @@ static att_status network_run(att_tape *t, const network *n, float *y)
     x = att_activate(t, att_layer_norm(t, x, n->p[4], n->p[4], 1e-5f), ATT_TANH);
     x = att_scope_end(t, s, att_normalize(t, att_pool(t, x, two, 2, ATT_POOL_MEAN), 1e-12f));
     att_tensor v;
-    const att_status status = att_read(t, x, &v);
+    const att_status status = att_var_value(t, x, &v);
     if (!status)
         memcpy(y, v.data, 2 * FEATURES * sizeof *y);
     return status;

@@ -173,7 +173,7 @@ static void cosine_does_not_depend_on_the_scale_of_a_row(void **state)
     }
 }
 
-/* The three calls into out [3, M, N], with so many threads. */
+/* The three calls into out [3, M, N], with this number of threads. */
 static void compute_all(int isa, int n_threads, float *px, float *out)
 {
     enum { M = 70, N = 90 };

@@ -1,4 +1,4 @@
-/* What translations look at. */
+/* Alignments of translations. */
 #include "check.h"
 #include "translator_help.h"
 

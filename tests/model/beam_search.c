@@ -224,7 +224,7 @@ static void texts_alone_are_the_same_texts(void **state)
         att_finished with[SENTENCES], without[SENTENCES];
         m = random_model(6, seed);
         assert_int_equal(run(ctx, &m, &how, SENTENCES, with), ATT_OK);
-        how.texts_alone = true;
+        how.no_scores = true;
         assert_int_equal(run(ctx, &m, &how, SENTENCES, without), ATT_OK);
         for (int i = 0; i < SENTENCES; i++) {
             assert_true(with[i].count == without[i].count && with[i].steps == without[i].steps);
@@ -387,7 +387,7 @@ static void logits_that_are_no_numbers_are_refused(void **state)
             const int beam = how_many ? how_many : 1;
             att_finished finished[3] = {{0}};
             att_search how = {
-                .beam = beam, .n_best = beam, .max_tokens = 5, .length_penalty = 1, .texts_alone = !how_many};
+                .beam = beam, .n_best = beam, .max_tokens = 5, .length_penalty = 1, .no_scores = !how_many};
             m = plain_model(3, (const float[]){-9, 1, 2});
             for (int a = 0; a < MOST_TOKENS; a++)
                 memcpy(m.logits[2][a], wrong[i].logits, sizeof wrong[i].logits);
@@ -449,7 +449,7 @@ static bool survives(model *m, int beam, long at)
     att_ctx *c = NULL;
     att_finished finished[9] = {{0}};
     att_search how = {
-        .beam = beam, .n_best = beam, .max_tokens = MOST_STEPS, .length_penalty = 1, .texts_alone = beam == 1};
+        .beam = beam, .n_best = beam, .max_tokens = MOST_STEPS, .length_penalty = 1, .no_scores = beam == 1};
     att_status s = att_open(&c, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(&a)));
     s = s ? s : run(c, m, &how, 3, finished);
     assert_true(s == ATT_ERR_MEMORY || (s == ATT_OK && a.calls < at));

@@ -24,7 +24,7 @@ static void apply(const att_bert *m, float *y)
     att_tape *t;
     att_tensor x;
     assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
-    if (att_read(t, att_bert_apply(t, m, ids, offsets, N), &x))
+    if (att_var_value(t, att_bert_apply(t, m, ids, offsets, N), &x))
         fail_msg("%s", att_error(ctx));
     assert_int_equal(x.rank, 2);
     assert_int_equal(x.dim[0], TOKENS);
@@ -107,7 +107,7 @@ static void a_sequence_alone_has_the_bits_it_has_in_a_batch(void **state)
         att_tensor x;
         const int64_t length = offsets[i + 1] - offsets[i];
         att_var *y = att_bert_apply(t, m, ids + offsets[i], (const int64_t[]){0, length}, 1);
-        assert_int_equal(att_read(t, y, &x), ATT_OK);
+        assert_int_equal(att_var_value(t, y, &x), ATT_OK);
         assert_memory_equal(x.data, batch + offsets[i] * TINY_HIDDEN, (size_t)length * TINY_HIDDEN * sizeof *batch);
     }
     att_tape_free(t);
@@ -160,7 +160,7 @@ static void sequences_that_do_not_fit_are_named(void **state)
         att_tensor x;
         att_tape_reset(t);
         att_var *y = att_bert_apply(t, m, wrong[i].ids, wrong[i].offsets, wrong[i].n);
-        assert_int_equal(att_read(t, y, &x), ATT_ERR_ARGUMENT);
+        assert_int_equal(att_var_value(t, y, &x), ATT_ERR_ARGUMENT);
         assert_string_equal(att_error(ctx), wrong[i].sentence);
     }
     att_tape_free(t);

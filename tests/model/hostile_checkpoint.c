@@ -43,7 +43,7 @@ static att_training *open_training(att_ctx *ctx, const char *name, bool resume)
                                              .scores = scores,
                                              .batch = 2,
                                              .schedule =
-                                                 &(const att_schedule){.size = sizeof(att_schedule), .peak = 1e-2}};
+                                                 &(const att_schedule){.size = sizeof(att_schedule), .max_rate = 1e-2}};
     if (att_sentence_training_open(ctx, path_in(&model, name), &o, &t))
         assert_null(t);
     return t;
@@ -51,7 +51,7 @@ static att_training *open_training(att_ctx *ctx, const char *name, bool resume)
 
 static void take_steps(att_training *t, int n)
 {
-    att_train_report r = {.size = sizeof r};
+    att_training_report r = {.size = sizeof r};
     for (int i = 0; i < n; i++)
         assert_int_equal(att_training_step(t, &r), ATT_OK);
 }
@@ -108,16 +108,16 @@ static void *numbers_of(file *c, const char *name)
 }
 
 typedef struct change {
-    const char *fact, *text; /* NULL: no fact is changed */
-    const char *tensor;      /* NULL: none is */
+    const char *field, *text; /* NULL: no fact is changed */
+    const char *tensor;       /* NULL: none is */
     double number;
     const char *says; /* NULL: it is taken */
 } change;
 
 static void apply(file *c, const change *x)
 {
-    if (x->fact)
-        json_object_set_new(json_object_get(c->header, "__metadata__"), x->fact, json_string(x->text));
+    if (x->field)
+        json_object_set_new(json_object_get(c->header, "__metadata__"), x->field, json_string(x->text));
     if (!x->tensor)
         return;
     if (strcmp(x->tensor, "steps") == 0)
@@ -177,7 +177,7 @@ static void what_no_training_has_saved_is_refused(void **state)
     assert_non_null(t);
     take_steps(t, STEPS);
     assert_int_equal(att_training_save(t), ATT_OK);
-    att_training_close(t);
+    att_training_free(t);
     snprintf(path, sizeof path, "%s/one/checkpoint-0000000002.safetensors", model.path);
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         const change *x = &changes[i];
@@ -196,7 +196,7 @@ static void what_no_training_has_saved_is_refused(void **state)
             check_says(ctx, "other/checkpoint-0000000002.safetensors: ");
         else
             take_steps(t, 1);
-        att_training_close(t);
+        att_training_free(t);
         assert_int_equal(unlink(path_in(&model, "other/checkpoint-0000000002.safetensors")), 0);
         assert_int_equal(unlink(path_in(&model, "other/lock")), 0);
         assert_int_equal(rmdir(path_in(&model, "other")), 0);
@@ -233,11 +233,11 @@ static void the_note_of_a_checkpoint_comes_back(void **state)
     take_steps(t, 1);
     snprintf(note, sizeof note, "%063d", 7);
     assert_int_equal(att_training_save(t), ATT_OK);
-    att_training_close(t);
+    att_training_free(t);
     snprintf(note, sizeof note, "other");
     t = open_training(ctx, "noted", true);
     assert_non_null(t);
-    att_training_close(t);
+    att_training_free(t);
     assert_int_equal(strlen(note), 63);
     assert_int_equal(note[62], '7');
     att_close(ctx);
@@ -265,12 +265,12 @@ static void numbers_that_are_not_finite_are_not_saved_and_the_checkpoint_before_
         check_says(ctx, ": step 2 is not saved: \"");
         assert_int_equal(att_training_pause(t), ATT_ERR_ARGUMENT);
         if (i != 1) { /* where the mean of squares is infinite, the weight stays */
-            assert_int_equal(att_training_finish(t, 0, ATT_F32), ATT_ERR_ARGUMENT);
+            assert_int_equal(att_training_write(t, 0, ATT_F32), ATT_ERR_ARGUMENT);
             check_says(ctx, ": the model of step 2 is not written: \"");
             assert_int_equal(att_training_keep_best(t, 1, ATT_F32), ATT_ERR_ARGUMENT);
             assert_int_equal(access(path_in(&model, "nan0/model.safetensors"), F_OK), -1);
         }
-        att_training_close(t);
+        att_training_free(t);
         read_checkpoint(&after, path_in(&model, saved));
         assert_int_equal(before.n, after.n);
         assert_memory_equal(before.bytes, after.bytes, before.n);
@@ -278,7 +278,7 @@ static void numbers_that_are_not_finite_are_not_saved_and_the_checkpoint_before_
         json_decref(after.header);
         t = open_training(ctx, name, true);
         assert_non_null(t);
-        att_training_close(t);
+        att_training_free(t);
     }
     att_close(ctx);
 }

@@ -75,7 +75,7 @@ static att_var *encode(att_tape *t, const encoder *e, att_var **in)
     att_scope s = att_scope_begin(t, "encoder");
     att_var *y = *in = att_input(t, &x);
     for (int i = 0; i < LAYERS; i++)
-        y = att_scope_keep(t, s, att_nn_encoder_layer_apply(t, &e->layer[i], y, &args, NULL));
+        y = att_scope_reset(t, s, att_nn_encoder_layer_apply(t, &e->layer[i], y, &args, NULL));
     return att_scope_end(t, s, y);
 }
 
@@ -87,7 +87,7 @@ static double loss(att_tape *t, const encoder *e)
     att_var *in;
     att_tensor y;
     att_tape_reset(t);
-    if (att_read(t, encode(t, e, &in), &y))
+    if (att_var_value(t, encode(t, e, &in), &y))
         fail_msg("%s", att_error(ctx));
     double sum = 0;
     for (int i = 0; i < TOKENS * HIDDEN; i++)
@@ -95,7 +95,7 @@ static double loss(att_tape *t, const encoder *e)
     return sum;
 }
 
-/* The loss with x [n] moved by `step` along d, and x as it was again. */
+/* The loss with x [n] moved by `step` along d, and x restored. */
 static double loss_at(att_tape *t, const encoder *e, att_param *p, float *x, int64_t n, const float *d, double step)
 {
     float *kept = malloc((size_t)n * sizeof *kept);
@@ -103,11 +103,11 @@ static double loss_at(att_tape *t, const encoder *e, att_param *p, float *x, int
     for (int64_t i = 0; i < n; i++)
         x[i] += (float)(step * (double)d[i]);
     if (p)
-        att_param_touch(p);
+        att_param_invalidate(p);
     const double y = loss(t, e);
     memcpy(x, kept, (size_t)n * sizeof *x);
     if (p)
-        att_param_touch(p);
+        att_param_invalidate(p);
     free(kept);
     return y;
 }
@@ -150,7 +150,7 @@ static void gradients_of_two_encoder_layers_are_those_of_differences(void **stat
     att_tensor dy, grad;
     for (int i = 0; i < TOKENS * HIDDEN; i++)
         slopes[i] = slope(i);
-    assert_int_equal(att_read(t, y, &dy), ATT_OK);
+    assert_int_equal(att_var_value(t, y, &dy), ATT_OK);
     dy.data = slopes;
     assert_int_equal(att_tape_backward(t, y, &dy), ATT_OK);
     for (int leaf = 0; leaf <= PARAMS; leaf++) {
@@ -158,7 +158,7 @@ static void gradients_of_two_encoder_layers_are_those_of_differences(void **stat
         if (leaf < PARAMS)
             grad = *att_param_grad(e.loader.p[leaf]);
         else
-            assert_int_equal(att_grad(t, in, &grad), ATT_OK);
+            assert_int_equal(att_var_grad(t, in, &grad), ATT_OK);
         float *d = check_numbers(n, (uint64_t)leaf + 200);
         normalize(d, n);
         check_direction(plain, &e, leaf, grad.data, d); /* any */
@@ -180,8 +180,8 @@ static void recording_changes_no_bit_of_what_layers_compute(void **state)
     att_tape *t = tape(true), *plain = tape(false);
     att_var *in;
     att_tensor with, without;
-    assert_int_equal(att_read(t, encode(t, &e, &in), &with), ATT_OK);
-    assert_int_equal(att_read(plain, encode(plain, &e, &in), &without), ATT_OK);
+    assert_int_equal(att_var_value(t, encode(t, &e, &in), &with), ATT_OK);
+    assert_int_equal(att_var_value(plain, encode(plain, &e, &in), &without), ATT_OK);
     assert_memory_equal(with.data, without.data, TOKENS * HIDDEN * sizeof(float));
     att_tape_free(plain);
     att_tape_free(t);

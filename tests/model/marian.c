@@ -110,7 +110,7 @@ static void ids_and_texts_equal_the_reference(void **state)
 static const char small_vocabulary[] = "{\"</s>\": 0, \"<unk>\": 1, \"" ATT_WORD_MARK "\": 2, \"" ATT_WORD_MARK
                                        "a\": 3, \"c\": 4, \"\\u0062c\": 5, \">>de<<\": 6, \"<pad>\": 8}";
 
-/* Models of few pieces, of which the vocabulary has most, with other ids. */
+/* Small models; the vocabulary has most of their pieces, with other ids. */
 static void write_small_folder(void)
 {
     char to[128];

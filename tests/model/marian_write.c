@@ -95,7 +95,7 @@ static void settings_are_read_again(void **state)
         write_settings(ctx, &f, &c, 1);
         att_settings s;
         att_settings_read(&s, ctx, f.path, "config.json", true);
-        att_marian_config_take(&s, &is);
+        att_marian_config_read(&s, &is);
         att_settings_close(&s);
         assert_int_equal(s.status, ATT_OK);
         assert_int_equal(is.activation, c.activation);
@@ -164,7 +164,7 @@ static float *logits(att_ctx *ctx, const att_transformer *m)
     att_tensor out;
     assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
     att_var *memory = att_transformer_encode(t, m, source, offsets, 1);
-    if (att_read(t, att_transformer_decode(t, m, memory, offsets, target, offsets, 1), &out))
+    if (att_var_value(t, att_transformer_decode(t, m, memory, offsets, target, offsets, 1), &out))
         fail_msg("%s", att_error(ctx));
     float *copy = malloc(80 * sizeof *copy);
     memcpy(copy, out.data, 80 * sizeof *copy);
@@ -243,7 +243,7 @@ static void weights_have_the_names_and_shapes_of_the_class(void **state)
         assert_int_equal(t.rank, some[i].rank);
         assert_memory_equal(t.dim, some[i].dim, (size_t)t.rank * sizeof t.dim[0]);
     }
-    att_safetensors_close(file);
+    att_safetensors_free(file);
     json_t *search = json_in(&f, "generation_config.json");
     assert_int_equal(json_integer_value(json_object_get(search, "num_beams")), 2);
     json_decref(search);
@@ -288,15 +288,15 @@ static void a_vocabulary_has_the_pieces_of_both_models_once(void **state)
     const model_file *source = golden("unigram.spm"), *target = golden("bpe.spm");
     att_ctx *ctx = check_open(NULL, 1);
     const test_folder f = folder_new();
-    const att_marian_text text = {.size = sizeof text,
-                                  .source = source->bytes,
-                                  .source_bytes = source->n,
-                                  .target = target->bytes,
-                                  .target_bytes = target->n,
-                                  .source_language = "de"};
+    const att_marian_tokenizer_files text = {.size = sizeof text,
+                                             .source = source->bytes,
+                                             .source_bytes = source->n,
+                                             .target = target->bytes,
+                                             .target_bytes = target->n,
+                                             .source_language = "de"};
     int64_t size;
     att_tokenizer *t, *side[2];
-    assert_int_equal(att_marian_text_write(ctx, f.path, &text, &size), ATT_OK);
+    assert_int_equal(att_marian_tokenizer_write(ctx, f.path, &text, &size), ATT_OK);
     file_has(&f, "source.spm", source->bytes, source->n);
     file_has(&f, "target.spm", target->bytes, target->n);
     if (att_tokenizer_open(ctx, f.path, &t))
@@ -343,19 +343,19 @@ static void one_model_may_be_both(void **state)
     const model_file *source = golden("bpe.spm");
     att_ctx *ctx = check_open(NULL, 1);
     const test_folder f = folder_new();
-    att_marian_text text = {.size = sizeof text, .source = source->bytes, .source_bytes = source->n};
+    att_marian_tokenizer_files text = {.size = sizeof text, .source = source->bytes, .source_bytes = source->n};
     att_tokenizer *t;
-    assert_int_equal(att_marian_text_write(ctx, path_in(&f, "new"), &text, NULL), ATT_OK);
+    assert_int_equal(att_marian_tokenizer_write(ctx, path_in(&f, "new"), &text, NULL), ATT_OK);
     assert_int_equal(att_tokenizer_open(ctx, path_in(&f, "new"), &t), ATT_OK);
     att_tokenizer_free(t);
     file_has(&f, "new/target.spm", source->bytes, source->n);
     text.target = "no model";
     text.target_bytes = 8;
-    assert_int_equal(att_marian_text_write(ctx, path_in(&f, "other"), &text, NULL), ATT_ERR_FORMAT);
+    assert_int_equal(att_marian_tokenizer_write(ctx, path_in(&f, "other"), &text, NULL), ATT_ERR_FORMAT);
     check_says(ctx, "target.spm: ");
     assert_int_equal(files_in(&f), 1);
     text.source = NULL;
-    assert_int_equal(att_marian_text_write(ctx, f.path, &text, NULL), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_marian_tokenizer_write(ctx, f.path, &text, NULL), ATT_ERR_ARGUMENT);
     folder_remove(&f);
     att_close(ctx);
 }
@@ -366,7 +366,7 @@ static void every_failing_allocation_leaves_whole_files(void **state)
 {
     (void)state;
     const model_file *source = golden("bpe.spm");
-    const att_marian_text text = {.size = sizeof text, .source = source->bytes, .source_bytes = source->n};
+    const att_marian_tokenizer_files text = {.size = sizeof text, .source = source->bytes, .source_bytes = source->n};
     att_status s = ATT_ERR_MEMORY;
     const test_folder f = folder_new();
     for (long n = 1; s; n++) {
@@ -376,7 +376,7 @@ static void every_failing_allocation_leaves_whole_files(void **state)
         att_tokenizer *t;
         const long live = a.live;
         a.fail_at = a.calls + n;
-        s = att_marian_text_write(ctx, f.path, &text, NULL);
+        s = att_marian_tokenizer_write(ctx, f.path, &text, NULL);
         s = s ? s : att_encoder_decoder_write(att_transformer_as_encoder_decoder(m), f.path, NULL);
         assert_true(s == ATT_OK || s == ATT_ERR_MEMORY);
         assert_int_equal(a.live, live);

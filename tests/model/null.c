@@ -97,7 +97,7 @@ static void run(const struct function *f, void **argument)
     f->call(argument, &r);
     att_tensor x;
     if (on_tape && !r.pointer && argument[0])
-        att_read(argument[0], NULL, &x);
+        att_var_value(argument[0], NULL, &x);
     shared->status = r.status;
     shared->is_null = !r.pointer;
     shared->number = r.number;
@@ -156,7 +156,7 @@ static bool is_named(const struct function *f, int i)
 static bool depends(const struct function *f, const char *name)
 {
     static const char *const either[] = {"att_scope_end.keep",
-                                         "att_scope_keep.keep",      /* which they return */
+                                         "att_scope_reset.keep",     /* which they return */
                                          "att_weights.sequence_ids", /* of dropout, which these do not do */
                                          "att_plan_describe.sequence_ids",
                                          "att_require.name",
@@ -231,7 +231,7 @@ static void check_argument(const struct function *f, int i, void **argument)
     argument[i] = kept;
 }
 
-/* An array of texts, of which one is NULL */
+/* An array of texts; one is NULL */
 static void check_texts(const struct function *f, int i, void **argument)
 {
     static const char *const none[4];

@@ -28,7 +28,7 @@ static void settings_are_the_numbers_that_the_file_has(void **state)
             check_says(ctx, isnan(is) ? "file: line 1, column " : "file: \"x\" is ");
         att_settings_close(&s);
         att_settings_parse(&s, ctx, "file", text, strlen(text));
-        const int64_t n = att_settings_whole(&s, "x", least, most);
+        const int64_t n = att_settings_int(&s, "x", least, most);
         const bool whole = inside && is == floor(is) && fabs(is) < 0x1p53;
         if (!whole)
             assert_true(n == 0 && s.status == ATT_ERR_FORMAT);
@@ -143,7 +143,7 @@ static void sizes_and_offsets_are_whole_numbers_that_fit_the_file(void **state)
             assert_int_equal(s, ATT_ERR_FORMAT);
         if (s)
             check_says(ctx, "file: ");
-        att_safetensors_close(f);
+        att_safetensors_free(f);
     }
 }
 

@@ -38,7 +38,7 @@ static void an_epoch_has_each_pair_once_in_batches_that_follow_from_the_seed(voi
     bool seen[LINES] = {false};
     for (int64_t b = 0; b < e[0].n; b++) {
         att_batch batch;
-        assert_int_equal(att_batch_take(&s, &e[0], b, &batch), ATT_OK);
+        assert_int_equal(att_batch_read(&s, &e[0], b, &batch), ATT_OK);
         assert_true(batch.pairs.n == 1 || batch.pairs.target_offsets[batch.pairs.n] <= 60);
         for (int64_t i = 0; i < batch.pairs.n; i++) {
             const uint32_t pair = batch.ids[i];
@@ -70,8 +70,8 @@ static uint64_t hash_epochs(const att_parallel_corpus *s, int64_t batch_tokens)
         att_batch b;
         assert_int_equal(att_epoch_make(s, 5, number, batch_tokens, &e), ATT_OK);
         for (int64_t i = 0; i < e.n; i++) {
-            assert_int_equal(att_batch_take(s, &e, i, &b), ATT_OK);
-            const att_pairs *p = &b.pairs;
+            assert_int_equal(att_batch_read(s, &e, i, &b), ATT_OK);
+            const att_sequence_pairs *p = &b.pairs;
             h = (h ^ (uint64_t)p->n) * UINT64_C(0x100000001b3);
             for (int64_t k = 0; k < p->n; k++)
                 h = (h ^ b.ids[k]) * UINT64_C(0x100000001b3);
@@ -86,8 +86,8 @@ static uint64_t hash_epochs(const att_parallel_corpus *s, int64_t batch_tokens)
     return h;
 }
 
-/* As they have always been: a training that was begun by an older version goes on to the same bits. Batches of a pair
- * each, several windows; one batch of all, in one window, also where products of its size would overflow. */
+/* Unchanged since the first version: a training begun by an older version continues with the same bits. Batches of a
+ * pair each, several windows; one batch of all, in one window, also where products of its size would overflow. */
 static void batches_are_the_same_as_ever(void **state)
 {
     (void)state;

@@ -46,7 +46,7 @@ static void check_rows(att_tape *t, att_var *x, const char *name, int64_t first,
 {
     double expected[MOST];
     att_tensor v;
-    if (att_read(t, x, &v))
+    if (att_var_value(t, x, &v))
         fail_msg("%s", att_error(ctx));
     assert_int_equal(att_count(&v), n);
     assert_true(golden_line(GOLDEN, name, expected, MOST) >= first + n);
@@ -64,7 +64,7 @@ static void check_kind(bool lstm)
     float *x = check_numbers(TOKENS * IN, 1), *start[2];
     att_tape *t;
     assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
-    att_states states[STATES] = {{0}};
+    att_recurrent_state states[STATES] = {{0}};
     for (int k = 0; k < 2; k++)
         start[k] = check_numbers(STATES * SEQUENCES * UNITS, (uint64_t)k + 2);
     for (int i = 0; i < STATES; i++) {

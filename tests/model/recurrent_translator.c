@@ -1,4 +1,4 @@
-/* A translator's folder with a recurrent model: what is found, what it looks at, what is refused. */
+/* A translator's folder with a recurrent model: translations, alignments, what is refused. */
 #include "check.h"
 #include "context.h"
 #include "fail_alloc.h"
@@ -55,7 +55,7 @@ static att_seq2seq *write_model(int kind, att_dtype dtype)
         const char *name;
         att_param *p = att_encoder_decoder_param(att_seq2seq_as_encoder_decoder(m), i, &name);
         check_fill(att_param_value(p)->data, att_count(att_param_value(p)), (uint64_t)(40 * kind + i), 0, 1.5f);
-        att_param_touch(p);
+        att_param_invalidate(p);
     }
     const att_encoder_decoder_write_options *o =
         ATT_OPTIONS(att_encoder_decoder_write_options, .dtype = dtype, .beam = 2);
@@ -94,9 +94,9 @@ static void check_greedy(const att_translator *m, const char *text, const att_tr
     const int64_t n = found->tokens.count + 1, from[] = {0, source.count}, to[] = {0, n};
     assert_true(n <= POSITIONS);
     memcpy(target, found->tokens.ids, (size_t)(n - 1) * sizeof *target);
-    const att_pairs pair = {
+    const att_sequence_pairs pair = {
         .n = 1, .source = source.ids, .source_offsets = from, .target = target, .target_offsets = to};
-    if (att_read(t, att_encoder_decoder_logits(t, att_translator_model(m), &pair, NULL), &logits))
+    if (att_var_value(t, att_encoder_decoder_logits(t, att_translator_model(m), &pair, NULL), &logits))
         fail_msg("%s", att_error(ctx));
     for (int64_t i = 0; i < n; i++)
         if (i + 2 < POSITIONS) /* the last of 23, beside the start, is forced to be the end */
@@ -171,7 +171,7 @@ static void a_model_says_what_it_is(void **state)
     }
 }
 
-/* ---- what it looks at */
+/* ---- alignment */
 
 static void rows_of_an_alignment_sum_to_one_and_do_not_see_what_comes_later(void **state)
 {
@@ -270,12 +270,13 @@ static att_status new_model(att_ctx *c, const char *settings, const char *path)
 {
     static const int32_t ids[] = {1, 2, 0};
     static const int64_t offsets[] = {0, 3};
-    const att_pairs pair = {.n = 1, .source = ids, .source_offsets = offsets, .target = ids, .target_offsets = offsets};
+    const att_sequence_pairs pair = {
+        .n = 1, .source = ids, .source_offsets = offsets, .target = ids, .target_offsets = offsets};
     att_encoder_decoder *m = NULL;
     att_tape *t = NULL;
     att_status s = att_encoder_decoder_new(c, settings, path, 5, 1, &m);
     s = s ? s : att_tape_new(c, ATT_OPTIONS(att_tape_config, .record = true), &t);
-    att_var *loss = s ? NULL : att_encoder_decoder_loss(t, m, &pair, &(const att_learning){0});
+    att_var *loss = s ? NULL : att_encoder_decoder_loss(t, m, &pair, &(const att_loss_options){0});
     s = s ? s : att_tape_backward(t, loss, NULL);
     att_tape_free(t);
     s = s ? s : att_encoder_decoder_write(m, folder.path, NULL);

@@ -115,7 +115,7 @@ static void a_link_that_is_named_is_followed_and_one_in_a_folder_is_replaced(voi
 }
 
 /* Root may read everything. */
-static void write_as_nobody(const test_folder *f)
+static void write_as_other_user(const test_folder *f)
 {
     if (geteuid() == 0 && setresuid(65534, 65534, 65534))
         _exit(2);
@@ -136,7 +136,7 @@ static void a_folder_that_cannot_be_read_is_written(void **state)
     int status;
     const pid_t child = fork();
     if (child == 0)
-        write_as_nobody(&f);
+        write_as_other_user(&f);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(chmod(f.path, 0777), 0);
     assert_int_equal(status, 0);
@@ -202,7 +202,7 @@ static void what_killed_processes_left_is_removed_but_not_what_is_being_written(
     }
     assert_int_equal(att_write_file(ctx, path_in(&f, "x"), "new", 3), ATT_OK);
     file_has(&f, "x", "new", 3);
-    assert_int_equal(files_in(&f), 6); /* that of the one that lives is there, and what nobody here has written */
+    assert_int_equal(files_in(&f), 6); /* the file of the live process is there, and files of other origin */
     assert_int_equal(access(path_in(&f, "x" ATT_UNFINISHED "1"), F_OK), 0);
     kill(child[1], SIGKILL);
     waitpid(child[1], NULL, 0);

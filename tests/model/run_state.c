@@ -14,7 +14,7 @@ typedef struct training {
     double best, rate;
     char order[16];
     att_tensor tensors[TENSORS];
-    att_fact facts[FACTS];
+    att_field fields[FACTS];
     att_run_state state;
 } training;
 
@@ -35,17 +35,17 @@ static void fill(training *t, int value)
 
 static void init(training *t, int value)
 {
-    const att_fact facts[FACTS] = {{"position", ATT_FACT_WHOLE, &t->position, 0, false, false},
-                                   {"best", ATT_FACT_NUMBER, &t->best, 0, false, false},
-                                   {"order", ATT_FACT_TEXT, t->order, sizeof t->order, false, false},
-                                   {"hidden", ATT_FACT_WHOLE, &t->hidden, 0, true, false},
-                                   {"rate", ATT_FACT_NUMBER, &t->rate, 0, true, false}};
+    const att_field fields[FACTS] = {{"position", ATT_FIELD_INT, &t->position, 0, false, false},
+                                     {"best", ATT_FIELD_DOUBLE, &t->best, 0, false, false},
+                                     {"order", ATT_FIELD_TEXT, t->order, sizeof t->order, false, false},
+                                     {"hidden", ATT_FIELD_INT, &t->hidden, 0, true, false},
+                                     {"rate", ATT_FIELD_DOUBLE, &t->rate, 0, true, false}};
     memset(t, 0, sizeof *t);
-    memcpy(t->facts, facts, sizeof facts);
+    memcpy(t->fields, fields, sizeof fields);
     att_wrap(&t->tensors[0], t->weight, ATT_F32, ATT_DIMS(ROWS, COLUMNS), NULL);
     att_wrap(&t->tensors[1], t->moment, ATT_F32, ATT_DIMS(ROWS, COLUMNS), (const int64_t[]){1, ROWS});
     att_wrap(&t->tensors[2], &t->steps, ATT_I64, 0, NULL, NULL);
-    t->state = (att_run_state){TENSORS, names, t->tensors, FACTS, t->facts};
+    t->state = (att_run_state){TENSORS, names, t->tensors, FACTS, t->fields};
     t->hidden = 256;
     t->rate = 0.1;
     fill(t, value);
@@ -155,9 +155,9 @@ static void only_the_newest_checkpoints_stay(void **state)
 
 static void other_hidden(training *t) { t->hidden = 512; }
 static void other_rate(training *t) { t->rate = 0.25; }
-static void other_fact(training *t) { t->facts[0].name = "place"; }
-static void less_room(training *t) { t->facts[2].room = 7; }
-static void other_kind(training *t) { t->facts[2].kind = ATT_FACT_WHOLE; }
+static void other_fact(training *t) { t->fields[0].name = "place"; }
+static void less_room(training *t) { t->fields[2].room = 7; }
+static void other_kind(training *t) { t->fields[2].kind = ATT_FIELD_INT; }
 static void other_shape(training *t) { t->tensors[1].dim[1] = 4; }
 static void other_type(training *t) { t->tensors[2].dtype = ATT_I32; }
 static void less_tensors(training *t) { t->state.n = 2; }
@@ -336,7 +336,7 @@ static void a_folder_is_of_one_process_until_that_ends(void **state)
     att_close(ctx);
 }
 
-/* What others may have put in the place of the lock: nothing of it is read for long, changed or emptied. */
+/* Foreign files instead of the lock: they are neither read for long nor changed nor truncated. */
 static void a_lock_that_no_training_has_made_is_refused_and_stays(void **state)
 {
     (void)state;
@@ -424,7 +424,7 @@ static void pauses_leave_the_checkpoints_of_a_run_without_them(void **state)
     att_close(ctx);
 }
 
-/* Goes on from the newest checkpoint, or from none. */
+/* Continues from the newest checkpoint, or starts. */
 static void train(void *folder)
 {
     training t;

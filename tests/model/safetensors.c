@@ -68,7 +68,7 @@ static void tensors_of_every_dtype_are_views_into_the_file(void **state)
         assert_int_equal(t.rank, 2);
         assert_int_equal(t.dim[0], 2);
         assert_int_equal(t.dim[1], 3);
-        att_safetensors_close(file);
+        att_safetensors_free(file);
         free(f.bytes);
     }
     att_close(ctx);
@@ -105,7 +105,7 @@ static void tensors_are_found_by_name_and_listed_as_they_lie(void **state)
     assert_int_equal(att_safetensors_get(file, "deep", &t), ATT_ERR_SHAPE);
     assert_int_equal(att_safetensors_get(file, "y", &t), ATT_ERR_FORMAT);
     assert_string_equal(att_error(ctx), "x: there is no tensor \"y\" among its 4");
-    att_safetensors_close(file);
+    att_safetensors_free(file);
     free(f.bytes);
     att_close(ctx);
 }
@@ -240,7 +240,7 @@ static void paths_that_cannot_be_mapped_are_named(void **state)
     check_says(ctx, "No such file");
     assert_int_equal(att_safetensors_open(ctx, "/tmp", &file), ATT_ERR_IO);
     assert_string_equal(att_error(ctx), "/tmp is not a file");
-    assert_int_equal(mkfifo(empty, 0600), 0); /* a pipe that nobody writes to is not waited for */
+    assert_int_equal(mkfifo(empty, 0600), 0); /* opening does not wait for the writer of a pipe */
     assert_int_equal(att_safetensors_open(ctx, empty, &file), ATT_ERR_IO);
     check_says(ctx, "is not a file");
     unlink(empty);
@@ -281,7 +281,7 @@ static void every_failing_allocation_of_the_context_is_an_error_and_leaks_nothin
             assert_int_equal(s, ATT_ERR_MEMORY);
             assert_null(file);
         }
-        att_safetensors_close(file);
+        att_safetensors_free(file);
         assert_int_equal(a.live, live);
         att_close(ctx);
         assert_int_equal(a.live, 0);
@@ -306,7 +306,7 @@ static void the_published_model_is_read(void **state)
     assert_int_equal(t.dtype, ATT_I64);
     for (int i = 0; i < 512; i++)
         assert_int_equal(((const int64_t *)t.data)[i], i);
-    att_safetensors_close(file);
+    att_safetensors_free(file);
     att_close(ctx);
 }
 

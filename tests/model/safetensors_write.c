@@ -70,7 +70,7 @@ static void the_bytes_are_those_of_the_format(void **state)
     assert_string_equal(att_safetensors_metadata(file, "\xC3\xA4"), "\"\n");
     assert_null(att_safetensors_metadata(file, "n"));
     assert_null(att_safetensors_metadata(file, NULL));
-    att_safetensors_close(file);
+    att_safetensors_free(file);
     assert_int_equal(write_set(ctx, &f, &(set){0}, NULL), ATT_OK);
     file_has(&f, "x", "\x08\0\0\0\0\0\0\0{}      ", 16);
     assert_int_equal(files_in(&f), 1);
@@ -104,7 +104,7 @@ static void tensors_of_any_size_and_strides_are_written_dense(void **state)
     for (int i = 0; i < 12; i++)
         assert_true(repeated[i] == x[i / 2 % 2 * 5 + i % 2]);
     assert_memory_equal(t[3].data, x, 2 * LONG * sizeof *x);
-    att_safetensors_close(file);
+    att_safetensors_free(file);
     folder_remove(&f);
     att_close(ctx);
     free(x);
@@ -136,7 +136,7 @@ static void numbers_may_be_written_as_f16_or_bf16(void **state)
         assert_int_equal(att_safetensors_get(file, "half", &t), ATT_OK);
         assert_int_equal(t.dtype, ATT_F16);
         assert_memory_equal(t.data, half, sizeof half);
-        att_safetensors_close(file);
+        att_safetensors_free(file);
     }
     folder_remove(&f);
     att_close(ctx);
@@ -312,7 +312,7 @@ static void a_killed_process_leaves_a_whole_file(void **state)
         const float *x = t.data;
         for (int k = 1; k < KILLED; k++)
             assert_true(x[k] == x[0]);
-        att_safetensors_close(file);
+        att_safetensors_free(file);
     }
     assert_int_equal(write_set(ctx, &f, &s, NULL), ATT_OK);
     assert_int_equal(files_in(&f), 1); /* what they left is gone */

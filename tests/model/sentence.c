@@ -216,7 +216,7 @@ static void pooling_and_normalisation_follow_the_folder(void **state)
         encode(m, 1, (const char *[]){"a B c"}, y);
         att_tape_reset(t);
         att_var *x = att_pool(t, att_bert_apply(t, bert, ids, offsets, 1), offsets, 1, settings[i / 2].kind);
-        assert_int_equal(att_read(t, normalized ? att_normalize(t, x, 1e-12f) : x, &expected), ATT_OK);
+        assert_int_equal(att_var_value(t, normalized ? att_normalize(t, x, 1e-12f) : x, &expected), ATT_OK);
         assert_memory_equal(y, expected.data, sizeof y);
         att_sentence_free(m);
     }
@@ -427,7 +427,7 @@ static void a_text_or_a_folder_that_is_null_is_named(void **state)
 
 /* ---- failing allocations */
 
-/* Opens, encodes, looks, closes. */
+/* Opens, encodes, computes attention weights, closes. */
 static att_status everything(const att_config *cfg, const char *folder, float y[3 * TINY_HIDDEN])
 {
     static const char *const texts[] = {"a b c", "", "wxyz abc"};

@@ -57,18 +57,18 @@ static void learning_has_the_losses_of_pytorch(void **state)
             .pairs = PAIRS,
             .texts = texts,
             .scores = scores,
-            .decay = 0.1,
+            .weight_decay = 0.1,
             .clip = 1,
             .schedule = &(const att_schedule){
-                .size = sizeof(att_schedule), .kind = ATT_LINEAR, .peak = 0.01, .warmup = 2, .steps = STEPS}};
+                .size = sizeof(att_schedule), .kind = ATT_LINEAR, .max_rate = 0.01, .warmup = 2, .steps = STEPS}};
         if (att_sentence_training_new(m, &o, &t))
             fail_msg("%s", att_error(ctx));
         for (int i = 0; i < STEPS; i++) {
-            att_train_report r = {.size = sizeof r};
+            att_training_report r = {.size = sizeof r};
             assert_int_equal(att_training_step(t, &r), ATT_OK);
             check_near(expected[i], r.loss, tolerance * expected[i], "%s: step %d", att_isa(ctx), i + 1);
         }
-        att_training_close(t);
+        att_training_free(t);
         att_sentence_free(m);
     }
     folder_remove(&calm);
@@ -87,7 +87,7 @@ typedef struct how {
     int64_t seed, batch;
     const double *scores;
     const char *model;
-    int64_t evaluated_by;
+    int64_t evaluation_id;
 } how;
 
 static att_training *open_training(att_ctx *ctx, const char *name, const how *h)
@@ -98,13 +98,13 @@ static att_training *open_training(att_ctx *ctx, const char *name, const how *h)
         .size = sizeof o,
         .model = h->model ? h->model : model.path,
         .resume = h->resume,
-        .evaluated_by = h->evaluated_by,
+        .evaluation_id = h->evaluation_id,
         .pairs = PAIRS,
         .texts = texts,
         .scores = h->scores ? h->scores : scores,
         .batch = h->batch ? h->batch : 4,
         .seed = (uint64_t)h->seed,
-        .schedule = &(const att_schedule){.size = sizeof(att_schedule), .peak = 1e-2, .warmup = 3}};
+        .schedule = &(const att_schedule){.size = sizeof(att_schedule), .max_rate = 1e-2, .warmup = 3}};
     if (att_sentence_training_open(ctx, path_of(name, path), &o, &t))
         assert_null(t);
     return t;
@@ -112,7 +112,7 @@ static att_training *open_training(att_ctx *ctx, const char *name, const how *h)
 
 static void take_steps(att_training *t, int n)
 {
-    att_train_report r = {.size = sizeof r};
+    att_training_report r = {.size = sizeof r};
     for (int i = 0; i < n; i++)
         assert_int_equal(att_training_step(t, &r), ATT_OK);
 }
@@ -135,7 +135,7 @@ static void pauses_and_threads_change_no_bit(void **state)
     take_steps(t, STEPS);
     embed(att_training_sentence(t), whole);
     assert_memory_not_equal(whole, y, sizeof y);
-    att_training_close(t);
+    att_training_free(t);
     att_close(ctx);
     for (int done = 0, next; done < STEPS; done = next) {
         next = done + 4 < STEPS ? done + 4 : STEPS;
@@ -146,7 +146,7 @@ static void pauses_and_threads_change_no_bit(void **state)
         assert_int_equal(att_training_save(t), ATT_OK);
         embed(att_training_sentence(t), y);
         take_steps(t, 1); /* which is lost */
-        att_training_close(t);
+        att_training_free(t);
         att_close(ctx);
     }
     assert_memory_equal(whole, y, sizeof y);
@@ -166,13 +166,13 @@ static void a_training_is_refused_where_it_would_spoil_another(void **state)
                  {{.seed = 1, .resume = true, .batch = 3}, "\"batch_pairs\" is 4 but here it is 3"},
                  {{.seed = 1, .resume = true, .scores = others}, "\"texts\" is"},
                  {{.seed = 1, .resume = true, .model = other.path}, "\"model\" is"},
-                 {{.seed = 1, .resume = true, .evaluated_by = 7}, "\"judged_by\" is 0 but here it is 7"}};
+                 {{.seed = 1, .resume = true, .evaluation_id = 7}, "\"judged_by\" is 0 but here it is 7"}};
     att_ctx *ctx = check_open(NULL, 1);
     att_training *t = open_training(ctx, "one", &(how){.seed = 1});
     assert_non_null(t);
     take_steps(t, 1);
     assert_int_equal(att_training_save(t), ATT_OK);
-    att_training_close(t);
+    att_training_free(t);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_null(open_training(ctx, "one", &cases[i].how));
         if (!strstr(att_error(ctx), cases[i].says))
@@ -202,7 +202,7 @@ static void the_folder_has_the_best_model_and_is_whole(void **state)
             embed(att_training_sentence(t), best);
         if (i == 2) {
             assert_int_equal(att_training_save(t), ATT_OK);
-            att_training_close(t);
+            att_training_free(t);
             t = open_training(ctx, "best", &(how){.seed = 5, .resume = true});
             assert_non_null(t);
         }
@@ -212,7 +212,7 @@ static void the_folder_has_the_best_model_and_is_whole(void **state)
     assert_int_equal(info.evaluated, 5);
     assert_int_equal(info.best_step, 2);
     assert_true(info.best == 0.7);
-    att_training_close(t);
+    att_training_free(t);
 
     att_sentence *m;
     if (att_sentence_open(ctx, path_of("best", path), &m))
@@ -224,7 +224,7 @@ static void the_folder_has_the_best_model_and_is_whole(void **state)
     assert_int_equal(att_safetensors_open(ctx, path_of("best/model.safetensors", path), &file), ATT_OK);
     assert_true(att_safetensors_find(file, "embeddings.LayerNorm.weight") >= 0);
     assert_true(att_safetensors_find(file, "pooler.dense.bias") >= 0); /* which does not learn */
-    att_safetensors_close(file);
+    att_safetensors_free(file);
     tiny_write_weights(&model, NULL);
     att_close(ctx);
 }
@@ -234,7 +234,7 @@ static void what_cannot_be_learnt_is_named(void **state)
     (void)state;
     static const char *const bytes[2 * PAIRS] = {"a", "b", "c", "d", "e", "\xC3", "", "", "", "", "", ""};
     static const double above[PAIRS] = {0.9, 0.1, 1.5, 0.75, 1.0, 0.5}, none[PAIRS] = {NAN};
-    static const att_schedule rates = {.size = sizeof rates, .peak = 1e-2};
+    static const att_schedule rates = {.size = sizeof rates, .max_rate = 1e-2};
     static const struct {
         att_sentence_training_options o;
         const char *says;
@@ -248,7 +248,8 @@ static void what_cannot_be_learnt_is_named(void **state)
         {{.pairs = PAIRS, .texts = texts, .scores = none}, "options.scores[0] is nan"},
         {{.pairs = PAIRS, .texts = bytes, .scores = scores}, "options.texts[5] is not UTF-8"},
         {{.pairs = PAIRS, .texts = texts, .scores = scores, .model = "."}, "options.model is for a training in a f"},
-        {{.pairs = PAIRS, .texts = texts, .scores = scores, .evaluated_by = 1}, "options.evaluated_by is for a train"},
+        {{.pairs = PAIRS, .texts = texts, .scores = scores, .evaluation_id = 1},
+         "options.evaluation_id is for a train"},
     };
     att_ctx *ctx = check_open(NULL, 1);
     att_sentence *m, *fixed;
@@ -274,7 +275,7 @@ static void what_cannot_be_learnt_is_named(void **state)
     check_says(ctx, "a training of how alike sentences are has nothing to validate by");
     assert_int_equal(att_training_keep_best(t, 1, ATT_F32), ATT_ERR_ARGUMENT);
     check_says(ctx, "att_training_keep_best: the training has no folder");
-    att_training_close(t);
+    att_training_free(t);
     assert_int_equal(att_sentence_write(fixed, model.path, ATT_F32), ATT_ERR_ARGUMENT);
     att_sentence_free(m);
     att_sentence_free(fixed);
@@ -296,7 +297,7 @@ static void running_out_of_memory_leaks_nothing(void **state)
         char name[32];
         snprintf(name, sizeof name, "memory%ld", n);
         att_training *t = open_training(ctx, name, &(how){.seed = 1});
-        att_train_report r = {.size = sizeof r};
+        att_training_report r = {.size = sizeof r};
         att_status e = t ? att_training_step(t, &r) : ATT_ERR_MEMORY;
         e = e ? e : att_training_keep_best(t, 1, ATT_F32);
         e = e ? e : att_training_save(t);
@@ -304,7 +305,7 @@ static void running_out_of_memory_leaks_nothing(void **state)
             assert_int_equal(e, ATT_ERR_MEMORY);
             done = false;
         }
-        att_training_close(t);
+        att_training_free(t);
         att_close(ctx);
         assert_int_equal(f.live, 0);
     }

@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-/* A model of which all is right: what a test adds is what is wrong with it. */
+/* A valid model, to which a test adds an error. */
 static void good_model(void)
 {
     begin_model(ATT_PIECES_BPE);

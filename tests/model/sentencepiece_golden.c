@@ -14,7 +14,7 @@ static uint32_t hash_text(const att_tokenizer *t, const int32_t *ids, int64_t n,
     return h;
 }
 
-/* Of line `number`: its ids, their text, and the text of ten ids by chance. */
+/* Of line `number`: its ids, their text, and the text of ten random ids. */
 static uint32_t hash_line(const att_tokenizer *t, text_lines *lines, unsigned number)
 {
     att_tokens tokens;

@@ -48,13 +48,13 @@ static att_seq2seq_config case_of(int i)
 
 static int32_t source[SOURCE], target[TARGET];
 
-static att_pairs pairs(void)
+static att_sequence_pairs pairs(void)
 {
     for (int32_t i = 0; i < SOURCE; i++)
         source[i] = (i * 7 + 3) % SOURCE_WORDS;
     for (int32_t i = 0; i < TARGET; i++)
         target[i] = (i * 5 + 2) % PAD;
-    return (att_pairs){
+    return (att_sequence_pairs){
         .n = N, .source = source, .source_offsets = source_offsets, .target = target, .target_offsets = target_offsets};
 }
 
@@ -69,7 +69,7 @@ static att_seq2seq *model(att_ctx *c, const att_seq2seq_config *config)
         att_param *p = att_encoder_decoder_param(att_seq2seq_as_encoder_decoder(m), i, &name);
         const att_tensor *value = att_param_value(p);
         check_fill(value->data, att_count(value), 100 + (uint64_t)i, 0, 0.5f);
-        att_param_touch(p);
+        att_param_invalidate(p);
     }
     return m;
 }
@@ -84,7 +84,7 @@ static att_tape *tape(att_ctx *c, bool record)
 static const float *floats(att_tape *t, att_var *v, int64_t count)
 {
     att_tensor x;
-    if (att_read(t, v, &x))
+    if (att_var_value(t, v, &x))
         fail_msg("%s", att_error(ctx));
     assert_int_equal(att_count(&x), count);
     return x.data;
@@ -96,7 +96,7 @@ static const float *floats(att_tape *t, att_var *v, int64_t count)
 static void logits_are_those_of_pytorch(void **state)
 {
     (void)state;
-    const att_pairs p = pairs();
+    const att_sequence_pairs p = pairs();
     for (att_ctx *c = NULL; check_next_context(&c, 2);)
         for (int i = 0; i < GOLDENS; i++) {
             const att_seq2seq_config config = case_of(i);
@@ -118,7 +118,7 @@ static void logits_are_those_of_pytorch(void **state)
 static void twenty_steps_have_the_losses_of_pytorch(void **state)
 {
     (void)state;
-    const att_pairs p = pairs();
+    const att_sequence_pairs p = pairs();
     for (int i = 0; i < GOLDENS; i++) {
         const att_seq2seq_config config = case_of(i);
         char name[32];
@@ -129,7 +129,8 @@ static void twenty_steps_have_the_losses_of_pytorch(void **state)
         snprintf(name, sizeof name, "losses_%d", i);
         assert_int_equal(golden_line(GOLDEN, name, expected, STEPS), STEPS);
         assert_int_equal(
-            att_optimizer_new(ctx, ATT_OPTIONS(att_optimizer_config, .beta2 = 0.98, .eps = 1e-9, .decay = 0.01), &o),
+            att_optimizer_new(ctx, ATT_OPTIONS(att_optimizer_config, .beta2 = 0.98, .eps = 1e-9, .weight_decay = 0.01),
+                              &o),
             ATT_OK);
         for (int64_t k = 0; k < att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(m)); k++)
             assert_int_equal(
@@ -138,7 +139,7 @@ static void twenty_steps_have_the_losses_of_pytorch(void **state)
                 ATT_OK);
         for (int step = 0; step < STEPS; step++) {
             att_var *loss = att_encoder_decoder_loss(t, att_seq2seq_as_encoder_decoder(m), &p,
-                                                     &(const att_learning){.smoothing = 0.1f});
+                                                     &(const att_loss_options){.label_smoothing = 0.1f});
             /* logits are off by 1.2e-5 at most, as above; Adam's steps follow the direction of gradients, whatever
              * their size, so that weights drift apart by some such errors: ten of them are allowed */
             check_near(expected[step], *floats(t, loss, 1), 1.2e-4, "%s [%d]", name, step);
@@ -163,7 +164,7 @@ static att_var *next_logits(const att_generator *g, att_tape *t, const int32_t *
 /* Logits of the target's tokens one by one, of all sentences that still have some: `each` row is a sentence. */
 static void check_steps(att_seq2seq *m, const float *at_once)
 {
-    const att_pairs p = pairs();
+    const att_sequence_pairs p = pairs();
     att_generator s;
     att_tape *t = tape(ctx, false);
     int64_t each[N] = {0, 1, 2}, from[N], rows = N;
@@ -192,15 +193,15 @@ static void check_steps(att_seq2seq *m, const float *at_once)
 
 static void check_alone(att_seq2seq *m, const float *together)
 {
-    const att_pairs all = pairs();
+    const att_sequence_pairs all = pairs();
     for (int64_t i = 0; i < N; i++) {
         const int64_t first = target_offsets[i], n = target_offsets[i + 1] - first;
         const int64_t sources[] = {0, source_offsets[i + 1] - source_offsets[i]}, targets[] = {0, n};
-        const att_pairs one = {.n = 1,
-                               .source = all.source + source_offsets[i],
-                               .source_offsets = sources,
-                               .target = all.target + first,
-                               .target_offsets = targets};
+        const att_sequence_pairs one = {.n = 1,
+                                        .source = all.source + source_offsets[i],
+                                        .source_offsets = sources,
+                                        .target = all.target + first,
+                                        .target_offsets = targets};
         att_tape *t = tape(ctx, true);
         assert_memory_equal(
             floats(t, att_encoder_decoder_logits(t, att_seq2seq_as_encoder_decoder(m), &one, NULL), n * WORDS),
@@ -212,7 +213,7 @@ static void check_alone(att_seq2seq *m, const float *together)
 static void a_sentence_alone_and_token_by_token_has_the_same_bits(void **state)
 {
     (void)state;
-    const att_pairs p = pairs();
+    const att_sequence_pairs p = pairs();
     for (int i = 0; i < CASES; i++) {
         const att_seq2seq_config config = case_of(i);
         att_seq2seq *m = model(ctx, &config);
@@ -232,7 +233,7 @@ static void rows_may_be_copied_and_change_places(void **state)
     (void)state;
     for (int i = GOLDENS; i < CASES; i++) {
         const att_seq2seq_config config = case_of(i);
-        const att_pairs p = pairs();
+        const att_sequence_pairs p = pairs();
         att_seq2seq *m = model(ctx, &config);
         att_tape *t = tape(ctx, false), *u = tape(ctx, false);
         att_generator s, r;
@@ -265,12 +266,12 @@ static void dropout_follows_from_seed_and_sequence(void **state)
 {
     (void)state;
     static const uint32_t ids[] = {4, 2, 9};
-    const att_pairs p = pairs();
+    const att_sequence_pairs p = pairs();
     for (int i = 0; i < GOLDENS; i++) {
         const att_seq2seq_config config = case_of(i);
         att_seq2seq *m = model(ctx, &config);
         att_tape *t = tape(ctx, true);
-        att_learning l = {.dropout = 0.3f, .seed = 5, .sequence_ids = ids};
+        att_loss_options l = {.dropout = 0.3f, .seed = 5, .sequence_ids = ids};
         const float *y =
             floats(t, att_encoder_decoder_logits(t, att_seq2seq_as_encoder_decoder(m), &p, &l), TARGET * WORDS);
         assert_memory_equal(
@@ -285,7 +286,7 @@ static void dropout_follows_from_seed_and_sequence(void **state)
     }
 }
 
-/* ---- numbers by chance, and settings */
+/* ---- random numbers, and settings */
 
 static void a_seed_makes_the_same_model_again(void **state)
 {
@@ -314,7 +315,7 @@ static void a_seed_makes_the_same_model_again(void **state)
 static void a_folder_gives_the_model_that_was_written(void **state)
 {
     (void)state;
-    const att_pairs p = pairs();
+    const att_sequence_pairs p = pairs();
     const test_folder f = folder_new();
     for (int i = 0; i < CASES; i++) {
         att_seq2seq_config config = case_of(i), read = {.size = sizeof read};
@@ -381,12 +382,13 @@ static void wrong_pairs_are_named(void **state)
     att_seq2seq *m = model(ctx, &base);
     att_tape *t = tape(ctx, false);
     att_tensor x;
-    att_pairs p = pairs();
+    att_sequence_pairs p = pairs();
 #define REFUSED(sentence)                                                                                              \
     do {                                                                                                               \
         att_tape_reset(t);                                                                                             \
-        assert_int_equal(att_read(t, att_encoder_decoder_logits(t, att_seq2seq_as_encoder_decoder(m), &p, NULL), &x),  \
-                         ATT_ERR_ARGUMENT);                                                                            \
+        assert_int_equal(                                                                                              \
+            att_var_value(t, att_encoder_decoder_logits(t, att_seq2seq_as_encoder_decoder(m), &p, NULL), &x),          \
+            ATT_ERR_ARGUMENT);                                                                                         \
         assert_string_equal(att_error(ctx), sentence);                                                                 \
         p = pairs();                                                                                                   \
     } while (0)
@@ -410,7 +412,7 @@ static void a_failing_allocation_is_an_error_and_leaks_nothing(void **state)
 {
     (void)state;
     const att_seq2seq_config config = case_of(4);
-    const att_pairs p = pairs();
+    const att_sequence_pairs p = pairs();
     att_status e = ATT_ERR_MEMORY;
     for (long at = 1; e; at++) {
         fail_alloc f = {0};
@@ -422,13 +424,13 @@ static void a_failing_allocation_is_an_error_and_leaks_nothing(void **state)
         f.fail_at = f.calls + at;
         e = att_seq2seq_new(c, &config, 1, &m);
         att_var *loss =
-            e ? NULL : att_encoder_decoder_loss(t, att_seq2seq_as_encoder_decoder(m), &p, &(const att_learning){0});
-        e = e ? e : att_read(t, loss, &x);
+            e ? NULL : att_encoder_decoder_loss(t, att_seq2seq_as_encoder_decoder(m), &p, &(const att_loss_options){0});
+        e = e ? e : att_var_value(t, loss, &x);
         e = e ? e : att_tape_backward(t, loss, NULL);
         e = e ? e : att_seq2seq_start(att_seq2seq_as_encoder_decoder(m), p.source, p.source_offsets, N, &s);
         e = e ? e : s.select(s.user, 2, (const int64_t[]){1, 1});
         if (!e)
-            e = att_read(t, next_logits(&s, t, (const int32_t[]){1, 2}), &x);
+            e = att_var_value(t, next_logits(&s, t, (const int32_t[]){1, 2}), &x);
         assert_true(e == ATT_OK || e == ATT_ERR_MEMORY);
         if (s.free)
             s.free(s.user);

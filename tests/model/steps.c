@@ -30,10 +30,13 @@ typedef struct setting {
 static const setting settings[] = {
     {"adam",
      {.method = ATT_ADAM, .beta1 = 0.9, .beta2 = 0.98, .eps = 1e-9},
-     {.kind = ATT_INVERSE_SQRT, .peak = 0.02, .warmup = WARMUP},
+     {.kind = ATT_INVERSE_SQRT, .max_rate = 0.02, .warmup = WARMUP},
      1},
-    {"adamw", {.decay = 0.1}, {.kind = ATT_COSINE, .peak = 0.01, .warmup = WARMUP, .steps = STEPS, .least = 0.001}, 0},
-    {"sgd", {.method = ATT_SGD, .momentum = 0.9}, {.peak = 0.2, .warmup = WARMUP}, 0.5},
+    {"adamw",
+     {.weight_decay = 0.1},
+     {.kind = ATT_COSINE, .max_rate = 0.01, .warmup = WARMUP, .steps = STEPS, .min_rate = 0.001},
+     0},
+    {"sgd", {.method = ATT_SGD, .momentum = 0.9}, {.max_rate = 0.2, .warmup = WARMUP}, 0.5},
 };
 
 /* ---- texts */
@@ -120,7 +123,7 @@ static void fill(const model *m)
                    value->rank == 2 ? 3.0f / 8 : 1.0f / 8);
         if (!strcmp(name, "shared.weight"))
             memset((float *)value->data + PAD * HIDDEN, 0, HIDDEN * sizeof(float));
-        att_param_touch(p);
+        att_param_invalidate(p);
     }
 }
 
@@ -171,14 +174,14 @@ static att_var *loss_of_language(att_tape *t, const model *m, const texts *x)
     att_var *h = att_embedding(t, m->table, x->ids, n);
     h = att_nn_recurrent_apply(t, &m->rnn, h, x->offsets, PAIRS, NULL, NULL, NULL);
     h = att_nn_linear_apply(t, &m->output, h, ATT_IDENTITY, NULL);
-    return att_cross_entropy(t, h, next, ATT_OPTIONS(att_cross_entropy_options, .smoothing = SMOOTHING));
+    return att_cross_entropy(t, h, next, ATT_OPTIONS(att_cross_entropy_options, .label_smoothing = SMOOTHING));
 }
 
 static att_var *loss_of_step(att_tape *t, const model *m, int step)
 {
     const texts x = sources(step), y = targets(step);
-    const att_pairs pairs = {PAIRS, x.ids, x.offsets, y.ids, y.offsets};
-    const att_learning learning = {.smoothing = SMOOTHING};
+    const att_sequence_pairs pairs = {PAIRS, x.ids, x.offsets, y.ids, y.offsets};
+    const att_loss_options learning = {.label_smoothing = SMOOTHING};
     return m->transformer
                ? att_encoder_decoder_loss(t, att_transformer_as_encoder_decoder(m->transformer), &pairs, &learning)
                : loss_of_language(t, m, &x);
@@ -196,7 +199,7 @@ static att_optimizer *make_optimizer(att_ctx *ctx, const model *m, const setting
     for (int64_t i = 0; i < count_params(m); i++) {
         const char *name;
         att_param *p = get_param(m, i, &name);
-        const att_learn_options shared = {.size = sizeof shared, .frozen_rows = padding, .n_frozen_rows = 1};
+        const att_param_options shared = {.size = sizeof shared, .frozen_rows = padding, .n_frozen_rows = 1};
         assert_int_equal(att_optimizer_add(o, p, strcmp(name, "shared.weight") ? NULL : &shared), ATT_OK);
     }
     return o;

@@ -42,7 +42,7 @@ static void close_pairs(opened *o)
 
 /* ---- memory */
 
-/* The most bytes that were allocated at a time in two epochs of so many pairs, of which some batches are taken. */
+/* The maximum of allocated bytes in two epochs of n pairs, reading some batches. */
 static long peak_of(int lines, int64_t batch_tokens)
 {
     fail_alloc f = {0};
@@ -59,7 +59,7 @@ static long peak_of(int lines, int64_t batch_tokens)
         assert_int_equal(att_epoch_make(&o.set, 1, number, batch_tokens, &e), ATT_OK);
         for (int64_t i = 0; i < e.n; i += e.n / 7 + 1) {
             att_batch b;
-            assert_int_equal(att_batch_take(&o.set, &e, i, &b), ATT_OK);
+            assert_int_equal(att_batch_read(&o.set, &e, i, &b), ATT_OK);
             att_batch_free(ctx, &b);
         }
     }
@@ -74,7 +74,7 @@ static void a_line_takes_sixteen_bytes_at_most(void **state)
 {
     (void)state;
     static const int64_t batch_tokens[] = {1, 500};
-    enum { FEW = 4 * ATT_PAIRS_A_BLOCK / 4, MANY = 4 * ATT_PAIRS_A_BLOCK };
+    enum { FEW = 4 * ATT_PAIRS_PER_BLOCK / 4, MANY = 4 * ATT_PAIRS_PER_BLOCK };
     const int few = FEW, many = check_step(3) > 1 ? 2 * FEW : MANY;
     for (int i = 0; i < 2; i++) {
         const long least = peak_of(few, batch_tokens[i]), most = peak_of(many, batch_tokens[i]);
@@ -86,7 +86,7 @@ static void a_line_takes_sixteen_bytes_at_most(void **state)
 
 /* ---- lines as they come */
 
-/* Lines on both sides of what is read at a time, of which one side has much longer ones, and so waits for the other. */
+/* Lines on both sides of what is read at a time, where one side has much longer ones, and so waits for the other. */
 static void lines_are_the_same_wherever_a_block_ends(void **state)
 {
     (void)state;
@@ -104,7 +104,7 @@ static void lines_are_the_same_wherever_a_block_ends(void **state)
     assert_int_equal(open_pairs(&o, check_open(NULL, 2)), ATT_OK);
     assert_int_equal(o.set.n, PAIRS);
     assert_int_equal(att_epoch_make(&o.set, 1, 0, INT64_MAX, &e), ATT_OK);
-    assert_int_equal(att_batch_take(&o.set, &e, 0, &b), ATT_OK);
+    assert_int_equal(att_batch_read(&o.set, &e, 0, &b), ATT_OK);
     assert_int_equal(b.pairs.n, PAIRS);
     for (int k = 0; k < PAIRS; k++) {
         const int i = (int)b.ids[k];
@@ -133,7 +133,7 @@ static void a_line_that_is_too_long_is_named(void **state)
     (void)state;
     for (int more = 0; more < 2; more++) {
         FILE *f[2] = {folder_open(&folder, "a.de"), folder_open(&folder, "a.en")};
-        fprintf(f[0], "eins\n%*s\nzwei\n", ATT_LONGEST_LINE + more, "drei");
+        fprintf(f[0], "eins\n%*s\nzwei\n", ATT_MAX_LINE + more, "drei");
         fprintf(f[1], "one\nthree\ntwo\n");
         for (int i = 0; i < 2; i++)
             assert_int_equal(fclose(f[i]), 0);
@@ -163,7 +163,7 @@ static void make_change(change c, const char *path)
         assert_int_equal(ftruncate(file, c == CUT ? 5 : 0), 0);
     if (c == GROWN)
         assert_int_equal(pwrite(file, "four\n", 5, 14), 5);
-    if (c == WRITTEN || c == WRITTEN_IN_SECRET) /* other lines, of which the first has two words now */
+    if (c == WRITTEN || c == WRITTEN_IN_SECRET) /* other lines; the first has two words now */
         assert_int_equal(pwrite(file, "a b\n1 2\n", 8, 0), 8);
     if (c == REPLACED) { /* by another file of its name */
         assert_int_equal(unlink(path), 0);
@@ -186,7 +186,7 @@ static void a_file_that_changes_is_named_and_gives_no_other_batch(void **state)
         assert_int_equal(open_pairs(&o, check_open(NULL, 1)), ATT_OK);
         assert_int_equal(att_epoch_make(&o.set, 1, 0, 100, &e), ATT_OK);
         make_change(c, target);
-        const att_status s = att_batch_take(&o.set, &e, 0, &b);
+        const att_status s = att_batch_read(&o.set, &e, 0, &b);
         if (c == NONE || c == REPLACED) {
             assert_int_equal(s, ATT_OK);
             assert_int_equal(b.pairs.n, 3);

@@ -37,7 +37,7 @@ static void what_is_no_file_or_too_large_is_refused_without_reading_it(void **st
     char path[MAX_FILE_NAME];
     snprintf(path, sizeof path, "%s/tokenizer.json", folder.path);
     remove_all();
-    assert_int_equal(mkfifo(path, 0600), 0); /* nobody fills it: who waits, waits for ever */
+    assert_int_equal(mkfifo(path, 0600), 0); /* it is never written: waiting would not end */
     expect_failure(&(bad_file){"a pipe", ATT_ERR_IO, {"tokenizer.json is not a file"}});
     unlink(path);
     write_file("tokenizer.json", "{}");

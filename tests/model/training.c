@@ -36,27 +36,27 @@ static att_status start(training *t, att_ctx *ctx, double rate, float dropout, i
                                  .start = vocabulary - 1};
     e = att_transformer_new(ctx, &c, 7, &t->model);
     return e ? e
-             : att_training_new(
+             : att_translator_training_new(
                    att_transformer_as_encoder_decoder(t->model), t->tokenizer,
-                   ATT_OPTIONS(att_training_options, .source = path_of("train.de", source),
-                               .target = path_of("train.en", target), .valid_source = path_of("valid.de", valid_source),
-                               .valid_target = path_of("valid.en", valid_target), .batch_tokens = 200,
-                               .accumulate = accumulate, .dropout = dropout, .smoothing = 0.1f, .clip = 1, .seed = 3,
-                               .schedule =
-                                   &(const att_schedule){.size = sizeof(att_schedule), .peak = rate, .warmup = 20}),
+                   ATT_OPTIONS(
+                       att_translator_training_options, .source = path_of("train.de", source),
+                       .target = path_of("train.en", target), .valid_source = path_of("valid.de", valid_source),
+                       .valid_target = path_of("valid.en", valid_target), .batch_tokens = 200, .accumulate = accumulate,
+                       .dropout = dropout, .label_smoothing = 0.1f, .clip = 1, .seed = 3,
+                       .schedule = &(const att_schedule){.size = sizeof(att_schedule), .max_rate = rate, .warmup = 20}),
                    &t->training);
 }
 
 static void stop(training *t)
 {
-    att_training_close(t->training);
+    att_training_free(t->training);
     att_transformer_free(t->model);
     att_tokenizer_free(t->tokenizer);
 }
 
-static att_train_report one_step(training *t)
+static att_training_report one_step(training *t)
 {
-    att_train_report r = {.size = sizeof r};
+    att_training_report r = {.size = sizeof r};
     if (att_training_step(t->training, &r))
         fail_msg("%s", att_error(t->ctx));
     return r;
@@ -127,12 +127,12 @@ static att_training *open_other(att_ctx *ctx, const char *name, bool resume, int
 {
     char path[256], source[256], target[256];
     att_training *t = NULL;
-    const att_training_options *o =
-        ATT_OPTIONS(att_training_options, .vocabulary = 70, .settings = settings, .resume = resume, .keep = 3,
-                    .source = path_of("train.de", source), .target = path_of("train.en", target), .batch_tokens = 150,
-                    .dropout = dropout, .seed = (uint64_t)seed,
-                    .schedule = &(const att_schedule){.size = sizeof(att_schedule), .peak = 1e-2, .warmup = 3});
-    if (att_training_open(ctx, path_of(name, path), o, &t))
+    const att_translator_training_options *o =
+        ATT_OPTIONS(att_translator_training_options, .vocabulary = 70, .settings = settings, .resume = resume,
+                    .keep = 3, .source = path_of("train.de", source), .target = path_of("train.en", target),
+                    .batch_tokens = 150, .dropout = dropout, .seed = (uint64_t)seed,
+                    .schedule = &(const att_schedule){.size = sizeof(att_schedule), .max_rate = 1e-2, .warmup = 3});
+    if (att_translator_training_open(ctx, path_of(name, path), o, &t))
         assert_null(t);
     return t;
 }
@@ -144,7 +144,7 @@ static att_training *open_training(att_ctx *ctx, const char *name, bool resume, 
 
 static void take_steps(att_training *t, int n)
 {
-    att_train_report r = {.size = sizeof r};
+    att_training_report r = {.size = sizeof r};
     for (int i = 0; i < n; i++)
         assert_int_equal(att_training_step(t, &r), ATT_OK);
 }
@@ -183,7 +183,7 @@ static void a_training_that_goes_on_later_has_the_same_bits(void **state)
         assert_non_null(t);
         take_steps(t, steps());
         float *whole = weights_of(t, &bytes);
-        att_training_close(t);
+        att_training_free(t);
         for (int done = 0, next; done < steps(); done = next) {
             next = done + 13 < steps() ? done + 13 : steps();
             t = open_other(ctx, parts, done > 0, 3, models[i], 0.1f);
@@ -193,7 +193,7 @@ static void a_training_that_goes_on_later_has_the_same_bits(void **state)
             if (next < steps())
                 take_steps(t, 2); /* which are lost */
             float *part = weights_of(t, &bytes2);
-            att_training_close(t);
+            att_training_free(t);
             assert_int_equal(bytes, bytes2);
             if (next == steps())
                 assert_memory_equal(whole, part, bytes);
@@ -219,7 +219,7 @@ static void a_training_is_refused_where_it_would_spoil_another(void **state)
     check_says(ctx, "the training has no files to validate by");
     take_steps(t, 1);
     assert_int_equal(att_training_save(t), ATT_OK);
-    att_training_close(t);
+    att_training_free(t);
     assert_null(open_training(ctx, "one", false, 3));
     assert_non_null(strstr(att_error(ctx), "has checkpoints of a training already"));
     assert_null(open_training(ctx, "one", true, 4));
@@ -232,11 +232,11 @@ static void a_training_is_refused_where_it_would_spoil_another(void **state)
     assert_non_null(strstr(att_error(ctx), "\"model_type\" is \"marian\" but here it is \"attend-seq2seq\""));
     t = open_training(ctx, "one", true, 3);
     assert_non_null(t);
-    att_training_close(t);
+    att_training_free(t);
     att_settings s; /* as they were */
     char path[256];
     att_settings_read(&s, ctx, path_of("one", path), "config.json", true);
-    assert_int_equal(att_settings_whole(&s, "d_model", 1, 1000), 16);
+    assert_int_equal(att_settings_int(&s, "d_model", 1, 1000), 16);
     att_settings_close(&s);
     att_close(ctx);
 }
@@ -303,7 +303,7 @@ static void check_what_was_learnt(const char *name, const char *settings)
     }
     size_t bytes;
     float *last = weights_of(t, &bytes);
-    assert_int_equal(att_training_finish(t, 3, ATT_F32), ATT_OK);
+    assert_int_equal(att_training_write(t, 3, ATT_F32), ATT_OK);
     float *mean = weights_of(t, &bytes);
     assert_memory_not_equal(last, mean, bytes);
     att_translator *m;
@@ -315,7 +315,7 @@ static void check_what_was_learnt(const char *name, const char *settings)
     att_translation_free(m, &one);
     att_translator_free(m);
     free(last), free(mean);
-    att_training_close(t);
+    att_training_free(t);
     att_close(ctx);
 }
 
@@ -327,13 +327,13 @@ static void what_was_learnt_is_a_folder_of_a_translator(void **state)
     check_what_was_learnt("fixed", RNN("\"attention\": \"none\""));
 }
 
-/* A weight is not a number: the step says so, and where it met it; with the weight as it was, nothing has happened. */
+/* A weight is not a number: the step names it and the operation; with the weight restored, nothing has changed. */
 static void a_step_of_numbers_that_are_not_finite_is_none_and_names_the_operation(void **state)
 {
     (void)state;
     training t, calm;
     att_ctx *ctx = check_open(NULL, 2);
-    att_train_report r = {.size = sizeof r};
+    att_training_report r = {.size = sizeof r};
     assert_int_equal(start(&t, ctx, 1e-2, 0.1f, 2), ATT_OK);
     assert_int_equal(start(&calm, ctx, 1e-2, 0.1f, 2), ATT_OK);
     one_step(&t), one_step(&calm);
@@ -344,12 +344,12 @@ static void a_step_of_numbers_that_are_not_finite_is_none_and_names_the_operatio
     float *x = att_param_value(p)->data;
     const float was = x[3];
     x[3] = NAN;
-    att_param_touch(p);
+    att_param_invalidate(p);
     assert_int_equal(att_training_step(t.training, &r), ATT_ERR_ARGUMENT);
     check_says(ctx, "step 2 is not taken: its loss is nan; first, decoder/layer.1/feed_forward: linear was given nan: "
                     "number 3 of its parameter 1, [64]");
     x[3] = was;
-    att_param_touch(p);
+    att_param_invalidate(p);
     assert_true(one_step(&t).loss == one_step(&calm).loss);
     stop(&t), stop(&calm);
     att_close(ctx);
@@ -360,7 +360,7 @@ static void a_training_in_memory_has_no_folder(void **state)
     (void)state;
     static char note[8];
     static const struct {
-        att_training_options o;
+        att_translator_training_options o;
         const char *says;
     } cases[] = {{{.resume = true}, "options.resume"},
                  {{.keep = 1}, "options.keep"},
@@ -377,22 +377,23 @@ static void a_training_in_memory_has_no_folder(void **state)
     assert_int_equal(start(&t, ctx, 1e-2, 0, 1), ATT_OK);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         att_training *other;
-        att_training_options o = cases[i].o;
+        att_translator_training_options o = cases[i].o;
         o.size = sizeof o;
-        o.schedule = &(const att_schedule){.size = sizeof(att_schedule), .peak = 1e-2};
+        o.schedule = &(const att_schedule){.size = sizeof(att_schedule), .max_rate = 1e-2};
         o.source = path_of("train.de", source);
         o.target = path_of("train.en", target);
         snprintf(says, sizeof says, "%s is for a training in a folder", cases[i].says);
-        assert_int_equal(att_training_new(att_transformer_as_encoder_decoder(t.model), t.tokenizer, &o, &other),
-                         ATT_ERR_ARGUMENT);
+        assert_int_equal(
+            att_translator_training_new(att_transformer_as_encoder_decoder(t.model), t.tokenizer, &o, &other),
+            ATT_ERR_ARGUMENT);
         check_says(ctx, says);
         assert_null(other);
     }
     assert_int_equal(att_training_save(t.training), ATT_ERR_ARGUMENT);
     check_says(ctx, "att_training_save: the training has no folder");
     assert_int_equal(att_training_pause(t.training), ATT_ERR_ARGUMENT);
-    assert_int_equal(att_training_finish(t.training, 0, ATT_F32), ATT_ERR_ARGUMENT);
-    check_says(ctx, "att_training_finish: the training has no folder");
+    assert_int_equal(att_training_write(t.training, 0, ATT_F32), ATT_ERR_ARGUMENT);
+    check_says(ctx, "att_training_write: the training has no folder");
     assert_ptr_equal(att_training_model(t.training), att_transformer_as_encoder_decoder(t.model));
     one_step(&t);
     assert_int_equal(att_training_steps(t.training), 1);
@@ -413,7 +414,7 @@ static void running_out_of_memory_leaks_nothing(void **state)
             continue;
         }
         training t;
-        att_train_report r = {.size = sizeof r};
+        att_training_report r = {.size = sizeof r};
         att_status e = start(&t, ctx, 1e-2, 0, 1);
         e = e ? e : att_training_step(t.training, &r);
         if (e) {

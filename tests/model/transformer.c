@@ -42,7 +42,7 @@ static void decode(att_ctx *c, const att_transformer *m, int first, int last, fl
     }
     assert_int_equal(att_tape_new(c, NULL, &t), ATT_OK);
     att_var *s = att_transformer_encode(t, m, sources + source_offsets[first], from, last - first);
-    if (att_read(t, att_transformer_decode(t, m, s, from, ids + target_offsets[first], to, last - first), &x))
+    if (att_var_value(t, att_transformer_decode(t, m, s, from, ids + target_offsets[first], to, last - first), &x))
         fail_msg("%s", att_error(c));
     assert_int_equal(x.rank, 2);
     assert_int_equal(x.dim[0], to[last - first]);
@@ -98,7 +98,7 @@ static void check_logits(const att_transformer *m, const json_t *line)
     json_array_foreach(rows, i, row)
     {
         assert_int_equal(json_array_size(row), tokens);
-        for (int64_t k = 0; k < tokens; k++) /* both in f32: hidden states of order 1 through eight norms, each of which
+        for (int64_t k = 0; k < tokens; k++) /* both in f32: hidden states of order 1 through eight norms; each of them
                                               * may double an error, and a sum of 24 products with tables up to 1.5 */
             check_near(y[i * (size_t)tokens + (size_t)k], json_number_value(json_array_get(row, (size_t)k)), 4e-5,
                        "%s: logit %zu, %d", text_of(json_object_get(line, "config"), "activation_function"), i, (int)k);
@@ -240,7 +240,7 @@ static void token_by_token_gives_the_bits_of_all_at_once(void **state)
         att_tensor x;
         for (int64_t b = 0; b < rows; b++)
             next[b] = ids[target_offsets[sequence[b]] + at];
-        assert_int_equal(att_read(t, next_logits(&s, t, next), &x), ATT_OK);
+        assert_int_equal(att_var_value(t, next_logits(&s, t, next), &x), ATT_OK);
         assert_int_equal(x.dim[0], rows);
         for (int64_t b = 0; b < rows; b++)
             assert_memory_equal((const float *)x.data + b * V, expected + (target_offsets[sequence[b]] + at) * V,
@@ -330,7 +330,7 @@ static void a_score_is_what_the_logits_say(void **state)
     assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
     const int64_t from[] = {0, 16}, to[] = {0, found.count + 1};
     att_var *s = att_transformer_encode(t, m, sources + source_offsets[2], from, 1);
-    assert_int_equal(att_read(t, att_transformer_decode(t, m, s, from, ids, to, 1), &x), ATT_OK);
+    assert_int_equal(att_var_value(t, att_transformer_decode(t, m, s, from, ids, to, 1), &x), ATT_OK);
     double sum = 0;
     for (int64_t i = 0; i <= found.count; i++) {
         const float *y = (const float *)x.data + i * V;

@@ -146,7 +146,7 @@ static void sequences_that_do_not_fit_are_named(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         att_tape_reset(t);
         att_var *y = att_transformer_encode(t, m, wrong[i].ids, wrong[i].offsets, wrong[i].n);
-        assert_int_equal(att_read(t, y, &x), ATT_ERR_ARGUMENT);
+        assert_int_equal(att_var_value(t, y, &x), ATT_ERR_ARGUMENT);
         assert_string_equal(att_error(ctx), wrong[i].source);
         att_generator g = {.user = &g};
         assert_int_equal(att_transformer_architecture.start(att_transformer_as_encoder_decoder(m), wrong[i].ids,
@@ -156,24 +156,24 @@ static void sequences_that_do_not_fit_are_named(void **state)
         att_tape_reset(t);
         y = att_transformer_encode(t, m, sources, (const int64_t[]){0, 5, 5}, wrong[i].n);
         y = att_transformer_decode(t, m, y, (const int64_t[]){0, 5, 5}, wrong[i].ids, wrong[i].offsets, wrong[i].n);
-        assert_int_equal(att_read(t, y, &x), ATT_ERR_ARGUMENT);
+        assert_int_equal(att_var_value(t, y, &x), ATT_ERR_ARGUMENT);
         assert_string_equal(att_error(ctx), wrong[i].target);
         if (i == 1) /* a decoder's inputs are without the last token */
             continue;
         att_tape_reset(t);
-        const att_pairs p = {.n = wrong[i].n,
+        const att_sequence_pairs p = {.n = wrong[i].n,
                              .source = sources,
                              .source_offsets = (const int64_t[]){0, 5, 5},
                              .target = wrong[i].ids,
                              .target_offsets = wrong[i].offsets};
         y = att_encoder_decoder_logits(t, att_transformer_as_encoder_decoder(m), &p, NULL);
-        assert_int_equal(att_read(t, y, &x), ATT_ERR_ARGUMENT);
+        assert_int_equal(att_var_value(t, y, &x), ATT_ERR_ARGUMENT);
         assert_string_equal(att_error(ctx), wrong[i].target);
     }
     att_tape_reset(t);
     att_var *y = att_transformer_encode(t, m, sources, (const int64_t[]){0, 5}, 1);
     y = att_transformer_decode(t, m, y, (const int64_t[]){0, 6}, sources, (const int64_t[]){0, 2}, 1);
-    if (att_read(t, y, &x) != ATT_ERR_SHAPE)
+    if (att_var_value(t, y, &x) != ATT_ERR_SHAPE)
         fail_msg("%s", att_error(ctx));
     check_says(ctx, "decoder/layer.0/cross: attend: k_offsets[1] = 6");
     att_tape_free(t);

@@ -160,7 +160,7 @@ static void nothing_is_translated_to_nothing(void **state)
     const att_translate_options *o = ATT_OPTIONS(att_translate_options, .beam = 2, .n_best = 2);
     assert_int_equal(att_translate(m, 4, texts, bytes, o, found), ATT_OK);
     translate(m, 1, &texts[3], o, table);
-    for (int i = 0; i < 8; i += 4) { /* of which there is but one translation */
+    for (int i = 0; i < 8; i += 4) { /* that have a single translation */
         assert_true(found[i].text.bytes == 0 && found[i].tokens.count == 0 && found[i].score == 0);
         assert_string_equal(found[i].text.text, "");
         assert_null(found[i + 1].text.text);
@@ -493,7 +493,7 @@ static void a_translation_can_be_cancelled(void **state)
 
 /* ---- failing allocations */
 
-/* Opens, translates, looks, closes; out: the first text's. */
+/* Opens, translates, aligns, closes; out: the first text's. */
 static att_status everything(const att_config *cfg, char out[256])
 {
     static const char *const texts[] = {">>de<< The snow is in the table. A Hund is running in China.", "", "a"};

@@ -76,10 +76,10 @@ static void add_to_hash(void *user, const char *word, size_t bytes, bool too_lon
 static uint32_t hash_words(const att_bert_settings *settings, uint32_t h, const char *s, size_t bytes)
 {
     static const bool pause[256];
-    static att_words w;
-    att_words_init(&w, settings, add_to_hash, &h);
-    assert_int_equal(att_words_run(&w, (const unsigned char *)s, bytes, pause), bytes);
-    att_words_end(&w);
+    static att_bert_normalizer w;
+    att_bert_normalizer_init(&w, settings, add_to_hash, &h);
+    assert_int_equal(att_bert_normalizer_run(&w, (const unsigned char *)s, bytes, pause), bytes);
+    att_bert_normalizer_end(&w);
     return h;
 }
 
@@ -153,11 +153,11 @@ static void marks_that_are_kept_are_sorted_between_starters(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         static const bool pause[256];
-        static att_words w;
+        static att_bert_normalizer w;
         char word[64] = "";
-        att_words_init(&w, &uncased, copy_word, word);
-        att_words_run(&w, (const unsigned char *)cases[i].text, strlen(cases[i].text), pause);
-        att_words_end(&w);
+        att_bert_normalizer_init(&w, &uncased, copy_word, word);
+        att_bert_normalizer_run(&w, (const unsigned char *)cases[i].text, strlen(cases[i].text), pause);
+        att_bert_normalizer_end(&w);
         assert_string_equal(word, cases[i].word);
     }
 }
@@ -179,11 +179,11 @@ static void a_million_marks_that_are_kept_take_linear_time(void **state)
     for (int i = 0; i < N; i++)
         memcpy(s + i * MARK, i < N / 2 ? "\xF0\x9D\x85\xAD" : "\xF0\x9D\x85\xA5", MARK);
     static const bool pause[256];
-    static att_words w;
+    static att_bert_normalizer w;
     int too_long = 0;
-    att_words_init(&w, &uncased, count_too_long, &too_long);
-    assert_int_equal(att_words_run(&w, (const unsigned char *)s, N * MARK, pause), N * MARK);
-    att_words_end(&w);
+    att_bert_normalizer_init(&w, &uncased, count_too_long, &too_long);
+    assert_int_equal(att_bert_normalizer_run(&w, (const unsigned char *)s, N * MARK, pause), N * MARK);
+    att_bert_normalizer_end(&w);
     assert_int_equal(too_long, 1);
     free(s);
 }

@@ -282,7 +282,7 @@ static void characters_and_decomposed_ones_become_their_nfkc(void **state)
                "c\x01"
                "d\xEF\xBB\xBF\xE3\x80\x80",
                "a b cd  ");
-    check_nfkc(&m, "\xEA\xB0\x80\xE1\x86\xA8", "\xEA\xB0\x81"); /* Hangul, of which two are composed already */
+    check_nfkc(&m, "\xEA\xB0\x80\xE1\x86\xA8", "\xEA\xB0\x81"); /* Hangul; two are composed already */
     att_sentencepiece_free(&m);
     att_vocab_free(v);
 }

@@ -101,10 +101,10 @@ static void learning(att_ctx *ctx)
     CHECK(att_wrap(&weight, w, ATT_F32, ATT_DIMS(4, 3), NULL) == ATT_OK);
     att_tape_config tape_config = {.size = sizeof tape_config, .record = true};
     att_optimizer_config config = {.size = sizeof config, .method = ATT_ADAM, .beta2 = 0.98};
-    att_learn_options learns = {.size = sizeof learns, .no_decay = true};
-    att_schedule schedule = {.size = sizeof schedule, .peak = 0.1, .warmup = 2};
+    att_param_options learns = {.size = sizeof learns, .no_weight_decay = true};
+    att_schedule schedule = {.size = sizeof schedule, .max_rate = 0.1, .warmup = 2};
     att_update update = {.size = sizeof update, .scale = 0.5};
-    att_cross_entropy_options loss_options = {.size = sizeof loss_options, .smoothing = 0.1f, .classes = 4};
+    att_cross_entropy_options loss_options = {.size = sizeof loss_options, .label_smoothing = 0.1f, .classes = 4};
     att_param *p;
     att_tape *t;
     att_optimizer *o;
@@ -119,7 +119,7 @@ static void learning(att_ctx *ctx)
         att_var *y = att_linear(t, att_input(t, &input), p, NULL, ATT_TANH, NULL);
         att_var *loss = att_cross_entropy(t, y, targets, &loss_options);
         att_tensor value;
-        CHECK(att_read(t, loss, &value) == ATT_OK && att_tape_backward(t, loss, NULL) == ATT_OK);
+        CHECK(att_var_value(t, loss, &value) == ATT_OK && att_tape_backward(t, loss, NULL) == ATT_OK);
         show("loss", 1, value.data);
         att_tape_reset(t);
         REFUSED_IF_SET(schedule, att_schedule_rate(&schedule, step, &update.rate));

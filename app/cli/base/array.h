@@ -10,8 +10,8 @@ typedef struct cli_array {
     size_t size;   /* bytes of one element: sizeof(T), or a multiple where several T belong together */
 } cli_array;
 
-/* Makes room for at least `count` elements in each of arrays [n]; *room: for how many there is room now. False if
- * memory runs out: all elements are still there, and *room is as before. */
+/* Grows each of arrays [n] to at least `count` elements; *room: their capacity. False if out of memory: the elements
+ * and *room are unchanged. */
 bool cli_reserve(size_t *room, size_t count, const cli_array *arrays, int n);
 
 #endif

@@ -1,8 +1,7 @@
-/* What the subcommands of attend stand on.
+/* The framework of the subcommands of attend.
  *
- * A subcommand is a file app/cli/NAME.c that defines `const cli_command cli_NAME`. The build writes the list of
- * them from the folder's contents; parser, help, man page and shell completion all come from their tables.
- */
+ * A subcommand is a file app/cli/NAME.c that defines `const cli_command cli_NAME`. The build generates the list of them
+ * from the folder's contents; parser, help, man page and shell completion are generated from their tables. */
 #ifndef CLI_H
 #define CLI_H
 
@@ -13,24 +12,24 @@
 
 /* ---- Commands and options ------------------------------------------------ */
 
-/* What the process returns; also what most functions here return that can fail: 0, or a code after one sentence
- * on standard error. CLI_INTERRUPTED: work was cancelled after cli_end_later; the process then ends by the signal. */
+/* Exit codes, also returned by most functions here that can fail: 0, or a code after one message on standard error.
+ * CLI_INTERRUPTED: work was cancelled after cli_end_later; the process then ends by the signal. */
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_MISUSE = 2, CLI_INTERRUPTED = 130 };
 
-/* An option writes to one of the variables it points to; what stands there before is the default. */
+/* An option writes to one of the variables it points to; their initial values are the defaults. */
 typedef struct cli_option {
     const char *name;  /* "threads" for --threads; NULL ends a table */
     char letter;       /* 't' for -t; 0: none */
-    const char *value; /* how help calls the value: "N", "FILE", "MODEL"; a choice lists its words: "jsonl|npy|tsv" */
+    const char *value; /* the value's name in help: "N", "FILE", "MODEL"; a choice lists its words: "jsonl|npy|tsv" */
     bool *flag;        /* takes no value; given: true */
     const char **text;
     int64_t *integer;
     double *number;
-    int *choice;      /* which word of `value` */
+    int *choice;      /* index of the word in `value` */
     double min, max;  /* of integer and number */
-    bool required;    /* or its environment variable */
+    bool required;    /* unless its environment variable is set */
     bool quiet;       /* help shows no default */
-    const char *env;  /* the environment variable that stands in when the option is not given */
+    const char *env;  /* environment variable that is used if the option is not given */
     const char *help; /* one sentence without a full stop */
 } cli_option;
 
@@ -43,14 +42,14 @@ typedef struct cli_command {
     const char *details;                 /* paragraphs for help and man page, lines of at most 78 columns; or NULL */
     const char *examples;                /* lines, or NULL */
     const cli_option *options;           /* up to name NULL; or NULL. --help is always there */
-    int (*run)(int n, char **arguments); /* the arguments that are no options; returns an exit code */
-    const char *words; /* what completion offers for the first argument: "one|two"; NULL: files if arguments say FILE */
-    const struct cli_command *const *commands; /* up to NULL: it has subcommands itself, and no run; or NULL */
+    int (*run)(int n, char **arguments); /* arguments: without options; returns an exit code */
+    const char *words; /* completions of the first argument: "one|two"; NULL: files if `arguments` says FILE */
+    const struct cli_command *const *commands; /* its subcommands, up to NULL, if it has some and no run; or NULL */
 } cli_command;
 
 extern const cli_command *const cli_commands[]; /* in alphabetical order, up to NULL */
 
-/* Rows that many tables share. */
+/* Option rows shared by many tables. */
 /* clang-format off */
 #define CLI_MODEL(to)                                                                        \
     {"model", 'm', "MODEL", .text = (to), .required = true, .env = "ATTEND_MODEL",           \
@@ -68,11 +67,11 @@ extern const cli_command *const cli_commands[]; /* in alphabetical order, up to 
 
 /* Parses and runs: argv[0] is the command's name. */
 int cli_run(const cli_command *c, const char *path, int argc, char **argv);
-/* Gives an option its value; `source` is where it comes from, for sentences: "--threads". */
+/* Sets an option's value; `source` is its origin, for messages: "--threads". */
 int cli_take(const cli_option *o, const char *source, const char *given);
-/* The command that `name` calls, or NULL after a sentence with the nearest name; `path` as in "attend bench". */
+/* The command with this name, or NULL after a message with the nearest name; `path` as in "attend bench". */
 const cli_command *cli_find(const cli_command *const *commands, const char *path, const char *name);
-/* Of n words the one nearest to `word`, or NULL where none is near. */
+/* The nearest of n words to `word`; NULL if none is near. */
 const char *cli_nearest(const char *word, const char *const *words, int n);
 
 void cli_print_overview(FILE *f);
@@ -83,16 +82,16 @@ int cli_print_completion(FILE *f, int shell); /* 0 bash, 1 zsh, 2 fish */
 void cli_option_synopsis(const cli_option *o, char *text, size_t size);
 void cli_option_default(const cli_option *o, char *text, size_t size);
 
-/* ---- Saying what is wrong ------------------------------------------------ */
+/* ---- Messages ----------------------------------------------------------- */
 
 int cli_fail(const char *format, ...) ATT_PRINTF(1, 2);   /* "attend: ..." on standard error; CLI_FAILED */
 int cli_misuse(const char *format, ...) ATT_PRINTF(1, 2); /* the same; CLI_MISUSE */
-void cli_note(const char *format, ...) ATT_PRINTF(1, 2);  /* the same, where things go on */
+void cli_note(const char *format, ...) ATT_PRINTF(1, 2);  /* the same, but the command continues */
 int cli_fail_errno(const char *path);                     /* "attend: PATH: No such file or directory"; CLI_FAILED */
 int cli_fail_memory(void);
-int cli_status(const att_ctx *ctx, att_status s); /* 0; or the library's sentence and a code */
+int cli_status(const att_ctx *ctx, att_status s); /* 0; or the library's message and a code */
 
-/* The signal that asked the process to end after cli_end_later, or 0. */
+/* The signal that was received after cli_end_later, or 0. */
 extern volatile int cli_signal;
 
 /* ---- Contexts and models ------------------------------------------------- */
@@ -105,7 +104,8 @@ typedef struct cli_model {
     att_sentence_info info;
     const char *name; /* as the user wrote it */
 } cli_model;
-/* The model's folder, malloc'd: as it is given, in the models folder, or among those that come with the program. */
+/* The path of a model folder, malloc'd: the name as a path, in the models folder, or among the models of the
+ * installation. */
 int cli_model_find(const char *name, char **path);
 int cli_model_open(cli_model *m, const char *name, int64_t threads);
 void cli_model_close(cli_model *m);
@@ -118,11 +118,11 @@ typedef struct cli_translator {
 int cli_translator_open(cli_translator *m, const char *name, int64_t threads);
 void cli_translator_close(cli_translator *m);
 
-/* A tokenizer: of a model as above, of a folder that has but a tokenizer, or of a file (SentencePiece). */
+/* A tokenizer: of such a model, of a folder that only has a tokenizer, or a SentencePiece file. */
 typedef struct cli_tokenizer {
     att_ctx *ctx;
     const att_tokenizer *tokenizer;
-    int64_t max_tokens; /* that the model takes; 0: no limit */
+    int64_t max_tokens; /* of the model; 0: no limit */
     cli_model model;
     att_tokenizer *own; /* of no model */
 } cli_tokenizer;
@@ -131,7 +131,8 @@ void cli_tokenizer_close(cli_tokenizer *t);
 
 /* $ATTEND_MODELS, else $XDG_DATA_HOME/attend/models, else ~/.local/share/attend/models; malloc'd, NULL: no memory. */
 char *cli_models_folder(void);
-/* Calls each(arg, name) for the models there, then for those that come with the program, in alphabetical order. */
+/* Calls each(arg, name) for all models in the models folder, then for those of the installation, in alphabetical
+ * order. */
 int cli_models_list(void (*each)(void *arg, const char *name), void *arg);
 
 #endif

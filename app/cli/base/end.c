@@ -13,10 +13,10 @@
 volatile int cli_signal;
 static volatile sig_atomic_t later;
 
-/* ---- files that were begun */
+/* ---- output files in progress */
 
-enum { MOST_BEGUN = 8 }; /* a command writes two at most */
-static char *volatile begun[MOST_BEGUN];
+enum { MAX_FILES = 8 }; /* a command writes two at most */
+static char *volatile begun[MAX_FILES];
 
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 enum { ENDS = sizeof ends / sizeof *ends };
@@ -35,13 +35,13 @@ int cli_end_create(char *path, mode_t mode)
     const sigset_t set = all_ends();
     sigset_t before;
     int free_place = 0;
-    while (free_place < MOST_BEGUN && begun[free_place])
+    while (free_place < MAX_FILES && begun[free_place])
         free_place++;
-    if (free_place == MOST_BEGUN) {
+    if (free_place == MAX_FILES) {
         errno = EMFILE;
         return -1;
     }
-    sigprocmask(SIG_BLOCK, &set, &before); /* no signal comes between the file and its place in the list */
+    sigprocmask(SIG_BLOCK, &set, &before); /* no signal between creation and entry in the list */
     const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode), why = errno;
     if (fd >= 0)
         begun[free_place] = path;
@@ -52,15 +52,15 @@ int cli_end_create(char *path, mode_t mode)
 
 void cli_end_keeps(const char *path)
 {
-    for (int i = 0; path && i < MOST_BEGUN; i++)
+    for (int i = 0; path && i < MAX_FILES; i++)
         if (begun[i] == path)
             begun[i] = NULL;
 }
 
-/* What a signal handler may do. */
+/* Async-signal-safe functions: */
 static void clean_up(void)
 {
-    for (int i = 0; i < MOST_BEGUN; i++)
+    for (int i = 0; i < MAX_FILES; i++)
         if (begun[i])
             unlink(begun[i]);
     cli_progress_clear();
@@ -78,7 +78,7 @@ void cli_end_by_signal(int number)
     raise(number);
 }
 
-/* The flag is set atomically, as other threads look at it (att_config.cancel). */
+/* The flag is set atomically, as other threads read it (att_config.cancel). */
 static void on_signal(int number)
 {
     if (later && !cli_signal && number != SIGPIPE) {
@@ -93,15 +93,15 @@ void cli_end_later(void) { later = 1; }
 
 /* ---- mapped files */
 
-/* What `put` writes goes to standard error, with nothing that a signal handler may not do. */
+/* Writes to standard error; async-signal-safe. */
 static void put(const char *text)
 {
     if (write(STDERR_FILENO, text, strlen(text)) < 0)
-        return; /* there is nobody to tell */
+        return; /* standard error is closed */
 }
 
-/* Reads the lines of /proc/self/maps, "5581a000-5581c000 r--p 00000000 08:01 1234    /path": the path of the file that
- * is mapped at `at`, cut to fit; false where there is none. */
+/* Finds the path of the file that is mapped at `at` in /proc/self/maps, with lines "5581a000-5581c000 r--p 00000000
+ * 08:01 1234    /path"; truncated to fit; false if there is none. */
 static bool mapped_file(uintptr_t at, char *path, size_t size)
 {
     enum { FIRST, LAST, REST, PATH } part = FIRST;
@@ -133,15 +133,15 @@ static bool mapped_file(uintptr_t at, char *path, size_t size)
     return false;
 }
 
-/* Somebody reads where a mapped file has no bytes any more. Any thread may, several at once: the first one says so. */
+/* A mapped file was truncated and read beyond its end. Several threads may get here at once; the first one reports. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     static volatile int told;
     char path[1024];
     (void)context;
-    if (info->si_code != BUS_ADRERR) { /* memory that is broken, for instance */
+    if (info->si_code != BUS_ADRERR) { /* e.g. a hardware memory error */
         clean_up();
-        signal(number, SIG_DFL); /* and comes again */
+        signal(number, SIG_DFL); /* the signal is raised again */
         return;
     }
     if (!mapped_file((uintptr_t)info->si_addr, path, sizeof path))
@@ -158,8 +158,8 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 
 /* ---- memory */
 
-/* Memory for jansson, which does not go on where there is none: its reader does not notice that a token could not grow
- * (load.c, lex_save), loses characters, and writes behind its memory where the closing quote is among them. */
+/* Memory for jansson, which does not survive a failed allocation: its parser does not notice that a token could not
+ * grow (load.c, lex_save), loses characters, and writes out of bounds at the closing quote. */
 static void *allocate(size_t bytes)
 {
     void *p = malloc(bytes);
@@ -172,8 +172,8 @@ static void *allocate(size_t bytes)
 
 /* ---- at the start */
 
-/* What is closed is opened so that using it still fails: files that are opened later do not get its number, and with
- * that what is meant for a terminal. */
+/* Opens closed standard descriptors in a mode that makes their use fail; otherwise files opened later would get these
+ * numbers and receive messages. */
 static void reserve_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -182,7 +182,7 @@ static void reserve_descriptors(void)
             _exit(CLI_FAILED);
 }
 
-static void take_signals(void)
+static void set_signal_handlers(void)
 {
     const struct sigaction a = {.sa_handler = on_signal, .sa_mask = all_ends()},
                            bus = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
@@ -194,12 +194,12 @@ static void take_signals(void)
             sigaction(ends[i], &a, NULL);
     }
     sigaction(SIGBUS, &bus, NULL);
-    sigprocmask(SIG_UNBLOCK, &set, NULL); /* whatever our parent did */
+    sigprocmask(SIG_UNBLOCK, &set, NULL); /* whatever the parent process has blocked */
 }
 
 void cli_end_prepare(void)
 {
     reserve_descriptors();
-    take_signals();
+    set_signal_handlers();
     json_set_alloc_funcs(allocate, free);
 }

@@ -72,7 +72,7 @@ static bool must_wait(int fd)
     return poll(&p, 1, 0) == 0;
 }
 
-/* Reads more to the end of data, and leaves room for one byte; *end: there was no more. */
+/* Reads more at the end of data, leaving space for one byte; *end: end of file. */
 static int read_more(cli_lines *l, bool *end)
 {
     const size_t max = l->part ? l->part : longest_line;
@@ -94,7 +94,7 @@ static int read_more(cli_lines *l, bool *end)
 }
 
 /* Adds the line from start to the line feed or space at `end` to the block. */
-static int take_line(cli_lines *l, size_t end)
+static int add_line(cli_lines *l, size_t end)
 {
     const cli_array arrays[] = {
         {&l->text, sizeof *l->text}, {&l->bytes, sizeof *l->bytes}, {&l->begin, sizeof *l->begin}};
@@ -126,7 +126,7 @@ int cli_lines_next(cli_lines *l, int64_t max_count)
         if (!end && l->part && l->used - l->start > l->part)
             end = memrchr(l->data + l->start, ' ', l->used - l->start);
         if (end) {
-            code = take_line(l, (size_t)(end - l->data));
+            code = add_line(l, (size_t)(end - l->data));
             seen = l->start;
             continue;
         }
@@ -145,13 +145,13 @@ int cli_lines_next(cli_lines *l, int64_t max_count)
             if (l->fd != STDIN_FILENO)
                 close(l->fd);
             l->fd = -1;
-            if (l->used > l->start) /* the last line has no end: give it one */
+            if (l->used > l->start) /* the last line has no line feed: add one */
                 l->data[l->used++] = '\n';
         }
     }
     l->done = l->read - (double)(l->used - l->start);
     for (int64_t i = 0; i < l->count; i++)
-        l->text[i] = l->data + l->begin[i]; /* only now, since data may move while it grows */
+        l->text[i] = l->data + l->begin[i]; /* only now, since data may have moved */
     return code;
 }
 
@@ -195,7 +195,7 @@ static int refuse_copy(const char *path)
                     temporary_folder(), strerror(errno));
 }
 
-/* A file in the temporary folder that has no name any more. */
+/* An unlinked file in the temporary folder. */
 static int open_nameless(const char *path, int *file)
 {
     char *name;
@@ -209,7 +209,7 @@ static int open_nameless(const char *path, int *file)
     return code;
 }
 
-/* All that comes. */
+/* Copies everything. */
 static int copy_bytes(const char *path, int from, int to)
 {
     static char data[READ_BYTES];
@@ -227,7 +227,7 @@ static int copy_bytes(const char *path, int from, int to)
     return CLI_DONE;
 }
 
-/* The path of a copy: of a pipe that has a descriptor ("/dev/fd/63") the same, as the copy takes its place. */
+/* The path of a copy: if the pipe is a descriptor ("/dev/fd/63"), the copy replaces that. */
 static int name_copy(const char **path, cli_copy *copy)
 {
     int descriptor;

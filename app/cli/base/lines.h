@@ -11,23 +11,23 @@ typedef struct cli_lines {
     int64_t count;
     const char **text;  /* [count] */
     size_t *bytes;      /* [count] */
-    size_t part;        /* 0, or the most bytes of a text: a longer line comes in parts, cut at spaces */
-    double done, total; /* bytes up to the end of the block; of all files, 0 where unknown */
+    size_t part;        /* 0, or the maximum bytes of a text: longer lines are split at spaces */
+    double done, total; /* bytes up to the end of the block; of all files, 0: unknown */
     /* private */
     char *const *paths;
     double read;         /* bytes so far */
     int n_paths, at, fd; /* the next path; -1: none is open */
     const char *path;
     int64_t line; /* of the open file */
-    char *data;   /* [capacity]: used bytes, of which those before start are in the block */
+    char *data;   /* [capacity]: `used` bytes; those before `start` are in the block */
     size_t capacity, used, start;
     size_t *begin; /* [count]: of the lines, in data */
-    size_t room;   /* of text, bytes and begin */
+    size_t room;   /* capacity of text, bytes and begin */
 } cli_lines;
 
-/* No paths: standard input, as for the path "-". Fails where one of the files is not there. */
+/* No paths: standard input, as for the path "-". Fails if a file does not exist. */
 int cli_lines_open(cli_lines *l, int n, char *const *paths);
-/* Reads the next block, of at most max_count lines; count 0: there are no more. A block ends early rather than wait for
+/* Reads the next block, of at most max_count lines; count 0: end. A block may be smaller, to avoid waiting for
  * input. */
 int cli_lines_next(cli_lines *l, int64_t max_count);
 void cli_lines_close(cli_lines *l);
@@ -38,19 +38,19 @@ typedef struct cli_reader {
     int64_t at;    /* the current line of the block */
     int64_t lines; /* so far */
 } cli_reader;
-/* Moves to the next line; *there: is there one? */
+/* Moves to the next line; *there: false at the end. */
 int cli_reader_next(cli_reader *r, bool *there);
 
 int cli_lines_count(const char *path, int64_t *n);
 
-/* Fails where there is no file to read. *bytes: its size, -1 where it has none (a pipe). "-": standard input. */
+/* Fails if the file does not exist. *bytes: its size, -1: none (a pipe). "-": standard input. */
 int cli_file_check(const char *path, double *bytes);
 
-/* Where *path is a pipe, which can be read only once: copies it to a file without a name, in $TMPDIR or /tmp, and sets
- * *path to one that opens this file, as long as copy->file is open. */
+/* If *path is a pipe, which can be read only once: copies it to an unlinked file in $TMPDIR or /tmp and sets *path to
+ * one that opens this file, as long as copy->file is open. */
 typedef struct cli_copy {
-    int file;      /* to be closed; -1: *path is no pipe, and stays */
-    char path[24]; /* what *path may point to */
+    int file;      /* to be closed; -1: *path is not a pipe and unchanged */
+    char path[24]; /* *path may point to it */
 } cli_copy;
 int cli_copy_pipe(const char **path, cli_copy *copy);
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Text as roff takes it: hyphens that can be copied, no line taken for a request. */
+/* Escapes text for roff: hyphens can be copied, no line is a request. */
 static void put(FILE *f, const char *text)
 {
     bool start = true;

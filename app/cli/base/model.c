@@ -33,8 +33,8 @@ static bool is_folder(const char *path)
     return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
 }
 
-/* Where the program itself stands says where its models are, wherever the tree was moved to; malloc'd, NULL where there
- * are none. */
+/* The models folder of the installation, relative to the program's own path, so the tree may be moved; malloc'd, NULL:
+ * none. */
 static int models_shipped(char **folder)
 {
     static const char *const from_program[] = {CLI_DATA_FROM_PROGRAM "/attend/models",
@@ -59,7 +59,7 @@ static int models_shipped(char **folder)
     return CLI_DONE;
 }
 
-/* Where models are looked for by name; free both. */
+/* The folders that are searched for models by name; free both. */
 static int models_folders(char **own, char **shipped)
 {
     *own = cli_models_folder();
@@ -211,7 +211,7 @@ int cli_tokenizer_open(cli_tokenizer *t, const char *name)
         code = cli_model_find(name, &path);
     if (!code && !path)
         code = cli_fail_memory();
-    if (!code && is_file(path, "/modules.json")) { /* sentence-transformers: it says how long texts may be */
+    if (!code && is_file(path, "/modules.json")) { /* sentence-transformers: has a token limit */
         code = cli_model_open(&t->model, name, 1);
         t->ctx = t->model.ctx;
         t->tokenizer = code ? NULL : att_sentence_tokenizer(t->model.sentence);

@@ -1,9 +1,9 @@
-/* The known word that is nearest to a misspelt one. */
+/* The known word nearest to a misspelt one. */
 #include "cli.h"
 
 #include <string.h>
 
-/* The edit distance with swaps of neighbours (Damerau 1964), of words of up to 32 letters. */
+/* Edit distance with transpositions (Damerau 1964) of words of up to 32 letters. */
 static int distance(const char *a, const char *b)
 {
     int n = (int)strlen(a), m = (int)strlen(b), d[33][33];
@@ -29,7 +29,7 @@ static int distance(const char *a, const char *b)
 const char *cli_nearest(const char *word, const char *const *words, int n)
 {
     const char *nearest = NULL;
-    int min = (int)strlen(word) / 2 + 1; /* half of the letters wrong is no spelling mistake */
+    int min = (int)strlen(word) / 2 + 1; /* more than half of the letters wrong: not a misspelling */
     for (int i = 0; i < n; i++) {
         int d = strncmp(words[i], word, strlen(word)) == 0 && *word ? 1 : distance(word, words[i]);
         if (d < min) {

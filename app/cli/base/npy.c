@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HEADER = 128 }; /* a multiple of 64, as the format wants it */
+enum { HEADER = 128 }; /* a multiple of 64, as the format requires */
 static const char magic[6] = "\x93NUMPY";
 
 void cli_npy_header(FILE *f, int64_t rows, int64_t columns)
@@ -25,7 +25,7 @@ void cli_npy_header(FILE *f, int64_t rows, int64_t columns)
     fwrite(text, 1, HEADER - 10, f);
 }
 
-/* What stands behind 'key': in the header's dictionary, or NULL. */
+/* The text after 'key': in the header's dictionary, or NULL. */
 static const char *value(const char *header, const char *key)
 {
     char quoted[32];
@@ -99,7 +99,7 @@ int cli_npy_open(cli_npy *a, const char *path)
 {
     *a = (cli_npy){0};
     struct stat s;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* which does not wait for a pipe's writer */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: do not wait for the writer of a pipe */
     if (fd < 0 || fstat(fd, &s)) {
         int code = cli_fail_errno(path);
         if (fd >= 0)

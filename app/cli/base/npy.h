@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Writes a header that has the same length for all rows and columns. */
+/* Writes a header whose length does not depend on rows and columns. */
 void cli_npy_header(FILE *f, int64_t rows, int64_t columns);
 
 typedef struct cli_npy {
@@ -16,7 +16,7 @@ typedef struct cli_npy {
     size_t bytes;
 } cli_npy;
 
-/* Maps a file and checks all of its header, and that all numbers are finite; what does not fit is one sentence. */
+/* Maps a file and checks its header, and that all numbers are finite; errors are messages. */
 int cli_npy_open(cli_npy *a, const char *path);
 void cli_npy_close(cli_npy *a);
 

@@ -12,11 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- A new file beside the target ------------------------------------------- */
+/* ---- The temporary file ----------------------------------------------------- */
 
-/* The libraries write theirs in the same way, under the same names: src/io/replace.c says why. */
+/* The libraries use the same scheme and names: see src/io/replace.c. */
 
-/* The i-th name, to be freed; a long one is cut, so that there is room behind it. NULL: out of memory. */
+/* The i-th temporary name, malloc'd; a long one is truncated for the suffix. NULL: out of memory. */
 static char *name_beside(const char *target, int i)
 {
     const char *slash = strrchr(target, '/'), *name = slash ? slash + 1 : target;
@@ -24,7 +24,7 @@ static char *name_beside(const char *target, int i)
     return asprintf(&path, "%.*s%.200s.unfinished-%d", (int)(name - target), target, name, i) < 0 ? NULL : path;
 }
 
-/* Removes what a process left that was killed: who is writing has it locked. */
+/* Removes the file of a killed process; a file that is being written is locked. */
 static void remove_unfinished(const char *path)
 {
     struct stat s;
@@ -36,7 +36,8 @@ static void remove_unfinished(const char *path)
     close(fd);
 }
 
-/* A new file, locked, which goes if the process ends early: a descriptor, or -1. EEXIST: another one writes there. */
+/* Creates and locks a file that is removed if the process ends early: a descriptor, or -1. EEXIST: another process
+ * writes it. */
 static int open_unfinished(char *path, mode_t mode)
 {
     struct stat s;
@@ -53,12 +54,12 @@ static int open_unfinished(char *path, mode_t mode)
     return -1;
 }
 
-/* With the rights that the target has or would get. */
+/* Sets the permissions that the target has or would get. */
 static int open_beside(cli_output *o, const struct stat *old)
 {
-    enum { MOST = 64 }; /* that write the same file at the same time */
+    enum { MAX_WRITERS = 64 }; /* concurrent writers of one file */
     int fd = -1;
-    for (int i = 0; i < MOST; i++) {
+    for (int i = 0; i < MAX_WRITERS; i++) {
         char *path = name_beside(o->target, i);
         if (!path)
             return cli_fail_memory();
@@ -66,7 +67,7 @@ static int open_beside(cli_output *o, const struct stat *old)
         free(path);
     }
     errno = EEXIST;
-    for (int i = 0; fd < 0 && errno == EEXIST && i < MOST; i++) {
+    for (int i = 0; fd < 0 && errno == EEXIST && i < MAX_WRITERS; i++) {
         free(o->unfinished);
         o->unfinished = name_beside(o->target, i);
         if (!o->unfinished)
@@ -80,15 +81,14 @@ static int open_beside(cli_output *o, const struct stat *old)
         return code;
     }
     if (old && fchmod(fd, old->st_mode & 0777)) {
-        /* a file system without rights: the file is as good as it gets */
+        /* a file system without permissions: ignored */
     }
     o->file = fdopen(fd, "w+b");
     return o->file ? CLI_DONE : cli_fail_errno(o->path);
 }
 
-/* Makes it the target, and that last: a name is on the disk when its folder is, or, where that cannot be read, all of
- * the file system. */
-static int take_place(const cli_output *o)
+/* Renames it to the target, durably: syncs the folder or, if that cannot be read, the whole file system. */
+static int replace_target(const cli_output *o)
 {
     char *copy = strdup(o->target);
     if (!copy)
@@ -127,7 +127,7 @@ int cli_output_open(cli_output *o, const char *path)
         o->file = fopen(path, "wb");
         return o->file ? CLI_DONE : cli_fail_errno(path);
     }
-    o->target = is_link ? realpath(path, NULL) : strdup(path); /* a link stays a link; one to nothing is refused */
+    o->target = is_link ? realpath(path, NULL) : strdup(path); /* a link is kept; a dangling one is refused */
     int code = o->target ? open_beside(o, exists ? &s : NULL) : cli_fail_errno(path);
     return code ? cli_output_close(o, code) : code;
 }
@@ -148,10 +148,10 @@ int cli_output_close(cli_output *o, int code)
     if (o->unfinished && !code && fsync(fileno(o->file)))
         code = cli_fail_errno(o->path);
     if (o->unfinished && !code)
-        code = take_place(o);
+        code = replace_target(o);
     else if (o->unfinished)
         unlink(o->unfinished);
-    if (own && fclose(o->file) && !code) /* and unlocked */
+    if (own && fclose(o->file) && !code) /* also unlocks */
         code = cli_fail_errno(o->path);
     cli_end_keeps(o->unfinished);
     free(o->unfinished);
@@ -164,13 +164,13 @@ int cli_output_close(cli_output *o, int code)
 
 static const double power[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12};
 
-/* The two roundings in double are far below half of the ninth digit, and nine digits tell all floats apart. */
+/* The two rounding errors in double are far below half of the ninth digit, and nine digits distinguish all floats. */
 size_t cli_put_float(char *to, float x)
 {
     double a = x < 0 ? -(double)x : (double)x;
-    if (!(a >= 1e-4 && a < 1e8)) /* zero, NaN and what needs an exponent */
+    if (!(a >= 1e-4 && a < 1e8)) /* zero, NaN, or an exponent is needed */
         return (size_t)snprintf(to, CLI_FLOAT_BYTES, "%.9g", (double)x);
-    int decimals = 8; /* behind the point, for nine digits in all */
+    int decimals = 8; /* after the point, for nine digits in all */
     while (decimals > 0 && a >= power[9 - decimals])
         decimals--;
     while (a * power[decimals] < 1e8)
@@ -219,7 +219,7 @@ void cli_write_row(FILE *f, const float *row, int64_t n, char between)
 
 void cli_write_json(FILE *f, const char *text, size_t bytes)
 {
-    const char *p = text, *end = p + bytes, *plain = p; /* from plain on nothing is written yet */
+    const char *p = text, *end = p + bytes, *plain = p; /* text from `plain` on is not written yet */
     fputc('"', f);
     while (p < end) {
         const int n = utf8_length(p, (size_t)(end - p));

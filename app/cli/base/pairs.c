@@ -67,7 +67,7 @@ static int get(cli_pairs *p)
     return c;
 }
 
-/* Behind the opening quote: up to the closing one. */
+/* Reads a quoted field after its opening quote. */
 static int read_quoted(cli_pairs *p)
 {
     for (int code = CLI_DONE; !code;) {
@@ -87,7 +87,7 @@ static int read_quoted(cli_pairs *p)
     return CLI_FAILED;
 }
 
-/* One field to the end of data, zero-terminated; *last: what stood behind it, '\n' at the end of the file. */
+/* Appends one field to data, zero-terminated; *last: the character after it, '\n' at the end of the file. */
 static int read_field(cli_pairs *p, int *last)
 {
     const int between = p->csv ? ',' : '\t';
@@ -110,7 +110,7 @@ static int read_field(cli_pairs *p, int *last)
     return code ? code : put(p, '\0');
 }
 
-static int take_gold(cli_pairs *p, const char *field)
+static int parse_gold(cli_pairs *p, const char *field)
 {
     char *end;
     double v = strtod(field, &end);
@@ -121,7 +121,7 @@ static int take_gold(cli_pairs *p, const char *field)
     return CLI_DONE;
 }
 
-/* One pair into the block. */
+/* Appends one pair to the block. */
 static int read_record(cli_pairs *p)
 {
     int fields = 0, last = 0, code = CLI_DONE;
@@ -138,8 +138,8 @@ static int read_record(cli_pairs *p)
             continue;
         }
         if (fields == 2 && p->want_gold)
-            code = take_gold(p, p->data + begin);
-        p->used = begin; /* further columns are not kept */
+            code = parse_gold(p, p->data + begin);
+        p->used = begin; /* further columns are discarded */
     }
     if (!code && fields < 2)
         code = wrong(p, p->csv ? "one column, but a pair has two with a comma between them"

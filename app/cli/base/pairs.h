@@ -12,12 +12,12 @@ typedef struct cli_pairs {
     const char **text;  /* [2 count]: first and second of each pair, zero-terminated */
     size_t *bytes;      /* [2 count] */
     double *gold;       /* [count]: the third column; 0 unless asked for */
-    double read, total; /* bytes so far; of the file, 0 where unknown */
+    double read, total; /* bytes so far; of the file, 0: unknown */
     /* private */
     FILE *file;
     const char *path;
     bool csv, want_gold, end;
-    int64_t line; /* where the current record begins */
+    int64_t line; /* start of the current record */
     int64_t next_line;
     char *data; /* [capacity]: the fields of the block */
     size_t capacity, used;
@@ -25,11 +25,11 @@ typedef struct cli_pairs {
     int64_t max_count;
 } cli_pairs;
 
-/* The fields of a line, as an option "tsv|csv" has them. */
-enum { CLI_PAIRS_BY_NAME = -1, CLI_PAIRS_TSV, CLI_PAIRS_CSV }; /* the first: by how the file's name ends */
-/* Blocks will have at most max_count pairs. want_gold: the third column must be a number. */
+/* Field separators, in the order of an option "tsv|csv". */
+enum { CLI_PAIRS_BY_NAME = -1, CLI_PAIRS_TSV, CLI_PAIRS_CSV }; /* the first: by the file's extension */
+/* Blocks have at most max_count pairs. want_gold: the third column must be a number. */
 int cli_pairs_open(cli_pairs *p, const char *path, int format, bool want_gold, int64_t max_count);
-int cli_pairs_next(cli_pairs *p); /* reads the next block; count 0: there are no more */
+int cli_pairs_next(cli_pairs *p); /* reads the next block; count 0: end */
 void cli_pairs_close(cli_pairs *p);
 
 #endif

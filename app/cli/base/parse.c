@@ -1,4 +1,4 @@
-/* From names to commands, and from options to a command's variables, by getopt_long. */
+/* Parses the command line: the command, and its options with getopt_long. */
 #include "cli.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ const cli_command *cli_find(const cli_command *const *commands, const char *path
 
 /* ---- Values --------------------------------------------------------------- */
 
-/* Says that `given` is no value of this option, which came from `source` ("--threads" or "$ATTEND_THREADS"). */
+/* Reports that `given`, from `source` ("--threads" or "$ATTEND_THREADS"), is not a valid value. */
 static int wrong_number(const cli_option *o, const char *source, const char *given)
 {
     const char *kind = o->integer ? "whole number" : "number";
@@ -37,19 +37,19 @@ static int wrong_number(const cli_option *o, const char *source, const char *giv
     return cli_misuse("%s: \"%s\" is not a %s from %.10g to %.10g", source, given, kind, o->min, o->max);
 }
 
-static int take_integer(const cli_option *o, const char *source, const char *given)
+static int set_integer(const cli_option *o, const char *source, const char *given)
 {
     char *end;
     errno = 0;
     long long v = strtoll(given, &end, 10);
-    bool plain = *given >= '+' && *given <= '9' && end != given && !*end; /* strtoll would pass over spaces */
+    bool plain = *given >= '+' && *given <= '9' && end != given && !*end; /* strtoll would skip spaces */
     if (!plain || errno || (double)v < o->min || (double)v > o->max)
         return wrong_number(o, source, given);
     *o->integer = v;
     return CLI_DONE;
 }
 
-static int take_number(const cli_option *o, const char *source, const char *given)
+static int set_number(const cli_option *o, const char *source, const char *given)
 {
     char *end;
     double v = strtod(given, &end);
@@ -60,7 +60,7 @@ static int take_number(const cli_option *o, const char *source, const char *give
     return CLI_DONE;
 }
 
-static int take_choice(const cli_option *o, const char *source, const char *given)
+static int set_choice(const cli_option *o, const char *source, const char *given)
 {
     char words[128], *list[16], *rest = words;
     int n = 0;
@@ -84,11 +84,11 @@ int cli_take(const cli_option *o, const char *source, const char *given)
     else if (o->text)
         *o->text = given;
     else if (o->integer)
-        return take_integer(o, source, given);
+        return set_integer(o, source, given);
     else if (o->number)
-        return take_number(o, source, given);
+        return set_number(o, source, given);
     else
-        return take_choice(o, source, given);
+        return set_choice(o, source, given);
     return CLI_DONE;
 }
 
@@ -102,10 +102,10 @@ static int count(const cli_option *options)
     return n;
 }
 
-/* What getopt_long wants to know: longs[n + 2], letters "+:hm:" of at most 2 n + 4 characters. */
+/* The arguments of getopt_long: longs[n + 2], letters "+:hm:" of at most 2 n + 4 characters. */
 static void translate(const cli_option *options, int n, struct option *longs, char *letters)
 {
-    *letters++ = ':'; /* a missing value is told apart */
+    *letters++ = ':'; /* distinguishes a missing value */
     *letters++ = 'h';
     longs[n] = (struct option){"help", no_argument, NULL, HELP};
     longs[n + 1] = (struct option){0};
@@ -129,7 +129,7 @@ static int by_letter(const cli_option *options, int n, int letter)
     return -1;
 }
 
-/* getopt_long has refused `given`; `known` is its optopt. */
+/* Reports that getopt_long has refused `given`; `known` is its optopt. */
 static int refuse(const cli_option *options, int n, const char *path, const char *given, int known, bool no_value)
 {
     char shown[32];
@@ -152,8 +152,8 @@ static int refuse(const cli_option *options, int n, const char *path, const char
     return cli_misuse("there is no option \"--%s\"; \"%s --help\" lists them", shown, path);
 }
 
-/* Values for the options that were not given, from the environment. */
-static int take_environment(const cli_option *options, int n, const char *path, const bool *given)
+/* Sets options that were not given from the environment. */
+static int set_from_environment(const cli_option *options, int n, const char *path, const bool *given)
 {
     for (int i = 0; i < n; i++) {
         const char *value = options[i].env && !given[i] ? getenv(options[i].env) : NULL;
@@ -188,7 +188,7 @@ static int parse(const cli_command *c, const char *path, int argc, char **argv, 
     int n = count(c->options);
     translate(c->options, n, longs, letters);
     opterr = 0;
-    optind = 0; /* GNU: start anew */
+    optind = 0; /* GNU: restart */
     for (int found; (found = getopt_long(argc, argv, letters, longs, NULL)) != -1;) {
         if (found == ':' || found == '?')
             return refuse(c->options, n, path, argv[optind - 1], optopt, found == ':');
@@ -204,7 +204,7 @@ static int parse(const cli_command *c, const char *path, int argc, char **argv, 
             return code;
         given[i] = true;
     }
-    int code = take_environment(c->options, n, path, given);
+    int code = set_from_environment(c->options, n, path, given);
     return code ? code : check_arguments(c, path, argc - optind, argv + optind);
 }
 

@@ -1,4 +1,4 @@
-/* A line on standard error that says how far things are; only where that is a terminal. */
+/* A progress line on standard error, if that is a terminal. */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
@@ -10,12 +10,12 @@ typedef struct cli_progress {
     double begin, shown; /* seconds */
 } cli_progress;
 
-double cli_seconds(void); /* of a clock that only goes forward */
+double cli_seconds(void); /* of a monotonic clock */
 void cli_progress_begin(cli_progress *p);
-/* `count` things are done; `share` of all in [0, 1], 0 where unknown. */
+/* `count` items are done; `share` of all in [0, 1], 0: unknown. */
 void cli_progress_show(cli_progress *p, int64_t count, const char *things, double share);
 void cli_progress_end(cli_progress *p);
-/* Clears the line if it is shown; a signal handler may call it. */
+/* Clears the line if it is shown; async-signal-safe. */
 void cli_progress_clear(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* One sentence on standard error. */
+/* Messages on standard error. */
 #include "cli.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 static void say(const char *format, va_list list)
 {
-    fflush(stdout); /* what was done before comes before */
+    fflush(stdout); /* earlier output comes first */
     fputs("attend: ", stderr);
     vfprintf(stderr, format, list);
     fputc('\n', stderr);

@@ -8,7 +8,7 @@ void cli_unknown_add(void *user, const char *text, size_t bytes)
 {
     cli_unknown *u = user;
     u->in_line = true;
-    char shown[CLI_UNKNOWN_BYTES] = "U+0000"; /* a zero byte is a character, too */
+    char shown[CLI_UNKNOWN_BYTES] = "U+0000"; /* a zero byte counts as a character */
     if (bytes > 1 || *text)
         snprintf(shown, sizeof shown, "%.*s", (int)(bytes < sizeof shown ? bytes : sizeof shown - 1), text);
     for (int i = 0; i < u->n; i++)
@@ -43,7 +43,7 @@ int cli_unknown_scan(cli_unknown *u, const att_ctx *ctx, const att_tokenizer *t,
     return code;
 }
 
-/* Appends a text, with invisible characters by their numbers, as far as it fits; returns the new end of the list. */
+/* Appends a text as far as it fits, invisible characters as code points; returns the new end of the list. */
 static size_t append(char *list, size_t size, size_t end, const char *text)
 {
     for (const char *s = text; *s;) {

@@ -1,4 +1,4 @@
-/* Collects the texts of an input that a model does not know, and reports them once, at the end. */
+/* Collects the texts of an input that are unknown to a model, and reports them once, at the end. */
 #ifndef CLI_UNKNOWN_H
 #define CLI_UNKNOWN_H
 
@@ -10,20 +10,20 @@ enum { CLI_UNKNOWN_SHOWN = 20, CLI_UNKNOWN_BYTES = 64, CLI_UNKNOWN_LIST = 4096 }
 
 typedef struct cli_unknown {
     int64_t lines; /* with unknown texts */
-    int n;         /* different texts in text, characters mostly */
+    int n;         /* number of different texts, mostly characters */
     char text[CLI_UNKNOWN_SHOWN][CLI_UNKNOWN_BYTES];
-    bool more;    /* there are others, for which text has no room */
-    bool in_line; /* the current line has some */
+    bool more;    /* there are further ones that do not fit */
+    bool in_line; /* the current line has unknown texts */
 } cli_unknown;
 
 /* For att_encode_options.unknown; user: a cli_unknown. */
 void cli_unknown_add(void *user, const char *text, size_t bytes);
-/* Ends a line whose unknown texts were added. */
+/* Ends the current line. */
 void cli_unknown_end_line(cli_unknown *u);
-/* Adds those of the lines of a block, each up to max_tokens (0: all of it). */
+/* Adds the unknown texts of a block of lines, each up to max_tokens (0: no limit). */
 int cli_unknown_scan(cli_unknown *u, const att_ctx *ctx, const att_tokenizer *t, const cli_lines *in,
                      int64_t max_tokens);
-/* The texts that were added, a space between them; invisible characters by their numbers, as U+200B. */
+/* All texts, separated by spaces; invisible characters as code points: U+200B. */
 void cli_unknown_list(const cli_unknown *u, char list[CLI_UNKNOWN_LIST]);
 /* Prints "3 lines have characters that the model does not know: 4 5 %", if there are any. */
 void cli_unknown_report(const cli_unknown *u);

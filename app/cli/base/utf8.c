@@ -4,7 +4,7 @@ typedef struct range {
     uint32_t first, last;
 } range;
 
-/* Marks and format characters that take no column: the common blocks of Unicode's classes Mn, Me, Cf. */
+/* Combining and format characters with no column: the common blocks of the Unicode categories Mn, Me, Cf. */
 static const range zero_width[] = {
     {0x0300, 0x036F}, {0x0483, 0x0489}, {0x0591, 0x05BD},   {0x0610, 0x061A},   {0x064B, 0x065F}, {0x0670, 0x0670},
     {0x06D6, 0x06DC}, {0x0900, 0x0902}, {0x093C, 0x093C},   {0x0941, 0x0948},   {0x094D, 0x094D}, {0x0E31, 0x0E31},
@@ -13,7 +13,7 @@ static const range zero_width[] = {
     {0xFE20, 0xFE2F}, {0xFEFF, 0xFEFF}, {0x1F3FB, 0x1F3FF}, {0xE0001, 0xE01EF},
 };
 
-/* Two columns: East Asian Width W and F, with emoji. */
+/* Two columns: East Asian Width W and F, and emoji. */
 static const range wide[] = {
     {0x1100, 0x115F},   {0x231A, 0x231B},   {0x2329, 0x232A},   {0x23E9, 0x23EC},   {0x2614, 0x2615},
     {0x2648, 0x2653},   {0x26A1, 0x26A1},   {0x26BD, 0x26BE},   {0x2705, 0x2705},   {0x274C, 0x274C},
@@ -61,7 +61,7 @@ int utf8_length(const char *s, size_t bytes)
 uint32_t utf8_next(const char **s)
 {
     const unsigned char *p = (const unsigned char *)*s;
-    const int n = utf8_length(*s, MAX_BYTES); /* no character goes on behind the terminating zero */
+    const int n = utf8_length(*s, MAX_BYTES); /* no character continues after the terminating zero */
     *s += n > 0 ? n : 1;
     if (n < 0)
         return 0xFFFD;

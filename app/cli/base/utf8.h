@@ -1,4 +1,4 @@
-/* Text as a terminal shows it: code points, columns, padding. Independent of the locale. */
+/* Text on a terminal: code points, columns, padding. Independent of the locale. */
 #ifndef CLI_UTF8_H
 #define CLI_UTF8_H
 
@@ -6,19 +6,19 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* How many bytes the character at s [bytes > 0] has; where it is not UTF-8 minus the number of bytes that together are
- * replaced by one U+FFFD: those that could begin a character (Unicode, "maximal subpart"). */
+/* Length of the character at s [bytes > 0]; if it is not UTF-8, minus the length of the maximal subpart, which is
+ * replaced by one U+FFFD. */
 int utf8_length(const char *s, size_t bytes);
-/* The code point at *s (zero-terminated), which moves behind it; U+FFFD for a single byte that is not UTF-8. */
+/* Decodes the character at *s (zero-terminated) and advances *s; U+FFFD for a byte that is not UTF-8. */
 uint32_t utf8_next(const char **s);
-/* Whether s [bytes] is UTF-8. */
+/* Is s [bytes] UTF-8? */
 int utf8_valid(const char *s, size_t bytes);
 /* Columns of one code point: 0 (combining), 1, or 2 (East Asian wide, emoji). */
 int utf8_columns(uint32_t code);
-/* Columns of a string; a control character counts as the one U+FFFD that is shown for it. */
+/* Columns of a string; a control character is shown as U+FFFD, one column. */
 int utf8_width(const char *s);
-/* Writes s in exactly `width` columns: padded on the left (right != 0: flush right) or on the right, or cut
- * with an ellipsis. A control character shows as U+FFFD. */
+/* Writes s in exactly `width` columns: padded on the left (right != 0: flush right) or on the right, or truncated with
+ * an ellipsis. A control character is shown as U+FFFD. */
 void utf8_field(FILE *f, const char *s, int width, int right);
 /* Writes one code point. */
 void utf8_put(FILE *f, uint32_t code);

@@ -13,7 +13,7 @@ static bool json;
 enum { NAME = 32, NO_FIELDS = 2 }; /* --shapes and --json are not for a line of --shapes */
 
 static const cli_option options[] = {
-    {"name", 0, "TEXT", .text = &now.name, .help = "what the report calls it"},
+    {"name", 0, "TEXT", .text = &now.name, .help = "its name in the report"},
     {"batch", 'b', "N", .integer = &now.batch, .min = 1, .max = 1e6, .help = "sequences"},
     {"heads", 'H', "N", .integer = &now.heads, .min = 1, .max = 1e6, .help = "heads of the queries"},
     {"kv-heads", 0, "N", .integer = &now.kv_heads, .max = 1e6, .quiet = true,
@@ -21,27 +21,25 @@ static const cli_option options[] = {
     {"tq", 'q', "N", .integer = &now.q_len, .min = 1, .max = 1e9, .help = "queries of each sequence"},
     {"tk", 'k', "N", .integer = &now.k_len, .max = 1e9, .quiet = true,
      .help = "keys of each sequence; default: as many as queries"},
-    {"dim", 'd', "N", .integer = &now.dim, .min = 1, .max = 1e6, .help = "numbers of a query and a key"},
+    {"dim", 'd', "N", .integer = &now.dim, .min = 1, .max = 1e6, .help = "dimension of queries and keys"},
     {"kdim", 0, "N", .integer = &now.key_dim, .max = 1e6, .quiet = true,
-     .help = "numbers of a key, for scores whose queries and keys differ; default: dim"},
-    {"vdim", 0, "N", .integer = &now.value_dim, .max = 1e6, .quiet = true, .help = "numbers of a value; default: dim"},
-    {"score", 0, "NAME", .text = &now.score, .quiet = true, .help = "how a query and a key make a score (scaled-dot)"},
+     .help = "dimension of keys, for scores that allow another one than of queries; default: dim"},
+    {"vdim", 0, "N", .integer = &now.value_dim, .max = 1e6, .quiet = true, .help = "dimension of values; default: dim"},
+    {"score", 0, "NAME", .text = &now.score, .quiet = true, .help = "score function (scaled-dot)"},
     {"score-dim", 0, "N", .integer = &now.score_dim, .max = 1e6, .quiet = true,
-     .help = "what additive projects queries and keys to; default: 0, nothing"},
+     .help = "dimension to which additive projects queries and keys; default: 0, no projection"},
     {"mask", 0, "LIST", .text = &now.mask, .help = "which pairs attend: see above"},
-    {"modifier", 0, "LIST", .text = &now.modifier, .help = "what changes the scores: see above"},
+    {"modifier", 0, "LIST", .text = &now.modifier, .help = "modifiers of the scores: see above"},
     {"dropout", 0, "P", .number = &now.dropout, .max = 0.999, .quiet = true,
-     .help = "probability of a weight to be dropped; default: 0"},
-    {"causal", 0, "no|top-left|bottom-right", .choice = &now.causal,
-     .help = "--mask causal and --align in one: what comes after a query is not seen"},
+     .help = "dropout probability of attention weights; default: 0"},
+    {"causal", 0, "no|top-left|bottom-right", .choice = &now.causal, .help = "short for --mask causal and --align"},
     {"align", 0, "unset|top-left|bottom-right", .choice = &now.align, .quiet = true,
-     .help = "where the queries stand among the keys; needed by some masks where their numbers differ"},
+     .help = "alignment of queries and keys; required by some masks if their numbers differ"},
     {"pass", 0, "fwd|bwd", .choice = &now.pass,
      .help = "forward, or the gradients of q, k, v and the score's parameters"},
-    {"dtype", 0, "f32|f16|bf16", .choice = &now.dtype, .help = "of queries, keys, values, results and gradients"},
+    {"dtype", 0, "f32|f16|bf16", .choice = &now.dtype, .help = "type of queries, keys, values, results and gradients"},
     {"layout", 0, "bhtd|bthd", .choice = &now.layout, .help = "order in memory of batch, heads, time and dim"},
-    {"cache", 0, NULL, .flag = &now.cache,
-     .help = "keys and values are kept in a cache, as a decoder has them; forward"},
+    {"cache", 0, NULL, .flag = &now.cache, .help = "keys and values are in a cache, as in decoding; forward only"},
     CLI_THREADS(&now.threads),
     BENCH_REPEAT(&now.repeat),
     BENCH_SECONDS(&now.seconds),
@@ -133,7 +131,7 @@ static void title_of(const attention_case *c, char *text, size_t size)
         s->cache ? ", cache" : "");
 }
 
-/* The most bytes that the process has had in memory; 0 where the system does not say. */
+/* Peak resident memory in bytes; 0: unknown. */
 static double peak_bytes(void)
 {
     char line[128];
@@ -215,7 +213,7 @@ static const cli_option *find(const char *where, const char *field)
     return NULL;
 }
 
-static int take_field(const char *where, const char *name, const json_t *value)
+static int parse_field(const char *where, const char *name, const json_t *value)
 {
     char source[512], number[32];
     const cli_option *o = find(where, name);
@@ -251,10 +249,10 @@ static int measure_line(const char *where, const char *text, size_t bytes)
     }
     const attention_settings given = now;
     int code = CLI_DONE;
-    json_object_foreach(line, name, value) if (!code) code = take_field(where, name, value);
+    json_object_foreach(line, name, value) if (!code) code = parse_field(where, name, value);
     if (!code)
         code = measure(where);
-    fflush(stdout); /* whoever reads a pipe gets each result at once */
+    fflush(stdout); /* so that the reader of a pipe gets each result immediately */
     now = given;
     json_decref(line);
     return code ? (code == CLI_MISUSE ? CLI_FAILED : code) : CLI_DONE;

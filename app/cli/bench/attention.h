@@ -9,7 +9,7 @@ enum { PASS_FORWARD, PASS_BACKWARD };
 enum { LAYOUT_BHTD, LAYOUT_BTHD };
 enum { ATTENTION_MOST_STAGES = 16, ATTENTION_MOST_PARAMS = 16 };
 
-/* What options and the fields of a line of --shapes set. 0 and NULL: the default, which attention_open fills in. */
+/* Set by options and by fields of a line of --shapes; 0 and NULL: the default, which attention_open sets. */
 typedef struct attention_settings {
     const char *name;
     int64_t batch, heads, kv_heads, q_len, k_len, dim, key_dim, value_dim, score_dim;
@@ -26,13 +26,12 @@ typedef struct attention_settings {
 typedef struct attention_case {
     attention_settings set;
     const char *line;  /* begins error messages: "", or "shapes.jsonl: line 3: " */
-    const char *where; /* begins those about a setting, before its name: "--", or "shapes.jsonl: line 3: " */
+    const char *where; /* prefix of messages about a setting: "--", or "shapes.jsonl: line 3: " */
     att_ctx *ctx;
     att_plan *plan;
     att_attention_spec spec;
-    att_attention_args args,
-        call; /* call: what is run: args, with the cache instead of keys and values where there is one */
-    att_attention_grads grads; /* backward only */
+    att_attention_args args, call; /* call: the args, with a cache instead of keys and values if there is one */
+    att_attention_grads grads;     /* backward only */
     att_cache *cache;
     att_plan_info info;
     att_stage stage[ATTENTION_MOST_STAGES]; /* the spec's */
@@ -70,16 +69,16 @@ void attention_read(const attention_case *c, const att_tensor *x, int64_t b, int
 /* Floating-point operations of the pass: 2 (dim + value_dim) forward and 2 (3 dim + 2 value_dim) backward for each pair
  * that attends. Causal attention of as many keys as queries counts as half. */
 double attention_flops(const attention_case *c);
-/* Bytes of keys and values where the pass is bound by reading them: one query for each head. Else 0. */
+/* Bytes of keys and values if the pass is bound by reading them (one query per head), else 0. */
 double attention_reads(const attention_case *c);
 
 /* ---- bench_attention_stages.c: score, modifiers and masks by name ---- */
 
-/* Puts them into the spec, and what they need into the args. */
+/* Sets the stages of the spec, and their arguments. */
 int attention_take_stages(attention_case *c);
 /* How many of the parameters are the score's. */
 int attention_score_params(const attention_case *c);
-/* How many keys sequence b has, and where its query i stands among them. */
+/* The number of keys of sequence b, and the position of its query i. */
 int64_t attention_key_count(const attention_case *c, int64_t b);
 int64_t attention_position(const attention_case *c, int64_t b, int64_t i);
 /* The keys [*first, *last) of query i of sequence b; the boolean mask thins them out further. */

@@ -111,7 +111,7 @@ static int make_tensors(attention_case *c)
 
 /* ---- The cache ---------------------------------------------------------------- */
 
-/* Where dimension `dim` of t is that of the keys: cuts it to `keys`. */
+/* The dimension `dim` of t is over keys: reduces it to `keys`. */
 static void shorten(const attention_case *c, att_tensor *t, int dim, int64_t keys)
 {
     if (t->rank > dim && t->dim[dim] == c->set.k_len)
@@ -167,7 +167,7 @@ int attention_once(void *arg)
                                                             : att_forward(c->plan, &c->call));
 }
 
-static int take_settings(attention_case *c, const attention_settings *set)
+static int apply_settings(attention_case *c, const attention_settings *set)
 {
     attention_settings *s = &c->set;
     *s = *set;
@@ -217,7 +217,7 @@ int attention_open(attention_case *c, const attention_settings *set, const char 
     *c = (attention_case){.line = line, .where = *line ? line : "--"};
     int code = cli_open(&c->ctx, set->threads);
     if (!code)
-        code = take_settings(c, set);
+        code = apply_settings(c, set);
     if (!code)
         code = attention_take_stages(c);
     if (!code)

@@ -32,7 +32,7 @@ typedef struct reference {
     double *weight, *dp;            /* [k_len] */
     /* [dim + key_dim]: the derivatives of a score by its query, then by its key; the same of absolute values */
     double *derivative, *magnitude;
-    double *sum, *bound;                 /* the row that is checked: what it must be, and by how much it may be off */
+    double *sum, *bound;                 /* the expected row, and its error bounds */
     float *pair[2];                      /* [dim + key_dim]: query and key; absolute values */
     float *param[ATTENTION_MOST_PARAMS]; /* its absolute values, of all heads */
     param_gradient gradient[ATTENTION_MOST_PARAMS];
@@ -60,7 +60,7 @@ typedef struct pair {
     int64_t batch, head, q, k;
 } pair;
 
-/* One head of a parameter [heads or 1, ...], or of one that is broadcast over pairs, as formulas see it. */
+/* One head of a parameter [heads or 1, ...], or of one that is broadcast over pairs. */
 static att_param_view operand_of(const att_tensor *t, const float *data, bool pairs, int64_t head)
 {
     att_param_view o = {0};
@@ -75,7 +75,7 @@ static att_param_view operand_of(const att_tensor *t, const float *data, bool pa
     return o;
 }
 
-/* The pair as formulas see it: of r->q and r->k, or of their absolute values and those of the parameters. */
+/* The pair as an argument of formulas: r->q and r->k, or absolute values of these and of the parameters. */
 static void view_pair(const reference *r, const pair *p, bool absolute, att_head *at, att_param_view *param,
                       att_pair *out)
 {
@@ -151,7 +151,7 @@ static void add_score_gradient(reference *r, const pair *p, double ds, double er
     att_head at;
     att_pair view;
     double *none[ATTENTION_MOST_PARAMS] = {NULL}, max = 0;
-    /* and r->magnitude, which lies behind it */
+    /* and r->magnitude, which follows it */
     memset(r->derivative, 0, (size_t)(2 * (dim + c->set.key_dim)) * sizeof *r->derivative);
     view_pair(r, p, true, &at, param, &view);
     c->spec.score->derivative(&view, r->scale, r->magnitude, r->magnitude + dim, none);
@@ -276,10 +276,10 @@ static void each_score_gradient(reference *r, pair p, double chain, add_gradient
         if (r->weight[p.k] == 0)
             continue;
         read_key(r, &p);
-        const double kept = dropout_factor(r->c, &p);
-        r->dp[p.k] = kept * dot(s->value_dim, r->dout, r->v, &magnitude);
+        const double factor = dropout_factor(r->c, &p);
+        r->dp[p.k] = factor * dot(s->value_dim, r->dout, r->v, &magnitude);
         delta += r->weight[p.k] * r->dp[p.k];
-        delta_magnitude += r->weight[p.k] * kept * magnitude;
+        delta_magnitude += r->weight[p.k] * factor * magnitude;
     }
     for (p.k = first; p.k < last; p.k++) {
         double derivative, magnitude = 0;
@@ -324,20 +324,20 @@ static void add_query(reference *r, const pair *p, bool value)
     const double weight = exp(score(r, p, &derivative) - lse);
     const double relative =
         2 * r->error + (2 * (double)s->k_len + 16 + 2 * fabs(lse)) * unit + r->half + (double)s->q_len * unit;
-    const double kept = dropout_factor(r->c, p);
+    const double factor = dropout_factor(r->c, p);
     if (value) {
         for (int64_t d = 0; d < s->value_dim; d++) {
-            r->sum[d] += weight * kept * r->dout[d];
-            r->bound[d] += error_of(weight * kept, relative) * fabs(r->dout[d]);
+            r->sum[d] += weight * factor * r->dout[d];
+            r->bound[d] += error_of(weight * factor, relative) * fabs(r->dout[d]);
         }
         return;
     }
     attention_read(r->c, &r->c->args.out, p->batch, p->head, p->q, r->out);
-    const double dp = kept * dot(s->value_dim, r->dout, r->v, &magnitude);
+    const double dp = factor * dot(s->value_dim, r->dout, r->v, &magnitude);
     const double delta = dot(s->value_dim, r->dout, r->out, &delta_magnitude);
     add_score_gradient(r, p, derivative * weight * (dp - delta),
                        error_of(weight, 2 * relative + (double)(s->value_dim + 3) * unit + 2 * r->half) *
-                           (kept * magnitude + delta_magnitude),
+                           (factor * magnitude + delta_magnitude),
                        true);
 }
 

@@ -1,4 +1,4 @@
-/* attend bench attention: score, modifiers and masks, from their names to what the plan is given. */
+/* attend bench attention: sets the plan's score, modifiers and masks by their names. */
 #include "attention.h"
 
 #include <math.h>
@@ -7,9 +7,9 @@
 
 /* ---- Lists: "causal,lengths=0.8" --------------------------------------------- */
 
-/* The number behind "="; option and name are for the error message. */
-static int take_number(const attention_case *c, const char *option, const char *name, const char *text, double low,
-                       double high, double *out)
+/* Parses the number after "="; option and name are for messages. */
+static int parse_number(const attention_case *c, const char *option, const char *name, const char *text, double low,
+                        double high, double *out)
 {
     char *end;
     *out = strtod(text, &end);
@@ -18,24 +18,25 @@ static int take_number(const attention_case *c, const char *option, const char *
     return CLI_DONE;
 }
 
-/* Calls take(c, name, value) for each word of the list; its text is changed. */
-static int each_word(attention_case *c, char *list, int (*take)(attention_case *c, const char *name, const char *value))
+/* Calls parse(c, name, value) for each item of the list, which is modified. */
+static int each_word(attention_case *c, char *list,
+                     int (*parse)(attention_case *c, const char *name, const char *value))
 {
     int code = CLI_DONE;
     for (char *word, *rest = list; !code && (word = strsep(&rest, ","));) {
         char *name = strsep(&word, "=");
-        code = take(c, name, word);
+        code = parse(c, name, word);
     }
     return code;
 }
 
-static int take_list(attention_case *c, const char *list,
-                     int (*take)(attention_case *c, const char *name, const char *value))
+static int parse_list(attention_case *c, const char *list,
+                      int (*parse)(attention_case *c, const char *name, const char *value))
 {
     if (!list)
         return CLI_DONE;
     char *copy = strdup(list);
-    int code = copy ? each_word(c, copy, take) : cli_fail_memory();
+    int code = copy ? each_word(c, copy, parse) : cli_fail_memory();
     free(copy);
     return code;
 }
@@ -71,14 +72,14 @@ static int new_stage(attention_case *c, const char *option, att_stage stage)
 
 /* ---- Masks ------------------------------------------------------------------ */
 
-static int take_causal(attention_case *c, const char *value)
+static int parse_causal(attention_case *c, const char *value)
 {
     c->causal = true;
     return value ? cli_misuse("%smask: causal takes no value", c->where) : CLI_DONE;
 }
 
 /* "0.8": that share of the keys; "30:17:25": lengths, cyclically. */
-static int take_lengths(attention_case *c, const char *value)
+static int parse_lengths(attention_case *c, const char *value)
 {
     const attention_settings *s = &c->set;
     const char *at = value ? value : "";
@@ -98,8 +99,8 @@ static int take_lengths(attention_case *c, const char *value)
     return CLI_DONE;
 }
 
-/* "256": that many keys before and behind the query's position; "256:0": before, behind. */
-static int take_window(attention_case *c, const char *value)
+/* "256": number of keys before and after the query's position; "256:0": before, after. */
+static int parse_window(attention_case *c, const char *value)
 {
     char *end = NULL;
     c->windowed = true;
@@ -117,13 +118,13 @@ static int take_window(attention_case *c, const char *value)
 }
 
 /* "1000": documents of 1000 tokens each, one after the other from position 0 on. */
-static int take_documents(attention_case *c, const char *value)
+static int parse_documents(attention_case *c, const char *value)
 {
     const attention_settings *s = &c->set;
     double length = 0;
     if (!value)
         return cli_misuse("%smask: documents needs their length, as in documents=1000", c->where);
-    int code = take_number(c, "mask", "documents", value, 1, 1e9, &length);
+    int code = parse_number(c, "mask", "documents", value, 1, 1e9, &length);
     c->document_length = (int64_t)length;
     att_tensor *q = new_param(c), *k = new_param(c);
     if (!code)
@@ -149,11 +150,11 @@ static void fill_documents(attention_case *c)
 }
 
 /* "0.75": that share of the pairs attends. */
-static int take_bool(attention_case *c, const char *value)
+static int parse_bool(attention_case *c, const char *value)
 {
     const attention_settings *s = &c->set;
     double share = 0.75;
-    int code = value ? take_number(c, "mask", "bool", value, 0, 1, &share) : CLI_DONE;
+    int code = value ? parse_number(c, "mask", "bool", value, 0, 1, &share) : CLI_DONE;
     att_tensor *param = new_param(c);
     if (!code)
         code = attention_tensor(c, param, ATT_BOOL, 4, (const int64_t[]){1, 1, s->q_len, s->k_len});
@@ -167,15 +168,15 @@ static int take_bool(attention_case *c, const char *value)
 static const struct {
     const char *name;
     const att_mask *const *mask; /* NULL: in the args alone */
-    int (*take)(attention_case *c, const char *value);
+    int (*parse)(attention_case *c, const char *value);
 } masks[] = {
-    {"causal", &att_mask_causal, take_causal}, {"window", &att_mask_window, take_window},
-    {"lengths", NULL, take_lengths},           {"documents", &att_mask_document, take_documents},
-    {"bool", &att_mask_boolean, take_bool},
+    {"causal", &att_mask_causal, parse_causal}, {"window", &att_mask_window, parse_window},
+    {"lengths", NULL, parse_lengths},           {"documents", &att_mask_document, parse_documents},
+    {"bool", &att_mask_boolean, parse_bool},
 };
 enum { MASKS = sizeof masks / sizeof *masks };
 
-static int take_mask(attention_case *c, const char *name, const char *value)
+static int parse_mask(attention_case *c, const char *name, const char *value)
 {
     const char *names[MASKS];
     for (int i = 0; i < MASKS; i++) {
@@ -186,7 +187,7 @@ static int take_mask(attention_case *c, const char *name, const char *value)
             if (c->stage[m].mask == *masks[i].mask)
                 return cli_misuse("%smask: %s is there twice", c->where, name);
         const int code = masks[i].mask ? new_stage(c, "mask", (att_stage){.mask = *masks[i].mask}) : CLI_DONE;
-        return code ? code : masks[i].take(c, value);
+        return code ? code : masks[i].parse(c, value);
     }
     return unknown(c, "mask", name, names, MASKS);
 }
@@ -229,7 +230,7 @@ bool attention_allows(const attention_case *c, int64_t i, int64_t j)
 
 /* ---- Scores and modifiers ------------------------------------------------------ */
 
-/* Makes a stage's parameter [heads, extents...], small enough that scores stay small; any: the size of ATT_ANY. */
+/* Makes a stage's parameter [heads, extents...], small enough for small scores; any: the size of ATT_ANY. */
 static int make_param(attention_case *c, att_tensor *out, const att_param_shape *shape, int64_t any)
 {
     const attention_settings *s = &c->set;
@@ -264,7 +265,7 @@ static const struct {
 };
 enum { SCORES = sizeof scores / sizeof *scores };
 
-static int take_score(attention_case *c)
+static int parse_score(attention_case *c)
 {
     const char *names[SCORES];
     int code = CLI_DONE;
@@ -296,7 +297,7 @@ static int add_modifier(attention_case *c, const att_modifier *m, const char *va
         return cli_misuse("%smodifier: %s needs a value, as in %s=30", c->where, m->name, m->name);
     if (value && !(m->flags & ATT_NEEDS_VALUE))
         return cli_misuse("%smodifier: %s takes no value", c->where, m->name);
-    int code = value ? take_number(c, "modifier", m->name, value, -1e30, 1e30, &number) : CLI_DONE;
+    int code = value ? parse_number(c, "modifier", m->name, value, -1e30, 1e30, &number) : CLI_DONE;
     if (!code)
         code = new_stage(c, "modifier", (att_stage){.modifier = m, .value = {number}});
     for (int i = 0; !code && i < m->n_params; i++) {
@@ -308,7 +309,7 @@ static int add_modifier(attention_case *c, const att_modifier *m, const char *va
     return code;
 }
 
-static int take_modifier(attention_case *c, const char *name, const char *value)
+static int parse_modifier(attention_case *c, const char *name, const char *value)
 {
     const char *names[MODIFIERS];
     for (int i = 0; i < MODIFIERS; i++) {
@@ -323,13 +324,13 @@ int attention_take_stages(attention_case *c)
 {
     c->spec.stage = c->stage;
     c->args.param = c->param;
-    int code = take_score(c);
+    int code = parse_score(c);
     if (!code)
-        code = take_list(c, c->set.modifier, take_modifier);
+        code = parse_list(c, c->set.modifier, parse_modifier);
     if (!code && c->set.causal)
-        code = take_mask(c, "causal", NULL);
+        code = parse_mask(c, "causal", NULL);
     if (!code)
-        code = take_list(c, c->set.mask, take_mask);
+        code = parse_list(c, c->set.mask, parse_mask);
     if (!code && c->document_length)
         fill_documents(c);
     return code;

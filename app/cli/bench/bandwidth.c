@@ -12,7 +12,7 @@ enum { ITEM = 1 << 20, ITEMS = 64 }; /* floats, together more than caches hold *
 
 typedef struct memory {
     float *x;                  /* [ITEMS, ITEM] */
-    volatile float sum[ITEMS]; /* volatile, so that x is read */
+    volatile float sum[ITEMS]; /* volatile: x must be read */
 } memory;
 
 static void fill(void *arg, int i)
@@ -21,7 +21,7 @@ static void fill(void *arg, int i)
     memset(m->x + (size_t)i * ITEM, 0, ITEM * sizeof *m->x);
 }
 
-/* One number of each cache line is read: that brings the whole line in. */
+/* Reads one number of each cache line, which loads the whole line. */
 static void read(void *arg, int i)
 {
     enum { LINE = 16, LINES = 4, AHEAD = 1024 };

@@ -1,4 +1,4 @@
-/* What the benchmarks share: numbers to compute with, time, and the report. */
+/* Shared by the benchmarks: random data, timing, the report. */
 #ifndef CLI_BENCH_H
 #define CLI_BENCH_H
 
@@ -17,7 +17,7 @@ typedef struct bench_options {
 /* clang-format off */
 #define BENCH_REPEAT(to)                                                                     \
     {"repeat", 'r', "N", .integer = (to), .max = 1000000, .quiet = true,                     \
-     .help = "how often to measure; 0, the default: for a while"}
+     .help = "number of measurements; 0, the default: by time"}
 #define BENCH_SECONDS(to)                                                                    \
     {"seconds", 's', "S", .number = (to), .max = 3600, .help = "for how long, without --repeat"}
 #define BENCH_NO_VERIFY(to)                                                                  \
@@ -39,26 +39,25 @@ typedef struct bench_times {
 /* Sorts x [n] in ascending order. */
 void bench_sort(double *x, int64_t n);
 
-/* Runs once(arg) to warm up, then times it: `repeat` times, or, where that is 0, for `seconds` and at least five times.
- */
+/* Runs once(arg) to warm up, then times it: `repeat` times, or if that is 0, for `seconds` and at least five times. */
 int bench_measure(att_ctx *ctx, int64_t repeat, double seconds, int (*once)(void *arg), void *arg, bench_times *out);
 
 typedef struct bench_bandwidths {
-    double memory; /* bytes a second that a pass over memory reads; median */
-    double share;  /* what once() reads a second, relative to that; median */
+    double memory; /* read bandwidth of a pass over memory, in bytes per second; median */
+    double share;  /* bandwidth of once() relative to that; median */
 } bench_bandwidths;
 
 /* Runs once(arg), which reads `bytes` bytes, alternating with a pass over memory larger than the caches, so that once()
- * has to read from memory, too; repeat and seconds as for bench_measure. */
+ * reads from memory, too; repeat and seconds as in bench_measure. */
 int bench_measure_bandwidth(att_ctx *ctx, int64_t repeat, double seconds, int (*once)(void *arg), void *arg,
                             double bytes, bench_bandwidths *out);
 
-/* Prints the report: text under `title`, or one line of JSON with the members of `row`, whose reference is taken over.
- * error: the largest one found, relative to what rounding allows; negative: not verified. */
+/* Prints the report: text under `title`, or a JSON line with the members of `row`, whose reference it takes over.
+ * error: the largest error relative to its bound; negative: not verified. */
 int bench_report(const att_ctx *ctx, const char *name, const char *title, json_t *row, double flops,
                  const bench_times *t, double error, bool json);
 
-/* x as JSON: null where it is NaN or infinite. */
+/* x as JSON: null if it is NaN or infinite. */
 json_t *bench_real(double x);
 
 /* |x - reference| / bound: more than 1 is wrong. */

@@ -32,7 +32,7 @@ static int once(void *arg)
     gemm_job *j = arg;
     att_tape_reset(j->tape);
     att_var *y = att_linear(j->tape, att_input(j->tape, &j->x), j->weight, NULL, ATT_IDENTITY, NULL);
-    return cli_status(j->ctx, att_read(j->tape, y, &j->out));
+    return cli_status(j->ctx, att_var_value(j->tape, y, &j->out));
 }
 
 /* Checks up to 16 rows, the first and the last among them, against sums in double. A chain of k products and sums in

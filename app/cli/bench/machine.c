@@ -1,4 +1,4 @@
-/* attend bench peak, attend bench bandwidth: the machine's own limits. */
+/* attend bench peak, attend bench bandwidth: limits of the machine. */
 #include "bench.h"
 
 #include <stdlib.h>
@@ -8,12 +8,12 @@ static bool json;
 
 static const cli_option options[] = {
     CLI_THREADS(&threads),
-    {"repeat", 'r', "N", .integer = &repeat, .min = 1, .max = 1000, .help = "how often to measure"},
+    {"repeat", 'r', "N", .integer = &repeat, .min = 1, .max = 1000, .help = "number of measurements"},
     CLI_JSON(&json),
     {0},
 };
 
-/* Prints the best and the median of the rates that `measure` gives, in 1e9 `unit` a second. */
+/* Prints the best and the median of the rates measured by `measure`, in 1e9 `unit` per second. */
 static int run(const char *name, const char *unit, const char *key, att_status (*measure)(att_ctx *, double *))
 {
     att_ctx *ctx = NULL;
@@ -58,14 +58,14 @@ static int run_bandwidth(int n, char **arguments)
 
 const cli_command bench_peak = {
     .name = "peak",
-    .summary = "multiply-adds in registers: what no kernel can exceed",
+    .summary = "peak rate of multiply-adds in registers, the upper limit of all kernels",
     .options = options,
     .run = run_peak,
 };
 
 const cli_command bench_bandwidth = {
     .name = "bandwidth",
-    .summary = "reading memory",
+    .summary = "memory read bandwidth",
     .options = options,
     .run = run_bandwidth,
 };

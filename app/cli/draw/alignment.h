@@ -1,4 +1,4 @@
-/* What translations attend to, as pictures or as JSON. */
+/* Alignments of translations as pictures or as JSON. */
 #ifndef CLI_ALIGNMENT_H
 #define CLI_ALIGNMENT_H
 
@@ -18,7 +18,7 @@ typedef struct cli_alignment {
 int cli_alignment_open(cli_alignment *a, const cli_translator *m);
 /* text [bytes] and its translation */
 int cli_alignment_add(cli_alignment *a, const char *text, size_t bytes, const att_translation *t);
-/* code 0: the file appears. Returns code, or CLI_FAILED. */
+/* code 0: the file is put in place. Returns code, or CLI_FAILED. */
 int cli_alignment_close(cli_alignment *a, int code);
 
 #endif

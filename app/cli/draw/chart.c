@@ -57,10 +57,10 @@ void chart_tick(const chart_axis *a, double value, char *text, size_t size)
     text[used] = '\0';
 }
 
-/* Where a value lies on the axis, from 0 to 1. */
-static double place(const chart_axis *a, double value) { return (value - a->low) / (a->high - a->low); }
+/* The position of a value on the axis, from 0 to 1. */
+static double position_on(const chart_axis *a, double value) { return (value - a->low) / (a->high - a->low); }
 
-/* With some room at both ends, but not below zero unless a value is; without values, from 0 to 1. */
+/* With margins at both ends, but not below zero unless a value is; without values, from 0 to 1. */
 static chart_axis roomy_axis(double low, double high, int ticks)
 {
     if (!(low <= high))
@@ -98,7 +98,7 @@ static chart_axis y_axis(const chart_panel *p, int ticks)
 
 /* ---- SVG */
 
-/* Of medium lightness, so that they stand out from white and from black; neighbours differ in lightness or hue. */
+/* Medium lightness, to be visible on white and on black; neighbours differ in lightness or hue. */
 static const color palette[] = {{0x2f, 0x6f, 0xde}, {0xd9, 0x73, 0x0d}, {0x1a, 0x98, 0x50}, {0xd6, 0x33, 0x6c},
                                 {0x82, 0x50, 0xdf}, {0x0a, 0x93, 0x96}, {0x9c, 0x6b, 0x30}, {0x6e, 0x77, 0x81}};
 enum { N_COLORS = sizeof palette / sizeof *palette };
@@ -123,8 +123,8 @@ typedef struct frame {
     double left, top, width, height; /* of the panel's rectangle */
 } frame;
 
-static double at_x(const frame *r, double x) { return r->left + r->width * place(&r->x, x); }
-static double at_y(const frame *r, double y) { return r->top + r->height * (1 - place(&r->y, y)); }
+static double at_x(const frame *r, double x) { return r->left + r->width * position_on(&r->x, x); }
+static double at_y(const frame *r, double y) { return r->top + r->height * (1 - position_on(&r->y, y)); }
 
 static void draw_axes(const frame *r, bool last)
 {
@@ -148,11 +148,11 @@ static void draw_axes(const frame *r, bool last)
     }
 }
 
-/* The points of a curve in pixels. Of all that fall on one column it keeps the first, the lowest, the highest and the
- * last, which draw the same line. Returns how many. */
+/* The points of a curve in pixels. Of all points in a pixel column it keeps the first, lowest, highest and last, which
+ * draw the same line. Returns their number. */
 static int64_t thin(const frame *r, const chart_curve *v, double *x /* [n] */, double *y)
 {
-    int64_t kept = 0;
+    int64_t count = 0;
     for (int64_t i = 0, next; i < v->n; i = next) {
         const double column = floor(at_x(r, v->point[i].x));
         int64_t low = i, high = i;
@@ -164,11 +164,11 @@ static int64_t thin(const frame *r, const chart_curve *v, double *x /* [n] */, d
         for (int k = 0; k < 4; k++) {
             if (k && some[k] == some[k - 1])
                 continue;
-            x[kept] = at_x(r, v->point[some[k]].x);
-            y[kept++] = at_y(r, v->point[some[k]].y);
+            x[count] = at_x(r, v->point[some[k]].x);
+            y[count++] = at_y(r, v->point[some[k]].y);
         }
     }
-    return kept;
+    return count;
 }
 
 static void draw_point(const frame *r, const chart *c, const chart_panel *p, const chart_curve *v, const chart_point *q)
@@ -187,15 +187,15 @@ static void draw_point(const frame *r, const chart *c, const chart_panel *p, con
     svg_circle(r->f, x, y, 3, paint, tip);
 }
 
-/* Where there are few points, each has a mark. */
+/* Marks the points if there are only a few. */
 static int draw_curve(const frame *r, const chart *c, const chart_panel *p, const chart_curve *v)
 {
-    enum { FEW = 40 };
+    enum { MAX_MARKS = 40 };
     double *x = malloc(((size_t)v->n + 1) * sizeof *x), *y = malloc(((size_t)v->n + 1) * sizeof *y);
     const int code = x && y ? 0 : -1;
     if (!code)
         svg_polyline(r->f, x, y, thin(r, v, x, y), 2, dash_of(v), chart_color(v->color));
-    for (int64_t i = 0; !code && v->n <= FEW && i < v->n; i++)
+    for (int64_t i = 0; !code && v->n <= MAX_MARKS && i < v->n; i++)
         draw_point(r, c, p, v, &v->point[i]);
     free(x);
     free(y);
@@ -205,7 +205,7 @@ static int draw_curve(const frame *r, const chart *c, const chart_panel *p, cons
 /* A single curve with the name of its axis needs no legend. */
 static bool has_legend(const chart_panel *p) { return p->n > 1 || (p->n == 1 && strcmp(p->curve->name, p->name)); }
 
-/* The legend's names from left to right, in as many rows as it takes; f NULL: not drawn. Returns the rows. */
+/* Writes the legend in as many rows as necessary; f NULL: only counts. Returns the number of rows. */
 static int legend(FILE *f, const chart_panel *p, double left, double top)
 {
     const svg_font font = {.size = name_size, .fill = light[INK]};
@@ -231,7 +231,7 @@ static int legend(FILE *f, const chart_panel *p, double left, double top)
     return rows;
 }
 
-/* Room on the left for the numbers of all panels. */
+/* Width of the tick labels of all panels. */
 static double left_of(const chart *c)
 {
     double widest = 0;
@@ -296,7 +296,7 @@ static const char marks[] = "*+ox#@%&";
 static char mark_of(int k) { return marks[k % (int)(sizeof marks - 1)]; }
 
 /* The curve's height in the column [low, high) of x: the mean of its points there, else interpolated between
- * neighbours; NAN where the curve is not. *from: the first point to look at, updated for the next column. */
+ * neighbours; NAN where the curve is not. *from: the first point to read, updated for the next column. */
 static double height_at(const chart_curve *v, double low, double high, int64_t *from)
 {
     double sum = 0;
@@ -326,7 +326,7 @@ static void sketch(const chart_panel *p, const chart_axis *x, const chart_axis *
             const double end = j == columns - 1 ? INFINITY : x->low + (j + 1) * width;
             const double v = height_at(&p->curve[k], x->low + j * width, end, &from);
             if (!isnan(v))
-                cell[(int)fmin(ROWS * (1 - place(y, v)), ROWS - 1)][j] = k;
+                cell[(int)fmin(ROWS * (1 - position_on(y, v)), ROWS - 1)][j] = k;
         }
     }
 }
@@ -336,7 +336,7 @@ static void row_label(const chart_axis *y, int row, char *text, size_t size)
 {
     *text = '\0';
     for (double k = y->first; k <= y->last; k++)
-        if ((int)fmin(ROWS * (1 - place(y, k * y->step)), ROWS - 1) == row)
+        if ((int)fmin(ROWS * (1 - position_on(y, k * y->step)), ROWS - 1) == row)
             chart_tick(y, k * y->step, text, size);
 }
 
@@ -347,7 +347,7 @@ static void print_x_labels(FILE *f, const chart *c, const chart_axis *x, int ind
     for (double k = x->first; k <= x->last; k++) {
         char text[32];
         chart_tick(x, k * x->step, text, sizeof text);
-        const int begin = indent + (int)(place(x, k * x->step) * (columns - 1)) - (int)strlen(text) / 2;
+        const int begin = indent + (int)(position_on(x, k * x->step) * (columns - 1)) - (int)strlen(text) / 2;
         if (begin > column || column == indent)
             column += fprintf(f, "%*s%s", begin > column ? begin - column : 0, "", text);
     }
@@ -374,7 +374,7 @@ static void print_legend(FILE *f, const chart_panel *p, int indent, int colors)
     }
 }
 
-/* The panel's rows, behind their ticks, and the line below them. */
+/* The rows of a panel with their tick labels, and the line below them. */
 static void print_rows(FILE *f, const chart_panel *p, const chart_axis *x, int columns, int colors)
 {
     static int cell[ROWS][MAX_COLUMNS];

@@ -1,4 +1,4 @@
-/* Curves over one x axis, in panels below each other: as a picture, and as a sketch of characters. */
+/* Line charts in panels with a common x axis: as a picture, or as characters. */
 #ifndef CLI_CHART_H
 #define CLI_CHART_H
 
@@ -16,7 +16,7 @@ typedef struct chart_curve {
     const char *name;
     const chart_point *point; /* [n], x ascending; all numbers finite, of a magnitude below CHART_MAX */
     int64_t n;
-    int color, dash; /* any numbers; equal ones look alike */
+    int color, dash; /* any numbers; equal numbers give equal styles */
 } chart_curve;
 
 typedef struct chart_panel {
@@ -34,14 +34,14 @@ typedef struct chart {
 #define CHART_MAX 1e100
 #define CHART_MIN 1e-100 /* numbers that are no further apart are drawn as one */
 
-/* Self-contained, for light and dark pages. Returns 0, or -1 where memory ran out. */
+/* Self-contained SVG, for light and dark pages. Returns 0, or -1 if out of memory. */
 int chart_svg(FILE *f, const chart *c);
-/* On a terminal or in a log; colors as terminal_colors(f) says. A curve is drawn with a character of its own. */
+/* For a terminal or a log; colors: see terminal_colors(f). Each curve has its own character. */
 void chart_terminal(FILE *f, const chart *c, int colors);
 /* The colour of curves of this number. */
 color chart_color(int number);
 
-/* An axis: what it shows, and its ticks, at the multiples of a step 1, 2 or 5 times a power of ten. */
+/* An axis: its range, and ticks at multiples of 1, 2 or 5 times a power of ten. */
 typedef struct chart_axis {
     double low, high, step;
     double first, last; /* of the ticks, in steps */

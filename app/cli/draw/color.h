@@ -1,4 +1,4 @@
-/* The colour ramp of all drawings, and what a terminal can show of it. */
+/* The colour ramp of all drawings, and the colours of a terminal. */
 #ifndef CLI_COLOR_H
 #define CLI_COLOR_H
 
@@ -10,14 +10,15 @@ typedef struct color {
 } color;
 
 /* t in [0, 1] (clamped; NaN is 0) from near white through teal and blue to deep indigo. Lightness falls evenly in
- * OKLab, so equal steps of t look equally far apart, in grey print too. */
+ * OKLab, so equal steps of t appear equally large, in grey print, too. */
 color color_ramp(double t);
-/* Lightness in [0, 1] as the eye sees it (OKLab L): text on c is black above about 0.65. */
+/* Perceived lightness in [0, 1] (OKLab L): text on c is black above about 0.65. */
 double color_lightness(color c);
 
-/* Colours to use on f: 1 << 24 or 256 on a terminal, 0 where f is none, is dumb, or NO_COLOR is set. */
+/* Number of colours to use on f: 1 << 24 or 256 on a terminal; 0 if f is no terminal or a dumb one, or NO_COLOR is
+ * set. */
 int terminal_colors(FILE *f);
-/* Columns of the terminal behind f; else $COLUMNS, else 80. */
+/* Columns of the terminal f; else $COLUMNS, else 80. */
 int terminal_columns(FILE *f);
 /* Escape sequence that sets the background (layer 48) or the text (layer 38). */
 void terminal_color(FILE *f, int colors, int layer, color c);

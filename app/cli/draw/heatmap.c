@@ -35,7 +35,7 @@ static int widest(const char *const *labels, int64_t n)
     return width;
 }
 
-/* Columns for labels, which are cut where they are longer. */
+/* Columns for labels; longer ones are truncated. */
 static int short_label(const char *const *labels, int64_t n)
 {
     int width = widest(labels, n);
@@ -137,7 +137,7 @@ static void print_row(const grid *g, const heatmap *h, int64_t i, int64_t first,
     fputc('\n', g->f);
 }
 
-/* Lists the labels of the columns, where their heads are only numbers and the rows have other labels. */
+/* Lists the labels of the columns, if only their numbers are shown and rows have other labels. */
 static void print_columns(const grid *g, const heatmap *h)
 {
     if (g->kind == CELL_VALUE || !h->column || h->column == h->row)
@@ -160,7 +160,7 @@ int heatmap_terminal(FILE *f, const heatmap *h, int colors)
     if (g.kind == CELL_VALUE)
         room = h->columns;
     else if (room >= 10)
-        room -= room % 5; /* so that every panel's numbers stand alike */
+        room -= room % 5; /* so that the numbers of all panels are in the same columns */
     room = room < 1 ? 1 : room;
     print_columns(&g, h);
     for (int64_t first = 0; first < h->columns; first += room) {
@@ -246,7 +246,7 @@ static void draw_cell(FILE *f, const layout *l, const heatmap *h, int64_t i, int
     color c = color_ramp(w / max);
     snprintf(tip, sizeof tip, "%.200s → %.200s: %.4f", h->row[i], label_of(h->column, j, number), w);
     svg_rect(f, x, y, l->cell - l->gap, l->cell - l->gap, l->cell >= 20 ? 2 : 0, c, tip);
-    if (l->cell >= 30 && w >= 0.005) { /* the rest is as good as empty */
+    if (l->cell >= 30 && w >= 0.005) { /* smaller weights are almost invisible */
         snprintf(value, sizeof value, "%.2f", w);
         svg_font digits = {.size = 0.3 * l->cell, .fill = ink, .anchor = 'm'};
         if (color_lightness(c) <= 0.65)
@@ -261,7 +261,7 @@ static void draw_bar(FILE *f, const layout *l, double max)
     double x = l->x + l->across + 26, width = 14, height = fmax(fmin(l->down, 320), 120);
     char value[16];
     svg_font tick = {.size = 12, .fill = pale};
-    for (int i = 0; i < STEPS; i++) /* each a little taller than its step: no seams */
+    for (int i = 0; i < STEPS; i++) /* each slightly taller than its step, to avoid gaps */
         svg_rect(f, x, l->y + height * i / STEPS, width, height / STEPS + (i + 1 < STEPS), 0,
                  color_ramp(1 - (i + 0.5) / STEPS), NULL);
     for (int i = 0; i <= 4; i++) {

@@ -1,4 +1,4 @@
-/* Attention weights as a picture: row = query, column = key. */
+/* Attention weights as a heat map: rows are queries, columns are keys. */
 #ifndef CLI_HEATMAP_H
 #define CLI_HEATMAP_H
 
@@ -13,18 +13,18 @@ typedef struct heatmap {
     const char *corner;                 /* both, short */
 } heatmap;
 
-/* Of tokens [n] and each other. */
+/* Self-attention of tokens [n]. */
 static inline heatmap heatmap_square(const char *const *labels, int64_t n, const float *weights)
 {
     return (heatmap){labels, labels, n, n, weights, "query (row)", "key (column)", "q↓ k→"};
 }
 
-/* On a terminal or in a log. colors as terminal_colors(f) says: 0 prints digits and shades. The widest cells that fit
- * are chosen; what is wider than the terminal is cut into panels of columns. Colours run from 0 (dark) to the largest
- * weight (light). Returns 0, or -1 where writing failed. */
+/* For a terminal or a log. colors: see terminal_colors(f); 0 prints digits and shades. Cells are as wide as fits; wider
+ * maps are split into panels of columns. Colours range from 0 (dark) to the largest weight (light). Returns 0, or -1 on
+ * a write error. */
 int heatmap_terminal(FILE *f, const heatmap *h, int colors);
 
-/* As a self-contained SVG. Colours run from 0 (light) to the largest weight (dark), each cell says its value. */
+/* Self-contained SVG. Colours range from 0 (light) to the largest weight (dark); cells show their values. */
 int heatmap_svg(FILE *f, const char *title, const heatmap *h);
 
 #endif

@@ -6,7 +6,7 @@
 
 #define FONTS "'Noto Sans','Noto Sans CJK JP','Hiragino Sans','Yu Gothic UI','Segoe UI','DejaVu Sans',sans-serif"
 
-/* A number with at most two decimals, none where they are zero. */
+/* A number with at most two decimals, without trailing zeros. */
 static void number(FILE *f, const char *name, double v)
 {
     v = round(v * 100) / 100;
@@ -22,7 +22,7 @@ static void child_title(FILE *f, const char *text)
     fputs("</title>", f);
 }
 
-/* Ends the element of a shape, behind its attributes. */
+/* Ends the element of a shape, after its attributes. */
 static void end_shape(FILE *f, const char *name, const char *tooltip)
 {
     if (!tooltip) {

@@ -1,4 +1,4 @@
-/* A small SVG writer: one call an element, text escaped. Lengths are in px, y grows downwards. */
+/* A small SVG writer: one function per element, text is escaped. Lengths are in px, y grows downwards. */
 #ifndef CLI_SVG_H
 #define CLI_SVG_H
 
@@ -14,7 +14,7 @@ typedef struct svg_font {
     int bold;
 } svg_font;
 
-/* title: what a browser shows and a screen reader says. */
+/* title: for browsers and screen readers. */
 void svg_begin(FILE *f, double width, double height, const char *title);
 /* On dark pages the colour light[i] is shown as dark[i]. Both [n]. */
 void svg_dark(FILE *f, const color *light, const color *dark, int n);
@@ -26,11 +26,11 @@ void svg_line(FILE *f, double x1, double y1, double x2, double y2, double width,
 void svg_polyline(FILE *f, const double *x, const double *y, int64_t n, double width, const char *dash, color stroke);
 /* tooltip NULL: none. */
 void svg_circle(FILE *f, double x, double y, double radius, color fill, const char *tooltip);
-/* y is the middle of the letters' height. */
+/* y is the vertical centre of the letters. */
 void svg_text(FILE *f, double x, double y, const svg_font *font, const char *text);
-/* About the width of a text, for layout. */
+/* Approximate width of a text, for layout. */
 double svg_text_width(const char *text, double size);
-/* Text as XML allows it, in elements and in attributes; what is not UTF-8 or not allowed shows as U+FFFD. */
+/* Escapes text for elements and attributes; invalid UTF-8 and characters not allowed in XML become U+FFFD. */
 void svg_escape(FILE *f, const char *text);
 
 #endif

@@ -1,4 +1,4 @@
-/* Causal attention: a mask before softmax, ways to get it wrong, a batch, shorter inputs, other masks. */
+/* Causal attention: the mask before softmax, wrong ways, a batch, shorter inputs, other masks. */
 // order: 40
 #include "causal.h"
 
@@ -9,22 +9,22 @@
 
 enum { SEED = 123, OUT = CAUSAL_OUT, BATCH = 2 };
 
-typedef struct lesson {
+typedef struct causal_lesson {
     layer of;
     float *s;    /* scores [n, n], all of them */
     float *w;    /* weights [n, n], causal */
     float *c;    /* contexts [n, OUT], causal */
     float *both; /* contexts [BATCH, n, OUT] */
     att_tensor S, W, C;
-} lesson;
+} causal_lesson;
 
-static void square(page *p, const lesson *l, const float *a /* [n, n] */)
+static void square(page *p, const causal_lesson *l, const float *a /* [n, n] */)
 {
     page_table(p, l->of.words.labels, l->of.words.n, l->of.words.labels, l->of.words.n, a);
 }
 
-/* With the sum of each row behind it. */
-static void square_and_sums(page *p, const lesson *l, const float *w /* [n, n] */)
+/* With the sums of the rows. */
+static void square_and_sums(page *p, const causal_lesson *l, const float *w /* [n, n] */)
 {
     int64_t n = l->of.words.n;
     const char *names[VECTORS_MAX + 1];
@@ -41,8 +41,8 @@ static void square_and_sums(page *p, const lesson *l, const float *w /* [n, n] *
     page_table(p, l->of.words.labels, n, names, n + 1, rows);
 }
 
-/* A copy of the scores to spoil. */
-static float *copy_scores(page *p, const lesson *l, att_tensor *view)
+/* A copy of the scores to be modified. */
+static float *copy_scores(page *p, const causal_lesson *l, att_tensor *view)
 {
     int64_t n = l->of.words.n;
     float *s = page_zeros(p, n, n, view);
@@ -51,7 +51,7 @@ static float *copy_scores(page *p, const lesson *l, att_tensor *view)
     return s;
 }
 
-static void introduce(page *p, lesson *l)
+static void introduce(page *p, causal_lesson *l)
 {
     const vectors *v = &l->of.words;
     page_title(p, (text){"Causal attention: hiding the future", "因果的注意：未来を隠す"});
@@ -67,7 +67,7 @@ static void introduce(page *p, lesson *l)
     layer_print(p, &l->of);
 }
 
-static void scores(page *p, lesson *l)
+static void scores(page *p, causal_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -83,7 +83,7 @@ static void scores(page *p, lesson *l)
     square(p, l, s);
 }
 
-static void before_softmax(page *p, lesson *l)
+static void before_softmax(page *p, causal_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     const layer *of = &l->of;
@@ -108,7 +108,7 @@ static void before_softmax(page *p, lesson *l)
                        "最初の単語が見ることができるのは自分だけなので、コンテキストは自分のバリューそのものです。"});
 }
 
-static void after_softmax(page *p, lesson *l)
+static void after_softmax(page *p, causal_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -138,8 +138,8 @@ static void after_softmax(page *p, lesson *l)
                l->w, w, n * n);
 }
 
-/* The same repair where the last word, which nobody may see, has a high score. */
-static void leak(page *p, lesson *l)
+/* The same repair if the last word, which is masked for all others, has a high score. */
+static void leak(page *p, causal_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -171,7 +171,7 @@ static void leak(page *p, lesson *l)
                        "softmaxの前にマスクすれば、そこに何があっても、何も変わりません。"});
 }
 
-static void largest_number(page *p, lesson *l)
+static void largest_number(page *p, causal_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -194,7 +194,7 @@ static void largest_number(page *p, lesson *l)
     page_table(p, l->of.words.labels, n, NULL, OUT, c);
 }
 
-static void zero_times_infinity(page *p, lesson *l)
+static void zero_times_infinity(page *p, causal_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -227,7 +227,7 @@ static void zero_times_infinity(page *p, lesson *l)
                            "使っています。"});
 }
 
-/* Sequences of the batch as one view: the same numbers for each, with stride 0. */
+/* Sequences of the batch as one view: the same data for each, with stride 0. */
 static att_tensor repeat(page *p, const float *a, int64_t n)
 {
     att_tensor t = layer_heads(p, a, BATCH, 1, n, OUT);
@@ -235,7 +235,7 @@ static att_tensor repeat(page *p, const float *a, int64_t n)
     return t;
 }
 
-static void print_batch(page *p, const lesson *l)
+static void print_batch(page *p, const causal_lesson *l)
 {
     static const char *const names[] = {"1st: c_1", "c_2", "2nd: c_1", "c_2"};
     int64_t n = l->of.words.n, width = BATCH * OUT;
@@ -245,7 +245,7 @@ static void print_batch(page *p, const lesson *l)
     page_table(p, l->of.words.labels, n, names, width, rows);
 }
 
-static void in_one_call(page *p, lesson *l)
+static void in_one_call(page *p, causal_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -277,7 +277,7 @@ static void in_one_call(page *p, lesson *l)
                            "未来は、計算してから隠すのではなく、計算しないのです。"});
 }
 
-static void shorter(page *p, lesson *l)
+static void shorter(page *p, causal_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n, m = n > 2 ? n - 2 : n, lengths[] = {n, m};
@@ -324,7 +324,7 @@ static void shorter(page *p, lesson *l)
 
 /* ---- the caller's own mask */
 
-static void padding(page *p, lesson *l)
+static void padding(page *p, causal_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     const layer *of = &l->of;
@@ -376,7 +376,7 @@ static void padding(page *p, lesson *l)
     att_plan_free(plan);
 }
 
-static void wrong_rank(page *p, lesson *l)
+static void wrong_rank(page *p, causal_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -411,7 +411,7 @@ static void wrong_rank(page *p, lesson *l)
 
 static att_status run(page *p)
 {
-    lesson l = {0};
+    causal_lesson l = {0};
     if (layer_make(p, &l.of, OUT, SEED) != ATT_OK)
         return p->status;
     int64_t n = l.of.words.n;

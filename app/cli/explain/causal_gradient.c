@@ -1,4 +1,4 @@
-/* A mask that cuts the gradient: PyTorch's .data, numbers without their history. */
+/* A mask that detaches the weights: PyTorch's .data. */
 #include "causal.h"
 
 #include <inttypes.h>
@@ -7,26 +7,26 @@
 
 enum { OUT = CAUSAL_OUT, MATRICES = 3 }; /* W_q, W_k, W_v */
 
-typedef struct learner {
+typedef struct causal_gradient_example {
     const layer *of;
     att_tape *tape;
     att_param *w[MATRICES];
-    float *own[MATRICES]; /* their numbers [OUT, dim] */
+    float *own[MATRICES]; /* their data [OUT, dim] */
     float *dc;            /* [n, OUT] */
     att_tensor X, Mask, dC;
-} learner;
+} causal_gradient_example;
 
-/* W_q, W_k and W_v as chance made them. */
-static void start(page *p, const learner *l)
+/* The initial values of W_q, W_k and W_v. */
+static void start(page *p, const causal_gradient_example *l)
 {
     const float *first[MATRICES] = {l->of->wq, l->of->wk, l->of->wv};
     for (int i = 0; i < MATRICES && p->status == ATT_OK; i++) {
         memcpy(l->own[i], first[i], (size_t)(OUT * l->of->words.dim) * sizeof *first[i]);
-        att_param_touch(l->w[i]);
+        att_param_invalidate(l->w[i]);
     }
 }
 
-static void set_up(page *p, learner *l)
+static void set_up(page *p, causal_gradient_example *l)
 {
     int64_t n = l->of->words.n;
     float *mask = page_zeros(p, n, n, &l->Mask);
@@ -44,23 +44,23 @@ static void set_up(page *p, learner *l)
     start(p, l);
 }
 
-static void tear_down(learner *l)
+static void tear_down(causal_gradient_example *l)
 {
     att_tape_free(l->tape);
     for (int i = 0; i < MATRICES; i++)
         att_param_free(l->w[i]);
 }
 
-/* Forgets what was computed, and the gradients. */
-static void forget(const learner *l)
+/* Resets the tape and the gradients. */
+static void forget(const causal_gradient_example *l)
 {
     att_tape_reset(l->tape);
     for (int i = 0; i < MATRICES; i++)
-        att_param_clear_grad(l->w[i]);
+        att_param_zero_grad(l->w[i]);
 }
 
-/* L = ½ Σ (C - T)² of c [n, OUT], T the first numbers of each word; its gradient by c into dc. */
-static float loss(const learner *l, const float *c)
+/* L = ½ Σ (C - T)² of c [n, OUT], where T is the first OUT features of each word; its gradient by c into dc. */
+static float loss(const causal_gradient_example *l, const float *c)
 {
     const vectors *v = &l->of->words;
     double sum = 0;
@@ -71,7 +71,7 @@ static float loss(const learner *l, const float *c)
     return (float)sum;
 }
 
-static void print_gradients(page *p, const learner *l)
+static void print_gradients(page *p, const causal_gradient_example *l)
 {
     static const char *const name[MATRICES] = {"dW_q", "dW_k", "dW_v"};
     static const char *const row[MATRICES][OUT] = {{"dW_q 1", "dW_q 2"}, {"dW_k 1", "dW_k 2"}, {"dW_v 1", "dW_v 2"}};
@@ -84,7 +84,7 @@ static void print_gradients(page *p, const learner *l)
     }
 }
 
-static void with_history(page *p, const learner *l)
+static void with_history(page *p, const causal_gradient_example *l)
 {
     att_tape *t = l->tape;
     att_param *w_q = l->w[0], *w_k = l->w[1], *w_v = l->w[2];
@@ -102,7 +102,7 @@ static void with_history(page *p, const learner *l)
          k = att_linear(t, x, w_k, NULL, ATT_IDENTITY, NULL); v = att_linear(t, x, w_v, NULL, ATT_IDENTITY, NULL);
          s = att_scale(t, att_matmul(t, q, k, false, true), 1 / sqrtf(2));
          w = att_softmax(t, att_add(t, s, att_constant(t, &Mask))); c = att_matmul(t, w, v, false, false););
-    CALL(p, att_read(t, c, &C));
+    CALL(p, att_var_value(t, c, &C));
     if (p->status == ATT_OK)
         loss(l, C.data);
     CALL(p, att_tape_backward(t, c, &dC));
@@ -110,7 +110,7 @@ static void with_history(page *p, const learner *l)
     forget(l);
 }
 
-static void without_history(page *p, const learner *l, const att_tensor *weights, const float *contexts)
+static void without_history(page *p, const causal_gradient_example *l, const att_tensor *weights, const float *contexts)
 {
     att_tape *t = l->tape;
     att_tensor dC = l->dC, C = {0}, W = *weights;
@@ -121,7 +121,7 @@ static void without_history(page *p, const learner *l, const att_tensor *weights
         return;
     v = att_linear(t, att_constant(t, &l->X), l->w[2], NULL, ATT_IDENTITY, NULL);
     LOOP(p, c = att_matmul(t, att_constant(t, &W), v, false, false););
-    CALL(p, att_read(t, c, &C));
+    CALL(p, att_var_value(t, c, &C));
     if (p->status == ATT_OK)
         loss(l, C.data);
     CALL(p, att_tape_backward(t, c, &dC));
@@ -132,8 +132,8 @@ static void without_history(page *p, const learner *l, const att_tensor *weights
     forget(l);
 }
 
-/* What has been shown once, silently; cut: with the numbers of the weights alone. */
-static att_var *contexts_of(const learner *l, bool cut)
+/* The same computation without output; cut: with detached weights. */
+static att_var *contexts_of(const causal_gradient_example *l, bool cut)
 {
     att_tape *t = l->tape;
     att_var *y[MATRICES], *x = att_constant(t, &l->X);
@@ -142,17 +142,17 @@ static att_var *contexts_of(const learner *l, bool cut)
     att_var *s = att_scale(t, att_matmul(t, y[0], y[1], false, true), 1 / sqrtf(2));
     att_var *w = att_softmax(t, att_add(t, s, att_constant(t, &l->Mask)));
     att_tensor W;
-    if (cut && att_read(t, w, &W) == ATT_OK)
+    if (cut && att_var_value(t, w, &W) == ATT_OK)
         w = att_constant(t, &W);
     return att_matmul(t, w, y[2], false, false);
 }
 
 /* Returns the loss, then takes a step W -= 0.1 dW. */
-static float learn(page *p, const learner *l, bool cut)
+static float learn(page *p, const causal_gradient_example *l, bool cut)
 {
     att_tensor C = {0};
     att_var *c = contexts_of(l, cut);
-    p->status = att_read(l->tape, c, &C);
+    p->status = att_var_value(l->tape, c, &C);
     float L = p->status == ATT_OK ? loss(l, C.data) : 0;
     if (p->status == ATT_OK)
         p->status = att_tape_backward(l->tape, c, &l->dC);
@@ -160,13 +160,13 @@ static float learn(page *p, const learner *l, bool cut)
         const float *dw = att_param_grad(l->w[i])->data;
         for (int64_t j = 0; dw && j < OUT * l->of->words.dim; j++)
             l->own[i][j] -= 0.1f * dw[j];
-        att_param_touch(l->w[i]);
+        att_param_invalidate(l->w[i]);
     }
     forget(l);
     return L;
 }
 
-static void compare_learning(page *p, const learner *l)
+static void compare_learning(page *p, const causal_gradient_example *l)
 {
     enum { SHOWN = 4 };
     static const int steps[SHOWN] = {0, 10, 100, 1000};
@@ -184,7 +184,7 @@ static void compare_learning(page *p, const learner *l)
 
 void causal_gradient(page *p, const layer *of, const att_tensor *weights, const float *contexts)
 {
-    learner l = {.of = of, .X = of->X};
+    causal_gradient_example l = {.of = of, .X = of->X};
     page_step(p, (text){"Wrong: a mask that cuts the gradient", "間違い：勾配を断ち切るマスク"});
     page_say(p, (text){"The same published line writes its mask with attention_weights.data.masked_fill_(...). In "
                        "PyTorch .data is the numbers without their history: nothing tells the backward pass that they "

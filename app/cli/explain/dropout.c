@@ -1,4 +1,4 @@
-/* Dropout of attention weights: PyTorch's mask, why what is left is scaled, the library's own mask. */
+/* Dropout of attention weights: PyTorch's mask, scaling, the library's mask. */
 // order: 50
 #include "layer.h"
 
@@ -7,21 +7,21 @@
 
 enum { SEED = 123, OUT = 2 };
 
-typedef struct lesson {
+typedef struct dropout_lesson {
     layer of;
     int64_t query;       /* its row */
-    torch_random random; /* behind the first mask */
+    torch_random random; /* state after the first mask */
     float *w, *dropped;  /* weights, causal, and after dropout [n, n] */
     float *mask;         /* 0 or 2 [n, n] */
     att_attention_args args;
-} lesson;
+} dropout_lesson;
 
-static void square(page *p, const lesson *l, const float *a /* [n, n] */)
+static void square(page *p, const dropout_lesson *l, const float *a /* [n, n] */)
 {
     page_table(p, l->of.words.labels, l->of.words.n, l->of.words.labels, l->of.words.n, a);
 }
 
-static void introduce(page *p, lesson *l)
+static void introduce(page *p, dropout_lesson *l)
 {
     page_title(p, (text){"Dropout of attention weights", "注意の重みのドロップアウト"});
     page_say(p, (text){"In training some weights are set to zero at random, others each time, so that the model does "
@@ -42,7 +42,7 @@ static void introduce(page *p, lesson *l)
     square(p, l, l->w);
 }
 
-static void pytorch_mask(page *p, lesson *l)
+static void pytorch_mask(page *p, dropout_lesson *l)
 {
     int64_t n = l->of.words.n;
     float *mask = l->mask;
@@ -69,7 +69,7 @@ static void pytorch_mask(page *p, lesson *l)
                        "同じシードでもマスクが変わります。あてにはできません。"});
 }
 
-static void scaling(page *p, lesson *l)
+static void scaling(page *p, dropout_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -92,7 +92,7 @@ static void scaling(page *p, lesson *l)
                        "これは意図したものです。コンテキストは、毎回違う方向へずれます。"});
 }
 
-static void average(page *p, lesson *l)
+static void average(page *p, dropout_lesson *l)
 {
     enum { SHOWN = 5 };
     static const int counts[SHOWN] = {1, 10, 100, 1000, 10000};
@@ -123,7 +123,7 @@ static void average(page *p, lesson *l)
 
 /* ---- the library's own */
 
-/* As values it makes contexts [n, n] of the weights after dropout. */
+/* With these values contexts [n, n] are the weights after dropout. */
 static att_tensor unit_matrix(page *p, int64_t n)
 {
     float *unit = page_floats(p, n * n);
@@ -132,7 +132,7 @@ static att_tensor unit_matrix(page *p, int64_t n)
     return layer_heads(p, unit, 1, 1, n, n);
 }
 
-static void by_library(page *p, lesson *l)
+static void by_library(page *p, dropout_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -167,8 +167,8 @@ static void by_library(page *p, lesson *l)
                n * n);
 }
 
-/* A sequence alone, as in by_library, and as the second of a batch. */
-static void in_a_batch(page *p, lesson *l)
+/* A sequence alone, as in by_library, and as the second one of a batch. */
+static void in_a_batch(page *p, dropout_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -194,7 +194,7 @@ static void in_a_batch(page *p, lesson *l)
         page_agree(p, (text){"Alone and in a batch", "単独とバッチ"}, both + n * n, l->dropped, n * n);
 }
 
-static void how_much(page *p, lesson *l)
+static void how_much(page *p, dropout_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -216,7 +216,7 @@ static void how_much(page *p, lesson *l)
 
 static att_status run(page *p)
 {
-    lesson l = {0};
+    dropout_lesson l = {0};
     if (layer_make(p, &l.of, OUT, SEED) != ATT_OK)
         return p->status;
     int64_t n = l.of.words.n;

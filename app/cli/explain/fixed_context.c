@@ -1,4 +1,4 @@
-/* Why a recurrent network forgets: the influence of each word on one fixed context, and on one that attention makes. */
+/* Why a recurrent network forgets: the influence of each word on a fixed context, and on an attention context. */
 // order: 90
 #include "fixed_context.h"
 #include "layer.h"
@@ -9,19 +9,19 @@
 
 enum { SEED = 123, UNITS = 16, GATES = 3 * UNITS, DIM = 4, WORDS = 32, MOST_LENGTHS = 10, PARAMETERS = 4 };
 
-typedef struct lesson {
+typedef struct fixed_context_lesson {
     vectors words;
     att_tape *tape;
     float *value[PARAMETERS];     /* as nn.GRU has them: weight_ih, weight_hh, bias_ih, bias_hh */
     att_param *param[PARAMETERS]; /* the same */
-    float query[UNITS];           /* of length 1: looks for the first word's state */
+    float query[UNITS];           /* of norm 1: finds the first word's state */
     int64_t length[MOST_LENGTHS]; /* 1, 2, 4 ... and all words */
     int n_lengths;
-} lesson;
+} fixed_context_lesson;
 
 /* ---- the network */
 
-static att_recurrent gru(const lesson *l)
+static att_recurrent gru(const fixed_context_lesson *l)
 {
     return (att_recurrent){.size = sizeof(att_recurrent),
                            .weight_ih = l->param[0],
@@ -31,19 +31,19 @@ static att_recurrent gru(const lesson *l)
 }
 
 /* A context [1, UNITS] of the first n words. */
-typedef att_var *context_fn(const lesson *l, att_var *x, int64_t n);
+typedef att_var *context_fn(const fixed_context_lesson *l, att_var *x, int64_t n);
 
-static att_var *fixed(const lesson *l, att_var *x, int64_t n)
+static att_var *fixed(const fixed_context_lesson *l, att_var *x, int64_t n)
 {
     const int64_t offsets[] = {0, n};
     const att_recurrent options = gru(l);
-    att_states last = {0};
+    att_recurrent_state last = {0};
     att_gru(l->tape, x, offsets, 1, &options, &last);
     return last.hidden;
 }
 
 /* Weights [1, n] of states h [n, UNITS]. */
-static att_var *weights(const lesson *l, att_var *h)
+static att_var *weights(const fixed_context_lesson *l, att_var *h)
 {
     att_tape *t = l->tape;
     att_tensor Q = {0};
@@ -52,7 +52,7 @@ static att_var *weights(const lesson *l, att_var *h)
     return att_softmax(t, att_scale(t, s, 50));
 }
 
-static att_var *attended(const lesson *l, att_var *x, int64_t n)
+static att_var *attended(const fixed_context_lesson *l, att_var *x, int64_t n)
 {
     const int64_t offsets[] = {0, n};
     const att_recurrent options = gru(l);
@@ -60,9 +60,8 @@ static att_var *attended(const lesson *l, att_var *x, int64_t n)
     return att_matmul(l->tape, weights(l, h), h, false, false);
 }
 
-/* The influence of each of the first n words, out [n]: the root of the sum of the squares of all derivatives of the
- * context's numbers by the word's. */
-static void influence(page *p, const lesson *l, context_fn *context, int64_t n, float *out)
+/* The influence of each of the first n words, out [n]: the norm of all derivatives of the context by the word. */
+static void influence(page *p, const fixed_context_lesson *l, context_fn *context, int64_t n, float *out)
 {
     const int64_t dim = l->words.dim;
     att_tensor X = page_matrix(p, l->words.x, n, dim), dC, dX = {0};
@@ -75,20 +74,20 @@ static void influence(page *p, const lesson *l, context_fn *context, int64_t n, 
         att_var *x = att_input(l->tape, &X);
         p->status = att_tape_backward(l->tape, context(l, x, n), &dC);
         if (p->status == ATT_OK)
-            p->status = att_grad(l->tape, x, &dX);
+            p->status = att_var_grad(l->tape, x, &dX);
         for (int64_t i = 0; i < n * dim && p->status == ATT_OK; i++)
             sum[i / dim] += (double)((float *)dX.data)[i] * ((float *)dX.data)[i];
         att_tape_reset(l->tape);
         for (int i = 0; i < PARAMETERS; i++)
-            att_param_clear_grad(l->param[i]);
+            att_param_zero_grad(l->param[i]);
     }
     for (int64_t t = 0; t < n; t++)
         out[t] = (float)sqrt(sum[t]);
 }
 
-/* ---- what is looked at */
+/* ---- attention */
 
-static void introduce(page *p, const lesson *l)
+static void introduce(page *p, const fixed_context_lesson *l)
 {
     page_title(p, (text){"The fixed context: why it forgets", "固定長のコンテキスト：なぜ忘れるのか"});
     page_say(p,
@@ -106,14 +105,14 @@ static void introduce(page *p, const lesson *l)
         page_say(p, (text){"The words are random, between -1 and 1.", "単語は-1から1までの乱数です。"});
 }
 
-static void reading(page *p, const lesson *l)
+static void reading(page *p, const fixed_context_lesson *l)
 {
     att_tape *t = l->tape;
     const int64_t n = l->words.n, offsets[] = {0, n};
     const att_recurrent gru_weights = gru(l);
     att_tensor X = page_matrix(p, l->words.x, n, l->words.dim), C = {0};
     att_var *x;
-    att_states last = {0};
+    att_recurrent_state last = {0};
     page_step(p, (text){"Reading", "読む"});
     page_say(p,
              (text){"The state h is %d numbers. With each word a part z of each is kept, and the rest replaced by "
@@ -125,7 +124,7 @@ static void reading(page *p, const lesson *l)
     if (p->status != ATT_OK)
         return;
     LOOP(p, x = att_input(t, &X); att_gru(t, x, offsets, 1, &gru_weights, &last););
-    CALL(p, att_read(t, last.hidden, &C));
+    CALL(p, att_var_value(t, last.hidden, &C));
     if (p->status == ATT_OK)
         page_table(p, (const char *const[]){"c"}, 1, NULL, UNITS, C.data);
     att_tape_reset(t);
@@ -137,8 +136,8 @@ static void reading(page *p, const lesson *l)
              l->words.dim, n, n * l->words.dim, UNITS);
 }
 
-/* A line for each length: the influence of the first word and of the last, and how they compare. */
-static void print_ends(page *p, const lesson *l)
+/* For each length, a line with the influence of the first and the last word, and their ratio. */
+static void print_ends(page *p, const fixed_context_lesson *l)
 {
     float each[VECTORS_MAX] = {0}, alone = 0;
     page_line(p, "%5s   %8s  %8s  %12s", "n", "first", "last", "first / last");
@@ -158,20 +157,20 @@ static void print_ends(page *p, const lesson *l)
                  pow((double)each[0] / (double)alone, 1 / (double)(l->words.n - 1)));
 }
 
-/* A row for each length: the influence of each word, the greatest of a row being 1. */
-static void picture(page *p, const lesson *l, context_fn *context)
+/* For each length, a row with the influence of each word, relative to the largest. */
+static void picture(page *p, const fixed_context_lesson *l, context_fn *context)
 {
     const int64_t n = l->words.n;
     char name[MOST_LENGTHS][24];
     const char *names[MOST_LENGTHS];
     float *rows = page_floats(p, l->n_lengths * n);
     for (int i = 0; i < l->n_lengths && p->status == ATT_OK; i++) {
-        float *row = rows + i * n, most = 0;
+        float *row = rows + i * n, max = 0;
         influence(p, l, context, l->length[i], row);
         for (int64_t t = 0; t < l->length[i]; t++)
-            most = fmaxf(most, row[t]);
+            max = fmaxf(max, row[t]);
         for (int64_t t = 0; t < l->length[i]; t++)
-            row[t] /= most > 0 ? most : 1;
+            row[t] /= max > 0 ? max : 1;
         snprintf(name[i], sizeof name[i], "n = %" PRId64, l->length[i]);
         names[i] = name[i];
     }
@@ -184,7 +183,7 @@ static void picture(page *p, const lesson *l, context_fn *context)
                                .corner = "    t→"});
 }
 
-static void forgetting(page *p, const lesson *l)
+static void forgetting(page *p, const fixed_context_lesson *l)
 {
     page_step(p, (text){"What is left of each word", "それぞれの単語は、どれだけ残るか"});
     page_say(p,
@@ -201,8 +200,8 @@ static void forgetting(page *p, const lesson *l)
     picture(p, l, fixed);
 }
 
-/* The context of the first n words -> c [UNITS]; first: what is in the place of the first word [dim]. */
-static void context_with(page *p, const lesson *l, const float *first, int64_t n, float *c)
+/* The context of the first n words -> c [UNITS]; first: replaces the first word [dim]. */
+static void context_with(page *p, const fixed_context_lesson *l, const float *first, int64_t n, float *c)
 {
     const int64_t dim = l->words.dim;
     float *x = page_floats(p, n * dim);
@@ -211,13 +210,13 @@ static void context_with(page *p, const lesson *l, const float *first, int64_t n
         return;
     memcpy(x, l->words.x, (size_t)(n * dim) * sizeof *x);
     memcpy(x, first, (size_t)dim * sizeof *x);
-    p->status = att_read(l->tape, fixed(l, att_input(l->tape, &X), n), &C);
+    p->status = att_var_value(l->tape, fixed(l, att_input(l->tape, &X), n), &C);
     if (p->status == ATT_OK)
         memcpy(c, C.data, UNITS * sizeof *c);
     att_tape_reset(l->tape);
 }
 
-static void other_word(page *p, const lesson *l)
+static void other_word(page *p, const fixed_context_lesson *l)
 {
     char name[MOST_LENGTHS][24];
     const char *names[MOST_LENGTHS];
@@ -250,7 +249,7 @@ static void other_word(page *p, const lesson *l)
                  l->words.n);
 }
 
-static void gates(page *p, lesson *l)
+static void gates(page *p, fixed_context_lesson *l)
 {
     enum { ROWS = 3 };
     static const float bias[ROWS] = {0, 2, 4};
@@ -271,12 +270,12 @@ static void gates(page *p, lesson *l)
     for (int i = 0; i < ROWS; i++) {
         for (int u = 0; u < UNITS; u++)
             gate[u] = was[u] + bias[i];
-        att_param_touch(l->param[2]);
+        att_param_invalidate(l->param[2]);
         influence(p, l, fixed, n, each);
         figures[3 * i] = 1 / (1 + expf(-bias[i])), figures[3 * i + 1] = each[0], figures[3 * i + 2] = each[n - 1];
     }
     memcpy(gate, was, sizeof was);
-    att_param_touch(l->param[2]);
+    att_param_invalidate(l->param[2]);
     page_table(p, names, ROWS, (const char *const[]){"σ", "first", "last"}, 3, figures);
     page_say(p, (text){"The first word stays, and the last one hardly gets in: what is kept of the old is what is not "
                        "taken of the new. Training can choose what to hold. It cannot make room; a wider state can, "
@@ -286,8 +285,8 @@ static void gates(page *p, lesson *l)
                        "状態の幅を広げても、その幅はどの文でも同じで、もっと長い文はいつか現れます。"});
 }
 
-/* A line for each length: the weight of the first word, and its influence. */
-static void print_first(page *p, const lesson *l)
+/* For each length, a line with the weight of the first word, and its influence. */
+static void print_first(page *p, const fixed_context_lesson *l)
 {
     float each[VECTORS_MAX] = {0};
     const att_recurrent options = gru(l);
@@ -296,7 +295,7 @@ static void print_first(page *p, const lesson *l)
         const int64_t n = l->length[i], offsets[] = {0, n};
         att_tensor X = page_matrix(p, l->words.x, n, l->words.dim), W = {0};
         att_var *h = att_gru(l->tape, att_input(l->tape, &X), offsets, 1, &options, NULL);
-        p->status = att_read(l->tape, weights(l, h), &W);
+        p->status = att_var_value(l->tape, weights(l, h), &W);
         const float first = p->status == ATT_OK ? *(float *)W.data : 0;
         att_tape_reset(l->tape);
         influence(p, l, attended, n, each);
@@ -304,7 +303,7 @@ static void print_first(page *p, const lesson *l)
     }
 }
 
-static void attention(page *p, const lesson *l)
+static void attention(page *p, const fixed_context_lesson *l)
 {
     att_tape *t = l->tape;
     const int64_t n = l->words.n, offsets[] = {0, n};
@@ -328,7 +327,7 @@ static void attention(page *p, const lesson *l)
     LOOP(p, h = att_gru(t, att_input(t, &X), offsets, 1, &gru_weights, NULL);
          s = att_matmul(t, att_constant(t, &Q), att_normalize(t, h, 1e-12f), false, true);
          w = att_softmax(t, att_scale(t, s, 50)); c = att_matmul(t, w, h, false, false););
-    CALL(p, att_read(t, c, &C));
+    CALL(p, att_var_value(t, c, &C));
     if (p->status == ATT_OK)
         page_table(p, (const char *const[]){"c"}, 1, NULL, UNITS, C.data);
     att_tape_reset(t);
@@ -345,8 +344,8 @@ static void attention(page *p, const lesson *l)
 
 /* ---- the chapter */
 
-/* Weights in nn.GRU's order, then the words, where they are not the user's. */
-static void set_up(page *p, lesson *l, float *random_words)
+/* Weights in nn.GRU's order, then the words, unless they are the user's. */
+static void set_up(page *p, fixed_context_lesson *l, float *random_words)
 {
     static const float bound = 0.25f; /* 1 / √UNITS */
     const int64_t dim = l->words.dim, shape[PARAMETERS][2] = {{GATES, dim}, {GATES, UNITS}, {GATES, 0}, {GATES, 0}};
@@ -383,7 +382,7 @@ static att_status run(page *p)
 {
     float *random_words = p->own ? NULL : page_floats(p, WORDS * DIM);
     const vectors example = {.n = WORDS, .dim = DIM, .x = random_words};
-    lesson l = {.words = page_vectors(p, &example)};
+    fixed_context_lesson l = {.words = page_vectors(p, &example)};
     if (p->status == ATT_OK)
         set_up(p, &l, random_words);
     introduce(p, &l);

@@ -1,4 +1,4 @@
-/* What the chapters with weights share: six words, and the queries, keys and values that torch.nn makes of them. */
+/* Shared by the chapters with weights: six words, and the queries, keys and values that torch.nn computes from them. */
 #ifndef EXPLAIN_LAYER_H
 #define EXPLAIN_LAYER_H
 
@@ -10,22 +10,22 @@ extern const vectors layer_words; /* "Your journey starts with one step" [6, 3] 
 typedef struct layer {
     vectors words;            /* [n, dim] */
     int64_t out;              /* numbers in a query, key or value */
-    torch_random random;      /* as it is behind the weights */
+    torch_random random;      /* state after the weights */
     float *wq, *wk, *wv;      /* [out, dim], as nn.Linear stores them */
     float *q, *k, *v;         /* [n, out] */
     att_tensor X, Wq, Wk, Wv; /* the same as tensors */
     att_tensor Q, K, V;
 } layer;
 
-/* Words, the user's or the six, and memory for the rest: weights, queries, keys and values are zero. */
+/* Initialises the words (the user's or the six) and zeroed weights, queries, keys and values. */
 att_status layer_open(page *p, layer *l, int64_t out);
-/* Weights of nn.Linear, W_q, then W_k, then W_v, and what they make of the words: what `explain trainable` shows. */
+/* Computes weights of nn.Linear, W_q, W_k, W_v, and queries, keys and values: those of `explain trainable`. */
 att_status layer_fill(page *p, layer *l, uint32_t seed);
-/* Weight by weight, row by row, from PyTorch's generator. */
+/* Draws weights from PyTorch's generator, row by row. */
 void layer_draw(torch_random *g, float bound, float *w, int64_t count);
-/* All of it: a layer with weights from a seed. */
+/* All of these: a layer with weights from a seed. */
 att_status layer_make(page *p, layer *l, int64_t out, uint32_t seed);
-/* Queries, keys and values, of one head, as arguments of attention; out is not given. */
+/* Queries, keys and values as arguments of attention with one head; out is not set. */
 att_attention_args layer_args(page *p, const layer *l);
 /* [batch, heads, time, dim] as a view of a [batch, time, heads * dim]. */
 att_tensor layer_heads(page *p, const float *a, int64_t batch, int64_t heads, int64_t time, int64_t dim);

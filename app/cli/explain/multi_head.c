@@ -1,4 +1,4 @@
-/* Several heads: a split that copies nothing, one attention for each, out_proj; nn.MultiheadAttention; slips. */
+/* Multiple heads: a split without copies, attention of each head, out_proj; nn.MultiheadAttention; common mistakes. */
 // order: 60
 #include "layer.h"
 
@@ -8,14 +8,14 @@
 
 enum { SEED = 123, OUT = 2, HEADS = 2, PARAMETERS = 5 };
 
-typedef struct lesson {
+typedef struct multi_head_lesson {
     layer of;
     float *wo, *bo; /* out_proj: [OUT, OUT], [OUT] */
-    float *c, *y;   /* contexts, side by side, and what out_proj makes of them [n, OUT] */
+    float *c, *y;   /* contexts, concatenated, and the output of out_proj [n, OUT] */
     att_tensor Wo, C, Y;
-} lesson;
+} multi_head_lesson;
 
-static void introduce(page *p, lesson *l)
+static void introduce(page *p, multi_head_lesson *l)
 {
     const vectors *v = &l->of.words;
     page_title(p, (text){"Multi-head attention", "マルチヘッド注意"});
@@ -40,7 +40,7 @@ static void introduce(page *p, lesson *l)
     page_table(p, (const char *const[]){"b_o"}, 1, NULL, OUT, l->bo);
 }
 
-static void split(page *p, lesson *l, att_plan **plan, att_attention_args *args)
+static void split(page *p, multi_head_lesson *l, att_plan **plan, att_attention_args *args)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -68,7 +68,7 @@ static void split(page *p, lesson *l, att_plan **plan, att_attention_args *args)
                          plan));
 }
 
-static void each_head(page *p, lesson *l, const att_plan *plan, att_attention_args args)
+static void each_head(page *p, multi_head_lesson *l, const att_plan *plan, att_attention_args args)
 {
     const vectors *v = &l->of.words;
     int64_t n = v->n;
@@ -94,7 +94,7 @@ static void each_head(page *p, lesson *l, const att_plan *plan, att_attention_ar
     page_table(p, v->labels, n, (const char *const[]){"head 1", "head 2"}, OUT, l->c);
 }
 
-static void project(page *p, lesson *l)
+static void project(page *p, multi_head_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     const vectors *v = &l->of.words;
@@ -121,7 +121,7 @@ static void project(page *p, lesson *l)
 
 /* ---- the same, as layers */
 
-static void layers(page *p, lesson *l, const att_plan *plan, att_tape *t, att_param *const *w)
+static void layers(page *p, multi_head_lesson *l, const att_plan *plan, att_tape *t, att_param *const *w)
 {
     const layer *of = &l->of;
     int64_t n = of->words.n, offsets[] = {0, n};
@@ -136,12 +136,12 @@ static void layers(page *p, lesson *l, const att_plan *plan, att_tape *t, att_pa
          q = att_split_heads(t, q, 2); k = att_split_heads(t, k, 2); v = att_split_heads(t, v, 2);
          c = att_merge_heads(t, att_attend(t, plan, q, k, v, args, NULL));
          y = att_linear(t, c, w_o, b_o, ATT_IDENTITY, NULL););
-    CALL(p, att_read(t, y, &Y));
+    CALL(p, att_var_value(t, y, &Y));
     if (p->status == ATT_OK)
         page_agree(p, (text){"Y by hand and from layers", "手で計算したYと層によるY"}, l->y, Y.data, n * OUT);
 }
 
-static void as_layers(page *p, lesson *l, const att_plan *plan, att_tape *t, att_param *const *w)
+static void as_layers(page *p, multi_head_lesson *l, const att_plan *plan, att_tape *t, att_param *const *w)
 {
     page_step(p, (text){"The same, as layers", "同じものを層で書く"});
     page_say(p, (text){"As a model is written: an operation computes at once, and a view costs nothing.",
@@ -151,7 +151,7 @@ static void as_layers(page *p, lesson *l, const att_plan *plan, att_tape *t, att
 }
 
 /* w [PARAMETERS]: W_q, W_k, W_v, W_o, b_o */
-static void make_params(page *p, const lesson *l, att_param **w)
+static void make_params(page *p, const multi_head_lesson *l, att_param **w)
 {
     att_tensor b = page_matrix(p, l->bo, 1, OUT);
     b.rank = 1, b.dim[0] = OUT, b.stride[0] = 1;
@@ -171,7 +171,7 @@ static int64_t least_divisor(int64_t n)
     return n;
 }
 
-static void pytorch_module(page *p, const lesson *l)
+static void pytorch_module(page *p, const multi_head_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n, width = l->of.words.dim, heads = least_divisor(width), dim = width / heads;
@@ -196,7 +196,7 @@ static void pytorch_module(page *p, const lesson *l)
         width, heads, SEED, torch_xavier_bound(width, 3 * width));
     torch_manual_seed(&random, SEED);
     layer_draw(&random, torch_linear_bound(width), w_o, width * width);
-    layer_draw(&random, torch_linear_bound(width), y, width); /* out_proj.bias, which becomes 0 */
+    layer_draw(&random, torch_linear_bound(width), y, width); /* out_proj.bias, which is set to 0 afterwards */
     layer_draw(&random, torch_xavier_bound(width, 3 * width), w_in, 3 * width * width);
     const int64_t strides[] = {3 * n * width, dim, 3 * width, 1};
     att_tensor q = {0}, k = {0}, v = {0}, out = layer_heads(p, c, 1, heads, n, dim);
@@ -229,7 +229,7 @@ static void wrong_split(page *p, att_tape *t)
     page_step(p, (text){"Heads that do not divide the width", "幅を割り切れないヘッド数"});
     page_say(p, (text){"8 numbers for 3 heads: there is no such split, and it is an error.",
                        "8個の数を3個のヘッドに分けることはできません。エラーになります。"});
-    ANSWER(p, att_read(t, att_split_heads(t, att_input(t, &X), 3), &H));
+    ANSWER(p, att_var_value(t, att_split_heads(t, att_input(t, &X), 3), &H));
     att_tape_reset(t);
     if (!p->own)
         page_say(p, (text){"The source's class has an assert against it; its text says that this gives two arrays of 4 "
@@ -237,16 +237,16 @@ static void wrong_split(page *p, att_tape *t)
                            "出典のクラスもassertで禁じています。本文には、これで4次元の配列二つになるとありますが、"
                            "それではヘッドは2個です。"});
     page_say(p, (text){"Two heads, and four:", "2個と4個なら分けられます。"});
-    ANSWER(p, att_read(t, att_split_heads(t, att_input(t, &X), 2), &H));
+    ANSWER(p, att_var_value(t, att_split_heads(t, att_input(t, &X), 2), &H));
     page_line(p, "[%" PRId64 ", %" PRId64 ", %" PRId64 "]", H.dim[0], H.dim[1], H.dim[2]);
-    ANSWER(p, att_read(t, att_split_heads(t, att_input(t, &X), 4), &H));
+    ANSWER(p, att_var_value(t, att_split_heads(t, att_input(t, &X), 4), &H));
     page_line(p, "[%" PRId64 ", %" PRId64 ", %" PRId64 "]", H.dim[0], H.dim[1], H.dim[2]);
     att_tape_reset(t);
 }
 
-/* ---- slips of published code */
+/* ---- mistakes in published code */
 
-static void wrong_axis(page *p, const lesson *l, att_tape *t, att_param *w_o, att_param *b_o)
+static void wrong_axis(page *p, const multi_head_lesson *l, att_tape *t, att_param *w_o, att_param *b_o)
 {
     int64_t n = l->of.words.n;
     att_tensor C = l->C, Side = {0}, Below = {0}, Y = {0};
@@ -263,8 +263,8 @@ static void wrong_axis(page *p, const lesson *l, att_tape *t, att_param *w_o, at
         return;
     LOOP(p, c = att_input(t, &C); heads[0] = att_slice(t, c, -1, 0, 1); heads[1] = att_slice(t, c, -1, 1, 1);
          side = att_concat(t, 2, heads, -1); below = att_concat(t, 2, heads, 0););
-    CALL(p, att_read(t, side, &Side));
-    CALL(p, att_read(t, below, &Below));
+    CALL(p, att_var_value(t, side, &Side));
+    CALL(p, att_var_value(t, below, &Below));
     page_line(p, "side   [%" PRId64 ", %" PRId64 "]", Side.dim[0], Side.dim[1]);
     page_line(p, "below  [%" PRId64 ", %" PRId64 "]", Below.dim[0], Below.dim[1]);
     if (p->status != ATT_OK)
@@ -272,7 +272,7 @@ static void wrong_axis(page *p, const lesson *l, att_tape *t, att_param *w_o, at
     page_agree(p, (text){"The heads side by side, and C", "横に並べたヘッドとC"}, Side.data, l->c, n * OUT);
     page_say(p, (text){"out_proj takes rows of 2 numbers and refuses the other, in PyTorch as here:",
                        "out_projの入力は2個の数の行なので、もう一方は拒否されます。PyTorchでも同じです。"});
-    ANSWER(p, att_read(t, att_linear(t, below, w_o, b_o, ATT_IDENTITY, NULL), &Y));
+    ANSWER(p, att_var_value(t, att_linear(t, below, w_o, b_o, ATT_IDENTITY, NULL), &Y));
     if (n < 2)
         return;
     att_tensor Again = page_matrix(p, Below.data, n, OUT);
@@ -292,7 +292,7 @@ static void wrong_axis(page *p, const lesson *l, att_tape *t, att_param *w_o, at
                n * OUT);
 }
 
-/* [2, n, OUT]: a, and its rows last first. */
+/* [2, n, OUT]: a, and a with its rows reversed. */
 static const float *with_reverse(page *p, const float *a, int64_t n)
 {
     float *both = page_floats(p, 2 * n * OUT);
@@ -301,7 +301,7 @@ static const float *with_reverse(page *p, const float *a, int64_t n)
     return both;
 }
 
-static void unpacked(page *p, const lesson *l, const att_plan *plan)
+static void unpacked(page *p, const multi_head_lesson *l, const att_plan *plan)
 {
     const vectors *v = &l->of.words;
     int64_t n = v->n;
@@ -346,7 +346,7 @@ static void unpacked(page *p, const lesson *l, const att_plan *plan)
 
 static att_status run(page *p)
 {
-    lesson l = {0};
+    multi_head_lesson l = {0};
     if (layer_make(p, &l.of, OUT, SEED) != ATT_OK)
         return p->status;
     int64_t n = l.of.words.n;

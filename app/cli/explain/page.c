@@ -16,7 +16,7 @@ enum { COLUMNS = 80, PROSE = 3, FIGURES = 6, ROW_LABEL = 16, COLUMN_LABEL = 10 }
 
 static const char *choose(const page *p, text t) { return p->japanese ? t.ja : t.en; }
 
-/* An empty line between what is of different kinds, and between paragraphs. */
+/* An empty line between different kinds of output, and between paragraphs. */
 static void begin(page *p, int kind)
 {
     if (p->last != PAGE_NOTHING && (p->last != kind || kind == PAGE_PROSE))
@@ -79,7 +79,7 @@ static void style(const page *p, const char *escape)
         fputs(escape, p->out);
 }
 
-/* Japanese typesetting: what may not begin a line, and what may not end one. */
+/* Japanese typesetting: characters that must not begin a line, and characters that must not end one. */
 static int holds(const char *set, uint32_t code)
 {
     while (*set) {
@@ -94,7 +94,7 @@ static int clings_left(uint32_t c)
 }
 static int clings_right(uint32_t c) { return holds("「『（【〈《", c); }
 
-/* The end of the piece of text at s that stays on one line: a word, or one wide character with what clings to it. */
+/* The end of the unbreakable text at s: a word, or a wide character with attached punctuation. */
 static const char *piece_end(const char *s)
 {
     uint32_t before = utf8_next(&s);
@@ -195,9 +195,9 @@ void page_line(page *p, const char *format, ...)
     va_end(arguments);
 }
 
-/* The length of a line of code that begins at s: to the end of a statement or to a block's brace; if that is too long,
- * to the break that lies in the fewest parentheses, after a comma or a parenthesis rather than elsewhere, as late as it
- * can. *nesting, of parentheses, moves along. */
+/* The length of the line of code that begins at s: up to the end of a statement or to a block's brace; if that is too
+ * long, up to a break in the fewest parentheses, preferably after a comma or a parenthesis, as late as possible.
+ * *nesting of parentheses is updated. */
 static size_t code_line(const char *s, size_t room, int *nesting)
 {
     size_t length = 0, end = 0;
@@ -227,7 +227,7 @@ void page_code(page *p, const char *code)
     if (p->status != ATT_OK)
         return;
     begin(p, PAGE_CODE);
-    int braces = 0, nesting = 0, loops = 0; /* loops: a break behind for (...) indents what it repeats */
+    int braces = 0, nesting = 0, loops = 0; /* loops: a break after for (...) indents its body */
     while (*code) {
         size_t indent = FIGURES + 4 * (size_t)(braces - (*code == '}') + nesting + loops);
         size_t length = code_line(code, COLUMNS - 2 - indent, &nesting);
@@ -237,7 +237,7 @@ void page_code(page *p, const char *code)
         style(p, "\033[36m");
         fprintf(p->out, "%*s", (int)indent, "");
         for (size_t i = 0; i < length - (last == ' '); i++) {
-            if (code[i] != ' ' || i == 0 || code[i - 1] != '(') /* a break behind it in the source */
+            if (code[i] != ' ' || i == 0 || code[i - 1] != '(') /* a line break follows in the source */
                 fputc(code[i], p->out);
         }
         fputc('\n', p->out);
@@ -249,20 +249,20 @@ void page_code(page *p, const char *code)
 
 static const char *figure(char out[32], float v)
 {
-    if (isnan(v)) /* inf / inf has a sign bit on some machines, which means nothing */
+    if (isnan(v)) /* inf / inf has a meaningless sign bit on some machines */
         return "NaN";
     snprintf(out, 32, fabsf(v) < 100000 || isinf(v) ? "%.4f" : "%.3e", fabsf(v) < 0.00005f ? 0.0 : v); /* no -0 */
     return out;
 }
 
-static int fit(const char *const *labels, int64_t n, int least, int most)
+static int fit(const char *const *labels, int64_t n, int min, int max)
 {
-    int width = least;
+    int width = min;
     for (int64_t i = 0; labels && i < n; i++) {
         int w = utf8_width(labels[i]);
         width = w > width ? w : width;
     }
-    return width < most ? width : most;
+    return width < max ? width : max;
 }
 
 void page_table(page *p, const char *const *rows, int64_t m, const char *const *columns, int64_t n, const float *a)
@@ -300,7 +300,7 @@ void page_table(page *p, const char *const *rows, int64_t m, const char *const *
     }
 }
 
-/* A picture has been printed: the file that --svg names has it as well. Exactly one of h and c is there. */
+/* After a picture: writes it to the file of --svg, too. Exactly one of h and c is not NULL. */
 static void picture_svg(page *p, const heatmap *h, const chart *c)
 {
     cli_output out;
@@ -362,7 +362,7 @@ void page_answer(page *p, att_status s)
         p->status = s;
     if (p->status != ATT_OK)
         return;
-    p->last = PAGE_FIGURES; /* close to its call */
+    p->last = PAGE_FIGURES; /* directly after its call */
     char line[1024];
     snprintf(line, sizeof line, "→ ATT_%s%s%s", att_status_name(s), s == ATT_OK ? "" : ": ",
              s == ATT_OK ? "" : att_error(p->ctx));

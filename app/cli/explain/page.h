@@ -1,9 +1,9 @@
-/* What the chapters of `attend explain` are written with.
+/* Functions for the chapters of `attend explain`.
  *
- * A chapter is one file NAME.c here with a line "// order: N" (its place in the list) and a table entry
- * `const chapter chapter_NAME`; the build finds it. Its prose stands in both languages side by side. Its numbers come
- * from calls that are made on the spot: CALL prints a call as it stands in the source and makes it, so what a reader
- * sees is what has run. After the first error everything below does nothing: a chapter is written without checks. */
+ * A chapter is a file NAME.c here with a line "// order: N" (its position in the list) and a table entry `const chapter
+ * chapter_NAME`; the build finds it. Its text is in both languages, side by side. Its numbers come from calls that are
+ * executed: CALL prints a call as it is in the source and executes it, so readers see the code that ran. After the
+ * first error all functions do nothing, so a chapter needs no checks. */
 #ifndef EXPLAIN_PAGE_H
 #define EXPLAIN_PAGE_H
 
@@ -26,36 +26,36 @@ typedef struct page {
     FILE *out;
     att_ctx *ctx;
     int japanese;
-    int colors;                       /* as of terminal_colors() */
+    int colors;                       /* see terminal_colors() */
     const vectors *own;               /* the user's vectors, or NULL: the chapter's example */
     int64_t query;                    /* the query's number from 1; 0: the chapter chooses */
     const att_translator *translator; /* of a chapter that translates */
-    const char *sentence;             /* what it translates */
+    const char *sentence;             /* to translate */
     const char *svg;                  /* NULL, or a file for the last picture */
     const char *title;
-    int pictures, code; /* so many were drawn; what went wrong with the file */
+    int pictures, code; /* number of pictures drawn; exit code of writing the file */
     att_status status;  /* the first error; att_error() has its sentence */
     int step;
-    int last;                     /* what stands above, one of PAGE_...: decides on empty lines */
-    void *block[PAGE_MAX_BLOCKS]; /* page_close frees them */
+    int last;                     /* kind of the last output, one of PAGE_...: decides on empty lines */
+    void *block[PAGE_MAX_BLOCKS]; /* freed by page_close */
     int n_blocks;
 } page;
 
 typedef struct chapter {
     text about; /* one line for the list */
     att_status (*run)(page *p);
-    bool translates; /* it is on a translator and a sentence, not on vectors */
+    bool translates; /* works on a translator and a sentence instead of vectors */
 } chapter;
 
-/* Zeroed memory that lives as long as the page; one zero where there is no more (p->status says so). */
+/* Zeroed memory, freed with the page; a single zero if out of memory (see p->status). */
 float *page_floats(page *p, int64_t count);
 /* The dense f32 view [m, n] of a. */
 att_tensor page_matrix(page *p, const float *a, int64_t m, int64_t n);
-/* Both: a matrix of zeros, and its view. */
+/* Both: a zero matrix, and its view. */
 float *page_zeros(page *p, int64_t m, int64_t n, att_tensor *view);
 void page_close(page *p);
 
-/* The user's vectors, or else the example's; and the query's row: --query, else the second. */
+/* The vectors of the user or of the example, and the row of the query: --query, else the second. */
 vectors page_vectors(page *p, const vectors *example);
 int64_t page_query(page *p, const vectors *v);
 
@@ -64,24 +64,24 @@ void page_step(page *p, text t);          /* "3  The context vector" */
 void page_say(page *p, text format, ...); /* a paragraph, wrapped; the same arguments in both languages */
 void page_formula(page *p, const char *formula);
 void page_line(page *p, const char *format, ...) ATT_PRINTF(2, 3); /* a line of numbers, as it is */
-void page_code(page *p, const char *code);                         /* C, from #: laid out again over lines */
-/* a [m, n] with row labels [m] and column labels [n] (NULL: none), four decimals, folded where too wide. */
+void page_code(page *p, const char *code);                         /* C code, from #: line breaks are set again */
+/* a [m, n] with row labels [m] and column labels [n] (NULL: none), four decimals, split if too wide. */
 void page_table(page *p, const char *const *rows, int64_t m, const char *const *columns, int64_t n, const float *a);
 void page_heatmap(page *p, const char *const *labels, int64_t n, const float *weights);
-void page_picture(page *p, const heatmap *h);                                  /* weights not negative */
+void page_picture(page *p, const heatmap *h);                                  /* weights must not be negative */
 void page_chart(page *p, const char *x_name, const chart_panel *panel, int n); /* n panels, one below the other */
-/* Says whether a and b [count] agree to six digits of the largest number. */
+/* Prints whether a and b [count] agree to six digits of the largest number. */
 void page_agree(page *p, text what, const float *a, const float *b, int64_t count);
-/* The answer of a call that may fail: its status, and the sentence. Memory that runs out is no answer but an error. */
+/* Prints the result of a call that may fail: status and message. Out of memory is an error of the page. */
 void page_answer(page *p, att_status s);
 
-/* Prints the call, makes it, keeps the first error. */
+/* Prints a call, executes it, keeps the first error. */
 #define CALL(p, ...)                                                                                                   \
     ((p)->status = (page_code((p), #__VA_ARGS__ ";"), (p)->status == ATT_OK) ? (__VA_ARGS__) : (p)->status)
-/* Prints the call, makes it, prints its answer: errors are what is to be seen. */
+/* Prints a call, executes it, prints its result: errors are shown. */
 #define ANSWER(p, ...)                                                                                                 \
     ((p)->status == ATT_OK ? (page_code((p), #__VA_ARGS__ ";"), page_answer((p), (__VA_ARGS__))) : (void)0)
-/* Prints statements and runs them. */
+/* Prints statements and executes them. */
 #define LOOP(p, ...)                                                                                                   \
     do {                                                                                                               \
         page_code((p), #__VA_ARGS__);                                                                                  \

@@ -1,4 +1,4 @@
-/* Positions as sines and cosines: four demands, each checked; counting in waves; added or put behind. */
+/* Positions as sines and cosines: four required properties, each checked; binary counting; added or appended. */
 // order: 75
 #include "layer.h"
 
@@ -9,17 +9,17 @@
 
 enum { D = 8, SHOWN = 6, MANY = 1000, SEED = 123, OUT = 2 };
 
-typedef struct lesson {
+typedef struct positions_lesson {
     vectors words;
     att_tape *tape;
     float *p; /* [MANY, D], by the library */
-} lesson;
+} positions_lesson;
 
-/* ---- numbers of our own, in double */
+/* ---- our own computation, in double */
 
 static double frequency(int64_t k, int64_t d) { return pow(10000, -2 * (double)k / (double)d); }
 
-/* How far p(t) and p(t + delta) of d numbers are apart by the formula, with frequencies from k = first. */
+/* The distance of p(t) and p(t + delta) of d features by the formula, with frequencies from k = first. */
 static double formula_distance(int64_t d, int64_t first, double delta)
 {
     double sum = 0;
@@ -46,15 +46,16 @@ static void by_formula(int64_t first, int64_t n, float *out)
 }
 
 /* Positions at [n] of d numbers by the library -> out [n, d]. */
-static void place(page *p, const lesson *l, const att_positions *at, int64_t n, int64_t d, float *out)
+static void encode_positions(page *p, const positions_lesson *l, const att_positions *at, int64_t n, int64_t d,
+                             float *out)
 {
     att_tensor zero, P = {0};
     page_zeros(p, n, d, &zero);
     if (p->status == ATT_OK)
-        p->status = att_read(
-            l->tape,
-            att_sinusoidal(l->tape, att_input(l->tape, &zero), at, ATT_OPTIONS(att_sinusoids, .interleaved = true)),
-            &P);
+        p->status = att_var_value(l->tape,
+                                  att_sinusoidal(l->tape, att_input(l->tape, &zero), at,
+                                                 ATT_OPTIONS(att_sinusoidal_options, .interleaved = true)),
+                                  &P);
     if (p->status == ATT_OK)
         memcpy(out, P.data, (size_t)(n * d) * sizeof *out);
     att_tape_reset(l->tape);
@@ -80,7 +81,7 @@ static void introduce(page *p)
         D);
 }
 
-static void waves(page *p, const lesson *l)
+static void waves(page *p, const positions_lesson *l)
 {
     static const char *const rows[D] = {"sin t",     "cos t",     "sin t/10",   "cos t/10",
                                         "sin t/100", "cos t/100", "sin t/1000", "cos t/1000"};
@@ -89,7 +90,7 @@ static void waves(page *p, const lesson *l)
     const int64_t offsets[] = {0, SHOWN};
     att_tensor Zeros, P = {0};
     page_zeros(p, SHOWN, D, &Zeros);
-    float turned[D * SHOWN];
+    float rotated[D * SHOWN];
     page_step(p, (text){"Sines and cosines", "サインとコサイン"});
     page_say(p, (text){"d / 2 waves, each slower than the one before, and of each its sine and its cosine. With d = 8 "
                        "each is ten times as slow:",
@@ -99,21 +100,22 @@ static void waves(page *p, const lesson *l)
     page_formula(p, "w_k = 1 / 10000^(2k/d)    k = 0, 1, ... d/2 - 1");
     page_say(p, (text){"The library adds p to what it is given; to zeros, so that p alone is left:",
                        "ライブラリは、渡されたものにpを足します。pだけを見るために、ゼロに足します。"});
-    CALL(p, att_read(t,
-                     att_sinusoidal(t, att_input(t, &Zeros), ATT_OPTIONS(att_positions, .offsets = offsets, .n = 1),
-                                    ATT_OPTIONS(att_sinusoids, .interleaved = true)),
-                     &P));
+    CALL(p,
+         att_var_value(t,
+                       att_sinusoidal(t, att_input(t, &Zeros), ATT_OPTIONS(att_positions, .offsets = offsets, .n = 1),
+                                      ATT_OPTIONS(att_sinusoidal_options, .interleaved = true)),
+                       &P));
     for (int i = 0; i < D * SHOWN && p->status == ATT_OK; i++)
-        turned[i] = ((const float *)P.data)[i % SHOWN * D + i / SHOWN];
+        rotated[i] = ((const float *)P.data)[i % SHOWN * D + i / SHOWN];
     att_tape_reset(t);
-    page_table(p, rows, D, columns, SHOWN, turned);
+    page_table(p, rows, D, columns, SHOWN, rotated);
     page_say(p,
              (text){"A column is a position, from top to bottom its %d numbers.",
                     "一列が一つの位置で、上から下へ%d個の数が並びます。"},
              D);
 }
 
-static void from_zero(page *p, const lesson *l)
+static void from_zero(page *p, const positions_lesson *l)
 {
     static const char *const from[] = {"k from 0", "k from 1"}, *const waves[] = {"1st w", "2nd w", "3rd w", "4th w"};
     static const char *const widths[] = {"d = 8", "d = 512"};
@@ -152,22 +154,22 @@ static void from_zero(page *p, const lesson *l)
         D, (double)apart[0] / (double)apart[1], 1 / frequency(1, 512));
 }
 
-/* ---- the four demands */
+/* ---- the four properties */
 
-/* The nearest of all pairs of positions, by their first d numbers; how far apart these are in the text. */
+/* The nearest of all pairs of positions by their first d features; *apart: their distance in the text. */
 static double nearest(const float *x /* [MANY, D] */, int64_t d, int64_t *apart)
 {
-    double least = INFINITY;
+    double min = INFINITY;
     for (int64_t t = 0; t < MANY; t++)
         for (int64_t u = t + 1; u < MANY; u++) {
             double now = distance(x + t * D, x + u * D, d);
-            if (now < least)
-                least = now, *apart = u - t;
+            if (now < min)
+                min = now, *apart = u - t;
         }
-    return least;
+    return min;
 }
 
-static void unique(page *p, const lesson *l)
+static void unique(page *p, const positions_lesson *l)
 {
     int64_t one = 0, all = 0;
     page_step(p, (text){"Unique", "一意であること"});
@@ -195,12 +197,12 @@ static void unique(page *p, const lesson *l)
              one, (double)one / 6.283185307, with_all, all, (double)all / 6.283185307);
 }
 
-static void neighbours(page *p, const lesson *l)
+static void neighbours(page *p, const positions_lesson *l)
 {
-    enum { ROWS = 5, TURN = 7 };
+    enum { ROWS = 5, DISTANCE = 7 };
     static const char *const rows[ROWS] = {"t, t + 1", "t, t + 2", "t, t + 3", "t, t + 6", "t, t + 63"};
     static const int delta[ROWS] = {1, 2, 3, 6, 63};
-    float figures[3 * ROWS], *turned = page_floats(p, (MANY - TURN) * D);
+    float figures[3 * ROWS], *rotated = page_floats(p, (MANY - DISTANCE) * D);
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"Neighbours equally far apart", "隣との距離が等しいこと"});
@@ -227,22 +229,22 @@ static void neighbours(page *p, const lesson *l)
                     "式にtは現れません。どれだけ離れているかだけで決まります。だからモデルは、どこにいても"
                     "「一つ前の単語」を学習できます。δだけ進むことは、各組の二つの数を角度w_k δだけ"
                     "回転させることで、その角度はtによらないのです。δ = %dだけ回転させてみます。"},
-             TURN);
+             DISTANCE);
     page_formula(p, "p(t + δ)_2k = cos(w_k δ) p(t)_2k + sin(w_k δ) p(t)_2k+1");
     page_formula(p, "p(t + δ)_2k+1 = cos(w_k δ) p(t)_2k+1 - sin(w_k δ) p(t)_2k");
-    for (int64_t i = 0; i < (MANY - TURN) * D; i++) {
-        double angle = TURN * frequency(i % D / 2, D), sign = i % 2 ? -1 : 1;
-        turned[i] = (float)(cos(angle) * l->p[i] + sign * sin(angle) * l->p[i ^ 1]);
+    for (int64_t i = 0; i < (MANY - DISTANCE) * D; i++) {
+        double angle = DISTANCE * frequency(i % D / 2, D), sign = i % 2 ? -1 : 1;
+        rotated[i] = (float)(cos(angle) * l->p[i] + sign * sin(angle) * l->p[i ^ 1]);
     }
-    page_agree(p, (text){"p(t) turned, and p(t + 7), of all t", "回転したp(t)とp(t + 7)（すべてのt）"}, turned,
-               l->p + TURN * D, (MANY - TURN) * D);
+    page_agree(p, (text){"p(t) turned, and p(t + 7), of all t", "回転したp(t)とp(t + 7)（すべてのt）"}, rotated,
+               l->p + DISTANCE * D, (MANY - DISTANCE) * D);
     page_say(p, (text){"Equal does not mean growing: 63 apart is nearer than 1 apart. (att_rotary turns queries and "
                        "keys by these angles instead of adding p.)",
                        "等しくても、離れるほど遠くなるとは限りません。63離れた位置のほうが、隣より近いのです。"
                        "（att_rotaryは、pを足す代わりに、クエリとキーをこの角度だけ回転させます。）"});
 }
 
-static void any_length(page *p, const lesson *l)
+static void any_length(page *p, const positions_lesson *l)
 {
     enum { PLACES = 4, KINDS = 3 };
     static const int64_t at[2 * PLACES] = {0, 1, 1000, 1001, 1000000, 1000001, 1000000000, 1000000001};
@@ -251,7 +253,7 @@ static void any_length(page *p, const lesson *l)
     float figures[2 * PLACES] = {0}, *x = page_floats(p, 2 * PLACES * D);
     if (p->status != ATT_OK)
         return;
-    place(p, l, ATT_OPTIONS(att_positions, .each = at), 2 * PLACES, D, x);
+    encode_positions(p, l, ATT_OPTIONS(att_positions, .position_ids = at), 2 * PLACES, D, x);
     for (int i = 0; i < PLACES; i++) {
         for (int64_t j = 0; j < D; j++)
             figures[2 * i] = fmaxf(figures[2 * i], fabsf(x[2 * i * D + j]));
@@ -270,14 +272,14 @@ static void any_length(page *p, const lesson *l)
                     "もっと単純な方法では、どれかの条件を満たせません。tそのものを使うと、学習で見たことのない"
                     "大きさになっていきます。長さに対する割合t / (n - 1)なら[0, 1]に収まりますが、"
                     "一歩の意味がテキストごとに変わってしまいます。n = 6とn = 100で、最大の数と一歩の幅を比べます。"});
-    float one = figures[1], most = 0;
+    float one = figures[1], max = 0;
     for (int64_t i = 0; i < MANY * D; i++)
-        most = fmaxf(most, fabsf(l->p[i]));
+        max = fmaxf(max, fabsf(l->p[i]));
     page_table(p, kinds, KINDS, (const char *const[]){"max, 6", "step, 6", "max, 100", "step, 100"}, 4,
-               (const float[]){5, 1, 99, 1, 1, 1 / 5.0f, 1, 1 / 99.0f, most, one, most, one});
+               (const float[]){5, 1, 99, 1, 1, 1 / 5.0f, 1, 1 / 99.0f, max, one, max, one});
 }
 
-static void table_ends(page *p, const lesson *l)
+static void table_ends(page *p, const positions_lesson *l)
 {
     att_tape *t = l->tape;
     const int64_t offsets[] = {0, SHOWN + 1};
@@ -292,10 +294,10 @@ static void table_ends(page *p, const lesson *l)
                     "こうなります。"},
              SHOWN, SHOWN + 1);
     if (p->status == ATT_OK)
-        ANSWER(p, att_read(t,
-                           att_learned_positions(t, att_input(t, &X), table,
-                                                 ATT_OPTIONS(att_positions, .offsets = offsets, .n = 1)),
-                           &Y));
+        ANSWER(p, att_var_value(t,
+                                att_learned_positions(t, att_input(t, &X), table,
+                                                      ATT_OPTIONS(att_positions, .offsets = offsets, .n = 1)),
+                                &Y));
     att_tape_reset(t);
     att_param_free(table);
     page_say(p, (text){"That p(t) goes on is no promise that a model does: one that has only learnt from short texts "
@@ -304,7 +306,7 @@ static void table_ends(page *p, const lesson *l)
                        "短いテキストだけで学習したモデルは、長いテキストで遅い波が取る値を、見たことがないのです。"});
 }
 
-static void deterministic(page *p, const lesson *l)
+static void deterministic(page *p, const positions_lesson *l)
 {
     const int64_t offsets[] = {0, 4, 4 + SHOWN}, starts[] = {700, 0};
     float *x = page_floats(p, (4 + SHOWN) * D);
@@ -314,7 +316,7 @@ static void deterministic(page *p, const lesson *l)
                        "乱数も学習もなく、tだけで決まります。もう一度、今度はバッチの中で、位置700から始まる"
                        "別のテキストの後ろに並べて計算してみます。"});
     page_line(p, "offsets = {0, 4, %d}    starts = {700, 0}", 4 + SHOWN);
-    place(p, l, ATT_OPTIONS(att_positions, .offsets = offsets, .n = 2, .starts = starts), 4 + SHOWN, D, x);
+    encode_positions(p, l, ATT_OPTIONS(att_positions, .offsets = offsets, .n = 2, .starts = starts), 4 + SHOWN, D, x);
     if (p->status != ATT_OK)
         return;
     bool same = memcmp(x, l->p + (int64_t)700 * D, 4 * D * sizeof *x) == 0 &&
@@ -330,20 +332,20 @@ static void deterministic(page *p, const lesson *l)
 
 /* ---- the picture */
 
-/* The most binary digits that change from a number below n to the next. */
+/* The maximum number of bits that change between successive numbers below n. */
 static int most_flips(int n)
 {
-    int most = 0;
+    int max = 0;
     for (int t = 0; t + 1 < n; t++) {
         int flips = 0;
         for (int changed = t ^ (t + 1); changed; changed >>= 1)
             flips += changed & 1;
-        most = flips > most ? flips : most;
+        max = flips > max ? flips : max;
     }
-    return most;
+    return max;
 }
 
-static void picture(page *p, const lesson *l)
+static void picture(page *p, const positions_lesson *l)
 {
     enum { BITS = 5, T = 1 << BITS, WIDTH = 16 };
     static const char *const bits[BITS] = {"bit 0", "bit 1", "bit 2", "bit 3", "bit 4"};
@@ -353,7 +355,7 @@ static void picture(page *p, const lesson *l)
     const int64_t offsets[] = {0, T};
     if (p->status != ATT_OK)
         return;
-    place(p, l, ATT_OPTIONS(att_positions, .offsets = offsets, .n = 1), T, WIDTH, x);
+    encode_positions(p, l, ATT_OPTIONS(att_positions, .offsets = offsets, .n = 1), T, WIDTH, x);
     for (int i = 0; i < BITS * T; i++)
         digit[i] = (float)(i % T >> i / T & 1);
     for (int i = 0; i < WIDTH * T; i++)
@@ -399,7 +401,7 @@ static void picture(page *p, const lesson *l)
 
 /* ---- words and positions */
 
-static void added(page *p, const lesson *l)
+static void added(page *p, const positions_lesson *l)
 {
     att_tape *t = l->tape;
     int64_t n = l->words.n, dim = l->words.dim, offsets[] = {0, n};
@@ -410,13 +412,15 @@ static void added(page *p, const lesson *l)
                        "many numbers of p as a word has.",
                        "単語には、どうやって位置を与えるのでしょうか。論文では、pを単語に足します。幅は変わりません。"
                        "pの数の個数は、単語のベクトルに合わせます。"});
-    CALL(p, att_read(t, att_sinusoidal(t, att_input(t, &X), at, ATT_OPTIONS(att_sinusoids, .interleaved = true)), &Y));
+    CALL(p,
+         att_var_value(
+             t, att_sinusoidal(t, att_input(t, &X), at, ATT_OPTIONS(att_sinusoidal_options, .interleaved = true)), &Y));
     if (p->status == ATT_OK)
         page_table(p, l->words.labels, n, NULL, dim, Y.data);
     att_tape_reset(t);
 }
 
-static void put_behind(page *p, const lesson *l)
+static void put_behind(page *p, const positions_lesson *l)
 {
     att_tape *t = l->tape;
     int64_t n = l->words.n, dim = l->words.dim, offsets[] = {0, n};
@@ -430,10 +434,10 @@ static void put_behind(page *p, const lesson *l)
     page_say(p,
              (text){"In the source's picture p is put behind the word: the width grows. Here by two numbers:",
                     "出典の図では、pを単語の後ろに連結しています。幅は大きくなります。ここでは二つの数を連結します。"});
-    CALL(p,
-         att_read(t,
-                  att_sinusoidal(t, att_input(t, &X), at, ATT_OPTIONS(att_sinusoids, .interleaved = true, .append = 2)),
-                  &XP));
+    CALL(p, att_var_value(t,
+                          att_sinusoidal(t, att_input(t, &X), at,
+                                         ATT_OPTIONS(att_sinusoidal_options, .interleaved = true, .append = 2)),
+                          &XP));
     if (p->status != ATT_OK)
         return;
     const float *xp = XP.data;
@@ -473,13 +477,13 @@ static void put_behind(page *p, const lesson *l)
 
 static att_status run(page *p)
 {
-    lesson l = {.words = page_vectors(p, &layer_words), .p = page_floats(p, MANY * D)};
+    positions_lesson l = {.words = page_vectors(p, &layer_words), .p = page_floats(p, MANY * D)};
     const int64_t offsets[] = {0, MANY};
     if (p->status == ATT_OK)
         p->status = att_tape_new(p->ctx, NULL, &l.tape);
     if (p->status != ATT_OK)
         return p->status;
-    place(p, &l, ATT_OPTIONS(att_positions, .offsets = offsets, .n = 1), MANY, D, l.p);
+    encode_positions(p, &l, ATT_OPTIONS(att_positions, .offsets = offsets, .n = 1), MANY, D, l.p);
     introduce(p);
     waves(p, &l);
     from_zero(p, &l);

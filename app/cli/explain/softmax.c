@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct lesson {
+typedef struct softmax_lesson {
     vectors v;
     int64_t row;        /* of the query */
     const float *q;     /* [dim] */
@@ -15,9 +15,9 @@ typedef struct lesson {
     att_tensor X, Q;    /* [n, dim], [1, dim] */
     att_tensor s1, w1;  /* of the query: [1, n] */
     att_tensor S, W, C; /* of all: [n, n], [n, n], [n, dim] */
-} lesson;
+} softmax_lesson;
 
-static void print_row(page *p, const lesson *l, const char *name, const float *a /* [n] */)
+static void print_row(page *p, const softmax_lesson *l, const char *name, const float *a /* [n] */)
 {
     page_table(p, &name, 1, l->v.labels, l->v.n, a);
 }
@@ -30,7 +30,7 @@ static void print_sum(page *p, const float *a /* [n] */, int64_t n)
     page_line(p, "Σ w = %.4f", sum);
 }
 
-static void introduce(page *p, const lesson *l)
+static void introduce(page *p, const softmax_lesson *l)
 {
     page_title(p, p->own ? (text){"From scores to weights: softmax", "スコアから重みへ：softmax"}
                          : (text){"Your journey starts with one step: from scores to weights",
@@ -45,7 +45,7 @@ static void introduce(page *p, const lesson *l)
     page_table(p, l->v.labels, l->v.n, NULL, l->v.dim, l->v.x);
 }
 
-static void one_query(page *p, lesson *l)
+static void one_query(page *p, softmax_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->v.n, dim = l->v.dim;
@@ -86,7 +86,7 @@ static void one_query(page *p, lesson *l)
         cut, s[1]);
 }
 
-static void divide_by_sum(page *p, const lesson *l)
+static void divide_by_sum(page *p, const softmax_lesson *l)
 {
     int64_t n = l->v.n;
     const float *s = l->s;
@@ -99,10 +99,10 @@ static void divide_by_sum(page *p, const lesson *l)
          for (int64_t j = 0; j < n; j++) w[j] = s[j] / sum;);
     print_row(p, l, "w", w);
     print_sum(p, w, n);
-    float least = 0;
+    float min = 0;
     for (int64_t j = 0; j < n; j++)
-        least = fminf(least, s[j]);
-    if (least < 0)
+        min = fminf(min, s[j]);
+    if (min < 0)
         page_say(p, (text){"Here a score is negative, and so is its weight: this is no share of a whole. Where scores "
                            "cancel, the sum would even be zero.",
                            "ここには負のスコアがあり、その重みも負になってしまいます。これでは割合とは言えません。"
@@ -121,7 +121,7 @@ static void naive(page *p, int64_t n, const float *s, float *e, float *w)
          for (int64_t j = 0; j < n; j++) w[j] = e[j] / sum;);
 }
 
-static void two_softmaxes(page *p, lesson *l)
+static void two_softmaxes(page *p, softmax_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->v.n;
@@ -161,7 +161,7 @@ static float lengthen(const float *s, int64_t n)
     return best > 1e-6f ? factor : 0;
 }
 
-static void overflow(page *p, const lesson *l)
+static void overflow(page *p, const softmax_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->v.n;
@@ -188,7 +188,7 @@ static void overflow(page *p, const lesson *l)
     print_sum(p, w, n);
 }
 
-static void context(page *p, lesson *l)
+static void context(page *p, softmax_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->v.n, dim = l->v.dim;
@@ -208,7 +208,7 @@ static void context(page *p, lesson *l)
     page_agree(p, (text){"Loops and att_tensor_matmul", "ループとatt_matmul"}, loops, c, dim);
 }
 
-static void all_scores(page *p, lesson *l)
+static void all_scores(page *p, softmax_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->v.n, dim = l->v.dim;
@@ -231,7 +231,7 @@ static void all_scores(page *p, lesson *l)
     page_agree(p, (text){"Loops and GEMM", "ループとGEMM"}, s, l->ss, n * n);
 }
 
-static void all_weights(page *p, lesson *l)
+static void all_weights(page *p, softmax_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->v.n;
@@ -258,7 +258,7 @@ static void all_weights(page *p, lesson *l)
     page_heatmap(p, l->v.labels, n, l->ww);
 }
 
-static void all_contexts(page *p, lesson *l)
+static void all_contexts(page *p, softmax_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->v.n, dim = l->v.dim;
@@ -284,7 +284,7 @@ static void all_contexts(page *p, lesson *l)
     page_agree(p, (text){"C and att_attention", "Cとatt_attention"}, l->c, fused, n * dim);
 }
 
-static void wrong_dimension(page *p, lesson *l)
+static void wrong_dimension(page *p, softmax_lesson *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->v.n;
@@ -332,7 +332,7 @@ static void wrong_dimension(page *p, lesson *l)
 
 static att_status run(page *p)
 {
-    lesson l = {.v = page_vectors(p, &layer_words)};
+    softmax_lesson l = {.v = page_vectors(p, &layer_words)};
     int64_t n = l.v.n, dim = l.v.dim;
     l.row = page_query(p, &l.v);
     l.q = l.v.x + l.row * dim;

@@ -10,19 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 64 }; /* tokens of a text: more can no longer be looked at */
+enum { MAX_TOKENS = 64 }; /* tokens of a text: larger tables are unreadable */
 
 /* One of the three: the weights of all its heads. */
 typedef struct use {
     const char *begins, *ends; /* the scope of its attention */
     int64_t layers, heads, rows, columns;
-    const char *const *row, *const *column; /* labels: what looks, and what is looked at */
+    const char *const *row, *const *column; /* labels of queries and keys */
     float *weights;                         /* [layers, heads, rows, columns] */
 } use;
 
 enum { ENCODER, DECODER, CROSS, USES };
 
-typedef struct lesson {
+typedef struct three_uses_lesson {
     const att_translator *m;
     const att_encoder_decoder *model;
     const att_tokenizer *tokenizer;
@@ -31,14 +31,14 @@ typedef struct lesson {
     att_tokens source;           /* with its end */
     att_translation translation; /* tokens without their end */
     int64_t n, rows;             /* source's tokens; the translation's, with the end */
-    int32_t next[MOST];          /* [rows]: what is written */
-    const char *of_source[MOST], *of_before[MOST], *of_next[MOST];
+    int32_t next[MAX_TOKENS];    /* [rows]: what is written */
+    const char *of_source[MAX_TOKENS], *of_before[MAX_TOKENS], *of_next[MAX_TOKENS];
     use use[USES];
     bool keep;          /* weights; false: layers and heads are counted */
     int64_t hidden;     /* numbers in a vector */
     float *first;       /* NULL, or becomes what the encoder makes of the first token [hidden] */
     att_status watched; /* the first error of att_weights */
-} lesson;
+} three_uses_lesson;
 
 /* ---- a translation, and all of its attention */
 
@@ -49,7 +49,7 @@ static bool ends_with(const char *text, const char *end)
 }
 
 /* The next layer of a use. */
-static void add_layer(lesson *l, use *u, const att_event *event)
+static void add_layer(three_uses_lesson *l, use *u, const att_tape_event *event)
 {
     const att_tensor *q = &event->args->q; /* [tokens, heads, dim] */
     u->heads = q->dim[1];
@@ -60,9 +60,9 @@ static void add_layer(lesson *l, use *u, const att_event *event)
     u->layers++;
 }
 
-static void watch(void *user, const att_event *event)
+static void watch(void *user, const att_tape_event *event)
 {
-    lesson *l = user;
+    three_uses_lesson *l = user;
     for (int i = 0; i < USES && event->plan; i++) {
         use *u = &l->use[i];
         if (strncmp(event->scope, u->begins, strlen(u->begins)) == 0 && ends_with(event->scope, u->ends))
@@ -73,23 +73,25 @@ static void watch(void *user, const att_event *event)
 }
 
 /* Logits [rows, vocabulary] of a translation `next` [rows] of a source [n] on a new tape *t, which the caller frees. */
-static const float *logits(page *p, lesson *l, att_tape **t, const int32_t *source, int64_t n, const int32_t *next)
+static const float *logits(page *p, three_uses_lesson *l, att_tape **t, const int32_t *source, int64_t n,
+                           const int32_t *next)
 {
     const int64_t from[] = {0, n}, to[] = {0, l->rows};
-    const att_pairs pair = {.n = 1, .source = source, .source_offsets = from, .target = next, .target_offsets = to};
+    const att_sequence_pairs pair = {
+        .n = 1, .source = source, .source_offsets = from, .target = next, .target_offsets = to};
     att_tensor Y = {0};
     *t = NULL;
     for (int i = 0; i < USES; i++)
         l->use[i].layers = 0;
     if (p->status == ATT_OK)
-        p->status = att_tape_new(p->ctx, ATT_OPTIONS(att_tape_config, .watch = watch, .watch_user = l), t);
+        p->status = att_tape_new(p->ctx, ATT_OPTIONS(att_tape_config, .hook = watch, .hook_user = l), t);
     if (p->status == ATT_OK)
-        p->status = att_read(*t, att_encoder_decoder_logits(*t, l->model, &pair, NULL), &Y);
+        p->status = att_var_value(*t, att_encoder_decoder_logits(*t, l->model, &pair, NULL), &Y);
     p->status = p->status == ATT_OK ? l->watched : p->status;
     return Y.data;
 }
 
-static const char *name_of(const lesson *l, int32_t id)
+static const char *name_of(const three_uses_lesson *l, int32_t id)
 {
     const char *token = att_tokenizer_token(l->tokenizer, id);
     return token ? token : "?";
@@ -125,7 +127,7 @@ static void introduce(page *p)
                        "そして何を隠すかだけです。ここでは、翻訳モデルの本物の重みで見ていきます。"});
 }
 
-static void translate(page *p, lesson *l)
+static void translate(page *p, three_uses_lesson *l)
 {
     const att_translator *m = l->m;
     const att_tokenizer *tokenizer = l->tokenizer;
@@ -146,11 +148,11 @@ static void translate(page *p, lesson *l)
         return;
     l->source = source;
     l->n = source.count, l->rows = translation.tokens.count + 1;
-    if (l->n > MOST || l->rows > MOST) {
+    if (l->n > MAX_TOKENS || l->rows > MAX_TOKENS) {
         p->status = att_fail(p->ctx, ATT_ERR_ARGUMENT,
                              "the sentence has %" PRId64 " tokens and its translation %" PRId64
                              ", but no more than %d can be looked at",
-                             l->n, l->rows, MOST);
+                             l->n, l->rows, MAX_TOKENS);
         return;
     }
     for (int64_t i = 0; i < l->n; i++)
@@ -165,7 +167,7 @@ static void translate(page *p, lesson *l)
 }
 
 /* What the three are, and room for their weights. */
-static void plan_uses(page *p, lesson *l)
+static void plan_uses(page *p, three_uses_lesson *l)
 {
     const use of_encoder = {"encoder/", "/attention", 0, 0, l->n, l->n, l->of_source, l->of_source, NULL};
     const use of_decoder = {"decoder/", "/attention", 0, 0, l->rows, l->rows, l->of_before, l->of_before, NULL};
@@ -182,7 +184,7 @@ static void plan_uses(page *p, lesson *l)
 }
 
 /* In how many rows is the likeliest token the next one? */
-static int64_t agreeing(const lesson *l, const float *y /* [rows, vocabulary] */)
+static int64_t agreeing(const three_uses_lesson *l, const float *y /* [rows, vocabulary] */)
 {
     const int64_t vocabulary = l->info.target_vocabulary;
     int64_t count = 0;
@@ -195,11 +197,11 @@ static int64_t agreeing(const lesson *l, const float *y /* [rows, vocabulary] */
     return count;
 }
 
-static void all_at_once(page *p, lesson *l)
+static void all_at_once(page *p, three_uses_lesson *l)
 {
     const att_encoder_decoder *model = l->model;
     const int64_t from[] = {0, l->n}, to[] = {0, l->rows};
-    const att_pairs pair = {
+    const att_sequence_pairs pair = {
         .n = 1, .source = l->source.ids, .source_offsets = from, .target = l->next, .target_offsets = to};
     att_tape *t = NULL;
     att_tensor Y = {0};
@@ -215,12 +217,12 @@ static void all_at_once(page *p, lesson *l)
     page_say(p, (text){"A tape tells a function of ours what each operation has done, and that asks for the weights.",
                        "テープは、行った演算をこちらの関数に知らせるので、その関数の中で重みを取り出します。"});
     plan_uses(p, l);
-    CALL(p, att_tape_new(p->ctx, ATT_OPTIONS(att_tape_config, .watch = watch, .watch_user = l), &t));
+    CALL(p, att_tape_new(p->ctx, ATT_OPTIONS(att_tape_config, .hook = watch, .hook_user = l), &t));
     l->keep = true;
     if (p->status == ATT_OK)
         LOOP(p, y = att_encoder_decoder_logits(t, model, &pair, NULL););
     l->keep = false;
-    CALL(p, att_read(t, y, &Y));
+    CALL(p, att_var_value(t, y, &Y));
     p->status = p->status == ATT_OK ? l->watched : p->status;
     const int64_t agreed = p->status == ATT_OK ? agreeing(l, Y.data) : 0;
     page_say(p,
@@ -255,10 +257,10 @@ static double decided(const use *u, const float *w /* [rows, columns] */)
 {
     double sum = 0;
     for (int64_t i = 0; i < u->rows; i++) {
-        float most = 0;
+        float max = 0;
         for (int64_t j = 0; j < u->columns; j++)
-            most = (u->row != u->column || i != j) && w[i * u->columns + j] > most ? w[i * u->columns + j] : most;
-        sum += most;
+            max = (u->row != u->column || i != j) && w[i * u->columns + j] > max ? w[i * u->columns + j] : max;
+        sum += max;
     }
     return sum / (double)u->rows;
 }
@@ -302,16 +304,16 @@ static void later(const use *u, double *share, double *largest)
 
 static double farthest(const float *a, const float *b, int64_t n)
 {
-    double most = 0;
+    double max = 0;
     for (int64_t i = 0; i < n; i++)
-        most = fmax(most, fabs((double)a[i] - b[i]));
-    return most;
+        max = fmax(max, fabs((double)a[i] - b[i]));
+    return max;
 }
 
-static void encoder(page *p, lesson *l)
+static void encoder(page *p, three_uses_lesson *l)
 {
     double share, largest;
-    int32_t other[MOST];
+    int32_t other[MAX_TOKENS];
     float *a = page_floats(p, l->hidden), *b = page_floats(p, l->hidden);
     att_tape *t;
     page_step(p, (text){"The source looks at itself", "原文が原文を見る"});
@@ -343,10 +345,10 @@ static void encoder(page *p, lesson *l)
              100 * share, farthest(a, b, l->hidden));
 }
 
-static void decoder(page *p, lesson *l)
+static void decoder(page *p, three_uses_lesson *l)
 {
     double share, largest;
-    int32_t other[MOST];
+    int32_t other[MAX_TOKENS];
     const int64_t vocabulary = l->info.target_vocabulary, before = (l->rows - 1) * vocabulary;
     att_tape *one, *two;
     page_step(p, (text){"The translation looks at itself", "訳文が訳文を見る"});
@@ -386,43 +388,44 @@ static void decoder(page *p, lesson *l)
     att_tape_free(two);
 }
 
-/* For each token of the translation what a layer's heads look at most, in their mean. */
-static void print_alignment(page *p, const lesson *l)
+/* For each token of the translation the source token with the largest weight, averaged over a layer's heads. */
+static void print_alignment(page *p, const three_uses_lesson *l)
 {
     const use *u = &l->use[CROSS];
     const float *last = u->weights + (u->layers - 1) * u->heads * u->rows * u->columns;
     for (int64_t i = 0; i < u->rows && p->status == ATT_OK; i++) {
-        double most = -1;
+        double max = -1;
         int64_t best = 0;
         for (int64_t j = 0; j < u->columns; j++) {
             double mean = 0;
             for (int64_t h = 0; h < u->heads; h++)
                 mean += last[(h * u->rows + i) * u->columns + j] / (double)u->heads;
-            if (mean > most)
-                most = mean, best = j;
+            if (mean > max)
+                max = mean, best = j;
         }
-        page_line(p, "%.2f  %s → %s", most, u->row[i], u->column[best]);
+        page_line(p, "%.2f  %s → %s", max, u->row[i], u->column[best]);
     }
 }
 
 /* -log p of the translation: its cross entropy. */
-static double surprise(page *p, const lesson *l, const int32_t *source, int64_t n)
+static double surprise(page *p, const three_uses_lesson *l, const int32_t *source, int64_t n)
 {
     const int64_t from[] = {0, n}, to[] = {0, l->rows};
-    const att_pairs pair = {.n = 1, .source = source, .source_offsets = from, .target = l->next, .target_offsets = to};
-    const att_learning plain = {.sum = true};
+    const att_sequence_pairs pair = {
+        .n = 1, .source = source, .source_offsets = from, .target = l->next, .target_offsets = to};
+    const att_loss_options plain = {.sum = true};
     att_tape *t = NULL;
     att_tensor L = {0};
     if (p->status == ATT_OK)
         p->status = att_tape_new(p->ctx, NULL, &t);
     if (p->status == ATT_OK)
-        p->status = att_read(t, att_encoder_decoder_loss(t, l->model, &pair, &plain), &L);
+        p->status = att_var_value(t, att_encoder_decoder_loss(t, l->model, &pair, &plain), &L);
     const double sum = p->status == ATT_OK ? *(float *)L.data : 0;
     att_tape_free(t);
     return sum;
 }
 
-static void cross(page *p, const lesson *l)
+static void cross(page *p, const three_uses_lesson *l)
 {
     page_step(p, (text){"The translation looks at the source", "訳文が原文を見る"});
     page_say(p, (text){"Q = the target, X = the source: source-to-target attention, with which all of this began. Only "
@@ -448,7 +451,7 @@ static void cross(page *p, const lesson *l)
 
 static att_status run(page *p)
 {
-    lesson l = {.m = p->translator, .text = p->sentence, .info = {.size = sizeof l.info}};
+    three_uses_lesson l = {.m = p->translator, .text = p->sentence, .info = {.size = sizeof l.info}};
     l.model = att_translator_model(l.m), l.tokenizer = att_translator_tokenizer(l.m);
     p->status = att_encoder_decoder_describe(l.model, &l.info);
     if (p->status == ATT_OK && strcmp(l.info.architecture, "transformer") != 0)

@@ -15,7 +15,7 @@ typedef struct vectors {
     const float *x;            /* [n, dim] */
 } vectors;
 
-/* "-" reads standard input. Errors name file, line and both values; *out is then left as it was. */
+/* "-" reads standard input. Errors name file, line and both values; *out is unchanged then. */
 att_status vectors_read(att_ctx *ctx, const char *path, vectors *out);
 /* Only what vectors_read made. */
 void vectors_free(vectors *v);

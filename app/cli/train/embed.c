@@ -20,24 +20,27 @@ static bool resume;
 static const cli_option options[] = {
     CLI_MODEL(&model_name),
     {"pairs", 'p', "FILE", .text = &pairs_path, .required = true,
-     .help = "two sentences a line, and in a third column how alike they are"},
-    {"valid", 'v', "FILE", .text = &valid_path, .help = "others that are not learnt, to keep the best model by"},
+     .help = "pairs of sentences, one per line, with a similarity score in the third column"},
+    {"valid", 'v', "FILE", .text = &valid_path, .help = "pairs for validation, to select the best model"},
     {"format", 'f', "tsv|csv", .choice = &format,
-     .help = "of both: tab-separated, or comma-separated with quotes (RFC 4180); default: by the name's end"},
+     .help = "format of both files: tab-separated, or comma-separated with quotes (RFC 4180); default: by the file's "
+             "extension"},
     {"highest", 0, "SCORE", .number = &highest, .min = 1e-9, .max = 1e9,
-     .help = "of sentences that say the same; 0 is for those that have nothing in common"},
-    {"output", 'o', "FOLDER", .text = &folder, .required = true, .help = "the training's folder, then the model's"},
+     .help = "score of sentences with equal meaning; 0 is the score of unrelated ones"},
+    {"output", 'o', "FOLDER", .text = &folder, .required = true,
+     .help = "folder of the training, in the end that of the model"},
     {"resume", 0, NULL, .flag = &resume,
-     .help = "go on from the newest checkpoint; the result has the same bits as without a pause"},
-    {"epochs", 0, "N", .number = &epochs, .min = 1e-6, .max = 1e6, .help = "how often all pairs are learnt"},
-    {"batch", 0, "N", .integer = &batch, .min = 1, .max = 1 << 16, .help = "pairs of a step"},
-    {"rate", 0, "RATE", .number = &rate, .max = 10, .help = "the highest learning rate, from which it falls to 0"},
-    {"warmup", 0, "SHARE", .number = &warmup, .max = 0.99, .help = "of all steps, in which it rises"},
-    {"decay", 0, "SHARE", .number = &decay, .max = 1, .help = "of weights, towards 0, times the learning rate"},
-    {"clip", 0, "NORM", .number = &clip, .max = 1e9, .help = "longer gradients are made this long; 0: are not"},
-    {"validate-every", 0, "N", .integer = &validate_every, .min = 1, .max = 1 << 30, .help = "steps"},
-    {"save-every", 0, "N", .integer = &save_every, .min = 1, .max = 1 << 30, .help = "steps, to a checkpoint"},
-    {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "of dropout and of the order of pairs"},
+     .help = "continue from the newest checkpoint; the result has the same bits as without interruption"},
+    {"epochs", 0, "N", .number = &epochs, .min = 1e-6, .max = 1e6, .help = "number of epochs"},
+    {"batch", 0, "N", .integer = &batch, .min = 1, .max = 1 << 16, .help = "pairs per step"},
+    {"rate", 0, "RATE", .number = &rate, .max = 10, .help = "maximum learning rate; it decays to 0"},
+    {"warmup", 0, "SHARE", .number = &warmup, .max = 0.99, .help = "share of all steps in which the rate rises"},
+    {"decay", 0, "SHARE", .number = &decay, .max = 1, .help = "weight decay, times the learning rate"},
+    {"clip", 0, "NORM", .number = &clip, .max = 1e9, .help = "maximum norm of the gradients; 0: no clipping"},
+    {"validate-every", 0, "N", .integer = &validate_every, .min = 1, .max = 1 << 30,
+     .help = "steps between validations"},
+    {"save-every", 0, "N", .integer = &save_every, .min = 1, .max = 1 << 30, .help = "steps between checkpoints"},
+    {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "seed of dropout and of the order of pairs"},
     CLI_THREADS(&threads),
     {0},
 };
@@ -46,11 +49,11 @@ static const cli_option options[] = {
 
 typedef struct scored {
     int64_t n;
-    int64_t invalid;   /* left out: not UTF-8 */
+    int64_t invalid;   /* skipped: not UTF-8 */
     const char **text; /* [2 n], malloc'd each */
     size_t *bytes;     /* [2 n] */
     double *score;     /* [n], from 0 to 1 */
-    size_t room;       /* pairs that text, bytes and score have room for */
+    size_t room;       /* capacity of text, bytes and score, in pairs */
 } scored;
 
 static void free_scored(scored *s)
@@ -118,7 +121,7 @@ static uint64_t add_bytes(uint64_t sum, const void *bytes, size_t n)
     return sum;
 }
 
-/* FNV-1a (Fowler, Noll, Vo) of all texts and scores, from 0 on: no pairs give 0. */
+/* FNV-1a (Fowler, Noll, Vo) of all texts and scores, starting from 0: no pairs give 0. */
 static int64_t checksum(const scored *s)
 {
     uint64_t sum = 0;
@@ -163,11 +166,11 @@ static int validate(void *user, cli_validation *v)
 
 /* ---- the run */
 
-static void say_cut(const att_train_report *r)
+static void say_cut(const att_training_report *r)
 {
-    if (r->longer > 0)
+    if (r->too_long > 0)
         cli_note("%lld of %lld pairs have a sentence that is longer than the model takes; what is behind is not learnt",
-                 (long long)r->longer, (long long)r->pairs);
+                 (long long)r->too_long, (long long)r->pairs);
 }
 
 static int open_training(embed_training *t)
@@ -176,16 +179,16 @@ static int open_training(embed_training *t)
     t->common.steps = (int64_t)ceil(epochs * batches);
     const att_schedule rates = {.size = sizeof rates,
                                 .kind = ATT_LINEAR,
-                                .peak = rate,
+                                .max_rate = rate,
                                 .warmup = (int64_t)(warmup * (double)t->common.steps),
                                 .steps = t->common.steps};
     char *path = NULL;
     int code = cli_model_find(model_name, &path);
     const att_sentence_training_options *o =
-        ATT_OPTIONS(att_sentence_training_options, .model = path, .resume = resume, .evaluated_by = checksum(&t->valid),
-                    .note = t->common.note, .note_bytes = sizeof t->common.note, .pairs = t->pairs.n,
-                    .texts = t->pairs.text, .bytes = t->pairs.bytes, .scores = t->pairs.score, .batch = batch,
-                    .schedule = &rates, .decay = decay, .clip = clip, .seed = (uint64_t)seed);
+        ATT_OPTIONS(att_sentence_training_options, .model = path, .resume = resume,
+                    .evaluation_id = checksum(&t->valid), .note = t->common.note, .note_bytes = sizeof t->common.note,
+                    .pairs = t->pairs.n, .texts = t->pairs.text, .bytes = t->pairs.bytes, .scores = t->pairs.score,
+                    .batch = batch, .schedule = &rates, .weight_decay = decay, .clip = clip, .seed = (uint64_t)seed);
     if (!code)
         code = cli_status(t->common.ctx, att_sentence_training_open(t->common.ctx, folder, o, &t->common.training));
     free(path);
@@ -204,13 +207,13 @@ static int allocate_validation(embed_training *t)
     return code;
 }
 
-/* With validation the best model has been written already; without, the last one is now. */
+/* With validation the best model was written already; otherwise the last one is written now. */
 static int finish(const embed_training *t)
 {
     att_training_info info = {.size = sizeof info};
     int code = cli_status(t->common.ctx, att_training_describe(t->common.training, &info));
     if (!code && !valid_path)
-        code = cli_status(t->common.ctx, att_training_finish(t->common.training, 0, ATT_F32));
+        code = cli_status(t->common.ctx, att_training_write(t->common.training, 0, ATT_F32));
     if (!code && valid_path && info.best_step == 0)
         return cli_fail("%s: no validation has a correlation: cosines or scores are all the same", valid_path);
     if (!code && valid_path)
@@ -245,7 +248,7 @@ static int run(int n, char **arguments)
         code = cli_training_run(&t.common);
     if (!code)
         code = finish(&t);
-    att_training_close(t.common.training);
+    att_training_free(t.common.training);
     free_scored(&t.pairs);
     free_scored(&t.valid);
     free(t.cosine);
@@ -256,13 +259,14 @@ static int run(int n, char **arguments)
 
 const cli_command train_embed = {
     .name = "embed",
-    .summary = "a sentence model learns how alike sentences are, from pairs that people have compared",
-    .details = "Goes on from a model that there is, so that cosines become what people said\n"
-               "(Sentence-BERT; Reimers, Gurevych 2019). With --valid the folder has the model of\n"
-               "the highest Spearman correlation so far, in the layout of sentence-transformers,\n"
-               "else that of the last step. Prints how it is getting on to standard error, and\n"
-               "writes FOLDER/log.jsonl. Ctrl-C saves; a training that was killed loses the steps\n"
-               "since its last checkpoint.",
+    .summary = "train a sentence embedding model on pairs of sentences with similarity scores",
+    .details = "Trains a model further, so that cosine similarities approach the scores\n"
+               "(Sentence-BERT; Reimers, Gurevych 2019). The result is a sentence-transformers\n"
+               "folder: with --valid the model with the highest Spearman correlation,\n"
+               "otherwise that of the last step.\n\n"
+               "Reports progress to standard error and to FOLDER/log.jsonl. Ctrl-C saves a\n"
+               "checkpoint; if the process is killed, the steps since the last checkpoint are\n"
+               "lost.",
     .examples = "attend train embed -m all-MiniLM-L6-v2 --pairs stsb-en-train.csv \\\n"
                 "    --valid stsb-en-dev.csv -o stsb\n"
                 "attend similarity -m stsb --pairs stsb-en-dev.csv --gold > scores.txt",

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Refuses whatever others may have put in the place of the log. */
+/* Refuses anything but a regular file as the log. */
 static int check_file(const cli_log *l)
 {
     struct stat s;
@@ -23,7 +23,7 @@ static int check_file(const cli_log *l)
     return CLI_DONE;
 }
 
-/* Counts the bytes to keep: whole lines, up to the first of a later step than `step`. */
+/* Counts the bytes to keep: complete lines up to the first one of a step after `step`. */
 static int count_kept(cli_log *l, int64_t step)
 {
     const int fd = dup(l->fd);
@@ -69,7 +69,7 @@ int cli_log_add(cli_log *l, const char *line)
         if (n < 0 && errno != EINTR) {
             const int code = cli_fail_errno(l->path);
             if (done > 0 && ftruncate(l->fd, l->bytes)) {
-                /* the training that resumes cuts it */
+                /* a resumed training truncates it */
             }
             return code;
         }

@@ -1,4 +1,4 @@
-/* The log of a training: an object of JSON a line, FOLDER/log.jsonl. */
+/* The log of a training in JSON Lines, FOLDER/log.jsonl. */
 #ifndef CLI_TRAIN_LOG_H
 #define CLI_TRAIN_LOG_H
 
@@ -6,14 +6,14 @@
 
 typedef struct cli_log {
     int fd;
-    int64_t bytes; /* of whole lines */
+    int64_t bytes; /* of complete lines */
     char path[4200];
 } cli_log;
 
-/* Opens or creates it. Lines of steps after `step`, from which the training goes on, are cut off, as it writes them
- * again; so is a last line without an end. Refuses a symbolic link and whatever is not a regular file. */
+/* Opens or creates it. Removes lines of steps after `step`, from which the training continues, and an incomplete last
+ * line. Refuses symbolic links and anything but a regular file. */
 int cli_log_open(cli_log *l, const char *folder, int64_t step);
-/* Appends a line, which ends with '\n': all of it, or nothing where that fails. */
+/* Appends a line, which ends with '\n', completely or, on error, not at all. */
 int cli_log_add(cli_log *l, const char *line);
 /* Returns when all lines are on the disk. */
 int cli_log_flush(const cli_log *l);

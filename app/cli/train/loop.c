@@ -27,7 +27,7 @@ static void read_note(cli_training *t)
         t->state = (cli_training_state){loss, norm, rate, best, n, epoch, worse};
 }
 
-static void add_step(cli_training *t, const att_train_report *r)
+static void add_step(cli_training *t, const att_training_report *r)
 {
     cli_training_state *s = &t->state;
     s->loss += r->loss;
@@ -113,7 +113,7 @@ static int run_steps(cli_training *t)
     cli_progress progress;
     cli_progress_begin(&progress);
     while (!code && !done && !cli_signal) {
-        att_train_report r = {.size = sizeof r};
+        att_training_report r = {.size = sizeof r};
         code = cli_status(t->ctx, att_training_step(t->training, &r));
         if (code) { /* no step was made; saving helps only after a signal, as an error would occur again */
             unsaved &= code == CLI_INTERRUPTED;

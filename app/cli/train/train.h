@@ -31,7 +31,7 @@ typedef struct cli_training {
     bool resume;
     bool both; /* progress counts the tokens of both sides, not the targets alone */
     int (*validate)(void *user, cli_validation *v); /* or NULL: no validation */
-    void (*begun)(const att_train_report *r);       /* or NULL; called after the very first step */
+    void (*begun)(const att_training_report *r);    /* or NULL; called after the very first step */
     void *user;
     char note[256]; /* where options.note of the training points to */
     /* private */

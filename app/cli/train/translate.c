@@ -16,52 +16,54 @@ static double coverage = 1, rate = 1e-3, dropout = 0.1, smoothing = 0.1, clip = 
 static bool resume, half, byte_fallback;
 
 static const cli_option options[] = {
-    {"src", 0, "FILE", .text = &source, .required = true, .help = "texts, one a line"},
+    {"src", 0, "FILE", .text = &source, .required = true, .help = "source texts, one per line"},
     {"tgt", 0, "FILE", .text = &target, .required = true, .help = "their translations, line by line"},
-    {"valid-src", 0, "FILE", .text = &valid_source, .help = "texts that are not learnt, to see how good it is"},
+    {"valid-src", 0, "FILE", .text = &valid_source, .help = "source texts for validation"},
     {"valid-tgt", 0, "FILE", .text = &valid_target, .help = "their translations"},
-    {"output", 'o', "FOLDER", .text = &folder, .required = true, .help = "the training's folder, then the model's"},
+    {"output", 'o', "FOLDER", .text = &folder, .required = true,
+     .help = "folder of the training, in the end that of the model"},
     {"resume", 0, NULL, .flag = &resume,
-     .help = "go on from the newest checkpoint; the result has the same bits as without a pause"},
+     .help = "continue from the newest checkpoint; the result has the same bits as without interruption"},
     {"arch", 0, "transformer|rnn", .choice = &architecture,
      .help = "a Transformer, or recurrent layers; default: transformer"},
     {"attention", 0, "none|additive|dot|general", .choice = &attention,
-     .help = "of recurrent layers to the text, or none: one fixed context of it; default: additive"},
+     .help = "attention of recurrent layers to the source; none: a fixed context; default: additive"},
     {"preset", 'p', "tiny|small|base", .choice = &preset,
      .help = "sizes: 2+2 layers of 128, 3+3 of 256, or 6+6 of 512 as in the paper; recurrent layers have about as many "
              "parameters; default: small"},
     {"config", 0, "FILE", .text = &config,
-     .help = "sizes and all else from there, as a model's config.json has them; what it leaves out is as by default"},
+     .help = "settings in the format of config.json; settings that are left out have their defaults"},
     {"vocabulary", 0, "N", .integer = &vocabulary, .min = 64, .max = 1 << 20,
-     .help = "pieces of words, of both languages together"},
+     .help = "size of the joint vocabulary of both languages"},
     {"character-coverage", 0, "SHARE", .number = &coverage, .min = 0.5, .max = 1,
      .help =
          "the share of the texts whose characters are in the vocabulary, 4,000 of them at most; others are unknown, "
          "as are those that occur fewer than three times"},
     {"byte-fallback", 0, NULL, .flag = &byte_fallback,
-     .help = "spell unknown characters in bytes, which are 256 pieces of the vocabulary"},
+     .help = "encode unknown characters as bytes, with 256 pieces of the vocabulary"},
     {"tokenizer", 0, "FOLDER|FILE", .text = &tokenizer,
      .help = "take source.spm, target.spm and vocab.json from there, or a SentencePiece model for both languages, as "
              "\"attend vocab\" makes it, and learn none"},
-    {"steps", 0, "N", .integer = &steps, .max = 1 << 30, .quiet = true, .help = "stop after so many; 0: when you do"},
-    {"minutes", 0, "N", .number = &minutes, .max = 1e6, .quiet = true, .help = "stop after so long; 0: when you do"},
+    {"steps", 0, "N", .integer = &steps, .max = 1 << 30, .quiet = true, .help = "maximum number of steps; 0: no limit"},
+    {"minutes", 0, "N", .number = &minutes, .max = 1e6, .quiet = true, .help = "maximum time; 0: no limit"},
     {"patience", 0, "N", .integer = &patience, .max = 1 << 20, .quiet = true,
-     .help = "stop after so many validations that were no better; 0: do not"},
-    {"batch-tokens", 0, "N", .integer = &batch_tokens, .min = 1, .max = 1 << 24, .help = "of translations, in a batch"},
-    {"accumulate", 0, "N", .integer = &accumulate, .min = 1, .max = 1 << 16, .help = "batches in a step"},
+     .help = "early stopping after N validations without improvement; 0: off"},
+    {"batch-tokens", 0, "N", .integer = &batch_tokens, .min = 1, .max = 1 << 24, .help = "target tokens per batch"},
+    {"accumulate", 0, "N", .integer = &accumulate, .min = 1, .max = 1 << 16, .help = "batches per step"},
     {"schedule", 0, "constant|inverse-sqrt|cosine|linear", .choice = &schedule,
-     .help = "of learning rates, after the warm-up; the last two fall to 0 at --steps"},
-    {"rate", 0, "RATE", .number = &rate, .max = 10, .help = "the highest learning rate"},
-    {"warmup", 0, "N", .integer = &warmup, .max = 1 << 30, .help = "steps until then"},
-    {"dropout", 0, "SHARE", .number = &dropout, .max = 0.99, .help = "of what layers add, dropped while it learns"},
-    {"smoothing", 0, "SHARE", .number = &smoothing, .max = 0.99, .help = "of a target, shared out to all others"},
-    {"clip", 0, "NORM", .number = &clip, .max = 1e9, .help = "longer gradients are made this long; 0: are not"},
-    {"validate-every", 0, "N", .integer = &validate_every, .min = 1, .max = 1 << 30, .help = "steps"},
-    {"save-every", 0, "N", .integer = &save_every, .min = 1, .max = 1 << 30, .help = "steps, to a checkpoint"},
+     .help = "learning rates after the warm-up; the last two decay to 0 at --steps"},
+    {"rate", 0, "RATE", .number = &rate, .max = 10, .help = "maximum learning rate"},
+    {"warmup", 0, "N", .integer = &warmup, .max = 1 << 30, .help = "steps in which the rate rises to the maximum"},
+    {"dropout", 0, "SHARE", .number = &dropout, .max = 0.99, .help = "dropout probability of the outputs of layers"},
+    {"smoothing", 0, "SHARE", .number = &smoothing, .max = 0.99, .help = "label smoothing"},
+    {"clip", 0, "NORM", .number = &clip, .max = 1e9, .help = "maximum norm of the gradients; 0: no clipping"},
+    {"validate-every", 0, "N", .integer = &validate_every, .min = 1, .max = 1 << 30,
+     .help = "steps between validations"},
+    {"save-every", 0, "N", .integer = &save_every, .min = 1, .max = 1 << 30, .help = "steps between checkpoints"},
     {"average", 0, "N", .integer = &average, .max = 64,
-     .help = "checkpoints of which the model becomes the mean; 0: what was learnt last"},
-    {"half", 0, NULL, .flag = &half, .help = "save the model's weights as f16, half as large"},
-    {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "of all that is by chance"},
+     .help = "number of checkpoints to average; 0: the last weights"},
+    {"half", 0, NULL, .flag = &half, .help = "write the model's weights as f16, which halves its size"},
+    {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "seed of initialisation, dropout and the order of pairs"},
     CLI_THREADS(&threads),
     {0},
 };
@@ -85,12 +87,12 @@ static int validate(void *user, cli_validation *v)
 
 /* ---- the run */
 
-static void say_left_out(const att_train_report *r)
+static void say_left_out(const att_training_report *r)
 {
-    if (r->empty + r->invalid + r->longer > 0)
+    if (r->empty + r->invalid + r->too_long > 0)
         cli_note("%lld pairs are learnt; left out: %lld with an empty side, %lld that are not UTF-8, %lld that are too "
                  "long",
-                 (long long)r->pairs, (long long)r->empty, (long long)r->invalid, (long long)r->longer);
+                 (long long)r->pairs, (long long)r->empty, (long long)r->invalid, (long long)r->too_long);
 }
 
 /* Members of a config.json, and the words of --attention. */
@@ -141,17 +143,17 @@ static int open_training(cli_training *t, const char *settings)
 {
     const att_schedule rates = {.size = sizeof rates,
                                 .kind = (att_schedule_kind)schedule,
-                                .peak = rate,
+                                .max_rate = rate,
                                 .warmup = warmup,
                                 .steps = schedule_ends(schedule) ? steps : 0};
-    const att_training_options *o = ATT_OPTIONS(
-        att_training_options, .tokenizer = tokenizer, .vocabulary = vocabulary, .character_coverage = coverage,
-        .byte_fallback = byte_fallback, .settings = settings, .config = config, .resume = resume,
-        .keep = average > 1 ? average : 1, .note = t->note, .note_bytes = sizeof t->note, .source = source,
-        .target = target, .valid_source = valid_source, .valid_target = valid_target, .schedule = &rates,
-        .batch_tokens = batch_tokens, .accumulate = accumulate, .smoothing = (float)smoothing,
+    const att_translator_training_options *o = ATT_OPTIONS(
+        att_translator_training_options, .tokenizer = tokenizer, .vocabulary = vocabulary,
+        .character_coverage = coverage, .byte_fallback = byte_fallback, .settings = settings, .config = config,
+        .resume = resume, .keep = average > 1 ? average : 1, .note = t->note, .note_bytes = sizeof t->note,
+        .source = source, .target = target, .valid_source = valid_source, .valid_target = valid_target,
+        .schedule = &rates, .batch_tokens = batch_tokens, .accumulate = accumulate, .label_smoothing = (float)smoothing,
         .dropout = (float)dropout, .clip = clip, .seed = (uint64_t)seed);
-    return cli_status(t->ctx, att_training_open(t->ctx, folder, o, &t->training));
+    return cli_status(t->ctx, att_translator_training_open(t->ctx, folder, o, &t->training));
 }
 
 enum { FILES = 4 };
@@ -213,10 +215,10 @@ static int run(int n, char **arguments)
     if (!code)
         code = cli_training_run(&t);
     if (!code)
-        code = cli_status(t.ctx, att_training_finish(t.training, average, half ? ATT_F16 : ATT_F32));
+        code = cli_status(t.ctx, att_training_write(t.training, average, half ? ATT_F16 : ATT_F32));
     if (!code)
         cli_note("%s is a model now: attend translate -m %s", folder, folder);
-    att_training_close(t.training);
+    att_training_free(t.training);
     for (int i = 0; i < FILES; i++)
         if (copies[i].file >= 0)
             close(copies[i].file);
@@ -226,16 +228,17 @@ static int run(int n, char **arguments)
 
 const cli_command train_translate = {
     .name = "translate",
-    .summary = "a translator from two files, of which each line is a translation of the other's",
-    .details = "A Transformer (Vaswani et al. 2017) in the layout of MarianMTModel, which\n"
-               "transformers and CTranslate2 open as well; or, with --arch rnn, gated recurrent\n"
-               "units (Cho et al. 2014) with the attention of Bahdanau et al. 2015 or of Luong et\n"
-               "al. 2015, or with none.\n\n"
-               "Files may have any size: their lines are read when their turn comes, so they have\n"
-               "to stay as they are. A pipe is copied to a file in $TMPDIR first. No line may\n"
-               "have more than a MiB.\n\n"
-               "Prints how it is getting on to standard error, and writes FOLDER/log.jsonl. Ctrl-C\n"
-               "saves; a training that was killed loses the steps since its last checkpoint.",
+    .summary = "train a translator on two files whose lines are translations of each other",
+    .details = "Trains a Transformer (Vaswani et al. 2017) in the format of MarianMTModel,\n"
+               "which transformers and CTranslate2 open, too; or, with --arch rnn, gated\n"
+               "recurrent units (Cho et al. 2014) with attention (Bahdanau et al. 2015, Luong\n"
+               "et al. 2015) or without.\n\n"
+               "Files may have any size: their lines are read when needed, so they must not\n"
+               "change during the training. A pipe is first copied to a file in $TMPDIR. A\n"
+               "line has at most 1 MiB.\n\n"
+               "Reports progress to standard error and to FOLDER/log.jsonl. Ctrl-C saves a\n"
+               "checkpoint; if the process is killed, the steps since the last checkpoint are\n"
+               "lost.",
     .examples = "attend train translate --src train.de --tgt train.en --valid-src val.de \\\n"
                 "    --valid-tgt val.en --minutes 60 -o de-en\n"
                 "attend plot de-en/log.jsonl -o learning.svg\n"

@@ -125,7 +125,7 @@ static void backward_head(att_backward_work *x, int64_t head_in_group, int64_t g
     point_params(x, head_in_group);
     att_backward_begin(x);
     /* From the last queries on: these have something to do with every block of keys where attention is causal, and the
-     * next task, which follows a step behind, begins at once. */
+     * next task, which follows one step later, begins at once. */
     for (int64_t q0 = att_round_up(x->head.view.head.tq, Q_TILES * panel); q0 > 0; q0 -= Q_TILES * panel) {
         if (head_in_group == group - 1 && is_done(x, q0) && att_ticket_leave(&x->job->tasks, x->task, x->step))
             break;

@@ -164,7 +164,7 @@ static void await(const att_backward_tasks *t, int64_t task, int64_t steps)
 {
     for (int polls = 0; !has_passed(t, task, steps); polls++)
         if (polls < 1000)
-            att_relax();
+            att_pause();
         else
             att_os_yield();
 }

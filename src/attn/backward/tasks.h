@@ -52,7 +52,7 @@ const att_backward_task *att_backward_tasks_begin(const att_backward_tasks *t, i
 void att_ticket_wait(const att_backward_tasks *t, const att_backward_task *task, int64_t step);
 void att_ticket_advance(const att_backward_tasks *t, const att_backward_task *task, int64_t steps);
 /* Leaves after `steps` steps: the task has nothing to add in those that remain, and does not wait for its ticket in
- * them; the tasks behind it wait for the one before it. Returns false if it must continue, as it is the first or the
+ * them; the tasks after it wait for the one before it. Returns false if it must continue, as it is the first or the
  * last task of its head, or others wait for its end. */
 bool att_ticket_leave(const att_backward_tasks *t, const att_backward_task *task, int64_t steps);
 void att_ticket_end(const att_backward_tasks *t, const att_backward_task *task);

@@ -178,7 +178,7 @@ static att_builtin_tile tile_of(const att_block *b, int r)
                               .precomputed_stride = precomputed_count};
 }
 
-/* Dot products of range r of keys. Behind the diagonal split only the second half of the queries has any. */
+/* Dot products of range r of keys. After the diagonal split only the second half of the queries has any. */
 static void dot(const att_block *b, int r, const att_score_tile *t)
 {
     att_score_tile part = *t;

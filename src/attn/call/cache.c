@@ -1,6 +1,6 @@
 /* Keys and values of sequences that grow, for decoding.
  *
- * A page has ATT_KEY_BLOCK tokens: of each head the keys, packed in panels as kernel/few.c reads them, and behind them
+ * A page has ATT_KEY_BLOCK tokens: of each head the keys, packed in panels as kernel/decode.c reads them, and after them
  * the rows of values. Keys of a panel that is not full lie as rows: in a panel each number would be in a line of its
  * own. A sequence is a list of pages, and one that is short has a single one with room for fewer tokens. Sequences that
  * were made of one share their pages until one of them is added to: beam search copies what is on one page, not a past.
@@ -168,7 +168,7 @@ static att_status part(att_cache *c, int64_t first, int64_t last)
         e = own ? ATT_OK : ATT_ERR_MEMORY;
     }
     if (any)
-        att_parallel_shares(c->ctx, last - first, copy_past, &(copies){c, first});
+        att_parallel_partition(c->ctx, last - first, copy_past, &(copies){c, first});
     return e;
 }
 
@@ -395,7 +395,7 @@ att_status att_cache_append(att_cache *c, int64_t sequence, const att_tensor *k,
     a.items = (last - first) * c->kv_heads;
     const double worth = (double)a.n * (double)(c->key_dim + c->value_dim) * (double)a.items / TASK_NUMBERS + 1;
     a.tasks = worth < (double)a.items ? (int64_t)worth : a.items;
-    att_parallel_shares(c->ctx, a.tasks, add_task, &a);
+    att_parallel_partition(c->ctx, a.tasks, add_task, &a);
     att_free(c->ctx, a.scratch_blocks);
     for (int64_t b = first; b < last; b++) {
         c->sequence[b].length += a.n;

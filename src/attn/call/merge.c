@@ -5,10 +5,10 @@
 
 #include <math.h>
 
-typedef struct job {
+typedef struct merge_job {
     const att_kernels *kernels;
     const att_tensor *out, *lse, *out2, *lse2;
-} job;
+} merge_job;
 
 /* Where element 0 of row `row` of the first `rank` dimensions lies. */
 static float *at_row(const att_tensor *t, int rank, int64_t row)
@@ -22,7 +22,7 @@ static float *at_row(const att_tensor *t, int rank, int64_t row)
 /* With weights e^(lse - total): a side that has nothing to attend is left out, whatever its output is. */
 static void merge_row(void *arg, int row)
 {
-    const job *j = arg;
+    const merge_job *j = arg;
     const int rank = j->lse->rank;
     const int64_t dim = j->out->dim[rank], step = j->out->stride[rank], step2 = j->out2->stride[rank];
     float *lse = at_row(j->lse, rank, row), *out = at_row(j->out, rank, row);
@@ -73,7 +73,7 @@ att_status att_merge(att_ctx *ctx, const att_tensor *out, const att_tensor *lse,
         e = att_fail(ctx, ATT_ERR_SHAPE, "lse has %lld rows, at most %d", (long long)rows, INT32_MAX);
     if (e)
         return e;
-    job j = {att_kernels_of(ctx->isa), out, lse, out2, lse2};
+    merge_job j = {att_kernels_of(ctx->isa), out, lse, out2, lse2};
     att_parallel_for(ctx, (int)rows, merge_row, &j);
     return ATT_OK;
 }

@@ -522,7 +522,7 @@ att_status att_decode(const att_call *call)
         if (j.memory) {
             j.accumulators = j.memory + fixed;
             if (j.tasks > 0)
-                att_parallel_shares(ctx, j.tasks, run_task, &j);
+                att_parallel_partition(ctx, j.tasks, run_task, &j);
             e = ATT_OK;
         }
     }

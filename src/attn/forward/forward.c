@@ -474,7 +474,7 @@ static att_status attend(const att_call *call)
     if (memory) {
         partition(&j);
         if (j.tasks > 0)
-            att_parallel_shares(ctx, j.tasks, run_task, &j);
+            att_parallel_partition(ctx, j.tasks, run_task, &j);
     }
     att_free(ctx, j.first);
     att_scratch_give(plan, j.memory);

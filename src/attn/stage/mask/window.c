@@ -1,4 +1,4 @@
-/* A query attends to the keys around its own position: value[0] before it, value[1] behind it. */
+/* A query attends to the keys around its own position: value[0] before it, value[1] after it. */
 #include "attn/stage/stage.h"
 
 static const double MAX_REACH = 0x1p48;
@@ -42,7 +42,7 @@ static att_cover cover(const att_mask_block *b)
     return b->k >= first + b->queries - 1 && b->k + b->keys <= last - b->queries + 1 ? ATT_FULL : ATT_PARTIAL;
 }
 
-/* Queries from value[1] before the key to value[0] behind it. */
+/* Queries from value[1] before the key to value[0] after it. */
 static void bits(const att_mask_block *b, uint64_t *bits)
 {
     const int64_t left = reach(b, 0), right = reach(b, 1);

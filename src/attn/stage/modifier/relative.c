@@ -1,4 +1,4 @@
-/* Relative positions, keys behind and ahead of the query have buckets of their own: T5's encoder. */
+/* Relative positions, keys before and after the query have buckets of their own: T5's encoder. */
 #define RELATIVE att_modifier_relative
 #define RELATIVE_NAME "relative"
 enum { BOTH = 1 };

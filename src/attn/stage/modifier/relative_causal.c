@@ -1,4 +1,4 @@
-/* Relative positions, buckets are for keys behind the query: T5's decoder. */
+/* Relative positions, buckets are for keys before the query: T5's decoder. */
 #define RELATIVE att_modifier_relative_causal
 #define RELATIVE_NAME "relative_causal"
 enum { BOTH = 0 };

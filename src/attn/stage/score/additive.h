@@ -46,7 +46,7 @@ ATT_INLINE void exp_twice(const int vectors, vf *x)
         x[i] = v_ldexp(x[i], n[i]);
 }
 
-/* y = e^2x of n numbers, behind them that of 0, in whole vectors; is some |x| not below LIMIT? NaN makes NaN of a score
+/* y = e^2x of n numbers, after them that of 0, in whole vectors; is some |x| not below LIMIT? NaN makes NaN of a score
  * either way. */
 ATT_INLINE bool exponentials(int n, const float *x, float *y)
 {
@@ -70,7 +70,7 @@ ATT_INLINE bool exponentials(int n, const float *x, float *y)
     return v_top(top) >= LIMIT;
 }
 
-/* x [n] to y, behind n zeros up to a whole vector */
+/* x [n] to y, after n zeros up to a whole vector */
 static void load(int n, const float *x, float *y)
 {
     for (int a = 0; a < n; a += ATT_LANES)
@@ -98,7 +98,7 @@ static void load_queries(const att_score_tile *t, int64_t a0, int n, exponents *
                        c * t->queries + i, q);
 }
 
-/* Of a key that is made precomputed: e^2x, and behind that, for each chunk, whether it is wide; both in whole lines of
+/* Of a key that is made precomputed: e^2x, and after that, for each chunk, whether it is wide; both in whole lines of
  * the cache. */
 static int64_t in_lines(int64_t n) { return (n + 15) / 16 * 16; }
 static int64_t ready_wide(int64_t dim) { return in_lines(dim); }

@@ -1,37 +1,37 @@
-/* The n largest of each row of x weight^T + bias, and the log-sum-exp of each row: what beam search asks of a
- * vocabulary.
+/* The n largest entries of each row of x weight^T + bias, and the log-sum-exp of each row: beam search selects tokens
+ * from a vocabulary with them.
  *
- * A task has some columns of all rows: their numbers are looked at as soon as they are there, while they are in the
- * cache, and then forgotten. Sums are of columns [i SEGMENT, (i + 1) SEGMENT), put together in that order. */
+ * A task computes some columns of all rows and selects from them while they are in the cache; logits are never stored
+ * as a whole. Sums are over columns [i SEGMENT, (i + 1) SEGMENT), then over segments in ascending order. */
 #include "tape/tape.h"
 #include "base/math.h"
 #include "gemm/gemm.h"
 
 #include <math.h>
 
-enum { ROWS = 128, SEGMENT = 512 }; /* at a time; SEGMENT is so many whole panels of any set */
+enum { ROWS = 128, SEGMENT = 512 }; /* rows at a time; SEGMENT is a multiple of all panel widths */
 
-typedef struct job {
+typedef struct topk_job {
     const att_kernels *kernels;
-    int64_t m, n, k, count; /* the count largest of n */
+    int64_t m, n, k, count; /* the `count` largest of n */
     const float *x;         /* [m, k] */
     const float *packed, *bias;
-    const att_except *except; /* or NULL */
+    const att_excluded_columns *except; /* or NULL */
     int64_t segments, threads;
-    float *numbers;     /* [threads][ROWS][SEGMENT] */
-    att_largest *found; /* [threads][m][count] what each thread has come by, the best first */
-    float *top, *sum;   /* [segments][m] */
-    att_largest *out;   /* [m][count] */
-    double *log_sum;    /* [m] */
-} job;
+    float *numbers;       /* [threads][ROWS][SEGMENT] */
+    att_top_column *best; /* [threads][m][count] the best of each thread, in descending order */
+    float *top, *sum;     /* [segments][m] */
+    att_top_column *out;  /* [m][count] */
+    double *log_sum;      /* [m] */
+} topk_job;
 
-static bool better(const att_largest *a, const att_largest *b)
+static bool better(const att_top_column *a, const att_top_column *b)
 {
     return a->value > b->value || (a->value == b->value && a->column < b->column);
 }
 
-/* Into the best [count] */
-static void insert(att_largest *best, int64_t count, att_largest one)
+/* Inserts into best [count], if large enough */
+static void insert(att_top_column *best, int64_t count, att_top_column one)
 {
     int64_t at = count - 1;
     if (!better(&one, &best[at]))
@@ -41,29 +41,29 @@ static void insert(att_largest *best, int64_t count, att_largest one)
     best[at] = one;
 }
 
-static void leave_out(const job *j, int64_t first, int64_t columns, float *x)
+static void leave_out(const topk_job *j, int64_t first, int64_t columns, float *x)
 {
     for (int64_t i = 0; i < j->except->n; i++)
         if (j->except->column[i] >= first && j->except->column[i] < first + columns)
             x[j->except->column[i] - first] = -INFINITY;
 }
 
-/* Columns [first, first + columns) of a row: x */
-static void rank(const job *j, int64_t first, int64_t columns, const float *x, att_largest *best)
+/* Selects from columns [first, first + columns) of a row: x */
+static void rank(const topk_job *j, int64_t first, int64_t columns, const float *x, att_top_column *best)
 {
-    const att_largest *last = &best[j->count - 1];
+    const att_top_column *last = &best[j->count - 1];
     for (int64_t i = 0; (i = j->kernels->layer.next_at_least(columns, x, last->value, i)) < columns; i++)
         if (x[i] >= last->value)
-            insert(best, j->count, (att_largest){first + i, x[i]});
+            insert(best, j->count, (att_top_column){first + i, x[i]});
 }
 
 static void segment_task(void *arg, int64_t s, int thread)
 {
-    const job *j = arg;
+    const topk_job *j = arg;
     const int64_t first = s * SEGMENT, columns = att_min(j->n - first, SEGMENT);
     const int64_t panels = att_ceil_div(columns, j->kernels->nr);
     float *numbers = j->numbers + (int64_t)thread * ROWS * SEGMENT;
-    /* Not to the end: what is behind the segment's panels is fetched for the next one. */
+    /* n is not limited to the segment: the panels after it are prefetched for the next task. */
     j->kernels->gemm.run(
         &(const att_gemm_args){.m = j->m,
                                .n = j->n - first,
@@ -77,30 +77,30 @@ static void segment_task(void *arg, int64_t s, int thread)
                                .epilogue = &(const att_epilogue){.bias = j->bias ? j->bias + first : NULL}});
     for (int64_t i = 0; i < j->m; i++) {
         float *x = numbers + i * SEGMENT;
-        if (j->except && !j->except->counted)
+        if (j->except && !j->except->in_log_sum)
             leave_out(j, first, columns, x);
         float *top = &j->top[s * j->m + i];
-        att_largest *best = j->found + (thread * j->m + i) * j->count;
+        att_top_column *best = j->best + (thread * j->m + i) * j->count;
         j->kernels->layer.sum_exp(columns, x, top, &j->sum[s * j->m + i]);
-        if (*top < best[j->count - 1].value) /* as most are */
+        if (*top < best[j->count - 1].value) /* true for most columns */
             continue;
-        if (j->except && j->except->counted)
+        if (j->except && j->except->in_log_sum)
             leave_out(j, first, columns, x);
         rank(j, first, columns, x, best);
     }
 }
 
-/* Of row i, what all threads and segments have */
+/* Merges the results of all threads and segments for row i */
 static void row_task(void *arg, int i, int thread)
 {
     (void)thread;
-    const job *j = arg;
-    att_largest *best = j->out + i * j->count;
+    const topk_job *j = arg;
+    att_top_column *best = j->out + i * j->count;
     double top = (double)-INFINITY, sum = 0;
     for (int64_t r = 0; r < j->count; r++)
-        best[r] = (att_largest){-1, -INFINITY};
+        best[r] = (att_top_column){-1, -INFINITY};
     for (int64_t at = 0; at < j->threads * j->count; at++) {
-        const att_largest *one = &j->found[(at / j->count * j->m + i) * j->count + at % j->count];
+        const att_top_column *one = &j->best[(at / j->count * j->m + i) * j->count + at % j->count];
         if (one->column >= 0)
             insert(best, j->count, *one);
     }
@@ -113,8 +113,8 @@ static void row_task(void *arg, int i, int thread)
     j->log_sum[i] = top + att_log(sum);
 }
 
-bool att_tape_check_top(att_tape *t, const char *op, att_var *x, const att_param *weight, const att_param *bias,
-                        const att_except *except, const att_largest *out, att_tensor *value)
+bool att_tape_check_topk(att_tape *t, const char *op, att_var *x, const att_param *weight, const att_param *bias,
+                         const att_excluded_columns *except, const att_top_column *out, att_tensor *value)
 {
     const att_tensor *w = weight ? att_param_value(weight) : NULL, *b = bias ? att_param_value(bias) : NULL;
     if (!x || !att_tape_ready(t))
@@ -138,26 +138,27 @@ bool att_tape_check_top(att_tape *t, const char *op, att_var *x, const att_param
     return true;
 }
 
-/* j's rows; false: error set */
-static bool search(att_tape *t, job *j)
+/* All rows of j; false: error set */
+static bool search(att_tape *t, topk_job *j)
 {
     const size_t m = (size_t)j->m, found = att_size_mul((size_t)j->threads * m, (size_t)j->count);
     const size_t mark = att_arena_mark(&t->arena);
-    j->found = att_arena_alloc(&t->arena, att_size_mul(found, sizeof *j->found));
+    j->best = att_arena_alloc(&t->arena, att_size_mul(found, sizeof *j->best));
     j->top = att_tape_scratch(t, (size_t)j->segments * m);
     j->sum = att_tape_scratch(t, (size_t)j->segments * m);
-    if (j->found && j->top && j->sum) {
+    if (j->best && j->top && j->sum) {
         for (size_t i = 0; i < found; i++)
-            j->found[i] = (att_largest){-1, -INFINITY};
-        att_parallel_shares(t->ctx, j->segments, segment_task, j);
+            j->best[i] = (att_top_column){-1, -INFINITY};
+        att_parallel_partition(t->ctx, j->segments, segment_task, j);
         att_parallel(t->ctx, (int)j->m, row_task, j);
     }
     att_arena_release(&t->arena, mark);
-    return j->found && j->top && j->sum;
+    return j->best && j->top && j->sum;
 }
 
 /* All rows of x, ROWS at a time; false: error set */
-static bool search_all(att_tape *t, const att_tensor *x, att_param *weight, job j, att_largest *out, double *log_sum)
+static bool search_all(att_tape *t, const att_tensor *x, att_param *weight, topk_job j, att_top_column *out,
+                       double *log_sum)
 {
     j.threads = att_threads(t->ctx);
     j.segments = att_ceil_div(j.n, SEGMENT);
@@ -174,25 +175,25 @@ static bool search_all(att_tape *t, const att_tensor *x, att_param *weight, job 
     return good;
 }
 
-att_status att_linear_top(att_tape *t, att_var *x, att_param *weight, att_param *bias, const att_except *except,
-                          int64_t n, att_largest *out, double *log_sum)
+att_status att_linear_topk(att_tape *t, att_var *x, att_param *weight, att_param *bias,
+                           const att_excluded_columns *except, int64_t n, att_top_column *out, double *log_sum)
 {
     att_tensor value;
-    if (!att_tape_check_top(t, "top", x, weight, bias, except, out, &value))
-        return att_read(t, NULL, &value);
+    if (!att_tape_check_topk(t, "topk", x, weight, bias, except, out, &value))
+        return att_var_value(t, NULL, &value);
     if (!log_sum)
-        att_tape_fail(t, ATT_ERR_ARGUMENT, "top: log_sum is NULL");
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "topk: log_sum is NULL");
     else if (n < 1)
-        att_tape_fail(t, ATT_ERR_ARGUMENT, "top: n is %lld, expected at least 1", (long long)n);
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "topk: n is %lld, expected at least 1", (long long)n);
     const size_t mark = att_arena_mark(&t->arena);
-    const job j = {.kernels = att_kernels_of(t->ctx->isa),
-                   .n = att_param_value(weight)->dim[0],
-                   .k = value.dim[1],
-                   .count = n,
-                   .bias = bias ? att_param_floats(bias) : NULL,
-                   .except = except};
+    const topk_job j = {.kernels = att_kernels_of(t->ctx->isa),
+                        .n = att_param_value(weight)->dim[0],
+                        .k = value.dim[1],
+                        .count = n,
+                        .bias = bias ? att_param_floats(bias) : NULL,
+                        .except = except};
     if (!t->status && ((bias && !j.bias) || !search_all(t, &value, weight, j, out, log_sum)))
-        att_tape_fail(t, ATT_ERR_MEMORY, "top: %s", att_error(t->ctx));
+        att_tape_fail(t, ATT_ERR_MEMORY, "topk: %s", att_error(t->ctx));
     att_arena_release(&t->arena, mark);
-    return t->status ? att_read(t, NULL, &value) : ATT_OK;
+    return t->status ? att_var_value(t, NULL, &value) : ATT_OK;
 }

@@ -1,13 +1,13 @@
-/* The largest of each row of a product: att_linear_argmax and att_linear_top, against all numbers that att_linear
+/* The largest of each row of a product: att_linear_argmax and att_linear_topk, against all numbers that att_linear
  * gives; and the bounds of kernel/int8_bounds.c, against double. */
 #include "tape_help.h"
 #include "fail_alloc.h"
 
 typedef struct problem {
     int64_t m, n, k;
-    float *x, *w, *b;  /* [m, k], [n, k], [n] or NULL */
-    att_dtype dtype;   /* of w */
-    att_except except; /* column NULL: none */
+    float *x, *w, *b;            /* [m, k], [n, k], [n] or NULL */
+    att_dtype dtype;             /* of w */
+    att_excluded_columns except; /* column NULL: none */
     int64_t best;
 } problem;
 
@@ -30,7 +30,7 @@ static void problem_free(problem *p)
     free(p->b);
 }
 
-static bool is_out(const att_except *e, int64_t column)
+static bool is_out(const att_excluded_columns *e, int64_t column)
 {
     bool out = false;
     for (int64_t i = 0; i < e->n; i++)
@@ -39,20 +39,20 @@ static bool is_out(const att_except *e, int64_t column)
 }
 
 /* The largest of a row of logits that is not among `before` [count], by looking at all. */
-static att_largest next_largest(const problem *p, const float *logits, const att_largest *before, int64_t count)
+static att_top_column next_largest(const problem *p, const float *logits, const att_top_column *before, int64_t count)
 {
-    att_largest best = {-1, -INFINITY};
+    att_top_column best = {-1, -INFINITY};
     for (int64_t v = 0; v < p->n; v++) {
         bool known = is_out(&p->except, v);
         for (int64_t i = 0; i < count; i++)
             known |= before[i].column == v;
         if (!known && logits[v] > best.value)
-            best = (att_largest){v, logits[v]};
+            best = (att_top_column){v, logits[v]};
     }
     return best;
 }
 
-static void assert_same(const att_largest *a, const att_largest *expected, int64_t row, int64_t rank)
+static void assert_same(const att_top_column *a, const att_top_column *expected, int64_t row, int64_t rank)
 {
     if (a->column != expected->column || memcmp(&a->value, &expected->value, sizeof a->value))
         fail_msg("row %lld, number %lld: column %lld has %.9g, not column %lld with %.9g", (long long)row,
@@ -64,10 +64,10 @@ static double log_sum(const problem *p, const float *logits)
 {
     double top = (double)-INFINITY, sum = 0;
     for (int64_t v = 0; v < p->n; v++)
-        if (p->except.counted || !is_out(&p->except, v))
+        if (p->except.in_log_sum || !is_out(&p->except, v))
             top = fmax(top, (double)logits[v]);
     for (int64_t v = 0; v < p->n; v++)
-        if (p->except.counted || !is_out(&p->except, v))
+        if (p->except.in_log_sum || !is_out(&p->except, v))
             sum += exp((double)logits[v] - (top == (double)-INFINITY ? 0 : top));
     return top + log(sum);
 }
@@ -87,14 +87,14 @@ static void check(att_ctx *ctx, const problem *p)
     att_tape *t = new_tape(ctx);
     att_var *x = input(t, p->x, ATT_DIMS(p->m, p->k));
     const float *logits = read_floats(t, att_linear(t, x, w, b, ATT_IDENTITY, NULL));
-    att_largest *one = malloc((size_t)p->m * sizeof *one), *top = malloc((size_t)(p->m * p->best) * sizeof *top);
+    att_top_column *one = malloc((size_t)p->m * sizeof *one), *top = malloc((size_t)(p->m * p->best) * sizeof *top);
     double *sums = malloc((size_t)p->m * sizeof *sums);
-    const att_except *except = p->except.column ? &p->except : NULL;
+    const att_excluded_columns *except = p->except.column ? &p->except : NULL;
     assert_int_equal(att_linear_argmax(t, x, w, b, except, one), ATT_OK);
-    assert_int_equal(att_linear_top(t, x, w, b, except, p->best, top, sums), ATT_OK);
+    assert_int_equal(att_linear_topk(t, x, w, b, except, p->best, top, sums), ATT_OK);
     for (int64_t i = 0; i < p->m; i++) {
         for (int64_t r = 0; r < p->best; r++) {
-            const att_largest expected = next_largest(p, logits + i * p->n, top + i * p->best, r);
+            const att_top_column expected = next_largest(p, logits + i * p->n, top + i * p->best, r);
             assert_same(&top[i * p->best + r], &expected, i, r);
             if (r == 0)
                 assert_same(&one[i], &expected, i, r);
@@ -126,7 +126,7 @@ static void they_are_the_largest_of_all(void **state)
             free(p.b);
             p.b = NULL;
             const int32_t out[] = {0, (int32_t)p.n - 1, (int32_t)p.n / 2};
-            p.except = (att_except){.column = out, .n = 3, .counted = s % 2};
+            p.except = (att_excluded_columns){.column = out, .n = 3, .in_log_sum = s % 2};
             check(ctx, &p);
             problem_free(&p);
         }
@@ -137,7 +137,7 @@ static void results_are_the_same_with_any_number_of_threads_and_rows(void **stat
     (void)state;
     enum { M = 70, N = 2500, K = 48, BEST = 8 };
     problem p = problem_of(M, N, K, 5);
-    att_largest first[M * BEST], found[M * BEST];
+    att_top_column first[M * BEST], found[M * BEST];
     double sums[M], others[M];
     for (int threads = 1; threads <= 7; threads += 2) {
         att_ctx *ctx = check_open(NULL, threads);
@@ -145,8 +145,8 @@ static void results_are_the_same_with_any_number_of_threads_and_rows(void **stat
         att_tape *t = new_tape(ctx);
         for (int64_t rows = M; rows > 0; rows = rows == M ? 1 : 0)
             for (int64_t i = 0; i < M; i += rows)
-                assert_int_equal(att_linear_top(t, input(t, p.x + i * K, ATT_DIMS(rows, K)), w, b, NULL, BEST,
-                                                found + i * BEST, others + i),
+                assert_int_equal(att_linear_topk(t, input(t, p.x + i * K, ATT_DIMS(rows, K)), w, b, NULL, BEST,
+                                                 found + i * BEST, others + i),
                                  ATT_OK);
         for (int64_t i = 0; threads == 1 && i < M * BEST; i++)
             first[i] = found[i];
@@ -174,7 +174,7 @@ static void bounds_that_say_little_do_no_harm(void **state)
             for (int64_t i = 0; i < N * K; i++) {
                 const float w = p.w[i];
                 p.w[i] = how == 0   ? 0
-                         : how == 1 ? p.w[i % K]                   /* all columns alike */
+                         : how == 1 ? p.w[i % K]                   /* equal columns */
                          : how == 2 ? p.w[i % (3 * K)]             /* each a third of them */
                          : how == 3 ? w * 1e30f                    /* squares overflow */
                          : how == 4 ? w * 1e-40f                   /* denormals */
@@ -207,10 +207,10 @@ static void numbers_that_are_not_finite_are_told(void **state)
             att_param *w = param(ctx, p.w, ATT_F32, ATT_DIMS(N, K));
             att_tape *t = new_tape(ctx);
             att_var *x = input(t, p.x, ATT_DIMS(1, K));
-            att_largest one, top[2];
+            att_top_column one, top[2];
             double sum;
             assert_int_equal(att_linear_argmax(t, x, w, NULL, NULL, &one), ATT_OK);
-            assert_int_equal(att_linear_top(t, x, w, NULL, NULL, 2, top, &sum), ATT_OK);
+            assert_int_equal(att_linear_topk(t, x, w, NULL, NULL, 2, top, &sum), ATT_OK);
             if (i == 2 && in_x) {
                 assert_true(one.column == -1 && one.value == -INFINITY && top[0].column == -1);
                 assert_true(sum == (double)-INFINITY);
@@ -272,7 +272,7 @@ static void check_bounds(int isa, int round)
     float *numbers = check_numbers((MOST + 1) * K, (uint64_t)isa), *x = numbers + MOST * K, words[MOST * WORDS];
     float packed[(WORDS + 4) * MOST], upper[MOST], best = -INFINITY, bias[MOST];
     att_int8_row of[MOST];
-    assert_true(panel <= MOST && kernels->int8.rows_behind == 4);
+    assert_true(panel <= MOST && kernels->int8.extra_rows == 4);
     for (int i = 0; i < (MOST + 1) * K; i++)
         numbers[i] *= numbers[i] * numbers[i]; /* some outweigh others */
     if (round == LOST_OF_COLUMN)
@@ -333,17 +333,17 @@ static void wrong_shapes_and_columns_are_refused(void **state)
     problem p = problem_of(2, 6, 3, 1);
     att_param *w = param(ctx, p.w, ATT_F32, ATT_DIMS(6, 3)), *b = param(ctx, p.b, ATT_F32, ATT_DIMS(5));
     att_tape *t = new_tape(ctx);
-    att_largest out[2];
+    att_top_column out[2];
     double sum[2];
-    const att_except wrong = {.column = (const int32_t[]){0, 6}, .n = 2};
+    const att_excluded_columns wrong = {.column = (const int32_t[]){0, 6}, .n = 2};
     static const char *const sentences[] = {
-        "top: weight is NULL", "top: x is [2, 4] but weight is [6, 3]", "top: bias is [5] but weight is [6, 3]",
-        "top: except.column[1] is 6, but weight is [6, 3]", "top: n is 0, expected at least 1"};
+        "topk: weight is NULL", "topk: x is [2, 4] but weight is [6, 3]", "topk: bias is [5] but weight is [6, 3]",
+        "topk: except.column[1] is 6, but weight is [6, 3]", "topk: n is 0, expected at least 1"};
     for (int i = 0; i < 5; i++) {
         att_tape_reset(t);
         att_var *x = input(t, p.x, ATT_DIMS(2, 3)), *y = i == 1 ? input(t, p.w, ATT_DIMS(2, 4)) : x;
-        const att_status e = att_linear_top(t, y, i == 0 ? NULL : w, i == 2 ? b : NULL, i == 3 ? &wrong : NULL,
-                                            i == 4 ? 0 : 1, out, sum);
+        const att_status e = att_linear_topk(t, y, i == 0 ? NULL : w, i == 2 ? b : NULL, i == 3 ? &wrong : NULL,
+                                             i == 4 ? 0 : 1, out, sum);
         assert_true(e == ATT_ERR_SHAPE || e == ATT_ERR_ARGUMENT);
         assert_string_equal(att_error(ctx), sentences[i]);
         att_tape_reset(t);
@@ -363,7 +363,7 @@ static void without_memory_there_is_an_error_and_then_a_result(void **state)
 {
     (void)state;
     problem p = problem_of(3, 900, 16, 2);
-    const att_except except = {.column = (const int32_t[]){4}, .n = 1};
+    const att_excluded_columns except = {.column = (const int32_t[]){4}, .n = 1};
     for (int both = 0; both < 2; both++) {
         att_status e = ATT_ERR_MEMORY;
         for (long at = 1; e; at++) {
@@ -372,11 +372,11 @@ static void without_memory_there_is_an_error_and_then_a_result(void **state)
             att_param *w = param(ctx, p.w, ATT_F32, ATT_DIMS(900, 16));
             att_tape *t = new_tape(ctx);
             att_var *x = input(t, p.x, ATT_DIMS(3, 16));
-            att_largest out[3];
+            att_top_column out[3];
             double sum[3];
             f.fail_at = f.calls + at;
             for (int again = 0; again < 2; again++) {
-                const att_status s = both ? att_linear_top(t, x, w, NULL, &except, 1, out, sum)
+                const att_status s = both ? att_linear_topk(t, x, w, NULL, &except, 1, out, sum)
                                           : att_linear_argmax(t, x, w, NULL, &except, out);
                 e = again ? e : s;
                 assert_true(again || !s || (s == ATT_ERR_MEMORY && f.calls >= f.fail_at));

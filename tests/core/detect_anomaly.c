@@ -1,10 +1,11 @@
-/* A tape that looks for numbers that are not finite: which operation made the first, where, forward and backward. */
+/* detect_anomaly: which operation produced the first number that is not finite, where, forward and backward. */
 #include "tape_help.h"
 
 static att_tape *looking_tape(att_ctx *ctx)
 {
     att_tape *t;
-    assert_int_equal(att_tape_new(ctx, ATT_OPTIONS(att_tape_config, .record = true, .finite = true), &t), ATT_OK);
+    assert_int_equal(att_tape_new(ctx, ATT_OPTIONS(att_tape_config, .record = true, .detect_anomaly = true), &t),
+                     ATT_OK);
     return t;
 }
 
@@ -54,7 +55,7 @@ static void numbers_that_were_not_finite_before_are_told_from_those_that_were_ma
     att_close(ctx);
 }
 
-/* 1e-30, of which 1e20 are made in two steps: so the gradient is 1e50. */
+/* 1e-30 becomes 1e20 in two steps, so the gradient is 1e50. */
 static att_var *steep(att_tape *t, att_var *x)
 {
     att_scope s = att_scope_begin(t, "first");
@@ -70,13 +71,13 @@ static void a_backward_is_named_with_its_scope_and_leaves_gradients_as_they_were
     att_ctx *ctx = check_open(NULL, 1);
     att_param *p = param(ctx, x, ATT_F32, ATT_DIMS(3));
     att_tape *t = looking_tape(ctx);
-    assert_int_equal(att_tape_backward(t, steep(t, att_use(t, p)), NULL), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_tape_backward(t, steep(t, att_parameter(t, p)), NULL), ATT_ERR_ARGUMENT);
     assert_string_equal(att_error(ctx), "first: scale, backward, made inf of finite numbers: number 0 of the gradient "
                                         "of its input 0, [3]");
     assert_null(att_param_grad(p)->data);
     att_tape_free(t);
-    t = recording_tape(ctx); /* which does not look */
-    assert_int_equal(att_tape_backward(t, steep(t, att_use(t, p)), NULL), ATT_OK);
+    t = recording_tape(ctx); /* without the check */
+    assert_int_equal(att_tape_backward(t, steep(t, att_parameter(t, p)), NULL), ATT_OK);
     assert_true(isinf(((const float *)att_param_grad(p)->data)[0]));
     att_tape_free(t);
     att_param_free(p);

@@ -1,8 +1,9 @@
-/* All words lie in one row of places, one for each character; the first and the last place of a symbol say which it is,
- * so its neighbours are found from its length. Of each pair of symbols is known how often they are neighbours and where
- * they have been; a heap has the pairs, the most frequent first. A merge looks at the places of its pair only. Counts
- * in the heap may be too high, as merges take neighbours away: such a pair goes back when it comes up. */
-#include "text/merges.h"
+/* Learns byte-pair merges. All words are concatenated into an array of positions, one for each character; the first and
+ * last position of a symbol store which symbol it is, so its neighbours are found by its length. For each pair of
+ * adjacent symbols its count and its occurrences are stored, and a heap orders pairs by count. A merge visits only the
+ * occurrences of its pair. Counts in the heap may be too high, since merges remove neighbours; such a pair is put back
+ * with its current count when it reaches the top. */
+#include "text/bpe_learn.h"
 
 #include <string.h>
 #include <utf8proc.h>
@@ -11,55 +12,58 @@
 #include "text/utf8.h"
 
 enum { NONE = ATT_NO_ITEM };
-enum { MAX_BYTES = INT32_MAX / 4 };    /* of words: of each place there are three visits at most */
-enum { ANY, LETTERS, DIGITS, OTHERS }; /* what a symbol is made of; ANY: the mark for a space */
+enum { MAX_BYTES = INT32_MAX / 4 };    /* of words: a position has at most three occurrences */
+enum { ANY, LETTERS, DIGITS, OTHERS }; /* classes of characters in a symbol; ANY: the word mark */
 
 typedef struct symbol {
-    int32_t length; /* characters */
+    int32_t length; /* in characters */
     int32_t class;
 } symbol;
 
-typedef struct place {
-    int32_t symbol; /* or NONE: it is amid a symbol, or is not learnt from */
+typedef struct position {
+    int32_t symbol; /* or NONE: inside a symbol, or not learnt from */
     uint32_t word;
-} place;
+} position;
 
 typedef struct pair {
     int32_t left, right; /* symbols */
-    int64_t count;       /* of words in which they are neighbours, with their counts */
-    int32_t first, last; /* of its visits */
-    bool touched;        /* became more frequent since the last merge */
+    int64_t count;       /* occurrences, weighted by word counts */
+    int32_t first, last; /* of its occurrences */
+    bool touched;        /* its count has grown since the last merge */
 } pair;
 
-/* Where a pair has been; it may be there no longer. */
-typedef struct visit {
-    int32_t place; /* of its left symbol */
+/* An occurrence of a pair; it may have been merged meanwhile. */
+typedef struct occurrence {
+    int32_t position; /* position of the left symbol */
     int32_t next;
-} visit;
+} occurrence;
 
-typedef struct waiting {
-    int64_t count; /* of the pair, when it was put here */
+typedef struct heap_item {
+    int64_t count; /* of the pair, when it was inserted */
     int32_t pair;
-} waiting;
+} heap_item;
 
-typedef struct learner {
+typedef struct bpe_learner {
     att_ctx *ctx;
     att_vocabulary *symbols;
     symbol *info; /* [symbols->size] */
     int64_t n_symbols, max_length;
     bool split_digits;
     const att_word *words;
-    att_bytes places, pairs, visits, heap, touched; /* place, pair, visit, waiting, int32_t */
-    int32_t free;                                   /* the first visit of those that are over, or NONE */
-    att_hash_table by_symbols;                      /* pairs */
-} learner;
+    att_bytes positions, pairs, occurrences, heap, touched; /* position, pair, occurrence, heap_item, int32_t */
+    int32_t free;                                           /* free list of occurrences, or NONE */
+    att_hash_table by_symbols;                              /* pairs */
+} bpe_learner;
 
-static place *place_at(const learner *l, int32_t i) { return (place *)(void *)l->places.data + i; }
-static pair *pair_at(const learner *l, int32_t i) { return (pair *)(void *)l->pairs.data + i; }
-static visit *visit_at(const learner *l, int32_t i) { return (visit *)(void *)l->visits.data + i; }
-static waiting *waiting_at(const learner *l, size_t i) { return (waiting *)(void *)l->heap.data + i; }
+static position *position_at(const bpe_learner *l, int32_t i) { return (position *)(void *)l->positions.data + i; }
+static pair *pair_at(const bpe_learner *l, int32_t i) { return (pair *)(void *)l->pairs.data + i; }
+static occurrence *occurrence_at(const bpe_learner *l, int32_t i)
+{
+    return (occurrence *)(void *)l->occurrences.data + i;
+}
+static heap_item *heap_item_at(const bpe_learner *l, size_t i) { return (heap_item *)(void *)l->heap.data + i; }
 
-/* ---- pairs by their symbols */
+/* ---- hash table of pairs */
 
 static uint32_t hash_of(int32_t left, int32_t right) /* Fibonacci hashing (Knuth) */
 {
@@ -67,7 +71,7 @@ static uint32_t hash_of(int32_t left, int32_t right) /* Fibonacci hashing (Knuth
     return (uint32_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> 32);
 }
 
-static att_hash_slot *slot_of(const learner *l, int32_t left, int32_t right)
+static att_hash_slot *slot_of(const bpe_learner *l, int32_t left, int32_t right)
 {
     const uint32_t hash = hash_of(left, right);
     for (uint32_t i = 0;; i++) {
@@ -78,8 +82,8 @@ static att_hash_slot *slot_of(const learner *l, int32_t left, int32_t right)
     }
 }
 
-/* The symbol that two make; length 0: they may not. */
-static symbol joined(const learner *l, int32_t left, int32_t right)
+/* The symbol of a merged pair; length 0: the pair must not be merged. */
+static symbol joined(const bpe_learner *l, int32_t left, int32_t right)
 {
     if (left < 0 || right < 0)
         return (symbol){0};
@@ -91,52 +95,52 @@ static symbol joined(const learner *l, int32_t left, int32_t right)
 
 /* ---- neighbours */
 
-static int32_t length_of(const learner *l, int32_t symbol) { return symbol == NONE ? 1 : l->info[symbol].length; }
+static int32_t length_of(const bpe_learner *l, int32_t symbol) { return symbol == NONE ? 1 : l->info[symbol].length; }
 
-/* The place in the same word, or NONE. */
-static int32_t in_word(const learner *l, int32_t at, uint32_t word)
+/* The position if it is in the word, or NONE. */
+static int32_t in_word(const bpe_learner *l, int32_t at, uint32_t word)
 {
-    const int32_t n = (int32_t)(l->places.count / sizeof(place));
-    return at >= 0 && at < n && place_at(l, at)->word == word ? at : NONE;
+    const int32_t n = (int32_t)(l->positions.count / sizeof(position));
+    return at >= 0 && at < n && position_at(l, at)->word == word ? at : NONE;
 }
 
-/* The first place of the symbol behind the one that begins at `at`; or of the one before it. NONE: the word ends. */
-static int32_t after(const learner *l, int32_t at)
+/* The first position of the symbol after the one at `at`, or of the one before it. NONE: end of the word. */
+static int32_t after(const bpe_learner *l, int32_t at)
 {
-    const place *p = place_at(l, at);
+    const position *p = position_at(l, at);
     return in_word(l, at + length_of(l, p->symbol), p->word);
 }
 
-static int32_t before(const learner *l, int32_t at)
+static int32_t before(const bpe_learner *l, int32_t at)
 {
-    const int32_t last = in_word(l, at - 1, place_at(l, at)->word);
-    return last == NONE ? NONE : last + 1 - length_of(l, place_at(l, last)->symbol);
+    const int32_t last = in_word(l, at - 1, position_at(l, at)->word);
+    return last == NONE ? NONE : last + 1 - length_of(l, position_at(l, last)->symbol);
 }
 
-static int32_t symbol_after(const learner *l, int32_t at)
+static int32_t symbol_after(const bpe_learner *l, int32_t at)
 {
     const int32_t next = after(l, at);
-    return next == NONE ? NONE : place_at(l, next)->symbol;
+    return next == NONE ? NONE : position_at(l, next)->symbol;
 }
 
 /* ---- counting */
 
-/* A visit of a place, in the room of one that is over where there is one. */
-static int32_t add_visit(learner *l, int32_t at)
+/* Adds an occurrence, reusing the free list. */
+static int32_t add_occurrence(bpe_learner *l, int32_t at)
 {
     const int32_t v = l->free;
     if (v == NONE) {
-        att_bytes_add(&l->visits, &(visit){at, NONE}, sizeof(visit));
-        return (int32_t)(l->visits.count / sizeof(visit)) - 1;
+        att_bytes_add(&l->occurrences, &(occurrence){at, NONE}, sizeof(occurrence));
+        return (int32_t)(l->occurrences.count / sizeof(occurrence)) - 1;
     }
-    l->free = visit_at(l, v)->next;
-    *visit_at(l, v) = (visit){at, NONE};
+    l->free = occurrence_at(l, v)->next;
+    *occurrence_at(l, v) = (occurrence){at, NONE};
     return v;
 }
 
-static void add_pair(learner *l, int32_t at)
+static void add_pair(bpe_learner *l, int32_t at)
 {
-    const place *p = place_at(l, at);
+    const position *p = position_at(l, at);
     const int32_t right = symbol_after(l, at);
     if (!joined(l, p->symbol, right).length)
         return;
@@ -145,17 +149,17 @@ static void add_pair(learner *l, int32_t at)
     const int32_t i = first ? (int32_t)(l->pairs.count / sizeof(pair)) : slot->item;
     if (first)
         att_bytes_add(&l->pairs, &(pair){p->symbol, right, 0, NONE, NONE, false}, sizeof(pair));
-    const int32_t v = add_visit(l, at);
-    if (l->pairs.status || l->visits.status)
+    const int32_t v = add_occurrence(l, at);
+    if (l->pairs.status || l->occurrences.status)
         return;
     if (first)
-        att_hash_take(&l->by_symbols, slot, hash_of(p->symbol, right), i);
+        att_hash_insert(&l->by_symbols, slot, hash_of(p->symbol, right), i);
     pair *q = pair_at(l, i);
     q->count += l->words[p->word].count;
     if (q->last == NONE)
         q->first = v;
     else
-        visit_at(l, q->last)->next = v;
+        occurrence_at(l, q->last)->next = v;
     q->last = v;
     if (!q->touched)
         att_bytes_add(&l->touched, &i, sizeof i);
@@ -164,9 +168,9 @@ static void add_pair(learner *l, int32_t at)
         l->pairs.status = att_hash_reserve(&l->by_symbols, l->by_symbols.count + 1);
 }
 
-static void remove_pair(learner *l, int32_t at)
+static void remove_pair(bpe_learner *l, int32_t at)
 {
-    const place *p = place_at(l, at);
+    const position *p = position_at(l, at);
     const int32_t right = symbol_after(l, at);
     const int32_t i = joined(l, p->symbol, right).length ? slot_of(l, p->symbol, right)->item : NONE;
     if (i != NONE)
@@ -175,7 +179,7 @@ static void remove_pair(learner *l, int32_t at)
 
 /* ---- the heap */
 
-static bool better(const learner *l, waiting x, waiting y)
+static bool better(const bpe_learner *l, heap_item x, heap_item y)
 {
     if (x.count != y.count)
         return x.count > y.count;
@@ -187,38 +191,38 @@ static bool better(const learner *l, waiting x, waiting y)
     return a->left != b->left ? a->left < b->left : a->right < b->right;
 }
 
-static void push(learner *l, int32_t i)
+static void push(bpe_learner *l, int32_t i)
 {
-    const waiting w = {pair_at(l, i)->count, i};
+    const heap_item w = {pair_at(l, i)->count, i};
     size_t at = l->heap.count / sizeof w;
     att_bytes_add(&l->heap, &w, sizeof w);
     if (l->heap.status)
         return;
-    for (; at > 0 && better(l, w, *waiting_at(l, (at - 1) / 2)); at = (at - 1) / 2)
-        *waiting_at(l, at) = *waiting_at(l, (at - 1) / 2);
-    *waiting_at(l, at) = w;
+    for (; at > 0 && better(l, w, *heap_item_at(l, (at - 1) / 2)); at = (at - 1) / 2)
+        *heap_item_at(l, at) = *heap_item_at(l, (at - 1) / 2);
+    *heap_item_at(l, at) = w;
 }
 
-static waiting pop(learner *l)
+static heap_item pop(bpe_learner *l)
 {
-    const size_t n = l->heap.count / sizeof(waiting) - 1;
-    const waiting top = *waiting_at(l, 0), last = *waiting_at(l, n);
-    l->heap.count = n * sizeof(waiting);
+    const size_t n = l->heap.count / sizeof(heap_item) - 1;
+    const heap_item top = *heap_item_at(l, 0), last = *heap_item_at(l, n);
+    l->heap.count = n * sizeof(heap_item);
     size_t at = 0;
     for (size_t child; (child = 2 * at + 1) < n; at = child) {
-        if (child + 1 < n && better(l, *waiting_at(l, child + 1), *waiting_at(l, child)))
+        if (child + 1 < n && better(l, *heap_item_at(l, child + 1), *heap_item_at(l, child)))
             child++;
-        if (!better(l, *waiting_at(l, child), last))
+        if (!better(l, *heap_item_at(l, child), last))
             break;
-        *waiting_at(l, at) = *waiting_at(l, child);
+        *heap_item_at(l, at) = *heap_item_at(l, child);
     }
     if (n > 0)
-        *waiting_at(l, at) = last;
+        *heap_item_at(l, at) = last;
     return top;
 }
 
-/* Pairs that became more frequent go into the heap. */
-static void push_touched(learner *l)
+/* Pushes all touched pairs. */
+static void push_touched(bpe_learner *l)
 {
     const int32_t *touched = (const int32_t *)(const void *)l->touched.data;
     for (size_t i = 0; i < l->touched.count / sizeof *touched; i++) {
@@ -230,9 +234,9 @@ static void push_touched(learner *l)
 
 /* ---- learning */
 
-static att_status first_failure(const learner *l)
+static att_status first_failure(const bpe_learner *l)
 {
-    const att_bytes *all[] = {&l->places, &l->pairs, &l->visits, &l->heap, &l->touched};
+    const att_bytes *all[] = {&l->positions, &l->pairs, &l->occurrences, &l->heap, &l->touched};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         if (all[i]->status)
             return all[i]->status;
@@ -264,18 +268,19 @@ static int32_t class_of(const char *s, size_t bytes)
     }
 }
 
-/* The places of a word. */
-static void add_word(learner *l, uint32_t word)
+/* Adds the positions of a word. */
+static void add_word(bpe_learner *l, uint32_t word)
 {
     const att_byte_view text = l->words[word].text;
     for (size_t i = 0; i < text.bytes;) {
         const size_t n = att_piece_char(text.data + i, text.bytes - i);
-        att_bytes_add(&l->places, &(place){att_vocabulary_find(l->symbols, text.data + i, n), word}, sizeof(place));
+        att_bytes_add(&l->positions, &(position){att_vocabulary_find(l->symbols, text.data + i, n), word},
+                      sizeof(position));
         i += n;
     }
 }
 
-static att_status set_up(learner *l, size_t n_words)
+static att_status set_up(bpe_learner *l, size_t n_words)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < n_words; i++)
@@ -284,22 +289,22 @@ static att_status set_up(learner *l, size_t n_words)
         return att_fail(l->ctx, ATT_ERR_UNSUPPORTED, "the different words have %zu bytes in all, more than %d", bytes,
                         MAX_BYTES);
     l->info = att_alloc(l->ctx, (size_t)l->symbols->size, sizeof *l->info);
-    if (!l->info || att_hash_reserve(&l->by_symbols, 1) || !att_bytes_reserve(&l->places, bytes * sizeof(place)))
+    if (!l->info || att_hash_reserve(&l->by_symbols, 1) || !att_bytes_reserve(&l->positions, bytes * sizeof(position)))
         return ATT_ERR_MEMORY;
     for (int64_t i = 0; i < l->n_symbols; i++)
         l->info[i] = (symbol){1, class_of(att_vocabulary_get(l->symbols, i), l->symbols->tokens[i].bytes)};
     for (size_t i = 0; i < n_words; i++)
         add_word(l, (uint32_t)i);
-    const int32_t n = first_failure(l) ? 0 : (int32_t)(l->places.count / sizeof(place));
-    att_bytes_reserve(&l->visits, (size_t)n * sizeof(visit));
+    const int32_t n = first_failure(l) ? 0 : (int32_t)(l->positions.count / sizeof(position));
+    att_bytes_reserve(&l->occurrences, (size_t)n * sizeof(occurrence));
     for (int32_t i = 0; i < n && !first_failure(l); i++)
         add_pair(l, i);
     push_touched(l);
     return first_failure(l);
 }
 
-/* The symbol of two, which may be there already, of others; NONE: a failure. */
-static int32_t make_symbol(learner *l, const pair *p)
+/* The merged symbol of a pair, which may exist from another pair; NONE: an error. */
+static int32_t make_symbol(bpe_learner *l, const pair *p)
 {
     char text[4 * ATT_MAX_SYMBOL];
     const att_vocabulary_token a = l->symbols->tokens[p->left], b = l->symbols->tokens[p->right];
@@ -316,32 +321,32 @@ static int32_t make_symbol(learner *l, const pair *p)
     return id;
 }
 
-/* Makes one symbol of the pair at `at` and the place behind. */
-static void merge_at(learner *l, int32_t at, int32_t symbol)
+/* Merges the pair at `at`. */
+static void merge_at(bpe_learner *l, int32_t at, int32_t symbol)
 {
     const int32_t second = after(l, at), first = before(l, at);
     if (first != NONE)
         remove_pair(l, first);
     remove_pair(l, second);
-    place_at(l, second - 1)->symbol = place_at(l, second)->symbol = NONE;
-    place_at(l, at)->symbol = place_at(l, at + l->info[symbol].length - 1)->symbol = symbol;
+    position_at(l, second - 1)->symbol = position_at(l, second)->symbol = NONE;
+    position_at(l, at)->symbol = position_at(l, at + l->info[symbol].length - 1)->symbol = symbol;
     if (first != NONE)
         add_pair(l, first);
     add_pair(l, at);
 }
 
-static att_status merge(learner *l, int32_t i)
+static att_status merge(bpe_learner *l, int32_t i)
 {
     const pair p = *pair_at(l, i);
     const int32_t symbol = make_symbol(l, &p);
     if (symbol == NONE)
         return att_fail(l->ctx, ATT_ERR_UNSUPPORTED, "more than %d symbols collide, as if made for it", ATT_MAX_PROBES);
     for (int32_t v = p.first, next; v != NONE && !first_failure(l); v = next) {
-        const int32_t at = visit_at(l, v)->place;
-        if (place_at(l, at)->symbol == p.left && symbol_after(l, at) == p.right)
+        const int32_t at = occurrence_at(l, v)->position;
+        if (position_at(l, at)->symbol == p.left && symbol_after(l, at) == p.right)
             merge_at(l, at, symbol);
-        next = visit_at(l, v)->next;
-        visit_at(l, v)->next = l->free;
+        next = occurrence_at(l, v)->next;
+        occurrence_at(l, v)->next = l->free;
         l->free = v;
     }
     pair *q = pair_at(l, i);
@@ -351,12 +356,12 @@ static att_status merge(learner *l, int32_t i)
     return first_failure(l);
 }
 
-static att_status learn(learner *l, const att_merge_options *opt)
+static att_status learn(bpe_learner *l, const att_bpe_options *opt)
 {
-    enum { STEPS = 64 }; /* between two looks at the clock and at the flag */
+    enum { STEPS = 64 }; /* merges between two progress calls and checks for cancellation */
     const int64_t from = l->n_symbols, to = l->symbols->size;
     while (l->n_symbols < to && l->heap.count > 0) {
-        const waiting w = pop(l);
+        const heap_item w = pop(l);
         const int64_t count = pair_at(l, w.pair)->count;
         if (count < 2)
             continue;
@@ -378,27 +383,27 @@ static att_status learn(learner *l, const att_merge_options *opt)
     return ATT_OK;
 }
 
-att_status att_merges_learn(att_vocabulary *symbols, int64_t *n, const att_word *words, size_t n_words,
-                            const att_merge_options *opt)
+att_status att_bpe_learn(att_vocabulary *symbols, int64_t *n, const att_word *words, size_t n_words,
+                         const att_bpe_options *opt)
 {
     att_ctx *ctx = symbols->ctx;
-    learner l = {.ctx = ctx,
-                 .symbols = symbols,
-                 .n_symbols = *n,
-                 .max_length = opt->max_length,
-                 .split_digits = opt->split_digits,
-                 .words = words,
-                 .free = NONE};
-    l.by_symbols.ctx = l.places.ctx = l.pairs.ctx = l.visits.ctx = l.heap.ctx = l.touched.ctx = ctx;
+    bpe_learner l = {.ctx = ctx,
+                     .symbols = symbols,
+                     .n_symbols = *n,
+                     .max_length = opt->max_length,
+                     .split_digits = opt->split_digits,
+                     .words = words,
+                     .free = NONE};
+    l.by_symbols.ctx = l.positions.ctx = l.pairs.ctx = l.occurrences.ctx = l.heap.ctx = l.touched.ctx = ctx;
     att_status s = set_up(&l, n_words);
     if (!s)
         s = learn(&l, opt);
     *n = l.n_symbols;
     att_free(ctx, l.info);
     att_hash_free(&l.by_symbols);
-    att_bytes_free(&l.places);
+    att_bytes_free(&l.positions);
     att_bytes_free(&l.pairs);
-    att_bytes_free(&l.visits);
+    att_bytes_free(&l.occurrences);
     att_bytes_free(&l.heap);
     att_bytes_free(&l.touched);
     return s;

@@ -1,19 +1,19 @@
-/* A parameter as a variable: its numbers, not copied where they are f32 and dense */
+/* A parameter as a variable: a view if it is f32 and dense, else a copy */
 #include "tape/tape.h"
 
 /* ---- backward */
 
 static att_status backward(att_tape *t, const att_step *s)
 {
-    att_tape_sum(t->ctx, att_count(&s->y->value), s->y->grad, att_param_part(s->param[0]));
+    att_tape_sum(t->ctx, att_count(&s->y->value), s->y->grad, att_param_partial(s->param[0]));
     return ATT_OK;
 }
 
-const att_operation att_operation_use = {.name = "use", .backward = backward};
+const att_operation att_operation_parameter = {.name = "parameter", .backward = backward};
 
 /* ---- forward */
 
-att_var *att_use(att_tape *t, att_param *p)
+att_var *att_parameter(att_tape *t, att_param *p)
 {
     if (!att_tape_ready(t))
         return NULL;
@@ -24,8 +24,9 @@ att_var *att_use(att_tape *t, att_param *p)
     if (!x && att_count(value) > 0)
         return att_tape_fail(t, ATT_ERR_MEMORY, "use: %s", att_error(t->ctx));
     att_tensor floats;
-    att_wrap(&floats, (void *)(uintptr_t)x, ATT_F32, value->rank, value->dim, NULL); /* sizes that value has, too */
+    att_wrap(&floats, (void *)(uintptr_t)x, ATT_F32, value->rank, value->dim,
+             NULL); /* cannot fail: the sizes of value */
     att_var *y = att_constant(t, &floats);
-    const att_step step = {.op = &att_operation_use, .y = y, .param = &p, .n_param = 1};
+    const att_step step = {.op = &att_operation_parameter, .y = y, .param = &p, .n_param = 1};
     return y ? att_tape_done(t, &step, NULL, NULL) : NULL;
 }

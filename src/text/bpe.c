@@ -1,28 +1,28 @@
-/* Byte-pair encoding (Sennrich et al. 2016): of all neighbours that make a piece together, those of the best score are
- * merged, of equal ones the leftmost; and so on until none are left. A heap has the candidates; one of which a part has
- * been merged meanwhile has another length, and is dropped when it comes up. */
+/* Applies byte-pair encoding (Sennrich et al. 2016): of all adjacent parts that form a piece, the pair with the best
+ * score is merged, leftmost first, until none is left. Candidates are in a heap; a candidate whose parts have changed
+ * has another length and is skipped. */
 #include "text/sentencepiece.h"
 
-/* A part of the text: a character at first. */
+/* A part of the text; initially a character. */
 typedef struct part {
-    int32_t begin, bytes;  /* bytes 0: it was merged into the one before */
+    int32_t begin, bytes;  /* bytes 0: merged into the part before */
     int32_t before, after; /* parts, or -1 */
-    uint32_t node;         /* of the trie, which it leads to; 0: no piece begins so */
-    bool fixed;            /* the user's: not merged */
+    uint32_t node;         /* of the trie, for its text; 0: no piece begins so */
+    bool fixed;            /* user-defined: never merged */
 } part;
 
 typedef struct candidate {
     float score;
     int32_t left, right; /* parts */
-    int32_t bytes;       /* of both */
+    int32_t bytes;       /* of both parts */
     uint32_t node;
 } candidate;
 
 typedef struct merger {
     const att_sentencepiece *m;
     const char *s;
-    part *part;      /* [as many as bytes] */
-    candidate *heap; /* [three times as many]: a merge makes two new ones, and there are fewer merges than parts */
+    part *part;      /* [bytes] */
+    candidate *heap; /* [3 bytes]: each of fewer merges than parts adds two */
     size_t n_heap;
 } merger;
 
@@ -68,7 +68,7 @@ static void consider(merger *g, int32_t left, int32_t right)
         push(g, (candidate){g->m->piece[trie->node[node].id].score, left, right, g->part[left].bytes + r.bytes, node});
 }
 
-/* Characters, and what is the user's; returns how many. */
+/* Splits into characters and user-defined pieces; returns their number. */
 static int32_t split(merger *g, const char *s, size_t bytes)
 {
     int32_t n = 0;
@@ -101,8 +101,8 @@ static void merge(merger *g, candidate c)
     consider(g, c.left, left->after);
 }
 
-/* s[bytes], not empty */
-static void cut(merger *g, const char *s, size_t bytes, att_piece_taker *taker)
+/* s [bytes] is not empty */
+static void merge_all(merger *g, const char *s, size_t bytes, att_piece_sink *sink)
 {
     g->s = s;
     g->n_heap = 0;
@@ -111,14 +111,14 @@ static void cut(merger *g, const char *s, size_t bytes, att_piece_taker *taker)
         consider(g, i - 1, i);
     while (g->n_heap > 0)
         merge(g, pop(g));
-    for (int32_t i = 0; i >= 0 && !taker->enough; i = g->part[i].after) {
+    for (int32_t i = 0; i >= 0 && !sink->full; i = g->part[i].after) {
         const part *p = &g->part[i];
         const int32_t id = p->node ? g->m->trie.node[p->node].id : ATT_NO_ID;
-        att_piece_give(g->m, taker, id == ATT_NO_ID ? g->m->unknown : id, s + p->begin, (size_t)p->bytes);
+        att_piece_emit(g->m, sink, id == ATT_NO_ID ? g->m->unknown : id, s + p->begin, (size_t)p->bytes);
     }
 }
 
-att_status att_cut_bpe(const att_sentencepiece *m, const char *s, size_t bytes, att_piece_taker *taker)
+att_status att_split_bpe(const att_sentencepiece *m, const char *s, size_t bytes, att_piece_sink *sink)
 {
     size_t max = m->words_apart ? 0 : bytes;
     for (size_t at = 0, n; m->words_apart && at < bytes; at += n) {
@@ -131,9 +131,9 @@ att_status att_cut_bpe(const att_sentencepiece *m, const char *s, size_t bytes, 
     merger g = {.m = m};
     g.part = att_alloc(m->ctx, max, sizeof *g.part);
     g.heap = att_alloc(m->ctx, 3 * max, sizeof *g.heap);
-    for (size_t at = 0, n; g.part && g.heap && at < bytes && !taker->enough; at += n) {
+    for (size_t at = 0, n; g.part && g.heap && at < bytes && !sink->full; at += n) {
         n = m->words_apart ? att_piece_word(s + at, bytes - at) : bytes;
-        cut(&g, s + at, n, taker);
+        merge_all(&g, s + at, n, sink);
     }
     const bool done = g.part && g.heap;
     att_free(m->ctx, g.part);

@@ -1,24 +1,24 @@
-/* Pieces to text, as the `sentencepiece` package does it. */
+/* Pieces to text, as in the `sentencepiece` package. */
 #include "text/sentencepiece.h"
 
 #include <string.h>
 
 #include "text/utf8.h"
 
-att_piece_joiner att_piece_join(const att_sentencepiece *m, att_bytes *text)
+att_piece_decoder att_piece_decode(const att_sentencepiece *m, att_bytes *text)
 {
-    return (att_piece_joiner){.m = m, .text = text, .at_start = true};
+    return (att_piece_decoder){.m = m, .text = text, .at_start = true};
 }
 
-/* Writes the characters that the pending bytes make, each that makes none as U+FFFD; `last`: none will follow. */
-static void write_pending(att_piece_joiner *j, bool last)
+/* Writes the characters formed by the pending byte pieces, invalid ones as U+FFFD; `last`: no byte follows. */
+static void write_pending(att_piece_decoder *j, bool last)
 {
     while (j->n_pending > 0) {
         uint32_t c;
         size_t n = att_utf8_decode(j->pending, j->n_pending, &c);
         const bool valid = c != ATT_REPLACEMENT || (n == 3 && j->pending[0] == 0xEF);
         if (!valid && n == j->n_pending && !last && n < att_piece_char((const char *)j->pending, 4))
-            return; /* so far it is the beginning of one */
+            return; /* incomplete so far */
         if (valid)
             att_bytes_add(j->text, j->pending, n);
         else
@@ -29,8 +29,8 @@ static void write_pending(att_piece_joiner *j, bool last)
     }
 }
 
-/* Marks become spaces. */
-static void add_marked(att_piece_joiner *j, const char *s, size_t bytes)
+/* Replaces marks by spaces. */
+static void add_marked(att_piece_decoder *j, const char *s, size_t bytes)
 {
     static const char mark[] = ATT_WORD_MARK;
     for (size_t i = 0; i < bytes;) {
@@ -40,8 +40,8 @@ static void add_marked(att_piece_joiner *j, const char *s, size_t bytes)
     }
 }
 
-/* Before what is no byte. */
-static void begin_piece(att_piece_joiner *j)
+/* Before a piece that is not a byte. */
+static void begin_piece(att_piece_decoder *j)
 {
     write_pending(j, true);
     if (j->took_mark || j->text->count > 0)
@@ -49,7 +49,7 @@ static void begin_piece(att_piece_joiner *j)
     j->took_mark = false;
 }
 
-void att_piece_join_next(att_piece_joiner *j, int32_t id)
+void att_piece_decode_next(att_piece_decoder *j, int32_t id)
 {
     const att_sentencepiece *m = j->m;
     const att_piece *p = &m->piece[id];
@@ -66,15 +66,15 @@ void att_piece_join_next(att_piece_joiner *j, int32_t id)
     size_t skip = 0;
     if (j->at_start && (m->add_prefix || m->remove_spaces) && strncmp(p->text, ATT_WORD_MARK, 3) == 0) {
         skip = 3;
-        j->took_mark = !m->remove_spaces; /* else each at the start goes */
+        j->took_mark = !m->remove_spaces; /* else all marks at the start are removed */
     }
     add_marked(j, p->text + skip, p->bytes - skip);
 }
 
-void att_piece_join_other(att_piece_joiner *j, const char *text)
+void att_piece_decode_other(att_piece_decoder *j, const char *text)
 {
     begin_piece(j);
     add_marked(j, text, strlen(text));
 }
 
-void att_piece_join_end(att_piece_joiner *j) { write_pending(j, true); }
+void att_piece_decode_end(att_piece_decoder *j) { write_pending(j, true); }
