@@ -110,51 +110,57 @@ static void near_derivative(const att_pair *p, double ds, double *dq, double *dk
             dparam[0][d] -= ds * fabs(x);
     }
 }
-static const att_score own_score = {.size = sizeof(att_score),
-                                    .name = "near",
-                                    .param = {{"gains", {ATT_HEAD_DIM}}},
-                                    .formula = near,
-                                    .derivative = near_derivative};
+static const att_param_shape gains = {.name = "gains", .rows = ATT_HEAD_DIM}, bend = {.name = "bend"};
+static const att_score near_score = {.size = sizeof(att_score),
+                                     .name = "near",
+                                     .param = &gains,
+                                     .n_params = 1,
+                                     .formula = near,
+                                     .derivative = near_derivative};
 
 static double bent(const att_pair *p, double s) { return s + p->param->data[0] * s * s; }
-static double bent_derivative(const att_pair *p, double s, double ds, double *dparam)
+static double bent_derivative(const att_pair *p, double s, double ds, double *const *dparam)
 {
-    if (dparam)
-        dparam[0] += ds * s * s;
+    if (dparam[0])
+        dparam[0][0] += ds * s * s;
     return 1 + 2 * p->param->data[0] * s;
 }
-static const att_modifier own_modifier = {.size = sizeof(att_modifier),
-                                          .name = "bent",
-                                          .param = {.name = "bend"},
-                                          .formula = bent,
-                                          .derivative = bent_derivative};
+static const att_modifier bent_modifier = {.size = sizeof(att_modifier),
+                                           .name = "bent",
+                                           .param = &bend,
+                                           .n_params = 1,
+                                           .formula = bent,
+                                           .derivative = bent_derivative};
 
-static double negative(const att_pair *p, double s) { return p->value - s; }
-static const att_modifier without_derivative = {.size = sizeof(att_modifier), .name = "negative", .formula = negative};
+static double negative(const att_pair *p, double s) { return p->value[0] - s; }
+static const att_modifier negative_modifier = {.size = sizeof(att_modifier), .name = "negative", .formula = negative};
 
-static bool scattered(const att_head *at, const void *user, int64_t q, int64_t k)
+static bool scattered(const att_mask_block *b)
 {
-    (void)user;
-    return ((at->position + q) * 7 + k * 4 + at->head) % 3 != 0;
+    return ((b->head->position + b->q) * 7 + b->k * 4 + b->head->head) % 3 != 0;
 }
-static const att_mask own_mask = {.size = sizeof(att_mask), .name = "scattered", .keep = scattered};
+static const att_mask scattered_mask = {.size = sizeof(att_mask), .name = "scattered", .keep = scattered};
+
+static const att_score *const own_score = &near_score;
+static const att_modifier *const own_modifier = &bent_modifier, *const without_derivative = &negative_modifier;
+static const att_mask *const own_mask = &scattered_mask;
 
 #define HANDLE(kind, name) &att_##kind##_##name,
-static const att_score *const scores[] = {att_score_dot, ATT_score_LIST(HANDLE) & own_score};
-static const att_modifier *const modifiers[] = {ATT_modifier_LIST(HANDLE) & own_modifier, &without_derivative};
-static const att_mask *const masks[] = {ATT_mask_LIST(HANDLE) & own_mask};
+static const att_score *const *const scores[] = {&att_score_dot, ATT_score_LIST(HANDLE) & own_score};
+static const att_modifier *const *const modifiers[] = {ATT_modifier_LIST(HANDLE) & own_modifier, &without_derivative};
+static const att_mask *const *const masks[] = {ATT_mask_LIST(HANDLE) & own_mask};
 #define COUNT(x) ((int)(sizeof(x) / sizeof(x)[0]))
-
-/* A stage as built for one instruction set; its flags and parameters can be read. */
-static const att_score *score_of(const att_attention_spec *s) { return s->score->set ? s->score->set[0] : s->score; }
-static const att_modifier *modifier_of(const att_attention_spec *s, int i)
-{
-    return s->modifier[i]->set ? s->modifier[i]->set[0] : s->modifier[i];
-}
 
 /* ---- the call */
 
-enum { MOST_TENSORS = 48, MOST_LISTS = 8, MOST_SEQUENCES = 4, MOST_BYTES = 1 << 22 };
+enum {
+    MOST_STAGES = 16,
+    MOST_PARAMS = 16,
+    MOST_TENSORS = 48,
+    MOST_LISTS = 8,
+    MOST_SEQUENCES = 4,
+    MOST_BYTES = 1 << 22
+};
 
 typedef struct array {
     att_tensor *view;
@@ -181,6 +187,8 @@ typedef struct call {
         size_t bytes;
     } lists[MOST_LISTS];
     int n_lists;
+    att_stage stage[MOST_STAGES];                       /* the spec's */
+    att_tensor param[MOST_PARAMS], dparam[MOST_PARAMS]; /* the args' and the grads' */
 } call;
 
 /* Memory of exact size for lengths and the like, so that out-of-bounds reads are detected. */
@@ -232,23 +240,23 @@ static void choose_stages(call *c)
 {
     input *in = c->in;
     att_attention_spec *s = &c->spec;
-    s->score = scores[pick(in, COUNT(scores))];
-    for (int n = pick(in, 4), i = 0; i < n; i++) {
-        s->modifier[i] = modifiers[pick(in, COUNT(modifiers))];
-        s->modifier_value[i] = modifier_of(s, i)->flags & ATT_HAS_VALUE || rarely(in) ? 0.5f + (float)pick(in, 256) : 0;
+    s->score = *scores[pick(in, COUNT(scores))];
+    s->stage = c->stage;
+    s->n_stages = pick(in, 7);
+    for (int i = 0; i < s->n_stages; i++) {
+        att_stage *x = &c->stage[i];
+        *x = (att_stage){0};
+        if (pick(in, 2))
+            x->modifier = *modifiers[pick(in, COUNT(modifiers))];
+        else
+            x->mask = *masks[pick(in, COUNT(masks))];
+        if ((x->modifier && (x->modifier->flags & ATT_NEEDS_VALUE)) || rarely(in))
+            x->value[0] = 0.5 + pick(in, 256);
+        for (int side = 0; x->mask == att_mask_window && side < 2; side++)
+            x->value[side] = pick(in, 40) - 1;
     }
-    for (int n = pick(in, 4), i = 0; i < n; i++)
-        s->mask[i] = masks[pick(in, COUNT(masks))];
     s->align = (att_align)(rarely(in) ? 0 : 1 + pick(in, 3));
     s->dropout = pick(in, 4) == 0 ? (float)pick(in, 16) / 16 : 0;
-}
-
-static bool has_mask(const att_attention_spec *s, const att_mask *mask)
-{
-    for (int i = 0; i < ATT_MAX_STAGES && s->mask[i]; i++)
-        if (s->mask[i] == mask)
-            return true;
-    return false;
 }
 
 static void choose_sizes(call *c)
@@ -264,10 +272,6 @@ static void choose_sizes(call *c)
     s->value_dim = dims[pick(in, COUNT(dims))];
     s->score_dim = s->score == att_score_additive && pick(in, 2) ? dims[pick(in, COUNT(dims))] : 0;
     s->dtype = (att_dtype)pick(in, 3);
-    if (has_mask(s, att_mask_window)) {
-        s->window_left = pick(in, 40) - 1;
-        s->window_right = pick(in, 40) - 1;
-    }
     c->sequences = rarely(in) ? 0 : 1 + pick(in, MOST_SEQUENCES - 1);
     c->tq = times[pick(in, COUNT(times))];
     c->tk = times[pick(in, COUNT(times))];
@@ -293,47 +297,54 @@ static void choose_places(call *c)
     c->args.dropout_seed = (uint64_t)odd_number(in);
 }
 
-static void choose_tables(call *c)
-{
-    input *in = c->in;
-    if (has_mask(&c->spec, att_mask_boolean)) {
-        const int which = pick(in, 16);
-        const int64_t dim[4] = {which & 1 ? c->sequences : 1, which & 2 ? c->spec.heads : 1, which & 4 ? c->tq : 1,
-                                which & 8 ? c->tk : 1};
-        view(c, &c->args.mask, ATT_BOOL, 4, dim, false, false);
-    }
-    if (!has_mask(&c->spec, att_mask_document))
-        return;
-    const int64_t *k_offsets = c->args.k_offsets ? c->args.k_offsets : c->args.q_offsets;
-    const int64_t batch = pick(in, 2) ? c->sequences : 1;
-    for (int i = 0; i < 2; i++) {
-        const int64_t ragged[] = {c->ragged ? (i ? k_offsets : c->args.q_offsets)[c->sequences] : 0};
-        const int64_t batched[] = {batch, i ? c->tk : c->tq};
-        view(c, i ? &c->args.k_documents : &c->args.q_documents, ATT_I32, c->ragged ? 1 : 2,
-             c->ragged ? ragged : batched, false, false);
-    }
-}
-
-/* A stage's parameter and its gradient, if required. */
-static void param(call *c, att_tensor *t, att_tensor *grad, const att_param_shape *shape, unsigned flags)
+/* A parameter of the score or a stage and, where wanted, its gradient. */
+static void param(call *c, const att_param_shape *shape, bool of_mask)
 {
     const att_attention_spec *s = &c->spec;
-    const int which = pick(c->in, 32);
+    const int which = pick(c->in, 32), n = c->args.n_params;
+    const bool of_keys = shape->kind == ATT_PER_KEY;
+    const att_extent extents[] = {shape->rows, shape->columns};
     const int64_t extent[] = {[ATT_ANY] = 4 + which,
                               [ATT_HEAD_DIM] = s->head_dim,
                               [ATT_KEY_DIM] = s->key_dim,
                               [ATT_SCORE_DIM] = s->score_dim ? s->score_dim : s->head_dim};
     int64_t dim[4] = {which & 1 ? s->heads : 1, which & 2 ? s->heads : 1, which & 4 ? c->tq : 1, which & 8 ? c->tk : 1};
     int rank = 1;
-    if (flags & ATT_PAIRS) {
+    if (n == MOST_PARAMS)
+        return;
+    if (shape->kind == ATT_PER_PAIR) {
         dim[0] = which & 1 ? c->sequences : 1;
         rank = 4;
+    } else if (shape->kind != ATT_PER_HEAD && c->ragged) {
+        dim[0] = (of_keys && c->args.k_offsets ? c->args.k_offsets : c->args.q_offsets)[c->sequences];
+    } else if (shape->kind != ATT_PER_HEAD) {
+        dim[0] = which & 1 ? c->sequences : 1;
+        dim[1] = of_keys ? c->tk : c->tq;
+        rank = 2;
     }
-    for (int i = 0; i < 2 && !(flags & ATT_PAIRS) && shape->extent[i]; i++)
-        dim[rank++] = extent[shape->extent[i]];
-    view(c, t, ATT_F32, rank, dim, false, false);
-    if (which & 16)
-        view(c, grad, ATT_F32, rank, dim, false, true);
+    for (int i = 0; i < 2 && shape->kind == ATT_PER_HEAD && extents[i]; i++)
+        dim[rank++] = extent[extents[i]];
+    view(c, &c->param[n], shape->dtype, rank, dim, false, false);
+    if (!of_mask && which & 16)
+        view(c, &c->dparam[n], ATT_F32, rank, dim, false, true);
+    c->grads.n_dparams = ++c->args.n_params;
+}
+
+static void choose_params(call *c)
+{
+    const att_attention_spec *s = &c->spec;
+    c->args.param = c->param;
+    c->args.n_params = 0;
+    c->grads.dparam = c->dparam;
+    for (int i = 0; i < s->score->n_params; i++)
+        if (i == 0 || s->score_dim)
+            param(c, &s->score->param[i], false);
+    for (int i = 0; i < s->n_stages; i++) {
+        const att_modifier *m = s->stage[i].modifier;
+        const att_mask *mask = s->stage[i].mask;
+        for (int n = 0; n < (m ? m->n_params : mask->n_params); n++)
+            param(c, m ? &m->param[n] : &mask->param[n], !m);
+    }
 }
 
 static void choose_operands(call *c)
@@ -359,15 +370,7 @@ static void choose_operands(call *c)
     if (wanted & 8)
         operand(c, &g->dv, s->kv_heads, true, s->value_dim, false, true);
     g->accumulate = wanted & 16;
-    choose_tables(c);
-    const att_score *score = score_of(s);
-    for (int i = 0; i < ATT_MAX_PARAMS && score->param[i].name; i++)
-        if (i == 0 || s->score_dim)
-            param(c, &a->score_param[i], &g->dscore_param[i], &score->param[i], 0);
-    for (int i = 0; i < ATT_MAX_STAGES && s->modifier[i]; i++)
-        if (modifier_of(s, i)->param.name)
-            param(c, &a->modifier_param[i], &g->dmodifier_param[i], &modifier_of(s, i)->param,
-                  modifier_of(s, i)->flags);
+    choose_params(c);
     operand(c, &c->out2, s->heads, false, s->value_dim, false, false);
     operand(c, &c->lse2, s->heads, false, 0, false, false);
 }
@@ -379,10 +382,9 @@ static void spoil(call *c)
     att_attention_spec *s = &c->spec;
     array *a = &c->arrays[pick(in, c->n_arrays)];
     att_tensor *t = a->view;
-    int64_t *const numbers[] = {&s->heads,     &s->kv_heads,  &s->head_dim,    &s->key_dim,
-                                &s->value_dim, &s->score_dim, &s->window_left, &s->window_right};
+    int64_t *const numbers[] = {&s->heads, &s->kv_heads, &s->head_dim, &s->key_dim, &s->value_dim, &s->score_dim};
     size_t *const sizes[] = {&s->size, &c->args.size, &c->grads.size};
-    float *const floats[] = {&s->scale, &s->dropout, &s->modifier_value[pick(in, ATT_MAX_STAGES)]};
+    float *const floats[] = {&s->scale, &s->dropout};
     int64_t number;
     int which;
     static const float odd_floats[] = {NAN, INFINITY, -INFINITY, -1, 0, 1, 1e38f, 1e-40f, 3e9f};

@@ -218,11 +218,21 @@ static void check_last(const trial *t, const call *c)
     float *out = malloc((size_t)(t->sequences * heads * dim) * sizeof *out);
     att_tensor whole = c->args.out;
     one_row(&one.q, 2, last);
-    one_row(&one.mask, 2, last);
-    one_row(&one.q_documents, 1, last);
-    for (int i = 0; i < ATT_MAX_STAGES && t->spec.modifier[i]; i++)
-        if (modifier_of(&t->spec, i)->flags & ATT_PAIRS)
-            one_row(&one.modifier_param[i], 2, last);
+    att_tensor param[MOST_PARAMS];
+    int at = 0;
+    memcpy(param, c->param, sizeof param);
+    one.param = param;
+    for (int i = 0; i < t->spec.score->n_params; i++)
+        at += i == 0 || t->spec.score_dim;
+    for (int i = 0; i < t->spec.n_stages; i++) {
+        const att_stage *s = &t->spec.stage[i];
+        const int n = s->mask ? s->mask->n_params : s->modifier->n_params;
+        for (int j = 0; j < n; j++, at++) {
+            const att_param_kind kind = (s->mask ? s->mask->param : s->modifier->param)[j].kind;
+            if (kind == ATT_PER_PAIR || kind == ATT_PER_QUERY)
+                one_row(&param[at], kind == ATT_PER_PAIR ? 2 : 1, last);
+        }
+    }
     att_wrap(&one.out, out, ATT_F32, ATT_DIMS(t->sequences, heads, 1, dim), NULL);
     one.lse = (att_tensor){0};
     fuzz_check(!att_forward(t->plan, &one), "the last query alone is refused");

@@ -144,13 +144,14 @@ typedef struct att_modifier_tile {
 
 /* ---- Stages */
 
-enum {                       /* flags */
-       ATT_NEEDS_ALIGN = 1,  /* uses positions, so spec.align must be given */
-       ATT_BILINEAR = 2,     /* a score with s(c q, k) = c s(q, k): the scale is folded into the queries */
-       ATT_ADDITIVE = 8,     /* a modifier with s + c, c free of s: its derivative is 1 */
-       ATT_SINK = 16,        /* a modifier that changes no score: its parameter [heads or 1] joins each row's softmax */
-       ATT_HAS_VALUE = 64,   /* uses att_stage.value, which of other modifiers and masks must be 0 */
-       ATT_NEEDS_VALUE = 128 /* the same, and value[0] may not be 0 */
+/* Flags of scores, modifiers and masks. */
+enum {
+    ATT_NEEDS_ALIGN = 1, /* uses positions, so spec.align must be given */
+    ATT_BILINEAR = 2,    /* a score with s(c q, k) = c s(q, k): the scale is folded into the queries */
+    ATT_ADDITIVE = 4,    /* a modifier with s + c, c free of s: its derivative is 1 */
+    ATT_SINK = 8,        /* a modifier that changes no score: its parameter [heads or 1] joins each row's softmax */
+    ATT_HAS_VALUE = 16,  /* uses att_stage.value, which of other modifiers and masks must be 0 */
+    ATT_NEEDS_VALUE = 32 /* the same, and value[0] may not be 0 */
 };
 
 struct att_score {
@@ -182,7 +183,7 @@ struct att_modifier {
     att_status (*check)(att_ctx *ctx, const double *value, const att_tensor *param);
     double (*formula)(const att_pair *p, double s);
     /* The derivative by s; adds ds times that by parameter i to dparam[i], which is NULL where not wanted. That of a
-     * parameter per pair is laid out by its grad_stride. NULL: no backward. */
+     * parameter per pair is laid out by its stride. NULL: no backward. */
     double (*derivative)(const att_pair *p, double s, double ds, double *const *dparam);
     void (*tile)(const att_modifier_tile *t); /* changes s */
     /* Multiplies ds by the derivative and adds to param[].grad, nothing where ds is 0. NULL: the derivative for each

@@ -38,7 +38,7 @@ typedef struct check {
     float *query, *key; /* [ATT_VERIFY_TQ, head_dim] [ATT_VERIFY_TK, key_dim] */
     float *numbers[ATT_MAX_PARAMS];
     att_param_view param[ATT_MAX_PARAMS];
-    float *packed_q, *s, *given, *ds, *dquery, *dkey;   /* as in att_tile; given: s before */
+    float *packed_q, *s, *given, *ds, *dquery, *dkey;   /* as in the tiles; given: s before */
     double *want_s, *want_ds, *want_dquery, *want_dkey; /* laid the same way */
     double *want_grad[ATT_MAX_PARAMS];                  /* as param[].grad */
     double *dq, *dk, *dparam[ATT_MAX_PARAMS];           /* one pair's */

@@ -144,38 +144,37 @@ void att_pack_queries(const att_plan *plan, att_floats query, int queries, float
         plan->kernels->attend.pack(queries, plan->q_dim, query.at, query.stride, att_query_scale(plan), q);
 }
 
-/* Run r of the block's keys, as stages see it. */
+/* Range r of the block's keys, as stages see it. */
 static att_builtin_tile tile_of(const att_block *b, int r)
 {
-    const int64_t first = b->mask_tile->range[r].first,
-                  precomputed_count = b->precomputed ? att_precomputed_count(b->plan) : 0;
-    const bool rows = att_score_reads_query_rows(b->plan);
-    const att_score_tile tile = {.size = sizeof tile,
-                                 .head = &b->head->head,
-                                 .user = b->plan->score.user,
-                                 .q = b->q0,
-                                 .k = b->k0 + first,
-                                 .queries = b->queries,
-                                 .keys = (int)(b->mask_tile->range[r].last - first),
-                                 .columns = b->plan->kernels->q_tile,
-                                 .query = rows ? b->query.at : b->q,
-                                 .dim = b->plan->q_dim,
-                                 .key = b->key.at + first * b->key.stride,
-                                 .key_dim = b->plan->k_dim,
-                                 .key_stride = b->key.stride,
-                                 .s = b->s + first * b->stride,
-                                 .ds = b->ds ? b->ds + first * b->stride : NULL,
-                                 .stride = b->stride,
-                                 .dquery = b->dq,
-                                 .dkey = b->dk ? b->dk + first * b->dk_stride : NULL,
-                                 .dkey_stride = b->dk_stride,
-                                 .param = b->param,
-                                 .vectors = &b->plan->vectors};
-    return (att_builtin_tile){.tile = tile,
+    const att_plan *plan = b->plan;
+    const int64_t first = b->mask_tile->range[r].first, count = b->precomputed ? att_precomputed_count(plan) : 0;
+    const bool rows = att_score_reads_query_rows(plan);
+    return (att_builtin_tile){.tile.size = sizeof(att_score_tile),
+                              .tile.head = &b->head->head,
+                              .tile.user = plan->score.user,
+                              .tile.q = b->q0,
+                              .tile.k = b->k0 + first,
+                              .tile.queries = b->queries,
+                              .tile.keys = (int)(b->mask_tile->range[r].last - first),
+                              .tile.columns = plan->kernels->q_tile,
+                              .tile.query = rows ? b->query.at : b->q,
+                              .tile.dim = plan->q_dim,
+                              .tile.key = b->key.at + first * b->key.stride,
+                              .tile.key_dim = plan->k_dim,
+                              .tile.key_stride = b->key.stride,
+                              .tile.param = b->param,
+                              .tile.s = b->s + first * b->stride,
+                              .tile.ds = b->ds ? b->ds + first * b->stride : NULL,
+                              .tile.stride = b->stride,
+                              .tile.dquery = b->dq,
+                              .tile.dkey = b->dk ? b->dk + first * b->dk_stride : NULL,
+                              .tile.dkey_stride = b->dk_stride,
+                              .tile.vectors = &plan->vectors,
                               .query_stride = rows ? b->query.stride : 0,
-                              .dquery_stride = rows ? b->plan->q_dim : 0,
-                              .precomputed = b->precomputed ? b->precomputed + first * precomputed_count : NULL,
-                              .precomputed_stride = precomputed_count};
+                              .dquery_stride = rows ? plan->q_dim : 0,
+                              .precomputed = b->precomputed ? b->precomputed + first * count : NULL,
+                              .precomputed_stride = count};
 }
 
 /* Dot products of range r of keys. After the diagonal split only the second half of the queries has any. */
