@@ -6,7 +6,7 @@
 
 enum {
     Q_TILES = ATT_BACKWARD_Q_TILES,
-    DECODE_QUERIES = 4 /* with at max this number of queries in a tile, dP has keys as its lanes */
+    DECODE_QUERIES = 4 /* with at most this number of queries in a tile, dP has keys as its lanes */
 };
 
 /* ---- queries */

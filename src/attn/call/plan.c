@@ -112,7 +112,7 @@ static att_status add_params(att_plan *p, int n, const char *name, int count, co
 {
     const att_stage *stage = n < 0 ? NULL : &p->spec.stage[n];
     if (count < 0 || count > ATT_MAX_PARAMS - p->n_params || (count && !shape))
-        return att_fail(p->ctx, ATT_ERR_ARGUMENT, "\"%s\" has %d parameters%s, but a plan has at max %d in all", name,
+        return att_fail(p->ctx, ATT_ERR_ARGUMENT, "\"%s\" has %d parameters%s, but a plan has at most %d in all", name,
                         count, shape ? "" : " and no list of them", ATT_MAX_PARAMS);
     for (int i = 0; i < count; i++) {
         const bool used = stage || p->transforms || !att_transform_uses_param(p, i);
