@@ -246,9 +246,9 @@ typedef struct att_attend_params {
                               entry is zero or left out where there is a variable */
     int n_params;
 } att_attend_params;
-/* Attention, ragged, by a plan in f32: q [tokens, heads, head_dim], k and v likewise -> [tokens, heads, value_dim]. args
- * gives all else that the plan needs: offsets, masks, parameters, seed; its q, k, v, out and lse are left zero. What of
- * it shall learn is in params or NULL: nothing. The plan must outlive the tape's variables.
+/* Attention, ragged, by a plan in f32: q [tokens, heads, head_dim], k and v likewise -> [tokens, heads, value_dim].
+ * args gives all else that the plan needs: offsets, masks, parameters, seed; its q, k, v, out and lse are left zero.
+ * What of it shall learn is in params or NULL: nothing. The plan must outlive the tape's variables.
  *
  *     att_var *const param[] = {att_parameter(t, w)};
  *     att_attend(t, plan, q, k, v, &args, ATT_OPTIONS(att_attend_params, .param = param, .n_params = 1));

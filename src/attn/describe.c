@@ -90,9 +90,9 @@ static void describe_tiles(const att_plan *plan, bool cached, bool copies, int64
     d->workspace = att_forward_scratch(plan, copies, tk) * sizeof(float) * (size_t)att_threads(plan->ctx);
     tiles_note(plan, false,
                cached && plan->bf16_pairs ? "cache unpacked to pairs of bf16"
-               : cached              ? "cache unpacked block by block"
+               : cached                   ? "cache unpacked block by block"
                : plan->bf16_pairs         ? plan->kernels->bf16.pack_values ? "pairs of bf16 in tiles" : "bf16 in pairs"
-                                     : rows_note(plan, copies),
+                                          : rows_note(plan, copies),
                why, sizeof why);
 }
 
@@ -118,9 +118,10 @@ static void describe_backward(const att_plan *plan, bool copies, att_pass_info *
     d->k_block = ATT_KEY_BLOCK;
     d->why = back_why;
     tiles_note(plan, true,
-               plan->bf16_pairs ? plan->kernels->bf16.pack_values ? "S and dP from pairs of bf16 in tiles, else converted to f32"
-                                                        : "S and dP from pairs of bf16, else converted to f32"
-                           : rows_note(plan, copies),
+               plan->bf16_pairs ? plan->kernels->bf16.pack_values
+                                      ? "S and dP from pairs of bf16 in tiles, else converted to f32"
+                                      : "S and dP from pairs of bf16, else converted to f32"
+                                : rows_note(plan, copies),
                back_why, sizeof back_why);
 }
 

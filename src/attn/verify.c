@@ -181,8 +181,8 @@ static att_status differ(const check *c, const char *what, const char *where, do
                     c->isa, c->queries, c->q0, c->keys, c->k0, what, got, where, than, want);
 }
 
-/* Compares got [n] with want. Where `before` was added to every other number, that is subtracted; the error sentence has
- * the index. */
+/* Compares got [n] with want. Where `before` was added to every other number, that is subtracted; the error sentence
+ * has the index. */
 static att_status compare(const check *c, const char *name, int64_t n, const float *got, double before,
                           const double *want)
 {

@@ -231,7 +231,8 @@ static void eight_masks_are_the_table_of_pairs_that_all_of_them_keep(void **stat
 
 /* ---- of the caller's own, with tensors of each call */
 
-/* Each query attends to a number of keys before it and to its own, as args say; where no key is marked, to none else. */
+/* Each query attends to a number of keys before it and to its own, as args say; where no key is marked, to none else.
+ */
 static bool reaches(const att_mask_block *b)
 {
     const int64_t reach = b->param[0].i32[b->q * b->param[0].stride[0]];

@@ -162,10 +162,10 @@ static void sequences_that_do_not_fit_are_named(void **state)
             continue;
         att_tape_reset(t);
         const att_sequence_pairs p = {.n = wrong[i].n,
-                             .source = sources,
-                             .source_offsets = (const int64_t[]){0, 5, 5},
-                             .target = wrong[i].ids,
-                             .target_offsets = wrong[i].offsets};
+                                      .source = sources,
+                                      .source_offsets = (const int64_t[]){0, 5, 5},
+                                      .target = wrong[i].ids,
+                                      .target_offsets = wrong[i].offsets};
         y = att_encoder_decoder_logits(t, att_transformer_as_encoder_decoder(m), &p, NULL);
         assert_int_equal(att_var_value(t, y, &x), ATT_ERR_ARGUMENT);
         assert_string_equal(att_error(ctx), wrong[i].target);

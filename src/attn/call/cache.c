@@ -1,9 +1,10 @@
 /* Keys and values of sequences that grow, for decoding.
  *
- * A page has ATT_KEY_BLOCK tokens: of each head the keys, packed in panels as kernel/decode.c reads them, and after them
- * the rows of values. Keys of a panel that is not full lie as rows: in a panel each number would be in a line of its
- * own. A sequence is a list of pages, and one that is short has a single one with room for fewer tokens. Sequences that
- * were made of one share their pages until one of them is added to: beam search copies what is on one page, not a past.
+ * A page has ATT_KEY_BLOCK tokens: of each head the keys, packed in panels as kernel/decode.c reads them, and after
+ * them the rows of values. Keys of a panel that is not full lie as rows: in a panel each number would be in a line of
+ * its own. A sequence is a list of pages, and one that is short has a single one with room for fewer tokens. Sequences
+ * that were made of one share their pages until one of them is added to: beam search copies what is on one page, not a
+ * past.
  *
  * Memory is fastest where it is read in long stretches. So pages are made four at a time, [kv_heads][4 pages], and
  * handed out in order: tokens that come together lie so that a head's keys and values are one stretch for a segment. */
