@@ -26,7 +26,7 @@ typedef struct check {
     const att_modifier *modifier; /* is NULL */
     const void *user;
     const double *value; /* [2] */
-    float scale;         /* what is in the packed_q queries */
+    float scale;         /* of the packed queries */
     att_head at;
     int64_t any; /* what ATT_ANY is */
     uint64_t random;

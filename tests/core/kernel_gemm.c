@@ -85,27 +85,21 @@ static void check_product(int isa, const att_kernels *k, const shape *s, int act
     const int64_t half = panels / 2; /* as two threads would do it */
     k->gemm.pack(s->n, s->k, b, stride_n, stride_k, 0, half, packed);
     k->gemm.pack(s->n, s->k, b, stride_n, stride_k, half, panels, packed);
-    k->gemm.run(&(const att_gemm_args){.m = s->m,
-                                       .n = s->n,
-                                       .k = s->k,
-                                       .a = a,
-                                       .lda = lda,
-                                       .packed = packed,
-                                       .first = half,
-                                       .last = panels,
-                                       .c = c,
-                                       .ldc = ldc,
-                                       .epilogue = e});
-    k->gemm.run(&(const att_gemm_args){.m = s->m,
-                                       .n = s->n,
-                                       .k = s->k,
-                                       .a = a,
-                                       .lda = lda,
-                                       .packed = packed,
-                                       .last = half,
-                                       .c = c,
-                                       .ldc = ldc,
-                                       .epilogue = e});
+    att_gemm_args args = {.m = s->m,
+                          .n = s->n,
+                          .k = s->k,
+                          .a = a,
+                          .lda = lda,
+                          .packed = packed,
+                          .first = half,
+                          .last = panels,
+                          .c = c,
+                          .ldc = ldc,
+                          .epilogue = e};
+    k->gemm.run(&args);
+    args.first = 0;
+    args.last = half;
+    k->gemm.run(&args);
     check_untouched(&packed_memory, "gemm_pack");
     check_untouched(&c_memory, "gemm");
     att_ref_gemm(s->m, s->n, s->k, a, lda, b, stride_n, stride_k, e, expected, s->n);

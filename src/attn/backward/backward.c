@@ -81,7 +81,7 @@ static bool is_done(const att_backward_work *x, int64_t q0)
     return x->task->k0 + x->task->keys <= first || x->task->k0 >= last;
 }
 
-/* What tiles would make of each key, of a block that all queries load. */
+/* What the score precomputes of each key of a block. */
 static void precompute(const att_plan *plan, const att_kv_block *b)
 {
     const int64_t count = att_precomputed_count(plan);
@@ -89,7 +89,7 @@ static void precompute(const att_plan *plan, const att_kv_block *b)
         plan->builtin->transforms->precompute(plan->k_dim, b->key.at + j * b->key.stride, b->precomputed + j * count);
 }
 
-/* The block's keys and values of the query head that is computed, in words where those are multiplied. */
+/* The block's keys and values of the query head that is computed, in pairs of bf16 where these are multiplied. */
 static void read_keys(const att_backward_work *x, int i, att_kv_block *b)
 {
     const att_plan *plan = x->plan;
@@ -98,8 +98,8 @@ static void read_keys(const att_backward_work *x, int i, att_kv_block *b)
     float *value = x->w.value + first * dim;
     b->key = att_rows_read(k, &x->head.view.k_row, b->k0, b->keys, plan->k_dim, x->w.key + first * plan->k_dim);
     if (plan->bf16_pairs) {
-        float *words = x->w.packed_keys + first * att_bf16_pairs_in(plan->k_dim);
-        b->packed_keys = att_bf16_pack_rows(k, &x->head.view.k_row, b->k0, b->keys, plan->k_dim, words);
+        float *pairs = x->w.packed_keys + first * att_bf16_pairs_in(plan->k_dim);
+        b->packed_keys = att_bf16_pack_rows(k, &x->head.view.k_row, b->k0, b->keys, plan->k_dim, pairs);
         b->value = att_bf16_pack_rows(k, &x->head.view.v, b->k0, b->keys, dim, value);
     } else {
         b->value = att_rows_read(k, &x->head.view.v, b->k0, b->keys, dim, value);
@@ -135,8 +135,8 @@ static void backward_head(att_backward_work *x, int64_t head_in_group, int64_t g
         att_rows_clear(&x->head.dq, x->head.view.head.tq, x->head.view.rows, x->plan->q_dim);
 }
 
-/* In place, where whole panels of floats may be written there, and lie side by side, or no other step adds to them;
- * else in scratch memory. */
+/* dK and dV are accumulated in the caller's tensor if its rows are whole panels of f32 and contiguous, or if there is
+ * one step alone; else in scratch memory. */
 static att_grad_block begin_grad_block(const att_backward_work *x, const att_kv_block *b, const att_tensor *to,
                                        int64_t head, int64_t dim, bool add, float *room)
 {
@@ -146,8 +146,8 @@ static att_grad_block begin_grad_block(const att_backward_work *x, const att_kv_
                         .padded = att_round_up(dim, panel),
                         .stride = att_round_up(dim, panel),
                         .add = add};
-    const bool single_block = x->job->call->max_tq <= Q_TILES * panel;
-    const bool fits = g.to.stride == dim || (single_block && g.to.stride > dim);
+    const bool single_step = x->job->call->max_tq <= Q_TILES * panel;
+    const bool fits = g.to.stride == dim || (single_step && g.to.stride > dim);
     g.from = room + (b->k0 - x->task->k0) * g.stride;
     if (g.to.at && g.to.dtype == ATT_F32 && fits && g.padded == dim && !add) {
         g.from = att_row_at(&g.to, b->k0);

@@ -1,4 +1,4 @@
-/* Attention backward, one step: a task's keys by some panels of queries (see backward.c for the formulas). */
+/* Attention backward, one step: a task's keys by some tiles of queries (see backward.c for the formulas). */
 #include "attn/backward/backward.h"
 #include "base/math.h"
 
@@ -14,14 +14,14 @@ enum {
 /* A row with nothing to attend has no gradient, whatever its output's is. */
 static bool attends(const att_head_view *at, int64_t q) { return at->lse[q * at->lse_stride] != -INFINITY; }
 
-/* Row i [dim] of y [panels of dim][ATT_BACKWARD_Q_TILES * panel][panel] becomes 0. */
+/* Clears row i [dim] of y [panels of dim][ATT_BACKWARD_Q_TILES * panel][panel]. */
 static void clear_row(int64_t panel, int i, int64_t dim, float *y)
 {
     for (int64_t d = 0; d < dim; d++)
         y[(d / panel * Q_TILES * panel + i) * panel + d % panel] = 0;
 }
 
-/* Query i of the panels counts as 0 for all keys, and so does its output gradient. */
+/* Clears what the step has of query i, which attends to no key: it adds nothing to any gradient. */
 static void clear_query(const att_backward_work *x, int i)
 {
     const int64_t panel = x->plan->kernels->q_tile, value_dim = x->plan->spec.value_dim;
@@ -46,12 +46,12 @@ static void prepare_row(const att_backward_work *x, int64_t q0, int i)
     x->w.q.delta[i] = k->vector.dot(dim, dout, out) - dlse;
 }
 
-/* Rows of words, packed_q panel by panel. */
-static void turn_words(const att_backward_work *x, const att_rows *rows, int64_t q0, int queries, int64_t dim,
-                       float *words, float *y)
+/* y = rows in pairs of bf16, transposed tile by tile. */
+static void pack_pairs(const att_backward_work *x, const att_rows *rows, int64_t q0, int queries, int64_t dim,
+                       float *pairs, float *y)
 {
     const att_kernels *k = x->plan->kernels;
-    const att_floats from = att_bf16_pack_rows(k, rows, q0, queries, dim, words);
+    const att_floats from = att_bf16_pack_rows(k, rows, q0, queries, dim, pairs);
     for (int i = 0; i < queries; i += k->q_tile)
         k->bf16.pack(queries - i < k->q_tile ? queries - i : k->q_tile, att_bf16_pairs_in(dim),
                      from.at + i * from.stride, from.stride, y + i * dim);
@@ -69,8 +69,8 @@ static void prepare_queries(att_backward_work *x, int64_t q0, int queries)
     x->query = q;
     x->dout_rows = d;
     if (plan->bf16_pairs) {
-        turn_words(x, &at->q_row, q0, queries, dim, x->w.q.pairs[0], x->w.q.q_packed);
-        turn_words(x, &x->head.dout, q0, queries, value_dim, x->w.q.pairs[1], x->w.q.dout_packed);
+        pack_pairs(x, &at->q_row, q0, queries, dim, x->w.q.pairs[0], x->w.q.q_packed);
+        pack_pairs(x, &x->head.dout, q0, queries, value_dim, x->w.q.pairs[1], x->w.q.dout_packed);
     }
     for (int i = 0; !plan->bf16_pairs && i < queries; i += k->q_tile) {
         const int n = queries - i < k->q_tile ? queries - i : k->q_tile;
@@ -100,7 +100,7 @@ static void sink_back(const att_backward_work *x, int queries)
     sink->grad[0] += (float)sum;
 }
 
-/* ---- a block of keys by some panels of queries */
+/* ---- a block of keys by some tiles of queries */
 
 void att_backward_begin(att_backward_work *x)
 {
@@ -112,7 +112,7 @@ void att_backward_begin(att_backward_work *x)
                            .param = x->head.param};
 }
 
-/* On to a block of keys. */
+/* Makes `keys` the block that is computed. */
 static void set_kv_block(att_backward_work *x, att_kv_block *keys)
 {
     att_block *b = &x->block;
@@ -124,12 +124,11 @@ static void set_kv_block(att_backward_work *x, att_kv_block *keys)
     b->dk_stride = keys->dk.stride;
 }
 
-/* The block as a panel of queries meets it; one at a time. */
-static att_block *block_of(att_backward_work *x, int64_t q0, int queries, int panel_number,
-                           const att_mask_tile *mask_tile)
+/* The block of keys with one tile of queries. There is one att_block, which the next call changes. */
+static att_block *block_of(att_backward_work *x, int64_t q0, int queries, int tile, const att_mask_tile *mask_tile)
 {
     const att_plan *plan = x->plan;
-    const int64_t first = panel_number * plan->kernels->q_tile;
+    const int64_t first = tile * plan->kernels->q_tile;
     att_block *b = &x->block;
     b->mask_tile = mask_tile;
     b->q0 = q0;
@@ -144,8 +143,9 @@ static att_block *block_of(att_backward_work *x, int64_t q0, int queries, int pa
     return b;
 }
 
-/* dP of a range of keys and a few queries, whose lanes are keys: the same chains, and no panel that is almost empty. */
-static void decode_dp(const att_backward_work *x, const att_block *b, int panel_number, int64_t first, int64_t keys)
+/* dP of a range of keys and a few queries by the decode kernel, whose lanes are keys: a tile would be almost empty. The
+ * chains are the same. */
+static void decode_dp(const att_backward_work *x, const att_block *b, int tile, int64_t first, int64_t keys)
 {
     const att_plan *plan = x->plan;
     const int64_t dim = plan->spec.value_dim;
@@ -158,7 +158,7 @@ static void decode_dp(const att_backward_work *x, const att_block *b, int panel_
                                                             .dim = dim,
                                                             .k = v,
                                                             .k_stride = x->keys->value.stride,
-                                                            .q = d.at + panel_number * plan->kernels->q_tile * d.stride,
+                                                            .q = d.at + tile * plan->kernels->q_tile * d.stride,
                                                             .q_stride = d.stride,
                                                             .s = s,
                                                             .s_stride = ATT_KEY_BLOCK});
@@ -167,19 +167,17 @@ static void decode_dp(const att_backward_work *x, const att_block *b, int panel_
             b->ds[(first + k) * b->stride + i] = attends(&x->head.view, b->q0 + i) ? s[i * ATT_KEY_BLOCK + k] : 0;
 }
 
-/* dP of keys [first, last) and the panel's queries from `from` on: dP^T = V dO^T. */
-static void grads(const att_backward_work *x, const att_block *b, int panel_number, int64_t first, int64_t last,
-                  int from)
+/* dP of keys [first, last) and the tile's queries from `from` on: dP^T = V dO^T. */
+static void dp_of_keys(const att_backward_work *x, const att_block *b, int tile, int64_t first, int64_t last, int from)
 {
     const att_kernels *k = x->plan->kernels;
     const int64_t dim = x->plan->spec.value_dim, stride = x->keys->value.stride;
-    const float *v = x->keys->value.at + first * stride,
-                *dout = x->w.q.dout_packed + panel_number * dim * k->q_tile + from;
+    const float *v = x->keys->value.at + first * stride, *dout = x->w.q.dout_packed + tile * dim * k->q_tile + from;
     float *to = b->ds + first * b->stride + from;
     if (x->plan->bf16_pairs)
         k->bf16.scores(last - first, b->queries, att_bf16_pairs_in(dim), v, stride, dout, to, b->stride);
     else if (b->queries <= DECODE_QUERIES)
-        decode_dp(x, b, panel_number, first, last - first);
+        decode_dp(x, b, tile, first, last - first);
     else
         k->backward.dp(&(const att_product){.n = b->queries - from,
                                             .m = last - first,
@@ -192,17 +190,17 @@ static void grads(const att_backward_work *x, const att_block *b, int panel_numb
 }
 
 /* dP of range r. */
-static void range_dp(const att_backward_work *x, const att_block *b, int panel_number, int r)
+static void dp_of_range(const att_backward_work *x, const att_block *b, int tile, int r)
 {
     const att_range range = b->mask_tile->range[r];
     const int64_t diagonal_split = x->plan->bf16_pairs ? range.last : att_mask_tile_split(b->mask_tile, r);
-    grads(x, b, panel_number, range.first, diagonal_split, 0);
+    dp_of_keys(x, b, tile, range.first, diagonal_split, 0);
     if (diagonal_split < range.last)
-        grads(x, b, panel_number, diagonal_split, range.last, x->plan->kernels->q_tile / 2);
+        dp_of_keys(x, b, tile, diagonal_split, range.last, x->plan->kernels->q_tile / 2);
 }
 
-/* One panel: P and dS, before the stages are walked back. */
-static void p_and_ds(const att_backward_work *x, att_block *b, int panel_number)
+/* P and dS of one tile, before the backward of the stages. */
+static void p_and_ds(const att_backward_work *x, att_block *b, int tile)
 {
     const att_plan *plan = x->plan;
     const att_kernels *k = plan->kernels;
@@ -213,20 +211,20 @@ static void p_and_ds(const att_backward_work *x, att_block *b, int panel_number)
     b->bf16_pairs = false;
     b->key = x->keys->key;
     for (int r = 0; r < b->mask_tile->n_ranges; r++)
-        range_dp(x, b, panel_number, r);
+        dp_of_range(x, b, tile, r);
     att_dropout_mask_block(b, keep);
     att_dropout_apply_block(b, keep, b->ds);
     for (int r = 0; r < b->mask_tile->n_ranges; r++) {
         const int64_t first = b->mask_tile->range[r].first, keys = b->mask_tile->range[r].last - first;
         k->backward.softmax(keys, plan->scale_in_softmax ? plan->spec.scale : 1, b->s + first * b->stride,
-                            b->ds + first * b->stride, b->stride, x->w.q.lse + panel_number * k->q_tile,
-                            x->w.q.delta + panel_number * k->q_tile);
+                            b->ds + first * b->stride, b->stride, x->w.q.lse + tile * k->q_tile,
+                            x->w.q.delta + tile * k->q_tile);
     }
     att_dropout_apply_block(b, keep, b->s);
 }
 
-/* dQ += dS K of one panel; the first block of keys begins it. */
-static void over_keys(att_backward_work *x, const att_block *b)
+/* dQ += dS K of one tile; the first block of keys overwrites dQ. */
+static void add_dq(att_backward_work *x, const att_block *b)
 {
     const att_plan *plan = x->plan;
     const int64_t dim = plan->q_dim;
@@ -246,7 +244,7 @@ static void over_keys(att_backward_work *x, const att_block *b)
     att_add_nonfinite(plan, b->mask_tile, &clean, b->queries, key.at, key.stride, dim, b->ds, b->stride, b->dq);
 }
 
-/* Bit 2 p + h: does half h of panel p attend to anything among the keys from `key` on, half a sub-tile of them? */
+/* Bit 2 p + h: does half h of tile p attend to any of the ATT_SUB_TILE / 2 keys from `key` on? */
 static unsigned half_tiles_of(const att_mask_tile *mask_tile, int n_q_tiles, int key)
 {
     unsigned halves = 0;
@@ -257,8 +255,8 @@ static unsigned half_tiles_of(const att_mask_tile *mask_tile, int n_q_tiles, int
     return halves;
 }
 
-/* dV += P^T dO and dK += dS^T Q for keys [first, last), over half panels [begin, end) of queries; or begins them,
- * unless they are K/V block again. */
+/* dV += P^T dO and dK += dS^T Q for keys [first, last) and half tiles [begin, end) of queries. The first sum of a block
+ * overwrites dV and dK, unless `again`. */
 static void accumulate(const att_backward_work *x, int queries, int first, int last, int begin, int end, bool again)
 {
     const att_plan *plan = x->plan;
@@ -268,27 +266,26 @@ static void accumulate(const att_backward_work *x, int queries, int first, int l
     const int half = k->q_tile / 2;
     const int64_t stride = Q_TILES * k->q_tile, q = begin * half;
     const int64_t count = (end * half < queries ? end * half : queries) - q;
-    k->backward.gemm_nn(&(const att_product){.add = dv->begun || again,
-                                             .m = last - first,
-                                             .k = count,
-                                             .a = w->p + first * stride + q,
-                                             .lda = stride,
-                                             .b = w->q.dout_rows + q * k->q_tile,
-                                             .ldb = stride,
-                                             .n = dv->dim,
-                                             .c = dv->from + first * dv->stride,
-                                             .ldc = dv->stride});
-    if (att_score_is_dot(plan))
-        k->backward.gemm_nn(&(const att_product){.add = dk->begun || again,
-                                                 .m = last - first,
-                                                 .k = count,
-                                                 .a = w->ds + first * stride + q,
-                                                 .lda = stride,
-                                                 .b = w->q.q_rows + q * k->q_tile,
-                                                 .ldb = stride,
-                                                 .n = dk->dim,
-                                                 .c = dk->from + first * dk->stride,
-                                                 .ldc = dk->stride});
+    att_product product = {.add = dv->begun || again,
+                           .m = last - first,
+                           .n = dv->dim,
+                           .k = count,
+                           .a = w->p + first * stride + q,
+                           .lda = stride,
+                           .b = w->q.dout_rows + q * k->q_tile,
+                           .ldb = stride,
+                           .c = dv->from + first * dv->stride,
+                           .ldc = dv->stride};
+    k->backward.gemm_nn(&product);
+    if (!att_score_is_dot(plan))
+        return;
+    product.add = dk->begun || again;
+    product.n = dk->dim;
+    product.a = w->ds + first * stride + q;
+    product.b = w->q.q_rows + q * k->q_tile;
+    product.c = dk->from + first * dk->stride;
+    product.ldc = dk->stride;
+    k->backward.gemm_nn(&product);
 }
 
 /* The same for the whole block, where it is not empty: keys to which the same queries attend go together. */
@@ -316,16 +313,16 @@ static void accumulate_block(att_backward_work *x, int queries, const att_mask_t
     x->keys->dk.begun = x->keys->dv.begun = true;
 }
 
-/* ---- one step: some panels of queries */
+/* ---- one step: some tiles of queries */
 
-/* How many of the queries are in panel p. */
-static int in_q_tile(int queries, int p, int panel)
+/* How many of the queries are in tile p. */
+static int queries_in_tile(int queries, int p, int panel)
 {
     const int left = queries - p * panel;
     return left < panel ? left : panel;
 }
 
-/* dQ of these queries is complete: packed_q back, where it is packed_q, and stored. */
+/* Writes dQ of these queries, which is complete, to its rows. */
 static void write_dq(const att_backward_work *x, int64_t q0, int queries)
 {
     const att_plan *plan = x->plan;
@@ -350,26 +347,26 @@ static void write_dq(const att_backward_work *x, int64_t q0, int queries)
     }
 }
 
-/* Its turn has come: all that earlier tasks add to what is shared by several is there. */
+/* Adds to what several tasks share, when all earlier tasks have: the backward of the stages, and dQ. */
 static void add_in_turn(att_backward_work *x, int64_t q0, int queries, const att_mask_tile *mask_tile, int n_q_tiles)
 {
     const int64_t panel = x->plan->kernels->q_tile, dim = x->plan->q_dim;
     const bool dot = att_score_is_dot(x->plan);
     for (int i = 0; i < n_q_tiles; i++) {
-        const int64_t rows = att_score_reads_query_rows(x->plan) ? in_q_tile(queries, i, (int)panel) : panel;
+        const int64_t rows = att_score_reads_query_rows(x->plan) ? queries_in_tile(queries, i, (int)panel) : panel;
         if (x->keys->k0 == 0 && (!dot || mask_tile[i].n_ranges == 0))
             memset(x->head.dq_sum + (q0 + i * panel) * dim, 0, (size_t)(rows * dim) * sizeof *x->head.dq_sum);
         if (mask_tile[i].n_ranges == 0)
             continue;
-        const att_block *b = block_of(x, q0 + i * panel, in_q_tile(queries, i, (int)panel), i, &mask_tile[i]);
+        const att_block *b = block_of(x, q0 + i * panel, queries_in_tile(queries, i, (int)panel), i, &mask_tile[i]);
         att_score_block_back(b);
         if (dot)
-            over_keys(x, b);
+            add_dq(x, b);
     }
 }
 
-/* Lists what is fetched while this step sums dQ: where dQ is stored, if it is then complete, and rows of queries of the
- * next step, those before q0. */
+/* Lists what is prefetched while this step sums dQ: the rows of dQ, if it is complete then, and the queries of the next
+ * step, those before q0. */
 static void prefetch_next(att_backward_work *x, int64_t q0, int queries)
 {
     const int64_t n = q0 > 0 ? Q_TILES * x->plan->kernels->q_tile : 0, value_dim = x->plan->spec.value_dim;
@@ -379,37 +376,38 @@ static void prefetch_next(att_backward_work *x, int64_t q0, int queries)
     att_rows_prefetch(&x->prefetch, &x->head.view.out, q0 - n, n, value_dim);
 }
 
-/* What masks leave of the block, if it is among the keys `attended`; gives how many runs. */
-static int cut_block(const att_backward_work *x, int64_t q0, int queries, att_range attended, att_mask_tile *mask_tile)
+/* The masks of the block by each tile; empty outside of the keys `attended`. Returns the number of ranges. */
+static int make_masks(const att_backward_work *x, int64_t q0, int queries, att_range attended, att_mask_tile *mask_tile)
 {
     const att_plan *plan = x->plan;
     const int panel = plan->kernels->q_tile;
     const int64_t k0 = x->keys->k0;
-    int runs = 0;
+    int ranges = 0;
     for (int i = 0; i * panel < queries; i++) {
         if (attended.first <= k0 && k0 < attended.last)
-            att_mask_tile_make(plan, &x->head.view, q0 + i * panel, in_q_tile(queries, i, panel), k0, x->keys->keys,
-                               &mask_tile[i]);
+            att_mask_tile_make(plan, &x->head.view, q0 + i * panel, queries_in_tile(queries, i, panel), k0,
+                               x->keys->keys, &mask_tile[i]);
         else
             mask_tile[i].n_ranges = 0;
-        runs += mask_tile[i].n_ranges;
+        ranges += mask_tile[i].n_ranges;
     }
-    return runs;
+    return ranges;
 }
 
-/* A block of the task's keys by the queries of the step; gives whether these had to be transformed. */
-static bool load_kv_block(att_backward_work *x, att_kv_block *keys, int64_t q0, int queries, att_range attended,
-                          bool transformed)
+/* A block of the task's keys by the queries of the step, which are prepared if they are not yet. Returns whether any
+ * query attends to it. */
+static bool compute_block(att_backward_work *x, att_kv_block *keys, int64_t q0, int queries, att_range attended,
+                          bool prepared)
 {
     const int panel = x->plan->kernels->q_tile, n_q_tiles = (queries + panel - 1) / panel;
     const bool first = keys == x->blocks, last = keys == &x->blocks[x->n_blocks - 1];
     att_mask_tile mask_tile[Q_TILES];
     set_kv_block(x, keys);
-    const bool any = cut_block(x, q0, queries, attended, mask_tile) > 0;
-    if (any && !transformed)
+    const bool any = make_masks(x, q0, queries, attended, mask_tile) > 0;
+    if (any && !prepared)
         prepare_queries(x, q0, queries);
     for (int i = 0; any && i < n_q_tiles; i++)
-        p_and_ds(x, block_of(x, q0 + i * panel, in_q_tile(queries, i, panel), i, &mask_tile[i]), i);
+        p_and_ds(x, block_of(x, q0 + i * panel, queries_in_tile(queries, i, panel), i, &mask_tile[i]), i);
     if (last)
         prefetch_next(x, q0, queries);
     if (first)
@@ -428,14 +426,14 @@ void att_backward_step(att_backward_work *x, int64_t q0)
 {
     const int64_t max = Q_TILES * x->plan->kernels->q_tile, left = x->head.view.head.tq - q0;
     const int queries = (int)(att_min(left, max)), sink = x->plan->sink;
-    bool transformed = sink >= 0 && att_sink_of(x->plan, x->head.param)->grad && x->task->k0 == 0;
+    bool prepared = sink >= 0 && att_sink_of(x->plan, x->head.param)->grad && x->task->k0 == 0;
     att_range attended;
     att_span(x->plan, &x->head.view, q0, queries, &attended.first, &attended.last);
     att_prefetch_clear(&x->prefetch);
-    if (transformed) {
+    if (prepared) {
         prepare_queries(x, q0, queries);
         sink_back(x, queries);
     }
     for (int n = 0; n < x->n_blocks; n++)
-        transformed = load_kv_block(x, &x->blocks[n], q0, queries, attended, transformed) || transformed;
+        prepared = compute_block(x, &x->blocks[n], q0, queries, attended, prepared) || prepared;
 }

@@ -73,12 +73,11 @@ void att_span(const att_plan *plan, const att_head_view *at, int64_t q0, int64_t
             att_mask_block_of(plan, i, at, (att_range){q0, q0 + queries}, (att_range){0, at->head.tk});
         if (plan->mask[i].stage.span)
             plan->mask[i].stage.span(&b, &from, &to);
-        *first = from > *first ? from : *first;
-        *last = to < *last ? to : *last;
+        *first = att_max(from, *first);
+        *last = att_min(to, *last);
     }
-    const int64_t end = (*last + ATT_KEY_BLOCK - 1) / ATT_KEY_BLOCK * ATT_KEY_BLOCK;
     *first = *first / ATT_KEY_BLOCK * ATT_KEY_BLOCK;
-    *last = end < at->head.tk ? end : at->head.tk;
+    *last = att_min((*last + ATT_KEY_BLOCK - 1) / ATT_KEY_BLOCK * ATT_KEY_BLOCK, at->head.tk);
 }
 
 void att_mask_tile_add(att_mask_tile *mask_tile, int64_t first, int64_t last, bool partial)
@@ -91,7 +90,8 @@ void att_mask_tile_add(att_mask_tile *mask_tile, int64_t first, int64_t last, bo
         mask_tile->range[mask_tile->n_ranges++] = (att_range){first, last};
 }
 
-/* In steps of half a sub-tile. */
+/* The first key of the last range that only the second half of the queries attends to, rounded up to half a sub-tile.
+ */
 static int find_diagonal_split(const att_plan *plan, const att_mask_tile *mask_tile, int queries)
 {
     enum { STEP = ATT_SUB_TILE / 2 };
@@ -112,18 +112,18 @@ void att_mask_tile_make(const att_plan *plan, const att_head_view *at, int64_t q
     mask_tile->n_ranges = 0;
     mask_tile->partial = (att_range){0, 0};
     mask_tile->diagonal_split = keys;
-    const att_cover padded = cover(plan, at, q0, queries, k0, keys);
-    if (padded == ATT_FULL)
+    const att_cover whole = cover(plan, at, q0, queries, k0, keys);
+    if (whole == ATT_FULL)
         att_mask_tile_add(mask_tile, 0, keys, false);
-    for (int first = 0; padded == ATT_PARTIAL && first < keys; first += ATT_SUB_TILE) {
+    for (int first = 0; whole == ATT_PARTIAL && first < keys; first += ATT_SUB_TILE) {
         const int n = keys - first < ATT_SUB_TILE ? keys - first : ATT_SUB_TILE;
         const att_cover c = probe(plan, at, q0, queries, k0 + first, n, mask_tile->bits + first);
-        if (c == ATT_FULL && att_mask_tile_is_partial(mask_tile)) /* perhaps between partial */
+        if (c == ATT_FULL && att_mask_tile_is_partial(mask_tile)) /* it may lie between partial ones */
             memset(mask_tile->bits + first, 0xff, (size_t)n * sizeof *mask_tile->bits);
         if (c != ATT_EMPTY)
             att_mask_tile_add(mask_tile, first, first + n, c == ATT_PARTIAL);
     }
-    if (padded == ATT_PARTIAL && mask_tile->n_ranges)
+    if (whole == ATT_PARTIAL && mask_tile->n_ranges)
         mask_tile->diagonal_split = find_diagonal_split(plan, mask_tile, queries);
 }
 
@@ -239,7 +239,7 @@ static void modify_all(const att_block *b, int r, const att_score_tile *t)
 }
 
 /* Sets x (s or ds of range r) to `value` where a pair does not attend. */
-static void forbid(const att_block *b, int r, float value, float *x, int64_t stride)
+static void apply_mask(const att_block *b, int r, float value, float *x, int64_t stride)
 {
     const att_range partial = att_mask_tile_partial(b->mask_tile, r);
     b->plan->kernels->attend.apply_mask(partial.last - partial.first, b->mask_tile->bits + partial.first, value,
@@ -252,7 +252,7 @@ void att_score_block(const att_block *b)
         const att_builtin_tile t = tile_of(b, r);
         score(b, r, &t.tile);
         modify_all(b, r, &t.tile);
-        forbid(b, r, -INFINITY, t.tile.s, t.tile.stride);
+        apply_mask(b, r, -INFINITY, t.tile.s, t.tile.stride);
     }
 }
 
@@ -274,7 +274,7 @@ static void modify_back(const att_block *b, int r, int i, const att_score_tile *
     else if (m->derivative)
         att_modifier_pairs_back(b, m, &t);
     if (b->saved[i]) /* 0 times the derivative at NaN */
-        forbid(b, r, 0, t.ds, t.stride);
+        apply_mask(b, r, 0, t.ds, t.stride);
 }
 
 static void score_back(const att_block *b, int r, const att_score_tile *t)

@@ -42,7 +42,7 @@ static att_status check_sizes(att_ctx *ctx, att_attention_spec *s)
 /* ---- stages */
 
 /* What the score does to rows, and how long they are then. */
-static att_status check_prologue(att_ctx *ctx, att_plan *p)
+static att_status check_transforms(att_ctx *ctx, att_plan *p)
 {
     const att_attention_spec *s = &p->spec;
     const att_row_transforms *o = p->builtin->transforms;
@@ -80,7 +80,7 @@ static att_status check_score(att_ctx *ctx, att_plan *p)
     att_status e = att_take_options(&p->score, sizeof p->score, builtin ? &builtin->score : score, "att_score");
     if (!e && !p->score.formula)
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "spec.score has no formula");
-    e = e ? e : check_prologue(ctx, p);
+    e = e ? e : check_transforms(ctx, p);
     if (e)
         return e;
     if (s->scale == 0 && score == att_score_dot)
@@ -237,7 +237,7 @@ static att_status check_align(att_ctx *ctx, const att_plan *p)
 }
 
 /* Can the plan multiply bf16 in pairs? */
-static bool words_usable(const att_plan *plan)
+static bool can_use_bf16_pairs(const att_plan *plan)
 {
     bool usable = plan->spec.dtype == ATT_BF16 && plan->kernels->bf16.scores && plan->builtin->is_dot &&
                   plan->score.tile && !plan->transforms;
@@ -270,7 +270,7 @@ att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan *
     e = e ? e : check_stages(ctx, p);
     e = e ? e : check_align(ctx, p);
     e = e ? e : att_scratch_new(p);
-    p->bf16_pairs = !e && words_usable(p);
+    p->bf16_pairs = !e && can_use_bf16_pairs(p);
     p->scale_in_softmax = p->bf16_pairs && p->n_modifiers == 0 && p->spec.scale > 0;
     if (e) {
         att_free(ctx, p);

@@ -42,7 +42,7 @@ struct att_plan {
     int n_params, n_given; /* of the score from 0 on, then of the stages in the spec's order; those that calls give */
     att_plan_param param[ATT_MAX_PARAMS];
     unsigned flags;        /* of all stages together */
-    bool scale_in_queries; /* the scale is in the packed_q queries */
+    bool scale_in_queries; /* the scale is in the packed queries */
     bool bf16_pairs;       /* bf16 is multiplied in pairs: forward all of it, backward what S and dP are made of */
     bool scale_in_softmax; /* and then the scale is part of the softmax */
     int sink;              /* which modifier is the sink, or -1 */
@@ -56,7 +56,7 @@ static inline const att_param_view *att_sink_of(const att_plan *plan, const att_
 {
     return &param[plan->modifier[plan->sink].param];
 }
-/* What the packed_q queries were multiplied with. */
+/* The factor of the packed queries. */
 static inline float att_query_scale(const att_plan *plan) { return plan->scale_in_queries ? plan->spec.scale : 1; }
 
 #endif

@@ -2,8 +2,8 @@
  *
  *   score -> scale -> modifiers -> masks -> softmax -> weighted values
  *
- * A tile is a block of queries, at most a panel, by a block of keys. Its scores lie transposed: s [keys][panel], a
- * column for each query. Stages are called once a tile through tables, so the work to extend is scores + modifiers +
+ * A tile is at most q_tile queries by a block of keys. Its scores lie transposed: s [keys][q_tile], a column for each
+ * query. Stages are called once a tile through tables, so the work to extend is scores + modifiers +
  * masks, not their product. Their types are public (attend_extend.h): a built-in stage is made as a caller's is, but
  * scores and modifiers once for each instruction set. What built-in scores have beyond that is here.
  *
@@ -20,13 +20,13 @@
 enum { ATT_MAX_STAGES = 16, ATT_MAX_PARAMS = 16 };
 
 /* Constants, so that results depend on neither caches nor threads: keys are counted from the sequence's start, a
- * block of them is softened at once, and a segment's partial result is merged with those before it. */
+ * block of them is one softmax step, and the accumulator of a segment is merged with those before it. */
 enum { ATT_KEY_BLOCK = 256, ATT_KEY_SEGMENT = 1024, ATT_SUB_TILE = 32, ATT_MAX_Q_TILE = 64 };
 
 /* Bits 0 to n - 1. */
 static inline uint64_t att_low_bits(int64_t n) { return n <= 0 ? 0 : n >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << n) - 1; }
 
-/* What a score does to each row of queries, and of keys, before its tiles see them (transforms.c). */
+/* What a score does to each row of queries, and of keys, before its tiles see them (call/transform.c). */
 typedef enum att_transform_kind {
     ATT_TRANSFORM_NONE = 0,
     ATT_TRANSFORM_NORMALIZE, /* x / |x| */
