@@ -47,7 +47,8 @@
  * when the process forked is half-written there.
  *
  * On one instruction set a result has the same bits for any number of threads,
- * and a sequence's result does not depend on what else is in its batch.
+ * and a sequence's result does not depend on what else is in its batch. The sign
+ * and payload of a NaN are exempt: a NaN is a NaN in both, no more.
  */
 #ifndef ATTEND_H
 #define ATTEND_H
