@@ -21,6 +21,7 @@
 #define ATTEND_MODEL_H
 
 #include "attend_learn.h"
+#include "attend_nn.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -63,6 +64,12 @@ typedef struct att_safetensors_options {
  * would refuse; a folder, a device or a dangling link at path; I/O errors. */
 ATT_API att_status att_safetensors_write(att_ctx *ctx, const char *path, int64_t n, const char *const *names,
                                          const att_tensor *tensors, const att_safetensors_options *options);
+
+/* Parameters by name: from a file, as the `load` of att_nn_params_config with the file (att_safetensors *) as its user;
+ * and all of them to a file, as att_safetensors_write writes it. options or NULL: defaults. */
+ATT_API att_status att_safetensors_load(void *file, const char *name, int rank, const int64_t *dim, att_tensor *value);
+ATT_API att_status att_safetensors_write_params(att_ctx *ctx, const char *path, const att_nn_params *p,
+                                                const att_safetensors_options *options);
 
 /* ---- 2 Text ------------------------------------------------------------- */
 

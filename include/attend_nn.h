@@ -93,7 +93,7 @@ typedef struct att_nn_dropout {
 /* dropout(x) + residual; dropout or NULL: none; residual or NULL: none. dropout_id: by att_nn_dropout_id. */
 ATT_API att_var *att_nn_dropout_apply(att_tape *t, const att_nn_dropout *dropout, uint64_t dropout_id, att_var *x,
                                       att_var *residual);
-/* The id of a dropout layer, a hash of prefix.name. */
+/* The id of a dropout layer, a hash of prefix.name; 0 where one is NULL. */
 ATT_API uint64_t att_nn_dropout_id(const char *prefix, const char *name);
 
 /* ---- 3 Small layers ----------------------------------------------------- */
@@ -129,8 +129,8 @@ typedef struct att_nn_embedding {
 /* name.weight; as PyTorch's Embedding, normal with mean 0 and standard deviation 1. Learned positions are one, too: see
  * att_learned_positions; sinusoidal ones have no parameters: att_sinusoidal. */
 ATT_API const att_nn_embedding *att_nn_embedding_new(att_nn_params *p, const char *name, int64_t n, int64_t features);
-/* ids [tokens], each in [0, n) -> [tokens, features] */
-ATT_API att_var *att_nn_embedding_apply(att_tape *t, const att_nn_embedding *l, const int32_t *ids, int64_t tokens);
+/* ids [count], each in [0, n) -> [count, features] */
+ATT_API att_var *att_nn_embedding_apply(att_tape *t, const att_nn_embedding *l, const int32_t *ids, int64_t count);
 
 /* ---- 4 Attention -------------------------------------------------------- */
 
@@ -159,7 +159,7 @@ typedef struct att_nn_attention_config {
     att_nn_norm_kind qk_norm_kind;
     float qk_norm_eps;                /* 0: 1e-5 */
     const att_rotary_options *rotary; /* of queries and keys, after their norm; copied, but what it points to must
-                                         outlive the layer. Or NULL: none */
+                                         outlive the layer; or NULL: none */
 } att_nn_attention_config;
 
 typedef struct att_nn_attention {

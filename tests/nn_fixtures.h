@@ -59,6 +59,8 @@ static void give_nn_calls(att_var *source, const int64_t *offsets, const uint32_
     dropout.sequence_ids = ids;
     attention.dropout = layer.dropout = &dropout;
     attention.source = attention.residual = layer.source = source;
+    static const att_recurrent_state zeros;
+    give("const att_recurrent_state *", &zeros);
     give("const att_nn_dropout *", &dropout);
     give("const att_nn_attention_call *", &attention);
     give("const att_nn_layer_call *", &layer);

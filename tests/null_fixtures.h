@@ -380,6 +380,7 @@ static void give_safetensors(void)
     bytes = fread(data, 1, sizeof data, file);
     fclose(file);
     give("att_safetensors_open.path", path);
+    give("att_safetensors_load.file", f);
     give("att_safetensors_from_memory.data", data);
     give("att_safetensors_from_memory.bytes", &bytes);
     give("const att_tensor *tensors", NUMBERS(2, 2));

@@ -219,7 +219,8 @@ static bool fill_in_params(att_tape *t, const att_nn_attention *l, application *
     return true;
 }
 
-/* Positions of the rows of x, where keys and queries are rotated: the caller's, or by offsets, behind what is cached */
+/* Positions of the rows of x, where keys and queries are rotated: the caller's, or by offsets, after the cached tokens
+ */
 static bool fill_in_positions(att_tape *t, att_ctx *ctx, const att_nn_attention *l, att_var *x, application *a)
 {
     const att_cache *cache = a->call.cache;
@@ -299,8 +300,7 @@ static att_tensor part(const att_tensor *x, int64_t first, int64_t last)
 att_status att_nn_attention_cache_source(att_tape *t, const att_nn_attention *l, att_var *source,
                                          const int64_t *offsets, att_cache *cache)
 {
-    if (att_require(__func__,
-                    ATT_NAMED({"t", t}, {"l", l}, {"source", source}, {"offsets", offsets}, {"cache", cache})))
+    if (att_require(__func__, ATT_NAMED({"t", t}, {"l", l}, {"offsets", offsets}, {"cache", cache})))
         return ATT_ERR_ARGUMENT;
     const att_positions at = {.size = sizeof at, .offsets = offsets, .n = att_cache_sequences(cache)};
     att_tensor key, value;

@@ -27,7 +27,8 @@ att_var *att_nn_decoder_layer_apply(att_tape *t, const att_nn_decoder_layer *l, 
                                     const att_nn_layer_call *call)
 {
     att_nn_layer_call c = {.size = sizeof c};
-    if (!att_nn_given(t, __func__, l) || !att_nn_take_call(t, &c, sizeof c, call, "att_nn_layer_call"))
+    if (!att_nn_given(t, __func__, l) || !att_tape_require(t, __func__, ATT_NAMED({"call", call})) ||
+        !att_nn_take_call(t, &c, sizeof c, call, "att_nn_layer_call"))
         return NULL;
     if (!c.memory && !att_tape_require(t, __func__, ATT_NAMED({"source", c.source})))
         return NULL;

@@ -4,7 +4,7 @@
 /* A model has few dropout layers, whose hashes differ. */
 uint64_t att_nn_dropout_id(const char *prefix, const char *name)
 {
-    return att_fnv64_text(ATT_FNV64_OFFSET, att_nn_join(prefix, name).text);
+    return prefix && name ? att_fnv64_text(ATT_FNV64_OFFSET, att_nn_join(prefix, name).text) : 0;
 }
 
 att_var *att_nn_dropout_apply(att_tape *t, const att_nn_dropout *d, uint64_t dropout_id, att_var *x, att_var *residual)
