@@ -152,6 +152,7 @@ function structure(s,    of, body, rest, n, i, behind)
     match(s, /struct [a-z_0-9]+/)
     of = substr(s, RSTART + 7, RLENGTH - 7)
     is_struct[of] = 1
+    if (of ~ /^att_nn_/ && s !~ /\{[^;]*size_t size;/) return # a layer, which the library makes
     members = members "\n    {\"" of "\", NULL, sizeof(" of "), 0},"
     rest = text
     text = substr(s, index(s, "{") + 1)

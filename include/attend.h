@@ -8,7 +8,9 @@
  *
  *   attend_extend.h  scores, modifiers and masks of your own
  *   attend_learn.h   variables, parameters, operations with gradients
- *   attend_model.h   text, layers and whole models (libattend_model)
+ *   attend_nn.h      layers: of a Transformer, recurrent, convolutions
+ *   attend_text.h    tokenizers, vocabularies, BLEU (libattend_model)
+ *   attend_model.h   whole models (libattend_model)
  *   attend_util.h    what libraries on top need
  *
  * Conventions
@@ -423,9 +425,23 @@ typedef struct att_plan_info {
     double skipped;  /* share of tiles that masks make empty; args NULL: 0 */
     double bytes;    /* of q, k, v, out and lse, each once; args NULL: 0 */
     att_pass_info forward, backward;
+    int64_t heads, kv_heads, head_dim, key_dim, value_dim; /* of the spec, defaults filled in */
+    int n_params;                                          /* of args.param */
 } att_plan_info;
 /* Says it before anything runs. args or NULL: of no call, see above. */
 ATT_API att_status att_plan_describe(const att_plan *plan, const att_attention_args *args, att_plan_info *info);
+/* A parameter that calls of a plan give. */
+typedef struct att_plan_parameter_info {
+    size_t size;
+    const char *stage, *name; /* "general", "W": valid as long as the plan */
+    att_dtype dtype;
+    bool optional;  /* may be left zero */
+    bool of_mask;   /* has no gradient */
+    int rank;       /* 0: its shape depends on the call; else one per head, [heads, ...] or [1, ...] */
+    int64_t dim[3]; /* -1: any */
+} att_plan_parameter_info;
+/* Parameter i, in the order of args.param. Errors: i out of range. */
+ATT_API att_status att_plan_parameter(const att_plan *plan, int i, att_plan_parameter_info *info);
 
 /* ---- 5 Measure ---------------------------------------------------------- */
 

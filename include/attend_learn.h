@@ -55,6 +55,32 @@ ATT_API void att_param_invalidate(att_param *p);
 ATT_API const att_tensor *att_param_grad(const att_param *p);
 ATT_API void att_param_zero_grad(att_param *p);
 
+/* How a new parameter begins. fan_in and fan_out are the numbers of inputs and outputs that an element is one of: of
+ * [out, in, ...] in and out times what the other dimensions make together. */
+typedef enum att_init_kind {
+    ATT_INIT_CONSTANT = 0,     /* value; so all zero is zeros */
+    ATT_INIT_UNIFORM,          /* in +-value */
+    ATT_INIT_NORMAL,           /* standard deviation value */
+    ATT_INIT_TRUNCATED_NORMAL, /* the same, at most two standard deviations from 0 */
+    ATT_INIT_FAN_IN_UNIFORM,   /* in +-1 / sqrt(fan_in): PyTorch's Linear and Conv2d */
+    ATT_INIT_XAVIER_UNIFORM,   /* in +-gain sqrt(6 / (fan_in + fan_out))                  (Glorot, Bengio 2010) */
+    ATT_INIT_XAVIER_NORMAL,    /* standard deviation gain sqrt(2 / (fan_in + fan_out))    (the same) */
+    ATT_INIT_KAIMING_UNIFORM,  /* in +-gain sqrt(3 / fan_in)                              (He et al. 2015) */
+    ATT_INIT_KAIMING_NORMAL    /* standard deviation gain / sqrt(fan_in)                  (the same) */
+} att_init_kind;
+typedef struct att_init {
+    size_t size;
+    att_init_kind kind;
+    double value;
+    double gain;             /* 0: 1 for Xavier, sqrt(2) for Kaiming (ReLU) */
+    int64_t fan_in, fan_out; /* 0: by x's shape */
+} att_init;
+/* Fills x (f32, dense). Element i depends on seed, name and i alone: the same on all machines, for any number of
+ * threads. init or NULL: zeros. Errors: type or strides; a fan of a shape of less than two dimensions that is not
+ * given; numbers that are not finite. */
+ATT_API att_status att_initialize(att_ctx *ctx, const att_tensor *x, const att_init *init, uint64_t seed,
+                                  const char *name);
+
 /* ---- 2 Tapes: variables and scopes -------------------------------------- */
 
 typedef struct att_tape_event att_tape_event;
@@ -436,6 +462,8 @@ struct att_tape_event {
     const att_attention_args *args; /* "attend" only */
 };
 
+/* The context of a tape; NULL for NULL. */
+ATT_API att_ctx *att_tape_ctx(const att_tape *t);
 /* Sets the tape's error, as a failing operation does: the first message stays, prefixed by the scope's path. Returns
  * NULL. */
 ATT_API att_var *att_tape_fail(att_tape *t, att_status s, const char *format, ...) ATT_PRINTF(3, 4);

@@ -31,6 +31,10 @@ typedef struct att_named {
 #endif
 /* ATT_ERR_ARGUMENT where one of given [n] is NULL: the sentence names the function and the first such pointer. */
 ATT_API att_status att_require(const char *function, const att_named *given, size_t n);
+/* The same for a function that returns a variable: false where t is NULL, or one of given [n], with which the tape
+ * fails. See attend_learn.h. */
+typedef struct att_tape att_tape;
+ATT_API bool att_tape_require(att_tape *t, const char *function, const att_named *given, size_t n);
 /* Sets the calling thread's error sentence and returns s: return att_fail(ctx, ATT_ERR_FORMAT, "%s: ...", file). ctx or
  * NULL. */
 ATT_API att_status att_fail(att_ctx *ctx, att_status s, const char *format, ...) ATT_PRINTF(3, 4);

@@ -5,6 +5,7 @@
 #include "check.h"
 #include "attend_extend.h"
 #include "attend_util.h"
+#include "nn_fixtures.h"
 #include "tiny_bert.h"
 #include "tiny_marian.h"
 #include "toy_texts.h"
@@ -51,6 +52,7 @@ static const fixture constants[] = {
     {"att_translate_alignment.layer", &(int64_t){-1}},
     {"size_t", &(size_t){3}}, /* of "a b" */
     {"att_require.n", &(size_t){1}},
+    {"att_tape_require.n", &(size_t){1}},
     {"size_t user_bytes", &(size_t){1}},
     {"uint64_t", &(uint64_t){1}},
     {"double", &(double){0.01}},
@@ -149,7 +151,7 @@ static const fixture constants[] = {
 
 /* ---- those that are made */
 
-enum { MOST_FIXTURES = 400 };
+enum { MOST_FIXTURES = 500 };
 static fixture fixtures[MOST_FIXTURES];
 static int n_fixtures;
 static test_folder made;
@@ -179,10 +181,10 @@ static const char *path_in_made(const char *name)
 /* Of f32, with numbers of its own. Fixtures stay until the program ends, as what they are of does. */
 static const att_tensor *numbers(int rank, const int64_t *dim)
 {
-    static float data[60][16];
-    static att_tensor tensor[60];
+    static float data[80][16];
+    static att_tensor tensor[80];
     static int n;
-    assert_true(n < 60);
+    assert_true(n < 80);
     check_fill(data[n], 16, (uint64_t)n, 0, 1);
     need(att_wrap(&tensor[n], data[n], ATT_F32, rank, dim, NULL));
     return &tensor[n++];
@@ -251,6 +253,7 @@ static void give_attention(void)
     give("const att_plan *", plan);
     give("att_plan *", plan);
     give("att_cache_new.plan", plain_plan);
+    give_nn_layers(ctx, give_nn_configs(plain_plan));
     give("att_attend_cached.plan", plain_plan);
     give("att_cache *", cache);
     give("const att_cache *", cache);
@@ -306,6 +309,7 @@ static void give_tapes(void)
     x[0] = att_input(t, NUMBERS(2, 2));
     scope = att_scope_begin(t, "scope");
     give("att_tape *", t);
+    give("const att_tape *", t);
     give("att_var_grad.t", done);
     give("att_var_grad.v", inside);
     give("att_attend_cached.t", plain);
@@ -324,6 +328,8 @@ static void give_tapes(void)
         give(new_token[i], att_input(plain, NUMBERS(1, 1, 2)));
     }
     give("att_retain_grad.v", x[0]);
+    give("att_nn_conv_apply.x", att_input(t, NUMBERS(1, 2, 2, 1)));
+    give_nn_calls(x[0], two_offsets, ids);
 }
 
 /* ---- models: folders of tiny ones, and what is opened of them */
@@ -374,6 +380,7 @@ static void give_safetensors(void)
     bytes = fread(data, 1, sizeof data, file);
     fclose(file);
     give("att_safetensors_open.path", path);
+    give("att_safetensors_load.file", f);
     give("att_safetensors_from_memory.data", data);
     give("att_safetensors_from_memory.bytes", &bytes);
     give("const att_tensor *tensors", NUMBERS(2, 2));

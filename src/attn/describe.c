@@ -151,7 +151,14 @@ att_status att_plan_describe(const att_plan *plan, const att_attention_args *arg
 {
     if (att_require(__func__, ATT_NAMED({"plan", plan}, {"info", info})))
         return ATT_ERR_ARGUMENT;
-    att_plan_info d = {.isa = att_isa(plan->ctx)};
+    const att_attention_spec *s = &plan->spec;
+    att_plan_info d = {.isa = att_isa(plan->ctx),
+                       .heads = s->heads,
+                       .kv_heads = s->kv_heads,
+                       .head_dim = s->head_dim,
+                       .key_dim = s->key_dim,
+                       .value_dim = s->value_dim,
+                       .n_params = plan->n_given};
     if (args) {
         att_call call;
         const att_status e = att_call_check(plan, args, false, &call);
@@ -163,4 +170,39 @@ att_status att_plan_describe(const att_plan *plan, const att_attention_args *arg
         describe_backward(plan, false, &d.backward);
     }
     return att_give_info(info, &d, sizeof d, "att_plan_info");
+}
+
+/* ---- parameters */
+
+/* The shape of a parameter per head, as far as the plan fixes it */
+static void shape_of_head(const att_plan *plan, const att_param_shape *shape, att_plan_parameter_info *d)
+{
+    const int64_t size[] = {[ATT_ANY] = -1,
+                            [ATT_HEAD_DIM] = plan->spec.head_dim,
+                            [ATT_KEY_DIM] = plan->spec.key_dim,
+                            [ATT_SCORE_DIM] = plan->q_dim};
+    const att_extent extents[] = {shape->rows, shape->columns};
+    d->dim[0] = plan->spec.heads;
+    for (d->rank = 1; d->rank < 3 && extents[d->rank - 1] != ATT_NONE; d->rank++)
+        d->dim[d->rank] = size[extents[d->rank - 1]];
+}
+
+att_status att_plan_parameter(const att_plan *plan, int i, att_plan_parameter_info *info)
+{
+    if (att_require(__func__, ATT_NAMED({"plan", plan}, {"info", info})))
+        return ATT_ERR_ARGUMENT;
+    for (int n = 0; n < plan->n_params; n++) {
+        const att_plan_param *p = &plan->param[n];
+        if (i < 0 || p->given != i)
+            continue;
+        att_plan_parameter_info d = {.stage = p->stage_name,
+                                     .name = p->shape->name,
+                                     .dtype = p->shape->dtype,
+                                     .optional = p->shape->optional,
+                                     .of_mask = p->of_mask};
+        if (p->shape->kind == ATT_PER_HEAD)
+            shape_of_head(plan, p->shape, &d);
+        return att_give_info(info, &d, sizeof d, "att_plan_parameter_info");
+    }
+    return att_fail(plan->ctx, ATT_ERR_ARGUMENT, "att_plan_parameter: i is %d, expected 0..%d", i, plan->n_given - 1);
 }

@@ -263,3 +263,29 @@ att_status att_safetensors_write_in_folder(att_ctx *ctx, const char *path, int64
 {
     return write_file(ctx, path, false, n, names, tensors, options);
 }
+
+/* ---- parameters by name */
+
+att_status att_safetensors_load(void *file, const char *name, int rank, const int64_t *dim, att_tensor *value)
+{
+    (void)rank; /* checked by the caller, as dim is */
+    if (att_require(__func__, ATT_NAMED({"file", file}, {"name", name}, {"dim", dim}, {"value", value})))
+        return ATT_ERR_ARGUMENT;
+    return att_safetensors_get(file, name, value);
+}
+
+att_status att_safetensors_write_params(att_ctx *ctx, const char *path, const att_nn_params *p,
+                                        const att_safetensors_options *options)
+{
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"path", path}, {"p", p})))
+        return ATT_ERR_ARGUMENT;
+    const int64_t n = att_nn_params_count(p);
+    const char **name = att_alloc(ctx, (size_t)n, sizeof *name);
+    att_tensor *tensor = att_alloc(ctx, (size_t)n, sizeof *tensor);
+    for (int64_t i = 0; name && tensor && i < n; i++)
+        tensor[i] = *att_param_value(att_nn_params_at(p, i, &name[i]));
+    const att_status s = name && tensor ? att_safetensors_write(ctx, path, n, name, tensor, options) : ATT_ERR_MEMORY;
+    att_free(ctx, tensor);
+    att_free(ctx, name);
+    return s;
+}

@@ -1,4 +1,4 @@
-/* Helpers of the models library: hashes and growing arrays; integer helpers are in util/util.h. */
+/* Helpers of the models library: hashes and growing arrays. */
 #ifndef ATT_IO_UTIL_H
 #define ATT_IO_UTIL_H
 
@@ -6,10 +6,8 @@
 
 #include "attend_util.h"
 
-/* FNV-1a (Fowler, Noll, Vo), 64 and 32 bits: one step with a byte or a word. A hash begins with the offset. */
-#define ATT_FNV64_OFFSET UINT64_C(0xcbf29ce484222325)
+/* FNV-1a of 32 bits; that of 64 is in util/util.h. */
 #define ATT_FNV32_OFFSET UINT32_C(0x811c9dc5)
-static inline uint64_t att_fnv64(uint64_t hash, uint32_t x) { return (hash ^ x) * UINT64_C(0x100000001b3); }
 static inline uint32_t att_fnv32(uint32_t hash, uint32_t x) { return (hash ^ x) * UINT32_C(0x1000193); }
 static inline uint32_t att_fnv32_bytes(uint32_t hash, const char *s, size_t bytes)
 {

@@ -4,7 +4,8 @@
 
 #include "attend_model.h"
 #include "attend_util.h"
-#include "nn/nn.h"
+#include "attend_nn.h"
+#include "attend_util.h"
 
 /* The state of a model that generates: rows of tokens, at first one row for each sentence. */
 typedef struct att_generator {

@@ -9,18 +9,17 @@
 struct att_bert {
     att_model model;
     att_bert_config config;
-    att_plan *plan, *dropout_plan;     /* attention of a layer: for inference, for training */
     att_param *word, *position, *type; /* tables */
-    att_nn_layer_norm norm;
-    att_nn_encoder_layer *layer; /* [config.layers] */
+    const att_nn_norm *norm;
+    const att_nn_encoder_layer **layer; /* [config.layers] */
 };
 
 /* Our parameter names and those of the class BertModel; the oldest checkpoints say gamma and beta. */
 #define LINEAR ATT_CHECKPOINT_LINEAR
 #define NORM(ours, theirs)                                                                                             \
-    {ours ".gamma", theirs ".weight"}, {ours ".gamma", theirs ".gamma"}, {ours ".beta", theirs ".bias"},               \
+    {ours ".weight", theirs ".weight"}, {ours ".weight", theirs ".gamma"}, {ours ".bias", theirs ".bias"},             \
     {                                                                                                                  \
-        ours ".beta", theirs ".beta"                                                                                   \
+        ours ".bias", theirs ".beta"                                                                                   \
     }
 static const att_checkpoint_name names[] = {
     {"embeddings.word.weight", "embeddings.word_embeddings.weight"},
@@ -44,58 +43,28 @@ static const char *const unused[] = {"embeddings.position_ids", "pooler.", "cls.
 
 static void configure(att_model *m, att_settings *s) { att_bert_config_read(s, &((att_bert *)m)->config); }
 
-static void load_embeddings(att_bert *m, att_nn_loader *s)
+static att_status build(att_model *base)
 {
+    att_bert *m = (att_bert *)base;
     const att_bert_config *c = &m->config;
-    m->word = att_nn_matrix(s, "embeddings.word", "weight", c->vocabulary, c->hidden);
-    m->position = att_nn_matrix(s, "embeddings.position", "weight", c->max_positions, c->hidden);
-    m->type = att_nn_matrix(s, "embeddings.type", "weight", c->types, c->hidden);
-    m->norm = att_nn_layer_norm_load(s, "embeddings.norm", c->hidden, c->eps);
-}
-
-static void load_layers(att_bert *m, att_nn_loader *s)
-{
-    const att_bert_config *c = &m->config;
-    const att_nn_layer_config layer = {.hidden = c->hidden,
+    const att_nn_layer_config layer = {.size = sizeof layer,
+                                       .width = c->hidden,
                                        .heads = c->heads,
                                        .intermediate = c->intermediate,
                                        .activation = c->activation,
-                                       .eps = c->eps,
-                                       .plan = m->plan};
-    for (int64_t i = 0; i < c->layers; i++)
-        m->layer[i] = att_nn_encoder_layer_load(s, att_nn_number("layer", i).text, &layer);
+                                       .attention_dropout = base->trainable ? c->attention_dropout : 0,
+                                       .eps = c->eps};
+    m->word = att_model_embedding(base, "embeddings.word", c->vocabulary, c->hidden, -1);
+    m->position = att_model_embedding(base, "embeddings.position", c->max_positions, c->hidden, -1);
+    m->type = att_model_embedding(base, "embeddings.type", c->types, c->hidden, -1);
+    m->norm = att_nn_norm_new(base->params, "embeddings.norm", ATT_LAYER_NORM, c->hidden, c->eps);
+    m->layer = att_nn_params_alloc(base->params, (size_t)c->layers * sizeof *m->layer);
+    for (int64_t i = 0; m->layer && i < c->layers; i++)
+        m->layer[i] = att_nn_encoder_layer_new(base->params, att_nn_number("layer", i).text, &layer);
+    return ATT_OK;
 }
 
-static att_status make_plans(att_bert *m)
-{
-    const att_bert_config *c = &m->config;
-    att_attention_spec spec = {.size = sizeof spec, .heads = c->heads, .head_dim = c->hidden / c->heads};
-    const att_status s = att_plan_new(m->model.ctx, &spec, &m->plan);
-    spec.dropout = c->attention_dropout;
-    return s || !m->model.trainable ? s : att_plan_new(m->model.ctx, &spec, &m->dropout_plan);
-}
-
-static att_status build(att_model *base, att_nn_loader *loader)
-{
-    att_bert *m = (att_bert *)base;
-    const att_status s = make_plans(m);
-    if (s)
-        return s;
-    m->layer = att_alloc(base->ctx, (size_t)m->config.layers, sizeof *m->layer);
-    if (!m->layer)
-        return ATT_ERR_MEMORY;
-    load_embeddings(m, loader);
-    load_layers(m, loader);
-    return loader->status;
-}
-
-static void free_bert(att_model *base)
-{
-    att_bert *m = (att_bert *)base;
-    att_plan_free(m->plan);
-    att_plan_free(m->dropout_plan);
-    att_free(base->ctx, m->layer);
-}
+static void free_bert(att_model *base) { (void)base; }
 
 static const att_model_kind kind = {.bytes = sizeof(att_bert),
                                     .configure = configure,
@@ -117,11 +86,11 @@ att_status att_bert_open_for_training(att_ctx *ctx, const char *folder, att_bert
 
 void att_bert_free(att_bert *m) { att_model_free(m); }
 
-int64_t att_bert_params(const att_bert *m) { return m ? att_parameter_store_count(m->model.store) : 0; }
+int64_t att_bert_params(const att_bert *m) { return att_nn_params_count(att_model_params(m ? &m->model : NULL)); }
 
 att_param *att_bert_param(const att_bert *m, int64_t i, const char **name)
 {
-    return att_parameter_store_get(m ? m->model.store : NULL, i, name);
+    return att_nn_params_at(att_model_params(m ? &m->model : NULL), i, name);
 }
 
 att_status att_bert_describe(const att_bert *m, att_bert_info *info)
@@ -161,64 +130,52 @@ static att_var *embed(att_tape *t, const att_bert *m, const int32_t *ids, const 
     att_var *word = att_embedding(t, m->word, ids, tokens);
     att_var *position = att_embedding(t, m->position, positions, tokens);
     att_var *type = att_embedding(t, m->type, types, tokens);
-    att_var *x = att_nn_layer_norm_apply(t, &m->norm, att_add(t, att_add(t, word, type), position));
+    att_var *x = att_nn_norm_apply(t, m->norm, att_add(t, att_add(t, word, type), position));
     att_free(m->model.ctx, positions);
     att_free(m->model.ctx, types);
     return att_scope_end(t, s, att_nn_dropout_apply(t, dropout, att_nn_dropout_id("embeddings", ""), x, NULL));
 }
 
-/* Layer i; dropout NULL: none */
-static att_var *apply_layer(att_tape *t, const att_bert *m, int64_t i, att_var *x, const att_attention_args *args,
-                            const att_nn_dropout *dropout)
-{
-    const att_nn_name name = att_nn_number("layer", i);
-    att_nn_encoder_layer layer = m->layer[i];
-    att_attention_args a = *args;
-    if (dropout) { /* dropout of attention weights */
-        layer.attention.plan = m->dropout_plan;
-        a.dropout_seed = dropout->seed ^ att_nn_dropout_id(name.text, "weights");
-        a.sequence_ids = dropout->sequence_ids;
-    }
-    att_scope s = att_scope_begin(t, name.text);
-    return att_scope_end(t, s, att_nn_encoder_layer_apply(t, &layer, x, &a, dropout));
-}
-
 static att_var *apply(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets, int64_t n,
                       const att_nn_dropout *dropout)
 {
-    if (!att_nn_sequences_fit(t, "bert", ids, offsets, n, m->config.max_positions))
+    if (!att_sequences_fit(t, "bert", ids, offsets, n, m->config.max_positions))
         return NULL;
-    att_attention_args args = {.size = sizeof args, .n_sequences = n, .q_offsets = offsets};
+    const att_attention_args args = {.size = sizeof args, .n_sequences = n, .q_offsets = offsets};
+    const att_nn_layer_call call = {.size = sizeof call, .args = &args, .dropout = dropout};
     att_scope s = att_scope_begin(t, "bert");
     att_var *x = embed(t, m, ids, offsets, n, dropout);
-    for (int64_t i = 0; i < m->config.layers; i++)
-        x = att_scope_reset(t, s, apply_layer(t, m, i, x, &args, dropout));
+    for (int64_t i = 0; i < m->config.layers; i++) {
+        att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
+        x = att_scope_end(t, layer, att_nn_encoder_layer_apply(t, m->layer[i], x, &call));
+        x = att_scope_reset(t, s, x);
+    }
     return att_scope_end(t, s, x);
 }
 
 att_var *att_bert_apply(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets, int64_t n)
 {
-    return att_nn_given(t, "bert", ATT_NAMED({"m", m})) ? apply(t, m, ids, offsets, n, NULL) : NULL;
+    return att_tape_require(t, "bert", ATT_NAMED({"m", m})) ? apply(t, m, ids, offsets, n, NULL) : NULL;
 }
 
 att_var *att_bert_apply_with_dropout(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets,
                                      int64_t n, uint64_t seed, const uint32_t *sequence_ids)
 {
-    if (!att_nn_given(t, "bert", ATT_NAMED({"m", m})))
+    if (!att_tape_require(t, "bert", ATT_NAMED({"m", m})))
         return NULL;
     if (!m->model.trainable)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "bert: the model does not learn: it comes from att_bert_open");
     const att_positions at = {.size = sizeof at, .offsets = offsets, .n = n};
-    const att_nn_dropout dropout = {m->config.hidden_dropout, seed, &at, sequence_ids};
+    const att_nn_dropout dropout = {sizeof dropout, m->config.hidden_dropout, seed, &at, sequence_ids};
     return apply(t, m, ids, offsets, n, &dropout);
 }
 
 /* ---- write */
 
-static void name_tensor(const att_stored_parameter *w, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value)
+static void name_tensor(const char *ours, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value)
 {
     (void)value;
-    att_checkpoint_translate(names, "", w->name, theirs);
+    att_checkpoint_translate(names, "", ours, theirs);
 }
 
 att_status att_bert_write_weights(const att_bert *m, const char *from, const char *folder, att_dtype dtype)
@@ -238,7 +195,7 @@ att_status att_bert_write_weights(const att_bert *m, const char *from, const cha
         name[n] = pooler[i / 2][0];
         s = att_safetensors_get(file, pooler[i / 2][i % 2], &beside[n++]);
     }
-    s = s ? s : att_parameter_store_write(m->model.store, folder, dtype, name_tensor, n, name, beside);
+    s = s ? s : att_model_write(&m->model, folder, dtype, name_tensor, n, name, beside);
     att_safetensors_free(file);
     return s;
 }

@@ -58,11 +58,11 @@ static int64_t find_ours(const att_checkpoint *c, const char *name, char theirs[
     return found;
 }
 
-/* ---- the loader */
+/* ---- loading */
 
-static att_status get(att_nn_loader *s, const char *name, int rank, const int64_t *dim, att_param **out)
+att_status att_checkpoint_load(void *checkpoint, const char *name, int rank, const int64_t *dim, att_tensor *out)
 {
-    att_checkpoint *c = (att_checkpoint *)s;
+    att_checkpoint *c = checkpoint;
     char theirs[NAME_SIZE];
     const int64_t i = find_ours(c, name, theirs);
     if (i < 0)
@@ -80,10 +80,9 @@ static att_status get(att_nn_loader *s, const char *name, int rank, const int64_
     if (value.dtype != ATT_F32 && value.dtype != ATT_F16 && value.dtype != ATT_BF16)
         return att_fail(c->ctx, ATT_ERR_DTYPE, "%s: tensor \"%s\" is %s, not f32, f16 or bf16", c->path, theirs,
                         att_dtype_name(value.dtype));
-    if (!c->param[i])
-        status = att_param_new(c->ctx, &value, &c->param[i]);
-    *out = c->param[i];
-    return status;
+    c->used[i] = true;
+    *out = value;
+    return ATT_OK;
 }
 
 /* ---- open and close */
@@ -125,11 +124,8 @@ static att_status open_file(att_checkpoint *c, const char *folder)
     if (s)
         return s;
     c->count = att_safetensors_count(c->file);
-    c->param = att_alloc(c->ctx, (size_t)c->count + 1, sizeof(att_param *));
-    if (!c->param)
-        return ATT_ERR_MEMORY;
-    memset(c->param, 0, ((size_t)c->count + 1) * sizeof(att_param *));
-    return ATT_OK;
+    c->used = att_calloc(c->ctx, (size_t)c->count + 1, sizeof *c->used);
+    return c->used ? ATT_OK : ATT_ERR_MEMORY;
 }
 
 att_status att_checkpoint_open(att_ctx *ctx, const char *folder, const att_checkpoint_name *names, const char *prefix,
@@ -139,7 +135,7 @@ att_status att_checkpoint_open(att_ctx *ctx, const char *folder, const att_check
     att_checkpoint *c = att_alloc(ctx, 1, sizeof *c);
     if (!c)
         return ATT_ERR_MEMORY;
-    *c = (att_checkpoint){.loader = {.get = get}, .ctx = ctx, .names = names, .prefix = prefix};
+    *c = (att_checkpoint){.ctx = ctx, .names = names, .prefix = prefix};
     const att_status s = open_file(c, folder);
     if (s)
         att_checkpoint_close(c);
@@ -152,10 +148,8 @@ void att_checkpoint_close(att_checkpoint *c)
 {
     if (!c)
         return;
-    for (int64_t i = 0; c->param && i < c->count; i++)
-        att_param_free(c->param[i]);
     att_safetensors_free(c->file);
-    att_free(c->ctx, c->param);
+    att_free(c->ctx, c->used);
     att_free(c->ctx, c->path);
     att_free(c->ctx, c);
 }
@@ -172,7 +166,7 @@ att_status att_checkpoint_all_used(const att_checkpoint *c, const char *const *u
         const char *name = att_safetensors_name(c->file, i);
         const size_t prefix = strlen(c->prefix);
         const char *bare = strncmp(name, c->prefix, prefix) ? name : name + prefix;
-        bool known = c->param[i] != NULL;
+        bool known = c->used[i];
         for (const char *const *u = unused; *u && !known; u++)
             known = strncmp(bare, *u, strlen(*u)) == 0;
         if (!known)

@@ -1,10 +1,10 @@
-/* A loader of parameters from a .safetensors file, which maps our names to the checkpoint's. */
+/* Tensors of a .safetensors file by our names, which it maps to those of the file. */
 #ifndef ATT_MODEL_CHECKPOINT_H
 #define ATT_MODEL_CHECKPOINT_H
 
 #include "attend_model.h"
+#include "attend_nn.h"
 #include "attend_util.h"
-#include "nn/nn.h"
 
 /* A row of a model's table of names; '*' stands for the same number in both. If several rows match our name, the first
  * whose tensor exists counts. The table ends with {0}. */
@@ -21,13 +21,12 @@ bool att_checkpoint_translate(const att_checkpoint_name *names, const char *pref
                               char theirs[ATT_CHECKPOINT_NAME]);
 
 typedef struct att_checkpoint {
-    att_nn_loader loader; /* first: layers load from &checkpoint.loader */
     att_ctx *ctx;
     char *path;
     att_safetensors *file;
     const att_checkpoint_name *names;
     const char *prefix; /* optional prefix of all of their names: "bert." */
-    att_param **param;  /* [count]: of tensor i; NULL: not requested yet */
+    bool *used;         /* [count]: was tensor i requested? */
     int64_t count;
 } att_checkpoint;
 
@@ -35,8 +34,10 @@ typedef struct att_checkpoint {
  * convert them. */
 att_status att_checkpoint_open(att_ctx *ctx, const char *folder, const att_checkpoint_name *names, const char *prefix,
                                att_checkpoint **out);
-/* Frees the parameters, too. NULL is allowed. */
+/* The tensors are then no longer valid. NULL is allowed. */
 void att_checkpoint_close(att_checkpoint *c);
+/* The `load` of att_nn_params_config, with the checkpoint as its user. */
+att_status att_checkpoint_load(void *checkpoint, const char *name, int rank, const int64_t *dim, att_tensor *out);
 /* Does the file have a tensor for our `name`? */
 bool att_checkpoint_has(const att_checkpoint *c, const char *name);
 /* Error: a tensor that was not requested and whose name does not begin with an entry of `unused` (ends with NULL). */

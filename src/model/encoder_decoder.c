@@ -4,7 +4,6 @@
 #include "model/generation.h"
 #include "model/seq2seq.h"
 #include "model/transformer.h"
-#include "nn/nn.h"
 
 #include <string.h>
 
@@ -145,12 +144,12 @@ att_status att_encoder_decoder_describe(const att_encoder_decoder *m, att_encode
 
 int64_t att_encoder_decoder_params(const att_encoder_decoder *m)
 {
-    return m ? att_parameter_store_count(m->model.store) : 0;
+    return att_nn_params_count(att_model_params(m ? &m->model : NULL));
 }
 
 att_param *att_encoder_decoder_param(const att_encoder_decoder *m, int64_t i, const char **name)
 {
-    return att_parameter_store_get(m ? m->model.store : NULL, i, name);
+    return att_nn_params_at(att_model_params(m ? &m->model : NULL), i, name);
 }
 
 /* ---- training */
@@ -161,15 +160,15 @@ static const att_loss_options no_learning = {0};
 static bool given(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *p)
 {
     static const char what[] = "encoder_decoder";
-    if (!att_nn_given(t, what, ATT_NAMED({"m", m}, {"pairs", p})) ||
-        !att_nn_given(
+    if (!att_tape_require(t, what, ATT_NAMED({"m", m}, {"pairs", p})) ||
+        !att_tape_require(
             t, what,
             ATT_NAMED({"pairs.source_offsets", p->source_offsets}, {"pairs.target_offsets", p->target_offsets})))
         return false;
     if (p->n < 0)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: pairs.n is %lld, less than 0", what, (long long)p->n);
-    return (p->source_offsets[p->n] == 0 || att_nn_given(t, what, ATT_NAMED({"pairs.source", p->source}))) &&
-           (p->target_offsets[p->n] == 0 || att_nn_given(t, what, ATT_NAMED({"pairs.target", p->target})));
+    return (p->source_offsets[p->n] == 0 || att_tape_require(t, what, ATT_NAMED({"pairs.source", p->source}))) &&
+           (p->target_offsets[p->n] == 0 || att_tape_require(t, what, ATT_NAMED({"pairs.target", p->target})));
 }
 
 /* Teacher forcing: the decoder is given the target instead of its own output (Williams, Zipser 1989), each shifted
@@ -187,16 +186,15 @@ att_var *att_encoder_decoder_logits(att_tape *t, const att_encoder_decoder *m, c
                                     const att_loss_options *l)
 {
     l = l ? l : &no_learning;
-    if (!given(t, m, p) ||
-        !att_nn_sequences_fit(t, "target", p->target, p->target_offsets, p->n, m->info.max_positions))
+    if (!given(t, m, p) || !att_sequences_fit(t, "target", p->target, p->target_offsets, p->n, m->info.max_positions))
         return NULL;
     int32_t *inputs = decoder_inputs(m->model.ctx, p, m->info.start);
     if (!inputs)
         return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(m->model.ctx));
     const att_positions sources = {.size = sizeof sources, .offsets = p->source_offsets, .n = p->n};
     const att_positions targets = {.size = sizeof targets, .offsets = p->target_offsets, .n = p->n};
-    const att_nn_dropout of_source = {l->dropout, l->seed, &sources, l->sequence_ids};
-    const att_nn_dropout of_target = {l->dropout, l->seed, &targets, l->sequence_ids};
+    const att_nn_dropout of_source = {sizeof of_source, l->dropout, l->seed, &sources, l->sequence_ids};
+    const att_nn_dropout of_target = {sizeof of_target, l->dropout, l->seed, &targets, l->sequence_ids};
     att_var *y = att_architecture_of(m)->logits(t, m, p, inputs, &of_source, &of_target);
     att_free(m->model.ctx, inputs);
     return y;
@@ -240,7 +238,5 @@ att_status att_encoder_decoder_write(const att_encoder_decoder *m, const char *f
     if (s)
         return s;
     s = att_encoder_decoder_write_settings(m, folder, o.beam ? o.beam : 4);
-    return s ? s
-             : att_parameter_store_write(m->model.store, folder, o.dtype, att_architecture_of(m)->in_file, 0, NULL,
-                                         NULL);
+    return s ? s : att_model_write(&m->model, folder, o.dtype, att_architecture_of(m)->in_file, 0, NULL, NULL);
 }

@@ -1,21 +1,42 @@
 #include "model/model.h"
 
+#include <math.h>
 #include <string.h>
 
+/* In a new model matrices are uniform in +-sqrt(6 / (in + out)) (Glorot, Bengio 2010), and biases are 0. */
+static att_status initialize(void *user, const char *name, const att_init *init, const att_tensor *value)
+{
+    const att_model *m = user;
+    const int last = value->rank - 1;
+    att_init glorot = {.size = sizeof glorot};
+    if (last > 0) {
+        glorot.kind = ATT_INIT_XAVIER_UNIFORM;
+        glorot.fan_in = value->dim[last];
+        glorot.fan_out = value->dim[last - 1];
+    }
+    const bool chosen = init->kind == ATT_INIT_CONSTANT || init->kind == ATT_INIT_NORMAL;
+    return att_initialize(m->ctx, value, chosen ? init : &glorot, m->seed, name);
+}
+
 /* Builds a configured model from FOLDER/model.safetensors, or with random initialisation if folder is NULL. */
-static att_status build(att_model *m, const char *folder, uint64_t seed)
+static att_status build(att_model *m, const char *folder)
 {
     const att_model_kind *k = m->kind;
-    att_checkpoint *c = NULL;
-    att_status s = folder ? att_checkpoint_open(m->ctx, folder, k->names, k->prefix, &c) : ATT_OK;
-    if (!s && m->trainable)
-        s = att_parameter_store_new(m->ctx, seed, c, &m->store);
-    m->checkpoint = m->store ? NULL : c; /* else the store owns it */
-    s = s ? s : k->build(m, m->store ? &m->store->loader : &c->loader);
-    if (!s && c)
-        s = att_checkpoint_all_used(c, k->unused);
-    if (!s && m->store)
-        att_parameter_store_close_checkpoint(m->store);
+    att_status s = folder ? att_checkpoint_open(m->ctx, folder, k->names, k->prefix, &m->checkpoint) : ATT_OK;
+    const att_nn_params_config c = {.size = sizeof c,
+                                    .load = folder ? att_checkpoint_load : NULL,
+                                    .initialize = initialize,
+                                    .user = folder ? (void *)m->checkpoint : m,
+                                    .trainable = m->trainable};
+    s = s ? s : att_nn_params_new(m->ctx, &c, &m->params);
+    s = s ? s : k->build(m);
+    s = s ? s : att_nn_params_status(m->params);
+    if (!s && m->checkpoint)
+        s = att_checkpoint_all_used(m->checkpoint, k->unused);
+    if (!s && m->trainable) { /* it has copies */
+        att_checkpoint_close(m->checkpoint);
+        m->checkpoint = NULL;
+    }
     return s;
 }
 
@@ -27,7 +48,7 @@ static att_status load(att_model *m, const char *folder)
     att_settings_read(&s, m->ctx, folder, "config.json", true);
     m->kind->configure(m, &s);
     att_settings_close(&s);
-    return s.status ? s.status : build(m, folder, 0);
+    return s.status ? s.status : build(m, folder);
 }
 
 static att_model *begin(att_ctx *ctx, const att_model_kind *kind, bool trainable)
@@ -64,10 +85,11 @@ att_status att_model_new(att_ctx *ctx, const att_model_kind *kind, att_settings 
     att_model *m = begin(ctx, kind, true);
     if (!m)
         return ATT_ERR_MEMORY;
+    m->seed = seed;
     kind->configure(m, settings);
     att_status s = settings->status;
     if (!s && out)
-        s = build(m, NULL, seed);
+        s = build(m, NULL);
     if (s || !out)
         att_model_free(m);
     else
@@ -81,13 +103,23 @@ void att_model_free(void *model)
     if (!m)
         return;
     m->kind->free(m);
+    att_nn_params_free(m->params);
     att_checkpoint_close(m->checkpoint);
-    att_parameter_store_free(m->store);
     att_free(m->ctx, m);
 }
 
 bool att_model_has(const att_model *m, const char *name)
 {
-    const att_checkpoint *c = m->store ? m->store->from : m->checkpoint;
-    return !c || att_checkpoint_has(c, name);
+    return !m->checkpoint || att_checkpoint_has(m->checkpoint, name);
 }
+
+att_param *att_model_embedding(att_model *m, const char *name, int64_t n, int64_t features, int64_t pad)
+{
+    const att_init init = {.size = sizeof init, .kind = ATT_INIT_NORMAL, .value = 1 / sqrt((double)features)};
+    att_param *p = att_nn_params_request(m->params, name, "weight", 2, (const int64_t[]){n, features}, &init);
+    if (p && !m->checkpoint && pad >= 0 && pad < n)
+        memset((float *)att_param_value(p)->data + pad * features, 0, (size_t)features * sizeof(float));
+    return p;
+}
+
+const att_nn_params *att_model_params(const att_model *m) { return m && m->trainable ? m->params : NULL; }

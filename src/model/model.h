@@ -4,16 +4,17 @@
 #define ATT_MODEL_MODEL_H
 
 #include "io/settings.h"
-#include "model/parameter_store.h"
+#include "model/checkpoint.h"
+#include "model/sequences.h"
 
 typedef struct att_model att_model;
 
 typedef struct att_model_kind {
     size_t bytes; /* sizeof the model's struct */
     /* For a model with parameters of its own: configure reads settings in the format of config.json, build makes layers
-     * with parameters from the loader. */
+     * with m->params; its own errors are returned, those of the parameters are found by the caller. */
     void (*configure)(att_model *m, att_settings *s);
-    att_status (*build)(att_model *m, att_nn_loader *loader);
+    att_status (*build)(att_model *m);
     const att_checkpoint_name *names; /* names of parameters in model.safetensors; NULL: ours */
     const char *prefix;               /* optional prefix of all of them */
     const char *const *unused;        /* prefixes of tensors that are not needed; ends with NULL */
@@ -27,8 +28,9 @@ struct att_model {
     const att_model_kind *kind;
     att_ctx *ctx;
     bool trainable;
-    att_checkpoint *checkpoint; /* owns all parameters, unless */
-    att_parameter_store *store; /* store, for training, does */
+    uint64_t seed; /* of a new model */
+    att_nn_params *params;
+    att_checkpoint *checkpoint; /* whose memory the parameters are; NULL: they have their own */
 };
 
 /* Opens the model of FOLDER, for inference or (trainable) for training with f32 weights of its own. `caller` is for
@@ -43,5 +45,17 @@ void att_model_free(void *model);
 
 /* During build: does this parameter exist? Always true in a new model. */
 bool att_model_has(const att_model *m, const char *name);
+/* During build: an embedding table name.weight [n, features]; in a new model normal with mean 0 and standard deviation
+ * 1 / sqrt(features), and row `pad`, if it exists, is 0. */
+att_param *att_model_embedding(att_model *m, const char *name, int64_t n, int64_t features, int64_t pad);
+
+/* The parameters of a trainable model; none otherwise, or if m is NULL: att_nn_params_count, att_nn_params_at. */
+const att_nn_params *att_model_params(const att_model *m);
+/* Sets the name and layout of a parameter in a file. */
+typedef void (*att_parameter_naming)(const char *ours, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value);
+/* Writes FOLDER/model.safetensors, with our names if naming is NULL, and n further tensors. dtype 0: f32. (weights.c)
+ */
+att_status att_model_write(const att_model *m, const char *folder, att_dtype dtype, att_parameter_naming naming,
+                           int64_t n, const char *const *names, const att_tensor *tensors);
 
 #endif

@@ -25,43 +25,46 @@
 /* Is the context an input of the decoder's layers? */
 static bool context_first(const att_seq2seq_config *c) { return c->attention <= ATT_SEQ2SEQ_ADDITIVE; }
 
-static void load_attention(att_seq2seq *m, att_nn_loader *s)
+static const att_init xavier = {.size = sizeof xavier, .kind = ATT_INIT_XAVIER_UNIFORM};
+
+static void make_attention(att_seq2seq *m, att_nn_params *p)
 {
-    const int64_t units = m->config.units;
+    const int64_t units = m->config.units, matrix[] = {1, units, units};
     if (m->config.attention == ATT_SEQ2SEQ_ADDITIVE) {
-        m->query.weight = att_nn_matrix(s, "attention.query", "weight", units, units);
-        m->key.weight = att_nn_matrix(s, "attention.key", "weight", units, units);
-        m->score = att_nn_matrix(s, "attention", "score", 1, units);
+        m->query = att_nn_linear_new(p, "attention.query", units, units, false);
+        m->key = att_nn_linear_new(p, "attention.key", units, units, false);
+        m->score = att_nn_params_request(p, "attention", "score", 2, matrix, &xavier);
     }
     if (m->config.attention == ATT_SEQ2SEQ_GENERAL)
-        m->score = att_nn_param(s, "attention", "score", 3, (const int64_t[]){1, units, units});
+        m->score = att_nn_params_request(p, "attention", "score", 3, matrix, &xavier);
 }
 
-static void load_layers(att_seq2seq *m, att_nn_loader *s)
+static void make_layers(att_seq2seq *m, att_nn_params *p)
 {
     const att_seq2seq_config *c = &m->config;
-    att_nn_recurrent_config layers = {.in = c->embedding,
+    att_nn_recurrent_config layers = {.size = sizeof layers,
+                                      .in = c->embedding,
                                       .units = c->bidirectional ? c->units / 2 : c->units,
                                       .layers = c->layers,
                                       .bidirectional = c->bidirectional,
                                       .lstm = c->lstm};
-    m->source = att_nn_matrix(s, c->share ? "shared" : "source", "weight", c->source_vocabulary, c->embedding);
-    m->encoder = att_nn_recurrent_load(s, "encoder", &layers);
+    att_model *base = &m->base.model;
+    m->source = att_model_embedding(base, c->share ? "shared" : "source", c->source_vocabulary, c->embedding, c->pad);
+    m->encoder = att_nn_recurrent_new(p, "encoder", &layers);
     for (int64_t i = 0; i < c->layers; i++)
-        m->bridge[i] = att_nn_linear_load(s, att_nn_number("bridge", i).text, c->units, c->units);
+        m->bridge[i] = att_nn_linear_new(p, att_nn_number("bridge", i).text, c->units, c->units, true);
     layers.in = c->embedding + (context_first(c) ? c->units : 0);
     layers.units = c->units;
     layers.bidirectional = false;
-    m->target = c->share ? m->source : att_nn_matrix(s, "target", "weight", c->target_vocabulary, c->embedding);
-    m->decoder = att_nn_recurrent_load(s, "decoder", &layers);
-    load_attention(m, s);
-    const int64_t out = c->tie ? c->embedding : c->units;
-    m->readout = att_nn_linear_load(s, "readout", 2 * c->units, out);
-    m->output.weight = c->tie ? m->target : att_nn_matrix(s, "output", "weight", c->target_vocabulary, out);
-    m->output.bias = att_nn_vector(s, "output", "bias", c->target_vocabulary);
-    att_parameter_store_init_embedding(m->base.model.store, m->source, c->pad);
-    if (!c->share)
-        att_parameter_store_init_embedding(m->base.model.store, m->target, c->pad);
+    m->target = c->share ? m->source : att_model_embedding(base, "target", c->target_vocabulary, c->embedding, c->pad);
+    m->decoder = att_nn_recurrent_new(p, "decoder", &layers);
+    make_attention(m, p);
+    const int64_t out = c->tie ? c->embedding : c->units, rows = c->target_vocabulary;
+    m->readout = att_nn_linear_new(p, "readout", 2 * c->units, out, true);
+    m->output.weight = m->target;
+    if (!c->tie)
+        m->output.weight = att_nn_params_request(p, "output", "weight", 2, (const int64_t[]){rows, out}, &xavier);
+    m->output.bias = att_nn_params_request(p, "output", "bias", 1, &rows, NULL);
 }
 
 static att_status make_plan(att_seq2seq *m)
@@ -77,11 +80,11 @@ static att_status make_plan(att_seq2seq *m)
                         &m->plan);
 }
 
-static att_status build(att_model *base, att_nn_loader *loader)
+static att_status build(att_model *base)
 {
     att_seq2seq *m = (att_seq2seq *)base;
-    load_layers(m, loader);
-    return loader->status ? loader->status : make_plan(m);
+    make_layers(m, base->params);
+    return make_plan(m);
 }
 
 static att_encoder_decoder_info info_of(const att_seq2seq_config *c)
@@ -160,7 +163,7 @@ att_var *att_seq2seq_embed(att_tape *t, const att_seq2seq *m, att_param *table, 
 static bool check(att_tape *t, const char *what, const int32_t *ids, const int64_t *offsets, int64_t n,
                   int64_t max_positions)
 {
-    if (!att_nn_sequences_fit(t, what, ids, offsets, n, max_positions))
+    if (!att_sequences_fit(t, what, ids, offsets, n, max_positions))
         return false;
     if (n == 0)
         att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: there is no sequence", what);
@@ -183,26 +186,26 @@ static att_var *joined(att_tape *t, int64_t directions, att_var *forward, att_va
 att_seq2seq_memory att_seq2seq_encode(att_tape *t, const att_seq2seq *m, const int32_t *ids, const int64_t *offsets,
                                       int64_t n, const att_nn_dropout *dropout)
 {
-    const int64_t layers = m->config.layers, directions = m->encoder.directions;
+    const int64_t layers = m->config.layers, directions = m->encoder->directions;
     att_seq2seq_memory y = {.n = n, .offsets = offsets};
     att_recurrent_state last[ATT_NN_MAX_RECURRENT];
     if (!check(t, "source", ids, offsets, n, m->config.max_positions))
         return y;
     att_var *x = att_seq2seq_embed(t, m, m->source, ids, offsets[n]);
     x = att_nn_dropout_apply(t, dropout, OF_SOURCE, x, NULL);
-    att_var *h = att_nn_recurrent_apply(t, &m->encoder, x, offsets, n, NULL, last, dropout);
+    att_var *h = att_nn_recurrent_apply(t, m->encoder, x, offsets, n, NULL, last, dropout);
     h = att_nn_dropout_apply(t, dropout, OF_OUTPUTS, h, NULL);
     for (int64_t i = 0; i < layers; i++) {
         const att_recurrent_state *forward = &last[i * directions], *backward = forward + directions - 1;
         y.context =
             joined(t, directions, forward->hidden, backward->hidden); /* of the last layer, after the last step */
-        y.first[i].hidden = att_nn_linear_apply(t, &m->bridge[i], y.context, ATT_TANH, NULL);
+        y.first[i].hidden = att_nn_linear_apply(t, m->bridge[i], y.context, ATT_TANH, NULL);
         y.first[i].cell = m->config.lstm ? joined(t, directions, forward->cell, backward->cell) : NULL;
     }
     if (m->plan)
         y.values = y.keys = one_head(t, h);
-    if (m->key.weight)
-        y.keys = one_head(t, att_nn_linear_apply(t, &m->key, h, ATT_IDENTITY, NULL));
+    if (m->key)
+        y.keys = one_head(t, att_nn_linear_apply(t, m->key, h, ATT_IDENTITY, NULL));
     if (m->score)
         y.score = att_parameter(t, m->score);
     return y;
@@ -231,13 +234,13 @@ att_var *att_seq2seq_decode(att_tape *t, const att_seq2seq *m, const att_seq2seq
         c = att_gather(t, source->context, x->sources, x->offsets[x->rows]);
     else if (context_first(&m->config))
         c = attend(t, m, source, x,
-                   att_nn_linear_apply(t, &m->query, state[m->config.layers - 1].hidden, ATT_IDENTITY, NULL));
+                   att_nn_linear_apply(t, m->query, state[m->config.layers - 1].hidden, ATT_IDENTITY, NULL));
     if (c)
         y = att_concat(t, 2, (att_var *[]){y, c}, 1);
-    att_var *s = att_nn_recurrent_apply(t, &m->decoder, y, x->offsets, x->rows, state, state, x->dropout);
+    att_var *s = att_nn_recurrent_apply(t, m->decoder, y, x->offsets, x->rows, state, state, x->dropout);
     if (!context_first(&m->config))
         c = attend(t, m, source, x, s);
-    return att_nn_linear_apply(t, &m->readout, att_concat(t, 2, (att_var *[]){c, s}, 1), ATT_TANH, NULL);
+    return att_nn_linear_apply(t, m->readout, att_concat(t, 2, (att_var *[]){c, s}, 1), ATT_TANH, NULL);
 }
 
 /* ---- training, with teacher forcing */
@@ -321,7 +324,7 @@ static att_var *decode_in_steps(att_tape *t, const att_seq2seq *m, const att_seq
             state[k].cell = att_gather(t, state[k].cell, s->still, rows);
         }
         const att_positions at = {.size = sizeof at, .offsets = s->one_each, .n = rows, .starts = s->position};
-        const att_nn_dropout step_dropout = {dropout->p, dropout->seed, &at, s->id};
+        const att_nn_dropout step_dropout = {sizeof step_dropout, dropout->p, dropout->seed, &at, s->id};
         const att_seq2seq_texts x = {
             .rows = rows, .offsets = s->one_each, .of_source = s->of_source, .dropout = &step_dropout};
         s->results[i] = att_seq2seq_decode(t, m, source, &x, att_gather(t, y, s->token, rows), state);

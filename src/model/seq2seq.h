@@ -11,12 +11,13 @@ struct att_seq2seq {
     att_seq2seq_config config;
     att_plan *plan;             /* of the attention; NULL: none */
     att_param *source, *target; /* tables */
-    att_nn_recurrent encoder, decoder;
-    att_nn_linear
-        bridge[ATT_NN_MAX_RECURRENT]; /* [layers]: the encoder's last states to the decoder's initial states */
-    att_nn_linear query, key;         /* W and U of additive attention */
-    att_param *score;                 /* v [1, units] or W [1, units, units] */
-    att_nn_linear readout, output;
+    const att_nn_recurrent *encoder, *decoder;
+    const att_nn_linear
+        *bridge[ATT_NN_MAX_RECURRENT]; /* [layers]: the encoder's last states to the decoder's initial states */
+    const att_nn_linear *query, *key;  /* W and U of additive attention; else NULL */
+    att_param *score;                  /* v [1, units] or W [1, units, units] */
+    const att_nn_linear *readout;
+    att_nn_linear output;
 };
 
 /* Rows of an embedding table, scaled if the model says so: ids [tokens] -> [tokens, embedding] */

@@ -1,5 +1,5 @@
 #include "model/seq2seq_config.h"
-#include "nn/nn.h"
+#include "attend_nn.h"
 
 #include <string.h>
 

@@ -8,17 +8,16 @@
 struct att_transformer {
     att_encoder_decoder base;
     att_marian_config config;
-    att_plan *encoder_plan, *decoder_plan, *cross_plan;
-    att_param *source, *target;    /* tables */
-    att_nn_linear output;          /* to logits */
-    att_nn_encoder_layer *encoder; /* [config.encoder.layers] */
-    att_nn_decoder_layer *decoder; /* [config.decoder.layers] */
+    att_param *source, *target;           /* tables */
+    att_nn_linear output;                 /* to logits */
+    const att_nn_encoder_layer **encoder; /* [config.encoder.layers] */
+    const att_nn_decoder_layer **decoder; /* [config.decoder.layers] */
 };
 
 /* Our parameter names and those of the class MarianMTModel. */
 #define LINEAR ATT_CHECKPOINT_LINEAR
 #define NORM(ours, theirs)                                                                                             \
-    {ours ".gamma", theirs ".weight"}, { ours ".beta", theirs ".bias" }
+    {ours ".weight", theirs ".weight"}, { ours ".bias", theirs ".bias" }
 static const att_checkpoint_name names[] = {
     {"shared.weight", "shared.weight"},
     {"source.weight", "encoder.embed_tokens.weight"},
@@ -59,65 +58,39 @@ static const char *const unused[] = {"encoder.embed_positions.",
 
 /* ---- open */
 
-static void load_layers(att_transformer *m, att_nn_loader *s)
+static void make_tables(att_transformer *m)
 {
     const att_marian_config *c = &m->config;
-    att_nn_layer_config layer = {.hidden = c->hidden, .activation = c->activation, .eps = 1e-5f};
-    layer.heads = c->encoder.heads, layer.intermediate = c->encoder.intermediate, layer.plan = m->encoder_plan;
-    for (int64_t i = 0; i < c->encoder.layers; i++)
-        m->encoder[i] = att_nn_encoder_layer_load(s, att_nn_number("encoder", i).text, &layer);
-    layer.heads = c->decoder.heads, layer.intermediate = c->decoder.intermediate, layer.plan = m->decoder_plan;
-    layer.cross = m->cross_plan;
-    for (int64_t i = 0; i < c->decoder.layers; i++)
-        m->decoder[i] = att_nn_decoder_layer_load(s, att_nn_number("decoder", i).text, &layer);
-}
-
-static void load_tables(att_transformer *m, att_nn_loader *s)
-{
-    const att_marian_config *c = &m->config;
-    m->source = att_nn_matrix(s, c->share ? "shared" : "source", "weight", c->source_vocabulary, c->hidden);
-    m->target = c->share ? m->source : att_nn_matrix(s, "target", "weight", c->target_vocabulary, c->hidden);
-    m->output.weight = c->tie ? m->target : att_nn_matrix(s, "output", "weight", c->target_vocabulary, c->hidden);
-    if (att_model_has(&m->base.model, "output.bias"))
-        m->output.bias = att_nn_vector(s, "output", "bias", c->target_vocabulary);
+    att_model *base = &m->base.model;
+    att_nn_params *p = base->params;
     /* In a new model: embeddings have standard deviation 1 after scaling by sqrt(hidden). */
-    att_parameter_store_init_embedding(m->base.model.store, m->source, c->pad);
-    if (!c->share)
-        att_parameter_store_init_embedding(m->base.model.store, m->target, c->pad);
+    m->source = att_model_embedding(base, c->share ? "shared" : "source", c->source_vocabulary, c->hidden, c->pad);
+    m->target = c->share ? m->source : att_model_embedding(base, "target", c->target_vocabulary, c->hidden, c->pad);
+    m->output.weight = m->target;
+    if (!c->tie)
+        m->output.weight =
+            att_nn_params_request(p, "output", "weight", 2, (const int64_t[]){c->target_vocabulary, c->hidden},
+                                  ATT_OPTIONS(att_init, .kind = ATT_INIT_XAVIER_UNIFORM));
+    if (att_model_has(base, "output.bias"))
+        m->output.bias = att_nn_params_request(p, "output", "bias", 1, &c->target_vocabulary, NULL);
 }
 
-static att_status make_plans(att_transformer *m)
-{
-    const att_marian_config *c = &m->config;
-    const int64_t encoder = c->encoder.heads, decoder = c->decoder.heads;
-    att_status s = att_plan_new(m->base.model.ctx,
-                                ATT_OPTIONS(att_attention_spec, .heads = encoder, .head_dim = c->hidden / encoder),
-                                &m->encoder_plan);
-    s = s ? s
-          : att_plan_new(m->base.model.ctx,
-                         ATT_OPTIONS(att_attention_spec, .heads = decoder, .head_dim = c->hidden / decoder,
-                                     ATT_STAGES({.mask = att_mask_causal}), .align = ATT_ALIGN_BOTTOM_RIGHT),
-                         &m->decoder_plan);
-    return s ? s
-             : att_plan_new(m->base.model.ctx,
-                            ATT_OPTIONS(att_attention_spec, .heads = decoder, .head_dim = c->hidden / decoder),
-                            &m->cross_plan);
-}
-
-static att_status build(att_model *base, att_nn_loader *loader)
+static att_status build(att_model *base)
 {
     att_transformer *m = (att_transformer *)base;
+    att_nn_params *p = base->params;
     const att_marian_config *c = &m->config;
-    const att_status s = make_plans(m);
-    if (s)
-        return s;
-    m->encoder = att_alloc(base->ctx, (size_t)c->encoder.layers, sizeof *m->encoder);
-    m->decoder = att_alloc(base->ctx, (size_t)c->decoder.layers, sizeof *m->decoder);
-    if (!m->encoder || !m->decoder)
-        return ATT_ERR_MEMORY;
-    load_tables(m, loader);
-    load_layers(m, loader);
-    return loader->status;
+    att_nn_layer_config layer = {.size = sizeof layer, .width = c->hidden, .activation = c->activation, .eps = 1e-5f};
+    make_tables(m);
+    m->encoder = att_nn_params_alloc(p, (size_t)c->encoder.layers * sizeof *m->encoder);
+    m->decoder = att_nn_params_alloc(p, (size_t)c->decoder.layers * sizeof *m->decoder);
+    layer.heads = c->encoder.heads, layer.intermediate = c->encoder.intermediate;
+    for (int64_t i = 0; m->encoder && i < c->encoder.layers; i++)
+        m->encoder[i] = att_nn_encoder_layer_new(p, att_nn_number("encoder", i).text, &layer);
+    layer.heads = c->decoder.heads, layer.intermediate = c->decoder.intermediate;
+    for (int64_t i = 0; m->decoder && i < c->decoder.layers; i++)
+        m->decoder[i] = att_nn_decoder_layer_new(p, att_nn_number("decoder", i).text, &layer);
+    return ATT_OK;
 }
 
 static att_encoder_decoder_info info_of(const att_marian_config *c)
@@ -140,15 +113,7 @@ static void configure(att_model *base, att_settings *s)
     m->base.info = info_of(&m->config);
 }
 
-static void free_transformer(att_model *base)
-{
-    att_transformer *m = (att_transformer *)base;
-    att_plan_free(m->encoder_plan);
-    att_plan_free(m->decoder_plan);
-    att_plan_free(m->cross_plan);
-    att_free(base->ctx, m->encoder);
-    att_free(base->ctx, m->decoder);
-}
+static void free_transformer(att_model *base) { (void)base; }
 
 att_status att_transformer_open(att_ctx *ctx, const char *folder, att_transformer **out)
 {
@@ -210,15 +175,16 @@ static att_var *embed(att_tape *t, const att_transformer *m, bool target, const 
 static att_var *encode(att_tape *t, const att_transformer *m, const int32_t *ids, const int64_t *offsets, int64_t n,
                        const att_nn_dropout *dropout)
 {
-    if (!att_nn_sequences_fit(t, "source", ids, offsets, n, m->config.max_positions))
+    if (!att_sequences_fit(t, "source", ids, offsets, n, m->config.max_positions))
         return NULL;
     const att_attention_args args = {.size = sizeof args, .n_sequences = n, .q_offsets = offsets};
+    const att_nn_layer_call call = {.size = sizeof call, .args = &args, .dropout = dropout};
     const att_positions at = {.size = sizeof at, .offsets = offsets, .n = n};
     att_scope s = att_scope_begin(t, "encoder");
     att_var *x = embed(t, m, false, ids, offsets[n], &at, dropout);
     for (int64_t i = 0; i < m->config.encoder.layers; i++) {
         att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
-        x = att_scope_end(t, layer, att_nn_encoder_layer_apply(t, &m->encoder[i], x, &args, dropout));
+        x = att_scope_end(t, layer, att_nn_encoder_layer_apply(t, m->encoder[i], x, &call));
         x = att_scope_reset(t, s, x);
     }
     return att_scope_end(t, s, x);
@@ -232,17 +198,19 @@ static att_var *logits(att_tape *t, const att_transformer *m, att_var *x)
 static att_var *decode(att_tape *t, const att_transformer *m, att_var *source, const int64_t *source_offsets,
                        const int32_t *ids, const int64_t *offsets, int64_t n, const att_nn_dropout *dropout)
 {
-    if (!att_nn_sequences_fit(t, "target", ids, offsets, n, m->config.max_positions))
+    if (!att_sequences_fit(t, "target", ids, offsets, n, m->config.max_positions))
         return NULL;
     const att_attention_args args = {.size = sizeof args, .n_sequences = n, .q_offsets = offsets};
     const att_attention_args cross = {
         .size = sizeof cross, .n_sequences = n, .q_offsets = offsets, .k_offsets = source_offsets};
+    const att_nn_layer_call call = {
+        .size = sizeof call, .args = &args, .source = source, .cross = &cross, .dropout = dropout};
     const att_positions at = {.size = sizeof at, .offsets = offsets, .n = n};
     att_scope s = att_scope_begin(t, "decoder");
     att_var *x = embed(t, m, true, ids, offsets[n], &at, dropout);
     for (int64_t i = 0; i < m->config.decoder.layers; i++) {
         att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
-        x = att_scope_end(t, layer, att_nn_decoder_layer_apply(t, &m->decoder[i], x, source, &args, &cross, dropout));
+        x = att_scope_end(t, layer, att_nn_decoder_layer_apply(t, m->decoder[i], x, &call));
         x = att_scope_reset(t, s, x);
     }
     return att_scope_end(t, s, logits(t, m, x));
@@ -251,13 +219,13 @@ static att_var *decode(att_tape *t, const att_transformer *m, att_var *source, c
 att_var *att_transformer_encode(att_tape *t, const att_transformer *m, const int32_t *ids, const int64_t *offsets,
                                 int64_t n)
 {
-    return att_nn_given(t, "source", ATT_NAMED({"m", m})) ? encode(t, m, ids, offsets, n, NULL) : NULL;
+    return att_tape_require(t, "source", ATT_NAMED({"m", m})) ? encode(t, m, ids, offsets, n, NULL) : NULL;
 }
 
 att_var *att_transformer_decode(att_tape *t, const att_transformer *m, att_var *source, const int64_t *source_offsets,
                                 const int32_t *ids, const int64_t *offsets, int64_t n)
 {
-    return att_nn_given(t, "target", ATT_NAMED({"m", m}, {"source", source}, {"source_offsets", source_offsets}))
+    return att_tape_require(t, "target", ATT_NAMED({"m", m}, {"source", source}, {"source_offsets", source_offsets}))
                ? decode(t, m, source, source_offsets, ids, offsets, n, NULL)
                : NULL;
 }
@@ -307,9 +275,10 @@ static att_status encode_source(decoding *s, const int32_t *ids, const int64_t *
     att_var *source = att_transformer_encode(t, m, ids, offsets, s->rows);
     for (int64_t i = 0; !e && i < m->config.decoder.layers; i++) {
         att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
-        e = att_cache_new(m->decoder_plan, s->rows, &s->cache[i]);
-        e = e ? e : att_cache_new(m->cross_plan, s->rows, &s->memory[i]);
-        e = e ? e : att_nn_attention_project_source(t, &m->decoder[i].cross, source, offsets, s->memory[i]);
+        const att_nn_decoder_layer *l = m->decoder[i];
+        e = att_cache_new(l->attention->plan, s->rows, &s->cache[i]);
+        e = e ? e : att_cache_new(l->cross->plan, s->rows, &s->memory[i]);
+        e = e ? e : att_nn_attention_cache_source(t, l->cross, source, offsets, s->memory[i]);
         att_scope_end(t, layer, NULL);
     }
     att_tape_free(t);
@@ -329,8 +298,10 @@ static att_var *advance(void *user, att_tape *t, const int32_t *ids)
     const att_positions at = {.size = sizeof at, .position_ids = each};
     att_scope scope = att_scope_begin(t, "decoder");
     att_var *x = embed(t, m, true, ids, s->rows, &at, NULL);
-    for (int64_t i = 0; i < m->config.decoder.layers; i++)
-        x = att_scope_reset(t, scope, att_nn_decoder_layer_step(t, &m->decoder[i], x, s->cache[i], s->memory[i]));
+    for (int64_t i = 0; i < m->config.decoder.layers; i++) {
+        const att_nn_layer_call call = {.size = sizeof call, .cache = s->cache[i], .memory = s->memory[i]};
+        x = att_scope_reset(t, scope, att_nn_decoder_layer_apply(t, m->decoder[i], x, &call));
+    }
     att_free(m->base.model.ctx, each);
     s->length++;
     return att_scope_end(t, scope, x);
@@ -419,12 +390,12 @@ static json_t *settings(const att_encoder_decoder *m)
 }
 
 /* In the class all but the output layer is inside "model", and the bias has two dimensions. */
-static void in_file(const att_stored_parameter *w, char name[ATT_CHECKPOINT_NAME], att_tensor *value)
+static void in_file(const char *ours, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value)
 {
-    const bool output = !strncmp(w->name, "output.", 7);
-    att_checkpoint_translate(names, output ? "" : "model.", w->name, name);
-    if (output && w->value.rank == 1)
-        att_wrap(value, w->value.data, ATT_F32, ATT_DIMS(1, w->value.dim[0]), NULL);
+    const bool output = !strncmp(ours, "output.", 7);
+    att_checkpoint_translate(names, output ? "" : "model.", ours, theirs);
+    if (output && value->rank == 1)
+        att_wrap(value, value->data, ATT_F32, ATT_DIMS(1, value->dim[0]), NULL);
 }
 
 const att_architecture att_transformer_architecture = {.kind = {.bytes = sizeof(att_transformer),

@@ -1,42 +1,292 @@
 /* Multi-head attention: self-attention, cross-attention, and incremental decoding */
 #include "nn/nn.h"
 
-att_nn_attention att_nn_attention_load(att_nn_loader *s, const char *prefix, const char *name,
-                                       const att_nn_layer_config *c, const att_plan *plan)
+#include <string.h>
+
+enum { MAX_PARAMS = 16 }; /* of a plan */
+
+/* ---- making one */
+
+/* Heads and dimensions: of the plan, or of the config and a plan for these */
+static bool choose_plan(att_nn_params *p, const char *name, const att_nn_attention_config *c, att_nn_attention *l,
+                        att_plan_info *info)
 {
-    const att_nn_name in = att_nn_join(prefix, name);
-    const int64_t n = c->hidden;
-    return (att_nn_attention){.query = att_nn_linear_load(s, att_nn_join(in.text, "query").text, n, n),
-                              .key = att_nn_linear_load(s, att_nn_join(in.text, "key").text, n, n),
-                              .value = att_nn_linear_load(s, att_nn_join(in.text, "value").text, n, n),
-                              .output = att_nn_linear_load(s, att_nn_join(in.text, "output").text, n, n),
-                              .plan = plan,
-                              .heads = c->heads,
-                              .name = name,
-                              .dropout_id = att_nn_dropout_id(prefix, name)};
+    if (c->plan) {
+        l->plan = c->plan;
+        l->training_plan = c->training_plan ? c->training_plan : c->plan;
+    } else {
+        const int64_t heads = c->heads;
+        if (heads < 1 || (c->head_dim == 0 && c->width % heads))
+            return att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": heads is %lld, expected a divisor of width, %lld", name,
+                               (long long)heads, (long long)c->width);
+        att_nn_plan_sizes sizes = {.heads = heads,
+                                   .kv_heads = c->kv_heads ? c->kv_heads : heads,
+                                   .head_dim = c->head_dim ? c->head_dim : c->width / heads,
+                                   .causal = c->causal};
+        l->plan = att_nn_plan(p, &sizes);
+        sizes.dropout = c->dropout;
+        l->training_plan = l->plan ? att_nn_plan(p, &sizes) : NULL;
+    }
+    *info = (att_plan_info){.size = sizeof *info};
+    const att_status s = l->training_plan ? att_plan_describe(l->plan, NULL, info) : att_nn_params_status(p);
+    if (s)
+        att_nn_fail(p, s, "%s", att_error(NULL));
+    l->heads = info->heads;
+    l->kv_heads = info->kv_heads;
+    l->head_dim = info->head_dim;
+    return !s;
 }
 
-static att_var *heads_of(att_tape *t, const att_nn_attention *l, const att_nn_linear *projection, att_var *x)
+/* One matrix of queries, keys and values in PyTorch, so the number of its outputs is that of all three. */
+static void make_projections(att_nn_params *p, const char *name, const att_nn_attention_config *c, att_nn_attention *l,
+                             const att_plan_info *info)
 {
-    return att_split_heads(t, att_nn_linear_apply(t, projection, x, ATT_IDENTITY, NULL), l->heads);
+    const att_init zeros = {.size = sizeof zeros};
+    const int64_t source = c->source_width ? c->source_width : c->width, queries = info->heads * info->head_dim,
+                  keys = info->kv_heads * info->key_dim, values = info->kv_heads * info->value_dim,
+                  all = source == c->width ? queries + keys + values : 0;
+    const att_init in = {.size = sizeof in, .kind = ATT_INIT_XAVIER_UNIFORM, .fan_out = all};
+    const att_init out = {.size = sizeof out, .kind = ATT_INIT_FAN_IN_UNIFORM};
+    const struct {
+        const att_nn_linear **layer;
+        const char *name;
+        int64_t in, out;
+        const att_init *init;
+        bool no_bias;
+    } part[] = {{&l->query, "query", c->width, queries, &in, c->no_query_bias},
+                {&l->key, "key", source, keys, &in, c->no_key_bias},
+                {&l->value, "value", source, values, &in, c->no_value_bias},
+                {&l->output, "output", info->heads * info->value_dim, c->width, &out, c->no_output_bias}};
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+        *part[i].layer = att_nn_linear_init(p, att_nn_join(name, part[i].name).text, part[i].in, part[i].out,
+                                            part[i].init, part[i].no_bias ? NULL : &zeros);
 }
 
-static att_var *join(att_tape *t, const att_nn_attention *l, att_var *heads, att_var *residual,
-                     const att_nn_dropout *dropout)
+static void make_norms(att_nn_params *p, const char *name, const att_nn_attention_config *c, att_nn_attention *l,
+                       const att_plan_info *info)
 {
-    return att_nn_linear_dropout(t, &l->output, att_merge_heads(t, heads), residual, dropout, l->dropout_id);
+    const bool row = c->qk_norm == ATT_QK_NORM_ROW;
+    if (c->qk_norm == ATT_QK_NORM_NONE)
+        return;
+    l->qk_norm = c->qk_norm;
+    l->query_norm = att_nn_norm_new(p, att_nn_join(name, "query_norm").text, c->qk_norm_kind,
+                                    info->head_dim * (row ? info->heads : 1), c->qk_norm_eps);
+    l->key_norm = att_nn_norm_new(p, att_nn_join(name, "key_norm").text, c->qk_norm_kind,
+                                  info->key_dim * (row ? info->kv_heads : 1), c->qk_norm_eps);
 }
 
-/* Keys and values, [tokens, heads, dim] each */
-typedef struct key_value {
-    att_var *key, *value;
-} key_value;
-
-static key_value keys_and_values(att_tape *t, const att_nn_attention *l, att_var *source)
+/* Parameters of the plan's stages: those per head of a known shape. Matrices begin as Xavier's, vectors uniform, single
+ * numbers as 0. */
+static void make_stage_params(att_nn_params *p, const char *name, att_nn_attention *l, int n)
 {
-    att_var *key = heads_of(t, l, &l->key, source);
-    return (key_value){key, heads_of(t, l, &l->value, source)};
+    static const att_init_kind kind[] = {
+        [1] = ATT_INIT_CONSTANT, [2] = ATT_INIT_FAN_IN_UNIFORM, [3] = ATT_INIT_XAVIER_UNIFORM};
+    att_param **param = n > 0 ? att_nn_params_alloc(p, (size_t)n * sizeof *param) : NULL;
+    for (int i = 0; param && i < n; i++) {
+        att_plan_parameter_info info = {.size = sizeof info};
+        const att_status s = att_plan_parameter(l->plan, i, &info);
+        if (s) {
+            att_nn_fail(p, s, "%s", att_error(NULL));
+            return;
+        }
+        bool known = info.rank > 0 && !info.of_mask && !info.optional;
+        for (int d = 0; d < info.rank; d++)
+            known = known && info.dim[d] > 0;
+        const att_init init = {.size = sizeof init,
+                               .kind = kind[known ? info.rank : 1],
+                               .fan_in = known ? info.dim[info.rank - 1] : 0,
+                               .fan_out = known && info.rank == 3 ? info.dim[1] : 0};
+        param[i] = known ? att_nn_params_request(p, name, info.name, info.rank, info.dim, &init) : NULL;
+    }
+    l->param = param;
+    l->n_params = n;
 }
+
+static const att_rotary_options *copy_rotary(att_nn_params *p, const att_rotary_options *options)
+{
+    att_rotary_options *copy = options ? att_nn_params_alloc(p, sizeof *copy) : NULL;
+    return copy && att_nn_take_options(p, "", copy, sizeof *copy, options, "att_rotary_options") ? copy : NULL;
+}
+
+/* The last part of a name: "attention" of "layer.3.attention" */
+static const char *last_part(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot ? dot + 1 : name;
+}
+
+const att_nn_attention *att_nn_attention_new(att_nn_params *p, const char *name, const att_nn_attention_config *config)
+{
+    att_nn_attention_config c;
+    att_plan_info info;
+    if (!att_nn_take_options(p, name, &c, sizeof c, config, "att_nn_attention_config"))
+        return NULL;
+    att_nn_attention *l = att_nn_params_alloc(p, sizeof *l);
+    if (!l || !choose_plan(p, name, &c, l, &info))
+        return NULL;
+    l->name = att_nn_text(p, last_part(name));
+    l->dropout_id = att_nn_dropout_id(name, "output");
+    l->weights_dropout_id = att_nn_dropout_id(name, "weights");
+    make_projections(p, name, &c, l, &info);
+    make_norms(p, name, &c, l, &info);
+    make_stage_params(p, name, l, info.n_params);
+    l->rotary = copy_rotary(p, c.rotary);
+    return att_nn_params_status(p) ? NULL : l;
+}
+
+/* ---- rows: queries, keys and values */
+
+/* [tokens, heads, dim], normalised and rotated; norm or NULL, at NULL: not rotated */
+static att_var *rows(att_tape *t, const att_nn_attention *l, att_var *x, int64_t heads, const att_nn_norm *norm,
+                     const att_positions *at)
+{
+    if (norm && l->qk_norm == ATT_QK_NORM_ROW)
+        x = att_nn_norm_apply(t, norm, x);
+    x = att_split_heads(t, x, heads);
+    if (norm && l->qk_norm == ATT_QK_NORM_HEAD)
+        x = att_nn_norm_apply(t, norm, x);
+    return l->rotary && at ? att_rotary(t, x, at, l->rotary) : x;
+}
+
+static att_var *queries(att_tape *t, const att_nn_attention *l, att_var *x, const att_positions *at)
+{
+    return rows(t, l, att_nn_linear_apply(t, l->query, x, ATT_IDENTITY, NULL), l->heads, l->query_norm, at);
+}
+
+static att_var *keys(att_tape *t, const att_nn_attention *l, att_var *source, const att_positions *at)
+{
+    return rows(t, l, att_nn_linear_apply(t, l->key, source, ATT_IDENTITY, NULL), l->kv_heads, l->key_norm, at);
+}
+
+static att_var *values(att_tape *t, const att_nn_attention *l, att_var *source)
+{
+    return att_split_heads(t, att_nn_linear_apply(t, l->value, source, ATT_IDENTITY, NULL), l->kv_heads);
+}
+
+/* ---- the call */
+
+/* What one application needs, with defaults filled in */
+typedef struct application {
+    att_nn_attention_call call;
+    const att_plan *plan;
+    att_attention_args args;
+    int64_t whole[2];       /* offsets of one sequence */
+    att_positions at;       /* of the rows of x */
+    int64_t *starts;        /* [n_sequences] lengths of the cache, to be freed; or NULL */
+    int64_t *equal_offsets; /* [n_sequences + 1] where each sequence of a cache gets as many tokens; or NULL */
+    att_tensor param[MAX_PARAMS];
+    att_var *variable[MAX_PARAMS];
+} application;
+
+static bool fill_in_args(att_tape *t, const att_nn_attention *l, att_var *x, application *a)
+{
+    const att_nn_attention_call *c = &a->call;
+    att_tensor value;
+    if (att_var_value(t, x, &value) || !att_nn_take_call(t, &a->args, sizeof a->args, c->args, "att_attention_args"))
+        return false;
+    if (!c->args && !c->cache) {
+        a->whole[1] = value.dim[0];
+        a->args.n_sequences = 1;
+        a->args.q_offsets = a->whole;
+    }
+    a->plan = c->dropout && c->dropout->p > 0 ? l->training_plan : l->plan;
+    if (a->plan != l->plan) { /* dropout of attention weights */
+        a->args.dropout_seed = c->dropout->seed ^ l->weights_dropout_id;
+        a->args.sequence_ids = c->dropout->sequence_ids;
+    }
+    return true;
+}
+
+/* Parameters of stages: variables where the layer has them, else those of the args */
+static bool fill_in_params(att_tape *t, const att_nn_attention *l, application *a)
+{
+    if (l->n_params > MAX_PARAMS || a->args.n_params > MAX_PARAMS)
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: more than %d parameters", l->name, MAX_PARAMS);
+    for (int i = 0; i < a->args.n_params; i++)
+        a->param[i] = a->args.param[i];
+    for (int i = 0; i < l->n_params; i++) {
+        if (!l->param[i])
+            continue;
+        if (a->call.cache)
+            a->param[i] = *att_param_value(l->param[i]);
+        else
+            a->variable[i] = att_parameter(t, l->param[i]);
+    }
+    if (l->n_params) {
+        a->args.param = a->param;
+        a->args.n_params = l->n_params;
+    }
+    return true;
+}
+
+/* Positions of the rows of x, where keys and queries are rotated: the caller's, or by offsets, after the cached tokens
+ */
+static bool fill_in_positions(att_tape *t, att_ctx *ctx, const att_nn_attention *l, att_var *x, application *a)
+{
+    const att_cache *cache = a->call.cache;
+    if (!l->rotary)
+        return true;
+    if (a->call.positions)
+        return att_nn_take_call(t, &a->at, sizeof a->at, a->call.positions, "att_positions");
+    a->at = (att_positions){.size = sizeof a->at, .offsets = a->args.q_offsets, .n = a->args.n_sequences};
+    if (!cache)
+        return true;
+    const int64_t n = att_cache_sequences(cache);
+    att_tensor value;
+    a->starts = att_alloc(ctx, (size_t)n, sizeof *a->starts);
+    a->equal_offsets = att_alloc(ctx, (size_t)n + 1, sizeof *a->equal_offsets);
+    if (!a->starts || !a->equal_offsets || att_var_value(t, x, &value))
+        return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(NULL));
+    for (int64_t b = 0; b < n; b++) {
+        a->starts[b] = att_cache_length(cache, b);
+        a->equal_offsets[b] = value.dim[0] / n * b;
+    }
+    a->equal_offsets[n] = value.dim[0];
+    a->at.starts = a->starts;
+    if (!a->at.offsets) {
+        a->at.offsets = a->equal_offsets;
+        a->at.n = n;
+    }
+    return true;
+}
+
+static att_var *attend(att_tape *t, const att_nn_attention *l, att_var *x, application *a)
+{
+    const att_nn_attention_call *c = &a->call;
+    const att_positions *at = l->rotary ? &a->at : NULL;
+    att_positions source_at = a->at;
+    if (c->source && a->args.k_offsets)
+        source_at = (att_positions){.size = sizeof source_at, .offsets = a->args.k_offsets, .n = a->args.n_sequences};
+    att_var *source = c->source ? c->source : x, *q = queries(t, l, x, at), *k = NULL, *v = NULL;
+    if (!c->cache || !c->keep_cache) {
+        k = keys(t, l, source, at ? &source_at : NULL);
+        v = values(t, l, source);
+    }
+    if (c->cache)
+        return att_attend_cached(t, l->plan, q, k, v, c->cache, c->args || l->n_params ? &a->args : NULL);
+    return att_attend(t, a->plan, q, k, v, &a->args,
+                      l->n_params ? ATT_OPTIONS(att_attend_params, .param = a->variable, .n_params = l->n_params)
+                                  : NULL);
+}
+
+att_var *att_nn_attention_apply(att_tape *t, const att_nn_attention *l, att_var *x, const att_nn_attention_call *call)
+{
+    application a = {.call = {.size = sizeof a.call}};
+    if (!att_nn_given(t, __func__, l) || !x ||
+        !att_nn_take_call(t, &a.call, sizeof a.call, call, "att_nn_attention_call"))
+        return NULL;
+    att_scope s = att_scope_begin(t, l->name);
+    att_ctx *ctx = att_tape_ctx(t);
+    att_var *y = NULL;
+    if (fill_in_args(t, l, x, &a) && fill_in_params(t, l, &a) && fill_in_positions(t, ctx, l, x, &a))
+        y = att_merge_heads(t, attend(t, l, x, &a));
+    y = att_nn_linear_dropout(t, l->output, y, a.call.residual, a.call.dropout, l->dropout_id);
+    att_free(ctx, a.starts);
+    att_free(ctx, a.equal_offsets);
+    return att_scope_end(t, s, y);
+}
+
+/* ---- a source whose keys and values are cached */
 
 /* Tokens [first, last) of x [tokens, heads, dim], transposed to [heads, last - first, dim] */
 static att_tensor part(const att_tensor *x, int64_t first, int64_t last)
@@ -47,40 +297,18 @@ static att_tensor part(const att_tensor *x, int64_t first, int64_t last)
     return y;
 }
 
-att_status att_nn_attention_project_source(att_tape *t, const att_nn_attention *l, att_var *source,
-                                           const int64_t *offsets, att_cache *memory)
+att_status att_nn_attention_cache_source(att_tape *t, const att_nn_attention *l, att_var *source,
+                                         const int64_t *offsets, att_cache *cache)
 {
-    const key_value at = keys_and_values(t, l, source);
+    if (att_require(__func__, ATT_NAMED({"t", t}, {"l", l}, {"offsets", offsets}, {"cache", cache})))
+        return ATT_ERR_ARGUMENT;
+    const att_positions at = {.size = sizeof at, .offsets = offsets, .n = att_cache_sequences(cache)};
     att_tensor key, value;
-    att_status e = att_var_value(t, at.key, &key);
-    e = e ? e : att_var_value(t, at.value, &value);
-    for (int64_t b = 0; !e && b < att_cache_sequences(memory); b++) {
+    att_status e = att_var_value(t, keys(t, l, source, &at), &key);
+    e = e ? e : att_var_value(t, values(t, l, source), &value);
+    for (int64_t b = 0; !e && b < at.n; b++) {
         const att_tensor k = part(&key, offsets[b], offsets[b + 1]), v = part(&value, offsets[b], offsets[b + 1]);
-        e = att_cache_append(memory, b, &k, &v);
+        e = att_cache_append(cache, b, &k, &v);
     }
     return e;
-}
-
-att_var *att_nn_attention_cross_step(att_tape *t, const att_nn_attention *l, att_var *x, att_cache *memory,
-                                     att_var *residual)
-{
-    att_var *q = heads_of(t, l, &l->query, x);
-    return join(t, l, att_attend_cached(t, l->plan, q, NULL, NULL, memory, NULL), residual, NULL);
-}
-
-att_var *att_nn_attention_apply(att_tape *t, const att_nn_attention *l, att_var *x, att_var *source, att_var *residual,
-                                const att_attention_args *args, const att_nn_dropout *dropout)
-{
-    att_scope s = att_scope_begin(t, l->name);
-    att_var *q = heads_of(t, l, &l->query, x);
-    const key_value at = keys_and_values(t, l, source);
-    att_var *heads = att_attend(t, l->plan, q, at.key, at.value, args, NULL);
-    return att_scope_end(t, s, join(t, l, heads, residual, dropout));
-}
-
-att_var *att_nn_attention_step(att_tape *t, const att_nn_attention *l, att_var *x, att_cache *cache, att_var *residual)
-{
-    att_var *q = heads_of(t, l, &l->query, x);
-    const key_value at = keys_and_values(t, l, x);
-    return join(t, l, att_attend_cached(t, l->plan, q, at.key, at.value, cache, NULL), residual, NULL);
 }

@@ -1,45 +1,57 @@
 /* A decoder layer of the Transformer */
 #include "nn/nn.h"
 
-att_nn_decoder_layer att_nn_decoder_layer_load(att_nn_loader *s, const char *prefix, const att_nn_layer_config *c)
+const att_nn_decoder_layer *att_nn_decoder_layer_new(att_nn_params *p, const char *name,
+                                                     const att_nn_layer_config *config)
 {
-    const int64_t n = c->hidden;
-    return (att_nn_decoder_layer){
-        .attention = att_nn_attention_load(s, prefix, "attention", c, c->plan),
-        .cross = att_nn_attention_load(s, prefix, "cross", c, c->cross),
-        .attention_norm = att_nn_layer_norm_load(s, att_nn_join(prefix, "attention_norm").text, n, c->eps),
-        .cross_norm = att_nn_layer_norm_load(s, att_nn_join(prefix, "cross_norm").text, n, c->eps),
-        .feed_forward = att_nn_feed_forward_load(s, att_nn_join(prefix, "feed_forward").text, c),
-        .feed_forward_norm = att_nn_layer_norm_load(s, att_nn_join(prefix, "feed_forward_norm").text, n, c->eps),
-        .norm_first = c->norm_first};
+    att_nn_layer_config c;
+    if (!att_nn_take_options(p, name, &c, sizeof c, config, "att_nn_layer_config"))
+        return NULL;
+    att_nn_decoder_layer *l = att_nn_params_alloc(p, sizeof *l);
+    if (!l)
+        return NULL;
+    l->order = c.order;
+    l->attention = att_nn_layer_attention(p, name, "attention", &c, c.attention, true);
+    l->cross = att_nn_layer_attention(p, name, "cross", &c, c.cross, false);
+    l->attention_norm = att_nn_norm_new(p, att_nn_join(name, "attention_norm").text, c.norm, c.width, c.eps);
+    l->cross_norm = att_nn_norm_new(p, att_nn_join(name, "cross_norm").text, c.norm, c.width, c.eps);
+    l->feed_forward = att_nn_feed_forward_new(p, att_nn_join(name, "feed_forward").text, &c);
+    l->feed_forward_norm = att_nn_norm_new(p, att_nn_join(name, "feed_forward_norm").text, c.norm, c.width, c.eps);
+    l->attention_scale = att_nn_layer_scale(p, name, "attention_scale", &c);
+    l->cross_scale = att_nn_layer_scale(p, name, "cross_scale", &c);
+    l->feed_forward_scale = att_nn_layer_scale(p, name, "feed_forward_scale", &c);
+    return att_nn_params_status(p) ? NULL : l;
 }
 
-static att_var *feed_forward(att_tape *t, const att_nn_decoder_layer *l, att_var *x, const att_nn_dropout *dropout)
+att_var *att_nn_decoder_layer_apply(att_tape *t, const att_nn_decoder_layer *l, att_var *x,
+                                    const att_nn_layer_call *call)
 {
-    att_var *y = att_nn_norm_if(t, l->norm_first, &l->feed_forward_norm, x);
-    x = att_nn_feed_forward_apply(t, &l->feed_forward, y, x, dropout);
-    return att_nn_norm_if(t, !l->norm_first, &l->feed_forward_norm, x);
-}
-
-att_var *att_nn_decoder_layer_apply(att_tape *t, const att_nn_decoder_layer *l, att_var *x, att_var *source,
-                                    const att_attention_args *args, const att_attention_args *cross,
-                                    const att_nn_dropout *dropout)
-{
-    const bool first = l->norm_first;
-    att_var *y = att_nn_norm_if(t, first, &l->attention_norm, x);
-    x = att_nn_norm_if(t, !first, &l->attention_norm, att_nn_attention_apply(t, &l->attention, y, y, x, args, dropout));
-    y = att_nn_norm_if(t, first, &l->cross_norm, x);
-    x = att_nn_norm_if(t, !first, &l->cross_norm, att_nn_attention_apply(t, &l->cross, y, source, x, cross, dropout));
-    return feed_forward(t, l, x, dropout);
-}
-
-att_var *att_nn_decoder_layer_step(att_tape *t, const att_nn_decoder_layer *l, att_var *x, att_cache *cache,
-                                   att_cache *memory)
-{
-    const bool first = l->norm_first;
-    att_var *y = att_nn_norm_if(t, first, &l->attention_norm, x);
-    x = att_nn_norm_if(t, !first, &l->attention_norm, att_nn_attention_step(t, &l->attention, y, cache, x));
-    y = att_nn_norm_if(t, first, &l->cross_norm, x);
-    x = att_nn_norm_if(t, !first, &l->cross_norm, att_nn_attention_cross_step(t, &l->cross, y, memory, x));
-    return feed_forward(t, l, x, NULL);
+    att_nn_layer_call c = {.size = sizeof c};
+    if (!att_nn_given(t, __func__, l) || !att_tape_require(t, __func__, ATT_NAMED({"call", call})) ||
+        !att_nn_take_call(t, &c, sizeof c, call, "att_nn_layer_call"))
+        return NULL;
+    if (!c.memory && !att_tape_require(t, __func__, ATT_NAMED({"source", c.source})))
+        return NULL;
+    const att_nn_attention_call self = {.size = sizeof self,
+                                        .source = l->order == ATT_QUERY_NORM ? x : NULL,
+                                        .args = c.args,
+                                        .positions = c.positions,
+                                        .dropout = c.dropout,
+                                        .cache = c.cache};
+    const att_nn_attention_call cross = {.size = sizeof cross,
+                                         .source = c.source,
+                                         .args = c.cross,
+                                         .positions = c.positions,
+                                         .dropout = c.dropout,
+                                         .cache = c.memory,
+                                         .keep_cache = true};
+    att_nn_sublayer in = att_nn_sublayer_begin(t, l->order, l->attention_norm, x);
+    x = att_nn_attend(t, l->attention, l->attention_scale, in, &self);
+    x = att_nn_sublayer_end(t, l->order, l->attention_norm, x);
+    in = att_nn_sublayer_begin(t, l->order, l->cross_norm, x);
+    x = att_nn_attend(t, l->cross, l->cross_scale, in, &cross);
+    x = att_nn_sublayer_end(t, l->order, l->cross_norm, x);
+    in = att_nn_sublayer_begin(t, l->order, l->feed_forward_norm, x);
+    x = att_nn_feed(t, l->feed_forward, l->feed_forward_scale, in, c.dropout);
+    return att_nn_sublayer_end(t, l->order, l->feed_forward_norm, x);
 }

@@ -1,24 +1,41 @@
-/* An encoder layer of the Transformer */
+/* An encoder layer of the Transformer; causal, a layer of a decoder-only model */
 #include "nn/nn.h"
 
-att_nn_encoder_layer att_nn_encoder_layer_load(att_nn_loader *s, const char *prefix, const att_nn_layer_config *c)
+const att_nn_encoder_layer *att_nn_encoder_layer_new(att_nn_params *p, const char *name,
+                                                     const att_nn_layer_config *config)
 {
-    const int64_t n = c->hidden;
-    return (att_nn_encoder_layer){
-        .attention = att_nn_attention_load(s, prefix, "attention", c, c->plan),
-        .attention_norm = att_nn_layer_norm_load(s, att_nn_join(prefix, "attention_norm").text, n, c->eps),
-        .feed_forward = att_nn_feed_forward_load(s, att_nn_join(prefix, "feed_forward").text, c),
-        .feed_forward_norm = att_nn_layer_norm_load(s, att_nn_join(prefix, "feed_forward_norm").text, n, c->eps),
-        .norm_first = c->norm_first};
+    att_nn_layer_config c;
+    if (!att_nn_take_options(p, name, &c, sizeof c, config, "att_nn_layer_config"))
+        return NULL;
+    att_nn_encoder_layer *l = att_nn_params_alloc(p, sizeof *l);
+    if (!l)
+        return NULL;
+    l->order = c.order;
+    l->attention = att_nn_layer_attention(p, name, "attention", &c, c.attention, c.causal);
+    l->attention_norm = att_nn_norm_new(p, att_nn_join(name, "attention_norm").text, c.norm, c.width, c.eps);
+    l->feed_forward = att_nn_feed_forward_new(p, att_nn_join(name, "feed_forward").text, &c);
+    l->feed_forward_norm = att_nn_norm_new(p, att_nn_join(name, "feed_forward_norm").text, c.norm, c.width, c.eps);
+    l->attention_scale = att_nn_layer_scale(p, name, "attention_scale", &c);
+    l->feed_forward_scale = att_nn_layer_scale(p, name, "feed_forward_scale", &c);
+    return att_nn_params_status(p) ? NULL : l;
 }
 
 att_var *att_nn_encoder_layer_apply(att_tape *t, const att_nn_encoder_layer *l, att_var *x,
-                                    const att_attention_args *args, const att_nn_dropout *dropout)
+                                    const att_nn_layer_call *call)
 {
-    const bool first = l->norm_first;
-    att_var *y = att_nn_norm_if(t, first, &l->attention_norm, x);
-    x = att_nn_norm_if(t, !first, &l->attention_norm, att_nn_attention_apply(t, &l->attention, y, y, x, args, dropout));
-    y = att_nn_norm_if(t, first, &l->feed_forward_norm, x);
-    x = att_nn_feed_forward_apply(t, &l->feed_forward, y, x, dropout);
-    return att_nn_norm_if(t, !first, &l->feed_forward_norm, x);
+    att_nn_layer_call c = {.size = sizeof c};
+    if (!att_nn_given(t, __func__, l) || !att_nn_take_call(t, &c, sizeof c, call, "att_nn_layer_call"))
+        return NULL;
+    const att_nn_attention_call self = {.size = sizeof self,
+                                        .source = l->order == ATT_QUERY_NORM ? x : NULL,
+                                        .args = c.args,
+                                        .positions = c.positions,
+                                        .dropout = c.dropout,
+                                        .cache = c.cache};
+    att_nn_sublayer in = att_nn_sublayer_begin(t, l->order, l->attention_norm, x);
+    x = att_nn_attend(t, l->attention, l->attention_scale, in, &self);
+    x = att_nn_sublayer_end(t, l->order, l->attention_norm, x);
+    in = att_nn_sublayer_begin(t, l->order, l->feed_forward_norm, x);
+    x = att_nn_feed(t, l->feed_forward, l->feed_forward_scale, in, c.dropout);
+    return att_nn_sublayer_end(t, l->order, l->feed_forward_norm, x);
 }

@@ -1,19 +1,32 @@
-/* Position-wise feed-forward network */
+/* Position-wise feed-forward network, plain or gated */
 #include "nn/nn.h"
 
-att_nn_feed_forward att_nn_feed_forward_load(att_nn_loader *s, const char *prefix, const att_nn_layer_config *c)
+const att_nn_feed_forward *att_nn_feed_forward_new(att_nn_params *p, const char *name,
+                                                   const att_nn_layer_config *config)
 {
-    return (att_nn_feed_forward){
-        .inner = att_nn_linear_load(s, att_nn_join(prefix, "inner").text, c->hidden, c->intermediate),
-        .outer = att_nn_linear_load(s, att_nn_join(prefix, "outer").text, c->intermediate, c->hidden),
-        .activation = c->activation,
-        .dropout_id = att_nn_dropout_id(prefix, "outer")};
+    att_nn_layer_config c;
+    if (!att_nn_take_options(p, name, &c, sizeof c, config, "att_nn_layer_config"))
+        return NULL;
+    att_nn_feed_forward *l = att_nn_params_alloc(p, sizeof *l);
+    if (!l)
+        return NULL;
+    *l = (att_nn_feed_forward){.activation = c.activation ? c.activation : ATT_RELU,
+                               .dropout_id = att_nn_dropout_id(name, "outer")};
+    if (c.gated)
+        l->gate = att_nn_linear_new(p, att_nn_join(name, "gate").text, c.width, c.intermediate, !c.no_bias);
+    l->inner = att_nn_linear_new(p, att_nn_join(name, "inner").text, c.width, c.intermediate, !c.no_bias);
+    l->outer = att_nn_linear_new(p, att_nn_join(name, "outer").text, c.intermediate, c.width, !c.no_bias);
+    return l->outer ? l : NULL;
 }
 
 att_var *att_nn_feed_forward_apply(att_tape *t, const att_nn_feed_forward *l, att_var *x, att_var *residual,
                                    const att_nn_dropout *dropout)
 {
+    if (!att_nn_given(t, __func__, l))
+        return NULL;
     att_scope s = att_scope_begin(t, "feed_forward");
-    att_var *h = att_nn_linear_apply(t, &l->inner, x, l->activation, NULL);
-    return att_scope_end(t, s, att_nn_linear_dropout(t, &l->outer, h, residual, dropout, l->dropout_id));
+    att_var *h = att_nn_linear_apply(t, l->gate ? l->gate : l->inner, x, l->activation, NULL);
+    if (l->gate)
+        h = att_mul(t, h, att_nn_linear_apply(t, l->inner, x, ATT_IDENTITY, NULL));
+    return att_scope_end(t, s, att_nn_linear_dropout(t, l->outer, h, residual, dropout, l->dropout_id));
 }

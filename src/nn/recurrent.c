@@ -3,52 +3,66 @@
 
 #include <stdio.h>
 
-static att_recurrent load_one(att_nn_loader *s, const char *prefix, int64_t gates, int64_t in, int64_t units,
+static att_recurrent make_one(att_nn_params *p, const char *name, int64_t gates, int64_t in, int64_t units,
                               int64_t layer, bool reverse)
 {
-    static const char *const names[] = {"weight_ih", "weight_hh", "bias_ih", "bias_hh"};
-    att_param *p[4];
+    static const char *const parts[] = {"weight_ih", "weight_hh", "bias_ih", "bias_hh"};
+    const att_init init = {.size = sizeof init, .kind = ATT_INIT_FAN_IN_UNIFORM, .fan_in = units};
+    att_param *param[4];
     for (int i = 0; i < 4; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "%s_l%d%s", names[i], (int)layer, reverse ? "_reverse" : "");
-        p[i] = i < 2 ? att_nn_matrix(s, prefix, name, gates * units, i == 0 ? in : units)
-                     : att_nn_vector(s, prefix, name, gates * units);
+        const int64_t dim[] = {gates * units, i == 0 ? in : units};
+        char part[32];
+        snprintf(part, sizeof part, "%s_l%d%s", parts[i], (int)layer, reverse ? "_reverse" : "");
+        param[i] = att_nn_params_request(p, name, part, i < 2 ? 2 : 1, dim, &init);
     }
     return (att_recurrent){.size = sizeof(att_recurrent),
-                           .weight_ih = p[0],
-                           .weight_hh = p[1],
-                           .bias_ih = p[2],
-                           .bias_hh = p[3],
+                           .weight_ih = param[0],
+                           .weight_hh = param[1],
+                           .bias_ih = param[2],
+                           .bias_hh = param[3],
                            .reverse = reverse};
 }
 
-att_nn_recurrent att_nn_recurrent_load(att_nn_loader *s, const char *prefix, const att_nn_recurrent_config *c)
+const att_nn_recurrent *att_nn_recurrent_new(att_nn_params *p, const char *name, const att_nn_recurrent_config *config)
 {
-    const int64_t gates = c->lstm ? 4 : 3;
-    att_nn_recurrent l = {.cell = c->lstm ? att_lstm : att_gru,
-                          .layers = c->layers,
-                          .directions = c->bidirectional ? 2 : 1,
-                          .dropout_id = att_nn_dropout_id(prefix, "layer")};
-    for (int64_t i = 0; i < l.layers * l.directions; i++) {
-        const int64_t layer = i / l.directions, in = layer ? l.directions * c->units : c->in;
-        l.layer[i] = load_one(s, prefix, gates, in, c->units, layer, i % l.directions);
-    }
-    return l;
+    att_nn_recurrent_config c;
+    if (!att_nn_take_options(p, name, &c, sizeof c, config, "att_nn_recurrent_config"))
+        return NULL;
+    const int64_t directions = c.bidirectional ? 2 : 1;
+    if (c.layers < 1 || c.layers > ATT_NN_MAX_RECURRENT / directions)
+        return att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": layers is %lld, expected 1..%lld", name, (long long)c.layers,
+                           (long long)(ATT_NN_MAX_RECURRENT / directions));
+    const int64_t n = c.layers * directions;
+    att_nn_recurrent *l = att_nn_params_alloc(p, sizeof *l);
+    att_recurrent *layer = att_nn_params_alloc(p, (size_t)n * sizeof *layer);
+    if (!l || !layer)
+        return NULL;
+    for (int64_t i = 0; i < n; i++)
+        layer[i] = make_one(p, name, c.lstm ? 4 : 3, i < directions ? c.in : directions * c.units, c.units,
+                            i / directions, i % directions);
+    *l = (att_nn_recurrent){.layers = c.layers,
+                            .directions = directions,
+                            .lstm = c.lstm,
+                            .layer = layer,
+                            .dropout_id = att_nn_dropout_id(name, "layer")};
+    return att_nn_params_status(p) ? NULL : l;
 }
 
 att_var *att_nn_recurrent_apply(att_tape *t, const att_nn_recurrent *l, att_var *x, const int64_t *offsets, int64_t n,
-                                const att_recurrent_state *start, att_recurrent_state *last,
+                                const att_recurrent_state *initial, att_recurrent_state *last,
                                 const att_nn_dropout *dropout)
 {
+    if (!att_nn_given(t, __func__, l))
+        return NULL;
     for (int64_t i = 0; i < l->layers * l->directions; i += l->directions) {
         att_var *y[2];
         if (i > 0)
             x = att_nn_dropout_apply(t, dropout, l->dropout_id + (uint64_t)i, x, NULL);
         for (int64_t direction = 0; direction < l->directions; direction++) {
             att_recurrent layer = l->layer[i + direction];
-            if (start)
-                layer.initial = start[i + direction];
-            y[direction] = l->cell(t, x, offsets, n, &layer, last ? &last[i + direction] : NULL);
+            if (initial)
+                layer.initial = initial[i + direction];
+            y[direction] = (l->lstm ? att_lstm : att_gru)(t, x, offsets, n, &layer, last ? &last[i + direction] : NULL);
         }
         x = l->directions == 2 ? att_concat(t, 2, y, 1) : y[0];
     }

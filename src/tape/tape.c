@@ -42,6 +42,15 @@ att_status att_tape_new(att_ctx *ctx, const att_tape_config *cfg, att_tape **out
     return ATT_OK;
 }
 
+bool att_tape_require(att_tape *t, const char *function, const att_named *given, size_t n)
+{
+    if (att_require(__func__, ATT_NAMED({"t", t}, {"function", function})))
+        return false;
+    return !att_require(function, given, n) || att_tape_fail(t, ATT_ERR_ARGUMENT, "%s", att_error(NULL));
+}
+
+att_ctx *att_tape_ctx(const att_tape *t) { return t ? t->ctx : NULL; }
+
 void att_tape_free(att_tape *t)
 {
     if (!t)

@@ -1,4 +1,4 @@
-/* Integer helpers used everywhere. */
+/* Integer helpers and a hash, used everywhere. */
 #ifndef ATT_UTIL_H
 #define ATT_UTIL_H
 
@@ -10,5 +10,15 @@ static inline int64_t att_max(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline int64_t att_ceil_div(int64_t n, int64_t size) { return n / size + (n % size > 0); }
 /* n rounded up to a multiple of size */
 static inline int64_t att_round_up(int64_t n, int64_t size) { return att_ceil_div(n, size) * size; }
+
+/* FNV-1a (Fowler, Noll, Vo) of 64 bits: one step with a byte or a word; a hash begins with the offset. */
+#define ATT_FNV64_OFFSET UINT64_C(0xcbf29ce484222325)
+static inline uint64_t att_fnv64(uint64_t hash, uint32_t x) { return (hash ^ x) * UINT64_C(0x100000001b3); }
+static inline uint64_t att_fnv64_text(uint64_t hash, const char *s)
+{
+    while (*s)
+        hash = att_fnv64(hash, (unsigned char)*s++);
+    return hash;
+}
 
 #endif

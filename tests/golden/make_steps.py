@@ -43,8 +43,7 @@ class Translator(torch.nn.Module):
              ("self_attn_layer_norm", "attention_norm"), ("encoder_attn_layer_norm", "cross_norm"),
              ("final_layer_norm", "feed_forward_norm"), ("self_attn", "attention"), ("encoder_attn", "cross"),
              ("q_proj", "query"), ("k_proj", "key"), ("v_proj", "value"), ("out_proj", "output"),
-             ("fc1", "feed_forward.inner"), ("fc2", "feed_forward.outer"), ("norm.weight", "norm.gamma"),
-             ("norm.bias", "norm.beta")]
+             ("fc1", "feed_forward.inner"), ("fc2", "feed_forward.outer")]
 
     def __init__(self):
         super().__init__()
@@ -94,7 +93,7 @@ def fill(model):
         seed = sum(ord(c) * (i + 1) for i, c in enumerate(name))
         x = numbers(seed, *p.shape)
         matrix = p.dim() == 2 and p.shape[0] > 1
-        p.copy_(x * 3 / 8 if matrix else 1 + x / 8 if name.endswith(".gamma") else x / 8)
+        p.copy_(x * 3 / 8 if matrix else 1 + x / 8 if name.endswith("norm.weight") else x / 8)
         if name == "shared.weight":
             p[PAD] = 0
 

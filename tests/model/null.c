@@ -160,7 +160,12 @@ static bool depends(const struct function *f, const char *name)
                                          "att_weights.sequence_ids", /* of dropout, which these do not do */
                                          "att_plan_describe.sequence_ids",
                                          "att_require.name",
-                                         "att_require.pointer"};
+                                         "att_require.pointer",
+                                         "att_tape_require.name",
+                                         "att_tape_require.pointer",
+                                         "att_nn_encoder_layer_apply.source", /* of a decoder */
+                                         "att_nn_recurrent_apply.at",         /* of dropout between layers */
+                                         "att_nn_recurrent_apply.sequence_ids"};
     char text[160];
     bool does = false;
     snprintf(text, sizeof text, "%s.%s", f->name, name);

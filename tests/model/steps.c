@@ -1,6 +1,6 @@
 /* Learning: twenty steps of models small enough for a test give the losses that PyTorch gives. */
 #include "golden_text.h"
-#include "model/parameter_store.h"
+#include "attend_nn.h"
 #include "model/transformer.h"
 #include "tape_help.h"
 
@@ -83,25 +83,24 @@ static texts targets(int step)
 /* ---- models */
 
 typedef struct model {
-    att_transformer *transformer; /* or a language model, whose parameters the store owns */
-    att_parameter_store *store;
-    att_param *table;
-    att_nn_recurrent rnn;
-    att_nn_linear output;
+    att_transformer *transformer; /* or a language model of layers */
+    att_nn_params *params;
+    const att_nn_embedding *table;
+    const att_nn_recurrent *rnn;
+    const att_nn_linear *output;
 } model;
 
 static int64_t count_params(const model *m)
 {
     return m->transformer ? att_encoder_decoder_params(att_transformer_as_encoder_decoder(m->transformer))
-                          : m->store->count;
+                          : att_nn_params_count(m->params);
 }
 
 static att_param *get_param(const model *m, int64_t i, const char **name)
 {
     if (m->transformer)
         return att_encoder_decoder_param(att_transformer_as_encoder_decoder(m->transformer), i, name);
-    *name = m->store->stored[i].name;
-    return m->store->stored[i].param;
+    return att_nn_params_at(m->params, i, name);
 }
 
 static bool ends(const char *name, const char *with)
@@ -119,7 +118,7 @@ static void fill(const model *m)
         uint64_t seed = 0;
         for (size_t c = 0; name[c]; c++)
             seed += (uint64_t)name[c] * (c + 1);
-        check_fill(value->data, att_count(value), seed, ends(name, ".gamma") ? 1 : 0,
+        check_fill(value->data, att_count(value), seed, ends(name, "norm.weight") ? 1 : 0,
                    value->rank == 2 ? 3.0f / 8 : 1.0f / 8);
         if (!strcmp(name, "shared.weight"))
             memset((float *)value->data + PAD * HIDDEN, 0, HIDDEN * sizeof(float));
@@ -142,16 +141,17 @@ static model make_model(att_ctx *ctx, const char *kind)
                                  .pad = PAD,
                                  .eos = END,
                                  .start = PAD};
-    const att_nn_recurrent_config rnn = {.in = HIDDEN, .units = HIDDEN, .layers = 2, .lstm = strcmp(kind, "gru") != 0};
+    const att_nn_recurrent_config rnn = {
+        .size = sizeof rnn, .in = HIDDEN, .units = HIDDEN, .layers = 2, .lstm = strcmp(kind, "gru") != 0};
     model m = {0};
     if (!strcmp(kind, "transformer")) {
         assert_int_equal(att_transformer_new(ctx, &c, 1, &m.transformer), ATT_OK);
     } else {
-        assert_int_equal(att_parameter_store_new(ctx, 1, NULL, &m.store), ATT_OK);
-        m.table = att_nn_matrix(&m.store->loader, "table", "weight", TOKENS, HIDDEN);
-        m.rnn = att_nn_recurrent_load(&m.store->loader, "rnn", &rnn);
-        m.output = att_nn_linear_load(&m.store->loader, "output", HIDDEN, TOKENS);
-        assert_int_equal(m.store->loader.status, ATT_OK);
+        assert_int_equal(att_nn_params_new(ctx, NULL, &m.params), ATT_OK);
+        m.table = att_nn_embedding_new(m.params, "table", TOKENS, HIDDEN);
+        m.rnn = att_nn_recurrent_new(m.params, "rnn", &rnn);
+        m.output = att_nn_linear_new(m.params, "output", HIDDEN, TOKENS, true);
+        assert_int_equal(att_nn_params_status(m.params), ATT_OK);
     }
     fill(&m);
     return m;
@@ -160,7 +160,7 @@ static model make_model(att_ctx *ctx, const char *kind)
 static void free_model(model *m)
 {
     att_transformer_free(m->transformer);
-    att_parameter_store_free(m->store);
+    att_nn_params_free(m->params);
 }
 
 /* Of each text of a batch what follows after each token. */
@@ -171,9 +171,9 @@ static att_var *loss_of_language(att_tape *t, const model *m, const texts *x)
     for (int b = 0; b < PAIRS; b++)
         for (int64_t i = x->offsets[b]; i < x->offsets[b + 1]; i++)
             next[i] = i + 1 < x->offsets[b + 1] ? x->ids[i + 1] : END;
-    att_var *h = att_embedding(t, m->table, x->ids, n);
-    h = att_nn_recurrent_apply(t, &m->rnn, h, x->offsets, PAIRS, NULL, NULL, NULL);
-    h = att_nn_linear_apply(t, &m->output, h, ATT_IDENTITY, NULL);
+    att_var *h = att_nn_embedding_apply(t, m->table, x->ids, n);
+    h = att_nn_recurrent_apply(t, m->rnn, h, x->offsets, PAIRS, NULL, NULL, NULL);
+    h = att_nn_linear_apply(t, m->output, h, ATT_IDENTITY, NULL);
     return att_cross_entropy(t, h, next, ATT_OPTIONS(att_cross_entropy_options, .label_smoothing = SMOOTHING));
 }
 

@@ -10,28 +10,19 @@
 enum { IN = 2, UNITS = 3, LAYERS = 2, SEQUENCES = 4, TOKENS = 12, PARAMS = 16, STATES = 2 * LAYERS, MOST = 128 };
 static const int64_t offsets[] = {0, 3, 8, 9, TOKENS};
 
-typedef struct loader {
-    att_nn_loader base;
-    int n;
-    att_param *p[PARAMS];
-    float *x[PARAMS];
-} loader;
-
-static att_status get(att_nn_loader *base, const char *name, int rank, const int64_t *dim, att_param **out)
+/* Parameters are requested in PyTorch's order. */
+static att_status fill(void *user, const char *name, const att_init *init, const att_tensor *value)
 {
     static const char *const names[] = {"weight_ih", "weight_hh", "bias_ih", "bias_hh"};
-    loader *s = (loader *)base;
+    int *n = user;
     char expected[64];
-    att_tensor v;
-    assert_true(s->n < PARAMS);
-    snprintf(expected, sizeof expected, "rnn.%s_l%d%s", names[s->n % 4], s->n / 8, s->n % 8 < 4 ? "" : "_reverse");
+    (void)init;
+    assert_true(*n < PARAMS);
+    snprintf(expected, sizeof expected, "rnn.%s_l%d%s", names[*n % 4], *n / 8, *n % 8 < 4 ? "" : "_reverse");
     assert_string_equal(name, expected);
-    assert_int_equal(rank, s->n % 4 < 2 ? 2 : 1);
-    s->x[s->n] = check_numbers(dim[0] * (rank == 2 ? dim[1] : 1), (uint64_t)s->n + 10);
-    assert_int_equal(att_wrap(&v, s->x[s->n], ATT_F32, rank, dim, NULL), ATT_OK);
-    const att_status status = att_param_new(ctx, &v, out);
-    s->p[s->n++] = *out;
-    return status;
+    assert_int_equal(value->rank, *n % 4 < 2 ? 2 : 1);
+    check_fill(value->data, att_count(value), (uint64_t)(*n)++ + 10, 0, 1);
+    return ATT_OK;
 }
 
 static att_var *input(att_tape *t, float *x, int rank, const int64_t *dim)
@@ -56,11 +47,15 @@ static void check_rows(att_tape *t, att_var *x, const char *name, int64_t first,
 
 static void check_kind(bool lstm)
 {
-    const att_nn_recurrent_config c = {.in = IN, .units = UNITS, .layers = LAYERS, .bidirectional = true, .lstm = lstm};
-    loader s = {.base.get = get};
-    const att_nn_recurrent l = att_nn_recurrent_load(&s.base, "rnn", &c);
-    assert_int_equal(s.base.status, ATT_OK);
-    assert_int_equal(s.n, PARAMS);
+    const att_nn_recurrent_config c = {
+        .size = sizeof c, .in = IN, .units = UNITS, .layers = LAYERS, .bidirectional = true, .lstm = lstm};
+    int n_params = 0;
+    att_nn_params *p;
+    assert_int_equal(
+        att_nn_params_new(ctx, ATT_OPTIONS(att_nn_params_config, .initialize = fill, .user = &n_params), &p), ATT_OK);
+    const att_nn_recurrent *l = att_nn_recurrent_new(p, "rnn", &c);
+    assert_int_equal(att_nn_params_status(p), ATT_OK);
+    assert_int_equal(n_params, PARAMS);
     float *x = check_numbers(TOKENS * IN, 1), *start[2];
     att_tape *t;
     assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
@@ -72,7 +67,7 @@ static void check_kind(bool lstm)
         states[i].cell = lstm ? input(t, start[1] + i * SEQUENCES * UNITS, ATT_DIMS(SEQUENCES, UNITS)) : NULL;
     }
     att_var *y =
-        att_nn_recurrent_apply(t, &l, input(t, x, ATT_DIMS(TOKENS, IN)), offsets, SEQUENCES, states, states, NULL);
+        att_nn_recurrent_apply(t, l, input(t, x, ATT_DIMS(TOKENS, IN)), offsets, SEQUENCES, states, states, NULL);
     check_rows(t, y, lstm ? "lstm_y" : "gru_y", 0, TOKENS * 2 * UNITS);
     for (int i = 0; i < STATES; i++) {
         const int64_t n = SEQUENCES * UNITS;
@@ -81,8 +76,7 @@ static void check_kind(bool lstm)
             check_rows(t, states[i].cell, "lstm_last_1", i * n, n);
     }
     att_tape_free(t);
-    for (int i = 0; i < PARAMS; i++)
-        att_param_free(s.p[i]), free(s.x[i]);
+    att_nn_params_free(p);
     free(x), free(start[0]), free(start[1]);
 }
 

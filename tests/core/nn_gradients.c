@@ -1,64 +1,49 @@
 /* Gradients through whole layers: two layers of an encoder, as BERT has them, against differences. */
 #include "check.h"
 #include "context.h"
-#include "nn/nn.h"
+#include "attend_nn.h"
 
 enum { LAYERS = 2, HIDDEN = 12, PER_LAYER = 16, PARAMS = LAYERS * PER_LAYER, TOKENS = 13 };
 static const int64_t offsets[] = {0, 5, 5, TOKENS};
 
-/* Parameters by the order in which layers ask for them. */
-typedef struct loader {
-    att_nn_loader base;
-    int n;
-    att_param *p[PARAMS];
-    float *x[PARAMS];
-    int64_t count[PARAMS];
-} loader;
-
-static att_status make(att_nn_loader *base, const char *name, int rank, const int64_t *dim, att_param **out)
-{
-    loader *s = (loader *)base;
-    const bool norm = strstr(name, "_norm.gamma");
-    att_tensor v;
-    assert_true(s->n < PARAMS);
-    s->count[s->n] = rank == 2 ? dim[0] * dim[1] : dim[0];
-    s->x[s->n] = malloc((size_t)s->count[s->n] * sizeof(float));
-    check_fill(s->x[s->n], s->count[s->n], (uint64_t)s->n + 1, norm ? 1 : 0, 0.5f);
-    assert_int_equal(att_wrap(&v, s->x[s->n], ATT_F32, rank, dim, NULL), ATT_OK);
-    const att_status status = att_param_new(ctx, &v, out);
-    s->p[s->n++] = *out;
-    return status;
-}
-
 typedef struct encoder {
-    loader loader;
-    att_plan *plan;
-    att_nn_encoder_layer layer[LAYERS];
+    att_nn_params *params;
+    const att_nn_encoder_layer *layer[LAYERS];
     float *x; /* [TOKENS, HIDDEN] */
 } encoder;
 
+/* Numbers of order 1, so that no gradient is near 0. */
+static att_status fill(void *user, const char *name, const att_init *init, const att_tensor *value)
+{
+    uint64_t *seed = user;
+    (void)init;
+    check_fill(value->data, att_count(value), ++*seed, strstr(name, "_norm.weight") ? 1 : 0, 0.5f);
+    return ATT_OK;
+}
+
 static void encoder_open(encoder *e)
 {
-    *e = (encoder){.loader.base.get = make, .x = check_numbers(TOKENS * HIDDEN, 77)};
-    assert_int_equal(att_plan_new(ctx, ATT_OPTIONS(att_attention_spec, .heads = 3, .head_dim = HIDDEN / 3), &e->plan),
-                     ATT_OK);
+    uint64_t seed = 0;
+    *e = (encoder){.x = check_numbers(TOKENS * HIDDEN, 77)};
+    assert_int_equal(
+        att_nn_params_new(ctx, ATT_OPTIONS(att_nn_params_config, .initialize = fill, .user = &seed), &e->params),
+        ATT_OK);
     const att_nn_layer_config c = {
-        .hidden = HIDDEN, .heads = 3, .intermediate = 20, .activation = ATT_GELU_ERF, .eps = 1e-5f, .plan = e->plan};
+        .size = sizeof c, .width = HIDDEN, .heads = 3, .intermediate = 20, .activation = ATT_GELU_ERF};
     for (int i = 0; i < LAYERS; i++)
-        e->layer[i] = att_nn_encoder_layer_load(&e->loader.base, "layer", &c);
-    assert_int_equal(e->loader.base.status, ATT_OK);
-    assert_int_equal(e->loader.n, PARAMS);
+        e->layer[i] = att_nn_encoder_layer_new(e->params, att_nn_number("layer", i).text, &c);
+    assert_int_equal(att_nn_params_status(e->params), ATT_OK);
+    assert_int_equal(att_nn_params_count(e->params), PARAMS);
 }
 
 static void encoder_close(encoder *e)
 {
-    for (int i = 0; i < PARAMS; i++) {
-        att_param_free(e->loader.p[i]);
-        free(e->loader.x[i]);
-    }
-    att_plan_free(e->plan);
+    att_nn_params_free(e->params);
     free(e->x);
 }
+
+/* Parameter `leaf`; NULL behind the last */
+static att_param *param_of(const encoder *e, int leaf) { return att_nn_params_at(e->params, leaf, NULL); }
 
 static att_tape *tape(bool record)
 {
@@ -75,7 +60,8 @@ static att_var *encode(att_tape *t, const encoder *e, att_var **in)
     att_scope s = att_scope_begin(t, "encoder");
     att_var *y = *in = att_input(t, &x);
     for (int i = 0; i < LAYERS; i++)
-        y = att_scope_reset(t, s, att_nn_encoder_layer_apply(t, &e->layer[i], y, &args, NULL));
+        y = att_scope_reset(
+            t, s, att_nn_encoder_layer_apply(t, e->layer[i], y, ATT_OPTIONS(att_nn_layer_call, .args = &args)));
     return att_scope_end(t, s, y);
 }
 
@@ -119,9 +105,9 @@ static double loss_at(att_tape *t, const encoder *e, att_param *p, float *x, int
 static void check_direction(att_tape *t, const encoder *e, int leaf, const float *grad, const float *d)
 {
     static const double STEP = 0x1p-6;
-    att_param *p = leaf < PARAMS ? e->loader.p[leaf] : NULL;
-    float *x = leaf < PARAMS ? e->loader.x[leaf] : e->x;
-    const int64_t n = leaf < PARAMS ? e->loader.count[leaf] : TOKENS * HIDDEN;
+    att_param *p = param_of(e, leaf);
+    float *x = p ? att_param_value(p)->data : e->x;
+    const int64_t n = p ? att_count(att_param_value(p)) : TOKENS * HIDDEN;
     double expected = 0;
     for (int64_t i = 0; i < n; i++)
         expected += (double)grad[i] * (double)d[i];
@@ -154,9 +140,10 @@ static void gradients_of_two_encoder_layers_are_those_of_differences(void **stat
     dy.data = slopes;
     assert_int_equal(att_tape_backward(t, y, &dy), ATT_OK);
     for (int leaf = 0; leaf <= PARAMS; leaf++) {
-        const int64_t n = leaf < PARAMS ? e.loader.count[leaf] : TOKENS * HIDDEN;
-        if (leaf < PARAMS)
-            grad = *att_param_grad(e.loader.p[leaf]);
+        const att_param *p = param_of(&e, leaf);
+        const int64_t n = p ? att_count(att_param_value(p)) : TOKENS * HIDDEN;
+        if (p)
+            grad = *att_param_grad(p);
         else
             assert_int_equal(att_var_grad(t, in, &grad), ATT_OK);
         float *d = check_numbers(n, (uint64_t)leaf + 200);

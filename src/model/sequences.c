@@ -1,24 +1,15 @@
 /* Checks of sequences passed by the caller */
-#include "nn/nn.h"
+#include "model/sequences.h"
 
-bool att_nn_given(att_tape *t, const char *what, const att_named *given, size_t n)
+bool att_sequences_fit(att_tape *t, const char *what, const int32_t *ids, const int64_t *offsets, int64_t n,
+                       int64_t max_positions)
 {
-    if (att_require(what, ATT_NAMED({"t", t})))
-        return false;
-    if (att_require(what, given, n))
-        return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s", att_error(NULL));
-    return true;
-}
-
-bool att_nn_sequences_fit(att_tape *t, const char *what, const int32_t *ids, const int64_t *offsets, int64_t n,
-                          int64_t max_positions)
-{
-    if (!att_nn_given(t, what, ATT_NAMED({"offsets", offsets})))
+    if (!att_tape_require(t, what, ATT_NAMED({"offsets", offsets})))
         return false;
     bool good = n >= 0 && offsets[0] == 0;
     if (!good)
         att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: n = %lld sequences need ids, and offsets from 0", what, (long long)n);
-    good = good && (offsets[n] == 0 || att_nn_given(t, what, ATT_NAMED({"ids", ids})));
+    good = good && (offsets[n] == 0 || att_tape_require(t, what, ATT_NAMED({"ids", ids})));
     for (int64_t i = 0; good && i < n; i++) {
         const bool ascends = offsets[i] <= offsets[i + 1];
         const int64_t length = ascends ? offsets[i + 1] - offsets[i] : 0;
