@@ -8,7 +8,9 @@
  *
  *   attend_extend.h  scores, modifiers and masks of your own
  *   attend_learn.h   variables, parameters, operations with gradients
- *   attend_model.h   text, layers and whole models (libattend_model)
+ *   attend_nn.h      layers: of a Transformer, recurrent, convolutions
+ *   attend_text.h    tokenizers, vocabularies, BLEU (libattend_model)
+ *   attend_model.h   whole models (libattend_model)
  *   attend_util.h    what libraries on top need
  *
  * Conventions

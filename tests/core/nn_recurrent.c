@@ -47,7 +47,8 @@ static void check_rows(att_tape *t, att_var *x, const char *name, int64_t first,
 
 static void check_kind(bool lstm)
 {
-    const att_nn_recurrent_config c = {.size = sizeof c, .in = IN, .units = UNITS, .layers = LAYERS, .bidirectional = true, .lstm = lstm};
+    const att_nn_recurrent_config c = {
+        .size = sizeof c, .in = IN, .units = UNITS, .layers = LAYERS, .bidirectional = true, .lstm = lstm};
     int n_params = 0;
     att_nn_params *p;
     assert_int_equal(

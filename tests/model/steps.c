@@ -141,7 +141,8 @@ static model make_model(att_ctx *ctx, const char *kind)
                                  .pad = PAD,
                                  .eos = END,
                                  .start = PAD};
-    const att_nn_recurrent_config rnn = {.size = sizeof rnn, .in = HIDDEN, .units = HIDDEN, .layers = 2, .lstm = strcmp(kind, "gru") != 0};
+    const att_nn_recurrent_config rnn = {
+        .size = sizeof rnn, .in = HIDDEN, .units = HIDDEN, .layers = 2, .lstm = strcmp(kind, "gru") != 0};
     model m = {0};
     if (!strcmp(kind, "transformer")) {
         assert_int_equal(att_transformer_new(ctx, &c, 1, &m.transformer), ATT_OK);

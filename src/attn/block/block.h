@@ -123,7 +123,8 @@ void att_dropout_apply_block(const att_block *b, const uint64_t *keep, float *x)
 /* The factor of weights that are kept. */
 static inline float att_dropout_scale(const att_plan *plan) { return (float)(1 / (1 - (double)plan->spec.dropout)); }
 
-/* Pair by pair, for a caller's stage that has no version for tiles (formula.c). Pairs that do not attend are skipped. */
+/* Pair by pair, for a caller's stage that has no version for tiles (formula.c). Pairs that do not attend are skipped.
+ */
 size_t att_pair_scratch(const att_call *call); /* doubles that `pair` must have */
 void att_score_pairs(const att_block *b, const att_score_tile *t);
 void att_score_pairs_back(const att_block *b, const att_score_tile *t);

@@ -1,0 +1,191 @@
+/* attend_text.h - text: tokenizers, vocabularies learned from text, and how near translations are to references.
+ *
+ * Chapters: 1 Tokenizers and vocabularies, 2 Translation metrics.
+ *
+ * Files are validated completely before any of their content is used. Arguments that may be NULL are marked as in
+ * attend.h. A tokenizer is read-only and may be used by many threads at once. */
+#ifndef ATTEND_TEXT_H
+#define ATTEND_TEXT_H
+
+#include "attend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- 1 Tokenizers and vocabularies ------------------------------------------------------------- */
+
+typedef struct att_tokenizer att_tokenizer;
+
+/* Opens the tokenizer of a model folder, or a tokenizer file. Supported (anything else is an error that names it):
+ *   a folder with tokenizer.json, or vocab.txt and tokenizer_config.json (and special_tokens_map.json): WordPiece with
+ *     BertNormalizer and BertPreTokenizer. Truncation and padding in tokenizer.json are ignored: see max_tokens.
+ *   a folder with source.spm, target.spm, vocab.json (tokenizer_config.json, special_tokens_map.json): Marian.
+ *   a file: a SentencePiece model (.spm, .model), unigram or BPE (Kudo, Richardson 2018). */
+ATT_API att_status att_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **out);
+ATT_API void att_tokenizer_free(att_tokenizer *t);
+ATT_API int64_t att_tokenizer_size(const att_tokenizer *t);                  /* ids are in [0, size) */
+ATT_API const char *att_tokenizer_token(const att_tokenizer *t, int32_t id); /* "##ing", UTF-8; NULL if out of range */
+
+typedef struct att_encode_options {
+    size_t size;
+    int64_t max_tokens; /* special tokens included; 0: no limit */
+    bool no_special;    /* without [CLS] and [SEP] */
+    bool target;        /* encode as a target text (Marian has two models) */
+    /* Called with each part of the text that becomes the unknown token, normalised, as UTF-8 text [bytes]: a character,
+     * or a word whose characters are in the vocabulary though the word has no segmentation; or NULL. */
+    void (*unknown)(void *user, const char *text, size_t bytes);
+    void *user;
+} att_encode_options;
+
+typedef struct att_tokens {
+    int32_t *ids; /* [count]; att_tokens_free frees it */
+    int64_t count;
+    bool truncated; /* the text had more than max_tokens */
+} att_tokens;
+
+/* Tokenises text [bytes]. Any bytes are accepted, zero bytes are characters, and an empty text gives the special tokens
+ * alone.
+ *   WordPiece: the ids of the `tokenizers` package. Each maximal invalid subpart of UTF-8 is read as one U+FFFD. Linear
+ *     time; text beyond max_tokens is not processed. Special tokens in the text ("[MASK]") are recognised.
+ *   SentencePiece: the ids of the `sentencepiece` package, which adds no special tokens. Each byte that is not UTF-8 is
+ *     read as one U+FFFD. Time O(n) (unigram) or O(n log n) (BPE), memory O(n).
+ *   Marian: the ids of the class MarianTokenizer: SentencePiece, then "</s>". Special tokens in the text ("</s>",
+ * "<pad>",
+ *     "<unk>") are recognised; a language code at the start (">>de<<") is one token.
+ * opt or NULL: defaults. Errors: max_tokens negative or less than the number of special tokens; memory; with BPE a word
+ * of more than 2 GiB. */
+ATT_API att_status att_encode(const att_tokenizer *t, const char *text, size_t bytes, const att_encode_options *opt,
+                              att_tokens *out);
+ATT_API void att_tokens_free(const att_tokenizer *t, att_tokens *tokens);
+
+typedef struct att_text {
+    char *text; /* [bytes], followed by a zero byte; att_text_free frees it */
+    size_t bytes;
+} att_text;
+
+/* Decodes ids [n] to UTF-8 text. SentencePiece: the text of the `sentencepiece` package, in which control symbols are
+ * empty. Marian: the text of MarianTokenizer, by the target's model and without special tokens. Errors: an id not in
+ * [0, size); WordPiece, which does not preserve case and spaces; memory. */
+ATT_API att_status att_detokenize(const att_tokenizer *t, const int32_t *ids, int64_t n, att_text *out);
+ATT_API void att_text_free(const att_tokenizer *t, att_text *text);
+
+/* Learns a vocabulary by byte-pair encoding (Sennrich et al. 2016): it begins with the characters and repeatedly adds
+ * the most frequent pair of adjacent pieces. The result is a SentencePiece model, deterministic for given texts. */
+typedef struct att_vocab att_vocab;
+
+typedef struct att_vocab_options {
+    size_t size;
+    int64_t pieces;             /* vocabulary size, at least 4; the result may have fewer, see att_vocab_result */
+    double character_coverage;  /* share of the text whose characters become pieces; 0: 0.9995 */
+    int64_t max_characters;     /* maximum number of characters that become pieces, by frequency; 0: no limit */
+    int64_t min_count;          /* characters with fewer occurrences become no piece; 0: 1 */
+    int64_t max_length;         /* maximum length of a piece in characters, at most 64; 0: 16 */
+    bool keep_text;             /* normalise only spaces; false: NFKC, and white space and control characters */
+    bool byte_fallback;         /* add 256 byte pieces: other characters are encoded as bytes, not as unknown */
+    bool split_digits;          /* each digit is a piece of its own */
+    const char *const *symbols; /* [n_symbols]: user-defined symbols: each is one piece wherever it occurs */
+    int64_t n_symbols;
+    const char *const *control; /* [n_control]: control symbols such as "<pad>", after <unk>, <s> and </s> */
+    int64_t n_control;
+    void (*progress)(void *user, double share); /* share done, from 0 to 1; or NULL */
+    void *user;
+} att_vocab_options;
+
+typedef struct att_vocab_result {
+    size_t size;
+    const void *model; /* [bytes]: the content of a .spm file, until att_vocab_free */
+    size_t bytes;
+    int64_t pieces, characters; /* fewer pieces than asked for: no pair occurs twice any more */
+    int64_t words;              /* number of distinct words */
+    int64_t left_out;           /* number of characters of the texts that became no piece */
+    const char *left_out_text;  /* [zero-terminated] these characters, the most frequent first, valid until
+                                 * att_vocab_free */
+} att_vocab_result;
+
+ATT_API att_status att_vocab_new(att_ctx *ctx, const att_vocab_options *opt, att_vocab **out);
+ATT_API void att_vocab_free(att_vocab *v);
+/* Adds a text, for instance a line. Memory grows with the number of distinct words and with the longest text. */
+ATT_API att_status att_vocab_add(att_vocab *v, const char *text, size_t bytes);
+/* Learns the vocabulary, once, after all texts. Errors: no text; characters and special pieces exceed `pieces`. */
+ATT_API att_status att_vocab_learn(att_vocab *v, att_vocab_result *result);
+
+typedef struct att_marian_tokenizer_files {
+    size_t size;
+    const void *source; /* [source_bytes]: content of a .spm file, e.g. att_vocab_result.model */
+    const void *target; /* [target_bytes], or NULL: the source's */
+    size_t source_bytes, target_bytes;
+    const char *source_language, *target_language; /* "de", or NULL; written to the settings */
+} att_marian_tokenizer_files;
+/* Writes the tokenizer files of a Marian folder, which is created if it does not exist: source.spm, target.spm,
+ * vocab.json ("</s>", "<unk>", the pieces of both models without duplicates, "<pad>") and tokenizer_config.json. size
+ * or NULL: receives the number of tokens in vocab.json. */
+ATT_API att_status att_marian_tokenizer_write(att_ctx *ctx, const char *folder, const att_marian_tokenizer_files *text,
+                                              int64_t *size);
+
+/* ---- 2 Translation metrics ---------------------------------------------- */
+
+/* BLEU (Papineni et al. 2002) and chrF (Popovic 2015) with sacreBLEU's defaults (Post 2018): its tokenizers,
+ * exponential smoothing, chrF2 of characters without spaces, case-sensitive. */
+
+typedef enum att_bleu_tokenizer {
+    ATT_BLEU_13A = 0,  /* mteval-v13a: splits off punctuation, decodes entities such as "&quot;" */
+    ATT_BLEU_CHAR = 1, /* each character except white space: for languages without spaces between words */
+    ATT_BLEU_NONE = 2  /* split at white space */
+} att_bleu_tokenizer;
+
+enum { ATT_BLEU_ORDER = 4, ATT_CHRF_ORDER = 6 };
+
+/* N-gram statistics of a translation and its references; statistics of several sentences are added up. Arrays are
+ * indexed by order - 1. A match is an n-gram that is in a reference as well. With several references, reference_tokens
+ * is the length nearest to the translation's, and the character statistics are from the reference with the best
+ * chrF. */
+typedef struct att_bleu_counts {
+    int64_t tokens, reference_tokens;
+    int64_t token_ngrams[ATT_BLEU_ORDER], token_matches[ATT_BLEU_ORDER];
+    int64_t character_ngrams[ATT_CHRF_ORDER], reference_character_ngrams[ATT_CHRF_ORDER],
+        character_matches[ATT_CHRF_ORDER];
+} att_bleu_counts;
+
+/* Statistics of one sentence: text [bytes] and its references [n] with reference_bytes [n] or NULL (zero-terminated).
+ * Any bytes are accepted: each maximal invalid subpart of UTF-8 is read as one U+FFFD. Time O(k log k) for k tokens or
+ * characters. n 0: only its own tokens. Errors: more than 2^31 - 1 bytes in all; memory. */
+ATT_API att_status att_bleu_count(att_ctx *ctx, att_bleu_tokenizer tokenizer, const char *text, size_t bytes,
+                                  const char *const *references, const size_t *reference_bytes, int64_t n,
+                                  att_bleu_counts *out);
+/* sum += c */
+ATT_API void att_bleu_add(att_bleu_counts *sum, const att_bleu_counts *c);
+
+typedef struct att_bleu_info {
+    size_t size;
+    double bleu, chrf;                /* in [0, 100] */
+    double precision[ATT_BLEU_ORDER]; /* percent; exponential smoothing: the k-th order without a match counts as 2^-k
+                                       * matches */
+    double brevity; /* brevity penalty, in [0, 1]: below 1 if translations are shorter than references */
+} att_bleu_info;
+
+/* effective_order: ignore orders for which all sentences are too short, as usual for single sentences; else BLEU is
+ * 0. */
+ATT_API att_status att_bleu_describe(const att_bleu_counts *c, bool effective_order, att_bleu_info *info);
+
+typedef struct att_bleu_resampling {
+    size_t size;
+    int64_t resamples; /* 0: 1,000 */
+    uint64_t seed;
+    bool effective_order;
+} att_bleu_resampling;
+
+typedef struct att_interval {
+    double mean, low, high; /* 95 % of the resamples lie in [low, high] */
+} att_interval;
+
+/* Bootstrap confidence intervals (Koehn 2004): scores of resamples of c [n], n sentences drawn with replacement.
+ * Resample r draws sentence i by word i % 4 of att_random(seed, {i / 4, r}), times n, divided by 2^32. opt or NULL:
+ * defaults. Errors: n or resamples not in [1, 2^31); memory; cancelled. */
+ATT_API att_status att_bleu_intervals(att_ctx *ctx, const att_bleu_counts *c, int64_t n, const att_bleu_resampling *opt,
+                                      att_interval *bleu, att_interval *chrf);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
