@@ -134,9 +134,9 @@ typedef enum att_activation {
     ATT_GELU_ERF,  /* x Phi(x)                                            (Hendrycks, Gimpel 2016) */
     ATT_GELU_TANH, /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))       (the same, approximated) */
     ATT_TANH,
-    ATT_SILU,   /* x / (1 + e^-x), Swish                                 (Elfwing et al. 2017, Ramachandran et al. 2017)
-                 */
-    ATT_SIGMOID /* 1 / (1 + e^-x) */
+    ATT_SILU,      /* x / (1 + e^-x), Swish          (Elfwing et al. 2017, Ramachandran et al. 2017) */
+    ATT_SIGMOID,   /* 1 / (1 + e^-x) */
+    ATT_QUICK_GELU /* x / (1 + e^(-1.702 x)), of CLIP                       (Hendrycks, Gimpel 2016) */
 } att_activation;
 
 typedef enum att_pooling { ATT_POOL_MEAN = 0, ATT_POOL_CLS, ATT_POOL_MAX } att_pooling;
