@@ -4,6 +4,7 @@
 #include "attention_reference.h"
 #include "gradients_conv.h"
 #include "gradients_losses.h"
+#include "gradients_numbers.h"
 #include "gradients_positions.h"
 #include "gradients_recurrent.h"
 #include "gradients_shapes.h"
