@@ -52,7 +52,7 @@ static void mul_reference(const problem *p, double *y) { broadcast(p, y, product
 /* Of a result of rank 4 at most */
 typedef struct binary_shapes {
     leaf a, b;
-    int summed; /* the most numbers of which a gradient is the sum */
+    int summed; /* numbers in the longest sum of a gradient */
 } binary_shapes;
 
 static void check_binary(problem p, att_var *(*itself)(att_tape *t, const problem *p), const char *what)
