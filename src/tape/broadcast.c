@@ -95,27 +95,45 @@ static void apply(const binary_job *j, int64_t n, const float *const x[2], float
         j->f(j->k, att_min(n - i, at_once), from[0] + (broadcast[0] ? 0 : i), from[1] + (broadcast[1] ? 0 : i), y + i);
 }
 
-/* Element i of y in both operands */
-static void find(const binary_job *j, int64_t i, const float *x[2])
+/* An element of y: its index in each dimension, and its offsets in a and b */
+typedef struct position {
+    int64_t index[ATT_MAX_RANK], offset[2];
+} position;
+
+static position position_of(const binary_job *j, int64_t i)
 {
-    x[0] = j->x[0];
-    x[1] = j->x[1];
+    position p = {.offset = {0, 0}};
     for (int d = 0; d < j->rank; d++) {
-        const int64_t index = i % j->dim[d];
-        x[0] += index * j->stride[d][0];
-        x[1] += index * j->stride[d][1];
+        p.index[d] = i % j->dim[d];
+        p.offset[0] += p.index[d] * j->stride[d][0];
+        p.offset[1] += p.index[d] * j->stride[d][1];
         i /= j->dim[d];
+    }
+    return p;
+}
+
+/* Moves n elements forward, at most to the end of the last dimension, from which it continues in the next row. */
+static void advance(const binary_job *j, position *p, int64_t n)
+{
+    int64_t *index = p->index;
+    index[0] += n;
+    p->offset[0] += n * j->stride[0][0];
+    p->offset[1] += n * j->stride[0][1];
+    for (int d = 0; d + 1 < j->rank && index[d] == j->dim[d]; d++) {
+        for (int i = 0; i < 2; i++)
+            p->offset[i] += j->stride[d + 1][i] - j->dim[d] * j->stride[d][i];
+        index[d] = 0;
+        index[d + 1]++;
     }
 }
 
 static void binary(const void *arg, int64_t first, int64_t last)
 {
     const binary_job *j = arg;
-    for (int64_t i = first, n; i < last; i += n) {
-        const float *x[2];
-        n = att_min(j->dim[0] - i % j->dim[0], last - i);
-        find(j, i, x);
-        apply(j, n, x, j->y + i);
+    position p = position_of(j, first);
+    for (int64_t i = first, n; i < last; i += n, advance(j, &p, n)) {
+        n = att_min(j->dim[0] - p.index[0], last - i);
+        apply(j, n, (const float *[]){j->x[0] + p.offset[0], j->x[1] + p.offset[1]}, j->y + i);
     }
 }
 

@@ -25,23 +25,29 @@ static void sum_runs(const void *arg, int64_t first, int64_t last)
     }
 }
 
-/* Sums of n rows in a block of columns: of each 64 rows, then of these sums, in ascending order, so that an error grows
- * with 64 + n / 64 roundings. */
+/* Sums of n rows in a block of columns, in which narrow rows lie side by side: of each 64 rows of the block, then of
+ * these sums, in ascending order, so that an error grows with 64 + n / 64 roundings. */
 static void sum_columns(const void *arg, int64_t first, int64_t last)
 {
     const sum_job *j = arg;
+    const int64_t inner = j->inner, fold = att_max(COLUMNS / inner, 1), rows = j->n / fold, rest = j->n % fold;
     for (int64_t task = first; task < last; task++) {
-        const int64_t o = task / j->blocks, at = task % j->blocks * COLUMNS, width = att_min(j->inner - at, COLUMNS);
-        const float *x = j->x + o * j->n * j->inner + at;
-        float part[COLUMNS], total[COLUMNS] = {0}, *y = j->y + o * j->inner + at;
-        for (int64_t i = 0; i < j->n; i += ROWS) {
+        const int64_t o = task / j->blocks, at = task % j->blocks * COLUMNS, columns = att_min(inner - at, COLUMNS);
+        const float *x = j->x + o * j->n * inner + at;
+        float part[COLUMNS], total[COLUMNS] = {0};
+        for (int64_t i = 0; i < rows; i += ROWS) {
             memset(part, 0, sizeof part);
-            for (int64_t r = i; r < att_min(i + ROWS, j->n); r++)
-                j->k->vector.add(width, part, x + r * j->inner, part);
-            j->k->vector.add(width, total, part, total);
+            for (int64_t r = i; r < att_min(i + ROWS, rows); r++)
+                j->k->vector.add(columns * fold, part, x + r * fold * inner, part);
+            j->k->vector.add(columns * fold, total, part, total);
         }
-        for (int64_t c = 0; c < width; c++)
-            y[c] = (float)((double)total[c] / j->divisor);
+        if (rest > 0)
+            j->k->vector.add(columns * rest, total, x + rows * fold * inner, total);
+        for (int64_t c = 0; c < columns; c++) {
+            for (int64_t f = 1; f < fold; f++)
+                total[c] += total[f * inner + c];
+            j->y[o * inner + at + c] = (float)((double)total[c] / j->divisor);
+        }
     }
 }
 
