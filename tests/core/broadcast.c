@@ -157,6 +157,9 @@ static void nothing_has_sums_of_0(void **state)
     for (int i = 0; i < 6; i++)
         assert_true(sum[i] == 0 && mean[i] == 0);
     assert_true(read_floats(t, att_mean(t, x, ATT_ALL_DIMS))[0] == 0);
+    att_var *empty[] = {att_sum(t, x, 0), att_mean(t, x, 2), att_add(t, x, b), att_exp(t, x)};
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(read_floats(t, empty[i]) ? att_count(&empty[i]->value) : 0, 0);
     assert_true(read_floats(t, att_mean_squared_error(t, x, x, false))[0] == 0);
     att_tensor y, grad;
     att_var *last = att_mul(t, att_transpose(t, att_reshape(t, x, ATT_DIMS(0, 5)), 0, 1), b);
