@@ -160,9 +160,9 @@ typedef enum att_activation {
     ATT_GELU_ERF,  /* x Phi(x)                                            (Hendrycks, Gimpel 2016) */
     ATT_GELU_TANH, /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))       (the same, approximated) */
     ATT_TANH,
-    ATT_SILU,   /* x / (1 + e^-x), Swish                                 (Elfwing et al. 2017, Ramachandran et al. 2017)
-                 */
-    ATT_SIGMOID /* 1 / (1 + e^-x) */
+    ATT_SILU,      /* x / (1 + e^-x), Swish          (Elfwing et al. 2017, Ramachandran et al. 2017) */
+    ATT_SIGMOID,   /* 1 / (1 + e^-x) */
+    ATT_QUICK_GELU /* x / (1 + e^(-1.702 x)), of CLIP                       (Hendrycks, Gimpel 2016) */
 } att_activation;
 
 typedef enum att_pooling { ATT_POOL_MEAN = 0, ATT_POOL_CLS, ATT_POOL_MAX } att_pooling;
@@ -198,10 +198,28 @@ ATT_API att_status att_linear_topk(att_tape *t, att_var *x, att_param *weight, a
 ATT_API att_var *att_embedding(att_tape *t, att_param *table, const int32_t *ids, int64_t count);
 /* a b, of matrices [m, k] and [k, n]; a transposed one is stored as [k, m] or [n, k] -> [m, n]. */
 ATT_API att_var *att_matmul(att_tape *t, att_var *a, att_var *b, bool transpose_a, bool transpose_b);
-/* a + b: b has the shape of a, or of a's last dimensions and is broadcast, as a bias is. */
+/* a + b, a - b and a b, elementwise, with shapes broadcast as in NumPy and PyTorch: dimensions are aligned from the
+ * last one; of each pair both are equal, or one is 1 or missing, and its elements are used for all indices of the
+ * other. [4, 1, 3] and [5, 3] -> [4, 5, 3]. Gradients are summed over the dimensions in which an operand was broadcast.
+ * Errors: a pair of dimensions that differ where neither is 1. */
 ATT_API att_var *att_add(att_tape *t, att_var *a, att_var *b);
-/* a * b, elementwise, of equal shapes. */
+ATT_API att_var *att_sub(att_tape *t, att_var *a, att_var *b);
 ATT_API att_var *att_mul(att_tape *t, att_var *a, att_var *b);
+/* Sum or mean over dimension dim (negative: from the end), which is removed: [4, 5, 3], dim 1 -> [4, 3]; of a vector,
+ * and over ATT_ALL_DIMS -> [1]. Over no elements both are 0. Errors: x has no dimension dim. (PyTorch's sum and mean)
+ */
+enum { ATT_ALL_DIMS = -1000 };
+ATT_API att_var *att_sum(att_tape *t, att_var *x, int dim);
+ATT_API att_var *att_mean(att_tape *t, att_var *x, int dim);
+/* e^x and the natural logarithm of each element, to 2 units in the last place: log 0 = -inf, and NaN below 0. */
+ATT_API att_var *att_exp(att_tape *t, att_var *x);
+ATT_API att_var *att_log(att_tape *t, att_var *x);
+/* x in shape dim [rank]; one dimension may be -1 and is computed. A view: nothing is copied. Errors: rank is not from 1
+ * to 6; a negative dimension; another number of elements than x has; -1 beside a 0. (PyTorch's view) */
+ATT_API att_var *att_reshape(att_tape *t, att_var *x, int rank, const int64_t *dim);
+/* x with two dimensions exchanged (negative: from the end): [4, 5, 3], 0 and -1 -> [3, 5, 4]. A copy. Errors: x has no
+ * such dimension. (PyTorch's transpose) */
+ATT_API att_var *att_transpose(att_tape *t, att_var *x, int dim0, int dim1);
 /* Dot products over the last dimension: [rows, features] -> [rows]; of two vectors -> [1]. */
 ATT_API att_var *att_dot(att_tape *t, att_var *a, att_var *b);
 ATT_API att_var *att_scale(att_tape *t, att_var *x, float factor);
@@ -337,6 +355,10 @@ ATT_API att_var *att_cross_entropy(att_tape *t, att_var *logits, const int32_t *
  * targets in the shape of logits, in [0, 1]; negative: ignored. count or NULL: receives the number of targets that are
  * not ignored. */
 ATT_API att_var *att_binary_cross_entropy(att_tape *t, att_var *logits, const float *targets, bool sum, int64_t *count);
+
+/* Mean squared error: (a - b)^2, summed or averaged over all elements -> [1]. Both have gradients. Errors: a
+ * and b have different shapes. (PyTorch's MSELoss) */
+ATT_API att_var *att_mean_squared_error(att_tape *t, att_var *a, att_var *b, bool sum);
 
 /* Images are [images, height, width, channels]. */
 typedef struct att_conv_options {

@@ -36,6 +36,8 @@ static const fixture constants[] = {
     {"att_bleu_tokenizer", &(att_bleu_tokenizer){ATT_BLEU_13A}},
     {"bool", &(bool){false}},
     {"int dim", &(int){0}},
+    {"int dim0", &(int){0}},
+    {"int dim1", &(int){-1}},
     {"int rank", &(int){2}},
     {"int n", &(int){1}},
     {"int k", &(int){0}},

@@ -8,7 +8,7 @@ static bool check(att_tape *t, const att_tensor *x, const att_param *weight, con
     const att_tensor *b = bias ? att_param_value(bias) : NULL;
     if (!w)
         att_tape_fail(t, ATT_ERR_ARGUMENT, "linear: weight is NULL");
-    else if ((unsigned)act > ATT_SIGMOID)
+    else if ((unsigned)act > ATT_QUICK_GELU)
         att_tape_fail(t, ATT_ERR_ARGUMENT, "linear: %d is no activation", (int)act);
     else if (x->rank != 2 || w->rank != 2)
         att_tape_fail(t, ATT_ERR_SHAPE, "linear: x is %s and weight is %s, not matrices", att_shape_of(x).text,

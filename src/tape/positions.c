@@ -64,7 +64,7 @@ static void fill_rows(const void *arg, int64_t from, int64_t to)
         float *sine = j->table + r * 2 * j->pairs, *cosine = sine + j->cosine_at;
         for (int64_t i = 0; i < j->pairs; i++) {
             double s, c;
-            att_sin_cos(position * j->frequency[i], &s, &c);
+            att_f64_sin_cos(position * j->frequency[i], &s, &c);
             sine[i * j->sine_step] = (float)s;
             cosine[i * j->sine_step] = (float)c;
         }
@@ -92,7 +92,7 @@ const float *const *att_tape_sinusoids(att_tape *t, const char *op, const int64_
         return NULL;
     }
     for (int64_t i = 0; i < pairs; i++)
-        frequency[i] = att_power(w->base, -2 * (double)i, (double)w->features);
+        frequency[i] = att_f64_power(w->base, -2 * (double)i, (double)w->features);
     for (int64_t i = 0; i < tokens; i++)
         row[i] = table + 2 * pairs * (range ? position[i] - first : i);
     const positions_job j = {.position = range ? NULL : position,

@@ -171,6 +171,26 @@ void att_tape_blocks(att_ctx *ctx, int64_t blocks, int64_t n, const float *x, in
  * of its indices; -1: no such dimension. */
 int att_tape_dim(const att_tensor *x, int dim, int64_t *outer, int64_t *inner);
 
+/* ---- elementwise operations on two operands, and sums
+ *
+ * Shapes are broadcast as in NumPy: dimensions are aligned from the last one, and of each pair one is the other or 1
+ * (broadcast.c). */
+
+/* y [n] = f(a [n], b [n]); y may be an operand */
+typedef void att_binary(const att_kernels *k, int64_t n, const float *a, const float *b, float *y);
+att_binary att_binary_add, att_binary_sub, att_binary_mul, att_binary_div;
+/* y = f(a, b), where y has the shape of the result; of tensors dense, that may be of rank 0 */
+void att_tape_binary(att_ctx *ctx, att_binary *f, const att_tensor *a, const att_tensor *b, const att_tensor *y);
+/* The forward of an operation that saves nothing: checks shapes, computes f(a, b) and ends */
+att_var *att_tape_binary_operation(att_tape *t, const att_operation *op, att_binary *f, att_var *a, att_var *b);
+/* Adds dy, in the shape of y, to the gradient of x if x requires one: summed over dimensions in which x is broadcast,
+ * in an order of the shapes alone. */
+att_status att_tape_broadcast_back(att_tape *t, const att_tensor *y, const float *dy, att_var *x);
+/* The same of f(y->grad, z) */
+att_status att_tape_binary_back(att_tape *t, const att_var *y, att_binary *f, const att_tensor *z, att_var *x);
+/* y [outer, inner] = sums of x [outer, n, inner] over n / divisor, in an order of the shape alone (sum.c) */
+void att_tape_sum_dim(att_ctx *ctx, int64_t outer, int64_t n, int64_t inner, double divisor, const float *x, float *y);
+
 /* att_matmul_strided with scratch memory of the tape (product.c). */
 att_status att_tape_product(att_tape *t, const att_matmul_args *args);
 

@@ -42,6 +42,29 @@ static att_status slice_dim(fixture *f, int64_t n)
 }
 static att_status slice_first(fixture *f, int64_t n) { return read_out(f, att_slice(f->t, input_of(f), 0, n, 1)); }
 static att_status slice_count(fixture *f, int64_t n) { return read_out(f, att_slice(f->t, input_of(f), 0, 1, n)); }
+static att_status sum_dim(fixture *f, int64_t n) { return read_out(f, att_sum(f->t, input_of(f), as_int(n))); }
+static att_status mean_dim(fixture *f, int64_t n) { return read_out(f, att_mean(f->t, input_of(f), as_int(n))); }
+static att_status transpose_dim0(fixture *f, int64_t n)
+{
+    return read_out(f, att_transpose(f->t, input_of(f), as_int(n), 0));
+}
+static att_status transpose_dim1(fixture *f, int64_t n)
+{
+    return read_out(f, att_transpose(f->t, input_of(f), 1, as_int(n)));
+}
+static att_status reshape_rank(fixture *f, int64_t n)
+{
+    static const int64_t dim[] = {ROWS * COLUMNS, 1, 1, 1, 1, 1};
+    return read_out(f, att_reshape(f->t, input_of(f), as_int(n), dim));
+}
+static att_status reshape_dim(fixture *f, int64_t n)
+{
+    return read_out(f, att_reshape(f->t, input_of(f), ATT_DIMS(n, ROWS * COLUMNS)));
+}
+static att_status reshape_dims(fixture *f, int64_t n)
+{
+    return read_out(f, att_reshape(f->t, input_of(f), ATT_DIMS(n, n, n, n, -1)));
+}
 static att_status split_heads(fixture *f, int64_t n) { return read_out(f, att_split_heads(f->t, input_of(f), n)); }
 
 static att_status sinusoidal(fixture *f, const att_positions *at, int64_t append)
@@ -244,13 +267,20 @@ static const number numbers[] = {
     NUMBER(embedding_count, 0, 1, ARRAY),
     NUMBER(gather_id, 0, ROWS - 1, 0),
     NUMBER(gather_count, 0, 1, ARRAY),
-    NUMBER(linear_activation, ATT_IDENTITY, ATT_SIGMOID, 0),
-    NUMBER(activation, ATT_IDENTITY, ATT_SIGMOID, 0),
+    NUMBER(linear_activation, ATT_IDENTITY, ATT_QUICK_GELU, 0),
+    NUMBER(activation, ATT_IDENTITY, ATT_QUICK_GELU, 0),
     NUMBER(concat_n, 1, 1, ARRAY),
     NUMBER(concat_dim, -2, 1, 0),
     NUMBER(slice_dim, -2, 1, 0),
     NUMBER(slice_first, 0, ROWS - 1, 0),
     NUMBER(slice_count, 0, ROWS - 1, 0),
+    NUMBER(sum_dim, -2, 1, 0),
+    NUMBER(mean_dim, -2, 1, 0),
+    NUMBER(transpose_dim0, -2, 1, 0),
+    NUMBER(transpose_dim1, -2, 1, 0),
+    NUMBER(reshape_rank, 1, ATT_MAX_RANK, 0),
+    NUMBER(reshape_dim, -1, 1, 0),
+    NUMBER(reshape_dims, 1, 1, 0),
     NUMBER(split_heads, 1, COLUMNS, 0),
     NUMBER(position, 0, INT64_MAX, 0),
     NUMBER(learned_position, 0, ROWS - 1, 0),

@@ -13,7 +13,7 @@ static void linear_is_activation_of_x_w_plus_b_plus_residual(void **state)
         double *expected = malloc((size_t)(m * n) * sizeof *expected);
         att_param *pw = param(ctx, w, ATT_F32, ATT_DIMS(n, k)), *pb = param(ctx, b, ATT_F32, ATT_DIMS(n));
         att_tape *t = new_tape(ctx);
-        for (int act = ATT_IDENTITY; act <= ATT_SIGMOID; act++) {
+        for (int act = ATT_IDENTITY; act <= ATT_QUICK_GELU; act++) {
             const att_epilogue e = {.bias = b, .residual = r, .residual_stride = n, .activation = act};
             att_ref_gemm(m, n, k, x, k, w, k, 1, &e, expected, n);
             att_var *y =
@@ -150,7 +150,7 @@ static void add_and_activate_work_on_each_number(void **state)
     const float *sum = read_floats(t, att_add(t, va, vb));
     for (int i = 0; i < ROWS * F; i++)
         assert_true(sum[i] == a[i] + b[i]);
-    for (int act = ATT_IDENTITY; act <= ATT_SIGMOID; act++) {
+    for (int act = ATT_IDENTITY; act <= ATT_QUICK_GELU; act++) {
         const float *y = read_floats(t, att_activate(t, va, (att_activation)act));
         for (int i = 0; i < ROWS * F; i++)
             assert_true(fabs((double)y[i] - att_ref_activate(act, (double)a[i])) <= 4 * FLT_EPSILON);
