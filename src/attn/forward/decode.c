@@ -49,7 +49,8 @@ typedef struct decode_job {
 
 bool att_decode_suits(const att_call *call)
 {
-    return call->max_tq * (call->plan->spec.heads / call->plan->spec.kv_heads) <= ATT_DECODE_QUERIES;
+    const int64_t group = call->plan->spec.heads / call->plan->spec.kv_heads;
+    return group <= ATT_DECODE_QUERIES && call->max_tq * group <= ATT_DECODE_QUERIES; /* max_tq may be 0 */
 }
 
 /* Dot products are computed from rows; other scores, and modifiers but a sink, work on tiles. */
