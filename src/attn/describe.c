@@ -136,8 +136,8 @@ static void describe_call(const att_call *call, att_plan_info *d)
         describe_decode(call, &d->forward);
     else
         describe_tiles(plan, call->args.cache, copies, call->max_tk, &d->forward);
-    if (att_forward_split(call, &decoded, &tiled)) /* one after the other */
-        d->forward.workspace = (size_t)att_max((int64_t)d->forward.workspace, (int64_t)att_decode_workspace(&decoded));
+    if (att_forward_split(call, &decoded, &tiled)) /* the plan keeps the memory of the first for later calls */
+        d->forward.workspace += att_decode_workspace(&decoded);
     count(call, &done, &all, &d->bytes);
     d->forward.flops = 2 * (key + value) * done;
     d->skipped = all > 0 ? 1 - done / all : 0;
