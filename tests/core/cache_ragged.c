@@ -223,7 +223,7 @@ static const att_dtype types[] = {ATT_F32, ATT_F16, ATT_BF16};
 /* All kinds of calls, one after the other. */
 static setting setting_of(int i)
 {
-    const int h = i % COUNT(heads);
+    const int h = (i + i / STAGES) % COUNT(heads);
     return (setting){.dtype = types[(i + i / 3) % 3],
                      .stages = (stages)(i % STAGES),
                      .heads = heads[h].heads,
@@ -246,7 +246,7 @@ static void ragged_prompts_and_tokens_give_the_bits_of_the_full_pass(void **stat
 {
     (void)state;
     for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);)
-        for (int i = 0; i < SETTINGS; i += check_step(2)) {
+        for (int i = 0; i < SETTINGS; i += check_step(3)) {
             whole *w = make_whole(ctx, setting_of(i));
             att_cache *c = cache_of(ctx, w->plan, SEQUENCES);
             complete(ctx, w, c, (uint64_t)i);
@@ -369,7 +369,7 @@ static void forks_of_a_prefix_give_the_bits_of_the_full_pass(void **state)
     static const int64_t prefixes[] = {5, 150, 256, 290}, longer[SEQUENCES] = {300, 290, TOKENS, 291, 329};
     static const int64_t from[SEQUENCES] = {0};
     for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);)
-        for (int i = 0; i < SETTINGS; i += check_step(2)) {
+        for (int i = 0; i < SETTINGS; i += check_step(3)) {
             setting t = setting_of(i);
             t.lengths = longer;
             t.prefix = prefixes[i % 4];
