@@ -300,9 +300,16 @@ typedef struct att_attend_params {
 ATT_API att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, att_var *v,
                             const att_attention_args *args, const att_attend_params *params);
 /* Incremental attention with a cache. Appends n tokens to each sequence of the cache, then attends: q [sequences * n,
- * heads, head_dim], k and v likewise -> [sequences * n, heads, value_dim]. k and v NULL: attends to the cache as it is.
- * args or NULL: masks and parameters, as for an attention call with a cache. After an error the cache is unchanged. Not
- * for a tape that records. */
+ * heads, head_dim], k and v [sequences * n, kv_heads, dim] -> [sequences * n, heads, value_dim]. k and v NULL: attends
+ * to the cache as it is, and q may have another n than k and v.
+ *
+ * args or NULL: masks and parameters, as for an attention call with a cache. With its n_sequences (that of the cache)
+ * and q_offsets the batch is ragged: sequence b has rows [q_offsets[b], q_offsets[b + 1]) of q and of k and v, which
+ * may be none; with k_offsets, k and v have those rows instead, as where only the last token of a prompt attends.
+ *
+ * The dtype of plan and cache says how keys and values are stored. Where it is f16 or bf16, k, v, q and the result are
+ * rounded to it, and bits are those of att_forward on tensors of that type; see att_cache in attend.h for which equal a
+ * full pass. After an error the cache is unchanged. Not for a tape that records. */
 ATT_API att_var *att_attend_cached(att_tape *t, const att_plan *plan, att_var *q, att_var *k, att_var *v,
                                    att_cache *cache, const att_attention_args *args);
 /* State of a recurrent layer for n sequences, each [n, units]; cell is for LSTM only. */

@@ -203,6 +203,8 @@ static void give_tensors(void)
     give("const att_tensor *lse2", NUMBERS(2));
     give("const att_tensor *k", NUMBERS(1, 1, 1, 2));
     give("const att_tensor *v", NUMBERS(1, 1, 1, 2));
+    give("att_cache_append_ragged.k", NUMBERS(2, 1, 2));
+    give("att_cache_append_ragged.v", NUMBERS(2, 1, 2));
 }
 
 /* A plan and a call that need all arrays: ragged, with positions and dropout. A batched one has lengths instead. */
