@@ -3,8 +3,9 @@
  *
  * Both directions go over blocks of rows and in each over blocks of classes, whose logits stay in the cache. Forward
  * updates a maximum and a sum of exponentials for each row (online softmax). Backward computes the logits of a block
- * again, which costs one more product, replaces them by their gradient dz, and adds dz W to dx, dz^T x to dW and the
- * columns of dz to db. Elements of products are ascending chains, which the next block continues, as in att_linear. */
+ * again, which costs one more product, replaces them by their gradient dz, and adds dz W to dx, dz^T x to dW and
+ * the sums of the columns of dz to db. Elements of products are ascending chains, which the next block continues, as in
+ * att_linear. */
 #include "tape/cross_entropy.h"
 #include "base/math.h"
 
@@ -29,14 +30,22 @@ typedef struct logits_block {
     float *packed; /* weight of the block, for one of the products */
 } logits_block;
 
+/* The numbers of p as floats, NULL if p is NULL or has none; false: error set */
+static bool floats_of(att_param *p, const float **y)
+{
+    *y = p ? att_param_floats(p) : NULL;
+    return !p || *y || att_count(att_param_value(p)) == 0;
+}
+
+/* Sets the operands of a step and allocates the block; false: error set */
 static bool begin(att_tape *t, const att_step *s, logits_block *b)
 {
     const int64_t rows = s->in[0]->value.dim[0], features = s->in[0]->value.dim[1];
     b->how = s->saved;
     b->features = features;
     b->x = s->in[0]->value.data;
-    b->weight = att_param_floats(s->param[0]);
-    b->bias = s->param[1] ? att_param_floats(s->param[1]) : NULL;
+    if (!floats_of(s->param[0], &b->weight) || !floats_of(s->param[1], &b->bias))
+        return false;
     b->max_rows = att_min(rows, ROWS);
     b->max_classes = att_min(b->how->classes, CLASSES);
     b->stride = b->max_classes + GAP;
@@ -44,7 +53,7 @@ static bool begin(att_tape *t, const att_step *s, logits_block *b)
     const size_t forward = att_gemm_packed_count(t->ctx, b->max_classes, features);
     const size_t backward = att_gemm_packed_count(t->ctx, features, b->max_classes);
     b->packed = att_tape_scratch(t, forward > backward ? forward : backward);
-    return b->weight && (b->bias || !s->param[1]) && b->z && b->packed;
+    return b->z && b->packed;
 }
 
 /* Computes the logits of the block from class `first` on. */
@@ -77,12 +86,12 @@ static float *target_logit(const logits_block *b, int64_t i)
 typedef struct backward_job {
     logits_block b;
     const att_kernels *k;
-    float factor;      /* dy / divisor */
+    float factor;      /* of the gradient: dy / divisor */
     float *transposed; /* dz^T, [max_classes, rows_stride] */
     int64_t rows_stride;
-    float *packed_x;     /* of a block of rows, or NULL: none needed */
+    float *packed_x;     /* the block's rows of x */
     float *dx, *dw, *db; /* as x (or NULL), weight, bias (or NULL) */
-    bool add_x, add_w;   /* to what they are, else written */
+    bool add_x, add_w;   /* dx and dw have been written before: add to them */
 } backward_job;
 
 /* Replaces the logits of rows by dz = (softmax - target distribution) dy / divisor, and transposes that. */

@@ -222,6 +222,24 @@ static void without_targets_all_is_zero(void **state)
     att_close(ctx);
 }
 
+/* No classes, whose weights are nowhere, and a row that has none of them as its target */
+static void there_may_be_no_classes(void **state)
+{
+    (void)state;
+    static const int32_t none[] = {-1};
+    float x[] = {1, 2};
+    att_ctx *ctx = check_open(NULL, 1);
+    att_tape *t = recording_tape(ctx);
+    att_param *w = param(ctx, NULL, ATT_F32, ATT_DIMS(0, 2)), *b = param(ctx, NULL, ATT_F32, ATT_DIMS(0));
+    att_var *in = input(t, x, ATT_DIMS(1, 2)), *loss = att_linear_cross_entropy(t, in, w, b, none, NULL);
+    assert_true(*read_floats(t, loss) == 0);
+    assert_int_equal(att_tape_backward(t, loss, NULL), ATT_OK);
+    assert_true(grad_of(t, in)[0] == 0 && grad_of(t, in)[1] == 0);
+    att_param_free(w), att_param_free(b);
+    att_tape_free(t);
+    att_close(ctx);
+}
+
 static void a_logit_that_is_no_number_gives_none(void **state)
 {
     (void)state;
@@ -335,6 +353,7 @@ int main(void)
         cmocka_unit_test(weights_may_be_bf16),
         cmocka_unit_test(classes_may_be_impossible),
         cmocka_unit_test(without_targets_all_is_zero),
+        cmocka_unit_test(there_may_be_no_classes),
         cmocka_unit_test(a_logit_that_is_no_number_gives_none),
         cmocka_unit_test(has_the_same_bits_for_any_number_of_threads),
         cmocka_unit_test(a_constant_has_no_gradient),
