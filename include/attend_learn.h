@@ -358,6 +358,12 @@ typedef struct att_cross_entropy_options {
  * options or NULL: defaults. */
 ATT_API att_var *att_cross_entropy(att_tape *t, att_var *logits, const int32_t *targets,
                                    const att_cross_entropy_options *options);
+/* The cross entropy of att_linear's logits x weight^T + bias, without storing them: for many classes. x [rows,
+ * features], weight [classes, features], bias [classes] or NULL; targets as above; options or NULL: defaults. Equals
+ * the two operations but for rounding. Logits are computed in blocks, and in backward once more: four matrix products
+ * of that size instead of three. Scratch memory is at most 5 MB + 6 KB * features. */
+ATT_API att_var *att_linear_cross_entropy(att_tape *t, att_var *x, att_param *weight, att_param *bias,
+                                          const int32_t *targets, const att_cross_entropy_options *options);
 /* Binary cross entropy with logits: -t log s - (1 - t) log(1 - s), s = sigmoid(logit), summed or averaged -> [1].
  * targets in the shape of logits, in [0, 1]; negative: ignored. count or NULL: receives the number of targets that are
  * not ignored. */

@@ -197,6 +197,9 @@ att_status att_tape_product(att_tape *t, const att_matmul_args *args);
 /* y = sum of x [n] / divisor; in ascending order, in double */
 void att_tape_total(att_ctx *ctx, int64_t n, const float *x, int64_t divisor, float *y);
 
+/* Checks that x [rows, in], weight [out, in] and bias [out] or NULL make a linear layer (linear.c) */
+bool att_tape_check_linear(att_tape *t, const char *op, const att_tensor *x, const att_param *weight,
+                           const att_param *bias);
 /* Checks the arguments of argmax and topk; the value of x, or false: the tape has failed (topk.c) */
 bool att_tape_check_topk(att_tape *t, const char *op, att_var *x, const att_param *weight, const att_param *bias,
                          const att_excluded_columns *except, const att_top_column *out, att_tensor *value);

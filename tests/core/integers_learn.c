@@ -132,6 +132,14 @@ static att_status entropy(fixture *f, int32_t target, int64_t classes)
     return read_out(
         f, att_cross_entropy(f->t, input_of(f), targets, ATT_OPTIONS(att_cross_entropy_options, .classes = classes)));
 }
+static att_status linear_entropy(fixture *f, int32_t target, int64_t classes)
+{
+    const int32_t targets[ROWS] = {0, target, -1, target};
+    return read_out(f, att_linear_cross_entropy(f->t, input_of(f), f->w, NULL, targets,
+                                                ATT_OPTIONS(att_cross_entropy_options, .classes = classes)));
+}
+static att_status linear_entropy_target(fixture *f, int64_t n) { return linear_entropy(f, as_int(n), 0); }
+static att_status linear_entropy_classes(fixture *f, int64_t n) { return linear_entropy(f, 0, n); }
 static att_status entropy_target(fixture *f, int64_t n) { return entropy(f, as_int(n), 0); }
 static att_status entropy_classes(fixture *f, int64_t n) { return entropy(f, 0, n); }
 static att_var *twice(const void *user, att_tape *t, att_var *const *x)
@@ -297,6 +305,8 @@ static const number numbers[] = {
     NUMBER(gru_offset, 0, ROWS, 0),
     NUMBER(entropy_target, INT64_MIN, COLUMNS - 1, 0),
     NUMBER(entropy_classes, 0, COLUMNS, 0),
+    NUMBER(linear_entropy_target, INT64_MIN, ROWS - 1, 0),
+    NUMBER(linear_entropy_classes, 0, ROWS, 0),
     NUMBER(recompute_n, 1, 1, ARRAY),
     NUMBER(argmax_except, 0, ROWS - 1, 0),
     NUMBER(except_n, 0, 1, ARRAY),

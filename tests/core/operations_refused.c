@@ -136,6 +136,37 @@ static void losses_and_dropout_need_what_they_are_given(void **state)
     REFUSED(att_rms_norm(f->t, f->a, NULL, 1), ATT_ERR_ARGUMENT, "rms_norm: gamma is NULL");
 }
 
+static void the_loss_of_a_linear_layer_is_refused_as_its_two_parts_are(void **state)
+{
+    fixture *f = *state;
+    static const int32_t targets[] = {2, 4}, none[] = {-1, -1};
+    att_param *const weight = param(f->ctx, f->x, ATT_F32, ATT_DIMS(4, 3));
+    att_param *const other = param(f->ctx, f->x, ATT_F32, ATT_DIMS(3, 4));
+    att_param *const bias = param(f->ctx, f->x, ATT_F32, ATT_DIMS(3));
+#define LOSS(...) att_linear_cross_entropy(f->t, f->a, __VA_ARGS__)
+#define OPTIONS(...) ATT_OPTIONS(att_cross_entropy_options, __VA_ARGS__)
+    REFUSED(LOSS(NULL, NULL, targets, NULL), ATT_ERR_ARGUMENT, "linear_cross_entropy: weight is NULL");
+    REFUSED(LOSS(other, NULL, none, NULL), ATT_ERR_SHAPE,
+            "linear_cross_entropy: x has 3 features but weight is [3, 4]");
+    REFUSED(LOSS(bias, NULL, none, NULL), ATT_ERR_SHAPE,
+            "linear_cross_entropy: x is [2, 3] and weight is [3], not matrices");
+    REFUSED(LOSS(weight, bias, none, NULL), ATT_ERR_SHAPE, "linear_cross_entropy: bias is [3] but weight is [4, 3]");
+    REFUSED(LOSS(weight, NULL, NULL, NULL), ATT_ERR_ARGUMENT, "linear_cross_entropy: targets is NULL");
+    REFUSED(LOSS(weight, NULL, targets, NULL), ATT_ERR_ARGUMENT,
+            "linear_cross_entropy: targets[1] = 4 but there are 4 classes");
+    REFUSED(LOSS(weight, NULL, targets, OPTIONS(.classes = 2)), ATT_ERR_ARGUMENT,
+            "linear_cross_entropy: targets[0] = 2 but there are 2 classes");
+    REFUSED(LOSS(weight, NULL, none, OPTIONS(.classes = 5)), ATT_ERR_ARGUMENT,
+            "linear_cross_entropy: classes = 5 but logits are [2, 4]");
+    REFUSED(LOSS(weight, NULL, none, OPTIONS(.label_smoothing = -0.5f)), ATT_ERR_ARGUMENT,
+            "linear_cross_entropy: label_smoothing = -0.5 is not in [0, 1)");
+    assert_null(att_linear_cross_entropy(anew(f), f->none, weight, NULL, none, NULL));
+    assert_int_equal(f->t->status, ATT_OK);
+#undef OPTIONS
+#undef LOSS
+    att_param_free(weight), att_param_free(other), att_param_free(bias);
+}
+
 static void what_was_not_made_gives_nothing(void **state)
 {
     fixture *f = *state;
@@ -164,6 +195,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(dimensions_must_be_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(parts_must_be_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(losses_and_dropout_need_what_they_are_given, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_loss_of_a_linear_layer_is_refused_as_its_two_parts_are, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_was_not_made_gives_nothing, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
