@@ -228,13 +228,15 @@ ATT_API att_var *att_sinusoidal(att_tape *t, att_var *x, const att_positions *at
 /* x [tokens, features] + rows of table [max positions, features] (Gehring et al. 2017). */
 ATT_API att_var *att_learned_positions(att_tape *t, att_var *x, att_param *table, const att_positions *at);
 
-/* Rotary position encoding: pair i of each head is rotated by the angle position / base^(2 i / dims) (Su et al.
- * 2021). */
+/* Rotary position encoding: pair i of each head is rotated by the angle position / base^(2 i / dims) (Su et al. 2021),
+ * or position * frequencies[i]. */
 typedef struct att_rotary_options {
     size_t size;
-    bool interleaved; /* pairs are (0, 1), (2, 3) ... (GPT-J); false: (i, i + dims / 2) (Llama) */
-    int64_t dims;     /* even: only the first dims features of a head are rotated; 0: all */
-    double base;      /* 0: 10000 */
+    bool interleaved;          /* pairs are (0, 1), (2, 3) ... (GPT-J); false: (i, i + dims / 2) (Llama) */
+    int64_t dims;              /* even: only the first dims features of a head are rotated; 0: all */
+    double base;               /* 0: 10000 */
+    const double *frequencies; /* [dims / 2], radians per position: Llama 3, YaRN; or NULL: by base */
+    double factor;             /* of sin and cos: YaRN's attention factor (Peng et al. 2023); 0: 1 */
 } att_rotary_options;
 /* Rotates x [tokens, heads, dim]. options or NULL: defaults. */
 ATT_API att_var *att_rotary(att_tape *t, att_var *x, const att_positions *at, const att_rotary_options *options);

@@ -152,10 +152,12 @@ bool att_tape_check_positions(att_tape *t, const char *op, const att_tensor *x, 
 /* The position of each row of x, [tokens] */
 const int64_t *att_tape_positions(att_tape *t, const char *op, const att_tensor *x, const att_positions *at);
 
-/* sin and cos of position / base^(2 i / features), 0 <= i < pairs = ceil(features / 2) */
+/* factor sin and factor cos of position * frequency i, 0 <= i < pairs = ceil(features / 2) */
 typedef struct att_sinusoid_table {
     int64_t features;
     double base;
+    const double *frequencies; /* [pairs], or NULL: 1 / base^(2 i / features) */
+    double factor;
     bool interleaved; /* rows are sin, cos, sin, cos ...; false: all sines, then all cosines */
 } att_sinusoid_table;
 /* Pointers to a row of 2 pairs values for each position [tokens]; its bits depend on the position alone */
