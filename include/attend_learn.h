@@ -325,6 +325,19 @@ typedef struct att_conv_options {
  * the width, out]. options or NULL: defaults. */
 ATT_API att_var *att_conv2d(att_tape *t, att_var *x, att_param *weight, att_param *bias,
                             const att_conv_options *options);
+typedef struct att_batch_norm_options {
+    size_t size;
+    bool training;   /* normalise by the statistics of x and update the running ones; false: by the running ones */
+    double momentum; /* weight of x in the running statistics; 0: 0.1 */
+    double eps;      /* 0: 1e-5 */
+} att_batch_norm_options;
+/* Batch normalisation (Ioffe, Szegedy 2015; PyTorch's BatchNorm2d): (x - mean) / sqrt(variance + eps) * gamma + beta,
+ * of each channel, the last dimension, over all others. running_mean and running_var [channels]: f32, dense; training
+ * writes (1 - momentum) running + momentum statistics of x into them, with the variance divided by n - 1, once even in
+ * att_recompute. options or NULL: defaults. Errors: training with less than two values per channel. */
+ATT_API att_var *att_batch_norm(att_tape *t, att_var *x, att_param *gamma, att_param *beta,
+                                const att_tensor *running_mean, const att_tensor *running_var,
+                                const att_batch_norm_options *options);
 typedef struct att_pool_options {
     size_t size;
     int64_t kernel[2];  /* height, width */

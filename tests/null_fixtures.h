@@ -99,6 +99,7 @@ static const fixture constants[] = {
     {"const att_cross_entropy_options *",
      &(const att_cross_entropy_options){.size = sizeof(att_cross_entropy_options), .count = &(int64_t){0}}},
     {"const att_conv_options *", &(const att_conv_options){.size = sizeof(att_conv_options)}},
+    {"const att_batch_norm_options *", &(const att_batch_norm_options){.size = sizeof(att_batch_norm_options)}},
     {"const att_pool_options *", &(const att_pool_options){.size = sizeof(att_pool_options), .kernel = {1, 1}}},
     {"const att_optimizer_config *", &(const att_optimizer_config){.size = sizeof(att_optimizer_config)}},
     {"const att_param_options *", &(const att_param_options){.size = sizeof(att_param_options),
@@ -197,6 +198,8 @@ static void give_tensors(void)
     for (size_t i = 0; i < sizeof square / sizeof square[0]; i++)
         give(square[i], NUMBERS(2, 2));
     give("const att_tensor *lse", NUMBERS(2));
+    give("const att_tensor *running_mean", NUMBERS(2));
+    give("const att_tensor *running_var", NUMBERS(2));
     give("const att_tensor *lse2", NUMBERS(2));
     give("const att_tensor *k", NUMBERS(1, 1, 1, 2));
     give("const att_tensor *v", NUMBERS(1, 1, 1, 2));

@@ -84,7 +84,8 @@ struct att_tape {
     att_var *last;                  /* the last variable, if recording */
     att_tape_free_block *free_list; /* memory of variables whose values are not needed any more */
     att_param *partials;            /* list of the parameters with partial gradients of this backward */
-    size_t own_mark; /* in a function of att_recompute: it may use only variables above this mark; else 0 */
+    size_t own_mark;  /* in a function of att_recompute: it may use only variables above this mark; else 0 */
+    bool recomputing; /* such a function runs again, for a backward */
 };
 
 /* att_take_options for an operation; false: the tape has failed */
