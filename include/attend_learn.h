@@ -338,6 +338,21 @@ typedef struct att_batch_norm_options {
 ATT_API att_var *att_batch_norm(att_tape *t, att_var *x, att_param *gamma, att_param *beta,
                                 const att_tensor *running_mean, const att_tensor *running_var,
                                 const att_batch_norm_options *options);
+typedef enum att_resize_mode {
+    ATT_RESIZE_BILINEAR = 0,
+    ATT_RESIZE_BICUBIC /* cubic convolution (Keys 1981), a = -0.75, or -0.5 with antialias */
+} att_resize_mode;
+typedef struct att_resize_options {
+    size_t size;
+    att_resize_mode mode;
+    bool antialias;   /* if an axis becomes smaller, its filter becomes wider by the same factor */
+    int64_t out[2];   /* new height, new width; 0: by factor */
+    double factor[2]; /* or 0: by out. New height floor(height factor), whose line i is at (i + 0.5) / factor of the old
+                       * ones; by out it is at (i + 0.5) height / out */
+} att_resize_options;
+/* Resamples x [images, height, width, channels] -> [images, new height, new width, channels], as PyTorch's interpolate
+ * with align_corners = False: position tables of vision Transformers (bicubic, by out). */
+ATT_API att_var *att_resize(att_tape *t, att_var *x, const att_resize_options *options);
 typedef struct att_pool_options {
     size_t size;
     int64_t kernel[2];  /* height, width */

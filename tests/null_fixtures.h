@@ -100,6 +100,7 @@ static const fixture constants[] = {
      &(const att_cross_entropy_options){.size = sizeof(att_cross_entropy_options), .count = &(int64_t){0}}},
     {"const att_conv_options *", &(const att_conv_options){.size = sizeof(att_conv_options)}},
     {"const att_batch_norm_options *", &(const att_batch_norm_options){.size = sizeof(att_batch_norm_options)}},
+    {"const att_resize_options *", &(const att_resize_options){.size = sizeof(att_resize_options), .out = {3, 1}}},
     {"const att_pool_options *", &(const att_pool_options){.size = sizeof(att_pool_options), .kernel = {1, 1}}},
     {"const att_optimizer_config *", &(const att_optimizer_config){.size = sizeof(att_optimizer_config)}},
     {"const att_param_options *", &(const att_param_options){.size = sizeof(att_param_options),
@@ -320,6 +321,7 @@ static void give_tapes(void)
     give("att_merge_heads.x", att_input(t, NUMBERS(2, 1, 2)));
     give("att_rotary.x", att_input(t, NUMBERS(2, 1, 2)));
     give("att_conv2d.x", att_input(t, NUMBERS(1, 2, 2, 1)));
+    give("att_resize.x", att_input(t, NUMBERS(1, 2, 2, 1)));
     give("att_pool2d.x", att_input(t, NUMBERS(1, 2, 2, 1)));
     static const char *const heads[] = {"att_var *q", "att_var *k", "att_var *v"};
     static const char *const new_token[] = {"att_attend_cached.q", "att_attend_cached.k", "att_attend_cached.v"};
