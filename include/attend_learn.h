@@ -470,6 +470,29 @@ struct att_tape_event {
  * NULL. */
 ATT_API att_var *att_tape_fail(att_tape *t, att_status s, const char *format, ...) ATT_PRINTF(3, 4);
 
+/* An operation of the caller's own (PyTorch's autograd.Function). Tensors are f32 and dense. A status other than ATT_OK
+ * is an error of the tape, with the sentence of att_fail (attend_util.h), if it was called. */
+typedef struct att_function {
+    size_t size; /* sizeof(att_function) */
+    const char *name;
+    /* Writes all of y, from x [n]. */
+    att_status (*forward)(const void *user, const att_tensor *x, const att_tensor *y);
+    /* Adds the gradient of sum(dy * y) by x[i] to dx[i], in the shape of x[i]; where that is not wanted, dx[i].data is
+     * NULL. */
+    att_status (*backward)(const void *user, const att_tensor *x, const att_tensor *y, const att_tensor *dy,
+                           const att_tensor *dx);
+} att_function;
+/* y [dim[0], ...], of this rank, = function of x [n]. function and user [user_bytes] are copied; what they point to
+ * must stay unchanged until the backward. */
+ATT_API att_var *att_apply(att_tape *t, const att_function *function, const void *user, size_t user_bytes,
+                           att_var *const *x, int n, int rank, const int64_t *dim);
+/* Checks a function, with user or NULL, at x [n], which should be of order 1: whether forward writes all of y, the same each time, whether
+ * backward agrees with differences of forward (PyTorch's gradcheck), adds to what was there, and may be asked for the
+ * gradient of one input alone. A contradiction is ATT_ERR_ARGUMENT, and the sentence says where, with both values.
+ * Calls forward some hundred times. */
+ATT_API att_status att_verify_function(att_ctx *ctx, const att_function *function, const void *user,
+                                       const att_tensor *x, int n, int rank, const int64_t *dim);
+
 #ifdef __cplusplus
 }
 #endif

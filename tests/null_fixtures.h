@@ -27,6 +27,22 @@ static void body(void *arg, int i) { (void)arg, (void)i; }
 static void progress(void *user, double share) { (void)user, (void)share; }
 static att_var *apply(const void *user, att_tape *t, att_var *const *x) { return (void)user, att_scale(t, x[0], 2); }
 
+static att_status twice(const void *user, const att_tensor *x, const att_tensor *y)
+{
+    (void)user;
+    for (int i = 0; i < 4; i++)
+        ((float *)y->data)[i] = 2 * ((float *)x->data)[i];
+    return ATT_OK;
+}
+static att_status twice_back(const void *user, const att_tensor *x, const att_tensor *y, const att_tensor *dy,
+                             const att_tensor *dx)
+{
+    (void)user, (void)x, (void)y;
+    for (int i = 0; dx->data && i < 4; i++)
+        ((float *)dx->data)[i] += 2 * ((float *)dy->data)[i];
+    return ATT_OK;
+}
+
 static const fixture constants[] = {
     {"att_status", &(att_status){ATT_OK}},
     {"att_dtype", &(att_dtype){ATT_F32}},
@@ -58,6 +74,7 @@ static const fixture constants[] = {
     {"att_take_options.dst_size", &(size_t){sizeof(att_config)}},
     {"att_give_info.src_size", &(size_t){sizeof(att_bert_info)}},
     {"void (*)(void *arg, int i) body", &(void (*)(void *, int)){body}},
+    {"const att_function *", &(const att_function){sizeof(att_function), "twice", twice, twice_back}},
     {"att_recompute_fn apply", &(att_recompute_fn){apply}},
     {"const void *", "a b"},
     {"const char *", "a b"},

@@ -196,6 +196,15 @@ typedef struct att_window {
 bool att_tape_window(att_tape *t, const char *op, const att_tensor *x, const int64_t kernel[2], const int64_t stride[2],
                      const int64_t padding[2], att_window *w);
 
+/* ---- functions of the caller's own (function.c) */
+
+/* A checked copy; an error names the call. */
+att_status att_function_read(const att_function *function, const char *call, att_function *f);
+att_status att_function_forward(att_ctx *ctx, const att_function *f, const void *user, const att_tensor *x,
+                                const att_tensor *y);
+att_status att_function_backward(att_ctx *ctx, const att_function *f, const void *user, const att_tensor *x,
+                                 const att_tensor *y, const att_tensor *dy, const att_tensor *dx);
+
 /* ---- for backward (backward.c) */
 
 /* Runs the steps of all variables made since t->last was NULL backwards, from dy of `from` (NULL: ones). Partial
