@@ -1,6 +1,6 @@
 /* A user-defined operation with its gradient: the Huber loss (Huber 1964; PyTorch's huber_loss), the mean of
- * d^2 / 2 where |d| <= delta and delta (|d| - delta / 2) elsewhere, d = x - target. A line is fitted to points of which
- * one is far off; it is the loss that makes the line ignore it. */
+ * d^2 / 2 where |d| <= delta and delta (|d| - delta / 2) elsewhere, d = x - target. It fits a line to points, nearly
+ * independent of the one that is far off. */
 #include <attend_learn.h>
 #include <math.h>
 #include <stdio.h>

@@ -331,10 +331,11 @@ typedef struct att_batch_norm_options {
     double momentum; /* weight of x in the running statistics; 0: 0.1 */
     double eps;      /* 0: 1e-5 */
 } att_batch_norm_options;
-/* Batch normalisation (Ioffe, Szegedy 2015; PyTorch's BatchNorm2d): (x - mean) / sqrt(variance + eps) * gamma + beta,
- * of each channel, the last dimension, over all others. running_mean and running_var [channels]: f32, dense; training
- * writes (1 - momentum) running + momentum statistics of x into them, with the variance divided by n - 1, once even in
- * att_recompute. options or NULL: defaults. Errors: training with less than two values per channel. */
+/* Batch normalisation (Ioffe, Szegedy 2015; PyTorch's BatchNorm2d): (x - mean) / sqrt(variance + eps) * gamma + beta
+ * for each channel: x [images, height, width, channels] or [rows, channels]. running_mean and running_var [channels],
+ * f32, dense, are the caller's. Training replaces them by (1 - momentum) * running + momentum * that of x, whose
+ * variance is divided by n - 1 there; a function of att_recompute does so once. options or NULL: defaults. Errors:
+ * training with less than two values per channel. */
 ATT_API att_var *att_batch_norm(att_tape *t, att_var *x, att_param *gamma, att_param *beta,
                                 const att_tensor *running_mean, const att_tensor *running_var,
                                 const att_batch_norm_options *options);
@@ -347,11 +348,11 @@ typedef struct att_resize_options {
     att_resize_mode mode;
     bool antialias;   /* if an axis becomes smaller, its filter becomes wider by the same factor */
     int64_t out[2];   /* new height, new width; 0: by factor */
-    double factor[2]; /* or 0: by out. New height floor(height factor), whose line i is at (i + 0.5) / factor of the old
-                       * ones; by out it is at (i + 0.5) height / out */
+    double factor[2]; /* scale factors: new height = floor(height * factor); 0: by out */
 } att_resize_options;
 /* Resamples x [images, height, width, channels] -> [images, new height, new width, channels], as PyTorch's interpolate
- * with align_corners = False: position tables of vision Transformers (bicubic, by out). */
+ * does with align_corners = False: the centre of new line i is at (i + 0.5) height / new height of the old ones, or at
+ * (i + 0.5) / factor. For vision Transformers' position tables: bicubic, by out. */
 ATT_API att_var *att_resize(att_tape *t, att_var *x, const att_resize_options *options);
 typedef struct att_pool_options {
     size_t size;
@@ -486,10 +487,10 @@ typedef struct att_function {
  * must stay unchanged until the backward. */
 ATT_API att_var *att_apply(att_tape *t, const att_function *function, const void *user, size_t user_bytes,
                            att_var *const *x, int n, int rank, const int64_t *dim);
-/* Checks a function, with user or NULL, at x [n], which should be of order 1: whether forward writes all of y, the same each time, whether
- * backward agrees with differences of forward (PyTorch's gradcheck), adds to what was there, and may be asked for the
- * gradient of one input alone. A contradiction is ATT_ERR_ARGUMENT, and the sentence says where, with both values.
- * Calls forward some hundred times. */
+/* Checks a function, with user or NULL, at x [n], which should be of order 1: whether forward writes all of y, the same
+ * each time, whether backward agrees with differences of forward (PyTorch's gradcheck), adds to what was there, and may
+ * be asked for the gradient of one input alone. A contradiction is ATT_ERR_ARGUMENT, and the sentence says where, with
+ * both values. Calls forward some hundred times. */
 ATT_API att_status att_verify_function(att_ctx *ctx, const att_function *function, const void *user,
                                        const att_tensor *x, int n, int rank, const int64_t *dim);
 
