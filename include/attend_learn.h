@@ -272,13 +272,15 @@ ATT_API att_var *att_sinusoidal(att_tape *t, att_var *x, const att_positions *at
 /* x [tokens, features] + rows of table [max positions, features] (Gehring et al. 2017). */
 ATT_API att_var *att_learned_positions(att_tape *t, att_var *x, att_param *table, const att_positions *at);
 
-/* Rotary position encoding: pair i of each head is rotated by the angle position / base^(2 i / dims) (Su et al.
- * 2021). */
+/* Rotary position encoding: pair i of each head is rotated by the angle position / base^(2 i / dims) (Su et al. 2021),
+ * or position * frequencies[i]. */
 typedef struct att_rotary_options {
     size_t size;
-    bool interleaved; /* pairs are (0, 1), (2, 3) ... (GPT-J); false: (i, i + dims / 2) (Llama) */
-    int64_t dims;     /* even: only the first dims features of a head are rotated; 0: all */
-    double base;      /* 0: 10000 */
+    bool interleaved;          /* pairs are (0, 1), (2, 3) ... (GPT-J); false: (i, i + dims / 2) (Llama) */
+    int64_t dims;              /* even: only the first dims features of a head are rotated; 0: all */
+    double base;               /* 0: 10000 */
+    const double *frequencies; /* [dims / 2], radians per position: Llama 3, YaRN; or NULL: by base */
+    double factor;             /* of sin and cos: YaRN's attention factor (Peng et al. 2023); 0: 1 */
 } att_rotary_options;
 /* Rotates x [tokens, heads, dim]. options or NULL: defaults. */
 ATT_API att_var *att_rotary(att_tape *t, att_var *x, const att_positions *at, const att_rotary_options *options);
@@ -384,6 +386,35 @@ typedef struct att_conv_options {
  * the width, out]. options or NULL: defaults. */
 ATT_API att_var *att_conv2d(att_tape *t, att_var *x, att_param *weight, att_param *bias,
                             const att_conv_options *options);
+typedef struct att_batch_norm_options {
+    size_t size;
+    bool training;   /* normalise by the statistics of x and update the running ones; false: by the running ones */
+    double momentum; /* weight of x in the running statistics; 0: 0.1 */
+    double eps;      /* 0: 1e-5 */
+} att_batch_norm_options;
+/* Batch normalisation (Ioffe, Szegedy 2015; PyTorch's BatchNorm2d): (x - mean) / sqrt(variance + eps) * gamma + beta
+ * for each channel: x [images, height, width, channels] or [rows, channels]. running_mean and running_var [channels],
+ * f32, dense, are the caller's. Training replaces them by (1 - momentum) * running + momentum * that of x, whose
+ * variance is divided by n - 1 there; a function of att_recompute does so once. options or NULL: defaults. Errors:
+ * training with less than two values per channel. */
+ATT_API att_var *att_batch_norm(att_tape *t, att_var *x, att_param *gamma, att_param *beta,
+                                const att_tensor *running_mean, const att_tensor *running_var,
+                                const att_batch_norm_options *options);
+typedef enum att_resize_mode {
+    ATT_RESIZE_BILINEAR = 0,
+    ATT_RESIZE_BICUBIC /* cubic convolution (Keys 1981), a = -0.75, or -0.5 with antialias */
+} att_resize_mode;
+typedef struct att_resize_options {
+    size_t size;
+    att_resize_mode mode;
+    bool antialias;   /* if an axis becomes smaller, its filter becomes wider by the same factor */
+    int64_t out[2];   /* new height, new width; 0: by factor */
+    double factor[2]; /* scale factors: new height = floor(height * factor); 0: by out */
+} att_resize_options;
+/* Resamples x [images, height, width, channels] -> [images, new height, new width, channels], as PyTorch's interpolate
+ * does with align_corners = False: the centre of new line i is at (i + 0.5) height / new height of the old ones, or at
+ * (i + 0.5) / factor. For vision Transformers' position tables: bicubic, by out. */
+ATT_API att_var *att_resize(att_tape *t, att_var *x, const att_resize_options *options);
 typedef struct att_pool_options {
     size_t size;
     int64_t kernel[2];  /* height, width */
@@ -502,6 +533,29 @@ ATT_API att_ctx *att_tape_ctx(const att_tape *t);
 /* Sets the tape's error, as a failing operation does: the first message stays, prefixed by the scope's path. Returns
  * NULL. */
 ATT_API att_var *att_tape_fail(att_tape *t, att_status s, const char *format, ...) ATT_PRINTF(3, 4);
+
+/* An operation of the caller's own (PyTorch's autograd.Function). Tensors are f32 and dense. A status other than ATT_OK
+ * is an error of the tape, with the sentence of att_fail (attend_util.h), if it was called. */
+typedef struct att_function {
+    size_t size; /* sizeof(att_function) */
+    const char *name;
+    /* Writes all of y, from x [n]. */
+    att_status (*forward)(const void *user, const att_tensor *x, const att_tensor *y);
+    /* Adds the gradient of sum(dy * y) by x[i] to dx[i], in the shape of x[i]; where that is not wanted, dx[i].data is
+     * NULL. */
+    att_status (*backward)(const void *user, const att_tensor *x, const att_tensor *y, const att_tensor *dy,
+                           const att_tensor *dx);
+} att_function;
+/* y [dim[0], ...], of this rank, = function of x [n]. function and user [user_bytes] are copied; what they point to
+ * must stay unchanged until the backward. */
+ATT_API att_var *att_apply(att_tape *t, const att_function *function, const void *user, size_t user_bytes,
+                           att_var *const *x, int n, int rank, const int64_t *dim);
+/* Checks a function, with user or NULL, at x [n], which should be of order 1: whether forward writes all of y, the same
+ * each time, whether backward agrees with differences of forward (PyTorch's gradcheck), adds to what was there, and may
+ * be asked for the gradient of one input alone. A contradiction is ATT_ERR_ARGUMENT, and the sentence says where, with
+ * both values. Calls forward some hundred times. */
+ATT_API att_status att_verify_function(att_ctx *ctx, const att_function *function, const void *user,
+                                       const att_tensor *x, int n, int rank, const int64_t *dim);
 
 #ifdef __cplusplus
 }

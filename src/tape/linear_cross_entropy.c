@@ -203,7 +203,7 @@ typedef struct forward_job {
 /* The sum of e^(z - max) as one of e^(z - new_max) */
 static double rescaled(double sum, double max, double new_max)
 {
-    return max == new_max ? sum : sum * att_exp(max - new_max);
+    return max == new_max ? sum : sum * att_f64_exp(max - new_max);
 }
 
 static void merge_rows(const void *arg, int64_t first, int64_t last)
@@ -232,7 +232,7 @@ static void row_losses(const void *arg, int64_t first, int64_t last)
     for (int64_t i = first; i < last; i++) {
         const int64_t row = j->b.row + i;
         const row_sums *s = &j->sums[i];
-        const double lse = s->max + att_log(s->sum), smoothing = (double)how->label_smoothing;
+        const double lse = s->max + att_f64_log(s->sum), smoothing = (double)how->label_smoothing;
         how->lse[row] = (float)lse;
         j->loss[row] =
             how->targets[row] < 0 ? 0 : (float)(lse - (1 - smoothing) * s->target - (double)how->share * s->total);

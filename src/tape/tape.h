@@ -84,7 +84,8 @@ struct att_tape {
     att_var *last;                  /* the last variable, if recording */
     att_tape_free_block *free_list; /* memory of variables whose values are not needed any more */
     att_param *partials;            /* list of the parameters with partial gradients of this backward */
-    size_t own_mark; /* in a function of att_recompute: it may use only variables above this mark; else 0 */
+    size_t own_mark;  /* in a function of att_recompute: it may use only variables above this mark; else 0 */
+    bool recomputing; /* such a function runs again, for a backward */
 };
 
 /* att_take_options for an operation; false: the tape has failed */
@@ -152,10 +153,12 @@ bool att_tape_check_positions(att_tape *t, const char *op, const att_tensor *x, 
 /* The position of each row of x, [tokens] */
 const int64_t *att_tape_positions(att_tape *t, const char *op, const att_tensor *x, const att_positions *at);
 
-/* sin and cos of position / base^(2 i / features), 0 <= i < pairs = ceil(features / 2) */
+/* factor sin and factor cos of position * frequency i, 0 <= i < pairs = ceil(features / 2) */
 typedef struct att_sinusoid_table {
     int64_t features;
     double base;
+    const double *frequencies; /* [pairs], or NULL: 1 / base^(2 i / features) */
+    double factor;
     bool interleaved; /* rows are sin, cos, sin, cos ...; false: all sines, then all cosines */
 } att_sinusoid_table;
 /* Pointers to a row of 2 pairs values for each position [tokens]; its bits depend on the position alone */
@@ -215,6 +218,15 @@ typedef struct att_window {
 /* Windows of x [images, height, width, channels]; false: the tape has failed */
 bool att_tape_window(att_tape *t, const char *op, const att_tensor *x, const int64_t kernel[2], const int64_t stride[2],
                      const int64_t padding[2], att_window *w);
+
+/* ---- functions of the caller's own (function.c) */
+
+/* A checked copy; an error names the call. */
+att_status att_function_read(const att_function *function, const char *call, att_function *f);
+att_status att_function_forward(att_ctx *ctx, const att_function *f, const void *user, const att_tensor *x,
+                                const att_tensor *y);
+att_status att_function_backward(att_ctx *ctx, const att_function *f, const void *user, const att_tensor *x,
+                                 const att_tensor *y, const att_tensor *dy, const att_tensor *dx);
 
 /* ---- for backward (backward.c) */
 

@@ -3,6 +3,8 @@
 // labels: long
 #include "attention_reference.h"
 #include "gradients_conv.h"
+#include "gradients_function.h"
+#include "gradients_images.h"
 #include "gradients_losses.h"
 #include "gradients_numbers.h"
 #include "gradients_positions.h"

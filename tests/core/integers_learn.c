@@ -198,6 +198,24 @@ static att_status pool2d_all(fixture *f, int64_t n)
     return pool2d(f, (att_pool_options){.kernel = {n, n}, .stride = {n, n}, .padding = {less, less}});
 }
 
+static att_status resize(fixture *f, att_resize_options o)
+{
+    o.size = sizeof o;
+    return read_out(f, att_resize(f->t, image_of(f), &o));
+}
+static att_status resize_out(fixture *f, int64_t n)
+{
+    return resize(f, (att_resize_options){.mode = ATT_RESIZE_BICUBIC, .antialias = true, .out = {2, n}});
+}
+static att_status resize_factor(fixture *f, int64_t n)
+{
+    return resize(f, (att_resize_options){.antialias = true, .factor = {(double)n, (double)n}});
+}
+static att_status resize_mode(fixture *f, int64_t n)
+{
+    return resize(f, (att_resize_options){.mode = (att_resize_mode)as_int(n), .out = {2, 2}});
+}
+
 /* ---- optimizers */
 
 static att_status add_frozen(fixture *f, const int64_t *rows, int64_t n)
@@ -317,6 +335,9 @@ static const number numbers[] = {
     NUMBER(pool2d_padding, 0, 1, 0),
     NUMBER(pool2d_stride, 0, INT64_MAX, 0),
     NUMBER(pool2d_all, 1, INT32_MAX, 0),
+    NUMBER(resize_out, 1, INT32_MAX, 0),
+    NUMBER(resize_factor, 1, INT32_MAX / 4, 0),
+    NUMBER(resize_mode, ATT_RESIZE_BILINEAR, ATT_RESIZE_BICUBIC, 0),
     NUMBER(frozen_row, 0, ROWS - 1, 0),
     NUMBER(n_frozen_rows, 0, 1, ARRAY),
     NUMBER(moment_param, 0, 0, ANY),
