@@ -216,6 +216,42 @@ static att_status resize_mode(fixture *f, int64_t n)
     return resize(f, (att_resize_options){.mode = (att_resize_mode)as_int(n), .out = {2, 2}});
 }
 
+static att_status zeros(const void *user, const att_tensor *x, const att_tensor *y)
+{
+    (void)user, (void)x;
+    memset(y->data, 0, (size_t)check_count(y) * sizeof(float));
+    return ATT_OK;
+}
+static att_status no_gradient(const void *user, const att_tensor *x, const att_tensor *y, const att_tensor *dy,
+                              const att_tensor *dx)
+{
+    (void)user, (void)x, (void)y, (void)dy, (void)dx;
+    return ATT_OK;
+}
+static const att_function nothing = {sizeof nothing, "nothing", zeros, no_gradient};
+static const int64_t ones[ATT_MAX_RANK] = {1, 1, 1, 1, 1, 1};
+
+static att_status apply_n(fixture *f, int64_t n)
+{
+    return read_out(f, att_apply(f->t, &nothing, NULL, 0, (att_var *[]){input_of(f)}, as_int(n), 1, ones));
+}
+static att_status apply_rank(fixture *f, int64_t n)
+{
+    return read_out(f, att_apply(f->t, &nothing, NULL, 0, (att_var *[]){input_of(f)}, 1, as_int(n), ones));
+}
+static att_status apply_dim(fixture *f, int64_t n)
+{
+    return read_out(f, att_apply(f->t, &nothing, NULL, 0, (att_var *[]){input_of(f)}, 1, 1, &n));
+}
+static att_status verify_n(fixture *f, int64_t n)
+{
+    return att_verify_function(f->ctx, &nothing, NULL, &f->xs, as_int(n), 1, ones);
+}
+static att_status verify_rank(fixture *f, int64_t n)
+{
+    return att_verify_function(f->ctx, &nothing, NULL, &f->xs, 1, as_int(n), ones);
+}
+
 /* ---- optimizers */
 
 static att_status add_frozen(fixture *f, const int64_t *rows, int64_t n)
@@ -338,6 +374,11 @@ static const number numbers[] = {
     NUMBER(resize_out, 1, INT32_MAX, 0),
     NUMBER(resize_factor, 1, INT32_MAX / 4, 0),
     NUMBER(resize_mode, ATT_RESIZE_BILINEAR, ATT_RESIZE_BICUBIC, 0),
+    NUMBER(apply_n, 1, 1, ARRAY),
+    NUMBER(apply_rank, 1, ATT_MAX_RANK, 0),
+    NUMBER(apply_dim, 0, INT64_MAX, 0),
+    NUMBER(verify_n, 1, 1, ARRAY),
+    NUMBER(verify_rank, 1, ATT_MAX_RANK, 0),
     NUMBER(frozen_row, 0, ROWS - 1, 0),
     NUMBER(n_frozen_rows, 0, 1, ARRAY),
     NUMBER(moment_param, 0, 0, ANY),
