@@ -328,7 +328,7 @@ typedef struct att_attention_args {
      * dropped weight is one of 0 and no mask: what is not finite in a value reaches all rows that attend to it. */
     uint64_t dropout_seed;
     const uint32_t *sequence_ids; /* [B], needed where p > 0: sequences are told apart by these, not by their order */
-    const att_cache *cache; /* batched: keys, values and their lengths; k, v and k_lengths are left zero. See below */
+    const att_cache *cache; /* keys, values and their lengths: k, v, k_lengths and k_offsets are left zero. See below */
 } att_attention_args;
 
 /* In the braces of args: ATT_PARAMS(w, slopes) */
@@ -388,21 +388,41 @@ ATT_API att_status att_merge(att_ctx *ctx, const att_tensor *out, const att_tens
  *         att_forward(plan, &args);
  *     }
  *
- * An f32 cache gives the bits of a full pass over all tokens, others those of tensors of their type. There is no
- * backward through a cache, and scores that prepare keys (cosine; additive where it projects) do without. Where a table
- * has a dimension of Tk, that is the longest of its sequences. While one thread changes it none may use it. */
+ * Queries of a call with a cache are batched, or ragged: q [tokens, heads, head_dim] with q_offsets, and n_sequences
+ * that of the cache. So prompts of any lengths and single tokens of other sequences may be one call:
+ *
+ *     att_cache_append_ragged(cache, offsets, &k, &v);                       // k, v [tokens, kv_heads, dim]
+ *     args.q_offsets = offsets, args.n_sequences = att_cache_sequences(cache);
+ *     att_forward(plan, &args);                                              // q, out [tokens, heads, dim]
+ *
+ * Bits. f32 and f16: a query gets those of a full pass over all tokens of its sequence, as tensors of the cache's type,
+ * however these came into the cache: at once, ragged, token by token, in a copy of a prefix, after others were taken
+ * off. bf16 too, but where the forward of more than a few queries rounds weights (spec.dtype): there the queries of a
+ * sequence get those of a full pass if they are more than a few, and of decoding if they are not. In all types a
+ * sequence of a ragged batch gets what it gets alone.
+ *
+ * There is no backward through a cache, and scores that prepare keys (cosine; additive where it projects) do without.
+ * Where a table has a dimension of Tk, that is the longest of its sequences, and what is given for each key is
+ * [B or 1, Tk]. While one thread changes a cache none may use it. */
 enum { ATT_ALL_SEQUENCES = -1 };
 /* For calls of this plan, and of others of its context that have the same kv_heads, dimensions and dtype. */
 ATT_API att_status att_cache_new(const att_plan *plan, int64_t sequences, att_cache **out);
 ATT_API void att_cache_free(att_cache *cache);
 /* Adds n tokens to ATT_ALL_SEQUENCES, k [B, kv_heads, n, key_dim] and v [B, kv_heads, n, value_dim], or to one, k
- * [kv_heads, n, key_dim] and v [kv_heads, n, value_dim], of spec.dtype. The last dimension is contiguous, other strides
- * are free. After an error, out of memory too, the cache is unchanged. */
+ * [kv_heads, n, key_dim] and v [kv_heads, n, value_dim], of spec.dtype, or of f32, rounded to nearest even. The last
+ * dimension is contiguous, other strides are free. After an error, out of memory too, the cache is unchanged. */
 ATT_API att_status att_cache_append(att_cache *cache, int64_t sequence, const att_tensor *k, const att_tensor *v);
+/* The same, but as many to each sequence as it has rows, which may be none: sequence b gets rows [offsets[b],
+ * offsets[b + 1]) of k [tokens, kv_heads, key_dim] and v [tokens, kv_heads, value_dim]. offsets [B + 1] ascend from 0
+ * to tokens. */
+ATT_API att_status att_cache_append_ragged(att_cache *cache, const int64_t *offsets, const att_tensor *k,
+                                           const att_tensor *v);
 /* Removes the tokens from `length` on from a sequence, or from ATT_ALL_SEQUENCES; none may be shorter. */
 ATT_API att_status att_cache_truncate(att_cache *cache, int64_t sequence, int64_t length);
-/* Makes n sequences; sequence b becomes a copy of what sequence from[b] was, from [n]: for beam search, a shared
- * prefix, or to drop finished sequences. Copies nothing: common pages are shared. */
+/* Makes n sequences; sequence b becomes a copy of what sequence from[b] was, from [n]: for beam search, to continue one
+ * prefix in n ways (from all 0), to add a sequence (a copy of any, truncated to 0 if it is to be empty) or to drop
+ * finished ones. Copies nothing: memory of common tokens is shared. Tokens that are then added take memory of their
+ * own, and with them at most the 255 tokens before them, those on the same page. */
 ATT_API att_status att_cache_select(att_cache *cache, int64_t n, const int64_t *from);
 ATT_API int64_t att_cache_sequences(const att_cache *cache);
 /* Tokens of a sequence; -1 where there is no such one. */

@@ -160,9 +160,9 @@ typedef enum att_activation {
     ATT_GELU_ERF,  /* x Phi(x)                                            (Hendrycks, Gimpel 2016) */
     ATT_GELU_TANH, /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))       (the same, approximated) */
     ATT_TANH,
-    ATT_SILU,   /* x / (1 + e^-x), Swish                                 (Elfwing et al. 2017, Ramachandran et al. 2017)
-                 */
-    ATT_SIGMOID /* 1 / (1 + e^-x) */
+    ATT_SILU,      /* x / (1 + e^-x), Swish          (Elfwing et al. 2017, Ramachandran et al. 2017) */
+    ATT_SIGMOID,   /* 1 / (1 + e^-x) */
+    ATT_QUICK_GELU /* x / (1 + e^(-1.702 x)), of CLIP                       (Hendrycks, Gimpel 2016) */
 } att_activation;
 
 typedef enum att_pooling { ATT_POOL_MEAN = 0, ATT_POOL_CLS, ATT_POOL_MAX } att_pooling;
@@ -198,10 +198,28 @@ ATT_API att_status att_linear_topk(att_tape *t, att_var *x, att_param *weight, a
 ATT_API att_var *att_embedding(att_tape *t, att_param *table, const int32_t *ids, int64_t count);
 /* a b, of matrices [m, k] and [k, n]; a transposed one is stored as [k, m] or [n, k] -> [m, n]. */
 ATT_API att_var *att_matmul(att_tape *t, att_var *a, att_var *b, bool transpose_a, bool transpose_b);
-/* a + b: b has the shape of a, or of a's last dimensions and is broadcast, as a bias is. */
+/* a + b, a - b and a b, elementwise, with shapes broadcast as in NumPy and PyTorch: dimensions are aligned from the
+ * last one; of each pair both are equal, or one is 1 or missing, and its elements are used for all indices of the
+ * other. [4, 1, 3] and [5, 3] -> [4, 5, 3]. Gradients are summed over the dimensions in which an operand was broadcast.
+ * Errors: a pair of dimensions that differ where neither is 1. */
 ATT_API att_var *att_add(att_tape *t, att_var *a, att_var *b);
-/* a * b, elementwise, of equal shapes. */
+ATT_API att_var *att_sub(att_tape *t, att_var *a, att_var *b);
 ATT_API att_var *att_mul(att_tape *t, att_var *a, att_var *b);
+/* Sum or mean over dimension dim (negative: from the end), which is removed: [4, 5, 3], dim 1 -> [4, 3]; of a vector,
+ * and over ATT_ALL_DIMS -> [1]. Over no elements both are 0. Errors: x has no dimension dim. (PyTorch's sum and mean)
+ */
+enum { ATT_ALL_DIMS = -1000 };
+ATT_API att_var *att_sum(att_tape *t, att_var *x, int dim);
+ATT_API att_var *att_mean(att_tape *t, att_var *x, int dim);
+/* e^x and the natural logarithm of each element, to 2 units in the last place: log 0 = -inf, and NaN below 0. */
+ATT_API att_var *att_exp(att_tape *t, att_var *x);
+ATT_API att_var *att_log(att_tape *t, att_var *x);
+/* x in shape dim [rank]; one dimension may be -1 and is computed. A view: nothing is copied. Errors: rank is not from 1
+ * to 6; a negative dimension; another number of elements than x has; -1 beside a 0. (PyTorch's view) */
+ATT_API att_var *att_reshape(att_tape *t, att_var *x, int rank, const int64_t *dim);
+/* x with two dimensions exchanged (negative: from the end): [4, 5, 3], 0 and -1 -> [3, 5, 4]. A copy. Errors: x has no
+ * such dimension. (PyTorch's transpose) */
+ATT_API att_var *att_transpose(att_tape *t, att_var *x, int dim0, int dim1);
 /* Dot products over the last dimension: [rows, features] -> [rows]; of two vectors -> [1]. */
 ATT_API att_var *att_dot(att_tape *t, att_var *a, att_var *b);
 ATT_API att_var *att_scale(att_tape *t, att_var *x, float factor);
@@ -254,13 +272,15 @@ ATT_API att_var *att_sinusoidal(att_tape *t, att_var *x, const att_positions *at
 /* x [tokens, features] + rows of table [max positions, features] (Gehring et al. 2017). */
 ATT_API att_var *att_learned_positions(att_tape *t, att_var *x, att_param *table, const att_positions *at);
 
-/* Rotary position encoding: pair i of each head is rotated by the angle position / base^(2 i / dims) (Su et al.
- * 2021). */
+/* Rotary position encoding: pair i of each head is rotated by the angle position / base^(2 i / dims) (Su et al. 2021),
+ * or position * frequencies[i]. */
 typedef struct att_rotary_options {
     size_t size;
-    bool interleaved; /* pairs are (0, 1), (2, 3) ... (GPT-J); false: (i, i + dims / 2) (Llama) */
-    int64_t dims;     /* even: only the first dims features of a head are rotated; 0: all */
-    double base;      /* 0: 10000 */
+    bool interleaved;          /* pairs are (0, 1), (2, 3) ... (GPT-J); false: (i, i + dims / 2) (Llama) */
+    int64_t dims;              /* even: only the first dims features of a head are rotated; 0: all */
+    double base;               /* 0: 10000 */
+    const double *frequencies; /* [dims / 2], radians per position: Llama 3, YaRN; or NULL: by base */
+    double factor;             /* of sin and cos: YaRN's attention factor (Peng et al. 2023); 0: 1 */
 } att_rotary_options;
 /* Rotates x [tokens, heads, dim]. options or NULL: defaults. */
 ATT_API att_var *att_rotary(att_tape *t, att_var *x, const att_positions *at, const att_rotary_options *options);
@@ -282,9 +302,16 @@ typedef struct att_attend_params {
 ATT_API att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, att_var *v,
                             const att_attention_args *args, const att_attend_params *params);
 /* Incremental attention with a cache. Appends n tokens to each sequence of the cache, then attends: q [sequences * n,
- * heads, head_dim], k and v likewise -> [sequences * n, heads, value_dim]. k and v NULL: attends to the cache as it is.
- * args or NULL: masks and parameters, as for an attention call with a cache. After an error the cache is unchanged. Not
- * for a tape that records. */
+ * heads, head_dim], k and v [sequences * n, kv_heads, dim] -> [sequences * n, heads, value_dim]. k and v NULL: attends
+ * to the cache as it is, and q may have another n than k and v.
+ *
+ * args or NULL: masks and parameters, as for an attention call with a cache. With its n_sequences (that of the cache)
+ * and q_offsets the batch is ragged: sequence b has rows [q_offsets[b], q_offsets[b + 1]) of q and of k and v, which
+ * may be none; with k_offsets, k and v have those rows instead, as where only the last token of a prompt attends.
+ *
+ * The dtype of plan and cache says how keys and values are stored. Where it is f16 or bf16, k, v, q and the result are
+ * rounded to it, and bits are those of att_forward on tensors of that type; see att_cache in attend.h for which equal a
+ * full pass. After an error the cache is unchanged. Not for a tape that records. */
 ATT_API att_var *att_attend_cached(att_tape *t, const att_plan *plan, att_var *q, att_var *k, att_var *v,
                                    att_cache *cache, const att_attention_args *args);
 /* State of a recurrent layer for n sequences, each [n, units]; cell is for LSTM only. */
@@ -333,10 +360,20 @@ typedef struct att_cross_entropy_options {
  * options or NULL: defaults. */
 ATT_API att_var *att_cross_entropy(att_tape *t, att_var *logits, const int32_t *targets,
                                    const att_cross_entropy_options *options);
+/* The cross entropy of att_linear's logits x weight^T + bias, without storing them: for many classes. x [rows,
+ * features], weight [classes, features], bias [classes] or NULL; targets as above; options or NULL: defaults. Equals
+ * the two operations but for rounding. Logits are computed in blocks, and in backward once more: four matrix products
+ * of that size instead of three. Scratch memory is at most 5 MB + 6 KB * features. */
+ATT_API att_var *att_linear_cross_entropy(att_tape *t, att_var *x, att_param *weight, att_param *bias,
+                                          const int32_t *targets, const att_cross_entropy_options *options);
 /* Binary cross entropy with logits: -t log s - (1 - t) log(1 - s), s = sigmoid(logit), summed or averaged -> [1].
  * targets in the shape of logits, in [0, 1]; negative: ignored. count or NULL: receives the number of targets that are
  * not ignored. */
 ATT_API att_var *att_binary_cross_entropy(att_tape *t, att_var *logits, const float *targets, bool sum, int64_t *count);
+
+/* Mean squared error: (a - b)^2, summed or averaged over all elements -> [1]. Both have gradients. Errors: a
+ * and b have different shapes. (PyTorch's MSELoss) */
+ATT_API att_var *att_mean_squared_error(att_tape *t, att_var *a, att_var *b, bool sum);
 
 /* Images are [images, height, width, channels]. */
 typedef struct att_conv_options {
@@ -349,6 +386,35 @@ typedef struct att_conv_options {
  * the width, out]. options or NULL: defaults. */
 ATT_API att_var *att_conv2d(att_tape *t, att_var *x, att_param *weight, att_param *bias,
                             const att_conv_options *options);
+typedef struct att_batch_norm_options {
+    size_t size;
+    bool training;   /* normalise by the statistics of x and update the running ones; false: by the running ones */
+    double momentum; /* weight of x in the running statistics; 0: 0.1 */
+    double eps;      /* 0: 1e-5 */
+} att_batch_norm_options;
+/* Batch normalisation (Ioffe, Szegedy 2015; PyTorch's BatchNorm2d): (x - mean) / sqrt(variance + eps) * gamma + beta
+ * for each channel: x [images, height, width, channels] or [rows, channels]. running_mean and running_var [channels],
+ * f32, dense, are the caller's. Training replaces them by (1 - momentum) * running + momentum * that of x, whose
+ * variance is divided by n - 1 there; a function of att_recompute does so once. options or NULL: defaults. Errors:
+ * training with less than two values per channel. */
+ATT_API att_var *att_batch_norm(att_tape *t, att_var *x, att_param *gamma, att_param *beta,
+                                const att_tensor *running_mean, const att_tensor *running_var,
+                                const att_batch_norm_options *options);
+typedef enum att_resize_mode {
+    ATT_RESIZE_BILINEAR = 0,
+    ATT_RESIZE_BICUBIC /* cubic convolution (Keys 1981), a = -0.75, or -0.5 with antialias */
+} att_resize_mode;
+typedef struct att_resize_options {
+    size_t size;
+    att_resize_mode mode;
+    bool antialias;   /* if an axis becomes smaller, its filter becomes wider by the same factor */
+    int64_t out[2];   /* new height, new width; 0: by factor */
+    double factor[2]; /* scale factors: new height = floor(height * factor); 0: by out */
+} att_resize_options;
+/* Resamples x [images, height, width, channels] -> [images, new height, new width, channels], as PyTorch's interpolate
+ * does with align_corners = False: the centre of new line i is at (i + 0.5) height / new height of the old ones, or at
+ * (i + 0.5) / factor. For vision Transformers' position tables: bicubic, by out. */
+ATT_API att_var *att_resize(att_tape *t, att_var *x, const att_resize_options *options);
 typedef struct att_pool_options {
     size_t size;
     int64_t kernel[2];  /* height, width */
@@ -467,6 +533,29 @@ ATT_API att_ctx *att_tape_ctx(const att_tape *t);
 /* Sets the tape's error, as a failing operation does: the first message stays, prefixed by the scope's path. Returns
  * NULL. */
 ATT_API att_var *att_tape_fail(att_tape *t, att_status s, const char *format, ...) ATT_PRINTF(3, 4);
+
+/* An operation of the caller's own (PyTorch's autograd.Function). Tensors are f32 and dense. A status other than ATT_OK
+ * is an error of the tape, with the sentence of att_fail (attend_util.h), if it was called. */
+typedef struct att_function {
+    size_t size; /* sizeof(att_function) */
+    const char *name;
+    /* Writes all of y, from x [n]. */
+    att_status (*forward)(const void *user, const att_tensor *x, const att_tensor *y);
+    /* Adds the gradient of sum(dy * y) by x[i] to dx[i], in the shape of x[i]; where that is not wanted, dx[i].data is
+     * NULL. */
+    att_status (*backward)(const void *user, const att_tensor *x, const att_tensor *y, const att_tensor *dy,
+                           const att_tensor *dx);
+} att_function;
+/* y [dim[0], ...], of this rank, = function of x [n]. function and user [user_bytes] are copied; what they point to
+ * must stay unchanged until the backward. */
+ATT_API att_var *att_apply(att_tape *t, const att_function *function, const void *user, size_t user_bytes,
+                           att_var *const *x, int n, int rank, const int64_t *dim);
+/* Checks a function, with user or NULL, at x [n], which should be of order 1: whether forward writes all of y, the same
+ * each time, whether backward agrees with differences of forward (PyTorch's gradcheck), adds to what was there, and may
+ * be asked for the gradient of one input alone. A contradiction is ATT_ERR_ARGUMENT, and the sentence says where, with
+ * both values. Calls forward some hundred times. */
+ATT_API att_status att_verify_function(att_ctx *ctx, const att_function *function, const void *user,
+                                       const att_tensor *x, int n, int rank, const int64_t *dim);
 
 #ifdef __cplusplus
 }

@@ -331,6 +331,18 @@ ATT_API const att_nn_conv *att_nn_conv_new(att_nn_params *p, const char *name, c
 /* x [images, height, width, in] -> [images, ..., ..., out]: see att_conv2d */
 ATT_API att_var *att_nn_conv_apply(att_tape *t, const att_nn_conv *l, att_var *x);
 
+typedef struct att_nn_batch_norm {
+    att_param *weight, *bias, *running_mean, *running_var; /* [channels] */
+    float eps;
+    bool trainable; /* are the running statistics its own? */
+} att_nn_batch_norm;
+/* name.weight, ones, name.bias, zeros, name.running_mean, zeros, name.running_var, ones. eps 0: 1e-5 */
+ATT_API const att_nn_batch_norm *att_nn_batch_norm_new(att_nn_params *p, const char *name, int64_t channels, float eps);
+/* x [images, height, width, channels] or [rows, channels] -> the same shape, normalised for each channel: in training
+ * by the statistics of x, which then move the running ones by a tenth, else by the running ones. Errors: training of
+ * parameters that are not trainable. See att_batch_norm. */
+ATT_API att_var *att_nn_batch_norm_apply(att_tape *t, const att_nn_batch_norm *l, att_var *x, bool training);
+
 #ifdef __cplusplus
 }
 #endif

@@ -128,14 +128,14 @@ static double row_loss(int64_t classes, const double *x, int64_t target, double 
 
 static void cross_entropy_reference(const problem *p, double *y)
 {
-    const leaf *x = &p->leaf[0], *w = p->leaf[1].rank ? &p->leaf[1] : NULL;
+    const leaf *x = &p->leaf[0], *w = p->leaf[1].rank ? &p->leaf[1] : NULL, *b = p->leaf[2].rank ? &p->leaf[2] : NULL;
     const int64_t rows = x->dim[0], all = w ? w->dim[0] : x->dim[1];
     const int64_t classes = p->entropy->classes ? p->entropy->classes : all;
     double logits[64], sum = 0;
     int64_t count = 0;
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < all; j++) {
-            logits[j] = w ? 0 : (double)x->x[i * all + j];
+            logits[j] = b ? (double)b->x[j] : w ? 0 : (double)x->x[i * all + j];
             for (int64_t d = 0; w && d < x->dim[1]; d++)
                 logits[j] += (double)x->x[i * x->dim[1] + d] * (double)w->x[j * x->dim[1] + d];
         }
@@ -191,6 +191,43 @@ static void gradients_of_cross_entropy(void **state)
                           .tolerance = 1e-30,
                           .y_tolerance = 1e-30};
     check_problem(none, "cross_entropy of no targets");
+}
+
+/* ---- linear_cross_entropy: of some logits; blocks of more are in core/linear_cross_entropy.c */
+
+static att_var *linear_cross_entropy(att_tape *t, const problem *p)
+{
+    return att_linear_cross_entropy(t, p->var[0], p->weight[1], p->weight[2], p->ids, p->entropy);
+}
+
+static void gradients_of_linear_cross_entropy(void **state)
+{
+    (void)state;
+    enum { ROWS = 19, CLASSES = 37 };
+    int32_t ids[ROWS];
+    for (int i = 0; i < ROWS; i++)
+        ids[i] = i % 4 == 3 ? -100 : i * 5 % (CLASSES - 2);
+    for (int i = 0; i < 16; i++) {
+        int64_t count = 0;
+        const att_cross_entropy_options options = {.size = sizeof options,
+                                                   .label_smoothing = i & 1 ? 0.1f : 0,
+                                                   .classes = i & 2 ? CLASSES - 2 : 0,
+                                                   .sum = i & 4,
+                                                   .count = &count};
+        const problem p = {.build = linear_cross_entropy,
+                           .reference = cross_entropy_reference,
+                           .leaf = {{.rank = 2, .dim = {ROWS, 3}},
+                                    {.rank = 2, .dim = {CLASSES, 3}, .param = true},
+                                    {.rank = i & 8 ? 1 : 0, .dim = {CLASSES}, .param = true}},
+                           .spread = 1.5f,
+                           .ids = ids,
+                           .entropy = &options,
+                           /* as cross_entropy's of a linear layer */
+                           .tolerance = 15 * 8 * FLT_EPSILON,
+                           .y_tolerance = (i & 4 ? 15 : 1) * 16 * FLT_EPSILON};
+        check_problem(p, "linear_cross_entropy");
+        assert_int_equal(count, 15);
+    }
 }
 
 /* ---- binary_cross_entropy */

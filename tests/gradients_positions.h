@@ -69,7 +69,9 @@ static inline void rotary_reference(const problem *p, double *y)
     for (int64_t row = 0; row < l->dim[0] * heads; row++)
         for (int64_t pair = 0; pair < pairs; pair++) {
             const int64_t a = row * dim + (o->interleaved ? 2 * pair : pair), b = a + (o->interleaved ? 1 : pairs);
-            const double angle = angle_of(row / heads, pair, dims), s = sin(angle), c = cos(angle);
+            const double angle =
+                o->frequencies ? position_of(row / heads) * o->frequencies[pair] : angle_of(row / heads, pair, dims);
+            const double factor = o->factor == 0 ? 1 : o->factor, s = factor * sin(angle), c = factor * cos(angle);
             y[a] = (double)l->x[a] * c - (double)l->x[b] * s;
             y[b] = (double)l->x[a] * s + (double)l->x[b] * c;
         }
@@ -78,16 +80,21 @@ static inline void rotary_reference(const problem *p, double *y)
 static inline void gradients_of_rotary(void **state)
 {
     (void)state;
-    for (int interleaved = 0; interleaved < 2; interleaved++)
-        for (int64_t dims = 0; dims < 7; dims += 6) {
-            const att_rotary_options how = {.size = sizeof how, .interleaved = interleaved, .dims = dims};
-            const problem p = {.build = rotary,
-                               .reference = rotary_reference,
-                               .leaf = {{.rank = 3, .dim = {11, 3, 38}}},
-                               .tolerance = 3 * FLT_EPSILON, /* two products, whose factors are rounded */
-                               .options = &how};
-            check_problem(p, "rotary");
-        }
+    static const double frequencies[19] = {1, 0.5, 3, -0.01, 0, 1e-9, [18] = 2};
+    for (int way = 0; way < 8; way++) {
+        const att_rotary_options how = {.size = sizeof how,
+                                        .interleaved = way & 1,
+                                        .dims = way & 2 ? 6 : 0,
+                                        .frequencies = way & 4 ? frequencies : NULL,
+                                        .factor = way & 4 ? 1.25 : 0};
+        const problem p = {.build = rotary,
+                           .reference = rotary_reference,
+                           .leaf = {{.rank = 3, .dim = {11, 3, 38}}},
+                           .tolerance = 4 * FLT_EPSILON, /* two products, whose factors are rounded */
+                           .y_tolerance = 4 * FLT_EPSILON,
+                           .options = &how};
+        check_problem(p, "rotary");
+    }
 }
 
 #endif

@@ -4,62 +4,6 @@
 
 #include "gradients.h"
 
-/* ---- add */
-
-static att_var *add(att_tape *t, const problem *p) { return att_add(t, p->var[0], p->var[1]); }
-static att_var *twice(att_tape *t, const problem *p) { return att_add(t, p->var[0], p->var[0]); }
-
-static void add_reference(const problem *p, double *y)
-{
-    const leaf *a = &p->leaf[0], *b = p->leaf[1].rank ? &p->leaf[1] : a;
-    for (int64_t i = 0; i < count_of(a); i++)
-        y[i] = (double)a->x[i] + (double)b->x[i % count_of(b)];
-}
-
-static void gradients_of_add(void **state)
-{
-    (void)state;
-    problem p = {.build = add,
-                 .reference = add_reference,
-                 .leaf = {{.rank = 3, .dim = {3, 5, 7}}, {.rank = 3, .dim = {3, 5, 7}}},
-                 .tolerance = 2 * FLT_EPSILON, /* sums of two at most */
-                 .y_tolerance = FLT_EPSILON};
-    check_problem(p, "add");
-    problem rows = p;
-    rows.leaf[1] = (leaf){.rank = 1, .dim = {7}};
-    rows.tolerance = 15 * FLT_EPSILON; /* sums of 15 */
-    check_problem(rows, "add to rows");
-    p.build = twice;
-    p.leaf[1].rank = 0;
-    check_problem(p, "a + a");
-}
-
-/* ---- mul */
-
-static att_var *mul(att_tape *t, const problem *p) { return att_mul(t, p->var[0], p->var[1]); }
-static att_var *square(att_tape *t, const problem *p) { return att_mul(t, p->var[0], p->var[0]); }
-
-static void mul_reference(const problem *p, double *y)
-{
-    const leaf *a = &p->leaf[0], *b = p->leaf[1].rank ? &p->leaf[1] : a;
-    for (int64_t i = 0; i < count_of(a); i++)
-        y[i] = (double)a->x[i] * (double)b->x[i];
-}
-
-static void gradients_of_mul(void **state)
-{
-    (void)state;
-    problem p = {.build = mul,
-                 .reference = mul_reference,
-                 .leaf = {{.rank = 3, .dim = {3, 5, 7}}, {.rank = 3, .dim = {3, 5, 7}}},
-                 .tolerance = 2 * FLT_EPSILON, /* two products at most, below 1 */
-                 .y_tolerance = FLT_EPSILON};
-    check_problem(p, "mul");
-    p.build = square;
-    p.leaf[1].rank = 0;
-    check_problem(p, "a * a");
-}
-
 /* ---- dot */
 
 static att_var *dot(att_tape *t, const problem *p) { return att_dot(t, p->var[0], p->var[1]); }
@@ -260,7 +204,7 @@ static att_var *split_heads(att_tape *t, const problem *p) { return att_split_he
 static att_var *merge_heads(att_tape *t, const problem *p) { return att_merge_heads(t, p->var[0]); }
 
 /* A variable that is used beside a view of it. */
-static att_var *view_and_variable(att_tape *t, const problem *p)
+static att_var *heads_and_variable(att_tape *t, const problem *p)
 {
     att_var *merged = att_merge_heads(t, att_split_heads(t, p->var[0], 3));
     return att_add(t, att_activate(t, merged, ATT_TANH), p->var[0]);
@@ -286,7 +230,7 @@ static void gradients_of_split_heads(void **state)
                  .leaf = {{.rank = 2, .dim = {5, 21}}},
                  .tolerance = FLT_EPSILON};
     check_problem(p, "split_heads");
-    p.build = view_and_variable;
+    p.build = heads_and_variable;
     p.reference = view_and_variable_reference;
     p.tolerance = 8 * FLT_EPSILON;
     check_problem(p, "a variable and its view");
@@ -300,6 +244,75 @@ static void gradients_of_merge_heads(void **state)
                        .leaf = {{.rank = 3, .dim = {5, 3, 7}}},
                        .tolerance = FLT_EPSILON};
     check_problem(p, "merge_heads");
+}
+
+/* ---- reshape, transpose */
+
+static att_var *reshape(att_tape *t, const problem *p) { return att_reshape(t, p->var[0], 3, (int64_t[]){3, -1, 7}); }
+
+/* A variable that is used beside a view of it, of another shape. */
+static att_var *view_and_variable(att_tape *t, const problem *p)
+{
+    att_var *y = att_activate(t, att_reshape(t, p->var[0], 1, (int64_t[]){-1}), ATT_TANH);
+    return att_add(t, att_reshape(t, y, 2, p->leaf[0].dim), p->var[0]);
+}
+
+static att_var *transpose(att_tape *t, const problem *p) { return att_transpose(t, p->var[0], p->dim, (int)p->first); }
+
+static void transpose_reference(const problem *p, double *y)
+{
+    const leaf *x = &p->leaf[0];
+    const int rank = x->rank, a = (p->dim + rank) % rank, b = ((int)p->first + rank) % rank;
+    int64_t dim[4], stride[4], step = 1;
+    for (int d = rank - 1; d >= 0; step *= x->dim[d--]) {
+        const int to = d == a ? b : d == b ? a : d; /* the dimension of y that is d of x */
+        dim[to] = x->dim[d];
+        stride[to] = step;
+    }
+    for (int64_t i = 0; i < count_of(x); i++) {
+        int64_t at = 0;
+        for (int64_t d = rank - 1, rest = i; d >= 0; rest /= dim[d--])
+            at += rest % dim[d] * stride[d];
+        y[i] = (double)x->x[at];
+    }
+}
+
+static void gradients_of_reshape(void **state)
+{
+    (void)state;
+    problem p = {.build = reshape,
+                 .reference = same_reference,
+                 .leaf = {{.rank = 2, .dim = {5, 21}}},
+                 .tolerance = FLT_EPSILON,
+                 .y_tolerance = FLT_EPSILON};
+    check_problem(p, "reshape");
+    p.build = view_and_variable;
+    p.reference = view_and_variable_reference;
+    p.tolerance = 8 * FLT_EPSILON;
+    p.y_tolerance = 4 * FLT_EPSILON;
+    check_problem(p, "a variable and its view");
+}
+
+static void gradients_of_transpose(void **state)
+{
+    (void)state;
+    static const leaf shapes[] = {{.rank = 1, .dim = {5}},
+                                  {.rank = 2, .dim = {67, 130}},
+                                  {.rank = 3, .dim = {3, 4, 5}},
+                                  {.rank = 4, .dim = {2, 3, 4, 5}},
+                                  {.rank = 3, .dim = {3, 0, 5}}};
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+        for (int dim = -1; dim < shapes[i].rank; dim++)
+            for (int64_t first = -1; first < shapes[i].rank; first++) {
+                const problem p = {.build = transpose,
+                                   .reference = transpose_reference,
+                                   .leaf = {shapes[i]},
+                                   .dim = dim,
+                                   .first = first,
+                                   .tolerance = FLT_EPSILON,
+                                   .y_tolerance = FLT_EPSILON};
+                check_problem(p, "transpose");
+            }
 }
 
 /* ---- use */

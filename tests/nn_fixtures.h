@@ -87,6 +87,7 @@ static void give_nn_layers(att_ctx *in, const att_nn_layer_config *config)
     give("const att_nn_decoder_layer *", att_nn_decoder_layer_new(p, "decoder", config));
     give("const att_nn_recurrent *", att_nn_recurrent_new(p, "recurrent", &recurrent));
     give("const att_nn_conv *", att_nn_conv_new(p, "conv", &conv));
+    give("const att_nn_batch_norm *", att_nn_batch_norm_new(p, "batch_norm", 2, 0));
     need(att_nn_params_status(p));
     give("att_nn_params *", p);
     give("const att_nn_params *", p);

@@ -29,6 +29,22 @@ static void progress(void *user, double share) { (void)user, (void)share; }
 static void each(void *user, const char *name) { (void)user, (void)name; }
 static att_var *apply(const void *user, att_tape *t, att_var *const *x) { return (void)user, att_scale(t, x[0], 2); }
 
+static att_status twice(const void *user, const att_tensor *x, const att_tensor *y)
+{
+    (void)user;
+    for (int i = 0; i < 4; i++)
+        ((float *)y->data)[i] = 2 * ((float *)x->data)[i];
+    return ATT_OK;
+}
+static att_status twice_back(const void *user, const att_tensor *x, const att_tensor *y, const att_tensor *dy,
+                             const att_tensor *dx)
+{
+    (void)user, (void)x, (void)y;
+    for (int i = 0; dx->data && i < 4; i++)
+        ((float *)dx->data)[i] += 2 * ((float *)dy->data)[i];
+    return ATT_OK;
+}
+
 static const fixture constants[] = {
     {"att_status", &(att_status){ATT_OK}},
     {"att_dtype", &(att_dtype){ATT_F32}},
@@ -37,6 +53,8 @@ static const fixture constants[] = {
     {"att_bleu_tokenizer", &(att_bleu_tokenizer){ATT_BLEU_13A}},
     {"bool", &(bool){false}},
     {"int dim", &(int){0}},
+    {"int dim0", &(int){0}},
+    {"int dim1", &(int){-1}},
     {"int rank", &(int){2}},
     {"int n", &(int){1}},
     {"int k", &(int){0}},
@@ -62,6 +80,7 @@ static const fixture constants[] = {
     {"att_give_info.src_size", &(size_t){sizeof(att_bert_info)}},
     {"void (*)(void *arg, int i) body", &(void (*)(void *, int)){body}},
     {"void (*)(void *user, const char *name) each", &(void (*)(void *, const char *)){each}},
+    {"const att_function *", &(const att_function){sizeof(att_function), "twice", twice, twice_back}},
     {"att_recompute_fn apply", &(att_recompute_fn){apply}},
     {"const void *", "a b"},
     {"const char *", "a b"},
@@ -99,11 +118,14 @@ static const fixture constants[] = {
     {"const att_positions *",
      &(const att_positions){sizeof(att_positions), NULL, two_offsets, 1, (const int64_t[]){0}}},
     {"const att_sinusoidal_options *", &(const att_sinusoidal_options){.size = sizeof(att_sinusoidal_options)}},
-    {"const att_rotary_options *", &(const att_rotary_options){.size = sizeof(att_rotary_options)}},
+    {"const att_rotary_options *",
+     &(const att_rotary_options){.size = sizeof(att_rotary_options), .frequencies = (const double[]){1}}},
     {"const att_attend_params *", &(const att_attend_params){.size = sizeof(att_attend_params)}},
     {"const att_cross_entropy_options *",
      &(const att_cross_entropy_options){.size = sizeof(att_cross_entropy_options), .count = &(int64_t){0}}},
     {"const att_conv_options *", &(const att_conv_options){.size = sizeof(att_conv_options)}},
+    {"const att_batch_norm_options *", &(const att_batch_norm_options){.size = sizeof(att_batch_norm_options)}},
+    {"const att_resize_options *", &(const att_resize_options){.size = sizeof(att_resize_options), .out = {3, 1}}},
     {"const att_pool_options *", &(const att_pool_options){.size = sizeof(att_pool_options), .kernel = {1, 1}}},
     {"const att_optimizer_config *", &(const att_optimizer_config){.size = sizeof(att_optimizer_config)}},
     {"const att_param_options *", &(const att_param_options){.size = sizeof(att_param_options),
@@ -203,9 +225,13 @@ static void give_tensors(void)
     for (size_t i = 0; i < sizeof square / sizeof square[0]; i++)
         give(square[i], NUMBERS(2, 2));
     give("const att_tensor *lse", NUMBERS(2));
+    give("const att_tensor *running_mean", NUMBERS(2));
+    give("const att_tensor *running_var", NUMBERS(2));
     give("const att_tensor *lse2", NUMBERS(2));
     give("const att_tensor *k", NUMBERS(1, 1, 1, 2));
     give("const att_tensor *v", NUMBERS(1, 1, 1, 2));
+    give("att_cache_append_ragged.k", NUMBERS(2, 1, 2));
+    give("att_cache_append_ragged.v", NUMBERS(2, 1, 2));
 }
 
 /* A plan and a call that need all arrays: ragged, with positions and dropout. A batched one has lengths instead. */
@@ -325,6 +351,7 @@ static void give_tapes(void)
     give("att_merge_heads.x", att_input(t, NUMBERS(2, 1, 2)));
     give("att_rotary.x", att_input(t, NUMBERS(2, 1, 2)));
     give("att_conv2d.x", att_input(t, NUMBERS(1, 2, 2, 1)));
+    give("att_resize.x", att_input(t, NUMBERS(1, 2, 2, 1)));
     give("att_pool2d.x", att_input(t, NUMBERS(1, 2, 2, 1)));
     static const char *const heads[] = {"att_var *q", "att_var *k", "att_var *v"};
     static const char *const new_token[] = {"att_attend_cached.q", "att_attend_cached.k", "att_attend_cached.v"};

@@ -131,10 +131,13 @@ static void describe_call(const att_call *call, att_plan_info *d)
     const double key = (double)plan->q_dim, value = (double)plan->spec.value_dim;
     const bool copies = att_call_copies(call);
     double done = 0, all = 0;
+    att_call decoded, tiled;
     if (att_decode_suits(call))
         describe_decode(call, &d->forward);
     else
         describe_tiles(plan, call->args.cache, copies, call->max_tk, &d->forward);
+    if (att_forward_split(call, &decoded, &tiled)) /* the plan keeps the memory of the first for later calls */
+        d->forward.workspace += att_decode_workspace(&decoded);
     count(call, &done, &all, &d->bytes);
     d->forward.flops = 2 * (key + value) * done;
     d->skipped = all > 0 ? 1 - done / all : 0;

@@ -81,9 +81,9 @@ static double exp_of(pair x)
     return scaled_exp(n, sum(r.high, r.low + (x.low - n * LN2_LOWEST)));
 }
 
-double att_exp(double x) { return exp_of((pair){x, 0}); }
+double att_f64_exp(double x) { return exp_of((pair){x, 0}); }
 
-double att_exp2(double x)
+double att_f64_exp2(double x)
 {
     if (!(x > MIN_EXPONENT))
         return isnan(x) ? x : 0;
@@ -124,7 +124,7 @@ static pair log_of(double x)
     return sum(first.high, first.low + (2 * rest + tail + n * LN2_LOW));
 }
 
-double att_log(double x)
+double att_f64_log(double x)
 {
     if (!(x > 0))
         return x == 0 ? -(double)INFINITY : (double)NAN;
@@ -134,7 +134,7 @@ double att_log(double x)
     return y.high + y.low;
 }
 
-double att_power(double base, double p, double q)
+double att_f64_power(double base, double p, double q)
 {
     const pair l = log_of(base), a = product(l.high, p);
     const double y = a.high / q;
@@ -159,7 +159,7 @@ static pair reduce(double x, int *quadrant)
     return r;
 }
 
-void att_sin_cos(double x, double *sine, double *cosine)
+void att_f64_sin_cos(double x, double *sine, double *cosine)
 {
     static const double s[] = {-1.0 / 6,        1.0 / 120,        -1.0 / 5040,           1.0 / 362880,
                                -1.0 / 39916800, 1.0 / 6227020800, -1.0 / 1307674368000., 1.0 / 355687428096000.};

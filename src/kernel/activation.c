@@ -36,6 +36,9 @@ static void activate(int activation, int64_t n, const float *x, float *y)
     case ATT_SIGMOID:
         map(n, x, y, v_sigmoid);
         break;
+    case ATT_QUICK_GELU:
+        map(n, x, y, v_quick_gelu);
+        break;
     default:
         map(n, x, y, v_identity);
     }
@@ -86,6 +89,9 @@ static vf back_silu(vf x, vf dy)
     return v_mul(dy, v_fma(x, sigmoid_slope(x), v_sigmoid(x)));
 }
 
+/* As of SiLU at 1.702 x: x sigmoid(1.702 x) = silu(1.702 x) / 1.702 */
+static vf back_quick_gelu(vf x, vf dy) { return back_silu(v_mul(x, v_set(1.702f)), dy); }
+
 static vf back_identity(vf x, vf dy)
 {
     (void)x;
@@ -127,6 +133,9 @@ static void activate_back(int activation, int64_t n, const float *x, const float
     case ATT_SIGMOID:
         map2(n, x, dy, dx, back_sigmoid);
         break;
+    case ATT_QUICK_GELU:
+        map2(n, x, dy, dx, back_quick_gelu);
+        break;
     default:
         map2(n, x, dy, dx, back_identity);
     }
@@ -152,15 +161,18 @@ ATT_INLINE vf exp_any(vf x)
     return v_ldexp(v_ldexp(m, part), v_sub(n, part));
 }
 
-/* v_log2 for any x: below 0 NaN; 0 gives -inf, and from denormals a power of 2 is taken out first. */
-ATT_INLINE vf log2_any(vf x)
+/* v_log2 or v_log for any x: below 0 NaN; 0 gives -inf, and denormals are multiplied by 2^24 first, whose logarithm is
+ * `shift`. */
+ATT_INLINE vf log_of_any(vf x, vf (*log)(vf), float shift)
 {
     const vm tiny = v_lt(x, v_set(FLT_MIN));
-    const vf scale = v_select(tiny, v_set(0x1p24f), v_set(1)), shift = v_select(tiny, v_set(-24), v_set(0));
-    const vf finite = v_add(v_log2(v_mul(x, scale)), shift), nothing = v_sub(x, v_set(INFINITY)); /* NaN stays */
+    const vf scale = v_select(tiny, v_set(0x1p24f), v_set(1)), less = v_select(tiny, v_set(shift), v_set(0));
+    const vf finite = v_sub(log(v_mul(x, scale)), less), nothing = v_sub(x, v_set(INFINITY)); /* NaN stays */
     const vf y = v_select(v_lt(v_set(0), x), finite, v_select(v_lt(x, v_set(0)), v_set(NAN), nothing));
     return v_select(v_lt(v_set(FLT_MAX), x), x, y);
 }
+ATT_INLINE vf log2_any(vf x) { return log_of_any(x, v_log2, 24); }
+ATT_INLINE vf log_any(vf x) { return log_of_any(x, v_log, 16.6355323f); }
 
 /* ---- logistic regression: of x, the logit, and t, the target; where t is below 0, 0 */
 
@@ -186,6 +198,7 @@ static void logistic_back(int64_t n, const float *x, const float *t, float *dx) 
 static void exp_n(int64_t n, const float *x, float *y) { map(n, x, y, exp_any); }
 static void exp2_n(int64_t n, const float *x, float *y) { map(n, x, y, exp2_any); }
 static void log2_n(int64_t n, const float *x, float *y) { map(n, x, y, log2_any); }
+static void log_n(int64_t n, const float *x, float *y) { map(n, x, y, log_any); }
 static void erf_n(int64_t n, const float *x, float *y) { map(n, x, y, v_erf); }
 static void tanh_n(int64_t n, const float *x, float *y) { map(n, x, y, v_tanh); }
 
@@ -199,6 +212,7 @@ void ATT_ISA(att_kernel_activation)(att_kernels *k)
     k->vector.exp = exp_n;
     k->vector.exp2 = exp2_n;
     k->vector.log2 = log2_n;
+    k->vector.log = log_n;
     k->vector.erf = erf_n;
     k->vector.tanh = tanh_n;
     k->layer.tanh_back = tanh_back;

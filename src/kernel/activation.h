@@ -44,6 +44,9 @@ ATT_INLINE vf v_sigmoid(vf x)
 /* x / (1 + e^-x); -inf gives -2^-119, not NaN */
 ATT_INLINE vf v_silu(vf x) { return v_mul(v_max(v_set(-128), x), v_sigmoid(x)); }
 
+/* x sigmoid(1.702 x); -inf gives -2^-119, not NaN */
+ATT_INLINE vf v_quick_gelu(vf x) { return v_mul(v_max(v_set(-128), x), v_sigmoid(v_mul(x, v_set(1.702f)))); }
+
 /* f(x) of an att_activation; a caller whose loop has a constant one gets no switch in it. */
 ATT_INLINE vf activation_of(int activation, vf x)
 {
@@ -60,6 +63,8 @@ ATT_INLINE vf activation_of(int activation, vf x)
         return v_silu(x);
     case ATT_SIGMOID:
         return v_sigmoid(x);
+    case ATT_QUICK_GELU:
+        return v_quick_gelu(x);
     default:
         return x;
     }

@@ -129,6 +129,9 @@ static void finish(int rows, int64_t n, float *c, int64_t ldc, const att_epilogu
     case ATT_SIGMOID:
         finish_as(ATT_SIGMOID, rows, n, c, ldc, e, i, j);
         break;
+    case ATT_QUICK_GELU:
+        finish_as(ATT_QUICK_GELU, rows, n, c, ldc, e, i, j);
+        break;
     }
 }
 

@@ -283,11 +283,13 @@ typedef struct att_vector_kernels {
     void (*exp2)(int64_t n, const float *x, float *y);
     void (*exp)(int64_t n, const float *x, float *y);
     void (*log2)(int64_t n, const float *x, float *y);
+    void (*log)(int64_t n, const float *x, float *y);
     void (*erf)(int64_t n, const float *x, float *y);
     void (*tanh)(int64_t n, const float *x, float *y);
     void (*add)(int64_t n, const float *a, const float *b, float *y);
     void (*sub)(int64_t n, const float *a, const float *b, float *y); /* a - b */
     void (*mul)(int64_t n, const float *a, const float *b, float *y);
+    void (*div)(int64_t n, const float *a, const float *b, float *y); /* a / b */
     void (*max)(int64_t n, const float *a, const float *b, float *y);
     void (*scale)(int64_t n, float s, const float *x, float *y);
     float (*dot)(int64_t n, const float *a, const float *b);

@@ -46,6 +46,8 @@ double att_ref_activate(int activation, double x)
         return x == -INFINITY ? 0 : x / (1 + exp(-x));
     case ATT_SIGMOID:
         return 1 / (1 + exp(-x));
+    case ATT_QUICK_GELU:
+        return x == -INFINITY ? 0 : x / (1 + exp(-1.702 * x));
     default:
         return x;
     }
@@ -68,6 +70,8 @@ double att_ref_activate_slope(int activation, double x)
         return isinf(x) ? x > 0 : s + x * s * (1 - s);
     case ATT_SIGMOID:
         return s * (1 - s);
+    case ATT_QUICK_GELU:
+        return att_ref_activate_slope(ATT_SILU, 1.702 * x);
     default:
         return 1;
     }

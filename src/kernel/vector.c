@@ -22,6 +22,7 @@ ATT_INLINE vf larger(vf a, vf b) { return v_select(v_is_nan(a), a, v_max(a, b));
 static void add(int64_t n, const float *a, const float *b, float *y) { map2(n, a, b, y, v_add); }
 static void sub(int64_t n, const float *a, const float *b, float *y) { map2(n, a, b, y, v_sub); }
 static void mul(int64_t n, const float *a, const float *b, float *y) { map2(n, a, b, y, v_mul); }
+static void div_n(int64_t n, const float *a, const float *b, float *y) { map2(n, a, b, y, v_div); }
 static void max(int64_t n, const float *a, const float *b, float *y) { map2(n, a, b, y, larger); }
 
 static void scale(int64_t n, float s, const float *x, float *y)
@@ -106,6 +107,7 @@ void ATT_ISA(att_kernel_vector)(att_kernels *k)
     k->vector.add = add;
     k->vector.sub = sub;
     k->vector.mul = mul;
+    k->vector.div = div_n;
     k->vector.max = max;
     k->vector.scale = scale;
     k->vector.dot = dot;

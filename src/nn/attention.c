@@ -288,15 +288,6 @@ att_var *att_nn_attention_apply(att_tape *t, const att_nn_attention *l, att_var 
 
 /* ---- a source whose keys and values are cached */
 
-/* Tokens [first, last) of x [tokens, heads, dim], transposed to [heads, last - first, dim] */
-static att_tensor part(const att_tensor *x, int64_t first, int64_t last)
-{
-    const int64_t heads = x->dim[1], dim = x->dim[2], stride[] = {dim, heads * dim, 1};
-    att_tensor y;
-    att_wrap(&y, (float *)x->data + first * heads * dim, ATT_F32, ATT_DIMS(heads, last - first, dim), stride);
-    return y;
-}
-
 att_status att_nn_attention_cache_source(att_tape *t, const att_nn_attention *l, att_var *source,
                                          const int64_t *offsets, att_cache *cache)
 {
@@ -306,9 +297,5 @@ att_status att_nn_attention_cache_source(att_tape *t, const att_nn_attention *l,
     att_tensor key, value;
     att_status e = att_var_value(t, keys(t, l, source, &at), &key);
     e = e ? e : att_var_value(t, values(t, l, source), &value);
-    for (int64_t b = 0; !e && b < at.n; b++) {
-        const att_tensor k = part(&key, offsets[b], offsets[b + 1]), v = part(&value, offsets[b], offsets[b + 1]);
-        e = att_cache_append(cache, b, &k, &v);
-    }
-    return e;
+    return e ? e : att_cache_append_ragged(cache, offsets, &key, &value);
 }

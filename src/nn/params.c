@@ -116,6 +116,8 @@ bool att_nn_take_call(att_tape *t, void *dst, size_t dst_size, const void *src, 
     return !s;
 }
 
+bool att_nn_trainable(const att_nn_params *p) { return p->config.trainable || !p->config.load; }
+
 void *att_nn_params_alloc(att_nn_params *p, size_t bytes)
 {
     if (!p || p->status)
@@ -237,7 +239,7 @@ static att_status make(att_nn_params *p, entry *e, int rank, const int64_t *dim,
     att_status s = p->config.load ? load(p, name, rank, dim, &loaded) : ATT_OK;
     if (s)
         return s;
-    if (p->config.load && !p->config.trainable)
+    if (!att_nn_trainable(p))
         return att_param_new(p->ctx, &loaded, &e->param);
     s = own(p, rank, dim, &value);
     s = s ? s : p->config.load ? att_tensor_convert(p->ctx, &loaded, &value) : initialize(p, name, init, &value);

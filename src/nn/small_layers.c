@@ -79,34 +79,3 @@ att_var *att_nn_embedding_apply(att_tape *t, const att_nn_embedding *l, const in
 {
     return att_nn_given(t, __func__, l) ? att_embedding(t, l->weight, ids, tokens) : NULL;
 }
-
-/* ---- convolution */
-
-const att_nn_conv *att_nn_conv_new(att_nn_params *p, const char *name, const att_nn_conv_config *config)
-{
-    att_nn_conv_config c;
-    if (!att_nn_take_options(p, name, &c, sizeof c, config, "att_nn_conv_config"))
-        return NULL;
-    att_nn_conv *l = att_nn_params_alloc(p, sizeof *l);
-    if (!l)
-        return NULL;
-    const att_init init = {
-        .size = sizeof init, .kind = ATT_INIT_FAN_IN_UNIFORM, .fan_in = c.in * c.kernel[0] * c.kernel[1]};
-    l->weight =
-        att_nn_params_request(p, name, "weight", 4, (const int64_t[]){c.out, c.in, c.kernel[0], c.kernel[1]}, &init);
-    l->bias = c.no_bias ? NULL : vector(p, name, "bias", c.out, &init);
-    for (int i = 0; i < 2; i++) {
-        l->stride[i] = c.stride[i];
-        l->padding[i] = c.padding[i];
-    }
-    return l->weight && (l->bias || c.no_bias) ? l : NULL;
-}
-
-att_var *att_nn_conv_apply(att_tape *t, const att_nn_conv *l, att_var *x)
-{
-    if (!att_nn_given(t, __func__, l))
-        return NULL;
-    const att_conv_options options = {
-        .size = sizeof options, .stride = {l->stride[0], l->stride[1]}, .padding = {l->padding[0], l->padding[1]}};
-    return att_conv2d(t, x, l->weight, l->bias, &options);
-}

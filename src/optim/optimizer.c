@@ -307,9 +307,9 @@ static void prepare(step_job *j, double scale)
                          .rest1 = (float)(1 - c->beta1),
                          .beta2 = (float)c->beta2,
                          .rest2 = (float)(1 - c->beta2),
-                         .unbias = (float)(1 / sqrt(1 - att_power(c->beta2, t, 1))),
+                         .unbias = (float)(1 / sqrt(1 - att_f64_power(c->beta2, t, 1))),
                          .eps = (float)c->eps,
-                         .rate = (float)(j->rate / (1 - att_power(c->beta1, t, 1)))};
+                         .rate = (float)(j->rate / (1 - att_f64_power(c->beta1, t, 1)))};
 }
 
 att_status att_optimizer_step(att_optimizer *o, const att_update *options, double *norm)

@@ -26,7 +26,7 @@ static double half_cosine(const att_schedule *s, int64_t step)
 {
     static const double pi = 3.14159265358979323846;
     double sine, cosine;
-    att_sin_cos(pi * done(s, step), &sine, &cosine);
+    att_f64_sin_cos(pi * done(s, step), &sine, &cosine);
     return s->min_rate + (s->max_rate - s->min_rate) / 2 * (1 + cosine);
 }
 

@@ -1,21 +1,12 @@
 /* Cross entropy: the mean or sum of -log softmax(logits)[target] over rows with a target. With label smoothing s the
  * target distribution is 1 - s at the target plus s / classes everywhere. */
-#include "tape/tape.h"
+#include "tape/cross_entropy.h"
 
 #include <string.h>
 
-/* Saved for backward. */
-typedef struct cross_entropy_saved {
-    const int32_t *targets;       /* [rows], negative: ignored */
-    float *lse;                   /* [rows] log-sum-exp */
-    int64_t all, classes;         /* columns, and those that take part */
-    float label_smoothing, share; /* share: s / classes */
-    int64_t divisor;              /* of the sum of losses: 1, or the number of targets */
-} cross_entropy_saved;
-
 typedef struct cross_entropy_job {
     const att_kernels *k;
-    const cross_entropy_saved *how;
+    const att_cross_entropy_saved *how;
     const float *x;  /* [rows, all] */
     float *loss;     /* [rows] */
     const float *dy; /* [1] */
@@ -25,7 +16,7 @@ typedef struct cross_entropy_job {
 static void losses(const void *arg, int64_t first, int64_t last)
 {
     const cross_entropy_job *j = arg;
-    const cross_entropy_saved *h = j->how;
+    const att_cross_entropy_saved *h = j->how;
     for (int64_t i = first; i < last; i++) {
         const float *x = j->x + i * h->all;
         j->loss[i] = h->lse[i] = 0;
@@ -42,7 +33,7 @@ static void losses(const void *arg, int64_t first, int64_t last)
 static void losses_back(const void *arg, int64_t first, int64_t last)
 {
     const cross_entropy_job *j = arg;
-    const cross_entropy_saved *h = j->how;
+    const att_cross_entropy_saved *h = j->how;
     const float factor = (float)((double)*j->dy / (double)h->divisor);
     for (int64_t i = first; i < last; i++) {
         float *dx = j->dx + i * h->all;
@@ -58,7 +49,7 @@ static void losses_back(const void *arg, int64_t first, int64_t last)
 static att_status backward(att_tape *t, const att_step *s)
 {
     att_var *x = s->in[0];
-    const cross_entropy_saved *how = s->saved;
+    const att_cross_entropy_saved *how = s->saved;
     float *dx = att_tape_dx(t, x);
     if (!dx)
         return ATT_ERR_MEMORY;
@@ -73,27 +64,51 @@ const att_operation att_operation_cross_entropy = {.name = "cross_entropy", .bac
 
 /* ---- forward */
 
-static bool check(att_tape *t, const att_tensor *x, const int32_t *targets, const att_cross_entropy_options *o)
+static bool check(att_tape *t, const char *op, const int64_t dim[2], const int32_t *targets,
+                  const att_cross_entropy_options *o)
 {
-    if (x->rank != 2)
-        att_tape_fail(t, ATT_ERR_SHAPE, "cross_entropy: logits are %s, not [rows, classes]", att_shape_of(x).text);
-    else if (!targets && x->dim[0] > 0)
-        att_tape_fail(t, ATT_ERR_ARGUMENT, "cross_entropy: targets is NULL");
+    const int64_t classes = o->classes ? o->classes : dim[1];
+    if (!targets && dim[0] > 0)
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: targets is NULL", op);
     else if (!(o->label_smoothing >= 0 && o->label_smoothing < 1))
-        att_tape_fail(t, ATT_ERR_ARGUMENT, "cross_entropy: label_smoothing = %g is not in [0, 1)",
-                      (double)o->label_smoothing);
-    else if (o->classes < 0 || o->classes > x->dim[1])
-        att_tape_fail(t, ATT_ERR_ARGUMENT, "cross_entropy: classes = %lld but logits are %s", (long long)o->classes,
-                      att_shape_of(x).text);
-    const int64_t classes = o->classes ? o->classes : x->dim[x->rank - 1];
-    for (int64_t i = 0; !t->status && i < x->dim[0]; i++)
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: label_smoothing = %g is not in [0, 1)", op, (double)o->label_smoothing);
+    else if (o->classes < 0 || o->classes > dim[1])
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: classes = %lld but logits are [%lld, %lld]", op, (long long)o->classes,
+                      (long long)dim[0], (long long)dim[1]);
+    for (int64_t i = 0; !t->status && i < dim[0]; i++)
         if (targets[i] >= classes)
-            att_tape_fail(t, ATT_ERR_ARGUMENT, "cross_entropy: targets[%lld] = %d but there are %lld classes",
-                          (long long)i, (int)targets[i], (long long)classes);
+            att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: targets[%lld] = %d but there are %lld classes", op, (long long)i,
+                          (int)targets[i], (long long)classes);
     return !t->status;
 }
 
-static bool sum_up(att_tape *t, const cross_entropy_saved *how, const float *x, int64_t rows, float *y)
+bool att_tape_save_cross_entropy(att_tape *t, const char *op, const int64_t dim[2], const int32_t *targets,
+                                 const att_cross_entropy_options *options, att_cross_entropy_saved *saved)
+{
+    att_cross_entropy_options o;
+    if (!att_tape_take_options(t, op, &o, sizeof o, options, "att_cross_entropy_options") ||
+        !check(t, op, dim, targets, &o))
+        return false;
+    const int64_t rows = dim[0], classes = o.classes ? o.classes : dim[1];
+    int64_t count = 0;
+    for (int64_t i = 0; i < rows; i++)
+        count += targets[i] >= 0;
+    if (o.count)
+        *o.count = count;
+    att_var *lse = att_tape_var(t, 1, &rows);
+    if (!lse)
+        return false;
+    *saved = (att_cross_entropy_saved){.targets = att_tape_save(t, targets, (size_t)rows * sizeof *targets),
+                                       .lse = lse->value.data,
+                                       .all = dim[1],
+                                       .classes = classes,
+                                       .label_smoothing = o.label_smoothing,
+                                       .share = o.label_smoothing / (float)(classes ? classes : 1),
+                                       .divisor = o.sum || count == 0 ? 1 : count};
+    return !t->status;
+}
+
+static bool sum_up(att_tape *t, const att_cross_entropy_saved *how, const float *x, int64_t rows, float *y)
 {
     const size_t mark = att_arena_mark(&t->arena);
     const cross_entropy_job j = {
@@ -111,29 +126,15 @@ att_var *att_cross_entropy(att_tape *t, att_var *logits, const int32_t *targets,
 {
     if (!logits || !att_tape_ready(t))
         return NULL;
-    att_cross_entropy_options o;
-    if (!att_tape_take_options(t, "cross_entropy", &o, sizeof o, options, "att_cross_entropy_options"))
-        return NULL;
     const att_tensor *x = &logits->value;
-    if (!check(t, x, targets, &o))
+    if (x->rank != 2)
+        return att_tape_fail(t, ATT_ERR_SHAPE, "cross_entropy: logits are %s, not [rows, classes]",
+                             att_shape_of(x).text);
+    att_cross_entropy_saved how;
+    att_var *y = att_tape_var(t, 1, (const int64_t[]){1});
+    if (!y || !att_tape_save_cross_entropy(t, "cross_entropy", x->dim, targets, options, &how))
         return NULL;
-    const int64_t rows = x->dim[0], classes = o.classes ? o.classes : x->dim[1];
-    int64_t count = 0;
-    for (int64_t i = 0; i < rows; i++)
-        count += targets[i] >= 0;
-    att_var *y = att_tape_var(t, 1, (const int64_t[]){1}), *lse = att_tape_var(t, 1, &rows);
-    if (!y || !lse)
-        return NULL;
-    const cross_entropy_saved how = {.targets = att_tape_save(t, targets, (size_t)rows * sizeof *targets),
-                                     .lse = lse->value.data,
-                                     .all = x->dim[1],
-                                     .classes = classes,
-                                     .label_smoothing = o.label_smoothing,
-                                     .share = o.label_smoothing / (float)(classes ? classes : 1),
-                                     .divisor = o.sum || count == 0 ? 1 : count};
-    if (t->status || !sum_up(t, &how, x->data, rows, y->value.data))
+    if (!sum_up(t, &how, x->data, x->dim[0], y->value.data))
         return att_tape_fail(t, ATT_ERR_MEMORY, "cross_entropy: %s", att_error(t->ctx));
-    if (o.count)
-        *o.count = count;
     return att_tape_end(t, &att_operation_cross_entropy, y, &logits, 1, &how, sizeof how);
 }

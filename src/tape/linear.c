@@ -1,30 +1,37 @@
 /* activation(x weight^T + bias) + residual */
 #include "tape/tape.h"
 
-static bool check(att_tape *t, const att_tensor *x, const att_param *weight, const att_param *bias, att_activation act,
-                  const att_tensor *residual)
+bool att_tape_check_linear(att_tape *t, const char *op, const att_tensor *x, const att_param *weight,
+                           const att_param *bias)
 {
     const att_tensor *w = weight ? att_param_value(weight) : NULL;
     const att_tensor *b = bias ? att_param_value(bias) : NULL;
     if (!w)
-        att_tape_fail(t, ATT_ERR_ARGUMENT, "linear: weight is NULL");
-    else if ((unsigned)act > ATT_SIGMOID)
-        att_tape_fail(t, ATT_ERR_ARGUMENT, "linear: %d is no activation", (int)act);
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: weight is NULL", op);
     else if (x->rank != 2 || w->rank != 2)
-        att_tape_fail(t, ATT_ERR_SHAPE, "linear: x is %s and weight is %s, not matrices", att_shape_of(x).text,
+        att_tape_fail(t, ATT_ERR_SHAPE, "%s: x is %s and weight is %s, not matrices", op, att_shape_of(x).text,
                       att_shape_of(w).text);
     else if (x->dim[1] != w->dim[1])
-        att_tape_fail(t, ATT_ERR_SHAPE, "linear: x has %lld features but weight is %s", (long long)x->dim[1],
+        att_tape_fail(t, ATT_ERR_SHAPE, "%s: x has %lld features but weight is %s", op, (long long)x->dim[1],
                       att_shape_of(w).text);
     else if (b && (b->rank != 1 || b->dim[0] != w->dim[0]))
-        att_tape_fail(t, ATT_ERR_SHAPE, "linear: bias is %s but weight is %s", att_shape_of(b).text,
+        att_tape_fail(t, ATT_ERR_SHAPE, "%s: bias is %s but weight is %s", op, att_shape_of(b).text,
                       att_shape_of(w).text);
-    else if (residual && (residual->rank != 2 || residual->dim[0] != x->dim[0] || residual->dim[1] != w->dim[0]))
+    return !t->status;
+}
+
+static bool check(att_tape *t, const att_tensor *x, const att_param *weight, const att_param *bias, att_activation act,
+                  const att_tensor *residual)
+{
+    if (!att_tape_check_linear(t, "linear", x, weight, bias))
+        return false;
+    const int64_t dim[] = {x->dim[0], att_param_value(weight)->dim[0]};
+    if ((unsigned)act > ATT_QUICK_GELU)
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "linear: %d is no activation", (int)act);
+    else if (residual && (residual->rank != 2 || residual->dim[0] != dim[0] || residual->dim[1] != dim[1]))
         att_tape_fail(t, ATT_ERR_SHAPE, "linear: residual is %s but the result is [%lld, %lld]",
-                      att_shape_of(residual).text, (long long)x->dim[0], (long long)w->dim[0]);
-    else
-        return true;
-    return false;
+                      att_shape_of(residual).text, (long long)dim[0], (long long)dim[1]);
+    return !t->status;
 }
 
 /* ---- backward: with z = x W^T + b and dz = dy f'(z): dx = dz W, dW = dz^T x, db = sum of the rows of dz */

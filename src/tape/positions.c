@@ -52,7 +52,8 @@ typedef struct positions_job {
     const int64_t *position; /* [rows], or NULL: first, first + 1, ... */
     int64_t first, pairs, sine_step, cosine_at;
     const double *frequency; /* [pairs] */
-    float *table;            /* [rows, 2 pairs] */
+    double factor;
+    float *table; /* [rows, 2 pairs] */
 } positions_job;
 
 /* In double: at position 10^6 the angle is accurate to 10^-10. */
@@ -64,11 +65,22 @@ static void fill_rows(const void *arg, int64_t from, int64_t to)
         float *sine = j->table + r * 2 * j->pairs, *cosine = sine + j->cosine_at;
         for (int64_t i = 0; i < j->pairs; i++) {
             double s, c;
-            att_sin_cos(position * j->frequency[i], &s, &c);
-            sine[i * j->sine_step] = (float)s;
-            cosine[i * j->sine_step] = (float)c;
+            att_f64_sin_cos(position * j->frequency[i], &s, &c);
+            sine[i * j->sine_step] = (float)(j->factor * s);
+            cosine[i * j->sine_step] = (float)(j->factor * c);
         }
     }
+}
+
+/* The frequencies by the base, unless they are given; NULL: error set */
+static const double *frequencies_of(att_tape *t, const att_sinusoid_table *w, int64_t pairs)
+{
+    if (w->frequencies)
+        return w->frequencies;
+    double *frequency = att_arena_alloc(&t->arena, att_size_mul((size_t)pairs, sizeof *frequency));
+    for (int64_t i = 0; frequency && i < pairs; i++)
+        frequency[i] = att_f64_power(w->base, -2 * (double)i, (double)w->features);
+    return frequency;
 }
 
 /* A table over the range of positions, unless it would be much larger than one row per token. */
@@ -84,15 +96,13 @@ const float *const *att_tape_sinusoids(att_tape *t, const char *op, const int64_
     const bool range = tokens > 0 && last - first < 2 * tokens;
     const int64_t rows = range ? last - first + 1 : tokens, pairs = (w->features + 1) / 2;
     const size_t numbers = att_size_mul((size_t)rows, 2 * (size_t)pairs);
-    double *frequency = att_arena_alloc(&t->arena, att_size_mul((size_t)pairs, sizeof *frequency));
+    const double *frequency = frequencies_of(t, w, pairs);
     const float **row = att_arena_alloc(&t->arena, att_size_mul((size_t)tokens, sizeof *row));
     float *table = att_arena_alloc(&t->arena, att_size_mul(numbers, sizeof *table));
     if (!frequency || !row || !table) {
         att_tape_fail(t, ATT_ERR_MEMORY, "%s: %s", op, att_error(t->ctx));
         return NULL;
     }
-    for (int64_t i = 0; i < pairs; i++)
-        frequency[i] = att_power(w->base, -2 * (double)i, (double)w->features);
     for (int64_t i = 0; i < tokens; i++)
         row[i] = table + 2 * pairs * (range ? position[i] - first : i);
     const positions_job j = {.position = range ? NULL : position,
@@ -101,6 +111,7 @@ const float *const *att_tape_sinusoids(att_tape *t, const char *op, const int64_
                              .sine_step = w->interleaved ? 2 : 1,
                              .cosine_at = w->interleaved ? 1 : pairs,
                              .frequency = frequency,
+                             .factor = w->factor,
                              .table = table};
     att_tape_for_rows(t->ctx, rows, 2 * COST * pairs, fill_rows, &j);
     return row;

@@ -50,6 +50,8 @@ static att_status backward(att_tape *t, const att_step *s)
 {
     att_var *last = t->last;
     att_tape_free_block *free_list = t->free_list;
+    const bool recomputing = t->recomputing;
+    t->recomputing = true;
     t->last = NULL;
     t->free_list = NULL; /* memory that becomes free now is released with the rest of the run */
     att_var *y = run(t, s->saved, s->in, s->n_in);
@@ -60,6 +62,7 @@ static att_status backward(att_tape *t, const att_step *s)
     e = e ? e : att_tape_run_backward(t, y, s->y->grad);
     t->last = last;
     t->free_list = free_list;
+    t->recomputing = recomputing;
     return e;
 }
 

@@ -42,7 +42,7 @@ static void rotate_rows(att_ctx *ctx, const rotary_saved *at, const att_tensor *
     att_tape_for_rows(ctx, x->dim[0], x->dim[1] * x->dim[2], rotary, &j);
 }
 
-/* ---- backward: the inverse rotation */
+/* ---- backward: the inverse rotation, by the same sines and cosines and so with the same factor */
 
 static att_status backward(att_tape *t, const att_step *s)
 {
@@ -68,6 +68,11 @@ static bool check(att_tape *t, const att_tensor *x, const att_rotary_options *o)
                       att_shape_of(x).text);
     else if (!(o->base > 0 && isfinite(o->base)))
         att_tape_fail(t, ATT_ERR_ARGUMENT, "rotary: base is %g, not above 0", o->base);
+    else if (!(o->factor > 0 && isfinite(o->factor)))
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "rotary: factor is %g, not above 0", o->factor);
+    for (int64_t i = 0; !t->status && o->frequencies && i < o->dims / 2; i++)
+        if (!isfinite(o->frequencies[i]))
+            att_tape_fail(t, ATT_ERR_ARGUMENT, "rotary: frequencies[%lld] is %g", (long long)i, o->frequencies[i]);
     return !t->status;
 }
 
@@ -80,12 +85,14 @@ att_var *att_rotary(att_tape *t, att_var *x, const att_positions *at, const att_
         return NULL;
     o.dims = o.dims == 0 && x->value.rank == 3 ? x->value.dim[2] : o.dims;
     o.base = o.base == 0 ? 10000 : o.base;
+    o.factor = o.factor == 0 ? 1 : o.factor;
     if (!check(t, &x->value, &o))
         return NULL;
     const int64_t tokens = x->value.dim[0];
     att_var *y = att_tape_var(t, 3, x->value.dim);
     const int64_t *position = y ? att_tape_positions(t, "rotary", &x->value, at) : NULL;
-    const att_sinusoid_table table = {.features = o.dims, .base = o.base};
+    const att_sinusoid_table table = {
+        .features = o.dims, .base = o.base, .frequencies = o.frequencies, .factor = o.factor};
     const rotary_saved saved = {.row = position ? att_tape_sinusoids(t, "rotary", position, tokens, &table) : NULL,
                                 .pairs = o.dims / 2,
                                 .interleaved = o.interleaved};

@@ -70,7 +70,7 @@ att_var *att_sinusoidal(att_tape *t, att_var *x, const att_positions *at, const 
     att_var *y = att_tape_var(t, 2, (const int64_t[]){tokens, out});
     const int64_t *position = y ? att_tape_positions(t, "sinusoidal", &x->value, at) : NULL;
     const att_sinusoid_table table = {
-        .features = s.append ? s.append : in, .base = s.base, .interleaved = s.interleaved};
+        .features = s.append ? s.append : in, .base = s.base, .factor = 1, .interleaved = s.interleaved};
     const float *const *row = position ? att_tape_sinusoids(t, "sinusoidal", position, tokens, &table) : NULL;
     if (!row)
         return NULL;

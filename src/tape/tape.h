@@ -84,7 +84,8 @@ struct att_tape {
     att_var *last;                  /* the last variable, if recording */
     att_tape_free_block *free_list; /* memory of variables whose values are not needed any more */
     att_param *partials;            /* list of the parameters with partial gradients of this backward */
-    size_t own_mark; /* in a function of att_recompute: it may use only variables above this mark; else 0 */
+    size_t own_mark;  /* in a function of att_recompute: it may use only variables above this mark; else 0 */
+    bool recomputing; /* such a function runs again, for a backward */
 };
 
 /* att_take_options for an operation; false: the tape has failed */
@@ -152,10 +153,12 @@ bool att_tape_check_positions(att_tape *t, const char *op, const att_tensor *x, 
 /* The position of each row of x, [tokens] */
 const int64_t *att_tape_positions(att_tape *t, const char *op, const att_tensor *x, const att_positions *at);
 
-/* sin and cos of position / base^(2 i / features), 0 <= i < pairs = ceil(features / 2) */
+/* factor sin and factor cos of position * frequency i, 0 <= i < pairs = ceil(features / 2) */
 typedef struct att_sinusoid_table {
     int64_t features;
     double base;
+    const double *frequencies; /* [pairs], or NULL: 1 / base^(2 i / features) */
+    double factor;
     bool interleaved; /* rows are sin, cos, sin, cos ...; false: all sines, then all cosines */
 } att_sinusoid_table;
 /* Pointers to a row of 2 pairs values for each position [tokens]; its bits depend on the position alone */
@@ -171,12 +174,35 @@ void att_tape_blocks(att_ctx *ctx, int64_t blocks, int64_t n, const float *x, in
  * of its indices; -1: no such dimension. */
 int att_tape_dim(const att_tensor *x, int dim, int64_t *outer, int64_t *inner);
 
+/* ---- elementwise operations on two operands, and sums
+ *
+ * Shapes are broadcast as in NumPy: dimensions are aligned from the last one, and of each pair one is the other or 1
+ * (broadcast.c). */
+
+/* y [n] = f(a [n], b [n]); y may be an operand */
+typedef void att_binary(const att_kernels *k, int64_t n, const float *a, const float *b, float *y);
+att_binary att_binary_add, att_binary_sub, att_binary_mul, att_binary_div;
+/* y = f(a, b), where y has the shape of the result; of tensors dense, that may be of rank 0 */
+void att_tape_binary(att_ctx *ctx, att_binary *f, const att_tensor *a, const att_tensor *b, const att_tensor *y);
+/* The forward of an operation that saves nothing: checks shapes, computes f(a, b) and ends */
+att_var *att_tape_binary_operation(att_tape *t, const att_operation *op, att_binary *f, att_var *a, att_var *b);
+/* Adds dy, in the shape of y, to the gradient of x if x requires one: summed over dimensions in which x is broadcast,
+ * in an order of the shapes alone. */
+att_status att_tape_broadcast_back(att_tape *t, const att_tensor *y, const float *dy, att_var *x);
+/* The same of f(y->grad, z) */
+att_status att_tape_binary_back(att_tape *t, const att_var *y, att_binary *f, const att_tensor *z, att_var *x);
+/* y [outer, inner] = sums of x [outer, n, inner] over n / divisor, in an order of the shape alone (sum.c) */
+void att_tape_sum_dim(att_ctx *ctx, int64_t outer, int64_t n, int64_t inner, double divisor, const float *x, float *y);
+
 /* att_matmul_strided with scratch memory of the tape (product.c). */
 att_status att_tape_product(att_tape *t, const att_matmul_args *args);
 
 /* y = sum of x [n] / divisor; in ascending order, in double */
 void att_tape_total(att_ctx *ctx, int64_t n, const float *x, int64_t divisor, float *y);
 
+/* Checks that x [rows, in], weight [out, in] and bias [out] or NULL make a linear layer (linear.c) */
+bool att_tape_check_linear(att_tape *t, const char *op, const att_tensor *x, const att_param *weight,
+                           const att_param *bias);
 /* Checks the arguments of argmax and topk; the value of x, or false: the tape has failed (topk.c) */
 bool att_tape_check_topk(att_tape *t, const char *op, att_var *x, const att_param *weight, const att_param *bias,
                          const att_excluded_columns *except, const att_top_column *out, att_tensor *value);
@@ -192,6 +218,15 @@ typedef struct att_window {
 /* Windows of x [images, height, width, channels]; false: the tape has failed */
 bool att_tape_window(att_tape *t, const char *op, const att_tensor *x, const int64_t kernel[2], const int64_t stride[2],
                      const int64_t padding[2], att_window *w);
+
+/* ---- functions of the caller's own (function.c) */
+
+/* A checked copy; an error names the call. */
+att_status att_function_read(const att_function *function, const char *call, att_function *f);
+att_status att_function_forward(att_ctx *ctx, const att_function *f, const void *user, const att_tensor *x,
+                                const att_tensor *y);
+att_status att_function_backward(att_ctx *ctx, const att_function *f, const void *user, const att_tensor *x,
+                                 const att_tensor *y, const att_tensor *dy, const att_tensor *dx);
 
 /* ---- for backward (backward.c) */
 

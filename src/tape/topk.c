@@ -108,9 +108,9 @@ static void row_task(void *arg, int i, int thread)
         top = att_fmax(top, (double)j->top[s * j->m + i]);
     for (int64_t s = 0; s < j->segments; s++) {
         const float x = j->top[s * j->m + i], part = j->sum[s * j->m + i];
-        sum += x == -INFINITY ? (double)part : (double)part * att_exp((double)x - top);
+        sum += x == -INFINITY ? (double)part : (double)part * att_f64_exp((double)x - top);
     }
-    j->log_sum[i] = top + att_log(sum);
+    j->log_sum[i] = top + att_f64_log(sum);
 }
 
 bool att_tape_check_topk(att_tape *t, const char *op, att_var *x, const att_param *weight, const att_param *bias,

@@ -40,8 +40,8 @@ static double symmetric(const init_job *j, int64_t i) { return 2 * uniform(j, i)
 static double normal(const init_job *j, int64_t i)
 {
     double sine, cosine;
-    att_sin_cos(2 * 3.14159265358979323846 * uniform(j, 2 * i + 1), &sine, &cosine);
-    return sqrt(-2 * att_log(uniform(j, 2 * i))) * cosine;
+    att_f64_sin_cos(2 * 3.14159265358979323846 * uniform(j, 2 * i + 1), &sine, &cosine);
+    return sqrt(-2 * att_f64_log(uniform(j, 2 * i))) * cosine;
 }
 
 /* Draws again what is too far from 0, from numbers that no other element has. */

@@ -54,7 +54,7 @@ bool att_is_dense(const att_tensor *t)
     for (int i = t->rank - 1; i >= 0; i--) {
         if (t->dim[i] > 1 && t->stride[i] != stride)
             return false;
-        stride *= t->dim[i];
+        stride *= att_max(t->dim[i], 1); /* as att_wrap sets strides of empty tensors */
     }
     return true;
 }

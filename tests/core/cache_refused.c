@@ -84,6 +84,90 @@ static void what_cannot_be_added_is_named_and_nothing_is_added(void **state)
     att_close(ctx);
 }
 
+static void a_ragged_addition_that_does_not_fit_is_named_and_nothing_is_added(void **state)
+{
+    (void)state;
+    static const int64_t good[] = {0, 3, 4}, late[] = {1, 3, 4}, down[] = {0, 5, 4}, few[] = {0, 1, 3};
+    setting t = open_setting(check_open(NULL, 1));
+    att_tensor k = sequence_of(t.o.args.k, 0), v = sequence_of(t.o.args.v, 0), batched = t.o.args.k;
+    att_wrap(&k, t.o.k, ATT_F32, ATT_DIMS(4, 2, 8), NULL);
+    att_wrap(&v, t.o.v, ATT_F32, ATT_DIMS(4, 2, 6), NULL);
+    att_tensor heads = k, tokens = v, type = k;
+    heads.dim[1] = 1;
+    tokens.dim[0] = 3;
+    type.dtype = ATT_BF16;
+    const struct {
+        const int64_t *offsets;
+        const att_tensor *k, *v;
+        att_status status;
+        const char *sentence;
+    } wrong[] = {
+        {NULL, &k, &v, ATT_ERR_ARGUMENT, "offsets is NULL"},
+        {good, NULL, &v, ATT_ERR_ARGUMENT, "k is NULL"},
+        {good, &k, NULL, ATT_ERR_ARGUMENT, "v is NULL"},
+        {late, &k, &v, ATT_ERR_ARGUMENT, "offsets[0] = 1, expected 0"},
+        {down, &k, &v, ATT_ERR_ARGUMENT, "offsets[2] = 4 is less than offsets[1] = 5"},
+        {few, &k, &v, ATT_ERR_SHAPE, "offsets[2] = 3 but k.dim[0] = 4"},
+        {good, &batched, &v, ATT_ERR_SHAPE, "k [2, 2, 9, 8] has 4 dimensions but must have 3"},
+        {good, &heads, &v, ATT_ERR_SHAPE, "k.dim[1] = 1 but spec.kv_heads = 2"},
+        {good, &v, &v, ATT_ERR_SHAPE, "k.dim[2] = 6 but spec.key_dim = 8"},
+        {good, &k, &tokens, ATT_ERR_SHAPE, "v.dim[0] = 3 but k.dim[0] = 4"},
+        {good, &type, &v, ATT_ERR_DTYPE, "k is bf16 but must be f32"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        check_refused(&t, att_cache_append_ragged(t.cache, wrong[i].offsets, wrong[i].k, wrong[i].v), wrong[i].status,
+                      wrong[i].sentence);
+    check_refused(&t, att_cache_append_ragged(NULL, good, &k, &v), ATT_ERR_ARGUMENT, "cache is NULL");
+    att_ctx *ctx = t.ctx;
+    close_setting(&t);
+    att_close(ctx);
+}
+
+static void ragged_queries_that_do_not_fit_a_cache_are_named(void **state)
+{
+    (void)state;
+    static const int64_t offsets[] = {0, 1, 2, 2};
+    setting t = open_setting(check_open(NULL, 1));
+    att_attention_args a = {.size = sizeof a, .cache = t.cache, .q_offsets = offsets, .n_sequences = 3};
+    att_wrap(&a.q, t.o.q, ATT_F32, ATT_DIMS(2, 4, 8), NULL);
+    att_wrap(&a.out, t.o.out, ATT_F32, ATT_DIMS(2, 4, 6), NULL);
+    check_refused(&t, att_forward(t.plan, &a), ATT_ERR_SHAPE, "args.n_sequences is 3, but args.cache has 2 sequences");
+    a.n_sequences = 2;
+    must(t.ctx, att_forward(t.plan, &a));
+    a.q_lengths = offsets;
+    check_refused(&t, att_forward(t.plan, &a), ATT_ERR_ARGUMENT, "args.q_lengths is given beside args.q_offsets");
+    a.q_lengths = NULL;
+    a.q = t.o.args.q;
+    check_refused(&t, att_forward(t.plan, &a), ATT_ERR_SHAPE, "q [2, 4, 1, 8] has 4 dimensions but must have 3");
+    att_ctx *ctx = t.ctx;
+    close_setting(&t);
+    att_close(ctx);
+}
+
+/* f16 and bf16 caches take f32 as well, but not each other's type. */
+static void another_type_than_the_caches_or_f32_is_named(void **state)
+{
+    (void)state;
+    att_ctx *ctx = check_open(NULL, 1);
+    operands o = make((shape){1, 1, 1, 1, 4, 8, 8});
+    att_attention_spec s = spec_of(o.n);
+    s.dtype = ATT_F16;
+    att_plan *plan = plan_of(ctx, &s);
+    att_cache *c = cache_of(ctx, plan, 1);
+    append(ctx, c, &o.args, 0, 4);
+    att_tensor k = o.args.k;
+    k.dtype = ATT_BF16;
+    assert_int_equal(att_cache_append(c, ATT_ALL_SEQUENCES, &k, &o.args.v), ATT_ERR_DTYPE);
+    check_says(ctx, "k is bf16 but must be f16");
+    assert_int_equal(att_cache_append(c, ATT_ALL_SEQUENCES, &o.args.k, &k), ATT_ERR_DTYPE);
+    check_says(ctx, "v is bf16 but must be f16");
+    assert_int_equal(att_cache_length(c, 0), 4);
+    att_cache_free(c);
+    att_plan_free(plan);
+    drop(&o);
+    att_close(ctx);
+}
+
 static void what_cannot_be_done_to_a_cache_is_named(void **state)
 {
     (void)state;
@@ -118,14 +202,13 @@ static void what_a_cache_cannot_stand_beside_is_named(void **state)
     (void)state;
     setting t = open_setting(check_open(NULL, 1));
     static const int64_t numbers[] = {0, 1, 2};
-    att_attention_args a[5] = {t.args, t.args, t.args, t.args, t.args};
+    att_attention_args a[4] = {t.args, t.args, t.args, t.args};
     a[0].k = t.o.args.k;
     a[1].v = t.o.args.v;
-    a[2].q_offsets = numbers;
-    a[3].k_offsets = numbers;
-    a[4].k_lengths = numbers;
-    static const char *const names[] = {"k", "v", "q_offsets", "k_offsets", "k_lengths"};
-    for (int i = 0; i < 5; i++) {
+    a[2].k_offsets = numbers;
+    a[3].k_lengths = numbers;
+    static const char *const names[] = {"k", "v", "k_offsets", "k_lengths"};
+    for (int i = 0; i < 4; i++) {
         char sentence[64];
         snprintf(sentence, sizeof sentence, "args.%s is given beside args.cache", names[i]);
         check_refused(&t, att_forward(t.plan, &a[i]), ATT_ERR_ARGUMENT, sentence);
@@ -258,6 +341,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_cannot_be_added_is_named_and_nothing_is_added),
+        cmocka_unit_test(a_ragged_addition_that_does_not_fit_is_named_and_nothing_is_added),
+        cmocka_unit_test(ragged_queries_that_do_not_fit_a_cache_are_named),
+        cmocka_unit_test(another_type_than_the_caches_or_f32_is_named),
         cmocka_unit_test(what_cannot_be_done_to_a_cache_is_named),
         cmocka_unit_test(what_a_cache_cannot_stand_beside_is_named),
         cmocka_unit_test(a_cache_of_another_shape_is_named_with_both),

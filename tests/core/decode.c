@@ -160,6 +160,24 @@ static void a_sequence_without_queries_gets_zeros(void **state)
     att_close(ctx);
 }
 
+/* More heads share keys than decoding has columns for; without queries that must not matter. */
+static void no_queries_of_many_heads_write_nothing(void **state)
+{
+    (void)state;
+    const shape m = {2, 4 * ATT_DECODE_QUERIES, 1, 0, 300, 8, 8};
+    operands o = make(m);
+    const att_attention_spec s = spec_of(m);
+    att_ctx *ctx = check_open(NULL, 2);
+    att_plan_info info = {.size = sizeof info};
+    att_plan *plan = plan_of(ctx, &s);
+    assert_int_equal(att_forward(plan, &o.args), ATT_OK);
+    assert_int_equal(att_plan_describe(plan, &o.args, &info), ATT_OK);
+    assert_string_equal(info.forward.kernel, "flash-forward");
+    att_plan_free(plan);
+    drop(&o);
+    att_close(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +185,7 @@ int main(void)
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
         cmocka_unit_test(the_keys_of_one_head_are_shared_out_to_all_threads),
         cmocka_unit_test(a_sequence_without_queries_gets_zeros),
+        cmocka_unit_test(no_queries_of_many_heads_write_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,10 @@
 // labels: long
 #include "attention_reference.h"
 #include "gradients_conv.h"
+#include "gradients_function.h"
+#include "gradients_images.h"
 #include "gradients_losses.h"
+#include "gradients_numbers.h"
 #include "gradients_positions.h"
 #include "gradients_recurrent.h"
 #include "gradients_shapes.h"
@@ -59,7 +62,7 @@ static void gradients_of_linear(void **state)
     (void)state;
     static const int64_t shapes[][3] = {{1, 1, 1}, {1, 7, 5}, {17, 31, 33}, {97, 5, 65}, {65, 64, 3}, {515, 3, 4}};
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
-        for (int act = ATT_IDENTITY; act <= ATT_SIGMOID; act++) {
+        for (int act = ATT_IDENTITY; act <= ATT_QUICK_GELU; act++) {
             const int64_t m = shapes[s][0], k = shapes[s][1], n = shapes[s][2];
             /* Sums of up to `terms` numbers, each of order 1/2 and rounded as it is added. z is off by some k / 4
              * roundings, and with it f'(z), whose slope is at most 1.2. */
@@ -101,7 +104,7 @@ static void activate_reference(const problem *p, double *y)
 static void gradients_of_activate(void **state)
 {
     (void)state;
-    for (int act = ATT_IDENTITY; act <= ATT_SIGMOID; act++)
+    for (int act = ATT_IDENTITY; act <= ATT_QUICK_GELU; act++)
         for (float spread = 1; spread < 20; spread += 14) {
             const problem p = {.build = activate,
                                .reference = activate_reference,

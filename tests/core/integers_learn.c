@@ -42,6 +42,29 @@ static att_status slice_dim(fixture *f, int64_t n)
 }
 static att_status slice_first(fixture *f, int64_t n) { return read_out(f, att_slice(f->t, input_of(f), 0, n, 1)); }
 static att_status slice_count(fixture *f, int64_t n) { return read_out(f, att_slice(f->t, input_of(f), 0, 1, n)); }
+static att_status sum_dim(fixture *f, int64_t n) { return read_out(f, att_sum(f->t, input_of(f), as_int(n))); }
+static att_status mean_dim(fixture *f, int64_t n) { return read_out(f, att_mean(f->t, input_of(f), as_int(n))); }
+static att_status transpose_dim0(fixture *f, int64_t n)
+{
+    return read_out(f, att_transpose(f->t, input_of(f), as_int(n), 0));
+}
+static att_status transpose_dim1(fixture *f, int64_t n)
+{
+    return read_out(f, att_transpose(f->t, input_of(f), 1, as_int(n)));
+}
+static att_status reshape_rank(fixture *f, int64_t n)
+{
+    static const int64_t dim[] = {ROWS * COLUMNS, 1, 1, 1, 1, 1};
+    return read_out(f, att_reshape(f->t, input_of(f), as_int(n), dim));
+}
+static att_status reshape_dim(fixture *f, int64_t n)
+{
+    return read_out(f, att_reshape(f->t, input_of(f), ATT_DIMS(n, ROWS * COLUMNS)));
+}
+static att_status reshape_dims(fixture *f, int64_t n)
+{
+    return read_out(f, att_reshape(f->t, input_of(f), ATT_DIMS(n, n, n, n, -1)));
+}
 static att_status split_heads(fixture *f, int64_t n) { return read_out(f, att_split_heads(f->t, input_of(f), n)); }
 
 static att_status sinusoidal(fixture *f, const att_positions *at, int64_t append)
@@ -109,6 +132,14 @@ static att_status entropy(fixture *f, int32_t target, int64_t classes)
     return read_out(
         f, att_cross_entropy(f->t, input_of(f), targets, ATT_OPTIONS(att_cross_entropy_options, .classes = classes)));
 }
+static att_status linear_entropy(fixture *f, int32_t target, int64_t classes)
+{
+    const int32_t targets[ROWS] = {0, target, -1, target};
+    return read_out(f, att_linear_cross_entropy(f->t, input_of(f), f->w, NULL, targets,
+                                                ATT_OPTIONS(att_cross_entropy_options, .classes = classes)));
+}
+static att_status linear_entropy_target(fixture *f, int64_t n) { return linear_entropy(f, as_int(n), 0); }
+static att_status linear_entropy_classes(fixture *f, int64_t n) { return linear_entropy(f, 0, n); }
 static att_status entropy_target(fixture *f, int64_t n) { return entropy(f, as_int(n), 0); }
 static att_status entropy_classes(fixture *f, int64_t n) { return entropy(f, 0, n); }
 static att_var *twice(const void *user, att_tape *t, att_var *const *x)
@@ -165,6 +196,60 @@ static att_status pool2d_all(fixture *f, int64_t n)
 {
     const int64_t less = n > INT64_MIN ? n - 1 : n;
     return pool2d(f, (att_pool_options){.kernel = {n, n}, .stride = {n, n}, .padding = {less, less}});
+}
+
+static att_status resize(fixture *f, att_resize_options o)
+{
+    o.size = sizeof o;
+    return read_out(f, att_resize(f->t, image_of(f), &o));
+}
+static att_status resize_out(fixture *f, int64_t n)
+{
+    return resize(f, (att_resize_options){.mode = ATT_RESIZE_BICUBIC, .antialias = true, .out = {2, n}});
+}
+static att_status resize_factor(fixture *f, int64_t n)
+{
+    return resize(f, (att_resize_options){.antialias = true, .factor = {(double)n, (double)n}});
+}
+static att_status resize_mode(fixture *f, int64_t n)
+{
+    return resize(f, (att_resize_options){.mode = (att_resize_mode)as_int(n), .out = {2, 2}});
+}
+
+static att_status zeros(const void *user, const att_tensor *x, const att_tensor *y)
+{
+    (void)user, (void)x;
+    memset(y->data, 0, (size_t)check_count(y) * sizeof(float));
+    return ATT_OK;
+}
+static att_status no_gradient(const void *user, const att_tensor *x, const att_tensor *y, const att_tensor *dy,
+                              const att_tensor *dx)
+{
+    (void)user, (void)x, (void)y, (void)dy, (void)dx;
+    return ATT_OK;
+}
+static const att_function nothing = {sizeof nothing, "nothing", zeros, no_gradient};
+static const int64_t ones[ATT_MAX_RANK] = {1, 1, 1, 1, 1, 1};
+
+static att_status apply_n(fixture *f, int64_t n)
+{
+    return read_out(f, att_apply(f->t, &nothing, NULL, 0, (att_var *[]){input_of(f)}, as_int(n), 1, ones));
+}
+static att_status apply_rank(fixture *f, int64_t n)
+{
+    return read_out(f, att_apply(f->t, &nothing, NULL, 0, (att_var *[]){input_of(f)}, 1, as_int(n), ones));
+}
+static att_status apply_dim(fixture *f, int64_t n)
+{
+    return read_out(f, att_apply(f->t, &nothing, NULL, 0, (att_var *[]){input_of(f)}, 1, 1, &n));
+}
+static att_status verify_n(fixture *f, int64_t n)
+{
+    return att_verify_function(f->ctx, &nothing, NULL, &f->xs, as_int(n), 1, ones);
+}
+static att_status verify_rank(fixture *f, int64_t n)
+{
+    return att_verify_function(f->ctx, &nothing, NULL, &f->xs, 1, as_int(n), ones);
 }
 
 /* ---- optimizers */
@@ -244,13 +329,20 @@ static const number numbers[] = {
     NUMBER(embedding_count, 0, 1, ARRAY),
     NUMBER(gather_id, 0, ROWS - 1, 0),
     NUMBER(gather_count, 0, 1, ARRAY),
-    NUMBER(linear_activation, ATT_IDENTITY, ATT_SIGMOID, 0),
-    NUMBER(activation, ATT_IDENTITY, ATT_SIGMOID, 0),
+    NUMBER(linear_activation, ATT_IDENTITY, ATT_QUICK_GELU, 0),
+    NUMBER(activation, ATT_IDENTITY, ATT_QUICK_GELU, 0),
     NUMBER(concat_n, 1, 1, ARRAY),
     NUMBER(concat_dim, -2, 1, 0),
     NUMBER(slice_dim, -2, 1, 0),
     NUMBER(slice_first, 0, ROWS - 1, 0),
     NUMBER(slice_count, 0, ROWS - 1, 0),
+    NUMBER(sum_dim, -2, 1, 0),
+    NUMBER(mean_dim, -2, 1, 0),
+    NUMBER(transpose_dim0, -2, 1, 0),
+    NUMBER(transpose_dim1, -2, 1, 0),
+    NUMBER(reshape_rank, 1, ATT_MAX_RANK, 0),
+    NUMBER(reshape_dim, -1, 1, 0),
+    NUMBER(reshape_dims, 1, 1, 0),
     NUMBER(split_heads, 1, COLUMNS, 0),
     NUMBER(position, 0, INT64_MAX, 0),
     NUMBER(learned_position, 0, ROWS - 1, 0),
@@ -267,6 +359,8 @@ static const number numbers[] = {
     NUMBER(gru_offset, 0, ROWS, 0),
     NUMBER(entropy_target, INT64_MIN, COLUMNS - 1, 0),
     NUMBER(entropy_classes, 0, COLUMNS, 0),
+    NUMBER(linear_entropy_target, INT64_MIN, ROWS - 1, 0),
+    NUMBER(linear_entropy_classes, 0, ROWS, 0),
     NUMBER(recompute_n, 1, 1, ARRAY),
     NUMBER(argmax_except, 0, ROWS - 1, 0),
     NUMBER(except_n, 0, 1, ARRAY),
@@ -277,6 +371,14 @@ static const number numbers[] = {
     NUMBER(pool2d_padding, 0, 1, 0),
     NUMBER(pool2d_stride, 0, INT64_MAX, 0),
     NUMBER(pool2d_all, 1, INT32_MAX, 0),
+    NUMBER(resize_out, 1, INT32_MAX, 0),
+    NUMBER(resize_factor, 1, INT32_MAX / 4, 0),
+    NUMBER(resize_mode, ATT_RESIZE_BILINEAR, ATT_RESIZE_BICUBIC, 0),
+    NUMBER(apply_n, 1, 1, ARRAY),
+    NUMBER(apply_rank, 1, ATT_MAX_RANK, 0),
+    NUMBER(apply_dim, 0, INT64_MAX, 0),
+    NUMBER(verify_n, 1, 1, ARRAY),
+    NUMBER(verify_rank, 1, ATT_MAX_RANK, 0),
     NUMBER(frozen_row, 0, ROWS - 1, 0),
     NUMBER(n_frozen_rows, 0, 1, ARRAY),
     NUMBER(moment_param, 0, 0, ANY),

@@ -35,14 +35,15 @@ static double chain(const att_kernels *k, int64_t n) { return 4 + (double)n / (4
  * tanh: 1 - t and 1 + t have the error of t, two units, in front of a slope that may be far below: it is absolute.
  * gelu_erf: cumulative and density are to some units; x density is at most 1/4.
  * gelu_tanh: tanh's two units, times x u' / 2, at most 2.
+ * quick_gelu: silu's, and what half a unit of 1.702 x changes in it.
  * silu, sigmoid: exp's, that of two quotients, and x times them, at most 1/2.
  * What lies beyond where e^-|x| ends is below 2^-118. */
 static const double slope_units[] = {[ATT_IDENTITY] = 0, [ATT_RELU] = 0, [ATT_GELU_ERF] = 4, [ATT_GELU_TANH] = 8,
-                                     [ATT_TANH] = 4,     [ATT_SILU] = 4, [ATT_SIGMOID] = 2};
+                                     [ATT_TANH] = 4,     [ATT_SILU] = 4, [ATT_SIGMOID] = 2,  [ATT_QUICK_GELU] = 5};
 
 static void slopes(int isa, const att_kernels *k, int64_t n)
 {
-    for (int act = ATT_IDENTITY; act <= ATT_SIGMOID; act++)
+    for (int act = ATT_IDENTITY; act <= ATT_QUICK_GELU; act++)
         for (float spread = 1; spread < 2000; spread *= 10) {
             const float *x = numbers(&in, n, 1, 0, spread), *dy = numbers(&in2, n, 2, 0, 1);
             float *dx = place(&out, n), *same = numbers(&out2, n, 2, 0, 1);
@@ -65,7 +66,7 @@ static void slopes_of_activations_are_their_references(void **state)
     enum { N = sizeof x / sizeof x[0] };
     const float ones[N] = {1, 1, 1, 1, 1, 1}, nan = NAN;
     for (int isa = -1; check_next_isa(&isa);)
-        for (int act = ATT_IDENTITY; act <= ATT_SIGMOID; act++) {
+        for (int act = ATT_IDENTITY; act <= ATT_QUICK_GELU; act++) {
             float dx[N];
             att_kernels_of(isa)->layer.activate_back(act, N, x, ones, dx);
             for (int i = 0; i < N; i++) {

@@ -29,16 +29,16 @@ static void functions_are_off_by_an_ulp_at_most(void **state)
     for (int i = 0; i < SAMPLES / check_step(10); i++) {
         const double x = draw(1, i), small = ldexp(x, -(i % 60));
         double s, c;
-        look("exp", 709 * x, att_exp(709 * x), expl((long double)(709 * x)), 1);
-        look("exp", small, att_exp(small), expl((long double)small), 1);
-        look("exp2", 1020 * x, att_exp2(1020 * x), exp2l((long double)(1020 * x)), 1);
-        look("exp2", small, att_exp2(small), exp2l((long double)small), 1);
+        look("exp", 709 * x, att_f64_exp(709 * x), expl((long double)(709 * x)), 1);
+        look("exp", small, att_f64_exp(small), expl((long double)small), 1);
+        look("exp2", 1020 * x, att_f64_exp2(1020 * x), exp2l((long double)(1020 * x)), 1);
+        look("exp2", small, att_f64_exp2(small), exp2l((long double)small), 1);
         const double positive = ldexp(1 + fabs(x), (int)(check_bits(2, (uint64_t)i) % 2000) - 1000),
                      near = 1 + small / 4;
-        look("log", positive, att_log(positive), logl((long double)positive), 1);
-        look("log", near, att_log(near), logl((long double)near), 1);
+        look("log", positive, att_f64_log(positive), logl((long double)positive), 1);
+        look("log", near, att_f64_log(near), logl((long double)near), 1);
         const double far = ldexp(x, i % 62);
-        att_sin_cos(far, &s, &c);
+        att_f64_sin_cos(far, &s, &c);
         look("sin", far, s, sinl((long double)far), 1);
         look("cos", far, c, cosl((long double)far), 1);
     }
@@ -53,7 +53,7 @@ static void powers_are_off_by_an_ulp_at_most(void **state)
     for (size_t b = 0; b < sizeof bases / sizeof *bases; b++)
         for (int q = 1; q <= 513; q += 8)
             for (int p = -512; p <= 512; p += 7)
-                look("power", bases[b], att_power(bases[b], p, q),
+                look("power", bases[b], att_f64_power(bases[b], p, q),
                      expl((long double)p * logl((long double)bases[b]) / (long double)q), 1);
 }
 
@@ -61,23 +61,27 @@ static void ends_are_those_of_the_functions(void **state)
 {
     (void)state;
     double s, c;
-    assert_true(att_exp(0) == 1 && att_exp2(0) == 1 && att_exp2(10) == 1024 && att_exp2(-1074) == 0x1p-1074);
-    assert_true(att_exp(-INFINITY) == 0 && att_exp2(-INFINITY) == 0 && att_exp(-1e300) == 0 && att_exp2(-2000) == 0);
-    assert_true(att_exp(INFINITY) == INFINITY && att_exp2(INFINITY) == INFINITY && att_exp(710) == INFINITY);
-    assert_true(att_exp2(1024) == INFINITY && att_exp2(1023) == 0x1p1023);
-    assert_true(att_log(1) == 0 && att_log(0) == -INFINITY && att_log(INFINITY) == INFINITY);
-    assert_true(isnan(att_log(-1)) && isnan(att_log(NAN)) && isnan(att_exp(NAN)) && isnan(att_exp2(NAN)));
-    look("log", 0x1p-1074, att_log(0x1p-1074), logl(0x1p-1074L), 1);
-    assert_true(att_power(10000, 0, 64) == 1 && att_power(0.9, 100000, 1) == 0);
-    att_sin_cos(0, &s, &c);
+    assert_true(att_f64_exp(0) == 1 && att_f64_exp2(0) == 1 && att_f64_exp2(10) == 1024 &&
+                att_f64_exp2(-1074) == 0x1p-1074);
+    assert_true(att_f64_exp(-INFINITY) == 0 && att_f64_exp2(-INFINITY) == 0 && att_f64_exp(-1e300) == 0 &&
+                att_f64_exp2(-2000) == 0);
+    assert_true(att_f64_exp(INFINITY) == INFINITY && att_f64_exp2(INFINITY) == INFINITY &&
+                att_f64_exp(710) == INFINITY);
+    assert_true(att_f64_exp2(1024) == INFINITY && att_f64_exp2(1023) == 0x1p1023);
+    assert_true(att_f64_log(1) == 0 && att_f64_log(0) == -INFINITY && att_f64_log(INFINITY) == INFINITY);
+    assert_true(isnan(att_f64_log(-1)) && isnan(att_f64_log(NAN)) && isnan(att_f64_exp(NAN)) &&
+                isnan(att_f64_exp2(NAN)));
+    look("log", 0x1p-1074, att_f64_log(0x1p-1074), logl(0x1p-1074L), 1);
+    assert_true(att_f64_power(10000, 0, 64) == 1 && att_f64_power(0.9, 100000, 1) == 0);
+    att_f64_sin_cos(0, &s, &c);
     assert_true(s == 0 && c == 1);
-    att_sin_cos(INFINITY, &s, &c);
+    att_f64_sin_cos(INFINITY, &s, &c);
     assert_true(isnan(s) && isnan(c));
     for (int i = 0; i < 1000; i++) {
-        att_sin_cos(ldexp(draw(3, i), i % 101), &s, &c);
+        att_f64_sin_cos(ldexp(draw(3, i), i % 101), &s, &c);
         assert_true(fabs(s * s + c * c - 1) < 1e-15);
     }
-    att_sin_cos(1e300, &s, &c);
+    att_f64_sin_cos(1e300, &s, &c);
     assert_true(s == 0 && c == 1);
 }
 

@@ -278,6 +278,37 @@ static void a_score_learns_its_parameters(void **state)
     }
 }
 
+/* ---- convolution and batch normalisation */
+
+/* Two channels of four values: normalised they have mean 0 and variance 1, and the running statistics are a tenth of
+ * theirs and nine of what they were. */
+static void batch_norm_keeps_running_statistics(void **state)
+{
+    (void)state;
+    float x[] = {1, 10, 2, 20, 3, 30, 6, 40};
+    att_tensor in, out;
+    att_tape *t;
+    att_nn_params *p = params_of((att_nn_params_config){0});
+    const att_nn_conv *conv = att_nn_conv_new(
+        p, "conv", ATT_OPTIONS(att_nn_conv_config, .in = 2, .out = 3, .kernel = {3, 3}, .padding = {1, 1}));
+    const att_nn_batch_norm *l = att_nn_batch_norm_new(p, "norm", 2, 0);
+    assert_int_equal(att_nn_params_status(p), ATT_OK);
+    assert_int_equal(att_nn_params_count(p), 6);
+    assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
+    assert_int_equal(att_wrap(&in, x, ATT_F32, ATT_DIMS(1, 2, 2, 2), NULL), ATT_OK);
+    att_var *y = att_nn_batch_norm_apply(t, l, att_input(t, &in), true);
+    assert_int_equal(att_var_value(t, y, &out), ATT_OK);
+    const float *values = out.data, *mean = att_param_value(l->running_mean)->data,
+                *var = att_param_value(l->running_var)->data;
+    check_near(-2 / sqrt(3.5 + 1e-5), values[0], 1e-6, "normalised"); /* mean 3, variance 14 / 4 */
+    check_near(0.3, mean[0], 1e-6, "running mean");
+    check_near(0.9 + 0.1 * 14 / 3, var[0], 1e-6, "running variance");
+    assert_int_equal(att_var_value(t, att_nn_conv_apply(t, conv, y), &out), ATT_OK);
+    assert_int_equal(out.dim[3], 3);
+    att_tape_free(t);
+    att_nn_params_free(p);
+}
+
 /* ---- failing allocations */
 
 static att_status everything(const att_config *config)
@@ -332,6 +363,7 @@ int main(void)
         cmocka_unit_test(new_layers_begin_as_those_of_pytorch),
         cmocka_unit_test(a_cached_layer_has_the_bits_of_the_full_pass),
         cmocka_unit_test(a_score_learns_its_parameters),
+        cmocka_unit_test(batch_norm_keeps_running_statistics),
         cmocka_unit_test(a_failing_allocation_anywhere_is_an_error_and_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);

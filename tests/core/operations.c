@@ -13,7 +13,7 @@ static void linear_is_activation_of_x_w_plus_b_plus_residual(void **state)
         double *expected = malloc((size_t)(m * n) * sizeof *expected);
         att_param *pw = param(ctx, w, ATT_F32, ATT_DIMS(n, k)), *pb = param(ctx, b, ATT_F32, ATT_DIMS(n));
         att_tape *t = new_tape(ctx);
-        for (int act = ATT_IDENTITY; act <= ATT_SIGMOID; act++) {
+        for (int act = ATT_IDENTITY; act <= ATT_QUICK_GELU; act++) {
             const att_epilogue e = {.bias = b, .residual = r, .residual_stride = n, .activation = act};
             att_ref_gemm(m, n, k, x, k, w, k, 1, &e, expected, n);
             att_var *y =
@@ -150,7 +150,7 @@ static void add_and_activate_work_on_each_number(void **state)
     const float *sum = read_floats(t, att_add(t, va, vb));
     for (int i = 0; i < ROWS * F; i++)
         assert_true(sum[i] == a[i] + b[i]);
-    for (int act = ATT_IDENTITY; act <= ATT_SIGMOID; act++) {
+    for (int act = ATT_IDENTITY; act <= ATT_QUICK_GELU; act++) {
         const float *y = read_floats(t, att_activate(t, va, (att_activation)act));
         for (int i = 0; i < ROWS * F; i++)
             assert_true(fabs((double)y[i] - att_ref_activate(act, (double)a[i])) <= 4 * FLT_EPSILON);
@@ -290,96 +290,6 @@ static void attend_is_its_reference_and_shows_its_weights(void **state)
         assert_true(fabs(sum - 1) < 8 * FLT_EPSILON);
     }
     att_tape_free(t);
-    att_plan_free(plan);
-    free(q), free(k), free(v);
-    att_close(ctx);
-}
-
-/* Two sequences, causal, some tokens of both at a time: the bits of the whole. */
-/* A plan of causal attention, and a cache of two sequences for it */
-static att_plan *open_cache(att_ctx *ctx, att_cache **cache)
-{
-    att_plan *plan;
-    assert_int_equal(att_plan_new(ctx,
-                                  ATT_OPTIONS(att_attention_spec, .heads = HEADS, .kv_heads = 1, .head_dim = DIM,
-                                              ATT_STAGES({.mask = att_mask_causal}), .align = ATT_ALIGN_BOTTOM_RIGHT),
-                                  &plan),
-                     ATT_OK);
-    assert_int_equal(att_cache_new(plan, 2, cache), ATT_OK);
-    return plan;
-}
-
-static void a_cache_is_not_joined_by_what_does_not_fit(void **state)
-{
-    (void)state;
-    att_ctx *ctx = check_open(NULL, 1);
-    att_cache *cache;
-    att_plan *plan = open_cache(ctx, &cache);
-    att_tape *t = new_tape(ctx);
-    float q[3 * DIM] = {0};
-    att_tensor none;
-    att_var *three = input(t, q, ATT_DIMS(3, 1, DIM));
-    assert_null(att_attend_cached(t, plan, three, three, three, cache, NULL));
-    assert_int_equal(att_var_value(t, NULL, &none), ATT_ERR_SHAPE);
-    assert_non_null(strstr(att_error(ctx), "q has 3 tokens, which 2 sequences cannot have equally many of"));
-    att_tape_reset(t);
-    att_var *two = input(t, q, ATT_DIMS(2, 1, DIM));
-    assert_null(att_attend_cached(t, plan, two, two, NULL, cache, NULL));
-    assert_int_equal(att_var_value(t, NULL, &none), ATT_ERR_ARGUMENT);
-    assert_non_null(strstr(att_error(ctx), "v is NULL, but not k"));
-    assert_int_equal(att_cache_length(cache, 0), 0);
-    att_tape_free(t);
-    att_cache_free(cache);
-    att_plan_free(plan);
-    att_close(ctx);
-}
-
-static void tokens_that_join_a_cache_get_what_they_get_all_at_once(void **state)
-{
-    (void)state;
-    enum { LENGTH = 40 };
-    static const int steps[] = {1, 3, 1, 0, 30, 5};
-    static const int64_t offsets[] = {0, LENGTH, 2 * LENGTH};
-    att_ctx *ctx = check_open(NULL, 2);
-    att_cache *cache;
-    att_plan *plan = open_cache(ctx, &cache);
-    float *q = check_numbers(2 * LENGTH * HEADS * DIM, 1), *k = check_numbers(2 * LENGTH * DIM, 2),
-          *v = check_numbers(2 * LENGTH * DIM, 3);
-    att_tape *t = new_tape(ctx);
-    const att_attention_args args = {.size = sizeof args, .n_sequences = 2, .q_offsets = offsets};
-    const float *all = read_floats(t, att_attend(t, plan, input(t, q, ATT_DIMS(2 * LENGTH, HEADS, DIM)),
-                                                 input(t, k, ATT_DIMS(2 * LENGTH, 1, DIM)),
-                                                 input(t, v, ATT_DIMS(2 * LENGTH, 1, DIM)), &args, NULL));
-    for (int i = 0, done = 0; i < (int)(sizeof steps / sizeof *steps); done += steps[i++]) {
-        float *part[3], *const whole[] = {q, k, v};
-        const int64_t n = steps[i], row[] = {HEADS * DIM, DIM, DIM};
-        for (int x = 0; x < 3; x++) {
-            part[x] = check_numbers(2 * n * row[x], 0);
-            for (int64_t b = 0; b < 2; b++)
-                memcpy(part[x] + b * n * row[x], whole[x] + (b * LENGTH + done) * row[x],
-                       (size_t)(n * row[x]) * sizeof *q);
-        }
-        const float *y = read_floats(t, att_attend_cached(t, plan, input(t, part[0], ATT_DIMS(2 * n, HEADS, DIM)),
-                                                          input(t, part[1], ATT_DIMS(2 * n, 1, DIM)),
-                                                          input(t, part[2], ATT_DIMS(2 * n, 1, DIM)), cache, NULL));
-        for (int64_t b = 0; b < 2; b++)
-            assert_memory_equal(y + b * n * row[0], all + (b * LENGTH + done) * row[0],
-                                (size_t)(n * row[0]) * sizeof *y);
-        for (int x = 0; x < 3; x++)
-            free(part[x]);
-    }
-    assert_int_equal(att_cache_length(cache, 1), LENGTH);
-    float last[2 * HEADS * DIM]; /* asks again, and nothing joins */
-    for (int64_t b = 0; b < 2; b++)
-        memcpy(last + b * HEADS * DIM, q + (b * LENGTH + LENGTH - 1) * HEADS * DIM, HEADS * DIM * sizeof *q);
-    const float *again =
-        read_floats(t, att_attend_cached(t, plan, input(t, last, ATT_DIMS(2, HEADS, DIM)), NULL, NULL, cache, NULL));
-    for (int64_t b = 0; b < 2; b++)
-        assert_memory_equal(again + b * HEADS * DIM, all + (b * LENGTH + LENGTH - 1) * HEADS * DIM,
-                            HEADS * DIM * sizeof *q);
-    assert_int_equal(att_cache_length(cache, 1), LENGTH);
-    att_tape_free(t);
-    att_cache_free(cache);
     att_plan_free(plan);
     free(q), free(k), free(v);
     att_close(ctx);
@@ -584,8 +494,6 @@ int main(void)
         cmocka_unit_test(pooling_takes_mean_first_or_largest_and_zero_of_nothing),
         cmocka_unit_test(heads_are_views),
         cmocka_unit_test(attend_is_its_reference_and_shows_its_weights),
-        cmocka_unit_test(tokens_that_join_a_cache_get_what_they_get_all_at_once),
-        cmocka_unit_test(a_cache_is_not_joined_by_what_does_not_fit),
         cmocka_unit_test(attend_hands_on_all_that_a_plan_needs),
         cmocka_unit_test(attend_takes_parameters_of_its_stages_from_args_or_as_variables),
         cmocka_unit_test(dropout_belongs_to_the_sequence_and_none_is_nothing),

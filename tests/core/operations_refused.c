@@ -43,13 +43,39 @@ static void numbers_and_shapes_must_fit(void **state)
 {
     fixture *f = *state;
     REFUSED(att_add(f->t, f->a, f->b), ATT_ERR_SHAPE, "add: a is [2, 3] but b is [3, 4]");
-    REFUSED(att_add(f->t, input(f->t, f->x, ATT_DIMS(3)), f->a), ATT_ERR_SHAPE, "add: a is [3] but b is [2, 3]");
+    REFUSED(att_add(f->t, input(f->t, f->x, ATT_DIMS(2)), f->a), ATT_ERR_SHAPE, "add: a is [2] but b is [2, 3]");
+    REFUSED(att_add(f->t, input(f->t, f->x, ATT_DIMS(0, 3)), f->a), ATT_ERR_SHAPE, "add: a is [0, 3] but b is [2, 3]");
+    REFUSED(att_sub(f->t, f->a, f->b), ATT_ERR_SHAPE, "sub: a is [2, 3] but b is [3, 4]");
     REFUSED(att_mul(f->t, f->a, f->b), ATT_ERR_SHAPE, "mul: a is [2, 3] but b is [3, 4]");
     REFUSED(att_matmul(f->t, f->b, f->a, false, false), ATT_ERR_SHAPE, "matmul: a is [3, 4] but b is [2, 3]");
     REFUSED(att_matmul(f->t, f->a, f->b, true, true), ATT_ERR_SHAPE,
             "matmul: a, transposed, is [2, 3] but b, transposed, is [3, 4]");
     REFUSED(att_matmul(f->t, input(f->t, f->x, ATT_DIMS(3)), f->a, false, false), ATT_ERR_SHAPE,
             "matmul: a is [3] and b is [2, 3], not matrices");
+}
+
+static void dimensions_must_be_there(void **state)
+{
+    fixture *f = *state;
+    REFUSED(att_sum(f->t, f->a, 2), ATT_ERR_ARGUMENT, "sum: dim = 2 but x is [2, 3]");
+    REFUSED(att_sum(f->t, f->a, -3), ATT_ERR_ARGUMENT, "sum: dim = -3 but x is [2, 3]");
+    REFUSED(att_mean(f->t, f->a, 2), ATT_ERR_ARGUMENT, "mean: dim = 2 but x is [2, 3]");
+    REFUSED(att_transpose(f->t, f->a, 0, 2), ATT_ERR_ARGUMENT, "transpose: dim1 = 2 but x is [2, 3]");
+    REFUSED(att_transpose(f->t, f->a, -3, 2), ATT_ERR_ARGUMENT, "transpose: dim0 = -3 but x is [2, 3]");
+#define DOES_NOT_FIT(shape, ...)                                                                                       \
+    REFUSED(att_reshape(f->t, f->a, ATT_DIMS(__VA_ARGS__)), ATT_ERR_SHAPE,                                             \
+            "reshape: x is [2, 3], whose elements do not fit into " shape)
+    DOES_NOT_FIT("[5]", 5);
+    DOES_NOT_FIT("[4, -1]", 4, -1);
+    DOES_NOT_FIT("[-1, -1]", -1, -1);
+    DOES_NOT_FIT("[-2, -3]", -2, -3);
+    DOES_NOT_FIT("[0, -1]", 0, -1);
+    DOES_NOT_FIT("[9223372036854775807, 3]", INT64_MAX, 3);
+#undef DOES_NOT_FIT
+    REFUSED(att_reshape(f->t, f->a, 0, (const int64_t[]){6}), ATT_ERR_SHAPE, "reshape: rank = 0 is not from 1 to 6");
+    REFUSED(att_reshape(f->t, f->a, 7, (const int64_t[]){6, 1, 1, 1, 1, 1, 1}), ATT_ERR_SHAPE,
+            "reshape: rank = 7 is not from 1 to 6");
+    REFUSED(att_reshape(f->t, f->a, 1, NULL), ATT_ERR_ARGUMENT, "reshape: dim is NULL");
 }
 
 static void parts_must_be_there(void **state)
@@ -93,6 +119,8 @@ static void losses_and_dropout_need_what_they_are_given(void **state)
             "binary_cross_entropy: targets[3] = 2 is above 1");
     REFUSED(att_binary_cross_entropy(f->t, f->a, NULL, true, NULL), ATT_ERR_ARGUMENT,
             "binary_cross_entropy: targets is NULL");
+    REFUSED(att_mean_squared_error(f->t, f->a, f->b, true), ATT_ERR_SHAPE,
+            "mean_squared_error: a is [2, 3] but b is [3, 4]");
 #define DROPOUT(p, residual, sequence_ids, ...)                                                                        \
     att_dropout(f->t, f->a, residual, p, 1, ATT_OPTIONS(att_positions, __VA_ARGS__), sequence_ids)
     REFUSED(DROPOUT(1, NULL, ids, .offsets = offsets, .n = 1), ATT_ERR_ARGUMENT, "dropout: p = 1 is not in [0, 1)");
@@ -108,12 +136,51 @@ static void losses_and_dropout_need_what_they_are_given(void **state)
     REFUSED(att_rms_norm(f->t, f->a, NULL, 1), ATT_ERR_ARGUMENT, "rms_norm: gamma is NULL");
 }
 
+static void the_loss_of_a_linear_layer_is_refused_as_its_two_parts_are(void **state)
+{
+    fixture *f = *state;
+    static const int32_t targets[] = {2, 4}, none[] = {-1, -1};
+    att_param *const weight = param(f->ctx, f->x, ATT_F32, ATT_DIMS(4, 3));
+    att_param *const other = param(f->ctx, f->x, ATT_F32, ATT_DIMS(3, 4));
+    att_param *const bias = param(f->ctx, f->x, ATT_F32, ATT_DIMS(3));
+#define LOSS(...) att_linear_cross_entropy(f->t, f->a, __VA_ARGS__)
+#define OPTIONS(...) ATT_OPTIONS(att_cross_entropy_options, __VA_ARGS__)
+    REFUSED(LOSS(NULL, NULL, targets, NULL), ATT_ERR_ARGUMENT, "linear_cross_entropy: weight is NULL");
+    REFUSED(LOSS(other, NULL, none, NULL), ATT_ERR_SHAPE,
+            "linear_cross_entropy: x has 3 features but weight is [3, 4]");
+    REFUSED(LOSS(bias, NULL, none, NULL), ATT_ERR_SHAPE,
+            "linear_cross_entropy: x is [2, 3] and weight is [3], not matrices");
+    REFUSED(LOSS(weight, bias, none, NULL), ATT_ERR_SHAPE, "linear_cross_entropy: bias is [3] but weight is [4, 3]");
+    REFUSED(LOSS(weight, NULL, NULL, NULL), ATT_ERR_ARGUMENT, "linear_cross_entropy: targets is NULL");
+    REFUSED(LOSS(weight, NULL, targets, NULL), ATT_ERR_ARGUMENT,
+            "linear_cross_entropy: targets[1] = 4 but there are 4 classes");
+    REFUSED(LOSS(weight, NULL, targets, OPTIONS(.classes = 2)), ATT_ERR_ARGUMENT,
+            "linear_cross_entropy: targets[0] = 2 but there are 2 classes");
+    REFUSED(LOSS(weight, NULL, none, OPTIONS(.classes = 5)), ATT_ERR_ARGUMENT,
+            "linear_cross_entropy: classes = 5 but logits are [2, 4]");
+    REFUSED(LOSS(weight, NULL, none, OPTIONS(.label_smoothing = -0.5f)), ATT_ERR_ARGUMENT,
+            "linear_cross_entropy: label_smoothing = -0.5 is not in [0, 1)");
+    assert_null(att_linear_cross_entropy(anew(f), f->none, weight, NULL, none, NULL));
+    assert_int_equal(f->t->status, ATT_OK);
+#undef OPTIONS
+#undef LOSS
+    att_param_free(weight), att_param_free(other), att_param_free(bias);
+}
+
 static void what_was_not_made_gives_nothing(void **state)
 {
     fixture *f = *state;
     att_var *const two[] = {anew(f) ? f->a : NULL, NULL};
     assert_null(att_mul(f->t, f->a, f->none));
+    assert_null(att_sub(f->t, f->none, f->a));
     assert_null(att_scale(f->t, f->none, 2));
+    assert_null(att_sum(f->t, f->none, 0));
+    assert_null(att_mean(f->t, f->none, ATT_ALL_DIMS));
+    assert_null(att_exp(f->t, f->none));
+    assert_null(att_log(f->t, f->none));
+    assert_null(att_reshape(f->t, f->none, 1, NULL));
+    assert_null(att_transpose(f->t, f->none, 9, 9));
+    assert_null(att_mean_squared_error(f->t, f->a, f->none, false));
     assert_null(att_matmul(f->t, f->none, f->a, false, false));
     assert_null(att_concat(f->t, 2, two, 0));
     assert_null(att_slice(f->t, f->none, 0, 0, 1));
@@ -125,8 +192,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(numbers_and_shapes_must_fit, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(dimensions_must_be_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(parts_must_be_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(losses_and_dropout_need_what_they_are_given, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_loss_of_a_linear_layer_is_refused_as_its_two_parts_are, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_was_not_made_gives_nothing, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -88,6 +88,30 @@ static void rotations_are_those_of_llama_and_gptj(void **state)
     free(x);
 }
 
+/* The frequencies are those of the file, in float; the factor multiplies sines and cosines. */
+static void rotations_by_frequencies_and_a_factor_are_those_of_yarn(void **state)
+{
+    (void)state;
+    static const int64_t positions[TOKENS] = {0, 1, 2, 3, 57, 400};
+    double expected[TOKENS * ROW], frequencies[DIM / 2], factor;
+    float *x = check_numbers(TOKENS * ROW, 1);
+    assert_int_equal(golden_line(GOLDEN, "yarn", expected, TOKENS * ROW), TOKENS * ROW);
+    assert_int_equal(golden_line(GOLDEN, "yarn_frequencies", frequencies, DIM / 2), DIM / 2);
+    assert_int_equal(golden_line(GOLDEN, "yarn_factor", &factor, 1), 1);
+    assert_true(factor > 1.1);
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 1);) {
+        att_tape *t = new_tape(ctx);
+        const float *y =
+            read_floats(t, att_rotary(t, input(t, x, ATT_DIMS(TOKENS, HEADS, DIM)),
+                                      ATT_OPTIONS(att_positions, .position_ids = positions),
+                                      ATT_OPTIONS(att_rotary_options, .frequencies = frequencies, .factor = factor)));
+        for (int i = 0; i < TOKENS * ROW; i++)
+            check_near(expected[i], y[i], (6 + 2 * (double)positions[i / ROW]) * FLT_EPSILON, "yarn [%d]", i);
+        att_tape_free(t);
+    }
+    free(x);
+}
+
 static void angles_are_exact_at_position_one_million(void **state)
 {
     (void)state;
@@ -279,6 +303,10 @@ static void wrong_options_are_named(void **state)
     REFUSED(ROTARY(input(t, x, ATT_DIMS(2, 1, 4)), .dims = 6), ATT_ERR_SHAPE,
             "rotary: dims = 6, not an even part of x, [2, 1, 4]");
     REFUSED(ROTARY(input(t, x, ATT_DIMS(2, 1, 4)), .base = NAN), ATT_ERR_ARGUMENT, "rotary: base is nan, not above 0");
+    REFUSED(ROTARY(input(t, x, ATT_DIMS(2, 1, 4)), .factor = -1), ATT_ERR_ARGUMENT,
+            "rotary: factor is -1, not above 0");
+    REFUSED(ROTARY(input(t, x, ATT_DIMS(2, 1, 4)), .frequencies = (const double[]){1, INFINITY}), ATT_ERR_ARGUMENT,
+            "rotary: frequencies[1] is inf");
 #undef REFUSED
 #undef SINUSOIDAL
 #undef ROTARY
@@ -316,6 +344,7 @@ int main(void)
         cmocka_unit_test(sinusoids_are_those_of_marian_and_of_the_paper),
         cmocka_unit_test(appended_sinusoids_are_what_is_added_to_zeros),
         cmocka_unit_test(rotations_are_those_of_llama_and_gptj),
+        cmocka_unit_test(rotations_by_frequencies_and_a_factor_are_those_of_yarn),
         cmocka_unit_test(angles_are_exact_at_position_one_million),
         cmocka_unit_test(products_of_what_is_turned_depend_on_the_distance),
         cmocka_unit_test(a_position_has_the_same_bits_however_it_is_given),

@@ -35,6 +35,8 @@ static void strides_are_taken_as_given(void **state)
     assert_false(att_is_dense(&t));
     assert_int_equal(att_wrap(&t, x, ATT_F32, ATT_DIMS(1, 6), (const int64_t[]){99, 1}), ATT_OK);
     assert_true(att_is_dense(&t)); /* the stride of a single row does not matter */
+    assert_int_equal(att_wrap(&t, NULL, ATT_F32, ATT_DIMS(3, 0, 5), NULL), ATT_OK);
+    assert_true(att_is_dense(&t)); /* nor does it matter that there is none */
     assert_int_equal(att_wrap(&t, x + 23, ATT_F32, ATT_DIMS(24), (const int64_t[]){-1}), ATT_OK);
     assert_int_equal(att_wrap(&t, x, ATT_F32, ATT_DIMS(1000, 24), (const int64_t[]){0, 1}), ATT_OK);
 }

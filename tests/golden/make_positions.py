@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes positions.txt: sinusoidal positions of transformers' Marian, and of the paper by its formula in float64; a
-tensor turned by the rotary positions of transformers' Llama (halves) and GPT-J (neighbours). A line is a name and its
-numbers.
+tensor turned by the rotary positions of transformers' Llama (halves; also with YaRN's frequencies and factor) and GPT-J
+(neighbours). A line is a name and its numbers.
 
     python3 make_positions.py
 
@@ -35,9 +35,17 @@ for features in 10, 7:
 positions = torch.tensor([[0, 1, 2, 3, 57, 400]])
 x = numbers(1, 1, positions.shape[1], HEADS, DIM, dtype=torch.float32)
 config = LlamaConfig(hidden_size=HEADS * DIM, num_attention_heads=HEADS, max_position_embeddings=1024)
-cosine, sine = modeling_llama.LlamaRotaryEmbedding(config)(x, positions)
-turned, _ = modeling_llama.apply_rotary_pos_emb(x.transpose(1, 2), x.transpose(1, 2), cosine, sine)
-store("llama", turned.transpose(1, 2))
+yarn = LlamaConfig(hidden_size=HEADS * DIM, num_attention_heads=HEADS, max_position_embeddings=1024,
+                   rope_parameters={"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0,
+                                    "original_max_position_embeddings": 256})
+for name, config in ("llama", config), ("yarn", yarn):
+    embedding = modeling_llama.LlamaRotaryEmbedding(config)
+    cosine, sine = embedding(x, positions)
+    turned, _ = modeling_llama.apply_rotary_pos_emb(x.transpose(1, 2), x.transpose(1, 2), cosine, sine)
+    store(name, turned.transpose(1, 2))
+    if config is yarn:
+        store("yarn_frequencies", embedding.inv_freq)
+        store("yarn_factor", [embedding.attention_scaling])
 table = modeling_gptj.create_sinusoidal_positions(1024, DIM)[positions]
 sine, cosine = torch.split(table, DIM // 2, dim=-1)
 store("gptj", modeling_gptj.apply_rotary_pos_emb(x, sine, cosine))

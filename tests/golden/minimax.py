@@ -98,6 +98,10 @@ log2 = lambda x: mp.log(1 + x) / ln2
 c, e = polynomial(lambda x: log2(x) / x - log2_e if x else 1 / ln2 - log2_e, range(10), mp.sqrt(0.5) - 1, mp.sqrt(2) - 1,
                   lambda x: x / log2(x) if x else ln2)
 show("log2(1 + x) / x - " + literal(log2_e) + ", relative to log2(1 + x) / x", e, c)
+log = lambda x: mp.log(1 + x)
+c, e = polynomial(lambda x: (log(x) - x) / x**2 if x else mp.mpf(-0.5), range(9), mp.sqrt(0.5) - 1, mp.sqrt(2) - 1,
+                  lambda x: x**2 / log(x) if x else mp.mpf(0), {0: mp.mpf(-0.5)}.items())
+show("(log(1 + x) - x) / x^2, relative to log(1 + x)", e, c)
 c, e = polynomial(lambda x: mp.tanh(x) - x, range(3, 12, 2), 0, 0.625, lambda x: 1 / mp.tanh(x) if x else 0)
 show("tanh x - x in x^2, x <= 5/8, relative to tanh", e, c)
 c, e = polynomial(lambda x: mp.erf(x) - x, range(1, 12, 2), 0, 0.875, lambda x: 1 / mp.erf(x) if x else 0)

@@ -96,7 +96,7 @@ static void sink_back(const att_backward_work *x, int queries)
     const att_param_view *sink = att_sink_of(x->plan, x->head.param);
     double sum = 0;
     for (int i = 0; i < queries; i++)
-        sum -= att_exp2(sink->data[0] * ATT_LOG2_E - (double)x->w.q.lse[i]) * (double)x->w.q.delta[i];
+        sum -= att_f64_exp2(sink->data[0] * ATT_LOG2_E - (double)x->w.q.lse[i]) * (double)x->w.q.delta[i];
     sink->grad[0] += (float)sum;
 }
 

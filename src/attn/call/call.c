@@ -53,9 +53,9 @@ static att_status check_shapes(const att_call *c, bool outputs)
     const att_attention_spec *s = &c->plan->spec;
     const axes *x = axes_of(c);
     att_status e = check_operand(c, "q", &a->q, s->heads, "spec.heads", s->head_dim, "spec.head_dim", false);
-    if (!e && a->cache)
+    if (!e && a->cache && !c->ragged)
         e = att_check_dim(ctx, "q", &a->q, 0, "the number of the cache's sequences", a->k.dim[0]);
-    else if (!e)
+    if (!e && !a->cache)
         e = check_keys(c, outputs);
     if (e || !outputs)
         return e;
@@ -106,9 +106,8 @@ static att_status check_outputs_apart(const att_call *c)
     return e || !a->lse.data ? e : att_call_check_apart(c, "lse", &a->lse);
 }
 
-/* offsets [n + 1] ascend from 0 to `tokens`; the longest sequence goes into *longest. */
-static att_status check_offsets(att_ctx *ctx, const char *name, const int64_t *offsets, int64_t n,
-                                const char *tokens_name, int64_t tokens, int64_t *longest)
+att_status att_check_offsets(att_ctx *ctx, const char *name, const int64_t *offsets, int64_t n, const char *tokens_name,
+                             int64_t tokens, int64_t *longest)
 {
     if (offsets[0] != 0)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "%s[0] = %lld, expected 0", name, (long long)offsets[0]);
@@ -152,9 +151,14 @@ static att_status check_sequences(att_call *c)
                         a->q_lengths ? "q_lengths" : "k_lengths");
     const int64_t *k_offsets = a->k_offsets ? a->k_offsets : a->q_offsets;
     const att_status e =
-        check_offsets(ctx, "q_offsets", a->q_offsets, a->n_sequences, "q.dim[0]", a->q.dim[0], &c->max_tq);
-    return e ? e
-             : check_offsets(ctx, a->k_offsets ? "k_offsets" : "q_offsets", k_offsets, a->n_sequences, "k.dim[0]",
+        att_check_offsets(ctx, "q_offsets", a->q_offsets, a->n_sequences, "q.dim[0]", a->q.dim[0], &c->max_tq);
+    if (e)
+        return e;
+    if (a->cache) {
+        c->max_tk = a->k.dim[2];
+        return ATT_OK;
+    }
+    return att_check_offsets(ctx, a->k_offsets ? "k_offsets" : "q_offsets", k_offsets, a->n_sequences, "k.dim[0]",
                              a->k.dim[0], &c->max_tk);
 }
 

@@ -43,19 +43,27 @@ typedef struct att_call {
     bool outputs;            /* v, out and lse have been checked, too */
     bool ragged;
     int64_t sequences, max_tq, max_tk;
-    unsigned inspected;                   /* bit i: mask i's inspect was true for all sequences */
-    att_tensor param[ATT_MAX_PARAMS];     /* the plan's, those that are not given all zero */
-    att_tensor q_rows, k_rows;            /* what the tiles see: args.q and k, or made of them by att_transform_begin */
-    bool keys_per_head;                   /* k_rows has a head for each of q's, not of k's */
-    att_range heads;                      /* query heads whose rows are transformed */
-    att_tensor floats[2];                 /* q and k in f32, where rows are made of them */
-    float *transformed[2], *converted[2]; /* memory of those that are not the caller's */
+    int64_t min_tq;                   /* forward: sequences of fewer queries, or of more than max_tq, are left out */
+    unsigned inspected;               /* bit i: mask i's inspect was true for all sequences */
+    att_tensor param[ATT_MAX_PARAMS]; /* the plan's, those that are not given all zero */
+    att_tensor q_rows, k_rows;        /* what the tiles see: args.q and k, or made of them by att_transform_begin */
+    bool keys_per_head;               /* k_rows has a head for each of q's, not of k's */
+    att_range heads;                  /* query heads whose rows are transformed */
+    att_tensor floats[2];             /* q and k in f32, where rows are made of them */
+    struct {
+        float *transformed, *converted;
+    } memory[2]; /* of rows of q and of k that are not the caller's */
 } att_call;
 
 /* Checks a call. outputs: v, out and lse too; without them only q and k. */
 att_status att_call_check(const att_plan *plan, const att_attention_args *args, bool outputs, att_call *call);
 /* The rank of q, k, v and out: 4, or 3 where ragged. */
 int att_call_rank(const att_call *call);
+/* Are parameters of a number for each key [tokens], not [B or 1, Tk]? Those in a cache are batched. */
+static inline bool att_call_ragged_keys(const att_call *call) { return call->ragged && !call->args.cache; }
+/* offsets [n + 1] ascend from 0 to `tokens`; the longest sequence goes into *longest. */
+att_status att_check_offsets(att_ctx *ctx, const char *name, const int64_t *offsets, int64_t n, const char *tokens_name,
+                             int64_t tokens, int64_t *longest);
 /* Tensors side by side in a struct, and their names. */
 typedef struct att_tensor_group {
     const char *name[5]; /* or one for all */

@@ -37,7 +37,7 @@ static void merge_row(void *arg, int row)
         const float mine = w[0] > 0 ? w[0] / sum * out[d * step] : 0;
         out[d * step] = mine + w[1] / sum * out2[d * step2];
     }
-    *lse = top + (float)att_log((double)sum);
+    *lse = top + (float)att_f64_log((double)sum);
 }
 
 static att_status check_pair(att_ctx *ctx, const char *out_name, const att_tensor *out, const char *lse_name,

@@ -24,19 +24,23 @@ static att_status check_pairs(const att_call *c, const char *name, const att_ten
     return ATT_OK;
 }
 
+/* Do numbers for each time step of q, or of k, have the dimension [tokens], not [B or 1, T]? */
+static bool is_ragged(const att_call *c, bool of_keys) { return of_keys ? att_call_ragged_keys(c) : c->ragged; }
+
 /* A number for each time step of q or k: [B or 1, T], ragged [tokens]. */
 static att_status check_steps(const att_call *c, const char *name, const att_tensor *t, att_dtype dtype, bool of_keys)
 {
     att_ctx *ctx = c->plan->ctx;
     const att_tensor *like = of_keys ? &c->args.k : &c->args.q;
-    const int time = c->ragged ? 0 : 1;
+    const bool ragged = is_ragged(c, of_keys);
+    const int time = ragged ? 0 : 1;
     char like_dim[16];
-    snprintf(like_dim, sizeof like_dim, "%s.dim[%d]", of_keys ? "k" : "q", c->ragged ? 0 : 2);
+    snprintf(like_dim, sizeof like_dim, "%s.dim[%d]", of_keys ? "k" : "q", ragged ? 0 : 2);
     const att_status e = att_check(ctx, name, t, dtype, time + 1);
-    if (!e && !c->ragged && t->dim[0] != 1 && t->dim[0] != c->sequences)
+    if (!e && !ragged && t->dim[0] != 1 && t->dim[0] != c->sequences)
         return att_fail(ctx, ATT_ERR_SHAPE, "%s.dim[0] = %lld, expected 1 or the number of sequences = %lld", name,
                         (long long)t->dim[0], (long long)c->sequences);
-    return e ? e : att_check_dim(ctx, name, t, time, like_dim, like->dim[c->ragged ? 0 : 2]);
+    return e ? e : att_check_dim(ctx, name, t, time, like_dim, like->dim[ragged ? 0 : 2]);
 }
 
 static att_status check_of_head(const att_call *c, const char *name, const att_tensor *t, const att_param_shape *shape)
@@ -118,7 +122,7 @@ static att_status set_default(att_call *c, int i)
                         param->shape->name, param->stage_name);
     if (!param->shape->as_queries || !before || before->stage != param->stage)
         return ATT_OK;
-    if (c->ragged ? a->k_offsets && a->k_offsets != a->q_offsets : c->max_tq != c->max_tk)
+    if (!c->ragged ? c->max_tq != c->max_tk : a->cache || (a->k_offsets && a->k_offsets != a->q_offsets))
         return att_fail(c->plan->ctx, ATT_ERR_ARGUMENT,
                         "the %s of \"%s\" are not given, but the keys (%lld) are others than the queries (%lld)",
                         param->shape->name, param->stage_name, (long long)c->max_tk, (long long)c->max_tq);
@@ -193,7 +197,7 @@ int64_t att_pairs_start(const att_tensor *t, const att_head *at, int64_t stride[
 static int64_t steps_start(const att_call *c, const att_tensor *t, int64_t sequence, bool of_keys)
 {
     const int64_t *offsets = of_keys && c->args.k_offsets ? c->args.k_offsets : c->args.q_offsets;
-    return c->ragged ? offsets[sequence] * t->stride[0] : t->dim[0] == 1 ? 0 : sequence * t->stride[0];
+    return is_ragged(c, of_keys) ? offsets[sequence] * t->stride[0] : t->dim[0] == 1 ? 0 : sequence * t->stride[0];
 }
 
 static void set_data(const att_tensor *t, int64_t first, att_param_view *o)
@@ -220,7 +224,7 @@ static void view_param(const att_call *c, int i, const att_head *at, att_param_v
         set_data(t, t->dim[0] == 1 ? 0 : at->head * t->stride[0], o);
     } else {
         const bool of_keys = kind == ATT_PER_KEY;
-        o->stride[of_keys] = t->stride[c->ragged ? 0 : 1];
+        o->stride[of_keys] = t->stride[is_ragged(c, of_keys) ? 0 : 1];
         set_data(t, steps_start(c, t, at->sequence, of_keys), o);
     }
 }

@@ -102,7 +102,7 @@ static att_status to_floats(att_call *c, const att_qk_operand *x, bool of_keys)
     if (from->dtype == ATT_F32)
         return ATT_OK;
     int64_t first, last;
-    const att_status e = make_wanted(c, from, heads, x->in, &c->converted[of_keys], to, &first, &last);
+    const att_status e = make_wanted(c, from, heads, x->in, &c->memory[of_keys].converted, to, &first, &last);
     for (int64_t h = first; !e && h < last; h++)
         att_for_each_row(c, convert, x->in, att_strided_rows_of(c, from, h), att_strided_rows_of(c, from, h),
                          att_strided_rows_of(c, to, h));
@@ -117,7 +117,7 @@ static att_status prepare(att_call *c, const att_qk_operand *x, bool of_keys)
         return ATT_OK;
     int64_t first = 0, last = x->heads;
     att_status e = to_floats(c, x, of_keys);
-    e = e ? e : make_wanted(c, x->rows, x->heads, x->out, &c->transformed[of_keys], to, &first, &last);
+    e = e ? e : make_wanted(c, x->rows, x->heads, x->out, &c->memory[of_keys].transformed, to, &first, &last);
     const bool project = x->how->kind == ATT_TRANSFORM_PROJECT;
     float *packed = e || !project ? NULL : att_alloc(ctx, att_gemm_packed_count(ctx, x->out, x->in), sizeof *packed);
     if (e || (project && !packed))
@@ -151,8 +151,8 @@ att_status att_transform_begin(att_call *c)
 void att_transform_end(att_call *c)
 {
     for (int i = 0; i < 2; i++) {
-        att_scratch_give(c->plan, c->transformed[i]);
-        att_scratch_give(c->plan, c->converted[i]);
+        att_scratch_give(c->plan, c->memory[i].transformed);
+        att_scratch_give(c->plan, c->memory[i].converted);
     }
 }
 

@@ -49,7 +49,8 @@ typedef struct decode_job {
 
 bool att_decode_suits(const att_call *call)
 {
-    return call->max_tq * (call->plan->spec.heads / call->plan->spec.kv_heads) <= ATT_DECODE_QUERIES;
+    const int64_t group = call->plan->spec.heads / call->plan->spec.kv_heads;
+    return group <= ATT_DECODE_QUERIES && call->max_tq * group <= ATT_DECODE_QUERIES; /* max_tq may be 0 */
 }
 
 /* Dot products are computed from rows; other scores, and modifiers but a sink, work on tiles. */
@@ -459,7 +460,11 @@ static void run_task(void *arg, int64_t i, int thread)
     }
 }
 
-static int64_t segments_of(int64_t tk) { return att_max(1, att_ceil_div(tk, ATT_KEY_SEGMENT)); }
+/* 0: the sequence is not part of the call */
+static int64_t segments_of(const att_call *call, const att_head_view *at)
+{
+    return att_forward_takes(call, at->rows) ? att_max(1, att_ceil_div(at->head.tk, ATT_KEY_SEGMENT)) : 0;
+}
 
 /* The sizes of a job, before its memory and tasks. */
 static decode_job job_of(const att_call *call)
@@ -483,7 +488,7 @@ static void partition(decode_job *j)
     for (int64_t b = 0; b < call->sequences; b++) {
         att_head_view at;
         att_call_head(call, b, 0, &at);
-        const int64_t tk = at.head.tk, segments = segments_of(tk);
+        const int64_t segments = segments_of(call, &at), tk = segments ? at.head.tk : 0;
         j->first[b] = j->items;
         j->items += segments * s->kv_heads;
         for (int64_t h = 0; h < s->kv_heads; h++)
@@ -501,7 +506,7 @@ size_t att_decode_workspace(const att_call *call)
     for (int64_t b = 0; b < call->sequences; b++) {
         att_head_view at;
         att_call_head(call, b, 0, &at);
-        items += (size_t)(segments_of(at.head.tk) * call->plan->spec.kv_heads);
+        items += (size_t)(segments_of(call, &at) * call->plan->spec.kv_heads);
     }
     return (j.scratch_count * (size_t)att_threads(call->plan->ctx) + items * j.accumulator_count) * sizeof(float);
 }

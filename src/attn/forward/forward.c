@@ -282,8 +282,8 @@ void att_add_sink(const att_plan *plan, const att_head_view *at, int rows, float
             continue;
         const double sink = (double)att_sink_of(plan, at->param)->data[0] * ATT_LOG2_E;
         const double before = max[i], after = att_fmax(before, sink);
-        left[i] = (float)att_exp2(before - after);
-        sum[i] = sum[i] * left[i] + (float)att_exp2(sink - after);
+        left[i] = (float)att_f64_exp2(before - after);
+        sum[i] = sum[i] * left[i] + (float)att_f64_exp2(sink - after);
         max[i] = (float)after;
     }
 }
@@ -455,6 +455,8 @@ static void partition(forward_job *j)
         att_head_view at;
         att_call_head(call, b, 0, &at);
         j->first[b] = j->items;
+        if (!att_forward_takes(call, at.rows))
+            continue;
         j->items += att_ceil_div(at.rows, each) * s->heads;
         flops +=
             2.0 * (double)at.head.tq * (double)at.head.tk * (double)(s->head_dim + s->value_dim) * (double)s->heads;
@@ -481,6 +483,31 @@ static att_status attend(const att_call *call)
     return memory ? ATT_OK : ATT_ERR_MEMORY;
 }
 
+bool att_forward_split(const att_call *call, att_call *decoded, att_call *tiled)
+{
+    const att_attention_spec *s = &call->plan->spec;
+    const int64_t max = ATT_DECODE_QUERIES / (s->heads / s->kv_heads), *offsets = call->args.q_offsets;
+    bool any = false;
+    if (!call->ragged || !call->args.cache || call->max_tq <= max)
+        return false;
+    for (int64_t b = 0; b < call->sequences; b++)
+        any = any || (offsets[b + 1] > offsets[b] && offsets[b + 1] - offsets[b] <= max);
+    *decoded = *tiled = *call;
+    decoded->max_tq = max;
+    decoded->min_tq = 1;
+    tiled->min_tq = max + 1;
+    return any;
+}
+
+static att_status compute(const att_call *call)
+{
+    att_call decoded, tiled;
+    if (!att_forward_split(call, &decoded, &tiled))
+        return att_decode_suits(call) ? att_decode(call) : attend(call);
+    const att_status e = att_decode(&decoded);
+    return e ? e : attend(&tiled);
+}
+
 att_status att_forward(const att_plan *plan, const att_attention_args *args)
 {
     att_call call;
@@ -488,7 +515,7 @@ att_status att_forward(const att_plan *plan, const att_attention_args *args)
     e = e ? e : att_transform_begin(&call);
     if (e)
         return e;
-    e = att_decode_suits(&call) ? att_decode(&call) : attend(&call);
+    e = compute(&call);
     att_transform_end(&call);
     if (!e && att_cancelled(plan->ctx))
         e = att_fail(plan->ctx, ATT_ERR_CANCELLED, "attention was cancelled");

@@ -15,8 +15,8 @@ static int bucket_of(int64_t buckets, float greatest, int64_t distance)
     const int64_t far = distance < 0 ? -distance : BOTH ? distance : 0;
     if (far < exact)
         return (int)(ahead + far);
-    const float range = (float)att_log((double)((float)far / (float)exact)), last = (float)(n - exact - 1);
-    const float share = range / (float)att_log((double)greatest / (double)exact) * (float)(n - exact);
+    const float range = (float)att_f64_log((double)((float)far / (float)exact)), last = (float)(n - exact - 1);
+    const float share = range / (float)att_f64_log((double)greatest / (double)exact) * (float)(n - exact);
     return (int)(ahead + exact + (int64_t)(share < last ? share : last));
 }
 

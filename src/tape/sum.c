@@ -1,0 +1,127 @@
+/* Sums and means over one dimension, or over all */
+#include "tape/tape.h"
+
+#include <string.h>
+
+typedef struct sum_job {
+    const att_kernels *k;
+    int64_t n, inner, blocks; /* blocks of columns in inner */
+    double divisor;
+    const float *x; /* [outer, n, inner] */
+    float *y;       /* [outer, inner] */
+} sum_job;
+
+enum { COLUMNS = 64, ROWS = 64, RUN = 4096 };
+
+/* Sums of n adjacent numbers: runs in the order of the kernel, their sums in ascending order in double. */
+static void sum_runs(const void *arg, int64_t first, int64_t last)
+{
+    const sum_job *j = arg;
+    for (int64_t o = first; o < last; o++) {
+        double total = 0;
+        for (int64_t i = 0; i < j->n; i += RUN)
+            total += (double)j->k->vector.sum(att_min(j->n - i, RUN), j->x + o * j->n + i);
+        j->y[o] = (float)(total / j->divisor);
+    }
+}
+
+/* Sums of n rows in a block of columns, in which narrow rows lie side by side: of each 64 rows of the block, then of
+ * these sums, in ascending order, so that an error grows with 64 + n / 64 roundings. */
+static void sum_columns(const void *arg, int64_t first, int64_t last)
+{
+    const sum_job *j = arg;
+    const int64_t inner = j->inner, fold = att_max(COLUMNS / inner, 1), rows = j->n / fold, rest = j->n % fold;
+    for (int64_t task = first; task < last; task++) {
+        const int64_t o = task / j->blocks, at = task % j->blocks * COLUMNS, columns = att_min(inner - at, COLUMNS);
+        const float *x = j->x + o * j->n * inner + at;
+        float part[COLUMNS], total[COLUMNS] = {0};
+        for (int64_t i = 0; i < rows; i += ROWS) {
+            memset(part, 0, sizeof part);
+            for (int64_t r = i; r < att_min(i + ROWS, rows); r++)
+                j->k->vector.add(columns * fold, part, x + r * fold * inner, part);
+            j->k->vector.add(columns * fold, total, part, total);
+        }
+        if (rest > 0)
+            j->k->vector.add(columns * rest, total, x + rows * fold * inner, total);
+        for (int64_t c = 0; c < columns; c++) {
+            for (int64_t f = 1; f < fold; f++)
+                total[c] += total[f * inner + c];
+            j->y[o * inner + at + c] = (float)((double)total[c] / j->divisor);
+        }
+    }
+}
+
+void att_tape_sum_dim(att_ctx *ctx, int64_t outer, int64_t n, int64_t inner, double divisor, const float *x, float *y)
+{
+    const sum_job j = {att_kernels_of(ctx->isa), n, inner, att_ceil_div(inner, COLUMNS), divisor, x, y};
+    if (inner == 1)
+        att_tape_for_rows(ctx, outer, n, sum_runs, &j);
+    else
+        att_tape_for_rows(ctx, outer * j.blocks, n * att_min(inner, COLUMNS), sum_columns, &j);
+}
+
+/* ---- backward: dx = dy / divisor, the same along the dimension */
+
+typedef struct sum_saved {
+    int64_t outer, n, inner;
+    float divisor;
+} sum_saved;
+
+static att_status backward(att_tape *t, const att_step *s)
+{
+    const sum_saved *how = s->saved;
+    float divisor = how->divisor, *to = att_tape_dx(t, s->in[0]);
+    if (!to)
+        return ATT_ERR_MEMORY;
+    const att_tensor dy = {.data = s->y->grad, .rank = 3, .dim = {how->outer, 1, how->inner}},
+                     dx = {.data = to, .rank = 3, .dim = {how->outer, how->n, how->inner}},
+                     by = {.data = &divisor}; /* of rank 0 */
+    att_tape_binary(t->ctx, att_binary_div, &dy, &by, &dx);
+    att_tape_dx_end(t, s->in[0], to);
+    return ATT_OK;
+}
+
+const att_operation att_operation_sum = {.name = "sum", .backward = backward, .ignores_y = true, .ignores_in = 1};
+const att_operation att_operation_mean = {.name = "mean", .backward = backward, .ignores_y = true, .ignores_in = 1};
+
+/* ---- forward */
+
+/* The shape of x without dimension dim; [1] if none is left, or dim is ATT_ALL_DIMS. False: x has no such dimension. */
+static bool shape_without(const att_tensor *x, int dim, att_tensor *y, sum_saved *how)
+{
+    *how = (sum_saved){1, att_count(x), 1, 1};
+    *y = (att_tensor){.rank = 1, .dim = {1}};
+    if (dim == ATT_ALL_DIMS)
+        return true;
+    const int at = att_tape_dim(x, dim, &how->outer, &how->inner);
+    if (at < 0)
+        return false;
+    how->n = x->dim[at];
+    if (x->rank > 1)
+        y->rank = 0;
+    for (int i = 0; i < x->rank; i++)
+        if (i != at)
+            y->dim[y->rank++] = x->dim[i];
+    return true;
+}
+
+static att_var *reduce(att_tape *t, const att_operation *op, att_var *x, int dim)
+{
+    if (!x || !att_tape_ready(t))
+        return NULL;
+    att_tensor shape;
+    sum_saved how;
+    if (!shape_without(&x->value, dim, &shape, &how))
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: dim = %d but x is %s", op->name, dim,
+                             att_shape_of(&x->value).text);
+    att_var *y = att_tape_var(t, shape.rank, shape.dim);
+    if (!y)
+        return NULL;
+    const int64_t divisor = op == &att_operation_mean ? att_max(how.n, 1) : 1;
+    how.divisor = (float)divisor;
+    att_tape_sum_dim(t->ctx, how.outer, how.n, how.inner, (double)divisor, x->value.data, y->value.data);
+    return att_tape_end(t, op, y, &x, 1, &how, sizeof how);
+}
+
+att_var *att_sum(att_tape *t, att_var *x, int dim) { return reduce(t, &att_operation_sum, x, dim); }
+att_var *att_mean(att_tape *t, att_var *x, int dim) { return reduce(t, &att_operation_mean, x, dim); }
