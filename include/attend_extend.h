@@ -157,6 +157,17 @@ typedef struct att_modifier_tile {
     const att_vectors *vectors;
 } att_modifier_tile;
 
+/* Who adds to what, and in which order. Functions are called by several threads at once, forward in any order; what
+ * `user` points to is shared by all of them. Backward, a tile_back adds without a lock: while it runs, no other thread
+ * adds to the numbers that its tile points to.
+ *   dkey, dkey_number: of one thread, which has these keys for all queries: query head after query head, and of each
+ * from the last queries to the first, some tiles at a time. dquery, dquery_number: threads wait for each other, so that
+ * keys come in ascending order. param[].grad of a parameter per head: a part of this thread's own for these keys, 0 at
+ * first; all parts are added up afterwards, in ascending order of sequences, heads and keys. Per pair: in place, in the
+ * same order. The order is the same for any number of threads, and so are the bits.
+ *
+ * Compile files with functions for tiles with -O3: GCC vectorises few of their loops without. */
+
 /* ---- Stages */
 
 /* Flags of scores, modifiers and masks. */
@@ -171,7 +182,7 @@ enum {
 };
 
 /* With ATT_PRODUCT, a function of q . k, and perhaps of a number a of the query and the same number b of the key, runs
- * on the library's matrix product, forward and backward:
+ * on the library's matrix product, forward and backward; key_dim is head_dim:
  *
  *     Gaussian     -|q - k|^2 / 2     q . k - a - b    number |x|^2 / 2
  *     cosine       q . k / |q| |k|    q . k a b        number 1 / |x|
@@ -180,8 +191,10 @@ enum {
  * `tile` is given q . k in s, a in query_number and b in key_number, and changes s to the scores. `tile_back` is given
  * q . k in s once more (it may write there) and the scores' gradient in ds, which it changes to that of q . k; it adds
  * the gradients of the numbers to dquery_number and dkey_number. From these the library computes those of queries and
- * keys: dquery and dkey are NULL. Both functions are needed, tile_back where there is a derivative; formula and
- * derivative are of whole pairs as ever. Caches serve such a score: its numbers are made of keys as they are read. */
+ * keys: dquery and dkey are NULL. Where a pair does not attend, tile_back finds 0 in s and in ds, and a number that is
+ * not finite is given as 0, so that sums over a tile need no test. Both functions are needed, tile_back where there is
+ * a derivative; formula and derivative are of whole pairs as ever. Caches serve such a score: its numbers are made of
+ * keys as they are read. */
 struct att_score {
     size_t size; /* sizeof(att_score) */
     const char *name;

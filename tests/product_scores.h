@@ -47,7 +47,7 @@ static inline void gaussian_tile_back(const att_score_tile *t)
     for (int j = 0; j < t->keys; j++) {
         float *s = t->s + j * t->stride, *ds = t->ds + j * t->stride;
         for (int64_t i = 0; i < t->columns; i++)
-            s[i] = ds[i] == 0 ? 0 : s[i] - t->query_number[i] - t->key_number[j];
+            s[i] -= t->query_number[i] + t->key_number[j];
         if (t->param[0].grad)
             *t->param[0].grad += t->vectors->dot(t->queries, ds, s);
         t->vectors->scale(t->columns, w, ds, ds);
@@ -138,12 +138,11 @@ static inline void cosine_tile_back(const att_score_tile *t)
         float *s = t->s + j * t->stride, *ds = t->ds + j * t->stride;
         const float k = t->key_number[j];
         for (int64_t i = 0; i < t->columns; i++) {
-            const float by_query = ds[i] * s[i] * k, by_key = ds[i] * s[i] * t->query_number[i];
-            t->dquery_number[i] += ds[i] == 0 ? 0 : by_query;
-            s[i] = ds[i] == 0 ? 0 : by_key;
+            s[i] *= ds[i];
+            t->dquery_number[i] += s[i] * k;
             ds[i] *= k * t->query_number[i];
         }
-        t->dkey_number[j] += t->vectors->sum(t->queries, s);
+        t->dkey_number[j] += t->vectors->dot(t->queries, s, t->query_number);
     }
 }
 static inline float inverse_length(const att_score_row *r)

@@ -85,9 +85,9 @@ static void add_row(att_verify_check *c, bool of_keys, int n, double before)
         double sum = 0, terms = 0;
         for (int other = 0; other < (of_keys ? c->queries : c->keys); other++) {
             const int64_t at = of_keys ? n * c->stride + other : other * c->stride + n;
-            const double x = c->given[at] == 0 ? 0 : (double)(of_keys ? query_of(c, other) : key_of(c, other))[d];
-            sum += x == 0 ? 0 : c->ds[at] * x;
-            terms += x == 0 ? 0 : fabs(c->ds[at] * x);
+            const double ds = c->ds[at], x = (of_keys ? query_of(c, other) : key_of(c, other))[d];
+            sum += ds == 0 ? 0 : ds * x; /* of the key of NaN */
+            terms += fabs(ds * x);
         }
         c->row[d] = (float)(before + sum);
         c->terms = fmax(c->terms, terms);
@@ -105,6 +105,11 @@ static att_status product_back(att_verify_check *c, const att_score_tile *t, dou
     static const char *const name[2] = {"dquery_number", "dkey_number"};
     att_status e = ATT_OK;
     set_products(c);
+    for (att_verify_position p = ATT_VERIFY_BEGIN; att_verify_next_pair(c, &p);)
+        c->s[p.at] = c->given[p.at] == 0 ? 0 : c->s[p.at];
+    for (int i = 0; i < 2; i++)
+        for (int n = 0; n < count[i]; n++)
+            c->number[i][n] = isfinite(c->number[i][n]) ? c->number[i][n] : 0;
     memcpy(c->ds, c->given, (size_t)(ATT_VERIFY_KEYS * c->stride) * sizeof *c->ds);
     for (int i = 0; i < 2; i++)
         att_verify_fill(i ? ATT_VERIFY_KEYS : panel, before, c->dnumber[i]);

@@ -334,13 +334,26 @@ static void modify_back(const att_block *b, int r, int i, const att_score_tile *
         apply_mask(b, r, 0, t.ds, t.stride);
 }
 
-/* ds of the scores becomes that of the products, and rows' numbers get their gradients. */
+/* y [n] = x, but 0 where that is not finite; NULL where x is */
+static const float *finite_numbers(int64_t n, const float *x, float *y)
+{
+    for (int64_t i = 0; x && i < n; i++)
+        y[i] = isfinite(x[i]) ? x[i] : 0;
+    return x ? y : NULL;
+}
+
+/* ds of the scores becomes that of the products, and rows' numbers get their gradients. Where a pair does not attend,
+ * all that its gradient of 0 is multiplied with is finite. */
 static void products_back(const att_block *b, int r, const att_score_tile *t)
 {
+    float query_number[ATT_MAX_Q_TILE] = {0}, key_number[ATT_KEY_BLOCK];
     att_score_tile products = *t;
     products.s = b->products + b->mask_tile->range[r].first * b->stride;
+    products.query_number = finite_numbers(t->queries, t->query_number, query_number);
+    products.key_number = finite_numbers(t->keys, t->key_number, key_number);
+    apply_mask(b, r, 0, products.s, t->stride);
     b->plan->score.tile_back(&products);
-    apply_mask(b, r, 0, t->ds, t->stride); /* 0 times the derivative at NaN */
+    apply_mask(b, r, 0, t->ds, t->stride); /* 0 times an infinite derivative at 0 */
 }
 
 static void score_back(const att_block *b, int r, const att_score_tile *t)
