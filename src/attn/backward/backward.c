@@ -295,7 +295,8 @@ att_status att_backward(const att_plan *plan, const att_attention_args *args, co
         return e;
     e = att_transform_back_begin(&call, &g, &j.rows);
     const att_add_order order = att_params_back_order(&call, &g);
-    j.params_count = att_params_back_count(&call, &g);
+    enum { LINE = 16 }; /* tasks that add to one cache line slow each other down */
+    j.params_count = att_round_up(att_params_back_count(&call, &g), LINE);
     const int64_t blocks =
         order || j.params_count ? 1 : att_backward_tasks_blocks(&call); /* else bits would depend on it */
     e = e ? e : att_backward_tasks_make(&call, order, blocks, &j.tasks);
