@@ -310,6 +310,21 @@ static void functions_that_do_not_fit_together_are_refused(void **state)
     att_close(ctx);
 }
 
+static void a_plan_says_that_the_score_runs_on_the_product(void **state)
+{
+    (void)state;
+    att_ctx *ctx = check_open(NULL, 1);
+    att_plan *plan =
+        plan_of(ctx, ATT_OPTIONS(att_attention_spec, .heads = 2, .head_dim = 8, .score = &polynomial_score));
+    att_plan_info info = {.size = sizeof info};
+    must(ctx, att_plan_describe(plan, NULL, &info));
+    const char *expected = "polynomial in tiles, on the matrix product; 0 modifiers, 0 masks; f32 in place";
+    assert_string_equal(info.forward.why, expected);
+    assert_string_equal(info.backward.why, expected);
+    att_plan_free(plan);
+    att_close(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +333,7 @@ int main(void)
         cmocka_unit_test(a_cache_gives_the_bits_of_the_full_pass),
         cmocka_unit_test(each_function_that_disagrees_is_named),
         cmocka_unit_test(functions_that_do_not_fit_together_are_refused),
+        cmocka_unit_test(a_plan_says_that_the_score_runs_on_the_product),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

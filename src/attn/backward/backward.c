@@ -178,6 +178,7 @@ static void end_grad_block(const att_backward_work *x, const att_kv_block *b, at
         att_rows_clear(&g->to, b->k0 + b->keys, x->task->k_rows, g->dim);
 }
 
+/* dK of a block is complete but for what the gradients of its keys' numbers give. */
 static void end_dk(const att_backward_work *x, att_kv_block *b)
 {
     att_grad_block_clear(&b->dk, 0, b->keys);

@@ -165,9 +165,10 @@ void att_row_numbers(const att_plan *plan, att_floats rows, int n, float *y)
 void att_row_numbers_back(const att_plan *plan, att_floats rows, int n, const float *dnumber, float *dx, int64_t stride)
 {
     for (int i = 0; plan->score.number && i < n; i++) {
+        if (dnumber[i] == 0)
+            continue;
         const att_score_row row = row_of(plan, rows, i);
-        if (dnumber[i] != 0)
-            plan->score.number_back(&row, dnumber[i], dx + i * stride);
+        plan->score.number_back(&row, dnumber[i], dx + i * stride);
     }
 }
 
