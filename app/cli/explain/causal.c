@@ -257,8 +257,9 @@ static void in_one_call(page *p, causal_lesson *l)
                     "copied). att_mask_causal is one of the masks that a call can have. It asks where the queries "
                     "stand among the keys, and there is no default:",
                     "バッチとは、複数の系列をまとめたものです。ここでは、同じ系列を二つ並べます"
-                    "（ストライドを0にするので、コピーはしません）。att_mask_causalは、呼び出しに付けられる"
-                    "マスクの一つです。クエリがキーのどの位置にあるかを指定する必要があり、既定値はありません。"});
+                    "（ストライドを0にするので、コピーはしません）。att_mask_causalは、呼び出しで"
+                    "指定できるマスクの一つです。クエリがキーに対してどの位置にあるかを指定する必要があり、"
+                    "既定値はありません。"});
     ANSWER(p,
            att_attention(
                ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, ATT_STAGES({.mask = att_mask_causal})),
