@@ -253,7 +253,7 @@ static void whole_layer(page *p, block_lesson *l)
     const int64_t n = l->words.n, d = l->words.dim;
     att_tensor X = l->X, Y = page_matrix(p, l->y, n, d), F = page_matrix(p, l->f, n, d), Z = {0}, Once = {0};
     att_var *y, *f, *z;
-    page_step(p, (text){"Residual and norm again: the layer", "もう一度、残差と正規化。これで一層"});
+    page_step(p, (text){"Residual and norm again: the layer", "もう一度、残差と正規化"});
     page_say(p, (text){"What the feed-forward network computes is added and normalised in the same way. That is the "
                        "layer:",
                        "フィードフォワードの結果も、同じように足して正規化します。これで一層です。"});
@@ -375,8 +375,9 @@ static void projection(page *p, block_lesson *l)
                     "probabilities of the next token. The paper takes the table of embeddings for this matrix, too "
                     "(section 3.4): a token is likely if its embedding points where z points. With the %" PRId64
                     " words as a vocabulary (and weights that have learned nothing yet):",
-                    "デコーダの最後の層の出力は、まだd個の数からなるベクトルです。もう一つの行列で、語彙の各トークンの"
-                    "スコア（ロジット）にし、softmaxで、次のトークンの確率にします。論文は、この行列にも埋め込みの表を"
+                    "デコーダの最後の層の出力は、まだd個の数からなるベクトルです。これを、もう一つの行列で語彙の"
+                    "各トークンのスコア（ロジット）に変え、softmaxで次のトークンの確率に変えます。論文は、この行列にも"
+                    "埋め込みの表を"
                     "使います（3.4節）。埋め込みがzと同じ向きのトークンほど、確率が高くなります。%" PRId64
                     "個の単語を語彙とみなすと、次のようになります（重みは、まだ何も学習していません）。"},
              n);

@@ -114,8 +114,9 @@ static void table(page *p)
                     "= 4 · 512 = 2048, N = 6. Each entry of a matrix is one parameter, and one multiplication with "
                     "an addition for each token. Parameters (with biases), and these multiply-adds per token:",
                     "論文の基本モデルは、d_model = 512、h = 8個のヘッドがそれぞれd_k = d_v = 512 / 8 = 64個の数、"
-                    "d_ff = 4 · 512 = 2048、N = 6です。行列の要素一つが、パラメータ一つ、そしてトークンごとに"
-                    "積和一回にあたります。パラメータ（バイアスも含む）と、トークンあたりのこの積和は、"
+                    "d_ff = 4 · 512 = 2048、N = 6です。行列の要素一つが、パラメータ一つ、そして"
+                    "トークン一つあたり積和演算一回にあたります。パラメータ（バイアスも含む）と、トークンあたりの積和演"
+                    "算の数は、"
                     "次のとおりです。"});
     page_line(p, "%-42s %12s %12s", "", "parameters", "per token");
     print_count(p, "attention", "4 d_model² + 4 d_model", block_attention_parameters(s), attention);

@@ -73,7 +73,7 @@ static void make_layers(page *p, translator_lesson *l)
     att_safetensors *file = l->file;
     att_nn_params *params = NULL;
     const att_nn_encoder_layer **encoder = l->encoder;
-    page_step(p, (text){"Its layers", "その層"});
+    page_step(p, (text){"Its layers", "モデルの層"});
     page_say(p, (text){"A layer requests its parameters by name, and load finds them in the file, where W_1 of the "
                        "first layer, for example, is model.encoder.layers.0.fc1.weight. Those of the decoder likewise:",
                        "層はパラメータを名前で要求し、loadがファイルの中から見つけます。たとえば最初の層のW_1は、"
@@ -331,7 +331,7 @@ static void encoder(page *p, translator_lesson *l)
             x[i + 1] = att_nn_norm_apply(t, n_2, att_add(t, y[i], f[i]));
         });
     page_say(
-        p, (text){"Of each the root mean square; and the share of h that is not 0. In an untrained layer it "
+        p, (text){"The root mean square of each, and the share of h that is not 0. In an untrained layer it "
                   "is about half; here few units are active for a token.",
                   "それぞれの二乗平均平方根と、hのうち0でないものの割合です。学習前の層なら、およそ半分です。ここでは、"
                   "一つのトークンに反応するユニットはわずかです。"});
@@ -431,11 +431,10 @@ static void part_by_part(page *p, translator_lesson *l)
                                                 "no cross-attention", "no residual",     "no layer norm"};
     const int64_t vocabulary = l->info.target_vocabulary;
     page_step(p, (text){"What each part is worth", "各部分を取り除くと"});
-    page_say(p,
-             (text){"The same weights, with one part left out in all layers: -log p of this translation, added up "
-                    "over its tokens, and for how many of them it is still the likeliest.",
-                    "同じ重みのまま、すべての層から一つの部分を取り除いてみます。この訳文の-log pを全トークンについて"
-                    "足したものと、いまもそれがいちばん確からしいトークンの数です。"});
+    page_say(p, (text){"The same weights, with one part left out in all layers: -log p of this translation, added up "
+                       "over its tokens, and for how many of them it is still the likeliest.",
+                       "同じ重みのまま、すべての層から一つの部分を取り除いてみます。この訳文の-log pを"
+                       "全トークンについて足したものと、それでも訳文のトークンがいちばん確からしい位置の数です。"});
     page_line(p, "%-18s  %8s  %s", "", "-log p", "likeliest");
     for (int k = 0; k < VARIANTS && p->status == ATT_OK; k++) {
         l->lacks = k;
