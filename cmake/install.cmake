@@ -19,7 +19,7 @@ endfunction()
 file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" prefix_from_pc "${prefix_from_pc}")
 
-# The same for what the tool reads: the models that come with it.
+# The models that come with attend, as seen from a program that is installed with it (src/model/find.c).
 file(RELATIVE_PATH data_from_program /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_DATADIR})
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/attend)

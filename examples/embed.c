@@ -1,7 +1,7 @@
 /* How similar are two sentences?
  *
  *     cc embed.c $(pkg-config --cflags --libs attend_model) -o embed
- *     ./embed ~/.local/share/attend/models/all-MiniLM-L6-v2 "The cat sleeps." "A kitten naps."
+ *     ./embed all-MiniLM-L6-v2 "The cat sleeps." "A kitten naps."
  */
 #include <attend_model.h>
 #include <stdio.h>
@@ -10,16 +10,18 @@
 int main(int argc, char **argv)
 {
     if (argc != 4) {
-        fprintf(stderr, "usage: embed MODEL_FOLDER SENTENCE SENTENCE\n");
+        fprintf(stderr, "usage: embed MODEL SENTENCE SENTENCE\n");
         return 2;
     }
     att_ctx *ctx = NULL;
+    att_model_path folder; /* of the model with this name or path */
     att_sentence *model = NULL;
     att_sentence_info info = {.size = sizeof info};
     float *embedding = NULL; /* [2, info.dim] */
     int failed = 1;
 
-    if (att_open(&ctx, NULL) != ATT_OK || att_sentence_open(ctx, argv[1], &model) != ATT_OK)
+    if (att_open(&ctx, NULL) != ATT_OK || att_model_find(argv[1], &folder) != ATT_OK ||
+        att_sentence_open(ctx, folder.text, &model) != ATT_OK)
         goto done;
     att_sentence_describe(model, &info);
     embedding = malloc(2 * (size_t)info.dim * sizeof *embedding);

@@ -1,6 +1,6 @@
 /* attend_model.h - models on top of attend_nn.h and attend_text.h: weights and whole models.
  *
- * Chapters: 1 Weights, 2 BERT, 3 Sentence embeddings, 4 Translation. Text is in attend_text.h.
+ * Chapters: 1 Weights, 2 BERT, 3 Sentence embeddings, 4 Translation, 5 Models by name. Text is in attend_text.h.
  *
  * A model is a folder in the format in which it is published. Settings are read from it, never assumed: an unsupported
  * setting is an error that names it. Files are validated completely before any of their content is used. Arguments that
@@ -428,6 +428,29 @@ typedef struct att_alignment {
 ATT_API att_status att_translate_alignment(const att_translator *m, const char *text, size_t bytes, const int32_t *ids,
                                            int64_t n, int64_t layer, int64_t head, att_alignment *out);
 ATT_API void att_alignment_free(const att_translator *m, att_alignment *a);
+
+/* ---- 5 Models by name --------------------------------------------------- */
+
+typedef struct att_model_path {
+    char text[4096]; /* zero-terminated */
+} att_model_path;
+/* The folder of a model, for the functions that open one. name is the first of these that is a folder:
+ *   a path;
+ *   "all-MiniLM-L6-v2", a name in the models folder: $ATTEND_MODELS, else $XDG_DATA_HOME/attend/models, else
+ *     $HOME/.local/share/attend/models;
+ *   the name of a model that comes with attend: share/attend/models where the program is installed, else `models`
+ * beside the program, else share/attend/models where the library was installed.
+ *
+ *     att_model_path path;
+ *     if (att_model_find("all-MiniLM-L6-v2", &path) || att_sentence_open(ctx, path.text, &m)) ... att_error(NULL)
+ *
+ * Errors: there is none, and the message says which there are; memory. */
+ATT_API att_status att_model_find(const char *name, att_model_path *out);
+/* The models folder, which need not exist. */
+ATT_API att_status att_models_folder(att_model_path *out);
+/* Calls each(user, name) for the models in the models folder, then for those that come with attend, each in
+ * alphabetical order: folders with a config.json. user or NULL. */
+ATT_API att_status att_models_list(void (*each)(void *user, const char *name), void *user);
 
 #ifdef __cplusplus
 }

@@ -26,6 +26,7 @@ static const att_schedule rates = {.size = sizeof rates, .max_rate = 0.01};
 static const att_loss_options learning = {.dropout = 0.1f, .sequence_ids = ids, .count = &(int64_t){0}};
 static void body(void *arg, int i) { (void)arg, (void)i; }
 static void progress(void *user, double share) { (void)user, (void)share; }
+static void each(void *user, const char *name) { (void)user, (void)name; }
 static att_var *apply(const void *user, att_tape *t, att_var *const *x) { return (void)user, att_scale(t, x[0], 2); }
 
 static att_status twice(const void *user, const att_tensor *x, const att_tensor *y)
@@ -78,11 +79,13 @@ static const fixture constants[] = {
     {"att_take_options.dst_size", &(size_t){sizeof(att_config)}},
     {"att_give_info.src_size", &(size_t){sizeof(att_bert_info)}},
     {"void (*)(void *arg, int i) body", &(void (*)(void *, int)){body}},
+    {"void (*)(void *user, const char *name) each", &(void (*)(void *, const char *)){each}},
     {"const att_function *", &(const att_function){sizeof(att_function), "twice", twice, twice_back}},
     {"att_recompute_fn apply", &(att_recompute_fn){apply}},
     {"const void *", "a b"},
     {"const char *", "a b"},
     {"const char *type_name", "att_config"},
+    {"att_model_find.name", "/"},
     {"const char *path", "written"}, /* what is written lies in the folder of its process */
     {"const char *folder", "written"},
     {"const char *const *", (const char *const[]){"a b"}},
@@ -103,6 +106,7 @@ static const fixture constants[] = {
     {"int64_t *", (int64_t[8]){0}},
     {"void *data", (float[4]){0}},
     {"void *arg", (char[1]){0}},
+    {"void *user", (char[1]){0}},
     {"att_take_options.dst", &(att_config){0}},
     {"att_give_info.dst", &(att_bert_info){.size = sizeof(att_bert_info)}},
     {"att_take_options.src", &(const att_config){.size = sizeof(att_config)}},
@@ -154,6 +158,7 @@ static const fixture constants[] = {
     {"att_tensor *", &(att_tensor){0}},
     {"att_tokens *", &(att_tokens){0}},
     {"att_text *", &(att_text){0}},
+    {"att_model_path *", &(att_model_path){""}},
     {"att_attention_map *", &(att_attention_map){.weights = NULL}},
     {"att_translation *", (att_translation[4]){[0] = {.score = 0}}},
     {"att_alignment *", &(att_alignment){.weights = NULL}},

@@ -3,7 +3,6 @@
 
 #include "cli/base/output.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static bool json;
@@ -50,7 +49,7 @@ static int print_sets(void)
 static int print_models(void)
 {
     bool more = false;
-    const int code = cli_models_list(print_name, &more);
+    const int code = cli_status(NULL, att_models_list(print_name, &more));
     if (!more && !json)
         fputs("none", stdout);
     return code;
@@ -96,9 +95,10 @@ static int run(int n, char **arguments)
     int code = cli_open(&ctx, threads);
     if (code)
         return code;
-    char *folder = cli_models_folder();
-    code = folder ? print_all(ctx, folder) : cli_fail_memory();
-    free(folder);
+    att_model_path folder;
+    code = cli_status(ctx, att_models_folder(&folder));
+    if (!code)
+        code = print_all(ctx, folder.text);
     att_close(ctx);
     return code;
 }

@@ -70,7 +70,7 @@ static void check_all(const char *command, long first, int step)
         check(command, n, run_failing(command, n, &hit), code, calm);
         n += n < first ? step : 1;
     } while (hit);
-    assert_true(n > 20);
+    assert_true(n > 10); /* the preloaded library counts */
 }
 
 static void a_model_is_opened_or_not(void **state)
@@ -102,7 +102,7 @@ static void work_without_a_model_is_done_or_not(void **state)
     check_all("$A plot log -o o", 100, 5);
     check_all("$A explain softmax --input words", 0, 1);
     check_all("$A info -t 1 --json", 0, 1);
-    check_all("$A embed -m nix", 20, 3);
+    check_all("$A embed -m nix", 0, 1);
 }
 
 int main(void)

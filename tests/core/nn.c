@@ -198,7 +198,7 @@ static void check_case(const char *name, const naming *names, att_var *(*apply)(
 {
     state_dict s = {.names = names};
     att_nn_params *p;
-    att_tensor y, dy, grad;
+    att_tensor y = {0}, dy, grad;
     char line[160];
     float *x = check_numbers(TOKENS * WIDTH, 1), *source = check_numbers(SOURCES * WIDTH, 2);
     call c = {

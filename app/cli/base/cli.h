@@ -104,9 +104,8 @@ typedef struct cli_model {
     att_sentence_info info;
     const char *name; /* as the user wrote it */
 } cli_model;
-/* The path of a model folder, malloc'd: the name as a path, in the models folder, or among the models of the
- * installation. */
-int cli_model_find(const char *name, char **path);
+/* att_model_find, and where the model is missing a hint how to get one */
+int cli_model_find(const char *name, att_model_path *path);
 int cli_model_open(cli_model *m, const char *name, int64_t threads);
 void cli_model_close(cli_model *m);
 
@@ -128,11 +127,5 @@ typedef struct cli_tokenizer {
 } cli_tokenizer;
 int cli_tokenizer_open(cli_tokenizer *t, const char *name);
 void cli_tokenizer_close(cli_tokenizer *t);
-
-/* $ATTEND_MODELS, else $XDG_DATA_HOME/attend/models, else ~/.local/share/attend/models; malloc'd, NULL: no memory. */
-char *cli_models_folder(void);
-/* Calls each(arg, name) for all models in the models folder, then for those of the installation, in alphabetical
- * order. */
-int cli_models_list(void (*each)(void *arg, const char *name), void *arg);
 
 #endif

@@ -182,16 +182,15 @@ static int open_training(embed_training *t)
                                 .max_rate = rate,
                                 .warmup = (int64_t)(warmup * (double)t->common.steps),
                                 .steps = t->common.steps};
-    char *path = NULL;
+    att_model_path path;
     int code = cli_model_find(model_name, &path);
     const att_sentence_training_options *o =
-        ATT_OPTIONS(att_sentence_training_options, .model = path, .resume = resume,
+        ATT_OPTIONS(att_sentence_training_options, .model = path.text, .resume = resume,
                     .evaluation_id = checksum(&t->valid), .note = t->common.note, .note_bytes = sizeof t->common.note,
                     .pairs = t->pairs.n, .texts = t->pairs.text, .bytes = t->pairs.bytes, .scores = t->pairs.score,
                     .batch = batch, .schedule = &rates, .weight_decay = decay, .clip = clip, .seed = (uint64_t)seed);
     if (!code)
         code = cli_status(t->common.ctx, att_sentence_training_open(t->common.ctx, folder, o, &t->common.training));
-    free(path);
     return code;
 }
 

@@ -1,0 +1,133 @@
+/* Models by name: the folders where they are searched */
+#include "attend_model.h"
+
+#include "attend_util.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_folder(const char *path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
+/* Does it fit? */
+ATT_PRINTF(2, 3) static bool set_path(att_model_path *path, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    const int n = vsnprintf(path->text, sizeof path->text, format, list);
+    va_end(list);
+    return n >= 0 && (size_t)n < sizeof path->text;
+}
+
+att_status att_models_folder(att_model_path *out)
+{
+    if (att_require(__func__, ATT_NAMED({"out", out})))
+        return ATT_ERR_ARGUMENT;
+    const char *own = getenv("ATTEND_MODELS"), *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    bool fits;
+    if (own && *own)
+        fits = set_path(out, "%s", own);
+    else if (data && *data)
+        fits = set_path(out, "%s/attend/models", data);
+    else
+        fits = set_path(out, "%s/.local/share/attend/models", home ? home : "");
+    return fits ? ATT_OK
+                : att_fail(NULL, ATT_ERR_ARGUMENT, "the models folder's path has more than %zu bytes",
+                           sizeof out->text - 1);
+}
+
+/* The models that come with attend: relative to the program, so that an installed tree may be moved, and so is a build
+ * folder; else where this library was to be installed. Is there such a folder? */
+static bool find_shipped(att_model_path *out)
+{
+    static const char *const from_program[] = {ATT_DATA_FROM_PROGRAM "/attend/models", "models"};
+    att_model_path program;
+    const ssize_t n = readlink("/proc/self/exe", program.text, sizeof program.text - 1);
+    if (n > 0) {
+        program.text[n] = 0;
+        *strrchr(program.text, '/') = 0;
+        for (size_t i = 0; i < sizeof from_program / sizeof from_program[0]; i++)
+            if (set_path(out, "%s/%s", program.text, from_program[i]) && is_folder(out->text))
+                return true;
+    }
+    return set_path(out, "%s/attend/models", ATT_DATA_FOLDER) && is_folder(out->text);
+}
+
+static att_status list_folder(const char *folder, void (*each)(void *user, const char *name), void *user)
+{
+    struct dirent **entries;
+    errno = 0;
+    const int n = scandir(folder, &entries, NULL, alphasort);
+    if (n < 0)
+        return errno == ENOMEM ? att_fail(NULL, ATT_ERR_MEMORY, "out of memory") : ATT_OK;
+    for (int i = 0; i < n; i++) {
+        const char *name = entries[i]->d_name;
+        att_model_path config;
+        struct stat s;
+        if (name[0] != '.' && set_path(&config, "%s/%s/config.json", folder, name) && stat(config.text, &s) == 0)
+            each(user, name);
+        free(entries[i]);
+    }
+    free(entries);
+    return ATT_OK;
+}
+
+att_status att_models_list(void (*each)(void *user, const char *name), void *user)
+{
+    if (att_require(__func__, ATT_NAMED({"each", each ? "" : NULL})))
+        return ATT_ERR_ARGUMENT;
+    att_model_path folder;
+    att_status s = att_models_folder(&folder);
+    s = s ? s : list_folder(folder.text, each, user);
+    return s || !find_shipped(&folder) ? s : list_folder(folder.text, each, user);
+}
+
+typedef struct name_list {
+    char text[512]; /* as many as fit */
+} name_list;
+
+static void append_name(void *user, const char *name)
+{
+    name_list *list = user;
+    const size_t n = strlen(list->text);
+    snprintf(list->text + n, sizeof list->text - n, "%s%s", n ? ", " : "", name);
+}
+
+static att_status not_found(const char *name, const char *folder)
+{
+    name_list list = {""};
+    const att_status s = att_models_list(append_name, &list);
+    return s ? s
+             : att_fail(NULL, ATT_ERR_IO,
+                        "\"%s\" is no folder and no model in %s, and none that comes with attend; there are: %s", name,
+                        folder, *list.text ? list.text : "none");
+}
+
+att_status att_model_find(const char *name, att_model_path *out)
+{
+    if (att_require(__func__, ATT_NAMED({"name", name}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    att_model_path own, shipped;
+    const att_status s = att_models_folder(&own);
+    if (s)
+        return s;
+    if (*name) {
+        if (set_path(out, "%s", name) && is_folder(out->text))
+            return ATT_OK;
+        if (set_path(out, "%s/%s", own.text, name) && is_folder(out->text))
+            return ATT_OK;
+        if (find_shipped(&shipped) && set_path(out, "%s/%s", shipped.text, name) && is_folder(out->text))
+            return ATT_OK;
+    }
+    out->text[0] = 0;
+    return not_found(name, own.text);
+}
