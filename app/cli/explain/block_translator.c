@@ -463,12 +463,13 @@ void block_translator(page *p)
 {
     static const char sentence[] = "Sie liest ein Buch.";
     translator_lesson l = {.info = {.size = sizeof l.info}, .ids = {.size = sizeof l.ids}};
-    char *folder = NULL;
-    if (p->status == ATT_OK)
-        p->code = cli_model_find(CLI_TRANSLATOR_SHIPPED, &folder);
-    if (!folder)
+    att_model_path folder;
+    if (p->status)
         return;
-    open_model(p, &l, folder);
+    p->code = cli_model_find(CLI_TRANSLATOR_SHIPPED, &folder);
+    if (p->code)
+        return;
+    open_model(p, &l, folder.text);
     if (p->status == ATT_OK) {
         sizes(p, &l);
         make_layers(p, &l);
@@ -482,5 +483,4 @@ void block_translator(page *p)
         part_by_part(p, &l);
     }
     close_model(&l);
-    free(folder);
 }
