@@ -5,6 +5,7 @@
 #include "att_lists.h"
 #include "fuzz.h"
 #include "attend_extend.h"
+#include "../tests/product_scores.h"
 
 #include <math.h>
 
@@ -141,12 +142,12 @@ static bool scattered(const att_mask_block *b)
 }
 static const att_mask scattered_mask = {.size = sizeof(att_mask), .name = "scattered", .keep = scattered};
 
-static const att_score *const own_score = &near_score;
+static const att_score *const own_score = &near_score, *const product_score = &gaussian_score;
 static const att_modifier *const own_modifier = &bent_modifier, *const without_derivative = &negative_modifier;
 static const att_mask *const own_mask = &scattered_mask;
 
 #define HANDLE(kind, name) &att_##kind##_##name,
-static const att_score *const *const scores[] = {&att_score_dot, ATT_score_LIST(HANDLE) & own_score};
+static const att_score *const *const scores[] = {&att_score_dot, ATT_score_LIST(HANDLE) & own_score, &product_score};
 static const att_modifier *const *const modifiers[] = {ATT_modifier_LIST(HANDLE) & own_modifier, &without_derivative};
 static const att_mask *const *const masks[] = {ATT_mask_LIST(HANDLE) & own_mask};
 #define COUNT(x) ((int)(sizeof(x) / sizeof(x)[0]))

@@ -97,16 +97,58 @@ static void spoil_rows(trial *t, att_tensor *x)
     }
 }
 
-static void append(trial *t)
+static int64_t longest_of(const trial *t)
 {
-    input *in = t->in;
-    addition a = {.all = pick(in, 2), .step = pick(in, 2), .shift = pick(in, 2)};
-    a.sequence = a.all ? ATT_ALL_SEQUENCES : rarely(in) ? odd_number(in) : pick(in, (int)t->sequences);
-    a.first = pick(in, TOKENS / 2);
-    a.n = a.step ? pick(in, TOKENS / 2 - MOST_SEQUENCES) : rarely(in) ? odd_number(in) : 2 * pick(in, 256);
     int64_t longest = 0;
     for (int64_t b = 0; b < t->sequences; b++)
         longest = t->book.length[b] > longest ? t->book.length[b] : longest;
+    return longest;
+}
+
+/* Tokens first, first + step, ... as the offsets say. */
+static void append_ragged(trial *t)
+{
+    input *in = t->in;
+    int64_t offsets[MOST_SEQUENCES + 1] = {0};
+    addition a = {.step = pick(in, 2), .first = pick(in, TOKENS / 2)};
+    const int max = a.step ? TOKENS / 2 / MOST_SEQUENCES : 256;
+    int64_t left = MOST_LENGTH - longest_of(t);
+    for (int64_t b = 0; b < t->sequences; b++) {
+        const int64_t n = pick(in, 3) ? pick(in, max) : 0;
+        offsets[b + 1] = offsets[b] + (n < left ? n : left);
+        left -= offsets[b + 1] - offsets[b];
+    }
+    a.n = offsets[t->sequences];
+    att_tensor k = rows_of(t, &t->tokens.k, &a), v = rows_of(t, &t->tokens.v, &a), *const x[] = {&k, &v};
+    for (int i = 0; i < 2; i++) { /* [kv_heads, tokens, dim] to [tokens, kv_heads, dim] */
+        const att_tensor y = *x[i];
+        x[i]->dim[0] = y.dim[1], x[i]->dim[1] = y.dim[0];
+        x[i]->stride[0] = y.stride[1], x[i]->stride[1] = y.stride[0];
+    }
+    if (rarely(in))
+        spoil_rows(t, pick(in, 2) ? &k : &v);
+    else if (rarely(in))
+        offsets[pick(in, (int)t->sequences + 1)] = odd_number(in);
+    const att_status e = att_cache_append_ragged(t->cache, offsets, &k, &v);
+    for (int64_t b = 0; b < t->sequences && !e; b++)
+        for (int64_t i = offsets[b]; i < offsets[b + 1]; i++)
+            t->book.token[b][t->book.length[b]++] = (unsigned char)(a.first + i * a.step);
+    holds(t, e);
+}
+
+static void append(trial *t)
+{
+    input *in = t->in;
+    const int kind = pick(in, 4);
+    if (kind == 2) {
+        append_ragged(t);
+        return;
+    }
+    addition a = {.all = kind % 2, .step = pick(in, 2), .shift = pick(in, 2)};
+    a.sequence = a.all ? ATT_ALL_SEQUENCES : rarely(in) ? odd_number(in) : pick(in, (int)t->sequences);
+    a.first = pick(in, TOKENS / 2);
+    a.n = a.step ? pick(in, TOKENS / 2 - MOST_SEQUENCES) : rarely(in) ? odd_number(in) : 2 * pick(in, 256);
+    const int64_t longest = longest_of(t);
     if (a.n > 0 && a.n < MOST_LENGTH && longest + a.n > MOST_LENGTH)
         a.n = MOST_LENGTH - longest;
     att_tensor k = rows_of(t, &t->tokens.k, &a), v = rows_of(t, &t->tokens.v, &a);
@@ -263,6 +305,59 @@ static void check_weights(const trial *t, const call *c, const att_plan *plain, 
     free(w[0]), free(w[1]);
 }
 
+/* Has a stage a number for each query, key or pair? */
+static bool has_tables(const trial *t)
+{
+    for (int i = 0; i < t->spec.n_stages; i++) {
+        const att_stage *s = &t->spec.stage[i];
+        const int n = s->mask ? s->mask->n_params : s->modifier->n_params;
+        for (int j = 0; j < n; j++)
+            if ((s->mask ? s->mask->param : s->modifier->param)[j].kind != ATT_PER_HEAD)
+                return true;
+    }
+    return false;
+}
+
+/* As ragged queries [tokens, heads, dim] they get the same. */
+static void check_ragged(const trial *t, const call *c)
+{
+    int64_t offsets[MOST_SEQUENCES + 1] = {0};
+    for (int64_t b = 0; b < t->sequences; b++)
+        offsets[b + 1] = offsets[b] + (c->args.q_lengths ? c->args.q_lengths[b] : c->tq);
+    const att_tensor *from[] = {&c->args.q, &c->args.out};
+    att_attention_args a = c->args;
+    att_tensor *to[] = {&a.q, &a.out};
+    const int64_t tokens = offsets[t->sequences], heads = t->spec.heads;
+    for (int i = 0; i < 2; i++) {
+        const size_t size = att_dtype_size(t->spec.dtype);
+        att_wrap(to[i], NULL, t->spec.dtype, ATT_DIMS(tokens, heads, from[i]->dim[3]), NULL);
+        to[i]->data = calloc((size_t)(tokens * heads * from[i]->dim[3]) + 1, size);
+    }
+    a.lse = (att_tensor){0};
+    a.q_lengths = NULL;
+    a.q_offsets = offsets;
+    a.n_sequences = t->sequences;
+    for (int pass = 0; pass < 2; pass++) {
+        const att_tensor *x = from[pass], *y = to[pass];
+        const size_t size = att_dtype_size(t->spec.dtype), row = (size_t)x->dim[3] * size;
+        for (int64_t b = 0; b < t->sequences; b++)
+            for (int64_t h = 0; h < heads; h++)
+                for (int64_t i = offsets[b]; i < offsets[b + 1]; i++) {
+                    const int64_t at = b * x->stride[0] + h * x->stride[1] + (i - offsets[b]) * x->stride[2];
+                    unsigned char *batched = (unsigned char *)x->data + at * (int64_t)size;
+                    unsigned char *ragged = (unsigned char *)y->data + (size_t)(i * heads + h) * row;
+                    if (pass == 0)
+                        memcpy(ragged, batched, row);
+                    for (size_t d = 0; pass && d < row; d += size)
+                        if (!(is_nan(t->spec.dtype, batched + d) && is_nan(t->spec.dtype, ragged + d)))
+                            fuzz_check(memcmp(batched + d, ragged + d, size) == 0, "ragged queries get other bits");
+                }
+        if (pass == 0)
+            fuzz_check(!att_forward(t->plan, &a), "ragged queries are refused");
+    }
+    free(a.q.data), free(a.out.data);
+}
+
 /* From tensors with one thread, then from the cache. */
 static void attend(trial *t)
 {
@@ -295,6 +390,8 @@ static void attend(trial *t)
         fuzz_check(compute(&c, t->plan, true) == ATT_ERR_UNSUPPORTED, "backward through a cache");
         if (t->spec.dtype == ATT_F32 && t->spec.align == ATT_ALIGN_BOTTOM_RIGHT && !c.args.q_lengths && c.tq > 0)
             check_last(t, &c);
+        if (t->spec.dtype != ATT_BF16 && !has_tables(t)) /* weights of bf16 may be rounded where queries are many */
+            check_ragged(t, &c);
     }
     drop(&first);
     att_plan_free(plain);

@@ -101,6 +101,8 @@ typedef struct att_vectors {
     void (*sub)(int64_t n, const float *a, const float *b, float *y); /* a - b */
     /* dx = dy (1 - tanh^2 x); dx may be dy */
     void (*tanh_back)(int64_t n, const float *x, const float *dy, float *dx);
+    float (*dot)(int64_t n, const float *a, const float *b);
+    float (*sum)(int64_t n, const float *x);
 } att_vectors;
 
 /* Queries [q, q + queries) by keys [k, k + keys), as a score sees them. Tiles lie transposed: s[j * stride + i] is of
@@ -117,14 +119,27 @@ typedef struct att_score_tile {
     const float *key; /* [keys, key_dim], rows key_stride apart */
     int64_t key_dim, key_stride;
     const att_param_view *param; /* [n_params] of the score */
-    float *s;                    /* [keys][columns]: scores, rows `stride` apart */
-    const float *ds;             /* backward: their gradient, laid as s */
+    float *s;                    /* [keys][columns]: scores, rows `stride` apart; with ATT_PRODUCT first q . k */
+    float *ds;                   /* backward: their gradient, laid as s; with ATT_PRODUCT then that of q . k */
     int64_t stride;              /* of s and ds */
     float *dquery;               /* backward, added to: [dim][columns] */
     float *dkey;                 /* backward, added to: [keys, key_dim], rows dkey_stride apart */
     int64_t dkey_stride;
     const att_vectors *vectors;
+    const float *query_number; /* [columns], of a score that has `number`; else NULL */
+    const float *key_number;   /* [keys] */
+    float *dquery_number;      /* backward, added to: [columns] */
+    float *dkey_number;        /* backward, added to: [keys] */
 } att_score_tile;
+
+/* A row of queries or of keys, as `number` of a score with ATT_PRODUCT sees it. */
+typedef struct att_score_row {
+    size_t size;
+    const void *user; /* that of the score */
+    const float *x;   /* [dim] */
+    int64_t dim;
+    const att_vectors *vectors;
+} att_score_row;
 
 /* The same as a modifier sees it: scores and positions, without queries and keys. */
 typedef struct att_modifier_tile {
@@ -142,18 +157,44 @@ typedef struct att_modifier_tile {
     const att_vectors *vectors;
 } att_modifier_tile;
 
+/* Who adds to what, and in which order. Functions are called by several threads at once, forward in any order; what
+ * `user` points to is shared by all of them. Backward, a tile_back adds without a lock: while it runs, no other thread
+ * adds to the numbers that its tile points to.
+ *   dkey, dkey_number: of one thread, which has these keys for all queries: query head after query head, and of each
+ * from the last queries to the first, some tiles at a time. dquery, dquery_number: threads wait for each other, so that
+ * keys come in ascending order. param[].grad of a parameter per head: a part of this thread's own for these keys, 0 at
+ * first; all parts are added up afterwards, in ascending order of sequences, heads and keys. Per pair: in place, in the
+ * same order. The order is the same for any number of threads, and so are the bits.
+ *
+ * Compile files with functions for tiles with -O3: GCC vectorises few of their loops without. */
+
 /* ---- Stages */
 
 /* Flags of scores, modifiers and masks. */
 enum {
-    ATT_NEEDS_ALIGN = 1, /* uses positions, so spec.align must be given */
-    ATT_BILINEAR = 2,    /* a score with s(c q, k) = c s(q, k): the scale is folded into the queries */
-    ATT_ADDITIVE = 4,    /* a modifier with s + c, c free of s: its derivative is 1 */
-    ATT_SINK = 8,        /* a modifier that changes no score: its parameter [heads or 1] joins each row's softmax */
-    ATT_HAS_VALUE = 16,  /* uses att_stage.value, which of other modifiers and masks must be 0 */
-    ATT_NEEDS_VALUE = 32 /* the same, and value[0] may not be 0 */
+    ATT_NEEDS_ALIGN = 1,  /* uses positions, so spec.align must be given */
+    ATT_BILINEAR = 2,     /* a score with s(c q, k) = c s(q, k): the scale is folded into the queries */
+    ATT_ADDITIVE = 4,     /* a modifier with s + c, c free of s: its derivative is 1 */
+    ATT_SINK = 8,         /* a modifier that changes no score: its parameter [heads or 1] joins each row's softmax */
+    ATT_HAS_VALUE = 16,   /* uses att_stage.value, which of other modifiers and masks must be 0 */
+    ATT_NEEDS_VALUE = 32, /* the same, and value[0] may not be 0 */
+    ATT_PRODUCT = 64      /* a score made of q . k, by the library's matrix product, and of a number of each row */
 };
 
+/* With ATT_PRODUCT, a function of q . k, and perhaps of a number a of the query and the same number b of the key, runs
+ * on the library's matrix product, forward and backward; key_dim is head_dim:
+ *
+ *     Gaussian     -|q - k|^2 / 2     q . k - a - b    number |x|^2 / 2
+ *     cosine       q . k / |q| |k|    q . k a b        number 1 / |x|
+ *     polynomial   (q . k + c)^n                       no number
+ *
+ * `tile` is given q . k in s, a in query_number and b in key_number, and changes s to the scores. `tile_back` is given
+ * q . k in s once more (it may write there) and the scores' gradient in ds, which it changes to that of q . k; it adds
+ * the gradients of the numbers to dquery_number and dkey_number. From these the library computes those of queries and
+ * keys: dquery and dkey are NULL. Where a pair does not attend, tile_back finds 0 in s and in ds, and a number that is
+ * not finite is given as 0, so that sums over a tile need no test. Both functions are needed, tile_back where there is
+ * a derivative; formula and derivative are of whole pairs as ever. Caches serve such a score: its numbers are made of
+ * keys as they are read. */
 struct att_score {
     size_t size; /* sizeof(att_score) */
     const char *name;
@@ -169,6 +210,10 @@ struct att_score {
     /* From ds, adds to dquery, dkey and param[].grad; nothing where ds is 0, whatever the key is (it may be NaN).
      * NULL: the derivative for each pair. */
     void (*tile_back)(const att_score_tile *t);
+    /* ATT_PRODUCT: the number of a row. NULL: none. */
+    float (*number)(const att_score_row *r);
+    /* Adds dnumber times its derivative to dx [dim]; needed where there is a derivative. */
+    void (*number_back)(const att_score_row *r, float dnumber, float *dx);
 };
 
 struct att_modifier {

@@ -6,6 +6,7 @@
 #include "attention_help.h"
 #include "att_lists.h"
 #include "attn/reference.h"
+#include "product_scores.h"
 #include "simd/isa.h"
 
 #include <math.h>
@@ -77,6 +78,7 @@ static const att_score weighted_score = {.size = sizeof(att_score),
                                          .derivative = weighted_derivative,
                                          .tile = weighted_tile};
 static const att_score *const own_tiled_score = &weighted_score;
+static const att_score *const own_products[] = {&gaussian_score, &polynomial_score, &cosine_score};
 
 /* A modifier is not told what is in the query and the key. */
 static inline double wave(const att_pair *p, double s)
@@ -134,7 +136,8 @@ static const att_mask *const own_tiled_mask = &striped_mask;
 /* ---- factors */
 
 #define HANDLE(kind, name) &att_##kind##_##name,
-static const att_score *const *const scores[] = {ATT_score_LIST(HANDLE) & own_score, &own_tiled_score};
+static const att_score *const *const scores[] = {ATT_score_LIST(HANDLE) & own_score, &own_tiled_score, &own_products[0],
+                                                 &own_products[1], &own_products[2]};
 static const att_modifier *const *const modifiers[] = {&no_modifier, ATT_modifier_LIST(HANDLE) & own_modifier};
 static const att_mask *const *const masks[] = {&no_mask, ATT_mask_LIST(HANDLE) & own_mask, &own_tiled_mask};
 static const struct {

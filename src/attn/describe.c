@@ -70,6 +70,7 @@ static void tiles_note(const att_plan *plan, bool back, const char *rows, char *
     snprintf(text, size, "%s in tiles%s%s; %d modifiers%s, %d masks; %s", s->name,
              !s->tile                                          ? " pair by pair, as it has only a formula"
              : back && !s->tile_back && !plan->builtin->is_dot ? ", back pair by pair"
+             : att_score_changes_products(plan)                ? ", on the matrix product"
                                                                : "",
              scale_note(plan), plan->n_modifiers, pairs_note(plan, back), plan->n_masks, rows);
 }

@@ -1,4 +1,4 @@
-/* Inside att_verify: numbers at random, numbers compared, and the part about masks. */
+/* Inside att_verify: one stage on one instruction set, numbers at random, numbers compared. */
 #ifndef ATT_ATTN_VERIFY_H
 #define ATT_ATTN_VERIFY_H
 
@@ -57,6 +57,92 @@ static inline att_head att_verify_place(const att_attention_spec *s, int round)
                       .position = round ? ATT_VERIFY_TK - ATT_VERIFY_TQ : 17};
 }
 
-att_status att_verify_mask(const att_plan *plan, int i); /* mask i */
+enum { ATT_VERIFY_KEYS = 37, ATT_VERIFY_ANY_EXTENT = 13 }; /* of a tile, at most; what ATT_ANY is */
+/* What there is already where a gradient is added to; a number that has been written over shows. */
+#define ATT_VERIFY_BEFORE 3.0
+#define ATT_VERIFY_STEP 0x1p-10f /* of differences */
+
+/* One stage on one instruction set: its operands, what the version for tiles gives, and what it should give. */
+typedef struct att_verify_check {
+    att_ctx *ctx;
+    const att_attention_spec *spec;
+    const att_kernels *kernels;
+    att_vectors vectors;
+    const char *stage, *isa;
+    const att_score *score;       /* one of both */
+    const att_modifier *modifier; /* is NULL */
+    const void *user;
+    const double *value; /* [2] */
+    float scale;         /* of the packed queries */
+    att_head at;
+    int64_t any; /* what ATT_ANY is */
+    uint64_t random;
+    att_arena memory;
+    bool out_of_memory;
+    double terms;              /* gradients are sums of terms up to this, which may cancel */
+    int q0, queries, k0, keys; /* the tile */
+    int64_t stride;            /* of its rows */
+
+    float *query, *key; /* [ATT_VERIFY_TQ, head_dim] [ATT_VERIFY_TK, key_dim] */
+    float *numbers[ATT_MAX_PARAMS];
+    att_param_view param[ATT_MAX_PARAMS];
+    float *packed_q, *s, *given, *ds, *dquery, *dkey;    /* as in the tiles; given: s before, of a score ds before */
+    float *number[2], *dnumber[2], *row;                 /* of rows, queries before keys; [head_dim] */
+    double *want_s, *want_ds, *want_dquery, *want_dkey;  /* laid the same way */
+    double *want_grad[ATT_MAX_PARAMS], *want_dnumber[2]; /* as param[].grad and dnumber */
+    double *dq, *dk, *dparam[ATT_MAX_PARAMS];            /* one pair's */
+} att_verify_check;
+
+/* A pair of the tile, in the order of its numbers. */
+typedef struct att_verify_position {
+    int i, j;
+    int64_t at; /* in s and ds */
+} att_verify_position;
+static const att_verify_position ATT_VERIFY_BEGIN = {.i = -1};
+static inline bool att_verify_next_pair(const att_verify_check *c, att_verify_position *p)
+{
+    if (++p->i >= c->queries) {
+        p->i = 0;
+        p->j++;
+    }
+    p->at = p->j * c->stride + p->i;
+    return p->j < c->keys;
+}
+
+/* Operands (verify_check.c). NULL: out of memory, and c->out_of_memory is set. */
+float *att_verify_floats(att_verify_check *c, int64_t n);
+float att_verify_uniform(att_verify_check *c);
+void att_verify_make_param(att_verify_check *c, int i, const att_param_shape *shape);
+void att_verify_make_operands(att_verify_check *c);
+/* Random gradients ds. Some are 0, and all of one key, whose row becomes NaN where spoil_key says so. */
+void att_verify_draw_gradients(att_verify_check *c, bool spoil_key);
+/* What functions are called with. */
+att_pair att_verify_pair(const att_verify_check *c, int64_t q, int64_t k);
+att_score_tile att_verify_score_tile(const att_verify_check *c);
+
+/* The sentence about a difference. */
+att_status att_verify_differ(const att_verify_check *c, const char *what, const char *where, double got,
+                             const char *than, double want);
+/* Compares got [n] with want. Where `before` was added to every other number, that is subtracted; the error sentence
+ * has the index. */
+att_status att_verify_sums(const att_verify_check *c, const char *name, int64_t n, const float *got, double before,
+                           const double *want);
+/* The same for the pairs of a tile; zeros: also where nothing is wanted. */
+att_status att_verify_tile(const att_verify_check *c, const char *what, const float *got, const char *than,
+                           const double *want, bool zeros);
+/* The pair's derivatives, as what they add to other numbers; returns a modifier's slope. */
+double att_verify_derivatives_of(const att_verify_check *c, const att_pair *p, double s);
+void att_verify_clear_pair(const att_verify_check *c);
+/* gradient [n] says how the formula depends on x [n], which the pair is made of: is it so, for some of them? */
+att_status att_verify_derivative(const att_verify_check *c, const att_pair *p, double s, const char *by, int64_t n,
+                                 float *x, const double *gradient);
+att_status att_verify_param_derivative(const att_verify_check *c, const att_pair *p, double s);
+/* A stage that does not say that it uses positions gives the same at all of them. */
+att_status att_verify_positions(const att_verify_check *c, unsigned flags);
+
+/* A score; transforms: its tiles see other rows than its formula. A modifier, with its value. Mask i. */
+att_status att_verify_score(att_verify_check *c, const att_score *s, bool transforms);
+att_status att_verify_modifier(att_verify_check *c, const att_modifier *m, const double *value);
+att_status att_verify_mask(const att_plan *plan, int i);
 
 #endif

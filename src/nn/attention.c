@@ -170,9 +170,9 @@ typedef struct application {
     att_nn_attention_call call;
     const att_plan *plan;
     att_attention_args args;
-    int64_t whole[2];       /* offsets of one sequence */
-    att_positions at;       /* of the rows of x */
-    int64_t *starts;        /* [n_sequences] lengths of the cache, to be freed; or NULL */
+    int64_t whole[2], whole_source[2]; /* offsets of one sequence */
+    att_positions at;                  /* of the rows of x */
+    int64_t *starts;                   /* [n_sequences] lengths of the cache, to be freed; or NULL */
     int64_t *equal_offsets; /* [n_sequences + 1] where each sequence of a cache gets as many tokens; or NULL */
     att_tensor param[MAX_PARAMS];
     att_var *variable[MAX_PARAMS];
@@ -181,13 +181,16 @@ typedef struct application {
 static bool fill_in_args(att_tape *t, const att_nn_attention *l, att_var *x, application *a)
 {
     const att_nn_attention_call *c = &a->call;
-    att_tensor value;
-    if (att_var_value(t, x, &value) || !att_nn_take_call(t, &a->args, sizeof a->args, c->args, "att_attention_args"))
+    att_tensor value, source = {0};
+    if (att_var_value(t, x, &value) || (c->source && att_var_value(t, c->source, &source)) ||
+        !att_nn_take_call(t, &a->args, sizeof a->args, c->args, "att_attention_args"))
         return false;
     if (!c->args && !c->cache) {
         a->whole[1] = value.dim[0];
         a->args.n_sequences = 1;
         a->args.q_offsets = a->whole;
+        a->whole_source[1] = source.dim[0];
+        a->args.k_offsets = c->source ? a->whole_source : NULL;
     }
     a->plan = c->dropout && c->dropout->p > 0 ? l->training_plan : l->plan;
     if (a->plan != l->plan) { /* dropout of attention weights */

@@ -99,6 +99,8 @@ seq 300 >"$work/in"
 says 1 'standard input:257: more than 256 vectors' $own
 seq 5000 | tr '\n' ' ' >"$work/in"
 says 1 'standard input:1: more than 4096 numbers in a vector' $own
+seq 1025 | tr '\n' ' ' >"$work/in"
+says 1 'the vectors have 1025 numbers, but this chapter has weights for no more than 1024' block --input -
 file '1 2\n3 4\n'
 says 1 'query 3: there are 2 vectors' $own --query 3
 says 1 "$work/absent: No such file or directory" softmax --input "$work/absent"

@@ -10,6 +10,8 @@
  * A modifier passes on |m'| of the error, and adds 8 units of |m(s)| + |s m'| + sum |p dm/dp|.
  * Errors of the scores are relative errors of the weights; from there on each quantity below is a product or a sum. */
 
+enum { MOST_DIM = 64 };
+
 typedef struct work {
     trial *t;
     att_plan *plan;                          /* of the same in f32, and */
@@ -68,6 +70,58 @@ static att_pair pair_at(const work *w, const att_head_view *at, int64_t q, int64
                       .key_dim = w->plan->spec.key_dim};
 }
 
+/* The magnitudes of a row's derivative by a score on the product: that by q . k times the other row, and that by the
+ * row's own number. */
+static void add_number_magnitudes(const work *w, const float *x, const float *other, float by_product, float by_number,
+                                  double *dx)
+{
+    const att_score *s = &w->plan->score;
+    const int64_t dim = w->plan->spec.head_dim;
+    float by_row[MOST_DIM] = {0};
+    const att_score_row row = {sizeof row, s->user, x, dim, &w->plan->vectors};
+    if (s->number)
+        s->number_back(&row, by_number, by_row);
+    for (int64_t d = 0; d < dim; d++)
+        dx[d] = fabs((double)by_product * other[d]) + fabs((double)by_row[d]);
+}
+
+/* They are sums of terms which may cancel: dq, dk and parameters' derivatives become the sums of their magnitudes. */
+static void walk_product(const work *w, const att_pair *p)
+{
+    const att_score *score = &w->plan->score;
+    const att_score_row row[2] = {{sizeof *row, score->user, p->query, p->dim, &w->plan->vectors},
+                                  {sizeof *row, score->user, p->key, p->dim, &w->plan->vectors}};
+    const float number[2] = {score->number ? score->number(&row[0]) : 0, score->number ? score->number(&row[1]) : 0};
+    float s = (float)dot_of(p->dim, p->query, p->key), ds = 1, dnumber[2] = {0};
+    double terms = fabs((double)number[0]) + fabs((double)number[1]);
+    for (int64_t d = 0; d < p->dim; d++)
+        terms += fabs((double)p->query[d] * p->key[d]);
+    att_param_view param[ATT_MAX_PARAMS];
+    for (int i = 0; i < score->n_params; i++) {
+        param[i] = p->param[i];
+        param[i].grad = NULL;
+        for (int64_t n = 0; w->param[i] && n < param[i].count; n++)
+            w->param[i][n] = fabs(w->param[i][n]) + terms;
+    }
+    score->tile_back(&(const att_score_tile){.size = sizeof(att_score_tile),
+                                             .head = p->head,
+                                             .user = p->user,
+                                             .queries = 1,
+                                             .keys = 1,
+                                             .columns = 1,
+                                             .param = param,
+                                             .s = &s,
+                                             .ds = &ds,
+                                             .stride = 1,
+                                             .vectors = &w->plan->vectors,
+                                             .query_number = &number[0],
+                                             .key_number = &number[1],
+                                             .dquery_number = &dnumber[0],
+                                             .dkey_number = &dnumber[1]});
+    add_number_magnitudes(w, p->query, p->key, ds, dnumber[0], w->dq);
+    add_number_magnitudes(w, p->key, p->query, ds, dnumber[1], w->dk);
+}
+
 static void walk_score(const work *w, const att_head_view *at, att_pair *p, walk *x)
 {
     const att_plan *plan = w->plan;
@@ -78,6 +132,8 @@ static void walk_score(const work *w, const att_head_view *at, att_pair *p, walk
     for (int i = 0; i < plan->score.n_params; i++)
         clear(w->param[i], at->param[i].count);
     plan->score.derivative(p, 1, w->dq, w->dk, w->param);
+    if (plan->score.flags & ATT_PRODUCT)
+        walk_product(w, p);
     const double s = plan->score.formula(p), scale = plan->spec.scale;
     double condition = fabs(s) + sum_of(p->dim, w->dq, p->query) + sum_of(p->key_dim, w->dk, p->key);
     for (int i = 0; i < plan->score.n_params; i++)

@@ -466,7 +466,7 @@ static void running_out_of_memory_leaves_all_sequences_unchanged(void **state)
         assert_int_equal(f.live, 0);
     }
     assert_true(worked);
-    assert_true(failures > 1); /* of which one after some pages have been made their own */
+    assert_true(failures > 1); /* one of them after some pages have been made their own */
 }
 
 int main(void)

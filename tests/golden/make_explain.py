@@ -2,6 +2,7 @@
 """Writes tests/golden/explain/figures.txt: the figures that the chapters of `attend explain` must show, computed by
 PyTorch. A line is CHAPTER|LABEL NUMBERS, and must stand in the chapter as a whole line, spaces aside.
 Usage: python3 tests/golden/make_explain.py"""
+import json
 import pathlib
 import numpy
 import torch
@@ -141,6 +142,8 @@ table("causal", words, attend(q, k, v)[0])
 table("causal", words, s.masked_fill(~past, -torch.inf))
 table("causal", words, torch.cat([w, w.sum(1, keepdim=True)], 1))
 table("causal", words, c)
+keys_in_rows = (k @ q.T / 2**0.5).masked_fill(torch.ones(6, 6).bool().tril(-1), -torch.inf)
+table("causal", words, torch.softmax(keys_in_rows, 0))
 afterwards = torch.softmax(s, -1) * past
 table("causal", words, torch.cat([afterwards, afterwards.sum(1, keepdim=True)], 1))
 leaking = s.clone()
@@ -249,6 +252,53 @@ for batch in 1, 3:
         attention_output, _ = torch.zeros(batch, 6, 2)
     except ValueError as error:
         lines.append(f"multi-head|batch {batch} ValueError: {error}")
+for h in range(2):
+    products = " + ".join(f"{a:.4g}×{text(b)}" for a, b in zip(x[1].tolist(), W[0][h]))
+    lines.append(f"multi-head|head {h + 1}: q = {products} = {text(q[1, h])}")
+
+
+class Unregistered(torch.nn.Module):
+    """The heads of a published class, with its list or with nn.ModuleList."""
+
+    def __init__(self, container, bias):
+        super().__init__()
+        for name, weight in zip("qkv", W):
+            layers = container([torch.nn.Linear(3, 1, bias=bias) for _ in range(2)])
+            for h, one in enumerate(layers):
+                one.weight.data = weight[h:h + 1].clone()
+            setattr(self, name, layers)
+        self.out_proj = torch.nn.Linear(2, 2)
+        self.out_proj.load_state_dict(out_proj.state_dict())
+
+    def forward(self, x):
+        rows = ([x @ one.weight.T for one in layers] for layers in (self.q, self.k, self.v))
+        return self.out_proj(torch.cat([attend(*head, past)[2] for head in zip(*rows)], 1))
+
+
+class Uninitialised(torch.nn.Module):
+    def __init__(self):
+        self.attention_func = torch.nn.Linear(1, 1)
+
+
+try:
+    Uninitialised()
+except AttributeError as error:
+    lines.append(f"multi-head|AttributeError: {error}")
+for container, count in (torch.nn.ModuleList, 14), (list, 2):
+    assert len(list(Unregistered(container, True).parameters())) == count
+    module = Unregistered(container, False)
+    losses = []
+    for step in range(301):
+        module.zero_grad()
+        loss = 0.5 * (module(x) - x[:, :2]).square().sum()
+        loss.backward()
+        if step in (0, 10, 100, 300):
+            losses.append(loss)
+        with torch.no_grad():
+            for parameter in module.parameters():
+                if parameter.grad is not None:
+                    parameter -= 0.1 * parameter.grad
+    show("multi-head", container.__name__, losses)
 lines.append("multi-head|[1, 2, 4]")
 lines.append("multi-head|[1, 4, 2]")
 
@@ -364,6 +414,167 @@ for bias in 0, 2, 4:
     show("fixed-context", f"b_z + {bias}", [torch.tensor(bias).double().sigmoid(), *influence(fixed, 32)[[0, -1]]])
     with torch.no_grad():
         gru.bias_ih_l0[UNITS:2 * UNITS] -= bias
+
+# block: nn.TransformerEncoderLayer, six of them; the counts of torch's modules; the shipped translator in float64
+def block_layer(width):
+    module = torch.nn.TransformerEncoderLayer(width, 1, 4 * width, dropout=0, batch_first=True, dtype=torch.float32)
+    return module.double().train()
+
+
+def block_attention(layer, x):
+    return layer.self_attn(x, x, x, need_weights=False)[0]
+
+
+torch.manual_seed(789)
+layers = [block_layer(3) for _ in range(6)]
+first = layers[0]
+a = block_attention(first, x)
+y = first.norm1(x + a)
+h = first.linear1(y).relu()
+f = first.linear2(h)
+z = first(x)
+for rows in a, x + a, y, h[:, :8], h[:, 8:], f:
+    table("block", words, rows)
+for rows in f[1:2], block_attention(first, y)[1:2], block_attention(first, y[1:2]):
+    show("block", "journey", rows[0])
+table("block", words, z)
+
+
+def spread(x):
+    return ((x - x.mean(0)).norm() / x.norm()).item()
+
+
+def put_spread(v):
+    assert abs(v - 1e-4) > 1e-6
+    return text(v) if v >= 1e-4 else "< 0.0001"
+
+
+states = [x, x, x]
+for i in range(7):
+    lines.append(f"block|{i} " + " ".join(put_spread(spread(s)) for s in states))
+    if i < 6:
+        alone, residual, whole = states
+        states = [block_attention(layers[i], alone), residual + block_attention(layers[i], residual), layers[i](whole)]
+table("block", words, torch.softmax(z @ x.T, -1))
+
+
+def count(module):
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def counts(n=6, d_model=512, d_ff=2048, h=8):
+    encoder = count(torch.nn.TransformerEncoderLayer(d_model, h, d_ff, device="meta"))
+    decoder = count(torch.nn.TransformerDecoderLayer(d_model, h, d_ff, device="meta"))
+    return encoder, decoder, n * (encoder + decoder)
+
+
+encoder, decoder, all_layers = counts()
+attention = count(torch.nn.MultiheadAttention(512, 8, device="meta"))
+lines.append(f"block|attention 4 d_model² + 4 d_model {attention:,} {4 * 512 * 512:,}")
+lines.append(f"block|feed-forward 2 d_model d_ff + biases {encoder - attention - 4 * 512:,} {2 * 512 * 2048:,}")
+lines.append(f"block|encoder layer 1 attention, 2 norms {encoder:,} {4 * 512 * 512 + 2 * 512 * 2048:,}")
+lines.append(f"block|decoder layer 2 attentions, 3 norms {decoder:,} {8 * 512 * 512 + 2 * 512 * 2048:,}")
+lines.append(f"block|6 + 6 layers {all_layers:,} {6 * (12 * 512 * 512 + 4 * 512 * 2048):,}")
+lines.append(f"block|encoder {encoder:,}, decoder {decoder:,}")
+short = 18 * 2 * (512 + 1) * 8 # of keys and queries, for each number by which d_k is less than 64
+for name, layers_of, paper in (("base", all_layers, 65), ("N = 2", counts(2)[2], 36), ("N = 4", counts(4)[2], 50),
+                               ("N = 8", counts(8)[2], 80), ("d_k = 16", all_layers - 48 * short, 58),
+                               ("d_k = 32", all_layers - 32 * short, 60), ("d_ff = 1024", counts(d_ff=1024)[2], 53),
+                               ("d_ff = 4096", counts(d_ff=4096)[2], 90)):
+    lines.append(f"block|{name} {layers_of:,} {paper} {paper - layers_of / 1e6:.2f}")
+encoder, decoder, all_layers = counts(3, 256, 1024, 4)
+lines.append(f"block|encoder 3 layers of {encoder:,}")
+lines.append(f"block|decoder 3 layers of {decoder:,}")
+lines.append(f"block|together {all_layers + 6000 * 256 + 6000:,}")
+
+folder = pathlib.Path(__file__).parents[2] / "models" / "tatoeba-de-en"
+data = (folder / "model.safetensors").read_bytes()
+begin = 8 + int.from_bytes(data[:8], "little")
+weight = {}
+for name, entry in json.loads(data[8:begin]).items():
+    if name != "__metadata__":
+        assert entry["dtype"] == "F16"
+        from_byte, to_byte = (begin + offset for offset in entry["data_offsets"])
+        values = numpy.frombuffer(data[from_byte:to_byte], dtype="<f2").astype("f8")
+        weight[name] = torch.from_numpy(values).reshape(entry["shape"])
+ids = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
+tokens = {i: token for token, i in ids.items()}
+E, bias = weight["model.shared.weight"], weight["final_logits_bias"][0]
+
+
+def apply_linear(name, x):
+    return x @ weight[f"{name}.weight"].T + weight[f"{name}.bias"]
+
+
+def multi_head(name, x, source, allowed=None):
+    q, k, v = (apply_linear(f"{name}.{part}_proj", rows).unflatten(1, (4, 64)).transpose(0, 1)
+               for part, rows in (("q", x), ("k", source), ("v", source)))
+    return apply_linear(f"{name}.out_proj", attend(q, k, v, allowed)[2].transpose(0, 1).flatten(1))
+
+
+def sublayer(name, x, result, lacks):
+    x = x if result is None else result if lacks == "residual" else x + result
+    if lacks == "layer norm":
+        return x
+    return torch.nn.functional.layer_norm(x, (256,), weight[f"{name}.weight"], weight[f"{name}.bias"])
+
+
+def translator_layer(name, x, lacks=None, source=None):
+    past_only = torch.ones(len(x), len(x)).bool().tril() if source is not None else None
+    a = None if lacks == "self-attention" else multi_head(f"{name}.self_attn", x, x, past_only)
+    y = sublayer(f"{name}.self_attn_layer_norm", x, a, lacks)
+    if source is not None:
+        cross = None if lacks == "cross-attention" else multi_head(f"{name}.encoder_attn", y, source)
+        y = sublayer(f"{name}.encoder_attn_layer_norm", y, cross, lacks)
+    h = apply_linear(f"{name}.fc1", y).relu()
+    f = apply_linear(f"{name}.fc2", h)
+    return sublayer(f"{name}.final_layer_norm", y, None if lacks == "feed-forward" else f, lacks), a, y, h, f
+
+
+def embedded(names):
+    angle = torch.arange(len(names)).double()[:, None] / 10000 ** (torch.arange(0, 256, 2) / 256)
+    return E[[ids[name] for name in names]] * 16 + torch.cat([angle.sin(), angle.cos()], 1)
+
+
+def translator_logits(source, reads, lacks=None, depth=3):
+    s, t = embedded(source), embedded(reads)
+    for i in range(3):
+        s = translator_layer(f"model.encoder.layers.{i}", s, lacks)[0]
+    for i in range(depth):
+        t = translator_layer(f"model.decoder.layers.{i}", t, lacks, s)[0]
+    return t @ E.T + bias
+
+
+def rounded_to(x, digits, error=2e-5):
+    x = float(x)
+    from_tie = abs(abs(x) * 10**digits % 1 - 0.5) * 10.0**-digits
+    assert from_tie > error * abs(x), f"{x}: f32 may round digit {digits} either way"
+    return f"{x:.{digits}f}"
+
+
+source = ["▁Sie", "▁liest", "▁ein", "▁Buch", ".", "</s>"]
+lines.append("block|" + " ".join(source))
+s = embedded(source)
+for i in range(3):
+    after, a, y, h, f = translator_layer(f"model.encoder.layers.{i}", s)
+    sizes = " ".join(rounded_to(rows.square().mean().sqrt(), 3) for rows in (s, a, y, f))
+    lines.append(f"block|{i + 1} {sizes} {100 * (h != 0).double().mean():.1f} %")
+    s = after
+reads = ["<pad>"]
+while reads[-1] != "</s>":
+    reads.append(tokens[int(translator_logits(source, reads)[-1].argmax())])
+reads, writes = reads[:-1], [ids[name] for name in reads[1:]]
+after = [torch.softmax(translator_logits(source, reads, depth=depth), -1).max(-1) for depth in (1, 2, 3)]
+for i, name in enumerate(reads):
+    best = " ".join(f"{tokens[int(depth.indices[i])]} {rounded_to(depth.values[i], 2)}" for depth in after)
+    lines.append(f"block|{name if i else '(start)'} {best}")
+for lacks in None, "feed-forward", "self-attention", "cross-attention", "residual", "layer norm":
+    log_p = torch.log_softmax(translator_logits(source, reads, lacks), -1)
+    right = (log_p.argmax(-1) == torch.tensor(writes)).sum()
+    loss = -log_p[range(len(writes)), writes].sum()
+    label = f"no {lacks}" if lacks else "all parts"
+    shown = rounded_to(loss, 1, 2e-6) if loss < 1000 else "> 1000"
+    lines.append(f"block|{label} {shown} {right} of {len(writes)}")
 
 path = pathlib.Path(__file__).parent / "explain" / "figures.txt"
 path.parent.mkdir(exist_ok=True)

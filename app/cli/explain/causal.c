@@ -108,6 +108,39 @@ static void before_softmax(page *p, causal_lesson *l)
                        "最初の単語が見ることができるのは自分だけなので、コンテキストは自分のバリューそのものです。"});
 }
 
+/* The same with a row for each key. */
+static void keys_in_rows(page *p, const causal_lesson *l)
+{
+    att_ctx *ctx = p->ctx;
+    int64_t n = l->of.words.n;
+    att_tensor E, A, Q = l->of.Q, K = l->of.K;
+    float *e = page_zeros(p, n, n, &E), *a = page_zeros(p, n, n, &A), *across = page_floats(p, n * n);
+    if (p->status != ATT_OK)
+        return;
+    page_say(p, (text){"Some write this matrix with a row for each key and a column for each query, e_ij = k_i · q_j / "
+                       "√d_k (`attend explain general-layer`). Then key i comes later than query j below the diagonal: "
+                       "it is the lower triangle that is masked, and softmax runs down the columns.",
+                       "この行列を、行をキー、列をクエリにして、e_ij = k_i · q_j / √d_kと書くこともあります"
+                       "（`attend explain general-layer`）。すると、キーiがクエリjより後になるのは対角線の下です。"
+                       "マスクするのは下三角で、softmaxは列の方向に計算します。"});
+    CALL(p, att_tensor_matmul(ctx, &K, &Q, true, &E));
+    if (p->status != ATT_OK)
+        return;
+    LOOP(p, for (int64_t i = 0; i < n; i++) for (int64_t j = 0; j < n; j++) e[i * n + j] =
+                i > j ? -INFINITY : e[i * n + j] / sqrtf(2););
+    CALL(p, att_tensor_softmax(ctx, &E, 0, &A));
+    square(p, l, a);
+    for (int64_t i = 0; i < n * n && p->status == ATT_OK; i++)
+        across[i] = a[i % n * n + i / n];
+    page_agree(p, (text){"W, and this matrix transposed", "Wと、この行列を転置したもの"}, l->w, across, n * n);
+    if (!p->own)
+        page_say(p,
+                 (text){"That is why one source masks the lower triangle and is right, and why the same mask on "
+                        "rows of queries would show each word only itself and the future.",
+                        "ある出典が下三角をマスクしているのは、そのためで、間違いではありません。しかし、"
+                        "行がクエリの行列に同じマスクを使うと、どの単語にも、自分と未来だけが見えることになります。"});
+}
+
 static void after_softmax(page *p, causal_lesson *l)
 {
     att_ctx *ctx = p->ctx;
@@ -257,8 +290,9 @@ static void in_one_call(page *p, causal_lesson *l)
                     "copied). att_mask_causal is one of the masks that a call can have. It asks where the queries "
                     "stand among the keys, and there is no default:",
                     "バッチとは、複数の系列をまとめたものです。ここでは、同じ系列を二つ並べます"
-                    "（ストライドを0にするので、コピーはしません）。att_mask_causalは、呼び出しに付けられる"
-                    "マスクの一つです。クエリがキーのどの位置にあるかを指定する必要があり、既定値はありません。"});
+                    "（ストライドを0にするので、コピーはしません）。att_mask_causalは、呼び出しで"
+                    "指定できるマスクの一つです。クエリがキーに対してどの位置にあるかを指定する必要があり、"
+                    "既定値はありません。"});
     ANSWER(p,
            att_attention(
                ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, ATT_STAGES({.mask = att_mask_causal})),
@@ -422,6 +456,7 @@ static att_status run(page *p)
     introduce(p, &l);
     scores(p, &l);
     before_softmax(p, &l);
+    keys_in_rows(p, &l);
     after_softmax(p, &l);
     leak(p, &l);
     largest_number(p, &l);

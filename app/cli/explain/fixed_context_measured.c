@@ -179,16 +179,18 @@ static void plot(page *p)
 static void single(page *p)
 {
     page_say(
-        p, (text){"That is why it can forget. How much a translator that has learnt does forget must be measured. "
-                  "runs/compare.sh lets three learn German to English, from the same sentences (Multi30k) with "
-                  "the same vocabulary, for about the same time: a GRU whose last state is all there is (fixed), "
-                  "the same with attention over all states (additive), and a Transformer. Then it takes BLEU, how "
-                  "near their translations are to people's, by the words of the source.",
-                  "これが、忘れてしまいうる理由です。学習した翻訳モデルが実際にどれだけ忘れるかは、測ってみなければ"
-                  "わかりません。runs/compare.shは、三つのモデルにドイツ語から英語への翻訳を学習させます。"
-                  "同じ文（Multi30k）、同じ語彙で、時間もほぼ同じです。最後の状態だけを使うGRU（fixed）、すべての状態に"
-                  "注意を向けるGRU（additive）、そしてTransformerです。それから、訳文が人の訳にどれだけ近いかを表す"
-                  "BLEUを、原文の単語数ごとに求めます。"});
+        p,
+        (text){
+            "That is why it can forget. How much a translator that has learnt does forget must be measured. "
+            "runs/compare.sh lets three learn German to English, from the same sentences (Multi30k) with "
+            "the same vocabulary, for about the same time: a GRU whose last state is all there is (fixed), "
+            "the same with attention over all states (additive), and a Transformer. Then it takes BLEU, how "
+            "near their translations are to people's, by the words of the source.",
+            "ここまでは、なぜ忘れうるのかという話でした。学習した翻訳モデルが実際にどれだけ忘れるかは、測ってみなければ"
+            "わかりません。runs/compare.shは、三つのモデルにドイツ語から英語への翻訳を学習させます。"
+            "同じ文（Multi30k）、同じ語彙で、時間もほぼ同じです。最後の状態だけを使うGRU（fixed）、すべての状態に"
+            "注意を向けるGRU（additive）、そしてTransformerです。それから、訳文が人の訳にどれだけ近いかを表す"
+            "BLEUを、原文の単語数ごとに求めます。"});
     page_say(p,
              (text){"Behind ± is half the interval that has 95 %% of the BLEU of 1,000 samples of the lines. It "
                     "tells what other lines might change, not what another training would. Seeds: %" PRId64 ".",
@@ -209,17 +211,18 @@ static void joined(page *p)
     page_say(p, (text){"The last column is what is left without attention: the share of additive's BLEU that fixed "
                        "has. Were length what a fixed context cannot hold, it would fall from row to row.",
                        "最後の列leftは、注意がないときに残るもの、つまりadditiveのBLEUに対するfixedのBLEUの割合です。"
-                       "固定長のコンテキストに収まらないのが長さであるなら、行を追って下がるはずです。"});
+                       "文の長さが原因で固定長のコンテキストに収まらないのなら、下の行ほどleftは小さくなるはずです。"});
 }
 
 static void written(page *p)
 {
     page_say(
-        p, (text){"But BLEU also falls where a translation ends too early, for whichever reason: a model that has "
-                  "learnt that a sentence is all there is may stop behind the first. So see how many words there "
-                  "are, of 100 that people wrote:",
-                  "ただし、訳文が早く終わりすぎても、理由が何であれBLEUは下がります。文は一つだけだと学習したモデルは、"
-                  "最初の文で止まるかもしれません。そこで、人の訳の100語に対して訳文が何語あるかも見ます。"});
+        p,
+        (text){"But BLEU also falls where a translation ends too early, for whichever reason: a model that has "
+               "learnt that a sentence is all there is may stop behind the first. So see how many words there "
+               "are, of 100 that people wrote:",
+               "ただし、訳文が早く終わりすぎても、理由が何であれBLEUは下がります。一行に一文しかないデータで学習した"
+               "モデルは、最初の文で訳し終えてしまうかもしれません。そこで、人の訳100語あたりの訳文の語数も見ます。"});
     page_line(p, "%6s %4s %7s %6s %12s %12s %12s", "", "seed", "words", "lines", models[FIXED], models[ADDITIVE],
               models[TRANSFORMER]);
     for (int t = 0; t < TEXTS; t++)

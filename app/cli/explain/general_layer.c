@@ -54,10 +54,10 @@ static void keys_and_values(page *p, general_layer_lesson *l)
     att_tensor X = l->X, W_k = l->Wk, W_v = l->Wv, K = l->K, V = l->V;
     page_step(p, (text){"Keys and values", "キーとバリュー"});
     page_say(p,
-             (text){"Two linear maps: W_k [D_x, D_k] makes keys as long as the queries, so that they can be compared; "
-                    "W_v [D_x, D_v] makes values, of any length: here D_v = %d.",
-                    "二つの線形変換です。W_k [D_x, D_k]は、クエリと比べられるように、クエリと同じ長さのキーを作ります。"
-                    "W_v [D_x, D_v]が作るバリューの長さは自由です。ここではD_v = %dです。"},
+             (text){"Two linear maps: W_k [D_x, D_k] makes keys of the queries' dimension, so that they can be "
+                    "compared; W_v [D_x, D_v] makes values, of any dimension: here D_v = %d.",
+                    "二つの線形変換です。W_k [D_x, D_k]は、クエリと比べられるように、クエリと同じ次元のキーを作ります。"
+                    "W_v [D_x, D_v]が作るバリューの次元は自由です。ここではD_v = %dです。"},
              VALUE);
     page_formula(p, "K = X W_k    V = X W_v");
     CALL(p, att_tensor_matmul(ctx, &X, &W_k, false, &K));
@@ -111,8 +111,8 @@ static void in_one_call(page *p, general_layer_lesson *l)
     att_tensor q = layer_heads(p, l->q, 1, 1, QUERIES, KEY), k = layer_heads(p, l->k, 1, 1, n, KEY);
     att_tensor v = layer_heads(p, l->val, 1, 1, n, VALUE), out = layer_heads(p, fused, 1, 1, QUERIES, VALUE);
     page_step(p, (text){"In one call", "一度の呼び出しで"});
-    page_say(p, (text){"Queries and keys may differ in number, keys and values in length.",
-                       "クエリとキーは数が違っていてもよく、キーとバリューは長さが違っていてもかまいません。"});
+    page_say(p, (text){"Queries and keys may differ in number, keys and values in dimension.",
+                       "クエリとキーは数が違っていてもよく、キーとバリューは次元が違っていてもかまいません。"});
     CALL(p, att_attention(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .value_dim = 3),
                           ATT_OPTIONS(att_attention_args, .q = q, .k = k, .v = v, .out = out)));
     page_agree(p, (text){"Y and att_attention", "Yとatt_attention"}, l->y, fused, QUERIES * VALUE);

@@ -1,12 +1,12 @@
 /* Multiple heads: a split without copies, attention of each head, out_proj; nn.MultiheadAttention; common mistakes. */
 // order: 60
-#include "layer.h"
+#include "multi_head.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-enum { SEED = 123, OUT = 2, HEADS = 2, PARAMETERS = 5 };
+enum { SEED = 123, OUT = MULTI_HEAD_OUT, HEADS = 2, PARAMETERS = MULTI_HEAD_PARAMETERS };
 
 typedef struct multi_head_lesson {
     layer of;
@@ -40,6 +40,35 @@ static void introduce(page *p, multi_head_lesson *l)
     page_table(p, (const char *const[]){"b_o"}, 1, NULL, OUT, l->bo);
 }
 
+/* That each head's query is made of all numbers of a word. */
+static void mixed(page *p, const multi_head_lesson *l)
+{
+    const vectors *v = &l->of.words;
+    const int64_t i = page_query(p, v);
+    const float *x = v->x + i * v->dim, *q = l->of.q + i * OUT, *w = l->of.wq;
+    page_say(p,
+             (text){"What is split is not the word but its query, key and value. Each row of W_q, W_k and W_v takes in "
+                    "all numbers of the word, so every head sees the whole word, in its own mixture. The queries of "
+                    "\"%s\":",
+                    "分けるのは単語ではなく、そのクエリ、キー、バリューです。W_q、W_k、W_vのどの行も、単語の数を"
+                    "すべて使います。ですから、どのヘッドも単語全体を、それぞれの混ぜ方で見ています。"
+                    "「%s」のクエリは次のとおりです。"},
+             v->labels[i]);
+    for (int64_t h = 0; h < HEADS && v->dim == 3; h++, w += 3)
+        page_line(p, "head %" PRId64 ": q = %.4g×%.4f + %.4g×%.4f + %.4g×%.4f = %.4f", h + 1, x[0], w[0], x[1], w[1],
+                  x[2], w[2], q[h]);
+    for (int64_t h = 0; h < HEADS && v->dim != 3; h++, w += v->dim)
+        page_line(p, "head %" PRId64 ": q = %.4g×%.4f + … + %.4g×%.4f = %.4f", h + 1, x[0], w[0], x[v->dim - 1],
+                  w[v->dim - 1], q[h]);
+    if (!p->own)
+        page_say(p, (text){"The source says that the dimensions of the token are divided among the heads, and asks why "
+                           "no head gets to see them all. Every head does: h matrices W_i^Q of [d_model, d_k], as the "
+                           "paper has them, lie side by side in one of [d_model, d_model].",
+                           "出典は、トークンの次元をヘッドどうしで分けると述べ、どのヘッドもすべての次元を見るほうが"
+                           "よいのではないかと問うています。実際には、どのヘッドもすべてを見ています。論文のh個の行列"
+                           "W_i^Q [d_model, d_k]を横に並べたものが、一つの行列[d_model, d_model]です。"});
+}
+
 static void split(page *p, multi_head_lesson *l, att_plan **plan, att_attention_args *args)
 {
     att_ctx *ctx = p->ctx;
@@ -47,6 +76,7 @@ static void split(page *p, multi_head_lesson *l, att_plan **plan, att_attention_
     float *q = l->of.q;
     att_tensor Q = {0};
     page_step(p, (text){"Splitting", "分割"});
+    mixed(p, l);
     page_say(p, (text){"Of two numbers the first head takes the first, the second the second: heads = 2, head_dim = 1. "
                        "Nothing is moved. The same numbers are seen as [batch, heads, time, dim]: the next head is 1 "
                        "number on, the next word 2.",
@@ -150,12 +180,8 @@ static void as_layers(page *p, multi_head_lesson *l, const att_plan *plan, att_t
     att_tape_reset(t);
 }
 
-/* w [PARAMETERS]: W_q, W_k, W_v, W_o, b_o */
-static void make_params(page *p, const multi_head_lesson *l, att_param **w)
+static void make_params(page *p, const att_tensor *const *value, att_param **w)
 {
-    att_tensor b = page_matrix(p, l->bo, 1, OUT);
-    b.rank = 1, b.dim[0] = OUT, b.stride[0] = 1;
-    const att_tensor *value[PARAMETERS] = {&l->of.Wq, &l->of.Wk, &l->of.Wv, &l->Wo, &b};
     for (int i = 0; i < PARAMETERS && p->status == ATT_OK; i++)
         p->status = att_param_new(p->ctx, value[i], &w[i]);
 }
@@ -358,13 +384,16 @@ static att_status run(page *p)
     att_plan *plan = NULL;
     att_tape *tape = NULL;
     att_param *w[PARAMETERS] = {0};
+    att_tensor b_o = {0};
+    const att_tensor *const value[PARAMETERS] = {&l.of.Wq, &l.of.Wk, &l.of.Wv, &l.Wo, &b_o};
+    p->status = att_wrap(&b_o, l.bo, ATT_F32, ATT_DIMS(OUT), NULL);
     introduce(p, &l);
     split(p, &l, &plan, &args);
     each_head(p, &l, plan, args);
     project(p, &l);
     if (p->status == ATT_OK)
         p->status = att_tape_new(p->ctx, NULL, &tape);
-    make_params(p, &l, w);
+    make_params(p, value, w);
     if (p->status == ATT_OK)
         as_layers(p, &l, plan, tape, w);
     pytorch_module(p, &l);
@@ -374,6 +403,7 @@ static att_status run(page *p)
         wrong_axis(p, &l, tape, w[3], w[4]);
     if (p->status == ATT_OK)
         unpacked(p, &l, plan);
+    multi_head_unregistered(p, &l.of, plan, value);
     att_tape_free(tape);
     for (int i = 0; i < PARAMETERS; i++)
         att_param_free(w[i]);

@@ -41,7 +41,7 @@ static void introduce(page *p, scores_lesson *l)
                     "interface, here the type att_score, and attention takes any: one field of the spec. The figures "
                     "below are the scores and weights of \"%s\", from queries and keys as in `attend explain "
                     "trainable`:",
-                    "softmaxもマスクもバリューの加重和も、スコアがどこから来たかを気にしません。そこで、スコアを一つの"
+                    "softmaxもマスクもバリューの加重和も、スコアの求め方には左右されません。そこで、スコアを一つの"
                     "インターフェース（ここではatt_score型）にしておけば、どんなスコアでも注意に使えます。"
                     "specのフィールド一つで選びます。以下の数値は「%s」のスコアと重みで、クエリとキーは"
                     "`attend explain trainable`と同じです。"},
@@ -111,12 +111,13 @@ static void general(page *p, scores_lesson *l)
     args.n_params = 1;
     att_plan *plan = NULL;
     page_step(p, (text){"General: a matrix in between", "一般形：行列をはさむ"});
-    page_say(p, (text){"A learned matrix M between the two; they need not even have the same length. With M = W_qᵀ W_k "
-                       "it compares the words themselves, x_i M x_j, and does what the two projections did: the scores "
-                       "are those of the dot product above.",
-                       "クエリとキーのあいだに、学習する行列Mをはさみます。両者の長さが同じである必要もありません。"
-                       "M = W_qᵀ W_kとすれば、単語そのものをx_i M x_jで比べることになり、二つの射影と同じ働きをします。"
-                       "スコアは、最初の内積と同じです。"});
+    page_say(p,
+             (text){"A learned matrix M between the two; they need not even have the same dimension. With M = W_qᵀ W_k "
+                    "it compares the words themselves, x_i M x_j, and does what the two projections did: the scores "
+                    "are those of the dot product above.",
+                    "クエリとキーのあいだに、学習する行列Mをはさみます。両者の次元が同じである必要もありません。"
+                    "M = W_qᵀ W_kとすれば、単語そのものをx_i M x_jで比べることになり、二つの射影と同じ働きをします。"
+                    "スコアは、最初の内積と同じです。"});
     page_formula(p, "s = q M k");
     CALL(p, att_tensor_matmul(ctx, &W_qt, &W_k, false, &M));
     static const char *const names[] = {"M 1", "M 2", "M 3"};

@@ -75,7 +75,7 @@ static void scores(page *p, simplified_lesson *l)
              (text){"The score of a word is the dot product of the query with it: multiply number by number, and add "
                     "the products up. att_tensor_matmul makes all of them at once, Q [1, %lld] times X transposed.",
                     "単語のスコアは、クエリとその単語のドット積（内積）です。対応する数どうしを掛け、すべて足します。"
-                    "att_matmulなら、Q [1, %lld]とXの転置との積として、全部を一度に計算できます。"},
+                    "att_tensor_matmulなら、Q [1, %lld]とXの転置との積として、全部を一度に計算できます。"},
              (long long)l->v.dim);
     page_formula(p, "s_j = q · x_j = Σ_c q_c x_jc");
     CALL(p, att_tensor_matmul(ctx, &Q, &X, true, &S));
@@ -108,7 +108,7 @@ static void weights(page *p, simplified_lesson *l)
         (text){
             "att_tensor_softmax subtracts the largest score from all of them first. The weights are the same, and no "
             "exponential overflows: see `attend explain softmax`.",
-            "att_softmaxは、まず全スコアから最大値を引きます。重みは同じで、指数関数がオーバーフローすることも"
+            "att_tensor_softmaxは、まず全スコアから最大値を引きます。重みは同じで、指数関数がオーバーフローすることも"
             "ありません。くわしくは`attend explain softmax`を見てください。"});
 }
 
@@ -239,6 +239,6 @@ static att_status run(page *p)
 
 const chapter chapter_simplified = {
     .about = {"scores, weights and a context vector of three words, by hand",
-              "三つの単語のスコア、重み、コンテキストベクトルを、掛け算ひとつずつ"},
+              "三つの単語のスコア、重み、コンテキストベクトル。掛け算を一つずつ追って"},
     .run = run,
 };

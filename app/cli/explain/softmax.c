@@ -69,7 +69,7 @@ static void one_query(page *p, softmax_lesson *l)
     page_say(
         p, (text){"The same as one call, a row times a matrix:", "行と行列の積として、一度に計算することもできます。"});
     CALL(p, att_tensor_matmul(ctx, &Q, &X, true, &S));
-    page_agree(p, (text){"Loops and att_tensor_matmul", "ループとatt_matmul"}, loops, s, n);
+    page_agree(p, (text){"Loops and att_tensor_matmul", "ループとatt_tensor_matmul"}, loops, s, n);
     if (p->own || l->row != 1)
         return;
     float cut = 0; /* journey with itself, from digits cut off as the source has it */
@@ -205,7 +205,7 @@ static void context(page *p, softmax_lesson *l)
     page_table(p, (const char *const[]){"c"}, 1, NULL, dim, c);
     memcpy(loops, c, (size_t)dim * sizeof *c);
     CALL(p, att_tensor_matmul(ctx, &W, &X, false, &C));
-    page_agree(p, (text){"Loops and att_tensor_matmul", "ループとatt_matmul"}, loops, c, dim);
+    page_agree(p, (text){"Loops and att_tensor_matmul", "ループとatt_tensor_matmul"}, loops, c, dim);
 }
 
 static void all_scores(page *p, softmax_lesson *l)
@@ -356,6 +356,6 @@ static att_status run(page *p)
 
 const chapter chapter_softmax = {
     .about = {"three ways from scores to weights, an overflow, then all queries",
-              "スコアから重みへの三つの道と桁あふれ、そして全クエリの一括計算"},
+              "スコアから重みへの三つの方法とオーバーフロー、そして全クエリの一括計算"},
     .run = run,
 };

@@ -431,8 +431,8 @@ static void cross(page *p, const three_uses_lesson *l)
     page_say(p, (text){"Q = the target, X = the source: source-to-target attention, with which all of this began. Only "
                        "here does the decoder learn what it has to translate. Rows are now the tokens that are written "
                        "at that step.",
-                       "Q = 訳文、X = 原文。注意の始まりとなった、source-to-target attentionです。何を訳すのかを"
-                       "デコーダが知るのは、ここだけです。行は、そのとき書かれるトークンです。"});
+                       "Q = 訳文、X = 原文。source-to-target attentionです。注意はもともと、この形で始まりました。"
+                       "何を訳すのかをデコーダが知るのは、ここだけです。行は、そのとき書かれるトークンです。"});
     show_head(p, &l->use[CROSS]);
     page_say(p, (text){"The mean of the last layer's heads; for each token the one that it looks at most:",
                        "最後の層の全ヘッドの平均で、各トークンがいちばん見ているトークンは、次のとおりです。"});

@@ -25,7 +25,7 @@ static size_t lay_out(const att_call *c, int64_t blocks, float *p, att_backward_
     const att_attention_spec *s = &plan->spec;
     const int64_t panel = plan->kernels->q_tile, tile = ATT_KEY_BLOCK * Q_TILES * panel, keys = blocks * ATT_KEY_BLOCK;
     const int64_t converted = s->dtype == ATT_F32 ? 0 : 1, copies = att_call_copies(c) ? 1 : 0;
-    const int64_t dims = plan->q_dim + plan->k_dim + s->value_dim;
+    const int64_t dims = plan->q_dim + plan->k_dim + s->value_dim, numbers = plan->score.number != NULL;
     float *pair = NULL;
     const int64_t dk_stride = att_round_up(plan->k_dim, panel), dv_stride = att_round_up(s->value_dim, panel);
     *w = (att_backward_scratch){0};
@@ -36,8 +36,10 @@ static size_t lay_out(const att_call *c, int64_t blocks, float *p, att_backward_
         {&w->q.dout_packed, Q_TILES * s->value_dim * panel},
         {&w->q.q_rows, att_score_is_dot(plan) * Q_TILES * panel * att_round_up(plan->q_dim, panel)},
         {&w->q.dout_rows, Q_TILES * panel * dv_stride},
+        {&w->q.numbers, numbers * Q_TILES * panel},
         {&w->p, tile},
         {&w->ds, tile},
+        {&w->products, att_score_changes_products(plan) * tile},
         {&w->dk, keys * dk_stride},
         {&w->dv, keys * dv_stride},
         {&w->dq_rows, panel * plan->q_dim},
@@ -48,6 +50,7 @@ static size_t lay_out(const att_call *c, int64_t blocks, float *p, att_backward_
         {&w->q.pairs[0], plan->bf16_pairs * Q_TILES * panel * att_bf16_pairs_in(plan->q_dim)},
         {&w->q.pairs[1], plan->bf16_pairs * Q_TILES * panel * att_bf16_pairs_in(s->value_dim)},
         {&w->packed_keys, plan->bf16_pairs * keys * att_bf16_pairs_in(plan->k_dim)},
+        {&w->dnumber, numbers * keys},
         {&w->precomputed, keys * att_precomputed_count(plan)},
         {&w->row, dims},
         {&pair, att_round_up((int64_t)(att_pair_scratch(c) * sizeof(double) / sizeof(float)), 16)}};
@@ -81,14 +84,6 @@ static bool is_done(const att_backward_work *x, int64_t q0)
     return x->task->k0 + x->task->keys <= first || x->task->k0 >= last;
 }
 
-/* What the score precomputes of each key of a block. */
-static void precompute(const att_plan *plan, const att_kv_block *b)
-{
-    const int64_t count = att_precomputed_count(plan);
-    for (int j = 0; count && j < b->keys; j++)
-        plan->builtin->transforms->precompute(plan->k_dim, b->key.at + j * b->key.stride, b->precomputed + j * count);
-}
-
 /* The block's keys and values of the query head that is computed, in pairs of bf16 where these are multiplied. */
 static void read_keys(const att_backward_work *x, int i, att_kv_block *b)
 {
@@ -117,10 +112,11 @@ static void backward_head(att_backward_work *x, int64_t head_in_group, int64_t g
     x->head.dlse = att_call_rows(c, &j->grads->dlse, sequence, head, false);
     x->head.dq = att_call_rows(c, &j->rows.dq, sequence, head, false);
     x->head.dq_sum = j->dq + (x->task->slot * group + head_in_group) * j->dq_count;
+    x->head.dnumber = x->plan->score.number ? x->head.dq_sum + j->dnumbers_at : NULL;
     for (int i = 0; i < x->n_blocks; i++) {
         read_keys(x, i, &x->blocks[i]);
         if (head_in_group == 0 || c->keys_per_head)
-            precompute(x->plan, &x->blocks[i]);
+            att_precompute(x->plan, x->blocks[i].key, x->blocks[i].keys, x->blocks[i].precomputed);
     }
     point_params(x, head_in_group);
     att_backward_begin(x);
@@ -182,6 +178,15 @@ static void end_grad_block(const att_backward_work *x, const att_kv_block *b, at
         att_rows_clear(&g->to, b->k0 + b->keys, x->task->k_rows, g->dim);
 }
 
+/* dK of a block is complete but for what the gradients of its keys' numbers give. */
+static void end_dk(const att_backward_work *x, att_kv_block *b)
+{
+    att_grad_block_clear(&b->dk, 0, b->keys);
+    b->dk.begun = true;
+    att_row_numbers_back(x->plan, b->key, b->keys, b->dnumber, b->dk.from, b->dk.stride);
+    end_grad_block(x, b, &b->dk);
+}
+
 /* The task's keys in blocks; without keys there is one of none. */
 static void begin_blocks(att_backward_work *x)
 {
@@ -192,6 +197,9 @@ static void begin_blocks(att_backward_work *x)
         b->k0 = t->k0 + done;
         b->keys = (int)(left < ATT_KEY_BLOCK ? left : ATT_KEY_BLOCK);
         b->precomputed = x->w.precomputed + done * att_precomputed_count(x->plan);
+        b->dnumber = x->w.dnumber + done;
+        for (int i = 0; x->plan->score.number && i < b->keys; i++)
+            b->dnumber[i] = 0;
         begin_dv(x, b);
     } while (x->n_blocks * ATT_KEY_BLOCK < t->keys);
 }
@@ -215,7 +223,7 @@ static void run_task(void *arg, int i, int thread)
     att_amx_begin(plan);
     for (int64_t g = 0; g < group && !att_cancelled(plan->ctx); g++) {
         for (int b = 0; b < x.n_blocks && g > 0 && c->keys_per_head; b++) {
-            end_grad_block(&x, &x.blocks[b], &x.blocks[b].dk);
+            end_dk(&x, &x.blocks[b]);
             begin_dk(&x, head + g, &x.blocks[b]);
         }
         backward_head(&x, g, group);
@@ -223,7 +231,7 @@ static void run_task(void *arg, int i, int thread)
     att_amx_end(plan);
     att_ticket_end(&j->tasks, t);
     for (int b = 0; b < x.n_blocks; b++) {
-        end_grad_block(&x, &x.blocks[b], &x.blocks[b].dk);
+        end_dk(&x, &x.blocks[b]);
         end_grad_block(&x, &x.blocks[b], &x.blocks[b].dv);
     }
 }
@@ -236,7 +244,9 @@ static size_t lay_out_job(att_backward_job *j, float *p)
     const att_plan *plan = j->call->plan;
     att_backward_scratch w;
     j->scratch_count = lay_out(j->call, j->tasks.blocks, NULL, &w);
-    j->dq_count = att_round_up(j->call->max_tq, plan->kernels->q_tile) * plan->q_dim;
+    const int64_t queries = att_round_up(j->call->max_tq, plan->kernels->q_tile);
+    j->dnumbers_at = queries * plan->q_dim;
+    j->dq_count = j->dnumbers_at + (plan->score.number ? queries : 0);
     const att_scratch_part parts[] = {
         {&j->memory, att_scratch_count(j->scratch_count, att_threads(plan->ctx))},
         {&j->dq, att_scratch_count((size_t)j->dq_count, j->tasks.slots * plan->spec.heads / plan->spec.kv_heads)},
@@ -286,7 +296,8 @@ att_status att_backward(const att_plan *plan, const att_attention_args *args, co
         return e;
     e = att_transform_back_begin(&call, &g, &j.rows);
     const att_add_order order = att_params_back_order(&call, &g);
-    j.params_count = att_params_back_count(&call, &g);
+    enum { LINE = 16 }; /* tasks that add to one cache line slow each other down */
+    j.params_count = att_round_up(att_params_back_count(&call, &g), LINE);
     const int64_t blocks =
         order || j.params_count ? 1 : att_backward_tasks_blocks(&call); /* else bits would depend on it */
     e = e ? e : att_backward_tasks_make(&call, order, blocks, &j.tasks);

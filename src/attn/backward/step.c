@@ -79,6 +79,7 @@ static void prepare_queries(att_backward_work *x, int64_t q0, int queries)
         if (n > DECODE_QUERIES)
             k->attend.pack(n, value_dim, d.at + i * d.stride, d.stride, 1, x->w.q.dout_packed + i * value_dim);
     }
+    att_row_numbers(plan, q, queries, x->w.q.numbers);
     if (att_score_is_dot(plan))
         k->backward.pack_rows(queries, Q_TILES * k->q_tile, dim, q.at, q.stride, att_query_scale(plan), x->w.q.q_rows);
     k->backward.pack_rows(queries, Q_TILES * k->q_tile, value_dim, d.at, d.stride, 1, x->w.q.dout_rows);
@@ -122,6 +123,7 @@ static void set_kv_block(att_backward_work *x, att_kv_block *keys)
     b->precomputed = att_precomputed_count(x->plan) ? keys->precomputed : NULL;
     b->dk = keys->dk.from;
     b->dk_stride = keys->dk.stride;
+    b->dkey_number = keys->dnumber;
 }
 
 /* The block of keys with one tile of queries. There is one att_block, which the next call changes. */
@@ -138,6 +140,11 @@ static att_block *block_of(att_backward_work *x, int64_t q0, int queries, int ti
     b->s = x->w.p + first;
     b->ds = x->w.ds + first;
     b->dq = x->head.dq_sum + q0 * plan->q_dim;
+    b->products = x->w.products + first;
+    if (plan->score.number) {
+        b->query_number = x->w.q.numbers + first;
+        b->dquery_number = x->head.dnumber + q0;
+    }
     for (int i = 0; i < plan->n_modifiers; i++)
         b->saved[i] = x->w.saved[i] ? x->w.saved[i] + first : NULL;
     return b;
@@ -322,6 +329,16 @@ static int queries_in_tile(int queries, int p, int panel)
     return left < panel ? left : panel;
 }
 
+/* Adds to rows of dQ, which lie in dq_rows, what the gradients of the rows' numbers give. */
+static void add_dq_of_numbers(const att_backward_work *x, int64_t q0, int n)
+{
+    const int64_t dim = x->plan->q_dim;
+    if (!x->plan->score.number)
+        return;
+    const att_floats q = att_rows_read(x->plan->kernels, &x->head.view.q_row, q0, n, dim, x->w.q.query);
+    att_row_numbers_back(x->plan, q, n, x->head.dnumber + q0, x->w.dq_rows, dim);
+}
+
 /* Writes dQ of these queries, which is complete, to its rows. */
 static void write_dq(const att_backward_work *x, int64_t q0, int queries)
 {
@@ -338,10 +355,11 @@ static void write_dq(const att_backward_work *x, int64_t q0, int queries)
     for (int i = 0; x->head.dq.at && i < queries; i += k->q_tile) {
         const int n = queries - i < k->q_tile ? queries - i : k->q_tile;
         const float *from = x->head.dq_sum + (q0 + i) * dim;
-        if (x->head.dq.dtype == ATT_F32 && !x->job->rows.add_dq) {
+        if (x->head.dq.dtype == ATT_F32 && !x->job->rows.add_dq && !plan->score.number) {
             k->attend.unpack(n, dim, from, scale, att_row_at(&x->head.dq, q0 + i), x->head.dq.stride);
         } else {
             k->attend.unpack(n, dim, from, scale, x->w.dq_rows, dim);
+            add_dq_of_numbers(x, q0 + i, n);
             att_rows_write(k, x->w.dq_rows, dim, &x->head.dq, q0 + i, n, dim, x->job->rows.add_dq, x->w.row);
         }
     }
@@ -356,6 +374,8 @@ static void add_in_turn(att_backward_work *x, int64_t q0, int queries, const att
         const int64_t rows = att_score_reads_query_rows(x->plan) ? queries_in_tile(queries, i, (int)panel) : panel;
         if (x->keys->k0 == 0 && (!dot || mask_tile[i].n_ranges == 0))
             memset(x->head.dq_sum + (q0 + i * panel) * dim, 0, (size_t)(rows * dim) * sizeof *x->head.dq_sum);
+        if (x->keys->k0 == 0 && x->plan->score.number)
+            memset(x->head.dnumber + q0 + i * panel, 0, (size_t)panel * sizeof *x->head.dnumber);
         if (mask_tile[i].n_ranges == 0)
             continue;
         const att_block *b = block_of(x, q0 + i * panel, queries_in_tile(queries, i, (int)panel), i, &mask_tile[i]);

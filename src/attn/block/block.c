@@ -144,12 +144,48 @@ void att_pack_queries(const att_plan *plan, att_floats query, int queries, float
         plan->kernels->attend.pack(queries, plan->q_dim, query.at, query.stride, att_query_scale(plan), q);
 }
 
+static att_score_row row_of(const att_plan *plan, att_floats rows, int i)
+{
+    return (att_score_row){.size = sizeof(att_score_row),
+                           .user = plan->score.user,
+                           .x = rows.at + i * rows.stride,
+                           .dim = plan->q_dim,
+                           .vectors = &plan->vectors};
+}
+
+void att_row_numbers(const att_plan *plan, att_floats rows, int n, float *y)
+{
+    for (int i = 0; plan->score.number && i < n; i++) {
+        const att_score_row row = row_of(plan, rows, i);
+        y[i] = plan->score.number(&row);
+    }
+}
+
+/* Nothing where dnumber is 0, as then the row may be NaN. */
+void att_row_numbers_back(const att_plan *plan, att_floats rows, int n, const float *dnumber, float *dx, int64_t stride)
+{
+    for (int i = 0; plan->score.number && i < n; i++) {
+        if (dnumber[i] == 0)
+            continue;
+        const att_score_row row = row_of(plan, rows, i);
+        plan->score.number_back(&row, dnumber[i], dx + i * stride);
+    }
+}
+
+void att_precompute(const att_plan *plan, att_floats key, int n, float *y)
+{
+    const int64_t count = att_precomputed_count(plan);
+    att_row_numbers(plan, key, n, y);
+    for (int j = 0; count && !plan->score.number && j < n; j++)
+        plan->builtin->transforms->precompute(plan->k_dim, key.at + j * key.stride, y + j * count);
+}
+
 /* Range r of the block's keys, as stages see it. */
 static att_builtin_tile tile_of(const att_block *b, int r)
 {
     const att_plan *plan = b->plan;
     const int64_t first = b->mask_tile->range[r].first, count = b->precomputed ? att_precomputed_count(plan) : 0;
-    const bool rows = att_score_reads_query_rows(plan);
+    const bool rows = att_score_reads_query_rows(plan), number = plan->score.number != NULL;
     return (att_builtin_tile){.tile.size = sizeof(att_score_tile),
                               .tile.head = &b->head->head,
                               .tile.user = plan->score.user,
@@ -167,10 +203,14 @@ static att_builtin_tile tile_of(const att_block *b, int r)
                               .tile.s = b->s + first * b->stride,
                               .tile.ds = b->ds ? b->ds + first * b->stride : NULL,
                               .tile.stride = b->stride,
-                              .tile.dquery = b->dq,
-                              .tile.dkey = b->dk ? b->dk + first * b->dk_stride : NULL,
+                              .tile.dquery = plan->builtin->is_dot ? NULL : b->dq,
+                              .tile.dkey = b->dk && !plan->builtin->is_dot ? b->dk + first * b->dk_stride : NULL,
                               .tile.dkey_stride = b->dk_stride,
                               .tile.vectors = &plan->vectors,
+                              .tile.query_number = number ? b->query_number : NULL,
+                              .tile.key_number = number ? b->precomputed + first : NULL,
+                              .tile.dquery_number = number ? b->dquery_number : NULL,
+                              .tile.dkey_number = number && b->dkey_number ? b->dkey_number + first : NULL,
                               .query_stride = rows ? b->query.stride : 0,
                               .dquery_stride = rows ? plan->q_dim : 0,
                               .precomputed = b->precomputed ? b->precomputed + first * count : NULL,
@@ -184,7 +224,7 @@ static void dot(const att_block *b, int r, const att_score_tile *t)
     const int keys = t->keys, half = t->columns / 2,
               both = (int)(att_mask_tile_split(b->mask_tile, r) - b->mask_tile->range[r].first);
     part.keys = both;
-    b->plan->score.tile(&part);
+    b->plan->builtin->score.tile(&part);
     if (both == keys)
         return;
     part.keys = keys - both;
@@ -192,7 +232,27 @@ static void dot(const att_block *b, int r, const att_score_tile *t)
     part.s += both * t->stride + half;
     part.query += half;
     part.queries -= half;
-    b->plan->score.tile(&part);
+    b->plan->builtin->score.tile(&part);
+}
+
+/* Keeps what a stage is given in `saved`, laid as s, for its backward; nothing where that is NULL. */
+static void save(const att_block *b, int r, const att_score_tile *t, float *saved)
+{
+    for (int j = 0; saved && j < t->keys; j++)
+        memcpy(saved + (b->mask_tile->range[r].first + j) * b->stride, t->s + j * t->stride,
+               (size_t)t->columns * sizeof *t->s);
+}
+
+/* From products to scores, scaled, where the scale is not in the queries. */
+static void scale_products(const att_block *b, int r, const att_score_tile *t)
+{
+    const att_plan *plan = b->plan;
+    if (att_score_changes_products(plan)) {
+        save(b, r, t, b->products);
+        plan->score.tile(t);
+    }
+    if (!(b->bf16_pairs ? plan->scale_in_softmax : plan->scale_in_queries) && plan->spec.scale != 1)
+        plan->kernels->attend.scale_scores(t->keys, plan->spec.scale, t->s, t->stride);
 }
 
 static void score(const att_block *b, int r, const att_score_tile *t)
@@ -201,14 +261,13 @@ static void score(const att_block *b, int r, const att_score_tile *t)
     if (b->bf16_pairs)
         plan->kernels->bf16.scores(t->keys, t->queries, att_bf16_pairs_in(t->dim), t->key, t->key_stride, t->query,
                                    t->s, t->stride);
-    else if (plan->builtin->is_dot && att_mask_tile_is_partial(b->mask_tile))
+    else if (plan->builtin->is_dot)
         dot(b, r, t);
     else if (plan->score.tile)
         plan->score.tile(t);
     else
         att_score_pairs(b, t);
-    if (!(b->bf16_pairs ? plan->scale_in_softmax : plan->scale_in_queries) && plan->spec.scale != 1)
-        plan->kernels->attend.scale_scores(t->keys, plan->spec.scale, t->s, t->stride);
+    scale_products(b, r, t);
 }
 
 /* The tile as modifier i sees it: scores and positions, but no queries and keys. */
@@ -223,9 +282,7 @@ static void modify(const att_block *b, int r, int i, const att_score_tile *tile)
 {
     const att_modifier *m = &b->plan->modifier[i].stage;
     const att_modifier_tile t = seen_by(b, i, tile);
-    for (int j = 0; b->saved[i] && j < t.keys; j++)
-        memcpy(b->saved[i] + (b->mask_tile->range[r].first + j) * b->stride, t.s + j * t.stride,
-               (size_t)t.columns * sizeof *t.s);
+    save(b, r, tile, b->saved[i]);
     if (m->tile)
         m->tile(&t);
     else if (m->formula)
@@ -256,10 +313,11 @@ void att_score_block(const att_block *b)
     }
 }
 
-void att_modifiers_block(const att_block *b)
+void att_products_block(const att_block *b)
 {
     for (int r = 0; r < b->mask_tile->n_ranges; r++) {
         const att_builtin_tile t = tile_of(b, r);
+        scale_products(b, r, &t.tile);
         modify_all(b, r, &t.tile);
     }
 }
@@ -277,17 +335,39 @@ static void modify_back(const att_block *b, int r, int i, const att_score_tile *
         apply_mask(b, r, 0, t.ds, t.stride);
 }
 
+/* y [n] = x, but 0 where that is not finite; NULL where x is */
+static const float *finite_numbers(int64_t n, const float *x, float *y)
+{
+    for (int64_t i = 0; x && i < n; i++)
+        y[i] = isfinite(x[i]) ? x[i] : 0;
+    return x ? y : NULL;
+}
+
+/* ds of the scores becomes that of the products, and rows' numbers get their gradients. Where a pair does not attend,
+ * all that its gradient of 0 is multiplied with is finite. */
+static void products_back(const att_block *b, int r, const att_score_tile *t)
+{
+    float query_number[ATT_MAX_Q_TILE] = {0}, key_number[ATT_KEY_BLOCK];
+    att_score_tile products = *t;
+    products.s = b->products + b->mask_tile->range[r].first * b->stride;
+    products.query_number = finite_numbers(t->queries, t->query_number, query_number);
+    products.key_number = finite_numbers(t->keys, t->key_number, key_number);
+    apply_mask(b, r, 0, products.s, t->stride);
+    b->plan->score.tile_back(&products);
+    apply_mask(b, r, 0, t->ds, t->stride); /* 0 times an infinite derivative at 0 */
+}
+
 static void score_back(const att_block *b, int r, const att_score_tile *t)
 {
     const att_plan *plan = b->plan;
     if (!plan->scale_in_queries && plan->spec.scale != 1)
         plan->kernels->attend.scale_scores(t->keys, plan->spec.scale, b->ds + b->mask_tile->range[r].first * b->stride,
                                            b->stride);
-    if (plan->builtin->is_dot)
-        return;
-    if (plan->score.tile_back)
+    if (att_score_changes_products(plan))
+        products_back(b, r, t);
+    else if (!plan->builtin->is_dot && plan->score.tile_back)
         plan->score.tile_back(t);
-    else
+    else if (!plan->builtin->is_dot)
         att_score_pairs_back(b, t);
 }
 

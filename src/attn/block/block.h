@@ -59,20 +59,23 @@ typedef struct att_block {
     const att_mask_tile *mask_tile;
     int64_t q0, k0;
     int queries;
-    att_floats query;         /* [queries, q_dim] from q0 on */
-    att_floats key;           /* [keys, k_dim] from k0 on */
-    const float *q;           /* [q_dim][q_tile], by att_pack_queries; unused where the score reads rows */
-    const float *precomputed; /* [keys, att_precomputed_count] from k0 on, or NULL */
-    bool bf16_pairs;          /* query, key and q are pairs of bf16 */
-    float *s;                 /* [keys][q_tile], rows stride apart: scores; in backward then the weights */
-    float *ds;                /* backward: the same, gradients */
+    att_floats query;          /* [queries, q_dim] from q0 on */
+    att_floats key;            /* [keys, k_dim] from k0 on */
+    const float *q;            /* [q_dim][q_tile], by att_pack_queries; unused where the score reads rows */
+    const float *query_number; /* [q_tile], where the score has numbers of rows; those of keys are precomputed */
+    const float *precomputed;  /* [keys, att_precomputed_count] from k0 on, or NULL */
+    bool bf16_pairs;           /* query, key and q are pairs of bf16 */
+    float *s;                  /* [keys][q_tile], rows stride apart: scores; in backward then the weights */
+    float *ds;                 /* backward: the same, gradients */
     int64_t stride;
     float *saved[ATT_MAX_STAGES]; /* backward: what modifier i was given, laid as s; NULL where it is additive */
+    float *products;              /* backward: products q . k that the score changes, laid as s */
     float *dq;                    /* backward: [q_dim][q_tile], or [q_tile, q_dim] of rows, added to */
     float *dk;                    /* backward: [keys, k_dim], rows dk_stride apart, added to */
     int64_t dk_stride;
-    double *pair;                /* [att_pair_scratch] */
-    const att_param_view *param; /* the view's, or with gradients of this task's own */
+    float *dquery_number, *dkey_number; /* backward: [q_tile] [keys], added to */
+    double *pair;                       /* [att_pair_scratch] */
+    const att_param_view *param;        /* the view's, or with gradients of this task's own */
 } att_block;
 
 /* Does the score read queries as rows, not packed? And how many floats does it precompute for each key? */
@@ -83,8 +86,15 @@ static inline bool att_score_reads_query_rows(const att_plan *p)
 static inline int64_t att_precomputed_count(const att_plan *p)
 {
     const att_row_transforms *o = p->builtin->transforms;
-    return o && o->precomputed_count ? o->precomputed_count(p->k_dim) : 0;
+    return p->score.number ? 1 : o && o->precomputed_count ? o->precomputed_count(p->k_dim) : 0;
 }
+/* y [n, att_precomputed_count], of n keys */
+void att_precompute(const att_plan *plan, att_floats key, int n, float *y);
+/* y [n] = the score's number of each row; nothing where it has none. And back: dx [n, dim], rows stride apart, += what
+ * dnumber [n] gives. */
+void att_row_numbers(const att_plan *plan, att_floats rows, int n, float *y);
+void att_row_numbers_back(const att_plan *plan, att_floats rows, int n, const float *dnumber, float *dx,
+                          int64_t stride);
 /* q [q_dim][q_tile] = the queries, transposed, times the scale where it belongs there. Nothing where the score reads
  * rows. */
 void att_pack_queries(const att_plan *plan, att_floats query, int queries, float *q);
@@ -110,8 +120,8 @@ static inline void att_amx_end(const att_plan *p)
 
 /* s = scores, modified and masked, of the mask tile's ranges. */
 void att_score_block(const att_block *b);
-/* The modifiers alone. */
-void att_modifiers_block(const att_block *b);
+/* From products q . k in s, of a score that is one or changes them: modified scores, not masked. */
+void att_products_block(const att_block *b);
 /* From ds, the gradient of the modified scores, adds to dq, dk and the gradients of parameters. For a dot product only
  * the modifiers and the scale are applied to ds: the driver computes its products. */
 void att_score_block_back(const att_block *b);

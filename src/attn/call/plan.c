@@ -70,23 +70,38 @@ static void set_scale(void *arg, int task)
     s->scale = (float)(1 / sqrt((double)s->head_dim));
 }
 
+/* The functions of a score fit each other. */
+static att_status check_functions(att_ctx *ctx, const att_score *s)
+{
+    const bool product = s->flags & ATT_PRODUCT;
+    if (!s->formula)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.score has no formula");
+    if (product && (!s->tile || (s->derivative && !s->tile_back)))
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "\"%s\" has ATT_PRODUCT%s", s->name,
+                        s->tile ? " and a derivative, but no tile_back" : ", but no tile");
+    if (s->number && (!product || (s->derivative && !s->number_back)))
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "\"%s\" has a number of each row%s", s->name,
+                        product ? " and a derivative, but no number_back" : ", but not ATT_PRODUCT");
+    return ATT_OK;
+}
+
 static att_status check_score(att_ctx *ctx, att_plan *p)
 {
     att_attention_spec *s = &p->spec;
     const att_score *score = s->score ? s->score : att_score_dot;
     static const att_builtin_score none;
     const att_builtin_score *builtin = att_builtin_score_of(score, ctx->isa);
-    p->builtin = builtin ? builtin : &none;
     att_status e = att_take_options(&p->score, sizeof p->score, builtin ? &builtin->score : score, "att_score");
-    if (!e && !p->score.formula)
-        e = att_fail(ctx, ATT_ERR_ARGUMENT, "spec.score has no formula");
+    const bool product = p->score.flags & ATT_PRODUCT;
+    p->builtin = builtin ? builtin : product ? att_builtin_score_of(att_score_dot, ctx->isa) : &none;
+    e = e ? e : check_functions(ctx, &p->score);
     e = e ? e : check_transforms(ctx, p);
     if (e)
         return e;
     if (s->scale == 0 && score == att_score_dot)
         att_parallel_for(ctx, 1, set_scale, s); /* rounded to nearest, whatever the host has set */
     s->scale = s->scale == 0 ? 1 : s->scale;
-    p->scale_in_queries = (p->score.flags & ATT_BILINEAR) && p->score.tile;
+    p->scale_in_queries = (p->score.flags & ATT_BILINEAR) && p->score.tile && !product;
     p->flags |= p->score.flags;
     return ATT_OK;
 }
@@ -240,7 +255,7 @@ static att_status check_align(att_ctx *ctx, const att_plan *p)
 static bool can_use_bf16_pairs(const att_plan *plan)
 {
     bool usable = plan->spec.dtype == ATT_BF16 && plan->kernels->bf16.scores && plan->builtin->is_dot &&
-                  plan->score.tile && !plan->transforms;
+                  plan->score.tile && !plan->transforms && !att_score_changes_products(plan);
     for (int i = 0; i < plan->n_modifiers; i++) /* pair by pair, rows are read as floats */
         usable = usable && (plan->modifier[i].stage.tile || !plan->modifier[i].stage.formula);
     return usable && (!plan->kernels->bf16.pack_values || att_os_allow_tiles());
@@ -248,8 +263,9 @@ static bool can_use_bf16_pairs(const att_plan *plan)
 
 att_vectors att_vectors_of(const att_kernels *k)
 {
-    return (att_vectors){sizeof(att_vectors), k->vector.exp,   k->vector.tanh, k->vector.erf,     k->vector.add,
-                         k->vector.mul,       k->vector.scale, k->vector.sub,  k->layer.tanh_back};
+    return (att_vectors){sizeof(att_vectors), k->vector.exp, k->vector.tanh,  k->vector.erf,
+                         k->vector.add,       k->vector.mul, k->vector.scale, k->vector.sub,
+                         k->layer.tanh_back,  k->vector.dot, k->vector.sum};
 }
 
 att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan **out)

@@ -31,6 +31,7 @@ typedef struct decode_scratch {
     float *rescale;         /* [columns] */
     float *tile, *packed_q; /* where stages work on tiles: [ATT_KEY_BLOCK][q_tile], [q_dim][q_tile] */
     float *keys, *values;   /* [ATT_KEY_BLOCK][dim], converted */
+    float *numbers;         /* [q_tile + ATT_KEY_BLOCK], where the score has one of each row, queries before keys */
     float *rows;            /* [tq, q_dim], converted */
     float *groups, *masks;  /* two head_group, one mask_tiles: too large for small stacks */
     att_prefetch prefetch;
@@ -53,9 +54,13 @@ bool att_decode_suits(const att_call *call)
     return group <= ATT_DECODE_QUERIES && call->max_tq * group <= ATT_DECODE_QUERIES; /* max_tq may be 0 */
 }
 
-/* Dot products are computed from rows; other scores, and modifiers but a sink, work on tiles. */
+/* Dot products are computed from rows; other scores, what changes products, and modifiers but a sink, work on tiles. */
 static bool is_dot(const att_plan *plan) { return plan->builtin->is_dot; }
-static bool uses_tiles(const att_plan *plan) { return plan->n_modifiers > (plan->sink >= 0) || !is_dot(plan); }
+static bool uses_tiles(const att_plan *plan)
+{
+    return plan->n_modifiers > (plan->sink >= 0) || !is_dot(plan) || att_score_changes_products(plan);
+}
+static bool reads_keys(const att_plan *plan) { return !is_dot(plan) || plan->score.number; }
 
 /* ---- memory */
 
@@ -65,14 +70,15 @@ static size_t lay_out(const att_call *call, int columns, float *p, decode_scratc
     const att_plan *plan = call->plan;
     const att_attention_spec *s = &plan->spec;
     const int64_t panel = plan->kernels->q_tile, tiles = uses_tiles(plan), converted = s->dtype != ATT_F32;
-    const int64_t copied = converted || call->args.cache;
+    const int64_t copied = converted || call->args.cache, numbers = plan->score.number != NULL;
     const att_scratch_part parts[] = {
         {&w->q, columns * plan->q_dim},
         {&w->s, columns * ATT_KEY_BLOCK},
         {&w->rescale, ATT_MAX_Q_TILE},
         {&w->tile, tiles * ATT_KEY_BLOCK * panel},
         {&w->packed_q, !(is_dot(plan) || att_score_reads_query_rows(plan)) * plan->q_dim * panel},
-        {&w->keys, !is_dot(plan) * copied * ATT_KEY_BLOCK * plan->k_dim},
+        {&w->keys, reads_keys(plan) * copied * ATT_KEY_BLOCK * plan->k_dim},
+        {&w->numbers, numbers * (panel + ATT_KEY_BLOCK)},
         {&w->values, converted * ATT_KEY_BLOCK * s->value_dim},
         {&w->rows, converted * columns * (plan->q_dim > s->value_dim ? plan->q_dim : s->value_dim)},
         {&w->groups, 2 * sizeof(head_group) / sizeof(float)},
@@ -127,7 +133,8 @@ static void make_masks(const head_group *g, int64_t k0, int keys, mask_tiles *c)
     c->all = one ? &c->head[0] : &c->merged;
 }
 
-/* Stages that work on tiles: each head's rows of scores are packed into a tile, or computed there, and unpacked. */
+/* Stages that work on tiles: each head's rows of products are packed into a tile, or its scores computed there, and
+ * unpacked. */
 static void apply_stages(const head_group *g, const mask_tiles *c, int64_t k0, int keys, const decode_scratch *w)
 {
     const att_plan *plan = g->plan;
@@ -139,8 +146,10 @@ static void apply_stages(const head_group *g, const mask_tiles *c, int64_t k0, i
         ones[i] = 1;
     for (int h = 0; h < g->heads; h++) {
         const att_head_view *at = &g->head[h];
-        if (!is_dot(plan) && (h == 0 || at->k_row.at != g->head[0].k_row.at))
+        if (reads_keys(plan) && (h == 0 || at->k_row.at != g->head[0].k_row.at)) {
             key = att_rows_read(kernels, &at->k_row, k0, keys, plan->k_dim, w->keys);
+            att_row_numbers(plan, key, keys, w->numbers + kernels->q_tile);
+        }
         float *s = w->s + (int64_t)h * g->tq * ATT_KEY_BLOCK;
         att_block b = {.plan = plan,
                        .head = at,
@@ -149,14 +158,18 @@ static void apply_stages(const head_group *g, const mask_tiles *c, int64_t k0, i
                        .queries = g->tq,
                        .key = key,
                        .q = w->packed_q,
+                       .query_number = w->numbers,
+                       .precomputed = plan->score.number ? w->numbers + kernels->q_tile : NULL,
                        .s = w->tile,
                        .stride = kernels->q_tile,
                        .param = at->param};
+        if (reads_keys(plan))
+            b.query = att_rows_read(kernels, &at->q_row, 0, g->tq, plan->q_dim, w->rows);
+        att_row_numbers(plan, b.query, g->tq, w->numbers);
         if (is_dot(plan)) {
             kernels->attend.pack(g->tq, last, s, ATT_KEY_BLOCK, 1, w->tile);
-            att_modifiers_block(&b);
+            att_products_block(&b);
         } else {
-            b.query = att_rows_read(kernels, &at->q_row, 0, g->tq, plan->q_dim, w->rows);
             att_pack_queries(plan, b.query, g->tq, w->packed_q);
             att_score_block(&b);
         }
@@ -303,14 +316,14 @@ static void prefetch_keys(const head_group *g, int64_t k0, att_prefetch *list)
 
 /* ---- a segment of keys */
 
-/* Dot products: the queries, times the scale. */
+/* Dot products: the queries, times the scale where it belongs there. */
 static void read_queries(const head_group *g, const decode_scratch *w)
 {
     const att_kernels *kernels = g->plan->kernels;
     const int64_t dim = g->plan->q_dim;
     for (int i = 0; is_dot(g->plan) && i < g->columns; i++) {
         const att_floats q = att_rows_read(kernels, &g->head[i / g->tq].q_row, i % g->tq, 1, dim, w->rows);
-        kernels->vector.scale(dim, g->plan->spec.scale, q.at, w->q + i * dim);
+        kernels->vector.scale(dim, att_query_scale(g->plan), q.at, w->q + i * dim);
     }
 }
 

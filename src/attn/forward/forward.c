@@ -17,6 +17,7 @@ typedef struct q_tile {
     int queries;
     bool written;                          /* its output is in out */
     float *packed;                         /* [q_dim][q_tile] */
+    float *numbers;                        /* [q_tile], where the score has one of each row */
     float *rows;                           /* [q_tile, q_dim or value_dim] q, later out, converted; f32 has none */
     att_floats query;                      /* [queries, q_dim] */
     att_accumulator total, segment, *into; /* into: where this segment goes, total if it is the first */
@@ -27,6 +28,7 @@ typedef struct forward_scratch {
     float *s;              /* [ATT_KEY_BLOCK][q_tile] scores, then weights */
     float *rescale;        /* [q_tile] */
     float *keys, *values;  /* [ATT_KEY_BLOCK][k_dim] and [value_dim], where they are copied */
+    float *key_numbers;    /* [ATT_KEY_BLOCK], where the score has one of each row */
     float *packed_values;  /* bf16 in pairs: [ATT_KEY_BLOCK / 2][value_dim] */
     float *packed_weights; /* the same: [ATT_KEY_BLOCK / 2][q_tile] */
     att_prefetch prefetch;
@@ -65,19 +67,21 @@ static size_t lay_out(const att_plan *plan, bool copies, int64_t tk, float *p, f
 {
     const att_attention_spec *s = &plan->spec;
     const int64_t q = plan->kernels->q_tile, pairs = plan->bf16_pairs * ATT_KEY_BLOCK / 2;
-    const int64_t converted = s->dtype != ATT_F32;
+    const int64_t converted = s->dtype != ATT_F32, numbers = plan->score.number != NULL;
     const att_scratch_part shared[] = {{&w->s, ATT_KEY_BLOCK * q},
                                        {&w->rescale, q},
                                        {&w->keys, copies * ATT_KEY_BLOCK * plan->k_dim},
                                        {&w->values, copies * ATT_KEY_BLOCK * s->value_dim},
+                                       {&w->key_numbers, numbers * ATT_KEY_BLOCK},
                                        {&w->packed_values, pairs * s->value_dim},
                                        {&w->packed_weights, pairs * q}};
     enum { SHARED = sizeof shared / sizeof *shared };
-    att_scratch_part parts[SHARED + 8 * ATT_MAX_Q_TILES]; /* not cleared: most of it is unused */
+    att_scratch_part parts[SHARED + 9 * ATT_MAX_Q_TILES]; /* not cleared: most of it is unused */
     int n = SHARED;
     memcpy(parts, shared, sizeof shared);
     for (q_tile *t = w->tile, *end = t + max_q_tiles(plan, copies, tk); t < end; t++) {
         parts[n].at = &t->packed, parts[n++].count = !att_score_reads_query_rows(plan) * plan->q_dim * q;
+        parts[n].at = &t->numbers, parts[n++].count = numbers * q;
         parts[n].at = &t->rows, parts[n++].count = converted * att_max(plan->q_dim, s->value_dim) * q;
         for (int i = 0; i < 2; i++) {
             att_accumulator *a = i ? &t->segment : &t->total;
@@ -117,6 +121,7 @@ static void begin(const att_plan *plan, const att_head_view *at, q_tile *t)
     } else {
         t->query = att_rows_read(k, &at->q_row, t->q0, t->queries, plan->q_dim, t->rows);
         att_pack_queries(plan, t->query, t->queries, t->packed);
+        att_row_numbers(plan, t->query, t->queries, t->numbers);
     }
     clear(&t->total, k->q_tile);
 }
@@ -155,6 +160,7 @@ static void load_kv_block(const att_plan *plan, const att_head_view *at, const f
             b->value = att_rows_read(k, &at->v, b->k0, b->keys, value_dim, w->values);
     } else {
         b->key = att_rows_read(k, &at->k_row, b->k0, b->keys, plan->k_dim, w->keys);
+        att_row_numbers(plan, b->key, b->keys, w->key_numbers);
         b->value = att_rows_read(k, &at->v, b->k0, b->keys, value_dim, w->values);
     }
 }
@@ -252,6 +258,7 @@ static void attend_block(const att_plan *plan, const att_head_view *at, q_tile *
     b->query = t->query;
     b->key = kv->key;
     b->q = t->packed;
+    b->query_number = t->numbers;
     const bool rounded = plan->bf16_pairs && !at->dropout.threshold && !kv->nonfinite.n_nonfinite;
     const att_softmax_step step = {.columns = t->queries,
                                    .scale = plan->scale_in_softmax ? plan->spec.scale : 1,
@@ -432,7 +439,11 @@ static void run_task(void *arg, int64_t i, int thread)
     lay_out(plan, att_call_copies(j->call), j->call->max_tk, memory, &w);
     const int64_t task = j->tasks - 1 - i, last = j->items * (task + 1) / j->tasks;
     const int64_t before = task > 0 ? j->items * (task - 1) / j->tasks : -1;
-    w.block = (att_block){.plan = plan, .bf16_pairs = plan->bf16_pairs, .s = w.s, .stride = plan->kernels->q_tile};
+    w.block = (att_block){.plan = plan,
+                          .precomputed = plan->score.number ? w.key_numbers : NULL,
+                          .bf16_pairs = plan->bf16_pairs,
+                          .s = w.s,
+                          .stride = plan->kernels->q_tile};
     att_amx_begin(plan);
     for (int64_t item = j->items * task / j->tasks; item < last && !att_cancelled(plan->ctx); item++)
         run_item(j, item, item + 1 < last ? item + 1 : before, &w);

@@ -1,0 +1,26 @@
+/* The parts of the chapter block, and what they share. */
+#ifndef EXPLAIN_BLOCK_H
+#define EXPLAIN_BLOCK_H
+
+#include "page.h"
+
+/* The sizes of a Transformer, named as in the paper (Vaswani et al. 2017). */
+typedef struct block_sizes {
+    int64_t n, d_model, d_ff, h, d_k, d_v; /* n layers in the encoder and n in the decoder */
+} block_sizes;
+
+int64_t block_attention_parameters(const block_sizes *s);
+int64_t block_feed_forward_parameters(const block_sizes *s);
+int64_t block_norm_parameters(const block_sizes *s);
+int64_t block_encoder_parameters(const block_sizes *s); /* of one layer */
+int64_t block_decoder_parameters(const block_sizes *s);
+
+/* "1,048,576" */
+const char *block_number(char text[32], int64_t n);
+
+/* The paper's sizes, counted. */
+void block_counted(page *p);
+/* The shipped translator: its sizes, and its layers on a sentence. */
+void block_translator(page *p);
+
+#endif

@@ -1,0 +1,283 @@
+/* One stage on one instruction set, checked: operands at random, what functions are called with, comparisons. */
+#include "attn/verify.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SAMPLES = 24 };
+
+/* A version for tiles may be off by this share of the tile's largest number. */
+static const double PART = 0x1p-12;
+
+/* ---- memory and random numbers */
+
+static void *room(att_verify_check *c, int64_t count, size_t size)
+{
+    void *p = att_arena_alloc(&c->memory, (size_t)count * size + 1);
+    c->out_of_memory = c->out_of_memory || !p;
+    return p ? memset(p, 0, (size_t)count * size) : NULL;
+}
+
+float *att_verify_floats(att_verify_check *c, int64_t n) { return room(c, n, sizeof(float)); }
+double *att_verify_doubles(att_verify_check *c, int64_t n) { return room(c, n, sizeof(double)); }
+
+float att_verify_uniform(att_verify_check *c)
+{
+    return (float)(int32_t)(att_verify_random(&c->random) >> 32) * 0x1p-31f;
+}
+
+static float *uniforms(att_verify_check *c, int64_t n)
+{
+    float *x = att_verify_floats(c, n);
+    for (int64_t i = 0; x && i < n; i++)
+        x[i] = att_verify_uniform(c);
+    return x;
+}
+
+void att_verify_make_param(att_verify_check *c, int i, const att_param_shape *shape)
+{
+    const att_attention_spec *a = c->spec;
+    const int64_t size[] = {[ATT_NONE] = 1,
+                            [ATT_ANY] = c->any,
+                            [ATT_HEAD_DIM] = a->head_dim,
+                            [ATT_KEY_DIM] = a->key_dim,
+                            [ATT_SCORE_DIM] = a->score_dim ? a->score_dim : a->head_dim};
+    const bool pairs = shape->kind == ATT_PER_PAIR;
+    const int64_t count = pairs ? ATT_VERIFY_TQ * ATT_VERIFY_TK : size[shape->rows] * size[shape->columns];
+    c->numbers[i] = uniforms(c, count);
+    c->want_grad[i] = att_verify_doubles(c, count);
+    c->dparam[i] = att_verify_doubles(c, count);
+    c->param[i] = (att_param_view){.data = c->numbers[i],
+                                   .grad = att_verify_floats(c, count),
+                                   .count = count,
+                                   .stride = {ATT_VERIFY_TK, 1},
+                                   .grad_stride = {ATT_VERIFY_TK, 1}};
+}
+
+void att_verify_make_operands(att_verify_check *c)
+{
+    const int64_t dim = c->spec->head_dim, key_dim = c->spec->key_dim, panel = c->kernels->q_tile;
+    c->stride = 2 * panel;
+    c->query = uniforms(c, ATT_VERIFY_TQ * dim);
+    c->key = uniforms(c, ATT_VERIFY_TK * key_dim);
+    c->packed_q = att_verify_floats(c, dim * panel);
+    c->s = att_verify_floats(c, ATT_VERIFY_KEYS * c->stride);
+    c->given = att_verify_floats(c, ATT_VERIFY_KEYS * c->stride);
+    c->ds = att_verify_floats(c, ATT_VERIFY_KEYS * c->stride);
+    c->dquery = att_verify_floats(c, dim * panel);
+    c->dkey = att_verify_floats(c, ATT_VERIFY_KEYS * key_dim);
+    c->want_s = att_verify_doubles(c, ATT_VERIFY_KEYS * c->stride);
+    c->want_ds = att_verify_doubles(c, ATT_VERIFY_KEYS * c->stride);
+    c->want_dquery = att_verify_doubles(c, dim * panel);
+    c->want_dkey = att_verify_doubles(c, ATT_VERIFY_KEYS * key_dim);
+    for (int i = 0; i < 2; i++) {
+        const int64_t n = i ? ATT_VERIFY_KEYS : panel;
+        c->number[i] = att_verify_floats(c, n);
+        c->dnumber[i] = att_verify_floats(c, n);
+        c->want_dnumber[i] = att_verify_doubles(c, n);
+    }
+    c->row = att_verify_floats(c, dim);
+    c->dq = att_verify_doubles(c, dim);
+    c->dk = att_verify_doubles(c, key_dim);
+}
+
+/* ---- what functions are called with */
+
+att_pair att_verify_pair(const att_verify_check *c, int64_t q, int64_t k)
+{
+    return (att_pair){.size = sizeof(att_pair),
+                      .head = &c->at,
+                      .user = c->user,
+                      .value = c->value,
+                      .q = q,
+                      .k = k,
+                      .query = c->score ? c->query + q * c->spec->head_dim : NULL,
+                      .key = c->score ? c->key + k * c->spec->key_dim : NULL,
+                      .dim = c->score ? c->spec->head_dim : 0,
+                      .key_dim = c->score ? c->spec->key_dim : 0,
+                      .param = c->param};
+}
+
+att_score_tile att_verify_score_tile(const att_verify_check *c)
+{
+    const bool product = c->score && (c->score->flags & ATT_PRODUCT), number = c->score && c->score->number;
+    return (att_score_tile){.size = sizeof(att_score_tile),
+                            .head = &c->at,
+                            .user = c->user,
+                            .q = c->q0,
+                            .k = c->k0,
+                            .queries = c->queries,
+                            .keys = c->keys,
+                            .columns = c->kernels->q_tile,
+                            .query = c->packed_q,
+                            .dim = c->spec->head_dim,
+                            .key = c->key + c->k0 * c->spec->key_dim,
+                            .key_dim = c->spec->key_dim,
+                            .key_stride = c->spec->key_dim,
+                            .param = c->param,
+                            .s = c->s,
+                            .ds = c->ds,
+                            .stride = c->stride,
+                            .dquery = product ? NULL : c->dquery,
+                            .dkey = product ? NULL : c->dkey,
+                            .dkey_stride = c->spec->key_dim,
+                            .vectors = &c->vectors,
+                            .query_number = number ? c->number[0] : NULL,
+                            .key_number = number ? c->number[1] : NULL,
+                            .dquery_number = number ? c->dnumber[0] : NULL,
+                            .dkey_number = number ? c->dnumber[1] : NULL};
+}
+
+/* ---- comparing */
+
+att_status att_verify_differ(const att_verify_check *c, const char *what, const char *where, double got,
+                             const char *than, double want)
+{
+    return att_fail(c->ctx, ATT_ERR_ARGUMENT,
+                    "\"%s\" (%s), %d queries from %d by %d keys from %d: %s gives %.9g for %s, %s %.9g", c->stage,
+                    c->isa, c->queries, c->q0, c->keys, c->k0, what, got, where, than, want);
+}
+
+/* Compares got [n] with want. Where `before` was added to every other number, that is subtracted; the error sentence
+ * has the index. */
+att_status att_verify_sums(const att_verify_check *c, const char *name, int64_t n, const float *got, double before,
+                           const double *want)
+{
+    const double limit = PART * fmax(att_verify_largest(n, want), before + c->terms);
+    char where[64];
+    for (int64_t i = 0; i < n; i++)
+        if (!att_verify_agree(got[i] - before, want[i], limit)) {
+            snprintf(where, sizeof where, "%s[%lld]", name, (long long)i);
+            const char *what = att_verify_agree(got[i], want[i], limit)
+                                   ? "tile_back, which writes over what it should add to,"
+                                   : "tile_back";
+            return att_verify_differ(c, what, where, got[i], "but derivatives", before + want[i]);
+        }
+    return ATT_OK;
+}
+
+/* The same for the pairs of a tile; zeros: also where nothing is wanted. */
+att_status att_verify_tile(const att_verify_check *c, const char *what, const float *got, const char *than,
+                           const double *want, bool zeros)
+{
+    const double limit = PART * att_verify_largest(ATT_VERIFY_KEYS * c->stride, want);
+    char where[64];
+    for (att_verify_position p = ATT_VERIFY_BEGIN; att_verify_next_pair(c, &p);)
+        if (!att_verify_agree(got[p.at], want[p.at], limit) && (zeros || want[p.at] != 0)) {
+            snprintf(where, sizeof where, "query %d and key %d", c->q0 + p.i, c->k0 + p.j);
+            return att_verify_differ(c, what, where, got[p.at], than, want[p.at]);
+        }
+    return ATT_OK;
+}
+
+/* ---- derivatives */
+
+static double value_of(const att_verify_check *c, const att_pair *p, double s)
+{
+    return c->score ? c->score->formula(p) : c->modifier->formula(p, s);
+}
+
+static void add(int64_t n, double x, double *y)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] += x;
+}
+
+/* To all that a pair's derivative adds to. */
+static void add_to_pair(const att_verify_check *c, double x)
+{
+    add(c->spec->head_dim, x, c->dq);
+    add(c->spec->key_dim, x, c->dk);
+    for (int i = 0; i < ATT_MAX_PARAMS && c->dparam[i]; i++)
+        add(c->param[i].count, x, c->dparam[i]);
+}
+
+void att_verify_clear_pair(const att_verify_check *c)
+{
+    memset(c->dq, 0, (size_t)c->spec->head_dim * sizeof *c->dq);
+    memset(c->dk, 0, (size_t)c->spec->key_dim * sizeof *c->dk);
+    for (int i = 0; i < ATT_MAX_PARAMS && c->dparam[i]; i++)
+        memset(c->dparam[i], 0, (size_t)c->param[i].count * sizeof(double));
+}
+
+/* The pair's derivatives, as what they add to other numbers; returns a modifier's slope. */
+double att_verify_derivatives_of(const att_verify_check *c, const att_pair *p, double s)
+{
+    double slope = 0;
+    att_verify_clear_pair(c);
+    add_to_pair(c, ATT_VERIFY_BEFORE);
+    if (c->score)
+        c->score->derivative(p, 1, c->dq, c->dk, c->dparam);
+    else
+        slope = c->modifier->derivative(p, s, 1, c->dparam);
+    add_to_pair(c, -ATT_VERIFY_BEFORE);
+    return slope;
+}
+
+/* gradient [n] says how the formula depends on x [n], which the pair is made of: is it so, for some of them? */
+att_status att_verify_derivative(const att_verify_check *c, const att_pair *p, double s, const char *by, int64_t n,
+                                 float *x, const double *gradient)
+{
+    const double f = value_of(c, p, s);
+    char where[96];
+    for (int64_t step = n / SAMPLES + 1, i = n % step / 2; i < n; i += step) {
+        const float before = x[i], up = before + ATT_VERIFY_STEP, down = before - ATT_VERIFY_STEP;
+        x[i] = up;
+        const double right = (value_of(c, p, s) - f) / ((double)up - (double)before);
+        x[i] = down;
+        const double left = (f - value_of(c, p, s)) / ((double)before - (double)down);
+        x[i] = before;
+        if (!att_verify_is_slope(gradient[i], left, right, f)) {
+            snprintf(where, sizeof where, "query %lld and key %lld by %s[%lld]", (long long)p->q, (long long)p->k, by,
+                     (long long)i);
+            const bool over = att_verify_is_slope(gradient[i] + ATT_VERIFY_BEFORE, left, right, f);
+            return att_verify_differ(c, over ? "derivative, which writes over what it should add to," : "derivative",
+                                     where, gradient[i], "but differences of formula", (left + right) / 2);
+        }
+    }
+    return ATT_OK;
+}
+
+att_status att_verify_param_derivative(const att_verify_check *c, const att_pair *p, double s)
+{
+    const att_param_shape *shape = c->score ? c->score->param : c->modifier->param;
+    att_status e = ATT_OK;
+    for (int i = 0; !e && i < ATT_MAX_PARAMS && c->dparam[i]; i++) {
+        const bool pairs = shape[i].kind == ATT_PER_PAIR;
+        const int64_t first = pairs ? p->q * ATT_VERIFY_TK + p->k : 0;
+        e = att_verify_derivative(c, p, s, shape[i].name, pairs ? 1 : c->param[i].count, c->numbers[i] + first,
+                                  c->dparam[i] + first);
+    }
+    return e;
+}
+
+/* Who does not say that it uses positions gives the same at all of them. */
+att_status att_verify_positions(const att_verify_check *c, unsigned flags)
+{
+    att_head other = c->at;
+    char where[128];
+    other.position = 0;
+    for (att_verify_position p = ATT_VERIFY_BEGIN; !(flags & ATT_NEEDS_ALIGN) && att_verify_next_pair(c, &p);) {
+        const double s = c->score ? 0 : (double)c->given[p.at];
+        const att_pair here = att_verify_pair(c, c->q0 + p.i, c->k0 + p.j);
+        att_pair there = here;
+        there.head = &other;
+        const double got = value_of(c, &here, s), want = value_of(c, &there, s);
+        if (!att_verify_agree(got, want, 0)) {
+            snprintf(where, sizeof where, "query %d and key %d at position %lld, without ATT_NEEDS_ALIGN", c->q0 + p.i,
+                     c->k0 + p.j, (long long)c->at.position);
+            return att_verify_differ(c, "formula", where, got, "but at position 0", want);
+        }
+    }
+    return ATT_OK;
+}
+
+/* Random gradients ds. Some are 0, and all of one key, whose row is NaN. */
+void att_verify_draw_gradients(att_verify_check *c, bool spoil_key)
+{
+    for (att_verify_position p = ATT_VERIFY_BEGIN; att_verify_next_pair(c, &p);)
+        c->ds[p.at] =
+            att_verify_random(&c->random) % 4 == 0 || (spoil_key && p.j == c->keys / 2) ? 0 : att_verify_uniform(c);
+    for (int64_t d = 0; spoil_key && d < c->spec->key_dim; d++)
+        c->key[(c->k0 + c->keys / 2) * c->spec->key_dim + d] = NAN;
+}

@@ -1,0 +1,125 @@
+/* Does a modifier agree with its formula: its derivative and its versions for tiles? */
+#include "attn/verify.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static att_modifier_tile modifier_tile_of(const att_verify_check *c, float *s)
+{
+    att_score_tile t = att_verify_score_tile(c);
+    t.s = s;
+    return att_modifier_tile_of(&t, c->modifier, c->value, c->param, c->ds);
+}
+
+static att_status check_modifier_derivative(const att_verify_check *c)
+{
+    const att_modifier *m = c->modifier;
+    att_status e = ATT_OK;
+    char where[64];
+    double *const none[ATT_MAX_PARAMS] = {NULL};
+    for (att_verify_position p = ATT_VERIFY_BEGIN; !e && att_verify_next_pair(c, &p);) {
+        const double s = c->given[p.at];
+        const att_pair pair = att_verify_pair(c, c->q0 + p.i, c->k0 + p.j);
+        const double f = m->formula(&pair, s),
+                     right = (m->formula(&pair, s + (double)ATT_VERIFY_STEP) - f) / (double)ATT_VERIFY_STEP;
+        const double left = (f - m->formula(&pair, s - (double)ATT_VERIFY_STEP)) / (double)ATT_VERIFY_STEP;
+        const bool params = p.i == p.j;
+        const double slope = params ? att_verify_derivatives_of(c, &pair, s) : m->derivative(&pair, s, 1, none);
+        snprintf(where, sizeof where, "query %lld and key %lld", (long long)pair.q, (long long)pair.k);
+        if (!att_verify_is_slope(slope, left, right, f))
+            return att_verify_differ(c, "derivative", where, slope, "but differences of formula", (left + right) / 2);
+        if ((m->flags & ATT_ADDITIVE) && slope != 1)
+            return att_verify_differ(c, "derivative", where, slope, "but ATT_ADDITIVE says", 1);
+        if (params)
+            e = att_verify_param_derivative(c, &pair, s);
+    }
+    return e;
+}
+
+static att_status check_modifier_tile(const att_verify_check *c)
+{
+    const att_modifier_tile t = modifier_tile_of(c, c->s);
+    for (att_verify_position p = ATT_VERIFY_BEGIN; att_verify_next_pair(c, &p);) {
+        const att_pair pair = att_verify_pair(c, c->q0 + p.i, c->k0 + p.j);
+        c->want_s[p.at] = c->modifier->formula(&pair, (double)c->given[p.at]);
+    }
+    c->modifier->tile(&t);
+    return att_verify_tile(c, "tile", c->s, "but formula", c->want_s, true);
+}
+
+/* From these gradients, those of its parameters added to what was `before`. */
+static att_status check_modifier_sums(const att_verify_check *c, const float *grads, double before)
+{
+    const att_modifier *m = c->modifier;
+    const bool additive = m->flags & ATT_ADDITIVE;
+    const att_modifier_tile t = modifier_tile_of(c, additive ? NULL : c->given);
+    memcpy(c->ds, grads, (size_t)(ATT_VERIFY_KEYS * c->stride) * sizeof *grads);
+    for (int i = 0; i < m->n_params; i++)
+        att_verify_fill(c->param[i].count, before, c->param[i].grad);
+    m->tile_back(&t);
+    att_status e = att_verify_tile(c, "tile_back", c->ds, "but derivative", c->want_ds, additive);
+    for (int i = 0; !e && i < m->n_params; i++)
+        e = att_verify_sums(c, m->param[i].name, c->param[i].count, c->param[i].grad, before, c->want_grad[i]);
+    return e;
+}
+
+static att_status check_modifier_back(att_verify_check *c)
+{
+    const att_modifier *m = c->modifier;
+    float *grads = att_verify_floats(c, ATT_VERIFY_KEYS * c->stride);
+    if (!grads)
+        return ATT_ERR_MEMORY;
+    att_verify_draw_gradients(c, false);
+    memcpy(grads, c->ds, (size_t)(ATT_VERIFY_KEYS * c->stride) * sizeof *grads);
+    for (att_verify_position p = ATT_VERIFY_BEGIN; att_verify_next_pair(c, &p);) {
+        const att_pair pair = att_verify_pair(c, c->q0 + p.i, c->k0 + p.j);
+        if (c->ds[p.at] != 0)
+            c->want_ds[p.at] =
+                (double)c->ds[p.at] * m->derivative(&pair, (double)c->given[p.at], (double)c->ds[p.at], c->want_grad);
+        else
+            c->given[p.at] = NAN; /* of a pair that does not attend */
+    }
+    const att_status e = check_modifier_sums(c, grads, 0);
+    return e ? e : check_modifier_sums(c, grads, ATT_VERIFY_BEFORE);
+}
+
+static att_status accepts(const att_verify_check *c, const att_modifier *m, const double *value, int64_t any)
+{
+    att_tensor param[ATT_MAX_PARAMS];
+    for (int i = 0; i < m->n_params; i++)
+        param[i] = (att_tensor){.dtype = ATT_F32, .rank = 2, .dim = {1, any}, .stride = {any, 1}};
+    return m->check && m->n_params ? m->check(c->ctx, value, param) : ATT_OK;
+}
+
+/* How many numbers ATT_ANY may be, as far as the modifier's own check says. */
+static att_status find_extent(att_verify_check *c, const att_modifier *m, const double *value)
+{
+    for (c->any = ATT_VERIFY_ANY_EXTENT; c->any > 0; c->any--)
+        if (!accepts(c, m, value, c->any))
+            return ATT_OK;
+    return accepts(c, m, value, ATT_VERIFY_ANY_EXTENT);
+}
+
+att_status att_verify_modifier(att_verify_check *c, const att_modifier *m, const double *value)
+{
+    if (m->flags & ATT_SINK)
+        return ATT_OK;
+    if (find_extent(c, m, value))
+        return ATT_ERR_ARGUMENT;
+    c->modifier = m;
+    c->stage = m->name;
+    c->user = m->user;
+    c->value = value;
+    att_verify_make_operands(c);
+    for (int i = 0; i < m->n_params; i++)
+        att_verify_make_param(c, i, &m->param[i]);
+    if (c->out_of_memory)
+        return ATT_ERR_MEMORY;
+    for (att_verify_position p = ATT_VERIFY_BEGIN; att_verify_next_pair(c, &p);)
+        c->s[p.at] = c->given[p.at] = 4 * att_verify_uniform(c);
+    att_status e = att_verify_positions(c, m->flags);
+    e = e || !m->tile ? e : check_modifier_tile(c);
+    if (!e && m->derivative)
+        e = check_modifier_derivative(c);
+    return e || !m->derivative || !m->tile_back ? e : check_modifier_back(c);
+}
