@@ -240,6 +240,30 @@ static void a_cached_layer_has_the_bits_of_the_full_pass(void **state)
     free(x);
 }
 
+/* Without args x is one sequence, and so is the source, whatever its length. */
+static void without_args_x_and_the_source_are_one_sequence_each(void **state)
+{
+    (void)state;
+    static const int64_t q[] = {0, 2}, k[] = {0, TOKENS};
+    const att_attention_args args = {.size = sizeof args, .n_sequences = 1, .q_offsets = q, .k_offsets = k};
+    att_nn_params *p = params_of((att_nn_params_config){0});
+    const att_nn_attention *l =
+        att_nn_attention_new(p, "l", ATT_OPTIONS(att_nn_attention_config, .width = WIDTH, .heads = HEADS));
+    float *x = check_numbers(TOKENS * WIDTH, 5), y[2][2 * WIDTH];
+    att_tape *t;
+    assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
+    for (int given = 0; given < 2; given++)
+        copy_rows(t,
+                  att_nn_attention_apply(
+                      t, l, input(t, x, 2),
+                      ATT_OPTIONS(att_nn_attention_call, .source = input(t, x, TOKENS), .args = given ? &args : NULL)),
+                  y[given]);
+    assert_memory_equal(y[0], y[1], sizeof y[0]);
+    att_tape_free(t);
+    att_nn_params_free(p);
+    free(x);
+}
+
 /* ---- scores with parameters */
 
 /* The layer makes the parameters of its score and passes them on: they have a gradient. */
@@ -362,6 +386,7 @@ int main(void)
         cmocka_unit_test(a_name_that_is_requested_twice_is_one_parameter),
         cmocka_unit_test(new_layers_begin_as_those_of_pytorch),
         cmocka_unit_test(a_cached_layer_has_the_bits_of_the_full_pass),
+        cmocka_unit_test(without_args_x_and_the_source_are_one_sequence_each),
         cmocka_unit_test(a_score_learns_its_parameters),
         cmocka_unit_test(batch_norm_keeps_running_statistics),
         cmocka_unit_test(a_failing_allocation_anywhere_is_an_error_and_leaks_nothing),

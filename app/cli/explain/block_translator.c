@@ -100,7 +100,7 @@ static void make_layers(page *p, translator_lesson *l)
 
 static void open_model(page *p, translator_lesson *l, const char *folder)
 {
-    char path[4096];
+    char path[sizeof(att_model_path) + sizeof "/model.safetensors"];
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
     p->status = att_transformer_open(p->ctx, folder, &l->model);
     if (p->status == ATT_OK)
