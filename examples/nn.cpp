@@ -106,8 +106,7 @@ try {
     owned<att_optimizer> optimizer(optimizer_made, att_optimizer_free);
 
     const model m(params.get());
-    for (int64_t i = 0; i < att_nn_params_count(params.get()); i++)
-        check(att_optimizer_add(optimizer.get(), att_nn_params_at(params.get(), i, nullptr), nullptr));
+    check(att_nn_params_optimize(params.get(), optimizer.get()));
     train(tape.get(), optimizer.get(), m);
 } catch (const std::exception &e) {
     std::fprintf(stderr, "%s\n", e.what());

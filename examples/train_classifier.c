@@ -60,9 +60,8 @@ int main(void)
     att_safetensors *file = NULL;
     bool failed = att_open(&ctx, NULL) || make(ctx, NULL, &params) ||
                   att_tape_new(ctx, ATT_OPTIONS(att_tape_config, .record = true), &t) ||
-                  att_optimizer_new(ctx, ATT_OPTIONS(att_optimizer_config, .weight_decay = 0.01), &o);
-    for (int64_t i = 0; !failed && i < att_nn_params_count(params); i++)
-        failed = att_optimizer_add(o, att_nn_params_at(params, i, NULL), NULL);
+                  att_optimizer_new(ctx, ATT_OPTIONS(att_optimizer_config, .weight_decay = 0.01), &o) ||
+                  att_nn_params_optimize(params, o);
     for (uint32_t i = 0; !failed && i < STEPS; i++)
         failed = step(t, i, o);
     failed = failed || step(t, HELD_OUT, NULL) || att_safetensors_write_params(ctx, "own.safetensors", params, NULL) ||

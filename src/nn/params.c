@@ -173,6 +173,19 @@ att_param *att_nn_params_find(const att_nn_params *p, const char *name)
     return NULL;
 }
 
+att_status att_nn_params_optimize(const att_nn_params *p, att_optimizer *o)
+{
+    if (att_require(__func__, ATT_NAMED({"p", p}, {"o", o})))
+        return ATT_ERR_ARGUMENT;
+    att_status s = ATT_OK;
+    for (int64_t i = 0; !s && i < p->count; i++) {
+        att_param *param = p->list[i]->param;
+        const att_param_options options = {.size = sizeof options, .no_weight_decay = att_param_value(param)->rank < 2};
+        s = att_optimizer_add(o, param, &options);
+    }
+    return s;
+}
+
 /* "[2, 3]", for messages */
 typedef struct shape_text {
     char text[ATT_MAX_RANK * 22 + 3];

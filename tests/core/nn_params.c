@@ -264,6 +264,32 @@ static void without_args_x_and_the_source_are_one_sequence_each(void **state)
     free(x);
 }
 
+/* With gradients of 0, weight decay is all that changes a parameter. */
+static void an_optimizer_decays_matrices_alone(void **state)
+{
+    (void)state;
+    att_nn_params *p = params_of((att_nn_params_config){0});
+    const att_nn_linear *l = att_nn_linear_new(p, "l", 1, 1, true);
+    float zero = 0, *w = att_param_value(l->weight)->data, *b = att_param_value(l->bias)->data;
+    att_tensor in;
+    att_optimizer *o;
+    att_tape *t;
+    *w = *b = 1;
+    assert_int_equal(att_optimizer_new(ctx, ATT_OPTIONS(att_optimizer_config, .weight_decay = 0.5), &o), ATT_OK);
+    assert_int_equal(att_nn_params_optimize(p, o), ATT_OK);
+    assert_int_equal(att_nn_params_optimize(p, o), ATT_ERR_ARGUMENT); /* twice */
+    assert_int_equal(att_tape_new(ctx, ATT_OPTIONS(att_tape_config, .record = true), &t), ATT_OK);
+    assert_int_equal(att_wrap(&in, &zero, ATT_F32, ATT_DIMS(1, 1), NULL), ATT_OK);
+    att_var *y = att_scale(t, att_nn_linear_apply(t, l, att_input(t, &in), ATT_IDENTITY, NULL), 0);
+    assert_int_equal(att_tape_backward(t, y, NULL), ATT_OK);
+    assert_int_equal(att_optimizer_step(o, ATT_OPTIONS(att_update, .rate = 0.5), NULL), ATT_OK);
+    check_near(0.75, *w, 1e-6, "the matrix: 1 - rate * decay");
+    assert_true(*b == 1.0f);
+    att_tape_free(t);
+    att_optimizer_free(o);
+    att_nn_params_free(p);
+}
+
 /* ---- scores with parameters */
 
 /* The layer makes the parameters of its score and passes them on: they have a gradient. */
@@ -387,6 +413,7 @@ int main(void)
         cmocka_unit_test(new_layers_begin_as_those_of_pytorch),
         cmocka_unit_test(a_cached_layer_has_the_bits_of_the_full_pass),
         cmocka_unit_test(without_args_x_and_the_source_are_one_sequence_each),
+        cmocka_unit_test(an_optimizer_decays_matrices_alone),
         cmocka_unit_test(a_score_learns_its_parameters),
         cmocka_unit_test(batch_norm_keeps_running_statistics),
         cmocka_unit_test(a_failing_allocation_anywhere_is_an_error_and_leaks_nothing),
