@@ -4,7 +4,6 @@
 #include "text/trie.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     LEAF_LABEL = 0,
@@ -114,26 +113,6 @@ static att_status build(builder *b, size_t nodes)
     return b->units.status ? b->units.status : b->state.status ? b->state.status : b->texts.status;
 }
 
-static int by_key(const void *x, const void *y)
-{
-    const att_trie_entry *a = x, *b = y;
-    const int order = memcmp(a->text, b->text, a->bytes < b->bytes ? a->bytes : b->bytes);
-    return order ? order : (a->bytes > b->bytes) - (a->bytes < b->bytes);
-}
-
-/* Sorts the entries and removes duplicates; returns their number. */
-static size_t sort_rules(att_trie_entry *entries, const att_rule *rules, size_t n)
-{
-    size_t n_unique = 0;
-    for (size_t i = 0; i < n; i++)
-        entries[i] = (att_trie_entry){rules[i].key.data, rules[i].key.bytes, (int32_t)i};
-    qsort(entries, n, sizeof *entries, by_key);
-    for (size_t i = 0; i < n; i++)
-        if (n_unique == 0 || by_key(&entries[n_unique - 1], &entries[i]) != 0)
-            entries[n_unique++] = entries[i];
-    return n_unique;
-}
-
 static void put32(att_bytes *out, uint32_t x)
 {
     att_bytes_add(out, (const unsigned char[]){x & 0xFF, x >> 8 & 0xFF, x >> 16 & 0xFF, x >> 24}, 4);
@@ -146,7 +125,10 @@ att_status att_charsmap_write(att_bytes *out, const att_rule *rules, size_t n)
     att_trie_entry *entries = att_alloc(out->ctx, n, sizeof *entries);
     if (!entries)
         return ATT_ERR_MEMORY;
-    att_status s = att_trie_init(&b.trie, out->ctx, entries, sort_rules(entries, rules, n));
+    for (size_t i = 0; i < n; i++)
+        entries[i] = (att_trie_entry){rules[i].key.data, rules[i].key.bytes, (int32_t)i};
+    qsort(entries, n, sizeof *entries, att_trie_order);
+    att_status s = att_trie_init(&b.trie, out->ctx, entries, n);
     if (!s)
         s = build(&b, b.trie.size);
     if (!s) {

@@ -201,24 +201,19 @@ static void measure(att_sentencepiece *m, att_proto *p)
     }
 }
 
-static int by_text(const void *a, const void *b)
-{
-    const att_trie_entry *x = a, *y = b;
-    const int order = strcmp(x->text, y->text);
-    return order ? order : (x->id > y->id) - (x->id < y->id);
-}
-
 /* Sorts pieces by text, and keeps those for the trie in `entries`; duplicates are an error. */
 static size_t sort_pieces(const att_sentencepiece *m, att_proto *p, att_trie_entry *entries)
 {
     size_t n = 0, used = 0;
     for (int32_t id = 0; id < m->size; id++)
         entries[n++] = (att_trie_entry){m->piece[id].text, m->piece[id].bytes, id};
-    qsort(entries, n, sizeof *entries, by_text);
-    for (size_t i = 1; i < n; i++)
-        if (strcmp(entries[i - 1].text, entries[i].text) == 0)
-            att_proto_fail(p, ATT_ERR_FORMAT, "\"pieces\" %d and %d are both \"%.80s\"", entries[i - 1].id,
-                           entries[i].id, entries[i].text);
+    qsort(entries, n, sizeof *entries, att_trie_order);
+    for (size_t i = 1; i < n; i++) {
+        const int64_t a = entries[i - 1].id, b = entries[i].id;
+        if (att_trie_order(&entries[i - 1], &entries[i]) == 0)
+            att_proto_fail(p, ATT_ERR_FORMAT, "\"pieces\" %d and %d are both \"%.80s\"", (int)att_min(a, b),
+                           (int)att_max(a, b), entries[i].text);
+    }
     for (size_t i = 0; i < n; i++)
         if (m->piece[entries[i].id].type == ATT_PIECE_NORMAL || m->piece[entries[i].id].type == ATT_PIECE_USER)
             entries[used++] = entries[i];

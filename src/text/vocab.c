@@ -127,11 +127,6 @@ static att_status check_options(att_ctx *ctx, att_vocab_options *o)
     return s ? s : att_check_texts(ctx, "att_vocab_new: options.control", o->control, o->n_control);
 }
 
-static int by_text(const void *x, const void *y)
-{
-    return strcmp(((const att_trie_entry *)x)->text, ((const att_trie_entry *)y)->text);
-}
-
 static att_status make_trie(att_vocab *v)
 {
     const size_t n = (size_t)v->model.size;
@@ -140,7 +135,7 @@ static att_status make_trie(att_vocab *v)
         return ATT_ERR_MEMORY;
     for (size_t i = 0; i < n; i++)
         entries[i] = (att_trie_entry){v->model.piece[i].text, v->model.piece[i].bytes, (int32_t)i};
-    qsort(entries, n, sizeof *entries, by_text);
+    qsort(entries, n, sizeof *entries, att_trie_order);
     const att_status s = att_trie_init(&v->special, v->ctx, entries, n);
     att_free(v->ctx, entries);
     return s;
@@ -232,7 +227,8 @@ static att_status count_between(att_vocab *v, const char *s, size_t bytes)
 {
     size_t begin = 0;
     for (size_t i = 0; i < bytes;) {
-        const size_t symbol = att_trie_longest(&v->special, s + i, bytes - i);
+        size_t symbol;
+        att_trie_longest(&v->special, s + i, bytes - i, &symbol);
         if (symbol && i > begin && count_word(v, s + begin, i - begin) != ATT_OK)
             return ATT_ERR_MEMORY;
         i += symbol ? symbol : att_piece_char(s + i, bytes - i);

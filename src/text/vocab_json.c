@@ -128,7 +128,7 @@ static int32_t parse_escape(cursor *c)
 }
 
 /* Parses a token after its opening quote, and unescapes it in place. */
-static att_status parse_token(cursor *c, att_token_entry *entry)
+static att_status parse_token(cursor *c, att_trie_entry *entry)
 {
     char *start = c->at, *out = c->at;
     while (*c->at != '"') {
@@ -152,7 +152,7 @@ static att_status parse_token(cursor *c, att_token_entry *entry)
                                                   : ATT_OK;
 }
 
-static att_status parse_id(cursor *c, att_token_entry *entry)
+static att_status parse_id(cursor *c, att_trie_entry *entry)
 {
     int64_t id = 0;
     if (!accept(c, ':'))
@@ -193,7 +193,7 @@ static att_status parse_tokens(cursor *c, att_token_list *list)
     if (accept(c, '}'))
         return ATT_OK;
     do {
-        att_token_entry entry;
+        att_trie_entry entry;
         att_status s = accept(c, '"') ? parse_token(c, &entry) : bad(c, "expected a token in quotes");
         if (s != ATT_OK || (s = parse_id(c, &entry)) != ATT_OK || (s = att_token_list_add(list, entry)) != ATT_OK)
             return s;

@@ -6,13 +6,6 @@
 #include "text/utf8.h"
 #include "text/wordpiece.h"
 
-static int by_text(const void *a, const void *b)
-{
-    const att_token_entry *x = a, *y = b;
-    const int order = memcmp(x->text, y->text, x->bytes < y->bytes ? x->bytes : y->bytes);
-    return order ? order : (x->bytes > y->bytes) - (x->bytes < y->bytes);
-}
-
 static att_status read_lines(const att_text_file *f, att_token_list *list)
 {
     const char *line = f->text, *end = f->text + f->bytes;
@@ -28,7 +21,7 @@ static att_status read_lines(const att_text_file *f, att_token_list *list)
             return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: line %d is empty", f->path, number + 1);
         if (!att_utf8_valid(line, bytes) || memchr(line, 0, bytes))
             return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: line %d is not text in UTF-8", f->path, number + 1);
-        const att_status s = att_token_list_add(list, (att_token_entry){line, bytes, number});
+        const att_status s = att_token_list_add(list, (att_trie_entry){line, bytes, number});
         if (s)
             return s;
         line = newline ? newline + 1 : end;
@@ -69,9 +62,9 @@ static void check_made(layout *l, bool made)
 /* Adds a special token, which must be in the vocabulary, to root.added_tokens; returns its id. */
 static int32_t add_token(layout *l, const char *content)
 {
-    const att_token_entry wanted = {content, strlen(content), 0};
+    const att_trie_entry wanted = {content, strlen(content), 0};
     const size_t n = l->list->count;
-    const att_token_entry *found = n ? bsearch(&wanted, l->list->entry, n, sizeof wanted, by_text) : NULL;
+    const att_trie_entry *found = n ? bsearch(&wanted, l->list->entry, n, sizeof wanted, att_trie_order) : NULL;
     const int32_t id = found ? found->id : ATT_NO_TOKEN;
     if (id == ATT_NO_TOKEN)
         att_settings_fail(&l->config, ATT_ERR_FORMAT, "the special token \"%.80s\" is not in vocab.txt", content);
@@ -133,7 +126,7 @@ att_status att_read_vocab_txt(const att_text_file *f, const char *folder, att_to
     if (s)
         return s;
     if (list->count > 0)
-        qsort(list->entry, list->count, sizeof *list->entry, by_text);
+        qsort(list->entry, list->count, sizeof *list->entry, att_trie_order);
     att_settings_read(&l.config, f->ctx, folder, "tokenizer_config.json", true);
     if (!l.config.status)
         att_settings_read(&l.map, f->ctx, folder, "special_tokens_map.json", false);
