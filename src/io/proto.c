@@ -8,7 +8,7 @@ enum { VARINT = 0, FIXED64 = 1, LENGTH = 2, FIXED32 = 5 }; /* wire types */
 
 static const unsigned char wire_of[] = {
     [ATT_PROTO_BOOL] = VARINT,  [ATT_PROTO_INT32] = VARINT,   [ATT_PROTO_FLOAT] = FIXED32,
-    [ATT_PROTO_BYTES] = LENGTH, [ATT_PROTO_MESSAGE] = LENGTH,
+    [ATT_PROTO_BYTES] = LENGTH, [ATT_PROTO_MESSAGE] = LENGTH, [ATT_PROTO_EACH] = LENGTH,
 };
 
 void att_proto_fail(att_proto *p, att_status status, const char *format, ...)
@@ -109,6 +109,9 @@ static void store(att_proto *p, const att_proto_field *f, att_byte_view bytes, u
         *(att_byte_view *)(to + f->offset) = bytes;
         break;
     case ATT_PROTO_MESSAGE:
+        att_proto_read(p, bytes, f->fields, to);
+        break;
+    case ATT_PROTO_EACH:
         f->message(p, bytes, to);
         break;
     }

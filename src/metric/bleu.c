@@ -223,10 +223,8 @@ static att_status count_tokens(sentence *s, att_bleu_tokenizer tokenizer, att_bl
 {
     ngram_counts counts[ATT_BLEU_ORDER] = {0};
     att_status e = read_code_points(s);
-    if (!e)
-        e = tokenize(s, tokenizer);
-    if (!e)
-        e = count_ngrams(s->ctx, s->code_points, s->n, ATT_BLEU_ORDER, counts);
+    e = e ? e : tokenize(s, tokenizer);
+    e = e ? e : count_ngrams(s->ctx, s->code_points, s->n, ATT_BLEU_ORDER, counts);
     out->tokens = (int64_t)s->code_points[0].n;
     out->reference_tokens = nearest_length(s);
     for (int i = 0; i < ATT_BLEU_ORDER; i++) {
@@ -321,10 +319,8 @@ att_status att_bleu_count(att_ctx *ctx, att_bleu_tokenizer tokenizer, const char
         sizes[0] = bytes;
         e = gather(&s, texts, sizes, references, reference_bytes);
     }
-    if (!e)
-        e = count_tokens(&s, tokenizer, &c);
-    if (!e)
-        e = count_characters(&s, &c);
+    e = e ? e : count_tokens(&s, tokenizer, &c);
+    e = e ? e : count_characters(&s, &c);
     att_free(ctx, s.code_points);
     att_free(ctx, texts);
     att_free(ctx, sizes);

@@ -396,8 +396,7 @@ att_status att_bpe_learn(att_vocabulary *symbols, int64_t *n, const att_word *wo
                      .free = NONE};
     l.by_symbols.ctx = l.positions.ctx = l.pairs.ctx = l.occurrences.ctx = l.heap.ctx = l.touched.ctx = ctx;
     att_status s = set_up(&l, n_words);
-    if (!s)
-        s = learn(&l, opt);
+    s = s ? s : learn(&l, opt);
     *n = l.n_symbols;
     att_free(ctx, l.info);
     att_hash_free(&l.by_symbols);

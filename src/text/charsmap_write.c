@@ -129,8 +129,7 @@ att_status att_charsmap_write(att_bytes *out, const att_rule *rules, size_t n)
         entries[i] = (att_trie_entry){rules[i].key.data, rules[i].key.bytes, (int32_t)i};
     qsort(entries, n, sizeof *entries, att_trie_order);
     att_status s = att_trie_init(&b.trie, out->ctx, entries, n);
-    if (!s)
-        s = build(&b, b.trie.size);
+    s = s ? s : build(&b, b.trie.size);
     if (!s) {
         put32(out, (uint32_t)b.units.count);
         for (uint32_t i = 0; i < b.state.count; i++)

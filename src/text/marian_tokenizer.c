@@ -159,8 +159,7 @@ static att_status read_vocabulary(marian_tokenizer *t, att_ctx *ctx, const char 
     att_settings s; /* for errors */
     att_token_list list = {.ctx = ctx};
     att_status status = att_text_file_read(&f, ctx, folder, "vocab.json", true);
-    if (!status)
-        status = att_read_token_map(&f, &list);
+    status = status ? status : att_read_token_map(&f, &list);
     if (!status) {
         att_settings_init(&s, ctx, f.path, NULL);
         att_token_list_fill(&list, &(att_token_list){0}, &s, &t->vocabulary);
@@ -285,14 +284,10 @@ att_status att_marian_tokenizer_open(att_ctx *ctx, const char *folder, att_token
     t->vocabulary.ctx = t->special.ctx = ctx;
     t->source.model = t->target.model = att_sentencepiece_empty(ctx);
     att_status s = read_vocabulary(t, ctx, folder);
-    if (!s)
-        s = read_settings(t, ctx, folder);
-    if (!s)
-        s = read_side(&t->source, t, folder, "source.spm");
-    if (!s)
-        s = read_side(&t->target, t, folder, "target.spm");
-    if (!s)
-        s = invert_target(t);
+    s = s ? s : read_settings(t, ctx, folder);
+    s = s ? s : read_side(&t->source, t, folder, "source.spm");
+    s = s ? s : read_side(&t->target, t, folder, "target.spm");
+    s = s ? s : invert_target(t);
     if (s)
         free_all(&t->base);
     else

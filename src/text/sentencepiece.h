@@ -37,7 +37,7 @@ typedef struct att_piece {
 /* Read-only after opening. */
 typedef struct att_sentencepiece {
     att_ctx *ctx;
-    att_piece_model model;
+    int32_t model; /* att_piece_model */
     bool add_prefix, remove_spaces, escape_spaces, space_is_suffix, byte_fallback;
     att_charsmap charsmap;
     att_piece *piece; /* [size] */

@@ -293,10 +293,8 @@ att_status att_bert_tokenizer_open(att_ctx *ctx, const char *folder, att_tokeniz
     att_settings settings = {.ctx = ctx};
     att_bert_tokenizer *t = NULL;
     att_status s = read_files(&f, ctx, folder, &list, &settings);
-    if (!s)
-        s = read_tokenizer(&settings, &list, &t);
-    if (!s)
-        s = check_config(ctx, folder, &t->settings);
+    s = s ? s : read_tokenizer(&settings, &list, &t);
+    s = s ? s : check_config(ctx, folder, &t->settings);
     if (!s)
         *out = &t->base;
     else if (t)

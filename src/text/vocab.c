@@ -149,8 +149,7 @@ att_status att_vocab_new(att_ctx *ctx, const att_vocab_options *opt, att_vocab *
         return ATT_ERR_ARGUMENT;
     att_vocab_options o;
     att_status s = att_take_options(&o, sizeof o, opt, "att_vocab_options");
-    if (!s)
-        s = check_options(ctx, &o);
+    s = s ? s : check_options(ctx, &o);
     if (s)
         return s;
     att_vocab *v = att_alloc(ctx, 1, sizeof *v);
@@ -163,8 +162,7 @@ att_status att_vocab_new(att_ctx *ctx, const att_vocab_options *opt, att_vocab *
     if (!s)
         s = att_sentencepiece_parse(&v->model, ctx, "the vocabulary's special pieces",
                                     (att_byte_view){v->meta.data, v->meta.count});
-    if (!s)
-        s = make_trie(v);
+    s = s ? s : make_trie(v);
     if (s)
         att_vocab_free(v);
     else
@@ -396,10 +394,8 @@ att_status att_vocab_learn(att_vocab *v, att_vocab_result *result)
                        ? att_fail(v->ctx, ATT_ERR_ARGUMENT, "att_vocab_learn: the vocabulary has been learnt already")
                        : choose_characters(v, &symbols, &n);
     n_characters = n;
-    if (!s)
-        s = learn_merges(v, &symbols, &n);
-    if (!s)
-        s = write_model(v, &symbols, n_characters, n);
+    s = s ? s : learn_merges(v, &symbols, &n);
+    s = s ? s : write_model(v, &symbols, n_characters, n);
     att_vocabulary_free(&symbols);
     if (s)
         return s;
