@@ -212,15 +212,11 @@ static att_status write_all(writer *w)
 static att_status check_arguments(att_ctx *ctx, int64_t n, const char *const *names, const att_tensor *tensors,
                                   const att_safetensors_options *o)
 {
-    const struct {
-        const char *name;
-        bool missing;
-    } needed[] = {{"names", !names && n > 0},
-                  {"tensors", !tensors && n > 0},
-                  {"options.metadata", !o->metadata && o->n_metadata > 0}};
-    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
-        if (needed[i].missing)
-            return att_fail(ctx, ATT_ERR_ARGUMENT, "att_safetensors_write: %s is NULL", needed[i].name);
+    const void *const none = ""; /* instead of an array without elements, which may be NULL */
+    if (att_require("att_safetensors_write",
+                    ATT_NAMED({"names", n > 0 ? names : none}, {"tensors", n > 0 ? tensors : none},
+                              {"options.metadata", o->n_metadata > 0 ? o->metadata : none})))
+        return ATT_ERR_ARGUMENT;
     if (n < 0 || n > INT32_MAX)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "att_safetensors_write: n is %lld", (long long)n);
     if (o->dtype != ATT_F32 && o->dtype != ATT_F16 && o->dtype != ATT_BF16)

@@ -1,10 +1,8 @@
 #include "train/text_lines.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { BLOCK = 2 * ATT_MAX_LINE };
@@ -20,8 +18,8 @@ att_status att_text_lines_open(att_text_lines *l, att_ctx *ctx, const char *path
     *l = (att_text_lines){.ctx = ctx, .file = -1};
     if (snprintf(l->path, sizeof l->path, "%s", path) >= (int)sizeof l->path)
         return att_fail(ctx, ATT_ERR_IO, "the path %.80s... is longer than %zu bytes", path, sizeof l->path - 1);
-    l->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: do not wait for the writer of a pipe */
-    if (l->file < 0 || fstat(l->file, &st))
+    l->file = att_open_file(path, &st);
+    if (l->file < 0)
         return refused(l);
     if (!S_ISREG(st.st_mode))
         return att_fail(ctx, ATT_ERR_IO, "%s is not a file: texts are read more than once, which only a file can be",
