@@ -156,6 +156,15 @@ att_status att_run_steps(const att_run *run, int64_t **steps, int64_t *n)
     return *steps ? ATT_OK : ATT_ERR_MEMORY;
 }
 
+att_status att_run_newest(const att_run *run, int64_t *step)
+{
+    int64_t *steps, n;
+    const att_status s = att_run_steps(run, &steps, &n);
+    *step = !s && n > 0 ? steps[n - 1] : ATT_NO_CHECKPOINT;
+    att_free(run->ctx, steps);
+    return s;
+}
+
 att_status att_run_path(const att_run *run, int64_t step, char path[ATT_MAX_PATH])
 {
     char pause[ATT_MAX_PATH];
@@ -385,14 +394,13 @@ att_status att_run_remove_old(const att_run *run)
 
 static att_status check_newest(const att_run *run, int64_t step)
 {
-    int64_t *steps, n;
-    att_status s = att_run_steps(run, &steps, &n);
-    if (!s && (step < 0 || (n > 0 && steps[n - 1] > step)))
-        s = att_fail(run->ctx, ATT_ERR_ARGUMENT,
-                     "%s: a checkpoint of step %" PRId64 " would not be the newest: there is one of step %" PRId64,
-                     run->folder, step, n > 0 ? steps[n - 1] : 0);
-    att_free(run->ctx, steps);
-    return s;
+    int64_t newest;
+    const att_status s = att_run_newest(run, &newest);
+    if (s || (step >= 0 && step >= newest))
+        return s;
+    return att_fail(run->ctx, ATT_ERR_ARGUMENT,
+                    "%s: a checkpoint of step %" PRId64 " would not be the newest: there is one of step %" PRId64,
+                    run->folder, step, att_max(newest, 0));
 }
 
 static att_status write_file(const att_run *run, const char *path, const att_run_state *state, const char **metadata,
@@ -468,23 +476,13 @@ static att_status copy_all(const att_run *run, const att_safetensors *file, cons
     return s;
 }
 
-static att_status find_newest(const att_run *run, int64_t *step)
-{
-    int64_t *steps, n;
-    att_status s = att_run_steps(run, &steps, &n);
-    if (!s && n == 0)
-        s = att_fail(run->ctx, ATT_ERR_IO, "%s: there is no checkpoint", run->folder);
-    if (!s)
-        *step = steps[n - 1];
-    att_free(run->ctx, steps);
-    return s;
-}
-
 att_status att_run_load(const att_run *run, int64_t step, const att_run_state *state, int64_t *loaded)
 {
     char path[ATT_MAX_PATH];
     att_safetensors *file = NULL;
-    att_status s = step == ATT_RUN_NEWEST ? find_newest(run, &step) : ATT_OK;
+    att_status s = step == ATT_RUN_NEWEST ? att_run_newest(run, &step) : ATT_OK;
+    if (!s && step == ATT_NO_CHECKPOINT)
+        s = att_fail(run->ctx, ATT_ERR_IO, "%s: there is no checkpoint", run->folder);
     s = s ? s : att_run_path(run, step, path);
     s = s ? s : att_run_checkpoint(run, step, &file);
     s = s ? s : check_all(run, path, file, state);

@@ -61,9 +61,11 @@ typedef struct att_run att_run;
 att_status att_run_open(att_ctx *ctx, const char *folder, int64_t keep, att_run **out);
 void att_run_close(att_run *run); /* NULL is allowed */
 
-enum { ATT_RUN_NEWEST = -1 };
+enum { ATT_RUN_NEWEST = -1, ATT_NO_CHECKPOINT = -1 };
 /* The steps of all checkpoints, ascending: steps [n], free with att_free. A pause counts only if it is the newest. */
 att_status att_run_steps(const att_run *run, int64_t **steps, int64_t *n);
+/* The step of the newest one, or ATT_NO_CHECKPOINT. */
+att_status att_run_newest(const att_run *run, int64_t *step);
 /* The path of a step's checkpoint. */
 att_status att_run_path(const att_run *run, int64_t step, char path[ATT_MAX_PATH]);
 /* Opens it, for averaging. Errors: not a regular file; damaged. */

@@ -12,13 +12,13 @@
 /* resume requires checkpoints; without it there must be none. */
 static att_status check_checkpoints(const att_training *t, bool resume)
 {
-    int64_t *steps = NULL, n = 0;
-    const att_status e = att_run_steps(t->run, &steps, &n);
-    att_free(t->ctx, steps);
-    if (e || (n > 0) == resume)
+    int64_t newest;
+    const att_status e = att_run_newest(t->run, &newest);
+    const bool exist = newest != ATT_NO_CHECKPOINT;
+    if (e || exist == resume)
         return e;
     return att_fail(t->ctx, ATT_ERR_ARGUMENT,
-                    n > 0 ? "%s: has checkpoints of a training already; go on with it, or take another folder"
+                    exist ? "%s: has checkpoints of a training already; go on with it, or take another folder"
                           : "%s: there is no checkpoint to go on from",
                     t->folder);
 }
