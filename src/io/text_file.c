@@ -47,16 +47,6 @@ static att_status read_text(att_text_file *f, int fd, size_t bytes)
     return ATT_OK;
 }
 
-static att_status read_file(att_text_file *f, int fd, const struct stat *is)
-{
-    if (!S_ISREG(is->st_mode))
-        return att_fail(f->ctx, ATT_ERR_IO, "%s is not a file", f->path);
-    if (is->st_size > MAX_BYTES)
-        return att_fail(f->ctx, ATT_ERR_UNSUPPORTED, "%s has %lld bytes, the most is %d", f->path,
-                        (long long)is->st_size, MAX_BYTES);
-    return read_text(f, fd, (size_t)is->st_size);
-}
-
 /* f->path is set. */
 static att_status open_and_read(att_text_file *f, bool required)
 {
@@ -66,7 +56,11 @@ static att_status open_and_read(att_text_file *f, bool required)
         return ATT_OK;
     if (fd < 0)
         return att_fail(f->ctx, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "%s: %s", f->path, strerror(errno));
-    const att_status s = read_file(f, fd, &is);
+    const att_status s = !S_ISREG(is.st_mode) ? att_fail(f->ctx, ATT_ERR_IO, "%s is not a file", f->path)
+                         : is.st_size > MAX_BYTES
+                             ? att_fail(f->ctx, ATT_ERR_UNSUPPORTED, "%s has %lld bytes, the most is %d", f->path,
+                                        (long long)is.st_size, MAX_BYTES)
+                             : read_text(f, fd, (size_t)is.st_size);
     close(fd);
     if (s)
         att_text_file_free(f);

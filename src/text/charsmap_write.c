@@ -18,6 +18,7 @@ static const uint32_t leaf = 1u << 31, ends_key = 1u << 8;
 typedef struct builder {
     att_ctx *ctx;
     att_trie trie; /* ids are those of the rules */
+    const char *text;
     const att_rule *rules;
     uint32_t *index_of; /* [nodes] */
     att_bytes units;    /* uint32_t: the unit at each index */
@@ -85,10 +86,10 @@ static void index_children(builder *b, uint32_t at)
     b->state.data[base] |= BASE;
     *unit_at(b, index) |= (index ^ base) << 10;
     if (node->id != ATT_NO_ID) {
-        const att_byte_view to = b->rules[node->id].to;
+        const att_rule r = b->rules[node->id];
         *unit_at(b, index) |= ends_key;
         put(b, base ^ LEAF_LABEL, leaf | (uint32_t)b->texts.count);
-        att_bytes_add(&b->texts, to.data, to.bytes);
+        att_bytes_add(&b->texts, b->text + r.begin + r.key, r.to);
         att_bytes_add(&b->texts, "", 1);
     }
     for (uint32_t i = node->first; i < node->first + node->count; i++) {
@@ -118,15 +119,15 @@ static void put32(att_bytes *out, uint32_t x)
     att_bytes_add(out, (const unsigned char[]){x & 0xFF, x >> 8 & 0xFF, x >> 16 & 0xFF, x >> 24}, 4);
 }
 
-att_status att_charsmap_write(att_bytes *out, const att_rule *rules, size_t n)
+att_status att_charsmap_write(att_bytes *out, const char *text, const att_rule *rules, size_t n)
 {
-    builder b = {.ctx = out->ctx, .rules = rules};
+    builder b = {.ctx = out->ctx, .text = text, .rules = rules};
     b.trie.ctx = b.units.ctx = b.state.ctx = b.texts.ctx = out->ctx;
     att_trie_entry *entries = att_alloc(out->ctx, n, sizeof *entries);
     if (!entries)
         return ATT_ERR_MEMORY;
     for (size_t i = 0; i < n; i++)
-        entries[i] = (att_trie_entry){rules[i].key.data, rules[i].key.bytes, (int32_t)i};
+        entries[i] = (att_trie_entry){text + rules[i].begin, rules[i].key, (int32_t)i};
     qsort(entries, n, sizeof *entries, att_trie_order);
     att_status s = att_trie_init(&b.trie, out->ctx, entries, n);
     s = s ? s : build(&b, b.trie.size);

@@ -208,10 +208,7 @@ static void read_special(marian_tokenizer *t, att_settings *s, const att_setting
     const json_t *more = att_settings_list(s, "additional_special_tokens", false);
     const json_t *listed = att_settings_get(s, "added_tokens_decoder");
     for (int i = 0; !s->status && i < N; i++) {
-        const json_t *value = att_settings_get(s, names[i][0]);
-        value = value ? value : att_settings_get(map, names[i][0]);
-        const char *text = value ? att_token_content(s, names[i][0], value) : names[i][1];
-        const int32_t id = add_special(v, s, text, &special);
+        const int32_t id = add_special(v, s, att_special_token(s, map, names[i][0], names[i][1]), &special);
         if (i == UNK)
             v->unknown = id;
         if (i == EOS)

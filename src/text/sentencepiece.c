@@ -141,12 +141,8 @@ void att_piece_emit(const att_sentencepiece *m, att_piece_sink *sink, int32_t id
     }
 }
 
-static void emit_whole(const att_sentencepiece *m, att_piece_sink *sink, const char *s, size_t bytes)
+void att_piece_emit_node(const att_sentencepiece *m, att_piece_sink *sink, uint32_t node, const char *s, size_t bytes)
 {
-    uint32_t node = 0;
-    for (size_t i = 0; i < bytes; i++)
-        if ((node = att_trie_step(&m->trie, node, s[i])) == 0)
-            break;
     const int32_t id = node ? m->trie.node[node].id : ATT_NO_ID;
     att_piece_emit(m, sink, id == ATT_NO_ID ? m->unknown : id, s, bytes);
 }
@@ -156,7 +152,7 @@ static att_status split_words(const att_sentencepiece *m, const char *s, size_t 
 {
     for (size_t at = 0, n; at < bytes && !sink->full; at += n) {
         n = att_piece_word(s + at, bytes - at);
-        emit_whole(m, sink, s + at, n);
+        att_piece_emit_node(m, sink, att_trie_walk(&m->trie, 0, s + at, n), s + at, n);
     }
     return ATT_OK;
 }
@@ -166,7 +162,7 @@ static att_status cut_characters(const att_sentencepiece *m, const char *s, size
     for (size_t at = 0, n; at < bytes && !sink->full; at += n) {
         n = att_piece_user(m, s + at, bytes - at);
         n = n ? n : att_piece_char(s + at, bytes - at);
-        emit_whole(m, sink, s + at, n);
+        att_piece_emit_node(m, sink, att_trie_walk(&m->trie, 0, s + at, n), s + at, n);
     }
     return ATT_OK;
 }

@@ -82,6 +82,8 @@ typedef att_status att_piece_splitter(const att_sentencepiece *m, const char *s,
 att_piece_splitter att_split_unigram, att_split_bpe;
 /* Emits a piece, or m->unknown for any text. */
 void att_piece_emit(const att_sentencepiece *m, att_piece_sink *sink, int32_t id, const char *s, size_t bytes);
+/* Emits the piece of a node of m->trie, or the unknown piece if it has none. */
+void att_piece_emit_node(const att_sentencepiece *m, att_piece_sink *sink, uint32_t node, const char *s, size_t bytes);
 /* The byte of a byte piece; -1: not a byte piece. */
 int att_piece_byte(const att_piece *p);
 /* Length of the character at s, by its first byte, at most `bytes`. */

@@ -76,3 +76,10 @@ const char *att_token_content(att_settings *s, const char *key, const json_t *va
     att_settings_fail(s, ATT_ERR_FORMAT, "\"%s\" has %s, not a token", key, att_json_show(value).text);
     return "";
 }
+
+const char *att_special_token(att_settings *config, const att_settings *map, const char *key, const char *otherwise)
+{
+    const json_t *value = att_settings_get(config, key);
+    value = value ? value : att_settings_get(map, key);
+    return value ? att_token_content(config, key, value) : otherwise;
+}

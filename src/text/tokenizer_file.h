@@ -23,6 +23,8 @@ void att_token_list_fill(const att_token_list *list, const att_token_list *more,
 att_status att_token_list_trie(const att_token_list *list, att_trie *out);
 /* Is the id unused? If not, that is an error. */
 bool att_token_id_is_free(att_settings *s, const att_vocabulary *v, int32_t id, const char *token, size_t bytes);
+/* The special token `key` of tokenizer_config.json, or else of special_tokens_map.json, or else `otherwise`. */
+const char *att_special_token(att_settings *config, const att_settings *map, const char *key, const char *otherwise);
 /* The token in setting `key`, a string or an object with "content". */
 const char *att_token_content(att_settings *s, const char *key, const json_t *value);
 

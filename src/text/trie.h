@@ -49,5 +49,13 @@ static inline uint32_t att_trie_step(const att_trie *t, uint32_t at, char byte)
     }
     return count && t->node[low].byte == wanted ? low : 0;
 }
+/* The node that text s [bytes] leads to from node `at`; 0: none. */
+static inline uint32_t att_trie_walk(const att_trie *t, uint32_t at, const char *s, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        if ((at = att_trie_step(t, at, s[i])) == 0)
+            return 0;
+    return at;
+}
 
 #endif

@@ -8,7 +8,6 @@
 #include "io/texts.h"
 #include "io/util.h"
 #include "text/bpe_learn.h"
-#include "text/nfkc.h"
 #include "text/sentencepiece.h"
 #include "text/utf8.h"
 

@@ -84,10 +84,7 @@ static void read_special_tokens(layout *l)
     const char *content[N];
     int32_t id[N];
     for (int i = 0; i < N; i++) {
-        const json_t *value = att_settings_get(&l->config, names[i][0]);
-        if (!value)
-            value = att_settings_get(&l->map, names[i][0]);
-        content[i] = value ? att_token_content(&l->config, names[i][0], value) : names[i][1];
+        content[i] = att_special_token(&l->config, &l->map, names[i][0], names[i][1]);
         id[i] = add_token(l, content[i]);
     }
     json_t *post = json_pack("{s:s, s:[s, f], s:[s, f]}", "type", "BertProcessing", "cls", content[CLS],

@@ -269,41 +269,27 @@ void att_run_close(att_run *run)
 
 /* ---- fields, which are stored as texts */
 
-static att_field *next_field(att_fields *l, const char *name, att_field_kind kind, void *value)
+att_field *att_fields_add(att_fields *l, const char *name, att_field_kind kind, void *value)
 {
     l->field[l->n] = (att_field){.name = name, .kind = kind, .value = value};
     return &l->field[l->n++];
 }
 
-void att_fields_add(att_fields *l, const char *name, att_field_kind kind, void *value)
-{
-    next_field(l, name, kind, value);
-}
-
-void att_fields_note(att_fields *l, const char *name, char *text, size_t room)
-{
-    att_field *f = next_field(l, name, ATT_FIELD_TEXT, text);
-    f->room = room;
-    f->optional = true;
-}
-
 void att_fields_int(att_fields *l, const char *name, int64_t value)
 {
     l->whole[l->n] = value;
-    next_field(l, name, ATT_FIELD_INT, &l->whole[l->n])->setting = true;
+    att_fields_add(l, name, ATT_FIELD_INT, &l->whole[l->n])->setting = true;
 }
 
 void att_fields_double(att_fields *l, const char *name, double value)
 {
     l->number[l->n] = value;
-    next_field(l, name, ATT_FIELD_DOUBLE, &l->number[l->n])->setting = true;
+    att_fields_add(l, name, ATT_FIELD_DOUBLE, &l->number[l->n])->setting = true;
 }
 
 void att_fields_text(att_fields *l, const char *name, const char *value)
 {
-    att_field *f = next_field(l, name, ATT_FIELD_TEXT, (char *)(uintptr_t)value); /* only read */
-    f->room = strlen(value) + 1;
-    f->setting = true;
+    att_fields_add(l, name, ATT_FIELD_TEXT, (char *)(uintptr_t)value)->setting = true; /* only read */
 }
 
 enum { FIELD_BYTES = 24 }; /* of a number as text */
@@ -356,7 +342,7 @@ static att_status check_field(const att_run *run, const char *path, const att_sa
     if (f->setting && strcmp(text, fact_text(f, number)) != 0)
         return att_fail(run->ctx, ATT_ERR_FORMAT, "%s: \"%s\" is %s but here it is %s", path, f->name,
                         show_field(f, text, is), show_field(f, fact_text(f, number), here));
-    if (f->kind == ATT_FIELD_TEXT && strlen(text) >= f->room)
+    if (f->kind == ATT_FIELD_TEXT && !f->setting && strlen(text) >= f->room)
         return att_fail(run->ctx, ATT_ERR_FORMAT, "%s: \"%s\" has %zu bytes but here is room for %zu", path, f->name,
                         strlen(text), f->room - 1);
     if (f->kind != ATT_FIELD_TEXT && !read_bits(f, text, &bits))

@@ -23,7 +23,7 @@ typedef struct att_field {
     const char *name;
     att_field_kind kind;
     void *value;
-    size_t room;   /* size of a text */
+    size_t room;   /* size of a text that is loaded */
     bool setting;  /* compared instead of loaded: a checkpoint with another value belongs to another training and is
                     * refused */
     bool optional; /* unchanged if a checkpoint does not have it */
@@ -37,13 +37,10 @@ typedef struct att_fields {
     int64_t whole[ATT_MAX_FIELDS];
     double number[ATT_MAX_FIELDS];
 } att_fields;
-/* add: a value that is loaded to *value; int, double: settings. */
-void att_fields_add(att_fields *l, const char *name, att_field_kind kind, void *value);
+/* add: a value that is loaded to *value; int, double, text: settings. The value of a text must stay valid. */
+att_field *att_fields_add(att_fields *l, const char *name, att_field_kind kind, void *value);
 void att_fields_int(att_fields *l, const char *name, int64_t value);
 void att_fields_double(att_fields *l, const char *name, double value);
-/* A text [room] that is loaded if a checkpoint has it. */
-void att_fields_note(att_fields *l, const char *name, char *text, size_t room);
-/* A setting; value must stay valid. */
 void att_fields_text(att_fields *l, const char *name, const char *value);
 
 typedef struct att_run_state {

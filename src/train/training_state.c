@@ -56,8 +56,11 @@ static void add_fields(att_training *t, att_fields *fields)
         att_fields_add(fields, "best_step", ATT_FIELD_INT, &t->best_step);
         att_fields_add(fields, "best", ATT_FIELD_DOUBLE, &t->best);
     }
-    if (c->note)
-        att_fields_note(fields, "note", c->note, c->note_bytes);
+    if (c->note) {
+        att_field *note = att_fields_add(fields, "note", ATT_FIELD_TEXT, c->note);
+        note->room = c->note_bytes;
+        note->optional = true;
+    }
 }
 
 static att_status state_make(att_training *t, state *s)
