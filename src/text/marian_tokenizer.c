@@ -76,7 +76,7 @@ static void encode_plain(encoder *e, const char *s, size_t bytes)
 static void encode(att_token_sink *sink, const char *text, size_t bytes)
 {
     const marian_tokenizer *t = marian(sink->t);
-    encoder e = {.t = t, .side = sink->target ? &t->target : &t->source, .sink = sink};
+    encoder e = {.t = t, .side = sink->options->target ? &t->target : &t->source, .sink = sink};
     e.pieces = (att_piece_sink){.emit = emit, .user = &e};
     size_t plain = 0; /* start of the text that is not encoded yet */
     for (size_t i = 0; i < bytes && !sink->truncated;) {

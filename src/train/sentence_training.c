@@ -143,9 +143,7 @@ static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t
 {
     similarity *t = self;
     const int64_t n = t->options.pairs;
-    for (int64_t i = 0; i < n; i++)
-        t->order[i] = (uint32_t)i;
-    att_shuffle(seed, 0, number, n, t->order);
+    att_permutation(seed, 0, number, n, t->order);
     *batches = att_ceil_div(n, t->options.batch);
     return ATT_OK;
 }

@@ -130,16 +130,15 @@ att_status att_training_validate(att_training *t, double *loss)
 /* Checks the parameters before they are written as a model. */
 static att_status check_params(const att_training *t)
 {
-    for (int64_t i = 0; i < t->params; i++) {
+    char what[ATT_MAX_PATH + 64];
+    att_status e = ATT_OK;
+    snprintf(what, sizeof what, "%s: the model of step %lld is not written", t->folder, (long long)t->step);
+    for (int64_t i = 0; !e && i < t->params; i++) {
         const char *name;
         const att_tensor *x = att_param_value(att_training_param(t, i, &name));
-        const float *bad = att_training_find_invalid(x, -FLT_MAX);
-        if (bad)
-            return att_fail(t->ctx, ATT_ERR_ARGUMENT,
-                            "%s: the model of step %lld is not written: \"%s\" has %g at %lld", t->folder,
-                            (long long)t->step, name, (double)*bad, (long long)(bad - (const float *)x->data));
+        e = att_training_check_numbers(t, ATT_ERR_ARGUMENT, what, name, x, -FLT_MAX);
     }
-    return ATT_OK;
+    return e;
 }
 
 att_status att_training_keep_best(att_training *t, double score, att_dtype dtype)
