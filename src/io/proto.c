@@ -69,9 +69,7 @@ static att_byte_view read_bytes(cursor *c, uint64_t bytes)
 
 static float float_of(att_byte_view four)
 {
-    uint32_t bits = 0;
-    for (size_t i = four.bytes; i > 0; i--)
-        bits = bits << 8 | (unsigned char)four.data[i - 1];
+    const uint32_t bits = (uint32_t)att_read_number(four.data, four.bytes);
     float value;
     memcpy(&value, &bits, sizeof value);
     return value;
@@ -161,9 +159,8 @@ void att_proto_put_float(att_bytes *b, uint32_t number, float value)
 {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
-    const unsigned char bytes[4] = {bits & 0xFF, bits >> 8 & 0xFF, bits >> 16 & 0xFF, bits >> 24};
     put_varint(b, (uint64_t)number << 3 | FIXED32);
-    att_bytes_add(b, bytes, sizeof bytes);
+    att_bytes_add_number(b, bits, sizeof bits);
 }
 
 void att_proto_put_bytes(att_bytes *b, uint32_t number, const void *data, size_t bytes)

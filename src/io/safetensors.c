@@ -220,7 +220,7 @@ static att_status parse(att_safetensors *f, const char *text, size_t bytes)
         return att_fail(f->ctx, ATT_ERR_UNSUPPORTED, "%s: the header has %lld values, the most is %d", f->label,
                         (long long)values, ATT_MAX_JSON_VALUES);
     json_error_t error = {.line = 0};
-    errno = 0; /* out of memory, jansson may report a syntax error, or drop characters of a name */
+    errno = 0; /* when out of memory, jansson may report a syntax error, or drop characters of a name */
     f->header = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
     if (errno == ENOMEM || (!f->header && json_error_code(&error) == json_error_out_of_memory))
         return att_fail(f->ctx, ATT_ERR_MEMORY, "%s: out of memory", f->label);
@@ -235,9 +235,7 @@ static att_status read_header(att_safetensors *f)
 {
     if (f->size < LENGTH_BYTES)
         return att_fail(f->ctx, ATT_ERR_FORMAT, "%s has %zu bytes, too few for a safetensors file", f->label, f->size);
-    uint64_t length = 0;
-    for (int i = LENGTH_BYTES - 1; i >= 0; i--)
-        length = length << 8 | f->bytes[i];
+    const uint64_t length = att_read_number(f->bytes, LENGTH_BYTES);
     if (length > ATT_MAX_SAFETENSORS_HEADER || length > f->size - LENGTH_BYTES)
         return att_fail(f->ctx, ATT_ERR_FORMAT,
                         "%s: the header should have %llu bytes, but the file has %zu and the most is %d", f->label,

@@ -114,7 +114,7 @@ static void parse(att_settings *s, const char *text, size_t bytes, bool list)
                           ATT_MAX_JSON_VALUES);
         return;
     }
-    errno = 0; /* out of memory, jansson may report a syntax error */
+    errno = 0; /* when out of memory, jansson may report a syntax error */
     s->object = s->root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &e);
     if (!s->root && (errno == ENOMEM || json_error_code(&e) == json_error_out_of_memory))
         att_settings_fail(s, ATT_ERR_MEMORY, "out of memory");

@@ -47,7 +47,7 @@ static att_status read_text(att_text_file *f, int fd, size_t bytes)
     return ATT_OK;
 }
 
-/* f->path is set. */
+/* Opens and reads the file f->path. */
 static att_status open_and_read(att_text_file *f, bool required)
 {
     struct stat is;

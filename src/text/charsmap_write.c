@@ -114,11 +114,6 @@ static att_status build(builder *b, size_t nodes)
     return b->units.status ? b->units.status : b->state.status ? b->state.status : b->texts.status;
 }
 
-static void put32(att_bytes *out, uint32_t x)
-{
-    att_bytes_add(out, (const unsigned char[]){x & 0xFF, x >> 8 & 0xFF, x >> 16 & 0xFF, x >> 24}, 4);
-}
-
 att_status att_charsmap_write(att_bytes *out, const char *text, const att_rule *rules, size_t n)
 {
     builder b = {.ctx = out->ctx, .text = text, .rules = rules};
@@ -132,9 +127,9 @@ att_status att_charsmap_write(att_bytes *out, const char *text, const att_rule *
     att_status s = att_trie_init(&b.trie, out->ctx, entries, n);
     s = s ? s : build(&b, b.trie.size);
     if (!s) {
-        put32(out, (uint32_t)b.units.count);
+        att_bytes_add_number(out, b.units.count, 4);
         for (uint32_t i = 0; i < b.state.count; i++)
-            put32(out, *unit_at(&b, i));
+            att_bytes_add_number(out, *unit_at(&b, i), 4);
         att_bytes_add(out, b.texts.data, b.texts.count);
         s = out->status;
     }

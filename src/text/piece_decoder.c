@@ -40,7 +40,7 @@ static void add_marked(att_piece_decoder *j, const char *s, size_t bytes)
     }
 }
 
-/* Before a piece that is not a byte. */
+/* Ends pending bytes, before a piece that is not a byte. */
 static void begin_piece(att_piece_decoder *j)
 {
     write_pending(j, true);

@@ -56,9 +56,7 @@ att_status att_trie_init(att_trie *t, att_ctx *ctx, const att_trie_entry *entrie
     t->node = att_alloc(ctx, nodes, sizeof *t->node);
     range *ranges = att_alloc(ctx, nodes, sizeof *ranges);
     const bool made = t->node && ranges;
-    if (made && n == 0)
-        t->node[0] = (att_trie_node){.id = ATT_NO_ID};
-    if (made && n > 0) {
+    if (made) {
         ranges[0] = (range){0, n, 0};
         for (uint32_t at = 0, used = 1; at < used; at++)
             used = expand(t, ranges, entries, at, used);

@@ -1,5 +1,5 @@
-/* Tables of our own where versions of Unicode differ, utf8proc where they never will: decompositions and combining
- * classes of assigned characters are stable, categories are not. */
+/* Uses own tables for categories, which differ between versions of Unicode, and utf8proc for decompositions and
+ * combining classes, which are stable for assigned characters. */
 #include "text/unicode8.h"
 
 #include <stddef.h>

@@ -63,7 +63,7 @@ static bool skip_value(cursor *c)
     return false;
 }
 
-/* From inside an object to the value of a key. */
+/* Skips to the value of a key, from inside an object; false: there is no such key. */
 static bool find_key(cursor *c, const char *key)
 {
     size_t bytes = strlen(key);
@@ -205,8 +205,8 @@ att_status att_read_vocab_json(att_text_file *f, att_token_list *list, att_setti
 {
     cursor c = {f, f->text, f->text + f->bytes};
     if (!accept(&c, '{') || !find_key(&c, "model") || !accept(&c, '{') || !find_key(&c, "vocab") || !accept(&c, '{')) {
-        att_settings_parse(settings, f->ctx, f->path, f->text, f->bytes); /* jansson finds the error, too, and describes
-                                                                           * it */
+        /* jansson finds the same error, and describes it */
+        att_settings_parse(settings, f->ctx, f->path, f->text, f->bytes);
         return settings->status;
     }
     const size_t begin = (size_t)(c.at - 1 - f->text);

@@ -231,8 +231,8 @@ static att_status acquire_lock(att_run *run)
                         run->lock < 0 ? "a symbolic link" : "something else");
     if (flock(run->lock, LOCK_EX | LOCK_NB))
         return errno == EWOULDBLOCK ? lock_taken(run) : refused(run, "lock");
-    if (ftruncate(run->lock, 0) || dprintf(run->lock, "%ld\n", (long)getpid()) < 0) /* for the messages of other
-                                                                                     * processes */
+    /* Other processes name this one in their error messages. */
+    if (ftruncate(run->lock, 0) || dprintf(run->lock, "%ld\n", (long)getpid()) < 0)
         return refused(run, "lock");
     return ATT_OK;
 }
@@ -408,7 +408,7 @@ att_status att_run_save(const att_run *run, int64_t step, bool pause, const att_
     char(*numbers)[FIELD_BYTES] = att_alloc(run->ctx, (size_t)state->n_fields, sizeof *numbers);
     att_status s = metadata && numbers ? ATT_OK : ATT_ERR_MEMORY;
     s = s ? s : check_newest(run, step);
-    s = s ? s : att_run_remove_old(run); /* in case a killed process had no time to */
+    s = s ? s : att_run_remove_old(run); /* those that a killed process has left */
     s = s ? s : att_join_path(run->ctx, run->folder, name_of((saved){step, pause}).text, path);
     s = s ? s : write_file(run, path, state, metadata, numbers);
     s = s ? s : att_run_remove_old(run);
