@@ -93,26 +93,19 @@ static att_byte_view read_value(cursor *c, unsigned wire, uint64_t *number)
 
 static void store(att_proto *p, const att_proto_field *f, att_byte_view bytes, uint64_t number, char *to)
 {
-    switch (f->kind) {
-    case ATT_PROTO_BOOL:
-        *(bool *)(to + f->offset) = number != 0;
-        break;
-    case ATT_PROTO_INT32:
-        *(int32_t *)(to + f->offset) = (int32_t)(uint32_t)number;
-        break;
-    case ATT_PROTO_FLOAT:
-        *(float *)(to + f->offset) = float_of(bytes);
-        break;
-    case ATT_PROTO_BYTES:
-        *(att_byte_view *)(to + f->offset) = bytes;
-        break;
-    case ATT_PROTO_MESSAGE:
+    char *at = to + f->offset;
+    if (f->kind == ATT_PROTO_BOOL)
+        *(bool *)at = number != 0;
+    else if (f->kind == ATT_PROTO_INT32)
+        *(int32_t *)at = (int32_t)(uint32_t)number;
+    else if (f->kind == ATT_PROTO_FLOAT)
+        *(float *)at = float_of(bytes);
+    else if (f->kind == ATT_PROTO_BYTES)
+        *(att_byte_view *)at = bytes;
+    else if (f->kind == ATT_PROTO_MESSAGE)
         att_proto_read(p, bytes, f->fields, to);
-        break;
-    case ATT_PROTO_EACH:
+    else
         f->message(p, bytes, to);
-        break;
-    }
 }
 
 void att_proto_read(att_proto *p, att_byte_view message, const att_proto_field *fields, void *to)

@@ -106,15 +106,12 @@ static att_status add_metadata(const writer *w, json_t *header, const att_safete
 /* NULL: out of memory. */
 static json_t *describe(const entry *e, int64_t begin)
 {
-    json_t *o = json_object(), *shape = json_array(), *offsets = json_array();
+    json_t *shape = json_array();
     int failed = 0;
     for (int i = 0; i < e->tensor->rank; i++)
         failed |= json_array_append_new(shape, json_integer(e->tensor->dim[i]));
-    failed |= json_array_append_new(offsets, json_integer(begin));
-    failed |= json_array_append_new(offsets, json_integer(begin + e->bytes));
-    failed |= json_object_set_new(o, "dtype", json_string(att_safetensors_type(e->dtype)));
-    failed |= json_object_set_new(o, "shape", shape);
-    failed |= json_object_set_new(o, "data_offsets", offsets);
+    json_t *o = json_pack("{s:s, s:o, s:[I, I]}", "dtype", att_safetensors_type(e->dtype), "shape", shape,
+                          "data_offsets", (json_int_t)begin, (json_int_t)(begin + e->bytes));
     if (!failed)
         return o;
     json_decref(o);

@@ -250,23 +250,10 @@ static int32_t class_of(const char *s, size_t bytes)
     att_utf8_decode((const unsigned char *)s, bytes, &c);
     if (strncmp(s, ATT_WORD_MARK, bytes) == 0)
         return ANY;
-    switch (utf8proc_category((utf8proc_int32_t)c)) {
-    case UTF8PROC_CATEGORY_LU:
-    case UTF8PROC_CATEGORY_LL:
-    case UTF8PROC_CATEGORY_LT:
-    case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_LO:
-    case UTF8PROC_CATEGORY_MN:
-    case UTF8PROC_CATEGORY_MC:
-    case UTF8PROC_CATEGORY_ME:
+    const utf8proc_category_t category = utf8proc_category((utf8proc_int32_t)c);
+    if (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_ME) /* also marks */
         return LETTERS;
-    case UTF8PROC_CATEGORY_ND:
-    case UTF8PROC_CATEGORY_NL:
-    case UTF8PROC_CATEGORY_NO:
-        return DIGITS;
-    default:
-        return OTHERS;
-    }
+    return category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO ? DIGITS : OTHERS;
 }
 
 /* Adds the positions of a word. */

@@ -170,13 +170,12 @@ static void find_special(att_sentencepiece *m, att_proto *p)
 
 static void measure(att_sentencepiece *m, att_proto *p)
 {
-    static const char mark[] = ATT_WORD_MARK;
     m->min = FLT_MAX;
     m->words_apart = true;
     for (int32_t id = 0; id < m->size; id++) {
         const att_piece *piece = &m->piece[id];
         m->has_user |= piece->type == ATT_PIECE_USER;
-        m->words_apart &= !strstr(piece->text + 1, mark);
+        m->words_apart &= !strstr(piece->text + 1, ATT_WORD_MARK);
         if (piece->type == ATT_PIECE_NORMAL)
             m->min = fminf(m->min, piece->score);
         if (piece->type == ATT_PIECE_UNUSED && m->model != ATT_PIECES_UNIGRAM)

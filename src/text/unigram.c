@@ -39,10 +39,8 @@ static void extend_paths(const att_sentencepiece *m, const char *s, size_t bytes
         update(&w[end], from, score_of(&m->piece[id]) + before, id);
         has_one |= length == one;
     }
-    if (!has_one) {
-        const float unknown = m->min - UNKNOWN_PENALTY;
-        update(&w[from + one], from, unknown + before, m->unknown);
-    }
+    if (!has_one)
+        update(&w[from + one], from, m->min - UNKNOWN_PENALTY + before, m->unknown);
 }
 
 /* Reverses the best path: w[i].from becomes the end of the piece that begins at i. */

@@ -92,14 +92,9 @@ static void read_special_tokens(layout *l)
     json_t *model = json_object_get(l->root, "model");
     check_made(l, json_object_set_new(l->root, "post_processor", post) == 0 &&
                       json_object_set_new(model, "unk_token", json_string(content[UNK])) == 0);
-}
-
-static void read_more_tokens(layout *l)
-{
-    static const char *const key = "additional_special_tokens";
-    const json_t *more = att_settings_list(&l->config, key, false);
+    const json_t *more = att_settings_list(&l->config, "additional_special_tokens", false);
     for (size_t i = 0; i < json_array_size(more); i++)
-        add_token(l, att_token_content(&l->config, key, json_array_get(more, i)));
+        add_token(l, att_token_content(&l->config, "additional_special_tokens", json_array_get(more, i)));
 }
 
 /* The arguments of the constructor of BertTokenizer, with its defaults. */
@@ -132,7 +127,6 @@ att_status att_read_vocab_txt(const att_text_file *f, const char *folder, att_to
     refuse_others(&l.config);
     make_root(&l);
     read_special_tokens(&l);
-    read_more_tokens(&l);
     att_settings_init(settings, f->ctx, f->path, l.root);
     settings->status = l.config.status;
     att_settings_close(&l.config);

@@ -74,8 +74,7 @@ bool att_vocabulary_add(att_vocabulary *v, int32_t id, const char *token, size_t
         return false;
     att_hash_insert(&v->ids, slot, hash, id);
     att_vocabulary_set(v, id, token, bytes);
-    if (bytes > v->longest)
-        v->longest = bytes;
+    v->longest = bytes > v->longest ? bytes : v->longest;
     return true;
 }
 

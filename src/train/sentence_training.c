@@ -93,19 +93,14 @@ static att_status prepare(similarity *t)
     return read_texts(t);
 }
 
-static att_status open_model(similarity *t, const char *folder)
-{
-    if (same_folder(t->options.model, folder))
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: is the model's own folder; a training needs another one",
-                        folder);
-    return att_sentence_open_for_training(t->ctx, t->options.model, &t->model);
-}
-
 static att_status open_similarity(void *self, const char *folder, bool resume)
 {
     similarity *t = self;
     (void)resume;
-    att_status e = folder ? open_model(t, folder) : ATT_OK;
+    if (folder && same_folder(t->options.model, folder))
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: is the model's own folder; a training needs another one",
+                        folder);
+    att_status e = folder ? att_sentence_open_for_training(t->ctx, t->options.model, &t->model) : ATT_OK;
     e = e ? e : prepare(t);
     t->options.texts = NULL; /* the caller's, not used any more */
     t->options.bytes = NULL;

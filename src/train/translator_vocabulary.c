@@ -46,6 +46,13 @@ static att_status name_files(att_ctx *ctx, const training_options *o, att_status
     return att_fail(ctx, e, "%s, %s: %s", o->source, o->target, what);
 }
 
+static att_status write_pieces(att_ctx *ctx, const char *folder, const void *model, size_t bytes)
+{
+    const att_marian_tokenizer_files *files =
+        ATT_OPTIONS(att_marian_tokenizer_files, .source = model, .source_bytes = bytes);
+    return att_marian_tokenizer_write(ctx, folder, files, NULL);
+}
+
 /* Learns a joint vocabulary of both languages. Digits are separate pieces, so numbers are copied digit by digit. Rare
  * characters get no piece, since their embeddings would not be trained; they become the unknown token, whose embedding
  * is. */
@@ -63,9 +70,7 @@ static att_status learn_vocabulary(att_ctx *ctx, const training_options *o, cons
     e = e ? e : att_vocab_learn(v, &r);
     if (e == ATT_ERR_ARGUMENT)
         e = name_files(ctx, o, e);
-    e = e ? e
-          : att_marian_tokenizer_write(
-                ctx, folder, ATT_OPTIONS(att_marian_tokenizer_files, .source = r.model, .source_bytes = r.bytes), NULL);
+    e = e ? e : write_pieces(ctx, folder, r.model, r.bytes);
     att_vocab_free(v);
     return e;
 }
@@ -75,9 +80,7 @@ static att_status read_pieces(att_ctx *ctx, const training_options *o, const cha
 {
     att_text_file f = {0};
     att_status e = att_text_file_open(&f, ctx, o->tokenizer, true);
-    e = e ? e
-          : att_marian_tokenizer_write(
-                ctx, folder, ATT_OPTIONS(att_marian_tokenizer_files, .source = f.text, .source_bytes = f.bytes), NULL);
+    e = e ? e : write_pieces(ctx, folder, f.text, f.bytes);
     att_text_file_free(&f);
     return e;
 }
