@@ -73,8 +73,8 @@ typedef struct att_piece_sink {
     size_t unknown_bytes; /* of unknown pieces, not emitted yet */
 } att_piece_sink;
 
-/* Appends the normalised text to `out`, which is empty. */
-void att_sentencepiece_normalize(const att_sentencepiece *m, const char *text, size_t bytes, att_bytes *out);
+/* Normalises s [bytes] to `out`, which is empty. */
+void att_sentencepiece_normalize(const att_sentencepiece *m, const char *s, size_t bytes, att_bytes *out);
 att_status att_sentencepiece_split(const att_sentencepiece *m, const char *text, size_t bytes, att_piece_sink *sink);
 
 /* A splitter of normalised text s [bytes] (unigram.c, bpe.c, sentencepiece.c). */

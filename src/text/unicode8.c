@@ -64,15 +64,13 @@ int att_char_decompose(uint32_t c, uint32_t out[ATT_MAX_DECOMPOSITION])
     out[0] = c;
     if (c < 0xC0 || (c > 0xFFFF && !number_of(decomposing_table, COUNT(decomposing_table), c)))
         return 1;
-    utf8proc_int32_t buffer[ATT_MAX_DECOMPOSITION];
     int boundary = 0;
-    utf8proc_ssize_t n =
-        utf8proc_decompose_char((utf8proc_int32_t)c, buffer, ATT_MAX_DECOMPOSITION, UTF8PROC_DECOMPOSE, &boundary);
-    if (n < 1 || n > ATT_MAX_DECOMPOSITION)
-        return 1;
-    for (utf8proc_ssize_t i = 0; i < n; i++)
-        out[i] = (uint32_t)buffer[i];
-    return (int)n;
+    utf8proc_ssize_t n = utf8proc_decompose_char((utf8proc_int32_t)c, (utf8proc_int32_t *)out, ATT_MAX_DECOMPOSITION,
+                                                 UTF8PROC_DECOMPOSE, &boundary);
+    if (n >= 1 && n <= ATT_MAX_DECOMPOSITION)
+        return (int)n;
+    out[0] = c;
+    return 1;
 }
 
 int att_char_lower(uint32_t c, uint32_t out[2])
