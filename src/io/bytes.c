@@ -18,6 +18,14 @@ void att_bytes_add(att_bytes *b, const void *data, size_t bytes)
     b->count += bytes;
 }
 
+void att_bytes_add_number(att_bytes *b, uint64_t x, size_t bytes)
+{
+    unsigned char data[sizeof x];
+    for (size_t i = 0; i < bytes; i++)
+        data[i] = (unsigned char)(x >> 8 * i);
+    att_bytes_add(b, data, bytes);
+}
+
 void att_bytes_free(att_bytes *b)
 {
     att_free(b->ctx, b->data);

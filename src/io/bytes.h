@@ -4,7 +4,7 @@
 
 #include "attend_util.h"
 
-/* Bytes owned by someone else. */
+/* A view of bytes, which it does not own. */
 typedef struct att_byte_view {
     const char *data;
     size_t bytes;
@@ -18,8 +18,19 @@ typedef struct att_bytes {
 } att_bytes;
 
 void att_bytes_add(att_bytes *b, const void *data, size_t bytes);
+/* Adds the lowest `bytes` bytes of x, least significant first. */
+void att_bytes_add_number(att_bytes *b, uint64_t x, size_t bytes);
 /* Reserves room for `more` bytes; false: out of memory, see status. */
 bool att_bytes_reserve(att_bytes *b, size_t more);
 void att_bytes_free(att_bytes *b);
+
+/* The number in data [bytes], least significant byte first. */
+static inline uint64_t att_read_number(const void *data, size_t bytes)
+{
+    uint64_t x = 0;
+    while (bytes > 0)
+        x = x << 8 | ((const unsigned char *)data)[--bytes];
+    return x;
+}
 
 #endif

@@ -8,7 +8,7 @@ enum { VARINT = 0, FIXED64 = 1, LENGTH = 2, FIXED32 = 5 }; /* wire types */
 
 static const unsigned char wire_of[] = {
     [ATT_PROTO_BOOL] = VARINT,  [ATT_PROTO_INT32] = VARINT,   [ATT_PROTO_FLOAT] = FIXED32,
-    [ATT_PROTO_BYTES] = LENGTH, [ATT_PROTO_MESSAGE] = LENGTH,
+    [ATT_PROTO_BYTES] = LENGTH, [ATT_PROTO_MESSAGE] = LENGTH, [ATT_PROTO_EACH] = LENGTH,
 };
 
 void att_proto_fail(att_proto *p, att_status status, const char *format, ...)
@@ -69,9 +69,7 @@ static att_byte_view read_bytes(cursor *c, uint64_t bytes)
 
 static float float_of(att_byte_view four)
 {
-    uint32_t bits = 0;
-    for (size_t i = four.bytes; i > 0; i--)
-        bits = bits << 8 | (unsigned char)four.data[i - 1];
+    const uint32_t bits = (uint32_t)att_read_number(four.data, four.bytes);
     float value;
     memcpy(&value, &bits, sizeof value);
     return value;
@@ -95,23 +93,19 @@ static att_byte_view read_value(cursor *c, unsigned wire, uint64_t *number)
 
 static void store(att_proto *p, const att_proto_field *f, att_byte_view bytes, uint64_t number, char *to)
 {
-    switch (f->kind) {
-    case ATT_PROTO_BOOL:
-        *(bool *)(to + f->offset) = number != 0;
-        break;
-    case ATT_PROTO_INT32:
-        *(int32_t *)(to + f->offset) = (int32_t)(uint32_t)number;
-        break;
-    case ATT_PROTO_FLOAT:
-        *(float *)(to + f->offset) = float_of(bytes);
-        break;
-    case ATT_PROTO_BYTES:
-        *(att_byte_view *)(to + f->offset) = bytes;
-        break;
-    case ATT_PROTO_MESSAGE:
+    char *at = to + f->offset;
+    if (f->kind == ATT_PROTO_BOOL)
+        *(bool *)at = number != 0;
+    else if (f->kind == ATT_PROTO_INT32)
+        *(int32_t *)at = (int32_t)(uint32_t)number;
+    else if (f->kind == ATT_PROTO_FLOAT)
+        *(float *)at = float_of(bytes);
+    else if (f->kind == ATT_PROTO_BYTES)
+        *(att_byte_view *)at = bytes;
+    else if (f->kind == ATT_PROTO_MESSAGE)
+        att_proto_read(p, bytes, f->fields, to);
+    else
         f->message(p, bytes, to);
-        break;
-    }
 }
 
 void att_proto_read(att_proto *p, att_byte_view message, const att_proto_field *fields, void *to)
@@ -158,9 +152,8 @@ void att_proto_put_float(att_bytes *b, uint32_t number, float value)
 {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
-    const unsigned char bytes[4] = {bits & 0xFF, bits >> 8 & 0xFF, bits >> 16 & 0xFF, bits >> 24};
     put_varint(b, (uint64_t)number << 3 | FIXED32);
-    att_bytes_add(b, bytes, sizeof bytes);
+    att_bytes_add_number(b, bits, sizeof bits);
 }
 
 void att_proto_put_bytes(att_bytes *b, uint32_t number, const void *data, size_t bytes)

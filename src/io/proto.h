@@ -17,11 +17,12 @@ typedef struct att_proto {
 } att_proto;
 
 typedef enum att_proto_kind {
-    ATT_PROTO_BOOL,   /* bool */
-    ATT_PROTO_INT32,  /* int32_t */
-    ATT_PROTO_FLOAT,  /* float */
-    ATT_PROTO_BYTES,  /* att_byte_view into the file */
-    ATT_PROTO_MESSAGE /* `message` is called for each one */
+    ATT_PROTO_BOOL,    /* bool */
+    ATT_PROTO_INT32,   /* int32_t */
+    ATT_PROTO_FLOAT,   /* float */
+    ATT_PROTO_BYTES,   /* att_byte_view into the file */
+    ATT_PROTO_MESSAGE, /* read by `fields` into the same struct */
+    ATT_PROTO_EACH     /* a repeated message: `message` is called for each one */
 } att_proto_kind;
 
 typedef struct att_proto_field {
@@ -29,6 +30,7 @@ typedef struct att_proto_field {
     const char *name; /* for errors: "pieces.score" */
     att_proto_kind kind;
     size_t offset; /* in the destination struct */
+    const struct att_proto_field *fields;
     void (*message)(att_proto *p, att_byte_view message, void *to);
 } att_proto_field;
 

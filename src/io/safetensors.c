@@ -7,7 +7,6 @@
 #include "io/settings.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,7 +16,7 @@
 enum { LENGTH_BYTES = 8 };
 
 typedef struct entry {
-    char *name;
+    const char *name; /* in the header */
     const struct number_type *type;
     int rank; /* above ATT_MAX_RANK: valid, but att_safetensors_get refuses it */
     int64_t dim[ATT_MAX_RANK];
@@ -26,15 +25,17 @@ typedef struct entry {
 
 struct att_safetensors {
     att_ctx *ctx;
-    char *label; /* the path, for errors */
     const unsigned char *bytes;
     size_t size;
     bool mapped;
     const unsigned char *data; /* after the header */
+    int64_t data_bytes;
+    json_t *header;
+    const json_t *metadata; /* in the header: an object of strings, or NULL */
     int64_t count;
     entry *entry;          /* [count], sorted by offset */
     const entry **by_name; /* [count] */
-    json_t *metadata;      /* an object of strings, or NULL */
+    char label[];          /* the path, for errors */
 };
 
 /* Types of the format; those without an att_dtype are accepted in a file, but att_safetensors_get refuses them. */
@@ -106,11 +107,10 @@ static att_status read_offsets(const att_safetensors *f, entry *e, const json_t 
         return bad(f, e->name, "has no \"data_offsets\" of two whole numbers");
     e->begin = json_integer_value(begin);
     e->end = json_integer_value(end);
-    const int64_t there = (int64_t)(f->size - (size_t)(f->data - f->bytes));
-    if (e->begin < 0 || e->end < e->begin || e->end > there)
+    if (e->begin < 0 || e->end < e->begin || e->end > f->data_bytes)
         return att_fail(f->ctx, ATT_ERR_FORMAT,
                         "%s: tensor \"%.80s\" lies at bytes [%lld, %lld) but the file has %lld behind its header",
-                        f->label, e->name, (long long)e->begin, (long long)e->end, (long long)there);
+                        f->label, e->name, (long long)e->begin, (long long)e->end, (long long)f->data_bytes);
     if (e->end - e->begin != bytes)
         return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: tensor \"%.80s\" has %lld bytes but its shape needs %lld",
                         f->label, e->name, (long long)(e->end - e->begin), (long long)bytes);
@@ -121,21 +121,16 @@ static att_status read_offsets(const att_safetensors *f, entry *e, const json_t 
     return ATT_OK;
 }
 
-static att_status read_entry(att_safetensors *f, entry *e, const char *name, const json_t *value)
+static att_status read_entry(const att_safetensors *f, entry *e, const json_t *value)
 {
-    const size_t length = strlen(name) + 1;
-    e->name = att_alloc(f->ctx, length, 1);
-    if (!e->name)
-        return ATT_ERR_MEMORY;
-    memcpy(e->name, name, length);
     if (!json_is_object(value))
-        return bad(f, name, "is not an object");
+        return bad(f, e->name, "is not an object");
     int64_t bytes = 0;
     att_status s = read_type(f, e, json_object_get(value, "dtype"));
     s = s ? s : read_shape(f, e, json_object_get(value, "shape"), &bytes);
     s = s ? s : read_offsets(f, e, json_object_get(value, "data_offsets"), bytes);
     if (!s && json_object_size(value) != 3)
-        s = bad(f, name, "has more than \"dtype\", \"shape\" and \"data_offsets\"");
+        s = bad(f, e->name, "has more than \"dtype\", \"shape\" and \"data_offsets\"");
     return s;
 }
 
@@ -154,6 +149,8 @@ static int by_name(const void *a, const void *b)
     return strcmp((*(const entry *const *)a)->name, (*(const entry *const *)b)->name);
 }
 
+static int name_order(const void *name, const void *e) { return strcmp(name, (*(const entry *const *)e)->name); }
+
 /* Checks that each byte after the header belongs to exactly one tensor. */
 static att_status check_cover(const att_safetensors *f)
 {
@@ -169,44 +166,43 @@ static att_status check_cover(const att_safetensors *f)
         end = e->end;
         before = e->name;
     }
-    const int64_t there = (int64_t)(f->size - (size_t)(f->data - f->bytes));
-    if (end == there)
+    if (end == f->data_bytes)
         return ATT_OK;
     return att_fail(f->ctx, ATT_ERR_FORMAT,
                     "%s: the last tensor ends at byte %lld but the file has %lld behind its header", f->label,
-                    (long long)end, (long long)there);
+                    (long long)end, (long long)f->data_bytes);
 }
 
-static att_status check_metadata(const att_safetensors *f, const json_t *metadata)
+static att_status check_metadata(const att_safetensors *f)
 {
     const char *key;
     json_t *value;
-    bool sound = !metadata || json_is_object(metadata);
-    json_object_foreach((json_t *)metadata, key, value) sound = sound && json_is_string(value);
+    bool sound = !f->metadata || json_is_object(f->metadata);
+    json_object_foreach((json_t *)f->metadata, key, value) sound = sound && json_is_string(value);
     return sound ? ATT_OK
                  : att_fail(f->ctx, ATT_ERR_FORMAT, "%s: \"__metadata__\" is not an object of texts", f->label);
 }
 
-static att_status read_tensors(att_safetensors *f, json_t *header)
+static att_status read_tensors(att_safetensors *f)
 {
-    const json_t *metadata = f->metadata = json_incref(json_object_get(header, "__metadata__"));
-    const att_status bad_metadata = check_metadata(f, metadata);
-    if (bad_metadata)
-        return bad_metadata;
-    const size_t count = json_object_size(header) - (metadata ? 1 : 0);
+    f->metadata = json_object_get(f->header, "__metadata__");
+    att_status s = check_metadata(f);
+    if (s)
+        return s;
+    const size_t count = json_object_size(f->header) - (f->metadata ? 1 : 0);
     f->entry = att_alloc(f->ctx, count + 1, sizeof *f->entry);
     f->by_name = att_alloc(f->ctx, count + 1, sizeof *f->by_name);
     if (!f->entry || !f->by_name)
         return ATT_ERR_MEMORY;
     const char *name;
     json_t *value;
-    json_object_foreach(header, name, value)
+    json_object_foreach(f->header, name, value)
     {
-        if (value == metadata)
+        if (value == f->metadata)
             continue;
         entry *e = &f->entry[f->count++];
-        *e = (entry){0};
-        const att_status s = read_entry(f, e, name, value);
+        *e = (entry){.name = name};
+        s = read_entry(f, e, value);
         if (s)
             return s;
     }
@@ -217,79 +213,63 @@ static att_status read_tensors(att_safetensors *f, json_t *header)
     return check_cover(f);
 }
 
-/* Parses the header; the caller frees it with json_decref. */
-static att_status parse(const att_safetensors *f, const char *text, size_t bytes, json_t **header)
+static att_status parse(att_safetensors *f, const char *text, size_t bytes)
 {
     const int64_t values = att_json_values(text, bytes);
     if (values > ATT_MAX_JSON_VALUES)
         return att_fail(f->ctx, ATT_ERR_UNSUPPORTED, "%s: the header has %lld values, the most is %d", f->label,
                         (long long)values, ATT_MAX_JSON_VALUES);
     json_error_t error = {.line = 0};
-    errno = 0; /* out of memory, jansson may report a syntax error, or drop characters of a name */
-    *header = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
-    if (errno == ENOMEM || (!*header && json_error_code(&error) == json_error_out_of_memory)) {
-        json_decref(*header);
+    errno = 0; /* when out of memory, jansson may report a syntax error, or drop characters of a name */
+    f->header = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
+    if (errno == ENOMEM || (!f->header && json_error_code(&error) == json_error_out_of_memory))
         return att_fail(f->ctx, ATT_ERR_MEMORY, "%s: out of memory", f->label);
-    }
-    return *header ? ATT_OK
-                   : att_fail(f->ctx, ATT_ERR_FORMAT, "%s: the header is no JSON object: %s (byte %d)", f->label,
-                              error.text, error.position);
+    if (!f->header)
+        return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: the header is no JSON object: %s (byte %d)", f->label, error.text,
+                        error.position);
+    return json_is_object(f->header) ? read_tensors(f)
+                                     : att_fail(f->ctx, ATT_ERR_FORMAT, "%s: the header is no JSON object", f->label);
 }
 
 static att_status read_header(att_safetensors *f)
 {
     if (f->size < LENGTH_BYTES)
         return att_fail(f->ctx, ATT_ERR_FORMAT, "%s has %zu bytes, too few for a safetensors file", f->label, f->size);
-    uint64_t length = 0;
-    for (int i = LENGTH_BYTES - 1; i >= 0; i--)
-        length = length << 8 | f->bytes[i];
+    const uint64_t length = att_read_number(f->bytes, LENGTH_BYTES);
     if (length > ATT_MAX_SAFETENSORS_HEADER || length > f->size - LENGTH_BYTES)
         return att_fail(f->ctx, ATT_ERR_FORMAT,
                         "%s: the header should have %llu bytes, but the file has %zu and the most is %d", f->label,
                         (unsigned long long)length, f->size, ATT_MAX_SAFETENSORS_HEADER);
     f->data = f->bytes + LENGTH_BYTES + length;
-    json_t *header;
-    att_status s = parse(f, (const char *)f->bytes + LENGTH_BYTES, length, &header);
-    if (s)
-        return s;
-    s = json_is_object(header) ? read_tensors(f, header)
-                               : att_fail(f->ctx, ATT_ERR_FORMAT, "%s: the header is no JSON object", f->label);
-    json_decref(header);
-    return s;
+    f->data_bytes = (int64_t)(f->size - LENGTH_BYTES - length);
+    return parse(f, (const char *)f->bytes + LENGTH_BYTES, length);
 }
 
 /* ---- opening */
 
 static att_safetensors *new_file(att_ctx *ctx, const char *label)
 {
-    att_safetensors *f = att_alloc(ctx, 1, sizeof *f);
     const size_t length = strlen(label) + 1;
-    char *copy = f ? att_alloc(ctx, length, 1) : NULL;
-    if (!copy) {
-        att_free(ctx, f);
+    att_safetensors *f = att_alloc(ctx, sizeof *f + length, 1);
+    if (!f)
         return NULL;
-    }
-    *f = (att_safetensors){.ctx = ctx, .label = memcpy(copy, label, length)};
+    *f = (att_safetensors){.ctx = ctx};
+    memcpy(f->label, label, length);
     return f;
 }
 
-static att_status refused(const att_safetensors *f, int why)
+static att_status refused(const att_safetensors *f)
 {
-    return att_fail(f->ctx, why == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "%s: %s", f->label, strerror(why));
+    return att_fail(f->ctx, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "%s: %s", f->label, strerror(errno));
 }
 
 static att_status map(att_safetensors *f)
 {
-    const int fd = open(f->label, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: do not wait for the writer of a
-                                                                       * pipe */
     struct stat st;
-    if (fd < 0 || fstat(fd, &st)) {
-        const int why = errno;
-        if (fd >= 0)
-            close(fd);
-        return refused(f, why);
-    }
     att_status s = ATT_OK;
+    const int fd = att_open_file(f->label, &st);
+    if (fd < 0)
+        return refused(f);
     if (!S_ISREG(st.st_mode))
         s = att_fail(f->ctx, ATT_ERR_IO, "%s is not a file", f->label);
     else if (st.st_size == 0)
@@ -297,7 +277,7 @@ static att_status map(att_safetensors *f)
     if (!s) {
         void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (bytes == MAP_FAILED) {
-            s = refused(f, errno);
+            s = refused(f);
         } else {
             f->bytes = bytes;
             f->size = (size_t)st.st_size;
@@ -351,14 +331,11 @@ void att_safetensors_free(att_safetensors *f)
 {
     if (!f)
         return;
-    for (int64_t i = 0; i < f->count; i++)
-        att_free(f->ctx, f->entry[i].name);
     att_free(f->ctx, f->entry);
     att_free(f->ctx, f->by_name);
-    json_decref(f->metadata);
+    json_decref(f->header);
     if (f->mapped)
         munmap((void *)f->bytes, f->size);
-    att_free(f->ctx, f->label);
     att_free(f->ctx, f);
 }
 
@@ -378,15 +355,8 @@ const char *att_safetensors_metadata(const att_safetensors *f, const char *key)
 
 static const entry *find(const att_safetensors *f, const char *name)
 {
-    int64_t low = 0, high = f->count;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        const int order = strcmp(name, f->by_name[middle]->name);
-        if (order == 0)
-            return f->by_name[middle];
-        *(order < 0 ? &high : &low) = order < 0 ? middle : middle + 1;
-    }
-    return NULL;
+    const entry *const *found = bsearch(name, f->by_name, (size_t)f->count, sizeof *f->by_name, name_order);
+    return found ? *found : NULL;
 }
 
 int64_t att_safetensors_find(const att_safetensors *f, const char *name)

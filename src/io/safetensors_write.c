@@ -106,15 +106,12 @@ static att_status add_metadata(const writer *w, json_t *header, const att_safete
 /* NULL: out of memory. */
 static json_t *describe(const entry *e, int64_t begin)
 {
-    json_t *o = json_object(), *shape = json_array(), *offsets = json_array();
+    json_t *shape = json_array();
     int failed = 0;
     for (int i = 0; i < e->tensor->rank; i++)
         failed |= json_array_append_new(shape, json_integer(e->tensor->dim[i]));
-    failed |= json_array_append_new(offsets, json_integer(begin));
-    failed |= json_array_append_new(offsets, json_integer(begin + e->bytes));
-    failed |= json_object_set_new(o, "dtype", json_string(att_safetensors_type(e->dtype)));
-    failed |= json_object_set_new(o, "shape", shape);
-    failed |= json_object_set_new(o, "data_offsets", offsets);
+    json_t *o = json_pack("{s:s, s:o, s:[I, I]}", "dtype", att_safetensors_type(e->dtype), "shape", shape,
+                          "data_offsets", (json_int_t)begin, (json_int_t)(begin + e->bytes));
     if (!failed)
         return o;
     json_decref(o);
@@ -212,15 +209,11 @@ static att_status write_all(writer *w)
 static att_status check_arguments(att_ctx *ctx, int64_t n, const char *const *names, const att_tensor *tensors,
                                   const att_safetensors_options *o)
 {
-    const struct {
-        const char *name;
-        bool missing;
-    } needed[] = {{"names", !names && n > 0},
-                  {"tensors", !tensors && n > 0},
-                  {"options.metadata", !o->metadata && o->n_metadata > 0}};
-    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
-        if (needed[i].missing)
-            return att_fail(ctx, ATT_ERR_ARGUMENT, "att_safetensors_write: %s is NULL", needed[i].name);
+    const void *const none = ""; /* instead of an array without elements, which may be NULL */
+    if (att_require("att_safetensors_write",
+                    ATT_NAMED({"names", n > 0 ? names : none}, {"tensors", n > 0 ? tensors : none},
+                              {"options.metadata", o->n_metadata > 0 ? o->metadata : none})))
+        return ATT_ERR_ARGUMENT;
     if (n < 0 || n > INT32_MAX)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "att_safetensors_write: n is %lld", (long long)n);
     if (o->dtype != ATT_F32 && o->dtype != ATT_F16 && o->dtype != ATT_BF16)

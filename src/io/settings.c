@@ -105,7 +105,7 @@ void att_settings_init(att_settings *s, att_ctx *ctx, const char *path, json_t *
 }
 
 /* Reads all numbers as doubles: some files have integers beyond 64 bits (model_max_length 1e30, written out). */
-static void parse(att_settings *s, const char *text, size_t bytes)
+static void parse(att_settings *s, const char *text, size_t bytes, bool list)
 {
     json_error_t e;
     const int64_t values = att_json_values(text, bytes);
@@ -114,49 +114,41 @@ static void parse(att_settings *s, const char *text, size_t bytes)
                           ATT_MAX_JSON_VALUES);
         return;
     }
-    errno = 0; /* out of memory, jansson may report a syntax error */
+    errno = 0; /* when out of memory, jansson may report a syntax error */
     s->object = s->root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &e);
     if (!s->root && (errno == ENOMEM || json_error_code(&e) == json_error_out_of_memory))
         att_settings_fail(s, ATT_ERR_MEMORY, "out of memory");
     else if (!s->root)
         att_settings_fail(s, ATT_ERR_FORMAT, "line %d, column %d: %s", e.line, e.column, e.text);
+    else if (list ? !json_is_array(s->root) : !json_is_object(s->root))
+        att_settings_fail(s, ATT_ERR_FORMAT, list ? "is not a list" : "is not a JSON object");
 }
 
-static void expect_object(att_settings *s)
-{
-    if (s->root && !json_is_object(s->root))
-        att_settings_fail(s, ATT_ERR_FORMAT, "is not a JSON object");
-}
-
-static void read_file(att_settings *s, att_ctx *ctx, const char *folder, const char *name, bool required)
+static void read_file(att_settings *s, att_ctx *ctx, const char *folder, const char *name, bool required, bool list)
 {
     att_text_file f;
     const att_status status = att_text_file_read(&f, ctx, folder, name, required);
     att_settings_init(s, ctx, f.path, NULL);
     s->status = status;
     if (!status && f.text)
-        parse(s, f.text, f.bytes);
+        parse(s, f.text, f.bytes, list);
     att_text_file_free(&f);
 }
 
 void att_settings_read(att_settings *s, att_ctx *ctx, const char *folder, const char *name, bool required)
 {
-    read_file(s, ctx, folder, name, required);
-    expect_object(s);
+    read_file(s, ctx, folder, name, required, false);
 }
 
 void att_settings_read_list(att_settings *s, att_ctx *ctx, const char *folder, const char *name)
 {
-    read_file(s, ctx, folder, name, true);
-    if (s->root && !json_is_array(s->root))
-        att_settings_fail(s, ATT_ERR_FORMAT, "is not a list");
+    read_file(s, ctx, folder, name, true, true);
 }
 
 void att_settings_parse(att_settings *s, att_ctx *ctx, const char *path, const char *text, size_t bytes)
 {
     att_settings_init(s, ctx, path, NULL);
-    parse(s, text, bytes);
-    expect_object(s);
+    parse(s, text, bytes, false);
 }
 
 void att_settings_from_json(att_settings *s, att_ctx *ctx, const char *path, json_t *root)
@@ -169,7 +161,7 @@ void att_settings_from_json(att_settings *s, att_ctx *ctx, const char *path, jso
         text.status = att_fail(ctx, ATT_ERR_MEMORY, "%s: out of memory for the settings", path);
     s->status = text.status;
     if (!s->status)
-        parse(s, text.data, text.count);
+        parse(s, text.data, text.count, false);
     att_bytes_free(&text);
     json_decref(root);
 }

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MAX_BYTES = 64 << 20 }; /* twice the size of the largest known tokenizer.json */
@@ -22,6 +21,17 @@ bool att_is_file(const char *path)
     return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
 }
 
+int att_open_file(const char *path, struct stat *is)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, is) == 0)
+        return fd;
+    const int why = errno;
+    close(fd);
+    errno = why;
+    return -1;
+}
+
 /* Reads at most `bytes`. */
 static att_status read_text(att_text_file *f, int fd, size_t bytes)
 {
@@ -37,29 +47,20 @@ static att_status read_text(att_text_file *f, int fd, size_t bytes)
     return ATT_OK;
 }
 
-static att_status read_file(att_text_file *f, int fd)
-{
-    struct stat st;
-    if (fstat(fd, &st))
-        return att_fail(f->ctx, ATT_ERR_IO, "%s: %s", f->path, strerror(errno));
-    if (!S_ISREG(st.st_mode))
-        return att_fail(f->ctx, ATT_ERR_IO, "%s is not a file", f->path);
-    if (st.st_size > MAX_BYTES)
-        return att_fail(f->ctx, ATT_ERR_UNSUPPORTED, "%s has %lld bytes, the most is %d", f->path,
-                        (long long)st.st_size, MAX_BYTES);
-    return read_text(f, fd, (size_t)st.st_size);
-}
-
-/* f->path is set. */
+/* Opens and reads the file f->path. */
 static att_status open_and_read(att_text_file *f, bool required)
 {
-    const int fd =
-        open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: do not wait for the writer of a pipe */
+    struct stat is;
+    const int fd = att_open_file(f->path, &is);
     if (fd < 0 && !required && (errno == ENOENT || errno == ENOTDIR))
         return ATT_OK;
     if (fd < 0)
         return att_fail(f->ctx, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "%s: %s", f->path, strerror(errno));
-    const att_status s = read_file(f, fd);
+    const att_status s = !S_ISREG(is.st_mode) ? att_fail(f->ctx, ATT_ERR_IO, "%s is not a file", f->path)
+                         : is.st_size > MAX_BYTES
+                             ? att_fail(f->ctx, ATT_ERR_UNSUPPORTED, "%s has %lld bytes, the most is %d", f->path,
+                                        (long long)is.st_size, MAX_BYTES)
+                             : read_text(f, fd, (size_t)is.st_size);
     close(fd);
     if (s)
         att_text_file_free(f);

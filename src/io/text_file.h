@@ -4,6 +4,8 @@
 
 #include "attend_util.h"
 
+#include <sys/stat.h>
+
 enum { ATT_MAX_PATH = 4096 };
 
 /* Joins FOLDER/NAME -> path */
@@ -11,6 +13,8 @@ att_status att_join_path(att_ctx *ctx, const char *folder, const char *name, cha
 
 /* Does the path exist, and is not a folder? */
 bool att_is_file(const char *path);
+/* Opens a file for reading, without waiting for the writer of a pipe, and describes it; -1: an error, see errno. */
+int att_open_file(const char *path, struct stat *is);
 
 typedef struct att_text_file {
     att_ctx *ctx;

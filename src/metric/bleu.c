@@ -171,17 +171,39 @@ static void remove_spaces(att_code_points *text)
 
 typedef struct sentence {
     att_ctx *ctx;
-    const char *const *text; /* [n]: the translation, then its references */
-    const size_t *bytes;     /* [n] */
-    int64_t n;
-    att_code_points *code_points; /* [n] */
+    att_byte_view translation;
+    const char *const *references; /* [n - 1] */
+    const size_t *reference_bytes; /* [n - 1], or NULL: zero-terminated */
+    int64_t n;                     /* texts: the translation is the first */
+    att_code_points *code_points;  /* [n] */
 } sentence;
+
+static att_byte_view text_of(const sentence *s, int64_t t)
+{
+    if (t == 0)
+        return s->translation;
+    const char *text = s->references[t - 1];
+    return (att_byte_view){text, s->reference_bytes ? s->reference_bytes[t - 1] : strlen(text)};
+}
+
+static att_status check_size(const sentence *s)
+{
+    size_t all = 0;
+    for (int64_t t = 0; t < s->n; t++) {
+        const size_t bytes = text_of(s, t).bytes;
+        all = bytes > SIZE_MAX - all ? SIZE_MAX : all + bytes;
+    }
+    if (all <= INT32_MAX)
+        return ATT_OK;
+    return att_fail(s->ctx, ATT_ERR_UNSUPPORTED, "a translation and its references have %zu bytes, the most is %d", all,
+                    INT32_MAX);
+}
 
 static att_status read_code_points(sentence *s)
 {
     att_status e = ATT_OK;
     for (int64_t t = 0; !e && t < s->n; t++)
-        e = att_code_points_read(s->ctx, s->text[t], s->bytes[t], &s->code_points[t]);
+        e = att_code_points_read(s->ctx, text_of(s, t), &s->code_points[t]);
     return e;
 }
 
@@ -223,10 +245,8 @@ static att_status count_tokens(sentence *s, att_bleu_tokenizer tokenizer, att_bl
 {
     ngram_counts counts[ATT_BLEU_ORDER] = {0};
     att_status e = read_code_points(s);
-    if (!e)
-        e = tokenize(s, tokenizer);
-    if (!e)
-        e = count_ngrams(s->ctx, s->code_points, s->n, ATT_BLEU_ORDER, counts);
+    e = e ? e : tokenize(s, tokenizer);
+    e = e ? e : count_ngrams(s->ctx, s->code_points, s->n, ATT_BLEU_ORDER, counts);
     out->tokens = (int64_t)s->code_points[0].n;
     out->reference_tokens = nearest_length(s);
     for (int i = 0; i < ATT_BLEU_ORDER; i++) {
@@ -277,25 +297,6 @@ static att_status count_characters(sentence *s, att_bleu_counts *out)
     return e;
 }
 
-/* Concatenates the arrays of texts in s->text and s->bytes, which are large enough. */
-static att_status gather(sentence *s, const char **text, size_t *bytes, const char *const *references,
-                         const size_t *reference_bytes)
-{
-    size_t all = bytes[0];
-    for (int64_t t = 1; t < s->n; t++) {
-        text[t] = references[t - 1];
-        bytes[t] = reference_bytes ? reference_bytes[t - 1] : strlen(text[t]);
-        all = bytes[t] > SIZE_MAX - all ? SIZE_MAX : all + bytes[t];
-    }
-    s->text = text;
-    s->bytes = bytes;
-    if (all > INT32_MAX)
-        return att_fail(s->ctx, ATT_ERR_UNSUPPORTED, "a translation and its references have %zu bytes, the most is %d",
-                        all, INT32_MAX);
-    memset(s->code_points, 0, (size_t)s->n * sizeof *s->code_points);
-    return ATT_OK;
-}
-
 att_status att_bleu_count(att_ctx *ctx, att_bleu_tokenizer tokenizer, const char *text, size_t bytes,
                           const char *const *references, const size_t *reference_bytes, int64_t n, att_bleu_counts *out)
 {
@@ -311,23 +312,16 @@ att_status att_bleu_count(att_ctx *ctx, att_bleu_tokenizer tokenizer, const char
                         INT32_MAX);
     if (att_check_texts(ctx, "att_bleu_count: references", references, n))
         return ATT_ERR_ARGUMENT;
-    sentence s = {.ctx = ctx, .n = n + 1, .code_points = att_alloc(ctx, (size_t)n + 1, sizeof *s.code_points)};
-    const char **texts = att_alloc(ctx, (size_t)n + 1, sizeof *texts);
-    size_t *sizes = att_alloc(ctx, (size_t)n + 1, sizeof *sizes);
+    sentence s = {ctx, {text, bytes}, references, reference_bytes, n + 1, NULL};
     att_bleu_counts c = {0};
-    att_status e = s.code_points && texts && sizes ? ATT_OK : ATT_ERR_MEMORY;
-    if (!e) {
-        texts[0] = text;
-        sizes[0] = bytes;
-        e = gather(&s, texts, sizes, references, reference_bytes);
-    }
-    if (!e)
-        e = count_tokens(&s, tokenizer, &c);
-    if (!e)
-        e = count_characters(&s, &c);
+    att_status e = check_size(&s);
+    if (e)
+        return e;
+    s.code_points = att_calloc(ctx, (size_t)s.n, sizeof *s.code_points);
+    e = s.code_points ? ATT_OK : ATT_ERR_MEMORY;
+    e = e ? e : count_tokens(&s, tokenizer, &c);
+    e = e ? e : count_characters(&s, &c);
     att_free(ctx, s.code_points);
-    att_free(ctx, texts);
-    att_free(ctx, sizes);
     if (!e)
         *out = c;
     return e;

@@ -3,7 +3,7 @@
 #define ATT_METRIC_SACREBLEU_TOKENIZER_H
 
 #include "attend_model.h"
-#include "attend_util.h"
+#include "io/bytes.h"
 
 /* A text as code points; later its token numbers. */
 typedef struct att_code_points {
@@ -13,8 +13,8 @@ typedef struct att_code_points {
 
 bool att_is_space(uint32_t c);
 
-/* Decodes text [bytes]; each maximal invalid subpart of UTF-8 is one U+FFFD. Free with att_free(ctx, out->c). */
-att_status att_code_points_read(att_ctx *ctx, const char *text, size_t bytes, att_code_points *out);
+/* Decodes a text; each maximal invalid subpart of UTF-8 is one U+FFFD. Free with att_free(ctx, out->c). */
+att_status att_code_points_read(att_ctx *ctx, att_byte_view text, att_code_points *out);
 /* Separates tokens by spaces, as mteval-v13a does; replaces t->c if it must grow. */
 att_status att_tokenize_13a(att_ctx *ctx, att_code_points *t);
 

@@ -30,7 +30,7 @@ typedef struct att_bert_normalizer {
     bool full;      /* set by the user: no more words are accepted */
     bool truncated; /* there was another word; the rest of the text is not read */
 
-    int n_pending; /* marks waiting for a starter, to be sorted by combining class */
+    int n_pending; /* marks after the last starter, sorted by combining class */
     uint32_t pending[ATT_MAX_WORD + 1];
     int chars; /* of the current word, at most max_word + 1 */
     size_t bytes;

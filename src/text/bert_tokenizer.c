@@ -53,17 +53,17 @@ static void encode(att_token_sink *sink, const char *text, size_t bytes)
     w->full = sink->full;
     const unsigned char *s = (const unsigned char *)text;
     size_t i = 0;
-    while (!w->truncated && (i += att_bert_normalizer_run(w, s + i, bytes - i, e.t->added.begins)) < bytes &&
-           !w->truncated) {
-        const att_added_token *a = att_added_tokens_find(&e.t->added, text + i, bytes - i);
-        if (!a) {
+    while (!w->truncated && (i += att_bert_normalizer_run(w, s + i, bytes - i, e.t->begins)) < bytes && !w->truncated) {
+        size_t length;
+        const int32_t id = att_trie_longest(&e.t->added, text + i, bytes - i, &length);
+        if (id == ATT_NO_ID) {
             i += att_bert_normalizer_step(w, s + i, bytes - i);
             continue;
         }
         att_bert_normalizer_end(w);
         if (!w->truncated)
-            add(&e, &a->id, 1);
-        i += a->bytes;
+            add(&e, &id, 1);
+        i += length;
     }
     if (!w->truncated)
         att_bert_normalizer_end(w);
@@ -79,7 +79,7 @@ static void free_all(att_tokenizer *base)
 {
     att_bert_tokenizer *t = (att_bert_tokenizer *)base;
     att_vocabulary_free(&t->vocabulary);
-    att_added_tokens_free(&t->added);
+    att_trie_free(&t->added);
     att_free(base->ctx, t);
 }
 

@@ -2,16 +2,17 @@
 #ifndef ATT_BERT_TOKENIZER_H
 #define ATT_BERT_TOKENIZER_H
 
-#include "text/added_tokens.h"
 #include "text/bert_normalizer.h"
 #include "text/tokenizer.h"
+#include "text/trie.h"
 #include "text/wordpiece.h"
 
 typedef struct att_bert_tokenizer {
     att_tokenizer base;
     att_vocabulary vocabulary;
     att_bert_settings settings;
-    att_added_tokens added; /* their texts are in the vocabulary, too */
+    att_trie added;   /* tokens that are matched in the text before anything else: "[MASK]" */
+    bool begins[256]; /* their first bytes */
 } att_bert_tokenizer;
 
 /* An empty tokenizer, filled by tokenizer_file.c; NULL: out of memory. */

@@ -60,11 +60,8 @@ static void consider(merger *g, int32_t left, int32_t right)
         return;
     const att_trie *trie = &g->m->trie;
     const part r = g->part[right];
-    uint32_t node = g->part[left].node;
-    for (int32_t i = 0; i < r.bytes; i++)
-        if ((node = att_trie_step(trie, node, g->s[r.begin + i])) == 0)
-            return;
-    if (trie->node[node].id != ATT_NO_ID)
+    const uint32_t node = att_trie_walk(trie, g->part[left].node, g->s + r.begin, (size_t)r.bytes);
+    if (node && trie->node[node].id != ATT_NO_ID)
         push(g, (candidate){g->m->piece[trie->node[node].id].score, left, right, g->part[left].bytes + r.bytes, node});
 }
 
@@ -75,10 +72,7 @@ static int32_t split(merger *g, const char *s, size_t bytes)
     for (size_t at = 0; at < bytes; n++) {
         const size_t user = att_piece_user(g->m, s + at, bytes - at);
         const size_t length = user ? user : att_piece_char(s + at, bytes - at);
-        uint32_t node = 0;
-        for (size_t i = 0; i < length; i++)
-            if ((node = att_trie_step(&g->m->trie, node, s[at + i])) == 0)
-                break;
+        const uint32_t node = att_trie_walk(&g->m->trie, 0, s + at, length);
         g->part[n] = (part){(int32_t)at, (int32_t)length, n - 1, n + 1, node, user > 0};
         at += length;
     }
@@ -113,8 +107,7 @@ static void merge_all(merger *g, const char *s, size_t bytes, att_piece_sink *si
         merge(g, pop(g));
     for (int32_t i = 0; i >= 0 && !sink->full; i = g->part[i].after) {
         const part *p = &g->part[i];
-        const int32_t id = p->node ? g->m->trie.node[p->node].id : ATT_NO_ID;
-        att_piece_emit(g->m, sink, id == ATT_NO_ID ? g->m->unknown : id, s + p->begin, (size_t)p->bytes);
+        att_piece_emit_node(g->m, sink, p->node, s + p->begin, (size_t)p->bytes);
     }
 }
 

@@ -47,8 +47,9 @@ typedef struct bpe_learner {
     att_ctx *ctx;
     att_vocabulary *symbols;
     symbol *info; /* [symbols->size] */
-    int64_t n_symbols, max_length;
-    bool split_digits;
+    int64_t n_symbols;
+    const att_vocab_options *options;
+    const char *text; /* of all words */
     const att_word *words;
     att_bytes positions, pairs, occurrences, heap, touched; /* position, pair, occurrence, heap_item, int32_t */
     int32_t free;                                           /* free list of occurrences, or NONE */
@@ -88,8 +89,8 @@ static symbol joined(const bpe_learner *l, int32_t left, int32_t right)
     if (left < 0 || right < 0)
         return (symbol){0};
     const symbol a = l->info[left], b = l->info[right];
-    const bool fits = a.length + b.length <= l->max_length && (a.class == ANY || a.class == b.class) &&
-                      !(l->split_digits && b.class == DIGITS);
+    const bool fits = a.length + b.length <= l->options->max_length && (a.class == ANY || a.class == b.class) &&
+                      !(l->options->split_digits && b.class == DIGITS);
     return fits ? (symbol){a.length + b.length, b.class} : (symbol){0};
 }
 
@@ -249,34 +250,19 @@ static int32_t class_of(const char *s, size_t bytes)
     att_utf8_decode((const unsigned char *)s, bytes, &c);
     if (strncmp(s, ATT_WORD_MARK, bytes) == 0)
         return ANY;
-    switch (utf8proc_category((utf8proc_int32_t)c)) {
-    case UTF8PROC_CATEGORY_LU:
-    case UTF8PROC_CATEGORY_LL:
-    case UTF8PROC_CATEGORY_LT:
-    case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_LO:
-    case UTF8PROC_CATEGORY_MN:
-    case UTF8PROC_CATEGORY_MC:
-    case UTF8PROC_CATEGORY_ME:
+    const utf8proc_category_t category = utf8proc_category((utf8proc_int32_t)c);
+    if (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_ME) /* also marks */
         return LETTERS;
-    case UTF8PROC_CATEGORY_ND:
-    case UTF8PROC_CATEGORY_NL:
-    case UTF8PROC_CATEGORY_NO:
-        return DIGITS;
-    default:
-        return OTHERS;
-    }
+    return category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO ? DIGITS : OTHERS;
 }
 
 /* Adds the positions of a word. */
 static void add_word(bpe_learner *l, uint32_t word)
 {
-    const att_byte_view text = l->words[word].text;
-    for (size_t i = 0; i < text.bytes;) {
-        const size_t n = att_piece_char(text.data + i, text.bytes - i);
-        att_bytes_add(&l->positions, &(position){att_vocabulary_find(l->symbols, text.data + i, n), word},
-                      sizeof(position));
-        i += n;
+    const char *at = l->text + l->words[word].begin, *end = at + l->words[word].bytes;
+    for (size_t n; at < end; at += n) {
+        n = att_piece_char(at, (size_t)(end - at));
+        att_bytes_add(&l->positions, &(position){att_vocabulary_find(l->symbols, at, n), word}, sizeof(position));
     }
 }
 
@@ -284,7 +270,7 @@ static att_status set_up(bpe_learner *l, size_t n_words)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < n_words; i++)
-        bytes += l->words[i].text.bytes;
+        bytes += l->words[i].bytes;
     if (bytes > MAX_BYTES || n_words > UINT32_MAX)
         return att_fail(l->ctx, ATT_ERR_UNSUPPORTED, "the different words have %zu bytes in all, more than %d", bytes,
                         MAX_BYTES);
@@ -356,7 +342,7 @@ static att_status merge(bpe_learner *l, int32_t i)
     return first_failure(l);
 }
 
-static att_status learn(bpe_learner *l, const att_bpe_options *opt)
+static att_status learn(bpe_learner *l)
 {
     enum { STEPS = 64 }; /* merges between two progress calls and checks for cancellation */
     const int64_t from = l->n_symbols, to = l->symbols->size;
@@ -377,27 +363,26 @@ static att_status learn(bpe_learner *l, const att_bpe_options *opt)
             continue;
         if (att_cancelled(l->ctx))
             return att_fail(l->ctx, ATT_ERR_CANCELLED, "cancelled");
-        if (opt->progress)
-            opt->progress(opt->user, (double)(l->n_symbols - from) / (double)(to - from));
+        if (l->options->progress)
+            l->options->progress(l->options->user, (double)(l->n_symbols - from) / (double)(to - from));
     }
     return ATT_OK;
 }
 
-att_status att_bpe_learn(att_vocabulary *symbols, int64_t *n, const att_word *words, size_t n_words,
-                         const att_bpe_options *opt)
+att_status att_bpe_learn(att_vocabulary *symbols, int64_t *n, const char *text, const att_word *words, size_t n_words,
+                         const att_vocab_options *options)
 {
     att_ctx *ctx = symbols->ctx;
     bpe_learner l = {.ctx = ctx,
                      .symbols = symbols,
                      .n_symbols = *n,
-                     .max_length = opt->max_length,
-                     .split_digits = opt->split_digits,
+                     .options = options,
+                     .text = text,
                      .words = words,
                      .free = NONE};
     l.by_symbols.ctx = l.positions.ctx = l.pairs.ctx = l.occurrences.ctx = l.heap.ctx = l.touched.ctx = ctx;
     att_status s = set_up(&l, n_words);
-    if (!s)
-        s = learn(&l, opt);
+    s = s ? s : learn(&l);
     *n = l.n_symbols;
     att_free(ctx, l.info);
     att_hash_free(&l.by_symbols);

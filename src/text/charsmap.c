@@ -11,12 +11,6 @@ static bool ends_key(uint32_t unit) { return unit >> 8 & 1; }
 static uint32_t leaf_value(uint32_t unit) { return unit & 0x7FFFFFFF; }
 static uint32_t base_of(uint32_t index, uint32_t unit) { return index ^ unit >> 10 << (unit >> 6 & 8); }
 
-static uint32_t read32(const char *s)
-{
-    const unsigned char *b = (const unsigned char *)s;
-    return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
-}
-
 /* Checks that all units reachable from a unit exist: those whose index differs from its base in one byte. */
 static void check_unit(const att_charsmap *m, att_proto *p, uint32_t index)
 {
@@ -48,7 +42,7 @@ void att_charsmap_read(att_charsmap *m, att_proto *p, att_byte_view field)
     *m = (att_charsmap){.ctx = p->ctx};
     if (p->status || field.bytes == 0)
         return;
-    const size_t trie = field.bytes < 4 ? 0 : read32(field.data);
+    const size_t trie = field.bytes < 4 ? 0 : att_read_number(field.data, 4);
     if (field.bytes < 4 || trie > field.bytes - 4 || trie % 4) {
         att_proto_fail(p, ATT_ERR_FORMAT, "\"%s\" has %zu bytes, its trie %zu", field_name, field.bytes, trie);
         return;
@@ -62,7 +56,7 @@ void att_charsmap_read(att_charsmap *m, att_proto *p, att_byte_view field)
         return;
     }
     for (size_t i = 0; i < m->units; i++)
-        m->unit[i] = read32(field.data + 4 + 4 * i);
+        m->unit[i] = (uint32_t)att_read_number(field.data + 4 + 4 * i, 4);
     if (m->bytes > 0)
         memcpy(m->replacement, field.data + 4 + trie, m->bytes);
     if (m->units > 0 && is_leaf(m->unit[0]))

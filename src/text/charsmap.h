@@ -30,12 +30,19 @@ void att_charsmap_free(att_charsmap *m);
 /* The length of the longest key at the start of s [bytes], and its replacement; 0: none. */
 size_t att_charsmap_find(const att_charsmap *m, const char *s, size_t bytes, const char **to);
 
-/* A key, without zero bytes, and its replacement. */
+/* A key, without zero bytes, and its replacement: adjacent in a text of all rules. */
 typedef struct att_rule {
-    att_byte_view key, to;
+    size_t begin;
+    size_t key, to; /* bytes */
 } att_rule;
 
 /* Appends the field for rules [n] to `out` (charsmap_write.c); of rules with equal keys one is used. */
-att_status att_charsmap_write(att_bytes *out, const att_rule *rules, size_t n);
+att_status att_charsmap_write(att_bytes *out, const char *text, const att_rule *rules, size_t n);
+
+/* Appends the field for Unicode normalisation form NFKC (nfkc.c): maps each character to its NFKC form, and each
+ * canonically ordered sequence of a base and marks that has a precomposed character to that, Hangul included.
+ * Additionally, all white space becomes a space, and other control characters are removed. (Sequences that are not in
+ * canonical order, or only arise from a compatibility mapping, are not composed.) */
+att_status att_nfkc_write(att_bytes *out);
 
 #endif

@@ -4,7 +4,6 @@
 #include "text/trie.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     LEAF_LABEL = 0,
@@ -19,6 +18,7 @@ static const uint32_t leaf = 1u << 31, ends_key = 1u << 8;
 typedef struct builder {
     att_ctx *ctx;
     att_trie trie; /* ids are those of the rules */
+    const char *text;
     const att_rule *rules;
     uint32_t *index_of; /* [nodes] */
     att_bytes units;    /* uint32_t: the unit at each index */
@@ -86,10 +86,10 @@ static void index_children(builder *b, uint32_t at)
     b->state.data[base] |= BASE;
     *unit_at(b, index) |= (index ^ base) << 10;
     if (node->id != ATT_NO_ID) {
-        const att_byte_view to = b->rules[node->id].to;
+        const att_rule r = b->rules[node->id];
         *unit_at(b, index) |= ends_key;
         put(b, base ^ LEAF_LABEL, leaf | (uint32_t)b->texts.count);
-        att_bytes_add(&b->texts, to.data, to.bytes);
+        att_bytes_add(&b->texts, b->text + r.begin + r.key, r.to);
         att_bytes_add(&b->texts, "", 1);
     }
     for (uint32_t i = node->first; i < node->first + node->count; i++) {
@@ -114,45 +114,22 @@ static att_status build(builder *b, size_t nodes)
     return b->units.status ? b->units.status : b->state.status ? b->state.status : b->texts.status;
 }
 
-static int by_key(const void *x, const void *y)
+att_status att_charsmap_write(att_bytes *out, const char *text, const att_rule *rules, size_t n)
 {
-    const att_trie_entry *a = x, *b = y;
-    const int order = memcmp(a->text, b->text, a->bytes < b->bytes ? a->bytes : b->bytes);
-    return order ? order : (a->bytes > b->bytes) - (a->bytes < b->bytes);
-}
-
-/* Sorts the entries and removes duplicates; returns their number. */
-static size_t sort_rules(att_trie_entry *entries, const att_rule *rules, size_t n)
-{
-    size_t n_unique = 0;
-    for (size_t i = 0; i < n; i++)
-        entries[i] = (att_trie_entry){rules[i].key.data, rules[i].key.bytes, (int32_t)i};
-    qsort(entries, n, sizeof *entries, by_key);
-    for (size_t i = 0; i < n; i++)
-        if (n_unique == 0 || by_key(&entries[n_unique - 1], &entries[i]) != 0)
-            entries[n_unique++] = entries[i];
-    return n_unique;
-}
-
-static void put32(att_bytes *out, uint32_t x)
-{
-    att_bytes_add(out, (const unsigned char[]){x & 0xFF, x >> 8 & 0xFF, x >> 16 & 0xFF, x >> 24}, 4);
-}
-
-att_status att_charsmap_write(att_bytes *out, const att_rule *rules, size_t n)
-{
-    builder b = {.ctx = out->ctx, .rules = rules};
+    builder b = {.ctx = out->ctx, .text = text, .rules = rules};
     b.trie.ctx = b.units.ctx = b.state.ctx = b.texts.ctx = out->ctx;
     att_trie_entry *entries = att_alloc(out->ctx, n, sizeof *entries);
     if (!entries)
         return ATT_ERR_MEMORY;
-    att_status s = att_trie_init(&b.trie, out->ctx, entries, sort_rules(entries, rules, n));
-    if (!s)
-        s = build(&b, b.trie.size);
+    for (size_t i = 0; i < n; i++)
+        entries[i] = (att_trie_entry){text + rules[i].begin, rules[i].key, (int32_t)i};
+    qsort(entries, n, sizeof *entries, att_trie_order);
+    att_status s = att_trie_init(&b.trie, out->ctx, entries, n);
+    s = s ? s : build(&b, b.trie.size);
     if (!s) {
-        put32(out, (uint32_t)b.units.count);
+        att_bytes_add_number(out, b.units.count, 4);
         for (uint32_t i = 0; i < b.state.count; i++)
-            put32(out, *unit_at(&b, i));
+            att_bytes_add_number(out, *unit_at(&b, i), 4);
         att_bytes_add(out, b.texts.data, b.texts.count);
         s = out->status;
     }

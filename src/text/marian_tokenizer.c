@@ -1,7 +1,6 @@
 /* The tokenizer of Marian models, like the class MarianTokenizer: source.spm splits source texts, target.spm target
  * texts, and vocab.json maps pieces, by their text, to tokens. Special tokens in the text are matched first; the text
  * between them is split separately, and ">>de<<" at its start is one token. */
-#include "text/added_tokens.h"
 #include "text/sentencepiece.h"
 #include "text/tokenizer_file.h"
 #include "text/tokenizer.h"
@@ -22,8 +21,8 @@ typedef struct marian_tokenizer {
     att_tokenizer base;
     side source, target;
     att_vocabulary vocabulary;
-    att_added_tokens special; /* their texts are in the vocabulary, too */
-    int32_t *piece_of;        /* [vocabulary.size]: piece of the target model, ATT_NO_ID or SKIPPED */
+    att_trie special;  /* their texts are in the vocabulary, too */
+    int32_t *piece_of; /* [vocabulary.size]: piece of the target model, ATT_NO_ID or SKIPPED */
 } marian_tokenizer;
 
 static const marian_tokenizer *marian(const att_tokenizer *t) { return (const marian_tokenizer *)t; }
@@ -77,20 +76,20 @@ static void encode_plain(encoder *e, const char *s, size_t bytes)
 static void encode(att_token_sink *sink, const char *text, size_t bytes)
 {
     const marian_tokenizer *t = marian(sink->t);
-    encoder e = {.t = t, .side = sink->target ? &t->target : &t->source, .sink = sink};
+    encoder e = {.t = t, .side = sink->options->target ? &t->target : &t->source, .sink = sink};
     e.pieces = (att_piece_sink){.emit = emit, .user = &e};
     size_t plain = 0; /* start of the text that is not encoded yet */
     for (size_t i = 0; i < bytes && !sink->truncated;) {
-        const att_added_token *a =
-            t->special.begins[(unsigned char)text[i]] ? att_added_tokens_find(&t->special, text + i, bytes - i) : NULL;
-        if (!a) {
+        size_t length;
+        const int32_t token = att_trie_longest(&t->special, text + i, bytes - i, &length);
+        if (token == ATT_NO_ID) {
             i++;
             continue;
         }
         encode_plain(&e, text + plain, i - plain);
         if (!sink->truncated)
-            add(&e, a->id);
-        plain = i += a->bytes;
+            add(&e, token);
+        plain = i += length;
     }
     if (!sink->truncated)
         encode_plain(&e, text + plain, bytes - plain);
@@ -147,7 +146,7 @@ static void free_all(att_tokenizer *base)
     att_free(ctx, t->source.token_of);
     att_free(ctx, t->target.token_of);
     att_free(ctx, t->piece_of);
-    att_added_tokens_free(&t->special);
+    att_trie_free(&t->special);
     att_vocabulary_free(&t->vocabulary);
     att_free(ctx, t);
 }
@@ -160,11 +159,10 @@ static att_status read_vocabulary(marian_tokenizer *t, att_ctx *ctx, const char 
     att_settings s; /* for errors */
     att_token_list list = {.ctx = ctx};
     att_status status = att_text_file_read(&f, ctx, folder, "vocab.json", true);
-    if (!status)
-        status = att_read_token_map(&f, &list);
+    status = status ? status : att_read_token_map(&f, &list);
     if (!status) {
         att_settings_init(&s, ctx, f.path, NULL);
-        att_token_list_fill(&list, &s, &t->vocabulary, 0, 0);
+        att_token_list_fill(&list, &(att_token_list){0}, &s, &t->vocabulary);
         status = s.status;
     }
     t->base.size = t->vocabulary.size;
@@ -173,30 +171,26 @@ static att_status read_vocabulary(marian_tokenizer *t, att_ctx *ctx, const char 
     return status;
 }
 
-/* Adds a special token, unless it exists; returns its id. */
-static int32_t add_special(marian_tokenizer *t, att_settings *s, const char *text)
+/* Adds a special token, which must be in the vocabulary, to the list; returns its id. */
+static int32_t add_special(const att_vocabulary *v, att_settings *s, const char *text, att_token_list *special)
 {
-    const size_t bytes = strlen(text);
-    const int32_t id = att_vocabulary_find(&t->vocabulary, text, bytes);
-    bool there = false;
-    for (int64_t i = 0; i < t->special.count; i++)
-        there |= t->special.token[i].id == id;
-    if (id == ATT_NO_TOKEN)
+    const att_trie_entry e = {text, strlen(text), att_vocabulary_find(v, text, strlen(text))};
+    if (e.id == ATT_NO_TOKEN)
         att_settings_fail(s, ATT_ERR_FORMAT, "the special token \"%.80s\" is not in vocab.json", text);
-    else if (!s->status && !there)
-        att_added_tokens_add(&t->special, (att_added_token){att_vocabulary_get(&t->vocabulary, id), bytes, id});
-    return id;
+    if (!s->status)
+        s->status = att_token_list_add(special, e);
+    return e.id;
 }
 
 /* {"0": {"content": "</s>", "lstrip": false, ...}, ...} */
-static void add_listed(marian_tokenizer *t, att_settings *s, const json_t *tokens)
+static void add_listed(const att_vocabulary *v, att_settings *s, const json_t *tokens, att_token_list *special)
 {
     const char *key;
     json_t *item;
     json_object_foreach((json_t *)tokens, key, item)
     {
         const att_settings_scope before = att_settings_enter_item(s, "added_tokens_decoder", item);
-        add_special(t, s, att_settings_text(s, "content", NULL));
+        add_special(v, s, att_settings_text(s, "content", NULL), special);
         att_settings_only_bool(s, "lstrip", false);
         att_settings_only_bool(s, "rstrip", false);
         att_settings_only_bool(s, "single_word", false);
@@ -209,25 +203,25 @@ static void read_special(marian_tokenizer *t, att_settings *s, const att_setting
 {
     static const char *const names[][2] = {{"unk_token", "<unk>"}, {"eos_token", "</s>"}, {"pad_token", "<pad>"}};
     enum { UNK, EOS, N = sizeof names / sizeof names[0] };
+    att_vocabulary *v = &t->vocabulary;
+    att_token_list special = {.ctx = s->ctx};
     const json_t *more = att_settings_list(s, "additional_special_tokens", false);
     const json_t *listed = att_settings_get(s, "added_tokens_decoder");
-    if (!s->status)
-        s->status = att_added_tokens_init(&t->special, s->ctx, N + json_array_size(more) + json_object_size(listed));
     for (int i = 0; !s->status && i < N; i++) {
-        const json_t *value = att_settings_get(s, names[i][0]);
-        value = value ? value : att_settings_get(map, names[i][0]);
-        const int32_t id = add_special(t, s, value ? att_token_content(s, names[i][0], value) : names[i][1]);
+        const int32_t id = add_special(v, s, att_special_token(s, map, names[i][0], names[i][1]), &special);
         if (i == UNK)
-            t->vocabulary.unknown = id;
+            v->unknown = id;
         if (i == EOS)
             t->base.special[0] = id;
     }
     t->base.n_after = 1;
     for (size_t i = 0; !s->status && i < json_array_size(more); i++)
-        add_special(t, s, att_token_content(s, "additional_special_tokens", json_array_get(more, i)));
+        add_special(v, s, att_token_content(s, "additional_special_tokens", json_array_get(more, i)), &special);
     if (!s->status)
-        add_listed(t, s, listed);
-    att_added_tokens_sort(&t->special);
+        add_listed(v, s, listed, &special);
+    if (!s->status)
+        s->status = att_token_list_trie(&special, &t->special);
+    att_token_list_free(&special);
 }
 
 static att_status read_settings(marian_tokenizer *t, att_ctx *ctx, const char *folder)
@@ -270,8 +264,9 @@ static att_status invert_target(marian_tokenizer *t)
     for (int32_t i = 0; i < t->target.model.size; i++)
         if (t->target.token_of[i] != ATT_NO_TOKEN)
             t->piece_of[t->target.token_of[i]] = i;
-    for (int64_t i = 0; i < t->special.count; i++)
-        t->piece_of[t->special.token[i].id] = SKIPPED;
+    for (uint32_t i = 0; i < t->special.size; i++)
+        if (t->special.node[i].id != ATT_NO_ID)
+            t->piece_of[t->special.node[i].id] = SKIPPED;
     return ATT_OK;
 }
 
@@ -286,14 +281,10 @@ att_status att_marian_tokenizer_open(att_ctx *ctx, const char *folder, att_token
     t->vocabulary.ctx = t->special.ctx = ctx;
     t->source.model = t->target.model = att_sentencepiece_empty(ctx);
     att_status s = read_vocabulary(t, ctx, folder);
-    if (!s)
-        s = read_settings(t, ctx, folder);
-    if (!s)
-        s = read_side(&t->source, t, folder, "source.spm");
-    if (!s)
-        s = read_side(&t->target, t, folder, "target.spm");
-    if (!s)
-        s = invert_target(t);
+    s = s ? s : read_settings(t, ctx, folder);
+    s = s ? s : read_side(&t->source, t, folder, "source.spm");
+    s = s ? s : read_side(&t->target, t, folder, "target.spm");
+    s = s ? s : invert_target(t);
     if (s)
         free_all(&t->base);
     else

@@ -1,9 +1,8 @@
-#include "text/nfkc.h"
+#include "text/charsmap.h"
 
 #include <string.h>
 #include <utf8proc.h>
 
-#include "text/charsmap.h"
 #include "text/utf8.h"
 
 enum { LONGEST = 32, LAST = 0x10FFFF }; /* no character expands to more than 18 */
@@ -13,14 +12,8 @@ typedef struct text {
     size_t bytes;
 } text;
 
-/* Offsets of a rule's texts, which are concatenated. */
-typedef struct rule {
-    size_t begin;
-    size_t key, to; /* bytes */
-} rule;
-
 typedef struct rules {
-    att_bytes texts, rules; /* rule */
+    att_bytes texts, rules; /* att_rule[] */
 } rules;
 
 static text encode(const utf8proc_int32_t *c, utf8proc_ssize_t n)
@@ -47,7 +40,7 @@ static utf8proc_ssize_t decompose(utf8proc_int32_t c, int options, utf8proc_int3
 
 static void add(rules *r, text key, text to)
 {
-    const rule one = {r->texts.count, key.bytes, to.bytes};
+    const att_rule one = {r->texts.count, key.bytes, to.bytes};
     att_bytes_add(&r->texts, key.utf8, key.bytes);
     att_bytes_add(&r->texts, to.utf8, to.bytes);
     att_bytes_add(&r->rules, &one, sizeof one);
@@ -106,17 +99,9 @@ att_status att_nfkc_write(att_bytes *out)
     rules r = {.texts.ctx = out->ctx, .rules.ctx = out->ctx};
     for (utf8proc_int32_t c = 1; c <= LAST; c++)
         add_character(&r, c);
-    const size_t n = r.rules.count / sizeof(rule);
+    const att_rule *all = (const att_rule *)(const void *)r.rules.data;
     att_status s = r.texts.status ? r.texts.status : r.rules.status;
-    att_rule *slices = s ? NULL : att_alloc(out->ctx, n, sizeof *slices);
-    for (size_t i = 0; slices && i < n; i++) {
-        const rule *one = (const rule *)(const void *)r.rules.data + i;
-        const char *text = r.texts.data + one->begin;
-        slices[i] = (att_rule){{text, one->key}, {text + one->key, one->to}};
-    }
-    if (!s)
-        s = slices ? att_charsmap_write(out, slices, n) : ATT_ERR_MEMORY;
-    att_free(out->ctx, slices);
+    s = s ? s : att_charsmap_write(out, r.texts.data, all, r.rules.count / sizeof *all);
     att_bytes_free(&r.texts);
     att_bytes_free(&r.rules);
     return s;

@@ -32,15 +32,14 @@ static void write_pending(att_piece_decoder *j, bool last)
 /* Replaces marks by spaces. */
 static void add_marked(att_piece_decoder *j, const char *s, size_t bytes)
 {
-    static const char mark[] = ATT_WORD_MARK;
     for (size_t i = 0; i < bytes;) {
-        const bool is_mark = i + 3 <= bytes && memcmp(s + i, mark, 3) == 0;
+        const bool is_mark = i + 3 <= bytes && memcmp(s + i, ATT_WORD_MARK, 3) == 0;
         att_bytes_add(j->text, is_mark ? " " : s + i, 1);
         i += is_mark ? 3 : 1;
     }
 }
 
-/* Before a piece that is not a byte. */
+/* Ends pending bytes, before a piece that is not a byte. */
 static void begin_piece(att_piece_decoder *j)
 {
     write_pending(j, true);

@@ -30,8 +30,9 @@ static const char mark[] = ATT_WORD_MARK;
 
 typedef struct normalizer {
     const att_sentencepiece *m;
-    att_bytes *out;   /* initially empty */
-    bool after_space; /* skip further spaces */
+    att_bytes *out;    /* initially empty */
+    const char *space; /* a space in the result */
+    bool after_space;  /* skip further spaces */
 } normalizer;
 
 /* Matches the start of s [bytes] (not empty): a user-defined piece, the longest rule, or a character; a byte that is
@@ -56,11 +57,7 @@ static size_t match_prefix(const att_sentencepiece *m, const char *s, size_t byt
     return valid ? n : 1;
 }
 
-static void add_space(normalizer *z)
-{
-    const char *space = z->m->escape_spaces ? mark : " ";
-    att_bytes_add(z->out, space, strlen(space));
-}
+static void add_space(normalizer *z) { att_bytes_add(z->out, z->space, strlen(z->space)); }
 
 static void add(normalizer *z, att_byte_view text)
 {
@@ -78,15 +75,14 @@ static void add(normalizer *z, att_byte_view text)
 
 static void remove_trailing_spaces(normalizer *z)
 {
-    const char *space = z->m->escape_spaces ? mark : " ";
-    const size_t n = strlen(space);
-    while (z->out->count >= n && memcmp(z->out->data + z->out->count - n, space, n) == 0)
+    const size_t n = strlen(z->space);
+    while (z->out->count >= n && memcmp(z->out->data + z->out->count - n, z->space, n) == 0)
         z->out->count -= n;
 }
 
-static void normalize(normalizer *z, const char *s, size_t bytes)
+void att_sentencepiece_normalize(const att_sentencepiece *m, const char *s, size_t bytes, att_bytes *out)
 {
-    const att_sentencepiece *m = z->m;
+    normalizer z = {.m = m, .out = out, .space = m->escape_spaces ? mark : " "};
     att_byte_view to;
     size_t at = 0;
     for (size_t n; m->remove_spaces && at < bytes; at += n) {
@@ -97,22 +93,16 @@ static void normalize(normalizer *z, const char *s, size_t bytes)
     if (at == bytes)
         return;
     if (m->add_prefix && !m->space_is_suffix)
-        add_space(z);
-    z->after_space = m->remove_spaces;
-    while (at < bytes && !z->out->status) {
+        add_space(&z);
+    z.after_space = m->remove_spaces;
+    while (at < bytes && !out->status) {
         at += match_prefix(m, s + at, bytes - at, &to);
-        add(z, to);
+        add(&z, to);
     }
     if (m->remove_spaces)
-        remove_trailing_spaces(z);
+        remove_trailing_spaces(&z);
     if (m->add_prefix && m->space_is_suffix)
-        add_space(z);
-}
-
-void att_sentencepiece_normalize(const att_sentencepiece *m, const char *text, size_t bytes, att_bytes *out)
-{
-    normalizer z = {.m = m, .out = out};
-    normalize(&z, text, bytes);
+        add_space(&z);
 }
 
 /* ---- splitting */
@@ -141,12 +131,8 @@ void att_piece_emit(const att_sentencepiece *m, att_piece_sink *sink, int32_t id
     }
 }
 
-static void emit_whole(const att_sentencepiece *m, att_piece_sink *sink, const char *s, size_t bytes)
+void att_piece_emit_node(const att_sentencepiece *m, att_piece_sink *sink, uint32_t node, const char *s, size_t bytes)
 {
-    uint32_t node = 0;
-    for (size_t i = 0; i < bytes; i++)
-        if ((node = att_trie_step(&m->trie, node, s[i])) == 0)
-            break;
     const int32_t id = node ? m->trie.node[node].id : ATT_NO_ID;
     att_piece_emit(m, sink, id == ATT_NO_ID ? m->unknown : id, s, bytes);
 }
@@ -156,7 +142,7 @@ static att_status split_words(const att_sentencepiece *m, const char *s, size_t 
 {
     for (size_t at = 0, n; at < bytes && !sink->full; at += n) {
         n = att_piece_word(s + at, bytes - at);
-        emit_whole(m, sink, s + at, n);
+        att_piece_emit_node(m, sink, att_trie_walk(&m->trie, 0, s + at, n), s + at, n);
     }
     return ATT_OK;
 }
@@ -166,7 +152,7 @@ static att_status cut_characters(const att_sentencepiece *m, const char *s, size
     for (size_t at = 0, n; at < bytes && !sink->full; at += n) {
         n = att_piece_user(m, s + at, bytes - at);
         n = n ? n : att_piece_char(s + at, bytes - at);
-        emit_whole(m, sink, s + at, n);
+        att_piece_emit_node(m, sink, att_trie_walk(&m->trie, 0, s + at, n), s + at, n);
     }
     return ATT_OK;
 }

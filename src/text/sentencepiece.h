@@ -37,7 +37,7 @@ typedef struct att_piece {
 /* Read-only after opening. */
 typedef struct att_sentencepiece {
     att_ctx *ctx;
-    att_piece_model model;
+    int32_t model; /* att_piece_model */
     bool add_prefix, remove_spaces, escape_spaces, space_is_suffix, byte_fallback;
     att_charsmap charsmap;
     att_piece *piece; /* [size] */
@@ -73,8 +73,8 @@ typedef struct att_piece_sink {
     size_t unknown_bytes; /* of unknown pieces, not emitted yet */
 } att_piece_sink;
 
-/* Appends the normalised text to `out`, which is empty. */
-void att_sentencepiece_normalize(const att_sentencepiece *m, const char *text, size_t bytes, att_bytes *out);
+/* Normalises s [bytes] to `out`, which is empty. */
+void att_sentencepiece_normalize(const att_sentencepiece *m, const char *s, size_t bytes, att_bytes *out);
 att_status att_sentencepiece_split(const att_sentencepiece *m, const char *text, size_t bytes, att_piece_sink *sink);
 
 /* A splitter of normalised text s [bytes] (unigram.c, bpe.c, sentencepiece.c). */
@@ -82,6 +82,8 @@ typedef att_status att_piece_splitter(const att_sentencepiece *m, const char *s,
 att_piece_splitter att_split_unigram, att_split_bpe;
 /* Emits a piece, or m->unknown for any text. */
 void att_piece_emit(const att_sentencepiece *m, att_piece_sink *sink, int32_t id, const char *s, size_t bytes);
+/* Emits the piece of a node of m->trie, or the unknown piece if it has none. */
+void att_piece_emit_node(const att_sentencepiece *m, att_piece_sink *sink, uint32_t node, const char *s, size_t bytes);
 /* The byte of a byte piece; -1: not a byte piece. */
 int att_piece_byte(const att_piece *p);
 /* Length of the character at s, by its first byte, at most `bytes`. */

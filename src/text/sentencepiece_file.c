@@ -18,8 +18,7 @@ typedef struct entry {
 
 /* The parts of the file that are used. */
 typedef struct contents {
-    int32_t model;
-    bool space_is_suffix, byte_fallback, add_prefix, remove_spaces, escape_spaces;
+    att_sentencepiece m; /* the settings of the model */
     att_byte_view unknown_text, charsmap, decoding_charsmap;
     entry *entry; /* [count] */
     size_t count, capacity, text_bytes;
@@ -39,9 +38,9 @@ static void add_entry(att_proto *p, contents *c, entry e)
 static void read_piece(att_proto *p, att_byte_view message, void *to)
 {
     static const att_proto_field fields[] = {
-        {1, "pieces.piece", ATT_PROTO_BYTES, offsetof(entry, text), NULL},
-        {2, "pieces.score", ATT_PROTO_FLOAT, offsetof(entry, score), NULL},
-        {3, "pieces.type", ATT_PROTO_INT32, offsetof(entry, type), NULL},
+        {1, "pieces.piece", ATT_PROTO_BYTES, .offset = offsetof(entry, text)},
+        {2, "pieces.score", ATT_PROTO_FLOAT, .offset = offsetof(entry, score)},
+        {3, "pieces.type", ATT_PROTO_INT32, .offset = offsetof(entry, type)},
         {0},
     };
     contents *c = to;
@@ -66,55 +65,42 @@ static void read_piece(att_proto *p, att_byte_view message, void *to)
         add_entry(p, c, e);
 }
 
-static void read_trainer(att_proto *p, att_byte_view message, void *to)
-{
-    static const att_proto_field fields[] = {
-        {3, "trainer_spec.model_type", ATT_PROTO_INT32, offsetof(contents, model), NULL},
-        {24, "trainer_spec.treat_whitespace_as_suffix", ATT_PROTO_BOOL, offsetof(contents, space_is_suffix), NULL},
-        {35, "trainer_spec.byte_fallback", ATT_PROTO_BOOL, offsetof(contents, byte_fallback), NULL},
-        {44, "trainer_spec.unk_surface", ATT_PROTO_BYTES, offsetof(contents, unknown_text), NULL},
-        {0},
-    };
-    att_proto_read(p, message, fields, to);
-}
-
-static void read_normalizer(att_proto *p, att_byte_view message, void *to)
-{
-    static const att_proto_field fields[] = {
-        {2, "normalizer_spec.precompiled_charsmap", ATT_PROTO_BYTES, offsetof(contents, charsmap), NULL},
-        {3, "normalizer_spec.add_dummy_prefix", ATT_PROTO_BOOL, offsetof(contents, add_prefix), NULL},
-        {4, "normalizer_spec.remove_extra_whitespaces", ATT_PROTO_BOOL, offsetof(contents, remove_spaces), NULL},
-        {5, "normalizer_spec.escape_whitespaces", ATT_PROTO_BOOL, offsetof(contents, escape_spaces), NULL},
-        {0},
-    };
-    att_proto_read(p, message, fields, to);
-}
-
-static void read_denormalizer(att_proto *p, att_byte_view message, void *to)
-{
-    static const att_proto_field fields[] = {
-        {2, "denormalizer_spec.precompiled_charsmap", ATT_PROTO_BYTES, offsetof(contents, decoding_charsmap), NULL},
-        {0}};
-    att_proto_read(p, message, fields, to);
-}
+static const att_proto_field trainer_fields[] = {
+    {3, "trainer_spec.model_type", ATT_PROTO_INT32, .offset = offsetof(contents, m.model)},
+    {24, "trainer_spec.treat_whitespace_as_suffix", ATT_PROTO_BOOL, .offset = offsetof(contents, m.space_is_suffix)},
+    {35, "trainer_spec.byte_fallback", ATT_PROTO_BOOL, .offset = offsetof(contents, m.byte_fallback)},
+    {44, "trainer_spec.unk_surface", ATT_PROTO_BYTES, .offset = offsetof(contents, unknown_text)},
+    {0},
+};
+static const att_proto_field normalizer_fields[] = {
+    {2, "normalizer_spec.precompiled_charsmap", ATT_PROTO_BYTES, .offset = offsetof(contents, charsmap)},
+    {3, "normalizer_spec.add_dummy_prefix", ATT_PROTO_BOOL, .offset = offsetof(contents, m.add_prefix)},
+    {4, "normalizer_spec.remove_extra_whitespaces", ATT_PROTO_BOOL, .offset = offsetof(contents, m.remove_spaces)},
+    {5, "normalizer_spec.escape_whitespaces", ATT_PROTO_BOOL, .offset = offsetof(contents, m.escape_spaces)},
+    {0},
+};
+static const att_proto_field denormalizer_fields[] = {
+    {2, "denormalizer_spec.precompiled_charsmap", ATT_PROTO_BYTES, .offset = offsetof(contents, decoding_charsmap)},
+    {0},
+};
+static const att_proto_field model_fields[] = {
+    {1, "pieces", ATT_PROTO_EACH, .message = read_piece},
+    {2, "trainer_spec", ATT_PROTO_MESSAGE, .fields = trainer_fields},
+    {3, "normalizer_spec", ATT_PROTO_MESSAGE, .fields = normalizer_fields},
+    {5, "denormalizer_spec", ATT_PROTO_MESSAGE, .fields = denormalizer_fields},
+    {0},
+};
 
 static void read_contents(att_proto *p, att_byte_view file, contents *c)
 {
-    static const att_proto_field fields[] = {
-        {1, "pieces", ATT_PROTO_MESSAGE, 0, read_piece},
-        {2, "trainer_spec", ATT_PROTO_MESSAGE, 0, read_trainer},
-        {3, "normalizer_spec", ATT_PROTO_MESSAGE, 0, read_normalizer},
-        {5, "denormalizer_spec", ATT_PROTO_MESSAGE, 0, read_denormalizer},
-        {0},
-    };
-    att_proto_read(p, file, fields, c);
+    att_proto_read(p, file, model_fields, c);
     if (c->count == 0)
         att_proto_fail(p, ATT_ERR_FORMAT, "has no \"pieces\": it is no SentencePiece model");
-    if (c->model < ATT_PIECES_UNIGRAM || c->model > ATT_PIECES_CHAR)
+    if (c->m.model < ATT_PIECES_UNIGRAM || c->m.model > ATT_PIECES_CHAR)
         att_proto_fail(p, ATT_ERR_UNSUPPORTED,
                        "\"trainer_spec.model_type\" is %d, which is not supported; 1 (unigram), 2 (BPE), 3 (word) and "
                        "4 (char) are",
-                       c->model);
+                       c->m.model);
     if (c->decoding_charsmap.bytes > 0)
         att_proto_fail(p, ATT_ERR_UNSUPPORTED,
                        "\"denormalizer_spec.precompiled_charsmap\" has %zu bytes; only an empty one is supported",
@@ -184,13 +170,12 @@ static void find_special(att_sentencepiece *m, att_proto *p)
 
 static void measure(att_sentencepiece *m, att_proto *p)
 {
-    static const char mark[] = ATT_WORD_MARK;
     m->min = FLT_MAX;
     m->words_apart = true;
     for (int32_t id = 0; id < m->size; id++) {
         const att_piece *piece = &m->piece[id];
         m->has_user |= piece->type == ATT_PIECE_USER;
-        m->words_apart &= !strstr(piece->text + 1, mark);
+        m->words_apart &= !strstr(piece->text + 1, ATT_WORD_MARK);
         if (piece->type == ATT_PIECE_NORMAL)
             m->min = fminf(m->min, piece->score);
         if (piece->type == ATT_PIECE_UNUSED && m->model != ATT_PIECES_UNIGRAM)
@@ -201,24 +186,19 @@ static void measure(att_sentencepiece *m, att_proto *p)
     }
 }
 
-static int by_text(const void *a, const void *b)
-{
-    const att_trie_entry *x = a, *y = b;
-    const int order = strcmp(x->text, y->text);
-    return order ? order : (x->id > y->id) - (x->id < y->id);
-}
-
 /* Sorts pieces by text, and keeps those for the trie in `entries`; duplicates are an error. */
 static size_t sort_pieces(const att_sentencepiece *m, att_proto *p, att_trie_entry *entries)
 {
     size_t n = 0, used = 0;
     for (int32_t id = 0; id < m->size; id++)
         entries[n++] = (att_trie_entry){m->piece[id].text, m->piece[id].bytes, id};
-    qsort(entries, n, sizeof *entries, by_text);
-    for (size_t i = 1; i < n; i++)
-        if (strcmp(entries[i - 1].text, entries[i].text) == 0)
-            att_proto_fail(p, ATT_ERR_FORMAT, "\"pieces\" %d and %d are both \"%.80s\"", entries[i - 1].id,
-                           entries[i].id, entries[i].text);
+    qsort(entries, n, sizeof *entries, att_trie_order);
+    for (size_t i = 1; i < n; i++) {
+        const int64_t a = entries[i - 1].id, b = entries[i].id;
+        if (att_trie_order(&entries[i - 1], &entries[i]) == 0)
+            att_proto_fail(p, ATT_ERR_FORMAT, "\"pieces\" %d and %d are both \"%.80s\"", (int)att_min(a, b),
+                           (int)att_max(a, b), entries[i].text);
+    }
     for (size_t i = 0; i < n; i++)
         if (m->piece[entries[i].id].type == ATT_PIECE_NORMAL || m->piece[entries[i].id].type == ATT_PIECE_USER)
             entries[used++] = entries[i];
@@ -242,12 +222,7 @@ static void make_trie(att_sentencepiece *m, att_proto *p)
 
 static void make_model(att_sentencepiece *m, att_proto *p, const contents *c)
 {
-    m->model = (att_piece_model)c->model;
-    m->add_prefix = c->add_prefix;
-    m->remove_spaces = c->remove_spaces;
-    m->escape_spaces = c->escape_spaces;
-    m->space_is_suffix = c->space_is_suffix;
-    m->byte_fallback = c->byte_fallback;
+    *m = c->m;
     m->piece = att_alloc(p->ctx, c->count, sizeof *m->piece);
     m->text = att_alloc(p->ctx, c->text_bytes + c->unknown_text.bytes + 1, 1);
     if (!m->piece || !m->text) {
@@ -271,12 +246,10 @@ att_status att_sentencepiece_parse(att_sentencepiece *m, att_ctx *ctx, const cha
 {
     static const char unknown_text[] = " \xE2\x81\x87 "; /* defaults of the format, as those of c */
     att_proto p = {.ctx = ctx, .path = path, .start = file.data};
-    contents c = {.model = ATT_PIECES_UNIGRAM,
-                  .add_prefix = true,
-                  .remove_spaces = true,
-                  .escape_spaces = true,
-                  .unknown_text = {unknown_text, sizeof unknown_text - 1}};
-    *m = att_sentencepiece_empty(ctx);
+    contents c = {.m = att_sentencepiece_empty(ctx), .unknown_text = {unknown_text, sizeof unknown_text - 1}};
+    c.m.model = ATT_PIECES_UNIGRAM;
+    c.m.add_prefix = c.m.remove_spaces = c.m.escape_spaces = true;
+    *m = c.m;
     read_contents(&p, file, &c);
     if (!p.status)
         make_model(m, &p, &c);

@@ -1,10 +1,10 @@
 /* A vocabulary from a list of tokens and ids. */
-#include <string.h>
+#include <stdlib.h>
 
 #include "io/util.h"
 #include "text/tokenizer_file.h"
 
-att_status att_token_list_add(att_token_list *list, att_token_entry entry)
+att_status att_token_list_add(att_token_list *list, att_trie_entry entry)
 {
     const att_status s = att_grow(list->ctx, &list->entry, sizeof entry, list->count, 1, &list->capacity);
     if (!s)
@@ -18,18 +18,13 @@ void att_token_list_free(att_token_list *list)
     list->entry = NULL;
 }
 
-/* Computes the numbers of ids and bytes that the list needs, as maxima with the given ones. */
-static void measure(const att_token_list *list, att_settings *s, int64_t *size, size_t *bytes)
+/* Adds the bytes of the tokens to *bytes, and raises *size above their ids. */
+static void measure(const att_token_list *list, int64_t *size, size_t *bytes)
 {
     for (size_t i = 0; i < list->count; i++) {
-        const att_token_entry *e = &list->entry[i];
-        *size = e->id >= *size ? e->id + 1 : *size;
-        *bytes += e->bytes;
+        *size = att_max(*size, list->entry[i].id + 1);
+        *bytes += list->entry[i].bytes;
     }
-    if (*size == 0)
-        att_settings_fail(s, ATT_ERR_FORMAT, "the vocabulary is empty");
-    if (*bytes > UINT32_MAX / 2)
-        att_settings_fail(s, ATT_ERR_UNSUPPORTED, "the tokens have %zu bytes, more than %u", *bytes, UINT32_MAX / 2);
 }
 
 bool att_token_id_is_free(att_settings *s, const att_vocabulary *v, int32_t id, const char *token, size_t bytes)
@@ -41,13 +36,20 @@ bool att_token_id_is_free(att_settings *s, const att_vocabulary *v, int32_t id, 
     return !other;
 }
 
-void att_token_list_fill(const att_token_list *list, att_settings *s, att_vocabulary *v, int64_t size, size_t bytes)
+void att_token_list_fill(const att_token_list *list, const att_token_list *more, att_settings *s, att_vocabulary *v)
 {
-    measure(list, s, &size, &bytes);
+    int64_t size = 0;
+    size_t bytes = 0;
+    measure(list, &size, &bytes);
+    measure(more, &size, &bytes);
+    if (size == 0)
+        att_settings_fail(s, ATT_ERR_FORMAT, "the vocabulary is empty");
+    if (bytes > UINT32_MAX / 2)
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED, "the tokens have %zu bytes, more than %u", bytes, UINT32_MAX / 2);
     if (!s->status)
         s->status = att_vocabulary_init(v, s->ctx, size, bytes);
     for (size_t i = 0; !s->status && i < list->count; i++) {
-        const att_token_entry *e = &list->entry[i];
+        const att_trie_entry *e = &list->entry[i];
         const int32_t other = att_vocabulary_find(v, e->text, e->bytes);
         if (other != ATT_NO_TOKEN)
             att_settings_fail(s, ATT_ERR_FORMAT, "token \"%.80s\" is there twice, with ids %d and %d",
@@ -59,6 +61,13 @@ void att_token_list_fill(const att_token_list *list, att_settings *s, att_vocabu
     }
 }
 
+att_status att_token_list_trie(const att_token_list *list, att_trie *out)
+{
+    if (list->count > 0)
+        qsort(list->entry, list->count, sizeof *list->entry, att_trie_order);
+    return att_trie_init(out, list->ctx, list->entry, list->count);
+}
+
 const char *att_token_content(att_settings *s, const char *key, const json_t *value)
 {
     const json_t *text = json_is_object(value) ? json_object_get(value, "content") : value;
@@ -66,4 +75,11 @@ const char *att_token_content(att_settings *s, const char *key, const json_t *va
         return json_string_value(text);
     att_settings_fail(s, ATT_ERR_FORMAT, "\"%s\" has %s, not a token", key, att_json_show(value).text);
     return "";
+}
+
+const char *att_special_token(att_settings *config, const att_settings *map, const char *key, const char *otherwise)
+{
+    const json_t *value = att_settings_get(config, key);
+    value = value ? value : att_settings_get(map, key);
+    return value ? att_token_content(config, key, value) : otherwise;
 }

@@ -43,11 +43,11 @@ void att_token_sink_fail(att_token_sink *s, att_status status)
 
 void att_token_sink_unknown(const att_token_sink *s, const char *text, size_t bytes, bool by_characters)
 {
-    if (!s->unknown)
+    if (!s->options->unknown)
         return;
     for (size_t i = 0, n; i < bytes; i += n) {
         n = by_characters ? att_piece_char(text + i, bytes - i) : bytes;
-        s->unknown(s->user, text + i, n);
+        s->options->unknown(s->options->user, text + i, n);
     }
 }
 
@@ -98,11 +98,8 @@ att_status att_encode(const att_tokenizer *t, const char *text, size_t bytes, co
         return att_fail(t->ctx, ATT_ERR_ARGUMENT, "max_tokens is %lld, but the special tokens alone are %lld",
                         (long long)max_tokens, (long long)n_special);
 
-    att_token_sink s = {.t = t,
-                        .target = o.target,
-                        .unknown = o.unknown,
-                        .user = o.user,
-                        .limit = max_tokens > 0 ? max_tokens - (special ? t->n_after : 0) : INT64_MAX};
+    att_token_sink s = {
+        .t = t, .options = &o, .limit = max_tokens > 0 ? max_tokens - (special ? t->n_after : 0) : INT64_MAX};
     if (!reserve(&s, 1)) /* even an empty result has an array */
         return s.status;
     if (special)

@@ -15,9 +15,7 @@ typedef struct att_token_sink {
     size_t capacity;
     att_tokens tokens;
     att_status status;
-    bool target;                                                 /* encode as a target text */
-    void (*unknown)(void *user, const char *text, size_t bytes); /* see att_encode_options */
-    void *user;
+    const att_encode_options *options;
     bool full;      /* the limit is reached */
     bool truncated; /* a token was not accepted, or an error occurred: the rest of the text can be skipped */
 } att_token_sink;

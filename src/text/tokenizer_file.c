@@ -10,6 +10,7 @@
 typedef struct reader {
     att_settings *settings;     /* has the first error */
     const att_token_list *list; /* model.vocab */
+    att_token_list added;       /* added_tokens */
     att_bert_tokenizer *t;
 } reader;
 
@@ -59,11 +60,11 @@ static void read_normalizer(reader *r)
 
 /* An item of added_tokens; its text belongs to the JSON value. Options that change matching are refused, except lstrip
  * and rstrip: they remove adjacent white space, which has no effect here. */
-static att_added_token read_added(att_settings *s, const json_t *item)
+static att_trie_entry read_added(att_settings *s, const json_t *item)
 {
     const char *name = json_string_value(json_object_get(item, "content"));
     const att_settings_scope file = att_settings_enter_item(s, name ? name : "added_tokens", item);
-    att_added_token a = {.text = att_settings_text(s, "content", NULL)};
+    att_trie_entry a = {.text = att_settings_text(s, "content", NULL)};
     a.bytes = strlen(a.text);
     if (a.bytes == 0)
         att_settings_fail(s, ATT_ERR_FORMAT, "an added token is empty");
@@ -77,14 +78,13 @@ static att_added_token read_added(att_settings *s, const json_t *item)
 /* Reads the vocabulary, with space for added tokens, whose ids may be larger. */
 static void read_vocabulary(reader *r, const json_t *added)
 {
-    int64_t size = 0;
-    size_t bytes = 0;
-    for (size_t i = 0; i < json_array_size(added); i++) {
-        const att_added_token a = read_added(r->settings, json_array_get(added, i));
-        size = a.id >= size ? a.id + 1 : size;
-        bytes += a.bytes;
+    att_settings *s = r->settings;
+    for (size_t i = 0; !s->status && i < json_array_size(added); i++) {
+        const att_trie_entry a = read_added(s, json_array_get(added, i));
+        if (!s->status)
+            s->status = att_token_list_add(&r->added, a);
     }
-    att_token_list_fill(r->list, r->settings, &r->t->vocabulary, size, bytes);
+    att_token_list_fill(r->list, &r->added, s, &r->t->vocabulary);
 }
 
 static void read_model_settings(reader *r)
@@ -108,27 +108,24 @@ static void read_model_settings(reader *r)
         att_settings_unsupported(s, "max_input_chars_per_word", "a whole number in [1, 1000]");
 }
 
-static void read_added_tokens(reader *r, const json_t *added)
+/* Sets the added tokens that the vocabulary does not have. */
+static void set_added_tokens(reader *r)
 {
     att_settings *s = r->settings;
     att_bert_tokenizer *t = r->t;
     att_vocabulary *v = &t->vocabulary;
-    const size_t n = json_array_size(added);
-    if (!s->status)
-        s->status = att_added_tokens_init(&t->added, s->ctx, n);
-    for (size_t i = 0; !s->status && i < n; i++) {
-        att_added_token a = read_added(s, json_array_get(added, i));
-        const int32_t model_id = att_vocabulary_find(v, a.text, a.bytes);
-        if (model_id == ATT_NO_TOKEN && att_token_id_is_free(s, v, a.id, a.text, a.bytes))
-            att_vocabulary_set(v, a.id, a.text, a.bytes);
-        else if (model_id != ATT_NO_TOKEN && model_id != a.id)
+    for (size_t i = 0; !s->status && i < r->added.count; i++) {
+        const att_trie_entry *a = &r->added.entry[i];
+        const int32_t model_id = att_vocabulary_find(v, a->text, a->bytes);
+        if (model_id == ATT_NO_TOKEN && att_token_id_is_free(s, v, a->id, a->text, a->bytes))
+            att_vocabulary_set(v, a->id, a->text, a->bytes);
+        else if (model_id != ATT_NO_TOKEN && model_id != a->id)
             att_settings_fail(s, ATT_ERR_FORMAT, "token \"%.80s\" has id %d in added_tokens but %d in the vocabulary",
-                              a.text, a.id, model_id);
-        a.text = att_vocabulary_get(v, a.id);
-        if (!s->status)
-            att_added_tokens_add(&t->added, a);
+                              a->text, a->id, model_id);
+        t->begins[(unsigned char)a->text[0]] = true;
     }
-    att_added_tokens_sort(&t->added);
+    if (!s->status)
+        s->status = att_token_list_trie(&r->added, &t->added);
 }
 
 static void read_model(reader *r)
@@ -142,7 +139,7 @@ static void read_model(reader *r)
     att_settings_enter(s, "model");
     read_model_settings(r);
     att_settings_leave(s, file);
-    read_added_tokens(r, added);
+    set_added_tokens(r);
 }
 
 /* ---- post_processor */
@@ -263,10 +260,11 @@ static att_status read_tokenizer(att_settings *settings, const att_token_list *l
     att_bert_tokenizer *t = att_bert_tokenizer_new(settings->ctx);
     if (!t)
         return ATT_ERR_MEMORY;
-    reader r = {settings, list, t};
+    reader r = {settings, list, {.ctx = settings->ctx}, t};
     read_model(&r);
     read_normalizer(&r);
     read_post_processor(&r);
+    att_token_list_free(&r.added);
     t->base.size = t->vocabulary.size;
     if (settings->status)
         att_tokenizer_free(&t->base);
@@ -295,10 +293,8 @@ att_status att_bert_tokenizer_open(att_ctx *ctx, const char *folder, att_tokeniz
     att_settings settings = {.ctx = ctx};
     att_bert_tokenizer *t = NULL;
     att_status s = read_files(&f, ctx, folder, &list, &settings);
-    if (!s)
-        s = read_tokenizer(&settings, &list, &t);
-    if (!s)
-        s = check_config(ctx, folder, &t->settings);
+    s = s ? s : read_tokenizer(&settings, &list, &t);
+    s = s ? s : check_config(ctx, folder, &t->settings);
     if (!s)
         *out = &t->base;
     else if (t)

@@ -3,29 +3,28 @@
 #define ATT_TOKENIZER_FILE_H
 
 #include "io/settings.h"
+#include "text/trie.h"
 #include "text/wordpiece.h"
 
 /* ---- vocabularies in files */
 
-typedef struct att_token_entry {
-    const char *text; /* [bytes], in the file's text; not empty */
-    size_t bytes;
-    int32_t id; /* in [0, ATT_MAX_VOCABULARY) */
-} att_token_entry;
-
+/* Tokens and their ids, in [0, ATT_MAX_VOCABULARY); the texts belong to others. */
 typedef struct att_token_list {
     att_ctx *ctx;
-    att_token_entry *entry; /* [count] */
+    att_trie_entry *entry; /* [count] */
     size_t count, capacity;
 } att_token_list;
 
-att_status att_token_list_add(att_token_list *list, att_token_entry entry);
+att_status att_token_list_add(att_token_list *list, att_trie_entry entry);
 void att_token_list_free(att_token_list *list);
-/* Builds a vocabulary; duplicate tokens or ids are errors. Reserves space for ids below `size` and for `bytes` bytes of
- * further tokens. */
-void att_token_list_fill(const att_token_list *list, att_settings *s, att_vocabulary *v, int64_t size, size_t bytes);
+/* Builds a vocabulary; duplicate tokens or ids are errors. Reserves space for the tokens and ids of `more`. */
+void att_token_list_fill(const att_token_list *list, const att_token_list *more, att_settings *s, att_vocabulary *v);
+/* Sorts the list, and builds a trie. */
+att_status att_token_list_trie(const att_token_list *list, att_trie *out);
 /* Is the id unused? If not, that is an error. */
 bool att_token_id_is_free(att_settings *s, const att_vocabulary *v, int32_t id, const char *token, size_t bytes);
+/* The special token `key` of tokenizer_config.json, or else of special_tokens_map.json, or else `otherwise`. */
+const char *att_special_token(att_settings *config, const att_settings *map, const char *key, const char *otherwise);
 /* The token in setting `key`, a string or an object with "content". */
 const char *att_token_content(att_settings *s, const char *key, const json_t *value);
 

@@ -7,6 +7,13 @@ typedef struct range {
     size_t begin, end, depth;
 } range;
 
+int att_trie_order(const void *a, const void *b)
+{
+    const att_trie_entry *x = a, *y = b;
+    const int order = memcmp(x->text, y->text, x->bytes < y->bytes ? x->bytes : y->bytes);
+    return order ? order : (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
 static size_t shared_prefix(att_trie_entry a, att_trie_entry b)
 {
     size_t n = 0;
@@ -22,8 +29,8 @@ static uint32_t expand(att_trie *t, range *ranges, const att_trie_entry *entries
     range r = ranges[at];
     att_trie_node *node = &t->node[at];
     node->id = ATT_NO_ID;
-    if (entries[r.begin].bytes == r.depth) /* the shortest is first */
-        node->id = entries[r.begin++].id;
+    for (; r.begin < r.end && entries[r.begin].bytes == r.depth; r.begin++) /* the shortest come first */
+        node->id = entries[r.begin].id;
     node->first = used;
     while (r.begin < r.end) {
         const char byte = entries[r.begin].text[r.depth];
@@ -49,9 +56,7 @@ att_status att_trie_init(att_trie *t, att_ctx *ctx, const att_trie_entry *entrie
     t->node = att_alloc(ctx, nodes, sizeof *t->node);
     range *ranges = att_alloc(ctx, nodes, sizeof *ranges);
     const bool made = t->node && ranges;
-    if (made && n == 0)
-        t->node[0] = (att_trie_node){.id = ATT_NO_ID};
-    if (made && n > 0) {
+    if (made) {
         ranges[0] = (range){0, n, 0};
         for (uint32_t at = 0, used = 1; at < used; at++)
             used = expand(t, ranges, entries, at, used);
@@ -69,12 +74,16 @@ void att_trie_free(att_trie *t)
     t->node = NULL;
 }
 
-size_t att_trie_longest(const att_trie *t, const char *s, size_t bytes)
+int32_t att_trie_longest(const att_trie *t, const char *s, size_t bytes, size_t *length)
 {
-    size_t longest = 0;
+    int32_t id = ATT_NO_ID;
     uint32_t node = 0;
-    for (size_t i = 0; i < bytes && (node = att_trie_step(t, node, s[i])) != 0; i++)
-        if (t->node[node].id != ATT_NO_ID)
-            longest = i + 1;
-    return longest;
+    *length = 0;
+    for (size_t i = 0; i < bytes && (node = att_trie_step(t, node, s[i])) != 0; i++) {
+        if (t->node[node].id == ATT_NO_ID)
+            continue;
+        id = t->node[node].id;
+        *length = i + 1;
+    }
+    return id;
 }

@@ -12,6 +12,9 @@ typedef struct att_trie_entry {
     int32_t id;
 } att_trie_entry;
 
+/* Compares the texts of two entries by their bytes, for qsort. */
+int att_trie_order(const void *a, const void *b);
+
 /* The children of a node are adjacent, sorted by byte. */
 typedef struct att_trie_node {
     uint32_t first; /* index of the first child */
@@ -26,12 +29,13 @@ typedef struct att_trie {
     uint32_t size;
 } att_trie;
 
-/* From entries [n], sorted by bytes and distinct. After an error nothing needs to be freed. */
+/* From entries [n], sorted by att_trie_order; of entries with equal texts the last counts. After an error nothing needs
+ * to be freed. */
 att_status att_trie_init(att_trie *t, att_ctx *ctx, const att_trie_entry *entries, size_t n);
 void att_trie_free(att_trie *t);
 
-/* Length of the longest text at the start of s [bytes]; 0: none. */
-size_t att_trie_longest(const att_trie *t, const char *s, size_t bytes);
+/* The id of the longest text at the start of s [bytes], and its length; ATT_NO_ID and 0: none. */
+int32_t att_trie_longest(const att_trie *t, const char *s, size_t bytes, size_t *length);
 
 /* The child of node `at` for a byte; 0 (the root's index): none. */
 static inline uint32_t att_trie_step(const att_trie *t, uint32_t at, char byte)
@@ -44,6 +48,14 @@ static inline uint32_t att_trie_step(const att_trie *t, uint32_t at, char byte)
         count -= half;
     }
     return count && t->node[low].byte == wanted ? low : 0;
+}
+/* The node that text s [bytes] leads to from node `at`; 0: none. */
+static inline uint32_t att_trie_walk(const att_trie *t, uint32_t at, const char *s, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        if ((at = att_trie_step(t, at, s[i])) == 0)
+            return 0;
+    return at;
 }
 
 #endif

@@ -1,5 +1,5 @@
-/* Tables of our own where versions of Unicode differ, utf8proc where they never will: decompositions and combining
- * classes of assigned characters are stable, categories are not. */
+/* Uses own tables for categories, which differ between versions of Unicode, and utf8proc for decompositions and
+ * combining classes, which are stable for assigned characters. */
 #include "text/unicode8.h"
 
 #include <stddef.h>
@@ -64,15 +64,13 @@ int att_char_decompose(uint32_t c, uint32_t out[ATT_MAX_DECOMPOSITION])
     out[0] = c;
     if (c < 0xC0 || (c > 0xFFFF && !number_of(decomposing_table, COUNT(decomposing_table), c)))
         return 1;
-    utf8proc_int32_t buffer[ATT_MAX_DECOMPOSITION];
     int boundary = 0;
-    utf8proc_ssize_t n =
-        utf8proc_decompose_char((utf8proc_int32_t)c, buffer, ATT_MAX_DECOMPOSITION, UTF8PROC_DECOMPOSE, &boundary);
-    if (n < 1 || n > ATT_MAX_DECOMPOSITION)
-        return 1;
-    for (utf8proc_ssize_t i = 0; i < n; i++)
-        out[i] = (uint32_t)buffer[i];
-    return (int)n;
+    utf8proc_ssize_t n = utf8proc_decompose_char((utf8proc_int32_t)c, (utf8proc_int32_t *)out, ATT_MAX_DECOMPOSITION,
+                                                 UTF8PROC_DECOMPOSE, &boundary);
+    if (n >= 1 && n <= ATT_MAX_DECOMPOSITION)
+        return (int)n;
+    out[0] = c;
+    return 1;
 }
 
 int att_char_lower(uint32_t c, uint32_t out[2])

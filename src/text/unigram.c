@@ -24,7 +24,7 @@ static float score_of(const att_piece *p)
     return p->type == ATT_PIECE_USER ? (float)(0.1 * (double)p->bytes - 0.1) : p->score;
 }
 
-/* Updates the paths to the ends of all pieces that begin at `from`; node [bytes + 1]. */
+/* Updates the paths to the ends of all pieces that begin at `from`; w [bytes + 1]. */
 static void extend_paths(const att_sentencepiece *m, const char *s, size_t bytes, size_t from, path_node *w)
 {
     const size_t one = att_piece_char(s + from, bytes - from);
@@ -39,13 +39,11 @@ static void extend_paths(const att_sentencepiece *m, const char *s, size_t bytes
         update(&w[end], from, score_of(&m->piece[id]) + before, id);
         has_one |= length == one;
     }
-    if (!has_one) {
-        const float unknown = m->min - UNKNOWN_PENALTY;
-        update(&w[from + one], from, unknown + before, m->unknown);
-    }
+    if (!has_one)
+        update(&w[from + one], from, m->min - UNKNOWN_PENALTY + before, m->unknown);
 }
 
-/* Reverses the best path: node[i].from becomes the end of the piece that begins at i. */
+/* Reverses the best path: w[i].from becomes the end of the piece that begins at i. */
 static void reverse(path_node *w, size_t bytes)
 {
     path_node next = w[bytes];

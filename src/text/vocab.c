@@ -8,16 +8,10 @@
 #include "io/texts.h"
 #include "io/util.h"
 #include "text/bpe_learn.h"
-#include "text/nfkc.h"
 #include "text/sentencepiece.h"
 #include "text/utf8.h"
 
 enum { LEAST_PIECES = 4, MAX_LENGTH = 16, N_SPECIAL = 3 };
-
-typedef struct word {
-    size_t begin, bytes; /* in texts */
-    int64_t count;
-} word;
 
 struct att_vocab {
     att_ctx *ctx;
@@ -26,7 +20,7 @@ struct att_vocab {
     int64_t n_meta;
     att_sentencepiece model; /* the same, opened: it normalises text */
     att_trie special;        /* special pieces, which separate words */
-    att_bytes texts, words;  /* words: word[] */
+    att_bytes texts, words;  /* words: att_word[] */
     att_hash_table by_text;  /* words */
     att_bytes normal;        /* scratch */
     att_bytes result;
@@ -34,8 +28,8 @@ struct att_vocab {
     att_bytes left_out; /* their text, UTF-8, zero-terminated */
 };
 
-static word *word_at(const att_vocab *v, size_t i) { return (word *)(void *)v->words.data + i; }
-static size_t n_words(const att_vocab *v) { return v->words.count / sizeof(word); }
+static att_word *word_at(const att_vocab *v, size_t i) { return (att_word *)(void *)v->words.data + i; }
+static size_t n_words(const att_vocab *v) { return v->words.count / sizeof(att_word); }
 
 /* ---- special pieces and settings */
 
@@ -127,11 +121,6 @@ static att_status check_options(att_ctx *ctx, att_vocab_options *o)
     return s ? s : att_check_texts(ctx, "att_vocab_new: options.control", o->control, o->n_control);
 }
 
-static int by_text(const void *x, const void *y)
-{
-    return strcmp(((const att_trie_entry *)x)->text, ((const att_trie_entry *)y)->text);
-}
-
 static att_status make_trie(att_vocab *v)
 {
     const size_t n = (size_t)v->model.size;
@@ -140,7 +129,7 @@ static att_status make_trie(att_vocab *v)
         return ATT_ERR_MEMORY;
     for (size_t i = 0; i < n; i++)
         entries[i] = (att_trie_entry){v->model.piece[i].text, v->model.piece[i].bytes, (int32_t)i};
-    qsort(entries, n, sizeof *entries, by_text);
+    qsort(entries, n, sizeof *entries, att_trie_order);
     const att_status s = att_trie_init(&v->special, v->ctx, entries, n);
     att_free(v->ctx, entries);
     return s;
@@ -154,8 +143,7 @@ att_status att_vocab_new(att_ctx *ctx, const att_vocab_options *opt, att_vocab *
         return ATT_ERR_ARGUMENT;
     att_vocab_options o;
     att_status s = att_take_options(&o, sizeof o, opt, "att_vocab_options");
-    if (!s)
-        s = check_options(ctx, &o);
+    s = s ? s : check_options(ctx, &o);
     if (s)
         return s;
     att_vocab *v = att_alloc(ctx, 1, sizeof *v);
@@ -168,8 +156,7 @@ att_status att_vocab_new(att_ctx *ctx, const att_vocab_options *opt, att_vocab *
     if (!s)
         s = att_sentencepiece_parse(&v->model, ctx, "the vocabulary's special pieces",
                                     (att_byte_view){v->meta.data, v->meta.count});
-    if (!s)
-        s = make_trie(v);
+    s = s ? s : make_trie(v);
     if (s)
         att_vocab_free(v);
     else
@@ -201,7 +188,7 @@ static att_hash_slot *slot_of(const att_vocab *v, uint32_t hash, const char *s, 
         att_hash_slot *slot = att_hash_slot_at(&v->by_text, hash, i);
         if (slot->item == ATT_NO_ITEM)
             return slot;
-        const word *w = word_at(v, (size_t)slot->item);
+        const att_word *w = word_at(v, (size_t)slot->item);
         if (slot->hash == hash && w->bytes == bytes && memcmp(v->texts.data + w->begin, s, bytes) == 0)
             return slot;
     }
@@ -217,7 +204,7 @@ static att_status count_word(att_vocab *v, const char *s, size_t bytes)
         word_at(v, (size_t)slot->item)->count++;
         return ATT_OK;
     }
-    const word w = {v->texts.count, bytes, 1};
+    const att_word w = {v->texts.count, bytes, 1};
     att_bytes_add(&v->texts, s, bytes);
     if (!v->texts.status)
         att_bytes_add(&v->words, &w, sizeof w);
@@ -232,7 +219,8 @@ static att_status count_between(att_vocab *v, const char *s, size_t bytes)
 {
     size_t begin = 0;
     for (size_t i = 0; i < bytes;) {
-        const size_t symbol = att_trie_longest(&v->special, s + i, bytes - i);
+        size_t symbol;
+        att_trie_longest(&v->special, s + i, bytes - i, &symbol);
         if (symbol && i > begin && count_word(v, s + begin, i - begin) != ATT_OK)
             return ATT_ERR_MEMORY;
         i += symbol ? symbol : att_piece_char(s + i, bytes - i);
@@ -275,8 +263,8 @@ static int by_count(const void *x, const void *y)
 
 enum { CODES = 0x110000 };
 
-/* Counts the characters of all words and sorts them by count: c [CODES]; returns the number of distinct ones, *all: of
- * all. */
+/* Counts the characters of all words and sorts them by count: c [CODES]; returns the number of distinct ones. *all: the
+ * number of all characters. */
 static int64_t count_characters(const att_vocab *v, character *c, int64_t *all)
 {
     int64_t different = 0;
@@ -284,7 +272,7 @@ static int64_t count_characters(const att_vocab *v, character *c, int64_t *all)
         c[i] = (character){0, i};
     *all = 0;
     for (size_t i = 0; i < n_words(v); i++) {
-        const word *w = word_at(v, i);
+        const att_word *w = word_at(v, i);
         for (size_t at = 0; at < w->bytes;) {
             uint32_t code;
             at += att_utf8_decode((const unsigned char *)v->texts.data + w->begin + at, w->bytes - at, &code);
@@ -356,24 +344,6 @@ static att_status choose_characters(att_vocab *v, att_vocabulary *symbols, int64
 
 /* ---- learning and writing */
 
-static att_status learn_merges(att_vocab *v, att_vocabulary *symbols, int64_t *n)
-{
-    const att_bpe_options opt = {.max_length = v->options.max_length,
-                                 .split_digits = v->options.split_digits,
-                                 .progress = v->options.progress,
-                                 .user = v->options.user};
-    att_word *words = att_alloc(v->ctx, n_words(v), sizeof *words);
-    if (!words)
-        return ATT_ERR_MEMORY;
-    for (size_t i = 0; i < n_words(v); i++) {
-        const word *w = word_at(v, i);
-        words[i] = (att_word){{v->texts.data + w->begin, w->bytes}, w->count};
-    }
-    const att_status s = att_bpe_learn(symbols, n, words, n_words(v), &opt);
-    att_free(v->ctx, words);
-    return s;
-}
-
 /* Merged pieces in the order of learning, then characters, like the `sentencepiece` package. */
 static att_status write_model(att_vocab *v, const att_vocabulary *symbols, int64_t n_characters, int64_t n)
 {
@@ -393,26 +363,23 @@ att_status att_vocab_learn(att_vocab *v, att_vocab_result *result)
 {
     if (att_require(__func__, ATT_NAMED({"v", v}, {"result", result})))
         return ATT_ERR_ARGUMENT;
-    att_vocab_result r = {.size = sizeof r};
     att_vocabulary symbols = {.ctx = v->ctx};
     int64_t n = 0, n_characters = 0;
     att_status s = v->result.count > 0
                        ? att_fail(v->ctx, ATT_ERR_ARGUMENT, "att_vocab_learn: the vocabulary has been learnt already")
                        : choose_characters(v, &symbols, &n);
     n_characters = n;
-    if (!s)
-        s = learn_merges(v, &symbols, &n);
-    if (!s)
-        s = write_model(v, &symbols, n_characters, n);
+    s = s ? s : att_bpe_learn(&symbols, &n, v->texts.data, word_at(v, 0), n_words(v), &v->options);
+    s = s ? s : write_model(v, &symbols, n_characters, n);
     att_vocabulary_free(&symbols);
     if (s)
         return s;
-    r.model = v->result.data;
-    r.bytes = v->result.count;
-    r.pieces = v->n_meta + n;
-    r.characters = n_characters;
-    r.words = (int64_t)n_words(v);
-    r.left_out = v->n_left_out;
-    r.left_out_text = v->left_out.data;
+    const att_vocab_result r = {.model = v->result.data,
+                                .bytes = v->result.count,
+                                .pieces = v->n_meta + n,
+                                .characters = n_characters,
+                                .words = (int64_t)n_words(v),
+                                .left_out = v->n_left_out,
+                                .left_out_text = v->left_out.data};
     return att_give_info(result, &r, sizeof r, "att_vocab_result");
 }

@@ -63,7 +63,7 @@ static bool skip_value(cursor *c)
     return false;
 }
 
-/* From inside an object to the value of a key. */
+/* Skips to the value of a key, from inside an object; false: there is no such key. */
 static bool find_key(cursor *c, const char *key)
 {
     size_t bytes = strlen(key);
@@ -128,7 +128,7 @@ static int32_t parse_escape(cursor *c)
 }
 
 /* Parses a token after its opening quote, and unescapes it in place. */
-static att_status parse_token(cursor *c, att_token_entry *entry)
+static att_status parse_token(cursor *c, att_trie_entry *entry)
 {
     char *start = c->at, *out = c->at;
     while (*c->at != '"') {
@@ -152,7 +152,7 @@ static att_status parse_token(cursor *c, att_token_entry *entry)
                                                   : ATT_OK;
 }
 
-static att_status parse_id(cursor *c, att_token_entry *entry)
+static att_status parse_id(cursor *c, att_trie_entry *entry)
 {
     int64_t id = 0;
     if (!accept(c, ':'))
@@ -193,7 +193,7 @@ static att_status parse_tokens(cursor *c, att_token_list *list)
     if (accept(c, '}'))
         return ATT_OK;
     do {
-        att_token_entry entry;
+        att_trie_entry entry;
         att_status s = accept(c, '"') ? parse_token(c, &entry) : bad(c, "expected a token in quotes");
         if (s != ATT_OK || (s = parse_id(c, &entry)) != ATT_OK || (s = att_token_list_add(list, entry)) != ATT_OK)
             return s;
@@ -205,8 +205,8 @@ att_status att_read_vocab_json(att_text_file *f, att_token_list *list, att_setti
 {
     cursor c = {f, f->text, f->text + f->bytes};
     if (!accept(&c, '{') || !find_key(&c, "model") || !accept(&c, '{') || !find_key(&c, "vocab") || !accept(&c, '{')) {
-        att_settings_parse(settings, f->ctx, f->path, f->text, f->bytes); /* jansson finds the error, too, and describes
-                                                                           * it */
+        /* jansson finds the same error, and describes it */
+        att_settings_parse(settings, f->ctx, f->path, f->text, f->bytes);
         return settings->status;
     }
     const size_t begin = (size_t)(c.at - 1 - f->text);

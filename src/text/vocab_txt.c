@@ -6,13 +6,6 @@
 #include "text/utf8.h"
 #include "text/wordpiece.h"
 
-static int by_text(const void *a, const void *b)
-{
-    const att_token_entry *x = a, *y = b;
-    const int order = memcmp(x->text, y->text, x->bytes < y->bytes ? x->bytes : y->bytes);
-    return order ? order : (x->bytes > y->bytes) - (x->bytes < y->bytes);
-}
-
 static att_status read_lines(const att_text_file *f, att_token_list *list)
 {
     const char *line = f->text, *end = f->text + f->bytes;
@@ -28,7 +21,7 @@ static att_status read_lines(const att_text_file *f, att_token_list *list)
             return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: line %d is empty", f->path, number + 1);
         if (!att_utf8_valid(line, bytes) || memchr(line, 0, bytes))
             return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: line %d is not text in UTF-8", f->path, number + 1);
-        const att_status s = att_token_list_add(list, (att_token_entry){line, bytes, number});
+        const att_status s = att_token_list_add(list, (att_trie_entry){line, bytes, number});
         if (s)
             return s;
         line = newline ? newline + 1 : end;
@@ -69,9 +62,9 @@ static void check_made(layout *l, bool made)
 /* Adds a special token, which must be in the vocabulary, to root.added_tokens; returns its id. */
 static int32_t add_token(layout *l, const char *content)
 {
-    const att_token_entry wanted = {content, strlen(content), 0};
+    const att_trie_entry wanted = {content, strlen(content), 0};
     const size_t n = l->list->count;
-    const att_token_entry *found = n ? bsearch(&wanted, l->list->entry, n, sizeof wanted, by_text) : NULL;
+    const att_trie_entry *found = n ? bsearch(&wanted, l->list->entry, n, sizeof wanted, att_trie_order) : NULL;
     const int32_t id = found ? found->id : ATT_NO_TOKEN;
     if (id == ATT_NO_TOKEN)
         att_settings_fail(&l->config, ATT_ERR_FORMAT, "the special token \"%.80s\" is not in vocab.txt", content);
@@ -91,10 +84,7 @@ static void read_special_tokens(layout *l)
     const char *content[N];
     int32_t id[N];
     for (int i = 0; i < N; i++) {
-        const json_t *value = att_settings_get(&l->config, names[i][0]);
-        if (!value)
-            value = att_settings_get(&l->map, names[i][0]);
-        content[i] = value ? att_token_content(&l->config, names[i][0], value) : names[i][1];
+        content[i] = att_special_token(&l->config, &l->map, names[i][0], names[i][1]);
         id[i] = add_token(l, content[i]);
     }
     json_t *post = json_pack("{s:s, s:[s, f], s:[s, f]}", "type", "BertProcessing", "cls", content[CLS],
@@ -102,14 +92,9 @@ static void read_special_tokens(layout *l)
     json_t *model = json_object_get(l->root, "model");
     check_made(l, json_object_set_new(l->root, "post_processor", post) == 0 &&
                       json_object_set_new(model, "unk_token", json_string(content[UNK])) == 0);
-}
-
-static void read_more_tokens(layout *l)
-{
-    static const char *const key = "additional_special_tokens";
-    const json_t *more = att_settings_list(&l->config, key, false);
+    const json_t *more = att_settings_list(&l->config, "additional_special_tokens", false);
     for (size_t i = 0; i < json_array_size(more); i++)
-        add_token(l, att_token_content(&l->config, key, json_array_get(more, i)));
+        add_token(l, att_token_content(&l->config, "additional_special_tokens", json_array_get(more, i)));
 }
 
 /* The arguments of the constructor of BertTokenizer, with its defaults. */
@@ -133,7 +118,7 @@ att_status att_read_vocab_txt(const att_text_file *f, const char *folder, att_to
     if (s)
         return s;
     if (list->count > 0)
-        qsort(list->entry, list->count, sizeof *list->entry, by_text);
+        qsort(list->entry, list->count, sizeof *list->entry, att_trie_order);
     att_settings_read(&l.config, f->ctx, folder, "tokenizer_config.json", true);
     if (!l.config.status)
         att_settings_read(&l.map, f->ctx, folder, "special_tokens_map.json", false);
@@ -142,7 +127,6 @@ att_status att_read_vocab_txt(const att_text_file *f, const char *folder, att_to
     refuse_others(&l.config);
     make_root(&l);
     read_special_tokens(&l);
-    read_more_tokens(&l);
     att_settings_init(settings, f->ctx, f->path, l.root);
     settings->status = l.config.status;
     att_settings_close(&l.config);

@@ -29,7 +29,7 @@ const char *att_vocabulary_get(const att_vocabulary *v, int64_t id)
     return id >= 0 && id < v->size && v->tokens[id].bytes > 0 ? v->text + v->tokens[id].start : NULL;
 }
 
-/* The slot of the token head tail, with its hash, or the free slot for it; NULL: not found, and too many probes. */
+/* The slot of the token `head` followed by `tail`, with its hash, or the free slot for it; NULL: too many probes. */
 static att_hash_slot *find_slot(const att_vocabulary *v, uint32_t hash, const char *head, size_t head_bytes,
                                 const char *tail, size_t tail_bytes)
 {
@@ -74,8 +74,7 @@ bool att_vocabulary_add(att_vocabulary *v, int32_t id, const char *token, size_t
         return false;
     att_hash_insert(&v->ids, slot, hash, id);
     att_vocabulary_set(v, id, token, bytes);
-    if (bytes > v->longest)
-        v->longest = bytes;
+    v->longest = bytes > v->longest ? bytes : v->longest;
     return true;
 }
 

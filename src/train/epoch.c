@@ -6,8 +6,10 @@
 
 enum { WINDOW = 100 }; /* batches; pairs are sorted by length within a window */
 
-void att_shuffle(uint64_t seed, uint32_t stream, int64_t number, int64_t n, uint32_t *x)
+void att_permutation(uint64_t seed, uint32_t stream, int64_t number, int64_t n, uint32_t *x)
 {
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (uint32_t)i;
     for (int64_t i = n - 1; i > 0; i--) {
         uint32_t words[4];
         att_random(seed, (const uint32_t[]){(uint32_t)i, (uint32_t)(i >> 32), (uint32_t)number, stream}, words);
@@ -50,32 +52,25 @@ static int64_t window_of(const att_parallel_corpus *s, int64_t batch_tokens)
     return pairs < s->n / WINDOW ? WINDOW * (pairs + 1) : s->n;
 }
 
-static uint32_t *count_up(att_ctx *ctx, int64_t n)
-{
-    uint32_t *x = att_alloc(ctx, (size_t)n, sizeof *x);
-    for (int64_t i = 0; x && i < n; i++)
-        x[i] = (uint32_t)i;
-    return x;
-}
-
 att_status att_epoch_make(const att_parallel_corpus *s, uint64_t seed, int64_t number, int64_t batch_tokens,
                           att_epoch *out)
 {
-    att_epoch e = {
-        .ctx = s->ctx, .order = count_up(s->ctx, s->n), .first = att_alloc(s->ctx, (size_t)s->n + 1, sizeof *e.first)};
+    att_epoch e = {.ctx = s->ctx,
+                   .order = att_alloc(s->ctx, (size_t)s->n, sizeof *e.order),
+                   .first = att_alloc(s->ctx, (size_t)s->n + 1, sizeof *e.first)};
     if (e.order && e.first) {
         const int64_t window = window_of(s, batch_tokens);
-        att_shuffle(seed, 0, number, s->n, e.order);
+        att_permutation(seed, 0, number, s->n, e.order);
         for (int64_t begin = 0, end; begin < s->n; begin = end) {
             end = att_min(begin + window, s->n);
             qsort_r(e.order + begin, (size_t)(end - begin), sizeof *e.order, by_length, (void *)s);
             cut(s, &e, begin, end, batch_tokens);
         }
         e.first[e.n] = (uint32_t)s->n;
-        e.group = count_up(s->ctx, e.n); /* batches are ordered by length so far: shuffle them */
+        e.group = att_alloc(s->ctx, (size_t)e.n, sizeof *e.group); /* batches are ordered by length so far */
     }
     if (e.group)
-        att_shuffle(seed, 1, number, e.n, e.group);
+        att_permutation(seed, 1, number, e.n, e.group);
     else
         att_epoch_free(&e);
     *out = e;

@@ -19,8 +19,8 @@ typedef struct checked_pair {
 typedef struct block {
     const att_parallel_corpus *corpus;
     int64_t max_tokens, n;
-    att_text_line *line[2];     /* [BLOCK_PAIRS] each */
-    checked_pair *checked_pair; /* [BLOCK_PAIRS] */
+    att_text_line line[2][BLOCK_PAIRS];
+    checked_pair checked_pair[BLOCK_PAIRS];
     _Atomic int status;
 } block;
 
@@ -183,23 +183,23 @@ static att_status open_files(att_parallel_corpus *s, const char *const paths[2])
     att_status e = ATT_OK;
     for (int i = 0; !e && i < 2; i++) {
         e = att_text_lines_open(&s->file[i], s->ctx, paths[i]);
-        if (!e && s->file[i].bytes >> OFFSET_BITS)
+        if (!e && s->file[i].opened.st_size >> OFFSET_BITS)
             e = att_fail(s->ctx, ATT_ERR_UNSUPPORTED, "%s has %lld bytes, the most is 2^%d", paths[i],
-                         (long long)s->file[i].bytes, OFFSET_BITS);
+                         (long long)s->file[i].opened.st_size, OFFSET_BITS);
     }
     return e;
 }
 
 static att_status read_files(att_parallel_corpus *s, int64_t max_tokens)
 {
-    block b = {
-        .corpus = s, .max_tokens = max_tokens, .checked_pair = att_alloc(s->ctx, BLOCK_PAIRS, sizeof *b.checked_pair)};
-    for (int i = 0; i < 2; i++)
-        b.line[i] = att_alloc(s->ctx, BLOCK_PAIRS, sizeof *b.line[i]);
-    att_status e = b.checked_pair && b.line[0] && b.line[1] ? read_pairs(s, &b) : ATT_ERR_MEMORY;
-    att_free(s->ctx, b.checked_pair);
-    for (int i = 0; i < 2; i++)
-        att_free(s->ctx, b.line[i]);
+    block *b = att_alloc(s->ctx, 1, sizeof *b);
+    if (!b)
+        return ATT_ERR_MEMORY;
+    b->corpus = s;
+    b->max_tokens = max_tokens;
+    b->status = ATT_OK;
+    const att_status e = read_pairs(s, b);
+    att_free(s->ctx, b);
     return e ? e : end_files(s);
 }
 

@@ -46,8 +46,8 @@ att_status att_pair_encode(const att_parallel_corpus *s, int side, const att_tex
 att_status att_lines_differ(att_ctx *ctx, const char *source, int64_t source_lines, const char *target,
                             int64_t target_lines);
 
-/* Shuffles x [n] (Fisher, Yates) by random numbers of a seed, stream and number. */
-void att_shuffle(uint64_t seed, uint32_t stream, int64_t number, int64_t n, uint32_t *x);
+/* Sets x [n] to a permutation of 0 to n - 1 (Fisher, Yates) by random numbers of a seed, stream and number. */
+void att_permutation(uint64_t seed, uint32_t stream, int64_t number, int64_t n, uint32_t *x);
 
 /* The batches of an epoch: pairs of similar lengths with at most batch_tokens target tokens, or a single pair. A
  * function of the seed and the epoch's number, so a resumed training has the same. */

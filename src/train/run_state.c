@@ -156,6 +156,15 @@ att_status att_run_steps(const att_run *run, int64_t **steps, int64_t *n)
     return *steps ? ATT_OK : ATT_ERR_MEMORY;
 }
 
+att_status att_run_newest(const att_run *run, int64_t *step)
+{
+    int64_t *steps, n;
+    const att_status s = att_run_steps(run, &steps, &n);
+    *step = !s && n > 0 ? steps[n - 1] : ATT_NO_CHECKPOINT;
+    att_free(run->ctx, steps);
+    return s;
+}
+
 att_status att_run_path(const att_run *run, int64_t step, char path[ATT_MAX_PATH])
 {
     char pause[ATT_MAX_PATH];
@@ -222,8 +231,8 @@ static att_status acquire_lock(att_run *run)
                         run->lock < 0 ? "a symbolic link" : "something else");
     if (flock(run->lock, LOCK_EX | LOCK_NB))
         return errno == EWOULDBLOCK ? lock_taken(run) : refused(run, "lock");
-    if (ftruncate(run->lock, 0) || dprintf(run->lock, "%ld\n", (long)getpid()) < 0) /* for the messages of other
-                                                                                     * processes */
+    /* Other processes name this one in their error messages. */
+    if (ftruncate(run->lock, 0) || dprintf(run->lock, "%ld\n", (long)getpid()) < 0)
         return refused(run, "lock");
     return ATT_OK;
 }
@@ -260,41 +269,27 @@ void att_run_close(att_run *run)
 
 /* ---- fields, which are stored as texts */
 
-static att_field *next_field(att_fields *l, const char *name, att_field_kind kind, void *value)
+att_field *att_fields_add(att_fields *l, const char *name, att_field_kind kind, void *value)
 {
     l->field[l->n] = (att_field){.name = name, .kind = kind, .value = value};
     return &l->field[l->n++];
 }
 
-void att_fields_add(att_fields *l, const char *name, att_field_kind kind, void *value)
-{
-    next_field(l, name, kind, value);
-}
-
-void att_fields_note(att_fields *l, const char *name, char *text, size_t room)
-{
-    att_field *f = next_field(l, name, ATT_FIELD_TEXT, text);
-    f->room = room;
-    f->optional = true;
-}
-
 void att_fields_int(att_fields *l, const char *name, int64_t value)
 {
     l->whole[l->n] = value;
-    next_field(l, name, ATT_FIELD_INT, &l->whole[l->n])->setting = true;
+    att_fields_add(l, name, ATT_FIELD_INT, &l->whole[l->n])->setting = true;
 }
 
 void att_fields_double(att_fields *l, const char *name, double value)
 {
     l->number[l->n] = value;
-    next_field(l, name, ATT_FIELD_DOUBLE, &l->number[l->n])->setting = true;
+    att_fields_add(l, name, ATT_FIELD_DOUBLE, &l->number[l->n])->setting = true;
 }
 
 void att_fields_text(att_fields *l, const char *name, const char *value)
 {
-    att_field *f = next_field(l, name, ATT_FIELD_TEXT, (char *)(uintptr_t)value); /* only read */
-    f->room = strlen(value) + 1;
-    f->setting = true;
+    att_fields_add(l, name, ATT_FIELD_TEXT, (char *)(uintptr_t)value)->setting = true; /* only read */
 }
 
 enum { FIELD_BYTES = 24 }; /* of a number as text */
@@ -347,7 +342,7 @@ static att_status check_field(const att_run *run, const char *path, const att_sa
     if (f->setting && strcmp(text, fact_text(f, number)) != 0)
         return att_fail(run->ctx, ATT_ERR_FORMAT, "%s: \"%s\" is %s but here it is %s", path, f->name,
                         show_field(f, text, is), show_field(f, fact_text(f, number), here));
-    if (f->kind == ATT_FIELD_TEXT && strlen(text) >= f->room)
+    if (f->kind == ATT_FIELD_TEXT && !f->setting && strlen(text) >= f->room)
         return att_fail(run->ctx, ATT_ERR_FORMAT, "%s: \"%s\" has %zu bytes but here is room for %zu", path, f->name,
                         strlen(text), f->room - 1);
     if (f->kind != ATT_FIELD_TEXT && !read_bits(f, text, &bits))
@@ -385,14 +380,13 @@ att_status att_run_remove_old(const att_run *run)
 
 static att_status check_newest(const att_run *run, int64_t step)
 {
-    int64_t *steps, n;
-    att_status s = att_run_steps(run, &steps, &n);
-    if (!s && (step < 0 || (n > 0 && steps[n - 1] > step)))
-        s = att_fail(run->ctx, ATT_ERR_ARGUMENT,
-                     "%s: a checkpoint of step %" PRId64 " would not be the newest: there is one of step %" PRId64,
-                     run->folder, step, n > 0 ? steps[n - 1] : 0);
-    att_free(run->ctx, steps);
-    return s;
+    int64_t newest;
+    const att_status s = att_run_newest(run, &newest);
+    if (s || (step >= 0 && step >= newest))
+        return s;
+    return att_fail(run->ctx, ATT_ERR_ARGUMENT,
+                    "%s: a checkpoint of step %" PRId64 " would not be the newest: there is one of step %" PRId64,
+                    run->folder, step, att_max(newest, 0));
 }
 
 static att_status write_file(const att_run *run, const char *path, const att_run_state *state, const char **metadata,
@@ -414,7 +408,7 @@ att_status att_run_save(const att_run *run, int64_t step, bool pause, const att_
     char(*numbers)[FIELD_BYTES] = att_alloc(run->ctx, (size_t)state->n_fields, sizeof *numbers);
     att_status s = metadata && numbers ? ATT_OK : ATT_ERR_MEMORY;
     s = s ? s : check_newest(run, step);
-    s = s ? s : att_run_remove_old(run); /* in case a killed process had no time to */
+    s = s ? s : att_run_remove_old(run); /* those that a killed process has left */
     s = s ? s : att_join_path(run->ctx, run->folder, name_of((saved){step, pause}).text, path);
     s = s ? s : write_file(run, path, state, metadata, numbers);
     s = s ? s : att_run_remove_old(run);
@@ -468,23 +462,13 @@ static att_status copy_all(const att_run *run, const att_safetensors *file, cons
     return s;
 }
 
-static att_status find_newest(const att_run *run, int64_t *step)
-{
-    int64_t *steps, n;
-    att_status s = att_run_steps(run, &steps, &n);
-    if (!s && n == 0)
-        s = att_fail(run->ctx, ATT_ERR_IO, "%s: there is no checkpoint", run->folder);
-    if (!s)
-        *step = steps[n - 1];
-    att_free(run->ctx, steps);
-    return s;
-}
-
 att_status att_run_load(const att_run *run, int64_t step, const att_run_state *state, int64_t *loaded)
 {
     char path[ATT_MAX_PATH];
     att_safetensors *file = NULL;
-    att_status s = step == ATT_RUN_NEWEST ? find_newest(run, &step) : ATT_OK;
+    att_status s = step == ATT_RUN_NEWEST ? att_run_newest(run, &step) : ATT_OK;
+    if (!s && step == ATT_NO_CHECKPOINT)
+        s = att_fail(run->ctx, ATT_ERR_IO, "%s: there is no checkpoint", run->folder);
     s = s ? s : att_run_path(run, step, path);
     s = s ? s : att_run_checkpoint(run, step, &file);
     s = s ? s : check_all(run, path, file, state);

@@ -23,7 +23,7 @@ typedef struct att_field {
     const char *name;
     att_field_kind kind;
     void *value;
-    size_t room;   /* size of a text */
+    size_t room;   /* size of a text that is loaded */
     bool setting;  /* compared instead of loaded: a checkpoint with another value belongs to another training and is
                     * refused */
     bool optional; /* unchanged if a checkpoint does not have it */
@@ -37,13 +37,10 @@ typedef struct att_fields {
     int64_t whole[ATT_MAX_FIELDS];
     double number[ATT_MAX_FIELDS];
 } att_fields;
-/* add: a value that is loaded to *value; int, double: settings. */
-void att_fields_add(att_fields *l, const char *name, att_field_kind kind, void *value);
+/* add: a value that is loaded to *value; int, double, text: settings. The value of a text must stay valid. */
+att_field *att_fields_add(att_fields *l, const char *name, att_field_kind kind, void *value);
 void att_fields_int(att_fields *l, const char *name, int64_t value);
 void att_fields_double(att_fields *l, const char *name, double value);
-/* A text [room] that is loaded if a checkpoint has it. */
-void att_fields_note(att_fields *l, const char *name, char *text, size_t room);
-/* A setting; value must stay valid. */
 void att_fields_text(att_fields *l, const char *name, const char *value);
 
 typedef struct att_run_state {
@@ -61,9 +58,11 @@ typedef struct att_run att_run;
 att_status att_run_open(att_ctx *ctx, const char *folder, int64_t keep, att_run **out);
 void att_run_close(att_run *run); /* NULL is allowed */
 
-enum { ATT_RUN_NEWEST = -1 };
+enum { ATT_RUN_NEWEST = -1, ATT_NO_CHECKPOINT = -1 };
 /* The steps of all checkpoints, ascending: steps [n], free with att_free. A pause counts only if it is the newest. */
 att_status att_run_steps(const att_run *run, int64_t **steps, int64_t *n);
+/* The step of the newest one, or ATT_NO_CHECKPOINT. */
+att_status att_run_newest(const att_run *run, int64_t *step);
 /* The path of a step's checkpoint. */
 att_status att_run_path(const att_run *run, int64_t step, char path[ATT_MAX_PATH]);
 /* Opens it, for averaging. Errors: not a regular file; damaged. */

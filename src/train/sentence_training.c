@@ -93,19 +93,14 @@ static att_status prepare(similarity *t)
     return read_texts(t);
 }
 
-static att_status open_model(similarity *t, const char *folder)
-{
-    if (same_folder(t->options.model, folder))
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: is the model's own folder; a training needs another one",
-                        folder);
-    return att_sentence_open_for_training(t->ctx, t->options.model, &t->model);
-}
-
 static att_status open_similarity(void *self, const char *folder, bool resume)
 {
     similarity *t = self;
     (void)resume;
-    att_status e = folder ? open_model(t, folder) : ATT_OK;
+    if (folder && same_folder(t->options.model, folder))
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: is the model's own folder; a training needs another one",
+                        folder);
+    att_status e = folder ? att_sentence_open_for_training(t->ctx, t->options.model, &t->model) : ATT_OK;
     e = e ? e : prepare(t);
     t->options.texts = NULL; /* the caller's, not used any more */
     t->options.bytes = NULL;
@@ -143,9 +138,7 @@ static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t
 {
     similarity *t = self;
     const int64_t n = t->options.pairs;
-    for (int64_t i = 0; i < n; i++)
-        t->order[i] = (uint32_t)i;
-    att_shuffle(seed, 0, number, n, t->order);
+    att_permutation(seed, 0, number, n, t->order);
     *batches = att_ceil_div(n, t->options.batch);
     return ATT_OK;
 }
@@ -203,16 +196,17 @@ static att_status write_model(const void *self, const char *folder, att_dtype dt
     return att_sentence_write(((const similarity *)self)->model, folder, dtype);
 }
 
-static const att_training_kind kind = {.name = "how alike sentences are",
-                                       .keep = 2,
-                                       .open = open_similarity,
-                                       .param = param,
-                                       .param_options = param_options,
-                                       .begin_epoch = begin_epoch,
-                                       .loss = loss,
-                                       .settings = settings,
-                                       .write = write_model,
-                                       .free = free_similarity};
+static const att_training_kind kind = {"how alike sentences are",
+                                       2,
+                                       open_similarity,
+                                       param,
+                                       param_options,
+                                       begin_epoch,
+                                       loss,
+                                       NULL,
+                                       settings,
+                                       write_model,
+                                       free_similarity};
 
 /* ---- construction */
 

@@ -1,10 +1,8 @@
 #include "train/text_lines.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { BLOCK = 2 * ATT_MAX_LINE };
@@ -16,19 +14,15 @@ static att_status refused(const att_text_lines *l)
 
 att_status att_text_lines_open(att_text_lines *l, att_ctx *ctx, const char *path)
 {
-    struct stat st;
     *l = (att_text_lines){.ctx = ctx, .file = -1};
     if (snprintf(l->path, sizeof l->path, "%s", path) >= (int)sizeof l->path)
         return att_fail(ctx, ATT_ERR_IO, "the path %.80s... is longer than %zu bytes", path, sizeof l->path - 1);
-    l->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: do not wait for the writer of a pipe */
-    if (l->file < 0 || fstat(l->file, &st))
+    l->file = att_open_file(path, &l->opened);
+    if (l->file < 0)
         return refused(l);
-    if (!S_ISREG(st.st_mode))
+    if (!S_ISREG(l->opened.st_mode))
         return att_fail(ctx, ATT_ERR_IO, "%s is not a file: texts are read more than once, which only a file can be",
                         path);
-    l->bytes = st.st_size;
-    l->seconds = st.st_mtim.tv_sec;
-    l->nanoseconds = st.st_mtim.tv_nsec;
     l->block = att_alloc(ctx, BLOCK, 1);
     return l->block ? ATT_OK : ATT_ERR_MEMORY;
 }
@@ -136,14 +130,15 @@ att_status att_text_lines_at(const att_text_lines *l, int64_t offset, char *buff
 
 att_status att_text_lines_check(const att_text_lines *l)
 {
-    struct stat st;
-    if (fstat(l->file, &st))
+    const struct stat *was = &l->opened;
+    struct stat is;
+    if (fstat(l->file, &is))
         return refused(l);
-    const bool written = st.st_mtim.tv_sec != l->seconds || st.st_mtim.tv_nsec != l->nanoseconds;
-    if (st.st_size == l->bytes && !written)
+    const bool written = is.st_mtim.tv_sec != was->st_mtim.tv_sec || is.st_mtim.tv_nsec != was->st_mtim.tv_nsec;
+    if (is.st_size == was->st_size && !written)
         return ATT_OK;
     return att_fail(l->ctx, ATT_ERR_IO,
                     "%s was changed while it was learnt from (it had %lld bytes and has %lld): texts are read again in "
                     "each epoch and have to stay as they are",
-                    l->path, (long long)l->bytes, (long long)st.st_size);
+                    l->path, (long long)was->st_size, (long long)is.st_size);
 }

@@ -15,13 +15,13 @@ typedef struct att_text_line {
 typedef struct att_text_lines {
     att_ctx *ctx;
     char path[ATT_MAX_PATH];
-    int file;                            /* descriptor */
-    int64_t bytes, seconds, nanoseconds; /* size and modification time of the file when it was opened */
-    int64_t lines;                       /* read so far */
-    char *block;                         /* a part of the file; or NULL */
-    size_t used, at;                     /* bytes of the block; bytes read by att_text_lines_next */
-    int64_t offset;                      /* of the block in the file */
-    bool end;                            /* the file ends after the block */
+    int file;           /* descriptor */
+    struct stat opened; /* of the file when it was opened */
+    int64_t lines;      /* read so far */
+    char *block;        /* a part of the file; or NULL */
+    size_t used, at;    /* bytes of the block; bytes read by att_text_lines_next */
+    int64_t offset;     /* of the block in the file */
+    bool end;           /* the file ends after the block */
 } att_text_lines;
 
 /* Opens a regular file (others cannot be read twice). l must be closed after an error, too; *l = {0} may be closed. */

@@ -12,13 +12,13 @@
 /* resume requires checkpoints; without it there must be none. */
 static att_status check_checkpoints(const att_training *t, bool resume)
 {
-    int64_t *steps = NULL, n = 0;
-    const att_status e = att_run_steps(t->run, &steps, &n);
-    att_free(t->ctx, steps);
-    if (e || (n > 0) == resume)
+    int64_t newest;
+    const att_status e = att_run_newest(t->run, &newest);
+    const bool exist = newest != ATT_NO_CHECKPOINT;
+    if (e || exist == resume)
         return e;
     return att_fail(t->ctx, ATT_ERR_ARGUMENT,
-                    n > 0 ? "%s: has checkpoints of a training already; go on with it, or take another folder"
+                    exist ? "%s: has checkpoints of a training already; go on with it, or take another folder"
                           : "%s: there is no checkpoint to go on from",
                     t->folder);
 }
@@ -130,16 +130,15 @@ att_status att_training_validate(att_training *t, double *loss)
 /* Checks the parameters before they are written as a model. */
 static att_status check_params(const att_training *t)
 {
-    for (int64_t i = 0; i < t->params; i++) {
+    char what[ATT_MAX_PATH + 64];
+    att_status e = ATT_OK;
+    snprintf(what, sizeof what, "%s: the model of step %lld is not written", t->folder, (long long)t->step);
+    for (int64_t i = 0; !e && i < t->params; i++) {
         const char *name;
         const att_tensor *x = att_param_value(att_training_param(t, i, &name));
-        const float *bad = att_training_find_invalid(x, -FLT_MAX);
-        if (bad)
-            return att_fail(t->ctx, ATT_ERR_ARGUMENT,
-                            "%s: the model of step %lld is not written: \"%s\" has %g at %lld", t->folder,
-                            (long long)t->step, name, (double)*bad, (long long)(bad - (const float *)x->data));
+        e = att_training_check_numbers(t, ATT_ERR_ARGUMENT, what, name, x, -FLT_MAX);
     }
-    return ATT_OK;
+    return e;
 }
 
 att_status att_training_keep_best(att_training *t, double score, att_dtype dtype)

@@ -73,8 +73,9 @@ static inline att_param *att_training_param(const att_training *t, int64_t i, co
 {
     return t->kind->param(t->self, i, name);
 }
-/* The first element of x (f32, dense) that is not finite or below `min`; NULL: none. */
-const float *att_training_find_invalid(const att_tensor *x, float min);
+/* Checks that the elements of x (f32, dense) are finite and at least `min`; else: "WHAT: "NAME" has -1 at 3". */
+att_status att_training_check_numbers(const att_training *t, att_status status, const char *what, const char *name,
+                                      const att_tensor *x, float min);
 
 /* Makes source.spm, target.spm and vocab.json in the folder of a translator's training. */
 att_status att_training_vocabulary(att_ctx *ctx, const att_translator_training_options *options, const char *folder);

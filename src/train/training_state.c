@@ -56,8 +56,11 @@ static void add_fields(att_training *t, att_fields *fields)
         att_fields_add(fields, "best_step", ATT_FIELD_INT, &t->best_step);
         att_fields_add(fields, "best", ATT_FIELD_DOUBLE, &t->best);
     }
-    if (c->note)
-        att_fields_note(fields, "note", c->note, c->note_bytes);
+    if (c->note) {
+        att_field *note = att_fields_add(fields, "note", ATT_FIELD_TEXT, c->note);
+        note->room = c->note_bytes;
+        note->optional = true;
+    }
 }
 
 static att_status state_make(att_training *t, state *s)
@@ -87,7 +90,8 @@ static att_status state_make(att_training *t, state *s)
     return ATT_OK;
 }
 
-const float *att_training_find_invalid(const att_tensor *x, float min)
+att_status att_training_check_numbers(const att_training *t, att_status status, const char *what, const char *name,
+                                      const att_tensor *x, float min)
 {
     const float *p = x->data;
     int64_t n = 1, bad = 0;
@@ -95,23 +99,24 @@ const float *att_training_find_invalid(const att_tensor *x, float min)
         n *= x->dim[i];
     for (int64_t i = 0; i < n; i++)
         bad += !(p[i] >= min && p[i] <= FLT_MAX);
-    while (bad && *p >= min && *p <= FLT_MAX)
+    if (!bad)
+        return ATT_OK;
+    while (*p >= min && *p <= FLT_MAX)
         p++;
-    return bad ? p : NULL;
+    return att_fail(t->ctx, status, "%s: \"%s\" has %g at %lld", what, name, (double)*p,
+                    (long long)(p - (const float *)x->data));
 }
 
 /* Checks that all numbers are finite, and second moments not negative. `what` begins the message. */
-static att_status check_numbers(const att_training *t, const state *s, att_status status, const char *what)
+static att_status check_state(const att_training *t, const state *s, att_status status, const char *what)
 {
-    for (int64_t i = 0; i < s->all.n; i++) {
-        const att_tensor *x = &s->tensor[i];
+    att_status e = ATT_OK;
+    for (int64_t i = 0; !e && i < s->all.n; i++) {
         const float min = !strncmp(s->name[i], kinds[1], strlen(kinds[1])) ? 0 : -FLT_MAX;
-        const float *bad = x->dtype == ATT_F32 ? att_training_find_invalid(x, min) : NULL;
-        if (bad)
-            return att_fail(t->ctx, status, "%s: \"%s\" has %g at %lld", what, s->name[i], (double)*bad,
-                            (long long)(bad - (const float *)x->data));
+        if (s->tensor[i].dtype == ATT_F32)
+            e = att_training_check_numbers(t, status, what, s->name[i], &s->tensor[i], min);
     }
-    return ATT_OK;
+    return e;
 }
 
 static att_status save(att_training *t, const char *caller, bool pause)
@@ -123,7 +128,7 @@ static att_status save(att_training *t, const char *caller, bool pause)
     if (e)
         return e;
     snprintf(what, sizeof what, "%s: step %lld is not saved", t->folder, (long long)t->step);
-    e = check_numbers(t, &s, ATT_ERR_ARGUMENT, what);
+    e = check_state(t, &s, ATT_ERR_ARGUMENT, what);
     e = e ? e : att_run_save(t->run, t->step, pause, &s.all);
     state_free(t, &s);
     return e;
@@ -166,7 +171,7 @@ static att_status check_loaded(const att_training *t, const state *s, int64_t st
         (t->evaluated < 0 || t->evaluated > step || t->best_step < 0 || t->best_step > t->evaluated || isnan(t->best)))
         e = att_fail(t->ctx, ATT_ERR_FORMAT, "%s: \"judged\" is %lld, \"best_step\" %lld and \"best\" %g", path,
                      (long long)t->evaluated, (long long)t->best_step, t->best);
-    return e ? e : check_numbers(t, s, ATT_ERR_FORMAT, path);
+    return e ? e : check_state(t, s, ATT_ERR_FORMAT, path);
 }
 
 att_status att_training_load(att_training *t)

@@ -188,17 +188,9 @@ static att_status write_model(const void *self, const char *folder, att_dtype dt
         ATT_OPTIONS(att_encoder_decoder_write_options, .dtype = dtype == ATT_F32 ? 0 : dtype));
 }
 
-static const att_training_kind kind = {.name = "translation",
-                                       .keep = 5,
-                                       .open = open_translation,
-                                       .param = param,
-                                       .param_options = param_options,
-                                       .begin_epoch = begin_epoch,
-                                       .loss = loss,
-                                       .validate = validate,
-                                       .settings = settings,
-                                       .write = write_model,
-                                       .free = free_translation};
+static const att_training_kind kind = {"translation",   5,    open_translation, param,    param_options,
+                                       begin_epoch,     loss, validate,         settings, write_model,
+                                       free_translation};
 
 /* ---- construction */
 

@@ -5,25 +5,22 @@
 
 #include <stdio.h>
 
-typedef struct vocabulary_job {
-    att_ctx *ctx;
-    const att_translator_training_options *options;
-} vocabulary_job;
+typedef att_translator_training_options training_options;
 
 /* Counts the words of a file, and its *lines. */
-static att_status count_words(const vocabulary_job *m, att_vocab *v, const char *path, int64_t *lines)
+static att_status count_words(att_ctx *ctx, att_vocab *v, const char *path, int64_t *lines)
 {
     att_text_lines l;
     att_text_line line;
     int64_t before;
-    att_status e = att_text_lines_open(&l, m->ctx, path);
+    att_status e = att_text_lines_open(&l, ctx, path);
     do {
         before = l.lines;
         e = e ? e : att_text_lines_fill(&l);
         while (!e && att_text_lines_next(&l, &line))
             e = att_vocab_add(v, line.text, line.bytes);
-        if (!e && att_cancelled(m->ctx))
-            e = att_fail(m->ctx, ATT_ERR_CANCELLED, "cancelled");
+        if (!e && att_cancelled(ctx))
+            e = att_fail(ctx, ATT_ERR_CANCELLED, "cancelled");
     } while (!e && l.lines > before);
     *lines = l.lines;
     att_text_lines_close(&l);
@@ -31,76 +28,74 @@ static att_status count_words(const vocabulary_job *m, att_vocab *v, const char 
 }
 
 /* Counts the words of both files, which must have the same number of lines. */
-static att_status count_all_words(const vocabulary_job *m, att_vocab *v)
+static att_status count_all_words(att_ctx *ctx, const training_options *o, att_vocab *v)
 {
-    const char *const paths[] = {m->options->source, m->options->target};
+    const char *const paths[] = {o->source, o->target};
     int64_t lines[2];
     att_status e = ATT_OK;
     for (int i = 0; !e && i < 2; i++)
-        e = count_words(m, v, paths[i], &lines[i]);
-    return e || lines[0] == lines[1] ? e : att_lines_differ(m->ctx, paths[0], lines[0], paths[1], lines[1]);
+        e = count_words(ctx, v, paths[i], &lines[i]);
+    return e || lines[0] == lines[1] ? e : att_lines_differ(ctx, paths[0], lines[0], paths[1], lines[1]);
 }
 
 /* Prepends the names of both files to an error. */
-static att_status name_files(const vocabulary_job *m, att_status e)
+static att_status name_files(att_ctx *ctx, const training_options *o, att_status e)
 {
     char what[512];
-    snprintf(what, sizeof what, "%s", att_error(m->ctx));
-    return att_fail(m->ctx, e, "%s, %s: %s", m->options->source, m->options->target, what);
+    snprintf(what, sizeof what, "%s", att_error(ctx));
+    return att_fail(ctx, e, "%s, %s: %s", o->source, o->target, what);
+}
+
+static att_status write_pieces(att_ctx *ctx, const char *folder, const void *model, size_t bytes)
+{
+    const att_marian_tokenizer_files *files =
+        ATT_OPTIONS(att_marian_tokenizer_files, .source = model, .source_bytes = bytes);
+    return att_marian_tokenizer_write(ctx, folder, files, NULL);
 }
 
 /* Learns a joint vocabulary of both languages. Digits are separate pieces, so numbers are copied digit by digit. Rare
  * characters get no piece, since their embeddings would not be trained; they become the unknown token, whose embedding
  * is. */
-static att_status learn_vocabulary(const vocabulary_job *m, const char *folder)
+static att_status learn_vocabulary(att_ctx *ctx, const training_options *o, const char *folder)
 {
     enum { PIECES = 8000, MAX_CHARACTERS = 4000, MIN_COUNT = 3 };
-    const att_translator_training_options *o = m->options;
     const att_vocab_options *options = ATT_OPTIONS(
         att_vocab_options, .pieces = o->vocabulary ? o->vocabulary : PIECES,
         .character_coverage = o->character_coverage ? o->character_coverage : 1, .max_characters = MAX_CHARACTERS,
         .min_count = MIN_COUNT, .byte_fallback = o->byte_fallback, .split_digits = true);
     att_vocab *v = NULL;
     att_vocab_result r = {.size = sizeof r};
-    att_status e = att_vocab_new(m->ctx, options, &v);
-    e = e ? e : count_all_words(m, v);
+    att_status e = att_vocab_new(ctx, options, &v);
+    e = e ? e : count_all_words(ctx, o, v);
     e = e ? e : att_vocab_learn(v, &r);
     if (e == ATT_ERR_ARGUMENT)
-        e = name_files(m, e);
-    e = e ? e
-          : att_marian_tokenizer_write(
-                m->ctx, folder, ATT_OPTIONS(att_marian_tokenizer_files, .source = r.model, .source_bytes = r.bytes),
-                NULL);
+        e = name_files(ctx, o, e);
+    e = e ? e : write_pieces(ctx, folder, r.model, r.bytes);
     att_vocab_free(v);
     return e;
 }
 
 /* From a SentencePiece model. */
-static att_status read_pieces(const vocabulary_job *m, const char *folder)
+static att_status read_pieces(att_ctx *ctx, const training_options *o, const char *folder)
 {
     att_text_file f = {0};
-    att_status e = att_text_file_open(&f, m->ctx, m->options->tokenizer, true);
-    e = e ? e
-          : att_marian_tokenizer_write(
-                m->ctx, folder, ATT_OPTIONS(att_marian_tokenizer_files, .source = f.text, .source_bytes = f.bytes),
-                NULL);
+    att_status e = att_text_file_open(&f, ctx, o->tokenizer, true);
+    e = e ? e : write_pieces(ctx, folder, f.text, f.bytes);
     att_text_file_free(&f);
     return e;
 }
 
 /* From a folder with the three files. */
-static att_status copy_vocabulary(const vocabulary_job *m, const char *folder)
+static att_status copy_vocabulary(att_ctx *ctx, const training_options *o, const char *folder)
 {
     static const char *const names[] = {
         "source.spm", "target.spm", "vocab.json", "tokenizer_config.json", "special_tokens_map.json", NULL};
-    return att_copy_files(m->ctx, m->options->tokenizer, folder, names, 3);
+    return att_copy_files(ctx, o->tokenizer, folder, names, 3);
 }
 
-att_status att_training_vocabulary(att_ctx *ctx, const att_translator_training_options *options, const char *folder)
+att_status att_training_vocabulary(att_ctx *ctx, const training_options *o, const char *folder)
 {
-    const vocabulary_job m = {ctx, options};
-    const char *ready = options->tokenizer;
-    return !ready               ? learn_vocabulary(&m, folder)
-           : att_is_file(ready) ? read_pieces(&m, folder)
-                                : copy_vocabulary(&m, folder);
+    return !o->tokenizer               ? learn_vocabulary(ctx, o, folder)
+           : att_is_file(o->tokenizer) ? read_pieces(ctx, o, folder)
+                                       : copy_vocabulary(ctx, o, folder);
 }

@@ -141,28 +141,42 @@ static double score(reference *r, const pair *p, double *derivative)
     return s;
 }
 
-/* Adds ds times the score's derivatives, by the query or by the key, to r->sum. */
-static void add_score_gradient(reference *r, const pair *p, double ds, double error, bool by_key)
+/* Adds the derivatives of the pair's score by query and key to r->derivative, those by parameters to derivative; the
+ * same of absolute values to r->magnitude and magnitude. */
+static void differentiate(reference *r, const pair *p, double **magnitude, double **derivative)
 {
     const attention_case *c = r->c;
-    const int64_t dim = c->set.dim, n = by_key ? c->set.key_dim : dim;
-    const double *derivative = r->derivative + (by_key ? dim : 0), *magnitude = r->magnitude + (by_key ? dim : 0);
     att_param_view param[ATTENTION_MOST_PARAMS];
     att_head at;
     att_pair view;
-    double *none[ATTENTION_MOST_PARAMS] = {NULL}, max = 0;
-    /* and r->magnitude, which follows it */
-    memset(r->derivative, 0, (size_t)(2 * (dim + c->set.key_dim)) * sizeof *r->derivative);
     view_pair(r, p, true, &at, param, &view);
-    c->spec.score->derivative(&view, r->scale, r->magnitude, r->magnitude + dim, none);
+    c->spec.score->derivative(&view, r->scale, r->magnitude, r->magnitude + c->set.dim, magnitude);
     view_pair(r, p, false, &at, param, &view);
-    c->spec.score->derivative(&view, r->scale, r->derivative, r->derivative + dim, none);
+    c->spec.score->derivative(&view, r->scale, r->derivative, r->derivative + c->set.dim, derivative);
+}
+
+/* Adds ds times derivative [n] to sum, and the bounds of the errors of that to bound. */
+static void accumulate(const reference *r, int64_t n, const double *derivative, const double *magnitude, double ds,
+                       double error, double *sum, double *bound)
+{
+    double max = 0;
     for (int64_t d = 0; d < n; d++)
         max = fmax(max, fmax(fabs(magnitude[d]), fabs(derivative[d])));
     for (int64_t d = 0; d < n; d++) {
-        r->sum[d] += ds * derivative[d];
-        r->bound[d] += error * fmax(fabs(magnitude[d]), fabs(derivative[d])) + r->terms * unit * fabs(ds) * max;
+        sum[d] += ds * derivative[d];
+        bound[d] += error * fmax(fabs(magnitude[d]), fabs(derivative[d])) + r->terms * unit * fabs(ds) * max;
     }
+}
+
+/* Adds ds times the score's derivatives, by the query or by the key, to r->sum. */
+static void add_score_gradient(reference *r, const pair *p, double ds, double error, bool by_key)
+{
+    const int64_t dim = r->c->set.dim, key_dim = r->c->set.key_dim, first = by_key ? dim : 0;
+    double *none[ATTENTION_MOST_PARAMS] = {NULL};
+    /* and r->magnitude, which follows it */
+    memset(r->derivative, 0, (size_t)(2 * (dim + key_dim)) * sizeof *r->derivative);
+    differentiate(r, p, none, none);
+    accumulate(r, by_key ? key_dim : dim, r->derivative + first, r->magnitude + first, ds, error, r->sum, r->bound);
 }
 
 /* -INFINITY: there is none. */
@@ -379,30 +393,16 @@ static int sample(reference *r, int64_t max_rows, int64_t heads, int64_t time, i
 
 static void add_to_params(reference *r, const pair *p, double ds, double error)
 {
-    const attention_case *c = r->c;
-    att_param_view param[ATTENTION_MOST_PARAMS];
-    att_head at;
-    att_pair view;
     double *derivative[ATTENTION_MOST_PARAMS] = {NULL}, *magnitude[ATTENTION_MOST_PARAMS] = {NULL};
     for (int i = 0; i < attention_score_params(r->c); i++) {
         const param_gradient *o = &r->gradient[i];
         derivative[i] = o->count ? memset(o->derivative, 0, (size_t)o->count * sizeof *o->derivative) : NULL;
         magnitude[i] = o->count ? memset(o->magnitude, 0, (size_t)o->count * sizeof *o->magnitude) : NULL;
     }
-    view_pair(r, p, true, &at, param, &view);
-    c->spec.score->derivative(&view, r->scale, r->derivative, r->derivative + c->set.dim, magnitude);
-    view_pair(r, p, false, &at, param, &view);
-    c->spec.score->derivative(&view, r->scale, r->derivative, r->derivative + c->set.dim, derivative);
+    differentiate(r, p, magnitude, derivative);
     for (int i = 0; i < attention_score_params(r->c); i++) {
         const param_gradient *o = &r->gradient[i];
-        double max = 0;
-        for (int64_t e = 0; e < o->count; e++)
-            max = fmax(max, fmax(fabs(o->magnitude[e]), fabs(o->derivative[e])));
-        for (int64_t e = 0; e < o->count; e++) {
-            o->sum[e] += ds * o->derivative[e];
-            o->bound[e] +=
-                error * fmax(fabs(o->magnitude[e]), fabs(o->derivative[e])) + r->terms * unit * fabs(ds) * max;
-        }
+        accumulate(r, o->count, o->derivative, o->magnitude, ds, error, o->sum, o->bound);
     }
 }
 
